@@ -32,10 +32,11 @@ const (
 		unix.LANDLOCK_ACCESS_FS_MAKE_FIFO | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK | unix.LANDLOCK_ACCESS_FS_MAKE_SYM
 )
 
-// dropCapabilities leaves of root's powers those over files and users alone: the others
-// reach into processes, devices and the kernel. Who has none loses none.
+// dropCapabilities leaves of root's powers those to read and write files and to become
+// other users alone: the others reach into processes, devices and the kernel, or change
+// whose a file is and who may use it, which Landlock does not confine. Who has none loses none.
 func dropCapabilities() error {
-	const kept = 1<<unix.CAP_CHOWN | 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_FOWNER | 1<<unix.CAP_FSETID |
+	const kept = 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_FSETID |
 		1<<unix.CAP_SETGID | 1<<unix.CAP_SETUID | 1<<unix.CAP_NET_BIND_SERVICE
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var has [2]unix.CapUserData

@@ -8,19 +8,21 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"everstep/domain"
 )
 
-// Scripts that start what is hard to end. Each writes the numbers of its processes to
-// the file pids, and then waits.
+// Scripts that start what is hard to end, and then wait. None can go on for ever.
 const (
 	// forest starts 200 processes; half of them leave their session, and all hold the output.
 	forest = `for i in $(seq 1 100); do
@@ -30,76 +32,163 @@ done
 until test $(wc -l < pids) -ge 200; do sleep 0.05; done
 echo ready > ready; sleep 1000`
 	// hopper is never the same process for longer than it takes to make another.
-	hopper = `perl -MPOSIX -e 'open F, ">>pids"; $|=1; while (1) { $p = fork; exit if $p; POSIX::setsid(); }' &
-sleep 1; echo $$ >> pids; echo ready > ready; sleep 1000`
+	hopper = `perl -MPOSIX -e '$end = time + 120; while (time < $end) { $p = fork; exit if $p; POSIX::setsid(); }' &
+sleep 1; echo ready > ready; sleep 1000`
+	// hoppers are as many as one who runs after them does not catch.
+	hoppers = `for i in $(seq 24); do perl -MPOSIX -e '$end = time + 40; while (time < $end) { $p = fork; exit if $p; POSIX::setsid(); }' & done
+sleep 1; echo ready > ready; sleep 1000`
 	// daemon has left in every way that there is.
 	daemon = `(setsid sh -c 'cd /; exec </dev/null >/dev/null 2>&1; (sh -c "echo \$\$ >> \"$0/pids\"; exec sleep 1000" "$0" &)' "$PWD" &)
 until test -s pids; do sleep 0.05; done
 echo ready > ready`
+	// blinding has the keeper open nothing any more.
+	blinding = daemon + `; prlimit --pid $PPID --nofile=0:0; sleep 1000`
 )
 
-// TestNothingGoesOn: however a call ends, and whatever it has started.
+// everyNamespace is each that this machine has, and none.
+func everyNamespace() []namespace { return slices.Compact([]namespace{possible(), none}) }
+
+func isReady(dir string) func() bool {
+	return func() bool { _, err := os.Stat(filepath.Join(dir, "ready")); return err == nil }
+}
+
+// TestNothingGoesOn: however a call ends, and whatever it has started. What only a
+// namespace ends is tried in one alone.
 func TestNothingGoesOn(t *testing.T) {
 	t.Parallel()
-	ready := func(dir string) func() bool {
-		return func() bool { _, err := os.Stat(filepath.Join(dir, "ready")); return err == nil }
-	}
-	for name, test := range map[string]struct {
-		script string
-		least  int
-	}{"a forest": {forest, 200}, "a hopper": {hopper, 1}, "a daemon": {daemon + "; sleep 1000", 1}} {
-		t.Run(name+" at its time-out", func(t *testing.T) {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	headless := self + " headless & sleep 1; echo ready > ready; sleep 1000"
+	for _, in := range everyNamespace() {
+		scripts := map[string]string{"a forest": forest, "a hopper": hopper, "a daemon": daemon + "; sleep 1000", "one without its first thread": headless}
+		if in != none {
+			scripts["hoppers"], scripts["a blind keeper"] = hoppers, blinding
+		}
+		for name, script := range scripts {
+			t.Run(string(in)+" "+name+" at its time-out", func(t *testing.T) {
+				t.Parallel()
+				s, dir := open(t, Config{})
+				s.namespace = in
+				ctx, cancel := context.WithCancelCause(t.Context())
+				defer cancel(nil)
+				// The time is over when all is there, on however slow a machine.
+				over := errors.New("the test has seen enough")
+				var ended sync.WaitGroup
+				ended.Go(func() {
+					_, err := call(ctx, s, fields{"script": mark(dir, script), "timeout_seconds": 600})
+					require.ErrorIs(t, err, over)
+				})
+				require.Eventually(t, isReady(dir), 2*time.Minute, 10*time.Millisecond)
+				require.NotEmpty(t, marked(dir))
+				cancel(over)
+				ended.Wait()
+				if in != none {
+					require.Empty(t, marked(dir), "the call has ended")
+				}
+				gone(t, dir)
+			})
+			t.Run(string(in)+" "+name+" when the worker is killed", func(t *testing.T) {
+				t.Parallel()
+				dir := t.TempDir()
+				worker := exec.Command(self, "work", string(in), dir, mark(dir, script))
+				require.NoError(t, worker.Start())
+				require.Eventually(t, isReady(dir), 2*time.Minute, 10*time.Millisecond)
+				mine := below(worker.Process.Pid)
+				require.NotEmpty(t, mine)
+				require.NotEmpty(t, marked(dir))
+				require.NoError(t, worker.Process.Kill())
+				_ = worker.Wait()
+				gone(t, dir)
+				for _, p := range mine {
+					require.Eventually(t, func() bool {
+						now, there := look(p.pid)
+						environ, _ := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/environ") // none: it waits to be buried
+						return !there || now.born != p.born || len(environ) == 0
+					}, time.Minute, time.Millisecond, "the keeper, too")
+				}
+			})
+		}
+		t.Run(string(in)+" a daemon when the command ends", func(t *testing.T) {
 			t.Parallel()
 			s, dir := open(t, Config{})
-			ctx, cancel := context.WithCancelCause(t.Context())
-			defer cancel(nil)
-			// The time is over when all is there, on however slow a machine.
-			over := errors.New("the test has seen enough")
-			var ended sync.WaitGroup
-			ended.Go(func() {
-				_, err := call(ctx, s, fields{"script": test.script, "timeout_seconds": 600})
-				require.ErrorIs(t, err, over)
-			})
-			require.Eventually(t, ready(dir), 2*time.Minute, 10*time.Millisecond)
-			cancel(over)
-			ended.Wait()
-			gone(t, filepath.Join(dir, "pids"), test.least)
+			s.namespace = in
+			how, _ := answer(t, s, mark(dir, daemon))
+			require.Regexp(t, `^\[exit 0 after \S+; \d+ that it had left running ended with it\]$`, how)
+			require.Empty(t, marked(dir))
 		})
-		t.Run(name+" when the worker is killed", func(t *testing.T) {
+		t.Run(string(in)+" what holds the output when the command ends", func(t *testing.T) {
 			t.Parallel()
-			dir := t.TempDir()
-			self, err := os.Executable()
-			require.NoError(t, err)
-			worker := exec.Command(self, "work", dir, test.script)
-			require.NoError(t, worker.Start())
-			require.Eventually(t, ready(dir), 2*time.Minute, 10*time.Millisecond)
-			mine := below(worker.Process.Pid)
-			require.NotEmpty(t, mine)
-			require.NoError(t, worker.Process.Kill())
-			_ = worker.Wait()
-			gone(t, filepath.Join(dir, "pids"), test.least)
-			for _, p := range mine {
-				require.Eventually(t, func() bool {
-					now, there := look(p.pid)
-					return !there || now.over || now.born != p.born
-				}, time.Minute, time.Millisecond, "the keeper, too")
-			}
+			s, _ := open(t, Config{})
+			s.namespace = in
+			how, output := answer(t, s, "setsid sh -c 'sleep 1000; echo late' & echo early")
+			require.Contains(t, how, "left running ended with it")
+			require.Equal(t, "early", strings.TrimSpace(output))
 		})
 	}
-	t.Run("a daemon when the command ends", func(t *testing.T) {
-		t.Parallel()
-		s, dir := open(t, Config{})
-		how, _ := answer(t, s, daemon)
-		require.Regexp(t, `^\[exit 0 after \S+; \d+ that it had left running ended with it\]$`, how)
-		gone(t, filepath.Join(dir, "pids"), 1)
-	})
-	t.Run("what holds the output when the command ends", func(t *testing.T) {
-		t.Parallel()
-		s, _ := open(t, Config{})
-		how, output := answer(t, s, "setsid sh -c 'sleep 1000; echo late' & echo early")
-		require.Contains(t, how, "left running ended with it")
-		require.Equal(t, "early", strings.TrimSpace(output))
-	})
+}
+
+// TestNoProcessOutsideIsNamed: neither by a signal nor by a limit, nor is one seen.
+func TestNoProcessOutsideIsNamed(t *testing.T) {
+	t.Parallel()
+	if !Contained() {
+		t.Skip("this system gives its user no namespace")
+	}
+	victim := exec.Command("sleep", "1000")
+	require.NoError(t, victim.Start())
+	defer func() { _, _ = victim.Process.Kill(), victim.Wait() }()
+	s, _ := open(t, Config{})
+	pid := strconv.Itoa(victim.Process.Pid)
+	_, output := answer(t, s, "prlimit --pid "+pid+" --nofile=77:77 || kill -0 "+pid+" || ls /proc/"+pid+" || echo none; echo /proc/[0-9]*; pwd")
+	require.Regexp(t, `none\n/proc/1 /proc/[0-9]+\n`, output, "the keeper and the command")
+	var limit unix.Rlimit
+	require.NoError(t, unix.Prlimit(victim.Process.Pid, unix.RLIMIT_NOFILE, nil, &limit))
+	require.NotEqual(t, uint64(77), limit.Cur)
+	require.Contains(t, output, s.config.Dir, "a folder has a path still")
+}
+
+// TestNoFileOfTheWorkerIsInherited but those of the command.
+func TestNoFileOfTheWorkerIsInherited(t *testing.T) {
+	t.Parallel()
+	open, err := unix.Open(os.DevNull, unix.O_RDONLY, 0) // stays open in what is started
+	require.NoError(t, err)
+	high, err := unix.FcntlInt(uintptr(open), unix.F_DUPFD, 50)
+	require.NoError(t, err)
+	self, err := os.Executable()
+	require.NoError(t, err)
+	for _, in := range everyNamespace() {
+		text, err := exec.Command(self, "work", string(in), t.TempDir(), "ls /proc/$$/fd").CombinedOutput()
+		require.NoError(t, err)
+		require.Regexp(t, `exit 0 after \S+\]\n0\n1\n2( |\n[0-9] )`, string(text), "the shell itself may have another")
+		require.NotContains(t, string(text), strconv.Itoa(high))
+	}
+	require.NoError(t, unix.Close(open))
+	require.NoError(t, unix.Close(high))
+}
+
+// TestWorkerOfAnotherUser: who is not root has a namespace where the system lets it, with
+// no rights there, and its files are its own.
+func TestWorkerOfAnotherUser(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("needs root to be another")
+	}
+	const nobody = 65534
+	dir, err := os.MkdirTemp("", "everstep-test-") // one that others reach
+	require.NoError(t, err)
+	defer os.RemoveAll(dir)
+	require.NoError(t, os.Chown(dir, nobody, nobody))
+	worker := exec.Command("/proc/self/exe", "work", "any", dir, "id -u; echo x > made; stat -c %u made; grep -E 'Cap(Prm|Eff|Inh|Amb)' /proc/self/status; echo $$; pwd; echo x > $TMPDIR/x && echo temp")
+	worker.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	text, err := worker.CombinedOutput()
+	require.NoError(t, err, "%s", text)
+	require.Contains(t, string(text), "exit 0 after", "%s", text)
+	require.Contains(t, string(text), "\n65534\n65534\n")
+	require.Equal(t, 4, strings.Count(string(text), "0000000000000000"), "%s", text)
+	require.Contains(t, string(text), dir+"\ntemp")
+	var info unix.Stat_t
+	require.NoError(t, unix.Stat(filepath.Join(dir, "made"), &info))
+	require.EqualValues(t, nobody, info.Uid)
+	t.Logf("%s", text)
 }
 
 func TestTimeout(t *testing.T) {
@@ -143,12 +232,18 @@ func TestConfinement(t *testing.T) {
 	s, dir := open(t, Config{Hidden: []string{key}})
 	require.NoError(t, os.Symlink(outside, filepath.Join(dir, "out")))
 	require.NoError(t, os.Link(beside, filepath.Join(outside, "third")))
+	require.NoError(t, os.WriteFile(filepath.Join(outside, "foreign"), nil, 0o600))
+	if os.Getuid() == 0 {
+		require.NoError(t, os.Chown(filepath.Join(outside, "foreign"), 1, 1))
+	}
 	for name, script := range map[string]string{
 		"a file":              "echo x > OUT/made",
 		"over a file":         "echo x > OUT/beside",
 		"cut a file":          "truncate -s 0 OUT/beside",
 		"through a link":      "echo x > out/made",
 		"a folder":            "mkdir OUT/made",
+		"the mode of a file":  "chmod 0604 OUT/foreign",
+		"whose a file is":     "chown 1 OUT/beside",
 		"a link":              "ln -s x OUT/made",
 		"a hard link":         "ln beside-of-none OUT/made || ln OUT/beside inside && echo x > inside",
 		"remove":              "rm -f OUT/beside; test ! -e OUT/beside",
@@ -179,7 +274,7 @@ func TestConfinement(t *testing.T) {
 	}
 	entries, err := os.ReadDir(outside)
 	require.NoError(t, err)
-	require.Len(t, entries, 3)
+	require.Len(t, entries, 4)
 	text, err := os.ReadFile(beside)
 	require.NoError(t, err)
 	require.Equal(t, "open", string(text))
@@ -197,4 +292,14 @@ func TestConfinement(t *testing.T) {
 		require.Contains(t, how, "exit 0", output)
 		require.Contains(t, output, "own")
 	}
+}
+
+// TestAKeyOfTwoNamesIsRefused: by the other name it could be read.
+func TestAKeyOfTwoNamesIsRefused(t *testing.T) {
+	t.Parallel()
+	key := filepath.Join(t.TempDir(), "key")
+	require.NoError(t, os.WriteFile(key, []byte("sesame"), 0o600))
+	require.NoError(t, os.Link(key, key+"2"))
+	_, err := Open(Config{Dir: t.TempDir(), Keeper: []string{"keep"}, Hidden: []string{key}})
+	require.ErrorContains(t, err, "hard link")
 }

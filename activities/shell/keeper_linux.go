@@ -38,6 +38,11 @@ func Keep() int {
 		}
 		unix.CloseOnExec(fd)
 	}
+	if unix.CloseRange(rootFD+1, ^uint(0), unix.CLOSE_RANGE_CLOEXEC) != nil { // an old kernel
+		for fd := rootFD + 1; fd < 1<<16; fd++ {
+			unix.CloseOnExec(fd)
+		}
+	}
 	// They are heard, so that commands do not inherit that they are ignored, and are not heeded.
 	signal.Reset()
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
@@ -79,24 +84,20 @@ func (k *keep) keep() error {
 		_, _ = io.Copy(io.Discard, k.control) // nothing more is sent: it returns when the other side is gone
 		close(over)
 	}()
-	temp, err := os.MkdirTemp(o.Temp, "everstep-shell-")
-	if err != nil {
-		return k.reports.Encode(report{NotBegun: "it has no temporary folder"})
-	}
-	defer os.RemoveAll(temp)
-	pid, err := begin(o, temp)
+	defer os.RemoveAll(o.Temp)
+	pid, err := begin(o)
 	if err != nil {
 		return k.reports.Encode(report{NotBegun: err.Error()})
 	}
 	_ = unix.Close(outputFD)
 	go k.reap()
-	left := k.wait(pid, over)
-	k.sweep(pid)
-	return errors.Join(os.RemoveAll(temp), k.reports.Encode(reportOf(k.ended, left)))
+	k.wait(pid, over)
+	left := k.sweep(pid)
+	return errors.Join(os.RemoveAll(o.Temp), k.reports.Encode(reportOf(k.ended, left)))
 }
 
 // begin starts the command, confined, in a session of its own.
-func begin(o order, temp string) (pid int, err error) {
+func begin(o order) (pid int, err error) {
 	if err := unix.Fchdir(folderFD); err != nil {
 		return 0, errors.New("its folder is gone")
 	}
@@ -107,7 +108,7 @@ func begin(o order, temp string) (pid int, err error) {
 	defer null.Close()
 	for _, name := range []string{"HOME", "TMPDIR"} {
 		if os.Getenv(name) == "" || name == "TMPDIR" {
-			if err := os.Setenv(name, temp); err != nil {
+			if err := os.Setenv(name, o.Temp); err != nil {
 				return 0, err
 			}
 		}
@@ -123,7 +124,10 @@ func begin(o order, temp string) (pid int, err error) {
 	defer gate.Close()
 	defer opener.Close()
 	passed := onPassingThread(func() {
-		if err = confine(temp, o.Hidden); err == nil {
+		if inNamespace() {
+			ownProc()
+		}
+		if err = confine(o.Temp, o.Hidden); err == nil {
 			pid, err = syscall.ForkExec(shellPath, append([]string{"sh", "-c", waitAtGate, "sh", path}, o.Command[1:]...), &syscall.ProcAttr{
 				Env: os.Environ(), Files: []uintptr{null.Fd(), outputFD, outputFD, gate.Fd()}, Sys: &syscall.SysProcAttr{Setsid: true},
 			})
@@ -190,30 +194,8 @@ func (k *keep) reap() {
 	}
 }
 
-// wait returns when the command has ended, or all is to end: then with zero, else with
-// the number of processes that go on.
-func (k *keep) wait(pid int, over <-chan struct{}) (left int) {
-	for {
-		select {
-		case c, ok := <-k.children:
-			if !ok {
-				return 0
-			}
-			if c.pid == pid {
-				k.ended = c.status
-				return len(below(os.Getpid()))
-			}
-		case <-over:
-			return 0
-		}
-	}
-}
-
-// sweep ends all processes below this one, however fast they make others, and returns
-// when there are none.
-func (k *keep) sweep(pid int) {
-	const pause = 5 * time.Millisecond
-	next := time.NewTimer(0)
+// wait returns when the command has ended, or all is to end.
+func (k *keep) wait(pid int, over <-chan struct{}) {
 	for {
 		select {
 		case c, ok := <-k.children:
@@ -222,18 +204,52 @@ func (k *keep) sweep(pid int) {
 			}
 			if c.pid == pid {
 				k.ended = c.status
+				return
+			}
+		case <-over:
+			return
+		}
+	}
+}
+
+// sweep ends all processes below this one and returns when there are none, with how many
+// it has ended. In a namespace nothing can flee. Elsewhere it runs after them, for as long
+// as they make others.
+func (k *keep) sweep(pid int) (ended int) {
+	const pause = 5 * time.Millisecond
+	next := time.NewTimer(0)
+	for {
+		select {
+		case c, ok := <-k.children:
+			if !ok {
+				return ended
+			}
+			if c.status.Signal() == unix.SIGKILL {
+				ended++
+			}
+			if c.pid == pid {
+				k.ended = c.status
 			}
 		case <-next.C:
-			for range 20 { // those who flee by a child of theirs become ours at once
-				for _, p := range children() {
-					p.kill()
-				}
-			}
-			for _, p := range below(os.Getpid()) {
-				p.kill()
+			if inNamespace() {
+				_ = unix.Kill(-1, unix.SIGKILL) // all in it but this process
+			} else {
+				chase()
 			}
 			next.Reset(pause)
 		}
+	}
+}
+
+// chase ends what is below this process as /proc shows it.
+func chase() {
+	for range 20 { // those who flee by a child of theirs become ours at once
+		for _, p := range children() {
+			p.kill()
+		}
+	}
+	for _, p := range below(os.Getpid()) {
+		p.kill()
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 type process struct {
 	pid, parent int
 	born        string
-	over        bool // it has ended, and waits to be asked how
 }
 
 // look reads what /proc knows of a process.
@@ -25,17 +24,18 @@ func look(pid int) (process, bool) {
 	if err != nil || end < 0 {
 		return process{}, false
 	}
-	const state, parent, born = 0, 1, 19
+	const parent, born = 1, 19
 	fields := bytes.Fields(text[end+1:])
 	if len(fields) <= born {
 		return process{}, false
 	}
-	p := process{pid: pid, born: string(fields[born]), over: fields[state][0] == 'Z' || fields[state][0] == 'X'}
+	p := process{pid: pid, born: string(fields[born])}
 	p.parent, err = strconv.Atoi(string(fields[parent]))
 	return p, err == nil
 }
 
-// below are the processes that are below one and have not ended.
+// below are the processes below one, those too that seem to have ended: so does one whose
+// first thread has, and others of it may go on.
 func below(pid int) []process {
 	folder, err := os.Open("/proc")
 	if err != nil {
@@ -63,9 +63,7 @@ func below(pid int) []process {
 			}
 			seen[p.pid] = true
 			next = append(next, p.pid)
-			if !p.over {
-				all = append(all, p)
-			}
+			all = append(all, p)
 		}
 	}
 	return all
@@ -81,7 +79,7 @@ func children() []process {
 	var all []process
 	for _, field := range bytes.Fields(text) {
 		if pid, err := strconv.Atoi(string(field)); err == nil {
-			if p, ok := look(pid); ok && !p.over && p.parent == os.Getpid() {
+			if p, ok := look(pid); ok && p.parent == os.Getpid() {
 				all = append(all, p)
 			}
 		}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -18,6 +17,12 @@ import (
 
 // supported says what a configuration asks for that this system cannot do.
 func supported(config Config) error {
+	for _, file := range config.Hidden {
+		var info unix.Stat_t
+		if unix.Stat(file, &info) == nil && info.Nlink > 1 {
+			return errors.New("a file that holds keys has another name too (a hard link), by which commands could read it: " + file)
+		}
+	}
 	if Landlock() > 0 {
 		return nil
 	}
@@ -38,7 +43,8 @@ var errFlood = errors.New("too much output")
 
 // A keeper is the process that keeps one command, as this one sees it.
 type keeper struct {
-	cmd *exec.Cmd
+	cmd       *exec.Cmd
+	namespace namespace
 	// control ends with this process, which the keeper takes for the order to end all.
 	control *os.File
 	reports chan report
@@ -50,6 +56,11 @@ type keeper struct {
 
 // run has a keeper run a command to its end.
 func (s *Shell) run(ctx context.Context, o order, folder *os.File, limit time.Duration) (ending, error) {
+	var err error
+	if o.Temp, err = os.MkdirTemp("", "everstep-shell-"); err != nil {
+		return ending{}, tool.NotStarted(domain.Errorf(domain.Unavailable, "the command was not run: it has no temporary folder"))
+	}
+	defer os.RemoveAll(o.Temp) // the keeper does, unless it is lost
 	k, err := s.start(folder)
 	if err != nil {
 		return ending{}, tool.NotStarted(domain.Errorf(domain.Unavailable, "the command was not run: its keeper cannot be started: %s", err))
@@ -65,7 +76,7 @@ func (s *Shell) run(ctx context.Context, o order, folder *os.File, limit time.Du
 	return k.watch(ctx, limit)
 }
 
-// start starts a keeper, out of reach of Ctrl-C.
+// start starts a keeper.
 func (s *Shell) start(folder *os.File) (*keeper, error) {
 	var mine, theirs [3]*os.File // control, reports, output
 	for i := range mine {
@@ -79,13 +90,13 @@ func (s *Shell) start(folder *os.File) (*keeper, error) {
 	mine[0], theirs[0] = theirs[0], mine[0]
 	defer closeAll(theirs[:]...)
 	k := &keeper{
-		control: mine[0], reader: mine[2], reports: make(chan report, 2), written: make(chan struct{}), flooded: make(chan struct{}),
+		namespace: s.namespace, control: mine[0], reader: mine[2], reports: make(chan report, 2), written: make(chan struct{}), flooded: make(chan struct{}),
 		output: output{most: s.bounds.head, last: s.bounds.tail, flood: s.bounds.flood},
 	}
 	k.cmd = &exec.Cmd{
 		Path: "/proc/self/exe", Args: append([]string{"everstep"}, s.config.Keeper...), Dir: "/", Env: s.env,
 		ExtraFiles:  []*os.File{theirs[0], theirs[1], theirs[2], folder, s.dir},
-		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
+		SysProcAttr: s.namespace.attributes(),
 	}
 	if err := k.cmd.Start(); err != nil {
 		closeAll(mine[:]...)
@@ -188,12 +199,24 @@ func (k *keeper) lost() error {
 		"outcome unknown: the keeper of the command was lost, or could not end it in time; it may have taken effect, and something of it may go on")
 }
 
-// release ends the keeper, which by now has nothing to do.
+// release ends the keeper, which by now has nothing to do. With one in a namespace all
+// ends that it keeps. Of one that is in none and still sweeps nobody could take the place:
+// it goes on.
 func (k *keeper) release() {
 	_ = k.control.Close()
-	patience := time.AfterFunc(endPatience, func() { _ = k.cmd.Process.Kill() })
-	_ = k.cmd.Wait() // how it ended says nothing
-	patience.Stop()
+	gone := make(chan struct{})
+	go func() {
+		_ = k.cmd.Wait() // how it ended says nothing
+		close(gone)
+	}()
+	select {
+	case <-gone:
+	case <-time.After(endPatience):
+		if k.namespace != none {
+			_ = k.cmd.Process.Kill()
+			<-gone
+		}
+	}
 	_ = k.reader.Close()
 	<-k.written
 }

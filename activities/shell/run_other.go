@@ -15,6 +15,13 @@ var errLinuxOnly = errors.New("the tool shell works on Linux alone: elsewhere no
 
 func supported(Config) error { return errLinuxOnly }
 
+// A namespace is Linux's.
+type namespace string
+
+const none namespace = ""
+
+func possible() namespace { return none }
+
 // Landlock is zero: it is Linux's.
 func Landlock() int { return 0 }
 

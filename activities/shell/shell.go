@@ -41,6 +41,8 @@ type Shell struct {
 	dir    *os.File
 	env    []string
 	bounds bounds
+	// namespace is what each command has to itself.
+	namespace namespace
 }
 
 type bounds struct {
@@ -83,7 +85,7 @@ func Open(config Config) (*Shell, error) {
 		_ = s.root.Close()
 		return nil, fmt.Errorf("open folder for commands: %w", err)
 	}
-	s.env = environment(config.Env)
+	s.env, s.namespace = environment(config.Env), possible()
 	return s, nil
 }
 
@@ -129,7 +131,7 @@ func (s *Shell) call(ctx context.Context, a args) (string, error) {
 	defer folder.Close()
 	limit = within(ctx, limit)
 	began := time.Now()
-	ended, err := s.run(ctx, order{Command: command, Hidden: s.config.Hidden, Temp: os.TempDir()}, folder, limit)
+	ended, err := s.run(ctx, order{Command: command, Hidden: s.config.Hidden}, folder, limit)
 	if err != nil {
 		return "", err
 	}
@@ -196,7 +198,7 @@ func within(ctx context.Context, limit time.Duration) time.Duration {
 type order struct {
 	Command []string `json:"command"`
 	Hidden  []string `json:"hidden,omitzero"`
-	// Temp is where temporary folders are made.
+	// Temp is its temporary folder.
 	Temp string `json:"temp"`
 }
 

@@ -9,14 +9,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"everstep/activities/tool"
 	"everstep/domain"
@@ -29,25 +30,43 @@ func TestMain(m *testing.M) {
 		os.Exit(Keep())
 	case len(os.Args) == 2 && os.Args[1] == "no-keeper":
 		os.Exit(0)
-	case len(os.Args) == 4 && os.Args[1] == "work":
-		work(os.Args[2], os.Args[3])
+	case len(os.Args) == 2 && os.Args[1] == "headless":
+		headless()
+	case len(os.Args) == 5 && os.Args[1] == "work":
+		work(namespace(os.Args[2]), os.Args[3], os.Args[4])
 		return
 	}
 	os.Exit(m.Run())
 }
 
-// work is a worker that runs one script.
-func work(dir, script string) {
+// work is a worker that runs one script and tells what it answered. The namespace "any" is
+// the one that it finds.
+func work(in namespace, dir, script string) {
 	s, err := Open(Config{Dir: dir, Keeper: []string{"keep"}})
+	var text string
 	if err == nil {
-		var text []byte
-		text, err = json.Marshal(fields{"script": script})
-		if err == nil {
-			_, err = s.Tool().Call(context.Background(), string(text))
+		if in != "any" {
+			s.namespace = in
 		}
+		text, err = call(context.Background(), s, fields{"script": script})
 	}
-	fmt.Println("the call has ended:", err)
+	fmt.Println(s.namespace, text, err)
 }
+
+// headless goes on for a minute in another thread than its first, which has ended.
+func headless() {
+	go func() {
+		time.Sleep(time.Minute)
+		os.Exit(0)
+	}()
+	if unix.Gettid() == os.Getpid() {
+		unix.RawSyscall(unix.SYS_EXIT, 0, 0, 0)
+	}
+	os.Exit(3)
+}
+
+// The first thread stays that of main.
+func init() { runtime.LockOSThread() }
 
 // fields are the arguments of a call.
 type fields map[string]any
@@ -82,21 +101,26 @@ func answer(t *testing.T, s *Shell, script string) (how, output string) {
 	return how, output
 }
 
-// gone waits until none of the processes is there, whose numbers a file holds.
-func gone(t *testing.T, file string, least int) {
-	t.Helper()
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	pids := strings.Fields(string(text))
-	require.GreaterOrEqual(t, len(pids), least)
-	for _, field := range pids {
-		pid, err := strconv.Atoi(field)
-		require.NoError(t, err)
-		require.Eventually(t, func() bool {
-			p, there := look(pid)
-			return !there || p.over
-		}, time.Minute, time.Millisecond, "process %d goes on", pid)
+// mark has what a script starts bear a mark, by which it is found wherever it goes.
+func mark(dir, script string) string { return "export EVERSTEP_TEST_MARK='" + dir + "'\n" + script }
+
+// marked are the processes that bear it, those too whose first thread has ended.
+func marked(dir string) []string {
+	var all []string
+	tasks, _ := filepath.Glob("/proc/[0-9]*/task/[0-9]*/environ")
+	for _, task := range tasks {
+		environ, _ := os.ReadFile(task) // it may have ended
+		if pid := strings.Split(task, "/")[2]; strings.Contains(string(environ), "EVERSTEP_TEST_MARK="+dir+"\x00") && !slices.Contains(all, pid) {
+			all = append(all, pid)
+		}
 	}
+	return all
+}
+
+// gone waits until no process bears the mark.
+func gone(t *testing.T, dir string) {
+	t.Helper()
+	require.Eventually(t, func() bool { return len(marked(dir)) == 0 }, time.Minute, 10*time.Millisecond, "something goes on")
 }
 
 func TestCommandsAndScripts(t *testing.T) {

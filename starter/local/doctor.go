@@ -313,6 +313,9 @@ func (m *Machine) checkBuiltinTools() Check {
 	if shell.Landlock() == 0 {
 		return c.warn("run the worker where the kernel has Landlock, or as a user who may write nowhere else")
 	}
+	if !shell.Contained() {
+		return c.warn("run the worker as root, or where the system lets its user have namespaces (user.max_user_namespaces, the seccomp of containers), or as a user of its own")
+	}
 	return c
 }
 
