@@ -53,10 +53,10 @@ func work(in namespace, dir, script string) {
 	fmt.Println(s.namespace, text, err)
 }
 
-// headless goes on for a minute in another thread than its first, which has ended.
+// headless goes on for ten minutes in another thread than its first, which has ended.
 func headless() {
 	go func() {
-		time.Sleep(time.Minute)
+		time.Sleep(10 * time.Minute)
 		os.Exit(0)
 	}()
 	if unix.Gettid() == os.Getpid() {
