@@ -55,7 +55,8 @@ The prompt - is read from standard input.`,
   starter run --model openai-chat/gpt-5-mini --tool list_files "What is here?"
   starter run --id notes --max-tokens 20000 --deadline 5m "Sum up the newest"
   starter run --agent agents/reviewer.md --max-cost 0.25 "Review it"
-  starter messages notes --json | starter run --messages - "And now?"
+  starter messages notes --json |
+    starter run --model openai-chat/gpt-5-mini --messages - "And now?"
   git diff | starter run --system "You review Go code." - > review.txt`,
 	}
 	var f local.Flags

@@ -94,7 +94,14 @@ func (r *Reader) Text(data []byte) (string, bool) {
 // Read reads the only document of a YAML text, and returns its keys; nil: there is none.
 func (r *Reader) Read(text string, keys Keys) Given {
 	var document yaml.Node
-	decoder := yaml.NewDecoder(strings.NewReader(text))
+	given := text
+	if r.json() {
+		var whole bool
+		if given, whole = r.escapes(text); !whole {
+			return nil
+		}
+	}
+	decoder := yaml.NewDecoder(strings.NewReader(given))
 	err := decoder.Decode(&document)
 	if errors.Is(err, io.EOF) || err == nil && empty(document) {
 		r.ProblemAt(1, 1, "", "has no keys; %s", r.Needs)
@@ -332,6 +339,10 @@ func (r *Reader) syntax(text string, err error) {
 		if found[1] != "" {
 			line, _ = strconv.Atoi(found[1]) // digits
 		}
+	}
+	if r.json() {
+		r.syntaxJSON(text, message)
+		return
 	}
 	lines := strings.Split(text, "\n")
 	if found := unknownAnchor.FindStringSubmatch(message); found != nil {

@@ -1,0 +1,64 @@
+package document
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// escape finds the escapes of JSON, first those that the YAML parser does not know:
+// two halves of a character, a half alone, and a slash.
+var escape = regexp.MustCompile(`\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|(u[dD][89a-fA-F][0-9a-fA-F]{2})|(/)|(?s:.))`)
+
+// json says whether a file is JSON by its name; others may hold it, too, where YAML is the same.
+func (r *Reader) json() bool { return strings.EqualFold(filepath.Ext(r.File), ".json") }
+
+// escapes writes the escapes of JSON as YAML knows them. Half a character is a problem.
+func (r *Reader) escapes(text string) (string, bool) {
+	var b strings.Builder
+	end, whole := 0, true
+	for _, at := range escape.FindAllStringSubmatchIndex(text, -1) {
+		b.WriteString(text[end:at[0]])
+		end = at[1]
+		switch found := text[at[0]:at[1]]; {
+		case at[2] >= 0:
+			fmt.Fprintf(&b, `\U%08x`, utf16.DecodeRune(unit(text[at[2]:at[3]]), unit(text[at[4]:at[5]])))
+		case at[6] >= 0:
+			whole = false
+			r.problemIn(text, at[0], "%s is half a character; give both halves, or the character itself", found)
+		case at[8] >= 0:
+			b.WriteByte('/')
+		default:
+			b.WriteString(found)
+		}
+	}
+	return b.String() + text[end:], whole
+}
+
+func unit(digits string) rune {
+	n, _ := strconv.ParseUint(digits, 16, 16) // four digits
+	return rune(n)
+}
+
+// syntaxJSON says what is wrong with JSON that the YAML parser refused for that reason.
+func (r *Reader) syntaxJSON(text, refused string) {
+	err := json.Unmarshal([]byte(text), new(any))
+	if wrong, ok := errors.AsType[*json.SyntaxError](err); ok {
+		r.problemIn(text, max(int(wrong.Offset)-1, 0), "is no JSON: %s", wrong)
+		return
+	}
+	r.ProblemAt(1+r.Offset, 1, "", "is JSON that cannot be read: %s", refused)
+}
+
+// problemIn notes what is wrong at a byte of the text.
+func (r *Reader) problemIn(text string, at int, format string, args ...any) {
+	before := text[:min(at, len(text))]
+	line := before[strings.LastIndexByte(before, '\n')+1:]
+	r.ProblemAt(1+strings.Count(before, "\n")+r.Offset, 1+utf8.RuneCountInString(line), "", format, args...)
+}
