@@ -19,6 +19,8 @@ import (
 	script "everstep/activities/scripted"
 	"everstep/activities/tool"
 	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/domain/hook"
 	"everstep/starter/client"
 	"everstep/worker/host"
 )
@@ -40,7 +42,15 @@ func mortalWork(ctx context.Context, args []string) error {
 		os.Exit(3)
 		return "", nil
 	})
+	audit := hook.IO(domain.TriggerBeforeToolUse, "kept-audit", func(_ context.Context, r contract.HookRequest) (contract.HookReply, error) {
+		if r.Lost == 0 {
+			time.Sleep(500 * time.Millisecond) // its heartbeat goes out
+			os.Exit(3)
+		}
+		return contract.HookReply{}, nil
+	})
 	return host.Run(ctx, host.Config{
+		Hooks:      []hook.Hook{audit},
 		Connection: host.Connection{Address: args[0], Seat: args[2]}, TaskQueue: args[1], Tools: []tool.Tool{die, echo()},
 		Providers: map[string]inference.Provider{"mortal": mortal{script.New(), args[2] + ".deaths"}},
 		Log:       host.Log{Level: slog.LevelWarn},

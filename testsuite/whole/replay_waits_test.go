@@ -47,6 +47,15 @@ func recordWaits(t *testing.T) {
 		require.NoError(t, err)
 		s.keep(t, "lost-inference", s.ended(t, begun))
 	})
+	t.Run("lost-hooks", func(t *testing.T) {
+		s := connect(t, "plain", nil)
+		s.mortals(t)
+		definition := scripted(writeScript(t, "turns: [{tool_calls: [{name: echo, arguments: {text: a}}]}, {text: done}]"), "echo")
+		definition.Hooks = []string{"kept-audit"}
+		begun, err := s.agents.Start(within(t), agents.Start{Prompt: "go", Definition: definition})
+		require.NoError(t, err)
+		s.keep(t, "lost-hooks", s.ended(t, begun))
+	})
 	t.Run("lost-calls", func(t *testing.T) {
 		s := connect(t, "plain", nil)
 		s.mortals(t)
