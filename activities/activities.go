@@ -111,10 +111,8 @@ func New(config Config) (*Activities, error) {
 		tools[name] = t
 	}
 	config.Toolbox = cmp.Or[Toolbox](config.Toolbox, none{})
-	for _, name := range *cmp.Or(config.Allow.Tools, &[]string{}) {
-		if _, own := tools[name]; !own && !config.Toolbox.Has(name) {
-			wrong = append(wrong, domain.Errorf(domain.Invalid, "--allow-tools (EVERSTEP_ALLOW_TOOLS): there is no %q; the tools are: %s", name, toolNames(config.Tools, config.Toolbox)))
-		}
+	if err := config.Allow.CheckTools(config.Tools, config.Toolbox); err != nil {
+		wrong = append(wrong, err)
 	}
 	config.Tools = slices.DeleteFunc(slices.Clone(config.Tools), func(t tool.Tool) bool { return !config.Allow.Tool(t.Spec().Name) })
 	maps.DeleteFunc(tools, func(name string, _ tool.Tool) bool { return !config.Allow.Tool(name) })

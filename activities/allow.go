@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"everstep/activities/tool"
 	"everstep/domain"
 )
 
@@ -29,8 +30,19 @@ func (a Allow) Tool(name string) bool {
 	return (a.Tools == nil || slices.Contains(*a.Tools, name)) && (a.Agents == nil || slices.ContainsFunc(*a.Agents, used))
 }
 
-// model refuses a model that the worker does not ask.
-func (a Allow) model(model domain.LLMConfig) error {
+// CheckTools refuses a name that is that of no tool of the worker's, those of a toolbox among them.
+func (a Allow) CheckTools(own []tool.Tool, more Toolbox) error {
+	more = cmp.Or[Toolbox](more, none{})
+	for _, name := range *cmp.Or(a.Tools, &[]string{}) {
+		if !more.Has(name) && !slices.ContainsFunc(own, func(t tool.Tool) bool { return t.Spec().Name == name }) {
+			return domain.Errorf(domain.Invalid, "--allow-tools (EVERSTEP_ALLOW_TOOLS): there is no %q; the tools are: %s", name, toolNames(own, more))
+		}
+	}
+	return nil
+}
+
+// Model refuses a model that the worker does not ask.
+func (a Allow) Model(model domain.LLMConfig) error {
 	matches := func(pattern string) bool {
 		beginning, open := strings.CutSuffix(pattern, "*")
 		return pattern == model.String() || open && strings.HasPrefix(model.String(), beginning)

@@ -120,7 +120,7 @@ func (a *Activities) checkCompiler(compiler domain.Compiler) error {
 }
 
 func (a *Activities) provider(model domain.LLMConfig) (inference.Provider, error) {
-	if err := a.config.Allow.model(model); err != nil {
+	if err := a.config.Allow.Model(model); err != nil {
 		return nil, err
 	}
 	if provider, ok := a.config.Providers[model.Provider]; ok {

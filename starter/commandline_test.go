@@ -54,6 +54,18 @@ func TestCommandLineThatIsWrong(t *testing.T) {
 		"blank model":         {args: []string{"send", "notes", "--model", "openai/ ", "hi"}, says: `model: "openai/ " is no model`},
 		"a tool twice":        {args: []string{"run", "--model", model, "--tool", "read_file", "--tool", "list_files,read_file", "hi"}, says: `--tool: "read_file" is named twice`},
 		"a tool that is off":  {args: []string{"run", "--model", model, "--tool", "http_post", "hi"}, env: map[string]string{"EVERSTEP_BUILTIN_TOOLS": "http_get"}, says: "tool: http_post is off on the worker that this command starts; to turn it on set EVERSTEP_BUILTIN_TOOLS=http_get,http_post"},
+		"a tool allowed that is none": {
+			args: []string{"run", "--model", model, "--tool", "list_files", "hi"}, env: map[string]string{"EVERSTEP_ALLOW_TOOLS": "lst_files"},
+			says: `--allow-tools (EVERSTEP_ALLOW_TOOLS): there is no "lst_files"; the tools are: `,
+		},
+		"a tool that is not allowed": {
+			args: []string{"run", "--model", model, "--tool", "list_files", "hi"}, env: map[string]string{"EVERSTEP_ALLOW_TOOLS": "none"},
+			says: "tool: this worker does not run list_files; EVERSTEP_ALLOW_TOOLS says so",
+		},
+		"a model that is not allowed": {
+			args: []string{"run", "--model", model, "hi"}, env: map[string]string{"EVERSTEP_ALLOW_MODELS": "none"},
+			says: "model: this worker does not ask openai-chat/m; it asks none; EVERSTEP_ALLOW_MODELS says so",
+		},
 		"a namespace alone":   {args: []string{"list", "--namespace", "nope"}, says: "namespace: the dev server has none but default; name the server of nope with --address or TEMPORAL_ADDRESS"},
 		"model from variable": {args: []string{"run", "hi"}, env: map[string]string{local.VariableModel: "x"}, says: `EVERSTEP_MODEL: "x" is no model`},
 		"unknown provider":    {args: []string{"run", "--model", "openai-chatt/m", "hi"}, says: "did you mean openai-chat/m?"},

@@ -302,6 +302,13 @@ func (m *Machine) checkBuiltinTools() Check {
 	if _, err := host.ReadOptionalTools(m.Env.Value(variableBuiltinTools)); err != nil && len(on) > 0 {
 		return ok(name, "%s: %s", variableBuiltinTools, err).fail("")
 	}
+	allow, err := host.Allowed(m.Env)
+	if err != nil {
+		return ok(name, "%s", err).fail("")
+	}
+	if allow.Tools != nil {
+		return ok(name, "%s, as EVERSTEP_ALLOW_TOOLS says", cmp.Or(strings.Join(*allow.Tools, ", "), "none"))
+	}
 	if len(on) == 0 {
 		return ok(name, "those for files; %s turns others on: %s", variableBuiltinTools, strings.Join(host.OptionalNames(), ", "))
 	}
@@ -331,6 +338,9 @@ func (m *Machine) checkModel(ctx context.Context) Check {
 	}
 	if err != nil {
 		return ok(name, "%s", err).fail("mend " + VariableModel)
+	}
+	if allow, err := host.Allowed(m.Env); err == nil && allow.Model(model) != nil {
+		return ok(name, "%s", allow.Model(model)).fail("mend " + VariableModel + ", or EVERSTEP_ALLOW_MODELS")
 	}
 	return ok(name, "%s unless another is named", model)
 }

@@ -73,6 +73,12 @@ func TestDoctorNamesTools(t *testing.T) {
 	require.Equal(t, "those for files, and http_get, shell; "+shell.Confinement(), m.checkBuiltinTools().Detail)
 	m.Env = Environment{memory{variableBuiltinTools: "http_got"}}
 	require.Equal(t, VerdictFail, m.checkBuiltinTools().Verdict)
+	m.Env = Environment{memory{"EVERSTEP_ALLOW_TOOLS": "lst_files"}}
+	require.Equal(t, VerdictFail, m.checkBuiltinTools().Verdict)
+	m.Env = Environment{memory{"EVERSTEP_ALLOW_TOOLS": "list_files"}}
+	require.Equal(t, ok("tools", "list_files, as EVERSTEP_ALLOW_TOOLS says"), m.checkBuiltinTools())
+	m.Env = Environment{memory{"EVERSTEP_ALLOW_MODELS": "none", VariableModel: "openai/m"}}
+	require.Equal(t, VerdictFail, m.checkModel(t.Context()).Verdict)
 }
 
 func TestDoctorSeesAnOpenUI(t *testing.T) {

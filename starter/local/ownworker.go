@@ -24,7 +24,7 @@ func (m *Machine) CheckLocally(ctx context.Context, f Flags, d domain.Definition
 	if err != nil || !own || d.Model.Provider == "" {
 		return err
 	}
-	return cmp.Or(checkModel(ctx, d.Model), m.checkTools(f, d.Tools), checkOwnWorker(d), m.checkCost(d))
+	return cmp.Or(checkModel(ctx, d.Model), m.checkTools(f, d.Tools), m.checkAllowed(f, d), checkOwnWorker(d), m.checkCost(d))
 }
 
 // checkCost refuses to limit the cost of what has no price, here or on our worker. One that is
@@ -86,6 +86,25 @@ func (m *Machine) checkTools(f Flags, tools []string) error {
 		}
 		return invalid("tool: there is no %q; there are %s, and others on workers of your own: name their --task-queue",
 			short, strings.Join(known, ", "))
+	}
+	return nil
+}
+
+// checkAllowed says what the worker of this command would refuse of an agent; what brings it
+// up says itself what is wrong with what it is to allow. One that is up may allow more.
+func (m *Machine) checkAllowed(f Flags, d domain.Definition) error {
+	allow, err := host.Allowed(m.Env)
+	if err != nil || m.served(f) {
+		return nil
+	}
+	const mend = "; EVERSTEP_ALLOW_%s says so to the worker that this command starts"
+	if err := allow.Model(d.Model); err != nil {
+		return invalid("%s"+mend, err, "MODELS")
+	}
+	for _, name := range d.Tools {
+		if !allow.Tool(name) {
+			return invalid("tool: this worker does not run %s"+mend, name, "TOOLS")
+		}
 	}
 	return nil
 }

@@ -18,15 +18,20 @@ import (
 // OptionalTools are the tools that Everstep has beside those for files. A worker has
 // those of them that its configuration names.
 func OptionalTools() []domain.ToolSpec {
+	var specs []domain.ToolSpec
+	for _, t := range optionalTools() {
+		specs = append(specs, t.Spec())
+	}
+	return specs
+}
+
+// optionalTools are only for what they say of themselves.
+func optionalTools() []tool.Tool {
 	client, err := web.New(web.Config{})
 	if err != nil {
 		panic(err) // of nothing nothing can be wrong
 	}
-	var specs []domain.ToolSpec
-	for _, t := range append(client.Tools(), new(shell.Shell).Tool()) {
-		specs = append(specs, t.Spec())
-	}
-	return specs
+	return append(client.Tools(), new(shell.Shell).Tool())
 }
 
 // OptionalNames are the names of OptionalTools.

@@ -8,7 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"everstep/activities"
 	"everstep/activities/anthropic"
+	"everstep/activities/files"
 	"everstep/activities/gemini"
 	"everstep/activities/inference"
 	"everstep/activities/inference/wire"
@@ -191,15 +193,48 @@ func (c Config) providers() (map[string]inference.Provider, error) {
 	return all, nil
 }
 
-// CheckWorker says what is wrong with what an environment says of a worker, what
-// names its server aside. It makes no request, and a missing key is nothing wrong.
+// CheckWorker says what is wrong with what an environment says of a worker that has
+// the tools for files, what names its server aside. It makes no request, and a missing
+// key is nothing wrong.
 func CheckWorker(environment Environment) error {
 	var config Config
 	if err := config.read(environment, nil); err != nil {
 		return err
 	}
 	_, err := config.withDefaults().providers()
-	return err
+	return cmp.Or(err, config.checkAllowed())
+}
+
+// Allowed is what an environment has such a worker allow. The error says what is wrong with it.
+func Allowed(environment Environment) (activities.Allow, error) {
+	config := Config{Variables: environment.LookupEnv}
+	for _, s := range workerSettings() {
+		if !slices.Contains([]string{"builtin-tools", "mcp", "allow-tools", "allow-models"}, s.flag) {
+			continue
+		}
+		if err := s.apply(&config, environment, nil); err != nil {
+			return activities.Allow{}, err
+		}
+	}
+	return config.Allow, config.checkAllowed()
+}
+
+// checkAllowed starts and asks no server.
+func (c Config) checkAllowed() error {
+	if c.Allow.Tools == nil {
+		return nil
+	}
+	tools := new(files.Root).Tools()
+	for _, t := range optionalTools() {
+		if slices.Contains(c.BuiltinTools, t.Spec().Name) {
+			tools = append(tools, t)
+		}
+	}
+	servers, err := c.Servers(nil)
+	if err != nil || servers == nil {
+		return cmp.Or(err, c.Allow.CheckTools(tools, nil))
+	}
+	return c.Allow.CheckTools(tools, servers)
 }
 
 // A Reach is what a worker has to reach a provider with. It holds no key.
