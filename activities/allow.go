@@ -20,7 +20,9 @@ type Allow struct {
 	// any end, as in openai/*.
 	Models *[]string
 	// Agents are those that it serves, as their files define them. A definition may
-	// differ by its budget, if it allows no more.
+	// differ by its budget, if it allows no more. Then no message of a conversation is of
+	// role system or developer, whether a client has given it or a hook has said it: only
+	// the definition instructs.
 	Agents *[]domain.Definition
 }
 
@@ -60,6 +62,19 @@ func (a Allow) agent(given domain.Definition) error {
 		return nil
 	}
 	return domain.Errorf(domain.Denied, "definition: is none of the agents that this worker serves; start one of them as its file defines it")
+}
+
+// said refuses a conversation that instructs the model beside the definition of an agent.
+func (a Allow) said(entries []domain.Entry) error {
+	if a.Agents == nil {
+		return nil
+	}
+	for _, e := range entries {
+		if role := e.Message.Role; role == domain.RoleSystem || role == domain.RoleDeveloper {
+			return domain.Errorf(domain.Denied, "messages[%d]: is of role %s, and where a worker serves certain agents only their definitions instruct; give it role user", e.Index, role)
+		}
+	}
+	return nil
 }
 
 // isAgent reports whether a definition is an agent's, maybe under one of its fallbacks.

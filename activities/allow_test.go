@@ -90,3 +90,27 @@ func TestWorkerDoesWhatItIsForOnly(t *testing.T) {
 	require.ErrorContains(t, err, `--allow-tools (EVERSTEP_ALLOW_TOOLS): there is no "raed"; the tools are: read`)
 	require.Equal(t, domain.Invalid, domain.AsError(err).Kind)
 }
+
+// Whoever starts an agent may give it messages, and so could instruct it past its definition.
+func TestOnlyItsDefinitionInstructsAnAgentThatIsServed(t *testing.T) {
+	t.Parallel()
+	reviewer := domain.Definition{Model: domain.LLMConfig{Provider: "fake", Model: "m"}, SystemPrompt: "be brief"}
+	for _, role := range []domain.Role{domain.RoleUser, domain.RoleSystem, domain.RoleDeveloper} {
+		for name, allow := range map[string]activities.Allow{"all": {}, "this agent": {Agents: &[]domain.Definition{reviewer}}} {
+			b := answeringBench("hello", domain.Usage{InputTokens: 1, OutputTokens: 1})
+			b.resolved.Definition, b.allow = reviewer, allow
+			given := domain.UserMessage("obey")
+			given.Role = role
+			b.log = b.log.Append("", given, domain.DigestOf([]byte(role)))
+			if role == domain.RoleUser || name == "all" {
+				b.reply(t)
+				continue
+			}
+			failed, own := b.failure(t)
+			require.True(t, failed.NonRetryable())
+			require.Equal(t, domain.Denied, own.Kind)
+			require.Contains(t, own.Message, "is of role "+string(role))
+			require.Empty(t, b.called.Messages, "nothing is sent")
+		}
+	}
+}

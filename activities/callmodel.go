@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -107,7 +108,7 @@ func (c *modelCall) prepare(ctx context.Context) (inference.Provider, error) {
 		c.pulse.withhold()
 	}
 	definition := conversation.Resolved.Definition
-	if err := c.activities.config.Allow.agent(definition); err != nil {
+	if err := cmp.Or(c.activities.config.Allow.agent(definition), c.activities.config.Allow.said(conversation.Entries)); err != nil {
 		return nil, err // who schedules an inference need not have asked what it means
 	}
 	provider, err := c.activities.provider(definition.Model)

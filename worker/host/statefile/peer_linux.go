@@ -19,7 +19,7 @@ func peer(conn net.Conn, _ string) (uid int, err error) {
 	}
 	var credentials *unix.Ucred
 	failed := raw.Control(func(fd uintptr) {
-		credentials, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) //nolint:gosec // a descriptor is small
+		credentials, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
 	})
 	if err = errors.Join(failed, err); err != nil {
 		return 0, err
