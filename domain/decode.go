@@ -63,7 +63,10 @@ type fieldError struct {
 	err  error
 }
 
-func (e *fieldError) Error() string { return e.path + ": " + e.err.Error() }
+func (e *fieldError) Error() string {
+	key := e.path[strings.LastIndexByte(e.path, '.')+1:]
+	return e.path + ": " + strings.TrimPrefix(e.err.Error(), key+": ") // a word may name what it is, too
+}
 
 func (e *fieldError) Unwrap() error { return e.err }
 

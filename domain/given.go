@@ -12,6 +12,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"everstep/domain/enum"
 )
 
 // A Given is what an execution begins with beside its prompt. Make one with NewGiven; nil is nothing.
@@ -164,7 +166,7 @@ func (o *MessageOrder) Dangling() (int, error) {
 func (m Message) checkKind() error {
 	switch {
 	case !slices.Contains(Roles(), m.Role):
-		return in("role", fmt.Errorf("%q is none of %v", Shorten(string(m.Role), 20), Roles()))
+		return in("role", fmt.Errorf("%q is none of %s", Shorten(string(m.Role), 20), enum.Names(Roles(), ", ")))
 	case (m.Role == RoleTool) != (m.ToolResult != nil):
 		return in("tool_result", errors.New("belongs to messages of role tool, and to each of them"))
 	case m.Role == RoleTool && len(m.Parts) > 0:
@@ -185,7 +187,7 @@ func (m Message) checkParts() error {
 		var err error
 		switch {
 		case !slices.Contains(PartTypes(), p.Type):
-			err = in("type", fmt.Errorf("%q is none of %v", Shorten(string(p.Type), 20), PartTypes()))
+			err = in("type", fmt.Errorf("%q is none of %s", Shorten(string(p.Type), 20), enum.Names(PartTypes(), ", ")))
 		case p.Type == PartText || m.Role == RoleAssistant:
 		case m.Role != RoleUser:
 			err = in("type", fmt.Errorf("is %s; a message of role %s holds text", p.Type, m.Role))

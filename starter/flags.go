@@ -339,7 +339,7 @@ func readPlain(path string, most int64, what string) ([]byte, error) {
 const priceForm = "give dollars for a million tokens by kind, such as input=1.25,output=10"
 
 func priceFlag(target **domain.Price) flagValue {
-	return flagValue{"KIND=DOLLARS,…", "", func(text string) (err error) {
+	return flagValue{"KIND=DOLLARS,...", "", func(text string) (err error) {
 		*target, err = readPrice(text)
 		return err
 	}}

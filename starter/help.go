@@ -63,8 +63,12 @@ func listTopics(p *program, root *cobra.Command) {
 			return
 		}
 		p.out.Printf("\nTopics, as in `%s help budgets`:\n", root.Name())
+		width := 0
 		for _, topic := range help.Topics() {
-			p.out.Printf("%s", p.out.Fold(fmt.Sprintf("  %-13s %s\n", topic.Name, topic.Title)))
+			width = max(width, len(topic.Name))
+		}
+		for _, topic := range help.Topics() {
+			p.out.Printf("%s", p.out.Fold(fmt.Sprintf("  %-*s  %s\n", width, topic.Name, topic.Title)))
 		}
 	})
 }

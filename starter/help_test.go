@@ -27,7 +27,7 @@ func TestHelpOfTopics(t *testing.T) {
 	_, completed, _ := newCaller(t).call(t.Context(), "__complete", "help", "")
 	root := newRoot(&program{machine: &local.Machine{}})
 	for _, topic := range help.Topics() {
-		require.Contains(t, listed, "  "+topic.Name+" ")
+		require.Contains(t, listed, "  "+topic.Name+"  ", "a column")
 		require.Contains(t, listed, " "+topic.Title+"\n")
 		require.Contains(t, completed, topic.Name+"\t"+topic.Title+"\n")
 		code, page, stderr := newCaller(t).call(t.Context(), "help", topic.Name)

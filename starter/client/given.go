@@ -60,6 +60,9 @@ func ReadMessages(text []byte) ([]domain.Entry, error) {
 	var lines []int
 	var order domain.MessageOrder
 	number := 0
+	if whole := bytes.TrimSpace(text); bytes.HasPrefix(whole, []byte("[")) && json.Valid(whole) {
+		return nil, errorf(Invalid, nil, "is a JSON list; give one message a line, as jq -c '.[]' makes of it")
+	}
 	for line := range bytes.Lines(text) {
 		number++
 		if line = bytes.TrimSpace(line); len(line) == 0 {
@@ -93,7 +96,7 @@ func readMessage(line []byte) (domain.Entry, error) {
 	case !utf8.Valid(line):
 		return domain.Entry{}, errors.New("is not valid UTF-8; convert it")
 	case !json.Valid(line):
-		return domain.Entry{}, errors.New("is not JSON; give one message a line, as messages --json does")
+		return domain.Entry{}, errors.New("is not JSON; give each message whole in a line, as messages --json does, or jq -c .")
 	case json.Unmarshal(line, &keys) != nil || keys == nil:
 		return domain.Entry{}, errors.New("is no object; give one message a line, as messages --json does")
 	}
@@ -114,6 +117,9 @@ func readMessage(line []byte) (domain.Entry, error) {
 	m, err := domain.Decode[domain.Message](line)
 	if other := slices.IndexFunc(otherKeys, func(key string) bool { return keys[key] != nil }); err == nil && other >= 0 {
 		err = fmt.Errorf("%s: is no key of a message; %s", otherKeys[other], messageForm)
+	}
+	if silent := slices.IndexFunc(m.Parts, func(p domain.Part) bool { return p.Type == domain.PartText && p.Text == "" }); err == nil && silent >= 0 && m.Role != domain.RoleAssistant {
+		err = fmt.Errorf("parts[%d].text: is missing; %s", silent, messageForm)
 	}
 	return domain.Entry{Message: m}, err
 }

@@ -22,7 +22,8 @@ func Clean(text string) string {
 // stripped is a text without what controls a terminal or the order of others. A file may
 // come of it: lines end as they did, and marks that stand in words of other scripts stay.
 func stripped(text string) string {
-	lines := strings.Split(strings.ToValidUTF8(text, "\uFFFD"), "\r\n")
+	text = separator.Replace(csi.ReplaceAllString(strings.ToValidUTF8(text, "\uFFFD"), ""))
+	lines := strings.Split(text, "\r\n")
 	for i, line := range lines {
 		lines[i] = mapped(line, func(r rune) rune {
 			if shown(r) != r && !strings.ContainsRune("\u200e\u200f\u061c", r) {
@@ -33,6 +34,13 @@ func stripped(text string) string {
 	}
 	return strings.Join(lines, "\r\n")
 }
+
+// csi is a sequence that steers a terminal, all of it: colours most of the time. Others lose their control characters alone,
+// for one that does not end would take the answer with it.
+var csi = regexp.MustCompile(`(?:\x1b\[|\x{9b})[0-?]*[ -/]*[@-~]`)
+
+// separator keeps words apart where a line or paragraph ends as Unicode has it.
+var separator = strings.NewReplacer("\u2028", "\n", "\u2029", "\n")
 
 // ensign is the flag of a part of a country, whose tags show as one picture.
 var ensign = regexp.MustCompile(`\x{1f3f4}[\x{e0030}-\x{e0039}\x{e0061}-\x{e007a}]{1,6}\x{e007f}`)

@@ -48,8 +48,8 @@ func TestClean(t *testing.T) {
 // A pipe may end at a terminal: what is written there must not steer it either.
 func TestAnswersSteerNoTerminal(t *testing.T) {
 	t.Parallel()
-	const answer = "\x1b]0;owned\x07a\x1bPq\x1b\\b\u009b31mc\u202ed\re\r\nf\tשלום\xff\n"
-	require.Equal(t, "]0;ownedaPq\\b31mcde\r\nf\tשלום\ufffd\n", Plain(nil).Answer(answer))
+	const answer = "\x1b]0;owned\x07a\x1bPq\x1b\\b\u009b31mc\u202ed\re\r\nf\u2028g\x1b[1;31mh\x1b[0m\x1b[i\tשלום\xff\n"
+	require.Equal(t, "]0;ownedaPq\\bcde\r\nf\ngh\tשלום\ufffd\n", Plain(nil).Answer(answer))
 	require.Equal(t, Clean(answer), (&Output{Terminal: true}).Answer(answer))
 }
 

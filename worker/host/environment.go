@@ -174,7 +174,7 @@ func workerSettings() []setting {
 		{"task-queue", "EVERSTEP_TASK_QUEUE", "name", "where the worker listens", into(func(c *Config) *string { return &c.TaskQueue }, checked(CheckName))},
 		{"dir", "EVERSTEP_DIR", "directory", "the root that file tools never leave", into(func(c *Config) *string { return &c.Dir }, checked(checkDirectory))},
 		{"builtin-tools", "EVERSTEP_BUILTIN_TOOLS", "names", "the tools that it has beside those for files, of " + strings.Join(OptionalNames(), ", ") + "; none unless given", into(func(c *Config) *[]string { return &c.BuiltinTools }, ReadOptionalTools)},
-		{"http-allow", "EVERSTEP_HTTP_ALLOW", "hosts", "what http_get and http_post may reach beyond the public network: addresses, prefixes, hosts, as in 10.1.0.0/16,intranet.example.com:8080; nothing unless given", into(func(c *Config) *[]string { return &c.HTTPAllow }, readHTTPAllow)},
+		{"http-allow", "EVERSTEP_HTTP_ALLOW", "hosts", "what http_get and http_post may reach beyond the public network: addresses, prefixes, hosts, as in 10.1.0.0/16,wiki.example.com:8080; nothing unless given", into(func(c *Config) *[]string { return &c.HTTPAllow }, readHTTPAllow)},
 		// No flag: it may hold a password.
 		{"", "EVERSTEP_HTTP_PROXY", "url", "the proxy that requests of http_get and http_post go through", func(c *Config, text string) error {
 			c.HTTPProxy = Secret(strings.TrimSpace(text))
@@ -374,7 +374,7 @@ func modelSettings() []setting {
 		}},
 		{"allow-base-urls", "EVERSTEP_ALLOW_BASE_URLS", "urls", "what agents may name as base_url, which then gets the key; * is any, none unless given", into(func(c *Config) *[]string { return &c.AllowBaseURLs }, readList)},
 		{"finish-optional", "EVERSTEP_FINISH_OPTIONAL", kindBool, "take answers of openai-chat/… that end without a finish reason, as some proxies send them", into(func(c *Config) *bool { return &c.FinishOptional }, readBool)},
-		{"rate-limits", "EVERSTEP_RATE_LIMITS", "limits", "requests and tokens a minute that a vendor's key allows, as in openai=600rpm/200000tpm,anthropic=50rpm; the same for all workers of a task queue", into(func(c *Config) *map[string]RateLimit { return &c.RateLimits }, readRateLimits)},
+		{"rate-limits", "EVERSTEP_RATE_LIMITS", "limits", "requests and tokens a minute that a vendor's key allows, as in openai=600rpm/200000tpm; the same for all workers of a task queue", into(func(c *Config) *map[string]RateLimit { return &c.RateLimits }, readRateLimits)},
 		{"workers", "EVERSTEP_WORKERS", "count", "how many workers share the tokens of --rate-limits; 1 unless given", into(func(c *Config) *int { return &c.Workers }, count(10_000))},
 		{"connect-timeout", "EVERSTEP_CONNECT_TIMEOUT", "duration", "what a model's server has to accept a connection; 10s unless given", into(func(c *Config) *time.Duration { return &c.Timeouts.Connect }, upTo(time.Hour))},
 		{"first-byte-timeout", "EVERSTEP_FIRST_BYTE_TIMEOUT", "duration", "what a model has to begin its answer; 5m unless given", into(func(c *Config) *time.Duration { return &c.Timeouts.FirstByte }, upTo(24*time.Hour))},

@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"time"
@@ -17,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"go.temporal.io/sdk/contrib/envconfig"
+	"golang.org/x/term"
 
 	"everstep/domain"
 	"everstep/domain/spelling"
@@ -57,13 +60,32 @@ func run(config Config, args []string) int {
 // execute tells of an error as the log would: what servers say is a part of it.
 func execute(ctx context.Context, config Config, args []string, says io.Writer) int {
 	config.secrets = &secrets{}
-	command := Command(config)
+	command := called(Command(config), filepath.Base(os.Args[0]))
+	if width, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
+		fit(command, width)
+	}
 	command.SetArgs(args)
 	if err := command.ExecuteContext(ctx); err != nil {
-		_, _ = fmt.Fprintln(&redactor{out: says, secrets: config.secrets}, "Error:", err)
+		_, _ = fmt.Fprintln(&redactor{out: says, secrets: config.secrets}, "error:", err)
 		return exitCode(err)
 	}
 	return 0
+}
+
+// called has the help of a worker's command carry the name of the program that it is.
+func called(command *cobra.Command, name string) *cobra.Command {
+	command.Use = name
+	for _, c := range append(command.Commands(), command) {
+		c.Example = usualName.ReplaceAllString(c.Example, "${1}"+strings.ReplaceAll(name, "$", "$$"))
+	}
+	return command
+}
+
+var usualName = regexp.MustCompile(`(?m)(^| )worker\b`)
+
+// fit has the flags of a command's help wrap where a terminal's line ends.
+func fit(command *cobra.Command, width int) {
+	command.SetUsageTemplate(strings.ReplaceAll(command.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", width)))
 }
 
 // Command is the worker as a command, for programs that have others beside it.

@@ -72,6 +72,27 @@ func TestHelp(t *testing.T) {
 	})
 }
 
+// TestHelpNamesTheProgram: a worker of one's own is called by its own name, and its flags fit the terminal.
+func TestHelpNamesTheProgram(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"--help"}, {"codec", "--help"}} {
+		var out bytes.Buffer
+		command := called(Command(Config{}), "weather")
+		fit(command, 80)
+		command.SetOut(&out)
+		command.SetArgs(args)
+		require.NoError(t, command.ExecuteContext(t.Context()))
+		require.Contains(t, out.String(), "Usage:\n  weather")
+		require.Contains(t, out.String(), "Examples:\n  weather")
+		require.NotRegexp(t, `(?m)^( |.* )worker -`, out.String())
+		_, flags, _ := strings.Cut(out.String(), "\nFlags:\n")
+		require.NotEmpty(t, flags)
+		for line := range strings.Lines(flags) {
+			require.LessOrEqual(t, len(line), 81, "%s", line)
+		}
+	}
+}
+
 func TestHelpSaysWhatAWorkerDoesWithoutAFolder(t *testing.T) {
 	t.Parallel()
 	require.Contains(t, Command(Config{Dir: "."}).Flags().Lookup("dir").Usage, "never leave; . unless given (EVERSTEP_DIR)")
