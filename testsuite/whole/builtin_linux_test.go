@@ -3,7 +3,6 @@ package whole_test
 import (
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,23 +18,23 @@ func TestCLIShell(t *testing.T) {
 	c := newCLI(t).on("PATH="+os.Getenv("PATH"), "EVERSTEP_BUILTIN_TOOLS=shell", "EVERSTEP_TEST_SECRET=sesame")
 	model := c.script("shell.yaml", `turns:
   - tool_calls: [{name: shell, arguments: {script: "echo made > made; cat made; env; exit 3"}}]
-  - tool_calls: [{name: shell, arguments: {script: "echo ran >> ran; setsid sleep 1000 & echo $$ $! > pids; sleep 1000"}}]
+  - tool_calls: [{name: shell, arguments: {script: "echo ran >> ran; export MARK=$PWD/mark; setsid sleep 1000 & exec sleep 1000"}}]
   - text: Done.
 `)
 	p := c.start("run", "--id", "sh", "--model", model, "--tool", "shell", "go")
-	pids := filepath.Join(c.dir, "pids")
-	var started []string
-	require.Eventually(t, func() bool {
-		text, err := os.ReadFile(pids)
-		started = strings.Fields(string(text))
-		return err == nil && len(started) == 2
-	}, patience, 10*time.Millisecond)
-	require.NoError(t, syscall.Kill(p.workerOf(), syscall.SIGKILL))
-	for _, field := range started {
-		pid, err := strconv.Atoi(field)
-		require.NoError(t, err)
-		require.Eventually(t, func() bool { return syscall.Kill(pid, 0) != nil }, patience, 10*time.Millisecond, "%d goes on", pid)
+	// They are in a namespace and do not know their numbers.
+	marked := func() (n int) {
+		processes, _ := filepath.Glob("/proc/[0-9]*/environ")
+		for _, file := range processes {
+			if environ, _ := os.ReadFile(file); strings.Contains(string(environ), "\x00MARK="+c.dir+"/mark\x00") { // it may have ended
+				n++
+			}
+		}
+		return n
 	}
+	require.Eventually(t, func() bool { return marked() == 2 }, patience, 10*time.Millisecond)
+	require.NoError(t, syscall.Kill(p.workerOf(), syscall.SIGKILL))
+	require.Eventually(t, func() bool { return marked() == 0 }, patience, 10*time.Millisecond, "something goes on")
 	got := p.wait()
 	require.Equal(t, 0, got.code, got.err)
 	require.Equal(t, "Done.\n", got.out)
