@@ -47,7 +47,8 @@ type listedAgent struct {
 	Description string `json:"description"`
 	Model       string `json:"model"` // provider/name; empty where the file names none
 	File        string `json:"file"`
-	Problems    int    `json:"problems"` // counts what is wrong with the file
+	Problems    int    `json:"problems"` // counts what is wrong with the file, as check does
+	broken      bool   // it cannot run
 }
 
 func agentsListCommand(p *program) *cobra.Command {
@@ -56,8 +57,8 @@ func agentsListCommand(p *program) *cobra.Command {
 		Use:   "list",
 		Short: "List the agents in the usual folders",
 		Long: `Lists the agents in the folders agents and .everstep/agents of the current
-folder. A broken file is listed with the number of its problems; check names
-them.`,
+folder. A file with problems is listed with their number; check names them, and
+one that is broken does not run.`,
 		Example: `  starter agents list
   starter agents list --dir ~/work --json | jq -r '.[].name'`,
 		Args: noArguments,
@@ -70,7 +71,10 @@ them.`,
 			for _, a := range listed {
 				description := a.Description
 				if a.Problems > 0 {
-					description = "broken: " + render.Counted(int64(a.Problems), "problem")
+					description = render.Counted(int64(a.Problems), "problem")
+				}
+				if a.broken {
+					description = "broken: " + description
 				}
 				t.Rows = append(t.Rows, []string{render.OneLine(a.Name), render.OneLine(cmp.Or(a.Model, "-")), render.OneLine(a.File), render.OneLine(description)})
 			}
@@ -88,7 +92,7 @@ func (p *program) listAgents(dir string) ([]listedAgent, error) {
 	}
 	listed := []listedAgent{}
 	for _, l := range found {
-		agent := listedAgent{Name: l.File.Name, Description: l.File.Description, File: l.File.Path, Problems: len(l.Problems)}
+		agent := listedAgent{Name: l.File.Name, Description: l.File.Description, File: l.File.Path, Problems: len(problemsOf(l.File, l.Problems)), broken: len(l.Problems) > 0}
 		if model := l.File.Definition.Model; model.Provider != "" {
 			agent.Model = model.String()
 		}
@@ -158,35 +162,42 @@ func (p *program) checkAgents(dir string, named []string) document.Problems {
 		}
 		file, err := agentfile.Load(path)
 		problems, _ := errors.AsType[document.Problems](err)
-		problems = append(problems, file.Doubts...)
-		problems = append(problems, p.checkProviders(path, file.Definition)...)
+		problems = problemsOf(file, problems)
 		if len(problems) == 0 {
 			p.say("%s: nothing is wrong", path)
 		}
+		p.noteProviders(file)
 		p.noteTools(path, file.Definition.Tools)
 		all = append(all, problems...)
 	}
 	return all
 }
 
-// checkProviders finds providers that are none of ours, but much like one. Of others it is
-// only said that a worker of the user's own has to have them.
-func (p *program) checkProviders(path string, d domain.Definition) (problems document.Problems) {
-	providers, known := []string{d.Model.Provider}, host.ProviderNames()
-	for _, f := range d.Fallbacks {
-		providers = append(providers, f.Model.Provider)
-	}
-	for _, provider := range slices.Compact(slices.Sorted(slices.Values(providers))) {
-		if provider == "" || slices.Contains(known, provider) {
-			continue
+// problemsOf are all that is wrong with a file, or most likely is: among them providers that are
+// none of ours, but much like one.
+func problemsOf(file agentfile.File, wrong document.Problems) document.Problems {
+	problems := slices.Concat(wrong, file.Doubts)
+	for _, provider := range file.Providers {
+		if near, ok := spelling.Nearest(provider.Name, host.ProviderNames()); ok && near != provider.Name {
+			at := provider.Place
+			at.Message = fmt.Sprintf("there is no provider %q; did you mean %s?", provider.Name, near)
+			problems = append(problems, at)
 		}
-		if near, ok := spelling.Nearest(provider, known); ok {
-			problems = append(problems, document.Problem{File: path, Field: "model", Message: fmt.Sprintf("there is no provider %q; did you mean %s?", provider, near)})
-			continue
-		}
-		p.say("%s: note: model: %s is no provider of ours; there are %s, and others on workers of your own", path, provider, strings.Join(known, ", "))
 	}
+	problems.Sort()
 	return problems
+}
+
+// noteProviders says which providers a worker of the user's own has to have.
+func (p *program) noteProviders(file agentfile.File) {
+	known := host.ProviderNames()
+	for _, provider := range file.Providers {
+		if _, ok := spelling.Nearest(provider.Name, known); !ok && !slices.Contains(known, provider.Name) {
+			at := provider.Place
+			at.Message = fmt.Sprintf("note: %s is no provider of ours; there are %s, and others on workers of your own", provider.Name, strings.Join(known, ", "))
+			p.say("%s", at)
+		}
+	}
 }
 
 // noteTools says what may be misspelt. A worker of the user's own may have such tools.
@@ -270,6 +281,9 @@ func (p *program) loadAgent(dir, named string) (agentfile.File, error) {
 	}
 	file, err := agentfile.Load(path)
 	if err != nil {
+		if wrong, ok := errors.AsType[document.Problems](err); ok {
+			err = problemsOf(file, wrong)
+		}
 		return agentfile.File{}, &exitError{code: exitUsage, text: err.Error(), cause: err}
 	}
 	return file, nil

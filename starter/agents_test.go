@@ -147,8 +147,19 @@ func TestAgentsCheck(t *testing.T) {
 	require.NoError(t, os.WriteFile(provider, []byte("model: opnai/gpt-5-mini\nfallbacks: [house/large]\n"), 0o600))
 	code, stdout, stderr = c.call(t.Context(), "agents", "check", provider)
 	require.Equal(t, exitOther, code)
-	require.Equal(t, provider+": model: there is no provider \"opnai\"; did you mean openai?\n", stdout)
-	require.Contains(t, stderr, "note: model: house is no provider of ours; there are scripted")
+	require.Equal(t, provider+":1:8: model: there is no provider \"opnai\"; did you mean openai?\n", stdout)
+	require.Contains(t, stderr, provider+":2:13: fallbacks[0]: note: house is no provider of ours; there are scripted")
+
+	// Whoever counts the problems of a file counts the same.
+	require.NoError(t, os.WriteFile(filepath.Join(c.here, "agents", "many.yaml"), []byte("modell: x\nmodel: {name: m, provider: opnai}\nfallbacks: [{model: anthropc/x}]\n"), 0o600))
+	_, checked, _ := c.call(t.Context(), "agents", "check", "many")
+	require.Contains(t, checked, "many.yaml:2:28: model.provider: there is no provider")
+	require.Contains(t, checked, "many.yaml:3:21: fallbacks[0].model: there is no provider")
+	require.Equal(t, 3, strings.Count(checked, "\n"))
+	_, listed, _ := c.call(t.Context(), "agents", "list")
+	require.Contains(t, listed, "broken: 3 problems")
+	_, _, stderr = c.call(t.Context(), "run", "--agent", "many", "hi")
+	require.Contains(t, stderr, "many.yaml has 3 problems:")
 }
 
 func TestAgentsSchema(t *testing.T) {

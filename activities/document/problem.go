@@ -63,10 +63,15 @@ func (r *Reader) Err() error {
 	if len(r.Problems) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(r.Problems, func(a, b Problem) int {
+	r.Problems.Sort()
+	return r.Problems
+}
+
+// Sort sorts them by their places.
+func (p Problems) Sort() {
+	slices.SortStableFunc(p, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
-	return r.Problems
 }
 
 // Problem notes what is wrong with a node.

@@ -28,6 +28,15 @@ type File struct {
 	Definition domain.Definition
 	// Doubts are what counts as it stands, and is most likely a mistake.
 	Doubts document.Problems
+	// Providers are the providers that it names, each at its place.
+	Providers []Provider
+}
+
+// A Provider is one that a file names; whether there is such a one is known to workers alone.
+type Provider struct {
+	Name string
+	// Place is a problem that says nothing yet.
+	Place document.Problem
 }
 
 // Load reads an agent's file. Its error is of type document.Problems and holds

@@ -49,7 +49,14 @@ func (a *agent) model(m *domain.LLMConfig) document.Value {
 		})},
 		{Name: "price", Doc: "What the model costs, in place of the worker's table: dollars for a million tokens.",
 			Value: document.Mapping(modelfacts.PriceKeys(&price, 0)).Then(func(*document.Reader, string, *yaml.Node) { m.Price = &price })},
-	}).Then(func(*document.Reader, string, *yaml.Node) { m.Model = a.script(m.Provider, m.Model) }))
+	}).Then(func(r *document.Reader, field string, node *yaml.Node) {
+		m.Model = a.script(m.Provider, m.Model)
+		for i, key := range node.Content {
+			if i%2 == 0 && key.Value == "provider" {
+				a.names(r, m.Provider, document.Join(field, key.Value), node.Content[i+1])
+			}
+		}
+	}))
 }
 
 func (a *agent) modelText(m *domain.LLMConfig) document.Value {
@@ -60,7 +67,15 @@ func (a *agent) modelText(m *domain.LLMConfig) document.Value {
 		}
 		m.Provider, m.Model = provider, a.script(provider, name)
 		return ""
-	}).Pattern(`^[^/]+/(.|\n)+$`).Example("openai-chat/gpt-5-mini", "scripted/hello.yaml")
+	}).Pattern(`^[^/]+/(.|\n)+$`).Example("openai-chat/gpt-5-mini", "scripted/hello.yaml").Then(func(r *document.Reader, field string, node *yaml.Node) {
+		a.names(r, m.Provider, field, node)
+	})
+}
+
+func (a *agent) names(r *document.Reader, provider, field string, node *yaml.Node) {
+	a.Providers = append(a.Providers, Provider{provider, document.Problem{
+		File: r.File, Line: max(node.Line, 1) + r.Offset, Column: max(node.Column, 1), Field: field,
+	}})
 }
 
 func failure(err error) string {
