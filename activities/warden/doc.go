@@ -5,6 +5,8 @@
 // is given and nothing of the worker's own. On Linux a process between the two,
 // the warden, is this same program again: it ends when the worker does, and takes
 // every descendant of the program with it, those too that have left their group
-// or session. Elsewhere, and in programs whose main does not call Serve first, a
+// or session. It keeps those that were written carelessly, not those that mean harm:
+// nothing confines a program, and one can kill its warden, or make processes faster
+// than the warden ends them. Elsewhere, and in programs whose main does not call Serve first, a
 // program is in a process group of its own and is killed with that.
 package warden

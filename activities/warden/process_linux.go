@@ -46,7 +46,11 @@ func ward(path string, args []string) int {
 	_ = unix.Prctl(unix.PR_SET_PDEATHSIG, 0, 0, 0, 0)
 	// Whose parent has gone becomes a child of this process.
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-	syscall.CloseOnExec(lifelineFD)
+	if unix.CloseRange(lifelineFD, ^uint(0), unix.CLOSE_RANGE_CLOEXEC) != nil { // an old kernel
+		for fd := lifelineFD; fd < 1<<16; fd++ {
+			syscall.CloseOnExec(fd)
+		}
+	}
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	//nolint:gosec // to run what it is told is what a warden is for

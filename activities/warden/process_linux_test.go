@@ -135,6 +135,20 @@ func TestAProgramHasTheEnvironmentThatItIsGiven(t *testing.T) {
 	}
 }
 
+// TestAProgramInheritsNoFile but those that it is given; 63 would be one of the worker's.
+func TestAProgramInheritsNoFile(t *testing.T) {
+	t.Parallel()
+	open, err := syscall.Open(os.DevNull, syscall.O_RDONLY, 0) // stays open in what is started
+	require.NoError(t, err)
+	require.NoError(t, syscall.Dup3(open, 63, 0))
+	_, out := start(t, "test -e /proc/self/fd/63 || echo none", "PATH="+os.Getenv("PATH"))
+	said, err := io.ReadAll(out)
+	require.NoError(t, err)
+	require.Equal(t, "none\n", string(said))
+	require.NoError(t, syscall.Close(63))
+	require.NoError(t, syscall.Close(open))
+}
+
 func TestAWardenThatIsKilledTakesItsProgramAlong(t *testing.T) {
 	t.Parallel()
 	p, out := start(t, `echo $$; exec sleep 1000`, "PATH="+os.Getenv("PATH"))
