@@ -96,7 +96,7 @@ func readMessage(line []byte) (domain.Entry, error) {
 	case !utf8.Valid(line):
 		return domain.Entry{}, errors.New("is not valid UTF-8; convert it")
 	case !json.Valid(line):
-		return domain.Entry{}, errors.New("is not JSON; give each message whole in a line, as messages --json does, or jq -c .")
+		return domain.Entry{}, errors.New("is not JSON; give each message whole in a line, as messages --json and jq -c do")
 	case json.Unmarshal(line, &keys) != nil || keys == nil:
 		return domain.Entry{}, errors.New("is no object; give one message a line, as messages --json does")
 	}

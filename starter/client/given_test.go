@@ -38,7 +38,7 @@ func TestReadMessagesNamesTheLine(t *testing.T) {
 		"half a line":          {userLine[:20], "line 1: is not JSON"},
 		"a list":               {"[" + userLine + "]", "is a JSON list; give one message a line, as jq -c '.[]' makes of it"},
 		"a list over lines":    {"[\n" + userLine + "\n]\n", "is a JSON list"},
-		"an object over lines": {"{\n\"role\":\"user\"}", "line 1: is not JSON; give each message whole in a line, as messages --json does, or jq -c ."},
+		"an object over lines": {"{\n\"role\":\"user\"}", "line 1: is not JSON; give each message whole in a line, as messages --json and jq -c do"},
 		"a text of nothing":    {`{"role":"user","parts":[{"type":"text","txt":"x"}]}`, "line 1: parts[0].text: is missing; what is said"},
 		"null":                 {"null", "line 1: is no object"},
 		"not UTF-8":            {"\n\"\xff\"", "line 2: is not valid UTF-8"},

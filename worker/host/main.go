@@ -106,7 +106,7 @@ Requests to models go through no proxy but that of EVERSTEP_PROXY.
 Stops on SIGINT or SIGTERM when work in progress has finished, or has been
 handed back; at once on a second signal.`,
 		Example: `  worker --dir ./project --storage /var/lib/everstep
-  worker --address temporal.example.com:7233 --namespace agents --task-queue research
+  worker --address temporal.example.com:7233 --task-queue research
   EVERSTEP_LOG_FORMAT=json OPENAI_BASE_URL=http://127.0.0.1:8000/v1 worker`,
 		Args:          noArguments,
 		SilenceErrors: true,
@@ -204,7 +204,7 @@ func codecCommand() *cobra.Command {
 	var who door.Door
 	command := &cobra.Command{
 		Use:   "codec",
-		Short: "Serve the codec, so that Temporal's UI can show what is compressed",
+		Short: "Serve the codec, so that Temporal's UI shows what is compressed",
 		Long: `Serves Everstep's payload codec over HTTP, for Temporal's UI
 (TEMPORAL_CODEC_ENDPOINT) and CLI (--codec-endpoint). It knows no server, agent
 or key, but decodes for any program that reaches it, and for pages of the

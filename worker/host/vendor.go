@@ -153,8 +153,8 @@ func keysHelp() string {
 	last := len(same) - 1
 	first := all[0]
 	return fmt.Sprintf(`Keys are never flags. %s is the key of the server that
-%s names, the vendor's own unless given; %s names a
-file that holds the key, with permissions 0600 or stricter unless it is below
+%s names, the vendor's own unless given; %s names
+a file that holds the key, with permissions 0600 or stricter unless it is below
 /run/secrets, and another key in it counts at once. %s and %s are
 the same for theirs. %s`, first.KeyVariable(), first.BaseURLVariable(), first.KeyFileVariable(),
 		strings.Join(same[:last], ", "), same[last], strings.Join(other, " "))
