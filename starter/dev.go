@@ -38,7 +38,7 @@ UI itself.`,
 			return p.dev(command.Context(), f, cfg)
 		},
 	}
-	command.Flags().Var(numberFlag(&cfg.Port, 1, 65535), "port", "the server's; 7233 unless given, any free one where that is taken or the state file is another")
+	command.Flags().Var(numberFlag(&cfg.Port, 1, 65535), "port", "the server's; 7233 unless given, or what another state file had last; any free one where that is taken")
 	command.Flags().Var(numberFlag(&cfg.UIPort, 1, 65535), "ui-port", "the UI's; 8233 unless given, any free one where that is taken")
 	f.Register(command.Flags())
 	return command

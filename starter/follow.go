@@ -172,7 +172,13 @@ func (p *program) sayDetached(s *local.Stack, x client.Execution) {
 		{p.again("result", id), "wait for its answer"},
 		{p.again("stop", id), "end it"},
 	}
-	if s.Pauses() {
+	switch waits := s.Waits(x.ID); {
+	case waits != "":
+		words = "it waits for a worker on task queue " + waits
+		if s.Lease != nil && s.Lease.Server().Started {
+			words += ", and for the server, which ends with this command: " + p.again("dev") + " has one"
+		}
+	case s.Pauses():
 		words = "what runs it ends with this command, so it pauses until one of these runs:"
 		hints = [][2]string{
 			{p.again("watch", id), "go on with it, and follow it"},

@@ -102,11 +102,12 @@ func tell[In, Out any](ctx context.Context, t *telling, runID string, query cont
 	for {
 		out, err := read(ctx, t.client, t.agent, runID, query, in)
 		missing := errors.Is(err, errNoWorker) || err != nil && history.Away(err)
+		err = t.client.unanswered(t.snapshot, err)
 		if !missing || ctx.Err() != nil || !t.insists {
 			return out, err
 		}
 		if t.told.CompareAndSwap(false, true) {
-			t.client.cfg.Progress("no worker answers; waiting until one is up")
+			t.client.cfg.Progress("no worker answers (" + t.client.cfg.place(t.queue()) + "); waiting until one is up")
 		}
 		if process.Pause(ctx, askAgain) != nil {
 			return out, ctx.Err()

@@ -163,7 +163,7 @@ func (c *Client) goOn(ctx context.Context, p position, o ExtendOptions) (Extende
 	}
 	view, err := read(ctx, c, p.agent, p.runID(), contract.QueryState, contract.StateRequest{From: math.MaxInt32})
 	if err != nil {
-		return Extended{}, fail(ctx, id, "reading the state of "+id, err)
+		return Extended{}, fail(ctx, id, "reading the state of "+id, c.unanswered(p.snapshot, err))
 	}
 	if view.Carry == nil {
 		return Extended{}, errorf(Failed, nil, "extend: the worker that answers cannot go on from an ended execution; it is of an earlier version")

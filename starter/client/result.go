@@ -202,5 +202,5 @@ func (c *Client) Priced(ctx context.Context, id string, number int) (bool, error
 		return t.outcome.Priced || t.outcome.CostNanoUSD > 0, nil
 	}
 	page, err := read(ctx, c, t.agent, t.runID(), contract.QuerySteps, contract.StepsRequest{Number: t.asked, From: math.MaxInt32})
-	return page.Priced, fail(ctx, id, "reading the steps of "+id, err)
+	return page.Priced, fail(ctx, id, "reading the steps of "+id, c.unanswered(t.snapshot, err))
 }

@@ -144,6 +144,10 @@ func update[In, Out any](ctx context.Context, c *Client, a agent, id string, nam
 		UpdateID: cmp.Or(id, uuid.NewString()), WorkflowID: a.workflowID(), UpdateName: string(name), Args: []any{in},
 		WaitForStage: sdk.WorkflowUpdateStageCompleted,
 	}
+	what := "request"
+	if _, sent := any(in).(contract.SendRequest); sent {
+		what = "message"
+	}
 	told := ""
 	tell := func(why string) {
 		if told != why {
@@ -158,7 +162,7 @@ func update[In, Out any](ctx context.Context, c *Client, a agent, id string, nam
 		case err == nil:
 			return out, nil
 		case ctx.Err() != nil:
-			return out, ctx.Err()
+			return out, errorf(Cancelled, ctx.Err(), "%s: gave up waiting; the %s counts only where a worker had taken it", a.called(), what).next("`status %s` tells", a.called())
 		case closedUpdate(err):
 			return out, errClosed
 		case isAs[*sdk.WorkflowUpdateServiceTimeoutOrCanceledError](err):
@@ -167,10 +171,10 @@ func update[In, Out any](ctx context.Context, c *Client, a agent, id string, nam
 			if err != nil { // a server that is away, and no worker
 				return out, err
 			}
-			tell(fmt.Sprintf("no worker has answered for 5 s (%s); the message waits until one is up", c.cfg.place(s.queue())))
+			tell(fmt.Sprintf("no worker has answered for 5 s (%s); the %s waits until one is up", c.cfg.place(s.queue()), what))
 		case isAs[*serviceerror.WorkflowNotReady](err): // as on a machine that is too busy for the task's time-out
 			gone = time.Time{}
-			tell("the agent's workflow tasks fail; the message waits until one succeeds, the agent's status may say why")
+			tell("the agent's workflow tasks fail; the " + what + " waits until one succeeds, the agent's status may say why")
 			_ = process.Pause(ctx, askAgain) // the next attempt tells that ctx has ended
 		case history.Away(err):
 			if gone.IsZero() {

@@ -26,8 +26,8 @@ type Config struct {
 	// [statefile.Default]. Its directory is made if it is missing.
 	StateFile string
 	// Port and UIPort are the loopback ports of the server and its Web UI. Zero
-	// prefers 7233 and 8233 for the default state file, and takes any free port for
-	// another, so that whoever knows one server by its address never meets another
+	// prefers 7233 and 8233 for the default state file, and for another the ports that
+	// it had last, else takes any free ones, so that whoever knows one server by its address never meets another
 	// there. A port that is given and taken is an error.
 	Port, UIPort int
 	// Binary is the temporal CLI to use. Default: see [Find].

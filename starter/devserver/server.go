@@ -136,7 +136,7 @@ type places struct {
 // refused; those not asked for are the known ones, where these are preferred and
 // free. The UI's stays taken.
 func choosePlaces(s spec) (places, error) {
-	knownServer, knownUI := 0, 0
+	knownServer, knownUI := keptPorts(s.StateFile)
 	if s.Known {
 		knownServer, knownUI = preferredPort, preferredUIPort
 	}
@@ -155,6 +155,24 @@ func choosePlaces(s spec) (places, error) {
 		return places{}, err
 	}
 	return places{server: number(server), ui: ui, hidden: hidden, secret: strings.ToLower(rand.Text()) + ".invalid"}, nil
+}
+
+// portsPath is where a state file's last ports stand: a worker that has found its server there asks
+// no other place when the server is started again.
+func portsPath(stateFile string) string { return stateFile + ".ports" }
+
+func keptPorts(stateFile string) (server, ui int) {
+	text, err := os.ReadFile(portsPath(stateFile))
+	if err != nil {
+		return 0, 0
+	}
+	_, _ = fmt.Sscan(string(text), &server, &ui) // what is no number is any port
+	return server, ui
+}
+
+// keepPorts is for next time: that it fails, as on a full disk, is no reason not to serve.
+func keepPorts(stateFile string, server, ui int) {
+	_ = os.WriteFile(portsPath(stateFile), fmt.Appendln(nil, server, ui), 0o600)
 }
 
 func choosePort(field string, asked, preferred, reserved int) (net.Listener, error) {

@@ -7,7 +7,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -175,6 +177,23 @@ func TestKnownPorts(t *testing.T) {
 	}
 	asked := choose(t, spec{Config: Config{Port: known.server}, Known: true})
 	require.Equal(t, known.server, asked.server)
+}
+
+// TestPortsStay: a worker that found a server there finds it again when it is started again.
+func TestPortsStay(t *testing.T) {
+	t.Parallel()
+	state := filepath.Join(t.TempDir(), "dev.db")
+	s := spec{Config: Config{StateFile: state}}
+	first := choose(t, s)
+	keepPorts(state, first.server, number(first.ui))
+	again := choose(t, s)
+	require.Equal(t, []int{first.server, number(first.ui)}, []int{again.server, number(again.ui)})
+	taken, err := listen(localhost(), first.server)
+	require.NoError(t, err)
+	defer taken.Close()
+	require.NotEqual(t, first.server, choose(t, s).server, "another program has it")
+	require.NoError(t, os.WriteFile(portsPath(state), []byte("none\n"), 0o600))
+	choose(t, s)
 }
 
 func choose(t *testing.T, s spec) places {

@@ -81,6 +81,7 @@ func (s *supervisor) startOnce(ctx context.Context) (*process.Process, Server, e
 		stop(p)
 		return nil, Server{}, fmt.Errorf("%s server start-dev: %w%s", s.spec.Binary, err, logTail(s.spec.StateFile, said))
 	}
+	keepPorts(s.spec.StateFile, chosen.server, number(chosen.ui))
 	return p, Server{
 		Address:   address,
 		UIURL:     "http://" + chosen.ui.Addr().String(),

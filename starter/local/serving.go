@@ -31,6 +31,18 @@ func (s *Stack) Pauses() bool {
 	return s.Lease.Server().Started || s.served(context.Background(), s.taskQueue) != nil
 }
 
+// Waits is the task queue that an agent's execution waits on for a worker when this process ends; empty:
+// it has one, or one that ends with this process, or nobody can say.
+func (s *Stack) Waits(id string) string {
+	ctx, cancel := context.WithTimeout(context.Background(), askPatience)
+	defer cancel()
+	queue := s.Agents.OpenOn(ctx, id)
+	if s.missing(ctx, queue) == "" || s.local != nil && queueServed(s.local.StateFile, queue) {
+		return ""
+	}
+	return queue
+}
+
 // served is an error that says what is missing where nobody but this process is known to
 // run a worker for a queue.
 func (s *Stack) served(ctx context.Context, queue string) error {

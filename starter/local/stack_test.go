@@ -59,6 +59,11 @@ func TestWhatAnAgentLacks(t *testing.T) {
 	open := at(enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING)
 	require.Empty(t, open.Missing(t.Context()))
 	require.Contains(t, open.MissingFor(t.Context(), "nora"), "no worker serves task queue slow, namespace farm, of the server at far:7233")
+	require.Equal(t, "slow", open.Waits("nora"), "whoever leaves it")
+	require.Empty(t, at(enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED).Waits("nora"))
+	open.taskQueue, open.worker = "slow", new(workerKeeper)
+	require.Empty(t, open.Waits("nora"), "the worker of this process has it until then")
+	open.taskQueue, open.worker = "quick", nil
 	require.Empty(t, at(enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED).MissingFor(t.Context(), "nora"), "it takes nothing")
 	require.Empty(t, open.MissingFor(t.Context(), "no/name"), "which is refused")
 }

@@ -214,7 +214,7 @@ func TestCLISignals(t *testing.T) {
 		require.NoError(t, p.cmd.Process.Signal(signal))
 		got := p.wait()
 		require.Equal(t, 130, got.code, "%s: %s", signal, got.err)
-		requireInOrder(t, got.err, "execution 1: it goes on", "starter watch", "starter stop")
+		requireInOrder(t, got.err, "execution 1: it waits for a worker on task queue "+s.queue, "starter watch", "starter stop")
 	}
 }
 
