@@ -33,7 +33,9 @@ type fakeServer struct {
 	runs    []*fakeRun
 	deleted map[string]bool
 	// down makes every call fail until it is cleared.
-	down  bool
+	down bool
+	// slow is how many descriptions fail for want of time.
+	slow  int
 	polls int
 	query func(ctx context.Context, runID, query string, in any) (any, error)
 	// update answers updates, start and signal see what is sent.
@@ -89,6 +91,10 @@ func (f *fakeServer) run(id string) (*fakeRun, error) {
 func (f *fakeServer) DescribeWorkflowExecution(_ context.Context, _, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.slow > 0 {
+		f.slow--
+		return nil, context.DeadlineExceeded
+	}
 	r, err := f.run(runID)
 	if err != nil {
 		return nil, err

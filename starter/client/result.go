@@ -3,9 +3,11 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"math"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -15,6 +17,7 @@ import (
 	"everstep/domain/contract"
 	"everstep/domain/progress"
 	"everstep/starter/client/internal/history"
+	"everstep/starter/process"
 )
 
 // Result returns how an execution ended and what it answered, without waiting:
@@ -98,7 +101,7 @@ func (c *Client) Wait(ctx context.Context, id string, number int) (Result, error
 	t, err := c.targetEnd(ctx, id, number)
 	if err == nil && t.outcome == nil {
 		if err = c.await(ctx, t); err == nil {
-			t, err = c.targetEnd(ctx, id, t.asked)
+			t, err = c.ended(ctx, id, t.asked)
 		}
 	}
 	switch {
@@ -108,6 +111,17 @@ func (c *Client) Wait(ctx context.Context, id string, number int) (Result, error
 		return Result{}, t.vanished(t.asked)
 	}
 	return c.result(ctx, t)
+}
+
+// ended is targetEnd for whoever has waited so long that a server which is slow, or away for
+// a while, is no reason to give up.
+func (c *Client) ended(ctx context.Context, id string, number int) (target, error) {
+	for {
+		t, err := c.targetEnd(ctx, id, number)
+		if !errors.Is(err, &Error{Class: Unreachable}) || process.Pause(ctx, time.Second) != nil {
+			return t, err
+		}
+	}
 }
 
 // await follows the history until an execution has ended, or the workflow has. That

@@ -77,6 +77,19 @@ func TestWaitOutlivesTheServer(t *testing.T) {
 	})
 }
 
+func TestWaitOutlivesASlowServer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		run := newRun("run-1", nil)
+		f := newFake(run)
+		r, err := waiting(t, f, 0, func() {
+			f.change(func() { run.answers(1, 1, "42"); run.ends(outcomeOf(1, 1)); f.slow = 2 })
+		})
+		require.NoError(t, err)
+		require.Equal(t, "42", r.Answer)
+	})
+}
+
 func TestWaitWhereTheServerEndsIt(t *testing.T) {
 	t.Parallel()
 	for event, want := range map[enumspb.EventType]domain.Code{
