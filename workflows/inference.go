@@ -60,7 +60,7 @@ func (i *inference) prepare() (mailbox.Permit, contract.Reservation, bool) {
 	bound, noBudget := i.request.MaxOutputTokens, progress.NoBudget
 	if i.plan != nil {
 		bound, noBudget = i.plan.Request().MaxTokens, progress.NoBudgetToSumUp
-	} else if _, ok := i.mail.Permit(mailbox.ForInference); ok && i.compact() == over {
+	} else if _, ok := i.mail.Permit(mailbox.ForInference); ok && !i.asBefore() && i.compact() == over {
 		return mailbox.Permit{}, contract.Reservation{}, false
 	}
 	// A pause or a stop may have come meanwhile.
@@ -77,6 +77,10 @@ func (i *inference) prepare() (mailbox.Permit, contract.Reservation, bool) {
 	}
 	return permit, room.Within(bound), true
 }
+
+// asBefore reports whether the model is asked what it was asked before its worker was lost:
+// what was short enough then is not made shorter, so that the same comes of it.
+func (i *inference) asBefore() bool { return i.resumes && i.retries.asBefore() }
 
 func (i *inference) attempt(permit mailbox.Permit, room contract.Reservation) course {
 	request := i.demand(room)

@@ -26,7 +26,8 @@ const ownTries = "own-tries"
 
 // lostInference is the version from which the workflow makes an inference again whose
 // worker was lost, and so knows what was said and spent; from 2 on lost workers are no
-// attempts of the inference's own. It must never change.
+// attempts of the inference's own, and what was asked is asked again as it was. It must
+// never change.
 const lostInference = "lost-inference"
 
 func (r *retries) askCalls() {
@@ -71,6 +72,9 @@ func (r *retries) callAgain(loss progress.Loss, request contract.ToolRequest) bo
 	request, _ = r.call(request)
 	return loss.MadeAgain(request)
 }
+
+// asBefore reports whether an inference that was lost is made again as it was.
+func (r *retries) asBefore() bool { return r.inferences > 1 }
 
 // inferenceAgain is the request of an inference that was lost, without tries where it
 // is not made again.

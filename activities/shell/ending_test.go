@@ -172,12 +172,13 @@ func TestWorkerOfAnotherUser(t *testing.T) {
 		t.Skip("needs root to be another")
 	}
 	const nobody = 65534
-	dir, err := os.MkdirTemp("", "everstep-test-") // one that others reach
+	dir, err := os.MkdirTemp("/tmp", "everstep-test-") // one that others reach, which TMPDIR may not be
 	require.NoError(t, err)
 	defer os.RemoveAll(dir)
 	require.NoError(t, os.Chown(dir, nobody, nobody))
 	worker := exec.Command("/proc/self/exe", "work", "any", dir, "id -u; echo x > made; stat -c %u made; grep -E 'Cap(Prm|Eff|Inh|Amb)' /proc/self/status; echo $$; pwd; echo x > $TMPDIR/x && echo temp")
 	worker.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	worker.Env = append(os.Environ(), "TMPDIR=/tmp")
 	text, err := worker.CombinedOutput()
 	require.NoError(t, err, "%s", text)
 	require.Contains(t, string(text), "exit 0 after", "%s", text)

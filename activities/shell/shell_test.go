@@ -43,13 +43,14 @@ func TestMain(m *testing.M) {
 // the one that it finds.
 func work(in namespace, dir, script string) {
 	s, err := Open(Config{Dir: dir, Keeper: []string{"keep"}})
-	var text string
-	if err == nil {
-		if in != "any" {
-			s.namespace = in
-		}
-		text, err = call(context.Background(), s, fields{"script": script})
+	if err != nil {
+		fmt.Println(err)
+		return
 	}
+	if in != "any" {
+		s.namespace = in
+	}
+	text, err := call(context.Background(), s, fields{"script": script})
 	fmt.Println(s.namespace, text, err)
 }
 
