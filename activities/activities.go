@@ -57,8 +57,8 @@ type Config struct {
 	// before it is left to itself. Zero: 5 s.
 	CancelGrace time.Duration
 	// ShutdownGrace is how long a tool may go on undisturbed after the worker was
-	// told to stop: with CancelGrace less than the worker's WorkerStopTimeout, or
-	// what came of the tool is not reported. Zero: 5 s.
+	// told to stop. The worker's WorkerStopTimeout is longer than that and CancelGrace
+	// together, or what came of the tool is not reported. Zero: 5 s.
 	ShutdownGrace time.Duration
 	// HeartbeatThrottle is the worker's MaxHeartbeatThrottleInterval. Zero: 5 s.
 	HeartbeatThrottle time.Duration

@@ -171,9 +171,6 @@ type WorkerProcess struct {
 	tail *logTail
 }
 
-// stopPatience is how long a worker may take to stop before it is killed.
-const stopPatience = host.DefaultStopTimeout + 3*time.Second
-
 // StartWorker starts a worker. That it runs says nothing of whether it serves.
 func StartWorker(spec WorkerSpec) (*WorkerProcess, error) {
 	cmd := exec.Command(spec.executable, WorkerCommand,
@@ -193,8 +190,9 @@ func StartWorker(spec WorkerSpec) (*WorkerProcess, error) {
 	return w, nil
 }
 
-// Stop lets the worker finish or hand back what it is at, and returns when it is gone.
-func (w *WorkerProcess) Stop() { w.Process.Stop(os.Interrupt, stopPatience) }
+// Stop lets the worker finish or hand back what it is at, and returns when it is gone. One that
+// takes longer than it may is killed.
+func (w *WorkerProcess) Stop() { w.Process.Stop(os.Interrupt, host.StopsWithin(0)+3*time.Second) }
 
 // Tail is the last that the worker said, for an error message.
 func (w *WorkerProcess) Tail() string {

@@ -96,7 +96,8 @@ type Config struct {
 	// CacheBytes bounds the transcripts in memory. Zero: transcript.DefaultCacheBytes.
 	CacheBytes int64
 	// StopTimeout is what activities have to finish when the worker is told to
-	// stop. Zero: DefaultStopTimeout.
+	// stop. Zero: DefaultStopTimeout. What has not finished then is told to end,
+	// and reports how it did: StopsWithin has the time for that too.
 	StopTimeout time.Duration
 
 	// At is called at the points where a worker can die; contract.PlaceOf says
@@ -115,6 +116,19 @@ const (
 	// DefaultStopTimeout is what activities have to finish.
 	DefaultStopTimeout = 10 * time.Second
 )
+
+// StopsWithin is how long a worker of a stop time-out takes to stop at the most: whoever
+// kills what does not stop by itself waits longer. Zero is DefaultStopTimeout.
+func StopsWithin(timeout time.Duration) time.Duration {
+	timeout = cmp.Or(timeout, DefaultStopTimeout)
+	return timeout + Config{StopTimeout: timeout}.cancelGrace() + reportTime
+}
+
+// reportTime is what remains to report how an activity has ended.
+const reportTime = 2 * time.Second
+
+// cancelGrace is how long a tool may go on after it was told to end.
+func (c Config) cancelGrace() time.Duration { return min(c.StopTimeout, 5*time.Second) }
 
 func (c Config) withDefaults() Config {
 	c.Connection = c.Connection.withDefaults()

@@ -80,6 +80,34 @@ func (f *feeder) reached(boundary contract.Boundary, place contract.Place) {
 	}
 }
 
+// stopper tells activities at once that the worker stops. The SDK tells them when the
+// workflow tasks in progress have ended, and until then begins calls that these ask for.
+type stopper struct {
+	interceptor.WorkerInterceptorBase
+	stopping <-chan struct{}
+}
+
+func (s *stopper) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
+	return &stopInbound{interceptor.ActivityInboundInterceptorBase{Next: next}, s.stopping}
+}
+
+// stopInbound only wraps the outbound side.
+type stopInbound struct {
+	interceptor.ActivityInboundInterceptorBase
+	stopping <-chan struct{}
+}
+
+func (in *stopInbound) Init(next interceptor.ActivityOutboundInterceptor) error {
+	return in.Next.Init(&stopOutbound{interceptor.ActivityOutboundInterceptorBase{Next: next}, in.stopping})
+}
+
+type stopOutbound struct {
+	interceptor.ActivityOutboundInterceptorBase
+	stopping <-chan struct{}
+}
+
+func (out *stopOutbound) GetWorkerStopChannel(context.Context) <-chan struct{} { return out.stopping }
+
 // plain keeps what travels in queries, signals and updates out of the codec, on
 // both sides, so that Temporal's own tools can read and send it; large pages aside.
 type plain struct{ interceptor.InterceptorBase }

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
@@ -50,6 +49,8 @@ type Worker struct {
 	events  *dispatcher
 	fatal   chan error
 	stop    sync.Once
+	// stopping is closed when the worker is told to stop.
+	stopping chan struct{}
 	// kept ends the keeper of what is in memory.
 	kept context.CancelFunc
 }
@@ -77,7 +78,7 @@ func ready(ctx context.Context, config Config) (*Worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Worker{config: config, log: config.logger(), means: means, cache: transcript.NewCache(config.CacheBytes), fatal: make(chan error, 1)}
+	w := &Worker{config: config, log: config.logger(), means: means, cache: transcript.NewCache(config.CacheBytes), fatal: make(chan error, 1), stopping: make(chan struct{})}
 	w.source = &transcript.Source{Cache: w.cache, Storage: means.storage}
 	w.events, err = newDispatcher(config.Listeners, w.log)
 	if err == nil {
@@ -105,8 +106,6 @@ func (w *Worker) start(c client.Client) error {
 
 func (w *Worker) prepare() (err error) {
 	config := w.config
-	// What is left of the stop time-out is for reporting.
-	grace := config.StopTimeout * 2 / 5
 	if w.quotas, err = config.quotas(); err != nil {
 		return err
 	}
@@ -119,7 +118,7 @@ func (w *Worker) prepare() (err error) {
 		Toolbox:   toolbox,
 		Providers: w.means.providers, Tools: w.means.tools, Transcripts: w.source, Storage: w.means.storage,
 		Hooks: w.means.hooks, Allow: config.Allow, Compilers: config.Compilers, Facts: w.means.facts, Secrets: config.secrets, Limits: limits(w.quotas),
-		Timing: contract.TimingOf(Loopback(config.Connection.Address)), At: config.At, ShutdownGrace: grace, CancelGrace: min(grace, 5*time.Second),
+		Timing: contract.TimingOf(Loopback(config.Connection.Address)), At: config.At, ShutdownGrace: config.StopTimeout, CancelGrace: config.cancelGrace(),
 		HeartbeatThrottle: pace.throttle, HeartbeatEvery: pace.every,
 	})
 	return err
@@ -185,11 +184,11 @@ func (w *Worker) options(config Config) worker.Options {
 		StickyScheduleToStartTimeout:     pace.sticky,
 		MaxHeartbeatThrottleInterval:     pace.throttle,
 		DefaultHeartbeatThrottleInterval: pace.throttle,
-		WorkerStopTimeout:                config.StopTimeout,
+		WorkerStopTimeout:                StopsWithin(config.StopTimeout),
 		DisableRegistrationAliasing:      true,
 		DeadlockDetectionTimeout:         pace.deadlock,
 		SysInfoProvider:                  sysinfo.SysInfoProvider(),
-		Interceptors:                     []interceptor.WorkerInterceptor{&feeder{cache: w.cache, at: config.At}},
+		Interceptors:                     []interceptor.WorkerInterceptor{&feeder{cache: w.cache, at: config.At}, &stopper{stopping: w.stopping}},
 		OnFatalError:                     w.failed,
 	}
 }
@@ -212,10 +211,11 @@ func (w *Worker) Fatal() <-chan error { return w.fatal }
 func (w *Worker) Forget() { w.cache.Clear() }
 
 // Stop takes no new work, lets activities finish for the configured time, and
-// returns when they have. Executions are not touched: another worker, or this
+// returns when they have; StopsWithin says when at the latest. Executions are not touched: another worker, or this
 // one when it is started again, goes on with them. It may be called twice.
 func (w *Worker) Stop() {
 	w.stop.Do(func() {
+		close(w.stopping)
 		w.kept()
 		w.stopServing()
 		if err := w.close(); err != nil {
