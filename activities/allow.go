@@ -28,8 +28,8 @@ type Allow struct {
 
 // Tool reports whether a tool is one of those allowed, and used by an agent allowed.
 func (a Allow) Tool(name string) bool {
-	used := func(d domain.Definition) bool { return slices.Contains(d.Tools, name) }
-	return (a.Tools == nil || slices.Contains(*a.Tools, name)) && (a.Agents == nil || slices.ContainsFunc(*a.Agents, used))
+	used := func(d domain.Definition) bool { return domain.NamesTool(d.Tools, name) }
+	return (a.Tools == nil || domain.NamesTool(*a.Tools, name)) && (a.Agents == nil || slices.ContainsFunc(*a.Agents, used))
 }
 
 // CheckTools refuses a name that is that of no tool of the worker's, those of a toolbox among them.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"everstep/activities/inference"
+	"everstep/activities/tool"
 	"everstep/domain"
 	"everstep/domain/contract"
 )
@@ -73,34 +74,56 @@ func checkSettings(definition domain.Definition) error {
 	return err
 }
 
-// specs resolves names in the order of the definition, each once.
+// specs resolves names in the order of the definition, each tool once.
 func (a *Activities) specs(ctx context.Context, names []string) ([]domain.ToolSpec, error) {
 	var specs []domain.ToolSpec
 	var unknown []string
 	seen := make(map[string]bool, len(names))
 	for _, name := range names {
-		if seen[name] {
-			continue
-		}
-		seen[name] = true
-		if t, ok := a.tools[name]; ok {
-			specs = append(specs, t.Spec())
-		} else if a.remote(name) {
-			t, err := a.config.Toolbox.Find(ctx, name)
-			if err != nil {
-				return nil, err
-			}
-			spec := t.Spec()
-			hide(a.config.Secrets, &spec.Description)
-			spec.Schema = json.RawMessage(a.config.Secrets.Hide(string(spec.Schema)))
-			specs = append(specs, spec)
-		} else {
+		found, err := a.named(ctx, name)
+		switch {
+		case err != nil:
+			return nil, err
+		case found == nil && !seen[name]:
+			seen[name] = true
 			unknown = append(unknown, domain.Shorten(name, 64))
+		}
+		for _, spec := range found {
+			if !seen[spec.Name] {
+				seen[spec.Name] = true
+				specs = append(specs, spec)
+			}
 		}
 	}
 	if len(unknown) > 0 {
 		return nil, domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool,
 			"tools: this worker has no %s; it has: %s", domain.Shorten(strings.Join(unknown, ", "), 500), a.toolNames())
+	}
+	return specs, nil
+}
+
+// named are the tools that a definition's name stands for; none: this worker has no such.
+func (a *Activities) named(ctx context.Context, name string) (specs []domain.ToolSpec, err error) {
+	if t, ok := a.tools[name]; ok {
+		return []domain.ToolSpec{t.Spec()}, nil
+	}
+	var found []tool.Tool
+	if server, all := domain.ServerOfAll(name); all && a.config.Toolbox.Has(name) {
+		if found, err = a.config.Toolbox.All(ctx, server); err == nil {
+			found = slices.DeleteFunc(found, func(t tool.Tool) bool { return !a.remote(t.Spec().Name) })
+		}
+	} else if a.remote(name) {
+		found = make([]tool.Tool, 1)
+		found[0], err = a.config.Toolbox.Find(ctx, name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range found {
+		spec := t.Spec()
+		hide(a.config.Secrets, &spec.Description)
+		spec.Schema = json.RawMessage(a.config.Secrets.Hide(string(spec.Schema)))
+		specs = append(specs, spec)
 	}
 	return specs, nil
 }

@@ -20,6 +20,9 @@ type Toolbox interface {
 	Effect(name string) domain.Effect
 	// Find returns the tool as it is now. Its errors are marked by tool.NotStarted.
 	Find(ctx context.Context, name string) (tool.Tool, error)
+	// All returns all tools of one of the toolbox's servers as they are now, one at least.
+	// Its errors are as Find's.
+	All(ctx context.Context, server string) ([]tool.Tool, error)
 	// Prefixes say how the names of its tools begin, for messages.
 	Prefixes() []string
 }
@@ -32,6 +35,9 @@ func (none) Effect(string) domain.Effect { return domain.AtMostOnce }
 func (none) Prefixes() []string          { return nil }
 func (none) Find(context.Context, string) (tool.Tool, error) {
 	return tool.Tool{}, domain.Errorf(domain.Internal, "there is no toolbox")
+}
+func (none) All(context.Context, string) ([]tool.Tool, error) {
+	return nil, domain.Errorf(domain.Internal, "there is no toolbox")
 }
 
 // remote reports whether a tool is the toolbox's, and one that this worker runs.

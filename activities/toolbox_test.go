@@ -17,18 +17,28 @@ import (
 	"everstep/domain/contract"
 )
 
-// box is a toolbox with one tool, s__echo, as its server has it now.
+// box is a toolbox with a tool, s__echo, as its server has it now.
 type box struct {
 	spec   domain.ToolSpec
 	run    func(ctx context.Context, arguments json.RawMessage) (tool.Result, error)
 	failed error
+	// more is the name of another tool, like the one.
+	more string
 }
 
 func (b *box) Has(name string) bool        { return strings.HasPrefix(name, "s__") }
 func (b *box) Effect(string) domain.Effect { return b.spec.Effect }
 func (b *box) Prefixes() []string          { return []string{"s__…"} }
+func (b *box) All(ctx context.Context, server string) ([]tool.Tool, error) {
+	one, err := b.Find(ctx, b.spec.Name)
+	if b.more == "" {
+		return []tool.Tool{one}, err
+	}
+	more, err := b.Find(ctx, b.more)
+	return []tool.Tool{one, more}, err
+}
 func (b *box) Find(_ context.Context, name string) (tool.Tool, error) {
-	if b.failed == nil && name != b.spec.Name {
+	if b.failed == nil && (name != b.spec.Name && name != b.more) {
 		return tool.Tool{}, tool.NotStarted(domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "s has no %s", name))
 	}
 	run := b.run
@@ -37,7 +47,9 @@ func (b *box) Find(_ context.Context, name string) (tool.Tool, error) {
 			return tool.Result{Content: string(arguments)}, nil
 		}
 	}
-	return tool.FromSpec(b.spec, run), tool.NotStarted(b.failed)
+	spec := b.spec
+	spec.Name = name
+	return tool.FromSpec(spec, run), tool.NotStarted(b.failed)
 }
 
 func remote(description, schema string, effect domain.Effect) domain.ToolSpec {
@@ -166,6 +178,33 @@ func TestListToolsPinsThoseOfAToolbox(t *testing.T) {
 	definition.Tools = []string{"other"}
 	_, err = listTools(t, config, definition)
 	require.ErrorContains(t, err, "this worker has no other; it has: own, s__…")
+
+	definition.Tools = []string{"s__more", domain.AllToolsOf("s")}
+	config.Toolbox.(*box).more = "s__more"
+	for _, c := range []struct {
+		allow *[]string
+		names []string
+	}{
+		{nil, []string{"s__more", "s__echo"}}, {&[]string{"s__echo", "s__more"}, []string{"s__more", "s__echo"}},
+		{&[]string{"s__more"}, []string{"s__more"}}, {&[]string{"s__*"}, []string{"s__more", "s__echo"}},
+	} {
+		config.Allow.Tools = c.allow
+		catalog, err = listTools(t, config, definition)
+		require.NoError(t, err)
+		var names []string
+		for _, spec := range catalog.Tools {
+			names = append(names, spec.Name)
+			require.False(t, spec.Pin.IsZero())
+		}
+		require.Equal(t, c.names, names, "each once, and only what is allowed")
+	}
+	config.Allow.Tools = &[]string{"own"}
+	definition.Tools = []string{domain.AllToolsOf("s")}
+	_, err = listTools(t, config, definition)
+	require.ErrorContains(t, err, "this worker has no s__*; it has: own, s__…", "none of them is allowed")
+	definition.Tools = []string{domain.AllToolsOf("t")}
+	_, err = listTools(t, config, definition)
+	require.ErrorContains(t, err, "this worker has no t__*")
 
 	config.Allow.Tools = &[]string{"s__echo"}
 	_, err = activities.New(activities.Config{Toolbox: config.Toolbox, Transcripts: benchOf().config.Transcripts, Allow: config.Allow})

@@ -145,6 +145,34 @@ type ToolSpec struct {
 	Pin Digest `json:"pin,omitzero"`
 }
 
+// ServerSeparator stands between the name of an MCP server and that of its tool, and allTools in the place of the
+// tool's in a definition that wants all. They are recorded and must never change.
+const (
+	ServerSeparator = "__"
+	allTools        = "*"
+)
+
+// AllToolsOf is how a definition names all tools of an MCP server. It is the name of no tool, so that a worker that
+// knows nothing of it refuses the definition.
+func AllToolsOf(server string) string { return server + ServerSeparator + allTools }
+
+// ServerOfAll is the server whose tools a definition's name stands for, all of them; ok is false for the name of a tool.
+func ServerOfAll(name string) (server string, ok bool) {
+	return strings.CutSuffix(name, ServerSeparator+allTools)
+}
+
+// ServerOf is the server that the name of a tool begins with; ok is false where it is none of a server.
+func ServerOf(name string) (server string, ok bool) {
+	server, _, ok = strings.Cut(name, ServerSeparator)
+	return server, ok && server != ""
+}
+
+// NamesTool reports whether a definition's names have a tool among them.
+func NamesTool(names []string, tool string) bool {
+	server, ok := ServerOf(tool)
+	return slices.Contains(names, tool) || ok && slices.Contains(names, AllToolsOf(server))
+}
+
 // DefaultLosses is how many workers a call may lose: the first may have been chance.
 const DefaultLosses = 2
 
@@ -158,7 +186,8 @@ type Definition struct {
 	// Fallbacks are the models that take over, in this order, where one fails.
 	Fallbacks    []Fallback `json:"fallbacks,omitempty"`
 	SystemPrompt string     `json:"system_prompt,omitzero"`
-	Tools        []string   `json:"tools,omitempty"`
+	// Tools are by name; one of AllToolsOf stands for all that an MCP server has when the execution begins.
+	Tools []string `json:"tools,omitempty"`
 	// Hooks are by name, beside those that the worker gives to all.
 	Hooks  []string        `json:"hooks,omitempty"`
 	Guards Guards          `json:"guards,omitzero"`

@@ -59,3 +59,19 @@ func TestShortenCutsAtTheEdgeOfACharacter(t *testing.T) {
 		require.Equal(t, short, domain.Shorten("aé€b", n), n)
 	}
 }
+
+func TestNamesOfServersTools(t *testing.T) {
+	t.Parallel()
+	names := []string{"read_file", "shop__search", domain.AllToolsOf("files")}
+	for tool, want := range map[string]bool{
+		"read_file": true, "shop__search": true, "files__read": true, "files__a__b": true,
+		"shop__refund": false, "files": false, "__read": false, "file__read": false, "files2__read": false,
+	} {
+		require.Equal(t, want, domain.NamesTool(names, tool), tool)
+	}
+	server, all := domain.ServerOfAll("files__*")
+	require.True(t, all)
+	require.Equal(t, "files", server)
+	_, all = domain.ServerOfAll("files__read")
+	require.False(t, all)
+}

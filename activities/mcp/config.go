@@ -136,8 +136,8 @@ func serversOf(folder string, into *[]Server) document.Value {
 		Schema: &jsonschema.Schema{Type: "object", AdditionalProperties: one.Schema},
 		Read: func(r *document.Reader, field string, node *yaml.Node) {
 			r.Entries(field, node, nil, func(field string, key, value *yaml.Node) {
-				if !validServer.MatchString(key.Value) || len(key.Value) > maxServerName {
-					r.Problem(key, field, "is no name of a server: it begins the names of its tools; use 1 to %d letters, digits, dashes and single underscores", maxServerName)
+				if wrong := CheckServer(key.Value); wrong != "" {
+					r.Problem(key, field, "%s", wrong)
 					return
 				}
 				s := reading{Server: Server{Name: key.Value}}

@@ -1,25 +1,35 @@
 package mcp
 
 import (
+	"fmt"
 	"regexp"
-	"strings"
 
 	"everstep/domain"
 )
 
 const (
-	// separator stands between the name of a server and that of its tool.
-	separator = "__"
+	separator = domain.ServerSeparator
 	// maxServerName leaves room for the tool's.
 	maxServerName = 24
 	// maxToolName is the longest name of a tool that models take.
 	maxToolName = 64
 )
 
+// ServerPattern is what the name of a server looks like, but for its length.
+const ServerPattern = `^[a-zA-Z0-9]([a-zA-Z0-9-]|_[a-zA-Z0-9-])*$`
+
 var (
-	validServer = regexp.MustCompile(`^[a-zA-Z0-9]([a-zA-Z0-9-]|_[a-zA-Z0-9-])*$`)
+	validServer = regexp.MustCompile(ServerPattern)
 	notInName   = regexp.MustCompile(`[^a-zA-Z0-9_-]`)
 )
+
+// CheckServer says what is wrong with the name of a server; empty: nothing.
+func CheckServer(name string) string {
+	if validServer.MatchString(name) && len(name) <= maxServerName {
+		return ""
+	}
+	return fmt.Sprintf("is no name of a server: it begins the names of its tools; use 1 to %d letters, digits, dashes and single underscores", maxServerName)
+}
 
 // ToolName is the name by which agents know a server's tool: SERVER__TOOL. Where the
 // tool's own name has other characters than letters, digits, - and _, they become _;
@@ -32,10 +42,4 @@ func ToolName(server, tool string) string {
 	}
 	end := "_" + domain.DigestOf([]byte(tool)).String()[:8]
 	return domain.Shorten(name, maxToolName-len(end)) + end
-}
-
-// serverOf is the server that the name of a tool begins with.
-func serverOf(name string) (server string, ok bool) {
-	server, _, ok = strings.Cut(name, separator)
-	return server, ok && server != ""
 }

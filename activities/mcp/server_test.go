@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 		hostile := map[string]func(){
 			"garbage": func() { chatter("this is no message\n\n{\"jsonrpc\":1}\n[]\n") }, "mute": func() { select {} }, "deaf": deaf,
 			"torrent": torrent, "endless": endless, "flood": flood, "asks": asks, "pages": pages, "gone": func() { os.Exit(3) },
-			"fickle": fickle, "old": func() { chatter("") }, "hangs": hangs, "unreadable": unreadable, "closes": closes,
+			"fickle": fickle, "old": func() { chatter("") }, "hangs": hangs, "unreadable": unreadable, "closes": closes, "useless": useless,
 		}
 		if run := hostile[os.Args[2]]; run != nil {
 			run()
@@ -265,6 +265,16 @@ func hangs() {
 func unreadable() {
 	answering("", func(method string, _ json.RawMessage) string {
 		return usual(method, func() string { return `"result":{"content":[{"type":"hologram"}]}` })
+	})
+}
+
+// useless has a tool that no model can call, beside one that it can.
+func useless() {
+	answering("", func(method string, _ json.RawMessage) string {
+		if method == "tools/list" {
+			return `"result":{"tools":[{"name":"echo","inputSchema":{"type":"object"}},{"name":"odd","inputSchema":{"type":"string"}}]}`
+		}
+		return usual(method, nil)
 	})
 }
 

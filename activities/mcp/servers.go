@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -81,14 +82,14 @@ func (s *Servers) Prefixes() []string {
 // Has reports whether a name is that of a tool of one of the servers, which may have
 // no such tool.
 func (s *Servers) Has(name string) bool {
-	server, ok := serverOf(name)
+	server, ok := domain.ServerOf(name)
 	return ok && s.all[server] != nil
 }
 
 // Effect is what the configuration says of a tool, as far as it can be told without
 // asking its server.
 func (s *Servers) Effect(name string) domain.Effect {
-	server, _ := serverOf(name)
+	server, _ := domain.ServerOf(name)
 	own := s.all[server]
 	if own == nil {
 		return domain.AtMostOnce
@@ -106,12 +107,23 @@ func (s *Servers) Effect(name string) domain.Effect {
 // Find asks a server for a tool as it is now. Its error says whether another try
 // may help, and is marked by tool.NotStarted.
 func (s *Servers) Find(ctx context.Context, name string) (tool.Tool, error) {
-	prefix, _ := serverOf(name)
+	prefix, _ := domain.ServerOf(name)
 	server := s.all[prefix]
 	if server == nil {
 		return tool.Tool{}, tool.NotStarted(domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "this worker has no MCP server for %q", domain.Shorten(name, maxToolName)))
 	}
 	found, err := server.find(ctx, name)
+	return found, tool.NotStarted(err)
+}
+
+// All asks a server for all tools that agents may have of it, as they are now. One that
+// is of no use is an error: nobody would miss it otherwise.
+func (s *Servers) All(ctx context.Context, name string) ([]tool.Tool, error) {
+	server := s.all[name]
+	if server == nil {
+		return nil, tool.NotStarted(domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "this worker has no MCP server %q", domain.Shorten(name, maxToolName)))
+	}
+	found, err := server.everything(ctx)
 	return found, tool.NotStarted(err)
 }
 
@@ -281,22 +293,51 @@ func (s *server) find(ctx context.Context, name string) (tool.Tool, error) {
 		return tool.Tool{}, err
 	}
 	var others []string
-	for _, t := range listed {
-		config, ok := s.config.allowed(t.Name)
-		known := ToolName(s.config.Name, t.Name)
-		if !ok {
-			continue
-		}
-		if known != name {
+	for t, config := range s.forAgents(listed) {
+		if known := ToolName(s.config.Name, t.Name); known != name {
 			others = append(others, known)
 			continue
 		}
-		made, err := s.tool(t, config)
-		if err != nil {
-			return made, domain.Errorf(domain.Invalid, "MCP server %s: %s", s.config.Name, err)
-		}
-		return made, nil
+		return s.usable(t, config)
 	}
 	return tool.Tool{}, domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "MCP server %s has no %q for agents; it has: %s",
 		s.config.Name, domain.Shorten(name, maxToolName), domain.Shorten(strings.Join(others, ", "), 1000))
+}
+
+// everything makes tools of all that the server lists for agents, of which there is one at least.
+func (s *server) everything(ctx context.Context) (all []tool.Tool, err error) {
+	_, listed, err := s.listed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for t, config := range s.forAgents(listed) {
+		made, err := s.usable(t, config)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, made)
+	}
+	if len(all) == 0 {
+		return nil, domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "MCP server %s has no tools for agents", s.config.Name)
+	}
+	return all, nil
+}
+
+// forAgents are those of the tools that agents may have, with what holds for each.
+func (s *server) forAgents(listed []*sdk.Tool) iter.Seq2[*sdk.Tool, ToolConfig] {
+	return func(yield func(*sdk.Tool, ToolConfig) bool) {
+		for _, t := range listed {
+			if config, ok := s.config.allowed(t.Name); ok && !yield(t, config) {
+				return
+			}
+		}
+	}
+}
+
+func (s *server) usable(listed *sdk.Tool, config ToolConfig) (tool.Tool, error) {
+	made, err := s.tool(listed, config)
+	if err != nil {
+		return made, domain.Errorf(domain.Invalid, "MCP server %s: %s; list in its tools those that agents are to have", s.config.Name, err)
+	}
+	return made, nil
 }

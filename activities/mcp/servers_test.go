@@ -94,7 +94,7 @@ func TestToolNames(t *testing.T) {
 		full := ToolName("s", name)
 		require.False(t, seen[full], "%q", name)
 		seen[full] = true
-		server, ok := serverOf(full)
+		server, ok := domain.ServerOf(full)
 		require.True(t, ok)
 		require.Equal(t, "s", server)
 		require.Regexp(t, `^[a-zA-Z0-9_-]{1,64}$`, full)
@@ -293,4 +293,34 @@ func TestAServerIsAskedForItsToolsAgainAndAgain(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, found.Spec().Description)
 	}
+}
+
+func TestAllToolsOfAServer(t *testing.T) {
+	t.Parallel()
+	names := func(s *Servers, server string) (names []string, err error) {
+		all, err := s.All(t.Context(), server)
+		for _, one := range all {
+			require.False(t, one.Spec().Pin.IsZero())
+			names = append(names, one.Spec().Name)
+		}
+		return names, err
+	}
+	all, err := names(started(t, "1"), "s")
+	require.NoError(t, err)
+	require.Contains(t, all, "s__echo")
+	require.Greater(t, len(all), 10)
+	some := started(t, "1", func(s *Server) { s.Tools = map[string]ToolConfig{"echo": {}, "here": {}} })
+	all, err = names(some, "s")
+	require.NoError(t, err)
+	require.Equal(t, []string{"s__echo", "s__here"}, all, "of those that the file lists")
+
+	_, err = names(some, "t")
+	requireNotStarted(t, err)
+	require.EqualError(t, err, `this worker has no MCP server "t"`)
+	_, err = names(started(t, "1", func(s *Server) { s.Tools = map[string]ToolConfig{} }), "s")
+	require.EqualError(t, err, "MCP server s has no tools for agents")
+	_, err = names(started(t, "gone"), "s")
+	requireNotStarted(t, err)
+	_, err = names(started(t, "useless"), "s")
+	require.EqualError(t, err, `MCP server s: tool "s__odd": schema: its type is not "object": arguments are always one JSON object; list in its tools those that agents are to have`)
 }

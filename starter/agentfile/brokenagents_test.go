@@ -113,7 +113,7 @@ func brokenAgents() []broken {
 			`a.yaml:1:1: namee: there is no such key; did you mean name?`,
 		}},
 		{"unknown key like none", inMarkdown, "---\ncolor: blue\n---\n", []string{
-			`a.md:2:1: color: there is no such key; there are name, description, model, fallbacks, system_prompt, tools, hooks, budget, guards, response_format, compiler, sections, compaction, retry, timeouts, subagents`,
+			`a.md:2:1: color: there is no such key; there are name, description, model, fallbacks, system_prompt, tools, mcp, hooks, budget, guards, response_format, compiler, sections, compaction, retry, timeouts, subagents`,
 		}},
 		{"unknown key inside", inYAML, "budget:\n  max_step: 3\n", []string{
 			`a.yaml:2:3: budget.max_step: there is no such key; did you mean max_steps?`,
@@ -220,6 +220,20 @@ func brokenAgents() []broken {
 		}},
 		{"a wildcard", inYAML, "tools: [read_*]\n", []string{
 			`a.yaml:1:9: tools[0]: "read_*" is a wildcard, which is not supported; name each tool`,
+		}},
+		{"all of a server as a tool", inYAML, "tools: [shop__*]\n", []string{
+			`a.yaml:1:9: tools[0]: "shop__*" is a wildcard, which is not supported; name each tool, or the MCP server under mcp`,
+		}},
+		{"a server that is none", inYAML, "mcp: [shop__refund]\n", []string{
+			`a.yaml:1:7: mcp[0]: "shop__refund" is no name of a server: it begins the names of its tools; use 1 to 24 letters, digits, dashes and single underscores`,
+		}},
+		{"a server that is to be started", inYAML, "mcp:\n  shop: {command: rm, args: [-rf, /]}\n", []string{
+			`a.yaml:2:9: mcp.shop: is no list of tools; how a server is started or reached is in the worker's file (--mcp): an agent starts no programs`,
+		}},
+		{"a server without tools", inYAML, "mcp:\n  shop:\n  a__b: [x]\n  files: [a, a]\n", []string{
+			`a.yaml:2:8: mcp.shop: is empty; give it a value or leave the key out`,
+			`a.yaml:3:3: mcp.a__b: "a__b" is no name of a server: it begins the names of its tools; use 1 to 24 letters, digits, dashes and single underscores`,
+			`a.yaml:4:14: mcp.files[1]: the tool "a" is listed twice; keep one`,
 		}},
 		{"a tool with a pattern", inMarkdown, "---\ntools: Read, Bash(git)\n---\n", []string{
 			`a.md:2:8: tools: "Bash(git)" is no name of a tool; use 1 to 64 letters, digits, dashes and underscores`,

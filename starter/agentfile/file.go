@@ -109,6 +109,8 @@ type agent struct {
 	File
 	// folder is where files are found that this one names.
 	folder string
+	// servers are the names of tools that the key mcp stands for.
+	servers []string
 	// timeouts are of a request, to any of the models.
 	timeouts domain.Timeouts
 }
@@ -127,6 +129,8 @@ func (a *agent) keys() document.Keys {
 			Value: document.Text(&d.SystemPrompt, checkPrompt)},
 		{Name: "tools", Doc: "The tools that the agent may use, each by name: a list, a text with commas, or what is allowed less what is denied. There are no wildcards.",
 			Value: tools(&d.Tools, &a.Doubts)},
+		{Name: "mcp", Doc: "MCP servers of the worker, by name, whose tools the agent may use: a list, or a text with commas, for all tools that each has when an execution begins, or a mapping from each to a list of its tools.",
+			Value: servers(&a.servers)},
 		{Name: "hooks", Doc: "Hooks of the worker that the agent uses, each by name: a list, or a text with commas.",
 			Value: document.Names(&d.Hooks, "hook", "", nil)},
 		{Name: "budget", Doc: "The limits of one execution. One that is left out does not limit; zero lets nothing happen.",
@@ -197,6 +201,7 @@ func (a *agent) read(text string) {
 		return
 	}
 	d := &a.Definition
+	d.Tools = append(d.Tools, a.servers...)
 	d.Model.Timeouts = a.timeouts
 	for i := range d.Fallbacks {
 		d.Fallbacks[i].Model.Timeouts = a.timeouts

@@ -74,10 +74,18 @@ func unquote(node *yaml.Node) {
 func (f File) Resolve() Resolved {
 	d := f.Definition
 	whole, guards, requests := contract.Resolved{Definition: d}, d.Guards.WithDefaults(), d.Model.Timeouts
+	var tools, servers []string
+	for _, name := range d.Tools {
+		if server, all := domain.ServerOfAll(name); all {
+			servers = append(servers, server)
+		} else {
+			tools = append(tools, name)
+		}
+	}
 	return Resolved{
 		{"name", f.Name}, {"description", f.Description},
 		{"model", resolveModel(d.Model)}, {"fallbacks", resolveFallbacks(d.Fallbacks)}, {"system_prompt", d.SystemPrompt},
-		{"tools", listed(d.Tools)}, {"hooks", listed(d.Hooks)},
+		{"tools", listed(tools)}, {"mcp", servers}, {"hooks", listed(d.Hooks)},
 		{"budget", resolveBudget(d.Budget)},
 		{"guards", Resolved{
 			{"finish_reasons", listed(guards.FinishReasons)}, {"repeated_calls", resolveRepetition(*guards.Repetition)},

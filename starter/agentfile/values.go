@@ -7,9 +7,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	"go.yaml.in/yaml/v3"
 
 	"everstep/activities/document"
+	"everstep/activities/mcp"
 	"everstep/activities/modelfacts"
 	"everstep/activities/scripted"
 	"everstep/domain"
@@ -166,9 +168,51 @@ func tools(into *[]string, doubts *document.Problems) document.Value {
 
 func checkTool(name string) string {
 	if strings.ContainsAny(name, "*?") {
-		return fmt.Sprintf("%q is a wildcard, which is not supported; name each tool", document.Shorten(name))
+		servers := ""
+		if _, all := domain.ServerOfAll(name); all {
+			servers = ", or the MCP server under mcp"
+		}
+		return fmt.Sprintf("%q is a wildcard, which is not supported; name each tool%s", document.Shorten(name), servers)
 	}
 	return matches(validTool, name, "name of a tool; use 1 to 64 letters, digits, dashes and underscores")
+}
+
+// servers are MCP servers: the names of all tools, or of some, of each.
+func servers(into *[]string) document.Value {
+	var whole []string
+	all := document.Names(&whole, "MCP server", mcp.ServerPattern, checkServer).Then(func(*document.Reader, string, *yaml.Node) {
+		for _, server := range whole {
+			*into = append(*into, domain.AllToolsOf(server))
+		}
+	})
+	list := func(names *[]string) document.Value { return document.Names(names, "tool", "", nil) }
+	return document.Either(all, document.Value{
+		Schema: &jsonschema.Schema{Type: "object", AdditionalProperties: list(new([]string)).Schema},
+		Read: func(r *document.Reader, field string, node *yaml.Node) {
+			r.Entries(field, node, nil, func(field string, key, value *yaml.Node) {
+				if wrong := checkServer(key.Value); wrong != "" {
+					r.Problem(key, field, "%s", wrong)
+					return
+				}
+				if value.Kind == yaml.MappingNode {
+					r.Problem(value, field, "is no list of tools; how a server is started or reached is in the worker's file (--mcp): an agent starts no programs")
+					return
+				}
+				var tools []string
+				list(&tools).Read(r, field, value)
+				for _, tool := range tools {
+					*into = append(*into, mcp.ToolName(key.Value, tool))
+				}
+			})
+		},
+	})
+}
+
+func checkServer(name string) string {
+	if wrong := mcp.CheckServer(name); wrong != "" {
+		return fmt.Sprintf("%q %s", document.Shorten(name), wrong)
+	}
+	return ""
 }
 
 func mean(name string, names []string) string {

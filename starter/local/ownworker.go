@@ -102,7 +102,8 @@ func (m *Machine) checkAllowed(f Flags, d domain.Definition) error {
 		return invalid("%s"+mend, err, "MODELS")
 	}
 	for _, name := range d.Tools {
-		if !allow.Tool(name) {
+		// Of all tools of a server an agent gets those that the worker runs.
+		if _, all := domain.ServerOfAll(name); !all && !allow.Tool(name) {
 			return invalid("tool: this worker does not run %s"+mend, name, "TOOLS")
 		}
 	}

@@ -71,6 +71,16 @@ turns:
 	require.Equal(t, "paid 5\n", notesOf(t, notes), "once")
 	require.NoError(t, s.audited(ctx, x.ID, 1))
 
+	x, err = s.agents.Start(ctx, client.Start{Prompt: "go", Definition: scripted(writeScript(t, `
+turns:
+  - {tool_calls: [{name: shop__echo, arguments: {text: hello}}, {name: shop__change, arguments: {}}]}
+  - {text: '{{ result "shop__echo" }}|{{ result "shop__change" }}'}
+`), domain.AllToolsOf("shop"))})
+	require.NoError(t, err)
+	result, err = s.agents.Wait(ctx, x.ID, 0)
+	require.NoError(t, err)
+	require.Equal(t, `hello|unknown tool "shop__change"; the tools are: shop__echo, shop__env, shop__pay`, result.Answer, "all that the file lists")
+
 	x, err = s.agents.Start(ctx, client.Start{Prompt: "go", Definition: scripted(writeScript(t, `turns: [{text: a}]`), "shop__change")})
 	require.NoError(t, err)
 	result, err = s.agents.Wait(ctx, x.ID, 0)
