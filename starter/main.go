@@ -16,7 +16,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"regexp"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -25,8 +24,6 @@ import (
 	"github.com/spf13/cobra"
 	"go.temporal.io/sdk/contrib/envconfig"
 
-	"everstep/domain"
-	"everstep/domain/contract"
 	"everstep/starter/client"
 	"everstep/starter/devserver"
 	"everstep/starter/local"
@@ -261,59 +258,6 @@ func reported(err error) error {
 // again is a command line that reaches the same server as this one.
 func (p *program) again(words ...string) string {
 	return strings.Join(append(append([]string{p.called()}, words...), p.shared...), " ")
-}
-
-func outcomeOf(r client.Result) error {
-	ended := &exitError{code: exitOther}
-	switch r.Outcome.Status {
-	case domain.StatusCompleted:
-		return nil
-	case domain.StatusStopped:
-		ended.code = exitStopped
-	case domain.StatusFailed:
-		if r.Error != nil {
-			ended.text = render.Failure(r.Error)
-		}
-	case domain.StatusPending, domain.StatusInProgress:
-	}
-	return ended
-}
-
-// reportEnding says how an execution ended that did not complete, and on a terminal what goes on
-// from there. It returns the outcome's error. mute leaves out all but errors; shown means that a
-// view has shown that it was stopped, and why.
-func (p *program) reportEnding(ctx context.Context, s *local.Stack, r client.Result, mute, shown bool) error {
-	err := outcomeOf(r)
-	if err == nil {
-		return nil
-	}
-	p.report(err)
-	if mute || p.flags.quiet || p.flags.json {
-		return reported(err)
-	}
-	if text := render.Stopped(r, shown); text != "" {
-		p.err.Printf("%s", p.err.Fold(text+"\n"))
-	}
-	if p.err.Terminal {
-		p.err.Hints(p.nextCommands(ctx, s.Agents.Explain, r))
-	}
-	return reported(err)
-}
-
-// nextCommands raise the limit that was reached, as far as a worker tells, and explain.
-func (p *program) nextCommands(
-	ctx context.Context, explain func(context.Context, string, int) (client.ExplainView, error), r client.Result,
-) [][2]string {
-	var hints [][2]string
-	if r.Outcome.Status == domain.StatusStopped && r.Source == contract.FromWorkflow {
-		view, _ := explain(ctx, r.ID, r.Number) // without it there is one hint less
-		for _, advice := range view.Advice {
-			if strings.HasPrefix(advice.Command, "extend ") {
-				hints = append(hints, [2]string{p.again(render.OneLine(advice.Command)), "go on where it stopped"})
-			}
-		}
-	}
-	return append(hints, [2]string{p.again("explain", render.OneLine(r.ID)), "why, and what it cost"})
 }
 
 // withoutServer refuses arguments that name a server, for commands with their own.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,19 +11,38 @@ import (
 	"strings"
 	"time"
 
-	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/operatorservice/v1"
-	"go.temporal.io/api/workflowservice/v1"
-
 	"everstep/activities/modelfacts"
 	"everstep/activities/shell"
-	"everstep/domain"
-	"everstep/domain/contract"
-	"everstep/starter/client"
 	"everstep/starter/devserver"
-	"everstep/starter/render"
 	"everstep/worker/host"
 )
+
+// A Verdict says how a check came out.
+type Verdict string
+
+// The verdicts.
+const (
+	VerdictOK   Verdict = "ok"   // nothing is to be done
+	VerdictWarn Verdict = "warn" // something is missing that may be needed
+	VerdictFail Verdict = "fail" // something is broken
+)
+
+// A Check is one line of doctor's report.
+type Check struct {
+	Name    string  `json:"name"`
+	Verdict Verdict `json:"verdict"`
+	Detail  string  `json:"detail"`
+	Fix     string  `json:"fix,omitzero"` // says what to do, where something is to be done
+
+	Unreachable bool `json:"-"` // it failed because nobody answers
+}
+
+func ok(name, format string, args ...any) Check {
+	return Check{Name: name, Verdict: VerdictOK, Detail: fmt.Sprintf(format, args...)}
+}
+
+func (c Check) warn(fix string) Check { c.Verdict, c.Fix = VerdictWarn, fix; return c }
+func (c Check) fail(fix string) Check { c.Verdict, c.Fix = VerdictFail, fix; return c }
 
 // Examine makes all checks, in the order in which things are needed.
 func (m *Machine) Examine(ctx context.Context, f Flags, version string) []Check {
@@ -108,158 +126,6 @@ func cachedServers() []string {
 	slices.Reverse(found)
 	return found
 }
-
-func (m *Machine) checkServer(ctx context.Context, connection host.Connection, f Flags) (Check, *Stack) {
-	const name = "server"
-	var local *devserver.Server
-	if !connection.Configured {
-		found, up, err := m.running(ctx)
-		switch {
-		case err != nil:
-			return ok(name, "%s", err).fail("see the dev server's state file and log"), nil
-		case !up:
-			return ok(name, "no dev server is up").warn("run and watch bring one up while they last; " + m.Again("dev") + " keeps one up"), nil
-		}
-		connection, local = host.Connection{Address: found.Address, Namespace: found.Namespace}, &found
-	}
-	began := time.Now()
-	s, err := m.dial(ctx, connection, local, f.TaskQueue)
-	if err != nil {
-		c := ok(name, "%s", err).fail("")
-		c.Unreachable = true
-		return c, nil
-	}
-	took := time.Since(began)
-	ctx, cancel := context.WithTimeout(ctx, askPatience)
-	defer cancel()
-	info, err := s.Temporal.WorkflowService().GetSystemInfo(ctx, &workflowservice.GetSystemInfoRequest{})
-	if err != nil {
-		return ok(name, "%s answers, and says no version: %s", s.address, err).warn(""), s
-	}
-	if _, err := s.Temporal.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: s.namespace}); err != nil {
-		return ok(name, "%s answers; namespace %s: %s", s.address, s.namespace, err).fail("create the namespace, or name another with --namespace or TEMPORAL_NAMESPACE"), s
-	}
-	detail := fmt.Sprintf("Temporal %s at %s, namespace %s, answers in %s", info.GetServerVersion(), s.address, s.namespace, render.Duration(took))
-	if local != nil {
-		detail += "; UI " + local.UIURL + "; state " + local.StateFile
-		if !shut(ctx, local.UIURL) {
-			return ok(name, "%s", detail).warn(
-				"web pages of others may reach agents through its UI: an earlier version started it; end what uses it, and start it again"), s
-		}
-		detail += "; its UI and HTTP API take no pages of others"
-	}
-	return ok(name, "%s", detail), s
-}
-
-// shut reports whether a UI refuses a page whose name is bound to this machine.
-func shut(ctx context.Context, ui string) bool {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, ui, nil)
-	if err != nil {
-		return false
-	}
-	request.Host = "another.invalid"
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return true // nobody gets in
-	}
-	_ = response.Body.Close() // it was not read
-	return response.StatusCode == http.StatusForbidden
-}
-
-func (s *Stack) checkAttributes(ctx context.Context) Check {
-	const name = "attributes"
-	ctx, cancel := context.WithTimeout(ctx, askPatience)
-	defer cancel()
-	listed, err := s.Temporal.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: s.namespace})
-	if err != nil {
-		return ok(name, "cannot be read: %s", err).warn("agents run without them; list then knows less")
-	}
-	var missing, fixes []string
-	for _, attribute := range []string{contract.AttributeAgentName, contract.AttributeAgentStatus, contract.AttributeStopReason} {
-		if listed.GetCustomAttributes()[attribute] != enumspb.INDEXED_VALUE_TYPE_KEYWORD {
-			missing = append(missing, attribute)
-			fixes = append(fixes, "--name "+attribute+" --type Keyword")
-		}
-	}
-	if len(missing) > 0 {
-		return ok(name, "not registered: %s", strings.Join(missing, ", ")).warn(
-			"agents run without them; to have them: temporal operator search-attribute create --namespace " + s.namespace + " " + strings.Join(fixes, " "))
-	}
-	return ok(name, "the three search attributes are registered")
-}
-
-func (s *Stack) checkWorkers(ctx context.Context, m *Machine) Check {
-	const name = "workers"
-	pollers, err := s.pollers(ctx, s.taskQueue)
-	if err != nil {
-		return ok(name, "task queue %s cannot be read: %s", s.taskQueue, err).warn("")
-	}
-	var seen []string
-	for _, poller := range pollers {
-		seen = append(seen, fmt.Sprintf("%s (%s ago)", poller.identity, render.Duration(poller.silent)))
-	}
-	if len(seen) == 0 {
-		fix := "start one on it: everstep/worker, or your own"
-		if s.local != nil {
-			fix = "run and watch bring one up while they last; " + m.Again("dev") + " keeps one up"
-		}
-		return ok(name, "none has asked task queue %s for work in the last minute", s.taskQueue).warn(fix)
-	}
-	slices.Sort(seen)
-	return ok(name, "%s on task queue %s: %s", render.Counted(int64(len(seen)), "worker"), s.taskQueue, strings.Join(seen, ", "))
-}
-
-// checkAgents says for which agents under way a worker lacks something, as far as
-// workers tell soon.
-func (s *Stack) checkAgents(ctx context.Context) (checks []Check) {
-	const most = 50
-	ctx, cancel := context.WithTimeout(ctx, askPatience)
-	defer cancel()
-	for a, err := range s.Agents.List(ctx, client.ListOptions{Open: true, Limit: most}) {
-		if err != nil {
-			return checks // the server's own check says so
-		}
-		if a.Status != domain.StatusInProgress || a.Foreign {
-			continue
-		}
-		view, err := s.Agents.Status(ctx, a.ID)
-		if err == nil && view.Lacking != "" {
-			checks = append(checks, ok("agent "+a.ID, "%s", view.Lacking).warn("give all workers of a task queue the same; it is asked of others for some minutes"))
-		}
-		if err == nil && view.History.Unstored != "" {
-			checks = append(checks, ok("agent "+a.ID, "its transcript cannot be stored: %s", view.History.Unstored).warn(
-				"mend the storage (--storage, EVERSTEP_STORAGE); the agent goes on, but not beyond what the server keeps of one run"))
-		}
-	}
-	return checks
-}
-
-// A Verdict says how a check came out.
-type Verdict string
-
-// The verdicts.
-const (
-	VerdictOK   Verdict = "ok"   // nothing is to be done
-	VerdictWarn Verdict = "warn" // something is missing that may be needed
-	VerdictFail Verdict = "fail" // something is broken
-)
-
-// A Check is one line of doctor's report.
-type Check struct {
-	Name    string  `json:"name"`
-	Verdict Verdict `json:"verdict"`
-	Detail  string  `json:"detail"`
-	Fix     string  `json:"fix,omitzero"` // says what to do, where something is to be done
-
-	Unreachable bool `json:"-"` // it failed because nobody answers
-}
-
-func ok(name, format string, args ...any) Check {
-	return Check{Name: name, Verdict: VerdictOK, Detail: fmt.Sprintf(format, args...)}
-}
-
-func (c Check) warn(fix string) Check { c.Verdict, c.Fix = VerdictWarn, fix; return c }
-func (c Check) fail(fix string) Check { c.Verdict, c.Fix = VerdictFail, fix; return c }
 
 func (m *Machine) checkStorage(ctx context.Context, configured bool, s *Stack) Check {
 	const name = "storage"

@@ -1,0 +1,188 @@
+package activities_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
+
+	"everstep/activities"
+	"everstep/activities/tool"
+	"everstep/activities/transcript"
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// A bench runs CallTool in the SDK's test environment.
+type bench struct {
+	config activities.Config
+	// shared, where set, takes the place of activities of the config.
+	shared *activities.Activities
+	// attempt is the one that the activity is told.
+	attempt int32
+	// parent is where the activity's context comes from.
+	parent context.Context
+	// stop is closed when the worker is told to stop.
+	stop chan struct{}
+	// timeout, where set, replaces the activity's ten minutes.
+	timeout time.Duration
+	// limit, where set, is what the workflow gives the tool.
+	limit time.Duration
+	beats func(contract.Heartbeat)
+	// info, where set, changes what else the activity is told of itself.
+	info func(*activity.Info)
+	// beaten, where set, hears of each heartbeat at once: the SDK holds some back.
+	beaten func()
+	// logger, where set, hears what the worker logs.
+	logger log.Logger
+}
+
+func benchOf(tools ...tool.Tool) *bench {
+	return &bench{attempt: 1, parent: context.Background(), stop: make(chan struct{}), config: activities.Config{
+		Tools:       tools,
+		Transcripts: &transcript.Source{Cache: transcript.NewCache(1 << 20)},
+		CancelGrace: 10 * time.Millisecond, ShutdownGrace: 10 * time.Millisecond,
+	}}
+}
+
+func (b *bench) call(t *testing.T, request contract.ToolRequest) (contract.ToolReply, error) {
+	t.Helper()
+	a, err := b.shared, error(nil)
+	if a == nil {
+		a, err = activities.New(b.config)
+	}
+	require.NoError(t, err)
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(silent{})
+	if b.logger != nil {
+		suite.SetLogger(b.logger)
+	}
+	env := suite.NewTestActivityEnvironment()
+	env.SetWorkerOptions(worker.Options{
+		BackgroundActivityContext: b.parent,
+		Interceptors:              []interceptor.WorkerInterceptor{&told{bench: b}},
+	})
+	env.SetWorkerStopChannel(b.stop)
+	if b.beats != nil {
+		env.SetOnActivityHeartbeatListener(func(_ *activity.Info, details converter.EncodedValues) {
+			var beat contract.Heartbeat
+			require.NoError(t, details.Get(&beat))
+			b.beats(beat)
+		})
+	}
+	env.RegisterActivity(a.CallTool)
+	value, err := env.ExecuteActivity(a.CallTool, request)
+	if err != nil {
+		return contract.ToolReply{}, err
+	}
+	var reply contract.ToolReply
+	require.NoError(t, value.Get(&reply))
+	require.Equal(t, domain.DigestOf([]byte(reply.Content)), reply.Digest)
+	return reply, nil
+}
+
+// reply is call for what must not fail.
+func (b *bench) reply(t *testing.T, request contract.ToolRequest) contract.ToolReply {
+	t.Helper()
+	reply, err := b.call(t, request)
+	require.NoError(t, err)
+	return reply
+}
+
+// failure is call for what must fail so that Temporal tries again.
+func (b *bench) failure(t *testing.T, request contract.ToolRequest) domain.Error {
+	t.Helper()
+	_, err := b.call(t, request)
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	require.True(t, ok, "%v", err)
+	require.False(t, app.NonRetryable())
+	var own domain.Error
+	require.NoError(t, app.Details(&own))
+	return own
+}
+
+// told changes what an activity is told about itself.
+type told struct {
+	interceptor.WorkerInterceptorBase
+	bench *bench
+}
+
+func (i *told) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
+	return &toldInbound{interceptor.ActivityInboundInterceptorBase{Next: next}, i.bench}
+}
+
+type toldInbound struct {
+	interceptor.ActivityInboundInterceptorBase
+	bench *bench
+}
+
+func (i *toldInbound) Init(out interceptor.ActivityOutboundInterceptor) error {
+	return i.Next.Init(&toldOutbound{interceptor.ActivityOutboundInterceptorBase{Next: out}, i.bench})
+}
+
+type toldOutbound struct {
+	interceptor.ActivityOutboundInterceptorBase
+	bench *bench
+}
+
+func (o *toldOutbound) GetInfo(ctx context.Context) activity.Info {
+	info := o.Next.GetInfo(ctx)
+	info.Attempt = o.bench.attempt
+	if o.bench.limit > 0 {
+		info.StartToCloseTimeout = o.bench.limit + domain.ReportTime
+	}
+	if o.bench.timeout > 0 {
+		info.Deadline = time.Now().Add(o.bench.timeout)
+	}
+	if o.bench.info != nil {
+		o.bench.info(&info)
+	}
+	return info
+}
+
+func (o *toldOutbound) RecordHeartbeat(ctx context.Context, details ...any) {
+	if o.bench.beaten != nil {
+		o.bench.beaten()
+	}
+	o.Next.RecordHeartbeat(ctx, details...)
+}
+
+type silent struct{}
+
+func (silent) Debug(string, ...any) {}
+func (silent) Info(string, ...any)  {}
+func (silent) Warn(string, ...any)  {}
+func (silent) Error(string, ...any) {}
+
+func request(name string, effect domain.Effect) contract.ToolRequest {
+	return contract.ToolRequest{ExecutionID: domain.ExecutionID{UUID: uuid.MustParse("00000000-0000-4000-8000-000000000001")}, Step: 3, Position: 2, Name: name, Effect: effect}
+}
+
+// fake makes a tool without arguments.
+func fake(effect domain.Effect, run func(ctx context.Context) (string, error), options ...tool.Option) tool.Tool {
+	return tool.New("fake", "", effect, func(ctx context.Context, _ struct{}) (string, error) { return run(ctx) }, options...)
+}
+
+func answering(text string) func(context.Context) (string, error) {
+	return func(context.Context) (string, error) { return text, nil }
+}
+
+func failing(err error) func(context.Context) (string, error) {
+	return func(context.Context) (string, error) { return "", err }
+}
+
+// obedient runs until its context ends.
+func obedient(ctx context.Context) (string, error) {
+	<-ctx.Done()
+	return "", ctx.Err()
+}
