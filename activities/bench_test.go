@@ -55,13 +55,9 @@ func benchOf(tools ...tool.Tool) *bench {
 	}}
 }
 
-func (b *bench) call(t *testing.T, request contract.ToolRequest) (contract.ToolReply, error) {
+// environment is one that tells activities what the bench says.
+func (b *bench) environment(t *testing.T) *testsuite.TestActivityEnvironment {
 	t.Helper()
-	a, err := b.shared, error(nil)
-	if a == nil {
-		a, err = activities.New(b.config)
-	}
-	require.NoError(t, err)
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(silent{})
 	if b.logger != nil {
@@ -80,6 +76,17 @@ func (b *bench) call(t *testing.T, request contract.ToolRequest) (contract.ToolR
 			b.beats(beat)
 		})
 	}
+	return env
+}
+
+func (b *bench) call(t *testing.T, request contract.ToolRequest) (contract.ToolReply, error) {
+	t.Helper()
+	a, err := b.shared, error(nil)
+	if a == nil {
+		a, err = activities.New(b.config)
+	}
+	require.NoError(t, err)
+	env := b.environment(t)
 	env.RegisterActivity(a.CallTool)
 	value, err := env.ExecuteActivity(a.CallTool, request)
 	if err != nil {

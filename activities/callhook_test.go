@@ -10,12 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/converter"
-	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/temporal"
-	"go.temporal.io/sdk/testsuite"
-	"go.temporal.io/sdk/worker"
 
 	"everstep/activities"
 	"everstep/domain"
@@ -31,21 +26,7 @@ func (b *bench) callHook(t *testing.T, h hook.Hook, request contract.HookRequest
 	b.config.Hooks = set
 	a, err := activities.New(b.config)
 	require.NoError(t, err)
-	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(silent{})
-	env := suite.NewTestActivityEnvironment()
-	env.SetWorkerOptions(worker.Options{
-		BackgroundActivityContext: b.parent,
-		Interceptors:              []interceptor.WorkerInterceptor{&told{bench: b}},
-	})
-	env.SetWorkerStopChannel(b.stop)
-	if b.beats != nil {
-		env.SetOnActivityHeartbeatListener(func(_ *activity.Info, details converter.EncodedValues) {
-			var beat contract.Heartbeat
-			require.NoError(t, details.Get(&beat))
-			b.beats(beat)
-		})
-	}
+	env := b.environment(t)
 	env.RegisterActivity(a.CallHook)
 	if request.Hook.Name == "" {
 		request.Hook = h.Spec()

@@ -20,7 +20,7 @@ import (
 )
 
 func agentsCommand(p *program) *cobra.Command {
-	command := &cobra.Command{
+	return family(&cobra.Command{
 		Use:   "agents",
 		Short: "List, show and check agents in files",
 		Long: `An agent can be defined in a file: YAML, or Markdown whose front matter has the
@@ -30,16 +30,7 @@ runs is what the file said at the start: editing it changes no running agent.`,
 		Example: `  starter agents list
   starter agents check agents/reviewer.md
   starter run --agent reviewer "Review the newest file"`,
-		Args: func(command *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return nil
-			}
-			return notACommand(command, domain.Shorten(args[0], 100))
-		},
-		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
-	}
-	command.AddCommand(agentsListCommand(p), agentsShowCommand(p), agentsCheckCommand(p), agentsSchemaCommand(p))
-	return command
+	}, agentsListCommand(p), agentsShowCommand(p), agentsCheckCommand(p), agentsSchemaCommand(p))
 }
 
 type listedAgent struct {

@@ -19,7 +19,7 @@ import (
 )
 
 func mcpCommand(p *program) *cobra.Command {
-	command := &cobra.Command{
+	return family(&cobra.Command{
 		Use:   "mcp",
 		Short: "List and check MCP servers, whose tools agents can have",
 		Long: `MCP servers give agents tools. A worker has those of the file that --mcp or
@@ -28,16 +28,7 @@ start and reach the servers as a worker of this machine would. help tools says
 how the file looks.`,
 		Example: `  starter mcp list --mcp ~/.config/everstep/mcp.json
   starter mcp check files`,
-		Args: func(command *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return nil
-			}
-			return notACommand(command, domain.Shorten(args[0], 100))
-		},
-		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
-	}
-	command.AddCommand(mcpListCommand(p), mcpCheckCommand(p))
-	return command
+	}, mcpListCommand(p), mcpCheckCommand(p))
 }
 
 // mcpPatience bounds what one server has to start and to answer.

@@ -64,6 +64,19 @@ func notACommand(above *cobra.Command, word string) error {
 	return usage("%q is not a command; `%s --help` lists those that there are", word, above.CommandPath())
 }
 
+// family completes a command that is there for those below it alone.
+func family(above *cobra.Command, below ...*cobra.Command) *cobra.Command {
+	above.Args = func(command *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		return notACommand(command, domain.Shorten(args[0], 100))
+	}
+	above.RunE = func(command *cobra.Command, _ []string) error { return command.Help() }
+	above.AddCommand(below...)
+	return above
+}
+
 func commandNames(above *cobra.Command) []string {
 	var names []string
 	for _, command := range above.Commands() {

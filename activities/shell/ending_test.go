@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"everstep/activities/warden"
 	"everstep/domain"
 )
 
@@ -93,18 +94,14 @@ func TestNothingGoesOn(t *testing.T) {
 				worker := exec.Command(self, "work", string(in), dir, mark(dir, script))
 				require.NoError(t, worker.Start())
 				require.Eventually(t, isReady(dir), 2*time.Minute, 10*time.Millisecond)
-				mine := below(worker.Process.Pid)
+				mine := warden.Descendants(worker.Process.Pid)
 				require.NotEmpty(t, mine)
 				require.NotEmpty(t, marked(dir))
 				require.NoError(t, worker.Process.Kill())
 				_ = worker.Wait()
 				gone(t, dir)
-				for _, p := range mine {
-					require.Eventually(t, func() bool {
-						now, there := look(p.pid)
-						environ, _ := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/environ") // none: it waits to be buried
-						return !there || now.born != p.born || len(environ) == 0
-					}, time.Minute, time.Millisecond, "the keeper, too")
+				for _, d := range mine {
+					require.Eventually(t, d.Gone, time.Minute, time.Millisecond, "the keeper, too")
 				}
 			})
 		}
@@ -131,7 +128,7 @@ func TestNothingGoesOn(t *testing.T) {
 func TestNoProcessOutsideIsNamed(t *testing.T) {
 	t.Parallel()
 	if !Contained() {
-		t.Skip("this system gives its user no namespace")
+		t.Skip("SKIPPED: this system gives its user no namespace: that commands reach no process outside is not checked")
 	}
 	victim := exec.Command("sleep", "1000")
 	require.NoError(t, victim.Start())
@@ -169,7 +166,7 @@ func TestNoFileOfTheWorkerIsInherited(t *testing.T) {
 func TestWorkerOfAnotherUser(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {
-		t.Skip("needs root to be another")
+		t.Skip("SKIPPED: it needs root to be another user: how commands of a worker that is not root run is not checked")
 	}
 	const nobody = 65534
 	dir, err := os.MkdirTemp("/tmp", "everstep-test-") // one that others reach, which TMPDIR may not be
@@ -222,7 +219,7 @@ func TestCommandsSideBySide(t *testing.T) {
 func TestConfinement(t *testing.T) {
 	t.Parallel()
 	if Landlock() == 0 {
-		t.Skip("this kernel has no Landlock: what commands write is not confined")
+		t.Skip("SKIPPED: this kernel has no Landlock: that commands write in the root alone is not checked")
 	}
 	outside := t.TempDir()
 	key := filepath.Join(outside, "key")
@@ -285,7 +282,7 @@ func TestConfinement(t *testing.T) {
 	require.Equal(t, "openx\nfine", strings.TrimSpace(output))
 
 	if Landlock() < signals {
-		t.Skip("this kernel has a Landlock that keeps no signals in")
+		t.Skip("SKIPPED: the Landlock of this kernel keeps no signals in: that commands signal to none outside is not checked")
 	}
 	for _, whom := range []string{"$PPID", strconv.Itoa(os.Getpid())} {
 		how, output = answer(t, s, "kill -0 "+whom+" || kill -9 "+whom+"; for t in /proc/$PPID/task/*; do kill -9 ${t##*/}; done; sleep 1000 & kill -9 $! && echo own")
@@ -300,6 +297,6 @@ func TestAKeyOfTwoNamesIsRefused(t *testing.T) {
 	key := filepath.Join(t.TempDir(), "key")
 	require.NoError(t, os.WriteFile(key, []byte("sesame"), 0o600))
 	require.NoError(t, os.Link(key, key+"2"))
-	_, err := Open(Config{Dir: t.TempDir(), Keeper: []string{"keep"}, Hidden: []string{key}})
+	_, err := Open(Config{Dir: t.TempDir(), Hidden: []string{key}})
 	require.ErrorContains(t, err, "hard link")
 }

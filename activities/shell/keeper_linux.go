@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"everstep/activities/warden"
 )
 
 // What a keeper inherits.
@@ -24,10 +26,23 @@ const (
 	rootFD
 )
 
-// Keep is a process that keeps one command: it runs it, ends all that it has started
-// when it ends, when it is told to, or when whoever started the keeper is gone, and
-// says how it ended. It returns the exit code of the process. It works only as Shell starts it.
-func Keep() int {
+// keeperName is the name under which this program is called to keep a command.
+const keeperName = "everstep-keeper"
+
+// Serve makes a keeper of this process where it was started as one, and then does not
+// return. Otherwise it notes that it may be, and returns at once. Whoever runs workers calls
+// it first thing in main; host.Begin does.
+func Serve() {
+	if os.Args[0] == keeperName {
+		os.Exit(keepOne())
+	}
+	served.Store(true)
+}
+
+// keepOne keeps one command: it runs it, ends all that it has started when it ends, when it
+// is told to, or when whoever started the keeper is gone, and says how it ended. It returns
+// the exit code of the process. It works only as Shell starts it.
+func keepOne() int {
 	for fd := controlFD; fd <= rootFD; fd++ {
 		want, info := uint32(unix.S_IFIFO), unix.Stat_t{}
 		if fd >= folderFD {
@@ -38,15 +53,11 @@ func Keep() int {
 		}
 		unix.CloseOnExec(fd)
 	}
-	if unix.CloseRange(rootFD+1, ^uint(0), unix.CLOSE_RANGE_CLOEXEC) != nil { // an old kernel
-		for fd := rootFD + 1; fd < 1<<16; fd++ {
-			unix.CloseOnExec(fd)
-		}
-	}
+	warden.Withhold(rootFD + 1)
 	// They are heard, so that commands do not inherit that they are ignored, and are not heeded.
 	signal.Reset()
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
-	k := &keep{control: os.NewFile(controlFD, "control"), reports: json.NewEncoder(os.NewFile(reportFD, "reports")), children: make(chan child)}
+	k := &keep{control: os.NewFile(controlFD, "control"), reports: json.NewEncoder(os.NewFile(reportFD, "reports"))}
 	if err := k.keep(); err != nil {
 		return 1
 	}
@@ -54,21 +65,12 @@ func Keep() int {
 }
 
 type keep struct {
-	control  *os.File
-	reports  *json.Encoder
-	children chan child // those that have ended; closed when there are no more
-	// ended is how the command did.
-	ended syscall.WaitStatus
-}
-
-type child struct {
-	pid    int
-	status syscall.WaitStatus
+	control *os.File
+	reports *json.Encoder
 }
 
 func (k *keep) keep() error {
-	// From now on orphans below this process become its children, whatever session they are in.
-	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+	if err := warden.Adopt(); err != nil {
 		return err
 	}
 	if err := k.reports.Encode(report{Ready: true}); err != nil {
@@ -90,10 +92,10 @@ func (k *keep) keep() error {
 		return k.reports.Encode(report{NotBegun: err.Error()})
 	}
 	_ = unix.Close(outputFD)
-	go k.reap()
-	k.wait(pid, over)
-	left := k.sweep(pid)
-	return errors.Join(os.RemoveAll(o.Temp), k.reports.Encode(reportOf(k.ended, left)))
+	family := warden.Raise(pid)
+	family.Wait(over)
+	left := family.End()
+	return errors.Join(os.RemoveAll(o.Temp), k.reports.Encode(reportOf(family.Status(), left)))
 }
 
 // begin starts the command, confined, in a session of its own.
@@ -175,82 +177,6 @@ func onPassingThread(do func()) bool {
 		}
 	}
 	return false
-}
-
-// reap waits for children, those that became it too, until there are none.
-func (k *keep) reap() {
-	defer close(k.children)
-	for {
-		var c child
-		var err error
-		c.pid, err = syscall.Wait4(-1, &c.status, 0, nil)
-		switch {
-		case errors.Is(err, syscall.EINTR):
-		case err != nil:
-			return
-		default:
-			k.children <- c
-		}
-	}
-}
-
-// wait returns when the command has ended, or all is to end.
-func (k *keep) wait(pid int, over <-chan struct{}) {
-	for {
-		select {
-		case c, ok := <-k.children:
-			if !ok {
-				return
-			}
-			if c.pid == pid {
-				k.ended = c.status
-				return
-			}
-		case <-over:
-			return
-		}
-	}
-}
-
-// sweep ends all processes below this one and returns when there are none, with how many
-// it has ended. In a namespace nothing can flee. Elsewhere it runs after them, for as long
-// as they make others.
-func (k *keep) sweep(pid int) (ended int) {
-	const pause = 5 * time.Millisecond
-	next := time.NewTimer(0)
-	for {
-		select {
-		case c, ok := <-k.children:
-			if !ok {
-				return ended
-			}
-			if c.status.Signal() == unix.SIGKILL {
-				ended++
-			}
-			if c.pid == pid {
-				k.ended = c.status
-			}
-		case <-next.C:
-			if inNamespace() {
-				_ = unix.Kill(-1, unix.SIGKILL) // all in it but this process
-			} else {
-				chase()
-			}
-			next.Reset(pause)
-		}
-	}
-}
-
-// chase ends what is below this process as /proc shows it.
-func chase() {
-	for range 20 { // those who flee by a child of theirs become ours at once
-		for _, p := range children() {
-			p.kill()
-		}
-	}
-	for _, p := range below(os.Getpid()) {
-		p.kill()
-	}
 }
 
 func reportOf(status syscall.WaitStatus, left int) report {

@@ -94,7 +94,7 @@ func (s *Shell) start(folder *os.File) (*keeper, error) {
 		output: output{most: s.bounds.head, last: s.bounds.tail, flood: s.bounds.flood},
 	}
 	k.cmd = &exec.Cmd{
-		Path: "/proc/self/exe", Args: append([]string{"everstep"}, s.config.Keeper...), Dir: "/", Env: s.env,
+		Path: "/proc/self/exe", Args: []string{s.keeper}, Dir: "/", Env: s.env,
 		ExtraFiles:  []*os.File{theirs[0], theirs[1], theirs[2], folder, s.dir},
 		SysProcAttr: s.namespace.attributes(),
 	}

@@ -25,8 +25,10 @@ func possible() namespace { return none }
 // Landlock is zero: it is Linux's.
 func Landlock() int { return 0 }
 
-// Keep is for Linux.
-func Keep() int { return 2 }
+const keeperName = ""
+
+// Serve is for Linux.
+func Serve() {}
 
 func (s *Shell) run(context.Context, order, *os.File, time.Duration) (ending, error) {
 	return ending{}, errLinuxOnly

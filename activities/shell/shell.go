@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"everstep/activities/tool"
@@ -29,9 +30,6 @@ type Config struct {
 	// Hidden are files that they must not read, such as those that hold keys. A system
 	// that cannot see to that refuses to have the tool.
 	Hidden []string
-	// Keeper is how this program is called as the keeper of commands: by these
-	// arguments it has to call Keep, and nothing else.
-	Keeper []string
 }
 
 // A Shell runs commands. It is safe for concurrent use.
@@ -43,7 +41,12 @@ type Shell struct {
 	bounds bounds
 	// namespace is what each command has to itself.
 	namespace namespace
+	// keeper is the name by which this program is called to keep one.
+	keeper string
 }
+
+// served says that this program becomes a keeper where it is called as one.
+var served atomic.Bool
 
 type bounds struct {
 	// usual and longest are of a command's time.
@@ -60,8 +63,8 @@ func Open(config Config) (*Shell, error) {
 	if err := supported(config); err != nil {
 		return nil, err
 	}
-	if len(config.Keeper) == 0 {
-		return nil, errors.New("this program does not say how it is called as the keeper of commands; see ShellKeeper of host.Config")
+	if !served.Load() {
+		return nil, errors.New("nothing would end what commands start: main does not begin with host.Begin")
 	}
 	config.Hidden = slices.Clone(config.Hidden)
 	for i, file := range config.Hidden {
@@ -75,7 +78,7 @@ func Open(config Config) (*Shell, error) {
 	if err != nil || config.Dir == "" {
 		return nil, errors.New("commands need a folder to run in")
 	}
-	s := &Shell{config: config, bounds: bounds{
+	s := &Shell{config: config, keeper: keeperName, bounds: bounds{
 		usual: 2 * time.Minute, longest: time.Hour, head: 20_000, tail: 40_000, flood: 128 << 20, script: 100_000,
 	}}
 	if s.root, err = os.OpenRoot(dir); err != nil {

@@ -25,10 +25,9 @@ import (
 
 // TestMain is also the program that keepers are, and a worker that is killed.
 func TestMain(m *testing.M) {
+	Serve()
 	switch {
-	case len(os.Args) == 2 && os.Args[1] == "keep":
-		os.Exit(Keep())
-	case len(os.Args) == 2 && os.Args[1] == "no-keeper":
+	case os.Args[0] == "no-keeper":
 		os.Exit(0)
 	case len(os.Args) == 2 && os.Args[1] == "headless":
 		headless()
@@ -42,7 +41,7 @@ func TestMain(m *testing.M) {
 // work is a worker that runs one script and tells what it answered. The namespace "any" is
 // the one that it finds.
 func work(in namespace, dir, script string) {
-	s, err := Open(Config{Dir: dir, Keeper: []string{"keep"}})
+	s, err := Open(Config{Dir: dir})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -75,9 +74,6 @@ type fields map[string]any
 func open(t *testing.T, config Config) (*Shell, string) {
 	t.Helper()
 	config.Dir = t.TempDir()
-	if config.Keeper == nil {
-		config.Keeper = []string{"keep"}
-	}
 	s, err := Open(config)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
@@ -278,17 +274,17 @@ func TestOutputCutsNoCharacter(t *testing.T) {
 
 func TestKeeperThatIsNone(t *testing.T) {
 	t.Parallel()
-	s, dir := open(t, Config{Keeper: []string{"no-keeper"}})
+	s, dir := open(t, Config{})
+	s.keeper = "no-keeper"
 	_, err := call(t.Context(), s, fields{"script": "touch ran"})
 	require.True(t, tool.IsNotStarted(err), "%v", err)
 	require.NoFileExists(t, filepath.Join(dir, "ran"))
-	_, err = Open(Config{Dir: dir})
-	require.ErrorContains(t, err, "ShellKeeper")
-	_, err = Open(Config{Keeper: []string{"keep"}})
+	_, err = Open(Config{})
 	require.ErrorContains(t, err, "need a folder")
 	self, err := os.Executable()
 	require.NoError(t, err)
-	byHand := exec.Command(self, "keep")
+	byHand := exec.Command(self)
+	byHand.Args = []string{keeperName}
 	require.Error(t, byHand.Run())
 	require.Equal(t, 2, byHand.ProcessState.ExitCode())
 }

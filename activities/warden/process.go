@@ -106,21 +106,23 @@ func (p *Process) release() {
 	}
 }
 
-// wardenPatience is what a warden has to kill everything.
+// wardenPatience is how long one waits for a warden that ends everything.
 const wardenPatience = 5 * time.Second
 
-// Kill ends the program with all that it started, and returns when it is gone.
+// Kill ends the program with all that it started, and returns when it is gone. A warden
+// whose program makes processes as fast as it ends them is not waited for longer than some
+// seconds: nobody could take its place, so it goes on.
 func (p *Process) Kill() {
-	if p.lifeline != nil {
-		p.release()
-		select {
-		case <-p.done:
-			return
-		case <-time.After(wardenPatience):
-		}
+	if p.lifeline == nil {
+		killGroup(p.cmd.Process)
+		<-p.done
+		return
 	}
-	killGroup(p.cmd.Process)
-	<-p.done
+	p.release()
+	select {
+	case <-p.done:
+	case <-time.After(wardenPatience):
+	}
 }
 
 // Stop asks the program to end, kills it after so long, and returns when it is gone.

@@ -94,6 +94,32 @@ func TestWhatIgnoresTheEndIsKilledWithAllThatItStarted(t *testing.T) {
 	requireGone(t, pids)
 }
 
+// TestWhoFleesIsCaught: one that is never the same process for longer than it takes to
+// make another is run after until it is ended, though that may take longer than one waits.
+func TestWhoFleesIsCaught(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("perl"); err != nil {
+		t.Skip("SKIPPED: there is no perl here: that what flees is ended is not checked")
+	}
+	const fleeing = `perl -MPOSIX -e '$end = time + 120; while (time < $end) { $p = fork; exit if $p; POSIX::setsid(); syswrite STDOUT, "up\n" if ++$n == 500; }' & sleep 1000`
+	p, out := start(t, fleeing, "PATH="+os.Getenv("PATH"), "FLEES="+t.Name())
+	line, err := bufio.NewReader(out).ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, "up\n", line)
+	p.Kill()
+	select {
+	case <-p.Done():
+	case <-time.After(time.Minute):
+		require.Fail(t, "it is not caught")
+	}
+	environs, err := filepath.Glob("/proc/[0-9]*/environ")
+	require.NoError(t, err)
+	for _, file := range environs {
+		environ, _ := os.ReadFile(file) // it may have ended
+		require.NotContains(t, string(environ), "FLEES="+t.Name(), file)
+	}
+}
+
 func TestWhatAProgramLeavesBehindEndsWithIt(t *testing.T) {
 	t.Parallel()
 	enough := filepath.Join(t.TempDir(), "enough")

@@ -2,16 +2,22 @@ package proof
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
+	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
 
+	"everstep/activities/tool"
+	"everstep/domain"
 	"everstep/starter/client"
 	"everstep/starter/local"
+	"everstep/starter/process"
 	"everstep/worker/host"
 )
 

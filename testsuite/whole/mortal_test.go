@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
 
 	"everstep/activities/inference"
 	script "everstep/activities/scripted"
@@ -37,15 +39,13 @@ func mortalWork(ctx context.Context, args []string) error {
 		_, _ = io.Copy(io.Discard, os.Stdin) // nothing is sent
 		cancel()
 	}()
-	die := tool.New("die", "ends the worker", domain.ReadOnly, func(context.Context, struct{}) (string, error) {
-		time.Sleep(200 * time.Millisecond) // its first heartbeat goes out
-		os.Exit(3)
+	die := tool.New("die", "ends the worker", domain.ReadOnly, func(ctx context.Context, _ struct{}) (string, error) {
+		dieOnce(ctx, func(contract.Heartbeat) bool { return true })
 		return "", nil
 	})
-	audit := hook.IO(domain.TriggerBeforeToolUse, "kept-audit", func(_ context.Context, r contract.HookRequest) (contract.HookReply, error) {
+	audit := hook.IO(domain.TriggerBeforeToolUse, "kept-audit", func(ctx context.Context, r contract.HookRequest) (contract.HookReply, error) {
 		if r.Lost == 0 {
-			time.Sleep(500 * time.Millisecond) // its heartbeat goes out
-			os.Exit(3)
+			dieOnce(ctx, func(contract.Heartbeat) bool { return true })
 		}
 		return contract.HookReply{}, nil
 	})
@@ -75,9 +75,29 @@ func (m mortal) Infer(ctx context.Context, call inference.Call, hear func(infere
 		return inference.Answer{}, err
 	}
 	hear(inference.Delta{Text: "half"})
-	time.Sleep(500 * time.Millisecond) // its heartbeat goes out
-	os.Exit(3)
+	dieOnce(ctx, func(beat contract.Heartbeat) bool { return beat.Tail == "half" })
 	return inference.Answer{}, nil
+}
+
+// dieOnce ends the process of the activity that it is called in, once the server has such
+// a heartbeat of it.
+func dieOnce(ctx context.Context, such func(contract.Heartbeat) bool) {
+	info, again := activity.GetInfo(ctx), time.NewTicker(10*time.Millisecond)
+	for ; ctx.Err() == nil; <-again.C {
+		run, err := activity.GetClient(ctx).DescribeWorkflowExecution(ctx, info.WorkflowExecution.ID, info.WorkflowExecution.RunID)
+		if err != nil {
+			continue // the server is busy, and asked again
+		}
+		for _, pending := range run.GetPendingActivities() {
+			var beat contract.Heartbeat
+			if pending.GetActivityId() != info.ActivityID || pending.GetHeartbeatDetails() == nil {
+				continue
+			}
+			if err := converter.GetDefaultDataConverter().FromPayloads(pending.GetHeartbeatDetails(), &beat); err == nil && such(beat) {
+				os.Exit(3)
+			}
+		}
+	}
 }
 
 // mortals keeps a worker up, whichever way it ends, and counts how often it did.

@@ -2,12 +2,9 @@ package host
 
 import (
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/spf13/cobra"
 
 	"everstep/activities/shell"
 	"everstep/activities/tool"
@@ -62,7 +59,7 @@ func (m *means) addOptional(c Config) error {
 	if err := checkShellEnv(c.ShellEnv); err != nil {
 		return domain.Errorf(domain.Invalid, "shell-env: %s; see --shell-env (EVERSTEP_SHELL_ENV)", err)
 	}
-	m.shell, err = shell.Open(shell.Config{Dir: m.dir, Env: c.ShellEnv, Hidden: c.keyFiles(), Keeper: c.ShellKeeper})
+	m.shell, err = shell.Open(shell.Config{Dir: m.dir, Env: c.ShellEnv, Hidden: c.keyFiles()})
 	if err != nil {
 		return domain.Errorf(domain.Invalid, "shell: %s", err)
 	}
@@ -130,23 +127,4 @@ func checkShellEnv(names []string) error {
 		}
 	}
 	return nil
-}
-
-const keeperName = "shell-keeper"
-
-// keeperCommand is what a worker starts beside itself, to keep a command of the tool shell.
-func keeperCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: keeperName, Hidden: true, DisableFlagParsing: true,
-		Run: func(*cobra.Command, []string) { os.Exit(shell.Keep()) },
-	}
-}
-
-// below is how a command is called below its program.
-func below(command *cobra.Command) []string {
-	var words []string
-	for ; command.HasParent(); command = command.Parent() {
-		words = slices.Insert(words, 0, command.Name())
-	}
-	return words
 }

@@ -34,10 +34,6 @@ type Config struct {
 	// ShellEnv are the names of the worker's variables that commands of the tool shell
 	// get, beside PATH, LANG, LC_ALL and TZ. No key is one of them.
 	ShellEnv []string
-	// ShellKeeper is how this program is called as the keeper of such commands; Command
-	// sets it. A program that has the tool and calls Run or Start itself calls shell.Keep
-	// where its arguments are these.
-	ShellKeeper []string
 	// MCP is a file of MCP servers, whose tools agents may name as SERVER__TOOL; see
 	// package mcp. It must not be below Dir. Empty: the worker has none.
 	MCP string

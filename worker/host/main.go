@@ -121,14 +121,13 @@ handed back; at once on a second signal.`,
 	dir := command.Flags().Lookup("dir")
 	dir.Usage = strings.Replace(dir.Usage, " (", "; "+without+" (", 1)
 	command.SetFlagErrorFunc(wrongFlag)
-	command.AddCommand(codecCommand(), uiCommand(), keeperCommand())
+	command.AddCommand(codecCommand(), uiCommand())
 	command.CompletionOptions.DisableDefaultCmd = true
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		config, err := FromEnvironment(config, envconfig.EnvLookupOS, connection, own)
 		if err != nil {
 			return err
 		}
-		config.ShellKeeper = append(below(command), keeperName)
 		return Run(command.Context(), config)
 	}
 	return command

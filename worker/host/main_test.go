@@ -12,7 +12,6 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
@@ -159,20 +158,6 @@ func TestOptionalToolsAreOffUnlessNamed(t *testing.T) {
 	}
 }
 
-// TestKeepersAreCalledBelowTheirProgram: the worker is a program, or a command of one.
-func TestKeepersAreCalledBelowTheirProgram(t *testing.T) {
-	t.Parallel()
-	alone := Command(Config{})
-	require.Empty(t, below(alone))
-	root := &cobra.Command{Use: "my program"}
-	root.AddCommand(alone)
-	require.Equal(t, []string{"worker"}, below(alone))
-	found, _, err := root.Find([]string{"worker", keeperName})
-	require.NoError(t, err)
-	require.True(t, found.Hidden)
-	require.Equal(t, keeperName, found.Name())
-}
-
 type openAI struct{ inference.Provider }
 
 func TestGatherSaysWhatIsWrong(t *testing.T) {
@@ -188,8 +173,8 @@ func TestGatherSaysWhatIsWrong(t *testing.T) {
 		"no prices":  {Config{Dir: t.TempDir(), Prices: filepath.Join(t.TempDir(), "absent.yaml")}, "absent.yaml: cannot be read"},
 		"a hook":     {Config{Dir: t.TempDir(), Hooks: []hook.Hook{hook.BeforeStep("", nil)}}, "hooks: hook at before_step: name: is empty"},
 		"a tool":     {Config{BuiltinTools: []string{"curl"}}, "there is no \"curl\"; there are http_get, http_post, shell"},
-		"no folder":  {Config{BuiltinTools: []string{"shell"}, ShellKeeper: []string{"keep"}}, "shell needs a folder"},
-		"no keeper":  {Config{BuiltinTools: []string{"shell"}, Dir: t.TempDir()}, "see ShellKeeper of host.Config"},
+		"no folder":  {Config{BuiltinTools: []string{"shell"}}, "shell needs a folder"},
+		"no keeper":  {Config{BuiltinTools: []string{"shell"}, Dir: t.TempDir()}, "main does not begin with host.Begin"},
 		"a variable": {Config{BuiltinTools: []string{"shell"}, Dir: t.TempDir(), ShellEnv: []string{"OPENAI_API_KEY"}}, "OPENAI_API_KEY may hold a key"},
 		"a host":     {Config{HTTPAllow: []string{"http://a"}}, "--http-allow (EVERSTEP_HTTP_ALLOW)"},
 		"no key":     {Config{Dir: t.TempDir(), Vendors: map[string]Access{"openai": {Key: "sk with spaces"}}}, "OPENAI_API_KEY"},

@@ -11,6 +11,7 @@ import (
 
 	"everstep/activities/inference/wire"
 	"everstep/activities/mcp"
+	"everstep/activities/shell"
 	"everstep/activities/warden"
 	"everstep/domain"
 )
@@ -73,9 +74,12 @@ func (c Config) mcpKeyFiles() (files []string) {
 const fileEnd = "_FILE"
 
 // Begin is for programs that run workers without Main: call it first thing in main.
-// A worker starts its program again beside each MCP server, to end that with itself,
-// and Begin then does not return.
-func Begin() { warden.Serve() }
+// A worker starts its program again beside each MCP server, and beside each command of the
+// tool shell, to end that with itself, and Begin then does not return.
+func Begin() {
+	warden.Serve()
+	shell.Serve()
+}
 
 // plainVariables hold no secrets, and stay in what is said.
 var plainVariables = []string{"HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"}
