@@ -23,13 +23,16 @@ import (
 // and a second attempt at it runs nothing.
 func (a *Activities) CallTool(ctx context.Context, request contract.ToolRequest) (contract.ToolReply, error) {
 	c := toolCall{activities: a, request: request, info: activity.GetInfo(ctx), effect: request.Effect}
-	defer a.pulse(ctx, contract.Heartbeat{
-		ExecutionID: request.ExecutionID, Step: request.Step, Phase: contract.PhaseRunning, Attempt: c.attempt(),
+	c.told = &toolProgress{tool: request.Name, hide: a.config.Secrets.Hide, heard: make(chan struct{}, 1)}
+	defer a.pulseOf(ctx, func() []any {
+		return []any{contract.Heartbeat{
+			ExecutionID: request.ExecutionID, Step: request.Step, Phase: contract.PhaseRunning, Attempt: c.attempt(), Progress: c.told.newest(),
+		}}
 	})()
 
 	called, ok := a.tool(c)
 	if ok {
-		c.effect = stricter(request.Effect, called.Spec().Effect)
+		c.effect, c.tries, c.bounds = stricter(request.Effect, called.Spec().Effect), called.Spec().Attempts, called.Bounds()
 	}
 	if c.attempt() > 1 && !c.effect.Repeatable() {
 		return c.unknown("an earlier attempt may have begun"), nil
@@ -57,6 +60,7 @@ func (a *Activities) CallTool(ctx context.Context, request contract.ToolRequest)
 		return c.notBegun(ctx, err)
 	}
 	ctx = contract.WithPlace(ctx, contract.Place{WorkflowID: c.info.WorkflowExecution.ID, ExecutionID: request.ExecutionID, Step: request.Step})
+	ctx = tool.WithProgress(ctx, c.told.tell)
 	ctx = tool.WithExecution(ctx, tool.Call{
 		ID: request.ID(), ExecutionID: request.ExecutionID, Step: request.Step, Position: request.Position,
 		Attempt: c.attempt(),
@@ -68,7 +72,7 @@ func (c toolCall) run(ctx context.Context, called tool.Tool, arguments string) o
 	config := c.activities.config
 	return runGuarded(ctx, guarded{
 		what: "tool", names: []any{"tool", c.request.Name, "call", c.String()},
-		limit: c.limit(), shutdown: config.ShutdownGrace, grace: config.CancelGrace,
+		limit: c.limit(), shutdown: config.ShutdownGrace, grace: config.CancelGrace, silence: c.bounds.Silence, heard: c.told.heard,
 	}, func(ctx context.Context) (tool.Result, error) {
 		config.At(ctx, contract.BeforeEffect)
 		result, err := called.Call(ctx, arguments)
@@ -83,6 +87,10 @@ type toolCall struct {
 	info       activity.Info
 	// effect is what holds: the stricter of the request's and the tool's own.
 	effect domain.Effect
+	// tries is how often the tool is to be tried; zero: it does not say.
+	tries  int
+	bounds tool.Bounds
+	told   *toolProgress
 }
 
 // attempt counts the tries of the call from 1, over all activities.

@@ -202,7 +202,7 @@ func TestCallToolTriesAgain(t *testing.T) {
 		require.Equal(t, 7*time.Second, app.NextRetryDelay())
 	}
 	reply := b.reply(t, request("fake", domain.Keyed))
-	require.Equal(t, "api: slow down", reply.Content)
+	require.Equal(t, "api: slow down; it may work in 7s", reply.Content)
 	require.Equal(t, domain.Throttled, reply.Error.Kind)
 	require.Equal(t, 3, reply.Attempts)
 }

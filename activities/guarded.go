@@ -18,6 +18,9 @@ type guarded struct {
 	names []any
 	// limit is the function's own time; when it is over, its context ends.
 	limit time.Duration
+	// silence is how long it may go on with nothing heard of it; zero: without end.
+	silence time.Duration
+	heard   <-chan struct{}
 	// shutdown is what it has left when the worker is told to stop.
 	shutdown time.Duration
 	// grace is how long it may go on after its context has ended.
@@ -36,6 +39,8 @@ type outcome[R any] struct {
 var (
 	// errLate is the cause of a context whose function has outlived its time.
 	errLate = errors.New("it took longer than it may")
+	// errSilent is that of one that has told of no progress.
+	errSilent = fmt.Errorf("%w: it told of no progress", errLate)
 	// errPanicked is the error of a function that did not return.
 	errPanicked = errors.New("it panicked")
 )
@@ -60,6 +65,12 @@ func runGuarded[R any](ctx context.Context, g guarded, call func(context.Context
 
 	limit := time.NewTimer(g.limit)
 	defer limit.Stop()
+	var silent <-chan time.Time
+	silence := time.NewTimer(max(g.silence, 0))
+	defer silence.Stop()
+	if g.silence > 0 {
+		silent = silence.C
+	}
 	stopping, ended := activity.GetWorkerStopChannel(ctx), ctx.Done()
 	var shutdown, abandon <-chan time.Time
 	for {
@@ -68,6 +79,10 @@ func runGuarded[R any](ctx context.Context, g guarded, call func(context.Context
 			return own
 		case <-limit.C:
 			cancel(errLate)
+		case <-g.heard:
+			silence.Reset(g.silence)
+		case <-silent:
+			cancel(errSilent)
 		case <-stopping:
 			stopping, shutdown = nil, time.After(g.shutdown)
 		case <-shutdown:

@@ -21,10 +21,15 @@ import (
 // returns is called. A cancellation reaches an activity only with its next
 // heartbeat; what ends before the first costs the server none.
 func (a *Activities) pulse(ctx context.Context, details ...any) (stop func()) {
+	return a.pulseOf(ctx, func() []any { return details })
+}
+
+// pulseOf is pulse with the details as they are at each heartbeat.
+func (a *Activities) pulseOf(ctx context.Context, details func() []any) (stop func()) {
 	timeout := activity.GetInfo(ctx).HeartbeatTimeout
 	alone := max(min(max(timeout/20, beatEvery), time.Second), min(a.config.HeartbeatEvery, timeout/3))
 	every := func() time.Duration { return max(alone, a.beating.apart(timeout)) }
-	return a.beating.repeat(every, func() { activity.RecordHeartbeat(ctx, details...) })
+	return a.beating.repeat(every, func() { activity.RecordHeartbeat(ctx, details()...) })
 }
 
 // beating counts the activities under way that heartbeat. Each heartbeat is a write of the

@@ -39,17 +39,21 @@ func (c toolCall) judge(ctx context.Context, run outcome[tool.Result]) (contract
 
 func (c toolCall) cutOff(cause error) (contract.ToolReply, error) {
 	late := errors.Is(cause, errLate) || errors.Is(cause, context.DeadlineExceeded)
+	long := "took longer than it may"
+	if errors.Is(cause, errSilent) {
+		long = fmt.Sprintf("told of no progress for %s, which is longer than it may", c.bounds.Silence)
+	}
 	switch stopped, repeatable := temporal.IsCanceledError(cause), c.effect.Repeatable(); {
 	case stopped && !repeatable:
 		return c.unknown("the execution was stopped while it ran"), nil
 	case late && !repeatable:
-		return c.unknown("it took longer than it may"), nil
+		return c.unknown("it " + long), nil
 	case !repeatable:
 		return c.unknown("its worker stopped while it ran"), nil
 	case stopped:
 		return c.failed(domain.CodedErrorf(domain.Unavailable, domain.CodeInterrupted, "interrupted: the execution was stopped while %s ran; it may have taken effect", c.request.Name)), nil
 	case late:
-		return c.failed(domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout, "the tool %s took longer than it may", c.request.Name)), nil
+		return c.failed(domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout, "the tool %s %s", c.request.Name, long)), nil
 	case errors.Is(cause, worker.ErrWorkerShutdown):
 		return contract.ToolReply{}, failure(domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown, "the worker stopped while %s ran", c.request.Name))
 	}
@@ -67,8 +71,13 @@ func (c toolCall) refused(ctx context.Context, err error) (contract.ToolReply, e
 	if retryable && repeatable && c.triesLeft() {
 		return contract.ToolReply{}, failure(own)
 	}
+	if words := advice(err, own); words != "" {
+		own.Message += "; " + words
+	}
 	reply := c.failed(own)
-	reply.NotStarted = retryable && !repeatable && tool.IsNotStarted(err)
+	if reply.NotStarted = retryable && !repeatable && tool.IsNotStarted(err); reply.NotStarted {
+		reply.RetryAfterMillis = min(own.RetryAfter, maxRetryDelay).Milliseconds()
+	}
 	return reply, nil
 }
 
@@ -95,7 +104,7 @@ func (c toolCall) notBegun(ctx context.Context, err error) (contract.ToolReply, 
 }
 
 func (c toolCall) triesLeft() bool {
-	tries := toolTries
+	tries := cmp.Or(c.tries, toolTries)
 	if c.request.Tries > 0 {
 		tries = min(tries, c.request.Tries)
 	} else if policy := c.info.RetryPolicy; policy != nil && policy.MaximumAttempts > 0 {
@@ -114,7 +123,19 @@ func toolError(err error) domain.Error {
 		own.Kind = domain.Unavailable
 	}
 	own.Message = err.Error()
+	if advice, advised := tool.AdviceOf(err); advised {
+		own.Kind, own.RetryAfter = advice.Kind, advice.After
+	}
 	return own
+}
+
+// advice is what a tool's error, read as own, says to the model of a further call.
+func advice(err error, own *domain.Error) string {
+	given, advised := tool.AdviceOf(err)
+	if !advised && own.RetryAfter > 0 && own.Kind.Retryable() {
+		given, _ = tool.AdviceOf(tool.RetryLater(err, own.RetryAfter))
+	}
+	return given.Words
 }
 
 // unknown is for a call that may have been made and must not be made again.
@@ -129,7 +150,7 @@ const maxErrorText = 1000
 func (c toolCall) failed(err *domain.Error) contract.ToolReply {
 	own := c.activities.recordable(*err, domain.Invalid)
 	own.Source = cmp.Or(own.Source, domain.Shorten(c.request.Name, 64))
-	content := cmp.Or(readable(own.Message), fmt.Sprintf("the tool %s failed and did not say why", c.request.Name))
+	content := cmp.Or(readable(own.Message, domain.MaxToolResult), fmt.Sprintf("the tool %s failed and did not say why", c.request.Name))
 	own.Message = domain.Shorten(content, maxErrorText)
 	return c.reply(contract.ToolReply{Content: content, Error: own})
 }
@@ -143,7 +164,7 @@ func (c toolCall) done(result tool.Result) contract.ToolReply {
 	}
 	// Before it is cut, which could leave half of a secret.
 	content := c.activities.config.Secrets.Hide(result.Content)
-	return c.reply(contract.ToolReply{Content: readable(content), Stop: c.stop(result.Stop)})
+	return c.reply(contract.ToolReply{Content: readable(content, cmp.Or(c.bounds.MaxOutput, domain.MaxToolResult)), Stop: c.stop(result.Stop)})
 }
 
 func (c toolCall) reply(reply contract.ToolReply) contract.ToolReply {
@@ -177,16 +198,16 @@ func (c toolCall) stop(signal *domain.StopSignal) *domain.StopSignal {
 const notUTF8 = "\n[what was not UTF-8 is replaced]"
 
 // readable returns a tool's text as the model gets to read it: valid UTF-8, and
-// cut to head and tail where it is too long. Both are said in the text.
-func readable(text string) string {
+// cut to head and tail where it has more than most bytes. Both are said in the text.
+func readable(text string, most int) string {
 	note := ""
 	if !utf8.ValidString(text) {
 		text, note = strings.ToValidUTF8(text, "\uFFFD"), notUTF8
 	}
-	if len(text)+len(note) <= domain.MaxToolResult {
+	if len(text)+len(note) <= most {
 		return text + note
 	}
-	const room = domain.MaxToolResult - 100 // for the line in between
+	room := most - 100 // for the line in between
 	head, tail := domain.Shorten(text, room*3/4), ending(text, room-room*3/4-len(note))
 	return fmt.Sprintf("%s\n[… %d of %d bytes left out …]\n%s%s", head, len(text)-len(head)-len(tail), len(text), tail, note)
 }

@@ -140,6 +140,8 @@ type ToolSpec struct {
 	// Losses is how many workers one call may lose before it is given up, whatever its effect; zero is
 	// DefaultLosses.
 	Losses int `json:"losses,omitzero"`
+	// Attempts is how often a repeatable call is tried; zero, or above what the definition says, is that.
+	Attempts int `json:"attempts,omitzero"`
 	// Pin is the digest of what a server said of the tool when it was listed: its name, description and
 	// schema. Absent where the worker itself makes the tool.
 	Pin Digest `json:"pin,omitzero"`

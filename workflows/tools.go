@@ -163,7 +163,7 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 		Arguments: wanted.Arguments, Pin: tool.Pin,
 	}
 	if tool.Effect.Repeatable() {
-		request.Tries, request.Losses = b.tryLimit(), tool.Losses
+		request.Tries, request.Losses = min(cmp.Or(tool.Attempts, mostTries), b.tryLimit()), tool.Losses
 	}
 	request, tries := b.retries.call(request)
 	// What a hook has changed stands nowhere in the transcript.
@@ -186,7 +186,7 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 			if unbegun++; !reply.NotStarted || unbegun == unstarted {
 				return reply
 			}
-			delay = b.apart(b.backoff(unbegun), unbegun, position)
+			delay = b.apart(max(b.backoff(unbegun), time.Duration(reply.RetryAfterMillis)*time.Millisecond), unbegun, position)
 		} else {
 			loss := lossOf(err)
 			if !b.retries.callAgain(loss, request) {

@@ -313,6 +313,33 @@ func TestACallThatEndsItsWorkerIsGivenUp(t *testing.T) {
 	}
 }
 
+// TestAToolsOwnAttempts bound its tries, and those of a call that did not begin wait as they are told to.
+func TestAToolsOwnAttempts(t *testing.T) {
+	t.Parallel()
+	w := &world{tools: []domain.ToolSpec{{Name: "look", Effect: domain.ReadOnly, Attempts: 2}}, model: calling(look())}
+	w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
+		require.Equal(t, 2, r.Tries)
+		return contract.ToolReply{}, temporal.NewApplicationError("busy", "unavailable")
+	}
+	env := w.environment(t)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	require.Len(t, w.ran, 2)
+
+	w = &world{tools: reads(), model: calling(look())}
+	w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
+		if len(w.ran) < 2 {
+			return contract.ToolReply{NotStarted: true, RetryAfterMillis: 600_000, Error: domain.Errorf(domain.Unavailable, "busy")}, nil
+		}
+		return saw(r)
+	}
+	env = w.environment(t)
+	begun := env.Now()
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	require.GreaterOrEqual(t, env.Now().Sub(begun), 10*time.Minute)
+}
+
 // TestACallThatDidNotBeginWaits a while before it is made again.
 func TestACallThatDidNotBeginWaits(t *testing.T) {
 	t.Parallel()

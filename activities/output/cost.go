@@ -33,6 +33,9 @@ func (s *Schema) measure() error {
 			continue
 		}
 		seen[next] = true
+		if len(next.Properties) > 0 {
+			s.declared[next.Location] = slices.Sorted(maps.Keys(next.Properties))
+		}
 		if err := m.visit(next); err != nil {
 			return err
 		}

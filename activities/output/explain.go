@@ -22,6 +22,7 @@ type finding struct {
 // A report collects what the library found wrong with a value.
 type report struct {
 	value    any
+	declared map[string][]string
 	findings []finding
 }
 
@@ -38,12 +39,12 @@ const (
 
 // explain says in lines what the library found wrong with a value, in the order
 // of the places.
-func explain(found error, value any) []string {
+func explain(found error, value any, declared map[string][]string) []string {
 	e, ok := errors.AsType[*jsonschema.ValidationError](found)
 	if !ok {
 		return []string{shown(found.Error())}
 	}
-	r := &report{value: value}
+	r := &report{value: value, declared: declared}
 	r.visit(e, 0)
 	compare := func(a, b finding) int {
 		return cmp.Or(slices.CompareFunc(a.at, b.at, compareSteps), cmp.Compare(a.what, b.what))
@@ -84,7 +85,7 @@ func (r *report) visit(e *jsonschema.ValidationError, depth int) (weight int) {
 		return weight
 	case *kind.AdditionalProperties:
 		for _, name := range k.Properties {
-			r.add(at.step(name), "the schema has no such property; leave it out")
+			r.add(at.step(name), "the schema has no such property; leave it out"+r.instead(e.SchemaURL))
 		}
 		return len(k.Properties)
 	case *kind.PropertyNames:
@@ -104,6 +105,18 @@ func (r *report) visit(e *jsonschema.ValidationError, depth int) (weight int) {
 	}
 	r.add(at, says(e.ErrorKind, at.in(r.value)))
 	return max(weight, 1)
+}
+
+// instead names the properties that a schema does have.
+func (r *report) instead(schema string) string {
+	if len(r.declared[schema]) == 0 {
+		return ""
+	}
+	all := make([]any, len(r.declared[schema]))
+	for i, name := range r.declared[schema] {
+		all[i] = name
+	}
+	return ", or give one of " + choices(all)
 }
 
 func (r *report) add(at place, what string) {

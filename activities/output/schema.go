@@ -39,6 +39,8 @@ type Schema struct {
 	root *jsonschema.Schema
 	// beside holds for each schema those that its values must fit too.
 	beside map[*jsonschema.Schema][]*jsonschema.Schema
+	// declared holds the names of the properties that the schema at a place has.
+	declared map[string][]string
 }
 
 // CompileSchema reads a schema of somebody else's, such as a tool's. Keywords
@@ -72,7 +74,7 @@ func compileSchema(text []byte, foreign bool) (s *Schema, err error) {
 		root, err = compiler.Compile(itself)
 	}
 	if wrong, ok := errors.AsType[*jsonschema.SchemaValidationError](err); ok {
-		mistakes := explain(wrong.Err, raw)
+		mistakes := explain(wrong.Err, raw, nil)
 		for i, m := range mistakes {
 			mistakes[i], _, _ = strings.Cut(m, byNearest) // alternatives of the metaschema
 		}
@@ -81,7 +83,7 @@ func compileSchema(text []byte, foreign bool) (s *Schema, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot be used: %s", shown(err.Error()))
 	}
-	s = &Schema{root: root, beside: map[*jsonschema.Schema][]*jsonschema.Schema{}}
+	s = &Schema{root: root, beside: map[*jsonschema.Schema][]*jsonschema.Schema{}, declared: map[string][]string{}}
 	return s, s.measure()
 }
 
@@ -102,7 +104,7 @@ func (s *Schema) Problems(what, text string) (problems string) {
 		return what + " is too large or too deep to be checked against its schema; give a smaller one"
 	}
 	if err := s.root.Validate(v); err != nil {
-		return lines(explain(err, v))
+		return lines(explain(err, v, s.declared))
 	}
 	return ""
 }

@@ -27,7 +27,7 @@ func ExampleNew() {
 	// Output:
 	// Bonn in 2 days: sunny <nil>
 	// arguments: at the root: lacks "city"
-	// at /town: the schema has no such property; leave it out
+	// at /town: the schema has no such property; leave it out, or give one of "city", "days"
 }
 
 // A tool whose effect the other side makes once for each key hands it the id of

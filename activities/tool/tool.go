@@ -23,13 +23,22 @@ type Tool struct {
 	spec   domain.ToolSpec
 	schema *output.Schema
 	run    func(ctx context.Context, object json.RawMessage) (Result, error)
+	bounds Bounds
 	err    error
+}
+
+// Bounds are what a worker holds a tool to, beside what its spec says to all.
+type Bounds struct {
+	// Silence is how long a call may run without telling of its progress; zero: without end.
+	Silence time.Duration
+	// MaxOutput is how many bytes of a result the model reads.
+	MaxOutput int
 }
 
 // A Result is what a call came to.
 type Result struct {
 	// Content is what the model gets to read: at most domain.MaxToolResult
-	// bytes of it. Bytes that are not UTF-8 are replaced.
+	// bytes of it, or what MaxOutput says. Bytes that are not UTF-8 are replaced.
 	Content string
 	// Stop, where set, ends the loop after this step. The reason is always
 	// domain.StopRequested, whatever it says.
@@ -55,6 +64,38 @@ func Losses(most int) Option {
 	return func(t *Tool) {
 		t.failIf(most < 1, "losses: %d is below 1", most)
 		t.spec.Losses = max(most, 0)
+	}
+}
+
+// Attempts is how often a repeatable tool is called before the model hears of a failure:
+// of one of its own that may pass, of a time-out, of a worker that was lost. It is at
+// most what the agent allows; without it, that, and 3 for a failure of its own.
+func Attempts(most int) Option {
+	return func(t *Tool) {
+		t.failIf(most < 1, "attempts: %d is below 1", most)
+		t.spec.Attempts = max(most, 0)
+	}
+}
+
+// Heartbeat ends a call, like one past its time-out, when it has not called Progress for
+// that long. Without it a tool that hangs is ended by its time-out alone. That its worker
+// is lost is noticed without it.
+func Heartbeat(within time.Duration) Option {
+	return func(t *Tool) {
+		t.failIf(within <= 0, "heartbeat: %s is not positive", within)
+		t.bounds.Silence = max(within, 0)
+	}
+}
+
+// leastOutput has room for the line that says what was left out.
+const leastOutput = 1 << 10
+
+// MaxOutput is how many bytes of a result the model reads: 1 KiB to
+// domain.MaxToolResult, which it is without. Of a longer one it reads head and tail.
+func MaxOutput(bytes int) Option {
+	return func(t *Tool) {
+		t.failIf(bytes < leastOutput || bytes > domain.MaxToolResult, "max output: %d is not between %d and %d", bytes, leastOutput, domain.MaxToolResult)
+		t.bounds.MaxOutput = bytes
 	}
 }
 
@@ -165,6 +206,7 @@ func (t Tool) Check() error {
 	t.failIf(!validName.MatchString(t.spec.Name), "name: use 1 to 64 letters, digits, dashes and underscores")
 	t.failIf(effect != nil, "%w", effect)
 	t.failIf(t.spec.Timeout < 0, "timeout: %s is negative", t.spec.Timeout)
+	t.failIf(t.spec.Attempts < 0, "attempts: %d is negative", t.spec.Attempts)
 	t.failIf(made == nil && t.run == nil, "it was not made with New, NewResult or FromSpec")
 	return cmp.Or(t.err, made)
 }
@@ -173,6 +215,12 @@ func (t Tool) Check() error {
 func (t Tool) Spec() domain.ToolSpec {
 	t.spec.Schema = slices.Clone(t.spec.Schema)
 	return t.spec
+}
+
+// Bounds are what a worker holds the tool to.
+func (t Tool) Bounds() Bounds {
+	t.bounds.MaxOutput = cmp.Or(t.bounds.MaxOutput, domain.MaxToolResult)
+	return t.bounds
 }
 
 // Call runs the tool on the exact text that the model sent; no text stands for an

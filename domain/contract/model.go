@@ -125,7 +125,18 @@ type Heartbeat struct {
 	// Reasoning is the end of the reasoning so far, and ReasoningLength how many bytes there are.
 	Reasoning       string `json:"reasoning,omitzero"`
 	ReasoningLength int    `json:"reasoning_length,omitzero"`
+	// Progress is what a tool last told of its progress.
+	Progress *Progress `json:"progress,omitempty"`
 }
+
+// A Progress is how far a tool call is, in the tool's own words.
+type Progress struct {
+	Tool string `json:"tool"`
+	Text string `json:"text"`
+}
+
+// MaxProgress bounds the text of a Progress.
+const MaxProgress = 200
 
 // Used is what has been used when an attempt that was lost is made again: by those before it, and by itself
 // if its request may have gone out: its input and what had come, since what more was written nobody knows.

@@ -56,6 +56,8 @@ type ToolReply struct {
 	NotStarted bool `json:"not_started,omitzero"`
 	// Attempts counts the tries, where there was more than one.
 	Attempts int `json:"attempts,omitzero"`
+	// RetryAfterMillis is how long to wait at least before a call that did not begin is made again.
+	RetryAfterMillis int64 `json:"retry_after_ms,omitzero"`
 }
 
 // An OutputRequest asks whether a text that a hook has made fits a response format.

@@ -31,6 +31,9 @@ type StatusView struct {
 	RateLimit   *RateLimit `json:"rate_limit,omitempty"`
 	RateLimited bool       `json:"rate_limited,omitzero"`
 
+	// Progress is what the tool calls under way have told of themselves.
+	Progress []Progress `json:"progress,omitempty"`
+
 	Usage   domain.UsageView `json:"usage"`
 	CostUSD string           `json:"cost_usd"`
 	// Priced says that the model has a price: without one nobody knows the cost, and it is zero.

@@ -182,6 +182,11 @@ func (c *Client) waiting(ctx context.Context, s snapshot, v contract.StatusView)
 		return v
 	}
 	work := c.pending(s)
+	for _, w := range work {
+		if w.Fresh && w.Beat.Progress != nil {
+			v.Progress = append(v.Progress, *w.Beat.Progress)
+		}
+	}
 	if waits, ok := limited(work); ok {
 		return c.rateLimited(ctx, waits, v)
 	}

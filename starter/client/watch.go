@@ -301,6 +301,9 @@ const (
 	// EventTool: a tool call was scheduled. Step, Position, Tool, Arguments:
 	// empty where they are too long for the call to carry.
 	EventTool EventType = "tool_started"
+	// EventToolProgress: a tool call has told how far it is. Step, Position, Tool, Text. None of it is in
+	// the history.
+	EventToolProgress EventType = "tool_progress"
 	// EventToolDone: a tool call ended. Step, Position, Tool, Error: why it
 	// failed, absent where it did not.
 	EventToolDone EventType = "tool_finished"
@@ -346,7 +349,7 @@ const (
 // EventTypes lists every event type.
 func EventTypes() []EventType {
 	return []EventType{
-		EventBegan, EventStep, EventReasoning, EventText, EventWithdrawn, EventWithheld, EventAnswered, EventCut, EventTool, EventToolDone,
+		EventBegan, EventStep, EventReasoning, EventText, EventWithdrawn, EventWithheld, EventAnswered, EventCut, EventTool, EventToolProgress, EventToolDone,
 		EventNotRun, EventHook, EventHookFailed, EventSummary, EventRetry, EventNoWorker, EventRateLimited, EventTrouble, EventStopAsked, EventPaused, EventResumed, EventContinued,
 		EventReconnecting, EventReconnected, EventEnded,
 	}

@@ -20,6 +20,10 @@ func (r *watchReducer) live(pending []history.Pending, now time.Time) []Event {
 		if work.Model != nil && p.Fresh {
 			r.beat(work, *p.Beat)
 		}
+		if work.Tool != nil && p.Fresh && p.Beat.Progress != nil && work.progress != *p.Beat.Progress {
+			work.progress = *p.Beat.Progress
+			r.emit(Event{Type: EventToolProgress, Step: work.Step(), Position: work.Tool.Position, Tool: work.progress.Tool, Text: work.progress.Text})
+		}
 	}
 	return r.out
 }

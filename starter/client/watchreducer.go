@@ -44,6 +44,8 @@ type shownWork struct {
 	// told them.
 	try             int
 	text, reasoning liveText
+	// progress is what a tool call has last told.
+	progress contract.Progress
 }
 
 type lostInference struct {

@@ -73,6 +73,13 @@ func (v *liveView) settle(l line) []string {
 	case markCall:
 		v.open = append(v.open, l)
 		return nil
+	case markAt:
+		for i, open := range v.open {
+			if open.call == l.call {
+				v.open[i].at = l.text
+			}
+		}
+		return nil
 	case markDone, markFailed, markNotice, markWarning: // a notice is of no call
 		v.open = slices.DeleteFunc(v.open, func(open line) bool { return open.call == l.call })
 		signs := map[mark]string{markDone: t.Good("✓"), markFailed: t.Bad("✗"), markNotice: t.Faint("·"), markWarning: t.Warn("!")}
@@ -88,6 +95,9 @@ func (v *liveView) going() []string {
 	var lines []string
 	for _, l := range v.open[:min(liveCalls, len(v.open))] {
 		lines = append(lines, v.fit("    "+t.Faint("⋯ "+l.text)))
+		if l.at != "" {
+			lines = append(lines, v.fit("      "+t.Faint(l.at)))
+		}
 	}
 	if more := len(v.open) - liveCalls; more > 0 {
 		lines = append(lines, v.fit("    "+t.Faint(fmt.Sprintf("⋯ and %d more", more))))

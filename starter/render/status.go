@@ -26,6 +26,9 @@ func StatusText(t Theme, id string, v contract.StatusView, now time.Time) string
 	if v.Doing != "" {
 		x.fact("doing", OneLine(v.Doing)+lasting(v.Since, now))
 	}
+	for _, p := range v.Progress {
+		x.fact("progress", OneLine(p.Tool)+": "+OneLine(p.Text))
+	}
 	x.fact("why", why(v))
 	x.fact("steps", grouped(int64(v.StepCount)))
 	x.fact("model", OneLine(v.Model))
@@ -137,6 +140,7 @@ type StatusJSON struct {
 	CostUSD     *string             `json:"cost_usd"` // null where nobody knows it
 	Since       *time.Time          `json:"since"`
 	StopReason  *domain.StopReason  `json:"stop_reason"`
+	Progress    []contract.Progress `json:"progress"`
 	Paused      bool                `json:"paused"`
 	Origin      *domain.ExecutionID `json:"origin"`
 	Prior       *priorJSON          `json:"prior"`
@@ -157,6 +161,7 @@ func Status(v contract.StatusView) StatusJSON {
 	if !v.Prior.IsZero() {
 		s.Prior = &priorJSON{Spent: v.Prior, CostUSD: knownCost(v.Prior.CostNanoUSD, v.Prior.Tokens, v.Priced)}
 	}
+	s.Progress = listed(v.Progress)
 	s.StopSignals, s.PendingApprovals, s.PendingQuestions = listed(v.StopSignals), listed(v.PendingApprovals), listed(v.PendingQuestions)
 	return s
 }

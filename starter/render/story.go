@@ -21,6 +21,7 @@ const (
 	markCall    mark = "call" // a tool call begins
 	markDone    mark = "done" // a tool call went well
 	markFailed  mark = "failed"
+	markAt      mark = "at" // how far a tool call is
 	markNotice  mark = "notice"
 	markWarning mark = "warning"
 	markEnd     mark = "end"
@@ -31,7 +32,8 @@ type line struct {
 	mark   mark
 	step   int // zero for what is not of a step
 	text   string
-	call   callKey                // names a tool call, for markCall, markDone and markFailed
+	call   callKey                // names a tool call, for markCall, markAt, markDone and markFailed
+	at     string                 // how far the call is, for markCall
 	status domain.ExecutionStatus // the execution's, for markEnd
 }
 
@@ -101,6 +103,8 @@ func (s *story) tell(e client.Event) []line {
 		return lines
 	case client.EventStep:
 		return []line{{mark: markStep, step: e.Step, text: fmt.Sprintf("step %d", e.Step)}}
+	case client.EventToolProgress:
+		return []line{{mark: markAt, step: e.Step, call: at, text: OneLine(e.Tool) + ": " + OneLine(e.Text)}}
 	case client.EventAnswered:
 		return s.answered(e)
 	case client.EventCut:

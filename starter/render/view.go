@@ -131,7 +131,7 @@ func (v *plainView) finished(e client.Event) client.Event {
 
 // paint is a line of a terminal that cannot take anything back, or of a file.
 func (v *plainView) paint(l line, text string) string {
-	before := map[mark]string{markCall: "calls ", markDone: "done ", markFailed: "failed ", markWarning: "-- ", markNotice: "-- "}
+	before := map[mark]string{markCall: "calls ", markDone: "done ", markFailed: "failed ", markWarning: "-- ", markNotice: "-- ", markAt: "-- "}
 	text = before[l.mark] + text
 	if l.step > 0 && l.mark != markStep {
 		return "step " + grouped(int64(l.step)) + ": " + text

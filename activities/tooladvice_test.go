@@ -1,0 +1,148 @@
+package activities_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/activities/tool"
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// TestCallToolAdvice: what a tool's error says of a further call decides whether there is one, and
+// the model reads it.
+func TestCallToolAdvice(t *testing.T) {
+	t.Parallel()
+	const later, others, never = "no; it may work in 20s", "no; with these arguments it fails again, with others it may work", "no; it fails again whatever the arguments: do not call it again"
+	for name, test := range map[string]struct {
+		err     error
+		effect  domain.Effect
+		attempt int32
+		// again means that the server is to try once more.
+		again   bool
+		message string
+		kind    domain.Kind
+		// unbegun means that the workflow makes the call again, after so many milliseconds.
+		unbegun bool
+		after   int64
+	}{
+		"later":                       {tool.RetryLater(errors.New("no"), 20*time.Second), domain.ReadOnly, 1, true, "no", domain.Unavailable, false, 0},
+		"later, and too often":        {tool.RetryLater(errors.New("no"), 20*time.Second), domain.ReadOnly, 3, false, later, domain.Unavailable, false, 0},
+		"later, at most once":         {tool.RetryLater(errors.New("no"), 20*time.Second), domain.AtMostOnce, 1, false, later, domain.Unavailable, false, 0},
+		"later, not begun":            {tool.NotStarted(tool.RetryLater(errors.New("no"), 20*time.Second)), domain.AtMostOnce, 1, false, later, domain.Unavailable, true, 20_000},
+		"much later, not begun":       {tool.RetryLater(tool.NotStarted(errors.New("no")), 48*time.Hour), domain.AtMostOnce, 1, false, "no; it may work in 48h0m0s", domain.Unavailable, true, 3_600_000},
+		"later, nobody knows when":    {tool.RetryLater(errors.New("no"), 0), domain.AtMostOnce, 1, false, "no; it may work later", domain.Unavailable, false, 0},
+		"an error of ours that waits": {&domain.Error{Kind: domain.Throttled, Message: "no", RetryAfter: 20 * time.Second}, domain.ReadOnly, 3, false, later, domain.Throttled, false, 0},
+		"other arguments":             {fmt.Errorf("no%w", tool.OtherArguments(errors.New(""))), domain.ReadOnly, 1, false, others, domain.Invalid, false, 0},
+		"other arguments, throttled":  {tool.OtherArguments(domain.Errorf(domain.Throttled, "no")), domain.ReadOnly, 1, false, others, domain.Invalid, false, 0},
+		"never":                       {tool.GiveUp(domain.Errorf(domain.Unavailable, "no")), domain.Keyed, 1, false, never, domain.Denied, false, 0},
+		"nothing":                     {errors.New("no"), domain.ReadOnly, 1, false, "no", domain.Invalid, false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := benchOf(fake(test.effect, failing(test.err)))
+			b.attempt = test.attempt
+			if test.again {
+				own := b.failure(t, request("fake", test.effect))
+				require.Equal(t, test.message, own.Message)
+				require.Equal(t, test.kind, own.Kind)
+				return
+			}
+			reply := b.reply(t, request("fake", test.effect))
+			require.Equal(t, test.message, reply.Content)
+			require.Equal(t, test.kind, reply.Error.Kind)
+			require.Equal(t, test.unbegun, reply.NotStarted)
+			require.Equal(t, test.after, reply.RetryAfterMillis)
+		})
+	}
+	for _, advise := range []func(error) error{tool.OtherArguments, tool.GiveUp, func(err error) error { return tool.RetryLater(err, 1) }} {
+		require.NoError(t, advise(nil))
+	}
+}
+
+// TestCallToolAttempts: the tool's own number takes the place of the usual one, within the agent's.
+func TestCallToolAttempts(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		attempts, agents int
+		attempt          int32
+		again            bool
+	}{{5, 12, 4, true}, {5, 12, 5, false}, {1, 12, 1, false}, {5, 4, 4, false}, {0, 12, 2, true}, {0, 12, 3, false}} {
+		var options []tool.Option
+		if test.attempts > 0 {
+			options = append(options, tool.Attempts(test.attempts))
+		}
+		b := benchOf(fake(domain.ReadOnly, failing(domain.Errorf(domain.Unavailable, "busy")), options...))
+		b.attempt = test.attempt
+		in := request("fake", domain.ReadOnly)
+		in.Tries = test.agents
+		_, err := b.call(t, in)
+		require.Equal(t, test.again, err != nil, "%+v", test)
+	}
+}
+
+// TestCallToolProgress: the newest of what a tool tells goes out with its heartbeats, bounded, on one
+// line and without secrets.
+func TestCallToolProgress(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		beats := make(chan contract.Heartbeat, 100)
+		b := benchOf(fake(domain.ReadOnly, func(ctx context.Context) (string, error) {
+			tool.Progress(ctx, "never sent")
+			tool.Progress(ctx, "1 of\n\t2 \xff "+canary)
+			first := <-beats
+			tool.Progress(ctx, strings.Repeat("x", 10_000))
+			for {
+				if second := <-beats; *second.Progress != *first.Progress {
+					return fmt.Sprintf("%s %s %d", first.Progress.Tool, first.Progress.Text, len(second.Progress.Text)), nil
+				}
+			}
+		}))
+		b.config.Secrets = oneSecret{}
+		b.beats = func(beat contract.Heartbeat) { beats <- beat }
+		require.Equal(t, "fake 1 of 2 \uFFFD [hidden] 200", b.reply(t, request("fake", domain.ReadOnly)).Content)
+	})
+}
+
+// TestCallToolHeartbeat: a tool that must tell of its progress is ended where it tells of none, and not
+// where it does.
+func TestCallToolHeartbeat(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		effect domain.Effect
+		run    func(context.Context) (string, error)
+		want   string
+	}{
+		"tells": {domain.AtMostOnce, func(ctx context.Context) (string, error) {
+			for range 10 {
+				<-time.After(900 * time.Millisecond)
+				tool.Progress(ctx, "on it")
+			}
+			return "done", ctx.Err()
+		}, "done"},
+		"hangs":               {domain.ReadOnly, obedient, "the tool fake told of no progress for 1s, which is longer than it may"},
+		"hangs, at most once": {domain.AtMostOnce, obedient, "outcome unknown: it told of no progress for 1s, which is longer than it may; the call of fake may or may not have taken effect, and was not repeated"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b := benchOf(fake(test.effect, test.run, tool.Heartbeat(time.Second)))
+			require.Equal(t, test.want, b.reply(t, request("fake", test.effect)).Content, name)
+		})
+	}
+}
+
+func TestCallToolMaxOutput(t *testing.T) {
+	t.Parallel()
+	b := benchOf(fake(domain.ReadOnly, answering("begin"+strings.Repeat("x", 5000)+"end"), tool.MaxOutput(1024)))
+	content := b.reply(t, request("fake", domain.ReadOnly)).Content
+	require.LessOrEqual(t, len(content), 1024)
+	require.Greater(t, len(content), 900)
+	require.True(t, strings.HasPrefix(content, "begin") && strings.HasSuffix(content, "end"), content)
+	require.Contains(t, content, "of 5008 bytes left out")
+}
