@@ -60,12 +60,23 @@ func (a *Activities) CallTool(ctx context.Context, request contract.ToolRequest)
 		return c.notBegun(ctx, err)
 	}
 	ctx = contract.WithPlace(ctx, contract.Place{WorkflowID: c.info.WorkflowExecution.ID, ExecutionID: request.ExecutionID, Step: request.Step})
-	ctx = tool.WithProgress(ctx, c.told.tell)
-	ctx = tool.WithExecution(ctx, tool.Call{
-		ID: request.ID(), ExecutionID: request.ExecutionID, Step: request.Step, Position: request.Position,
-		Attempt: c.attempt(),
-	})
+	ctx = tool.WithExecution(tool.WithProgress(ctx, c.told.tell), c.known())
 	return c.judge(ctx, c.run(ctx, called, arguments))
+}
+
+// known is what the tool may know of its call.
+func (c toolCall) known() tool.Call {
+	call := tool.Call{
+		ID: c.request.ID(), ExecutionID: c.request.ExecutionID, Step: c.request.Step, Position: c.request.Position,
+		Attempt: c.attempt(), Trusted: c.request.Trusted,
+	}
+	if own, ok := strings.CutPrefix(c.info.WorkflowExecution.ID, domain.WorkflowIDPrefix); ok {
+		call.AgentID, _ = domain.AgentIDOf(own) // zero where somebody began the workflow under an id of their own
+		if own != call.AgentID.String() {
+			call.AgentName = own
+		}
+	}
+	return call
 }
 
 func (c toolCall) run(ctx context.Context, called tool.Tool, arguments string) outcome[tool.Result] {

@@ -78,6 +78,14 @@ func (d Definition) Check() error {
 	if slices.ContainsFunc(d.Hooks, blank) {
 		return Errorf(Invalid, "hooks: one is empty; give the name of a hook")
 	}
+	for i, name := range d.ShowTrusted {
+		switch err := checkTrustedName(name); {
+		case err != nil:
+			return Errorf(Invalid, "show_trusted: %s", err)
+		case slices.Contains(d.ShowTrusted[:i], name):
+			return Errorf(Invalid, "show_trusted: %q is named twice; name it once", name)
+		}
+	}
 	if t := d.Model.Timeouts; min(t.Connect, t.FirstByte, t.Idle) < 0 {
 		return Errorf(Invalid, "timeouts: one is negative; give a time such as 30s, or leave it out")
 	}

@@ -72,6 +72,8 @@ func TestDecodeIgnoresUnknownKeys(t *testing.T) {
 		newer = strings.ReplaceAll(newer, `"opaque":{"from_the_future":[{"a":1}],`, `"opaque":{`)
 		newer = strings.ReplaceAll(newer, `"options":{"from_the_future":[{"a":1}],`, `"options":{`)
 		newer = strings.ReplaceAll(newer, `"schema":{"from_the_future":[{"a":1}],`, `"schema":{`)
+		newer = strings.ReplaceAll(newer, `"trusted":{"from_the_future":[{"a":1}],`, `"trusted":{`)
+		newer = strings.ReplaceAll(newer, `"order":{"from_the_future":[{"a":1}],`, `"order":{`)
 		newer = strings.ReplaceAll(newer, `"context":{"from_the_future":[{"a":1}],"n"`, `"context":{"n"`)
 		require.Contains(t, newer, "from_the_future", name)
 		got, err := domain.DecodeAgentState([]byte(newer))

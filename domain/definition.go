@@ -188,6 +188,9 @@ type Definition struct {
 	// Fallbacks are the models that take over, in this order, where one fails.
 	Fallbacks    []Fallback `json:"fallbacks,omitempty"`
 	SystemPrompt string     `json:"system_prompt,omitzero"`
+	// ShowTrusted names the trusted values that the model is shown, after the system prompt. It sees no other, and an
+	// execution that lacks one does not begin.
+	ShowTrusted []string `json:"show_trusted,omitempty"`
 	// Tools are by name; one of AllToolsOf stands for all that an MCP server has when the execution begins.
 	Tools []string `json:"tools,omitempty"`
 	// Hooks are by name, beside those that the worker gives to all.

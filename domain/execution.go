@@ -7,7 +7,7 @@ import (
 )
 
 // BeginExecution returns the state with a new execution in progress, which takes the user messages that
-// waited. What an earlier one left is dropped. It fails where one is in progress or the input makes no sense.
+// waited. What an earlier one left is dropped, but for the trusted values of one that it goes on from. It fails where one is in progress or the input makes no sense.
 func (s AgentState) BeginExecution(id ExecutionID, budget ExecutionBudget, now time.Time) (AgentState, error) {
 	if s.HasActiveExecution() {
 		return s, Errorf(Denied, "execution: %s is in progress; wait for its end or stop it", s.execution().ID())
@@ -18,8 +18,12 @@ func (s AgentState) BeginExecution(id ExecutionID, budget ExecutionBudget, now t
 	if err := budget.Check(); err != nil {
 		return s, err
 	}
+	var trusted Trusted
+	if before := s.execution(); s.w.Origin != nil && s.w.Origin.ExecutionID == before.ID() {
+		trusted = before.w.Trusted
+	}
 	s.w.Execution = &ExecutionState{executionWire{
-		ID: id, Origin: s.w.Origin, Status: StatusInProgress, StartedAt: utc(now), Budget: budget.clone(),
+		ID: id, Origin: s.w.Origin, Status: StatusInProgress, StartedAt: utc(now), Budget: budget.clone(), Trusted: trusted,
 	}}
 	s.w.Origin = nil
 	s.w.ExecutionCount++

@@ -57,6 +57,14 @@ func forks(t *testing.T) map[string]fork {
 		"WithNotesOf": {busyState(t), func(t *testing.T, s state, n int) state {
 			return must(t)(s.WithNotesOf(&domain.Given{Metadata: domain.Metadata{"team": raw(n)}}, after(20+n)))
 		}},
+		"WithTrusted": {trustingState(t), func(t *testing.T, s state, n int) state {
+			values := domain.Trusted{"ticket": raw(n), "customer": json.RawMessage(`4711`)}
+			s = must(t)(s.WithTrusted(values, after(20+n)))
+			before := encoded(t, s)
+			values["ticket"][0], s.Trusted()["customer"][0], s.SessionTrusted()["customer"][0] = 'x', 'x', 'x'
+			require.Equal(t, before, encoded(t, s), "nothing is shared")
+			return s
+		}},
 		"WithResponseFormat": {busyState(t), func(t *testing.T, s state, n int) state {
 			return must(t)(s.WithResponseFormat(domain.ResponseFormat{Type: domain.FormatSchema, Name: "x", Schema: raw(n)}, after(20+n)))
 		}},

@@ -23,6 +23,8 @@ type Given struct {
 	// Messages join the transcript before the prompt, with the tags that they have: a trace of another execution
 	// stays one. Their Index means nothing.
 	Messages []Entry `json:"messages,omitempty"`
+	// Trusted are the session's trusted values where they come with its first prompt, else the execution's.
+	Trusted Trusted `json:"trusted,omitempty"`
 }
 
 // MaxMetadata bounds the metadata of an agent when encoded: every request of a hook made with IO carries it.
@@ -33,12 +35,15 @@ const maxSection = 64
 
 // NewGiven returns what is given as it is recorded, or says what is wrong with it. Of a message only its section
 // and what was said count. It is nil where nothing is given.
-func NewGiven(metadata Metadata, messages []Entry) (*Given, error) {
-	if len(metadata)+len(messages) == 0 {
+func NewGiven(metadata Metadata, messages []Entry, trusted Trusted) (*Given, error) {
+	if len(metadata)+len(messages)+len(trusted) == 0 {
 		return nil, nil
 	}
 	g := &Given{}
 	var err error
+	if g.Trusted, err = Trusted(nil).With(trusted); err != nil {
+		return nil, err
+	}
 	if g.Metadata, err = metadata.kept(); err != nil {
 		return nil, invalid(in("metadata", err))
 	}
@@ -53,18 +58,19 @@ func NewGiven(metadata Metadata, messages []Entry) (*Given, error) {
 		}
 		g.Messages = append(g.Messages, Entry{Section: e.Section, Message: m, Digest: DigestOf(encoded)})
 	}
-	if err := g.Check(nil); err != nil {
+	if err := g.Check(AgentState{}); err != nil {
 		return nil, err
 	}
 	return g, nil
 }
 
-// Check says what is wrong with what is given to an agent that has some metadata already.
-func (g *Given) Check(has Metadata) error {
+// Check says what is wrong with what is given to an agent: the zero one, or one that has metadata and trusted values
+// already.
+func (g *Given) Check(to AgentState) error {
 	if g == nil {
 		return nil
 	}
-	if err := g.checkMetadata(has); err != nil {
+	if err := cmp.Or(g.checkMetadata(to.Metadata()), to.checkTrusted(g.Trusted)); err != nil {
 		return err
 	}
 	var order MessageOrder
@@ -103,7 +109,7 @@ func (g *Given) checkMetadata(has Metadata) error {
 	return CheckFits("metadata", all, MaxMetadata)
 }
 
-// WithNotesOf returns the state with the metadata that was given.
+// WithNotesOf returns the state with the metadata and the trusted values that were given.
 func (s AgentState) WithNotesOf(g *Given, now time.Time) (_ AgentState, err error) {
 	if g == nil {
 		return s, nil
@@ -113,7 +119,7 @@ func (s AgentState) WithNotesOf(g *Given, now time.Time) (_ AgentState, err erro
 			return s, err
 		}
 	}
-	return s, nil
+	return s.WithTrusted(g.Trusted, now)
 }
 
 // A MessageOrder checks messages one by one: each by itself, and that every call has its one result right after

@@ -35,6 +35,7 @@ func TestGivenIsCheckedAtTheDoor(t *testing.T) {
 	for name, test := range map[string]struct {
 		messages []domain.Entry
 		metadata domain.Metadata
+		trusted  domain.Trusted
 		says     string
 	}{
 		"a conversation":              {messages: []domain.Entry{user, asks, found("a"), found("b"), said(domain.RoleAssistant, "two"), said(domain.RoleDeveloper, "now in French")}},
@@ -74,10 +75,12 @@ func TestGivenIsCheckedAtTheDoor(t *testing.T) {
 		"a note of no name":           {metadata: domain.Metadata{"": json.RawMessage("1")}, says: `metadata: "" is no key`},
 		"a note of two lines":         {metadata: domain.Metadata{"a\nb": json.RawMessage("1")}, says: `metadata: "a\nb" is no key`},
 		"long notes":                  {metadata: domain.Metadata{"a": json.RawMessage(`"` + strings.Repeat("x", domain.MaxMetadata) + `"`)}, says: "metadata: takes 65544 bytes; at most 65536 fit"},
+		"trusted values":              {trusted: domain.Trusted{"customer": json.RawMessage(` 4711`), "who": json.RawMessage(`{"a" : [1, {"a": 2}]}`)}},
+		"a trusted value of no name":  {trusted: domain.Trusted{"Customer": json.RawMessage("1")}, says: `trusted: "Customer" is no name; use 1 to 64 of a-z, 0-9 and _`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			given, err := domain.NewGiven(test.metadata, test.messages)
+			given, err := domain.NewGiven(test.metadata, test.messages, test.trusted)
 			if test.says != "" {
 				require.ErrorContains(t, err, test.says)
 				require.Equal(t, domain.TooLarge == domain.AsError(err).Kind, strings.Contains(test.says, "at most 10") || strings.Contains(test.says, "takes"))
@@ -90,7 +93,7 @@ func TestGivenIsCheckedAtTheDoor(t *testing.T) {
 			again, err := domain.Decode[domain.Given](encoded)
 			require.NoError(t, err)
 			require.Equal(t, *given, again, "what is recorded is what was given")
-			require.NoError(t, again.Check(nil))
+			require.NoError(t, again.Check(domain.AgentState{}))
 		})
 	}
 }
@@ -99,17 +102,20 @@ func TestGivenIsCheckedAtTheDoor(t *testing.T) {
 // agent has, of which they replace some; and messages have their digests.
 func TestGivenIsNothingOrBesideWhatIsThere(t *testing.T) {
 	t.Parallel()
-	none, err := domain.NewGiven(nil, nil)
+	none, err := domain.NewGiven(nil, nil, nil)
 	require.NoError(t, err)
 	require.Nil(t, none)
-	require.NoError(t, none.Check(nil))
+	require.NoError(t, none.Check(domain.AgentState{}))
 
 	half := json.RawMessage(`"` + strings.Repeat("x", domain.MaxMetadata*2/3) + `"`)
-	given, err := domain.NewGiven(domain.Metadata{"a": half}, []domain.Entry{said(domain.RoleUser, "hi"), said(domain.RoleUser, "ho")})
+	noted := func(key string) domain.AgentState {
+		return must(t)(domain.NewAgentState(sampleAgent(), domain.AgentID{}, noon, domain.LLMConfig{}).WithMetadata(key, half, noon))
+	}
+	given, err := domain.NewGiven(domain.Metadata{"a": half}, []domain.Entry{said(domain.RoleUser, "hi"), said(domain.RoleUser, "ho")}, nil)
 	require.NoError(t, err)
 	require.NotEqual(t, given.Messages[0].Digest, given.Messages[1].Digest)
-	require.NoError(t, given.Check(domain.Metadata{"a": half}), "it is replaced")
-	require.ErrorContains(t, given.Check(domain.Metadata{"b": half}), "metadata: takes")
+	require.NoError(t, given.Check(noted("a")), "it is replaced")
+	require.ErrorContains(t, given.Check(noted("b")), "metadata: takes")
 	given.Messages[1].Digest = domain.Digest{}
-	require.ErrorContains(t, given.Check(nil), "messages[1]: has no digest")
+	require.ErrorContains(t, given.Check(domain.AgentState{}), "messages[1]: has no digest")
 }

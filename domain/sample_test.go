@@ -186,7 +186,7 @@ func states(t testing.TB) map[string]domain.AgentState {
 		"new": child, "idle": idleState(t), "begun": begunState(t), "busy": busyState(t), "ended": ended,
 		"failed": failedState(t), "stopped": stopped, "rewound": rewound, "gone_on": next, "sections": sections,
 		"folded": busyState(t).WithStepsFolded(0),
-		"late":   begunLate(t), "waiting": waitingState(t),
+		"late":   begunLate(t), "waiting": waitingState(t), "trusting": trustingState(t),
 	}
 }
 
@@ -198,6 +198,14 @@ func waitingState(t testing.TB) domain.AgentState {
 	s := begunState(t).WithCounts(domain.ExecutionCounts{Prior: prior}, after(1))
 	s = withStep(t, s, toolStep(executionID(1), 1)).WithToolCalls(3, after(2)).WithToolCalls(-1, after(2))
 	return s.WithWaiting(true, after(3)).WithWaiting(false, after(5)).WithWaiting(true, after(6))
+}
+
+// trustingState is in an execution with trusted values of the session and of its own.
+func trustingState(t testing.TB) domain.AgentState {
+	t.Helper()
+	s := must(t)(idleState(t).WithTrusted(domain.Trusted{"customer": json.RawMessage(` 4711`)}, noon))
+	s = must(t)(s.BeginExecution(executionID(1), sampleBudget(), after(1)))
+	return must(t)(s.WithTrusted(domain.Trusted{"order": json.RawMessage(`{"n": ["<"]}`)}, after(1)))
 }
 
 // begunLate has a signal that came too late to count, and one that counts.

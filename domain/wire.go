@@ -22,6 +22,8 @@ type stateWire struct {
 	ExecutionCount int          `json:"execution_count"`
 	LLMConfig      LLMConfig    `json:"llm_config,omitzero"`
 	Context        AgentContext `json:"context"`
+	// Trusted are the session's values, which never change.
+	Trusted Trusted `json:"trusted,omitempty"`
 	// Origin is what the next execution goes on from.
 	Origin *Origin `json:"origin,omitempty"`
 	// Execution is nil between executions. What it points to never changes.
@@ -51,6 +53,8 @@ type executionWire struct {
 	CompletedAt time.Time       `json:"completed_at,omitzero"`
 	Origin      *Origin         `json:"origin,omitempty"`
 	Budget      ExecutionBudget `json:"budget,omitzero"`
+	// Trusted are the values that came with this execution, beside the session's.
+	Trusted Trusted `json:"trusted,omitempty"`
 	ExecutionCounts
 	Folded Folded `json:"folded,omitzero"`
 	// Steps are pointers so that adding one copies little; what they point to never changes.
@@ -124,7 +128,7 @@ func (s *AgentState) UnmarshalJSON(data []byte) error {
 	case v > SchemaVersion:
 		return in("schema_version", Errorf(Invalid, "is %d, and this version reads up to %d; use a newer one", v, SchemaVersion))
 	}
-	return decodeWire(data, &s.w, func(w *stateWire) error {
+	return decodeWire(data, &s.w, func(w *stateWire) (err error) {
 		if w.AgentID.IsZero() {
 			return in("agent_id", errors.New("is missing; this is no saved state"))
 		}
@@ -132,7 +136,8 @@ func (s *AgentState) UnmarshalJSON(data []byte) error {
 			return in("execution_count", Errorf(Invalid, "is %d; it may not be negative", w.ExecutionCount))
 		}
 		w.CreatedAt, w.UpdatedAt, w.LLMConfig = utc(w.CreatedAt), utc(w.UpdatedAt), w.LLMConfig.kept()
-		return nil
+		w.Trusted, err = w.Trusted.kept()
+		return err
 	})
 }
 
@@ -194,6 +199,9 @@ func (e *ExecutionState) UnmarshalJSON(data []byte) error {
 		w.hold(w.Folded, w.Steps)
 		if w.Error != nil {
 			w.Error = new(w.Error.kept())
+		}
+		if w.Trusted, err = w.Trusted.kept(); err != nil {
+			return err
 		}
 		w.Continuation, err = w.Continuation.kept()
 		return in("continuation", err)

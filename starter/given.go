@@ -17,11 +17,13 @@ import (
 // givenFlags are what an execution begins with beside its prompt.
 type givenFlags struct {
 	metadata domain.Metadata
+	trusted  domain.Trusted
 	file     string
 }
 
 func (f *givenFlags) register(set *pflag.FlagSet) {
 	set.Var(flagValue{"KEY=VALUE", "", f.note}, "metadata", "a note that hooks read and no model sees; once for each")
+	set.Var(flagValue{"NAME=VALUE", "", func(text string) error { return readTrusted(&f.trusted, text) }}, "with", "a trusted value, which tools get and no model changes; NAME:=JSON for what is no text; once for each")
 	set.Var(textFlag(&f.file), "messages", "the `FILE` with what was said before, as messages --json writes it, or a saved state; - is standard input")
 }
 
@@ -43,12 +45,35 @@ func (f *givenFlags) note(text string) error {
 	return err
 }
 
+// readTrusted reads one trusted value. After = it is a text, whatever it looks like, and JSON after :=.
+func readTrusted(into *domain.Trusted, text string) error {
+	name, value, ok := strings.Cut(text, "=")
+	name, isJSON := strings.CutSuffix(name, ":")
+	switch {
+	case !ok || name == "":
+		return errors.New("has no name before a =; write it as name=value, or name:=JSON")
+	case (*into)[name] != nil:
+		return fmt.Errorf("names %s twice; give it once", domain.Shorten(name, 60))
+	case !utf8.ValidString(value):
+		return errors.New("is not valid UTF-8; convert it")
+	}
+	encoded := json.RawMessage(value)
+	if !isJSON {
+		encoded, _ = json.Marshal(value) // a text cannot fail
+	}
+	all, err := into.With(domain.Trusted{name: encoded})
+	if err == nil {
+		*into = all
+	}
+	return err
+}
+
 // maxGiven bounds a file of messages, or a saved state with its steps.
 const maxGiven = 16 << 20
 
 // read reads what is in the file: messages, or a state.
 func (f *givenFlags) read(p *program, prompt string) (messages []domain.Entry, state *domain.AgentState, err error) {
-	if _, err := domain.NewGiven(f.metadata, nil); err != nil {
+	if _, err := domain.NewGiven(f.metadata, nil, nil); err != nil {
 		return nil, nil, err
 	}
 	var text []byte
@@ -86,12 +111,15 @@ func (f *givenFlags) read(p *program, prompt string) (messages []domain.Entry, s
 // over is the start of an agent with what is given, whose definition says what a saved state does not.
 func (f *givenFlags) over(p *program, definition domain.Definition, prompt string) (client.Start, error) {
 	messages, state, err := f.read(p, prompt)
-	start := client.Start{Definition: definition, Metadata: f.metadata, Messages: messages}
+	start := client.Start{Definition: definition, Metadata: f.metadata, Messages: messages, Trusted: f.trusted}
 	if err != nil || state == nil {
 		return start, err
 	}
+	if names := state.Trusted().Names(); len(names) > 0 {
+		p.say("--messages: the trusted values of %s are left behind (%s); --with gives an agent its own", f.file, strings.Join(names, ", "))
+	}
 	if start, err = start.WithState(*state); err == nil {
-		_, err = domain.NewGiven(nil, start.Messages)
+		_, err = domain.NewGiven(nil, start.Messages, nil)
 	}
 	if err != nil {
 		err = usage("--messages: %s: %s", f.file, err)

@@ -125,7 +125,7 @@ while one is in progress. The message - is read from standard input.`,
 				return err
 			}
 			var unknown error // to our workers: those of another queue may know it
-			options := client.SendOptions{Budget: l.budget, Metadata: given.metadata, Messages: messages}
+			options := client.SendOptions{Budget: l.budget, Metadata: given.metadata, Messages: messages, Trusted: given.trusted}
 			if model != "" {
 				chosen, err := local.ReadModel("model", model)
 				if err != nil {
@@ -262,7 +262,7 @@ func begin(ctx context.Context, agents *client.Client, request client.Start) (cl
 		return client.Execution{}, usage("model: is missing; name one with --model or " + local.VariableModel + " where --agent, --system, --tool, --output or --final-answer is given")
 	}
 	execution, err := agents.Send(ctx, request.ID, client.SendOptions{
-		Prompt: request.Prompt, Budget: request.Budget, Metadata: request.Metadata, Messages: request.Messages,
+		Prompt: request.Prompt, Budget: request.Budget, Metadata: request.Metadata, Messages: request.Messages, Trusted: request.Trusted,
 	})
 	if exitCode(err) == exitNotFound {
 		return client.Execution{}, missing

@@ -45,6 +45,8 @@ type Config struct {
 	// Metadata and Messages are given to the first execution, as by client.Start.
 	Metadata domain.Metadata
 	Messages []domain.Entry
+	// Trusted are the session's trusted values, as by client.Start.
+	Trusted domain.Trusted
 	// RealTime lets delays take as long as they say, for tools that talk to other
 	// processes or over a network. A run then ends with a panic when nothing
 	// happens for 10 minutes.

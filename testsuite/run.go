@@ -123,7 +123,7 @@ func (e *Env) input(prompt string, events []Event) (contract.SessionInput, error
 	}
 	var err, wrong error
 	in.AgentID, err = domain.AgentIDOf(id)
-	in.Given, wrong = domain.NewGiven(e.config.Metadata, e.config.Messages)
+	in.Given, wrong = domain.NewGiven(e.config.Metadata, e.config.Messages, e.config.Trusted)
 	return in, cmp.Or(domain.CheckPrompt(prompt), in.Budget.Check(), err, wrong)
 }
 

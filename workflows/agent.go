@@ -26,11 +26,14 @@ func newAgent(root workflow.Context, listen func(domain.Event), carry contract.C
 	return a
 }
 
-func (a *agent) create(in contract.SessionInput) (err error) {
+func (a *agent) create(in contract.SessionInput, given *domain.Given) (err error) {
 	a.state = domain.NewAgentState(in.AgentID, domain.AgentID{}, a.now(), in.Definition.Model).
 		WithSystemPrompt(in.Definition.SystemPrompt, a.now())
 	if in.Definition.Format.Type != "" {
 		a.state, err = a.state.WithResponseFormat(in.Definition.Format, a.now())
+	}
+	if given != nil && err == nil {
+		a.state, err = a.state.WithTrusted(given.Trusted, a.now())
 	}
 	return err
 }

@@ -18,7 +18,7 @@ func conversed(t *testing.T) *domain.Given {
 	t.Helper()
 	given, err := domain.NewGiven(domain.Metadata{"ticket": json.RawMessage(`"A-7"`)}, []domain.Entry{
 		{Message: domain.UserMessage("before")}, {Message: *says("answered").Message},
-	})
+	}, nil)
 	require.NoError(t, err)
 	return given
 }

@@ -137,7 +137,7 @@ func (r hookRun) take(given, made domain.AgentState, stops []domain.StopSignal, 
 		r.mail.WatchTime()
 	}
 	if prompt := r.state.SystemPrompt(); prompt != before.SystemPrompt() {
-		r.prompted(prompt)
+		r.prompted(r.prompt())
 	}
 	return nil
 }
@@ -195,7 +195,7 @@ func (r hookRun) request(at any) contract.HookRequest {
 	execution, _ := r.state.Execution()
 	request := contract.HookRequest{
 		Hook: r.spec, AgentID: r.in.AgentID, ExecutionID: execution.ID(), Number: r.state.ExecutionCount(),
-		Step: r.content.Number, Metadata: r.state.Metadata(), Steps: r.state.StepCount(), Usage: r.state.Usage(),
+		Step: r.content.Number, Metadata: r.state.Metadata(), Trusted: r.state.Trusted(), Steps: r.state.StepCount(), Usage: r.state.Usage(),
 	}
 	if signal, ok := r.state.StopSignal(); ok {
 		request.Signal = &signal

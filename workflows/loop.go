@@ -97,6 +97,7 @@ func (s session) beginExecution() {
 	s.mail.Begin()
 	s.enterExecution(id, budget, next.GoesOn, prior)
 	s.noteGiven(next.Given)
+	s.showTrusted()
 	s.talk.begin(s.root, id, s.state.Chain(), next, s.resolved, s.now())
 	if s.state.ExecutionCount() > 1 {
 		// Whoever started the workflow has published the first.

@@ -76,7 +76,7 @@ func (s session) changed() bool {
 func (s session) list(permit mailbox.Permit) {
 	definition := s.in.Definition
 	definition.Model = s.state.LLMConfig()
-	definition.SystemPrompt, definition.Format = s.state.SystemPrompt(), s.state.ResponseFormat()
+	definition.SystemPrompt, definition.Format = s.prompt(), s.state.ResponseFormat()
 	var catalog contract.Catalog
 	var err error
 	s.note("resolving the definition")

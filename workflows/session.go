@@ -71,11 +71,11 @@ func newSession(ctx workflow.Context, in contract.SessionInput, options Options)
 // workflow otherwise.
 func (s session) create() error {
 	given := s.known(s.in.Given)
-	if err := cmp.Or(checkAgent(s.in), s.checkStart(s.in.Prompt, given, s.in.Budget)); err != nil {
+	if err := cmp.Or(checkAgent(s.in), s.checkStart(s.in.Prompt, given, s.in.Budget), s.checkShown(s.in.Given)); err != nil {
 		return err
 	}
 	s.mail.Post(mailbox.NextExecution{Prompt: s.in.Prompt, Given: given, Budget: s.in.Budget, By: s.startedBy()})
-	return s.agent.create(s.in)
+	return s.agent.create(s.in, given)
 }
 
 // beginsWithGiven is the version from which an execution begins with what is given. It must
@@ -87,7 +87,7 @@ func (s session) known(given *domain.Given) *domain.Given {
 	if given == nil || workflow.GetVersion(s.root, beginsWithGiven, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
 		return nil
 	}
-	return given
+	return s.trusting(given)
 }
 
 func (s session) resume(carry contract.Carry) error {
@@ -173,7 +173,7 @@ func checkAgent(in contract.SessionInput) error {
 }
 
 func (s session) checkStart(prompt string, given *domain.Given, budget domain.ExecutionBudget) error {
-	return cmp.Or(domain.CheckPrompt(prompt), given.Check(s.state.Metadata()), budget.Check())
+	return cmp.Or(domain.CheckPrompt(prompt), given.Check(s.state), budget.Check())
 }
 
 func (s session) nextExecutionID() domain.ExecutionID {

@@ -160,7 +160,7 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 	tool, _ := b.resolved.Tool(wanted.Name)
 	request := contract.ToolRequest{
 		ExecutionID: b.execution, Step: b.content.Number, Position: position, Name: wanted.Name, Effect: tool.Effect,
-		Arguments: wanted.Arguments, Pin: tool.Pin,
+		Arguments: wanted.Arguments, Pin: tool.Pin, Trusted: b.state.Trusted(),
 	}
 	if tool.Effect.Repeatable() {
 		request.Tries, request.Losses = min(cmp.Or(tool.Attempts, mostTries), b.tryLimit()), tool.Losses
@@ -173,7 +173,7 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 		request.Reference = &contract.ArgumentsRef{Message: b.at, Digest: domain.DigestOf([]byte(wanted.Arguments))}
 	}
 	options := b.toolOptions(tool, tries, fmt.Sprintf("step %d · %s", b.content.Number, wanted.Name))
-	size := 1024 + domain.ToolCall{Name: request.Name, Arguments: request.Arguments}.Size()
+	size := 1024 + domain.ToolCall{Name: request.Name, Arguments: request.Arguments}.Size() + request.Trusted.Size()
 	for unbegun := 0; ; {
 		b.load.Add(ctx, size)
 		options.DisableEagerExecution = unbegun+request.Attempts > 0 // another worker may be able to

@@ -58,7 +58,7 @@ func (s session) checkSend(request contract.SendRequest) error {
 		err = cmp.Or(err, domain.Definition{Model: *request.Model}.Check())
 	}
 	if err == nil {
-		err = s.checkCost(request)
+		err = cmp.Or(s.checkCost(request), s.checkShown(request.Given))
 	}
 	if err != nil || request.Definition == nil {
 		return err
@@ -99,6 +99,7 @@ func (s session) send(request contract.SendRequest) contract.SendReply {
 	return contract.SendReply{
 		ExecutionID: s.nextExecutionID(), Number: s.state.ExecutionCount() + 1,
 		RunID: s.info.WorkflowExecution.RunID, Began: true, Given: given != nil,
+		Trusted: given != nil && len(given.Trusted) > 0,
 	}
 }
 

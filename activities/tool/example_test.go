@@ -2,6 +2,7 @@ package tool_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"everstep/activities/tool"
@@ -53,4 +54,42 @@ func ExampleExecutionOf() {
 	// Output:
 	// charge needs a call to take its key from
 	// charged 100 under key 00000000-0000-0000-0000-000000000000
+}
+
+type (
+	shop  struct{ paid map[string]string }
+	order struct {
+		Order string `json:"order"`
+	}
+)
+
+func (s *shop) payBack(customer, order, key string) (string, error) {
+	s.paid[key] = order
+	return fmt.Sprintf("paid %s back to %s", order, customer), nil
+}
+
+// refund pays back to the customer for whom the agent was started, whatever
+// the model has been told.
+func (s *shop) refund(ctx context.Context, args order) (string, error) {
+	call, _ := tool.ExecutionOf(ctx)
+	var customer string
+	if err := call.Trusted.Decode("customer", &customer); err != nil {
+		return "", err // nobody gave it, and the model reads that
+	}
+	return s.payBack(customer, args.Order, call.ID.String())
+}
+
+// Whom an agent acts for is no argument, which the model could choose. Tests of a
+// tool say it as the worker does.
+func ExampleCall_trusted() {
+	refund := tool.New("refund", "Pays an order back.", domain.Keyed, (&shop{paid: map[string]string{}}).refund)
+
+	call := tool.Call{Trusted: domain.Trusted{"customer": json.RawMessage(`"4711"`)}}
+	result, _ := refund.Call(tool.WithExecution(context.Background(), call), `{"order": "A-7"}`)
+	fmt.Println(result.Content)
+	_, err := refund.Call(tool.WithExecution(context.Background(), tool.Call{}), `{"order": "A-7"}`)
+	fmt.Println(err)
+	// Output:
+	// paid A-7 back to 4711
+	// trusted.customer: is not given; whoever starts the agent gives it, as in --with customer=…
 }

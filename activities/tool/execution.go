@@ -13,6 +13,11 @@ type Call struct {
 	// hand it to the other side as the key of an effect that must happen once.
 	ID          domain.ToolExecutionID
 	ExecutionID domain.ExecutionID
+	// AgentID identifies the agent, and AgentName is the name of one that has one.
+	AgentID   domain.AgentID
+	AgentName string
+	// Trusted is what whoever started the agent says about whom it acts for. No model, tool or hook can change it.
+	Trusted domain.Trusted
 	// Step counts from 1, Position counts the step's calls from 0.
 	Step     int
 	Position int

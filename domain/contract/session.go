@@ -193,6 +193,8 @@ type SendReply struct {
 	Began bool `json:"began"`
 	// Given says that it began with what was given.
 	Given bool `json:"given,omitzero"`
+	// Trusted says that the trusted values that were given are the execution's.
+	Trusted bool `json:"trusted,omitzero"`
 }
 
 // A CloseRequest ends an idle session.

@@ -30,6 +30,8 @@ type ToolRequest struct {
 	Losses int `json:"losses,omitzero"`
 	// Pin is the resolved tool's: a server that has changed the tool since is not called.
 	Pin domain.Digest `json:"pin,omitzero"`
+	// Trusted is what whoever started the agent says about whom it acts for.
+	Trusted domain.Trusted `json:"trusted,omitempty"`
 }
 
 // ID is the tool execution's id: the key of keyed tools.
@@ -109,6 +111,8 @@ type HookRequest struct {
 	Lost int `json:"lost,omitzero"`
 	// Metadata are the notes of the agent's context.
 	Metadata domain.Metadata `json:"metadata,omitempty"`
+	// Trusted is what whoever started the agent says. A hook cannot change it.
+	Trusted domain.Trusted `json:"trusted,omitempty"`
 	// Answer and Response are set after an inference.
 	Answer   *domain.Message  `json:"answer,omitempty"`
 	Response *domain.Response `json:"response,omitempty"`

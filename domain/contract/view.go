@@ -61,6 +61,8 @@ type StatusView struct {
 	// Window is the model's context window, and Context about how much of it is filled; zero: unknown.
 	Window  int64 `json:"context_window,omitzero"`
 	Context int64 `json:"context_tokens,omitzero"`
+	// Trusted is what whoever started the agent, or its newest execution, says.
+	Trusted domain.Trusted `json:"trusted,omitempty"`
 }
 
 // A StatusSource says where a status comes from.

@@ -22,7 +22,7 @@ func given(t *testing.T, execution domain.ExecutionID, result int) *domain.Given
 		}
 		entries[i].Message = m
 	}
-	made, err := domain.NewGiven(nil, entries)
+	made, err := domain.NewGiven(nil, entries, nil)
 	require.NoError(t, err)
 	return made
 }

@@ -30,6 +30,8 @@ func CheckChange(given, made domain.AgentState) error {
 		refused(!made.Extends(given), "it took messages away or changed them; a hook may only add some"),
 		refused(len(made.StopSignals()) < len(given.StopSignals()),
 			"it took a stop signal away; use Continue, which overrides those that may be"),
+		refused(!made.Trusted().Equal(given.Trusted()) || !made.SessionTrusted().Equal(given.SessionTrusted()),
+			"it changed trusted values, which only whoever starts the agent can give"),
 		refused(after.Counts() != before.Counts(), "it changed what the execution has used; the loop counts that"),
 		refused(after.StepCount() != before.StepCount() || now.ID != current.ID, "it began or completed a step; the loop does that"),
 	)

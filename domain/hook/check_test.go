@@ -33,6 +33,18 @@ func made(t *testing.T) func(domain.AgentState, error) domain.AgentState {
 	}
 }
 
+func encoded(t *testing.T, s domain.AgentState) string {
+	t.Helper()
+	data, err := s.EncodeFull()
+	require.NoError(t, err)
+	return string(data)
+}
+
+func decoded(t *testing.T, text string) domain.AgentState {
+	t.Helper()
+	return made(t)(domain.DecodeAgentState([]byte(text)))
+}
+
 func TestCheckChange(t *testing.T) {
 	t.Parallel()
 	given := inStep(t)
@@ -50,6 +62,8 @@ func TestCheckChange(t *testing.T) {
 		"messages taken away":        {given.WithMessageStore(domain.MessageStore{}), "took messages away"},
 		"a signal taken away":        {given.WithLateSignals(0, at), "took a stop signal away"},
 		"a step completed":           {made(t)(given.WithCurrentStepCompleted(at)), "began or completed a step"},
+		"a trusted value given":      {made(t)(given.WithTrusted(domain.Trusted{"customer": json.RawMessage(`1`)}, at)), "it changed trusted values"},
+		"a trusted value moved":      {decoded(t, strings.Replace(encoded(t, given), `"context":`, `"trusted":{"a":1},"context":`, 1)), "it changed trusted values"},
 		"a call counted":             {given.WithToolCalls(1, at), "what the execution has used"},
 		"what was spent is forgiven": {given.WithCounts(domain.ExecutionCounts{Prior: domain.Spent{Tokens: -9}}, at), "what the execution has used"},
 	} {

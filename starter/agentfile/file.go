@@ -127,6 +127,8 @@ func (a *agent) keys() document.Keys {
 			Value: document.ListOf(&d.Fallbacks, a.fallback)},
 		{Name: "system_prompt", Doc: "The system prompt. In Markdown it is the text below the front matter instead.",
 			Value: document.Text(&d.SystemPrompt, checkPrompt)},
+		{Name: "show_trusted", Doc: "The trusted values that the model is shown, after the system prompt, each by name: a list, or a text with commas. It sees no other.",
+			Value: document.Names(&d.ShowTrusted, "trusted value", validTrusted, checkTrusted)},
 		{Name: "tools", Doc: "The tools that the agent may use, each by name: a list, a text with commas, or what is allowed less what is denied. There are no wildcards.",
 			Value: tools(&d.Tools, &a.Doubts)},
 		{Name: "mcp", Doc: "MCP servers of the worker, by name, whose tools the agent may use: a list, or a text with commas, for all tools that each has when an execution begins, or a mapping from each to a list of its tools.",

@@ -85,6 +85,7 @@ func (f File) Resolve() Resolved {
 	return Resolved{
 		{"name", f.Name}, {"description", f.Description},
 		{"model", resolveModel(d.Model)}, {"fallbacks", resolveFallbacks(d.Fallbacks)}, {"system_prompt", d.SystemPrompt},
+		{"show_trusted", d.ShowTrusted},
 		{"tools", listed(tools)}, {"mcp", servers}, {"hooks", listed(d.Hooks)},
 		{"budget", resolveBudget(d.Budget)},
 		{"guards", Resolved{

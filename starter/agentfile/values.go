@@ -27,6 +27,7 @@ const (
 	// maxTemperature is above what any provider takes.
 	maxTemperature = 100
 
+	validTrusted  = `^[a-z0-9_]{1,64}$`
 	validTool     = `^[a-zA-Z0-9_-]{1,64}$`
 	validCompiler = `^[a-z0-9_]{1,64}$`
 )
@@ -114,6 +115,10 @@ func (a *agent) fallback(f *domain.Fallback) document.Value {
 		{Name: "model", Doc: "Who takes over, as the key model of the agent.", Value: a.model(&f.Model), Needed: modelForm},
 		{Name: "on", Doc: "The failures that it takes over from.", Value: failures(f)},
 	}))
+}
+
+func checkTrusted(name string) string {
+	return matches(validTrusted, name, "name of a trusted value; use 1 to 64 of a-z, 0-9 and _")
 }
 
 // failures are those that a fallback takes over from. To leave the list out means

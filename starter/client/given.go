@@ -15,7 +15,8 @@ import (
 // WithState returns the start of an agent that begins with what a saved state holds: its messages and metadata, and
 // its model, system prompt and response format where the definition names none. What the start has already comes
 // after the state's messages, and before its metadata. The agent is another one, unless ID says otherwise, and
-// counts its executions from 1. A state whose execution is in progress is refused.
+// counts its executions from 1. It has the trusted values that are given here: those of the state are another agent's,
+// and whoever wrote the file may have written them. A state whose execution is in progress is refused.
 func (s Start) WithState(state domain.AgentState) (Start, error) {
 	if state.HasActiveExecution() {
 		return s, errorf(Invalid, nil, "state: execution %d is in progress; save the state when it has ended, or its session alone", state.ExecutionCount())
@@ -83,7 +84,7 @@ func ReadMessages(text []byte) ([]domain.Entry, error) {
 	if len(messages) == 0 {
 		return nil, errorf(Invalid, nil, "there are no messages in it; give one a line")
 	}
-	if _, err := domain.NewGiven(nil, messages); err != nil {
+	if _, err := domain.NewGiven(nil, messages, nil); err != nil {
 		return nil, invalid(err)
 	}
 	return messages, nil

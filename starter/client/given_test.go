@@ -131,7 +131,7 @@ func FuzzReadMessages(f *testing.F) {
 			return
 		}
 		require.NotEmpty(t, read)
-		given, err := domain.NewGiven(nil, read)
+		given, err := domain.NewGiven(nil, read, nil)
 		require.NoError(t, err)
 		var written bytes.Buffer
 		for _, e := range given.Messages {
@@ -139,7 +139,7 @@ func FuzzReadMessages(f *testing.F) {
 		}
 		again, err := client.ReadMessages(written.Bytes())
 		require.NoError(t, err)
-		same, err := domain.NewGiven(nil, again)
+		same, err := domain.NewGiven(nil, again, nil)
 		require.NoError(t, err)
 		require.Equal(t, given, same)
 	})

@@ -42,6 +42,9 @@ type Start struct {
 	// Digest mean nothing. They take at most domain.MaxCarriedMessages bytes. Their tokens count as read by the
 	// model, not as spent; what is tagged as a trace of another execution is hidden as in any later one.
 	Messages []domain.Entry
+	// Trusted is what the agent's tools are to know of whom it acts for, and no model can change. With a new agent it
+	// stays for its whole life. For an open session it may hold what the session has, and more: for this execution.
+	Trusted domain.Trusted
 }
 
 // startTries bounds how often a start may meet a session that ends just then.
@@ -59,7 +62,7 @@ func (c *Client) Start(ctx context.Context, s Start) (Execution, error) {
 	case a.session != "":
 		return Execution{}, invalid(domain.Errorf(domain.Invalid, "id: %s is an earlier session, which can only be read; %q begins a new one", a.called(), a.name))
 	}
-	given, err := domain.NewGiven(s.Metadata, s.Messages)
+	given, err := domain.NewGiven(s.Metadata, s.Messages, s.Trusted)
 	if err != nil {
 		return Execution{}, invalid(err)
 	}
@@ -73,16 +76,27 @@ func (c *Client) Start(ctx context.Context, s Start) (Execution, error) {
 	if input.Attributes, err = c.registered(ctx); err != nil {
 		return Execution{}, fail(ctx, a.called(), "starting "+a.called(), err)
 	}
+	// What a new agent would lack, an open session may have.
+	lacking := s.Definition.CheckShown(s.Trusted)
+	if lacking != nil && a.name == "" {
+		return Execution{}, invalid(lacking)
+	}
 	for range startTries {
-		execution, err := c.begin(ctx, a, opening{input: input, number: 1, queue: c.cfg.TaskQueue})
-		if !isAs[*serviceerror.WorkflowExecutionAlreadyStarted](err) {
-			return execution, err
+		if lacking == nil {
+			execution, err := c.begin(ctx, a, opening{input: input, number: 1, queue: c.cfg.TaskQueue})
+			if !isAs[*serviceerror.WorkflowExecutionAlreadyStarted](err) {
+				return execution, err
+			}
+			if a.name == "" {
+				return Execution{}, errorf(Refused, err, "agent %s is running and takes one prompt; start another agent", a.called())
+			}
 		}
-		if a.name == "" {
-			return Execution{}, errorf(Refused, err, "agent %s is running and takes one prompt; start another agent", a.called())
-		}
-		execution, err = c.resume(ctx, a, s.message(given, c.cfg.By))
-		if !errors.Is(err, errClosed) {
+		execution, err := c.resume(ctx, a, s.message(given, c.cfg.By))
+		gone := errors.Is(err, errClosed)
+		switch {
+		case lacking != nil && (gone || errors.Is(err, &Error{Class: NotFound})):
+			return Execution{}, invalid(lacking)
+		case !gone:
 			return execution, err
 		}
 	}

@@ -30,6 +30,8 @@ type SendOptions struct {
 	// Metadata and Messages are given to that execution, as to one of Start.
 	Metadata domain.Metadata
 	Messages []domain.Entry
+	// Trusted are values for that execution alone, beside the session's, of which it changes none.
+	Trusted domain.Trusted
 }
 
 // Send gives a named agent a message, which begins its next execution. It is
@@ -41,7 +43,7 @@ func (c *Client) Send(ctx context.Context, id string, o SendOptions) (Execution,
 	if err != nil {
 		return Execution{}, err
 	}
-	given, err := domain.NewGiven(o.Metadata, o.Messages)
+	given, err := domain.NewGiven(o.Metadata, o.Messages, o.Trusted)
 	if err != nil {
 		return Execution{}, invalid(err)
 	}
@@ -61,6 +63,10 @@ func (c *Client) message(ctx context.Context, a agent, request contract.SendRequ
 	reply, err := update(ctx, c, a, "", contract.UpdateSend, request)
 	if err != nil {
 		return Execution{}, err
+	}
+	if request.Given != nil && len(request.Given.Trusted) > 0 && !reply.Trusted {
+		c.cfg.Progress(fmt.Sprintf("execution %d of %s began without the trusted values that it was given: "+
+			"a worker of an older version has the session; stop it, and start another agent with them", reply.Number, a.called()))
 	}
 	if request.Given != nil && !reply.Given {
 		c.cfg.Progress(fmt.Sprintf("execution %d of %s began without the messages and metadata that it was given: "+

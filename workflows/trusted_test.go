@@ -1,0 +1,118 @@
+package workflows_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+func trusts(name, value string) *domain.Given {
+	return &domain.Given{Trusted: domain.Trusted{name: json.RawMessage(value)}}
+}
+
+// TestTrustedValuesGoAlong to the run that continues and to the execution that goes on: as they were, once, and with
+// each call of a tool.
+func TestTrustedValuesGoAlong(t *testing.T) {
+	t.Parallel()
+	w := steady(3, false)
+	var called []domain.Trusted
+	w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
+		called = append(called, r.Trusted)
+		return saw(r)
+	}
+	env := w.environment(t)
+	outgrows(env, 2)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
+		in.Given, in.Definition.ShowTrusted = trusts("customer", "4711"), []string{"customer"}
+	}))
+	in, ok := handedOn(t, env)
+	require.True(t, ok)
+	require.Nil(t, in.Given)
+	prompt := in.Carry.Resolved.Definition.SystemPrompt
+	require.Contains(t, prompt, "customer: 4711")
+
+	env = w.environment(t)
+	env.ExecuteWorkflow(string(contract.Execute), in)
+	require.Equal(t, domain.Completed, outcome(t, env).StopReason)
+	values := trusts("customer", "4711").Trusted
+	require.Equal(t, []domain.Trusted{values, values, values}, called)
+	require.Equal(t, values, query(t, env, contract.QueryStatus, contract.StatusRequest{}).Trusted)
+}
+
+// TestASessionsTrustedValuesAreFixed: an execution may bring more, for itself alone, and none that is another.
+func TestASessionsTrustedValuesAreFixed(t *testing.T) {
+	t.Parallel()
+	w := &world{model: plays(says("", look()), says("one"), says("", look()), says("two"), says("", look()), says("three")), tools: reads()}
+	var called []domain.Trusted
+	w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
+		called = append(called, r.Trusted)
+		return saw(r)
+	}
+	env := w.environment(t)
+	other := sends(env, time.Minute, "u1", contract.SendRequest{Prompt: "more", Given: trusts("customer", "4712")})
+	odd := sends(env, 2*time.Minute, "u2", contract.SendRequest{Prompt: "more", Given: trusts("Customer", "4711")})
+	more := sends(env, 3*time.Minute, "u3", contract.SendRequest{Prompt: "more", Given: trusts("order", `"A-1"`)})
+	plain := sends(env, 4*time.Minute, "u4", contract.SendRequest{Prompt: "more"})
+	closes(env, time.Hour, "u5")
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", func(in *contract.SessionInput) { in.Given = trusts("customer", "4711") }))
+	require.Equal(t, 3, outcome(t, env).Number)
+	require.ErrorContains(t, other.rejected, "trusted.customer: has another value already, which stays as it is")
+	require.ErrorContains(t, odd.rejected, `trusted: "Customer" is no name`)
+	require.True(t, more.value.(contract.SendReply).Trusted)
+	require.False(t, plain.value.(contract.SendReply).Trusted)
+	session := trusts("customer", "4711").Trusted
+	require.Equal(t, []domain.Trusted{session, {"customer": session["customer"], "order": json.RawMessage(`"A-1"`)}, session}, called)
+}
+
+// TestAnExecutionThatLacksWhatItShowsDoesNotBegin, and each shows its own.
+func TestAnExecutionThatLacksWhatItShowsDoesNotBegin(t *testing.T) {
+	t.Parallel()
+	w := &world{model: plays(says("one"), says("two"))}
+	shows := func(in *contract.SessionInput) { in.Definition.ShowTrusted = []string{"order"} }
+	env := w.environment(t)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "", shows))
+	require.ErrorContains(t, env.GetWorkflowError(), `show_trusted: "order" is not given`)
+
+	env = w.environment(t)
+	lacks := sends(env, time.Minute, "u1", contract.SendRequest{Prompt: "more"})
+	taken := sends(env, 2*time.Minute, "u2", contract.SendRequest{Prompt: "more", Given: trusts("order", "2")})
+	closes(env, time.Hour, "u3")
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", shows, func(in *contract.SessionInput) { in.Given = trusts("order", "1") }))
+	require.NoError(t, env.GetWorkflowError())
+	require.Nil(t, lacks.rejected, "the session has it")
+	require.ErrorContains(t, taken.rejected, "trusted.order: has another value")
+}
+
+// TestWhatAnOlderWorkerDidNotTrustStaysLeftOut: where one began the execution without the values, the worker that takes
+// over replays it so, and the sender is told.
+func TestWhatAnOlderWorkerDidNotTrustStaysLeftOut(t *testing.T) {
+	t.Parallel()
+	older := func(env *testsuite.TestWorkflowEnvironment) {
+		env.OnGetVersion("given", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.Version(1))
+		env.OnGetVersion("trusted", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.DefaultVersion)
+	}
+	w := &world{model: plays(says("one"), says("two"), says("three"))}
+	env := w.environment(t)
+	older(env)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
+		in.Given, in.Definition.ShowTrusted = trusts("customer", "4711"), []string{"customer"}
+	}))
+	require.Equal(t, domain.Completed, outcome(t, env).StopReason, "what has begun goes on")
+
+	env = w.environment(t)
+	older(env)
+	sent := sends(env, time.Minute, "u1", contract.SendRequest{Prompt: "more", Given: trusts("order", "1")})
+	closes(env, time.Hour, "u2")
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", func(in *contract.SessionInput) { in.Given = trusts("customer", "4711") }))
+	require.Equal(t, 2, outcome(t, env).Number)
+	require.True(t, sent.value.(contract.SendReply).Given)
+	require.False(t, sent.value.(contract.SendReply).Trusted)
+	require.Empty(t, query(t, env, contract.QueryStatus, contract.StatusRequest{}).Trusted)
+}
