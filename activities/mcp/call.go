@@ -57,6 +57,7 @@ func Stricter(configured domain.Effect, hints *sdk.ToolAnnotations) domain.Effec
 // call makes one call. It ends with its context; the server is then told to stop.
 func (s *server) call(ctx context.Context, name string, arguments json.RawMessage) (tool.Result, error) {
 	params := &sdk.CallToolParams{Name: name, Arguments: arguments}
+	defer s.progress.follow(params, func(line string) { tool.Progress(ctx, line) })()
 	for round := range maxRounds {
 		result, err := s.sent(ctx, params)
 		switch {
@@ -87,7 +88,7 @@ func (s *server) supplied(params *sdk.CallToolParams, result *sdk.CallToolResult
 	if len(result.InputRequests) == 0 {
 		return nil, tool.NotStarted(domain.Errorf(domain.Throttled, "MCP server %s takes no more calls just now", s.config.Name))
 	}
-	next := &sdk.CallToolParams{Name: params.Name, Arguments: params.Arguments, RequestState: result.RequestState, InputResponses: sdk.InputResponseMap{}}
+	next := &sdk.CallToolParams{Meta: params.Meta, Name: params.Name, Arguments: params.Arguments, RequestState: result.RequestState, InputResponses: sdk.InputResponseMap{}}
 	for id, request := range result.InputRequests {
 		wanted := "what this version does not know"
 		switch request.(type) {

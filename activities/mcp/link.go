@@ -85,6 +85,9 @@ func (s *server) client(l *link) *sdk.Client {
 		Capabilities:           capabilities,
 		MultiRoundTrip:         &sdk.MultiRoundTripOptions{Disabled: true}, // see server.supplied
 		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { l.forget() },
+		ProgressNotificationHandler: func(_ context.Context, said *sdk.ProgressNotificationClientRequest) {
+			s.progress.heard(said.Params)
+		},
 	})
 	client.AddRoots(s.roots()...)
 	return client

@@ -83,6 +83,19 @@ func honest(version string) *sdk.Server {
 		dir, err := os.Getwd()
 		return text("%d %s", os.Getpid(), dir), err
 	})
+	// count tells its progress, and of a call that is not under way.
+	add("count", nil, func(ctx context.Context, request *sdk.CallToolRequest, a args) (*sdk.CallToolResult, error) {
+		tell := func(token any, n int) error {
+			return request.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: token, Progress: float64(n), Total: float64(a.N), Message: "one more"})
+		}
+		for n := range a.N {
+			if err := errors.Join(tell("other", n), tell(7, n), tell(request.Params.GetProgressToken(), n+1)); err != nil {
+				return nil, err
+			}
+		}
+		// What was told is heard before the answer: notices are taken in turn with answers.
+		return text("counted"), request.Session.Ping(ctx, nil)
+	})
 	add("big", nil, func(_ context.Context, _ *sdk.CallToolRequest, a args) (*sdk.CallToolResult, error) {
 		return text("%s", strings.Repeat("x", a.N)), nil
 	})

@@ -140,6 +140,8 @@ func (s *Servers) Close() {
 type server struct {
 	config  Server
 	options Options
+	// progress is heard of calls over all connections.
+	progress listeners
 
 	mu sync.Mutex
 	// live is the connection; nil: there is none.

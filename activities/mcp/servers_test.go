@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -323,4 +324,26 @@ func TestAllToolsOfAServer(t *testing.T) {
 	requireNotStarted(t, err)
 	_, err = names(started(t, "useless"), "s")
 	require.EqualError(t, err, `MCP server s: tool "s__odd": schema: its type is not "object": arguments are always one JSON object; list in its tools those that agents are to have`)
+}
+
+func TestProgressOfACall(t *testing.T) {
+	t.Parallel()
+	s := started(t, "1")
+	var mu sync.Mutex
+	var told []string
+	ctx := tool.WithProgress(t.Context(), func(line string) {
+		mu.Lock()
+		defer mu.Unlock()
+		told = append(told, line)
+	})
+	said, err := callIn(ctx, t, s, "s__count", args{N: 3})
+	require.NoError(t, err)
+	require.Equal(t, "counted", said)
+	require.Eventually(t, func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(told) == 3
+	}, patience, time.Millisecond)
+	require.Equal(t, []string{"1 of 3: one more", "2 of 3: one more", "3 of 3: one more"}, told, "of this call alone")
+	require.Empty(t, s.all["s"].progress.calls, "nobody listens any more")
 }
