@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -92,8 +93,8 @@ func mcpListCommand(p *program) *cobra.Command {
 		Short: "List the tools of all MCP servers, by the names that agents use",
 		Long: `Starts or reaches each server, and lists the tools that agents may have, with the
 effect that holds for each: what the file says, or at_most_once, and stricter
-where the server itself calls a tool destructive. Exits 1 where a server or a
-tool is of no use.`,
+where the server itself calls a tool destructive; then its resources and prompts,
+which agents do not read. Exits 1 where a server or a tool is of no use.`,
 		Example: `  starter mcp list
   starter mcp list --json | jq -r '.[].tools[] | select(.allowed).name'`,
 		Args: noArguments,
@@ -102,7 +103,7 @@ tool is of no use.`,
 			if err != nil {
 				return err
 			}
-			t := render.Table{Head: []string{"TOOL", "EFFECT", "DESCRIPTION"}}
+			t := render.Table{Head: []string{"NAME", "EFFECT", "DESCRIPTION"}}
 			for _, s := range all {
 				if s.Error != "" {
 					t.Rows = append(t.Rows, []string{s.Server, "-", render.OneLine(s.Error)})
@@ -111,6 +112,9 @@ tool is of no use.`,
 					if one.Allowed {
 						t.Rows = append(t.Rows, []string{one.Name, string(one.Effect), render.OneLine(cmp.Or(one.Problem, firstLine(one.Description)))})
 					}
+				}
+				for what, offer := range s.offered() {
+					t.Rows = append(t.Rows, []string{render.OneLine(s.Server + " " + what + " " + cmp.Or(offer.URI, offer.Name)), "-", render.OneLine(firstLine(cmp.Or(offer.Description, offer.Name)))})
 				}
 			}
 			if err := p.table(all, t, "the servers have no tools"); err != nil {
@@ -121,6 +125,22 @@ tool is of no use.`,
 	}
 	f.Register(command.Flags())
 	return command
+}
+
+// offered is what a server has beside tools, each with what it is.
+func (s examinedServer) offered() iter.Seq2[string, mcp.Offer] {
+	return func(yield func(string, mcp.Offer) bool) {
+		for _, list := range []struct {
+			what   string
+			offers []mcp.Offer
+		}{{"resource", s.Resources}, {"template", s.Templates}, {"prompt", s.Prompts}} {
+			for _, offer := range list.offers {
+				if !yield(list.what, offer) {
+					return
+				}
+			}
+		}
+	}
 }
 
 func firstLine(text string) string {
@@ -134,7 +154,8 @@ func mcpCheckCommand(p *program) *cobra.Command {
 		Use:   "check SERVER",
 		Short: "Start or reach an MCP server: what it has, and what is wrong",
 		Long: `Says what an MCP server is, what it offers, and of each tool its name, its
-effect, whether agents may have it, and what is wrong with it. Exits 1 where
+effect, whether agents may have it, and what is wrong with it; its resources and
+prompts, which agents do not read. Exits 1 where
 the server, or a tool that agents may have, is of no use.`,
 		Example: `  starter mcp check files
   starter mcp check files --json | jq '.tools[] | select(.problem)'`,
@@ -178,6 +199,12 @@ func checkedServer(s examinedServer) string {
 			said += "; of no use: " + t.Problem
 		}
 		line("  %s: %s", t.Name, said)
+	}
+	for what, offer := range s.offered() {
+		line("  %s %s", what, strings.Join(slices.DeleteFunc([]string{offer.Name, offer.URI, offer.MediaType}, func(text string) bool { return text == "" }), ", "))
+	}
+	for _, problem := range s.Problems {
+		line("  %s", problem)
 	}
 	for _, name := range s.Missing {
 		line("  %s: is in the file, and the server has no such tool", name)

@@ -29,6 +29,8 @@ func shop(t *testing.T) *caller {
 				return nil, nil, nil
 			})
 	}
+	server.AddPrompt(&mcp.Prompt{Name: "greet", Description: "Says hello."}, nil)
+	server.AddResource(&mcp.Resource{Name: "prices", URI: "shop://prices", MIMEType: "text/csv"}, nil)
 	served := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("X-Api-Key") != "sesame" {
@@ -58,11 +60,13 @@ func TestMCPList(t *testing.T) {
 	c := shop(t)
 	code, stdout, stderr := c.call(t.Context(), "mcp", "list")
 	require.Equal(t, exitOther, code, "one of them is not there: %s", stderr)
-	require.Regexp(t, `(?m)^TOOL +EFFECT +DESCRIPTION$`, stdout)
+	require.Regexp(t, `(?m)^NAME +EFFECT +DESCRIPTION$`, stdout)
 	require.Regexp(t, `(?m)^shop__refund +at_most_once +Does a refund\.$`, stdout)
 	require.Regexp(t, `(?m)^shop__search +read_only +Does a search\.$`, stdout)
 	require.Regexp(t, `(?m)^away +- +MCP server away cannot be reached: command "no-such-program": executable file not found`, stdout)
 	require.NotContains(t, stdout, "secret")
+	require.Regexp(t, `(?m)^shop resource shop://prices +- +prices$`, stdout)
+	require.Regexp(t, `(?m)^shop prompt greet +- +Says hello\.$`, stdout)
 
 	code, stdout, _ = c.call(t.Context(), "mcp", "list", "--json")
 	require.Equal(t, exitOther, code)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -146,6 +145,9 @@ func (s *server) failure(ctx context.Context, l *link, sent *sending, err error)
 		return tool.NotStarted(throttled)
 	case errors.Is(err, sdk.ErrSessionMissing):
 		return tool.NotStarted(s.unavailable("has forgotten the connection"))
+	case (status == http.StatusUnauthorized || status == http.StatusForbidden) && s.config.OAuth != nil && !answered(err):
+		return domain.CodedErrorf(domain.Denied, domain.CodeAuth, "MCP server %s refuses who asks (%d %s), and no token was got: %s; its oauth is the worker's to mend",
+			s.config.Name, status, http.StatusText(status), domain.Shorten(err.Error(), maxOAuthError))
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		return domain.CodedErrorf(domain.Denied, domain.CodeAuth, "MCP server %s refuses who asks (%d %s); its headers are the worker's to mend", s.config.Name, status, http.StatusText(status))
 	case answered(err) && status < 300, isAnswer && status >= 400 && status < 500:
@@ -158,6 +160,9 @@ func (s *server) failure(ctx context.Context, l *link, sent *sending, err error)
 	return tool.OutcomeUnknown(s.unavailable("was lost while the call ran: %s", l.explain(err)))
 }
 
+// maxOAuthError bounds what is told of an authorization server's refusal.
+const maxOAuthError = 500
+
 // examine replaces a program that let a call hang and answers nothing else either.
 func (s *server) examine(ctx context.Context, l *link) {
 	if l.program == nil {
@@ -169,97 +174,4 @@ func (s *server) examine(ctx context.Context, l *link) {
 			s.lost(l)
 		}
 	}()
-}
-
-// A Listed is a tool as people are shown it.
-type Listed struct {
-	// Name is the one by which agents know it, Original the server's own.
-	Name     string        `json:"name"`
-	Original string        `json:"original"`
-	Effect   domain.Effect `json:"effect"`
-	// Configured is what the configuration says, where the server's hints are stricter.
-	Configured  domain.Effect `json:"configured_effect,omitzero"`
-	Description string        `json:"description,omitzero"`
-	// Allowed says that agents may have it.
-	Allowed bool `json:"allowed"`
-	// Pin is the digest of what the server says of it.
-	Pin domain.Digest `json:"pin"`
-	// Problem is why no agent can have it.
-	Problem string `json:"problem,omitzero"`
-}
-
-// A Report is what a server says of itself.
-type Report struct {
-	Server   string `json:"server"`
-	Title    string `json:"title,omitzero"`
-	Version  string `json:"version,omitzero"`
-	Protocol string `json:"protocol"`
-	// Offers are the parts of the protocol that it has.
-	Offers []string `json:"offers"`
-	Tools  []Listed `json:"tools"`
-	// Missing are tools that the configuration names and the server has not.
-	Missing []string `json:"missing,omitempty"`
-}
-
-// Examine starts or reaches a server and says what it has. Its error is of kind
-// Unavailable, with what the server wrote to its standard error as Detail.
-func (s *Servers) Examine(ctx context.Context, name string) (Report, error) {
-	own := s.all[name]
-	if own == nil {
-		return Report{}, domain.Errorf(domain.Invalid, "there is no MCP server %q", name)
-	}
-	return own.examined(ctx)
-}
-
-func (s *server) examined(ctx context.Context) (Report, error) {
-	l, listed, err := s.listed(ctx)
-	if err != nil {
-		return Report{}, err
-	}
-	report := Report{Server: s.config.Name, Tools: []Listed{}}
-	if said := l.session.InitializeResult(); said != nil {
-		report.Protocol = said.ProtocolVersion
-		report.Offers = offers(said.Capabilities)
-		if info := said.ServerInfo; info != nil {
-			report.Title, report.Version = info.Name, info.Version
-		}
-	}
-	var seen []string
-	for _, t := range listed {
-		config, allowed := s.config.allowed(t.Name)
-		made, problem := s.tool(t, config)
-		spec := made.Spec()
-		shown := Listed{Name: spec.Name, Original: t.Name, Effect: spec.Effect, Description: t.Description, Allowed: allowed, Pin: spec.Pin}
-		if spec.Effect != config.Effect {
-			shown.Configured = config.Effect
-		}
-		if problem != nil {
-			shown.Problem = problem.Error()
-		}
-		report.Tools, seen = append(report.Tools, shown), append(seen, t.Name)
-	}
-	for name := range s.config.Tools {
-		if !slices.Contains(seen, name) {
-			report.Missing = append(report.Missing, name)
-		}
-	}
-	slices.Sort(report.Missing)
-	return report, nil
-}
-
-func offers(c *sdk.ServerCapabilities) []string {
-	all := []string{}
-	if c == nil {
-		return all
-	}
-	for name, has := range map[string]bool{
-		"tools": c.Tools != nil, "resources": c.Resources != nil, "prompts": c.Prompts != nil,
-		"completions": c.Completions != nil,
-	} {
-		if has {
-			all = append(all, name)
-		}
-	}
-	slices.Sort(all)
-	return all
 }

@@ -32,6 +32,8 @@ type Server struct {
 	// URL is the endpoint of a server over streamable HTTP, Headers go with each request.
 	URL     string
 	Headers []Variable
+	// OAuth is how a server over HTTP gets a token, where it wants one. Nil: it gets none.
+	OAuth *OAuth
 	// Effect is that of tools for which Tools says nothing else.
 	Effect domain.Effect
 	// Tools are the only ones that agents may have, by the server's own names, with
@@ -45,6 +47,34 @@ type Server struct {
 type ToolConfig struct {
 	Effect  domain.Effect
 	Timeout time.Duration
+}
+
+// An OAuth is this worker as a client of an authorization server, by the grant
+// client_credentials: no person is asked.
+type OAuth struct {
+	// ClientID is how that server knows the worker, Secret proves it.
+	ClientID string
+	Secret   Variable
+	// Issuer is that server: another one, which an MCP server may name, is not sent the
+	// secret. Load asks for it; empty, any is.
+	Issuer string
+}
+
+// variables are all in which secrets are named.
+func (s Server) variables() []Variable {
+	all := slices.Concat(s.Env, s.Headers)
+	if s.OAuth != nil {
+		all = append(all, s.OAuth.Secret)
+	}
+	return all
+}
+
+// Secrets are the names of all secrets that the server's configuration names.
+func (s Server) Secrets() (names []string) {
+	for _, v := range s.variables() {
+		names = append(names, v.Names()...)
+	}
+	return names
 }
 
 // A Variable is a name with a text in which ${NAME} stands for a secret of the worker's.
@@ -158,6 +188,7 @@ func serversOf(folder string, into *[]Server) document.Value {
 // reading is a server as its mapping is read.
 type reading struct {
 	Server
+	oauth    OAuth
 	kind     string
 	stateful bool
 }
@@ -189,6 +220,14 @@ func (s *reading) keys(folder string) document.Keys {
 		{Name: "cwd", Doc: "Where it runs; the file's folder unless given.", Value: plain(&s.Dir).Then(func(*document.Reader, string, *yaml.Node) { s.Dir = from(s.Dir) })},
 		{Name: "url", Doc: "The endpoint of a server over streamable HTTP.", Value: document.Text(&s.URL, checkURL, noReference)},
 		{Name: "headers", Doc: "Headers of each request; ${NAME} is a secret of the worker's.", Value: variables(&s.Headers, checkHeader)},
+		{Name: "oauth", Doc: "How a token is got that goes with each request, by the grant client_credentials.", Value: document.Mapping(document.Keys{
+			{Name: "client_id", Doc: "How the authorization server knows this worker.", Value: plain(&s.oauth.ClientID), Needed: "the authorization server knows the worker by it"},
+			{Name: "client_secret", Doc: "What proves it, as ${NAME}.", Value: document.TextThen(func(text string) string {
+				s.oauth.Secret = Variable{Name: "client_secret", Text: text}
+				return checkSecrets(s.oauth.Secret)
+			}), Needed: "name it as ${NAME}"},
+			{Name: "issuer", Doc: "The URL of the authorization server: no other is sent the secret.", Value: document.Text(&s.oauth.Issuer, checkURL, noReference), Needed: "the MCP server could else name any, which would be sent the secret"},
+		}).Then(func(*document.Reader, string, *yaml.Node) { s.OAuth = &s.oauth })},
 		{Name: "effect", Doc: "What a second run of a call does, for tools that say nothing else.", Value: effect(&s.Effect).Default(domain.AtMostOnce)},
 		{Name: "timeout", Doc: "What one attempt of a call may take; the agent's bound unless given.", Value: timeout(&s.Timeout)},
 		{Name: "tools", Doc: "The only tools that agents may have: a list, or a mapping that says what holds for each.", Value: toolsOf(&s.Tools, effect, timeout)},
@@ -213,8 +252,14 @@ func (s *reading) check(r *document.Reader, field string, key *yaml.Node, given 
 			r.Problem(given[name], document.Join(field, name), "is for a server with command; leave it out")
 		}
 	}
-	if given["headers"] != nil && s.URL == "" {
-		r.Problem(given["headers"], document.Join(field, "headers"), "is for a server with url; leave it out")
+	for _, name := range []string{"headers", "oauth"} {
+		if given[name] != nil && s.URL == "" {
+			r.Problem(given[name], document.Join(field, name), "is for a server with url; leave it out")
+		}
+	}
+	authorizes := func(v Variable) bool { return http.CanonicalHeaderKey(v.Name) == "Authorization" }
+	if s.OAuth != nil && slices.ContainsFunc(s.Headers, authorizes) {
+		r.Problem(given["oauth"], document.Join(field, "oauth"), "gives each request its Authorization; leave that header out, or this")
 	}
 }
 
@@ -223,7 +268,7 @@ func noReference(text string) string {
 		return "holds a zero byte"
 	}
 	if reference.MatchString(text) {
-		return "${NAME} is put in its place in env and headers alone: others on the machine see what stands here"
+		return "${NAME} is put in its place in env, headers and client_secret alone: others on the machine see what stands here"
 	}
 	return ""
 }

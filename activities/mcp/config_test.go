@@ -52,13 +52,20 @@ mcpServers:
   few:
     command: /usr/bin/server
     tools: [a, b.c]
+  crm:
+    url: https://crm.example.com/mcp
+    oauth: {client_id: everstep, client_secret: "${CRM_SECRET}", issuer: https://login.example.com}
 `)
 	require.NoError(t, err)
 	require.Equal(t, []Server{
 		{Name: "local", Command: filepath.Join(dir, "bin/server"), Dir: filepath.Join(dir, "work"), Effect: domain.Idempotent, Timeout: 30 * time.Second,
 			Tools: map[string]ToolConfig{"read": {domain.ReadOnly, 5 * time.Second}, "pay": {domain.AtMostOnce, 0}, "plain": {}}},
 		{Name: "few", Command: "/usr/bin/server", Dir: dir, Tools: map[string]ToolConfig{"a": {}, "b.c": {}}},
+		{Name: "crm", URL: "https://crm.example.com/mcp", Dir: dir, OAuth: &OAuth{
+			ClientID: "everstep", Secret: Variable{"client_secret", "${CRM_SECRET}"}, Issuer: "https://login.example.com",
+		}},
 	}, servers)
+	require.Equal(t, []string{"CRM_SECRET"}, servers[2].Secrets())
 }
 
 func TestWhatIsWrongWithAFile(t *testing.T) {
@@ -69,25 +76,30 @@ func TestWhatIsWrongWithAFile(t *testing.T) {
 		`mcpServers: []`:      "is a list, not a mapping",
 		`mcpServers: {s: 1}`:  "is a number, not a mapping",
 		`mcpServers: {s: {}}`: "has neither command nor url",
-		`mcpServers: {s: {command: a, url: "http://a"}}`:                "has both command and url",
-		`mcpServers: {s: {command: a, type: http}}`:                     "is http and has no url",
-		`mcpServers: {s: {url: "http://a", type: stdio}}`:               "is stdio and has no command",
-		`mcpServers: {s: {url: "http://a", type: sse}}`:                 `"sse" is not known`,
-		`mcpServers: {s: {url: "http://a", args: [a]}}`:                 "is for a server with command",
-		`mcpServers: {s: {command: a, headers: {a: b}}}`:                "is for a server with url",
-		`mcpServers: {s: {url: "ftp://a"}}`:                             "is no URL",
-		`mcpServers: {s: {url: "http://u:p@a"}}`:                        "put what proves who asks into headers",
-		`mcpServers: {s: {url: "http://a?k=${KEY}"}}`:                   "in env and headers alone",
-		`mcpServers: {s: {command: a, args: ["--key=${KEY}"]}}`:         "in env and headers alone",
-		`mcpServers: {s: {command: a, env: {API_KEY: abc}}}`:            "holds a secret; name it instead",
-		`mcpServers: {s: {url: "http://a", headers: {x-api-key: abc}}}`: "holds a secret; name it instead",
-		`mcpServers: {s: {url: "http://a", headers: {Host: abc}}}`:      "is set by the protocol",
-		`mcpServers: {s: {url: "http://a", headers: {"a b": abc}}}`:     "is no name of a header",
-		`mcpServers: {s: {url: "http://a", headers: {a: "b\nc: d"}}}`:   "holds a line end",
-		`mcpServers: {s: {command: a, env: {"A=B": c}}}`:                "is no name of a variable",
-		`mcpServers: {s: {command: a, env: {A: "${input:key}"}}}`:       "${input:key} names no variable",
-		`mcpServers: {s: {command: a, env: {A: "${}"}}}`:                "${} names no variable",
-		`mcpServers: {s: {command: "a\0b"}}`:                            "zero byte",
+		`mcpServers: {s: {command: a, url: "http://a"}}`:                                                   "has both command and url",
+		`mcpServers: {s: {command: a, type: http}}`:                                                        "is http and has no url",
+		`mcpServers: {s: {url: "http://a", type: stdio}}`:                                                  "is stdio and has no command",
+		`mcpServers: {s: {url: "http://a", type: sse}}`:                                                    `"sse" is not known`,
+		`mcpServers: {s: {url: "http://a", args: [a]}}`:                                                    "is for a server with command",
+		`mcpServers: {s: {command: a, headers: {a: b}}}`:                                                   "is for a server with url",
+		`mcpServers: {s: {url: "ftp://a"}}`:                                                                "is no URL",
+		`mcpServers: {s: {url: "http://u:p@a"}}`:                                                           "put what proves who asks into headers",
+		`mcpServers: {s: {url: "http://a?k=${KEY}"}}`:                                                      "in env, headers and client_secret alone",
+		`mcpServers: {s: {command: a, args: ["--key=${KEY}"]}}`:                                            "in env, headers and client_secret alone",
+		`mcpServers: {s: {command: a, env: {API_KEY: abc}}}`:                                               "holds a secret; name it instead",
+		`mcpServers: {s: {url: "http://a", headers: {x-api-key: abc}}}`:                                    "holds a secret; name it instead",
+		`mcpServers: {s: {url: "http://a", headers: {Host: abc}}}`:                                         "is set by the protocol",
+		`mcpServers: {s: {url: "http://a", headers: {"a b": abc}}}`:                                        "is no name of a header",
+		`mcpServers: {s: {url: "http://a", headers: {a: "b\nc: d"}}}`:                                      "holds a line end",
+		`mcpServers: {s: {command: a, env: {"A=B": c}}}`:                                                   "is no name of a variable",
+		`mcpServers: {s: {command: a, env: {A: "${input:key}"}}}`:                                          "${input:key} names no variable",
+		`mcpServers: {s: {command: a, env: {A: "${}"}}}`:                                                   "${} names no variable",
+		`mcpServers: {s: {command: "a\0b"}}`:                                                               "zero byte",
+		`mcpServers: {s: {command: a, oauth: {client_id: a, client_secret: "${B}", issuer: "https://c"}}}`: "is for a server with url",
+		`mcpServers: {s: {url: "http://a", oauth: {client_id: a, client_secret: b, issuer: "https://c"}}}`: "holds a secret; name it instead",
+		`mcpServers: {s: {url: "http://a", oauth: {client_id: a, client_secret: "${B}"}}}`:                 "the MCP server could else name any, which would be sent the secret",
+		`mcpServers: {s: {url: "http://a", oauth: {client_id: a, client_secret: "${B}", issuer: c}}}`:      "is no URL",
+		`mcpServers: {s: {url: "http://a", headers: {authorization: "${A}"}, oauth: {client_id: a, client_secret: "${B}", issuer: "https://c"}}}`: "leave that header out, or this",
 		`mcpServers: {s: {command: a, effect: keyed}}`:                  `"keyed" is not known`,
 		`mcpServers: {s: {command: a, tools: {x: {effect: harmless}}}}`: `"harmless" is not known`,
 		`mcpServers: {s: {command: a, timeout: -1s}}`:                   "give a duration",

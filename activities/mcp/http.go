@@ -25,19 +25,36 @@ const (
 // its own for what a server says unasked: where such a stream ends too often the SDK
 // takes the whole connection for lost, and calls under way with it. No proxy of the
 // environment is used.
-func endpoint(s Server, secret func(string) (string, error)) *sdk.StreamableClientTransport {
+func endpoint(s Server, options Options) *sdk.StreamableClientTransport {
 	transport := &http.Transport{
 		DialContext:         (&net.Dialer{Timeout: dialPatience}).DialContext,
 		TLSHandshakeTimeout: dialPatience, IdleConnTimeout: idlePatience, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 64 << 10,
 	}
-	return &sdk.StreamableClientTransport{
+	// Another address would get the headers, and the call.
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	made := &sdk.StreamableClientTransport{
 		Endpoint: s.URL, DisableStandaloneSSE: true, MaxEventSize: maxLine,
-		HTTPClient: &http.Client{
-			Transport: &requests{server: s, secret: secret, next: transport},
-			// Another address would get the headers, and the call.
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
+		HTTPClient: &http.Client{Transport: &requests{server: s, secret: options.Secret, next: transport}, CheckRedirect: stay},
 	}
+	if s.OAuth != nil {
+		made.OAuthHandler = &authorizer{
+			config: *s.OAuth, options: options,
+			client: &http.Client{Transport: bounded{transport}, CheckRedirect: stay, Timeout: tokenPatience},
+		}
+	}
+	return made
+}
+
+// bounded bounds what a server answers.
+type bounded struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := b.next.RoundTrip(request)
+	if err == nil {
+		response.Body = &boundedBody{ReadCloser: response.Body, left: maxLine}
+	}
+	return response, err
 }
 
 // requests adds a server's headers, bounds what it answers and notes how far a call got.
@@ -61,12 +78,11 @@ func (r *requests) RoundTrip(request *http.Request) (*http.Response, error) {
 		}
 		request.Header.Set(h.Name, text)
 	}
-	response, err := r.next.RoundTrip(request)
+	response, err := bounded{r.next}.RoundTrip(request)
 	if err != nil {
 		return nil, err
 	}
 	call.note(func(s *sending) { s.status, s.wait = response.StatusCode, retryAfter(response.Header) })
-	response.Body = &boundedBody{ReadCloser: response.Body, left: maxLine}
 	return response, nil
 }
 

@@ -46,7 +46,7 @@ func (s *server) connect(ctx context.Context) (*link, error) {
 	l := &link{listing: make(chan struct{}, 1), fresh: s.options.fresh}
 	var transport sdk.Transport
 	if s.config.URL != "" {
-		transport = endpoint(s.config, s.options.Secret)
+		transport = endpoint(s.config, s.options)
 	} else {
 		var env []string
 		for _, v := range s.config.Env {
@@ -129,25 +129,39 @@ func (l *link) list(ctx context.Context) ([]*sdk.Tool, error) {
 	ctx, cancel := context.WithTimeout(ctx, listPatience)
 	defer cancel()
 	asked := time.Now()
-	var all []*sdk.Tool
-	params := &sdk.ListToolsParams{}
-	for range maxPages {
-		page, err := l.session.ListTools(ctx, params)
+	all, err := paged("tools", maxTools, func(cursor string) ([]*sdk.Tool, string, error) {
+		page, err := l.session.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor})
 		if err != nil {
-			return nil, l.explain(err)
+			return nil, "", l.explain(err)
 		}
-		if all = append(all, page.Tools...); len(all) > maxTools {
-			return nil, fmt.Errorf("it lists more than %d tools", maxTools)
+		return page.Tools, page.NextCursor, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tools, l.listed = all, asked
+	return all, nil
+}
+
+// paged is all that a server lists of something, page by page.
+func paged[T any](what string, most int, ask func(cursor string) (page []T, next string, err error)) (all []T, err error) {
+	cursor := ""
+	for range maxPages {
+		page, next, err := ask(cursor)
+		if err != nil {
+			return nil, err
 		}
-		if page.NextCursor == "" {
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			l.tools, l.listed = all, asked
+		if all = append(all, page...); len(all) > most {
+			return nil, fmt.Errorf("it lists more than %d %s", most, what)
+		}
+		if next == "" {
 			return all, nil
 		}
-		params = &sdk.ListToolsParams{Cursor: page.NextCursor}
+		cursor = next
 	}
-	return nil, fmt.Errorf("it lists its tools on more than %d pages", maxPages)
+	return nil, fmt.Errorf("it lists its %s on more than %d pages", what, maxPages)
 }
 
 // explain adds how a connection came to its end, where it did.

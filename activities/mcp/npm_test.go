@@ -17,7 +17,10 @@ import (
 )
 
 // published are servers of the protocol's own project, as their registry has them.
-var published = []string{"@modelcontextprotocol/server-everything@2026.8.31", "@modelcontextprotocol/server-filesystem@2026.8.31"}
+var published = []string{
+	"@modelcontextprotocol/server-everything@2026.8.31", "@modelcontextprotocol/server-filesystem@2026.8.31",
+	"@modelcontextprotocol/server-memory@2026.8.31", "@modelcontextprotocol/server-sequential-thinking@2026.8.31", suite + "@0.1.16",
+}
 
 // packages is a folder in which they are installed, once for all runs on a machine.
 func packages(t *testing.T) string {
@@ -32,7 +35,7 @@ func packages(t *testing.T) string {
 	}
 	cache, err := os.UserCacheDir()
 	require.NoError(t, err)
-	dir := filepath.Join(cache, "everstep", "test-mcp-2026.8.31")
+	dir := filepath.Join(cache, "everstep", "test-mcp-2026.8.31-suite-0.1.16")
 	if _, err := os.Stat(filepath.Join(dir, "installed")); err == nil {
 		return dir
 	}
@@ -66,6 +69,10 @@ func TestThePublishedServerThatHasEverything(t *testing.T) {
 	for _, one := range report.Tools {
 		require.Empty(t, one.Problem, one.Name)
 	}
+	require.NotEmpty(t, report.Resources)
+	require.NotEmpty(t, report.Templates)
+	require.NotEmpty(t, report.Prompts)
+	require.Empty(t, report.Problems)
 	found, err := s.Find(t.Context(), "s__echo")
 	require.NoError(t, err)
 	result, err := found.Call(t.Context(), `{"message":"hello"}`)
@@ -152,4 +159,33 @@ func TestThePublishedServerOfFiles(t *testing.T) {
 	require.NoError(t, err)
 	_, err = found.Call(t.Context(), `{"path":"/etc/passwd"}`)
 	require.ErrorContains(t, err, "Access denied")
+}
+
+func TestThePublishedServerThatRemembers(t *testing.T) {
+	t.Parallel()
+	server := npx(t, "mcp-server-memory")
+	server.Env = []Variable{{"MEMORY_FILE_PATH", filepath.Join(t.TempDir(), "memory.jsonl")}}
+	s := openServers(t, Options{}, server)
+	found, err := s.Find(t.Context(), "s__create_entities")
+	require.NoError(t, err)
+	_, err = found.Call(t.Context(), `{"entities":[{"name":"Ada","entityType":"person","observations":["counts"]}]}`)
+	require.NoError(t, err)
+	process := s.all["s"].live.program.process
+	require.NoError(t, syscall.Kill(process.PID(), syscall.SIGKILL))
+	requireGone(t, process.PID())
+	found, err = s.Find(t.Context(), "s__read_graph")
+	require.NoError(t, err)
+	result, err := found.Call(t.Context(), `{}`)
+	require.NoError(t, err)
+	require.Contains(t, result.Content, "counts", "it keeps what it knows in its file")
+}
+
+func TestThePublishedServerOfThoughts(t *testing.T) {
+	t.Parallel()
+	s := openServers(t, Options{}, npx(t, "mcp-server-sequential-thinking"))
+	found, err := s.Find(t.Context(), "s__sequentialthinking")
+	require.NoError(t, err)
+	result, err := found.Call(t.Context(), `{"thought":"one","nextThoughtNeeded":false,"thoughtNumber":1,"totalThoughts":1}`)
+	require.NoError(t, err)
+	require.Contains(t, result.Content, `"thoughtNumber"`)
 }

@@ -28,6 +28,13 @@ const serve = "everstep-test-serve"
 
 func TestMain(m *testing.M) {
 	warden.Serve()
+	if len(os.Args) == 3 && os.Args[1] == conform {
+		if err := conforms(os.Args[2]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	if len(os.Args) > 2 && os.Args[1] == serve {
 		hostile := map[string]func(){
 			"garbage": func() { chatter("this is no message\n\n{\"jsonrpc\":1}\n[]\n") }, "mute": func() { select {} }, "deaf": deaf,
@@ -98,6 +105,10 @@ func honest(version string) *sdk.Server {
 	})
 	add("big", nil, func(_ context.Context, _ *sdk.CallToolRequest, a args) (*sdk.CallToolResult, error) {
 		return text("%s", strings.Repeat("x", a.N)), nil
+	})
+	add("offered", nil, func(_ context.Context, request *sdk.CallToolRequest, _ args) (*sdk.CallToolResult, error) {
+		has := request.Session.InitializeParams().Capabilities
+		return text("sampling %t, elicitation %t, roots %t", has.Sampling != nil, has.Elicitation != nil, has.RootsV2 != nil), nil
 	})
 	add("fail", nil, func(context.Context, *sdk.CallToolRequest, args) (*sdk.CallToolResult, error) {
 		return nil, errors.New("no such order")

@@ -20,6 +20,8 @@ type Options struct {
 	// Secret looks up what ${NAME} stands for. It is asked each time that a server is
 	// started, and for each request over HTTP. Nil: no name stands for anything.
 	Secret func(name string) (string, error)
+	// Hide is told each token that a server is given, as a secret. Nil: nobody is.
+	Hide func(token string)
 	// Root is the folder that servers are told to work in. Empty: they are told none.
 	Root string
 	// Log gets what servers write to their standard error, and how they end. Nil: nobody.
@@ -56,7 +58,7 @@ func Open(configs []Server, options Options) (*Servers, error) {
 	}
 	s := &Servers{all: map[string]*server{}}
 	for _, config := range configs {
-		for _, v := range slices.Concat(config.Env, config.Headers) {
+		for _, v := range config.variables() {
 			if _, err := v.with(options.Secret); err != nil {
 				return nil, domain.Errorf(domain.Invalid, "server %s: %s: %s", config.Name, v.Name, err)
 			}

@@ -347,3 +347,11 @@ func TestProgressOfACall(t *testing.T) {
 	require.Equal(t, []string{"1 of 3: one more", "2 of 3: one more", "3 of 3: one more"}, told, "of this call alone")
 	require.Empty(t, s.all["s"].progress.calls, "nobody listens any more")
 }
+
+func TestAServerIsOfferedNoPersonAndNoModel(t *testing.T) {
+	t.Parallel()
+	for root, want := range map[string]bool{"": false, "/srv": true} {
+		s := openServers(t, Options{Root: root}, programOf(t, "1"))
+		require.Equal(t, fmt.Sprintf("sampling false, elicitation false, roots %t", want), said(t, s, "s__offered", args{}))
+	}
+}

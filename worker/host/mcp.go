@@ -37,7 +37,7 @@ func (c Config) Servers(logger log.Logger) (*mcp.Servers, error) {
 	if err != nil {
 		return nil, wrong(err)
 	}
-	options := mcp.Options{Secret: c.named, Root: c.Dir}
+	options := mcp.Options{Secret: c.named, Hide: c.secrets.add, Root: c.Dir}
 	if logger != nil {
 		options.Log = logger
 	}
@@ -59,11 +59,9 @@ func (c Config) mcpKeyFiles() (files []string) {
 	}
 	servers, _ := mcp.Load(c.MCP) // what is wrong with it is said where it is used
 	for _, s := range servers {
-		for _, v := range slices.Concat(s.Env, s.Headers) {
-			for _, name := range v.Names() {
-				if path, ok := c.Variables(name + fileEnd); ok {
-					files = append(files, path)
-				}
+		for _, name := range s.Secrets() {
+			if path, ok := c.Variables(name + fileEnd); ok {
+				files = append(files, path)
 			}
 		}
 	}

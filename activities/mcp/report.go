@@ -1,0 +1,172 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"everstep/domain"
+)
+
+// A Listed is a tool as people are shown it.
+type Listed struct {
+	// Name is the one by which agents know it, Original the server's own.
+	Name     string        `json:"name"`
+	Original string        `json:"original"`
+	Effect   domain.Effect `json:"effect"`
+	// Configured is what the configuration says, where the server's hints are stricter.
+	Configured  domain.Effect `json:"configured_effect,omitzero"`
+	Description string        `json:"description,omitzero"`
+	// Allowed says that agents may have it.
+	Allowed bool `json:"allowed"`
+	// Pin is the digest of what the server says of it.
+	Pin domain.Digest `json:"pin"`
+	// Problem is why no agent can have it.
+	Problem string `json:"problem,omitzero"`
+}
+
+// An Offer is what a server has beside tools, as people are shown it.
+type Offer struct {
+	Name string `json:"name"`
+	// URI is a resource's, or how one of a template looks.
+	URI         string `json:"uri,omitzero"`
+	MediaType   string `json:"media_type,omitzero"`
+	Description string `json:"description,omitzero"`
+}
+
+// A Report is what a server says of itself.
+type Report struct {
+	Server   string `json:"server"`
+	Title    string `json:"title,omitzero"`
+	Version  string `json:"version,omitzero"`
+	Protocol string `json:"protocol"`
+	// Offers are the parts of the protocol that it has.
+	Offers []string `json:"offers"`
+	Tools  []Listed `json:"tools"`
+	// Resources, Templates of them and Prompts are for people: no agent reads them.
+	Resources []Offer `json:"resources,omitempty"`
+	Templates []Offer `json:"resource_templates,omitempty"`
+	Prompts   []Offer `json:"prompts,omitempty"`
+	// Problems are why it does not list what it says that it has.
+	Problems []string `json:"problems,omitempty"`
+	// Missing are tools that the configuration names and the server has not.
+	Missing []string `json:"missing,omitempty"`
+}
+
+// Examine starts or reaches a server and says what it has. Its error is of kind
+// Unavailable, with what the server wrote to its standard error as Detail.
+func (s *Servers) Examine(ctx context.Context, name string) (Report, error) {
+	own := s.all[name]
+	if own == nil {
+		return Report{}, domain.Errorf(domain.Invalid, "there is no MCP server %q", name)
+	}
+	return own.examined(ctx)
+}
+
+func (s *server) examined(ctx context.Context) (Report, error) {
+	l, listed, err := s.listed(ctx)
+	if err != nil {
+		return Report{}, err
+	}
+	report := Report{Server: s.config.Name, Tools: []Listed{}}
+	if said := l.session.InitializeResult(); said != nil {
+		report.Protocol = said.ProtocolVersion
+		report.Offers = offers(said.Capabilities)
+		l.offered(ctx, said.Capabilities, &report)
+		if info := said.ServerInfo; info != nil {
+			report.Title, report.Version = info.Name, info.Version
+		}
+	}
+	var seen []string
+	for _, t := range listed {
+		config, allowed := s.config.allowed(t.Name)
+		made, problem := s.tool(t, config)
+		spec := made.Spec()
+		shown := Listed{Name: spec.Name, Original: t.Name, Effect: spec.Effect, Description: t.Description, Allowed: allowed, Pin: spec.Pin}
+		if spec.Effect != config.Effect {
+			shown.Configured = config.Effect
+		}
+		if problem != nil {
+			shown.Problem = problem.Error()
+		}
+		report.Tools, seen = append(report.Tools, shown), append(seen, t.Name)
+	}
+	for name := range s.config.Tools {
+		if !slices.Contains(seen, name) {
+			report.Missing = append(report.Missing, name)
+		}
+	}
+	slices.Sort(report.Missing)
+	return report, nil
+}
+
+func offers(c *sdk.ServerCapabilities) []string {
+	all := []string{}
+	if c == nil {
+		return all
+	}
+	for name, has := range map[string]bool{
+		"tools": c.Tools != nil, "resources": c.Resources != nil, "prompts": c.Prompts != nil,
+		"completions": c.Completions != nil,
+	} {
+		if has {
+			all = append(all, name)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// offered lists what a server says that it has beside tools.
+func (l *link) offered(ctx context.Context, has *sdk.ServerCapabilities, report *Report) {
+	ctx, cancel := context.WithTimeout(ctx, listPatience)
+	defer cancel()
+	list := func(what string, into *[]Offer, ask func(cursor string) ([]Offer, string, error)) {
+		all, err := paged(what, maxTools, ask)
+		if *into = all; err != nil {
+			report.Problems = append(report.Problems, fmt.Sprintf("it does not list its %s: %s", what, l.explain(err)))
+		}
+	}
+	if has != nil && has.Resources != nil {
+		list("resources", &report.Resources, func(cursor string) ([]Offer, string, error) {
+			page, err := l.session.ListResources(ctx, &sdk.ListResourcesParams{Cursor: cursor})
+			if err != nil {
+				return nil, "", err
+			}
+			return offersOf(page.Resources, func(r *sdk.Resource) Offer { return Offer{r.Name, r.URI, r.MIMEType, r.Description} }), page.NextCursor, nil
+		})
+		list("resource templates", &report.Templates, func(cursor string) ([]Offer, string, error) {
+			page, err := l.session.ListResourceTemplates(ctx, &sdk.ListResourceTemplatesParams{Cursor: cursor})
+			if own, ok := errors.AsType[*jsonrpc.Error](err); ok && own.Code == jsonrpc.CodeMethodNotFound {
+				return nil, "", nil // many have resources and no templates
+			} else if err != nil {
+				return nil, "", err
+			}
+			return offersOf(page.ResourceTemplates, func(t *sdk.ResourceTemplate) Offer {
+				return Offer{t.Name, t.URITemplate, t.MIMEType, t.Description}
+			}), page.NextCursor, nil
+		})
+	}
+	if has != nil && has.Prompts != nil {
+		list("prompts", &report.Prompts, func(cursor string) ([]Offer, string, error) {
+			page, err := l.session.ListPrompts(ctx, &sdk.ListPromptsParams{Cursor: cursor})
+			if err != nil {
+				return nil, "", err
+			}
+			return offersOf(page.Prompts, func(p *sdk.Prompt) Offer { return Offer{Name: p.Name, Description: p.Description} }), page.NextCursor, nil
+		})
+	}
+}
+
+func offersOf[T any](listed []*T, offer func(*T) Offer) (all []Offer) {
+	for _, one := range listed {
+		if one != nil {
+			all = append(all, offer(one))
+		}
+	}
+	return all
+}
