@@ -194,10 +194,12 @@ type Definition struct {
 	// Tools are by name; one of AllToolsOf stands for all that an MCP server has when the execution begins.
 	Tools []string `json:"tools,omitempty"`
 	// Hooks are by name, beside those that the worker gives to all.
-	Hooks  []string        `json:"hooks,omitempty"`
-	Guards Guards          `json:"guards,omitzero"`
-	Budget ExecutionBudget `json:"budget,omitzero"`
-	Format ResponseFormat  `json:"response_format,omitzero"`
+	Hooks []string `json:"hooks,omitempty"`
+	// Approvals say which tool calls wait for a person. Absent: none does.
+	Approvals *Approvals      `json:"approvals,omitempty"`
+	Guards    Guards          `json:"guards,omitzero"`
+	Budget    ExecutionBudget `json:"budget,omitzero"`
+	Format    ResponseFormat  `json:"response_format,omitzero"`
 	// Compiler chooses what the model sees. The zero value is CurrentTrace.
 	Compiler Compiler `json:"compiler,omitzero"`
 	// Sections are those that SelectedSections shows, in that order.

@@ -81,6 +81,8 @@ const (
 	CodeGivenUp Code = "given_up"
 	// CodeRerouted: the provider's rate limit holds on another task queue than that of the request.
 	CodeRerouted Code = "rerouted"
+	// CodeDenied: a rule or a person did not let a tool call run.
+	CodeDenied Code = "denied"
 )
 
 // Codes lists every code.
@@ -89,7 +91,7 @@ func Codes() []Code {
 		CodeBlocked, CodeNotRun, CodeInterrupted, CodeOutcomeUnknown, CodeTimeout, CodeEmptyResponse,
 		CodeFiltered, CodeInvalidOutput, CodeQuota, CodeAuth, CodeContextOverflow, CodeContextLost,
 		CodeHookFailed, CodeMalformed, CodeModelNotFound, CodeUnknownTool, CodeWorkerShutdown,
-		CodeTerminated, CodeTimedOut, CodeGivenUp, CodeRerouted,
+		CodeTerminated, CodeTimedOut, CodeGivenUp, CodeRerouted, CodeDenied,
 	}
 }
 

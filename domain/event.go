@@ -26,6 +26,8 @@ const (
 	EventToolCallStarted       EventType = "ToolCallStarted"
 	EventToolCallCompleted     EventType = "ToolCallCompleted"
 	EventToolCallBlocked       EventType = "ToolCallBlocked"
+	EventApprovalRequested     EventType = "ToolApprovalRequested"
+	EventApprovalDecided       EventType = "ToolApprovalDecided"
 	EventStepCompleted         EventType = "AgentStepCompleted"
 	EventTokenUsageReported    EventType = "TokenUsageReported"
 	EventContinuationEvaluated EventType = "ContinuationEvaluated"
@@ -108,7 +110,8 @@ func (r *RecordedEvent) UnmarshalJSON(data []byte) error {
 func events() []Event {
 	return []Event{
 		AgentExecutionStarted{}, AgentStepStarted{}, InferenceRequestStarted{}, InferenceResponseReceived{},
-		ToolCallStarted{}, ToolCallCompleted{}, ToolCallBlocked{}, AgentStepCompleted{}, TokenUsageReported{},
+		ToolCallStarted{}, ToolCallCompleted{}, ToolCallBlocked{},
+		ToolApprovalRequested{}, ToolApprovalDecided{}, AgentStepCompleted{}, TokenUsageReported{},
 		ContinuationEvaluated{}, StopSignalReceived{}, SubagentSpawning{}, SubagentCompleted{},
 		AgentExecutionStopped{}, AgentExecutionCompleted{}, AgentExecutionFailed{},
 	}

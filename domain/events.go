@@ -2,6 +2,7 @@ package domain
 
 import (
 	"strings"
+	"time"
 
 	"everstep/domain/enum"
 )
@@ -89,6 +90,26 @@ type ToolCallBlocked struct {
 	Code            Code            `json:"error_code"`
 	// Source is the hook that forbade it.
 	Source string `json:"source,omitzero"`
+}
+
+// A ToolApprovalRequested says that a tool call waits for a person's word.
+type ToolApprovalRequested struct {
+	EventHeader
+	ToolExecutionID ToolExecutionID `json:"tool_execution_id"`
+	Tool            string          `json:"tool"`
+	// Digest names the exact arguments, and ExpiresAt is zero where the wait has no end.
+	Digest    Digest    `json:"digest"`
+	ExpiresAt time.Time `json:"expires_at,omitzero"`
+}
+
+// A ToolApprovalDecided says that the wait is over: by somebody's word, or because the time was.
+type ToolApprovalDecided struct {
+	EventHeader
+	ToolExecutionID ToolExecutionID `json:"tool_execution_id"`
+	Tool            string          `json:"tool"`
+	Digest          Digest          `json:"digest"`
+	Decision        Decision        `json:"decision"`
+	By              string          `json:"by,omitzero"`
 }
 
 // An AgentStepCompleted says that a step ended.

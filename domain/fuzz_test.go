@@ -106,5 +106,9 @@ func FuzzRecordedEvent(f *testing.F)   { fuzzPlain[domain.RecordedEvent](f, "eve
 func FuzzEventsPage(f *testing.F)      { fuzzPlain[contract.EventsPage](f, "events_page") }
 func FuzzHookRequest(f *testing.F)     { fuzzPlain[contract.HookRequest](f, "hook_request") }
 func FuzzHookReply(f *testing.F)       { fuzzPlain[contract.HookReply](f, "hook_reply") }
+func FuzzApproveRequest(f *testing.F)  { fuzzPlain[contract.ApproveRequest](f, "approve_request") }
+func FuzzDenyRequest(f *testing.F)     { fuzzPlain[contract.DenyRequest](f, "deny_request") }
+func FuzzDecisionReply(f *testing.F)   { fuzzPlain[contract.DecisionReply](f, "decision_reply") }
+func FuzzWaiting(f *testing.F)         { fuzzPlain[contract.Waiting](f, "waiting") }
 func FuzzExtendRequest(f *testing.F)   { fuzzPlain[contract.ExtendRequest](f, "extend_request") }
 func FuzzMessagesPage(f *testing.F)    { fuzzPlain[contract.MessagesPage](f, "messages_page") }

@@ -150,6 +150,8 @@ func wireCases(t testing.TB) []wireCase {
 		filled[contract.HookRequest]("hook_request"), filled[contract.HookReply]("hook_reply"),
 		filled[contract.OutputRequest]("output_request"), filled[contract.OutputReply]("output_reply"),
 		filled[contract.EventsRequest]("events_request"), filled[contract.EventsPage]("events_page"),
+		filled[contract.ApproveRequest]("approve_request"), filled[contract.DenyRequest]("deny_request"),
+		filled[contract.DecisionReply]("decision_reply"), filled[contract.Waiting]("waiting"),
 		filled[contract.ExtendRequest]("extend_request"), filled[contract.ExtendReply]("extend_reply"),
 		filled[contract.PauseRequest]("pause_request"), filled[contract.PauseReply]("pause_reply"),
 	)

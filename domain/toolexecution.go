@@ -21,6 +21,8 @@ type ToolExecution struct {
 	// NotStarted means that the call was begun and surely did nothing, whatever
 	// hooks have made of its result.
 	NotStarted bool `json:"not_started,omitzero"`
+	// Approval is a person's word about the call, or the wait for one.
+	Approval Approval `json:"approval,omitzero"`
 }
 
 // A ToolOutcome says how a tool call ended. It is derived, never stored.
@@ -31,7 +33,7 @@ const (
 	ToolOK ToolOutcome = "ok"
 	// ToolFailed: it gave an error.
 	ToolFailed ToolOutcome = "failed"
-	// ToolBlocked: a hook or guard forbade it.
+	// ToolBlocked: a hook, a rule or a person forbade it.
 	ToolBlocked ToolOutcome = "blocked"
 	// ToolNotRun: it was never begun, such as one of an unknown tool, or surely did nothing.
 	ToolNotRun ToolOutcome = "not_run"
@@ -58,7 +60,7 @@ func (o ToolOutcome) Ran() bool { return o != ToolBlocked && o != ToolNotRun }
 // nor ended was not run, so far.
 func (t ToolExecution) Outcome() ToolOutcome {
 	switch {
-	case t.hasCode(CodeBlocked) && t.StartedAt.IsZero(): // a tool may say so of itself, too
+	case (t.hasCode(CodeBlocked) || t.hasCode(CodeDenied)) && t.StartedAt.IsZero(): // a tool may say so of itself, too
 		return ToolBlocked
 	case t.hasCode(CodeOutcomeUnknown):
 		return ToolUnknown
@@ -84,7 +86,7 @@ func (t ToolExecution) Err() (Error, bool) { return t.Error.value() }
 // HasError reports whether the call failed, was blocked or not run, or nobody knows.
 func (t ToolExecution) HasError() bool { return t.Error != nil }
 
-// WasBlocked reports whether a hook or guard forbade the call.
+// WasBlocked reports whether a hook, a rule or a person forbade the call.
 func (t ToolExecution) WasBlocked() bool { return t.Outcome() == ToolBlocked }
 
 // OutcomeUnknown reports whether the call began and nobody knows how it ended.
@@ -117,7 +119,7 @@ func (t ToolExecution) clone() ToolExecution {
 }
 
 func (t ToolExecution) kept() ToolExecution {
-	t.StartedAt, t.CompletedAt = utc(t.StartedAt), utc(t.CompletedAt)
+	t.StartedAt, t.CompletedAt, t.Approval = utc(t.StartedAt), utc(t.CompletedAt), t.Approval.kept()
 	if t.Error != nil {
 		t.Error = new(t.Error.kept())
 	}

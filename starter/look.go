@@ -68,6 +68,7 @@ take as they take a name.`,
 		},
 	}
 	command.Flags().BoolVar(&options.Open, "open", false, "leave out agents that have ended")
+	command.Flags().BoolVar(&options.Waiting, "waiting", false, "list only those of which a tool call waits for approval")
 	command.Flags().BoolVar(&options.All, "all", false, "list the earlier sessions of each name too")
 	command.Flags().Var(numberFlag(&options.Limit, 1, 1<<30), "limit", "at most so many; all unless given")
 	return command

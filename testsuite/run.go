@@ -137,9 +137,17 @@ func (s *stage) schedule(events []Event, session bool) {
 				s.env.SignalWorkflow(string(contract.SignalStop), *event.stop)
 				return
 			}
-			s.env.UpdateWorkflow(event.update, fmt.Sprint(event.update, " ", i), answered(func(err error) {
-				s.failed = append(s.failed, fmt.Errorf("%s after %s: %w", event.update, event.after, err))
-			}), event.request)
+			update, request := event.update, event.request
+			if event.word != nil {
+				var err error
+				if update, request, err = event.word(s); err != nil {
+					s.failed = append(s.failed, fmt.Errorf("after %s: %w", event.after, err))
+					return
+				}
+			}
+			s.env.UpdateWorkflow(update, fmt.Sprint(update, " ", i), answered(func(err error) {
+				s.failed = append(s.failed, fmt.Errorf("%s after %s: %w", update, event.after, err))
+			}), request)
 		}, event.after)
 	}
 	if session {
@@ -272,6 +280,8 @@ type Event struct {
 	// update and request are what is asked where it is no stop.
 	update  string
 	request any
+	// word finds what is asked where it depends on what waits.
+	word func(*stage) (update string, request any, err error)
 	// session makes the agent one that stays open.
 	session bool
 }

@@ -78,6 +78,15 @@ func (n *noting) HandleSignal(ctx workflow.Context, in *interceptor.HandleSignal
 	return n.Next.HandleSignal(ctx, in)
 }
 
+// ExecuteUpdate writes down what people have decided.
+func (n *noting) ExecuteUpdate(ctx workflow.Context, in *interceptor.UpdateInput) (any, error) {
+	reply, err := n.Next.ExecuteUpdate(ctx, in)
+	if decided, ok := reply.(contract.DecisionReply); ok && err == nil {
+		n.s.fact(ctx, progress.Decided{Reply: decided})
+	}
+	return reply, err
+}
+
 type notingOut struct {
 	interceptor.WorkflowOutboundInterceptorBase
 	s *stenographer
@@ -157,6 +166,9 @@ func lossIn(err error) progress.Loss {
 }
 
 func (n *notingOut) UpsertMemo(ctx workflow.Context, memo map[string]any) error {
+	if waiting, ok := memo[contract.MemoWaiting]; ok {
+		n.s.fact(ctx, progress.Awaiting{Waiting: waiting.(contract.Waiting)})
+	}
 	if outcome, ok := memo[contract.MemoOutcome].(contract.Outcome); ok {
 		n.s.fact(ctx, progress.Ended{Outcome: outcome})
 	}

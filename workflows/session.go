@@ -25,6 +25,8 @@ type session struct {
 	retries *retries
 	run     *run
 	archive *archive
+	// approvals are asked about calls of the step in progress.
+	approvals *approvals
 }
 
 // given is what the run starts from. It never changes.
@@ -50,7 +52,7 @@ func newSession(ctx workflow.Context, in contract.SessionInput, options Options)
 	s := session{
 		given: &given{in, options, workflow.GetInfo(ctx)}, agent: agent, definition: definition,
 		mail: mailbox.New(root, agent, carry), talk: talk, guards: newGuards(carry.Guarded),
-		retries: &retries{root: root}, run: newRun(carry), archive: &archive{outcome: carry.Outcome},
+		retries: &retries{root: root}, run: newRun(carry), archive: &archive{outcome: carry.Outcome}, approvals: &approvals{},
 	}
 	switch {
 	case in.GoOn != nil && in.Carry != nil:

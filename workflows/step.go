@@ -132,6 +132,10 @@ func (t *stepRun) callAs(i int, call domain.ToolCall) {
 
 func (t *stepRun) callStarted(i int) { t.content.ToolExecutions[i].StartedAt, t.unkept = t.now(), true }
 
+func (t *stepRun) approvalChanged(i int, approval domain.Approval) {
+	t.content.ToolExecutions[i].Approval, t.unkept = approval, true
+}
+
 func (t *stepRun) callChanged(i int, value string, err *domain.Error) {
 	t.content.ToolExecutions[i].Value, t.content.ToolExecutions[i].Error, t.unkept = value, err, true
 }

@@ -30,6 +30,9 @@ type toolBatch struct {
 	// begun says that all have been begun that may be.
 	running, ended int
 	begun          bool
+	// held counts the calls of those that wait for people, and unpublished says that it is not told yet which.
+	held        int
+	unpublished bool
 }
 
 func (t *stepRun) runTools() {
@@ -44,9 +47,11 @@ func (t *stepRun) runTools() {
 	}
 	b.noteRunning()
 	b.keep()
+	b.tellWaiting()
 	for seen := 0; b.ended < b.running; seen = b.ended {
-		b.wait(func() bool { return b.ended > seen })
+		b.wait(func() bool { return b.ended > seen || b.unpublished })
 		b.keep()
+		b.tellWaiting()
 	}
 	for i := range b.results {
 		b.review(i)
@@ -54,11 +59,20 @@ func (t *stepRun) runTools() {
 	b.join()
 }
 
+// tellWaiting says what waits for people where that has changed.
+func (b *toolBatch) tellWaiting() {
+	if b.unpublished {
+		b.publishWaiting()
+		b.noteRunning()
+	}
+}
+
 func (b *toolBatch) beginAll() {
 	for i := range b.calls {
 		b.begin(i)
 	}
 	b.begun = true
+	b.reckon()
 }
 
 // begin lets hooks and the budget have their say about a call, and begins it.
@@ -77,31 +91,64 @@ func (b *toolBatch) begin(i int) {
 			verdict = b.judge(i, call)
 		}
 	}
-	name := domain.Shorten(call.Name, maxEventText)
+	var asked *askedCall
+	if verdict == nil {
+		asked, verdict = b.ask(i, call)
+	}
 	if verdict != nil {
-		b.end(i, progress.Unanswered(verdict))
-		b.emit(domain.ToolCallBlocked{
-			EventHeader: b.head(), ToolExecutionID: b.content.ID.Tool(i), Tool: name, Code: verdict.Code, Source: verdict.Source,
-		})
+		b.block(i, call, verdict)
 		return
 	}
 	b.running++
 	b.counted(1)
-	b.callStarted(i)
-	b.emit(domain.ToolCallStarted{EventHeader: b.head(), ToolExecutionID: b.content.ID.Tool(i), Tool: name})
+	if asked == nil {
+		b.start(i, call)
+	}
 	workflow.GoNamed(b.root, "call", func(ctx workflow.Context) {
-		b.end(i, b.call(ctx, permit, i, call))
-		b.ended++
-		done := b.content.ToolExecutions[i]
-		event := domain.ToolCallCompleted{EventHeader: b.head(), ToolExecutionID: done.ID, Tool: name, Milliseconds: done.Duration().Milliseconds()}
-		if done.Error != nil {
-			event.Kind, event.Code = done.Error.Kind, done.Error.Code
+		if asked != nil {
+			permit, verdict = b.awaitWord(ctx, i, asked)
 		}
-		b.emit(event)
+		switch {
+		case verdict != nil:
+			b.counted(-1)
+			b.block(i, call, verdict)
+		case asked != nil:
+			b.start(i, call)
+			fallthrough
+		default:
+			b.end(i, b.call(ctx, permit, i, call))
+			b.completed(i, call)
+		}
+		b.ended++
+		b.reckon()
 		if !b.begun {
 			b.keep()
 		}
 	})
+}
+
+// block gives a call that may not begin its result.
+func (b *toolBatch) block(i int, call domain.ToolCall, why *domain.Error) {
+	b.end(i, progress.Unanswered(why))
+	b.emit(domain.ToolCallBlocked{
+		EventHeader: b.head(), ToolExecutionID: b.content.ID.Tool(i), Tool: domain.Shorten(call.Name, maxEventText), Code: why.Code, Source: why.Source,
+	})
+}
+
+func (b *toolBatch) start(i int, call domain.ToolCall) {
+	b.callStarted(i)
+	b.emit(domain.ToolCallStarted{EventHeader: b.head(), ToolExecutionID: b.content.ID.Tool(i), Tool: domain.Shorten(call.Name, maxEventText)})
+}
+
+func (b *toolBatch) completed(i int, call domain.ToolCall) {
+	done := b.content.ToolExecutions[i]
+	event := domain.ToolCallCompleted{
+		EventHeader: b.head(), ToolExecutionID: done.ID, Tool: domain.Shorten(call.Name, maxEventText), Milliseconds: done.Duration().Milliseconds(),
+	}
+	if done.Error != nil {
+		event.Kind, event.Code = done.Error.Kind, done.Error.Code
+	}
+	b.emit(event)
 }
 
 // wrappedCalls is the version from which a model is told that it invents names around those of
@@ -127,6 +174,8 @@ func (b *toolBatch) judge(i int, call domain.ToolCall) *domain.Error {
 			domain.Shorten(call.Name, 64), b.toolList())
 	case !known:
 		return domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "unknown tool %q; the tools are: %s", domain.Shorten(call.Name, 64), b.toolList())
+	case b.rule(call).Then == domain.Deny:
+		return domain.CodedErrorf(domain.Denied, domain.CodeDenied, "denied: the rules of this agent do not allow this call (%s)", b.rule(call).Rule).From("approvals")
 	case limited && left <= 0:
 		b.denied++
 		b.limit, _ = b.budget().UseOf(domain.LimitToolCalls, b.Spent(), b.now())
@@ -213,6 +262,10 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 }
 
 func (b *toolBatch) noteRunning() {
+	if waiting := b.waitingNote(); waiting != "" {
+		b.note(waiting)
+		return
+	}
 	b.note(fmt.Sprintf("step %d: running %s", b.content.Number, b.toolNames()))
 }
 

@@ -18,6 +18,8 @@ func (s session) acceptUpdates() error {
 		accept(s, contract.UpdateExtend, &s.mail.Extended, s.checkExtend, s.extend),
 		accept(s, contract.UpdatePause, nil, s.checkPause, s.pause(true)),
 		accept(s, contract.UpdateResume, nil, s.checkPause, s.pause(false)),
+		accept(s, contract.UpdateApprove, &s.mail.Decided, s.checkApprove, s.approve),
+		accept(s, contract.UpdateDeny, &s.mail.Decided, s.checkDeny, s.deny),
 		accept(s, contract.UpdateClose, nil, func(contract.CloseRequest) error { return s.idleFor("close") }, s.closeSession),
 	)
 }

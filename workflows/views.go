@@ -34,7 +34,7 @@ func (s session) status(contract.StatusRequest) (contract.StatusView, error) {
 		Number: s.state.ExecutionCount(), Status: s.state.Status(), StepCount: s.state.StepCount(),
 		Doing: what, Since: since, Lacking: s.lacking, Model: s.state.LLMConfig().String(),
 		Usage: s.state.Usage().View(), CostUSD: "0", StopSignals: []domain.StopSignal{},
-		PendingApprovals: []string{}, PendingQuestions: []string{},
+		PendingApprovals: []domain.PendingApproval{}, PendingQuestions: []string{},
 		Trusted: s.state.Trusted(),
 		History: contract.HistoryView{
 			Events: int64(s.info.GetCurrentHistoryLength()), Bytes: int64(s.info.GetCurrentHistorySize()), Runs: s.run.number,
@@ -58,6 +58,7 @@ func (s session) status(contract.StatusRequest) (contract.StatusView, error) {
 		view.RateLimit = s.resolved.RateLimit
 		view.Window, view.Context = s.talk.Window(s.resolved), s.talk.Input(s.resolved)
 	}
+	view.PendingApprovals = shownPending(s.approvals.pending())
 	view.StopReason, _ = s.state.StopReason()
 	view.StopSignals, view.MoreStops = append(view.StopSignals, s.state.StopSignals()...), execution.Continuation().More
 	if s.state.Status() == domain.StatusFailed {

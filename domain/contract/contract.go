@@ -58,7 +58,13 @@ const (
 	UpdatePause Update[PauseRequest, PauseReply] = "pause"
 	// UpdateResume ends a pause.
 	UpdateResume Update[PauseRequest, PauseReply] = "resume"
+	// UpdateApprove lets a tool call run that waits for a person.
+	UpdateApprove Update[ApproveRequest, DecisionReply] = "approve"
+	// UpdateDeny does not.
+	UpdateDeny Update[DenyRequest, DecisionReply] = "deny"
 
+	// MemoWaiting is the memo field that says what waits for people.
+	MemoWaiting = "waiting"
 	// MemoOutcome is the memo field that says how the newest execution ended.
 	MemoOutcome = "outcome"
 

@@ -99,6 +99,8 @@ type Carry struct {
 	Guarded Guarded `json:"guarded,omitzero"`
 	// Extended are the answers to the newest extensions, as Answered.
 	Extended []AnsweredUpdate[ExtendReply] `json:"extended,omitempty"`
+	// Decided are the answers to the newest words about calls, as Answered.
+	Decided []AnsweredUpdate[DecisionReply] `json:"decided,omitempty"`
 	// Runs counts the runs of the chain before this one.
 	Runs int `json:"runs,omitzero"`
 	// Outcome is that of the execution that ended last.

@@ -46,9 +46,10 @@ type StatusView struct {
 	MoreStops int           `json:"more_stops,omitzero"`
 	Error     *domain.Error `json:"error,omitempty"`
 
-	PendingApprovals []string    `json:"pending_approvals"`
-	PendingQuestions []string    `json:"pending_questions"`
-	History          HistoryView `json:"history"`
+	// PendingApprovals are the tool calls that wait for a person's word.
+	PendingApprovals []domain.PendingApproval `json:"pending_approvals"`
+	PendingQuestions []string                 `json:"pending_questions"`
+	History          HistoryView              `json:"history"`
 	// Source says who answered: workflow, heartbeat, history or memo.
 	Source StatusSource `json:"source"`
 	// Open says that the session takes messages, or will.

@@ -105,6 +105,12 @@ func (a Agent) With(fact Fact, at time.Time) Agent {
 		a.Execution = a.Execution.asksToStop(f.Request, at)
 	case StopForced:
 		a.Execution = a.Execution.asksToStop(ServerStop(), at)
+	case Awaiting:
+		return a.heard(f, at)
+	case Decided:
+		if f.Reply.ExecutionID == a.Execution.ID {
+			return a.heard(f, at)
+		}
 	case Paused:
 		a.Execution.Paused = f.On && a.Execution.Running
 	case Sent:
@@ -213,6 +219,14 @@ func (a Agent) worked(w Work, fact Fact, at time.Time) Agent {
 	}
 	if f.Reply.Outcome == contract.Answered || f.Reply.Outcome == contract.Interrupted {
 		a.Execution.Fill = f.Reply.Response.Usage.TotalTokens()
+	}
+	return a
+}
+
+// heard lets the step in progress know of what is no work.
+func (a Agent) heard(fact Fact, at time.Time) Agent {
+	if a.Execution.Now != nil {
+		a.Execution = a.Execution.with(fact, a.at(at)).seen(at)
 	}
 	return a
 }

@@ -98,6 +98,12 @@ func (s Step) With(fact Fact, at At) Step {
 		for i, call := range f.Calls {
 			s.ToolExecutions[i] = domain.ToolExecution{ID: s.ID.Tool(i), Call: call}
 		}
+	case Awaiting:
+		return s.waits(f, at)
+	case Decided:
+		if i := slices.IndexFunc(s.ToolExecutions, func(t domain.ToolExecution) bool { return t.ID == f.Reply.ToolExecutionID }); i >= 0 {
+			return s.decided(i, f.Reply.Approval, at)
+		}
 	case CutOff:
 		return s.cutOff(f)
 	case Failed:

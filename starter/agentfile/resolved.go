@@ -87,6 +87,7 @@ func (f File) Resolve() Resolved {
 		{"model", resolveModel(d.Model)}, {"fallbacks", resolveFallbacks(d.Fallbacks)}, {"system_prompt", d.SystemPrompt},
 		{"show_trusted", d.ShowTrusted},
 		{"tools", listed(tools)}, {"mcp", servers}, {"hooks", listed(d.Hooks)},
+		{"approvals", resolveApprovals(d.Approvals)},
 		{"budget", resolveBudget(d.Budget)},
 		{"guards", Resolved{
 			{"finish_reasons", listed(guards.FinishReasons)}, {"repeated_calls", resolveRepetition(*guards.Repetition)},

@@ -75,6 +75,9 @@ func explainTool(call domain.ToolExecution) ExplainTool {
 	if short := domain.Shorten(e.Arguments, maxExplainedArguments); short != e.Arguments {
 		e.Arguments = short + "…"
 	}
+	if !call.Approval.IsZero() {
+		e.Approval = &call.Approval
+	}
 	result := call.Value
 	if call.Error != nil {
 		result = call.Error.Message

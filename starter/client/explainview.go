@@ -123,6 +123,8 @@ type ExplainTool struct {
 	// ResultTokens is about how long the result is for the model.
 	ResultTokens int64         `json:"result_tokens"`
 	Error        *domain.Error `json:"error"`
+	// Approval is what a person said of it; null: nobody was asked.
+	Approval *domain.Approval `json:"approval"`
 
 	// print tells the call with its result from others.
 	print domain.Digest

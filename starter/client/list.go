@@ -34,6 +34,8 @@ type Listed struct {
 	// Paused says that nothing new starts in it, Stopping that it was asked to stop.
 	Paused   bool `json:"paused,omitzero"`
 	Stopping bool `json:"stopping,omitzero"`
+	// Waiting counts the tool calls that wait for a person's word.
+	Waiting int `json:"waiting,omitzero"`
 	// Open says that an execution is in progress, or the session takes messages.
 	Open bool `json:"open"`
 	// ServerStatus is Temporal's own word for the workflow.
@@ -46,6 +48,8 @@ type Listed struct {
 type ListOptions struct {
 	// Open leaves out agents that have ended.
 	Open bool
+	// Waiting leaves out agents of which nothing waits for people.
+	Waiting bool
 	// All lists the earlier sessions of a name too. The ID of each, NAME@RUN, is what reads it.
 	All bool
 	// Limit bounds the number of agents. Zero: no bound.
@@ -137,7 +141,7 @@ func (c *Client) listable(ctx context.Context, o ListOptions, failed *error) ite
 // visible yields what the server's list says, without runs that went on in another one.
 func (c *Client) visible(ctx context.Context, o ListOptions) iter.Seq2[*workflowpb.WorkflowExecutionInfo, error] {
 	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus != 'ContinuedAsNew'", contract.Execute)
-	if o.Open {
+	if o.Open || o.Waiting {
 		query = fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running'", contract.Execute)
 	}
 	return func(yield func(*workflowpb.WorkflowExecutionInfo, error) bool) {
@@ -151,6 +155,9 @@ func (c *Client) visible(ctx context.Context, o ListOptions) iter.Seq2[*workflow
 				return
 			}
 			for _, info := range response.GetExecutions() {
+				if o.Waiting && c.waitingIn(info) == 0 {
+					continue
+				}
 				if !yield(info, nil) {
 					return
 				}
@@ -165,6 +172,9 @@ func (c *Client) listed(ctx context.Context, l Listed, info *workflowpb.Workflow
 	l.Status = domain.StatusInProgress
 	l.Open = info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
 	l.ServerStatus, l.StartedAt = strings.ToLower(info.GetStatus().String()), info.GetStartTime().AsTime()
+	if l.Open {
+		l.Waiting = c.waitingIn(info)
+	}
 	if closed := info.GetCloseTime(); closed != nil {
 		l.ClosedAt = closed.AsTime()
 	}

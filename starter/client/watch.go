@@ -332,6 +332,12 @@ const (
 	EventTrouble EventType = "trouble"
 	// EventStopAsked: somebody asked the execution to stop. Mode, Reason.
 	EventStopAsked EventType = "stop_asked"
+	// EventApprovalAsked: a tool call waits for a person's word. Step, Position, Tool, Arguments, ToolExecutionID,
+	// Approval.
+	EventApprovalAsked EventType = "approval_requested"
+	// EventApprovalDecided: the wait is over, by somebody's word or because its time was. Fields as of
+	// EventApprovalAsked; of a call that a stop kept from being decided there is none.
+	EventApprovalDecided EventType = "approval_decided"
 	// EventPaused: nothing new starts in the execution until it is resumed.
 	EventPaused EventType = "paused"
 	// EventResumed: a pause is over.
@@ -350,7 +356,8 @@ const (
 func EventTypes() []EventType {
 	return []EventType{
 		EventBegan, EventStep, EventReasoning, EventText, EventWithdrawn, EventWithheld, EventAnswered, EventCut, EventTool, EventToolProgress, EventToolDone,
-		EventNotRun, EventHook, EventHookFailed, EventSummary, EventRetry, EventNoWorker, EventRateLimited, EventTrouble, EventStopAsked, EventPaused, EventResumed, EventContinued,
+		EventNotRun, EventHook, EventHookFailed, EventSummary, EventRetry, EventNoWorker, EventRateLimited, EventTrouble, EventStopAsked,
+		EventApprovalAsked, EventApprovalDecided, EventPaused, EventResumed, EventContinued,
 		EventReconnecting, EventReconnected, EventEnded,
 	}
 }
@@ -373,21 +380,24 @@ type Event struct {
 	RunID       string             `json:"run_id,omitzero"`
 	Step        int                `json:"step,omitzero"`
 	// Position counts the step's calls from 0.
-	Position  int                   `json:"position,omitzero"`
-	Tool      string                `json:"tool,omitzero"`
-	Arguments string                `json:"arguments,omitzero"`
-	Hook      string                `json:"hook,omitzero"`
-	Trigger   domain.Trigger        `json:"trigger,omitzero"`
-	Text      string                `json:"text,omitzero"`
-	Skipped   int                   `json:"skipped,omitzero"`
-	Shown     int                   `json:"shown,omitzero"`
-	Calls     []domain.ToolCall     `json:"tool_calls,omitempty"`
-	Usage     domain.Usage          `json:"usage,omitzero"`
-	Finish    domain.FinishReason   `json:"finish_reason,omitzero"`
-	Outcome   contract.ModelOutcome `json:"outcome,omitzero"`
-	Attempt   int                   `json:"attempt,omitzero"`
-	Mode      contract.StopMode     `json:"mode,omitzero"`
-	Reason    string                `json:"reason,omitzero"`
-	Error     *domain.Error         `json:"error,omitempty"`
-	Ended     *contract.Outcome     `json:"ended,omitempty"`
+	Position int `json:"position,omitzero"`
+	// ToolExecutionID and Approval are of a call about which people are asked.
+	ToolExecutionID domain.ToolExecutionID `json:"tool_execution_id,omitzero"`
+	Approval        *domain.Approval       `json:"approval,omitempty"`
+	Tool            string                 `json:"tool,omitzero"`
+	Arguments       string                 `json:"arguments,omitzero"`
+	Hook            string                 `json:"hook,omitzero"`
+	Trigger         domain.Trigger         `json:"trigger,omitzero"`
+	Text            string                 `json:"text,omitzero"`
+	Skipped         int                    `json:"skipped,omitzero"`
+	Shown           int                    `json:"shown,omitzero"`
+	Calls           []domain.ToolCall      `json:"tool_calls,omitempty"`
+	Usage           domain.Usage           `json:"usage,omitzero"`
+	Finish          domain.FinishReason    `json:"finish_reason,omitzero"`
+	Outcome         contract.ModelOutcome  `json:"outcome,omitzero"`
+	Attempt         int                    `json:"attempt,omitzero"`
+	Mode            contract.StopMode      `json:"mode,omitzero"`
+	Reason          string                 `json:"reason,omitzero"`
+	Error           *domain.Error          `json:"error,omitempty"`
+	Ended           *contract.Outcome      `json:"ended,omitempty"`
 }

@@ -314,7 +314,11 @@ func (x *sheet) toolLine(tool client.ExplainTool) string {
 	if tool.Milliseconds != nil {
 		took = millis(*tool.Milliseconds)
 	}
-	text := joined(" · ", callWords(tool.Tool, tool.Arguments), took, where(tool.Attempts > 1, Counted(int64(tool.Attempts), "attempt")),
+	approval := ""
+	if tool.Approval != nil {
+		approval = decisionWords(*tool.Approval)
+	}
+	text := joined(" · ", callWords(tool.Tool, tool.Arguments), approval, took, where(tool.Attempts > 1, Counted(int64(tool.Attempts), "attempt")),
 		strings.ReplaceAll(string(tool.Outcome), "_", " "))
 	if tool.Error != nil {
 		return x.theme.Bad(text + ": " + OneLine(tool.Error.Message))

@@ -338,6 +338,8 @@ func List(agents []client.Listed, now time.Time) Table {
 			status += ", idle"
 		case a.Stopping:
 			status = "stopping"
+		case a.Waiting > 0:
+			status = "waits for approval"
 		case a.Paused:
 			status = "paused"
 		}

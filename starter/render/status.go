@@ -44,7 +44,7 @@ func StatusText(t Theme, id string, v contract.StatusView, now time.Time) string
 	}
 	x.fact("", where(v.MoreStops > 0, more(v.MoreStops, "signal")))
 	for _, approval := range v.PendingApprovals {
-		x.fact("approval", OneLine(approval))
+		x.fact("approval", pendingWords(approval), t.Faint("approve "+OneLine(id)+" "+shortCall(approval.ToolExecutionID)+" · deny "+OneLine(id)+" "+shortCall(approval.ToolExecutionID)))
 	}
 	for _, question := range v.PendingQuestions {
 		x.fact("question", OneLine(question))

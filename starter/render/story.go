@@ -228,6 +228,10 @@ func notice(e client.Event) (mark, string) {
 		return markWarning, "a worker cannot carry this on, and tries again" + reason
 	case client.EventStopAsked:
 		return markWarning, fmt.Sprintf("asked to stop (%s)%s", e.Mode, reason)
+	case client.EventApprovalAsked:
+		return markWarning, callWords(e.Tool, e.Arguments) + " waits for approval: approve or deny " + shortCall(e.ToolExecutionID)
+	case client.EventApprovalDecided:
+		return markNotice, callWords(e.Tool, e.Arguments) + " " + decisionOf(e)
 	case client.EventPaused:
 		return markWarning, "paused: nothing new starts until it is resumed"
 	case client.EventResumed:

@@ -31,7 +31,7 @@ func checkExecution(t *testing.T, e testsuite.Execution) {
 	require.Equal(t, domain.EventExecutionStarted, domain.EventTypeOf(e.Events[0]))
 	counts := map[domain.EventType]int{}
 	open := map[string]int{}
-	tools := map[domain.ToolExecutionID]string{}
+	tools, asked := map[domain.ToolExecutionID]string{}, map[domain.ToolExecutionID]bool{}
 	for i, event := range e.Events {
 		head := event.Head()
 		require.Equal(t, int64(i+1), head.Sequence, "sequence numbers have no gaps")
@@ -63,6 +63,12 @@ func checkExecution(t *testing.T, e testsuite.Execution) {
 		case domain.InferenceResponseReceived:
 			open["inference"]--
 			require.Zero(t, open["inference"])
+		case domain.ToolApprovalRequested:
+			require.Empty(t, tools[event.ToolExecutionID])
+			asked[event.ToolExecutionID] = true
+		case domain.ToolApprovalDecided:
+			require.True(t, asked[event.ToolExecutionID])
+			require.Empty(t, tools[event.ToolExecutionID])
 		case domain.ToolCallStarted:
 			require.True(t, within)
 			require.Empty(t, tools[event.ToolExecutionID])

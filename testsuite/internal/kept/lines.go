@@ -49,6 +49,10 @@ func eventWords(event domain.Event) string {
 		return e.Tool
 	case domain.ToolCallCompleted:
 		return fmt.Sprintf("%s %s %s", e.Tool, e.Kind, e.Code)
+	case domain.ToolApprovalRequested:
+		return e.Tool + where(!e.ExpiresAt.IsZero(), " until it expires")
+	case domain.ToolApprovalDecided:
+		return fmt.Sprintf("%s %s %s", e.Tool, e.Decision, by(e.By))
 	case domain.ToolCallBlocked:
 		return fmt.Sprintf("%s %s %s", e.Tool, e.Code, by(e.Source))
 	case domain.AgentStepCompleted:

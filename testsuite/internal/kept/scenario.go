@@ -124,10 +124,11 @@ func fromYAML(t testing.TB, node yaml.Node, into any) {
 
 // A scenarioTool answers every call in the same way.
 type scenarioTool struct {
-	Reply string        `yaml:"reply"`
-	Fails string        `yaml:"fails"`
-	Stops string        `yaml:"stops"`
-	Takes time.Duration `yaml:"takes"`
+	Effect domain.Effect `yaml:"effect"`
+	Reply  string        `yaml:"reply"`
+	Fails  string        `yaml:"fails"`
+	Stops  string        `yaml:"stops"`
+	Takes  time.Duration `yaml:"takes"`
 }
 
 // A scenarioEvent comes from outside. One of the fields beside At is set.
@@ -136,13 +137,16 @@ type scenarioEvent struct {
 	Stop   contract.StopMode `yaml:"stop"`
 	Pause  bool              `yaml:"pause"`
 	Resume bool              `yaml:"resume"`
-	Extend yaml.Node         `yaml:"extend"`
-	GoOn   yaml.Node         `yaml:"go_on"`
-	Send   string            `yaml:"send"`
+	// Approve and Deny name the tool of the call that waits.
+	Approve string    `yaml:"approve"`
+	Deny    string    `yaml:"deny"`
+	Extend  yaml.Node `yaml:"extend"`
+	GoOn    yaml.Node `yaml:"go_on"`
+	Send    string    `yaml:"send"`
 }
 
 func (t scenarioTool) tool(name string) tool.Tool {
-	return tool.FromSpec(domain.ToolSpec{Name: name}, func(ctx context.Context, _ json.RawMessage) (tool.Result, error) {
+	return tool.FromSpec(domain.ToolSpec{Name: name, Effect: t.Effect}, func(ctx context.Context, _ json.RawMessage) (tool.Result, error) {
 		reply := testsuite.Returns(t.Reply)
 		if t.Fails != "" {
 			reply = testsuite.Fails(domain.Errorf(domain.Invalid, "%s", t.Fails))
@@ -166,6 +170,10 @@ func (e scenarioEvent) event(t testing.TB) testsuite.Event {
 		return testsuite.PauseAt(e.At)
 	case e.Resume:
 		return testsuite.ResumeAt(e.At)
+	case e.Approve != "":
+		return testsuite.ApproveAt(e.At, e.Approve)
+	case e.Deny != "":
+		return testsuite.DenyAt(e.At, e.Deny, "not today")
 	case e.Send != "":
 		return testsuite.SendAt(e.At, e.Send)
 	case !e.Extend.IsZero():

@@ -55,7 +55,7 @@ func (m *Mailbox) WatchTime() {
 	if m.ending {
 		return
 	}
-	if use, ok := m.use(domain.LimitSeconds); ok && m.waiting.IsZero() {
+	if use, ok := m.use(domain.LimitSeconds); ok && !m.waits() {
 		m.interruptAfter(time.Duration((use.Total.Seconds()-use.Used.Seconds())*float64(time.Second)), domain.LimitSeconds)
 	}
 	if use, ok := m.use(domain.LimitDeadline); ok {
@@ -111,12 +111,32 @@ func (m *Mailbox) waitWhilePaused() {
 		return
 	}
 	m.waiting = m.now()
-	m.agent.Wait(true)
-	m.stop.silence(domain.LimitSeconds)
+	m.countWaiting()
 	for !m.Stopped() && m.paused {
 		_ = workflow.Await(m.root, func() bool { return !m.paused || m.disturbed() || m.stops() })
 	}
 	m.waiting = time.Time{}
-	m.agent.Wait(false)
-	m.WatchTime()
+	m.countWaiting()
+}
+
+// WaitForPeople says that calls wait for people and nothing else is under way, or that
+// this is over. The time between counts as waited.
+func (m *Mailbox) WaitForPeople(on bool) {
+	if m.asking != on {
+		m.asking = on
+		m.countWaiting()
+	}
+}
+
+// waits reports whether the time counts as time spent waiting for people.
+func (m *Mailbox) waits() bool { return m.asking || !m.waiting.IsZero() }
+
+// countWaiting follows what is waited for. A pause within a wait changes nothing.
+func (m *Mailbox) countWaiting() {
+	on := m.waits()
+	if m.agent.Wait(on); on {
+		m.stop.silence(domain.LimitSeconds)
+	} else {
+		m.WatchTime()
+	}
 }

@@ -31,6 +31,7 @@ type Mailbox struct {
 	// Sent and Extended are the answers to the newest updates.
 	Sent     Memory[contract.SendReply]
 	Extended Memory[contract.ExtendReply]
+	Decided  Memory[contract.DecisionReply]
 	// taken counts all updates of this run.
 	taken int
 
@@ -51,6 +52,8 @@ type Mailbox struct {
 	// for that to end; zero while something is under way.
 	paused  bool
 	waiting time.Time
+	// asking says that calls wait for people, and nothing else is under way.
+	asking bool
 	// ending says that the loop is over, and the execution not quite.
 	ending bool
 }
@@ -85,6 +88,7 @@ func New(root workflow.Context, agent Agent, carry contract.Carry) *Mailbox {
 	m := &Mailbox{
 		agent: agent, root: root, paused: carry.Paused,
 		Sent: Memory[contract.SendReply]{carry.Answered}, Extended: Memory[contract.ExtendReply]{carry.Extended},
+		Decided: Memory[contract.DecisionReply]{carry.Decided},
 	}
 	m.renew()
 	return m

@@ -147,6 +147,33 @@ func (m *Mailbox) BackOffCall(ctx workflow.Context, delay time.Duration, halted 
 	return m.unless(refused())
 }
 
+// AwaitWord waits, in the coroutine of a call, until somebody has spoken about it or its time is over, and
+// returns the permit to begin it where it was allowed. Whatever stops the execution ends the wait, a gentle stop too: a
+// step that waits for people might never end. It answers false where a stop did.
+func (m *Mailbox) AwaitWord(ctx workflow.Context, until time.Time, spoken, halted func() bool) (decided bool) {
+	over := func() bool { return m.stop.mode != "" || halted() }
+	expired := func() bool { return false }
+	if m.DrainSignals(); !until.IsZero() && !spoken() && !over() {
+		pause, cancel := workflow.WithCancel(ctx)
+		defer cancel()
+		timer := workflow.NewTimer(pause, max(until.Sub(m.now()), 0))
+		expired = timer.IsReady
+	}
+	_ = workflow.Await(ctx, func() bool { return spoken() || over() || expired() })
+	m.DrainSignals()
+	return spoken() || expired() && !over()
+}
+
+// AfterWord is the permit to begin a call that somebody has allowed. A pause holds it back.
+func (m *Mailbox) AfterWord(ctx workflow.Context, halted func() bool) (Permit, bool) {
+	refused := func() bool { return m.stop.noTools() || halted() }
+	if m.DrainSignals(); m.paused {
+		_ = workflow.Await(ctx, func() bool { return !m.paused || m.stops() || refused() })
+		m.DrainSignals()
+	}
+	return m.unless(refused())
+}
+
 // Await schedules an activity from the workflow's main coroutine and waits for
 // its result.
 func Await[In, Out any](p Permit, options workflow.ActivityOptions, activity contract.Activity[In, Out], in In) (Out, error) {

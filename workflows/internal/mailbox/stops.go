@@ -33,6 +33,12 @@ func (m *Mailbox) Stopped() bool {
 
 func (m *Mailbox) stops() bool { return m.agent.State().Continuation().Stops() }
 
+// StopAsked reports whether somebody has asked to stop, in whatever mode, or a time limit is over.
+func (m *Mailbox) StopAsked() bool {
+	m.DrainSignals()
+	return m.stop.mode != ""
+}
+
 // CutOff reports whether a stop of mode now has arrived: nothing may be in
 // flight any more.
 func (m *Mailbox) CutOff() bool {

@@ -184,6 +184,12 @@ func (d *decoder) updated(a *historypb.WorkflowExecutionUpdateCompletedEventAttr
 			return unreadable("the answer to an extension", err)
 		}
 		return one(progress.Extended{Reply: *reply})
+	case asked.name == string(contract.UpdateApprove), asked.name == string(contract.UpdateDeny):
+		reply, err := decode[contract.DecisionReply](d.converter, answer)
+		if err != nil {
+			return unreadable("what was decided about a call", err)
+		}
+		return one(progress.Decided{Reply: *reply})
 	case asked.name == string(contract.UpdateSend), asked.name == "": // without its request an answer tells no less
 		reply, err := decode[contract.SendReply](d.converter, answer)
 		if err != nil {
@@ -196,6 +202,13 @@ func (d *decoder) updated(a *historypb.WorkflowExecutionUpdateCompletedEventAttr
 }
 
 func (d *decoder) memo(memo *commonpb.Memo) []progress.Fact {
+	if _, ok := memo.GetFields()[contract.MemoWaiting]; ok {
+		waiting, err := Waiting(d.converter, memo)
+		if err != nil {
+			return unreadable("what waits for people", err)
+		}
+		return one(progress.Awaiting{Waiting: waiting})
+	}
 	if _, ok := memo.GetFields()[contract.MemoOutcome]; !ok {
 		return nil
 	}
@@ -214,6 +227,12 @@ func Outcome(c converter.DataConverter, memo *commonpb.Memo) (contract.Outcome, 
 		err = domain.Errorf(domain.Invalid, "it has no execution's number")
 	}
 	return outcome, err
+}
+
+// Waiting reads the memo field that says what waits for people.
+func Waiting(c converter.DataConverter, memo *commonpb.Memo) (waiting contract.Waiting, err error) {
+	err = c.FromPayload(memo.GetFields()[contract.MemoWaiting], &waiting)
+	return waiting, err
 }
 
 // ends are the events that end a run.

@@ -1,0 +1,209 @@
+package domain
+
+import (
+	"bytes"
+	"encoding/json"
+	"everstep/domain/enum"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Approvals say which tool calls run by themselves, which wait for a person, and which never run. The first
+// rule that matches decides. Where none does, a call that only reads runs, and any other waits.
+type Approvals struct {
+	Rules []ApprovalRule `json:"rules,omitempty"`
+}
+
+// An ApprovalRule decides about the calls that it matches: all of its conditions hold. Without any it matches
+// every call.
+type ApprovalRule struct {
+	// Tool is the tool's name, where * stands for any text and ? for one character.
+	Tool string `json:"tool,omitzero"`
+	// Arguments are patterns by path, such as order.id or items.*.price, where * is every item. A text is
+	// compared with * and ? as in Tool, an object such as {"at_most": 50} bounds a number, and any other value
+	// has to be equal. A rule that allows needs all the values at a path to match, any other needs one.
+	// Arguments that two programs could read differently match no rule that allows by arguments, and all others.
+	Arguments map[string]json.RawMessage `json:"arguments,omitempty"`
+	// Effects are those of the tool, one of which has to be its own.
+	Effects []Effect   `json:"effects,omitempty"`
+	Then    Permission `json:"then"`
+	// ExpiresAfter is for how long people are asked; zero: for good. AtExpiry says what comes then.
+	ExpiresAfter time.Duration `json:"expires_after,omitzero"`
+	AtExpiry     Expiry        `json:"at_expiry,omitzero"`
+}
+
+// A Permission says whether a tool call may run.
+type Permission string
+
+const (
+	// Allow: it runs.
+	Allow Permission = "allow"
+	// AskFirst: it waits until a person has approved it.
+	AskFirst Permission = "ask"
+	// Deny: it does not run, and the model is told.
+	Deny Permission = "deny"
+)
+
+// Permissions lists every permission.
+func Permissions() []Permission { return []Permission{Allow, AskFirst, Deny} }
+
+// UnmarshalText accepts the known permissions only.
+func (p *Permission) UnmarshalText(text []byte) error {
+	return enum.Decode(p, text, Permissions(), "permission")
+}
+
+// An Expiry says what comes of a call about which nobody has decided in time.
+type Expiry string
+
+const (
+	// ExpiryDenies denies the call. The default.
+	ExpiryDenies Expiry = "deny"
+	// ExpiryStops denies it and stops the execution after its step.
+	ExpiryStops Expiry = "stop"
+)
+
+// Expiries lists every expiry.
+func Expiries() []Expiry { return []Expiry{ExpiryDenies, ExpiryStops} }
+
+// UnmarshalText accepts the known ones, and reads the empty text as ExpiryDenies.
+func (e *Expiry) UnmarshalText(text []byte) error {
+	return enum.DecodeOr(e, text, Expiries(), "at_expiry", ExpiryDenies)
+}
+
+// Everywhere are approvals of one permission for all calls.
+func Everywhere(p Permission) *Approvals { return &Approvals{Rules: []ApprovalRule{{Then: p}}} }
+
+// A Ruling is what approvals say about one call, and which rule said so in words.
+type Ruling struct {
+	Then         Permission
+	Rule         string
+	ExpiresAfter time.Duration
+	AtExpiry     Expiry
+}
+
+// RuleOn says whether a call may run. Without approvals, as older clients recorded none, it does.
+func (a *Approvals) RuleOn(tool ToolSpec, arguments string) Ruling {
+	if a == nil {
+		return Ruling{Then: Allow}
+	}
+	var read argumentTree
+	if slices.ContainsFunc(a.Rules, func(r ApprovalRule) bool { return len(r.Arguments) > 0 }) {
+		read = readArguments(arguments)
+	}
+	for i, rule := range a.Rules {
+		if rule.matches(tool, read) {
+			return Ruling{rule.Then, fmt.Sprintf("rule %d (%s)", i+1, rule), rule.ExpiresAfter, rule.AtExpiry}
+		}
+	}
+	if tool.Effect == ReadOnly {
+		return Ruling{Then: Allow, Rule: "no rule, and it only reads"}
+	}
+	return Ruling{Then: AskFirst, Rule: "no rule, and its effect is " + string(tool.Effect)}
+}
+
+func (r ApprovalRule) matches(tool ToolSpec, read argumentTree) bool {
+	if r.Tool != "" && !matchText(r.Tool, tool.Name) || len(r.Effects) > 0 && !slices.Contains(r.Effects, tool.Effect) {
+		return false
+	}
+	for path, pattern := range r.Arguments {
+		if !read.match(path, pattern, r.Then == Allow) {
+			return false
+		}
+	}
+	return true
+}
+
+// String names the rule by its conditions.
+func (r ApprovalRule) String() string {
+	var parts []string
+	if r.Tool != "" {
+		parts = append(parts, r.Tool)
+	}
+	for _, path := range slices.Sorted(maps.Keys(r.Arguments)) {
+		parts = append(parts, path+" "+Shorten(string(r.Arguments[path]), 48))
+	}
+	for _, effect := range r.Effects {
+		parts = append(parts, string(effect))
+	}
+	if len(parts) == 0 {
+		parts = []string{"every call"}
+	}
+	return Shorten(strings.Join(parts, ", "), 160) + ": " + string(r.Then)
+}
+
+const (
+	maxRules    = 200
+	maxPatterns = 20
+	maxPattern  = 256
+)
+
+// Check says which rule makes no sense.
+func (a *Approvals) Check() error {
+	if a == nil {
+		return nil
+	}
+	if len(a.Rules) > maxRules {
+		return Errorf(TooLarge, "approvals: has %d rules; at most %d are allowed", len(a.Rules), maxRules)
+	}
+	for i, rule := range a.Rules {
+		if err := rule.check(); err != nil {
+			return invalid(inItem("approvals", i, err))
+		}
+	}
+	return nil
+}
+
+func (r ApprovalRule) check() error {
+	if err := new(Permission).UnmarshalText([]byte(r.Then)); err != nil {
+		return in("then", err)
+	}
+	if err := new(Expiry).UnmarshalText([]byte(r.AtExpiry)); err != nil {
+		return err
+	}
+	for _, effect := range r.Effects {
+		if err := new(Effect).UnmarshalText([]byte(effect)); err != nil || effect == "" {
+			return in("effects", Errorf(Invalid, "%q is none of read_only, idempotent, keyed, at_most_once", string(effect)))
+		}
+	}
+	switch {
+	case len(r.Tool) > maxPattern || !utf8.ValidString(r.Tool):
+		return in("tool", Errorf(Invalid, "is no name of a tool; give one, with * for any text"))
+	case r.ExpiresAfter < 0:
+		return in("expires_after", Errorf(Invalid, "is %s; it may not be negative", r.ExpiresAfter))
+	case r.Then != AskFirst && (r.ExpiresAfter > 0 || r.AtExpiry != ""):
+		return in("expires_after", Errorf(Invalid, "only a rule that asks expires; take it and at_expiry away, or write then: ask"))
+	case r.AtExpiry != "" && r.ExpiresAfter == 0:
+		return in("at_expiry", Errorf(Invalid, "needs expires_after, such as 24h"))
+	case len(r.Arguments) > maxPatterns:
+		return in("arguments", Errorf(TooLarge, "has %d patterns; at most %d are allowed", len(r.Arguments), maxPatterns))
+	}
+	for _, path := range slices.Sorted(maps.Keys(r.Arguments)) {
+		if path == "" || slices.Contains(strings.Split(path, "."), "") {
+			return in("arguments", Errorf(Invalid, "%q is no path; write it like order.id", path))
+		}
+		if err := checkPattern(r.Arguments[path]); err != nil {
+			return in("arguments."+path, err)
+		}
+	}
+	return nil
+}
+
+func checkPattern(pattern json.RawMessage) error {
+	if len(pattern) > maxPattern {
+		return Errorf(TooLarge, "has %d bytes; at most %d are allowed", len(pattern), maxPattern)
+	}
+	if !json.Valid(pattern) {
+		return Errorf(Invalid, "is not valid JSON; give a text, a number, true, false, null or bounds")
+	}
+	if !bytes.HasPrefix(bytes.TrimSpace(pattern), []byte{'{'}) {
+		return nil
+	}
+	if b, ok := boundsOf(pattern); !ok || b.AtLeast == nil && b.AtMost == nil {
+		return Errorf(Invalid, "is an object; the only ones are bounds of a number: at_least, at_most")
+	}
+	return nil
+}

@@ -1,0 +1,56 @@
+package contract
+
+import "everstep/domain"
+
+// An ApproveRequest lets a tool call run that waits for a person's word.
+type ApproveRequest struct {
+	// Call may be left out where one call alone waits.
+	Call domain.ToolExecutionID `json:"tool_execution_id,omitzero"`
+	// Digest is of the call that the person has seen: domain.CallDigest. Any other call is refused.
+	Digest domain.Digest `json:"digest"`
+	// By says who approves it.
+	By     string `json:"by,omitzero"`
+	Reason string `json:"reason,omitzero"`
+}
+
+// A DenyRequest denies a tool call that waits for a person's word.
+type DenyRequest struct {
+	// Call may be left out where one call alone waits.
+	Call domain.ToolExecutionID `json:"tool_execution_id,omitzero"`
+	// Digest, where given, has to be that of the call.
+	Digest domain.Digest `json:"digest,omitzero"`
+	// By says who denies it. Reason is for the model, too.
+	By     string `json:"by,omitzero"`
+	Reason string `json:"reason,omitzero"`
+}
+
+// A DecisionReply says what was decided.
+type DecisionReply struct {
+	ExecutionID     domain.ExecutionID     `json:"execution_id"`
+	Number          int                    `json:"number"`
+	Step            int                    `json:"step"`
+	ToolExecutionID domain.ToolExecutionID `json:"tool_execution_id"`
+	Tool            string                 `json:"tool"`
+	Approval        domain.Approval        `json:"approval"`
+}
+
+// Waiting is the memo of what waits for people. It holds no text of users.
+type Waiting struct {
+	Approvals []domain.PendingApproval `json:"approvals,omitempty"`
+	// More counts those that are left out.
+	More int `json:"more,omitzero"`
+}
+
+// MaxWaiting is how many calls the memo names.
+const MaxWaiting = 20
+
+// WaitingFor is the memo of what waits.
+func WaitingFor(pending []domain.PendingApproval) Waiting {
+	var w Waiting
+	for _, p := range pending[:min(len(pending), MaxWaiting)] {
+		p.Arguments, p.Tool, p.Rule = "", domain.Shorten(p.Tool, 64), ""
+		w.Approvals = append(w.Approvals, p)
+	}
+	w.More = len(pending) - len(w.Approvals)
+	return w
+}

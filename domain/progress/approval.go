@@ -1,0 +1,77 @@
+package progress
+
+import (
+	"fmt"
+	"slices"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// An Awaiting says which calls of the execution in progress wait for people from now on, as far as they are named.
+type Awaiting struct{ Waiting contract.Waiting }
+
+// A Decided says that somebody has decided about a call.
+type Decided struct{ Reply contract.DecisionReply }
+
+// NotApproved is what the model gets to read of a call that a stop kept from being approved.
+func NotApproved() *domain.Error {
+	return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: the execution was stopped before a person had approved the call")
+}
+
+// waits notes about which of the step's calls people are asked. Of one that is no longer asked about and whose time is
+// over, nobody has decided.
+func (s Step) waits(f Awaiting, at At) Step {
+	asked := map[domain.ToolExecutionID]domain.Approval{}
+	for _, p := range f.Waiting.Approvals {
+		asked[p.ToolExecutionID] = p.Approval
+	}
+	s.ToolExecutions = slices.Clone(s.ToolExecutions)
+	for i, call := range s.ToolExecutions {
+		approval, waits := asked[call.ID]
+		switch was := call.Approval; {
+		case waits && was.IsZero():
+			s.ToolExecutions[i].Approval = approval
+		case !waits && was.Waits() && !was.ExpiresAt.IsZero() && !at.Time.Before(was.ExpiresAt):
+			s = s.decided(i, was.Decided(domain.Expired, "", "", at.Time), at)
+		}
+	}
+	return s
+}
+
+func (s Step) decided(i int, approval domain.Approval, at At) Step {
+	s.ToolExecutions = slices.Clone(s.ToolExecutions)
+	call := &s.ToolExecutions[i]
+	call.Approval = approval
+	if refusal := approval.Refusal(); refusal != nil {
+		call.Error, call.CompletedAt = refusal, at.Time
+	}
+	return s
+}
+
+// Pending are the calls of the step in progress that wait for people.
+func (e Execution) Pending() []domain.PendingApproval {
+	pending := []domain.PendingApproval{}
+	if e.Now == nil || !e.Running {
+		return pending
+	}
+	for _, call := range e.Now.ToolExecutions {
+		if call.Approval.Waits() && call.StartedAt.IsZero() && call.Error == nil {
+			pending = append(pending, domain.PendingApproval{
+				ToolExecutionID: call.ID, ExecutionID: e.ID, Step: e.Now.Number, Tool: call.Call.Name, Arguments: call.Call.Arguments, Approval: call.Approval,
+			})
+		}
+	}
+	return pending
+}
+
+// WaitingNote says in one line what waits for people; empty: nothing does.
+func WaitingNote(pending []domain.PendingApproval) string {
+	switch len(pending) {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("step %d: %s waits for approval", pending[0].Step, domain.Shorten(pending[0].Tool, 64))
+	}
+	return fmt.Sprintf("step %d: %d calls wait for approval", pending[0].Step, len(pending))
+}

@@ -1,0 +1,70 @@
+package agentfile
+
+import (
+	"encoding/json"
+	"reflect"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"everstep/activities/document"
+	"everstep/domain"
+)
+
+// approvals are a word for all calls, or a list of rules.
+func approvals(into **domain.Approvals) document.Value {
+	var all domain.Permission
+	rules := []domain.ApprovalRule{}
+	word := document.Word(&all, domain.Permissions())
+	list := document.ListOf(&rules, approvalRule)
+	either := document.Either(word, list)
+	either.Read = func(r *document.Reader, field string, node *yaml.Node) {
+		if node.Kind == yaml.ScalarNode {
+			word.Read(r, field, node)
+			*into = domain.Everywhere(all)
+			return
+		}
+		list.Read(r, field, node)
+		*into = &domain.Approvals{Rules: rules}
+	}
+	return either
+}
+
+func approvalRule(rule *domain.ApprovalRule) document.Value {
+	keys := document.Keys{
+		{Name: "tool", Doc: "The tool's name, where * is any text and ? one character; every tool unless given.", Value: document.Text(&rule.Tool)},
+		{Name: "arguments", Doc: "Patterns by path, such as order.id or items.*.price: a text with * and ?, a number, true, false, or bounds of a number, {at_least: 1, at_most: 50}. All of them have to match.",
+			Value: document.JSON(func(raw json.RawMessage) string { return failure(json.Unmarshal(raw, &rule.Arguments)) })},
+		{Name: "effects", Doc: "The effects that the tool may have; any unless given.",
+			Value: document.ListOf(&rule.Effects, func(e *domain.Effect) document.Value { return document.Word(e, domain.Effects()) })},
+		{Name: "then", Doc: "allow: the call runs. ask: it waits for a person. deny: it does not run.", Needed: "say allow, ask or deny",
+			Value: document.Word(&rule.Then, domain.Permissions())},
+		{Name: "expires_after", Doc: "For how long a person is asked; for good unless given.",
+			Value: document.Duration(func(d time.Duration) { rule.ExpiresAfter = d })},
+		{Name: "at_expiry", Doc: "What comes then: the call is denied, and with stop the execution stops, too.",
+			Value: document.Word(&rule.AtExpiry, domain.Expiries()).Default(domain.ExpiryDenies)},
+	}
+	return document.Mapping(keys)
+}
+
+// resolveApprovals is a word where one rule decides about all calls.
+func resolveApprovals(a *domain.Approvals) any {
+	if a == nil {
+		return nil
+	}
+	if len(a.Rules) == 1 && reflect.DeepEqual(a, domain.Everywhere(a.Rules[0].Then)) {
+		return a.Rules[0].Then
+	}
+	rules := []Resolved{}
+	for _, r := range a.Rules {
+		rule := Resolved{{"tool", r.Tool}, {"then", r.Then}, {"expires_after", span(r.ExpiresAfter)}, {"at_expiry", r.AtExpiry}}
+		if len(r.Arguments) > 0 {
+			rule = append(rule, entry{"arguments", r.Arguments})
+		}
+		if len(r.Effects) > 0 {
+			rule = append(rule, entry{"effects", r.Effects})
+		}
+		rules = append(rules, rule)
+	}
+	return rules
+}

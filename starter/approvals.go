@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/user"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"everstep/domain"
+	"everstep/starter/client"
+	"everstep/starter/local"
+	"everstep/starter/render"
+)
+
+func approvalsCommand(p *program) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "approvals [ID]",
+		Short: "Show the tool calls that wait for a person",
+		Long: `Shows the tool calls that wait for somebody's word, of all agents or of one,
+with the exact arguments that would run. approve and deny decide about them.`,
+		Example: `  starter approvals
+  starter approvals notes
+  starter approvals --json | jq -r '.[].id'`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: p.completeIDs,
+	}
+	command.RunE = func(command *cobra.Command, args []string) error {
+		id, ctx := "", command.Context()
+		reach := func() (*local.Stack, error) { return p.machine.Connect(ctx, "") }
+		if len(args) > 0 {
+			id = args[0]
+			if err := client.CheckID(id); err != nil {
+				return err
+			}
+			reach = func() (*local.Stack, error) { return p.machine.ConnectTo(ctx, id) }
+		}
+		s, err := reach()
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		calls, err := waitingCalls(ctx, s, id)
+		switch {
+		case err != nil:
+			return err
+		case len(calls) == 0 && !p.flags.json:
+			p.say("no tool call waits for approval")
+			return nil
+		}
+		return p.show(calls, render.Waiting(calls, p.now()))
+	}
+	return command
+}
+
+func waitingCalls(ctx context.Context, s *local.Stack, id string) ([]client.WaitingCall, error) {
+	calls := []client.WaitingCall{}
+	for call, err := range s.Agents.Waiting(ctx, id) {
+		if err != nil {
+			return nil, err
+		}
+		calls = append(calls, call)
+	}
+	return calls, nil
+}
+
+func approveCommand(p *program) *cobra.Command {
+	return p.deciding(&cobra.Command{
+		Use:   "approve ID [CALL]",
+		Short: "Let a tool call run that waits for a person",
+		Long: `Lets a tool call run that waits for somebody's word: once, and with exactly the
+arguments that approvals shows. CALL, its id or how that begins, may be left out
+where one call alone waits. Who approved it, when and why is recorded: explain
+shows it.`,
+		Example: `  starter approve notes
+  starter approve notes 3f9e1b2c --reason "checked with finance"`,
+	}, "starter approve notes", (*client.Client).Approve, "approved")
+}
+
+func denyCommand(p *program) *cobra.Command {
+	return p.deciding(&cobra.Command{
+		Use:   "deny ID [CALL]",
+		Short: "Do not let a tool call run that waits for a person",
+		Long: `Does not let a tool call run that waits for somebody's word. The model is told,
+with the reason, and goes on. CALL, its id or how that begins, may be left out
+where one call alone waits.`,
+		Example: `  starter deny notes
+  starter deny notes 3f9e1b2c --reason "not before the invoice is paid"`,
+	}, "starter deny notes", (*client.Client).Deny, "denied")
+}
+
+// deciding completes a command that says a person's word about a call.
+func (p *program) deciding(
+	command *cobra.Command, like string, decide func(*client.Client, context.Context, string, client.Word) (client.Decision, error), done string,
+) *cobra.Command {
+	word := client.Word{By: person()}
+	command.Args = cobra.RangeArgs(1, 2)
+	command.ValidArgsFunction = p.completeIDs
+	command.RunE = func(command *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return usage("id: is missing; `%s` is an example", like)
+		}
+		if err := client.CheckID(args[0]); err != nil {
+			return err
+		}
+		ctx := command.Context()
+		s, err := p.machine.ConnectTo(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		p.warn(s.MissingFor(ctx, args[0]))
+		calls, err := waitingCalls(ctx, s, args[0])
+		if err != nil {
+			return err
+		}
+		if word.Call, word.Digest, err = chosenCall(args, calls); err != nil {
+			return err
+		}
+		decided, err := decide(s.Agents, ctx, args[0], word)
+		if err != nil {
+			return err
+		}
+		return p.done(decided, "%s the call of %s in step %d of %s", done, render.OneLine(decided.Tool), decided.Step, args[0])
+	}
+	command.Flags().StringVar(&word.Reason, "reason", "", "a `TEXT` that is recorded; of a call that is denied the model reads it, too")
+	command.Flags().StringVar(&word.By, "by", word.By, "`WHO` decides")
+	return command
+}
+
+// chosenCall is the call that the arguments mean among those that wait. What the workflow knows better it says itself.
+func chosenCall(args []string, calls []client.WaitingCall) (call domain.ToolExecutionID, digest domain.Digest, _ error) {
+	if len(args) == 1 {
+		if len(calls) == 1 {
+			return calls[0].ToolExecutionID, calls[0].Digest, nil
+		}
+		return call, digest, nil
+	}
+	var found []client.WaitingCall
+	for _, c := range calls {
+		if args[1] != "" && strings.HasPrefix(c.ToolExecutionID.String(), strings.ToLower(args[1])) {
+			found = append(found, c)
+		}
+	}
+	switch len(found) {
+	case 0:
+		if err := call.UnmarshalText([]byte(args[1])); err != nil {
+			return call, digest, &client.Error{Class: client.Refused, Message: "no call that begins with " + render.OneLine(args[1]) + " waits for approval"}
+		}
+		return call, digest, nil // it may have been decided
+	case 1:
+		return found[0].ToolExecutionID, found[0].Digest, nil
+	}
+	return call, digest, usage("call: several that wait begin with %q; give more of the id", args[1])
+}
+
+// person is who uses this command, as far as the machine knows.
+func person() string {
+	name, machine := "", ""
+	if who, err := user.Current(); err == nil {
+		name = who.Username
+	}
+	machine, _ = os.Hostname() // without one the name has to do
+	return domain.Shorten(strings.Trim(name+"@"+machine, "@"), domain.MaxDecider)
+}

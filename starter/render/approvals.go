@@ -1,0 +1,74 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"everstep/domain"
+	"everstep/starter/client"
+)
+
+// shortCall names a call by the first part of its id, which commands take.
+func shortCall(id domain.ToolExecutionID) string {
+	short, _, _ := strings.Cut(id.String(), "-")
+	return short
+}
+
+func pendingWords(p domain.PendingApproval) string {
+	text := callWords(p.Tool, p.Arguments) + " since " + moment(p.AskedAt)
+	if !p.ExpiresAt.IsZero() {
+		text += ", until " + moment(p.ExpiresAt)
+	}
+	return text
+}
+
+func decisionOf(e client.Event) string {
+	if e.Approval == nil {
+		return "was decided"
+	}
+	return decisionWords(*e.Approval)
+}
+
+// decisionWords say what became of the question whether a call may run.
+func decisionWords(a domain.Approval) string {
+	switch a.Decision {
+	case "":
+		return "waits for approval since " + moment(a.AskedAt)
+	case domain.Expired:
+		return "expired " + moment(a.At) + ", approved by nobody"
+	case domain.Approved, domain.WasDenied:
+	}
+	text := string(a.Decision)
+	if a.By != "" {
+		text += " by " + OneLine(a.By)
+	}
+	text += " " + moment(a.At)
+	if a.Reason != "" {
+		text += ": " + OneLine(a.Reason)
+	}
+	return text
+}
+
+// Waiting shows tool calls that wait for a person's word, with the whole of what would run.
+func Waiting(calls []client.WaitingCall, now time.Time) string {
+	var b strings.Builder
+	for _, c := range calls {
+		fmt.Fprintf(&b, "%s %s  step %d, %s\n", OneLine(c.ID), shortCall(c.ToolExecutionID), c.Step, OneLine(c.Tool))
+		fmt.Fprintf(&b, "  asked %s ago", Duration(now.Sub(c.AskedAt)))
+		if c.Rule != "" {
+			fmt.Fprintf(&b, " by %s", OneLine(c.Rule))
+		}
+		if !c.ExpiresAt.IsZero() {
+			fmt.Fprintf(&b, ", expires %s", moment(c.ExpiresAt))
+		}
+		b.WriteString("\n")
+		for line := range strings.Lines(Clean(c.Arguments)) {
+			b.WriteString("  " + strings.TrimRight(line, "\n") + "\n")
+		}
+		if c.Bytes > 0 {
+			fmt.Fprintf(&b, "  … %s in all; messages %s shows them\n", Counted(int64(c.Bytes), "byte"), OneLine(c.ID))
+		}
+	}
+	return b.String()
+}

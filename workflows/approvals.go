@@ -1,0 +1,276 @@
+package workflows
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/domain/progress"
+	"everstep/workflows/internal/mailbox"
+)
+
+// approvals are the calls of the step in progress about which people are asked. It
+// alone holds what they have said, until the calls take it.
+type approvals struct{ asked []*askedCall }
+
+// An askedCall is a call about which people are asked.
+type askedCall struct {
+	domain.PendingApproval
+	// stops says that the execution stops where nobody decides in time.
+	stops bool
+}
+
+func (c *askedCall) decide(decision domain.Decision, by, reason string, at time.Time) {
+	c.Approval = c.Decided(decision, by, reason, at)
+}
+
+func (a *approvals) ask(call *askedCall) { a.asked = append(a.asked, call) }
+
+// over takes a call off the list, whatever has ended its wait.
+func (a *approvals) over(call *askedCall) {
+	a.asked = slices.DeleteFunc(a.asked, func(one *askedCall) bool { return one == call })
+}
+
+// waiting are the calls about which nobody has decided, in call order.
+func (a *approvals) waiting() []*askedCall {
+	return slices.DeleteFunc(slices.Clone(a.asked), func(one *askedCall) bool { return !one.Waits() })
+}
+
+func (a *approvals) pending() []domain.PendingApproval {
+	pending := []domain.PendingApproval{}
+	for _, call := range a.waiting() {
+		pending = append(pending, call.PendingApproval)
+	}
+	return pending
+}
+
+// asksPeople is the version from which the rules of a definition hold. It must never change.
+const asksPeople = "approvals"
+
+// longestWait bounds for how long people are asked, where a rule bounds it.
+const longestWait = 10 * 365 * 24 * time.Hour
+
+// rule says whether a call may run by itself.
+func (b *toolBatch) rule(call domain.ToolCall) domain.Ruling {
+	tool, _ := b.resolved.Tool(call.Name)
+	ruling := b.in.Definition.Approvals.RuleOn(tool, call.Arguments)
+	if ruling.Then != domain.Allow && workflow.GetVersion(b.root, asksPeople, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		return domain.Ruling{Then: domain.Allow} // an older worker knew no rules, and has made the call
+	}
+	return ruling
+}
+
+// ask asks people about a call that the rules hold back. Nil: they let it run.
+func (b *toolBatch) ask(i int, call domain.ToolCall) (*askedCall, *domain.Error) {
+	ruling := b.rule(call)
+	switch {
+	case ruling.Then != domain.AskFirst:
+		return nil, nil
+	case b.mail.StopAsked():
+		b.allowed--
+		return nil, progress.NotApproved()
+	}
+	approval := domain.Approval{Digest: domain.CallDigest(call.Name, call.Arguments), Rule: ruling.Rule, AskedAt: b.now()}
+	if ruling.ExpiresAfter > 0 {
+		approval.ExpiresAt = b.now().Add(min(ruling.ExpiresAfter, longestWait))
+	}
+	asked := &askedCall{domain.PendingApproval{
+		ToolExecutionID: b.content.ID.Tool(i), ExecutionID: b.execution, Step: b.content.Number, Tool: call.Name, Arguments: call.Arguments,
+		Approval: approval,
+	}, ruling.AtExpiry == domain.ExpiryStops}
+	b.approvals.ask(asked)
+	b.held++
+	b.unpublished = true
+	b.approvalChanged(i, asked.Approval)
+	b.emit(domain.ToolApprovalRequested{
+		EventHeader: b.head(), ToolExecutionID: asked.ToolExecutionID, Tool: domain.Shorten(call.Name, maxEventText),
+		Digest: asked.Digest, ExpiresAt: asked.ExpiresAt,
+	})
+	return asked, nil
+}
+
+// awaitWord waits in the coroutine of a call until somebody has decided about it, and is the permit to begin it,
+// or why it may not. Nothing of it is under way meanwhile.
+func (b *toolBatch) awaitWord(ctx workflow.Context, i int, asked *askedCall) (mailbox.Permit, *domain.Error) {
+	defer b.release()
+	halted := func() bool { return b.halted }
+	decided := b.mail.AwaitWord(ctx, asked.ExpiresAt, func() bool { return !asked.Waits() }, halted)
+	b.approvals.over(asked)
+	b.unpublished = true
+	if !decided {
+		return mailbox.Permit{}, progress.NotApproved()
+	}
+	if asked.Waits() {
+		asked.decide(domain.Expired, "", "", b.now())
+	}
+	b.approvalChanged(i, asked.Approval)
+	b.emit(domain.ToolApprovalDecided{
+		EventHeader: b.head(), ToolExecutionID: asked.ToolExecutionID, Tool: domain.Shorten(asked.Tool, maxEventText),
+		Digest: asked.Digest, Decision: asked.Decision, By: asked.By,
+	})
+	if refusal := asked.Refusal(); refusal != nil {
+		if asked.Decision == domain.Expired && asked.stops {
+			b.signal(domain.StopRequested, "approvals", fmt.Sprintf("nobody approved the call of %s in time (%s)", domain.Shorten(asked.Tool, 64), asked.Rule))
+			b.halt()
+		}
+		return mailbox.Permit{}, refusal
+	}
+	permit, ok := b.mail.AfterWord(ctx, halted)
+	if !ok {
+		return permit, progress.NotApproved()
+	}
+	return permit, nil
+}
+
+// release ends the wait of one call, and reckon says whether all that is left waits for people.
+func (b *toolBatch) release() {
+	b.held--
+	b.reckon()
+}
+
+func (b *toolBatch) reckon() {
+	b.mail.WaitForPeople(b.begun && b.held > 0 && b.held == b.running-b.ended)
+}
+
+// publishWaiting tells those who list agents, and those who read the history, what waits.
+func (b *toolBatch) publishWaiting() {
+	b.unpublished = false
+	waiting := contract.WaitingFor(b.approvals.pending())
+	if err := workflow.UpsertMemo(b.root, map[string]any{contract.MemoWaiting: waiting}); err != nil {
+		workflow.GetLogger(b.root).Error("upsert memo", "error", err)
+	}
+}
+
+// waitingNote says in one line what waits for people; empty: nothing does.
+func (b *toolBatch) waitingNote() string {
+	return progress.WaitingNote(b.approvals.pending())
+}
+
+func (s session) checkApprove(request contract.ApproveRequest) error {
+	_, err := s.askedAbout("approve", request.Call, request.Digest)
+	if err == nil && request.Digest.IsZero() {
+		err = domain.Errorf(domain.Invalid, "digest: is missing; give that of the call that you have seen, so that nothing else runs")
+	}
+	return cmp.Or(err, checkWord(request.By, request.Reason))
+}
+
+func (s session) checkDeny(request contract.DenyRequest) error {
+	_, err := s.askedAbout("deny", request.Call, request.Digest)
+	return cmp.Or(err, checkWord(request.By, request.Reason))
+}
+
+func checkWord(by, reason string) error {
+	switch {
+	case len(reason) > domain.MaxReason:
+		return domain.Errorf(domain.TooLarge, "reason: has %d bytes; at most %d are allowed", len(reason), domain.MaxReason)
+	case len(by) > domain.MaxDecider:
+		return domain.Errorf(domain.TooLarge, "by: has %d bytes; at most %d are allowed", len(by), domain.MaxDecider)
+	}
+	return nil
+}
+
+func (s session) approve(request contract.ApproveRequest) contract.DecisionReply {
+	return s.decide(request.Call, domain.Approved, request.By, request.Reason)
+}
+
+func (s session) deny(request contract.DenyRequest) contract.DecisionReply {
+	return s.decide(request.Call, domain.WasDenied, request.By, request.Reason)
+}
+
+// decide writes down somebody's word. The call takes it from there.
+func (s session) decide(id domain.ToolExecutionID, decision domain.Decision, by, reason string) contract.DecisionReply {
+	call, err := s.askedAbout("decide", id, domain.Digest{})
+	if err != nil {
+		panic(err) // the check has found it
+	}
+	call.decide(decision, by, reason, s.now())
+	return contract.DecisionReply{
+		ExecutionID: call.ExecutionID, Number: s.state.ExecutionCount(), Step: call.Step,
+		ToolExecutionID: call.ToolExecutionID, Tool: call.Tool, Approval: call.Approval,
+	}
+}
+
+// askedAbout finds the call that somebody decides about, or says why there is none.
+func (s session) askedAbout(what string, id domain.ToolExecutionID, digest domain.Digest) (*askedCall, error) {
+	waiting := s.approvals.waiting()
+	at := slices.IndexFunc(waiting, func(c *askedCall) bool { return c.ToolExecutionID == id })
+	switch {
+	case id.IsZero() && len(waiting) == 1:
+		at = 0
+	case id.IsZero() && len(waiting) > 1:
+		return nil, domain.Errorf(domain.Denied, "%s: %d calls wait for approval; name one of them: %s", what, len(waiting), listed(waiting))
+	case at < 0:
+		return nil, s.notAsked(what, id)
+	}
+	if call := waiting[at]; digest.IsZero() || digest == call.Digest {
+		return call, nil
+	}
+	return nil, domain.Errorf(domain.Denied, "%s: call %s waits with other arguments than those that you have seen; look at it again", what, waiting[at].ToolExecutionID)
+}
+
+func listed(waiting []*askedCall) string {
+	const most = 5
+	var names []string
+	for _, call := range waiting[:min(len(waiting), most)] {
+		names = append(names, fmt.Sprintf("%s (%s)", call.ToolExecutionID, domain.Shorten(call.Tool, 64)))
+	}
+	if len(waiting) > most {
+		names = append(names, "…")
+	}
+	return strings.Join(names, ", ")
+}
+
+// notAsked says why nobody is asked about a call.
+func (s session) notAsked(what string, id domain.ToolExecutionID) error {
+	if id.IsZero() {
+		return domain.Errorf(domain.Denied, "%s: no call of this agent waits for approval", what)
+	}
+	steps := []domain.AgentStep{}
+	for _, done := range s.state.StepExecutions() {
+		steps = append(steps, done.Step)
+	}
+	if step, ok := s.state.CurrentStep(); ok {
+		steps = append(steps, step)
+	}
+	for _, step := range slices.Backward(steps) {
+		for _, call := range step.ToolExecutions {
+			switch {
+			case call.ID != id:
+			case call.Approval.Decision == domain.Expired:
+				return domain.Errorf(domain.Denied, "%s: the approval of call %s expired at %s", what, id, call.Approval.At.Format(time.RFC3339))
+			case call.Approval.Decision != "":
+				return domain.Errorf(domain.Denied, "%s: call %s was %s already, at %s%s", what, id, call.Approval.Decision,
+					call.Approval.At.Format(time.RFC3339), byWhom(call.Approval.By))
+			default:
+				return domain.Errorf(domain.Denied, "%s: call %s does not wait for approval", what, id)
+			}
+		}
+	}
+	for _, call := range s.approvals.asked { // decided a moment ago
+		if call.ToolExecutionID == id {
+			return domain.Errorf(domain.Denied, "%s: call %s was %s already%s", what, id, call.Decision, byWhom(call.By))
+		}
+	}
+	return domain.Errorf(domain.Denied, "%s: no call %s waits for approval", what, id)
+}
+
+func byWhom(by string) string {
+	if by == "" {
+		return ""
+	}
+	return " by " + by
+}
+
+// shownPending are what waits as it fits into a status.
+func shownPending(pending []domain.PendingApproval) []domain.PendingApproval {
+	for i := range pending {
+		pending[i] = pending[i].Cut(min(32<<10, domain.MaxPage/2/len(pending)))
+	}
+	return pending
+}

@@ -1,0 +1,290 @@
+package workflows_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/testsuite"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/domain/progress"
+)
+
+// pay is a call that waits for people.
+func pay(amount string) domain.ToolCall {
+	return domain.ToolCall{ID: "p", Name: "pay", Arguments: `{"amount": ` + amount + `}`}
+}
+
+func askedFor(t *testing.T, rules ...domain.ApprovalRule) contract.SessionInput {
+	t.Helper()
+	in := input(t, "")
+	in.Definition.Approvals = &domain.Approvals{Rules: rules}
+	return in
+}
+
+func pays() []domain.ToolSpec {
+	return []domain.ToolSpec{{Name: "pay", Effect: domain.AtMostOnce}, {Name: "look", Effect: domain.ReadOnly}}
+}
+
+// pending is what waits at some time.
+func pending(t *testing.T, env *testsuite.TestWorkflowEnvironment) []domain.PendingApproval {
+	t.Helper()
+	return query(t, env, contract.QueryStatus, contract.StatusRequest{}).PendingApprovals
+}
+
+// sees has somebody look at what waits at a time, and do something about it.
+func sees(t *testing.T, env *testsuite.TestWorkflowEnvironment, at time.Duration, do func(waiting []domain.PendingApproval)) {
+	t.Helper()
+	env.RegisterDelayedCallback(func() { do(pending(t, env)) }, at)
+}
+
+func approves(env *testsuite.TestWorkflowEnvironment, id string, call domain.PendingApproval) *verdict {
+	v := &verdict{}
+	env.UpdateWorkflow(string(contract.UpdateApprove), id, v, contract.ApproveRequest{Call: call.ToolExecutionID, Digest: call.Digest, By: "ann"})
+	return v
+}
+
+func denies(env *testsuite.TestWorkflowEnvironment, id, reason string, call domain.PendingApproval) *verdict {
+	v := &verdict{}
+	env.UpdateWorkflow(string(contract.UpdateDeny), id, v, contract.DenyRequest{Call: call.ToolExecutionID, By: "bob", Reason: reason})
+	return v
+}
+
+func executions(t *testing.T, env *testsuite.TestWorkflowEnvironment) []domain.ToolExecution {
+	t.Helper()
+	return keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))[0].Step.ToolExecutions
+}
+
+// TestAnApprovedCall waits a week, which does not count, while the others of its step run.
+func TestAnApprovedCall(t *testing.T) {
+	t.Parallel()
+	const week = 7 * 24 * time.Hour
+	w := &world{tools: pays(), model: calling(pay("7"), look()), tool: saw, notes: &stenographer{}}
+	env := w.environment(t)
+	in := askedFor(t)
+	in.Budget.MaxSeconds = new(60.0)
+	sees(t, env, time.Hour, func(waiting []domain.PendingApproval) {
+		require.Len(t, waiting, 1)
+		require.Equal(t, `{"amount": 7}`, waiting[0].Arguments)
+		require.Equal(t, "no rule, and its effect is at_most_once", waiting[0].Rule)
+		require.Len(t, w.ran, 1, "what needs nobody's word runs meanwhile")
+		status := query(t, env, contract.QueryStatus, contract.StatusRequest{})
+		require.Equal(t, "step 1: pay waits for approval", status.Doing)
+		require.InDelta(t, 60, *status.BudgetLeft.MaxSeconds, 1)
+	})
+	var yes, again *verdict
+	sees(t, env, week, func(waiting []domain.PendingApproval) {
+		require.Len(t, waiting, 1)
+		yes, again = approves(env, "yes", waiting[0]), approves(env, "twice", waiting[0])
+	})
+	env.ExecuteWorkflow(string(contract.Execute), in)
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	require.NoError(t, yes.rejected)
+	require.ErrorContains(t, again.rejected, "was approved already, at ")
+	require.Len(t, w.ran, 2)
+	require.Equal(t, `{"amount": 7}`, w.ran[1].Arguments, "exactly what was approved")
+	call := executions(t, env)[0]
+	require.Equal(t, "seen", call.Value)
+	require.Equal(t, domain.Approved, call.Approval.Decision)
+	require.Equal(t, "ann", call.Approval.By)
+	require.Equal(t, week, call.Approval.At.Sub(call.Approval.AskedAt).Round(time.Minute))
+	require.Empty(t, pending(t, env))
+	var types []domain.EventType
+	for _, event := range query(t, env, contract.QueryEvents, contract.EventsRequest{}).Events {
+		types = append(types, domain.EventTypeOf(event.Event))
+	}
+	require.Subset(t, types, []domain.EventType{domain.EventApprovalRequested, domain.EventApprovalDecided})
+}
+
+// TestHowAWaitEnds without the call being made: the model gets to read why.
+func TestHowAWaitEnds(t *testing.T) {
+	t.Parallel()
+	stops := func(stop contract.StopRequest) func(*testing.T, *testsuite.TestWorkflowEnvironment) {
+		return func(_ *testing.T, env *testsuite.TestWorkflowEnvironment) {
+			env.RegisterDelayedCallback(func() { env.SignalWorkflow(string(contract.SignalStop), stop) }, time.Hour)
+		}
+	}
+	for name, test := range map[string]struct {
+		rule   domain.ApprovalRule
+		budget domain.ExecutionBudget
+		does   func(*testing.T, *testsuite.TestWorkflowEnvironment)
+		code   domain.Code
+		says   string
+		reason domain.StopReason
+	}{
+		"denied": {domain.ApprovalRule{Then: domain.AskFirst}, domain.ExecutionBudget{}, func(t *testing.T, env *testsuite.TestWorkflowEnvironment) {
+			sees(t, env, time.Hour, func(waiting []domain.PendingApproval) { denies(env, "no", "too much", waiting[0]) })
+		}, domain.CodeDenied, "denied: a person did not allow this call: too much", domain.Completed},
+		"by a rule": {domain.ApprovalRule{Tool: "p*", Then: domain.Deny}, domain.ExecutionBudget{}, nil,
+			domain.CodeDenied, "denied: the rules of this agent do not allow this call (rule 1 (p*: deny))", domain.Completed},
+		"expired": {domain.ApprovalRule{Then: domain.AskFirst, ExpiresAfter: time.Hour}, domain.ExecutionBudget{}, nil,
+			domain.CodeDenied, "denied: the approval expired; nobody had allowed this call by ", domain.Completed},
+		"expired, and stopped": {domain.ApprovalRule{Then: domain.AskFirst, ExpiresAfter: time.Hour, AtExpiry: domain.ExpiryStops}, domain.ExecutionBudget{}, nil,
+			domain.CodeDenied, "denied: the approval expired", domain.StopRequested},
+		"after the step": {domain.ApprovalRule{Then: domain.AskFirst}, domain.ExecutionBudget{}, stops(contract.StopRequest{}),
+			domain.CodeNotRun, "not run: the execution was stopped before a person had approved the call", domain.UserRequested},
+		"after the answer": {domain.ApprovalRule{Then: domain.AskFirst}, domain.ExecutionBudget{}, stops(contract.StopRequest{Mode: contract.AfterInference}),
+			domain.CodeNotRun, "not run: the execution was stopped", domain.UserRequested},
+		"now": {domain.ApprovalRule{Then: domain.AskFirst}, domain.ExecutionBudget{}, stops(contract.StopRequest{Mode: contract.StopNow}),
+			domain.CodeNotRun, "not run: the execution was stopped", domain.UserRequested},
+		"the deadline": {domain.ApprovalRule{Then: domain.AskFirst}, domain.ExecutionBudget{Deadline: new(time.Date(2000, 1, 1, 1, 0, 0, 0, time.UTC))}, nil,
+			domain.CodeNotRun, "not run: the execution was stopped", domain.TimeLimitReached},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{tools: pays(), model: calling(pay("7"), look()), tool: saw, notes: &stenographer{}}
+			env := w.environment(t)
+			env.SetStartTime(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))
+			if test.does != nil {
+				test.does(t, env)
+			}
+			in := askedFor(t, domain.ApprovalRule{Tool: "look", Then: domain.Allow}, test.rule)
+			in.Definition.Approvals.Rules[0], in.Definition.Approvals.Rules[1] = in.Definition.Approvals.Rules[1], in.Definition.Approvals.Rules[0]
+			if test.rule.Tool == "" {
+				in.Definition.Approvals.Rules[0].Tool = "pay"
+			}
+			in.Budget = test.budget
+			env.ExecuteWorkflow(string(contract.Execute), in)
+			require.Equal(t, test.reason, outcome(t, env).StopReason)
+			require.Len(t, w.ran, 1, "the other one alone")
+			call := executions(t, env)[0]
+			require.Equal(t, test.code, call.Error.Code)
+			require.Contains(t, call.Error.Message, test.says)
+			require.False(t, call.Executed())
+			messages := query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries
+			require.Contains(t, messages[2].Message.ToolResult.Content, test.says)
+			require.Empty(t, pending(t, env))
+			require.Zero(t, w.notes.agent.Execution.Compare(nil, keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))))
+		})
+	}
+}
+
+// TestWordsThatAreRefused say why, and change nothing.
+func TestWordsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	w := &world{tools: pays(), model: calling(pay("1"), pay("2")), tool: saw}
+	env := w.environment(t)
+	type word struct {
+		*verdict
+		says string
+	}
+	var words []word
+	ask := func(update string, request any, says string) {
+		v := &verdict{}
+		env.UpdateWorkflow(update, says, v, request)
+		words = append(words, word{v, says})
+	}
+	approve, deny := string(contract.UpdateApprove), string(contract.UpdateDeny)
+	env.RegisterDelayedCallback(func() {
+		waiting := pending(t, env)
+		require.Len(t, waiting, 2)
+		first, second := waiting[0], waiting[1]
+		ask(approve, contract.ApproveRequest{Digest: first.Digest}, "2 calls wait for approval; name one of them: "+first.ToolExecutionID.String()+" (pay), ")
+		ask(approve, contract.ApproveRequest{Call: first.ToolExecutionID}, "digest: is missing")
+		ask(approve, contract.ApproveRequest{Call: first.ToolExecutionID, Digest: second.Digest}, "waits with other arguments")
+		ask(deny, contract.DenyRequest{Call: domain.StepID{}.Tool(3)}, "waits for approval")
+		ask(deny, contract.DenyRequest{Call: first.ToolExecutionID, Reason: strings.Repeat("x", domain.MaxReason+1)}, "reason: has")
+		ask(approve, contract.ApproveRequest{Call: first.ToolExecutionID, Digest: first.Digest, By: "ann"}, "")
+		ask(deny, contract.DenyRequest{Call: first.ToolExecutionID}, "was approved already")
+		ask(deny, contract.DenyRequest{}, " ") // one alone need not be named
+	}, time.Minute)
+	in := askedFor(t)
+	in.Name = "ann"
+	in.AgentID, _ = domain.AgentIDOf("ann")
+	env.RegisterDelayedCallback(func() {
+		ask(approve, contract.ApproveRequest{Digest: domain.CallDigest("pay", "{}")}, "approve: no call of this agent waits for approval")
+	}, time.Hour)
+	closes(env, 2*time.Hour, "close")
+	env.ExecuteWorkflow(string(contract.Execute), in)
+	require.Len(t, words, 9)
+	for _, w := range words {
+		if strings.TrimSpace(w.says) == "" {
+			require.NoError(t, w.rejected)
+		} else {
+			require.ErrorContains(t, w.rejected, w.says)
+		}
+	}
+	require.Len(t, w.ran, 1)
+}
+
+// TestAToolThatStops leaves nobody to be asked.
+func TestAToolThatStops(t *testing.T) {
+	t.Parallel()
+	w := &world{tools: pays(), model: calling(pay("1"), look())}
+	w.tool = func(contract.ToolRequest) (contract.ToolReply, error) {
+		return contract.ToolReply{Content: "enough", Stop: &domain.StopSignal{Reason: domain.StopRequested, Message: "enough"}}, nil
+	}
+	env := w.environment(t)
+	env.ExecuteWorkflow(string(contract.Execute), askedFor(t))
+	require.Equal(t, domain.StopRequested, outcome(t, env).StopReason)
+	require.Equal(t, domain.CodeNotRun, executions(t, env)[0].Error.Code)
+}
+
+// TestALimitOfCalls counts those that wait, and lets people decide about them.
+func TestALimitOfCalls(t *testing.T) {
+	t.Parallel()
+	w := &world{tools: pays(), model: calling(pay("1"), pay("2")), tool: saw}
+	env := w.environment(t)
+	sees(t, env, time.Hour, func(waiting []domain.PendingApproval) {
+		require.Len(t, waiting, 1)
+		approves(env, "yes", waiting[0])
+	})
+	in := askedFor(t)
+	in.Budget.MaxToolCalls = new(int64(1))
+	env.ExecuteWorkflow(string(contract.Execute), in)
+	require.Equal(t, domain.ToolCallLimitReached, outcome(t, env).StopReason)
+	require.Len(t, w.ran, 1)
+	require.Equal(t, "seen", executions(t, env)[0].Value)
+}
+
+// TestAnApprovedCallWaitsInAPause as any other does.
+func TestAnApprovedCallWaitsInAPause(t *testing.T) {
+	t.Parallel()
+	w := &world{tools: pays(), model: calling(pay("1")), tool: saw}
+	env := w.environment(t)
+	_, ran := timed(w, env)
+	pauses(env, time.Minute)
+	sees(t, env, 2*time.Minute, func(waiting []domain.PendingApproval) { approves(env, "yes", waiting[0]) })
+	resumes(env, time.Hour)
+	in := askedFor(t)
+	in.Budget.MaxSeconds = new(30.0)
+	env.ExecuteWorkflow(string(contract.Execute), in)
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	require.Equal(t, []int{3600}, *ran)
+}
+
+// TestHistoryTellsWhatWaits: the memo and the answers to updates do.
+func TestHistoryTellsWhatWaits(t *testing.T) {
+	t.Parallel()
+	id, err := domain.AgentIDOf("ann")
+	require.NoError(t, err)
+	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	agent := progress.NewAgent(id, "chain").With(progress.RunBegan{Input: contract.SessionInput{AgentID: id}}, now)
+	execution := agent.Execution.ID
+	model := progress.Work{ID: "1", Activity: string(contract.CallModel), Model: &contract.ModelRequest{ExecutionID: execution, Step: 1}}
+	agent = agent.With(progress.Asked{Work: model}, now).
+		With(progress.ModelReplied{Work: model, Reply: says("paying", pay("1"), pay("2"))}, now)
+	call := func(i int) domain.PendingApproval {
+		approval := domain.Approval{Digest: domain.CallDigest("pay", pay("1").Arguments), AskedAt: now, ExpiresAt: now.Add(time.Hour)}
+		return domain.PendingApproval{ToolExecutionID: execution.Step(1).Tool(i), ExecutionID: execution, Step: 1, Tool: "pay", Approval: approval}
+	}
+	memo := contract.WaitingFor([]domain.PendingApproval{call(0), call(1)})
+	encoded, err := json.Marshal(memo)
+	require.NoError(t, err)
+	require.NotContains(t, string(encoded), "amount", "a memo holds no text of users")
+	agent = agent.With(progress.Awaiting{Waiting: memo}, now)
+	require.Len(t, agent.Execution.Pending(), 2)
+	require.Equal(t, pay("1").Arguments, agent.Execution.Pending()[0].Arguments)
+	denied := call(0).Decided(domain.WasDenied, "bob", "no", now)
+	agent = agent.With(progress.Decided{Reply: contract.DecisionReply{ExecutionID: execution, Step: 1, ToolExecutionID: call(0).ToolExecutionID, Approval: denied}}, now)
+	require.Len(t, agent.Execution.Pending(), 1)
+	agent = agent.With(progress.Awaiting{}, now.Add(time.Hour))
+	require.Empty(t, agent.Execution.Pending())
+	calls := agent.Execution.Now.ToolExecutions
+	require.Equal(t, []domain.Decision{domain.WasDenied, domain.Expired}, []domain.Decision{calls[0].Approval.Decision, calls[1].Approval.Decision})
+	require.Equal(t, domain.CodeDenied, calls[1].Error.Code)
+}
