@@ -313,12 +313,8 @@ const maxToolStops = 20
 func (b *toolBatch) join() {
 	stops := 0
 	for i, result := range b.results {
-		call, content := b.calls[i], result.Content
-		if result.Error != nil && content == "" {
-			content = result.Error.Message
-		}
-		answer := domain.ToolResult{CallID: call.ID, Name: call.Name, Content: content, IsError: result.Error != nil}
-		b.say("", domain.ToolMessage(answer), result.Digest, domain.Tag{Trace: true, ToolExecutionID: b.content.ID.Tool(i)})
+		call := b.calls[i]
+		b.say("", progress.ToolMessage(call, result), result.Digest, domain.Tag{Trace: true, ToolExecutionID: b.content.ID.Tool(i)})
 		if result.Stop != nil && stops < maxToolStops {
 			stops++
 			b.Signal(domain.StopSignal{

@@ -156,6 +156,9 @@ const (
 	CancelledByServer
 )
 
+// An Aside is an event of which no other fact tells: a timer, a marker, an update. It is told forwards only.
+type Aside struct{}
+
 // A StopAsked says that somebody asked to stop.
 type StopAsked struct{ Request contract.StopRequest }
 

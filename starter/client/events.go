@@ -96,7 +96,7 @@ func (r *eventReader) read(ctx context.Context, runID string) (bool, error) {
 		},
 	}
 	next := int(r.last) + 1
-	err := held.over(ctx, []part{{runID, next, math.MaxInt}}, next, func(event domain.Event, err error) bool {
+	err := held.over(ctx, []part{{runID: runID, first: next, end: math.MaxInt}}, next, func(event domain.Event, err error) bool {
 		if err == nil {
 			r.last = event.Head().Sequence
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"reflect"
 	"slices"
 	"sync"
 
@@ -24,8 +25,9 @@ func (c *Client) Explain(ctx context.Context, id string, number int) (ExplainVie
 	var asking sync.WaitGroup
 	var told testimony
 	var untold error
-	asking.Go(func() { told, untold = c.testimony(call, t) })
-	err = e.read(ctx, c)
+	runs := newRetellings()
+	asking.Go(func() { told, untold = c.testimony(call, t, runs) })
+	err = e.read(ctx, c, runs)
 	if err != nil {
 		cancel()
 	}
@@ -52,17 +54,31 @@ func (c *Client) Audit(ctx context.Context, id string, number int) ([]string, er
 		return nil, errorf(Refused, nil, "execution %d of %s is in progress; audit it when it has ended", t.asked, id)
 	}
 	e := explanation{target: t}
-	if err := e.read(ctx, c); err != nil {
+	if err := e.read(ctx, c, nil); err != nil {
 		return nil, fail(ctx, id, "reading the history of "+id, err)
 	}
-	var kept []domain.StepExecution
-	for step, err := range c.Steps(ctx, id, number) {
+	kept, err := c.allStepsOf(ctx, t, nil)
+	if err != nil {
+		return nil, err
+	}
+	differences := slices.Concat(e.missing, e.at.Compare(e.then.Hooks, kept))
+	retold, err := c.allStepsOf(ctx, t, c.retold(t.agent))
+	if err == nil && !reflect.DeepEqual(retold, kept) {
+		differences = append(differences, "history alone tells other steps than the execution has kept")
+	}
+	return differences, err
+}
+
+func (c *Client) allStepsOf(ctx context.Context, t target, told retelling) (all []domain.StepExecution, err error) {
+	for step, err := range sequence(ctx, t.called(), "reading the steps of ", func(yield func(domain.StepExecution, error) bool) error {
+		return c.stepsOf(ctx, t, nil, told, func(contract.StepsPage) {}, yield)
+	}) {
 		if err != nil {
 			return nil, err
 		}
-		kept = append(kept, step)
+		all = append(all, step)
 	}
-	return append(e.missing, e.at.Compare(e.then.Hooks, kept)...), nil
+	return all, nil
 }
 
 // A testimony is what workers tell of an execution.
@@ -83,8 +99,8 @@ type testimony struct {
 	untold []string
 }
 
-// testimony asks the runs in which the execution was, side by side.
-func (c *Client) testimony(ctx context.Context, t target) (w testimony, err error) {
+// testimony asks the runs in which the execution was, side by side, where history does not tell them whole.
+func (c *Client) testimony(ctx context.Context, t target, told *retellings) (w testimony, err error) {
 	first := func(ctx context.Context, c *Client, a agent, runID string, query contract.Query[contract.StepsRequest, contract.StepsPage], in contract.StepsRequest) (contract.StepsPage, error) {
 		page, err := glance(ctx, c, a, runID, query, in)
 		if err != nil && ctx.Err() == nil {
@@ -92,7 +108,7 @@ func (c *Client) testimony(ctx context.Context, t target) (w testimony, err erro
 		}
 		return page, err
 	}
-	err = c.stepsOf(ctx, t, first, func(page contract.StepsPage) { w.hear(ctx, c, t, page) }, func(step domain.StepExecution, err error) bool {
+	err = c.stepsOf(ctx, t, first, told.of, func(page contract.StepsPage) { w.hear(ctx, c, t, page) }, func(step domain.StepExecution, err error) bool {
 		if err != nil {
 			w.untold = append(w.untold, err.Error())
 		} else {
@@ -104,6 +120,7 @@ func (c *Client) testimony(ctx context.Context, t target) (w testimony, err erro
 	case ctx.Err() != nil:
 		return w, ctx.Err()
 	case !w.told && errors.Is(err, errNoWorker):
+		w.steps = nil
 		w.untold = append(w.untold, "no worker answers: hooks, blocked calls, and signals other than users' stops cannot be told")
 		return w, nil
 	case errors.Is(err, &Error{Class: Gone}), errors.Is(err, &Error{Class: Unreachable}):

@@ -44,8 +44,10 @@ func (e *explanation) miss(format string, args ...any) {
 	e.missing = append(e.missing, fmt.Sprintf(format, args...))
 }
 
-// read reads the runs in which the execution was, the oldest first, and the newest run.
-func (e *explanation) read(ctx context.Context, c *Client) error {
+// read reads the runs in which the execution was, the oldest first, and the newest run, and tells what
+// those hold, where somebody wants it.
+func (e *explanation) read(ctx context.Context, c *Client, told *retellings) error {
+	defer told.end()
 	runs, err := e.runs(ctx, c)
 	if err != nil {
 		return err
@@ -54,7 +56,8 @@ func (e *explanation) read(ctx context.Context, c *Client) error {
 		runs = append(runs, e.runID())
 	}
 	a := progress.NewAgent(e.id, e.firstRunID())
-	for _, runID := range runs {
+	var run *progress.Retelling
+	for i, runID := range runs {
 		for recorded, err := range c.reader(e.agent).Forwards(ctx, runID) {
 			if deleted(err) {
 				e.gone = true
@@ -63,6 +66,13 @@ func (e *explanation) read(ctx context.Context, c *Client) error {
 			if err != nil {
 				return err
 			}
+			if began, ok := recorded.Fact.(progress.RunBegan); ok {
+				if i > 0 {
+					told.tell(runs[i-1], run, began)
+				}
+				run = progress.Retell(began)
+			}
+			run.Take(recorded.Fact, recorded.At)
 			before := a.Execution
 			a = a.With(recorded.Fact, recorded.At)
 			if a.Execution.Number > before.Number && a.Execution.Number <= e.asked {

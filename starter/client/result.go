@@ -51,7 +51,7 @@ func (c *Client) result(ctx context.Context, t target) (Result, error) {
 		return Result{}, errorf(Unreachable, nil, "a hook has changed the answer of execution %d of %s, so history does not hold it: it takes a worker to tell it", outcome.Number, t.called()).next("`dev` has one")
 	}
 	e := explanation{target: t}
-	if err := e.read(ctx, c); err != nil {
+	if err := e.read(ctx, c, nil); err != nil {
 		return Result{}, fail(ctx, t.called(), "reading the history of "+t.called(), err)
 	}
 	if e.gone && len(e.at.Done) == 0 {

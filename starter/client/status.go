@@ -60,7 +60,7 @@ func (c *Client) statusByServer(ctx context.Context, id string) (contract.Status
 		return contract.StatusView{}, err
 	}
 	e := explanation{target: target{position: p, asked: p.number, outcome: p.ended}}
-	if err := e.read(ctx, c); err != nil {
+	if err := e.read(ctx, c, nil); err != nil {
 		return contract.StatusView{}, fail(ctx, id, "reading the history of "+id, err)
 	}
 	return c.waiting(ctx, p.snapshot, e.adding(p.view(c.pending(p.snapshot)))), nil

@@ -37,28 +37,32 @@ func (c *Client) steps(ctx context.Context, id string, number int, yield func(do
 	if err != nil {
 		return err
 	}
-	return c.stepsOf(ctx, t, nil, func(contract.StepsPage) {}, yield)
+	return c.stepsOf(ctx, t, nil, c.retold(t.agent), func(contract.StepsPage) {}, yield)
+}
+
+type readSteps struct {
+	contract.StepsPage
+	steps []domain.StepExecution
+	// retold says that history has told them, and no worker.
+	retold bool
 }
 
 // stepsOf yields the steps of an execution that was located. It puts its first question by first, where
-// given, and others only when that was answered, and tells seen of each page.
-func (c *Client) stepsOf(ctx context.Context, t target, first questioning[contract.StepsRequest, contract.StepsPage], seen func(contract.StepsPage), yield func(domain.StepExecution, error) bool) error {
+// given, and others only when that was answered, and tells seen of each page that a worker has answered.
+// told, where given, is taken at its word.
+func (c *Client) stepsOf(ctx context.Context, t target, first questioning[contract.StepsRequest, contract.StepsPage], told retelling, seen func(contract.StepsPage), yield func(domain.StepExecution, error) bool) error {
 	parts, err := c.parts(ctx, t.agent, t.runID(), 1, t.part(func(took progress.Takeover) int { return took.FirstStep }))
 	if err != nil {
 		return err
 	}
 	held := false
-	type readSteps struct {
-		contract.StepsPage
-		steps []domain.StepExecution
-	}
-	err = joining[domain.StepExecution, readSteps]{
+	join := joining[domain.StepExecution, readSteps]{
 		what:   "steps",
 		alone:  first != nil,
 		number: func(s domain.StepExecution) int { return s.Step.Number },
 		ask: func(ctx context.Context, of part, from int, size contract.LargePage) (page readSteps, err error) {
 			put := read[contract.StepsRequest, contract.StepsPage]
-			if first != nil && of == parts[0] && from == max(of.first, 1) {
+			if first != nil && of == parts[len(parts)-1] && from == max(of.first, 1) {
 				put = first
 			}
 			page.StepsPage, err = put(ctx, c, t.agent, of.runID, contract.QuerySteps, contract.StepsRequest{Number: t.asked, From: from, State: t.asked == t.number, LargePage: size})
@@ -71,11 +75,19 @@ func (c *Client) stepsOf(ctx context.Context, t target, first questioning[contra
 			if page.ExecutionID != t.want() || page.Number != t.asked {
 				return nil, false
 			}
-			held = true
-			seen(page.StepsPage)
+			if held = true; !page.retold {
+				seen(page.StepsPage)
+			}
 			return page.steps, page.Next > 0
 		},
-	}.over(ctx, parts, 1, yield)
+	}
+	if told != nil {
+		join.told = func(ctx context.Context, of part, from int) (readSteps, bool) {
+			run, ok := told(ctx, of)
+			return t.pageOf(run, ok, from)
+		}
+	}
+	err = join.over(ctx, parts, 1, yield)
 	if err == nil && !held {
 		err = gone("the steps of execution %d of %s have left the runs that can still be asked", t.asked, t.called())
 	}
@@ -138,6 +150,10 @@ func (c *Client) entries(ctx context.Context, a agent, runID string, from int, a
 				what:   "messages",
 				offset: 1,
 				number: func(e domain.Entry) int { return e.Index + 1 },
+				told: func(ctx context.Context, of part, from int) (contract.MessagesPage, bool) {
+					run, ok := c.retold(a)(ctx, of)
+					return messagesOf(run, ok, from-1)
+				},
 				ask: func(ctx context.Context, of part, from int, size contract.LargePage) (contract.MessagesPage, error) {
 					return ask(ctx, of.runID, contract.MessagesRequest{From: from - 1, LargePage: size})
 				},
@@ -157,6 +173,8 @@ func (c *Client) entries(ctx context.Context, a agent, runID string, from int, a
 type part struct {
 	runID      string
 	first, end int
+	// began is with what the run began, and next with what the one that goes on did, if any.
+	began, next *progress.RunBegan
 }
 
 // parts walks a chain of runs back until all from the lowest number on is found, or a run is deleted.
@@ -164,6 +182,7 @@ type part struct {
 // with: to ask would replay it.
 func (c *Client) parts(ctx context.Context, a agent, runID string, lowest int, holds func(progress.RunBegan) (first int, some bool)) (found []part, err error) {
 	end := math.MaxInt
+	var next *progress.RunBegan
 	for runID != "" {
 		began, err := c.reader(a).First(ctx, runID)
 		if deleted(err) {
@@ -173,7 +192,7 @@ func (c *Client) parts(ctx context.Context, a agent, runID string, lowest int, h
 			return nil, err
 		}
 		if first, some := holds(began); some && first < end {
-			found = append([]part{{runID, first, end}}, found...)
+			found = append([]part{{runID, first, end, &began, next}}, found...)
 			if first > 0 {
 				end = first
 			}
@@ -181,7 +200,7 @@ func (c *Client) parts(ctx context.Context, a agent, runID string, lowest int, h
 		if end <= lowest {
 			break
 		}
-		runID = began.Previous()
+		runID, next = began.Previous(), &began
 	}
 	return found, nil
 }
@@ -191,9 +210,11 @@ type joining[T, Page any] struct {
 	what string
 	// offset is what the numbers here have before those that people see.
 	offset int
-	// alone says that the first question is put before all others.
+	// alone says that the question to the newest run is put before all others.
 	alone  bool
 	number func(T) int
+	// told is what history tells of a run from a number on, instead of a worker; nil: nothing.
+	told func(ctx context.Context, of part, from int) (Page, bool)
 	// ask asks a run for what it holds from a number on, from any goroutine; open tells what is on
 	// the page, and whether there is more.
 	ask  func(ctx context.Context, of part, from int, size contract.LargePage) (Page, error)
@@ -242,7 +263,8 @@ const askedAtOnce = 3
 
 // pages yields the pages of the parts from a number on, those of a part in their order. They are large, as
 // each question to a run that has ended replays the whole run, and for that reason
-// the parts that come next are asked meanwhile, as is the next page.
+// the parts that come next are asked meanwhile, as is the next page; the newest, of which
+// no history tells enough, is asked first.
 func (j joining[T, Page]) pages(ctx context.Context, parts []part, from int) iter.Seq2[part, readPage[T]] {
 	return func(yield func(part, readPage[T]) bool) {
 		var asked sync.WaitGroup
@@ -250,12 +272,18 @@ func (j joining[T, Page]) pages(ctx context.Context, parts []part, from int) ite
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		var answered atomic.Bool
-		ask := func(of part, from int) func() (Page, error) {
+		ask := func(of part, from int, told func(ctx context.Context, of part, from int) (Page, bool)) func() (Page, error) {
 			var page Page
 			var err error
 			done := make(chan struct{})
 			asked.Go(func() {
 				defer close(done)
+				if told != nil {
+					var ok bool
+					if page, ok = told(ctx, of, from); ok {
+						return
+					}
+				}
 				page, err = j.ask(ctx, of, from, contract.LargePage{Large: true})
 				switch {
 				case isAs[*serviceerror.QueryFailed](err): // it may be too large for the server
@@ -263,20 +291,31 @@ func (j joining[T, Page]) pages(ctx context.Context, parts []part, from int) ite
 				case answered.Load() && errors.Is(err, errBusy): // with the others, and not gone
 					page, err = j.ask(ctx, of, from, contract.LargePage{Large: true})
 				}
+				if err == nil {
+					answered.Store(true)
+				}
 			})
 			return func() (Page, error) { <-done; return page, err }
 		}
-		firsts, ahead := make([]func() (Page, error), 0, len(parts)), askedAtOnce
-		if j.alone {
-			ahead = 1
+		firsts := make([]func() (Page, error), len(parts))
+		begin := func(k int) {
+			if firsts[k] == nil {
+				firsts[k] = ask(parts[k], max(parts[k].first, from), j.told)
+			}
 		}
-		askTo := func(n int) {
-			for k := len(firsts); k < min(n, len(parts)); k++ {
-				firsts = append(firsts, ask(parts[k], max(parts[k].first, from)))
+		if newest := len(parts) - 1; newest >= 0 {
+			begin(newest)
+			if j.alone {
+				if _, err := firsts[newest](); err != nil {
+					yield(parts[newest], readPage[T]{err: goneIfDeleted(err, "the last %s: their run has been deleted", j.what)})
+					return
+				}
 			}
 		}
 		for i, of := range parts {
-			askTo(i + ahead)
+			for k := i; k < min(i+askedAtOnce, len(parts)); k++ {
+				begin(k)
+			}
 			for wanted, more := firsts[i], true; more; {
 				page, err := wanted()
 				if deleted(err) && i < len(parts)-1 { // since its beginning was read
@@ -286,13 +325,10 @@ func (j joining[T, Page]) pages(ctx context.Context, parts []part, from int) ite
 					yield(of, readPage[T]{err: goneIfDeleted(err, "the last %s: their run has been deleted", j.what)})
 					return
 				}
-				answered.Store(true)
-				ahead = askedAtOnce
-				askTo(i + 1 + ahead)
 				var got readPage[T]
 				got.all, more = j.open(page)
 				if more = more && len(got.all) > 0 && j.number(got.all[len(got.all)-1])+1 < of.end; more {
-					wanted = ask(of, j.number(got.all[len(got.all)-1])+1)
+					wanted = ask(of, j.number(got.all[len(got.all)-1])+1, nil)
 				}
 				if !yield(of, got) {
 					return

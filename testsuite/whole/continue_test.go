@@ -2,20 +2,24 @@ package whole_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	sdk "go.temporal.io/sdk/client"
 
 	"everstep/activities/tool"
 	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/starter/client"
 	"everstep/worker/host"
+	"everstep/worker/host/codec"
 )
 
 // longScript is a script of n steps that call a tool and one that answers.
@@ -88,6 +92,7 @@ func TestContinueAsNewInTheMiddle(t *testing.T) {
 		require.Equal(t, i, m.Index)
 	}
 	require.Equal(t, "echo: call 7", messages[14].Message.ToolResult.Content)
+	s.requireRetold(t, long, status.History.Runs)
 
 	// The next execution sees the whole conversation, and the session goes on.
 	again, err := s.agents.Send(ctx, long, client.SendOptions{Prompt: "and now?"})
@@ -99,6 +104,51 @@ func TestContinueAsNewInTheMiddle(t *testing.T) {
 	first, err := s.agents.Result(ctx, long, 1)
 	require.NoError(t, err)
 	require.Equal(t, "All done. echo: call 40", first.Answer)
+}
+
+// requireRetold reads what the ended runs of an agent hold from their histories, and holds it against what a
+// worker answers of each.
+func (s *stack) requireRetold(t *testing.T, id string, runs int) {
+	t.Helper()
+	ctx := within(t)
+	require.NoError(t, s.audited(ctx, id, 1))
+	counted := &queriesCounted{Client: s.temporal}
+	agents := client.New(counted, client.Config{TaskQueue: s.queue, Loopback: true, Converter: codec.New().DataConverter()})
+	require.Len(t, collect(t, agents.Steps(ctx, id, 1)), 41)
+	told := collect(t, agents.Messages(ctx, id))
+	require.Less(t, int(counted.queries.Load()), runs, "not every run is replayed, twice")
+	byIndex := map[int]domain.Entry{}
+	for run := ""; ; {
+		info, previous := s.runInfo(t, "agent/"+id, run)
+		answer, err := s.temporal.QueryWorkflow(ctx, "agent/"+id, info.GetExecution().GetRunId(), string(contract.QueryMessages), contract.MessagesRequest{})
+		require.NoError(t, err)
+		var page contract.MessagesPage
+		require.NoError(t, answer.Get(&page))
+		for _, entry := range page.Entries {
+			byIndex[entry.Index] = entry
+		}
+		if run = previous; run == "" {
+			break
+		}
+	}
+	require.Len(t, told, len(byIndex))
+	for i, entry := range told {
+		want, err := json.Marshal(byIndex[i])
+		require.NoError(t, err)
+		got, err := json.Marshal(entry)
+		require.NoError(t, err)
+		require.Equal(t, string(want), string(got))
+	}
+}
+
+type queriesCounted struct {
+	sdk.Client
+	queries atomic.Int64
+}
+
+func (c *queriesCounted) QueryWorkflowWithOptions(ctx context.Context, r *sdk.QueryWorkflowWithOptionsRequest) (*sdk.QueryWorkflowWithOptionsResponse, error) {
+	c.queries.Add(1)
+	return c.Client.QueryWorkflowWithOptions(ctx, r)
 }
 
 // outage runs an agent whose storage is gone from its first step until meanwhile returns, in its 7th.

@@ -49,7 +49,7 @@ func newDecoder(c converter.DataConverter, run string, backwards bool) *decoder 
 func (d *decoder) all(events []*historypb.HistoryEvent) iter.Seq[progress.Recorded] {
 	return func(yield func(progress.Recorded) bool) {
 		for _, event := range events {
-			for _, fact := range append(d.gap(event), d.facts(event)...) {
+			for _, fact := range append(d.gap(event), d.told(event)...) {
 				if !yield(progress.Recorded{Fact: fact, At: event.GetEventTime().AsTime(), Run: d.run, Event: event.GetEventId()}) {
 					return
 				}
@@ -75,6 +75,20 @@ func (d *decoder) gap(event *historypb.HistoryEvent) []progress.Fact {
 		what = fmt.Sprintf("what stood before event %d", id)
 	}
 	return one(progress.Unreadable{What: what, Why: "the history has a gap there"})
+}
+
+// told is what an event tells: that it was there, where nothing else is told of it. Workflow tasks that
+// failed change nothing.
+func (d *decoder) told(event *historypb.HistoryEvent) []progress.Fact {
+	facts := d.facts(event)
+	switch event.GetEventType() {
+	case enumspb.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED, enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED, enumspb.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT:
+		return facts
+	}
+	if len(facts) == 0 && !d.backwards {
+		return one(progress.Aside{})
+	}
+	return facts
 }
 
 // facts are what an event by itself tells.
