@@ -79,7 +79,7 @@ func (d Definition) Check() error {
 		return Errorf(Invalid, "hooks: one is empty; give the name of a hook")
 	}
 	for i, name := range d.ShowTrusted {
-		switch err := checkTrustedName(name); {
+		switch err := CheckTrustedName(name); {
 		case err != nil:
 			return Errorf(Invalid, "show_trusted: %s", err)
 		case slices.Contains(d.ShowTrusted[:i], name):

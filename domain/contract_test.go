@@ -44,6 +44,7 @@ var pinned = map[string]string{
 	"AttributeAgentName":   " = AgentName",
 	"AttributeAgentStatus": " = AgentStatus",
 	"AttributeStopReason":  " = StopReason",
+	"AttributeTrusted":     " = AgentTrusted",
 	"DefaultTaskQueue":     " = everstep",
 	"agentNamespace":       " = 8f6f3c0e-58a5-4c4b-9c0e-7a5f5d1f0a11",
 }

@@ -25,7 +25,8 @@ const (
 	maxTrustedName  = 64
 )
 
-func checkTrustedName(name string) error {
+// CheckTrustedName says what is wrong with a name of a trusted value.
+func CheckTrustedName(name string) error {
 	other := func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '_' }
 	if name == "" || len(name) > maxTrustedName || strings.ContainsFunc(name, other) {
 		return Errorf(Invalid, "%q is no name; use 1 to 64 of a-z, 0-9 and _", Shorten(name, 80))
@@ -90,7 +91,7 @@ func (t Trusted) clone() Trusted { return Trusted(Metadata(t).clone()) }
 // kept returns a copy with canonical values, nil for an empty one, and names what cannot be kept.
 func (t Trusted) kept() (Trusted, error) {
 	for _, name := range t.Names() {
-		if err := checkTrustedName(name); err != nil {
+		if err := CheckTrustedName(name); err != nil {
 			return nil, in("trusted", err)
 		}
 	}

@@ -48,6 +48,7 @@ ones are too, as NAME@RUN, which status, result, steps, messages, explain and wa
 take as they take a name.`,
 		Example: `  starter list
   starter list --all
+  EVERSTEP_INDEX_TRUSTED=customer starter list --with customer=4711
   starter list --open --json | jq -r '.[].id'`,
 		Args: noArguments,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -69,6 +70,7 @@ take as they take a name.`,
 	}
 	command.Flags().BoolVar(&options.Open, "open", false, "leave out agents that have ended")
 	command.Flags().BoolVar(&options.Waiting, "waiting", false, "list only those of which a tool call waits for approval")
+	command.Flags().Var(flagValue{"NAME=VALUE", "", func(text string) error { return readTrusted(&options.Trusted, text) }}, "with", "leave out agents that were not given this trusted value; NAME:=JSON for what is no text; needs "+local.VariableIndexTrusted)
 	command.Flags().BoolVar(&options.All, "all", false, "list the earlier sessions of each name too")
 	command.Flags().Var(numberFlag(&options.Limit, 1, 1<<30), "limit", "at most so many; all unless given")
 	return command

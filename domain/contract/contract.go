@@ -75,6 +75,10 @@ const (
 	// AttributeStopReason is the search attribute that holds why the newest execution ended.
 	AttributeStopReason = "StopReason"
 
+	// AttributeTrusted is the search attribute, a list, that holds those of an agent's trusted values that may be
+	// indexed, each as name=value.
+	AttributeTrusted = "AgentTrusted"
+
 	// DefaultTaskQueue is where workers listen and agents start unless told otherwise.
 	DefaultTaskQueue = "everstep"
 )

@@ -31,7 +31,9 @@ type Agent struct {
 	// Unread says what could not be read.
 	Unread []Unreadable
 
-	edits domain.Edits
+	// trusted are the session's trusted values, own those of the execution before the newest.
+	trusted, own domain.Trusted
+	edits        domain.Edits
 	// stepped is the step that asked for work last.
 	stepped domain.StepID
 }
@@ -233,7 +235,8 @@ func (a Agent) heard(fact Fact, at time.Time) Agent {
 
 func (a Agent) begins(number int, at time.Time) Agent {
 	if number > a.Execution.Number {
-		a.Execution = Execution{ID: a.executionID(number), Number: number, Running: true, StartedAt: at}
+		a.own = a.Execution.Trusted
+		a.Execution = Execution{ID: a.executionID(number), Number: number, Running: true, StartedAt: at, Trusted: a.trusted}
 	}
 	return a
 }
@@ -246,6 +249,9 @@ func (a Agent) sent(f Sent, at time.Time) Agent {
 		a.Execution.Budget, a.Execution.Prior = new(a.Definition.Budget.CappedBy(f.Request.Budget)), &domain.Spent{}
 		if f.Request.Model != nil {
 			a.Model = f.Request.Model.String()
+		}
+		if f.Reply.Trusted && f.Request.Given != nil {
+			a.Execution.Trusted = joined(a.trusted, f.Request.Given.Trusted)
 		}
 	}
 	return a
@@ -261,7 +267,7 @@ func (a Agent) extended(f Extended, at time.Time) Agent {
 	a.Execution.Budget = &f.Reply.Budget
 	if f.Reply.Began {
 		// Its work may be recorded before this answer.
-		a.Execution.Prior, a.Execution.Origin = nil, a.executionID(f.Reply.Number-1)
+		a.Execution.Prior, a.Execution.Origin, a.Execution.Trusted = nil, a.executionID(f.Reply.Number-1), a.own
 	}
 	return a
 }
@@ -314,6 +320,7 @@ func (a Agent) runBegan(f RunBegan, at time.Time) Agent {
 		a.Model = in.Definition.Model.String()
 	}
 	took := Carried(in)
+	a.trusted = took.Trusted
 	if in.Carry != nil {
 		a.Run.Before, a.edits = in.Carry.Runs, in.Carry.Edits
 		if r := in.Carry.Resolved; r != nil {
@@ -322,7 +329,9 @@ func (a Agent) runBegan(f RunBegan, at time.Time) Agent {
 	}
 	switch {
 	case took.Begins:
-		a.Execution = Execution{ID: a.executionID(took.Number), Number: took.Number, Running: true, StartedAt: at}
+		a.Execution = Execution{
+			ID: a.executionID(took.Number), Number: took.Number, Running: true, StartedAt: at, Trusted: joined(took.Trusted, took.Own),
+		}
 		if in.GoOn != nil && in.Carry != nil {
 			a.Execution.Budget, a.Execution.Prior, a.Execution.Origin = &in.GoOn.Budget, &in.Carry.Prior, took.Execution
 		} else {
@@ -334,12 +343,22 @@ func (a Agent) runBegan(f RunBegan, at time.Time) Agent {
 		a.Execution = Execution{
 			ID: took.Execution, Number: took.Number, Running: true, StartedAt: took.StartedAt,
 			Budget: &took.Budget, Prior: &in.Carry.Prior, Origin: took.Origin, Step: took.Steps, Paused: in.Carry.Paused,
+			Trusted: joined(took.Trusted, took.Own),
 		}
 	case took.Number >= a.Execution.Number:
-		a.Execution.Number, a.Execution.Running = took.Number, false
+		a.Execution.Number, a.Execution.Running, a.Execution.Trusted = took.Number, false, joined(took.Trusted, took.Own)
 		if a.Execution.Outcome == nil {
 			a.Execution.Outcome = in.Carry.Outcome
 		}
 	}
 	return a
+}
+
+// joined are two sets of trusted values as one.
+func joined(session, own domain.Trusted) domain.Trusted {
+	all, err := session.With(own)
+	if err != nil { // the workflow has refused it
+		return session
+	}
+	return all
 }

@@ -20,6 +20,8 @@ type Takeover struct {
 	StartedAt time.Time
 	Budget    domain.ExecutionBudget
 	Origin    domain.ExecutionID
+	// Trusted are the session's trusted values, Own those that the newest execution has beside them.
+	Trusted, Own domain.Trusted
 	// FirstStep and FirstEvent are the numbers of what the run holds of that execution first, zero where
 	// nobody knows, and FirstMessage is the index of the first message.
 	FirstStep, FirstEvent, FirstMessage int
@@ -28,7 +30,11 @@ type Takeover struct {
 // Carried reads what a run took over: without a carry, the first execution begins.
 func Carried(in contract.SessionInput) Takeover {
 	if in.Carry == nil {
-		return Takeover{Number: 1, Begins: true, FirstStep: 1, FirstEvent: 1}
+		t := Takeover{Number: 1, Begins: true, FirstStep: 1, FirstEvent: 1}
+		if in.Given != nil {
+			t.Trusted = in.Given.Trusted
+		}
+		return t
 	}
 	t := taken(*in.Carry)
 	if in.GoOn != nil && !t.Open {
@@ -49,7 +55,7 @@ func taken(carry contract.Carry) Takeover {
 	if err != nil {
 		return t
 	}
-	t.Number = max(t.Number, state.Count)
+	t.Number, t.Trusted = max(t.Number, state.Count), state.Trusted
 	e := state.Execution
 	if e == nil {
 		return t
@@ -57,7 +63,7 @@ func taken(carry contract.Carry) Takeover {
 	t.Execution, t.Steps, t.Open = e.ID, int(e.Folded.Steps)+len(e.Steps), !e.Status.Terminal()
 	// Of the steps that came along the earlier run has all but the last whole.
 	t.FirstStep, t.FirstEvent = int(e.Folded.Steps)+max(len(e.Steps), 1), int(carry.Sequence)+1
-	t.StartedAt, t.Budget = e.StartedAt, e.Budget
+	t.StartedAt, t.Budget, t.Own = e.StartedAt, e.Budget, e.Trusted
 	if e.Origin != nil {
 		t.Origin = e.Origin.ExecutionID
 	}
@@ -66,7 +72,8 @@ func taken(carry contract.Carry) Takeover {
 
 // A carriedState is the little of a saved state that tells where its newest execution stands.
 type carriedState struct {
-	Count     int `json:"execution_count"`
+	Count     int            `json:"execution_count"`
+	Trusted   domain.Trusted `json:"trusted"`
 	Execution *struct {
 		ID        domain.ExecutionID     `json:"execution_id"`
 		Status    domain.ExecutionStatus `json:"status"`
@@ -75,5 +82,6 @@ type carriedState struct {
 		Origin    *domain.Origin         `json:"origin"`
 		Folded    domain.Folded          `json:"folded"`
 		Steps     []json.RawMessage      `json:"step_executions"`
+		Trusted   domain.Trusted         `json:"trusted"`
 	} `json:"execution"`
 }

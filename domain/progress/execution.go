@@ -21,6 +21,8 @@ type Execution struct {
 	Prior  *domain.Spent
 	// Origin is the execution that it goes on from, where it does.
 	Origin domain.ExecutionID
+	// Trusted are the session's and its own trusted values. They must not be changed.
+	Trusted domain.Trusted
 	// Outcome is nil while it is in progress.
 	Outcome *contract.Outcome
 	// Stops are the requests to stop that meant it, and MoreStops counts those beyond domain.MaxStops.

@@ -41,6 +41,9 @@ type Config struct {
 	// By says who begins executions, as events and the log of workers tell it. Empty:
 	// this program and process.
 	By domain.Program
+	// IndexTrusted names the trusted values that List may find agents by. Those that a new agent is given stand in the
+	// search attribute AgentTrusted, of type KeywordList, then, where whoever may list workflows reads them. Nil: none.
+	IndexTrusted []string
 	// Progress is told, in words, why something takes long. It may be called
 	// from any goroutine. Nil: nobody is told.
 	Progress func(string)

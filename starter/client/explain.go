@@ -237,7 +237,7 @@ func (e *explanation) identity(v *ExplainView) {
 	if !origin.IsZero() {
 		v.Origin = &origin
 	}
-	v.StartedAt = timeOf(started)
+	v.StartedAt, v.Trusted = timeOf(started), e.at.Trusted
 	if e.outcome != nil {
 		v.EndedAt, v.Milliseconds = timeOf(ended), between(started, ended)
 	}

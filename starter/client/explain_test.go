@@ -234,7 +234,7 @@ func TestExplainKeysAreStable(t *testing.T) {
 	require.Equal(t, []string{
 		"advice", "agent_id", "budget", "context", "doing", "duration_ms", "ended_at", "ending", "execution_id",
 		"execution_number", "history", "id", "missing", "model", "name", "origin", "reported", "run_id", "source",
-		"started_at", "status", "steps", "totals", "waste", "workflow_id",
+		"started_at", "status", "steps", "totals", "trusted", "waste", "workflow_id",
 	}, keys(v))
 	require.Equal(t, []string{
 		"compactions", "cost_nano_usd", "duration_ms", "errors", "failed_attempts", "finish_reason", "in_progress",

@@ -16,8 +16,10 @@ type ExplainView struct {
 	Status domain.ExecutionStatus `json:"status"`
 	Model  *string                `json:"model"`
 	// Origin is the execution that this one goes on from.
-	Origin    *domain.ExecutionID `json:"origin"`
-	StartedAt *time.Time          `json:"started_at"`
+	Origin *domain.ExecutionID `json:"origin"`
+	// Trusted is what whoever started the agent, or this execution, says.
+	Trusted   domain.Trusted `json:"trusted"`
+	StartedAt *time.Time     `json:"started_at"`
 	// EndedAt and Milliseconds are null while it runs.
 	EndedAt      *time.Time `json:"ended_at"`
 	Milliseconds *int64     `json:"duration_ms"`

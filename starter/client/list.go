@@ -52,6 +52,9 @@ type ListOptions struct {
 	Waiting bool
 	// All lists the earlier sessions of a name too. The ID of each, NAME@RUN, is what reads it.
 	All bool
+	// Trusted lists only agents that were given these trusted values when they began, each of a name in
+	// Config.IndexTrusted; agents that began without that setting are not found.
+	Trusted domain.Trusted
 	// Limit bounds the number of agents. Zero: no bound.
 	Limit int
 }
@@ -145,6 +148,12 @@ func (c *Client) visible(ctx context.Context, o ListOptions) iter.Seq2[*workflow
 		query = fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running'", contract.Execute)
 	}
 	return func(yield func(*workflowpb.WorkflowExecutionInfo, error) bool) {
+		with, err := c.having(ctx, o.Trusted)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		query += with
 		request := &workflowservice.ListWorkflowExecutionsRequest{Namespace: c.cfg.Namespace, Query: query, PageSize: listPage}
 		for more := true; more; more = len(request.NextPageToken) > 0 {
 			call, cancel := context.WithTimeout(ctx, history.CallTimeout)

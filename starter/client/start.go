@@ -70,7 +70,7 @@ func (c *Client) Start(ctx context.Context, s Start) (Execution, error) {
 		SchemaVersion: domain.SchemaVersion, AgentID: a.id, Name: a.name, Definition: s.Definition,
 		Prompt: s.Prompt, Given: given, Budget: s.Budget,
 	}
-	if err := checkInput(input, time.Now()); err != nil {
+	if err := cmp.Or(checkInput(input, time.Now()), checkIndexed(s.Trusted, c.cfg.IndexTrusted)); err != nil {
 		return Execution{}, invalid(err)
 	}
 	if input.Attributes, err = c.registered(ctx); err != nil {
@@ -128,14 +128,14 @@ func (c *Client) begin(ctx context.Context, a agent, o opening) (Execution, erro
 		WorkflowIDReusePolicy:                    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		WorkflowIDConflictPolicy:                 enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
-		TypedSearchAttributes:                    a.initial(o.input.Attributes),
+		TypedSearchAttributes:                    a.initial(o.input.Attributes, c.indexed(o.input)),
 		StaticSummary:                            a.name,
 		Memo:                                     memo,
 	}, string(contract.Execute), o.input)
 	switch {
 	case isAs[*serviceerror.WorkflowExecutionAlreadyStarted](err):
 		return Execution{}, err
-	case isAs[*serviceerror.InvalidArgument](err) && len(o.input.Attributes) > 0 && c.lost(ctx, o.input.Attributes):
+	case isAs[*serviceerror.InvalidArgument](err) && c.lost(ctx, o.input.Attributes):
 		o.input.Attributes, _ = c.registered(ctx)
 		return c.begin(ctx, a, o)
 	case err != nil:
@@ -198,6 +198,8 @@ type attributes struct {
 	mu    sync.Mutex
 	read  bool
 	names []string
+	// trusted says that there is one for trusted values.
+	trusted bool
 }
 
 // registered returns those of our search attributes that the namespace has,
@@ -224,19 +226,23 @@ func (c *Client) registered(ctx context.Context) ([]string, error) {
 			c.known.names = append(c.known.names, name)
 		}
 	}
+	c.known.trusted = response.GetCustomAttributes()[contract.AttributeTrusted] == enumspb.INDEXED_VALUE_TYPE_KEYWORD_LIST
 	return c.known.names, nil
 }
 
 // lost asks anew, and reports whether the namespace has lost some of the attributes that it had.
 func (c *Client) lost(ctx context.Context, had []string) bool {
 	c.known.mu.Lock()
-	c.known.read, c.known.names = false, nil
+	trusted := c.known.trusted
+	c.known.read, c.known.names, c.known.trusted = false, nil, false
 	c.known.mu.Unlock()
 	names, err := c.registered(ctx)
-	return err == nil && slices.ContainsFunc(had, func(name string) bool { return !slices.Contains(names, name) })
+	c.known.mu.Lock()
+	defer c.known.mu.Unlock()
+	return err == nil && (trusted && !c.known.trusted || slices.ContainsFunc(had, func(name string) bool { return !slices.Contains(names, name) }))
 }
 
-func (a agent) initial(known []string) temporal.SearchAttributes {
+func (a agent) initial(known, trusted []string) temporal.SearchAttributes {
 	var updates []temporal.SearchAttributeUpdate
 	for name, value := range map[string]string{
 		contract.AttributeAgentName: a.name, contract.AttributeAgentStatus: string(domain.StatusInProgress),
@@ -244,6 +250,9 @@ func (a agent) initial(known []string) temporal.SearchAttributes {
 		if value != "" && slices.Contains(known, name) {
 			updates = append(updates, temporal.NewSearchAttributeKeyKeyword(name).ValueSet(value))
 		}
+	}
+	if len(trusted) > 0 {
+		updates = append(updates, temporal.NewSearchAttributeKeyKeywordList(contract.AttributeTrusted).ValueSet(trusted))
 	}
 	return temporal.NewSearchAttributes(updates...)
 }

@@ -78,6 +78,7 @@ func TestArguments(t *testing.T) {
 		"server", "start-dev", "--ip", "127.0.0.1", "--port", "7233", "--ui-ip", "127.1.2.3", "--ui-port", "8000", "--db-filename", "/a/dev.db",
 		"--sqlite-pragma", "journal_mode=wal", "--sqlite-pragma", "synchronous=1", "--log-level", "error",
 		"--search-attribute", "AgentName=Keyword", "--search-attribute", "AgentStatus=Keyword", "--search-attribute", "StopReason=Keyword",
+		"--search-attribute", "AgentTrusted=KeywordList",
 		"--ui-codec-endpoint", "http://127.0.0.1:8081",
 		"--dynamic-config-value", "frontend.enableServerVersionCheck=false",
 		"--dynamic-config-value", `frontend.httpAllowedHosts=["secret.invalid"]`,

@@ -74,6 +74,7 @@ func (s spec) arguments(p places) []string {
 		"--search-attribute", "AgentName=Keyword",
 		"--search-attribute", "AgentStatus=Keyword",
 		"--search-attribute", "StopReason=Keyword",
+		"--search-attribute", "AgentTrusted=KeywordList",
 	}
 	if s.CodecEndpoint != "" {
 		args = append(args, "--ui-codec-endpoint", s.CodecEndpoint)

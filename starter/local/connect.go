@@ -107,12 +107,16 @@ func (m *Machine) dial(ctx context.Context, connection host.Connection, local *d
 	if err != nil {
 		return nil, err
 	}
+	indexed, err := m.Env.indexTrusted()
+	if err != nil {
+		return nil, err
+	}
 	s := &Stack{address: connection.Address, namespace: connection.Namespace, taskQueue: queue, local: local}
 	m.reached = s
 	if s.Temporal, err = host.Dial(ctx, connection); err != nil {
 		return nil, notConnected(ctx, err)
 	}
-	s.Agents = Client(s.Temporal, s.address, client.Config{Namespace: s.namespace, TaskQueue: s.taskQueue, Progress: m.Progress})
+	s.Agents = Client(s.Temporal, s.address, client.Config{Namespace: s.namespace, TaskQueue: s.taskQueue, IndexTrusted: indexed, Progress: m.Progress})
 	return s, nil
 }
 

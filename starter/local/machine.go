@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 	sdk "go.temporal.io/sdk/client"
 
+	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/starter/client"
 	"everstep/starter/devserver"
@@ -127,8 +128,10 @@ const (
 	VariableState     = "EVERSTEP_STATE"      // the state file of the dev server
 	VariableTemporal  = "EVERSTEP_TEMPORAL"   // the temporal CLI to use as dev server
 	VariableTaskQueue = "EVERSTEP_TASK_QUEUE" // where new agents look for workers
-	VariableDir       = "EVERSTEP_DIR"        // the root of the file tools
-	variableStorage   = "EVERSTEP_STORAGE"    // where workers keep parts of long conversations
+	// the trusted values by which agents can be found
+	VariableIndexTrusted = "EVERSTEP_INDEX_TRUSTED"
+	VariableDir          = "EVERSTEP_DIR"     // the root of the file tools
+	variableStorage      = "EVERSTEP_STORAGE" // where workers keep parts of long conversations
 	// the tools that workers have beside those for files
 	variableBuiltinTools = "EVERSTEP_BUILTIN_TOOLS"
 	VariablePrices       = "EVERSTEP_PRICES"  // a worker's file of prices
@@ -160,6 +163,20 @@ func (e Environment) taskQueue(flag string) (string, error) {
 		return "", invalid("--task-queue (%s): %s", VariableTaskQueue, err)
 	}
 	return queue, nil
+}
+
+// indexTrusted are the trusted values by which agents are found.
+func (e Environment) indexTrusted() (names []string, _ error) {
+	for name := range strings.SplitSeq(e.Value(VariableIndexTrusted), ",") {
+		if name = strings.TrimSpace(name); name == "" {
+			continue
+		}
+		if err := domain.CheckTrustedName(name); err != nil {
+			return nil, invalid("%s: %s", VariableIndexTrusted, err)
+		}
+		names = append(names, name)
+	}
+	return names, nil
 }
 
 // Columns is the width that the user asked for, zero where there is none.

@@ -21,6 +21,7 @@ func Explanation(out *Output, v client.ExplainView, now time.Time) string {
 	if v.Origin != nil {
 		x.fact("goes on", "from execution "+v.Origin.String())
 	}
+	x.fact("trusted", trustedText(v.Trusted))
 	x.fact("steps", totalWords(v))
 	x.steps(v, out.Width())
 	x.fact("waste", wasted(v.Waste)...)

@@ -38,6 +38,7 @@ func StatusText(t Theme, id string, v contract.StatusView, now time.Time) string
 	if !v.Origin.IsZero() {
 		x.fact("goes on", strings.TrimSpace("from "+v.Origin.String()+spentText(v.Prior)))
 	}
+	x.fact("trusted", trustedText(v.Trusted))
 	x.fact("context", contextText(v.Context, v.Window))
 	for _, signal := range v.StopSignals {
 		x.fact("signal", OneLine(fmt.Sprintf("%s %s", signal.Reason, signal.Message)))
@@ -82,6 +83,16 @@ func spentText(s domain.Spent) string {
 		}
 	}
 	return within(", which has used ", strings.Join(used, ", "), "")
+}
+
+// trustedText names each value, cut where it is long: JSON has it whole.
+func trustedText(values domain.Trusted) string {
+	var parts []string
+	for _, name := range values.Names() {
+		value, short := string(values[name]), domain.Shorten(string(values[name]), 60)
+		parts = append(parts, OneLine(name+"="+short)+where(short != value, "…"))
+	}
+	return strings.Join(parts, ", ")
 }
 
 func contextText(used, window int64) string {

@@ -125,6 +125,22 @@ turns:
 		require.NoError(t, err)
 		s.keep(t, "given", second)
 	})
+	t.Run("trusted", func(t *testing.T) {
+		s := start(t, host.Config{Tools: []tool.Tool{whom()}})
+		definition := scripted(writeScript(t, "turns: [{tool_calls: [{name: whom, arguments: {}}]}, {text: one}, {tool_calls: [{name: whom, arguments: {}}]}, {text: two}]"), "whom")
+		definition.ShowTrusted = []string{"customer"}
+		begun, err := s.agents.Start(within(t), agents.Start{
+			ID: "kept", Prompt: "go", Definition: definition, Trusted: domain.Trusted{"customer": json.RawMessage(`4711`)},
+		})
+		require.NoError(t, err)
+		s.ended(t, begun)
+		second, err := s.agents.Send(within(t), "kept", agents.SendOptions{Prompt: "more", Trusted: domain.Trusted{"order": json.RawMessage(`"A-7"`)}})
+		require.NoError(t, err)
+		s.ended(t, second)
+		_, err = s.agents.Close(within(t), "kept")
+		require.NoError(t, err)
+		s.keep(t, "trusted", second)
+	})
 	t.Run("worker-shutdown", func(t *testing.T) {
 		s := connect(t, "plain", nil)
 		first := s.work(t, host.Config{})
