@@ -158,6 +158,35 @@ turns:
 		begun := s.outage(t, func(agents.Execution) {})
 		s.keep(t, "storage-outage", begun)
 	})
+	t.Run("idle-outage", func(t *testing.T) {
+		s := connect(t, "continuing", continuing)
+		storage := filepath.Join(t.TempDir(), "storage")
+		require.NoError(t, os.Mkdir(storage, 0o750))
+		t.Cleanup(s.work(t, host.Config{Storage: storage}).Stop)
+		require.NoError(t, os.Rename(storage, storage+".away"))
+		require.NoError(t, os.WriteFile(storage, nil, 0o600))
+		turn := "{text: '" + strings.Repeat("x", 1000) + "'}, "
+		begun, err := s.agents.Start(within(t), agents.Start{
+			ID: "kept", Prompt: strings.Repeat("x", 999_500), Definition: scripted(writeScript(t, "turns: ["+strings.Repeat(turn, 20)+"]")),
+		})
+		require.NoError(t, err)
+		s.ended(t, begun)
+		send := func() {
+			more, err := s.agents.Send(within(t), "kept", agents.SendOptions{Prompt: "more"})
+			require.NoError(t, err)
+			s.ended(t, more)
+		}
+		for s.asked(t, "kept").History.Events < 58 {
+			send()
+		}
+		// What it drops wakes it where it is idle, and the server suggests a new run.
+		require.NoError(t, s.temporal.SignalWorkflow(within(t), begun.WorkflowID, "", string(contract.SignalStop), contract.StopRequest{}))
+		require.Eventually(t, func() bool { return s.asked(t, "kept").History.Unstored != "" }, patience, 20*time.Millisecond)
+		require.NoError(t, os.Remove(storage))
+		require.NoError(t, os.Rename(storage+".away", storage))
+		send()
+		s.keep(t, "idle-outage", begun)
+	})
 	t.Run("continue-as-new", func(t *testing.T) {
 		s := startOn(t, "continuing", continuing, host.Config{Tools: []tool.Tool{echo()}})
 		begun, err := s.agents.Start(within(t), agents.Start{Prompt: "go", Definition: scripted(longScript(t, 15, 1), "echo")})

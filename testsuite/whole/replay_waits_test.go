@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"everstep/activities/tool"
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/hook"
 	agents "everstep/starter/client"
 	"everstep/worker/host"
 )
@@ -71,6 +73,25 @@ func recordWaits(t *testing.T) {
 		s.doing(t, begun.ID, "waiting for a worker that has it")
 		t.Cleanup(s.work(t, host.Config{Providers: map[string]inference.Provider{"newest": script.New()}}).Stop)
 		s.keep(t, "lacking-workers", s.ended(t, begun))
+	})
+	t.Run("brief-last-words", func(t *testing.T) {
+		var asked atomic.Int64
+		s := start(t, host.Config{Hooks: []hook.Hook{hook.IO(domain.TriggerOnStop, "kept-report", func(context.Context, contract.HookRequest) (contract.HookReply, error) {
+			if asked.Add(1) > 2 {
+				return contract.HookReply{}, nil
+			}
+			lacks := domain.Errorf(domain.Unavailable, "no such thing")
+			lacks.Lacking = true // as a worker of other activities says
+			return contract.HookReply{}, lacks
+		})}})
+		definition := scripted(writeScript(t, "turns: [{text: 'one two three four five six seven eight', delay: 1m}]"))
+		definition.Hooks = []string{"kept-report"}
+		begun, err := s.agents.Start(within(t), agents.Start{Prompt: "go", Definition: definition})
+		require.NoError(t, err)
+		s.textSeen(t, begun.ID)
+		_, err = s.agents.Stop(within(t), begun.ID, agents.StopOptions{Mode: contract.StopNow, Reason: "enough"})
+		require.NoError(t, err)
+		s.keep(t, "brief-last-words", s.ended(t, begun))
 	})
 	t.Run("reroutes", func(t *testing.T) {
 		s := start(t, host.Config{Providers: map[string]inference.Provider{"moved": elsewhere{script.New()}}})
