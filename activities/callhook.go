@@ -60,7 +60,9 @@ func hookError(spec contract.HookSpec, run outcome[contract.HookReply]) error {
 	case errors.Is(run.cause, errLate), errors.Is(run.cause, context.DeadlineExceeded):
 		return domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout, "it took longer than it may, %s", spec.TimeLimit())
 	case errors.Is(run.cause, worker.ErrWorkerShutdown):
-		return domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown, "its worker stopped while it ran")
+		stopped := domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown, "its worker stopped while it ran")
+		stopped.Lacking = spec.Attempts == 0 // the workflow asks another, as after a lost worker
+		return stopped
 	}
 	return run.err
 }

@@ -166,8 +166,15 @@ func TestCallHookCutOff(t *testing.T) {
 			t.Parallel()
 			b := benchOf()
 			close(b.stop)
-			_, err := b.callHook(t, hook.IO(domain.TriggerBeforeStep, "slow", wait), contract.HookRequest{})
+			h := hook.IO(domain.TriggerBeforeStep, "slow", wait)
+			h.Attempts = 2
+			_, err := b.callHook(t, h, contract.HookRequest{})
 			own, retryable := hookFailed(t, err)
+			require.False(t, own.Lacking, "the server asks again, as often as it may")
+			h.Attempts = 0
+			_, err = b.callHook(t, h, contract.HookRequest{})
+			once, _ := hookFailed(t, err)
+			require.True(t, once.Lacking, "the workflow asks another worker")
 			require.True(t, retryable)
 			require.Contains(t, own.Message, "worker stopped")
 		})

@@ -29,6 +29,7 @@ its partial answer is kept.
   starter stop notes --mode now --reason "wrong folder"
   starter stop notes --within 30s`,
 	}, "starter stop notes", func(ctx context.Context, s *local.Stack, id string) error {
+		p.warn(s.MissingFor(ctx, id))
 		execution, err := s.Agents.Stop(ctx, id, client.StopOptions{Mode: mode, Within: within, Reason: reason})
 		if err != nil {
 			return err

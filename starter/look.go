@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 
 	"github.com/spf13/cobra"
@@ -115,6 +117,33 @@ others follow.`,
 	})
 }
 
+func stateCommand(p *program) *cobra.Command {
+	return p.withAgent(&cobra.Command{
+		Use:   "state ID",
+		Short: "Save an agent's state, for another to begin with",
+		Long: `Prints what an agent's session holds, in JSON: its messages and metadata, model,
+system prompt and response format, and none of its executions. run, start and
+send take it as --messages FILE. It needs a worker. Messages that can no longer
+be read are reported as gone (exit 1), and left out.`,
+		Example: `  starter state notes
+  starter run --id copy --messages notes.json "Go on from there"`,
+	}, "starter state notes", func(ctx context.Context, s *local.Stack, id string) error {
+		state, err := s.Agents.State(ctx, id)
+		gone := errors.Is(err, &client.Error{Class: client.Gone}) && !state.AgentID().IsZero()
+		if err != nil && !gone {
+			return err
+		}
+		saved, encodingErr := state.EncodeSession()
+		if encodingErr != nil {
+			return encodingErr
+		}
+		if gone {
+			p.report(err)
+		}
+		return cmp.Or(p.out.JSON(json.RawMessage(saved)), reported(err))
+	})
+}
+
 func explainCommand(p *program) *cobra.Command {
 	var number int
 	command := p.withAgent(&cobra.Command{
@@ -155,11 +184,13 @@ the agent answers in JSON, --json has the answer's value under output.`,
   starter result notes --execution 2 --no-wait --json
   starter result notes --json | jq .output`,
 	}, "starter result notes", func(ctx context.Context, s *local.Stack, id string) error {
-		get := s.Agents.Wait
-		if noWait {
-			get = s.Agents.Result
+		result, err := s.Agents.Result(ctx, id, number)
+		if errors.Is(err, &client.Error{Class: client.Refused}) { // in progress
+			p.warn(s.MissingFor(ctx, id))
+			if !noWait {
+				result, err = s.Agents.Wait(ctx, id, number)
+			}
 		}
-		result, err := get(ctx, id, number)
 		if err != nil && left(ctx, err) {
 			p.sayDetached(s, client.Execution{ID: id, Number: number})
 			return detached("")

@@ -143,8 +143,8 @@ func TestStatusSaysWhyNothingMoves(t *testing.T) {
 	}{
 		"stuck":            {func(r *fakeRun) { r.infers(1, 1); r.fails("hook audit: version 2 is needed") }, "a worker cannot carry it on, and tries again: hook audit: version 2 is needed"},
 		"stuck while idle": {func(r *fakeRun) { r.ends(stopped(1)); r.fails("hook audit") }, "a worker cannot carry it on, and tries again: hook audit"},
-		"mended since":     {func(r *fakeRun) { r.infers(1, 1); r.fails("x"); r.decides() }, "no worker says"},
-		"at work":          {func(r *fakeRun) { r.infers(1, 1) }, "no worker says"},
+		"mended since":     {func(r *fakeRun) { r.infers(1, 1); r.fails("x"); r.decides() }, "no worker of task queue of nora says"},
+		"at work":          {func(r *fakeRun) { r.infers(1, 1) }, "no worker of task queue of nora says"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -172,3 +172,23 @@ func TestRefusalsAreInOurWords(t *testing.T) {
 		})
 	}
 }
+
+// TestFollowShowsNoHookAsFailedThatAWorkerLacked while it is asked of another.
+func TestFollowShowsNoHookAsFailedThatAWorkerLacked(t *testing.T) {
+	t.Parallel()
+	lacks := domain.Errorf(domain.Unavailable, "worker 7@there: no such hook")
+	lacks.Lacking = true
+	for again, want := range map[bool][]EventType{
+		true: {EventBegan, EventHook, EventEnded}, false: {EventBegan, EventHook, EventHookFailed, EventEnded},
+	} {
+		run := newRun("run-1", nil)
+		hook := contract.HookRequest{Hook: contract.HookSpec{Name: "audit", Trigger: domain.TriggerBeforeExecution}, ExecutionID: nth(1), Number: 1}
+		run.loses(run.schedule(string(contract.CallHook), hook), lacks)
+		run.loses(run.schedule(string(contract.CallHook), hook), lacks)
+		if again {
+			run.completes(run.schedule(string(contract.CallHook), hook), contract.HookReply{})
+		}
+		run.ends(outcomeOf(1, 0))
+		require.Equal(t, want, typesOf(followed(t, newFake(run), FollowOptions{})))
+	}
+}

@@ -118,11 +118,19 @@ func (p position) doing(work []history.Pending, step int) (string, time.Time) {
 		oldest := slices.MinFunc(work, func(a, b history.Pending) int { return a.Since.Compare(b.Since) })
 		return describeWork(work, step), oldest.Since
 	}
-	text, since := "no worker says", time.Time{}
+	text, since := "no worker"+p.ofQueue()+" says", time.Time{}
 	if task := p.GetPendingWorkflowTask(); task != nil {
-		text, since = "it waits for a worker to go on", task.GetOriginalScheduledTime().AsTime()
+		text, since = "it waits for a worker"+p.ofQueue()+" to go on", task.GetOriginalScheduledTime().AsTime()
 	}
 	return cmp.Or(p.stuck(), text), since
+}
+
+// ofQueue names the task queue whose workers take the agent's tasks.
+func (s snapshot) ofQueue() string {
+	if s.queue() == "" {
+		return ""
+	}
+	return " of task queue " + s.queue()
 }
 
 func describeWork(work []history.Pending, step int) string {

@@ -44,7 +44,7 @@ func TestStatusWithoutAWorker(t *testing.T) {
 			func(r *fakeRun) {
 				r.task = &workflowpb.PendingWorkflowTaskInfo{State: enumspb.PENDING_WORKFLOW_TASK_STATE_SCHEDULED}
 			},
-			domain.StatusInProgress, 0, contract.FromHistory, "it waits for a worker to go on",
+			domain.StatusInProgress, 0, contract.FromHistory, "it waits for a worker of task queue of nora to go on",
 		},
 		"an inference that reported": {
 			func(r *fakeRun) {

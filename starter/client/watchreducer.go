@@ -30,7 +30,7 @@ type watchReducer struct {
 	// waits is an inference whose worker was lost, while nobody knows whether it is made
 	// again: then its text is withdrawn, else it stays.
 	waits *lostInference
-	// lostHook is a hook whose worker was lost, while nobody knows whether it is asked again.
+	// lostHook is a hook whose worker was lost, or lacked it, while nobody knows whether it is asked again.
 	lostHook *lostHook
 	// withheld says that it was told that nothing of what the model says is shown.
 	withheld bool
@@ -226,7 +226,7 @@ func (r *watchReducer) asked(w progress.Work) {
 	switch {
 	case w.Model != nil:
 		r.inference(work)
-	case w.Hook != nil && w.Hook.Lost > 0:
+	case w.Hook != nil && r.askedAgain(*w.Hook):
 		r.lostHook = nil
 	case w.Hook != nil:
 		r.hookLost()
@@ -318,7 +318,7 @@ func (r *watchReducer) lost(work *shownWork, loss progress.Loss) {
 		r.toolDone(work.Work, loss.ToolReply(*work.Tool).Error)
 	case work.Hook != nil && loss.How != progress.Cancelled:
 		r.lostHook = &lostHook{work.Hook, loss.Err()}
-		if loss.How != progress.TimedOut {
+		if loss.How != progress.TimedOut && !loss.Err().Lacking {
 			r.hookLost()
 		}
 	case work.Model == nil:
@@ -332,6 +332,12 @@ func (r *watchReducer) lost(work *shownWork, loss progress.Loss) {
 	default:
 		r.replied(work, contract.ModelReply{Outcome: contract.BilledFailure, Error: loss.Err()}, 0)
 	}
+}
+
+// askedAgain reports whether a hook is that whose worker was lost, or lacked it.
+func (r *watchReducer) askedAgain(h contract.HookRequest) bool {
+	lost := r.lostHook
+	return h.Lost > 0 || lost != nil && lost.err.Lacking && lost.request.Hook == h.Hook && lost.request.Step == h.Step && lost.request.ToolExecutionID == h.ToolExecutionID
 }
 
 // hookLost notes that a hook that failed is not asked again.

@@ -45,12 +45,6 @@ type Config struct {
 	Dynamic map[string]string
 }
 
-// StorageDir is the directory beside a state file for what executions keep
-// outside of the server. It is not made. Take the path of [Server].StateFile.
-func StorageDir(stateFile string) string {
-	return strings.TrimSuffix(stateFile, ".db") + ".storage"
-}
-
 // checked returns the configuration with its defaults, or an error that names
 // the field and the fix.
 func (c Config) checked() (Config, error) {

@@ -56,8 +56,8 @@ func TestDefaults(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, filepath.Join(state, ".local", "state", "everstep", "dev.db"), path)
 
-	require.Equal(t, "/a/dev.storage", StorageDir("/a/dev.db"))
-	require.Equal(t, "/a/dev.sqlite.storage", StorageDir("/a/dev.sqlite"))
+	require.Equal(t, "/a/dev.storage", statefile.StorageDir("/a/dev.db"))
+	require.Equal(t, "/a/dev.sqlite.storage", statefile.StorageDir("/a/dev.sqlite"))
 }
 
 func TestSupervisorSeesNoKeys(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"everstep/activities/shell"
 	"everstep/starter/devserver"
 	"everstep/worker/host"
+	"everstep/worker/host/statefile"
 )
 
 // A Verdict says how a check came out.
@@ -61,7 +62,7 @@ func (m *Machine) Examine(ctx context.Context, f Flags, version string) []Check 
 			checks = append(checks, s.checkAgents(ctx)...)
 		}
 	}
-	checks = append(checks, m.checkStorage(ctx, connection.Configured, s), m.checkFolder(f), m.checkBuiltinTools(), m.checkModel(ctx))
+	checks = append(checks, m.checkStorage(ctx, connection.Configured, s), m.checkFolder(f, connection), m.checkBuiltinTools(), m.checkModel(ctx))
 	checks = append(checks, m.checkMCP(f)...)
 	return append(append(checks, m.checkPrices()...), m.checkProviders(f)...)
 }
@@ -150,11 +151,14 @@ func (m *Machine) checkStorage(ctx context.Context, configured bool, s *Stack) C
 	if err != nil {
 		return ok(name, "%s", err).fail("")
 	}
-	return ok(name, "%s, beside the dev server's state", devserver.StorageDir(stateFile))
+	return ok(name, "%s, beside the dev server's state", statefile.StorageDir(stateFile))
 }
 
-func (m *Machine) checkFolder(f Flags) Check {
+func (m *Machine) checkFolder(f Flags, connection host.Connection) Check {
 	dir, err := m.Folder(f.dir)
+	if err == nil {
+		err = connection.Outside(dir)
+	}
 	if err != nil {
 		return ok("folder", "%s", err).fail("")
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
 	"everstep/activities/shell"
@@ -61,6 +62,21 @@ func TestDoctorNamesPrices(t *testing.T) {
 		require.Regexp(t, `^EVERSTEP_PRICES: .*prices\.yaml:[23]:[0-9]+: `, c.Detail, i)
 		require.NotContains(t, c.Detail, "\n")
 	}
+}
+
+// TestDoctorNamesCredentialsThatAgentsCouldRead: a worker would refuse to start.
+func TestDoctorNamesCredentialsThatAgentsCouldRead(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "temporal.toml")
+	require.NoError(t, os.WriteFile(file, []byte("[profile.default]\naddress = \"far:7233\"\napi_key = \"sesame\"\n"), 0o600))
+	m := &Machine{Env: Environment{memory{"TEMPORAL_CONFIG_FILE": file}}, Connection: host.ConnectionFlags(pflag.NewFlagSet("", pflag.ContinueOnError))}
+	configuration, connection := m.checkConfiguration()
+	require.Equal(t, VerdictOK, configuration.Verdict, configuration.Detail)
+	got := m.checkFolder(Flags{dir: dir}, connection)
+	require.Equal(t, VerdictFail, got.Verdict, got.Detail)
+	require.Contains(t, got.Detail, "TEMPORAL_CONFIG_FILE")
+	require.Equal(t, VerdictOK, m.checkFolder(Flags{dir: t.TempDir()}, connection).Verdict)
 }
 
 func TestDoctorNamesTools(t *testing.T) {

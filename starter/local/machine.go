@@ -17,7 +17,6 @@ import (
 	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/starter/client"
-	"everstep/starter/devserver"
 	"everstep/worker/host"
 	"everstep/worker/host/statefile"
 )
@@ -101,7 +100,7 @@ func (m *Machine) Folder(flag string) (string, error) {
 
 // storage is where workers of ours keep parts of long conversations.
 func (m *Machine) storage(stateFile string) string {
-	return cmp.Or(m.Env.Value(variableStorage), devserver.StorageDir(stateFile))
+	return cmp.Or(m.Env.Value(variableStorage), statefile.StorageDir(stateFile))
 }
 
 // restartDelay is between two tries to bring a part of the stack back.

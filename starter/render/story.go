@@ -50,6 +50,8 @@ type story struct {
 	thinks time.Time
 	// held is the newest text, a line only if the story goes on: the answer is elsewhere.
 	held *line
+	// failed is why the newest inference failed that failed, as it was told.
+	failed string
 }
 
 type call struct {
@@ -108,7 +110,17 @@ func (s *story) tell(e client.Event) []line {
 	case client.EventAnswered:
 		return s.answered(e)
 	case client.EventCut:
+		if e.Error != nil {
+			s.failed = e.Error.Message
+		}
 		return s.cut(e)
+	case client.EventRetry:
+		if e.Tool == "" && e.Attempt > 1 && s.failed != "" && e.Reason == s.failed { // which was told
+			s.failed = ""
+			return []line{{mark: markNotice, step: e.Step, text: fmt.Sprintf("it is tried again (attempt %d)", e.Attempt)}}
+		}
+		m, text := notice(e)
+		return []line{{mark: m, step: e.Step, text: OneLine(text)}}
 	case client.EventTool:
 		c := call{words: callWords(e.Tool, e.Arguments), since: e.Time}
 		s.calls[at] = c

@@ -233,7 +233,7 @@ func TestExplainOneThatNoWorkerHasSeen(t *testing.T) {
 	require.NoError(t, err)
 	v := s.explained(t, begun.ID)
 	require.Equal(t, contract.FromHistory, v.Source)
-	require.Equal(t, "it waits for a worker to go on", v.Doing.Text)
+	require.Equal(t, "it waits for a worker of task queue "+s.queue+" to go on", v.Doing.Text)
 	require.Empty(t, v.Steps)
 	require.Equal(t, int64(2), *v.Budget[0].Left)
 	require.NotEmpty(t, v.Missing)

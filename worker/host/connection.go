@@ -127,9 +127,23 @@ func Dial(ctx context.Context, connection Connection) (client.Client, error) {
 	return c, nil
 }
 
+// toDev reports whether the dev server on a state file is meant.
+func (c Connection) toDev() bool { return c.Address == "" && !c.Configured && c.State != "" }
+
+// located has the address of the dev server that is meant, where that is one, and its storage
+// where none is named: what that server's own workers put there all workers need.
+func (c Config) located(ctx context.Context) (Config, error) {
+	if c.Connection.toDev() && c.Storage == "" {
+		c.Storage = statefile.StorageDir(c.Connection.State)
+	}
+	var err error
+	c.Connection, err = c.Connection.located(ctx)
+	return c, err
+}
+
 // located has the address of the dev server that is meant, where that is one.
 func (c Connection) located(ctx context.Context) (Connection, error) {
-	if c.Address != "" || c.Configured || c.State == "" {
+	if !c.toDev() {
 		return c, nil
 	}
 	found, up, err := statefile.Running(ctx, c.State)

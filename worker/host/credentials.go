@@ -73,6 +73,10 @@ func (c *credentials) add(profile envconfig.ClientConfigProfile) {
 	}
 }
 
+// Outside makes sure that no file that holds what Temporal's server is shown is below a
+// folder, where file tools would read it. Its error names the variable.
+func (c Connection) Outside(dir string) error { return c.credentials.outside(dir) }
+
 // outside makes sure that the file tools can read none of the files.
 func (c credentials) outside(dir string) error {
 	for _, file := range c.files {

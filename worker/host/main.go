@@ -158,7 +158,7 @@ func Run(ctx context.Context, config Config) error {
 	locating, cancel := context.WithTimeout(ctx, dialPatience)
 	defer cancel()
 	var err error
-	if config.Connection, err = config.Connection.located(locating); err != nil {
+	if config, err = config.located(locating); err != nil {
 		return err
 	}
 	config = config.withDefaults()

@@ -37,12 +37,23 @@ func TestStateNamesTheServer(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "127.0.0.1:7999", found.Address)
 	require.Equal(t, "default", found.Namespace)
+	served, err := config.located(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, found, served.Connection)
+	require.Equal(t, statefile.StorageDir(config.Connection.State), served.Storage, "what its own workers have")
+	config.Storage = "mem://elsewhere"
+	served, err = config.located(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "mem://elsewhere", served.Storage)
 
 	config, err = FromEnvironment(Config{}, memory{"EVERSTEP_STATE": file, "TEMPORAL_ADDRESS": "far:7233"})
 	require.NoError(t, err)
 	found, err = config.Connection.located(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, "far:7233", found.Address)
+	served, err = config.located(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, served.Storage)
 
 	_, err = FromEnvironment(Config{}, memory{"EVERSTEP_STATE": t.TempDir()})
 	require.ErrorContains(t, err, "EVERSTEP_STATE: ")

@@ -316,7 +316,7 @@ func gather(ctx context.Context, config Config) (_ *means, err error) {
 			return m, err
 		}
 	}
-	if err = config.Connection.credentials.outside(m.dir); err != nil {
+	if err = config.Connection.Outside(m.dir); err != nil {
 		return m, err
 	}
 	m.tools = replace(m.tools, config.Tools)

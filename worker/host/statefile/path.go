@@ -53,6 +53,12 @@ func Default() (string, error) {
 	return filepath.Join(state, "everstep", "dev.db"), nil
 }
 
+// StorageDir is the directory beside a state file for what executions keep
+// outside of the server. It is not made. Take the path of [Server].StateFile, or a resolved one.
+func StorageDir(stateFile string) string {
+	return strings.TrimSuffix(stateFile, ".db") + ".storage"
+}
+
 // Room is nil where the folder of a state file has room for more of it, else an error that
 // names the folder, such as one of a full disk.
 func Room(stateFile string) error {
