@@ -68,7 +68,7 @@ func (a *Activities) CallTool(ctx context.Context, request contract.ToolRequest)
 func (c toolCall) known() tool.Call {
 	call := tool.Call{
 		ID: c.request.ID(), ExecutionID: c.request.ExecutionID, Step: c.request.Step, Position: c.request.Position,
-		Attempt: c.attempt(), Trusted: c.request.Trusted,
+		Attempt: c.attempt(), Trusted: c.request.Trusted, WaitedUntil: c.request.WaitUntil, Note: c.request.Note,
 	}
 	if own, ok := strings.CutPrefix(c.info.WorkflowExecution.ID, domain.WorkflowIDPrefix); ok {
 		call.AgentID, _ = domain.AgentIDOf(own) // zero where somebody began the workflow under an id of their own

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"go.temporal.io/sdk/activity"
@@ -29,6 +30,8 @@ func (c toolCall) judge(ctx context.Context, run outcome[tool.Result]) (contract
 		return c.failed(domain.Errorf(domain.Internal, "the tool %s broke down: a fault of its own, not of the arguments", c.request.Name)), nil
 	case run.err == nil:
 		return c.done(run.result), nil
+	case isWait(run.err):
+		return c.waits(run.err), nil
 	case run.cause == nil && tool.IsOutcomeUnknown(run.err) && !c.effect.Repeatable():
 		return c.unknown(toolError(run.err).Message), nil
 	case run.cause == nil, tool.IsNotStarted(run.err):
@@ -79,6 +82,26 @@ func (c toolCall) refused(ctx context.Context, err error) (contract.ToolReply, e
 		reply.RetryAfterMillis = min(own.RetryAfter, maxRetryDelay).Milliseconds()
 	}
 	return reply, nil
+}
+
+func isWait(err error) bool {
+	_, ok := tool.Waits(err)
+	return ok
+}
+
+// waits has the workflow make the call again when its time has come. The error is what
+// remains of it where a stop comes first.
+func (c toolCall) waits(err error) contract.ToolReply {
+	until, _ := tool.Waits(err)
+	switch left := time.Until(until); {
+	case left > tool.MaxWait:
+		return c.failed(domain.Errorf(domain.Invalid, "%s is more than %d days away; a call may wait so long at the most", until.UTC().Format(time.RFC3339), tool.MaxWait/(24*time.Hour)))
+	case left < time.Second: // or it could come again and again
+		until = time.Now().Add(time.Second)
+	}
+	reply := c.failed(domain.CodedErrorf(domain.Unavailable, domain.CodeNotRun, "not done: %s was to wait until %s, and did not", c.request.Name, until.UTC().Format(time.RFC3339)))
+	reply.NotStarted, reply.WaitUntil = true, until.UTC()
+	return reply
 }
 
 // notBegun is for a try in which the tool was surely not run. Of the one before
@@ -164,7 +187,11 @@ func (c toolCall) done(result tool.Result) contract.ToolReply {
 	}
 	// Before it is cut, which could leave half of a secret.
 	content := c.activities.config.Secrets.Hide(result.Content)
-	return c.reply(contract.ToolReply{Content: readable(content, cmp.Or(c.bounds.MaxOutput, domain.MaxToolResult)), Stop: c.stop(result.Stop)})
+	if len(result.Note) > tool.MaxNote || len(result.Note) > 0 && !json.Valid(result.Note) {
+		return c.failed(domain.Errorf(domain.TooLarge, "the tool %s ran, but what it wants to keep is not JSON, or more than %d bytes; it is not kept", c.request.Name, tool.MaxNote))
+	}
+	note := json.RawMessage(c.activities.config.Secrets.Hide(string(result.Note)))
+	return c.reply(contract.ToolReply{Note: note, Content: readable(content, cmp.Or(c.bounds.MaxOutput, domain.MaxToolResult)), Stop: c.stop(result.Stop)})
 }
 
 func (c toolCall) reply(reply contract.ToolReply) contract.ToolReply {

@@ -142,6 +142,8 @@ type ToolSpec struct {
 	Losses int `json:"losses,omitzero"`
 	// Attempts is how often a repeatable call is tried; zero, or above what the definition says, is that.
 	Attempts int `json:"attempts,omitzero"`
+	// Note is the key of the session's metadata that the tool reads and writes; empty: it keeps nothing.
+	Note string `json:"note,omitzero"`
 	// Pin is the digest of what a server said of the tool when it was listed: its name, description and
 	// schema. Absent where the worker itself makes the tool.
 	Pin Digest `json:"pin,omitzero"`

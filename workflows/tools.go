@@ -209,7 +209,7 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 	tool, _ := b.resolved.Tool(wanted.Name)
 	request := contract.ToolRequest{
 		ExecutionID: b.execution, Step: b.content.Number, Position: position, Name: wanted.Name, Effect: tool.Effect,
-		Arguments: wanted.Arguments, Pin: tool.Pin, Trusted: b.state.Trusted(),
+		Arguments: wanted.Arguments, Pin: tool.Pin, Trusted: b.state.Trusted(), Note: b.noteFor(tool),
 	}
 	if tool.Effect.Repeatable() {
 		request.Tries, request.Losses = min(cmp.Or(tool.Attempts, mostTries), b.tryLimit()), tool.Losses
@@ -222,8 +222,8 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 		request.Reference = &contract.ArgumentsRef{Message: b.at, Digest: domain.DigestOf([]byte(wanted.Arguments))}
 	}
 	options := b.toolOptions(tool, tries, fmt.Sprintf("step %d · %s", b.content.Number, wanted.Name))
-	size := 1024 + domain.ToolCall{Name: request.Name, Arguments: request.Arguments}.Size() + request.Trusted.Size()
-	for unbegun := 0; ; {
+	size := 1024 + domain.ToolCall{Name: request.Name, Arguments: request.Arguments}.Size() + request.Trusted.Size() + len(request.Note)
+	for unbegun, waited := 0, 0; ; {
 		b.load.Add(ctx, size)
 		options.DisableEagerExecution = unbegun+request.Attempts > 0 // another worker may be able to
 		reply, err := mailbox.Call(ctx, permit, options, contract.CallTool, request)
@@ -231,12 +231,19 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 			return progress.Unanswered(refused) // it was never asked for
 		}
 		var delay time.Duration
-		if err == nil {
+		ends := func() bool { return b.halted }
+		switch {
+		case err == nil && b.waits(reply, waited):
+			waited++
+			request.WaitUntil, delay = reply.WaitUntil, reply.WaitUntil.Sub(b.now())
+			ends = func() bool { return b.halted || b.state.Continuation().Stops() }
+			b.note(fmt.Sprintf("step %d: %s waits until %s", b.content.Number, domain.Shorten(wanted.Name, 64), reply.WaitUntil.Format(time.RFC3339)))
+		case err == nil:
 			if unbegun++; !reply.NotStarted || unbegun == unstarted {
 				return reply
 			}
 			delay = b.apart(max(b.backoff(unbegun), time.Duration(reply.RetryAfterMillis)*time.Millisecond), unbegun, position)
-		} else {
+		default:
 			loss := lossOf(err)
 			if !b.retries.callAgain(loss, request) {
 				return loss.ToolReply(request)
@@ -252,7 +259,7 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 			b.note(fmt.Sprintf("step %d: %s failed (%s), trying again in %s",
 				b.content.Number, domain.Shorten(wanted.Name, 64), loss.Err().Kind, delay))
 		}
-		again, ok := b.mail.BackOffCall(ctx, delay, func() bool { return b.halted })
+		again, ok := b.mail.BackOffCall(ctx, delay, ends)
 		if !ok {
 			return reply
 		}
@@ -314,6 +321,7 @@ func (b *toolBatch) join() {
 	stops := 0
 	for i, result := range b.results {
 		call := b.calls[i]
+		b.takeNote(b.content.ToolExecutions[i].Name(), result.Note)
 		b.say("", progress.ToolMessage(call, result), result.Digest, domain.Tag{Trace: true, ToolExecutionID: b.content.ID.Tool(i)})
 		if result.Stop != nil && stops < maxToolStops {
 			stops++

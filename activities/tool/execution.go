@@ -2,7 +2,9 @@ package tool
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"time"
 
 	"everstep/domain"
 )
@@ -23,6 +25,10 @@ type Call struct {
 	Position int
 	// Attempt counts from 1. It is always 1 for an at-most-once tool.
 	Attempt int
+	// WaitedUntil is set where the call has waited as WaitUntil asked: until when.
+	WaitedUntil time.Time
+	// Note is what the session keeps for the tool; nil: nothing, or it keeps none.
+	Note json.RawMessage
 }
 
 type callKey struct{}

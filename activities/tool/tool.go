@@ -43,7 +43,13 @@ type Result struct {
 	// Stop, where set, ends the loop after this step. The reason is always
 	// domain.StopRequested, whatever it says.
 	Stop *domain.StopSignal
+	// Note, where set, is what the session keeps for the tool from now on: JSON, of at most
+	// MaxNote bytes. Of several calls of one step that of the last counts. See Keeps.
+	Note json.RawMessage
 }
+
+// MaxNote bounds what a session keeps for a tool.
+const MaxNote = 32 << 10
 
 // An Option changes a tool as it is made.
 type Option func(*Tool)
@@ -84,6 +90,16 @@ func Heartbeat(within time.Duration) Option {
 	return func(t *Tool) {
 		t.failIf(within <= 0, "heartbeat: %s is not positive", within)
 		t.bounds.Silence = max(within, 0)
+	}
+}
+
+// Keeps has the session keep a note for the tool, in its metadata under that key: over its
+// executions, however long they are. Call.Note reads it, Result.Note writes it. Hooks and
+// whoever reads the state see it.
+func Keeps(key string) Option {
+	return func(t *Tool) {
+		t.failIf(key == "", "note: its key is empty")
+		t.spec.Note = key
 	}
 }
 

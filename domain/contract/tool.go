@@ -2,6 +2,7 @@ package contract
 
 import (
 	"cmp"
+	"encoding/json"
 	"everstep/domain"
 	"time"
 )
@@ -32,6 +33,10 @@ type ToolRequest struct {
 	Pin domain.Digest `json:"pin,omitzero"`
 	// Trusted is what whoever started the agent says about whom it acts for.
 	Trusted domain.Trusted `json:"trusted,omitempty"`
+	// WaitUntil is set where the call has waited, as its last reply asked: until when.
+	WaitUntil time.Time `json:"wait_until,omitzero"`
+	// Note is what the session keeps for the tool.
+	Note json.RawMessage `json:"note,omitempty"`
 }
 
 // ID is the tool execution's id: the key of keyed tools.
@@ -60,6 +65,11 @@ type ToolReply struct {
 	Attempts int `json:"attempts,omitzero"`
 	// RetryAfterMillis is how long to wait at least before a call that did not begin is made again.
 	RetryAfterMillis int64 `json:"retry_after_ms,omitzero"`
+	// WaitUntil is when a call that did not begin is made again, however often: until then it waits in the
+	// workflow. Error says what remains of it where it is not.
+	WaitUntil time.Time `json:"wait_until,omitzero"`
+	// Note is what the session is to keep for the tool.
+	Note json.RawMessage `json:"note,omitempty"`
 }
 
 // An OutputRequest asks whether a text that a hook has made fits a response format.

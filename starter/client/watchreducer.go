@@ -102,7 +102,7 @@ func (r *watchReducer) take(recorded progress.Recorded) []Event {
 	case progress.ModelReplied:
 		r.replied(r.done(f.Work), f.Reply, 0)
 	case progress.ToolReplied:
-		r.toolDone(f.Work, f.Reply.Error)
+		r.toolReplied(f)
 	case progress.Finished:
 		r.done(f.Work)
 	case progress.Resolved:
@@ -235,6 +235,8 @@ func (r *watchReducer) asked(w progress.Work) {
 		work.Attempt = 0
 		r.retried(work, 1, r.lostCalls[w.Tool.Position])
 		delete(r.lostCalls, w.Tool.Position)
+	case w.Tool != nil && !w.Tool.WaitUntil.IsZero():
+		delete(r.lostCalls, w.Tool.Position)
 	case w.Tool != nil:
 		r.emit(Event{Type: EventTool, Step: w.Step(), Position: w.Tool.Position, Tool: w.Tool.Name, Arguments: w.Tool.Arguments})
 	}
@@ -357,6 +359,18 @@ func (r *watchReducer) kept(work *shownWork, loss progress.Loss) {
 		reply.Message = &domain.Message{Parts: []domain.Part{{Type: domain.PartText, Text: loss.Beat.Tail}}}
 	}
 	r.replied(work, reply, max(loss.Beat.Length-len(loss.Beat.Tail), 0))
+}
+
+// toolReplied notes that a call is over, or until when it waits.
+func (r *watchReducer) toolReplied(f progress.ToolReplied) {
+	until := f.Reply.WaitUntil
+	if until.IsZero() {
+		r.toolDone(f.Work, f.Reply.Error)
+		return
+	}
+	r.done(f.Work)
+	r.lostCalls[f.Tool.Position] = f.Reply.Error
+	r.emit(Event{Type: EventToolProgress, Step: f.Step(), Position: f.Tool.Position, Tool: f.Tool.Name, Text: "waits until " + until.Format(time.RFC3339)})
 }
 
 func (r *watchReducer) toolDone(w progress.Work, err *domain.Error) {

@@ -104,6 +104,18 @@ func recordWaits(t *testing.T) {
 		require.NoError(t, err)
 		s.keep(t, "reroutes", s.ended(t, begun))
 	})
+	t.Run("waiting-calls", func(t *testing.T) {
+		s := start(t, host.Config{BuiltinTools: []string{"sleep", "wait_until", "todo"}})
+		s.keep(t, "waiting-calls", s.ended(t, s.begin(t, waitsScript, "sleep", "wait_until", "todo")))
+	})
+	t.Run("waiting-call-stopped", func(t *testing.T) {
+		s := start(t, host.Config{BuiltinTools: []string{"sleep"}})
+		begun := s.begin(t, "turns: [{tool_calls: [{name: sleep, arguments: {seconds: 86400}}]}, {text: done}]", "sleep")
+		s.doing(t, begun.ID, "sleep waits until")
+		_, err := s.agents.Stop(within(t), begun.ID, agents.StopOptions{Reason: "enough"})
+		require.NoError(t, err)
+		s.keep(t, "waiting-call-stopped", s.ended(t, begun))
+	})
 	t.Run("within-no-time", func(t *testing.T) {
 		shop := newWorkshop()
 		s := start(t, host.Config{Tools: []tool.Tool{shop.tool(domain.ReadOnly)}})

@@ -7,7 +7,9 @@ import (
 	"strings"
 
 	"everstep/activities/shell"
+	"everstep/activities/todo"
 	"everstep/activities/tool"
+	"everstep/activities/waiting"
 	"everstep/activities/web"
 	"everstep/domain"
 )
@@ -28,8 +30,11 @@ func optionalTools() []tool.Tool {
 	if err != nil {
 		panic(err) // of nothing nothing can be wrong
 	}
-	return append(client.Tools(), new(shell.Shell).Tool())
+	return slices.Concat(client.Tools(), harmless(), []tool.Tool{new(shell.Shell).Tool()})
 }
+
+// harmless touch nothing but the agent itself.
+func harmless() []tool.Tool { return append(waiting.Tools(), todo.Tool()) }
 
 // OptionalNames are the names of OptionalTools.
 func OptionalNames() []string {
@@ -49,7 +54,7 @@ func (m *means) addOptional(c Config) error {
 	if err != nil {
 		return domain.Errorf(domain.Invalid, "HTTP tools: %s; see --http-allow (EVERSTEP_HTTP_ALLOW) and EVERSTEP_HTTP_PROXY", err)
 	}
-	m.tools = append(m.tools, slices.DeleteFunc(client.Tools(), func(t tool.Tool) bool { return !slices.Contains(c.BuiltinTools, t.Spec().Name) })...)
+	m.tools = append(m.tools, slices.DeleteFunc(append(client.Tools(), harmless()...), func(t tool.Tool) bool { return !slices.Contains(c.BuiltinTools, t.Spec().Name) })...)
 	if !slices.Contains(c.BuiltinTools, shell.Name) {
 		return nil
 	}

@@ -1,0 +1,107 @@
+package workflows_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// asksToWait replies to a call that is to wait.
+func asksToWait(until time.Time) contract.ToolReply {
+	return contract.ToolReply{
+		NotStarted: true, WaitUntil: until, Content: "not done", Digest: domain.DigestOf([]byte("not done")),
+		Error: domain.CodedErrorf(domain.Unavailable, domain.CodeNotRun, "not done"),
+	}
+}
+
+// TestACallWaits until the time that its reply names, and is then made again: more often than one that did
+// not begin, without jitter, and as one call.
+func TestACallWaits(t *testing.T) {
+	t.Parallel()
+	w := &world{tools: []domain.ToolSpec{{Name: "look", Effect: domain.AtMostOnce}}, model: calling(look())}
+	env := w.environment(t)
+	begun := env.Now()
+	var waited []time.Time
+	w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
+		waited = append(waited, r.WaitUntil)
+		if len(waited) < 6 {
+			return asksToWait(begun.Add(time.Duration(len(waited)) * time.Hour)), nil
+		}
+		return saw(r)
+	}
+	env.RegisterDelayedCallback(func() {
+		require.Equal(t, "step 1: look waits until "+begun.Add(time.Hour).UTC().Format(time.RFC3339), query(t, env, contract.QueryStatus, contract.StatusRequest{}).Doing)
+	}, time.Minute)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget.MaxToolCalls = number(1) }))
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	require.Len(t, waited, 6)
+	require.Zero(t, waited[0])
+	for i, at := range waited[1:] {
+		require.True(t, at.Equal(begun.Add(time.Duration(i+1)*time.Hour)), "%d: %s", i, at)
+	}
+	require.WithinDuration(t, begun.Add(5*time.Hour), env.Now(), time.Minute)
+	steps := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))
+	require.Equal(t, "seen", steps[0].Step.ToolExecutions[0].Value)
+}
+
+// TestAWaitEnds by any stop and by the budget's time; the call was then not run.
+func TestAWaitEnds(t *testing.T) {
+	t.Parallel()
+	for name, mode := range map[string]contract.StopMode{"gently": contract.AfterStep, "after the inference": contract.AfterInference, "now": contract.StopNow, "by time": ""} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{tools: reads(), model: calling(look())}
+			env := w.environment(t)
+			w.tool = func(contract.ToolRequest) (contract.ToolReply, error) {
+				return asksToWait(env.Now().Add(24 * time.Hour)), nil
+			}
+			begun := env.Now()
+			if mode != "" {
+				env.RegisterDelayedCallback(func() {
+					env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: mode, Reason: "enough"})
+				}, time.Hour)
+			}
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
+				if mode == "" {
+					in.Budget.MaxSeconds = new(3600.0)
+				}
+			}))
+			require.Equal(t, domain.StatusStopped, outcome(t, env).Status)
+			require.WithinDuration(t, begun.Add(time.Hour), env.Now(), time.Minute)
+			require.Len(t, w.ran, 1)
+			call := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))[0].Step.ToolExecutions[0]
+			require.Equal(t, domain.ToolNotRun, call.Outcome())
+		})
+	}
+}
+
+// TestASessionKeepsWhatAToolNotes: the next call reads it, also in a later execution; of several calls of a
+// step that of the last counts.
+func TestASessionKeepsWhatAToolNotes(t *testing.T) {
+	t.Parallel()
+	w := &world{tools: []domain.ToolSpec{{Name: "look", Effect: domain.ReadOnly, Note: "list"}, {Name: "other", Effect: domain.ReadOnly}}}
+	w.model = calling(look(), look(), domain.ToolCall{ID: "3", Name: "other"})
+	notes := map[int]string{}
+	w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		notes[r.Position] = string(r.Note)
+		reply, err := saw(r)
+		reply.Note = json.RawMessage([]string{`["first"]`, `["second"]`, `["never"]`}[r.Position])
+		return reply, err
+	}
+	env := w.environment(t)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
+		in.Given = &domain.Given{Metadata: domain.Metadata{"list": json.RawMessage(`["given"]`)}}
+	}))
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	require.Equal(t, map[int]string{0: `["given"]`, 1: `["given"]`, 2: ""}, notes)
+	state, err := domain.DecodeAgentState(query(t, env, contract.QueryState, contract.StateRequest{}).State)
+	require.NoError(t, err)
+	require.JSONEq(t, `["second"]`, string(state.Metadata()["list"]))
+}

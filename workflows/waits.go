@@ -1,0 +1,42 @@
+package workflows
+
+import (
+	"encoding/json"
+
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// waitingCalls is the version from which a call that asks for it waits until a time. It must
+// never change.
+const waitingCalls = "waiting-calls"
+
+// mostWaits bounds how often a call waits: each time takes some of the history.
+const mostWaits = 500
+
+// waits reports whether a reply only asks for the call to be made again later.
+func (b *toolBatch) waits(reply contract.ToolReply, before int) bool {
+	return reply.NotStarted && !reply.WaitUntil.IsZero() && before < mostWaits &&
+		workflow.GetVersion(b.root, waitingCalls, workflow.DefaultVersion, 1) != workflow.DefaultVersion
+}
+
+// noteFor is what the session keeps for a tool.
+func (b *toolBatch) noteFor(tool domain.ToolSpec) json.RawMessage {
+	if tool.Note == "" {
+		return nil
+	}
+	return b.state.Metadata()[tool.Note]
+}
+
+// takeNote has the session keep what a call has given it.
+func (b *toolBatch) takeNote(name string, note json.RawMessage) {
+	tool, _ := b.resolved.Tool(name)
+	if tool.Note == "" || len(note) == 0 {
+		return
+	}
+	if state, err := b.state.WithMetadata(tool.Note, note, b.now()); err == nil { // a worker has seen that it is JSON
+		b.state = state
+	}
+}
