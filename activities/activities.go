@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/sdk/worker"
 	"gocloud.dev/blob"
 
+	"everstep/activities/artifact"
 	"everstep/activities/inference"
 	"everstep/activities/modelfacts"
 	"everstep/activities/tool"
@@ -45,6 +46,8 @@ type Config struct {
 	// Storage takes segments of transcripts. Nil: there is none, and executions
 	// that outgrow what a run can hand to the next one fail.
 	Storage *blob.Bucket
+	// Artifacts keeps whole what of a tool's result is cut. Nil: it is not kept.
+	Artifacts *artifact.Store
 	// Secrets are taken out of what models, tools and hooks say. Nil: there are none.
 	Secrets Secrets
 	// Limits are the providers' whose use is limited, by their names. Nil: none is.

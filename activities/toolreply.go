@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 
+	"everstep/activities/artifact"
 	"everstep/activities/tool"
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -29,7 +30,7 @@ func (c toolCall) judge(ctx context.Context, run outcome[tool.Result]) (contract
 	case panicked:
 		return c.failed(domain.Errorf(domain.Internal, "the tool %s broke down: a fault of its own, not of the arguments", c.request.Name)), nil
 	case run.err == nil:
-		return c.done(run.result), nil
+		return c.done(ctx, run.result), nil
 	case isWait(run.err):
 		return c.waits(run.err), nil
 	case run.cause == nil && tool.IsOutcomeUnknown(run.err) && !c.effect.Repeatable():
@@ -178,7 +179,7 @@ func (c toolCall) failed(err *domain.Error) contract.ToolReply {
 	return c.reply(contract.ToolReply{Content: content, Error: own})
 }
 
-func (c toolCall) done(result tool.Result) contract.ToolReply {
+func (c toolCall) done(ctx context.Context, result tool.Result) contract.ToolReply {
 	if len(result.Content) > domain.MaxToolOutput {
 		reply := c.failed(domain.Errorf(domain.TooLarge, "the tool %s ran, but its result of %d bytes is more than the %d that a tool may return; ask for less",
 			c.request.Name, len(result.Content), domain.MaxToolOutput))
@@ -191,7 +192,27 @@ func (c toolCall) done(result tool.Result) contract.ToolReply {
 		return c.failed(domain.Errorf(domain.TooLarge, "the tool %s ran, but what it wants to keep is not JSON, or more than %d bytes; it is not kept", c.request.Name, tool.MaxNote))
 	}
 	note := json.RawMessage(c.activities.config.Secrets.Hide(string(result.Note)))
-	return c.reply(contract.ToolReply{Note: note, Content: readable(content, cmp.Or(c.bounds.MaxOutput, domain.MaxToolResult)), Stop: c.stop(result.Stop)})
+	return c.reply(contract.ToolReply{Note: note, Content: c.shown(ctx, content), Stop: c.stop(result.Stop)})
+}
+
+// keepTime is how long it may take to keep what was cut, within the time for a report.
+const keepTime = domain.ReportTime / 2
+
+// shown is a result as the model gets to read it. What is cut is kept whole, where there is a
+// place for it.
+func (c toolCall) shown(ctx context.Context, content string) string {
+	most := cmp.Or(c.bounds.MaxOutput, domain.MaxToolResult)
+	if len(content) <= most || c.activities.config.Artifacts == nil {
+		return readable(content, most)
+	}
+	ctx, cancel := context.WithTimeout(ctx, keepTime)
+	defer cancel()
+	line := fmt.Sprintf("\n[the whole is artifact %s; %s reads it]", c.request.ID(), artifact.Name)
+	if err := c.activities.config.Artifacts.Keep(ctx, c.request.ID(), strings.ToValidUTF8(content, "\uFFFD")); err != nil {
+		activity.GetLogger(ctx).Warn("a long result is not kept", "tool", c.request.Name, "call", c.String(), "error", err)
+		line = "\n[the whole could not be kept]"
+	}
+	return readable(content, most-len(line)) + line
 }
 
 func (c toolCall) reply(reply contract.ToolReply) contract.ToolReply {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"everstep/activities/artifact"
 	"everstep/activities/shell"
 	"everstep/activities/todo"
 	"everstep/activities/tool"
@@ -30,7 +31,7 @@ func optionalTools() []tool.Tool {
 	if err != nil {
 		panic(err) // of nothing nothing can be wrong
 	}
-	return slices.Concat(client.Tools(), harmless(), []tool.Tool{new(shell.Shell).Tool()})
+	return slices.Concat(client.Tools(), []tool.Tool{new(shell.Shell).Tool()}, harmless(), []tool.Tool{artifact.New(nil).Tool()})
 }
 
 // harmless touch nothing but the agent itself.
@@ -69,6 +70,19 @@ func (m *means) addOptional(c Config) error {
 		return domain.Errorf(domain.Invalid, "shell: %s", err)
 	}
 	m.tools = append(m.tools, m.shell.Tool())
+	return nil
+}
+
+// addArtifacts adds read_artifact and what it reads, where the configuration names it.
+func (m *means) addArtifacts(c Config) error {
+	if !slices.Contains(c.BuiltinTools, artifact.Name) {
+		return nil
+	}
+	if m.storage == nil {
+		return domain.Errorf(domain.Invalid, "builtin-tools: %s reads what the storage keeps; name one with --storage (EVERSTEP_STORAGE)", artifact.Name)
+	}
+	m.artifacts = artifact.New(m.storage)
+	m.tools = replace([]tool.Tool{m.artifacts.Tool()}, m.tools)
 	return nil
 }
 

@@ -21,6 +21,7 @@ import (
 	"gocloud.dev/blob"
 
 	"everstep/activities"
+	"everstep/activities/artifact"
 	"everstep/activities/files"
 	"everstep/activities/inference"
 	"everstep/activities/mcp"
@@ -116,7 +117,7 @@ func (w *Worker) prepare() (err error) {
 	}
 	w.acts, err = activities.New(activities.Config{
 		Toolbox:   toolbox,
-		Providers: w.means.providers, Tools: w.means.tools, Transcripts: w.source, Storage: w.means.storage,
+		Providers: w.means.providers, Tools: w.means.tools, Transcripts: w.source, Storage: w.means.storage, Artifacts: w.means.artifacts,
 		Hooks: w.means.hooks, Allow: config.Allow, Compilers: config.Compilers, Facts: w.means.facts, Secrets: config.secrets, Limits: limits(w.quotas),
 		Timing: contract.TimingOf(Loopback(config.Connection.Address)), At: config.At, ShutdownGrace: config.StopTimeout, CancelGrace: config.cancelGrace(),
 		HeartbeatThrottle: pace.throttle, HeartbeatEvery: pace.every,
@@ -285,6 +286,7 @@ type means struct {
 	shell       *shell.Shell
 	storageName string
 	storage     *blob.Bucket
+	artifacts   *artifact.Store // nil: long results are not kept whole
 	providers   map[string]inference.Provider
 	tools       []tool.Tool
 	servers     *mcp.Servers // nil: there are none
@@ -332,7 +334,9 @@ func gather(ctx context.Context, config Config) (_ *means, err error) {
 	if m.providers, err = config.providers(); err != nil {
 		return m, err
 	}
-	m.storage, err = OpenStorage(ctx, config.Storage)
+	if m.storage, err = OpenStorage(ctx, config.Storage); err == nil {
+		err = m.addArtifacts(config)
+	}
 	return m, err
 }
 

@@ -1,0 +1,123 @@
+package artifact
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+	"gocloud.dev/blob"
+	"gocloud.dev/gcerrors"
+
+	"everstep/activities/tool"
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// Name is the tool's.
+const Name = "read_artifact"
+
+// A Store keeps artifacts in a bucket. It is used by many at once. Nil keeps nothing.
+type Store struct{ bucket *blob.Bucket }
+
+// New returns the store of a bucket.
+func New(bucket *blob.Bucket) *Store { return &Store{bucket} }
+
+// Keep keeps what a tool call of the agent of ctx's place came to, under the call's id. A
+// later attempt at the call takes the place of an earlier one.
+func (s *Store) Keep(ctx context.Context, id domain.ToolExecutionID, text string) error {
+	err := s.bucket.WriteAll(ctx, key(ctx, id.UUID), []byte(text), &blob.WriterOptions{ContentType: "text/plain; charset=utf-8"})
+	if err != nil {
+		return fmt.Errorf("keep artifact %s: %w", id, err)
+	}
+	return nil
+}
+
+// key holds nothing that a model wrote but a UUID.
+func key(ctx context.Context, id uuid.UUID) string {
+	return fmt.Sprintf("artifacts/%s/%s", contract.PlaceOf(ctx).WorkflowID, id)
+}
+
+const (
+	// most bounds what is read at once, with room for the line above it.
+	most = domain.MaxToolResult - 4<<10
+
+	schema = `{"type":"object","additionalProperties":false,"required":["id"],"properties":{
+		"id":{"type":"string","description":"as the shortened result names it"},
+		"offset":{"type":"integer","minimum":0,"description":"the first byte wanted; 0 unless given"},
+		"limit":{"type":"integer","minimum":1,"maximum":61440,"description":"how many bytes; as many as can be read at once unless given"}}}`
+)
+
+// Tool is read_artifact.
+func (s *Store) Tool() tool.Tool {
+	return tool.FromSpec(domain.ToolSpec{
+		Name: Name, Effect: domain.ReadOnly, Schema: json.RawMessage(schema),
+		Description: "Reads a part of a tool result that was too long to be shown whole: of the artifact that its shortened text names.",
+	}, s.read)
+}
+
+func (s *Store) read(ctx context.Context, arguments json.RawMessage) (tool.Result, error) {
+	given := struct {
+		ID     string `json:"id"`
+		Offset int64  `json:"offset"`
+		Limit  int64  `json:"limit"`
+	}{Limit: most}
+	if err := json.Unmarshal(arguments, &given); err != nil {
+		return tool.Result{}, err
+	}
+	id, err := uuid.Parse(given.ID)
+	if err != nil || id.String() != given.ID {
+		return tool.Result{}, domain.Errorf(domain.Invalid, "id: %q is no artifact's; a shortened result names its own", domain.Shorten(given.ID, 64))
+	}
+	text, size, err := s.part(ctx, id, given.Offset, given.Limit)
+	switch {
+	case gcerrors.Code(err) == gcerrors.NotFound:
+		return tool.Result{}, domain.Errorf(domain.Invalid, "id: this agent has no artifact %s, or the storage has it no more", id)
+	case err != nil:
+		return tool.Result{}, &domain.Error{Kind: domain.Unavailable, Message: "the storage cannot be read just now", Detail: err.Error()}
+	case given.Offset > size:
+		return tool.Result{}, domain.Errorf(domain.Invalid, "offset: is %d, and the artifact has %d bytes", given.Offset, size)
+	}
+	end := given.Offset + int64(len(text))
+	rest := "to its end"
+	if end < size {
+		rest = fmt.Sprintf("offset %d reads on", end)
+	}
+	return tool.Result{Content: fmt.Sprintf("[bytes %d to %d of %d; %s]\n%s", given.Offset, end, size, rest, text)}, nil
+}
+
+// part reads whole characters: fewer bytes than wanted where the last would be cut, and
+// what is left of one at the beginning is replaced.
+func (s *Store) part(ctx context.Context, id uuid.UUID, offset, limit int64) (text string, size int64, err error) {
+	about, err := s.bucket.Attributes(ctx, key(ctx, id))
+	if err != nil || offset >= about.Size {
+		return "", sizeOf(about), err
+	}
+	r, err := s.bucket.NewRangeReader(ctx, key(ctx, id), offset, min(limit, about.Size-offset), nil)
+	if err != nil {
+		return "", 0, err
+	}
+	read, err := io.ReadAll(io.LimitReader(r, limit))
+	if closed := r.Close(); err == nil {
+		err = closed
+	}
+	for cut := 1; cut < utf8.UTFMax && offset+int64(len(read)) < about.Size && len(read) > cut; cut++ {
+		if last := read[len(read)-cut:]; utf8.RuneStart(last[0]) {
+			if !utf8.FullRune(last) {
+				read = read[:len(read)-cut]
+			}
+			break
+		}
+	}
+	return strings.ToValidUTF8(string(read), "\uFFFD"), about.Size, err
+}
+
+func sizeOf(about *blob.Attributes) int64 {
+	if about == nil {
+		return 0
+	}
+	return about.Size
+}
