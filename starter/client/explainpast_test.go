@@ -246,3 +246,14 @@ func TestExplainALostWorker(t *testing.T) {
 	require.Contains(t, v.Advice[0].Text, "no worker finished the work in time")
 	require.Equal(t, "extend nora", v.Advice[0].Command)
 }
+
+// TestExplainWithoutABeginning: where a run's beginning cannot be read the rest is told.
+func TestExplainWithoutABeginning(t *testing.T) {
+	t.Parallel()
+	run := pricedRun()
+	run.ends(outcomeOf(1, 1))
+	run.events[0].GetWorkflowExecutionStartedEventAttributes().Input.Payloads[0].Data = []byte("{")
+	v := explained(t, run, nil)
+	require.NotEmpty(t, v.Missing)
+	require.Contains(t, v.Missing[0], "what the run began with")
+}

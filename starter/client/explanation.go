@@ -56,16 +56,9 @@ func (e *explanation) read(ctx context.Context, c *Client, told *retellings) err
 		runs = append(runs, e.runID())
 	}
 	a := progress.NewAgent(e.id, e.firstRunID())
-	var run *progress.Retelling
-	for i, runID := range runs {
-		for recorded, err := range c.reader(e.agent).Forwards(ctx, runID) {
-			if deleted(err) {
-				e.gone = true
-				break
-			}
-			if err != nil {
-				return err
-			}
+	run, i := progress.Retell(progress.RunBegan{}), 0 // of what stands before a run's beginning nothing is told
+	for read := range c.histories(ctx, e.agent, runs) {
+		for _, recorded := range read.all {
 			if began, ok := recorded.Fact.(progress.RunBegan); ok {
 				if i > 0 {
 					told.tell(runs[i-1], run, began)
@@ -83,6 +76,13 @@ func (e *explanation) read(ctx context.Context, c *Client, told *retellings) err
 				e.answered(recorded.Fact)
 			}
 		}
+		switch {
+		case deleted(read.err):
+			e.gone = true
+		case read.err != nil:
+			return read.err
+		}
+		i++
 	}
 	e.run = a.Run
 	for _, unread := range a.Unread {

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"iter"
+	"sync"
 
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/converter"
@@ -45,6 +46,41 @@ func (c *Client) History(ctx context.Context, id, runID string) iter.Seq2[progre
 				}
 			}
 			runID = next
+		}
+	}
+}
+
+// A recordedRun is what the history of a run records, and why no more of it can be read, if so.
+type recordedRun struct {
+	all []progress.Recorded
+	err error
+}
+
+// histories yields what some runs record, in their order, and reads meanwhile those that come next.
+func (c *Client) histories(ctx context.Context, a agent, runs []string) iter.Seq[recordedRun] {
+	return func(yield func(recordedRun) bool) {
+		var reading sync.WaitGroup
+		defer reading.Wait()
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		begun := make([]chan recordedRun, 0, len(runs))
+		for i := range runs {
+			for k := len(begun); k < min(i+askedAtOnce, len(runs)); k++ {
+				done := make(chan recordedRun, 1)
+				begun = append(begun, done)
+				reading.Go(func() {
+					var run recordedRun
+					for recorded, err := range c.reader(a).Forwards(ctx, runs[k]) {
+						if run.err = err; err == nil {
+							run.all = append(run.all, recorded)
+						}
+					}
+					done <- run
+				})
+			}
+			if !yield(<-begun[i]) {
+				return
+			}
 		}
 	}
 }

@@ -85,7 +85,7 @@ func (r *retellings) run(id string) chan retold {
 
 // tell tells of a run, once; next is what the one that goes on took over.
 func (r *retellings) tell(run string, of *progress.Retelling, next progress.RunBegan) {
-	if r == nil || of == nil {
+	if r == nil {
 		return
 	}
 	told, ok := of.Told(next)
