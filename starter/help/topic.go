@@ -64,10 +64,14 @@ func (t Topic) Render(width int) (string, error) {
 	}
 	var b strings.Builder
 	for line := range strings.Lines(shown.Replace(text)) {
-		b.WriteString(strings.TrimRight(line, " \n") + "\n")
+		b.WriteString(strings.TrimRight(item.ReplaceAllString(line, "$1$2"), " \n") + "\n")
 	}
 	return b.String(), nil
 }
+
+// item is where an item of a list begins. Its mark hangs out of its other lines, which
+// the renderer indents no further than that.
+var item = regexp.MustCompile(`^((?:\x1b\[[0-9;]*m)*)  (  (?:\x1b\[[0-9;]*m)*(?:•|[0-9]+\.) )`)
 
 // A line may be broken after any of these marks, which would tear flags, names and
 // paths apart. So those of a word are hidden until the lines are made, but for the
@@ -106,11 +110,11 @@ func prepared(page string) string {
 
 func style() ansi.StyleConfig {
 	yes, cyan := true, "6"
-	two := uint(2)
+	two, four := uint(2), uint(4)
 	return ansi.StyleConfig{
 		Document:    ansi.StyleBlock{StylePrimitive: ansi.StylePrimitive{BlockPrefix: "\n"}},
 		Heading:     ansi.StyleBlock{StylePrimitive: ansi.StylePrimitive{BlockSuffix: "\n", Bold: &yes}},
-		List:        ansi.StyleList{StyleBlock: ansi.StyleBlock{Indent: &two}},
+		List:        ansi.StyleList{StyleBlock: ansi.StyleBlock{Indent: &four}},
 		Item:        ansi.StylePrimitive{BlockPrefix: "• "},
 		Enumeration: ansi.StylePrimitive{BlockPrefix: ". "},
 		Strong:      ansi.StylePrimitive{Bold: &yes},

@@ -81,4 +81,8 @@ func TestListsKeepTheirForm(t *testing.T) {
 	text, err := help.Topic{Text: "1. one of two\n   lines\n2. two\n\n- a-b, c.d\n  e\n"}.Render(columns)
 	require.NoError(t, err)
 	require.Equal(t, "\n\n  1. one of two lines\n  2. two\n\n  • a-b, c.d e\n", ansi.Strip(text))
+
+	text, err = help.Topic{Text: "- one two three\n  four\n\nAfter.\n"}.Render(16)
+	require.NoError(t, err)
+	require.Equal(t, "\n\n  • one two\n    three four\n\nAfter.\n", ansi.Strip(text), "the mark hangs")
 }
