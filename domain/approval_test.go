@@ -81,9 +81,9 @@ func TestArgumentPatterns(t *testing.T) {
 			tool := domain.ToolSpec{Name: "send", Effect: domain.ReadOnly}
 			allow := &domain.Approvals{Rules: []domain.ApprovalRule{{Arguments: patterns(test.patterns), Then: domain.Allow}, {Then: domain.AskFirst}}}
 			require.NoError(t, allow.Check())
-			require.Equal(t, test.allows, allow.RuleOn(tool, test.arguments).Then == domain.Allow, "allowed")
+			require.Equal(t, test.allows, allow.RuleOn(tool, test.arguments, nil).Then == domain.Allow, "allowed")
 			deny := domain.Approvals{Rules: []domain.ApprovalRule{{Arguments: patterns(test.patterns), Then: domain.Deny}}}
-			require.Equal(t, test.denies, deny.RuleOn(tool, test.arguments).Then == domain.Deny, "denied")
+			require.Equal(t, test.denies, deny.RuleOn(tool, test.arguments, nil).Then == domain.Deny, "denied")
 		})
 	}
 }
@@ -117,15 +117,52 @@ func TestTheFirstRuleDecides(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ruling := a.RuleOn(domain.ToolSpec{Name: test.tool, Effect: test.effect}, test.arguments)
+			ruling := a.RuleOn(domain.ToolSpec{Name: test.tool, Effect: test.effect}, test.arguments, nil)
 			require.Equal(t, test.then, ruling.Then)
 			require.Equal(t, test.rule, ruling.Rule)
 		})
 	}
-	require.Equal(t, time.Hour, a.RuleOn(domain.ToolSpec{Name: "pay"}, "").ExpiresAfter)
+	require.Equal(t, time.Hour, a.RuleOn(domain.ToolSpec{Name: "pay"}, "", nil).ExpiresAfter)
 	var none *domain.Approvals
-	require.Equal(t, domain.Allow, none.RuleOn(domain.ToolSpec{Name: "pay"}, "").Then, "what recorded no rules runs as it did")
-	require.Equal(t, domain.Deny, domain.Everywhere(domain.Deny).RuleOn(domain.ToolSpec{Name: "look", Effect: domain.ReadOnly}, "").Then)
+	require.Equal(t, domain.Allow, none.RuleOn(domain.ToolSpec{Name: "pay"}, "", nil).Then, "what recorded no rules runs as it did")
+	require.Equal(t, domain.Deny, domain.Everywhere(domain.Deny).RuleOn(domain.ToolSpec{Name: "look", Effect: domain.ReadOnly}, "", nil).Then)
+}
+
+// TestTrustedValues decide too, and no model can write them.
+func TestTrustedValues(t *testing.T) {
+	t.Parallel()
+	a := &domain.Approvals{Rules: []domain.ApprovalRule{
+		{Trusted: patterns(`{"customer.group":"staff"}`), Then: domain.Allow},
+		{Trusted: patterns(`{"region":"x*"}`), Then: domain.Deny},
+	}}
+	require.NoError(t, a.Check())
+	then := func(trusted domain.Trusted) domain.Permission {
+		return a.RuleOn(domain.ToolSpec{Name: "pay"}, `{"customer":{"group":"staff"}}`, trusted).Then
+	}
+	require.Equal(t, domain.Allow, then(patterns(`{"customer":{"group":"staff"}}`)))
+	require.Equal(t, domain.AskFirst, then(patterns(`{"customer":{"group":"guests"}}`)))
+	require.Equal(t, domain.AskFirst, then(patterns(`{"customer":4711}`)))
+	require.Equal(t, domain.AskFirst, then(nil), "what is not given matches nothing")
+	require.Equal(t, domain.Deny, then(patterns(`{"region":"xx"}`)))
+	require.Equal(t, domain.Deny, then(patterns(`{"customer":{"group":"staff","Group":"guests"}}`)), "what can be read in two ways is not allowed")
+	require.Contains(t, a.RuleOn(domain.ToolSpec{}, "", patterns(`{"region":"xx"}`)).Rule, `rule 2 (trusted region "x*": deny)`)
+	a.Rules[0].Trusted = patterns(`{"a.":1}`)
+	require.ErrorContains(t, a.Check(), `approvals[0].trusted: "a." is no path`)
+}
+
+func TestApprovalWords(t *testing.T) {
+	t.Parallel()
+	for word, thens := range map[string][2]domain.Permission{
+		"allow": {domain.Allow, domain.Allow}, "writes": {domain.Allow, domain.AskFirst}, "ask": {domain.AskFirst, domain.AskFirst}, "deny": {domain.Deny, domain.Deny},
+	} {
+		a := domain.ApprovalsOf(word)
+		require.Equal(t, word, a.Word())
+		require.Contains(t, domain.ApprovalWords(), word)
+		require.Equal(t, thens[0], a.RuleOn(domain.ToolSpec{Name: "look", Effect: domain.ReadOnly}, "", nil).Then)
+		require.Equal(t, thens[1], a.RuleOn(domain.ToolSpec{Name: "mail"}, "", nil).Then)
+	}
+	require.Empty(t, (*domain.Approvals)(nil).Word())
+	require.Empty(t, (&domain.Approvals{Rules: []domain.ApprovalRule{{Tool: "a", Then: domain.Allow}}}).Word())
 }
 
 func TestRulesThatMakeNoSense(t *testing.T) {

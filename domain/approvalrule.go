@@ -6,6 +6,7 @@ import (
 	"everstep/domain/enum"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -29,8 +30,10 @@ type ApprovalRule struct {
 	// Arguments that two programs could read differently match no rule that allows by arguments, and all others.
 	Arguments map[string]json.RawMessage `json:"arguments,omitempty"`
 	// Effects are those of the tool, one of which has to be its own.
-	Effects []Effect   `json:"effects,omitempty"`
-	Then    Permission `json:"then"`
+	Effects []Effect `json:"effects,omitempty"`
+	// Trusted are patterns as of Arguments, by the path of a trusted value, whose first step is its name.
+	Trusted map[string]json.RawMessage `json:"trusted,omitempty"`
+	Then    Permission                 `json:"then"`
 	// ExpiresAfter is for how long people are asked; zero: for good. AtExpiry says what comes then.
 	ExpiresAfter time.Duration `json:"expires_after,omitzero"`
 	AtExpiry     Expiry        `json:"at_expiry,omitzero"`
@@ -77,6 +80,27 @@ func (e *Expiry) UnmarshalText(text []byte) error {
 // Everywhere are approvals of one permission for all calls.
 func Everywhere(p Permission) *Approvals { return &Approvals{Rules: []ApprovalRule{{Then: p}}} }
 
+// ApprovalWords are those that stand for approvals of all calls. writes asks for each call that does not only read.
+func ApprovalWords() []string { return []string{"allow", "writes", "ask", "deny"} }
+
+// ApprovalsOf are the approvals that a word stands for.
+func ApprovalsOf(word string) *Approvals {
+	if word == "writes" {
+		return &Approvals{}
+	}
+	return Everywhere(Permission(word))
+}
+
+// Word is the one that stands for the approvals, empty where none does.
+func (a *Approvals) Word() string {
+	for _, word := range ApprovalWords() {
+		if a != nil && len(a.Rules) == len(ApprovalsOf(word).Rules) && (len(a.Rules) == 0 || reflect.DeepEqual(a, ApprovalsOf(word))) {
+			return word
+		}
+	}
+	return ""
+}
+
 // A Ruling is what approvals say about one call, and which rule said so in words.
 type Ruling struct {
 	Then         Permission
@@ -86,7 +110,7 @@ type Ruling struct {
 }
 
 // RuleOn says whether a call may run. Without approvals, as older clients recorded none, it does.
-func (a *Approvals) RuleOn(tool ToolSpec, arguments string) Ruling {
+func (a *Approvals) RuleOn(tool ToolSpec, arguments string, trusted Trusted) Ruling {
 	if a == nil {
 		return Ruling{Then: Allow}
 	}
@@ -94,8 +118,12 @@ func (a *Approvals) RuleOn(tool ToolSpec, arguments string) Ruling {
 	if slices.ContainsFunc(a.Rules, func(r ApprovalRule) bool { return len(r.Arguments) > 0 }) {
 		read = readArguments(arguments)
 	}
+	var given argumentTree
+	if slices.ContainsFunc(a.Rules, func(r ApprovalRule) bool { return len(r.Trusted) > 0 }) {
+		given = readTrusted(trusted)
+	}
 	for i, rule := range a.Rules {
-		if rule.matches(tool, read) {
+		if rule.matches(tool, read, given) {
 			return Ruling{rule.Then, fmt.Sprintf("rule %d (%s)", i+1, rule), rule.ExpiresAfter, rule.AtExpiry}
 		}
 	}
@@ -105,12 +133,16 @@ func (a *Approvals) RuleOn(tool ToolSpec, arguments string) Ruling {
 	return Ruling{Then: AskFirst, Rule: "no rule, and its effect is " + string(tool.Effect)}
 }
 
-func (r ApprovalRule) matches(tool ToolSpec, read argumentTree) bool {
+func (r ApprovalRule) matches(tool ToolSpec, read, trusted argumentTree) bool {
 	if r.Tool != "" && !matchText(r.Tool, tool.Name) || len(r.Effects) > 0 && !slices.Contains(r.Effects, tool.Effect) {
 		return false
 	}
-	for path, pattern := range r.Arguments {
-		if !read.match(path, pattern, r.Then == Allow) {
+	return r.allMatch(read, r.Arguments) && r.allMatch(trusted, r.Trusted)
+}
+
+func (r ApprovalRule) allMatch(values argumentTree, patterns map[string]json.RawMessage) bool {
+	for path, pattern := range patterns {
+		if !values.match(path, pattern, r.Then == Allow) {
 			return false
 		}
 	}
@@ -128,6 +160,9 @@ func (r ApprovalRule) String() string {
 	}
 	for _, effect := range r.Effects {
 		parts = append(parts, string(effect))
+	}
+	for _, path := range slices.Sorted(maps.Keys(r.Trusted)) {
+		parts = append(parts, "trusted "+path+" "+Shorten(string(r.Trusted[path]), 48))
 	}
 	if len(parts) == 0 {
 		parts = []string{"every call"}
@@ -178,15 +213,23 @@ func (r ApprovalRule) check() error {
 		return in("expires_after", Errorf(Invalid, "only a rule that asks expires; take it and at_expiry away, or write then: ask"))
 	case r.AtExpiry != "" && r.ExpiresAfter == 0:
 		return in("at_expiry", Errorf(Invalid, "needs expires_after, such as 24h"))
-	case len(r.Arguments) > maxPatterns:
-		return in("arguments", Errorf(TooLarge, "has %d patterns; at most %d are allowed", len(r.Arguments), maxPatterns))
 	}
-	for _, path := range slices.Sorted(maps.Keys(r.Arguments)) {
+	if err := checkPatterns("arguments", r.Arguments); err != nil {
+		return err
+	}
+	return checkPatterns("trusted", r.Trusted)
+}
+
+func checkPatterns(field string, patterns map[string]json.RawMessage) error {
+	if len(patterns) > maxPatterns {
+		return in(field, Errorf(TooLarge, "has %d patterns; at most %d are allowed", len(patterns), maxPatterns))
+	}
+	for _, path := range slices.Sorted(maps.Keys(patterns)) {
 		if path == "" || slices.Contains(strings.Split(path, "."), "") {
-			return in("arguments", Errorf(Invalid, "%q is no path; write it like order.id", path))
+			return in(field, Errorf(Invalid, "%q is no path; write it like order.id", path))
 		}
-		if err := checkPattern(r.Arguments[path]); err != nil {
-			return in("arguments."+path, err)
+		if err := checkPattern(patterns[path]); err != nil {
+			return in(field+"."+path, err)
 		}
 	}
 	return nil

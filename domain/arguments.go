@@ -38,6 +38,18 @@ func readArguments(text string) argumentTree {
 	return argumentTree{root}
 }
 
+// readTrusted is never ambiguous where nothing is given.
+func readTrusted(trusted Trusted) argumentTree {
+	if len(trusted) == 0 {
+		return argumentTree{object{}}
+	}
+	encoded, err := json.Marshal(trusted)
+	if err != nil {
+		return argumentTree{}
+	}
+	return readArguments(string(encoded))
+}
+
 var errAmbiguous = errors.New("ambiguous")
 
 // maxNesting bounds how deep arguments are looked into.

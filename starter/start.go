@@ -178,10 +178,12 @@ type startFlags struct {
 	model  string
 	system string
 	tools  []string
-	output outputFlags
-	budget budgetFlags
-	given  givenFlags
-	about  modelFlags
+	// approvals is a word for all calls.
+	approvals string
+	output    outputFlags
+	budget    budgetFlags
+	given     givenFlags
+	about     modelFlags
 }
 
 func (f *startFlags) register(p *program, command *cobra.Command) {
@@ -190,6 +192,7 @@ func (f *startFlags) register(p *program, command *cobra.Command) {
 	set.StringVar(&f.model, "model", "", "`PROVIDER/MODEL`: who answers ("+local.VariableModel+")")
 	set.StringVar(&f.system, "system", "", "system prompt")
 	set.StringSliceVar(&f.tools, "tool", nil, "tool that the agent may use; once for each, or separated by commas")
+	set.Var(choiceFlag(&f.approvals, domain.ApprovalWords()), "approvals", "which tool calls run by themselves: writes has those wait for a person that do not only read, ask all")
 	set.Var(textFlag(&f.id), "id", "the agent's `NAME`, under which it stays open for more; without one it takes this prompt alone")
 	f.budget.register(set, p.now)
 	f.output.register(p, command)
@@ -287,6 +290,9 @@ func (f *startFlags) definition(p *program) (domain.Definition, error) {
 	}
 	if f.system != "" {
 		d.SystemPrompt = f.system
+	}
+	if f.approvals != "" {
+		d.Approvals = domain.ApprovalsOf(f.approvals)
 	}
 	for i, tool := range f.tools {
 		if slices.Contains(f.tools[:i], tool) {

@@ -2,7 +2,6 @@ package agentfile
 
 import (
 	"encoding/json"
-	"reflect"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -13,15 +12,16 @@ import (
 
 // approvals are a word for all calls, or a list of rules.
 func approvals(into **domain.Approvals) document.Value {
-	var all domain.Permission
+	all := ""
 	rules := []domain.ApprovalRule{}
-	word := document.Word(&all, domain.Permissions())
+	word := document.Word(&all, domain.ApprovalWords())
 	list := document.ListOf(&rules, approvalRule)
 	either := document.Either(word, list)
 	either.Read = func(r *document.Reader, field string, node *yaml.Node) {
 		if node.Kind == yaml.ScalarNode {
-			word.Read(r, field, node)
-			*into = domain.Everywhere(all)
+			if word.Read(r, field, node); all != "" {
+				*into = domain.ApprovalsOf(all)
+			}
 			return
 		}
 		list.Read(r, field, node)
@@ -37,6 +37,8 @@ func approvalRule(rule *domain.ApprovalRule) document.Value {
 			Value: document.JSON(func(raw json.RawMessage) string { return failure(json.Unmarshal(raw, &rule.Arguments)) })},
 		{Name: "effects", Doc: "The effects that the tool may have; any unless given.",
 			Value: document.ListOf(&rule.Effects, func(e *domain.Effect) document.Value { return document.Word(e, domain.Effects()) })},
+		{Name: "trusted", Doc: "Patterns as of arguments for trusted values, such as customer.group: their names, and paths into them.",
+			Value: document.JSON(func(raw json.RawMessage) string { return failure(json.Unmarshal(raw, &rule.Trusted)) })},
 		{Name: "then", Doc: "allow: the call runs. ask: it waits for a person. deny: it does not run.", Needed: "say allow, ask or deny",
 			Value: document.Word(&rule.Then, domain.Permissions())},
 		{Name: "expires_after", Doc: "For how long a person is asked; for good unless given.",
@@ -52,14 +54,17 @@ func resolveApprovals(a *domain.Approvals) any {
 	if a == nil {
 		return nil
 	}
-	if len(a.Rules) == 1 && reflect.DeepEqual(a, domain.Everywhere(a.Rules[0].Then)) {
-		return a.Rules[0].Then
+	if word := a.Word(); word != "" {
+		return word
 	}
 	rules := []Resolved{}
 	for _, r := range a.Rules {
 		rule := Resolved{{"tool", r.Tool}, {"then", r.Then}, {"expires_after", span(r.ExpiresAfter)}, {"at_expiry", r.AtExpiry}}
 		if len(r.Arguments) > 0 {
 			rule = append(rule, entry{"arguments", r.Arguments})
+		}
+		if len(r.Trusted) > 0 {
+			rule = append(rule, entry{"trusted", r.Trusted})
 		}
 		if len(r.Effects) > 0 {
 			rule = append(rule, entry{"effects", r.Effects})

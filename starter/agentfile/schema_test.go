@@ -127,7 +127,7 @@ func shownKeys(value any, at string, into map[string]bool) {
 		for name, inner := range value {
 			path := strings.TrimPrefix(at+"."+name, ".")
 			into[path] = true
-			if name != "options" && name != "schema" && name != "arguments" { // of any form
+			if name != "options" && name != "schema" && name != "arguments" && name != "trusted" { // of any form
 				shownKeys(inner, path, into)
 			}
 		}

@@ -95,6 +95,15 @@ turns:
 		require.NoError(t, err)
 		s.keep(t, "going-on", s.ended(t, extended.Execution))
 	})
+	t.Run("approvals", func(t *testing.T) {
+		s := start(t, host.Config{Tools: payTools(make(chan string, 8))})
+		begun, calls := s.startApprovals(t, "")
+		_, err := s.agents.Approve(within(t), begun.ID, agents.Word{Call: calls[0].ToolExecutionID, Digest: calls[0].Digest, By: "ann"})
+		require.NoError(t, err)
+		_, err = s.agents.Deny(within(t), begun.ID, agents.Word{By: "bob", Reason: "too much"})
+		require.NoError(t, err)
+		s.keep(t, "approvals", s.ended(t, begun))
+	})
 	t.Run("paused", func(t *testing.T) {
 		shop := newWorkshop()
 		s := start(t, host.Config{Tools: []tool.Tool{shop.tool(domain.ReadOnly)}})

@@ -1,0 +1,54 @@
+package whole_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const waitingAgent = `model: scripted/waiting.yaml
+tools: [write_file, list_files]
+approvals:
+  - {tool: write_file, arguments: {path: "*.draft"}, then: allow}
+  - {tool: write_file, then: ask}
+`
+
+const waitingScript = `turns:
+  - text: I write it down.
+    tool_calls: [{name: write_file, arguments: '{"path": "answer.txt",  "content": "42\n"}'}, {name: list_files, arguments: {path: .}}]
+  - text: Written.
+`
+
+// TestCLIApprovalOutlivesEverything: a call waits, every process is killed, the server is started again on its file, and
+// the call is approved: it runs once, with exactly the bytes that were shown.
+func TestCLIApprovalOutlivesEverything(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	c.file("waiting.yaml", waitingScript)
+	c.file("writer.yaml", waitingAgent)
+	c.start("run", "--agent", "writer.yaml", "--id", "w", "go").untilErr("waits for approval").kill()
+	c.quiet()
+	dev := c.dev()
+	require.NoFileExists(t, filepath.Join(c.dir, "answer.txt"))
+	got := c.do("deny", "w", "ffffffff")
+	require.Equal(t, 6, got.code, got.err)
+	require.Contains(t, got.err, "no call that begins with ffffffff waits for approval")
+	shown := c.ok("approvals", "w")
+	require.Contains(t, shown, `{"path": "answer.txt",  "content": "42\n"}`)
+	require.Contains(t, shown, "by rule 2 (write_file: ask)")
+	require.Contains(t, c.ok("status", "w"), "write_file waits for approval")
+	c.ok("approve", "w", "--by", "ann", "--reason", "it is right")
+	require.Equal(t, "Written.\n", c.ok("result", "w"))
+	written, err := os.ReadFile(filepath.Join(c.dir, "answer.txt"))
+	require.NoError(t, err)
+	require.Equal(t, "42\n", string(written))
+	require.Contains(t, c.ok("explain", "w"), "approved by ann")
+	got = c.do("approve", "w")
+	require.Equal(t, 6, got.code, got.err)
+	require.Equal(t, 1, strings.Count(c.ok("watch", "w", "--json"), `"type":"approval_decided"`))
+	require.Contains(t, c.do("approvals").err, "no tool call waits for approval")
+	require.Equal(t, 0, dev.interrupt().wait().code)
+}
