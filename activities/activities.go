@@ -147,7 +147,7 @@ func New(config Config) (*Activities, error) {
 
 // Register makes a worker serve the activities under the names of the contract.
 func (a *Activities) Register(r worker.ActivityRegistry) {
-	register(r, contract.CallModel, a.CallModel)
+	registerLong(r, contract.CallModel, a.CallModel)
 	register(r, contract.CallTool, a.CallTool)
 	register(r, contract.ListTools, a.ListTools)
 	register(r, contract.Record, a.Record)
@@ -158,12 +158,23 @@ func (a *Activities) Register(r worker.ActivityRegistry) {
 // RegisterInference makes a worker serve inferences alone, for a task queue that
 // a rate limit holds for.
 func (a *Activities) RegisterInference(r worker.ActivityRegistry) {
-	register(r, contract.CallModel, a.CallModel)
+	registerLong(r, contract.CallModel, a.CallModel)
 }
 
 // register does not compile where an activity's types are not its contract's.
 func register[In, Out any](r worker.ActivityRegistry, name contract.Activity[In, Out], run func(context.Context, In) (Out, error)) {
 	r.RegisterActivityWithOptions(run, activity.RegisterOptions{Name: string(name)})
+}
+
+// registerLong is register for what takes long, many at once: the SDK calls it by reflection, which
+// keeps on the stack, twice, what stands behind no pointer.
+func registerLong[In, Out any](r worker.ActivityRegistry, name contract.Activity[In, Out], run func(context.Context, *In) (*Out, error)) {
+	r.RegisterActivityWithOptions(func(ctx context.Context, in *In) (*Out, error) {
+		if in == nil { // none was given
+			in = new(In)
+		}
+		return run(ctx, in)
+	}, activity.RegisterOptions{Name: string(name)})
 }
 
 // Record writes a range of the transcript to storage, and answers where it is.

@@ -24,22 +24,39 @@ import (
 // again; whatever may have been billed is a reply. It is safe to run twice: an
 // attempt that finds the heartbeat of one that was lost after its request counts
 // that one as spent, and does not begin where the budget does not cover another.
-func (a *Activities) CallModel(ctx context.Context, request contract.ModelRequest) (contract.ModelReply, error) {
-	c := &modelCall{activities: a, request: request, info: activity.GetInfo(ctx), spent: spentBefore(ctx)}
+//
+// What it holds is the modelCall's: the stack of one that waits for a model is memory.
+func (a *Activities) CallModel(ctx context.Context, request *contract.ModelRequest) (*contract.ModelReply, error) {
 	defer a.inferring.begin()()
+	ctx, c := a.modelCall(ctx, request)
+	defer c.pulse.stop()
+	return c.ended(ctx, c.attempt(ctx))
+}
+
+// modelCall is a call that has not begun, but tells of itself.
+func (a *Activities) modelCall(ctx context.Context, request *contract.ModelRequest) (context.Context, *modelCall) {
+	c := &modelCall{activities: a, request: request, info: activity.GetInfo(ctx), spent: spentBefore(ctx)}
 	ctx = contract.WithPlace(ctx, contract.Place{WorkflowID: c.info.WorkflowExecution.ID, ExecutionID: request.ExecutionID, Step: request.Step, Summary: request.Summary != nil})
 	c.pulse = a.startModelPulse(ctx, c.info, contract.Heartbeat{
 		ExecutionID: request.ExecutionID, Step: request.Step, Phase: contract.PhaseWaiting,
 		Attempt: c.tries(), Spent: c.spent,
 	})
-	defer c.pulse.stop()
+	return ctx, c
+}
 
-	answer, err := c.attempt(ctx)
+// ended is the reply to what came of the attempt.
+func (c *modelCall) ended(ctx context.Context, err error) (*contract.ModelReply, error) {
+	var reply contract.ModelReply
 	if err != nil {
-		return c.failed(ctx, answer, err)
+		reply, err = c.failed(ctx, c.answer, err)
+	} else {
+		c.activities.config.At(ctx, contract.AfterRequest)
+		reply, err = c.answered(ctx, c.answer)
 	}
-	a.config.At(ctx, contract.AfterRequest)
-	return c.answered(ctx, answer)
+	if err != nil {
+		return nil, err
+	}
+	return &reply, nil
 }
 
 // whileWorking returns a context that ends as soon as the worker is told to stop.
@@ -59,12 +76,14 @@ func whileWorking(ctx context.Context) (context.Context, func()) {
 // A modelCall is one attempt at one inference.
 type modelCall struct {
 	activities *Activities
-	request    contract.ModelRequest
+	request    *contract.ModelRequest
 	info       activity.Info
 	pulse      *modelPulse
 	call       inference.Call
-	summary    *summary
-	limit      time.Duration
+	// answer is the model's, or what had come of it.
+	answer  inference.Answer
+	summary *summary
+	limit   time.Duration
 	// price is the model's; nil where nobody knows it.
 	price *domain.Price
 	// spent is what attempts before this one, lost in this activity, may have cost.
@@ -73,25 +92,32 @@ type modelCall struct {
 	sent atomic.Bool
 }
 
-// attempt is the attempt up to the model's answer, or what had come of it.
-func (c *modelCall) attempt(ctx context.Context) (inference.Answer, error) {
+// attempt is the attempt up to the model's answer.
+func (c *modelCall) attempt(ctx context.Context) error {
 	ctx, cancel := whileWorking(ctx)
 	defer cancel()
+	provider, err := c.begin(ctx)
+	if err != nil {
+		c.answer.Partial = true
+		return err
+	}
+	c.activities.config.At(ctx, contract.BeforeRequest)
+	err = c.inTime(ctx, provider)
+	c.metered(err)
+	return err
+}
+
+// begin does what comes before the request, and tells of it.
+func (c *modelCall) begin(ctx context.Context) (inference.Provider, error) {
 	provider, err := c.prepare(ctx)
 	if err == nil {
 		err = c.rerouted()
 	}
-	if err == nil {
-		c.pulse.requested(ctx, c.reserved(), provider)
-		err = context.Cause(ctx)
-	}
 	if err != nil {
-		return inference.Answer{Partial: true}, err
+		return nil, err
 	}
-	c.activities.config.At(ctx, contract.BeforeRequest)
-	answer, err := c.inTime(ctx, provider)
-	c.metered(answer, err)
-	return answer, err
+	c.pulse.requested(ctx, c.reserved(), provider)
+	return provider, context.Cause(ctx)
 }
 
 // tries counts the attempts at this inference from 1, over all activities.
@@ -145,32 +171,37 @@ func (c *modelCall) prepare(ctx context.Context) (inference.Provider, error) {
 
 // inTime asks the model for as long as an attempt may take. The server allows a
 // while more, so that what had come by then is reported and counted.
-func (c *modelCall) inTime(ctx context.Context, provider inference.Provider) (inference.Answer, error) {
+func (c *modelCall) inTime(ctx context.Context, provider inference.Provider) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.limit, errLate)
 	defer cancel()
-	answer, err := c.infer(ctx, provider)
+	err := c.infer(ctx, provider)
+	hideInAnswer(c.activities.config.Secrets, &c.answer)
 	if err == nil || !errors.Is(context.Cause(ctx), errLate) {
-		return answer, err
+		return err
 	}
-	late := domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout, "the model took longer than %s, the time-out of an inference", c.limit)
-	late.Billed = c.sent.Load()
-	return answer, late.From(c.call.Config.Provider)
+	return c.late()
 }
 
-// infer asks the model, and hides the worker's secrets in what it says. A
+// late is the error of an attempt whose time is over.
+func (c *modelCall) late() error {
+	late := domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout, "the model took longer than %s, the time-out of an inference", c.limit)
+	late.Billed = c.sent.Load()
+	return late.From(c.call.Config.Provider)
+}
+
+// infer asks the model, and hides the worker's secrets in what is heard of it. A
 // provider that panics has failed like any other.
-func (c *modelCall) infer(ctx context.Context, provider inference.Provider) (answer inference.Answer, err error) {
+func (c *modelCall) infer(ctx context.Context, provider inference.Provider) (err error) {
 	secrets := c.activities.config.Secrets
 	text, reasoning := hiddenStream{secrets: secrets}, hiddenStream{secrets: secrets}
 	var streaming bool
-	defer func() { answer = hiddenAnswer(secrets, answer) }()
 	defer func() {
 		if p := recover(); p != nil {
 			logPanic(ctx, "provider", p, "provider", c.call.Config.Provider)
-			answer, err = inference.Answer{Partial: true}, fmt.Errorf("provider %s panicked", c.call.Config.Provider)
+			c.answer.Partial, err = true, fmt.Errorf("provider %s panicked", c.call.Config.Provider)
 		}
 	}()
-	return provider.Infer(ctx, c.call, func(delta inference.Delta) {
+	c.answer, err = provider.Infer(ctx, c.call, func(delta inference.Delta) {
 		if delta.IsEmpty() {
 			return
 		}
@@ -181,6 +212,7 @@ func (c *modelCall) infer(ctx context.Context, provider inference.Provider) (ans
 			c.activities.config.At(ctx, contract.InStream)
 		}
 	})
+	return err
 }
 
 // stopped reports whether the activity was cancelled: nothing else may look like it.

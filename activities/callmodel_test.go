@@ -144,7 +144,7 @@ func (b *modelBench) callOn(t testing.TB, a *activities.Activities, request cont
 		env.SetHeartbeatDetails(*b.before)
 	}
 	env.RegisterActivity(a.CallModel)
-	value, err := env.ExecuteActivity(a.CallModel, request)
+	value, err := env.ExecuteActivity(a.CallModel, &request)
 	if err != nil {
 		return contract.ModelReply{}, err
 	}

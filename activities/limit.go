@@ -3,7 +3,6 @@ package activities
 import (
 	"time"
 
-	"everstep/activities/inference"
 	"everstep/domain"
 	"everstep/domain/contract"
 )
@@ -34,12 +33,12 @@ func (c *modelCall) rerouted() error {
 		c.call.Config.Provider, limit.TaskQueue, c.info.TaskQueue)
 }
 
-func (c *modelCall) metered(answer inference.Answer, err error) {
+func (c *modelCall) metered(err error) {
 	limit, limited := c.activities.config.Limits[c.call.Config.Provider]
 	if !limited {
 		return
 	}
-	used := c.call.Reckon(answer.Response.Usage, answer.Message).TotalTokens()
+	used := c.call.Reckon(c.answer.Response.Usage, c.answer.Message).TotalTokens()
 	if err != nil {
 		failed, billed := c.judge(err)
 		if !billed {

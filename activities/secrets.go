@@ -38,12 +38,12 @@ func hide(secrets Secrets, texts ...*string) (found bool) {
 // of a vendor.
 const tellingPart = 8
 
-func hiddenAnswer(secrets Secrets, answer inference.Answer) inference.Answer {
+func hideInAnswer(secrets Secrets, answer *inference.Answer) {
 	r := &answer.Response
 	hide(secrets, &r.ID, &r.RequestID, &r.Model, &r.FinishWord, (*string)(&r.Finish))
 	answer.Message = hiddenMessage(secrets, answer.Message)
 	if !answer.Partial {
-		return answer
+		return
 	}
 	// The rest of a secret may be what was cut off.
 	for i := range answer.Message.Parts {
@@ -52,7 +52,6 @@ func hiddenAnswer(secrets Secrets, answer inference.Answer) inference.Answer {
 			p.Text = p.Text[:len(p.Text)-n]
 		}
 	}
-	return answer
 }
 
 // hiddenMessage is a message without the secrets. A part that held one is no longer

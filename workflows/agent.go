@@ -26,7 +26,7 @@ func newAgent(root workflow.Context, listen func(domain.Event), carry contract.C
 	return a
 }
 
-func (a *agent) create(in contract.SessionInput, given *domain.Given) (err error) {
+func (a *agent) create(in *contract.SessionInput, given *domain.Given) (err error) {
 	a.state = domain.NewAgentState(in.AgentID, domain.AgentID{}, a.now(), in.Definition.Model).
 		WithSystemPrompt(in.Definition.SystemPrompt, a.now())
 	if in.Definition.Format.Type != "" {
@@ -188,10 +188,10 @@ func (a *agent) startStep(id domain.StepID, number int) {
 	a.emit(domain.AgentStepStarted{EventHeader: a.head()})
 }
 
-func (a *agent) keep(step domain.AgentStep) { a.state = must(a.state.WithCurrentStep(step, a.now())) }
+func (a *agent) keep(step *domain.AgentStep) { a.state = must(a.state.WithCurrentStep(*step, a.now())) }
 
 // completeStep is told the step as it was kept.
-func (a *agent) completeStep(step domain.AgentStep) {
+func (a *agent) completeStep(step *domain.AgentStep) {
 	began, _ := a.state.CurrentStepStartedAt()
 	a.state = must(a.state.WithCurrentStepCompleted(a.now()))
 	finish, _ := step.FinishReason()

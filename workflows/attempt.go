@@ -29,7 +29,7 @@ func (a *attempts) pauseOnce() int   { a.pauses++; return a.pauses }
 func (a *attempts) giveNothing() int { a.nothings++; return a.nothings }
 func (a *attempts) shorten()         { a.shortened = true }
 
-func (i *inference) demand(room contract.Reservation) contract.ModelRequest {
+func (i *inference) demand(room contract.Reservation) *contract.ModelRequest {
 	left, limited := i.callsLeft()
 	request := contract.ModelRequest{
 		ExecutionID: i.execution, Step: i.content.Number, Log: i.talk.Log().Ref(), Resolved: i.resolved.Digest,
@@ -41,12 +41,12 @@ func (i *inference) demand(room contract.Reservation) contract.ModelRequest {
 		summary := i.plan.Request()
 		request.WithoutTools, request.Summary = true, &summary
 	}
-	return i.retries.inference(request)
+	request = i.retries.inference(request)
+	return &request
 }
 
-// ask makes one inference activity, counts what it used and tells of it. The request is
-// left without tries where it is not made again after a loss.
-func (i *inference) ask(permit mailbox.Permit, request *contract.ModelRequest) (contract.ModelReply, error) {
+// asking tells of an inference activity that is about to be scheduled, and how it is.
+func (i *inference) asking() workflow.ActivityOptions {
 	what, doing := "model", "waiting for the model"
 	if i.plan != nil {
 		what, doing = "summary", "making the conversation shorter"
@@ -64,7 +64,12 @@ func (i *inference) ask(permit mailbox.Permit, request *contract.ModelRequest) (
 	i.resumes, i.kept = false, contract.ModelReply{}
 	options := i.modelOptions(fmt.Sprintf("step %d · %s", i.content.Number, what), i.tries)
 	options.DisableEagerExecution = i.lacks > 0
-	reply, err := mailbox.Await(permit, options, contract.CallModel, *request)
+	return options
+}
+
+// asked counts what an inference activity used, and tells of it. The request is left
+// without tries where it is not made again after a loss.
+func (i *inference) asked(request *contract.ModelRequest, reply *contract.ModelReply, err error) {
 	work := progress.Work{Model: request}
 	if err != nil {
 		loss := lossOf(err)
@@ -74,19 +79,18 @@ func (i *inference) ask(permit mailbox.Permit, request *contract.ModelRequest) (
 		if request.Tries == 0 {
 			i.emitUnanswered(loss.Err(), domain.Usage{})
 		}
-		return reply, err
+		return
 	}
 	// Whoever asks sees at once what was used, and the budget counts it before
 	// anything else is reserved.
-	i.learn(progress.ModelReplied{Work: work, Reply: reply})
+	i.learn(progress.ModelReplied{Work: work, Reply: *reply})
 	i.keep()
 	switch {
 	case reply.Outcome != contract.Answered:
-		i.emitUnanswered(progress.WhyUnanswered(reply), reply.Response.Usage.Add(reply.Spent))
+		i.emitUnanswered(progress.WhyUnanswered(*reply), reply.Response.Usage.Add(reply.Spent))
 	case i.plan == nil:
 		i.talk.answered(reply.Response.Usage, i.resolved)
 	}
-	return reply, nil
 }
 
 func (i *inference) emitUnanswered(err *domain.Error, usage domain.Usage) {

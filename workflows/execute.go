@@ -30,22 +30,32 @@ func Register(registry worker.WorkflowRegistry, options Options) {
 
 // Execute is the workflow with no hooks and no listeners.
 func Execute(ctx workflow.Context, in contract.SessionInput) (contract.Outcome, error) {
-	return Options{}.execute(ctx, in)
+	outcome, err := Options{}.execute(ctx, &in)
+	if err != nil {
+		return contract.Outcome{}, err
+	}
+	return *outcome, nil
 }
 
 // execute is the workflow of one agent. An unnamed agent's ends with its one
 // execution, a named agent's, which goes idle after each, when it is closed.
 // Whatever Everstep decides completes it, and the outcome is its result; it returns
 // an error only where its input cannot be read, or to continue as new.
-func (o Options) execute(ctx workflow.Context, in contract.SessionInput) (contract.Outcome, error) {
+//
+// What is large stands behind pointers, and no function that waits for an activity holds
+// large values beside: an agent's stack is memory for as long as it waits.
+func (o Options) execute(ctx workflow.Context, in *contract.SessionInput) (*contract.Outcome, error) {
+	if in == nil { // none was given
+		in = new(contract.SessionInput)
+	}
 	s, err := newSession(ctx, in, o)
 	if err != nil {
 		workflow.GetLogger(ctx).Warn("agent refused", "error", err)
-		return contract.Outcome{}, refusal(err)
+		return nil, refusal(err)
 	}
 	// All handlers stand before the first wait.
 	if err := errors.Join(s.answerQueries(), s.acceptUpdates()); err != nil {
-		return contract.Outcome{}, err
+		return nil, err
 	}
 	s.mail.Listen(ctx)
 	for s.awaitWork() {
@@ -54,7 +64,7 @@ func (o Options) execute(ctx workflow.Context, in contract.SessionInput) (contra
 		}
 	}
 	if s.run.ends() {
-		return contract.Outcome{}, s.continueAsNew(ctx)
+		return nil, s.continueAsNew(ctx)
 	}
 	s.awaitHandlers()
 	s.note("ended")

@@ -159,7 +159,7 @@ func (o *ownID) Init(next interceptor.WorkflowOutboundInterceptor) error {
 }
 
 func (o *ownID) ExecuteWorkflow(ctx workflow.Context, in *interceptor.ExecuteWorkflowInput) (any, error) {
-	o.id = in.Args[0].(contract.SessionInput).WorkflowID()
+	o.id = in.Args[0].(*contract.SessionInput).WorkflowID()
 	return o.WorkflowInboundInterceptorBase.Next.ExecuteWorkflow(ctx, in)
 }
 

@@ -71,7 +71,7 @@ func endOf(state domain.AgentState) contract.End {
 }
 
 // result is the outcome of the newest execution, where the session is over.
-func (s session) result() contract.Outcome {
+func (s session) result() *contract.Outcome {
 	out := contract.Outcome{AgentID: s.in.AgentID, Status: domain.StatusPending}
 	if s.archive.outcome != nil {
 		out = *s.archive.outcome
@@ -80,7 +80,7 @@ func (s session) result() contract.Outcome {
 		}
 	}
 	out.Closed = true
-	return out
+	return &out
 }
 
 // executionError is what makes an execution fail, if anything does: the error

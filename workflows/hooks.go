@@ -153,7 +153,7 @@ func (r hookRun) ask(at any) (contract.HookReply, error) {
 		r.keep() // calls that have begun are seen while it waits
 	}
 	permit, _ := r.mail.Permit(mailbox.ForHook)
-	var reply contract.HookReply
+	var reply *contract.HookReply
 	var err error
 	for asked, again := 1, true; again; asked++ {
 		options := r.hookOptions(r.spec)
@@ -169,7 +169,7 @@ func (r hookRun) ask(at any) (contract.HookReply, error) {
 	}
 	switch {
 	case err == nil:
-		return reply, r.weigh(reply)
+		return *reply, r.weigh(*reply)
 	case r.mail.Interrupted() && (request.Lost > 0 || temporal.IsCanceledError(err) || r.lacked(lossOf(err).Err())):
 		return contract.HookReply{}, nil
 	}

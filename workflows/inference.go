@@ -48,7 +48,9 @@ func (i *inference) run() course {
 			}
 			return over
 		}
-		if c := i.attempt(permit, room); c != again {
+		request := i.demand(room)
+		reply, err := mailbox.Await(permit, i.asking(), contract.CallModel, *request)
+		if c := i.decide(permit, room, request, reply, err); c != again {
 			return c
 		}
 	}
@@ -82,9 +84,11 @@ func (i *inference) prepare() (mailbox.Permit, contract.Reservation, bool) {
 // what was short enough then is not made shorter, so that the same comes of it.
 func (i *inference) asBefore() bool { return i.resumes && i.retries.asBefore() }
 
-func (i *inference) attempt(permit mailbox.Permit, room contract.Reservation) course {
-	request := i.demand(room)
-	reply, err := i.ask(permit, &request)
+// decide says how an inference goes on after an attempt.
+func (i *inference) decide(
+	permit mailbox.Permit, room contract.Reservation, request *contract.ModelRequest, reply *contract.ModelReply, err error,
+) course {
+	i.asked(request, reply, err)
 	var loss progress.Loss
 	var why *domain.Error
 	if err != nil {
@@ -93,7 +97,7 @@ func (i *inference) attempt(permit mailbox.Permit, room contract.Reservation) co
 	} else {
 		i.tries += max(reply.Tries, 1)
 		if reply.Outcome == contract.BilledFailure {
-			why = progress.WhyUnanswered(reply)
+			why = progress.WhyUnanswered(*reply)
 		}
 	}
 	if why != nil {
@@ -113,16 +117,16 @@ func (i *inference) attempt(permit mailbox.Permit, room contract.Reservation) co
 	switch {
 	case err != nil && i.mail.CutOff():
 		return i.interrupted(loss.Kept())
-	case err != nil && loss.AskedAgain(request):
-		return i.waitAfter(loss, request)
+	case err != nil && loss.AskedAgain(*request):
+		return i.waitAfter(loss, *request)
 	case err != nil:
 		return i.failed(why)
 	case reply.Outcome != contract.Answered:
-		return i.unanswered(reply)
+		return i.unanswered(*reply)
 	case i.plan != nil:
-		return i.summarised(reply)
+		return i.summarised(*reply)
 	}
-	return i.answered(permit, room, reply)
+	return i.answered(permit, room, *reply)
 }
 
 // compact makes the conversation shorter for the model where it nears the

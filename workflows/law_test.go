@@ -63,7 +63,7 @@ func (n *noting) Init(next interceptor.WorkflowOutboundInterceptor) error {
 }
 
 func (n *noting) ExecuteWorkflow(ctx workflow.Context, in *interceptor.ExecuteWorkflowInput) (any, error) {
-	input := in.Args[0].(contract.SessionInput)
+	input := *in.Args[0].(*contract.SessionInput)
 	n.s.agent = progress.NewAgent(input.AgentID, workflow.GetInfo(ctx).FirstRunID)
 	n.s.fact(ctx, progress.RunBegan{Input: input})
 	return n.Next.ExecuteWorkflow(ctx, in)

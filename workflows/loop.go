@@ -13,6 +13,16 @@ import (
 // runExecution begins the next execution, or goes on with the one in progress,
 // and runs it to its end or to that of the run.
 func (s session) runExecution() {
+	if s.enterLoop() {
+		s.loop()
+	}
+	if !s.run.ends() {
+		s.finish()
+	}
+}
+
+// enterLoop reports whether there is anything for the loop to do.
+func (s session) enterLoop() bool {
 	fresh := !s.state.HasActiveExecution()
 	if fresh {
 		s.beginExecution()
@@ -25,12 +35,7 @@ func (s session) runExecution() {
 	if fresh {
 		s.fire(domain.TriggerBeforeExecution)
 	}
-	if !fresh || s.goesOn() {
-		s.loop()
-	}
-	if !s.run.ends() {
-		s.finish()
-	}
+	return !fresh || s.goesOn()
 }
 
 func (s session) loop() {
@@ -69,7 +74,7 @@ func (s session) runStep() {
 	fire(step, domain.TriggerAfterStep, hook.Nothing{})
 	step.guard()
 	step.keep()
-	s.completeStep(step.content.AgentStep)
+	s.completeStep(&step.content.AgentStep)
 }
 
 func (s session) beginExecution() {

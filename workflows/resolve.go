@@ -77,7 +77,7 @@ func (s session) list(permit mailbox.Permit) {
 	definition := s.in.Definition
 	definition.Model = s.state.LLMConfig()
 	definition.SystemPrompt, definition.Format = s.prompt(), s.state.ResponseFormat()
-	var catalog contract.Catalog
+	var catalog *contract.Catalog
 	var err error
 	s.note("resolving the definition")
 	for asked, again := 1, true; again; asked++ {
@@ -99,7 +99,7 @@ func (s session) list(permit mailbox.Permit) {
 		s.take(&kept)
 		return
 	}
-	resolved := catalog
+	resolved := *catalog
 	resolved.Definition = definition
 	if err := domain.CheckFits("tools", resolved, domain.MaxResolved); err != nil {
 		s.fail(domain.AsError(err))

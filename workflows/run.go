@@ -157,7 +157,7 @@ func (s session) storeSegment(permit mailbox.Permit) *domain.Error {
 	if err != nil {
 		return lossOf(err).Err()
 	}
-	s.run.recorded(segment)
+	s.run.recorded(*segment)
 	return nil
 }
 
@@ -179,7 +179,7 @@ func (s session) copyMessages() {
 	segment, err := mailbox.Await(permit, s.briefOptions(recordTimeout, ownAttempts, "copy the transcript"), contract.Record, *s.run.copying)
 	switch {
 	case err == nil:
-		s.run.copied(segment)
+		s.run.copied(*segment)
 	case !s.mail.Stopped():
 		s.contextLost(lossOf(err).Err())
 	}
@@ -198,7 +198,7 @@ func (s session) handed() (in contract.SessionInput, _ *domain.Error) {
 		if carry, err = s.carry(limit); err != nil {
 			break
 		}
-		in = s.in
+		in = *s.in
 		in.Prompt, in.Given, in.Budget, in.Carry, in.GoOn = "", nil, domain.ExecutionBudget{}, &carry, nil
 		if err = domain.CheckFits("what the next run needs", in, domain.MaxPayload); err == nil {
 			return in, nil

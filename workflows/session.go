@@ -31,13 +31,13 @@ type session struct {
 
 // given is what the run starts from. It never changes.
 type given struct {
-	in      contract.SessionInput
+	in      *contract.SessionInput
 	options Options
 	info    *workflow.Info
 }
 
 // newSession makes a new session, or takes over what an earlier run handed on.
-func newSession(ctx workflow.Context, in contract.SessionInput, options Options) (session, error) {
+func newSession(ctx workflow.Context, in *contract.SessionInput, options Options) (session, error) {
 	if err := checkOwnID(ctx, in); err != nil {
 		return session{}, err
 	}
@@ -144,7 +144,7 @@ const ownID = "own-id"
 // checkOwnID refuses what was started under an id that is not the agent's, which no
 // command would find. A run that goes on from another, as only the server can say,
 // is of an agent that was let begin.
-func checkOwnID(ctx workflow.Context, in contract.SessionInput) error {
+func checkOwnID(ctx workflow.Context, in *contract.SessionInput) error {
 	info := workflow.GetInfo(ctx)
 	if info.ContinuedExecutionRunID != "" {
 		return nil
@@ -163,7 +163,7 @@ func checkOwnID(ctx workflow.Context, in contract.SessionInput) error {
 	return domain.Errorf(domain.Invalid, "workflow_id: %q is not this agent's, which is %q; start agents with a client of Everstep", id, own)
 }
 
-func checkAgent(in contract.SessionInput) error {
+func checkAgent(in *contract.SessionInput) error {
 	var err error
 	switch {
 	case in.AgentID.IsZero():

@@ -233,14 +233,14 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 		var delay time.Duration
 		ends := func() bool { return b.halted }
 		switch {
-		case err == nil && b.waits(reply, waited):
+		case err == nil && b.waits(*reply, waited):
 			waited++
 			request.WaitUntil, delay = reply.WaitUntil, reply.WaitUntil.Sub(b.now())
 			ends = func() bool { return b.halted || b.state.Continuation().Stops() }
 			b.note(fmt.Sprintf("step %d: %s waits until %s", b.content.Number, domain.Shorten(wanted.Name, 64), reply.WaitUntil.Format(time.RFC3339)))
 		case err == nil:
 			if unbegun++; !reply.NotStarted || unbegun == unstarted {
-				return reply
+				return *reply
 			}
 			delay = b.apart(max(b.backoff(unbegun), time.Duration(reply.RetryAfterMillis)*time.Millisecond), unbegun, position)
 		default:
@@ -255,13 +255,13 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 				request, _ = b.retries.call(request)
 				delay = max(delay, b.afterLoss(request.ID()))
 			}
-			reply = progress.NotAgain(request)
+			*reply = progress.NotAgain(request)
 			b.note(fmt.Sprintf("step %d: %s failed (%s), trying again in %s",
 				b.content.Number, domain.Shorten(wanted.Name, 64), loss.Err().Kind, delay))
 		}
 		again, ok := b.mail.BackOffCall(ctx, delay, ends)
 		if !ok {
-			return reply
+			return *reply
 		}
 		permit = again
 		b.noteRunning()

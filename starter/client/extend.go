@@ -200,7 +200,7 @@ func (c *Client) closedItself(ctx context.Context, p position) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, history.CallTimeout)
 	defer cancel()
-	for _, err := range c.chain(ctx, c.reader(p.agent), p.snapshot, p.runID()) {
+	for _, err := range c.chain(ctx, c.reader(p.agent), p.runs(), p.runID()) {
 		if err != nil {
 			return err
 		}

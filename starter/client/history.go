@@ -91,9 +91,18 @@ func (c *Client) previous(ctx context.Context, a agent, runID string) (string, e
 	return began.Previous(), err
 }
 
+// A runs is the chain of an agent's runs, as far as following it takes. Whoever waits for long
+// holds it, and not all that the server has said of the workflow.
+type runs struct {
+	agent
+	first string
+}
+
+func (s snapshot) runs() runs { return runs{s.agent, s.firstRunID()} }
+
 // chain yields the history of a run and of those that follow it, and waits for more. It ends
 // after the fact with which the last run ended; a server that goes away it tries until ctx ends.
-func (c *Client) chain(ctx context.Context, r history.Reader, s snapshot, runID string) iter.Seq2[history.Item, error] {
+func (c *Client) chain(ctx context.Context, r history.Reader, s runs, runID string) iter.Seq2[history.Item, error] {
 	return func(yield func(history.Item, error) bool) {
 		reset := false
 		for runID != "" {
@@ -121,12 +130,12 @@ func (c *Client) chain(ctx context.Context, r history.Reader, s snapshot, runID 
 }
 
 // following is the run that goes on from one, and whether it was reset.
-func (c *Client) following(ctx context.Context, s snapshot, runID string, ended progress.RunEnded) (string, bool, error) {
+func (c *Client) following(ctx context.Context, s runs, runID string, ended progress.RunEnded) (string, bool, error) {
 	if ended.How != progress.Terminated {
 		return ended.Next, false, nil
 	}
 	now, err := c.snapshot(ctx, s.agent, "")
-	if err != nil || now.firstRunID() != s.firstRunID() || now.runID() == runID {
+	if err != nil || now.firstRunID() != s.first || now.runID() == runID {
 		return "", false, err
 	}
 	return now.runID(), true, nil
@@ -148,7 +157,7 @@ func (c *Client) along(ctx context.Context, s snapshot, runID string, look func(
 		return done, err
 	}
 	changed := false
-	for it, err := range c.chain(ctx, c.reader(s.agent), s, runID) {
+	for it, err := range c.chain(ctx, c.reader(s.agent), s.runs(), runID) {
 		if err != nil {
 			return false, err
 		}

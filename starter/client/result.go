@@ -98,38 +98,59 @@ func (c *Client) told(ctx context.Context, t target) (contract.End, bool) {
 // needs no worker and outlives restarts of the server. The end of a session's
 // execution is told up to a second late: it is asked for less and less often.
 func (c *Client) Wait(ctx context.Context, id string, number int) (Result, error) {
-	t, err := c.targetEnd(ctx, id, number)
-	if err == nil && t.outcome == nil {
-		if err = c.await(ctx, t); err == nil {
-			t, err = c.ended(ctx, id, t.asked)
+	t, until, err := c.lookOut(ctx, id, number)
+	if err == nil && t == nil {
+		if err = c.await(ctx, until); err == nil {
+			t, err = c.ended(ctx, id, until.asked)
 		}
 	}
+	return c.waited(ctx, id, t, err)
+}
+
+// An end is what one waits for: that of an execution, from a run on.
+type end struct {
+	runs
+	asked int
+	run   string
+}
+
+// lookOut finds the execution that has ended, else what to wait for.
+func (c *Client) lookOut(ctx context.Context, id string, number int) (*target, end, error) {
+	t, err := c.targetEnd(ctx, id, number)
+	if err != nil || t.outcome != nil {
+		return &t, end{}, err
+	}
+	return nil, end{t.runs(), t.asked, t.runID()}, nil
+}
+
+// ended is targetEnd for whoever has waited so long that a server which is slow, or away for
+// a while, is no reason to give up.
+func (c *Client) ended(ctx context.Context, id string, number int) (*target, error) {
+	for {
+		t, err := c.targetEnd(ctx, id, number)
+		if !errors.Is(err, &Error{Class: Unreachable}) || process.Pause(ctx, time.Second) != nil {
+			return &t, err
+		}
+	}
+}
+
+// waited is the result after a wait.
+func (c *Client) waited(ctx context.Context, id string, t *target, err error) (Result, error) {
 	switch {
 	case err != nil:
 		return Result{}, fail(ctx, id, "waiting for "+id, err)
 	case t.outcome == nil:
 		return Result{}, t.vanished(t.asked)
 	}
-	return c.result(ctx, t)
-}
-
-// ended is targetEnd for whoever has waited so long that a server which is slow, or away for
-// a while, is no reason to give up.
-func (c *Client) ended(ctx context.Context, id string, number int) (target, error) {
-	for {
-		t, err := c.targetEnd(ctx, id, number)
-		if !errors.Is(err, &Error{Class: Unreachable}) || process.Pause(ctx, time.Second) != nil {
-			return t, err
-		}
-	}
+	return c.result(ctx, *t)
 }
 
 // await follows the history until an execution has ended, or the workflow has. That
 // of an agent without a name ends with it; a session's event comes among others.
-func (c *Client) await(ctx context.Context, t target) error {
-	r := c.reader(t.agent)
-	r.OnlyEnds, r.Sparing = t.name == "", t.name != ""
-	for it, err := range c.chain(ctx, r, t.snapshot, t.runID()) {
+func (c *Client) await(ctx context.Context, until end) error {
+	r := c.reader(until.agent)
+	r.OnlyEnds, r.Sparing = until.name == "", until.name != ""
+	for it, err := range c.chain(ctx, r, until.runs, until.run) {
 		if err != nil {
 			return err
 		}
@@ -137,7 +158,7 @@ func (c *Client) await(ctx context.Context, t target) error {
 		if it.Fact == nil {
 			continue
 		}
-		if outcome, ok := progress.OutcomeOf(it.Fact); ok && outcome.Number >= t.asked {
+		if outcome, ok := progress.OutcomeOf(it.Fact); ok && outcome.Number >= until.asked {
 			break
 		}
 	}

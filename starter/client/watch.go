@@ -132,7 +132,7 @@ func (w *watcher) read(ctx context.Context, runID string) <-chan delivery {
 	items := make(chan delivery)
 	go func() {
 		defer close(items)
-		for it, err := range w.client.chain(ctx, w.client.reader(w.agent), w.snapshot, runID) {
+		for it, err := range w.client.chain(ctx, w.client.reader(w.agent), w.runs(), runID) {
 			select {
 			case items <- delivery{it, err}:
 			case <-ctx.Done():

@@ -62,22 +62,32 @@ func talkers(thinks time.Duration, steps ...int) map[string]inference.Provider {
 func (s *stack) ours(t testing.TB, providers map[string]inference.Provider, recite tool.Tool) side {
 	w := s.work(t, host.Config{Tools: []tool.Tool{recite}, Providers: providers, MaxActivities: 1000})
 	run := func(ctx context.Context, steps int) (int64, error) {
-		begun, err := s.agents.Start(ctx, client.Start{Prompt: "go", Definition: domain.Definition{
-			Model: domain.LLMConfig{Provider: fmt.Sprintf("talker%d", steps), Model: "x"}, Tools: []string{"recite"}, Guards: repeats,
-		}})
+		begun, err := s.start(ctx, steps)
 		if err != nil {
 			return 0, err
 		}
-		result, err := s.agents.Wait(ctx, begun.ID, 1)
-		if err != nil {
+		if err := s.finish(ctx, begun.ID, steps); err != nil {
 			return 0, err
-		}
-		if result.Outcome.Status != domain.StatusCompleted || result.Outcome.Steps != steps {
-			return 0, fmt.Errorf("%s after %d steps", result.Outcome.Status, result.Outcome.Steps)
 		}
 		return s.historyBytes(t, begun.WorkflowID), nil
 	}
 	return side{name: "everstep", run: run, stop: w.Stop}
+}
+
+// start begins an execution of so many steps, and finish waits for it. They are apart, so
+// that no definition lies on the stack of whoever waits.
+func (s *stack) start(ctx context.Context, steps int) (client.Execution, error) {
+	return s.agents.Start(ctx, client.Start{Prompt: "go", Definition: domain.Definition{
+		Model: domain.LLMConfig{Provider: fmt.Sprintf("talker%d", steps), Model: "x"}, Tools: []string{"recite"}, Guards: repeats,
+	}})
+}
+
+func (s *stack) finish(ctx context.Context, id string, steps int) error {
+	result, err := s.agents.Wait(ctx, id, 1)
+	if err == nil && (result.Outcome.Status != domain.StatusCompleted || result.Outcome.Steps != steps) {
+		err = fmt.Errorf("%s after %d steps", result.Outcome.Status, result.Outcome.Steps)
+	}
+	return err
 }
 
 // bare is the same loop as one would write it by hand with the SDK's defaults.

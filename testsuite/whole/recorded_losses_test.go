@@ -101,7 +101,7 @@ func (a *losingActivity) ExecuteActivity(ctx context.Context, in *interceptor.Ex
 	if activity.GetInfo(ctx).ActivityType.Name != string(contract.CallModel) {
 		return reply, err
 	}
-	request := in.Args[0].(contract.ModelRequest)
+	request := in.Args[0].(*contract.ModelRequest)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if request.Step != l.step || request.Lost >= l.times || len(l.heard) == 0 {

@@ -175,8 +175,8 @@ func (m *Mailbox) AfterWord(ctx workflow.Context, halted func() bool) (Permit, b
 }
 
 // Await schedules an activity from the workflow's main coroutine and waits for
-// its result.
-func Await[In, Out any](p Permit, options workflow.ActivityOptions, activity contract.Activity[In, Out], in In) (Out, error) {
+// its result, which is there also beside an error.
+func Await[In, Out any](p Permit, options workflow.ActivityOptions, activity contract.Activity[In, Out], in In) (*Out, error) {
 	return Call(p.scope, p, options, activity, in)
 }
 
@@ -184,13 +184,24 @@ func Await[In, Out any](p Permit, options workflow.ActivityOptions, activity con
 // an error of ours, before any command is issued.
 func Call[In, Out any](
 	ctx workflow.Context, p Permit, options workflow.ActivityOptions, activity contract.Activity[In, Out], in In,
-) (out Out, err error) {
+) (*Out, error) {
+	out := new(Out)
+	under, err := schedule(p, options, activity, in)
+	if err == nil {
+		err = under.Get(ctx, out)
+	}
+	return out, err
+}
+
+// schedule does not wait: what it holds on the stack is gone by then.
+func schedule[In, Out any](
+	p Permit, options workflow.ActivityOptions, activity contract.Activity[In, Out], in In,
+) (workflow.Future, error) {
 	var input any = in // put into an interface once
 	if err := domain.CheckFits(string(activity), input, domain.MaxPayload); err != nil {
-		return out, err
+		return nil, err
 	}
-	err = workflow.ExecuteActivity(workflow.WithActivityOptions(p.scope, options), string(activity), input).Get(ctx, &out)
-	return out, err
+	return workflow.ExecuteActivity(workflow.WithActivityOptions(p.scope, options), string(activity), input), nil
 }
 
 // maxLoad bounds what goes to the server at once: it refuses 4 MiB, for good. There
