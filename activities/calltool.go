@@ -67,7 +67,7 @@ func (a *Activities) CallTool(ctx context.Context, request contract.ToolRequest)
 // known is what the tool may know of its call.
 func (c toolCall) known() tool.Call {
 	call := tool.Call{
-		ID: c.request.ID(), ExecutionID: c.request.ExecutionID, Step: c.request.Step, Position: c.request.Position,
+		ID: c.request.ID(), Key: c.request.Key(), ExecutionID: c.request.ExecutionID, Step: c.request.Step, Position: c.request.Position,
 		Attempt: c.attempt(), Trusted: c.request.Trusted, WaitedUntil: c.request.WaitUntil, Note: c.request.Note,
 	}
 	if own, ok := strings.CutPrefix(c.info.WorkflowExecution.ID, domain.WorkflowIDPrefix); ok {

@@ -144,6 +144,8 @@ type ToolSpec struct {
 	Attempts int `json:"attempts,omitzero"`
 	// Note is the key of the session's metadata that the tool reads and writes; empty: it keeps nothing.
 	Note string `json:"note,omitzero"`
+	// EffectKey names the arguments that make two calls of an agent the same effect; none: all of them.
+	EffectKey []string `json:"effect_key,omitempty"`
 	// Pin is the digest of what a server said of the tool when it was listed: its name, description and
 	// schema. Absent where the worker itself makes the tool.
 	Pin Digest `json:"pin,omitzero"`

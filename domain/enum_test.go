@@ -26,7 +26,7 @@ var enums = map[string]struct {
 	open bool
 }{
 	"Kind":            {listed(domain.Kinds), "invalid denied throttled unavailable too_large internal", decoded[domain.Kind], "-", false},
-	"Code":            {listed(domain.Codes), "blocked not_run interrupted outcome_unknown timeout empty_response filtered invalid_output quota auth context_overflow context_lost hook_failed malformed model_not_found unknown_tool worker_shutdown terminated timed_out given_up rerouted denied", decoded[domain.Code], "", false},
+	"Code":            {listed(domain.Codes), "blocked not_run interrupted outcome_unknown timeout empty_response filtered invalid_output quota auth context_overflow context_lost hook_failed malformed model_not_found unknown_tool worker_shutdown terminated timed_out given_up rerouted denied unsettled", decoded[domain.Code], "", false},
 	"Role":            {listed(domain.Roles), "system developer user assistant tool", decoded[domain.Role], "-", false},
 	"PartType":        {listed(domain.PartTypes), "text image file audio reasoning", decoded[domain.PartType], "-", false},
 	"FormatType":      {listed(domain.FormatTypes), "text json_object json_schema", decoded[domain.FormatType], "text", false},
@@ -39,10 +39,11 @@ var enums = map[string]struct {
 	"FinishReason":    {listed(domain.FinishReasons), "stop length tool_calls content_filter refusal error other", decoded[domain.FinishReason], "-", false},
 	"StopReason":      {listed(domain.StopReasons), "error stop_requested steps_limit token_limit cost_limit tool_call_limit time_limit retry_limit finish_reason user_requested completed unknown", decoded[domain.StopReason], "-", false},
 	"ToolOutcome":     {listed(domain.ToolOutcomes), "ok failed blocked not_run outcome_unknown running", decoded[domain.ToolOutcome], "-", false},
+	"Verdict":         {listed(domain.Verdicts), "done not_done", decoded[domain.Verdict], "-", false},
 	"StepType":        {listed(domain.StepTypes), "error tool_execution final_response", decoded[domain.StepType], "-", false},
 	"Compiler":        {listed(domain.Compilers), "current_trace all_sections selected_sections", decoded[domain.Compiler], "current_trace", true},
 	"Trigger":         {listed(domain.Triggers), "before_execution before_step before_inference after_inference before_tool_use after_tool_use after_step on_error on_stop after_execution", decoded[domain.Trigger], "-", false},
-	"EventType":       {listed(domain.EventTypes), "AgentExecutionStarted AgentStepStarted InferenceRequestStarted InferenceResponseReceived ToolCallStarted ToolCallCompleted ToolCallBlocked ToolApprovalRequested ToolApprovalDecided AgentStepCompleted TokenUsageReported ContinuationEvaluated StopSignalReceived SubagentSpawning SubagentCompleted AgentExecutionStopped AgentExecutionCompleted AgentExecutionFailed", decoded[domain.EventType], "-", false},
+	"EventType":       {listed(domain.EventTypes), "AgentExecutionStarted AgentStepStarted InferenceRequestStarted InferenceResponseReceived ToolCallStarted ToolCallCompleted ToolCallBlocked ToolApprovalRequested ToolApprovalDecided ToolOutcomeUnknown ToolOutcomeSettled AgentStepCompleted TokenUsageReported ContinuationEvaluated StopSignalReceived SubagentSpawning SubagentCompleted AgentExecutionStopped AgentExecutionCompleted AgentExecutionFailed", decoded[domain.EventType], "-", false},
 	"Limit":           {listed(domain.Limits), "max_steps max_tokens max_cost max_tool_calls max_seconds deadline", decoded[domain.Limit], "-", false},
 	"Unit":            {listed(domain.Units), "steps tokens milliseconds nano_usd tool_calls time", decoded[domain.Unit], "-", false},
 	"Failure":         {listed(domain.Failures), "unavailable throttled quota auth model_not_found context_overflow filtered", decoded[domain.Failure], "-", false},

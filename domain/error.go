@@ -47,6 +47,8 @@ const (
 	CodeInterrupted Code = "interrupted"
 	// CodeOutcomeUnknown: a tool call began, and nobody knows how it ended.
 	CodeOutcomeUnknown Code = "outcome_unknown"
+	// CodeUnsettled: a tool call was not begun, since nobody knows whether an earlier one took the same effect.
+	CodeUnsettled Code = "unsettled"
 	// CodeTimeout: something took longer than it may.
 	CodeTimeout Code = "timeout"
 	// CodeEmptyResponse: the model gave neither text nor tool calls, twice.
@@ -91,7 +93,7 @@ func Codes() []Code {
 		CodeBlocked, CodeNotRun, CodeInterrupted, CodeOutcomeUnknown, CodeTimeout, CodeEmptyResponse,
 		CodeFiltered, CodeInvalidOutput, CodeQuota, CodeAuth, CodeContextOverflow, CodeContextLost,
 		CodeHookFailed, CodeMalformed, CodeModelNotFound, CodeUnknownTool, CodeWorkerShutdown,
-		CodeTerminated, CodeTimedOut, CodeGivenUp, CodeRerouted, CodeDenied,
+		CodeTerminated, CodeTimedOut, CodeGivenUp, CodeRerouted, CodeDenied, CodeUnsettled,
 	}
 }
 

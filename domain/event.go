@@ -28,6 +28,8 @@ const (
 	EventToolCallBlocked       EventType = "ToolCallBlocked"
 	EventApprovalRequested     EventType = "ToolApprovalRequested"
 	EventApprovalDecided       EventType = "ToolApprovalDecided"
+	EventToolOutcomeUnknown    EventType = "ToolOutcomeUnknown"
+	EventToolOutcomeSettled    EventType = "ToolOutcomeSettled"
 	EventStepCompleted         EventType = "AgentStepCompleted"
 	EventTokenUsageReported    EventType = "TokenUsageReported"
 	EventContinuationEvaluated EventType = "ContinuationEvaluated"
@@ -111,7 +113,8 @@ func events() []Event {
 	return []Event{
 		AgentExecutionStarted{}, AgentStepStarted{}, InferenceRequestStarted{}, InferenceResponseReceived{},
 		ToolCallStarted{}, ToolCallCompleted{}, ToolCallBlocked{},
-		ToolApprovalRequested{}, ToolApprovalDecided{}, AgentStepCompleted{}, TokenUsageReported{},
+		ToolApprovalRequested{}, ToolApprovalDecided{}, ToolOutcomeUnknown{}, ToolOutcomeSettled{},
+		AgentStepCompleted{}, TokenUsageReported{},
 		ContinuationEvaluated{}, StopSignalReceived{}, SubagentSpawning{}, SubagentCompleted{},
 		AgentExecutionStopped{}, AgentExecutionCompleted{}, AgentExecutionFailed{},
 	}

@@ -112,6 +112,24 @@ type ToolApprovalDecided struct {
 	By              string          `json:"by,omitzero"`
 }
 
+// A ToolOutcomeUnknown says that nobody knows whether a tool call took effect. It comes before the call's
+// ToolCallCompleted.
+type ToolOutcomeUnknown struct {
+	EventHeader
+	ToolExecutionID ToolExecutionID `json:"tool_execution_id"`
+	Tool            string          `json:"tool"`
+}
+
+// A ToolOutcomeSettled says that somebody has said what such a call really did: in an earlier step or execution,
+// it may be.
+type ToolOutcomeSettled struct {
+	EventHeader
+	ToolExecutionID ToolExecutionID `json:"tool_execution_id"`
+	Tool            string          `json:"tool"`
+	Verdict         Verdict         `json:"verdict"`
+	By              Program         `json:"by,omitzero"`
+}
+
 // An AgentStepCompleted says that a step ended.
 type AgentStepCompleted struct {
 	EventHeader

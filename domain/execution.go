@@ -25,7 +25,7 @@ func (s AgentState) BeginExecution(id ExecutionID, budget ExecutionBudget, now t
 	s.w.Execution = &ExecutionState{executionWire{
 		ID: id, Origin: s.w.Origin, Status: StatusInProgress, StartedAt: utc(now), Budget: budget.clone(), Trusted: trusted,
 	}}
-	s.w.Origin = nil
+	s.w.Origin, s.w.Unknown = nil, withoutTold(s.w.Unknown)
 	s.w.ExecutionCount++
 	s.w.Context.w.MessageStore = s.store().taken(id)
 	return s.updated(now), nil

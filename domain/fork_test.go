@@ -127,6 +127,15 @@ func forks(t *testing.T) map[string]fork {
 		}},
 		"WithStepsWithin":  {longState(t), func(_ *testing.T, s state, n int) state { return s.WithStepsWithin(4000 * (n + 1)) }},
 		"WithStepsTrimmed": {longState(t), func(_ *testing.T, s state, n int) state { return s.WithStepsTrimmed(4000 * (n + 1)) }},
+		"WithUnknownCall": {unsettledState(t), func(_ *testing.T, s state, n int) state {
+			return s.WithUnknownCall(unknownCall(7+n), after(20+n))
+		}},
+		"WithSettlement": {unsettledState(t), func(t *testing.T, s state, n int) state {
+			return must(t)(s.WithSettlement(unknownCall(1).ID, settlement(n), after(20+n)))
+		}},
+		"WithSettlementIn": {unsettledState(t), func(_ *testing.T, s state, n int) state {
+			return s.WithSettlementIn(unknownCall(0).ID, executionID(n), true, after(20+n))
+		}},
 		"Evaluate": {busyState(t), func(_ *testing.T, s state, n int) state {
 			s, _ = s.Evaluate(after(20 + n))
 			return s

@@ -69,8 +69,10 @@ func (w StepWindow) In(s AgentState) (AgentState, bool) {
 	return s.changed(s.w.UpdatedAt, func(e *executionWire) { e.hold(w.folded, w.steps) }), true
 }
 
-// WithStepsOf returns the state with the completed steps of another one, from which it was made.
+// WithStepsOf returns the state with the completed steps of another one, from which it was made, and with the
+// calls of unknown outcome that nobody else may change.
 func (s AgentState) WithStepsOf(other AgentState) AgentState {
+	s.w.Unknown = other.w.Unknown
 	if s.w.Execution == nil || other.w.Execution == nil {
 		return s
 	}

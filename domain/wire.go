@@ -26,6 +26,8 @@ type stateWire struct {
 	Trusted Trusted `json:"trusted,omitempty"`
 	// Origin is what the next execution goes on from.
 	Origin *Origin `json:"origin,omitempty"`
+	// Unknown are the calls of unknown outcome. What it points to never changes.
+	Unknown []UnknownCall `json:"outcome_unknown,omitempty"`
 	// Execution is nil between executions. What it points to never changes.
 	Execution *ExecutionState `json:"execution,omitempty"`
 }
@@ -135,7 +137,13 @@ func (s *AgentState) UnmarshalJSON(data []byte) error {
 		if w.ExecutionCount < 0 {
 			return in("execution_count", Errorf(Invalid, "is %d; it may not be negative", w.ExecutionCount))
 		}
+		for i, c := range w.Unknown {
+			if c.ID.IsZero() {
+				return inItem("outcome_unknown", i, in("tool_execution_id", errors.New("is missing")))
+			}
+		}
 		w.CreatedAt, w.UpdatedAt, w.LLMConfig = utc(w.CreatedAt), utc(w.UpdatedAt), w.LLMConfig.kept()
+		w.Unknown = keptCalls(w.Unknown)
 		w.Trusted, err = w.Trusted.kept()
 		return err
 	})

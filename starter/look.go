@@ -47,8 +47,11 @@ foreign: workers refuse it.
 
 Of a name that was used again the newest session is listed; with --all the earlier
 ones are too, as NAME@RUN, which status, result, steps, messages, explain and watch
-take as they take a name.`,
+take as they take a name.
+
+--unknown lists the agents that have calls of unknown outcome: resolve settles them.`,
 		Example: `  starter list
+  starter list --unknown
   starter list --all
   EVERSTEP_INDEX_TRUSTED=customer starter list --with customer=4711
   starter list --open --json | jq -r '.[].id'`,
@@ -74,6 +77,7 @@ take as they take a name.`,
 	command.Flags().BoolVar(&options.Waiting, "waiting", false, "list only those of which a tool call waits for approval")
 	command.Flags().Var(flagValue{"NAME=VALUE", "", func(text string) error { return readTrusted(&options.Trusted, text) }}, "with", "leave out agents that were not given this trusted value; NAME:=JSON for what is no text; needs "+local.VariableIndexTrusted)
 	command.Flags().BoolVar(&options.All, "all", false, "list the earlier sessions of each name too")
+	command.Flags().BoolVar(&options.Unknown, "unknown", false, "list those with calls of which nobody knows whether they took effect")
 	command.Flags().Var(numberFlag(&options.Limit, 1, 1<<30), "limit", "at most so many; all unless given")
 	return command
 }

@@ -86,6 +86,12 @@ func Fails(err error) Reply {
 	return func(context.Context, FakeCall) (string, error) { return "", err }
 }
 
+// Unknown makes every call's outcome unknown, as a worker does that is lost in it: the tool may have done what it
+// was asked, and nobody says. Give the tool an effect that may not be repeated, or none.
+func Unknown(why string) Reply {
+	return Fails(tool.OutcomeUnknown(domain.Errorf(domain.Unavailable, "%s", why)))
+}
+
 // After answers as reply does, but takes a while.
 func After(delay time.Duration, reply Reply) Reply {
 	return func(ctx context.Context, call FakeCall) (string, error) {

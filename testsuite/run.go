@@ -3,6 +3,7 @@ package testsuite
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -153,6 +154,18 @@ func (s *stage) schedule(events []Event, session bool) {
 	if session {
 		s.closeAfter(last+closeAgain, 1)
 	}
+}
+
+// settling names the oldest unsettled call.
+func (s *stage) settling(request contract.ResolveRequest) (contract.ResolveRequest, error) {
+	status, err := ask(s.env, contract.QueryStatus, contract.StatusRequest{})
+	if err == nil && len(status.OutcomeUnknown) == 0 {
+		err = errors.New("SettleAt: there is no call of unknown outcome at that time")
+	}
+	if err == nil {
+		request.Call = status.OutcomeUnknown[0].ID
+	}
+	return request, err
 }
 
 // closeAfter ends the session as soon as it is idle.
@@ -318,6 +331,17 @@ func PauseAt(after time.Duration) Event {
 // ResumeAt ends a pause, some time after the agent began.
 func ResumeAt(after time.Duration) Event {
 	return updateAt(after, contract.UpdateResume, contract.PauseRequest{}, false)
+}
+
+// SettleAt says what the oldest call of unknown outcome really did, some time after the agent began, and what
+// it answered, where it was done. That there is none at that time ends the test.
+func SettleAt(after time.Duration, verdict domain.Verdict, result string) Event {
+	return Event{after: after, word: func(s *stage) (string, any, error) {
+		request, err := s.settling(contract.ResolveRequest{
+			Verdict: verdict, Result: result, Reason: "the test says so", By: domain.Program{Client: "testsuite"},
+		})
+		return string(contract.UpdateResolve), request, err
+	}}
 }
 
 // updateAt does not compile where the request is not the update's.

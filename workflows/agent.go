@@ -122,6 +122,22 @@ func (a *agent) carryOver(to *contract.Carry) {
 	to.Guarded.Rewritten = a.rewritten
 }
 
+func (a *agent) outcomeUnknown(call domain.UnknownCall) {
+	a.state = a.state.WithUnknownCall(call, a.now())
+}
+
+// settle takes a settlement that was checked.
+func (a *agent) settle(call domain.ToolExecutionID, settled domain.Settlement) {
+	settled.At = a.now()
+	a.state = must(a.state.WithSettlement(call, settled, a.now()))
+}
+
+// settledIn notes that the execution's events have a settlement, and whether its model was told.
+func (a *agent) settledIn(call domain.ToolExecutionID, told bool) {
+	execution, _ := a.state.Execution()
+	a.state = a.state.WithSettlementIn(call, execution.ID(), told, a.now())
+}
+
 func (a *agent) counted(calls int64) { a.state = a.state.WithToolCalls(calls, a.now()) }
 
 func (a *agent) Signal(signal domain.StopSignal) {

@@ -55,6 +55,7 @@ func describe(agent domain.AgentID, state domain.AgentState, priced bool) contra
 	outcome := contract.Outcome{
 		AgentID: agent, ExecutionID: execution.ID(), Number: state.ExecutionCount(), Status: state.Status(), StopReason: reason,
 		Steps: state.StepCount(), Usage: state.Usage(), CostNanoUSD: state.CostNanoUSD(), Priced: priced,
+		Unsettled: unsettledAtEnd(state),
 	}
 	if err := executionError(state); err != nil {
 		outcome.Kind, outcome.Code = err.Kind, err.Code

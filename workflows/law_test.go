@@ -172,6 +172,9 @@ func (n *notingOut) UpsertMemo(ctx workflow.Context, memo map[string]any) error 
 	if outcome, ok := memo[contract.MemoOutcome].(contract.Outcome); ok {
 		n.s.fact(ctx, progress.Ended{Outcome: outcome})
 	}
+	if calls, ok := memo[contract.MemoUnknown].([]domain.UnknownCall); ok {
+		n.s.fact(ctx, progress.Unsettled{Calls: calls})
+	}
 	return n.Next.UpsertMemo(ctx, memo)
 }
 
@@ -242,6 +245,10 @@ func TestTheLaw(t *testing.T) {
 		require.NotNil(draw, at.Outcome)
 		state, err := domain.DecodeAgentState(query(t, env, contract.QueryState, contract.StateRequest{}).State)
 		require.NoError(draw, err)
+		require.Len(draw, notes.agent.Unsettled, len(state.Unsettled()))
+		for i, unsettled := range state.Unsettled() {
+			require.Equal(draw, unsettled.Brief(), notes.agent.Unsettled[i])
+		}
 		var stops []domain.StopSignal
 		for _, signal := range state.StopSignals() {
 			if signal.Reason == domain.UserRequested {

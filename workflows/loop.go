@@ -59,6 +59,7 @@ func (s session) loop() {
 func (s session) runStep() {
 	step := s.startStep()
 	step.takeGrace()
+	step.tellSettled()
 	step.want(fire(step, domain.TriggerBeforeInference, step.request))
 	step.enter(open)
 	if step.halted {
@@ -112,6 +113,8 @@ func (s session) beginExecution() {
 	origin, _ := execution.Origin()
 	by := next.By.Bounded()
 	s.emit(domain.AgentExecutionStarted{EventHeader: s.head(), Number: s.state.ExecutionCount(), Origin: origin.ExecutionID, By: by})
+	s.announceSettled()
+	s.publishUnsettled()
 	workflow.GetLogger(s.root).Info("execution begins", "execution", id, "number", s.state.ExecutionCount(),
 		"client", by.Client, "identity", by.Identity, "schedule", by.Schedule, "parent", by.Parent)
 }

@@ -72,6 +72,12 @@ func (s session) changed() bool {
 		!s.resolved.Definition.Format.Equal(s.state.ResponseFormat())
 }
 
+// prompt is the system prompt as the model gets it. Hooks see the state's, in which no
+// trusted value stands.
+func (s session) prompt() string {
+	return s.in.Definition.Shown(s.state.SystemPrompt(), s.state.Trusted())
+}
+
 // list makes the definition the one in force, with what a worker adds to it.
 func (s session) list(permit mailbox.Permit) {
 	definition := s.in.Definition

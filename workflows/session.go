@@ -27,6 +27,7 @@ type session struct {
 	archive *archive
 	// approvals are asked about calls of the step in progress.
 	approvals *approvals
+	unsettled *unsettled
 }
 
 // given is what the run starts from. It never changes.
@@ -53,6 +54,7 @@ func newSession(ctx workflow.Context, in *contract.SessionInput, options Options
 		given: &given{in, options, workflow.GetInfo(ctx)}, agent: agent, definition: definition,
 		mail: mailbox.New(root, agent, carry), talk: talk, guards: newGuards(carry.Guarded),
 		retries: &retries{root: root}, run: newRun(carry), archive: &archive{outcome: carry.Outcome}, approvals: &approvals{},
+		unsettled: &unsettled{},
 	}
 	switch {
 	case in.GoOn != nil && in.Carry != nil:
@@ -112,6 +114,9 @@ func (s session) goOn(carry contract.Carry) error {
 	}
 	if !s.state.Status().Terminal() || s.state.Status() == domain.StatusCompleted {
 		return domain.Errorf(domain.Denied, "extend: the execution is %s, so there is nothing to go on with", s.state.Status())
+	}
+	if len(s.state.Unsettled()) > 0 {
+		s.unsettled.changed() // the memo is the earlier workflow's
 	}
 	s.run.copyFirst(g.Copy)
 	if g.Copy != nil {

@@ -48,10 +48,12 @@ func (t *stepRun) runTools() {
 	b.noteRunning()
 	b.keep()
 	b.tellWaiting()
+	b.publishUnsettled()
 	for seen := 0; b.ended < b.running; seen = b.ended {
 		b.wait(func() bool { return b.ended > seen || b.unpublished })
 		b.keep()
 		b.tellWaiting()
+		b.publishUnsettled()
 	}
 	for i := range b.results {
 		b.review(i)
@@ -107,6 +109,9 @@ func (b *toolBatch) begin(i int) {
 	workflow.GoNamed(b.root, "call", func(ctx workflow.Context) {
 		if asked != nil {
 			permit, verdict = b.awaitWord(ctx, i, asked)
+			if verdict == nil {
+				verdict = b.unsettledBy(call) // it may have become so meanwhile
+			}
 		}
 		switch {
 		case verdict != nil:
@@ -159,6 +164,7 @@ const wrappedCalls = "wrapped-calls"
 func (b *toolBatch) judge(i int, call domain.ToolCall) *domain.Error {
 	left, limited := b.callsLeft()
 	_, known := b.resolved.Tool(call.Name)
+	unsettled := b.unsettledBy(call)
 	switch {
 	case b.content.Response.Finish == domain.FinishLength:
 		return domain.CodedErrorf(domain.TooLarge, domain.CodeNotRun, "not run: the answer was cut by its length limit inside the tool calls; make them smaller")
@@ -176,6 +182,8 @@ func (b *toolBatch) judge(i int, call domain.ToolCall) *domain.Error {
 		return domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "unknown tool %q; the tools are: %s", domain.Shorten(call.Name, 64), b.toolList())
 	case b.rule(call).Then == domain.Deny:
 		return domain.CodedErrorf(domain.Denied, domain.CodeDenied, "denied: the rules of this agent do not allow this call (%s)", b.rule(call).Rule).From("approvals")
+	case unsettled != nil:
+		return unsettled
 	case limited && left <= 0:
 		b.denied++
 		b.limit, _ = b.budget().UseOf(domain.LimitToolCalls, b.Spent(), b.now())
@@ -210,6 +218,9 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 	request := contract.ToolRequest{
 		ExecutionID: b.execution, Step: b.content.Number, Position: position, Name: wanted.Name, Effect: tool.Effect,
 		Arguments: wanted.Arguments, Pin: tool.Pin, Trusted: b.state.Trusted(), Note: b.noteFor(tool),
+	}
+	if len(tool.EffectKey) > 0 {
+		request.EffectKey = tool.EffectKeyOf(b.in.AgentID, wanted.Arguments)
 	}
 	if tool.Effect.Repeatable() {
 		request.Tries, request.Losses = min(cmp.Or(tool.Attempts, mostTries), b.tryLimit()), tool.Losses
@@ -280,6 +291,7 @@ func (b *toolBatch) noteRunning() {
 // once for all that end together, unless a later one still waits to begin. A call
 // that never ran uses up no budget.
 func (b *toolBatch) end(i int, reply contract.ToolReply) {
+	reply = b.takeUnknown(i, reply)
 	b.results[i] = reply
 	b.learn(progress.ToolReplied{Work: progress.Work{Tool: &contract.ToolRequest{Position: i}}, Reply: reply})
 	if b.content.ToolExecutions[i].NotStarted {

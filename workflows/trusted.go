@@ -34,12 +34,6 @@ func (s session) checkShown(given *domain.Given) error {
 	return s.in.Definition.CheckShown(values)
 }
 
-// prompt is the system prompt as the model gets it. Hooks see the state's, in which no
-// trusted value stands.
-func (s session) prompt() string {
-	return s.in.Definition.Shown(s.state.SystemPrompt(), s.state.Trusted())
-}
-
 // showTrusted puts the prompt in force that this execution's trusted values make.
 func (s session) showTrusted() {
 	if s.resolved == nil || len(s.in.Definition.ShowTrusted) == 0 {

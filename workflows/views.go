@@ -34,7 +34,7 @@ func (s session) status(contract.StatusRequest) (contract.StatusView, error) {
 		Number: s.state.ExecutionCount(), Status: s.state.Status(), StepCount: s.state.StepCount(),
 		Doing: what, Since: since, Lacking: s.lacking, Model: s.state.LLMConfig().String(),
 		Usage: s.state.Usage().View(), CostUSD: "0", StopSignals: []domain.StopSignal{},
-		PendingApprovals: []domain.PendingApproval{}, PendingQuestions: []string{},
+		OutcomeUnknown: []domain.UnknownCall{}, PendingApprovals: []domain.PendingApproval{}, PendingQuestions: []string{},
 		Trusted: s.state.Trusted(),
 		History: contract.HistoryView{
 			Events: int64(s.info.GetCurrentHistoryLength()), Bytes: int64(s.info.GetCurrentHistorySize()), Runs: s.run.number,
@@ -42,6 +42,7 @@ func (s session) status(contract.StatusRequest) (contract.StatusView, error) {
 		},
 		Source: contract.FromWorkflow, Open: s.in.Name != "" && !s.mail.Closed(),
 	}
+	view.OutcomeUnknown = append(view.OutcomeUnknown, s.state.Unsettled()...)
 	execution, ok := s.state.Execution()
 	if !ok {
 		return view, nil

@@ -11,9 +11,11 @@ import (
 
 // A Call says which call of which execution a tool is working on.
 type Call struct {
-	// ID is the same for every attempt of this call and for no other call:
-	// hand it to the other side as the key of an effect that must happen once.
-	ID          domain.ToolExecutionID
+	// ID is the same for every attempt of this call and for no other call.
+	ID domain.ToolExecutionID
+	// Key is the key of the effect: the same for all calls of the agent that are the same one by the
+	// tool's EffectKey, and where that names none, the call's id. Keyed tools hand it to the other side.
+	Key         string
 	ExecutionID domain.ExecutionID
 	// AgentID identifies the agent, and AgentName is the name of one that has one.
 	AgentID   domain.AgentID

@@ -115,6 +115,16 @@ func MaxOutput(bytes int) Option {
 	}
 }
 
+// EffectKey names the arguments that make two calls of an agent the same effect: a refund of one order is one,
+// whatever its note says. Without it all arguments do. While nobody knows whether a call of an at-most-once tool took
+// effect, no other call of the same effect is made; a keyed tool gets the same Call.Key for all of them.
+func EffectKey(arguments ...string) Option {
+	return func(t *Tool) {
+		t.failIf(len(arguments) == 0, "effect key: names no argument")
+		t.spec.EffectKey = slices.Clone(arguments)
+	}
+}
+
 // New makes a tool of a function from arguments to the text that the model
 // reads.
 //
@@ -201,7 +211,20 @@ func (t Tool) with(run func(context.Context, json.RawMessage) (Result, error), o
 	t.failIf(!output.IsObject(domain.ResponseFormat{Type: domain.FormatSchema, Schema: t.spec.Schema}),
 		`schema: its type is not "object": arguments are always one JSON object`)
 	t.schema = schema
+	t.checkEffectKey()
 	return t
+}
+
+// checkEffectKey sees that each argument of the effect key is one of the tool's.
+func (t *Tool) checkEffectKey() {
+	var schema struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	_ = json.Unmarshal(t.spec.Schema, &schema) // it was compiled
+	for _, name := range t.spec.EffectKey {
+		_, ok := schema.Properties[name]
+		t.failIf(!ok, "effect key: %q is no argument of the tool", name)
+	}
 }
 
 // failIf keeps the first thing that is wrong.
@@ -229,7 +252,7 @@ func (t Tool) Check() error {
 
 // Spec is what the model and the workflow know of the tool.
 func (t Tool) Spec() domain.ToolSpec {
-	t.spec.Schema = slices.Clone(t.spec.Schema)
+	t.spec.Schema, t.spec.EffectKey = slices.Clone(t.spec.Schema), slices.Clone(t.spec.EffectKey)
 	return t.spec
 }
 

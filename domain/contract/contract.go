@@ -62,11 +62,15 @@ const (
 	UpdateApprove Update[ApproveRequest, DecisionReply] = "approve"
 	// UpdateDeny does not.
 	UpdateDeny Update[DenyRequest, DecisionReply] = "deny"
+	// UpdateResolve says what a call of unknown outcome really did.
+	UpdateResolve Update[ResolveRequest, ResolveReply] = "resolve"
 
 	// MemoWaiting is the memo field that says what waits for people.
 	MemoWaiting = "waiting"
 	// MemoOutcome is the memo field that says how the newest execution ended.
 	MemoOutcome = "outcome"
+	// MemoUnknown is the memo field that lists the agent's unsettled calls.
+	MemoUnknown = "outcome_unknown"
 
 	// AttributeAgentName is the search attribute that holds an agent's name.
 	AttributeAgentName = "AgentName"

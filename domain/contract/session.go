@@ -154,6 +154,8 @@ type Outcome struct {
 	// Rewritten means that a hook has changed the answer, so that history does not tell it.
 	Rewritten bool `json:"answer_rewritten,omitzero"`
 	Closed    bool `json:"closed,omitzero"`
+	// Unsettled counts the agent's calls of which nobody knows whether they took effect.
+	Unsettled int `json:"outcome_unknown,omitzero"`
 	// End stands in a workflow's result alone, where SessionInput.TellsEnd asks for it and
 	// it is short. A memo holds no text of users.
 	End *End `json:"end,omitempty"`

@@ -21,6 +21,8 @@ type ToolRequest struct {
 	Arguments string `json:"arguments,omitzero"`
 	// Reference is set for long arguments.
 	Reference *ArgumentsRef `json:"arguments_ref,omitempty"`
+	// EffectKey is set where the tool names what makes calls the same effect.
+	EffectKey domain.Digest `json:"effect_key,omitzero"`
 	// Attempts counts the tries of this call in earlier activities that may have begun. Tries is how
 	// many there may be in all, where the workflow makes them; zero: the server does, within one activity.
 	Attempts int `json:"attempts,omitzero"`
@@ -39,7 +41,15 @@ type ToolRequest struct {
 	Note json.RawMessage `json:"note,omitempty"`
 }
 
-// ID is the tool execution's id: the key of keyed tools.
+// Key is the key of keyed tools: that of the effect, where the tool names one, else the call's id.
+func (r ToolRequest) Key() string {
+	if r.EffectKey.IsZero() {
+		return r.ID().String()
+	}
+	return r.EffectKey.String()
+}
+
+// ID is the tool execution's id.
 func (r ToolRequest) ID() domain.ToolExecutionID { return r.ExecutionID.Step(r.Step).Tool(r.Position) }
 
 // An ArgumentsRef names the arguments of a call inside the transcript.

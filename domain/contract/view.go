@@ -46,6 +46,9 @@ type StatusView struct {
 	MoreStops int           `json:"more_stops,omitzero"`
 	Error     *domain.Error `json:"error,omitempty"`
 
+	// OutcomeUnknown are the agent's calls of which nobody knows whether they took effect; where no worker
+	// answers, without their texts.
+	OutcomeUnknown []domain.UnknownCall `json:"outcome_unknown"`
 	// PendingApprovals are the tool calls that wait for a person's word.
 	PendingApprovals []domain.PendingApproval `json:"pending_approvals"`
 	PendingQuestions []string                 `json:"pending_questions"`

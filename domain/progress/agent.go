@@ -24,6 +24,9 @@ type Agent struct {
 
 	// Execution is the newest one.
 	Execution Execution
+	// Unsettled are the calls of which nobody knows whether they took effect, Settled those of which somebody
+	// has said it while this was read.
+	Unsettled, Settled []domain.UnknownCall
 	// Open is the work of the run that has not ended.
 	Open []Work
 	// Run is the run that is being read.
@@ -119,6 +122,10 @@ func (a Agent) With(fact Fact, at time.Time) Agent {
 		return a.sent(f, at)
 	case Extended:
 		return a.extended(f, at)
+	case Unsettled:
+		a.Unsettled = f.Calls
+	case Settled:
+		a.Settled = append(slices.Clip(a.Settled), f.Call)
 	case Ended:
 		return a.executionEnded(f.Outcome, at)
 	case TaskBegan:
@@ -321,6 +328,7 @@ func (a Agent) runBegan(f RunBegan, at time.Time) Agent {
 	}
 	took := Carried(in)
 	a.trusted = took.Trusted
+	a.Unsettled = took.Unsettled
 	if in.Carry != nil {
 		a.Run.Before, a.edits = in.Carry.Runs, in.Carry.Edits
 		if r := in.Carry.Resolved; r != nil {

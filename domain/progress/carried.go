@@ -22,6 +22,8 @@ type Takeover struct {
 	Origin    domain.ExecutionID
 	// Trusted are the session's trusted values, Own those that the newest execution has beside them.
 	Trusted, Own domain.Trusted
+	// Unsettled are the agent's calls of which nobody knows whether they took effect.
+	Unsettled []domain.UnknownCall
 	// FirstStep and FirstEvent are the numbers of what the run holds of that execution first, zero where
 	// nobody knows, and FirstMessage is the index of the first message.
 	FirstStep, FirstEvent, FirstMessage int
@@ -56,6 +58,11 @@ func taken(carry contract.Carry) Takeover {
 		return t
 	}
 	t.Number, t.Trusted = max(t.Number, state.Count), state.Trusted
+	for _, call := range state.Unknown {
+		if call.Settlement == nil {
+			t.Unsettled = append(t.Unsettled, call)
+		}
+	}
 	e := state.Execution
 	if e == nil {
 		return t
@@ -72,8 +79,9 @@ func taken(carry contract.Carry) Takeover {
 
 // A carriedState is the little of a saved state that tells where its newest execution stands.
 type carriedState struct {
-	Count     int            `json:"execution_count"`
-	Trusted   domain.Trusted `json:"trusted"`
+	Count     int                  `json:"execution_count"`
+	Trusted   domain.Trusted       `json:"trusted"`
+	Unknown   []domain.UnknownCall `json:"outcome_unknown"`
 	Execution *struct {
 		ID        domain.ExecutionID     `json:"execution_id"`
 		Status    domain.ExecutionStatus `json:"status"`

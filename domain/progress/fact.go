@@ -177,6 +177,12 @@ type Sent struct {
 // An Extended says that new totals were taken.
 type Extended struct{ Reply contract.ExtendReply }
 
+// An Unsettled lists the calls of the agent of which nobody knows whether they took effect.
+type Unsettled struct{ Calls []domain.UnknownCall }
+
+// A Settled says what such a call really did.
+type Settled struct{ Call domain.UnknownCall }
+
 // An Ended says how an execution ended.
 type Ended struct{ Outcome contract.Outcome }
 

@@ -204,7 +204,7 @@ func (e *explanation) allSteps() []ExplainStep {
 	}
 	steps := []ExplainStep{}
 	for _, n := range slices.Sorted(maps.Keys(byNumber)) {
-		steps = append(steps, byNumber[n])
+		steps = append(steps, e.withSettlements(byNumber[n]))
 	}
 	return steps
 }

@@ -110,7 +110,7 @@ func orSomebody(source, somebody string) string {
 }
 
 func (e *explanation) advice(v ExplainView) []ExplainAdvice {
-	advice := []ExplainAdvice{}
+	advice := e.adviceOnUnknown(v)
 	if v.Doing != nil && v.Doing.Paused {
 		return append(advice, ExplainAdvice{Text: "it is paused: nothing new starts until it is resumed", Command: "resume " + v.ID})
 	}

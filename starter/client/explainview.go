@@ -127,7 +127,10 @@ type ExplainTool struct {
 	Error        *domain.Error `json:"error"`
 	// Approval is what a person said of it; null: nobody was asked.
 	Approval *domain.Approval `json:"approval"`
+	// Settlement says what a call of unknown outcome really did, once somebody has said so.
+	Settlement *domain.Settlement `json:"settlement,omitempty"`
 
+	id domain.ToolExecutionID
 	// print tells the call with its result from others.
 	print domain.Digest
 }

@@ -27,6 +27,9 @@ type explanation struct {
 	at   progress.Execution
 	run  progress.Run
 	gone bool
+	// unsettled are the agent's calls of which nobody knows whether they took effect, by now; settled are those
+	// of which somebody has said it.
+	unsettled, settled []domain.UnknownCall
 	// answer is what its last inference answered, empty where that did not;
 	// failures are why work of its ended without success.
 	answer   string
@@ -84,7 +87,7 @@ func (e *explanation) read(ctx context.Context, c *Client, told *retellings) err
 		}
 		i++
 	}
-	e.run = a.Run
+	e.run, e.unsettled, e.settled = a.Run, a.Unsettled, a.Settled
 	for _, unread := range a.Unread {
 		e.miss("%s", unread)
 	}
@@ -254,6 +257,7 @@ func (e *explanation) adding(v contract.StatusView) contract.StatusView {
 	if e.run.Unstored != nil {
 		v.History.Unstored = e.run.Unstored.Message
 	}
+	v.OutcomeUnknown = append(v.OutcomeUnknown, e.unsettled...)
 	v.StopSignals, v.MoreStops = append(v.StopSignals, c.StopSignals...), c.More
 	steps := e.recorded()
 	t := totalsOf(steps)

@@ -36,6 +36,8 @@ type Listed struct {
 	Stopping bool `json:"stopping,omitzero"`
 	// Waiting counts the tool calls that wait for a person's word.
 	Waiting int `json:"waiting,omitzero"`
+	// Unknown counts its calls of which nobody knows whether they took effect.
+	Unknown int `json:"outcome_unknown,omitzero"`
 	// Open says that an execution is in progress, or the session takes messages.
 	Open bool `json:"open"`
 	// ServerStatus is Temporal's own word for the workflow.
@@ -55,6 +57,8 @@ type ListOptions struct {
 	// Trusted lists only agents that were given these trusted values when they began, each of a name in
 	// Config.IndexTrusted; agents that began without that setting are not found.
 	Trusted domain.Trusted
+	// Unknown leaves out agents that have no call of which nobody knows whether it took effect.
+	Unknown bool
 	// Limit bounds the number of agents. Zero: no bound.
 	Limit int
 }
@@ -120,6 +124,7 @@ func (c *Client) listable(ctx context.Context, o ListOptions, failed *error) ite
 				*failed = err
 				return
 			}
+			unknown := c.unknown(info)
 			workflowID := info.GetExecution().GetWorkflowId()
 			a, err := agentOf(strings.TrimPrefix(workflowID, domain.WorkflowIDPrefix))
 			foreign := err != nil || a.workflowID() != workflowID
@@ -130,15 +135,24 @@ func (c *Client) listable(ctx context.Context, o ListOptions, failed *error) ite
 				a.session = info.GetExecution().GetRunId()
 			}
 			shown[workflowID] = true
+			if o.Unknown && unknown == 0 {
+				continue
+			}
 			x := a.begun(1, domain.ExecutionID{}, info.GetExecution().GetRunId())
 			if foreign {
 				x = Execution{ID: workflowID, Number: 1, WorkflowID: workflowID, RunID: x.RunID}
 			}
-			if count++; !yield(Listed{Execution: x, Foreign: foreign}, info) || count == o.Limit {
+			if count++; !yield(Listed{Execution: x, Foreign: foreign, Unknown: unknown}, info) || count == o.Limit {
 				return
 			}
 		}
 	}
+}
+
+// unknown counts the unsettled calls of an agent, by its memo.
+func (c *Client) unknown(info *workflowpb.WorkflowExecutionInfo) int {
+	calls, _ := history.Unsettled(c.cfg.Converter, info.GetMemo()) // another's memo may hold anything
+	return len(calls)
 }
 
 // visible yields what the server's list says, without runs that went on in another one.

@@ -343,6 +343,9 @@ func List(agents []client.Listed, now time.Time) Table {
 		case a.Paused:
 			status = "paused"
 		}
+		if a.Unknown > 0 {
+			status += ", " + Counted(int64(a.Unknown), "outcome") + " unknown"
+		}
 		if !a.StartedAt.IsZero() {
 			age = Duration(now.Sub(a.StartedAt))
 		}

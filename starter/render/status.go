@@ -44,6 +44,9 @@ func StatusText(t Theme, id string, v contract.StatusView, now time.Time) string
 		x.fact("signal", OneLine(fmt.Sprintf("%s %s", signal.Reason, signal.Message)))
 	}
 	x.fact("", where(v.MoreStops > 0, more(v.MoreStops, "signal")))
+	for _, call := range v.OutcomeUnknown {
+		x.fact("unknown", OneLine(UnknownCall(call)))
+	}
 	for _, approval := range v.PendingApprovals {
 		x.fact("approval", pendingWords(approval), t.Faint("approve "+OneLine(id)+" "+shortCall(approval.ToolExecutionID)+" · deny "+OneLine(id)+" "+shortCall(approval.ToolExecutionID)))
 	}
@@ -58,6 +61,12 @@ func StatusText(t Theme, id string, v contract.StatusView, now time.Time) string
 	x.fact("workflow", OneLine(v.WorkflowID)+" "+t.Faint(OneLine(v.RunID)))
 	x.fact("told by", source(v.Source))
 	return x.String()
+}
+
+// UnknownCall names a call of which nobody knows whether it took effect.
+func UnknownCall(c domain.UnknownCall) string {
+	return fmt.Sprintf("whether %s took effect%s (execution %d, step %d, call %s); `resolve` settles it",
+		c.Tool, within(" with ", c.Arguments, ""), c.Number, c.Step, c.ID)
 }
 
 func why(v contract.StatusView) string {
@@ -173,6 +182,7 @@ func Status(v contract.StatusView) StatusJSON {
 		s.Prior = &priorJSON{Spent: v.Prior, CostUSD: knownCost(v.Prior.CostNanoUSD, v.Prior.Tokens, v.Priced)}
 	}
 	s.Progress = listed(v.Progress)
+	s.OutcomeUnknown = listed(v.OutcomeUnknown)
 	s.StopSignals, s.PendingApprovals, s.PendingQuestions = listed(v.StopSignals), listed(v.PendingApprovals), listed(v.PendingQuestions)
 	return s
 }

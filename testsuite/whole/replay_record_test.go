@@ -151,6 +151,14 @@ turns:
 		defer second.Stop()
 		s.keep(t, "worker-shutdown", s.ended(t, begun))
 	})
+	t.Run("unknown-outcome", func(t *testing.T) {
+		s := start(t, host.Config{Tools: []tool.Tool{payment()}})
+		s.pays(t, "kept")
+		second := s.settlesAndGoesOn(t, "kept")
+		_, err := s.agents.Close(within(t), "kept")
+		require.NoError(t, err)
+		s.keep(t, "unknown-outcome", second)
+	})
 	recordAgents(t)
 	recordWaits(t)
 	t.Run("storage-outage", func(t *testing.T) {

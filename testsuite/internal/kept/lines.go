@@ -55,6 +55,10 @@ func eventWords(event domain.Event) string {
 		return fmt.Sprintf("%s %s %s", e.Tool, e.Decision, by(e.By))
 	case domain.ToolCallBlocked:
 		return fmt.Sprintf("%s %s %s", e.Tool, e.Code, by(e.Source))
+	case domain.ToolOutcomeUnknown:
+		return e.Tool
+	case domain.ToolOutcomeSettled:
+		return fmt.Sprintf("%s %s %s", e.Tool, e.Verdict, by(e.By.Client))
 	case domain.AgentStepCompleted:
 		return fmt.Sprintf("%d %s, finish: %s, calls: %d, errors: %d", e.Step, e.StepType, e.FinishReason, e.ToolCalls, e.Errors)
 	case domain.TokenUsageReported:

@@ -127,8 +127,10 @@ type scenarioTool struct {
 	Effect domain.Effect `yaml:"effect"`
 	Reply  string        `yaml:"reply"`
 	Fails  string        `yaml:"fails"`
-	Stops  string        `yaml:"stops"`
-	Takes  time.Duration `yaml:"takes"`
+	// Unknown is why nobody knows whether it did what it was asked.
+	Unknown string        `yaml:"unknown"`
+	Stops   string        `yaml:"stops"`
+	Takes   time.Duration `yaml:"takes"`
 }
 
 // A scenarioEvent comes from outside. One of the fields beside At is set.
@@ -138,11 +140,12 @@ type scenarioEvent struct {
 	Pause  bool              `yaml:"pause"`
 	Resume bool              `yaml:"resume"`
 	// Approve and Deny name the tool of the call that waits.
-	Approve string    `yaml:"approve"`
-	Deny    string    `yaml:"deny"`
-	Extend  yaml.Node `yaml:"extend"`
-	GoOn    yaml.Node `yaml:"go_on"`
-	Send    string    `yaml:"send"`
+	Approve string         `yaml:"approve"`
+	Deny    string         `yaml:"deny"`
+	Extend  yaml.Node      `yaml:"extend"`
+	GoOn    yaml.Node      `yaml:"go_on"`
+	Send    string         `yaml:"send"`
+	Settle  domain.Verdict `yaml:"settle"`
 }
 
 func (t scenarioTool) tool(name string) tool.Tool {
@@ -150,6 +153,9 @@ func (t scenarioTool) tool(name string) tool.Tool {
 		reply := testsuite.Returns(t.Reply)
 		if t.Fails != "" {
 			reply = testsuite.Fails(domain.Errorf(domain.Invalid, "%s", t.Fails))
+		}
+		if t.Unknown != "" {
+			reply = testsuite.Unknown(t.Unknown)
 		}
 		content, err := testsuite.After(t.Takes, reply)(ctx, testsuite.FakeCall{})
 		result := tool.Result{Content: content}
@@ -174,6 +180,8 @@ func (e scenarioEvent) event(t testing.TB) testsuite.Event {
 		return testsuite.ApproveAt(e.At, e.Approve)
 	case e.Deny != "":
 		return testsuite.DenyAt(e.At, e.Deny, "not today")
+	case e.Settle != "":
+		return testsuite.SettleAt(e.At, e.Settle, "")
 	case e.Send != "":
 		return testsuite.SendAt(e.At, e.Send)
 	case !e.Extend.IsZero():

@@ -53,10 +53,10 @@ type payment struct {
 func newBank() *bank { return &bank{paid: map[string]int{}} }
 
 // pay makes a payment once, however often it runs: the bank knows it by the
-// call's id, which is the same in every attempt.
+// key, which is the same in every attempt.
 func (b *bank) pay(ctx context.Context, args payment) (string, error) {
 	execution, _ := tool.ExecutionOf(ctx)
-	return b.transfer(execution.ID.String(), args)
+	return b.transfer(execution.Key, args)
 }
 
 // transfer is the other side.

@@ -204,6 +204,12 @@ func (d *decoder) updated(a *historypb.WorkflowExecutionUpdateCompletedEventAttr
 			return unreadable("what was decided about a call", err)
 		}
 		return one(progress.Decided{Reply: *reply})
+	case asked.name == string(contract.UpdateResolve):
+		reply, err := decode[contract.ResolveReply](d.converter, answer)
+		if err != nil {
+			return unreadable("what became of a call of unknown outcome", err)
+		}
+		return one(progress.Settled{Call: reply.Call})
 	case asked.name == string(contract.UpdateSend), asked.name == "": // without its request an answer tells no less
 		reply, err := decode[contract.SendReply](d.converter, answer)
 		if err != nil {
@@ -223,6 +229,13 @@ func (d *decoder) memo(memo *commonpb.Memo) []progress.Fact {
 		}
 		return one(progress.Awaiting{Waiting: waiting})
 	}
+	if _, ok := memo.GetFields()[contract.MemoUnknown]; ok {
+		calls, err := Unsettled(d.converter, memo)
+		if err != nil {
+			return unreadable("which calls are of unknown outcome", err)
+		}
+		return one(progress.Unsettled{Calls: calls})
+	}
 	if _, ok := memo.GetFields()[contract.MemoOutcome]; !ok {
 		return nil
 	}
@@ -231,6 +244,14 @@ func (d *decoder) memo(memo *commonpb.Memo) []progress.Fact {
 		return unreadable("how an execution ended", err)
 	}
 	return one(progress.Ended{Outcome: outcome})
+}
+
+// Unsettled reads the memo field that lists the calls of which nobody knows whether they took effect.
+func Unsettled(c converter.DataConverter, memo *commonpb.Memo) (calls []domain.UnknownCall, err error) {
+	if list, ok := memo.GetFields()[contract.MemoUnknown]; ok {
+		err = c.FromPayload(list, &calls)
+	}
+	return calls, err
 }
 
 // Outcome reads the memo field that says how the newest execution ended.

@@ -1,0 +1,146 @@
+package domain_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+)
+
+// unknownCall is the n-th call of one step of which nobody knows.
+func unknownCall(n int) domain.UnknownCall {
+	return domain.UnknownCall{
+		ID: executionID(1).Step(1).Tool(n), ExecutionID: executionID(1), Number: 1, Step: 1, Tool: "refund",
+		Arguments: fmt.Sprintf(`{"order":%d}`, n), Why: "its worker was lost", Key: domain.DigestOf([]byte{byte(n)}), Since: after(2),
+	}
+}
+
+func settlement(n int) domain.Settlement {
+	return domain.Settlement{
+		Verdict: domain.VerdictDone, Result: fmt.Sprint(n), Reason: "the bank says so", At: after(10 + n),
+		By: domain.Program{Client: "starter", Identity: "1@machine"},
+	}
+}
+
+// unsettledState has three calls of unknown outcome, of which the first is settled.
+func unsettledState(t testing.TB) domain.AgentState {
+	t.Helper()
+	s := busyState(t)
+	for n := range 3 {
+		s = s.WithUnknownCall(unknownCall(n), after(9))
+	}
+	return must(t)(s.WithSettlement(unknownCall(0).ID, settlement(0), after(10)))
+}
+
+func TestSettlements(t *testing.T) {
+	t.Parallel()
+	s := unsettledState(t)
+	require.Len(t, s.UnknownCalls(), 3)
+	require.Equal(t, []domain.UnknownCall{unknownCall(1), unknownCall(2)}, s.Unsettled())
+
+	_, err := s.WithSettlement(unknownCall(0).ID, settlement(1), after(11))
+	require.ErrorContains(t, err, "was settled as done")
+	_, err = s.WithSettlement(unknownCall(9).ID, settlement(1), after(11))
+	require.ErrorContains(t, err, "no call of unknown outcome")
+
+	s.UnknownCalls()[0].Settlement.Reason = "another"
+	require.Equal(t, "the bank says so", s.UnknownCalls()[0].Settlement.Reason, "what is read is a copy")
+}
+
+func TestWhatTheModelReadsOfAnUnknownCall(t *testing.T) {
+	t.Parallel()
+	call := unknownCall(1)
+	require.Contains(t, call.Advice(), "Do not call refund again")
+	require.Empty(t, call.Say())
+	require.Equal(t, domain.CodeUnsettled, call.Blocks().Code)
+	require.Contains(t, call.Blocks().Message, call.ID.String())
+
+	call.Settlement = new(settlement(1))
+	require.Equal(t, "What became of the call of refund in step 1 of execution 1, of which nobody knew, is settled: "+
+		"it was done (the bank says so). Do not call it again for the same. Its result:\n1", call.Say())
+	require.Equal(t, domain.CodeBlocked, call.Blocks().Code)
+	require.Equal(t, domain.SourceSettled, call.Blocks().Source)
+
+	call.Settlement.Verdict = domain.VerdictNotDone
+	require.Contains(t, call.Say(), "It may be called again.")
+	require.Nil(t, call.Blocks())
+}
+
+func TestSettlementsThatMakeNoSense(t *testing.T) {
+	t.Parallel()
+	for want, change := range map[string]func(*domain.Settlement){
+		"verdict":                   func(s *domain.Settlement) { s.Verdict = "perhaps" },
+		"reason: is missing":        func(s *domain.Settlement) { s.Reason = "" },
+		"reason: has":               func(s *domain.Settlement) { s.Reason = strings.Repeat("x", domain.MaxReason+1) },
+		"result: has":               func(s *domain.Settlement) { s.Result = strings.Repeat("x", domain.MaxSettledResult+1) },
+		"result: is not valid":      func(s *domain.Settlement) { s.Result = "\xff" },
+		"result: what was not done": func(s *domain.Settlement) { s.Verdict = domain.VerdictNotDone },
+	} {
+		given := settlement(1)
+		change(&given)
+		require.ErrorContains(t, given.Check(), want)
+	}
+}
+
+// TestWhatTheModelWasToldIsForgotten: a settlement stays until the model has read of it, and to the end of the
+// execution in which it has.
+func TestWhatTheModelWasToldIsForgotten(t *testing.T) {
+	t.Parallel()
+	begin := func(s domain.AgentState, n int) domain.AgentState {
+		if s.HasActiveExecution() {
+			s = must(t)(s.WithExecutionCompleted(after(30)))
+		}
+		return must(t)(s.BeginExecution(executionID(n), domain.Unlimited(), after(30+n)))
+	}
+	s := begin(unsettledState(t), 2)
+	require.Len(t, s.UnknownCalls(), 3)
+	s = s.WithSettlementIn(unknownCall(0).ID, executionID(2), true, after(40))
+	require.True(t, s.UnknownCalls()[0].Settlement.Told)
+	s = s.WithSettlementIn(unknownCall(1).ID, executionID(2), true, after(40))
+	require.Nil(t, s.UnknownCalls()[1].Settlement, "what is unsettled cannot be told")
+	require.Equal(t, []domain.UnknownCall{unknownCall(1), unknownCall(2)}, begin(s, 3).UnknownCalls())
+}
+
+func TestUnknownCallsAreBounded(t *testing.T) {
+	t.Parallel()
+	long := unknownCall(1)
+	long.Arguments, long.Why = strings.Repeat("x", 5000), strings.Repeat("y", 5000)
+	kept := busyState(t).WithUnknownCall(long, after(9)).UnknownCalls()[0]
+	require.Less(t, len(kept.Arguments)+len(kept.Why), 1000)
+}
+
+func TestEffectKeys(t *testing.T) {
+	t.Parallel()
+	all := domain.ToolSpec{Name: "refund"}
+	named := domain.ToolSpec{Name: "refund", EffectKey: []string{"order"}}
+	key := func(tool domain.ToolSpec, arguments string) domain.Digest {
+		return tool.EffectKeyOf(sampleAgent(), arguments)
+	}
+	whole := `{"order":7,"why":"late","lines":[1,{"a":null}]}`
+	for _, same := range []string{
+		"{ \"why\" : \"l\\u0061te\", \"lines\":[1, {\"a\":null}],\n\"order\":7.0 }",
+		`{"why":"late","lines":[10e-1,{"a":null}],"order":0.07e2}`,
+	} {
+		require.Equal(t, key(all, whole), key(all, same), same)
+		require.Equal(t, key(named, whole), key(named, same), same)
+	}
+	for _, other := range []string{
+		`{"order":7,"why":"Late","lines":[1,{"a":null}]}`, `{"order":7,"why":"late","lines":[{"a":null},1]}`,
+		`{"order":7,"why":"late","lines":[1,{}]}`, `{"order":7}`, `{"order":7,"why":"late","lines":[1,{"a":null}]} {}`,
+	} {
+		require.NotEqual(t, key(all, whole), key(all, other), other)
+	}
+	for _, other := range []string{`{"order":70}`, `{"order":"7"}`, `{"order":-7}`, `{"order":0.7}`, `{"order":null}`, `{}`, `{"Order":7}`, ``} {
+		require.NotEqual(t, key(named, whole), key(named, other), other)
+	}
+	require.Equal(t, key(named, whole), key(named, `{"order":7,"why":"another"}`))
+	require.NotEqual(t, key(named, `{}`), key(named, `{"order":null}`))
+	require.Equal(t, key(all, `{}`), key(all, ``))
+	require.NotEqual(t, key(all, `{"n":9007199254740993}`), key(all, `{"n":9007199254740992}`), "numbers are exact")
+	require.NotEqual(t, key(all, `{"n":1e999999999}`), key(all, `{"n":1e999999998}`))
+	require.NotEqual(t, key(all, `{}`), domain.ToolSpec{Name: "pay"}.EffectKeyOf(sampleAgent(), `{}`))
+	require.NotEqual(t, key(all, `{}`), all.EffectKeyOf(domain.AgentID{}, `{}`))
+}

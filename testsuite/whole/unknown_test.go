@@ -1,0 +1,126 @@
+package whole_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"everstep/activities/tool"
+	"everstep/domain"
+	"everstep/domain/contract"
+	agents "everstep/starter/client"
+	"everstep/worker/host"
+)
+
+type order struct {
+	Order int    `json:"order"`
+	Note  string `json:"note,omitzero"`
+}
+
+// payment is a tool that never knows whether it has paid.
+func payment() tool.Tool {
+	return tool.New("pay", "Pays.", domain.AtMostOnce, func(context.Context, order) (string, error) {
+		return "", tool.OutcomeUnknown(errors.New("the line broke"))
+	}, tool.EffectKey("order"))
+}
+
+const paymentScript = `
+turns:
+  - tool_calls: [{name: pay, arguments: {order: 7}}]
+  - tool_calls: [{name: pay, arguments: {order: 7, note: please}}]
+  - text: I cannot tell
+  - tool_calls: [{name: pay, arguments: {order: 7}}]
+  - text: it was paid
+`
+
+// pays runs the session's first execution, which leaves one call unsettled.
+func (s *stack) pays(t *testing.T, id string) agents.Execution {
+	t.Helper()
+	begun, err := s.agents.Start(within(t), agents.Start{ID: id, Prompt: "go", Definition: scripted(writeScript(t, paymentScript), "pay")})
+	require.NoError(t, err)
+	return s.ended(t, begun)
+}
+
+// settlesAndGoesOn settles its only call, by the beginning of its id, and runs the second execution.
+func (s *stack) settlesAndGoesOn(t *testing.T, id string) agents.Execution {
+	t.Helper()
+	status, err := s.agents.Status(within(t), id)
+	require.NoError(t, err)
+	require.Len(t, status.OutcomeUnknown, 1)
+	settled, err := s.agents.Resolve(within(t), id, agents.ResolveOptions{
+		Call: status.OutcomeUnknown[0].ID.String()[:6], Verdict: domain.VerdictDone, Result: "receipt 4711", Reason: "it is in the journal",
+	})
+	require.NoError(t, err)
+	require.Zero(t, settled.Left)
+	second, err := s.agents.Send(within(t), id, agents.SendOptions{Prompt: "and now?"})
+	require.NoError(t, err)
+	return s.ended(t, second)
+}
+
+// unknownIn lists the agents with unsettled calls, as far as one of the name is among them.
+func (s *stack) unknownIn(t *testing.T, name string) int {
+	t.Helper()
+	for listed, err := range s.agents.List(within(t), agents.ListOptions{Unknown: true}) {
+		require.NoError(t, err)
+		if listed.Name == name {
+			return listed.Unknown
+		}
+	}
+	return 0
+}
+
+// TestAnUnknownOutcomeIsSettled: everybody is told, with and without a worker, until somebody settles it; then the
+// model is, and nothing was paid twice.
+func TestAnUnknownOutcomeIsSettled(t *testing.T) {
+	t.Parallel()
+	s := connect(t, "plain", nil)
+	first := s.work(t, host.Config{Tools: []tool.Tool{payment()}})
+	id := "shop-" + uuid.NewString()[:8]
+	s.pays(t, id)
+	first.Stop()
+
+	status, err := s.agents.Status(within(t), id)
+	require.NoError(t, err)
+	require.Equal(t, contract.FromMemo, status.Source)
+	require.Len(t, status.OutcomeUnknown, 1)
+	require.Empty(t, status.OutcomeUnknown[0].Arguments, "a memo has no texts")
+	require.Eventually(t, func() bool { return s.unknownIn(t, id) == 1 }, patience, 50*time.Millisecond)
+	view, err := s.agents.Explain(within(t), id, 0)
+	require.NoError(t, err)
+	require.Contains(t, view.Advice[0].Command, "resolve "+id+" "+status.OutcomeUnknown[0].ID.String())
+	_, err = s.agents.Resolve(within(t), id, agents.ResolveOptions{Call: "nothing", Verdict: domain.VerdictDone, Reason: "so"})
+	require.ErrorContains(t, err, status.OutcomeUnknown[0].ID.String(), "it names those that there are")
+
+	second := s.work(t, host.Config{Tools: []tool.Tool{payment()}})
+	defer second.Stop()
+	s.settlesAndGoesOn(t, id)
+	require.Eventually(t, func() bool { return s.unknownIn(t, id) == 0 }, patience, 50*time.Millisecond)
+	result, err := s.agents.Result(within(t), id, 2)
+	require.NoError(t, err)
+	require.Equal(t, "it was paid", result.Answer)
+	ran := 0
+	for number := 1; number <= 2; number++ {
+		problems, err := s.agents.Audit(within(t), id, number)
+		require.NoError(t, err)
+		require.Empty(t, problems)
+		for step, err := range s.agents.Steps(within(t), id, number) {
+			require.NoError(t, err)
+			ran += len(step.Step.ExecutedToolCalls())
+		}
+	}
+	require.Equal(t, 1, ran)
+	view, err = s.agents.Explain(within(t), id, 1)
+	require.NoError(t, err)
+	require.Equal(t, "it is in the journal", view.Steps[0].Tools[0].Settlement.Reason)
+	require.NotEmpty(t, view.Steps[0].Tools[0].Settlement.By.Identity)
+	require.Empty(t, view.Advice)
+
+	_, err = s.agents.Close(within(t), id)
+	require.NoError(t, err)
+	_, err = s.agents.Resolve(within(t), id, agents.ResolveOptions{Call: "nothing", Verdict: domain.VerdictDone, Reason: "so"})
+	require.ErrorContains(t, err, "has ended")
+}

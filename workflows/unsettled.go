@@ -1,0 +1,165 @@
+package workflows
+
+import (
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// unknownOutcomes is the version from which an agent keeps its calls of unknown outcome until they are settled.
+// It must never change.
+const unknownOutcomes = "unknown-outcomes"
+
+// unsettled says whether the list of the agent's unsettled calls is another one than the memo has.
+type unsettled struct{ unpublished bool }
+
+func (u *unsettled) changed() { u.unpublished = true }
+
+// publishes reports whether the memo is to be written now.
+func (u *unsettled) publishes() bool {
+	changed := u.unpublished
+	u.unpublished = false
+	return changed
+}
+
+// takeUnknown keeps a call of which nobody knows whether it took effect, and tells the model what that means.
+func (b *toolBatch) takeUnknown(i int, reply contract.ToolReply) contract.ToolReply {
+	if reply.Error == nil || reply.Error.Code != domain.CodeOutcomeUnknown {
+		return reply
+	}
+	call, id := b.content.ToolExecutions[i].Call, b.content.ID.Tool(i)
+	tool, _ := b.resolved.Tool(call.Name)
+	if !tool.Effect.Unsettling(len(tool.EffectKey) > 0) || workflow.GetVersion(b.root, unknownOutcomes, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		return reply
+	}
+	unknown := domain.UnknownCall{
+		ID: id, ExecutionID: b.execution, Number: b.state.ExecutionCount(), Step: b.content.Number, Tool: tool.Name,
+		Arguments: call.Arguments, Why: reply.Error.Message, Key: tool.EffectKeyOf(b.in.AgentID, call.Arguments), Since: b.now(),
+	}
+	b.outcomeUnknown(unknown)
+	b.unsettled.changed()
+	b.emit(domain.ToolOutcomeUnknown{EventHeader: b.head(), ToolExecutionID: id, Tool: domain.Shorten(tool.Name, maxEventText)})
+	reply.Content += "\n\n" + unknown.Advice()
+	reply.Digest = domain.DigestOf([]byte(reply.Digest.String()), []byte(reply.Content))
+	return reply
+}
+
+// unsettledAtEnd counts the calls that were unsettled when the execution ended, whatever was said of them since.
+func unsettledAtEnd(state domain.AgentState) int {
+	execution, _ := state.Execution()
+	end, _ := execution.CompletedAt()
+	n := 0
+	for _, c := range state.UnknownCalls() {
+		if c.Settlement == nil || c.Settlement.At.After(end) {
+			n++
+		}
+	}
+	return n
+}
+
+// publishUnsettled writes the unsettled calls, without anybody's texts, where all can read them who list agents.
+func (s session) publishUnsettled() {
+	if !s.unsettled.publishes() {
+		return
+	}
+	calls := []domain.UnknownCall{}
+	for _, c := range s.state.Unsettled() {
+		calls = append(calls, c.Brief())
+	}
+	if err := workflow.UpsertMemo(s.root, map[string]any{contract.MemoUnknown: calls}); err != nil {
+		workflow.GetLogger(s.root).Error("upsert memo", "error", err)
+	}
+}
+
+// unsettledBy is why a call may not begin that would be the same effect as one of unknown outcome, or that could
+// become one too many of those; nil where it may.
+func (b *toolBatch) unsettledBy(call domain.ToolCall) *domain.Error {
+	calls := b.state.UnknownCalls()
+	tool, known := b.resolved.Tool(call.Name)
+	if len(calls) == 0 || !known || !tool.Effect.Unsettling(len(tool.EffectKey) > 0) {
+		return nil
+	}
+	key := tool.EffectKeyOf(b.in.AgentID, call.Arguments)
+	for _, c := range calls {
+		if err := c.Blocks(); c.Key == key && err != nil {
+			return err
+		}
+	}
+	if len(b.state.Unsettled()) >= domain.MaxUnsettled {
+		return domain.TooManyUnsettled(domain.Shorten(tool.Name, 64))
+	}
+	return nil
+}
+
+func (s session) checkResolve(request contract.ResolveRequest) error {
+	settled := settlementOf(request)
+	if s.repeats(request.Call, settled) {
+		return nil
+	}
+	_, err := s.state.WithSettlement(request.Call, settled, s.now())
+	return err
+}
+
+// repeats reports whether a call was settled in the same words: the request came twice.
+func (s session) repeats(id domain.ToolExecutionID, settled domain.Settlement) bool {
+	before := s.unknownCall(id).Settlement
+	return before != nil && before.Verdict == settled.Verdict && before.Result == settled.Result && before.Reason == settled.Reason
+}
+
+// unknownCall is the zero one where there is none of that id.
+func (s session) unknownCall(id domain.ToolExecutionID) (found domain.UnknownCall) {
+	for _, c := range s.state.UnknownCalls() {
+		if c.ID == id {
+			found = c
+		}
+	}
+	return found
+}
+
+func settlementOf(request contract.ResolveRequest) domain.Settlement {
+	by := domain.Starter{Program: request.By}.Bounded().Program
+	return domain.Settlement{Verdict: request.Verdict, Result: request.Result, Reason: request.Reason, By: by}
+}
+
+// resolveCall settles a call. The model is told before it is asked next.
+func (s session) resolveCall(request contract.ResolveRequest) contract.ResolveReply {
+	settled := settlementOf(request)
+	if !s.repeats(request.Call, settled) {
+		s.settleCall(request.Call, settled)
+	}
+	return contract.ResolveReply{Call: s.unknownCall(request.Call), Left: len(s.state.Unsettled())}
+}
+
+func (s session) settleCall(id domain.ToolExecutionID, settled domain.Settlement) {
+	s.settle(id, settled)
+	if s.state.HasActiveExecution() {
+		s.announceSettled()
+	}
+	s.unsettled.changed()
+	s.publishUnsettled()
+}
+
+// announceSettled has the execution's events tell of the calls that were settled in it, or before it began.
+func (s session) announceSettled() {
+	for _, c := range s.state.UnknownCalls() {
+		if c.Settlement == nil || !c.Settlement.ExecutionID.IsZero() {
+			continue
+		}
+		s.settledIn(c.ID, false)
+		s.emit(domain.ToolOutcomeSettled{
+			EventHeader: s.head(), ToolExecutionID: c.ID, Tool: domain.Shorten(c.Tool, maxEventText),
+			Verdict: c.Settlement.Verdict, By: c.Settlement.By,
+		})
+	}
+}
+
+// tellSettled tells the model of the calls that were settled since it was last asked.
+func (t *stepRun) tellSettled() {
+	for _, c := range t.state.UnknownCalls() {
+		if c.Settlement != nil && !c.Settlement.Told {
+			t.settledIn(c.ID, true)
+			t.interject("", domain.UserMessage(c.Say()))
+		}
+	}
+}

@@ -1,0 +1,231 @@
+package workflows_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// paysOnce is a tool that must not be repeated, of which the order makes the effect.
+func paysOnce() []domain.ToolSpec {
+	return []domain.ToolSpec{{Name: "pay", Effect: domain.AtMostOnce, EffectKey: []string{"order"}}, {Name: "look", Effect: domain.ReadOnly}}
+}
+
+func payFor(order int, note string) domain.ToolCall {
+	return domain.ToolCall{ID: note, Name: "pay", Arguments: fmt.Sprintf(`{"order":%d,"note":%q}`, order, note)}
+}
+
+// losesFirst is a tool whose first call loses its worker.
+func losesFirst(w *world) func(contract.ToolRequest) (contract.ToolReply, error) {
+	return func(r contract.ToolRequest) (contract.ToolReply, error) {
+		if len(w.ran) == 1 {
+			return contract.ToolReply{}, temporal.NewHeartbeatTimeoutError()
+		}
+		return saw(r)
+	}
+}
+
+// resolves settles the agent's only unsettled call after a while.
+func resolves(t *testing.T, env *testsuite.TestWorkflowEnvironment, at time.Duration, id string, as domain.Verdict, result string) *verdict {
+	t.Helper()
+	v := &verdict{}
+	env.RegisterDelayedCallback(func() {
+		unknown := query(t, env, contract.QueryStatus, contract.StatusRequest{}).OutcomeUnknown
+		require.Len(t, unknown, 1)
+		env.UpdateWorkflow(string(contract.UpdateResolve), id, v, contract.ResolveRequest{
+			Call: unknown[0].ID, Verdict: as, Result: result, Reason: "the bank says so", By: domain.Program{Client: "test"},
+		})
+	}, at)
+	return v
+}
+
+// told are the texts of users and tools in the transcript, as they came.
+func told(t *testing.T, env *testsuite.TestWorkflowEnvironment) []string {
+	t.Helper()
+	var texts []string
+	for _, e := range query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries {
+		switch {
+		case e.Message.ToolResult != nil:
+			texts = append(texts, e.Message.ToolResult.Content)
+		case e.Message.Role == domain.RoleUser:
+			texts = append(texts, e.Message.Text())
+		}
+	}
+	return texts
+}
+
+func eventsIn(t *testing.T, env *testsuite.TestWorkflowEnvironment, number int, types ...domain.EventType) []domain.Event {
+	t.Helper()
+	var found []domain.Event
+	for _, e := range query(t, env, contract.QueryEvents, contract.EventsRequest{Number: number}).Events {
+		if slices.Contains(types, domain.EventTypeOf(e.Event)) {
+			found = append(found, e.Event)
+		}
+	}
+	return found
+}
+
+// TestACallIsNotMadeAgainWhileNobodyKnows: a model that insists gets one effect, whatever it changes beside
+// what makes the effect.
+func TestACallIsNotMadeAgainWhileNobodyKnows(t *testing.T) {
+	t.Parallel()
+	w := &world{tools: paysOnce(), notes: &stenographer{}}
+	w.model = plays(says("", payFor(7, "first")), says("", payFor(7, "again"), payFor(8, "another"), look()), says("gave up"))
+	w.tool = losesFirst(w)
+	env := w.environment(t)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	out := outcome(t, env)
+	require.Equal(t, domain.StatusCompleted, out.Status)
+	require.Equal(t, 1, out.Unsettled)
+	var ran []string
+	for _, r := range w.ran {
+		ran = append(ran, r.Arguments)
+	}
+	require.Equal(t, []string{payFor(7, "first").Arguments, payFor(8, "another").Arguments, look().Arguments}, ran)
+
+	texts := told(t, env)
+	require.Contains(t, texts[1], "outcome unknown: the call began and its worker was lost")
+	require.Contains(t, texts[1], "Do not call pay again for the same")
+	require.Contains(t, texts[2], "not run: nobody knows whether the same call of pay in step 1 of execution 1 took effect")
+
+	unknown := query(t, env, contract.QueryStatus, contract.StatusRequest{}).OutcomeUnknown
+	require.Len(t, unknown, 1)
+	require.Equal(t, payFor(7, "first").Arguments, unknown[0].Arguments)
+	blocked := eventsIn(t, env, 1, domain.EventToolCallBlocked)
+	require.Equal(t, domain.CodeUnsettled, blocked[0].(domain.ToolCallBlocked).Code)
+	require.Equal(t, unknown[0].ID, eventsIn(t, env, 1, domain.EventToolOutcomeUnknown)[0].(domain.ToolOutcomeUnknown).ToolExecutionID)
+	require.Equal(t, []domain.UnknownCall{unknown[0].Brief()}, w.notes.agent.Unsettled, "the memo tells it, without texts")
+}
+
+// TestWhichCallsAreUnsettled: those of which a second one would be a second effect.
+func TestWhichCallsAreUnsettled(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		tool      domain.ToolSpec
+		unsettled int
+	}{
+		"at most once":                {domain.ToolSpec{Effect: domain.AtMostOnce}, 1},
+		"keyed by the call":           {domain.ToolSpec{Effect: domain.Keyed, Losses: 1}, 1},
+		"keyed by the effect":         {domain.ToolSpec{Effect: domain.Keyed, Losses: 1, EffectKey: []string{"order"}}, 0},
+		"one that changes nothing":    {domain.ToolSpec{Effect: domain.ReadOnly, Losses: 1}, 0},
+		"one that does the same anew": {domain.ToolSpec{Effect: domain.Idempotent, Losses: 1}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test.tool.Name = "pay"
+			w := &world{tools: []domain.ToolSpec{test.tool}, model: calling(payFor(7, "x"))}
+			w.tool = losesFirst(w)
+			env := w.environment(t)
+			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+			require.Equal(t, test.unsettled, outcome(t, env).Unsettled)
+			require.Contains(t, told(t, env)[1], "outcome unknown")
+			require.Equal(t, len(test.tool.EffectKey) > 0, !w.ran[0].EffectKey.IsZero())
+		})
+	}
+}
+
+// TestASettledCallIsTold to the model before it is asked next; what was done is not done again in that execution.
+func TestASettledCallIsTold(t *testing.T) {
+	t.Parallel()
+	wait := with(billed(domain.Throttled), func(r *contract.ModelReply) { r.RetryAfterMillis = time.Hour.Milliseconds() })
+	for name, test := range map[string]struct {
+		verdict domain.Verdict
+		result  string
+		says    string
+		ran     int
+	}{
+		"done":     {domain.VerdictDone, "receipt 4711", "it was done (the bank says so). Do not call it again for the same. Its result:\nreceipt 4711", 1},
+		"not done": {domain.VerdictNotDone, "", "it was not done (the bank says so). It may be called again.", 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{tools: paysOnce(), notes: &stenographer{}}
+			// The second step waits for an hour, in which the call is settled.
+			w.model = plays(says("", payFor(7, "first")), wait, says("", payFor(7, "now")), says("", payFor(7, "once more")), says("done"))
+			w.tool = losesFirst(w)
+			env := w.environment(t)
+			settled := resolves(t, env, time.Minute, "u1", test.verdict, test.result)
+			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+			require.Zero(t, outcome(t, env).Unsettled)
+			require.NoError(t, settled.err)
+			reply := settled.value.(contract.ResolveReply)
+			require.Zero(t, reply.Left)
+			require.Equal(t, domain.Program{Client: "test"}, reply.Call.Settlement.By)
+			require.Len(t, w.ran, test.ran)
+			require.Contains(t, told(t, env)[3], test.says, "%q", told(t, env))
+			event := eventsIn(t, env, 1, domain.EventToolOutcomeSettled)
+			require.Len(t, event, 1)
+			require.Equal(t, test.verdict, event[0].(domain.ToolOutcomeSettled).Verdict)
+			require.Empty(t, query(t, env, contract.QueryStatus, contract.StatusRequest{}).OutcomeUnknown)
+			require.Empty(t, w.notes.agent.Unsettled)
+		})
+	}
+}
+
+// TestAnIdleSessionSettles: the next execution's events and its model are told, and the one after it may do it anew.
+func TestAnIdleSessionSettles(t *testing.T) {
+	t.Parallel()
+	w := &world{tools: paysOnce()}
+	w.model = plays(says("", payFor(7, "first")), says("one"), says("", payFor(7, "again")), says("two"), says("", payFor(7, "for another reason")), says("three"))
+	w.tool = losesFirst(w)
+	env := w.environment(t)
+	settled := resolves(t, env, time.Hour, "u1", domain.VerdictDone, "")
+	twice := &verdict{}
+	env.RegisterDelayedCallback(func() {
+		env.UpdateWorkflow(string(contract.UpdateResolve), "u2", twice, contract.ResolveRequest{
+			Call: settled.value.(contract.ResolveReply).Call.ID, Verdict: domain.VerdictNotDone, Reason: "I think",
+		})
+	}, 90*time.Minute)
+	sends(env, 2*time.Hour, "u3", contract.SendRequest{Prompt: "and now?"})
+	sends(env, 3*time.Hour, "u4", contract.SendRequest{Prompt: "do it once more"})
+	closes(env, 4*time.Hour, "u5")
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	require.Equal(t, 3, outcome(t, env).Number)
+	require.ErrorContains(t, twice.rejected, "was settled as done")
+	require.Empty(t, eventsIn(t, env, 1, domain.EventToolOutcomeSettled), "it had ended")
+	require.Len(t, eventsIn(t, env, 2, domain.EventToolOutcomeSettled), 1)
+	require.Equal(t, domain.CodeBlocked, eventsIn(t, env, 2, domain.EventToolCallBlocked)[0].(domain.ToolCallBlocked).Code)
+	require.Len(t, w.ran, 2, "the third execution is asked for anew, by somebody who knows")
+}
+
+// TestUnsettledCallsGoAlong into the next run and into a workflow that goes on.
+func TestUnsettledCallsGoAlong(t *testing.T) {
+	t.Parallel()
+	w := &world{tools: paysOnce(), model: plays(says("", payFor(7, "first")))}
+	w.tool = losesFirst(w)
+	env := w.environment(t)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget = stepsOf(1) }))
+	require.Equal(t, 1, outcome(t, env).Unsettled)
+
+	w.notes, w.model = &stenographer{}, plays(says("", payFor(7, "again")), says("well"))
+	in := wentOn(t, env, stepsOf(9))
+	later := w.environment(t)
+	later.ExecuteWorkflow(string(contract.Execute), in)
+	require.Equal(t, 1, outcome(t, later).Unsettled)
+	require.Len(t, w.ran, 1)
+	require.Len(t, w.notes.agent.Unsettled, 1, "the new workflow's memo has it")
+}
+
+// TestWhatIsNotSettled is refused.
+func TestWhatIsNotSettled(t *testing.T) {
+	t.Parallel()
+	w := &world{model: plays(with(billed(domain.Throttled), func(r *contract.ModelReply) { r.RetryAfterMillis = time.Hour.Milliseconds() }), says("one"))}
+	env := w.environment(t)
+	none, wrong := &verdict{}, &verdict{}
+	env.RegisterDelayedCallback(func() {
+		env.UpdateWorkflow(string(contract.UpdateResolve), "u1", none, contract.ResolveRequest{Verdict: domain.VerdictDone, Reason: "so"})
+		env.UpdateWorkflow(string(contract.UpdateResolve), "u2", wrong, contract.ResolveRequest{Verdict: domain.VerdictDone})
+	}, time.Minute)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	outcome(t, env)
+	require.ErrorContains(t, none.rejected, "no call of unknown outcome")
+	require.ErrorContains(t, wrong.rejected, "reason: is missing")
+}
