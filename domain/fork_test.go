@@ -95,6 +95,11 @@ func forks(t *testing.T) map[string]fork {
 			require.Equal(t, before, encoded(t, s), "nothing is shared")
 			return s
 		}},
+		"WithCurrentStepIn": {inStep, func(t *testing.T, s state, n int) state {
+			step := toolStep(executionID(1), 2)
+			step.ToolExecutions[0].Value = string(raw(n))
+			return must(t)(s.WithCurrentStepIn(domain.Log{}.Append("", step.Output[0], domain.Digest{}), step, after(20+n)))
+		}},
 		"WithCurrentStepCompleted": {roomy, func(t *testing.T, s state, n int) state {
 			return must(t)(s.WithCurrentStepCompleted(after(20 + n)))
 		}},

@@ -68,3 +68,28 @@ func TestExtends(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, earlier.Extends(domain.AgentState{}.WithMessageStore(empty)), "an empty section has nothing to keep")
 }
+
+// TestStepSharesTheMessagesOfItsLog: a message that both keep is held once, and what is given out of it is a copy.
+func TestStepSharesTheMessagesOfItsLog(t *testing.T) {
+	t.Parallel()
+	id := executionID(1).Step(1)
+	state := must(t)(begunState(t).WithStepStarted(id, after(1)))
+	said := domain.Tag{StepID: id, Trace: true}.Apply(domain.Message{
+		ID: id.Message(0), CreatedAt: after(1), Role: domain.RoleAssistant, Parts: []domain.Part{{Type: domain.PartText, Text: "a text"}},
+	})
+	another := said
+	another.Parts = []domain.Part{{Type: domain.PartText, Text: "another text"}}
+	log := domain.Log{}.Append("", said, domain.DigestOf([]byte("said")))
+	held, _ := log.At(0)
+
+	same := must(t)(state.WithCurrentStepIn(log, domain.AgentStep{Output: []domain.Message{said}}, after(1)))
+	require.Same(t, &held.Message.Parts[0], domain.FirstPart(same))
+	apart := must(t)(state.WithCurrentStep(domain.AgentStep{Output: []domain.Message{said}}, after(1)))
+	require.NotSame(t, &held.Message.Parts[0], domain.FirstPart(apart))
+	other := must(t)(state.WithCurrentStepIn(log, domain.AgentStep{Output: []domain.Message{another}}, after(1)))
+	require.Equal(t, "another text", domain.FirstPart(other).Text)
+
+	step, _ := same.CurrentStep()
+	step.Output[0].Parts[0].Text = "changed"
+	require.Equal(t, "a text", held.Message.Text())
+}

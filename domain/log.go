@@ -83,7 +83,7 @@ func (l Log) join(e Entry) Log {
 		l.entries = append(l.entries, e)
 		return l
 	}
-	room := make([]Entry, n+1, 2*n+8)
+	room := make([]Entry, n+1, n+n/2+8)
 	copy(room, l.entries)
 	room[n] = e
 	l.entries, l.taken = room, new(atomic.Int64)
@@ -152,6 +152,18 @@ func (l Log) Size() int {
 		n += e.Size()
 	}
 	return n
+}
+
+// held is a message as a log has it, where it does: two who keep the same one hold it once. It is looked for
+// among the newest entries.
+func (l Log) held(m Message, newest int) Message {
+	for _, e := range l.entries[max(len(l.entries)-newest, 0):] {
+		if e.Message.ID == m.ID && m.Equal(e.Message) {
+			m.Parts, m.ToolCalls, m.ToolResult, m.Metadata = e.Message.Parts, e.Message.ToolCalls, e.Message.ToolResult, e.Message.Metadata
+			return m
+		}
+	}
+	return m
 }
 
 func (d Digest) bytes() []byte { return d[:] }

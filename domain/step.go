@@ -175,20 +175,22 @@ func (s AgentStep) clone() AgentStep {
 }
 
 // kept returns the step as a state keeps and saves it, sharing nothing.
-func (s AgentStep) kept() (AgentStep, error) { return s.keptAfter(AgentStep{}) }
+func (s AgentStep) kept() (AgentStep, error) { return s.keptAfter(AgentStep{}, Log{}) }
 
-// keptAfter is kept for a step that was kept before: messages that were there stay what they are.
-func (s AgentStep) keptAfter(before AgentStep) (AgentStep, error) {
+// keptAfter is kept for a step that was kept before: messages that were there stay what they are, and those of
+// a log are its own.
+func (s AgentStep) keptAfter(before AgentStep, log Log) (AgentStep, error) {
 	s.Output = slices.Clone(nilIfEmpty(s.Output))
 	for i, m := range s.Output {
 		if i < len(before.Output) && m.Equal(before.Output[i]) {
 			s.Output[i] = before.Output[i]
 			continue
 		}
-		var err error
-		if s.Output[i], err = m.kept(); err != nil {
+		kept, err := m.kept()
+		if err != nil {
 			return s, in("output", inItem("messages", i, err))
 		}
+		s.Output[i] = log.held(kept, 2*len(s.Output))
 	}
 	s.ToolExecutions = slices.Clone(nilIfEmpty(s.ToolExecutions))
 	for i, t := range s.ToolExecutions {

@@ -27,6 +27,12 @@ func (s AgentState) WithStepStarted(id StepID, now time.Time) (AgentState, error
 // WithCurrentStep returns the state with other content for the step in progress.
 // Its id and number stay: left zero they are filled in, others are refused.
 func (s AgentState) WithCurrentStep(step AgentStep, now time.Time) (AgentState, error) {
+	return s.WithCurrentStepIn(Log{}, step, now)
+}
+
+// WithCurrentStepIn is WithCurrentStep for a step whose messages stand in a log, which nobody
+// changes: those that do are shared with it and not copied.
+func (s AgentState) WithCurrentStepIn(log Log, step AgentStep, now time.Time) (AgentState, error) {
 	current, err := s.inStep("changing the step")
 	if err != nil {
 		return s, err
@@ -37,7 +43,7 @@ func (s AgentState) WithCurrentStep(step AgentStep, now time.Time) (AgentState, 
 	if step.Number != 0 && step.Number != current.Number {
 		return s, Errorf(Invalid, "number: is %d; the step in progress is %d", step.Number, current.Number)
 	}
-	kept, err := step.keptAfter(current)
+	kept, err := step.keptAfter(current, log)
 	if err != nil {
 		return s, invalid(err)
 	}

@@ -204,7 +204,10 @@ func (a *agent) startStep(id domain.StepID, number int) {
 	a.emit(domain.AgentStepStarted{EventHeader: a.head()})
 }
 
-func (a *agent) keep(step *domain.AgentStep) { a.state = must(a.state.WithCurrentStep(*step, a.now())) }
+// keep has the state hold the step, and with it the messages that a log has.
+func (a *agent) keep(step *domain.AgentStep, log domain.Log) {
+	a.state = must(a.state.WithCurrentStepIn(log, *step, a.now()))
+}
 
 // completeStep is told the step as it was kept.
 func (a *agent) completeStep(step *domain.AgentStep) {

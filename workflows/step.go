@@ -111,7 +111,7 @@ func (t *stepRun) learn(fact progress.Fact) {
 
 func (t *stepRun) keep() {
 	if t.unkept {
-		t.agent.keep(&t.content.AgentStep)
+		t.agent.keep(&t.content.AgentStep, t.talk.Log())
 		t.unkept = false
 	}
 }
