@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,13 +25,22 @@ func (s *server) tool(listed *sdk.Tool, config ToolConfig) (tool.Tool, error) {
 	if err != nil || listed.InputSchema == nil {
 		schema = json.RawMessage("null") // which Check refuses
 	}
+	pin := domain.DigestOf([]byte(listed.Name), []byte(listed.Description), schema)
+	shown, unfit := withheld(schema, config.Arguments)
 	made := tool.FromSpec(domain.ToolSpec{
-		Name: ToolName(s.config.Name, listed.Name), Description: listed.Description, Schema: schema, Timeout: config.Timeout,
+		Name: ToolName(s.config.Name, listed.Name), Description: listed.Description, Schema: shown, Timeout: config.Timeout,
 		Effect: Stricter(config.Effect, listed.Annotations),
-		Pin:    domain.DigestOf([]byte(listed.Name), []byte(listed.Description), schema),
+		Pin:    pin,
 	}, func(ctx context.Context, arguments json.RawMessage) (tool.Result, error) {
+		arguments, err := filled(arguments, config.Arguments, trustedOf(ctx))
+		if err = cmp.Or(err, s.config.mayBeSent(trustedOf(ctx))); err != nil {
+			return tool.Result{}, err
+		}
 		return s.call(ctx, listed.Name, arguments)
 	})
+	if unfit != nil {
+		return made, fmt.Errorf("tool %q: %w", listed.Name, unfit)
+	}
 	if size := len(listed.Description); size > maxDescription {
 		return made, fmt.Errorf("tool %q: description: has %d bytes, more than %d", listed.Name, size, maxDescription)
 	}

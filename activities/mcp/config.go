@@ -45,8 +45,11 @@ type Server struct {
 
 // A ToolConfig is what holds for one tool. What is zero is the server's.
 type ToolConfig struct {
-	Effect  domain.Effect
-	Timeout time.Duration
+	// Arguments are those that the worker fills in and no model is asked for: each a name
+	// with a text in which ${trusted.NAME} stands for a trusted value of the agent.
+	Arguments []Variable
+	Effect    domain.Effect
+	Timeout   time.Duration
 }
 
 // An OAuth is this worker as a client of an authorization server, by the grant
@@ -77,7 +80,8 @@ func (s Server) Secrets() (names []string) {
 	return names
 }
 
-// A Variable is a name with a text in which ${NAME} stands for a secret of the worker's.
+// A Variable is a name with a text in which ${NAME} stands for a secret of the worker's, and in headers
+// ${trusted.NAME} for a trusted value of the agent that makes the call.
 type Variable struct{ Name, Text string }
 
 var reference = regexp.MustCompile(`\$\{([^{}]*)\}`)
@@ -85,15 +89,24 @@ var reference = regexp.MustCompile(`\$\{([^{}]*)\}`)
 // Names are the secrets that the text names.
 func (v Variable) Names() (names []string) {
 	for _, found := range reference.FindAllStringSubmatch(v.Text, -1) {
-		names = append(names, found[1])
+		if !strings.HasPrefix(found[1], trustedMark) {
+			names = append(names, found[1])
+		}
 	}
 	return names
 }
 
-// with is the text with its secrets in their places.
-func (v Variable) with(secret func(name string) (string, error)) (string, error) {
+// with is the text with its secrets and trusted values in their places. A trusted value that is not given stays as it
+// is written.
+func (v Variable) with(secret func(name string) (string, error), trusted domain.Trusted) (string, error) {
 	var failed error
 	text := reference.ReplaceAllStringFunc(v.Text, func(found string) string {
+		if name, ok := strings.CutPrefix(found[2:len(found)-1], trustedMark); ok {
+			if value, given := trusted[name]; given {
+				return asText(value)
+			}
+			return found
+		}
 		value, err := secret(found[2 : len(found)-1])
 		failed = cmp.Or(failed, err)
 		return value
@@ -219,11 +232,14 @@ func (s *reading) keys(folder string) document.Keys {
 		{Name: "env", Doc: "All of its environment but PATH; ${NAME} is a secret of the worker's.", Value: variables(&s.Env, checkVariable)},
 		{Name: "cwd", Doc: "Where it runs; the file's folder unless given.", Value: plain(&s.Dir).Then(func(*document.Reader, string, *yaml.Node) { s.Dir = from(s.Dir) })},
 		{Name: "url", Doc: "The endpoint of a server over streamable HTTP.", Value: document.Text(&s.URL, checkURL, noReference)},
-		{Name: "headers", Doc: "Headers of each request; ${NAME} is a secret of the worker's.", Value: variables(&s.Headers, checkHeader)},
+		{Name: "headers", Doc: "Headers of each request; ${NAME} is a secret of the worker's, and ${trusted.NAME}, in calls alone, what whoever started the agent says.", Value: variables(&s.Headers, checkHeader)},
 		{Name: "oauth", Doc: "How a token is got that goes with each request, by the grant client_credentials.", Value: document.Mapping(document.Keys{
 			{Name: "client_id", Doc: "How the authorization server knows this worker.", Value: plain(&s.oauth.ClientID), Needed: "the authorization server knows the worker by it"},
 			{Name: "client_secret", Doc: "What proves it, as ${NAME}.", Value: document.TextThen(func(text string) string {
 				s.oauth.Secret = Variable{Name: "client_secret", Text: text}
+				if len(s.oauth.Secret.trusted()) > 0 {
+					return "names a trusted value, which is no secret; name a variable as ${NAME}"
+				}
 				return checkSecrets(s.oauth.Secret)
 			}), Needed: "name it as ${NAME}"},
 			{Name: "issuer", Doc: "The URL of the authorization server: no other is sent the secret.", Value: document.Text(&s.oauth.Issuer, checkURL, noReference), Needed: "the MCP server could else name any, which would be sent the secret"},
@@ -293,6 +309,9 @@ func checkVariable(v Variable) string {
 	if !validVariable.MatchString(v.Name) {
 		return "is no name of a variable; use letters, digits and underscores"
 	}
+	if len(v.trusted()) > 0 {
+		return "names a trusted value: a program serves all agents of its worker; put it into the arguments of a tool"
+	}
 	return checkSecrets(v)
 }
 
@@ -304,7 +323,7 @@ func checkHeader(v Variable) string {
 	if slices.Contains(own, http.CanonicalHeaderKey(v.Name)) {
 		return "is set by the protocol; leave it out"
 	}
-	return checkSecrets(v)
+	return cmp.Or(checkTrusted(v), checkSecrets(v))
 }
 
 var headerName = regexp.MustCompile("^[a-zA-Z0-9!#$%&'*+.^_`|~-]+$")
@@ -343,6 +362,7 @@ func toolsOf(into *map[string]ToolConfig, effect func(*domain.Effect) document.V
 		return document.Keys{
 			{Name: "effect", Doc: "What a second run of a call does.", Value: effect(&c.Effect)},
 			{Name: "timeout", Doc: "What one attempt of a call may take.", Value: timeout(&c.Timeout)},
+			{Name: "arguments", Doc: "Arguments that the worker fills in and the model does not see, each a text with ${trusted.NAME}.", Value: argumentsOf(&c.Arguments)},
 		}
 	}
 	var names []string

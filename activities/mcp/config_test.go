@@ -59,7 +59,7 @@ mcpServers:
 	require.NoError(t, err)
 	require.Equal(t, []Server{
 		{Name: "local", Command: filepath.Join(dir, "bin/server"), Dir: filepath.Join(dir, "work"), Effect: domain.Idempotent, Timeout: 30 * time.Second,
-			Tools: map[string]ToolConfig{"read": {domain.ReadOnly, 5 * time.Second}, "pay": {domain.AtMostOnce, 0}, "plain": {}}},
+			Tools: map[string]ToolConfig{"read": {Effect: domain.ReadOnly, Timeout: 5 * time.Second}, "pay": {Effect: domain.AtMostOnce}, "plain": {}}},
 		{Name: "few", Command: "/usr/bin/server", Dir: dir, Tools: map[string]ToolConfig{"a": {}, "b.c": {}}},
 		{Name: "crm", URL: "https://crm.example.com/mcp", Dir: dir, OAuth: &OAuth{
 			ClientID: "everstep", Secret: Variable{"client_secret", "${CRM_SECRET}"}, Issuer: "https://login.example.com",

@@ -72,7 +72,10 @@ func (r *requests) RoundTrip(request *http.Request) (*http.Response, error) {
 	})
 	request = request.Clone(traced)
 	for _, h := range r.server.Headers {
-		text, err := h.with(r.secret)
+		if call == nil && len(h.trusted()) > 0 {
+			continue // it is of no agent
+		}
+		text, err := h.with(r.secret, trustedOf(request.Context()))
 		if err != nil {
 			return nil, err
 		}

@@ -50,7 +50,7 @@ func (s *server) connect(ctx context.Context) (*link, error) {
 	} else {
 		var env []string
 		for _, v := range s.config.Env {
-			text, err := v.with(s.options.Secret)
+			text, err := v.with(s.options.Secret, nil)
 			if err != nil {
 				return nil, err
 			}

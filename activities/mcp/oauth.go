@@ -46,7 +46,7 @@ func (a *authorizer) TokenSource(ctx context.Context) (oauth2.TokenSource, error
 func (a *authorizer) Authorize(ctx context.Context, request *http.Request, refused *http.Response) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	secret, err := a.config.Secret.with(a.options.Secret)
+	secret, err := a.config.Secret.with(a.options.Secret, nil)
 	if err == nil && (a.made == nil || secret != a.secret) {
 		a.secret = secret
 		a.made, err = extauth.NewClientCredentialsHandler(&extauth.ClientCredentialsHandlerConfig{HTTPClient: a.client, Credentials: &oauthex.ClientCredentials{

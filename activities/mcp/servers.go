@@ -59,7 +59,7 @@ func Open(configs []Server, options Options) (*Servers, error) {
 	s := &Servers{all: map[string]*server{}}
 	for _, config := range configs {
 		for _, v := range config.variables() {
-			if _, err := v.with(options.Secret); err != nil {
+			if _, err := v.with(options.Secret, nil); err != nil {
 				return nil, domain.Errorf(domain.Invalid, "server %s: %s: %s", config.Name, v.Name, err)
 			}
 		}
