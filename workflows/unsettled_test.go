@@ -73,9 +73,9 @@ func eventsIn(t *testing.T, env *testsuite.TestWorkflowEnvironment, number int, 
 	return found
 }
 
-// TestACallIsNotMadeAgainWhileNobodyKnows: a model that insists gets one effect, whatever it changes beside
+// TestUnsettledCallsAreNotMadeAgain: a model that insists gets one effect, whatever it changes beside
 // what makes the effect.
-func TestACallIsNotMadeAgainWhileNobodyKnows(t *testing.T) {
+func TestUnsettledCallsAreNotMadeAgain(t *testing.T) {
 	t.Parallel()
 	w := &world{tools: paysOnce(), notes: &stenographer{}}
 	w.model = plays(says("", payFor(7, "first")), says("", payFor(7, "again"), payFor(8, "another"), look()), says("gave up"))

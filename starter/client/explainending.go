@@ -168,7 +168,7 @@ var remedies = map[domain.Code]string{
 	domain.CodeGivenUp:         "the provider failed and says that trying again does not help: see its status page, or use another model, then go on",
 	domain.CodeRerouted:        "workers of the task queue differ in their rate limits: give all of them the same (EVERSTEP_RATE_LIMITS), then go on",
 	domain.CodeOutcomeUnknown:  "nobody knows whether a tool call took effect: look at the other side before you go on",
-	domain.CodeInterrupted:     "", domain.CodeBlocked: "", domain.CodeDenied: "", domain.CodeNotRun: "", "": "",
+	domain.CodeInterrupted:     "", domain.CodeBlocked: "", domain.CodeDenied: "", domain.CodeNotRun: "", domain.CodeUnsettled: "", "": "",
 }
 
 var remediesByKind = map[domain.Kind]string{
