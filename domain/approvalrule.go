@@ -3,7 +3,6 @@ package domain
 import (
 	"bytes"
 	"encoding/json"
-	"everstep/domain/enum"
 	"fmt"
 	"maps"
 	"reflect"
@@ -11,6 +10,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"everstep/domain/enum"
 )
 
 // Approvals say which tool calls run by themselves, which wait for a person, and which never run. The first
@@ -141,8 +142,8 @@ func (r ApprovalRule) matches(tool ToolSpec, read, trusted argumentTree) bool {
 }
 
 func (r ApprovalRule) allMatch(values argumentTree, patterns map[string]json.RawMessage) bool {
-	for path, pattern := range patterns {
-		if !values.match(path, pattern, r.Then == Allow) {
+	for _, path := range slices.Sorted(maps.Keys(patterns)) {
+		if !values.match(path, patterns[path], r.Then == Allow) {
 			return false
 		}
 	}

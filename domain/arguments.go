@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -148,8 +150,8 @@ func valuesAt(value any, path []string) (found []any, clear bool) {
 			}
 			below = []any{one.value}
 		} else if step == "*" {
-			for _, one := range v {
-				below = append(below, one.value)
+			for _, key := range slices.Sorted(maps.Keys(v)) {
+				below = append(below, v[key].value)
 			}
 		}
 	case []any:

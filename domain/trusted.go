@@ -165,7 +165,7 @@ func (d Definition) Shown(prompt string, t Trusted) string {
 	var lines strings.Builder
 	for _, name := range d.ShowTrusted {
 		if value, ok := t[name]; ok {
-			fmt.Fprintf(&lines, "%s: %s\n", name, value)
+			lines.WriteString(name + ": " + string(value) + "\n")
 		}
 	}
 	if lines.Len() == 0 {

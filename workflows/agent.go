@@ -1,6 +1,8 @@
 package workflows
 
 import (
+	"encoding/json"
+
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
@@ -93,6 +95,13 @@ func (a *agent) shown() domain.AgentState {
 		return a.state
 	}
 	return recent
+}
+
+// remember keeps a tool's note for the session.
+func (a *agent) remember(key string, note json.RawMessage) {
+	if state, err := a.state.WithMetadata(key, note, a.now()); err == nil { // a worker has seen that it is JSON
+		a.state = state
+	}
 }
 
 func (a *agent) useModel(model domain.LLMConfig) { a.state = a.state.WithLLMConfig(model, a.now()) }

@@ -36,7 +36,5 @@ func (b *toolBatch) takeNote(name string, note json.RawMessage) {
 	if tool.Note == "" || len(note) == 0 {
 		return
 	}
-	if state, err := b.state.WithMetadata(tool.Note, note, b.now()); err == nil { // a worker has seen that it is JSON
-		b.state = state
-	}
+	b.remember(tool.Note, note)
 }

@@ -69,7 +69,7 @@ func TestListsMissNothing(t *testing.T) {
 		require.Equal(t, e, read)
 	}
 	require.Equal(t, constants(t, "error.go", "Class"), listed["Class"])
-	require.Equal(t, constants(t, "watch.go", "EventType"), listed["EventType"])
+	require.Equal(t, constants(t, "watchevent.go", "EventType"), listed["EventType"])
 	require.Error(t, new(Class).UnmarshalText([]byte("other")))
 	require.Error(t, new(EventType).UnmarshalText([]byte("other")))
 }
