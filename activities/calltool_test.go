@@ -40,7 +40,7 @@ func TestCallTool(t *testing.T) {
 	require.Equal(t, "hello Ada", reply.Content)
 	require.Nil(t, reply.Error)
 	require.Equal(t, 2, reply.Attempts)
-	require.Equal(t, tool.Call{ID: in.ID(), ExecutionID: in.ExecutionID, Step: 3, Position: 2, Attempt: 2}, seen)
+	require.Equal(t, tool.Call{ID: in.ID(), Key: in.ID().String(), ExecutionID: in.ExecutionID, Step: 3, Position: 2, Attempt: 2}, seen)
 	require.Equal(t, []string{"before_effect", "tool", "after_effect"}, order)
 }
 
