@@ -24,9 +24,10 @@ import (
 func (a *Activities) CallTool(ctx context.Context, request contract.ToolRequest) (contract.ToolReply, error) {
 	c := toolCall{activities: a, request: request, info: activity.GetInfo(ctx), effect: request.Effect}
 	c.told = &toolProgress{tool: request.Name, hide: a.config.Secrets.Hide, heard: make(chan struct{}, 1)}
+	attempt, told := c.attempt(), c.told // c is not ready yet when a heartbeat may go
 	defer a.pulseOf(ctx, func() []any {
 		return []any{contract.Heartbeat{
-			ExecutionID: request.ExecutionID, Step: request.Step, Phase: contract.PhaseRunning, Attempt: c.attempt(), Progress: c.told.newest(),
+			ExecutionID: request.ExecutionID, Step: request.Step, Phase: contract.PhaseRunning, Attempt: attempt, Progress: told.newest(),
 		}}
 	})()
 
@@ -34,7 +35,7 @@ func (a *Activities) CallTool(ctx context.Context, request contract.ToolRequest)
 	if ok {
 		c.effect, c.tries, c.bounds = stricter(request.Effect, called.Spec().Effect), called.Spec().Attempts, called.Bounds()
 	}
-	if c.attempt() > 1 && !c.effect.Repeatable() {
+	if attempt > 1 && !c.effect.Repeatable() {
 		return c.unknown("an earlier attempt may have begun"), nil
 	}
 	if !ok { // while workers are replaced another one may have it

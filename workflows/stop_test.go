@@ -74,9 +74,13 @@ func moments() map[string]moment {
 			}
 		}, each(1), map[contract.StopMode]int{contract.AfterStep: 2, contract.AfterInference: 1, contract.StopNow: 1}, map[contract.StopMode]int{contract.AfterStep: 2}},
 		"in the last of two tools": {func(w *world, _ *testsuite.TestWorkflowEnvironment, stop func()) {
-			tool := w.tool
+			tool, first := w.tool, make(chan struct{})
 			w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
-				if r.Position == 1 {
+				switch r.Position {
+				case 0:
+					close(first)
+				case 1: // calls of one step go at once
+					<-first
 					stop()
 				}
 				return tool(r)
