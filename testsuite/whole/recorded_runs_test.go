@@ -73,7 +73,7 @@ func TestRecordedRuns(t *testing.T) {
 	s := start(t, host.Config{Tools: replay.tools(runs)})
 	dir := t.TempDir()
 	var group errgroup.Group
-	group.SetLimit(16)
+	group.SetLimit(6)
 	var mu sync.Mutex
 	executions, inferences := 0, 0
 	for _, run := range runs {

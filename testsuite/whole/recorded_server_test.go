@@ -34,7 +34,7 @@ func TestRecordedRunsWithAllGuards(t *testing.T) {
 	s := start(t, host.Config{Tools: replay.tools(runs)})
 	dir := t.TempDir()
 	var group errgroup.Group
-	group.SetLimit(16)
+	group.SetLimit(6)
 	for _, run := range runs {
 		group.Go(func() error {
 			definition := scripted(run.script(t, dir), run.tools()...)
