@@ -195,7 +195,7 @@ func TestAWorkerShortOfMemoryLetsGoOfWorkflows(t *testing.T) {
 	t.Parallel()
 	s := connect(t, "plain", nil)
 	worker, said := exec.Command(os.Args[0], mortalWorker, s.address, s.queue, t.TempDir()+"/seat"), &transcript{}
-	worker.Env, worker.Stderr = append(os.Environ(), "GOMEMLIMIT=32MiB"), said
+	worker.Env, worker.Stderr = append(os.Environ(), "GOMEMLIMIT=24MiB"), said
 	in, err := worker.StdinPipe()
 	require.NoError(t, err)
 	require.NoError(t, worker.Start())
@@ -210,7 +210,7 @@ func TestAWorkerShortOfMemoryLetsGoOfWorkflows(t *testing.T) {
 	}
 	script := writeScript(t, "turns:\n"+turns.String()+"  - {text: done}\n")
 	var all []client.Execution
-	for range 10 {
+	for range 30 {
 		x, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: scripted(script, "echo")})
 		require.NoError(t, err)
 		all = append(all, x)
