@@ -21,8 +21,12 @@ func cases() map[string]Case {
 	return all
 }
 
-// TestFloods measures memory, so it runs alone.
+// TestFloods measures memory, so it runs alone. One reader of one body has no races, and
+// under their detector its bodies of 100 MB take minutes.
 func TestFloods(t *testing.T) {
+	if testing.Short() {
+		t.Skip("floods are left out: -short")
+	}
 	for name, c := range cases() {
 		t.Run(name, func(t *testing.T) { c.testFloods(t) })
 	}
