@@ -94,7 +94,11 @@ func (b *bench) call(t *testing.T, request contract.ToolRequest) (contract.ToolR
 	}
 	var reply contract.ToolReply
 	require.NoError(t, value.Get(&reply))
-	require.Equal(t, domain.DigestOf([]byte(reply.Content)), reply.Digest)
+	said := [][]byte{[]byte(reply.Content)}
+	for _, p := range reply.Parts {
+		said = append(said, []byte(p.MediaType), p.Data)
+	}
+	require.Equal(t, domain.DigestOf(said...), reply.Digest)
 	return reply, nil
 }
 

@@ -158,6 +158,7 @@ func (c *modelCall) prepare(ctx context.Context) (inference.Provider, error) {
 	} else {
 		c.call.Messages, err = c.compiled(ctx, definition, conversation.Entries)
 		ownReasoning(c.call.Messages, definition.Model)
+		c.boundImages()
 		c.tell(definition.Format, conversation.Resolved.OutputMode)
 	}
 	if err == nil {
@@ -175,6 +176,9 @@ func (c *modelCall) inTime(ctx context.Context, provider inference.Provider) err
 	ctx, cancel := context.WithTimeoutCause(ctx, c.limit, errLate)
 	defer cancel()
 	err := c.infer(ctx, provider)
+	if c.withoutImages(ctx, err) {
+		err = c.infer(ctx, provider)
+	}
 	hideInAnswer(c.activities.config.Secrets, &c.answer)
 	if err == nil || !errors.Is(context.Cause(ctx), errLate) {
 		return err

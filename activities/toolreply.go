@@ -192,18 +192,25 @@ func (c toolCall) done(ctx context.Context, result tool.Result) contract.ToolRep
 		return c.failed(domain.Errorf(domain.TooLarge, "the tool %s ran, but what it wants to keep is not JSON, or more than %d bytes; it is not kept", c.request.Name, tool.MaxNote))
 	}
 	note := json.RawMessage(c.activities.config.Secrets.Hide(string(result.Note)))
-	return c.reply(contract.ToolReply{Note: note, Content: c.shown(ctx, content), Stop: c.stop(result.Stop)})
+	images, lines := c.images(result.Parts)
+	if lines = domain.Shorten(lines, c.most()/2); content != "" && lines != "" {
+		lines = "\n" + lines
+	}
+	return c.reply(contract.ToolReply{Note: note, Content: c.shown(ctx, content, lines), Parts: images, Stop: c.stop(result.Stop)})
 }
 
 // keepTime is how long it may take to keep what was cut, within the time for a report.
 const keepTime = domain.ReportTime / 2
 
-// shown is a result as the model gets to read it. What is cut is kept whole, where there is a
-// place for it.
-func (c toolCall) shown(ctx context.Context, content string) string {
-	most := cmp.Or(c.bounds.MaxOutput, domain.MaxToolResult)
+// most bounds what the model reads of a result.
+func (c toolCall) most() int { return cmp.Or(c.bounds.MaxOutput, domain.MaxToolResult) }
+
+// shown is a result as the model gets to read it, with the lines that name its parts. What is cut is kept
+// whole, where there is a place for it.
+func (c toolCall) shown(ctx context.Context, content, lines string) string {
+	most := c.most() - len(lines)
 	if len(content) <= most || c.activities.config.Artifacts == nil {
-		return readable(content, most)
+		return readable(content, most) + lines
 	}
 	ctx, cancel := context.WithTimeout(ctx, keepTime)
 	defer cancel()
@@ -212,11 +219,15 @@ func (c toolCall) shown(ctx context.Context, content string) string {
 		activity.GetLogger(ctx).Warn("a long result is not kept", "tool", c.request.Name, "call", c.String(), "error", err)
 		line = "\n[the whole could not be kept]"
 	}
-	return readable(content, most-len(line)) + line
+	return readable(content, most-len(line)) + line + lines
 }
 
 func (c toolCall) reply(reply contract.ToolReply) contract.ToolReply {
-	reply.Digest = domain.DigestOf([]byte(reply.Content))
+	said := [][]byte{[]byte(reply.Content)}
+	for _, p := range reply.Parts {
+		said = append(said, []byte(p.MediaType), p.Data)
+	}
+	reply.Digest = domain.DigestOf(said...)
 	if n := c.attempt(); n > 1 {
 		reply.Attempts = n
 	}

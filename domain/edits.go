@@ -53,7 +53,7 @@ func (e Edits) Apply(entries []Entry) []Entry {
 			entry.tagged = new(tagged{}) // it stands for more than its execution's trace
 		}
 		if r := entry.Message.ToolResult; r != nil && entry.Index < e.Cleared {
-			entry.Message.ToolResult = r.cleared()
+			entry.Message.ToolResult, entry.Message.Parts = r.cleared(), nil
 		}
 		left = append(left, entry)
 	}

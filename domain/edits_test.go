@@ -105,8 +105,14 @@ func TestClearedResults(t *testing.T) {
 	entries := transcript(40, "|u hi", "|a calls x y z", "|t x", "|t y", "|t z")
 	entries[3].Message.ToolResult.Content = "[cleared: 18 bytes"
 	entries[3].Message.ToolResult.IsError = true
+	for i := range entries[2:] {
+		entries[2+i].Message.Parts = []domain.Part{{Type: domain.PartImage, Data: []byte("x")}}
+	}
 	before := encoded(t, entries)
 	shown := domain.CompileEdited(domain.AllSections, nil, entries, nil, domain.Edits{Cleared: 44})
+	for i, images := range []int{0, 0, 1} {
+		require.Len(t, shown[2+i].Parts, images)
+	}
 	var contents []string
 	for _, m := range shown[2:] {
 		contents = append(contents, m.ToolResult.Content)

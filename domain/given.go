@@ -175,8 +175,6 @@ func (m Message) checkKind() error {
 		return in("role", fmt.Errorf("%q is none of %s", Shorten(string(m.Role), 20), enum.Names(Roles(), ", ")))
 	case (m.Role == RoleTool) != (m.ToolResult != nil):
 		return in("tool_result", errors.New("belongs to messages of role tool, and to each of them"))
-	case m.Role == RoleTool && len(m.Parts) > 0:
-		return in("parts", errors.New("are no place for what a tool said, which stands in tool_result"))
 	case m.Role != RoleAssistant && len(m.ToolCalls) > 0:
 		return in("tool_calls", errors.New("are the model's alone; give them role assistant"))
 	case len(m.ToolCalls) > MaxRequestedCalls:
@@ -194,8 +192,10 @@ func (m Message) checkParts() error {
 		switch {
 		case !slices.Contains(PartTypes(), p.Type):
 			err = in("type", fmt.Errorf("%q is none of %s", Shorten(string(p.Type), 20), enum.Names(PartTypes(), ", ")))
+		case m.Role == RoleTool && p.Type != PartImage:
+			err = in("type", fmt.Errorf("is %s; what a tool said stands in tool_result, and only its images beside that", p.Type))
 		case p.Type == PartText || m.Role == RoleAssistant:
-		case m.Role != RoleUser:
+		case m.Role != RoleUser && m.Role != RoleTool:
 			err = in("type", fmt.Errorf("is %s; a message of role %s holds text", p.Type, m.Role))
 		case p.Type == PartReasoning:
 			err = in("type", errors.New("is reasoning, which is the model's alone; leave it out"))

@@ -32,6 +32,8 @@ func TestGivenIsCheckedAtTheDoor(t *testing.T) {
 	}
 	of := func(m domain.Message) []domain.Entry { return []domain.Entry{{Message: m}} }
 	half := strings.Repeat("x", domain.MaxCarriedMessages/2)
+	pictured := found("a")
+	pictured.Message.Parts = []domain.Part{{Type: domain.PartImage, MediaType: "image/png", Data: []byte("x")}}
 	for name, test := range map[string]struct {
 		messages []domain.Entry
 		metadata domain.Metadata
@@ -40,6 +42,7 @@ func TestGivenIsCheckedAtTheDoor(t *testing.T) {
 	}{
 		"a conversation":              {messages: []domain.Entry{user, asks, found("a"), found("b"), said(domain.RoleAssistant, "two"), said(domain.RoleDeveloper, "now in French")}},
 		"results in another order":    {messages: []domain.Entry{asks, found("b"), found("a")}},
+		"a result with an image":      {messages: []domain.Entry{said(domain.RoleAssistant, "x", "a"), pictured}},
 		"one id for two calls":        {messages: []domain.Entry{said(domain.RoleAssistant, "x", "a", "a"), found("a"), found("a")}},
 		"ids that are empty":          {messages: []domain.Entry{said(domain.RoleAssistant, "x", "", ""), found(""), found("")}},
 		"an image":                    {messages: []domain.Entry{part(domain.RoleUser, domain.Part{Type: domain.PartImage, URL: "https://x.example/a.png"})}},
@@ -56,7 +59,7 @@ func TestGivenIsCheckedAtTheDoor(t *testing.T) {
 		"a user who calls":            {messages: []domain.Entry{said(domain.RoleUser, "x", "a")}, says: "messages[0].tool_calls: are the model's alone"},
 		"a user with a result":        {messages: of(domain.Message{Role: domain.RoleUser, ToolResult: &domain.ToolResult{}}), says: "messages[0].tool_result: belongs"},
 		"a tool without one":          {messages: []domain.Entry{said(domain.RoleTool, "x")}, says: "messages[0].tool_result: belongs"},
-		"a tool with text beside it":  {messages: of(domain.Message{Role: domain.RoleTool, ToolResult: &domain.ToolResult{}, Parts: user.Message.Parts}), says: "messages[0].parts: are no place"},
+		"a tool with text beside it":  {messages: of(domain.Message{Role: domain.RoleTool, ToolResult: &domain.ToolResult{}, Parts: user.Message.Parts}), says: "messages[0].parts[0].type: is text; what a tool said stands in tool_result"},
 		"more calls than there are":   {messages: []domain.Entry{said(domain.RoleAssistant, "x", make([]string, domain.MaxRequestedCalls+1)...)}, says: "messages[0].tool_calls: are 1001"},
 		"a part of no type":           {messages: []domain.Entry{part(domain.RoleUser, domain.Part{Text: "x"})}, says: "messages[0].parts[0].type: is missing"},
 		"a part of an unknown type":   {messages: []domain.Entry{part(domain.RoleUser, domain.Part{Type: "video"})}, says: `messages[0].parts[0].type: "video" is none of`},

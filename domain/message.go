@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"everstep/domain/enum"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -73,6 +74,38 @@ type Part struct {
 	Opaque    json.RawMessage `json:"opaque,omitempty"`
 }
 
+// Note is what stands for a part where only text can be shown: [image image/png 34 KB].
+func (p Part) Note() string {
+	kind, _, _ := strings.Cut(p.MediaType, ";")
+	note := "[" + string(p.Type)
+	if kind = Shorten(strings.Map(ofMediaType, kind), 48); kind != "" {
+		note += " " + kind
+	}
+	if n := len(p.Data); n > 0 {
+		note += fmt.Sprintf(" %d KB", (n+999)/1000)
+	}
+	if p.Filename != "" {
+		note += " " + Shorten(strings.Map(ofLine, p.Filename), 200)
+	}
+	return note + "]"
+}
+
+// ofLine keeps what others write inside a note in its line.
+func ofLine(r rune) rune {
+	if r < ' ' || r == 0x7f || r == '[' || r == ']' {
+		return ' '
+	}
+	return r
+}
+
+// ofMediaType keeps what a media type is written with: whoever sends a part says what it is.
+func ofMediaType(r rune) rune {
+	if r == '/' || r == '+' || r == '-' || r == '.' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+		return r
+	}
+	return -1
+}
+
 // A ToolCall is the model's request to run a tool.
 type ToolCall struct {
 	// ID is the provider's. Real models repeat it: it pairs a call with its result and no more.
@@ -92,9 +125,10 @@ type ToolResult struct {
 
 // A Message is one entry of a conversation. It is written once and never changed.
 type Message struct {
-	ID         MessageID   `json:"id,omitzero"`
-	CreatedAt  time.Time   `json:"created_at,omitzero"`
-	Role       Role        `json:"role"`
+	ID        MessageID `json:"id,omitzero"`
+	CreatedAt time.Time `json:"created_at,omitzero"`
+	Role      Role      `json:"role"`
+	// Parts are what is said. Those of a tool's message are the images of its result, which its text names.
 	Parts      []Part      `json:"parts,omitempty"`
 	ToolCalls  []ToolCall  `json:"tool_calls,omitempty"`
 	ToolResult *ToolResult `json:"tool_result,omitempty"`

@@ -98,10 +98,17 @@ func EstimateText(text string) int64 { return (int64(len(text)) + 3) / 4 }
 // messageTokens is what a message costs beside its content: role and separators.
 const messageTokens = 4
 
+// imageTokens is about what vendors count for an image of a usual size, however many bytes it has.
+const imageTokens = 1600
+
 // EstimateTokens is about how many tokens a message takes in a request.
 func EstimateTokens(m Message) int64 {
 	tokens := int64(messageTokens)
 	for _, p := range m.Parts {
+		if m.Role == RoleTool {
+			tokens += imageTokens
+			continue
+		}
 		tokens += EstimateText(p.Text) + int64(len(p.Data)+len(p.Opaque)+3)/4
 	}
 	for _, c := range m.ToolCalls {
@@ -127,6 +134,10 @@ const (
 	MaxSystemPrompt = 256 << 10
 	// MaxToolResult is what a model reads of a result; longer ones are cut to head and tail.
 	MaxToolResult = 64 << 10
+	// MaxResultParts bounds the images of a result that are recorded with it, by their number, and
+	// MaxResultData by their bytes in all: with the longest text they still fit into a message.
+	MaxResultParts = 10
+	MaxResultData  = 384 << 10
 	// MaxToolOutput is the longest result that a tool may return at all.
 	MaxToolOutput = 16 << 20
 	// MaxEnd bounds what a workflow's result tells in words.

@@ -66,8 +66,33 @@ func TestEstimates(t *testing.T) {
 		"data":          {domain.Message{Parts: []domain.Part{{Text: text, Data: []byte(text), Opaque: []byte("xxxxx")}}}, 4 + 10 + 12},
 		"calls":         {domain.Message{ToolCalls: []domain.ToolCall{{Name: text, Arguments: text}, {Name: "look"}}}, 4 + 21},
 		"tool's result": {domain.ToolMessage(domain.ToolResult{Name: text, Content: text}), 14},
+		"its images":    {domain.Message{Role: domain.RoleTool, ToolResult: &domain.ToolResult{Content: text}, Parts: []domain.Part{{Type: domain.PartImage, Data: make([]byte, 300_000)}, {Type: domain.PartImage}}}, 14 + 2*1600},
 	} {
 		require.Equal(t, c.tokens, domain.EstimateTokens(c.message), name)
+	}
+}
+
+// TestALongResultWithImagesFits: where its text is all control characters, too.
+func TestALongResultWithImagesFits(t *testing.T) {
+	t.Parallel()
+	m := domain.ToolMessage(domain.ToolResult{Content: strings.Repeat("\x01", domain.MaxToolResult)})
+	for range domain.MaxResultParts {
+		m.Parts = append(m.Parts, domain.Part{Type: domain.PartImage, MediaType: "image/jpeg", Data: make([]byte, domain.MaxResultData/domain.MaxResultParts)})
+	}
+	require.Less(t, m.Size(), domain.MaxMessage)
+	require.NoError(t, domain.CheckFits("message", m, domain.MaxMessage))
+}
+
+func TestNotesOfParts(t *testing.T) {
+	t.Parallel()
+	for want, part := range map[string]domain.Part{
+		"[image image/png 34 KB]":               {Type: domain.PartImage, MediaType: "image/png", Data: make([]byte, 34_000)},
+		"[image image/png 1 KB]":                {Type: domain.PartImage, MediaType: "image/png; charset=x", Data: []byte("x")},
+		"[image]":                               {Type: domain.PartImage, URL: "https://host/a.png"},
+		"[file application/pdf 2 KB a  b .pdf]": {Type: domain.PartFile, MediaType: "application/pdf", Filename: "a\n[b].pdf", Data: make([]byte, 1001)},
+		"[audio audio/xsystem]":                 {Type: domain.PartAudio, MediaType: "audio/x]\n[system"},
+	} {
+		require.Equal(t, want, part.Note())
 	}
 }
 

@@ -316,7 +316,7 @@ func (b *toolBatch) review(i int) {
 	if made.SameOutcome(given) {
 		return
 	}
-	result.Content, result.Error = domain.Shorten(made.Value, domain.MaxToolResult), nil
+	result.Content, result.Parts, result.Error = domain.Shorten(made.Value, domain.MaxToolResult), nil, nil
 	if made.Error != nil {
 		result.Content, result.Error = "", progress.Bounded(made.Error)
 	}
@@ -329,11 +329,17 @@ func (b *toolBatch) review(i int) {
 // stops the execution as well as a thousand.
 const maxToolStops = 20
 
+// resultParts is the version from which the images of results join the conversation. It must never change.
+const resultParts = "result-parts"
+
 func (b *toolBatch) join() {
 	stops := 0
 	for i, result := range b.results {
 		call := b.calls[i]
 		b.takeNote(b.content.ToolExecutions[i].Name(), result.Note)
+		if len(result.Parts) > 0 && workflow.GetVersion(b.root, resultParts, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+			result.Parts = nil
+		}
 		b.say("", progress.ToolMessage(call, result), result.Digest, domain.Tag{Trace: true, ToolExecutionID: b.content.ID.Tool(i)})
 		if result.Stop != nil && stops < maxToolStops {
 			stops++

@@ -9,9 +9,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/hook"
 )
 
 // calling is a model that asks for some calls and then answers.
@@ -93,6 +95,44 @@ func TestWhatBecomesOfACall(t *testing.T) {
 				require.Empty(t, test.code)
 				require.Equal(t, domain.StepToolExecution, keptSteps(t, page)[0].Step.Type())
 			}
+		})
+	}
+}
+
+// TestImagesOfResultsJoin the conversation, unless a hook has had its own word about the result, or the run began
+// to take such results when it knew no images.
+func TestImagesOfResultsJoin(t *testing.T) {
+	t.Parallel()
+	image := []domain.Part{{Type: domain.PartImage, MediaType: "image/png", Data: []byte("png")}}
+	for name, test := range map[string]struct {
+		version workflow.Version
+		hooks   []hook.Hook
+		want    []domain.Part
+	}{
+		"shown":             {version: 1, want: image},
+		"before there were": {version: workflow.DefaultVersion},
+		"a hook rewrites": {version: 1, hooks: []hook.Hook{hook.AfterToolUse("rewrite", func(c hook.ToolResult) (hook.ToolResult, error) {
+			c.At.Execution.Value = "nothing to see"
+			return c, nil
+		})}},
+		"a hook reads": {version: 1, want: image, hooks: []hook.Hook{hook.AfterToolUse("read", func(c hook.ToolResult) (hook.ToolResult, error) { return c, nil })}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{tools: reads(), model: calling(look()), tool: func(contract.ToolRequest) (contract.ToolReply, error) {
+				return contract.ToolReply{Content: "[image image/png 1 KB]", Digest: domain.DigestOf([]byte("seen")), Parts: image}, nil
+			}}
+			env := w.environment(t)
+			if len(test.hooks) > 0 {
+				env = hooked(t, w, nil, test.hooks...)
+			}
+			if test.version == workflow.DefaultVersion {
+				env.OnGetVersion("result-parts", workflow.DefaultVersion, workflow.Version(1)).Return(test.version)
+			}
+			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+			shown := query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries[2].Message
+			require.Equal(t, test.want, shown.Parts)
 		})
 	}
 }

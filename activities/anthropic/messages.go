@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -70,7 +71,11 @@ func converse(call inference.Call) (*conversation, error) {
 				t.paused = paused
 			}
 		case domain.RoleTool:
-			c.user().addResult(resultBlock(m.ToolResult, pairs.Answer(m.ToolResult.CallID)))
+			block, err := resultBlock(m, pairs.Answer(m.ToolResult.CallID))
+			if err != nil {
+				return nil, domain.Errorf(domain.Invalid, "message %d: %s", i, err)
+			}
+			c.user().addResult(block)
 		}
 	}
 	return c, c.close()
@@ -117,15 +122,24 @@ func (t *turn) addResult(block anthropic.ContentBlockParamUnion) {
 	t.results++
 }
 
-func resultBlock(r *domain.ToolResult, id string) anthropic.ContentBlockParamUnion {
-	out := &anthropic.ToolResultBlockParam{ToolUseID: id}
+// resultBlock is a tool's result. One that failed may hold no image.
+func resultBlock(m domain.Message, id string) (anthropic.ContentBlockParamUnion, error) {
+	r, out := m.ToolResult, &anthropic.ToolResultBlockParam{ToolUseID: id}
 	if !blank(r.Content) {
 		out.Content = []anthropic.ToolResultBlockParamContentUnion{{OfText: &anthropic.TextBlockParam{Text: r.Content}}}
 	}
 	if r.IsError {
 		out.IsError = anthropic.Bool(true)
+		return anthropic.ContentBlockParamUnion{OfToolResult: out}, nil
 	}
-	return anthropic.ContentBlockParamUnion{OfToolResult: out}
+	for k, p := range m.Parts {
+		block, err := mediaBlock(p)
+		if err != nil || block.OfImage == nil {
+			return block, fmt.Errorf("part %d: %w", k, cmp.Or(err, errors.New("is no image")))
+		}
+		out.Content = append(out.Content, anthropic.ToolResultBlockParamContentUnion{OfImage: block.OfImage})
+	}
+	return anthropic.ContentBlockParamUnion{OfToolResult: out}, nil
 }
 
 // isName reports whether the API takes an id of that form.

@@ -153,6 +153,13 @@ func TestMessages(t *testing.T) {
 	part := func(p domain.Part) domain.Message {
 		return domain.Message{Role: domain.RoleUser, Parts: []domain.Part{p}}
 	}
+	pictured := func(id, text string) domain.Message {
+		m := result(id, text)
+		m.Parts = []domain.Part{{Type: domain.PartImage, MediaType: "image/png", Data: []byte("p")}}
+		return m
+	}
+	failed := pictured("b", "2")
+	failed.ToolResult.IsError = true
 	odd := calls("a b", "")
 	odd.ToolCalls[0].Name, odd.ToolCalls[0].Arguments = "f.x/é", "x = 1"
 	odd.ToolCalls[1].Name, odd.ToolCalls[1].Arguments = "", ""
@@ -167,6 +174,11 @@ func TestMessages(t *testing.T) {
 			want: `[{"role":"user","content":[{"type":"text","text":"q"}]},
 				{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}},{"type":"tool_use","id":"b","name":"f","input":{}}]},
 				{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"1"}]},{"type":"tool_result","tool_use_id":"b","is_error":true},{"type":"text","text":"hurry"},{"type":"text","text":"!"}]}]`},
+		"a result with an image, and one that failed": {messages: []domain.Message{domain.UserMessage("q"), calls("a", "b"), pictured("a", "1"), failed},
+			want: `[{"role":"user","content":[{"type":"text","text":"q"}]},
+				{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}},{"type":"tool_use","id":"b","name":"f","input":{}}]},
+				{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"1"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"cA=="}}]},
+					{"type":"tool_result","tool_use_id":"b","is_error":true,"content":[{"type":"text","text":"2"}]}]}]`},
 		"odd calls": {messages: []domain.Message{domain.UserMessage("q"), odd, result("a b", "1"), result("", "2")},
 			want: `[{"role":"user","content":[{"type":"text","text":"q"}]},
 				{"role":"assistant","content":[{"type":"tool_use","id":"call_1_0","name":"f_x__","input":{"INVALID_JSON":"x = 1"}},{"type":"tool_use","id":"call_1_1","name":"unnamed","input":{}}]},

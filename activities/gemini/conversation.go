@@ -81,7 +81,7 @@ func (c *conversation) add(index int, m domain.Message) error {
 	case domain.RoleAssistant:
 		return c.model(index, m)
 	case domain.RoleTool:
-		return c.result(*m.ToolResult)
+		return c.result(m)
 	}
 	return nil
 }
@@ -137,7 +137,7 @@ func (c *conversation) model(index int, m domain.Message) error {
 	c.results = &content{Role: genai.RoleUser, Parts: make([]json.RawMessage, len(ids)), closed: true}
 	c.contents = append(c.contents, c.results)
 	for k := range ids {
-		if err := c.answer(k, domain.ToolResult{Content: "there is no result", IsError: true}); err != nil {
+		if err := c.answer(k, domain.ToolMessage(domain.ToolResult{Content: "there is no result", IsError: true})); err != nil {
 			return err
 		}
 	}
@@ -152,22 +152,30 @@ func each(calls []domain.ToolCall, of func(domain.ToolCall) string) []string {
 	return out
 }
 
-func (c *conversation) result(r domain.ToolResult) error {
-	k := c.pairs.Next(r.CallID)
+func (c *conversation) result(m domain.Message) error {
+	k := c.pairs.Next(m.ToolResult.CallID)
 	if k < 0 {
 		return errors.New("is the result of no call")
 	}
-	return c.answer(k, r)
+	if !c.vouched || slices.ContainsFunc(m.Parts, func(p domain.Part) bool { return !slices.Contains(responseTypes, p.MediaType) || len(p.Data) == 0 }) {
+		m = inference.WithoutImages(m)
+	}
+	return c.answer(k, m)
 }
 
-func (c *conversation) answer(k int, r domain.ToolResult) error {
-	key := "output"
+// responseTypes are the images that a function's response may hold, of models from the third generation on.
+var responseTypes = []string{"image/png", "image/jpeg", "image/webp"}
+
+func (c *conversation) answer(k int, m domain.Message) error {
+	key, r := "output", m.ToolResult
 	if r.IsError {
 		key = "error"
 	}
-	part, err := marshal(genai.Part{FunctionResponse: &genai.FunctionResponse{
-		ID: c.sent[k], Name: c.names[k], Response: map[string]any{key: r.Content},
-	}})
+	response := &genai.FunctionResponse{ID: c.sent[k], Name: c.names[k], Response: map[string]any{key: r.Content}}
+	for _, p := range m.Parts {
+		response.Parts = append(response.Parts, genai.NewFunctionResponsePartFromBytes(p.Data, p.MediaType))
+	}
+	part, err := marshal(genai.Part{FunctionResponse: response})
 	c.results.Parts[k] = part
 	return err
 }

@@ -100,6 +100,30 @@ func TestRequestIsTheSDKs(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
+// TestImagesOfResults are shown to models that take them there, of the types that the API takes; the others are
+// told that they are not.
+func TestImagesOfResults(t *testing.T) {
+	t.Parallel()
+	const hidden = `{"id":"a","name":"f","response":{"output":"1\n[images that are named here are not shown to you]"}}`
+	for name, test := range map[string]struct{ model, mediaType, want string }{
+		"shown":      {"gemini-3-pro", "image/png", `{"id":"a","name":"f","response":{"output":"1"},"parts":[{"inlineData":{"mimeType":"image/png","data":"cA=="}}]}`},
+		"a GIF":      {"gemini-3-pro", "image/gif", hidden},
+		"an old one": {"gemini-2.5-flash", "image/png", hidden},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			looked := result("a", "1")
+			looked.Parts = []domain.Part{{Type: domain.PartImage, MediaType: test.mediaType, Data: []byte("p")}}
+			call := inference.Call{Config: domain.LLMConfig{Provider: gemini.Name, Model: test.model}, Messages: []domain.Message{
+				domain.UserMessage("look"), calls(domain.ToolCall{ID: "a", Name: "f", Arguments: `{}`}), looked,
+			}}
+			contents := sent(t, call)["contents"].([]any)
+			last := contents[len(contents)-1].(map[string]any)["parts"].([]any)
+			require.Equal(t, []any{map[string]any{"functionResponse": decoded(t, test.want)}}, last)
+		})
+	}
+}
+
 // TestRequestGoesOut: one request, where it belongs, with the key in its header
 // alone.
 func TestRequestGoesOut(t *testing.T) {

@@ -108,6 +108,18 @@ func PartialMessage(reasoning, text string) domain.Message {
 	return AssistantMessage(parts, text, nil)
 }
 
+// WithoutImages is a tool's message without the images of its result, and says so. It is for APIs and models that
+// take none there.
+func WithoutImages(m domain.Message) domain.Message {
+	if m.ToolResult == nil || len(m.Parts) == 0 {
+		return m
+	}
+	result := *m.ToolResult
+	result.Content += "\n[images that are named here are not shown to you]"
+	m.ToolResult, m.Parts = &result, nil
+	return m
+}
+
 func clean(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
 // InputTokens estimates what the call's request takes.

@@ -80,11 +80,11 @@ func (s *server) call(ctx context.Context, name string, arguments json.RawMessag
 			}
 			continue
 		}
-		content := text(result)
+		made := read(result)
 		if result.IsError {
-			return tool.Result{}, domain.Errorf(domain.Invalid, "%s", content)
+			return tool.Result{}, domain.Errorf(domain.Invalid, "%s", made.Content)
 		}
-		return tool.Result{Content: content}, nil
+		return made, nil
 	}
 	return tool.Result{}, domain.Errorf(domain.Invalid, "MCP server %s asks again and again before it answers", s.config.Name)
 }

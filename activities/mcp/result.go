@@ -9,28 +9,52 @@ import (
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"everstep/activities/tool"
+	"everstep/domain"
 )
 
-// text is a result as the model reads it. What is no text is named in a line in
-// square brackets, with its type and size. A structure is shown where no text says
-// the same.
-func text(result *sdk.CallToolResult) string {
-	var parts []string
+// read is a result as an agent gets it: texts and links in their order, what is data as parts. A
+// structure is shown where no text says the same.
+func read(result *sdk.CallToolResult) (made tool.Result) {
+	var texts []string
 	said := false
 	for _, content := range result.Content {
 		if own, ok := content.(*sdk.TextContent); ok {
-			parts = append(parts, own.Text)
 			said = said || says(own.Text, result.StructuredContent)
-			continue
 		}
-		parts = append(parts, described(content))
+		if part, ok := partOf(content); ok {
+			made.Parts = append(made.Parts, part)
+		} else {
+			texts = append(texts, textOf(content))
+		}
 	}
 	if result.StructuredContent != nil && !said {
 		if structure, err := encoded(result.StructuredContent); err == nil {
-			parts = append(parts, structure)
+			texts = append(texts, structure)
 		}
 	}
-	return strings.Join(parts, "\n")
+	made.Content = strings.Join(texts, "\n")
+	return made
+}
+
+// partOf is content that is data; not ok: it is none.
+func partOf(content sdk.Content) (part domain.Part, ok bool) {
+	switch c := content.(type) {
+	case *sdk.ImageContent:
+		return domain.Part{Type: domain.PartImage, MediaType: c.MIMEType, Data: c.Data}, true
+	case *sdk.AudioContent:
+		return domain.Part{Type: domain.PartAudio, MediaType: c.MIMEType, Data: c.Data}, true
+	case *sdk.EmbeddedResource:
+		if c.Resource != nil && c.Resource.Blob != nil {
+			part = domain.Part{Type: domain.PartFile, MediaType: c.Resource.MIMEType, Data: c.Resource.Blob, Filename: c.Resource.URI}
+			if strings.HasPrefix(part.MediaType, "image/") {
+				part.Type = domain.PartImage
+			}
+			return part, true
+		}
+	}
+	return part, false
 }
 
 // says reports whether a text is the structure, as JSON.
@@ -48,12 +72,11 @@ func encoded(value any) (string, error) {
 	return strings.TrimSuffix(b.String(), "\n"), err
 }
 
-func described(content sdk.Content) string {
+// textOf is content that is no data, as text.
+func textOf(content sdk.Content) string {
 	switch c := content.(type) {
-	case *sdk.ImageContent:
-		return blob("image", c.MIMEType, len(c.Data))
-	case *sdk.AudioContent:
-		return blob("audio", c.MIMEType, len(c.Data))
+	case *sdk.TextContent:
+		return c.Text
 	case *sdk.ResourceLink:
 		said := fmt.Sprintf("[link to a resource: %s", quoted(c.URI))
 		for _, more := range []string{c.Name, c.MIMEType, c.Description} {
@@ -66,16 +89,9 @@ func described(content sdk.Content) string {
 		if c.Resource == nil {
 			return "[a resource without content]"
 		}
-		if c.Resource.Blob != nil {
-			return blob("resource "+quoted(c.Resource.URI), c.Resource.MIMEType, len(c.Resource.Blob))
-		}
 		return fmt.Sprintf("[resource %s, %s]\n%s", quoted(c.Resource.URI), quoted(cmp.Or(c.Resource.MIMEType, "text")), c.Resource.Text)
 	}
 	return "[content of a kind that this version does not know]"
-}
-
-func blob(what, kind string, size int) string {
-	return fmt.Sprintf("[%s, %s, %d bytes: not shown]", what, quoted(cmp.Or(kind, "of an unknown type")), size)
 }
 
 // quoted keeps what a server says of a part in its line.

@@ -108,13 +108,42 @@ func input(call inference.Call) ([][]byte, error) {
 		case domain.RoleAssistant:
 			w.turn(m, pairs.Begin(i, m.ToolCalls))
 		case domain.RoleTool:
-			w.add(responses.ResponseInputItemFunctionCallOutputParam{
-				CallID: param.NewOpt(pairs.Answer(m.ToolResult.CallID)),
-				Output: responses.ResponseInputItemFunctionCallOutputOutputUnionParam{OfString: param.NewOpt(m.ToolResult.Content)},
-			})
+			output, err := callOutput(m)
+			if err != nil {
+				return nil, domain.Errorf(domain.Invalid, "message %d: %s", i, err)
+			}
+			w.add(responses.ResponseInputItemFunctionCallOutputParam{CallID: param.NewOpt(pairs.Answer(m.ToolResult.CallID)), Output: output})
 		}
 	}
 	return w.items, w.err
+}
+
+// callOutput is a text where that is all, else one with the images of the result.
+func callOutput(m domain.Message) (out responses.ResponseInputItemFunctionCallOutputOutputUnionParam, err error) {
+	if len(m.Parts) == 0 {
+		out.OfString = param.NewOpt(m.ToolResult.Content)
+		return out, nil
+	}
+	list := responses.ResponseFunctionCallOutputItemListParam{{OfInputText: &responses.ResponseInputTextContentParam{Text: m.ToolResult.Content}}}
+	for k, p := range m.Parts {
+		url, err := imageURL(p)
+		if err != nil {
+			return out, fmt.Errorf("part %d: %w", k, err)
+		}
+		list = append(list, responses.ResponseFunctionCallOutputItemUnionParam{OfInputImage: &responses.ResponseInputImageContentParam{ImageURL: param.NewOpt(url)}})
+	}
+	out.OfResponseFunctionCallOutputItemArray = list
+	return out, nil
+}
+
+func imageURL(p domain.Part) (string, error) {
+	switch {
+	case p.URL != "":
+		return p.URL, nil
+	case len(p.Data) > 0:
+		return wire.DataURL(p), nil
+	}
+	return "", errors.New("an image has neither URL nor data; give one")
 }
 
 // userContent is a text where that is all, else a list of parts.
@@ -140,16 +169,9 @@ func userPart(p domain.Part) (responses.ResponseInputContentUnionParam, error) {
 	case domain.PartText:
 		return responses.ResponseInputContentParamOfInputText(p.Text), nil
 	case domain.PartImage:
-		image := &responses.ResponseInputImageParam{Detail: responses.ResponseInputImageDetailAuto}
-		switch {
-		case p.URL != "":
-			image.ImageURL = param.NewOpt(p.URL)
-		case len(p.Data) > 0:
-			image.ImageURL = param.NewOpt(wire.DataURL(p))
-		default:
-			return out, fmt.Errorf("an image has neither URL nor data; give one")
-		}
-		out.OfInputImage = image
+		url, err := imageURL(p)
+		out.OfInputImage = &responses.ResponseInputImageParam{Detail: responses.ResponseInputImageDetailAuto, ImageURL: param.NewOpt(url)}
+		return out, err
 	case domain.PartFile:
 		file := &responses.ResponseInputFileParam{}
 		switch {

@@ -226,6 +226,20 @@ func TestCallIDs(t *testing.T) {
 	}
 }
 
+// TestImagesOfResults stand beside their text, which is a plain one where there are none.
+func TestImagesOfResults(t *testing.T) {
+	t.Parallel()
+	call := question()
+	looked := domain.ToolMessage(domain.ToolResult{CallID: "a", Name: "f", Content: "1"})
+	looked.Parts = []domain.Part{{Type: domain.PartImage, MediaType: "image/png", Data: []byte("p")}}
+	call.Messages = append(call.Messages, domain.Message{Role: domain.RoleAssistant, ToolCalls: []domain.ToolCall{{ID: "a", Name: "f", Arguments: "{}"}, {ID: "b", Name: "f", Arguments: "{}"}}},
+		looked, domain.ToolMessage(domain.ToolResult{CallID: "b", Name: "f", Content: "2"}))
+	items := sent(t, call)["input"].([]any)
+	require.Equal(t, jsonOf(t, `[
+		{"type":"function_call_output","call_id":"a","output":[{"type":"input_text","text":"1"},{"type":"input_image","image_url":"data:image/png;base64,cA=="}]},
+		{"type":"function_call_output","call_id":"b","output":"2"}]`), items[len(items)-2:])
+}
+
 // told is a question whose answer has a format, told in a mode.
 func told(mode domain.OutputMode, format domain.ResponseFormat, tools ...domain.ToolSpec) inference.Call {
 	return conformance.Told(question(), mode, format, tools...)

@@ -128,6 +128,8 @@ func messages(call inference.Call, d Dialect) (out [][]byte, err error) {
 		case m.Role == domain.RoleAssistant:
 			add(assistantMessage(m, pairs.Begin(i, m.ToolCalls), d))
 		case m.Role == domain.RoleTool:
+			// Such a message holds text alone, and in one of the user's a tool's image would speak for the user.
+			m = inference.WithoutImages(m)
 			add(openai.ToolMessage(m.ToolResult.Content, pairs.Answer(m.ToolResult.CallID)).OfTool)
 		}
 	}

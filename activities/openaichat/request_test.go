@@ -157,11 +157,13 @@ func TestMessageForms(t *testing.T) {
 		message domain.Message
 		want    string
 	}{
-		"user":       {domain.UserMessage("x"), `{"role":"user","content":"x"}`},
-		"named":      {domain.Message{Role: domain.RoleUser, Name: "ann", Parts: []domain.Part{{Type: domain.PartText, Text: "x"}}}, `{"role":"user","name":"ann","content":"x"}`},
-		"picture":    {domain.Message{Role: domain.RoleUser, Parts: []domain.Part{{Type: domain.PartText, Text: "x"}, {Type: domain.PartImage, MediaType: "image/png", Data: []byte("p")}}}, `{"role":"user","content":[{"type":"text","text":"x"},{"type":"image_url","image_url":{"url":"data:image/png;base64,cA=="}}]}`},
-		"sound":      {domain.Message{Role: domain.RoleUser, Parts: []domain.Part{{Type: domain.PartAudio, MediaType: "audio/mpeg", Data: []byte("p")}}}, `{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"cA==","format":"mp3"}}]}`},
-		"file":       {domain.Message{Role: domain.RoleUser, Parts: []domain.Part{{Type: domain.PartFile, MediaType: "text/plain", Filename: "a.txt", Data: []byte("p")}}}, `{"role":"user","content":[{"type":"file","file":{"file_data":"data:text/plain;base64,cA==","filename":"a.txt"}}]}`},
+		"user":    {domain.UserMessage("x"), `{"role":"user","content":"x"}`},
+		"named":   {domain.Message{Role: domain.RoleUser, Name: "ann", Parts: []domain.Part{{Type: domain.PartText, Text: "x"}}}, `{"role":"user","name":"ann","content":"x"}`},
+		"picture": {domain.Message{Role: domain.RoleUser, Parts: []domain.Part{{Type: domain.PartText, Text: "x"}, {Type: domain.PartImage, MediaType: "image/png", Data: []byte("p")}}}, `{"role":"user","content":[{"type":"text","text":"x"},{"type":"image_url","image_url":{"url":"data:image/png;base64,cA=="}}]}`},
+		"sound":   {domain.Message{Role: domain.RoleUser, Parts: []domain.Part{{Type: domain.PartAudio, MediaType: "audio/mpeg", Data: []byte("p")}}}, `{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"cA==","format":"mp3"}}]}`},
+		"file":    {domain.Message{Role: domain.RoleUser, Parts: []domain.Part{{Type: domain.PartFile, MediaType: "text/plain", Filename: "a.txt", Data: []byte("p")}}}, `{"role":"user","content":[{"type":"file","file":{"file_data":"data:text/plain;base64,cA==","filename":"a.txt"}}]}`},
+		"image of a result": {domain.Message{Role: domain.RoleTool, ToolResult: &domain.ToolResult{CallID: "a", Content: "[image image/png 1 KB]"}, Parts: []domain.Part{{Type: domain.PartImage, MediaType: "image/png", Data: []byte("p")}}},
+			`{"role":"tool","tool_call_id":"a","content":"[image image/png 1 KB]\n[images that are named here are not shown to you]"}`},
 		"developer":  {domain.Message{Role: domain.RoleDeveloper, Parts: []domain.Part{{Type: domain.PartText, Text: "x"}}}, `{"role":"system","content":"x"}`},
 		"answer":     {domain.Message{Role: domain.RoleAssistant, Parts: []domain.Part{{Type: domain.PartReasoning, Text: "hm", Signature: "reasoning_content"}, {Type: domain.PartText, Text: "x"}}}, `{"role":"assistant","content":"x"}`},
 		"no answer":  {domain.Message{Role: domain.RoleAssistant}, `{"role":"assistant","content":""}`},

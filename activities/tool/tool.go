@@ -40,6 +40,10 @@ type Result struct {
 	// Content is what the model gets to read: at most domain.MaxToolResult
 	// bytes of it, or what MaxOutput says. Bytes that are not UTF-8 are replaced.
 	Content string
+	// Parts are images, with their data, that the model is shown with Content where it and its API take them;
+	// a line at the end of Content names each. What no API takes in a result is only named: sounds, files,
+	// images that are no JPEG, PNG, GIF or WebP, or above domain.MaxResultData or domain.MaxResultParts. An error has none.
+	Parts []domain.Part
 	// Stop, where set, ends the loop after this step. The reason is always
 	// domain.StopRequested, whatever it says.
 	Stop *domain.StopSignal

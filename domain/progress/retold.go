@@ -237,5 +237,9 @@ func ToolMessage(call domain.ToolCall, reply contract.ToolReply) domain.Message 
 	if reply.Error != nil && content == "" {
 		content = reply.Error.Message
 	}
-	return domain.ToolMessage(domain.ToolResult{CallID: call.ID, Name: call.Name, Content: content, IsError: reply.Error != nil})
+	m := domain.ToolMessage(domain.ToolResult{CallID: call.ID, Name: call.Name, Content: content, IsError: reply.Error != nil})
+	if reply.Error == nil {
+		m.Parts = reply.Parts
+	}
+	return m
 }

@@ -71,11 +71,12 @@ func Message(t Theme, e domain.Entry) string {
 		}
 	}
 	for _, part := range e.Message.Parts {
-		if part.Type == domain.PartText {
+		switch {
+		case part.Type == domain.PartText:
 			body(part.Text)
-			continue
+		case e.Message.ToolResult == nil: // a result names its own
+			body(part.Note())
 		}
-		body("[" + string(part.Type) + "]")
 	}
 	for _, call := range e.Message.ToolCalls {
 		body("→ " + OneLine(call.Name) + " " + OneLine(call.Arguments))

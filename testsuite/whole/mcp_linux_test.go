@@ -1,6 +1,7 @@
 package whole_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"everstep/activities/tool"
 	"everstep/domain"
 	"everstep/starter/client"
 	"everstep/worker/host"
@@ -88,6 +90,48 @@ turns:
 	require.Equal(t, domain.StatusFailed, result.Outcome.Status, "the file does not list it")
 	require.Equal(t, domain.CodeUnknownTool, result.Error.Code)
 	require.Contains(t, result.Error.Message, `MCP server shop has no "shop__change" for agents; it has: shop__echo`)
+}
+
+// drawing is a tool of Go that shows an image.
+func drawing() tool.Tool {
+	return tool.NewResult("draw", "Draws.", domain.ReadOnly, func(context.Context, struct{}) (tool.Result, error) {
+		return tool.Result{Content: "a dot", Parts: []domain.Part{{Type: domain.PartImage, Data: []byte(aDot)}}}, nil
+	})
+}
+
+// TestResultsOfAnMCPServer: what it returns is parts; the images of them are recorded with the message, and all are
+// named in its text, as they are of a function in Go.
+func TestResultsOfAnMCPServer(t *testing.T) {
+	t.Parallel()
+	ctx := within(t)
+	file, _ := mcpFile(t, nil)
+	s := start(t, host.Config{MCP: file, Tools: []tool.Tool{drawing()}})
+	x, err := s.agents.Start(ctx, client.Start{Prompt: "go", Definition: scripted(writeScript(t, `
+turns:
+  - {tool_calls: [{name: shop__draw, arguments: {}}, {name: draw, arguments: {}}]}
+  - {text: '{{ result "shop__draw" }}'}
+`), "shop__draw", "draw")})
+	require.NoError(t, err)
+	result, err := s.agents.Wait(ctx, x.ID, 0)
+	require.NoError(t, err)
+	require.Equal(t, "a dot\n[link to a resource: file:///dot.png, dot, the same]\n{\"dots\":1}\n"+
+		"[image image/png 1 KB]\n[audio audio/wav 1 KB: not shown]\n[file application/pdf 1 KB file:///dot.pdf: not shown]", result.Answer)
+	require.NoError(t, s.audited(ctx, x.ID, 1))
+	messages := collect(t, s.agents.Messages(ctx, x.ID))
+	require.Len(t, messages, 5)
+	for i, want := range []string{result.Answer, "a dot\n[image image/png 1 KB]"} {
+		m := messages[2+i].Message
+		require.Equal(t, want, m.ToolResult.Content)
+		require.Equal(t, []domain.Part{{Type: domain.PartImage, MediaType: "image/png", Data: []byte(aDot)}}, m.Parts)
+	}
+
+	// Given to another agent it is the same conversation.
+	again, err := s.agents.Start(ctx, client.Start{Prompt: "and?", Definition: scripted(writeScript(t, "turns: [{text: yes}]")), Messages: messages})
+	require.NoError(t, err)
+	_, err = s.agents.Wait(ctx, again.ID, 0)
+	require.NoError(t, err)
+	given := collect(t, s.agents.Messages(ctx, again.ID))
+	require.Equal(t, messages[2].Message.Parts, given[2].Message.Parts)
 }
 
 // TestAToolThatAnMCPServerChanges is refused, with the change, until a session is

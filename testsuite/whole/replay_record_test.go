@@ -58,6 +58,15 @@ turns:
   - text: 'done'
 `, "echo")))
 	})
+	t.Run("result-parts", func(t *testing.T) {
+		s := start(t, host.Config{Tools: []tool.Tool{drawing()}})
+		s.keep(t, "result-parts", s.ended(t, s.begin(t, `
+turns:
+  - tool_calls: [{name: draw}, {name: draw}]
+  - tool_calls: [{name: draw}]
+  - text: 'done'
+`, "draw")))
+	})
 	t.Run("own-tries", func(t *testing.T) {
 		s := start(t, host.Config{Tools: []tool.Tool{engaged(make(chan struct{}, 16))}})
 		begun := s.begin(t, busyScript, "call")

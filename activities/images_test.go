@@ -1,0 +1,176 @@
+package activities_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/activities/inference"
+	"everstep/activities/tool"
+	"everstep/domain"
+)
+
+// The beginnings of images are enough to know them by.
+const (
+	aPNG  = "\x89PNG\r\n\x1a\n"
+	aJPEG = "\xff\xd8\xff"
+)
+
+func image(mediaType, data string) domain.Part {
+	return domain.Part{Type: domain.PartImage, MediaType: mediaType, Data: []byte(data)}
+}
+
+// TestImagesOfResults: what a model can be shown goes with the result, all else is named, and both are bounded.
+func TestImagesOfResults(t *testing.T) {
+	t.Parallel()
+	png, jpeg := image("image/png", aPNG+"x"), image("image/jpeg", aJPEG+"x")
+	large := image("image/png", aPNG+strings.Repeat("x", domain.MaxResultData))
+	many := make([]domain.Part, 30)
+	for i := range many {
+		many[i] = png
+	}
+	for name, test := range map[string]struct {
+		content string
+		parts   []domain.Part
+		shown   []domain.Part
+		want    string
+	}{
+		"none":                  {content: "text", want: "text"},
+		"alone":                 {parts: []domain.Part{png}, shown: []domain.Part{png}, want: "[image image/png 1 KB]"},
+		"beside a text":         {content: "text", parts: []domain.Part{png, jpeg}, shown: []domain.Part{png, jpeg}, want: "text\n[image image/png 1 KB]\n[image image/jpeg 1 KB]"},
+		"its type is a lie":     {parts: []domain.Part{image("image/jpeg", aPNG)}, shown: []domain.Part{image("image/png", aPNG)}, want: "[image image/png 1 KB]"},
+		"it is no image":        {parts: []domain.Part{image("image/png", "<svg>")}, want: "[image image/png 1 KB: not shown]"},
+		"an image of no vendor": {parts: []domain.Part{image("image/bmp", "BM")}, want: "[image image/bmp 1 KB: not shown]"},
+		"nothing in it":         {parts: []domain.Part{image("image/png", "")}, want: "[image image/png: not shown]"},
+		"a sound":               {parts: []domain.Part{{Type: domain.PartAudio, MediaType: "audio/wav", Data: []byte("x")}}, want: "[audio audio/wav 1 KB: not shown]"},
+		"a file that is one":    {parts: []domain.Part{{Type: domain.PartFile, MediaType: "image/png", Data: []byte(aPNG), Filename: "a]\n[b"}}, want: "[file image/png 1 KB a   b: not shown]"},
+		"too large":             {parts: []domain.Part{large, png}, shown: []domain.Part{png}, want: "[image image/png 394 KB: not shown, too large]\n[image image/png 1 KB]"},
+		"too many":              {parts: many, shown: many[:10], want: strings.Repeat("[image image/png 1 KB]\n", 10) + "[20 more: not shown]"},
+		"a secret in it":        {parts: []domain.Part{image("image/png", aPNG+canary)}, want: "[image image/png 1 KB: not shown, it holds a secret]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			made := tool.NewResult("fake", "does it", domain.ReadOnly, func(context.Context, struct{}) (tool.Result, error) {
+				return tool.Result{Content: test.content, Parts: test.parts}, nil
+			})
+			b := benchOf(made)
+			b.config.Secrets = oneSecret{}
+			reply := b.reply(t, request("fake", domain.ReadOnly))
+			require.Nil(t, reply.Error)
+			require.Equal(t, test.want, reply.Content)
+			require.Equal(t, test.shown, reply.Parts)
+		})
+	}
+}
+
+// TestNotesOfImagesAreBounded: a tool that may say little has its text all the same.
+func TestNotesOfImagesAreBounded(t *testing.T) {
+	t.Parallel()
+	var parts []domain.Part
+	for range 10 {
+		parts = append(parts, domain.Part{Type: domain.PartFile, MediaType: strings.Repeat("x", 100), Filename: strings.Repeat("y", 1000)})
+	}
+	made := tool.NewResult("fake", "does it", domain.ReadOnly, func(context.Context, struct{}) (tool.Result, error) {
+		return tool.Result{Content: "begin" + strings.Repeat(".", 2000) + "end", Parts: parts}, nil
+	}, tool.MaxOutput(1024))
+	content := benchOf(made).reply(t, request("fake", domain.ReadOnly)).Content
+	require.LessOrEqual(t, len(content), 1024)
+	require.Contains(t, content, "begin")
+	require.Contains(t, content, "end\n[file x")
+}
+
+// shownTo is a conversation in which a tool has shown images, of so many bytes each.
+func shownTo(b *modelBench, images, size int) {
+	for range images {
+		m := domain.ToolMessage(domain.ToolResult{CallID: "a", Name: "f", Content: "looked"})
+		m.Parts = []domain.Part{image("image/png", strings.Repeat("x", size))}
+		asks := domain.Message{Role: domain.RoleAssistant, ToolCalls: []domain.ToolCall{{ID: "a", Name: "f", Arguments: "{}"}}}
+		b.log = b.log.Append("", asks, domain.Digest{}).Append("", m, domain.Digest{})
+	}
+}
+
+// seen is how many images of tools a model gets.
+func seen(call inference.Call) (images int) {
+	for _, m := range call.Messages {
+		if m.Role == domain.RoleTool {
+			images += len(m.Parts)
+		}
+	}
+	return images
+}
+
+// TestImagesInARequest: as many as vendors take, the newest; none for a model that is known to take none.
+func TestImagesInARequest(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		model        string
+		images, size int
+		want         int
+	}{
+		"few":       {"able", 3, 100, 3},
+		"too many":  {"able", 25, 100, 20},
+		"too large": {"able", 20, 1 << 20, 12},
+		"blind":     {"blind", 3, 100, 0},
+		"not known": {"new", 3, 100, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := answeringBench("a dot", domain.Usage{})
+			b.facts = abilities
+			b.resolved.Definition.Model.Model = test.model
+			shownTo(b, test.images, test.size)
+			require.Equal(t, "a dot", b.reply(t).Message.Text())
+			require.Equal(t, test.want, seen(b.called))
+			oldest := b.called.Messages[2]
+			require.Equal(t, test.want == test.images, len(oldest.Parts) > 0)
+			if test.want < test.images {
+				require.Equal(t, "looked\n[images that are named here are not shown to you]", oldest.ToolResult.Content)
+			}
+		})
+	}
+}
+
+// TestARequestThatIsRefusedWithImages is made again without them, once, where it surely cost nothing: a tool's image
+// that a vendor cannot read does not end an agent.
+func TestARequestThatIsRefusedWithImages(t *testing.T) {
+	t.Parallel()
+	billed := domain.Errorf(domain.Invalid, "an error in an answer that had begun")
+	billed.Billed = true
+	for name, test := range map[string]struct {
+		images  int
+		refusal *domain.Error
+		tries   int
+		want    string
+	}{
+		"refused":              {images: 2, refusal: domain.Errorf(domain.Invalid, "could not process image"), tries: 2},
+		"without any":          {refusal: domain.Errorf(domain.Invalid, "no"), tries: 1, want: "no"},
+		"it may be billed":     {images: 2, refusal: billed, tries: 1},
+		"it is no such":        {images: 2, refusal: domain.CodedErrorf(domain.Invalid, domain.CodeModelNotFound, "no such model"), tries: 1, want: "no such model"},
+		"refused all the same": {images: 2, refusal: domain.Errorf(domain.Invalid, "wrong"), tries: 2, want: "wrong"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var calls int
+			b := modelBenchOf(func(_ context.Context, call inference.Call, _ func(inference.Delta)) (inference.Answer, error) {
+				calls++
+				if seen(call) > 0 || test.want != "" {
+					return inference.Answer{}, test.refusal
+				}
+				return says("I see nothing", domain.Usage{}), nil
+			})
+			shownTo(b, test.images, 10)
+			switch {
+			case test.want != "":
+				_, failed := b.failure(t)
+				require.Contains(t, failed.Message, test.want)
+			case test.refusal.Billed:
+				require.NotNil(t, b.reply(t).Error)
+			default:
+				require.Equal(t, "I see nothing", b.reply(t).Message.Text())
+			}
+			require.Equal(t, test.tries, calls)
+		})
+	}
+}
