@@ -39,6 +39,8 @@ type Config struct {
 	Compilers map[string]Compiler
 	// Allow says what of all that is for use.
 	Allow Allow
+	// Approvals hold for agents whose definition has none. Nil: those of domain.DefaultApprovals.
+	Approvals *domain.Approvals
 	// Facts says what is known of a model: its price, its window. Nil: nothing.
 	Facts func(domain.LLMConfig) (modelfacts.Facts, bool)
 	// Transcripts finds the conversations that requests refer to.
@@ -114,6 +116,10 @@ func New(config Config) (*Activities, error) {
 		tools[name] = t
 	}
 	config.Toolbox = cmp.Or[Toolbox](config.Toolbox, none{})
+	config.Approvals = cmp.Or(config.Approvals, domain.DefaultApprovals())
+	if err := config.Approvals.Check(); err != nil {
+		wrong = append(wrong, err)
+	}
 	if err := config.Allow.CheckTools(config.Tools, config.Toolbox); err != nil {
 		wrong = append(wrong, err)
 	}

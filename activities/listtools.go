@@ -55,6 +55,9 @@ func (a *Activities) catalog(ctx context.Context, definition domain.Definition) 
 		ContextWindow:   cmp.Or(model.ContextWindow, known.ContextWindow),
 		MaxOutputTokens: cmp.Or(model.MaxOutputTokens, known.MaxOutputTokens),
 	}
+	if definition.Approvals == nil {
+		catalog.Approvals = a.config.Approvals
+	}
 	if catalog.Digest, err = digestOf(definition, catalog); err != nil {
 		return contract.Catalog{}, err
 	}

@@ -249,3 +249,21 @@ func TestListToolsRefuses(t *testing.T) {
 		})
 	}
 }
+
+// TestListToolsApprovals says which approvals hold where the definition has none, as the worker was told.
+func TestListToolsApprovals(t *testing.T) {
+	t.Parallel()
+	definition := domain.Definition{Model: domain.LLMConfig{Provider: "p", Model: "m"}}
+	config := activities.Config{Providers: map[string]inference.Provider{"p": checker{}}}
+	catalog, err := listTools(t, config, definition)
+	require.NoError(t, err)
+	require.Equal(t, domain.DefaultApprovals(), catalog.Approvals)
+	config.Approvals = domain.ApprovalsOf("allow")
+	catalog, err = listTools(t, config, definition)
+	require.NoError(t, err)
+	require.Equal(t, domain.ApprovalsOf("allow"), catalog.Approvals)
+	definition.Approvals = domain.ApprovalsOf("ask")
+	catalog, err = listTools(t, config, definition)
+	require.NoError(t, err)
+	require.Nil(t, catalog.Approvals, "the definition's own hold")
+}

@@ -92,6 +92,9 @@ func ApprovalsOf(word string) *Approvals {
 	return Everywhere(Permission(word))
 }
 
+// DefaultApprovals hold where neither definition nor worker say more: each call waits that does not only read.
+func DefaultApprovals() *Approvals { return ApprovalsOf("writes") }
+
 // Word is the one that stands for the approvals, empty where none does.
 func (a *Approvals) Word() string {
 	for _, word := range ApprovalWords() {
@@ -110,7 +113,7 @@ type Ruling struct {
 	AtExpiry     Expiry
 }
 
-// RuleOn says whether a call may run. Without approvals, as older clients recorded none, it does.
+// RuleOn says whether a call may run. Without approvals, as where older workers recorded none, it does.
 func (a *Approvals) RuleOn(tool ToolSpec, arguments string, trusted Trusted) Ruling {
 	if a == nil {
 		return Ruling{Then: Allow}

@@ -199,7 +199,7 @@ type Definition struct {
 	Tools []string `json:"tools,omitempty"`
 	// Hooks are by name, beside those that the worker gives to all.
 	Hooks []string `json:"hooks,omitempty"`
-	// Approvals say which tool calls wait for a person. Absent: none does.
+	// Approvals say which tool calls wait for a person. Absent: the worker's do.
 	Approvals *Approvals      `json:"approvals,omitempty"`
 	Guards    Guards          `json:"guards,omitzero"`
 	Budget    ExecutionBudget `json:"budget,omitzero"`

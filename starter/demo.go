@@ -182,6 +182,7 @@ func (d *demo) run(ctx context.Context) (demoReport, error) {
 			Model:        domain.LLMConfig{Provider: scripted.Name, Model: d.script},
 			SystemPrompt: "You look through folders and report what you find. You read and change nothing.",
 			Tools:        []string{"list_files", "read_file", "search_files"},
+			Approvals:    domain.ApprovalsOf("allow"),
 		},
 	})
 	if err != nil {

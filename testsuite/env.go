@@ -21,7 +21,8 @@ import (
 // Config is the agent under test and the world that it meets.
 type Config struct {
 	// Definition is the agent. Its model is replaced by the script's; where it
-	// names no tools it has all that are here.
+	// names no tools it has all that are here, and where it has no approvals, each
+	// call runs, as with a worker whose word is allow.
 	Definition domain.Definition
 	// Script is what the model says, in the YAML of the models scripted/FILE.
 	Script string

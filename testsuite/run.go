@@ -87,6 +87,7 @@ func (e *Env) run(prompt string, events []Event) (_ Run, err error) {
 		Transcripts: &transcript.Source{Cache: bridge.cache, Client: nobody{}},
 		Hooks:       e.hooks,
 		Compilers:   e.config.Compilers,
+		Approvals:   domain.ApprovalsOf("allow"),
 	})
 	if err != nil {
 		return Run{}, err

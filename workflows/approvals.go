@@ -59,7 +59,7 @@ const longestWait = 10 * 365 * 24 * time.Hour
 // rule says whether a call may run by itself.
 func (b *toolBatch) rule(call domain.ToolCall) domain.Ruling {
 	tool, _ := b.resolved.Tool(call.Name)
-	ruling := b.in.Definition.Approvals.RuleOn(tool, call.Arguments, b.state.Trusted())
+	ruling := b.resolved.ApprovalsOf(b.in.Definition).RuleOn(tool, call.Arguments, b.state.Trusted())
 	if ruling.Then != domain.Allow && workflow.GetVersion(b.root, asksPeople, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
 		return domain.Ruling{Then: domain.Allow} // an older worker knew no rules, and has made the call
 	}

@@ -15,6 +15,19 @@ type definition struct {
 	resolved *contract.Resolved
 	// outdated says that a worker has to say it again.
 	outdated bool
+	// approvals are those of a definition without any, as they were when a worker first said, and decided that one
+	// has: a session does not become freer or stricter with another worker or model.
+	approvals *domain.Approvals
+	decided   bool
+}
+
+// newDefinition is of the run that follows one in which a worker had said this; nil: none had.
+func newDefinition(resolved *contract.Resolved) *definition {
+	d := &definition{}
+	if resolved != nil {
+		d.take(resolved)
+	}
+	return d
 }
 
 // recheckLimit is for another execution: a limit holds for as long as the workers
@@ -23,9 +36,16 @@ func (d *definition) recheckLimit() { d.outdated = d.resolved != nil && d.resolv
 
 // drop is for another model, expire has a worker say again what the definition
 // means, and take puts one in force.
-func (d *definition) drop()                            { d.resolved = nil }
-func (d *definition) expire()                          { d.outdated = true }
-func (d *definition) take(resolved *contract.Resolved) { d.resolved, d.outdated = resolved, false }
+func (d *definition) drop()   { d.resolved = nil }
+func (d *definition) expire() { d.outdated = true }
+func (d *definition) take(resolved *contract.Resolved) {
+	if !d.decided {
+		d.approvals, d.decided = resolved.Approvals, true
+	}
+	kept := *resolved
+	kept.Approvals = d.approvals
+	d.resolved, d.outdated = &kept, false
+}
 
 // prompted puts another system prompt in force.
 func (d *definition) prompted(prompt string) {

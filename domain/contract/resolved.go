@@ -18,6 +18,9 @@ type Resolved struct {
 	// were any: nothing is guarded or compacted then.
 	Guards     *domain.Guards     `json:"guards,omitempty"`
 	Compaction *domain.Compaction `json:"compaction,omitempty"`
+	// Approvals hold where the definition has none. Absent in executions that were resolved before there were
+	// any: no call waits then.
+	Approvals *domain.Approvals `json:"approvals,omitempty"`
 	// Price is what the model costs; absent where nobody knows.
 	Price *domain.Price `json:"price,omitempty"`
 	// ContextWindow and MaxOutputTokens are the model's; zero: unknown.
@@ -45,6 +48,11 @@ func (r Resolved) Tool(name string) (domain.ToolSpec, bool) {
 		}
 	}
 	return domain.ToolSpec{}, false
+}
+
+// ApprovalsOf are those in force: a definition's own, else the worker's.
+func (r Resolved) ApprovalsOf(d domain.Definition) *domain.Approvals {
+	return cmp.Or(d.Approvals, r.Approvals)
 }
 
 // Compacts reports whether the conversation may be made shorter. An agent that selects its sections without

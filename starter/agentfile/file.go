@@ -135,7 +135,7 @@ func (a *agent) keys() document.Keys {
 			Value: servers(&a.servers)},
 		{Name: "hooks", Doc: "Hooks of the worker that the agent uses, each by name: a list, or a text with commas.",
 			Value: document.Names(&d.Hooks, "hook", "", nil)},
-		{Name: "approvals", Doc: "Which tool calls run by themselves, wait for a person or never run: a word for all of them, or rules, of which the first that matches decides. What no rule matches runs where the tool only reads, and else waits.",
+		{Name: "approvals", Doc: "Which tool calls run by themselves, wait for a person or never run: a word for all of them, or rules, of which the first that matches decides. What no rule matches runs where the tool only reads, and else waits. Unless given, the worker says.",
 			Value: approvals(&d.Approvals)},
 		{Name: "budget", Doc: "The limits of one execution. One that is left out does not limit; zero lets nothing happen.",
 			Value: budget(&d.Budget)},

@@ -119,6 +119,7 @@ func read[T any](ctx context.Context, from func() iter.Seq2[T, error]) ([]T, err
 
 func (p *chaos) definition(a Agent) domain.Definition {
 	d := a.Definition
+	d.Approvals = domain.ApprovalsOf("allow")
 	d.Model.Provider, d.Model.Model = scripted.Name, p.script(a)
 	d.SystemPrompt, d.Tools = a.System, a.toolNames()
 	return d

@@ -9,8 +9,8 @@ import (
 	"everstep/starter/client"
 )
 
-// shortCall names a call by the first part of its id, which commands take.
-func shortCall(id domain.ToolExecutionID) string {
+// ShortCall names a call by the first part of its id, which commands take.
+func ShortCall(id domain.ToolExecutionID) string {
 	short, _, _ := strings.Cut(id.String(), "-")
 	return short
 }
@@ -54,7 +54,7 @@ func decisionWords(a domain.Approval) string {
 func Waiting(calls []client.WaitingCall, now time.Time) string {
 	var b strings.Builder
 	for _, c := range calls {
-		fmt.Fprintf(&b, "%s %s  step %d, %s\n", OneLine(c.ID), shortCall(c.ToolExecutionID), c.Step, OneLine(c.Tool))
+		fmt.Fprintf(&b, "%s %s  step %d, %s\n", OneLine(c.ID), ShortCall(c.ToolExecutionID), c.Step, OneLine(c.Tool))
 		fmt.Fprintf(&b, "  asked %s ago", Duration(now.Sub(c.AskedAt)))
 		if c.Rule != "" {
 			fmt.Fprintf(&b, " by %s", OneLine(c.Rule))

@@ -48,7 +48,7 @@ func StatusText(t Theme, id string, v contract.StatusView, now time.Time) string
 		x.fact("unknown", OneLine(UnknownCall(call)))
 	}
 	for _, approval := range v.PendingApprovals {
-		x.fact("approval", pendingWords(approval), t.Faint("approve "+OneLine(id)+" "+shortCall(approval.ToolExecutionID)+" · deny "+OneLine(id)+" "+shortCall(approval.ToolExecutionID)))
+		x.fact("approval", pendingWords(approval), t.Faint("approve "+OneLine(id)+" "+ShortCall(approval.ToolExecutionID)+" · deny "+OneLine(id)+" "+ShortCall(approval.ToolExecutionID)))
 	}
 	for _, question := range v.PendingQuestions {
 		x.fact("question", OneLine(question))

@@ -241,7 +241,7 @@ func notice(e client.Event) (mark, string) {
 	case client.EventStopAsked:
 		return markWarning, fmt.Sprintf("asked to stop (%s)%s", e.Mode, reason)
 	case client.EventApprovalAsked:
-		return markWarning, callWords(e.Tool, e.Arguments) + " waits for approval: approve or deny " + shortCall(e.ToolExecutionID)
+		return markWarning, callWords(e.Tool, e.Arguments) + " waits for approval"
 	case client.EventApprovalDecided:
 		return markNotice, callWords(e.Tool, e.Arguments) + " " + decisionOf(e)
 	case client.EventPaused:

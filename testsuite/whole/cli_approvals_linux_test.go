@@ -52,3 +52,29 @@ func TestCLIApprovalOutlivesEverything(t *testing.T) {
 	require.Contains(t, c.do("approvals").err, "no tool call waits for approval")
 	require.Equal(t, 0, dev.interrupt().wait().code)
 }
+
+// TestCLIAsksUnlessToldOtherwise: an agent that says nothing of approvals waits with what does not only read, run
+// without a terminal says how to answer, also where it is quiet, and a word of the worker's or of run lets all run.
+func TestCLIAsksUnlessToldOtherwise(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t).on("EVERSTEP_APPROVALS=")
+	c.file("waiting.yaml", waitingScript)
+	args := []string{"run", "--quiet", "--model", "scripted/waiting.yaml", "--tool", "write_file,list_files"}
+	run := c.start(append(args, "--id", "asks", "go")...).untilErr("starter deny asks ")
+	require.Contains(t, run.err.String(), "write_file waits until somebody decides: `starter approve asks ")
+	require.NoFileExists(t, filepath.Join(c.dir, "answer.txt"))
+	require.Contains(t, c.ok("approvals"), "no rule, and its effect is idempotent")
+	c.ok("approve", "asks")
+	require.Equal(t, "Written.\n", run.wait().out)
+	c.quiet()
+	for id, all := range map[string]*cli{"by-flag": c, "by-worker": c.on("EVERSTEP_APPROVALS=allow")} {
+		more := []string{"--id", id, "go"}
+		if id == "by-flag" {
+			more = append(more, "--approvals", "allow")
+		}
+		got := all.do(append(args, more...)...)
+		require.Equal(t, 0, got.code, got.err)
+		require.NotContains(t, got.err, "waits")
+		all.quiet()
+	}
+}

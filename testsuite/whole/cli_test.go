@@ -69,7 +69,7 @@ func newCLI(t testing.TB) *cli {
 	require.NoError(t, os.Mkdir(c.dir, 0o700))
 	c.env = []string{
 		"HOME=" + filepath.Join(root, "home"), "PATH=/nowhere", "TMPDIR=" + root,
-		"EVERSTEP_STATE=" + c.state, "EVERSTEP_TEMPORAL=" + server,
+		"EVERSTEP_STATE=" + c.state, "EVERSTEP_TEMPORAL=" + server, "EVERSTEP_APPROVALS=allow",
 	}
 	t.Cleanup(func() {
 		c.quiet()

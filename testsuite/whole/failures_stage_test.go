@@ -131,7 +131,7 @@ func newStage(t *testing.T) *stage {
 	t.Cleanup(temporal.Close)
 	config := host.Config{
 		Connection: connection,
-		Tools:      []tool.Tool{s.echo()}, AllowBaseURLs: []string{"*"}, TaskQueue: s.queue, Dir: t.TempDir(), Storage: t.TempDir(),
+		Tools:      []tool.Tool{s.echo()}, AllowBaseURLs: []string{"*"}, Approvals: domain.ApprovalsOf("allow"), TaskQueue: s.queue, Dir: t.TempDir(), Storage: t.TempDir(),
 		Vendors: map[string]host.Access{"openai": {BaseURL: s.server.URL + "/v1", Key: failureKey}, "anthropic": {BaseURL: s.server.URL, Key: failureKey}, "gemini": {BaseURL: s.server.URL + "/v1beta", Key: failureKey}},
 	}
 	s.worker, err = host.Start(context.Background(), temporal, config)

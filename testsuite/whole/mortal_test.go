@@ -51,6 +51,7 @@ func mortalWork(ctx context.Context, args []string) error {
 	})
 	return host.Run(ctx, host.Config{
 		Hooks:      []hook.Hook{audit},
+		Approvals:  domain.ApprovalsOf("allow"),
 		Connection: host.Connection{Address: args[0], Seat: args[2]}, TaskQueue: args[1], Tools: []tool.Tool{die, echo(), whom()},
 		Providers: map[string]inference.Provider{"mortal": mortal{script.New(), args[2] + ".deaths"}},
 		Log:       host.Log{Level: slog.LevelWarn},

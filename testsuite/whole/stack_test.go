@@ -1,6 +1,7 @@
 package whole_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -67,6 +68,7 @@ func (s *stack) work(t testing.TB, config host.Config) *host.Worker {
 	t.Helper()
 	config.Connection.Address = s.address
 	config.TaskQueue = s.queue
+	config.Approvals = cmp.Or(config.Approvals, domain.ApprovalsOf("allow"))
 	if config.Dir == "" {
 		config.Dir = t.TempDir()
 	}

@@ -57,6 +57,9 @@ type Config struct {
 	// that and no more; the zero value: all that it has. Workers of one task queue need
 	// the same.
 	Allow activities.Allow
+	// Approvals hold for agents whose definition has none, as in domain.ApprovalsOf("allow"). Nil: those of
+	// domain.DefaultApprovals, by which a call that does not only read waits for a person.
+	Approvals *domain.Approvals
 	// AllowBaseURLs are those that definitions may name, which then get the vendor's
 	// key too; * is any. Nil: none.
 	AllowBaseURLs []string

@@ -198,6 +198,7 @@ func workerSettings() []setting {
 		}},
 		{"allow-tools", "EVERSTEP_ALLOW_TOOLS", "names", "the tools that the worker runs, or none; all that it has unless given", into(func(c *Config) **[]string { return &c.Allow.Tools }, readAllowed)},
 		{"allow-models", "EVERSTEP_ALLOW_MODELS", "models", "the models that it asks, as in openai/*,anthropic/claude-haiku-4-5, or none; all unless given", into(func(c *Config) **[]string { return &c.Allow.Models }, readAllowed)},
+		{"approvals", "EVERSTEP_APPROVALS", "word", "which tool calls run by themselves of agents that say nothing of it: " + strings.Join(domain.ApprovalWords(), ", ") + "; writes, by which those wait for a person that do not only read, unless given", into(func(c *Config) **domain.Approvals { return &c.Approvals }, readApprovals)},
 		{"log-level", "EVERSTEP_LOG_LEVEL", "level", "debug, info, warn or error", into(func(c *Config) *slog.Level { return &c.Log.Level }, among([]string{"debug", "info", "warn", "error"}, slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError))},
 		{"log-format", "EVERSTEP_LOG_FORMAT", "format", "console or json", into(func(c *Config) *bool { return &c.Log.JSON }, among([]string{"console", "json"}, false, true))},
 		{"max-activities", "EVERSTEP_MAX_ACTIVITIES", "count", "inferences and tool calls at one time", into(func(c *Config) *int { return &c.MaxActivities }, count(10_000))},
@@ -283,6 +284,13 @@ func checkDirectory(path string) error {
 		return fmt.Errorf("%q is no directory; give one", path)
 	}
 	return nil
+}
+
+func readApprovals(word string) (*domain.Approvals, error) {
+	if !slices.Contains(domain.ApprovalWords(), word) {
+		return nil, fmt.Errorf("%q is none of %s", word, strings.Join(domain.ApprovalWords(), ", "))
+	}
+	return domain.ApprovalsOf(word), nil
 }
 
 // checkSeat wants a file, or a place for one.

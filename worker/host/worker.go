@@ -118,7 +118,7 @@ func (w *Worker) prepare() (err error) {
 	w.acts, err = activities.New(activities.Config{
 		Toolbox:   toolbox,
 		Providers: w.means.providers, Tools: w.means.tools, Transcripts: w.source, Storage: w.means.storage, Artifacts: w.means.artifacts,
-		Hooks: w.means.hooks, Allow: config.Allow, Compilers: config.Compilers, Facts: w.means.facts, Secrets: config.secrets, Limits: limits(w.quotas),
+		Hooks: w.means.hooks, Allow: config.Allow, Approvals: config.Approvals, Compilers: config.Compilers, Facts: w.means.facts, Secrets: config.secrets, Limits: limits(w.quotas),
 		Timing: contract.TimingOf(Loopback(config.Connection.Address)), At: config.At, ShutdownGrace: config.StopTimeout, CancelGrace: config.cancelGrace(),
 		HeartbeatThrottle: pace.throttle, HeartbeatEvery: pace.every,
 	})
@@ -264,6 +264,7 @@ func (m *means) describe(config Config) []any {
 		"dir", cmp.Or(m.dir, "none"), "storage", cmp.Or(m.storageName, "none"),
 		"providers", strings.Join(slices.Sorted(maps.Keys(m.providers)), " "),
 		"tools", fmt.Sprintf("%d: %s", len(names), strings.Join(names, " ")),
+		"approvals", cmp.Or(cmp.Or(config.Approvals, domain.DefaultApprovals()).Word(), "rules"),
 	}
 	for _, list := range []struct {
 		name  string

@@ -4,6 +4,8 @@
 //	starter dev
 //	go run ./worker/examples/tools
 //	starter run --task-queue shop --tool price,pay,ship --model … "Buy a lamp"
+//
+// The calls of pay and ship wait until a person has approved them: run says how.
 package main
 
 import (

@@ -1,0 +1,108 @@
+package workflows_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// paysEachTime is a world of which each execution pays once. Workers say after each other which approvals
+// hold where the definition has none; nil: one that knew nothing of it.
+func paysEachTime(said ...*domain.Approvals) *world {
+	w := &world{tool: saw}
+	w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
+		if r.Step > 1 {
+			return says("done"), nil
+		}
+		return says("", pay("1")), nil
+	}
+	w.list = func(contract.CatalogRequest) (contract.Catalog, error) {
+		return contract.Catalog{Tools: pays(), MinOutputTokens: 1, Approvals: said[min(len(w.listed), len(said))-1]}, nil
+	}
+	return w
+}
+
+// TestTheWorkersApprovals hold where the definition has none, and for as long as the session: another model, which
+// another worker may resolve, makes nobody freer or stricter. What was resolved by an older worker asks nobody.
+func TestTheWorkersApprovals(t *testing.T) {
+	t.Parallel()
+	allow, ask := domain.ApprovalsOf("allow"), domain.DefaultApprovals()
+	for name, test := range map[string]struct {
+		own  *domain.Approvals
+		said []*domain.Approvals
+		asks bool
+	}{
+		"asks, then allows":         {nil, []*domain.Approvals{ask, allow}, true},
+		"allows, then asks":         {nil, []*domain.Approvals{allow, ask}, false},
+		"older, then asks":          {nil, []*domain.Approvals{nil, ask}, false},
+		"asks, then older":          {nil, []*domain.Approvals{ask, nil}, true},
+		"the definition, and allow": {ask, []*domain.Approvals{allow, allow}, true},
+		"the definition, and ask":   {allow, []*domain.Approvals{ask, ask}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := paysEachTime(test.said...)
+			env := w.environment(t)
+			asked := 0
+			answers := func(at time.Duration) {
+				sees(t, env, at, func(waiting []domain.PendingApproval) {
+					for _, call := range waiting {
+						asked++
+						approves(env, at.String(), call)
+					}
+				})
+			}
+			answers(time.Minute)
+			sends(env, time.Hour, "send", contract.SendRequest{Prompt: "more", Model: &domain.LLMConfig{Provider: "scripted", Model: "/other"}})
+			answers(2 * time.Hour)
+			closes(env, 3*time.Hour, "close")
+			in := input(t, "ann")
+			in.Definition.Approvals = test.own
+			env.ExecuteWorkflow(string(contract.Execute), in)
+			require.Equal(t, 2, outcome(t, env).Number)
+			require.Len(t, w.listed, 2)
+			require.Equal(t, map[bool]int{true: 2}[test.asks], asked)
+			require.Len(t, w.ran, 2)
+		})
+	}
+}
+
+// TestTheWorkersApprovalsGoAlong with what continues as new.
+func TestTheWorkersApprovalsGoAlong(t *testing.T) {
+	t.Parallel()
+	for name, said := range map[string]*domain.Approvals{"asks": domain.DefaultApprovals(), "an older worker": nil} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := paysEachTime(said, domain.ApprovalsOf("deny"))
+			env := w.environment(t)
+			outgrows(env, 1)
+			sees(t, env, time.Minute, func(waiting []domain.PendingApproval) {
+				for _, call := range waiting {
+					approves(env, "yes", call)
+				}
+			})
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+			in, ok := handedOn(t, env)
+			require.True(t, ok)
+			require.Equal(t, said, in.Carry.Resolved.Approvals)
+			again := w.environment(t)
+			sends(again, time.Minute, "send", contract.SendRequest{Prompt: "more", Model: &domain.LLMConfig{Provider: "scripted", Model: "/other"}})
+			asked := 0
+			sees(t, again, time.Hour, func(waiting []domain.PendingApproval) {
+				for _, call := range waiting {
+					asked++
+					approves(again, "again", call)
+				}
+			})
+			closes(again, 2*time.Hour, "close")
+			again.ExecuteWorkflow(string(contract.Execute), in)
+			require.Len(t, w.listed, 2)
+			require.Equal(t, said != nil, asked == 1)
+			require.Len(t, w.ran, 2)
+		})
+	}
+}
