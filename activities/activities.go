@@ -155,6 +155,7 @@ func New(config Config) (*Activities, error) {
 func (a *Activities) Register(r worker.ActivityRegistry) {
 	registerLong(r, contract.CallModel, a.CallModel)
 	register(r, contract.CallTool, a.CallTool)
+	register(r, contract.VerifyCall, a.VerifyCall)
 	register(r, contract.ListTools, a.ListTools)
 	register(r, contract.Record, a.Record)
 	register(r, contract.CallHook, a.CallHook)

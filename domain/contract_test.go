@@ -20,6 +20,7 @@ var pinned = map[string]string{
 	"Execute":              "Workflow[SessionInput, Outcome] = agent.Execute",
 	"CallModel":            "Activity[ModelRequest, ModelReply] = agent.CallModel",
 	"CallTool":             "Activity[ToolRequest, ToolReply] = agent.CallTool",
+	"VerifyCall":           "Activity[ToolRequest, VerifyReply] = agent.VerifyCall",
 	"ListTools":            "Activity[CatalogRequest, Catalog] = agent.ListTools",
 	"Record":               "Activity[RecordRequest, Segment] = agent.Record",
 	"CallHook":             "Activity[HookRequest, HookReply] = agent.CallHook",

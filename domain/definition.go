@@ -146,6 +146,8 @@ type ToolSpec struct {
 	Note string `json:"note,omitzero"`
 	// EffectKey names the arguments that make two calls of an agent the same effect; none: all of them.
 	EffectKey []string `json:"effect_key,omitempty"`
+	// Verifies says that the tool can find out what became of a call whose outcome is unknown.
+	Verifies bool `json:"verifies,omitzero"`
 	// Pin is the digest of what a server said of the tool when it was listed: its name, description and
 	// schema. Absent where the worker itself makes the tool.
 	Pin Digest `json:"pin,omitzero"`

@@ -153,7 +153,7 @@ func wireCases(t testing.TB) []wireCase {
 		filled[contract.ApproveRequest]("approve_request"), filled[contract.DenyRequest]("deny_request"),
 		filled[contract.DecisionReply]("decision_reply"), filled[contract.Waiting]("waiting"),
 		filled[contract.ExtendRequest]("extend_request"), filled[contract.ExtendReply]("extend_reply"),
-		filled[contract.ResolveRequest]("resolve_request"), filled[contract.ResolveReply]("resolve_reply"),
+		filled[contract.VerifyReply]("verify_reply"), filled[contract.ResolveRequest]("resolve_request"), filled[contract.ResolveReply]("resolve_reply"),
 		filled[contract.PauseRequest]("pause_request"), filled[contract.PauseReply]("pause_reply"),
 	)
 }

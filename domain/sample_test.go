@@ -70,7 +70,10 @@ func toolStep(execution domain.ExecutionID, number int) domain.AgentStep {
 		CostNanoUSD: 500, Tries: 2, Lost: domain.Usage{InputTokens: 10}, LostNanoUSD: 30,
 	}
 	outcomes := []domain.ToolExecution{
-		{Value: "contents", StartedAt: after(number), CompletedAt: after(number + 1), Attempts: 2},
+		{
+			Value: "contents", StartedAt: after(number), CompletedAt: after(number + 1), Attempts: 2,
+			Settlement: &domain.Settlement{Verdict: domain.VerdictDone, By: domain.Program{Client: domain.VerifyClient}, At: after(number + 1), Reason: "journal"},
+		},
 		{Error: &domain.Error{Kind: domain.Denied, Code: domain.CodeBlocked, Message: "not on Fridays", Source: "hook/fridays"}},
 		{Error: &domain.Error{Kind: domain.Unavailable, Code: domain.CodeOutcomeUnknown, Message: "nobody knows", Source: "write_file"}, StartedAt: after(number)},
 	}

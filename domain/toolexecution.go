@@ -23,6 +23,8 @@ type ToolExecution struct {
 	NotStarted bool `json:"not_started,omitzero"`
 	// Approval is a person's word about the call, or the wait for one.
 	Approval Approval `json:"approval,omitzero"`
+	// Settlement is how the tool's Verify has found out what the call did, where nobody else knew.
+	Settlement *Settlement `json:"settlement,omitempty"`
 }
 
 // A ToolOutcome says how a tool call ended. It is derived, never stored.
@@ -114,7 +116,7 @@ func (t ToolExecution) SameOutcome(other ToolExecution) bool {
 func (t ToolExecution) hasCode(code Code) bool { return t.Error != nil && t.Error.Code == code }
 
 func (t ToolExecution) clone() ToolExecution {
-	t.Error = copied(t.Error)
+	t.Error, t.Settlement = copied(t.Error), copied(t.Settlement)
 	return t
 }
 
@@ -122,6 +124,9 @@ func (t ToolExecution) kept() ToolExecution {
 	t.StartedAt, t.CompletedAt, t.Approval = utc(t.StartedAt), utc(t.CompletedAt), t.Approval.kept()
 	if t.Error != nil {
 		t.Error = new(t.Error.kept())
+	}
+	if t.Settlement != nil {
+		t.Settlement = new(t.Settlement.kept())
 	}
 	return t
 }

@@ -51,6 +51,16 @@ type Settlement struct {
 	Told bool `json:"told,omitzero"`
 }
 
+// VerifyClient is the client that has settled a call where its tool's Verify has. It is recorded.
+const VerifyClient = "tool.Verify"
+
+const (
+	// VerifyTimeout bounds one attempt of a tool's Verify.
+	VerifyTimeout = time.Minute
+	// VerifyAttempts bounds how often a tool's Verify is asked about one call.
+	VerifyAttempts = 8
+)
+
 // A Verdict says what a call of unknown outcome really did.
 type Verdict string
 
@@ -140,10 +150,14 @@ func (c UnknownCall) Brief() UnknownCall {
 func (c UnknownCall) kept() UnknownCall {
 	c.Arguments, c.Why, c.Since = Shorten(c.Arguments, maxUnknownText), Shorten(c.Why, maxUnknownText), utc(c.Since)
 	if c.Settlement != nil {
-		s := *c.Settlement
-		s.At, c.Settlement = utc(s.At), &s
+		c.Settlement = new(c.Settlement.kept())
 	}
 	return c
+}
+
+func (s Settlement) kept() Settlement {
+	s.At = utc(s.At)
+	return s
 }
 
 // UnknownCalls are a copy of the agent's calls of unknown outcome, the oldest first. One that is settled stays

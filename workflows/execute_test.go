@@ -34,6 +34,7 @@ type world struct {
 	// list and record stand for the other two activities, where given.
 	list    func(contract.CatalogRequest) (contract.Catalog, error)
 	record  func(contract.RecordRequest) (contract.Segment, error)
+	verify  func(contract.ToolRequest) (contract.VerifyReply, error)
 	storage bool
 	// loses says that attempts at inferences fail by time-outs only.
 	loses bool
@@ -94,6 +95,9 @@ func (w *world) environment(t *testing.T) *testsuite.TestWorkflowEnvironment {
 	env.RegisterActivityWithOptions(func(_ context.Context, r contract.RecordRequest) (contract.Segment, error) {
 		return w.record(r)
 	}, activity.RegisterOptions{Name: string(contract.Record)})
+	env.RegisterActivityWithOptions(func(_ context.Context, r contract.ToolRequest) (contract.VerifyReply, error) {
+		return w.verify(r)
+	}, activity.RegisterOptions{Name: string(contract.VerifyCall)})
 	return env
 }
 

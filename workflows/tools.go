@@ -121,7 +121,7 @@ func (b *toolBatch) begin(i int) {
 			b.start(i, call)
 			fallthrough
 		default:
-			b.end(i, b.call(ctx, permit, i, call))
+			b.conclude(ctx, i, call, b.call(ctx, permit, i, call))
 			b.completed(i, call)
 		}
 		b.ended++
@@ -215,23 +215,12 @@ const unstarted = 3
 // call makes one call and waits for it, in a coroutine of its own.
 func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position int, wanted domain.ToolCall) contract.ToolReply {
 	tool, _ := b.resolved.Tool(wanted.Name)
-	request := contract.ToolRequest{
-		ExecutionID: b.execution, Step: b.content.Number, Position: position, Name: wanted.Name, Effect: tool.Effect,
-		Arguments: wanted.Arguments, Pin: tool.Pin, Trusted: b.state.Trusted(), Note: b.noteFor(tool),
-	}
-	if len(tool.EffectKey) > 0 {
-		request.EffectKey = tool.EffectKeyOf(b.in.AgentID, wanted.Arguments)
-	}
+	request := b.requestOf(position, wanted)
+	request.Note = b.noteFor(tool)
 	if tool.Effect.Repeatable() {
 		request.Tries, request.Losses = min(cmp.Or(tool.Attempts, mostTries), b.tryLimit()), tool.Losses
 	}
 	request, tries := b.retries.call(request)
-	// What a hook has changed stands nowhere in the transcript.
-	own := wanted.Arguments == b.calls[position].Arguments
-	if own && len(wanted.Arguments) > domain.MaxInlineArguments {
-		request.Arguments = ""
-		request.Reference = &contract.ArgumentsRef{Message: b.at, Digest: domain.DigestOf([]byte(wanted.Arguments))}
-	}
 	options := b.toolOptions(tool, tries, fmt.Sprintf("step %d · %s", b.content.Number, wanted.Name))
 	size := 1024 + domain.ToolCall{Name: request.Name, Arguments: request.Arguments}.Size() + request.Trusted.Size() + len(request.Note)
 	for unbegun, waited := 0, 0; ; {
@@ -279,6 +268,25 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 	}
 }
 
+// requestOf names a call, and what makes its effect.
+func (b *toolBatch) requestOf(position int, wanted domain.ToolCall) contract.ToolRequest {
+	tool, _ := b.resolved.Tool(wanted.Name)
+	request := contract.ToolRequest{
+		ExecutionID: b.execution, Step: b.content.Number, Position: position, Name: wanted.Name, Effect: tool.Effect,
+		Arguments: wanted.Arguments, Pin: tool.Pin, Trusted: b.state.Trusted(),
+	}
+	if len(tool.EffectKey) > 0 {
+		request.EffectKey = tool.EffectKeyOf(b.in.AgentID, wanted.Arguments)
+	}
+	// What a hook has changed stands nowhere in the transcript.
+	own := wanted.Arguments == b.calls[position].Arguments
+	if own && len(wanted.Arguments) > domain.MaxInlineArguments {
+		request.Arguments = ""
+		request.Reference = &contract.ArgumentsRef{Message: b.at, Digest: domain.DigestOf([]byte(wanted.Arguments))}
+	}
+	return request
+}
+
 func (b *toolBatch) noteRunning() {
 	if waiting := b.waitingNote(); waiting != "" {
 		b.note(waiting)
@@ -287,13 +295,39 @@ func (b *toolBatch) noteRunning() {
 	b.note(fmt.Sprintf("step %d: running %s", b.content.Number, b.toolNames()))
 }
 
+// conclude ends a call that was made. Where nobody knows how, its tool is asked first; where that knows, it is as if it
+// had been known at once.
+func (b *toolBatch) conclude(ctx workflow.Context, i int, call domain.ToolCall, reply contract.ToolReply) {
+	request := b.requestOf(i, call)
+	request.Attempts = reply.Attempts
+	found, asked := b.verify(ctx, request, reply)
+	if asked {
+		b.noteRunning()
+	}
+	verified, ok := progress.VerifiedReply(request, found)
+	if !ok {
+		b.end(i, reply)
+		return
+	}
+	b.endAs(i, verified, progress.Verified{Work: progress.Work{Verify: &request}, Reply: found})
+	b.emit(domain.ToolOutcomeSettled{
+		EventHeader: b.head(), ToolExecutionID: request.ID(), Tool: domain.Shorten(call.Name, maxEventText),
+		Verdict: found.Verdict, By: domain.Program{Client: domain.VerifyClient},
+	})
+}
+
 // end writes what came of a call into the step. The state follows with the next keep,
 // once for all that end together, unless a later one still waits to begin. A call
 // that never ran uses up no budget.
 func (b *toolBatch) end(i int, reply contract.ToolReply) {
 	reply = b.takeUnknown(i, reply)
+	b.endAs(i, reply, progress.ToolReplied{Work: progress.Work{Tool: &contract.ToolRequest{Position: i}}, Reply: reply})
+}
+
+// endAs is end by the fact that tells of it.
+func (b *toolBatch) endAs(i int, reply contract.ToolReply, fact progress.Fact) {
 	b.results[i] = reply
-	b.learn(progress.ToolReplied{Work: progress.Work{Tool: &contract.ToolRequest{Position: i}}, Reply: reply})
+	b.learn(fact)
 	if b.content.ToolExecutions[i].NotStarted {
 		b.counted(-1)
 	}
@@ -311,6 +345,9 @@ func (b *toolBatch) review(i int) {
 	shown := given
 	if given.Error != nil {
 		shown.Error = new(*given.Error)
+	}
+	if given.Settlement != nil {
+		shown.Settlement = new(*given.Settlement)
 	}
 	made := fire(b.stepRun, domain.TriggerAfterToolUse, hook.Result{Position: i, Execution: shown}).Execution
 	if made.SameOutcome(given) {

@@ -1,15 +1,47 @@
 package workflows
 
 import (
+	"fmt"
+
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/workflows/internal/mailbox"
 )
 
 // unknownOutcomes is the version from which an agent keeps its calls of unknown outcome until they are settled.
 // It must never change.
 const unknownOutcomes = "unknown-outcomes"
+
+// verifiedCalls is the version from which a tool is asked what became of its call, where nobody knows that. It
+// must never change.
+const verifiedCalls = "verified-calls"
+
+// verify asks a tool, in the coroutine of its call, what became of that, where nobody knows how it ended; asked is false
+// where the tool is not asked. A stop of mode now does not wait for an answer.
+func (b *toolBatch) verify(ctx workflow.Context, request contract.ToolRequest, reply contract.ToolReply) (found contract.VerifyReply, asked bool) {
+	tool, _ := b.resolved.Tool(request.Name)
+	if reply.Error == nil || reply.Error.Code != domain.CodeOutcomeUnknown || !tool.Verifies {
+		return found, false
+	}
+	permit, ok := b.mail.Permit(mailbox.WithinStep)
+	if !ok || workflow.GetVersion(b.root, verifiedCalls, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		return found, false
+	}
+	b.note(fmt.Sprintf("step %d: asking %s what became of its call", b.content.Number, domain.Shorten(request.Name, 64)))
+	said, err := mailbox.Call(ctx, permit, b.verifyOptions(tool), contract.VerifyCall, request)
+	if err != nil {
+		workflow.GetLogger(b.root).Warn("nobody knows what became of a call", "tool", request.Name, "call", request.ID(), "error", err)
+		return found, true
+	}
+	return *said, true
+}
+
+// verifyOptions are those of a tool's Verify: the server makes its attempts.
+func (b *toolBatch) verifyOptions(tool domain.ToolSpec) workflow.ActivityOptions {
+	return b.briefOptions(min(b.resolved.ToolTimeout(tool), domain.VerifyTimeout), domain.VerifyAttempts, fmt.Sprintf("step %d · verify %s", b.content.Number, tool.Name))
+}
 
 // unsettled says whether the list of the agent's unsettled calls is another one than the memo has.
 type unsettled struct{ unpublished bool }

@@ -23,6 +23,7 @@ type Tool struct {
 	spec   domain.ToolSpec
 	schema *output.Schema
 	run    func(ctx context.Context, object json.RawMessage) (Result, error)
+	verify func(ctx context.Context, object json.RawMessage) (Finding, error)
 	bounds Bounds
 	err    error
 }
@@ -204,6 +205,7 @@ func (t Tool) with(run func(context.Context, json.RawMessage) (Result, error), o
 	for _, option := range options {
 		option(&t)
 	}
+	t.spec.Verifies = t.verify != nil
 	if t.spec.Effect == "" {
 		t.spec.Effect = domain.AtMostOnce
 	}

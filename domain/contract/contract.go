@@ -25,6 +25,8 @@ const (
 	CallModel Activity[ModelRequest, ModelReply] = "agent.CallModel"
 	// CallTool makes one tool call.
 	CallTool Activity[ToolRequest, ToolReply] = "agent.CallTool"
+	// VerifyCall asks a tool what became of a call whose outcome is unknown.
+	VerifyCall Activity[ToolRequest, VerifyReply] = "agent.VerifyCall"
 	// ListTools adds to a session what only the worker knows.
 	ListTools Activity[CatalogRequest, Catalog] = "agent.ListTools"
 	// Record writes a range of the transcript to the configured storage.

@@ -21,3 +21,13 @@ type ResolveReply struct {
 	// Left counts the calls of the agent that are still unsettled.
 	Left int `json:"outcome_unknown"`
 }
+
+// A VerifyReply is what a tool's Verify has found out of a call whose outcome is unknown.
+type VerifyReply struct {
+	// Verdict is absent where it is still not known.
+	Verdict domain.Verdict `json:"verdict,omitzero"`
+	// Result is what the call would have answered, where it was done.
+	Result string `json:"result,omitzero"`
+	// Reason is how the tool knows, or why it does not. Of what was not done it says how it was fenced.
+	Reason string `json:"reason,omitzero"`
+}

@@ -86,6 +86,8 @@ func (a Agent) With(fact Fact, at time.Time) Agent {
 			fact = unmade{f}
 		}
 		return a.ended(f.Work, fact, at)
+	case Verified:
+		return a.ended(f.Work, f, at)
 	case Finished:
 		if f.Activity == string(contract.Record) {
 			a.Run.Unstored = nil

@@ -22,10 +22,11 @@ type Work struct {
 	Before  *domain.Error
 	// Turns says that it had to wait for its turn under a rate limit.
 	Turns bool
-	// One of these is set where the request is that of a model, a tool or a hook.
-	Model *contract.ModelRequest
-	Tool  *contract.ToolRequest
-	Hook  *contract.HookRequest
+	// One of these is set where the request is that of a model, a tool, a tool's Verify or a hook.
+	Model  *contract.ModelRequest
+	Tool   *contract.ToolRequest
+	Verify *contract.ToolRequest
+	Hook   *contract.HookRequest
 }
 
 // Execution and Step name the step that asked for the work: zero where none did.
@@ -47,6 +48,9 @@ func (w Work) by() (domain.ExecutionID, int) {
 	}
 	if w.Tool != nil {
 		return w.Tool.ExecutionID, w.Tool.Step
+	}
+	if w.Verify != nil {
+		return w.Verify.ExecutionID, w.Verify.Step
 	}
 	return domain.ExecutionID{}, 0
 }
@@ -70,6 +74,12 @@ type ModelReplied struct {
 type ToolReplied struct {
 	Work
 	Reply contract.ToolReply
+}
+
+// A Verified says what a tool's Verify has found out of a call whose outcome was unknown.
+type Verified struct {
+	Work
+	Reply contract.VerifyReply
 }
 
 // A Resolved says what a worker makes of the definition.

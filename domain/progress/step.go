@@ -87,6 +87,8 @@ func (s Step) With(fact Fact, at At) Step {
 		return s.replied(f, at)
 	case ToolReplied:
 		return s.called(f.Tool.Position, f.Reply, at)
+	case Verified:
+		return s.verified(f, at)
 	case unmade:
 		s.unmade = append(slices.Clip(s.unmade), f)
 	case Lost:
@@ -116,6 +118,9 @@ func (s Step) With(fact Fact, at At) Step {
 func (s Step) asked(work Work) Step {
 	if work.Model != nil && work.Model.Summary != nil {
 		s.Compactions = append(slices.Clip(s.Compactions), Compaction{Summary: true, Before: work.Model.Summary.To})
+	}
+	if work.Verify != nil {
+		return s.verifies(work)
 	}
 	asked := work.Tool
 	if asked == nil {
@@ -162,6 +167,9 @@ func (s Step) lost(f Lost, at At) Step {
 			reply.Attempts = f.Attempt
 		}
 		return s.called(f.Tool.Position, reply, at)
+	}
+	if f.Verify != nil {
+		return s.verified(Verified{Work: f.Work}, at)
 	}
 	if f.Model == nil {
 		return s

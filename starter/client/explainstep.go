@@ -70,7 +70,7 @@ func explainRecorded(s progress.Step, priced, open bool) ExplainStep {
 func explainTool(call domain.ToolExecution) ExplainTool {
 	e := ExplainTool{
 		Tool: call.Name(), Arguments: call.Args(), Outcome: call.Outcome(),
-		Milliseconds: between(call.StartedAt, call.CompletedAt), Error: call.Error, id: call.ID,
+		Milliseconds: between(call.StartedAt, call.CompletedAt), Error: call.Error, Settlement: call.Settlement, id: call.ID,
 	}
 	if short := domain.Shorten(e.Arguments, maxExplainedArguments); short != e.Arguments {
 		e.Arguments = short + "…"

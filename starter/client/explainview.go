@@ -127,7 +127,7 @@ type ExplainTool struct {
 	Error        *domain.Error `json:"error"`
 	// Approval is what a person said of it; null: nobody was asked.
 	Approval *domain.Approval `json:"approval"`
-	// Settlement says what a call of unknown outcome really did, once somebody has said so.
+	// Settlement says what a call of unknown outcome really did, once somebody has said so, or its tool's Verify.
 	Settlement *domain.Settlement `json:"settlement,omitempty"`
 
 	id domain.ToolExecutionID

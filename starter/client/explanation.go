@@ -107,7 +107,7 @@ func (e *explanation) answered(fact progress.Fact) {
 			e.failures = append(e.failures, *f.Reply.Error)
 		}
 	case progress.Lost:
-		if work = f.Work; work.Tool == nil { // a tool that fails ends no execution
+		if work = f.Work; work.Tool == nil && work.Verify == nil { // a tool that fails ends no execution
 			e.failures = append(e.failures, *f.Loss.Err())
 		}
 	case progress.Asked:

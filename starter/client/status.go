@@ -148,6 +148,8 @@ func describeWork(work []history.Pending, step int) string {
 		return fmt.Sprintf("step %d: tool call%s", step, how(first))
 	case tools > 0:
 		return fmt.Sprintf("step %d: %d tool calls", step, tools)
+	case first.Activity == string(contract.VerifyCall):
+		return fmt.Sprintf("step %d: asking a tool what became of its call%s", step, how(first))
 	case first.Activity == string(contract.ListTools):
 		return "asking a worker for its tools" + how(first)
 	case first.Activity == string(contract.CallHook):

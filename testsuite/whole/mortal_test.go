@@ -43,6 +43,15 @@ func mortalWork(ctx context.Context, args []string) error {
 		dieOnce(ctx, func(contract.Heartbeat) bool { return true })
 		return "", nil
 	})
+	wire := tool.New("wire", "pays, and ends the worker", domain.AtMostOnce, func(ctx context.Context, _ struct{}) (string, error) {
+		dieOnce(ctx, func(contract.Heartbeat) bool { return true })
+		return "", nil
+	}, tool.Verify(func(ctx context.Context, _ struct{}) (tool.Finding, error) {
+		if call, _ := tool.ExecutionOf(ctx); call.Attempt == 1 {
+			dieOnce(ctx, func(contract.Heartbeat) bool { return true })
+		}
+		return tool.Happened("receipt 4711", "it is in the journal"), nil
+	}))
 	audit := hook.IO(domain.TriggerBeforeToolUse, "kept-audit", func(ctx context.Context, r contract.HookRequest) (contract.HookReply, error) {
 		if r.Lost == 0 {
 			dieOnce(ctx, func(contract.Heartbeat) bool { return true })
@@ -52,7 +61,7 @@ func mortalWork(ctx context.Context, args []string) error {
 	return host.Run(ctx, host.Config{
 		Hooks:      []hook.Hook{audit},
 		Approvals:  domain.ApprovalsOf("allow"),
-		Connection: host.Connection{Address: args[0], Seat: args[2]}, TaskQueue: args[1], Tools: []tool.Tool{die, echo(), whom()},
+		Connection: host.Connection{Address: args[0], Seat: args[2]}, TaskQueue: args[1], Tools: []tool.Tool{die, wire, echo(), whom()},
 		Providers: map[string]inference.Provider{"mortal": mortal{script.New(), args[2] + ".deaths"}},
 		Log:       host.Log{Level: slog.LevelWarn},
 	})

@@ -168,6 +168,10 @@ turns:
 		require.NoError(t, err)
 		s.keep(t, "unknown-outcome", second)
 	})
+	t.Run("verified-calls", func(t *testing.T) {
+		s := start(t, host.Config{Tools: []tool.Tool{knowing()}})
+		s.keep(t, "verified-calls", s.ended(t, s.begin(t, knowingScript, "pay")))
+	})
 	recordAgents(t)
 	recordWaits(t)
 	t.Run("storage-outage", func(t *testing.T) {

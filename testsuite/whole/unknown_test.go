@@ -124,3 +124,63 @@ func TestAnUnknownOutcomeIsSettled(t *testing.T) {
 	_, err = s.agents.Resolve(within(t), id, agents.ResolveOptions{Call: "nothing", Verdict: domain.VerdictDone, Reason: "so"})
 	require.ErrorContains(t, err, "has ended")
 }
+
+// knowing is a tool that never knows whether it has paid when it is called, and may be asked later.
+func knowing() tool.Tool {
+	return tool.New("pay", "Pays.", domain.AtMostOnce, func(context.Context, order) (string, error) {
+		return "", tool.OutcomeUnknown(errors.New("the line broke"))
+	}, tool.EffectKey("order"), tool.Verify(func(_ context.Context, args order) (tool.Finding, error) {
+		switch args.Order {
+		case 1:
+			return tool.Happened("receipt 4711", "it is in the journal"), nil
+		case 2:
+			return tool.Fenced("the bank has made it void"), nil
+		}
+		return tool.NotKnown("there is no journal"), nil
+	}))
+}
+
+const knowingScript = `
+turns:
+  - tool_calls: [{name: pay, arguments: {order: 1}}, {name: pay, arguments: {order: 2}}, {name: pay, arguments: {order: 3}}]
+  - text: '{{ index (results "pay") 0 }}'
+`
+
+// TestAToolIsAskedWhatBecameOfItsCall, and what it says is recorded; history tells the same.
+func TestAToolIsAskedWhatBecameOfItsCall(t *testing.T) {
+	t.Parallel()
+	s := start(t, host.Config{Tools: []tool.Tool{knowing()}})
+	begun := s.ended(t, s.begin(t, knowingScript, "pay"))
+	result, err := s.agents.Result(within(t), begun.ID, 1)
+	require.NoError(t, err)
+	require.Equal(t, "receipt 4711", result.Answer)
+	require.NoError(t, s.audited(within(t), begun.ID, 1))
+	view, err := s.agents.Explain(within(t), begun.ID, 1)
+	require.NoError(t, err)
+	calls := view.Steps[0].Tools
+	require.Equal(t, []domain.ToolOutcome{domain.ToolOK, domain.ToolNotRun, domain.ToolUnknown}, []domain.ToolOutcome{calls[0].Outcome, calls[1].Outcome, calls[2].Outcome})
+	require.Equal(t, domain.VerifyClient, calls[0].Settlement.By.Client)
+	require.Equal(t, "the bank has made it void", calls[1].Settlement.Reason)
+	require.Nil(t, calls[2].Settlement)
+	status, err := s.agents.Status(within(t), begun.ID)
+	require.NoError(t, err)
+	require.Len(t, status.OutcomeUnknown, 1)
+	require.Equal(t, `{"order":3}`, status.OutcomeUnknown[0].Arguments)
+}
+
+// TestVerifyOutlivesItsWorker: the call's is lost, and so is that which asks what became of it.
+func TestVerifyOutlivesItsWorker(t *testing.T) {
+	t.Parallel()
+	s := connect(t, "plain", nil)
+	deaths := s.mortals(t)
+	begun := s.ended(t, s.begin(t, `
+turns:
+  - tool_calls: [{name: wire, arguments: {}}]
+  - text: '{{ result "wire" }}'
+`, "wire"))
+	result, err := s.agents.Result(within(t), begun.ID, 1)
+	require.NoError(t, err)
+	require.Equal(t, "receipt 4711", result.Answer)
+	require.EqualValues(t, 2, deaths.Load())
+	require.NoError(t, s.audited(within(t), begun.ID, 1))
+}

@@ -25,7 +25,7 @@ func main() { host.Main(config(newBank())) }
 func config(b *bank) host.Config {
 	return host.Config{TaskQueue: "shop", Tools: []tool.Tool{
 		tool.New("price", "Tells what an article costs, in cents.", domain.ReadOnly, price),
-		tool.New("pay", "Pays for an article.", domain.Keyed, b.pay),
+		tool.New("pay", "Pays for an article.", domain.Keyed, b.pay, tool.Verify(b.settled)),
 		tool.New("ship", "Has an article sent.", domain.AtMostOnce, ship),
 	}}
 }
@@ -46,13 +46,14 @@ func price(_ context.Context, a article) (string, error) {
 type bank struct {
 	mu   sync.Mutex
 	paid map[string]int
+	void map[string]bool
 }
 
 type payment struct {
 	Cents int `json:"cents" jsonschema:"how much"`
 }
 
-func newBank() *bank { return &bank{paid: map[string]int{}} }
+func newBank() *bank { return &bank{paid: map[string]int{}, void: map[string]bool{}} }
 
 // pay makes a payment once, however often it runs: the bank knows it by the
 // key, which is the same in every attempt.
@@ -61,13 +62,37 @@ func (b *bank) pay(ctx context.Context, args payment) (string, error) {
 	return b.transfer(execution.Key, args)
 }
 
+// settled says what became of a payment where nobody knows. One that the bank
+// has not seen may still be on its way: with its key void it has no effect.
+func (b *bank) settled(ctx context.Context, _ payment) (tool.Finding, error) {
+	execution, _ := tool.ExecutionOf(ctx)
+	receipt, paid := b.voidUnlessPaid(execution.Key)
+	if paid {
+		return tool.Happened(receipt, "it is in the bank's journal"), nil
+	}
+	return tool.Fenced("the bank has made its key void"), nil
+}
+
 // transfer is the other side.
 func (b *bank) transfer(key string, p payment) (string, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.void[key] {
+		return "", errors.New("the key is void")
+	}
 	b.paid[key] = p.Cents
-	return fmt.Sprintf("paid %d cents", p.Cents), nil
+	return receiptOf(p.Cents), nil
 }
+
+func (b *bank) voidUnlessPaid(key string) (receipt string, paid bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	cents, paid := b.paid[key]
+	b.void[key] = !paid
+	return receiptOf(cents), paid
+}
+
+func receiptOf(cents int) string { return fmt.Sprintf("paid %d cents", cents) }
 
 // ship cannot be asked whether it was done, so it never runs a second time, but
 // for what failed before anything was sent.

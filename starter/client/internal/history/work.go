@@ -46,10 +46,9 @@ func (d *decoder) scheduled(event *historypb.HistoryEvent) []progress.Fact {
 	case string(contract.CallModel):
 		w.Model, err = decode[contract.ModelRequest](d.converter, a.GetInput())
 	case string(contract.CallTool):
-		w.Tool, err = decode[contract.ToolRequest](d.converter, a.GetInput())
-		if err == nil && (w.Tool.Position < 0 || w.Tool.Position >= domain.MaxRequestedCalls) {
-			w.Tool, err = nil, fmt.Errorf("no answer has a call %d", w.Tool.Position)
-		}
+		w.Tool, err = d.call(a.GetInput())
+	case string(contract.VerifyCall):
+		w.Verify, err = d.call(a.GetInput())
 	case string(contract.CallHook):
 		w.Hook, err = decode[contract.HookRequest](d.converter, a.GetInput())
 	}
@@ -63,6 +62,15 @@ func (d *decoder) scheduled(event *historypb.HistoryEvent) []progress.Fact {
 		facts = append(facts, ended(w)...)
 	}
 	return append(facts, progress.Asked{Work: w})
+}
+
+// call reads the request for a call.
+func (d *decoder) call(input *commonpb.Payloads) (*contract.ToolRequest, error) {
+	request, err := decode[contract.ToolRequest](d.converter, input)
+	if err == nil && (request.Position < 0 || request.Position >= domain.MaxRequestedCalls) {
+		return nil, fmt.Errorf("no answer has a call %d", request.Position)
+	}
+	return request, err
 }
 
 func (d *decoder) attempted(a *historypb.ActivityTaskStartedEventAttributes) []progress.Fact {
@@ -84,6 +92,8 @@ func (d *decoder) completed(w progress.Work, result *commonpb.Payloads) []progre
 		return replied(d, w, result, func(r contract.ModelReply) progress.Fact { return progress.ModelReplied{Work: w, Reply: r} })
 	case w.Tool != nil:
 		return replied(d, w, result, func(r contract.ToolReply) progress.Fact { return progress.ToolReplied{Work: w, Reply: r} })
+	case w.Verify != nil:
+		return replied(d, w, result, func(r contract.VerifyReply) progress.Fact { return progress.Verified{Work: w, Reply: r} })
 	case w.Activity == string(contract.ListTools):
 		return replied(d, w, result, func(c contract.Catalog) progress.Fact { return progress.Resolved{Work: w, Catalog: c} })
 	}
