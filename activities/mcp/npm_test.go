@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"os/exec"
@@ -83,7 +84,10 @@ func TestThePublishedServerThatHasEverything(t *testing.T) {
 	require.NoError(t, err)
 	result, err = found.Call(t.Context(), `{}`)
 	require.NoError(t, err)
-	require.Contains(t, result.Content, "[image, image/png,")
+	require.Contains(t, result.Content, "MCP logo")
+	require.Len(t, result.Parts, 1)
+	require.Equal(t, "image/png", result.Parts[0].MediaType)
+	require.True(t, bytes.HasPrefix(result.Parts[0].Data, []byte("\x89PNG")))
 
 	found, err = s.Find(t.Context(), "s__get-env")
 	require.NoError(t, err)

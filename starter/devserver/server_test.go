@@ -179,9 +179,9 @@ func TestKnownPorts(t *testing.T) {
 	require.Equal(t, known.server, asked.server)
 }
 
-// TestPortsStay: a worker that found a server there finds it again when it is started again.
+// TestPortsStay: a worker that found a server there finds it again when it is started again. It is not parallel: a
+// process that another test starts meanwhile holds every open port until it has become its program.
 func TestPortsStay(t *testing.T) {
-	t.Parallel()
 	state := filepath.Join(t.TempDir(), "dev.db")
 	s := spec{Config: Config{StateFile: state}}
 	first := choose(t, s)
