@@ -100,33 +100,67 @@ type runs struct {
 
 func (s snapshot) runs() runs { return runs{s.agent, s.firstRunID()} }
 
-// chain yields the history of a run and of those that follow it, and waits for more. It ends
+// chain yields the history of a run and of those that follow it, and waits for more, once. It ends
 // after the fact with which the last run ended; a server that goes away it tries until ctx ends.
 func (c *Client) chain(ctx context.Context, r history.Reader, s runs, runID string) iter.Seq2[history.Item, error] {
-	return func(yield func(history.Item, error) bool) {
-		reset := false
-		for runID != "" {
-			var ended progress.RunEnded
-			for it, err := range r.Follow(ctx, runID, reset) {
-				if err != nil {
-					err = goneIfDeleted(err, "run %s of %s has been deleted", runID, s.called())
-					yield(history.Item{}, fail(ctx, s.called(), "following "+s.called(), err))
-					return
-				}
-				if !yield(it, nil) {
-					return
-				}
-				if end, ok := it.Fact.(progress.RunEnded); ok {
-					ended = end
-				}
-			}
-			var err error
-			if runID, reset, err = c.following(ctx, s, runID, ended); err != nil {
-				yield(history.Item{}, fail(ctx, s.called(), "following "+s.called(), err))
-				return
+	l := &link{runs: s, client: c, reader: r, run: runID}
+	return func(yield func(history.Item, error) bool) { l.follow(ctx, yield) }
+}
+
+// A link is the run of a chain that is being followed. It holds what is needed for that,
+// because the stack of one that waits is memory.
+type link struct {
+	runs
+
+	client *Client
+	reader history.Reader
+	run    string
+	// reset says that it goes on from a part of the run before, and ended how it ended.
+	reset bool
+	ended progress.RunEnded
+	yield func(history.Item, error) bool
+}
+
+func (l *link) follow(ctx context.Context, yield func(history.Item, error) bool) {
+	l.yield = yield
+	for on := true; on && l.run != ""; on = on && l.next(ctx) {
+		for it, err := range l.reader.Follow(ctx, l.run, l.reset) {
+			if on = l.pass(ctx, it, err); !on {
+				break
 			}
 		}
 	}
+}
+
+// pass passes on what comes of the run.
+func (l *link) pass(ctx context.Context, it history.Item, err error) bool {
+	if err != nil {
+		return l.fails(ctx, goneIfDeleted(err, "run %s of %s has been deleted", l.run, l.called()))
+	}
+	if !l.yield(it, nil) {
+		return false
+	}
+	if end, ok := it.Fact.(progress.RunEnded); ok {
+		l.ended = end
+	}
+	return true
+}
+
+// next goes on to the run that follows, if there is one.
+func (l *link) next(ctx context.Context) bool {
+	ended := l.ended
+	l.ended = progress.RunEnded{}
+	var err error
+	if l.run, l.reset, err = l.client.following(ctx, l.runs, l.run, ended); err != nil {
+		return l.fails(ctx, err)
+	}
+	return true
+}
+
+// fails ends the chain.
+func (l *link) fails(ctx context.Context, err error) bool {
+	l.yield(history.Item{}, fail(ctx, l.called(), "following "+l.called(), err))
+	return false
 }
 
 // following is the run that goes on from one, and whether it was reset.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"iter"
 	"math"
 	"reflect"
 	"strings"
@@ -100,27 +101,32 @@ func (c *Client) told(ctx context.Context, t target) (contract.End, bool) {
 func (c *Client) Wait(ctx context.Context, id string, number int) (Result, error) {
 	t, until, err := c.lookOut(ctx, id, number)
 	if err == nil && t == nil {
-		if err = c.await(ctx, until); err == nil {
+		if err = c.await(until); err == nil {
 			t, err = c.ended(ctx, id, until.asked)
 		}
 	}
-	return c.waited(ctx, id, t, err)
+	r, err := c.waited(ctx, id, t, err)
+	return *r, err
 }
 
-// An end is what one waits for: that of an execution, from a run on.
+// An end is what one waits for: that of an execution. Behind a pointer, as all that one who waits
+// keeps, whose stack is memory.
 type end struct {
-	runs
 	asked int
-	run   string
+	// news is what happens in the workflow.
+	news iter.Seq2[history.Item, error]
 }
 
-// lookOut finds the execution that has ended, else what to wait for.
-func (c *Client) lookOut(ctx context.Context, id string, number int) (*target, end, error) {
+// lookOut finds the execution that has ended, else what to wait for: the end of the workflow where the
+// agent has no name, as it ends with its execution, and an event among others in a session.
+func (c *Client) lookOut(ctx context.Context, id string, number int) (*target, *end, error) {
 	t, err := c.targetEnd(ctx, id, number)
 	if err != nil || t.outcome != nil {
-		return &t, end{}, err
+		return &t, nil, err
 	}
-	return nil, end{t.runs(), t.asked, t.runID()}, nil
+	r := c.reader(t.agent)
+	r.OnlyEnds, r.Sparing = t.name == "", t.name != ""
+	return nil, &end{t.asked, c.chain(ctx, r, t.runs(), t.runID())}, nil
 }
 
 // ended is targetEnd for whoever has waited so long that a server which is slow, or away for
@@ -135,34 +141,37 @@ func (c *Client) ended(ctx context.Context, id string, number int) (*target, err
 }
 
 // waited is the result after a wait.
-func (c *Client) waited(ctx context.Context, id string, t *target, err error) (Result, error) {
+func (c *Client) waited(ctx context.Context, id string, t *target, err error) (*Result, error) {
 	switch {
 	case err != nil:
-		return Result{}, fail(ctx, id, "waiting for "+id, err)
+		return &Result{}, fail(ctx, id, "waiting for "+id, err)
 	case t.outcome == nil:
-		return Result{}, t.vanished(t.asked)
+		return &Result{}, t.vanished(t.asked)
 	}
-	return c.result(ctx, *t)
+	r, err := c.result(ctx, *t)
+	return &r, err
 }
 
-// await follows the history until an execution has ended, or the workflow has. That
-// of an agent without a name ends with it; a session's event comes among others.
-func (c *Client) await(ctx context.Context, until end) error {
-	r := c.reader(until.agent)
-	r.OnlyEnds, r.Sparing = until.name == "", until.name != ""
-	for it, err := range c.chain(ctx, r, until.runs, until.run) {
+// await follows the history until an execution has ended, or the workflow has.
+func (c *Client) await(until *end) error {
+	for it, err := range until.news {
 		if err != nil {
 			return err
 		}
-		c.connection(it)
-		if it.Fact == nil {
-			continue
-		}
-		if outcome, ok := progress.OutcomeOf(it.Fact); ok && outcome.Number >= until.asked {
+		if c.connection(it); ends(it, until.asked) {
 			break
 		}
 	}
 	return nil
+}
+
+// ends reports whether an execution has ended, or a later one has.
+func ends(it history.Item, number int) bool {
+	if it.Fact == nil {
+		return false
+	}
+	outcome, ok := progress.OutcomeOf(it.Fact)
+	return ok && outcome.Number >= number
 }
 
 // FormatOf returns the response format whose answers are values of a Go type:

@@ -53,7 +53,7 @@ func (b bill) tasks() float64 { return b.requests["history/RecordWorkflowTaskSta
 func talkers(thinks time.Duration, steps ...int) map[string]inference.Provider {
 	providers := map[string]inference.Provider{}
 	for _, n := range steps {
-		providers[fmt.Sprintf("talker%d", n)] = talker{n, thinks}
+		providers[fmt.Sprintf("talker%d", n)] = &talker{steps: n, thinks: thinks}
 	}
 	return providers
 }
@@ -83,11 +83,16 @@ func (s *stack) start(ctx context.Context, steps int) (client.Execution, error) 
 }
 
 func (s *stack) finish(ctx context.Context, id string, steps int) error {
-	result, err := s.agents.Wait(ctx, id, 1)
+	result, err := s.waited(ctx, id)
 	if err == nil && (result.Outcome.Status != domain.StatusCompleted || result.Outcome.Steps != steps) {
 		err = fmt.Errorf("%s after %d steps", result.Outcome.Status, result.Outcome.Steps)
 	}
 	return err
+}
+
+func (s *stack) waited(ctx context.Context, id string) (*client.Result, error) {
+	result, err := s.agents.Wait(ctx, id, 1)
+	return &result, err
 }
 
 // bare is the same loop as one would write it by hand with the SDK's defaults.
@@ -299,16 +304,17 @@ func (s *stack) held(b *testing.B, name string, agents int) float64 {
 	b.Helper()
 	const steps = 20
 	arrived, release := make(chan struct{}, agents), make(chan struct{})
+	begins := func(step int) {
+		if step == steps-5 { // counted from 0
+			arrived <- struct{}{}
+			<-release
+		}
+	}
 	var one side
 	if name == "bare" {
-		one = s.bare(b, func(step int) {
-			if step == steps-5 {
-				arrived <- struct{}{}
-				<-release
-			}
-		})
+		one = s.bare(b, begins)
 	} else {
-		one = s.ours(b, map[string]inference.Provider{fmt.Sprintf("talker%d", steps): waiter{talker{steps: steps}, arrived, release}}, recite())
+		one = s.ours(b, map[string]inference.Provider{fmt.Sprintf("talker%d", steps): &talker{steps: steps, begins: begins}}, recite())
 	}
 	defer one.stop()
 	before := heap()
@@ -329,22 +335,6 @@ func (s *stack) held(b *testing.B, name string, agents int) float64 {
 		require.NoError(b, err)
 	}
 	return held
-}
-
-// A waiter is a talker that stops in its 16th inference until it is released.
-type waiter struct {
-	talker
-
-	arrived chan<- struct{}
-	release <-chan struct{}
-}
-
-func (w waiter) Infer(ctx context.Context, call inference.Call, yield func(inference.Delta)) (inference.Answer, error) {
-	if call.Inference == w.steps-5 { // counted from 0
-		w.arrived <- struct{}{}
-		<-w.release
-	}
-	return w.talker.Infer(ctx, call, yield)
 }
 
 // heap is what is live, stacks included.

@@ -31,13 +31,18 @@ const kilobytes2 = 2048
 type talker struct {
 	steps  int
 	thinks time.Duration
+	// begins is called as an inference begins, where it is not nil.
+	begins func(inference int)
 }
 
-func (talker) Check(context.Context, domain.LLMConfig) error { return nil }
-func (talker) MinOutputTokens() int64                        { return 1 }
-func (talker) Unbilled() bool                                { return true }
+func (*talker) Check(context.Context, domain.LLMConfig) error { return nil }
+func (*talker) MinOutputTokens() int64                        { return 1 }
+func (*talker) Unbilled() bool                                { return true }
 
-func (m talker) Infer(_ context.Context, call inference.Call, _ func(inference.Delta)) (inference.Answer, error) {
+func (m *talker) Infer(_ context.Context, call inference.Call, _ func(inference.Delta)) (inference.Answer, error) {
+	if m.begins != nil {
+		m.begins(call.Inference)
+	}
 	time.Sleep(m.thinks)
 	answer := inference.Answer{
 		Message:  inference.AssistantMessage(nil, text2KB(call.Inference), nil),
@@ -158,7 +163,7 @@ func BenchmarkHistory(b *testing.B) {
 	}
 	providers := map[string]inference.Provider{}
 	for _, n := range sizes {
-		providers[fmt.Sprintf("talker%d", n)] = talker{steps: n}
+		providers[fmt.Sprintf("talker%d", n)] = &talker{steps: n}
 	}
 	s := startOn(b, "plain", nil, host.Config{Tools: []tool.Tool{recite()}, Providers: providers})
 	for b.Loop() {

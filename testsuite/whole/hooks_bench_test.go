@@ -86,7 +86,7 @@ func BenchmarkHooks(b *testing.B) {
 	}
 	providers := map[string]inference.Provider{}
 	for _, n := range sizes {
-		providers[fmt.Sprintf("talker%d", n)] = talker{steps: n}
+		providers[fmt.Sprintf("talker%d", n)] = &talker{steps: n}
 	}
 	sets := hookSets()
 	s := startOn(b, "plain", nil, host.Config{Tools: []tool.Tool{recite()}, Providers: providers, Hooks: allHooks(sets)})

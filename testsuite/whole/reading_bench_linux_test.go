@@ -27,7 +27,7 @@ func BenchmarkReading(b *testing.B) {
 	}
 	providers := map[string]inference.Provider{}
 	for _, n := range sizes {
-		providers[fmt.Sprintf("talker%d", n)] = talker{steps: n}
+		providers[fmt.Sprintf("talker%d", n)] = &talker{steps: n}
 	}
 	s := connect(b, "beside", nil)
 	worker := s.work(b, host.Config{Tools: []tool.Tool{recite()}, Providers: providers})

@@ -36,50 +36,85 @@ type Item struct {
 // sooner by itself.
 const longPoll = 90 * time.Second
 
-// Follow yields the facts of a run from its beginning to its end, waiting for more. Where the server
-// goes away it says so once and tries again. reset: the run goes on from a part of an earlier one.
+// Follow yields the facts of a run from its beginning to its end, waiting for more, once. Where the
+// server goes away it says so once and tries again. reset: the run goes on from a part of an earlier one.
 func (r Reader) Follow(ctx context.Context, run string, reset bool) iter.Seq2[Item, error] {
-	return func(yield func(Item, error) bool) {
-		f := feed{Reader: r, run: run}
-		d := newDecoder(r.Converter, run, false)
-		began, away, delay := time.Now(), false, 50*time.Millisecond
-		for !f.closed {
-			events, err := f.next(ctx)
-			if err != nil {
-				if ctx.Err() != nil || !transient(err) {
-					yield(Item{}, err)
-					return
-				}
-				if !away && !yield(Item{Away: err}, nil) {
-					return
-				}
-				away = true
-				if process.Pause(ctx, delay) != nil {
-					yield(Item{}, ctx.Err())
-					return
-				}
-				delay = min(2*delay, 2*time.Second)
-				continue
-			}
-			if away && !yield(Item{Back: true}, nil) {
-				return
-			}
-			away, delay = false, 50*time.Millisecond
-			facts := slices.Collect(d.all(events))
-			for i, recorded := range facts {
-				if !yield(Item{Recorded: recorded, Repeated: reset, Last: i == len(facts)-1}, nil) {
-					return
-				}
-				if _, here := recorded.Fact.(progress.ResetHere); here {
-					reset = false
-				}
-			}
-			if r.Sparing && !f.closed && process.Pause(ctx, min(time.Since(began)/10, time.Second)) != nil {
-				yield(Item{}, ctx.Err())
-				return
-			}
+	f := &follower{feed: feed{Reader: r, run: run}, decoder: newDecoder(r.Converter, run, false), reset: reset, began: time.Now()}
+	return func(yield func(Item, error) bool) { f.follow(ctx, yield) }
+}
+
+// A follower gives out a run's facts as they come. It holds what is needed for that,
+// because the stack of one that waits is memory.
+type follower struct {
+	feed
+
+	decoder *decoder
+	// reset means that what comes stands in an earlier run too.
+	reset bool
+	began time.Time
+	// away says that the server does not answer, and delay how long to wait before it is asked again.
+	away  bool
+	delay time.Duration
+}
+
+// firstDelay is until a server that went away is asked again, the first time.
+const firstDelay = 50 * time.Millisecond
+
+func (f *follower) follow(ctx context.Context, yield func(Item, error) bool) {
+	for more := true; more && !f.closed; {
+		if events, err := f.next(ctx); err != nil {
+			more = f.failed(ctx, err, yield)
+		} else {
+			more = f.give(events, yield) && f.spare(ctx, yield)
 		}
 	}
+}
+
+// failed waits before the server is asked again, or ends it with the error.
+func (f *follower) failed(ctx context.Context, err error, yield func(Item, error) bool) bool {
+	if ctx.Err() != nil || !transient(err) {
+		yield(Item{}, err)
+		return false
+	}
+	if !f.away {
+		f.away, f.delay = true, firstDelay
+		if !yield(Item{Away: err}, nil) {
+			return false
+		}
+	}
+	if process.Pause(ctx, f.delay) != nil {
+		yield(Item{}, ctx.Err())
+		return false
+	}
+	f.delay = min(2*f.delay, 2*time.Second)
+	return true
+}
+
+// give gives out the facts of some events.
+func (f *follower) give(events []*historypb.HistoryEvent, yield func(Item, error) bool) bool {
+	if f.away && !yield(Item{Back: true}, nil) {
+		return false
+	}
+	f.away = false
+	facts := slices.Collect(f.decoder.all(events))
+	for i, recorded := range facts {
+		if !yield(Item{Recorded: recorded, Repeated: f.reset, Last: i == len(facts)-1}, nil) {
+			return false
+		}
+		if _, here := recorded.Fact.(progress.ResetHere); here {
+			f.reset = false
+		}
+	}
+	return true
+}
+
+// spare waits until the server is to be asked for more, where one asks it less and less often.
+func (f *follower) spare(ctx context.Context, yield func(Item, error) bool) bool {
+	if f.Sparing && !f.closed && process.Pause(ctx, min(time.Since(f.began)/10, time.Second)) != nil {
+		yield(Item{}, ctx.Err())
+		return false
+	}
+	return true
 }
 
 // A feed reads one run's history from its beginning and then waits for more. It
