@@ -33,11 +33,13 @@ type toolBatch struct {
 	// held counts the calls of those that wait for people, and unpublished says that it is not told yet which.
 	held        int
 	unpublished bool
+	// effects are those of the calls under way that are made one after another.
+	effects map[domain.Digest]bool
 }
 
 func (t *stepRun) runTools() {
 	t.enter(inTools)
-	b := &toolBatch{stepRun: t, results: make([]contract.ToolReply, len(t.calls))}
+	b := &toolBatch{stepRun: t, results: make([]contract.ToolReply, len(t.calls)), effects: map[domain.Digest]bool{}}
 	b.learn(progress.Wanted{Calls: b.calls})
 	b.beginAll()
 	if b.denied > 0 {
@@ -103,26 +105,32 @@ func (b *toolBatch) begin(i int) {
 	}
 	b.running++
 	b.counted(1)
-	if asked == nil {
-		b.start(i, call)
+	effect := b.effectOf(call)
+	later := asked != nil || b.takesTurn(effect)
+	if !later {
+		b.start(i, call, effect)
 	}
 	workflow.GoNamed(b.root, "call", func(ctx workflow.Context) {
 		if asked != nil {
 			permit, verdict = b.awaitWord(ctx, i, asked)
-			if verdict == nil {
-				verdict = b.unsettledBy(call) // it may have become so meanwhile
-			}
+		}
+		if later && verdict == nil {
+			permit, verdict = b.awaitTurn(ctx, permit, effect)
+		}
+		if later && verdict == nil {
+			verdict = b.unsettledBy(call) // it may have become so meanwhile
 		}
 		switch {
 		case verdict != nil:
 			b.counted(-1)
 			b.block(i, call, verdict)
-		case asked != nil:
-			b.start(i, call)
+		case later:
+			b.start(i, call, effect)
 			fallthrough
 		default:
 			b.conclude(ctx, i, call, b.call(ctx, permit, i, call))
 			b.completed(i, call)
+			delete(b.effects, effect)
 		}
 		b.ended++
 		b.reckon()
@@ -140,7 +148,8 @@ func (b *toolBatch) block(i int, call domain.ToolCall, why *domain.Error) {
 	})
 }
 
-func (b *toolBatch) start(i int, call domain.ToolCall) {
+func (b *toolBatch) start(i int, call domain.ToolCall, effect domain.Digest) {
+	b.effects[effect] = !effect.IsZero()
 	b.callStarted(i)
 	b.emit(domain.ToolCallStarted{EventHeader: b.head(), ToolExecutionID: b.content.ID.Tool(i), Tool: domain.Shorten(call.Name, maxEventText)})
 }

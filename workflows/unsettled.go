@@ -124,6 +124,38 @@ func (b *toolBatch) unsettledBy(call domain.ToolCall) *domain.Error {
 	return nil
 }
 
+// turns is the version from which the calls of one step that are one effect are made one after another. It must never
+// change.
+const turns = "effects-in-turn"
+
+// effectOf is the key of a call's effect, where it may not be made twice at a time; zero elsewhere.
+func (b *toolBatch) effectOf(call domain.ToolCall) (key domain.Digest) {
+	tool, known := b.resolved.Tool(call.Name)
+	if len(b.calls) == 1 || !known || tool.Effect != domain.AtMostOnce && tool.Effect != domain.Keyed {
+		return key
+	}
+	return tool.EffectKeyOf(b.in.AgentID, call.Arguments)
+}
+
+// takesTurn reports whether a call has to wait because one of the same effect is under way: what becomes of that decides
+// whether it may begin.
+func (b *toolBatch) takesTurn(effect domain.Digest) bool {
+	return b.effects[effect] && workflow.GetVersion(b.root, turns, workflow.DefaultVersion, 1) != workflow.DefaultVersion
+}
+
+// awaitTurn waits in the coroutine of a call until no other of the same effect is under way, and is the permit to begin
+// it, or why it may not.
+func (b *toolBatch) awaitTurn(ctx workflow.Context, permit mailbox.Permit, effect domain.Digest) (mailbox.Permit, *domain.Error) {
+	if !b.takesTurn(effect) {
+		return permit, nil
+	}
+	permit, ok := b.mail.AwaitTurn(ctx, func() bool { return !b.effects[effect] }, func() bool { return b.halted })
+	if !ok {
+		return permit, domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: the execution was stopped while another call of the same was under way")
+	}
+	return permit, nil
+}
+
 func (s session) checkResolve(request contract.ResolveRequest) error {
 	settled := settlementOf(request)
 	if s.repeats(request.Call, settled) {

@@ -172,6 +172,10 @@ turns:
 		s := start(t, host.Config{Tools: []tool.Tool{knowing()}})
 		s.keep(t, "verified-calls", s.ended(t, s.begin(t, knowingScript, "pay")))
 	})
+	t.Run("effects-in-turn", func(t *testing.T) {
+		s := start(t, host.Config{Tools: []tool.Tool{payment(), once()}})
+		s.keep(t, "effects-in-turn", s.ended(t, s.begin(t, turnsScript, "pay", "once")))
+	})
 	recordAgents(t)
 	recordWaits(t)
 	t.Run("storage-outage", func(t *testing.T) {

@@ -184,3 +184,38 @@ turns:
 	require.EqualValues(t, 2, deaths.Load())
 	require.NoError(t, s.audited(within(t), begun.ID, 1))
 }
+
+// once is a tool that may not be repeated, and knows what it does.
+func once() tool.Tool {
+	return tool.New("once", "Acts.", domain.AtMostOnce, func(_ context.Context, args order) (string, error) {
+		return args.Note, nil
+	})
+}
+
+const turnsScript = `
+turns:
+  - tool_calls:
+      - {name: pay, arguments: {order: 1}}
+      - {name: once, arguments: {order: 1, note: a}}
+      - {name: pay, arguments: {order: 1, note: please}}
+      - {name: once, arguments: {order: 1, note: a}}
+      - {name: pay, arguments: {order: 2}}
+  - text: '{{ len (results "once") }}'
+`
+
+// TestCallsOfOneEffectTakeTurns: of two calls in one step that are one effect the second waits for what becomes of the
+// first.
+func TestCallsOfOneEffectTakeTurns(t *testing.T) {
+	t.Parallel()
+	s := start(t, host.Config{Tools: []tool.Tool{payment(), once()}})
+	begun := s.ended(t, s.begin(t, turnsScript, "pay", "once"))
+	require.NoError(t, s.audited(within(t), begun.ID, 1))
+	view, err := s.agents.Explain(within(t), begun.ID, 1)
+	require.NoError(t, err)
+	var outcomes []domain.ToolOutcome
+	for _, call := range view.Steps[0].Tools {
+		outcomes = append(outcomes, call.Outcome)
+	}
+	require.Equal(t, []domain.ToolOutcome{domain.ToolUnknown, domain.ToolOK, domain.ToolNotRun, domain.ToolOK, domain.ToolUnknown}, outcomes)
+	require.Equal(t, domain.CodeUnsettled, view.Steps[0].Tools[2].Error.Code)
+}

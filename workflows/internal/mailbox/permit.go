@@ -147,6 +147,18 @@ func (m *Mailbox) BackOffCall(ctx workflow.Context, delay time.Duration, halted 
 	return m.unless(refused())
 }
 
+// AwaitTurn waits, in the coroutine of a call, until another one is over, and returns the permit to begin it. A stop that
+// lets no tool start ends the wait and refuses it, as does what halts the step; a pause holds it back, unless a stop is
+// to let the step finish.
+func (m *Mailbox) AwaitTurn(ctx workflow.Context, free, halted func() bool) (Permit, bool) {
+	refused := func() bool { return m.stop.noTools() || halted() }
+	if m.DrainSignals(); !refused() {
+		_ = workflow.Await(ctx, func() bool { return free() && (!m.paused || m.stops()) || refused() })
+	}
+	m.DrainSignals()
+	return m.unless(refused())
+}
+
 // AwaitWord waits, in the coroutine of a call, until somebody has spoken about it or its time is over, and
 // returns the permit to begin it where it was allowed. Whatever stops the execution ends the wait, a gentle stop too: a
 // step that waits for people might never end. It answers false where a stop did.
