@@ -139,6 +139,8 @@ func (p *program) showToEnd(ctx context.Context, q followed, x *client.Execution
 }
 
 func (p *program) showEvents(ctx context.Context, q followed, x *client.Execution) error {
+	asks := p.newAsker(ctx, q.stack.Agents, x.ID)
+	defer asks.close()
 	for event, err := range q.stack.Agents.Follow(ctx, x.ID, client.FollowOptions{Number: x.Number}) {
 		if err != nil {
 			return err
@@ -150,18 +152,15 @@ func (p *program) showEvents(ctx context.Context, q followed, x *client.Executio
 			event.Reason = cmp.Or(q.stack.Full(), event.Reason)
 		}
 		q.view.Show(event)
-		if event.Type == client.EventApprovalAsked && !q.events {
+		switch about := event.Type; {
+		case about != client.EventApprovalAsked && about != client.EventApprovalDecided:
+		case asks != nil:
+			asks.take(event)
+		case about == client.EventApprovalAsked && !q.events:
 			p.warn(p.howToAnswer(x.ID, event))
 		}
 	}
 	return nil
-}
-
-// howToAnswer says what waits, and how a person decides about it from anywhere.
-func (p *program) howToAnswer(id string, e client.Event) string {
-	id, call := render.OneLine(id), render.ShortCall(e.ToolExecutionID)
-	return fmt.Sprintf("%s waits until somebody decides: `%s` lets it run, `%s` does not (--approvals allow lets all calls run)",
-		render.OneLine(e.Tool), p.again("approve", id, call), p.again("deny", id, call))
 }
 
 // writeEvents writes each event as a line of JSON. What is gone is said.

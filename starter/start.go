@@ -48,7 +48,8 @@ Where no server is configured, a dev server is joined or started, and a worker
 runs for as long as this command does. An execution that is left in the middle
 goes on when a worker runs again: watch, run and dev bring one up.
 
-Ctrl-C leaves the execution as it is; stop ends it. extend raises a limit at which
+A tool call that waits for a person is asked about on a terminal; elsewhere this
+says how to answer. Ctrl-C leaves the execution as it is; stop ends it. extend raises a limit at which
 it stopped, and goes on from there; explain says why it ended, and what it cost.
 The prompt - is read from standard input.`,
 		Example: `  starter run --model scripted/hello.yaml "Say hello"

@@ -55,8 +55,9 @@ func (v *liveView) Close() {
 	v.redraw(nil, nil)
 }
 
-// above draws a note above what is going on. The caller holds the output.
-func (v *liveView) above(note string) { v.redraw([]string{note}, v.going()) }
+// above draws lines above what is going on, and clear takes that away. The caller holds the output.
+func (v *liveView) above(lines ...string) { v.redraw(lines, v.going()) }
+func (v *liveView) clear()                { v.redraw(nil, nil) }
 
 // settle returns what stays of a line, painted.
 func (v *liveView) settle(l line) []string {
@@ -141,6 +142,10 @@ func (v *liveView) lastLines(indent string, t tail, most int) []string {
 
 // redraw replaces the lower part below settled lines. The caller holds the output.
 func (v *liveView) redraw(settled, going []string) {
+	if v.out.held {
+		v.out.later = append(v.out.later, settled...)
+		return
+	}
 	var b strings.Builder
 	if v.drawn > 0 {
 		fmt.Fprintf(&b, "\r\x1b[%dA\x1b[J", v.drawn)

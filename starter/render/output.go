@@ -31,7 +31,16 @@ type Output struct {
 	mu   sync.Mutex
 	lost error // why something could not be written, the first time
 	// live draws notes above what it may take back; nil where nothing is drawn.
-	live interface{ above(note string) }
+	live drawing
+	// held says that a person is asked, and later what is to be shown after that.
+	held  bool
+	later []string
+}
+
+// A drawing is lines that may be taken back.
+type drawing interface {
+	above(lines ...string)
+	clear()
 }
 
 const (
@@ -179,11 +188,40 @@ func (o *Output) Hints(hints [][2]string) {
 func (o *Output) Note(text string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.live != nil {
-		o.live.above(text)
-		return
+	o.tell(text)
+}
+
+func (o *Output) tell(lines ...string) {
+	switch {
+	case o.held:
+		o.later = append(o.later, lines...)
+	case o.live != nil:
+		o.live.above(lines...)
+	default:
+		for _, l := range lines {
+			_, _ = io.WriteString(o.to, l+"\n") // there is nobody to tell
+		}
 	}
-	_, _ = io.WriteString(o.to, text+"\n") // there is nobody to tell
+}
+
+// Hold shows a question, and nothing else below it until Resume, so that a person can type there.
+func (o *Output) Hold(question string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.live != nil {
+		o.live.clear()
+	}
+	o.held = true
+	_, _ = io.WriteString(o.to, question) // there is nobody to tell
+}
+
+// Resume shows what came since Hold.
+func (o *Output) Resume() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	later := o.later
+	o.held, o.later = false, nil
+	o.tell(later...)
 }
 
 // A Theme paints words in the terminal's own colours, legible on light and dark.

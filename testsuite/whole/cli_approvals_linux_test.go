@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -77,4 +78,53 @@ func TestCLIAsksUnlessToldOtherwise(t *testing.T) {
 		require.NotContains(t, got.err, "waits")
 		all.quiet()
 	}
+}
+
+// types types a line at each question, until the screen shows what comes of it.
+func (x *terminal) types(line, until string) {
+	x.t.Helper()
+	questions := func() int { return strings.Count(x.out.String(), "d decides later") }
+	there := func() bool { return strings.Contains(x.out.String(), until) }
+	for answered := 0; ; {
+		require.Eventually(x.t, func() bool { return there() || questions() > answered }, patience, 20*time.Millisecond, "%s", x.out)
+		if there() {
+			return
+		}
+		answered = questions()
+		_, err := x.master.WriteString(line + "\n")
+		require.NoError(x.t, err)
+	}
+}
+
+// TestCLIAsksInPlace: on a terminal a person answers where the run is followed. What was decided elsewhere meanwhile is
+// not asked any more, what was typed before a call was shown is no word about it, and the answer is the run's as ever.
+func TestCLIAsksInPlace(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t).on("EVERSTEP_APPROVALS=", xterm)
+	c.file("three.yaml", `turns:
+  - text: I write.
+    tool_calls:
+      - {name: write_file, arguments: '{"path": "a.txt",  "content": "A"}'}
+      - {name: write_file, arguments: '{"path": "b.txt", "content": "B"}'}
+      - {name: write_file, arguments: '{"path": "c.txt", "content": "C"}'}
+  - text: Written.
+`)
+	x := c.terminal("run", "--id", "asked", "--model", "scripted/three.yaml", "--tool", "write_file", "go")
+	_, err := x.master.WriteString("y\ny\ny\n") // before anything is asked
+	require.NoError(t, err)
+	x.untilOut("d decides later")
+	require.Contains(t, x.out.String(), `{"path": "a.txt",  "content": "A"}`)
+	x.types("n not this one", "denied by ")
+	x.types("y", "approved by ")
+	x.untilOut(`"content": "C"}`)
+	c.ok("approve", "asked", "--by", "ann")
+	got := x.wait()
+	require.Equal(t, 0, got.code)
+	require.Contains(t, got.out, "approved by ann")
+	require.Contains(t, got.out, "Written.")
+	for name, there := range map[string]bool{"a.txt": false, "b.txt": true, "c.txt": true} {
+		_, err := os.Stat(filepath.Join(c.dir, name))
+		require.Equal(t, there, err == nil, name)
+	}
+	require.NotContains(t, ours.ReplaceAllString(got.out, ""), "\x1b")
 }

@@ -1,0 +1,237 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+
+	"everstep/domain"
+	"everstep/starter/client"
+	"everstep/starter/render"
+)
+
+// An asker asks the person at this terminal about the tool calls that wait, one after the other, while the
+// execution is followed beside it.
+type asker struct {
+	program *program
+	agents  *client.Client
+	id      string
+	cancel  context.CancelFunc
+	ended   sync.WaitGroup
+	// typed is what the person has typed, a line at a time; nil until there is a question.
+	typed <-chan string
+	// news holds one where calls have changed.
+	news  chan struct{}
+	mu    sync.Mutex
+	calls []client.Event // those about which nobody has decided, in the order in which they began to wait
+}
+
+// tooSoon is within what time nobody has read a call: what comes then was typed for something else.
+const tooSoon = 500 * time.Millisecond
+
+// interactive reports whether a person reads and types here.
+func (p *program) interactive() bool {
+	in, ok := p.in.(*os.File)
+	return ok && term.IsTerminal(int(in.Fd())) && p.out.Terminal && p.err.Terminal && !p.flags.json
+}
+
+// newAsker begins to ask; nil: nobody is there to be asked.
+func (p *program) newAsker(ctx context.Context, agents *client.Client, id string) *asker {
+	if !p.interactive() {
+		return nil
+	}
+	a := &asker{program: p, agents: agents, id: id, news: make(chan struct{}, 1)}
+	ctx, a.cancel = context.WithCancel(ctx)
+	a.ended.Go(func() { a.run(ctx) })
+	return a
+}
+
+// close ends a question that is open. The call goes on waiting.
+func (a *asker) close() {
+	if a != nil {
+		a.cancel()
+		a.ended.Wait()
+	}
+}
+
+// take notes that a call waits, or that somebody has decided.
+func (a *asker) take(e client.Event) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.drop(e.ToolExecutionID)
+	if e.Type == client.EventApprovalAsked {
+		a.calls = append(a.calls, e)
+	}
+	select {
+	case a.news <- struct{}{}:
+	default:
+	}
+}
+
+func (a *asker) drop(id domain.ToolExecutionID) {
+	a.calls = slices.DeleteFunc(a.calls, func(e client.Event) bool { return e.ToolExecutionID == id })
+}
+
+func (a *asker) first() (client.Event, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.calls) == 0 {
+		return client.Event{}, false
+	}
+	return a.calls[0], true
+}
+
+func (a *asker) waits(id domain.ToolExecutionID) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.ContainsFunc(a.calls, func(e client.Event) bool { return e.ToolExecutionID == id })
+}
+
+func (a *asker) run(ctx context.Context) {
+	for {
+		asked, ok := a.first()
+		if !ok {
+			select {
+			case <-ctx.Done():
+				return
+			case <-a.news:
+			}
+			continue
+		}
+		if ctx.Err() != nil || a.about(ctx, asked) && !a.told(ctx, asked.ToolExecutionID) {
+			return
+		}
+		a.mu.Lock()
+		a.drop(asked.ToolExecutionID)
+		a.mu.Unlock()
+	}
+}
+
+// told waits until it was shown what was decided about a call, before there is another question. It reports false where
+// the execution is left.
+func (a *asker) told(ctx context.Context, id domain.ToolExecutionID) bool {
+	for a.waits(id) {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-a.news:
+		}
+	}
+	return true
+}
+
+// about asks about a call, and reports whether the person has decided. They may leave it for later.
+func (a *asker) about(ctx context.Context, asked client.Event) (decided bool) {
+	call, err := a.seen(ctx, asked.ToolExecutionID)
+	switch {
+	case ctx.Err() != nil:
+		return false
+	case err != nil:
+		a.program.warn(err.Error())
+		a.program.warn(a.program.howToAnswer(a.id, asked))
+		return false
+	case call == nil:
+		return false // it was decided long ago, or a moment
+	}
+	if a.typed == nil {
+		a.typed = linesOf(a.program.in)
+	}
+	screen := a.program.err
+	screen.Hold(render.Waiting([]client.WaitingCall{*call}, a.program.now()))
+	defer screen.Resume()
+	for shown := a.program.now(); ; {
+		screen.Printf("y runs it, n [REASON] does not, d decides later: ")
+		line, typed := a.read(ctx, call.ToolExecutionID)
+		if !typed {
+			screen.Printf("\n")
+			return false
+		}
+		if a.program.now().Sub(shown) < tooSoon {
+			screen.Printf("that was typed before anybody could read the call; look at it, and answer again\n")
+			continue
+		}
+		if done, decided := a.answer(ctx, asked, *call, line); done {
+			return decided
+		}
+	}
+}
+
+// seen is a call that waits, with exactly what would run, as the workflow says. Nil: it does not wait any more.
+func (a *asker) seen(ctx context.Context, id domain.ToolExecutionID) (*client.WaitingCall, error) {
+	for call, err := range a.agents.Waiting(ctx, a.id) {
+		if err != nil {
+			return nil, err
+		}
+		if call.ToolExecutionID == id {
+			return &call, nil
+		}
+	}
+	return nil, nil
+}
+
+// read waits for a line about a call. None comes where standard input has ended, somebody else has decided, or the
+// execution is left.
+func (a *asker) read(ctx context.Context, id domain.ToolExecutionID) (line string, typed bool) {
+	for {
+		select {
+		case <-ctx.Done():
+			return "", false
+		case <-a.news:
+			if !a.waits(id) {
+				return "", false
+			}
+		case line, typed = <-a.typed:
+			return line, typed
+		}
+	}
+}
+
+// answer does what a line says. It is done where there is nothing more to ask about the call.
+func (a *asker) answer(ctx context.Context, asked client.Event, call client.WaitingCall, line string) (done, decided bool) {
+	said, reason, _ := strings.Cut(strings.TrimSpace(line), " ")
+	word := client.Word{Call: call.ToolExecutionID, Digest: call.Digest, By: person(), Reason: strings.TrimSpace(reason)}
+	var err error
+	switch strings.ToLower(said) {
+	case "y", "yes":
+		_, err = a.agents.Approve(ctx, a.id, word)
+	case "n", "no":
+		_, err = a.agents.Deny(ctx, a.id, word)
+	case "d", "later":
+		a.program.err.Printf("%s\n", a.program.err.Fold(a.program.howToAnswer(a.id, asked)))
+		return true, false
+	default:
+		return false, false
+	}
+	if err != nil && ctx.Err() == nil {
+		a.program.report(err) // it says who was faster, too
+	}
+	return err == nil || ctx.Err() != nil || errors.Is(err, &client.Error{Class: client.Refused}), err == nil
+}
+
+// linesOf reads what is typed. It ends with the process, since nothing ends the reading of a terminal.
+func linesOf(in io.Reader) <-chan string {
+	lines := make(chan string)
+	go func() {
+		defer close(lines)
+		for scanner := bufio.NewScanner(in); scanner.Scan(); {
+			lines <- scanner.Text()
+		}
+	}()
+	return lines
+}
+
+// howToAnswer says what waits, and how a person decides about it from anywhere.
+func (p *program) howToAnswer(id string, e client.Event) string {
+	id, call := render.OneLine(id), render.ShortCall(e.ToolExecutionID)
+	return fmt.Sprintf("%s waits until somebody decides: `%s` lets it run, `%s` does not (--approvals allow lets all calls run)",
+		render.OneLine(e.Tool), p.again("approve", id, call), p.again("deny", id, call))
+}
