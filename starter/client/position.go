@@ -156,6 +156,9 @@ type newestScan struct {
 	step int
 	// outcome is that of the wanted one, where it has ended meanwhile.
 	outcome *contract.Outcome
+	// between says that the transcript was to be stored since the newest step, which is done
+	// when that is over.
+	between bool
 	// trouble is why the newest workflow task failed; empty where one has gone
 	// well since, which passed tells.
 	trouble string
@@ -179,8 +182,12 @@ func (n *newestScan) take(fact progress.Fact) bool {
 		return ok
 	case progress.Asked:
 		switch {
+		case f.Activity == string(contract.Record):
+			n.between = true
 		case f.Step() > 0 && f.Execution() == n.want:
-			n.step = f.Step()
+			if n.step = f.Step(); n.between {
+				n.step++
+			}
 		case f.Hook != nil && f.Hook.ExecutionID == n.want: // it may be the first of a step that is between two
 			n.step = f.Hook.Steps + 1
 		}

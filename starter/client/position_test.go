@@ -18,9 +18,18 @@ func TestPosition(t *testing.T) {
 		step   int
 		ended  domain.ExecutionStatus // empty: in progress
 	}{
-		"just started":          {func(*fakeRun) {}, 1, 1, ""},
-		"in the third step":     {func(r *fakeRun) { r.answers(1, 1, "a"); r.answers(1, 2, "b"); r.infers(1, 3) }, 1, 3, ""},
-		"in a tool call":        {func(r *fakeRun) { r.answers(1, 1, "a"); r.calls(1, 1, 0, "read_file") }, 1, 1, ""},
+		"just started":      {func(*fakeRun) {}, 1, 1, ""},
+		"in the third step": {func(r *fakeRun) { r.answers(1, 1, "a"); r.answers(1, 2, "b"); r.infers(1, 3) }, 1, 3, ""},
+		"in a tool call":    {func(r *fakeRun) { r.answers(1, 1, "a"); r.calls(1, 1, 0, "read_file") }, 1, 1, ""},
+		"after its third step": {
+			func(r *fakeRun) {
+				r.calls(1, 3, 0, "read_file")
+				r.completes(r.schedule(string(contract.Record), contract.RecordRequest{}), contract.Segment{})
+			}, 1, 4, "",
+		},
+		"first step after a copy": {
+			func(r *fakeRun) { r.schedule(string(contract.Record), contract.RecordRequest{}); r.infers(1, 1) }, 1, 1, "",
+		},
 		"idle":                  {func(r *fakeRun) { r.answers(1, 1, "a"); r.ends(outcomeOf(1, 1)) }, 1, 0, domain.StatusCompleted},
 		"next one begun":        {func(r *fakeRun) { r.answers(1, 1, "a"); r.ends(outcomeOf(1, 1)); r.sent(2) }, 2, 1, ""},
 		"next one, in the work": {func(r *fakeRun) { r.ends(outcomeOf(1, 4)); r.sent(2); r.answers(2, 1, "a"); r.infers(2, 2) }, 2, 2, ""},
