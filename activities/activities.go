@@ -54,6 +54,8 @@ type Config struct {
 	Secrets Secrets
 	// Limits are the providers' whose use is limited, by their names. Nil: none is.
 	Limits map[string]Limit
+	// ToolLimits are the tools' whose use is limited, by their names. Nil: none is.
+	ToolLimits map[string]contract.ToolLimit
 	// Timing is what fits the way to the server. Zero: whoever starts an agent says.
 	Timing contract.Timing
 	// At is called where a worker's death would tell most. Nil in production.
@@ -166,6 +168,12 @@ func (a *Activities) Register(r worker.ActivityRegistry) {
 // a rate limit holds for.
 func (a *Activities) RegisterInference(r worker.ActivityRegistry) {
 	registerLong(r, contract.CallModel, a.CallModel)
+}
+
+// RegisterTools makes a worker serve tool calls alone, for the task queue of a tool that
+// has a limit.
+func (a *Activities) RegisterTools(r worker.ActivityRegistry) {
+	register(r, contract.CallTool, a.CallTool)
 }
 
 // register does not compile where an activity's types are not its contract's.

@@ -49,6 +49,10 @@ func (a *Activities) CallTool(ctx context.Context, request contract.ToolRequest)
 		reply.NotStarted = true
 		return reply, nil
 	}
+	// One that was begun when there was no limit is brought to its end where it is.
+	if limit, limited := a.config.ToolLimits[request.Name]; limited && limit.TaskQueue != c.info.TaskQueue && attempt == 1 {
+		return c.elsewhere(limit), nil
+	}
 	var err error
 	arguments := request.Arguments
 	if ref := request.Reference; ref != nil {

@@ -33,6 +33,14 @@ func (c *modelCall) rerouted() error {
 		c.call.Config.Provider, limit.TaskQueue, c.info.TaskQueue)
 }
 
+// elsewhere has the workflow make the call on the queue that its tool's limit holds for. The error is what remains
+// of it where a stop comes first.
+func (c toolCall) elsewhere(limit contract.ToolLimit) contract.ToolReply {
+	reply := c.failed(domain.CodedErrorf(domain.Unavailable, domain.CodeNotRun, "not run: %s has a limit, and its turn did not come", c.request.Name))
+	reply.NotStarted, reply.TaskQueue = true, limit.TaskQueue
+	return reply
+}
+
 func (c *modelCall) metered(err error) {
 	limit, limited := c.activities.config.Limits[c.call.Config.Provider]
 	if !limited {

@@ -65,6 +65,14 @@ func (a *Activities) catalog(ctx context.Context, definition domain.Definition) 
 	if limit, limited := a.config.Limits[definition.Model.Provider]; limited {
 		catalog.RateLimit = &limit.RateLimit
 	}
+	for _, spec := range specs {
+		if limit, limited := a.config.ToolLimits[spec.Name]; limited {
+			if catalog.ToolLimits == nil {
+				catalog.ToolLimits = map[string]contract.ToolLimit{}
+			}
+			catalog.ToolLimits[spec.Name] = limit
+		}
+	}
 	return catalog, nil
 }
 

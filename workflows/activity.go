@@ -59,7 +59,11 @@ func (s session) modelOptions(summary string, tried int) workflow.ActivityOption
 // further ones: the server drops what it knows of a try where a stop meets the wait for
 // the next.
 func (s session) toolOptions(tool domain.ToolSpec, tries int, summary string) workflow.ActivityOptions {
-	return s.activityOptions(s.resolved.ToolTimeout(tool), tries, summary)
+	options := s.activityOptions(s.resolved.ToolTimeout(tool), tries, summary)
+	if limit, limited := s.resolved.ToolLimits[tool.Name]; limited {
+		options.TaskQueue = limit.TaskQueue
+	}
+	return options
 }
 
 // activityOptions are those of an activity. The summary tells the story in

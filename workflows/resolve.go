@@ -32,7 +32,9 @@ func newDefinition(resolved *contract.Resolved) *definition {
 
 // recheckLimit is for another execution: a limit holds for as long as the workers
 // have it.
-func (d *definition) recheckLimit() { d.outdated = d.resolved != nil && d.resolved.RateLimit != nil }
+func (d *definition) recheckLimit() {
+	d.outdated = d.resolved != nil && (d.resolved.RateLimit != nil || len(d.resolved.ToolLimits) > 0)
+}
 
 // drop is for another model, expire has a worker say again what the definition
 // means, and take puts one in force.
@@ -119,9 +121,9 @@ func (s session) list(permit mailbox.Permit) {
 		return
 	}
 	if !s.changed() {
-		// Only the limit may be another: tools and all else stay as they were.
+		// Only the limits may be others: tools and all else stay as they were.
 		kept := *s.resolved
-		kept.RateLimit, kept.Timing = catalog.RateLimit, catalog.Timing
+		kept.RateLimit, kept.ToolLimits, kept.Timing = catalog.RateLimit, catalog.ToolLimits, catalog.Timing
 		s.take(&kept)
 		return
 	}

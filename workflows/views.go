@@ -56,7 +56,7 @@ func (s session) status(contract.StatusRequest) (contract.StatusView, error) {
 		view.Origin = origin.ExecutionID
 	}
 	if s.resolved != nil {
-		view.RateLimit = s.resolved.RateLimit
+		view.RateLimit, view.ToolLimits = s.resolved.RateLimit, s.resolved.ToolLimits
 		view.Window, view.Context = s.talk.Window(s.resolved), s.talk.Input(s.resolved)
 	}
 	view.PendingApprovals = shownPending(s.approvals.pending())

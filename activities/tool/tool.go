@@ -34,6 +34,8 @@ type Bounds struct {
 	Silence time.Duration
 	// MaxOutput is how many bytes of a result the model reads.
 	MaxOutput int
+	// Limit is how often the tool may be called.
+	Limit domain.ToolLimit
 }
 
 // A Result is what a call came to.
@@ -95,6 +97,24 @@ func Heartbeat(within time.Duration) Option {
 	return func(t *Tool) {
 		t.failIf(within <= 0, "heartbeat: %s is not positive", within)
 		t.bounds.Silence = max(within, 0)
+	}
+}
+
+// Rate is how many calls of the tool may begin in so long, over all agents and all workers of a task queue together:
+// the others wait for their turn in a task queue of the tool's own, where they are no attempt and use up none of their
+// time-out. A worker's Config.ToolLimits comes before it.
+func Rate(calls int64, per time.Duration) Option {
+	return func(t *Tool) {
+		t.failIf(calls < 1 || per <= 0, "rate: %d calls in %s; both are positive", calls, per)
+		t.bounds.Limit.Calls, t.bounds.Limit.Per = calls, per
+	}
+}
+
+// AtOnce is how many calls of the tool run at one time on each worker. The others wait as with Rate.
+func AtOnce(calls int) Option {
+	return func(t *Tool) {
+		t.failIf(calls < 1, "at once: %d is below 1", calls)
+		t.bounds.Limit.AtOnce = calls
 	}
 }
 
@@ -252,6 +272,8 @@ func (t Tool) Check() error {
 	t.failIf(effect != nil, "%w", effect)
 	t.failIf(t.spec.Timeout < 0, "timeout: %s is negative", t.spec.Timeout)
 	t.failIf(t.spec.Attempts < 0, "attempts: %d is negative", t.spec.Attempts)
+	limit := t.bounds.Limit.Check()
+	t.failIf(limit != nil, "%w", limit)
 	t.failIf(made == nil && t.run == nil, "it was not made with New, NewResult or FromSpec")
 	return cmp.Or(t.err, made)
 }

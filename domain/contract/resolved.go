@@ -33,9 +33,11 @@ type Resolved struct {
 	MinOutputTokens int64 `json:"min_output_tokens,omitzero"`
 	// RateLimit is what holds for the model's inferences; absent: none.
 	RateLimit *RateLimit `json:"rate_limit,omitempty"`
+	// ToolLimits are those of the tools that have one, by their names.
+	ToolLimits map[string]ToolLimit `json:"tool_limits,omitempty"`
 	// Timing is what fits where the worker is; zero: it did not say.
 	Timing Timing `json:"timing,omitzero"`
-	// Digest names this value in requests, but for the rate limit, which may come and go, and the timing.
+	// Digest names this value in requests, but for the limits, which may come and go, and the timing.
 	// It is taken once, where the worker resolved it.
 	Digest domain.Digest `json:"digest"`
 }
@@ -112,4 +114,11 @@ func (r RateLimit) String() string {
 		return tokens
 	}
 	return requests + ", " + tokens
+}
+
+// A ToolLimit is how often a tool may be called, and where its calls wait for their turn.
+type ToolLimit struct {
+	// TaskQueue is one of the tool's own, which holds nothing else back.
+	TaskQueue string `json:"task_queue"`
+	domain.ToolLimit
 }

@@ -80,6 +80,8 @@ type ToolReply struct {
 	// WaitUntil is when a call that did not begin is made again, however often: until then it waits in the
 	// workflow. Error says what remains of it where it is not.
 	WaitUntil time.Time `json:"wait_until,omitzero"`
+	// TaskQueue is where a call that did not begin is made at once: its tool has a limit, which holds there alone.
+	TaskQueue string `json:"task_queue,omitzero"`
 	// Note is what the session is to keep for the tool.
 	Note json.RawMessage `json:"note,omitempty"`
 }

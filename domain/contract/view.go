@@ -27,9 +27,11 @@ type StatusView struct {
 	// Lacking says which worker lacks what, while another one is waited for.
 	Lacking string `json:"lacking,omitzero"`
 	Model   string `json:"model,omitzero"`
-	// RateLimit holds for the model's inferences, and RateLimited says that one waits for its turn.
-	RateLimit   *RateLimit `json:"rate_limit,omitempty"`
-	RateLimited bool       `json:"rate_limited,omitzero"`
+	// RateLimit holds for the model's inferences, ToolLimits for the tools that have one. RateLimited says that an
+	// inference or a call waits for its turn.
+	RateLimit   *RateLimit           `json:"rate_limit,omitempty"`
+	ToolLimits  map[string]ToolLimit `json:"tool_limits,omitempty"`
+	RateLimited bool                 `json:"rate_limited,omitzero"`
 
 	// Progress is what the tool calls under way have told of themselves.
 	Progress []Progress `json:"progress,omitempty"`

@@ -15,12 +15,13 @@ type Agent struct {
 	chain string
 
 	Definition domain.Definition
-	// Model, Price, Window, Limit and Hooks are those of the newest resolution.
-	Model  string
-	Price  *domain.Price
-	Window int64
-	Limit  *contract.RateLimit
-	Hooks  []contract.HookSpec
+	// Model, Price, Window, Limit, ToolLimits and Hooks are those of the newest resolution.
+	Model      string
+	Price      *domain.Price
+	Window     int64
+	Limit      *contract.RateLimit
+	ToolLimits map[string]contract.ToolLimit
+	Hooks      []contract.HookSpec
 
 	// Execution is the newest one.
 	Execution Execution
@@ -106,7 +107,7 @@ func (a Agent) With(fact Fact, at time.Time) Agent {
 		return a.ended(f.Work, f, at)
 	case Resolved:
 		c := f.Catalog
-		a.Price, a.Window, a.Limit, a.Hooks = c.Price, c.ContextWindow, c.RateLimit, c.Hooks
+		a.Price, a.Window, a.Limit, a.ToolLimits, a.Hooks = c.Price, c.ContextWindow, c.RateLimit, c.ToolLimits, c.Hooks
 		return a.ended(f.Work, f, at)
 	case StopAsked:
 		a.Execution = a.Execution.asksToStop(f.Request, at)
@@ -334,7 +335,8 @@ func (a Agent) runBegan(f RunBegan, at time.Time) Agent {
 	if in.Carry != nil {
 		a.Run.Before, a.edits = in.Carry.Runs, in.Carry.Edits
 		if r := in.Carry.Resolved; r != nil {
-			a.Price, a.Window, a.Limit, a.Hooks, a.Model = r.Price, r.ContextWindow, r.RateLimit, r.Hooks, r.Definition.Model.String()
+			a.Price, a.Window, a.Limit, a.ToolLimits = r.Price, r.ContextWindow, r.RateLimit, r.ToolLimits
+			a.Hooks, a.Model = r.Hooks, r.Definition.Model.String()
 		}
 	}
 	switch {

@@ -244,6 +244,7 @@ func (e *explanation) counting() (c domain.Continuation, at int, whole bool) {
 }
 
 func (e *explanation) adding(v contract.StatusView) contract.StatusView {
+	v.ToolLimits = e.then.ToolLimits
 	v.Model, v.RateLimit, v.Window, v.Context, v.Origin = e.then.Model, e.then.Limit, e.then.Window, e.at.Fill, e.at.Origin
 	v.Trusted = e.at.Trusted
 	c, _ := e.continuation()

@@ -177,13 +177,14 @@ func how(w history.Pending) string {
 	return ""
 }
 
-// limited is the first piece of work that waits for its turn under a rate limit.
-func limited(work []history.Pending) (history.Pending, bool) {
+// limited are the pieces of work that wait for their turn under a limit, on the queue of the first of them.
+func limited(work []history.Pending) []history.Pending {
 	i := slices.IndexFunc(work, func(w history.Pending) bool { return w.Limited != "" })
 	if i < 0 {
-		return history.Pending{}, false
+		return nil
 	}
-	return work[i], true
+	queue := work[i].Limited
+	return slices.DeleteFunc(slices.Clone(work), func(w history.Pending) bool { return w.Limited != queue })
 }
 
 // waiting says in a status for what an inference waits that does not go on.
@@ -197,7 +198,7 @@ func (c *Client) waiting(ctx context.Context, s snapshot, v contract.StatusView)
 			v.Progress = append(v.Progress, *w.Beat.Progress)
 		}
 	}
-	if waits, ok := limited(work); ok {
+	if waits := limited(work); len(waits) > 0 {
 		return c.rateLimited(ctx, waits, v)
 	}
 	for _, w := range work {
@@ -209,22 +210,34 @@ func (c *Client) waiting(ctx context.Context, s snapshot, v contract.StatusView)
 	return v
 }
 
-func (c *Client) rateLimited(ctx context.Context, waits history.Pending, v contract.StatusView) contract.StatusView {
-	v.RateLimited, v.Since = true, waits.Since
-	rate := "task queue " + waits.Limited + " has a rate limit"
+func (c *Client) rateLimited(ctx context.Context, waits []history.Pending, v contract.StatusView) contract.StatusView {
+	first := waits[0]
+	v.RateLimited, v.Since = true, first.Since
+	rate, what := "task queue "+first.Limited+" has a rate limit", "waits for its turn to ask the model"
 	if v.RateLimit != nil {
 		rate = v.RateLimit.String()
 	}
-	v.Doing = fmt.Sprintf("step %d: waits for its turn to ask the model (%s)", v.StepCount+1, rate)
-	if !c.served(ctx, waits.Limited) {
-		v.Doing = fmt.Sprintf("step %d: %s", v.StepCount+1, unserved(waits.Limited))
+	if first.Activity == string(contract.CallTool) {
+		rate, what = "task queue "+first.Limited+" has a limit", fmt.Sprintf("calls that wait for their turn: %d", len(waits))
+		for name, limit := range v.ToolLimits {
+			if limit.TaskQueue == first.Limited {
+				rate, what = limit.String(), what+" of "+name
+			}
+		}
+	}
+	v.Doing = fmt.Sprintf("step %d: %s (%s)", v.StepCount+1, what, rate)
+	if !c.served(ctx, first.Limited) {
+		v.Doing = fmt.Sprintf("step %d: %s", v.StepCount+1, unserved(first))
 	}
 	return v
 }
 
 // unserved says what to do about a queue that nobody asks for work.
-func unserved(queue string) string {
-	return "no worker serves task queue " + queue + ", where its inferences wait; start one that has the rate limit (EVERSTEP_RATE_LIMITS)"
+func unserved(waits history.Pending) string {
+	if waits.Activity == string(contract.CallTool) {
+		return "no worker serves task queue " + waits.Limited + ", where its calls wait; start one that has the tool's limit (EVERSTEP_TOOL_LIMITS)"
+	}
+	return "no worker serves task queue " + waits.Limited + ", where its inferences wait; start one that has the rate limit (EVERSTEP_RATE_LIMITS)"
 }
 
 // served reports whether a worker asks a task queue for activities, as far as the server says.

@@ -214,10 +214,10 @@ func (w *watcher) stall(ctx context.Context, s snapshot, work []history.Pending)
 	case now.Sub(w.stalled) >= stalledAfter && !w.told:
 		w.told = true
 		e := Event{Type: EventNoWorker, Time: now, Number: w.reducer.number(), Reason: w.client.cfg.place(s.queue())}
-		if waits, ok := limited(work); ok {
-			e.Reason = unserved(waits.Limited)
-			if w.client.served(ctx, waits.Limited) {
-				e.Type, e.Reason = EventRateLimited, "it waits on task queue "+waits.Limited
+		if waits := limited(work); len(waits) > 0 {
+			e.Reason = unserved(waits[0])
+			if w.client.served(ctx, waits[0].Limited) {
+				e.Type, e.Reason = EventRateLimited, "it waits on task queue "+waits[0].Limited
 			}
 		}
 		w.show(e)

@@ -64,7 +64,7 @@ const (
 	// EventNoWorker: no worker has taken what is waiting for 5 s. It comes once
 	// until work goes on. Reason: where it waits.
 	EventNoWorker EventType = "no_worker"
-	// EventRateLimited: an inference has waited 5 s for its turn under a rate limit. It comes once until
+	// EventRateLimited: an inference or a call has waited 5 s for its turn under a rate limit. It comes once until
 	// work goes on. Reason: the task queue where it waits.
 	EventRateLimited EventType = "rate_limited"
 	// EventTrouble: a worker could not carry the workflow on, and tries again

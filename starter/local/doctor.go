@@ -58,7 +58,7 @@ func (m *Machine) Examine(ctx context.Context, f Flags, version string) []Check 
 	if s != nil {
 		defer s.Close()
 		workers := s.checkWorkers(ctx, m)
-		if checks = append(checks, s.checkAttributes(ctx), workers); workers.Verdict == VerdictOK {
+		if checks = append(checks, s.checkAttributes(ctx, m), workers); workers.Verdict == VerdictOK {
 			checks = append(checks, s.checkAgents(ctx)...)
 		}
 	}
@@ -165,8 +165,21 @@ func (m *Machine) checkFolder(f Flags, connection host.Connection) Check {
 	return ok("folder", "file tools would work in %s", dir)
 }
 
-// checkBuiltinTools says what a worker would have beside the tools for files.
+// checkBuiltinTools says what a worker would have beside the tools for files, and how
+// often they may be called.
 func (m *Machine) checkBuiltinTools() Check {
+	limits, err := host.ToolLimits(m.Env)
+	if err != nil {
+		return ok("tools", "%s", err).fail("")
+	}
+	c := m.checkTurnedOn()
+	if len(limits) > 0 {
+		c.Detail += "; at most " + strings.Join(limits, "; ")
+	}
+	return c
+}
+
+func (m *Machine) checkTurnedOn() Check {
 	const name = "tools"
 	on := m.optionalTools()
 	if _, err := host.ReadOptionalTools(m.Env.Value(variableBuiltinTools)); err != nil && len(on) > 0 {

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
 
 	"everstep/activities/shell"
 	"everstep/worker/host"
@@ -87,6 +89,10 @@ func TestDoctorNamesTools(t *testing.T) {
 	require.Equal(t, ok("tools", "those for files, and http_get"), m.checkBuiltinTools())
 	m.Env = Environment{memory{variableBuiltinTools: "http_get,shell"}}
 	require.Equal(t, "those for files, and http_get, shell; "+shell.Confinement(), m.checkBuiltinTools().Detail)
+	m.Env = Environment{memory{variableBuiltinTools: "http_get", "EVERSTEP_TOOL_LIMITS": "shop__refund=5/m+2,http_get=10/s"}}
+	require.Equal(t, "those for files, and http_get; at most http_get: 10 calls a second; shop__refund: 5 calls a minute, 2 at once on each worker", m.checkBuiltinTools().Detail)
+	m.Env = Environment{memory{"EVERSTEP_TOOL_LIMITS": "http_get=10"}}
+	require.Equal(t, VerdictFail, m.checkBuiltinTools().Verdict)
 	m.Env = Environment{memory{variableBuiltinTools: "http_got"}}
 	require.Equal(t, VerdictFail, m.checkBuiltinTools().Verdict)
 	m.Env = Environment{memory{"EVERSTEP_ALLOW_TOOLS": "lst_files"}}
@@ -95,6 +101,21 @@ func TestDoctorNamesTools(t *testing.T) {
 	require.Equal(t, ok("tools", "list_files, as EVERSTEP_ALLOW_TOOLS says"), m.checkBuiltinTools())
 	m.Env = Environment{memory{"EVERSTEP_ALLOW_MODELS": "none", VariableModel: "openai/m"}}
 	require.Equal(t, VerdictFail, m.checkModel(t.Context()).Verdict)
+}
+
+// TestDoctorKnowsAttributes, and the one of trusted values where some are indexed.
+func TestDoctorKnowsAttributes(t *testing.T) {
+	t.Parallel()
+	const keyword, list = enumspb.INDEXED_VALUE_TYPE_KEYWORD, enumspb.INDEXED_VALUE_TYPE_KEYWORD_LIST
+	three := map[string]enumspb.IndexedValueType{"AgentName": keyword, "AgentStatus": keyword, "StopReason": keyword}
+	all := maps.Clone(three)
+	all["AgentTrusted"] = list
+	require.Equal(t, ok("attributes", "the search attributes are registered; no trusted value is in AgentTrusted, since EVERSTEP_INDEX_TRUSTED names none"), judgeAttributes(three, "n", ""))
+	require.Equal(t, ok("attributes", "the search attributes are registered; of trusted values AgentTrusted has customer,tenant (EVERSTEP_INDEX_TRUSTED)"), judgeAttributes(all, "n", "customer,tenant"))
+	require.Equal(t, ok("attributes", "not registered: AgentTrusted").warn(
+		"agents run without them; to have them: temporal operator search-attribute create --namespace n --name AgentTrusted --type KeywordList"), judgeAttributes(three, "n", "customer"))
+	all["AgentName"] = list
+	require.Equal(t, "not registered: AgentName", judgeAttributes(all, "n", "customer").Detail)
 }
 
 func TestDoctorSeesAnOpenUI(t *testing.T) {

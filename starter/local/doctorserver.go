@@ -77,7 +77,8 @@ func shut(ctx context.Context, ui string) bool {
 	return response.StatusCode == http.StatusForbidden
 }
 
-func (s *Stack) checkAttributes(ctx context.Context) Check {
+// The trusted values that list finds agents by need one more.
+func (s *Stack) checkAttributes(ctx context.Context, m *Machine) Check {
 	const name = "attributes"
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
@@ -85,18 +86,32 @@ func (s *Stack) checkAttributes(ctx context.Context) Check {
 	if err != nil {
 		return ok(name, "cannot be read: %s", err).warn("agents run without them; list then knows less")
 	}
+	return judgeAttributes(listed.GetCustomAttributes(), s.namespace, m.Env.Value(VariableIndexTrusted))
+}
+
+// judgeAttributes says what is missing of the attributes that a namespace has, where so many trusted values are indexed.
+func judgeAttributes(registered map[string]enumspb.IndexedValueType, namespace, trusted string) Check {
+	const name = "attributes"
 	var missing, fixes []string
-	for _, attribute := range []string{contract.AttributeAgentName, contract.AttributeAgentStatus, contract.AttributeStopReason} {
-		if listed.GetCustomAttributes()[attribute] != enumspb.INDEXED_VALUE_TYPE_KEYWORD {
+	want := func(attribute, flag string, kind enumspb.IndexedValueType) {
+		if registered[attribute] != kind {
 			missing = append(missing, attribute)
-			fixes = append(fixes, "--name "+attribute+" --type Keyword")
+			fixes = append(fixes, "--name "+attribute+" --type "+flag)
 		}
+	}
+	for _, attribute := range []string{contract.AttributeAgentName, contract.AttributeAgentStatus, contract.AttributeStopReason} {
+		want(attribute, "Keyword", enumspb.INDEXED_VALUE_TYPE_KEYWORD)
+	}
+	indexed := "no trusted value is in " + contract.AttributeTrusted + ", since " + VariableIndexTrusted + " names none"
+	if trusted != "" {
+		want(contract.AttributeTrusted, "KeywordList", enumspb.INDEXED_VALUE_TYPE_KEYWORD_LIST)
+		indexed = "of trusted values " + contract.AttributeTrusted + " has " + trusted + " (" + VariableIndexTrusted + ")"
 	}
 	if len(missing) > 0 {
 		return ok(name, "not registered: %s", strings.Join(missing, ", ")).warn(
-			"agents run without them; to have them: temporal operator search-attribute create --namespace " + s.namespace + " " + strings.Join(fixes, " "))
+			"agents run without them; to have them: temporal operator search-attribute create --namespace " + namespace + " " + strings.Join(fixes, " "))
 	}
-	return ok(name, "the three search attributes are registered")
+	return ok(name, "the search attributes are registered; %s", indexed)
 }
 
 func (s *Stack) checkWorkers(ctx context.Context, m *Machine) Check {

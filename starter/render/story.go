@@ -235,7 +235,7 @@ func notice(e client.Event) (mark, string) {
 	case client.EventNoWorker:
 		return markWarning, "no worker has taken the work for 5 s; waiting until one is up" + reason
 	case client.EventRateLimited:
-		return markNotice, "the model has a rate limit; the inference has to wait for its turn" + reason
+		return markNotice, "under a rate limit what is next has to wait for its turn" + reason
 	case client.EventTrouble:
 		return markWarning, "a worker cannot carry this on, and tries again" + reason
 	case client.EventStopAsked:

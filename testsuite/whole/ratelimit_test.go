@@ -236,12 +236,17 @@ func TestRateLimitExplained(t *testing.T) {
 // inferenceQueues are the task queues that an agent's inferences came by, in order.
 func (s *stack) inferenceQueues(t *testing.T, of client.Execution) []string {
 	t.Helper()
+	return s.queuesOf(t, of, string(contract.CallModel))
+}
+
+func (s *stack) queuesOf(t *testing.T, of client.Execution, activity string) []string {
+	t.Helper()
 	var queues []string
 	history := s.temporal.GetWorkflowHistory(within(t), of.WorkflowID, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for history.HasNext() {
 		event, err := history.Next()
 		require.NoError(t, err)
-		if a := event.GetActivityTaskScheduledEventAttributes(); a.GetActivityType().GetName() == string(contract.CallModel) {
+		if a := event.GetActivityTaskScheduledEventAttributes(); a.GetActivityType().GetName() == activity {
 			queues = append(queues, a.GetTaskQueue().GetName())
 		}
 	}

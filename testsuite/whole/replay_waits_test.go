@@ -116,6 +116,19 @@ func recordWaits(t *testing.T) {
 		require.NoError(t, err)
 		s.keep(t, "waiting-call-stopped", s.ended(t, begun))
 	})
+	t.Run("tool-limit", func(t *testing.T) {
+		b := newTill()
+		s := start(t, host.Config{Tools: []tool.Tool{b.pay("one", 0, tool.Rate(1, time.Minute))}})
+		begun := s.begin(t, "turns: [{tool_calls: [{name: pay, arguments: {order: 1}}, {name: pay, arguments: {order: 2}}]}, {text: done}]", "pay")
+		s.doing(t, begun.ID, "calls that wait for their turn: 1 of pay")
+		_, err := s.agents.Stop(within(t), begun.ID, agents.StopOptions{Mode: contract.StopNow, Reason: "enough"})
+		require.NoError(t, err)
+		s.keep(t, "tool-limit", s.ended(t, begun))
+	})
+	t.Run("tool-limit-comes", func(t *testing.T) {
+		s := connect(t, "plain", nil)
+		s.keep(t, "tool-limit-comes", s.limitComes(t, newTill()))
+	})
 	t.Run("within-no-time", func(t *testing.T) {
 		shop := newWorkshop()
 		s := start(t, host.Config{Tools: []tool.Tool{shop.tool(domain.ReadOnly)}})

@@ -76,6 +76,9 @@ type Config struct {
 	RateLimits map[string]RateLimit
 	// Workers is how many workers share the tokens of RateLimits. Zero: one.
 	Workers int
+	// ToolLimits hold for tools, by their names, those of MCP servers too; they come before what a tool
+	// says of itself (tool.Rate, tool.AtOnce). Workers of one task queue need the same.
+	ToolLimits map[string]domain.ToolLimit
 	// Hooks are what agents of this worker may list, and what all of them have,
 	// also in several versions.
 	Hooks []hook.Hook

@@ -36,7 +36,7 @@ import (
 )
 
 // A Worker serves one task queue until it is stopped, and those that limits of
-// providers hold for.
+// providers and tools hold for.
 type Worker struct {
 	// workers are the SDK's, one for each task queue.
 	workers []worker.Worker
@@ -46,10 +46,12 @@ type Worker struct {
 	cache   *transcript.Cache
 	source  *transcript.Source
 	quotas  []quota
-	acts    *activities.Activities
-	events  *dispatcher
-	fatal   chan error
-	stop    sync.Once
+	// toolLimits are those of the tools that have one, by their names.
+	toolLimits map[string]contract.ToolLimit
+	acts       *activities.Activities
+	events     *dispatcher
+	fatal      chan error
+	stop       sync.Once
 	// stopping is closed when the worker is told to stop.
 	stopping chan struct{}
 	// kept ends the keeper of what is in memory.
@@ -115,10 +117,13 @@ func (w *Worker) prepare() (err error) {
 	if w.means.servers != nil {
 		toolbox = w.means.servers
 	}
+	if w.toolLimits, err = config.toolLimits(w.means.tools, toolbox); err != nil {
+		return err
+	}
 	w.acts, err = activities.New(activities.Config{
 		Toolbox:   toolbox,
 		Providers: w.means.providers, Tools: w.means.tools, Transcripts: w.source, Storage: w.means.storage, Artifacts: w.means.artifacts,
-		Hooks: w.means.hooks, Allow: config.Allow, Approvals: config.Approvals, Compilers: config.Compilers, Facts: w.means.facts, Secrets: config.secrets, Limits: limits(w.quotas),
+		Hooks: w.means.hooks, Allow: config.Allow, Approvals: config.Approvals, Compilers: config.Compilers, Facts: w.means.facts, Secrets: config.secrets, Limits: limits(w.quotas), ToolLimits: w.toolLimits,
 		Timing: contract.TimingOf(Loopback(config.Connection.Address)), At: config.At, ShutdownGrace: config.StopTimeout, CancelGrace: config.cancelGrace(),
 		HeartbeatThrottle: pace.throttle, HeartbeatEvery: pace.every,
 	})
@@ -140,6 +145,12 @@ func (w *Worker) serve(c client.Client) error {
 		}
 		limited := worker.New(c, q.TaskQueue, options)
 		w.acts.RegisterInference(limited)
+		all = append(all, limited)
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.toolLimits)) {
+		limit := w.toolLimits[name]
+		limited := worker.New(c, limit.TaskQueue, limitedTool(limit, w.options(config)))
+		w.acts.RegisterTools(limited)
 		all = append(all, limited)
 	}
 	for _, one := range all {

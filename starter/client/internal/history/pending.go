@@ -37,7 +37,8 @@ func Pendings(c converter.DataConverter, s *workflowservice.DescribeWorkflowExec
 	for _, info := range s.GetPendingActivities() {
 		p := pending(c, info)
 		queue := info.GetActivityOptions().GetTaskQueue().GetName()
-		if p.Waiting && !p.BackingOff && p.Activity == string(contract.CallModel) && queue != s.GetExecutionConfig().GetTaskQueue().GetName() {
+		limits := p.Activity == string(contract.CallModel) || p.Activity == string(contract.CallTool)
+		if p.Waiting && !p.BackingOff && limits && queue != s.GetExecutionConfig().GetTaskQueue().GetName() {
 			p.Limited = queue
 		}
 		work = append(work, p)

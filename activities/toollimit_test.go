@@ -1,0 +1,62 @@
+package activities_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/activities"
+	"everstep/activities/inference"
+	"everstep/activities/tool"
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// TestACallIsMadeWhereItsLimitHolds: one that comes by another queue is sent there before it has begun, unless it was
+// begun when there was no limit.
+func TestACallIsMadeWhereItsLimitHolds(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		queue   string
+		attempt int32
+		effect  domain.Effect
+		sent    bool
+		content string
+	}{
+		"by another queue":           {"q/tool/fake", 1, domain.AtMostOnce, true, "not run: fake has a limit, and its turn did not come"},
+		"by its own":                 {ownQueue, 1, domain.AtMostOnce, false, "done"},
+		"begun before, repeatable":   {"q/tool/fake", 2, domain.ReadOnly, false, "done"},
+		"begun before, at most once": {"q/tool/fake", 2, domain.AtMostOnce, false, "outcome unknown: an earlier attempt may have begun; the call of fake may or may not have taken effect, and was not repeated"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := benchOf(fake(test.effect, answering("done")))
+			b.attempt = test.attempt
+			b.config.ToolLimits = map[string]contract.ToolLimit{"fake": {TaskQueue: test.queue, ToolLimit: domain.ToolLimit{AtOnce: 1}}}
+			reply := b.reply(t, request("fake", test.effect))
+			require.Equal(t, test.content, reply.Content)
+			require.Equal(t, test.sent, reply.NotStarted)
+			if test.sent {
+				require.Equal(t, test.queue, reply.TaskQueue)
+				require.Equal(t, domain.CodeNotRun, reply.Error.Code)
+			}
+		})
+	}
+}
+
+// TestListToolsTellsLimits of the definition's tools alone, and they are not of the definition's digest.
+func TestListToolsTellsLimits(t *testing.T) {
+	t.Parallel()
+	config := activities.Config{Providers: map[string]inference.Provider{"p": checker{}}, Tools: []tool.Tool{named("a"), named("b")}}
+	definition := domain.Definition{Model: domain.LLMConfig{Provider: "p", Model: "m"}, Tools: []string{"a"}}
+	without, err := listTools(t, config, definition)
+	require.NoError(t, err)
+	require.Nil(t, without.ToolLimits)
+	limit := contract.ToolLimit{TaskQueue: "q/tool/a", ToolLimit: domain.ToolLimit{Calls: 5, Per: time.Minute}}
+	config.ToolLimits = map[string]contract.ToolLimit{"a": limit, "b": limit}
+	with, err := listTools(t, config, definition)
+	require.NoError(t, err)
+	require.Equal(t, map[string]contract.ToolLimit{"a": limit}, with.ToolLimits)
+	require.Equal(t, without.Digest, with.Digest)
+}

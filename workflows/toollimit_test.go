@@ -1,0 +1,87 @@
+package workflows_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// ownQueue is that of the test environment.
+const ownQueue = "default-test-taskqueue"
+
+// TestCallsGoWhereTheirLimitHolds, as a worker says at the beginning of each execution where there was one.
+func TestCallsGoWhereTheirLimitHolds(t *testing.T) {
+	t.Parallel()
+	limited := map[string]contract.ToolLimit{"look": {TaskQueue: "q/tool/look", ToolLimit: domain.ToolLimit{AtOnce: 1}}}
+	w := &world{tools: reads(), model: func(r contract.ModelRequest) (contract.ModelReply, error) {
+		if r.Step > 1 {
+			return says("done"), nil
+		}
+		return says("looking", look()), nil
+	}}
+	lists := 0
+	w.list = func(contract.CatalogRequest) (contract.Catalog, error) {
+		catalog := contract.Catalog{MinOutputTokens: 1, Tools: reads(), Digest: domain.DigestOf([]byte("x"))}
+		if lists++; lists == 1 {
+			catalog.ToolLimits = limited
+		}
+		return catalog, nil
+	}
+	var queues []string
+	w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
+		queues = append(queues, w.options[string(contract.CallTool)].TaskQueue)
+		return saw(r)
+	}
+	env := w.environment(t)
+	env.RegisterDelayedCallback(func() {
+		require.Equal(t, limited, query(t, env, contract.QueryStatus, contract.StatusRequest{}).ToolLimits)
+	}, 30*time.Minute)
+	for i := range 2 {
+		sends(env, time.Duration(i+1)*time.Hour, string(rune('a'+i)), contract.SendRequest{Prompt: "more"})
+	}
+	closes(env, 4*time.Hour, "z")
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	require.Equal(t, []string{"q/tool/look", ownQueue, ownQueue}, queues)
+	require.Equal(t, 2, lists, "where there is none it is not looked for anew")
+}
+
+// TestACallIsSentWhereItsLimitHolds at once, however many there are, and once only.
+func TestACallIsSentWhereItsLimitHolds(t *testing.T) {
+	t.Parallel()
+	elsewhere := contract.ToolReply{NotStarted: true, TaskQueue: "q/tool/look", Error: domain.CodedErrorf(domain.Unavailable, domain.CodeNotRun, "not run: its turn did not come")}
+	for name, test := range map[string]struct {
+		sent, ran int
+		content   string
+	}{
+		"once":               {1, 2, "seen"},
+		"by workers at odds": {9, 4, "not run: its turn did not come"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{tools: reads(), model: calling(look())}
+			var queues []string
+			w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
+				require.Zero(t, r.Attempts)
+				if queues = append(queues, w.options[string(contract.CallTool)].TaskQueue); len(queues) <= test.sent {
+					return elsewhere, nil
+				}
+				return saw(r)
+			}
+			env := w.environment(t)
+			begun := env.Now()
+			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+			require.Equal(t, ownQueue, queues[0])
+			require.Equal(t, "q/tool/look", queues[1])
+			require.Len(t, queues, test.ran)
+			require.Contains(t, query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries[2].Message.ToolResult.Content, test.content)
+			if test.sent == 1 {
+				require.Less(t, env.Now().Sub(begun), time.Second)
+			}
+		})
+	}
+}
