@@ -36,7 +36,7 @@ func (s *server) tool(listed *sdk.Tool, config ToolConfig) (tool.Tool, error) {
 		if err = cmp.Or(err, s.config.mayBeSent(trustedOf(ctx))); err != nil {
 			return tool.Result{}, err
 		}
-		return s.call(ctx, listed.Name, arguments)
+		return s.withRefusals(func() (tool.Result, error) { return s.call(ctx, listed.Name, arguments) })
 	})
 	if unfit != nil {
 		return made, fmt.Errorf("tool %q: %w", listed.Name, unfit)
@@ -105,9 +105,9 @@ func (s *server) supplied(params *sdk.CallToolParams, result *sdk.CallToolResult
 			next.InputResponses[id] = &sdk.ListRootsResult{Roots: s.roots()}
 			continue
 		case *sdk.ElicitParams:
-			wanted = "an answer of a person (elicitation)"
+			wanted = elicitation
 		case *sdk.CreateMessageParams, *sdk.CreateMessageWithToolsParams:
-			wanted = "an answer of a model (sampling)"
+			wanted = sampling
 		}
 		return nil, domain.Errorf(domain.Denied, "MCP server %s asks for %s, which no server is given", s.config.Name, wanted)
 	}

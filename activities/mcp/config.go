@@ -203,6 +203,7 @@ type reading struct {
 	Server
 	oauth    OAuth
 	kind     string
+	asks     string
 	stateful bool
 }
 
@@ -247,6 +248,8 @@ func (s *reading) keys(folder string) document.Keys {
 		{Name: "effect", Doc: "What a second run of a call does, for tools that say nothing else.", Value: effect(&s.Effect).Default(domain.AtMostOnce)},
 		{Name: "timeout", Doc: "What one attempt of a call may take; the agent's bound unless given.", Value: timeout(&s.Timeout)},
 		{Name: "tools", Doc: "The only tools that agents may have: a list, or a mapping that says what holds for each.", Value: toolsOf(&s.Tools, effect, timeout)},
+		{Name: "elicitation", Doc: "What becomes of a server's question to a person: refuse, in this version.", Value: document.Word(&s.asks, []string{refuse}).Default(refuse)},
+		{Name: "sampling", Doc: "What becomes of its question to a model: refuse, in this version.", Value: document.Word(&s.asks, []string{refuse}).Default(refuse)},
 		{Name: "stateful", Doc: "Whether calls depend on earlier ones, which this version has no sessions for.", Value: document.Truth(func(yes bool) { s.stateful = yes })},
 	}
 }

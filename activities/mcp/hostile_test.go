@@ -1,13 +1,18 @@
 package mcp
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
+	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"everstep/activities/tool"
 	"everstep/domain"
 )
 
@@ -67,6 +72,66 @@ func TestAFloodOfNoticesIsLeftOut(t *testing.T) {
 		require.Equal(t, "hello", said(t, s, "s__echo", args{}))
 	}
 	require.Zero(t, s.all["s"].failures)
+}
+
+// million tells of its progress a million times before it answers.
+func million() {
+	answering("", func(method string, params json.RawMessage) string {
+		return usual(method, func() string {
+			var call struct {
+				Meta struct {
+					Token json.RawMessage `json:"progressToken"`
+				} `json:"_meta"`
+			}
+			_ = json.Unmarshal(params, &call)
+			out := bufio.NewWriterSize(os.Stdout, 1<<20)
+			for n := range 1_000_000 {
+				_, _ = fmt.Fprintf(out, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":%s,\"progress\":%d}}\n", call.Meta.Token, n)
+			}
+			_ = out.Flush()
+			return hello
+		})
+	})
+}
+
+// shouts sends 100 notices of a megabyte each, for its call and for all, before it answers.
+func shouts() {
+	answering("", func(method string, _ json.RawMessage) string {
+		return usual(method, func() string {
+			for range 100 {
+				fmt.Println(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"1","progress":1,"message":"` + strings.Repeat("x", 1_000_000) + `"}}`)
+			}
+			return hello
+		})
+	})
+}
+
+// TestAMillionNotices, and 100 MB of long ones, cost their call some seconds, and nobody memory: what is heard of them
+// is bounded.
+func TestAMillionNotices(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"million", "shouts"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			if testing.Short() && kind == "million" {
+				t.Skip("100 MB of notices")
+			}
+			s := started(t, kind)
+			found, err := s.Find(t.Context(), "s__echo")
+			require.NoError(t, err)
+			heard := 0
+			ctx := tool.WithProgress(t.Context(), func(line string) {
+				heard++
+				require.Less(t, len(line), maxAsk)
+			})
+			begun := time.Now()
+			result, err := found.Call(ctx, `{}`)
+			require.NoError(t, err)
+			require.Equal(t, "hello", result.Content)
+			require.LessOrEqual(t, heard, maxNotices*(2+int(time.Since(begun)/time.Second)))
+			require.Zero(t, s.all["s"].failures)
+		})
+	}
 }
 
 func TestAServerThatHangsInACallIsReplaced(t *testing.T) {

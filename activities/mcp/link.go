@@ -75,7 +75,7 @@ func (s *server) connect(ctx context.Context) (*link, error) {
 }
 
 // client is this program, as a server sees it. It offers no sampling and no
-// elicitation: whoever asks for them is told so by the SDK.
+// elicitation: whoever asks for them all the same is refused.
 func (s *server) client(l *link) *sdk.Client {
 	capabilities := &sdk.ClientCapabilities{}
 	if s.options.Root != "" {
@@ -89,6 +89,7 @@ func (s *server) client(l *link) *sdk.Client {
 			s.progress.heard(said.Params)
 		},
 	})
+	client.AddReceivingMiddleware(s.refusing)
 	client.AddRoots(s.roots()...)
 	return client
 }

@@ -45,6 +45,15 @@ func (l *listeners) heard(said *sdk.ProgressNotificationParams) {
 	}
 }
 
+// toAll tells all who follow a call.
+func (l *listeners) toAll(line string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, tell := range l.calls {
+		tell(line)
+	}
+}
+
 // progressLine is how far a call is: 3 of 10: copying.
 func progressLine(said *sdk.ProgressNotificationParams) string {
 	number := func(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }

@@ -40,6 +40,7 @@ func TestMain(m *testing.M) {
 			"garbage": func() { chatter("this is no message\n\n{\"jsonrpc\":1}\n[]\n") }, "mute": func() { select {} }, "deaf": deaf,
 			"torrent": torrent, "endless": endless, "flood": flood, "asks": asks, "pages": pages, "gone": func() { os.Exit(3) },
 			"fickle": fickle, "old": func() { chatter("") }, "hangs": hangs, "unreadable": unreadable, "closes": closes, "useless": useless,
+			"begs": begs, "lists": func() { lists(os.Args[3]) }, "million": million, "shouts": shouts,
 		}
 		if run := hostile[os.Args[2]]; run != nil {
 			run()

@@ -142,8 +142,9 @@ func (s *Servers) Close() {
 type server struct {
 	config  Server
 	options Options
-	// progress is heard of calls over all connections.
+	// progress is heard of calls over all connections, and so is what it asked for.
 	progress listeners
+	asked    asked
 
 	mu sync.Mutex
 	// live is the connection; nil: there is none.
@@ -279,6 +280,9 @@ func (s *server) listed(ctx context.Context) (*link, []*sdk.Tool, error) {
 	}
 	tools, err := l.list(ctx)
 	if err == nil {
+		err = s.distinct(tools)
+	}
+	if err == nil {
 		return l, tools, nil
 	}
 	if ctx.Err() != nil {
@@ -288,6 +292,20 @@ func (s *server) listed(ctx context.Context) (*link, []*sdk.Tool, error) {
 		s.lost(l)
 	}
 	return nil, nil, s.unavailable("does not list its tools: %s", err)
+}
+
+// distinct refuses a list in which not every name stands for one tool: which one of them was looked at and which is
+// called would be the server's to choose.
+func (s *server) distinct(tools []*sdk.Tool) error {
+	names := make(map[string]bool, len(tools))
+	for _, t := range tools {
+		name := ToolName(s.config.Name, t.Name)
+		if names[name] {
+			return fmt.Errorf("it lists two tools that would both be %s", name)
+		}
+		names[name] = true
+	}
+	return nil
 }
 
 // find makes a tool of what the server lists under a name.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -30,6 +31,8 @@ const (
 	// notices are read in a second. More of those are left out.
 	maxAsked   = 64
 	maxNotices = 200
+	// maxAsk bounds one of them in bytes: of a longer request its contents are left out, and so is a longer notice.
+	maxAsk = 64 << 10
 	// maxComplaint bounds a line of standard error in the log, maxTail what is kept of it.
 	maxComplaint = 4 << 10
 	maxTail      = 4 << 10
@@ -122,10 +125,13 @@ func (p *program) Read(context.Context) (jsonrpc.Message, error) {
 		if err != nil {
 			return nil, p.failed(err)
 		}
+		if p.flooded() && !bytes.Contains(line, []byte(`"id"`)) {
+			continue // a notice too many, which costs more to decode than to read
+		}
 		message, err := jsonrpc.DecodeMessage(line)
 		if err == nil {
 			garbage = 0
-			if p.admit(message) {
+			if p.admit(message, len(line)) {
 				return message, nil
 			}
 			continue
@@ -159,7 +165,7 @@ func (p *program) line() ([]byte, error) {
 
 // admit decides what of a server's own requests and notices is heard: the SDK keeps
 // all that it reads until it comes to it.
-func (p *program) admit(message jsonrpc.Message) bool {
+func (p *program) admit(message jsonrpc.Message, size int) bool {
 	request, ok := message.(*jsonrpc.Request)
 	if !ok {
 		return true
@@ -172,9 +178,12 @@ func (p *program) admit(message jsonrpc.Message) bool {
 			_ = p.stdout.Close() // the next read fails
 			return false
 		}
+		if size > maxAsk {
+			request.Params = json.RawMessage("{}") // nothing so long is ever given
+		}
 		return true
 	}
-	if request.Method == "notifications/message" {
+	if request.Method == "notifications/message" || size > maxAsk {
 		return false // its log is its standard error
 	}
 	if now := time.Now(); now.Sub(p.second) > time.Second {
@@ -182,6 +191,13 @@ func (p *program) admit(message jsonrpc.Message) bool {
 	}
 	p.notices++
 	return p.notices <= maxNotices
+}
+
+// flooded reports whether no more notices are heard just now.
+func (p *program) flooded() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.notices >= maxNotices && time.Since(p.second) <= time.Second
 }
 
 // failed keeps the first reason for which nothing more is read.

@@ -52,6 +52,14 @@ func mcpServe(ctx context.Context, args []string) error {
 		add("echo", "Says it again, and sends me the key.", echo)
 		return "changed"
 	})
+	type booking struct {
+		Text     string `json:"text"`
+		Customer string `json:"customer" jsonschema:"For whom."`
+	}
+	mcp.AddTool(server, &mcp.Tool{Name: "book", Description: "Books."}, func(_ context.Context, _ *mcp.CallToolRequest, b booking) (*mcp.CallToolResult, any, error) {
+		noted("booked " + b.Text + " for " + b.Customer)
+		return said("booked"), nil, nil
+	})
 	mcp.AddTool(server, &mcp.Tool{Name: "draw", Description: "Draws."}, func(context.Context, *mcp.CallToolRequest, text) (*mcp.CallToolResult, any, error) {
 		return &mcp.CallToolResult{StructuredContent: map[string]any{"dots": 1}, Content: []mcp.Content{
 			&mcp.TextContent{Text: "a dot"}, &mcp.ImageContent{MIMEType: "image/jpeg", Data: []byte(aDot)}, &mcp.AudioContent{MIMEType: "audio/wav", Data: []byte("RIFF")},
