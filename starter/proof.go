@@ -25,6 +25,7 @@ func chaosCommand(p *program) *cobra.Command {
 	config := proof.ChaosConfig{Kills: 80, Lanes: proof.DefaultLanes, Progress: p.machine.Progress}
 	var boundaries []string
 	var plain bool
+	var each int
 	command := &cobra.Command{
 		Use:   "chaos",
 		Short: "Kill workers everywhere, and show what became of their agents",
@@ -45,11 +46,19 @@ It brings up a dev server of its own, whose state is thrown away afterwards, and
 takes about four seconds a kill and lane. The table goes to standard output; it
 ends 1 if a promise was broken, and says which.
 
+With --tools it is aimed at the calls of tools instead: one that reads, one that
+does the same anew, a keyed one, one that may not be repeated, and such a one with a
+Verify. Each has its worker killed before a call is dispatched, before its effect,
+in it, and after it, NUMBER times each; the models insist. A ledger by the key of
+the effect shows at most one where there may be one, and steps, events, status and
+list tell of an unknown outcome exactly where it is.
+
 With --address it runs on that server instead, which must take clients without
 TLS and keys, and which continues runs as new only if it suggests that early.`,
 		Example: `  starter chaos
   starter chaos --kills 300 --lanes 4
   starter chaos --plain --kills 16
+  starter chaos --tools 2 --lanes 8
   starter chaos --kills 10 --boundary in_stream --boundary after_effect --seed 7`,
 		Args: noArguments,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -63,6 +72,9 @@ TLS and keys, and which continues runs as new only if it suggests that early.`,
 			if err := chooseBoundaries(&config, boundaries); err != nil {
 				return err
 			}
+			if each > 0 {
+				return p.chaosTools(command.Context(), proof.ToolsConfig{Each: each, Lanes: config.Lanes, Progress: config.Progress}, command.Flags().Changed("address"))
+			}
 			return p.chaos(command.Context(), config, command.Flags().Changed("address"))
 		},
 	}
@@ -72,6 +84,10 @@ TLS and keys, and which continues runs as new only if it suggests that early.`,
 	set.Var(numberFlag(&config.Lanes, 1, 64), "lanes", "how many agents run at a time, each with a worker of its own; 2 unless given")
 	set.BoolVar(&plain, "plain", false, "only agents with a model and tools; no hooks, guards, compaction, schema, money, pauses or going on")
 	set.Uint64Var(&config.Seed, "seed", 0, "`NUMBER` that chooses the kills; by chance unless given")
+	set.Var(numberFlag(&each, 1, 10_000), "tools", "kill over the calls of tools instead, `NUMBER` times for each effect at each of four points")
+	for _, other := range []string{"kills", "boundary", "plain", "seed"} {
+		command.MarkFlagsMutuallyExclusive("tools", other)
+	}
 	return command
 }
 
@@ -124,6 +140,54 @@ func (p *program) chaos(ctx context.Context, config proof.ChaosConfig, elsewhere
 		return err // there is nothing to report
 	}
 	return errors.Join(p.chaosReport(report, err == nil), err)
+}
+
+// chaosTools aims the kills at the calls of tools.
+func (p *program) chaosTools(ctx context.Context, config proof.ToolsConfig, elsewhere bool) (err error) {
+	if config.Dir, err = os.MkdirTemp("", "everstep-chaos-"); err != nil {
+		return fmt.Errorf("make a folder for the ledgers: %w", err)
+	}
+	defer func() {
+		if err == nil || ctx.Err() != nil {
+			_ = os.RemoveAll(config.Dir) // it is a temporary one
+			return
+		}
+		p.say("what was left is in %s: the ledgers, the workers' logs, the server's state", config.Dir)
+	}()
+	if elsewhere {
+		connection, err := p.machine.Configured()
+		if err != nil {
+			return err
+		}
+		config.Address, config.Namespace = connection.Address, connection.Namespace
+	} else {
+		lease, err := p.machine.Throwaway(ctx, filepath.Join(config.Dir, "chaos.db"), nil)
+		if err != nil {
+			return err
+		}
+		defer lease.Close() //nolint:errcheck // the server goes when this process does
+		config.Address, config.Namespace = lease.Server().Address, lease.Server().Namespace
+	}
+	report, err := proof.Tools(ctx, config)
+	switch {
+	case ctx.Err() != nil:
+		return detached("interrupted; nothing is left of it")
+	case err != nil && report.Kills == 0:
+		return err // there is nothing to report
+	}
+	shown := p.table(report, report.Table(), "")
+	p.say("%s over the calls of tools, %s in all", render.Counted(int64(report.Kills), "kill"), render.Duration(time.Duration(report.Seconds*float64(time.Second))))
+	if len(report.Broken) == 0 {
+		if err == nil {
+			p.say("every promise was kept")
+		}
+		return errors.Join(shown, err)
+	}
+	var broken []string
+	for _, b := range report.Broken {
+		broken = append(broken, "broken promise: "+b.String())
+	}
+	return errors.Join(shown, err, &exitError{code: exitOther, text: strings.Join(broken, "\n")})
 }
 
 func (p *program) chaosElsewhere(config *proof.ChaosConfig) error {

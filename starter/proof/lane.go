@@ -69,15 +69,9 @@ func (p *chaos) openLane(name string, fail func(error)) (*lane, error) {
 // start starts a worker that dies with this process. That it runs says nothing of
 // whether it serves. The lock is the caller's.
 func (l *lane) start() error {
-	self, err := os.Executable()
+	worker, err := startWorker(l.plan, l.log)
 	if err != nil {
-		return fmt.Errorf("find this program to run workers: %w", err)
-	}
-	cmd := exec.Command(self, ChaosWorker, string(l.plan))
-	cmd.Stdout, cmd.Stderr = l.log, l.log
-	worker, err := process.Start(cmd)
-	if err != nil {
-		return fmt.Errorf("start a worker: %w", err)
+		return err
 	}
 	l.worker = worker
 	go func() {
@@ -89,6 +83,20 @@ func (l *lane) start() error {
 		}
 	}()
 	return nil
+}
+
+func startWorker(plan []byte, log *os.File) (*process.Process, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this program to run workers: %w", err)
+	}
+	cmd := exec.Command(self, ChaosWorker, string(plan))
+	cmd.Stdout, cmd.Stderr = log, log
+	worker, err := process.Start(cmd)
+	if err != nil {
+		return nil, fmt.Errorf("start a worker: %w", err)
+	}
+	return worker, nil
 }
 
 func (l *lane) begin(t *trial) {

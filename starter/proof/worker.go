@@ -1,7 +1,6 @@
 package proof
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -37,6 +36,8 @@ type plan struct {
 	Ledger    string `json:"ledger"`
 	Seat      string `json:"seat"`
 	Tools     []Tool `json:"tools"`
+	// Classes says that the tools are those of [ToolClasses], and Ledger a folder.
+	Classes bool `json:"classes,omitzero"`
 }
 
 // ChaosWork is the worker: it serves until it is killed or its standard input ends.
@@ -65,6 +66,9 @@ func ChaosWork(ctx context.Context, args []string) error {
 }
 
 func (p plan) tools() []tool.Tool {
+	if p.Classes {
+		return p.classTools()
+	}
 	all := make([]tool.Tool, len(p.Tools))
 	for i, t := range p.Tools {
 		spec := domain.ToolSpec{Name: t.Name, Description: "Writes a line into the ledger.", Effect: t.Effect, Schema: json.RawMessage(`{"type":"object"}`)}
@@ -117,6 +121,7 @@ type hit struct {
 	// Call and Position are set for tool calls.
 	Call     domain.ToolExecutionID `json:"tool_execution_id,omitzero"`
 	Position int                    `json:"position,omitzero"`
+	Working  bool                   `json:"working,omitzero"` // set in the middle of a tool of [ToolClasses]
 }
 
 // An answer lets the worker go on. Result is what the tool is to return, where Known.
@@ -203,6 +208,9 @@ type effect struct {
 	Step       int                    `json:"step"`
 	Position   int                    `json:"position"`
 	Attempt    int                    `json:"attempt"`
+	// Key is that of the effect, and Void says that the call takes none any more.
+	Key  string `json:"key,omitzero"`
+	Void bool   `json:"void,omitzero"`
 }
 
 // enter appends an effect. One write of an open file in append mode is whole or
@@ -232,15 +240,8 @@ type entries struct {
 
 func effects(ledger, workflowID string) (entries, error) {
 	counts := entries{calls: make(map[domain.ToolExecutionID]int), hooks: make(map[string]int)}
-	data, err := os.ReadFile(ledger)
-	if err != nil && !os.IsNotExist(err) {
-		return counts, fmt.Errorf("ledger: %w", err)
-	}
-	for line := range bytes.Lines(data) {
-		var e effect
-		if err := json.Unmarshal(line, &e); err != nil {
-			return counts, fmt.Errorf("ledger: %w", err)
-		}
+	lines, err := readLedger(ledger)
+	for _, e := range lines {
 		switch {
 		case e.WorkflowID != workflowID:
 		case e.Hook != "":
@@ -249,5 +250,5 @@ func effects(ledger, workflowID string) (entries, error) {
 			counts.calls[e.Call]++
 		}
 	}
-	return counts, nil
+	return counts, err
 }
