@@ -96,7 +96,7 @@ func (b *bench) call(t *testing.T, request contract.ToolRequest) (contract.ToolR
 	require.NoError(t, value.Get(&reply))
 	said := [][]byte{[]byte(reply.Content)}
 	for _, p := range reply.Parts {
-		said = append(said, []byte(p.MediaType), p.Data)
+		said = append(said, []byte(p.MediaType), []byte(p.URL), p.Data)
 	}
 	require.Equal(t, domain.DigestOf(said...), reply.Digest)
 	return reply, nil

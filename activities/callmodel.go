@@ -158,7 +158,7 @@ func (c *modelCall) prepare(ctx context.Context) (inference.Provider, error) {
 	} else {
 		c.call.Messages, err = c.compiled(ctx, definition, conversation.Entries)
 		ownReasoning(c.call.Messages, definition.Model)
-		c.boundImages()
+		c.showImages(ctx)
 		c.tell(definition.Format, conversation.Resolved.OutputMode)
 	}
 	if err == nil {

@@ -18,6 +18,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"everstep/activities"
+	"everstep/activities/artifact"
 	"everstep/activities/inference"
 	"everstep/activities/modelfacts"
 	"everstep/activities/tool"
@@ -77,6 +78,7 @@ type modelBench struct {
 	limits    map[string]activities.Limit
 	allow     activities.Allow
 	tools     []tool.Tool
+	artifacts *artifact.Store
 	// made are the newest activities.
 	made *activities.Activities
 	// unbilled makes the model one that costs nothing.
@@ -126,6 +128,7 @@ func (b *modelBench) call(t testing.TB, request contract.ModelRequest) (contract
 	}
 	a, err := activities.New(activities.Config{
 		Tools: b.tools, Providers: map[string]inference.Provider{"fake": b.provider()}, Transcripts: source, At: b.at, Compilers: b.compilers, Secrets: b.secrets, Facts: b.facts, Limits: b.limits, Allow: b.allow, HeartbeatEvery: b.every,
+		Artifacts: b.artifacts,
 	})
 	require.NoError(t, err)
 	b.made = a

@@ -2,13 +2,16 @@ package activities
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"go.temporal.io/sdk/activity"
 
+	"everstep/activities/artifact"
 	"everstep/activities/inference"
 	"everstep/domain"
 )
@@ -18,7 +21,10 @@ var imageTypes = []string{"image/jpeg", "image/png", "image/gif", "image/webp"}
 
 // images are those of a result's parts that a model can be shown, and a line for each part. What an
 // image is its bytes say: a tool that is wrong about it would have each later request refused.
-func (c toolCall) images(parts []domain.Part) (shown []domain.Part, lines string) {
+// What is too large to be recorded is kept in the storage, where there is one, and recorded by reference.
+func (c toolCall) images(ctx context.Context, parts []domain.Part) (shown []domain.Part, lines string) {
+	ctx, cancel := context.WithTimeout(ctx, keepTime)
+	defer cancel()
 	var all []string
 	room := domain.MaxResultData
 	for i, p := range parts {
@@ -27,32 +33,55 @@ func (c toolCall) images(parts []domain.Part) (shown []domain.Part, lines string
 			break
 		}
 		sniffed, note := http.DetectContentType(p.Data), p.Note()
+		image := domain.Part{Type: domain.PartImage, MediaType: sniffed, Data: p.Data}
 		hidden := "not shown"
 		switch {
 		case p.Type != domain.PartImage || !slices.Contains(imageTypes, sniffed):
-		case len(p.Data) > room:
-			hidden = "not shown, too large"
 		case c.activities.config.Secrets.Hide(string(p.Data)) != string(p.Data):
 			hidden = "not shown, it holds a secret"
-		default:
-			image := domain.Part{Type: domain.PartImage, MediaType: sniffed, Data: p.Data}
+		case len(p.Data) <= room:
 			shown, all, room = append(shown, image), append(all, image.Note()), room-len(p.Data)
 			continue
+		default:
+			note := image.Note()
+			if image.URL, hidden = c.keepImage(ctx, i, p.Data); hidden == "" {
+				image.Data = nil
+				shown, all = append(shown, image), append(all, note)
+				continue
+			}
 		}
 		all = append(all, strings.TrimSuffix(note, "]")+": "+hidden+"]")
 	}
 	return shown, strings.Join(all, "\n")
 }
 
+// keepImage keeps an image in the storage, or says why it is not shown.
+func (c toolCall) keepImage(ctx context.Context, index int, image []byte) (url, hidden string) {
+	store := c.activities.config.Artifacts
+	if store == nil || len(image) > artifact.MaxImage {
+		return "", "not shown, too large"
+	}
+	url, err := store.KeepImage(ctx, c.request.ID(), index, image)
+	if err != nil {
+		activity.GetLogger(ctx).Warn("an image is not kept", "tool", c.request.Name, "call", c.String(), "error", err)
+		return "", "not shown, it could not be kept"
+	}
+	return url, ""
+}
+
 // What one request holds of images that tools have shown: vendors take no more of them, or none of a usual size.
 const (
 	maxImages    = 20
-	maxImageData = 12 << 20
+	maxImageData = 8 << 20
+	// imagePatience bounds how long it may take to get them.
+	imagePatience = 10 * time.Second
 )
 
-// boundImages leaves out of a request what its model is known not to take, and all but the newest of more images
-// than go into one.
-func (c *modelCall) boundImages() {
+// showImages gets the images of tools that a request refers to, and leaves out of it what its model is known not to
+// take, what is not there any more, and all but the newest of more than go into one.
+func (c *modelCall) showImages(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, imagePatience)
+	defer cancel()
 	left, room := maxImages, maxImageData
 	if facts := c.activities.known(c.call.Config); cannot(facts.Images) {
 		left = 0
@@ -61,14 +90,39 @@ func (c *modelCall) boundImages() {
 		if m.Role != domain.RoleTool || len(m.Parts) == 0 {
 			continue
 		}
-		for _, p := range m.Parts {
-			left, room = left-1, room-len(p.Data)
+		c.call.Messages[i] = inference.WithoutImages(m)
+		// Where one is too many nothing older goes either: what a model has seen goes from the front.
+		if left -= len(m.Parts); left < 0 || room < 0 {
+			continue
 		}
-		if left < 0 || room < 0 {
-			left, room = 0, 0 // nothing older either: what a model has seen goes once, from the front
-			c.call.Messages[i] = inference.WithoutImages(m)
+		parts, size, err := c.whole(ctx, m.Parts)
+		if err != nil {
+			activity.GetLogger(ctx).Warn("an image of a tool is not there, and left out of a request", "error", err)
+			continue
+		}
+		if room -= size; room >= 0 {
+			m.Parts = parts
+			c.call.Messages[i] = m
 		}
 	}
+}
+
+// whole are images with their data, and how many bytes they have.
+func (c *modelCall) whole(ctx context.Context, parts []domain.Part) (whole []domain.Part, size int, err error) {
+	whole = slices.Clone(parts)
+	for i, p := range whole {
+		if artifact.IsImage(p.URL) {
+			if c.activities.config.Artifacts == nil {
+				return nil, 0, errors.New("this worker does not read what others keep: it has no read_artifact")
+			}
+			if whole[i].Data, err = c.activities.config.Artifacts.Image(ctx, p.URL); err != nil {
+				return nil, 0, err
+			}
+			whole[i].URL = ""
+		}
+		size += len(whole[i].Data)
+	}
+	return whole, size, nil
 }
 
 // withoutImages takes the images of tools out of a request that was refused with them, and reports whether there

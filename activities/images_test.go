@@ -6,10 +6,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"gocloud.dev/blob/memblob"
 
+	"everstep/activities/artifact"
 	"everstep/activities/inference"
 	"everstep/activities/tool"
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // The beginnings of images are enough to know them by.
@@ -65,6 +68,57 @@ func TestImagesOfResults(t *testing.T) {
 	}
 }
 
+// TestLargeImagesAreKept in the storage, and got from there for a request, as long as they are there and the worker
+// that asks reads it; another agent's are not.
+func TestLargeImagesAreKept(t *testing.T) {
+	t.Parallel()
+	bucket := memblob.OpenBucket(nil)
+	store := artifact.New(bucket)
+	large := image("image/png", aPNG+strings.Repeat("x", 1_000_000))
+	made := tool.NewResult("fake", "does it", domain.ReadOnly, func(context.Context, struct{}) (tool.Result, error) {
+		return tool.Result{Parts: []domain.Part{large, image("image/png", aPNG), image("image/png", aPNG+strings.Repeat("x", artifact.MaxImage))}}, nil
+	})
+	calling := benchOf(made)
+	calling.config.Artifacts = store
+	reply := calling.reply(t, request("fake", domain.ReadOnly))
+	require.Equal(t, "[image image/png 1001 KB]\n[image image/png 1 KB]\n[image image/png 3501 KB: not shown, too large]", reply.Content)
+	require.Len(t, reply.Parts, 2)
+	require.Empty(t, reply.Parts[0].Data)
+	require.True(t, artifact.IsImage(reply.Parts[0].URL))
+
+	seenBy := func(store *artifact.Store, parts ...domain.Part) (domain.Message, []domain.Part) {
+		b := answeringBench("a dot", domain.Usage{})
+		b.artifacts = store
+		asks := domain.Message{Role: domain.RoleAssistant, ToolCalls: []domain.ToolCall{{ID: "a", Name: "f", Arguments: "{}"}}}
+		m := domain.ToolMessage(domain.ToolResult{CallID: "a", Name: "f", Content: "looked"})
+		m.Parts = parts
+		b.log = b.log.Append("", asks, domain.Digest{}).Append("", m, domain.Digest{})
+		require.Equal(t, "a dot", b.reply(t).Message.Text())
+		recorded, _ := b.log.At(b.log.Len() - 1)
+		require.Equal(t, parts, recorded.Message.Parts, "what is recorded stays")
+		return b.called.Messages[2], b.called.Messages[2].Parts
+	}
+	_, parts := seenBy(store, reply.Parts...)
+	require.Equal(t, []domain.Part{large, image("image/png", aPNG)}, parts)
+	for name, test := range map[string]struct {
+		store *artifact.Store
+		url   string
+	}{
+		"a worker without it": {nil, reply.Parts[0].URL},
+		"one that is gone":    {store, "artifact:00000000-0000-4000-8000-000000000001"},
+		"no image's":          {store, "artifact:../agent/other"},
+	} {
+		m, parts := seenBy(test.store, domain.Part{Type: domain.PartImage, MediaType: "image/png", URL: test.url})
+		require.Empty(t, parts, name)
+		require.Equal(t, "looked\n[images that are named here are not shown to you]", m.ToolResult.Content, name)
+	}
+	_, err := store.Image(contract.WithPlace(t.Context(), contract.Place{WorkflowID: "another"}), reply.Parts[0].URL)
+	require.ErrorContains(t, err, "read image")
+
+	require.NoError(t, bucket.Close())
+	require.Contains(t, calling.reply(t, request("fake", domain.ReadOnly)).Content, "[image image/png 1001 KB: not shown, it could not be kept]\n")
+}
+
 // TestNotesOfImagesAreBounded: a tool that may say little has its text all the same.
 func TestNotesOfImagesAreBounded(t *testing.T) {
 	t.Parallel()
@@ -111,7 +165,7 @@ func TestImagesInARequest(t *testing.T) {
 	}{
 		"few":       {"able", 3, 100, 3},
 		"too many":  {"able", 25, 100, 20},
-		"too large": {"able", 20, 1 << 20, 12},
+		"too large": {"able", 20, 1 << 20, 8},
 		"blind":     {"blind", 3, 100, 0},
 		"not known": {"new", 3, 100, 3},
 	} {

@@ -192,7 +192,7 @@ func (c toolCall) done(ctx context.Context, result tool.Result) contract.ToolRep
 		return c.failed(domain.Errorf(domain.TooLarge, "the tool %s ran, but what it wants to keep is not JSON, or more than %d bytes; it is not kept", c.request.Name, tool.MaxNote))
 	}
 	note := json.RawMessage(c.activities.config.Secrets.Hide(string(result.Note)))
-	images, lines := c.images(result.Parts)
+	images, lines := c.images(ctx, result.Parts)
 	if lines = domain.Shorten(lines, c.most()/2); content != "" && lines != "" {
 		lines = "\n" + lines
 	}
@@ -225,7 +225,7 @@ func (c toolCall) shown(ctx context.Context, content, lines string) string {
 func (c toolCall) reply(reply contract.ToolReply) contract.ToolReply {
 	said := [][]byte{[]byte(reply.Content)}
 	for _, p := range reply.Parts {
-		said = append(said, []byte(p.MediaType), p.Data)
+		said = append(said, []byte(p.MediaType), []byte(p.URL), p.Data)
 	}
 	reply.Digest = domain.DigestOf(said...)
 	if n := c.attempt(); n > 1 {

@@ -64,7 +64,8 @@ type Part struct {
 	Type PartType `json:"type"`
 	// Text is the content of a text or reasoning part.
 	Text string `json:"text,omitzero"`
-	// MediaType, URL, Data (base64 on the wire) and Filename describe an image, a file or audio.
+	// MediaType, URL, Data (base64 on the wire) and Filename describe an image, a file or audio. The URL of a tool's
+	// large image names one that the worker's storage keeps.
 	MediaType string `json:"media_type,omitzero"`
 	URL       string `json:"url,omitzero"`
 	Data      []byte `json:"data,omitempty"`

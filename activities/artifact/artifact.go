@@ -1,6 +1,7 @@
 package artifact
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -34,6 +35,45 @@ func (s *Store) Keep(ctx context.Context, id domain.ToolExecutionID, text string
 		return fmt.Errorf("keep artifact %s: %w", id, err)
 	}
 	return nil
+}
+
+// imageScheme begins what a message has of an image that is kept here. It is recorded and must never change.
+const imageScheme = "artifact:"
+
+// MaxImage is the longest image that is kept: no vendor takes much more.
+const MaxImage = 3_500_000
+
+// KeepImage keeps an image that a tool call of the agent of ctx's place shows, the one at an index of its parts, and
+// returns the URL by which Image finds it. A later attempt at the call takes the place of an earlier one.
+func (s *Store) KeepImage(ctx context.Context, id domain.ToolExecutionID, index int, image []byte) (url string, err error) {
+	own := uuid.NewSHA1(id.UUID, fmt.Appendf(nil, "image/%d", index))
+	if err := s.bucket.WriteAll(ctx, key(ctx, own), image, nil); err != nil {
+		return "", fmt.Errorf("keep image %s: %w", own, err)
+	}
+	return imageScheme + own.String(), nil
+}
+
+// IsImage reports whether a URL is one of KeepImage.
+func IsImage(url string) bool { return strings.HasPrefix(url, imageScheme) }
+
+// Image is one that KeepImage has kept for the agent of ctx's place: those of others are not found.
+func (s *Store) Image(ctx context.Context, url string) ([]byte, error) {
+	id, err := uuid.Parse(strings.TrimPrefix(url, imageScheme))
+	if err != nil || imageScheme+id.String() != url {
+		return nil, fmt.Errorf("%q names no image that is kept", domain.Shorten(url, 64))
+	}
+	r, err := s.bucket.NewReader(ctx, key(ctx, id), nil)
+	if err != nil {
+		return nil, fmt.Errorf("read image %s: %w", id, err)
+	}
+	image, err := io.ReadAll(io.LimitReader(r, MaxImage+1))
+	if err = cmp.Or(err, r.Close()); err == nil && len(image) > MaxImage {
+		err = fmt.Errorf("it has more than %d bytes", MaxImage)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read image %s: %w", id, err)
+	}
+	return image, nil
 }
 
 // key holds nothing that a model wrote but a UUID.

@@ -45,7 +45,8 @@ type Result struct {
 	Content string
 	// Parts are images, with their data, that the model is shown with Content where it and its API take them;
 	// a line at the end of Content names each. What no API takes in a result is only named: sounds, files,
-	// images that are no JPEG, PNG, GIF or WebP, or above domain.MaxResultData or domain.MaxResultParts. An error has none.
+	// images that are no JPEG, PNG, GIF or WebP, or too many (domain.MaxResultParts). Above domain.MaxResultData the
+	// worker's storage keeps them, or they are only named. An error has none.
 	Parts []domain.Part
 	// Stop, where set, ends the loop after this step. The reason is always
 	// domain.StopRequested, whatever it says.
