@@ -35,8 +35,11 @@ func (a *Activities) CallTool(ctx context.Context, request contract.ToolRequest)
 	if ok {
 		c.effect, c.tries, c.bounds = stricter(request.Effect, called.Spec().Effect), called.Spec().Attempts, called.Bounds()
 	}
-	if attempt > 1 && !c.effect.Repeatable() {
+	if attempt > 1 && !c.effect.Repeatable() && request.Pending == nil {
 		return c.unknown("an earlier attempt may have begun"), nil
+	}
+	if !ok && request.Pending != nil {
+		return c.stillPending(nil, 0), nil
 	}
 	if !ok { // while workers are replaced another one may have it
 		own := domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool,
@@ -50,7 +53,7 @@ func (a *Activities) CallTool(ctx context.Context, request contract.ToolRequest)
 		return reply, nil
 	}
 	// One that was begun when there was no limit is brought to its end where it is.
-	if limit, limited := a.config.ToolLimits[request.Name]; limited && limit.TaskQueue != c.info.TaskQueue && attempt == 1 {
+	if limit, limited := a.config.ToolLimits[request.Name]; limited && limit.TaskQueue != c.info.TaskQueue && attempt == 1 && request.Pending == nil {
 		return c.elsewhere(limit), nil
 	}
 	var err error
@@ -61,12 +64,18 @@ func (a *Activities) CallTool(ctx context.Context, request contract.ToolRequest)
 	if err == nil && request.Lost > 0 {
 		a.inferring.wait(ctx)
 	}
-	if err = cmp.Or(err, c.mayBegin(ctx)); err != nil {
+	if err = cmp.Or(err, c.mayBegin(ctx)); err != nil && request.Pending != nil {
+		return c.stillPending(nil, 0), nil
+	} else if err != nil {
 		return c.notBegun(ctx, err)
 	}
 	ctx = contract.WithPlace(ctx, contract.Place{WorkflowID: c.info.WorkflowExecution.ID, ExecutionID: request.ExecutionID, Step: request.Step})
 	ctx = tool.WithExecution(tool.WithProgress(ctx, c.told.tell), c.known())
-	return c.judge(ctx, c.run(ctx, called, arguments))
+	run := c.run(ctx, called, arguments)
+	if request.Pending != nil {
+		return c.asked(ctx, run), nil
+	}
+	return c.judge(ctx, run)
 }
 
 // known is what the tool may know of its call.
@@ -74,6 +83,9 @@ func (c toolCall) known() tool.Call {
 	call := tool.Call{
 		ID: c.request.ID(), Key: c.request.Key(), ExecutionID: c.request.ExecutionID, Step: c.request.Step, Position: c.request.Position,
 		Attempt: c.attempt(), Trusted: c.request.Trusted, WaitedUntil: c.request.WaitUntil, Note: c.request.Note,
+	}
+	if p := c.request.Pending; p != nil {
+		call.Handle, call.TakenBack = p.Handle, c.request.TakeBack
 	}
 	if own, ok := strings.CutPrefix(c.info.WorkflowExecution.ID, domain.WorkflowIDPrefix); ok {
 		call.AgentID, _ = domain.AgentIDOf(own) // zero where somebody began the workflow under an id of their own

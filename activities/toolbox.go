@@ -59,6 +59,9 @@ func (a *Activities) tool(call toolCall) (tool.Tool, bool) {
 		if err != nil {
 			return tool.Result{}, err
 		}
+		if call.request.Pending != nil { // it was called as it was
+			return found.Call(ctx, string(arguments))
+		}
 		if now := found.Spec(); !call.request.Pin.IsZero() && now.Pin != call.request.Pin {
 			return tool.Result{}, tool.NotStarted(changed(a.given(call), now))
 		} else if stricter(call.effect, now.Effect) != call.effect {

@@ -221,10 +221,19 @@ func TestTheLaw(t *testing.T) {
 			}
 			return replies[n], nil
 		}
-		w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
-			return tools[(r.Step*7+r.Position)%len(tools)]()
-		}
+		asked := rapid.SliceOfN(rapid.IntRange(0, 3), 3, 3).Draw(draw, "asked about")
 		env := w.environment(t)
+		w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
+			most := asked[(r.Step+r.Position)%len(asked)]
+			if p := r.Pending; !r.TakeBack && (p == nil && most > 0 || p != nil && env.Now().Sub(p.Since) < time.Duration(most)*time.Second) {
+				return goesOn(r, env.Now(), env.Now().Add(700*time.Millisecond), ""), nil
+			}
+			reply, err := tools[(r.Step*7+r.Position)%len(tools)]()
+			if r.Pending != nil && !r.TakeBack && err != nil && env.Now().Sub(r.Pending.Since) > 10*time.Second {
+				return saw(r)
+			}
+			return reply, err
+		}
 		for i := range rapid.IntRange(0, 2).Draw(draw, "stops") {
 			request := contract.StopRequest{
 				Mode:   rapid.SampledFrom(contract.StopModes()).Draw(draw, "mode"),

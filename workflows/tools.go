@@ -242,6 +242,8 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 		var delay time.Duration
 		ends := func() bool { return b.halted }
 		switch {
+		case err == nil && b.goesOn(*reply):
+			return b.follow(ctx, options, request, reply, size)
 		case err == nil && b.waits(*reply, waited):
 			waited++
 			request.WaitUntil, delay = reply.WaitUntil, reply.WaitUntil.Sub(b.now())
@@ -277,25 +279,6 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 		permit = again
 		b.noteRunning()
 	}
-}
-
-// requestOf names a call, and what makes its effect.
-func (b *toolBatch) requestOf(position int, wanted domain.ToolCall) contract.ToolRequest {
-	tool, _ := b.resolved.Tool(wanted.Name)
-	request := contract.ToolRequest{
-		ExecutionID: b.execution, Step: b.content.Number, Position: position, Name: wanted.Name, Effect: tool.Effect,
-		Arguments: wanted.Arguments, Pin: tool.Pin, Trusted: b.state.Trusted(),
-	}
-	if len(tool.EffectKey) > 0 {
-		request.EffectKey = tool.EffectKeyOf(b.in.AgentID, wanted.Arguments)
-	}
-	// What a hook has changed stands nowhere in the transcript.
-	own := wanted.Arguments == b.calls[position].Arguments
-	if own && len(wanted.Arguments) > domain.MaxInlineArguments {
-		request.Arguments = ""
-		request.Reference = &contract.ArgumentsRef{Message: b.at, Digest: domain.DigestOf([]byte(wanted.Arguments))}
-	}
-	return request
 }
 
 func (b *toolBatch) noteRunning() {

@@ -18,6 +18,25 @@ const unknownOutcomes = "unknown-outcomes"
 // must never change.
 const verifiedCalls = "verified-calls"
 
+// requestOf names a call, and what makes its effect.
+func (b *toolBatch) requestOf(position int, wanted domain.ToolCall) contract.ToolRequest {
+	tool, _ := b.resolved.Tool(wanted.Name)
+	request := contract.ToolRequest{
+		ExecutionID: b.execution, Step: b.content.Number, Position: position, Name: wanted.Name, Effect: tool.Effect,
+		Arguments: wanted.Arguments, Pin: tool.Pin, Trusted: b.state.Trusted(),
+	}
+	if len(tool.EffectKey) > 0 {
+		request.EffectKey = tool.EffectKeyOf(b.in.AgentID, wanted.Arguments)
+	}
+	// What a hook has changed stands nowhere in the transcript.
+	own := wanted.Arguments == b.calls[position].Arguments
+	if own && len(wanted.Arguments) > domain.MaxInlineArguments {
+		request.Arguments = ""
+		request.Reference = &contract.ArgumentsRef{Message: b.at, Digest: domain.DigestOf([]byte(wanted.Arguments))}
+	}
+	return request
+}
+
 // verify asks a tool, in the coroutine of its call, what became of that, where nobody knows how it ended; asked is false
 // where the tool is not asked. A stop of mode now does not wait for an answer.
 func (b *toolBatch) verify(ctx workflow.Context, request contract.ToolRequest, reply contract.ToolReply) (found contract.VerifyReply, asked bool) {

@@ -32,6 +32,9 @@ func (s *server) tool(listed *sdk.Tool, config ToolConfig) (tool.Tool, error) {
 		Effect: Stricter(config.Effect, listed.Annotations),
 		Pin:    pin,
 	}, func(ctx context.Context, arguments json.RawMessage) (tool.Result, error) {
+		if called, _ := tool.ExecutionOf(ctx); called.Handle != nil {
+			return s.ask(ctx, called)
+		}
 		arguments, err := filled(arguments, config.Arguments, trustedOf(ctx))
 		if err = cmp.Or(err, s.config.mayBeSent(trustedOf(ctx))); err != nil {
 			return tool.Result{}, err
@@ -80,13 +83,18 @@ func (s *server) call(ctx context.Context, name string, arguments json.RawMessag
 			}
 			continue
 		}
-		made := read(result)
-		if result.IsError {
-			return tool.Result{}, domain.Errorf(domain.Invalid, "%s", made.Content)
-		}
-		return made, nil
+		return answer(result)
 	}
 	return tool.Result{}, domain.Errorf(domain.Invalid, "MCP server %s asks again and again before it answers", s.config.Name)
+}
+
+// answer is a server's answer as an agent gets it.
+func answer(result *sdk.CallToolResult) (tool.Result, error) {
+	made := read(result)
+	if result.IsError {
+		return tool.Result{}, domain.Errorf(domain.Invalid, "%s", made.Content)
+	}
+	return made, nil
 }
 
 // maxRounds bounds how often a server asks for more before it answers a call.
@@ -123,9 +131,11 @@ func (s *server) sent(ctx context.Context, params *sdk.CallToolParams) (*sdk.Cal
 			return nil, tool.NotStarted(err)
 		}
 		calling, sent := withSending(ctx)
-		result, err := l.session.CallTool(calling, params)
+		result, t, err := l.call(calling, params)
 		ended := errors.Is(err, sdk.ErrSessionMissing) || errors.Is(err, sdk.ErrConnectionClosed)
 		switch {
+		case t != nil:
+			return s.ongoing(ctx, l, t)
 		case err == nil:
 			return result, nil
 		case ended || l.program != nil && ctx.Err() == nil && !answered(err):

@@ -71,6 +71,9 @@ func (r *requests) RoundTrip(request *http.Request) (*http.Response, error) {
 		GotConn: func(httptrace.GotConnInfo) { call.note(func(s *sending) { s.begun = true }) },
 	})
 	request = request.Clone(traced)
+	if err := nameOnWire(request); err != nil {
+		return nil, err
+	}
 	for _, h := range r.server.Headers {
 		if call == nil && len(h.trusted()) > 0 {
 			continue // it is of no agent

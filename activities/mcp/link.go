@@ -37,6 +37,9 @@ type link struct {
 	tools   []*sdk.Tool
 	listed  time.Time
 	dead    bool
+	// tasks are the tools whose calls can be tasks, of the form in which they are asked for. inHeaders are
+	// those of which arguments go in headers, which the SDK sees to.
+	tasks, inHeaders map[string]bool
 }
 
 // connect starts or reaches a server. The link stays when ctx ends.
@@ -78,6 +81,7 @@ func (s *server) connect(ctx context.Context) (*link, error) {
 // elicitation: whoever asks for them all the same is refused.
 func (s *server) client(l *link) *sdk.Client {
 	capabilities := &sdk.ClientCapabilities{}
+	capabilities.AddExtension(tasksExtension, nil)
 	if s.options.Root != "" {
 		capabilities.RootsV2 = &sdk.RootCapabilities{}
 	}
@@ -90,6 +94,9 @@ func (s *server) client(l *link) *sdk.Client {
 		},
 	})
 	client.AddReceivingMiddleware(s.refusing)
+	if err := learn(client); err != nil {
+		s.warn("tasks cannot be asked about", "error", err.Error())
+	}
 	client.AddRoots(s.roots()...)
 	return client
 }
@@ -129,20 +136,20 @@ func (l *link) list(ctx context.Context) ([]*sdk.Tool, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, listPatience)
 	defer cancel()
-	asked := time.Now()
+	asked, tasks := time.Now(), map[string]bool{}
 	all, err := paged("tools", maxTools, func(cursor string) ([]*sdk.Tool, string, error) {
-		page, err := l.session.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor})
+		page, next, err := l.page(ctx, cursor, tasks)
 		if err != nil {
 			return nil, "", l.explain(err)
 		}
-		return page.Tools, page.NextCursor, nil
+		return page, next, nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.tools, l.listed = all, asked
+	l.tools, l.listed, l.tasks, l.inHeaders = all, asked, tasks, inHeaders(all)
 	return all, nil
 }
 

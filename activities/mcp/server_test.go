@@ -41,6 +41,7 @@ func TestMain(m *testing.M) {
 			"torrent": torrent, "endless": endless, "flood": flood, "asks": asks, "pages": pages, "gone": func() { os.Exit(3) },
 			"fickle": fickle, "old": func() { chatter("") }, "hangs": hangs, "unreadable": unreadable, "closes": closes, "useless": useless,
 			"begs": begs, "lists": func() { lists(os.Args[3]) }, "million": million, "shouts": shouts,
+			"tasks": func() { tasksServed(false) }, "tasks that die": func() { tasksServed(true) },
 		}
 		if run := hostile[os.Args[2]]; run != nil {
 			run()

@@ -216,6 +216,7 @@ func (p *program) failed(err error) error {
 // Write sends a message. What was sent in part breaks the connection: nothing after
 // it could be read.
 func (p *program) Write(ctx context.Context, message jsonrpc.Message) error {
+	message = onWire(message)
 	data, err := jsonrpc.EncodeMessage(message)
 	if err != nil {
 		return err
@@ -251,8 +252,6 @@ func (p *program) Write(ctx context.Context, message jsonrpc.Message) error {
 	}
 	return p.failed(err)
 }
-
-const methodCall = "tools/call"
 
 // Close lets the program know that it is to end. How it ends is end's to see to.
 func (p *program) Close() error {

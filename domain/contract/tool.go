@@ -39,6 +39,33 @@ type ToolRequest struct {
 	WaitUntil time.Time `json:"wait_until,omitzero"`
 	// Note is what the session keeps for the tool.
 	Note json.RawMessage `json:"note,omitempty"`
+	// Pending is set where the call was made, and its other side goes on with it: it is only asked about.
+	// TakeBack says that it is to be given up, and what became of it is asked once more; Stopped that a stop
+	// is why.
+	Pending  *Pending `json:"pending,omitempty"`
+	TakeBack bool     `json:"take_back,omitzero"`
+	Stopped  bool     `json:"stopped,omitzero"`
+}
+
+// A Pending is a call that its other side goes on with by itself.
+type Pending struct {
+	// Handle is by what the tool knows it, on any worker.
+	Handle json.RawMessage `json:"handle"`
+	// Since is when the call was made, and Until when the other side may forget it; zero: it says nothing.
+	Since time.Time `json:"since"`
+	Until time.Time `json:"until,omitzero"`
+	// AskAt is when to ask about it next.
+	AskAt time.Time `json:"ask_at"`
+	// Status is what the other side said of it last.
+	Status string `json:"status,omitzero"`
+}
+
+// Says is how far the other side is.
+func (p Pending) Says() string {
+	if p.Status == "" {
+		return "goes on at its server"
+	}
+	return "goes on at its server: " + p.Status
 }
 
 // Key is the key of keyed tools: that of the effect, where the tool names one, else the call's id.
@@ -84,6 +111,9 @@ type ToolReply struct {
 	TaskQueue string `json:"task_queue,omitzero"`
 	// Note is what the session is to keep for the tool.
 	Note json.RawMessage `json:"note,omitempty"`
+	// Pending is set where the call's other side goes on with it: it is asked about until that is over. Error
+	// says what remains of it where it is not.
+	Pending *Pending `json:"pending,omitempty"`
 }
 
 // An OutputRequest asks whether a text that a hook has made fits a response format.

@@ -83,7 +83,7 @@ func (a Agent) With(fact Fact, at time.Time) Agent {
 	case ModelReplied:
 		return a.ended(f.Work, f, at)
 	case ToolReplied:
-		if f.Reply.NotStarted {
+		if f.Reply.NotStarted || f.Reply.Pending != nil {
 			fact = unmade{f}
 		}
 		return a.ended(f.Work, fact, at)
@@ -97,6 +97,9 @@ func (a Agent) With(fact Fact, at time.Time) Agent {
 	case Lost:
 		if f.Tool != nil && f.Loss.MadeAgain(*f.Tool) {
 			call := *f.Tool
+			if call.Pending != nil {
+				return a.ended(f.Work, unmade{ToolReplied{Work: f.Work, Reply: GivenUp(call)}}, at)
+			}
 			call.Attempts++
 			return a.ended(f.Work, unmade{ToolReplied{Work: f.Work, Reply: NotAgain(call)}}, at)
 		}
@@ -176,6 +179,9 @@ func (a Agent) asked(f Asked, at time.Time) Agent {
 		a.Execution.StartedAt = at
 	}
 	a.Execution = a.Execution.turnsTo(f.Step(), a.closing(at))
+	if f.Tool != nil && f.Tool.Stopped {
+		a.Execution = a.Execution.halts(at)
+	}
 	if f.Model != nil {
 		a = a.shows(f.Model.Edits)
 	}

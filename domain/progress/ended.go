@@ -10,7 +10,7 @@ import (
 // What a reader of a history concludes of a step, where a workflow decides.
 
 // An unmade is the reply of a call that may be made again, where it is not: it
-// surely did not begin, or may be repeated.
+// surely did not begin, or may be repeated, or is only asked about.
 type unmade struct{ ToolReplied }
 
 // take takes an answer that no hook has changed.

@@ -117,6 +117,9 @@ func (l Loss) Retryable() bool { return l.How == TimedOut || l.How == Broke && !
 
 // MadeAgain reports whether the workflow makes a call again after the loss.
 func (l Loss) MadeAgain(call contract.ToolRequest) bool {
+	if call.Pending != nil { // to ask about it does nothing
+		return l.Retryable() && !call.TakeBack
+	}
 	return l.Retryable() && call.Effect.Repeatable() && call.Attempts+1 < call.Tries && !l.givesUp(call)
 }
 
@@ -129,6 +132,8 @@ func (l Loss) givesUp(call contract.ToolRequest) bool {
 // began, and nobody knows how it ended.
 func (l Loss) ToolReply(call contract.ToolRequest) contract.ToolReply {
 	switch {
+	case call.Pending != nil:
+		return GivenUp(call)
 	case l.How == Cancelled && call.Attempts > 0:
 		return NotAgain(call)
 	case l.How == Cancelled:
@@ -150,6 +155,16 @@ func (l Loss) ToolReply(call contract.ToolRequest) contract.ToolReply {
 func NotAgain(call contract.ToolRequest) contract.ToolReply {
 	return tried(call, domain.CodedErrorf(domain.Unavailable, domain.CodeInterrupted,
 		"interrupted: the execution was stopped before %s was tried again; what had begun of it may have taken effect", call.Name))
+}
+
+// GivenUp is the reply for a call that its other side went on with, and that was asked about no more.
+func GivenUp(call contract.ToolRequest) contract.ToolReply {
+	if call.Effect.Repeatable() {
+		return tried(call, domain.CodedErrorf(domain.Unavailable, domain.CodeInterrupted,
+			"interrupted: the other side still worked at the call of %s when it was given up; it may have taken effect", call.Name))
+	}
+	return tried(call, domain.CodedErrorf(domain.Unavailable, domain.CodeOutcomeUnknown,
+		"outcome unknown: the other side still worked at the call of %s when it was given up; it may or may not take effect, and was not repeated", call.Name))
 }
 
 func tried(call contract.ToolRequest, err *domain.Error) contract.ToolReply {

@@ -185,7 +185,7 @@ func (r *Retelling) answered(f ModelReplied) {
 func (r *Retelling) called(f ToolReplied) {
 	i := f.Tool.Position
 	if r.step == nil || f.Step() != r.step.Number || i >= len(r.replies) || r.replies[i] != nil ||
-		f.Reply.NotStarted || f.Reply.Stop != nil {
+		f.Reply.NotStarted || f.Reply.Pending != nil || f.Reply.Stop != nil {
 		r.silent = true
 		return
 	}

@@ -231,6 +231,8 @@ func (r *watchReducer) asked(w progress.Work) {
 	case w.Hook != nil:
 		r.hookLost()
 		r.emit(Event{Type: EventHook, Step: w.Hook.Step, Hook: w.Hook.Hook.Name, Trigger: w.Hook.Hook.Trigger})
+	case w.Tool != nil && w.Tool.Pending != nil:
+		delete(r.lostCalls, w.Tool.Position)
 	case w.Tool != nil && w.Tool.Attempts > 0:
 		work.Attempt = 0
 		r.retried(work, 1, r.lostCalls[w.Tool.Position])
@@ -361,16 +363,25 @@ func (r *watchReducer) kept(work *shownWork, loss progress.Loss) {
 	r.replied(work, reply, max(loss.Beat.Length-len(loss.Beat.Tail), 0))
 }
 
-// toolReplied notes that a call is over, or until when it waits.
+// toolReplied notes that a call is over, until when it waits, or what its other side says that
+// goes on with it, where that is news.
 func (r *watchReducer) toolReplied(f progress.ToolReplied) {
-	until := f.Reply.WaitUntil
-	if until.IsZero() {
+	text, pending, before := "", f.Reply.Pending, f.Tool.Pending
+	switch {
+	case pending != nil && before != nil && before.Status == pending.Status:
+	case pending != nil:
+		text = pending.Says()
+	case !f.Reply.WaitUntil.IsZero():
+		text = "waits until " + f.Reply.WaitUntil.Format(time.RFC3339)
+	default:
 		r.toolDone(f.Work, f.Reply.Error)
 		return
 	}
 	r.done(f.Work)
 	r.lostCalls[f.Tool.Position] = f.Reply.Error
-	r.emit(Event{Type: EventToolProgress, Step: f.Step(), Position: f.Tool.Position, Tool: f.Tool.Name, Text: "waits until " + until.Format(time.RFC3339)})
+	if text != "" {
+		r.emit(Event{Type: EventToolProgress, Step: f.Step(), Position: f.Tool.Position, Tool: f.Tool.Name, Text: text})
+	}
 }
 
 func (r *watchReducer) toolDone(w progress.Work, err *domain.Error) {

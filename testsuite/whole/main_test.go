@@ -25,6 +25,7 @@ func TestMain(m *testing.M) {
 		proof.ChaosWorker:           proof.ChaosWork,
 		mortalWorker:                mortalWork,
 		mcpServer:                   mcpServe,
+		mcpTasks:                    mcpTasksServe,
 	}
 	if len(os.Args) > 1 && commands[os.Args[1]] != nil {
 		if err := commands[os.Args[1]](context.Background(), os.Args[2:]); err != nil {

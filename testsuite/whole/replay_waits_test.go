@@ -2,7 +2,9 @@ package whole_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -25,6 +27,27 @@ type elsewhere struct{ inference.Provider }
 
 func (elsewhere) Infer(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
 	return inference.Answer{}, domain.CodedErrorf(domain.Denied, domain.CodeRerouted, "elsewhere")
+}
+
+// job is a tool whose other side goes on until it was asked so often.
+func job() tool.Tool {
+	type args struct {
+		Asked int `json:"asked"`
+	}
+	return tool.New("job", "Does a job.", domain.AtMostOnce, func(ctx context.Context, a args) (string, error) {
+		call, _ := tool.ExecutionOf(ctx)
+		asked := 0
+		if call.Handle != nil {
+			if err := json.Unmarshal(call.Handle, &asked); err != nil {
+				return "", err
+			}
+			asked++
+		}
+		if asked >= a.Asked {
+			return "done", nil
+		}
+		return "", tool.GoesOn(tool.Elsewhere{Handle: json.RawMessage(strconv.Itoa(asked)), Status: fmt.Sprintf("asked %d times", asked)})
+	})
 }
 
 // doing waits until a status says so.
@@ -128,6 +151,18 @@ func recordWaits(t *testing.T) {
 	t.Run("tool-limit-comes", func(t *testing.T) {
 		s := connect(t, "plain", nil)
 		s.keep(t, "tool-limit-comes", s.limitComes(t, newTill()))
+	})
+	t.Run("pending-calls", func(t *testing.T) {
+		s := start(t, host.Config{Tools: []tool.Tool{job()}})
+		s.keep(t, "pending-calls", s.ended(t, s.begin(t, "turns: [{tool_calls: [{name: job, arguments: {asked: 2}}]}, {text: done}]", "job")))
+	})
+	t.Run("pending-call-stopped", func(t *testing.T) {
+		s := start(t, host.Config{Tools: []tool.Tool{job()}})
+		begun := s.begin(t, "turns: [{tool_calls: [{name: job, arguments: {asked: 1000}}]}, {text: done}]", "job")
+		s.doing(t, begun.ID, "job goes on at its server: asked 1 times")
+		_, err := s.agents.Stop(within(t), begun.ID, agents.StopOptions{Mode: contract.StopNow, Reason: "enough"})
+		require.NoError(t, err)
+		s.keep(t, "pending-call-stopped", s.ended(t, begun))
 	})
 	t.Run("within-no-time", func(t *testing.T) {
 		shop := newWorkshop()

@@ -159,6 +159,22 @@ func (m *Mailbox) AwaitTurn(ctx workflow.Context, free, halted func() bool) (Per
 	return m.unless(refused())
 }
 
+// BackOffAsking waits before it is asked what came of a call that is under way elsewhere, in the coroutine of
+// the call. A stop of mode now ends the wait and refuses the permit. A pause does not: nothing new begins.
+func (m *Mailbox) BackOffAsking(ctx workflow.Context, delay time.Duration) (Permit, bool) {
+	if !m.CutOff() && delay > 0 {
+		pause, cancel := workflow.WithCancel(ctx)
+		defer cancel()
+		timer := workflow.NewTimer(pause, delay)
+		_ = workflow.Await(ctx, func() bool { return timer.IsReady() || m.stop.mode == contract.StopNow })
+	}
+	return m.Permit(WithinStep)
+}
+
+// LastWord is the permit to say elsewhere that a call is given up. It is never refused, and no stop cuts off
+// what it is for, which has short time-outs of its own.
+func (m *Mailbox) LastWord() Permit { return Permit{m.root} }
+
 // AwaitWord waits, in the coroutine of a call, until somebody has spoken about it or its time is over, and
 // returns the permit to begin it where it was allowed. Whatever stops the execution ends the wait, a gentle stop too: a
 // step that waits for people might never end. It answers false where a stop did.

@@ -1,0 +1,385 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"everstep/activities/tool"
+	"everstep/domain"
+)
+
+// Tasks are calls that a server answers with a handle, and goes on with. There are two forms of them: those of
+// the protocol's version 2025-11-25, which the caller asks for, where a tool says that it may; and those of the
+// extension, with which a server answers whichever call it likes.
+const (
+	tasksVersion   = "2025-11-25"
+	tasksExtension = "io.modelcontextprotocol/tasks"
+	// wishedLife is for how long a server is asked to keep a task: some cannot count the milliseconds of a month.
+	wishedLife = 7 * 24 * time.Hour
+	// maxTaskID bounds how a server may call a task.
+	maxTaskID = 1 << 10
+	// inputPatience bounds the request by which a server of the older form asks for what a task needs.
+	inputPatience = 30 * time.Second
+	// cancelPatience bounds the word that a call is given up.
+	cancelPatience = 5 * time.Second
+)
+
+// A task is what a server tells of one, in either form.
+type task struct {
+	ID      string `json:"taskId"`
+	Status  string `json:"status"`
+	Message string `json:"statusMessage"`
+	// Their times are in milliseconds. Without a life it is kept as long as the server likes.
+	Life   float64 `json:"ttl"`
+	LifeMs float64 `json:"ttlMs"`
+	Poll   float64 `json:"pollInterval"`
+	PollMs float64 `json:"pollIntervalMs"`
+	// Result, Error and InputRequests are of the extension.
+	Result        json.RawMessage `json:"result"`
+	Error         *wireError      `json:"error"`
+	InputRequests json.RawMessage `json:"inputRequests"`
+}
+
+type wireError struct {
+	Code    int64  `json:"code"`
+	Message string `json:"message"`
+}
+
+// speaks reports whether a connection is of that version of the protocol, or a later one.
+func (l *link) speaks(version string) bool {
+	said := l.session.InitializeResult()
+	return said != nil && said.ProtocolVersion >= version
+}
+
+// extended reports whether the server may answer any call with a task.
+func (l *link) extended() bool {
+	if !l.speaks(versionOfExtensions) {
+		return false
+	}
+	capabilities := l.session.InitializeResult().Capabilities
+	return capabilities != nil && capabilities.Extensions[tasksExtension] != nil
+}
+
+// versionOfExtensions is the version of the protocol from which each request says what its caller understands.
+const versionOfExtensions = "2026-07-28"
+
+// page lists tools, and notes whose calls may be tasks.
+func (l *link) page(ctx context.Context, cursor string, tasks map[string]bool) ([]*sdk.Tool, string, error) {
+	if !l.speaks(tasksVersion) || l.speaks(versionOfExtensions) {
+		page, err := l.session.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor})
+		if err != nil {
+			return nil, "", err
+		}
+		return page.Tools, page.NextCursor, nil
+	}
+	came, err := sdk.CallCustomMethod[*listParams, *verbatim](asIs(ctx), l.session, ownPrefix+methodList, &listParams{Cursor: cursor})
+	if err != nil {
+		return nil, "", err
+	}
+	var listed struct {
+		Tools []json.RawMessage `json:"tools"`
+		Next  string            `json:"nextCursor"`
+	}
+	if err := json.Unmarshal(came.text, &listed); err != nil {
+		return nil, "", fmt.Errorf("it lists what is no list of tools: %w", err)
+	}
+	var all []*sdk.Tool
+	for _, text := range listed.Tools {
+		var t sdk.Tool
+		var more struct {
+			Execution struct {
+				TaskSupport string `json:"taskSupport"`
+			} `json:"execution"`
+		}
+		if err := errors.Join(json.Unmarshal(text, &t), json.Unmarshal(text, &more)); err != nil {
+			return nil, "", fmt.Errorf("it lists what is no tool: %w", err)
+		}
+		if support := more.Execution.TaskSupport; support == "optional" || support == "required" {
+			tasks[t.Name] = true
+		}
+		all = append(all, &t)
+	}
+	return all, listed.Next, nil
+}
+
+// wants reports whether a call is to be a task where the server answers calls so, and how it is made then.
+func (l *link) wants(params *sdk.CallToolParams) (*callParams, bool) {
+	l.mu.Lock()
+	older := l.tasks[params.Name]
+	inHeaders := l.inHeaders[params.Name]
+	l.mu.Unlock()
+	if !older && (!l.extended() || inHeaders) {
+		return nil, false
+	}
+	made := &callParams{
+		ParamsBase: sdk.ParamsBase{Meta: params.Meta}, Name: params.Name, Arguments: params.Arguments,
+		InputResponses: params.InputResponses, RequestState: params.RequestState,
+	}
+	if older {
+		made.Task = &taskWish{TTL: wishedLife.Milliseconds()}
+	}
+	return made, true
+}
+
+// inHeaders are the tools of which arguments go in headers too.
+func inHeaders(tools []*sdk.Tool) map[string]bool {
+	names := map[string]bool{}
+	for _, t := range tools {
+		if schema, err := json.Marshal(t.InputSchema); err == nil && strings.Contains(string(schema), `"x-mcp-header"`) {
+			names[t.Name] = true
+		}
+	}
+	return names
+}
+
+// call makes a call. It has either a result or a task.
+func (l *link) call(ctx context.Context, params *sdk.CallToolParams) (*sdk.CallToolResult, *task, error) {
+	made, ok := l.wants(params)
+	if !ok {
+		result, err := l.session.CallTool(ctx, params)
+		if err == nil && isTask(result) {
+			return nil, &task{}, nil
+		}
+		return result, nil, err
+	}
+	came, err := sdk.CallCustomMethod[*callParams, *verbatim](asIs(ctx), l.session, ownPrefix+methodCall, made)
+	if err != nil {
+		return nil, nil, err
+	}
+	var either struct {
+		Type string `json:"resultType"`
+		Task *task  `json:"task"`
+	}
+	if err := json.Unmarshal(came.text, &either); err != nil {
+		return nil, nil, fmt.Errorf("its answer cannot be read: %w", err)
+	}
+	if either.Type == "task" {
+		either.Task = new(task)
+		if err := json.Unmarshal(came.text, either.Task); err != nil {
+			return nil, nil, fmt.Errorf("its task cannot be read: %w", err)
+		}
+	}
+	if either.Task != nil {
+		return nil, either.Task, nil
+	}
+	result, err := resultOf(came.text)
+	return result, nil, err
+}
+
+// isTask reports whether a result that the SDK has read was a task, of which it keeps nothing.
+func isTask(result *sdk.CallToolResult) bool {
+	if len(result.Content) > 0 || result.StructuredContent != nil {
+		return false
+	}
+	text, err := json.Marshal(result)
+	return err == nil && strings.Contains(string(text), `"resultType":"task"`)
+}
+
+func resultOf(text json.RawMessage) (*sdk.CallToolResult, error) {
+	result := new(sdk.CallToolResult)
+	if err := json.Unmarshal(text, result); err != nil {
+		return nil, fmt.Errorf("its answer cannot be read: %w", err)
+	}
+	return result, nil
+}
+
+// A handle is what is kept of a task while its server goes on with it.
+type handle struct {
+	Task string `json:"task"`
+}
+
+// ongoing is the error of a call whose server goes on with it. A program forgets its tasks when it ends, and ends
+// with its worker: so a call of one waits here, as any call of it does.
+func (s *server) ongoing(ctx context.Context, l *link, t *task) (*sdk.CallToolResult, error) {
+	if t.ID == "" || len(t.ID) > maxTaskID {
+		return nil, tool.OutcomeUnknown(s.unavailable("goes on with the call as a task, under a name that cannot be kept"))
+	}
+	if l.program == nil {
+		return nil, elsewhere(t)
+	}
+	for {
+		tool.Progress(ctx, t.says())
+		select {
+		case <-ctx.Done():
+			s.cancelTask(ctx, l, t.ID)
+			return nil, context.Cause(ctx)
+		case <-time.After(max(t.pause(), 100*time.Millisecond)):
+		}
+		result, err := s.askOver(ctx, l, t.ID)
+		if !l.usable() && ctx.Err() == nil {
+			return nil, tool.OutcomeUnknown(s.unavailable("was lost while it went on with the call: %s", l.program.why()))
+		}
+		if _, goesOn := tool.IsElsewhere(err); !goesOn && ctx.Err() == nil {
+			return result, err
+		}
+	}
+}
+
+func (t *task) pause() time.Duration {
+	return milliseconds(cmp.Or(t.PollMs, t.Poll, 1000))
+}
+
+// milliseconds are those that a server says, however many.
+func milliseconds(n float64) time.Duration {
+	return time.Duration(min(max(n, 0), float64(tool.MaxElsewhere/time.Millisecond))) * time.Millisecond
+}
+
+func (t *task) says() string {
+	if t.Message == "" {
+		return quoted(t.Status)
+	}
+	return quoted(t.Status) + ": " + quoted(t.Message)
+}
+
+func elsewhere(t *task) error {
+	text, err := json.Marshal(handle{t.ID})
+	if err != nil {
+		return err
+	}
+	return tool.GoesOn(tool.Elsewhere{Handle: text, After: t.pause(), Keeps: milliseconds(cmp.Or(t.LifeMs, t.Life)), Status: t.says()})
+}
+
+// ask asks what came of a call that was answered with a task, of whichever worker it was.
+func (s *server) ask(ctx context.Context, call tool.Call) (tool.Result, error) {
+	var known handle
+	if err := json.Unmarshal(call.Handle, &known); err != nil || known.Task == "" {
+		return tool.Result{}, tool.OutcomeUnknown(s.unavailable("goes on with the call as a task, whose handle cannot be read"))
+	}
+	l, err := s.link(ctx)
+	if err != nil {
+		return tool.Result{}, tool.NotStarted(err)
+	}
+	if call.TakenBack {
+		s.cancelTask(ctx, l, known.Task)
+	}
+	result, err := s.askOver(ctx, l, known.Task)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	return answer(result)
+}
+
+// cancelTask tells the server that nobody waits for a task. Whether it heeds that, what it is asked next shows.
+func (s *server) cancelTask(ctx context.Context, l *link, id string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelPatience)
+	defer cancel()
+	if _, err := l.about(ctx, methodTaskCancel, &taskParams{TaskID: id}); err != nil {
+		s.warn("MCP server does not take back a task", "error", domain.Shorten(err.Error(), maxStatusMessage))
+	}
+}
+
+// maxStatusMessage bounds what is told of a server's words about a task.
+const maxStatusMessage = 500
+
+// about makes a request about a task, with the headers of its call.
+func (l *link) about(ctx context.Context, method string, params *taskParams) (json.RawMessage, error) {
+	ctx, _ = withSending(asIs(ctx))
+	came, err := sdk.CallCustomMethod[*taskParams, *verbatim](ctx, l.session, method, params)
+	if err != nil {
+		return nil, err
+	}
+	return came.text, nil
+}
+
+// askOver is the result of a task, or why there is none: its server goes on with it, does not answer, or has
+// ended it.
+func (s *server) askOver(ctx context.Context, l *link, id string) (*sdk.CallToolResult, error) {
+	text, err := l.about(ctx, methodTask, &taskParams{TaskID: id})
+	if err != nil {
+		return nil, s.unasked(ctx, l, err)
+	}
+	t := &task{}
+	if err := json.Unmarshal(text, t); err != nil {
+		return nil, s.unavailable("says what cannot be read of a task: %s", err)
+	}
+	t.ID = id
+	switch {
+	case t.Error != nil:
+		return nil, domain.Errorf(domain.Invalid, "MCP server %s refuses the call: %s (%d)", s.config.Name, domain.Shorten(t.Error.Message, maxStatusMessage), t.Error.Code)
+	case len(t.Result) > 0 && string(t.Result) != "null":
+		result, err := resultOf(t.Result)
+		if err != nil {
+			return nil, tool.OutcomeUnknown(s.unavailable("has ended the task: %s", err))
+		}
+		return result, nil
+	case t.Status == "completed" || t.Status == "failed":
+		return s.taskResult(ctx, l, t)
+	case t.Status == "cancelled":
+		return nil, tool.OutcomeUnknown(s.unavailable("has cancelled the task: %s", domain.Shorten(cmp.Or(quoted(t.Message), "it does not say why"), maxStatusMessage)))
+	case t.Status == "input_required":
+		return s.supplyTask(ctx, l, t)
+	}
+	return nil, elsewhere(t)
+}
+
+// taskResult fetches the result of a task of the older form that is over.
+func (s *server) taskResult(ctx context.Context, l *link, t *task) (*sdk.CallToolResult, error) {
+	text, err := l.about(ctx, methodTaskResult, &taskParams{TaskID: t.ID})
+	if err == nil {
+		result, err := resultOf(text)
+		if err != nil {
+			return nil, tool.OutcomeUnknown(s.unavailable("has ended the task: %s", err))
+		}
+		return result, nil
+	}
+	if said, ok := errors.AsType[*jsonrpc.Error](err); ok && t.Status == "failed" && answered(err) {
+		return nil, domain.Errorf(domain.Invalid, "MCP server %s refuses the call: %s (%d)", s.config.Name, domain.Shorten(said.Message, maxStatusMessage), said.Code)
+	}
+	return nil, s.unasked(ctx, l, err)
+}
+
+// supplyTask gives a task what it asks for, which can be the root alone.
+func (s *server) supplyTask(ctx context.Context, l *link, t *task) (*sdk.CallToolResult, error) {
+	if !l.speaks(versionOfExtensions) { // it asks beside the request for the result
+		patient, cancel := context.WithTimeout(ctx, inputPatience)
+		defer cancel()
+		result, err := s.taskResult(patient, l, t)
+		if err != nil && patient.Err() != nil && ctx.Err() == nil {
+			return nil, elsewhere(t)
+		}
+		return result, err
+	}
+	var wanted sdk.InputRequestMap
+	if len(t.InputRequests) == 0 {
+		return nil, elsewhere(t)
+	}
+	if err := json.Unmarshal(t.InputRequests, &wanted); err != nil {
+		s.cancelTask(ctx, l, t.ID)
+		return nil, tool.OutcomeUnknown(s.unavailable("asks for what cannot be read, for a task: %s", err))
+	}
+	if len(wanted) == 0 {
+		return nil, elsewhere(t)
+	}
+	supplied, err := s.supplied(&sdk.CallToolParams{}, &sdk.CallToolResult{InputRequests: wanted})
+	if err != nil {
+		s.cancelTask(ctx, l, t.ID)
+		return nil, tool.OutcomeUnknown(domain.AsError(err))
+	}
+	if _, err = l.about(ctx, methodTaskUpdate, &taskParams{TaskID: t.ID, InputResponses: supplied.InputResponses}); err != nil {
+		return nil, s.unasked(ctx, l, err)
+	}
+	return nil, elsewhere(t)
+}
+
+// unasked is the error of a request about a task that came to nothing: the server does not know the task, or was
+// not heard, and may be later.
+func (s *server) unasked(ctx context.Context, l *link, err error) error {
+	said, ok := errors.AsType[*jsonrpc.Error](err)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case ok && (said.Code == jsonrpc.CodeInvalidParams || said.Code == jsonrpc.CodeMethodNotFound):
+		return tool.OutcomeUnknown(s.unavailable("does not know any more the task by which it went on with the call: %s (%d)", domain.Shorten(said.Message, maxStatusMessage), said.Code))
+	case !answered(err) || errors.Is(err, sdk.ErrSessionMissing):
+		s.lost(l) // it is reached anew
+	}
+	return s.unavailable("does not say what became of a task: %s", domain.Shorten(l.explain(err).Error(), maxStatusMessage))
+}

@@ -1,0 +1,100 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"everstep/activities/tool"
+	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/domain/progress"
+)
+
+func goesOn(err error) bool {
+	_, ok := tool.IsElsewhere(err)
+	return ok
+}
+
+// pending is the reply of a call that its other side goes on with.
+func (c toolCall) pending(err error) contract.ToolReply {
+	own, _ := tool.IsElsewhere(err)
+	if len(own.Handle) == 0 || len(own.Handle) > tool.MaxHandle || !json.Valid(own.Handle) {
+		return c.unknown("its other side goes on with it, under a handle that cannot be kept")
+	}
+	p := contract.Pending{Handle: own.Handle, Since: time.Now().UTC(), Status: domain.Shorten(c.activities.config.Secrets.Hide(own.Status), maxStatus)}
+	if before := c.request.Pending; before != nil {
+		p.Since = before.Since
+	}
+	if own.Keeps > 0 {
+		p.Until = p.Since.Add(min(own.Keeps, tool.MaxElsewhere))
+	}
+	return c.stillPending(&p, own.After)
+}
+
+// maxStatus bounds what a call's other side may say of how far it is.
+const maxStatus = 200
+
+// asked is the reply of a tool that was asked what came of a call. What kept it from hearing that is no end
+// of the call: it is asked again, as long as the other side has it.
+func (c toolCall) asked(ctx context.Context, run outcome[tool.Result]) contract.ToolReply {
+	panicked := errors.Is(run.err, errPanicked)
+	switch {
+	case run.err == nil:
+		return c.done(ctx, run.result)
+	case c.request.TakeBack && (goesOn(run.err) || panicked || run.cause != nil || c.unheard(run.err)):
+		return c.left()
+	case goesOn(run.err):
+		return c.pending(run.err)
+	case tool.IsOutcomeUnknown(run.err) && !c.effect.Repeatable():
+		return c.unknown(toolError(run.err).Message)
+	case tool.IsOutcomeUnknown(run.err):
+		return c.failed(new(toolError(run.err)))
+	case panicked || run.cause != nil || c.unheard(run.err):
+		return c.stillPending(nil, 0)
+	}
+	reply, _ := c.refused(ctx, run.err) // of a kind that is not tried again
+	return reply
+}
+
+// unheard reports whether an error says that the other side was not heard.
+func (c toolCall) unheard(err error) bool {
+	own := toolError(err)
+	return tool.IsNotStarted(err) || own.Kind.Retryable()
+}
+
+// stillPending is the reply of a call that is to be asked about again; p is what is known of it now, nil: what
+// was known before. A wait grows with the time that has passed, so that one of days leaves a short history.
+func (c toolCall) stillPending(p *contract.Pending, after time.Duration) contract.ToolReply {
+	now := time.Now().UTC()
+	if p == nil {
+		if before := c.request.Pending; !before.Until.IsZero() && now.After(before.Until.Add(lateAnswer)) {
+			return c.unknown("its other side was not heard again in the time for which it keeps what it works at")
+		}
+		p = new(*c.request.Pending)
+	}
+	wait := max(shortestWait, now.Sub(p.Since)/20, min(after, longestWait))
+	if left := p.Until.Sub(now); left > 0 {
+		wait = min(wait, max(left*9/10, shortestWait)) // what is not asked about in time is lost
+	}
+	p.AskAt = now.Add(wait)
+	reply := c.left()
+	reply.Pending = p
+	return reply
+}
+
+const (
+	// shortestWait and longestWait bound what the other side may have us wait before it is asked.
+	shortestWait = time.Second
+	longestWait  = 24 * time.Hour
+	// lateAnswer is for how long after its time a call is still asked about.
+	lateAnswer = 10 * time.Minute
+)
+
+// left is what remains of a call that is asked about no more.
+func (c toolCall) left() contract.ToolReply {
+	request := c.request
+	request.Effect = c.effect
+	return c.failed(progress.GivenUp(request).Error)
+}

@@ -1,0 +1,77 @@
+package workflows
+
+import (
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/domain/progress"
+	"everstep/workflows/internal/mailbox"
+)
+
+// pendingCalls is the version from which a call that its other side goes on with is asked about until it is
+// over. It must never change.
+const pendingCalls = "pending-calls"
+
+const (
+	// mostAsked bounds how often a call is asked about: each time takes some of the history.
+	mostAsked = 1000
+	// longestPending bounds how long its other side may go on with it.
+	longestPending = 30 * 24 * time.Hour
+	// takeBackTimeout bounds the word to the other side that a call is given up, and takeBackQueued the
+	// wait for a worker that says it: a stop waits for both.
+	takeBackTimeout = 10 * time.Second
+	takeBackQueued  = 15 * time.Second
+)
+
+// goesOn reports whether a call's other side goes on with it, and is asked.
+func (b *toolBatch) goesOn(reply contract.ToolReply) bool {
+	return reply.Pending != nil && workflow.GetVersion(b.root, pendingCalls, workflow.DefaultVersion, 1) != workflow.DefaultVersion
+}
+
+// follow asks what came of a call until that is known, in the coroutine of the call. Between two times nothing
+// holds a worker, and each may go to another one. The call is under way all the time: a stop that lets calls
+// finish lets this one finish.
+func (b *toolBatch) follow(ctx workflow.Context, options workflow.ActivityOptions, request contract.ToolRequest, reply *contract.ToolReply, size int) contract.ToolReply {
+	options.DisableEagerExecution = true // another worker may hear what this one does not
+	options.TaskQueue = ""               // what is asked counts in no rate
+	options.RetryPolicy.MaximumAttempts = 1
+	for asked := 0; ; asked++ {
+		request.Pending = reply.Pending
+		b.note(fmt.Sprintf("step %d: %s %s; asked again at %s",
+			b.content.Number, domain.Shorten(request.Name, 64), reply.Pending.Says(), reply.Pending.AskAt.Format(time.RFC3339)))
+		permit, ok := b.mail.BackOffAsking(ctx, reply.Pending.AskAt.Sub(b.now()))
+		if !ok || asked >= mostAsked || b.now().Sub(reply.Pending.Since) > longestPending {
+			return b.takeBack(ctx, options, request)
+		}
+		b.load.Add(ctx, size+len(request.Pending.Handle))
+		next, err := mailbox.Call(ctx, permit, options, contract.CallTool, request)
+		switch {
+		case err != nil && lossOf(err).How == progress.Cancelled: // the wait ends at once
+		case err != nil && !lossOf(err).MadeAgain(request):
+			return lossOf(err).ToolReply(request)
+		case err != nil:
+			again := *request.Pending
+			again.AskAt = b.now().Add(max(b.backoff(asked+1), b.now().Sub(again.Since)/20))
+			reply = &contract.ToolReply{Pending: &again}
+		case next.Pending == nil:
+			return *next
+		default:
+			reply = next
+		}
+	}
+}
+
+// takeBack gives a call up that its other side goes on with: that is told, and asked for what came of it.
+func (b *toolBatch) takeBack(ctx workflow.Context, options workflow.ActivityOptions, request contract.ToolRequest) contract.ToolReply {
+	request.TakeBack, request.Stopped = true, b.mail.CutOff()
+	options.StartToCloseTimeout, options.ScheduleToCloseTimeout = takeBackTimeout, takeBackQueued
+	reply, err := mailbox.Call(ctx, b.mail.LastWord(), options, contract.CallTool, request)
+	if err != nil {
+		return lossOf(err).ToolReply(request)
+	}
+	return *reply
+}

@@ -1,0 +1,164 @@
+package workflows_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/domain/progress"
+)
+
+// goesOn replies to a call that its other side goes on with.
+func goesOn(r contract.ToolRequest, now, ask time.Time, status string) contract.ToolReply {
+	reply := progress.GivenUp(r)
+	reply.Pending = &contract.Pending{Handle: json.RawMessage(`{"task":"7"}`), Since: now, AskAt: ask, Status: status}
+	if r.Pending != nil {
+		reply.Pending.Since = r.Pending.Since
+	}
+	return reply
+}
+
+// TestACallGoesOnElsewhere for an hour: it is made once and asked about, over lost workers and in a pause, and
+// what is asked is shown.
+func TestACallGoesOnElsewhere(t *testing.T) {
+	t.Parallel()
+	notes := &stenographer{}
+	w := &world{tools: []domain.ToolSpec{{Name: "look", Effect: domain.AtMostOnce}}, model: calling(look()), notes: notes}
+	env := w.environment(t)
+	begun := env.Now()
+	w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
+		switch {
+		case r.Pending == nil:
+			return goesOn(r, begun, begun.Add(time.Minute), "queued"), nil
+		case len(w.ran) == 4:
+			return contract.ToolReply{}, temporal.NewHeartbeatTimeoutError()
+		case env.Now().Sub(begun) < time.Hour:
+			return goesOn(r, begun, env.Now().Add(10*time.Minute), "half of it"), nil
+		}
+		return saw(r)
+	}
+	env.RegisterDelayedCallback(func() {
+		require.Equal(t, "step 1: look goes on at its server: queued; asked again at "+begun.Add(time.Minute).UTC().Format(time.RFC3339),
+			query(t, env, contract.QueryStatus, contract.StatusRequest{}).Doing)
+		env.UpdateWorkflow(string(contract.UpdatePause), "p", &verdict{}, contract.PauseRequest{})
+	}, 30*time.Second)
+	env.RegisterDelayedCallback(func() {
+		env.UpdateWorkflow(string(contract.UpdateResume), "r", &verdict{}, contract.PauseRequest{})
+	}, 2*time.Hour)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	first := 0
+	for _, r := range w.ran {
+		require.False(t, r.TakeBack)
+		if r.Pending == nil {
+			first++
+		} else {
+			require.JSONEq(t, `{"task":"7"}`, string(r.Pending.Handle))
+		}
+	}
+	require.Equal(t, 1, first)
+	require.Len(t, w.ran, 9)
+	steps := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))
+	call := steps[0].Step.ToolExecutions[0]
+	require.Equal(t, "seen", call.Value)
+	require.InDelta(t, time.Hour, call.Duration(), float64(10*time.Minute))
+	require.Empty(t, notes.agent.Execution.Compare(nil, steps))
+}
+
+// TestACallThatGoesOnIsGivenUp by a stop of mode now and by the budget's time, and the other side is told. A stop
+// that lets calls finish lets it finish.
+func TestACallThatGoesOnIsGivenUp(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		mode   contract.StopMode
+		effect domain.Effect
+		// last is what the word that it is given up comes to.
+		last   func(contract.ToolRequest) (contract.ToolReply, error)
+		want   domain.Code
+		gaveUp bool
+	}{
+		"now":                  {contract.StopNow, domain.AtMostOnce, nil, domain.CodeOutcomeUnknown, true},
+		"now, read-only":       {contract.StopNow, domain.ReadOnly, nil, domain.CodeInterrupted, true},
+		"now, and it was done": {contract.StopNow, domain.AtMostOnce, saw, "", true},
+		"by time":              {"", domain.AtMostOnce, nil, domain.CodeOutcomeUnknown, true},
+		"now, to no worker":    {contract.StopNow, domain.AtMostOnce, lostWord, domain.CodeOutcomeUnknown, true},
+		"gently":               {contract.AfterStep, domain.AtMostOnce, nil, "", false},
+		"after the inference":  {contract.AfterInference, domain.AtMostOnce, nil, "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			notes := &stenographer{}
+			w := &world{tools: []domain.ToolSpec{{Name: "look", Effect: test.effect}}, model: calling(look()), notes: notes}
+			env := w.environment(t)
+			begun := env.Now()
+			w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
+				switch {
+				case r.TakeBack && test.last != nil:
+					return test.last(r)
+				case r.TakeBack:
+					return progress.GivenUp(r), nil
+				case env.Now().Sub(begun) < 24*time.Hour:
+					return goesOn(r, begun, env.Now().Add(20*time.Minute), ""), nil
+				}
+				return saw(r)
+			}
+			if test.mode != "" {
+				env.RegisterDelayedCallback(func() {
+					env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: test.mode, Reason: "enough"})
+				}, time.Hour+time.Minute)
+			}
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
+				if test.mode == "" {
+					in.Budget.MaxSeconds = new(3660.0)
+				}
+			}))
+			require.Equal(t, domain.StatusStopped, outcome(t, env).Status)
+			steps := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))
+			call := steps[0].Step.ToolExecutions[0]
+			last := w.ran[len(w.ran)-1]
+			require.Equal(t, test.gaveUp, last.TakeBack)
+			if test.gaveUp {
+				require.WithinDuration(t, begun.Add(61*time.Minute), env.Now(), time.Minute)
+			} else {
+				require.WithinDuration(t, begun.Add(24*time.Hour), env.Now(), time.Hour)
+			}
+			if test.want == "" {
+				require.Equal(t, "seen", call.Value)
+			} else {
+				require.Equal(t, test.want, call.Error.Code)
+			}
+			require.Empty(t, notes.agent.Execution.Compare(nil, steps))
+		})
+	}
+}
+
+func lostWord(contract.ToolRequest) (contract.ToolReply, error) {
+	return contract.ToolReply{}, temporal.NewHeartbeatTimeoutError()
+}
+
+// TestACallGoesOnForAMonthAtTheMost, however often its other side says that it does.
+func TestACallGoesOnForAMonthAtTheMost(t *testing.T) {
+	t.Parallel()
+	for name, every := range map[string]time.Duration{"days": 24 * time.Hour, "seconds": time.Second} {
+		w := &world{tools: []domain.ToolSpec{{Name: "look", Effect: domain.AtMostOnce}}, model: calling(look())}
+		env := w.environment(t)
+		begun := env.Now()
+		w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
+			if r.TakeBack {
+				return progress.GivenUp(r), nil
+			}
+			return goesOn(r, begun, env.Now().Add(every), ""), nil
+		}
+		env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+		require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+		require.True(t, w.ran[len(w.ran)-1].TakeBack, name)
+		require.LessOrEqual(t, len(w.ran), 1002, name)
+		require.Less(t, env.Now().Sub(begun), 32*24*time.Hour, name)
+		require.Len(t, query(t, env, contract.QueryStatus, contract.StatusRequest{}).OutcomeUnknown, 1, name)
+	}
+}
