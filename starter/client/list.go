@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
@@ -69,18 +71,22 @@ const (
 	// lookTimeout for how long in all.
 	lookedAtOnce = 8
 	lookTimeout  = 10 * time.Second
+	// slowListTimeout is how long a server that was late has for a page of its list.
+	slowListTimeout = 30 * time.Second
 )
 
 // List yields the agents that the server knows, the open ones first, then the
 // newest. It needs no worker. What was started a moment ago may be missing.
 // Agents in progress are looked at one by one: where that takes above 10 s in
-// all, the rest is what the server's list says of it, and Config.Progress is told.
+// all, the rest is what the server's list says of it, and Config.Progress is told,
+// as of a list for which a busy server takes longer than 8 s: it has 30 s more.
 func (c *Client) List(ctx context.Context, o ListOptions) iter.Seq2[Listed, error] {
 	return func(yield func(Listed, error) bool) {
 		var looking sync.WaitGroup
 		defer looking.Wait()
-		look, cancel := context.WithTimeout(ctx, lookTimeout)
+		look, cancel := context.WithCancel(ctx)
 		defer cancel()
+		begin := sync.OnceFunc(func() { time.AfterFunc(lookTimeout, cancel) })
 		late := sync.OnceFunc(func() {
 			c.cfg.Progress("the server is slow to say how agents stand; of some there is only what its list says, which may be a moment old")
 		})
@@ -92,6 +98,7 @@ func (c *Client) List(ctx context.Context, o ListOptions) iter.Seq2[Listed, erro
 		}
 		var failed error
 		for l, info := range c.listable(ctx, o, &failed) {
+			begin()
 			told := make(chan Listed, 1)
 			looking.Go(func() {
 				l, err := c.listed(look, l, info)
@@ -170,9 +177,7 @@ func (c *Client) visible(ctx context.Context, o ListOptions) iter.Seq2[*workflow
 		query += with
 		request := &workflowservice.ListWorkflowExecutionsRequest{Namespace: c.cfg.Namespace, Query: query, PageSize: listPage}
 		for more := true; more; more = len(request.NextPageToken) > 0 {
-			call, cancel := context.WithTimeout(ctx, history.CallTimeout)
-			response, err := c.temporal.ListWorkflow(call, request)
-			cancel()
+			response, err := c.page(ctx, request)
 			if err != nil {
 				yield(nil, err)
 				return
@@ -188,6 +193,22 @@ func (c *Client) visible(ctx context.Context, o ListOptions) iter.Seq2[*workflow
 			request.NextPageToken = response.GetNextPageToken()
 		}
 	}
+}
+
+// page is a page of the server's list. Reading it can take a server long that has much to write:
+// one that is there, and only late, is given more time.
+func (c *Client) page(ctx context.Context, request *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
+	in := func(timeout time.Duration) (*workflowservice.ListWorkflowExecutionsResponse, error) {
+		call, cancel := context.WithTimeout(ctx, timeout)
+		defer cancel()
+		return c.temporal.ListWorkflow(call, request)
+	}
+	response, err := in(history.CallTimeout)
+	if late := errors.Is(err, context.DeadlineExceeded) || isAs[*serviceerror.DeadlineExceeded](err); !late || ctx.Err() != nil {
+		return response, err
+	}
+	c.cfg.Progress("the server is slow to list the agents; waiting for it")
+	return in(slowListTimeout)
 }
 
 // listed adds what the memo and the server say; the error is why the latter does not.

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
@@ -125,6 +126,53 @@ func TestListLooksAtEightAgentsAtOnce(t *testing.T) {
 				require.LessOrEqual(t, slow.most.Load(), int32(8))
 				require.Equal(t, c.took, time.Since(began))
 				require.Equal(t, c.late, strings.Count(strings.Join(told, "\n"), "slow"))
+			})
+		})
+	}
+}
+
+// A lateServer takes its time for a page of its list.
+type lateServer struct {
+	*fakeServer
+	takes time.Duration
+}
+
+func (s *lateServer) ListWorkflow(ctx context.Context, request *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
+	if err := process.Pause(ctx, s.takes); err != nil {
+		return nil, serviceerror.NewDeadlineExceeded(err.Error())
+	}
+	return s.fakeServer.ListWorkflow(ctx, request)
+}
+
+// TestListWaitsForASlowServer: it is there, so it is given time, and says so; there is an end to that.
+func TestListWaitsForASlowServer(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		takes, took time.Duration
+		answers     bool
+	}{
+		"slow":  {20 * time.Second, 28 * time.Second, true},
+		"stuck": {time.Hour, 38 * time.Second, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				late := &lateServer{newFake(newRun("run-1", nil)), c.takes}
+				late.listed = append(late.listed, visible("agent/nora", "run-1", enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, nil))
+				var told []string
+				agents := New(late, Config{Loopback: true, Progress: func(what string) { told = append(told, what) }})
+				began, listed := time.Now(), 0
+				for _, err := range agents.List(t.Context(), ListOptions{}) {
+					if !c.answers {
+						require.ErrorIs(t, err, &Error{Class: Unreachable})
+						continue
+					}
+					require.NoError(t, err)
+					listed++
+				}
+				require.Equal(t, c.answers, listed == 1)
+				require.Equal(t, c.took, time.Since(began))
+				require.Equal(t, []string{"the server is slow to list the agents; waiting for it"}, told, "the agents have their own time")
 			})
 		})
 	}
