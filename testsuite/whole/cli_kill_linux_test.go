@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -89,7 +90,8 @@ func TestCLIServerKilled(t *testing.T) {
 		}
 		streamed("stop", `{"content":"Done."}`)(w, r)
 	}
-	model := serveChat(t, answer, answer)
+	// Whose heartbeats the server missed for too long while it was away is asked again.
+	model := serveChat(t, slices.Repeat([]http.HandlerFunc{answer}, 20)...)
 	c = c.on("OPENAI_API_KEY=sk-sesame", "OPENAI_BASE_URL="+model.URL)
 	dev := c.dev()
 	server, up := c.server()

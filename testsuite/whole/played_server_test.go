@@ -96,6 +96,8 @@ type playedRun struct {
 	// asked are the requests, in order, and wrong what was wrong with them.
 	asked []playedAttempt
 	wrong []error
+	// again are the steps whose whole answer was asked for again: it had not arrived.
+	again []int
 	// bodies are the requests of each step.
 	bodies map[int]string
 	done   int
@@ -116,7 +118,10 @@ type playedAttempt struct {
 func (p *playedRun) answer(w http.ResponseWriter, r *http.Request, body []byte, request playedRequest, err error) {
 	p.mu.Lock()
 	step := p.done
-	if err == nil {
+	if before, answered := p.bodies[step-1]; answered && before == string(body) {
+		step--
+		p.again = append(p.again, step)
+	} else if err == nil {
 		err = p.compare(step, body, request)
 	}
 	if err == nil && p.check != nil {
@@ -128,12 +133,15 @@ func (p *playedRun) answer(w http.ResponseWriter, r *http.Request, body []byte, 
 		http.Error(w, `{"error":{"message":"the test refuses this request","type":"invalid_request_error","status":"INVALID_ARGUMENT"}}`, http.StatusBadRequest)
 		return
 	}
-	fault := p.faults.next(step, len(p.steps[step].calls) > 0)
+	fault := noFault
+	if step == p.done {
+		fault = p.faults.next(step, len(p.steps[step].calls) > 0)
+	}
 	attempt := playedAttempt{step: step, fault: fault}
 	send := p.prepare(&attempt)
 	p.asked = append(p.asked, attempt)
 	if fault == noFault {
-		p.done++
+		p.done = step + 1
 	}
 	p.mu.Unlock()
 	send(w, r)
@@ -292,8 +300,9 @@ func (f refusal) send(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, f.body)
 }
 
-// requireSound fails where a request was wrong.
-func (p *playedRun) requireSound(t *testing.T) {
+// requireSound fails where a request was wrong, or made again though its answer was whole and
+// none of the given steps had an attempt that was lost.
+func (p *playedRun) requireSound(t *testing.T, lost map[int]bool) {
 	t.Helper()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -302,4 +311,7 @@ func (p *playedRun) requireSound(t *testing.T) {
 		text[i] = err.Error()
 	}
 	require.Empty(t, strings.Join(text, "\n"))
+	for _, step := range p.again {
+		require.True(t, lost[step], "step %d was asked for again, after a whole answer", step+1)
+	}
 }

@@ -117,7 +117,7 @@ func (p *playedRun) chat(t *testing.T, server *playedServer, name string) {
 		tools = append(tools, testsuite.NewFake(domain.ToolSpec{Name: tool, Schema: json.RawMessage(anySchema)}, p.newest).Tool())
 	}
 	run := testsuite.New(t, testsuite.Config{Definition: definition, Provider: server.provider, Tools: tools}).Run(p.prompt, events...)
-	p.requireSound(t)
+	p.requireSound(t, nil)
 	require.Len(t, run.Executions, len(events)+1)
 	for n, e := range run.Executions {
 		require.Equal(t, domain.StatusCompleted, e.Outcome.Status, "execution %d: %+v", n+1, e.Error)

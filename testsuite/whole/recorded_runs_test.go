@@ -78,7 +78,7 @@ func TestRecordedRuns(t *testing.T) {
 	executions, inferences := 0, 0
 	for _, run := range runs {
 		group.Go(func() error {
-			e, i, err := s.driveRecorded(within(t), replay, run, scripted(run.script(t, dir), run.tools()...))
+			e, i, err := s.driveRecorded(t, replay, run, scripted(run.script(t, dir), run.tools()...))
 			mu.Lock()
 			defer mu.Unlock()
 			executions, inferences = executions+e, inferences+i
@@ -98,11 +98,14 @@ func TestRecordedRuns(t *testing.T) {
 	require.NotZero(t, executions)
 }
 
-// driveRecorded plays one run as a named agent and compares what comes out.
-func (s *stack) driveRecorded(ctx context.Context, replay *replayer, run recordedRun, definition domain.Definition) (executions, inferences int, err error) {
+// driveRecorded plays one run as a named agent and compares what comes out. Each of its
+// executions has the whole patience.
+func (s *stack) driveRecorded(t *testing.T, replay *replayer, run recordedRun, definition domain.Definition) (executions, inferences int, err error) {
+	t.Helper()
 	id := s.named(run.ID)
 	definition.SystemPrompt = run.System
 	for n, want := range run.Executions {
+		ctx := within(t)
 		replay.expect(domain.WorkflowID(id), want)
 		budget := domain.ExecutionBudget{}
 		if want.Cut {
@@ -117,7 +120,7 @@ func (s *stack) driveRecorded(ctx context.Context, replay *replayer, run recorde
 		if err != nil {
 			return executions, inferences, err
 		}
-		result, err := s.agents.Wait(ctx, id, n+1)
+		result, err := s.waits(ctx, id, n+1)
 		if err != nil {
 			return executions, inferences, err
 		}
@@ -129,7 +132,7 @@ func (s *stack) driveRecorded(ctx context.Context, replay *replayer, run recorde
 		}
 		executions, inferences = executions+1, inferences+want.steps()
 	}
-	return executions, inferences, s.compareTranscript(ctx, id, run)
+	return executions, inferences, s.compareTranscript(within(t), id, run)
 }
 
 func compareResult(want recordedExecution, got client.Result) error {

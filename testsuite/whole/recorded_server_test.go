@@ -41,7 +41,7 @@ func TestRecordedRunsWithAllGuards(t *testing.T) {
 			guarded := limited(run.mostly())
 			definition.Model.Price, definition.Guards, definition.Budget = guarded.Model.Price, guarded.Guards, guarded.Budget
 			definition.Guards.FinalAnswer, definition.Guards.OutputRetries = true, new(0)
-			if _, _, err := s.driveRecorded(within(t), replay, run, definition); err != nil {
+			if _, _, err := s.driveRecorded(t, replay, run, definition); err != nil {
 				return fmt.Errorf("run %s: %w", run.ID, err)
 			}
 			return nil
@@ -108,7 +108,7 @@ func TestRecordedRunsStopOnAServer(t *testing.T) {
 				if _, err := s.agents.Start(ctx, client.Start{ID: id, Prompt: run.prompt, Definition: definition}); err != nil {
 					return err
 				}
-				got, err := s.agents.Wait(ctx, id, 1)
+				got, err := s.waits(ctx, id, 1)
 				if err != nil {
 					return err
 				}

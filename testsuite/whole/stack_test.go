@@ -3,6 +3,7 @@ package whole_test
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -97,6 +98,17 @@ func within(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
 	return ctx
+}
+
+// waits waits for an execution, however long a machine with much to do keeps the server from
+// answering.
+func (s *stack) waits(ctx context.Context, id string, number int) (client.Result, error) {
+	for {
+		result, err := s.agents.Wait(ctx, id, number)
+		if !errors.Is(err, &client.Error{Class: client.Unreachable}) || ctx.Err() != nil {
+			return result, err
+		}
+	}
 }
 
 // collect reads a sequence to its end.
