@@ -15,8 +15,9 @@ import (
 // A Fake is a tool that keeps what it was called with and answers as it was
 // told. It is safe for concurrent use.
 type Fake struct {
-	spec  domain.ToolSpec
-	reply Reply
+	spec    domain.ToolSpec
+	reply   Reply
+	options []tool.Option
 
 	mu    sync.Mutex
 	calls []FakeCall
@@ -36,12 +37,13 @@ type Reply func(ctx context.Context, call FakeCall) (string, error)
 // NewFake stands in for a tool. Give the spec of the real one, real.Spec(), and
 // arguments are checked against its schema and crashes mean what they mean for
 // it; a spec with a name alone is an at-most-once tool that takes any object.
-// A nil reply answers with an empty text.
-func NewFake(spec domain.ToolSpec, reply Reply) *Fake {
+// A nil reply answers with an empty text. Of the options tool.Verify is of use,
+// with Unknown: a fake has none of the real tool's functions.
+func NewFake(spec domain.ToolSpec, reply Reply, options ...tool.Option) *Fake {
 	if reply == nil {
 		reply = Returns("")
 	}
-	return &Fake{spec: spec, reply: reply}
+	return &Fake{spec: spec, reply: reply, options: options}
 }
 
 // Tool is the fake as a worker takes it.
@@ -52,7 +54,7 @@ func (f *Fake) Tool() tool.Tool {
 		f.keep(call)
 		content, err := f.reply(ctx, call)
 		return tool.Result{Content: content}, err
-	})
+	}, f.options...)
 }
 
 // keep puts parallel calls into call order, whichever came first.

@@ -1,0 +1,29 @@
+package testsuite_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/activities/tool"
+	"everstep/domain"
+	"everstep/testsuite"
+)
+
+// TestAFakeSaysWhatBecameOfItsCall, where it is given a Verify.
+func TestAFakeSaysWhatBecameOfItsCall(t *testing.T) {
+	t.Parallel()
+	pay := testsuite.NewFake(domain.ToolSpec{Name: "pay"}, testsuite.Unknown("the line broke"),
+		tool.Verify(func(context.Context, json.RawMessage) (tool.Finding, error) {
+			return tool.Happened("receipt 4711", "it is in the journal"), nil
+		}))
+	env := testsuite.New(t, testsuite.Config{Tools: []tool.Tool{pay.Tool()}, Turns: []testsuite.Turn{calls("pay", 1), {Text: "Paid."}}})
+	run := env.Run("go")
+	require.Equal(t, domain.StatusCompleted, run.Outcome.Status)
+	call := run.ToolExecutions()[0]
+	require.Equal(t, "receipt 4711", call.Value)
+	require.Equal(t, domain.VerdictDone, call.Settlement.Verdict)
+	require.Zero(t, run.Outcome.Unsettled)
+}
