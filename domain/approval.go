@@ -94,6 +94,11 @@ type PendingApproval struct {
 	Approval
 }
 
+// Known reports whether Arguments are those that would run: what a hook has put in their place stands in no history.
+func (p PendingApproval) Known() bool {
+	return p.Bytes > 0 || p.Digest == CallDigest(p.Tool, p.Arguments)
+}
+
 // Cut returns the pending approval with at most so many bytes of its arguments.
 func (p PendingApproval) Cut(limit int) PendingApproval {
 	if n := len(p.Arguments); n > limit {

@@ -199,3 +199,41 @@ func TestWhatADecisionTellsTheModel(t *testing.T) {
 	require.False(t, call.Executed())
 	require.NotEqual(t, domain.CallDigest("pay", "{}"), domain.CallDigest("pay{", "}"))
 }
+
+// TestHintsOnlyTighten: whatever a server says of its tool, a call is never freer than it would be without the rules
+// that look at that, wherever they stand.
+func TestHintsOnlyTighten(t *testing.T) {
+	t.Parallel()
+	pin := domain.DigestOf([]byte("listed"))
+	harmless := domain.Hints()
+	warned := domain.ApprovalRule{Hints: []domain.Hint{domain.Destructive}, Then: domain.AskFirst}
+	for name, test := range map[string]struct {
+		rules []domain.ApprovalRule
+		tool  domain.ToolSpec
+		then  domain.Permission
+	}{
+		"said nothing":            {[]domain.ApprovalRule{warned, {Then: domain.Allow}}, domain.ToolSpec{Pin: pin}, domain.AskFirst},
+		"said it is harmless":     {[]domain.ApprovalRule{warned, {Then: domain.Allow}}, domain.ToolSpec{Pin: pin, Disclaims: harmless}, domain.Allow},
+		"the other hint":          {[]domain.ApprovalRule{warned, {Then: domain.Allow}}, domain.ToolSpec{Pin: pin, Disclaims: []domain.Hint{domain.OpenWorld}}, domain.AskFirst},
+		"the worker's own":        {[]domain.ApprovalRule{warned, {Then: domain.Allow}}, domain.ToolSpec{}, domain.Allow},
+		"denied all the same":     {[]domain.ApprovalRule{warned, {Tool: "r*", Then: domain.Deny}}, domain.ToolSpec{Pin: pin}, domain.Deny},
+		"harmless, but denied":    {[]domain.ApprovalRule{warned, {Tool: "r*", Then: domain.Deny}}, domain.ToolSpec{Pin: pin, Disclaims: harmless}, domain.Deny},
+		"behind one that allows":  {[]domain.ApprovalRule{{Then: domain.Allow}, warned}, domain.ToolSpec{Pin: pin}, domain.Allow},
+		"no rule, and reads":      {[]domain.ApprovalRule{warned}, domain.ToolSpec{Pin: pin, Effect: domain.ReadOnly}, domain.AskFirst},
+		"no rule, harmless":       {[]domain.ApprovalRule{warned}, domain.ToolSpec{Pin: pin, Disclaims: harmless, Effect: domain.AtMostOnce}, domain.AskFirst},
+		"no rule, harmless reads": {[]domain.ApprovalRule{warned}, domain.ToolSpec{Pin: pin, Disclaims: harmless, Effect: domain.ReadOnly}, domain.Allow},
+		"the stricter of two":     {[]domain.ApprovalRule{warned, {Hints: domain.Hints(), Then: domain.Deny}, {Then: domain.Allow}}, domain.ToolSpec{Pin: pin}, domain.Deny},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := &domain.Approvals{Rules: test.rules}
+			require.NoError(t, a.Check())
+			test.tool.Name = "remove"
+			require.Equal(t, test.then, a.RuleOn(test.tool, "{}", nil).Then)
+		})
+	}
+	require.Equal(t, "rule 1 (destructive: ask)", (&domain.Approvals{Rules: []domain.ApprovalRule{warned}}).RuleOn(domain.ToolSpec{Pin: pin}, "", nil).Rule)
+	warned.Then = domain.Allow
+	require.ErrorContains(t, (&domain.Approvals{Rules: []domain.ApprovalRule{warned}}).Check(), "approvals[0].hints: no server's word lets a call run")
+	require.ErrorContains(t, (&domain.Approvals{Rules: []domain.ApprovalRule{{Hints: []domain.Hint{"nice"}, Then: domain.Deny}}}).Check(), `approvals[0].hints: `)
+}

@@ -15,7 +15,8 @@ import (
 )
 
 // Approvals say which tool calls run by themselves, which wait for a person, and which never run. The first
-// rule that matches decides. Where none does, a call that only reads runs, and any other waits.
+// rule that matches decides. Where none does, a call that only reads runs, and any other waits. A rule with hints
+// decides nothing but that it is at least as strict, so no server's word lets a call run.
 type Approvals struct {
 	Rules []ApprovalRule `json:"rules,omitempty"`
 }
@@ -32,6 +33,8 @@ type ApprovalRule struct {
 	Arguments map[string]json.RawMessage `json:"arguments,omitempty"`
 	// Effects are those of the tool, one of which has to be its own.
 	Effects []Effect `json:"effects,omitempty"`
+	// Hints are those of which one has to hold for the tool, as its server says or leaves open.
+	Hints []Hint `json:"hints,omitempty"`
 	// Trusted are patterns as of Arguments, by the path of a trusted value, whose first step is its name.
 	Trusted map[string]json.RawMessage `json:"trusted,omitempty"`
 	Then    Permission                 `json:"then"`
@@ -126,19 +129,36 @@ func (a *Approvals) RuleOn(tool ToolSpec, arguments string, trusted Trusted) Rul
 	if slices.ContainsFunc(a.Rules, func(r ApprovalRule) bool { return len(r.Trusted) > 0 }) {
 		given = readTrusted(trusted)
 	}
+	var hinted Ruling
 	for i, rule := range a.Rules {
-		if rule.matches(tool, read, given) {
-			return Ruling{rule.Then, fmt.Sprintf("rule %d (%s)", i+1, rule), rule.ExpiresAfter, rule.AtExpiry}
+		if !rule.matches(tool, read, given) {
+			continue
 		}
+		ruling := Ruling{rule.Then, fmt.Sprintf("rule %d (%s)", i+1, rule), rule.ExpiresAfter, rule.AtExpiry}
+		if len(rule.Hints) == 0 {
+			return hinted.orStricter(ruling)
+		}
+		hinted = hinted.orStricter(ruling)
 	}
 	if tool.Effect == ReadOnly {
-		return Ruling{Then: Allow, Rule: "no rule, and it only reads"}
+		return hinted.orStricter(Ruling{Then: Allow, Rule: "no rule, and it only reads"})
 	}
-	return Ruling{Then: AskFirst, Rule: "no rule, and its effect is " + string(tool.Effect)}
+	return hinted.orStricter(Ruling{Then: AskFirst, Rule: "no rule, and its effect is " + string(tool.Effect)})
+}
+
+// orStricter is the other ruling where that is stricter. Any is stricter than the zero one.
+func (r Ruling) orStricter(other Ruling) Ruling {
+	if slices.Index(Permissions(), other.Then) > slices.Index(Permissions(), r.Then) {
+		return other
+	}
+	return r
 }
 
 func (r ApprovalRule) matches(tool ToolSpec, read, trusted argumentTree) bool {
 	if r.Tool != "" && !matchText(r.Tool, tool.Name) || len(r.Effects) > 0 && !slices.Contains(r.Effects, tool.Effect) {
+		return false
+	}
+	if len(r.Hints) > 0 && !slices.ContainsFunc(r.Hints, tool.Warns) {
 		return false
 	}
 	return r.allMatch(read, r.Arguments) && r.allMatch(trusted, r.Trusted)
@@ -164,6 +184,9 @@ func (r ApprovalRule) String() string {
 	}
 	for _, effect := range r.Effects {
 		parts = append(parts, string(effect))
+	}
+	for _, hint := range r.Hints {
+		parts = append(parts, string(hint))
 	}
 	for _, path := range slices.Sorted(maps.Keys(r.Trusted)) {
 		parts = append(parts, "trusted "+path+" "+Shorten(string(r.Trusted[path]), 48))
@@ -208,7 +231,14 @@ func (r ApprovalRule) check() error {
 			return in("effects", Errorf(Invalid, "%q is none of read_only, idempotent, keyed, at_most_once", string(effect)))
 		}
 	}
+	for _, hint := range r.Hints {
+		if err := new(Hint).UnmarshalText([]byte(hint)); err != nil {
+			return in("hints", err)
+		}
+	}
 	switch {
+	case len(r.Hints) > 0 && r.Then == Allow:
+		return in("hints", Errorf(Invalid, "no server's word lets a call run; take hints away, or write then: ask or deny"))
 	case len(r.Tool) > maxPattern || !utf8.ValidString(r.Tool):
 		return in("tool", Errorf(Invalid, "is no name of a tool; give one, with * for any text"))
 	case r.ExpiresAfter < 0:

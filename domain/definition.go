@@ -151,6 +151,8 @@ type ToolSpec struct {
 	// Pin is the digest of what a server said of the tool when it was listed: its name, description and
 	// schema. Absent where the worker itself makes the tool.
 	Pin Digest `json:"pin,omitzero"`
+	// Disclaims are the hints of which that server says that they do not hold. Unless it does, its protocol has them.
+	Disclaims []Hint `json:"disclaims,omitempty"`
 }
 
 // ServerSeparator stands between the name of an MCP server and that of its tool, and allTools in the place of the

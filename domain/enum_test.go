@@ -48,6 +48,7 @@ var enums = map[string]struct {
 	"Unit":            {listed(domain.Units), "steps tokens milliseconds nano_usd tool_calls time", decoded[domain.Unit], "-", false},
 	"Failure":         {listed(domain.Failures), "unavailable throttled quota auth model_not_found context_overflow filtered", decoded[domain.Failure], "-", false},
 	"OutputMode":      {listed(domain.OutputModes), "native tool instruction", decoded[domain.OutputMode], "", false},
+	"Hint":            {listed(domain.Hints), "destructive open_world", decoded[domain.Hint], "-", false},
 	"Permission":      {listed(domain.Permissions), "allow ask deny", decoded[domain.Permission], "-", false},
 	"Expiry":          {listed(domain.Expiries), "deny stop", decoded[domain.Expiry], "deny", false},
 	"Decision":        {listed(domain.Decisions), "approved denied expired", decoded[domain.Decision], "", false},

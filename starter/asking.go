@@ -141,6 +141,9 @@ func (a *asker) about(ctx context.Context, asked client.Event) (decided bool) {
 		return false
 	case call == nil:
 		return false // it was decided long ago, or a moment
+	case !call.Known(): // nobody says yes to what they cannot see
+		a.program.warn(a.program.howToAnswer(a.id, asked))
+		return false
 	}
 	if a.typed == nil {
 		a.typed = linesOf(a.program.in)

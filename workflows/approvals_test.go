@@ -189,7 +189,7 @@ func TestWordsThatAreRefused(t *testing.T) {
 		ask(deny, contract.DenyRequest{Call: domain.StepID{}.Tool(3)}, "waits for approval")
 		ask(deny, contract.DenyRequest{Call: first.ToolExecutionID, Reason: strings.Repeat("x", domain.MaxReason+1)}, "reason: has")
 		ask(approve, contract.ApproveRequest{Call: first.ToolExecutionID, Digest: first.Digest, By: "ann"}, "")
-		ask(deny, contract.DenyRequest{Call: first.ToolExecutionID}, "was approved already")
+		ask(deny, contract.DenyRequest{Call: first.ToolExecutionID}, "Z by ann")
 		ask(deny, contract.DenyRequest{}, " ") // one alone need not be named
 	}, time.Minute)
 	in := askedFor(t)
@@ -279,6 +279,8 @@ func TestHistoryTellsWhatWaits(t *testing.T) {
 	agent = agent.With(progress.Awaiting{Waiting: memo}, now)
 	require.Len(t, agent.Execution.Pending(), 2)
 	require.Equal(t, pay("1").Arguments, agent.Execution.Pending()[0].Arguments)
+	require.Empty(t, agent.Execution.Pending()[1].Arguments, "what a hook has put in place of what the model wrote is not known")
+	require.False(t, agent.Execution.Pending()[1].Known())
 	denied := call(0).Decided(domain.WasDenied, "bob", "no", now)
 	agent = agent.With(progress.Decided{Reply: contract.DecisionReply{ExecutionID: execution, Step: 1, ToolExecutionID: call(0).ToolExecutionID, Approval: denied}}, now)
 	require.Len(t, agent.Execution.Pending(), 1)

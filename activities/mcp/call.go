@@ -30,7 +30,7 @@ func (s *server) tool(listed *sdk.Tool, config ToolConfig) (tool.Tool, error) {
 	made := tool.FromSpec(domain.ToolSpec{
 		Name: ToolName(s.config.Name, listed.Name), Description: listed.Description, Schema: shown, Timeout: config.Timeout,
 		Effect: Stricter(config.Effect, listed.Annotations),
-		Pin:    pin,
+		Pin:    pin, Disclaims: disclaimed(listed.Annotations),
 	}, func(ctx context.Context, arguments json.RawMessage) (tool.Result, error) {
 		if called, _ := tool.ExecutionOf(ctx); called.Handle != nil {
 			return s.ask(ctx, called)
@@ -64,6 +64,18 @@ func Stricter(configured domain.Effect, hints *sdk.ToolAnnotations) domain.Effec
 		return domain.Idempotent
 	}
 	return configured
+}
+
+// disclaimed are the hints that a server says do not hold for a tool. What it leaves open holds.
+func disclaimed(hints *sdk.ToolAnnotations) []domain.Hint {
+	var no []domain.Hint
+	if hints != nil && (hints.ReadOnlyHint || hints.DestructiveHint != nil && !*hints.DestructiveHint) {
+		no = append(no, domain.Destructive)
+	}
+	if hints != nil && hints.OpenWorldHint != nil && !*hints.OpenWorldHint {
+		no = append(no, domain.OpenWorld)
+	}
+	return no
 }
 
 // call makes one call. It ends with its context; the server is then told to stop.

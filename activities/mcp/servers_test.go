@@ -64,6 +64,13 @@ func TestEffectsAreConfiguredAndHintsOnlyMakeThemStricter(t *testing.T) {
 	} {
 		require.Equal(t, c.want, Stricter(c.configured, c.hints), "%s with %+v", c.configured, c.hints)
 	}
+	for want, hints := range map[string]*sdk.ToolAnnotations{
+		"[]": nil, "[destructive]": {ReadOnlyHint: true, DestructiveHint: new(true)}, "[open_world]": {OpenWorldHint: new(false)},
+		"[destructive open_world]": {DestructiveHint: new(false), OpenWorldHint: new(false)},
+	} {
+		require.Equal(t, want, fmt.Sprint(disclaimed(hints)))
+	}
+	require.Empty(t, disclaimed(&sdk.ToolAnnotations{IdempotentHint: true, DestructiveHint: new(true), OpenWorldHint: new(true)}))
 	s := started(t, "1", func(s *Server) {
 		s.Effect = domain.ReadOnly
 		s.Timeout = time.Minute

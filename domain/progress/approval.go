@@ -57,9 +57,13 @@ func (e Execution) Pending() []domain.PendingApproval {
 	}
 	for _, call := range e.Now.ToolExecutions {
 		if call.Approval.Waits() && call.StartedAt.IsZero() && call.Error == nil {
-			pending = append(pending, domain.PendingApproval{
+			one := domain.PendingApproval{
 				ToolExecutionID: call.ID, ExecutionID: e.ID, Step: e.Now.Number, Tool: call.Call.Name, Arguments: call.Call.Arguments, Approval: call.Approval,
-			})
+			}
+			if !one.Known() {
+				one.Arguments = "" // nobody may approve what does not run
+			}
+			pending = append(pending, one)
 		}
 	}
 	return pending

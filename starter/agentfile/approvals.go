@@ -37,6 +37,8 @@ func approvalRule(rule *domain.ApprovalRule) document.Value {
 			Value: document.JSON(func(raw json.RawMessage) string { return failure(json.Unmarshal(raw, &rule.Arguments)) })},
 		{Name: "effects", Doc: "The effects that the tool may have; any unless given.",
 			Value: document.ListOf(&rule.Effects, func(e *domain.Effect) document.Value { return document.Word(e, domain.Effects()) })},
+		{Name: "hints", Doc: "What the tool's MCP server says of it, or leaves open; one has to hold. Such a rule asks or denies, and later rules do not make that freer.",
+			Value: document.ListOf(&rule.Hints, func(h *domain.Hint) document.Value { return document.Word(h, domain.Hints()) })},
 		{Name: "trusted", Doc: "Patterns as of arguments for trusted values, such as customer.group: their names, and paths into them.",
 			Value: document.JSON(func(raw json.RawMessage) string { return failure(json.Unmarshal(raw, &rule.Trusted)) })},
 		{Name: "then", Doc: "allow: the call runs. ask: it waits for a person. deny: it does not run.", Needed: "say allow, ask or deny",
@@ -65,6 +67,9 @@ func resolveApprovals(a *domain.Approvals) any {
 		}
 		if len(r.Trusted) > 0 {
 			rule = append(rule, entry{"trusted", r.Trusted})
+		}
+		if len(r.Hints) > 0 {
+			rule = append(rule, entry{"hints", r.Hints})
 		}
 		if len(r.Effects) > 0 {
 			rule = append(rule, entry{"effects", r.Effects})

@@ -63,6 +63,9 @@ func Waiting(calls []client.WaitingCall, now time.Time) string {
 			fmt.Fprintf(&b, ", expires %s", moment(c.ExpiresAt))
 		}
 		b.WriteString("\n")
+		if !c.Known() {
+			b.WriteString("  the arguments that would run are known to a worker alone: a hook has changed them\n")
+		}
 		for line := range strings.Lines(Clean(c.Arguments)) {
 			b.WriteString("  " + strings.TrimRight(line, "\n") + "\n")
 		}

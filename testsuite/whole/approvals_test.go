@@ -93,6 +93,7 @@ func TestApprovals(t *testing.T) {
 	require.Equal(t, "pay", decided.Tool)
 	_, err = s.agents.Deny(ctx, begun.ID, agents.Word{Call: calls[0].ToolExecutionID})
 	require.ErrorContains(t, err, "was approved already")
+	require.ErrorContains(t, err, "by ann", "who is second is told who was first")
 	_, err = s.agents.Deny(ctx, begun.ID, agents.Word{By: "bob", Reason: "too much"})
 	require.NoError(t, err, "the one that is left need not be named")
 	result, err := s.agents.Wait(ctx, begun.ID, 1)
