@@ -115,9 +115,10 @@ func (s *story) tell(e client.Event) []line {
 		}
 		return s.cut(e)
 	case client.EventRetry:
-		if e.Tool == "" && e.Attempt > 1 && s.failed != "" && e.Reason == s.failed { // which was told
+		if e.Tool == "" && s.failed != "" && e.Reason == s.failed { // which was told
 			s.failed = ""
-			return []line{{mark: markNotice, step: e.Step, text: fmt.Sprintf("it is tried again (attempt %d)", e.Attempt)}}
+			attempt := where(e.Attempt > 1, fmt.Sprintf(" (attempt %d)", e.Attempt)) // one whose worker was lost does not count
+			return []line{{mark: markNotice, step: e.Step, text: "it is tried again" + attempt}}
 		}
 		m, text := notice(e)
 		return []line{{mark: m, step: e.Step, text: OneLine(text)}}
