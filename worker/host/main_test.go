@@ -141,6 +141,7 @@ func TestNoFileToolsUnlessAskedFor(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, m.close()) })
 	require.Len(t, m.tools, 1)
 	require.Contains(t, m.describe(Config{}), "none")
+	require.Contains(t, m.describe(Config{}), noStorage, "a worker that lacks it is told")
 }
 
 // Tools that reach out are there only where the configuration names them.

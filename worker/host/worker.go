@@ -254,6 +254,9 @@ func notServing(config Config, err error) error {
 	return own.From("server")
 }
 
+// noStorage says what a worker without storage lacks; it need not know that others of its queue have one.
+const noStorage = "none: what agents hold beyond 1 MB, and whole results, cannot be kept (--storage, EVERSTEP_STORAGE, the same for all workers of the queue)"
+
 // describe is what a worker has, and what it is for.
 func (m *means) describe(config Config) []any {
 	var names, agents []string
@@ -272,7 +275,7 @@ func (m *means) describe(config Config) []any {
 		names = append(names, m.servers.Prefixes()...)
 	}
 	described := []any{
-		"dir", cmp.Or(m.dir, "none"), "storage", cmp.Or(m.storageName, "none"),
+		"dir", cmp.Or(m.dir, "none"), "storage", cmp.Or(m.storageName, noStorage),
 		"providers", strings.Join(slices.Sorted(maps.Keys(m.providers)), " "),
 		"tools", fmt.Sprintf("%d: %s", len(names), strings.Join(names, " ")),
 		"approvals", cmp.Or(cmp.Or(config.Approvals, domain.DefaultApprovals()).Word(), "rules"),
