@@ -28,8 +28,10 @@ type ApprovalRule struct {
 	Tool string `json:"tool,omitzero"`
 	// Arguments are patterns by path, such as order.id or items.*.price, where * is every item. A text is
 	// compared with * and ? as in Tool, an object such as {"at_most": 50} bounds a number, and any other value
-	// has to be equal. A rule that allows needs all the values at a path to match, any other needs one.
-	// Arguments that two programs could read differently match no rule that allows by arguments, and all others.
+	// has to be equal. A rule that allows needs all the values at a path to match, and each item to have it; any
+	// other needs one, also within a list or an object there, or a number as a text. Arguments that two programs could
+	// read differently, or of more than 2,000 values, match no rule that allows by arguments, and all others, as do
+	// texts above 64 KiB.
 	Arguments map[string]json.RawMessage `json:"arguments,omitempty"`
 	// Effects are those of the tool, one of which has to be its own.
 	Effects []Effect `json:"effects,omitempty"`

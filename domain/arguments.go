@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"math/big"
 	"reflect"
 	"slices"
 	"strconv"
@@ -15,7 +16,8 @@ import (
 )
 
 // An argumentTree are the arguments of a call as rules see them. root is nil where two programs could read the text
-// differently: it is not one JSON object, or a key comes twice, even by another case, as encoding/json reads it.
+// differently: it is not one JSON object, or a key comes twice, even by another case, as encoding/json reads it. It is
+// nil, too, where there are too many values for a workflow to look through.
 type argumentTree struct{ root object }
 
 // An object is a JSON object by its keys' folded names.
@@ -27,14 +29,13 @@ type member struct {
 }
 
 func readArguments(text string) argumentTree {
-	d := json.NewDecoder(strings.NewReader(text))
-	d.UseNumber()
 	if !utf8.ValidString(text) {
 		return argumentTree{}
 	}
-	value, err := readValue(d, 0)
+	r := newReader(text)
+	value, err := r.read(0)
 	root, ok := value.(object)
-	if _, after := d.Token(); err != nil || !ok || !errors.Is(after, io.EOF) {
+	if _, after := r.Token(); err != nil || !ok || !errors.Is(after, io.EOF) {
 		return argumentTree{}
 	}
 	return argumentTree{root}
@@ -54,41 +55,59 @@ func readTrusted(trusted Trusted) argumentTree {
 
 var errAmbiguous = errors.New("ambiguous")
 
-// maxNesting bounds how deep arguments are looked into.
-const maxNesting = 64
+const (
+	// maxNesting bounds how deep arguments are looked into, and maxValues how many values they may have there:
+	// a workflow decides within a second.
+	maxNesting = 64
+	maxValues  = 2000
+	// maxMatched is how long a text may be that is held against a pattern.
+	maxMatched = 64 << 10
+)
 
-func readValue(d *json.Decoder, depth int) (any, error) {
-	token, err := d.Token()
-	if err != nil || depth > maxNesting {
+// A reader reads JSON that no two programs read differently.
+type reader struct {
+	*json.Decoder
+	values int
+}
+
+func newReader(text string) *reader {
+	r := &reader{Decoder: json.NewDecoder(strings.NewReader(text))}
+	r.UseNumber()
+	return r
+}
+
+func (r *reader) read(depth int) (any, error) {
+	token, err := r.Token()
+	if r.values++; err != nil || depth > maxNesting || r.values > maxValues {
 		return nil, errAmbiguous
 	}
 	switch token {
 	case json.Delim('{'):
 		o := object{}
-		for d.More() {
-			key, err := d.Token()
+		for r.More() {
+			key, err := r.Token()
 			name, ok := key.(string)
 			if _, twice := o[folded(name)]; err != nil || !ok || twice || mangled(name) {
 				return nil, errAmbiguous
 			}
-			value, err := readValue(d, depth+1)
+			value, err := r.read(depth + 1)
 			if err != nil {
 				return nil, err
 			}
 			o[folded(name)] = member{name, value}
 		}
-		_, err = d.Token()
+		_, err = r.Token()
 		return o, err
 	case json.Delim('['):
 		list := []any{}
-		for d.More() {
-			value, err := readValue(d, depth+1)
+		for r.More() {
+			value, err := r.read(depth + 1)
 			if err != nil {
 				return nil, err
 			}
 			list = append(list, value)
 		}
-		_, err = d.Token()
+		_, err = r.Token()
 		return list, err
 	}
 	if text, ok := token.(string); ok && mangled(text) {
@@ -113,104 +132,172 @@ func folded(name string) string {
 	}, name)
 }
 
-// match holds what stands at a path against a pattern: all of it where the rule allows, else any of it. What
-// cannot be told apart matches where that is the careful answer.
-func (a argumentTree) match(path string, pattern json.RawMessage, allows bool) bool {
-	if a.root == nil {
+// match holds what stands at a path against a pattern: all of it where the rule allows, which an item that lacks the
+// path is not, else any of it, whatever it is wrapped in. What cannot be told apart matches where that is the careful
+// answer.
+func (a argumentTree) match(path string, text json.RawMessage, allows bool) bool {
+	at, p := standing{clear: a.root != nil}, readPattern(text)
+	if a.root != nil {
+		at.look(a.root, strings.Split(path, "."))
+	}
+	switch {
+	case !at.clear:
 		return !allows
+	case allows:
+		return !at.lacks && len(at.found) > 0 && !slices.ContainsFunc(at.found, func(value any) bool { return !p.match(value) })
 	}
-	found, clear := valuesAt(a.root, strings.Split(path, "."))
-	if !clear {
-		return !allows
-	}
-	matching := 0
-	for _, value := range found {
-		if matchValue(pattern, value) {
-			matching++
-		}
-	}
-	if allows {
-		return matching > 0 && matching == len(found)
-	}
-	return matching > 0
+	return slices.ContainsFunc(at.found, p.matchAny)
 }
 
-// valuesAt is what stands at a path; clear is false where a key differs from the path's by its case alone.
-func valuesAt(value any, path []string) (found []any, clear bool) {
+// A standing is what stands at a path. clear is false where a key differs from the path's by its case alone; lacks
+// says that something on the way has no such step.
+type standing struct {
+	found        []any
+	clear, lacks bool
+}
+
+func (s *standing) look(value any, path []string) {
 	if len(path) == 0 {
-		return []any{value}, true
+		s.found = append(s.found, value)
+		return
 	}
 	step, rest := path[0], path[1:]
-	var below []any
 	switch v := value.(type) {
 	case object:
-		if one, ok := v[folded(step)]; ok {
-			if one.name != step {
-				return nil, false
-			}
-			below = []any{one.value}
-		} else if step == "*" {
+		if step == "*" {
 			for _, key := range slices.Sorted(maps.Keys(v)) {
-				below = append(below, v[key].value)
+				s.look(v[key].value, rest)
 			}
+			return
+		}
+		if one, ok := v[folded(step)]; ok {
+			s.clear = s.clear && one.name == step
+			s.look(one.value, rest)
+			return
 		}
 	case []any:
 		i, err := strconv.Atoi(step)
 		switch {
 		case step == "*":
-			below = v
+			for _, one := range v {
+				s.look(one, rest)
+			}
+			return
 		case err == nil && i >= 0 && i < len(v):
-			below = v[i : i+1]
+			s.look(v[i], rest)
+			return
 		}
 	}
-	for _, one := range below {
-		values, clear := valuesAt(one, rest)
-		if !clear {
-			return nil, false
-		}
-		found = append(found, values...)
+	s.lacks = true
+}
+
+// A pattern is what a rule wants of a value. That of a number, or of a number's bounds, is least and most.
+type pattern struct {
+	value       any
+	numbers     bool
+	least, most *big.Float
+}
+
+func readPattern(text json.RawMessage) pattern {
+	value, err := newReader(string(text)).read(0)
+	if err != nil {
+		return pattern{value: errAmbiguous} // no value is equal to it
 	}
-	return found, true
+	switch v := value.(type) {
+	case json.Number:
+		n := exactly(string(v))
+		return pattern{numbers: n != nil, least: n, most: n}
+	case object:
+		b, sound := boundsOf(text)
+		p := pattern{numbers: sound, value: errAmbiguous}
+		if b.AtLeast != nil {
+			p.least = exactly(string(*b.AtLeast))
+		}
+		if b.AtMost != nil {
+			p.most = exactly(string(*b.AtMost))
+		}
+		return p
+	}
+	return pattern{value: value}
 }
 
 type numberBounds struct {
-	AtLeast *float64 `json:"at_least"`
-	AtMost  *float64 `json:"at_most"`
+	AtLeast *json.Number `json:"at_least"`
+	AtMost  *json.Number `json:"at_most"`
 }
 
-func boundsOf(pattern json.RawMessage) (b numberBounds, ok bool) {
-	d := json.NewDecoder(bytes.NewReader(pattern))
+// boundsOf reports whether the text is an object of bounds, each a number that can be compared.
+func boundsOf(text json.RawMessage) (b numberBounds, ok bool) {
+	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
-	return b, d.Decode(&b) == nil
+	if d.Decode(&b) != nil {
+		return b, false
+	}
+	for _, bound := range []*json.Number{b.AtLeast, b.AtMost} {
+		if bound != nil && exactly(string(*bound)) == nil {
+			return b, false
+		}
+	}
+	return b, true
 }
 
-func matchValue(pattern json.RawMessage, value any) bool {
-	d := json.NewDecoder(bytes.NewReader(pattern))
-	d.UseNumber()
-	wanted, err := readValue(d, 0)
-	if err != nil {
-		return false
+func (p pattern) match(value any) bool {
+	if p.numbers {
+		number, ok := value.(json.Number)
+		n := exactly(string(number))
+		return ok && n != nil && (p.least == nil || n.Cmp(p.least) >= 0) && (p.most == nil || n.Cmp(p.most) <= 0)
 	}
-	switch wanted := wanted.(type) {
-	case string:
+	if wanted, ok := p.value.(string); ok {
 		text, ok := value.(string)
-		return ok && matchText(wanted, text)
-	case json.Number:
-		number, ok := value.(json.Number)
-		return ok && numberOf(number) == numberOf(wanted)
-	case object:
-		number, ok := value.(json.Number)
-		b, sound := boundsOf(pattern)
-		return ok && sound && (b.AtLeast == nil || numberOf(number) >= *b.AtLeast) && (b.AtMost == nil || numberOf(number) <= *b.AtMost)
+		return ok && len(text) <= maxMatched && matchText(wanted, text)
 	}
-	return reflect.DeepEqual(wanted, value)
+	return reflect.DeepEqual(p.value, value)
 }
 
-// numberOf is infinite where the number is too large.
-func numberOf(n json.Number) float64 {
-	f, _ := strconv.ParseFloat(n.String(), 64) // it is a number: only its size can be wrong
-	return f
+// matchAny matches what a tool may take for the value that is meant: a list or an object that holds it, a number
+// that is written as a text, or a text that is written as a number; and what is too long to tell.
+func (p pattern) matchAny(value any) bool {
+	if p.match(value) {
+		return true
+	}
+	switch v := value.(type) {
+	case []any:
+		return slices.ContainsFunc(v, p.matchAny)
+	case object:
+		for _, one := range v {
+			if p.matchAny(one.value) {
+				return true
+			}
+		}
+	case json.Number:
+		return p.numbers && exactly(string(v)) == nil || p.match(string(v))
+	case bool:
+		return p.match(strconv.FormatBool(v))
+	case string:
+		text := strings.TrimSpace(v)
+		return len(text) > maxMatched || p.match(text == "true") && (text == "true" || text == "false") || p.match(json.Number(text))
+	}
+	return false
 }
+
+// exactly is a number with all of its digits, as 50.0000000000000001 is above 50. It is nil for what is none, or is
+// longer than any that a rule is about.
+func exactly(text string) *big.Float {
+	if len(text) > maxDigits {
+		return nil
+	}
+	n, _, err := big.ParseFloat(text, 10, digitBits, big.ToNearestEven)
+	if err != nil {
+		return nil
+	}
+	return n
+}
+
+const (
+	maxDigits = 400
+	// digitBits hold them: a digit takes 3.3.
+	digitBits = 1400
+)
 
 // matchText matches a text against a pattern in which * is any text, ? one character, and a backslash makes the
 // next one plain.
