@@ -47,6 +47,8 @@ type bounds struct {
 	visited   int
 	fileBytes int64
 	allBytes  int64
+	// entries are of a folder in which a file is made, folders those that one call makes.
+	entries, folders int
 }
 
 // Open opens a folder for tools. Nothing outside it can be reached through the
@@ -58,7 +60,7 @@ func Open(dir string) (*Root, error) {
 	}
 	return &Root{
 		root:   root,
-		bounds: bounds{visited: 50_000, fileBytes: 1 << 20, allBytes: 256 << 20},
+		bounds: bounds{visited: 50_000, fileBytes: 1 << 20, allBytes: 256 << 20, entries: maxListed, folders: 16},
 	}, nil
 }
 

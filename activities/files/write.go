@@ -53,6 +53,9 @@ func (r *Root) edit(ctx context.Context, args editArgs) (string, error) {
 		if err != nil {
 			return "", err
 		}
+		if size := int64(len(text)); size > r.bounds.fileBytes {
+			return "", domain.Errorf(domain.TooLarge, "new: %q would have %d bytes, more than the %d that can be edited; put it into another file", name, size, r.bounds.fileBytes)
+		}
 		err = r.replace(ctx, name, text, perm, func() error { return r.unchanged(found) })
 		before, _, _ := strings.Cut(found.text, args.Old)
 		line := 1 + strings.Count(before, "\n")
@@ -65,19 +68,55 @@ func (r *Root) write(ctx context.Context, args writeArgs) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if dir := path.Dir(name); dir != "." {
-		if err := r.root.MkdirAll(dir, 0o755); err != nil {
-			return "", explain(dir, err)
-		}
+	if size := int64(len(args.Content)); size > r.bounds.fileBytes {
+		return "", domain.Errorf(domain.TooLarge, "content: it has %d bytes, more than the %d that a file is given, and that can be read and edited; write several files", size, r.bounds.fileBytes)
+	}
+	if err := r.makeFolders(path.Dir(name)); err != nil {
+		return "", err
 	}
 	return r.change(ctx, name, func() (string, error) {
 		perm, err := r.writable(name)
+		if err == nil && perm == 0 {
+			err = r.hasRoom(name)
+		}
 		if err != nil {
 			return "", err
 		}
 		err = r.replace(ctx, name, args.Content, perm, func() error { return nil })
 		return fmt.Sprintf("wrote %s to %s", plural(len(args.Content), "byte"), shown(name)), err
 	})
+}
+
+// makeFolders makes what is missing of a folder's path, or none of it.
+func (r *Root) makeFolders(dir string) error {
+	missing := 0
+	for above := dir; above != "."; above = path.Dir(above) {
+		if _, err := r.root.Stat(above); err == nil {
+			break
+		}
+		missing++
+	}
+	if missing > r.bounds.folders {
+		return domain.Errorf(domain.TooLarge, "path: %d of its folders do not exist, and one call makes at most %d; give a path of fewer", missing, r.bounds.folders)
+	}
+	if missing == 0 {
+		return nil
+	}
+	return explain(dir, r.root.MkdirAll(dir, 0o755))
+}
+
+// hasRoom refuses another file in a folder that has more than can be listed.
+func (r *Root) hasRoom(name string) error {
+	dir := path.Dir(name)
+	folder, err := r.root.OpenFile(dir, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return explain(dir, err)
+	}
+	defer folder.Close()
+	if names, _ := folder.Readdirnames(r.bounds.entries); len(names) >= r.bounds.entries { // what cannot be read is refused by what follows
+		return domain.Errorf(domain.TooLarge, "path: the folder %q holds %d entries or more, as many as are listed; use another folder, or write to a file that is there", dir, r.bounds.entries)
+	}
+	return nil
 }
 
 // writable returns the permissions of the file that is replaced, zero for a new one.

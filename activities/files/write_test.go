@@ -54,6 +54,35 @@ func TestWrite(t *testing.T) {
 	require.Equal(t, "kept", stored(t, dir, "locked"))
 }
 
+// TestWriteIsBounded in bytes, in files of a folder and in folders, and says what the bound is and what to do.
+func TestWriteIsBounded(t *testing.T) {
+	t.Parallel()
+	root, dir := folder(t, map[string]string{"full/a": "", "full/b": "", "full/c": "old", "big": strings.Repeat("x", 30)})
+	root.bounds.fileBytes, root.bounds.entries, root.bounds.folders = 20, 3, 2
+	for _, c := range []struct{ tool, path, text, want string }{
+		{"write_file", "new", strings.Repeat("é", 11), "content: it has 22 bytes, more than the 20 that a file is given, and that can be read and edited; write several files"},
+		{"write_file", "full/d", "", `path: the folder "full" holds 3 entries or more, as many as are listed; use another folder, or write to a file that is there`},
+		{"write_file", "1/2/3/new", "", "path: 3 of its folders do not exist, and one call makes at most 2; give a path of fewer"},
+		{"edit_file", "full/c", strings.Repeat("n", 21), `new: "full/c" would have 21 bytes, more than the 20 that can be edited; put it into another file`},
+		{"edit_file", "big", "", `path: "big" has 30 bytes, too many to edit`},
+	} {
+		given := fields{"path": c.path, "content": c.text}
+		if c.tool == "edit_file" {
+			given = fields{"path": c.path, "old": "old", "new": c.text}
+		}
+		own := refusal(t, root, c.tool, given)
+		require.Equal(t, c.want, own.Message)
+		require.Equal(t, domain.TooLarge, own.Kind)
+	}
+	require.NoDirExists(t, filepath.Join(dir, "1"), "none of the folders is made")
+	require.Equal(t, "old", stored(t, dir, "full/c"))
+	for path, text := range map[string]string{"1/2/other": strings.Repeat("é", 10), "1/2/new": "", "full/c": "replaced"} {
+		answer(t, root, "write_file", fields{"path": path, "content": text})
+		require.Equal(t, text, stored(t, dir, path))
+	}
+	answer(t, root, "edit_file", fields{"path": "full/c", "old": "replaced", "new": strings.Repeat("n", 20)})
+}
+
 func names(t *testing.T, dir string) []string {
 	t.Helper()
 	var names []string
