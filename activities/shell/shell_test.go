@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -49,7 +50,11 @@ func work(in namespace, dir, script string) {
 	if in != "any" {
 		s.namespace = in
 	}
-	text, err := call(context.Background(), s, fields{"script": script})
+	args := fields{"script": script}
+	if seconds, err := strconv.Atoi(os.Getenv("EVERSTEP_TEST_SECONDS")); err == nil {
+		args["timeout_seconds"] = seconds
+	}
+	text, err := call(context.Background(), s, args)
 	fmt.Println(s.namespace, text, err)
 }
 
