@@ -1,6 +1,8 @@
 package workflows
 
 import (
+	"go.temporal.io/sdk/workflow"
+
 	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/domain/hook"
@@ -30,10 +32,15 @@ func newDefinition(resolved *contract.Resolved) *definition {
 	return d
 }
 
+// recheckedTools is the version from which limits of tools alone have a worker say again what holds: an older one
+// dropped them. It must never change.
+const recheckedTools = "rechecked-tool-limits"
+
 // recheckLimit is for another execution: a limit holds for as long as the workers
 // have it.
-func (d *definition) recheckLimit() {
-	d.outdated = d.resolved != nil && (d.resolved.RateLimit != nil || len(d.resolved.ToolLimits) > 0)
+func (d *definition) recheckLimit(root workflow.Context) {
+	d.outdated = d.resolved != nil && (d.resolved.RateLimit != nil || len(d.resolved.ToolLimits) > 0 &&
+		workflow.GetVersion(root, recheckedTools, workflow.DefaultVersion, 1) != workflow.DefaultVersion)
 }
 
 // drop is for another model, expire has a worker say again what the definition

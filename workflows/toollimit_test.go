@@ -16,7 +16,7 @@ const ownQueue = "default-test-taskqueue"
 // TestCallsGoWhereTheirLimitHolds, as a worker says at the beginning of each execution where there was one.
 func TestCallsGoWhereTheirLimitHolds(t *testing.T) {
 	t.Parallel()
-	limited := map[string]contract.ToolLimit{"look": {TaskQueue: "q/tool/look", ToolLimit: domain.ToolLimit{AtOnce: 1}}}
+	limited := limitedCatalog().ToolLimits
 	w := &world{tools: reads(), model: func(r contract.ModelRequest) (contract.ModelReply, error) {
 		if r.Step > 1 {
 			return says("done"), nil
@@ -49,10 +49,16 @@ func TestCallsGoWhereTheirLimitHolds(t *testing.T) {
 	require.Equal(t, 2, lists, "where there is none it is not looked for anew")
 }
 
+// elsewhere replies to a call that is to be made where its limit holds.
+func elsewhere() contract.ToolReply {
+	return contract.ToolReply{
+		NotStarted: true, TaskQueue: "q/tool/look", Error: domain.CodedErrorf(domain.Unavailable, domain.CodeNotRun, "not run: its turn did not come"),
+	}
+}
+
 // TestACallIsSentWhereItsLimitHolds at once, however many there are, and once only.
 func TestACallIsSentWhereItsLimitHolds(t *testing.T) {
 	t.Parallel()
-	elsewhere := contract.ToolReply{NotStarted: true, TaskQueue: "q/tool/look", Error: domain.CodedErrorf(domain.Unavailable, domain.CodeNotRun, "not run: its turn did not come")}
 	for name, test := range map[string]struct {
 		sent, ran int
 		content   string
@@ -67,7 +73,7 @@ func TestACallIsSentWhereItsLimitHolds(t *testing.T) {
 			w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
 				require.Zero(t, r.Attempts)
 				if queues = append(queues, w.options[string(contract.CallTool)].TaskQueue); len(queues) <= test.sent {
-					return elsewhere, nil
+					return elsewhere(), nil
 				}
 				return saw(r)
 			}
@@ -84,4 +90,38 @@ func TestACallIsSentWhereItsLimitHolds(t *testing.T) {
 			}
 		})
 	}
+}
+
+// limitedCatalog is of a worker whose tool has a limit.
+func limitedCatalog() contract.Catalog {
+	c := catalog()
+	c.ToolLimits = map[string]contract.ToolLimit{"look": {TaskQueue: "q/tool/look", ToolLimit: domain.ToolLimit{AtOnce: 1}}}
+	return c
+}
+
+// TestAnOlderWorkerKnewNoLimitOfTools: it waited before it made a call again that was to go elsewhere, and began the next
+// execution without asking what holds.
+func TestAnOlderWorkerKnewNoLimitOfTools(t *testing.T) {
+	t.Parallel()
+	t.Run("waited", func(t *testing.T) {
+		t.Parallel()
+		c, inference := asking(t)
+		c.returns(inference, says("looking", look())).task()
+		tool := c.calls(string(contract.CallTool))
+		c.returns(tool, elsewhere()).task()
+		c.versioned("spread-retries", 1)
+		c.fires(c.sets(time.Second)).task()
+		c.calls(string(contract.CallTool))
+		c.replays()
+	})
+	t.Run("began", func(t *testing.T) {
+		t.Parallel()
+		in := input(t, "ann")
+		c := began(t, in).task()
+		c.returns(c.calls(string(contract.ListTools)), limitedCatalog()).task()
+		c.returns(c.calls(string(contract.CallModel)), says("done")).task().notes().task()
+		asks(c, contract.UpdateSend, contract.SendRequest{Prompt: "more", Definition: &in.Definition}, contract.SendReply{})
+		c.returns(c.calls(string(contract.CallModel)), says("done")).task().notes()
+		c.replays()
+	})
 }

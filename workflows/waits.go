@@ -22,6 +22,18 @@ func (b *toolBatch) waits(reply contract.ToolReply, before int) bool {
 		workflow.GetVersion(b.root, waitingCalls, workflow.DefaultVersion, 1) != workflow.DefaultVersion
 }
 
+// reroutedCalls is the version from which a call goes at once where the limit of its tool holds. It must
+// never change.
+const reroutedCalls = "rerouted-calls"
+
+// reroutes reports whether a reply only says where the call is to be made. An older worker backed off as from any
+// call that did not begin, and recorded that it spreads such waits.
+func (b *toolBatch) reroutes(reply contract.ToolReply) bool {
+	return reply.NotStarted && reply.TaskQueue != "" &&
+		(workflow.GetVersion(b.root, reroutedCalls, workflow.DefaultVersion, 1) != workflow.DefaultVersion ||
+			workflow.GetVersion(b.root, spread, workflow.DefaultVersion, 1) == workflow.DefaultVersion)
+}
+
 // noteFor is what the session keeps for a tool.
 func (b *toolBatch) noteFor(tool domain.ToolSpec) json.RawMessage {
 	if tool.Note == "" {

@@ -148,9 +148,25 @@ func recordWaits(t *testing.T) {
 		require.NoError(t, err)
 		s.keep(t, "tool-limit", s.ended(t, begun))
 	})
-	t.Run("tool-limit-comes", func(t *testing.T) {
-		s := connect(t, "plain", nil)
-		s.keep(t, "tool-limit-comes", s.limitComes(t, newTill()))
+	for _, name := range []string{"tool-limit-comes", "rerouted-calls"} { // the first has no version of it
+		t.Run(name, func(t *testing.T) {
+			s := connect(t, "plain", nil)
+			s.keep(t, name, s.limitComes(t, newTill()))
+		})
+	}
+	t.Run("rechecked-tool-limits", func(t *testing.T) {
+		s := start(t, host.Config{Tools: []tool.Tool{newTill().pay("one", 0, tool.AtOnce(1))}})
+		begun, err := s.agents.Start(within(t), agents.Start{
+			ID: "kept", Prompt: "go", Definition: scripted(writeScript(t, "turns: [{text: one}, {text: two}]"), "pay"),
+		})
+		require.NoError(t, err)
+		s.ended(t, begun)
+		second, err := s.agents.Send(within(t), "kept", agents.SendOptions{Prompt: "more"})
+		require.NoError(t, err)
+		s.ended(t, second)
+		_, err = s.agents.Close(within(t), "kept")
+		require.NoError(t, err)
+		s.keep(t, "rechecked-tool-limits", second)
 	})
 	t.Run("pending-calls", func(t *testing.T) {
 		s := start(t, host.Config{Tools: []tool.Tool{job()}})
