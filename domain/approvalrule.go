@@ -118,7 +118,7 @@ type Ruling struct {
 	AtExpiry     Expiry
 }
 
-// RuleOn says whether a call may run. Without approvals, as where older workers recorded none, it does.
+// RuleOn says whether a call may run. Without approvals, as in sessions that began before there were any, it does.
 func (a *Approvals) RuleOn(tool ToolSpec, arguments string, trusted Trusted) Ruling {
 	if a == nil {
 		return Ruling{Then: Allow}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -13,7 +14,7 @@ import (
 // paysEachTime is a world of which each execution pays once. Workers say after each other which approvals
 // hold where the definition has none; nil: one that knew nothing of it.
 func paysEachTime(said ...*domain.Approvals) *world {
-	w := &world{tool: saw}
+	w := &world{tool: saw, older: true}
 	w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
 		if r.Step > 1 {
 			return says("done"), nil
@@ -27,7 +28,7 @@ func paysEachTime(said ...*domain.Approvals) *world {
 }
 
 // TestTheWorkersApprovals hold where the definition has none, and for as long as the session: another model, which
-// another worker may resolve, makes nobody freer or stricter. What was resolved by an older worker asks nobody.
+// another worker may resolve, makes nobody freer or stricter. What an older worker resolved asks as the default does.
 func TestTheWorkersApprovals(t *testing.T) {
 	t.Parallel()
 	allow, ask := domain.ApprovalsOf("allow"), domain.DefaultApprovals()
@@ -38,7 +39,7 @@ func TestTheWorkersApprovals(t *testing.T) {
 	}{
 		"asks, then allows":         {nil, []*domain.Approvals{ask, allow}, true},
 		"allows, then asks":         {nil, []*domain.Approvals{allow, ask}, false},
-		"older, then asks":          {nil, []*domain.Approvals{nil, ask}, false},
+		"older, then allows":        {nil, []*domain.Approvals{nil, allow}, true},
 		"asks, then older":          {nil, []*domain.Approvals{ask, nil}, true},
 		"the definition, and allow": {ask, []*domain.Approvals{allow, allow}, true},
 		"the definition, and ask":   {allow, []*domain.Approvals{ask, ask}, false},
@@ -74,11 +75,21 @@ func TestTheWorkersApprovals(t *testing.T) {
 // TestTheWorkersApprovalsGoAlong with what continues as new.
 func TestTheWorkersApprovalsGoAlong(t *testing.T) {
 	t.Parallel()
-	for name, said := range map[string]*domain.Approvals{"asks": domain.DefaultApprovals(), "an older worker": nil} {
+	for name, test := range map[string]struct {
+		said, held *domain.Approvals
+		version    workflow.Version
+	}{
+		"asks":            {domain.DefaultApprovals(), domain.DefaultApprovals(), 1},
+		"an older worker": {nil, domain.DefaultApprovals(), 1},
+		"an older run":    {nil, nil, workflow.DefaultVersion},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := paysEachTime(said, domain.ApprovalsOf("deny"))
+			w := paysEachTime(test.said, domain.ApprovalsOf("deny"))
 			env := w.environment(t)
+			if test.said == nil {
+				env.OnGetVersion("approvals-unsaid", workflow.DefaultVersion, workflow.Version(1)).Return(test.version)
+			}
 			outgrows(env, 1)
 			sees(t, env, time.Minute, func(waiting []domain.PendingApproval) {
 				for _, call := range waiting {
@@ -88,7 +99,7 @@ func TestTheWorkersApprovalsGoAlong(t *testing.T) {
 			env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
 			in, ok := handedOn(t, env)
 			require.True(t, ok)
-			require.Equal(t, said, in.Carry.Resolved.Approvals)
+			require.Equal(t, test.held, in.Carry.Resolved.Approvals)
 			again := w.environment(t)
 			sends(again, time.Minute, "send", contract.SendRequest{Prompt: "more", Model: &domain.LLMConfig{Provider: "scripted", Model: "/other"}})
 			asked := 0
@@ -101,7 +112,7 @@ func TestTheWorkersApprovalsGoAlong(t *testing.T) {
 			closes(again, 2*time.Hour, "close")
 			again.ExecuteWorkflow(string(contract.Execute), in)
 			require.Len(t, w.listed, 2)
-			require.Equal(t, said != nil, asked == 1)
+			require.Equal(t, test.held != nil, asked == 1)
 			require.Len(t, w.ran, 2)
 		})
 	}

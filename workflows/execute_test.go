@@ -36,6 +36,8 @@ type world struct {
 	record  func(contract.RecordRequest) (contract.Segment, error)
 	verify  func(contract.ToolRequest) (contract.VerifyReply, error)
 	storage bool
+	// older says that a catalog that names no approvals is of an older worker: else they allow all calls.
+	older bool
 	// loses says that attempts at inferences fail by time-outs only.
 	loses bool
 	// exhausted counts the inferences, first of all, that end with lostAtLast.
@@ -87,10 +89,15 @@ func (w *world) environment(t *testing.T) *testsuite.TestWorkflowEnvironment {
 	}, activity.RegisterOptions{Name: string(contract.CallTool)})
 	env.RegisterActivityWithOptions(func(_ context.Context, r contract.CatalogRequest) (contract.Catalog, error) {
 		w.listed = append(w.listed, r)
+		catalog := contract.Catalog{Tools: w.tools, Storage: w.storage, MinOutputTokens: 1, Digest: domain.DigestOf([]byte("resolved"))}
+		var err error
 		if w.list != nil {
-			return w.list(r)
+			catalog, err = w.list(r)
 		}
-		return contract.Catalog{Tools: w.tools, Storage: w.storage, MinOutputTokens: 1, Digest: domain.DigestOf([]byte("resolved"))}, nil
+		if !w.older && r.Definition.Approvals == nil {
+			catalog.Approvals = cmp.Or(catalog.Approvals, domain.ApprovalsOf("allow"))
+		}
+		return catalog, err
 	}, activity.RegisterOptions{Name: string(contract.ListTools)})
 	env.RegisterActivityWithOptions(func(_ context.Context, r contract.RecordRequest) (contract.Segment, error) {
 		return w.record(r)

@@ -107,6 +107,16 @@ func (s session) prompt() string {
 	return s.in.Definition.Shown(s.state.SystemPrompt(), s.state.Trusted())
 }
 
+// unsaidApprovals is the version from which the default holds where a worker names no approvals, as an older one
+// does: before, no call waited then. It must never change.
+const unsaidApprovals = "approvals-unsaid"
+
+// leavesUnsaid reports whether nobody says which calls wait.
+func (s session) leavesUnsaid(catalog *contract.Catalog) bool {
+	return !s.decided && catalog.Approvals == nil && s.in.Definition.Approvals == nil &&
+		workflow.GetVersion(s.root, unsaidApprovals, workflow.DefaultVersion, 1) != workflow.DefaultVersion
+}
+
 // list makes the definition the one in force, with what a worker adds to it.
 func (s session) list(permit mailbox.Permit) {
 	definition := s.in.Definition
@@ -136,6 +146,9 @@ func (s session) list(permit mailbox.Permit) {
 	}
 	resolved := *catalog
 	resolved.Definition = definition
+	if s.leavesUnsaid(catalog) {
+		resolved.Approvals = domain.DefaultApprovals()
+	}
 	if err := domain.CheckFits("tools", resolved, domain.MaxResolved); err != nil {
 		s.fail(domain.AsError(err))
 		return

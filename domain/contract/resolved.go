@@ -18,8 +18,8 @@ type Resolved struct {
 	// were any: nothing is guarded or compacted then.
 	Guards     *domain.Guards     `json:"guards,omitempty"`
 	Compaction *domain.Compaction `json:"compaction,omitempty"`
-	// Approvals hold where the definition has none. Absent in executions that were resolved before there were
-	// any: no call waits then.
+	// Approvals hold where the definition has none. An older worker names none: the default holds then, but in
+	// sessions that had begun before it did no call waits.
 	Approvals *domain.Approvals `json:"approvals,omitempty"`
 	// Price is what the model costs; absent where nobody knows.
 	Price *domain.Price `json:"price,omitempty"`
