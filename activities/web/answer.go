@@ -31,11 +31,18 @@ type asked struct {
 }
 
 // answer is a response as the model reads it: a line of where it is from, and the text. From
-// status 400 on it is an error, which holds the same.
+// status 400 on it is an error, which holds the same. Of what was posted the status says what became, even if the body is
+// lost; but a server that fails may have done it before.
 func (c *Client) answer(response *http.Response, a asked) (string, error) {
 	text, notes, err := c.text(response, a)
-	if err != nil {
-		return "", err
+	posted := response.Request.Method == http.MethodPost
+	switch {
+	case err != nil && posted: // how it went has been said
+		text, notes = "", []string{domain.AsError(err).Message}
+	case err != nil:
+		own := domain.AsError(err)
+		own.Message = fmt.Sprintf("[%s %s: %d] %s", response.Request.Method, shown(response.Request.URL), response.StatusCode, own.Message)
+		return "", own
 	}
 	u := response.Request.URL
 	about := []string{strconv.Itoa(response.StatusCode) + " " + cmp.Or(http.StatusText(response.StatusCode), "of no known meaning")}
@@ -49,8 +56,11 @@ func (c *Client) answer(response *http.Response, a asked) (string, error) {
 	head := fmt.Sprintf("[%s %s%s: %s; fetched %s]", response.Request.Method, shown(u), from,
 		strings.Join(append(about, notes...), "; "), c.now().UTC().Format(time.RFC3339))
 	whole := strings.TrimSuffix(head+"\n"+text, "\n")
-	if response.StatusCode < http.StatusBadRequest {
+	switch {
+	case response.StatusCode < http.StatusBadRequest:
 		return whole, nil
+	case posted && response.StatusCode >= http.StatusInternalServerError:
+		return "", outcomeUnknown("the server failed, and may have done before what it was asked; the request was not repeated: %s", whole)
 	}
 	return "", refusal(response, whole)
 }
@@ -175,18 +185,16 @@ func (c *Client) body(response *http.Response) (*bufio.Reader, error) {
 		}
 		return bufio.NewReader(unpacked), nil
 	default:
-		return nil, domain.Errorf(domain.Invalid, "%s: the answer is packed as %s, which was not asked for", shown(response.Request.URL), shorten(encoding))
+		return nil, domain.Errorf(domain.Invalid, "its body is packed as %s, which was not asked for", shorten(encoding))
 	}
 }
 
-// cutOff is for an answer whose body did not come whole. The status has come, so
-// that a request that was posted has its answer.
-func cutOff(response *http.Response, err error) error {
+// cutOff is for a body that did not come whole.
+func cutOff(response *http.Response, err error) *domain.Error {
 	own := explain(err, response.Request.URL.Hostname())
 	if own.Code != domain.CodeTimeout {
 		own.Message = "its body broke off or cannot be unpacked"
 	}
-	own.Message = fmt.Sprintf("[%s %s: %d] %s", response.Request.Method, shown(response.Request.URL), response.StatusCode, own.Message)
 	return own
 }
 

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -95,6 +96,54 @@ func TestPostThatBroke(t *testing.T) {
 	_, err = call(t.Context(), t, c, "http_post", fields{"url": untrusted.URL, "body": "{}"})
 	require.ErrorContains(t, err, "its certificate is not valid")
 	require.True(t, tool.IsNotStarted(err))
+}
+
+// TestWhatBecameOfAPost: a server that fails may have done what it was asked; one that has said how it went has, also where
+// the rest of its answer is lost.
+func TestWhatBecameOfAPost(t *testing.T) {
+	t.Parallel()
+	c, base := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		status, err := strconv.Atoi(strings.Trim(r.URL.Path, "/cutpack"))
+		if err != nil {
+			status = http.StatusOK
+		}
+		w.Header().Set("Content-Type", "text/plain")
+		switch {
+		case strings.HasPrefix(r.URL.Path, "/cut"):
+			w.Header().Set("Content-Length", "100")
+		case strings.HasPrefix(r.URL.Path, "/pack"):
+			w.Header().Set("Content-Encoding", "br")
+		}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, "why")
+	})
+	for path, want := range map[string]string{
+		"/500": "outcome unknown: the server failed, and may have done before what it was asked; the request was not repeated: [POST " + base + "/500: 500 Internal Server Error; ",
+		"/502": "outcome unknown: ", "/503": "outcome unknown: ", "/504": "outcome unknown: ", "/cut/502": "outcome unknown: ",
+		"/cut":     "[POST " + base + "/cut: 200 OK; its body broke off or cannot be unpacked; fetched ",
+		"/cut/201": "201 Created; its body broke off",
+		"/pack":    "200 OK; its body is packed as \"br\", which was not asked for; fetched ",
+		"/cut/409": "409 Conflict; its body broke off",
+		"/400":     "400 Bad Request; text/plain; 3 bytes; ",
+	} {
+		text, err := call(t.Context(), t, c, "http_post", fields{"url": base + path, "body": "{}"})
+		switch {
+		case strings.HasPrefix(want, "outcome unknown"):
+			require.Equal(t, domain.CodeOutcomeUnknown, domain.AsError(err).Code, path)
+			require.ErrorContains(t, err, want)
+		case strings.HasPrefix(want, "4"):
+			require.Equal(t, domain.Invalid, domain.AsError(err).Kind, path)
+			require.Empty(t, domain.AsError(err).Code, path)
+			require.ErrorContains(t, err, want)
+		default:
+			require.NoError(t, err, path)
+			require.Contains(t, text, want)
+		}
+	}
+	_, err := call(t.Context(), t, c, "http_get", fields{"url": base + "/502"})
+	require.Empty(t, domain.AsError(err).Code, "what is only read has no outcome")
+	_, err = call(t.Context(), t, c, "http_get", fields{"url": base + "/cut"})
+	require.ErrorContains(t, err, "its body broke off")
 }
 
 func TestStatusesAreErrorsFrom400(t *testing.T) {

@@ -82,13 +82,17 @@ func (c *Client) post(ctx context.Context, args postArgs) (string, error) {
 		if !sent {
 			return "", tool.NotStarted(own)
 		}
-		unknown := domain.CodedErrorf(domain.Unavailable, domain.CodeOutcomeUnknown,
-			"outcome unknown: the request was sent, and no answer came whole: %s; it may or may not have taken effect, and was not repeated", own.Message)
+		unknown := outcomeUnknown("the request was sent, and no answer came: %s; it may or may not have taken effect, and was not repeated", own.Message)
 		unknown.Detail = own.Detail
 		return "", unknown
 	}
 	defer response.Body.Close()
 	return c.answer(response, asked{url: request.URL, raw: args.Raw})
+}
+
+// outcomeUnknown is for what was posted and may have taken effect.
+func outcomeUnknown(format string, args ...any) *domain.Error {
+	return domain.CodedErrorf(domain.Unavailable, domain.CodeOutcomeUnknown, "outcome unknown: "+format, args...)
 }
 
 // request makes a request of what a model gave, or says what is wrong with it.
