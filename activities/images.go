@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,7 +27,7 @@ func (c toolCall) images(ctx context.Context, parts []domain.Part) (shown []doma
 	ctx, cancel := context.WithTimeout(ctx, keepTime)
 	defer cancel()
 	var all []string
-	room := domain.MaxResultData
+	room := min(cmp.Or(c.request.ImageRoom, domain.MaxResultData), domain.MaxResultData)
 	for i, p := range parts {
 		if i == domain.MaxResultParts {
 			all = append(all, fmt.Sprintf("[%d more: not shown]", len(parts)-i))

@@ -119,6 +119,24 @@ func TestLargeImagesAreKept(t *testing.T) {
 	require.Contains(t, calling.reply(t, request("fake", domain.ReadOnly)).Content, "[image image/png 1001 KB: not shown, it could not be kept]\n")
 }
 
+// TestImagesInASharedRoom: a call that shares a step's room with many records no more than its part, never more than it
+// would alone.
+func TestImagesInASharedRoom(t *testing.T) {
+	t.Parallel()
+	made := tool.NewResult("fake", "does it", domain.ReadOnly, func(context.Context, struct{}) (tool.Result, error) {
+		return tool.Result{Parts: []domain.Part{image("image/png", aPNG+strings.Repeat("x", 300_000)), image("image/png", aPNG)}}, nil
+	})
+	for name, test := range map[string]struct{ room, shown int }{
+		"all of it": {0, 2}, "enough": {350_000, 2}, "too little": {100_000, 1}, "none": {1, 0}, "below none": {-1, 0},
+	} {
+		asked := request("fake", domain.ReadOnly)
+		asked.ImageRoom = test.room
+		reply := benchOf(made).reply(t, asked)
+		require.Len(t, reply.Parts, test.shown, name)
+		require.Equal(t, 2-test.shown, strings.Count(reply.Content, "not shown, too large"), name)
+	}
+}
+
 // TestNotesOfImagesAreBounded: a tool that may say little has its text all the same.
 func TestNotesOfImagesAreBounded(t *testing.T) {
 	t.Parallel()

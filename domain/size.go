@@ -138,6 +138,9 @@ const (
 	// MaxResultData by their bytes in all: with the longest text they still fit into a message.
 	MaxResultParts = 10
 	MaxResultData  = 384 << 10
+	// MaxStepImages bounds the images that are recorded with all results of a step: as much as a run has room for
+	// once it is near the server's bounds. Its calls share it.
+	MaxStepImages = 6 << 20
 	// MaxToolOutput is the longest result that a tool may return at all.
 	MaxToolOutput = 16 << 20
 	// MaxEnd bounds what a workflow's result tells in words.

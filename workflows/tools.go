@@ -225,7 +225,7 @@ const unstarted = 3
 func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position int, wanted domain.ToolCall) contract.ToolReply {
 	tool, _ := b.resolved.Tool(wanted.Name)
 	request := b.requestOf(position, wanted)
-	request.Note = b.noteFor(tool)
+	request.Note, request.ImageRoom = b.noteFor(tool), b.imageRoom()
 	if tool.Effect.Repeatable() {
 		request.Tries, request.Losses = min(cmp.Or(tool.Attempts, mostTries), b.tryLimit()), tool.Losses
 	}

@@ -137,6 +137,35 @@ func TestImagesOfResultsJoin(t *testing.T) {
 	}
 }
 
+// TestCallsShareTheRoomForImages of their step: alone each has all of it that a result may have, and nothing says so.
+func TestCallsShareTheRoomForImages(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		calls, want int
+		version     workflow.Version
+	}{
+		"few":                  {16, 0, 1},
+		"more":                 {17, domain.MaxStepImages / 17, 1},
+		"too many":             {1000, domain.MaxStepImages / domain.MaxToolCalls, 1},
+		"before there was any": {17, 0, workflow.DefaultVersion},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{tools: reads(), model: calling(calls("look", test.calls)...), tool: saw}
+			env := w.environment(t)
+			if test.version == workflow.DefaultVersion {
+				env.OnGetVersion("shared-images", workflow.DefaultVersion, workflow.Version(1)).Return(test.version)
+			}
+			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+			require.Len(t, w.ran, min(test.calls, domain.MaxToolCalls))
+			for _, r := range w.ran {
+				require.Equal(t, test.want, r.ImageRoom)
+			}
+		})
+	}
+}
+
 // TestAThousandCallsOfOneAnswer must not hold up the workflow task.
 func TestAThousandCallsOfOneAnswer(t *testing.T) {
 	t.Parallel()

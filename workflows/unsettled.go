@@ -37,6 +37,18 @@ func (b *toolBatch) requestOf(position int, wanted domain.ToolCall) contract.Too
 	return request
 }
 
+// sharedImages is the version from which the calls of a step share the room for images. It must never change.
+const sharedImages = "shared-images"
+
+// imageRoom is a call's share of the step's room for images; zero: as much as a result may have, because all calls fit.
+func (b *toolBatch) imageRoom() int {
+	share := domain.MaxStepImages / min(len(b.calls), domain.MaxToolCalls)
+	if share >= domain.MaxResultData || workflow.GetVersion(b.root, sharedImages, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		return 0
+	}
+	return share
+}
+
 // verify asks a tool, in the coroutine of its call, what became of that, where nobody knows how it ended; asked is false
 // where the tool is not asked. A stop of mode now does not wait for an answer.
 func (b *toolBatch) verify(ctx workflow.Context, request contract.ToolRequest, reply contract.ToolReply) (found contract.VerifyReply, asked bool) {

@@ -39,6 +39,9 @@ type ToolRequest struct {
 	WaitUntil time.Time `json:"wait_until,omitzero"`
 	// Note is what the session keeps for the tool.
 	Note json.RawMessage `json:"note,omitempty"`
+	// ImageRoom is how many bytes of images are recorded with the result, where it is less than
+	// domain.MaxResultData: the call shares a step's room with many; zero: that.
+	ImageRoom int `json:"image_room,omitzero"`
 	// Pending is set where the call was made, and its other side goes on with it: it is only asked about.
 	// TakeBack says that it is to be given up, and what became of it is asked once more; Stopped that a stop
 	// is why.
