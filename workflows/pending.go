@@ -43,8 +43,8 @@ func (b *toolBatch) follow(ctx workflow.Context, options workflow.ActivityOption
 		request.Pending = reply.Pending
 		b.note(fmt.Sprintf("step %d: %s %s; asked again at %s",
 			b.content.Number, domain.Shorten(request.Name, 64), reply.Pending.Says(), reply.Pending.AskAt.Format(time.RFC3339)))
-		permit, ok := b.mail.BackOffAsking(ctx, reply.Pending.AskAt.Sub(b.now()))
-		if !ok || asked >= mostAsked || b.now().Sub(reply.Pending.Since) > longestPending {
+		permit, ok := b.mail.BackOffAsking(ctx, b.untilAsked(*reply.Pending, asked))
+		if !ok || asked >= mostAsked || b.cramped() || b.now().Sub(reply.Pending.Since) > longestPending {
 			return b.takeBack(ctx, options, request)
 		}
 		b.load.Add(ctx, size+len(request.Pending.Handle))
@@ -63,6 +63,24 @@ func (b *toolBatch) follow(ctx workflow.Context, options workflow.ActivityOption
 			reply = next
 		}
 	}
+}
+
+// briskAsks are how often the calls of a step are asked about as often as their tools say; they share them.
+const briskAsks = 1000
+
+// untilAsked is how long to wait before a call is asked about. What goes on for long is asked about less and less often,
+// more so beside many: the history has room for so many times. Half of the time that its answer is kept is never missed.
+func (b *toolBatch) untilAsked(pending contract.Pending, asked int) time.Duration {
+	now, beside := b.now(), max(min(len(b.calls), domain.MaxToolCalls), 20)
+	delay := pending.AskAt.Sub(now)
+	slow := now.Sub(pending.Since) * time.Duration(beside) / 400
+	if !pending.Until.IsZero() {
+		slow = min(slow, pending.Until.Sub(now)/2)
+	}
+	if asked < briskAsks/beside || slow <= delay || workflow.GetVersion(b.root, boundedWaits, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		return delay
+	}
+	return slow
 }
 
 // takeBack gives a call up that its other side goes on with: that is told, and asked for what came of it.

@@ -162,3 +162,47 @@ func TestACallGoesOnForAMonthAtTheMost(t *testing.T) {
 		require.Len(t, query(t, env, contract.QueryStatus, contract.StatusRequest{}).OutcomeUnknown, 1, name)
 	}
 }
+
+// TestAsksLeaveRoomInTheRun: the longer calls go on, and the more of them, the less often they are asked about; near the
+// server's bounds they are given up, and told so.
+func TestAsksLeaveRoomInTheRun(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ calls, most, near int }{
+		"one":           {1, 260, 0},
+		"a hundred":     {100, 60, 0},
+		"near the end":  {1, 31, 30},
+		"those of many": {4, 30, 100},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{tools: []domain.ToolSpec{{Name: "look", Effect: domain.AtMostOnce}}, model: calling(calls("look", test.calls)...)}
+			env := w.environment(t)
+			begun, ran := env.Now(), 0
+			w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
+				w.mu.Lock()
+				ran++
+				if ran == test.near {
+					env.SetCurrentHistoryLength(46_000)
+				}
+				w.mu.Unlock()
+				switch {
+				case r.TakeBack:
+					return progress.GivenUp(r), nil
+				case env.Now().Sub(begun) < 24*time.Hour:
+					return goesOn(r, begun, env.Now().Add(time.Second), ""), nil
+				}
+				return saw(r)
+			}
+			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+			require.LessOrEqual(t, len(w.ran), test.calls*test.most)
+			require.Equal(t, test.near > 0, w.ran[len(w.ran)-1].TakeBack)
+			call := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))[0].Step.ToolExecutions[0]
+			if test.near > 0 {
+				require.Equal(t, domain.CodeOutcomeUnknown, call.Error.Code)
+			} else {
+				require.Equal(t, "seen", call.Value)
+			}
+		})
+	}
+}

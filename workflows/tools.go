@@ -244,6 +244,8 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 		switch {
 		case err == nil && b.goesOn(*reply):
 			return b.follow(ctx, options, request, reply, size)
+		case err == nil && b.waits(*reply, waited) && b.cramped():
+			return progress.Unanswered(waitedTooOften())
 		case err == nil && b.waits(*reply, waited):
 			waited++
 			request.WaitUntil, delay = reply.WaitUntil, reply.WaitUntil.Sub(b.now())

@@ -175,6 +175,23 @@ func TestASettledCallIsTold(t *testing.T) {
 	}
 }
 
+// TestASessionIsNotClosedWhileCallsAreUnsettled: the next one of its name would make them again.
+func TestASessionIsNotClosedWhileCallsAreUnsettled(t *testing.T) {
+	t.Parallel()
+	w := &world{tools: paysOnce()}
+	w.model = plays(says("", payFor(7, "first")), says("one"))
+	w.tool = losesFirst(w)
+	env := w.environment(t)
+	early := closes(env, time.Hour, "u1")
+	settled := resolves(t, env, 2*time.Hour, "u2", domain.VerdictDone, "")
+	late := closes(env, 3*time.Hour, "u3")
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	require.Equal(t, 1, outcome(t, env).Number)
+	require.ErrorContains(t, early.rejected, "close: of 1 calls nobody knows whether they took effect, the first is "+settled.value.(contract.ResolveReply).Call.ID.String()+" of pay; settle them with resolve")
+	require.True(t, late.accepted)
+	require.NoError(t, late.err)
+}
+
 // TestAnIdleSessionSettles: the next execution's events and its model are told, and the one after it may do it anew.
 func TestAnIdleSessionSettles(t *testing.T) {
 	t.Parallel()

@@ -21,7 +21,7 @@ func (s session) acceptUpdates() error {
 		accept(s, contract.UpdateApprove, &s.mail.Decided, s.checkApprove, s.approve),
 		accept(s, contract.UpdateDeny, &s.mail.Decided, s.checkDeny, s.deny),
 		accept(s, contract.UpdateResolve, nil, s.checkResolve, s.resolveCall),
-		accept(s, contract.UpdateClose, nil, func(contract.CloseRequest) error { return s.idleFor("close") }, s.closeSession),
+		accept(s, contract.UpdateClose, nil, s.checkClose, s.closeSession),
 	)
 }
 
@@ -104,6 +104,17 @@ func (s session) send(request contract.SendRequest) contract.SendReply {
 		RunID: s.info.WorkflowExecution.RunID, Began: true, Given: given != nil,
 		Trusted: given != nil && len(given.Trusted) > 0,
 	}
+}
+
+// checkClose refuses a session that knows of unsettled calls: one of the same name that begins anew would make them again.
+func (s session) checkClose(contract.CloseRequest) error {
+	unsettled := s.state.Unsettled()
+	if err := s.idleFor("close"); err != nil || len(unsettled) == 0 {
+		return err
+	}
+	first := unsettled[0]
+	return domain.Errorf(domain.Denied, "close: of %d calls nobody knows whether they took effect, the first is %s of %s; "+
+		"settle them with resolve, since a new session would not know of them", len(unsettled), first.ID, domain.Shorten(first.Tool, 64))
 }
 
 func (s session) closeSession(contract.CloseRequest) contract.CloseReply {

@@ -16,6 +16,21 @@ const waitingCalls = "waiting-calls"
 // mostWaits bounds how often a call waits: each time takes some of the history.
 const mostWaits = 500
 
+// boundedWaits is the version from which calls that wait, or that are asked about, leave room in their run for its
+// end. It must never change.
+const boundedWaits = "bounded-waits"
+
+// cramped reports whether the run has no room to wait on: a step goes on in it, however often its calls wait.
+func (b *toolBatch) cramped() bool {
+	return b.nearBounds() && workflow.GetVersion(b.root, boundedWaits, workflow.DefaultVersion, 1) != workflow.DefaultVersion
+}
+
+// waitedTooOften is why a call that only waited is not made again.
+func waitedTooOften() *domain.Error {
+	return domain.CodedErrorf(domain.Unavailable, domain.CodeNotRun,
+		"not run: the calls of this step have waited so often that its run has no room for more; call again in another step, and wait longer at a time")
+}
+
 // waits reports whether a reply only asks for the call to be made again later.
 func (b *toolBatch) waits(reply contract.ToolReply, before int) bool {
 	return reply.NotStarted && !reply.WaitUntil.IsZero() && before < mostWaits &&
