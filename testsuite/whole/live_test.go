@@ -255,9 +255,9 @@ func (s *stack) beat(t *testing.T, of client.Execution, length int) contract.Hea
 func TestLiveText(t *testing.T) {
 	t.Parallel()
 	s, server := pacedStack(t, host.Config{}, pacedChat)
+	c := newCLI(t).at(s) // what builds the starter has not to fit into the follower's patience
 	begun := s.beginPaced(t, domain.Definition{})
 	early := s.follows(t, begun.ID)
-	c := newCLI(t).at(s)
 	plain := c.start("watch", begun.ID)
 
 	first := server.next(t)
@@ -356,9 +356,10 @@ func TestLiveReasoningOfMessages(t *testing.T) {
 func TestLiveTextStaysAfterAStop(t *testing.T) {
 	t.Parallel()
 	s, server := pacedStack(t, host.Config{}, pacedChat)
+	c := newCLI(t).at(s)
 	begun := s.beginPaced(t, domain.Definition{})
 	f := s.follows(t, begun.ID)
-	plain := newCLI(t).at(s).start("watch", begun.ID)
+	plain := c.start("watch", begun.ID)
 	a := server.next(t)
 	a.thinks("hm")
 	a.text("Counting:\none, two")
@@ -393,9 +394,10 @@ func TestLiveTextIsWithheldFromReaders(t *testing.T) {
 		return r, nil
 	})
 	s, server := pacedStack(t, host.Config{Hooks: []hook.Hook{redact}}, pacedChat)
+	c := newCLI(t).at(s)
 	begun := s.beginPaced(t, domain.Definition{Hooks: []string{"redact"}})
 	f := s.follows(t, begun.ID)
-	plain := newCLI(t).at(s).start("watch", begun.ID)
+	plain := c.start("watch", begun.ID)
 	a := server.next(t)
 	a.thinks("4711 it is")
 	a.text("The key is\n4711\n")
