@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"everstep/activities/tool"
@@ -84,18 +83,18 @@ func (s *server) call(ctx context.Context, name string, arguments json.RawMessag
 	defer s.progress.follow(params, func(line string) { tool.Progress(ctx, line) })()
 	for round := range maxRounds {
 		result, err := s.sent(ctx, params)
+		if err == nil && !result.NeedsInput() {
+			return answer(result)
+		}
+		if err == nil {
+			params, err = s.supplied(params, result)
+		}
 		switch {
 		case err != nil && round > 0 && tool.IsNotStarted(err): // an earlier round was
 			return tool.Result{}, tool.OutcomeUnknown(domain.AsError(err))
 		case err != nil:
 			return tool.Result{}, err
-		case result.NeedsInput():
-			if params, err = s.supplied(params, result); err != nil {
-				return tool.Result{}, err
-			}
-			continue
 		}
-		return answer(result)
 	}
 	return tool.Result{}, domain.Errorf(domain.Invalid, "MCP server %s asks again and again before it answers", s.config.Name)
 }
@@ -153,7 +152,7 @@ func (s *server) sent(ctx context.Context, params *sdk.CallToolParams) (*sdk.Cal
 		case ended || l.program != nil && ctx.Err() == nil && !answered(err):
 			s.lost(l)
 		}
-		if first && ended && ctx.Err() == nil && (!sent.hasBegun() || errors.Is(err, sdk.ErrSessionMissing)) {
+		if first && ended && ctx.Err() == nil && (!sent.hasBegun() || sent.forgotten(err)) {
 			continue
 		}
 		return nil, s.failure(ctx, l, sent, err)
@@ -164,7 +163,7 @@ func (s *server) sent(ctx context.Context, params *sdk.CallToolParams) (*sdk.Cal
 // answered with an error, or may have been carried out.
 func (s *server) failure(ctx context.Context, l *link, sent *sending, err error) error {
 	status, wait := sent.answered()
-	own, isAnswer := errors.AsType[*jsonrpc.Error](err)
+	refusal := sent.refusal(err)
 	switch {
 	case ctx.Err() != nil:
 		s.examine(context.WithoutCancel(ctx), l)
@@ -175,15 +174,15 @@ func (s *server) failure(ctx context.Context, l *link, sent *sending, err error)
 		throttled := domain.Errorf(domain.Throttled, "MCP server %s takes no more calls just now", s.config.Name)
 		throttled.RetryAfter = wait
 		return tool.NotStarted(throttled)
-	case errors.Is(err, sdk.ErrSessionMissing):
+	case sent.forgotten(err):
 		return tool.NotStarted(s.unavailable("has forgotten the connection"))
 	case (status == http.StatusUnauthorized || status == http.StatusForbidden) && s.config.OAuth != nil && !answered(err):
 		return domain.CodedErrorf(domain.Denied, domain.CodeAuth, "MCP server %s refuses who asks (%d %s), and no token was got: %s; its oauth is the worker's to mend",
 			s.config.Name, status, http.StatusText(status), domain.Shorten(err.Error(), maxOAuthError))
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		return domain.CodedErrorf(domain.Denied, domain.CodeAuth, "MCP server %s refuses who asks (%d %s); its headers are the worker's to mend", s.config.Name, status, http.StatusText(status))
-	case answered(err) && status < 300, isAnswer && status >= 400 && status < 500:
-		return domain.Errorf(domain.Invalid, "MCP server %s refuses the call: %s (%d)", s.config.Name, own.Message, own.Code)
+	case refusal != nil && status < 500:
+		return domain.Errorf(domain.Invalid, "MCP server %s refuses the call: %s (%d)", s.config.Name, refusal.Message, refusal.Code)
 	case status >= 300 && status < 500:
 		return domain.Errorf(domain.Invalid, "MCP server %s refuses the call: it answers %d %s", s.config.Name, status, http.StatusText(status))
 	case status >= 500:

@@ -84,11 +84,20 @@ func (r *requests) RoundTrip(request *http.Request) (*http.Response, error) {
 		}
 		request.Header.Set(h.Name, text)
 	}
+	if request.Method != http.MethodPost {
+		call = nil // it resumes the stream of one that was taken
+	}
+	call.note(func(s *sending) { s.status, s.wait = 0, 0 }) // of one that was refused for want of a token
 	response, err := bounded{r.next}.RoundTrip(request)
 	if err != nil {
 		return nil, err
 	}
 	call.note(func(s *sending) { s.status, s.wait = response.StatusCode, retryAfter(response.Header) })
+	if response.StatusCode == http.StatusNotFound && request.Header.Get("Mcp-Session-Id") != "" {
+		// Its session is gone, whatever it says of that: the SDK would take an error of the protocol for an answer.
+		_ = response.Body.Close()
+		response.Body = http.NoBody
+	}
 	return response, nil
 }
 

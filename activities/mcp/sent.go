@@ -2,17 +2,23 @@ package mcp
 
 import (
 	"context"
+	"errors"
+	"net/http"
 	"sync"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // A sending is how far a call's request got. The transports note it: the SDK's
-// errors do not say whether a request may have reached its server.
+// errors do not say whether a request may have reached its server, nor whether they are of this request, of one that
+// resumes the stream of its answer, or of another call on the same connection.
 type sending struct {
 	mu sync.Mutex
 	// begun says that a byte of it may have left.
 	begun bool
-	// status is of the HTTP response; zero: there was none. wait is what it asks to wait.
+	// status is of the HTTP response to the request itself; zero: there was none. wait is what it asks to wait.
 	status int
 	wait   time.Duration
 }
@@ -48,4 +54,22 @@ func (s *sending) answered() (status int, wait time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.status, s.wait
+}
+
+// forgotten reports whether the request itself was answered with the word that its session is gone.
+func (s *sending) forgotten(err error) bool {
+	status, _ := s.answered()
+	return status == http.StatusNotFound && errors.Is(err, sdk.ErrSessionMissing)
+}
+
+// refusal is the server's own error as the answer to the request itself; nil: err is no such answer.
+func (s *sending) refusal(err error) *jsonrpc.Error {
+	status, _ := s.answered()
+	own, _ := errors.AsType[*jsonrpc.Error](err)
+	// What an HTTP status rejects is another request, unless this one got such a status: one that resumes a stream.
+	another := status < 300 && errors.Is(err, &jsonrpc.Error{Code: rejectedByTransport})
+	if !answered(err) || another {
+		return nil
+	}
+	return own
 }

@@ -279,14 +279,17 @@ func (s *server) cancelTask(ctx context.Context, l *link, id string) {
 // maxStatusMessage bounds what is told of a server's words about a task.
 const maxStatusMessage = 500
 
-// about makes a request about a task, with the headers of its call.
+// about makes a request about a task, with the headers of its call. A JSON-RPC error is the answer to this very request.
 func (l *link) about(ctx context.Context, method string, params *taskParams) (json.RawMessage, error) {
-	ctx, _ = withSending(asIs(ctx))
+	ctx, sent := withSending(asIs(ctx))
 	came, err := sdk.CallCustomMethod[*taskParams, *verbatim](ctx, l.session, method, params)
-	if err != nil {
-		return nil, err
+	switch {
+	case err == nil:
+		return came.text, nil
+	case ctx.Err() == nil && sent.refusal(err) == nil:
+		return nil, errors.New(err.Error()) // what it wraps may be of another request
 	}
-	return came.text, nil
+	return nil, err
 }
 
 // askOver is the result of a task, or why there is none: its server goes on with it, does not answer, or has

@@ -1,0 +1,188 @@
+package mcp
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"everstep/activities/tool"
+	"everstep/domain"
+)
+
+// inSessions serves the honest server over HTTP with sessions. Before may answer what it likes itself.
+func inSessions(t *testing.T, before func(w http.ResponseWriter, r *http.Request, body string) bool) *Servers {
+	t.Helper()
+	served := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return honest("1") }, nil)
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(strings.NewReader(string(body)))
+		switch {
+		case strings.Contains(string(body), "server/discover"):
+			http.Error(w, "what?", http.StatusBadRequest)
+		case !before(w, r, string(body)):
+			served.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(func() { web.CloseClientConnections(); web.Close() })
+	return openServers(t, Options{}, Server{Name: "s", URL: web.URL})
+}
+
+// breakOff begins a stream that can be resumed, and ends it.
+func breakOff(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	_, _ = io.WriteString(w, "id: 1\nretry: 10\ndata: \n\n")
+}
+
+// TestAStreamThatCannotBeResumed is of a call that was taken: whatever the request by which it is resumed is
+// answered with, nobody knows what the call has done, and it is not made again.
+func TestAStreamThatCannotBeResumed(t *testing.T) {
+	t.Parallel()
+	refusal := `{"jsonrpc":"2.0","id":"server-error","error":{"code":-32602,"message":"no such event"}}`
+	for _, c := range []struct {
+		status int
+		body   string
+	}{{400, ""}, {400, refusal}, {401, ""}, {403, ""}, {404, ""}, {404, refusal}, {405, ""}, {429, ""}, {500, ""}, {503, ""}} {
+		t.Run(fmt.Sprint(c.status, " ", len(c.body) > 0), func(t *testing.T) {
+			t.Parallel()
+			var effects atomic.Int32
+			s := inSessions(t, func(w http.ResponseWriter, r *http.Request, body string) bool {
+				switch {
+				case r.Method == http.MethodGet:
+					w.WriteHeader(c.status)
+					_, _ = io.WriteString(w, c.body)
+				case strings.Contains(body, "pay"):
+					effects.Add(1)
+					breakOff(w)
+				default:
+					return false
+				}
+				return true
+			})
+			_, err := call(t, s, "s__echo", args{Text: "pay"})
+			requireUnknown(t, err)
+			require.EqualValues(t, 1, effects.Load())
+			require.Equal(t, "on", said(t, s, "s__echo", args{Text: "on"}), "and the next call is served")
+		})
+	}
+}
+
+// TestACallBesideOneThatHasNoSession: one call was taken when another learns that the session is gone. That one alone
+// is made again.
+func TestACallBesideOneThatHasNoSession(t *testing.T) {
+	t.Parallel()
+	var effects, others atomic.Int32
+	taken := make(chan struct{})
+	s := inSessions(t, func(w http.ResponseWriter, r *http.Request, body string) bool {
+		switch {
+		case strings.Contains(body, "pay"):
+			if effects.Add(1) > 1 {
+				return false
+			}
+			w.Header().Set("Content-Type", "text/event-stream")
+			_ = http.NewResponseController(w).Flush()
+			close(taken)
+			<-r.Context().Done()
+		case strings.Contains(body, "other") && others.Add(1) == 1:
+			w.WriteHeader(http.StatusNotFound)
+		default:
+			return false
+		}
+		return true
+	})
+	said(t, s, "s__echo", args{})
+	paid := make(chan error)
+	go func() {
+		_, err := call(t, s, "s__echo", args{Text: "pay"})
+		paid <- err
+	}()
+	<-taken
+	require.Equal(t, "other", said(t, s, "s__echo", args{Text: "other"}))
+	requireUnknown(t, <-paid)
+	require.EqualValues(t, 1, effects.Load())
+	require.EqualValues(t, 2, others.Load())
+}
+
+// TestAServerThatSaysInItsWordsThatTheSessionIsGone is asked anew, as one that says so by its status alone.
+func TestAServerThatSaysInItsWordsThatTheSessionIsGone(t *testing.T) {
+	t.Parallel()
+	var times atomic.Int32
+	s := inSessions(t, func(w http.ResponseWriter, _ *http.Request, body string) bool {
+		if !strings.Contains(body, "again") || times.Add(1) > 1 {
+			return false
+		}
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":"server-error","error":{"code":-32001,"message":"Session not found"}}`)
+		return true
+	})
+	require.Equal(t, "again", said(t, s, "s__echo", args{Text: "again"}))
+	require.EqualValues(t, 2, times.Load())
+}
+
+// TestAServerThatTakesNoMoreOfACallThatItHasTaken: it asked for something before, and may have done something.
+func TestAServerThatTakesNoMoreOfACallThatItHasTaken(t *testing.T) {
+	t.Parallel()
+	for asks, notStarted := range map[int32]bool{0: true, 1: false} {
+		var rounds atomic.Int32
+		server, _ := over(t, func(w http.ResponseWriter, _ *http.Request, body string) bool {
+			var request struct {
+				ID json.RawMessage `json:"id"`
+			}
+			_ = json.Unmarshal([]byte(body), &request)
+			requests := ""
+			if rounds.Add(1) <= asks {
+				requests = `,"inputRequests":{"r":{"method":"roots/list","params":{}}}`
+			}
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"resultType":"input_required"%s}}`, request.ID, requests)
+			return true
+		})
+		_, err := call(t, openServers(t, Options{}, server), "s__echo", args{})
+		require.ErrorContains(t, err, "takes no more calls just now")
+		require.Equal(t, domain.Throttled, domain.AsError(err).Kind)
+		require.Equal(t, notStarted, tool.IsNotStarted(err))
+		require.Equal(t, !notStarted, tool.IsOutcomeUnknown(err))
+		require.Equal(t, asks+1, rounds.Load())
+	}
+}
+
+// TestATaskWhoseAnswerBreaksOff is asked about again: what the request by which the answer is resumed is refused
+// with says nothing of the task.
+func TestATaskWhoseAnswerBreaksOff(t *testing.T) {
+	t.Parallel()
+	for _, method := range []string{"tasks/get", "tasks/result"} {
+		t.Run(method, func(t *testing.T) {
+			t.Parallel()
+			var times atomic.Int32
+			s := &tasking{says: []string{fmt.Sprintf(older, "failed")}, result: `"error":{"code":-32602,"message":"no such order"}`}
+			web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				r.Body = io.NopCloser(strings.NewReader(string(body)))
+				switch {
+				case r.Method == http.MethodGet:
+					w.WriteHeader(http.StatusBadRequest)
+					_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":"server-error","error":{"code":-32602,"message":"no such event"}}`)
+				case strings.Contains(string(body), method) && times.Add(1) == 1:
+					breakOff(w)
+				default:
+					s.ServeHTTP(w, r)
+				}
+			}))
+			t.Cleanup(web.Close)
+			servers := openServers(t, Options{}, Server{Name: "s", URL: web.URL})
+			ask := tool.Call{Handle: json.RawMessage(`{"task":"t-1"}`)}
+			_, err := s.of(t, servers, "s__build", ask)
+			require.ErrorContains(t, err, "does not say what became of a task")
+			require.False(t, tool.IsOutcomeUnknown(err))
+			_, err = s.of(t, servers, "s__build", ask)
+			require.ErrorContains(t, err, "refuses the call: no such order (-32602)")
+		})
+	}
+}
