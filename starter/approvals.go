@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/user"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -70,13 +71,16 @@ func approveCommand(p *program) *cobra.Command {
 		Use:   "approve ID [CALL]",
 		Short: "Let a tool call run that waits for a person",
 		Long: `Lets a tool call run that waits for somebody's word: once, and with exactly the
-arguments that approvals shows. CALL, its id or how that begins, may be left out
-where one call alone waits. Who approved it, when and why is recorded: explain
-shows it.`,
+arguments that approvals shows. CALL is its id or how that begins. On a terminal
+it may be left out where one call alone waits: it is shown, and you are asked. Who
+approved it, when and why is recorded: explain shows it.`,
 		Example: `  starter approve notes
   starter approve notes 3f9e1b2c --reason "checked with finance"`,
-	}, "starter approve notes", (*client.Client).Approve, "approved")
+	}, "starter approve notes", (*client.Client).Approve, approved)
 }
+
+// approved is what has become of a call that somebody let run.
+const approved = "approved"
 
 func denyCommand(p *program) *cobra.Command {
 	return p.deciding(&cobra.Command{
@@ -118,6 +122,11 @@ func (p *program) deciding(
 		if word.Call, word.Digest, err = chosenCall(args, calls); err != nil {
 			return err
 		}
+		if done == approved {
+			if yes, err := p.seen(ctx, args, word.Call, calls); err != nil || !yes {
+				return err
+			}
+		}
 		decided, err := decide(s.Agents, ctx, args[0], word)
 		if err != nil {
 			return err
@@ -153,6 +162,51 @@ func chosenCall(args []string, calls []client.WaitingCall) (call domain.ToolExec
 		return found[0].ToolExecutionID, found[0].Digest, nil
 	}
 	return call, digest, usage("call: several that wait begin with %q; give more of the id", args[1])
+}
+
+// seen reports whether the person has seen the call that they let run: they have named it, or are shown it and say yes.
+func (p *program) seen(ctx context.Context, args []string, id domain.ToolExecutionID, calls []client.WaitingCall) (bool, error) {
+	at := slices.IndexFunc(calls, func(c client.WaitingCall) bool { return c.ToolExecutionID == id })
+	if at < 0 {
+		return true, nil // the workflow says why there is none
+	}
+	call, agent := calls[at], render.OneLine(args[0])
+	switch {
+	case !call.Known():
+		return false, &client.Error{Class: client.Refused, Message: "a hook has changed what call " + render.ShortCall(id) +
+			" would run, which a worker alone knows; start one, and look at it again with `" + p.again("approvals", agent) + "`"}
+	case len(args) > 1:
+		return true, nil
+	case !p.interactive():
+		return false, usage("call: is missing, so nobody can have seen what would run; %s waits: `%s` shows it, and `%s` lets it run",
+			render.OneLine(call.Tool), p.again("approvals", agent), p.again("approve", agent, render.ShortCall(id)))
+	}
+	p.err.Printf("%s", render.Waiting([]client.WaitingCall{call}, p.now()))
+	if cut := p.notWhole(args[0], call); cut != "" {
+		return false, &client.Error{Class: client.Refused, Message: cut}
+	}
+	forgetTyped(p.in)
+	p.err.Printf("y runs it, all else leaves it waiting: ")
+	select {
+	case <-ctx.Done():
+		return false, ctx.Err()
+	case line := <-linesOf(p.in):
+		yes := slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(line)))
+		if !yes {
+			p.say("it waits still")
+		}
+		return yes, nil
+	}
+}
+
+// notWhole says why a call that is shown cut is not approved by a mere yes, and how it is; empty: it is whole.
+func (p *program) notWhole(id string, call client.WaitingCall) string {
+	if call.Bytes == 0 {
+		return ""
+	}
+	id = render.OneLine(id)
+	return "only a part of the arguments is shown; `" + p.again("messages", id) + "` shows all, and `" +
+		p.again("approve", id, render.ShortCall(call.ToolExecutionID)) + "` lets the call run"
 }
 
 // person is who uses this command, as far as the machine knows.

@@ -151,6 +151,7 @@ func (a *asker) about(ctx context.Context, asked client.Event) (decided bool) {
 	screen := a.program.err
 	screen.Hold(render.Waiting([]client.WaitingCall{*call}, a.program.now()))
 	defer screen.Resume()
+	forgetTyped(a.program.in)
 	for shown := a.program.now(); ; {
 		screen.Printf("y runs it, n [REASON] does not, d decides later: ")
 		line, typed := a.read(ctx, call.ToolExecutionID)
@@ -205,6 +206,10 @@ func (a *asker) answer(ctx context.Context, asked client.Event, call client.Wait
 	var err error
 	switch strings.ToLower(said) {
 	case "y", "yes":
+		if cut := a.program.notWhole(a.id, call); cut != "" {
+			a.program.err.Printf("%s\n", a.program.err.Fold(cut))
+			return false, false
+		}
 		_, err = a.agents.Approve(ctx, a.id, word)
 	case "n", "no":
 		_, err = a.agents.Deny(ctx, a.id, word)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf16"
 
 	"everstep/domain"
 	"everstep/starter/client"
@@ -16,7 +18,7 @@ func ShortCall(id domain.ToolExecutionID) string {
 }
 
 func pendingWords(p domain.PendingApproval) string {
-	text := callWords(p.Tool, p.Arguments) + " since " + moment(p.AskedAt)
+	text := callWords(p.Tool, legible(p.Arguments)) + " since " + moment(p.AskedAt)
 	if !p.ExpiresAt.IsZero() {
 		text += ", until " + moment(p.ExpiresAt)
 	}
@@ -66,11 +68,44 @@ func Waiting(calls []client.WaitingCall, now time.Time) string {
 		if !c.Known() {
 			b.WriteString("  the arguments that would run are known to a worker alone: a hook has changed them\n")
 		}
-		for line := range strings.Lines(Clean(c.Arguments)) {
-			b.WriteString("  " + strings.TrimRight(line, "\n") + "\n")
+		if c.Arguments != "" {
+			b.WriteString("  " + legible(c.Arguments) + "\n")
 		}
 		if c.Bytes > 0 {
 			fmt.Fprintf(&b, "  … %s in all; messages %s shows them\n", Counted(int64(c.Bytes), "byte"), OneLine(c.ID))
+		}
+	}
+	return b.String()
+}
+
+// legible are arguments as a person can judge them: white space between the tokens of JSON scrolls nothing away, and what
+// shows as nothing is written as its escape.
+func legible(arguments string) string {
+	var b strings.Builder
+	quoted, escaped, space := false, false, false
+	for _, r := range arguments {
+		if !quoted && strings.ContainsRune(" \t\r\n", r) {
+			space = true
+			continue
+		}
+		if space && b.Len() > 0 {
+			b.WriteByte(' ')
+		}
+		space = false
+		switch {
+		case escaped:
+			escaped = false
+		case quoted && r == '\\':
+			escaped = true
+		case r == '"':
+			quoted = !quoted
+		}
+		if unicode.IsPrint(r) && !unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) {
+			b.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&b, `\u%04x`, unit)
 		}
 	}
 	return b.String()

@@ -1,6 +1,7 @@
 package whole_test
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -38,10 +39,15 @@ func TestCLIApprovalOutlivesEverything(t *testing.T) {
 	require.Equal(t, 6, got.code, got.err)
 	require.Contains(t, got.err, "no call that begins with ffffffff waits for approval")
 	shown := c.ok("approvals", "w")
-	require.Contains(t, shown, `{"path": "answer.txt",  "content": "42\n"}`)
+	require.Contains(t, shown, `{"path": "answer.txt", "content": "42\n"}`)
+	call := c.waits("w")
+	require.Equal(t, `{"path": "answer.txt",  "content": "42\n"}`, call.Arguments)
 	require.Contains(t, shown, "by rule 2 (write_file: ask)")
 	require.Contains(t, c.ok("status", "w"), "write_file waits for approval")
-	c.ok("approve", "w", "--by", "ann", "--reason", "it is right")
+	got = c.do("approve", "w")
+	require.Equal(t, 2, got.code, got.err)
+	require.Contains(t, got.err, "starter approve w "+call.ToolExecutionID[:8])
+	c.ok("approve", "w", call.ToolExecutionID[:8], "--by", "ann", "--reason", "it is right")
 	require.Equal(t, "Written.\n", c.ok("result", "w"))
 	written, err := os.ReadFile(filepath.Join(c.dir, "answer.txt"))
 	require.NoError(t, err)
@@ -65,7 +71,7 @@ func TestCLIAsksUnlessToldOtherwise(t *testing.T) {
 	require.Contains(t, run.err.String(), "write_file waits until somebody decides: `starter approve asks ")
 	require.NoFileExists(t, filepath.Join(c.dir, "answer.txt"))
 	require.Contains(t, c.ok("approvals"), "no rule, and its effect is idempotent")
-	c.ok("approve", "asks")
+	c.ok("approve", "asks", c.waits("asks").ToolExecutionID)
 	require.Equal(t, "Written.\n", run.wait().out)
 	c.quiet()
 	for id, all := range map[string]*cli{"by-flag": c, "by-worker": c.on("EVERSTEP_APPROVALS=allow")} {
@@ -78,6 +84,21 @@ func TestCLIAsksUnlessToldOtherwise(t *testing.T) {
 		require.NotContains(t, got.err, "waits")
 		all.quiet()
 	}
+}
+
+// A waitingCall is what approvals tells of a call.
+type waitingCall struct {
+	ToolExecutionID string `json:"tool_execution_id"`
+	Arguments       string `json:"arguments"`
+}
+
+// waits is the only call of an agent that waits.
+func (c *cli) waits(id string) waitingCall {
+	c.t.Helper()
+	var calls []waitingCall
+	require.NoError(c.t, json.Unmarshal([]byte(c.ok("approvals", id, "--json")), &calls))
+	require.Len(c.t, calls, 1)
+	return calls[0]
 }
 
 // types types a line at each question, until the screen shows what comes of it.
@@ -113,11 +134,16 @@ func TestCLIAsksInPlace(t *testing.T) {
 	_, err := x.master.WriteString("y\ny\ny\n") // before anything is asked
 	require.NoError(t, err)
 	x.untilOut("d decides later")
-	require.Contains(t, x.out.String(), `{"path": "a.txt",  "content": "A"}`)
+	require.Contains(t, x.out.String(), `{"path": "a.txt", "content": "A"}`)
 	x.types("n not this one", "denied by ")
 	x.types("y", "approved by ")
 	x.untilOut(`"content": "C"}`)
-	c.ok("approve", "asked", "--by", "ann")
+	y := c.terminal("approve", "asked", "--by", "ann")
+	y.untilOut("y runs it, all else leaves it waiting: ")
+	require.Contains(t, y.out.String(), `{"path": "c.txt", "content": "C"}`)
+	_, err = y.master.WriteString("y\n")
+	require.NoError(t, err)
+	require.Equal(t, 0, y.wait().code)
 	got := x.wait()
 	require.Equal(t, 0, got.code)
 	require.Contains(t, got.out, "approved by ann")
