@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"path"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -103,7 +104,7 @@ func TestPostThatBroke(t *testing.T) {
 func TestWhatBecameOfAPost(t *testing.T) {
 	t.Parallel()
 	c, base := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		status, err := strconv.Atoi(strings.Trim(r.URL.Path, "/cutpack"))
+		status, err := strconv.Atoi(path.Base(r.URL.Path))
 		if err != nil {
 			status = http.StatusOK
 		}
