@@ -123,7 +123,7 @@ func (b *toolBatch) awaitWord(ctx workflow.Context, i int, asked *askedCall) (ma
 	}
 	permit, ok := b.mail.AfterWord(ctx, halted)
 	if !ok {
-		return permit, progress.NotApproved()
+		return permit, progress.NotBegun()
 	}
 	return permit, nil
 }

@@ -290,3 +290,25 @@ func TestHistoryTellsWhatWaits(t *testing.T) {
 	require.Equal(t, []domain.Decision{domain.WasDenied, domain.Expired}, []domain.Decision{calls[0].Approval.Decision, calls[1].Approval.Decision})
 	require.Equal(t, domain.CodeDenied, calls[1].Error.Code)
 }
+
+// TestAnApprovedCallThatDoesNotRun is told apart from one that nobody had approved, by the workflow and by its history.
+func TestAnApprovedCallThatDoesNotRun(t *testing.T) {
+	t.Parallel()
+	w := &world{tools: pays(), model: calling(pay("7")), tool: saw, notes: &stenographer{}}
+	env := w.environment(t)
+	pauses(env, time.Minute)
+	sees(t, env, time.Hour, func(waiting []domain.PendingApproval) { approves(env, "yes", waiting[0]) })
+	env.RegisterDelayedCallback(func() {
+		env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: contract.AfterInference})
+	}, 2*time.Hour)
+	env.ExecuteWorkflow(string(contract.Execute), askedFor(t, domain.ApprovalRule{Then: domain.AskFirst}))
+	require.Equal(t, domain.UserRequested, outcome(t, env).StopReason)
+	require.Empty(t, w.ran)
+	call := executions(t, env)[0]
+	require.Equal(t, domain.Approved, call.Approval.Decision)
+	require.Equal(t, progress.NotBegun().Message, call.Error.Message)
+	steps := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))
+	require.Zero(t, w.notes.agent.Execution.Compare(nil, steps))
+	told, _ := w.notes.agent.Execution.Steps(false)
+	require.NotContains(t, told[0].ToolExecutions[0].Error.Message, "before a person")
+}

@@ -117,3 +117,33 @@ func TestTheWorkersApprovalsGoAlong(t *testing.T) {
 		})
 	}
 }
+
+// TestTheWorkersApprovalsOutliveAModelThatNobodyHas: what was decided goes along where nothing else is resolved.
+func TestTheWorkersApprovalsOutliveAModelThatNobodyHas(t *testing.T) {
+	t.Parallel()
+	w := &world{tools: pays(), tool: saw, model: plays(says("one"), says("", pay("7")), says("done"))}
+	w.list = func(r contract.CatalogRequest) (contract.Catalog, error) {
+		if r.Definition.Model.Model == "/none" {
+			return contract.Catalog{}, refused(domain.Errorf(domain.Invalid, "no such model"))
+		}
+		return contract.Catalog{Tools: pays(), MinOutputTokens: 1, Approvals: domain.ApprovalsOf([]string{"ask", "allow"}[min(len(w.listed), 2)-1])}, nil
+	}
+	env := w.environment(t)
+	sends(env, time.Minute, "none", contract.SendRequest{Prompt: "more", Model: &domain.LLMConfig{Provider: "scripted", Model: "/none"}})
+	env.RegisterDelayedCallback(func() {
+		env.SetContinueAsNewSuggested(true)
+		env.SignalWorkflow("nothing", nil)
+	}, 2*time.Minute)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	in, ok := handedOn(t, env)
+	require.True(t, ok)
+	require.Nil(t, in.Carry.Resolved)
+	env = w.environment(t)
+	sends(env, time.Minute, "pay", contract.SendRequest{Prompt: "pay", Model: &domain.LLMConfig{Provider: "scripted", Model: "/other"}})
+	asked := 0
+	sees(t, env, time.Hour, func(waiting []domain.PendingApproval) { asked = len(waiting) })
+	closes(env, 2*time.Hour, "close")
+	env.ExecuteWorkflow(string(contract.Execute), in)
+	require.Equal(t, 1, asked)
+	require.Empty(t, w.ran)
+}

@@ -65,6 +65,9 @@ func TestCarryIsTakenOver(t *testing.T) {
 	carry := fullCarry(t, in)
 	for _, fields := range []reflect.Value{reflect.ValueOf(carry), reflect.ValueOf(carry.Guarded), reflect.ValueOf(carry.Edits)} {
 		for i := range fields.NumField() {
+			if name := fields.Type().Field(i).Name; name == "Approvals" || name == "ApprovalsDecided" {
+				continue // they are carried where nothing is resolved
+			}
 			require.False(t, fields.Field(i).IsZero(), "fullCarry has nothing in %s.%s", fields.Type(), fields.Type().Field(i).Name)
 		}
 	}

@@ -23,13 +23,21 @@ type definition struct {
 	decided   bool
 }
 
-// newDefinition is of the run that follows one in which a worker had said this; nil: none had.
-func newDefinition(resolved *contract.Resolved) *definition {
-	d := &definition{}
-	if resolved != nil {
-		d.take(resolved)
+// newDefinition is of the run that follows one which has handed this on.
+func newDefinition(carry contract.Carry) *definition {
+	d := &definition{approvals: carry.Approvals, decided: carry.ApprovalsDecided}
+	if carry.Resolved != nil {
+		d.take(carry.Resolved)
 	}
 	return d
+}
+
+// handOver writes down what the next run needs. What is resolved has the approvals; where a worker has to resolve it
+// anew, they are carried by themselves.
+func (d *definition) handOver(to *contract.Carry) {
+	if to.Resolved = d.resolved; d.resolved == nil {
+		to.Approvals, to.ApprovalsDecided = d.approvals, d.decided
+	}
 }
 
 // recheckedTools is the version from which limits of tools alone have a worker say again what holds: an older one

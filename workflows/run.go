@@ -213,9 +213,9 @@ func (s session) carry(limit int) (contract.Carry, error) {
 	recent, _ := s.recent()
 	state, err := json.Marshal(recent.WithLastStepWithin(limit))
 	carry := contract.Carry{
-		State: state, Resolved: s.resolved, Segments: s.run.segments, Copy: s.run.copying,
-		Runs: s.run.number, Outcome: s.archive.outcome,
+		State: state, Segments: s.run.segments, Copy: s.run.copying, Runs: s.run.number, Outcome: s.archive.outcome,
 	}
+	s.handOver(&carry)
 	s.carryOver(&carry)
 	s.mail.Carry(&carry)
 	s.guards.carried(&carry.Guarded)

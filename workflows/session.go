@@ -46,7 +46,7 @@ func newSession(ctx workflow.Context, in *contract.SessionInput, options Options
 	if in.Carry != nil {
 		carry = *in.Carry
 	}
-	talk, definition := newTranscript(in.Definition.Compiler), newDefinition(carry.Resolved)
+	talk, definition := newTranscript(in.Definition.Compiler), newDefinition(carry)
 	root, _ := workflow.NewDisconnectedContext(ctx)
 	root = workflow.WithValue(root, sourceKey{}, source{talk, definition})
 	agent := newAgent(root, options.Emit, carry)

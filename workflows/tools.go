@@ -249,7 +249,7 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 		case err == nil && b.waits(*reply, waited):
 			waited++
 			request.WaitUntil, delay = reply.WaitUntil, reply.WaitUntil.Sub(b.now())
-			ends = func() bool { return b.halted || b.state.Continuation().Stops() }
+			ends = func() bool { return b.halted || b.mail.Asked() } // not for a call that was one too many
 			b.note(fmt.Sprintf("step %d: %s waits until %s", b.content.Number, domain.Shorten(wanted.Name, 64), reply.WaitUntil.Format(time.RFC3339)))
 		case err == nil && options.TaskQueue == "" && b.reroutes(*reply):
 			options.TaskQueue = reply.TaskQueue

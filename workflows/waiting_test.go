@@ -141,3 +141,23 @@ func TestASessionKeepsWhatAToolNotes(t *testing.T) {
 	require.NoError(t, err)
 	require.JSONEq(t, `["second"]`, string(state.Metadata()["list"]))
 }
+
+// TestACallThatIsOneTooManyEndsNoWait of those that the budget allows: they run, and then the execution stops.
+func TestACallThatIsOneTooManyEndsNoWait(t *testing.T) {
+	t.Parallel()
+	w := &world{tools: reads(), model: calling(look(), look())}
+	env := w.environment(t)
+	begun := env.Now()
+	w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
+		if r.WaitUntil.IsZero() {
+			return asksToWait(begun.Add(time.Hour)), nil
+		}
+		return saw(r)
+	}
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget.MaxToolCalls = number(1) }))
+	require.Equal(t, domain.ToolCallLimitReached, outcome(t, env).StopReason)
+	require.WithinDuration(t, begun.Add(time.Hour), env.Now(), time.Minute)
+	calls := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))[0].Step.ToolExecutions
+	require.Equal(t, []string{"seen", ""}, []string{calls[0].Value, calls[1].Value})
+	require.Equal(t, domain.CodeNotRun, calls[1].Error.Code)
+}

@@ -63,6 +63,10 @@ type Carry struct {
 	// State is the agent's state in full form, its messages aside.
 	State    json.RawMessage `json:"state"`
 	Resolved *Resolved       `json:"resolved,omitempty"`
+	// Approvals are those of a definition without any, and ApprovalsDecided says that they were decided, where nothing is
+	// Resolved because a worker has to say anew what the model means.
+	Approvals        *domain.Approvals `json:"approvals,omitempty"`
+	ApprovalsDecided bool              `json:"approvals_decided,omitzero"`
 	// Segments are the ranges of the transcript that are in storage.
 	Segments []Segment `json:"segments,omitempty"`
 	// Entries are the live messages where there is no storage, after what Base and Chain name.

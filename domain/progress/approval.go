@@ -19,6 +19,11 @@ func NotApproved() *domain.Error {
 	return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: the execution was stopped before a person had approved the call")
 }
 
+// NotBegun is what the model gets to read of a call that was approved and then kept from beginning by a stop.
+func NotBegun() *domain.Error {
+	return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: a person had approved the call, but the execution was stopped before it began")
+}
+
 // waits notes about which of the step's calls people are asked. Of one that is no longer asked about and whose time is
 // over, nobody has decided.
 func (s Step) waits(f Awaiting, at At) Step {

@@ -84,7 +84,7 @@ func (s Step) closed(c closing) Step {
 			s.ToolExecutions[i].Error = domain.CodedErrorf(domain.Unavailable, domain.CodeOutcomeUnknown,
 				"the workflow ended while it was under way; nobody knows what became of it")
 		}
-		if call.StartedAt.IsZero() && call.Error == nil && !call.Approval.IsZero() {
+		if call.StartedAt.IsZero() && call.Error == nil && call.Approval.Waits() {
 			s = s.called(i, Unanswered(NotApproved()), c.At)
 		} else if call.StartedAt.IsZero() && call.Error == nil {
 			s.ToolExecutions[i].Error = domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "it was not begun; only a worker can say why")

@@ -179,7 +179,7 @@ func (m *Mailbox) LastWord() Permit { return Permit{m.root} }
 // returns the permit to begin it where it was allowed. Whatever stops the execution ends the wait, a gentle stop too: a
 // step that waits for people might never end. It answers false where a stop did.
 func (m *Mailbox) AwaitWord(ctx workflow.Context, until time.Time, spoken, halted func() bool) (decided bool) {
-	over := func() bool { return m.stop.mode != "" || halted() }
+	over := func() bool { return m.Asked() || halted() }
 	expired := func() bool { return false }
 	if m.DrainSignals(); !until.IsZero() && !spoken() && !over() {
 		pause, cancel := workflow.WithCancel(ctx)

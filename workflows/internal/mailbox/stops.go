@@ -36,8 +36,11 @@ func (m *Mailbox) stops() bool { return m.agent.State().Continuation().Stops() }
 // StopAsked reports whether somebody has asked to stop, in whatever mode, or a time limit is over.
 func (m *Mailbox) StopAsked() bool {
 	m.DrainSignals()
-	return m.stop.mode != ""
+	return m.Asked()
 }
+
+// Asked is StopAsked as far as stops are drained, for those who wait.
+func (m *Mailbox) Asked() bool { return m.stop.mode != "" }
 
 // CutOff reports whether a stop of mode now has arrived: nothing may be in
 // flight any more.
