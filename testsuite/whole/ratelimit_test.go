@@ -58,7 +58,7 @@ func TestRateLimitWaits(t *testing.T) {
 	require.Contains(t, c.ok("status", second.ID), "waits for its turn to ask the model (1 requests a minute), for ")
 	require.Equal(t, true, c.json("status", second.ID)["rate_limited"])
 
-	watch := c.start("watch", second.ID).untilErr("the model has a rate limit; the inference has to wait for its turn: it waits on task queue " + limit.TaskQueue)
+	watch := c.start("watch", second.ID).untilErr("under a rate limit what is next has to wait for its turn: it waits on task queue " + limit.TaskQueue)
 	_, err = s.agents.Stop(within(t), second.ID, client.StopOptions{Mode: contract.StopNow})
 	require.NoError(t, err)
 	require.Equal(t, 3, watch.wait().code)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"testing"
 	"time"
@@ -27,7 +26,7 @@ import (
 // them; with EVERSTEP_RECORDED=all each through each.
 func eachPlayed(t *testing.T, test func(t *testing.T, server *playedServer, run *playedRun, seed uint64)) {
 	t.Helper()
-	runs, all, every := repeated(recordedRuns(t), enough), os.Getenv("EVERSTEP_RECORDED") == "all", 1
+	runs, all, every := repeated(recordedRuns(t), enough), everyRecorded(), 1
 	if testing.Short() {
 		every = 10
 	}

@@ -15,14 +15,17 @@ import (
 	"everstep/domain/hook"
 )
 
-// eachRecorded runs a test on every recorded run, each as one execution; with
-// -short on a few. The draw is the run's own, the same each time.
+// eachRecorded runs a test on recorded runs, each as one execution: as many as are enough, all with
+// EVERSTEP_RECORDED=all, a few with -short. The draw is the run's own, the same each time.
 func eachRecorded(t *testing.T, test func(t *testing.T, run wholeRun, draw *rand.Rand)) {
 	t.Helper()
 	runs := repeated(recordedRuns(t), enough)
-	step := 1
-	if testing.Short() {
+	step := len(runs) / enough
+	switch {
+	case testing.Short():
 		step = 12
+	case everyRecorded():
+		step = 1
 	}
 	t.Run("runs", func(t *testing.T) {
 		for i := 0; i < len(runs); i += step {

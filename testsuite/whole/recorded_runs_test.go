@@ -61,11 +61,18 @@ func (r *replayer) tools(runs []recordedRun) []tool.Tool {
 	return tools
 }
 
-// TestRecordedRuns drives every recorded run through the real workflow: the
-// same messages in the same order, right step counts, statuses and answers.
+// TestRecordedRuns drives recorded runs through the real workflow, every second one, or all with
+// EVERSTEP_RECORDED=all: the same messages in the same order, right step counts, statuses and answers.
 func TestRecordedRuns(t *testing.T) {
 	t.Parallel()
-	runs := recordedRuns(t)
+	recorded, every := recordedRuns(t), 2
+	if everyRecorded() {
+		every = 1
+	}
+	var runs []recordedRun
+	for i := 0; i < len(recorded); i += every {
+		runs = append(runs, recorded[i])
+	}
 	if testing.Short() {
 		runs = runs[:min(len(runs), 10)]
 	}

@@ -161,6 +161,9 @@ func repeated(runs []recordedRun, least int) []recordedRun {
 	return all
 }
 
+// everyRecorded reports whether tests take every recorded run, and in each way. That takes longer than the gate has.
+func everyRecorded() bool { return os.Getenv("EVERSTEP_RECORDED") == "all" }
+
 // enough is how many runs meet all that draws can bring.
 const enough = 40
 

@@ -27,12 +27,12 @@ turns:
   - text: 'second'
 `
 
-// toolScript asks for a tool after a moment, then answers.
+// toolScript asks for a tool after a moment, twice at once and not for the same, then answers.
 const toolScript = `
 turns:
   - text: 'let me look at this for a while'
     delay: 1500ms
-    tool_calls: [{name: work, arguments: {}}, {name: work, arguments: {}}]
+    tool_calls: [{name: work, arguments: {bench: 1}}, {name: work, arguments: {bench: 2}}]
     usage: {input_tokens: 50, output_tokens: 20}
   - text: 'answered'
 `
@@ -49,7 +49,10 @@ func newWorkshop() *workshop {
 }
 
 func (w *workshop) tool(effect domain.Effect) tool.Tool {
-	return tool.New("work", "Works.", effect, func(ctx context.Context, _ struct{}) (string, error) {
+	type args struct {
+		Bench int `json:"bench,omitzero"`
+	}
+	return tool.New("work", "Works.", effect, func(ctx context.Context, _ args) (string, error) {
 		w.began <- struct{}{}
 		select {
 		case <-w.release:

@@ -2,6 +2,7 @@ package whole_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -63,7 +64,11 @@ func (b *till) count() int {
 // payScript asks for so many calls at once.
 func payScript(t *testing.T, calls int) string {
 	t.Helper()
-	return writeScript(t, "turns:\n  - tool_calls:\n"+strings.Repeat("      - {name: pay, arguments: {order: 1}}\n", calls)+"  - text: done\n")
+	var asked strings.Builder
+	for i := range calls {
+		fmt.Fprintf(&asked, "      - {name: pay, arguments: {order: %d}}\n", i+1)
+	}
+	return writeScript(t, "turns:\n  - tool_calls:\n"+asked.String()+"  - text: done\n")
 }
 
 // TestAToolsRateHoldsOverWorkers: twenty calls on two workers begin no faster than the tool may be called, and no
