@@ -297,6 +297,10 @@ func (s story) of(events []domain.Event) []string {
 				}
 			}
 			lines = append(lines, told(e))
+		case domain.ToolOutcomeUnknown:
+			if !s.unknown[s.calls[e.ToolExecutionID]] {
+				lines = append(lines, told(e))
+			}
 		default:
 			lines = append(lines, told(e))
 		}
