@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
@@ -83,11 +84,14 @@ turns:
   - {text: '{{ result "all__trigger-long-running-operation" }}|{{ result "all__echo" }}|{{ result "files__read_text_file" }}|{{ result "memory__read_graph" }}|{{ result "thoughts__sequentialthinking" }}'}
 `), domain.AllToolsOf("all"), domain.AllToolsOf("files"), domain.AllToolsOf("memory"), domain.AllToolsOf("thoughts"))})
 	require.NoError(t, err)
-	require.Eventually(t, func() bool {
+	require.EventuallyWithT(t, func(c *assert.CollectT) { // it tells its progress
 		status, err := s.agents.Status(ctx, x.ID)
-		return err == nil && len(status.Progress) == 1 && status.Progress[0].Tool == "all__trigger-long-running-operation" &&
-			strings.Contains(status.Progress[0].Text, " of 1200")
-	}, patience, 100*time.Millisecond, "it tells its progress")
+		assert.NoError(c, err)
+		if assert.Len(c, status.Progress, 1, "%+v", status) {
+			assert.Equal(c, "all__trigger-long-running-operation", status.Progress[0].Tool)
+			assert.Contains(c, status.Progress[0].Text, " of 1200")
+		}
+	}, patience, 100*time.Millisecond)
 	killed := marked(mark)
 	require.NotEmpty(t, killed)
 	for _, pid := range killed {
