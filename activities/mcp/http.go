@@ -25,16 +25,17 @@ const (
 // its own for what a server says unasked: where such a stream ends too often the SDK
 // takes the whole connection for lost, and calls under way with it. No proxy of the
 // environment is used.
-func endpoint(s Server, options Options) *sdk.StreamableClientTransport {
+func endpoint(s Server, options Options) admitting {
 	transport := &http.Transport{
 		DialContext:         (&net.Dialer{Timeout: dialPatience}).DialContext,
 		TLSHandshakeTimeout: dialPatience, IdleConnTimeout: idlePatience, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 64 << 10,
 	}
 	// Another address would get the headers, and the call.
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	speaks := new(version)
 	made := &sdk.StreamableClientTransport{
 		Endpoint: s.URL, DisableStandaloneSSE: true, MaxEventSize: maxLine,
-		HTTPClient: &http.Client{Transport: &requests{server: s, secret: options.Secret, next: transport}, CheckRedirect: stay},
+		HTTPClient: &http.Client{Transport: &requests{server: s, secret: options.Secret, version: speaks, next: transport}, CheckRedirect: stay},
 	}
 	if s.OAuth != nil {
 		made.OAuthHandler = &authorizer{
@@ -42,7 +43,7 @@ func endpoint(s Server, options Options) *sdk.StreamableClientTransport {
 			client: &http.Client{Transport: bounded{transport}, CheckRedirect: stay, Timeout: tokenPatience},
 		}
 	}
-	return made
+	return admitting{made, speaks}
 }
 
 // bounded bounds what a server answers.
@@ -52,16 +53,21 @@ type bounded struct{ next http.RoundTripper }
 func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := b.next.RoundTrip(request)
 	if err == nil {
-		response.Body = &boundedBody{ReadCloser: response.Body, left: maxLine}
+		left := new(budget)
+		if call := sendingOf(request.Context()); call != nil {
+			left = &call.read // of all streams by which it is resumed
+		}
+		response.Body = &boundedBody{ReadCloser: response.Body, read: left}
 	}
 	return response, err
 }
 
 // requests adds a server's headers, bounds what it answers and notes how far a call got.
 type requests struct {
-	server Server
-	secret func(string) (string, error)
-	next   http.RoundTripper
+	server  Server
+	secret  func(string) (string, error)
+	version *version
+	next    http.RoundTripper
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -74,6 +80,7 @@ func (r *requests) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err := nameOnWire(request); err != nil {
 		return nil, err
 	}
+	r.version.add(request)
 	for _, h := range r.server.Headers {
 		if call == nil && len(h.trusted()) > 0 {
 			continue // it is of no agent
@@ -109,23 +116,40 @@ func retryAfter(header http.Header) time.Duration {
 	return min(time.Duration(seconds)*time.Second, maxDelay)
 }
 
-// A boundedBody fails where it is longer than it may be.
+// A budget is how many bytes were read of what may be.
+type budget struct {
+	mu   sync.Mutex
+	read int
+}
+
+// left is what may be read of size bytes more.
+func (b *budget) left(size int) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return min(size, maxLine-b.read)
+}
+
+func (b *budget) spend(n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.read += n
+}
+
+// A boundedBody fails where more is read of it, and of what shares its budget, than may be.
 type boundedBody struct {
 	io.ReadCloser
-	mu   sync.Mutex
-	left int
+	read *budget
 }
 
 var errLongBody = errors.New("it answers more than " + strconv.Itoa(maxLine) + " bytes")
 
 // Read implements io.Reader.
 func (b *boundedBody) Read(into []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.left <= 0 {
+	left := b.read.left(len(into))
+	if left <= 0 && len(into) > 0 {
 		return 0, errLongBody
 	}
-	n, err := b.ReadCloser.Read(into[:min(len(into), b.left)])
-	b.left -= n
+	n, err := b.ReadCloser.Read(into[:max(left, 0)])
+	b.read.spend(n)
 	return n, err
 }

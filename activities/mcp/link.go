@@ -48,8 +48,10 @@ func (s *server) connect(ctx context.Context) (*link, error) {
 	defer cancel()
 	l := &link{listing: make(chan struct{}, 1), fresh: s.options.fresh}
 	var transport sdk.Transport
+	speaks := new(version)
 	if s.config.URL != "" {
-		transport = endpoint(s.config, s.options)
+		made := endpoint(s.config, s.options)
+		transport, speaks = made, made.version
 	} else {
 		var env []string
 		for _, v := range s.config.Env {
@@ -73,6 +75,9 @@ func (s *server) connect(ctx context.Context) (*link, error) {
 		err = l.explain(err)
 		l.close()
 		return nil, err
+	}
+	if said := l.session.InitializeResult(); said != nil {
+		speaks.is(said.ProtocolVersion)
 	}
 	return l, nil
 }

@@ -21,6 +21,9 @@ type sending struct {
 	// status is of the HTTP response to the request itself; zero: there was none. wait is what it asks to wait.
 	status int
 	wait   time.Duration
+
+	// read is what was read of its answer.
+	read budget
 }
 
 type sendingKey struct{}

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -27,12 +26,6 @@ const (
 	maxLine = 40 << 20
 	// maxGarbage bounds what is no message, in a row: programs print what they should log.
 	maxGarbage = 1 << 20
-	// maxAsked bounds what a server may ask at one time, maxNotices how many of its
-	// notices are read in a second. More of those are left out.
-	maxAsked   = 64
-	maxNotices = 200
-	// maxAsk bounds one of them in bytes: of a longer request its contents are left out, and so is a longer notice.
-	maxAsk = 64 << 10
 	// maxComplaint bounds a line of standard error in the log, maxTail what is kept of it.
 	maxComplaint = 4 << 10
 	maxTail      = 4 << 10
@@ -51,14 +44,13 @@ type program struct {
 	stdout  *os.File
 	lines   *bufio.Reader
 	complaints
+	admission
 
 	writing sync.Mutex
 	// asked counts the requests of the server that have no answer yet.
-	mu      sync.Mutex
-	asked   int
-	notices int
-	second  time.Time
-	broken  error
+	mu     sync.Mutex
+	asked  int
+	broken error
 
 	closing sync.Once
 }
@@ -131,7 +123,7 @@ func (p *program) Read(context.Context) (jsonrpc.Message, error) {
 		message, err := jsonrpc.DecodeMessage(line)
 		if err == nil {
 			garbage = 0
-			if p.admit(message, len(line)) {
+			if p.hears(message, len(line)) {
 				return message, nil
 			}
 			continue
@@ -163,41 +155,24 @@ func (p *program) line() ([]byte, error) {
 	}
 }
 
-// admit decides what of a server's own requests and notices is heard: the SDK keeps
-// all that it reads until it comes to it.
-func (p *program) admit(message jsonrpc.Message, size int) bool {
+// hears reports whether a message is passed on.
+func (p *program) hears(message jsonrpc.Message, size int) bool {
 	request, ok := message.(*jsonrpc.Request)
-	if !ok {
+	switch {
+	case !ok:
 		return true
+	case !request.IsCall():
+		return p.admit(request, size)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if request.IsCall() {
-		if p.asked++; p.asked > maxAsked {
-			p.broken = fmt.Errorf("it asks more than %d things at one time", maxAsked)
-			_ = p.stdout.Close() // the next read fails
-			return false
-		}
-		if size > maxAsk {
-			request.Params = json.RawMessage("{}") // nothing so long is ever given
-		}
-		return true
+	if p.asked++; p.asked > maxAsked {
+		p.broken = errAsksTooMuch
+		_ = p.stdout.Close() // the next read fails
+		return false
 	}
-	if request.Method == "notifications/message" || size > maxAsk {
-		return false // its log is its standard error
-	}
-	if now := time.Now(); now.Sub(p.second) > time.Second {
-		p.second, p.notices = now, 0
-	}
-	p.notices++
-	return p.notices <= maxNotices
-}
-
-// flooded reports whether no more notices are heard just now.
-func (p *program) flooded() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.notices >= maxNotices && time.Since(p.second) <= time.Second
+	shorten(request, size)
+	return true
 }
 
 // failed keeps the first reason for which nothing more is read.
