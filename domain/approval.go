@@ -21,6 +21,8 @@ type Approval struct {
 	By     string    `json:"by,omitzero"`
 	At     time.Time `json:"decided_at,omitzero"`
 	Reason string    `json:"reason,omitzero"`
+	// Standing is the standing approval by which the call runs, or that was given with this word; zero: none.
+	Standing ToolExecutionID `json:"standing_approval,omitzero"`
 }
 
 // CallDigest names a call by its tool and the exact text of its arguments.

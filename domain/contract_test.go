@@ -38,6 +38,7 @@ var pinned = map[string]string{
 	"UpdateClose":          "Update[CloseRequest, CloseReply] = close",
 	"UpdateApprove":        "Update[ApproveRequest, DecisionReply] = approve",
 	"UpdateDeny":           "Update[DenyRequest, DecisionReply] = deny",
+	"UpdateRevoke":         "Update[RevokeRequest, RevokeReply] = revoke",
 	"MemoWaiting":          " = waiting",
 	"UpdateResolve":        "Update[ResolveRequest, ResolveReply] = resolve",
 	"MemoOutcome":          " = outcome",

@@ -102,7 +102,8 @@ type ToolApprovalRequested struct {
 	ExpiresAt time.Time `json:"expires_at,omitzero"`
 }
 
-// A ToolApprovalDecided says that the wait is over: by somebody's word, or because the time was.
+// A ToolApprovalDecided says that the wait is over: by somebody's word, or because the time was. Of a call that a standing
+// approval lets run there was no wait.
 type ToolApprovalDecided struct {
 	EventHeader
 	ToolExecutionID ToolExecutionID `json:"tool_execution_id"`
@@ -110,6 +111,8 @@ type ToolApprovalDecided struct {
 	Digest          Digest          `json:"digest"`
 	Decision        Decision        `json:"decision"`
 	By              string          `json:"by,omitzero"`
+	// Standing is the standing approval by which it runs, or that was given with the word.
+	Standing ToolExecutionID `json:"standing_approval,omitzero"`
 }
 
 // A ToolOutcomeUnknown says that nobody knows whether a tool call took effect. It comes before the call's

@@ -141,6 +141,12 @@ func forks(t *testing.T) map[string]fork {
 		"WithSettlementIn": {unsettledState(t), func(_ *testing.T, s state, n int) state {
 			return s.WithSettlementIn(unknownCall(0).ID, executionID(n), true, after(20+n))
 		}},
+		"WithStandingApproval": {standingState(t), func(t *testing.T, s state, n int) state {
+			return must(t)(s.WithStandingApproval(standing(7+n), after(20+n)))
+		}},
+		"WithRevocation": {standingState(t), func(t *testing.T, s state, n int) state {
+			return must(t)(s.WithRevocation(standing(1+n).ID, domain.Revocation{By: "ann"}, after(20+n)))
+		}},
 		"Evaluate": {busyState(t), func(_ *testing.T, s state, n int) state {
 			s, _ = s.Evaluate(after(20 + n))
 			return s

@@ -110,6 +110,8 @@ func FuzzHookReply(f *testing.F)       { fuzzPlain[contract.HookReply](f, "hook_
 func FuzzApproveRequest(f *testing.F)  { fuzzPlain[contract.ApproveRequest](f, "approve_request") }
 func FuzzDenyRequest(f *testing.F)     { fuzzPlain[contract.DenyRequest](f, "deny_request") }
 func FuzzDecisionReply(f *testing.F)   { fuzzPlain[contract.DecisionReply](f, "decision_reply") }
+func FuzzRevokeRequest(f *testing.F)   { fuzzPlain[contract.RevokeRequest](f, "revoke_request") }
+func FuzzRevokeReply(f *testing.F)     { fuzzPlain[contract.RevokeReply](f, "revoke_reply") }
 func FuzzWaiting(f *testing.F)         { fuzzPlain[contract.Waiting](f, "waiting") }
 func FuzzExtendRequest(f *testing.F)   { fuzzPlain[contract.ExtendRequest](f, "extend_request") }
 func FuzzMessagesPage(f *testing.F)    { fuzzPlain[contract.MessagesPage](f, "messages_page") }

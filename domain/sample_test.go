@@ -189,7 +189,7 @@ func states(t testing.TB) map[string]domain.AgentState {
 		"new": child, "idle": idleState(t), "begun": begunState(t), "busy": busyState(t), "ended": ended,
 		"failed": failedState(t), "stopped": stopped, "rewound": rewound, "gone_on": next, "sections": sections,
 		"folded": busyState(t).WithStepsFolded(0),
-		"late":   begunLate(t), "waiting": waitingState(t), "trusting": trustingState(t),
+		"late":   begunLate(t), "waiting": waitingState(t), "trusting": trustingState(t), "standing": standingState(t),
 	}
 }
 

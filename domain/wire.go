@@ -28,6 +28,8 @@ type stateWire struct {
 	Origin *Origin `json:"origin,omitempty"`
 	// Unknown are the calls of unknown outcome. What it points to never changes.
 	Unknown []UnknownCall `json:"outcome_unknown,omitempty"`
+	// Standing are the session's standing approvals. What it points to never changes.
+	Standing []StandingApproval `json:"standing_approvals,omitempty"`
 	// Execution is nil between executions. What it points to never changes.
 	Execution *ExecutionState `json:"execution,omitempty"`
 }
@@ -142,8 +144,13 @@ func (s *AgentState) UnmarshalJSON(data []byte) error {
 				return inItem("outcome_unknown", i, in("tool_execution_id", errors.New("is missing")))
 			}
 		}
+		for i, a := range w.Standing {
+			if a.ID.IsZero() {
+				return inItem("standing_approvals", i, in("id", errors.New("is missing")))
+			}
+		}
 		w.CreatedAt, w.UpdatedAt, w.LLMConfig = utc(w.CreatedAt), utc(w.UpdatedAt), w.LLMConfig.kept()
-		w.Unknown = keptCalls(w.Unknown)
+		w.Unknown, w.Standing = keptCalls(w.Unknown), keptStanding(w.Standing)
 		w.Trusted, err = w.Trusted.kept()
 		return err
 	})

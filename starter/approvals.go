@@ -20,7 +20,8 @@ func approvalsCommand(p *program) *cobra.Command {
 		Use:   "approvals [ID]",
 		Short: "Show the tool calls that wait for a person",
 		Long: `Shows the tool calls that wait for somebody's word, of all agents or of one,
-with the exact arguments that would run. approve and deny decide about them.`,
+with the exact arguments that would run. approve and deny decide about them. Of
+one agent its standing approvals are shown, too (approve --always, revoke).`,
 		Example: `  starter approvals
   starter approvals notes
   starter approvals --json | jq -r '.[].id'`,
@@ -46,11 +47,21 @@ with the exact arguments that would run. approve and deny decide about them.`,
 		switch {
 		case err != nil:
 			return err
-		case len(calls) == 0 && !p.flags.json:
+		case p.flags.json:
+			return p.out.JSON(calls)
+		case len(calls) == 0:
 			p.say("no tool call waits for approval")
-			return nil
 		}
-		return p.show(calls, render.Waiting(calls, p.now()))
+		text := render.Waiting(calls, p.now())
+		if id != "" {
+			status, err := s.Agents.Status(ctx, id)
+			if err != nil {
+				return err
+			}
+			text += render.StandingApprovals(id, status.StandingApprovals)
+		}
+		p.out.Printf("%s", text)
+		return nil
 	}
 	return command
 }
@@ -73,9 +84,13 @@ func approveCommand(p *program) *cobra.Command {
 		Long: `Lets a tool call run that waits for somebody's word: once, and with exactly the
 arguments that approvals shows. CALL is its id or how that begins. On a terminal
 it may be left out where one call alone waits: it is shown, and you are asked. Who
-approved it, when and why is recorded: explain shows it.`,
+approved it, when and why is recorded: explain shows it.
+
+With --always calls of that tool with exactly these arguments run from now on
+without asking, in all executions of the session, until revoke takes that back.`,
 		Example: `  starter approve notes
-  starter approve notes 3f9e1b2c --reason "checked with finance"`,
+  starter approve notes 3f9e1b2c --reason "checked with finance"
+  starter approve notes 3f9e1b2c --always`,
 	}, "starter approve notes", (*client.Client).Approve, approved)
 }
 
@@ -131,7 +146,16 @@ func (p *program) deciding(
 		if err != nil {
 			return err
 		}
+		switch {
+		case decided.Standing != nil:
+			p.say("from now on such calls run without asking, until `%s`", p.again("revoke", render.OneLine(args[0]), render.ShortCall(decided.Standing.ID)))
+		case word.Always:
+			p.warn("the call was approved this once alone: the worker that took the word knows no --always")
+		}
 		return p.done(decided, "%s the call of %s in step %d of %s", done, render.OneLine(decided.Tool), decided.Step, args[0])
+	}
+	if done == approved {
+		command.Flags().BoolVar(&word.Always, "always", false, "let calls of the tool with exactly these arguments run from now on")
 	}
 	command.Flags().StringVar(&word.Reason, "reason", "", "a `TEXT` that is recorded; of a call that is denied the model reads it, too")
 	command.Flags().StringVar(&word.By, "by", word.By, "`WHO` decides")

@@ -153,7 +153,7 @@ func (a *asker) about(ctx context.Context, asked client.Event) (decided bool) {
 	defer screen.Resume()
 	forgetTyped(a.program.in)
 	for shown := a.program.now(); ; {
-		screen.Printf("y runs it, n [REASON] does not, d decides later: ")
+		screen.Printf("y runs it, a always, n [REASON] does not, d decides later: ")
 		line, typed := a.read(ctx, call.ToolExecutionID)
 		if !typed {
 			screen.Printf("\n")
@@ -205,11 +205,12 @@ func (a *asker) answer(ctx context.Context, asked client.Event, call client.Wait
 	word := client.Word{Call: call.ToolExecutionID, Digest: call.Digest, By: person(), Reason: strings.TrimSpace(reason)}
 	var err error
 	switch strings.ToLower(said) {
-	case "y", "yes":
+	case "y", "yes", "a", "always":
 		if cut := a.program.notWhole(a.id, call); cut != "" {
 			a.program.err.Printf("%s\n", a.program.err.Fold(cut))
 			return false, false
 		}
+		word.Always = strings.HasPrefix(strings.ToLower(said), "a")
 		_, err = a.agents.Approve(ctx, a.id, word)
 	case "n", "no":
 		_, err = a.agents.Deny(ctx, a.id, word)

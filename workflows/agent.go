@@ -135,6 +135,15 @@ func (a *agent) outcomeUnknown(call domain.UnknownCall) {
 	a.state = a.state.WithUnknownCall(call, a.now())
 }
 
+// approveAlways and revokeAlways take what was checked.
+func (a *agent) approveAlways(standing domain.StandingApproval) {
+	a.state = must(a.state.WithStandingApproval(standing, a.now()))
+}
+
+func (a *agent) revokeAlways(id domain.ToolExecutionID, r domain.Revocation) {
+	a.state = must(a.state.WithRevocation(id, r, a.now()))
+}
+
 // settle takes a settlement that was checked.
 func (a *agent) settle(call domain.ToolExecutionID, settled domain.Settlement) {
 	settled.At = a.now()

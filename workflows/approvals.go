@@ -70,7 +70,7 @@ func (b *toolBatch) rule(call domain.ToolCall) domain.Ruling {
 func (b *toolBatch) ask(i int, call domain.ToolCall) (*askedCall, *domain.Error) {
 	ruling := b.rule(call)
 	switch {
-	case ruling.Then != domain.AskFirst:
+	case ruling.Then != domain.AskFirst, b.stands(i, call, ruling.Rule):
 		return nil, nil
 	case b.mail.StopAsked():
 		b.allowed--
@@ -112,7 +112,7 @@ func (b *toolBatch) awaitWord(ctx workflow.Context, i int, asked *askedCall) (ma
 	b.approvalChanged(i, asked.Approval)
 	b.emit(domain.ToolApprovalDecided{
 		EventHeader: b.head(), ToolExecutionID: asked.ToolExecutionID, Tool: domain.Shorten(asked.Tool, maxEventText),
-		Digest: asked.Digest, Decision: asked.Decision, By: asked.By,
+		Digest: asked.Digest, Decision: asked.Decision, By: asked.By, Standing: asked.Standing,
 	})
 	if refusal := asked.Refusal(); refusal != nil {
 		if asked.Decision == domain.Expired && asked.stops {
@@ -157,7 +157,7 @@ func (s session) checkApprove(request contract.ApproveRequest) error {
 	if err == nil && request.Digest.IsZero() {
 		err = domain.Errorf(domain.Invalid, "digest: is missing; give that of the call that you have seen, so that nothing else runs")
 	}
-	return cmp.Or(err, checkWord(request.By, request.Reason))
+	return cmp.Or(err, checkWord(request.By, request.Reason), s.checkAlways(request))
 }
 
 func (s session) checkDeny(request contract.DenyRequest) error {
@@ -176,23 +176,27 @@ func checkWord(by, reason string) error {
 }
 
 func (s session) approve(request contract.ApproveRequest) contract.DecisionReply {
-	return s.decide(request.Call, domain.Approved, request.By, request.Reason)
+	return s.decide(domain.Approved, request)
 }
 
 func (s session) deny(request contract.DenyRequest) contract.DecisionReply {
-	return s.decide(request.Call, domain.WasDenied, request.By, request.Reason)
+	return s.decide(domain.WasDenied, contract.ApproveRequest{Call: request.Call, By: request.By, Reason: request.Reason})
 }
 
 // decide writes down somebody's word. The call takes it from there.
-func (s session) decide(id domain.ToolExecutionID, decision domain.Decision, by, reason string) contract.DecisionReply {
-	call, err := s.askedAbout("decide", id, domain.Digest{})
+func (s session) decide(decision domain.Decision, word contract.ApproveRequest) contract.DecisionReply {
+	call, err := s.askedAbout("decide", word.Call, domain.Digest{})
 	if err != nil {
 		panic(err) // the check has found it
 	}
-	call.decide(decision, by, reason, s.now())
+	call.decide(decision, word.By, word.Reason, s.now())
+	var standing *domain.StandingApproval
+	if word.Always {
+		standing = s.standBy(call)
+	}
 	return contract.DecisionReply{
 		ExecutionID: call.ExecutionID, Number: s.state.ExecutionCount(), Step: call.Step,
-		ToolExecutionID: call.ToolExecutionID, Tool: call.Tool, Approval: call.Approval,
+		ToolExecutionID: call.ToolExecutionID, Tool: call.Tool, Approval: call.Approval, Standing: standing,
 	}
 }
 

@@ -84,6 +84,9 @@ func (n *noting) ExecuteUpdate(ctx workflow.Context, in *interceptor.UpdateInput
 	if decided, ok := reply.(contract.DecisionReply); ok && err == nil {
 		n.s.fact(ctx, progress.Decided{Reply: decided})
 	}
+	if revoked, ok := reply.(contract.RevokeReply); ok && err == nil {
+		n.s.fact(ctx, progress.Revoked{Standing: revoked.Standing})
+	}
 	return reply, err
 }
 

@@ -35,11 +35,13 @@ type toolBatch struct {
 	unpublished bool
 	// effects are those of the calls under way that are made one after another.
 	effects map[domain.Digest]bool
+	// standing are the standing approvals by which calls run, by position.
+	standing map[int]domain.Approval
 }
 
 func (t *stepRun) runTools() {
 	t.enter(inTools)
-	b := &toolBatch{stepRun: t, results: make([]contract.ToolReply, len(t.calls)), effects: map[domain.Digest]bool{}}
+	b := &toolBatch{stepRun: t, results: make([]contract.ToolReply, len(t.calls)), effects: map[domain.Digest]bool{}, standing: map[int]domain.Approval{}}
 	b.learn(progress.Wanted{Calls: b.calls})
 	b.beginAll()
 	if b.denied > 0 {
@@ -150,6 +152,7 @@ func (b *toolBatch) block(i int, call domain.ToolCall, why *domain.Error) {
 
 func (b *toolBatch) start(i int, call domain.ToolCall, effect domain.Digest) {
 	b.effects[effect] = !effect.IsZero()
+	b.noteStanding(i, call)
 	b.callStarted(i)
 	b.emit(domain.ToolCallStarted{EventHeader: b.head(), ToolExecutionID: b.content.ID.Tool(i), Tool: domain.Shorten(call.Name, maxEventText)})
 }
@@ -226,6 +229,9 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 	tool, _ := b.resolved.Tool(wanted.Name)
 	request := b.requestOf(position, wanted)
 	request.Note, request.ImageRoom = b.noteFor(tool), b.imageRoom()
+	if standing, ok := b.standing[position]; ok {
+		request.Approval = &standing
+	}
 	if tool.Effect.Repeatable() {
 		request.Tries, request.Losses = min(cmp.Or(tool.Attempts, mostTries), b.tryLimit()), tool.Losses
 	}

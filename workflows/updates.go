@@ -20,6 +20,7 @@ func (s session) acceptUpdates() error {
 		accept(s, contract.UpdateResume, nil, s.checkPause, s.pause(false)),
 		accept(s, contract.UpdateApprove, &s.mail.Decided, s.checkApprove, s.approve),
 		accept(s, contract.UpdateDeny, &s.mail.Decided, s.checkDeny, s.deny),
+		accept(s, contract.UpdateRevoke, nil, s.checkRevoke, s.revoke),
 		accept(s, contract.UpdateResolve, nil, s.checkResolve, s.resolveCall),
 		accept(s, contract.UpdateClose, nil, s.checkClose, s.closeSession),
 	)

@@ -35,7 +35,8 @@ func (s session) status(contract.StatusRequest) (contract.StatusView, error) {
 		Doing: what, Since: since, Lacking: s.lacking, Model: s.state.LLMConfig().String(),
 		Usage: s.state.Usage().View(), CostUSD: "0", StopSignals: []domain.StopSignal{},
 		OutcomeUnknown: []domain.UnknownCall{}, PendingApprovals: []domain.PendingApproval{}, PendingQuestions: []string{},
-		Trusted: s.state.Trusted(),
+		StandingApprovals: append([]domain.StandingApproval{}, s.state.StandingApprovals()...),
+		Trusted:           s.state.Trusted(),
 		History: contract.HistoryView{
 			Events: int64(s.info.GetCurrentHistoryLength()), Bytes: int64(s.info.GetCurrentHistorySize()), Runs: s.run.number,
 			Unstored: s.run.outage.why,

@@ -11,6 +11,8 @@ type ApproveRequest struct {
 	// By says who approves it.
 	By     string `json:"by,omitzero"`
 	Reason string `json:"reason,omitzero"`
+	// Always lets calls of the tool with exactly these arguments run from now on, too: a standing approval.
+	Always bool `json:"always,omitzero"`
 }
 
 // A DenyRequest denies a tool call that waits for a person's word.
@@ -32,6 +34,21 @@ type DecisionReply struct {
 	ToolExecutionID domain.ToolExecutionID `json:"tool_execution_id"`
 	Tool            string                 `json:"tool"`
 	Approval        domain.Approval        `json:"approval"`
+	// Standing is the standing approval that was given with it, or that was there already.
+	Standing *domain.StandingApproval `json:"standing_approval,omitempty"`
+}
+
+// A RevokeRequest takes a standing approval back.
+type RevokeRequest struct {
+	ID domain.ToolExecutionID `json:"id"`
+	// By says who takes it back.
+	By     string `json:"by,omitzero"`
+	Reason string `json:"reason,omitzero"`
+}
+
+// A RevokeReply confirms it.
+type RevokeReply struct {
+	Standing domain.StandingApproval `json:"standing_approval"`
 }
 
 // Waiting is the memo of what waits for people. It holds no text of users.

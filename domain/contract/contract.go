@@ -64,6 +64,8 @@ const (
 	UpdateApprove Update[ApproveRequest, DecisionReply] = "approve"
 	// UpdateDeny does not.
 	UpdateDeny Update[DenyRequest, DecisionReply] = "deny"
+	// UpdateRevoke takes a standing approval back.
+	UpdateRevoke Update[RevokeRequest, RevokeReply] = "revoke"
 	// UpdateResolve says what a call of unknown outcome really did.
 	UpdateResolve Update[ResolveRequest, ResolveReply] = "resolve"
 

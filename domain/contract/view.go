@@ -54,7 +54,9 @@ type StatusView struct {
 	// PendingApprovals are the tool calls that wait for a person's word.
 	PendingApprovals []domain.PendingApproval `json:"pending_approvals"`
 	PendingQuestions []string                 `json:"pending_questions"`
-	History          HistoryView              `json:"history"`
+	// StandingApprovals are the session's, those too that were revoked.
+	StandingApprovals []domain.StandingApproval `json:"standing_approvals"`
+	History           HistoryView               `json:"history"`
 	// Source says who answered: workflow, heartbeat, history or memo.
 	Source StatusSource `json:"source"`
 	// Open says that the session takes messages, or will.

@@ -3,6 +3,7 @@ package hook
 import (
 	"cmp"
 	"encoding/json"
+	"reflect"
 
 	"everstep/domain"
 )
@@ -32,6 +33,8 @@ func CheckChange(given, made domain.AgentState) error {
 			"it took a stop signal away; use Continue, which overrides those that may be"),
 		refused(!made.Trusted().Equal(given.Trusted()) || !made.SessionTrusted().Equal(given.SessionTrusted()),
 			"it changed trusted values, which only whoever starts the agent can give"),
+		refused(!reflect.DeepEqual(made.StandingApprovals(), given.StandingApprovals()),
+			"it changed standing approvals, which only a person can give or revoke"),
 		refused(after.Counts() != before.Counts(), "it changed what the execution has used; the loop counts that"),
 		refused(after.StepCount() != before.StepCount() || now.ID != current.ID, "it began or completed a step; the loop does that"),
 	)

@@ -64,6 +64,7 @@ func TestCheckChange(t *testing.T) {
 		"a step completed":           {made(t)(given.WithCurrentStepCompleted(at)), "began or completed a step"},
 		"a trusted value given":      {made(t)(given.WithTrusted(domain.Trusted{"customer": json.RawMessage(`1`)}, at)), "it changed trusted values"},
 		"a trusted value moved":      {decoded(t, strings.Replace(encoded(t, given), `"context":`, `"trusted":{"a":1},"context":`, 1)), "it changed trusted values"},
+		"a call allowed always":      {made(t)(given.WithStandingApproval(domain.StandingApproval{Tool: "pay"}, at)), "it changed standing approvals"},
 		"a call counted":             {given.WithToolCalls(1, at), "what the execution has used"},
 		"what was spent is forgiven": {given.WithCounts(domain.ExecutionCounts{Prior: domain.Spent{Tokens: -9}}, at), "what the execution has used"},
 	} {

@@ -28,6 +28,8 @@ type Agent struct {
 	// Unsettled are the calls of which nobody knows whether they took effect, Settled those of which somebody
 	// has said it while this was read.
 	Unsettled, Settled []domain.UnknownCall
+	// Standing are the session's standing approvals, those too that were revoked. They must not be changed.
+	Standing []domain.StandingApproval
 	// Open is the work of the run that has not ended.
 	Open []Work
 	// Run is the run that is being read.
@@ -119,6 +121,9 @@ func (a Agent) With(fact Fact, at time.Time) Agent {
 	case Awaiting:
 		return a.heard(f, at)
 	case Decided:
+		if f.Reply.Standing != nil {
+			a.Standing = domain.KeptStanding(a.Standing, *f.Reply.Standing)
+		}
 		if f.Reply.ExecutionID == a.Execution.ID {
 			return a.heard(f, at)
 		}
@@ -132,6 +137,8 @@ func (a Agent) With(fact Fact, at time.Time) Agent {
 		a.Unsettled = f.Calls
 	case Settled:
 		a.Settled = append(slices.Clip(a.Settled), f.Call)
+	case Revoked:
+		a.Standing = domain.KeptStanding(a.Standing, f.Standing)
 	case Ended:
 		return a.executionEnded(f.Outcome, at)
 	case TaskBegan:
@@ -337,7 +344,7 @@ func (a Agent) runBegan(f RunBegan, at time.Time) Agent {
 	}
 	took := Carried(in)
 	a.trusted = took.Trusted
-	a.Unsettled = took.Unsettled
+	a.Unsettled, a.Standing = took.Unsettled, took.Standing
 	if in.Carry != nil {
 		a.Run.Before, a.edits = in.Carry.Runs, in.Carry.Edits
 		if r := in.Carry.Resolved; r != nil {

@@ -24,6 +24,8 @@ type Takeover struct {
 	Trusted, Own domain.Trusted
 	// Unsettled are the agent's calls of which nobody knows whether they took effect.
 	Unsettled []domain.UnknownCall
+	// Standing are the session's standing approvals.
+	Standing []domain.StandingApproval
 	// FirstStep and FirstEvent are the numbers of what the run holds of that execution first, zero where
 	// nobody knows, and FirstMessage is the index of the first message.
 	FirstStep, FirstEvent, FirstMessage int
@@ -57,7 +59,7 @@ func taken(carry contract.Carry) Takeover {
 	if err != nil {
 		return t
 	}
-	t.Number, t.Trusted = max(t.Number, state.Count), state.Trusted
+	t.Number, t.Trusted, t.Standing = max(t.Number, state.Count), state.Trusted, state.Standing
 	for _, call := range state.Unknown {
 		if call.Settlement == nil {
 			t.Unsettled = append(t.Unsettled, call)
@@ -79,9 +81,10 @@ func taken(carry contract.Carry) Takeover {
 
 // A carriedState is the little of a saved state that tells where its newest execution stands.
 type carriedState struct {
-	Count     int                  `json:"execution_count"`
-	Trusted   domain.Trusted       `json:"trusted"`
-	Unknown   []domain.UnknownCall `json:"outcome_unknown"`
+	Count     int                       `json:"execution_count"`
+	Trusted   domain.Trusted            `json:"trusted"`
+	Unknown   []domain.UnknownCall      `json:"outcome_unknown"`
+	Standing  []domain.StandingApproval `json:"standing_approvals"`
 	Execution *struct {
 		ID        domain.ExecutionID     `json:"execution_id"`
 		Status    domain.ExecutionStatus `json:"status"`

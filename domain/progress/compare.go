@@ -99,8 +99,14 @@ func (c *comparison) call(told, kept domain.ToolExecution) {
 	}
 	c.same("call "+kept.ID.String(), told.Call, kept.Call)
 	c.same("value of "+kept.ID.String(), told.Value, kept.Value)
+	c.same("approval of "+kept.ID.String(), spoken(told.Approval), spoken(kept.Approval))
 	c.same("error of "+kept.ID.String(), told.Error, kept.Error)
 	if kept.Attempts > 0 {
 		c.same("attempts of "+kept.ID.String(), told.Attempts, kept.Attempts)
 	}
+}
+
+// spoken is an approval as far as a memo and somebody's word tell it.
+func spoken(a domain.Approval) domain.Approval {
+	return domain.Approval{Decision: a.Decision, By: a.By, Reason: a.Reason, Standing: a.Standing}
 }

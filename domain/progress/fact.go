@@ -193,6 +193,9 @@ type Unsettled struct{ Calls []domain.UnknownCall }
 // A Settled says what such a call really did.
 type Settled struct{ Call domain.UnknownCall }
 
+// A Revoked says that a standing approval was taken back.
+type Revoked struct{ Standing domain.StandingApproval }
+
 // An Ended says how an execution ended.
 type Ended struct{ Outcome contract.Outcome }
 

@@ -138,6 +138,9 @@ func (s Step) asked(work Work) Step {
 	if call.StartedAt.IsZero() {
 		call.StartedAt = work.Since
 	}
+	if asked.Approval != nil {
+		call.Approval = *asked.Approval
+	}
 	call.CompletedAt, call.Error, call.NotStarted = time.Time{}, nil, false
 	return s
 }

@@ -83,6 +83,9 @@ type Word struct {
 	By string
 	// Reason is recorded. Of a call that is denied the model gets to read it, too.
 	Reason string
+	// Always lets calls of the tool with exactly these arguments run from now on without asking, until that is revoked:
+	// a standing approval of the session, where the call is approved.
+	Always bool
 }
 
 // A Decision is what was decided about a tool call.
@@ -92,13 +95,15 @@ type Decision struct {
 	ToolExecutionID domain.ToolExecutionID `json:"tool_execution_id"`
 	Tool            string                 `json:"tool"`
 	Approval        domain.Approval        `json:"approval"`
+	// Standing is the standing approval that was given with it; nil: none, or by a worker of an older version.
+	Standing *domain.StandingApproval `json:"standing_approval,omitempty"`
 }
 
 // Approve lets a tool call run that waits for a person's word: once, and exactly as it was shown. It is refused where
 // the call waits with other arguments, was decided before, or where nothing waits. It needs a worker, as Send does.
 func (c *Client) Approve(ctx context.Context, id string, w Word) (Decision, error) {
 	return decide(ctx, c, id, w, "approving a call of ", contract.UpdateApprove,
-		contract.ApproveRequest{Call: w.Call, Digest: w.Digest, By: c.speaker(w), Reason: w.Reason})
+		contract.ApproveRequest{Call: w.Call, Digest: w.Digest, By: c.speaker(w), Reason: w.Reason, Always: w.Always})
 }
 
 // Deny does not let it run: the model is told, with the reason. It is refused and needs a worker as Approve.
@@ -137,5 +142,5 @@ func decide[In any](
 	if err != nil {
 		return Decision{}, fail(ctx, id, doing+id, err)
 	}
-	return Decision{p.execution(reply.Number), reply.Step, reply.ToolExecutionID, reply.Tool, reply.Approval}, nil
+	return Decision{p.execution(reply.Number), reply.Step, reply.ToolExecutionID, reply.Tool, reply.Approval, reply.Standing}, nil
 }

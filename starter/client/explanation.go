@@ -30,6 +30,8 @@ type explanation struct {
 	// unsettled are the agent's calls of which nobody knows whether they took effect, by now; settled are those
 	// of which somebody has said it.
 	unsettled, settled []domain.UnknownCall
+	// standing are the session's standing approvals, by now.
+	standing []domain.StandingApproval
 	// answer is what its last inference answered, empty where that did not;
 	// failures are why work of its ended without success.
 	answer   string
@@ -87,7 +89,7 @@ func (e *explanation) read(ctx context.Context, c *Client, told *retellings) err
 		}
 		i++
 	}
-	e.run, e.unsettled, e.settled = a.Run, a.Unsettled, a.Settled
+	e.run, e.unsettled, e.settled, e.standing = a.Run, a.Unsettled, a.Settled, a.Standing
 	for _, unread := range a.Unread {
 		e.miss("%s", unread)
 	}
@@ -258,7 +260,7 @@ func (e *explanation) adding(v contract.StatusView) contract.StatusView {
 	if e.run.Unstored != nil {
 		v.History.Unstored = e.run.Unstored.Message
 	}
-	v.OutcomeUnknown = append(v.OutcomeUnknown, e.unsettled...)
+	v.OutcomeUnknown, v.StandingApprovals = append(v.OutcomeUnknown, e.unsettled...), append(v.StandingApprovals, e.standing...)
 	v.StopSignals, v.MoreStops = append(v.StopSignals, c.StopSignals...), c.More
 	steps := e.recorded()
 	t := totalsOf(steps)

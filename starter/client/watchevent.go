@@ -39,7 +39,8 @@ const (
 	// Skipped: bytes before Text that are lost; Usage, Error.
 	EventCut EventType = "model_cut"
 	// EventTool: a tool call was scheduled. Step, Position, Tool, Arguments:
-	// empty where they are too long for the call to carry.
+	// empty where they are too long for the call to carry; Approval where a
+	// standing approval lets it run.
 	EventTool EventType = "tool_started"
 	// EventToolProgress: a tool call has told how far it is. Step, Position, Tool, Text. None of it is in
 	// the history.
@@ -121,7 +122,7 @@ type Event struct {
 	Step        int                `json:"step,omitzero"`
 	// Position counts the step's calls from 0.
 	Position int `json:"position,omitzero"`
-	// ToolExecutionID and Approval are of a call about which people are asked.
+	// ToolExecutionID and Approval are of a call about which people are asked, or were once for good.
 	ToolExecutionID domain.ToolExecutionID `json:"tool_execution_id,omitzero"`
 	Approval        *domain.Approval       `json:"approval,omitempty"`
 	Tool            string                 `json:"tool,omitzero"`

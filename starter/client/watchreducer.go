@@ -243,7 +243,7 @@ func (r *watchReducer) asked(w progress.Work) {
 	case w.Tool != nil && !w.Tool.WaitUntil.IsZero():
 		delete(r.lostCalls, w.Tool.Position)
 	case w.Tool != nil:
-		r.emit(Event{Type: EventTool, Step: w.Step(), Position: w.Tool.Position, Tool: w.Tool.Name, Arguments: w.Tool.Arguments})
+		r.emit(Event{Type: EventTool, Step: w.Step(), Position: w.Tool.Position, Tool: w.Tool.Name, Arguments: w.Tool.Arguments, Approval: w.Tool.Approval})
 	}
 }
 

@@ -46,10 +46,35 @@ func decisionWords(a domain.Approval) string {
 		text += " by " + OneLine(a.By)
 	}
 	text += " " + moment(a.At)
+	if !a.Standing.IsZero() {
+		text += ", always (" + ShortCall(a.Standing) + ")"
+	}
 	if a.Reason != "" {
 		text += ": " + OneLine(a.Reason)
 	}
 	return text
+}
+
+// StandingApproval shows in one line which calls are always allowed, and by whose word.
+func StandingApproval(a domain.StandingApproval) string {
+	text := fmt.Sprintf("%s %s, by %s %s%s", ShortCall(a.ID), callWords(a.Tool, legible(a.Arguments)), OneLine(a.By), moment(a.At), within(": ", OneLine(a.Reason), ""))
+	if r := a.Revocation; r != nil {
+		text += fmt.Sprintf("; revoked by %s %s%s", OneLine(r.By), moment(r.At), within(": ", OneLine(r.Reason), ""))
+	}
+	return text
+}
+
+// StandingApprovals shows those of an agent, a line each, and what takes one back.
+func StandingApprovals(id string, all []domain.StandingApproval) string {
+	if len(all) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s always run what they name (revoke %s RULE takes one back):\n", Counted(int64(len(all)), "standing approval"), OneLine(id))
+	for _, a := range all {
+		b.WriteString("  " + StandingApproval(a) + "\n")
+	}
+	return b.String()
 }
 
 // Waiting shows tool calls that wait for a person's word, with the whole of what would run.

@@ -50,6 +50,9 @@ func StatusText(t Theme, id string, v contract.StatusView, now time.Time) string
 	for _, approval := range v.PendingApprovals {
 		x.fact("approval", pendingWords(approval), t.Faint("approve "+OneLine(id)+" "+ShortCall(approval.ToolExecutionID)+" · deny "+OneLine(id)+" "+ShortCall(approval.ToolExecutionID)))
 	}
+	for _, standing := range v.StandingApprovals {
+		x.fact("always", where(standing.Revocation == nil, StandingApproval(standing)), t.Faint("revoke "+OneLine(id)+" "+ShortCall(standing.ID)))
+	}
 	for _, question := range v.PendingQuestions {
 		x.fact("question", OneLine(question))
 	}
@@ -182,7 +185,7 @@ func Status(v contract.StatusView) StatusJSON {
 		s.Prior = &priorJSON{Spent: v.Prior, CostUSD: knownCost(v.Prior.CostNanoUSD, v.Prior.Tokens, v.Priced)}
 	}
 	s.Progress = listed(v.Progress)
-	s.OutcomeUnknown = listed(v.OutcomeUnknown)
+	s.OutcomeUnknown, s.StandingApprovals = listed(v.OutcomeUnknown), listed(v.StandingApprovals)
 	s.StopSignals, s.PendingApprovals, s.PendingQuestions = listed(v.StopSignals), listed(v.PendingApprovals), listed(v.PendingQuestions)
 	return s
 }

@@ -24,7 +24,7 @@ func TestStatusJSONHasAllItsKeys(t *testing.T) {
 	want := []string{
 		"agent_id", "budget", "budget_left", "context_tokens", "context_window", "cost_usd", "doing", "execution_id",
 		"execution_number", "history", "open", "origin", "outcome_unknown", "paused",
-		"pending_approvals", "pending_questions", "prior", "progress", "run_id", "since", "source", "status", "step_count", "stop_reason",
+		"pending_approvals", "pending_questions", "prior", "progress", "run_id", "since", "source", "standing_approvals", "status", "step_count", "stop_reason",
 		"stop_signals", "usage", "workflow_id",
 	}
 	keys := func(value any) []string {

@@ -125,7 +125,11 @@ func (s *story) tell(e client.Event) []line {
 	case client.EventTool:
 		c := call{words: callWords(e.Tool, e.Arguments), since: e.Time}
 		s.calls[at] = c
-		return []line{{mark: markCall, step: e.Step, call: at, text: c.words}}
+		text := c.words
+		if e.Approval != nil {
+			text += " · " + decisionWords(*e.Approval)
+		}
+		return []line{{mark: markCall, step: e.Step, call: at, text: text}}
 	case client.EventToolDone:
 		return []line{s.toolDone(e, at)}
 	case client.EventEnded:

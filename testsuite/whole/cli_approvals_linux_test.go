@@ -154,3 +154,50 @@ func TestCLIAsksInPlace(t *testing.T) {
 	}
 	require.NotContains(t, ours.ReplaceAllString(got.out, ""), "\x1b")
 }
+
+// TestCLIAlways: a call is always allowed where it is asked about, by a key or by a command, is made in the next execution
+// without a question, listed, and asked about again once that is revoked.
+func TestCLIAlways(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t).on("EVERSTEP_APPROVALS=", xterm)
+	one := `  - tool_calls: [{name: write_file, arguments: {path: a.txt, content: A}}]
+  - text: Written.
+`
+	c.file("always.yaml", "turns:\n"+strings.Repeat(one, 3))
+	run := []string{"run", "--id", "w", "--model", "scripted/always.yaml", "--tool", "write_file", "go"}
+	x := c.terminal(run...)
+	x.types("a as agreed", "approved by ")
+	require.Equal(t, 0, x.wait().code)
+	c.quiet()
+	got := c.do(run...)
+	require.Equal(t, 0, got.code, got.err)
+	require.Contains(t, got.err, "always (")
+	require.NotContains(t, got.err, "waits for approval")
+	require.Contains(t, c.ok("explain", "w"), "always (")
+	c.quiet()
+	dev := c.dev()
+	listed := c.ok("approvals", "w")
+	require.Contains(t, listed, "1 standing approval")
+	require.Contains(t, listed, `write_file {"path":"a.txt","content":"A"}`)
+	require.Contains(t, listed, ": as agreed")
+	var status struct {
+		Standing []struct {
+			ID string `json:"id"`
+		} `json:"standing_approvals"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(c.ok("status", "w", "--json")), &status))
+	require.Len(t, status.Standing, 1)
+	rule := status.Standing[0].ID[:8]
+	require.Contains(t, c.ok("status", "w"), "revoke w "+rule)
+	require.Equal(t, 6, c.do("revoke", "w", "ffffffff").code)
+	require.Contains(t, c.do("revoke", "w", rule, "--by", "bob", "--reason", "no more").err, "revoked by bob")
+	require.Equal(t, 6, c.do("revoke", "w", rule).code)
+	require.Contains(t, c.ok("approvals", "w"), ": no more")
+	c.ok("start", "--id", "w", "go")
+	c.start("watch", "w").untilErr("waits for approval").kill()
+	got = c.do("approve", "w", c.waits("w").ToolExecutionID, "--always")
+	require.Equal(t, 0, got.code, got.err)
+	require.Contains(t, got.err, "starter revoke w ")
+	require.Equal(t, "Written.\n", c.ok("result", "w"))
+	require.Equal(t, 0, dev.interrupt().wait().code)
+}

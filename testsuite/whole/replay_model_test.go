@@ -104,6 +104,13 @@ turns:
 		require.NoError(t, err)
 		s.keep(t, "approvals", s.ended(t, begun))
 	})
+	t.Run("standing-approvals", func(t *testing.T) {
+		s := start(t, host.Config{Tools: payTools(make(chan string, 8))})
+		last := s.standing(t, "kept")
+		_, err := s.agents.Close(within(t), "kept")
+		require.NoError(t, err)
+		s.keep(t, "standing-approvals", last)
+	})
 	t.Run("paused", func(t *testing.T) {
 		shop := newWorkshop()
 		s := start(t, host.Config{Tools: []tool.Tool{shop.tool(domain.ReadOnly)}})

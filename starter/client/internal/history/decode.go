@@ -210,6 +210,12 @@ func (d *decoder) updated(a *historypb.WorkflowExecutionUpdateCompletedEventAttr
 			return unreadable("what became of a call of unknown outcome", err)
 		}
 		return one(progress.Settled{Call: reply.Call})
+	case asked.name == string(contract.UpdateRevoke):
+		reply, err := decode[contract.RevokeReply](d.converter, answer)
+		if err != nil {
+			return unreadable("which standing approval was revoked", err)
+		}
+		return one(progress.Revoked{Standing: reply.Standing})
 	case asked.name == string(contract.UpdateSend), asked.name == "": // without its request an answer tells no less
 		reply, err := decode[contract.SendReply](d.converter, answer)
 		if err != nil {

@@ -1,0 +1,147 @@
+package domain
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+)
+
+// A StandingApproval is a person's word that holds beyond one call: for the rest of the session, calls of a tool with
+// exactly these arguments run without anybody being asked anew, until it is revoked. It decides where rules ask; it lets
+// nothing run that they deny.
+type StandingApproval struct {
+	// ID is that of the call with which it was given.
+	ID   ToolExecutionID `json:"id"`
+	Tool string          `json:"tool"`
+	// Arguments are cut where they are long. Digest is CallDigest of the call, with all of them.
+	Arguments string `json:"arguments,omitzero"`
+	Digest    Digest `json:"digest"`
+	// Context is StandingContext where it was given: in another one it does not hold.
+	Context Digest `json:"context"`
+	// By is who gave it, by their own word, At when.
+	By     string    `json:"by,omitzero"`
+	At     time.Time `json:"at"`
+	Reason string    `json:"reason,omitzero"`
+	// Revocation is nil as long as it holds.
+	Revocation *Revocation `json:"revoked,omitempty"`
+}
+
+// A Revocation says who has taken a standing approval back, when and why.
+type Revocation struct {
+	By     string    `json:"by,omitzero"`
+	At     time.Time `json:"at"`
+	Reason string    `json:"reason,omitzero"`
+}
+
+const (
+	// MaxStanding bounds the standing approvals of a session. The oldest that was revoked makes room for a new one.
+	MaxStanding = 50
+	// MaxStandingReason bounds why one is given or taken back, in bytes.
+	MaxStandingReason = 300
+	// maxStandingText bounds what is kept of the arguments.
+	maxStandingText = 300
+)
+
+// StandingContext names what a standing approval relies on beside the call: the tool as its session was given it, so that
+// one which has changed does not go by an old word, and for whom the agent acts.
+func StandingContext(tool ToolSpec, trusted Trusted) Digest {
+	values, _ := json.Marshal(trusted) // of values that were decoded, it cannot fail
+	return DigestOfTexts(tool.Name, tool.Description, string(tool.Schema), string(tool.Effect), tool.Pin.String(), string(values))
+}
+
+// StandingIn is the standing approval that is given with the word about a call in a context.
+func (p PendingApproval) StandingIn(context Digest) StandingApproval {
+	return StandingApproval{
+		ID: p.ToolExecutionID, Tool: p.Tool, Arguments: p.Arguments, Digest: p.Digest, Context: context, By: p.By, At: p.At, Reason: p.Reason,
+	}.kept()
+}
+
+// Approval is how a call is recorded that the standing approval lets run; rule is the one that would have asked.
+func (a StandingApproval) Approval(rule string) Approval {
+	return Approval{Digest: a.Digest, Rule: rule, Decision: Approved, By: a.By, At: a.At, Reason: a.Reason, Standing: a.ID}
+}
+
+// Holds reports whether it lets a call run in a context.
+func (a StandingApproval) Holds(call, context Digest) bool {
+	return a.Revocation == nil && a.Digest == call && a.Context == context
+}
+
+func (a StandingApproval) kept() StandingApproval {
+	a.Arguments, a.Reason, a.At = Shorten(a.Arguments, maxStandingText), Shorten(a.Reason, MaxStandingReason), utc(a.At)
+	if r := a.Revocation; r != nil {
+		a.Revocation = &Revocation{Shorten(r.By, MaxDecider), utc(r.At), Shorten(r.Reason, MaxStandingReason)}
+	}
+	return a
+}
+
+// KeptStanding returns a copy of standing approvals with one more, or with a known one as it is now.
+func KeptStanding(all []StandingApproval, one StandingApproval) []StandingApproval {
+	all = slices.Clone(all)
+	if i := slices.IndexFunc(all, func(a StandingApproval) bool { return a.ID == one.ID }); i >= 0 {
+		all[i] = one.kept()
+		return all
+	}
+	if revoked := slices.IndexFunc(all, func(a StandingApproval) bool { return a.Revocation != nil }); len(all) >= MaxStanding && revoked >= 0 {
+		all = slices.Delete(all, revoked, revoked+1)
+	}
+	return append(all, one.kept())
+}
+
+// StandingApprovals are a copy of the session's, the oldest first, those too that were revoked.
+func (s AgentState) StandingApprovals() []StandingApproval { return keptStanding(s.w.Standing) }
+
+// StandingFor is the standing approval that lets a call run in a context.
+func (s AgentState) StandingFor(call, context Digest) (StandingApproval, bool) {
+	i := slices.IndexFunc(s.w.Standing, func(a StandingApproval) bool { return a.Holds(call, context) })
+	if i < 0 {
+		return StandingApproval{}, false
+	}
+	return s.w.Standing[i].kept(), true
+}
+
+// CheckStandingRoom fails where the session has as many standing approvals as it may.
+func (s AgentState) CheckStandingRoom() error {
+	held := slices.DeleteFunc(s.StandingApprovals(), func(a StandingApproval) bool { return a.Revocation != nil })
+	if len(held) >= MaxStanding {
+		return Errorf(TooLarge, "always: the session has %d standing approvals, which is as many as it may; revoke one, or approve the call this once", len(held))
+	}
+	return nil
+}
+
+// WithStandingApproval returns the state with one more standing approval. It fails where there are too many.
+func (s AgentState) WithStandingApproval(a StandingApproval, now time.Time) (AgentState, error) {
+	if err := s.CheckStandingRoom(); err != nil {
+		return s, err
+	}
+	s.w.Standing = KeptStanding(s.w.Standing, a)
+	return s.updated(now), nil
+}
+
+// WithRevocation returns the state with a standing approval taken back. It fails where there is none of that id, and where
+// it was taken back before.
+func (s AgentState) WithRevocation(id ToolExecutionID, r Revocation, now time.Time) (AgentState, error) {
+	i := slices.IndexFunc(s.w.Standing, func(a StandingApproval) bool { return a.ID == id })
+	if i < 0 {
+		return s, Errorf(Invalid, "rule: %s is no standing approval of this session", id)
+	}
+	one := s.w.Standing[i]
+	if was := one.Revocation; was != nil {
+		by := ""
+		if was.By != "" {
+			by = " by " + was.By
+		}
+		return s, Errorf(Denied, "rule: %s was revoked already, at %s%s", id, was.At.Format(time.RFC3339), by)
+	}
+	r.At = utc(now)
+	one.Revocation = &r
+	s.w.Standing = KeptStanding(s.w.Standing, one)
+	return s.updated(now), nil
+}
+
+func keptStanding(all []StandingApproval) []StandingApproval {
+	var kept []StandingApproval
+	for _, a := range all {
+		kept = append(kept, a.kept())
+	}
+	return kept
+}

@@ -1,0 +1,84 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"strings"
+	"unicode/utf8"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// RevokeOptions say which standing approval is taken back.
+type RevokeOptions struct {
+	// Rule is its id, or as much of its beginning as no other of the session has that holds.
+	Rule string
+	// By is who takes it back, by their own word. Empty: the process, as Config.By names it.
+	By string
+	// Reason is recorded.
+	Reason string
+}
+
+// A Revoked says which standing approval was taken back.
+type Revoked struct {
+	ID       string                  `json:"id"`
+	Standing domain.StandingApproval `json:"standing_approval"`
+}
+
+// Revoke takes a standing approval of a session back: from now on people are asked again about the calls that it let run.
+// One that has begun goes on. It is refused where the agent has ended, and where there is none, or it was taken back
+// before. Status tells which there are. It needs a worker, as Send does.
+func (c *Client) Revoke(ctx context.Context, id string, o RevokeOptions) (Revoked, error) {
+	if !utf8.ValidString(o.By + o.Reason) {
+		return Revoked{}, errorf(Invalid, nil, "reason, by: one is not valid UTF-8; convert it")
+	}
+	p, err := c.locate(ctx, id)
+	if err != nil {
+		return Revoked{}, err
+	}
+	if p.ended != nil && !p.open() {
+		return Revoked{}, p.nothingTo("revoke")
+	}
+	status, err := c.Status(ctx, id)
+	if err != nil {
+		return Revoked{}, err
+	}
+	rule, err := standingOf(status.StandingApprovals, o.Rule)
+	if err != nil {
+		return Revoked{}, err
+	}
+	by := cmp.Or(o.By, domain.Shorten(c.cfg.By.Identity, domain.MaxDecider))
+	reply, err := update(ctx, c, p.agent, "", contract.UpdateRevoke, contract.RevokeRequest{ID: rule, By: by, Reason: o.Reason})
+	if errors.Is(err, errClosed) {
+		return Revoked{}, errorf(Refused, err, "%s has just ended, and its standing approvals with it", id)
+	}
+	return Revoked{id, reply.Standing}, fail(ctx, id, "revoking a standing approval of "+id, err)
+}
+
+// standingOf finds a standing approval by its id or the beginning of it. What the workflow knows better it says itself.
+func standingOf(all []domain.StandingApproval, rule string) (id domain.ToolExecutionID, _ error) {
+	if id.UnmarshalText([]byte(rule)) == nil {
+		return id, nil
+	}
+	var found, hold []string
+	for _, a := range all {
+		if a.Revocation != nil {
+			continue
+		}
+		hold = append(hold, a.ID.String())
+		if rule != "" && strings.HasPrefix(a.ID.String(), strings.ToLower(rule)) {
+			found, id = append(found, a.ID.String()), a.ID
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return id, nil
+	case len(hold) == 0:
+		return id, errorf(Refused, nil, "rule: no standing approval of this session holds")
+	case len(found) == 0:
+		return id, errorf(Refused, nil, "rule: %q is none of the standing approvals that hold: %s", domain.Shorten(rule, 64), strings.Join(hold, ", "))
+	}
+	return id, errorf(Refused, nil, "rule: %q may be any of %d; give more of it: %s", domain.Shorten(rule, 64), len(found), strings.Join(found, ", "))
+}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"everstep/starter/client"
+	"everstep/starter/render"
+)
+
+func revokeCommand(p *program) *cobra.Command {
+	options := client.RevokeOptions{By: person()}
+	const like = "starter revoke notes 3f9e1b2c"
+	command := &cobra.Command{
+		Use:   "revoke ID RULE",
+		Short: "Take back what approve --always has allowed",
+		Long: `Takes a standing approval of a session back: people are asked again about the
+calls that it let run. One that has begun goes on. RULE is its id, or how that
+begins, as status and approvals show it. Who took it back, when and why is
+recorded.`,
+		Example: `  starter revoke notes 3f9e1b2c
+  starter revoke notes 3f9e1b2c --reason "the contract has ended"`,
+		Args:              arguments(like, "id", "rule"),
+		ValidArgsFunction: p.completeIDs,
+		RunE: func(command *cobra.Command, args []string) error {
+			if err := client.CheckID(args[0]); err != nil {
+				return err
+			}
+			ctx := command.Context()
+			s, err := p.machine.ConnectTo(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			p.warn(s.MissingFor(ctx, args[0]))
+			options.Rule = args[1]
+			revoked, err := s.Agents.Revoke(ctx, args[0], options)
+			if err != nil {
+				return err
+			}
+			return p.done(revoked, "people are asked again about such calls of %s: %s", args[0], render.StandingApproval(revoked.Standing))
+		},
+	}
+	command.Flags().StringVar(&options.Reason, "reason", "", "a `TEXT` that is recorded")
+	command.Flags().StringVar(&options.By, "by", options.By, "`WHO` takes it back")
+	return command
+}

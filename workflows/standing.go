@@ -1,0 +1,95 @@
+package workflows
+
+import (
+	"cmp"
+
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// standingApprovals is the version from which a person's word may hold beyond one call. It must never change.
+const standingApprovals = "standing-approvals"
+
+// knowsStanding reports whether standing approvals are given and heeded: an older worker knew none, so where it has
+// asked people it was right.
+func (s session) knowsStanding() bool {
+	return workflow.GetVersion(s.root, standingApprovals, workflow.DefaultVersion, 1) != workflow.DefaultVersion
+}
+
+func (s session) standingContext(tool string) domain.Digest {
+	spec, _ := s.resolved.Tool(tool)
+	return domain.StandingContext(spec, s.state.Trusted())
+}
+
+// stands reports whether a standing approval lets a call run about which a rule would have people asked.
+func (b *toolBatch) stands(i int, call domain.ToolCall, rule string) bool {
+	standing, ok := b.state.StandingFor(domain.CallDigest(call.Name, call.Arguments), b.standingContext(call.Name))
+	if !ok || !b.knowsStanding() {
+		return false
+	}
+	b.standing[i] = standing.Approval(rule)
+	return true
+}
+
+// noteStanding records, as a call starts, the standing approval by which it does.
+func (b *toolBatch) noteStanding(i int, call domain.ToolCall) {
+	approval, ok := b.standing[i]
+	if !ok {
+		return
+	}
+	b.approvalChanged(i, approval)
+	b.emit(domain.ToolApprovalDecided{
+		EventHeader: b.head(), ToolExecutionID: b.content.ID.Tool(i), Tool: domain.Shorten(call.Name, maxEventText),
+		Digest: approval.Digest, Decision: approval.Decision, By: approval.By, Standing: approval.Standing,
+	})
+}
+
+// standBy gives the standing approval that comes with the word about a call, or finds the one that there is. Nil: an older
+// worker has taken the word for that call alone.
+func (s session) standBy(call *askedCall) *domain.StandingApproval {
+	if !s.knowsStanding() {
+		return nil
+	}
+	context := s.standingContext(call.Tool)
+	standing, ok := s.state.StandingFor(call.Digest, context)
+	if !ok {
+		standing = call.StandingIn(context)
+		s.approveAlways(standing)
+	}
+	call.Standing = standing.ID
+	return &standing
+}
+
+func (s session) checkAlways(request contract.ApproveRequest) error {
+	if !request.Always {
+		return nil
+	}
+	return cmp.Or(checkStandingReason(request.Reason), s.state.CheckStandingRoom())
+}
+
+// checkStandingReason bounds what a session keeps for as long as it is open.
+func checkStandingReason(reason string) error {
+	if len(reason) > domain.MaxStandingReason {
+		return domain.Errorf(domain.TooLarge, "reason: has %d bytes; of a standing approval at most %d are allowed", len(reason), domain.MaxStandingReason)
+	}
+	return nil
+}
+
+func (s session) checkRevoke(request contract.RevokeRequest) error {
+	_, err := s.state.WithRevocation(request.ID, domain.Revocation{}, s.now())
+	return cmp.Or(err, checkStandingReason(request.Reason), checkWord(request.By, request.Reason))
+}
+
+// revoke takes a standing approval back. A call that has begun by it goes on.
+func (s session) revoke(request contract.RevokeRequest) contract.RevokeReply {
+	s.revokeAlways(request.ID, domain.Revocation{By: request.By, Reason: request.Reason})
+	reply := contract.RevokeReply{}
+	for _, standing := range s.state.StandingApprovals() {
+		if standing.ID == request.ID {
+			reply.Standing = standing
+		}
+	}
+	return reply
+}

@@ -1,0 +1,198 @@
+package workflows_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+func always(env *testsuite.TestWorkflowEnvironment, id string, call domain.PendingApproval) *verdict {
+	v := &verdict{}
+	env.UpdateWorkflow(string(contract.UpdateApprove), id, v, contract.ApproveRequest{
+		Call: call.ToolExecutionID, Digest: call.Digest, By: "ann", Reason: "as agreed", Always: true,
+	})
+	return v
+}
+
+func revokes(env *testsuite.TestWorkflowEnvironment, at time.Duration, rule func() domain.ToolExecutionID, reason string) *verdict {
+	v := &verdict{}
+	env.RegisterDelayedCallback(func() {
+		env.UpdateWorkflow(string(contract.UpdateRevoke), at.String(), v, contract.RevokeRequest{ID: rule(), By: "bob", Reason: reason})
+	}, at)
+	return v
+}
+
+// TestAStandingApproval lets the same call run in later executions, and no other, until it is revoked.
+func TestAStandingApproval(t *testing.T) {
+	t.Parallel()
+	w := paysEachTime(domain.DefaultApprovals())
+	w.notes = &stenographer{}
+	env := w.environment(t)
+	asked := map[int]int{}
+	answers := func(at time.Duration, number int, do func(call domain.PendingApproval)) {
+		sees(t, env, at, func(waiting []domain.PendingApproval) {
+			asked[number] = len(waiting)
+			for _, call := range waiting {
+				do(call)
+			}
+		})
+	}
+	var first *verdict
+	answers(time.Minute, 1, func(call domain.PendingApproval) { first = always(env, "always", call) })
+	sends(env, time.Hour, "second", contract.SendRequest{Prompt: "more"})
+	answers(61*time.Minute, 2, func(domain.PendingApproval) {})
+	rule := func() domain.ToolExecutionID {
+		return query(t, env, contract.QueryStatus, contract.StatusRequest{}).StandingApprovals[0].ID
+	}
+	long := revokes(env, 90*time.Minute, rule, strings.Repeat("x", domain.MaxStandingReason+1))
+	revoked := revokes(env, 91*time.Minute, rule, "enough")
+	twice := revokes(env, 92*time.Minute, rule, "once more")
+	sends(env, 2*time.Hour, "third", contract.SendRequest{Prompt: "more"})
+	answers(121*time.Minute, 3, func(call domain.PendingApproval) { denies(env, "no", "too much", call) })
+	closes(env, 3*time.Hour, "close")
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	require.Equal(t, 3, outcome(t, env).Number)
+	require.Equal(t, map[int]int{1: 1, 2: 0, 3: 1}, asked)
+	require.Len(t, w.ran, 2)
+
+	reply := first.value.(contract.DecisionReply)
+	require.Equal(t, reply.ToolExecutionID, reply.Standing.ID)
+	require.Equal(t, reply.Standing.ID, reply.Approval.Standing)
+	require.ErrorContains(t, long.rejected, "reason: has 301 bytes; of a standing approval at most 300 are allowed")
+	require.NoError(t, revoked.rejected)
+	require.ErrorContains(t, twice.rejected, "was revoked already, at ")
+	kept := query(t, env, contract.QueryStatus, contract.StatusRequest{}).StandingApprovals
+	require.Len(t, kept, 1)
+	require.Equal(t, "bob enough", kept[0].Revocation.By+" "+kept[0].Revocation.Reason)
+	require.Equal(t, kept, w.notes.agent.Standing, "history tells the same")
+
+	steps := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{Number: 2}))
+	approval := steps[0].Step.ToolExecutions[0].Approval
+	require.Equal(t, domain.Approved, approval.Decision)
+	require.Equal(t, "ann as agreed no rule, and its effect is at_most_once", strings.Join([]string{approval.By, approval.Reason, approval.Rule}, " "))
+	require.Equal(t, kept[0].ID, approval.Standing)
+	require.Equal(t, approval, *w.ran[1].Approval, "history tells why nobody was asked")
+	events := eventsIn(t, env, 2, domain.EventApprovalRequested, domain.EventApprovalDecided)
+	require.Len(t, events, 1)
+	require.Equal(t, kept[0].ID, events[0].(domain.ToolApprovalDecided).Standing)
+}
+
+// TestAStandingApprovalInTheNextRun holds where all is as it was, lets nothing run that rules deny, and has people asked
+// again where the tool has changed, or for whom the agent acts.
+func TestAStandingApprovalInTheNextRun(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		change func(*contract.SessionInput)
+		given  *domain.Given
+		older  bool
+		asks   bool
+		ran    int
+	}{
+		"as it was":         {ran: 2},
+		"an older worker":   {older: true, asks: true, ran: 1},
+		"another customer":  {given: trusts("customer", "4712"), asks: true, ran: 1},
+		"another tool":      {change: func(in *contract.SessionInput) { in.Carry.Resolved.Tools[0].Pin = domain.DigestOf([]byte("changed")) }, asks: true, ran: 1},
+		"another schema":    {change: func(in *contract.SessionInput) { in.Carry.Resolved.Tools[0].Schema = json.RawMessage(`{"a":1}`) }, asks: true, ran: 1},
+		"denied by a rule":  {change: func(in *contract.SessionInput) { in.Definition.Approvals = domain.ApprovalsOf("deny") }, ran: 1},
+		"allowed by a rule": {change: func(in *contract.SessionInput) { in.Definition.Approvals = domain.ApprovalsOf("allow") }, ran: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := paysEachTime(domain.DefaultApprovals())
+			env := w.environment(t)
+			outgrows(env, 1)
+			sees(t, env, time.Minute, func(waiting []domain.PendingApproval) { always(env, "always", waiting[0]) })
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+			in, ok := handedOn(t, env)
+			require.True(t, ok)
+			if test.change != nil {
+				test.change(&in)
+			}
+			w.notes = &stenographer{}
+			env = w.environment(t)
+			if test.older {
+				env.OnGetVersion("standing-approvals", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.DefaultVersion)
+			}
+			sends(env, time.Minute, "send", contract.SendRequest{Prompt: "more", Given: test.given})
+			asked := false
+			sees(t, env, time.Hour, func(waiting []domain.PendingApproval) {
+				if asked = len(waiting) > 0; asked {
+					denies(env, "no", "", waiting[0])
+				}
+			})
+			closes(env, 2*time.Hour, "close")
+			env.ExecuteWorkflow(string(contract.Execute), in)
+			require.Equal(t, 2, outcome(t, env).Number)
+			require.Equal(t, test.asks, asked)
+			require.Len(t, w.ran, test.ran)
+			call := executions(t, env)[0]
+			require.Equal(t, name == "as it was", !call.Approval.Standing.IsZero())
+			if name == "denied by a rule" {
+				require.Contains(t, call.Error.Message, "the rules of this agent do not allow this call")
+			}
+			require.Len(t, w.notes.agent.Standing, 1, "the run that begins has it from the one before")
+			require.Zero(t, w.notes.agent.Execution.Compare(nil, keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))))
+		})
+	}
+}
+
+// TestAStandingApprovalSettlesNothing: a call that is always allowed is not made again while nobody knows whether it took
+// effect.
+func TestAStandingApprovalSettlesNothing(t *testing.T) {
+	t.Parallel()
+	w := &world{tools: paysOnce(), notes: &stenographer{}}
+	w.model = plays(says("", payFor(7, "first")), says("", payFor(7, "first")), says("gave up"))
+	w.tool = losesFirst(w)
+	env := w.environment(t)
+	sees(t, env, time.Hour, func(waiting []domain.PendingApproval) {
+		always(env, "always", waiting[0])
+	})
+	env.ExecuteWorkflow(string(contract.Execute), askedFor(t))
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	require.Len(t, w.ran, 1)
+	require.Equal(t, domain.CodeUnsettled, eventsIn(t, env, 1, domain.EventToolCallBlocked)[0].(domain.ToolCallBlocked).Code)
+}
+
+// TestAlwaysIsOneApproval where two calls wait that are the same: the second is asked about still, and makes no other.
+func TestAlwaysIsOneApproval(t *testing.T) {
+	t.Parallel()
+	w := &world{tools: pays(), model: calling(pay("1"), pay("1")), tool: saw}
+	env := w.environment(t)
+	var words []*verdict
+	sees(t, env, time.Minute, func(waiting []domain.PendingApproval) {
+		require.Len(t, waiting, 2)
+		words = append(words, always(env, "a", waiting[0]), always(env, "b", waiting[1]))
+		v := &verdict{}
+		env.UpdateWorkflow(string(contract.UpdateRevoke), "c", v, contract.RevokeRequest{ID: domain.StepID{}.Tool(1)})
+		words = append(words, v)
+	})
+	env.ExecuteWorkflow(string(contract.Execute), askedFor(t))
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	require.Len(t, w.ran, 2)
+	one, two := words[0].value.(contract.DecisionReply), words[1].value.(contract.DecisionReply)
+	require.Equal(t, one.Standing, two.Standing)
+	require.ErrorContains(t, words[2].rejected, "is no standing approval of this session")
+	require.Len(t, query(t, env, contract.QueryStatus, contract.StatusRequest{}).StandingApprovals, 1)
+}
+
+// TestAlwaysOfAnOlderWorker is a word about one call.
+func TestAlwaysOfAnOlderWorker(t *testing.T) {
+	t.Parallel()
+	w := &world{tools: pays(), model: calling(pay("1")), tool: saw}
+	env := w.environment(t)
+	env.OnGetVersion("standing-approvals", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.DefaultVersion)
+	var word *verdict
+	sees(t, env, time.Minute, func(waiting []domain.PendingApproval) { word = always(env, "a", waiting[0]) })
+	env.ExecuteWorkflow(string(contract.Execute), askedFor(t))
+	require.Nil(t, word.value.(contract.DecisionReply).Standing)
+	require.Len(t, w.ran, 1)
+	require.Empty(t, query(t, env, contract.QueryStatus, contract.StatusRequest{}).StandingApprovals)
+}
