@@ -43,6 +43,7 @@ var pinned = map[string]string{
 	"UpdateResolve":        "Update[ResolveRequest, ResolveReply] = resolve",
 	"MemoOutcome":          " = outcome",
 	"MemoUnknown":          " = outcome_unknown",
+	"MemoSettles":          " = settles",
 	"WorkflowIDPrefix":     " = agent/",
 	"MaxAgentName":         " = 200",
 	"AttributeAgentName":   " = AgentName",

@@ -96,6 +96,12 @@ func (s Settlement) Check() error {
 	return err
 }
 
+// SettledAs reports whether the call was settled in the same words: somebody says so twice.
+func (c UnknownCall) SettledAs(s Settlement) bool {
+	before := c.Settlement
+	return before != nil && before.Verdict == s.Verdict && before.Result == s.Result && before.Reason == s.Reason
+}
+
 // Advice is what the model reads beside an outcome that is unknown.
 func (c UnknownCall) Advice() string {
 	return fmt.Sprintf("Do not call %s again for the same: until somebody has settled what happened, it is not run. "+
@@ -167,6 +173,21 @@ func (s AgentState) UnknownCalls() []UnknownCall { return keptCalls(s.w.Unknown)
 // Unsettled are those of UnknownCalls that nobody has settled.
 func (s AgentState) Unsettled() []UnknownCall {
 	return slices.DeleteFunc(s.UnknownCalls(), func(c UnknownCall) bool { return c.Settlement != nil })
+}
+
+// Settled are those of UnknownCalls that somebody has settled.
+func (s AgentState) Settled() []UnknownCall {
+	return slices.DeleteFunc(s.UnknownCalls(), func(c UnknownCall) bool { return c.Settlement == nil })
+}
+
+// UnknownCall is the agent's call of unknown outcome that has the id, settled or not; the zero one where there is none.
+func (s AgentState) UnknownCall(id ToolExecutionID) UnknownCall {
+	for _, c := range s.UnknownCalls() {
+		if c.ID == id {
+			return c
+		}
+	}
+	return UnknownCall{}
 }
 
 // WithUnknownCall returns the state with one more call of which nobody knows how it ended.

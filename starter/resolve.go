@@ -18,7 +18,8 @@ func resolveCommand(p *program) *cobra.Command {
 		Long: `Settles a tool call of which nobody knows whether it took effect: its worker was
 lost in it, or its tool could not tell. Look at the other side first. Until it is
 settled the agent does not make the same call again; then its model is told. Who
-settles it, when, and the reason are recorded, and explain shows them.
+settles it, when, and the reason are recorded, and explain shows them. An agent
+without a name may have ended: if it goes on, with extend, its model is told.
 
 CALL is the call's id as status and explain show it, or the beginning of it.
 list --unknown names the agents that have such calls.`,

@@ -81,6 +81,9 @@ func (s session) result() *contract.Outcome {
 		}
 	}
 	out.Closed = true
+	if s.in.Settle != nil {
+		out.Settled = s.state.Settled()
+	}
 	return &out
 }
 

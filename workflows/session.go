@@ -59,6 +59,8 @@ func newSession(ctx workflow.Context, in *contract.SessionInput, options Options
 	switch {
 	case in.GoOn != nil && in.Carry != nil:
 		return s, s.goOn(carry)
+	case in.Settle != nil && in.Carry != nil:
+		return s, s.settleEnded(carry)
 	case in.Carry != nil:
 		// A carry that cannot be read is a fault of this worker, not of the
 		// session: as in must, a mended one goes on.
@@ -118,15 +120,46 @@ func (s session) goOn(carry contract.Carry) error {
 	if len(s.state.Unsettled()) > 0 {
 		s.unsettled.changed() // the memo is the earlier workflow's
 	}
-	s.run.copyFirst(g.Copy)
-	if g.Copy != nil {
-		// What is to be copied comes before all that this run says.
-		if err := s.talk.rebase(g.Copy.Log, carry.Entries); err != nil {
+	s.mail.Post(mailbox.NextExecution{Budget: g.Budget, GoesOn: true, By: s.startedBy()})
+	return s.copyLater(g.Copy, carry)
+}
+
+// copyLater takes over messages that an earlier workflow still has: what is to be copied comes before all that this run
+// says.
+func (s session) copyLater(messages *contract.RecordRequest, carry contract.Carry) error {
+	s.run.copyFirst(messages)
+	if messages != nil {
+		if err := s.talk.rebase(messages.Log, carry.Entries); err != nil {
 			return err
 		}
 	}
-	s.mail.Post(mailbox.NextExecution{Budget: g.Budget, GoesOn: true, By: s.startedBy()})
 	return s.talk.Check()
+}
+
+// settledAfterEnd is the version from which a workflow may but settle a call of an agent that has ended. An older worker
+// ends it and settles nothing. It must never change.
+const settledAfterEnd = "settled-after-end"
+
+// settleEnded settles a call of an agent whose execution has ended. The run ends as that did, with nothing else done.
+// The input is a client's: what is wrong with it is refused.
+func (s session) settleEnded(carry contract.Carry) error {
+	if err := cmp.Or(checkAgent(s.in), s.agent.resume(carry)); err != nil {
+		return err
+	}
+	if s.in.Name != "" || !s.state.Status().Terminal() {
+		return domain.Errorf(domain.Denied, "settle: the agent has a name or its execution is %s; only after the end of one without a name a workflow settles", s.state.Status())
+	}
+	err := s.talk.resume(carry, s.in.Definition.Compiler, s.state.Chain())
+	if err == nil {
+		err = s.copyLater(s.in.Settle.Copy, carry)
+	}
+	if err != nil || workflow.GetVersion(s.root, settledAfterEnd, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		return err
+	}
+	if err = s.checkResolve(s.in.Settle.Request); err == nil {
+		s.resolveCall(s.in.Settle.Request)
+	}
+	return err
 }
 
 // scheduledBy is the search attribute in which the server names the schedule.

@@ -198,18 +198,7 @@ func (s session) checkResolve(request contract.ResolveRequest) error {
 
 // repeats reports whether a call was settled in the same words: the request came twice.
 func (s session) repeats(id domain.ToolExecutionID, settled domain.Settlement) bool {
-	before := s.unknownCall(id).Settlement
-	return before != nil && before.Verdict == settled.Verdict && before.Result == settled.Result && before.Reason == settled.Reason
-}
-
-// unknownCall is the zero one where there is none of that id.
-func (s session) unknownCall(id domain.ToolExecutionID) (found domain.UnknownCall) {
-	for _, c := range s.state.UnknownCalls() {
-		if c.ID == id {
-			found = c
-		}
-	}
-	return found
+	return s.state.UnknownCall(id).SettledAs(settled)
 }
 
 func settlementOf(request contract.ResolveRequest) domain.Settlement {
@@ -223,7 +212,7 @@ func (s session) resolveCall(request contract.ResolveRequest) contract.ResolveRe
 	if !s.repeats(request.Call, settled) {
 		s.settleCall(request.Call, settled)
 	}
-	return contract.ResolveReply{Call: s.unknownCall(request.Call), Left: len(s.state.Unsettled())}
+	return contract.ResolveReply{Call: s.state.UnknownCall(request.Call), Left: len(s.state.Unsettled())}
 }
 
 func (s session) settleCall(id domain.ToolExecutionID, settled domain.Settlement) {

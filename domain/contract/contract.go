@@ -75,6 +75,8 @@ const (
 	MemoOutcome = "outcome"
 	// MemoUnknown is the memo field that lists the agent's unsettled calls.
 	MemoUnknown = "outcome_unknown"
+	// MemoSettles is the memo field that says, in a workflow that but settles a call, what ended before: an EndedRun.
+	MemoSettles = "settles"
 
 	// AttributeAgentName is the search attribute that holds an agent's name.
 	AttributeAgentName = "AgentName"

@@ -23,10 +23,12 @@ type SessionInput struct {
 	By domain.Program `json:"started_by,omitzero"`
 	// Attributes are the custom search attributes that the server knows.
 	Attributes []string `json:"attributes,omitempty"`
-	// Carry is set by a run that continues as new, and with GoOn.
+	// Carry is set by a run that continues as new, and with GoOn or Settle.
 	Carry *Carry `json:"carry,omitempty"`
 	// GoOn is set where an ended execution of an unnamed agent goes on.
 	GoOn *GoOn `json:"go_on,omitempty"`
+	// Settle is set, beside Carry, where the workflow but settles a call of an unnamed agent that has ended.
+	Settle *Settling `json:"settle,omitempty"`
 	// TellsEnd has the workflow's result tell what the newest execution came to: to ask a
 	// workflow that has ended is to have a worker replay it.
 	TellsEnd bool `json:"tells_end,omitzero"`
@@ -163,6 +165,8 @@ type Outcome struct {
 	// End stands in a workflow's result alone, where SessionInput.TellsEnd asks for it and
 	// it is short. A memo holds no text of users.
 	End *End `json:"end,omitempty"`
+	// Settled are the calls of unknown outcome that are settled, in the result alone of a workflow that was to settle one.
+	Settled []domain.UnknownCall `json:"settled,omitempty"`
 }
 
 // An End is what an execution came to, in words.

@@ -22,6 +22,24 @@ type ResolveReply struct {
 	Left int `json:"outcome_unknown"`
 }
 
+// A Settling makes the input of a workflow one that settles a call of an agent without a name whose execution has ended,
+// and ends at once as that did. The carry beside it holds what was left then.
+type Settling struct {
+	EndedRun
+
+	Request ResolveRequest `json:"request"`
+	// Copy, where set, are messages too long to be carried, for the execution that goes on.
+	Copy *RecordRequest `json:"copy,omitempty"`
+}
+
+// An EndedRun names the run in which the newest execution ended. It is in the memo of a workflow that has but settled a
+// call since: all but the settlement is read there.
+type EndedRun struct {
+	RunID string `json:"run_id"`
+	// FirstRunID is that of its chain, by which executions are named.
+	FirstRunID string `json:"first_run_id"`
+}
+
 // A VerifyReply is what a tool's Verify has found out of a call whose outcome is unknown.
 type VerifyReply struct {
 	// Verdict is absent where it is still not known.

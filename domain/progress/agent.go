@@ -317,6 +317,7 @@ func (a Agent) over(c closing, o contract.Outcome) Agent {
 
 // runEnded notes the end of a run, and of an execution that the server ended so.
 func (a Agent) runEnded(f RunEnded, at time.Time) Agent {
+	a.Settled = append(slices.Clip(a.Settled), f.Settled...)
 	if f.Outcome != nil {
 		return a.executionEnded(*f.Outcome, at)
 	}

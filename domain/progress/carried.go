@@ -47,6 +47,9 @@ func Carried(in contract.SessionInput) Takeover {
 	if in.GoOn != nil && in.GoOn.Copy != nil { // what is copied is in no run's memory
 		t.FirstMessage = in.GoOn.Copy.Log.Length
 	}
+	if in.Settle != nil && in.Settle.Copy != nil {
+		t.FirstMessage = in.Settle.Copy.Log.Length
+	}
 	return t
 }
 

@@ -129,8 +129,12 @@ type RunBegan struct {
 
 // Previous is the run that it goes on from, if any, of an earlier workflow too.
 func (r RunBegan) Previous() string {
-	if r.Continues == "" && r.Input.GoOn != nil {
-		return r.Input.GoOn.RunID
+	switch in := r.Input; {
+	case r.Continues != "":
+	case in.GoOn != nil:
+		return in.GoOn.RunID
+	case in.Settle != nil:
+		return in.Settle.RunID
 	}
 	return r.Continues
 }
@@ -146,6 +150,8 @@ type RunEnded struct {
 	// Outcome is the workflow's result, where it has one, and End what of it tells the end.
 	Outcome *contract.Outcome
 	End     *contract.End
+	// Settled are the calls of unknown outcome of which it tells that they are settled.
+	Settled []domain.UnknownCall
 }
 
 // A RunEnd says how a run ended.

@@ -154,6 +154,8 @@ type snapshot struct {
 	*workflowservice.DescribeWorkflowExecutionResponse
 	// outcome is that of the execution that ended last; nil: none has.
 	outcome *contract.Outcome
+	// settling is the newest run, where it only settles a call after the end of this one.
+	settling *workflowservice.DescribeWorkflowExecutionResponse
 }
 
 // describe asks the server, and no worker, about an agent.
@@ -166,8 +168,26 @@ func (c *Client) describe(ctx context.Context, id string) (snapshot, error) {
 	return s, fail(ctx, id, "asking about "+id, err)
 }
 
-// snapshot is what the server says of one run; the empty id is the newest, or that of the session that was chosen.
+// snapshot is what the server says of one run; the empty id is the newest, or that of the session that was chosen. Of one
+// that only settles a call it is what is said of the run that ended before, as long as that is there.
 func (c *Client) snapshot(ctx context.Context, a agent, runID string) (snapshot, error) {
+	s, err := c.described(ctx, a, runID)
+	if err != nil {
+		return snapshot{}, err
+	}
+	settles, ok := history.Settles(c.cfg.Converter, s.info().GetMemo())
+	if !ok {
+		return s, nil
+	}
+	before, err := c.described(ctx, a, settles.RunID)
+	if deleted(err) {
+		return s, nil
+	}
+	before.settling = s.DescribeWorkflowExecutionResponse
+	return before, err
+}
+
+func (c *Client) described(ctx context.Context, a agent, runID string) (snapshot, error) {
 	call, cancel := context.WithTimeout(ctx, history.CallTimeout)
 	defer cancel()
 	response, err := c.temporal.DescribeWorkflowExecution(call, a.workflowID(), cmp.Or(runID, a.session))
@@ -184,6 +204,31 @@ func (c *Client) snapshot(ctx context.Context, a agent, runID string) (snapshot,
 func (s snapshot) info() *workflowpb.WorkflowExecutionInfo { return s.GetWorkflowExecutionInfo() }
 
 func (s snapshot) runID() string { return s.info().GetExecution().GetRunId() }
+
+// newest is the newest run itself, also where it only settles a call.
+func (s snapshot) newest() snapshot {
+	if s.settling != nil {
+		s.DescribeWorkflowExecutionResponse, s.settling = s.settling, nil
+	}
+	return s
+}
+
+// teller is the run that can tell what an ended agent has left: one that was to settle a call and was cut off cannot.
+func (s snapshot) teller() string {
+	if _, cut := history.ServerEnd(s.newest().info().GetStatus()); s.settling != nil && !cut {
+		return s.newest().runID()
+	}
+	return s.runID()
+}
+
+// questioned is the run that is asked about the newest execution: empty, as it may continue meanwhile, unless what came
+// after it only settles calls.
+func (s snapshot) questioned() string {
+	if s.settling != nil {
+		return s.runID()
+	}
+	return ""
+}
 
 func (s snapshot) queue() string { return s.GetExecutionConfig().GetTaskQueue().GetName() }
 

@@ -89,7 +89,17 @@ func (e *explanation) read(ctx context.Context, c *Client, told *retellings) err
 		}
 		i++
 	}
-	e.run, e.unsettled, e.settled, e.standing = a.Run, a.Unsettled, a.Settled, a.Standing
+	if e.run = a.Run; e.settling != nil {
+		for settling := range c.histories(ctx, e.agent, []string{e.newest().runID()}) {
+			for _, recorded := range settling.all {
+				a = a.With(recorded.Fact, recorded.At)
+			}
+			if settling.err != nil && !deleted(settling.err) {
+				return settling.err
+			}
+		}
+	}
+	e.unsettled, e.settled, e.standing = a.Unsettled, a.Settled, a.Standing
 	for _, unread := range a.Unread {
 		e.miss("%s", unread)
 	}

@@ -98,7 +98,7 @@ func overtaken(err error) bool {
 }
 
 func (p position) standsAs(before position) bool {
-	return p.runID() == before.runID() && p.number == before.number && p.open() == before.open() &&
+	return p.newest().runID() == before.newest().runID() && p.number == before.number && p.open() == before.open() &&
 		(p.ended == nil) == (before.ended == nil)
 }
 
@@ -144,63 +144,79 @@ func (c *Client) goOn(ctx context.Context, p position, o ExtendOptions) (Extende
 	if p.byServer {
 		return Extended{}, errorf(Refused, nil, "execution %d of %s was ended by the server in the middle, so there is no end to go on from", p.number, id).next("`run` starts another agent")
 	}
-	if err := c.closedItself(ctx, p); err != nil {
-		return Extended{}, fail(ctx, id, "waiting for the end of "+id, err)
+	in, view, err := c.leftBy(ctx, p)
+	if err != nil {
+		return Extended{}, err
 	}
-	began, err := c.reader(p.agent).First(ctx, p.runID())
-	switch {
-	case err != nil:
-		return Extended{}, fail(ctx, id, "reading the history of "+id, err)
-	case !began.Readable():
-		return Extended{}, errorf(Failed, nil, "reading the history of %s: what the workflow started with cannot be read", id)
-	}
-	if began.Input.Carry != nil {
-		for _, answered := range began.Input.Carry.Extended {
+	if in.Carry != nil {
+		for _, answered := range in.Carry.Extended {
 			if answered.ID == o.RequestID {
 				return p.repeated(answered.Reply), nil
 			}
 		}
 	}
-	view, err := read(ctx, c, p.agent, p.runID(), contract.QueryState, contract.StateRequest{From: math.MaxInt32})
-	if err != nil {
-		return Extended{}, fail(ctx, id, "reading the state of "+id, c.unanswered(p.snapshot, err))
-	}
-	if view.Carry == nil {
-		return Extended{}, errorf(Failed, nil, "extend: the worker that answers cannot go on from an ended execution; it is of an earlier version")
-	}
-	in, err := c.successor(ctx, p, began.Input, view, o)
-	if err != nil {
+	if in, err = c.successor(ctx, p, in, view, o); err != nil {
 		return Extended{}, err
 	}
-	// To read all that took its time. What began and ended since is the newest now, and nothing refuses a start
-	// then; what is in progress refuses it.
-	now, err := c.snapshot(ctx, p.agent, "")
-	switch {
-	case err != nil:
-		return Extended{}, fail(ctx, id, "looking at "+id, err)
-	case now.runID() != p.runID():
-		return Extended{}, errOvertaken
-	}
-	execution, err := c.begin(ctx, p.agent, opening{
-		input: in, number: p.number + 1, queue: cmp.Or(p.queue(), c.cfg.TaskQueue), before: p.ended,
-	})
-	if isAs[*serviceerror.WorkflowExecutionAlreadyStarted](err) {
-		err = errOvertaken
-	}
+	execution, err := c.follow(ctx, p, in, p.number+1)
 	if err != nil {
 		return Extended{}, err
 	}
 	return Extended{Execution: execution, Began: true, Budget: in.GoOn.Budget}, nil
 }
 
+// leftBy is with what the newest workflow of an agent without a name began, and what it has left.
+func (c *Client) leftBy(ctx context.Context, p position) (in contract.SessionInput, view contract.StateView, _ error) {
+	id := p.called()
+	if err := c.closedItself(ctx, p.newest()); err != nil {
+		return in, view, fail(ctx, id, "waiting for the end of "+id, err)
+	}
+	runID := p.teller()
+	began, err := c.reader(p.agent).First(ctx, runID)
+	switch {
+	case err != nil:
+		return in, view, fail(ctx, id, "reading the history of "+id, err)
+	case !began.Readable():
+		return in, view, errorf(Failed, nil, "reading the history of %s: what the workflow started with cannot be read", id)
+	}
+	view, err = read(ctx, c, p.agent, runID, contract.QueryState, contract.StateRequest{From: math.MaxInt32})
+	switch {
+	case err != nil:
+		return in, view, fail(ctx, id, "reading the state of "+id, c.unanswered(p.snapshot, err))
+	case view.Carry == nil:
+		return in, view, errorf(Failed, nil, "the worker that answers cannot tell what %s has left; it is of an earlier version", id)
+	}
+	return began.Input, view, nil
+}
+
+// follow starts a workflow of an agent without a name that has ended. errOvertaken: somebody else did.
+func (c *Client) follow(ctx context.Context, p position, in contract.SessionInput, number int) (Execution, error) {
+	// To read all that took its time. What began and ended since is the newest now, and nothing refuses a start
+	// then; what is in progress refuses it.
+	now, err := c.snapshot(ctx, p.agent, "")
+	switch {
+	case err != nil:
+		return Execution{}, fail(ctx, p.called(), "looking at "+p.called(), err)
+	case now.newest().runID() != p.newest().runID():
+		return Execution{}, errOvertaken
+	}
+	execution, err := c.begin(ctx, p.agent, opening{
+		input: in, number: number, queue: cmp.Or(p.queue(), c.cfg.TaskQueue), before: p.ended,
+	})
+	if isAs[*serviceerror.WorkflowExecutionAlreadyStarted](err) {
+		err = errOvertaken
+	}
+	return execution, err
+}
+
 // closedItself waits for the end of a workflow whose execution has ended, which comes at once.
-func (c *Client) closedItself(ctx context.Context, p position) error {
-	if !p.open() {
+func (c *Client) closedItself(ctx context.Context, s snapshot) error {
+	if !s.open() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, history.CallTimeout)
 	defer cancel()
-	for _, err := range c.chain(ctx, c.reader(p.agent), p.runs(), p.runID()) {
+	for _, err := range c.chain(ctx, c.reader(s.agent), s.runs(), s.runID()) {
 		if err != nil {
 			return err
 		}
@@ -223,8 +239,8 @@ func (c *Client) successor(ctx context.Context, p position, in contract.SessionI
 		return in, errorf(Failed, err, "reading the state of %s: %s", p.called(), err)
 	}
 	budget, _ := state.Budget()
-	in.SchemaVersion, in.Prompt, in.Given, in.Budget = domain.SchemaVersion, "", nil, domain.ExecutionBudget{}
-	in.GoOn = &contract.GoOn{Budget: budget.Extended(o.Budget, o.Lift), RunID: p.runID()}
+	in = leaving(in)
+	in.GoOn = &contract.GoOn{Budget: budget.Extended(o.Budget, o.Lift), RunID: p.teller()}
 	if r := view.Carry.Resolved; in.GoOn.Budget.MaxCostNanoUSD != nil && r != nil && r.Price == nil {
 		return in, errorf(Invalid, nil, "max_cost: nobody knows what %s costs; extend another limit", state.LLMConfig())
 	}
@@ -239,7 +255,18 @@ func (c *Client) successor(ctx context.Context, p position, in contract.SessionI
 		ID: o.RequestID, Reply: contract.ExtendReply{Number: p.number + 1, Began: true, Budget: in.GoOn.Budget},
 	}}
 	in.Carry = &carry
-	return in, c.loadEntries(ctx, p, &in, view.Length)
+	in.GoOn.Copy, err = c.loadEntries(ctx, p, &in, view.Length)
+	if storage := carry.Resolved != nil && carry.Resolved.Storage; err == nil && in.GoOn.Copy != nil && !storage {
+		err = errorf(Refused, nil, "%s: its conversation takes more than the %d bytes that can be handed on without storage; configure storage on the workers of the next agent", p.called(), domain.MaxCarriedMessages)
+	}
+	return in, err
+}
+
+// leaving is with what the next workflow of an agent starts, but for what that is to do.
+func leaving(in contract.SessionInput) contract.SessionInput {
+	in.SchemaVersion, in.Prompt, in.Given, in.Budget = domain.SchemaVersion, "", nil, domain.ExecutionBudget{}
+	in.GoOn, in.Settle = nil, nil
+	return in
 }
 
 // exhausted is the refusal to go on where a limit would stop it before its first step.
@@ -251,35 +278,32 @@ func exhausted(use domain.LimitUse) *Error {
 	return errorf(Refused, nil, "extend: there is nothing left to go on with: %s; give a %s %s", use, higher, use.Rule.Limit).next("--%s does", use.Rule.Limit.Flag())
 }
 
-// loadEntries hands on the messages that no segment holds: in the input, or as a task for storage.
-func (c *Client) loadEntries(ctx context.Context, p position, in *contract.SessionInput, end int) error {
-	carry := in.Carry
-	in.GoOn.Copy, carry.Copy = carry.Copy, nil
-	carry.Entries = nil
+// loadEntries hands on the messages that no segment holds: in the input, or as what it returns, a task for storage.
+func (c *Client) loadEntries(ctx context.Context, p position, in *contract.SessionInput, end int) (*contract.RecordRequest, error) {
+	carry, runID := in.Carry, p.teller()
+	before := carry.Copy
+	carry.Copy, carry.Entries = nil, nil
 	size, log := 0, domain.LogAt(carry.Base, carry.Chain)
-	for entry, err := range c.entries(ctx, p.agent, p.runID(), carry.Base, c.reading(p.agent)) {
+	for entry, err := range c.entries(ctx, p.agent, runID, carry.Base, c.reading(p.agent)) {
 		if err == nil {
 			log, err = log.Join(entry)
 		}
 		if err != nil {
-			return fail(ctx, p.called(), "reading the messages of "+p.called(), err)
+			return nil, fail(ctx, p.called(), "reading the messages of "+p.called(), err)
 		}
 		size += entry.Size()
 		carry.Entries = append(carry.Entries, entry)
 	}
 	if size <= domain.MaxCarriedMessages && domain.CheckFits("conversation", in, domain.MaxPayload) == nil {
-		return nil
+		return before, nil
 	}
-	if in.GoOn.Copy != nil {
-		return errorf(Refused, nil, "%s: a part of its conversation was never copied to storage, and the rest is too long to be handed on", p.called())
+	if before != nil {
+		return nil, errorf(Refused, nil, "%s: a part of its conversation was never copied to storage, and the rest is too long to be handed on", p.called())
 	}
 	carry.Entries = nil
-	if carry.Resolved == nil || !carry.Resolved.Storage {
-		return errorf(Refused, nil, "%s: its conversation takes %d bytes, and without storage at most %d can be handed on; configure storage on the workers of the next agent", p.called(), size, domain.MaxCarriedMessages)
-	}
-	in.GoOn.Copy = &contract.RecordRequest{From: carry.Base, Log: domain.LogRef{Length: end, Digest: log.Chain()}, RunID: p.runID()}
+	copied := &contract.RecordRequest{From: carry.Base, Log: domain.LogRef{Length: end, Digest: log.Chain()}, RunID: runID}
 	if err := domain.CheckFits("state", in, domain.MaxPayload); err != nil {
-		return invalid(err)
+		return nil, invalid(err)
 	}
-	return nil
+	return copied, nil
 }

@@ -45,7 +45,9 @@ func (c *Client) History(ctx context.Context, id, runID string) iter.Seq2[progre
 					next = ended.Next
 				}
 			}
-			runID = next
+			if runID = next; runID == "" && s.settling != nil {
+				runID, s = s.newest().runID(), s.newest()
+			}
 		}
 	}
 }

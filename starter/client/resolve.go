@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/progress"
 	"everstep/starter/client/internal/history"
 )
 
@@ -29,43 +31,115 @@ type Resolution struct {
 }
 
 // Resolve settles a call of an agent of which nobody knows whether it took effect. Who, when and why are recorded;
-// the model is told before it is asked next. It is refused where the agent has ended, where there is no such call,
-// and where it is settled. It needs a worker, as Send does.
+// the model is told before it is asked next. An agent without a name may have ended: what became of its execution stays
+// as it is, and if that goes on its model is told. It is refused where there is no such call, where that is settled, and
+// where a session is over. It needs a worker, as Send does; after the end the settlement waits for one by itself.
 func (c *Client) Resolve(ctx context.Context, id string, o ResolveOptions) (Resolution, error) {
 	if err := (domain.Settlement{Verdict: o.Verdict, Result: o.Result, Reason: o.Reason}).Check(); err != nil {
 		return Resolution{}, invalid(err)
 	}
-	a, err := agentOf(id)
-	if err != nil {
-		return Resolution{}, err
+	for range extendTries {
+		p, err := c.locate(ctx, id)
+		if err != nil {
+			return Resolution{}, err
+		}
+		reply, err := c.resolveAt(ctx, p, o)
+		if !errors.Is(err, errClosed) && !errors.Is(err, errOvertaken) {
+			return Resolution{id, reply}, fail(ctx, id, "settling a call of "+id, err)
+		}
 	}
-	s, err := c.describe(ctx, id)
-	if err != nil {
-		return Resolution{}, err
-	}
-	if !s.open() {
-		return Resolution{}, resolvesNothing(id)
-	}
-	unsettled, err := history.Unsettled(c.cfg.Converter, s.info().GetMemo())
-	if err != nil {
-		return Resolution{}, fail(ctx, id, "reading what is unsettled of "+id, err)
-	}
-	call, err := callOf(unsettled, o.Call)
-	if err != nil {
-		return Resolution{}, err
-	}
-	reply, err := update(ctx, c, a, "", contract.UpdateResolve, contract.ResolveRequest{
-		Call: call, Verdict: o.Verdict, Result: o.Result, Reason: o.Reason, By: c.cfg.By,
-	})
-	if errors.Is(err, errClosed) {
-		return Resolution{}, resolvesNothing(id)
-	}
-	return Resolution{id, reply}, fail(ctx, id, "settling a call of "+id, err)
+	return Resolution{}, errorf(Refused, nil, "%s is begun and ended by others at this very time; try again", id)
 }
 
-func resolvesNothing(id string) *Error {
-	return errorf(Refused, nil, "%s has ended: nothing in it makes the call again, and nothing more can be recorded with it; "+
-		"what stopped or failed goes on, and then the call can be settled", id).next("`extend %s` goes on", id)
+func (c *Client) resolveAt(ctx context.Context, p position, o ResolveOptions) (reply contract.ResolveReply, err error) {
+	request := contract.ResolveRequest{Verdict: o.Verdict, Result: o.Result, Reason: o.Reason, By: c.cfg.By}
+	switch {
+	case p.byServer:
+		return reply, errorf(Refused, nil, "execution %d of %s was ended by the server in the middle, so nothing more can be recorded with it", p.number, p.called())
+	case p.ended != nil && p.name == "":
+		return c.settleEnded(ctx, p, o.Call, request)
+	case !p.open():
+		return reply, errorf(Refused, nil, "the session %s has ended: nothing in it makes the call again, and nothing more can be recorded with it", p.called())
+	}
+	unsettled, err := history.Unsettled(c.cfg.Converter, p.info().GetMemo())
+	if err != nil {
+		return reply, err
+	}
+	if request.Call, err = callOf(unsettled, o.Call); err != nil {
+		return reply, err
+	}
+	return update(ctx, c, p.agent, "", contract.UpdateResolve, request)
+}
+
+// settleEnded settles a call after the end, by a workflow that goes on from what was left and does nothing else: so the
+// settlement is as durable as all else, and no end of an execution is another than it was.
+func (c *Client) settleEnded(ctx context.Context, p position, call string, request contract.ResolveRequest) (reply contract.ResolveReply, _ error) {
+	in, view, err := c.leftBy(ctx, p)
+	if err != nil {
+		return reply, err
+	}
+	state, err := domain.DecodeAgentState(view.State)
+	if err != nil {
+		return reply, errorf(Failed, err, "reading the state of %s: %s", p.called(), err)
+	}
+	if request.Call, err = callOf(state.Unsettled(), call); err != nil {
+		return reply, err
+	}
+	settlement := domain.Settlement{Verdict: request.Verdict, Result: request.Result, Reason: request.Reason}
+	if known := state.UnknownCall(request.Call); known.SettledAs(settlement) {
+		return contract.ResolveReply{Call: known, Left: len(state.Unsettled())}, nil
+	}
+	if _, err := state.WithSettlement(request.Call, settlement, time.Now()); err != nil {
+		return reply, err
+	}
+	extended := in.Carry
+	if in = leaving(in); extended != nil {
+		view.Carry.Extended = extended.Extended // who repeats an extension is still answered
+	}
+	in.Carry = view.Carry
+	in.Settle = &contract.Settling{EndedRun: contract.EndedRun{RunID: p.runID(), FirstRunID: p.firstRunID()}, Request: request}
+	if in.Attributes, err = c.registered(ctx); err != nil {
+		return reply, err
+	}
+	if in.Settle.Copy, err = c.loadEntries(ctx, p, &in, view.Length); err != nil {
+		return reply, err
+	}
+	begun, err := c.follow(ctx, p, in, p.number)
+	if err != nil {
+		return reply, err
+	}
+	reply.Call, err = c.settled(ctx, p, begun.RunID, request.Call)
+	reply.Left = len(state.Unsettled()) - 1
+	return reply, err
+}
+
+// settled waits for the end of a run that settles a call, and returns that as it says.
+func (c *Client) settled(ctx context.Context, p position, runID string, id domain.ToolExecutionID) (call domain.UnknownCall, _ error) {
+	defer time.AfterFunc(updateTry, func() {
+		c.cfg.Progress(fmt.Sprintf("no worker has answered for 5 s (%s); the settlement waits until one is up, and so it does where nobody waits for it", c.cfg.place(p.queue())))
+	}).Stop()
+	r := c.reader(p.agent)
+	r.OnlyEnds = true
+	for it, err := range c.chain(ctx, r, runs{p.agent, runID}, runID) {
+		switch {
+		case ctx.Err() != nil:
+			return call, errorf(Cancelled, ctx.Err(), "%s: gave up waiting; the call is settled when a worker is up", p.called())
+		case err != nil:
+			return call, err
+		}
+		c.connection(it)
+		ended, ok := it.Fact.(progress.RunEnded)
+		if !ok {
+			continue
+		}
+		for _, call = range ended.Settled {
+			if call.ID == id {
+				return call, nil
+			}
+		}
+		return call, errorf(Failed, nil, "nothing was settled: the worker that took it is of an earlier version, or the server has ended its workflow; see to the workers, and settle it again")
+	}
+	return call, p.vanished(p.number)
 }
 
 // callOf finds a call by its id or the beginning of it. One that is not unsettled may be settled, as the workflow knows.

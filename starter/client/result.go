@@ -82,7 +82,7 @@ func (c *Client) recorded(ctx context.Context, t target) (contract.End, bool) {
 
 // told asks the workflow; false: no worker answers, or it knows of a later execution only.
 func (c *Client) told(ctx context.Context, t target) (contract.End, bool) {
-	put, runID := glance[contract.StepsRequest, contract.StepsPage], ""
+	put, runID := glance[contract.StepsRequest, contract.StepsPage], t.questioned()
 	if t.outcome.Rewritten {
 		put = read[contract.StepsRequest, contract.StepsPage] // nothing else can tell
 	}

@@ -18,6 +18,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/progress"
 	"everstep/starter/client/internal/history"
 )
 
@@ -107,8 +108,27 @@ type opening struct {
 	input  contract.SessionInput
 	number int
 	queue  string
-	// before is how the execution ended that it goes on from, where there is one.
+	// before is how the execution ended that it goes on from, or settles a call of, where there is one.
 	before *contract.Outcome
+}
+
+// memo is what is known of an agent before its new workflow says so itself.
+func (o opening) memo() map[string]any {
+	if o.before == nil {
+		return nil
+	}
+	memo := map[string]any{contract.MemoOutcome: *o.before}
+	var unsettled []domain.UnknownCall
+	for _, call := range progress.Carried(o.input).Unsettled {
+		unsettled = append(unsettled, call.Brief())
+	}
+	if len(unsettled) > 0 {
+		memo[contract.MemoUnknown] = unsettled
+	}
+	if settles := o.input.Settle; settles != nil {
+		memo[contract.MemoSettles] = settles.EndedRun
+	}
+	return memo
 }
 
 // begin starts a workflow. An error that one is open comes back as it is.
@@ -117,10 +137,6 @@ func (c *Client) begin(ctx context.Context, a agent, o opening) (Execution, erro
 	defer cancel()
 	timing, task := c.cfg.timing()
 	o.input.Timing, o.input.By, o.input.TellsEnd = timing, c.cfg.By, true
-	var memo map[string]any
-	if o.before != nil {
-		memo = map[string]any{contract.MemoOutcome: *o.before}
-	}
 	run, err := c.temporal.ExecuteWorkflow(call, sdk.StartWorkflowOptions{
 		ID:                                       a.workflowID(),
 		TaskQueue:                                o.queue,
@@ -128,9 +144,9 @@ func (c *Client) begin(ctx context.Context, a agent, o opening) (Execution, erro
 		WorkflowIDReusePolicy:                    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		WorkflowIDConflictPolicy:                 enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
-		TypedSearchAttributes:                    a.initial(o.input.Attributes, c.indexed(o.input)),
+		TypedSearchAttributes:                    a.initial(o, c.indexed(o.input)),
 		StaticSummary:                            a.name,
-		Memo:                                     memo,
+		Memo:                                     o.memo(),
 	}, string(contract.Execute), o.input)
 	switch {
 	case isAs[*serviceerror.WorkflowExecutionAlreadyStarted](err):
@@ -242,12 +258,14 @@ func (c *Client) lost(ctx context.Context, had []string) bool {
 	return err == nil && (trusted && !c.known.trusted || slices.ContainsFunc(had, func(name string) bool { return !slices.Contains(names, name) }))
 }
 
-func (a agent) initial(known, trusted []string) temporal.SearchAttributes {
+func (a agent) initial(o opening, trusted []string) temporal.SearchAttributes {
+	values := map[string]string{contract.AttributeAgentName: a.name, contract.AttributeAgentStatus: string(domain.StatusInProgress)}
+	if o.input.Settle != nil { // nothing is in progress then
+		values[contract.AttributeAgentStatus], values[contract.AttributeStopReason] = string(o.before.Status), string(o.before.StopReason)
+	}
 	var updates []temporal.SearchAttributeUpdate
-	for name, value := range map[string]string{
-		contract.AttributeAgentName: a.name, contract.AttributeAgentStatus: string(domain.StatusInProgress),
-	} {
-		if value != "" && slices.Contains(known, name) {
+	for name, value := range values {
+		if value != "" && slices.Contains(o.input.Attributes, name) {
 			updates = append(updates, temporal.NewSearchAttributeKeyKeyword(name).ValueSet(value))
 		}
 	}

@@ -26,20 +26,32 @@ func (c *Client) Status(ctx context.Context, id string) (contract.StatusView, er
 		return contract.StatusView{}, err
 	}
 	if _, byServer := history.ServerEnd(s.info().GetStatus()); !byServer {
-		if view := c.statusByWorkflow(ctx, s.agent); view != nil {
-			return c.waiting(ctx, s, s.completing(*view)), nil
+		if view := c.statusByWorkflow(ctx, s); view != nil {
+			return c.waiting(ctx, s, c.withoutSettled(s, s.completing(*view))), nil
 		}
 	}
 	return c.statusByServer(ctx, id)
 }
 
 // statusByWorkflow is nil where no worker answers.
-func (c *Client) statusByWorkflow(ctx context.Context, a agent) *contract.StatusView {
-	view, err := glance(ctx, c, a, "", contract.QueryStatus, contract.StatusRequest{})
+func (c *Client) statusByWorkflow(ctx context.Context, s snapshot) *contract.StatusView {
+	view, err := glance(ctx, c, s.agent, s.questioned(), contract.QueryStatus, contract.StatusRequest{})
 	if err != nil {
 		return nil
 	}
 	return &view
+}
+
+// withoutSettled leaves out the calls that were settled after the end.
+func (c *Client) withoutSettled(s snapshot, v contract.StatusView) contract.StatusView {
+	if s.settling == nil {
+		return v
+	}
+	left, _ := history.Unsettled(c.cfg.Converter, s.newest().info().GetMemo()) // the workflow has written it
+	v.OutcomeUnknown = slices.DeleteFunc(v.OutcomeUnknown, func(u domain.UnknownCall) bool {
+		return !slices.ContainsFunc(left, func(l domain.UnknownCall) bool { return l.ID == u.ID })
+	})
+	return v
 }
 
 // completing adds to the workflow's own view what only the server knows.

@@ -168,6 +168,13 @@ turns:
 		require.NoError(t, err)
 		s.keep(t, "unknown-outcome", second)
 	})
+	t.Run("settled-after-end", func(t *testing.T) {
+		s := start(t, host.Config{Tools: []tool.Tool{payment()}})
+		id, calls := s.endsUnsettled(t)
+		_, err := s.agents.Resolve(within(t), id, settling(calls[0], receipt))
+		require.NoError(t, err)
+		s.keep(t, "settled-after-end", agents.Execution{WorkflowID: domain.WorkflowID(id)})
+	})
 	t.Run("verified-calls", func(t *testing.T) {
 		s := start(t, host.Config{Tools: []tool.Tool{knowing()}})
 		s.keep(t, "verified-calls", s.ended(t, s.begin(t, knowingScript, "pay")))

@@ -260,6 +260,12 @@ func Unsettled(c converter.DataConverter, memo *commonpb.Memo) (calls []domain.U
 	return calls, err
 }
 
+// Settles reads the memo field that names the run that ended, in a workflow that has but settled a call since.
+func Settles(c converter.DataConverter, memo *commonpb.Memo) (ended contract.EndedRun, ok bool) {
+	field, ok := memo.GetFields()[contract.MemoSettles]
+	return ended, ok && c.FromPayload(field, &ended) == nil && ended.RunID != ""
+}
+
 // Outcome reads the memo field that says how the newest execution ended.
 func Outcome(c converter.DataConverter, memo *commonpb.Memo) (contract.Outcome, error) {
 	var outcome contract.Outcome
@@ -309,7 +315,8 @@ func (d *decoder) closed(event *historypb.HistoryEvent) []progress.Fact {
 			return append(unreadable("the workflow's result", err), fact)
 		}
 		if outcome.Number > 0 {
-			fact.Outcome, fact.End, outcome.End = outcome, outcome.End, nil
+			fact.Outcome, fact.End, fact.Settled = outcome, outcome.End, outcome.Settled
+			outcome.End, outcome.Settled = nil, nil
 		}
 	}
 	return one(fact)

@@ -1,0 +1,110 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	sdk "go.temporal.io/sdk/client"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// unsettledCall is what lonely's execution has left.
+func unsettledCall() domain.UnknownCall {
+	return domain.UnknownCall{ID: nth(1).Step(1).Tool(0), Number: 1, Step: 1, Tool: "pay", Since: at(1).AsTime()}
+}
+
+// settlingRun is of a workflow that was to settle a call, and says so or, being an older worker's, does not.
+func settlingRun(settles bool) *fakeRun {
+	ended, call := stopped(1), unsettledCall()
+	call.Settlement = &domain.Settlement{Verdict: domain.VerdictDone, Reason: "so"}
+	if settles {
+		ended.Settled = []domain.UnknownCall{call}
+	}
+	r := newRun("run-1", nil)
+	r.first = "run-1"
+	r.memo = &commonpb.Memo{Fields: map[string]*commonpb.Payload{contract.MemoSettles: payloads(contract.EndedRun{RunID: "run-0", FirstRunID: "run-0"}).Payloads[0]}}
+	r.closes(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED)
+	r.events[len(r.events)-1].Attributes = &historypb.HistoryEvent_WorkflowExecutionCompletedEventAttributes{
+		WorkflowExecutionCompletedEventAttributes: &historypb.WorkflowExecutionCompletedEventAttributes{Result: payloads(ended)},
+	}
+	return r
+}
+
+func TestSettlingAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		settles bool
+		class   Class
+	}{"by a worker that knows it": {true, ""}, "by an older one": {false, Failed}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFake(lonelyRun(t, "run-0", 1, nil))
+			state, err := json.Marshal(lonelyState(t, 1).WithUnknownCall(unsettledCall(), at(2).AsTime()))
+			require.NoError(t, err)
+			messages := answersOf(t, 1, 10, false)
+			f.query = func(ctx context.Context, runID, query string, in any) (any, error) {
+				if query == string(contract.QueryState) {
+					return contract.StateView{State: state, Length: 3, Carry: &contract.Carry{State: state}}, nil
+				}
+				return messages(ctx, runID, query, in)
+			}
+			var in contract.SessionInput
+			var options sdk.StartWorkflowOptions
+			f.start = func(o sdk.StartWorkflowOptions, input contract.SessionInput) error {
+				options, in = o, input
+				f.change(func() { f.runs = append(f.runs, settlingRun(c.settles)) })
+				return nil
+			}
+			word := ResolveOptions{Call: unsettledCall().ID.String()[:8], Verdict: domain.VerdictDone, Reason: "so"}
+			settled, err := f.client().Resolve(t.Context(), lonely, word)
+			require.Equal(t, contract.EndedRun{RunID: "run-0", FirstRunID: "run-0"}, in.Settle.EndedRun)
+			require.Equal(t, unsettledCall().ID, in.Settle.Request.Call)
+			require.Empty(t, in.Prompt)
+			require.Len(t, in.Carry.Entries, 3)
+			require.Equal(t, []domain.UnknownCall{unsettledCall()}, options.Memo[contract.MemoUnknown], "it is unsettled until a worker says so")
+			attributes := options.TypedSearchAttributes.GetUntypedValues()
+			require.Len(t, attributes, 1, "the server knows no StopReason, and the agent has no name")
+			for key, value := range attributes {
+				require.Equal(t, []any{contract.AttributeAgentStatus, "stopped"}, []any{key.GetName(), value})
+			}
+			if c.class != "" {
+				requireClass(t, err, c.class)
+				require.ErrorContains(t, err, "of an earlier version")
+				return
+			}
+			require.NoError(t, err)
+			require.Zero(t, settled.Left)
+			require.Equal(t, "so", settled.Call.Settlement.Reason)
+		})
+	}
+}
+
+// TestASettlementThatNobodyTakes waits for a worker by itself.
+func TestASettlementThatNobodyTakes(t *testing.T) {
+	t.Parallel()
+	f := newFake(lonelyRun(t, "run-0", 1, nil))
+	state, err := json.Marshal(lonelyState(t, 1).WithUnknownCall(unsettledCall(), at(2).AsTime()))
+	require.NoError(t, err)
+	f.query = func(context.Context, string, string, any) (any, error) {
+		return contract.StateView{State: state, Carry: &contract.Carry{State: state}}, nil
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+	f.start = func(sdk.StartWorkflowOptions, contract.SessionInput) error {
+		run := newRun("run-1", nil)
+		run.memo = settlingRun(true).memo
+		f.change(func() { f.runs = append(f.runs, run) })
+		cancel()
+		return nil
+	}
+	_, err = f.client().Resolve(ctx, lonely, ResolveOptions{Call: unsettledCall().ID.String(), Verdict: domain.VerdictDone, Reason: "so"})
+	requireClass(t, err, Cancelled)
+	require.ErrorContains(t, err, "settled when a worker is up")
+}

@@ -1,0 +1,221 @@
+package whole_test
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"everstep/activities/tool"
+	"everstep/domain"
+	"everstep/domain/contract"
+	agents "everstep/starter/client"
+	"everstep/worker/host"
+)
+
+const ordersScript = `
+turns:
+  - tool_calls: [{name: pay, arguments: {order: 7}}, {name: pay, arguments: {order: 8}}]
+  - tool_calls: [{name: pay, arguments: {order: 7}}]
+  - text: it was paid
+`
+
+// endsUnsettled runs an agent without a name to its limit, which leaves two calls unsettled.
+func (s *stack) endsUnsettled(t *testing.T) (id string, calls []domain.UnknownCall) {
+	t.Helper()
+	id = uuid.NewString()
+	begun, err := s.agents.Start(within(t), agents.Start{
+		ID: id, Prompt: "go", Definition: scripted(writeScript(t, ordersScript), "pay"), Budget: steps(1),
+	})
+	require.NoError(t, err)
+	s.ended(t, begun)
+	return id, s.unsettledOf(t, id)
+}
+
+func (s *stack) unsettledOf(t *testing.T, id string) []domain.UnknownCall {
+	t.Helper()
+	status, err := s.agents.Status(within(t), id)
+	require.NoError(t, err)
+	return status.OutcomeUnknown
+}
+
+// An account is all that is told of an agent's first execution.
+type account struct {
+	Status   contract.StatusView
+	Result   agents.Result
+	Steps    []domain.StepExecution
+	Messages []domain.Entry
+	Events   []domain.Event
+	Watched  []agents.Event
+	Explain  agents.ExplainView
+}
+
+func (s *stack) accountOf(t *testing.T, id string) (a account) {
+	t.Helper()
+	ctx := within(t)
+	var err error
+	a.Status, err = s.agents.Status(ctx, id)
+	require.NoError(t, err)
+	a.Result, err = s.agents.Wait(ctx, id, 1)
+	require.NoError(t, err)
+	a.Explain, err = s.agents.Explain(ctx, id, 1)
+	require.NoError(t, err)
+	a.Steps = collect(t, s.agents.Steps(ctx, id, 1))
+	a.Messages = collect(t, s.agents.Messages(ctx, id))
+	a.Events = collect(t, s.agents.Events(ctx, id, agents.EventsOptions{Number: 1}))
+	a.Watched = collect(t, s.agents.Follow(ctx, id, agents.FollowOptions{Number: 1}))
+	require.NoError(t, s.audited(ctx, id, 1))
+	return a
+}
+
+var receipt = agents.ResolveOptions{Verdict: domain.VerdictDone, Result: "receipt 4711", Reason: "it is in the journal"}
+
+func settling(call domain.UnknownCall, o agents.ResolveOptions) agents.ResolveOptions {
+	o.Call = call.ID.String()
+	return o
+}
+
+// TestACallIsSettledAfterTheEnd: of the execution everything is told as before, but that the call is settled; what goes
+// on from it knows, and nothing is paid twice.
+func TestACallIsSettledAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	s := start(t, host.Config{Tools: []tool.Tool{payment()}})
+	id, calls := s.endsUnsettled(t)
+	require.Len(t, calls, 2)
+	before := s.accountOf(t, id)
+	require.Contains(t, before.Explain.Advice[0].Command, "resolve "+id+" "+calls[0].ID.String())
+
+	settled, err := s.agents.Resolve(within(t), id, agents.ResolveOptions{
+		Call: calls[0].ID.String()[:6], Verdict: receipt.Verdict, Result: receipt.Result, Reason: receipt.Reason,
+	})
+	require.NoError(t, err)
+	require.Equal(t, 1, settled.Left)
+	require.Equal(t, "it is in the journal", settled.Call.Settlement.Reason)
+	require.NotEmpty(t, settled.Call.Settlement.By.Identity)
+	again, err := s.agents.Resolve(within(t), id, settling(calls[0], receipt))
+	require.NoError(t, err)
+	require.Equal(t, settled, again, "the same words twice are one")
+	_, err = s.agents.Resolve(within(t), id, settling(calls[0], agents.ResolveOptions{Verdict: domain.VerdictNotDone, Reason: "no"}))
+	require.ErrorIs(t, err, &agents.Error{Class: agents.Refused})
+	require.ErrorContains(t, err, "was settled as done")
+
+	after := s.accountOf(t, id)
+	require.Equal(t, calls[1:], after.Status.OutcomeUnknown)
+	require.Equal(t, settled.Call.Settlement, after.Explain.Steps[0].Tools[0].Settlement)
+	require.Nil(t, after.Explain.Steps[0].Tools[1].Settlement)
+	require.Len(t, after.Explain.Advice, len(before.Explain.Advice)-1)
+	after.Status.OutcomeUnknown, after.Explain.Advice = before.Status.OutcomeUnknown, before.Explain.Advice
+	after.Explain.Steps[0].Tools[0].Settlement = nil
+	require.Equal(t, before, after)
+	require.Eventually(t, func() bool {
+		for listed, err := range s.agents.List(within(t), agents.ListOptions{Unknown: true}) {
+			require.NoError(t, err)
+			if listed.ID == id {
+				return listed.Unknown == 1 && listed.Status == domain.StatusStopped && !listed.Open
+			}
+		}
+		return false
+	}, patience, 50*time.Millisecond)
+
+	second, err := s.agents.Extend(within(t), id, agents.ExtendOptions{Budget: steps(9)})
+	require.NoError(t, err)
+	require.Equal(t, 2, second.Number)
+	s.ended(t, second.Execution)
+	result, err := s.agents.Result(within(t), id, 2)
+	require.NoError(t, err)
+	require.Equal(t, "it was paid", result.Answer)
+	require.Equal(t, calls[1:], s.unsettledOf(t, id))
+	blocked := collect(t, s.agents.Steps(within(t), id, 2))[0].Step.ToolExecutions[0]
+	require.Contains(t, blocked.Error.Message, "receipt 4711", "it is not paid again")
+	require.NoError(t, s.audited(within(t), id, 2))
+	events := collect(t, s.agents.Events(within(t), id, agents.EventsOptions{Number: 2}))
+	require.True(t, slices.ContainsFunc(events, func(e domain.Event) bool {
+		told, ok := e.(domain.ToolOutcomeSettled)
+		return ok && told.ToolExecutionID == calls[0].ID
+	}))
+	past, err := s.agents.Result(within(t), id, 1)
+	require.NoError(t, err)
+	require.Equal(t, before.Result, past)
+	require.Equal(t, before.Steps, collect(t, s.agents.Steps(within(t), id, 1)))
+}
+
+// TestSettlingAtOnce: what several people say at the same time is all kept, each of it once, also where the agent goes on
+// just then.
+func TestSettlingAtOnce(t *testing.T) {
+	t.Parallel()
+	s := start(t, host.Config{Tools: []tool.Tool{payment()}})
+	id, calls := s.endsUnsettled(t)
+	errs := make([]error, 3)
+	var all sync.WaitGroup
+	for i, o := range []agents.ResolveOptions{
+		settling(calls[0], receipt), settling(calls[0], agents.ResolveOptions{Verdict: domain.VerdictNotDone, Reason: "no"}), settling(calls[1], receipt),
+	} {
+		all.Go(func() { _, errs[i] = s.agents.Resolve(within(t), id, o) })
+	}
+	var second agents.Extended
+	var err error
+	all.Go(func() { second, err = s.agents.Extend(within(t), id, agents.ExtendOptions{Budget: steps(9)}) })
+	all.Wait()
+	require.NoError(t, err)
+	require.Equal(t, 2, second.Number)
+	require.NoError(t, errs[2])
+	require.True(t, (errs[0] == nil) != (errs[1] == nil), "%v, %v", errs[0], errs[1])
+	require.ErrorIs(t, cmp.Or(errs[0], errs[1]), &agents.Error{Class: agents.Refused})
+	require.ErrorContains(t, cmp.Or(errs[0], errs[1]), "was settled as")
+	s.ended(t, second.Execution)
+	for _, call := range s.unsettledOf(t, id) {
+		require.Equal(t, 2, call.Number, "what was not done is paid again")
+	}
+}
+
+// TestASettlementOutlivesWhatItIsOf: what the settling run has taken along is there when the retention of the run before
+// has passed; when its own has, nothing is left to settle.
+func TestASettlementOutlivesWhatItIsOf(t *testing.T) {
+	t.Parallel()
+	s := start(t, host.Config{Tools: []tool.Tool{payment()}})
+	id, calls := s.endsUnsettled(t)
+	first, err := s.agents.Status(within(t), id)
+	require.NoError(t, err)
+	_, err = s.agents.Resolve(within(t), id, settling(calls[0], receipt))
+	require.NoError(t, err)
+	messages := collect(t, s.agents.Messages(within(t), id))
+	s.deletes(t, first.WorkflowID, first.RunID)
+
+	status, err := s.agents.Status(within(t), id)
+	require.NoError(t, err)
+	require.Equal(t, calls[1:], status.OutcomeUnknown)
+	require.Equal(t, first.ExecutionID, status.ExecutionID)
+	require.Equal(t, messages, collect(t, s.agents.Messages(within(t), id)))
+	_, err = s.agents.Resolve(within(t), id, settling(calls[1], receipt))
+	require.NoError(t, err)
+	second, err := s.agents.Extend(within(t), id, agents.ExtendOptions{Budget: steps(9)})
+	require.NoError(t, err)
+	s.ended(t, second.Execution)
+	require.Empty(t, s.unsettledOf(t, id))
+
+	gone, calls := s.endsUnsettled(t)
+	status, err = s.agents.Status(within(t), gone)
+	require.NoError(t, err)
+	s.deletes(t, status.WorkflowID, status.RunID)
+	_, err = s.agents.Resolve(within(t), gone, settling(calls[0], receipt))
+	require.ErrorIs(t, err, &agents.Error{Class: agents.NotFound})
+}
+
+// deletes deletes a run, as the server does when its retention is over.
+func (s *stack) deletes(t *testing.T, workflowID, runID string) {
+	t.Helper()
+	_, err := s.temporal.WorkflowService().DeleteWorkflowExecution(within(t), &workflowservice.DeleteWorkflowExecutionRequest{
+		Namespace: "default", WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: workflowID, RunId: runID},
+	})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		_, err := s.temporal.DescribeWorkflowExecution(within(t), workflowID, runID)
+		return err != nil
+	}, patience, 20*time.Millisecond)
+}

@@ -1,0 +1,83 @@
+package workflows_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// endsUnsettled is the start of a workflow that settles the only call of an agent, which has ended with it as the outcome.
+func endsUnsettled(t *testing.T, w *world) (contract.SessionInput, contract.Outcome) {
+	t.Helper()
+	w.tools, w.model, w.tool = paysOnce(), plays(says("", payFor(7, "first"))), losesFirst(w)
+	env := w.environment(t)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget = stepsOf(1) }))
+	in := wentOn(t, env, stepsOf(9))
+	in.GoOn, in.Settle = nil, &contract.Settling{
+		EndedRun: contract.EndedRun{RunID: "earlier", FirstRunID: "earlier"},
+		Request: contract.ResolveRequest{
+			Call:    query(t, env, contract.QueryStatus, contract.StatusRequest{}).OutcomeUnknown[0].ID,
+			Verdict: domain.VerdictDone, Reason: "so", By: domain.Program{Client: "test"},
+		},
+	}
+	w.asked, w.ran, w.notes = nil, nil, &stenographer{}
+	return in, outcome(t, env)
+}
+
+// TestAWorkflowThatSettles does nothing else: it ends as the execution did. An older one does not even that.
+func TestAWorkflowThatSettles(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		version workflow.Version
+		settled int
+	}{"a new one": {1, 1}, "an older one": {workflow.DefaultVersion, 0}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{}
+			in, ended := endsUnsettled(t, w)
+			env := w.environment(t)
+			env.OnGetVersion("settled-after-end", workflow.DefaultVersion, workflow.Version(1)).Return(test.version)
+			env.ExecuteWorkflow(string(contract.Execute), in)
+			out := outcome(t, env)
+			require.Len(t, out.Settled, test.settled)
+			if test.settled > 0 {
+				require.Equal(t, domain.Program{Client: "test"}, out.Settled[0].Settlement.By)
+				require.NotNil(t, w.notes.agent.Unsettled, "the memo has changed")
+			}
+			out.Settled = nil
+			require.Equal(t, ended, out)
+			require.Empty(t, w.asked)
+			require.Empty(t, w.ran)
+			require.Len(t, query(t, env, contract.QueryStatus, contract.StatusRequest{}).OutcomeUnknown, 1-test.settled)
+			require.NotNil(t, query(t, env, contract.QueryState, contract.StateRequest{}).Carry, "it can go on from there")
+		})
+	}
+}
+
+// TestWhatNoWorkflowSettles is refused.
+func TestWhatNoWorkflowSettles(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		change func(*contract.SessionInput)
+		says   string
+	}{
+		"another call": {func(in *contract.SessionInput) { in.Settle.Request.Call = domain.ToolExecutionID{} }, "no call of unknown outcome"},
+		"no reason":    {func(in *contract.SessionInput) { in.Settle.Request.Reason = "" }, "reason: is missing"},
+		"a session":    {func(in *contract.SessionInput) { in.Name, in.AgentID = "ann", input(t, "ann").AgentID }, "settle: the agent has a name"},
+		"no state":     {func(in *contract.SessionInput) { in.Carry.State = []byte(`{"schema_version": 1, "agent_id": 7}`) }, "agent_id"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{}
+			in, _ := endsUnsettled(t, w)
+			test.change(&in)
+			env := w.environment(t)
+			env.ExecuteWorkflow(string(contract.Execute), in)
+			require.ErrorContains(t, env.GetWorkflowError(), test.says)
+		})
+	}
+}
