@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -152,8 +153,11 @@ func TestWhatCutsOffTheRecording(t *testing.T) {
 			t.Parallel()
 			w := steady(30, true)
 			env := w.environment(t)
-			w.record = func(contract.RecordRequest) (contract.Segment, error) { return contract.Segment{}, busy }
-			env.RegisterDelayedCallback(func() { env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: mode}) }, 500*time.Millisecond)
+			var stop sync.Once
+			w.record = func(contract.RecordRequest) (contract.Segment, error) {
+				stop.Do(func() { env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: mode}) })
+				return contract.Segment{}, busy
+			}
 			outgrows(env, 3)
 			begun := env.Now()
 			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
@@ -175,8 +179,11 @@ func TestWhatCutsOffTheRecording(t *testing.T) {
 			t.Parallel()
 			w := &world{storage: true, model: plays(says("one"), says("two"))}
 			env := w.environment(t)
-			w.record = func(contract.RecordRequest) (contract.Segment, error) { return contract.Segment{}, busy }
-			env.RegisterDelayedCallback(func() { change(env) }, 500*time.Millisecond)
+			var once sync.Once
+			w.record = func(contract.RecordRequest) (contract.Segment, error) {
+				once.Do(func() { change(env) })
+				return contract.Segment{}, busy
+			}
 			env.RegisterDelayedCallback(env.CancelWorkflow, time.Hour)
 			outgrows(env, 1)
 			env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))

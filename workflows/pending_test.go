@@ -175,6 +175,9 @@ func TestAsksLeaveRoomInTheRun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if testing.Short() && test.calls > 10 {
+				t.Skip("-short: so many calls take minutes with the race detector")
+			}
 			w := &world{tools: []domain.ToolSpec{{Name: "look", Effect: domain.AtMostOnce}}, model: calling(calls("look", test.calls)...)}
 			env := w.environment(t)
 			begun, ran := env.Now(), 0

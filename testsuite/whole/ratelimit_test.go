@@ -3,6 +3,7 @@ package whole_test
 import (
 	"net/http"
 	"regexp"
+	"slices"
 	"testing"
 	"time"
 
@@ -139,9 +140,12 @@ func TestRateLimitComes(t *testing.T) {
 	status, err := s.agents.Status(within(t), begun.ID)
 	require.NoError(t, err)
 	require.Equal(t, &contract.RateLimit{TaskQueue: s.queue + "/limited", RequestsPerMinute: 6000}, status.RateLimit)
-	// What was cut off came by the old queue again, before the limit was known.
-	queues := []string{s.queue, s.queue, s.queue + "/limited", s.queue + "/limited"}
-	require.Equal(t, queues, s.inferenceQueues(t, begun))
+	// What was cut off came by the old queue again, before the limit was known; twice, where the
+	// worker that was on its way out took it once more and gave it back.
+	queues := s.inferenceQueues(t, begun)
+	old := slices.Index(queues, s.queue+"/limited")
+	require.Contains(t, []int{2, 3}, old, "%q", queues)
+	require.Equal(t, slices.Concat(slices.Repeat([]string{s.queue}, old), slices.Repeat([]string{s.queue + "/limited"}, 2)), queues)
 
 	with.Stop()
 	again := s.work(t, chatWorker(t, model, nil))
