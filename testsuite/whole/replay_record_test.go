@@ -185,6 +185,7 @@ turns:
 	})
 	recordAgents(t)
 	recordWaits(t)
+	recordVersions(t)
 	t.Run("storage-outage", func(t *testing.T) {
 		s := connect(t, "continuing", continuing)
 		begun := s.outage(t, func(agents.Execution) {})

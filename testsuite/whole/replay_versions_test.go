@@ -1,0 +1,99 @@
+package whole_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/worker"
+
+	"everstep/activities/tool"
+	"everstep/domain"
+	"everstep/domain/contract"
+	agents "everstep/starter/client"
+	"everstep/worker/host"
+	"everstep/workflows"
+)
+
+// recordVersions records the sequences of which only a version tells that they are others.
+func recordVersions(t *testing.T) {
+	t.Helper()
+	t.Run("shared-images", func(t *testing.T) {
+		s := start(t, host.Config{Tools: []tool.Tool{drawing()}})
+		s.keep(t, "shared-images", s.ended(t, s.begin(t,
+			"turns: [{tool_calls: ["+strings.Repeat("{name: draw}, ", 17)+"]}, {text: done}]", "draw")))
+	})
+	t.Run("approvals-unsaid", func(t *testing.T) {
+		s := connect(t, "plain", nil)
+		s.silent(t)
+		begun, err := s.agents.Start(within(t), agents.Start{Prompt: "go", Definition: domain.Definition{Model: domain.LLMConfig{Provider: "silent", Model: "one"}, Tools: []string{"pay"}}})
+		require.NoError(t, err)
+		call := s.waitingOf(t, begun.ID, 1)[0]
+		_, err = s.agents.Approve(within(t), begun.ID, agents.Word{Call: call.ToolExecutionID, Digest: call.Digest, By: "ann"})
+		require.NoError(t, err)
+		s.keep(t, "approvals-unsaid", s.ended(t, begun))
+	})
+	t.Run("replaced-summaries", func(t *testing.T) {
+		s := start(t, host.Config{Tools: []tool.Tool{echo()}})
+		var script strings.Builder
+		script.WriteString("turns:\n")
+		for n := range 14 {
+			fmt.Fprintf(&script, "  - {text: '%d %s', tool_calls: [{name: echo, arguments: {text: '%d', times: 100}}]}\n", n, strings.Repeat("words ", 100), n)
+		}
+		script.WriteString("  - {text: done}\n")
+		definition := scripted(writeScript(t, script.String()), "echo")
+		definition.Model.ContextWindow = 1500
+		begun, err := s.agents.Start(within(t), agents.Start{Prompt: "go", Definition: definition})
+		require.NoError(t, err)
+		s.keep(t, "replaced-summaries", s.ended(t, begun))
+	})
+	t.Run("go-on-role", func(t *testing.T) {
+		s := startOn(t, "continuing", continuing, host.Config{Tools: []tool.Tool{echo()}})
+		begun, err := s.agents.Start(within(t), agents.Start{ID: "kept", Prompt: "go", Definition: scripted(longScript(t, 2, 1), "echo"), Budget: steps(1)})
+		require.NoError(t, err)
+		s.ended(t, begun)
+		// What it drops wakes it where it is idle, until the server suggests a new run.
+		require.Eventually(t, func() bool {
+			require.NoError(t, s.temporal.SignalWorkflow(within(t), begun.WorkflowID, "", string(contract.SignalStop), contract.StopRequest{}))
+			return s.asked(t, "kept").RunID != begun.RunID
+		}, patience, 20*time.Millisecond)
+		second, err := s.agents.Extend(within(t), "kept", agents.ExtendOptions{Budget: steps(9)})
+		require.NoError(t, err)
+		s.ended(t, second.Execution)
+		_, err = s.agents.Close(within(t), "kept")
+		require.NoError(t, err)
+		s.keep(t, "go-on-role", agents.Execution{WorkflowID: begun.WorkflowID})
+	})
+}
+
+// silent starts a worker that says nothing of approvals, as one of before they were does.
+func (s *stack) silent(t *testing.T) {
+	t.Helper()
+	w := worker.New(s.temporal, s.queue, worker.Options{})
+	workflows.Register(w, workflows.Options{})
+	serve := func(name string, run any) { w.RegisterActivityWithOptions(run, activity.RegisterOptions{Name: name}) }
+	serve(string(contract.ListTools), func(context.Context, contract.CatalogRequest) (contract.Catalog, error) {
+		return contract.Catalog{Digest: domain.DigestOf([]byte("silent")), Tools: []domain.ToolSpec{{Name: "pay", Effect: domain.AtMostOnce}}}, nil
+	})
+	var asked atomic.Int64
+	serve(string(contract.CallModel), func(context.Context, contract.ModelRequest) (contract.ModelReply, error) {
+		m, finish := domain.Message{Role: domain.RoleAssistant, Parts: []domain.Part{{Type: domain.PartText, Text: "done"}}}, domain.FinishStop
+		if asked.Add(1) == 1 {
+			m, finish = domain.Message{Role: domain.RoleAssistant, ToolCalls: []domain.ToolCall{{ID: "one", Name: "pay", Arguments: "{}"}}}, domain.FinishToolCalls
+		}
+		return contract.ModelReply{
+			Outcome: contract.Answered, Message: &m, Digest: domain.DigestOf([]byte(finish)), Tries: 1,
+			Response: domain.Response{Finish: finish, Usage: domain.Usage{InputTokens: 10, OutputTokens: 5}},
+		}, nil
+	})
+	serve(string(contract.CallTool), func(context.Context, contract.ToolRequest) (contract.ToolReply, error) {
+		return contract.ToolReply{Content: "paid", Digest: domain.DigestOf([]byte("paid"))}, nil
+	})
+	require.NoError(t, w.Start())
+	t.Cleanup(w.Stop)
+}
