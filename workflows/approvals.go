@@ -134,10 +134,6 @@ func (b *toolBatch) release() {
 	b.reckon()
 }
 
-func (b *toolBatch) reckon() {
-	b.mail.WaitForPeople(b.begun && b.held > 0 && b.held == b.running-b.ended)
-}
-
 // publishWaiting tells those who list agents, and those who read the history, what waits.
 func (b *toolBatch) publishWaiting() {
 	b.unpublished = false
@@ -163,16 +159,6 @@ func (s session) checkApprove(request contract.ApproveRequest) error {
 func (s session) checkDeny(request contract.DenyRequest) error {
 	_, err := s.askedAbout("deny", request.Call, request.Digest)
 	return cmp.Or(err, checkWord(request.By, request.Reason))
-}
-
-func checkWord(by, reason string) error {
-	switch {
-	case len(reason) > domain.MaxReason:
-		return domain.Errorf(domain.TooLarge, "reason: has %d bytes; at most %d are allowed", len(reason), domain.MaxReason)
-	case len(by) > domain.MaxDecider:
-		return domain.Errorf(domain.TooLarge, "by: has %d bytes; at most %d are allowed", len(by), domain.MaxDecider)
-	}
-	return nil
 }
 
 func (s session) approve(request contract.ApproveRequest) contract.DecisionReply {

@@ -138,6 +138,7 @@ func (n *notingOut) came(ctx workflow.Context, w progress.Work, future workflow.
 	case err != nil:
 		loss := lossIn(err)
 		if loss.How == progress.Cancelled {
+			w.CutOff = true
 			n.s.fact(ctx, progress.CancelAsked{Work: w})
 		}
 		return progress.Lost{Work: w, Loss: loss}

@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 	updatepb "go.temporal.io/api/update/v1"
 	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -129,6 +131,59 @@ func TestACallThatDidNotBeginWaitsInAPause(t *testing.T) {
 	require.Len(t, *ran, 3)
 	require.Equal(t, 0, (*ran)[0])
 	require.GreaterOrEqual(t, (*ran)[1], 3600)
+}
+
+// TestTimeInWhichAPauseHoldsCallsBack does not count in max_seconds where nothing else is under way, others that wait
+// for them included.
+func TestTimeInWhichAPauseHoldsCallsBack(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		calls []domain.ToolCall
+		// busy are the calls that do not begin when they are asked for first; under way elsewhere is the n-th, for so long.
+		busy   []int
+		away   int
+		long   time.Duration
+		old    bool
+		reason domain.StopReason
+		ran    []int
+	}{
+		"one":                  {[]domain.ToolCall{look()}, []int{1}, 0, 0, false, domain.Completed, []int{0, 3600}},
+		"two":                  {[]domain.ToolCall{look(), look()}, []int{1, 2}, 0, 0, false, domain.Completed, []int{0, 0, 3600, 3600}},
+		"another waits for it": {[]domain.ToolCall{payFor(7, "x"), payFor(7, "x")}, []int{1}, 0, 0, false, domain.Completed, []int{0, 3600, 3600}},
+		"others wait for their turn": {
+			[]domain.ToolCall{payFor(7, "x"), payFor(7, "x"), payFor(7, "x")}, nil, 1, 10 * time.Second, false, domain.Completed, []int{0, 10, 3600, 3600},
+		},
+		"as older workers had it": {[]domain.ToolCall{look()}, []int{1}, 0, 0, true, domain.TimeLimitReached, []int{0}},
+		"another is at work":      {[]domain.ToolCall{look(), payFor(7, "x")}, []int{1}, 2, time.Minute, false, domain.TimeLimitReached, []int{0, 0, 30}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{tools: append(reads(), domain.ToolSpec{Name: "pay", Effect: domain.AtMostOnce}), model: calling(test.calls...)}
+			env := w.environment(t)
+			if test.old {
+				env.OnGetVersion("held-calls", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.DefaultVersion)
+			}
+			begun, made := env.Now(), map[domain.ToolExecutionID]int{}
+			w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				made[r.ID()]++
+				switch {
+				case r.Position+1 == test.away && env.Now().Sub(begun) < test.long:
+					return goesOn(r, begun, begun.Add(test.long), ""), nil
+				case made[r.ID()] == 1 && slices.Contains(test.busy, r.Position+1):
+					return contract.ToolReply{NotStarted: true, Error: domain.Errorf(domain.Unavailable, "busy")}, nil
+				}
+				return saw(r)
+			}
+			_, ran := timed(w, env)
+			pauses(env, 500*time.Millisecond)
+			resumes(env, time.Hour)
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget.MaxSeconds = new(30.0) }))
+			require.Equal(t, test.reason, outcome(t, env).StopReason)
+			require.Equal(t, test.ran, *ran)
+		})
+	}
 }
 
 // TestWhatAPauseSays and refuses.

@@ -48,7 +48,8 @@ func (b *toolBatch) follow(ctx workflow.Context, options workflow.ActivityOption
 			return b.takeBack(ctx, options, request)
 		}
 		b.load.Add(ctx, size+len(request.Pending.Handle))
-		next, err := mailbox.Call(ctx, permit, options, contract.CallTool, request)
+		next, cutOff, err := mailbox.Call(ctx, permit, options, contract.CallTool, request)
+		b.cutOff[request.Position] = cutOff
 		switch {
 		case err != nil && lossOf(err).How == progress.Cancelled: // the wait ends at once
 		case err != nil && !lossOf(err).MadeAgain(request):
@@ -87,7 +88,8 @@ func (b *toolBatch) untilAsked(pending contract.Pending, asked int) time.Duratio
 func (b *toolBatch) takeBack(ctx workflow.Context, options workflow.ActivityOptions, request contract.ToolRequest) contract.ToolReply {
 	request.TakeBack, request.Stopped = true, b.mail.CutOff()
 	options.StartToCloseTimeout, options.ScheduleToCloseTimeout = takeBackTimeout, takeBackQueued
-	reply, err := mailbox.Call(ctx, b.mail.LastWord(), options, contract.CallTool, request)
+	b.cutOff[request.Position] = request.Stopped
+	reply, _, err := mailbox.Call(ctx, b.mail.LastWord(), options, contract.CallTool, request)
 	if err != nil {
 		return lossOf(err).ToolReply(request)
 	}

@@ -93,3 +93,13 @@ func (s session) revoke(request contract.RevokeRequest) contract.RevokeReply {
 	}
 	return reply
 }
+
+func checkWord(by, reason string) error {
+	switch {
+	case len(reason) > domain.MaxReason:
+		return domain.Errorf(domain.TooLarge, "reason: has %d bytes; at most %d are allowed", len(reason), domain.MaxReason)
+	case len(by) > domain.MaxDecider:
+		return domain.Errorf(domain.TooLarge, "by: has %d bytes; at most %d are allowed", len(by), domain.MaxDecider)
+	}
+	return nil
+}

@@ -20,7 +20,9 @@ import (
 // exactly one result, whatever befell it.
 type toolBatch struct {
 	*stepRun
+	// results are the calls', cutOff says which of these a stop ended.
 	results []contract.ToolReply
+	cutOff  []bool
 	// allowed and denied count the calls that the budget has room for or not; limit is
 	// max_tool_calls as it was when one was denied.
 	allowed, denied int64
@@ -30,18 +32,21 @@ type toolBatch struct {
 	// begun says that all have been begun that may be.
 	running, ended int
 	begun          bool
-	// held counts the calls of those that wait for people, and unpublished says that it is not told yet which.
+	// held counts those that wait for people: for their word, unpublished while it is not told which, or for the end of a pause.
 	held        int
 	unpublished bool
-	// effects are those of the calls under way that are made one after another.
+	// effects are those of the calls under way that are made one after another, queued those of the calls that
+	// wait for them.
 	effects map[domain.Digest]bool
+	queued  []domain.Digest
 	// standing are the standing approvals by which calls run, by position.
 	standing map[int]domain.Approval
 }
 
 func (t *stepRun) runTools() {
 	t.enter(inTools)
-	b := &toolBatch{stepRun: t, results: make([]contract.ToolReply, len(t.calls)), effects: map[domain.Digest]bool{}, standing: map[int]domain.Approval{}}
+	n := len(t.calls)
+	b := &toolBatch{stepRun: t, results: make([]contract.ToolReply, n), cutOff: make([]bool, n), effects: map[domain.Digest]bool{}, standing: map[int]domain.Approval{}}
 	b.learn(progress.Wanted{Calls: b.calls})
 	b.beginAll()
 	if b.denied > 0 {
@@ -128,6 +133,7 @@ func (b *toolBatch) begin(i int) {
 			b.block(i, call, verdict)
 		case later:
 			b.start(i, call, effect)
+			b.noteRunning()
 			fallthrough
 		default:
 			b.conclude(ctx, i, call, b.call(ctx, permit, i, call))
@@ -144,6 +150,7 @@ func (b *toolBatch) begin(i int) {
 
 // block gives a call that may not begin its result.
 func (b *toolBatch) block(i int, call domain.ToolCall, why *domain.Error) {
+	b.cutOff[i] = b.mail.CutOff()
 	b.end(i, progress.Unanswered(why))
 	b.emit(domain.ToolCallBlocked{
 		EventHeader: b.head(), ToolExecutionID: b.content.ID.Tool(i), Tool: domain.Shorten(call.Name, maxEventText), Code: why.Code, Source: why.Source,
@@ -241,7 +248,8 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 	for unbegun, waited := 0, 0; ; {
 		b.load.Add(ctx, size)
 		options.DisableEagerExecution = unbegun+request.Attempts > 0 // another worker may be able to
-		reply, err := mailbox.Call(ctx, permit, options, contract.CallTool, request)
+		reply, cutOff, err := mailbox.Call(ctx, permit, options, contract.CallTool, request)
+		b.cutOff[position] = cutOff
 		if refused, ok := errors.AsType[*domain.Error](err); ok {
 			return progress.Unanswered(refused) // it was never asked for
 		}
@@ -280,8 +288,9 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 			b.note(fmt.Sprintf("step %d: %s failed (%s), trying again in %s",
 				b.content.Number, domain.Shorten(wanted.Name, 64), loss.Err().Kind, delay))
 		}
-		again, ok := b.mail.BackOffCall(ctx, delay, ends)
+		again, ok := b.mail.BackOffCall(ctx, delay, ends, b.hold)
 		if !ok {
+			b.cutOff[position] = b.mail.CutOff()
 			return *reply
 		}
 		permit = again
@@ -311,7 +320,7 @@ func (b *toolBatch) conclude(ctx workflow.Context, i int, call domain.ToolCall, 
 		b.end(i, reply)
 		return
 	}
-	b.endAs(i, verified, progress.Verified{Work: progress.Work{Verify: &request}, Reply: found})
+	b.endAs(i, verified, progress.Verified{Work: progress.Work{Verify: &request, CutOff: b.cutOff[i]}, Reply: found})
 	b.emit(domain.ToolOutcomeSettled{
 		EventHeader: b.head(), ToolExecutionID: request.ID(), Tool: domain.Shorten(call.Name, maxEventText),
 		Verdict: found.Verdict, By: domain.Program{Client: domain.VerifyClient},
@@ -323,7 +332,7 @@ func (b *toolBatch) conclude(ctx workflow.Context, i int, call domain.ToolCall, 
 // that never ran uses up no budget.
 func (b *toolBatch) end(i int, reply contract.ToolReply) {
 	reply = b.takeUnknown(i, reply)
-	b.endAs(i, reply, progress.ToolReplied{Work: progress.Work{Tool: &contract.ToolRequest{Position: i}}, Reply: reply})
+	b.endAs(i, reply, progress.ToolReplied{Work: progress.Work{Tool: &contract.ToolRequest{Position: i}, CutOff: b.cutOff[i]}, Reply: reply})
 }
 
 // endAs is end by the fact that tells of it.

@@ -61,7 +61,8 @@ func (b *toolBatch) verify(ctx workflow.Context, request contract.ToolRequest, r
 		return found, false
 	}
 	b.note(fmt.Sprintf("step %d: asking %s what became of its call", b.content.Number, domain.Shorten(request.Name, 64)))
-	said, err := mailbox.Call(ctx, permit, b.verifyOptions(tool), contract.VerifyCall, request)
+	said, cutOff, err := mailbox.Call(ctx, permit, b.verifyOptions(tool), contract.VerifyCall, request)
+	b.cutOff[request.Position] = b.cutOff[request.Position] || cutOff
 	if err != nil {
 		workflow.GetLogger(b.root).Warn("nobody knows what became of a call", "tool", request.Name, "call", request.ID(), "error", err)
 		return found, true
@@ -153,38 +154,6 @@ func (b *toolBatch) unsettledBy(call domain.ToolCall) *domain.Error {
 		return domain.TooManyUnsettled(domain.Shorten(tool.Name, 64))
 	}
 	return nil
-}
-
-// turns is the version from which the calls of one step that are one effect are made one after another. It must never
-// change.
-const turns = "effects-in-turn"
-
-// effectOf is the key of a call's effect, where it may not be made twice at a time; zero elsewhere.
-func (b *toolBatch) effectOf(call domain.ToolCall) (key domain.Digest) {
-	tool, known := b.resolved.Tool(call.Name)
-	if len(b.calls) == 1 || !known || tool.Effect != domain.AtMostOnce && tool.Effect != domain.Keyed {
-		return key
-	}
-	return tool.EffectKeyOf(b.in.AgentID, call.Arguments)
-}
-
-// takesTurn reports whether a call has to wait because one of the same effect is under way: what becomes of that decides
-// whether it may begin.
-func (b *toolBatch) takesTurn(effect domain.Digest) bool {
-	return b.effects[effect] && workflow.GetVersion(b.root, turns, workflow.DefaultVersion, 1) != workflow.DefaultVersion
-}
-
-// awaitTurn waits in the coroutine of a call until no other of the same effect is under way, and is the permit to begin
-// it, or why it may not.
-func (b *toolBatch) awaitTurn(ctx workflow.Context, permit mailbox.Permit, effect domain.Digest) (mailbox.Permit, *domain.Error) {
-	if !b.takesTurn(effect) {
-		return permit, nil
-	}
-	permit, ok := b.mail.AwaitTurn(ctx, func() bool { return !b.effects[effect] }, func() bool { return b.halted })
-	if !ok {
-		return permit, domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: the execution was stopped while another call of the same was under way")
-	}
-	return permit, nil
 }
 
 func (s session) checkResolve(request contract.ResolveRequest) error {

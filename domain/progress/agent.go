@@ -85,7 +85,7 @@ func (a Agent) With(fact Fact, at time.Time) Agent {
 	case ModelReplied:
 		return a.ended(f.Work, f, at)
 	case ToolReplied:
-		if f.Reply.NotStarted || f.Reply.Pending != nil {
+		if f.Reply.NotStarted && f.Tool.Pending == nil || f.Reply.Pending != nil {
 			fact = unmade{f}
 		}
 		return a.ended(f.Work, fact, at)

@@ -12,8 +12,8 @@ import (
 // Compare holds what facts tell of an execution against the steps that the
 // execution itself has kept, and says each difference in words. Left out is what
 // a history cannot tell: what hooks made of answers, calls and results, steps that
-// asked for nothing, calls never begun, and whether a stop came while a call that
-// did nothing waited for another try.
+// asked for nothing, calls never begun, and whether a stop kept a call from that, or
+// came while one that did nothing waited for another try.
 func (e Execution) Compare(hooks []contract.HookSpec, kept []domain.StepExecution) []string {
 	c := comparison{hooked: map[domain.Trigger]bool{}}
 	for _, h := range hooks {
@@ -67,8 +67,9 @@ func (c *comparison) compare(told Step, kept domain.AgentStep) {
 	if c.hooked[domain.TriggerAfterInference] {
 		return
 	}
-	if kept.Interrupted && !told.Interrupted && slices.ContainsFunc(kept.ToolExecutions, func(t domain.ToolExecution) bool { return t.NotStarted }) {
-		told = told.cutOff(CutOff{By: StopInTools})
+	idle := func(t domain.ToolExecution) bool { return t.NotStarted || t.StartedAt.IsZero() && notRun(t) }
+	if kept.Interrupted != told.Interrupted && slices.ContainsFunc(kept.ToolExecutions, idle) {
+		told, kept = told.surelyCutOff(), Step{AgentStep: kept}.surelyCutOff().AgentStep
 	}
 	c.same("interrupted", told.Interrupted, kept.Interrupted)
 	if !slices.Equal(told.Errors, kept.Errors) {
@@ -81,8 +82,17 @@ func (c *comparison) compare(told Step, kept domain.AgentStep) {
 	}
 }
 
+// surelyCutOff is the step as one whose calls a stop cut off.
+func (s Step) surelyCutOff() Step {
+	if s.Interrupted {
+		return s
+	}
+	return s.cutOff(CutOff{By: StopInTools})
+}
+
+func notRun(t domain.ToolExecution) bool { return t.Error != nil && t.Error.Code == domain.CodeNotRun }
+
 func (c *comparison) call(told, kept domain.ToolExecution) {
-	notRun := func(t domain.ToolExecution) bool { return t.Error != nil && t.Error.Code == domain.CodeNotRun }
 	begun := !kept.StartedAt.IsZero()
 	if !notRun(told) || !notRun(kept) {
 		c.same("begun "+kept.ID.String(), !told.StartedAt.IsZero(), begun)

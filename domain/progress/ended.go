@@ -75,7 +75,7 @@ func (s Step) closed(c closing) Step {
 	}
 	s.last = nil
 	for _, u := range s.unmade {
-		s = s.called(u.Tool.Position, u.Reply, c.At)
+		s = s.called(u.Tool.Position, u.Reply, c.Stopped, c.At)
 	}
 	s.unmade = nil
 	s.ToolExecutions = slices.Clone(s.ToolExecutions)
@@ -85,7 +85,7 @@ func (s Step) closed(c closing) Step {
 				"the workflow ended while it was under way; nobody knows what became of it")
 		}
 		if call.StartedAt.IsZero() && call.Error == nil && call.Approval.Waits() {
-			s = s.called(i, Unanswered(NotApproved()), c.At)
+			s = s.called(i, Unanswered(NotApproved()), c.Stopped, c.At)
 		} else if call.StartedAt.IsZero() && call.Error == nil {
 			s.ToolExecutions[i].Error = domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "it was not begun; only a worker can say why")
 		}

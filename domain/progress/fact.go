@@ -20,8 +20,9 @@ type Work struct {
 	// Attempt is the newest known to have begun; Before is why the one before it failed.
 	Attempt int
 	Before  *domain.Error
-	// Turns says that it had to wait for its turn under a rate limit.
-	Turns bool
+	// Turns says that it had to wait for its turn under a rate limit, CutOff that a stop asked for its end
+	// before that came.
+	Turns, CutOff bool
 	// One of these is set where the request is that of a model, a tool, a tool's Verify or a hook.
 	Model  *contract.ModelRequest
 	Tool   *contract.ToolRequest

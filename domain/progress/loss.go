@@ -117,8 +117,8 @@ func (l Loss) Retryable() bool { return l.How == TimedOut || l.How == Broke && !
 
 // MadeAgain reports whether the workflow makes a call again after the loss.
 func (l Loss) MadeAgain(call contract.ToolRequest) bool {
-	if call.Pending != nil { // to ask about it does nothing
-		return l.Retryable() && !call.TakeBack
+	if call.Pending != nil { // to ask about it does nothing, and where a stop came it is taken back
+		return (l.Retryable() || l.How == Cancelled) && !call.TakeBack
 	}
 	return l.Retryable() && call.Effect.Repeatable() && call.Attempts+1 < call.Tries && !l.givesUp(call)
 }

@@ -86,7 +86,7 @@ func (s Step) With(fact Fact, at At) Step {
 	case ModelReplied:
 		return s.replied(f, at)
 	case ToolReplied:
-		return s.called(f.Tool.Position, f.Reply, at)
+		return s.called(f.Tool.Position, f.Reply, f.CutOff || f.Tool.Stopped, at)
 	case Verified:
 		return s.verified(f, at)
 	case unmade:
@@ -169,7 +169,7 @@ func (s Step) lost(f Lost, at At) Step {
 		if f.Attempt > 1 {
 			reply.Attempts = f.Attempt
 		}
-		return s.called(f.Tool.Position, reply, at)
+		return s.called(f.Tool.Position, reply, f.CutOff || f.Tool.Stopped || f.Loss.How == Cancelled, at)
 	}
 	if f.Verify != nil {
 		return s.verified(Verified{Work: f.Work}, at)
@@ -261,8 +261,8 @@ func (s Step) cutOff(f CutOff) Step {
 }
 
 // called notes how a tool call ended, whatever hooks make of it later. A stop
-// that cut it off interrupted the step too.
-func (s Step) called(position int, reply contract.ToolReply, at At) Step {
+// that cut it off interrupted the step too; one that came with its end did not.
+func (s Step) called(position int, reply contract.ToolReply, cutOff bool, at At) Step {
 	if position >= len(s.ToolExecutions) {
 		return s
 	}
@@ -276,7 +276,7 @@ func (s Step) called(position int, reply contract.ToolReply, at At) Step {
 	code := reply.Error.Code
 	execution.Value, execution.Error = "", Bounded(reply.Error)
 	execution.NotStarted = !execution.StartedAt.IsZero() && (reply.NotStarted || code == domain.CodeNotRun)
-	cut := code == domain.CodeInterrupted || at.Stopped && (code == domain.CodeNotRun || code == domain.CodeOutcomeUnknown)
+	cut := code == domain.CodeInterrupted || cutOff && (code == domain.CodeNotRun || code == domain.CodeOutcomeUnknown)
 	if cut && !s.Interrupted {
 		return s.cutOff(CutOff{By: StopInTools})
 	}

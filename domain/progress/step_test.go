@@ -222,8 +222,16 @@ func TestHowACallEnded(t *testing.T) {
 				return progress.Lost{Work: w, Loss: progress.Loss{How: progress.TimedOut}}
 			},
 		},
-		"lost at a stop": {
+		"cut off by a stop": {
 			work: call(0, domain.AtMostOnce), at: stopped(2), code: domain.CodeOutcomeUnknown, interrupted: true,
+			message: "outcome unknown: the call began and its worker was lost; it may or may not have taken effect, and was not repeated",
+			fact: func(w progress.Work) progress.Fact {
+				w.CutOff = true
+				return progress.Lost{Work: w, Loss: progress.Loss{Told: refused}}
+			},
+		},
+		"lost as a stop came": {
+			work: call(0, domain.AtMostOnce), at: stopped(2), code: domain.CodeOutcomeUnknown,
 			message: "outcome unknown: the call began and its worker was lost; it may or may not have taken effect, and was not repeated",
 			fact: func(w progress.Work) progress.Fact {
 				return progress.Lost{Work: w, Loss: progress.Loss{Told: refused}}

@@ -289,3 +289,33 @@ func TestALossThatNothingFollows(t *testing.T) {
 		require.Equal(t, c.keeps, step.Response != nil, name)
 	}
 }
+
+// TestWhatIsSaidOfAPendingCallIsItsEnd, also that it did not begin: a stop that comes then has not cut it off. One that
+// comes while it is asked about does not either, since it is taken back.
+func TestWhatIsSaidOfAPendingCallIsItsEnd(t *testing.T) {
+	t.Parallel()
+	none := progress.Unanswered(domain.CodedErrorf(domain.Unavailable, domain.CodeNotRun, "the other side knows nothing of it"))
+	none.NotStarted = true
+	for name, ends := range map[string]func(s *story, w progress.Work){
+		"it did not begin": func(s *story, w progress.Work) {
+			s.then(progress.ToolReplied{Work: w, Reply: none}, progress.StopAsked{Request: contract.StopRequest{Mode: contract.StopNow}})
+		},
+		"it is taken back, done": func(s *story, w progress.Work) {
+			s.then(progress.StopAsked{Request: contract.StopRequest{Mode: contract.StopNow}}, progress.CancelAsked{Work: w})
+			w.CutOff = true
+			s.then(progress.Lost{Work: w, Loss: progress.Loss{How: progress.Cancelled}})
+			back := *w.Tool
+			back.TakeBack, back.Stopped = true, true
+			s.then(progress.ToolReplied{Work: s.asks(progress.Work{Tool: &back}), Reply: contract.ToolReply{Content: "done"}})
+		},
+	} {
+		s := begins(contract.SessionInput{}).answers(1, 1, "", domain.ToolCall{Name: "ls"})
+		call := contract.ToolRequest{ExecutionID: nth(1), Step: 1, Name: "ls", Effect: domain.ReadOnly}
+		s.then(progress.ToolReplied{Work: s.asks(progress.Work{Tool: &call}), Reply: contract.ToolReply{Pending: &contract.Pending{}}})
+		about := call
+		about.Pending = &contract.Pending{}
+		ends(s, s.asks(progress.Work{Tool: &about}))
+		s.then(progress.Ended{Outcome: outcome(1, 1, domain.UserRequested)})
+		require.False(t, s.Execution.Done[0].Interrupted, name)
+	}
+}

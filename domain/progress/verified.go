@@ -50,7 +50,7 @@ func (s Step) verified(f Verified, at At) Step {
 	} else if !found {
 		return s // nobody has said that it was asked
 	}
-	s = s.called(position, reply, at)
+	s = s.called(position, reply, f.CutOff, at)
 	if found && position < len(s.ToolExecutions) {
 		s.ToolExecutions[position].Settlement = &domain.Settlement{
 			Verdict: f.Reply.Verdict, By: domain.Program{Client: domain.VerifyClient}, At: at.Time, Reason: f.Reply.Reason,

@@ -139,6 +139,21 @@ func recordWaits(t *testing.T) {
 		require.NoError(t, err)
 		s.keep(t, "waiting-call-stopped", s.ended(t, begun))
 	})
+	t.Run("held-calls", func(t *testing.T) {
+		s := start(t, host.Config{BuiltinTools: []string{"sleep"}})
+		begun, err := s.agents.Start(within(t), agents.Start{
+			Prompt: "go", Budget: domain.ExecutionBudget{MaxSeconds: new(3600.0)},
+			Definition: scripted(writeScript(t, "turns: [{tool_calls: [{name: sleep, arguments: {seconds: 2}}]}, {text: done}]"), "sleep"),
+		})
+		require.NoError(t, err)
+		s.doing(t, begun.ID, "sleep waits until")
+		_, err = s.agents.Pause(within(t), begun.ID)
+		require.NoError(t, err)
+		s.doing(t, begun.ID, "calls wait for the end of the pause")
+		_, err = s.agents.Resume(within(t), begun.ID)
+		require.NoError(t, err)
+		s.keep(t, "held-calls", s.ended(t, begun))
+	})
 	t.Run("tool-limit", func(t *testing.T) {
 		b := newTill()
 		s := start(t, host.Config{Tools: []tool.Tool{b.pay("one", 0, tool.Rate(1, time.Minute))}})

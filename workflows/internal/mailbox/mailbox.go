@@ -41,6 +41,7 @@ type Mailbox struct {
 	// scope is that of what is in flight; cancel ends it, which is a stop now.
 	scope  workflow.Context
 	cancel workflow.CancelFunc
+	under  *underWay
 
 	signals workflow.ReceiveChannel
 	// cancelled reports whether the workflow was cancelled.
@@ -95,7 +96,14 @@ func New(root workflow.Context, agent Agent, carry contract.Carry) *Mailbox {
 }
 
 // renew begins a scope of what is in flight.
-func (m *Mailbox) renew() { m.scope, m.cancel = workflow.WithCancel(m.root) }
+func (m *Mailbox) renew() {
+	scope, cancel := workflow.WithCancel(m.root)
+	under := &underWay{}
+	m.scope, m.under, m.cancel = scope, under, func() {
+		under.cutOff()
+		cancel()
+	}
+}
 
 // Listen turns stop signals, alarms and a cancellation of the workflow into
 // state, for the life of the run. It leaves what arrives where it is until it is

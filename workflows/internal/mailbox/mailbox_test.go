@@ -3,6 +3,7 @@ package mailbox_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -223,6 +224,11 @@ func TestTimeIsOver(t *testing.T) {
 	})
 }
 
+// unheld is told of a call that no pause holds back.
+func unheld(t *testing.T) func(bool) {
+	return func(bool) { t.Error("a pause holds the call back") }
+}
+
 // TestACallIsMadeAgain only while nothing halts its step.
 func TestACallIsMadeAgain(t *testing.T) {
 	t.Parallel()
@@ -230,13 +236,13 @@ func TestACallIsMadeAgain(t *testing.T) {
 	halted := false
 	p.env.RegisterDelayedCallback(func() { halted = true }, 90*time.Second)
 	p.perform(t, domain.ExecutionBudget{}, func(ctx workflow.Context) {
-		permit, ok := p.BackOffCall(ctx, time.Minute, func() bool { return halted })
+		permit, ok := p.BackOffCall(ctx, time.Minute, func() bool { return halted }, unheld(t))
 		require.True(t, ok)
 		require.NoError(t, lists(permit))
-		_, ok = p.BackOffCall(ctx, time.Hour, func() bool { return halted })
+		_, ok = p.BackOffCall(ctx, time.Hour, func() bool { return halted }, unheld(t))
 		require.False(t, ok)
 		require.Less(t, p.agent.Spent().Seconds, 100.0)
-		_, ok = p.BackOffCall(ctx, time.Hour, func() bool { return halted })
+		_, ok = p.BackOffCall(ctx, time.Hour, func() bool { return halted }, unheld(t))
 		require.False(t, ok)
 		require.Less(t, p.agent.Spent().Seconds, 100.0)
 	})
@@ -255,7 +261,7 @@ func TestAStopInAPauseLetsCallsFinish(t *testing.T) {
 		p.env.RegisterDelayedCallback(func() { p.Pause(false) }, time.Hour)
 		p.perform(t, domain.ExecutionBudget{}, func(ctx workflow.Context) {
 			p.Pause(true)
-			_, ok := p.BackOffCall(ctx, time.Minute, func() bool { return false })
+			_, ok := p.BackOffCall(ctx, time.Minute, func() bool { return false }, unheld(t))
 			require.Equal(t, want.ok, ok, mode)
 			require.InDelta(t, want.seconds, p.agent.Spent().Seconds, 1, mode)
 		})
@@ -371,8 +377,10 @@ func TestTimeAfterAPause(t *testing.T) {
 	p.env.RegisterDelayedCallback(func() { p.Pause(false) }, time.Hour)
 	p.perform(t, domain.ExecutionBudget{}, func(ctx workflow.Context) {
 		p.Pause(true)
-		_, ok := p.BackOffCall(ctx, time.Minute, func() bool { return false })
+		var held []float64
+		_, ok := p.BackOffCall(ctx, time.Minute, func() bool { return false }, func(bool) { held = append(held, math.Round(p.agent.Spent().Seconds)) })
 		require.True(t, ok)
+		require.Equal(t, []float64{60, 3600}, held)
 		require.InDelta(t, 3600, p.agent.Spent().Seconds, 1)
 		p.Pause(true)
 		p.End()

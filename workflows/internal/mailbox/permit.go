@@ -1,6 +1,7 @@
 package mailbox
 
 import (
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -13,7 +14,11 @@ import (
 // that: the check of an answer belongs to its inference. A stop that comes later
 // does not take it back, but cuts off what it has started. Only a mailbox makes
 // permits; with the zero one the workflow task fails.
-type Permit struct{ scope workflow.Context }
+type Permit struct {
+	scope workflow.Context
+	// under are the activities under way that a stop cuts off; nil: none cuts off what is started.
+	under *underWay
+}
 
 // A Purpose is what a permit is asked for.
 type Purpose int
@@ -56,7 +61,7 @@ func (m *Mailbox) Permit(purpose Purpose) (Permit, bool) {
 		refused = m.NoTools()
 	case ForHook:
 		if m.ending {
-			return Permit{m.root}, true
+			return Permit{scope: m.root}, true
 		}
 	case WhileIdle:
 		if refused = m.Woken(); !refused {
@@ -70,7 +75,7 @@ func (m *Mailbox) unless(refused bool) (Permit, bool) {
 	if refused {
 		return Permit{}, false
 	}
-	return Permit{m.scope}, true
+	return Permit{m.scope, m.under}, true
 }
 
 // Interrupted reports whether what was in flight in this execution was cut off,
@@ -131,14 +136,15 @@ func (m *Mailbox) backOff(delay time.Duration, since string) bool {
 // BackOffCall waits before a tool call that did not begin is made again, in the
 // coroutine of the call. A stop that lets no tool start ends the wait and refuses
 // the permit, as does what halts the step; a pause holds it back, unless a stop is
-// to let the step finish.
-func (m *Mailbox) BackOffCall(ctx workflow.Context, delay time.Duration, halted func() bool) (Permit, bool) {
+// to let the step finish: held is told when nothing else does, and when that is over.
+func (m *Mailbox) BackOffCall(ctx workflow.Context, delay time.Duration, halted func() bool, held func(on bool)) (Permit, bool) {
 	refused := func() bool { return m.stop.noTools() || halted() }
 	if m.DrainSignals(); !refused() {
 		pause, cancel := workflow.WithCancel(ctx)
 		defer cancel()
 		timer := workflow.NewTimer(pause, delay)
-		_ = workflow.Await(ctx, func() bool { return timer.IsReady() && (!m.paused || m.stops()) || refused() })
+		_ = workflow.Await(ctx, func() bool { return timer.IsReady() || refused() })
+		m.holdBack(ctx, refused, held)
 		if m.paused && !refused() && !m.heeds(stopsInWaits) {
 			_ = workflow.Await(ctx, func() bool { return !m.paused || refused() })
 		}
@@ -149,14 +155,38 @@ func (m *Mailbox) BackOffCall(ctx workflow.Context, delay time.Duration, halted 
 
 // AwaitTurn waits, in the coroutine of a call, until another one is over, and returns the permit to begin it. A stop that
 // lets no tool start ends the wait and refuses it, as does what halts the step; a pause holds it back, unless a stop is
-// to let the step finish.
-func (m *Mailbox) AwaitTurn(ctx workflow.Context, free, halted func() bool) (Permit, bool) {
+// to let the step finish: held is told as in BackOffCall.
+func (m *Mailbox) AwaitTurn(ctx workflow.Context, free, halted func() bool, held func(on bool)) (Permit, bool) {
 	refused := func() bool { return m.stop.noTools() || halted() }
 	if m.DrainSignals(); !refused() {
-		_ = workflow.Await(ctx, func() bool { return free() && (!m.paused || m.stops()) || refused() })
+		for waits := true; waits; { // another one may begin as the pause ends
+			_ = workflow.Await(ctx, func() bool { return free() || refused() })
+			waits = m.holdBack(ctx, refused, held) && !refused()
+		}
 	}
 	m.DrainSignals()
 	return m.unless(refused())
+}
+
+// heldCalls is the version from which the time in which calls are held back by a pause, and nothing is under
+// way, counts as waited. It must never change.
+const heldCalls = "held-calls"
+
+// holdBack waits while a pause, and nothing else, holds back a call, and reports whether it did.
+func (m *Mailbox) holdBack(ctx workflow.Context, refused func() bool, held func(on bool)) bool {
+	over := func() bool { return !m.paused || m.stops() || refused() }
+	if over() {
+		return false
+	}
+	counts := workflow.GetVersion(ctx, heldCalls, workflow.DefaultVersion, 1) != workflow.DefaultVersion
+	if counts {
+		held(true)
+	}
+	_ = workflow.Await(ctx, over)
+	if counts {
+		held(false)
+	}
+	return true
 }
 
 // BackOffAsking waits before it is asked what came of a call that is under way elsewhere, in the coroutine of
@@ -173,7 +203,7 @@ func (m *Mailbox) BackOffAsking(ctx workflow.Context, delay time.Duration) (Perm
 
 // LastWord is the permit to say elsewhere that a call is given up. It is never refused, and no stop cuts off
 // what it is for, which has short time-outs of its own.
-func (m *Mailbox) LastWord() Permit { return Permit{m.root} }
+func (m *Mailbox) LastWord() Permit { return Permit{scope: m.root} }
 
 // AwaitWord waits, in the coroutine of a call, until somebody has spoken about it or its time is over, and
 // returns the permit to begin it where it was allowed. Whatever stops the execution ends the wait, a gentle stop too: a
@@ -205,20 +235,56 @@ func (m *Mailbox) AfterWord(ctx workflow.Context, halted func() bool) (Permit, b
 // Await schedules an activity from the workflow's main coroutine and waits for
 // its result, which is there also beside an error.
 func Await[In, Out any](p Permit, options workflow.ActivityOptions, activity contract.Activity[In, Out], in In) (*Out, error) {
-	return Call(p.scope, p, options, activity, in)
+	out, _, err := Call(p.scope, p, options, activity, in)
+	return out, err
 }
 
-// Call is Await in the coroutine of ctx. An input that the server would refuse is
-// an error of ours, before any command is issued.
+// Call is Await in the coroutine of ctx; cutOff reports whether the activity was cancelled before its end came. An
+// input that the server would refuse is an error of ours, before any command is issued.
 func Call[In, Out any](
 	ctx workflow.Context, p Permit, options workflow.ActivityOptions, activity contract.Activity[In, Out], in In,
-) (*Out, error) {
-	out := new(Out)
-	under, err := schedule(p, options, activity, in)
-	if err == nil {
-		err = under.Get(ctx, out)
+) (out *Out, cutOff bool, err error) {
+	out = new(Out)
+	future, err := schedule(p, options, activity, in)
+	if err != nil {
+		return out, false, err
 	}
-	return out, err
+	own := p.under.begin(future)
+	err = future.Get(ctx, out)
+	return out, p.under.end(own), err
+}
+
+// underWay are activities that a stop cuts off.
+type underWay struct{ all []*oneUnderWay }
+
+type oneUnderWay struct {
+	workflow.Future
+	cutOff bool
+}
+
+func (u *underWay) begin(future workflow.Future) *oneUnderWay {
+	own := &oneUnderWay{Future: future}
+	if u != nil {
+		u.all = append(u.all, own)
+	}
+	return own
+}
+
+// end reports whether the activity was cut off.
+func (u *underWay) end(own *oneUnderWay) bool {
+	if u != nil {
+		i := slices.Index(u.all, own)
+		u.all = slices.Delete(u.all, i, i+1)
+	}
+	return own.cutOff
+}
+
+// cutOff notes which activities a stop cuts off: not those that have ended, of which the workflow
+// just has not heard.
+func (u *underWay) cutOff() {
+	for _, one := range u.all {
+		one.cutOff = one.cutOff || !one.IsReady()
+	}
 }
 
 // schedule does not wait: what it holds on the stack is gone by then.

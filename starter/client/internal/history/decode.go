@@ -124,7 +124,10 @@ func (d *decoder) facts(event *historypb.HistoryEvent) []progress.Fact {
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED:
 		return d.attempted(event.GetActivityTaskStartedEventAttributes())
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED:
-		return d.of(event.GetActivityTaskCancelRequestedEventAttributes().GetScheduledEventId(), false, func(w progress.Work) []progress.Fact {
+		id := event.GetActivityTaskCancelRequestedEventAttributes().GetScheduledEventId()
+		return d.of(id, false, func(w progress.Work) []progress.Fact {
+			w.CutOff = true
+			d.open[id] = w
 			return one(progress.CancelAsked{Work: w})
 		})
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:

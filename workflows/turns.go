@@ -1,0 +1,80 @@
+package workflows
+
+import (
+	"fmt"
+	"slices"
+
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/domain"
+	"everstep/workflows/internal/mailbox"
+)
+
+// turns is the version from which the calls of one step that are one effect are made one after another. It must never
+// change.
+const turns = "effects-in-turn"
+
+// effectOf is the key of a call's effect, where it may not be made twice at a time; zero elsewhere.
+func (b *toolBatch) effectOf(call domain.ToolCall) (key domain.Digest) {
+	tool, known := b.resolved.Tool(call.Name)
+	if len(b.calls) == 1 || !known || tool.Effect != domain.AtMostOnce && tool.Effect != domain.Keyed {
+		return key
+	}
+	return tool.EffectKeyOf(b.in.AgentID, call.Arguments)
+}
+
+// takesTurn reports whether a call has to wait because one of the same effect is under way: what becomes of that decides
+// whether it may begin.
+func (b *toolBatch) takesTurn(effect domain.Digest) bool {
+	return b.effects[effect] && workflow.GetVersion(b.root, turns, workflow.DefaultVersion, 1) != workflow.DefaultVersion
+}
+
+// awaitTurn waits in the coroutine of a call until no other of the same effect is under way, and is the permit to begin
+// it, or why it may not.
+func (b *toolBatch) awaitTurn(ctx workflow.Context, permit mailbox.Permit, effect domain.Digest) (mailbox.Permit, *domain.Error) {
+	if !b.takesTurn(effect) {
+		return permit, nil
+	}
+	b.queue(effect, true)
+	defer b.queue(effect, false)
+	permit, ok := b.mail.AwaitTurn(ctx, func() bool { return !b.effects[effect] }, func() bool { return b.halted }, func(on bool) {
+		b.queue(effect, !on)
+		b.hold(on)
+	})
+	if !ok {
+		return permit, domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: the execution was stopped while another call of the same was under way")
+	}
+	return permit, nil
+}
+
+// queue notes that a call waits for others of its effect, or no longer does.
+func (b *toolBatch) queue(effect domain.Digest, on bool) {
+	if on {
+		b.queued = append(b.queued, effect)
+		return
+	}
+	i := slices.Index(b.queued, effect)
+	b.queued = slices.Delete(b.queued, i, i+1)
+}
+
+// hold notes that a pause alone holds back a call, or no longer does.
+func (b *toolBatch) hold(on bool) {
+	if on {
+		b.held++
+		b.note(fmt.Sprintf("step %d: calls wait for the end of the pause", b.content.Number))
+	} else {
+		b.held--
+	}
+	b.reckon()
+}
+
+// reckon says whether nothing is under way: calls wait for people, or for such calls.
+func (b *toolBatch) reckon() {
+	waiting := b.held
+	for _, effect := range b.queued {
+		if b.effects[effect] {
+			waiting++
+		}
+	}
+	b.mail.WaitForPeople(b.begun && b.held > 0 && waiting == b.running-b.ended)
+}
