@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+	"everstep/starter/client"
+	"everstep/starter/render"
+)
+
+// waitingPay is a call that waits, with other arguments than are known where a hook has changed them.
+func waitingPay(arguments string, changed bool) client.WaitingCall {
+	call := client.WaitingCall{ID: "notes", PendingApproval: domain.PendingApproval{Step: 1, Tool: "pay", Arguments: arguments}}
+	call.Digest = domain.CallDigest("pay", arguments)
+	if err := call.ToolExecutionID.UnmarshalText([]byte("3f000000-0000-4000-8000-000000000000")); err != nil {
+		panic(err)
+	}
+	if changed {
+		call.Arguments = ""
+	}
+	return call
+}
+
+// asking is a program that is asked by nobody, and what it has written.
+func asking(t *testing.T) (*program, *locked) {
+	t.Helper()
+	var said locked
+	return &program{in: strings.NewReader("y\n"), out: render.Plain(&said), err: render.Plain(&said), now: func() time.Time { return today }}, &said
+}
+
+// TestWhatNobodyCanSeeIsNotApproved, also by who names the call: what a hook has put in the place of its arguments only a
+// worker knows.
+func TestWhatNobodyCanSeeIsNotApproved(t *testing.T) {
+	t.Parallel()
+	call := waitingPay(`{"amount":1}`, true)
+	for _, args := range [][]string{{"notes"}, {"notes", "3f00"}} {
+		p, said := asking(t)
+		yes, err := p.seen(t.Context(), args, call.ToolExecutionID, []client.WaitingCall{call})
+		require.False(t, yes)
+		require.ErrorIs(t, err, &client.Error{Class: client.Refused})
+		require.ErrorContains(t, err, "a hook has changed what call 3f000000 would run")
+		require.Empty(t, said.String())
+	}
+	known := waitingPay(`{"amount":1}`, false)
+	p, _ := asking(t)
+	yes, err := p.seen(t.Context(), []string{"notes", "3f00"}, known.ToolExecutionID, []client.WaitingCall{known})
+	require.NoError(t, err)
+	require.True(t, yes, "who names a call has seen it")
+	yes, err = p.seen(t.Context(), []string{"notes"}, known.ToolExecutionID, []client.WaitingCall{known})
+	require.False(t, yes)
+	require.ErrorContains(t, err, "nobody can have seen what would run", "nobody is asked")
+}
+
+// TestACallThatIsCutIsNotApprovedByYes in place: there is no client that could do it.
+func TestACallThatIsCutIsNotApprovedByYes(t *testing.T) {
+	t.Parallel()
+	cut := waitingPay(`{"note":"`+strings.Repeat("x", 100)+`"}`, false)
+	cut.PendingApproval = cut.Cut(20)
+	require.True(t, cut.Known())
+	for _, word := range []string{"y", "yes", " Y "} {
+		p, said := asking(t)
+		a := &asker{program: p, id: "notes"}
+		done, decided := a.answer(context.Background(), client.Event{Tool: "pay", ToolExecutionID: cut.ToolExecutionID}, cut, word)
+		require.Equal(t, []bool{false, false}, []bool{done, decided}, "it is asked again")
+		require.Contains(t, said.String(), "only a part of the arguments is shown")
+		require.Contains(t, strings.Join(strings.Fields(said.String()), " "), "approve notes 3f000000")
+	}
+}
