@@ -70,7 +70,11 @@ take as they take a name.
 				}
 				listed = append(listed, agent)
 			}
-			return p.table(listed, render.List(listed, p.now()), "there is no agent; `"+p.again("run")+" \"…\"` starts one")
+			none := "there is no agent; `" + p.again("run") + " \"…\"` starts one"
+			if options.Open || options.Waiting || options.Unknown || len(options.Trusted) > 0 {
+				none = "no agent is as asked for; `" + p.again("list") + "` lists all"
+			}
+			return p.table(listed, render.List(listed, p.now()), none)
 		},
 	}
 	command.Flags().BoolVar(&options.Open, "open", false, "leave out agents that have ended")

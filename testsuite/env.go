@@ -109,7 +109,7 @@ func New(t *testing.T, config Config) *Env {
 // worker's does. Beside another provider there is none.
 func writeScript(t *testing.T, config Config) string {
 	t.Helper()
-	text := []byte(config.Script)
+	text, name := []byte(config.Script), "script.yaml"
 	switch given := config.Script != "" || config.Turns != nil; {
 	case config.Script != "" && config.Turns != nil:
 		t.Fatal("testsuite: Script, Turns: both are given; give one")
@@ -121,11 +121,12 @@ func writeScript(t *testing.T, config Config) string {
 		t.Fatal("testsuite: Script: is missing; say what the model answers, here or in Turns")
 	case config.Turns != nil:
 		var err error
+		name = "script.json"
 		if text, err = json.Marshal(map[string]any{"turns": config.Turns}); err != nil {
 			t.Fatalf("testsuite: Turns: %v", err)
 		}
 	}
-	path := filepath.Join(t.TempDir(), "script.yaml")
+	path := filepath.Join(t.TempDir(), name)
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		t.Fatalf("testsuite: %v", err)
 	}

@@ -38,8 +38,15 @@ func (r *Reader) escapes(text string) (string, bool) {
 			b.WriteString(found)
 		}
 	}
-	return b.String() + text[end:], whole
+	b.WriteString(text[end:])
+	return noYAML.ReplaceAllStringFunc(b.String(), func(found string) string {
+		r, _ := utf8.DecodeRuneInString(found)
+		return fmt.Sprintf(`\u%04x`, r)
+	}), whole
 }
+
+// noYAML is what stands for itself in JSON, and in YAML may not be or ends a line.
+var noYAML = regexp.MustCompile(`[\x{7f}-\x{9f}\x{2028}\x{2029}\x{feff}\x{fffe}\x{ffff}]`)
 
 func unit(digits string) rune {
 	n, _ := strconv.ParseUint(digits, 16, 16) // four digits

@@ -2,10 +2,12 @@ package files
 
 import (
 	"maps"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -58,6 +60,36 @@ func TestHostilePaths(t *testing.T) {
 	require.Equal(t, "secret old", stored(t, filepath.Dir(outside), "secret.txt"))
 	_, err := os.Stat("/x")
 	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// TestWhatIsNoFileIsNotOpened: a device or a socket in the root is named, and neither read nor written.
+func TestWhatIsNoFileIsNotOpened(t *testing.T) {
+	t.Parallel()
+	root, dir := folder(t, nil)
+	socket, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", filepath.Join(dir, "socket"))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, socket.Close()) })
+	kinds := map[string]string{"socket": "socket"}
+	for name, number := range map[string]int{"zero": 1<<8 | 5, "random": 1<<8 | 8, "full": 1<<8 | 7, "disk": 7 << 8} {
+		mode := uint32(syscall.S_IFCHR)
+		if name == "disk" {
+			mode = syscall.S_IFBLK
+		}
+		if err := syscall.Mknod(filepath.Join(dir, name), mode|0o666, number); err != nil {
+			t.Logf("NOT tried: %s: devices cannot be made here: %s", name, err)
+			continue
+		}
+		kinds[name] = "device"
+	}
+	for name, kind := range kinds {
+		require.Contains(t, refusal(t, root, "read_file", fields{"path": name}).Message, "is a "+kind+" and not a file")
+		require.Contains(t, refusal(t, root, "write_file", fields{"path": name, "content": "x"}).Message, "is a "+kind)
+		require.Contains(t, refusal(t, root, "edit_file", fields{"path": name, "old": "x", "new": "y"}).Message, "is a "+kind)
+		require.Contains(t, answer(t, root, "list_files", nil), name+"\t"+kind)
+		_, err := root.opened(name)
+		require.Error(t, err, "also where it has come in a file's place")
+	}
+	require.Equal(t, "[no matches]", answer(t, root, "search_files", fields{"pattern": "."}))
 }
 
 // TestASecondNameOfAFile outside of the root keeps what it has: a change makes the name in the root a file of

@@ -2,9 +2,11 @@ package files
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"regexp"
+	"regexp/syntax"
 	"strings"
 
 	"everstep/domain"
@@ -59,10 +61,10 @@ func parsePattern(pattern string, literal bool) (*regexp.Regexp, error) {
 		pattern = regexp.QuoteMeta(pattern)
 	}
 	compiled, err := regexp.Compile(pattern)
-	if err != nil {
-		return nil, domain.Errorf(domain.Invalid, "pattern: %s; mend it, or set literal", err)
+	if wrong, ok := errors.AsType[*syntax.Error](err); ok {
+		return nil, domain.Errorf(domain.Invalid, "pattern: %s: %q; mend it, or set literal", wrong.Code, wrong.Expr)
 	}
-	return compiled, nil
+	return compiled, err
 }
 
 type searcher struct {

@@ -37,7 +37,7 @@ func TestSearch(t *testing.T) {
 	}
 	require.Equal(t, "[no matches]", answer(t, root, "search_files", fields{"pattern": strings.Repeat("x", maxPattern), "glob": "*.md"}))
 	for pattern, want := range map[string]string{
-		"": "pattern: it is empty", "(": "pattern: error parsing regexp: missing closing ): `(`; mend it, or set literal",
+		"": "pattern: it is empty", "(": `pattern: missing closing ): "("; mend it, or set literal`,
 		strings.Repeat("x", maxPattern+1): "pattern: it has 1001 bytes",
 	} {
 		require.Contains(t, refusal(t, root, "search_files", fields{"pattern": pattern}).Message, want)

@@ -177,15 +177,23 @@ type names struct {
 	answers [][]string
 }
 
-func (n *names) next() []string {
+// to are the addresses of the kind that is asked for. Each lookup asks for IPv4 once.
+func (n *names) to(kind dnsmessage.Type) (addrs []netip.Addr) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	i := min(n.asked, len(n.answers)-1)
-	n.asked++
-	return n.answers[i]
+	if kind == dnsmessage.TypeA {
+		n.asked++
+	}
+	for _, text := range n.answers[i] {
+		if addr := netip.MustParseAddr(text); addr.Is4() == (kind == dnsmessage.TypeA) {
+			addrs = append(addrs, addr)
+		}
+	}
+	return addrs
 }
 
-// resolver is one that asks a server of its own, which answers A questions alone.
+// resolver is one that asks a server of its own, which answers questions for addresses of either kind.
 func (n *names) resolver(t *testing.T) *net.Resolver {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -203,12 +211,12 @@ func (n *names) resolver(t *testing.T) *net.Resolver {
 				continue
 			}
 			m.Response, m.Additionals = true, nil
-			if q := m.Questions[0]; q.Type == dnsmessage.TypeA {
-				for _, text := range n.next() {
-					m.Answers = append(m.Answers, dnsmessage.Resource{
-						Header: dnsmessage.ResourceHeader{Name: q.Name, Class: q.Class}, Body: &dnsmessage.AResource{A: netip.MustParseAddr(text).As4()},
-					})
+			for _, addr := range n.to(m.Questions[0].Type) {
+				answer := dnsmessage.Resource{Header: dnsmessage.ResourceHeader{Name: m.Questions[0].Name, Class: m.Questions[0].Class}, Body: &dnsmessage.AAAAResource{AAAA: addr.As16()}}
+				if addr.Is4() {
+					answer.Body = &dnsmessage.AResource{A: addr.As4()}
 				}
+				m.Answers = append(m.Answers, answer)
 			}
 			if reply, err := m.Pack(); err == nil {
 				_, _ = conn.WriteTo(reply, from)
@@ -231,15 +239,32 @@ func TestNamesThatLeadInside(t *testing.T) {
 		"two of loopback":              {{"127.0.0.1", "127.0.0.3"}},
 		"unspecified":                  {{"0.0.0.0"}},
 		"metadata at a public address": {{"168.63.129.16"}},
+		"a carrier's":                  {{"100.64.0.1"}},
+		"broadcast":                    {{"255.255.255.255"}},
+		"multicast":                    {{"224.0.0.1"}},
+		"IPv6 loopback":                {{"::1"}},
+		"IPv6 unspecified":             {{"::"}},
+		"IPv6 private":                 {{"fd12:3456::1"}},
+		"IPv6 link-local":              {{"fe80::1"}},
+		"IPv6 metadata":                {{"fd00:ec2::254"}},
+		"IPv6 NAT64":                   {{"64:ff9b::7f00:1"}},
+		"IPv6 6to4":                    {{"2002:7f00:1::"}},
+		"IPv6 ISATAP":                  {{"2600::5efe:127.0.0.1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if strings.Contains(answers[0][0], ":") {
+				if _, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "[::1]:0"); err != nil {
+					t.Skip("SKIPPED: this machine has no IPv6, so no name leads to it")
+				}
+			}
 			l, c := listen(t), client(t, first)
 			c.resolver = (&names{answers: answers}).resolver(t)
 			_, err := call(t.Context(), t, c, "http_get", fields{"url": "http://rebind.example:" + l.port + "/"})
 			require.Equal(t, domain.Denied, domain.AsError(err).Kind, "%s", err)
-			require.NotContains(t, err.Error(), answers[0][0], "what is inside is not told")
-			require.Contains(t, domain.AsError(err).Detail, answers[0][0])
+			told := netip.MustParseAddr(answers[0][0]).String()
+			require.NotContains(t, err.Error(), told, "what is inside is not told")
+			require.Contains(t, domain.AsError(err).Detail, told)
 			require.Zero(t, l.escapes.Load())
 		})
 	}

@@ -24,7 +24,7 @@ func (e *explanation) adviceOnUnknown(v ExplainView) []ExplainAdvice {
 	for _, c := range e.unsettled {
 		a := ExplainAdvice{Text: fmt.Sprintf("nobody knows whether the call of %s in step %d of execution %d took effect: look at the other side", c.Tool, c.Step, c.Number)}
 		if e.open() || e.name == "" && !e.left && !e.byServer {
-			a.Text += ", then settle it (or --not-done); until then the same call is not made again"
+			a.Text += "; until somebody settles it, with --done or --not-done, the same call is not made again"
 			a.Command = fmt.Sprintf("resolve %s %s --done --reason TEXT", v.ID, c.ID)
 		}
 		advice = append(advice, a)

@@ -319,14 +319,14 @@ func (x *sheet) toolLine(tool client.ExplainTool) string {
 	if tool.Approval != nil {
 		approval = decisionWords(*tool.Approval)
 	}
-	text := joined(" · ", callWords(tool.Tool, tool.Arguments), approval, took, where(tool.Attempts > 1, Counted(int64(tool.Attempts), "attempt")),
-		strings.ReplaceAll(string(tool.Outcome), "_", " "))
+	outcome := strings.ReplaceAll(string(tool.Outcome), "_", " ")
+	text := joined(" · ", callWords(tool.Tool, tool.Arguments), approval, took, where(tool.Attempts > 1, Counted(int64(tool.Attempts), "attempt")), outcome)
 	if s := tool.Settlement; s != nil {
 		text += fmt.Sprintf(" · settled as %s by %s at %s: %s", strings.ReplaceAll(string(s.Verdict), "_", " "), OneLine(strings.TrimSpace(s.By.Client+" "+s.By.Identity)),
 			s.At.Format(time.RFC3339), OneLine(s.Reason))
 	}
 	if tool.Error != nil {
-		return x.theme.Bad(text + ": " + OneLine(tool.Error.Message))
+		return x.theme.Bad(text + ": " + OneLine(strings.TrimPrefix(tool.Error.Message, outcome+": "))) // which some errors begin with, too
 	}
 	return text
 }
