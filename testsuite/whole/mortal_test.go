@@ -17,6 +17,7 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
 
+	"everstep/activities/artifact"
 	"everstep/activities/inference"
 	script "everstep/activities/scripted"
 	"everstep/activities/tool"
@@ -52,6 +53,7 @@ func mortalWork(ctx context.Context, args []string) error {
 		}
 		return tool.Happened("receipt 4711", "it is in the journal"), nil
 	}))
+	long := tool.New("long", "says much", domain.ReadOnly, func(context.Context, struct{}) (string, error) { return longText(), nil })
 	audit := hook.IO(domain.TriggerBeforeToolUse, "kept-audit", func(ctx context.Context, r contract.HookRequest) (contract.HookReply, error) {
 		if r.Lost == 0 {
 			dieOnce(ctx, func(contract.Heartbeat) bool { return true })
@@ -61,7 +63,8 @@ func mortalWork(ctx context.Context, args []string) error {
 	return host.Run(ctx, host.Config{
 		Hooks:      []hook.Hook{audit},
 		Approvals:  domain.ApprovalsOf("allow"),
-		Connection: host.Connection{Address: args[0], Seat: args[2]}, TaskQueue: args[1], Tools: []tool.Tool{die, wire, echo(), whom()},
+		Connection: host.Connection{Address: args[0], Seat: args[2]}, TaskQueue: args[1], Tools: []tool.Tool{die, wire, long, echo(), whom()},
+		BuiltinTools: []string{artifact.Name}, Storage: args[2] + ".storage",
 		Providers: map[string]inference.Provider{"mortal": mortal{script.New(), args[2] + ".deaths"}},
 		Log:       host.Log{Level: slog.LevelWarn},
 	})
@@ -89,7 +92,7 @@ func (m mortal) Infer(ctx context.Context, call inference.Call, hear func(infere
 	return inference.Answer{}, nil
 }
 
-// dieOnce ends the process of the activity that it is called in, once the server has such
+// dieOnce kills the process of the activity that it is called in, as kill -9 does, once the server has such
 // a heartbeat of it.
 func dieOnce(ctx context.Context, such func(contract.Heartbeat) bool) {
 	info, again := activity.GetInfo(ctx), time.NewTicker(10*time.Millisecond)
@@ -104,7 +107,9 @@ func dieOnce(ctx context.Context, such func(contract.Heartbeat) bool) {
 				continue
 			}
 			if err := converter.GetDefaultDataConverter().FromPayloads(pending.GetHeartbeatDetails(), &beat); err == nil && such(beat) {
-				os.Exit(3)
+				self, _ := os.FindProcess(os.Getpid()) // it is there
+				_ = self.Kill()
+				select {}
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package whole_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
@@ -30,14 +31,22 @@ func newRelay(calls int) *relay {
 	return r
 }
 
+// run is the n-th call: it returns when it is its turn to end. One that a busy machine takes for lost is made again.
+func (r *relay) run(ctx context.Context, n int) {
+	if at, _ := tool.ExecutionOf(ctx); at.Attempt > 1 {
+		return
+	}
+	r.began.Done()
+	r.began.Wait() // for the slowest to begin: no call waits for another to end
+	<-r.ends[n+1]
+	close(r.ends[n])
+}
+
 func (r *relay) tool() tool.Tool {
-	return tool.New("relay", "Works.", domain.AtMostOnce, func(_ context.Context, args struct {
+	return tool.New("relay", "Works.", domain.ReadOnly, func(ctx context.Context, args struct {
 		N int `json:"n"`
 	}) (string, error) {
-		r.began.Done()
-		r.began.Wait() // for the slowest to begin: no call waits for another to end
-		<-r.ends[args.N+1]
-		defer close(r.ends[args.N])
+		r.run(ctx, args.N)
 		return fmt.Sprint("result ", args.N), nil
 	})
 }
@@ -47,8 +56,7 @@ func (r *relay) tool() tool.Tool {
 func TestCallsOfOneTurnRunAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, calls := range []int{1, 5, 128} {
-		t.Run(fmt.Sprint(calls), func(t *testing.T) {
-			t.Parallel()
+		t.Run(fmt.Sprint(calls), func(t *testing.T) { // one after another: they are many as it is
 			s := start(t, host.Config{Tools: []tool.Tool{newRelay(calls).tool()}})
 			var wanted strings.Builder
 			for i := range calls {
@@ -64,11 +72,66 @@ func TestCallsOfOneTurnRunAtOnce(t *testing.T) {
 			for i, call := range steps[0].Step.ToolExecutions {
 				require.Equal(t, fmt.Sprint("result ", i), call.Value)
 			}
-			status, err := s.agents.Status(within(t), begun.ID)
-			require.NoError(t, err)
-			t.Logf("%d calls: %d events, %d bytes of history", calls, status.History.Events, status.History.Bytes)
-			require.LessOrEqual(t, status.History.Events, int64(6*calls+40))
-			require.LessOrEqual(t, status.History.Bytes, int64(1000*calls+15_000))
+			s.requireShort(t, begun.ID, calls, 0)
 		})
+		t.Run(fmt.Sprint(calls, ", recorded"), func(t *testing.T) { requireTogether(t, calls) })
 	}
+}
+
+// requireShort holds the history of one turn of so many calls, with so many bytes of arguments and results, to its bounds.
+func (s *stack) requireShort(t *testing.T, id string, calls, said int) {
+	t.Helper()
+	status, err := s.agents.Status(within(t), id)
+	require.NoError(t, err)
+	t.Logf("%d calls of %d bytes: %d events, %d bytes of history", calls, said, status.History.Events, status.History.Bytes)
+	require.LessOrEqual(t, status.History.Events, int64(6*calls+40))
+	require.LessOrEqual(t, status.History.Bytes, int64(1000*calls+15_000+2*said))
+}
+
+// together makes the first calls of recorded runs one turn, with their results.
+func together(t *testing.T, count int) recordedRun {
+	t.Helper()
+	var calls []recordedCall
+	var results []recordedMessage
+	for _, run := range recordedRuns(t) {
+		for _, e := range run.Executions {
+			for _, m := range e.Messages {
+				calls = append(calls, m.ToolCalls...)
+				if m.Role == "tool" {
+					results = append(results, m)
+				}
+			}
+		}
+	}
+	require.GreaterOrEqual(t, min(len(calls), len(results)), count)
+	return recordedRun{ID: fmt.Sprint("together-", count), System: "You do it all at once.", Executions: []recordedExecution{{
+		Prompt: "go", Messages: append(append([]recordedMessage{{Role: "assistant", ToolCalls: calls[:count]}}, results[:count]...), recordedMessage{Role: "assistant", Content: "done"}),
+	}}}
+}
+
+// requireTogether is the same of calls that a real model made, each with its recorded result.
+func requireTogether(t *testing.T, calls int) {
+	t.Helper()
+	run := together(t, calls)
+	replay, relay := &replayer{running: map[string]recordedExecution{}}, newRelay(calls)
+	var tools []tool.Tool
+	for _, name := range run.tools() {
+		spec := domain.ToolSpec{Name: name, Schema: json.RawMessage(anySchema), Effect: domain.Idempotent}
+		tools = append(tools, tool.FromSpec(spec, func(ctx context.Context, arguments json.RawMessage) (tool.Result, error) {
+			at, _ := tool.ExecutionOf(ctx)
+			relay.run(ctx, at.Position)
+			return replay.call(ctx, arguments)
+		}))
+	}
+	s := start(t, host.Config{Tools: tools})
+	_, _, err := s.driveRecorded(t, replay, run, scripted(run.script(t, t.TempDir()), run.tools()...))
+	require.NoError(t, err, "each result is in its place")
+	said := 0
+	for _, m := range run.Executions[0].Messages {
+		said += len(m.Content)
+		for _, call := range m.ToolCalls {
+			said += len(call.Function.Arguments)
+		}
+	}
+	s.requireShort(t, s.named(run.ID), calls, said)
 }
