@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -15,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"everstep/activities/warden"
+	"everstep/domain"
 )
 
 // What a keeper inherits.
@@ -117,7 +119,7 @@ func begin(o order) (pid int, err error) {
 	}
 	path, err := exec.LookPath(o.Command[0])
 	if err != nil {
-		return 0, errors.New("there is no program " + o.Command[0])
+		return 0, fmt.Errorf("there is no program %q", domain.Shorten(o.Command[0], 100))
 	}
 	gate, opener, err := os.Pipe()
 	if err != nil {
