@@ -273,6 +273,9 @@ func (a Agent) sent(f Sent, at time.Time) Agent {
 		if f.Request.Model != nil {
 			a.Model = f.Request.Model.String()
 		}
+		if a.Execution.Given = givenOf(nil); f.Reply.Given {
+			a.Execution.Given = givenOf(f.Request.Given)
+		}
 		if f.Reply.Trusted && f.Request.Given != nil {
 			a.Execution.Trusted = joined(a.trusted, f.Request.Given.Trusted)
 		}
@@ -291,6 +294,7 @@ func (a Agent) extended(f Extended, at time.Time) Agent {
 	if f.Reply.Began {
 		// Its work may be recorded before this answer.
 		a.Execution.Prior, a.Execution.Origin, a.Execution.Trusted = nil, a.executionID(f.Reply.Number-1), a.own
+		a.Execution.Given = givenOf(nil)
 	}
 	return a
 }
@@ -357,6 +361,7 @@ func (a Agent) runBegan(f RunBegan, at time.Time) Agent {
 	case took.Begins:
 		a.Execution = Execution{
 			ID: a.executionID(took.Number), Number: took.Number, Running: true, StartedAt: at, Trusted: joined(took.Trusted, took.Own),
+			Given: givenOf(in.Given),
 		}
 		if in.GoOn != nil && in.Carry != nil {
 			a.Execution.Budget, a.Execution.Prior, a.Execution.Origin = &in.GoOn.Budget, &in.Carry.Prior, took.Execution

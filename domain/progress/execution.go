@@ -23,6 +23,8 @@ type Execution struct {
 	Origin domain.ExecutionID
 	// Trusted are the session's and its own trusted values. They must not be changed.
 	Trusted domain.Trusted
+	// Given is what it began with beside its prompt; nil where nothing tells it.
+	Given *Given
 	// Outcome is nil while it is in progress.
 	Outcome *contract.Outcome
 	// Stops are the requests to stop that meant it, and MoreStops counts those beyond domain.MaxStops.

@@ -238,6 +238,9 @@ func (e *explanation) identity(v *ExplainView) {
 		v.Origin = &origin
 	}
 	v.StartedAt, v.Trusted = timeOf(started), e.at.Trusted
+	if given := e.at.Given; given != nil {
+		v.Given = &ExplainGiven{Messages: given.Messages, Metadata: append([]string{}, given.Metadata...)}
+	}
 	if e.outcome != nil {
 		v.EndedAt, v.Milliseconds = timeOf(ended), between(started, ended)
 	}

@@ -18,8 +18,10 @@ type ExplainView struct {
 	// Origin is the execution that this one goes on from.
 	Origin *domain.ExecutionID `json:"origin"`
 	// Trusted is what whoever started the agent, or this execution, says.
-	Trusted   domain.Trusted `json:"trusted"`
-	StartedAt *time.Time     `json:"started_at"`
+	Trusted domain.Trusted `json:"trusted"`
+	// Given is what it began with beside the prompt and trusted values.
+	Given     *ExplainGiven `json:"given"`
+	StartedAt *time.Time    `json:"started_at"`
 	// EndedAt and Milliseconds are null while it runs.
 	EndedAt      *time.Time `json:"ended_at"`
 	Milliseconds *int64     `json:"duration_ms"`
@@ -43,6 +45,12 @@ type ExplainView struct {
 	Source contract.StatusSource `json:"source"`
 	// Missing says, a sentence each, what could not be told.
 	Missing []string `json:"missing"`
+}
+
+// An ExplainGiven counts the messages that were said before the prompt, and names the notes of the metadata.
+type ExplainGiven struct {
+	Messages int      `json:"messages"`
+	Metadata []string `json:"metadata"`
 }
 
 // An ExplainEnding says why an execution ended.

@@ -22,6 +22,7 @@ func Explanation(out *Output, v client.ExplainView, now time.Time) string {
 		x.fact("goes on", "from execution "+v.Origin.String())
 	}
 	x.fact("trusted", trustedText(v.Trusted))
+	x.fact("given", givenText(v.Given))
 	x.fact("steps", totalWords(v))
 	x.steps(v, out.Width())
 	x.fact("waste", wasted(v.Waste)...)
@@ -39,6 +40,17 @@ func Explanation(out *Output, v client.ExplainView, now time.Time) string {
 	}
 	x.fact("not told", missing...)
 	return x.String()
+}
+
+func givenText(given *client.ExplainGiven) string {
+	var parts []string
+	if given != nil && given.Messages > 0 {
+		parts = append(parts, Counted(int64(given.Messages), "message")+" before the prompt")
+	}
+	if given != nil && len(given.Metadata) > 0 {
+		parts = append(parts, "metadata "+OneLine(strings.Join(given.Metadata, ", ")))
+	}
+	return strings.Join(parts, "; ")
 }
 
 func (x *sheet) why(v client.ExplainView) {

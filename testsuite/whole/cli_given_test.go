@@ -29,6 +29,9 @@ func TestCLIGivesWhatWasSaid(t *testing.T) {
 	for number := range 2 {
 		require.NoError(t, s.audited(within(t), other, number+1))
 	}
+	require.Equal(t, map[string]any{"messages": 2.0, "metadata": []any{"a"}}, c.json("explain", other)["given"])
+	require.Contains(t, c.ok("explain", other), "2 messages before the prompt; metadata a")
+	require.Equal(t, map[string]any{"messages": 0.0, "metadata": []any{"ticket"}}, c.json("explain", id)["given"])
 	steps := collect(t, s.agents.Steps(within(t), other, 2))
 	require.Equal(t, 7, steps[0].Step.Input.Messages)
 
