@@ -34,7 +34,7 @@ func TestCLIJSON(t *testing.T) {
 	require.Equal(t, []string{
 		"agent_id", "budget", "budget_left", "context_tokens", "context_window", "cost_usd", "doing", "execution_id",
 		"execution_number", "history", "model", "name", "open", "origin", "outcome_unknown", "paused", "pending_approvals", "pending_questions",
-		"prior", "progress", "run_id", "since", "source", "status", "step_count",
+		"prior", "progress", "run_id", "since", "source", "standing_approvals", "status", "step_count",
 		"stop_reason", "stop_signals", "usage", "workflow_id",
 	}, keysOf(status))
 	require.Equal(t, []string{

@@ -226,8 +226,11 @@ func TestRecordedRunsWithFaultsOnAServer(t *testing.T) {
 // calls are noted.
 func (s *stack) requireAsPlayed(t *testing.T, p *playedRun, got client.Result, calls map[domain.ToolExecutionID]bool) faultReckoning {
 	t.Helper()
-	lost, estimated := map[int]bool{}, domain.Usage{}
+	lost, estimated, told := map[int]bool{}, domain.Usage{}, ""
 	for _, recorded := range collect(t, s.agents.History(within(t), s.named(p.id), "")) {
+		if r, ok := recorded.Fact.(progress.ModelReplied); ok && (r.Reply.Tries > 1 || r.Reply.Error != nil) {
+			told += fmt.Sprintf("step %d: %d tries, %+v spent, %v\n", r.Model.Step, r.Reply.Tries, r.Reply.Spent, r.Reply.Error)
+		}
 		f, ok := recorded.Fact.(progress.Lost)
 		switch {
 		case !ok || f.Loss.How != progress.TimedOut:
@@ -248,7 +251,7 @@ func (s *stack) requireAsPlayed(t *testing.T, p *playedRun, got client.Result, c
 	require.NoError(t, s.audited(within(t), s.named(p.id), 0))
 	want := p.reckon(messages, lost)
 	if len(lost) == 0 {
-		require.Equal(t, want.used, got.Outcome.Usage)
+		require.Equal(t, want.used, got.Outcome.Usage, "what history tells of attempts:\n%s", told)
 		require.Equal(t, want.cost, got.Outcome.CostNanoUSD)
 		return want
 	}
