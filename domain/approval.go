@@ -23,6 +23,10 @@ type Approval struct {
 	Reason string    `json:"reason,omitzero"`
 	// Standing is the standing approval by which the call runs, or that was given with this word; zero: none.
 	Standing ToolExecutionID `json:"standing_approval,omitzero"`
+	// Edited is CallDigest of what runs instead, where whoever approved the call has changed its arguments. Asked are then
+	// those that were asked about, cut where they are long.
+	Edited Digest `json:"edited,omitzero"`
+	Asked  string `json:"asked,omitzero"`
 }
 
 // CallDigest names a call by its tool and the exact text of its arguments.
@@ -58,6 +62,44 @@ func (a Approval) Waits() bool { return !a.IsZero() && a.Decision == "" }
 func (a Approval) Decided(decision Decision, by, reason string, at time.Time) Approval {
 	a.Decision, a.By, a.Reason, a.At = decision, Shorten(by, MaxDecider), Shorten(reason, MaxReason), utc(at)
 	return a
+}
+
+// AsEdited returns the approval of a call whose arguments the person has changed.
+func (a Approval) AsEdited(tool, asked, edited string) Approval {
+	a.Edited, a.Asked = CallDigest(tool, edited), Shorten(asked, maxAsked)
+	return a
+}
+
+// Runs is CallDigest of what may run.
+func (a Approval) Runs() Digest {
+	if a.Edited.IsZero() {
+		return a.Digest
+	}
+	return a.Edited
+}
+
+const (
+	// MaxEdited bounds the arguments that a person gives in place of a model's.
+	MaxEdited = 16 << 10
+	maxAsked  = 1 << 10
+)
+
+// CheckEdited says why a text cannot take the place of the arguments that were asked about.
+func CheckEdited(asked, edited string) error {
+	switch {
+	case len(edited) > MaxEdited:
+		return Errorf(TooLarge, "arguments: have %d bytes; at most %d are allowed", len(edited), MaxEdited)
+	case edited == asked:
+		return Errorf(Invalid, "arguments: are those that were asked about; approve the call as it is")
+	case readArguments(edited).root == nil:
+		return Errorf(Invalid, "arguments: are no JSON object that all programs read alike; give one object, with each key once, in one case and in UTF-8")
+	}
+	return nil
+}
+
+// EditedNote tells the model that a person has changed the arguments of its call.
+func EditedNote(edited string) string {
+	return "A person has put other arguments in the place of yours:\n" + edited + "\nThis is what came of the call with them:\n\n"
 }
 
 // MaxDecider is how long the name of who decides may be, in bytes.

@@ -113,6 +113,8 @@ type ToolApprovalDecided struct {
 	By              string          `json:"by,omitzero"`
 	// Standing is the standing approval by which it runs, or that was given with the word.
 	Standing ToolExecutionID `json:"standing_approval,omitzero"`
+	// Edited is the digest of what runs instead, where the person has changed the arguments.
+	Edited Digest `json:"edited,omitzero"`
 }
 
 // A ToolOutcomeUnknown says that nobody knows whether a tool call took effect. It comes before the call's

@@ -108,6 +108,7 @@ func FuzzEventsPage(f *testing.F)      { fuzzPlain[contract.EventsPage](f, "even
 func FuzzHookRequest(f *testing.F)     { fuzzPlain[contract.HookRequest](f, "hook_request") }
 func FuzzHookReply(f *testing.F)       { fuzzPlain[contract.HookReply](f, "hook_reply") }
 func FuzzApproveRequest(f *testing.F)  { fuzzPlain[contract.ApproveRequest](f, "approve_request") }
+func FuzzEditRequest(f *testing.F)     { fuzzPlain[contract.EditRequest](f, "edit_request") }
 func FuzzDenyRequest(f *testing.F)     { fuzzPlain[contract.DenyRequest](f, "deny_request") }
 func FuzzDecisionReply(f *testing.F)   { fuzzPlain[contract.DecisionReply](f, "decision_reply") }
 func FuzzRevokeRequest(f *testing.F)   { fuzzPlain[contract.RevokeRequest](f, "revoke_request") }

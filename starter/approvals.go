@@ -87,10 +87,16 @@ it may be left out where one call alone waits: it is shown, and you are asked. W
 approved it, when and why is recorded: explain shows it.
 
 With --always calls of that tool with exactly these arguments run from now on
-without asking, in all executions of the session, until revoke takes that back.`,
+without asking, in all executions of the session, until revoke takes that back.
+
+With --edit the call runs with arguments of your own, exactly as you give them.
+They have to fit the tool, and no rule may deny the call with them; else it waits
+as it was. The model is told, and reads them with the result.`,
 		Example: `  starter approve notes
   starter approve notes 3f9e1b2c --reason "checked with finance"
-  starter approve notes 3f9e1b2c --always`,
+  starter approve notes 3f9e1b2c --always
+  starter approve notes 3f9e1b2c --edit '{"amount": 5}'
+  starter approve notes 3f9e1b2c --edit @arguments.json`,
 	}, "starter approve notes", (*client.Client).Approve, approved)
 }
 
@@ -122,6 +128,13 @@ func (p *program) deciding(
 		}
 		if err := client.CheckID(args[0]); err != nil {
 			return err
+		}
+		if command.Flags().Changed("edit") {
+			edit, err := readEdit(word.Edit)
+			if err != nil {
+				return err
+			}
+			word.Edit = edit
 		}
 		ctx := command.Context()
 		s, err := p.machine.ConnectTo(ctx, args[0])
@@ -155,6 +168,7 @@ func (p *program) deciding(
 		return p.done(decided, "%s the call of %s in step %d of %s", done, render.OneLine(decided.Tool), decided.Step, args[0])
 	}
 	if done == approved {
+		command.Flags().StringVar(&word.Edit, "edit", "", "arguments that run instead: a `JSON` object, or @FILE that holds it")
 		command.Flags().BoolVar(&word.Always, "always", false, "let calls of the tool with exactly these arguments run from now on")
 	}
 	command.Flags().StringVar(&word.Reason, "reason", "", "a `TEXT` that is recorded; of a call that is denied the model reads it, too")
@@ -231,6 +245,21 @@ func (p *program) notWhole(id string, call client.WaitingCall) string {
 	id = render.OneLine(id)
 	return "only a part of the arguments is shown; `" + p.again("messages", id) + "` shows all, and `" +
 		p.again("approve", id, render.ShortCall(call.ToolExecutionID)) + "` lets the call run"
+}
+
+// readEdit are the arguments that are given, or those in the file that is named. Without any the call would run as it was.
+func readEdit(given string) (string, error) {
+	if name, named := strings.CutPrefix(given, "@"); named {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return "", usage("edit: %s", err)
+		}
+		given = string(text)
+	}
+	if given == "" {
+		return "", usage("edit: is empty; give the arguments that are to run as a JSON object")
+	}
+	return given, nil
 }
 
 // person is who uses this command, as far as the machine knows.

@@ -153,7 +153,7 @@ func (a *asker) about(ctx context.Context, asked client.Event) (decided bool) {
 	defer screen.Resume()
 	forgetTyped(a.program.in)
 	for shown := a.program.now(); ; {
-		screen.Printf("y runs it, a always, n [REASON] does not, d decides later: ")
+		screen.Printf("y runs it, a always, e JSON edits it, n [REASON] does not, d decides later: ")
 		line, typed := a.read(ctx, call.ToolExecutionID)
 		if !typed {
 			screen.Printf("\n")
@@ -211,6 +211,11 @@ func (a *asker) answer(ctx context.Context, asked client.Event, call client.Wait
 			return false, false
 		}
 		word.Always = strings.HasPrefix(strings.ToLower(said), "a")
+		_, err = a.agents.Approve(ctx, a.id, word)
+	case "e", "edit":
+		if word.Edit, word.Reason = word.Reason, ""; word.Edit == "" {
+			return false, false
+		}
 		_, err = a.agents.Approve(ctx, a.id, word)
 	case "n", "no":
 		_, err = a.agents.Deny(ctx, a.id, word)

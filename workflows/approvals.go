@@ -24,11 +24,18 @@ type askedCall struct {
 	domain.PendingApproval
 	// stops says that the execution stops where nobody decides in time.
 	stops bool
+	// edited are the arguments that the person who approved it gave in place of those asked about; empty: none.
+	edited string
 }
 
 func (c *askedCall) decide(decision domain.Decision, by, reason string, at time.Time) {
-	c.Approval = c.Decided(decision, by, reason, at)
+	if c.Approval = c.Decided(decision, by, reason, at); c.edited != "" {
+		c.Approval = c.AsEdited(c.Tool, c.Arguments, c.edited)
+	}
 }
+
+// edit has a person's own arguments run where the call is approved.
+func (c *askedCall) edit(arguments string) { c.edited = arguments }
 
 func (a *approvals) ask(call *askedCall) { a.asked = append(a.asked, call) }
 
@@ -58,12 +65,17 @@ const longestWait = 10 * 365 * 24 * time.Hour
 
 // rule says whether a call may run by itself.
 func (b *toolBatch) rule(call domain.ToolCall) domain.Ruling {
-	tool, _ := b.resolved.Tool(call.Name)
-	ruling := b.resolved.ApprovalsOf(b.in.Definition).RuleOn(tool, call.Arguments, b.state.Trusted())
+	ruling := b.ruling(call)
 	if ruling.Then != domain.Allow && workflow.GetVersion(b.root, asksPeople, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
 		return domain.Ruling{Then: domain.Allow} // an older worker knew no rules, and has made the call
 	}
 	return ruling
+}
+
+// ruling is what the approvals in force say about a call.
+func (s session) ruling(call domain.ToolCall) domain.Ruling {
+	tool, _ := s.resolved.Tool(call.Name)
+	return s.resolved.ApprovalsOf(s.in.Definition).RuleOn(tool, call.Arguments, s.state.Trusted())
 }
 
 // ask asks people about a call that the rules hold back. Nil: they let it run.
@@ -83,7 +95,7 @@ func (b *toolBatch) ask(i int, call domain.ToolCall) (*askedCall, *domain.Error)
 	asked := &askedCall{domain.PendingApproval{
 		ToolExecutionID: b.content.ID.Tool(i), ExecutionID: b.execution, Step: b.content.Number, Tool: call.Name, Arguments: call.Arguments,
 		Approval: approval,
-	}, ruling.AtExpiry == domain.ExpiryStops}
+	}, ruling.AtExpiry == domain.ExpiryStops, ""}
 	b.approvals.ask(asked)
 	b.held++
 	b.unpublished = true
@@ -96,36 +108,44 @@ func (b *toolBatch) ask(i int, call domain.ToolCall) (*askedCall, *domain.Error)
 }
 
 // awaitWord waits in the coroutine of a call until somebody has decided about it, and is the permit to begin it,
-// or why it may not. Nothing of it is under way meanwhile.
-func (b *toolBatch) awaitWord(ctx workflow.Context, i int, asked *askedCall) (mailbox.Permit, *domain.Error) {
+// or why it may not, and the call as it is to be made. Nothing of it is under way meanwhile.
+func (b *toolBatch) awaitWord(ctx workflow.Context, i int, call domain.ToolCall, asked *askedCall) (mailbox.Permit, domain.ToolCall, *domain.Error) {
 	defer b.release()
 	halted := func() bool { return b.halted }
 	decided := b.mail.AwaitWord(ctx, asked.ExpiresAt, func() bool { return !asked.Waits() }, halted)
 	b.approvals.over(asked)
 	b.unpublished = true
 	if !decided {
-		return mailbox.Permit{}, progress.NotApproved()
+		return mailbox.Permit{}, call, progress.NotApproved()
 	}
 	if asked.Waits() {
 		asked.decide(domain.Expired, "", "", b.now())
 	}
-	b.approvalChanged(i, asked.Approval)
+	if b.approvalChanged(i, asked.Approval); asked.edited != "" {
+		call.Arguments = asked.edited
+		b.callAs(i, call)
+	}
 	b.emit(domain.ToolApprovalDecided{
 		EventHeader: b.head(), ToolExecutionID: asked.ToolExecutionID, Tool: domain.Shorten(asked.Tool, maxEventText),
-		Digest: asked.Digest, Decision: asked.Decision, By: asked.By, Standing: asked.Standing,
+		Digest: asked.Digest, Decision: asked.Decision, By: asked.By, Standing: asked.Standing, Edited: asked.Edited,
 	})
 	if refusal := asked.Refusal(); refusal != nil {
 		if asked.Decision == domain.Expired && asked.stops {
 			b.signal(domain.StopRequested, "approvals", fmt.Sprintf("nobody approved the call of %s in time (%s)", domain.Shorten(asked.Tool, 64), asked.Rule))
 			b.halt()
 		}
-		return mailbox.Permit{}, refusal
+		return mailbox.Permit{}, call, refusal
+	}
+	if asked.edited != "" {
+		if blocked := b.reviewEdit(ctx, i, call); blocked != nil {
+			return mailbox.Permit{}, call, blocked
+		}
 	}
 	permit, ok := b.mail.AfterWord(ctx, halted)
 	if !ok {
-		return permit, progress.NotBegun()
+		return permit, call, progress.NotBegun()
 	}
-	return permit, nil
+	return permit, call, nil
 }
 
 // release ends the wait of one call, and reckon says whether all that is left waits for people.

@@ -82,7 +82,8 @@ func (n *noting) HandleSignal(ctx workflow.Context, in *interceptor.HandleSignal
 func (n *noting) ExecuteUpdate(ctx workflow.Context, in *interceptor.UpdateInput) (any, error) {
 	reply, err := n.Next.ExecuteUpdate(ctx, in)
 	if decided, ok := reply.(contract.DecisionReply); ok && err == nil {
-		n.s.fact(ctx, progress.Decided{Reply: decided})
+		request, _ := in.Args[0].(contract.EditRequest)
+		n.s.fact(ctx, progress.Decided{Reply: decided, Edited: request.Arguments})
 	}
 	if revoked, ok := reply.(contract.RevokeReply); ok && err == nil {
 		n.s.fact(ctx, progress.Revoked{Standing: revoked.Standing})

@@ -219,3 +219,20 @@ func (t *stepRun) toolNames() string {
 	}
 	return strings.Join(names, ", ")
 }
+
+// toolList are the names of all tools, as far as they fit.
+func (t *stepRun) toolList() string {
+	const most = 1000
+	if len(t.resolved.Tools) == 0 {
+		return "none"
+	}
+	names := make([]string, len(t.resolved.Tools))
+	for i, tool := range t.resolved.Tools {
+		names[i] = tool.Name
+	}
+	list := strings.Join(names, ", ")
+	if len(list) > most {
+		return domain.Shorten(list, most) + "…"
+	}
+	return list
+}

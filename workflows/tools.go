@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -41,6 +40,8 @@ type toolBatch struct {
 	queued  []domain.Digest
 	// standing are the standing approvals by which calls run, by position.
 	standing map[int]domain.Approval
+	// edits wait for the hooks' say.
+	edits []*editedCall
 }
 
 func (t *stepRun) runTools() {
@@ -59,7 +60,8 @@ func (t *stepRun) runTools() {
 	b.tellWaiting()
 	b.publishUnsettled()
 	for seen := 0; b.ended < b.running; seen = b.ended {
-		b.wait(func() bool { return b.ended > seen || b.unpublished })
+		b.wait(func() bool { return b.ended > seen || b.unpublished || len(b.edits) > 0 })
+		b.reviewEdits()
 		b.keep()
 		b.tellWaiting()
 		b.publishUnsettled()
@@ -97,7 +99,7 @@ func (b *toolBatch) begin(i int) {
 		b.callAs(i, call)
 		permit, verdict = b.callPermit()
 		if message, blocked := made.Blocked(); blocked {
-			verdict = domain.CodedErrorf(domain.Denied, domain.CodeBlocked, "blocked: %s", domain.Shorten(message, domain.MaxReason-16)).From(b.hooked.blocker)
+			verdict = b.blockedByHook(message)
 		} else if verdict == nil {
 			verdict = b.judge(i, call)
 		}
@@ -119,7 +121,8 @@ func (b *toolBatch) begin(i int) {
 	}
 	workflow.GoNamed(b.root, "call", func(ctx workflow.Context) {
 		if asked != nil {
-			permit, verdict = b.awaitWord(ctx, i, asked)
+			permit, call, verdict = b.awaitWord(ctx, i, call, asked)
+			effect = b.effectOf(call)
 		}
 		if later && verdict == nil {
 			permit, verdict = b.awaitTurn(ctx, permit, effect)
@@ -210,22 +213,6 @@ func (b *toolBatch) judge(i int, call domain.ToolCall) *domain.Error {
 	}
 	b.allowed++
 	return nil
-}
-
-func (b *toolBatch) toolList() string {
-	const most = 1000
-	if len(b.resolved.Tools) == 0 {
-		return "none"
-	}
-	names := make([]string, len(b.resolved.Tools))
-	for i, tool := range b.resolved.Tools {
-		names[i] = tool.Name
-	}
-	list := strings.Join(names, ", ")
-	if len(list) > most {
-		return domain.Shorten(list, most) + "…"
-	}
-	return list
 }
 
 // unstarted bounds how often a call is made after it surely did not begin.
@@ -383,7 +370,7 @@ const resultParts = "result-parts"
 func (b *toolBatch) join() {
 	stops := 0
 	for i, result := range b.results {
-		call := b.calls[i]
+		call, result := b.calls[i], b.tellEdited(i, result)
 		b.takeNote(b.content.ToolExecutions[i].Name(), result.Note)
 		if len(result.Parts) > 0 && workflow.GetVersion(b.root, resultParts, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
 			result.Parts = nil

@@ -19,6 +19,7 @@ func (s session) acceptUpdates() error {
 		accept(s, contract.UpdatePause, nil, s.checkPause, s.pause(true)),
 		accept(s, contract.UpdateResume, nil, s.checkPause, s.pause(false)),
 		accept(s, contract.UpdateApprove, &s.mail.Decided, s.checkApprove, s.approve),
+		acceptSlow(s, contract.UpdateEdit, &s.mail.Decided, s.checkEdit, s.edit),
 		accept(s, contract.UpdateDeny, &s.mail.Decided, s.checkDeny, s.deny),
 		accept(s, contract.UpdateRevoke, nil, s.checkRevoke, s.revoke),
 		accept(s, contract.UpdateResolve, nil, s.checkResolve, s.resolveCall),
@@ -31,6 +32,14 @@ func (s session) acceptUpdates() error {
 func accept[In, Out any](
 	s session, update contract.Update[In, Out], memory *mailbox.Memory[Out], check func(In) error, do func(In) Out,
 ) error {
+	return acceptSlow(s, update, memory, check, func(_ workflow.Context, request In) (Out, error) { return do(request), nil })
+}
+
+// acceptSlow is accept for a handler that waits, in the coroutine of its context, and may refuse only then. A refusal is
+// not remembered.
+func acceptSlow[In, Out any](
+	s session, update contract.Update[In, Out], memory *mailbox.Memory[Out], check func(In) error, do func(workflow.Context, In) (Out, error),
+) error {
 	validate := func(ctx workflow.Context, request In) error {
 		if _, repeated := memory.Reply(workflow.GetCurrentUpdateInfo(ctx).ID); repeated {
 			return nil
@@ -42,7 +51,10 @@ func accept[In, Out any](
 		reply, repeated := memory.Reply(id)
 		if !repeated {
 			s.mail.Took()
-			reply = do(request)
+			var err error
+			if reply, err = do(ctx, request); err != nil {
+				return reply, refusal(err)
+			}
 			memory.Keep(id, reply)
 		}
 		return reply, nil

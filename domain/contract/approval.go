@@ -15,6 +15,19 @@ type ApproveRequest struct {
 	Always bool `json:"always,omitzero"`
 }
 
+// An EditRequest lets a tool call run that waits for a person's word, with arguments of the person's own.
+type EditRequest struct {
+	// Call may be left out where one call alone waits.
+	Call domain.ToolExecutionID `json:"tool_execution_id,omitzero"`
+	// Digest is of the call that the person has seen. Any other call is refused.
+	Digest domain.Digest `json:"digest"`
+	// Arguments are exactly what runs.
+	Arguments string `json:"arguments"`
+	// By says who it is.
+	By     string `json:"by,omitzero"`
+	Reason string `json:"reason,omitzero"`
+}
+
 // A DenyRequest denies a tool call that waits for a person's word.
 type DenyRequest struct {
 	// Call may be left out where one call alone waits.

@@ -62,6 +62,8 @@ const (
 	UpdateResume Update[PauseRequest, PauseReply] = "resume"
 	// UpdateApprove lets a tool call run that waits for a person.
 	UpdateApprove Update[ApproveRequest, DecisionReply] = "approve"
+	// UpdateEdit lets it run with other arguments. An older worker, which knows no edits, refuses it.
+	UpdateEdit Update[EditRequest, DecisionReply] = "edit"
 	// UpdateDeny does not.
 	UpdateDeny Update[DenyRequest, DecisionReply] = "deny"
 	// UpdateRevoke takes a standing approval back.

@@ -11,8 +11,11 @@ import (
 // An Awaiting says which calls of the execution in progress wait for people from now on, as far as they are named.
 type Awaiting struct{ Waiting contract.Waiting }
 
-// A Decided says that somebody has decided about a call.
-type Decided struct{ Reply contract.DecisionReply }
+// A Decided says that somebody has decided about a call. Edited is what runs where they have changed the arguments.
+type Decided struct {
+	Reply  contract.DecisionReply
+	Edited string
+}
 
 // NotApproved is what the model gets to read of a call that a stop kept from being approved.
 func NotApproved() *domain.Error {

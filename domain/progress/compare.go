@@ -118,5 +118,5 @@ func (c *comparison) call(told, kept domain.ToolExecution) {
 
 // spoken is an approval as far as a memo and somebody's word tell it.
 func spoken(a domain.Approval) domain.Approval {
-	return domain.Approval{Decision: a.Decision, By: a.By, Reason: a.Reason, Standing: a.Standing}
+	return domain.Approval{Decision: a.Decision, By: a.By, Reason: a.Reason, Standing: a.Standing, Edited: a.Edited, Asked: a.Asked}
 }

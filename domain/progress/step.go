@@ -104,7 +104,10 @@ func (s Step) With(fact Fact, at At) Step {
 		return s.waits(f, at)
 	case Decided:
 		if i := slices.IndexFunc(s.ToolExecutions, func(t domain.ToolExecution) bool { return t.ID == f.Reply.ToolExecutionID }); i >= 0 {
-			return s.decided(i, f.Reply.Approval, at)
+			s = s.decided(i, f.Reply.Approval, at)
+			if !f.Reply.Approval.Edited.IsZero() {
+				s.ToolExecutions[i].Call.Arguments = f.Edited
+			}
 		}
 	case CutOff:
 		return s.cutOff(f)

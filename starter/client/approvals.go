@@ -86,6 +86,9 @@ type Word struct {
 	// Always lets calls of the tool with exactly these arguments run from now on without asking, until that is revoked:
 	// a standing approval of the session, where the call is approved.
 	Always bool
+	// Edit are arguments that run instead, exactly as they stand, where the call is approved; empty: none. They are refused,
+	// and the call waits, where they do not fit the tool or where rules deny the call with them. The model is told.
+	Edit string
 }
 
 // A Decision is what was decided about a tool call.
@@ -102,6 +105,15 @@ type Decision struct {
 // Approve lets a tool call run that waits for a person's word: once, and exactly as it was shown. It is refused where
 // the call waits with other arguments, was decided before, or where nothing waits. It needs a worker, as Send does.
 func (c *Client) Approve(ctx context.Context, id string, w Word) (Decision, error) {
+	switch {
+	case w.Edit != "" && w.Always:
+		return Decision{}, errorf(Invalid, nil, "always: is of the arguments that were asked about; approve the call with others this once")
+	case !utf8.ValidString(w.Edit):
+		return Decision{}, errorf(Invalid, nil, "arguments: are not valid UTF-8; convert them")
+	case w.Edit != "":
+		return decide(ctx, c, id, w, "approving a call of ", contract.UpdateEdit,
+			contract.EditRequest{Call: w.Call, Digest: w.Digest, Arguments: w.Edit, By: c.speaker(w), Reason: w.Reason})
+	}
 	return decide(ctx, c, id, w, "approving a call of ", contract.UpdateApprove,
 		contract.ApproveRequest{Call: w.Call, Digest: w.Digest, By: c.speaker(w), Reason: w.Reason, Always: w.Always})
 }

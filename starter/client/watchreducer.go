@@ -151,7 +151,7 @@ func (r *watchReducer) asking(before *progress.Step) {
 			Type: EventApprovalAsked, Step: now.Number, Position: i, Tool: call.Name(), Arguments: call.Args(),
 			ToolExecutionID: call.ID, Approval: &call.Approval,
 		}
-		if call.Approval.Digest != domain.CallDigest(e.Tool, e.Arguments) {
+		if call.Approval.Runs() != domain.CallDigest(e.Tool, e.Arguments) {
 			e.Arguments = "" // a hook has changed them
 		}
 		switch is := call.Approval; {

@@ -46,6 +46,9 @@ func decisionWords(a domain.Approval) string {
 		text += " by " + OneLine(a.By)
 	}
 	text += " " + moment(a.At)
+	if !a.Edited.IsZero() {
+		text += ", with other arguments than " + shortened(legible(a.Asked), maxWords)
+	}
 	if !a.Standing.IsZero() {
 		text += ", always (" + ShortCall(a.Standing) + ")"
 	}

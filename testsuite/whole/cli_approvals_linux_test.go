@@ -201,3 +201,38 @@ func TestCLIAlways(t *testing.T) {
 	require.Equal(t, "Written.\n", c.ok("result", "w"))
 	require.Equal(t, 0, dev.interrupt().wait().code)
 }
+
+// TestCLIEdits: what a person gives in place of a call's arguments runs, by a command and where the call is asked about;
+// what does not fit is named, and the call waits.
+func TestCLIEdits(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t).on("EVERSTEP_APPROVALS=", xterm)
+	c.file("edits.yaml", `turns:
+  - tool_calls: [{name: write_file, arguments: {path: a.txt, content: A}}]
+  - tool_calls: [{name: write_file, arguments: {path: b.txt, content: B}}]
+  - text: Written.
+`)
+	c.file("arguments.json", `{"path": "b.txt", "content": "BB"}`)
+	x := c.terminal("run", "--id", "w", "--model", "scripted/edits.yaml", "--tool", "write_file", "go")
+	x.types(`e {"path": 7}`, "arguments: do not fit write_file")
+	x.types(`e {"path": "a.txt", "content": "AA"}`, `"content":"B"}`)
+	call := c.waits("w").ToolExecutionID
+	require.Equal(t, 2, c.do("approve", "w", call, "--edit", "").code)
+	require.Equal(t, 2, c.do("approve", "w", call, "--edit", "@none.json").code)
+	require.Equal(t, 2, c.do("approve", "w", call, "--edit", "{}", "--always").code)
+	got := c.do("approve", "w", call, "--edit", `{"path": "b.txt"}`)
+	require.NotEqual(t, 0, got.code)
+	require.Contains(t, got.err, "content")
+	c.ok("approve", "w", call, "--edit", "@arguments.json", "--by", "ann")
+	require.Equal(t, 0, x.wait().code)
+	for name, want := range map[string]string{"a.txt": "AA", "b.txt": "BB"} {
+		written, err := os.ReadFile(filepath.Join(c.dir, name))
+		require.NoError(t, err)
+		require.Equal(t, want, string(written))
+	}
+	c.quiet()
+	dev := c.dev()
+	require.Contains(t, c.ok("explain", "w"), `with other arguments than {"path":"b.txt","content":"B"}`)
+	require.Contains(t, c.ok("messages", "w"), "A person has put other arguments in the place of yours")
+	require.Equal(t, 0, dev.interrupt().wait().code)
+}

@@ -111,6 +111,11 @@ turns:
 		require.NoError(t, err)
 		s.keep(t, "standing-approvals", last)
 	})
+	t.Run("edited-call", func(t *testing.T) {
+		s := start(t, host.Config{Tools: payTools(make(chan string, 8))})
+		begun, _ := s.edited(t, "")
+		s.keep(t, "edited-call", s.ended(t, begun))
+	})
 	t.Run("paused", func(t *testing.T) {
 		shop := newWorkshop()
 		s := start(t, host.Config{Tools: []tool.Tool{shop.tool(domain.ReadOnly)}})

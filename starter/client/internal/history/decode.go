@@ -201,12 +201,16 @@ func (d *decoder) updated(a *historypb.WorkflowExecutionUpdateCompletedEventAttr
 			return unreadable("the answer to an extension", err)
 		}
 		return one(progress.Extended{Reply: *reply})
-	case asked.name == string(contract.UpdateApprove), asked.name == string(contract.UpdateDeny):
+	case asked.name == string(contract.UpdateApprove), asked.name == string(contract.UpdateEdit), asked.name == string(contract.UpdateDeny):
 		reply, err := decode[contract.DecisionReply](d.converter, answer)
 		if err != nil {
 			return unreadable("what was decided about a call", err)
 		}
-		return one(progress.Decided{Reply: *reply})
+		fact := progress.Decided{Reply: *reply}
+		if request, err := decode[contract.EditRequest](d.converter, asked.args); err == nil {
+			fact.Edited = request.Arguments
+		}
+		return one(fact)
 	case asked.name == string(contract.UpdateResolve):
 		reply, err := decode[contract.ResolveReply](d.converter, answer)
 		if err != nil {

@@ -1,0 +1,79 @@
+package workflows
+
+import (
+	"cmp"
+
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/workflows/internal/mailbox"
+)
+
+// checkEdit refuses what could not be approved, and what rules deny as the person would have it.
+func (s session) checkEdit(request contract.EditRequest) error {
+	approve := contract.ApproveRequest{Call: request.Call, Digest: request.Digest, By: request.By, Reason: request.Reason}
+	if err := s.checkApprove(approve); err != nil {
+		return err
+	}
+	asked, err := s.askedAbout("edit", request.Call, request.Digest)
+	if err != nil {
+		return err
+	}
+	if err := domain.CheckEdited(asked.Arguments, request.Arguments); err != nil {
+		return err
+	}
+	if ruling := s.ruling(domain.ToolCall{Name: asked.Tool, Arguments: request.Arguments}); ruling.Then == domain.Deny {
+		return domain.Errorf(domain.Invalid, "arguments: the rules of this agent do not allow the call with them (%s); it waits as it was", ruling.Rule)
+	}
+	return nil
+}
+
+// edit lets a call run with a person's own arguments, where they fit the tool's schema, as a worker says. Else the call
+// waits as it was. Meanwhile somebody else may decide about it.
+func (s session) edit(ctx workflow.Context, request contract.EditRequest) (contract.DecisionReply, error) {
+	asked, err := s.askedAbout("edit", request.Call, request.Digest)
+	if err != nil {
+		return contract.DecisionReply{}, err
+	}
+	request.Call = asked.ToolExecutionID
+	if err := cmp.Or(s.checkFits(ctx, asked.Tool, request.Arguments), s.checkEdit(request)); err != nil {
+		return contract.DecisionReply{}, err
+	}
+	asked.edit(request.Arguments)
+	return s.decide(domain.Approved, contract.ApproveRequest{Call: request.Call, By: request.By, Reason: request.Reason}), nil
+}
+
+// checkFits has a worker hold arguments against the schema of their tool, as it does before each call. Nothing fails open.
+func (s session) checkFits(ctx workflow.Context, tool, arguments string) error {
+	spec, _ := s.resolved.Tool(tool)
+	permit, ok := s.mail.Permit(mailbox.WithinStep)
+	if !ok {
+		return domain.Errorf(domain.Denied, "edit: the execution is stopping")
+	}
+	options := s.briefOptions(checkTimeout, ownAttempts, "check the arguments")
+	options.ScheduleToCloseTimeout = 2 * checkTimeout
+	format := domain.ResponseFormat{Type: domain.FormatSchema, Schema: spec.Schema}
+	reply, _, err := mailbox.Call(ctx, permit, options, contract.CheckOutput, contract.OutputRequest{Format: format, Text: arguments})
+	switch {
+	case err != nil:
+		return domain.Errorf(domain.Unavailable, "arguments: no worker could check them, so the call waits as it was: %s", lossOf(err).Err().Message)
+	case reply.Invalid != "":
+		return domain.Errorf(domain.Invalid, "arguments: do not fit %s, so the call waits as it was: %s", domain.Shorten(tool, 64), reply.Invalid)
+	}
+	return nil
+}
+
+// tellEdited has the model read, with what came of a call, that a person has changed it and how.
+func (b *toolBatch) tellEdited(i int, result contract.ToolReply) contract.ToolReply {
+	done := b.content.ToolExecutions[i]
+	if done.Approval.Edited.IsZero() {
+		return result
+	}
+	if result.Error != nil {
+		result.Content = cmp.Or(result.Content, result.Error.Message)
+	}
+	result.Content = domain.EditedNote(done.Call.Arguments) + result.Content
+	result.Digest = domain.DigestOf([]byte(result.Digest.String()), []byte(result.Content))
+	return result
+}

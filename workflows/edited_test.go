@@ -1,0 +1,207 @@
+package workflows_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/testsuite"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/domain/hook"
+)
+
+// checking has a worker check arguments: they fit unless they hold the word.
+func checking(env *testsuite.TestWorkflowEnvironment, unfit string) {
+	env.RegisterActivityWithOptions(func(_ context.Context, r contract.OutputRequest) (contract.OutputReply, error) {
+		if strings.Contains(r.Text, unfit) {
+			return contract.OutputReply{Invalid: "/amount: must be a number"}, nil
+		}
+		return contract.OutputReply{}, nil
+	}, activity.RegisterOptions{Name: string(contract.CheckOutput)})
+}
+
+func edits(env *testsuite.TestWorkflowEnvironment, id, arguments string, call domain.PendingApproval) *verdict {
+	v := &verdict{}
+	env.UpdateWorkflow(string(contract.UpdateEdit), id, v, contract.EditRequest{
+		Call: call.ToolExecutionID, Digest: call.Digest, Arguments: arguments, By: "ann", Reason: "less",
+	})
+	return v
+}
+
+// TestAnEditedCall runs once, with exactly the bytes that a person gave, and the model is told.
+func TestAnEditedCall(t *testing.T) {
+	t.Parallel()
+	const edited = `{"amount":  5}`
+	w := &world{tools: pays(), model: calling(pay("7"), look()), tool: saw, notes: &stenographer{}}
+	env := w.environment(t)
+	checking(env, "never")
+	var word *verdict
+	sees(t, env, time.Minute, func(waiting []domain.PendingApproval) { word = edits(env, "edit", edited, waiting[0]) })
+	env.ExecuteWorkflow(string(contract.Execute), askedFor(t))
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	require.NoError(t, word.err)
+	require.Len(t, w.ran, 2)
+	require.Equal(t, edited, w.ran[1].Arguments)
+	call := executions(t, env)[0]
+	require.Equal(t, edited, call.Call.Arguments)
+	require.Equal(t, domain.CallDigest("pay", pay("7").Arguments), call.Approval.Digest, "what was asked about")
+	require.Equal(t, domain.CallDigest("pay", edited), call.Approval.Edited, "what ran")
+	require.Equal(t, `approved ann less {"amount": 7}`, strings.Join([]string{string(call.Approval.Decision), call.Approval.By, call.Approval.Reason, call.Approval.Asked}, " "))
+	require.Equal(t, call.Approval, word.value.(contract.DecisionReply).Approval)
+	entries := query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries
+	require.Equal(t, domain.EditedNote(edited)+"seen", entries[2].Message.ToolResult.Content)
+	require.Equal(t, pay("7").Arguments, entries[1].Message.ToolCalls[0].Arguments, "what the model said stays")
+	require.Equal(t, call.Approval.Edited, eventsIn(t, env, 1, domain.EventApprovalDecided)[0].(domain.ToolApprovalDecided).Edited)
+	require.Zero(t, w.notes.agent.Execution.Compare(nil, keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))))
+}
+
+// TestEditsThatAreRefused leave the call waiting as it was.
+func TestEditsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	deny := domain.ApprovalRule{Tool: "pay", Arguments: map[string]json.RawMessage{"amount": json.RawMessage(`{"at_least": 100}`)}, Then: domain.Deny}
+	for name, test := range map[string]struct{ arguments, says string }{
+		"what does not fit":     {`{"amount": "five"}`, "arguments: do not fit pay, so the call waits as it was: /amount: must be a number"},
+		"what a rule denies":    {`{"amount": 500}`, "arguments: the rules of this agent do not allow the call with them (rule 1 (pay, amount {\"at_least\":100}: deny)); it waits as it was"},
+		"a rule by other words": {`{"amount": [500]}`, "do not allow the call with them"},
+		"no JSON":               {`amount=5`, "arguments: are no JSON object"},
+		"two of them":           {`{"amount": 5}{"amount": 500}`, "arguments: are no JSON object"},
+		"a key twice":           {`{"amount": 5, "Amount": 500}`, "with each key once, in one case"},
+		"nothing":               {``, "arguments: are no JSON object"},
+		"the same":              {`{"amount": 7}`, "arguments: are those that were asked about"},
+		"too many":              {`{"note": "` + strings.Repeat("x", domain.MaxEdited) + `"}`, "arguments: have 16396 bytes; at most 16384 are allowed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{tools: pays(), model: calling(pay("7")), tool: saw}
+			env := w.environment(t)
+			checking(env, "five")
+			var refused, approved *verdict
+			sees(t, env, time.Minute, func(waiting []domain.PendingApproval) { refused = edits(env, "edit", test.arguments, waiting[0]) })
+			sees(t, env, time.Hour, func(waiting []domain.PendingApproval) { approved = approves(env, "approve", waiting[0]) })
+			env.ExecuteWorkflow(string(contract.Execute), askedFor(t, deny))
+			if refused.rejected != nil {
+				require.ErrorContains(t, refused.rejected, test.says)
+			} else {
+				require.ErrorContains(t, refused.err, test.says)
+			}
+			require.NoError(t, approved.rejected)
+			require.Len(t, w.ran, 1)
+			require.Equal(t, `{"amount": 7}`, w.ran[0].Arguments)
+		})
+	}
+}
+
+// TestTwoWordsAtOnce: while a worker checks what one person gave, another one decides. The call runs once, as the first
+// decision says, and who comes second is told.
+func TestTwoWordsAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		second func(*testsuite.TestWorkflowEnvironment, domain.PendingApproval) *verdict
+		says   string
+		ran    []string
+	}{
+		"approved": {func(env *testsuite.TestWorkflowEnvironment, call domain.PendingApproval) *verdict {
+			return approves(env, "second", call)
+		}, "was approved already", []string{`{"amount": 7}`}},
+		"denied": {func(env *testsuite.TestWorkflowEnvironment, call domain.PendingApproval) *verdict {
+			return denies(env, "second", "no", call)
+		}, "was denied already", nil},
+		"stopped": {func(env *testsuite.TestWorkflowEnvironment, _ domain.PendingApproval) *verdict {
+			env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{})
+			return &verdict{}
+		}, "", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{tools: pays(), model: calling(pay("7")), tool: saw, notes: &stenographer{}}
+			env := w.environment(t)
+			checking(env, "never")
+			var first, second *verdict
+			sees(t, env, time.Minute, func(waiting []domain.PendingApproval) {
+				first = edits(env, "first", `{"amount": 5}`, waiting[0])
+				second = test.second(env, waiting[0])
+			})
+			env.ExecuteWorkflow(string(contract.Execute), askedFor(t))
+			require.True(t, outcome(t, env).Status.Terminal())
+			require.True(t, first.accepted)
+			require.ErrorContains(t, first.err, test.says)
+			require.NoError(t, second.rejected)
+			var ran []string
+			for _, r := range w.ran {
+				ran = append(ran, r.Arguments)
+			}
+			require.Equal(t, test.ran, ran)
+			require.Zero(t, w.notes.agent.Execution.Compare(nil, keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))))
+		})
+	}
+}
+
+// TestHooksSeeWhatWasEdited as they see each call before it runs: an edit gets round none that blocks, and nothing runs
+// that nobody has given.
+func TestHooksSeeWhatWasEdited(t *testing.T) {
+	t.Parallel()
+	for edited, says := range map[string]string{
+		`{"amount": 5}`: "", `{"amount": 600}`: "blocked: not that much", `{"amount": 6}`: "blocked: a hook would have changed what a person had given",
+	} {
+		t.Run(edited, func(t *testing.T) {
+			t.Parallel()
+			var seen []string
+			careful := hook.BeforeToolUse("careful", func(c hook.ToolUse) (hook.ToolUse, error) {
+				seen = append(seen, c.At.Call.Arguments)
+				switch c.At.Call.Arguments {
+				case `{"amount": 600}`:
+					return hook.Block(c, "not that much"), nil
+				case `{"amount": 6}`:
+					c.At.Call.Arguments = `{"amount": 600}`
+				}
+				return c, nil
+			})
+			w := &world{model: calling(pay("7")), tool: saw}
+			env := hooked(t, w, nil, careful)
+			resolved := hookedCatalog(t, careful)
+			resolved.Tools = pays()
+			w.list = func(contract.CatalogRequest) (contract.Catalog, error) { return resolved, nil }
+			checking(env, "never")
+			sees(t, env, time.Minute, func(waiting []domain.PendingApproval) { edits(env, "edit", edited, waiting[0]) })
+			env.ExecuteWorkflow(string(contract.Execute), askedFor(t))
+			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+			require.Equal(t, []string{`{"amount": 7}`, edited}, seen)
+			call := executions(t, env)[0]
+			if says == "" {
+				require.Len(t, w.ran, 1)
+				require.Equal(t, edited, w.ran[0].Arguments)
+				return
+			}
+			require.Empty(t, w.ran)
+			require.Contains(t, call.Error.Message, says)
+			require.True(t, call.WasBlocked())
+		})
+	}
+}
+
+// TestAnEditIsTheEffectThatItIs: one of unknown outcome is not made again by it, and two of one step take turns.
+func TestAnEditIsTheEffectThatItIs(t *testing.T) {
+	t.Parallel()
+	w := &world{tools: paysOnce(), notes: &stenographer{}}
+	w.model = plays(says("", payFor(7, "first")), says("", payFor(8, "second")), says("gave up"))
+	w.tool = losesFirst(w)
+	env := w.environment(t)
+	checking(env, "never")
+	sees(t, env, time.Minute, func(waiting []domain.PendingApproval) { approves(env, "first", waiting[0]) })
+	sees(t, env, time.Hour, func(waiting []domain.PendingApproval) {
+		edits(env, "second", payFor(7, "edited").Arguments, waiting[0])
+	})
+	env.ExecuteWorkflow(string(contract.Execute), askedFor(t))
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	require.Len(t, w.ran, 1)
+	require.Equal(t, domain.CodeUnsettled, eventsIn(t, env, 1, domain.EventToolCallBlocked)[0].(domain.ToolCallBlocked).Code)
+	texts := told(t, env)
+	require.Contains(t, texts[2], domain.EditedNote(payFor(7, "edited").Arguments)+"not run: nobody knows")
+	require.Zero(t, w.notes.agent.Execution.Compare(nil, keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))))
+}
