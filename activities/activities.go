@@ -33,6 +33,10 @@ type Config struct {
 	// Toolbox has more of them, which it finds when they are named. One of Tools comes
 	// before one of the same name. Nil: there is none.
 	Toolbox Toolbox
+	// Sessions are those that this worker has with stateful servers, one for each agent. Nil: there are none.
+	Sessions Sessions
+	// OwnQueue is the task queue on which this worker alone serves them, Worker how it is called for people.
+	OwnQueue, Worker string
 	// Hooks are those that agents may use. The same set decides in the workflow.
 	Hooks hook.Set
 	// Compilers are those beside Everstep's own, by the name that definitions use.
@@ -158,6 +162,7 @@ func (a *Activities) Register(r worker.ActivityRegistry) {
 	registerLong(r, contract.CallModel, a.CallModel)
 	register(r, contract.CallTool, a.CallTool)
 	register(r, contract.VerifyCall, a.VerifyCall)
+	register(r, contract.Bind, a.Bind)
 	register(r, contract.ListTools, a.ListTools)
 	register(r, contract.Record, a.Record)
 	register(r, contract.CallHook, a.CallHook)
@@ -174,6 +179,12 @@ func (a *Activities) RegisterInference(r worker.ActivityRegistry) {
 // has a limit.
 func (a *Activities) RegisterTools(r worker.ActivityRegistry) {
 	register(r, contract.CallTool, a.CallTool)
+}
+
+// RegisterOwn makes a worker serve what only it can do: calls in the sessions that it has, on a task queue of its own.
+func (a *Activities) RegisterOwn(r worker.ActivityRegistry) {
+	register(r, contract.CallTool, a.CallTool)
+	register(r, contract.Unbind, a.Unbind)
 }
 
 // register does not compile where an activity's types are not its contract's.

@@ -55,7 +55,7 @@ func (a *Activities) tool(call toolCall) (tool.Tool, bool) {
 	}
 	spec := domain.ToolSpec{Name: name, Effect: a.config.Toolbox.Effect(name)}
 	return tool.FromSpec(spec, func(ctx context.Context, arguments json.RawMessage) (tool.Result, error) {
-		found, err := a.config.Toolbox.Find(ctx, name)
+		found, err := a.found(ctx, call)
 		if err != nil {
 			return tool.Result{}, err
 		}

@@ -35,6 +35,8 @@ func (c toolCall) judge(ctx context.Context, run outcome[tool.Result]) (contract
 		return c.waits(run.err), nil
 	case goesOn(run.err):
 		return c.pending(run.err), nil
+	case run.cause == nil && tool.IsSessionLost(run.err):
+		return c.sessionLost(run.err), nil
 	case run.cause == nil && tool.IsOutcomeUnknown(run.err) && !c.effect.Repeatable():
 		return c.unknown(toolError(run.err).Message), nil
 	case run.cause == nil, tool.IsNotStarted(run.err):
@@ -205,7 +207,9 @@ func (c toolCall) done(ctx context.Context, result tool.Result) contract.ToolRep
 const keepTime = domain.ReportTime / 2
 
 // most bounds what the model reads of a result.
-func (c toolCall) most() int { return cmp.Or(c.bounds.MaxOutput, domain.MaxToolResult) }
+func (c toolCall) most() int {
+	return cmp.Or(c.bounds.MaxOutput, domain.MaxToolResult) - len(c.notice())
+}
 
 // shown is a result as the model gets to read it, with the lines that name its parts. What is cut is kept
 // whole, where there is a place for it.
@@ -225,6 +229,7 @@ func (c toolCall) shown(ctx context.Context, content, lines string) string {
 }
 
 func (c toolCall) reply(reply contract.ToolReply) contract.ToolReply {
+	reply.Content = c.notice() + reply.Content
 	said := [][]byte{[]byte(reply.Content)}
 	for _, p := range reply.Parts {
 		said = append(said, []byte(p.MediaType), []byte(p.URL), p.Data)

@@ -153,6 +153,9 @@ type ToolSpec struct {
 	Pin Digest `json:"pin,omitzero"`
 	// Disclaims are the hints of which that server says that they do not hold. Unless it does, its protocol has them.
 	Disclaims []Hint `json:"disclaims,omitempty"`
+	// Stateful says that its server keeps state over calls: those of one agent are made in a session of its own, which
+	// contract.Bound names.
+	Stateful bool `json:"stateful,omitzero"`
 }
 
 // ServerSeparator stands between the name of an MCP server and that of its tool, and allTools in the place of the

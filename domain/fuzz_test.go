@@ -96,6 +96,9 @@ func FuzzModelRequest(f *testing.F)    { fuzzPlain[contract.ModelRequest](f, "mo
 func FuzzModelReply(f *testing.F)      { fuzzPlain[contract.ModelReply](f, "model_reply") }
 func FuzzToolRequest(f *testing.F)     { fuzzPlain[contract.ToolRequest](f, "tool_request") }
 func FuzzToolReply(f *testing.F)       { fuzzPlain[contract.ToolReply](f, "tool_reply") }
+func FuzzBindRequest(f *testing.F)     { fuzzPlain[contract.BindRequest](f, "bind_request") }
+func FuzzBound(f *testing.F)           { fuzzPlain[contract.Bound](f, "bound") }
+func FuzzUnbindRequest(f *testing.F)   { fuzzPlain[contract.UnbindRequest](f, "unbind_request") }
 func FuzzVerifyReply(f *testing.F)     { fuzzPlain[contract.VerifyReply](f, "verify_reply") }
 func FuzzCatalog(f *testing.F)         { fuzzPlain[contract.Catalog](f, "catalog") }
 func FuzzHeartbeat(f *testing.F)       { fuzzPlain[contract.Heartbeat](f, "heartbeat") }

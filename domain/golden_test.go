@@ -155,7 +155,8 @@ func wireCases(t testing.TB) []wireCase {
 		filled[contract.DecisionReply]("decision_reply"), filled[contract.Waiting]("waiting"),
 		filled[contract.RevokeRequest]("revoke_request"), filled[contract.RevokeReply]("revoke_reply"),
 		filled[contract.ExtendRequest]("extend_request"), filled[contract.ExtendReply]("extend_reply"),
-		filled[contract.VerifyReply]("verify_reply"), filled[contract.ResolveRequest]("resolve_request"), filled[contract.ResolveReply]("resolve_reply"),
+		filled[contract.VerifyReply]("verify_reply"), filled[contract.BindRequest]("bind_request"), filled[contract.Bound]("bound"), filled[contract.UnbindRequest]("unbind_request"), filled[contract.UnbindReply]("unbind_reply"),
+		filled[contract.ResolveRequest]("resolve_request"), filled[contract.ResolveReply]("resolve_reply"),
 		filled[contract.PauseRequest]("pause_request"), filled[contract.PauseReply]("pause_reply"),
 	)
 }

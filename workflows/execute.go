@@ -66,6 +66,7 @@ func (o Options) execute(ctx workflow.Context, in *contract.SessionInput) (*cont
 	if s.run.ends() {
 		return nil, s.continueAsNew(ctx)
 	}
+	s.unbind()
 	s.awaitHandlers()
 	s.note("ended")
 	return s.result(), nil

@@ -35,6 +35,8 @@ type world struct {
 	list    func(contract.CatalogRequest) (contract.Catalog, error)
 	record  func(contract.RecordRequest) (contract.Segment, error)
 	verify  func(contract.ToolRequest) (contract.VerifyReply, error)
+	bind    func(contract.BindRequest) (contract.Bound, error)
+	unbind  func(contract.UnbindRequest) error
 	storage bool
 	// older says that a catalog that names no approvals is of an older worker: else they allow all calls.
 	older bool
@@ -105,6 +107,11 @@ func (w *world) environment(t *testing.T) *testsuite.TestWorkflowEnvironment {
 	env.RegisterActivityWithOptions(func(_ context.Context, r contract.ToolRequest) (contract.VerifyReply, error) {
 		return w.verify(r)
 	}, activity.RegisterOptions{Name: string(contract.VerifyCall)})
+	env.RegisterActivityWithOptions(func(_ context.Context, r contract.BindRequest) (contract.Bound, error) { return w.bind(r) },
+		activity.RegisterOptions{Name: string(contract.Bind)})
+	env.RegisterActivityWithOptions(func(_ context.Context, r contract.UnbindRequest) (contract.UnbindReply, error) {
+		return contract.UnbindReply{}, w.unbind(r)
+	}, activity.RegisterOptions{Name: string(contract.Unbind)})
 	return env
 }
 

@@ -14,9 +14,10 @@ import (
 // lossOf reads how an activity ended that gave no reply.
 func lossOf(err error) progress.Loss {
 	var loss progress.Loss
-	if timeout, ok := errors.AsType[*temporal.TimeoutError](err); ok && timeout.HasLastHeartbeatDetails() {
+	if timeout, ok := errors.AsType[*temporal.TimeoutError](err); ok {
+		loss.Untaken = timeout.TimeoutType() == enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START
 		var beat contract.Heartbeat
-		if timeout.LastHeartbeatDetails(&beat) == nil {
+		if timeout.HasLastHeartbeatDetails() && timeout.LastHeartbeatDetails(&beat) == nil {
 			loss.Beat = &beat
 		}
 	}

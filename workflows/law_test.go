@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -126,8 +127,11 @@ func (n *notingOut) came(ctx workflow.Context, w progress.Work, future workflow.
 	var model contract.ModelReply
 	var tool contract.ToolReply
 	var catalog contract.Catalog
+	var bound contract.Bound
 	var err error
 	switch {
+	case w.Activity == string(contract.Bind):
+		err = future.Get(ctx, &bound)
 	case w.Model != nil:
 		err = future.Get(ctx, &model)
 	case w.Tool != nil:
@@ -147,6 +151,8 @@ func (n *notingOut) came(ctx workflow.Context, w progress.Work, future workflow.
 		return progress.ModelReplied{Work: w, Reply: model}
 	case w.Tool != nil:
 		return progress.ToolReplied{Work: w, Reply: tool}
+	case w.Activity == string(contract.Bind):
+		return progress.BoundTo{Work: w, Bound: bound}
 	}
 	return progress.Resolved{Work: w, Catalog: catalog}
 }
@@ -156,6 +162,7 @@ func lossIn(err error) progress.Loss {
 	var loss progress.Loss
 	if timeout, ok := errors.AsType[*temporal.TimeoutError](err); ok {
 		loss.How = progress.TimedOut
+		loss.Untaken = timeout.TimeoutType() == enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START
 		var beat contract.Heartbeat
 		if timeout.HasLastHeartbeatDetails() && timeout.LastHeartbeatDetails(&beat) == nil {
 			loss.Beat = &beat

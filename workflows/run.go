@@ -216,6 +216,7 @@ func (s session) carry(limit int) (contract.Carry, error) {
 		State: state, Segments: s.run.segments, Copy: s.run.copying, Runs: s.run.number, Outcome: s.archive.outcome,
 	}
 	s.handOver(&carry)
+	s.bindings.handOver(&carry)
 	s.carryOver(&carry)
 	s.mail.Carry(&carry)
 	s.guards.carried(&carry.Guarded)

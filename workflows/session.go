@@ -28,6 +28,7 @@ type session struct {
 	// approvals are asked about calls of the step in progress.
 	approvals *approvals
 	unsettled *unsettled
+	bindings  *bindings
 }
 
 // given is what the run starts from. It never changes.
@@ -54,7 +55,7 @@ func newSession(ctx workflow.Context, in *contract.SessionInput, options Options
 		given: &given{in, options, workflow.GetInfo(ctx)}, agent: agent, definition: definition,
 		mail: mailbox.New(root, agent, carry), talk: talk, guards: newGuards(carry.Guarded),
 		retries: &retries{root: root}, run: newRun(carry), archive: &archive{outcome: carry.Outcome}, approvals: &approvals{},
-		unsettled: &unsettled{},
+		unsettled: &unsettled{}, bindings: newBindings(carry),
 	}
 	switch {
 	case in.GoOn != nil && in.Carry != nil:

@@ -235,7 +235,7 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 	for unbegun, waited := 0, 0; ; {
 		b.load.Add(ctx, size)
 		options.DisableEagerExecution = unbegun+request.Attempts > 0 // another worker may be able to
-		reply, cutOff, err := mailbox.Call(ctx, permit, options, contract.CallTool, request)
+		reply, cutOff, err := b.makeCall(ctx, permit, options, request, tool)
 		b.cutOff[position] = cutOff
 		if refused, ok := errors.AsType[*domain.Error](err); ok {
 			return progress.Unanswered(refused) // it was never asked for

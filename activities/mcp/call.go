@@ -29,7 +29,7 @@ func (s *server) tool(listed *sdk.Tool, config ToolConfig) (tool.Tool, error) {
 	made := tool.FromSpec(domain.ToolSpec{
 		Name: ToolName(s.config.Name, listed.Name), Description: listed.Description, Schema: shown, Timeout: config.Timeout,
 		Effect: Stricter(config.Effect, listed.Annotations),
-		Pin:    pin, Disclaims: disclaimed(listed.Annotations),
+		Pin:    pin, Disclaims: disclaimed(listed.Annotations), Stateful: s.config.Stateful,
 	}, func(ctx context.Context, arguments json.RawMessage) (tool.Result, error) {
 		if called, _ := tool.ExecutionOf(ctx); called.Handle != nil {
 			return s.ask(ctx, called)
@@ -79,6 +79,7 @@ func disclaimed(hints *sdk.ToolAnnotations) []domain.Hint {
 
 // call makes one call. It ends with its context; the server is then told to stop.
 func (s *server) call(ctx context.Context, name string, arguments json.RawMessage) (tool.Result, error) {
+	defer s.works()()
 	params := &sdk.CallToolParams{Name: name, Arguments: arguments}
 	defer s.progress.follow(params, func(line string) { tool.Progress(ctx, line) })()
 	for round := range maxRounds {

@@ -41,6 +41,8 @@ type Server struct {
 	Tools map[string]ToolConfig
 	// Timeout bounds one attempt of a call. Zero: the agent's own bound.
 	Timeout time.Duration
+	// Stateful says that calls depend on earlier ones: each agent has a session of its own, on one worker.
+	Stateful bool
 }
 
 // A ToolConfig is what holds for one tool. What is zero is the server's.
@@ -201,10 +203,9 @@ func serversOf(folder string, into *[]Server) document.Value {
 // reading is a server as its mapping is read.
 type reading struct {
 	Server
-	oauth    OAuth
-	kind     string
-	asks     string
-	stateful bool
+	oauth OAuth
+	kind  string
+	asks  string
 }
 
 func (s *reading) keys(folder string) document.Keys {
@@ -250,15 +251,13 @@ func (s *reading) keys(folder string) document.Keys {
 		{Name: "tools", Doc: "The only tools that agents may have: a list, or a mapping that says what holds for each.", Value: toolsOf(&s.Tools, effect, timeout)},
 		{Name: "elicitation", Doc: "What becomes of a server's question to a person: refuse, in this version.", Value: document.Word(&s.asks, []string{refuse}).Default(refuse)},
 		{Name: "sampling", Doc: "What becomes of its question to a model: refuse, in this version.", Value: document.Word(&s.asks, []string{refuse}).Default(refuse)},
-		{Name: "stateful", Doc: "Whether calls depend on earlier ones, which this version has no sessions for.", Value: document.Truth(func(yes bool) { s.stateful = yes })},
+		{Name: "stateful", Doc: "Whether calls depend on earlier ones: each agent then has a session of its own, on one worker.", Value: document.Truth(func(yes bool) { s.Stateful = yes })},
 	}
 }
 
 func (s *reading) check(r *document.Reader, field string, key *yaml.Node, given document.Given) {
 	program := s.kind == "stdio" || s.kind == "" && s.Command != ""
 	switch {
-	case s.stateful:
-		r.Problem(given["stateful"], field, "this version binds no session of an agent to a worker; leave stateful out, and a server keeps what it keeps for all agents of its worker")
 	case s.Command == "" && s.URL == "":
 		r.Problem(key, field, "has neither command nor url; give the program to start, or the endpoint of one that runs")
 	case s.Command != "" && s.URL != "":

@@ -105,7 +105,7 @@ func TestWhatIsWrongWithAFile(t *testing.T) {
 		`mcpServers: {s: {command: a, timeout: -1s}}`:                   "give a duration",
 		`mcpServers: {s: {command: a, elicitation: ask}}`:               `"ask" is not known`,
 		`mcpServers: {s: {command: a, sampling: allow}}`:                `"allow" is not known`,
-		`mcpServers: {s: {command: a, stateful: true}}`:                 "this version binds no session",
+		`mcpServers: {s: {command: a, stateful: maybe}}`:                "stateful: is a text; give true or false",
 		`mcpServers: {s: {command: a, autoApprove: [x]}}`:               "there is no such key",
 		`mcpServers: {"a__b": {command: a}}`:                            "is no name of a server",
 		`mcpServers: {"a_": {command: a}}`:                              "is no name of a server",

@@ -7,7 +7,9 @@
 // it gets no variable of the worker's that its configuration does not name.
 //
 // A tool is called SERVER__TOOL: see ToolName. A server is taken to be stateless:
-// one connection serves all agents of a worker, and any worker may get any call.
+// one connection serves all agents of a worker, and any worker may get any call. With
+// one that is configured as stateful each agent has a session of its own, on one worker:
+// see Servers.Bind.
 //
 // Start reading at Servers.Find.
 package mcp

@@ -185,6 +185,14 @@ func (l *link) explain(err error) error {
 	return err
 }
 
+// ended is why a connection that an agent had for itself is lost.
+func (l *link) ended() string {
+	if l.program != nil {
+		return l.program.why()
+	}
+	return "its server has forgotten it, or cannot be reached any more"
+}
+
 // answered reports whether an error is the server's own answer, of one whose
 // connection holds.
 func answered(err error) bool {

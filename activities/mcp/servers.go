@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -29,6 +30,9 @@ type Options struct {
 
 	// fresh is how long a list of tools is taken as it is.
 	fresh time.Duration
+	// most and idle bound the sessions with stateful servers.
+	most int
+	idle time.Duration
 }
 
 // A Log takes messages with keys and values.
@@ -43,8 +47,9 @@ const listFresh = 15 * time.Second
 // Servers are the MCP servers of a worker. They are started and reached when they
 // are needed first, and again after they broke. It is safe for concurrent use.
 type Servers struct {
-	all   map[string]*server
-	names []string
+	all      map[string]*server
+	names    []string
+	sessions sessions
 }
 
 // Open checks that every secret is there, and starts nothing. Its error is of kind
@@ -56,14 +61,16 @@ func Open(configs []Server, options Options) (*Servers, error) {
 	if options.fresh == 0 {
 		options.fresh = listFresh
 	}
-	s := &Servers{all: map[string]*server{}}
+	s := &Servers{all: map[string]*server{}, sessions: sessions{
+		open: map[string]*session{}, most: cmp.Or(options.most, mostSessions), idle: cmp.Or(options.idle, longestIdle),
+	}}
 	for _, config := range configs {
 		for _, v := range config.variables() {
 			if _, err := v.with(options.Secret, nil); err != nil {
 				return nil, domain.Errorf(domain.Invalid, "server %s: %s: %s", config.Name, v.Name, err)
 			}
 		}
-		s.all[config.Name] = &server{config: config, options: options}
+		s.all[config.Name] = newServer(config, options)
 		s.names = append(s.names, config.Name)
 	}
 	return s, nil
@@ -132,6 +139,7 @@ func (s *Servers) All(ctx context.Context, name string) ([]tool.Tool, error) {
 // Close ends all servers, and returns when they are gone.
 func (s *Servers) Close() {
 	var all sync.WaitGroup
+	all.Go(s.sessions.close)
 	for _, one := range s.all {
 		all.Go(one.close)
 	}
@@ -158,6 +166,17 @@ type server struct {
 	closed   bool
 	// ending are connections on their way out.
 	ending sync.WaitGroup
+
+	// single says that the connection is an agent's session: once lost it is not made anew. over is why it was lost.
+	single bool
+	over   error
+	// calls counts those under way, and used is when the newest of them began or ended.
+	calls int
+	used  time.Time
+}
+
+func newServer(config Server, options Options) *server {
+	return &server{config: config, options: options, used: time.Now()}
 }
 
 // firstPause and longestPause are between tries to reach a server that failed.
@@ -178,6 +197,10 @@ func (s *server) link(ctx context.Context) (*link, error) {
 		case s.live != nil && s.live.usable():
 			defer s.mu.Unlock()
 			return s.live, nil
+		case s.single && (s.live != nil || s.over != nil):
+			defer s.mu.Unlock()
+			s.drop()
+			return nil, s.over
 		case s.dialing == nil && time.Now().Before(s.again):
 			defer s.mu.Unlock()
 			return nil, s.failed
@@ -227,6 +250,9 @@ func (s *server) dial(ctx context.Context, over chan struct{}) {
 func (s *server) drop() {
 	if old := s.live; old != nil {
 		s.live = nil
+		if s.single {
+			s.over = tool.SessionLost(domain.Errorf(domain.Unavailable, "%s", old.ended()))
+		}
 		old.broken()
 		s.ending.Go(old.close)
 	}
@@ -288,8 +314,11 @@ func (s *server) listed(ctx context.Context) (*link, []*sdk.Tool, error) {
 	if ctx.Err() != nil {
 		return nil, nil, ctx.Err()
 	}
-	if !answered(err) {
+	if s.breaks(l, err) {
 		s.lost(l)
+	}
+	if over := s.lostFor(); over != nil {
+		return nil, nil, over
 	}
 	return nil, nil, s.unavailable("does not list its tools: %s", err)
 }

@@ -197,12 +197,12 @@ type handle struct {
 }
 
 // ongoing is the error of a call whose server goes on with it. A program forgets its tasks when it ends, and ends
-// with its worker: so a call of one waits here, as any call of it does.
+// with its worker, and so does an agent's session: a call of one waits here, as any call of it does.
 func (s *server) ongoing(ctx context.Context, l *link, t *task) (*sdk.CallToolResult, error) {
 	if t.ID == "" || len(t.ID) > maxTaskID {
 		return nil, tool.OutcomeUnknown(s.unavailable("goes on with the call as a task, under a name that cannot be kept"))
 	}
-	if l.program == nil {
+	if l.program == nil && !s.single {
 		return nil, elsewhere(t)
 	}
 	for {
@@ -215,7 +215,7 @@ func (s *server) ongoing(ctx context.Context, l *link, t *task) (*sdk.CallToolRe
 		}
 		result, err := s.askOver(ctx, l, t.ID)
 		if !l.usable() && ctx.Err() == nil {
-			return nil, tool.OutcomeUnknown(s.unavailable("was lost while it went on with the call: %s", l.program.why()))
+			return nil, tool.OutcomeUnknown(s.unavailable("was lost while it went on with the call: %s", l.ended()))
 		}
 		if _, goesOn := tool.IsElsewhere(err); !goesOn && ctx.Err() == nil {
 			return result, err
@@ -381,7 +381,7 @@ func (s *server) unasked(ctx context.Context, l *link, err error) error {
 		return context.Cause(ctx)
 	case ok && (said.Code == jsonrpc.CodeInvalidParams || said.Code == jsonrpc.CodeMethodNotFound):
 		return tool.OutcomeUnknown(s.unavailable("does not know any more the task by which it went on with the call: %s (%d)", domain.Shorten(said.Message, maxStatusMessage), said.Code))
-	case !answered(err) || errors.Is(err, sdk.ErrSessionMissing):
+	case s.breaks(l, err) || errors.Is(err, sdk.ErrSessionMissing):
 		s.lost(l) // it is reached anew
 	}
 	return s.unavailable("does not say what became of a task: %s", domain.Shorten(l.explain(err).Error(), maxStatusMessage))

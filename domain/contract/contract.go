@@ -27,6 +27,10 @@ const (
 	CallTool Activity[ToolRequest, ToolReply] = "agent.CallTool"
 	// VerifyCall asks a tool what became of a call whose outcome is unknown.
 	VerifyCall Activity[ToolRequest, VerifyReply] = "agent.VerifyCall"
+	// Bind opens a session with a stateful MCP server for one agent, on the worker that takes it.
+	Bind Activity[BindRequest, Bound] = "agent.Bind"
+	// Unbind ends one, on the worker that has it.
+	Unbind Activity[UnbindRequest, UnbindReply] = "agent.Unbind"
 	// ListTools adds to a session what only the worker knows.
 	ListTools Activity[CatalogRequest, Catalog] = "agent.ListTools"
 	// Record writes a range of the transcript to the configured storage.

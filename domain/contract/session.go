@@ -109,6 +109,8 @@ type Carry struct {
 	Decided []AnsweredUpdate[DecisionReply] `json:"decided,omitempty"`
 	// Runs counts the runs of the chain before this one.
 	Runs int `json:"runs,omitzero"`
+	// Bound are the agent's sessions with stateful servers.
+	Bound []Bound `json:"bound,omitempty"`
 	// Outcome is that of the execution that ended last.
 	Outcome *Outcome `json:"outcome,omitempty"`
 }

@@ -50,6 +50,8 @@ type ToolRequest struct {
 	Pending  *Pending `json:"pending,omitempty"`
 	TakeBack bool     `json:"take_back,omitzero"`
 	Stopped  bool     `json:"stopped,omitzero"`
+	// Bound is the session in which a call of a stateful server is made.
+	Bound *Bound `json:"bound,omitempty"`
 }
 
 // A Pending is a call that its other side goes on with by itself.
@@ -119,6 +121,8 @@ type ToolReply struct {
 	// Pending is set where the call's other side goes on with it: it is asked about until that is over. Error
 	// says what remains of it where it is not.
 	Pending *Pending `json:"pending,omitempty"`
+	// SessionLost is why the session in which the call was to be made is gone. The call did not begin.
+	SessionLost string `json:"session_lost,omitzero"`
 }
 
 // An OutputRequest asks whether a text that a hook has made fits a response format.

@@ -71,6 +71,8 @@ type StatusView struct {
 	Context int64 `json:"context_tokens,omitzero"`
 	// Trusted is what whoever started the agent, or its newest execution, says.
 	Trusted domain.Trusted `json:"trusted,omitempty"`
+	// Bound are the agent's sessions with stateful servers, each on one worker.
+	Bound []Bound `json:"mcp_sessions,omitempty"`
 }
 
 // A StatusSource says where a status comes from.

@@ -30,6 +30,8 @@ type Agent struct {
 	Unsettled, Settled []domain.UnknownCall
 	// Standing are the session's standing approvals, those too that were revoked. They must not be changed.
 	Standing []domain.StandingApproval
+	// Sessions are those with stateful servers, in the order in which they were opened.
+	Sessions []Session
 	// Open is the work of the run that has not ended.
 	Open []Work
 	// Run is the run that is being read.
@@ -84,7 +86,11 @@ func (a Agent) With(fact Fact, at time.Time) Agent {
 		}
 	case ModelReplied:
 		return a.ended(f.Work, f, at)
+	case BoundTo:
+		a = a.bound(f.Bound, at)
+		return a.ended(f.Work, Finished{f.Work}, at)
 	case ToolReplied:
+		a = a.calledIn(f, at)
 		if f.Reply.NotStarted && f.Tool.Pending == nil || f.Reply.Pending != nil {
 			fact = unmade{f}
 		}
@@ -97,6 +103,9 @@ func (a Agent) With(fact Fact, at time.Time) Agent {
 		}
 		return a.ended(f.Work, f, at)
 	case Lost:
+		if f.Tool != nil && f.Loss.Unbinds(*f.Tool) {
+			return a.With(ToolReplied{Work: f.Work, Reply: f.Loss.ToolReply(*f.Tool)}, at)
+		}
 		if f.Tool != nil && f.Loss.MadeAgain(*f.Tool) {
 			call := *f.Tool
 			if call.Pending != nil {
@@ -322,6 +331,9 @@ func (a Agent) over(c closing, o contract.Outcome) Agent {
 // runEnded notes the end of a run, and of an execution that the server ended so.
 func (a Agent) runEnded(f RunEnded, at time.Time) Agent {
 	a.Settled = append(slices.Clip(a.Settled), f.Settled...)
+	if f.How != Continued {
+		a = a.unboundAll("the agent has ended", at)
+	}
 	if f.Outcome != nil {
 		return a.executionEnded(*f.Outcome, at)
 	}
@@ -351,6 +363,9 @@ func (a Agent) runBegan(f RunBegan, at time.Time) Agent {
 	a.trusted = took.Trusted
 	a.Unsettled, a.Standing = took.Unsettled, took.Standing
 	if in.Carry != nil {
+		for _, b := range in.Carry.Bound {
+			a = a.bound(b, at)
+		}
 		a.Run.Before, a.edits = in.Carry.Runs, in.Carry.Edits
 		if r := in.Carry.Resolved; r != nil {
 			a.Price, a.Window, a.Limit, a.ToolLimits = r.Price, r.ContextWindow, r.RateLimit, r.ToolLimits
@@ -383,13 +398,4 @@ func (a Agent) runBegan(f RunBegan, at time.Time) Agent {
 		}
 	}
 	return a
-}
-
-// joined are two sets of trusted values as one.
-func joined(session, own domain.Trusted) domain.Trusted {
-	all, err := session.With(own)
-	if err != nil { // the workflow has refused it
-		return session
-	}
-	return all
 }

@@ -94,10 +94,12 @@ func notRun(t domain.ToolExecution) bool { return t.Error != nil && t.Error.Code
 
 func (c *comparison) call(told, kept domain.ToolExecution) {
 	begun := !kept.StartedAt.IsZero()
-	if !notRun(told) || !notRun(kept) {
+	neither := notRun(told) && notRun(kept)
+	if !neither {
 		c.same("begun "+kept.ID.String(), !told.StartedAt.IsZero(), begun)
 	}
-	if !begun || c.hooked[domain.TriggerAfterToolUse] {
+	unasked := neither && told.StartedAt.IsZero() // no worker was asked for it, so that none could say why
+	if !begun || unasked || c.hooked[domain.TriggerAfterToolUse] {
 		return
 	}
 	// A step is shown with its longest texts cut.

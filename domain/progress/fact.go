@@ -89,6 +89,12 @@ type Resolved struct {
 	Catalog contract.Catalog
 }
 
+// A BoundTo says that the agent has a session with a stateful server.
+type BoundTo struct {
+	Work
+	Bound contract.Bound
+}
+
 // A Finished says that other work ended well.
 type Finished struct{ Work }
 

@@ -22,6 +22,8 @@ type Loss struct {
 	RetryAfter time.Duration
 	// Exhausted says that the server has tried it as often as it was asked to.
 	Exhausted bool
+	// Untaken says that no worker took it in time: it did not begin.
+	Untaken bool
 }
 
 // A How says how work ended without a reply.
@@ -123,6 +125,12 @@ func (l Loss) MadeAgain(call contract.ToolRequest) bool {
 	return l.Retryable() && call.Effect.Repeatable() && call.Attempts+1 < call.Tries && !l.givesUp(call)
 }
 
+// Unbinds reports whether the session of a call is lost with its worker: nobody has taken the call there.
+func (l Loss) Unbinds(call contract.ToolRequest) bool { return l.Untaken && call.Bound != nil }
+
+// workerGone is why a session is lost whose worker takes no call.
+const workerGone = "its worker does not answer, and has probably ended"
+
 // givesUp reports whether the call has lost as many workers as its tool may cost.
 func (l Loss) givesUp(call contract.ToolRequest) bool {
 	return l.How == TimedOut && call.Losses > 0 && call.Lost+1 >= call.Losses
@@ -134,6 +142,10 @@ func (l Loss) ToolReply(call contract.ToolRequest) contract.ToolReply {
 	switch {
 	case call.Pending != nil:
 		return GivenUp(call)
+	case l.Unbinds(call):
+		reply := NotRun(domain.Unavailable, "not run: the session in which it was to be made is lost: "+workerGone)
+		reply.NotStarted, reply.SessionLost = true, workerGone
+		return reply
 	case l.How == Cancelled && call.Attempts > 0:
 		return NotAgain(call)
 	case l.How == Cancelled:

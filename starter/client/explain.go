@@ -241,6 +241,10 @@ func (e *explanation) identity(v *ExplainView) {
 	if given := e.at.Given; given != nil {
 		v.Given = &ExplainGiven{Messages: given.Messages, Metadata: append([]string{}, given.Metadata...)}
 	}
+	v.Sessions = []ExplainSession{}
+	for _, s := range e.then.Sessions {
+		v.Sessions = append(v.Sessions, ExplainSession{Server: s.Server, Worker: s.Worker, Since: s.Since, EndedAt: timeOf(s.EndedAt), Reason: s.Why})
+	}
 	if e.outcome != nil {
 		v.EndedAt, v.Milliseconds = timeOf(ended), between(started, ended)
 	}

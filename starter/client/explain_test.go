@@ -233,7 +233,7 @@ func TestExplainKeysAreStable(t *testing.T) {
 	v := explained(t, run, nil)
 	require.Equal(t, []string{
 		"advice", "agent_id", "budget", "context", "doing", "duration_ms", "ended_at", "ending", "execution_id",
-		"execution_number", "given", "history", "id", "missing", "model", "name", "origin", "reported", "run_id", "source",
+		"execution_number", "given", "history", "id", "mcp_sessions", "missing", "model", "name", "origin", "reported", "run_id", "source",
 		"started_at", "status", "steps", "totals", "trusted", "waste", "workflow_id",
 	}, keys(v))
 	require.Equal(t, []string{

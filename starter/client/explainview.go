@@ -20,8 +20,10 @@ type ExplainView struct {
 	// Trusted is what whoever started the agent, or this execution, says.
 	Trusted domain.Trusted `json:"trusted"`
 	// Given is what it began with beside the prompt and trusted values.
-	Given     *ExplainGiven `json:"given"`
-	StartedAt *time.Time    `json:"started_at"`
+	Given *ExplainGiven `json:"given"`
+	// Sessions are those with stateful MCP servers, in the order in which they were opened.
+	Sessions  []ExplainSession `json:"mcp_sessions"`
+	StartedAt *time.Time       `json:"started_at"`
 	// EndedAt and Milliseconds are null while it runs.
 	EndedAt      *time.Time `json:"ended_at"`
 	Milliseconds *int64     `json:"duration_ms"`
@@ -51,6 +53,16 @@ type ExplainView struct {
 type ExplainGiven struct {
 	Messages int      `json:"messages"`
 	Metadata []string `json:"metadata"`
+}
+
+// An ExplainSession is the agent's own session with a stateful MCP server, on one worker.
+type ExplainSession struct {
+	Server string    `json:"server"`
+	Worker string    `json:"worker"`
+	Since  time.Time `json:"since"`
+	// EndedAt is when it was known to be gone, and Reason is why: null and empty while it is there.
+	EndedAt *time.Time `json:"ended_at"`
+	Reason  string     `json:"reason,omitzero"`
 }
 
 // An ExplainEnding says why an execution ended.

@@ -165,6 +165,10 @@ func describeWork(work []history.Pending, step int) string {
 		return fmt.Sprintf("step %d: asking a tool what became of its call%s", step, how(first))
 	case first.Activity == string(contract.ListTools):
 		return "asking a worker for its tools" + how(first)
+	case first.Activity == string(contract.Bind):
+		return "opening a session with an MCP server" + how(first)
+	case first.Activity == string(contract.Unbind):
+		return "ending a session with an MCP server" + how(first)
 	case first.Activity == string(contract.CallHook):
 		return "calling a hook" + how(first)
 	case first.Activity == string(contract.Record):

@@ -23,6 +23,13 @@ func Explanation(out *Output, v client.ExplainView, now time.Time) string {
 	}
 	x.fact("trusted", trustedText(v.Trusted))
 	x.fact("given", givenText(v.Given))
+	for _, s := range v.Sessions {
+		text := sessionWords(s.Server, s.Worker, s.Since)
+		if s.EndedAt != nil {
+			text += ", gone since " + moment(*s.EndedAt) + ": " + s.Reason
+		}
+		x.fact("session", OneLine(text))
+	}
 	x.fact("steps", totalWords(v))
 	x.steps(v, out.Width())
 	x.fact("waste", wasted(v.Waste)...)

@@ -39,6 +39,9 @@ func StatusText(t Theme, id string, v contract.StatusView, now time.Time) string
 		x.fact("goes on", strings.TrimSpace("from "+v.Origin.String()+spentText(v.Prior)))
 	}
 	x.fact("trusted", trustedText(v.Trusted))
+	for _, s := range v.Bound {
+		x.fact("session", OneLine(sessionWords(s.Server, s.Worker, s.Since)))
+	}
 	x.fact("context", contextText(v.Context, v.Window))
 	for _, signal := range v.StopSignals {
 		x.fact("signal", OneLine(fmt.Sprintf("%s %s", signal.Reason, signal.Message)))
@@ -107,6 +110,11 @@ func trustedText(values domain.Trusted) string {
 	return strings.Join(parts, ", ")
 }
 
+// sessionWords names a session with a stateful MCP server.
+func sessionWords(server, worker string, since time.Time) string {
+	return "with MCP server " + server + " on worker " + worker + within(" since ", moment(since), "")
+}
+
 func contextText(used, window int64) string {
 	switch {
 	case used == 0:
@@ -169,6 +177,7 @@ type StatusJSON struct {
 	Prior       *priorJSON          `json:"prior"`
 	Window      *int64              `json:"context_window"`
 	Context     *int64              `json:"context_tokens"`
+	Sessions    []contract.Bound    `json:"mcp_sessions"`
 }
 
 type priorJSON struct {
@@ -186,6 +195,7 @@ func Status(v contract.StatusView) StatusJSON {
 	}
 	s.Progress = listed(v.Progress)
 	s.OutcomeUnknown, s.StandingApprovals = listed(v.OutcomeUnknown), listed(v.StandingApprovals)
+	s.Sessions = listed(v.Bound)
 	s.StopSignals, s.PendingApprovals, s.PendingQuestions = listed(v.StopSignals), listed(v.PendingApprovals), listed(v.PendingQuestions)
 	return s
 }

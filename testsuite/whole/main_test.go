@@ -26,6 +26,7 @@ func TestMain(m *testing.M) {
 		mortalWorker:                mortalWork,
 		mcpServer:                   mcpServe,
 		mcpTasks:                    mcpTasksServe,
+		boundWorker:                 boundWork,
 	}
 	if len(os.Args) > 1 && commands[os.Args[1]] != nil {
 		if err := commands[os.Args[1]](context.Background(), os.Args[2:]); err != nil {

@@ -43,6 +43,19 @@ func mcpServe(ctx context.Context, args []string) error {
 	echo := func(_ context.Context, t text) string { return t.Text }
 	add("echo", "Says it again.", echo)
 	add("env", "Tells its environment.", func(context.Context, text) string { return strings.Join(os.Environ(), "\n") })
+	counted := 0
+	add("count", "Counts its calls.", func(context.Context, text) string {
+		counted++
+		return fmt.Sprint(counted, " by ", os.Getpid())
+	})
+	add("ponder", "Does not answer when it is called first.", func(ctx context.Context, _ text) string {
+		if notes, _ := os.ReadFile(args[0]); strings.Contains(string(notes), "pondering") {
+			return fmt.Sprint("pondered by ", os.Getpid())
+		}
+		noted("pondering")
+		<-ctx.Done()
+		return ""
+	})
 	add("pay", "Pays, and ends the server.", func(_ context.Context, t text) string {
 		noted("paid " + t.Text)
 		os.Exit(3)

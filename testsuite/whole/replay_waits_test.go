@@ -127,6 +127,37 @@ func recordWaits(t *testing.T) {
 		require.NoError(t, err)
 		s.keep(t, "reroutes", s.ended(t, begun))
 	})
+	t.Run("bound-sessions", func(t *testing.T) {
+		file, _ := mcpFile(t, map[string]any{"stateful": true})
+		s := connect(t, "plain", nil)
+		first := s.work(t, host.Config{MCP: file})
+		begun, err := s.agents.Start(within(t), agents.Start{ID: "kept", Prompt: "go", Definition: scripted(writeScript(t, `
+turns:
+  - {tool_calls: [{name: shop__count, arguments: {}}, {name: shop__count, arguments: {}}]}
+  - {tool_calls: [{name: shop__pay, arguments: {text: "5"}}]}
+  - {tool_calls: [{name: shop__count, arguments: {}}]}
+  - {text: one}
+  - {tool_calls: [{name: shop__count, arguments: {}}]}
+  - {text: two}
+`), "shop__count", "shop__pay")})
+		require.NoError(t, err)
+		s.ended(t, begun)
+		first.Stop()
+		second := s.work(t, host.Config{MCP: file})
+		defer second.Stop()
+		more, err := s.agents.Send(within(t), "kept", agents.SendOptions{Prompt: "more"})
+		require.NoError(t, err)
+		s.ended(t, more)
+		status, err := s.agents.Status(within(t), "kept")
+		require.NoError(t, err)
+		for _, unknown := range status.OutcomeUnknown {
+			_, err = s.agents.Resolve(within(t), "kept", agents.ResolveOptions{Call: unknown.ID.String(), Verdict: domain.VerdictDone, Reason: "it is in the notes"})
+			require.NoError(t, err)
+		}
+		_, err = s.agents.Close(within(t), "kept")
+		require.NoError(t, err)
+		s.keep(t, "bound-sessions", more)
+	})
 	t.Run("waiting-calls", func(t *testing.T) {
 		s := start(t, host.Config{BuiltinTools: []string{"sleep", "wait_until", "todo"}})
 		s.keep(t, "waiting-calls", s.ended(t, s.begin(t, waitsScript, "sleep", "wait_until", "todo")))

@@ -3,6 +3,7 @@ package host
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"everstep/activities/shell"
 	"everstep/activities/warden"
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // MCPVariable names the file of MCP servers.
@@ -50,6 +52,26 @@ func (c Config) Servers(logger log.Logger) (*mcp.Servers, error) {
 		logger.Warn("what an MCP server starts may outlive this worker where that is killed: main does not begin with host.Begin, or this is not Linux")
 	}
 	return servers, nil
+}
+
+// checkBound refuses a limit that could not hold: the calls of a stateful server go to the worker that has the agent's
+// session, and by no queue of the tool.
+func checkBound(servers *mcp.Servers, limits map[string]contract.ToolLimit) error {
+	for _, name := range slices.Sorted(maps.Keys(limits)) {
+		if server, ok := domain.ServerOf(name); ok && servers.Stateful(server) {
+			return domain.Errorf(domain.Invalid, "tool limits: %s is of a stateful MCP server, whose calls go to the worker that has the agent's session; leave its limit out", name)
+		}
+	}
+	return nil
+}
+
+// workerName is how a worker is called for people, as the SDK does.
+func workerName() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return fmt.Sprintf("%d@%s", os.Getpid(), host)
 }
 
 // mcpKeyFiles are the files of what MCP servers are given.

@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"everstep/activities"
+	"everstep/activities/mcp"
 	"everstep/activities/tool"
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -71,6 +72,13 @@ func TestToolLimits(t *testing.T) {
 	require.InDelta(t, 5.0/60, options.TaskQueueActivitiesPerSecond, 1e-9)
 	require.True(t, options.DisableWorkflowWorker)
 	require.Equal(t, 9, limitedTool(got["look"], worker.Options{MaxConcurrentActivityExecutionSize: 9}).MaxConcurrentActivityExecutionSize)
+
+	servers, err := mcp.Open([]mcp.Server{{Name: "shop", Command: "shop", Stateful: true}, {Name: "files", Command: "files"}}, mcp.Options{})
+	require.NoError(t, err)
+	t.Cleanup(servers.Close)
+	require.NoError(t, checkBound(servers, map[string]contract.ToolLimit{"look": {}, "files__read": {}}))
+	require.EqualError(t, checkBound(servers, map[string]contract.ToolLimit{"shop__pay": {}}),
+		"tool limits: shop__pay is of a stateful MCP server, whose calls go to the worker that has the agent's session; leave its limit out")
 
 	for want, wrong := range map[string]map[string]domain.ToolLimit{
 		`tool limits: this worker has no tool "refnd"; name one that it has (--tool-limits, EVERSTEP_TOOL_LIMITS)`:   {"refnd": {AtOnce: 1}},

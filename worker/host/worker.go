@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/google/uuid"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/sysinfo"
@@ -48,10 +49,12 @@ type Worker struct {
 	quotas  []quota
 	// toolLimits are those of the tools that have one, by their names.
 	toolLimits map[string]contract.ToolLimit
-	acts       *activities.Activities
-	events     *dispatcher
-	fatal      chan error
-	stop       sync.Once
+	// ownQueue is where this worker alone serves the sessions that agents have on it; empty: it can have none.
+	ownQueue string
+	acts     *activities.Activities
+	events   *dispatcher
+	fatal    chan error
+	stop     sync.Once
 	// stopping is closed when the worker is told to stop.
 	stopping chan struct{}
 	// kept ends the keeper of what is in memory.
@@ -120,8 +123,15 @@ func (w *Worker) prepare() (err error) {
 	if w.toolLimits, err = config.toolLimits(w.means.tools, toolbox); err != nil {
 		return err
 	}
+	var sessions activities.Sessions
+	if w.means.servers != nil && w.means.servers.Stateful("") {
+		sessions, w.ownQueue = w.means.servers, contract.OwnQueue(config.TaskQueue, uuid.NewString())
+		if err = checkBound(w.means.servers, w.toolLimits); err != nil {
+			return err
+		}
+	}
 	w.acts, err = activities.New(activities.Config{
-		Toolbox:   toolbox,
+		Toolbox: toolbox, Sessions: sessions, OwnQueue: w.ownQueue, Worker: workerName(),
 		Providers: w.means.providers, Tools: w.means.tools, Transcripts: w.source, Storage: w.means.storage, Artifacts: w.means.artifacts,
 		Hooks: w.means.hooks, Allow: config.Allow, Approvals: config.Approvals, Compilers: config.Compilers, Facts: w.means.facts, Secrets: config.secrets, Limits: limits(w.quotas), ToolLimits: w.toolLimits,
 		Timing: contract.TimingOf(Loopback(config.Connection.Address)), At: config.At, ShutdownGrace: config.StopTimeout, CancelGrace: config.cancelGrace(),
@@ -152,6 +162,11 @@ func (w *Worker) serve(c client.Client) error {
 		limited := worker.New(c, limit.TaskQueue, limitedTool(limit, w.options(config)))
 		w.acts.RegisterTools(limited)
 		all = append(all, limited)
+	}
+	if w.ownQueue != "" {
+		own := worker.New(c, w.ownQueue, limitedTool(contract.ToolLimit{}, w.options(config)))
+		w.acts.RegisterOwn(own)
+		all = append(all, own)
 	}
 	for _, one := range all {
 		if err := one.Start(); err != nil {

@@ -34,11 +34,12 @@ type Pending struct {
 // Pendings reads the work that a description says has not ended.
 func Pendings(c converter.DataConverter, s *workflowservice.DescribeWorkflowExecutionResponse) []Pending {
 	var work []Pending
+	own := s.GetExecutionConfig().GetTaskQueue().GetName()
 	for _, info := range s.GetPendingActivities() {
 		p := pending(c, info)
 		queue := info.GetActivityOptions().GetTaskQueue().GetName()
 		limits := p.Activity == string(contract.CallModel) || p.Activity == string(contract.CallTool)
-		if p.Waiting && !p.BackingOff && limits && queue != s.GetExecutionConfig().GetTaskQueue().GetName() {
+		if p.Waiting && !p.BackingOff && limits && queue != own && !contract.IsOwnQueue(queue, own) {
 			p.Limited = queue
 		}
 		work = append(work, p)

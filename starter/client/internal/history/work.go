@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
 	failurepb "go.temporal.io/api/failure/v1"
 	historypb "go.temporal.io/api/history/v1"
 
@@ -94,6 +95,8 @@ func (d *decoder) completed(w progress.Work, result *commonpb.Payloads) []progre
 		return replied(d, w, result, func(r contract.ToolReply) progress.Fact { return progress.ToolReplied{Work: w, Reply: r} })
 	case w.Verify != nil:
 		return replied(d, w, result, func(r contract.VerifyReply) progress.Fact { return progress.Verified{Work: w, Reply: r} })
+	case w.Activity == string(contract.Bind):
+		return replied(d, w, result, func(b contract.Bound) progress.Fact { return progress.BoundTo{Work: w, Bound: b} })
 	case w.Activity == string(contract.ListTools):
 		return replied(d, w, result, func(c contract.Catalog) progress.Fact { return progress.Resolved{Work: w, Catalog: c} })
 	}
@@ -122,6 +125,7 @@ func (d *decoder) loss(f *failurepb.Failure, how progress.How) progress.Loss {
 			if loss.How == progress.Broke {
 				loss.How = progress.TimedOut
 			}
+			loss.Untaken = f.GetTimeoutFailureInfo().GetTimeoutType() == enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START
 			if loss.Beat == nil {
 				loss.Beat, _ = decode[contract.Heartbeat](d.converter, f.GetTimeoutFailureInfo().GetLastHeartbeatDetails())
 			}

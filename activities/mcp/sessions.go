@@ -1,0 +1,224 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"everstep/activities/tool"
+	"everstep/domain"
+)
+
+const (
+	// mostSessions bounds the sessions of a worker with stateful servers: each may be a program of its own.
+	mostSessions = 64
+	// longestIdle is how long a session may be without a call before it is ended.
+	longestIdle = 30 * time.Minute
+)
+
+// sessions are those that agents have with stateful servers, each for itself.
+type sessions struct {
+	mu   sync.Mutex
+	open map[string]*session
+	// opening counts those that are being opened, ending are those on their way out.
+	opening int
+	ending  sync.WaitGroup
+	closed  bool
+	// most and idle are mostSessions and longestIdle, but in tests.
+	most int
+	idle time.Duration
+}
+
+// A session is a server with one connection, which is of one agent and is never made anew.
+type session struct {
+	*server
+	agent string
+	timer *time.Timer
+}
+
+// Bind opens a session with a stateful server for an agent, in the place of one that it may have there, and names it. Its
+// error is of a kind that another worker may not meet.
+func (s *Servers) Bind(ctx context.Context, name, agent string) (id string, err error) {
+	server := s.all[name]
+	if server == nil || !server.config.Stateful {
+		return "", domain.CodedErrorf(domain.Unavailable, domain.CodeUnknownTool, "this worker has no stateful MCP server %q", domain.Shorten(name, maxToolName))
+	}
+	if err := s.sessions.admit(name, agent); err != nil {
+		return "", err
+	}
+	made := &session{server: newServer(server.config, server.options), agent: agent}
+	made.single = true
+	l, err := made.link(ctx)
+	if err != nil {
+		s.sessions.refuse(made)
+		return "", err
+	}
+	if l.program != nil {
+		go func() { // a call that comes later is then surely not made
+			<-l.program.process.Done()
+			made.lost(l)
+		}()
+	}
+	id = uuid.NewString()
+	return id, s.sessions.add(id, made)
+}
+
+// admit keeps room for a session of an agent, whose earlier one with the same server is ended.
+func (s *sessions) admit(name, agent string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, old := range s.open {
+		if old.agent == agent && old.config.Name == name || old.isOver() {
+			s.drop(id)
+		}
+	}
+	switch {
+	case s.closed:
+		return domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown, "the worker is stopping")
+	case len(s.open)+s.opening >= s.most:
+		return domain.Errorf(domain.Throttled, "this worker has as many sessions with stateful MCP servers as it may, %d; "+
+			"close agents that have one and need it no more, wait until one has been idle for %s, or start another worker", s.most, s.idle)
+	}
+	s.opening++
+	return nil
+}
+
+// refuse gives up one that could not be opened.
+func (s *sessions) refuse(made *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.opening--
+	s.ending.Go(made.close)
+}
+
+func (s *sessions) add(id string, made *session) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.opening--
+	if s.closed {
+		s.ending.Go(made.close)
+		return domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown, "the worker is stopping")
+	}
+	s.open[id] = made
+	made.timer = time.AfterFunc(s.idle, func() { s.expire(id) })
+	return nil
+}
+
+// expire ends a session that has been idle, or comes back when it may have been.
+func (s *sessions) expire(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	one := s.open[id]
+	if one == nil {
+		return
+	}
+	if left := s.idle - one.unused(); left > 0 {
+		one.timer.Reset(left)
+		return
+	}
+	s.drop(id)
+}
+
+// drop ends a session while others go on. The lock is held.
+func (s *sessions) drop(id string) {
+	one := s.open[id]
+	delete(s.open, id)
+	one.timer.Stop()
+	s.ending.Go(one.close)
+}
+
+// find is the session of an agent; nil: it has none of that name.
+func (s *sessions) find(id, agent string) *session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if one := s.open[id]; one != nil && one.agent == agent {
+		return one
+	}
+	return nil
+}
+
+// close ends all, and returns when they are gone.
+func (s *sessions) close() {
+	s.mu.Lock()
+	s.closed = true
+	for id := range s.open {
+		s.drop(id)
+	}
+	s.mu.Unlock()
+	s.ending.Wait()
+}
+
+// In returns a tool as it is in an agent's session. Its error, and that of a call of the tool, is marked by
+// tool.SessionLost where the session is gone, and else as Find's.
+func (s *Servers) In(ctx context.Context, id, agent, name string) (tool.Tool, error) {
+	own := s.sessions.find(id, agent)
+	if own == nil {
+		return tool.Tool{}, tool.SessionLost(domain.Errorf(domain.Unavailable,
+			"its worker does not have it any more; one that is not used for %s is ended", s.sessions.idle))
+	}
+	found, err := own.find(ctx, name)
+	return found, tool.NotStarted(err)
+}
+
+// Unbind ends a session of an agent, if it has it.
+func (s *Servers) Unbind(id, agent string) {
+	s.sessions.mu.Lock()
+	defer s.sessions.mu.Unlock()
+	if one := s.sessions.open[id]; one != nil && one.agent == agent {
+		s.sessions.drop(id)
+	}
+}
+
+// Stateful reports whether a server, or any where the name is empty, keeps state for each agent.
+func (s *Servers) Stateful(name string) bool {
+	for _, one := range s.all {
+		if one.config.Stateful && (name == "" || one.config.Name == name) {
+			return true
+		}
+	}
+	return false
+}
+
+// breaks reports whether a connection is given up for an error that is no answer: an agent's session over HTTP only where
+// it is gone.
+func (s *server) breaks(l *link, err error) bool {
+	if s.single && l.program == nil {
+		return errors.Is(err, sdk.ErrSessionMissing) || errors.Is(err, sdk.ErrConnectionClosed)
+	}
+	return !answered(err)
+}
+
+// lostFor is why an agent's session was lost; nil: it was not, or it is none.
+func (s *server) lostFor() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.over
+}
+
+// isOver reports whether an agent's session was lost.
+func (s *server) isOver() bool { return s.lostFor() != nil }
+
+// works notes that a call is under way until the function that it returns is called.
+func (s *server) works() (ended func()) {
+	note := func(calls int) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.calls, s.used = s.calls+calls, time.Now()
+	}
+	note(1)
+	return func() { note(-1) }
+}
+
+// unused is for how long no call has been under way.
+func (s *server) unused() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.calls > 0 {
+		return 0
+	}
+	return time.Since(s.used)
+}

@@ -1,0 +1,197 @@
+package workflows
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/domain/progress"
+	"everstep/workflows/internal/mailbox"
+)
+
+// boundSessions is the version from which the calls of a stateful server are made in a session of the agent's own, on the
+// worker that has it. An older worker made them anywhere, where they were refused. It must never change.
+const boundSessions = "bound-sessions"
+
+const (
+	// bindTimeout has room for a server that a package manager has to fetch first.
+	bindTimeout = 150 * time.Second
+	// leastTaken is for how long at least a call waits for the worker that has its session. Longer means that the worker
+	// is gone: it asks for its calls all the time.
+	leastTaken = 10 * time.Second
+	// unbindTimeout bounds the end of a session, and unbindQueued the wait for its worker.
+	unbindTimeout = 10 * time.Second
+	unbindQueued  = 5 * time.Second
+)
+
+// bindings are the agent's sessions with stateful servers, one with each. They outlive its executions.
+type bindings struct{ all []*binding }
+
+// A binding is the session with one server, if there is one now.
+type binding struct {
+	contract.Bound
+	// opening says that a call opens it, for which the others wait; failed is why the newest try came to nothing.
+	opening bool
+	failed  *domain.Error
+}
+
+func newBindings(carry contract.Carry) *bindings {
+	var all []*binding
+	for _, bound := range carry.Bound {
+		all = append(all, &binding{Bound: bound})
+	}
+	return &bindings{all}
+}
+
+// handOver writes down what the next run needs: what was lost too, while the model does not know.
+func (b *bindings) handOver(to *contract.Carry) {
+	for _, own := range b.all {
+		if own.ID != "" || own.Lost != "" {
+			to.Bound = append(to.Bound, own.Bound)
+		}
+	}
+}
+
+// open are the sessions that there are.
+func (b *bindings) open() (all []contract.Bound) {
+	for _, own := range b.all {
+		if own.ID != "" {
+			all = append(all, own.Bound)
+		}
+	}
+	return all
+}
+
+// with is the binding to a server, and whether there never was one.
+func (b *bindings) with(server string) (_ *binding, first bool) {
+	at := slices.IndexFunc(b.all, func(own *binding) bool { return own.Server == server })
+	if at >= 0 {
+		return b.all[at], false
+	}
+	own := &binding{Bound: contract.Bound{Server: server}}
+	b.all = append(b.all, own)
+	return own, true
+}
+
+// open, take and fail are for the call that opens a session; what was lost before is still to be told.
+func (b *binding) open() { b.opening, b.failed = true, nil }
+func (b *binding) take(bound contract.Bound) {
+	bound.Server, bound.Lost = b.Server, b.Lost
+	b.Bound, b.opening = bound, false
+}
+func (b *binding) fail(err *domain.Error) { b.opening, b.failed = false, err }
+
+// lose drops a session that is gone, unless another one has taken its place.
+func (b *binding) lose(id, why string) {
+	if b.ID == id {
+		b.Bound = b.Lose(why)
+	}
+}
+
+// told notes that the model knows that the session is new.
+func (b *binding) told(id string) {
+	if b.ID == id {
+		b.Lost = ""
+	}
+}
+
+// isBound reports whether the calls of a tool are made in a session of the agent's own.
+func (b *toolBatch) isBound(tool domain.ToolSpec) bool {
+	return tool.Stateful && workflow.GetVersion(b.root, boundSessions, workflow.DefaultVersion, 1) != workflow.DefaultVersion
+}
+
+// makeCall has a worker make a call: any, or the one that has the agent's session with the tool's server. Where that one
+// or the session is gone, the reply says so, and the call may be made again: in a new session.
+func (b *toolBatch) makeCall(ctx workflow.Context, permit mailbox.Permit, options workflow.ActivityOptions, request contract.ToolRequest, tool domain.ToolSpec) (*contract.ToolReply, bool, error) {
+	if !b.isBound(tool) {
+		return mailbox.Call(ctx, permit, options, contract.CallTool, request)
+	}
+	own := b.bind(ctx, permit, tool)
+	if own.ID == "" {
+		reply := progress.NotRun(own.failed.Kind, fmt.Sprintf("not run: no session with MCP server %s could be opened: %s", own.Server, own.failed.Message))
+		return &reply, false, nil
+	}
+	bound := own.Bound
+	request.Bound, options.TaskQueue = &bound, bound.TaskQueue
+	options.ScheduleToStartTimeout = max(b.heartbeat(), leastTaken)
+	reply, cutOff, err := mailbox.Call(ctx, permit, options, contract.CallTool, request)
+	if err != nil {
+		loss := lossOf(err)
+		if !loss.Unbinds(request) {
+			return reply, cutOff, err
+		}
+		*reply = loss.ToolReply(request)
+	}
+	switch {
+	case reply.SessionLost != "":
+		own.lose(bound.ID, reply.SessionLost)
+	case !reply.NotStarted:
+		own.told(bound.ID)
+	}
+	return reply, cutOff, nil
+}
+
+// bind is the agent's session with the server of a tool, which is opened where there is none, in the coroutine of the
+// call. Without an id it could not be opened.
+func (b *toolBatch) bind(ctx workflow.Context, permit mailbox.Permit, tool domain.ToolSpec) *binding {
+	server, _ := domain.ServerOf(tool.Name)
+	own, first := b.bindings.with(server)
+	if first && b.hasCalled(server) {
+		own.lose("", "it was of another execution, or of another agent")
+	}
+	waited := own.opening
+	_ = workflow.Await(ctx, func() bool { return !own.opening })
+	if own.ID != "" || waited && own.failed != nil {
+		return own
+	}
+	own.open()
+	options := b.briefOptions(bindTimeout, unstarted, fmt.Sprintf("step %d · bind %s", b.content.Number, server))
+	options.DisableEagerExecution = own.Lost != "" // any other worker may have room, and a server that works
+	bound, _, err := mailbox.Call(ctx, permit, options, contract.Bind, contract.BindRequest{Server: server, Lost: own.Lost})
+	if err != nil {
+		own.fail(lossOf(err).Err())
+	} else {
+		own.take(*bound)
+	}
+	return own
+}
+
+// hasCalled reports whether the conversation has results of a server: the model takes what they say for granted.
+func (b *toolBatch) hasCalled(server string) bool {
+	return slices.ContainsFunc(b.talk.Log().Entries(), func(e domain.Entry) bool {
+		result := e.Message.ToolResult
+		return result != nil && !result.IsError && strings.HasPrefix(result.Name, server+domain.ServerSeparator)
+	})
+}
+
+// unbind ends the sessions that the agent has, where it is over. It takes no longer than a worker that has them needs: one
+// that is gone has taken them along.
+func (s session) unbind() {
+	open := s.bindings.open()
+	if len(open) == 0 {
+		return
+	}
+	s.mail.Close()
+	s.note("ending its sessions with MCP servers")
+	all := workflow.NewWaitGroup(s.root)
+	for _, bound := range open {
+		all.Add(1)
+		workflow.GoNamed(s.root, "unbind", func(ctx workflow.Context) {
+			defer all.Done()
+			options := s.briefOptions(unbindTimeout, 1, "unbind "+bound.Server)
+			options.TaskQueue, options.ScheduleToStartTimeout = bound.TaskQueue, unbindQueued
+			if _, _, err := mailbox.Call(ctx, s.mail.LastWord(), options, contract.Unbind, contract.UnbindRequest{Bound: bound}); err != nil {
+				workflow.GetLogger(s.root).Warn("a session with an MCP server is left to its worker", "server", bound.Server, "worker", bound.Worker, "error", err)
+			}
+		})
+	}
+	all.Wait(s.root)
+	for _, own := range s.bindings.all {
+		own.lose(own.ID, "it ended with the execution before")
+	}
+}

@@ -1,0 +1,246 @@
+package workflows_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// shop is a tool of a stateful server.
+func shop(effect domain.Effect) []domain.ToolSpec {
+	return []domain.ToolSpec{{Name: "shop__look", Effect: effect, Stateful: true}}
+}
+
+// A binder has sessions with stateful servers, each on a worker of its own.
+type binder struct {
+	asked   []contract.BindRequest
+	unbound []contract.Bound
+	// in are the sessions of the calls that were made, with what they were to tell of the one before.
+	in []string
+}
+
+// on gives a world such workers; tool is what calls come to.
+func (b *binder) on(w *world, tool func(n int, r contract.ToolRequest) (contract.ToolReply, error)) *world {
+	w.bind = func(r contract.BindRequest) (contract.Bound, error) {
+		b.asked = append(b.asked, r)
+		id := fmt.Sprint(len(b.asked))
+		return contract.Bound{Server: r.Server, ID: id, TaskQueue: "q/mcp/" + id}, nil
+	}
+	w.unbind = func(r contract.UnbindRequest) error { b.unbound = append(b.unbound, r.Bound); return nil }
+	w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
+		b.in = append(b.in, r.Bound.ID+" "+r.Bound.Lost)
+		return tool(len(b.in), r)
+	}
+	return w
+}
+
+func shopping(n int) []domain.ToolCall { return calls("shop__look", n) }
+
+// lost replies to a call whose session is gone.
+func lost() contract.ToolReply {
+	return contract.ToolReply{
+		NotStarted: true, SessionLost: "its program has ended", Content: "not run", Error: domain.CodedErrorf(domain.Unavailable, domain.CodeNotRun, "not run"),
+	}
+}
+
+// TestCallsOfAStatefulServerAreMadeInOneSession, over executions, which ends with the agent.
+func TestCallsOfAStatefulServerAreMadeInOneSession(t *testing.T) {
+	t.Parallel()
+	b, notes := &binder{}, &stenographer{}
+	w := b.on(&world{tools: shop(domain.AtMostOnce), model: calling(shopping(3)...), notes: notes}, func(_ int, r contract.ToolRequest) (contract.ToolReply, error) { return saw(r) })
+	env := w.environment(t)
+	var queues []string
+	inner := w.tool
+	w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
+		options := w.options[string(contract.CallTool)]
+		require.Equal(t, 30*time.Second, options.ScheduleToStartTimeout)
+		queues = append(queues, options.TaskQueue)
+		return inner(r)
+	}
+	env.RegisterDelayedCallback(func() {
+		open := query(t, env, contract.QueryStatus, contract.StatusRequest{}).Bound
+		require.Equal(t, []contract.Bound{{Server: "shop", ID: "1", TaskQueue: "q/mcp/1"}}, open)
+		require.Equal(t, open, notes.agent.Bound(), "history tells the same")
+		require.Empty(t, b.unbound)
+	}, 90*time.Minute)
+	sends(env, time.Hour, "a", contract.SendRequest{Prompt: "more"})
+	closes(env, 2*time.Hour, "z")
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	require.Equal(t, []contract.BindRequest{{Server: "shop"}}, b.asked, "the calls of one step wait for one session")
+	require.Equal(t, []string{"1 ", "1 ", "1 ", "1 ", "1 ", "1 "}, b.in)
+	require.Equal(t, []string{"q/mcp/1", "q/mcp/1", "q/mcp/1", "q/mcp/1", "q/mcp/1", "q/mcp/1"}, queues)
+	require.Equal(t, []contract.Bound{{Server: "shop", ID: "1", TaskQueue: "q/mcp/1"}}, b.unbound)
+	require.Equal(t, "q/mcp/1", w.options[string(contract.Unbind)].TaskQueue)
+}
+
+// TestASessionThatIsLost has the call made again in a new one, with the word that it is new, as often as any call that
+// did not begin; one that began is never made again for that.
+func TestASessionThatIsLost(t *testing.T) {
+	t.Parallel()
+	const gone = "its worker does not answer, and has probably ended"
+	untaken := temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START, nil)
+	for name, test := range map[string]struct {
+		effect domain.Effect
+		tool   func(n int, r contract.ToolRequest) (contract.ToolReply, error)
+		in     []string
+		code   domain.Code
+	}{
+		"by its server": {domain.AtMostOnce, func(n int, r contract.ToolRequest) (contract.ToolReply, error) {
+			if n == 1 {
+				return lost(), nil
+			}
+			return saw(r)
+		}, []string{"1 ", "2 its program has ended"}, ""},
+		"with its worker": {domain.AtMostOnce, func(n int, r contract.ToolRequest) (contract.ToolReply, error) {
+			if n == 1 {
+				return contract.ToolReply{}, untaken
+			}
+			return saw(r)
+		}, []string{"1 ", "2 " + gone}, ""},
+		"again and again": {domain.AtMostOnce, func(int, contract.ToolRequest) (contract.ToolReply, error) { return contract.ToolReply{}, untaken },
+			[]string{"1 ", "2 " + gone, "3 " + gone}, domain.CodeNotRun},
+		"in the call": {domain.AtMostOnce, func(int, contract.ToolRequest) (contract.ToolReply, error) {
+			return contract.ToolReply{}, temporal.NewHeartbeatTimeoutError()
+		}, []string{"1 "}, domain.CodeOutcomeUnknown},
+		"in a call that is repeatable": {domain.ReadOnly, func(n int, r contract.ToolRequest) (contract.ToolReply, error) {
+			switch n {
+			case 1:
+				return contract.ToolReply{}, temporal.NewHeartbeatTimeoutError()
+			case 2:
+				return contract.ToolReply{}, untaken
+			}
+			require.Equal(t, 1, r.Attempts, "what did not begin is no attempt")
+			return saw(r)
+		}, []string{"1 ", "1 ", "2 " + gone}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, notes := &binder{}, &stenographer{}
+			w := b.on(&world{tools: shop(test.effect), model: calling(shopping(1)...), notes: notes}, test.tool)
+			env := w.environment(t)
+			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+			require.Equal(t, test.in, b.in)
+			steps := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))
+			call := steps[0].Step.ToolExecutions[0]
+			if test.code == "" {
+				require.Nil(t, call.Error)
+			} else {
+				require.Equal(t, test.code, call.Error.Code)
+			}
+			require.Empty(t, notes.agent.Execution.Compare(nil, steps))
+			ended := 0
+			for _, s := range notes.agent.Sessions {
+				if s.Why == gone || s.Why == "its program has ended" {
+					ended++
+				}
+			}
+			require.Equal(t, len(b.asked), ended+len(b.unbound))
+			for i, r := range b.asked {
+				require.Equal(t, i > 0, r.Lost != "")
+			}
+		})
+	}
+}
+
+// TestTheModelIsToldUntilItKnows: what was lost once is told with the first result that comes, in this step or later.
+func TestTheModelIsToldUntilItKnows(t *testing.T) {
+	t.Parallel()
+	b := &binder{}
+	w := b.on(&world{tools: shop(domain.AtMostOnce), model: func(r contract.ModelRequest) (contract.ModelReply, error) {
+		if r.Step > 4 {
+			return says("done"), nil
+		}
+		return says("looking", domain.ToolCall{ID: "1", Name: "shop__look", Arguments: fmt.Sprintf(`{"n":%d}`, r.Step)}), nil
+	}}, func(n int, r contract.ToolRequest) (contract.ToolReply, error) {
+		switch n {
+		case 2:
+			return lost(), nil
+		case 3:
+			return contract.ToolReply{}, temporal.NewHeartbeatTimeoutError()
+		}
+		return saw(r)
+	})
+	env := w.environment(t)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	require.Equal(t, []string{"1 ", "1 ", "2 its program has ended", "2 its program has ended", "2 "}, b.in)
+}
+
+// TestNoSessionCanBeOpened: the calls that need it are not run, and are told why; a stop ends the wait.
+func TestNoSessionCanBeOpened(t *testing.T) {
+	t.Parallel()
+	b, notes := &binder{}, &stenographer{}
+	w := b.on(&world{tools: shop(domain.AtMostOnce), model: calling(shopping(2)...), notes: notes}, nil)
+	tries := 0
+	w.bind = func(contract.BindRequest) (contract.Bound, error) {
+		tries++
+		return contract.Bound{}, temporal.NewApplicationErrorWithOptions("full", "throttled", temporal.ApplicationErrorOptions{
+			Details: []any{domain.Errorf(domain.Throttled, "this worker has as many sessions as it may")},
+		})
+	}
+	env := w.environment(t)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	require.Equal(t, 3, tries)
+	require.Empty(t, b.in)
+	steps := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))
+	for _, call := range steps[0].Step.ToolExecutions {
+		require.Equal(t, domain.CodeNotRun, call.Error.Code)
+		require.Equal(t, "not run: no session with MCP server shop could be opened: this worker has as many sessions as it may", call.Error.Message)
+	}
+	require.Empty(t, notes.agent.Execution.Compare(nil, steps))
+}
+
+// TestASessionIsCarriedToTheNextRun, and a conversation that has results of the server without one is told so.
+func TestASessionIsCarriedToTheNextRun(t *testing.T) {
+	t.Parallel()
+	b := &binder{}
+	w := b.on(&world{tools: shop(domain.AtMostOnce), model: func(r contract.ModelRequest) (contract.ModelReply, error) {
+		if r.Step > 2 {
+			return says("done"), nil
+		}
+		return says("looking", shopping(1)...), nil
+	}}, func(_ int, r contract.ToolRequest) (contract.ToolReply, error) { return saw(r) })
+	env := w.environment(t)
+	outgrows(env, 1)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	next, ok := handedOn(t, env)
+	require.True(t, ok)
+	require.Equal(t, []contract.Bound{{Server: "shop", ID: "1", TaskQueue: "q/mcp/1"}}, next.Carry.Bound)
+	require.Empty(t, b.unbound)
+
+	env = w.environment(t)
+	env.ExecuteWorkflow(string(contract.Execute), next)
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	require.Len(t, b.asked, 1)
+	require.Equal(t, []string{"1 ", "1 "}, b.in)
+	require.Len(t, b.unbound, 1)
+
+	next.Carry.Bound = nil
+	env = w.environment(t)
+	env.ExecuteWorkflow(string(contract.Execute), next)
+	require.Equal(t, "2 it was of another execution, or of another agent", b.in[2])
+}
+
+// TestAnOlderWorkerKnewNoSessions: it had the call made anywhere, where it was refused.
+func TestAnOlderWorkerKnewNoSessions(t *testing.T) {
+	t.Parallel()
+	c := began(t, input(t, "")).task()
+	stateful := catalog()
+	stateful.Tools = shop(domain.AtMostOnce)
+	stateful.Approvals = domain.ApprovalsOf("allow")
+	c.returns(c.calls(string(contract.ListTools)), stateful).task()
+	c.returns(c.calls(string(contract.CallModel)), says("looking", shopping(1)...)).task()
+	c.returns(c.calls(string(contract.CallTool)), contract.ToolReply{Error: domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run")}).task()
+	c.calls(string(contract.CallModel))
+	c.replays()
+}
