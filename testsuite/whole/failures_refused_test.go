@@ -57,11 +57,11 @@ func busy() []failureCase {
 	}
 	return append(all,
 		failureCase{name: "503 of a time that has its limit", plays: []play{refuses(503, "", "Retry-After: 86400")},
-			define: inOneSecond, want: stopping(domain.TimeLimitReached, "max_seconds")})
+			define: inSeconds, want: stopping(domain.TimeLimitReached, "max_seconds")})
 }
 
-// inOneSecond bounds the whole execution.
-func inOneSecond(s *client.Start) { s.Budget.MaxSeconds = new(1.0) }
+// inSeconds bounds the whole execution, by enough for a busy machine to begin it.
+func inSeconds(s *client.Start) { s.Budget.MaxSeconds = new(5.0) }
 
 // refusedCases are cases of one refusal each that is final.
 func refusedCases(want ending, refusals map[string]refusedCase) []failureCase {
@@ -237,7 +237,7 @@ func retryAfter() []failureCase {
 		check: func(t *testing.T, p *part) { t.Helper(); require.GreaterOrEqual(t, p.gap(), time.Second) },
 	}, failureCase{
 		name: "a day ends with the budget", plays: []play{refuses(429, "", "Retry-After: 86400")},
-		define: inOneSecond, want: stopping(domain.TimeLimitReached),
+		define: inSeconds, want: stopping(domain.TimeLimitReached),
 		check: func(t *testing.T, p *part) { t.Helper(); require.Less(t, *p.view.Milliseconds, int64(20_000)) },
 	}, failureCase{
 		name: "the details of Google", api: gemini.Name,

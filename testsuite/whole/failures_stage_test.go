@@ -255,7 +255,7 @@ func (p *part) see(t *testing.T) {
 		require.Contains(t, p.said.err, words)
 	}
 	require.Len(t, p.requests(), len(p.plays))
-	require.Equal(t, failed, p.view.Totals.FailedAttempts, "%s", p.retries())
+	require.Equal(t, failed+p.lost(), p.view.Totals.FailedAttempts, "%s", p.retries())
 	p.seeUsage(t, want)
 	shown, err := json.Marshal([]any{p.status, p.view})
 	require.NoError(t, err)
@@ -263,6 +263,18 @@ func (p *part) see(t *testing.T) {
 	if p.check != nil {
 		p.check(t, p)
 	}
+}
+
+// lost counts the attempts that a machine lost which is too busy to hear of them in time.
+func (p *part) lost() (n int) {
+	for _, step := range p.view.Steps {
+		for _, r := range step.Retries {
+			if r.Reason == "the inference was cut off by the server" || strings.HasPrefix(r.Reason, "no worker finished it in time") {
+				n += r.Attempts
+			}
+		}
+	}
+	return n
 }
 
 // retries are the attempts that failed, as explain tells them.

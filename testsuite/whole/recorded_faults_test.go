@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -222,7 +223,7 @@ func TestRecordedRunsWithFaultsOnAServer(t *testing.T) {
 
 // requireAsPlayed holds a run on the server against the recording and the
 // reckoning. A process that has no processor for longer than a heartbeat may be silent is
-// lost, for the server: where history says so, what the attempt cost is an estimate, and its
+// lost, for the server, or for itself where it could not be heard: where history says so, what the attempt cost is an estimate, and its
 // calls are noted.
 func (s *stack) requireAsPlayed(t *testing.T, p *playedRun, got client.Result, calls map[domain.ToolExecutionID]bool) faultReckoning {
 	t.Helper()
@@ -233,7 +234,7 @@ func (s *stack) requireAsPlayed(t *testing.T, p *playedRun, got client.Result, c
 		}
 		f, ok := recorded.Fact.(progress.Lost)
 		switch {
-		case !ok || f.Loss.How != progress.TimedOut:
+		case !ok || f.Loss.How != progress.TimedOut && !strings.Contains(f.Loss.Err().Message, "cut off by the server"):
 		case f.Model != nil:
 			lost[f.Model.Step-1], estimated = true, estimated.Add(f.Loss.Spent())
 		case f.Tool != nil:
