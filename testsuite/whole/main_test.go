@@ -27,6 +27,7 @@ func TestMain(m *testing.M) {
 		mcpServer:                   mcpServe,
 		mcpTasks:                    mcpTasksServe,
 		boundWorker:                 boundWork,
+		shopWorker:                  shopWork,
 	}
 	if len(os.Args) > 1 && commands[os.Args[1]] != nil {
 		if err := commands[os.Args[1]](context.Background(), os.Args[2:]); err != nil {

@@ -1,0 +1,217 @@
+package whole_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/activities/tool"
+	"everstep/domain"
+	agents "everstep/starter/client"
+	"everstep/worker/host"
+)
+
+// shopWorker is the argument with which the test binary is a worker as a new user would write it.
+const shopWorker = "shop-worker"
+
+// A ledger is a file of what was done, a line each. While there is a file beside it a refund of a slow order that was
+// paid has no answer.
+type ledger struct{ path string }
+
+func (l ledger) write(what string) error {
+	f, err := os.OpenFile(l.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return tool.NotStarted(err)
+	}
+	defer f.Close()
+	_, err = fmt.Fprintln(f, what)
+	return err
+}
+
+type refund struct {
+	Order string `json:"order"`
+	Note  string `json:"note,omitzero"`
+}
+
+func (l ledger) tools() []tool.Tool {
+	return []tool.Tool{
+		tool.New("refund", "Pays an order back.", domain.AtMostOnce, func(ctx context.Context, a refund) (string, error) {
+			if err := l.write("refund " + a.Order); err != nil {
+				return "", err
+			}
+			if a.Order == "slow" {
+				<-ctx.Done()
+			}
+			return "paid " + a.Order, ctx.Err()
+		}, tool.EffectKey("order")),
+		tool.New("lookup", "Looks an order up.", domain.ReadOnly, func(_ context.Context, a refund) (string, error) {
+			return a.Order + ": 40 dollars", nil
+		}),
+		tool.New("send_email", "Sends a mail.", domain.Keyed, func(ctx context.Context, a struct {
+			To string `json:"to"`
+		},
+		) (string, error) {
+			call, _ := tool.ExecutionOf(ctx)
+			return "sent", l.write("mail " + a.To + " " + call.Key)
+		}),
+	}
+}
+
+// shopWork serves until its standard input ends.
+func shopWork(ctx context.Context, args []string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin) // nothing is sent
+		cancel()
+	}()
+	return host.Run(ctx, host.Config{
+		Connection: host.Connection{Address: args[0]}, TaskQueue: args[1], Tools: ledger{args[2]}.tools(), Log: host.Log{Level: slog.LevelWarn},
+	})
+}
+
+// shop starts a worker, and returns what kills it as kill -9 does.
+func (s *stack) shop(t *testing.T, l ledger) (kill func()) {
+	t.Helper()
+	worker := exec.Command(os.Args[0], shopWorker, s.address, s.queue, l.path)
+	in, err := worker.StdinPipe()
+	require.NoError(t, err)
+	require.NoError(t, worker.Start())
+	killed := false
+	kill = func() {
+		if !killed {
+			killed = true
+			_ = worker.Process.Kill() // it runs
+			_ = worker.Wait()
+			_ = in.Close()
+		}
+	}
+	t.Cleanup(kill)
+	return kill
+}
+
+// shopScripts are what ten agents do, by name.
+func shopScripts() map[string]string {
+	call := func(name, arguments string) string { return "{name: " + name + ", arguments: {" + arguments + "}}" }
+	turns := func(turns ...string) string {
+		return "turns:\n  - tool_calls: [" + strings.Join(turns, "]\n  - tool_calls: [") + "]\n  - text: done\n"
+	}
+	scripts := map[string]string{
+		"looks":   turns(call("lookup", "order: o1")),
+		"allowed": turns(call("refund", "order: o2, note: vip")),
+		"denied":  turns(call("lookup", "order: o3"), call("refund", "order: o3")),
+		"mails":   turns(call("send_email", "to: ann")),
+		"slow":    turns(call("refund", "order: slow"), call("refund", "order: slow, note: please")),
+		"both":    turns(call("refund", "order: o4") + ", " + call("send_email", "to: bob") + ", " + call("lookup", "order: o4")),
+	}
+	for i := range 4 {
+		scripts[fmt.Sprint("pays", i)] = turns(call("lookup", fmt.Sprint("order: p", i)), call("refund", fmt.Sprint("order: p", i)))
+	}
+	return scripts
+}
+
+// waitingIn are the calls that wait, of agents whose names end as the test's, as AGENT TOOL.
+func (s *stack) waitingIn(t *testing.T) (found []string) {
+	t.Helper()
+	for call, err := range s.agents.Waiting(within(t), "") {
+		if err != nil {
+			return nil // the server is busy, and is asked again
+		}
+		if name, own := strings.CutSuffix(call.ID, s.named("")); own {
+			found = append(found, name+" "+call.Tool)
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// says decides about all calls of an agent that wait.
+func (s *stack) says(t *testing.T, name string, decide func(context.Context, string, agents.Word) (agents.Decision, error)) {
+	t.Helper()
+	for call, err := range s.agents.Waiting(within(t), s.named(name)) {
+		require.NoError(t, err)
+		_, err = decide(within(t), s.named(name), agents.Word{Call: call.ToolExecutionID, Digest: call.Digest, By: "ann", Reason: "as it is"})
+		require.NoError(t, err)
+	}
+}
+
+// TestAShop is a new user's first day: ten agents that ask for refunds, a worker that is killed in the middle of one and
+// while calls wait, words given and refused, and one outcome that nobody knows until somebody looks. Nothing is paid twice,
+// and what the client lists is true at each moment.
+func TestAShop(t *testing.T) {
+	t.Parallel()
+	s, l := connect(t, "plain", nil), ledger{t.TempDir() + "/ledger"}
+	done := func() []string {
+		text, _ := os.ReadFile(l.path) // none: nothing was done
+		lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+		slices.Sort(lines)
+		return lines
+	}
+	kill := s.shop(t, l)
+	begun := map[string]agents.Execution{}
+	for name, script := range shopScripts() {
+		definition := scripted(writeScript(t, script), "refund", "lookup", "send_email")
+		definition.Approvals = &domain.Approvals{Rules: []domain.ApprovalRule{{
+			Tool: "refund", Arguments: map[string]json.RawMessage{"note": json.RawMessage(`"vip"`)}, Then: domain.Allow,
+		}}}
+		var err error
+		begun[name], err = s.agents.Start(within(t), agents.Start{ID: s.named(name), Prompt: "go", Definition: definition})
+		require.NoError(t, err)
+	}
+	asked := []string{"both refund", "both send_email", "denied refund", "mails send_email", "pays0 refund", "pays1 refund", "pays2 refund", "pays3 refund", "slow refund"}
+	wait := func(want []string) {
+		t.Helper()
+		require.Eventually(t, func() bool { return slices.Equal(want, s.waitingIn(t)) }, patience, 50*time.Millisecond, "%v", want)
+	}
+	wait(asked)
+	require.Equal(t, []string{"refund o2"}, done(), "what a rule allows, and nothing else")
+
+	kill()
+	wait(asked) // told without a worker
+	kill = s.shop(t, l)
+	s.says(t, "denied", s.agents.Deny)
+	s.says(t, "slow", s.agents.Approve)
+	require.Eventually(t, func() bool { return slices.Contains(done(), "refund slow") }, patience, 10*time.Millisecond)
+	kill() // it has paid, and nobody has heard
+	status, err := s.agents.Status(within(t), s.named("slow"))
+	require.NoError(t, err)
+	require.Equal(t, domain.StatusInProgress, status.Status)
+	require.Zero(t, s.unknownIn(t, s.named("slow")), "nobody knows that yet")
+
+	s.shop(t, l)
+	s.ended(t, begun["slow"])
+	require.Eventually(t, func() bool { return s.unknownIn(t, s.named("slow")) == 1 }, patience, 50*time.Millisecond)
+	for _, name := range []string{"both", "mails", "pays0", "pays1", "pays2", "pays3"} {
+		s.says(t, name, s.agents.Approve)
+	}
+	status, err = s.agents.Status(within(t), s.named("slow"))
+	require.NoError(t, err)
+	settled, err := s.agents.Resolve(within(t), s.named("slow"), agents.ResolveOptions{
+		Call: status.OutcomeUnknown[0].ID.String(), Verdict: domain.VerdictDone, Result: "paid slow", Reason: "it is in the ledger",
+	})
+	require.NoError(t, err)
+	require.Zero(t, settled.Left)
+	for name, x := range begun {
+		result, err := s.agents.Wait(within(t), x.ID, 1)
+		require.NoError(t, err)
+		require.Equal(t, "done", result.Answer, name)
+		require.NoError(t, s.audited(within(t), x.ID, 1))
+	}
+	wait(nil)
+	require.Eventually(t, func() bool { return s.unknownIn(t, s.named("slow")) == 0 }, patience, 50*time.Millisecond)
+	var kinds []string
+	for _, line := range done() {
+		kinds = append(kinds, strings.Join(strings.Fields(line)[:2], " "))
+	}
+	require.Equal(t, []string{"mail ann", "mail bob", "refund o2", "refund o4", "refund p0", "refund p1", "refund p2", "refund p3", "refund slow"}, kinds, "each once")
+}
