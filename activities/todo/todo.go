@@ -10,7 +10,7 @@ import (
 )
 
 // Name is the tool's, and the key of the session's metadata that holds the list.
-const Name = "todo"
+const Name = domain.TodoNote
 
 // The bounds keep the list short enough to be read in full with each change.
 const schema = `{"type":"object","additionalProperties":false,"properties":{
@@ -18,12 +18,6 @@ const schema = `{"type":"object","additionalProperties":false,"properties":{
 		"items":{"type":"object","additionalProperties":false,"required":["text"],"properties":{
 			"text":{"type":"string","minLength":1,"maxLength":300,"description":"what is to be done, in a few words"},
 			"status":{"enum":["open","doing","done"],"description":"open unless given"}}}}}}`
-
-// An item is one thing to do.
-type item struct {
-	Text   string `json:"text"`
-	Status string `json:"status,omitzero"`
-}
 
 // Tool is the tool.
 func Tool() tool.Tool {
@@ -35,7 +29,7 @@ func Tool() tool.Tool {
 
 func run(ctx context.Context, arguments json.RawMessage) (tool.Result, error) {
 	var given struct {
-		Items *[]item `json:"items"`
+		Items *[]domain.TodoItem `json:"items"`
 	}
 	if err := json.Unmarshal(arguments, &given); err != nil {
 		return tool.Result{}, err
@@ -45,7 +39,7 @@ func run(ctx context.Context, arguments json.RawMessage) (tool.Result, error) {
 		return tool.Result{Content: shown(*given.Items), Note: note}, err
 	}
 	call, _ := tool.ExecutionOf(ctx)
-	var kept []item
+	var kept []domain.TodoItem
 	if len(call.Note) > 0 && json.Unmarshal(call.Note, &kept) != nil {
 		return tool.Result{}, domain.Errorf(domain.Invalid, "the session's note %q is no list of things to do: a hook or the session's starter wrote it; write the list anew", Name)
 	}
@@ -53,17 +47,13 @@ func run(ctx context.Context, arguments json.RawMessage) (tool.Result, error) {
 }
 
 // shown is the list as the model reads it.
-func shown(items []item) string {
+func shown(items []domain.TodoItem) string {
 	if len(items) == 0 {
 		return "the list is empty"
 	}
 	lines := make([]string, len(items))
 	for i, item := range items {
-		mark := map[string]string{"doing": "[~]", "done": "[x]"}[item.Status]
-		if mark == "" {
-			mark = "[ ]"
-		}
-		lines[i] = mark + " " + strings.Join(strings.Fields(item.Text), " ")
+		lines[i] = item.String()
 	}
 	return strings.Join(lines, "\n")
 }

@@ -73,6 +73,8 @@ type StatusView struct {
 	Trusted domain.Trusted `json:"trusted,omitempty"`
 	// Bound are the agent's sessions with stateful servers, each on one worker.
 	Bound []Bound `json:"mcp_sessions,omitempty"`
+	// Todo is the list that tool todo keeps for the session. Without a worker it is not known.
+	Todo []domain.TodoItem `json:"todo,omitempty"`
 }
 
 // A StatusSource says where a status comes from.

@@ -223,7 +223,7 @@ func (e *explanation) reported() *ExplainReported {
 func (e *explanation) identity(v *ExplainView) {
 	model, origin, started, ended := e.then.Model, e.at.Origin, e.at.StartedAt, e.at.EndedAt
 	if e.status != nil {
-		model, origin = e.status.Model, e.status.Origin
+		model, origin, v.Todo = e.status.Model, e.status.Origin, e.status.Todo
 	}
 	if e.state != nil {
 		started = e.state.StartedAt()

@@ -22,8 +22,10 @@ type ExplainView struct {
 	// Given is what it began with beside the prompt and trusted values.
 	Given *ExplainGiven `json:"given"`
 	// Sessions are those with stateful MCP servers, in the order in which they were opened.
-	Sessions  []ExplainSession `json:"mcp_sessions"`
-	StartedAt *time.Time       `json:"started_at"`
+	Sessions []ExplainSession `json:"mcp_sessions"`
+	// Todo is the list that tool todo keeps for the session, by now. It is told of the newest execution alone, by a worker.
+	Todo      []domain.TodoItem `json:"todo"`
+	StartedAt *time.Time        `json:"started_at"`
 	// EndedAt and Milliseconds are null while it runs.
 	EndedAt      *time.Time `json:"ended_at"`
 	Milliseconds *int64     `json:"duration_ms"`

@@ -30,6 +30,7 @@ func Explanation(out *Output, v client.ExplainView, now time.Time) string {
 		}
 		x.fact("session", OneLine(text))
 	}
+	x.todo(v.Todo)
 	x.fact("steps", totalWords(v))
 	x.steps(v, out.Width())
 	x.fact("waste", wasted(v.Waste)...)

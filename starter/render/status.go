@@ -42,6 +42,7 @@ func StatusText(t Theme, id string, v contract.StatusView, now time.Time) string
 	for _, s := range v.Bound {
 		x.fact("session", OneLine(sessionWords(s.Server, s.Worker, s.Since)))
 	}
+	x.todo(v.Todo)
 	x.fact("context", contextText(v.Context, v.Window))
 	for _, signal := range v.StopSignals {
 		x.fact("signal", OneLine(fmt.Sprintf("%s %s", signal.Reason, signal.Message)))
@@ -115,6 +116,13 @@ func sessionWords(server, worker string, since time.Time) string {
 	return "with MCP server " + server + " on worker " + worker + within(" since ", moment(since), "")
 }
 
+// todo shows what the model means to do, a line each.
+func (x *sheet) todo(items []domain.TodoItem) {
+	for i, item := range items {
+		x.fact(where(i == 0, "to do"), OneLine(item.String()))
+	}
+}
+
 func contextText(used, window int64) string {
 	switch {
 	case used == 0:
@@ -178,6 +186,7 @@ type StatusJSON struct {
 	Window      *int64              `json:"context_window"`
 	Context     *int64              `json:"context_tokens"`
 	Sessions    []contract.Bound    `json:"mcp_sessions"`
+	Todo        []domain.TodoItem   `json:"todo"`
 }
 
 type priorJSON struct {
@@ -193,7 +202,7 @@ func Status(v contract.StatusView) StatusJSON {
 	if !v.Prior.IsZero() {
 		s.Prior = &priorJSON{Spent: v.Prior, CostUSD: knownCost(v.Prior.CostNanoUSD, v.Prior.Tokens, v.Priced)}
 	}
-	s.Progress = listed(v.Progress)
+	s.Progress, s.Todo = listed(v.Progress), listed(v.Todo)
 	s.OutcomeUnknown, s.StandingApprovals = listed(v.OutcomeUnknown), listed(v.StandingApprovals)
 	s.Sessions = listed(v.Bound)
 	s.StopSignals, s.PendingApprovals, s.PendingQuestions = listed(v.StopSignals), listed(v.PendingApprovals), listed(v.PendingQuestions)

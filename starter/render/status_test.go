@@ -3,6 +3,7 @@ package render
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"reflect"
 	"slices"
@@ -25,7 +26,7 @@ func TestStatusJSONHasAllItsKeys(t *testing.T) {
 		"agent_id", "budget", "budget_left", "context_tokens", "context_window", "cost_usd", "doing", "execution_id",
 		"execution_number", "history", "mcp_sessions", "open", "origin", "outcome_unknown", "paused",
 		"pending_approvals", "pending_questions", "prior", "progress", "run_id", "since", "source", "standing_approvals", "status", "step_count", "stop_reason",
-		"stop_signals", "usage", "workflow_id",
+		"stop_signals", "todo", "usage", "workflow_id",
 	}
 	keys := func(value any) []string {
 		line, err := encode(value)
@@ -152,4 +153,18 @@ func TestWords(t *testing.T) {
 		require.Equal(t, want, size(n))
 	}
 	require.Empty(t, moment(time.Time{}))
+}
+
+// TestTodoIsShown as the model reads it, and cleaned.
+func TestTodoIsShown(t *testing.T) {
+	t.Parallel()
+	list := []domain.TodoItem{{Text: "look\naround\x1b[2J", Status: "done"}, {Text: "act", Status: "doing"}, {Text: "rest"}}
+	for name, text := range map[string]string{
+		"status":  StatusText(noTheme(), "notes", contract.StatusView{Todo: list}, testNow),
+		"explain": Explanation(Plain(io.Discard), client.ExplainView{Todo: list}, testNow),
+	} {
+		require.Contains(t, text, "to do     [x] look around", name)
+		require.Contains(t, text, "\n            [~] act\n            [ ] rest\n", name)
+		require.NotContains(t, text, "\x1b", name)
+	}
 }

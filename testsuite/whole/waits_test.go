@@ -45,6 +45,13 @@ func TestASleepOutlivesItsWorker(t *testing.T) {
 	require.Contains(t, steps[0].Step.ToolExecutions[1].Value, "waited; it is now ")
 	require.Contains(t, steps[0].Step.ToolExecutions[2].Value, "2001-01-01T00:00:00Z is past; it is now ")
 	require.GreaterOrEqual(t, steps[0].Step.ToolExecutions[1].Duration().Seconds(), 2.0)
+	list := []domain.TodoItem{{Text: "rest", Status: "doing"}, {Text: "go on"}}
+	status, err := s.agents.Status(within(t), id)
+	require.NoError(t, err)
+	require.Equal(t, list, status.Todo)
+	view, err := s.agents.Explain(within(t), id, 1)
+	require.NoError(t, err)
+	require.Equal(t, list, view.Todo)
 
 	_, err = s.agents.Send(within(t), id, client.SendOptions{Prompt: "again"})
 	require.NoError(t, err)
