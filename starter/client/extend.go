@@ -14,6 +14,7 @@ import (
 	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/starter/client/internal/history"
+	"everstep/worker/host/startid"
 )
 
 // ExtendOptions say how far an execution may go from now on. The zero value
@@ -200,13 +201,38 @@ func (c *Client) follow(ctx context.Context, p position, in contract.SessionInpu
 	case now.newest().runID() != p.newest().runID():
 		return Execution{}, errOvertaken
 	}
-	execution, err := c.begin(ctx, p.agent, opening{
+	execution, err := c.begin(startid.With(ctx, "follows/"+p.newest().runID()), p.agent, opening{
 		input: in, number: number, queue: cmp.Or(p.queue(), c.cfg.TaskQueue), before: p.ended,
 	})
 	if isAs[*serviceerror.WorkflowExecutionAlreadyStarted](err) {
 		err = errOvertaken
 	}
-	return execution, err
+	if err != nil {
+		return Execution{}, err
+	}
+	// The server takes two starts that follow the same run for one, and tells both its run, also where that has ended since.
+	began, err := c.reader(p.agent).First(ctx, execution.RunID)
+	switch {
+	case err != nil:
+		return execution, fail(ctx, p.called(), "reading the history of "+p.called(), err)
+	case began.Readable() && !sameFollower(began.Input, in):
+		return Execution{}, errOvertaken
+	}
+	return execution, nil
+}
+
+// sameFollower reports whether two workflows that follow one were begun by the same request.
+func sameFollower(a, b contract.SessionInput) bool {
+	if a.Settle != nil && b.Settle != nil {
+		return a.Settle.Request == b.Settle.Request
+	}
+	extension := func(in contract.SessionInput) string {
+		if in.GoOn == nil || in.Carry == nil || len(in.Carry.Extended) == 0 {
+			return ""
+		}
+		return in.Carry.Extended[0].ID
+	}
+	return a.Settle == nil && b.Settle == nil && extension(a) == extension(b)
 }
 
 // closedItself waits for the end of a workflow whose execution has ended, which comes at once.

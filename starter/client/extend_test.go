@@ -282,6 +282,30 @@ func TestGoingOnWhereSomebodyWasFaster(t *testing.T) {
 	require.Equal(t, must(agentOf(lonely)).id.Execution("run-9", 2), sent.ExecutionID)
 }
 
+// TestTwoWhoGoOnAtOnceAreOne for the server: it tells both the run that one of them began. The other finds
+// the agent at work there, and gives that execution the new total.
+func TestTwoWhoGoOnAtOnceAreOne(t *testing.T) {
+	t.Parallel()
+	first := lonelyRun(t, "run-0", 1, nil)
+	f := newFake(first)
+	f.query = answersOf(t, 1, 10, false)
+	f.start = func(_ sdk.StartWorkflowOptions, in contract.SessionInput) error {
+		others := lonelyRun(t, "run-1", 2, in.GoOn)
+		others.events, others.status, others.memo = others.events[:1], enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, first.memo
+		f.change(func() { f.runs = append(f.runs, others) })
+		return nil
+	}
+	var sent contract.ExtendRequest
+	f.update = func(_ string, in any) (any, error) {
+		sent = in.(contract.ExtendRequest)
+		return contract.ExtendReply{ExecutionID: sent.ExecutionID, Number: 2}, nil
+	}
+	x, err := f.client().Extend(t.Context(), lonely, ExtendOptions{Budget: steps(9)})
+	require.NoError(t, err)
+	require.False(t, x.Began)
+	require.Equal(t, must(agentOf(lonely)).id.Execution("run-1", 2), sent.ExecutionID)
+}
+
 // TestNoNumberIsBegunTwice: what somebody else began from the same end, and what has ended since, is gone on
 // from in its turn.
 func TestNoNumberIsBegunTwice(t *testing.T) {

@@ -230,8 +230,18 @@ func (h fakeHandle) Get(_ context.Context, value any) error {
 }
 
 func (f *fakeServer) ExecuteWorkflow(_ context.Context, o sdk.StartWorkflowOptions, _ any, args ...any) (sdk.WorkflowRun, error) {
-	if err := f.start(o, args[0].(contract.SessionInput)); err != nil {
+	in := args[0].(contract.SessionInput)
+	if err := f.start(o, in); err != nil {
 		return nil, err
+	}
+	if in.GoOn != nil && f.newest().id != "run-1" {
+		run := newRun("run-1", nil)
+		run.first = run.id
+		f.change(func() { f.runs = append(f.runs, run) })
+		run.events[0].GetWorkflowExecutionStartedEventAttributes().Input = payloads(in)
+	}
+	if in.Settle != nil {
+		f.newest().events[0].GetWorkflowExecutionStartedEventAttributes().Input = payloads(in)
 	}
 	return fakeStarted{id: o.ID}, nil
 }

@@ -105,7 +105,7 @@ func (c *Client) settleEnded(ctx context.Context, p position, call string, reque
 		return reply, err
 	}
 	begun, err := c.follow(ctx, p, in, p.number)
-	if err != nil {
+	if err != nil && (ctx.Err() == nil || begun.RunID == "") { // what has begun is told of below
 		return reply, err
 	}
 	reply.Call, err = c.settled(ctx, p, begun.RunID, request.Call)

@@ -1,11 +1,15 @@
 package whole_test
 
 import (
+	"context"
 	"errors"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+	sdk "go.temporal.io/sdk/client"
 
 	"everstep/activities/tool"
 	"everstep/domain"
@@ -97,6 +101,67 @@ func requireAllThree(t *testing.T, s *stack, id string, counts []int) {
 		require.Equal(t, client.EventBegan, types[0])
 		require.Equal(t, client.EventEnded, types[len(types)-1])
 	}
+}
+
+// A lateStart has something happen just before it starts a workflow.
+type lateStart struct {
+	sdk.Client
+	meanwhile func()
+}
+
+func (c lateStart) ExecuteWorkflow(ctx context.Context, o sdk.StartWorkflowOptions, workflow any, args ...any) (sdk.WorkflowRun, error) {
+	c.meanwhile()
+	return c.Client.ExecuteWorkflow(ctx, o, workflow, args...)
+}
+
+// TestManyGoOnAtOnce with an agent without a name: one of them begins its next execution, also where that ends
+// before another one starts.
+func TestManyGoOnAtOnce(t *testing.T) {
+	t.Parallel()
+	s := start(t, host.Config{Tools: []tool.Tool{echo()}})
+	ctx, id := within(t), uuid.NewString()
+	_, err := s.agents.Start(ctx, client.Start{ID: id, Prompt: "go", Definition: scripted(longScript(t, 30, 1), "echo"), Budget: steps(1)})
+	require.NoError(t, err)
+	_, err = s.agents.Wait(ctx, id, 1)
+	require.NoError(t, err)
+
+	var second client.Extended
+	late := client.New(lateStart{s.temporal, sync.OnceFunc(func() {
+		second, err = s.agents.Extend(ctx, id, client.ExtendOptions{Budget: steps(2)})
+		require.NoError(t, err)
+		_, err = s.agents.Wait(ctx, id, 2)
+		require.NoError(t, err)
+	})}, client.Config{TaskQueue: s.queue, Loopback: true})
+	_, err = late.Extend(ctx, id, client.ExtendOptions{Budget: steps(2)})
+	require.ErrorIs(t, err, &client.Error{Class: client.Refused})
+	require.EqualError(t, err, "extend: there is nothing left to go on with: max_steps is 2 and 2 are done; give a higher max_steps")
+	result, err := s.agents.Result(ctx, id, 0)
+	require.NoError(t, err)
+	require.Equal(t, second.ExecutionID, result.ExecutionID)
+
+	const many = 8
+	var began atomic.Int32
+	var all sync.WaitGroup
+	errs := make([]error, many)
+	for i := range many {
+		all.Go(func() {
+			extended, err := s.agents.Extend(ctx, id, client.ExtendOptions{Budget: steps(3)})
+			errs[i] = err
+			if extended.Began {
+				began.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	for _, err := range errs {
+		if err != nil { // the execution had ended at its limit
+			requireRefused(t, err, "--max-steps")
+		}
+	}
+	require.EqualValues(t, 1, began.Load())
+	result, err = s.agents.Wait(ctx, id, 0)
+	require.NoError(t, err)
+	require.Equal(t, 3, result.Number)
 }
 
 // TestExtendOfASession goes on in the open session of a named agent.

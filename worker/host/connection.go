@@ -19,6 +19,7 @@ import (
 
 	"everstep/domain"
 	"everstep/worker/host/codec"
+	"everstep/worker/host/startid"
 	"everstep/worker/host/statefile"
 )
 
@@ -178,7 +179,7 @@ func (c Connection) options() client.Options {
 	if Loopback(c.Address) {
 		options.ConnectionOptions.GrpcCompression = &client.GrpcCompressionNone{}
 	}
-	between := []grpc.UnaryClientInterceptor{(&lostAttributes{}).leaveOut}
+	between := []grpc.UnaryClientInterceptor{(&lostAttributes{}).leaveOut, startid.Intercept}
 	if c.Seat != "" {
 		between = append(between, (&seat{connection: c}).take)
 	}
