@@ -207,7 +207,7 @@ func TestExplainSumsAreThoseOfItsSteps(t *testing.T) {
 		total := totalsOf(steps)
 		waste := wasteOf(steps, total)
 		if total.Steps != len(steps) || total.Usage.TotalTokens != tokens || *total.CostNanoUSD != cost || total.ToolCalls != calls {
-			t.Fatal("totals", total)
+			t.Fatal("todo", "totals", total)
 		}
 		if waste.Usage.TotalTokens != lost || *waste.CostNanoUSD != lostCost || waste.FailedAttempts != failed {
 			t.Fatal("waste", waste)
@@ -234,7 +234,7 @@ func TestExplainKeysAreStable(t *testing.T) {
 	require.Equal(t, []string{
 		"advice", "agent_id", "budget", "context", "doing", "duration_ms", "ended_at", "ending", "execution_id",
 		"execution_number", "given", "history", "id", "mcp_sessions", "missing", "model", "name", "origin", "reported", "run_id", "source",
-		"started_at", "status", "steps", "totals", "trusted", "waste", "workflow_id",
+		"started_at", "status", "steps", "todo", "totals", "trusted", "waste", "workflow_id",
 	}, keys(v))
 	require.Equal(t, []string{
 		"compactions", "cost_nano_usd", "duration_ms", "errors", "failed_attempts", "finish_reason", "in_progress",
