@@ -75,7 +75,12 @@ func (a *Activities) found(ctx context.Context, call toolCall) (tool.Tool, error
 func (c toolCall) sessionLost(err error) contract.ToolReply {
 	why := domain.Shorten(c.activities.config.Secrets.Hide(toolError(err).Message), maxErrorText)
 	c.request.Bound = nil // nothing was called in it
-	reply := c.failed(domain.CodedErrorf(domain.Unavailable, domain.CodeNotRun, "not run: the session in which it was to be made is lost: %s", why))
+	gone := domain.CodedErrorf(domain.Unavailable, domain.CodeNotRun, "not run: %s", contract.SessionGone(why))
+	if c.attempt() > 1 {
+		gone = domain.CodedErrorf(domain.Unavailable, domain.CodeInterrupted,
+			"interrupted: %s had begun before and may have taken effect; this time it was not run: %s", c.request.Name, contract.SessionGone(why))
+	}
+	reply := c.failed(gone)
 	reply.NotStarted, reply.SessionLost = true, why
 	return reply
 }

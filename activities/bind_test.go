@@ -132,7 +132,7 @@ func TestACallIsMadeInItsSession(t *testing.T) {
 		reply = b.reply(t, call)
 		require.Equal(t, why, reply.SessionLost)
 		require.True(t, reply.NotStarted)
-		require.Equal(t, "not run: the session in which it was to be made is lost: "+why, reply.Content)
+		require.Equal(t, "not run: "+contract.SessionGone(why), reply.Content)
 		require.Equal(t, domain.CodeNotRun, reply.Error.Code)
 	}
 	call.Bound.ID, s.called = "1", func() (tool.Result, error) {

@@ -22,7 +22,7 @@ const (
 	// bindTimeout has room for a server that a package manager has to fetch first.
 	bindTimeout = 150 * time.Second
 	// leastTaken is for how long at least a call waits for the worker that has its session. Longer means that the worker
-	// is gone: it asks for its calls all the time.
+	// is gone: it asks for its calls all the time, since it has room for all that its sessions can be asked for.
 	leastTaken = 10 * time.Second
 	// unbindTimeout bounds the end of a session, and unbindQueued the wait for its worker.
 	unbindTimeout = 10 * time.Second
@@ -38,6 +38,9 @@ type binding struct {
 	// opening says that a call opens it, for which the others wait; failed is why the newest try came to nothing.
 	opening bool
 	failed  *domain.Error
+	// freshIn is the newest step in which the model was told, by a call that was not made, that the session before is gone, and why.
+	freshIn int
+	why     string
 }
 
 func newBindings(carry contract.Carry) *bindings {
@@ -93,6 +96,18 @@ func (b *binding) lose(id, why string) {
 	}
 }
 
+// misleads reports whether a call with an effect would rely on what the session before held: when the model asked for it, or a
+// person allowed it, nobody knew that it is gone. The model is told so.
+func (b *binding) misleads(step int) bool {
+	if b.Lost != "" {
+		b.tells(step, b.Lost)
+	}
+	return b.freshIn == step
+}
+
+// tells notes that a call which is not made tells the model in a step that the session before is gone.
+func (b *binding) tells(step int, why string) { b.freshIn, b.why, b.Lost = step, why, "" }
+
 // told notes that the model knows that the session is new.
 func (b *binding) told(id string) {
 	if b.ID == id {
@@ -106,16 +121,25 @@ func (b *toolBatch) isBound(tool domain.ToolSpec) bool {
 }
 
 // makeCall has a worker make a call: any, or the one that has the agent's session with the tool's server. Where that one
-// or the session is gone, the reply says so, and the call may be made again: in a new session.
+// or the session is gone, the reply says so, and the call may be made again: in a new session, if it only reads. Another
+// one is not made before the model knows.
 func (b *toolBatch) makeCall(ctx workflow.Context, permit mailbox.Permit, options workflow.ActivityOptions, request contract.ToolRequest, tool domain.ToolSpec) (*contract.ToolReply, bool, error) {
 	if !b.isBound(tool) {
 		return mailbox.Call(ctx, permit, options, contract.CallTool, request)
 	}
-	own := b.bind(ctx, permit, tool)
-	if own.ID == "" {
-		reply := progress.NotRun(own.failed.Kind, fmt.Sprintf("not run: no session with MCP server %s could be opened: %s", own.Server, own.failed.Message))
+	own, again := b.bind(ctx, permit, tool)
+	switch {
+	case own.ID == "":
+		reply := progress.NotMade(request, own.failed.Kind, fmt.Sprintf("not run: no session with MCP server %s could be opened: %s", own.Server, own.failed.Message))
+		return &reply, false, nil
+	case again == nil:
+		reply := progress.NotMade(request, domain.Denied, "not run: the execution was stopped")
+		return &reply, b.mail.CutOff(), nil
+	case tool.Effect != domain.ReadOnly && own.misleads(b.content.Number):
+		reply := progress.NotMade(request, domain.Unavailable, "not run: "+contract.SessionGone(own.why))
 		return &reply, false, nil
 	}
+	permit = *again
 	bound := own.Bound
 	request.Bound, options.TaskQueue = &bound, bound.TaskQueue
 	options.ScheduleToStartTimeout = max(b.heartbeat(), leastTaken)
@@ -130,6 +154,10 @@ func (b *toolBatch) makeCall(ctx workflow.Context, permit mailbox.Permit, option
 	switch {
 	case reply.SessionLost != "":
 		own.lose(bound.ID, reply.SessionLost)
+		if tool.Effect != domain.ReadOnly {
+			own.tells(b.content.Number, reply.SessionLost)
+			reply.NotStarted = false // it is not made again
+		}
 	case !reply.NotStarted:
 		own.told(bound.ID)
 	}
@@ -137,28 +165,38 @@ func (b *toolBatch) makeCall(ctx workflow.Context, permit mailbox.Permit, option
 }
 
 // bind is the agent's session with the server of a tool, which is opened where there is none, in the coroutine of the
-// call. Without an id it could not be opened.
-func (b *toolBatch) bind(ctx workflow.Context, permit mailbox.Permit, tool domain.ToolSpec) *binding {
+// call. Without an id it could not be opened. That may take minutes: the permit is for what comes after it, nil where a stop
+// or the step lets nothing begin any more.
+func (b *toolBatch) bind(ctx workflow.Context, permit mailbox.Permit, tool domain.ToolSpec) (own *binding, again *mailbox.Permit) {
 	server, _ := domain.ServerOf(tool.Name)
 	own, first := b.bindings.with(server)
 	if first && b.hasCalled(server) {
 		own.lose("", "it was of another execution, or of another agent")
 	}
 	waited := own.opening
-	_ = workflow.Await(ctx, func() bool { return !own.opening })
-	if own.ID != "" || waited && own.failed != nil {
-		return own
+	if !waited && own.ID != "" {
+		return own, &permit
 	}
+	_ = workflow.Await(ctx, func() bool { return !own.opening })
+	if own.ID == "" && (!waited || own.failed == nil) {
+		b.openSession(ctx, permit, own)
+	}
+	if fresh, ok := b.mail.AfterWord(ctx, func() bool { return b.halted }); ok {
+		again = &fresh
+	}
+	return own, again
+}
+
+func (b *toolBatch) openSession(ctx workflow.Context, permit mailbox.Permit, own *binding) {
 	own.open()
-	options := b.briefOptions(bindTimeout, unstarted, fmt.Sprintf("step %d · bind %s", b.content.Number, server))
+	options := b.briefOptions(bindTimeout, unstarted, fmt.Sprintf("step %d · bind %s", b.content.Number, own.Server))
 	options.DisableEagerExecution = own.Lost != "" // any other worker may have room, and a server that works
-	bound, _, err := mailbox.Call(ctx, permit, options, contract.Bind, contract.BindRequest{Server: server, Lost: own.Lost})
+	bound, _, err := mailbox.Call(ctx, permit, options, contract.Bind, contract.BindRequest{Server: own.Server, Lost: own.Lost})
 	if err != nil {
 		own.fail(lossOf(err).Err())
 	} else {
 		own.take(*bound)
 	}
-	return own
 }
 
 // hasCalled reports whether the conversation has results of a server: the model takes what they say for granted.

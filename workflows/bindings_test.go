@@ -2,6 +2,8 @@ package workflows_test
 
 import (
 	"fmt"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,10 +22,19 @@ func shop(effect domain.Effect) []domain.ToolSpec {
 
 // A binder has sessions with stateful servers, each on a worker of its own.
 type binder struct {
+	mu      sync.Mutex
 	asked   []contract.BindRequest
 	unbound []contract.Bound
 	// in are the sessions of the calls that were made, with what they were to tell of the one before.
 	in []string
+}
+
+// made notes a call, and says the how manieth it is.
+func (b *binder) made(r contract.ToolRequest) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.in = append(b.in, r.Bound.ID+" "+r.Bound.Lost)
+	return len(b.in)
 }
 
 // on gives a world such workers; tool is what calls come to.
@@ -35,8 +46,7 @@ func (b *binder) on(w *world, tool func(n int, r contract.ToolRequest) (contract
 	}
 	w.unbind = func(r contract.UnbindRequest) error { b.unbound = append(b.unbound, r.Bound); return nil }
 	w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
-		b.in = append(b.in, r.Bound.ID+" "+r.Bound.Lost)
-		return tool(len(b.in), r)
+		return tool(b.made(r), r)
 	}
 	return w
 }
@@ -61,7 +71,9 @@ func TestCallsOfAStatefulServerAreMadeInOneSession(t *testing.T) {
 	w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
 		options := w.options[string(contract.CallTool)]
 		require.Equal(t, 30*time.Second, options.ScheduleToStartTimeout)
+		b.mu.Lock()
 		queues = append(queues, options.TaskQueue)
+		b.mu.Unlock()
 		return inner(r)
 	}
 	env.RegisterDelayedCallback(func() {
@@ -81,8 +93,8 @@ func TestCallsOfAStatefulServerAreMadeInOneSession(t *testing.T) {
 	require.Equal(t, "q/mcp/1", w.options[string(contract.Unbind)].TaskQueue)
 }
 
-// TestASessionThatIsLost has the call made again in a new one, with the word that it is new, as often as any call that
-// did not begin; one that began is never made again for that.
+// TestASessionThatIsLost has a call that only reads made again in a new one, with the word that it is new, as often as any
+// call that did not begin; one that began is never made again for that, and one with an effect not before the model knows.
 func TestASessionThatIsLost(t *testing.T) {
 	t.Parallel()
 	const gone = "its worker does not answer, and has probably ended"
@@ -93,20 +105,28 @@ func TestASessionThatIsLost(t *testing.T) {
 		in     []string
 		code   domain.Code
 	}{
-		"by its server": {domain.AtMostOnce, func(n int, r contract.ToolRequest) (contract.ToolReply, error) {
+		"by its server": {domain.ReadOnly, func(n int, r contract.ToolRequest) (contract.ToolReply, error) {
 			if n == 1 {
 				return lost(), nil
 			}
 			return saw(r)
 		}, []string{"1 ", "2 its program has ended"}, ""},
-		"with its worker": {domain.AtMostOnce, func(n int, r contract.ToolRequest) (contract.ToolReply, error) {
+		"with its worker": {domain.ReadOnly, func(n int, r contract.ToolRequest) (contract.ToolReply, error) {
 			if n == 1 {
 				return contract.ToolReply{}, untaken
 			}
 			return saw(r)
 		}, []string{"1 ", "2 " + gone}, ""},
-		"again and again": {domain.AtMostOnce, func(int, contract.ToolRequest) (contract.ToolReply, error) { return contract.ToolReply{}, untaken },
+		"again and again": {domain.ReadOnly, func(int, contract.ToolRequest) (contract.ToolReply, error) { return contract.ToolReply{}, untaken },
 			[]string{"1 ", "2 " + gone, "3 " + gone}, domain.CodeNotRun},
+		"before an effect": {domain.AtMostOnce, func(int, contract.ToolRequest) (contract.ToolReply, error) { return lost(), nil },
+			[]string{"1 "}, domain.CodeNotRun},
+		"before another try of an effect": {domain.Idempotent, func(n int, _ contract.ToolRequest) (contract.ToolReply, error) {
+			if n == 1 {
+				return contract.ToolReply{}, temporal.NewHeartbeatTimeoutError()
+			}
+			return contract.ToolReply{}, untaken
+		}, []string{"1 ", "1 "}, domain.CodeInterrupted},
 		"in the call": {domain.AtMostOnce, func(int, contract.ToolRequest) (contract.ToolReply, error) {
 			return contract.ToolReply{}, temporal.NewHeartbeatTimeoutError()
 		}, []string{"1 "}, domain.CodeOutcomeUnknown},
@@ -135,6 +155,7 @@ func TestASessionThatIsLost(t *testing.T) {
 				require.Nil(t, call.Error)
 			} else {
 				require.Equal(t, test.code, call.Error.Code)
+				require.Equal(t, test.code != domain.CodeOutcomeUnknown && test.code != "" && name != "before an effect", strings.Contains(call.Error.Message, "set it up again where you need it, then make this call"))
 			}
 			require.Empty(t, notes.agent.Execution.Compare(nil, steps))
 			ended := 0
@@ -151,28 +172,73 @@ func TestASessionThatIsLost(t *testing.T) {
 	}
 }
 
-// TestTheModelIsToldUntilItKnows: what was lost once is told with the first result that comes, in this step or later.
-func TestTheModelIsToldUntilItKnows(t *testing.T) {
+// TestNothingIsDoneInASessionThatTheModelTakesForAnother: of a step that finds its session gone no call with an effect is
+// made, also by the one that comes after another has told of it; the next step's are.
+func TestNothingIsDoneInASessionThatTheModelTakesForAnother(t *testing.T) {
 	t.Parallel()
 	b := &binder{}
 	w := b.on(&world{tools: shop(domain.AtMostOnce), model: func(r contract.ModelRequest) (contract.ModelReply, error) {
-		if r.Step > 4 {
+		if r.Step > 3 {
 			return says("done"), nil
 		}
-		return says("looking", domain.ToolCall{ID: "1", Name: "shop__look", Arguments: fmt.Sprintf(`{"n":%d}`, r.Step)}), nil
+		var all []domain.ToolCall
+		for i := range r.Step {
+			all = append(all, domain.ToolCall{ID: fmt.Sprint(i), Name: "shop__look", Arguments: fmt.Sprintf(`{"n":%d%d}`, r.Step, i)})
+		}
+		return says("looking", all...), nil
 	}}, func(n int, r contract.ToolRequest) (contract.ToolReply, error) {
-		switch n {
-		case 2:
+		if n == 2 || n == 3 {
 			return lost(), nil
-		case 3:
-			return contract.ToolReply{}, temporal.NewHeartbeatTimeoutError()
 		}
 		return saw(r)
 	})
 	env := w.environment(t)
 	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
-	require.Equal(t, []string{"1 ", "1 ", "2 its program has ended", "2 its program has ended", "2 "}, b.in)
+	require.Equal(t, []string{"1 ", "1 ", "1 ", "2 ", "2 ", "2 "}, b.in)
+	for i, step := range keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))[:3] {
+		for _, call := range step.Step.ToolExecutions {
+			require.Equal(t, i == 1, call.Error != nil)
+			require.Equal(t, i == 1, call.NotStarted)
+			if i == 1 {
+				require.Contains(t, call.Error.Message, "not run")
+			}
+		}
+	}
+}
+
+// TestNothingBeginsAfterAWaitForASession that a pause, or a stop, has come in.
+func TestNothingBeginsAfterAWaitForASession(t *testing.T) {
+	t.Parallel()
+	for _, stops := range []bool{false, true} {
+		t.Run(fmt.Sprint(stops), func(t *testing.T) {
+			t.Parallel()
+			b := &binder{}
+			w := b.on(&world{tools: shop(domain.AtMostOnce), model: calling(shopping(1)...)}, func(_ int, r contract.ToolRequest) (contract.ToolReply, error) { return saw(r) })
+			env := w.environment(t)
+			open := w.bind
+			w.bind = func(r contract.BindRequest) (contract.Bound, error) {
+				if stops {
+					env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: contract.AfterInference})
+				} else {
+					env.UpdateWorkflow(string(contract.UpdatePause), "p", &verdict{}, contract.PauseRequest{})
+				}
+				return open(r)
+			}
+			resumed := false
+			env.RegisterDelayedCallback(func() { resumed = len(b.in) == 0 }, 59*time.Minute)
+			resumes(env, time.Hour)
+			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+			if stops {
+				require.Equal(t, domain.UserRequested, outcome(t, env).StopReason)
+				require.Empty(t, b.in)
+				return
+			}
+			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+			require.True(t, resumed)
+			require.Equal(t, []string{"1 "}, b.in)
+		})
+	}
 }
 
 // TestNoSessionCanBeOpened: the calls that need it are not run, and are told why; a stop ends the wait.
@@ -228,7 +294,8 @@ func TestASessionIsCarriedToTheNextRun(t *testing.T) {
 	next.Carry.Bound = nil
 	env = w.environment(t)
 	env.ExecuteWorkflow(string(contract.Execute), next)
-	require.Equal(t, "2 it was of another execution, or of another agent", b.in[2])
+	call := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{From: 2}))[0].Step.ToolExecutions[0]
+	require.Contains(t, call.Error.Message, "is lost: it was of another execution, or of another agent. What earlier")
 }
 
 // TestAnOlderWorkerKnewNoSessions: it had the call made anywhere, where it was refused.

@@ -67,12 +67,16 @@ func (s *Servers) Bind(ctx context.Context, name, agent string) (id string, err 
 	return id, s.sessions.add(id, made)
 }
 
-// admit keeps room for a session of an agent, whose earlier one with the same server is ended.
+// admit keeps room for a session of an agent, whose earlier one with the same server is ended, unless calls are under way in
+// it: whoever takes it for lost is wrong.
 func (s *sessions) admit(name, agent string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id, old := range s.open {
-		if old.agent == agent && old.config.Name == name || old.isOver() {
+		switch own := old.agent == agent && old.config.Name == name; {
+		case own && !old.isOver() && old.isBusy():
+			return domain.Errorf(domain.Throttled, "calls of the agent's session before are still under way on this worker; wait for their end")
+		case own || old.isOver():
 			s.drop(id)
 		}
 	}
@@ -201,6 +205,12 @@ func (s *server) lostFor() error {
 
 // isOver reports whether an agent's session was lost.
 func (s *server) isOver() bool { return s.lostFor() != nil }
+
+func (s *server) isBusy() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls > 0
+}
 
 // works notes that a call is under way until the function that it returns is called.
 func (s *server) works() (ended func()) {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -143,6 +144,29 @@ func TestSessionsAreBounded(t *testing.T) {
 	requireGone(t, pid)
 	_, err = callBound(t, s, id, "ann", "s__here", args{})
 	requireSessionLost(t, err, "its worker does not have it any more; one that is not used for 100ms is ended")
+}
+
+// TestASessionInWhichCallsAreUnderWay is not ended for another one of the agent: whoever takes it for lost is wrong.
+func TestASessionInWhichCallsAreUnderWay(t *testing.T) {
+	t.Parallel()
+	s := openServers(t, Options{}, programOf(t, "1", stateful))
+	id := bind(t, s, "ann")
+	ctx, stop := context.WithCancel(t.Context())
+	found, err := s.In(ctx, id, "ann", "s__wait")
+	require.NoError(t, err)
+	ended, ledger := make(chan error, 1), t.TempDir()+"/ledger"
+	go func() {
+		_, err := found.Call(ctx, `{"text":"`+ledger+`"}`)
+		ended <- err
+	}()
+	require.Eventually(t, func() bool { _, err := os.Stat(ledger); return err == nil }, patience, time.Millisecond)
+	_, err = s.Bind(t.Context(), "s", "ann")
+	require.ErrorContains(t, err, "still under way")
+	require.Equal(t, domain.Throttled, domain.AsError(err).Kind)
+	serverOf(t, s, id, "ann")
+	stop()
+	require.ErrorIs(t, <-ended, context.Canceled)
+	require.NotEqual(t, id, bind(t, s, "ann"))
 }
 
 // TestASessionOverHTTP is one of the protocol's own: one that the server has forgotten is lost, and a server that is not

@@ -29,6 +29,12 @@ func (b Bound) Notice() string {
 		"there, such as open pages, logins or values, is gone; set it up again where you need it.]", b.Server, b.Lost)
 }
 
+// SessionGone tells the model why a call was not made that may rely on what its session held.
+func SessionGone(why string) string {
+	return "the session in which it was to be made is lost: " + why + ". What earlier calls had set up there, such as open pages, logins or " +
+		"values, is gone; set it up again where you need it, then make this call"
+}
+
 // Lose returns what remains where the session is gone: why.
 func (b Bound) Lose(why string) Bound {
 	return Bound{Server: b.Server, Lost: domain.Shorten(why, maxLost)}

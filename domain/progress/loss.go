@@ -143,7 +143,7 @@ func (l Loss) ToolReply(call contract.ToolRequest) contract.ToolReply {
 	case call.Pending != nil:
 		return GivenUp(call)
 	case l.Unbinds(call):
-		reply := NotRun(domain.Unavailable, "not run: the session in which it was to be made is lost: "+workerGone)
+		reply := NotMade(call, domain.Unavailable, "not run: "+contract.SessionGone(workerGone))
 		reply.NotStarted, reply.SessionLost = true, workerGone
 		return reply
 	case l.How == Cancelled && call.Attempts > 0:
@@ -190,6 +190,15 @@ func tried(call contract.ToolRequest, err *domain.Error) contract.ToolReply {
 // NotRun is the reply for a call that was never begun, and why.
 func NotRun(kind domain.Kind, why string) contract.ToolReply {
 	return Unanswered(domain.CodedErrorf(kind, domain.CodeNotRun, "%s", why))
+}
+
+// NotMade is the reply for a call that did not begin this time, and why. Where it had begun before it may have taken effect.
+func NotMade(call contract.ToolRequest, kind domain.Kind, why string) contract.ToolReply {
+	if call.Attempts == 0 {
+		return NotRun(kind, why)
+	}
+	return tried(call, domain.CodedErrorf(domain.Unavailable, domain.CodeInterrupted,
+		"interrupted: %s had begun before and may have taken effect; this time it was %s", call.Name, why))
 }
 
 // Unanswered is the reply for a call that nothing but an error is known of.

@@ -117,7 +117,7 @@ turns:
 // server, the next call is made in a new one, and the model is told.
 func TestASessionWithAStatefulServer(t *testing.T) {
 	t.Parallel()
-	file, _ := mcpFile(t, map[string]any{"stateful": true, "effect": "idempotent"})
+	file, _ := mcpFile(t, map[string]any{"stateful": true, "effect": "read_only"})
 	s := connect(t, "plain", nil)
 	s.works(t, file)
 	s.works(t, file)
@@ -179,7 +179,7 @@ func TestASessionWithAStatefulServer(t *testing.T) {
 	gone(t, server)
 }
 
-// TestACallWhoseWorkerIsKilledInItsSession: one that may not be repeated is of unknown outcome, and one that may is made
+// TestACallWhoseWorkerIsKilledInItsSession: one that may not be repeated is of unknown outcome, and one that only reads is made
 // again in a new session; the model is told of the loss with the first result of that.
 func TestACallWhoseWorkerIsKilledInItsSession(t *testing.T) {
 	t.Parallel()
@@ -187,7 +187,7 @@ func TestACallWhoseWorkerIsKilledInItsSession(t *testing.T) {
 		t.Run(tool, func(t *testing.T) {
 			t.Parallel()
 			file, notes := mcpFile(t, map[string]any{"stateful": true, "tools": map[string]any{
-				"count": map[string]string{}, "linger": map[string]string{}, "ponder": map[string]string{"effect": "idempotent"},
+				"count": map[string]string{"effect": "read_only"}, "linger": map[string]string{}, "ponder": map[string]string{"effect": "read_only"},
 			}})
 			s := connect(t, "plain", nil)
 			s.works(t, file)

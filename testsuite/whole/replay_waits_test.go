@@ -128,7 +128,9 @@ func recordWaits(t *testing.T) {
 		s.keep(t, "reroutes", s.ended(t, begun))
 	})
 	t.Run("bound-sessions", func(t *testing.T) {
-		file, _ := mcpFile(t, map[string]any{"stateful": true})
+		file, _ := mcpFile(t, map[string]any{"stateful": true, "tools": map[string]any{
+			"count": map[string]string{"effect": "read_only"}, "pay": map[string]string{},
+		}})
 		s := connect(t, "plain", nil)
 		first := s.work(t, host.Config{MCP: file})
 		begun, err := s.agents.Start(within(t), agents.Start{ID: "kept", Prompt: "go", Definition: scripted(writeScript(t, `
@@ -137,7 +139,8 @@ turns:
   - {tool_calls: [{name: shop__pay, arguments: {text: "5"}}]}
   - {tool_calls: [{name: shop__count, arguments: {}}]}
   - {text: one}
-  - {tool_calls: [{name: shop__count, arguments: {}}]}
+  - {tool_calls: [{name: shop__count, arguments: {}}, {name: shop__pay, arguments: {text: "6"}}]}
+  - {tool_calls: [{name: shop__pay, arguments: {text: "7"}}]}
   - {text: two}
 `), "shop__count", "shop__pay")})
 		require.NoError(t, err)

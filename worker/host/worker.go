@@ -164,7 +164,9 @@ func (w *Worker) serve(c client.Client) error {
 		all = append(all, limited)
 	}
 	if w.ownQueue != "" {
-		own := worker.New(c, w.ownQueue, limitedTool(contract.ToolLimit{}, w.options(config)))
+		options := limitedTool(contract.ToolLimit{}, w.options(config))
+		options.MaxConcurrentActivityExecutionSize = ownSlots
+		own := worker.New(c, w.ownQueue, options)
 		w.acts.RegisterOwn(own)
 		all = append(all, own)
 	}
@@ -177,6 +179,10 @@ func (w *Worker) serve(c client.Client) error {
 	}
 	return nil
 }
+
+// ownSlots are more than all calls that the sessions of a worker can be asked for at once: one that waits there for long
+// tells that the worker is gone.
+const ownSlots = 64 * domain.MaxRequestedCalls
 
 // close closes what was opened.
 func (w *Worker) close() error {
