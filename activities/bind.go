@@ -45,7 +45,9 @@ func (a *Activities) Bind(ctx context.Context, request contract.BindRequest) (co
 		a.config.Sessions.Unbind(id, agent)
 		return contract.Bound{}, ctx.Err()
 	}
-	return contract.Bound{Server: request.Server, ID: id, TaskQueue: a.config.OwnQueue, Worker: a.config.Worker, Since: time.Now().UTC()}, nil
+	return contract.Bound{
+		Server: request.Server, ID: id, TaskQueue: a.config.OwnQueue, Worker: a.config.Worker, Since: time.Now().UTC(), For: request.For,
+	}, nil
 }
 
 // Unbind ends a session of the agent that asks, if this worker has it. It may run any number of times.

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -173,6 +174,9 @@ func (b *toolBatch) bind(ctx workflow.Context, permit mailbox.Permit, tool domai
 	if first && b.hasCalled(server) {
 		own.lose("", "it was of another execution, or of another agent")
 	}
+	if own.ID != "" && own.For != b.actsFor() {
+		own.lose(own.ID, "it was of an execution that acted for others: with other trusted values")
+	}
 	waited := own.opening
 	if !waited && own.ID != "" {
 		return own, &permit
@@ -187,11 +191,21 @@ func (b *toolBatch) bind(ctx workflow.Context, permit mailbox.Permit, tool domai
 	return own, again
 }
 
+// actsFor names the trusted values for which the agent acts, if there are any.
+func (b *toolBatch) actsFor() domain.Digest {
+	trusted := b.state.Trusted()
+	if len(trusted) == 0 {
+		return domain.Digest{}
+	}
+	values, _ := json.Marshal(trusted) // of values that were decoded, it cannot fail
+	return domain.DigestOf(values)
+}
+
 func (b *toolBatch) openSession(ctx workflow.Context, permit mailbox.Permit, own *binding) {
 	own.open()
 	options := b.briefOptions(bindTimeout, unstarted, fmt.Sprintf("step %d · bind %s", b.content.Number, own.Server))
 	options.DisableEagerExecution = own.Lost != "" // any other worker may have room, and a server that works
-	bound, _, err := mailbox.Call(ctx, permit, options, contract.Bind, contract.BindRequest{Server: own.Server, Lost: own.Lost})
+	bound, _, err := mailbox.Call(ctx, permit, options, contract.Bind, contract.BindRequest{Server: own.Server, Lost: own.Lost, For: b.actsFor()})
 	if err != nil {
 		own.fail(lossOf(err).Err())
 	} else {

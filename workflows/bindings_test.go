@@ -42,7 +42,7 @@ func (b *binder) on(w *world, tool func(n int, r contract.ToolRequest) (contract
 	w.bind = func(r contract.BindRequest) (contract.Bound, error) {
 		b.asked = append(b.asked, r)
 		id := fmt.Sprint(len(b.asked))
-		return contract.Bound{Server: r.Server, ID: id, TaskQueue: "q/mcp/" + id}, nil
+		return contract.Bound{Server: r.Server, ID: id, TaskQueue: "q/mcp/" + id, For: r.For}, nil
 	}
 	w.unbind = func(r contract.UnbindRequest) error { b.unbound = append(b.unbound, r.Bound); return nil }
 	w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
@@ -239,6 +239,25 @@ func TestNothingBeginsAfterAWaitForASession(t *testing.T) {
 			require.Equal(t, []string{"1 "}, b.in)
 		})
 	}
+}
+
+// TestASessionActsForNobodyElse: an execution with other trusted values has another one, whose server is logged in for nobody yet.
+func TestASessionActsForNobodyElse(t *testing.T) {
+	t.Parallel()
+	b, notes := &binder{}, &stenographer{}
+	w := b.on(&world{tools: shop(domain.ReadOnly), model: calling(shopping(1)...), notes: notes}, func(_ int, r contract.ToolRequest) (contract.ToolReply, error) { return saw(r) })
+	env := w.environment(t)
+	for i, customer := range []string{"1", "1", "2"} {
+		sends(env, time.Duration(i+1)*time.Hour, customer+fmt.Sprint(i), contract.SendRequest{Prompt: "more", Given: trusts("customer", customer)})
+	}
+	env.RegisterDelayedCallback(func() {
+		require.Equal(t, query(t, env, contract.QueryStatus, contract.StatusRequest{}).Bound, notes.agent.Bound(), "history tells the same")
+	}, 4*time.Hour)
+	closes(env, 5*time.Hour, "z")
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	const others = "it was of an execution that acted for others: with other trusted values"
+	require.Equal(t, []string{"1 ", "2 " + others, "2 ", "3 " + others}, b.in)
 }
 
 // TestNoSessionCanBeOpened: the calls that need it are not run, and are told why; a stop ends the wait.

@@ -18,6 +18,8 @@ type Bound struct {
 	Since     time.Time `json:"since,omitzero"`
 	// Lost is why the session before this one is gone, until the model has been told.
 	Lost string `json:"lost,omitzero"`
+	// For names the trusted values for which the agent acted when it was opened: it may be logged in for them.
+	For domain.Digest `json:"for,omitzero"`
 }
 
 // Notice tells the model, beside the first result of a session, that the one before is gone. Empty: it knows.
@@ -48,6 +50,8 @@ type BindRequest struct {
 	Server string `json:"server"`
 	// Lost is why the one before is gone, where there was one.
 	Lost string `json:"lost,omitzero"`
+	// For is what the session's will be.
+	For domain.Digest `json:"for,omitzero"`
 }
 
 // An UnbindRequest ends a session.
