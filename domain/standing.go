@@ -46,7 +46,15 @@ const (
 // one which has changed does not go by an old word, and for whom the agent acts.
 func StandingContext(tool ToolSpec, trusted Trusted) Digest {
 	values, _ := json.Marshal(trusted) // of values that were decoded, it cannot fail
-	return DigestOfTexts(tool.Name, tool.Description, string(tool.Schema), string(tool.Effect), tool.Pin.String(), string(values))
+	texts := []string{tool.Name, tool.Description, string(tool.Schema), string(tool.Effect), tool.Pin.String(), string(values)}
+	if len(tool.EffectKey)+len(tool.Disclaims) > 0 {
+		more, _ := json.Marshal(struct {
+			EffectKey []string `json:"effect_key,omitempty"`
+			Disclaims []Hint   `json:"disclaims,omitempty"`
+		}{tool.EffectKey, tool.Disclaims})
+		texts = append(texts, string(more))
+	}
+	return DigestOfTexts(texts...)
 }
 
 // StandingIn is the standing approval that is given with the word about a call in a context.

@@ -81,14 +81,23 @@ func TestStandingContext(t *testing.T) {
 	customer := domain.Trusted{"customer": json.RawMessage(`1`)}
 	first := domain.StandingContext(tool, customer)
 	require.Equal(t, first, domain.StandingContext(tool, domain.Trusted{"customer": json.RawMessage(`1`)}))
+	empty := tool
+	empty.Disclaims, empty.EffectKey = []domain.Hint{}, []string{}
+	require.Equal(t, first, domain.StandingContext(empty, customer))
+	seen := map[domain.Digest]string{first: "as it was"}
 	for name, change := range map[string]func(*domain.ToolSpec){
 		"name": func(s *domain.ToolSpec) { s.Name = "pay2" }, "description": func(s *domain.ToolSpec) { s.Description = "pays twice" },
 		"schema": func(s *domain.ToolSpec) { s.Schema = json.RawMessage(`{"type":"object"}`) },
 		"effect": func(s *domain.ToolSpec) { s.Effect = domain.AtMostOnce }, "pin": func(s *domain.ToolSpec) { s.Pin = domain.Digest{} },
+		"hints":      func(s *domain.ToolSpec) { s.Disclaims = []domain.Hint{domain.Destructive} },
+		"effect key": func(s *domain.ToolSpec) { s.EffectKey = []string{"order"} },
+		"other keys": func(s *domain.ToolSpec) { s.EffectKey = []string{"order", "day"} },
 	} {
 		other := tool
 		change(&other)
-		require.NotEqual(t, first, domain.StandingContext(other, customer), name)
+		digest := domain.StandingContext(other, customer)
+		require.NotContains(t, seen, digest, name)
+		seen[digest] = name
 	}
 	require.NotEqual(t, first, domain.StandingContext(tool, nil))
 	require.NotEqual(t, first, domain.StandingContext(tool, domain.Trusted{"customer": json.RawMessage(`2`)}))

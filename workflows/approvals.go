@@ -26,6 +26,8 @@ type askedCall struct {
 	stops bool
 	// edited are the arguments that the person who approved it gave in place of those asked about; empty: none.
 	edited string
+	// edits counts how often somebody has tried to.
+	edits int
 }
 
 func (c *askedCall) decide(decision domain.Decision, by, reason string, at time.Time) {
@@ -33,6 +35,8 @@ func (c *askedCall) decide(decision domain.Decision, by, reason string, at time.
 		c.Approval = c.AsEdited(c.Tool, c.Arguments, c.edited)
 	}
 }
+
+func (c *askedCall) tryEdit() { c.edits++ }
 
 // edit has a person's own arguments run where the call is approved.
 func (c *askedCall) edit(arguments string) { c.edited = arguments }
@@ -95,7 +99,7 @@ func (b *toolBatch) ask(i int, call domain.ToolCall) (*askedCall, *domain.Error)
 	asked := &askedCall{domain.PendingApproval{
 		ToolExecutionID: b.content.ID.Tool(i), ExecutionID: b.execution, Step: b.content.Number, Tool: call.Name, Arguments: call.Arguments,
 		Approval: approval,
-	}, ruling.AtExpiry == domain.ExpiryStops, ""}
+	}, ruling.AtExpiry == domain.ExpiryStops, "", 0}
 	b.approvals.ask(asked)
 	b.held++
 	b.unpublished = true

@@ -10,6 +10,23 @@ import (
 	"everstep/workflows/internal/mailbox"
 )
 
+// mostEdits bounds how often people try to edit one call: each time takes some of the history.
+const mostEdits = 50
+
+// checkNewEdit is checkEdit before a worker is asked. It alone looks at the bounds, since no replay asks it again.
+func (s session) checkNewEdit(request contract.EditRequest) error {
+	asked, err := s.askedAbout("edit", request.Call, request.Digest)
+	switch {
+	case err != nil:
+		return err
+	case asked.edits >= mostEdits:
+		return domain.Errorf(domain.Denied, "edit: somebody has tried %d times to edit call %s, which is as often as may be; approve or deny it as it is", asked.edits, asked.ToolExecutionID)
+	case s.nearBounds() || s.mail.Full():
+		return domain.Errorf(domain.Denied, "edit: the run has no room for it; approve or deny it as it is")
+	}
+	return s.checkEdit(request)
+}
+
 // checkEdit refuses what could not be approved, and what rules deny as the person would have it.
 func (s session) checkEdit(request contract.EditRequest) error {
 	approve := contract.ApproveRequest{Call: request.Call, Digest: request.Digest, By: request.By, Reason: request.Reason}
@@ -36,6 +53,7 @@ func (s session) edit(ctx workflow.Context, request contract.EditRequest) (contr
 	if err != nil {
 		return contract.DecisionReply{}, err
 	}
+	asked.tryEdit()
 	request.Call = asked.ToolExecutionID
 	if err := cmp.Or(s.checkFits(ctx, asked.Tool, request.Arguments), s.checkEdit(request)); err != nil {
 		return contract.DecisionReply{}, err

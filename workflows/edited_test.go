@@ -3,6 +3,8 @@ package workflows_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -204,4 +206,108 @@ func TestAnEditIsTheEffectThatItIs(t *testing.T) {
 	texts := told(t, env)
 	require.Contains(t, texts[2], domain.EditedNote(payFor(7, "edited").Arguments)+"not run: nobody knows")
 	require.Zero(t, w.notes.agent.Execution.Compare(nil, keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))))
+}
+
+// TestEditsAreBounded: whoever tries on and on fills no run; the call waits, and is decided about as it is.
+func TestEditsAreBounded(t *testing.T) {
+	t.Parallel()
+	many := func(env *testsuite.TestWorkflowEnvironment, call domain.PendingApproval, n int) (tried []*verdict) {
+		for i := range n {
+			tried = append(tried, edits(env, fmt.Sprint("edit ", i), `{"amount": "five"}`, call))
+		}
+		return tried
+	}
+	for name, test := range map[string]struct {
+		before func(*testsuite.TestWorkflowEnvironment)
+		taken  int
+		says   string
+	}{
+		"of one call": {func(*testsuite.TestWorkflowEnvironment) {}, 50, "edit: somebody has tried 50 times to edit call "},
+		"near the server's bound of events": {func(env *testsuite.TestWorkflowEnvironment) {
+			env.RegisterDelayedCallback(func() { env.SetCurrentHistoryLength(46_000) }, time.Second)
+		}, 0,
+			"edit: the run has no room for it"},
+		"near the server's bound of bytes": {func(env *testsuite.TestWorkflowEnvironment) {
+			env.RegisterDelayedCallback(func() { env.SetCurrentHistorySize(41 << 20) }, time.Second)
+		}, 0,
+			"edit: the run has no room for it"},
+		"near the server's bound of updates": {func(env *testsuite.TestWorkflowEnvironment) {
+			var more func(n int)
+			more = func(n int) { // a few at a time, as the environment takes them
+				for i := range 10 {
+					env.UpdateWorkflow(string(contract.UpdateResume), fmt.Sprintf("resume %d %d", n, i), &verdict{}, contract.PauseRequest{})
+				}
+				if n > 1 {
+					env.RegisterDelayedCallback(func() { more(n - 1) }, 10*time.Millisecond)
+				}
+			}
+			env.RegisterDelayedCallback(func() { more(179) }, time.Second)
+		}, 10, "edit: the run has no room for it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{tools: pays(), model: calling(pay("7")), tool: saw}
+			env := w.environment(t)
+			checking(env, "five")
+			var tried []*verdict
+			var approved *verdict
+			test.before(env)
+			sees(t, env, time.Minute, func(waiting []domain.PendingApproval) {
+				tried = many(env, waiting[0], 60)
+			})
+			sees(t, env, time.Hour, func(waiting []domain.PendingApproval) { approved = approves(env, "approve", waiting[0]) })
+			env.ExecuteWorkflow(string(contract.Execute), askedFor(t))
+			for i, one := range tried {
+				if i < test.taken {
+					require.ErrorContains(t, one.err, "do not fit")
+					continue
+				}
+				require.ErrorContains(t, one.rejected, test.says)
+				require.ErrorContains(t, one.rejected, "approve or deny it as it is")
+			}
+			require.NoError(t, approved.rejected)
+			require.Len(t, w.ran, 1)
+		})
+	}
+}
+
+// TestAHookThatFailsIsTheLast: calls that were edited meanwhile are not made, and no hook sees them.
+func TestAHookThatFailsIsTheLast(t *testing.T) {
+	t.Parallel()
+	io := hook.IO(domain.TriggerBeforeToolUse, "careful", func(context.Context, contract.HookRequest) (contract.HookReply, error) {
+		return contract.HookReply{}, nil
+	})
+	io.Attempts = 2
+	w := &world{model: calling(pay("7"), pay("8")), tool: saw}
+	env := hooked(t, w, nil, io)
+	resolved := hookedCatalog(t, io)
+	resolved.Tools = pays()
+	w.list = func(contract.CatalogRequest) (contract.Catalog, error) { return resolved, nil }
+	seen, asked := map[string]int{}, make(chan struct{})
+	env.RegisterActivityWithOptions(func(_ context.Context, r contract.OutputRequest) (contract.OutputReply, error) {
+		if r.Text == `{"amount": 6}` {
+			<-asked // so it is edited while the hook looks at the other call
+		}
+		return contract.OutputReply{}, nil
+	}, activity.RegisterOptions{Name: string(contract.CheckOutput)})
+	env.RegisterActivityWithOptions(func(_ context.Context, r contract.HookRequest) (contract.HookReply, error) {
+		if seen[r.Call.Arguments]++; r.Call.Arguments == `{"amount": 5}` {
+			if seen[r.Call.Arguments] == 1 {
+				close(asked)
+			}
+			return contract.HookReply{}, errors.New("broken")
+		}
+		return contract.HookReply{}, nil
+	}, activity.RegisterOptions{Name: string(contract.CallHook)})
+	var second *verdict
+	sees(t, env, time.Minute, func(waiting []domain.PendingApproval) {
+		edits(env, "first", `{"amount": 5}`, waiting[0])
+		second = edits(env, "second", `{"amount": 6}`, waiting[1])
+	})
+	env.ExecuteWorkflow(string(contract.Execute), askedFor(t))
+	require.Equal(t, domain.CodeHookFailed, outcome(t, env).Code)
+	require.NoError(t, second.err)
+	require.Equal(t, map[string]int{`{"amount": 7}`: 1, `{"amount": 8}`: 1, `{"amount": 5}`: 2}, seen)
+	require.Empty(t, w.ran)
+	require.Equal(t, domain.CodeNotRun, executions(t, env)[1].Error.Code)
 }

@@ -11,6 +11,7 @@ import (
 	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/domain/hook"
+	"everstep/domain/progress"
 	"everstep/workflows/internal/mailbox"
 )
 
@@ -84,6 +85,10 @@ func (b *toolBatch) reviewEdits() {
 	edits := b.edits
 	b.edits = nil
 	for _, e := range edits {
+		if b.halted { // a hook that has failed was the last one
+			e.take(progress.NotBegun())
+			continue
+		}
 		made := fire(b.stepRun, domain.TriggerBeforeToolUse, hook.Call{Position: e.position, Call: e.call})
 		message, blocked := made.Blocked()
 		switch {

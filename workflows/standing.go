@@ -33,6 +33,15 @@ func (b *toolBatch) stands(i int, call domain.ToolCall, rule string) bool {
 	return true
 }
 
+// revoked is why a call may not begin that has waited since a standing approval let it run, where none does any more.
+func (b *toolBatch) revoked(i int, call domain.ToolCall) *domain.Error {
+	approval, ok := b.standing[i]
+	if !ok || b.stands(i, call, approval.Rule) {
+		return nil
+	}
+	return domain.CodedErrorf(domain.Denied, domain.CodeDenied, "denied: its standing approval was revoked before the call began").From("approvals")
+}
+
 // noteStanding records, as a call starts, the standing approval by which it does.
 func (b *toolBatch) noteStanding(i int, call domain.ToolCall) {
 	approval, ok := b.standing[i]
@@ -82,7 +91,7 @@ func (s session) checkRevoke(request contract.RevokeRequest) error {
 	return cmp.Or(err, checkStandingReason(request.Reason), checkWord(request.By, request.Reason))
 }
 
-// revoke takes a standing approval back. A call that has begun by it goes on.
+// revoke takes a standing approval back. A call that has begun by it goes on, one that waits for its turn is not made.
 func (s session) revoke(request contract.RevokeRequest) contract.RevokeReply {
 	s.revokeAlways(request.ID, domain.Revocation{By: request.By, Reason: request.Reason})
 	reply := contract.RevokeReply{}

@@ -101,6 +101,7 @@ func TestAStandingApprovalInTheNextRun(t *testing.T) {
 		"another customer":  {given: trusts("customer", "4712"), asks: true, ran: 1},
 		"another tool":      {change: func(in *contract.SessionInput) { in.Carry.Resolved.Tools[0].Pin = domain.DigestOf([]byte("changed")) }, asks: true, ran: 1},
 		"another schema":    {change: func(in *contract.SessionInput) { in.Carry.Resolved.Tools[0].Schema = json.RawMessage(`{"a":1}`) }, asks: true, ran: 1},
+		"another effect":    {change: func(in *contract.SessionInput) { in.Carry.Resolved.Tools[0].EffectKey = []string{"amount"} }, asks: true, ran: 1},
 		"denied by a rule":  {change: func(in *contract.SessionInput) { in.Definition.Approvals = domain.ApprovalsOf("deny") }, ran: 1},
 		"allowed by a rule": {change: func(in *contract.SessionInput) { in.Definition.Approvals = domain.ApprovalsOf("allow") }, ran: 2},
 	} {
@@ -195,4 +196,54 @@ func TestAlwaysOfAnOlderWorker(t *testing.T) {
 	require.Nil(t, word.value.(contract.DecisionReply).Standing)
 	require.Len(t, w.ran, 1)
 	require.Empty(t, query(t, env, contract.QueryStatus, contract.StatusRequest{}).StandingApprovals)
+}
+
+// TestARevocationIsHeededByCallsThatHaveNotBegun: one that goes on elsewhere does so, those that wait for their turn are
+// not made.
+func TestARevocationIsHeededByCallsThatHaveNotBegun(t *testing.T) {
+	t.Parallel()
+	for name, revoked := range map[string]bool{"revoked": true, "as it was": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{tools: pays(), notes: &stenographer{}}
+			w.model = plays(says("", pay("1")), says("paid"), says("", pay("1"), pay("1")), says("done"))
+			env := w.environment(t)
+			begun := env.Now()
+			w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
+				if until := begun.Add(3 * time.Hour); r.Approval != nil && r.Position == 0 && env.Now().Before(until) {
+					return goesOn(r, env.Now(), until, ""), nil
+				}
+				return saw(r)
+			}
+			sees(t, env, time.Minute, func(waiting []domain.PendingApproval) { always(env, "always", waiting[0]) })
+			sends(env, time.Hour, "second", contract.SendRequest{Prompt: "more"})
+			pauses(env, 2*time.Hour)
+			if revoked {
+				revokes(env, 150*time.Minute, func() domain.ToolExecutionID {
+					return query(t, env, contract.QueryStatus, contract.StatusRequest{}).StandingApprovals[0].ID
+				}, "enough")
+			}
+			resumes(env, 4*time.Hour)
+			closes(env, 5*time.Hour, "close")
+			in := input(t, "ann")
+			in.Definition.Approvals = &domain.Approvals{}
+			env.ExecuteWorkflow(string(contract.Execute), in)
+			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+			steps := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{Number: 2}))
+			calls := steps[0].Step.ToolExecutions
+			require.Equal(t, domain.ToolOK, calls[0].Outcome())
+			require.Zero(t, w.notes.agent.Execution.Compare(nil, steps))
+			if !revoked {
+				require.Equal(t, domain.ToolOK, calls[1].Outcome())
+				return
+			}
+			require.NotNil(t, calls[1].Error, "it was made")
+			require.Equal(t, domain.CodeDenied, calls[1].Error.Code)
+			require.Contains(t, calls[1].Error.Message, "its standing approval was revoked")
+			require.True(t, calls[1].StartedAt.IsZero())
+			for _, ran := range w.ran {
+				require.Zero(t, ran.Position)
+			}
+		})
+	}
 }

@@ -128,7 +128,7 @@ func (b *toolBatch) begin(i int) {
 			permit, verdict = b.awaitTurn(ctx, permit, effect)
 		}
 		if later && verdict == nil {
-			verdict = b.unsettledBy(call) // it may have become so meanwhile
+			verdict = cmp.Or(b.unsettledBy(call), b.revoked(i, call)) // it may have become so meanwhile
 		}
 		switch {
 		case verdict != nil:

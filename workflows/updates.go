@@ -19,7 +19,7 @@ func (s session) acceptUpdates() error {
 		accept(s, contract.UpdatePause, nil, s.checkPause, s.pause(true)),
 		accept(s, contract.UpdateResume, nil, s.checkPause, s.pause(false)),
 		accept(s, contract.UpdateApprove, &s.mail.Decided, s.checkApprove, s.approve),
-		acceptSlow(s, contract.UpdateEdit, &s.mail.Decided, s.checkEdit, s.edit),
+		acceptSlow(s, contract.UpdateEdit, &s.mail.Decided, s.checkNewEdit, s.edit),
 		accept(s, contract.UpdateDeny, &s.mail.Decided, s.checkDeny, s.deny),
 		accept(s, contract.UpdateRevoke, nil, s.checkRevoke, s.revoke),
 		accept(s, contract.UpdateResolve, nil, s.checkResolve, s.resolveCall),
