@@ -2,7 +2,9 @@ package whole_test
 
 import (
 	"testing"
+	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
@@ -46,12 +48,14 @@ func TestASleepOutlivesItsWorker(t *testing.T) {
 	require.Contains(t, steps[0].Step.ToolExecutions[2].Value, "2001-01-01T00:00:00Z is past; it is now ")
 	require.GreaterOrEqual(t, steps[0].Step.ToolExecutions[1].Duration().Seconds(), 2.0)
 	list := []domain.TodoItem{{Text: "rest", Status: "doing"}, {Text: "go on"}}
-	status, err := s.agents.Status(within(t), id)
-	require.NoError(t, err)
-	require.Equal(t, list, status.Todo)
-	view, err := s.agents.Explain(within(t), id, 1)
-	require.NoError(t, err)
-	require.Equal(t, list, view.Todo)
+	require.EventuallyWithT(t, func(c *assert.CollectT) { // the worker is new: the server may not know it yet
+		status, err := s.agents.Status(within(t), id)
+		assert.NoError(c, err)
+		assert.Equal(c, list, status.Todo, status.Source)
+		view, err := s.agents.Explain(within(t), id, 1)
+		assert.NoError(c, err)
+		assert.Equal(c, list, view.Todo)
+	}, patience, 100*time.Millisecond)
 
 	_, err = s.agents.Send(within(t), id, client.SendOptions{Prompt: "again"})
 	require.NoError(t, err)
