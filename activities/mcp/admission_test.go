@@ -31,6 +31,9 @@ func pinging(w http.ResponseWriter, body string, pings int) (id string) {
 // that may be on their way at one time.
 func TestAFloodOfQuestionsOverHTTP(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short: a flood takes minutes with the race detector")
+	}
 	var answers atomic.Int32
 	s := inSessions(t, func(w http.ResponseWriter, r *http.Request, body string) bool {
 		switch {

@@ -110,6 +110,9 @@ func shouts() {
 // is bounded.
 func TestAMillionNotices(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short: a flood takes minutes with the race detector")
+	}
 	for _, kind := range []string{"million", "shouts"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
