@@ -39,7 +39,7 @@ type binding struct {
 	// opening says that a call opens it, for which the others wait; failed is why the newest try came to nothing.
 	opening bool
 	failed  *domain.Error
-	// freshIn is the newest step in which the model was told, by a call that was not made, that the session before is gone, and why.
+	// freshIn is the newest step in which a call tells the model that the session before is gone, and why.
 	freshIn int
 	why     string
 }
@@ -106,13 +106,13 @@ func (b *binding) misleads(step int) bool {
 	return b.freshIn == step
 }
 
-// tells notes that a call which is not made tells the model in a step that the session before is gone.
+// tells notes that a call tells the model in a step that the session before is gone.
 func (b *binding) tells(step int, why string) { b.freshIn, b.why, b.Lost = step, why, "" }
 
-// told notes that the model knows that the session is new.
-func (b *binding) told(id string) {
-	if b.ID == id {
-		b.Lost = ""
+// told notes that a call which was made tells the model that the session is new: the other calls of its step were asked for before.
+func (b *binding) told(id string, step int) {
+	if b.ID == id && b.Lost != "" {
+		b.tells(step, b.Lost)
 	}
 }
 
@@ -160,7 +160,7 @@ func (b *toolBatch) makeCall(ctx workflow.Context, permit mailbox.Permit, option
 			reply.NotStarted = false // it is not made again
 		}
 	case !reply.NotStarted:
-		own.told(bound.ID)
+		own.told(bound.ID, b.content.Number)
 	}
 	return reply, cutOff, nil
 }

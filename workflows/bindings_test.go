@@ -207,6 +207,30 @@ func TestNothingIsDoneInASessionThatTheModelTakesForAnother(t *testing.T) {
 	}
 }
 
+// TestACallThatOnlyReadsTellsForTheNextStep: another one of its step, made again after it, was asked for before.
+func TestACallThatOnlyReadsTellsForTheNextStep(t *testing.T) {
+	t.Parallel()
+	b := &binder{}
+	tools := append(shop(domain.ReadOnly), domain.ToolSpec{Name: "shop__pay", Effect: domain.AtMostOnce, Stateful: true})
+	w := b.on(&world{tools: tools, model: calling(domain.ToolCall{ID: "1", Name: "shop__look", Arguments: `{}`}, domain.ToolCall{ID: "2", Name: "shop__pay", Arguments: `{}`})},
+		func(_ int, r contract.ToolRequest) (contract.ToolReply, error) {
+			switch {
+			case r.Name == "shop__pay":
+				require.Equal(t, "1", r.Bound.ID, "it is not made in the new session")
+				return contract.ToolReply{NotStarted: true, RetryAfterMillis: 60_000, Content: "not run", Error: domain.CodedErrorf(domain.Unavailable, domain.CodeNotRun, "not run")}, nil
+			case r.Bound.ID == "1":
+				return lost(), nil
+			}
+			return saw(r)
+		})
+	env := w.environment(t)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	calls := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))[0].Step.ToolExecutions
+	require.Nil(t, calls[0].Error)
+	require.Contains(t, calls[1].Error.Message, "is lost: its program has ended")
+}
+
 // TestNothingBeginsAfterAWaitForASession that a pause, or a stop, has come in.
 func TestNothingBeginsAfterAWaitForASession(t *testing.T) {
 	t.Parallel()

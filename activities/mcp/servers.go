@@ -62,7 +62,7 @@ func Open(configs []Server, options Options) (*Servers, error) {
 		options.fresh = listFresh
 	}
 	s := &Servers{all: map[string]*server{}, sessions: sessions{
-		open: map[string]*session{}, most: cmp.Or(options.most, mostSessions), idle: cmp.Or(options.idle, longestIdle),
+		open: map[string]*session{}, most: cmp.Or(options.most, MostSessions), idle: cmp.Or(options.idle, longestIdle),
 	}}
 	for _, config := range configs {
 		for _, v := range config.variables() {

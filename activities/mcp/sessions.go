@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// mostSessions bounds the sessions of a worker with stateful servers: each may be a program of its own.
-	mostSessions = 64
+	// MostSessions bounds the sessions of a worker with stateful servers: each may be a program of its own.
+	MostSessions = 64
 	// longestIdle is how long a session may be without a call before it is ended.
 	longestIdle = 30 * time.Minute
 )
@@ -28,7 +28,7 @@ type sessions struct {
 	opening int
 	ending  sync.WaitGroup
 	closed  bool
-	// most and idle are mostSessions and longestIdle, but in tests.
+	// most and idle are MostSessions and longestIdle, but in tests.
 	most int
 	idle time.Duration
 }

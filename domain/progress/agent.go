@@ -25,8 +25,7 @@ type Agent struct {
 
 	// Execution is the newest one.
 	Execution Execution
-	// Unsettled are the calls of which nobody knows whether they took effect, Settled those of which somebody
-	// has said it while this was read.
+	// Unsettled are the calls of which nobody knows whether they took effect, Settled those settled while this was read.
 	Unsettled, Settled []domain.UnknownCall
 	// Standing are the session's standing approvals, those too that were revoked. They must not be changed.
 	Standing []domain.StandingApproval

@@ -165,7 +165,7 @@ func (w *Worker) serve(c client.Client) error {
 	}
 	if w.ownQueue != "" {
 		options := limitedTool(contract.ToolLimit{}, w.options(config))
-		options.MaxConcurrentActivityExecutionSize = ownSlots
+		options.MaxConcurrentActivityExecutionSize = mcp.MostSessions * domain.MaxRequestedCalls // whoever waits knows the worker is gone
 		own := worker.New(c, w.ownQueue, options)
 		w.acts.RegisterOwn(own)
 		all = append(all, own)
@@ -179,10 +179,6 @@ func (w *Worker) serve(c client.Client) error {
 	}
 	return nil
 }
-
-// ownSlots are more than all calls that the sessions of a worker can be asked for at once: one that waits there for long
-// tells that the worker is gone.
-const ownSlots = 64 * domain.MaxRequestedCalls
 
 // close closes what was opened.
 func (w *Worker) close() error {
