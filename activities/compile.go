@@ -137,9 +137,14 @@ func withReasoner(m domain.Message, config domain.LLMConfig) domain.Message {
 // their parts are the transcript's and stay as they are.
 func ownReasoning(messages []domain.Message, config domain.LLMConfig) {
 	asked := string(reasoner(config))
-	for i, m := range messages {
+	reasons := func(p domain.Part) bool { return p.Type == domain.PartReasoning }
+	for i := range messages {
+		m := &messages[i]
+		if !slices.ContainsFunc(m.Parts, reasons) { // a look at the metadata of each would take longer than all else
+			continue
+		}
 		if by, noted := m.Metadata[keyReasoner]; noted && string(by) != asked {
-			messages[i].Parts = slices.DeleteFunc(slices.Clone(m.Parts), func(p domain.Part) bool { return p.Type == domain.PartReasoning })
+			m.Parts = slices.DeleteFunc(slices.Clone(m.Parts), reasons)
 		}
 	}
 }
