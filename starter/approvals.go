@@ -43,6 +43,11 @@ one agent its standing approvals are shown, too (approve --always, revoke).`,
 			return err
 		}
 		defer s.Close()
+		if id != "" {
+			if id, err = p.idOf(ctx, s, id); err != nil {
+				return err
+			}
+		}
 		calls, err := waitingCalls(ctx, s, id)
 		switch {
 		case err != nil:
@@ -142,6 +147,9 @@ func (p *program) deciding(
 			return err
 		}
 		defer s.Close()
+		if args[0], err = p.idOf(ctx, s, args[0]); err != nil {
+			return err
+		}
 		p.warn(s.MissingFor(ctx, args[0]))
 		calls, err := waitingCalls(ctx, s, args[0])
 		if err != nil {

@@ -56,6 +56,9 @@ as run does.`,
 				return err
 			}
 			defer s.Close()
+			if args[0], err = p.idOf(ctx, s, args[0]); err != nil {
+				return err
+			}
 			q := followed{stack: s, view: p.newView(args[0], s.UI(args[0]))}
 			switch {
 			case exactly:

@@ -35,57 +35,6 @@ Where no worker is up, it shows what the server knows, and says so.`,
 	})
 }
 
-func listCommand(p *program) *cobra.Command {
-	var options client.ListOptions
-	command := &cobra.Command{
-		Use:   "list",
-		Short: "List the agents",
-		Long: `Lists the agents that the server knows, the open ones first, then the newest.
-It needs no worker. What was started a moment ago may be missing. What others
-started on the server as if it were an agent is named by its workflow id, and
-foreign: workers refuse it.
-
-Of a name that was used again the newest session is listed; with --all the earlier
-ones are too, as NAME@RUN, which status, result, steps, messages, explain and watch
-take as they take a name.
-
---unknown lists the agents that have calls of unknown outcome: resolve settles them.`,
-		Example: `  starter list
-  starter list --unknown
-  starter list --all
-  EVERSTEP_INDEX_TRUSTED=customer starter list --with customer=4711
-  starter list --open --json | jq -r '.[].id'`,
-		Args: noArguments,
-		RunE: func(command *cobra.Command, _ []string) error {
-			ctx := command.Context()
-			s, err := p.machine.Connect(ctx, "")
-			if err != nil {
-				return err
-			}
-			defer s.Close()
-			listed := []client.Listed{}
-			for agent, err := range s.Agents.List(ctx, options) {
-				if err != nil {
-					return err
-				}
-				listed = append(listed, agent)
-			}
-			none := "there is no agent; `" + p.again("run") + " \"…\"` starts one"
-			if options.Open || options.Waiting || options.Unknown || len(options.Trusted) > 0 {
-				none = "no agent is as asked for; `" + p.again("list") + "` lists all"
-			}
-			return p.table(listed, render.List(listed, p.now()), none)
-		},
-	}
-	command.Flags().BoolVar(&options.Open, "open", false, "leave out agents that have ended")
-	command.Flags().BoolVar(&options.Waiting, "waiting", false, "list only those of which a tool call waits for approval")
-	command.Flags().Var(flagValue{"NAME=VALUE", "", func(text string) error { return readTrusted(&options.Trusted, text) }}, "with", "leave out agents that were not given this trusted value; NAME:=JSON for what is no text; needs "+local.VariableIndexTrusted)
-	command.Flags().BoolVar(&options.All, "all", false, "list the earlier sessions of each name too")
-	command.Flags().BoolVar(&options.Unknown, "unknown", false, "list those with calls of which nobody knows whether they took effect")
-	command.Flags().Var(numberFlag(&options.Limit, 1, 1<<30), "limit", "at most so many; all unless given")
-	return command
-}
-
 func stepsCommand(p *program) *cobra.Command {
 	var number int
 	command := p.withAgent(&cobra.Command{

@@ -224,9 +224,22 @@ func (p *program) withAgent(
 			return err
 		}
 		defer s.Close()
-		return run(command.Context(), s, args[0])
+		id, err := p.idOf(command.Context(), s, args[0])
+		if err != nil {
+			return err
+		}
+		return run(command.Context(), s, id)
 	}
 	return command
+}
+
+// idOf is the id of the agent that an argument means, which may be the beginning of one. It is shown then.
+func (p *program) idOf(ctx context.Context, s *local.Stack, argument string) (string, error) {
+	id, err := s.Agents.Find(ctx, argument)
+	if err == nil && id != argument {
+		p.say("%s is %s", argument, id)
+	}
+	return id, err
 }
 
 // each does something with all that can be read. What is gone is the error in the end.
@@ -327,7 +340,7 @@ Exit codes: 0 done or completed, 1 failed or another error, 2 wrong usage,
 	set.BoolVar(&p.flags.quiet, "quiet", false, "print answers and errors only")
 	add(root, groupAgents,
 		runCommand(p), startCommand(p), sendCommand(p), watchCommand(p), resultCommand(p), statusCommand(p),
-		stepsCommand(p), explainCommand(p), messagesCommand(p), stateCommand(p), listCommand(p), stopCommand(p),
+		stepsCommand(p), explainCommand(p), messagesCommand(p), stateCommand(p), listCommand(p), historyCommand(p), stopCommand(p),
 		extendCommand(p), approvalsCommand(p), approveCommand(p), denyCommand(p), revokeCommand(p), pauseCommand(p), resumeCommand(p), resolveCommand(p), closeCommand(p),
 		agentsCommand(p),
 	)

@@ -40,6 +40,9 @@ list --unknown names the agents that have such calls.`,
 				return err
 			}
 			defer s.Close()
+			if args[0], err = p.idOf(ctx, s, args[0]); err != nil {
+				return err
+			}
 			p.warn(s.MissingFor(ctx, args[0]))
 			options.Call = args[1]
 			settled, err := s.Agents.Resolve(ctx, args[0], options)

@@ -31,6 +31,9 @@ recorded.`,
 				return err
 			}
 			defer s.Close()
+			if args[0], err = p.idOf(ctx, s, args[0]); err != nil {
+				return err
+			}
 			p.warn(s.MissingFor(ctx, args[0]))
 			options.Rule = args[1]
 			revoked, err := s.Agents.Revoke(ctx, args[0], options)

@@ -148,6 +148,9 @@ while one is in progress. The message - is read from standard input.`,
 				return cmp.Or(unknown, err)
 			}
 			defer s.Close()
+			if args[0], err = p.idOf(ctx, s, args[0]); err != nil {
+				return err
+			}
 			if unknown != nil && s.Own(ctx, args[0]) {
 				return unknown
 			}

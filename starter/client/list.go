@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"strings"
 	"sync"
@@ -40,6 +39,10 @@ type Listed struct {
 	Waiting int `json:"waiting,omitzero"`
 	// Unknown counts its calls of which nobody knows whether they took effect.
 	Unknown int `json:"outcome_unknown,omitzero"`
+	// TotalTokens and CostUSD are what the execution took, as Steps nil until it has ended; CostUSD also where nobody
+	// knows what the model costs.
+	TotalTokens *int64  `json:"total_tokens"`
+	CostUSD     *string `json:"cost_usd"`
 	// Open says that an execution is in progress, or the session takes messages.
 	Open bool `json:"open"`
 	// ServerStatus is Temporal's own word for the workflow.
@@ -61,6 +64,7 @@ type ListOptions struct {
 	Trusted domain.Trusted
 	// Unknown leaves out agents that have no call of which nobody knows whether it took effect.
 	Unknown bool
+	ListFilter
 	// Limit bounds the number of agents. Zero: no bound.
 	Limit int
 }
@@ -90,11 +94,19 @@ func (c *Client) List(ctx context.Context, o ListOptions) iter.Seq2[Listed, erro
 		late := sync.OnceFunc(func() {
 			c.cfg.Progress("the server is slow to say how agents stand; of some there is only what its list says, which may be a moment old")
 		})
+		if err := o.check(); err != nil {
+			yield(Listed{}, invalid(err))
+			return
+		}
 		var ahead []chan Listed // in the list's order
+		shown := 0
 		next := func() bool {
 			l := <-ahead[0]
-			ahead = ahead[1:]
-			return yield(l, nil)
+			if ahead = ahead[1:]; !o.keeps(l) {
+				return true
+			}
+			shown++
+			return yield(l, nil) && shown != o.Limit
 		}
 		var failed error
 		for l, info := range c.listable(ctx, o, &failed) {
@@ -142,14 +154,14 @@ func (c *Client) listable(ctx context.Context, o ListOptions, failed *error) ite
 				a.session = info.GetExecution().GetRunId()
 			}
 			shown[workflowID] = true
-			if o.Unknown && unknown == 0 {
+			if o.Unknown && unknown == 0 || !foreign && !o.named(a.name) || foreign && o.Agent != "" {
 				continue
 			}
 			x := a.begun(1, domain.ExecutionID{}, info.GetExecution().GetRunId())
 			if foreign {
 				x = Execution{ID: workflowID, Number: 1, WorkflowID: workflowID, RunID: x.RunID}
 			}
-			if count++; !yield(Listed{Execution: x, Foreign: foreign, Unknown: unknown}, info) || count == o.Limit {
+			if count++; !yield(Listed{Execution: x, Foreign: foreign, Unknown: unknown}, info) || count == o.Limit && !o.looks() {
 				return
 			}
 		}
@@ -164,10 +176,7 @@ func (c *Client) unknown(info *workflowpb.WorkflowExecutionInfo) int {
 
 // visible yields what the server's list says, without runs that went on in another one.
 func (c *Client) visible(ctx context.Context, o ListOptions) iter.Seq2[*workflowpb.WorkflowExecutionInfo, error] {
-	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus != 'ContinuedAsNew'", contract.Execute)
-	if o.Open || o.Waiting {
-		query = fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running'", contract.Execute)
-	}
+	query := o.query(o.Open || o.Waiting)
 	return func(yield func(*workflowpb.WorkflowExecutionInfo, error) bool) {
 		with, err := c.having(ctx, o.Trusted)
 		if err != nil {
@@ -179,11 +188,11 @@ func (c *Client) visible(ctx context.Context, o ListOptions) iter.Seq2[*workflow
 		for more := true; more; more = len(request.NextPageToken) > 0 {
 			response, err := c.page(ctx, request)
 			if err != nil {
-				yield(nil, err)
+				yield(nil, o.refused(err))
 				return
 			}
 			for _, info := range response.GetExecutions() {
-				if o.Waiting && c.waitingIn(info) == 0 {
+				if o.Waiting && c.waitingIn(info) == 0 || !ours(info) {
 					continue
 				}
 				if !yield(info, nil) {
@@ -278,8 +287,9 @@ func (c *Client) steered(ctx context.Context, p position) (paused, stopping bool
 func (l Listed) with(o contract.Outcome) Listed {
 	l.Status, l.Number, l.StopReason, l.Code, l.Steps = o.Status, o.Number, o.StopReason, o.Code, nil
 	byServer := o.Code == domain.CodeTerminated || o.Code == domain.CodeTimedOut
-	if o.Status.Terminal() && !byServer {
-		l.Steps = &o.Steps
+	if l.TotalTokens, l.CostUSD = nil, nil; o.Status.Terminal() && !byServer {
+		l.Steps, l.TotalTokens = &o.Steps, new(o.Usage.TotalTokens())
+		l.CostUSD = costInUSD(o)
 	}
 	return l
 }

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -15,7 +14,6 @@ import (
 	"golang.org/x/term"
 
 	"everstep/domain"
-	"everstep/starter/client"
 )
 
 // An Output is where cleaned text goes, with what is known of who reads it: colours that the reader
@@ -359,40 +357,4 @@ func fitted(text string, width int) string {
 		return text
 	}
 	return lipgloss.NewStyle().Inline(true).MaxWidth(width-1).Render(text) + "…"
-}
-
-// List is the table of a list, what matters least on the right.
-func List(agents []client.Listed, now time.Time) Table {
-	t := Table{Head: []string{"ID", "STATUS", "EXEC", "AGE", "STEPS"}}
-	for _, a := range agents {
-		steps, status, age := "-", string(a.Status), "-"
-		if a.Steps != nil {
-			steps = grouped(int64(*a.Steps))
-		}
-		switch {
-		case a.Foreign:
-			status = "foreign"
-		case a.Open && a.Status.Terminal():
-			status += ", idle"
-		case a.Stopping:
-			status = "stopping"
-		case a.Waiting > 0:
-			status = "waits for approval"
-		case a.Paused:
-			status = "paused"
-		}
-		if a.Unknown > 0 {
-			status += ", " + Counted(int64(a.Unknown), "outcome") + " unknown"
-		}
-		if !a.StartedAt.IsZero() {
-			age = Duration(now.Sub(a.StartedAt))
-		}
-		if why := cmp.Or(string(a.Code), string(a.StopReason)); why != "" && why != string(domain.Completed) && !a.Foreign {
-			status += " (" + OneLine(why) + ")"
-		}
-		t.Rows = append(t.Rows, []string{
-			OneLine(a.ID), status, grouped(int64(a.Number)), age, steps,
-		})
-	}
-	return t
 }

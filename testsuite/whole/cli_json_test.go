@@ -118,8 +118,8 @@ func requireListed(t *testing.T, c *cli, id string) {
 	at := slices.IndexFunc(listed, func(agent map[string]any) bool { return agent["id"] == id })
 	require.GreaterOrEqual(t, at, 0)
 	require.Equal(t, []string{
-		"agent_id", "execution_number", "id", "name", "open", "run_id", "server_status", "started_at", "status", "step_count",
-		"stop_reason", "workflow_id",
+		"agent_id", "cost_usd", "execution_number", "id", "name", "open", "run_id", "server_status", "started_at", "status", "step_count",
+		"stop_reason", "total_tokens", "workflow_id",
 	}, keysOf(listed[at]))
 	require.Equal(t, "completed", listed[at]["status"])
 	require.Equal(t, "running", listed[at]["server_status"], "the session is open")

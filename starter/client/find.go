@@ -1,0 +1,70 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"everstep/domain"
+)
+
+// leastPrefix is the shortest beginning of an id by which an agent is looked for.
+const leastPrefix = 2
+
+// Find returns the id of the agent that a text means: the text, where an agent has it as its name or UUID, else the one
+// id that begins with it. It is refused as Invalid where several do, and names some. Where none does the text comes
+// back as it is, so that what is done with it says that there is no such agent. It needs no worker; an agent that was
+// started a moment ago may not be found by a beginning.
+func (c *Client) Find(ctx context.Context, text string) (string, error) {
+	a, err := agentOf(text)
+	if err != nil {
+		return "", err
+	}
+	switch _, err = c.describe(ctx, text); {
+	case err == nil:
+		return text, nil
+	case !errors.Is(err, &Error{Class: NotFound}):
+		return "", err
+	case a.session != "" || len(text) < leastPrefix:
+		return text, nil
+	}
+	found, err := c.beginningWith(ctx, text)
+	switch {
+	case err != nil:
+		return "", fail(ctx, text, "looking for "+text, err)
+	case len(found) == 0:
+		return text, nil
+	case len(found) > 1:
+		more := ""
+		if len(found) > shownMatches {
+			found, more = found[:shownMatches], " and others"
+		}
+		return "", errorf(Invalid, nil, "id: no agent is called %q, and several ids begin so: %s%s; write more of the one that is meant", text, strings.Join(found, ", "), more)
+	}
+	return found[0], nil
+}
+
+// shownMatches bounds the ids that are named where a beginning is not unique.
+const shownMatches = 5
+
+// beginningWith are ids of agents that begin with a text, each once, one more than are shown at most.
+func (c *Client) beginningWith(ctx context.Context, text string) (found []string, _ error) {
+	prefix := domain.WorkflowID(text)
+	o := ListOptions{ListFilter: ListFilter{Query: fmt.Sprintf("WorkflowId STARTS_WITH '%s'", prefix)}}
+	known := map[string]bool{}
+	for info, err := range c.visible(ctx, o) {
+		if err != nil {
+			return nil, err
+		}
+		id, isAgent := strings.CutPrefix(info.GetExecution().GetWorkflowId(), domain.WorkflowIDPrefix)
+		if a, err := agentOf(id); err != nil || !isAgent || a.session != "" || !strings.HasPrefix(id, text) || known[id] {
+			continue
+		}
+		known[id] = true
+		if found = append(found, id); len(found) > shownMatches {
+			break
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,146 @@
+package client
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/domain/enum"
+)
+
+// A ListFilter chooses agents of a list by what is told of them. The zero value leaves none out.
+type ListFilter struct {
+	// Statuses leaves out agents that are in none of these. Nil: none is left out.
+	Statuses []ListStatus
+	// Reasons leaves out agents whose newest execution ended for none of these stop reasons or codes of errors.
+	Reasons []string
+	// Agent leaves out agents of other names; * stands for any characters. One that is set leaves out all without a name.
+	Agent string
+	// Since leaves out agents of which the newest run of their workflow began before.
+	Since time.Time
+	// Query is a list filter of Temporal's own, which an agent's workflow has to fit too.
+	Query string
+}
+
+// A ListStatus says where an agent of a list stands.
+type ListStatus string
+
+const (
+	// ListInProgress: an execution is in progress, be it paused or asked to stop.
+	ListInProgress ListStatus = "in_progress"
+	// ListPaused: one is in progress in which nothing new starts.
+	ListPaused ListStatus = "paused"
+	// ListStopping: one is in progress that was asked to stop.
+	ListStopping ListStatus = "stopping"
+	// ListIdle: the session waits for a message.
+	ListIdle ListStatus = "idle"
+	// ListCompleted: the newest execution ended by itself, also in a session that waits for a message.
+	ListCompleted ListStatus = "completed"
+	// ListStopped: it was stopped.
+	ListStopped ListStatus = "stopped"
+	// ListFailed: it failed.
+	ListFailed ListStatus = "failed"
+)
+
+// ListStatuses lists every status of a list.
+func ListStatuses() []ListStatus {
+	return []ListStatus{ListInProgress, ListPaused, ListStopping, ListIdle, ListCompleted, ListStopped, ListFailed}
+}
+
+// UnmarshalText accepts the known statuses only.
+func (s *ListStatus) UnmarshalText(text []byte) error {
+	return enum.Decode(s, text, ListStatuses(), "status")
+}
+
+// In reports whether an agent of a list is in a status. What is foreign is in none.
+func (l Listed) In(status ListStatus) bool {
+	switch {
+	case l.Foreign:
+		return false
+	case status == ListPaused:
+		return l.Paused
+	case status == ListStopping:
+		return l.Stopping
+	case status == ListIdle:
+		return l.Open && l.Status.Terminal()
+	}
+	return string(l.Status) == string(status)
+}
+
+func (f ListFilter) check() error {
+	if _, err := path.Match(f.Agent, ""); err != nil || strings.ContainsAny(f.Agent, `?[]\`) {
+		return domain.Errorf(domain.Invalid, "agent: %q is no name; give one in which * may stand for any characters", domain.Shorten(f.Agent, 100))
+	}
+	for _, status := range f.Statuses {
+		if !slices.Contains(ListStatuses(), status) {
+			return domain.Errorf(domain.Invalid, "status: %q is none of %s", domain.Shorten(string(status), 40), enum.Names(ListStatuses(), ", "))
+		}
+	}
+	return nil
+}
+
+// looks reports whether it takes a look at an agent to say whether it is left out.
+func (f ListFilter) looks() bool { return len(f.Statuses)+len(f.Reasons) > 0 }
+
+// keeps reports whether an agent is listed that was looked at.
+func (f ListFilter) keeps(l Listed) bool {
+	if len(f.Statuses) > 0 && !slices.ContainsFunc(f.Statuses, l.In) {
+		return false
+	}
+	return len(f.Reasons) == 0 || !l.Foreign && slices.ContainsFunc(f.Reasons, func(reason string) bool {
+		return reason != "" && (reason == string(l.StopReason) || reason == string(l.Code))
+	})
+}
+
+// named reports whether an agent of a name, empty for none, is meant.
+func (f ListFilter) named(name string) bool {
+	meant, _ := path.Match(f.Agent, name) // it was checked
+	return f.Agent == "" || name != "" && meant
+}
+
+// query is for the server's list. Runs that went on in another one are left out.
+func (f ListFilter) query(running bool) string {
+	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus != 'ContinuedAsNew'", contract.Execute)
+	if running {
+		query = fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running'", contract.Execute)
+	}
+	if f.Agent != "" && domain.CheckAgentName(f.Agent) == nil {
+		query += fmt.Sprintf(" AND WorkflowId = '%s'", domain.WorkflowID(f.Agent))
+	}
+	if !f.Since.IsZero() {
+		query += fmt.Sprintf(" AND StartTime >= '%s'", f.Since.UTC().Format(time.RFC3339Nano))
+	}
+	if f.Query != "" {
+		query += " AND (" + f.Query + ")"
+	}
+	return query
+}
+
+// refused says that it is the caller's query which the server does not take.
+func (f ListFilter) refused(err error) error {
+	if f.Query != "" && isAs[*serviceerror.InvalidArgument](err) {
+		return errorf(Invalid, err, "query: the server refuses it: %s", err)
+	}
+	return err
+}
+
+// ours reports whether a workflow is an agent's: a caller's query could ask for others.
+func ours(info *workflowpb.WorkflowExecutionInfo) bool {
+	kind := info.GetType().GetName()
+	return kind == "" || kind == string(contract.Execute)
+}
+
+// costInUSD is what an execution cost in dollars; nil where nobody knows.
+func costInUSD(o contract.Outcome) *string {
+	if !o.Priced && o.CostNanoUSD == 0 && o.Usage.TotalTokens() > 0 {
+		return nil
+	}
+	return new(domain.USD(o.CostNanoUSD))
+}

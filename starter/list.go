@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"everstep/domain/enum"
+	"everstep/starter/client"
+	"everstep/starter/local"
+	"everstep/starter/render"
+)
+
+// A listing is what the flags of list say.
+type listing struct {
+	client.ListOptions
+	columns []string
+	sort    string
+	reverse bool
+}
+
+func listCommand(p *program) *cobra.Command {
+	var l listing
+	command := &cobra.Command{
+		Use:   "list",
+		Short: "List the agents",
+		Long: `Lists the agents that the server knows, the open ones first, then the newest.
+It needs no worker. What was started a moment ago may be missing. What others
+started on the server as if it were an agent is named by its workflow id, and
+foreign: workers refuse it.
+
+Of a name that was used again the newest session is listed; with --all the earlier
+ones are too, as NAME@RUN, which status, result, steps, messages, history, explain
+and watch take as they take a name.
+
+Filters leave out what does not fit all of them. A status is one of
+` + enum.Names(client.ListStatuses(), ", ") + `.
+--unknown lists the agents that have calls of unknown outcome: resolve settles them.`,
+		Example: `  starter list
+  starter list --status failed,stopped --since 2h
+  starter list --reason cost_limit --columns id,cost,tokens --sort -cost
+  starter list --agent 'shop-*' --query "StartTime > '2030-01-31T12:00:00Z'"
+  starter list --unknown
+  starter list --all
+  EVERSTEP_INDEX_TRUSTED=customer starter list --with customer=4711
+  starter list --open --json | jq -r '.[].id'`,
+		Args: noArguments,
+		RunE: func(command *cobra.Command, _ []string) error {
+			ctx := command.Context()
+			s, err := p.machine.Connect(ctx, "")
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			listed, err := l.list(ctx, s.Agents)
+			if err != nil {
+				return err
+			}
+			none := "there is no agent; `" + p.again("run") + " \"…\"` starts one"
+			if l.filters() {
+				none = "no agent is as asked for; `" + p.again("list") + "` lists all"
+			}
+			return p.table(listed, render.List(listed, p.now(), l.columns...), none)
+		},
+	}
+	l.register(p, command)
+	return command
+}
+
+func (l *listing) register(p *program, command *cobra.Command) {
+	set := command.Flags()
+	set.BoolVar(&l.Open, "open", false, "leave out agents that have ended")
+	set.Var(flagValue{"STATUS,...", "", l.readStatuses}, "status", "list only those in one of these statuses")
+	set.Var(flagValue{"REASON,...", "", func(text string) error { return readNames(&l.Reasons, text) }}, "reason", "list only those whose newest execution ended for one of these: stop reasons, or codes of errors")
+	set.Var(textFlag(&l.Agent), "agent", "list only those of this `NAME`, in which * stands for any characters")
+	set.Var(flagValue{"time", "", func(text string) error { return l.readSince(text, p.now()) }}, "since", "leave out what began before: a time such as 2030-01-31T12:00:00Z, or a duration until now such as 2h")
+	set.BoolVar(&l.Waiting, "waiting", false, "list only those of which a tool call waits for approval")
+	set.BoolVar(&l.Unknown, "unknown", false, "list those with calls of which nobody knows whether they took effect")
+	set.Var(flagValue{"NAME=VALUE", "", func(text string) error { return readTrusted(&l.Trusted, text) }}, "with", "leave out agents that were not given this trusted value; NAME:=JSON for what is no text; needs "+local.VariableIndexTrusted)
+	set.Var(textFlag(&l.Query), "query", "list only those that a `FILTER` of Temporal's own finds")
+	set.BoolVar(&l.All, "all", false, "list the earlier sessions of each name too")
+	set.Var(flagValue{"COLUMN,...", "", l.readColumns}, "columns", "what to show: "+strings.Join(render.ListColumns(), ", "))
+	set.Var(flagValue{"COLUMN", "", l.readSort}, "sort", "sort by a column; with - before it, the largest or oldest first")
+	set.Var(numberFlag(&l.Limit, 1, 1<<30), "limit", "at most so many; all unless given")
+	p.completeWith(command, "status", completeWords(client.ListStatuses()))
+	p.completeWith(command, "columns", completeWords(render.ListColumns()))
+	p.completeWith(command, "sort", completeWords(render.ListColumns()))
+}
+
+func completeWords[T ~string](words []T) cobra.CompletionFunc {
+	var all []cobra.Completion
+	for _, word := range words {
+		all = append(all, string(word))
+	}
+	return cobra.FixedCompletions(all, cobra.ShellCompDirectiveNoFileComp)
+}
+
+// list reads what is asked for. What is sorted is read whole, and cut then.
+func (l *listing) list(ctx context.Context, agents *client.Client) ([]client.Listed, error) {
+	options, listed := l.ListOptions, []client.Listed{}
+	if l.sort != "" {
+		options.Limit = 0
+	}
+	for agent, err := range agents.List(ctx, options) {
+		if err != nil {
+			return nil, err
+		}
+		listed = append(listed, agent)
+	}
+	render.SortList(listed, l.sort, l.reverse)
+	if l.Limit > 0 && len(listed) > l.Limit {
+		listed = listed[:l.Limit]
+	}
+	return listed, nil
+}
+
+// filters reports whether agents are left out.
+func (l *listing) filters() bool {
+	f := l.ListFilter
+	return l.Open || l.Waiting || l.Unknown || len(l.Trusted)+len(f.Statuses)+len(f.Reasons) > 0 || f.Agent+f.Query != "" || !f.Since.IsZero()
+}
+
+func (l *listing) readStatuses(text string) error {
+	for word := range strings.SplitSeq(text, ",") {
+		var status client.ListStatus
+		if err := status.UnmarshalText([]byte(strings.TrimSpace(word))); err != nil {
+			return fmt.Errorf("names %q, which is none of %s", strings.TrimSpace(word), enum.Names(client.ListStatuses(), ", "))
+		}
+		l.Statuses = append(l.Statuses, status)
+	}
+	return nil
+}
+
+func (l *listing) readColumns(text string) error {
+	if err := readNames(&l.columns, text); err != nil {
+		return err
+	}
+	for _, name := range l.columns {
+		if !slices.Contains(render.ListColumns(), name) {
+			return fmt.Errorf("names %q, which is none of %s", name, strings.Join(render.ListColumns(), ", "))
+		}
+	}
+	return nil
+}
+
+func (l *listing) readSort(text string) error {
+	l.sort, l.reverse = strings.CutPrefix(text, "-")
+	if !slices.Contains(render.ListColumns(), l.sort) {
+		return fmt.Errorf("is none of %s", strings.Join(render.ListColumns(), ", "))
+	}
+	return nil
+}
+
+func (l *listing) readSince(text string, now time.Time) error {
+	since, err := time.Parse(time.RFC3339, text)
+	if d, wrong := time.ParseDuration(text); err != nil && wrong == nil && d >= 0 {
+		since, err = now.Add(-d), nil
+	}
+	if err != nil {
+		return errors.New("is neither a time nor a duration; give a time such as 2030-01-31T12:00:00Z, or a duration until now such as 2h")
+	}
+	l.Since = since
+	return nil
+}
+
+// readNames adds names with commas between them.
+func readNames(names *[]string, text string) error {
+	for name := range strings.SplitSeq(text, ",") {
+		if name = strings.TrimSpace(name); name == "" {
+			return errors.New("has an empty name; give names with commas between them")
+		}
+		*names = append(*names, name)
+	}
+	return nil
+}

@@ -1,0 +1,62 @@
+package render
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+	"everstep/starter/client"
+)
+
+func TestListColumnsAndOrder(t *testing.T) {
+	t.Parallel()
+	agents := []client.Listed{
+		{Execution: client.Execution{ID: "b", Number: 1}, Status: domain.StatusCompleted, Steps: new(12), CostUSD: new("0.5"), TotalTokens: new(int64(10)), StartedAt: testNow.Add(-time.Hour)},
+		{Execution: client.Execution{ID: "a", Number: 3}, Status: domain.StatusInProgress, StartedAt: testNow.Add(-time.Minute)},
+		{Execution: client.Execution{ID: "c", Number: 2}, Status: domain.StatusStopped, StopReason: domain.CostLimitReached, Steps: new(9), CostUSD: new("2"), TotalTokens: new(int64(2000)), StartedAt: testNow.Add(-time.Second)},
+	}
+	order := func(column string, reverse bool) string {
+		SortList(agents, column, reverse)
+		var ids []string
+		for _, a := range agents {
+			ids = append(ids, a.ID)
+		}
+		return strings.Join(ids, "")
+	}
+	for _, column := range ListColumns() {
+		forth := order(column, false)
+		require.Len(t, forth, 3, column)
+	}
+	require.Equal(t, "abc", order("id", false))
+	require.Equal(t, "acb", order("steps", false), "what is not known comes first")
+	require.Equal(t, "cba", order("cost", true))
+	require.Equal(t, "cab", order("age", false))
+	require.Equal(t, "cab", order("no column", true))
+	out := Plain(&strings.Builder{})
+	require.Equal(t, "ID  COST  TOKENS  REASON\nc   $2    2,000   cost_limit\na   -     -       -\nb   $0.5  10      -\n",
+		List(agents, testNow, "id", "cost", "tokens", "reason").Render(out))
+}
+
+func TestHistoryTable(t *testing.T) {
+	t.Parallel()
+	ids := []domain.ExecutionID{domain.AgentID{}.Execution("c", 1), domain.AgentID{}.Execution("c", 2)}
+	past := []client.Past{
+		{
+			Execution: client.Execution{ID: "notes", Number: 1, ExecutionID: ids[0]}, Status: domain.StatusStopped, StopReason: domain.StepsLimitReached,
+			Steps: new(3), TotalTokens: new(int64(1200)), CostUSD: new("0"), StartedAt: testNow.Add(-time.Minute), EndedAt: testNow.Add(-50 * time.Second),
+		},
+		{
+			Execution: client.Execution{ID: "notes", Number: 2, ExecutionID: ids[1]}, Status: domain.StatusInProgress, StartedAt: testNow.Add(-2 * time.Second),
+			Origin: &domain.Origin{ExecutionID: ids[0], Step: 3},
+		},
+	}
+	table := History(past, testNow, false)
+	require.Equal(t, []string{"1", "stopped (steps_limit)", "3", "1,200", "$0", "10.0 s", moment(past[0].StartedAt), "-", ids[0].String()}, table.Rows[0])
+	require.Equal(t, []string{"2", "in_progress", "-", "-", "-", "2.0 s", moment(past[1].StartedAt), "1, step 3", ids[1].String()}, table.Rows[1])
+	require.Equal(t, "ID", History(past, testNow, true).Head[0])
+	short, _, _ := strings.Cut(ids[0].String(), "-")
+	require.Equal(t, short+", step 3", History(past[1:], testNow, false).Rows[0][7], "it is another agent's")
+}
