@@ -52,6 +52,8 @@ type Config struct {
 	// Storage takes segments of transcripts. Nil: there is none, and executions
 	// that outgrow what a run can hand to the next one fail.
 	Storage *blob.Bucket
+	// Records takes the executions that have ended. Nil: nobody does.
+	Records ExecutionStore
 	// Artifacts keeps whole what of a tool's result is cut. Nil: it is not kept.
 	Artifacts *artifact.Store
 	// Secrets are taken out of what models, tools and hooks say. Nil: there are none.
@@ -203,14 +205,15 @@ func registerLong[In, Out any](r worker.ActivityRegistry, name contract.Activity
 	}, activity.RegisterOptions{Name: string(name)})
 }
 
-// Record writes a range of the transcript to storage, and answers where it is.
-// It may run any number of times: see transcript.Source.Record.
+// Record writes a range of the transcript to storage, and answers where it is; or it puts an execution
+// that has ended among the records, where the request names one, and answers nothing.
+// It may run any number of times: see transcript.Source.Record and record.Store.Record.
 //
 // A transcript that cannot be read back any more fails for good, with the code
 // context_lost. A storage or a workflow that does not answer is tried again.
 func (a *Activities) Record(ctx context.Context, request contract.RecordRequest) (contract.Segment, error) {
 	defer a.pulse(ctx)()
-	segment, err := a.config.Transcripts.Record(ctx, request)
+	segment, err := a.record(ctx, request)
 	switch {
 	case err == nil:
 		return segment, nil
@@ -218,7 +221,7 @@ func (a *Activities) Record(ctx context.Context, request contract.RecordRequest)
 		return contract.Segment{}, ctx.Err()
 	case ctx.Err() != nil:
 		return contract.Segment{}, failure(domain.CodedErrorf(domain.Unavailable, domain.CodeInterrupted,
-			"record: cut off before the segment was written"))
+			"record: cut off before it was written"))
 	}
 	own := *domain.AsError(err)
 	own.Lacking = false // the server tries again, and may ask another worker

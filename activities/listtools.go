@@ -50,7 +50,7 @@ func (a *Activities) catalog(ctx context.Context, definition domain.Definition) 
 	model, known := definition.Model, a.known(definition.Model)
 	catalog := contract.Catalog{
 		Tools: specs, Hooks: hooks, Guards: new(definition.Guards.WithDefaults()), Compaction: new(definition.Compaction.WithDefaults()),
-		Storage: a.config.Storage != nil, MinOutputTokens: provider.MinOutputTokens(), OutputMode: mode,
+		Storage: a.config.Storage != nil, Records: a.config.Records != nil, MinOutputTokens: provider.MinOutputTokens(), OutputMode: mode,
 		Price:           cmp.Or(model.Price, known.Price),
 		ContextWindow:   cmp.Or(model.ContextWindow, known.ContextWindow),
 		MaxOutputTokens: cmp.Or(model.MaxOutputTokens, known.MaxOutputTokens),

@@ -17,6 +17,9 @@ const (
 	listTimeout   = 2 * time.Minute
 	checkTimeout  = 30 * time.Second
 	recordTimeout = 5 * time.Minute
+	// endedTimeout bounds all tries to put an ended execution among the records: what comes next waits for it.
+	// While the store is down one try is given less.
+	endedTimeout, outageTimeout = time.Minute, 10 * time.Second
 	// longestTimeout bounds those that a definition or a tool sets: the server
 	// refuses what overflows.
 	longestTimeout = 30 * 24 * time.Hour

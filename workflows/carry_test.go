@@ -52,8 +52,9 @@ func fullCarry(t *testing.T, in contract.SessionInput) contract.Carry {
 			Calls: domain.DigestOf([]byte("calls")), Repeated: 14, Fallback: 1, Primary: &fallback, Misguided: 15,
 			Rewritten: true, Invalid: 16, Results: 17, ResultTokens: 18, Window: 19, Excess: 20,
 		},
-		Bound: []contract.Bound{{Server: "shop", ID: "1", TaskQueue: "q/mcp/1"}},
-		Runs:  21, Outcome: &contract.Outcome{AgentID: in.AgentID, ExecutionID: execution, Number: 1, Status: domain.StatusCompleted},
+		Bound:        []contract.Bound{{Server: "shop", ID: "1", TaskQueue: "q/mcp/1"}},
+		MessagesFrom: 5, Unrecorded: []contract.EndedExecution{{Number: 1, RunID: "run"}},
+		Runs: 21, Outcome: &contract.Outcome{AgentID: in.AgentID, ExecutionID: execution, Number: 1, Status: domain.StatusCompleted},
 	}
 }
 

@@ -96,6 +96,9 @@ type endedExecution struct {
 	state  domain.AgentState
 	events []domain.RecordedEvent
 	priced bool
+	// from is the index of its first message, and log the transcript at its end.
+	from int
+	log  domain.LogRef
 }
 
 func (a *archive) keep(ended endedExecution) { a.ended = append(a.ended, ended) }

@@ -62,9 +62,13 @@ func (o Options) execute(ctx workflow.Context, in *contract.SessionInput) (*cont
 		if s.runExecution(); s.run.ends() {
 			break
 		}
+		s.recordEnded()
 	}
 	if s.run.ends() {
 		return nil, s.continueAsNew(ctx)
+	}
+	if s.in.Name != "" {
+		s.recordPending()
 	}
 	s.unbind()
 	s.awaitHandlers()

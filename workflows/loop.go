@@ -82,7 +82,7 @@ func (s session) beginExecution() {
 	next := s.mail.Take()
 	events := s.restart()
 	if s.state.ExecutionCount() > 0 {
-		s.archive.keep(endedExecution{s.whole(), events, s.price() != nil})
+		s.archive.keep(endedExecution{s.whole(), events, s.price() != nil, s.talk.from, s.talk.Log().Ref()})
 	}
 	if restored := s.guards.forget(); restored != nil {
 		s.useModel(*restored)

@@ -217,6 +217,8 @@ func (s session) carry(limit int) (contract.Carry, error) {
 	}
 	s.handOver(&carry)
 	s.bindings.handOver(&carry)
+	s.records.handOver(&carry)
+	carry.MessagesFrom = s.talk.from
 	s.carryOver(&carry)
 	s.mail.Carry(&carry)
 	s.guards.carried(&carry.Guarded)

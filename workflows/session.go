@@ -29,6 +29,7 @@ type session struct {
 	approvals *approvals
 	unsettled *unsettled
 	bindings  *bindings
+	records   *records
 }
 
 // given is what the run starts from. It never changes.
@@ -55,7 +56,7 @@ func newSession(ctx workflow.Context, in *contract.SessionInput, options Options
 		given: &given{in, options, workflow.GetInfo(ctx)}, agent: agent, definition: definition,
 		mail: mailbox.New(root, agent, carry), talk: talk, guards: newGuards(carry.Guarded),
 		retries: &retries{root: root}, run: newRun(carry), archive: &archive{outcome: carry.Outcome}, approvals: &approvals{},
-		unsettled: &unsettled{}, bindings: newBindings(carry),
+		unsettled: &unsettled{}, bindings: newBindings(carry), records: newRecords(carry),
 	}
 	switch {
 	case in.GoOn != nil && in.Carry != nil:

@@ -14,6 +14,8 @@ import (
 type transcript struct {
 	conversation.Conversation
 	forcing forcing
+	// from is the index of the newest execution's first message.
+	from int
 	// gathered are its messages as hooks see them.
 	gathered struct {
 		ref   domain.LogRef
@@ -36,6 +38,7 @@ func newTranscript(compiler domain.Compiler) *transcript {
 }
 
 func (t *transcript) resume(carry contract.Carry, compiler domain.Compiler, chain []domain.ExecutionID) (err error) {
+	t.from = carry.MessagesFrom
 	t.Conversation, err = conversation.FromCarry(carry, compiler, chain)
 	return err
 }
@@ -52,6 +55,7 @@ const goOnRole = "go-on-role"
 
 // begin makes an execution the one in progress, with its first message.
 func (t *transcript) begin(ctx workflow.Context, id domain.ExecutionID, chain []domain.ExecutionID, next mailbox.NextExecution, r *contract.Resolved, now time.Time) {
+	t.from = t.Len()
 	t.Conversation = t.WithExecution(chain, next.GoesOn, r)
 	if !next.GoesOn {
 		t.Conversation = t.WithGiven(id, next.Given, now)

@@ -39,7 +39,7 @@ func (s session) status(contract.StatusRequest) (contract.StatusView, error) {
 		Trusted:           s.state.Trusted(), Bound: s.bindings.open(), Todo: s.state.Metadata().Todo(),
 		History: contract.HistoryView{
 			Events: int64(s.info.GetCurrentHistoryLength()), Bytes: int64(s.info.GetCurrentHistorySize()), Runs: s.run.number,
-			Unstored: s.run.outage.why,
+			Unstored: s.run.outage.why, Unrecorded: s.records.missing(),
 		},
 		Source: contract.FromWorkflow, Open: s.in.Name != "" && !s.mail.Closed(),
 	}
@@ -111,6 +111,17 @@ func (s session) steps(request contract.StepsRequest) (contract.StepsPage, error
 		page.Answer, page.Error, page.Signal = end.Answer, end.Error, end.Signal
 		page.Outcome = new(describe(s.in.AgentID, state, found.priced))
 	}
+	if request.Ended {
+		page.Previous = s.info.ContinuedExecutionRunID
+	}
+	if request.Ended && page.Outcome != nil {
+		ended := contract.EndedView{Name: s.in.Name, FirstRunID: s.info.FirstRunID, From: found.from, Log: found.log}
+		var err error
+		if ended.State, err = json.Marshal(state.WithStepsFolded(0)); err != nil {
+			return page, refusal(err)
+		}
+		page.Ended = &ended
+	}
 	if !request.State || page.Next > 0 || page.Number != s.state.ExecutionCount() {
 		return page, nil
 	}
@@ -137,7 +148,7 @@ func fitting[T any](all []T, room int, size func(T) int) int {
 func (s session) execution(n int) (endedExecution, bool) {
 	if n == 0 || n == s.state.ExecutionCount() {
 		_, ok := s.state.Execution()
-		return endedExecution{s.whole(), s.events, s.price() != nil}, ok
+		return endedExecution{s.whole(), s.events, s.price() != nil, s.talk.from, s.talk.Log().Ref()}, ok
 	}
 	for _, e := range s.archive.ended {
 		if e.state.ExecutionCount() == n {

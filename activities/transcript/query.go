@@ -73,8 +73,13 @@ func (s *Source) ask(ctx context.Context, run workflow.Execution, want request, 
 }
 
 func (s *Source) query(ctx context.Context, run workflow.Execution, ask contract.MessagesRequest) (contract.MessagesPage, error) {
+	return put(ctx, s, run, contract.QueryMessages, ask)
+}
+
+// put puts a question to a run, a few times where that may help.
+func put[In, Out any](ctx context.Context, s *Source, run workflow.Execution, query contract.Query[In, Out], ask In) (Out, error) {
 	for try := 1; ; try++ {
-		page, err := s.queryOnce(ctx, run, ask)
+		page, err := putOnce(ctx, s, run, query, ask)
 		if err == nil {
 			return page, nil
 		}
@@ -92,11 +97,11 @@ func (s *Source) query(ctx context.Context, run workflow.Execution, ask contract
 	}
 }
 
-func (s *Source) queryOnce(ctx context.Context, run workflow.Execution, ask contract.MessagesRequest) (contract.MessagesPage, error) {
+func putOnce[In, Out any](ctx context.Context, s *Source, run workflow.Execution, query contract.Query[In, Out], ask In) (Out, error) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.patience, queryPatience))
 	defer cancel()
-	var page contract.MessagesPage
-	value, err := s.Client.QueryWorkflow(ctx, run.ID, run.RunID, string(contract.QueryMessages), ask)
+	var page Out
+	value, err := s.Client.QueryWorkflow(ctx, run.ID, run.RunID, string(query), ask)
 	if err != nil {
 		return page, err
 	}

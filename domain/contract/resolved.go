@@ -29,6 +29,8 @@ type Resolved struct {
 	// OutputMode is how the model is told of the response format.
 	OutputMode domain.OutputMode `json:"output_mode,omitzero"`
 	Storage    bool              `json:"storage,omitzero"`
+	// Records says that executions are put among the records when they have ended.
+	Records bool `json:"records,omitzero"`
 	// MinOutputTokens is the smallest answer the provider can be asked for.
 	MinOutputTokens int64 `json:"min_output_tokens,omitzero"`
 	// RateLimit is what holds for the model's inferences; absent: none.

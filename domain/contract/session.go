@@ -111,6 +111,10 @@ type Carry struct {
 	Runs int `json:"runs,omitzero"`
 	// Bound are the agent's sessions with stateful servers.
 	Bound []Bound `json:"bound,omitempty"`
+	// MessagesFrom is the index of the first message of the newest execution.
+	MessagesFrom int `json:"messages_from,omitzero"`
+	// Unrecorded are the ended executions that are not among the records yet.
+	Unrecorded []EndedExecution `json:"unrecorded,omitempty"`
 	// Outcome is that of the execution that ended last.
 	Outcome *Outcome `json:"outcome,omitempty"`
 }

@@ -112,6 +112,9 @@ type HistoryView struct {
 	// Unstored says why the storage did not take the transcript, without which the run cannot continue
 	// as new: it goes on, and tries again after some steps. Only the server's own bounds end it.
 	Unstored string `json:"unstored,omitzero"`
+	// Unrecorded says how many ended executions are not among the records yet, and why; it is tried again
+	// when the next one has ended.
+	Unrecorded string `json:"unrecorded,omitzero"`
 }
 
 // A StateRequest asks for the state, with messages from an index on.
@@ -138,6 +141,8 @@ type StepsRequest struct {
 	From int `json:"from,omitzero"`
 	// State asks for what else is known of the newest execution, on its last page.
 	State bool `json:"state,omitzero"`
+	// Ended asks for what a record of the execution takes beside its steps.
+	Ended bool `json:"ended,omitzero"`
 	LargePage
 }
 
@@ -179,6 +184,22 @@ type StepsPage struct {
 	// Status and State are set where they were asked for: the state is without messages and steps.
 	Status *StatusView     `json:"status,omitempty"`
 	State  json.RawMessage `json:"state,omitempty"`
+	// Ended is set on the last page of an execution that has ended, and Previous names the run before this one, where
+	// they were asked for.
+	Ended    *EndedView `json:"ended,omitempty"`
+	Previous string     `json:"previous_run_id,omitzero"`
+}
+
+// An EndedView is what a record of an execution takes beside its steps.
+type EndedView struct {
+	// State is that at its end, without messages and steps.
+	State json.RawMessage `json:"state"`
+	// Name is the agent's, and FirstRunID names its session among those of the name.
+	Name       string `json:"name,omitzero"`
+	FirstRunID string `json:"first_run_id"`
+	// From is the index of its first message, and Log is the transcript at its end.
+	From int           `json:"messages_from,omitzero"`
+	Log  domain.LogRef `json:"log"`
 }
 
 // Kept are the page's steps as an execution keeps them.
@@ -264,4 +285,12 @@ type RecordRequest struct {
 	Log  domain.LogRef `json:"log"`
 	// RunID is the run whose messages are to be copied; empty: the one that asks.
 	RunID string `json:"run_id,omitzero"`
+	// Ended, where given, is an execution that is to be put among the records instead.
+	Ended *EndedExecution `json:"ended,omitempty"`
+}
+
+// An EndedExecution names one that has ended, by the run that tells it.
+type EndedExecution struct {
+	Number int    `json:"execution_number"`
+	RunID  string `json:"run_id"`
 }

@@ -205,7 +205,8 @@ func (e Environment) forWorker() []string {
 		switch {
 		case strings.HasPrefix(name, "TEMPORAL_"):
 		case name == VariableTaskQueue || name == VariableDir || name == variableStorage:
-		case name == VariablePrices || name == host.MCPVariable || slices.Contains(keyFiles, name):
+		case name == host.RecordsVariable && !strings.Contains(e.Value(name), "://"),
+			name == VariablePrices || name == host.MCPVariable || slices.Contains(keyFiles, name):
 			kept = append(kept, name+"="+e.file(name))
 		default:
 			kept = append(kept, entry)

@@ -64,6 +64,7 @@ func StatusText(t Theme, id string, v contract.StatusView, now time.Time) string
 		x.fact("history", joined(", ", Counted(v.History.Events, "event"), size(v.History.Bytes),
 			where(v.History.Runs > 1, "run "+grouped(int64(v.History.Runs)))))
 		x.fact("", where(v.History.Unstored != "", "no new run, as the storage fails, which is tried again after some steps: "+OneLine(v.History.Unstored)))
+		x.fact("", where(v.History.Unrecorded != "", "not among the records: "+OneLine(v.History.Unrecorded)))
 	}
 	x.fact("workflow", OneLine(v.WorkflowID)+" "+t.Faint(OneLine(v.RunID)))
 	x.fact("told by", source(v.Source))

@@ -77,7 +77,8 @@ func known() []testsuite.Known {
 // compares what the workflow hands on.
 func TestReplay(t *testing.T) {
 	t.Parallel()
-	testsuite.ReplayFiles(t, filepath.Join(kept.Histories, "*.json"), testsuite.ReplayConfig{Hooks: kept.HistoryHooks(), Known: known()})
+	later := testsuite.Known{Of: "carry", Path: "/carry/messages_from", Why: "a record holds the messages of its execution, and no earlier ones"}
+	testsuite.ReplayFiles(t, filepath.Join(kept.Histories, "*.json"), testsuite.ReplayConfig{Hooks: kept.HistoryHooks(), Known: append(known(), later)})
 }
 
 // TestReplayUnderAnyID replays every kept history without its workflow id:

@@ -28,6 +28,7 @@ func TestMain(m *testing.M) {
 		mcpTasks:                    mcpTasksServe,
 		boundWorker:                 boundWork,
 		shopWorker:                  shopWork,
+		recordsWorker:               recordsWork,
 	}
 	if len(os.Args) > 1 && commands[os.Args[1]] != nil {
 		if err := commands[os.Args[1]](context.Background(), os.Args[2:]); err != nil {

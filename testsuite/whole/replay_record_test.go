@@ -119,6 +119,20 @@ turns:
 		require.NoError(t, err)
 		s.keep(t, "session", second)
 	})
+	t.Run("execution-records", func(t *testing.T) {
+		s := start(t, host.Config{Records: t.TempDir()})
+		begun, err := s.agents.Start(within(t), agents.Start{
+			ID: "kept-records", Prompt: "go", Definition: scripted(writeScript(t, "turns: [{text: one}, {text: two}]")),
+		})
+		require.NoError(t, err)
+		s.ended(t, begun)
+		second, err := s.agents.Send(within(t), "kept-records", agents.SendOptions{Prompt: "more"})
+		require.NoError(t, err)
+		s.ended(t, second)
+		_, err = s.agents.Close(within(t), "kept-records")
+		require.NoError(t, err)
+		s.keep(t, "execution-records", second)
+	})
 	t.Run("given", func(t *testing.T) {
 		s := start(t, host.Config{})
 		notes, before := domain.Metadata{"ticket": json.RawMessage(`"A-7"`)}, []domain.Entry{{Message: domain.UserMessage("before")}}

@@ -1,12 +1,10 @@
 package host
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,7 +14,6 @@ import (
 	"unicode"
 
 	"github.com/spf13/pflag"
-	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
 
 	"everstep/activities/inference/wire"
@@ -98,75 +95,12 @@ func (c *Config) read(environment Environment, flags []*Flags) error {
 	return nil
 }
 
-// ConnectionFromEnvironment is FromEnvironment for processes that run no worker.
-func ConnectionFromEnvironment(connection Connection, environment Environment, flags ...*Flags) (Connection, error) {
-	var config Config
-	for _, s := range connectionSettings() {
-		if text, ok := s.given(flags); ok {
-			if err := s.read(&config, text); err != nil {
-				return connection, s.wrong("--"+s.flag, err)
-			}
-		}
-	}
-	profile, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{
-		ConfigFileProfile: config.Connection.Profile,
-		EnvLookup:         environment,
-	})
-	if err != nil {
-		return connection, domain.Errorf(domain.Invalid,
-			"profile: %s; see --profile, TEMPORAL_PROFILE and TEMPORAL_CONFIG_FILE", err)
-	}
-	base, err := profile.ToClientOptions(envconfig.ToClientOptionsRequest{})
-	if err != nil {
-		return connection, domain.Errorf(domain.Invalid, "profile: %s; see the TEMPORAL_TLS variables and the profile's tls table", err)
-	}
-	connection.credentials = credentialsOf(profile, environment)
-	return connection.with(config.Connection, base)
-}
-
-// with joins what flags said, then profile and variables, then the program.
-func (c Connection) with(flags Connection, base client.Options) (Connection, error) {
-	c.Address = cmp.Or(flags.Address, base.HostPort, c.Address)
-	c.Configured = c.Configured || c.Address != "" || flags.Profile != ""
-	c.Profile = cmp.Or(flags.Profile, c.Profile)
-	c.Namespace = cmp.Or(flags.Namespace, base.Namespace, c.Namespace)
-	c.base = base
-	if c.Address == "" {
-		return c, nil
-	}
-	if err := checkAddress(c.Address); err != nil {
-		return c, domain.Errorf(domain.Invalid, "address: %s; see --address and TEMPORAL_ADDRESS", err)
-	}
-	return c, nil
-}
-
-func checkAddress(address string) error {
-	_, port, err := net.SplitHostPort(address)
-	switch {
-	case strings.Contains(address, ":///"):
-		return nil
-	case strings.Contains(address, "://"):
-		return fmt.Errorf("%q is a URL; give host:port, as in 127.0.0.1:7233", address)
-	case err != nil || port == "":
-		return fmt.Errorf("%q is not host:port, as in 127.0.0.1:7233", address)
-	}
-	return nil
-}
-
 // A setting is one value that a flag or a variable gives. The table below is
 // all that there is.
 type setting struct {
 	// flag is empty for secrets: they are never arguments.
 	flag, variable, kind, help string
 	read                       func(c *Config, text string) error
-}
-
-func connectionSettings() []setting {
-	return []setting{
-		{"address", "TEMPORAL_ADDRESS", "host:port", "the Temporal server", into(func(c *Config) *string { return &c.Connection.Address }, checked(checkAddress))},
-		{"namespace", "TEMPORAL_NAMESPACE", "name", "the Temporal namespace", into(func(c *Config) *string { return &c.Connection.Namespace }, checked(CheckName))},
-		{"profile", "TEMPORAL_PROFILE", "name", "a profile of Temporal's configuration file", into(func(c *Config) *string { return &c.Connection.Profile }, checked(CheckName))},
-	}
 }
 
 func workerSettings() []setting {
@@ -188,6 +122,7 @@ func workerSettings() []setting {
 			return err
 		}},
 		{"storage", "EVERSTEP_STORAGE", "directory|url", "where parts of long conversations go; the same for all workers of a task queue", into(func(c *Config) *string { return &c.Storage }, checked(checkStorage))},
+		{"records", RecordsVariable, "directory|url", "where executions are recorded when they have ended; the same for all workers of a task queue", into(func(c *Config) *string { return &c.Records }, checked(checkStorage))},
 		// No flag: it names a server only for the commands of starter beside it.
 		{"", "EVERSTEP_STATE", "path", "the state file of a dev server of starter, which is meant where no server is named", into(func(c *Config) *string { return &c.Connection.State }, statefile.Resolve)},
 		{"seat", "EVERSTEP_SEAT", "file", "a file for one worker at a time; with the same one, a worker that takes the place of one that was killed says so to the server, and its agents go on at once", into(func(c *Config) *string { return &c.Connection.Seat }, checked(checkSeat))},

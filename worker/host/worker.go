@@ -1,15 +1,11 @@
 package host
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
-	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/google/uuid"
@@ -19,20 +15,12 @@ import (
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/worker"
-	"gocloud.dev/blob"
 
 	"everstep/activities"
-	"everstep/activities/artifact"
-	"everstep/activities/files"
-	"everstep/activities/inference"
 	"everstep/activities/mcp"
-	"everstep/activities/modelfacts"
-	"everstep/activities/shell"
-	"everstep/activities/tool"
 	"everstep/activities/transcript"
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/domain/hook"
 	"everstep/workflows"
 )
 
@@ -132,7 +120,7 @@ func (w *Worker) prepare() (err error) {
 	}
 	w.acts, err = activities.New(activities.Config{
 		Toolbox: toolbox, Sessions: sessions, OwnQueue: w.ownQueue, Worker: workerName(),
-		Providers: w.means.providers, Tools: w.means.tools, Transcripts: w.source, Storage: w.means.storage, Artifacts: w.means.artifacts,
+		Providers: w.means.providers, Tools: w.means.tools, Transcripts: w.source, Storage: w.means.storage, Artifacts: w.means.artifacts, Records: w.means.executions(),
 		Hooks: w.means.hooks, Allow: config.Allow, Approvals: config.Approvals, Compilers: config.Compilers, Facts: w.means.facts, Secrets: config.secrets, Limits: limits(w.quotas), ToolLimits: w.toolLimits,
 		Timing: contract.TimingOf(Loopback(config.Connection.Address)), At: config.At, ShutdownGrace: config.StopTimeout, CancelGrace: config.cancelGrace(),
 		HeartbeatThrottle: pace.throttle, HeartbeatEvery: pace.every,
@@ -273,125 +261,3 @@ func notServing(config Config, err error) error {
 
 // noStorage says what a worker without storage lacks; it need not know that others of its queue have one.
 const noStorage = "none: what agents hold beyond 1 MB, and whole results, cannot be kept (--storage, EVERSTEP_STORAGE, the same for all workers of the queue)"
-
-// describe is what a worker has, and what it is for.
-func (m *means) describe(config Config) []any {
-	var names, agents []string
-	for _, t := range m.tools {
-		if name := t.Spec().Name; config.Allow.Tool(name) {
-			names = append(names, name)
-		}
-	}
-	if config.Allow.Agents != nil {
-		agents = []string{}
-		for _, d := range *config.Allow.Agents {
-			agents = append(agents, cmp.Or(d.Source, d.Model.String()))
-		}
-	}
-	if m.servers != nil {
-		names = append(names, m.servers.Prefixes()...)
-	}
-	described := []any{
-		"dir", cmp.Or(m.dir, "none"), "storage", cmp.Or(m.storageName, noStorage),
-		"providers", strings.Join(slices.Sorted(maps.Keys(m.providers)), " "),
-		"tools", fmt.Sprintf("%d: %s", len(names), strings.Join(names, " ")),
-		"approvals", cmp.Or(cmp.Or(config.Approvals, domain.DefaultApprovals()).Word(), "rules"),
-	}
-	for _, list := range []struct {
-		name  string
-		items []string
-	}{{"models", *cmp.Or(config.Allow.Models, new([]string))}, {"agents", agents}, {"base_urls", config.AllowBaseURLs}} {
-		if list.items != nil {
-			described = append(described, list.name, cmp.Or(strings.Join(list.items, " "), "none"))
-		}
-	}
-	if m.shell != nil {
-		described = append(described, "shell", shell.Confinement())
-	}
-	return described
-}
-
-// means is what a worker's activities work with.
-type means struct {
-	dir         string
-	root        *files.Root
-	shell       *shell.Shell
-	storageName string
-	storage     *blob.Bucket
-	artifacts   *artifact.Store // nil: long results are not kept whole
-	providers   map[string]inference.Provider
-	tools       []tool.Tool
-	servers     *mcp.Servers // nil: there are none
-	hooks       hook.Set
-	facts       func(domain.LLMConfig) (modelfacts.Facts, bool)
-}
-
-func gather(ctx context.Context, config Config) (_ *means, err error) {
-	m := &means{storageName: config.Storage}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, m.close())
-		}
-	}()
-	if config.Dir != "" {
-		if m.dir, err = filepath.Abs(config.Dir); err == nil {
-			m.root, err = files.Open(m.dir)
-		}
-		if err != nil {
-			return m, domain.Errorf(domain.Invalid, "dir: %v; name another with --dir (EVERSTEP_DIR)", err)
-		}
-		m.tools = m.root.Tools()
-	}
-	if err = m.addOptional(config); err != nil {
-		return m, err
-	}
-	for _, v := range vendors() {
-		if err = config.Vendors[v.Name].outside(m.dir, v); err != nil {
-			return m, err
-		}
-	}
-	if err = config.Connection.Outside(m.dir); err != nil {
-		return m, err
-	}
-	m.tools = replace(m.tools, config.Tools)
-	if m.servers, err = config.Servers(config.Connection.Logger); err != nil {
-		return m, err
-	}
-	if m.hooks, err = hook.NewSet(config.Hooks...); err != nil {
-		return m, domain.Errorf(domain.Invalid, "hooks: %v", err)
-	}
-	if m.facts, err = config.facts(); err != nil {
-		return m, err
-	}
-	if m.providers, err = config.providers(); err != nil {
-		return m, err
-	}
-	if m.storage, err = OpenStorage(ctx, config.Storage); err == nil {
-		err = m.addArtifacts(config)
-	}
-	return m, err
-}
-
-// replace adds tools to others, in the place of one that has the same name.
-func replace(tools, with []tool.Tool) []tool.Tool {
-	others := slices.DeleteFunc(tools, func(t tool.Tool) bool {
-		return slices.ContainsFunc(with, func(own tool.Tool) bool { return own.Spec().Name == t.Spec().Name })
-	})
-	return append(others, with...)
-}
-
-func (m *means) close() (err error) {
-	if m.servers != nil {
-		m.servers.Close()
-	}
-	if m.root != nil {
-		err = m.root.Close()
-	}
-	if m.shell != nil {
-		err = errors.Join(err, m.shell.Close())
-	}
-	if m.storage != nil {
-		err = errors.Join(err, m.storage.Close())
-	}
-	return err
-}

@@ -1,0 +1,69 @@
+package record
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"strings"
+
+	"gocloud.dev/blob"
+	"gocloud.dev/gcerrors"
+)
+
+// within is where the records stand in a bucket that may hold other things too.
+const within = "records/"
+
+// A bucket keeps objects in one of gocloud.dev/blob, where an object is visible whole or not at all.
+type bucket struct{ *blob.Bucket }
+
+// InBucket is the store in a bucket, which is closed with it. The name is for people.
+func InBucket(b *blob.Bucket, name string) *Store { return &Store{bucket{b}, name} }
+
+func (b bucket) write(ctx context.Context, key string, object []byte) error {
+	return b.WriteAll(ctx, within+key, object, &blob.WriterOptions{ContentType: "application/zstd"})
+}
+
+func (b bucket) read(ctx context.Context, key string) ([]byte, error) {
+	r, err := b.NewReader(ctx, within+key, nil)
+	if gcerrors.Code(err) == gcerrors.NotFound {
+		return nil, fs.ErrNotExist
+	}
+	if err != nil {
+		return nil, err
+	}
+	object, err := io.ReadAll(io.LimitReader(r, MaxBytes))
+	return object, errors.Join(err, r.Close())
+}
+
+func (b bucket) list(ctx context.Context, folder string) (names []string, err error) {
+	prefix := within + folder + "/"
+	all := b.List(&blob.ListOptions{Prefix: prefix})
+	for {
+		object, err := all.Next(ctx)
+		switch {
+		case errors.Is(err, io.EOF):
+			return names, nil
+		case err != nil:
+			return nil, err
+		}
+		names = append(names, strings.TrimPrefix(object.Key, prefix))
+	}
+}
+
+func (b bucket) remove(ctx context.Context, folder string) error {
+	names, err := b.list(ctx, folder)
+	for _, name := range names {
+		err = errors.Join(err, b.removeOne(ctx, folder+"/"+name))
+	}
+	return err
+}
+
+func (b bucket) removeOne(ctx context.Context, key string) error {
+	if err := b.Delete(ctx, within+key); gcerrors.Code(err) != gcerrors.NotFound {
+		return err
+	}
+	return nil
+}
+
+func (b bucket) close() error { return b.Close() }

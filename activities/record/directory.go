@@ -1,0 +1,128 @@
+package record
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// A directory keeps objects as files, and never leaves its root, whatever links stand in it.
+type directory struct{ root *os.Root }
+
+// OpenDirectory is the store in a directory, which is made where it does not exist.
+func OpenDirectory(dir string) (*Store, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &Store{directory{root}, dir}, nil
+}
+
+// begun begins the names of files that are being written.
+const begun = ".writing-"
+
+// write writes beside, has the disk take it, and renames: who reads finds the old file or the new one.
+func (d directory) write(_ context.Context, key string, object []byte) error {
+	folder := path.Dir(key)
+	if err := d.root.MkdirAll(folder, 0o700); err != nil {
+		return cause(err)
+	}
+	d.sweep(folder)
+	beside := folder + "/" + begun + uuid.NewString()
+	file, err := d.root.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return cause(err)
+	}
+	_, err = file.Write(object)
+	if err == nil {
+		err = file.Sync()
+	}
+	if err = errors.Join(err, file.Close()); err == nil {
+		err = d.root.Rename(beside, key)
+	}
+	if err != nil {
+		_ = d.root.Remove(beside) // what remains is swept later
+		return cause(err)
+	}
+	for _, folder := range []string{folder, "."} {
+		if opened, err := d.root.Open(folder); err == nil {
+			_ = opened.Sync() // not every file system can
+			_ = opened.Close()
+		}
+	}
+	return nil
+}
+
+// sweep removes what processes that died have left half-written.
+func (d directory) sweep(folder string) {
+	entries, _ := fs.ReadDir(d.root.FS(), folder) // what cannot be listed is not swept
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && strings.HasPrefix(e.Name(), begun) && time.Since(info.ModTime()) > time.Hour {
+			_ = d.root.Remove(folder + "/" + e.Name())
+		}
+	}
+}
+
+// read takes files only: to open what else may stand there could wait for ever.
+func (d directory) read(_ context.Context, key string) ([]byte, error) {
+	info, err := d.root.Lstat(key)
+	if err != nil {
+		return nil, cause(err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("it is no file")
+	}
+	file, err := d.root.Open(key)
+	if err != nil {
+		return nil, cause(err)
+	}
+	defer file.Close()
+	return io.ReadAll(io.LimitReader(file, MaxBytes))
+}
+
+func (d directory) list(_ context.Context, folder string) ([]string, error) {
+	entries, err := fs.ReadDir(d.root.FS(), folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names, cause(err)
+}
+
+func (d directory) remove(_ context.Context, folder string) error {
+	return cause(d.root.RemoveAll(folder))
+}
+
+func (d directory) removeOne(_ context.Context, key string) error {
+	if err := d.root.Remove(key); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return cause(err)
+	}
+	return nil
+}
+
+func (d directory) close() error { return d.root.Close() }
+
+// cause is an error without the path, which who reports it knows.
+func cause(err error) error {
+	if failed, ok := errors.AsType[*os.PathError](err); ok {
+		return failed.Err
+	}
+	if failed, ok := errors.AsType[*os.LinkError](err); ok {
+		return failed.Err
+	}
+	return err
+}

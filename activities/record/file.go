@@ -1,0 +1,233 @@
+package record
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+
+	"everstep/domain"
+)
+
+// Format names the form of kept records and exported files. It must never change.
+const Format = "everstep-records"
+
+// SchemaVersion rises only where an older reader would misread a newer file.
+const SchemaVersion = 1
+
+// MaxBytes bounds the JSON of a file: a few bytes can be the compressed form of any amount of it.
+const MaxBytes = 1 << 30
+
+// A head is the first line of a file.
+type head struct {
+	Format        string `json:"format"`
+	SchemaVersion int    `json:"schema_version"`
+	Records       int    `json:"records"`
+}
+
+// A kept is the line of a record. The digest is of the bytes of the record as they stand.
+type kept struct {
+	Digest domain.Digest   `json:"digest"`
+	Record json.RawMessage `json:"record"`
+}
+
+// A tail is the last line, with the digest of all digests: a file that was cut off has none.
+type tail struct {
+	End *domain.Digest `json:"end"`
+}
+
+// Write writes records: a line that says what the file is, one for each record with its digest, and an end.
+func Write(w io.Writer, records ...Record) error {
+	lines := json.NewEncoder(w)
+	lines.SetEscapeHTML(false)
+	if err := lines.Encode(head{Format, SchemaVersion, len(records)}); err != nil {
+		return err
+	}
+	var all [][]byte
+	for _, r := range records {
+		text, err := encode(r)
+		if err != nil {
+			return fmt.Errorf("record %d: %w", r.Number, err)
+		}
+		digest := domain.DigestOf(text)
+		all = append(all, digest[:])
+		if _, err = fmt.Fprintf(w, "{\"digest\":%q,\"record\":%s}\n", digest, text); err != nil {
+			return err
+		}
+	}
+	return lines.Encode(tail{new(domain.DigestOf(all...))})
+}
+
+func encode(r Record) ([]byte, error) {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(r)
+	return bytes.TrimSpace(text.Bytes()), err
+}
+
+// Compressed is Write, compressed. Equal records have equal bytes.
+func Compressed(w io.Writer, records ...Record) error {
+	z, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		return err
+	}
+	return errors.Join(Write(z, records...), z.Close())
+}
+
+// Read reads what Write or Compressed has written, whole or not at all. Its errors name the line and the field.
+func Read(r io.Reader) ([]Record, error) {
+	plain, done, err := decompressed(bufio.NewReader(r))
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	lines := &lineReader{r: bufio.NewReader(plain), left: MaxBytes}
+	first, err := lines.next()
+	if err != nil {
+		return nil, lines.wrong(err)
+	}
+	n, err := readHead(first)
+	if err != nil {
+		return nil, lines.wrong(err)
+	}
+	var records []Record
+	var digests [][]byte
+	seen := map[domain.ExecutionID]bool{}
+	for range n {
+		line, err := lines.next()
+		if err != nil {
+			return nil, lines.wrong(err)
+		}
+		one, digest, err := readKept(line)
+		if err == nil && seen[one.ExecutionID] {
+			err = domain.Errorf(domain.Invalid, "record.execution_id: %s comes twice", one.ExecutionID)
+		}
+		if err != nil {
+			return nil, lines.wrong(err)
+		}
+		seen[one.ExecutionID] = true
+		records, digests = append(records, one), append(digests, digest[:])
+	}
+	last, err := lines.next()
+	if err == nil {
+		err = readTail(last, domain.DigestOf(digests...))
+	}
+	if err == nil {
+		if _, more := lines.next(); !errors.Is(more, errEnds) {
+			err = domain.Errorf(domain.Invalid, "follows the end; the file was changed")
+		}
+	}
+	if err != nil {
+		return nil, lines.wrong(err)
+	}
+	return records, nil
+}
+
+func readHead(line []byte) (int, error) {
+	h, err := domain.Decode[head](line)
+	switch {
+	case !json.Valid(line), h.Format == "" && err != nil:
+		return 0, domain.Errorf(domain.Invalid, "is no head of a file of %s; give a file that export has written", Format)
+	case h.Format != Format:
+		return 0, domain.Errorf(domain.Invalid, "format: is %q and not %q; give a file that export has written", domain.Shorten(h.Format, 64), Format)
+	case h.SchemaVersion > SchemaVersion:
+		return 0, domain.Errorf(domain.Invalid, "schema_version: is %d, and this version reads up to %d; use a newer one", h.SchemaVersion, SchemaVersion)
+	case h.SchemaVersion < 1:
+		return 0, domain.Errorf(domain.Invalid, "schema_version: is missing")
+	case err != nil:
+		return 0, err
+	case h.Records < 0:
+		return 0, domain.Errorf(domain.Invalid, "records: is %d; it may not be negative", h.Records)
+	}
+	return h.Records, nil
+}
+
+func readKept(line []byte) (r Record, digest domain.Digest, err error) {
+	var k kept
+	if err := domain.DecodeInto(line, &k); err != nil {
+		return r, digest, err
+	}
+	if k.Record == nil {
+		return r, digest, domain.Errorf(domain.Invalid, "record: is missing; the head says that there are more")
+	}
+	if domain.DigestOf(k.Record) != k.Digest {
+		return r, digest, domain.Errorf(domain.Invalid, "digest: is not that of the record; the file was damaged or changed")
+	}
+	if r, err = domain.Decode[Record](k.Record); err == nil {
+		err = r.check()
+	}
+	if err != nil {
+		err = domain.Errorf(domain.Invalid, "record.%s", err)
+	}
+	return r, k.Digest, err
+}
+
+func readTail(line []byte, want domain.Digest) error {
+	t, err := domain.Decode[tail](line)
+	switch {
+	case err != nil:
+		return err
+	case t.End == nil:
+		return domain.Errorf(domain.Invalid, "end: is missing; the head says that there are fewer records")
+	case *t.End != want:
+		return domain.Errorf(domain.Invalid, "end: is not the digest of the records; the file was damaged or changed")
+	}
+	return nil
+}
+
+// zstdMagic begins what is compressed.
+var zstdMagic = []byte{0x28, 0xB5, 0x2F, 0xFD}
+
+func decompressed(r *bufio.Reader) (io.Reader, func(), error) {
+	if start, _ := r.Peek(len(zstdMagic)); !bytes.Equal(start, zstdMagic) {
+		return r, func() {}, nil
+	}
+	z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(MaxBytes))
+	if err != nil {
+		return nil, nil, domain.Errorf(domain.Invalid, "cannot be decompressed: %s", err)
+	}
+	return z, z.Close, nil
+}
+
+// A lineReader reads lines, so many bytes of them in all.
+type lineReader struct {
+	r    *bufio.Reader
+	line int
+	left int64
+}
+
+var (
+	errEnds  = errors.New("is missing: the file ends before; it was cut off")
+	errBytes = fmt.Errorf("goes beyond %d bytes; export fewer executions at a time", int64(MaxBytes))
+)
+
+func (l *lineReader) next() ([]byte, error) {
+	l.line++
+	var line []byte
+	for {
+		piece, err := l.r.ReadSlice('\n')
+		line = append(line, piece...)
+		if l.left -= int64(len(piece)); l.left < 0 {
+			return nil, errBytes
+		}
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+		case err == nil:
+			return bytes.TrimSpace(line), nil
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return nil, errEnds // the end of a line is part of it
+		default:
+			return nil, err
+		}
+	}
+}
+
+// wrong names the line.
+func (l *lineReader) wrong(err error) error {
+	return domain.Errorf(domain.Invalid, "line %d: %s", l.line, err)
+}

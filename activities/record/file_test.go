@@ -1,0 +1,114 @@
+package record_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/activities/record"
+	"everstep/activities/record/conformance"
+	"everstep/domain"
+)
+
+func TestFilesAreReadBack(t *testing.T) {
+	t.Parallel()
+	all := conformance.Sample(t, "ann", 4)
+	var plain, small bytes.Buffer
+	require.NoError(t, record.Write(&plain, all...))
+	require.NoError(t, record.Compressed(&small, all...))
+	require.Less(t, small.Len(), plain.Len())
+	for _, file := range []*bytes.Buffer{&plain, &small} {
+		got, err := record.Read(bytes.NewReader(file.Bytes()))
+		require.NoError(t, err)
+		var again bytes.Buffer
+		require.NoError(t, record.Write(&again, got...))
+		require.Equal(t, plain.String(), again.String())
+	}
+	none, err := record.Read(strings.NewReader(written(t)))
+	require.NoError(t, err)
+	require.Empty(t, none)
+}
+
+func written(t *testing.T, all ...record.Record) string {
+	t.Helper()
+	var file bytes.Buffer
+	require.NoError(t, record.Write(&file, all...))
+	return file.String()
+}
+
+// signed makes a file of records whose text was changed, with digests that fit.
+func signed(t *testing.T, change func(text string) string, all ...record.Record) string {
+	t.Helper()
+	lines := strings.Split(strings.TrimSpace(written(t, all...)), "\n")
+	var digests [][]byte
+	for i, line := range lines[1 : len(lines)-1] {
+		_, text, _ := strings.Cut(strings.TrimSuffix(line, "}"), `"record":`)
+		text = change(text)
+		digest := domain.DigestOf([]byte(text))
+		digests = append(digests, digest[:])
+		lines[i+1] = fmt.Sprintf(`{"digest":%q,"record":%s}`, digest, text)
+	}
+	lines[len(lines)-1] = fmt.Sprintf(`{"end":%q}`, domain.DigestOf(digests...))
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// TestBadFilesSayWhere: the line, and the field where there is one.
+func TestBadFilesSayWhere(t *testing.T) {
+	t.Parallel()
+	all := conformance.Sample(t, "ann", 2)
+	good := written(t, all...)
+	lines := strings.SplitAfter(good, "\n")
+	replaced := func(from, to string) func(string) string {
+		return func(text string) string {
+			require.Contains(t, text, from)
+			return strings.Replace(text, from, to, 1)
+		}
+	}
+	for name, test := range map[string]struct{ file, want string }{
+		"nothing":                 {"", "line 1: is missing: the file ends before"},
+		"no file of ours":         {"hello\n", "line 1: is no head of a file of everstep-records"},
+		"another's JSON":          {`{"format":"else"}` + "\n", `line 1: format: is "else"`},
+		"a list":                  {"[1]\n", "line 1"},
+		"newer":                   {strings.Replace(good, `"schema_version":1`, `"schema_version":2`, 1), "line 1: schema_version: is 2, and this version reads up to 1; use a newer one"},
+		"no version":              {strings.Replace(good, `"schema_version":1,`, ``, 1), "line 1: schema_version: is missing"},
+		"fewer than said":         {lines[0] + lines[1] + lines[3], "line 3: record: is missing"},
+		"more than said":          {lines[0] + lines[1] + lines[2] + lines[2] + lines[3], "line 4: end: is missing"},
+		"cut off":                 {good[:len(good)-1], "line 4: is missing: the file ends before; it was cut off"},
+		"cut off between records": {lines[0] + lines[1], "line 3: is missing: the file ends before"},
+		"a changed word":          {strings.Replace(good, "Nothing.", "Nothing!", 1), "line 2: digest: is not that of the record"},
+		"in another order":        {lines[0] + lines[2] + lines[1] + lines[3], "line 4: end: is not the digest of the records"},
+		"something after the end": {good + lines[1], "line 5: follows the end"},
+		"the same twice":          {signed(t, func(s string) string { return s }, all[0], all[0]), "line 3: record.execution_id"},
+		"no agent":                {signed(t, replaced(`"agent_id":"`+all[0].AgentID.String()+`"`, `"agent_id":""`), all[0]), "line 2: record.agent_id"},
+		"an unknown status":       {signed(t, replaced(`"status":"completed"`, `"status":"sleeping"`), all[0]), "line 2: record.status"},
+		"not ended":               {signed(t, replaced(`"status":"completed"`, `"status":"in_progress"`), all[0]), "line 2: record.status: is in_progress"},
+		"no time":                 {signed(t, replaced(`"started_at":"2026`, `"started_at":"soon`), all[0]), "line 2: record.started_at"},
+		"a hostile name":          {signed(t, replaced(`"name":"ann"`, `"name":"../../etc"`), all[0]), "line 2: record.name"},
+		"another's name":          {signed(t, replaced(`"name":"ann"`, `"name":"bob"`), all[0]), `line 2: record.name: "bob" is not that of agent`},
+		"a newer state":           {signed(t, replaced(`"final_state":{"schema_version":1`, `"final_state":{"schema_version":9`), all[0]), "line 2: record.final_state.schema_version: is 9"},
+		"a step out of order":     {signed(t, replaced(`"steps":[{"number":1`, `"steps":[{"number":0`), all[0]), "line 2: record.steps"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			records, err := record.Read(strings.NewReader(test.file))
+			require.ErrorContains(t, err, test.want)
+			require.Equal(t, domain.Invalid, domain.AsError(err).Kind)
+			require.Empty(t, records)
+		})
+	}
+}
+
+// FuzzRead: no file makes it fail but by an error, and what it reads it writes again.
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(`{"format":"everstep-records","schema_version":1,"records":0}` + "\n"))
+	f.Add([]byte("\x28\xB5\x2F\xFD"))
+	f.Fuzz(func(t *testing.T, file []byte) {
+		records, err := record.Read(bytes.NewReader(file))
+		if err == nil {
+			require.NoError(t, record.Write(&bytes.Buffer{}, records...))
+		}
+	})
+}

@@ -1,0 +1,151 @@
+package record
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"everstep/domain"
+)
+
+// A Store keeps the records of agents. It is safe for concurrent use, by many processes too.
+type Store struct {
+	objects objects
+	name    string
+}
+
+// objects is where a store keeps bytes, under keys of the store's own making. What does not exist is fs.ErrNotExist.
+type objects interface {
+	// write makes an object visible whole or not at all, in place of one of the same key.
+	write(ctx context.Context, key string, object []byte) error
+	read(ctx context.Context, key string) ([]byte, error)
+	// list are the names in a folder; one that does not exist has none.
+	list(ctx context.Context, folder string) ([]string, error)
+	// remove deletes a folder and all in it; one that does not exist is well too.
+	remove(ctx context.Context, folder string) error
+	removeOne(ctx context.Context, key string) error
+	close() error
+}
+
+const extension = ".jsonl.zst"
+
+// folder and key hold nothing that a user or a model wrote: UUIDs and a number.
+func folder(agent domain.AgentID) string { return agent.String() }
+
+func (r Ref) key() string {
+	return fmt.Sprintf("%s/%06d-%s%s", folder(r.AgentID), r.Number, r.ExecutionID, extension)
+}
+
+// refOf reads the name of an object. What is no record's is none of ours.
+func refOf(agent domain.AgentID, name string) (Ref, bool) {
+	number, rest, _ := strings.Cut(strings.TrimSuffix(name, extension), "-")
+	n, err := strconv.Atoi(number)
+	id, bad := uuid.Parse(rest)
+	r := Ref{agent, domain.ExecutionID{UUID: id}, n}
+	return r, err == nil && bad == nil && r.key() == folder(agent)+"/"+name
+}
+
+// Name is the store's, for people.
+func (s *Store) Name() string { return s.name }
+
+// Record keeps a record, in place of one of the same execution. It may be done again.
+func (s *Store) Record(ctx context.Context, r Record) error {
+	if err := r.check(); err != nil {
+		return err
+	}
+	var object bytes.Buffer
+	if err := Compressed(&object, r); err != nil {
+		return domain.Errorf(domain.Internal, "record: execution %d: %s", r.Number, err)
+	}
+	return s.failed(ctx, "write", r.Ref().key(), s.objects.write(ctx, r.Ref().key(), object.Bytes()))
+}
+
+// List names the records of an agent, by number; those of an agent without any are none.
+func (s *Store) List(ctx context.Context, agent domain.AgentID) ([]Ref, error) {
+	names, err := s.objects.list(ctx, folder(agent))
+	if err != nil {
+		return nil, s.failed(ctx, "list", folder(agent), err)
+	}
+	var refs []Ref
+	for _, name := range names {
+		if r, ok := refOf(agent, name); ok {
+			refs = append(refs, r)
+		}
+	}
+	slices.SortFunc(refs, func(a, b Ref) int {
+		return cmp.Or(cmp.Compare(a.Number, b.Number), strings.Compare(a.ExecutionID.String(), b.ExecutionID.String()))
+	})
+	return refs, nil
+}
+
+// Get reads a record. The error is ErrNone where the store has no such, also where it had; of one that is damaged it says so.
+func (s *Store) Get(ctx context.Context, ref Ref) (Record, error) {
+	key := ref.key()
+	object, err := s.objects.read(ctx, key)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Record{}, fmt.Errorf("records: %s has no %s: %w", s.name, key, ErrNone)
+	}
+	if err != nil {
+		return Record{}, s.failed(ctx, "read", key, err)
+	}
+	records, err := Read(bytes.NewReader(object))
+	switch {
+	case err != nil:
+		return Record{}, domain.Errorf(domain.Internal, "records: %s of %s is damaged: %s", key, s.name, err)
+	case len(records) != 1 || records[0].Ref() != ref:
+		return Record{}, domain.Errorf(domain.Internal, "records: %s of %s holds another execution", key, s.name)
+	}
+	return records[0], nil
+}
+
+// Delete deletes all records of an agent, and says how many there were. It may be done again.
+func (s *Store) Delete(ctx context.Context, agent domain.AgentID) (int, error) {
+	refs, err := s.List(ctx, agent)
+	if err != nil {
+		return 0, err
+	}
+	return len(refs), s.failed(ctx, "delete", folder(agent), s.objects.remove(ctx, folder(agent)))
+}
+
+// Forget deletes one record.
+func (s *Store) Forget(ctx context.Context, ref Ref) error {
+	return s.failed(ctx, "delete", ref.key(), s.objects.removeOne(ctx, ref.key()))
+}
+
+// Close ends the use of the store.
+func (s *Store) Close() error { return s.objects.close() }
+
+// failed names the store, the object and the cause. A store that fails may be well later.
+func (s *Store) failed(ctx context.Context, doing, key string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("records: %s %s: %w", doing, key, context.Cause(ctx))
+	}
+	return domain.Errorf(domain.Unavailable, "records: cannot %s %s of %s: %s", doing, key, s.name, err)
+}
+
+// Probe proves that the store can be written, read and deleted from.
+func (s *Store) Probe(ctx context.Context) error {
+	key, want := "probe/"+uuid.NewString(), "everstep"
+	if err := s.failed(ctx, "write", key, s.objects.write(ctx, key, []byte(want))); err != nil {
+		return err
+	}
+	got, err := s.objects.read(ctx, key)
+	if err == nil && string(got) != want {
+		err = errors.New("what came back is not what was written")
+	}
+	if err != nil {
+		return s.failed(ctx, "read", key, err)
+	}
+	return s.failed(ctx, "delete", key, s.objects.removeOne(ctx, key))
+}

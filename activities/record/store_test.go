@@ -1,0 +1,189 @@
+package record_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"gocloud.dev/blob"
+	"gocloud.dev/blob/fileblob"
+	"gocloud.dev/blob/memblob"
+
+	"everstep/activities/record"
+	"everstep/activities/record/conformance"
+	"everstep/domain"
+)
+
+func inDirectory(t *testing.T) (*record.Store, string) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "records")
+	store, err := record.OpenDirectory(dir)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = store.Close() })
+	return store, dir
+}
+
+func inBucket(t *testing.T, b *blob.Bucket) *record.Store {
+	t.Helper()
+	store := record.InBucket(b, "mem://")
+	t.Cleanup(func() { _ = store.Close() })
+	return store
+}
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	t.Run("directory", func(t *testing.T) {
+		t.Parallel()
+		conformance.Keeps(t, func(t *testing.T) conformance.Keeper { store, _ := inDirectory(t); return store })
+	})
+	t.Run("bucket", func(t *testing.T) {
+		t.Parallel()
+		conformance.Keeps(t, func(t *testing.T) conformance.Keeper { return inBucket(t, memblob.OpenBucket(nil)) })
+	})
+	t.Run("bucket of files", func(t *testing.T) {
+		t.Parallel()
+		conformance.Keeps(t, func(t *testing.T) conformance.Keeper {
+			b, err := fileblob.OpenBucket(t.TempDir(), &fileblob.Options{NoTempDir: true, Metadata: fileblob.MetadataDontWrite})
+			require.NoError(t, err)
+			return inBucket(t, b)
+		})
+	})
+}
+
+// recorded is a store in a directory with one record, and the file that holds it.
+func recorded(t *testing.T) (*record.Store, record.Record, string) {
+	t.Helper()
+	store, dir := inDirectory(t)
+	r := conformance.Sample(t, "ann", 1)[0]
+	require.NoError(t, store.Record(t.Context(), r))
+	files, err := filepath.Glob(filepath.Join(dir, r.AgentID.String(), "*"))
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+	return store, r, files[0]
+}
+
+// TestATornRecordIsNoRecord: cut off at any byte, or with any byte changed, it is said to be damaged.
+func TestATornRecordIsNoRecord(t *testing.T) {
+	t.Parallel()
+	store, r, file := recorded(t)
+	whole, err := os.ReadFile(file)
+	require.NoError(t, err)
+	for n := range len(whole) {
+		require.NoError(t, os.WriteFile(file, whole[:n], 0o600))
+		_, err := store.Get(t.Context(), r.Ref())
+		require.ErrorContains(t, err, "is damaged", "%d of %d bytes", n, len(whole))
+		require.NotErrorIs(t, err, record.ErrNone)
+		changed := bytes.Clone(whole)
+		changed[n] ^= 0x40
+		require.NoError(t, os.WriteFile(file, changed, 0o600))
+		if got, err := store.Get(t.Context(), r.Ref()); err == nil {
+			require.Equal(t, r.End, got.End, "byte %d says nothing", n)
+			require.Len(t, got.Messages, len(r.Messages))
+		}
+	}
+	bucket := memblob.OpenBucket(nil)
+	torn := inBucket(t, bucket)
+	require.NoError(t, torn.Record(t.Context(), r))
+	key := "records/" + r.AgentID.String() + "/" + filepath.Base(file)
+	require.NoError(t, bucket.WriteAll(t.Context(), key, whole[:len(whole)-5], nil))
+	_, err = torn.Get(t.Context(), r.Ref())
+	require.ErrorContains(t, err, "is damaged")
+}
+
+// TestWhatIsBeingWrittenIsNoRecord: a process that died in the middle leaves a file that nobody reads, which goes in time.
+func TestWhatIsBeingWrittenIsNoRecord(t *testing.T) {
+	t.Parallel()
+	store, r, file := recorded(t)
+	half := filepath.Join(filepath.Dir(file), ".writing-half")
+	require.NoError(t, os.WriteFile(half, []byte("half"), 0o600))
+	conformance.Reads(t, store, r)
+	require.NoError(t, os.Chtimes(half, time.Now(), time.Now().Add(-2*time.Hour)))
+	require.NoError(t, store.Record(t.Context(), r))
+	require.NoFileExists(t, half)
+}
+
+// TestNothingLeavesTheDirectory, whatever links and other files stand in it.
+func TestNothingLeavesTheDirectory(t *testing.T) {
+	t.Parallel()
+	store, r, file := recorded(t)
+	outside := filepath.Join(t.TempDir(), "outside")
+	require.NoError(t, os.Rename(file, outside))
+	require.NoError(t, os.Symlink(outside, file))
+	_, err := store.Get(t.Context(), r.Ref())
+	require.ErrorContains(t, err, "it is no file")
+	require.NoError(t, store.Record(t.Context(), r), "the link is replaced, not followed")
+	conformance.Reads(t, store, r)
+
+	folder := filepath.Dir(file)
+	require.NoError(t, os.RemoveAll(folder))
+	elsewhere := t.TempDir()
+	require.NoError(t, os.Symlink(elsewhere, folder))
+	require.Error(t, store.Record(t.Context(), r))
+	left, err := os.ReadDir(elsewhere)
+	require.NoError(t, err)
+	require.Empty(t, left)
+	_, err = store.Delete(t.Context(), r.AgentID)
+	require.Error(t, err, "it cannot be listed, and is not deleted unseen")
+	require.DirExists(t, elsewhere)
+}
+
+// TestNamesThatAreNoneOfOurs are not records, and harm none.
+func TestNamesThatAreNoneOfOurs(t *testing.T) {
+	t.Parallel()
+	store, r, file := recorded(t)
+	name := filepath.Base(file)
+	for _, other := range []string{"x", "1-" + name, "+00001" + name[6:], "000002-.jsonl.zst", name + ".bak", "..name", "000001-" + r.AgentID.String() + ".json"} {
+		require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(file), other), []byte("x"), 0o600))
+	}
+	conformance.Reads(t, store, r)
+}
+
+// TestAStoreThatFailsSaysWhatAndWhere: the store, the object and the cause.
+func TestAStoreThatFailsSaysWhatAndWhere(t *testing.T) {
+	t.Parallel()
+	r := conformance.Sample(t, "ann", 1)[0]
+	t.Run("a folder that cannot be written", func(t *testing.T) {
+		t.Parallel()
+		store, dir := inDirectory(t)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, r.AgentID.String()), nil, 0o600))
+		err := store.Record(t.Context(), r)
+		require.ErrorContains(t, err, "records: cannot write "+r.AgentID.String())
+		require.ErrorContains(t, err, dir)
+		require.Equal(t, domain.Unavailable, domain.AsError(err).Kind, "it may be well later")
+	})
+	t.Run("a disk that is full", func(t *testing.T) {
+		t.Parallel()
+		if _, err := os.Stat("/dev/full"); err != nil {
+			t.Skip("this machine has no /dev/full")
+		}
+		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+		require.NoError(t, err)
+		defer full.Close()
+		require.ErrorContains(t, record.Compressed(full, r), "no space left on device")
+	})
+	t.Run("a bucket that is closed", func(t *testing.T) {
+		t.Parallel()
+		b := memblob.OpenBucket(nil)
+		store := record.InBucket(b, "mem://records")
+		require.NoError(t, b.Close())
+		require.ErrorContains(t, store.Record(t.Context(), r), "mem://records")
+		_, err := store.List(t.Context(), r.AgentID)
+		require.ErrorContains(t, err, "cannot list", "nothing is not what it holds")
+		_, err = store.Get(t.Context(), r.Ref())
+		require.NotErrorIs(t, err, record.ErrNone)
+		require.ErrorContains(t, err, "cannot read")
+	})
+	t.Run("one that is slow is left when the time is over", func(t *testing.T) {
+		t.Parallel()
+		store := inBucket(t, memblob.OpenBucket(nil))
+		ctx, cancel := context.WithCancelCause(t.Context())
+		over := errors.New("the time is over")
+		cancel(over)
+		require.ErrorIs(t, store.Record(ctx, r), over)
+	})
+}

@@ -1,0 +1,76 @@
+package host
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"strings"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/contrib/envconfig"
+
+	"everstep/domain"
+)
+
+func connectionSettings() []setting {
+	return []setting{
+		{"address", "TEMPORAL_ADDRESS", "host:port", "the Temporal server", into(func(c *Config) *string { return &c.Connection.Address }, checked(checkAddress))},
+		{"namespace", "TEMPORAL_NAMESPACE", "name", "the Temporal namespace", into(func(c *Config) *string { return &c.Connection.Namespace }, checked(CheckName))},
+		{"profile", "TEMPORAL_PROFILE", "name", "a profile of Temporal's configuration file", into(func(c *Config) *string { return &c.Connection.Profile }, checked(CheckName))},
+	}
+}
+
+// ConnectionFromEnvironment is FromEnvironment for processes that run no worker.
+func ConnectionFromEnvironment(connection Connection, environment Environment, flags ...*Flags) (Connection, error) {
+	var config Config
+	for _, s := range connectionSettings() {
+		if text, ok := s.given(flags); ok {
+			if err := s.read(&config, text); err != nil {
+				return connection, s.wrong("--"+s.flag, err)
+			}
+		}
+	}
+	profile, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{
+		ConfigFileProfile: config.Connection.Profile,
+		EnvLookup:         environment,
+	})
+	if err != nil {
+		return connection, domain.Errorf(domain.Invalid,
+			"profile: %s; see --profile, TEMPORAL_PROFILE and TEMPORAL_CONFIG_FILE", err)
+	}
+	base, err := profile.ToClientOptions(envconfig.ToClientOptionsRequest{})
+	if err != nil {
+		return connection, domain.Errorf(domain.Invalid, "profile: %s; see the TEMPORAL_TLS variables and the profile's tls table", err)
+	}
+	connection.credentials = credentialsOf(profile, environment)
+	return connection.with(config.Connection, base)
+}
+
+// with joins what flags said, then profile and variables, then the program.
+func (c Connection) with(flags Connection, base client.Options) (Connection, error) {
+	c.Address = cmp.Or(flags.Address, base.HostPort, c.Address)
+	c.Configured = c.Configured || c.Address != "" || flags.Profile != ""
+	c.Profile = cmp.Or(flags.Profile, c.Profile)
+	c.Namespace = cmp.Or(flags.Namespace, base.Namespace, c.Namespace)
+	c.base = base
+	if c.Address == "" {
+		return c, nil
+	}
+	if err := checkAddress(c.Address); err != nil {
+		return c, domain.Errorf(domain.Invalid, "address: %s; see --address and TEMPORAL_ADDRESS", err)
+	}
+	return c, nil
+}
+
+func checkAddress(address string) error {
+	_, port, err := net.SplitHostPort(address)
+	switch {
+	case strings.Contains(address, ":///"):
+		return nil
+	case strings.Contains(address, "://"):
+		return fmt.Errorf("%q is a URL; give host:port, as in 127.0.0.1:7233", address)
+	case err != nil || port == "":
+		return fmt.Errorf("%q is not host:port, as in 127.0.0.1:7233", address)
+	}
+	return nil
+}

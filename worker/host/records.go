@@ -1,0 +1,59 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gocloud.dev/blob"
+
+	"everstep/activities/record"
+	"everstep/domain"
+)
+
+// RecordsVariable names where executions are recorded when they have ended, to workers and to those who read there.
+const RecordsVariable = "EVERSTEP_RECORDS"
+
+// OpenRecords opens what Config.Records names, as FindRecords does, and proves that it can be written, read and deleted.
+func OpenRecords(ctx context.Context, name string) (*record.Store, error) {
+	store, err := FindRecords(ctx, name)
+	if err != nil || store == nil {
+		return nil, err
+	}
+	if err = store.Probe(ctx); err != nil {
+		return nil, errors.Join(recordsError(name, err), store.Close())
+	}
+	return store, nil
+}
+
+// FindRecords opens a store of records for those who may only read it. The empty name is none: nil. A directory is made
+// where it does not exist. The caller closes it.
+func FindRecords(ctx context.Context, name string) (*record.Store, error) {
+	if name == "" {
+		return nil, nil
+	}
+	if err := checkStorage(name); err != nil {
+		return nil, recordsError(name, err)
+	}
+	path, err := storagePath(name)
+	if err != nil {
+		return nil, recordsError(name, err)
+	}
+	var store *record.Store
+	if path != "" {
+		store, err = record.OpenDirectory(path)
+	} else {
+		var bucket *blob.Bucket
+		if bucket, err = blob.OpenBucket(ctx, name); err == nil {
+			store = record.InBucket(bucket, name)
+		}
+	}
+	if err != nil {
+		return nil, recordsError(name, err)
+	}
+	return store, nil
+}
+
+func recordsError(name string, err error) error {
+	return domain.Errorf(domain.Invalid, "%s", fmt.Sprintf("records: %s: %v; make it writable, or name another with --records (%s)", name, err, RecordsVariable))
+}

@@ -1,0 +1,117 @@
+package workflows_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/testsuite"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// recorder is a world whose worker has records; a try is told the execution's number, and answers how it went.
+func recorder(try func(ended contract.EndedExecution) error) *world {
+	w := steady(0, false)
+	w.list = func(contract.CatalogRequest) (contract.Catalog, error) {
+		return contract.Catalog{Records: true, MinOutputTokens: 1, Digest: domain.DigestOf([]byte("resolved"))}, nil
+	}
+	w.record = func(r contract.RecordRequest) (contract.Segment, error) { return contract.Segment{}, try(*r.Ended) }
+	return w
+}
+
+func unrecorded(t *testing.T, env *testsuite.TestWorkflowEnvironment) string {
+	t.Helper()
+	value, err := env.QueryWorkflow(string(contract.QueryStatus), contract.StatusRequest{})
+	require.NoError(t, err)
+	var view contract.StatusView
+	require.NoError(t, value.Get(&view))
+	return view.History.Unrecorded
+}
+
+// TestEachExecutionIsRecordedOnce, after its outcome has been told.
+func TestEachExecutionIsRecordedOnce(t *testing.T) {
+	t.Parallel()
+	var env *testsuite.TestWorkflowEnvironment
+	var numbers []int
+	w := recorder(func(ended contract.EndedExecution) error {
+		value, err := env.QueryWorkflow(string(contract.QuerySteps), contract.StepsRequest{Number: ended.Number, Ended: true})
+		if err != nil {
+			return err
+		}
+		var page contract.StepsPage
+		require.NoError(t, value.Get(&page))
+		require.NotNil(t, page.Outcome)
+		require.NotNil(t, page.Ended)
+		require.Equal(t, 2*(ended.Number-1), page.Ended.From, "a question and an answer each")
+		require.Equal(t, 2*ended.Number, page.Ended.Log.Length)
+		numbers = append(numbers, ended.Number)
+		return nil
+	})
+	env = w.environment(t)
+	promptsHourly(t, env, 2)
+	env.RegisterDelayedCallback(env.CancelWorkflow, 3*time.Hour)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, []int{1, 2, 3}, numbers)
+	require.Empty(t, unrecorded(t, env))
+}
+
+// TestAStoreThatIsDownHoldsNothingUp: what it did not take is said to be missing, and is tried again with the next.
+func TestAStoreThatIsDownHoldsNothingUp(t *testing.T) {
+	t.Parallel()
+	var env *testsuite.TestWorkflowEnvironment
+	var taken []int
+	begun := time.Time{}
+	w := recorder(func(ended contract.EndedExecution) error {
+		if env.Now().Sub(begun) < 150*time.Minute {
+			return bucketGone()
+		}
+		taken = append(taken, ended.Number)
+		return nil
+	})
+	env = w.environment(t)
+	begun = env.Now()
+	promptsHourly(t, env, 3)
+	env.RegisterDelayedCallback(func() {
+		require.Equal(t, "executions: 2; the worker failed: the bucket is gone", unrecorded(t, env))
+		require.Len(t, w.asked, 2, "executions go on")
+	}, 90*time.Minute)
+	env.RegisterDelayedCallback(env.CancelWorkflow, 4*time.Hour)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, []int{1, 2, 3, 4}, taken)
+	require.Empty(t, unrecorded(t, env))
+}
+
+// TestAnUnnamedAgentEndsWithoutItsRecord where the store is down, and says so.
+func TestAnUnnamedAgentEndsWithoutItsRecord(t *testing.T) {
+	t.Parallel()
+	w := recorder(func(contract.EndedExecution) error { return bucketGone() })
+	env := w.environment(t)
+	begun := env.Now()
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	require.NoError(t, env.GetWorkflowError())
+	require.Less(t, env.Now().Sub(begun), 2*time.Minute)
+	require.Equal(t, "executions: 1; the worker failed: the bucket is gone", unrecorded(t, env))
+}
+
+// TestWhatNobodyCanTellIsGivenUp, so that it does not keep others from the records.
+func TestWhatNobodyCanTellIsGivenUp(t *testing.T) {
+	t.Parallel()
+	var taken []int
+	w := recorder(func(ended contract.EndedExecution) error {
+		if ended.Number == 1 {
+			return refused(domain.CodedErrorf(domain.Invalid, domain.CodeContextLost, "its run is gone"))
+		}
+		taken = append(taken, ended.Number)
+		return nil
+	})
+	env := w.environment(t)
+	promptsHourly(t, env, 1)
+	env.RegisterDelayedCallback(func() { require.Equal(t, "executions that could no longer be told: 1", unrecorded(t, env)) }, 30*time.Minute)
+	env.RegisterDelayedCallback(env.CancelWorkflow, 2*time.Hour)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	require.Equal(t, []int{2}, taken)
+}
