@@ -33,6 +33,8 @@ func (c toolCall) judge(ctx context.Context, run outcome[tool.Result]) (contract
 		return c.done(ctx, run.result), nil
 	case isWait(run.err):
 		return c.waits(run.err), nil
+	case asks(run.err):
+		return c.asks(run.err), nil
 	case goesOn(run.err):
 		return c.pending(run.err), nil
 	case run.cause == nil && tool.IsSessionLost(run.err):

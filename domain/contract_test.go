@@ -39,6 +39,7 @@ var pinned = map[string]string{
 	"UpdateSend":           "Update[SendRequest, SendReply] = send",
 	"UpdateClose":          "Update[CloseRequest, CloseReply] = close",
 	"UpdateApprove":        "Update[ApproveRequest, DecisionReply] = approve",
+	"UpdateAnswer":         "Update[AnswerRequest, AnswerReply] = answer",
 	"UpdateEdit":           "Update[EditRequest, DecisionReply] = edit",
 	"UpdateDeny":           "Update[DenyRequest, DecisionReply] = deny",
 	"UpdateRevoke":         "Update[RevokeRequest, RevokeReply] = revoke",

@@ -43,7 +43,7 @@ var enums = map[string]struct {
 	"StepType":        {listed(domain.StepTypes), "error tool_execution final_response", decoded[domain.StepType], "-", false},
 	"Compiler":        {listed(domain.Compilers), "current_trace all_sections selected_sections", decoded[domain.Compiler], "current_trace", true},
 	"Trigger":         {listed(domain.Triggers), "before_execution before_step before_inference after_inference before_tool_use after_tool_use after_step on_error on_stop after_execution", decoded[domain.Trigger], "-", false},
-	"EventType":       {listed(domain.EventTypes), "AgentExecutionStarted AgentStepStarted InferenceRequestStarted InferenceResponseReceived ToolCallStarted ToolCallCompleted ToolCallBlocked ToolApprovalRequested ToolApprovalDecided ToolOutcomeUnknown ToolOutcomeSettled AgentStepCompleted TokenUsageReported ContinuationEvaluated StopSignalReceived SubagentSpawning SubagentCompleted AgentExecutionStopped AgentExecutionCompleted AgentExecutionFailed", decoded[domain.EventType], "-", false},
+	"EventType":       {listed(domain.EventTypes), "AgentExecutionStarted AgentStepStarted InferenceRequestStarted InferenceResponseReceived ToolCallStarted ToolCallCompleted ToolCallBlocked ToolApprovalRequested ToolApprovalDecided UserQuestionAsked UserQuestionAnswered ToolOutcomeUnknown ToolOutcomeSettled AgentStepCompleted TokenUsageReported ContinuationEvaluated StopSignalReceived SubagentSpawning SubagentCompleted AgentExecutionStopped AgentExecutionCompleted AgentExecutionFailed", decoded[domain.EventType], "-", false},
 	"Limit":           {listed(domain.Limits), "max_steps max_tokens max_cost max_tool_calls max_seconds deadline", decoded[domain.Limit], "-", false},
 	"Unit":            {listed(domain.Units), "steps tokens milliseconds nano_usd tool_calls time", decoded[domain.Unit], "-", false},
 	"Failure":         {listed(domain.Failures), "unavailable throttled quota auth model_not_found context_overflow filtered", decoded[domain.Failure], "-", false},
@@ -52,6 +52,7 @@ var enums = map[string]struct {
 	"Permission":      {listed(domain.Permissions), "allow ask deny", decoded[domain.Permission], "-", false},
 	"Expiry":          {listed(domain.Expiries), "deny stop", decoded[domain.Expiry], "deny", false},
 	"Decision":        {listed(domain.Decisions), "approved denied expired", decoded[domain.Decision], "", false},
+	"AnswerOutcome":   {listed(domain.AnswerOutcomes), "answered default expired", decoded[domain.AnswerOutcome], "", false},
 	"Boundary":        {listed(contract.Boundaries), "before_request in_stream after_request before_effect after_effect among_calls between_steps continuing in_summary before_hook after_hook checking paused going_on", decoded[contract.Boundary], "-", false},
 }
 

@@ -28,6 +28,8 @@ const (
 	EventToolCallBlocked       EventType = "ToolCallBlocked"
 	EventApprovalRequested     EventType = "ToolApprovalRequested"
 	EventApprovalDecided       EventType = "ToolApprovalDecided"
+	EventQuestionAsked         EventType = "UserQuestionAsked"
+	EventQuestionAnswered      EventType = "UserQuestionAnswered"
 	EventToolOutcomeUnknown    EventType = "ToolOutcomeUnknown"
 	EventToolOutcomeSettled    EventType = "ToolOutcomeSettled"
 	EventStepCompleted         EventType = "AgentStepCompleted"
@@ -113,7 +115,7 @@ func events() []Event {
 	return []Event{
 		AgentExecutionStarted{}, AgentStepStarted{}, InferenceRequestStarted{}, InferenceResponseReceived{},
 		ToolCallStarted{}, ToolCallCompleted{}, ToolCallBlocked{},
-		ToolApprovalRequested{}, ToolApprovalDecided{}, ToolOutcomeUnknown{}, ToolOutcomeSettled{},
+		ToolApprovalRequested{}, ToolApprovalDecided{}, UserQuestionAsked{}, UserQuestionAnswered{}, ToolOutcomeUnknown{}, ToolOutcomeSettled{},
 		AgentStepCompleted{}, TokenUsageReported{},
 		ContinuationEvaluated{}, StopSignalReceived{}, SubagentSpawning{}, SubagentCompleted{},
 		AgentExecutionStopped{}, AgentExecutionCompleted{}, AgentExecutionFailed{},

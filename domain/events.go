@@ -117,6 +117,26 @@ type ToolApprovalDecided struct {
 	Edited Digest `json:"edited,omitzero"`
 }
 
+// A UserQuestionAsked says that a tool call waits for a person's answer. It comes after the call's ToolCallStarted.
+type UserQuestionAsked struct {
+	EventHeader
+	ToolExecutionID ToolExecutionID `json:"tool_execution_id"`
+	Tool            string          `json:"tool"`
+	// Digest names the exact arguments of the call, and ExpiresAt is zero where the wait has no end.
+	Digest    Digest    `json:"digest"`
+	ExpiresAt time.Time `json:"expires_at,omitzero"`
+}
+
+// A UserQuestionAnswered says that the wait is over: by somebody's answer, or because its time was. A stop ends it without.
+type UserQuestionAnswered struct {
+	EventHeader
+	ToolExecutionID ToolExecutionID `json:"tool_execution_id"`
+	Tool            string          `json:"tool"`
+	Digest          Digest          `json:"digest"`
+	Outcome         AnswerOutcome   `json:"outcome"`
+	By              string          `json:"by,omitzero"`
+}
+
 // A ToolOutcomeUnknown says that nobody knows whether a tool call took effect. It comes before the call's
 // ToolCallCompleted.
 type ToolOutcomeUnknown struct {

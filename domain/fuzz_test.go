@@ -114,6 +114,8 @@ func FuzzApproveRequest(f *testing.F)  { fuzzPlain[contract.ApproveRequest](f, "
 func FuzzEditRequest(f *testing.F)     { fuzzPlain[contract.EditRequest](f, "edit_request") }
 func FuzzDenyRequest(f *testing.F)     { fuzzPlain[contract.DenyRequest](f, "deny_request") }
 func FuzzDecisionReply(f *testing.F)   { fuzzPlain[contract.DecisionReply](f, "decision_reply") }
+func FuzzAnswerRequest(f *testing.F)   { fuzzPlain[contract.AnswerRequest](f, "answer_request") }
+func FuzzAnswerReply(f *testing.F)     { fuzzPlain[contract.AnswerReply](f, "answer_reply") }
 func FuzzRevokeRequest(f *testing.F)   { fuzzPlain[contract.RevokeRequest](f, "revoke_request") }
 func FuzzRevokeReply(f *testing.F)     { fuzzPlain[contract.RevokeReply](f, "revoke_reply") }
 func FuzzWaiting(f *testing.F)         { fuzzPlain[contract.Waiting](f, "waiting") }

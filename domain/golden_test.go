@@ -152,6 +152,7 @@ func wireCases(t testing.TB) []wireCase {
 		filled[contract.EventsRequest]("events_request"), filled[contract.EventsPage]("events_page"),
 		filled[contract.ApproveRequest]("approve_request"), filled[contract.DenyRequest]("deny_request"),
 		filled[contract.EditRequest]("edit_request"),
+		filled[contract.AnswerRequest]("answer_request"), filled[contract.AnswerReply]("answer_reply"),
 		filled[contract.DecisionReply]("decision_reply"), filled[contract.Waiting]("waiting"),
 		filled[contract.RevokeRequest]("revoke_request"), filled[contract.RevokeReply]("revoke_reply"),
 		filled[contract.ExtendRequest]("extend_request"), filled[contract.ExtendReply]("extend_reply"),

@@ -23,6 +23,8 @@ type ToolExecution struct {
 	NotStarted bool `json:"not_started,omitzero"`
 	// Approval is a person's word about the call, or the wait for one.
 	Approval Approval `json:"approval,omitzero"`
+	// Answer is a person's word about the question that the call asks, or the wait for one.
+	Answer Answer `json:"answer,omitzero"`
 	// Settlement is how the tool's Verify has found out what the call did, where nobody else knew.
 	Settlement *Settlement `json:"settlement,omitempty"`
 }
@@ -122,6 +124,7 @@ func (t ToolExecution) clone() ToolExecution {
 
 func (t ToolExecution) kept() ToolExecution {
 	t.StartedAt, t.CompletedAt, t.Approval = utc(t.StartedAt), utc(t.CompletedAt), t.Approval.kept()
+	t.Answer = t.Answer.kept()
 	if t.Error != nil {
 		t.Error = new(t.Error.kept())
 	}

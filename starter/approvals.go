@@ -18,10 +18,12 @@ import (
 func approvalsCommand(p *program) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "approvals [ID]",
-		Short: "Show the tool calls that wait for a person",
-		Long: `Shows the tool calls that wait for somebody's word, of all agents or of one,
-with the exact arguments that would run. approve and deny decide about them. Of
-one agent its standing approvals are shown, too (approve --always, revoke).`,
+		Short: "Show what waits for a person: tool calls and questions",
+		Long: `Shows what waits for people, of all agents or of one: tool calls that wait for
+somebody's word, with the exact arguments that would run, and questions that wait
+for an answer. approve and deny decide about the calls, answer answers the
+questions. Of one agent its standing approvals are shown, too (approve --always,
+revoke).`,
 		Example: `  starter approvals
   starter approvals notes
   starter approvals --json | jq -r '.[].id'`,
@@ -48,16 +50,16 @@ one agent its standing approvals are shown, too (approve --always, revoke).`,
 				return err
 			}
 		}
-		calls, err := waitingCalls(ctx, s, id)
+		all, err := waitingOf(ctx, s, id)
 		switch {
 		case err != nil:
 			return err
 		case p.flags.json:
-			return p.out.JSON(calls)
-		case len(calls) == 0:
-			p.say("no tool call waits for approval")
+			return p.out.JSON(all.listed())
+		case len(all.calls)+len(all.questions) == 0:
+			p.say("nothing waits for a person")
 		}
-		text := render.Waiting(calls, p.now())
+		text := render.Waiting(all.calls, p.now()) + render.Questions(all.questions, p.now())
 		if id != "" {
 			status, err := s.Agents.Status(ctx, id)
 			if err != nil {
@@ -69,6 +71,47 @@ one agent its standing approvals are shown, too (approve --always, revoke).`,
 		return nil
 	}
 	return command
+}
+
+// An allWaiting is what waits for people.
+type allWaiting struct {
+	calls     []client.WaitingCall
+	questions []client.WaitingQuestion
+}
+
+func waitingOf(ctx context.Context, s *local.Stack, id string) (all allWaiting, _ error) {
+	for agent, err := range s.Agents.AllWaiting(ctx, id) {
+		if err != nil {
+			return all, err
+		}
+		for _, call := range agent.Approvals {
+			all.calls = append(all.calls, client.WaitingCall{ID: agent.ID, PendingApproval: call})
+		}
+		for _, question := range agent.Questions {
+			all.questions = append(all.questions, client.WaitingQuestion{ID: agent.ID, PendingQuestion: question})
+		}
+	}
+	return all, nil
+}
+
+// listed is one list of both, each with its kind.
+func (w allWaiting) listed() []any {
+	type approval struct {
+		Kind string `json:"kind"`
+		client.WaitingCall
+	}
+	type question struct {
+		Kind string `json:"kind"`
+		client.WaitingQuestion
+	}
+	list := []any{}
+	for _, call := range w.calls {
+		list = append(list, approval{"approval", call})
+	}
+	for _, asked := range w.questions {
+		list = append(list, question{"question", asked})
+	}
+	return list
 }
 
 func waitingCalls(ctx context.Context, s *local.Stack, id string) ([]client.WaitingCall, error) {

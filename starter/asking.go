@@ -19,8 +19,8 @@ import (
 	"everstep/starter/render"
 )
 
-// An asker asks the person at this terminal about the tool calls that wait, one after the other, while the
-// execution is followed beside it.
+// An asker asks the person at this terminal about the tool calls that wait, and what they ask, one after the other, while
+// the execution is followed beside it.
 type asker struct {
 	program *program
 	agents  *client.Client
@@ -68,7 +68,7 @@ func (a *asker) take(e client.Event) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.drop(e.ToolExecutionID)
-	if e.Type == client.EventApprovalAsked {
+	if e.Type == client.EventApprovalAsked || e.Type == client.EventQuestionAsked {
 		a.calls = append(a.calls, e)
 	}
 	select {
@@ -107,7 +107,11 @@ func (a *asker) run(ctx context.Context) {
 			}
 			continue
 		}
-		if ctx.Err() != nil || a.about(ctx, asked) && !a.told(ctx, asked.ToolExecutionID) {
+		about := a.about
+		if asked.Type == client.EventQuestionAsked {
+			about = a.aboutQuestion
+		}
+		if ctx.Err() != nil || about(ctx, asked) && !a.told(ctx, asked.ToolExecutionID) {
 			return
 		}
 		a.mu.Lock()
@@ -243,9 +247,12 @@ func linesOf(in io.Reader) <-chan string {
 	return lines
 }
 
-// howToAnswer says what waits, and how a person decides about it from anywhere.
+// howToAnswer says what waits, and how a person decides about it, or answers it, from anywhere.
 func (p *program) howToAnswer(id string, e client.Event) string {
 	id, call := render.OneLine(id), render.ShortCall(e.ToolExecutionID)
+	if e.Type == client.EventQuestionAsked {
+		return fmt.Sprintf("%s waits until somebody answers: `%s \"…\"`", render.OneLine(e.Tool), p.again("answer", id, call))
+	}
 	return fmt.Sprintf("%s waits until somebody decides: `%s` lets it run, `%s` does not (--approvals allow lets all calls run)",
 		render.OneLine(e.Tool), p.again("approve", id, call), p.again("deny", id, call))
 }

@@ -155,11 +155,12 @@ func (p *program) showEvents(ctx context.Context, q followed, x *client.Executio
 			event.Reason = cmp.Or(q.stack.Full(), event.Reason)
 		}
 		q.view.Show(event)
-		switch about := event.Type; {
-		case about != client.EventApprovalAsked && about != client.EventApprovalDecided:
+		asked := event.Type == client.EventApprovalAsked || event.Type == client.EventQuestionAsked
+		switch over := event.Type == client.EventApprovalDecided || event.Type == client.EventQuestionAnswered; {
+		case !asked && !over:
 		case asks != nil:
 			asks.take(event)
-		case about == client.EventApprovalAsked && !q.events:
+		case asked && !q.events:
 			p.warn(p.howToAnswer(x.ID, event))
 		}
 	}

@@ -79,7 +79,7 @@ func (l *listing) register(p *program, command *cobra.Command) {
 	set.Var(flagValue{"REASON,...", "", func(text string) error { return readNames(&l.Reasons, text) }}, "reason", "list only those whose newest execution ended for one of these: stop reasons, or codes of errors")
 	set.Var(textFlag(&l.Agent), "agent", "list only those of this `NAME`, in which * stands for any characters")
 	set.Var(flagValue{"time", "", func(text string) error { return l.readSince(text, p.now()) }}, "since", "leave out what began before: a time such as 2030-01-31T12:00:00Z, or a duration until now such as 2h")
-	set.BoolVar(&l.Waiting, "waiting", false, "list only those of which a tool call waits for approval")
+	set.BoolVar(&l.Waiting, "waiting", false, "list only those of which a tool call waits for a person's word or answer")
 	set.BoolVar(&l.Unknown, "unknown", false, "list those with calls of which nobody knows whether they took effect")
 	set.Var(flagValue{"NAME=VALUE", "", func(text string) error { return readTrusted(&l.Trusted, text) }}, "with", "leave out agents that were not given this trusted value; NAME:=JSON for what is no text; needs "+local.VariableIndexTrusted)
 	set.Var(textFlag(&l.Query), "query", "list only those that a `FILTER` of Temporal's own finds")

@@ -1,6 +1,8 @@
 package testsuite
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -36,5 +38,31 @@ func wordAt(after time.Duration, tool string, word func(domain.PendingApproval) 
 			}
 		}
 		return "", nil, fmt.Errorf("no call of %s waits for approval", tool)
+	}}
+}
+
+// AnswerAt answers a question that waits for a person, some time after the agent began: the first that waits. Where none
+// does, or the answer is refused, as one that is none of the choices, the test ends.
+func AnswerAt(after time.Duration, text string) Event {
+	return answerAt(after, contract.AnswerRequest{Text: text})
+}
+
+// AnswerValueAt is AnswerAt of a question with a schema: the answer is a JSON value.
+func AnswerValueAt(after time.Duration, value string) Event {
+	return answerAt(after, contract.AnswerRequest{Value: json.RawMessage(value)})
+}
+
+func answerAt(after time.Duration, request contract.AnswerRequest) Event {
+	return Event{after: after, word: func(s *stage) (string, any, error) {
+		status, err := ask(s.env, contract.QueryStatus, contract.StatusRequest{})
+		if err == nil && len(status.PendingQuestions) == 0 {
+			err = errors.New("no question waits for an answer")
+		}
+		if err != nil {
+			return "", nil, err
+		}
+		asked := status.PendingQuestions[0]
+		request.Call, request.Digest, request.By = asked.ToolExecutionID, asked.Digest, "the test"
+		return string(contract.UpdateAnswer), request, nil
 	}}
 }

@@ -158,19 +158,14 @@ func (b *toolBatch) release() {
 	b.reckon()
 }
 
-// publishWaiting tells those who list agents, and those who read the history, what waits.
-func (b *toolBatch) publishWaiting() {
-	b.unpublished = false
-	waiting := contract.WaitingFor(b.approvals.pending())
-	if err := workflow.UpsertMemo(b.root, map[string]any{contract.MemoWaiting: waiting}); err != nil {
-		workflow.GetLogger(b.root).Error("upsert memo", "error", err)
-	}
+// holdForPeople begins the wait of a call that has begun, for a person's word.
+func (b *toolBatch) holdForPeople() {
+	b.held++
+	b.publishLater()
+	b.reckon()
 }
 
-// waitingNote says in one line what waits for people; empty: nothing does.
-func (b *toolBatch) waitingNote() string {
-	return progress.WaitingNote(b.approvals.pending())
-}
+func (b *toolBatch) publishLater() { b.unpublished = true }
 
 func (s session) checkApprove(request contract.ApproveRequest) error {
 	_, err := s.askedAbout("approve", request.Call, request.Digest)
@@ -245,6 +240,27 @@ func (s session) notAsked(what string, id domain.ToolExecutionID) error {
 	if id.IsZero() {
 		return domain.Errorf(domain.Denied, "%s: no call of this agent waits for approval", what)
 	}
+	if call, ok := s.toolExecution(id); ok {
+		switch call.Approval.Decision {
+		case domain.Expired:
+			return domain.Errorf(domain.Denied, "%s: the approval of call %s expired at %s", what, id, call.Approval.At.Format(time.RFC3339))
+		case "":
+			return domain.Errorf(domain.Denied, "%s: call %s does not wait for approval", what, id)
+		case domain.Approved, domain.WasDenied:
+			return domain.Errorf(domain.Denied, "%s: call %s was %s already, at %s%s", what, id, call.Approval.Decision,
+				call.Approval.At.Format(time.RFC3339), byWhom(call.Approval.By))
+		}
+	}
+	for _, call := range s.approvals.asked { // decided a moment ago
+		if call.ToolExecutionID == id {
+			return domain.Errorf(domain.Denied, "%s: call %s was %s already%s", what, id, call.Decision, byWhom(call.By))
+		}
+	}
+	return domain.Errorf(domain.Denied, "%s: no call %s waits for approval", what, id)
+}
+
+// toolExecution finds a call of the execution, as far as its steps are held.
+func (s session) toolExecution(id domain.ToolExecutionID) (domain.ToolExecution, bool) {
 	steps := []domain.AgentStep{}
 	for _, done := range s.state.StepExecutions() {
 		steps = append(steps, done.Step)
@@ -254,24 +270,12 @@ func (s session) notAsked(what string, id domain.ToolExecutionID) error {
 	}
 	for _, step := range slices.Backward(steps) {
 		for _, call := range step.ToolExecutions {
-			switch {
-			case call.ID != id:
-			case call.Approval.Decision == domain.Expired:
-				return domain.Errorf(domain.Denied, "%s: the approval of call %s expired at %s", what, id, call.Approval.At.Format(time.RFC3339))
-			case call.Approval.Decision != "":
-				return domain.Errorf(domain.Denied, "%s: call %s was %s already, at %s%s", what, id, call.Approval.Decision,
-					call.Approval.At.Format(time.RFC3339), byWhom(call.Approval.By))
-			default:
-				return domain.Errorf(domain.Denied, "%s: call %s does not wait for approval", what, id)
+			if call.ID == id {
+				return call, true
 			}
 		}
 	}
-	for _, call := range s.approvals.asked { // decided a moment ago
-		if call.ToolExecutionID == id {
-			return domain.Errorf(domain.Denied, "%s: call %s was %s already%s", what, id, call.Decision, byWhom(call.By))
-		}
-	}
-	return domain.Errorf(domain.Denied, "%s: no call %s waits for approval", what, id)
+	return domain.ToolExecution{}, false
 }
 
 func byWhom(by string) string {

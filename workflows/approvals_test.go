@@ -272,7 +272,7 @@ func TestHistoryTellsWhatWaits(t *testing.T) {
 		approval := domain.Approval{Digest: domain.CallDigest("pay", pay("1").Arguments), AskedAt: now, ExpiresAt: now.Add(time.Hour)}
 		return domain.PendingApproval{ToolExecutionID: execution.Step(1).Tool(i), ExecutionID: execution, Step: 1, Tool: "pay", Approval: approval}
 	}
-	memo := contract.WaitingFor([]domain.PendingApproval{call(0), call(1)})
+	memo := contract.WaitingFor([]domain.PendingApproval{call(0), call(1)}, nil)
 	encoded, err := json.Marshal(memo)
 	require.NoError(t, err)
 	require.NotContains(t, string(encoded), "amount", "a memo holds no text of users")

@@ -44,6 +44,7 @@ func fullCarry(t *testing.T, in contract.SessionInput) contract.Carry {
 		Inferences: 8, ToolCalls: 6, Visible: 9, Traces: 10,
 		Answered: []contract.AnsweredUpdate[contract.SendReply]{{ID: "a"}}, Extended: []contract.AnsweredUpdate[contract.ExtendReply]{{ID: "b"}},
 		Decided:    []contract.AnsweredUpdate[contract.DecisionReply]{{ID: "c"}},
+		Replied:    []contract.AnsweredUpdate[contract.AnswerReply]{{ID: "d"}},
 		Copy:       &contract.RecordRequest{Log: domain.LogRef{Length: 4, Digest: chain}, RunID: "earlier"},
 		Edits:      domain.Edits{Cleared: 3, Hidden: 2, Summary: 4, Buffered: 3},
 		Sketch:     []int64{11<<5 | 1, 12<<5 | 16},

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"cmp"
+	"encoding/json"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -69,17 +70,42 @@ func (s session) checkFits(ctx workflow.Context, tool, arguments string) error {
 	if !ok {
 		return domain.Errorf(domain.Denied, "edit: the execution is stopping")
 	}
-	options := s.briefOptions(checkTimeout, ownAttempts, "check the arguments")
-	options.ScheduleToCloseTimeout = 2 * checkTimeout
-	format := domain.ResponseFormat{Type: domain.FormatSchema, Schema: spec.Schema}
-	reply, _, err := mailbox.Call(ctx, permit, options, contract.CheckOutput, contract.OutputRequest{Format: format, Text: arguments})
+	invalid, err := s.misfit(ctx, permit, "check the arguments", spec.Schema, arguments)
 	switch {
 	case err != nil:
-		return domain.Errorf(domain.Unavailable, "arguments: no worker could check them, so the call waits as it was: %s", lossOf(err).Err().Message)
-	case reply.Invalid != "":
-		return domain.Errorf(domain.Invalid, "arguments: do not fit %s, so the call waits as it was: %s", domain.Shorten(tool, 64), reply.Invalid)
+		return domain.Errorf(domain.Unavailable, "arguments: no worker could check them, so the call waits as it was: %s", err.Message)
+	case invalid != "":
+		return domain.Errorf(domain.Invalid, "arguments: do not fit %s, so the call waits as it was: %s", domain.Shorten(tool, 64), invalid)
 	}
 	return nil
+}
+
+// checkAgainst is the same for an answer and the schema of its question.
+func (s session) checkAgainst(ctx workflow.Context, schema json.RawMessage, answer string) error {
+	permit, ok := s.mail.Permit(mailbox.WithinStep)
+	if !ok {
+		return domain.Errorf(domain.Denied, "answer: the execution is stopping")
+	}
+	invalid, err := s.misfit(ctx, permit, "check the answer", schema, answer)
+	switch {
+	case err != nil:
+		return domain.Errorf(domain.Unavailable, "answer: no worker could check it, so the question waits as it was: %s", err.Message)
+	case invalid != "":
+		return domain.Errorf(domain.Invalid, "answer: does not fit the question's schema, so the question waits as it was: %s", invalid)
+	}
+	return nil
+}
+
+// misfit has a worker say what is wrong with a text by a schema; empty: it fits.
+func (s session) misfit(ctx workflow.Context, permit mailbox.Permit, summary string, schema json.RawMessage, text string) (string, *domain.Error) {
+	options := s.briefOptions(checkTimeout, ownAttempts, summary)
+	options.ScheduleToCloseTimeout = 2 * checkTimeout
+	format := domain.ResponseFormat{Type: domain.FormatSchema, Schema: schema}
+	reply, _, err := mailbox.Call(ctx, permit, options, contract.CheckOutput, contract.OutputRequest{Format: format, Text: text})
+	if err != nil {
+		return "", lossOf(err).Err()
+	}
+	return reply.Invalid, nil
 }
 
 // tellEdited has the model read, with what came of a call, that a person has changed it and how.

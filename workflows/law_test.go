@@ -86,6 +86,10 @@ func (n *noting) ExecuteUpdate(ctx workflow.Context, in *interceptor.UpdateInput
 		request, _ := in.Args[0].(contract.EditRequest)
 		n.s.fact(ctx, progress.Decided{Reply: decided, Edited: request.Arguments})
 	}
+	if answered, ok := reply.(contract.AnswerReply); ok && err == nil {
+		request, _ := in.Args[0].(contract.AnswerRequest)
+		n.s.fact(ctx, progress.Replied{Request: &request, Reply: answered})
+	}
 	if revoked, ok := reply.(contract.RevokeReply); ok && err == nil {
 		n.s.fact(ctx, progress.Revoked{Standing: revoked.Standing})
 	}

@@ -27,6 +27,8 @@ type session struct {
 	archive *archive
 	// approvals are asked about calls of the step in progress.
 	approvals *approvals
+	// questions are what its calls ask.
+	questions *questions
 	unsettled *unsettled
 	bindings  *bindings
 	records   *records
@@ -55,7 +57,7 @@ func newSession(ctx workflow.Context, in *contract.SessionInput, options Options
 	s := session{
 		given: &given{in, options, workflow.GetInfo(ctx)}, agent: agent, definition: definition,
 		mail: mailbox.New(root, agent, carry), talk: talk, guards: newGuards(carry.Guarded),
-		retries: &retries{root: root}, run: newRun(carry), archive: &archive{outcome: carry.Outcome}, approvals: &approvals{},
+		retries: &retries{root: root}, run: newRun(carry), archive: &archive{outcome: carry.Outcome}, approvals: &approvals{}, questions: &questions{},
 		unsettled: &unsettled{}, bindings: newBindings(carry), records: newRecords(carry),
 	}
 	switch {

@@ -136,6 +136,10 @@ func (t *stepRun) approvalChanged(i int, approval domain.Approval) {
 	t.content.ToolExecutions[i].Approval, t.unkept = approval, true
 }
 
+func (t *stepRun) answerChanged(i int, answer domain.Answer) {
+	t.content.ToolExecutions[i].Answer, t.unkept = answer, true
+}
+
 func (t *stepRun) callChanged(i int, value string, err *domain.Error) {
 	t.content.ToolExecutions[i].Value, t.content.ToolExecutions[i].Error, t.unkept = value, err, true
 }

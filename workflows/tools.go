@@ -245,6 +245,8 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 		switch {
 		case err == nil && b.goesOn(*reply):
 			return b.follow(ctx, options, request, reply, size)
+		case err == nil && b.asksPerson(*reply):
+			return b.awaitAnswer(ctx, position, wanted, *reply)
 		case err == nil && b.waits(*reply, waited) && b.cramped():
 			return progress.Unanswered(waitedTooOften())
 		case err == nil && b.waits(*reply, waited):
@@ -375,7 +377,8 @@ func (b *toolBatch) join() {
 		if len(result.Parts) > 0 && workflow.GetVersion(b.root, resultParts, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
 			result.Parts = nil
 		}
-		b.say("", progress.ToolMessage(call, result), result.Digest, domain.Tag{Trace: true, ToolExecutionID: b.content.ID.Tool(i)})
+		message := b.content.ToolExecutions[i].Answer.Mark(progress.ToolMessage(call, result))
+		b.say("", message, result.Digest, domain.Tag{Trace: true, ToolExecutionID: b.content.ID.Tool(i)})
 		if result.Stop != nil && stops < maxToolStops {
 			stops++
 			b.Signal(domain.StopSignal{

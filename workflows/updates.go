@@ -21,6 +21,7 @@ func (s session) acceptUpdates() error {
 		accept(s, contract.UpdateApprove, &s.mail.Decided, s.checkApprove, s.approve),
 		acceptSlow(s, contract.UpdateEdit, &s.mail.Decided, s.checkNewEdit, s.edit),
 		accept(s, contract.UpdateDeny, &s.mail.Decided, s.checkDeny, s.deny),
+		acceptSlow(s, contract.UpdateAnswer, &s.mail.Replied, s.checkNewAnswer, s.answerQuestion),
 		accept(s, contract.UpdateRevoke, nil, s.checkRevoke, s.revoke),
 		accept(s, contract.UpdateResolve, nil, s.checkResolve, s.resolveCall),
 		accept(s, contract.UpdateClose, nil, s.checkClose, s.closeSession),

@@ -34,7 +34,7 @@ func (s session) status(contract.StatusRequest) (contract.StatusView, error) {
 		Number: s.state.ExecutionCount(), Status: s.state.Status(), StepCount: s.state.StepCount(),
 		Doing: what, Since: since, Lacking: s.lacking, Model: s.state.LLMConfig().String(),
 		Usage: s.state.Usage().View(), CostUSD: "0", StopSignals: []domain.StopSignal{},
-		OutcomeUnknown: []domain.UnknownCall{}, PendingApprovals: []domain.PendingApproval{}, PendingQuestions: []string{},
+		OutcomeUnknown: []domain.UnknownCall{}, PendingApprovals: []domain.PendingApproval{}, PendingQuestions: []domain.PendingQuestion{},
 		StandingApprovals: append([]domain.StandingApproval{}, s.state.StandingApprovals()...),
 		Trusted:           s.state.Trusted(), Bound: s.bindings.open(), Todo: s.state.Metadata().Todo(),
 		History: contract.HistoryView{
@@ -61,6 +61,7 @@ func (s session) status(contract.StatusRequest) (contract.StatusView, error) {
 		view.Window, view.Context = s.talk.Window(s.resolved), s.talk.Input(s.resolved)
 	}
 	view.PendingApprovals = shownPending(s.approvals.pending())
+	view.PendingQuestions = shownQuestions(s.questions.pending())
 	view.StopReason, _ = s.state.StopReason()
 	view.StopSignals, view.MoreStops = append(view.StopSignals, s.state.StopSignals()...), execution.Continuation().More
 	if s.state.Status() == domain.StatusFailed {

@@ -63,24 +63,3 @@ type RevokeRequest struct {
 type RevokeReply struct {
 	Standing domain.StandingApproval `json:"standing_approval"`
 }
-
-// Waiting is the memo of what waits for people. It holds no text of users.
-type Waiting struct {
-	Approvals []domain.PendingApproval `json:"approvals,omitempty"`
-	// More counts those that are left out.
-	More int `json:"more,omitzero"`
-}
-
-// MaxWaiting is how many calls the memo names.
-const MaxWaiting = 20
-
-// WaitingFor is the memo of what waits.
-func WaitingFor(pending []domain.PendingApproval) Waiting {
-	var w Waiting
-	for _, p := range pending[:min(len(pending), MaxWaiting)] {
-		p.Arguments, p.Tool, p.Rule = "", domain.Shorten(p.Tool, 64), ""
-		w.Approvals = append(w.Approvals, p)
-	}
-	w.More = len(pending) - len(w.Approvals)
-	return w
-}

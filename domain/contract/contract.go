@@ -70,6 +70,8 @@ const (
 	UpdateEdit Update[EditRequest, DecisionReply] = "edit"
 	// UpdateDeny does not.
 	UpdateDeny Update[DenyRequest, DecisionReply] = "deny"
+	// UpdateAnswer answers a question that a tool call asks.
+	UpdateAnswer Update[AnswerRequest, AnswerReply] = "answer"
 	// UpdateRevoke takes a standing approval back.
 	UpdateRevoke Update[RevokeRequest, RevokeReply] = "revoke"
 	// UpdateResolve says what a call of unknown outcome really did.

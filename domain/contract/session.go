@@ -107,6 +107,8 @@ type Carry struct {
 	Extended []AnsweredUpdate[ExtendReply] `json:"extended,omitempty"`
 	// Decided are the answers to the newest words about calls, as Answered.
 	Decided []AnsweredUpdate[DecisionReply] `json:"decided,omitempty"`
+	// Replied are the answers to the newest words about questions, as Answered.
+	Replied []AnsweredUpdate[AnswerReply] `json:"replied,omitempty"`
 	// Runs counts the runs of the chain before this one.
 	Runs int `json:"runs,omitzero"`
 	// Bound are the agent's sessions with stateful servers.

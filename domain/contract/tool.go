@@ -121,6 +121,9 @@ type ToolReply struct {
 	// Pending is set where the call's other side goes on with it: it is asked about until that is over. Error
 	// says what remains of it where it is not.
 	Pending *Pending `json:"pending,omitempty"`
+	// Question is set where the call only asks a person: their answer is its result, and until then it waits in the
+	// workflow. Error says what remains of it where nobody answers.
+	Question *domain.Question `json:"question,omitempty"`
 	// SessionLost is why the session in which the call was to be made is gone. The call did not begin.
 	SessionLost string `json:"session_lost,omitzero"`
 }

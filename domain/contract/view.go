@@ -53,7 +53,7 @@ type StatusView struct {
 	OutcomeUnknown []domain.UnknownCall `json:"outcome_unknown"`
 	// PendingApprovals are the tool calls that wait for a person's word.
 	PendingApprovals []domain.PendingApproval `json:"pending_approvals"`
-	PendingQuestions []string                 `json:"pending_questions"`
+	PendingQuestions []domain.PendingQuestion `json:"pending_questions"`
 	// StandingApprovals are the session's, those too that were revoked.
 	StandingApprovals []domain.StandingApproval `json:"standing_approvals"`
 	History           HistoryView               `json:"history"`

@@ -129,12 +129,9 @@ func (a Agent) With(fact Fact, at time.Time) Agent {
 	case Awaiting:
 		return a.heard(f, at)
 	case Decided:
-		if f.Reply.Standing != nil {
-			a.Standing = domain.KeptStanding(a.Standing, *f.Reply.Standing)
-		}
-		if f.Reply.ExecutionID == a.Execution.ID {
-			return a.heard(f, at)
-		}
+		return a.decided(f, at)
+	case Replied:
+		return a.taught(f, at)
 	case Paused:
 		a.Execution.Paused = f.On && a.Execution.Running
 	case Sent:

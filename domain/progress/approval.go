@@ -3,6 +3,7 @@ package progress
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -34,6 +35,7 @@ func (s Step) waits(f Awaiting, at At) Step {
 	for _, p := range f.Waiting.Approvals {
 		asked[p.ToolExecutionID] = p.Approval
 	}
+	s = s.awaits(f, at)
 	s.ToolExecutions = slices.Clone(s.ToolExecutions)
 	for i, call := range s.ToolExecutions {
 		approval, waits := asked[call.ID]
@@ -45,6 +47,17 @@ func (s Step) waits(f Awaiting, at At) Step {
 		}
 	}
 	return s
+}
+
+// decided takes somebody's word about a call, and a standing approval that came with it.
+func (a Agent) decided(f Decided, at time.Time) Agent {
+	if f.Reply.Standing != nil {
+		a.Standing = domain.KeptStanding(a.Standing, *f.Reply.Standing)
+	}
+	if f.Reply.ExecutionID != a.Execution.ID {
+		return a
+	}
+	return a.heard(f, at)
 }
 
 func (s Step) decided(i int, approval domain.Approval, at At) Step {
@@ -78,12 +91,19 @@ func (e Execution) Pending() []domain.PendingApproval {
 }
 
 // WaitingNote says in one line what waits for people; empty: nothing does.
-func WaitingNote(pending []domain.PendingApproval) string {
-	switch len(pending) {
-	case 0:
+func WaitingNote(pending []domain.PendingApproval, questions []domain.PendingQuestion) string {
+	switch n := len(pending) + len(questions); {
+	case n == 0:
 		return ""
-	case 1:
+	case n == 1 && len(pending) == 1:
 		return fmt.Sprintf("step %d: %s waits for approval", pending[0].Step, domain.Shorten(pending[0].Tool, 64))
+	case n == 1:
+		return fmt.Sprintf("step %d: %s waits for an answer", questions[0].Step, domain.Shorten(questions[0].Tool, 64))
+	case len(questions) == 0:
+		return fmt.Sprintf("step %d: %d calls wait for approval", pending[0].Step, n)
+	case len(pending) == 0:
+		return fmt.Sprintf("step %d: %d calls wait for answers", questions[0].Step, n)
+	default:
+		return fmt.Sprintf("step %d: %d calls wait for people", questions[0].Step, n)
 	}
-	return fmt.Sprintf("step %d: %d calls wait for approval", pending[0].Step, len(pending))
 }

@@ -112,6 +112,7 @@ func (c *comparison) call(told, kept domain.ToolExecution) {
 	c.same("call "+kept.ID.String(), told.Call, kept.Call)
 	c.same("value of "+kept.ID.String(), told.Value, kept.Value)
 	c.same("approval of "+kept.ID.String(), spoken(told.Approval), spoken(kept.Approval))
+	c.same("answer of "+kept.ID.String(), heard(told.Answer), heard(kept.Answer))
 	c.same("error of "+kept.ID.String(), told.Error, kept.Error)
 	if kept.Attempts > 0 {
 		c.same("attempts of "+kept.ID.String(), told.Attempts, kept.Attempts)
@@ -121,4 +122,9 @@ func (c *comparison) call(told, kept domain.ToolExecution) {
 // spoken is an approval as far as a memo and somebody's word tell it.
 func spoken(a domain.Approval) domain.Approval {
 	return domain.Approval{Decision: a.Decision, By: a.By, Reason: a.Reason, Standing: a.Standing, Edited: a.Edited, Asked: a.Asked}
+}
+
+// heard is an answer as far as a memo and somebody's word tell it.
+func heard(a domain.Answer) domain.Answer {
+	return domain.Answer{Outcome: a.Outcome, By: a.By, Reason: a.Reason}
 }

@@ -90,7 +90,11 @@ func (s Step) With(fact Fact, at At) Step {
 	case Verified:
 		return s.verified(f, at)
 	case unmade:
-		s.unmade = append(slices.Clip(s.unmade), f)
+		if s.unmade = append(slices.Clip(s.unmade), f); f.Reply.Question != nil {
+			return s.asks(f, at)
+		}
+	case Replied:
+		return s.taught(f, at)
 	case Lost:
 		return s.lost(f, at)
 	case Answered:

@@ -20,24 +20,17 @@ type WaitingCall struct {
 	domain.PendingApproval
 }
 
-// Waiting yields the tool calls of all agents, or of one where id is not empty, that wait for a person's word. Of all
-// agents it knows by the server's list, which may be a moment old. It needs no worker, but without one it takes longer.
+// Waiting yields the tool calls of all agents, or of one where id is not empty, that wait for a person's word, as AllWaiting
+// knows them. Questions yields what waits for answers.
 func (c *Client) Waiting(ctx context.Context, id string) iter.Seq2[WaitingCall, error] {
 	return func(yield func(WaitingCall, error) bool) {
-		for one, err := range c.waitingAgents(ctx, id) {
-			var status contract.StatusView
-			if err == nil {
-				status, err = c.Status(ctx, one)
-			}
-			if errors.Is(err, &Error{Class: NotFound}) && id == "" {
-				continue // it was deleted meanwhile
-			}
+		for agent, err := range c.AllWaiting(ctx, id) {
 			if err != nil {
 				yield(WaitingCall{}, err)
 				return
 			}
-			for _, call := range status.PendingApprovals {
-				if !yield(WaitingCall{one, call}, nil) {
+			for _, call := range agent.Approvals {
+				if !yield(WaitingCall{agent.ID, call}, nil) {
 					return
 				}
 			}
@@ -69,7 +62,13 @@ func (c *Client) waitingIn(info *workflowpb.WorkflowExecutionInfo) int {
 	if err != nil {
 		return 0 // nobody has ever waited
 	}
-	return len(waiting.Approvals) + waiting.More
+	return waiting.Count()
+}
+
+// questionsIn counts the questions among what waits.
+func (c *Client) questionsIn(info *workflowpb.WorkflowExecutionInfo) int {
+	waiting, _ := history.Waiting(c.cfg.Converter, info.GetMemo()) // nobody has ever waited
+	return len(waiting.Questions)
 }
 
 // A Word is what a person says about a tool call that waits for it.

@@ -78,6 +78,9 @@ func explainTool(call domain.ToolExecution) ExplainTool {
 	if !call.Approval.IsZero() {
 		e.Approval = &call.Approval
 	}
+	if !call.Answer.IsZero() {
+		e.Answer = &ExplainAnswer{call.Answer, domain.Shorten(call.Value, maxExplainedArguments)}
+	}
 	result := call.Value
 	if call.Error != nil {
 		result = call.Error.Message

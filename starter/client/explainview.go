@@ -149,12 +149,21 @@ type ExplainTool struct {
 	Error        *domain.Error `json:"error"`
 	// Approval is what a person said of it; null: nobody was asked.
 	Approval *domain.Approval `json:"approval"`
+	// Answer is what became of the question that it asked; absent: it asked none. What was answered is its result.
+	Answer *ExplainAnswer `json:"answer,omitempty"`
 	// Settlement says what a call of unknown outcome really did, once somebody has said so, or its tool's Verify.
 	Settlement *domain.Settlement `json:"settlement,omitempty"`
 
 	id domain.ToolExecutionID
 	// print tells the call with its result from others.
 	print domain.Digest
+}
+
+// An ExplainAnswer is a question that an agent has asked, and who answered what and when.
+type ExplainAnswer struct {
+	domain.Answer
+	// Text is what the model has read; it is cut where it is long.
+	Text string `json:"text"`
 }
 
 // An ExplainRetry are attempts at an inference that failed one after another

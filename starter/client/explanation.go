@@ -264,8 +264,9 @@ func (e *explanation) adding(v contract.StatusView) contract.StatusView {
 		c, _, _ = e.counting()
 	}
 	v.Paused = e.outcome == nil && e.at.Paused
-	if v.PendingApprovals = e.at.Pending(); len(v.PendingApprovals) > 0 && e.outcome == nil {
-		v.Doing = progress.WaitingNote(v.PendingApprovals)
+	v.PendingApprovals, v.PendingQuestions = e.at.Pending(), e.at.Questions()
+	if note := progress.WaitingNote(v.PendingApprovals, v.PendingQuestions); note != "" && e.outcome == nil {
+		v.Doing = note
 	}
 	if e.run.Unstored != nil {
 		v.History.Unstored = e.run.Unstored.Message

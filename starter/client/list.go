@@ -35,8 +35,9 @@ type Listed struct {
 	// Paused says that nothing new starts in it, Stopping that it was asked to stop.
 	Paused   bool `json:"paused,omitzero"`
 	Stopping bool `json:"stopping,omitzero"`
-	// Waiting counts the tool calls that wait for a person's word.
-	Waiting int `json:"waiting,omitzero"`
+	// Waiting counts the tool calls that wait for a person's word or answer, Questions those of them that ask.
+	Waiting   int `json:"waiting,omitzero"`
+	Questions int `json:"questions,omitzero"`
 	// Unknown counts its calls of which nobody knows whether they took effect.
 	Unknown int `json:"outcome_unknown,omitzero"`
 	// TotalTokens and CostUSD are what the execution took, as Steps nil until it has ended; CostUSD also where nobody
@@ -226,7 +227,7 @@ func (c *Client) listed(ctx context.Context, l Listed, info *workflowpb.Workflow
 	l.Open = info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
 	l.ServerStatus, l.StartedAt = strings.ToLower(info.GetStatus().String()), info.GetStartTime().AsTime()
 	if l.Open {
-		l.Waiting = c.waitingIn(info)
+		l.Waiting, l.Questions = c.waitingIn(info), c.questionsIn(info)
 	}
 	if closed := info.GetCloseTime(); closed != nil {
 		l.ClosedAt = closed.AsTime()

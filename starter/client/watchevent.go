@@ -79,6 +79,11 @@ const (
 	// EventApprovalDecided: the wait is over, by somebody's word or because its time was. Fields as of
 	// EventApprovalAsked; of a call that a stop kept from being decided there is none.
 	EventApprovalDecided EventType = "approval_decided"
+	// EventQuestionAsked: a tool call asks a person. Step, Position, Tool, ToolExecutionID, Question.
+	EventQuestionAsked EventType = "question_asked"
+	// EventQuestionAnswered: the wait is over, by somebody's answer or because its time was; the EventToolDone of its call
+	// follows. Step, Position, Tool, ToolExecutionID, Answer; Text: what the model reads. Where a stop ended it there is none.
+	EventQuestionAnswered EventType = "question_answered"
 	// EventPaused: nothing new starts in the execution until it is resumed.
 	EventPaused EventType = "paused"
 	// EventResumed: a pause is over.
@@ -98,7 +103,7 @@ func EventTypes() []EventType {
 	return []EventType{
 		EventBegan, EventStep, EventReasoning, EventText, EventWithdrawn, EventWithheld, EventAnswered, EventCut, EventTool, EventToolProgress, EventToolDone,
 		EventNotRun, EventHook, EventHookFailed, EventSummary, EventRetry, EventNoWorker, EventRateLimited, EventTrouble, EventStopAsked,
-		EventApprovalAsked, EventApprovalDecided, EventPaused, EventResumed, EventContinued,
+		EventApprovalAsked, EventApprovalDecided, EventQuestionAsked, EventQuestionAnswered, EventPaused, EventResumed, EventContinued,
 		EventReconnecting, EventReconnected, EventEnded,
 	}
 }
@@ -125,20 +130,23 @@ type Event struct {
 	// ToolExecutionID and Approval are of a call about which people are asked, or were once for good.
 	ToolExecutionID domain.ToolExecutionID `json:"tool_execution_id,omitzero"`
 	Approval        *domain.Approval       `json:"approval,omitempty"`
-	Tool            string                 `json:"tool,omitzero"`
-	Arguments       string                 `json:"arguments,omitzero"`
-	Hook            string                 `json:"hook,omitzero"`
-	Trigger         domain.Trigger         `json:"trigger,omitzero"`
-	Text            string                 `json:"text,omitzero"`
-	Skipped         int                    `json:"skipped,omitzero"`
-	Shown           int                    `json:"shown,omitzero"`
-	Calls           []domain.ToolCall      `json:"tool_calls,omitempty"`
-	Usage           domain.Usage           `json:"usage,omitzero"`
-	Finish          domain.FinishReason    `json:"finish_reason,omitzero"`
-	Outcome         contract.ModelOutcome  `json:"outcome,omitzero"`
-	Attempt         int                    `json:"attempt,omitzero"`
-	Mode            contract.StopMode      `json:"mode,omitzero"`
-	Reason          string                 `json:"reason,omitzero"`
-	Error           *domain.Error          `json:"error,omitempty"`
-	Ended           *contract.Outcome      `json:"ended,omitempty"`
+	// Question is what a call asks a person, and Answer what became of that.
+	Question  *domain.Question      `json:"question,omitempty"`
+	Answer    *domain.Answer        `json:"answer,omitempty"`
+	Tool      string                `json:"tool,omitzero"`
+	Arguments string                `json:"arguments,omitzero"`
+	Hook      string                `json:"hook,omitzero"`
+	Trigger   domain.Trigger        `json:"trigger,omitzero"`
+	Text      string                `json:"text,omitzero"`
+	Skipped   int                   `json:"skipped,omitzero"`
+	Shown     int                   `json:"shown,omitzero"`
+	Calls     []domain.ToolCall     `json:"tool_calls,omitempty"`
+	Usage     domain.Usage          `json:"usage,omitzero"`
+	Finish    domain.FinishReason   `json:"finish_reason,omitzero"`
+	Outcome   contract.ModelOutcome `json:"outcome,omitzero"`
+	Attempt   int                   `json:"attempt,omitzero"`
+	Mode      contract.StopMode     `json:"mode,omitzero"`
+	Reason    string                `json:"reason,omitzero"`
+	Error     *domain.Error         `json:"error,omitempty"`
+	Ended     *contract.Outcome     `json:"ended,omitempty"`
 }

@@ -120,7 +120,7 @@ func (r *watchReducer) take(recorded progress.Recorded) []Event {
 		case before.Paused && !now:
 			r.emit(Event{Type: EventResumed})
 		}
-	case progress.Awaiting, progress.Decided:
+	case progress.Awaiting, progress.Decided, progress.Replied:
 		r.asking(before.Now)
 	case progress.TaskFailed:
 		r.emit(Event{Type: EventTrouble, Reason: "a workflow task failed: " + f.Why})
@@ -134,35 +134,6 @@ func (r *watchReducer) take(recorded progress.Recorded) []Event {
 		r.ended(before)
 	}
 	return r.out
-}
-
-// asking tells about which calls people are asked since before, and what they have decided.
-func (r *watchReducer) asking(before *progress.Step) {
-	now := r.agent.Execution.Now
-	if now == nil || before == nil {
-		return
-	}
-	for i, call := range now.ToolExecutions {
-		var was domain.Approval
-		if i < len(before.ToolExecutions) {
-			was = before.ToolExecutions[i].Approval
-		}
-		e := Event{
-			Type: EventApprovalAsked, Step: now.Number, Position: i, Tool: call.Name(), Arguments: call.Args(),
-			ToolExecutionID: call.ID, Approval: &call.Approval,
-		}
-		if call.Approval.Runs() != domain.CallDigest(e.Tool, e.Arguments) {
-			e.Arguments = "" // a hook has changed them
-		}
-		switch is := call.Approval; {
-		case is == was:
-		case is.Waits():
-			r.emit(e)
-		default:
-			e.Type = EventApprovalDecided
-			r.emit(e)
-		}
-	}
 }
 
 // begun notes the beginning of an execution. One that a run took over has begun before.
@@ -374,6 +345,9 @@ func (r *watchReducer) toolReplied(f progress.ToolReplied) {
 	case pending != nil && before != nil && before.Status == pending.Status:
 	case pending != nil:
 		text = pending.Says()
+	case f.Reply.Question != nil:
+		r.questioned(f)
+		return
 	case !f.Reply.WaitUntil.IsZero():
 		text = "waits until " + f.Reply.WaitUntil.Format(time.RFC3339)
 	default:

@@ -339,6 +339,9 @@ func (x *sheet) toolLine(tool client.ExplainTool) string {
 	if tool.Approval != nil {
 		approval = decisionWords(*tool.Approval)
 	}
+	if tool.Answer != nil {
+		approval = joined(" · ", approval, answerWords(tool.Answer.Answer, tool.Answer.Text))
+	}
 	outcome := strings.ReplaceAll(string(tool.Outcome), "_", " ")
 	text := joined(" · ", callWords(tool.Tool, tool.Arguments), approval, took, where(tool.Attempts > 1, Counted(int64(tool.Attempts), "attempt")), outcome)
 	if s := tool.Settlement; s != nil {

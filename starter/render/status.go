@@ -58,7 +58,7 @@ func StatusText(t Theme, id string, v contract.StatusView, now time.Time) string
 		x.fact("always", where(standing.Revocation == nil, StandingApproval(standing)), t.Faint("revoke "+OneLine(id)+" "+ShortCall(standing.ID)))
 	}
 	for _, question := range v.PendingQuestions {
-		x.fact("question", OneLine(question))
+		x.fact("question", pendingQuestionWords(question), t.Faint("answer "+OneLine(id)+" "+ShortCall(question.ToolExecutionID)))
 	}
 	if v.History.Events > 0 {
 		x.fact("history", joined(", ", Counted(v.History.Events, "event"), size(v.History.Bytes),

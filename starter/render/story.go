@@ -249,6 +249,10 @@ func notice(e client.Event) (mark, string) {
 		return markWarning, callWords(e.Tool, e.Arguments) + " waits for approval"
 	case client.EventApprovalDecided:
 		return markNotice, callWords(e.Tool, e.Arguments) + " " + decisionOf(e)
+	case client.EventQuestionAsked:
+		return markWarning, OneLine(e.Tool) + " asks: " + asked(e)
+	case client.EventQuestionAnswered:
+		return markNotice, OneLine(e.Tool) + " " + replied(e)
 	case client.EventPaused:
 		return markWarning, "paused: nothing new starts until it is resumed"
 	case client.EventResumed:

@@ -69,6 +69,12 @@ func checkExecution(t *testing.T, e testsuite.Execution) {
 		case domain.ToolApprovalDecided:
 			require.True(t, asked[event.ToolExecutionID])
 			require.Empty(t, tools[event.ToolExecutionID])
+		case domain.UserQuestionAsked:
+			require.Equal(t, "started", tools[event.ToolExecutionID])
+			asked[event.ToolExecutionID] = true
+		case domain.UserQuestionAnswered:
+			require.True(t, asked[event.ToolExecutionID])
+			require.Equal(t, "started", tools[event.ToolExecutionID])
 		case domain.ToolCallStarted:
 			require.True(t, within)
 			require.Empty(t, tools[event.ToolExecutionID])

@@ -56,7 +56,7 @@ func TestCLIApprovalOutlivesEverything(t *testing.T) {
 	got = c.do("approve", "w")
 	require.Equal(t, 6, got.code, got.err)
 	require.Equal(t, 1, strings.Count(c.ok("watch", "w", "--json"), `"type":"approval_decided"`))
-	require.Contains(t, c.do("approvals").err, "no tool call waits for approval")
+	require.Contains(t, c.do("approvals").err, "nothing waits for a person")
 	require.Equal(t, 0, dev.interrupt().wait().code)
 }
 

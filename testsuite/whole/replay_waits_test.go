@@ -165,6 +165,24 @@ turns:
 		s := start(t, host.Config{BuiltinTools: []string{"sleep", "wait_until", "todo"}})
 		s.keep(t, "waiting-calls", s.ended(t, s.begin(t, waitsScript, "sleep", "wait_until", "todo")))
 	})
+	t.Run("questions", func(t *testing.T) {
+		s := start(t, host.Config{BuiltinTools: []string{"ask_user"}})
+		begun, questions := s.startQuestions(t, "")
+		for i, reply := range []agents.Reply{{Text: "Berlin", By: "ann", Reason: "asked her"}, {Text: "by train"}, {Value: json.RawMessage("2")}} {
+			reply.Call = questions[i].ToolExecutionID
+			_, err := s.agents.Answer(within(t), begun.ID, reply)
+			require.NoError(t, err)
+		}
+		s.keep(t, "questions", s.ended(t, begun))
+	})
+	t.Run("question-stopped", func(t *testing.T) {
+		s := start(t, host.Config{BuiltinTools: []string{"ask_user"}})
+		begun := s.begin(t, `turns: [{tool_calls: [{name: ask_user, arguments: {question: "?"}}]}, {text: done}]`, "ask_user")
+		s.questionsOf(t, begun.ID, 1)
+		_, err := s.agents.Stop(within(t), begun.ID, agents.StopOptions{Reason: "enough"})
+		require.NoError(t, err)
+		s.keep(t, "question-stopped", s.ended(t, begun))
+	})
 	t.Run("waiting-call-stopped", func(t *testing.T) {
 		s := start(t, host.Config{BuiltinTools: []string{"sleep"}})
 		begun := s.begin(t, "turns: [{tool_calls: [{name: sleep, arguments: {seconds: 86400}}]}, {text: done}]", "sleep")

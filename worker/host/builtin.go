@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"everstep/activities/artifact"
+	"everstep/activities/asking"
 	"everstep/activities/shell"
 	"everstep/activities/todo"
 	"everstep/activities/tool"
@@ -35,7 +36,7 @@ func optionalTools() []tool.Tool {
 }
 
 // harmless touch nothing but the agent itself.
-func harmless() []tool.Tool { return append(waiting.Tools(), todo.Tool()) }
+func harmless() []tool.Tool { return append(waiting.Tools(), todo.Tool(), asking.Tool()) }
 
 // OptionalNames are the names of OptionalTools.
 func OptionalNames() []string {

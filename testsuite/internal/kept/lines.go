@@ -53,6 +53,10 @@ func eventWords(event domain.Event) string {
 		return e.Tool + where(!e.ExpiresAt.IsZero(), " until it expires")
 	case domain.ToolApprovalDecided:
 		return fmt.Sprintf("%s %s %s", e.Tool, e.Decision, by(e.By))
+	case domain.UserQuestionAsked:
+		return e.Tool + where(!e.ExpiresAt.IsZero(), " until it expires")
+	case domain.UserQuestionAnswered:
+		return fmt.Sprintf("%s %s %s", e.Tool, e.Outcome, by(e.By))
 	case domain.ToolCallBlocked:
 		return fmt.Sprintf("%s %s %s", e.Tool, e.Code, by(e.Source))
 	case domain.ToolOutcomeUnknown:

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
+	"everstep/activities/asking"
 	"everstep/activities/tool"
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -131,6 +132,8 @@ type scenarioTool struct {
 	Unknown string        `yaml:"unknown"`
 	Stops   string        `yaml:"stops"`
 	Takes   time.Duration `yaml:"takes"`
+	// Asks says that it asks a person what its arguments say.
+	Asks bool `yaml:"asks"`
 }
 
 // A scenarioEvent comes from outside. One of the fields beside At is set.
@@ -142,6 +145,7 @@ type scenarioEvent struct {
 	// Approve and Deny name the tool of the call that waits.
 	Approve string         `yaml:"approve"`
 	Deny    string         `yaml:"deny"`
+	Answer  string         `yaml:"answer"`
 	Extend  yaml.Node      `yaml:"extend"`
 	GoOn    yaml.Node      `yaml:"go_on"`
 	Send    string         `yaml:"send"`
@@ -149,6 +153,9 @@ type scenarioEvent struct {
 }
 
 func (t scenarioTool) tool(name string) tool.Tool {
+	if t.Asks {
+		return asking.Tool()
+	}
 	return tool.FromSpec(domain.ToolSpec{Name: name, Effect: t.Effect}, func(ctx context.Context, _ json.RawMessage) (tool.Result, error) {
 		reply := testsuite.Returns(t.Reply)
 		if t.Fails != "" {
@@ -180,6 +187,8 @@ func (e scenarioEvent) event(t testing.TB) testsuite.Event {
 		return testsuite.ApproveAt(e.At, e.Approve)
 	case e.Deny != "":
 		return testsuite.DenyAt(e.At, e.Deny, "not today")
+	case e.Answer != "":
+		return testsuite.AnswerAt(e.At, e.Answer)
 	case e.Settle != "":
 		return testsuite.SettleAt(e.At, e.Settle, "")
 	case e.Send != "":

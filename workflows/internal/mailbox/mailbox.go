@@ -32,6 +32,7 @@ type Mailbox struct {
 	Sent     Memory[contract.SendReply]
 	Extended Memory[contract.ExtendReply]
 	Decided  Memory[contract.DecisionReply]
+	Replied  Memory[contract.AnswerReply]
 	// taken counts all updates of this run.
 	taken int
 
@@ -89,7 +90,7 @@ func New(root workflow.Context, agent Agent, carry contract.Carry) *Mailbox {
 	m := &Mailbox{
 		agent: agent, root: root, paused: carry.Paused,
 		Sent: Memory[contract.SendReply]{carry.Answered}, Extended: Memory[contract.ExtendReply]{carry.Extended},
-		Decided: Memory[contract.DecisionReply]{carry.Decided},
+		Decided: Memory[contract.DecisionReply]{carry.Decided}, Replied: Memory[contract.AnswerReply]{carry.Replied},
 	}
 	m.renew()
 	return m

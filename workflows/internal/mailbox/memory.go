@@ -51,5 +51,5 @@ func (m *Mailbox) Pressed() bool { return m.taken >= mostTaken }
 
 // Carry writes down what the next run needs of the mailbox.
 func (m *Mailbox) Carry(to *contract.Carry) {
-	to.Answered, to.Extended, to.Decided, to.Paused = m.Sent.answered, m.Extended.answered, m.Decided.answered, m.paused
+	to.Answered, to.Extended, to.Decided, to.Replied, to.Paused = m.Sent.answered, m.Extended.answered, m.Decided.answered, m.Replied.answered, m.paused
 }

@@ -211,6 +211,13 @@ func (d *decoder) updated(a *historypb.WorkflowExecutionUpdateCompletedEventAttr
 			fact.Edited = request.Arguments
 		}
 		return one(fact)
+	case asked.name == string(contract.UpdateAnswer):
+		reply, err := decode[contract.AnswerReply](d.converter, answer)
+		if err != nil {
+			return unreadable("what was answered to a question", err)
+		}
+		request, _ := decode[contract.AnswerRequest](d.converter, asked.args)
+		return one(progress.Replied{Request: request, Reply: *reply})
 	case asked.name == string(contract.UpdateResolve):
 		reply, err := decode[contract.ResolveReply](d.converter, answer)
 		if err != nil {

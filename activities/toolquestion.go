@@ -1,0 +1,29 @@
+package activities
+
+import (
+	"everstep/activities/tool"
+	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/domain/progress"
+)
+
+func asks(err error) bool {
+	_, ok := tool.Asks(err)
+	return ok
+}
+
+// asks has the workflow ask people. The error is what remains of the call where a stop comes first.
+func (c toolCall) asks(err error) contract.ToolReply {
+	question, _ := tool.Asks(err)
+	hide := c.activities.config.Secrets.Hide
+	question.Text = hide(question.Text)
+	for i, choice := range question.Choices {
+		question.Choices[i] = hide(choice)
+	}
+	if wrong := question.Check(); wrong != nil {
+		return c.failed(domain.AsError(wrong))
+	}
+	reply := c.failed(progress.NotAnswered())
+	reply.NotStarted, reply.Question = true, &question
+	return reply
+}

@@ -1,0 +1,125 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"unicode/utf8"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// An AgentWaits is all of an agent that waits for people.
+type AgentWaits struct {
+	// ID names the agent.
+	ID        string
+	Approvals []domain.PendingApproval
+	Questions []domain.PendingQuestion
+}
+
+// AllWaiting yields the agents, or the one where id is not empty, of which something waits for people: calls for their word,
+// questions for their answers. Of all agents it knows by the server's list, which may be a moment old. It needs no worker,
+// but without one it takes longer.
+func (c *Client) AllWaiting(ctx context.Context, id string) iter.Seq2[AgentWaits, error] {
+	return func(yield func(AgentWaits, error) bool) {
+		for one, err := range c.waitingAgents(ctx, id) {
+			var status contract.StatusView
+			if err == nil {
+				status, err = c.Status(ctx, one)
+			}
+			if errors.Is(err, &Error{Class: NotFound}) && id == "" {
+				continue // it was deleted meanwhile
+			}
+			if err != nil {
+				yield(AgentWaits{}, err)
+				return
+			}
+			if len(status.PendingApprovals)+len(status.PendingQuestions) > 0 && !yield(AgentWaits{one, status.PendingApprovals, status.PendingQuestions}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// A WaitingQuestion is a question of an agent that waits for a person's answer.
+type WaitingQuestion struct {
+	// ID names the agent.
+	ID string `json:"id"`
+	domain.PendingQuestion
+}
+
+// Questions yields the questions of all agents, or of one where id is not empty, that wait for a person's answer, as
+// AllWaiting knows them.
+func (c *Client) Questions(ctx context.Context, id string) iter.Seq2[WaitingQuestion, error] {
+	return func(yield func(WaitingQuestion, error) bool) {
+		for agent, err := range c.AllWaiting(ctx, id) {
+			if err != nil {
+				yield(WaitingQuestion{}, err)
+				return
+			}
+			for _, question := range agent.Questions {
+				if !yield(WaitingQuestion{agent.ID, question}, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// A Reply is what a person answers to a question.
+type Reply struct {
+	// Call is the id of the call that asks. The zero one is the only one that does.
+	Call domain.ToolExecutionID
+	// Digest is that of the question which the person has seen, as Questions tells it. Where given, another one is refused.
+	Digest domain.Digest
+	// Text is the answer, or one of the choices; Value is the one to a question with a schema.
+	Text  string
+	Value json.RawMessage
+	// By is who answers, by their own word. Empty: the process, as Config.By names it.
+	By string
+	// Reason is recorded. The model does not read it.
+	Reason string
+}
+
+// An Answered says what became of a question.
+type Answered struct {
+	Execution
+	Step            int                    `json:"step"`
+	ToolExecutionID domain.ToolExecutionID `json:"tool_execution_id"`
+	Tool            string                 `json:"tool"`
+	Answer          domain.Answer          `json:"answer"`
+}
+
+// Answer answers a question that an agent asks: the first answer counts. It is refused where none waits, where somebody has
+// answered before, where it is none of the choices, or where a worker finds that it does not fit the question's schema. It
+// needs a worker, as Send does.
+func (c *Client) Answer(ctx context.Context, id string, r Reply) (Answered, error) {
+	switch {
+	case !utf8.ValidString(r.Text + r.By + r.Reason):
+		return Answered{}, errorf(Invalid, nil, "answer, reason, by: one is not valid UTF-8; convert it")
+	case len(r.Value) > 0 && !json.Valid(r.Value):
+		return Answered{}, errorf(Invalid, nil, "answer: is no JSON")
+	case max(len(r.Text), len(r.Value)) > domain.MaxAnswer:
+		return Answered{}, errorf(Invalid, nil, "answer: has %d bytes; at most %d are allowed", max(len(r.Text), len(r.Value)), domain.MaxAnswer)
+	case len(r.Reason) > domain.MaxReason:
+		return Answered{}, errorf(Invalid, nil, "reason: has %d bytes; at most %d are allowed", len(r.Reason), domain.MaxReason)
+	}
+	p, err := c.locate(ctx, id)
+	if err != nil {
+		return Answered{}, err
+	}
+	if p.ended != nil {
+		return Answered{}, p.nothingTo("answer")
+	}
+	request := contract.AnswerRequest{Call: r.Call, Digest: r.Digest, Text: r.Text, Value: r.Value, By: c.speaker(Word{By: r.By}), Reason: r.Reason}
+	reply, err := update(ctx, c, p.agent, "", contract.UpdateAnswer, request)
+	if errors.Is(err, errClosed) {
+		return Answered{}, errorf(Refused, err, "%s has just ended; there is nothing to answer", id)
+	}
+	if err != nil {
+		return Answered{}, fail(ctx, id, "answering a question of "+id, err)
+	}
+	return Answered{p.execution(reply.Number), reply.Step, reply.ToolExecutionID, reply.Tool, reply.Answer}, nil
+}

@@ -1,0 +1,245 @@
+package workflows
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/domain/progress"
+)
+
+// questions are what calls of the step in progress ask people. It alone holds what they have answered, until the calls
+// take it.
+type questions struct{ asked []*askedQuestion }
+
+// An askedQuestion is one that a call asks.
+type askedQuestion struct {
+	domain.PendingQuestion
+	// position counts the step's calls from 0.
+	position int
+	// content is what somebody has answered.
+	content string
+	// checks counts how often an answer was held against the schema.
+	checks int
+}
+
+func (q *askedQuestion) answered(content, by, reason string, at time.Time) {
+	q.content, q.Answer = content, q.Answered(by, reason, at)
+}
+
+func (q *askedQuestion) expire(at time.Time) { q.Answer = q.Expired(q.Question, at) }
+
+func (q *askedQuestion) check() { q.checks++ }
+
+func (a *questions) ask(question *askedQuestion) {
+	after := slices.IndexFunc(a.asked, func(one *askedQuestion) bool { return one.position > question.position })
+	if after < 0 {
+		after = len(a.asked)
+	}
+	a.asked = slices.Insert(a.asked, after, question)
+}
+
+// over takes a question off the list, whatever has ended its wait.
+func (a *questions) over(question *askedQuestion) {
+	a.asked = slices.DeleteFunc(a.asked, func(one *askedQuestion) bool { return one == question })
+}
+
+// waiting are the questions that nobody has answered, in call order.
+func (a *questions) waiting() []*askedQuestion {
+	return slices.DeleteFunc(slices.Clone(a.asked), func(one *askedQuestion) bool { return !one.Waits() })
+}
+
+func (a *questions) pending() []domain.PendingQuestion {
+	pending := []domain.PendingQuestion{}
+	for _, question := range a.waiting() {
+		pending = append(pending, question.PendingQuestion)
+	}
+	return pending
+}
+
+// askedQuestions is the version from which a call that asks for it waits for a person's answer. It must never change.
+const askedQuestions = "questions"
+
+// mostChecks bounds how often people try to answer a question with a schema: each time takes some of the history.
+const mostChecks = 50
+
+// asksPerson reports whether a reply only asks people, and they are asked.
+func (b *toolBatch) asksPerson(reply contract.ToolReply) bool {
+	return reply.NotStarted && reply.Question != nil &&
+		workflow.GetVersion(b.root, askedQuestions, workflow.DefaultVersion, 1) != workflow.DefaultVersion
+}
+
+// awaitAnswer waits in the coroutine of a call until somebody has answered its question, or its time is over, and returns
+// what came of it. Nothing of the call is under way meanwhile.
+func (b *toolBatch) awaitAnswer(ctx workflow.Context, i int, call domain.ToolCall, reply contract.ToolReply) contract.ToolReply {
+	if wrong := reply.Question.Check(); wrong != nil { // no worker of ours lets it pass
+		return progress.Unanswered(domain.AsError(wrong))
+	}
+	asked := b.pose(i, call, *reply.Question)
+	defer b.release()
+	answered := b.mail.AwaitWord(ctx, asked.ExpiresAt, func() bool { return !asked.Waits() }, func() bool { return b.halted })
+	b.questions.over(asked)
+	b.publishLater()
+	if !answered {
+		b.cutOff[i] = b.mail.CutOff()
+		return reply
+	}
+	if asked.Waits() {
+		asked.expire(b.now())
+	}
+	b.answerChanged(i, asked.Answer)
+	b.emit(domain.UserQuestionAnswered{
+		EventHeader: b.head(), ToolExecutionID: asked.ToolExecutionID, Tool: domain.Shorten(asked.Tool, maxEventText),
+		Digest: asked.Digest, Outcome: asked.Outcome, By: asked.By,
+	})
+	return progress.AnswerOf(asked.Question, asked.Answer, asked.content)
+}
+
+// pose asks people what a call wants to know.
+func (b *toolBatch) pose(i int, call domain.ToolCall, question domain.Question) *askedQuestion {
+	answer := domain.Answer{Digest: domain.CallDigest(call.Name, call.Arguments), AskedAt: b.now()}
+	if question.ExpiresIn > 0 {
+		answer.ExpiresAt = b.now().Add(time.Duration(question.ExpiresIn) * time.Second)
+	}
+	asked := &askedQuestion{PendingQuestion: domain.PendingQuestion{
+		ToolExecutionID: b.content.ID.Tool(i), ExecutionID: b.execution, Step: b.content.Number, Tool: call.Name,
+		Question: question, Answer: answer,
+	}, position: i}
+	b.questions.ask(asked)
+	b.answerChanged(i, answer)
+	b.emit(domain.UserQuestionAsked{
+		EventHeader: b.head(), ToolExecutionID: asked.ToolExecutionID, Tool: domain.Shorten(call.Name, maxEventText),
+		Digest: answer.Digest, ExpiresAt: answer.ExpiresAt,
+	})
+	b.holdForPeople()
+	return asked
+}
+
+// publishWaiting tells those who list agents, and those who read the history, what waits.
+func (b *toolBatch) publishWaiting() {
+	b.unpublished = false
+	waiting := contract.WaitingFor(b.approvals.pending(), b.questions.pending())
+	if err := workflow.UpsertMemo(b.root, map[string]any{contract.MemoWaiting: waiting}); err != nil {
+		workflow.GetLogger(b.root).Error("upsert memo", "error", err)
+	}
+}
+
+// waitingNote says in one line what waits for people; empty: nothing does.
+func (b *toolBatch) waitingNote() string {
+	return progress.WaitingNote(b.approvals.pending(), b.questions.pending())
+}
+
+// checkNewAnswer is checkAnswer before a worker is asked. It alone looks at the bounds, since no replay asks it again.
+func (s session) checkNewAnswer(request contract.AnswerRequest) error {
+	asked, err := s.questionOf(request.Call, request.Digest)
+	switch {
+	case err != nil:
+		return err
+	case len(asked.Schema) > 0 && asked.checks >= mostChecks:
+		return domain.Errorf(domain.Denied, "answer: somebody has tried %d times to answer call %s, which is as often as may be; stop the execution, or wait until the question expires", asked.checks, asked.ToolExecutionID)
+	case len(asked.Schema) > 0 && (s.nearBounds() || s.mail.Full()):
+		return domain.Errorf(domain.Denied, "answer: the run has no room to check it; stop the execution, and extend it")
+	}
+	return s.checkAnswer(request)
+}
+
+// checkAnswer refuses what is no answer to a question that waits.
+func (s session) checkAnswer(request contract.AnswerRequest) error {
+	asked, err := s.questionOf(request.Call, request.Digest)
+	if err != nil {
+		return err
+	}
+	_, err = asked.Content(request.Text, request.Value)
+	return cmp.Or(err, checkWord(request.By, request.Reason))
+}
+
+// answerQuestion writes down somebody's answer, once a worker says that it fits the schema where there is one. Meanwhile
+// somebody else may answer, and is then the first. The call takes it from there.
+func (s session) answerQuestion(ctx workflow.Context, request contract.AnswerRequest) (contract.AnswerReply, error) {
+	asked, err := s.questionOf(request.Call, request.Digest)
+	if err != nil {
+		return contract.AnswerReply{}, err
+	}
+	request.Call = asked.ToolExecutionID
+	content, err := asked.Content(request.Text, request.Value)
+	if err == nil && len(asked.Schema) > 0 {
+		asked.check()
+		err = cmp.Or(s.checkAgainst(ctx, asked.Schema, content), s.checkAnswer(request))
+	}
+	if err != nil {
+		return contract.AnswerReply{}, err
+	}
+	asked.answered(content, request.By, request.Reason, s.now())
+	return contract.AnswerReply{
+		ExecutionID: asked.ExecutionID, Number: s.state.ExecutionCount(), Step: asked.Step,
+		ToolExecutionID: asked.ToolExecutionID, Tool: asked.Tool, Answer: asked.Answer,
+	}, nil
+}
+
+// questionOf finds the question that somebody answers, or says why there is none.
+func (s session) questionOf(id domain.ToolExecutionID, digest domain.Digest) (*askedQuestion, error) {
+	waiting := s.questions.waiting()
+	at := slices.IndexFunc(waiting, func(q *askedQuestion) bool { return q.ToolExecutionID == id })
+	switch {
+	case id.IsZero() && len(waiting) == 1:
+		at = 0
+	case id.IsZero() && len(waiting) > 1:
+		return nil, domain.Errorf(domain.Denied, "answer: %d questions wait; name the call of one of them: %s", len(waiting), listedQuestions(waiting))
+	case at < 0:
+		return nil, s.noQuestion(id)
+	}
+	if asked := waiting[at]; digest.IsZero() || digest == asked.Digest {
+		return asked, nil
+	}
+	return nil, domain.Errorf(domain.Denied, "answer: call %s asks something else than what you have seen; look at it again", waiting[at].ToolExecutionID)
+}
+
+func listedQuestions(waiting []*askedQuestion) string {
+	const most = 5
+	text := ""
+	for i, question := range waiting[:min(len(waiting), most)] {
+		text += map[bool]string{false: ", "}[i == 0] + question.ToolExecutionID.String()
+	}
+	return text + map[bool]string{true: ", …"}[len(waiting) > most]
+}
+
+// noQuestion says why nobody is asked what a call wanted to know.
+func (s session) noQuestion(id domain.ToolExecutionID) error {
+	if id.IsZero() {
+		return domain.Errorf(domain.Denied, "answer: no question of this agent waits")
+	}
+	for _, question := range s.questions.asked { // answered a moment ago
+		if question.ToolExecutionID == id {
+			return alreadyAnswered(id, question.Answer)
+		}
+	}
+	if call, ok := s.toolExecution(id); ok && !call.Answer.IsZero() {
+		return alreadyAnswered(id, call.Answer)
+	}
+	return domain.Errorf(domain.Denied, "answer: no question of call %s waits", id)
+}
+
+func alreadyAnswered(id domain.ToolExecutionID, answer domain.Answer) error {
+	at := answer.At.Format(time.RFC3339)
+	switch answer.Outcome {
+	case domain.AnsweredByPerson:
+		return domain.Errorf(domain.Denied, "answer: the question of call %s was answered already, at %s%s", id, at, byWhom(answer.By))
+	case domain.AnsweredByDefault:
+		return domain.Errorf(domain.Denied, "answer: the time for the question of call %s was over at %s, so its default holds", id, at)
+	case domain.NobodyAnswered:
+		return domain.Errorf(domain.Denied, "answer: the question of call %s expired at %s", id, at)
+	}
+	return domain.Errorf(domain.Denied, "answer: the execution was stopped before anybody had answered the question of call %s", id)
+}
+
+// shownQuestions are what waits as it fits into a status.
+func shownQuestions(pending []domain.PendingQuestion) []domain.PendingQuestion {
+	for i := range pending {
+		pending[i] = pending[i].Cut(min(32<<10, domain.MaxPage/4/len(pending)))
+	}
+	return pending
+}
