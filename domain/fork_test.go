@@ -71,6 +71,9 @@ func forks(t *testing.T) map[string]fork {
 		"BeginExecution": {endedState(t), func(t *testing.T, s state, n int) state {
 			return must(t)(s.BeginExecution(executionID(5+n), domain.Unlimited(), after(20+n)))
 		}},
+		"Forked": {endedState(t), func(_ *testing.T, s state, n int) state {
+			return s.Forked(sampleAgent(), domain.Origin{ExecutionID: executionID(1), Step: n, AgentID: sampleAgent()}, after(20+n))
+		}},
 		"ForNextExecution": {endedState(t), func(t *testing.T, s state, n int) state { return must(t)(s.ForNextExecution(after(20 + n))) }},
 		"WithBudget": {busyState(t), func(t *testing.T, s state, n int) state {
 			budget, _ := s.Budget()

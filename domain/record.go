@@ -81,6 +81,9 @@ func FromExecutionRecord(record ExecutionRecord, step int, now time.Time) (Agent
 type Origin struct {
 	ExecutionID ExecutionID `json:"execution_id"`
 	Step        int         `json:"step"`
+	// AgentID is the agent's that it is of, where this execution was forked or rewound from it. One that goes on from
+	// where another has ended has none.
+	AgentID AgentID `json:"agent_id,omitzero"`
 	// Origin is where that execution itself went on from.
 	Origin *Origin `json:"origin,omitempty"`
 }
@@ -93,6 +96,17 @@ func (o *Origin) chain(id ExecutionID) []ExecutionID {
 	return chain
 }
 
+// Branch is the origin of an execution that was forked or rewound; nil where it goes on from the end of another.
+func (o Origin) Branch() *Origin {
+	if o.AgentID.IsZero() {
+		return nil
+	}
+	return &Origin{ExecutionID: o.ExecutionID, Step: o.Step, AgentID: o.AgentID}
+}
+
+// Chain lists the execution and those that it went on from itself.
+func (o Origin) Chain() []ExecutionID { return o.Origin.chain(o.ExecutionID) }
+
 func (o *Origin) value() (Origin, bool) {
 	if o == nil {
 		return Origin{}, false
@@ -104,7 +118,7 @@ func (o *Origin) kept() *Origin {
 	if o == nil {
 		return nil
 	}
-	return &Origin{o.ExecutionID, o.Step, o.Origin.kept()}
+	return &Origin{o.ExecutionID, o.Step, o.AgentID, o.Origin.kept()}
 }
 
 // AtStep returns the state as it was when the execution's k-th step had ended: in progress, without later

@@ -20,6 +20,8 @@ type UnknownCall struct {
 	Why       string `json:"why,omitzero"`
 	// Key is the same for all calls of the agent that would be the same effect.
 	Key Digest `json:"effect_key"`
+	// AgentID is the agent's whose key that is, where it is another's, of which this agent is a fork.
+	AgentID AgentID `json:"agent_id,omitzero"`
 	// Since is when it ended without an outcome.
 	Since time.Time `json:"since"`
 	// Settlement is nil until the call is settled.

@@ -22,9 +22,14 @@ type givenFlags struct {
 }
 
 func (f *givenFlags) register(set *pflag.FlagSet) {
+	f.registerNotes(set)
+	set.Var(textFlag(&f.file), "messages", "the `FILE` with what was said before, as messages --json writes it, or a saved state; - is standard input")
+}
+
+// registerNotes adds the flags but for messages.
+func (f *givenFlags) registerNotes(set *pflag.FlagSet) {
 	set.Var(flagValue{"KEY=VALUE", "", f.note}, "metadata", "a note that hooks read and no model sees; once for each")
 	set.Var(flagValue{"NAME=VALUE", "", func(text string) error { return readTrusted(&f.trusted, text) }}, "with", "a trusted value, which tools get and no model changes; NAME:=JSON for what is no text; once for each")
-	set.Var(textFlag(&f.file), "messages", "the `FILE` with what was said before, as messages --json writes it, or a saved state; - is standard input")
 }
 
 // note reads one note. Its value is a text, whatever it looks like.

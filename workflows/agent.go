@@ -55,6 +55,26 @@ func (a *agent) resume(carry contract.Carry) error {
 	return nil
 }
 
+// fork takes over the state of an agent that has done nothing yet but has an origin in another one.
+func (a *agent) fork(in *contract.SessionInput, carry contract.Carry, given *domain.Given) error {
+	if err := a.resume(carry); err != nil {
+		return err
+	}
+	_, has := a.state.Execution()
+	origin, ok := a.state.Origin()
+	if !ok || has || a.state.ExecutionCount() > 0 || a.state.AgentID() != in.AgentID || origin.ExecutionID != in.Fork.Origin.ExecutionID {
+		return domain.Errorf(domain.Invalid, "fork: the state is none of a new agent that goes on from %s; fork with a client of Everstep", in.Fork.Origin.ExecutionID)
+	}
+	if given == nil {
+		return nil
+	}
+	state, err := a.state.WithTrusted(given.Trusted, a.now())
+	if err == nil {
+		a.state = state
+	}
+	return err
+}
+
 func (a *agent) State() domain.AgentState { return a.state }
 
 // wait cannot fail: the root context is never cancelled.

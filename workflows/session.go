@@ -63,6 +63,8 @@ func newSession(ctx workflow.Context, in *contract.SessionInput, options Options
 	switch {
 	case in.GoOn != nil && in.Carry != nil:
 		return s, s.goOn(carry)
+	case in.Fork != nil && in.Carry != nil:
+		return s, s.fork(carry)
 	case in.Settle != nil && in.Carry != nil:
 		return s, s.settleEnded(carry)
 	case in.Carry != nil:
@@ -138,6 +140,38 @@ func (s session) copyLater(messages *contract.RecordRequest, carry contract.Carr
 		}
 	}
 	return s.talk.Check()
+}
+
+// forked is the version from which a workflow may begin with what another agent had come to. An older worker begins
+// nothing then. It must never change.
+const forked = "forked"
+
+// fork begins the first execution of an agent that goes on from a step of another one's. The input is a client's: what
+// is wrong with it is refused.
+func (s session) fork(carry contract.Carry) error {
+	given := s.known(s.in.Given)
+	err := cmp.Or(checkAgent(s.in), s.agent.fork(s.in, carry, given))
+	if err == nil {
+		err = cmp.Or(s.checkStart(s.in.Prompt, given, s.in.Budget), s.checkShown(s.in.Given))
+	}
+	if err != nil {
+		return err
+	}
+	origin, _ := s.state.Origin()
+	if err := s.talk.resume(carry, s.in.Definition.Compiler, origin.Chain()); err != nil {
+		return err
+	}
+	if err := s.copyLater(s.in.Fork.Copy, carry); err != nil {
+		return err
+	}
+	if workflow.GetVersion(s.root, forked, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		return nil
+	}
+	if len(s.state.Unsettled()) > 0 {
+		s.unsettled.changed() // the memo is to have them
+	}
+	s.mail.Post(mailbox.NextExecution{Prompt: s.in.Prompt, Given: given, Budget: s.in.Budget, Parts: true, By: s.startedBy()})
+	return nil
 }
 
 // settledAfterEnd is the version from which a workflow may but settle a call of an agent that has ended. An older worker

@@ -56,7 +56,7 @@ const goOnRole = "go-on-role"
 // begin makes an execution the one in progress, with its first message.
 func (t *transcript) begin(ctx workflow.Context, id domain.ExecutionID, chain []domain.ExecutionID, next mailbox.NextExecution, r *contract.Resolved, now time.Time) {
 	t.from = t.Len()
-	t.Conversation = t.WithExecution(chain, next.GoesOn, r)
+	t.Conversation = t.WithExecution(chain, next.GoesOn || next.Parts, r)
 	if !next.GoesOn {
 		t.Conversation = t.WithGiven(id, next.Given, now)
 		t.Conversation = t.WithPrompt(id, next.Prompt, now)

@@ -146,7 +146,11 @@ func (b *toolBatch) unsettledBy(call domain.ToolCall) *domain.Error {
 	}
 	key := tool.EffectKeyOf(b.in.AgentID, call.Arguments)
 	for _, c := range calls {
-		if err := c.Blocks(); c.Key == key && err != nil {
+		own := key
+		if !c.AgentID.IsZero() { // it is of the agent that this one is a fork of
+			own = tool.EffectKeyOf(c.AgentID, call.Arguments)
+		}
+		if err := c.Blocks(); c.Key == own && err != nil {
 			return err
 		}
 	}

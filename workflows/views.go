@@ -54,7 +54,7 @@ func (s session) status(contract.StatusRequest) (contract.StatusView, error) {
 	view.CostUSD, view.Priced = domain.USD(s.state.CostNanoUSD()), s.price() != nil
 	view.Paused, view.Prior = paused, execution.Counts().Prior
 	if origin, ok := execution.Origin(); ok {
-		view.Origin = origin.ExecutionID
+		view.Origin, view.BranchedFrom = origin.ExecutionID, origin.Branch()
 	}
 	if s.resolved != nil {
 		view.RateLimit, view.ToolLimits = s.resolved.RateLimit, s.resolved.ToolLimits
@@ -96,6 +96,9 @@ func (s session) steps(request contract.StepsRequest) (contract.StepsPage, error
 	state := found.state
 	execution, _ := state.Execution()
 	page.ExecutionID, page.Number, page.Priced = execution.ID(), state.ExecutionCount(), found.priced
+	if origin, ok := execution.Origin(); ok {
+		page.Origin = &origin
+	}
 	held := state.StepExecutions()
 	page.First = state.StepCount() - len(held) + 1
 	held = held[min(max(request.From-page.First, 0), len(held)):]

@@ -23,7 +23,7 @@ import (
 
 // Record writes a range of the transcript to storage as one object, and says where. Only activities
 // may call it. It is safe to run twice: the object's name says what is in it, and it is visible whole
-// or not at all. The messages are those of the run that the request names, else of the activity's;
+// or not at all. The messages are those of the run that the request names, of another agent too, else of the activity's;
 // the segment is the activity's run's either way.
 func (s *Source) Record(ctx context.Context, want contract.RecordRequest) (contract.Segment, error) {
 	return s.record(ctx, activity.GetInfo(ctx).WorkflowExecution, want)
@@ -40,6 +40,9 @@ func (s *Source) record(ctx context.Context, run workflow.Execution, want contra
 	holder := run
 	if want.RunID != "" {
 		holder.RunID = want.RunID
+	}
+	if want.WorkflowID != "" {
+		holder.ID = want.WorkflowID
 	}
 	found, err := s.fetch(ctx, holder, request{from: want.From, ref: want.Log})
 	if err != nil {

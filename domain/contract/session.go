@@ -23,10 +23,12 @@ type SessionInput struct {
 	By domain.Program `json:"started_by,omitzero"`
 	// Attributes are the custom search attributes that the server knows.
 	Attributes []string `json:"attributes,omitempty"`
-	// Carry is set by a run that continues as new, and with GoOn or Settle.
+	// Carry is set by a run that continues as new, and with GoOn, Fork or Settle.
 	Carry *Carry `json:"carry,omitempty"`
 	// GoOn is set where an ended execution of an unnamed agent goes on.
 	GoOn *GoOn `json:"go_on,omitempty"`
+	// Fork is set, beside Carry, where the agent begins with what another one had come to.
+	Fork *Fork `json:"fork,omitempty"`
 	// Settle is set, beside Carry, where the workflow but settles a call of an unnamed agent that has ended.
 	Settle *Settling `json:"settle,omitempty"`
 	// TellsEnd has the workflow's result tell what the newest execution came to: to ask a

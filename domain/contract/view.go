@@ -66,6 +66,8 @@ type StatusView struct {
 	// Origin is the execution that this one goes on from, and Prior what had been spent by then.
 	Origin domain.ExecutionID `json:"origin,omitzero"`
 	Prior  domain.Spent       `json:"prior,omitzero"`
+	// BranchedFrom is the step from which it was forked or rewound, where it was.
+	BranchedFrom *domain.Origin `json:"branched_from,omitempty"`
 	// Window is the model's context window, and Context about how much of it is filled; zero: unknown.
 	Window  int64 `json:"context_window,omitzero"`
 	Context int64 `json:"context_tokens,omitzero"`
@@ -174,6 +176,8 @@ type StepsPage struct {
 	Next int `json:"next,omitzero"`
 	// Priced says that the model has a price: the steps' costs are known.
 	Priced bool `json:"priced,omitzero"`
+	// Origin is what the execution goes on from, where it does.
+	Origin *domain.Origin `json:"origin,omitempty"`
 	// Outcome is set where the execution has ended.
 	Outcome *Outcome `json:"outcome,omitempty"`
 	// Signal is the one that ended it, where it did not complete.
@@ -285,6 +289,9 @@ type RecordRequest struct {
 	Log  domain.LogRef `json:"log"`
 	// RunID is the run whose messages are to be copied; empty: the one that asks.
 	RunID string `json:"run_id,omitzero"`
+	// WorkflowID is that of the run, where it is another agent's. An older worker looks for it under its own, and
+	// fails.
+	WorkflowID string `json:"workflow_id,omitzero"`
 	// Ended, where given, is an execution that is to be put among the records instead.
 	Ended *EndedExecution `json:"ended,omitempty"`
 }

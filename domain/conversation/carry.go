@@ -20,6 +20,30 @@ func FromCarry(carry contract.Carry, compiler domain.Compiler, chain []domain.Ex
 	}, nil
 }
 
+// At returns the conversation of which a log has all messages until a point, as edits showed them to the newest of a
+// chain of executions. So many inferences were completed by then. What a provider has taught of its model is not known.
+func At(log domain.Log, edits domain.Edits, compiler domain.Compiler, chain []domain.ExecutionID, inferences int) Conversation {
+	return Conversation{log: log, edits: edits, compiler: compiler, chain: chain, inferences: inferences}.recounted()
+}
+
+// recounted returns the conversation with what its messages in memory come to.
+func (c Conversation) recounted() Conversation {
+	c.visible, c.traces, c.results, c.resultTokens = 0, 0, 0, 0
+	for m, tokens := range c.shown(c.edits.Hidden) {
+		// The summary outlives its execution.
+		if m.is(flagTrace) && !c.standsFirst(m) {
+			c.traces += tokens
+		} else {
+			c.visible += tokens
+		}
+		if m.is(flagResult) && m.index >= c.edits.Cleared {
+			c.results++
+			c.resultTokens += tokens
+		}
+	}
+	return c
+}
+
 // WithBase returns the conversation that holds the given messages alone; of those
 // before only the reference is known.
 func (c Conversation) WithBase(before domain.LogRef, entries []domain.Entry) (Conversation, error) {

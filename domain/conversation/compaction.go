@@ -163,20 +163,7 @@ func (c Conversation) WithSummary(plan SummaryPlan, r *contract.Resolved) Conver
 	}
 	c.edits.Hidden, c.edits.Buffered, c.edits.Summary = to, c.log.Len()-1, c.log.Len()
 	c.edits.Cleared = max(c.edits.Cleared, to)
-	c.visible, c.traces, c.results, c.resultTokens = 0, 0, 0, 0
-	for m, tokens := range c.shown(to) {
-		// The summary outlives its execution.
-		if m.is(flagTrace) && !c.standsFirst(m) {
-			c.traces += tokens
-		} else {
-			c.visible += tokens
-		}
-		if m.is(flagResult) && m.index >= c.edits.Cleared {
-			c.results++
-			c.resultTokens += tokens
-		}
-	}
-	return c.shrunk(before, r)
+	return c.recounted().shrunk(before, r)
 }
 
 // boundary is the index before which all is summed up: what comes after fits

@@ -372,7 +372,7 @@ func (a Agent) runBegan(f RunBegan, at time.Time) Agent {
 	case took.Begins:
 		a.Execution = Execution{
 			ID: a.executionID(took.Number), Number: took.Number, Running: true, StartedAt: at, Trusted: joined(took.Trusted, took.Own),
-			Given: givenOf(in.Given),
+			Given: givenOf(in.Given), Origin: took.Origin, Branch: took.Branch,
 		}
 		if in.GoOn != nil && in.Carry != nil {
 			a.Execution.Budget, a.Execution.Prior, a.Execution.Origin = &in.GoOn.Budget, &in.Carry.Prior, took.Execution
@@ -384,7 +384,7 @@ func (a Agent) runBegan(f RunBegan, at time.Time) Agent {
 	case took.Open:
 		a.Execution = Execution{
 			ID: took.Execution, Number: took.Number, Running: true, StartedAt: took.StartedAt,
-			Budget: &took.Budget, Prior: &in.Carry.Prior, Origin: took.Origin, Step: took.Steps, Paused: in.Carry.Paused,
+			Budget: &took.Budget, Prior: &in.Carry.Prior, Origin: took.Origin, Branch: took.Branch, Step: took.Steps, Paused: in.Carry.Paused,
 			Trusted: joined(took.Trusted, took.Own),
 		}
 	case took.Number >= a.Execution.Number:

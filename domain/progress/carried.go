@@ -20,6 +20,8 @@ type Takeover struct {
 	StartedAt time.Time
 	Budget    domain.ExecutionBudget
 	Origin    domain.ExecutionID
+	// Branch is the step from which it was forked or rewound, where it was.
+	Branch *domain.Origin
 	// Trusted are the session's trusted values, Own those that the newest execution has beside them.
 	Trusted, Own domain.Trusted
 	// Unsettled are the agent's calls of which nobody knows whether they took effect.
@@ -41,11 +43,23 @@ func Carried(in contract.SessionInput) Takeover {
 		return t
 	}
 	t := taken(*in.Carry)
-	if in.GoOn != nil && !t.Open {
+	if in.Fork != nil {
+		t.Origin, t.Branch = in.Fork.Origin.ExecutionID, in.Fork.Origin.Branch()
+		if in.Given != nil {
+			t.Trusted = in.Given.Trusted
+		}
+	}
+	if (in.GoOn != nil || in.Fork != nil) && !t.Open {
+		if in.GoOn != nil {
+			t.Branch = nil // that of the one before
+		}
 		t.Number, t.Begins, t.FirstStep, t.FirstEvent = t.Number+1, true, 1, 1
 	}
 	if in.GoOn != nil && in.GoOn.Copy != nil { // what is copied is in no run's memory
 		t.FirstMessage = in.GoOn.Copy.Log.Length
+	}
+	if in.Fork != nil && in.Fork.Copy != nil {
+		t.FirstMessage = in.Fork.Copy.Log.Length
 	}
 	if in.Settle != nil && in.Settle.Copy != nil {
 		t.FirstMessage = in.Settle.Copy.Log.Length
@@ -77,7 +91,7 @@ func taken(carry contract.Carry) Takeover {
 	t.FirstStep, t.FirstEvent = int(e.Folded.Steps)+max(len(e.Steps), 1), int(carry.Sequence)+1
 	t.StartedAt, t.Budget, t.Own = e.StartedAt, e.Budget, e.Trusted
 	if e.Origin != nil {
-		t.Origin = e.Origin.ExecutionID
+		t.Origin, t.Branch = e.Origin.ExecutionID, e.Origin.Branch()
 	}
 	return t
 }

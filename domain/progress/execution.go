@@ -21,6 +21,8 @@ type Execution struct {
 	Prior  *domain.Spent
 	// Origin is the execution that it goes on from, where it does.
 	Origin domain.ExecutionID
+	// Branch is the step from which it was forked or rewound, where it was.
+	Branch *domain.Origin
 	// Trusted are the session's and its own trusted values. They must not be changed.
 	Trusted domain.Trusted
 	// Given is what it began with beside its prompt; nil where nothing tells it.

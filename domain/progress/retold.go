@@ -54,7 +54,7 @@ func Retell(began RunBegan) *Retelling {
 	r := &Retelling{began: began, compiler: in.Definition.Compiler, model: in.Definition.Model.String()}
 	took := Carried(in)
 	switch {
-	case !began.Readable(), in.GoOn != nil, in.Given != nil:
+	case !began.Readable(), in.GoOn != nil, in.Fork != nil, in.Given != nil:
 		r.silent = true
 	case took.Begins:
 		r.execution = in.AgentID.Execution(began.Run, took.Number)

@@ -103,6 +103,8 @@ func (s *pastScan) runBegan(f progress.RunBegan, r progress.Recorded) {
 	switch {
 	case took.Begins && f.Input.GoOn != nil:
 		origin = &domain.Origin{ExecutionID: took.Execution, Step: took.Steps}
+	case took.Branch != nil:
+		origin = took.Branch
 	case took.Open && !took.Origin.IsZero():
 		origin = &domain.Origin{ExecutionID: took.Origin}
 	}
@@ -202,7 +204,7 @@ func (s *pastScan) yield(yield func(Past, error) bool) {
 
 // goingOn completes the origin of an execution that goes on from the one before, of which its beginning tells nothing.
 func (s *pastScan) goingOn(n int, one Past) Past {
-	if one.Origin == nil || one.Origin.Step > 0 {
+	if one.Origin == nil || one.Origin.Step > 0 || !one.Origin.AgentID.IsZero() {
 		return one
 	}
 	before := s.told[n-1]

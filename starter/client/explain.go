@@ -222,8 +222,9 @@ func (e *explanation) reported() *ExplainReported {
 
 func (e *explanation) identity(v *ExplainView) {
 	model, origin, started, ended := e.then.Model, e.at.Origin, e.at.StartedAt, e.at.EndedAt
+	v.BranchedFrom = e.at.Branch
 	if e.status != nil {
-		model, origin, v.Todo = e.status.Model, e.status.Origin, e.status.Todo
+		model, origin, v.Todo, v.BranchedFrom = e.status.Model, e.status.Origin, e.status.Todo, e.status.BranchedFrom
 	}
 	if e.state != nil {
 		started = e.state.StartedAt()

@@ -17,6 +17,8 @@ type ExplainView struct {
 	Model  *string                `json:"model"`
 	// Origin is the execution that this one goes on from.
 	Origin *domain.ExecutionID `json:"origin"`
+	// BranchedFrom is the step from which it was forked or rewound, where it was.
+	BranchedFrom *domain.Origin `json:"branched_from"`
 	// Trusted is what whoever started the agent, or this execution, says.
 	Trusted domain.Trusted `json:"trusted"`
 	// Given is what it began with beside the prompt and trusted values.

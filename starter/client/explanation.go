@@ -258,7 +258,7 @@ func (e *explanation) counting() (c domain.Continuation, at int, whole bool) {
 func (e *explanation) adding(v contract.StatusView) contract.StatusView {
 	v.ToolLimits, v.Bound = e.then.ToolLimits, e.then.Bound()
 	v.Model, v.RateLimit, v.Window, v.Context, v.Origin = e.then.Model, e.then.Limit, e.then.Window, e.at.Fill, e.at.Origin
-	v.Trusted = e.at.Trusted
+	v.Trusted, v.BranchedFrom = e.at.Trusted, e.at.Branch
 	c, _ := e.continuation()
 	if e.outcome != nil && e.outcome.Status != domain.StatusCompleted {
 		c, _, _ = e.counting()

@@ -291,7 +291,7 @@ func (c *Client) successor(ctx context.Context, p position, in contract.SessionI
 // leaving is with what the next workflow of an agent starts, but for what that is to do.
 func leaving(in contract.SessionInput) contract.SessionInput {
 	in.SchemaVersion, in.Prompt, in.Given, in.Budget = domain.SchemaVersion, "", nil, domain.ExecutionBudget{}
-	in.GoOn, in.Settle = nil, nil
+	in.GoOn, in.Settle, in.Fork = nil, nil, nil
 	return in
 }
 

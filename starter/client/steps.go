@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"math"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -139,23 +140,27 @@ func (c *Client) reading(a agent) asking {
 func (c *Client) entries(ctx context.Context, a agent, runID string, from int, ask asking) iter.Seq2[domain.Entry, error] {
 	return func(yield func(domain.Entry, error) bool) {
 		// Counted from 1, so that zero is unknown here too.
-		parts, err := c.parts(ctx, a, runID, from+1, func(began progress.RunBegan) (int, bool) {
+		parts, err := c.partsOver(ctx, a, runID, from+1, func(began progress.RunBegan) (int, bool) {
 			if !began.Readable() {
 				return 0, true
 			}
 			return progress.Carried(began.Input).FirstMessage + 1, true
-		})
+		}, copiedFrom)
 		if err == nil {
 			err = joining[domain.Entry, contract.MessagesPage]{
 				what:   "messages",
 				offset: 1,
 				number: func(e domain.Entry) int { return e.Index + 1 },
 				told: func(ctx context.Context, of part, from int) (contract.MessagesPage, bool) {
-					run, ok := c.retold(a)(ctx, of)
+					run, ok := c.retold(of.of)(ctx, of)
 					return messagesOf(run, ok, from-1)
 				},
 				ask: func(ctx context.Context, of part, from int, size contract.LargePage) (contract.MessagesPage, error) {
-					return ask(ctx, of.runID, contract.MessagesRequest{From: from - 1, LargePage: size})
+					put := ask
+					if of.of != a {
+						put = c.reading(of.of)
+					}
+					return put(ctx, of.runID, contract.MessagesRequest{From: from - 1, LargePage: size})
 				},
 				open: func(page contract.MessagesPage) ([]domain.Entry, bool) {
 					return page.Entries, page.From+len(page.Entries) < page.Length
@@ -168,11 +173,26 @@ func (c *Client) entries(ctx context.Context, a agent, runID string, from int, a
 	}
 }
 
+// copiedFrom is the run of another agent whose messages a fork has in storage alone.
+func copiedFrom(began progress.RunBegan) (agent, string) {
+	in := began.Input
+	if in.Fork == nil || in.Fork.Copy == nil {
+		return agent{}, ""
+	}
+	origin, err := agentOf(strings.TrimPrefix(in.Fork.Copy.WorkflowID, domain.WorkflowIDPrefix))
+	if err != nil {
+		return agent{}, ""
+	}
+	return origin, in.Fork.Copy.RunID
+}
+
 // A part is what one run holds of something numbered from 1 on, up to but not including end. Where first
 // is zero it is not known what the run holds.
 type part struct {
 	runID      string
 	first, end int
+	// of is the agent whose run it is.
+	of agent
 	// began is with what the run began, and next with what the one that goes on did, if any.
 	began, next *progress.RunBegan
 }
@@ -181,6 +201,13 @@ type part struct {
 // holds says from which number on a run holds it, zero where that is unknown, by what the run began
 // with: to ask would replay it.
 func (c *Client) parts(ctx context.Context, a agent, runID string, lowest int, holds func(progress.RunBegan) (first int, some bool)) (found []part, err error) {
+	return c.partsOver(ctx, a, runID, lowest, holds, func(progress.RunBegan) (agent, string) { return agent{}, "" })
+}
+
+// partsOver is parts that goes on in a run of another agent, where before says that this has what is missing.
+func (c *Client) partsOver(
+	ctx context.Context, a agent, runID string, lowest int, holds func(progress.RunBegan) (first int, some bool), before func(progress.RunBegan) (agent, string),
+) (found []part, err error) {
 	end := math.MaxInt
 	var next *progress.RunBegan
 	for runID != "" {
@@ -192,7 +219,7 @@ func (c *Client) parts(ctx context.Context, a agent, runID string, lowest int, h
 			return nil, err
 		}
 		if first, some := holds(began); some && first < end {
-			found = append([]part{{runID, first, end, &began, next}}, found...)
+			found = append([]part{{runID: runID, first: first, end: end, of: a, began: &began, next: next}}, found...)
 			if first > 0 {
 				end = first
 			}
@@ -200,7 +227,10 @@ func (c *Client) parts(ctx context.Context, a agent, runID string, lowest int, h
 		if end <= lowest {
 			break
 		}
-		runID, next = began.Previous(), &began
+		if runID, next = began.Previous(), &began; runID == "" {
+			a, runID = before(began)
+			next = nil
+		}
 	}
 	return found, nil
 }

@@ -18,7 +18,9 @@ func Explanation(out *Output, v client.ExplainView, now time.Time) string {
 	if v.Model != nil {
 		x.fact("model", OneLine(*v.Model))
 	}
-	if v.Origin != nil {
+	if branch := v.BranchedFrom; branch != nil {
+		x.fact(branchWords(*branch, v.AgentID))
+	} else if v.Origin != nil {
 		x.fact("goes on", "from execution "+v.Origin.String())
 	}
 	x.fact("trusted", trustedText(v.Trusted))

@@ -35,7 +35,9 @@ func StatusText(t Theme, id string, v contract.StatusView, now time.Time) string
 	x.fact("usage", usageText(v.Usage))
 	x.fact("cost", costFact(costOfStatus(v), v.Usage.TotalTokens))
 	x.fact("budget", Budget(v.Budget, v.BudgetLeft))
-	if !v.Origin.IsZero() {
+	if branch := v.BranchedFrom; branch != nil {
+		x.fact(branchWords(*branch, v.AgentID))
+	} else if !v.Origin.IsZero() {
 		x.fact("goes on", strings.TrimSpace("from "+v.Origin.String()+spentText(v.Prior)))
 	}
 	x.fact("trusted", trustedText(v.Trusted))
@@ -183,11 +185,13 @@ type StatusJSON struct {
 	Progress    []contract.Progress `json:"progress"`
 	Paused      bool                `json:"paused"`
 	Origin      *domain.ExecutionID `json:"origin"`
-	Prior       *priorJSON          `json:"prior"`
-	Window      *int64              `json:"context_window"`
-	Context     *int64              `json:"context_tokens"`
-	Sessions    []contract.Bound    `json:"mcp_sessions"`
-	Todo        []domain.TodoItem   `json:"todo"`
+	// BranchedFrom is null unless it was forked or rewound.
+	BranchedFrom *domain.Origin    `json:"branched_from"`
+	Prior        *priorJSON        `json:"prior"`
+	Window       *int64            `json:"context_window"`
+	Context      *int64            `json:"context_tokens"`
+	Sessions     []contract.Bound  `json:"mcp_sessions"`
+	Todo         []domain.TodoItem `json:"todo"`
 }
 
 type priorJSON struct {
@@ -198,6 +202,7 @@ type priorJSON struct {
 // Status fills in all keys.
 func Status(v contract.StatusView) StatusJSON {
 	s := StatusJSON{StatusView: v, ExecutionID: present(v.ExecutionID), Since: present(v.Since), StopReason: present(v.StopReason)}
+	s.BranchedFrom = v.BranchedFrom
 	s.Paused, s.Origin, s.Window, s.Context = v.Paused, present(v.Origin), present(v.Window), present(v.Context)
 	s.CostUSD, s.Priced = costOfStatus(v), false // null says it
 	if !v.Prior.IsZero() {
@@ -229,4 +234,13 @@ func costOfStatus(v contract.StatusView) *string {
 		return new(v.CostUSD)
 	}
 	return nil
+}
+
+// branchWords say where an execution of an agent was forked or rewound from.
+func branchWords(origin domain.Origin, agent domain.AgentID) (name, text string) {
+	name, text = "rewound", fmt.Sprintf("from execution %s, step %d", origin.ExecutionID, origin.Step)
+	if origin.AgentID != agent {
+		name, text = "forked", text+", of agent "+origin.AgentID.String()
+	}
+	return name, text
 }

@@ -17,6 +17,33 @@ func (c *cli) listed(args ...string) (all []map[string]any) {
 	return all
 }
 
+// TestCLIFork forks an agent at a step, and reads where it comes from.
+func TestCLIFork(t *testing.T) {
+	t.Parallel()
+	s := start(t, workerConfig())
+	c := newCLI(t).at(s)
+	id, name := uuid.NewString(), s.named("forked")
+	require.Equal(t, 3, c.do("run", "--id", id, "--model", c.script("counting.yaml", counting), "--tool", "list_files", "--max-steps", "2", "count").code)
+	other := c.script("other.yaml", "turns: [{text: a}, {text: b}, {text: c}, {text: d}]")
+	got := c.do("fork", id[:13], "--execution", "1", "--step", "1", "--id", name, "--model", other, "--wait", "now otherwise")
+	require.Equal(t, 0, got.code, got.err)
+	require.Equal(t, "b\n", got.out)
+	status := c.json("status", name)
+	origin := c.json("status", id)
+	require.Equal(t, map[string]any{"execution_id": origin["execution_id"], "step": 1.0, "agent_id": origin["agent_id"]}, status["branched_from"])
+	for _, command := range []string{"status", "explain"} {
+		require.Contains(t, c.ok(command, name), "from execution "+origin["execution_id"].(string)+", step 1, of agent "+id)
+	}
+	require.Equal(t, status["branched_from"], c.listed("history", name)[0]["origin"])
+	require.Len(t, objects(t, c.ok("messages", name, "--json")), 5)
+	begun := c.json("fork", id, "--step", "0", "--model", other, "from the start")
+	require.Equal(t, "a\n", c.ok("result", begun["id"].(string)))
+	got = c.do("fork", id, "--step", "3", "and")
+	require.Equal(t, 4, got.code)
+	requireOneError(t, got.err, "step: execution 1 of "+id+" has 2 steps, and no step 3")
+	require.Equal(t, 6, c.do("fork", id, "--id", name, "and").code)
+}
+
 // TestCLIHistoryAndFilters: what an agent has done is listed, over workflows and sessions, and lists leave out what is
 // not asked for. The beginning of an id is enough.
 func TestCLIHistoryAndFilters(t *testing.T) {

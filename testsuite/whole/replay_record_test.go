@@ -200,6 +200,7 @@ turns:
 	recordAgents(t)
 	recordWaits(t)
 	recordVersions(t)
+	recordForks(t)
 	t.Run("storage-outage", func(t *testing.T) {
 		s := connect(t, "continuing", continuing)
 		begun := s.outage(t, func(agents.Execution) {})

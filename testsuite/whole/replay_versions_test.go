@@ -97,3 +97,20 @@ func (s *stack) silent(t *testing.T) {
 	require.NoError(t, w.Start())
 	t.Cleanup(w.Stop)
 }
+
+// recordForks records an agent that begins with what another one had come to.
+func recordForks(t *testing.T) {
+	t.Helper()
+	t.Run("forked", func(t *testing.T) {
+		s := start(t, host.Config{Tools: []tool.Tool{echo()}})
+		origin := s.ended(t, s.begin(t, `
+turns:
+  - {text: one, tool_calls: [{name: echo, arguments: {text: a}}]}
+  - {text: two, tool_calls: [{name: echo, arguments: {text: b}}]}
+  - text: done
+`, "echo"))
+		begun, err := s.agents.Fork(within(t), agents.Point{ID: origin.ID, Step: new(1)}, agents.ForkOptions{Prompt: "otherwise"})
+		require.NoError(t, err)
+		s.keep(t, "forked", s.ended(t, begun))
+	})
+}

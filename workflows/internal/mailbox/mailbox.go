@@ -81,6 +81,8 @@ type NextExecution struct {
 	// GoesOn says that it goes on from the one before, without a prompt and
 	// with this budget and no other.
 	GoesOn bool
+	// Parts says that the state has an origin from which it goes on with a prompt.
+	Parts bool
 	// By says who begins it.
 	By domain.Starter
 }

@@ -1,0 +1,50 @@
+package domain_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+)
+
+// TestForked: another agent has the context and the unsettled calls, and nothing that was given to the first.
+func TestForked(t *testing.T) {
+	t.Parallel()
+	s := must(t)(begunState(t).WithTrusted(domain.Trusted{"customer": json.RawMessage(`4711`)}, after(1)))
+	s = must(t)(s.WithMetadata("note", json.RawMessage(`1`), after(1)))
+	s = s.WithSystemPrompt("be kind", after(1))
+	s = s.WithUnknownCall(domain.UnknownCall{ID: executionID(1).Step(1).Tool(0), Tool: "pay", Key: domain.DigestOf([]byte("x"))}, after(1))
+	told := domain.UnknownCall{ID: executionID(1).Step(1).Tool(1), Settlement: &domain.Settlement{Verdict: domain.VerdictDone, Told: true}}
+	s = s.WithUnknownCall(told, after(1))
+	other, err := domain.AgentIDOf("other")
+	require.NoError(t, err)
+	origin := domain.Origin{ExecutionID: executionID(1), Step: 2, AgentID: s.AgentID(), Origin: &domain.Origin{ExecutionID: executionID(9)}}
+	before := encoded(t, s)
+	forked := s.Forked(other, origin, after(5))
+	require.Equal(t, before, encoded(t, s), "the origin is as it was")
+	require.Equal(t, other, forked.AgentID())
+	require.Equal(t, after(5), forked.CreatedAt())
+	require.Equal(t, domain.StatusPending, forked.Status())
+	require.Zero(t, forked.ExecutionCount())
+	require.Empty(t, forked.Messages())
+	require.Empty(t, forked.Trusted())
+	require.Empty(t, forked.StandingApprovals())
+	require.Equal(t, "be kind", forked.SystemPrompt())
+	require.Contains(t, forked.Metadata(), "note")
+	require.Len(t, forked.UnknownCalls(), 1)
+	require.Equal(t, s.AgentID(), forked.Unsettled()[0].AgentID, "its key is the other agent's")
+
+	begun := must(t)(forked.BeginExecution(executionID(7), domain.Unlimited(), after(6)))
+	require.Equal(t, []domain.ExecutionID{executionID(7), executionID(1), executionID(9)}, begun.Chain())
+	execution, _ := begun.Execution()
+	first, _ := execution.Origin()
+	require.Equal(t, origin, first)
+	require.Equal(t, []domain.ExecutionID{executionID(1), executionID(9)}, origin.Chain())
+	require.Equal(t, &domain.Origin{ExecutionID: executionID(1), Step: 2, AgentID: s.AgentID()}, first.Branch())
+	require.Nil(t, domain.Origin{ExecutionID: executionID(1)}.Branch(), "it goes on from the end of another")
+
+	again := begun.Forked(sampleAgent(), origin, after(7))
+	require.Equal(t, s.AgentID(), again.Unsettled()[0].AgentID, "a fork of a fork knows whose key it is")
+}

@@ -1,0 +1,131 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"time"
+
+	"github.com/google/uuid"
+	"go.temporal.io/api/serviceerror"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// ForkOptions say what a fork begins with, and what it has otherwise than its origin. What is zero is the origin's, as
+// it is now.
+type ForkOptions struct {
+	// ID is the new agent's name or UUID. Empty: a new agent without a name.
+	ID     string
+	Prompt string
+	// Model and SystemPrompt take the place of the origin's.
+	Model        *domain.LLMConfig
+	SystemPrompt string
+	// Budget caps the definition's; what the origin has used does not count.
+	Budget domain.ExecutionBudget
+	// Metadata are notes beside the origin's, of which they replace those of the same keys.
+	Metadata domain.Metadata
+	// Trusted are the fork's own: it has none of the origin's.
+	Trusted domain.Trusted
+}
+
+// Fork begins another agent with what one had come to after a step of any of its executions, running or ended, and with
+// a prompt of its own. Its messages until then are the origin's, byte for byte; nothing is asked of a model again, and
+// the origin stays as it was. It has a budget of its own, no trusted values but those that are given, and no standing
+// approvals. It knows of the origin's calls of unknown outcome, and makes none of the same effect until they are
+// settled with it; effects whose outcome is known it may make again, since it is another agent. It needs a worker.
+//
+// A step that there never was is NotFound, one that is no longer kept Gone. Conversations of more than
+// domain.MaxCarriedMessages are copied by the workers' storage, and refused where they have none.
+func (c *Client) Fork(ctx context.Context, from Point, o ForkOptions) (Execution, error) {
+	a, err := agentOf(cmp.Or(o.ID, uuid.NewString()))
+	switch {
+	case err != nil:
+		return Execution{}, err
+	case a.session != "":
+		return Execution{}, invalid(domain.Errorf(domain.Invalid, "id: %s is an earlier session, which can only be read; give the fork a name of its own", a.called()))
+	}
+	given, err := domain.NewGiven(o.Metadata, nil, o.Trusted)
+	if err == nil {
+		err = cmp.Or(domain.CheckPrompt(o.Prompt), o.Budget.Check(), o.Budget.CheckDeadline(time.Now()), checkIndexed(o.Trusted, c.cfg.IndexTrusted))
+	}
+	if err != nil {
+		return Execution{}, invalid(err)
+	}
+	point, err := c.pastPoint(ctx, from)
+	if err != nil {
+		return Execution{}, err
+	}
+	input, err := c.forked(ctx, point, a, o)
+	if err != nil {
+		return Execution{}, err
+	}
+	input.Given = given
+	if err := cmp.Or(checkInput(input, time.Now()), input.Definition.CheckShown(o.Trusted)); err != nil {
+		return Execution{}, invalid(err)
+	}
+	execution, err := c.begin(ctx, a, opening{input: input, number: 1, queue: cmp.Or(point.queue(), c.cfg.TaskQueue)})
+	if isAs[*serviceerror.WorkflowExecutionAlreadyStarted](err) {
+		return Execution{}, errorf(Refused, err, "%s is in use; a fork is an agent of its own, so give it another name", a.called())
+	}
+	return execution, err
+}
+
+// forked is with what the workflow of a fork begins.
+func (c *Client) forked(ctx context.Context, p pastPoint, a agent, o ForkOptions) (in contract.SessionInput, _ error) {
+	began, err := c.reader(p.agent).First(ctx, p.runID())
+	switch {
+	case err != nil:
+		return in, fail(ctx, p.called(), "reading the history of "+p.called(), err)
+	case !began.Readable():
+		return in, errorf(Failed, nil, "reading the history of %s: what the workflow started with cannot be read", p.called())
+	}
+	state, err := c.stateOf(ctx, p.target)
+	if err != nil {
+		return in, fail(ctx, p.called(), "reading the state of "+p.called(), err)
+	}
+	definition := began.Input.Definition
+	definition.Model = state.LLMConfig()
+	if o.Model != nil {
+		definition.Model = *o.Model
+	}
+	definition.SystemPrompt = cmp.Or(o.SystemPrompt, definition.SystemPrompt)
+	now := time.Now()
+	state = state.Forked(a.id, p.origin, now).WithLLMConfig(definition.Model, now).WithSystemPrompt(definition.SystemPrompt, now)
+	carry := contract.Carry{}
+	if carry.State, err = state.EncodeSession(); err != nil {
+		return in, errorf(Failed, err, "the state of %s cannot be handed on: %s", p.called(), err)
+	}
+	p.conversation(definition.Compiler).Carry(&carry, p.log.Base(), nil)
+	in = contract.SessionInput{
+		SchemaVersion: domain.SchemaVersion, AgentID: a.id, Name: a.name, Definition: definition, Prompt: o.Prompt, Budget: o.Budget,
+		Carry: &carry, Fork: &contract.Fork{Origin: p.origin},
+	}
+	if in.Attributes, err = c.registered(ctx); err != nil {
+		return in, fail(ctx, a.called(), "starting "+a.called(), err)
+	}
+	return in, c.hand(ctx, p, &in)
+}
+
+// hand sees to it that the messages are carried in the input, or copied where they are too long for that.
+func (c *Client) hand(ctx context.Context, p pastPoint, in *contract.SessionInput) error {
+	if p.log.Size() <= domain.MaxCarriedMessages && domain.CheckFits("conversation", in, domain.MaxPayload) == nil {
+		return nil
+	}
+	if stored, err := c.stores(ctx, p.target); err != nil || !stored {
+		if err != nil {
+			return fail(ctx, p.called(), "reading the history of "+p.called(), err)
+		}
+		return errorf(Refused, nil, "%s: its conversation takes more than the %d bytes that can be handed on without storage; configure storage on the workers of the agents to come", p.called(), domain.MaxCarriedMessages)
+	}
+	in.Carry.Entries, in.Carry.Base, in.Carry.Chain = nil, 0, domain.Digest{}
+	in.Fork.Copy = &contract.RecordRequest{From: p.log.Base(), Log: p.log.Ref(), RunID: p.runID(), WorkflowID: p.workflowID()}
+	return nil
+}
+
+// stores reports whether the workers of an agent have storage.
+func (c *Client) stores(ctx context.Context, t target) (bool, error) {
+	page, err := c.reading(t.agent)(ctx, t.runID(), contract.MessagesRequest{From: math.MaxInt32, Limit: 1, Resolved: new(domain.Digest{})})
+	return page.Resolved != nil && page.Resolved.Storage, err
+}

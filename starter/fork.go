@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"everstep/domain"
+	"everstep/starter/client"
+	"everstep/starter/local"
+)
+
+// A pointFlags names a step of an execution.
+type pointFlags struct {
+	step int
+	at   client.Point
+}
+
+func (f *pointFlags) register(command *cobra.Command) {
+	f.step = -1
+	command.Flags().Var(numberFlag(&f.step, 0, 1<<31-1), "step", "after which step; 0 is before the first, without the prompt; the last that is complete unless given")
+	command.Flags().Var(textFlag(&f.at.Execution), "execution", "of which execution: its `NUMBER`, its id, or how that begins; the newest unless given")
+}
+
+// of is the point in an agent's past.
+func (f *pointFlags) of(id string) client.Point {
+	at := f.at
+	if at.ID = id; f.step >= 0 {
+		at.Step = &f.step
+	}
+	return at
+}
+
+func forkCommand(p *program) *cobra.Command {
+	var point pointFlags
+	var o client.ForkOptions
+	var model string
+	var about modelFlags
+	var limits budgetFlags
+	var given givenFlags
+	var wait bool
+	command := &cobra.Command{
+		Use:   `fork ID "prompt"`,
+		Short: "Begin another agent from a step of this one",
+		Long: `Begins a new agent with what an agent had come to after a step of any of its
+executions, running or ended, and with a prompt of its own. Nothing is asked of a
+model again, and the agent that it comes from stays as it was.
+
+The fork has the model, tools and settings of the agent as they are now, unless
+flags say otherwise, and a budget of its own. It has no trusted values but those
+of --with, and no standing approvals. Of calls whose outcome nobody knows it
+knows too, and makes none for the same effect until they are settled with
+resolve, for the fork itself. Other effects it may make again: it is another agent.
+
+It needs a server that is up and a worker. --wait follows the execution.`,
+		Example: `  starter fork notes "Try it in another way"
+  starter fork notes --execution 2 --step 3 --model openai-chat/gpt-5 "And now?"
+  starter fork notes --step 0 --id notes-anew --wait "Another question"`,
+		Args: arguments(`starter fork notes "Try again"`, "id", "prompt"),
+		RunE: func(command *cobra.Command, args []string) error {
+			ctx := command.Context()
+			if err := client.CheckID(args[0]); err != nil {
+				return err
+			}
+			if model != "" {
+				chosen, err := local.ReadModel("model", model)
+				if err != nil {
+					return err
+				}
+				o.Model = &chosen
+			}
+			named := o.Model
+			if named == nil {
+				named = &domain.LLMConfig{}
+			}
+			if _, err := about.apply(named); err != nil {
+				return err
+			}
+			var err error
+			if o.Prompt, err = p.prompt(args[1]); err != nil {
+				return err
+			}
+			s, err := p.machine.ConnectTo(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			if args[0], err = p.idOf(ctx, s, args[0]); err != nil {
+				return err
+			}
+			p.warn(s.MissingFor(ctx, args[0]))
+			o.Budget, o.Metadata, o.Trusted = limits.budget, given.metadata, given.trusted
+			return p.forked(ctx, s, point.of(args[0]), o, wait)
+		},
+	}
+	point.register(command)
+	set := command.Flags()
+	set.Var(textFlag(&o.ID), "id", "the `NAME` of the new agent; without one it takes this prompt and no more")
+	set.StringVar(&model, "model", "", "`PROVIDER/MODEL`: who answers in the fork")
+	about.register(set)
+	set.StringVar(&o.SystemPrompt, "system", "", "another system `PROMPT`")
+	limits.register(set, p.now)
+	given.registerNotes(set)
+	set.BoolVar(&wait, "wait", false, "follow the execution to its end, as run does")
+	rawFlag(command, p)
+	command.ValidArgsFunction = p.completeIDs
+	p.completeWith(command, "model", completeModels)
+	return command
+}
+
+func (p *program) forked(ctx context.Context, s *local.Stack, from client.Point, o client.ForkOptions, wait bool) error {
+	x, err := s.Agents.Fork(ctx, from, o)
+	switch {
+	case err != nil:
+		return err
+	case wait:
+		p.say("%s has begun, a fork of %s", x.ID, from.ID)
+		return p.followNew(ctx, s, x)
+	case p.flags.json:
+		return p.out.JSON(x)
+	}
+	p.out.Printf("%s\n", x.ID)
+	p.say("`%s` waits for its end", p.again("result", x.ID))
+	return nil
+}

@@ -1,0 +1,173 @@
+package workflows_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/domain/conversation"
+)
+
+// forkOf is the start of another agent, which goes on from a step of one that has ended.
+func forkOf(t *testing.T, env *testsuite.TestWorkflowEnvironment, step int) contract.SessionInput {
+	t.Helper()
+	view := query(t, env, contract.QueryState, contract.StateRequest{})
+	page := query(t, env, contract.QuerySteps, contract.StepsRequest{})
+	state, err := domain.DecodeAgentState(view.State)
+	require.NoError(t, err)
+	kept, err := page.Kept()
+	require.NoError(t, err)
+	last := kept[step-1].Step
+	log := domain.Log{}
+	for _, e := range query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries {
+		if e.Index < last.Input.Messages || domain.TagOf(e.Message).StepID == last.ID {
+			log, err = log.Join(e)
+			require.NoError(t, err)
+		}
+	}
+	origin := domain.Origin{ExecutionID: page.ExecutionID, Step: step, AgentID: state.AgentID()}
+	return input(t, "", func(in *contract.SessionInput) {
+		in.AgentID, err = domain.AgentIDOf("7a0c9d6e-6f0f-4d27-9c7e-0d3f3f1d3a77")
+		require.NoError(t, err)
+		carry := contract.Carry{}
+		carry.State, err = state.Forked(in.AgentID, origin, time.Unix(9, 0)).EncodeSession()
+		require.NoError(t, err)
+		conversation.At(log, last.Input.Edits, "", origin.Chain(), step).Carry(&carry, 0, nil)
+		in.Prompt, in.Carry, in.Fork = "now otherwise", &carry, &contract.Fork{Origin: origin}
+	})
+}
+
+// TestAForkGoesOn from a step of another agent: its model reads what was said until then, traces too, and the new prompt.
+func TestAForkGoesOn(t *testing.T) {
+	t.Parallel()
+	w := steady(3, false)
+	origin := w.environment(t)
+	origin.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	ended := outcome(t, origin)
+	messages := query(t, origin, contract.QueryMessages, contract.MessagesRequest{}).Entries
+	in := forkOf(t, origin, 2)
+	in.Given = &domain.Given{Trusted: domain.Trusted{"customer": json.RawMessage(`1`)}}
+	w.asked, w.model = nil, plays(says("otherwise"))
+	env := w.environment(t)
+	env.ExecuteWorkflow(string(contract.Execute), in)
+	out := outcome(t, env)
+	require.Equal(t, []any{1, 1, domain.StatusCompleted}, []any{out.Number, out.Steps, out.Status})
+	require.NotEqual(t, ended.ExecutionID, out.ExecutionID)
+	require.Equal(t, in.AgentID, out.AgentID)
+	require.Equal(t, 2, w.asked[0].Inference)
+	require.Equal(t, []domain.ExecutionID{ended.ExecutionID}, w.asked[0].Origins, "the traces of the origin are shown")
+	require.Equal(t, 6, w.asked[0].Log.Length)
+	forked := query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries
+	for i, e := range messages[:5] {
+		require.Equal(t, encode(t, e), encode(t, forked[i]), "message %d", i)
+	}
+	require.Equal(t, "now otherwise", forked[5].Message.Text())
+	view := query(t, env, contract.QueryStatus, contract.StatusRequest{})
+	require.Equal(t, &in.Fork.Origin, view.BranchedFrom)
+	require.Equal(t, ended.ExecutionID, view.Origin)
+	require.Equal(t, in.Given.Trusted, view.Trusted)
+	require.Zero(t, view.Prior)
+	require.Equal(t, &in.Fork.Origin, query(t, env, contract.QuerySteps, contract.StepsRequest{}).Origin)
+}
+
+func encode(t *testing.T, value any) string {
+	t.Helper()
+	text, err := json.Marshal(value)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// TestAForkOfAnOlderWorker begins nothing, and goes on to replay so.
+func TestAForkOfAnOlderWorker(t *testing.T) {
+	t.Parallel()
+	w := steady(2, false)
+	origin := w.environment(t)
+	origin.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	in := forkOf(t, origin, 1)
+	w.asked = nil
+	env := w.environment(t)
+	env.OnGetVersion("forked", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.DefaultVersion)
+	env.ExecuteWorkflow(string(contract.Execute), in)
+	require.Equal(t, domain.StatusPending, outcome(t, env).Status)
+	require.Empty(t, w.asked)
+}
+
+// TestAForkKnowsOfUnsettledCalls: it makes none of the same effect, although its own keys are others.
+func TestAForkKnowsOfUnsettledCalls(t *testing.T) {
+	t.Parallel()
+	w := &world{}
+	w.tools, w.model, w.tool = paysOnce(), plays(says("", payFor(7, "first"))), losesFirst(w)
+	origin := w.environment(t)
+	origin.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget = stepsOf(1) }))
+	require.Len(t, query(t, origin, contract.QueryStatus, contract.StatusRequest{}).OutcomeUnknown, 1)
+	in := forkOf(t, origin, 1)
+	w.ran, w.tool, w.model = nil, saw, plays(says("", payFor(7, "again")), says("", payFor(8, "another")), says("done"))
+	env := w.environment(t)
+	env.ExecuteWorkflow(string(contract.Execute), in)
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	require.Len(t, w.ran, 1, "the one for another effect alone")
+	steps, err := query(t, env, contract.QuerySteps, contract.StepsRequest{}).Kept()
+	require.NoError(t, err)
+	err1, failed := steps[0].Step.ToolExecutions[0].Err()
+	require.True(t, failed)
+	require.Equal(t, domain.CodeUnsettled, err1.Code)
+	require.Len(t, query(t, env, contract.QueryStatus, contract.StatusRequest{}).OutcomeUnknown, 1)
+}
+
+// TestWhatNoForkBeginsWith is refused, and nothing is asked of a model.
+func TestWhatNoForkBeginsWith(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		change func(*contract.SessionInput)
+		says   string
+	}{
+		"no prompt":                           {func(in *contract.SessionInput) { in.Prompt = "" }, "prompt"},
+		"another origin":                      {func(in *contract.SessionInput) { in.Fork.Origin.ExecutionID = domain.ExecutionID{} }, "fork: the state is none"},
+		"messages missing":                    {func(in *contract.SessionInput) { in.Carry.Edits = domain.Edits{Hidden: 99} }, "edits"},
+		"no agent":                            {func(in *contract.SessionInput) { in.Definition.Model.Provider = "" }, "model: has no provider"},
+		"a prompt that shows a trusted value": {func(in *contract.SessionInput) { in.Definition.ShowTrusted = []string{"customer"} }, "show_trusted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := steady(2, false)
+			origin := w.environment(t)
+			origin.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+			in := forkOf(t, origin, 1)
+			w.asked = nil
+			test.change(&in)
+			env := w.environment(t)
+			env.ExecuteWorkflow(string(contract.Execute), in)
+			require.ErrorContains(t, env.GetWorkflowError(), test.says)
+			require.Empty(t, w.asked)
+		})
+	}
+}
+
+// TestALongForkIsCopied to storage before its first step.
+func TestALongForkIsCopied(t *testing.T) {
+	t.Parallel()
+	w := steady(2, true)
+	origin := w.environment(t)
+	origin.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	in := forkOf(t, origin, 2)
+	last := in.Carry.Entries[len(in.Carry.Entries)-1]
+	in.Fork.Copy = &contract.RecordRequest{Log: domain.LogRef{Length: last.Index + 1, Digest: last.Chain}, RunID: "earlier", WorkflowID: "agent/other"}
+	in.Carry.Entries = nil
+	var copied []contract.RecordRequest
+	w.record = func(r contract.RecordRequest) (contract.Segment, error) {
+		copied = append(copied, r)
+		return stores(r)
+	}
+	w.asked, w.model = nil, plays(says("done"))
+	env := w.environment(t)
+	env.ExecuteWorkflow(string(contract.Execute), in)
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	require.Equal(t, []contract.RecordRequest{*in.Fork.Copy}, copied)
+	require.Equal(t, last.Index+2, w.asked[0].Log.Length)
+}
