@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/workflow"
 	"gocloud.dev/blob"
 	"gocloud.dev/blob/fileblob"
 	"pgregory.net/rapid"
@@ -88,6 +89,28 @@ func TestSegmentsInADirectoryReachTheDisk(t *testing.T) {
 	s.sync = nil
 	_, err = s.record(t.Context(), testRun, request)
 	require.NoError(t, err)
+}
+
+// A fork's segment holds the messages of another agent until a step, those too that its storage has.
+func TestRecordCopiesFromAnotherAgent(t *testing.T) {
+	t.Parallel()
+	storage := memory(t)
+	log := conversation(12, 12, "")
+	origin := &fakeWorkflow{log: log}
+	origin.leave(t, storage, 4)
+	fork := workflow.Execution{ID: "agent/fork", RunID: "run-9"}
+	upTo, _ := log.Upto(7)
+	want := contract.RecordRequest{Log: upTo.Ref(), RunID: testRun.RunID, WorkflowID: testRun.ID}
+	segment, err := sourceOf(origin, storage).record(t.Context(), fork, want)
+	require.NoError(t, err)
+	require.Equal(t, contract.Segment{RunID: "run-9", To: 7, Digest: upTo.Chain(), Bytes: segment.Bytes}, segment)
+	found, err := sourceOf(origin, storage).read(t.Context(), fork.ID, segment)
+	require.NoError(t, err)
+	require.Equal(t, texts(upTo.Entries()), texts(found.entries))
+
+	want.WorkflowID = ""
+	_, err = sourceOf(origin, storage).record(t.Context(), fork, want)
+	require.ErrorContains(t, err, "did not tell its messages", "it is none of the fork's own runs")
 }
 
 // An ended run's messages are copied into a segment of the run that goes on.

@@ -57,6 +57,9 @@ func (s *stack) forkedEverywhere(t *testing.T, id string, number, steps int, cut
 		explained, err := s.agents.Explain(within(t), x.ID, 1)
 		require.NoError(t, err)
 		require.Equal(t, status.BranchedFrom, explained.BranchedFrom)
+		difference, err := s.agents.Diff(within(t), client.Point{ID: id, Execution: fmt.Sprint(number)}, client.Point{ID: x.ID})
+		require.NoError(t, err)
+		require.Equal(t, []int{step, step, step + 1}, []int{difference.Shared, difference.Equal, difference.Steps[0].Step}, "they part there")
 	}
 	require.Equal(t, before, s.lines(t, id), "the origin is as it was")
 	return steps + 1

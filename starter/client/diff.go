@@ -1,0 +1,191 @@
+package client
+
+import (
+	"context"
+	"fmt"
+
+	"everstep/domain"
+)
+
+// A Difference says where two executions part. A step that one has from its origin counts before its own.
+type Difference struct {
+	A DiffSide `json:"a"`
+	B DiffSide `json:"b"`
+	// Shared counts the steps that both have from one origin: the very same.
+	Shared int `json:"shared_steps"`
+	// Equal counts the steps from the first on that do not differ, those that are shared included.
+	Equal int `json:"equal_steps"`
+	// Steps are those that differ, in order; the first is where they part. Empty: none does.
+	Steps []StepDifference `json:"steps"`
+}
+
+// A DiffSide is one of two executions that are compared.
+type DiffSide struct {
+	Execution
+	// Steps counts its own, as far as they are complete, and Before those that it has from its origins.
+	Steps  int `json:"step_count"`
+	Before int `json:"steps_before"`
+}
+
+// A StepDifference says what is different in a step.
+type StepDifference struct {
+	// Step counts from 1, over the origins too.
+	Step int `json:"step"`
+	// A and B are where the step stands: absent where that side has none.
+	A *StepPlace `json:"a"`
+	B *StepPlace `json:"b"`
+	// Differences are what is not the same, in the order in which it came to be. Empty: one side has no such step, or it
+	// is one of an origin, which was not read.
+	Differences []FieldDifference `json:"differences"`
+}
+
+// A StepPlace is a step by its execution and its number there.
+type StepPlace struct {
+	ExecutionID domain.ExecutionID `json:"execution_id"`
+	Number      int                `json:"number"`
+}
+
+// A FieldDifference is one thing that is not the same. The texts are of models and tools: clean them for a terminal.
+type FieldDifference struct {
+	// What it is: model, text, call 1 and so on, result 1 and so on, finish_reason, errors, usage.
+	What string `json:"what"`
+	A    string `json:"a"`
+	B    string `json:"b"`
+}
+
+// A lineStep is a step of an execution or of what it goes on from. step is nil where it was not read.
+type lineStep struct {
+	StepPlace
+	step *domain.AgentStep
+}
+
+// Diff compares two executions step by step, those of one agent or of two, such as a fork and its origin: what the model
+// said, which calls it asked for, what came of them, and what that took. The points' steps bound what is compared. It
+// needs a worker. A step that is no longer kept is an error of class Gone.
+func (c *Client) Diff(ctx context.Context, a, b Point) (Difference, error) {
+	var d Difference
+	lineA, sideA, err := c.line(ctx, a)
+	if err != nil {
+		return d, err
+	}
+	lineB, sideB, err := c.line(ctx, b)
+	if err != nil {
+		return d, err
+	}
+	d = Difference{A: sideA, B: sideB, Steps: []StepDifference{}}
+	for i := range max(len(lineA), len(lineB)) {
+		one := StepDifference{Step: i + 1, Differences: []FieldDifference{}}
+		if i < len(lineA) {
+			one.A = &lineA[i].StepPlace
+		}
+		if i < len(lineB) {
+			one.B = &lineB[i].StepPlace
+		}
+		differs := one.A == nil || one.B == nil
+		switch {
+		case differs:
+		case *one.A == *one.B:
+			if d.Shared == i {
+				d.Shared++
+			}
+		case lineA[i].step == nil || lineB[i].step == nil:
+			differs = true
+		default:
+			one.Differences = stepDifferences(*lineA[i].step, *lineB[i].step)
+			differs = len(one.Differences) > 0
+		}
+		if differs {
+			d.Steps = append(d.Steps, one)
+		} else if d.Equal == i {
+			d.Equal++
+		}
+	}
+	return d, nil
+}
+
+// line reads an execution's steps, after those of its origins, of which only the places are known.
+func (c *Client) line(ctx context.Context, at Point) ([]lineStep, DiffSide, error) {
+	t, err := c.find(ctx, at)
+	if err != nil {
+		return nil, DiffSide{}, err
+	}
+	page, steps, err := c.stepsUntil(ctx, t, at.Step)
+	if err != nil {
+		return nil, DiffSide{}, fail(ctx, at.ID, "reading the steps of "+at.ID, err)
+	}
+	before := originSteps(page.Origin)
+	line := before
+	for i := range steps {
+		if steps[i].Step.Number == 0 {
+			return nil, DiffSide{}, gone("step: step %d of execution %d of %s is no longer kept", i+1, t.asked, t.called())
+		}
+		line = append(line, lineStep{StepPlace{page.ExecutionID, i + 1}, &steps[i].Step})
+	}
+	x := t.execution(t.asked)
+	x.ExecutionID = page.ExecutionID
+	return line, DiffSide{Execution: x, Steps: len(steps), Before: len(before)}, nil
+}
+
+// originSteps are the places of all steps that an execution has from its origins, the oldest first.
+func originSteps(origin *domain.Origin) (line []lineStep) {
+	if origin == nil {
+		return nil
+	}
+	line = originSteps(origin.Origin)
+	for n := range origin.Step {
+		line = append(line, lineStep{StepPlace: StepPlace{origin.ExecutionID, n + 1}})
+	}
+	return line
+}
+
+func stepDifferences(a, b domain.AgentStep) []FieldDifference {
+	found := []FieldDifference{}
+	differ := func(what, a, b string) {
+		if a != b {
+			found = append(found, FieldDifference{what, a, b})
+		}
+	}
+	differ("model", a.Model, b.Model)
+	differ("text", a.Text(), b.Text())
+	callsA, callsB := a.RequestedToolCalls(), b.RequestedToolCalls()
+	for i := range max(len(callsA), len(callsB)) {
+		differ(fmt.Sprintf("call %d", i+1), callText(callsA, i), callText(callsB, i))
+	}
+	for i := range max(len(a.ToolExecutions), len(b.ToolExecutions)) {
+		differ(fmt.Sprintf("result %d", i+1), resultText(a.ToolExecutions, i), resultText(b.ToolExecutions, i))
+	}
+	finishA, _ := a.FinishReason()
+	finishB, _ := b.FinishReason()
+	differ("finish_reason", string(finishA), string(finishB))
+	differ("errors", errorText(a.Errors), errorText(b.Errors))
+	differ("usage", usageOf(a.Usage), usageOf(b.Usage))
+	return found
+}
+
+func callText(calls []domain.ToolCall, i int) string {
+	if i >= len(calls) {
+		return ""
+	}
+	return calls[i].Name + " " + calls[i].Arguments
+}
+
+func resultText(results []domain.ToolExecution, i int) string {
+	if i >= len(results) {
+		return ""
+	}
+	if err := results[i].Error; err != nil {
+		return fmt.Sprintf("error %s: %s", err.Code, err.Message)
+	}
+	return results[i].Value
+}
+
+func errorText(all []domain.Error) (text string) {
+	for _, err := range all {
+		text += fmt.Sprintf("%s %s: %s\n", err.Kind, err.Code, err.Message)
+	}
+	return text
+}
+
+func usageOf(u domain.Usage) string {
+	return fmt.Sprintf("%d tokens read, %d written", u.InputTokens, u.OutputTokens)
+}
