@@ -67,7 +67,7 @@ func (a *Activities) found(ctx context.Context, call toolCall) (tool.Tool, error
 	found, err := a.config.Toolbox.Find(ctx, name)
 	if err == nil && found.Spec().Stateful {
 		err = tool.NotStarted(domain.CodedErrorf(domain.Denied, domain.CodeNotRun,
-			"not run: the server of %s keeps state for each agent now, which it did not when this agent was given it; a new session takes it as it is", name))
+			"not run: the server of %s keeps state for each agent now, which it did not when this agent was given it; an execution that begins now takes it as it is", name))
 	}
 	return found, err
 }

@@ -104,7 +104,7 @@ func TestACallIsMadeInItsSession(t *testing.T) {
 	b, s := seated()
 	call := pinned(s.spec)
 	require.Equal(t, contract.ToolReply{
-		Content: "not run: the server of s__echo keeps state for each agent now, which it did not when this agent was given it; a new session takes it as it is",
+		Content: "not run: the server of s__echo keeps state for each agent now, which it did not when this agent was given it; an execution that begins now takes it as it is",
 	}.Content, b.reply(t, call).Content)
 
 	call.Bound = &contract.Bound{Server: "s", ID: "1"}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -18,18 +19,37 @@ import (
 // its names stand for, what its model's provider and the storage allow, what the
 // model costs and holds. Defaults are filled in, so that later ones change
 // nothing about an execution that began with these. It changes nothing and may
-// run any number of times.
+// run any number of times. Where an execution follows one that began with the same, the
+// answer but says so, with the limits.
 //
 // It fails for good where the definition, or a fallback of it, cannot run here, unless
 // another worker may have what this one lacks. An error of the provider that may pass, such as a key that a vault does not hand out
 // just now, is tried again.
 func (a *Activities) ListTools(ctx context.Context, request contract.CatalogRequest) (contract.Catalog, error) {
 	defer a.pulse(ctx)() // a vault may be slow
-	catalog, err := a.catalog(ctx, request.Definition)
+	definition, err := a.defined(ctx, request)
 	if err != nil {
 		return contract.Catalog{}, failure(domain.AsError(err))
 	}
+	catalog, err := a.catalog(ctx, definition)
+	switch {
+	case err != nil:
+		return contract.Catalog{}, failure(domain.AsError(err))
+	case !request.Known.IsZero() && catalog.Digest == request.Known:
+		return contract.Catalog{
+			Unchanged: true, Digest: catalog.Digest, RateLimit: catalog.RateLimit, ToolLimits: catalog.ToolLimits, Timing: catalog.Timing,
+		}, nil
+	}
 	return catalog, nil
+}
+
+// defined is the definition that a request is about: where it but names one, that which the session has.
+func (a *Activities) defined(ctx context.Context, request contract.CatalogRequest) (domain.Definition, error) {
+	if request.Known.IsZero() || !reflect.ValueOf(request.Definition).IsZero() {
+		return request.Definition, nil
+	}
+	conversation, err := a.config.Transcripts.Fetch(ctx, request.Log, request.Known, request.Log.Length)
+	return conversation.Resolved.Definition, err
 }
 
 func (a *Activities) catalog(ctx context.Context, definition domain.Definition) (contract.Catalog, error) {

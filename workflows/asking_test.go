@@ -118,7 +118,7 @@ func TestTheWorkersApprovalsGoAlong(t *testing.T) {
 	}
 }
 
-// TestTheWorkersApprovalsOutliveAModelThatNobodyHas: what was decided goes along where nothing else is resolved.
+// TestTheWorkersApprovalsOutliveAModelThatNobodyHas: what was decided goes along with what was in force before.
 func TestTheWorkersApprovalsOutliveAModelThatNobodyHas(t *testing.T) {
 	t.Parallel()
 	w := &world{tools: pays(), tool: saw, model: plays(says("one"), says("", pay("7")), says("done"))}
@@ -137,7 +137,7 @@ func TestTheWorkersApprovalsOutliveAModelThatNobodyHas(t *testing.T) {
 	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
 	in, ok := handedOn(t, env)
 	require.True(t, ok)
-	require.Nil(t, in.Carry.Resolved)
+	require.Equal(t, domain.ApprovalsOf("ask"), in.Carry.Resolved.Approvals)
 	env = w.environment(t)
 	sends(env, time.Minute, "pay", contract.SendRequest{Prompt: "pay", Model: &domain.LLMConfig{Provider: "scripted", Model: "/other"}})
 	asked := 0

@@ -54,6 +54,7 @@ func fullCarry(t *testing.T, in contract.SessionInput) contract.Carry {
 			Rewritten: true, Invalid: 16, Results: 17, ResultTokens: 18, Window: 19, Excess: 20,
 		},
 		Bound:        []contract.Bound{{Server: "shop", ID: "1", TaskQueue: "q/mcp/1"}},
+		Changes:      []contract.DefinitionChange{{Number: 1, At: noon, Fields: []string{"price"}}},
 		MessagesFrom: 5, Unrecorded: []contract.EndedExecution{{Number: 1, RunID: "run"}},
 		Runs: 21, Outcome: &contract.Outcome{AgentID: in.AgentID, ExecutionID: execution, Number: 1, Status: domain.StatusCompleted},
 	}

@@ -87,7 +87,7 @@ func (s session) beginExecution() {
 	if restored := s.guards.forget(); restored != nil {
 		s.useModel(*restored)
 	}
-	s.recheckLimit(s.root)
+	s.recheck(s.root)
 	if next.Model != nil && !next.Model.Equal(s.state.LLMConfig()) {
 		s.useModel(*next.Model)
 		s.drop()

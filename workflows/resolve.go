@@ -1,6 +1,9 @@
 package workflows
 
 import (
+	"reflect"
+	"time"
+
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
@@ -15,17 +18,30 @@ import (
 type definition struct {
 	// resolved is nil where no worker has said yet what it means.
 	resolved *contract.Resolved
-	// outdated says that a worker has to say it again.
-	outdated bool
+	// outdated says how much of it a worker has to say again.
+	outdated outdated
+	// changes are the newest of what was in force for executions.
+	changes []contract.DefinitionChange
 	// approvals are those of a definition without any, as they were when a worker first said, and decided that one
 	// has: a session does not become freer or stricter with another worker or model.
 	approvals *domain.Approvals
 	decided   bool
 }
 
+// An outdated says how much of what a worker has said may be no longer true.
+type outdated int
+
+const (
+	upToDate outdated = iota
+	// limitsOutdated: the limits and the timing alone are asked for.
+	limitsOutdated
+	// allOutdated: an execution begins, which follows the workers as they are by now.
+	allOutdated
+)
+
 // newDefinition is of the run that follows one which has handed this on.
 func newDefinition(carry contract.Carry) *definition {
-	d := &definition{approvals: carry.Approvals, decided: carry.ApprovalsDecided}
+	d := &definition{approvals: carry.Approvals, decided: carry.ApprovalsDecided, changes: carry.Changes}
 	if carry.Resolved != nil {
 		d.take(carry.Resolved)
 	}
@@ -35,6 +51,7 @@ func newDefinition(carry contract.Carry) *definition {
 // handOver writes down what the next run needs. What is resolved has the approvals; where a worker has to resolve it
 // anew, they are carried by themselves.
 func (d *definition) handOver(to *contract.Carry) {
+	to.Changes = d.changes
 	if to.Resolved = d.resolved; d.resolved == nil {
 		to.Approvals, to.ApprovalsDecided = d.approvals, d.decided
 	}
@@ -44,24 +61,58 @@ func (d *definition) handOver(to *contract.Carry) {
 // dropped them. It must never change.
 const recheckedTools = "rechecked-tool-limits"
 
-// recheckLimit is for another execution: a limit holds for as long as the workers
-// have it.
-func (d *definition) recheckLimit(root workflow.Context) {
-	d.outdated = d.resolved != nil && (d.resolved.RateLimit != nil || len(d.resolved.ToolLimits) > 0 &&
-		workflow.GetVersion(root, recheckedTools, workflow.DefaultVersion, 1) != workflow.DefaultVersion)
+// followedDefinitions is the version from which each execution of a session is resolved anew: before, only limits were
+// asked for again. It must never change.
+const followedDefinitions = "followed-definitions"
+
+// recheck is for another execution, which follows the workers as they are by now. In older ones limits alone do: one
+// holds for as long as the workers have it.
+func (d *definition) recheck(root workflow.Context) {
+	switch {
+	case d.resolved == nil:
+		d.outdated = upToDate
+	case workflow.GetVersion(root, followedDefinitions, workflow.DefaultVersion, 1) != workflow.DefaultVersion:
+		d.outdated = allOutdated
+	case d.resolved.RateLimit != nil || len(d.resolved.ToolLimits) > 0 &&
+		workflow.GetVersion(root, recheckedTools, workflow.DefaultVersion, 1) != workflow.DefaultVersion:
+		d.outdated = limitsOutdated
+	default:
+		d.outdated = upToDate
+	}
 }
 
-// drop is for another model, expire has a worker say again what the definition
-// means, and take puts one in force.
-func (d *definition) drop()   { d.resolved = nil }
-func (d *definition) expire() { d.outdated = true }
+// drop is for another model in executions that follow nothing else, expire has a worker say again which limits hold,
+// and take puts a definition in force.
+func (d *definition) drop() {
+	if d.outdated != allOutdated {
+		d.resolved = nil
+	}
+}
+func (d *definition) expire() { d.outdated = max(d.outdated, limitsOutdated) }
 func (d *definition) take(resolved *contract.Resolved) {
 	if !d.decided {
 		d.approvals, d.decided = resolved.Approvals, true
 	}
 	kept := *resolved
 	kept.Approvals = d.approvals
-	d.resolved, d.outdated = &kept, false
+	d.resolved, d.outdated = &kept, upToDate
+}
+
+// limit takes over what may be another at any time.
+func (d *definition) limit(catalog *contract.Catalog) {
+	kept := *d.resolved
+	kept.RateLimit, kept.ToolLimits, kept.Timing = catalog.RateLimit, catalog.ToolLimits, catalog.Timing
+	d.take(&kept)
+}
+
+// follow puts in force what holds from an execution on, and remembers what is another. The worker's approvals alone stay
+// as they were decided.
+func (d *definition) follow(resolved *contract.Resolved, number int, now time.Time) {
+	before := *d.resolved
+	d.take(resolved)
+	change := contract.ChangeOf(before, *d.resolved)
+	change.Number, change.At = number, now
+	d.changes = contract.KeptChanges(d.changes, change)
 }
 
 // prompted puts another system prompt in force.
@@ -79,12 +130,15 @@ func (d *definition) price() *domain.Price {
 	return d.resolved.Price
 }
 
-// resolve asks a worker what the definition means, once a session and again
-// where its model changes or a rate limit may have. Every execution's budget is
+// resolve asks a worker what the definition means, as each execution begins and
+// again where its model changes or a rate limit may have. Every execution's budget is
 // looked at, resolved or not.
 func (s session) resolve(permit mailbox.Permit) {
 	if s.stale() {
 		s.list(permit)
+	}
+	if s.stale() { // no worker could say
+		return
 	}
 	if limit := s.budget().MaxCostNanoUSD; limit != nil && *limit > 0 && s.resolved != nil && s.resolved.Price == nil {
 		s.fail(domain.Errorf(domain.Invalid, "max_cost: nobody knows what %s costs, so money cannot be limited; "+
@@ -98,12 +152,12 @@ func (s session) resolveAgain(permit mailbox.Permit) bool {
 	s.expire()
 	signals := len(s.state.StopSignals())
 	s.resolve(permit)
-	return !s.outdated && len(s.state.StopSignals()) == signals
+	return s.outdated == upToDate && len(s.state.StopSignals()) == signals
 }
 
 // stale reports whether what a worker said may be no longer true, and changed
 // whether it is of another model or response format, or was never asked for.
-func (s session) stale() bool { return s.outdated || s.changed() }
+func (s session) stale() bool { return s.outdated != upToDate || s.changed() }
 func (s session) changed() bool {
 	return s.resolved == nil || !s.resolved.Definition.Model.Equal(s.state.LLMConfig()) ||
 		!s.resolved.Definition.Format.Equal(s.state.ResponseFormat())
@@ -127,16 +181,18 @@ func (s session) leavesUnsaid(catalog *contract.Catalog) bool {
 
 // list makes the definition the one in force, with what a worker adds to it.
 func (s session) list(permit mailbox.Permit) {
-	definition := s.in.Definition
-	definition.Model = s.state.LLMConfig()
-	definition.SystemPrompt, definition.Format = s.prompt(), s.state.ResponseFormat()
+	definition := s.asked()
+	request := contract.CatalogRequest{Definition: definition}
+	if s.outdated == allOutdated {
+		request = s.following(definition)
+	}
 	var catalog *contract.Catalog
 	var err error
 	s.note("resolving the definition")
 	for asked, again := 1, true; again; asked++ {
 		options := s.briefOptions(listTimeout, ownAttempts, "resolve")
 		options.DisableEagerExecution = asked > 1
-		catalog, err = mailbox.Await(permit, options, contract.ListTools, contract.CatalogRequest{Definition: definition})
+		catalog, err = mailbox.Await(permit, options, contract.ListTools, request)
 		again = err != nil && s.askAnother(lossOf(err).Err(), asked, s.asFirst()) && !s.mail.Stopped()
 	}
 	if err != nil {
@@ -145,11 +201,9 @@ func (s session) list(permit mailbox.Permit) {
 		}
 		return
 	}
-	if !s.changed() {
+	if catalog.Unchanged || s.outdated != allOutdated && !s.changed() {
 		// Only the limits may be others: tools and all else stay as they were.
-		kept := *s.resolved
-		kept.RateLimit, kept.ToolLimits, kept.Timing = catalog.RateLimit, catalog.ToolLimits, catalog.Timing
-		s.take(&kept)
+		s.limit(catalog)
 		return
 	}
 	resolved := *catalog
@@ -164,8 +218,30 @@ func (s session) list(permit mailbox.Permit) {
 	if s.resolved == nil || !s.resolved.Definition.Model.Equal(definition.Model) {
 		s.talk.forget()
 	}
-	s.take(&resolved)
+	if s.outdated == allOutdated {
+		s.follow(&resolved, s.state.ExecutionCount(), s.now())
+	} else {
+		s.take(&resolved)
+	}
 	s.requireHooks()
+}
+
+// asked is the definition as a worker is asked what it means.
+func (s session) asked() domain.Definition {
+	definition := s.in.Definition
+	definition.Model = s.state.LLMConfig()
+	definition.SystemPrompt, definition.Format = s.prompt(), s.state.ResponseFormat()
+	return definition
+}
+
+// following asks what is another by now. A definition that was in force before is named by its digest and fetched from
+// this run, as the conversation is: it enters history once.
+func (s session) following(definition domain.Definition) contract.CatalogRequest {
+	request := contract.CatalogRequest{Known: s.resolved.Digest, Log: s.talk.Log().Ref()}
+	if !reflect.DeepEqual(definition, s.resolved.Definition) {
+		request.Definition, request.Log = definition, domain.LogRef{}
+	}
+	return request
 }
 
 // requireHooks fails the workflow task unless the worker has all the hooks of

@@ -198,8 +198,9 @@ func TestAnotherModel(t *testing.T) {
 	closes(env, 2*time.Hour, "u3")
 	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
 	require.Equal(t, 3, outcome(t, env).Number)
-	require.Len(t, w.listed, 2)
+	require.Len(t, w.listed, 3)
 	require.Equal(t, other, w.listed[1].Definition.Model)
+	require.Zero(t, w.listed[2].Definition, "the same as before")
 	require.Equal(t, "scripted//other", query(t, env, contract.QueryStatus, contract.StatusRequest{}).Model)
 }
 

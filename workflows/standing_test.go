@@ -118,6 +118,9 @@ func TestAStandingApprovalInTheNextRun(t *testing.T) {
 				test.change(&in)
 			}
 			w.notes = &stenographer{}
+			w.list = func(contract.CatalogRequest) (contract.Catalog, error) {
+				return contract.Catalog{Tools: in.Carry.Resolved.Tools, MinOutputTokens: 1}, nil
+			}
 			env = w.environment(t)
 			if test.older {
 				env.OnGetVersion("standing-approvals", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.DefaultVersion)

@@ -46,7 +46,7 @@ func TestCallsGoWhereTheirLimitHolds(t *testing.T) {
 	closes(env, 4*time.Hour, "z")
 	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
 	require.Equal(t, []string{"q/tool/look", ownQueue, ownQueue}, queues)
-	require.Equal(t, 2, lists, "where there is none it is not looked for anew")
+	require.Equal(t, 3, lists, "each execution looks for it anew")
 }
 
 // elsewhere replies to a call that is to be made where its limit holds.

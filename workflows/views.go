@@ -36,7 +36,7 @@ func (s session) status(contract.StatusRequest) (contract.StatusView, error) {
 		Usage: s.state.Usage().View(), CostUSD: "0", StopSignals: []domain.StopSignal{},
 		OutcomeUnknown: []domain.UnknownCall{}, PendingApprovals: []domain.PendingApproval{}, PendingQuestions: []domain.PendingQuestion{},
 		StandingApprovals: append([]domain.StandingApproval{}, s.state.StandingApprovals()...),
-		Trusted:           s.state.Trusted(), Bound: s.bindings.open(), Todo: s.state.Metadata().Todo(),
+		Trusted:           s.state.Trusted(), Bound: s.bindings.open(), Todo: s.state.Metadata().Todo(), Changes: s.changes,
 		History: contract.HistoryView{
 			Events: int64(s.info.GetCurrentHistoryLength()), Bytes: int64(s.info.GetCurrentHistorySize()), Runs: s.run.number,
 			Unstored: s.run.outage.why, Unrecorded: s.records.missing(),

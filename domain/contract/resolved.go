@@ -42,6 +42,8 @@ type Resolved struct {
 	// Digest names this value in requests, but for the limits, which may come and go, and the timing.
 	// It is taken once, where the worker resolved it.
 	Digest domain.Digest `json:"digest"`
+	// Unchanged is said in an answer alone: all but the limits and the timing is what CatalogRequest.Known names.
+	Unchanged bool `json:"unchanged,omitzero"`
 }
 
 // Tool finds a tool by name.
@@ -80,7 +82,12 @@ func (r Resolved) AnswerBound() int64 {
 
 // A CatalogRequest asks a worker to resolve a definition.
 type CatalogRequest struct {
-	Definition domain.Definition `json:"definition"`
+	// Definition is absent where it is that of Known.
+	Definition domain.Definition `json:"definition,omitzero"`
+	// Known, where given, names what was in force until now, and Log the transcript beside which the asker holds it: an
+	// execution of a session begins, and a worker says what is another by now.
+	Known domain.Digest `json:"known,omitzero"`
+	Log   domain.LogRef `json:"log,omitzero"`
 }
 
 // A Catalog is the worker's answer, without the definition, which the asker has.

@@ -71,6 +71,8 @@ type Carry struct {
 	// Resolved because a worker has to say anew what the model means.
 	Approvals        *domain.Approvals `json:"approvals,omitempty"`
 	ApprovalsDecided bool              `json:"approvals_decided,omitzero"`
+	// Changes are the newest of what was in force for the session's executions.
+	Changes []DefinitionChange `json:"definition_changes,omitempty"`
 	// Segments are the ranges of the transcript that are in storage.
 	Segments []Segment `json:"segments,omitempty"`
 	// Entries are the live messages where there is no storage, after what Base and Chain name.

@@ -75,6 +75,9 @@ type StatusView struct {
 	Trusted domain.Trusted `json:"trusted,omitempty"`
 	// Bound are the agent's sessions with stateful servers, each on one worker.
 	Bound []Bound `json:"mcp_sessions,omitempty"`
+	// Changes are the newest of what is in force for the session's executions, the newest last. Without a worker they
+	// are not known.
+	Changes []DefinitionChange `json:"definition_changes,omitempty"`
 	// Todo is the list that tool todo keeps for the session. Without a worker it is not known.
 	Todo []domain.TodoItem `json:"todo,omitempty"`
 }

@@ -29,6 +29,8 @@ type Agent struct {
 	Unsettled, Settled []domain.UnknownCall
 	// Standing are the session's standing approvals, those too that were revoked. They must not be changed.
 	Standing []domain.StandingApproval
+	// Changes are the newest of what is in force for the session's executions. They must not be changed.
+	Changes []contract.DefinitionChange
 	// Sessions are those with stateful servers, in the order in which they were opened.
 	Sessions []Session
 	// Open is the work of the run that has not ended.
@@ -41,6 +43,8 @@ type Agent struct {
 	// trusted are the session's trusted values, own those of the execution before the newest.
 	trusted, own domain.Trusted
 	edits        domain.Edits
+	// resolved is what is in force; nil where that was not read.
+	resolved *contract.Resolved
 	// stepped is the step that asked for work last.
 	stepped domain.StepID
 }
@@ -119,9 +123,7 @@ func (a Agent) With(fact Fact, at time.Time) Agent {
 		f.Turns = a.turns(f.Work)
 		return a.ended(f.Work, f, at)
 	case Resolved:
-		c := f.Catalog
-		a.Price, a.Window, a.Limit, a.ToolLimits, a.Hooks = c.Price, c.ContextWindow, c.RateLimit, c.ToolLimits, c.Hooks
-		return a.ended(f.Work, f, at)
+		return a.resolvedAs(f, at).ended(f.Work, f, at)
 	case StopAsked:
 		a.Execution = a.Execution.asksToStop(f.Request, at)
 	case StopForced:
@@ -362,10 +364,10 @@ func (a Agent) runBegan(f RunBegan, at time.Time) Agent {
 		for _, b := range in.Carry.Bound {
 			a = a.bound(b, at)
 		}
-		a.Run.Before, a.edits = in.Carry.Runs, in.Carry.Edits
+		a.Run.Before, a.edits, a.Changes = in.Carry.Runs, in.Carry.Edits, in.Carry.Changes
 		if r := in.Carry.Resolved; r != nil {
-			a.Price, a.Window, a.Limit, a.ToolLimits = r.Price, r.ContextWindow, r.RateLimit, r.ToolLimits
-			a.Hooks, a.Model = r.Hooks, r.Definition.Model.String()
+			a = a.inForce(*r)
+			a.Model = r.Definition.Model.String()
 		}
 	}
 	switch {

@@ -28,6 +28,8 @@ type Work struct {
 	Tool   *contract.ToolRequest
 	Verify *contract.ToolRequest
 	Hook   *contract.HookRequest
+	// Listing is set where a worker was asked what the definition means.
+	Listing *contract.CatalogRequest
 }
 
 // Execution and Step name the step that asked for the work: zero where none did.

@@ -23,6 +23,8 @@ type ExplainView struct {
 	Trusted domain.Trusted `json:"trusted"`
 	// Given is what it began with beside the prompt and trusted values.
 	Given *ExplainGiven `json:"given"`
+	// Changed says how what is in force for this execution differs from what was for the one before; null: in nothing.
+	Changed *contract.DefinitionChange `json:"definition_change"`
 	// Sessions are those with stateful MCP servers, in the order in which they were opened.
 	Sessions []ExplainSession `json:"mcp_sessions"`
 	// Todo is the list that tool todo keeps for the session, by now. It is told of the newest execution alone, by a worker.

@@ -256,7 +256,7 @@ func (e *explanation) counting() (c domain.Continuation, at int, whole bool) {
 }
 
 func (e *explanation) adding(v contract.StatusView) contract.StatusView {
-	v.ToolLimits, v.Bound = e.then.ToolLimits, e.then.Bound()
+	v.ToolLimits, v.Bound, v.Changes = e.then.ToolLimits, e.then.Bound(), e.then.Changes
 	v.Model, v.RateLimit, v.Window, v.Context, v.Origin = e.then.Model, e.then.Limit, e.then.Window, e.at.Fill, e.at.Origin
 	v.Trusted, v.BranchedFrom = e.at.Trusted, e.at.Branch
 	c, _ := e.continuation()

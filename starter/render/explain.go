@@ -25,6 +25,9 @@ func Explanation(out *Output, v client.ExplainView, now time.Time) string {
 	}
 	x.fact("trusted", trustedText(v.Trusted))
 	x.fact("given", givenText(v.Given))
+	if v.Changed != nil {
+		x.fact("changed", "since the execution before: "+OneLine(v.Changed.String()))
+	}
 	for _, s := range v.Sessions {
 		text := sessionWords(s.Server, s.Worker, s.Since)
 		if s.EndedAt != nil {

@@ -41,6 +41,9 @@ func StatusText(t Theme, id string, v contract.StatusView, now time.Time) string
 		x.fact("goes on", strings.TrimSpace("from "+v.Origin.String()+spentText(v.Prior)))
 	}
 	x.fact("trusted", trustedText(v.Trusted))
+	for _, change := range v.Changes {
+		x.fact("changed", fmt.Sprintf("from execution %d on: %s", change.Number, OneLine(change.String())))
+	}
 	for _, s := range v.Bound {
 		x.fact("session", OneLine(sessionWords(s.Server, s.Worker, s.Since)))
 	}
@@ -186,12 +189,14 @@ type StatusJSON struct {
 	Paused      bool                `json:"paused"`
 	Origin      *domain.ExecutionID `json:"origin"`
 	// BranchedFrom is null unless it was forked or rewound.
-	BranchedFrom *domain.Origin    `json:"branched_from"`
-	Prior        *priorJSON        `json:"prior"`
-	Window       *int64            `json:"context_window"`
-	Context      *int64            `json:"context_tokens"`
-	Sessions     []contract.Bound  `json:"mcp_sessions"`
-	Todo         []domain.TodoItem `json:"todo"`
+	BranchedFrom *domain.Origin   `json:"branched_from"`
+	Prior        *priorJSON       `json:"prior"`
+	Window       *int64           `json:"context_window"`
+	Context      *int64           `json:"context_tokens"`
+	Sessions     []contract.Bound `json:"mcp_sessions"`
+	// Changes are of what is in force, execution by execution.
+	Changes []contract.DefinitionChange `json:"definition_changes"`
+	Todo    []domain.TodoItem           `json:"todo"`
 }
 
 type priorJSON struct {
@@ -210,7 +215,7 @@ func Status(v contract.StatusView) StatusJSON {
 	}
 	s.Progress, s.Todo = listed(v.Progress), listed(v.Todo)
 	s.OutcomeUnknown, s.StandingApprovals = listed(v.OutcomeUnknown), listed(v.StandingApprovals)
-	s.Sessions = listed(v.Bound)
+	s.Sessions, s.Changes = listed(v.Bound), listed(v.Changes)
 	s.StopSignals, s.PendingApprovals, s.PendingQuestions = listed(v.StopSignals), listed(v.PendingApprovals), listed(v.PendingQuestions)
 	return s
 }

@@ -133,6 +133,10 @@ turns:
 		require.NoError(t, err)
 		s.keep(t, "execution-records", second)
 	})
+	t.Run("followed-definitions", func(t *testing.T) {
+		s := connect(t, "plain", nil)
+		s.keep(t, "followed-definitions", s.deployed(t, "kept"))
+	})
 	t.Run("given", func(t *testing.T) {
 		s := start(t, host.Config{})
 		notes, before := domain.Metadata{"ticket": json.RawMessage(`"A-7"`)}, []domain.Entry{{Message: domain.UserMessage("before")}}

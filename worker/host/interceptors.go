@@ -65,7 +65,7 @@ func (f *feeder) scheduled(ctx workflow.Context, name string, args []any) {
 			place.ExecutionID, place.Step = request.ExecutionID, request.Step
 		}
 		f.reached(contract.BetweenSteps, place)
-	case string(contract.CallTool), string(contract.VerifyCall), string(contract.Record):
+	case string(contract.CallTool), string(contract.VerifyCall), string(contract.Record), string(contract.ListTools):
 	default:
 		return
 	}

@@ -52,6 +52,8 @@ func (d *decoder) scheduled(event *historypb.HistoryEvent) []progress.Fact {
 		w.Verify, err = d.call(a.GetInput())
 	case string(contract.CallHook):
 		w.Hook, err = decode[contract.HookRequest](d.converter, a.GetInput())
+	case string(contract.ListTools):
+		w.Listing, err = decode[contract.CatalogRequest](d.converter, a.GetInput())
 	}
 	d.open[event.GetEventId()] = w
 	var facts []progress.Fact

@@ -1,0 +1,90 @@
+package whole_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/activities/tool"
+	"everstep/domain"
+	agents "everstep/starter/client"
+	"everstep/worker/host"
+)
+
+// lookup is a tool as it was deployed first, and lookupOf as it is after the next deploy: the same name, one more argument.
+func lookup() tool.Tool {
+	type arguments struct {
+		Order string `json:"order"`
+	}
+	return tool.New("lookup", "finds an order", domain.ReadOnly, func(_ context.Context, in arguments) (string, error) {
+		return "order " + in.Order, nil
+	})
+}
+
+func lookupOf() tool.Tool {
+	type arguments struct {
+		Order    string `json:"order"`
+		Customer string `json:"customer"`
+	}
+	return tool.New("lookup", "finds a customer's order", domain.ReadOnly, func(_ context.Context, in arguments) (string, error) {
+		return "order " + in.Order + " of " + in.Customer, nil
+	})
+}
+
+// deployed is a session of three executions: the second begins as the first did, the third after a deploy.
+func (s *stack) deployed(t *testing.T, name string) agents.Execution {
+	t.Helper()
+	before := s.work(t, host.Config{Tools: []tool.Tool{lookup()}})
+	begun, err := s.agents.Start(within(t), agents.Start{ID: name, Prompt: "go", Definition: scripted(writeScript(t, `
+turns:
+  - {tool_calls: [{name: lookup, arguments: {order: a}}]}
+  - {text: one}
+  - {text: two}
+  - {tool_calls: [{name: lookup, arguments: {order: a}}]}
+  - {tool_calls: [{name: lookup, arguments: {order: a, customer: ann}}]}
+  - {text: '{{ result "lookup" }}'}
+`), "lookup")})
+	require.NoError(t, err)
+	s.ended(t, begun)
+	s.sends(t, name)
+	before.Stop()
+	s.work(t, host.Config{Tools: []tool.Tool{lookupOf()}})
+	last := s.sends(t, name)
+	_, err = s.agents.Close(within(t), name)
+	require.NoError(t, err)
+	return last
+}
+
+func (s *stack) sends(t *testing.T, name string) agents.Execution {
+	t.Helper()
+	sent, err := s.agents.Send(within(t), name, agents.SendOptions{Prompt: "more"})
+	require.NoError(t, err)
+	return s.ended(t, sent)
+}
+
+// TestADeployInTheMiddleOfASession: the next execution has the tool as it is by now, and status and explain say what is
+// another.
+func TestADeployInTheMiddleOfASession(t *testing.T) {
+	t.Parallel()
+	s := connect(t, "plain", nil)
+	name := s.named("deploy")
+	s.deployed(t, name)
+	result, err := s.agents.Wait(within(t), name, 3)
+	require.NoError(t, err)
+	require.Equal(t, "order a of ann", result.Answer)
+	steps, err := s.agents.Explain(within(t), name, 3)
+	require.NoError(t, err)
+	require.Contains(t, steps.Steps[0].Tools[0].Error.Message, "customer", "the first call lacks what the tool asks for by now")
+	require.Equal(t, "tools lookup (description, schema)", steps.Changed.String())
+	second, err := s.agents.Explain(within(t), name, 2)
+	require.NoError(t, err)
+	require.Nil(t, second.Changed)
+	status, err := s.agents.Status(within(t), name)
+	require.NoError(t, err)
+	require.Len(t, status.Changes, 1)
+	require.Equal(t, 3, status.Changes[0].Number)
+	for number := range 3 {
+		require.NoError(t, s.audited(within(t), name, number+1))
+	}
+}

@@ -1,0 +1,127 @@
+package workflows_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// deployed is a worker that has other tools with each execution, and knows what it said before.
+func deployed(catalogs ...contract.Catalog) *world {
+	w := &world{older: true}
+	w.list = func(r contract.CatalogRequest) (contract.Catalog, error) {
+		catalog := catalogs[min(len(w.listed), len(catalogs))-1]
+		catalog.MinOutputTokens = 1
+		encoded, err := json.Marshal(catalog.Tools)
+		catalog.Digest = domain.DigestOf(encoded)
+		if catalog.Digest == r.Known {
+			catalog = contract.Catalog{Unchanged: true, Digest: r.Known, ToolLimits: catalog.ToolLimits}
+		}
+		return catalog, err
+	}
+	w.model = func(contract.ModelRequest) (contract.ModelReply, error) { return says("done"), nil }
+	return w
+}
+
+func offers(names ...string) contract.Catalog {
+	var catalog contract.Catalog
+	for _, name := range names {
+		catalog.Tools = append(catalog.Tools, domain.ToolSpec{Name: name, Schema: json.RawMessage(`{}`), Effect: domain.ReadOnly})
+	}
+	return catalog
+}
+
+// TestASessionFollowsItsWorkers: each execution has what workers say as it begins, and what is another is told.
+func TestASessionFollowsItsWorkers(t *testing.T) {
+	t.Parallel()
+	other := offers("find", "look")
+	other.Tools[1].Schema, other.Price = json.RawMessage(`{"type":"object"}`), &domain.Price{Input: 1, Output: 1}
+	w := deployed(offers("seek", "look"), offers("seek", "look"), other)
+	env := w.environment(t)
+	sends(env, time.Minute, "second", contract.SendRequest{Prompt: "more"})
+	sends(env, 2*time.Minute, "third", contract.SendRequest{Prompt: "more"})
+	closes(env, time.Hour, "close")
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+
+	out := outcome(t, env)
+	require.Equal(t, domain.StatusCompleted, out.Status)
+	require.True(t, out.Priced, "the third has a price")
+	require.Len(t, w.listed, 3)
+	first, second := w.listed[0], w.listed[1]
+	require.Zero(t, first.Known)
+	require.NotZero(t, second.Known)
+	require.Zero(t, second.Definition, "it is named by its digest, and enters history once")
+	require.NotZero(t, second.Log.Length)
+	require.Equal(t, w.asked[0].Resolved, w.asked[1].Resolved, "nothing was another")
+	require.NotEqual(t, w.asked[1].Resolved, w.asked[2].Resolved)
+
+	changes := query(t, env, contract.QueryStatus, contract.StatusRequest{}).Changes
+	require.Len(t, changes, 1)
+	require.Equal(t, 3, changes[0].Number)
+	require.Equal(t, "tools + find, - seek, look (schema); price", changes[0].String())
+}
+
+// TestAToolThatIsGone fails the execution that begins without it. The session stays, and goes on once it is back.
+func TestAToolThatIsGone(t *testing.T) {
+	t.Parallel()
+	w := deployed(offers("look"))
+	lists := w.list
+	w.list = func(r contract.CatalogRequest) (contract.Catalog, error) {
+		if len(w.listed) == 2 {
+			return contract.Catalog{}, refused(domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "tools: this worker has no look; it has: find"))
+		}
+		return lists(r)
+	}
+	env := w.environment(t)
+	sends(env, time.Minute, "second", contract.SendRequest{Prompt: "more"})
+	env.RegisterDelayedCallback(func() {
+		status := query(t, env, contract.QueryStatus, contract.StatusRequest{})
+		require.Equal(t, domain.StatusFailed, status.Status)
+		require.Equal(t, domain.CodeUnknownTool, status.Error.Code)
+		require.True(t, status.Open)
+	}, 2*time.Minute)
+	sends(env, 3*time.Minute, "third", contract.SendRequest{Prompt: "again"})
+	closes(env, time.Hour, "close")
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	require.Len(t, w.asked, 2)
+}
+
+// TestOlderSessionsFollowNothing: what a run of an older worker resolved once it keeps.
+func TestOlderSessionsFollowNothing(t *testing.T) {
+	t.Parallel()
+	w := deployed(offers("seek"), offers("find"))
+	env := w.environment(t)
+	env.OnGetVersion("followed-definitions", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.DefaultVersion)
+	sends(env, time.Minute, "second", contract.SendRequest{Prompt: "more"})
+	closes(env, time.Hour, "close")
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	require.Len(t, w.listed, 1)
+}
+
+// TestWhatWasAnotherGoesAlong with what continues as new, and an execution in progress keeps what it began with.
+func TestWhatWasAnotherGoesAlong(t *testing.T) {
+	t.Parallel()
+	w := deployed(offers("seek"), offers("find"), offers("find"))
+	env := w.environment(t)
+	outgrows(env, 2)
+	sends(env, time.Minute, "second", contract.SendRequest{Prompt: "more"})
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	in, ok := handedOn(t, env)
+	require.True(t, ok)
+	require.Len(t, in.Carry.Changes, 1)
+	env = w.environment(t)
+	sends(env, time.Minute, "third", contract.SendRequest{Prompt: "more"})
+	closes(env, time.Hour, "close")
+	env.ExecuteWorkflow(string(contract.Execute), in)
+	require.Equal(t, 3, outcome(t, env).Number)
+	require.Len(t, w.listed, 3)
+	require.Equal(t, in.Carry.Changes, query(t, env, contract.QueryStatus, contract.StatusRequest{}).Changes)
+}
