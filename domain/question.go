@@ -3,6 +3,7 @@ package domain
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -104,7 +105,7 @@ func (q Question) Content(text string, value json.RawMessage) (string, error) {
 	case !utf8.ValidString(text) || strings.TrimSpace(text) == "":
 		return "", Errorf(Invalid, "answer: is empty, or is not valid UTF-8")
 	case len(q.Choices) > 0 && !slices.Contains(q.Choices, text):
-		return "", Errorf(Invalid, "answer: %q is none of the choices: %s", Shorten(text, 64), Shorten(strings.Join(q.Choices, " | "), 1000))
+		return "", Errorf(Invalid, "answer: %q is none of the choices: %s", Shorten(text, 64), Shorten(fmt.Sprintf("%q", q.Choices), 1000))
 	}
 	return text, nil
 }

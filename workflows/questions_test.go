@@ -183,7 +183,7 @@ func TestAnswersThatAreRefused(t *testing.T) {
 		ask(contract.AnswerRequest{Call: text, Value: json.RawMessage(`1`)}, "asks for a text alone")
 		ask(contract.AnswerRequest{Call: text, Text: strings.Repeat("x", domain.MaxAnswer+1)}, "answer: has 16385 bytes")
 		ask(contract.AnswerRequest{Call: text, Text: "x", Reason: strings.Repeat("x", domain.MaxReason+1)}, "reason: has")
-		ask(contract.AnswerRequest{Call: choice, Text: "c"}, `"c" is none of the choices: a | b`)
+		ask(contract.AnswerRequest{Call: choice, Text: "c"}, `"c" is none of the choices: ["a" "b"]`)
 		ask(contract.AnswerRequest{Call: value, Text: "5"}, "answer: is missing; the question asks for a JSON value")
 		ask(contract.AnswerRequest{Call: value, Value: json.RawMessage(`"five"`)}, "answer: does not fit the question's schema, so the question waits as it was: /amount")
 		ask(contract.AnswerRequest{Call: choice, Text: "b"}, "")

@@ -19,6 +19,7 @@ import (
 	"gocloud.dev/blob/memblob"
 
 	"everstep/activities/artifact"
+	"everstep/activities/asking"
 	"everstep/activities/files"
 	"everstep/activities/shell"
 	"everstep/activities/todo"
@@ -92,10 +93,11 @@ func victims(t *testing.T, dir string) []victim {
 		"http_post": {"url": server.URL, "body": "a", "content_type": "text/plain", "headers": fields{"Accept": "text/plain"}, "raw": true},
 		"shell":     {"command": []string{"true"}, "folder": ".", "timeout_seconds": 5},
 		"sleep":     {"seconds": 1}, "wait_until": {"time": "2100-01-01T00:00:00Z"}, "todo": {"items": []fields{{"text": "a", "status": "open"}}},
+		"ask_user":      {"question": "which?", "choices": []string{"a", "b"}, "default": "a", "expires_in": 5},
 		"read_artifact": {"id": uuid.Max.String(), "offset": 0, "limit": 5},
 	}
 	var all []victim
-	for _, one := range slices.Concat(root.Tools(), client.Tools(), waiting.Tools(), []tool.Tool{todo.Tool(), kept.Tool(), commands.Tool()}) {
+	for _, one := range slices.Concat(root.Tools(), client.Tools(), waiting.Tools(), []tool.Tool{todo.Tool(), asking.Tool(), kept.Tool(), commands.Tool()}) {
 		v := victim{tool: one, good: good[one.Spec().Name], every: 2}
 		require.NotNil(t, v.good, one.Spec().Name)
 		if one.Spec().Name == shell.Name {
@@ -206,7 +208,8 @@ func (s *victimSum) take(t *testing.T, one tool.Tool, arguments string) {
 	about := one.Spec().Name + " " + domain.Shorten(arguments, 300)
 	require.NoError(t, ctx.Err(), "it hangs: %s", about)
 	s.calls++
-	if _, waits := tool.Waits(err); err == nil || waits {
+	_, waits := tool.Waits(err)
+	if _, asks := tool.Asks(err); err == nil || waits || asks {
 		s.ran++
 		require.NotContains(t, result.Content, "sesame", about)
 		return

@@ -89,7 +89,7 @@ func TestQuestions(t *testing.T) {
 	require.ErrorContains(t, err, "was answered already")
 	require.ErrorContains(t, err, "by ann", "who is second is told who was first")
 	_, err = s.agents.Answer(ctx, begun.ID, agents.Reply{Call: questions[1].ToolExecutionID, Text: "on foot"})
-	require.ErrorContains(t, err, "is none of the choices: by train | by car")
+	require.ErrorContains(t, err, `is none of the choices: ["by train" "by car"]`)
 	_, err = s.agents.Answer(ctx, begun.ID, agents.Reply{Call: questions[1].ToolExecutionID, Text: "by train"})
 	require.NoError(t, err)
 	_, err = s.agents.Answer(ctx, begun.ID, agents.Reply{Value: json.RawMessage(`0`)})
