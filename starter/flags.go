@@ -129,17 +129,20 @@ func (f *budgetFlags) registerTotals(set *pflag.FlagSet, now func() time.Time) {
 		if rule.Unit != domain.UnitTime {
 			help += " in all"
 		}
-		read := func(text string) error {
-			f.lift = slices.DeleteFunc(f.lift, func(l domain.Limit) bool { return l == rule.Limit })
-			if text != noLimit {
-				return f.read(rule, text)
-			}
-			f.budget = f.budget.Extended(domain.ExecutionBudget{}, []domain.Limit{rule.Limit})
-			f.lift = append(f.lift, rule.Limit)
-			return nil
-		}
+		read := func(text string) error { return f.readTotal(rule, text) }
 		set.Var(flagValue{kind: limitKind(rule.Unit) + "|" + noLimit, set: read}, rule.Limit.Flag(), limitHelp(rule, help))
 	}
+}
+
+// readTotal reads a new total, or that there is to be none.
+func (f *budgetFlags) readTotal(rule domain.LimitRule, text string) error {
+	f.lift = slices.DeleteFunc(f.lift, func(l domain.Limit) bool { return l == rule.Limit })
+	if text != noLimit {
+		return f.read(rule, text)
+	}
+	f.budget = f.budget.Extended(domain.ExecutionBudget{}, []domain.Limit{rule.Limit})
+	f.lift = append(f.lift, rule.Limit)
+	return nil
 }
 
 // limitKind is what the flag of a limit takes, in a word.

@@ -100,6 +100,7 @@ func (p *program) starting(
 		return then(ctx, s, execution)
 	}
 	asked.register(p, command)
+	command.Flags().Var(textFlag(&asked.id), "id", "the agent's `NAME`, under which it stays open for more; without one it takes this prompt alone")
 }
 
 func sendCommand(p *program) *cobra.Command {
@@ -197,7 +198,6 @@ func (f *startFlags) register(p *program, command *cobra.Command) {
 	set.StringVar(&f.system, "system", "", "system prompt")
 	set.StringSliceVar(&f.tools, "tool", nil, "tool that the agent may use; once for each, or separated by commas")
 	set.Var(choiceFlag(&f.approvals, domain.ApprovalWords()), "approvals", "which tool calls run by themselves: writes has those wait for a person that do not only read, ask all")
-	set.Var(textFlag(&f.id), "id", "the agent's `NAME`, under which it stays open for more; without one it takes this prompt alone")
 	f.budget.register(set, p.now)
 	f.output.register(p, command)
 	f.about.register(set)
@@ -211,6 +211,15 @@ func (f *startFlags) register(p *program, command *cobra.Command) {
 
 // request reads and checks all that can be told without a server.
 func (f *startFlags) request(p *program, argument string) (client.Start, error) {
+	start, err := f.unprompted(p, argument)
+	if err == nil {
+		start.Prompt, err = p.prompt(argument)
+	}
+	return start, err
+}
+
+// unprompted is request but for the prompt.
+func (f *startFlags) unprompted(p *program, argument string) (client.Start, error) {
 	given, err := f.definition(p)
 	var start client.Start
 	if err == nil {
@@ -244,10 +253,9 @@ func (f *startFlags) request(p *program, argument string) (client.Start, error) 
 	if err != nil {
 		return client.Start{}, err
 	}
-	prompt, err := p.prompt(argument)
-	start.ID, start.Prompt, start.Definition, start.Given = f.id, prompt, definition, &given
+	start.ID, start.Definition, start.Given = f.id, definition, &given
 	start.Budget = given.Budget.CappedBy(f.budget.budget)
-	return start, err
+	return start, nil
 }
 
 // known says what the flags know of the model. One of which they do was asked for.

@@ -172,7 +172,7 @@ func (c *Client) resume(ctx context.Context, a agent, request contract.SendReque
 	if err := c.idle(ctx, open); err != nil {
 		return Execution{}, err
 	}
-	execution, err := c.message(ctx, a, request)
+	execution, err := c.message(ctx, a, "", request)
 	if err == nil {
 		return execution, nil
 	}

@@ -32,6 +32,9 @@ type SendOptions struct {
 	Messages []domain.Entry
 	// Trusted are values for that execution alone, beside the session's, of which it changes none.
 	Trusted domain.Trusted
+	// RequestID makes a message that is sent again under the same id one with the first. With it a worker alone says
+	// whether the session is idle. Empty: each call stands for itself.
+	RequestID string
 }
 
 // Send gives a named agent a message, which begins its next execution. It is
@@ -51,16 +54,20 @@ func (c *Client) Send(ctx context.Context, id string, o SendOptions) (Execution,
 	if err := checkSend(request, time.Now()); err != nil {
 		return Execution{}, invalid(err)
 	}
-	if err := c.session(ctx, a, "takes one prompt; start another agent, or one with a name to speak to it again"); err != nil {
+	s, err := c.session(ctx, a, "takes one prompt; start another agent, or one with a name to speak to it again")
+	if err == nil && o.RequestID == "" {
+		err = c.idle(ctx, s)
+	}
+	if err != nil {
 		return Execution{}, err
 	}
-	execution, err := c.message(ctx, a, request)
+	execution, err := c.message(ctx, a, o.RequestID, request)
 	return execution, fail(ctx, id, "sending to "+id, err)
 }
 
 // message sends what begins an execution.
-func (c *Client) message(ctx context.Context, a agent, request contract.SendRequest) (Execution, error) {
-	reply, err := update(ctx, c, a, "", contract.UpdateSend, request)
+func (c *Client) message(ctx context.Context, a agent, id string, request contract.SendRequest) (Execution, error) {
+	reply, err := update(ctx, c, a, id, contract.UpdateSend, request)
 	if err != nil {
 		return Execution{}, err
 	}
@@ -94,7 +101,11 @@ func (c *Client) Close(ctx context.Context, id string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := c.session(ctx, a, "has no session to close: it ends by itself, or when it is stopped"); err != nil {
+	s, err := c.session(ctx, a, "has no session to close: it ends by itself, or when it is stopped")
+	if err == nil {
+		err = c.idle(ctx, s)
+	}
+	if err != nil {
 		return 0, err
 	}
 	reply, err := update(ctx, c, a, "", contract.UpdateClose, contract.CloseRequest{})
@@ -111,18 +122,18 @@ func (c *Client) OpenOn(ctx context.Context, id string) string {
 	return s.queue()
 }
 
-// session sees that a named agent has an open, idle session. why says what one without a name does.
-func (c *Client) session(ctx context.Context, a agent, why string) error {
+// session is a named agent's, which is open. why says what one without a name does.
+func (c *Client) session(ctx context.Context, a agent, why string) (snapshot, error) {
 	s, err := c.describe(ctx, a.called())
 	switch {
 	case err != nil:
-		return err
+		return s, err
 	case a.name == "":
-		return errorf(Refused, nil, "agent %s has no name and %s", a.called(), why)
+		return s, errorf(Refused, nil, "agent %s has no name and %s", a.called(), why)
 	case !s.open():
-		return ended(a.called(), nil)
+		return s, ended(a.called(), nil)
 	}
-	return c.idle(ctx, s)
+	return s, nil
 }
 
 // idle refuses by the history. The workflow would refuse too, but only once a worker is up.

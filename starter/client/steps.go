@@ -114,13 +114,18 @@ func (t target) part(first func(progress.Takeover) int) func(progress.RunBegan) 
 // be read it yields an error of class Gone that says which, and then what follows; any other error
 // ends the sequence. It needs a worker.
 func (c *Client) Messages(ctx context.Context, id string) iter.Seq2[domain.Entry, error] {
+	return c.MessagesFrom(ctx, id, 0)
+}
+
+// MessagesFrom is Messages from an index on: what was read before is not read again.
+func (c *Client) MessagesFrom(ctx context.Context, id string, index int) iter.Seq2[domain.Entry, error] {
 	return func(yield func(domain.Entry, error) bool) {
 		s, err := c.describe(ctx, id)
 		if err != nil {
 			yield(domain.Entry{}, err)
 			return
 		}
-		for entry, err := range c.entries(ctx, s.agent, s.runID(), 0, c.reading(s.agent)) {
+		for entry, err := range c.entries(ctx, s.agent, s.runID(), index, c.reading(s.agent)) {
 			if !yield(entry, fail(ctx, id, "reading the messages of "+id, err)) {
 				return
 			}

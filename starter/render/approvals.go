@@ -18,7 +18,7 @@ func ShortCall(id domain.ToolExecutionID) string {
 }
 
 func pendingWords(p domain.PendingApproval) string {
-	text := callWords(p.Tool, legible(p.Arguments)) + " since " + moment(p.AskedAt)
+	text := CallWords(p.Tool, legible(p.Arguments)) + " since " + moment(p.AskedAt)
 	if !p.ExpiresAt.IsZero() {
 		text += ", until " + moment(p.ExpiresAt)
 	}
@@ -60,7 +60,7 @@ func decisionWords(a domain.Approval) string {
 
 // StandingApproval shows in one line which calls are always allowed, and by whose word.
 func StandingApproval(a domain.StandingApproval) string {
-	text := fmt.Sprintf("%s %s, by %s %s%s", ShortCall(a.ID), callWords(a.Tool, legible(a.Arguments)), OneLine(a.By), moment(a.At), within(": ", OneLine(a.Reason), ""))
+	text := fmt.Sprintf("%s %s, by %s %s%s", ShortCall(a.ID), CallWords(a.Tool, legible(a.Arguments)), OneLine(a.By), moment(a.At), within(": ", OneLine(a.Reason), ""))
 	if r := a.Revocation; r != nil {
 		text += fmt.Sprintf("; revoked by %s %s%s", OneLine(r.By), moment(r.At), within(": ", OneLine(r.Reason), ""))
 	}

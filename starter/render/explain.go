@@ -348,7 +348,7 @@ func (x *sheet) toolLine(tool client.ExplainTool) string {
 		approval = joined(" · ", approval, answerWords(tool.Answer.Answer, tool.Answer.Text))
 	}
 	outcome := strings.ReplaceAll(string(tool.Outcome), "_", " ")
-	text := joined(" · ", callWords(tool.Tool, tool.Arguments), approval, took, where(tool.Attempts > 1, Counted(int64(tool.Attempts), "attempt")), outcome)
+	text := joined(" · ", CallWords(tool.Tool, tool.Arguments), approval, took, where(tool.Attempts > 1, Counted(int64(tool.Attempts), "attempt")), outcome)
 	if s := tool.Settlement; s != nil {
 		text += fmt.Sprintf(" · settled as %s by %s at %s: %s", strings.ReplaceAll(string(s.Verdict), "_", " "), OneLine(strings.TrimSpace(s.By.Client+" "+s.By.Identity)),
 			s.At.Format(time.RFC3339), OneLine(s.Reason))

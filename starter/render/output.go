@@ -21,7 +21,7 @@ import (
 type Output struct {
 	to       io.Writer
 	Terminal bool // a person is likely to read it
-	animated bool // lines may be replaced
+	Animated bool // lines may be replaced
 	Theme    Theme
 	// Width returns the columns of the terminal, zero where there is no limit.
 	Width func() int
@@ -57,7 +57,7 @@ func NewOutput(file *os.File, environ []string, noColor bool, columns int) *Outp
 		writer.Profile = min(writer.Profile, colorprofile.ASCII)
 	}
 	return &Output{
-		to: writer, Terminal: true, animated: writer.Profile > colorprofile.NoTTY, Theme: newTheme(),
+		to: writer, Terminal: true, Animated: writer.Profile > colorprofile.NoTTY, Theme: newTheme(),
 		Width: func() int {
 			width, _, err := term.GetSize(int(file.Fd()))
 			if columns > 0 {

@@ -123,7 +123,7 @@ func (s *story) tell(e client.Event) []line {
 		m, text := notice(e)
 		return []line{{mark: m, step: e.Step, text: OneLine(text)}}
 	case client.EventTool:
-		c := call{words: callWords(e.Tool, e.Arguments), since: e.Time}
+		c := call{words: CallWords(e.Tool, e.Arguments), since: e.Time}
 		s.calls[at] = c
 		text := c.words
 		if e.Approval != nil {
@@ -196,17 +196,31 @@ func (s *story) ended(e client.Event) line {
 	if e.Ended == nil {
 		return line{mark: markEnd, text: "ended"}
 	}
-	o := *e.Ended
+	var took time.Duration
+	if !s.began.IsZero() {
+		took = e.Time.Sub(s.began)
+	}
+	return line{mark: markEnd, text: Ending(*e.Ended, took), status: e.Ended.Status}
+}
+
+// Ending says in one line how an execution ended and what it took; a time of zero is not known.
+func Ending(o contract.Outcome, took time.Duration) string {
 	why := map[domain.ExecutionStatus]string{domain.StatusFailed: string(o.Code), domain.StatusStopped: string(o.StopReason)}[o.Status]
-	words := joined(" · ", string(o.Status)+within(" (", why, ")"), Counted(int64(o.Steps), "step"), some(o.Usage.TotalTokens(), "token"),
-		costText(domain.USD(o.CostNanoUSD)), where(!s.began.IsZero() && e.Time.After(s.began), Duration(e.Time.Sub(s.began))))
-	return line{mark: markEnd, text: OneLine(words), status: o.Status}
+	return OneLine(joined(" · ", string(o.Status)+within(" (", why, ")"), Counted(int64(o.Steps), "step"), some(o.Usage.TotalTokens(), "token"),
+		costText(domain.USD(o.CostNanoUSD)), where(took > 0, Duration(took))))
 }
 
 const maxWords = 120
 
-func callWords(tool, arguments string) string {
+// CallWords name a tool call and how its arguments begin, in one line.
+func CallWords(tool, arguments string) string {
 	return strings.TrimSpace(OneLine(tool) + " " + shortened(OneLine(arguments), maxWords))
+}
+
+// Notice is an event in one sentence; warns says that somebody should look at it.
+func Notice(e client.Event) (text string, warns bool) {
+	m, text := notice(e)
+	return OneLine(text), m == markWarning
 }
 
 // notice is an event that is told in one sentence.
@@ -246,9 +260,9 @@ func notice(e client.Event) (mark, string) {
 	case client.EventStopAsked:
 		return markWarning, fmt.Sprintf("asked to stop (%s)%s", e.Mode, reason)
 	case client.EventApprovalAsked:
-		return markWarning, callWords(e.Tool, e.Arguments) + " waits for approval"
+		return markWarning, CallWords(e.Tool, e.Arguments) + " waits for approval"
 	case client.EventApprovalDecided:
-		return markNotice, callWords(e.Tool, e.Arguments) + " " + decisionOf(e)
+		return markNotice, CallWords(e.Tool, e.Arguments) + " " + decisionOf(e)
 	case client.EventQuestionAsked:
 		return markWarning, OneLine(e.Tool) + " asks: " + asked(e)
 	case client.EventQuestionAnswered:
@@ -269,7 +283,7 @@ func notice(e client.Event) (mark, string) {
 }
 
 func notRun(e client.Event) string {
-	words := callWords(e.Tool, e.Arguments)
+	words := CallWords(e.Tool, e.Arguments)
 	if e.Error == nil {
 		return words + ": not run; no worker tells why"
 	}

@@ -17,7 +17,7 @@ type View struct {
 // NewView is live on a terminal, else of plain lines. ui is where its runs can be looked at, by their ids.
 func NewView(out *Output, id, ui string) View {
 	s := newStory(id, ui)
-	if out.animated {
+	if out.Animated {
 		v := &liveView{out: out, story: s}
 		return View{v.Show, v.Close}
 	}

@@ -265,7 +265,7 @@ func show(v View, events []client.Event) {
 }
 
 func liveOn(s *screen, ui string) *liveView {
-	out := &Output{to: s, Terminal: true, animated: true, Theme: newTheme(), Width: func() int { return s.width }}
+	out := &Output{to: s, Terminal: true, Animated: true, Theme: newTheme(), Width: func() int { return s.width }}
 	return &liveView{out: out, story: newStory("notes", ui)}
 }
 

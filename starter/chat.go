@@ -1,0 +1,245 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+	"sync/atomic"
+
+	"github.com/spf13/cobra"
+
+	"everstep/domain"
+	"everstep/starter/chat"
+	"everstep/starter/client"
+	"everstep/starter/local"
+	"everstep/starter/render"
+)
+
+func chatCommand(p *program) *cobra.Command {
+	var f local.Flags
+	var asked startFlags
+	command := &cobra.Command{
+		Use:   "chat [ID]",
+		Short: "Converse with an agent on a terminal",
+		Long: `Converses with a named agent on this terminal: what was said above, the answer
+as it is written, tool calls with their state, and a place to type. Calls that wait
+for a person are asked about in place. Without an ID a new session is begun, under
+a name that is shown; with one that is open it goes on there; a name that was never
+used begins a session under it.
+
+What was begun goes on when the terminal is closed, as far as a server and a worker
+are up, and chat ID takes it up again, on any machine that reaches the server.
+Where none is configured, a dev server and a worker run for as long as this
+command does.
+
+Enter sends; Alt-Enter, or Ctrl-J, begins a new line; PgUp, PgDn and the wheel
+scroll; Ctrl-R shows what the model thought. What is typed in the middle of a turn
+is sent when that ends. Lines that begin with a slash are commands, of this screen
+alone: /help lists them. Ctrl-C stops the turn: what the model is writing is cut
+off and kept, calls under way finish (/stop now cancels them too). Pressed twice it
+leaves, as /quit does.
+
+Flags say what a new agent is, as with run. Of an open session --model replaces the
+model; limits hold for each turn; any other that differs is refused, with the first
+message.`,
+		Example: `  starter chat --model openai-chat/gpt-5-mini --tool list_files,read_file
+  starter chat --agent reviewer
+  starter chat notes`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: p.completeIDs,
+	}
+	command.RunE = func(command *cobra.Command, args []string) error {
+		if !p.interactive() || !p.out.Animated {
+			return usage("chat: needs a terminal that it can draw on, for input and output; `%s` and `%s` converse without one",
+				p.again("run", "--id", "NAME", `"prompt"`), p.again("send", "NAME", `"message"`, "--wait"))
+		}
+		asked.id = p.newName()
+		if len(args) > 0 {
+			asked.id = args[0]
+		}
+		return p.chat(command.Context(), f, &asked, len(args) > 0)
+	}
+	asked.register(p, command)
+	f.Register(command.Flags())
+	return command
+}
+
+// newName is for a session that nobody has named. What it ends with keeps two of the same minute apart.
+func (p *program) newName() string {
+	return "chat-" + p.now().Format("20060102-1504") + "-" + strings.ToLower(rand.Text()[:3])
+}
+
+// chat holds a conversation.
+func (p *program) chat(ctx context.Context, f local.Flags, asked *startFlags, named bool) error {
+	start, cfg, err := p.conversation(asked)
+	if err != nil {
+		return err
+	}
+	here := start.Definition
+	here.Budget = start.Budget
+	if err := p.machine.CheckLocally(ctx, f, here); err != nil {
+		return err
+	}
+	var relay relay
+	p.machine.Say = relay.over(p.machine.Say)
+	s, err := p.machine.BringUp(ctx, f)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	cfg.Agents = s.Agents
+	if named {
+		cfg.ID, err = p.meant(ctx, s, cfg.ID)
+		start.ID = cfg.ID
+	}
+	if err == nil {
+		cfg, err = opened(ctx, cfg, start, named)
+	}
+	if err != nil {
+		return err
+	}
+	missing := s.Missing(ctx)
+	ending, err := chat.Run(ctx, cfg, chat.Terminal{In: p.in, Out: os.Stdout, Environ: p.machine.Env.Environ()}, s.Failed(), func(remark chat.Remark) {
+		relay.to.Store(&remark)
+		if missing != "" {
+			go remark(missing, true)
+		}
+	})
+	relay.to.Store(nil)
+	return p.left(s, cfg.ID, ending, err)
+}
+
+// meant is the name of the session that is meant: that which begins so, where there is one, else a new one.
+func (p *program) meant(ctx context.Context, s *local.Stack, name string) (string, error) {
+	found, err := s.Agents.Find(ctx, name)
+	if err != nil || found == name || domain.CheckAgentName(found) != nil { // one without a name takes no messages
+		return name, err
+	}
+	p.say("%s is %s", name, found)
+	return found, nil
+}
+
+// conversation reads what the flags say of it.
+func (p *program) conversation(asked *startFlags) (client.Start, chat.Config, error) {
+	cfg := chat.Config{
+		ID: asked.id, By: person(), Theme: p.out.Theme, Now: p.now, Budget: asked.budget.budget,
+		Limits:    p.readTotals,
+		ReadModel: func(text string) (domain.LLMConfig, error) { return local.ReadModel("model", text) },
+	}
+	switch _, err := domain.AgentIDOf(asked.id); {
+	case strings.Contains(asked.id, client.SessionMark):
+		return client.Start{}, cfg, usage("id: %s is an earlier session, which can only be read: `%s` shows it", render.OneLine(asked.id), p.again("messages", render.OneLine(asked.id)))
+	case err != nil:
+		return client.Start{}, cfg, err
+	case domain.CheckAgentName(asked.id) != nil:
+		return client.Start{}, cfg, usage("id: %s is an agent without a name, which takes one prompt; `%s` begins a session that stays open", asked.id, p.again("chat"))
+	case asked.given.file == fromStdin:
+		return client.Start{}, cfg, usage("--messages: standard input is what is typed in the conversation; name a file")
+	}
+	start, err := asked.unprompted(p, "")
+	return start, cfg, err
+}
+
+// opened looks at the session, and says with what the first message begins.
+func opened(ctx context.Context, cfg chat.Config, start client.Start, named bool) (chat.Config, error) {
+	status, err := cfg.Agents.Status(ctx, cfg.ID)
+	switch fresh := errors.Is(err, &client.Error{Class: client.NotFound}); {
+	case fresh && start.Definition.Model.Provider == "":
+		what := "model: is missing; name one with --model or " + local.VariableModel + ": " + local.ModelForm
+		if named {
+			what = "model: is missing, and " + cfg.ID + " has no session to take one from; name one with --model or " + local.VariableModel
+		}
+		return cfg, usage("%s", what)
+	case fresh:
+		cfg.Fresh, cfg.Opening = true, &start
+		return cfg, nil
+	case err != nil:
+		return cfg, err
+	case !status.Open:
+		return cfg, &client.Error{
+			Class: client.Refused, Message: "the session of " + cfg.ID + " has ended, and takes no more messages", Next: "`messages " + cfg.ID + "` shows it, and `run --id " + cfg.ID + "` begins a new one of the name",
+		}
+	}
+	rest := *start.Given
+	if rest.Model.Provider != "" {
+		cfg.Model = &start.Definition.Model
+	}
+	rest.Model = domain.LLMConfig{}
+	if !reflect.ValueOf(rest).IsZero() || len(start.Metadata)+len(start.Messages)+len(start.Trusted) > 0 {
+		cfg.Opening = &start
+	}
+	return cfg, nil
+}
+
+// readTotals reads totals of limits, such as max_steps=40 and deadline=none.
+func (p *program) readTotals(words []string) (client.ExtendOptions, error) {
+	limits := budgetFlags{now: p.now}
+	for _, word := range words {
+		name, text, _ := strings.Cut(word, "=")
+		name = strings.ReplaceAll(name, "-", "_")
+		var known []string
+		found := false
+		for _, rule := range domain.LimitRules() {
+			known = append(known, string(rule.Limit))
+			if string(rule.Limit) != name {
+				continue
+			}
+			found = true
+			if err := limits.readTotal(rule, text); err != nil {
+				return client.ExtendOptions{}, fmt.Errorf("%s: %q %w", name, domain.Shorten(text, 100), err)
+			}
+		}
+		if !found {
+			return client.ExtendOptions{}, fmt.Errorf("%q is none of %s; write it as max_steps=40", domain.Shorten(name, 60), strings.Join(known, ", "))
+		}
+	}
+	return client.ExtendOptions{Budget: limits.budget, Lift: limits.lift}, nil
+}
+
+// left says how to come back, and hands back what was typed and not sent.
+func (p *program) left(s *local.Stack, id string, e chat.Ending, err error) error {
+	for _, text := range e.Unsent {
+		p.err.Printf("%s", p.err.Fold("not sent:\n")+render.Clean(text)+"\n")
+	}
+	switch {
+	case err != nil:
+		return err
+	case !e.Begun:
+		p.say("nothing was begun")
+		return nil
+	case e.Number == 0:
+		p.say("%s stays open: `%s` goes on with it, `%s` ends it", id, p.again("chat", id), p.again("close", id))
+		return nil
+	}
+	words := "it goes on"
+	switch waits := s.Waits(id); {
+	case waits != "":
+		words = "it waits for a worker on task queue " + waits
+	case s.Pauses():
+		words = "what runs it ends with this command, so it pauses until a worker runs again"
+	}
+	p.err.Printf("%s", p.err.Fold(fmt.Sprintf("left %s in turn %d: %s\n", id, e.Number, words)))
+	p.err.Hints([][2]string{
+		{p.again("chat", id), "take it up again"},
+		{p.again("watch", id), "follow this turn to its end"},
+		{p.again("stop", id), "end it"},
+	})
+	return detached("")
+}
+
+// A relay hands what is told to the conversation while that has the terminal.
+type relay struct{ to atomic.Pointer[chat.Remark] }
+
+func (r *relay) over(say func(string, ...any)) func(string, ...any) {
+	return func(format string, args ...any) {
+		if remark := r.to.Load(); remark != nil {
+			(*remark)(fmt.Sprintf(format, args...), false)
+			return
+		}
+		say(format, args...)
+	}
+}

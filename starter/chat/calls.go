@@ -1,0 +1,102 @@
+package chat
+
+import (
+	"time"
+
+	"everstep/domain"
+	"everstep/starter/client"
+	"everstep/starter/render"
+)
+
+// callAt is the call of an event, which is begun where it was not known, and drawn anew.
+func (t *talk) callAt(key callKey, e client.Event) *part {
+	for i := len(t.parts) - 1; i >= 0; i-- {
+		if p := t.parts[i]; p.kind == called && p.key == key {
+			p.width = 0
+			return p
+		}
+	}
+	return t.add(&part{kind: called, key: key, text: render.CallWords(e.Tool, e.Arguments), began: e.Time})
+}
+
+func (t *talk) heardCall(key callKey, e client.Event) {
+	p := t.callAt(key, e)
+	switch e.Type {
+	case client.EventApprovalAsked:
+		p.call, p.at = callWaits, ""
+	case client.EventApprovalDecided:
+		p.decided(e)
+	case client.EventTool:
+		p.call, p.began = callRuns, e.Time
+		if e.Arguments != "" { // those that run may be a person's own
+			p.text = render.CallWords(e.Tool, e.Arguments)
+		}
+	case client.EventToolProgress:
+		p.at = e.Text
+	case client.EventToolDone:
+		p.done(e)
+	case client.EventNotRun:
+		p.call, p.at = callNotRun, ""
+		if e.Error != nil {
+			p.at = e.Error.Message
+		}
+	default:
+	}
+}
+
+func (p *part) decided(e client.Event) {
+	p.call, p.at = callAllowed, ""
+	if e.Approval == nil || e.Approval.Decision == domain.Approved {
+		return
+	}
+	p.call = callNotRun
+	p.at = string(e.Approval.Decision)
+	if e.Approval.By != "" {
+		p.at += " by " + e.Approval.By
+	}
+	if e.Approval.Reason != "" {
+		p.at += ": " + e.Approval.Reason
+	}
+}
+
+func (p *part) done(e client.Event) {
+	p.call, p.at, p.took = callDone, "", e.Time.Sub(p.began)
+	if e.Error == nil {
+		return
+	}
+	p.call, p.at = callFailed, e.Error.Message
+	if e.Error.Code == domain.CodeOutcomeUnknown {
+		p.call = callUnknown
+	}
+}
+
+// words say how far a call is, behind what it is.
+func (p *part) words(now time.Time) string {
+	took := func(d time.Duration) string {
+		if p.began.IsZero() || d < time.Second {
+			return ""
+		}
+		return " · " + render.Duration(d)
+	}
+	at := ""
+	if p.at != "" {
+		at = ": " + p.at
+	}
+	switch p.call {
+	case callWaits:
+		return " · waits for approval"
+	case callAllowed:
+		return " · approved"
+	case callRuns:
+		return took(now.Sub(p.began).Truncate(time.Second)) + at
+	case callDone:
+		return took(p.took)
+	case callFailed:
+		return took(p.took) + at
+	case callUnknown:
+		return " · outcome unknown" + at
+	case callNotRun:
+		return " · not run" + at
+	}
+	return ""
+}

@@ -1,0 +1,329 @@
+package chat
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/starter/client"
+	"everstep/starter/render"
+)
+
+var noon = time.Date(2030, 1, 31, 12, 0, 0, 0, time.UTC)
+
+// A sitting is a conversation in a test, with its own time.
+type sitting struct {
+	*Model
+	t   *testing.T
+	now time.Time
+}
+
+// sit begins a conversation on a terminal of a size, in an open session that is idle after two turns.
+func sit(t *testing.T, width, height int) *sitting {
+	t.Helper()
+	s := &sitting{t: t, now: noon}
+	s.Model = New(Config{
+		ID: "notes", By: "ann", Theme: render.Plain(io.Discard).Theme, Now: func() time.Time { return s.now },
+		Limits: func(words []string) (client.ExtendOptions, error) {
+			if len(words) == 0 || words[0] != "max_steps=9" {
+				return client.ExtendOptions{}, errors.New("no such limit")
+			}
+			return client.ExtendOptions{Budget: domain.ExecutionBudget{MaxSteps: new(int64(9))}}, nil
+		},
+		ReadModel: func(text string) (domain.LLMConfig, error) {
+			if text != "openai/gpt-5" {
+				return domain.LLMConfig{}, errors.New("model: is none")
+			}
+			return domain.LLMConfig{Provider: "openai", Model: "gpt-5"}, nil
+		},
+	})
+	require.Empty(t, s.take(tea.WindowSizeMsg{Width: width, Height: height}))
+	return s
+}
+
+func (s *sitting) idle() *sitting {
+	s.take(looked{view: contract.StatusView{Number: 2, Status: domain.StatusCompleted, Open: true, Model: "openai/gpt-5-mini"}})
+	return s
+}
+
+// keys presses keys: each rune of a text, or those that have names.
+func (s *sitting) keys(keys ...tea.KeyPressMsg) (wants []want) {
+	for _, k := range keys {
+		wants = append(wants, s.take(k)...)
+	}
+	return wants
+}
+
+func (s *sitting) types(text string) (wants []want) {
+	for _, r := range text {
+		wants = append(wants, s.take(tea.KeyPressMsg{Code: r, Text: string(r)})...)
+	}
+	return wants
+}
+
+var (
+	enter = tea.KeyPressMsg{Code: tea.KeyEnter}
+	esc   = tea.KeyPressMsg{Code: tea.KeyEscape}
+	ctrlC = tea.KeyPressMsg{Code: 'c', Mod: tea.ModCtrl}
+	ctrlR = tea.KeyPressMsg{Code: 'r', Mod: tea.ModCtrl}
+	ctrlD = tea.KeyPressMsg{Code: 'd', Mod: tea.ModCtrl}
+	pgUp  = tea.KeyPressMsg{Code: tea.KeyPgUp}
+	line  = tea.KeyPressMsg{Code: tea.KeyEnter, Mod: tea.ModAlt}
+)
+
+// says types a line and enters it.
+func (s *sitting) says(text string) []want { return append(s.types(text), s.keys(enter)...) }
+
+// after lets time pass.
+func (s *sitting) after(d time.Duration) *sitting {
+	s.now = s.now.Add(d)
+	return s
+}
+
+// hears takes events of turn 3, a second apart.
+func (s *sitting) hears(events ...client.Event) (wants []want) {
+	for _, e := range events {
+		s.after(time.Second)
+		e.Time = s.now
+		if e.Number == 0 {
+			e.Number = 3
+		}
+		wants = append(wants, s.take(heard{e})...)
+	}
+	return wants
+}
+
+func userEntry(text string, execution domain.ExecutionID) domain.Entry {
+	return domain.Entry{Message: domain.Tag{ExecutionID: execution}.Apply(domain.UserMessage(text))}
+}
+
+// pays is a call that waits for a person's word.
+func pays(arguments string) domain.PendingApproval {
+	return domain.PendingApproval{
+		ToolExecutionID: domain.ToolExecutionID{UUID: uuid.MustParse("3f9e1b2c-0000-4000-8000-000000000001")}, Step: 1, Tool: "pay", Arguments: arguments,
+		Approval: domain.Approval{Digest: domain.CallDigest("pay", arguments), Rule: "rule 2 (pay: ask)", AskedAt: noon},
+	}
+}
+
+// asked has a call wait.
+func (s *sitting) asked(call domain.PendingApproval) *sitting {
+	s.hears(client.Event{Type: client.EventBegan}, client.Event{Type: client.EventStep, Step: 1},
+		client.Event{Type: client.EventAnswered, Step: 1, Text: "I pay."},
+		client.Event{Type: client.EventApprovalAsked, Step: 1, Tool: call.Tool, Arguments: call.Arguments, ToolExecutionID: call.ToolExecutionID, Approval: &call.Approval})
+	s.take(looked{view: contract.StatusView{
+		Number: 3, Status: domain.StatusInProgress, Open: true, StepCount: 1, PendingApprovals: []domain.PendingApproval{call}, Model: "openai/gpt-5-mini",
+	}})
+	return s
+}
+
+// TestSends: a message goes out where the agent takes one, is shown as what was said once the session has it, and none
+// is lost on the way.
+func TestSends(t *testing.T) {
+	t.Parallel()
+	s := sit(t, 80, 24)
+	require.Empty(t, s.says("too early"), "nothing is known of the session")
+	wants := s.take(looked{view: contract.StatusView{Status: domain.StatusCompleted, Number: 2, Open: true}})
+	require.Len(t, wants, 1)
+	first := wants[0].(wantSend)
+	require.Equal(t, "too early", first.text)
+	require.Empty(t, s.says("second"), "one at a time, in order")
+	execution := domain.ExecutionID{UUID: uuid.New()}
+	require.Empty(t, s.take(sent{key: first.key, execution: client.Execution{Number: 3, ExecutionID: execution}}))
+	s.take(recalled{entries: []domain.Entry{userEntry("too early", execution)}, live: execution})
+	require.Equal(t, 1, countSaid(s, "too early"), "it is shown once")
+	wants = s.hears(client.Event{Type: client.EventBegan}, client.Event{Type: client.EventEnded, Ended: &contract.Outcome{Number: 3, Status: domain.StatusCompleted}})
+	second := wants[len(wants)-1].(wantSend)
+	require.Equal(t, "second", second.text)
+
+	s.take(sent{key: second.key, err: &client.Error{Class: client.Refused, Message: "execution 4 is in progress"}})
+	wants = s.take(looked{view: contract.StatusView{Status: domain.StatusCompleted, Number: 4, Open: true}})
+	require.Equal(t, second.key, wants[len(wants)-1].(wantSend).key, "the same message, so that it is taken once")
+	s.take(sent{key: second.key, err: &client.Error{Class: client.Invalid, Message: "prompt: is too long"}})
+	require.Equal(t, "second", s.composer.value(), "what is not taken can be changed")
+	e, err := s.Ending()
+	require.NoError(t, err)
+	require.Equal(t, []string{"second"}, e.Unsent)
+}
+
+func countSaid(s *sitting, text string) (n int) {
+	for _, p := range s.talk.parts {
+		if p.kind == said && p.text == text {
+			n++
+		}
+	}
+	return n
+}
+
+// TestRecalledBeforeSent: the feed may have read a message before it is known that the session has it.
+func TestRecalledBeforeSent(t *testing.T) {
+	t.Parallel()
+	s := sit(t, 80, 24).idle()
+	w := s.says("hi")[0].(wantSend)
+	execution := domain.ExecutionID{UUID: uuid.New()}
+	s.take(recalled{entries: []domain.Entry{userEntry("hi", execution)}, live: execution})
+	s.take(sent{key: w.key, execution: client.Execution{Number: 3, ExecutionID: execution}})
+	require.Equal(t, 1, countSaid(s, "hi"))
+	require.Empty(t, s.echoes.shown)
+}
+
+// TestInterrupts: the first Ctrl-C stops what the model writes at once, lets calls finish, and the second one leaves.
+func TestInterrupts(t *testing.T) {
+	t.Parallel()
+	s := sit(t, 80, 24).idle()
+	require.Empty(t, s.keys(ctrlC), "nothing is to be stopped")
+	require.Equal(t, []want{wantLeave{}}, s.after(time.Second).keys(ctrlC))
+
+	s = sit(t, 80, 24).idle()
+	s.hears(client.Event{Type: client.EventBegan}, client.Event{Type: client.EventStep, Step: 1}, client.Event{Type: client.EventText, Step: 1, Text: "so"})
+	require.Equal(t, []want{wantStop{contract.StopNow}}, s.keys(ctrlC))
+	require.Equal(t, []want{wantStop{contract.StopNow}}, s.after(3*time.Second).keys(ctrlC), "that was long ago")
+	s.hears(client.Event{Type: client.EventAnswered, Step: 1, Text: "so"}, client.Event{Type: client.EventTool, Step: 1, Tool: "pay"})
+	require.Equal(t, []want{wantStop{contract.AfterInference}}, s.after(3*time.Second).keys(ctrlC))
+	require.Equal(t, []want{wantLeave{}}, s.keys(ctrlC))
+	e, _ := s.Ending()
+	require.Equal(t, Ending{Number: 3, Begun: true}, e)
+	require.Equal(t, []want{wantLeave{}}, sit(t, 80, 24).idle().keys(ctrlD))
+}
+
+// TestDecides: a call is decided by a key, bound to what was shown, and by none that was typed for something else.
+func TestDecides(t *testing.T) {
+	t.Parallel()
+	call := pays(`{"amount": 5}`)
+	word := client.Word{Call: call.ToolExecutionID, Digest: call.Digest, By: "ann"}
+	always, edited, denied := word, word, word
+	always.Always, edited.Edit, denied.Reason = true, `{"amount": 5} `, "not now"
+	edited.Edit = `{"amount": 5}`
+	for name, test := range map[string]struct {
+		do   func(*sitting) []want
+		want []want
+	}{
+		"yes":              {func(s *sitting) []want { return s.types("y") }, []want{wantDecide{decision{word: word}}}},
+		"always":           {func(s *sitting) []want { return s.types("a") }, []want{wantDecide{decision{word: always}}}},
+		"no, with reason":  {func(s *sitting) []want { return append(s.types("n"), s.says("not now")...) }, []want{wantDecide{decision{denied, true}}}},
+		"edited":           {func(s *sitting) []want { return append(s.types("e"), s.keys(enter)...) }, []want{wantDecide{decision{word: edited}}}},
+		"edit given up":    {func(s *sitting) []want { return append(s.types("e"), s.keys(esc)...) }, nil},
+		"later":            {func(s *sitting) []want { return append(s.types("d"), s.types("y")...) }, nil},
+		"in a message":     {func(s *sitting) []want { return s.types("why") }, []want(nil)},
+		"another key":      {func(s *sitting) []want { return s.types("x") }, nil},
+		"typed by mistake": {func(s *sitting) []want { s.now = s.asks.shown.Add(tooSoon / 2); return s.types("y") }, nil},
+	} {
+		s := sit(t, 80, 24).idle().asked(call).after(time.Minute)
+		if name == "in a message" {
+			s.types("wh")
+			require.Empty(t, s.types("y"), name)
+			require.Equal(t, "why", s.composer.value())
+			continue
+		}
+		require.Equal(t, test.want, test.do(s), name)
+	}
+}
+
+// TestDecidesOnlyWhatIsSeen: nobody says yes to what they cannot see.
+func TestDecidesOnlyWhatIsSeen(t *testing.T) {
+	t.Parallel()
+	long := pays(`{"note": "` + strings.Repeat("word ", 400) + `"}`)
+	changed := pays(`{"amount": 5}`)
+	changed.Digest = domain.CallDigest("pay", `{"amount": 6}`)
+	for name, call := range map[string]domain.PendingApproval{"too long": long, "cut": long.Cut(20), "not known": changed} {
+		s := sit(t, 80, 24).idle().asked(call).after(time.Minute)
+		require.Empty(t, s.types("ya"), name)
+		require.Contains(t, s.View().Content, "only a part", name)
+	}
+	s := sit(t, 80, 80).idle().asked(long).after(time.Minute)
+	require.Len(t, s.types("y"), 1, "a terminal that is large enough shows it")
+}
+
+// TestSlash: each command, and what is none.
+func TestSlash(t *testing.T) {
+	t.Parallel()
+	running := func(s *sitting) {
+		s.hears(client.Event{Type: client.EventBegan}, client.Event{Type: client.EventStep, Step: 1})
+	}
+	for line, test := range map[string]struct {
+		busy bool
+		want []want
+		says string
+	}{
+		"/stop":                  {true, []want{wantStop{contract.AfterStep}}, ""},
+		"/stop now":              {true, []want{wantStop{contract.StopNow}}, ""},
+		"/stop at once":          {true, nil, "none of after_step"},
+		"/stop after_inference":  {false, nil, "no turn in progress"},
+		"/pause":                 {true, []want{wantPause{on: true}}, ""},
+		"/resume":                {true, []want{wantPause{}}, ""},
+		"/extend max_steps=9":    {true, []want{wantExtend{client.ExtendOptions{Budget: domain.ExecutionBudget{MaxSteps: new(int64(9))}}}}, ""},
+		"/extend max_stairs=9":   {true, nil, "/extend: no such limit"},
+		"/model":                 {false, nil, "answers come from openai/gpt-5-mini"},
+		"/model openai/gpt-5":    {false, nil, "openai/gpt-5 answers from the next turn on"},
+		"/model nobody":          {false, nil, "model: is none"},
+		"/cost":                  {false, []want{wantLook{}}, ""},
+		"/approve":               {false, []want{wantLook{}}, "no call waits"},
+		"/reasoning":             {false, nil, ""},
+		"/help":                  {false, nil, "/quit: leave"},
+		"/quit":                  {false, []want{wantLeave{}}, ""},
+		"/stpo":                  {false, nil, "did you mean /stop?"},
+		"/etc/passwd is missing": {false, nil, "begins with two"},
+	} {
+		s := sit(t, 100, 60).idle()
+		if test.busy {
+			running(s)
+		}
+		require.Equal(t, test.want, s.says(line), line)
+		require.Contains(t, s.View().Content, test.says, line)
+	}
+	s := sit(t, 80, 24).idle()
+	require.Equal(t, "/etc/passwd is missing", s.says("//etc/passwd is missing")[0].(wantSend).text)
+	s = sit(t, 80, 24).idle()
+	s.says("/model openai/gpt-5")
+	w := s.says("hi")[0].(wantSend)
+	require.Equal(t, &domain.LLMConfig{Provider: "openai", Model: "gpt-5"}, w.model)
+	s.says("/nothing")
+	require.Equal(t, "/nothing", s.composer.value(), "a message that was meant is not lost")
+}
+
+// TestReconnects: what was typed stays while the server is away, and the screen says that it is.
+func TestReconnects(t *testing.T) {
+	t.Parallel()
+	s := sit(t, 80, 24).idle()
+	s.types("half a mess")
+	s.take(lost{"no worker or no server answers; trying again"})
+	require.Contains(t, s.View().Content, "no server answers")
+	s.types("age")
+	s.take(looked{view: contract.StatusView{Number: 2, Status: domain.StatusCompleted, Open: true}})
+	require.Equal(t, "half a message", s.keys(enter)[0].(wantSend).text)
+	require.NotContains(t, s.View().Content, "no server answers")
+}
+
+// TestFollowedAgain: an execution that is followed once more is told anew, and once.
+func TestFollowedAgain(t *testing.T) {
+	t.Parallel()
+	s := sit(t, 80, 24).idle()
+	events := []client.Event{
+		{Type: client.EventBegan}, {Type: client.EventStep, Step: 1}, {Type: client.EventText, Step: 1, Text: "so it"},
+		{Type: client.EventAnswered, Step: 1, Text: "so it is", Usage: domain.Usage{InputTokens: 3, OutputTokens: 4}},
+	}
+	s.hears(events...)
+	once := s.talk.draw(s.cfg.Theme, 80, s.now)
+	s.hears(events...)
+	require.Equal(t, once, s.talk.draw(s.cfg.Theme, 80, s.now))
+	require.Contains(t, s.turn.spent(), "7 tokens")
+}
+
+// TestPastes: what is too long to be typed is refused, and said.
+func TestPastes(t *testing.T) {
+	t.Parallel()
+	s := sit(t, 80, 24).idle()
+	s.take(tea.PasteMsg{Content: "one\ntwo\x1b[2J"})
+	require.Equal(t, 2, s.composer.area.LineCount())
+	require.NotContains(t, s.composer.value(), "\x1b")
+	s.take(tea.PasteMsg{Content: strings.Repeat("x", maxTyped)})
+	require.Contains(t, s.View().Content, "too long to be typed here")
+	require.Equal(t, 2, s.composer.area.LineCount())
+}

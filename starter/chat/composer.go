@@ -1,0 +1,106 @@
+package chat
+
+import (
+	"fmt"
+	"strings"
+
+	"charm.land/bubbles/v2/key"
+	"charm.land/bubbles/v2/textarea"
+	tea "charm.land/bubbletea/v2"
+	"charm.land/lipgloss/v2"
+
+	"everstep/domain"
+	"everstep/starter/render"
+)
+
+// A purpose says what is being typed.
+type purpose int
+
+const (
+	aMessage  purpose = iota
+	aReason           // why a call is not to run
+	arguments         // what a call is to run with instead
+)
+
+// A composer is where a person types.
+type composer struct {
+	area textarea.Model
+	// purpose is what is typed, and draft the message that was begun before, where it is something else.
+	purpose purpose
+	draft   string
+}
+
+const (
+	// composerLines is how many lines of what is typed are shown at once.
+	composerLines = 8
+	// maxTyped bounds what is typed or pasted, and maxPasted the lines that are pasted at once.
+	maxTyped  = 128 << 10
+	maxPasted = 2000
+)
+
+func newComposer(theme render.Theme) composer {
+	area := textarea.New()
+	area.ShowLineNumbers, area.Placeholder = false, "a message, or /help"
+	area.Prompt = "> "
+	area.DynamicHeight, area.MinHeight, area.MaxHeight, area.MaxContentHeight = true, 1, composerLines, 10_000
+	area.KeyMap.InsertNewline = key.NewBinding(key.WithKeys("alt+enter", "ctrl+j", "shift+enter"))
+	area.KeyMap.Paste.SetEnabled(false) // the terminal pastes; it would run a program for that
+	area.KeyMap.PageUp.SetEnabled(false)
+	area.KeyMap.PageDown.SetEnabled(false)
+	plain := textarea.StyleState{Placeholder: lipgloss.NewStyle().Faint(true), Selection: lipgloss.NewStyle().Reverse(true)}
+	if theme.Faint("x") == "x" { // no looks at all
+		plain.Placeholder = lipgloss.NewStyle()
+	}
+	area.SetStyles(textarea.Styles{Focused: plain, Blurred: plain})
+	area.SetVirtualCursor(false)
+	area.Focus()
+	return composer{area: area}
+}
+
+// takes gives it a key or what was pasted. What it refuses is said.
+func (c *composer) takes(msg tea.Msg) (refused string) {
+	if pasted, ok := msg.(tea.PasteMsg); ok && (len(c.area.Value())+len(pasted.Content) > maxTyped || strings.Count(pasted.Content, "\n") > maxPasted) {
+		return fmt.Sprintf("what was pasted is too long to be typed here: at most %d KiB and %d lines; send takes a message from a file, up to %d KB",
+			maxTyped>>10, maxPasted, domain.MaxMessage/1000)
+	}
+	if _, pressed := msg.(tea.KeyPressMsg); pressed && len(c.area.Value()) > maxTyped+(maxTyped>>2) {
+		return "no more can be typed here; send takes a message from a file"
+	}
+	c.area, _ = c.area.Update(msg)
+	return ""
+}
+
+func (c *composer) value() string { return c.area.Value() }
+func (c *composer) empty() bool   { return c.area.Length() == 0 }
+
+// set replaces what is typed.
+func (c *composer) set(text string) {
+	c.area.SetValue(text)
+	c.area.MoveToEnd()
+}
+
+// asks has something else typed than a message, which is kept.
+func (c *composer) asks(p purpose, text string) {
+	if c.purpose == aMessage {
+		c.draft = c.value()
+	}
+	c.purpose = p
+	c.set(text)
+}
+
+// back returns to the message.
+func (c *composer) back() {
+	if c.purpose != aMessage {
+		c.purpose = aMessage
+		c.set(c.draft)
+		c.draft = ""
+	}
+}
+
+// unsent is the message that is being typed.
+func (c *composer) unsent() string {
+	if c.purpose != aMessage {
+		return strings.TrimSpace(c.draft)
+	}
+	return strings.TrimSpace(c.value())
+}

@@ -1,0 +1,152 @@
+package chat
+
+import (
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"everstep/domain"
+	"everstep/starter/client"
+)
+
+// pressed is a key.
+func (m *Model) pressed(k tea.KeyPressMsg) []want {
+	switch k.String() {
+	case "ctrl+c":
+		return m.interrupt()
+	case "ctrl+d":
+		if m.composer.empty() && m.composer.purpose == aMessage {
+			return m.leave()
+		}
+	case "ctrl+z":
+		return []want{wantSuspend{}}
+	case "ctrl+r":
+		m.talk.fold()
+		return nil
+	case "pgup", "pgdown":
+		m.screen.page(k.String() == "pgup")
+		return nil
+	case "esc":
+		m.composer.back()
+		m.screen.up = 0
+		return nil
+	case "enter":
+		return m.entered()
+	}
+	if wants, done := m.answered(k.String()); done {
+		return wants
+	}
+	m.types(k)
+	return nil
+}
+
+// types gives the composer what is typed or pasted.
+func (m *Model) types(msg tea.Msg) {
+	if refused := m.composer.takes(msg); refused != "" {
+		m.talk.warn(refused)
+	}
+}
+
+// answered is a key that decides about the call that is shown, where nothing else is being typed.
+func (m *Model) answered(key string) ([]want, bool) {
+	call, asked := m.asks.first()
+	if !asked || m.composer.purpose != aMessage || !m.composer.empty() || m.cfg.Now().Sub(m.asks.shown) < tooSoon {
+		return nil, false
+	}
+	word := client.Word{Call: call.ToolExecutionID, Digest: call.Digest, By: m.cfg.By}
+	switch key {
+	case "y", "a":
+		if _, whole := m.askPanel(); !whole {
+			m.talk.warn("only a part of what would run is shown, so nobody can have seen it: `starter approvals " + m.cfg.ID + "` shows more, or make the terminal larger")
+			return nil, true
+		}
+		word.Always = key == "a"
+		return m.decide(decision{word: word}), true
+	case "e":
+		if call.Bytes > 0 || !call.Known() {
+			m.talk.warn("not all of the arguments are known here: `starter approve " + m.cfg.ID + " CALL --edit` takes others")
+			return nil, true
+		}
+		m.composer.asks(arguments, call.Arguments)
+	case "n":
+		m.composer.asks(aReason, "")
+	case "d":
+		m.asks.later(call.ToolExecutionID, m.cfg.Now())
+		m.talk.note(call.Tool + " waits; /approve asks again")
+	default:
+		return nil, false
+	}
+	return nil, true
+}
+
+func (m *Model) decide(d decision) []want {
+	m.asks.deciding = d.word.Call
+	m.asks.show(m.cfg.Now())
+	return []want{wantDecide{d}}
+}
+
+// entered is what was typed.
+func (m *Model) entered() []want {
+	text := m.composer.value()
+	if m.composer.purpose != aMessage {
+		return m.enteredWord(strings.TrimSpace(text))
+	}
+	text = strings.TrimSpace(text)
+	switch {
+	case text == "":
+		return nil
+	case strings.HasPrefix(text, "//"):
+		text = text[1:]
+	case strings.HasPrefix(text, "/"):
+		wants, known := m.slash(text)
+		if known {
+			m.composer.set("")
+		}
+		return wants
+	}
+	return m.post(text)
+}
+
+// post has a message sent, once the agent takes one.
+func (m *Model) post(text string) []want {
+	switch err := domain.CheckPrompt(text); {
+	case err != nil:
+		m.talk.warn("not sent: " + err.Error())
+		return nil
+	case m.turn.phase == over:
+		m.talk.warn("not sent: the session has ended; `starter chat` begins another")
+		return nil
+	case len(m.outbox.letters) >= maxLetters:
+		m.talk.warn("not sent: too many messages wait; let this turn end")
+		return nil
+	}
+	m.composer.set("")
+	m.screen.up = 0
+	m.outbox.put(text, m.model)
+	return m.send()
+}
+
+// maxLetters bounds the messages that wait for a turn to end.
+const maxLetters = 20
+
+// enteredWord is a reason, or arguments, for the call that is asked about.
+func (m *Model) enteredWord(text string) []want {
+	call, asked := m.asks.first()
+	purpose := m.composer.purpose
+	if purpose == arguments && text == "" {
+		m.talk.warn("there are no arguments; give a JSON object, or Esc goes back")
+		return nil
+	}
+	m.composer.back()
+	if !asked {
+		m.talk.warn("the call does not wait any more")
+		return nil
+	}
+	d := decision{word: client.Word{Call: call.ToolExecutionID, Digest: call.Digest, By: m.cfg.By}, denied: purpose == aReason}
+	if d.denied {
+		d.word.Reason = text
+	} else {
+		d.word.Edit = text
+	}
+	return m.decide(d)
+}

@@ -1,0 +1,311 @@
+package chat
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/starter/client"
+	"everstep/starter/render"
+)
+
+// A Config says with whom one converses, and how.
+type Config struct {
+	Agents *client.Client
+	// ID is the agent's name.
+	ID string
+	// Fresh says that no session of the name is open: the first message begins it.
+	Fresh bool
+	// Opening begins the session, or is compared with the one that is open, with the first message; its prompt is left
+	// out. Nil: an open session is taken as it is.
+	Opening *client.Start
+	// Model is who is to answer from the first message on, and Budget what each turn may use.
+	Model  *domain.LLMConfig
+	Budget domain.ExecutionBudget
+	// By is who decides about calls.
+	By string
+	// Limits reads totals of limits, and ReadModel a model, as a person writes them.
+	Limits    func(words []string) (client.ExtendOptions, error)
+	ReadModel func(text string) (domain.LLMConfig, error)
+	Theme     render.Theme
+	Now       func() time.Time
+}
+
+// An Ending is how a conversation was left.
+type Ending struct {
+	// Number is the execution in progress; zero: none is.
+	Number int
+	// Begun says that there is a session.
+	Begun bool
+	// Unsent is what was typed and the session does not have.
+	Unsent []string
+}
+
+// A Model is the conversation with all that is on the screen. It is used by one goroutine.
+type Model struct {
+	cfg      Config
+	talk     talk
+	turn     turn
+	asks     asks
+	outbox   outbox
+	composer composer
+	screen   screen
+	echoes   echoes
+	inquiry  inquiry
+	// model answers from the next message on; nil: who does by now.
+	model *domain.LLMConfig
+	// costAsked says that the person wants to see what the agent says of its cost.
+	costAsked bool
+	// interrupted is when Ctrl-C was pressed last.
+	interrupted time.Time
+	failure     error
+}
+
+// An inquiry is what the agent is asked about itself, one question at a time.
+type inquiry struct {
+	// underway says that it was asked, and stale that more has happened since.
+	underway, stale bool
+}
+
+// echoes are messages that were sent here and come back when the session is read, to be shown once.
+type echoes struct {
+	// shown are those that are, by the execution that each began.
+	shown map[domain.ExecutionID]string
+	// read is the newest execution whose beginning was read back.
+	read domain.ExecutionID
+}
+
+// New returns a conversation of which nothing was read yet.
+func New(cfg Config) *Model {
+	m := &Model{cfg: cfg, composer: newComposer(cfg.Theme), echoes: echoes{shown: map[domain.ExecutionID]string{}}, model: cfg.Model}
+	if cfg.Fresh {
+		m.turn.phase = fresh
+		m.talk.note(cfg.ID + " is a new session, which your first message begins")
+	}
+	return m
+}
+
+// leaveWithin is how soon after the first Ctrl-C another one leaves.
+const leaveWithin = 2 * time.Second
+
+// take takes what happens next, and returns what is to be done.
+func (m *Model) take(msg tea.Msg) []want {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.screen.width, m.screen.height = msg.Width, msg.Height
+		m.composer.area.SetWidth(msg.Width)
+		m.asks.show(m.cfg.Now())
+	case tea.MouseWheelMsg:
+		m.screen.wheel(msg)
+	case tea.KeyPressMsg:
+		return m.pressed(msg)
+	case tea.PasteMsg:
+		m.types(msg)
+	case recalled:
+		m.recalled(msg)
+	case heard:
+		return m.heard(msg.Event)
+	case concluded:
+		if text := strings.TrimSpace(msg.answer); text != "" {
+			m.talk.add(&part{kind: answered, text: text})
+		}
+	case looked:
+		return m.looked(msg)
+	case lost:
+		m.turn.away = msg.why
+	case sent:
+		return m.sent(msg)
+	case did:
+		return m.did(msg)
+	case remark:
+		if msg.warns {
+			m.talk.warn(msg.text)
+		} else {
+			m.talk.note(msg.text)
+		}
+	case broken:
+		m.failure = msg.err
+		return m.leave()
+	}
+	return nil
+}
+
+func (m *Model) recalled(msg recalled) {
+	if msg.gone != "" {
+		m.talk.warn(msg.gone)
+	}
+	for _, entry := range msg.entries {
+		tag := domain.TagOf(entry.Message)
+		text, ours := m.echoes.shown[tag.ExecutionID]
+		switch live := msg.live == tag.ExecutionID && !msg.live.IsZero(); {
+		case ours && entry.Message.Role == domain.RoleUser && entry.Message.Text() == text:
+			delete(m.echoes.shown, tag.ExecutionID) // it is shown
+		case live && entry.Message.Role != domain.RoleUser: // its events show it
+		default:
+			m.talk.recall(entry.Message)
+			if entry.Message.Role == domain.RoleUser {
+				m.echoes.read = tag.ExecutionID
+			}
+		}
+	}
+}
+
+// heard takes an event of the execution that is followed.
+func (m *Model) heard(e client.Event) []want {
+	m.talk.heard(e)
+	m.turn.heard(e)
+	switch e.Type {
+	case client.EventApprovalDecided:
+		m.asks.drop(e.ToolExecutionID, m.cfg.Now())
+		return m.look()
+	case client.EventEnded:
+		m.asks.told(nil, m.cfg.Now())
+		return append(m.look(), m.send()...)
+	case client.EventApprovalAsked, client.EventStep, client.EventAnswered:
+		return m.look()
+	default:
+	}
+	return nil
+}
+
+// look asks the agent about itself, one question at a time.
+func (m *Model) look() []want {
+	if m.inquiry.underway {
+		m.inquiry.stale = true
+		return nil
+	}
+	m.inquiry = inquiry{underway: true}
+	return []want{wantLook{}}
+}
+
+func (m *Model) looked(msg looked) []want {
+	m.inquiry.underway = false
+	if msg.err == nil {
+		m.turn.told(msg.view)
+		m.asks.told(msg.view.PendingApprovals, m.cfg.Now())
+	}
+	if m.costAsked {
+		m.costAsked = false
+		m.showCost()
+	}
+	if m.inquiry.stale {
+		return append(m.look(), m.send()...)
+	}
+	return m.send()
+}
+
+// send sends the next message where the agent takes one now.
+func (m *Model) send() []want {
+	if m.turn.phase != fresh && m.turn.phase != idle {
+		return nil
+	}
+	if next, ok := m.outbox.next(); ok {
+		return []want{next}
+	}
+	return nil
+}
+
+// maxRefused is how often a message is tried that the session does not take.
+const maxRefused = 3
+
+func (m *Model) sent(msg sent) []want {
+	if msg.err == nil {
+		if l, ok := m.outbox.take(msg.key); ok {
+			m.model = nil
+			if id := msg.execution.ExecutionID; id.IsZero() || id != m.echoes.read { // else it was read back already
+				m.talk.add(&part{kind: said, text: l.text})
+				m.echoes.shown[id] = l.text
+			}
+		}
+		m.turn.begins(msg.execution.Number)
+		return nil
+	}
+	l := m.outbox.find(msg.key)
+	if l == nil {
+		return nil
+	}
+	l.underway = false
+	l.refused++
+	if refused(msg.err) && l.refused < maxRefused && m.turn.phase != over { // another may have begun a turn just now
+		m.turn.phase = unknown
+		return m.look()
+	}
+	back, _ := m.outbox.take(msg.key)
+	m.talk.warn("not sent: " + msg.err.Error())
+	if m.composer.purpose == aMessage && m.composer.empty() {
+		m.composer.set(back.text)
+	} else {
+		m.talk.note("the message was: " + back.text)
+	}
+	return m.look()
+}
+
+func (m *Model) did(msg did) []want {
+	if !msg.call.IsZero() {
+		m.asks.deciding = domain.ToolExecutionID{}
+		m.asks.show(m.cfg.Now())
+	}
+	switch {
+	case msg.err != nil:
+		m.talk.warn(msg.err.Error())
+	case msg.what != "":
+		m.talk.note(msg.what)
+	}
+	return m.look()
+}
+
+// interrupt is Ctrl-C: it stops the turn in progress, and the second one leaves.
+func (m *Model) interrupt() []want {
+	now := m.cfg.Now()
+	again := !m.interrupted.IsZero() && now.Sub(m.interrupted) < leaveWithin
+	m.interrupted = now
+	switch {
+	case again:
+		return m.leave()
+	case !m.turn.busy():
+		return nil // the line below says what another one does
+	case m.turn.phase == calls || len(m.asks.pending) > 0: // what is under way may have an effect
+		return []want{wantStop{contract.AfterInference}}
+	}
+	return []want{wantStop{contract.StopNow}}
+}
+
+func (m *Model) leave() []want { return []want{wantLeave{}} }
+
+// Ending says how the conversation is left now.
+func (m *Model) Ending() (Ending, error) {
+	e := Ending{Begun: m.turn.phase != fresh}
+	if m.turn.busy() {
+		e.Number = m.turn.number
+	}
+	for _, l := range m.outbox.letters {
+		e.Unsent = append(e.Unsent, l.text)
+	}
+	if text := m.composer.unsent(); text != "" {
+		e.Unsent = append(e.Unsent, text)
+	}
+	return e, m.failure
+}
+
+func (m *Model) modelName() string {
+	switch {
+	case m.model != nil:
+		return m.model.String()
+	case m.turn.view.Model != "":
+		return m.turn.view.Model
+	case m.cfg.Opening != nil:
+		return m.cfg.Opening.Definition.Model.String()
+	}
+	return "the session's model"
+}
+
+// waiting counts the calls that wait for the person.
+func (m *Model) waiting() int {
+	return len(slices.DeleteFunc(slices.Clone(m.asks.pending), func(p domain.PendingApproval) bool {
+		return p.ToolExecutionID == m.asks.deciding
+	}))
+}

@@ -1,0 +1,125 @@
+package chat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"everstep/domain"
+	"everstep/starter/client"
+	"everstep/starter/process"
+	"everstep/worker/host/startid"
+)
+
+// A performer does what the conversation wants, with the client.
+type performer struct {
+	ctx context.Context
+	cfg Config
+	// opening is what the first message begins with; nil: it was sent, or there is none.
+	opening *client.Start
+	// news tells the feed that there is something to read.
+	news chan<- struct{}
+}
+
+// do does one thing, and returns what came of it.
+func (p *performer) do(w want) tea.Msg {
+	agents, id := p.cfg.Agents, p.cfg.ID
+	switch w := w.(type) {
+	case wantSend:
+		return p.send(w)
+	case wantStop:
+		_, err := agents.Stop(p.ctx, id, client.StopOptions{Mode: w.mode, Reason: "asked in the conversation"})
+		return did{err: err}
+	case wantExtend:
+		extended, err := agents.Extend(p.ctx, id, w.options)
+		if err == nil && extended.Began {
+			p.tell()
+			return did{what: fmt.Sprintf("turn %d goes on from the one before", extended.Number)}
+		}
+		return did{what: "the limits are changed", err: err}
+	case wantPause:
+		return p.pause(w.on)
+	case wantDecide:
+		decide := agents.Approve
+		if w.denied {
+			decide = agents.Deny
+		}
+		_, err := decide(p.ctx, id, w.word)
+		return did{err: err, call: w.word.Call}
+	case wantLook:
+		view, err := agents.Status(p.ctx, id)
+		return looked{view, err}
+	case wantLeave:
+		return tea.Quit()
+	case wantSuspend:
+		return tea.Suspend()
+	}
+	return nil
+}
+
+func (p *performer) pause(on bool) tea.Msg {
+	change, already := p.cfg.Agents.Resume, "it was not paused"
+	if on {
+		change, already = p.cfg.Agents.Pause, "it was paused already"
+	}
+	changed, err := change(p.ctx, p.cfg.ID)
+	if err == nil && !changed.Changed {
+		return did{what: already}
+	}
+	return did{err: err}
+}
+
+// again is between two tries to reach a server that is away.
+const again = time.Second
+
+// send sends a message, for as long as the server is away.
+func (p *performer) send(w wantSend) tea.Msg {
+	for {
+		execution, err := p.begin(w)
+		if !errors.Is(err, &client.Error{Class: client.Unreachable}) || process.Pause(p.ctx, again) != nil {
+			if err == nil {
+				p.opening = nil
+				p.tell()
+			}
+			return sent{w.key, execution, err}
+		}
+	}
+}
+
+// begin begins an execution with a message, once for each key.
+func (p *performer) begin(w wantSend) (client.Execution, error) {
+	if p.opening == nil {
+		return p.cfg.Agents.Send(p.ctx, p.cfg.ID, client.SendOptions{Prompt: w.text, Model: w.model, Budget: p.cfg.Budget, RequestID: w.key})
+	}
+	start := *p.opening
+	start.Prompt, start.Budget = w.text, p.cfg.Budget
+	if w.model != nil {
+		start.Definition.Model = *w.model
+		if start.Given != nil {
+			given := *start.Given
+			given.Model, start.Given = *w.model, &given
+		}
+	}
+	return p.cfg.Agents.Start(startid.With(p.ctx, "chat/"+w.key), start)
+}
+
+func (p *performer) tell() {
+	select {
+	case p.news <- struct{}{}:
+	default:
+	}
+}
+
+// refused reports whether the session does not take a message as it is now.
+func refused(err error) bool { return errors.Is(err, &client.Error{Class: client.Refused}) }
+
+// live is the execution that a status says is in progress.
+func live(status domain.ExecutionStatus, id domain.ExecutionID) domain.ExecutionID {
+	if status == domain.StatusInProgress {
+		return id
+	}
+	return domain.ExecutionID{}
+}

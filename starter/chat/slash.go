@@ -1,0 +1,134 @@
+package chat
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"everstep/domain/contract"
+	"everstep/domain/spelling"
+	"everstep/starter/render"
+)
+
+// A command is what a line that begins with a slash does.
+type command struct {
+	name, takes, does string
+	run               func(m *Model, rest string) []want
+}
+
+// commands are all of them, in the order in which help shows them.
+func commands() []command {
+	return []command{
+		{"stop", "[now|after_inference|after_step]", "stop this turn; after_step unless given", (*Model).slashStop},
+		{"pause", "", "let nothing new start in this turn", func(m *Model, _ string) []want { return []want{wantPause{on: true}} }},
+		{"resume", "", "let it go on", func(m *Model, _ string) []want { return []want{wantPause{}} }},
+		{"extend", "LIMIT=TOTAL…", "raise limits (max_steps=40, max_cost=0.50, deadline=none), or go on after one", (*Model).slashExtend},
+		{"model", "PROVIDER/NAME", "who answers from the next turn on", (*Model).slashModel},
+		{"cost", "", "what this turn has used, and what its limits leave", (*Model).slashCost},
+		{"approve", "", "ask again about calls that were left for later", (*Model).slashApprove},
+		{"reasoning", "", "show or fold what the model thought (Ctrl-R)", func(m *Model, _ string) []want { m.talk.fold(); return nil }},
+		{"help", "", "this list, and the keys", (*Model).slashHelp},
+		{"quit", "", "leave; the session stays open, and what goes on goes on", func(m *Model, _ string) []want { return m.leave() }},
+	}
+}
+
+// slash does what a line says that begins with a slash; false: there is no such command.
+func (m *Model) slash(line string) ([]want, bool) {
+	name, rest, _ := strings.Cut(strings.TrimPrefix(line, "/"), " ")
+	all := commands()
+	if at := slices.IndexFunc(all, func(c command) bool { return c.name == name }); at >= 0 {
+		return all[at].run(m, strings.TrimSpace(rest)), true
+	}
+	var names []string
+	for _, c := range all {
+		names = append(names, c.name)
+	}
+	hint := "they are /" + strings.Join(names, ", /")
+	if near, ok := spelling.Nearest(name, names); ok {
+		hint = "did you mean /" + near + "?"
+	}
+	m.talk.warn(fmt.Sprintf("there is no command /%s: %s; a message that begins with a slash begins with two", name, hint))
+	return nil, false
+}
+
+func (m *Model) slashStop(rest string) []want {
+	mode := contract.AfterStep
+	if rest != "" {
+		mode = contract.StopMode(rest)
+	}
+	if !slices.Contains(contract.StopModes(), mode) {
+		m.talk.warn(fmt.Sprintf("/stop: %q is none of after_step, after_inference, now", rest))
+		return nil
+	}
+	if !m.turn.busy() {
+		m.talk.note("there is no turn in progress")
+		return nil
+	}
+	return []want{wantStop{mode}}
+}
+
+func (m *Model) slashExtend(rest string) []want {
+	options, err := m.cfg.Limits(strings.Fields(rest))
+	if err != nil {
+		m.talk.warn("/extend: " + err.Error())
+		return nil
+	}
+	return []want{wantExtend{options}}
+}
+
+func (m *Model) slashModel(rest string) []want {
+	if rest == "" {
+		m.talk.note("answers come from " + m.modelName())
+		return nil
+	}
+	model, err := m.cfg.ReadModel(rest)
+	if err != nil {
+		m.talk.warn("/" + err.Error())
+		return nil
+	}
+	m.model = &model
+	m.talk.note(model.String() + " answers from the next turn on")
+	return nil
+}
+
+// slashCost shows the cost when the agent has told it.
+func (m *Model) slashCost(string) []want {
+	m.costAsked = true
+	return []want{wantLook{}}
+}
+
+func (m *Model) showCost() {
+	v := m.turn.view
+	if v.Number == 0 {
+		m.talk.note("nothing was used yet")
+		return
+	}
+	text := fmt.Sprintf("turn %d: %s, %s", v.Number, render.Counted(int64(v.StepCount), "step"), render.Counted(v.Usage.TotalTokens, "token"))
+	if cost := render.Status(v).CostUSD; cost != nil {
+		text += ", $" + *cost
+	} else {
+		text += ", at a price that nobody knows"
+	}
+	if limits := render.Budget(v.Budget, v.BudgetLeft); limits != "" {
+		text += "; limits: " + limits
+	}
+	m.talk.note(text)
+}
+
+func (m *Model) slashApprove(string) []want {
+	if len(m.asks.pending) == 0 {
+		m.talk.note("no call waits for your word")
+	}
+	m.asks.again(m.cfg.Now())
+	return []want{wantLook{}}
+}
+
+func (m *Model) slashHelp(string) []want {
+	for _, c := range commands() {
+		m.talk.note(strings.TrimSpace("/"+c.name+" "+c.takes) + ": " + c.does)
+	}
+	m.talk.note("Enter sends; Alt-Enter, or Ctrl-J, begins a new line; PgUp, PgDn and the mouse wheel scroll")
+	m.talk.note("Ctrl-C stops this turn: what the model is writing is cut off and kept, calls under way finish; twice leaves, as Ctrl-D with nothing typed")
+	m.talk.note("with the mouse held by this program, most terminals select text while Shift is held")
+	return nil
+}

@@ -1,0 +1,308 @@
+package chat
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/starter/client"
+	"everstep/starter/render"
+)
+
+// A kind says what a part of the conversation is.
+type kind int
+
+const (
+	said     kind = iota // by a person
+	answered             // by the model
+	thought              // by the model, before it answers
+	called               // a tool
+	noted                // something to know
+	warned               // something to look at
+	ended                // an execution
+)
+
+// A callState says how far a tool call is.
+type callState int
+
+const (
+	callWaits callState = iota // for a person's word
+	callAllowed
+	callRuns
+	callDone
+	callFailed
+	callUnknown // nobody knows whether it took effect
+	callNotRun
+)
+
+// A callKey names a call of the execution that is followed.
+type callKey struct{ number, step, position int }
+
+// A part is one thing in the conversation. Its text is as it came; it is cleaned where it is drawn.
+type part struct {
+	kind kind
+	text string
+	// number is the execution of whose events it comes; zero: it was read back, or is of none.
+	number int
+	// live: more of it arrives. cut: its beginning is not known, or not kept.
+	live, cut bool
+	began     time.Time
+	took      time.Duration
+	call      callState
+	key       callKey
+	// at is how far a call is, or what came of it.
+	at     string
+	status domain.ExecutionStatus
+	// lines are what it looks like at a width; none where width is zero.
+	lines []string
+	width int
+}
+
+const (
+	// maxParts bounds what is kept of a conversation, and maxText each text of the model's that arrives.
+	maxParts = 2000
+	maxText  = 1 << 20
+)
+
+// A talk is the conversation as far as it is shown.
+type talk struct {
+	parts []*part
+	// dropped says that the beginning is not here.
+	dropped bool
+	// unfolded shows what the model thought.
+	unfolded bool
+	// number is the execution whose events come, and began since when it is in progress, as far as is known.
+	number int
+	began  time.Time
+	// results are calls that were read back whose results follow, in their order.
+	results []*part
+}
+
+func (t *talk) add(p *part) *part {
+	t.parts = append(t.parts, p)
+	if excess := len(t.parts) - maxParts; excess > 0 {
+		t.parts, t.dropped = t.parts[excess:], true
+	}
+	return p
+}
+
+func (t *talk) note(text string) { t.add(&part{kind: noted, text: text}) }
+func (t *talk) warn(text string) { t.add(&part{kind: warned, text: text}) }
+
+// fold shows what the model thought in one line, or as it is.
+func (t *talk) fold() {
+	t.unfolded = !t.unfolded
+	for _, p := range t.parts {
+		if p.kind == thought {
+			p.width = 0
+		}
+	}
+}
+
+// recall adds a message that was read back.
+func (t *talk) recall(m domain.Message) {
+	switch {
+	case m.ToolResult != nil:
+		if len(t.results) == 0 {
+			return
+		}
+		p := t.results[0]
+		t.results = t.results[1:]
+		if p.call = callDone; m.ToolResult.IsError {
+			p.call, p.at = callFailed, m.ToolResult.Content
+		}
+		p.width = 0
+	case m.Role == domain.RoleUser:
+		t.add(&part{kind: said, text: textOf(m)})
+	case m.Role == domain.RoleAssistant:
+		t.recallAnswer(m)
+	}
+}
+
+func (t *talk) recallAnswer(m domain.Message) {
+	var thoughts []string
+	for _, p := range m.Parts {
+		if p.Type == domain.PartReasoning && p.Text != "" {
+			thoughts = append(thoughts, p.Text)
+		}
+	}
+	if len(thoughts) > 0 {
+		t.add(&part{kind: thought, text: strings.Join(thoughts, "\n\n")})
+	}
+	if text := textOf(m); text != "" {
+		t.add(&part{kind: answered, text: text})
+	}
+	t.results = nil
+	for _, call := range m.ToolCalls {
+		t.results = append(t.results, t.add(&part{kind: called, text: render.CallWords(call.Name, call.Arguments), call: callNotRun}))
+	}
+}
+
+// textOf is a message's text, with a note for each part that is none.
+func textOf(m domain.Message) string {
+	var texts []string
+	for _, p := range m.Parts {
+		switch p.Type {
+		case domain.PartText:
+			texts = append(texts, p.Text)
+		case domain.PartReasoning:
+		default:
+			texts = append(texts, p.Note())
+		}
+	}
+	return strings.TrimSpace(strings.Join(texts, "\n"))
+}
+
+// begins takes the beginning of an execution. One that is followed once more is told anew.
+func (t *talk) begins(e client.Event) {
+	t.number, t.began = e.Number, e.Time
+	t.parts = slices.DeleteFunc(t.parts, func(p *part) bool { return p.number == e.Number })
+}
+
+// heard takes an event of the execution that is followed.
+func (t *talk) heard(e client.Event) {
+	before := len(t.parts)
+	t.shows(e)
+	for _, p := range t.parts[min(before, len(t.parts)):] {
+		p.number = e.Number
+	}
+}
+
+func (t *talk) shows(e client.Event) {
+	key := callKey{e.Number, e.Step, e.Position}
+	switch e.Type {
+	case client.EventBegan:
+		t.begins(e)
+	case client.EventReasoning:
+		t.arrives(thought, e)
+	case client.EventText:
+		t.settle(thought, e.Time)
+		t.arrives(answered, e)
+	case client.EventWithdrawn:
+		t.withdraw()
+	case client.EventAnswered, client.EventCut:
+		t.replied(e)
+	case client.EventTool, client.EventToolProgress, client.EventToolDone, client.EventNotRun, client.EventApprovalAsked, client.EventApprovalDecided:
+		t.heardCall(key, e)
+	case client.EventRetry:
+		t.retried(key, e)
+	case client.EventEnded:
+		t.over(e)
+	case client.EventStep, client.EventHook, client.EventContinued: // the line below tells as much as a reader needs
+	default:
+		t.told(e)
+	}
+}
+
+func (t *talk) told(e client.Event) {
+	text, warns := render.Notice(e)
+	if warns {
+		t.warn(text)
+		return
+	}
+	t.note(text)
+}
+
+// live is the newest part of a kind of which more arrives; nil: there is none.
+func (t *talk) live(k kind) *part {
+	for i := len(t.parts) - 1; i >= 0; i-- {
+		if p := t.parts[i]; p.live && p.kind == k {
+			return p
+		}
+	}
+	return nil
+}
+
+// arrives adds what has arrived of the model's text.
+func (t *talk) arrives(k kind, e client.Event) {
+	p := t.live(k)
+	if p == nil {
+		p = t.add(&part{kind: k, live: true, began: e.Time})
+	}
+	if e.Skipped > 0 {
+		p.text, p.cut = "", true
+	}
+	p.text, p.width = p.text+e.Text, 0
+	if excess := len(p.text) - maxText; excess > 0 {
+		p.text, p.cut = p.text[excess:], true
+	}
+}
+
+// settle ends what arrives of a kind.
+func (t *talk) settle(k kind, at time.Time) *part {
+	p := t.live(k)
+	if p != nil {
+		p.live, p.took, p.width = false, at.Sub(p.began), 0
+	}
+	return p
+}
+
+// withdraw takes back what arrived of an attempt that does not count.
+func (t *talk) withdraw() {
+	for _, k := range []kind{thought, answered} {
+		if p := t.live(k); p != nil {
+			p.live, p.kind, p.text, p.width = false, noted, "an attempt failed; what came of it is withdrawn", 0
+		}
+	}
+}
+
+func (t *talk) replied(e client.Event) {
+	t.settle(thought, e.Time)
+	p := t.settle(answered, e.Time)
+	text := strings.TrimSpace(e.Text)
+	if e.Type == client.EventCut && e.Outcome != contract.Interrupted {
+		text = ""
+	}
+	switch {
+	case text != "" && p == nil:
+		t.add(&part{kind: answered, text: text, cut: e.Skipped > 0})
+	case text != "":
+		p.text, p.cut, p.width = text, e.Skipped > 0, 0
+	}
+	if e.Type != client.EventCut {
+		return
+	}
+	switch words := "the inference was cut off"; e.Outcome {
+	case contract.ShutDown:
+		t.note("the worker was told to stop; another goes on")
+	case contract.BilledFailure:
+		words = "the inference failed"
+		fallthrough
+	default:
+		if e.Error != nil {
+			words += ": " + e.Error.Message
+		}
+		t.warn(words)
+	}
+}
+
+func (t *talk) retried(key callKey, e client.Event) {
+	if e.Tool == "" {
+		t.told(e)
+		return
+	}
+	p := t.callAt(key, e)
+	p.at, _ = render.Notice(e)
+}
+
+// over ends an execution.
+func (t *talk) over(e client.Event) {
+	t.settle(thought, e.Time)
+	t.settle(answered, e.Time)
+	for _, p := range t.parts {
+		if p.kind == called && p.key.number == e.Number && (p.call == callWaits || p.call == callAllowed || p.call == callRuns) {
+			p.call, p.width = callNotRun, 0
+		}
+	}
+	p := &part{kind: ended, text: "ended"}
+	if e.Ended != nil {
+		took := time.Duration(0)
+		if !t.began.IsZero() {
+			took = e.Time.Sub(t.began)
+		}
+		p.text, p.status = render.Ending(*e.Ended, took), e.Ended.Status
+	}
+	t.add(p)
+}

@@ -1,0 +1,176 @@
+package chat
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/starter/client"
+	"everstep/starter/render"
+)
+
+// A phase says what a turn is at.
+type phase int
+
+const (
+	unknown phase = iota // nobody has said yet
+	fresh                // no session has begun
+	idle
+	thinks
+	writes
+	calls
+	over // the session has ended
+)
+
+// A turn is what the agent does now, and what that has cost.
+type turn struct {
+	phase  phase
+	number int
+	step   int
+	began  time.Time
+	// running counts the calls under way, by their places in the step.
+	running map[int]string
+	// stop is the mode of a stop that was asked for; empty: none was.
+	stop   contract.StopMode
+	paused bool
+	// away says that the server does not answer, and stalled what else it waits for.
+	away, stalled string
+	// tokens are those of the inferences that were heard to end.
+	tokens int64
+	// view is what the agent has said of itself the last time.
+	view contract.StatusView
+}
+
+func (t *turn) busy() bool { return t.phase == thinks || t.phase == writes || t.phase == calls }
+
+// told takes what the agent says of itself.
+func (t *turn) told(v contract.StatusView) {
+	t.view, t.away, t.paused = v, "", v.Paused
+	switch {
+	case v.Status == domain.StatusInProgress:
+		t.begins(v.Number)
+		t.step = max(t.step, v.StepCount)
+	case !v.Open:
+		t.phase = over
+	case t.number <= v.Number: // else it is behind what was heard
+		t.phase, t.number = idle, v.Number
+	}
+}
+
+// begins notes that an execution is in progress.
+func (t *turn) begins(number int) {
+	if t.busy() && t.number == number {
+		return
+	}
+	t.phase, t.number, t.step, t.tokens, t.stop, t.running = thinks, number, 0, 0, "", map[int]string{}
+	t.began, t.stalled = time.Time{}, ""
+}
+
+// heard takes an event of the execution that is followed.
+func (t *turn) heard(e client.Event) {
+	if e.Type != client.EventNoWorker && e.Type != client.EventRateLimited && e.Type != client.EventTrouble && e.Type != client.EventReconnecting {
+		t.stalled, t.away = "", ""
+	}
+	switch e.Type {
+	case client.EventBegan:
+		t.begins(e.Number)
+		t.began, t.tokens = e.Time, 0
+	case client.EventStep, client.EventReasoning, client.EventRetry, client.EventSummary:
+		t.phase, t.step = thinks, max(e.Step, t.step)
+		if e.Type == client.EventRetry && e.Tool != "" {
+			t.phase = calls
+		}
+	case client.EventText:
+		t.phase = writes
+	case client.EventAnswered, client.EventCut:
+		t.phase, t.tokens = thinks, t.tokens+e.Usage.TotalTokens()
+	case client.EventTool:
+		t.phase, t.running[e.Position] = calls, e.Tool
+	case client.EventToolDone, client.EventNotRun:
+		delete(t.running, e.Position)
+		if len(t.running) == 0 {
+			t.phase = thinks
+		}
+	case client.EventStopAsked:
+		t.stop = e.Mode
+	case client.EventPaused, client.EventResumed:
+		t.paused = e.Type == client.EventPaused
+	case client.EventNoWorker, client.EventTrouble:
+		t.stalled = "no worker takes what is next"
+	case client.EventRateLimited:
+		t.stalled = "a rate limit has it wait for its turn"
+	case client.EventReconnecting:
+		t.away = "the server is away; trying again"
+	case client.EventEnded:
+		t.phase, t.stop, t.running, t.paused = idle, "", nil, false
+		if e.Ended != nil {
+			t.tokens = max(t.tokens, e.Ended.Usage.TotalTokens())
+		}
+		if e.Ended != nil && e.Ended.Closed {
+			t.phase = over
+		}
+	default:
+	}
+}
+
+// words say what goes on; waits counts the calls that wait for the person.
+func (t *turn) words(now time.Time, waits int) string {
+	switch {
+	case t.away != "":
+		return t.away
+	case t.phase == unknown:
+		return "connecting"
+	case t.phase == fresh:
+		return "new session"
+	case t.phase == over:
+		return "the session has ended"
+	case t.phase == idle:
+		return "your turn"
+	}
+	doing := map[phase]string{thinks: "thinking", writes: "writing", calls: "runs " + render.Counted(int64(len(t.running)), "tool")}[t.phase]
+	for _, tool := range t.running {
+		if t.phase == calls && len(t.running) == 1 {
+			doing = "runs " + render.OneLine(tool)
+		}
+	}
+	switch {
+	case t.stop != "":
+		doing = fmt.Sprintf("stopping (%s)", t.stop)
+	case waits > 0:
+		doing = "waits for your word"
+	case t.paused:
+		doing = "paused"
+	case t.stalled != "":
+		doing = t.stalled
+	}
+	if !t.began.IsZero() && now.Sub(t.began) >= time.Second {
+		doing += " · " + render.Duration(now.Sub(t.began).Truncate(time.Second))
+	}
+	return doing
+}
+
+// spent says what the newest execution has come to.
+func (t *turn) spent() string {
+	if t.number == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("turn %d", t.number)
+	if t.step > 0 {
+		text += fmt.Sprintf(" · step %d", t.step)
+	}
+	tokens := t.tokens
+	if t.view.Number == t.number {
+		tokens = max(tokens, t.view.Usage.TotalTokens)
+	}
+	if tokens > 0 {
+		text += " · " + render.Counted(tokens, "token")
+	}
+	if t.view.Number == t.number {
+		if cost := render.Status(t.view).CostUSD; cost != nil && strings.Trim(*cost, "0.") != "" {
+			text += " · $" + *cost
+		}
+	}
+	return text
+}

@@ -1,0 +1,246 @@
+package chat
+
+import (
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"everstep/domain"
+	"everstep/starter/render"
+)
+
+// A screen is how much of the conversation is seen, and how far up.
+type screen struct {
+	width, height int
+	// up is how many lines are below what is seen, rows how many are seen, and lines how many there were.
+	up, rows, lines int
+}
+
+const (
+	leastWidth  = 20
+	leastHeight = 6
+)
+
+func (s *screen) page(up bool) {
+	if up {
+		s.up += max(s.rows-1, 1)
+		return
+	}
+	s.up = max(s.up-max(s.rows-1, 1), 0)
+}
+
+func (s *screen) wheel(w tea.MouseWheelMsg) {
+	const lines = 3
+	switch w.Button {
+	case tea.MouseWheelUp:
+		s.up += lines
+	case tea.MouseWheelDown:
+		s.up = max(s.up-lines, 0)
+	default:
+	}
+}
+
+// window is what is seen of lines, in rows lines. Where a reader has gone up it stays, whatever comes below.
+func (s *screen) window(lines []string, rows int) []string {
+	if s.up > 0 {
+		s.up += max(len(lines)-s.lines, 0)
+	}
+	s.rows, s.lines = rows, len(lines)
+	s.up = min(s.up, max(len(lines)-rows, 0))
+	end := len(lines) - s.up
+	seen := append([]string{}, lines[max(end-rows, 0):end]...)
+	for len(seen) < rows {
+		seen = append(seen, "")
+	}
+	return seen
+}
+
+// View is the screen.
+func (m *Model) View() tea.View {
+	v := tea.View{AltScreen: true, MouseMode: tea.MouseModeCellMotion}
+	if m.screen.width < leastWidth || m.screen.height < leastHeight {
+		if m.screen.width > 0 {
+			v.SetContent("make the terminal larger")
+		}
+		return v
+	}
+	above := m.below()
+	typed := strings.Split(m.composer.area.View(), "\n")
+	under := m.underneath()
+	rows := max(m.screen.height-len(above)-len(typed)-len(under), 1)
+	all := append(append(append(m.screen.window(m.history(), rows), above...), typed...), under...)
+	all = all[max(len(all)-m.screen.height, 0):]
+	v.SetContent(strings.Join(all, "\n"))
+	if c := m.composer.area.Cursor(); c != nil {
+		c.Y += len(all) - len(under) - len(typed)
+		c.Blink = false
+		v.Cursor = c
+	}
+	return v
+}
+
+// history is the conversation, a line of the screen each.
+func (m *Model) history() []string {
+	lines := m.talk.draw(m.cfg.Theme, m.screen.width, m.cfg.Now())
+	for _, l := range m.outbox.letters {
+		state := "waits here until this turn ends"
+		if l.underway {
+			state = "being sent"
+		}
+		if len(lines) > 0 {
+			lines = append(lines, "")
+		}
+		lines = append(lines, wrapped(l.text, "> ", "  ", m.screen.width)...)
+		lines = append(lines, m.cfg.Theme.Faint("  · "+state))
+	}
+	return lines
+}
+
+// below is what stands between the conversation and what is typed: what a person is asked.
+func (m *Model) below() []string {
+	t, width := m.cfg.Theme, m.screen.width
+	lines := []string{t.Faint(strings.Repeat("─", width))}
+	panel, _ := m.askPanel()
+	lines = append(lines, panel...)
+	heads := map[purpose]string{
+		aReason:   "why the call is not to run; the model reads it (Enter denies, Esc goes back)",
+		arguments: "the arguments that are to run instead (Enter runs them, Alt-Enter is a new line, Esc goes back)",
+	}
+	if head := heads[m.composer.purpose]; head != "" {
+		lines = append(lines, t.Warn(fitted("  "+head, width)))
+	}
+	return lines
+}
+
+func (m *Model) askPanel() (lines []string, whole bool) {
+	return m.asks.panel(m.cfg.ID, m.cfg.Theme, m.cfg.Now(), m.screen.width, max(m.screen.height/2, 4))
+}
+
+// underneath are the lines below what is typed: what goes on, and which keys there are.
+func (m *Model) underneath() []string {
+	t, width, now := m.cfg.Theme, m.screen.width, m.cfg.Now()
+	state, spent := m.turn.words(now, m.waiting()), m.turn.spent()
+	paint := t.Faint
+	if m.turn.busy() || m.turn.away != "" {
+		paint = t.Warn
+	}
+	state = fitted(state, width)
+	who := fitted(render.OneLine(" · "+m.cfg.ID+" · "+m.modelName()), max(width-ansi.StringWidth(state)-ansi.StringWidth(spent)-2, 0))
+	gap := max(width-ansi.StringWidth(state)-ansi.StringWidth(who)-1-ansi.StringWidth(spent), 1)
+	status := fitted(paint(state)+t.Faint(" "+who)+strings.Repeat(" ", gap)+t.Faint(spent), width)
+	return []string{status, t.Faint(fitted(m.hint(now), width))}
+}
+
+func (m *Model) hint(now time.Time) string {
+	stop := "Ctrl-C stops this turn"
+	switch recent := now.Sub(m.interrupted) < leaveWithin; {
+	case recent:
+		return "Ctrl-C again leaves; the session stays open, and what goes on goes on"
+	case m.screen.up > 0:
+		return render.Counted(int64(m.screen.up), "line") + " below · PgDn goes down, Esc to the end"
+	case !m.turn.busy():
+		stop = "Ctrl-C twice leaves"
+	}
+	return "Enter sends · Alt-Enter new line · " + stop + " · /help · PgUp scrolls · Ctrl-R shows thoughts"
+}
+
+// draw is the conversation at a width.
+func (t *talk) draw(theme render.Theme, width int, now time.Time) []string {
+	var lines []string
+	if t.dropped {
+		lines = append(lines, theme.Faint("… what came before is not kept here"))
+	}
+	before := kind(-1)
+	for _, p := range t.parts {
+		if gap := p.kind == said || p.kind != before && p.kind != noted && p.kind != warned; gap && len(lines) > 0 {
+			lines = append(lines, "")
+		}
+		before = p.kind
+		if p.width != width || p.live || p.kind == called && p.call == callRuns {
+			p.lines, p.width = p.draw(theme, width, t.unfolded, now), width
+		}
+		lines = append(lines, p.lines...)
+	}
+	return lines
+}
+
+// draw is what a part looks like.
+func (p *part) draw(theme render.Theme, width int, unfolded bool, now time.Time) []string {
+	text := p.text
+	if p.cut {
+		text = "…" + text
+	}
+	switch p.kind {
+	case said:
+		return painted(theme.Head, wrapped(text, "> ", "  ", width))
+	case answered:
+		return wrapped(text, "  ", "  ", width)
+	case thought:
+		return p.drawThought(theme, width, unfolded, now)
+	case called:
+		sign := map[callState]string{
+			callWaits: theme.Warn("?"), callAllowed: theme.Faint("·"), callRuns: theme.Faint("⋯"), callDone: theme.Good("✓"),
+			callFailed: theme.Bad("✗"), callUnknown: theme.Bad("?"), callNotRun: theme.Warn("-"),
+		}[p.call]
+		words := p.words(now)
+		joint := " "
+		if strings.HasPrefix(words, ":") {
+			joint = ""
+		}
+		words = joint + render.OneLine(words)
+		room := max(width-4-ansi.StringWidth(words), width/3)
+		return []string{fitted("  "+sign+" "+fitted(render.OneLine(text), room)+strings.TrimRight(words, " "), width)}
+	case noted:
+		return painted(theme.Faint, wrapped(text, "  · ", "    ", width))
+	case warned:
+		return painted(theme.Warn, wrapped(text, "  ! ", "    ", width))
+	case ended:
+		paint := theme.Faint
+		if p.status == domain.StatusFailed {
+			paint = theme.Bad
+		}
+		return []string{paint(fitted("  ── "+render.OneLine(text), width))}
+	}
+	return nil
+}
+
+func (p *part) drawThought(theme render.Theme, width int, unfolded bool, now time.Time) []string {
+	words := "thought"
+	took := p.took
+	if p.live {
+		words, took = "thinking", now.Sub(p.began).Truncate(time.Second)
+	}
+	if took >= time.Second {
+		words += " for " + render.Duration(took)
+	}
+	if !unfolded {
+		return []string{theme.Faint(fitted("  · "+words+" (Ctrl-R shows it)", width))}
+	}
+	return append([]string{theme.Faint(fitted("  · "+words, width))}, painted(theme.Faint, wrapped(p.text, "    ", "    ", width))...)
+}
+
+func painted(paint func(...string) string, lines []string) []string {
+	for i, l := range lines {
+		lines[i] = paint(l)
+	}
+	return lines
+}
+
+// wrapped is a text cleaned and broken into lines of a width; first stands before the first, rest before the others.
+func wrapped(text, first, rest string, width int) []string {
+	text = strings.ReplaceAll(strings.TrimRight(render.Clean(text), "\n"), "\t", "    ")
+	room := max(width-max(len(first), len(rest)), 1)
+	lines := strings.Split(lipgloss.Wrap(text, room, ""), "\n")
+	before := first
+	for i, l := range lines {
+		lines[i] = before + strings.TrimRight(l, " ")
+		before = rest
+	}
+	return lines
+}
+
+// fitted is a line cut to a width.
+func fitted(text string, width int) string { return ansi.Truncate(text, width, "…") }

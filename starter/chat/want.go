@@ -1,0 +1,133 @@
+package chat
+
+import (
+	"github.com/google/uuid"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/starter/client"
+)
+
+// A want is something that the conversation wants done. It is done beside it; what came of it comes back as a message.
+type want interface{ isWant() }
+
+type (
+	// wantSend gives the agent a message. Under one key it is taken once, however often it is sent.
+	wantSend struct {
+		key, text string
+		model     *domain.LLMConfig
+	}
+	// wantStop asks the turn in progress to stop.
+	wantStop struct{ mode contract.StopMode }
+	// wantExtend raises limits, or goes on with them.
+	wantExtend struct{ options client.ExtendOptions }
+	// wantPause pauses the turn, or ends the pause.
+	wantPause struct{ on bool }
+	// wantDecide says a word about a call.
+	wantDecide struct{ decision }
+	// wantLook asks what the agent says of itself.
+	wantLook struct{}
+	// wantLeave ends the conversation here, and nothing else.
+	wantLeave struct{}
+	// wantSuspend gives the terminal back to the shell for a while.
+	wantSuspend struct{}
+)
+
+func (wantSend) isWant()    {}
+func (wantStop) isWant()    {}
+func (wantExtend) isWant()  {}
+func (wantPause) isWant()   {}
+func (wantDecide) isWant()  {}
+func (wantLook) isWant()    {}
+func (wantLeave) isWant()   {}
+func (wantSuspend) isWant() {}
+
+// What comes back, and what happens meanwhile.
+type (
+	// recalled are messages of the session, read back; live is the execution whose answers come as events.
+	recalled struct {
+		entries []domain.Entry
+		live    domain.ExecutionID
+		// gone says what can no longer be read.
+		gone string
+	}
+	// heard is an event of the execution that is followed.
+	heard struct{ client.Event }
+	// concluded is the answer of an execution that showed none while it went on.
+	concluded struct{ answer string }
+	// looked is what the agent says of itself.
+	looked struct {
+		view contract.StatusView
+		err  error
+	}
+	// lost says that the agent cannot be read at the moment, or for good.
+	lost struct{ why string }
+	// sent is what came of a message.
+	sent struct {
+		key       string
+		execution client.Execution
+		err       error
+	}
+	// did is what came of anything else.
+	did struct {
+		what string
+		err  error
+		call domain.ToolExecutionID
+	}
+	// remark is something to know that comes from elsewhere.
+	remark struct {
+		text  string
+		warns bool
+	}
+	// broken says that nothing can go on here.
+	broken struct{ err error }
+	// tick is a second.
+	tick struct{}
+)
+
+// A letter is a message that the session does not have yet.
+type letter struct {
+	key, text string
+	model     *domain.LLMConfig
+	underway  bool
+	// refused counts how often the session did not take it.
+	refused int
+}
+
+// An outbox holds what was typed until the session has it, in order.
+type outbox struct{ letters []letter }
+
+func (o *outbox) put(text string, model *domain.LLMConfig) {
+	o.letters = append(o.letters, letter{key: uuid.NewString(), text: text, model: model})
+}
+
+// next is the message that is to be sent now, if any.
+func (o *outbox) next() (wantSend, bool) {
+	if len(o.letters) == 0 || o.letters[0].underway {
+		return wantSend{}, false
+	}
+	l := &o.letters[0]
+	l.underway = true
+	return wantSend{key: l.key, text: l.text, model: l.model}, true
+}
+
+// find is a message by its key; nil: it is not there.
+func (o *outbox) find(key string) *letter {
+	for i := range o.letters {
+		if o.letters[i].key == key {
+			return &o.letters[i]
+		}
+	}
+	return nil
+}
+
+// take takes a message out.
+func (o *outbox) take(key string) (letter, bool) {
+	for i, l := range o.letters {
+		if l.key == key {
+			o.letters = append(o.letters[:i:i], o.letters[i+1:]...)
+			return l, true
+		}
+	}
+	return letter{}, false
+}
