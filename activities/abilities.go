@@ -51,7 +51,7 @@ func (a *Activities) serves(ctx context.Context, definition domain.Definition, l
 	if err != nil && (!later || domain.AsError(err).Kind == domain.Invalid) {
 		return nil, "", err
 	}
-	if facts := a.known(definition.Model); len(definition.Tools) > 0 && cannot(facts.Tools) {
+	if facts := a.known(definition.Model); definition.UsesTools() && cannot(facts.Tools) {
 		return nil, "", lacks("tools", definition.Model, facts, "tools", "leave tools out")
 	}
 	mode, err := a.outputMode(definition, provider)

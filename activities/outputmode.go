@@ -60,7 +60,7 @@ func (a *Activities) tellable(definition domain.Definition, mode domain.OutputMo
 		if format.Type == domain.FormatSchema && cannot(facts.JSONSchema) {
 			return lacks("response_format.mode", config, facts, "JSON Schema of its own", fmt.Sprintf("leave mode out, give %s or %s", domain.OutputTool, domain.OutputInstruction))
 		}
-		return formatter.CheckFormat(config, format, len(definition.Tools) > 0)
+		return formatter.CheckFormat(config, format, definition.UsesTools())
 	case domain.OutputTool:
 		if cannot(facts.Tools) {
 			return lacks("response_format.mode", config, facts, "tools", fmt.Sprintf("leave mode out, give %s", domain.OutputInstruction))

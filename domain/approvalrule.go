@@ -138,18 +138,18 @@ func (a *Approvals) RuleOn(tool ToolSpec, arguments string, trusted Trusted) Rul
 		}
 		ruling := Ruling{rule.Then, fmt.Sprintf("rule %d (%s)", i+1, rule), rule.ExpiresAfter, rule.AtExpiry}
 		if len(rule.Hints) == 0 {
-			return hinted.orStricter(ruling)
+			return hinted.OrStricter(ruling)
 		}
-		hinted = hinted.orStricter(ruling)
+		hinted = hinted.OrStricter(ruling)
 	}
 	if tool.Effect == ReadOnly {
-		return hinted.orStricter(Ruling{Then: Allow, Rule: "no rule, and it only reads"})
+		return hinted.OrStricter(Ruling{Then: Allow, Rule: "no rule, and it only reads"})
 	}
-	return hinted.orStricter(Ruling{Then: AskFirst, Rule: "no rule, and its effect is " + string(tool.Effect)})
+	return hinted.OrStricter(Ruling{Then: AskFirst, Rule: "no rule, and its effect is " + string(tool.Effect)})
 }
 
-// orStricter is the other ruling where that is stricter. Any is stricter than the zero one.
-func (r Ruling) orStricter(other Ruling) Ruling {
+// OrStricter is the other ruling where that is stricter. Any is stricter than the zero one.
+func (r Ruling) OrStricter(other Ruling) Ruling {
 	if slices.Index(Permissions(), other.Then) > slices.Index(Permissions(), r.Then) {
 		return other
 	}

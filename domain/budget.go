@@ -43,9 +43,11 @@ func (s Spent) Add(t Spent) Spent {
 	}
 }
 
-// Spent is what a step used, of each limit that steps tell of: of time the execution does.
+// Spent is what a step used, with its sub-agents, of each limit that steps tell of: of time the execution does.
 func (s AgentStep) Spent() Spent {
-	spent := Spent{Steps: 1, Tokens: s.Usage.TotalTokens(), CostNanoUSD: s.CostNanoUSD}
+	spent := Spent{
+		Steps: AddCost(1, s.Children.Steps), Tokens: s.Usage.TotalTokens(), CostNanoUSD: s.CostNanoUSD, ToolCalls: s.Children.ToolCalls,
+	}
 	for _, call := range s.ToolExecutions {
 		if call.Outcome().Ran() {
 			spent.ToolCalls++
@@ -164,7 +166,7 @@ func copied[T any](p *T) *T {
 
 // ExecutionCounts are what an execution has used that its steps do not tell.
 type ExecutionCounts struct {
-	// ToolCalls are the calls that count against max_tool_calls: those that have begun.
+	// ToolCalls are the calls that count against max_tool_calls: those that have begun, and those of sub-agents.
 	ToolCalls int64 `json:"tool_calls,omitzero"`
 	// Waited is how long it has waited for people, and WaitingSince since when it does so now; zero: it does not.
 	Waited       time.Duration `json:"waited,omitzero"`
@@ -224,6 +226,7 @@ func (s AgentState) Spent(now time.Time) Spent {
 	}
 	total := e.total()
 	own := total.Spent
+	own.Steps = AddCost(own.Steps, total.ChildSteps)
 	own.Tokens, own.ToolCalls = total.Usage.TotalTokens(), e.w.ToolCalls
 	own.Seconds = max(e.Duration(now).Seconds()-e.w.waited(now).Seconds(), 0)
 	return own.Add(e.w.Prior)

@@ -103,7 +103,7 @@ func (d Definition) Check() error {
 		return invalid(err)
 	}
 	price := cmp.Or(d.Model.Price, &Price{})
-	return cmp.Or(price.Check(), d.Approvals.Check(), d.Guards.Check(), d.Compaction.Check(), d.Budget.Check())
+	return cmp.Or(price.Check(), d.Approvals.Check(), d.Guards.Check(), d.Compaction.Check(), d.Budget.Check(), d.checkSubagents())
 }
 
 func checkText(field, text string, limit int) error {

@@ -223,6 +223,11 @@ type Definition struct {
 	InferenceTimeout time.Duration `json:"inference_timeout,omitzero"`
 	// ToolTimeout is that of tools that set none; zero is DefaultToolTimeout.
 	ToolTimeout time.Duration `json:"tool_timeout,omitzero"`
+	// Subagents are those that the agent may start, by their names, and SubagentPolicy bounds them.
+	Subagents      map[string]Subagent `json:"subagents,omitempty"`
+	SubagentPolicy SubagentPolicy      `json:"subagent_policy,omitzero"`
+	// Agents are the definitions of all sub-agents, and of theirs in turn, each once, by the keys that they are known by.
+	Agents map[string]Definition `json:"agents,omitempty"`
 	// Source says where the definition was read, for people: a file's name.
 	Source string `json:"source,omitzero"`
 }

@@ -65,6 +65,11 @@ func fill(v reflect.Value, name string) {
 	case *domain.LongPrice:
 		*special = domain.LongPrice{Above: 7, Price: domain.Price{Input: 7, Output: 7, CacheRead: new(int64(7)), CacheWrite: new(int64(7))}}
 		return
+	case *domain.Definition:
+		if name == "Agents" { // those of a definition have none in turn
+			*special = domain.Definition{SystemPrompt: "the " + name}
+			return
+		}
 	case *domain.Digest:
 		*special = domain.DigestOf([]byte(name))
 		return

@@ -2,6 +2,7 @@ package domain
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -79,6 +80,23 @@ func CheckFits(what string, value any, limit int) error {
 		return Errorf(TooLarge, "%s: takes %d bytes; at most %d fit", what, len(encoded), limit)
 	}
 	return nil
+}
+
+// HeadAndTail is a text without its middle, where it takes more than a number of bytes when encoded.
+func HeadAndTail(text string, limit int) string {
+	if encodedLen(text) <= limit {
+		return text
+	}
+	for keep := min(len(text), limit) / 2; ; keep = keep * 3 / 4 {
+		head, tail := Shorten(text, keep), text[len(text)-keep:]
+		for tail != "" && !utf8.RuneStart(tail[0]) {
+			tail = tail[1:]
+		}
+		short := head + "\n… [the middle is left out, " + strconv.Itoa(len(text)) + " bytes in all] …\n" + tail
+		if encodedLen(short) <= limit || keep == 0 {
+			return short
+		}
+	}
 }
 
 // Shorten cuts a text to at most n bytes, at the edge of a character.

@@ -14,10 +14,12 @@ type AgentStep struct {
 	Number int `json:"number"`
 	// Model is the one that was asked, as "provider/name"; empty where none was.
 	Model string `json:"model,omitzero"`
-	// Usage is the inference's with all attempts, and any compaction's.
+	// Usage is the inference's with all attempts, any compaction's, and that of its sub-agents.
 	Usage Usage `json:"usage"`
 	// CostNanoUSD is what the usage cost; zero where the model has no price.
 	CostNanoUSD int64 `json:"cost_nano_usd,omitzero"`
+	// Children is what its sub-agents have spent, which Usage and CostNanoUSD count too; of time nothing.
+	Children Spent `json:"children,omitzero"`
 	// Tries counts the attempts at inferences, where there was more than one. Lost is what of Usage
 	// went into those that failed, and LostNanoUSD what that cost.
 	Tries       int   `json:"inference_tries,omitzero"`

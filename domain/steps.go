@@ -182,7 +182,9 @@ const MaxFoldedErrors = 20
 type Folded struct {
 	// Spent is without tokens, of which Usage tells, and without tool calls, of which ExecutionCounts do.
 	Spent
-	Usage Usage `json:"usage,omitzero"`
+	// ChildSteps are those of sub-agents, which count against max_steps beside the execution's own.
+	ChildSteps int64 `json:"child_steps,omitzero"`
+	Usage      Usage `json:"usage,omitzero"`
 	// ErrorCount counts all their errors; Errors are the newest of them.
 	ErrorCount int     `json:"error_count,omitzero"`
 	Errors     []Error `json:"errors,omitempty"`
@@ -240,7 +242,9 @@ func (s AgentState) Folded() Folded { return s.execution().Folded() }
 
 // plus is with, errors aside.
 func (f Folded) plus(step *AgentStep) Folded {
-	f.Spent, f.Usage = f.Add(step.Spent()), f.Usage.Add(step.Usage)
+	own := step.Spent()
+	own.Steps = 1
+	f.Spent, f.Usage, f.ChildSteps = f.Add(own), f.Usage.Add(step.Usage), AddCost(f.ChildSteps, step.Children.Steps)
 	f.Tokens, f.ToolCalls = 0, 0
 	return f
 }

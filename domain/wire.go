@@ -73,7 +73,7 @@ type executionWire struct {
 
 // hold replaces the completed steps.
 func (w *executionWire) hold(folded Folded, steps []*StepExecution) {
-	w.Folded, w.Steps, w.completed = folded, steps, Folded{Spent: folded.Spent, Usage: folded.Usage}
+	w.Folded, w.Steps, w.completed = folded, steps, Folded{Spent: folded.Spent, ChildSteps: folded.ChildSteps, Usage: folded.Usage}
 	for _, step := range steps {
 		w.completed = w.completed.plus(&step.Step)
 	}
@@ -231,7 +231,7 @@ func (w executionWire) check() error {
 		return in("status", errors.New("an execution that exists is in progress or has ended, never pending"))
 	case w.ToolCalls < 0 || w.Waited < 0:
 		return in("tool_calls, waited", errors.New("may not be negative"))
-	case w.Folded.Steps < 0 || w.Folded.ErrorCount < 0:
+	case w.Folded.Steps < 0 || w.Folded.ChildSteps < 0 || w.Folded.ErrorCount < 0:
 		return in("folded", errors.New("counts may not be negative"))
 	case w.Current == nil && !w.CurrentSince.IsZero():
 		return in("current_step_started_at", errors.New("is given, and there is no current_step"))

@@ -29,7 +29,11 @@ func newAgent(root workflow.Context, listen func(domain.Event), carry contract.C
 }
 
 func (a *agent) create(in *contract.SessionInput, given *domain.Given) (err error) {
-	a.state = domain.NewAgentState(in.AgentID, domain.AgentID{}, a.now(), in.Definition.Model).
+	var parent domain.AgentID
+	if in.Parent != nil {
+		parent = in.Parent.AgentID
+	}
+	a.state = domain.NewAgentState(in.AgentID, parent, a.now(), in.Definition.Model).
 		WithSystemPrompt(in.Definition.SystemPrompt, a.now())
 	if in.Definition.Format.Type != "" {
 		a.state, err = a.state.WithResponseFormat(in.Definition.Format, a.now())

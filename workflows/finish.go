@@ -7,6 +7,7 @@ import (
 	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/domain/hook"
+	"everstep/domain/progress"
 )
 
 func (s session) finish() {
@@ -80,11 +81,26 @@ func (s session) result() *contract.Outcome {
 			out.End = &end
 		}
 	}
+	if s.in.Parent != nil {
+		out.Report = s.report()
+	}
 	out.Closed = true
 	if s.in.Settle != nil {
 		out.Settled = s.state.Settled()
 	}
 	return &out
+}
+
+// maxReport bounds what the agent that started a sub-agent reads of its answer, in bytes when encoded.
+const maxReport = domain.MaxToolResult - 4<<10
+
+// report is what the agent that started a sub-agent learns of it.
+func (s session) report() *contract.Report {
+	err := executionError(s.state)
+	if err != nil {
+		err = progress.Bounded(err)
+	}
+	return &contract.Report{Answer: domain.HeadAndTail(s.state.Answer(), maxReport), Error: err, Spent: s.Spent()}
 }
 
 // executionError is what makes an execution fail, if anything does: the error

@@ -141,7 +141,7 @@ func (s session) callsLeft() (left int64, ok bool) {
 		return 0, false
 	}
 	counts := s.state.Counts()
-	return max(*limit-counts.Prior.ToolCalls-counts.ToolCalls, 0), true
+	return max(*limit-counts.Prior.ToolCalls-counts.ToolCalls-s.children.pool.Reserved().ToolCalls, 0), true
 }
 
 // guard is what the guards say after a step, when the hooks have spoken.

@@ -18,7 +18,7 @@ import (
 // Calls go down.
 var layers = []string{
 	"execute.go", "loop.go", "updates.go", "views.go", "finish.go", "session.go", "run.go", "outage.go", "record.go",
-	"inference.go", "answer.go", "attempt.go", "tools.go", "pending.go", "bindings.go", "waits.go", "questions.go", "edited.go", "approvals.go", "standing.go", "guards.go", "hooks.go", "unsettled.go", "turns.go", "step.go", "bounds.go",
+	"inference.go", "answer.go", "attempt.go", "tools.go", "children.go", "pending.go", "bindings.go", "waits.go", "questions.go", "edited.go", "approvals.go", "standing.go", "guards.go", "hooks.go", "unsettled.go", "turns.go", "step.go", "bounds.go",
 	"trusted.go", "resolve.go", "activity.go", "retries.go", "transcript.go", "agent.go", "events.go", "failure.go", "doc.go",
 }
 
@@ -159,7 +159,7 @@ func TestPartsWriteTheirOwn(t *testing.T) {
 			})
 		}
 	}
-	for _, part := range []string{"agent", "archive", "attempts", "definition", "eventLog", "guards", "inference", "records", "run", "stepRun", "toolBatch", "transcript"} {
+	for _, part := range []string{"agent", "archive", "attempts", "children", "definition", "eventLog", "guards", "inference", "records", "run", "stepRun", "toolBatch", "transcript"} {
 		require.True(t, written[part], "no method of %s writes anything", part)
 	}
 }

@@ -1,7 +1,9 @@
 package workflows
 
 import (
+	"encoding/json"
 	"reflect"
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -206,7 +208,7 @@ func (s session) list(permit mailbox.Permit) {
 		s.limit(catalog)
 		return
 	}
-	resolved := *catalog
+	resolved := s.offered(*catalog)
 	resolved.Definition = definition
 	if s.leavesUnsaid(catalog) {
 		resolved.Approvals = domain.DefaultApprovals()
@@ -242,6 +244,28 @@ func (s session) following(definition domain.Definition) contract.CatalogRequest
 		request.Definition, request.Log = definition, domain.LogRef{}
 	}
 	return request
+}
+
+// subagents is the version from which agents start sub-agents, and those keep to what the agents above them allow. An
+// older worker offered none of the first, and knew nothing of the others. It must never change.
+const subagents = "subagents"
+
+// offered is what a worker has listed with what starts sub-agents, and without what the agents above this one deny it.
+func (s session) offered(catalog contract.Catalog) contract.Catalog {
+	d, parent := s.in.Definition, s.in.Parent
+	if len(d.Subagents) == 0 && (parent == nil || len(parent.Policies) == 0) ||
+		workflow.GetVersion(s.root, subagents, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		return catalog
+	}
+	tools := slices.DeleteFunc(slices.Clone(catalog.Tools), func(tool domain.ToolSpec) bool {
+		return len(d.Subagents) > 0 && tool.Name == domain.SpawnSubagent || !parent.Permits(tool.Name)
+	})
+	if depth, most := parent.Below(d.SubagentPolicy); len(d.Subagents) > 0 && depth <= most && parent.Permits(domain.SpawnSubagent) {
+		tools = append(tools, d.SpawnTool())
+	}
+	listed, _ := json.Marshal(tools) // as they were decoded
+	catalog.Tools, catalog.Digest = tools, domain.DigestOf([]byte(catalog.Digest.String()), listed)
+	return catalog
 }
 
 // requireHooks fails the workflow task unless the worker has all the hooks of

@@ -32,6 +32,8 @@ type session struct {
 	unsettled *unsettled
 	bindings  *bindings
 	records   *records
+	// children are the sub-agents of the step in progress.
+	children *children
 }
 
 // given is what the run starts from. It never changes.
@@ -58,7 +60,7 @@ func newSession(ctx workflow.Context, in *contract.SessionInput, options Options
 		given: &given{in, options, workflow.GetInfo(ctx)}, agent: agent, definition: definition,
 		mail: mailbox.New(root, agent, carry), talk: talk, guards: newGuards(carry.Guarded),
 		retries: &retries{root: root}, run: newRun(carry), archive: &archive{outcome: carry.Outcome}, approvals: &approvals{}, questions: &questions{},
-		unsettled: &unsettled{}, bindings: newBindings(carry), records: newRecords(carry),
+		unsettled: &unsettled{}, bindings: newBindings(carry), records: newRecords(carry), children: &children{},
 	}
 	switch {
 	case in.GoOn != nil && in.Carry != nil:
@@ -83,7 +85,7 @@ func newSession(ctx workflow.Context, in *contract.SessionInput, options Options
 // workflow otherwise.
 func (s session) create() error {
 	given := s.known(s.in.Given)
-	if err := cmp.Or(checkAgent(s.in), s.checkStart(s.in.Prompt, given, s.in.Budget), s.checkShown(s.in.Given)); err != nil {
+	if err := cmp.Or(checkAgent(s.in), s.checkParent(), s.checkStart(s.in.Prompt, given, s.in.Budget), s.checkShown(s.in.Given)); err != nil {
 		return err
 	}
 	s.mail.Post(mailbox.NextExecution{Prompt: s.in.Prompt, Given: given, Budget: s.in.Budget, By: s.startedBy()})
@@ -114,7 +116,7 @@ func (s session) resume(carry contract.Carry) error {
 // of the agent has ended. The input is a client's: what is wrong with it is refused.
 func (s session) goOn(carry contract.Carry) error {
 	g := *s.in.GoOn
-	if err := cmp.Or(checkAgent(s.in), g.Budget.Check()); err != nil {
+	if err := cmp.Or(checkAgent(s.in), s.checkParent(), g.Budget.Check()); err != nil {
 		return err
 	}
 	if err := s.resume(carry); err != nil {
@@ -237,6 +239,14 @@ func checkOwnID(ctx workflow.Context, in *contract.SessionInput) error {
 		return domain.Errorf(domain.Invalid, "agent_id: %s is not that of %q", in.AgentID, id)
 	}
 	return domain.Errorf(domain.Invalid, "workflow_id: %q is not this agent's, which is %q; start agents with a client of Everstep", id, own)
+}
+
+// checkParent refuses a sub-agent that no agent has started: what it is granted is somebody's, who waits for it.
+func (s session) checkParent() error {
+	if s.in.Parent == nil || s.info.ParentWorkflowExecution != nil {
+		return nil
+	}
+	return domain.Errorf(domain.Denied, "parent: agent %s has not started this one, which is its sub-agent; once it is over, ask that agent again", s.in.Parent.AgentID)
 }
 
 func checkAgent(in *contract.SessionInput) error {

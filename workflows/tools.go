@@ -40,6 +40,8 @@ type toolBatch struct {
 	queued  []domain.Digest
 	// standing are the standing approvals by which calls run, by position.
 	standing map[int]domain.Approval
+	// granted says which of the calls have started a sub-agent.
+	granted []bool
 	// edits wait for the hooks' say.
 	edits []*editedCall
 }
@@ -47,7 +49,7 @@ type toolBatch struct {
 func (t *stepRun) runTools() {
 	t.enter(inTools)
 	n := len(t.calls)
-	b := &toolBatch{stepRun: t, results: make([]contract.ToolReply, n), cutOff: make([]bool, n), effects: map[domain.Digest]bool{}, standing: map[int]domain.Approval{}}
+	b := &toolBatch{stepRun: t, results: make([]contract.ToolReply, n), cutOff: make([]bool, n), effects: map[domain.Digest]bool{}, standing: map[int]domain.Approval{}, granted: make([]bool, n)}
 	b.learn(progress.Wanted{Calls: b.calls})
 	b.beginAll()
 	if b.denied > 0 {
@@ -70,14 +72,6 @@ func (t *stepRun) runTools() {
 		b.review(i)
 	}
 	b.join()
-}
-
-// tellWaiting says what waits for people where that has changed.
-func (b *toolBatch) tellWaiting() {
-	if b.unpublished {
-		b.publishWaiting()
-		b.noteRunning()
-	}
 }
 
 func (b *toolBatch) beginAll() {
@@ -115,7 +109,7 @@ func (b *toolBatch) begin(i int) {
 	b.running++
 	b.counted(1)
 	effect := b.effectOf(call)
-	later := asked != nil || b.takesTurn(effect)
+	later := asked != nil || b.takesTurn(effect) || b.spawns(call)
 	if !later {
 		b.start(i, call, effect)
 	}
@@ -126,6 +120,9 @@ func (b *toolBatch) begin(i int) {
 		}
 		if later && verdict == nil {
 			permit, verdict = b.awaitTurn(ctx, permit, effect)
+		}
+		if b.spawns(call) && verdict == nil {
+			permit, verdict = b.awaitSeat(ctx, permit)
 		}
 		if later && verdict == nil {
 			verdict = cmp.Or(b.unsettledBy(call), b.revoked(i, call)) // it may have become so meanwhile
@@ -139,7 +136,7 @@ func (b *toolBatch) begin(i int) {
 			b.noteRunning()
 			fallthrough
 		default:
-			b.conclude(ctx, i, call, b.call(ctx, permit, i, call))
+			b.perform(ctx, permit, i, call)
 			b.completed(i, call)
 			delete(b.effects, effect)
 		}
@@ -149,6 +146,20 @@ func (b *toolBatch) begin(i int) {
 			b.keep()
 		}
 	})
+}
+
+// perform makes a call, or has a sub-agent work, and writes down what came of it.
+func (b *toolBatch) perform(ctx workflow.Context, permit mailbox.Permit, i int, call domain.ToolCall) {
+	if !b.spawns(call) {
+		b.conclude(ctx, i, call, b.call(ctx, permit, i, call))
+		return
+	}
+	ended := b.tend(ctx, permit, i, call)
+	b.endAs(i, ended.Reply(), ended)
+	_, spent := ended.Usage()
+	b.counted(spent.ToolCalls)
+	b.keep()
+	b.children.over(ended.Child)
 }
 
 // block gives a call that may not begin its result.
@@ -186,7 +197,7 @@ const wrappedCalls = "wrapped-calls"
 func (b *toolBatch) judge(i int, call domain.ToolCall) *domain.Error {
 	left, limited := b.callsLeft()
 	_, known := b.resolved.Tool(call.Name)
-	unsettled := b.unsettledBy(call)
+	unsettled, unspawned := b.unsettledBy(call), b.refusedSpawn(call)
 	switch {
 	case b.content.Response.Finish == domain.FinishLength:
 		return domain.CodedErrorf(domain.TooLarge, domain.CodeNotRun, "not run: the answer was cut by its length limit inside the tool calls; make them smaller")
@@ -196,6 +207,8 @@ func (b *toolBatch) judge(i int, call domain.ToolCall) *domain.Error {
 		return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: no tools are available in this step; answer without")
 	case i >= domain.MaxToolCalls:
 		return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: a step may make at most %d calls", domain.MaxToolCalls)
+	case unspawned != nil:
+		return unspawned
 	case !known && call.Wraps() && workflow.GetVersion(b.root, wrappedCalls, workflow.DefaultVersion, 1) != workflow.DefaultVersion:
 		return domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool,
 			"unknown tool %q, and not all that is meant by it exists: call tools directly by their names, several in one turn; the tools are: %s",
@@ -285,14 +298,6 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 		permit = again
 		b.noteRunning()
 	}
-}
-
-func (b *toolBatch) noteRunning() {
-	if waiting := b.waitingNote(); waiting != "" {
-		b.note(waiting)
-		return
-	}
-	b.note(fmt.Sprintf("step %d: running %s", b.content.Number, b.toolNames()))
 }
 
 // conclude ends a call that was made. Where nobody knows how, its tool is asked first; where that knows, it is as if it

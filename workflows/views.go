@@ -43,6 +43,10 @@ func (s session) status(contract.StatusRequest) (contract.StatusView, error) {
 		},
 		Source: contract.FromWorkflow, Open: s.in.Name != "" && !s.mail.Closed(),
 	}
+	if s.in.Parent != nil {
+		view.ParentAgentID, view.Subagent = s.in.Parent.AgentID, s.in.Parent.Subagent
+	}
+	view.Subagents = s.children.views()
 	view.OutcomeUnknown = append(view.OutcomeUnknown, s.state.Unsettled()...)
 	execution, ok := s.state.Execution()
 	if !ok {

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -64,4 +65,20 @@ func (b *toolBatch) takeNote(name string, note json.RawMessage) {
 		return
 	}
 	b.remember(tool.Note, note)
+}
+
+// tellWaiting says what waits for people where that has changed.
+func (b *toolBatch) tellWaiting() {
+	if b.unpublished {
+		b.publishWaiting()
+		b.noteRunning()
+	}
+}
+
+func (b *toolBatch) noteRunning() {
+	if waiting := b.waitingNote(); waiting != "" {
+		b.note(waiting)
+		return
+	}
+	b.note(fmt.Sprintf("step %d: running %s", b.content.Number, b.toolNames()))
 }

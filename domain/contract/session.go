@@ -31,6 +31,8 @@ type SessionInput struct {
 	Fork *Fork `json:"fork,omitempty"`
 	// Settle is set, beside Carry, where the workflow but settles a call of an unnamed agent that has ended.
 	Settle *Settling `json:"settle,omitempty"`
+	// Parent is set where the agent is a sub-agent.
+	Parent *Parent `json:"parent,omitempty"`
 	// TellsEnd has the workflow's result tell what the newest execution came to: to ask a
 	// workflow that has ended is to have a worker replay it.
 	TellsEnd bool `json:"tells_end,omitzero"`
@@ -179,6 +181,8 @@ type Outcome struct {
 	End *End `json:"end,omitempty"`
 	// Settled are the calls of unknown outcome that are settled, in the result alone of a workflow that was to settle one.
 	Settled []domain.UnknownCall `json:"settled,omitempty"`
+	// Report stands in the result alone of a sub-agent's workflow.
+	Report *Report `json:"report,omitempty"`
 }
 
 // An End is what an execution came to, in words.

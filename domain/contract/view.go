@@ -78,6 +78,11 @@ type StatusView struct {
 	// Changes are the newest of what is in force for the session's executions, the newest last. Without a worker they
 	// are not known.
 	Changes []DefinitionChange `json:"definition_changes,omitempty"`
+	// ParentAgentID is the agent whose sub-agent this one is, and Subagent its name there.
+	ParentAgentID domain.AgentID `json:"parent_agent_id,omitzero"`
+	Subagent      string         `json:"subagent,omitzero"`
+	// Subagents are those under way.
+	Subagents []SubagentView `json:"subagents,omitempty"`
 	// Todo is the list that tool todo keeps for the session. Without a worker it is not known.
 	Todo []domain.TodoItem `json:"todo,omitempty"`
 }

@@ -100,6 +100,8 @@ func (a Agent) With(fact Fact, at time.Time) Agent {
 		return a.ended(f.Work, fact, at)
 	case Verified:
 		return a.ended(f.Work, f, at)
+	case ChildEnded:
+		return a.ended(f.Work, f, at)
 	case Finished:
 		if f.Activity == string(contract.Record) {
 			a.Run.Unstored = nil
@@ -158,10 +160,6 @@ func (a Agent) With(fact Fact, at time.Time) Agent {
 
 func (a Agent) at(t time.Time) At {
 	return At{Time: t, Price: a.Price, Stopped: a.Execution.Halted(t), NoTools: a.Execution.gentle || a.Execution.Halted(t)}
-}
-
-func (a Agent) closing(t time.Time) closing {
-	return closing{At: a.at(t), attempts: a.Definition.Tries(), asked: len(a.Execution.Stops) > 0}
 }
 
 // turns reports whether work has to wait for its turn under a rate limit.

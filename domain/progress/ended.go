@@ -2,6 +2,7 @@ package progress
 
 import (
 	"slices"
+	"time"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -141,4 +142,8 @@ func (s Step) unfinished() bool {
 // Execution returns the step as one that is over.
 func (s Step) Execution() domain.StepExecution {
 	return domain.StepExecution{Step: s.AgentStep, StartedAt: s.StartedAt, CompletedAt: s.SeenAt}
+}
+
+func (a Agent) closing(t time.Time) closing {
+	return closing{At: a.at(t), attempts: a.Definition.Tries(), asked: len(a.Execution.Stops) > 0}
 }

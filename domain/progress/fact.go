@@ -30,6 +30,9 @@ type Work struct {
 	Hook   *contract.HookRequest
 	// Listing is set where a worker was asked what the definition means.
 	Listing *contract.CatalogRequest
+	// Child is set, beside the Tool whose call it is, where the work is a sub-agent of the id ChildID.
+	Child   *contract.Parent
+	ChildID domain.AgentID
 }
 
 // Execution and Step name the step that asked for the work: zero where none did.
@@ -179,6 +182,8 @@ const (
 	Aborted
 	// CancelledByServer: it was cancelled with the server's own tools.
 	CancelledByServer
+	// Unstarted: it never began, as a sub-agent's may not.
+	Unstarted
 )
 
 // An Aside is an event of which no other fact tells: a timer, a marker, an update. It is told forwards only.

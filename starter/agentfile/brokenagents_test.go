@@ -113,7 +113,7 @@ func brokenAgents() []broken {
 			`a.yaml:1:1: namee: there is no such key; did you mean name?`,
 		}},
 		{"unknown key like none", inMarkdown, "---\ncolor: blue\n---\n", []string{
-			`a.md:2:1: color: there is no such key; there are name, description, model, fallbacks, system_prompt, show_trusted, tools, mcp, hooks, approvals, budget, guards, response_format, compiler, sections, compaction, retry, timeouts, subagents`,
+			`a.md:2:1: color: there is no such key; there are name, description, model, fallbacks, system_prompt, show_trusted, tools, mcp, hooks, approvals, budget, guards, response_format, compiler, sections, compaction, retry, timeouts, subagents, subagent_policy`,
 		}},
 		{"unknown key inside", inYAML, "budget:\n  max_step: 3\n", []string{
 			`a.yaml:2:3: budget.max_step: there is no such key; did you mean max_steps?`,
@@ -419,10 +419,20 @@ func brokenAgents() []broken {
 			`a.yaml:1:30: fallbacks[0].on: is empty; name a failure or leave the key out`,
 		}},
 		{"sub-agents", inYAML, "subagents: [helper.yaml]\n", []string{
-			`a.yaml:1:12: subagents: this version cannot run sub-agents; leave the key out`,
+			`a.yaml:1:12: subagents: is a list, not a mapping of keys to values`,
 		}},
-		{"sub-agents in another form", inYAML, "subagents: {helper: helper.yaml}\n", []string{
-			`a.yaml:1:12: subagents: this version cannot run sub-agents; leave the key out`,
+		{"a sub-agent without its file", inYAML, "subagents: {other: nowhere.yaml}\n", []string{
+			"a.yaml:1:20: subagents.other: there is no such file; `agents list` shows those in ./agents and ./.everstep/agents",
+		}},
+		{"a sub-agent in a file and here", inYAML, "subagents: {other: {file: nowhere.yaml, system_prompt: Hi.}}\n", []string{
+			"a.yaml:1:20: subagents.other: has a file, which says all but the description; leave the other keys out, or file",
+		}},
+		{"a sub-agent with a name that is none", inYAML, "subagents: {two words: {system_prompt: Hi.}}\n", []string{
+			`a.yaml:1:13: subagents.two words: "two words" is no name; use 1 to 64 letters, digits, dots, dashes and underscores, a letter or digit first`,
+		}},
+		{"sub-agents that are allowed nothing", inYAML, "subagent_policy: {allow: [], max_depth: 11}\n", []string{
+			"a.yaml:1:26: subagent_policy.allow: is empty; name a tool, or give sub-agents `tools: []` for none",
+			`a.yaml:1:41: subagent_policy.max_depth: is 11; give a whole number from 0 to 10, in digits alone`,
 		}},
 		{"all at once", inMarkdown, "---\nname: two words\nmodell: openai-chat/gpt-5-mini\ntools: [read_file, read_*]\nbudget:\n  max_steps: ten\n  max_cost: -1\ntimeouts:\n  tool: 5\n---\nYou review code.\n", []string{
 			`a.md:2:7: name: "two words" is no name; use 1 to 64 letters, digits, dots, dashes and underscores, a letter or digit first`,

@@ -53,15 +53,23 @@ func Load(path string) (File, error) {
 // Parse is Load for what the file holds. The path says which form it has, and
 // from where on the files that it names are found.
 func Parse(path string, data []byte) (File, error) {
-	a := &agent{folder: filepath.Dir(path), Reader: document.Reader{File: path, Form: document.Form{
+	a := newAgent(path, newFamily())
+	if text, ok := a.Text(data); ok {
+		if a.read(text); len(a.Problems) == 0 {
+			a.family.settle(&a.Definition)
+			a.whole(a.Definition)
+		}
+	}
+	return a.File, a.Err()
+}
+
+func newAgent(path string, family *family) *agent {
+	a := &agent{folder: filepath.Dir(path), family: family, Reader: document.Reader{File: path, Form: document.Form{
 		MaxSize: MaxSize, Needs: "give it at least `model: PROVIDER/NAME`",
 		Second: "keep one agent in a file, and put a system prompt below front matter into a file that ends in .md",
 	}}}
 	a.Path, a.Name, a.Definition.Source = path, stem(path), path
-	if text, ok := a.Text(data); ok {
-		a.read(text)
-	}
-	return a.File, a.Err()
+	return a
 }
 
 // Schema is the JSON Schema of an agent's file in YAML, for editors. A file
@@ -111,6 +119,8 @@ type agent struct {
 	folder string
 	// servers are the names of tools that the key mcp stands for.
 	servers []string
+	// family are its sub-agents.
+	family *family
 	// timeouts are of a request, to any of the models.
 	timeouts domain.Timeouts
 }
@@ -159,7 +169,8 @@ func (a *agent) keys() document.Keys {
 			{Name: "first_byte", Doc: "Until the model's answer begins; the worker's unless given.", Value: duration(&a.timeouts.FirstByte)},
 			{Name: "idle", Doc: "The longest pause inside an answer; the worker's unless given.", Value: duration(&a.timeouts.Idle)},
 		})},
-		{Name: "subagents", Doc: "This version cannot run sub-agents.", Value: document.Never("this version cannot run sub-agents; leave the key out")},
+		{Name: "subagents", Doc: "Other agents that it may start, each by a name: a file, or a mapping that says more.", Value: a.subagents()},
+		{Name: "subagent_policy", Doc: "What sub-agents may have, and theirs in turn.", Value: subagentPolicy(&d.SubagentPolicy)},
 	}
 }
 
@@ -214,9 +225,7 @@ func (a *agent) read(text string) {
 		a.prompt(given["system_prompt"], body, bodyLine)
 	}
 	a.selected(given)
-	if len(a.Problems) == 0 {
-		a.whole(*d)
-	}
+	a.family.inherits[a.Path] = given["tools"] == nil && given["mcp"] == nil
 }
 
 func (a *agent) prompt(given *yaml.Node, body string, line int) {

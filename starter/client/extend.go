@@ -149,6 +149,9 @@ func (c *Client) goOn(ctx context.Context, p position, o ExtendOptions) (Extende
 	if err != nil {
 		return Extended{}, err
 	}
+	if in.Parent != nil {
+		return Extended{}, errorf(Refused, nil, "%s is a sub-agent, and agent %s, which has started it, has its result", id, in.Parent.AgentID).next("`extend %s` goes on with that one", in.Parent.AgentID)
+	}
 	if in.Carry != nil {
 		for _, answered := range in.Carry.Extended {
 			if answered.ID == o.RequestID {

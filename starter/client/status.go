@@ -27,10 +27,20 @@ func (c *Client) Status(ctx context.Context, id string) (contract.StatusView, er
 	}
 	if _, byServer := history.ServerEnd(s.info().GetStatus()); !byServer {
 		if view := c.statusByWorkflow(ctx, s); view != nil {
-			return c.waiting(ctx, s, c.withoutSettled(s, s.completing(*view))), nil
+			return c.waiting(ctx, s, c.asking(ctx, c.withoutSettled(s, s.completing(*view)))), nil
 		}
 	}
 	return c.statusByServer(ctx, id)
+}
+
+// asking says which sub-agents wait for a person's word, as far as the server tells.
+func (c *Client) asking(ctx context.Context, v contract.StatusView) contract.StatusView {
+	for i, sub := range v.Subagents {
+		if s, err := c.described(ctx, agent{id: sub.AgentID}, ""); err == nil {
+			v.Subagents[i].Waiting = c.waitingIn(s.info()) > 0
+		}
+	}
+	return v
 }
 
 // statusByWorkflow is nil where no worker answers.

@@ -149,4 +149,13 @@ type Event struct {
 	Reason    string                `json:"reason,omitzero"`
 	Error     *domain.Error         `json:"error,omitempty"`
 	Ended     *contract.Outcome     `json:"ended,omitempty"`
+	// ChildID is the sub-agent that the call has started.
+	ChildID domain.AgentID `json:"child_agent_id,omitzero"`
+}
+
+func messageOf(err *domain.Error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Message
 }

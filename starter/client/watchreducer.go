@@ -103,6 +103,10 @@ func (r *watchReducer) take(recorded progress.Recorded) []Event {
 		r.replied(r.done(f.Work), f.Reply, 0)
 	case progress.ToolReplied:
 		r.toolReplied(f)
+	case progress.ChildEnded:
+		if f.Tool != nil {
+			r.toolDone(f.Work, f.Reply().Error)
+		}
 	case progress.Finished:
 		r.done(f.Work)
 	case progress.Resolved:
@@ -214,7 +218,9 @@ func (r *watchReducer) asked(w progress.Work) {
 	case w.Tool != nil && !w.Tool.WaitUntil.IsZero():
 		delete(r.lostCalls, w.Tool.Position)
 	case w.Tool != nil:
-		r.emit(Event{Type: EventTool, Step: w.Step(), Position: w.Tool.Position, Tool: w.Tool.Name, Arguments: w.Tool.Arguments, Approval: w.Tool.Approval})
+		r.emit(Event{
+			Type: EventTool, Step: w.Step(), Position: w.Tool.Position, Tool: w.Tool.Name, Arguments: w.Tool.Arguments, Approval: w.Tool.Approval, ChildID: w.ChildID,
+		})
 	}
 }
 
@@ -363,12 +369,5 @@ func (r *watchReducer) toolReplied(f progress.ToolReplied) {
 
 func (r *watchReducer) toolDone(w progress.Work, err *domain.Error) {
 	r.done(w)
-	r.emit(Event{Type: EventToolDone, Step: w.Step(), Position: w.Tool.Position, Tool: w.Tool.Name, Error: err})
-}
-
-func messageOf(err *domain.Error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Message
+	r.emit(Event{Type: EventToolDone, Step: w.Step(), Position: w.Tool.Position, Tool: w.Tool.Name, Error: err, ChildID: w.ChildID})
 }

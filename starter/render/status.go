@@ -47,6 +47,12 @@ func StatusText(t Theme, id string, v contract.StatusView, now time.Time) string
 	for _, s := range v.Bound {
 		x.fact("session", OneLine(sessionWords(s.Server, s.Worker, s.Since)))
 	}
+	if !v.ParentAgentID.IsZero() {
+		x.fact("started by", fmt.Sprintf("agent %s, as its sub-agent %s", v.ParentAgentID, OneLine(v.Subagent)))
+	}
+	for _, sub := range v.Subagents {
+		x.fact("sub-agent", fmt.Sprintf("%s %s%s%s", OneLine(sub.Subagent), sub.AgentID, lasting(sub.Since, now), where(sub.Waiting, ", waits for a person: `approvals "+sub.AgentID.String()+"`")))
+	}
 	x.todo(v.Todo)
 	x.fact("context", contextText(v.Context, v.Window))
 	for _, signal := range v.StopSignals {

@@ -126,6 +126,9 @@ func (s *story) tell(e client.Event) []line {
 		c := call{words: CallWords(e.Tool, e.Arguments), since: e.Time}
 		s.calls[at] = c
 		text := c.words
+		if !e.ChildID.IsZero() {
+			text += " · sub-agent " + e.ChildID.String()
+		}
 		if e.Approval != nil {
 			text += " · " + decisionWords(*e.Approval)
 		}

@@ -17,8 +17,8 @@ var (
 		domain.StatusPending: "an execution that exists is never pending",
 	}
 	noScenarioOfEvent = map[domain.EventType]string{
-		domain.EventSubagentSpawning:  "there are no sub-agents yet",
-		domain.EventSubagentCompleted: "there are no sub-agents yet",
+		domain.EventSubagentSpawning:  "a scenario is one agent; testsuite/whole has trees of them",
+		domain.EventSubagentCompleted: "a scenario is one agent; testsuite/whole has trees of them",
 	}
 )
 

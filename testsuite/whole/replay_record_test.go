@@ -35,6 +35,9 @@ func TestRecordHistories(t *testing.T) {
 		s := start(t, host.Config{})
 		s.keep(t, "plain", s.ended(t, s.begin(t, "turns: [{text: hello}]")))
 	})
+	t.Run("subagents", func(t *testing.T) {
+		start(t, host.Config{Tools: []tool.Tool{echo()}}).recordChildren(t)
+	})
 	t.Run("foreign", func(t *testing.T) {
 		s := start(t, host.Config{})
 		refused, _ := s.beginForeign(t, "foreign")

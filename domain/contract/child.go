@@ -1,0 +1,75 @@
+package contract
+
+import (
+	"time"
+
+	"everstep/domain"
+)
+
+// A Parent says whose sub-agent an agent is, and what it may be and spend for that.
+type Parent struct {
+	AgentID domain.AgentID `json:"agent_id"`
+	// ExecutionID, Step and Position name the call that started it.
+	ExecutionID domain.ExecutionID `json:"execution_id"`
+	Step        int                `json:"step"`
+	Position    int                `json:"position"`
+	CallID      string             `json:"call_id,omitzero"`
+	// Subagent is its name with that agent.
+	Subagent string `json:"subagent"`
+	// Depth counts from the root, whose sub-agents are at 1, and MaxDepth is how deep any below it may be.
+	Depth    int `json:"depth"`
+	MaxDepth int `json:"max_depth"`
+	// Grant is what it may use of that agent's budget. Nothing extends it.
+	Grant domain.ExecutionBudget `json:"grant,omitzero"`
+	// Policies and Approvals are those of all agents above it. The strictest holds, beside its own.
+	Policies  []domain.SubagentPolicy `json:"policies,omitempty"`
+	Approvals []domain.Approvals      `json:"approvals,omitempty"`
+}
+
+// Call is the id of the call that started the sub-agent.
+func (p Parent) Call() domain.ToolExecutionID { return p.ExecutionID.Step(p.Step).Tool(p.Position) }
+
+// Permits reports whether all agents above let the sub-agent have a tool; a root may have any.
+func (p *Parent) Permits(tool string) bool {
+	if p == nil {
+		return true
+	}
+	for _, policy := range p.Policies {
+		if !policy.Permits(tool) {
+			return false
+		}
+	}
+	return true
+}
+
+// Below says for how deep a sub-agent of this one would be, by its own policy too, and how deep any may be.
+func (p *Parent) Below(own domain.SubagentPolicy) (depth, most int) {
+	if p == nil {
+		return 1, own.Depth()
+	}
+	if most = p.MaxDepth; own.MaxDepth != nil {
+		most = min(most, *own.MaxDepth)
+	}
+	return p.Depth + 1, most
+}
+
+// A Report is what a sub-agent tells the agent that started it, in its workflow's result alone.
+type Report struct {
+	// Answer is the current response, in part where it is long.
+	Answer string        `json:"answer,omitzero"`
+	Error  *domain.Error `json:"error,omitempty"`
+	// Spent is what it has spent, with its own sub-agents.
+	Spent domain.Spent `json:"spent,omitzero"`
+}
+
+// A SubagentView is a sub-agent that is under way.
+type SubagentView struct {
+	AgentID         domain.AgentID         `json:"agent_id"`
+	Subagent        string                 `json:"subagent"`
+	ToolExecutionID domain.ToolExecutionID `json:"tool_execution_id"`
+	Since           time.Time              `json:"since"`
+	// Grant is what it may use of the budget.
+	Grant domain.ExecutionBudget `json:"grant,omitzero"`
+	// Waiting says that it waits for a person's word.
+	Waiting bool `json:"waiting,omitzero"`
+}

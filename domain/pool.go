@@ -1,0 +1,74 @@
+package domain
+
+// Share is one of so many equal parts of what is left of a budget once what is reserved for others is taken off. A
+// remainder stays. Time is not divided: each part has all of it.
+func (b ExecutionBudget) Share(reserved Spent, parts int64) ExecutionBudget {
+	b = b.Remaining(reserved)
+	for _, rule := range limitRules[:] {
+		if left, set := rule.in(&b); set && !rule.Unit.OfTime() {
+			left.count /= max(parts, 1)
+			b = rule.With(b, left)
+		}
+	}
+	return b
+}
+
+// Whole is what is spent of a budget that is used up, time aside. What it does not limit counts as nothing.
+func (b ExecutionBudget) Whole() (spent Spent) {
+	for _, rule := range limitRules[:] {
+		total, set := rule.in(&b)
+		if into, ok := rule.spent(&spent).(*int64); ok && set {
+			*into = total.count
+		}
+	}
+	return spent
+}
+
+// A Pool is what sub-agents that run at the same time may use of the budget of the agent that started them. What one is
+// granted is reserved from its start to its end, so that no two spend the same. The zero value has granted nothing.
+type Pool struct {
+	grants []ExecutionBudget
+	// reserved is what is granted, time aside.
+	reserved Spent
+}
+
+// Reserved is what those who are under way may still spend, time aside.
+func (p Pool) Reserved() Spent { return p.reserved }
+
+// WithGrant returns the pool with a grant for one of so many that are yet to start, that one included, where so much is
+// left of the budget.
+func (p Pool) WithGrant(left ExecutionBudget, toStart int) (Pool, ExecutionBudget) {
+	grant := left.Share(p.reserved, int64(toStart))
+	p.grants = plus(p.grants, grant)
+	return p.summed(), grant
+}
+
+// WithReturn returns the pool once somebody is over who had a grant. What that has spent is the agent's by then.
+func (p Pool) WithReturn(grant ExecutionBudget) Pool {
+	for i, own := range p.grants {
+		if own.Whole() == grant.Whole() {
+			p.grants = plus(p.grants[:i:i], p.grants[i+1:]...)
+			break
+		}
+	}
+	return p.summed()
+}
+
+func (p Pool) summed() Pool {
+	p.reserved = Spent{}
+	for _, grant := range p.grants {
+		p.reserved = p.reserved.Add(grant.Whole())
+	}
+	return p
+}
+
+// Within reports whether a budget allows nothing that another one does not.
+func (b ExecutionBudget) Within(bound ExecutionBudget) bool {
+	for _, rule := range limitRules[:] {
+		limit, set := rule.in(&bound)
+		if own, limited := rule.in(&b); set && (!limited || limit.below(own)) {
+			return false
+		}
+	}
+	return true
+}

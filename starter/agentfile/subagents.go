@@ -1,0 +1,189 @@
+package agentfile
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"go.yaml.in/yaml/v3"
+
+	"everstep/activities/document"
+	"everstep/domain"
+)
+
+// maxFiles bounds how many files one agent's sub-agents may stand in, theirs included.
+const maxFiles = domain.MaxSubagents
+
+// A family are the sub-agents of the file that is read, and theirs in turn, by the keys that the definition knows them by.
+// Each file is read once, however many name it, itself included.
+type family struct {
+	agents   map[string]domain.Definition
+	about    map[string]string
+	inherits map[string]bool
+}
+
+func newFamily() *family {
+	return &family{map[string]domain.Definition{}, map[string]string{}, map[string]bool{}}
+}
+
+// settle makes all of them the definition's, once every file is read.
+func (f *family) settle(d *domain.Definition) {
+	if len(f.agents) == 0 {
+		return
+	}
+	d.Agents = f.agents
+	all := []*domain.Definition{d}
+	for _, key := range slices.Sorted(maps.Keys(f.agents)) {
+		definition := f.agents[key]
+		all = append(all, &definition)
+		defer func() { f.agents[key] = definition }()
+	}
+	for _, definition := range all {
+		for name, sub := range definition.Subagents {
+			if sub.Description == "" {
+				sub.Description = f.about[sub.Agent]
+			}
+			sub.InheritsTools = f.inherits[sub.Agent]
+			definition.Subagents[name] = sub
+		}
+	}
+}
+
+// subagents are those that the agent may start: each by a name, with its file or with what it is.
+func (a *agent) subagents() document.Value {
+	one := func(name string) document.Value {
+		var sub domain.Subagent
+		var own domain.Definition
+		var file string
+		keep := func() {
+			if a.Definition.Subagents == nil {
+				a.Definition.Subagents = map[string]domain.Subagent{}
+			}
+			a.Definition.Subagents[name] = sub
+		}
+		fromFile := func(r *document.Reader, field string, node *yaml.Node) {
+			sub.Agent = a.join(file)
+			if wrong := a.load(sub.Agent); wrong != "" {
+				r.Problem(node, field, "%s", wrong)
+			}
+			keep()
+		}
+		return document.Either(
+			document.Text(&file).Example("researcher.yaml").Then(fromFile),
+			document.Mapping(document.Keys{
+				{Name: "file", Doc: "The agent's file that it stands in, from this file's folder on. Then only description may stand beside it.", Value: document.Text(&file)},
+				{Name: "description", Doc: "What it is for: the model chooses by it. The file's unless given.", Value: document.Text(&sub.Description)},
+				{Name: "model", Doc: "Who answers, as the key model of the agent; that agent's model unless given.", Value: a.modelText(&own.Model)},
+				{Name: "system_prompt", Doc: "Its system prompt.", Value: document.Text(&own.SystemPrompt, checkPrompt)},
+				{Name: "tools", Doc: "The tools that it may use, each by name; those of the agent unless given. An empty list is none.", Value: tools(&own.Tools, &a.Doubts)},
+				{Name: "budget", Doc: "The limits of one execution of it, beside its share of what is left of the agent's.", Value: budget(&own.Budget)},
+			}).Then(func(r *document.Reader, field string, node *yaml.Node) {
+				given := map[string]bool{}
+				for i := 0; i < len(node.Content); i += 2 {
+					given[node.Content[i].Value] = true
+				}
+				switch {
+				case given["file"] && len(given) > 1 && !(len(given) == 2 && given["description"]):
+					r.Problem(node, field, "has a file, which says all but the description; leave the other keys out, or file")
+				case given["file"]:
+					fromFile(r, field, node)
+				default:
+					sub.Agent = a.Path + "#" + name
+					own.Source = a.Path
+					a.family.agents[sub.Agent], a.family.inherits[sub.Agent] = own, !given["tools"]
+					keep()
+				}
+			}))
+	}
+	return document.Value{
+		Schema: &jsonschema.Schema{Type: "object", AdditionalProperties: one("").Schema},
+		Read: func(r *document.Reader, field string, node *yaml.Node) {
+			r.Entries(field, node, nil, func(field string, key, value *yaml.Node) {
+				if wrong := checkName(key.Value); wrong != "" {
+					r.Problem(key, field, "%s", wrong)
+					return
+				}
+				one(key.Value).Read(r, field, value)
+			})
+		},
+	}
+}
+
+func (a *agent) join(path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(a.folder, path)
+}
+
+// load reads the file of a sub-agent, unless it was read or is being read, and says what is wrong with the path.
+func (a *agent) load(path string) string {
+	if _, known := a.family.agents[path]; known {
+		return ""
+	}
+	if len(a.family.agents) >= maxFiles {
+		return fmt.Sprintf("is one more than the %d sub-agents that an agent may have, theirs included; leave some out", maxFiles)
+	}
+	data, err := read(path)
+	if err != nil {
+		return err.Error()
+	}
+	a.family.agents[path] = domain.Definition{}
+	below := newAgent(path, a.family)
+	if text, ok := below.Text(data); ok {
+		below.read(text)
+	}
+	a.family.agents[path], a.family.about[path] = below.Definition, below.Description
+	a.Problems, a.Doubts, a.Providers = append(a.Problems, below.Problems...), append(a.Doubts, below.Doubts...), append(a.Providers, below.Providers...)
+	return ""
+}
+
+func subagentPolicy(p *domain.SubagentPolicy) document.Value {
+	return document.Mapping(document.Keys{
+		{Name: "allow", Doc: "The tools that sub-agents may have, each by name, or SERVER__* for all of an MCP server; any unless given.", Value: document.Names(&p.Allow, "tool", "", nil).Then(
+			func(r *document.Reader, field string, node *yaml.Node) {
+				if len(p.Allow) == 0 {
+					r.Problem(node, field, "is empty; name a tool, or give sub-agents `tools: []` for none")
+				}
+			})},
+		{Name: "deny", Doc: "Tools that they have not, even if they are allowed. With spawn_subagent they start none themselves.", Value: document.Names(&p.Deny, "tool", "", nil)},
+		{Name: "max_depth", Doc: "How deep sub-agents may be: those of the agent itself are at 1, theirs at 2.",
+			Value: document.Count(0, domain.MostDepth, func(n int64) { p.MaxDepth = new(int(n)) }).Default(domain.DefaultMaxDepth)},
+	})
+}
+
+// resolveSubagents are those of the agent itself: what a file says of others stands there.
+func resolveSubagents(d domain.Definition) map[string]any {
+	var shown map[string]any
+	for _, name := range d.SubagentNames() {
+		sub := d.Subagents[name]
+		own := d.Agents[sub.Agent]
+		entries := Resolved{{"description", sub.Description}}
+		if own.Source == sub.Agent {
+			entries = append(entries, entry{"file", sub.Agent})
+		} else {
+			model := ""
+			if own.Model.Provider != "" {
+				model = own.Model.String()
+			}
+			entries = append(entries, entry{"model", model}, entry{"system_prompt", own.SystemPrompt}, entry{"budget", resolveBudget(own.Budget)})
+			if !sub.InheritsTools {
+				entries = append(entries, entry{"tools", listed(own.Tools)})
+			}
+		}
+		if shown == nil {
+			shown = map[string]any{}
+		}
+		shown[name] = entries
+	}
+	return shown
+}
+
+func resolvePolicy(d domain.Definition) any {
+	if len(d.Subagents) == 0 {
+		return nil
+	}
+	return Resolved{{"allow", d.SubagentPolicy.Allow}, {"deny", d.SubagentPolicy.Deny}, {"max_depth", d.SubagentPolicy.Depth()}}
+}

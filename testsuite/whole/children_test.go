@@ -1,0 +1,224 @@
+package whole_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+
+	"everstep/activities/tool"
+	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/starter/client"
+	"everstep/worker/host"
+)
+
+const (
+	treeRoot = `
+turns:
+  - tool_calls:
+    - {name: spawn_subagent, arguments: {subagent: branch, prompt: one}}
+    - {name: spawn_subagent, arguments: {subagent: branch, prompt: two}}
+    - {name: spawn_subagent, arguments: {subagent: branch, prompt: three}}
+    usage: {input_tokens: 10, output_tokens: 5}
+  - text: done
+    usage: {input_tokens: 10, output_tokens: 5}
+`
+	quickLeaf = `
+turns:
+  - tool_calls: [{name: echo, arguments: {text: x}}]
+    usage: {input_tokens: 10, output_tokens: 5}
+  - text: found
+    usage: {input_tokens: 10, output_tokens: 5}
+`
+	slowLeaf = "turns: [{text: 'so much to say', delay: 10m}]"
+)
+
+// tree is an agent with three below it, of which each has three below it.
+func tree(t *testing.T, leaf string) domain.Definition {
+	t.Helper()
+	branch := strings.ReplaceAll(treeRoot, "subagent: branch", "subagent: leaf")
+	root := scripted(writeScript(t, treeRoot), "echo")
+	root.Subagents = map[string]domain.Subagent{"branch": {Agent: "branch", InheritsTools: true}}
+	root.Agents = map[string]domain.Definition{
+		"branch": {
+			Model:     scripted(writeScript(t, branch)).Model,
+			Subagents: map[string]domain.Subagent{"leaf": {Agent: "leaf", InheritsTools: true}},
+		},
+		"leaf": {Model: scripted(writeScript(t, leaf)).Model},
+	}
+	return root
+}
+
+// children are the ids of the sub-agents of an agent's first step.
+func children(execution domain.ExecutionID, n int) (ids []string) {
+	for i := range n {
+		ids = append(ids, execution.Step(1).Tool(i).Subagent().String())
+	}
+	return ids
+}
+
+// below are the ids of all below the root of a tree, in two levels.
+func (s *stack) below(t *testing.T, root domain.ExecutionID) (branches, leaves []string) {
+	t.Helper()
+	branches = children(root, 3)
+	for _, id := range branches {
+		require.Eventually(t, func() bool {
+			status, err := s.agents.Status(within(t), id)
+			if err != nil || status.ExecutionID.IsZero() {
+				return false
+			}
+			leaves = append(leaves, children(status.ExecutionID, 3)...)
+			return true
+		}, patience, 20*time.Millisecond)
+	}
+	return branches, leaves
+}
+
+func (s *stack) running(ctx context.Context, id string) bool {
+	described, err := s.temporal.DescribeWorkflowExecution(ctx, domain.WorkflowID(id), "")
+	return err == nil && described.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
+}
+
+// TestATreeDrawsFromOneBudget: what all of it used counts in the root's, and history tells the same of each agent.
+func TestATreeDrawsFromOneBudget(t *testing.T) {
+	t.Parallel()
+	s := start(t, host.Config{Tools: []tool.Tool{echo()}})
+	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: tree(t, quickLeaf), Budget: domain.ExecutionBudget{
+		MaxTokens: new(int64(1_000_000)), MaxSteps: new(int64(100)), MaxToolCalls: new(int64(100)),
+	}})
+	require.NoError(t, err)
+	result, err := s.agents.Wait(within(t), begun.ID, 0)
+	require.NoError(t, err)
+	require.Equal(t, domain.StatusCompleted, result.Outcome.Status, "%v", result.Error)
+	require.Equal(t, int64(13*2*15), result.Outcome.Usage.TotalTokens())
+	require.NoError(t, s.audited(within(t), begun.ID, 0))
+	status, err := s.agents.Status(within(t), begun.ID)
+	require.NoError(t, err)
+	require.Equal(t, int64(100-26), *status.BudgetLeft.MaxSteps)
+	require.Equal(t, int64(100-3-9-9), *status.BudgetLeft.MaxToolCalls)
+	branches, leaves := s.below(t, begun.ExecutionID)
+	for _, id := range append(branches, leaves...) {
+		require.NoError(t, s.audited(within(t), id, 0))
+	}
+}
+
+// TestAStopNowEndsATree of thirteen agents, wherever they are.
+func TestAStopNowEndsATree(t *testing.T) {
+	t.Parallel()
+	s := start(t, host.Config{Tools: []tool.Tool{echo()}})
+	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: tree(t, slowLeaf)})
+	require.NoError(t, err)
+	branches, leaves := s.below(t, begun.ExecutionID)
+	for _, id := range leaves {
+		require.Eventually(t, func() bool {
+			status, err := s.agents.Status(within(t), id)
+			return err == nil && strings.Contains(status.Doing, "waiting for the model")
+		}, patience, 20*time.Millisecond)
+	}
+	asked := time.Now()
+	_, err = s.agents.Stop(within(t), begun.ID, client.StopOptions{Mode: contract.StopNow, Reason: "enough"})
+	require.NoError(t, err)
+	result, err := s.agents.Wait(within(t), begun.ID, 0)
+	require.NoError(t, err)
+	took := time.Since(asked)
+	t.Logf("a stop now ended 13 agents in %s", took)
+	require.Equal(t, domain.StatusStopped, result.Outcome.Status)
+	require.Less(t, took, 10*time.Second, "2 s on a machine with nothing else to do")
+	require.NoError(t, s.audited(within(t), begun.ID, 0))
+	for _, id := range append(branches, leaves...) {
+		require.False(t, s.running(within(t), id), "it is over before the one that started it")
+		status, err := s.agents.Status(within(t), id)
+		require.NoError(t, err)
+		require.Equal(t, domain.UserRequested, status.StopReason)
+		require.NoError(t, s.audited(within(t), id, 0))
+	}
+}
+
+// TestNoSubagentOutlivesItsAgent, that one terminated from outside too.
+func TestNoSubagentOutlivesItsAgent(t *testing.T) {
+	t.Parallel()
+	s := start(t, host.Config{Tools: []tool.Tool{echo()}})
+	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: tree(t, slowLeaf)})
+	require.NoError(t, err)
+	branches, leaves := s.below(t, begun.ExecutionID)
+	require.NoError(t, s.temporal.TerminateWorkflow(within(t), begun.WorkflowID, "", "by force"))
+	for _, id := range append(branches, leaves...) {
+		require.Eventually(t, func() bool { return !s.running(within(t), id) }, patience, 20*time.Millisecond)
+	}
+}
+
+// TestASubagentTerminatedFromOutside is an error of its call, and has spent what it was granted.
+func TestASubagentTerminatedFromOutside(t *testing.T) {
+	t.Parallel()
+	s := start(t, host.Config{Tools: []tool.Tool{echo()}})
+	definition := tree(t, slowLeaf)
+	definition.Subagents["branch"] = domain.Subagent{Agent: "leaf"}
+	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: definition, Budget: domain.ExecutionBudget{MaxSteps: new(int64(10))}})
+	require.NoError(t, err)
+	for _, id := range children(begun.ExecutionID, 3) {
+		require.Eventually(t, func() bool { return s.running(within(t), id) }, patience, 20*time.Millisecond)
+		require.NoError(t, s.temporal.TerminateWorkflow(within(t), domain.WorkflowID(id), "", "by force"))
+	}
+	result, err := s.agents.Wait(within(t), begun.ID, 0)
+	require.NoError(t, err)
+	require.Equal(t, domain.StatusStopped, result.Outcome.Status, "nothing is left")
+	require.Equal(t, domain.StepsLimitReached, result.Outcome.StopReason)
+	require.NoError(t, s.audited(within(t), begun.ID, 0))
+	for step, err := range s.agents.Steps(within(t), begun.ID, 0) {
+		require.NoError(t, err)
+		for _, call := range step.Step.ToolExecutions {
+			require.Equal(t, domain.CodeTerminated, call.Error.Code)
+		}
+	}
+}
+
+// TestATreeGoesOnAfterKills of the worker in the middle of its leaves: the same is said.
+func TestATreeGoesOnAfterKills(t *testing.T) {
+	t.Parallel()
+	s := connect(t, "plain", nil)
+	deaths := s.mortals(t)
+	definition := tree(t, quickLeaf)
+	leaf := definition.Agents["leaf"]
+	leaf.Model.Provider = "mortal"
+	definition.Agents["leaf"] = leaf
+	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: definition})
+	require.NoError(t, err)
+	result, err := s.agents.Wait(within(t), begun.ID, 0)
+	require.NoError(t, err)
+	require.Equal(t, domain.StatusCompleted, result.Outcome.Status, "%v", result.Error)
+	require.Equal(t, "done", result.Answer)
+	require.NoError(t, s.audited(within(t), begun.ID, 0))
+	require.Positive(t, deaths.Load())
+	for step, err := range s.agents.Steps(within(t), begun.ID, 0) {
+		require.NoError(t, err)
+		for _, call := range step.Step.ToolExecutions {
+			require.JSONEq(t, `{"status":"completed","stop_reason":"completed","answer":"done"}`, call.Value)
+		}
+	}
+}
+
+// recordChildren keeps the histories of an agent, and of its sub-agent that has one in turn.
+func (s *stack) recordChildren(t *testing.T) {
+	t.Helper()
+	definition := tree(t, quickLeaf)
+	definition.SubagentPolicy = domain.SubagentPolicy{Deny: []string{"other"}}
+	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: definition, Budget: domain.ExecutionBudget{MaxTokens: new(int64(100_000))}})
+	require.NoError(t, err)
+	s.keep(t, "subagents", s.ended(t, begun))
+	s.keep(t, "subagents-below", client.Execution{ID: children(begun.ExecutionID, 1)[0], WorkflowID: domain.WorkflowID(children(begun.ExecutionID, 1)[0])})
+
+	begun, err = s.agents.Start(within(t), client.Start{Prompt: "go", Definition: tree(t, slowLeaf)})
+	require.NoError(t, err)
+	_, leaves := s.below(t, begun.ExecutionID)
+	require.Eventually(t, func() bool {
+		status, err := s.agents.Status(within(t), leaves[8])
+		return err == nil && strings.Contains(status.Doing, "waiting for the model")
+	}, patience, 20*time.Millisecond)
+	_, err = s.agents.Stop(within(t), begun.ID, client.StopOptions{Mode: contract.StopNow, Reason: "enough"})
+	require.NoError(t, err)
+	s.keep(t, "subagents-stopped", s.ended(t, begun))
+}

@@ -1,0 +1,182 @@
+package workflows
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/domain/progress"
+	"everstep/workflows/internal/mailbox"
+)
+
+// children are the sub-agents of the step in progress. It alone holds what they are granted.
+type children struct {
+	pool domain.Pool
+	// all are those under way.
+	all []contract.SubagentView
+}
+
+// grant reserves an equal share of what is left for one that starts, beside so many that are yet to.
+func (c *children) grant(view contract.SubagentView, left domain.ExecutionBudget, others int) domain.ExecutionBudget {
+	c.pool, view.Grant = c.pool.WithGrant(left, others+1)
+	c.all = append(c.all, view)
+	return view.Grant
+}
+
+// over gives back what one had. What it has spent of that was counted before.
+func (c *children) over(child *contract.Parent) {
+	at := slices.IndexFunc(c.all, func(v contract.SubagentView) bool { return v.ToolExecutionID == child.Call() })
+	if at < 0 {
+		return // it never started
+	}
+	c.pool, c.all = c.pool.WithReturn(c.all[at].Grant), slices.Delete(c.all, at, at+1)
+	if len(c.all) == 0 {
+		c.pool = domain.Pool{}
+	}
+}
+
+func (c *children) crowded() bool                  { return len(c.all) >= domain.MaxAtOnce }
+func (c *children) views() []contract.SubagentView { return slices.Clone(c.all) }
+
+// spawns reports whether a call starts a sub-agent.
+func (b *toolBatch) spawns(call domain.ToolCall) bool {
+	_, offered := b.resolved.Tool(call.Name)
+	return offered && call.Name == domain.SpawnSubagent && len(b.in.Definition.Subagents) > 0
+}
+
+// refusedSpawn is why a call starts no sub-agent; nil for others.
+func (b *toolBatch) refusedSpawn(call domain.ToolCall) *domain.Error {
+	switch depth, most := b.in.Parent.Below(b.in.Definition.SubagentPolicy); {
+	case call.Name != domain.SpawnSubagent || len(b.in.Definition.Subagents) == 0:
+		return nil
+	case b.spawns(call):
+		_, err := b.in.Definition.SpawnOf(call)
+		return err
+	case depth > most:
+		return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: sub-agents may be %d deep, and this one's would be at %d; do it without", most, depth)
+	}
+	return nil // it is denied, and no tool
+}
+
+// awaitSeat waits in the coroutine of a call until one more sub-agent may run, and is the permit to start it.
+func (b *toolBatch) awaitSeat(ctx workflow.Context, permit mailbox.Permit) (mailbox.Permit, *domain.Error) {
+	for b.children.crowded() {
+		var ok bool
+		permit, ok = b.mail.AwaitTurn(ctx, func() bool { return !b.children.crowded() }, func() bool { return b.halted }, b.hold)
+		if !ok {
+			return permit, domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: the execution was stopped while %d other sub-agents were under way", domain.MaxAtOnce)
+		}
+	}
+	return permit, nil
+}
+
+// tend has a sub-agent work, in the coroutine of its call, and says how it ended.
+func (b *toolBatch) tend(ctx workflow.Context, permit mailbox.Permit, i int, call domain.ToolCall) progress.ChildEnded {
+	spawn, wrong := b.in.Definition.SpawnOf(call)
+	in := b.childInput(i, call, spawn)
+	ended := progress.ChildEnded{Work: progress.ChildWork(*in)}
+	if wrong != nil { // a person has edited it
+		ended.Why, ended.Unstarted = wrong, true
+		return ended
+	}
+	encoded, _ := json.Marshal(in) // what cannot be encoded is refused below
+	b.load.Add(ctx, len(encoded)+1024)
+	b.keep()
+	left, _ := b.state.BudgetLeft(b.now())
+	b.granted[i] = true
+	view := contract.SubagentView{AgentID: in.AgentID, Subagent: spawn.Subagent, ToolExecutionID: in.Parent.Call(), Since: b.now()}
+	in.Budget = b.children.grant(view, left, b.toSpawn())
+	in.Parent.Grant = in.Budget
+	ended.Child.Grant = in.Budget
+	b.emit(domain.SubagentSpawning{EventHeader: b.head(), Subagent: spawn.Subagent, ChildID: in.AgentID})
+	out, err := b.mail.Tend(ctx, permit, b.childOptions(in), in)
+	done := domain.SubagentCompleted{EventHeader: b.head(), Subagent: spawn.Subagent, ChildID: in.AgentID, Status: domain.StatusFailed, StopReason: domain.ErrorForbade}
+	if err == nil {
+		ended.Outcome, done.Status, done.StopReason = out, out.Status, out.StopReason
+	} else {
+		ended.Why, ended.Unstarted = childLoss(err)
+	}
+	b.emit(done)
+	return ended
+}
+
+// toSpawn counts the calls of the step that may still start a sub-agent.
+func (b *toolBatch) toSpawn() (n int) {
+	for i, call := range b.content.ToolExecutions {
+		if call.Name() == domain.SpawnSubagent && call.CompletedAt.IsZero() && !b.granted[i] {
+			n++
+		}
+	}
+	return n
+}
+
+// childInput is what the sub-agent of a call starts with, its grant aside.
+func (b *toolBatch) childInput(i int, call domain.ToolCall, spawn domain.Spawn) *contract.SessionInput {
+	own := b.in.Definition
+	own.Model = b.state.LLMConfig()
+	definition, _ := own.Subagent(spawn.Subagent)
+	depth, most := b.in.Parent.Below(own.SubagentPolicy)
+	parent := &contract.Parent{
+		AgentID: b.in.AgentID, ExecutionID: b.execution, Step: b.content.Number, Position: i, CallID: call.ID,
+		Subagent: spawn.Subagent, Depth: depth, MaxDepth: most,
+	}
+	if above := b.in.Parent; above != nil {
+		parent.Policies, parent.Approvals = slices.Clip(above.Policies), slices.Clip(above.Approvals)
+	}
+	if !own.SubagentPolicy.IsZero() {
+		parent.Policies = append(parent.Policies, own.SubagentPolicy)
+	}
+	if own.Approvals != nil {
+		parent.Approvals = append(parent.Approvals, *own.Approvals)
+	}
+	given, _ := domain.NewGiven(nil, nil, b.state.Trusted()) // as they were given to this one
+	return &contract.SessionInput{
+		SchemaVersion: domain.SchemaVersion, AgentID: parent.Call().Subagent(), Definition: definition, Prompt: spawn.Prompt, Given: given,
+		Timing: b.timing(), By: b.in.By, Attributes: b.in.Attributes, Parent: parent, TellsEnd: true,
+	}
+}
+
+// childOptions are those of the workflow of a sub-agent, which never outlives this one.
+func (b *toolBatch) childOptions(in *contract.SessionInput) workflow.ChildWorkflowOptions {
+	var attributes []temporal.SearchAttributeUpdate
+	if slices.Contains(in.Attributes, contract.AttributeAgentStatus) {
+		attributes = append(attributes, temporal.NewSearchAttributeKeyKeyword(contract.AttributeAgentStatus).ValueSet(string(domain.StatusInProgress)))
+	}
+	trusted := temporal.NewSearchAttributeKeyKeywordList(contract.AttributeTrusted)
+	if values, ok := workflow.GetTypedSearchAttributes(b.root).GetKeywordList(trusted); ok {
+		attributes = append(attributes, trusted.ValueSet(values))
+	}
+	return workflow.ChildWorkflowOptions{
+		WorkflowID: in.WorkflowID(), WorkflowTaskTimeout: b.info.WorkflowTaskTimeout, ParentClosePolicy: enumspb.PARENT_CLOSE_POLICY_TERMINATE,
+		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+		TypedSearchAttributes: temporal.NewSearchAttributes(attributes...),
+		StaticSummary:         domain.Shorten(fmt.Sprintf("sub-agent %s", in.Parent.Subagent), maxSummary),
+	}
+}
+
+// childLoss is why the workflow of a sub-agent has no outcome, and whether it never began.
+func childLoss(err error) (why *domain.Error, unstarted bool) {
+	if own, ok := errors.AsType[*domain.Error](err); ok {
+		return own, own.Code != domain.CodeInterrupted
+	}
+	if _, ok := errors.AsType[*temporal.ChildWorkflowExecutionAlreadyStartedError](err); ok {
+		return progress.ChildLost(progress.Unstarted, nil), true
+	}
+	how := progress.Aborted
+	switch {
+	case temporal.IsTerminatedError(err):
+		how = progress.Terminated
+	case temporal.IsTimeoutError(err):
+		how = progress.RanOut
+	case temporal.IsCanceledError(err):
+		how = progress.CancelledByServer
+	}
+	return progress.ChildLost(how, lossOf(err).Told), false
+}

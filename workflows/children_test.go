@@ -1,0 +1,266 @@
+package workflows_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// leafDigest is of what a worker makes of the definition of a leaf, which starts nobody.
+var leafDigest = domain.DigestOf([]byte("leaf"))
+
+// family is the worker of an agent that starts leaves: what its model answers at each step, and what a leaf's does.
+func family(root func(step int) contract.ModelReply, leaf func(contract.ModelRequest) (contract.ModelReply, error)) *world {
+	w := &world{tools: []domain.ToolSpec{
+		{Name: "look", Effect: domain.ReadOnly}, {Name: "pay", Effect: domain.AtMostOnce},
+	}}
+	w.list = func(r contract.CatalogRequest) (contract.Catalog, error) {
+		return contract.Catalog{Tools: w.tools, MinOutputTokens: 1, Digest: domain.DigestOf([]byte(r.Definition.SystemPrompt))}, nil
+	}
+	w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
+		if r.Resolved == leafDigest {
+			return leaf(r)
+		}
+		return root(r.Step), nil
+	}
+	return w
+}
+
+func spawning(subagent string, prompts ...string) contract.ModelReply {
+	var calls []domain.ToolCall
+	for i, prompt := range prompts {
+		arguments, _ := json.Marshal(domain.Spawn{Subagent: subagent, Prompt: prompt})
+		calls = append(calls, domain.ToolCall{ID: fmt.Sprint(i), Name: domain.SpawnSubagent, Arguments: string(arguments)})
+	}
+	return says("", calls...)
+}
+
+// withLeaf gives an agent a sub-agent of the name leaf.
+func withLeaf(in *contract.SessionInput) {
+	in.Definition.SystemPrompt = "root"
+	in.Definition.Subagents = map[string]domain.Subagent{"leaf": {Description: "Finds things.", Agent: "leaf.yaml", InheritsTools: true}}
+	in.Definition.Agents = map[string]domain.Definition{"leaf.yaml": {SystemPrompt: "leaf"}}
+}
+
+// spawnsOnce starts leaves in the first step, and answers in the second.
+func spawnsOnce(subagent string, prompts ...string) func(int) contract.ModelReply {
+	return func(step int) contract.ModelReply {
+		if step == 1 {
+			return spawning(subagent, prompts...)
+		}
+		return says("done")
+	}
+}
+
+func answersFound(contract.ModelRequest) (contract.ModelReply, error) { return says("found"), nil }
+
+func TestSubagentsAnswerSideBySide(t *testing.T) {
+	t.Parallel()
+	var left []int64
+	w := family(spawnsOnce("leaf", "find a", "find b"), func(r contract.ModelRequest) (contract.ModelReply, error) {
+		left = append(left, r.TokensLeft)
+		return says("found"), nil
+	})
+	env := w.environment(t)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "", withLeaf, func(in *contract.SessionInput) { in.Budget.MaxTokens = new(int64(2015)) }))
+
+	out := outcome(t, env)
+	require.Equal(t, domain.StatusCompleted, out.Status)
+	require.Equal(t, 2, out.Steps, "only its own")
+	require.Equal(t, int64(60), out.Usage.TotalTokens(), "theirs too")
+	require.Equal(t, []int64{1000, 1000}, left, "equal shares of what was left")
+	steps := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))
+	require.Equal(t, domain.Spent{Steps: 2, Tokens: 30}, steps[0].Step.Children)
+	for i, call := range steps[0].Step.ToolExecutions {
+		require.JSONEq(t, `{"status":"completed","stop_reason":"completed","answer":"found"}`, call.Value)
+		child := call.ID.Subagent()
+		require.False(t, child.IsZero(), i)
+	}
+	status := query(t, env, contract.QueryStatus, contract.StatusRequest{})
+	require.Empty(t, status.Subagents)
+	require.Equal(t, int64(2015-60), *status.BudgetLeft.MaxTokens, "what they did not use came back")
+	var events []string
+	for _, e := range query(t, env, contract.QueryEvents, contract.EventsRequest{}).Events {
+		if kind := domain.EventTypeOf(e.Event); strings.HasPrefix(string(kind), "Subagent") {
+			events = append(events, string(kind))
+		}
+	}
+	require.Equal(t, []string{"SubagentSpawning", "SubagentSpawning", "SubagentCompleted", "SubagentCompleted"}, events)
+	require.Equal(t, []string{"look"}, w.listed[1].Definition.Tools, "they have those of the agent that starts them")
+}
+
+func TestCallsThatStartNoSubagent(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		call   domain.ToolCall
+		change func(*contract.SessionInput)
+		says   string
+	}{
+		"unknown":      {domain.ToolCall{Name: domain.SpawnSubagent, Arguments: `{"subagent":"nobody","prompt":"x"}`}, nil, `subagent: there is no "nobody"; there are: leaf`},
+		"no object":    {domain.ToolCall{Name: domain.SpawnSubagent, Arguments: `[1]`}, nil, "arguments: are no object"},
+		"no prompt":    {domain.ToolCall{Name: domain.SpawnSubagent, Arguments: `{"subagent":"leaf"}`}, nil, "prompt: is empty"},
+		"too deep":     {domain.ToolCall{Name: domain.SpawnSubagent, Arguments: `{"subagent":"leaf","prompt":"x"}`}, atDepth(0), "not run: sub-agents may be 0 deep"},
+		"none defined": {domain.ToolCall{Name: domain.SpawnSubagent, Arguments: `{}`}, func(in *contract.SessionInput) { in.Definition.Subagents = nil }, "unknown tool"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := family(func(step int) contract.ModelReply {
+				if step == 1 {
+					return says("", test.call)
+				}
+				return says("done")
+			}, answersFound)
+			env := w.environment(t)
+			in := input(t, "", withLeaf)
+			if test.change != nil {
+				test.change(&in)
+			}
+			env.ExecuteWorkflow(string(contract.Execute), in)
+
+			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+			call := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))[0].Step.ToolExecutions[0]
+			require.NotNil(t, call.Error)
+			require.Contains(t, call.Error.Message, test.says)
+			require.Len(t, w.listed, 1, "nobody was started")
+		})
+	}
+}
+
+func atDepth(n int) func(*contract.SessionInput) {
+	return func(in *contract.SessionInput) { in.Definition.SubagentPolicy.MaxDepth = &n }
+}
+
+// TestARingOfSubagentsEnds at the depth that the root allows, though each starts itself again.
+func TestARingOfSubagentsEnds(t *testing.T) {
+	t.Parallel()
+	var agents atomic.Int64
+	w := &world{}
+	w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
+		if r.Step == 1 {
+			agents.Add(1)
+			return spawning("self", "again"), nil
+		}
+		return says("done"), nil
+	}
+	env := w.environment(t)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "", atDepth(2), func(in *contract.SessionInput) {
+		in.Definition.Subagents = map[string]domain.Subagent{"self": {Agent: "self.yaml"}}
+		in.Definition.Agents = map[string]domain.Definition{"self.yaml": {
+			Subagents: in.Definition.Subagents, SubagentPolicy: domain.SubagentPolicy{MaxDepth: new(10)},
+		}}
+	}))
+
+	out := outcome(t, env)
+	require.Equal(t, domain.StatusCompleted, out.Status)
+	require.Equal(t, int64(3), agents.Load(), "the root and two below it, whatever those would allow")
+	require.Equal(t, int64(3*2*15), out.Usage.TotalTokens())
+}
+
+func TestASubagentThatFailsIsAnErrorOfItsCall(t *testing.T) {
+	t.Parallel()
+	w := family(spawnsOnce("leaf", "find"), func(contract.ModelRequest) (contract.ModelReply, error) {
+		return contract.ModelReply{Outcome: contract.Answered, Tries: 1, Message: &domain.Message{Role: domain.RoleAssistant},
+			Response: domain.Response{Finish: domain.FinishContentFilter, Usage: domain.Usage{InputTokens: 7}}}, nil
+	})
+	env := w.environment(t)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "", withLeaf))
+
+	out := outcome(t, env)
+	require.Equal(t, domain.StatusCompleted, out.Status, "it is data for the model")
+	require.Equal(t, int64(37), out.Usage.TotalTokens())
+	step := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))[0].Step
+	require.Equal(t, domain.CodeFiltered, step.ToolExecutions[0].Error.Code)
+	result := step.Output[1].ToolResult
+	require.True(t, result.IsError)
+	require.Contains(t, result.Content, `"status":"failed"`)
+}
+
+// TestAStopReachesSubagents in each mode, where they wait for a person.
+func TestAStopReachesSubagents(t *testing.T) {
+	t.Parallel()
+	for _, mode := range contract.StopModes() {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			w := family(spawnsOnce("leaf", "a", "b"), func(contract.ModelRequest) (contract.ModelReply, error) {
+				return says("I pay", domain.ToolCall{ID: "1", Name: "pay", Arguments: "{}"}), nil
+			})
+			env := w.environment(t)
+			env.RegisterDelayedCallback(func() {
+				status := query(t, env, contract.QueryStatus, contract.StatusRequest{})
+				require.Len(t, status.Subagents, 2)
+				env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: mode, Reason: "enough"})
+			}, time.Hour)
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "", withLeaf, func(in *contract.SessionInput) {
+				in.Definition.Approvals = domain.ApprovalsOf("writes")
+			}))
+
+			out := outcome(t, env)
+			require.Equal(t, domain.StatusStopped, out.Status)
+			require.Equal(t, domain.UserRequested, out.StopReason)
+			require.Empty(t, w.ran)
+			calls := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))[0].Step.ToolExecutions
+			for _, call := range calls {
+				require.JSONEq(t, `{"status":"stopped","stop_reason":"user_requested","answer":"I pay"}`, call.Value)
+			}
+		})
+	}
+}
+
+// TestAHundredSubagentsAtOnce run so many at a time, and draw from one budget.
+func TestAHundredSubagentsAtOnce(t *testing.T) {
+	t.Parallel()
+	prompts := make([]string, 100)
+	for i := range prompts {
+		prompts[i] = fmt.Sprintf("find %d", i)
+	}
+	var under, most atomic.Int64
+	w := family(spawnsOnce("leaf", prompts...), func(contract.ModelRequest) (contract.ModelReply, error) {
+		if n := under.Add(1); n > most.Load() {
+			most.Store(n)
+		}
+		defer under.Add(-1)
+		return says("found"), nil
+	})
+	env := w.environment(t)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "", withLeaf, func(in *contract.SessionInput) {
+		in.Budget.MaxTokens, in.Budget.MaxSteps = new(int64(1_000_000)), new(int64(102))
+	}))
+
+	out := outcome(t, env)
+	require.Equal(t, domain.StatusCompleted, out.Status, out.StopReason)
+	require.Equal(t, int64(15*102), out.Usage.TotalTokens())
+	require.LessOrEqual(t, most.Load(), int64(domain.MaxAtOnce))
+}
+
+// TestASubagentIsHeldToWhatIsAbove: the tools denied to it, and the approvals of the agents that started it.
+func TestASubagentIsHeldToWhatIsAbove(t *testing.T) {
+	t.Parallel()
+	w := family(spawnsOnce("leaf", "find"), func(r contract.ModelRequest) (contract.ModelReply, error) { return says("found"), nil })
+	w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
+		if r.Inference == 0 && r.Log.Length == 1 && len(w.asked) == 1 {
+			return spawning("leaf", "find"), nil
+		}
+		if r.Step == 1 {
+			return says("", domain.ToolCall{ID: "1", Name: "pay", Arguments: "{}"}, domain.ToolCall{ID: "2", Name: "look", Arguments: "{}"}), nil
+		}
+		return says("done"), nil
+	}
+	env := w.environment(t)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "", withLeaf, func(in *contract.SessionInput) {
+		in.Definition.SubagentPolicy.Deny = []string{"pay"}
+		in.Definition.Approvals = domain.ApprovalsOf("deny")
+		in.Definition.Approvals.Rules = append([]domain.ApprovalRule{{Tool: domain.SpawnSubagent, Then: domain.Allow}}, in.Definition.Approvals.Rules...)
+		in.Definition.Agents = map[string]domain.Definition{"leaf.yaml": {SystemPrompt: "leaf", Approvals: domain.ApprovalsOf("allow")}}
+	}))
+
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	require.Empty(t, w.ran)
+}

@@ -1,0 +1,55 @@
+package mailbox
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/domain/progress"
+)
+
+// childGrace bounds the wait for a sub-agent that was told to stop at once: its own activities have less.
+const childGrace = time.Minute
+
+// Tend starts the workflow of a sub-agent and waits, in the coroutine of ctx, for its outcome. Every stop of the execution
+// is handed on to it, in the same mode. No cancellation reaches it otherwise: it tells itself what came of it. Where it does
+// not end in time after a stop of mode now it is cancelled, and given up.
+func (m *Mailbox) Tend(ctx workflow.Context, p Permit, options workflow.ChildWorkflowOptions, in *contract.SessionInput) (*contract.Outcome, error) {
+	if p.scope.Err() != nil {
+		return nil, domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: the execution was stopped")
+	}
+	if err := domain.CheckFits("prompt and definition of the sub-agent", in, domain.MaxPayload); err != nil {
+		return nil, err
+	}
+	child := workflow.ExecuteChildWorkflow(workflow.WithChildOptions(m.root, options), string(contract.Execute), in)
+	began := child.GetChildWorkflowExecution()
+	told, late := contract.StopMode(""), func() bool { return false }
+	for {
+		_ = workflow.Await(ctx, func() bool { return child.IsReady() || began.IsReady() && m.stop.mode != told || late() })
+		switch {
+		case child.IsReady():
+			out := new(contract.Outcome)
+			return out, child.Get(ctx, out)
+		case late():
+			workflow.RequestCancelExternalWorkflow(m.root, options.WorkflowID, "")
+			return nil, domain.CodedErrorf(domain.Unavailable, domain.CodeInterrupted, "interrupted: the sub-agent was told to stop and did not end in time")
+		}
+		told = m.stop.mode
+		child.SignalChildWorkflow(m.root, string(contract.SignalStop), m.handedOn())
+		if told == contract.StopNow {
+			pause, cancel := workflow.WithCancel(m.root)
+			defer cancel()
+			late = workflow.NewTimer(pause, childGrace).IsReady
+		}
+	}
+}
+
+// handedOn is the stop of the execution as a sub-agent gets it.
+func (m *Mailbox) handedOn() contract.StopRequest {
+	signal, _ := m.agent.State().StopSignal()
+	return contract.StopRequest{
+		Mode: m.stop.mode, Reason: domain.Shorten("the agent that started it was stopped: "+signal.Message, domain.MaxReason), Source: progress.SourceParent,
+	}
+}
