@@ -264,7 +264,7 @@ func TestSlash(t *testing.T) {
 		"/model openai/gpt-5":    {false, nil, "openai/gpt-5 answers from the next turn on"},
 		"/model nobody":          {false, nil, "model: is none"},
 		"/cost":                  {false, []want{wantLook{}}, ""},
-		"/approve":               {false, []want{wantLook{}}, "no call waits"},
+		"/approve":               {false, []want{wantLook{}}, "nothing waits"},
 		"/reasoning":             {false, nil, ""},
 		"/help":                  {false, nil, "/quit: leave"},
 		"/quit":                  {false, []want{wantLeave{}}, ""},
@@ -326,4 +326,49 @@ func TestPastes(t *testing.T) {
 	s.take(tea.PasteMsg{Content: strings.Repeat("x", maxTyped)})
 	require.Contains(t, s.View().Content, "too long to be typed here")
 	require.Equal(t, 2, s.composer.area.LineCount())
+}
+
+// TestAnswers: what is entered while the agent asks answers the question, bound to what was shown; what does not fit it, or
+// was typed before it could be read, is not taken for one, and is not lost.
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	id := domain.ToolExecutionID{UUID: uuid.MustParse("3f9e1b2c-0000-4000-8000-000000000002")}
+	asking := func(q domain.Question) *sitting {
+		s := sit(t, 80, 24).idle()
+		s.hears(client.Event{Type: client.EventBegan}, client.Event{Type: client.EventStep, Step: 1})
+		s.take(looked{view: contract.StatusView{Number: 3, Status: domain.StatusInProgress, Open: true, PendingQuestions: []domain.PendingQuestion{
+			{ToolExecutionID: id, Step: 1, Tool: "ask_user", Question: q, Answer: domain.Answer{AskedAt: noon}},
+		}}})
+		return s
+	}
+	for text, test := range map[string]struct {
+		question domain.Question
+		reply    client.Reply
+		says     string
+	}{
+		"Berlin":  {domain.Question{Text: "Which city?"}, client.Reply{Text: "Berlin"}, "what you enter answers it"},
+		"2":       {domain.Question{Text: "Which?", Choices: []string{"Berlin", "Oslo"}}, client.Reply{Text: "Oslo"}, "2) Oslo"},
+		"Oslo":    {domain.Question{Text: "Which?", Choices: []string{"Berlin", "Oslo"}}, client.Reply{Text: "Oslo"}, "or its number"},
+		`{"n":1}`: {domain.Question{Text: "How many?", Schema: []byte(`{"type":"object"}`)}, client.Reply{Value: []byte(`{"n":1}`)}, "enter the JSON value"},
+	} {
+		s := asking(test.question).after(time.Minute)
+		require.Contains(t, s.View().Content, test.says)
+		test.reply.Call, test.reply.By = id, "ann"
+		require.Equal(t, []want{wantAnswer{test.reply, text}}, s.says(text))
+		require.Empty(t, s.composer.value())
+		s.take(replied{wantAnswer{test.reply, text}, &client.Error{Class: client.Refused, Message: "it does not fit"}})
+		require.Equal(t, text, s.composer.value(), "it can be changed")
+	}
+	s := asking(domain.Question{Text: "How many?", Schema: []byte(`{}`)}).after(time.Minute)
+	require.Empty(t, s.says("two"))
+	require.Equal(t, "two", s.composer.value())
+	s = asking(domain.Question{Text: "Which?"})
+	require.Empty(t, s.says("by the way"), "it was typed for something else")
+	require.Equal(t, "by the way", s.composer.value())
+	s = asking(domain.Question{Text: "Which?"}).after(time.Minute)
+	s.says("/later")
+	require.NotContains(t, s.View().Content, "what you enter answers it")
+	require.Empty(t, s.says("wait a moment"), "a message, which waits for the end of the turn")
+	s.says("/approve")
+	require.Contains(t, s.View().Content, "what you enter answers it")
 }

@@ -104,6 +104,9 @@ func (m *Model) entered() []want {
 		}
 		return wants
 	}
+	if wants, answer := m.answers(text); answer {
+		return wants
+	}
 	return m.post(text)
 }
 

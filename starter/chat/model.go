@@ -47,15 +47,17 @@ type Ending struct {
 
 // A Model is the conversation with all that is on the screen. It is used by one goroutine.
 type Model struct {
-	cfg      Config
-	talk     talk
-	turn     turn
-	asks     asks
-	outbox   outbox
-	composer composer
-	screen   screen
-	echoes   echoes
-	inquiry  inquiry
+	cfg  Config
+	talk talk
+	turn turn
+	asks asks
+	// questions are what the agent asks in words.
+	questions questions
+	outbox    outbox
+	composer  composer
+	screen    screen
+	echoes    echoes
+	inquiry   inquiry
 	// model answers from the next message on; nil: who does by now.
 	model *domain.LLMConfig
 	// costAsked says that the person wants to see what the agent says of its cost.
@@ -121,6 +123,8 @@ func (m *Model) take(msg tea.Msg) []want {
 		return m.sent(msg)
 	case did:
 		return m.did(msg)
+	case replied:
+		return m.answeredBy(msg)
 	case remark:
 		if msg.warns {
 			m.talk.warn(msg.text)
@@ -162,10 +166,14 @@ func (m *Model) heard(e client.Event) []want {
 	case client.EventApprovalDecided:
 		m.asks.drop(e.ToolExecutionID, m.cfg.Now())
 		return m.look()
+	case client.EventQuestionAnswered:
+		m.questions.drop(e.ToolExecutionID, m.cfg.Now())
+		return m.look()
 	case client.EventEnded:
 		m.asks.told(nil, m.cfg.Now())
+		m.questions.told(nil, m.cfg.Now())
 		return append(m.look(), m.send()...)
-	case client.EventApprovalAsked, client.EventStep, client.EventAnswered:
+	case client.EventApprovalAsked, client.EventQuestionAsked, client.EventStep, client.EventAnswered:
 		return m.look()
 	default:
 	}
@@ -187,6 +195,7 @@ func (m *Model) looked(msg looked) []want {
 	if msg.err == nil {
 		m.turn.told(msg.view)
 		m.asks.told(msg.view.PendingApprovals, m.cfg.Now())
+		m.questions.told(msg.view.PendingQuestions, m.cfg.Now())
 	}
 	if m.costAsked {
 		m.costAsked = false
@@ -268,7 +277,7 @@ func (m *Model) interrupt() []want {
 		return m.leave()
 	case !m.turn.busy():
 		return nil // the line below says what another one does
-	case m.turn.phase == calls || len(m.asks.pending) > 0: // what is under way may have an effect
+	case m.turn.phase == calls || m.waiting() > 0: // what is under way may have an effect
 		return []want{wantStop{contract.AfterInference}}
 	}
 	return []want{wantStop{contract.StopNow}}
@@ -303,9 +312,9 @@ func (m *Model) modelName() string {
 	return "the session's model"
 }
 
-// waiting counts the calls that wait for the person.
+// waiting counts what waits for the person.
 func (m *Model) waiting() int {
-	return len(slices.DeleteFunc(slices.Clone(m.asks.pending), func(p domain.PendingApproval) bool {
+	return len(m.questions.pending) + len(slices.DeleteFunc(slices.Clone(m.asks.pending), func(p domain.PendingApproval) bool {
 		return p.ToolExecutionID == m.asks.deciding
 	}))
 }

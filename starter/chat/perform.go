@@ -49,6 +49,9 @@ func (p *performer) do(w want) tea.Msg {
 		}
 		_, err := decide(p.ctx, id, w.word)
 		return did{err: err, call: w.word.Call}
+	case wantAnswer:
+		_, err := agents.Answer(p.ctx, id, w.reply)
+		return replied{w, err}
 	case wantLook:
 		view, err := agents.Status(p.ctx, id)
 		return looked{view, err}

@@ -25,7 +25,8 @@ func commands() []command {
 		{"extend", "LIMIT=TOTAL…", "raise limits (max_steps=40, max_cost=0.50, deadline=none), or go on after one", (*Model).slashExtend},
 		{"model", "PROVIDER/NAME", "who answers from the next turn on", (*Model).slashModel},
 		{"cost", "", "what this turn has used, and what its limits leave", (*Model).slashCost},
-		{"approve", "", "ask again about calls that were left for later", (*Model).slashApprove},
+		{"later", "", "leave a question for later", (*Model).slashLater},
+		{"approve", "", "ask again about what was left for later", (*Model).slashApprove},
 		{"reasoning", "", "show or fold what the model thought (Ctrl-R)", func(m *Model, _ string) []want { m.talk.fold(); return nil }},
 		{"help", "", "this list, and the keys", (*Model).slashHelp},
 		{"quit", "", "leave; the session stays open, and what goes on goes on", func(m *Model, _ string) []want { return m.leave() }},
@@ -116,10 +117,12 @@ func (m *Model) showCost() {
 }
 
 func (m *Model) slashApprove(string) []want {
-	if len(m.asks.pending) == 0 {
-		m.talk.note("no call waits for your word")
+	if m.waiting() == 0 {
+		m.talk.note("nothing waits for your word")
 	}
 	m.asks.again(m.cfg.Now())
+	m.questions.aside = nil
+	m.questions.show(m.cfg.Now())
 	return []want{wantLook{}}
 }
 

@@ -104,6 +104,9 @@ func (m *Model) below() []string {
 	t, width := m.cfg.Theme, m.screen.width
 	lines := []string{t.Faint(strings.Repeat("─", width))}
 	panel, _ := m.askPanel()
+	if len(panel) == 0 {
+		panel = m.questions.panel(m.cfg.ID, t, m.cfg.Now(), width, max(m.screen.height/2, 4))
+	}
 	lines = append(lines, panel...)
 	heads := map[purpose]string{
 		aReason:   "why the call is not to run; the model reads it (Enter denies, Esc goes back)",

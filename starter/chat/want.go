@@ -25,6 +25,11 @@ type (
 	wantPause struct{ on bool }
 	// wantDecide says a word about a call.
 	wantDecide struct{ decision }
+	// wantAnswer answers a question; typed is how it was written.
+	wantAnswer struct {
+		reply client.Reply
+		typed string
+	}
 	// wantLook asks what the agent says of itself.
 	wantLook struct{}
 	// wantLeave ends the conversation here, and nothing else.
@@ -38,6 +43,7 @@ func (wantStop) isWant()    {}
 func (wantExtend) isWant()  {}
 func (wantPause) isWant()   {}
 func (wantDecide) isWant()  {}
+func (wantAnswer) isWant()  {}
 func (wantLook) isWant()    {}
 func (wantLeave) isWant()   {}
 func (wantSuspend) isWant() {}
@@ -73,6 +79,11 @@ type (
 		what string
 		err  error
 		call domain.ToolExecutionID
+	}
+	// replied is what came of an answer.
+	replied struct {
+		want wantAnswer
+		err  error
 	}
 	// remark is something to know that comes from elsewhere.
 	remark struct {
