@@ -232,6 +232,9 @@ type Definition struct {
 	Source string `json:"source,omitzero"`
 }
 
+// Equal reports whether both say the same in the same words: an empty list is another than none.
+func (d Definition) Equal(other Definition) bool { return reflect.DeepEqual(d, other) }
+
 // Conflicts names the fields that are set in given and differ, but for those of one execution: model, budget.
 func (d Definition) Conflicts(given Definition) []string {
 	for _, g := range []*Guards{&d.Guards, &given.Guards} {

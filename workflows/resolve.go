@@ -2,7 +2,6 @@ package workflows
 
 import (
 	"encoding/json"
-	"reflect"
 	"slices"
 	"time"
 
@@ -240,7 +239,7 @@ func (s session) asked() domain.Definition {
 // this run, as the conversation is: it enters history once.
 func (s session) following(definition domain.Definition) contract.CatalogRequest {
 	request := contract.CatalogRequest{Known: s.resolved.Digest, Log: s.talk.Log().Ref()}
-	if !reflect.DeepEqual(definition, s.resolved.Definition) {
+	if !definition.Equal(s.resolved.Definition) {
 		request.Definition, request.Log = definition, domain.LogRef{}
 	}
 	return request

@@ -91,8 +91,8 @@ type toldResult struct {
 func (f ChildEnded) Reply() contract.ToolReply {
 	result := toldResult{Status: domain.StatusFailed}
 	var reply contract.ToolReply
-	switch {
-	case f.Outcome == nil:
+	switch f.Outcome {
+	case nil:
 		result.StopReason, result.Error = domain.ErrorForbade, f.Why.Message
 		reply.Error = Bounded(f.Why)
 	default:

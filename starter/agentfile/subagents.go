@@ -85,7 +85,7 @@ func (a *agent) subagents() document.Value {
 					given[node.Content[i].Value] = true
 				}
 				switch {
-				case given["file"] && len(given) > 1 && !(len(given) == 2 && given["description"]):
+				case given["file"] && len(given) > 1 && (len(given) > 2 || !given["description"]):
 					r.Problem(node, field, "has a file, which says all but the description; leave the other keys out, or file")
 				case given["file"]:
 					fromFile(r, field, node)

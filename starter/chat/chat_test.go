@@ -76,7 +76,6 @@ var (
 	ctrlR = tea.KeyPressMsg{Code: 'r', Mod: tea.ModCtrl}
 	ctrlD = tea.KeyPressMsg{Code: 'd', Mod: tea.ModCtrl}
 	pgUp  = tea.KeyPressMsg{Code: tea.KeyPgUp}
-	line  = tea.KeyPressMsg{Code: tea.KeyEnter, Mod: tea.ModAlt}
 )
 
 // says types a line and enters it.
@@ -268,7 +267,7 @@ func TestSlash(t *testing.T) {
 		"/reasoning":             {false, nil, ""},
 		"/help":                  {false, nil, "/quit: leave"},
 		"/quit":                  {false, []want{wantLeave{}}, ""},
-		"/stpo":                  {false, nil, "did you mean /stop?"},
+		"/sto":                   {false, nil, "did you mean /stop?"},
 		"/etc/passwd is missing": {false, nil, "begins with two"},
 	} {
 		s := sit(t, 100, 60).idle()
