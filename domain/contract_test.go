@@ -37,6 +37,7 @@ var pinned = map[string]string{
 	"QueryMessages":        "Query[MessagesRequest, MessagesPage] = messages",
 	"SignalStop":           "Signal[StopRequest] = stop",
 	"UpdateSend":           "Update[SendRequest, SendReply] = send",
+	"UpdateUnsend":         "Update[UnsendRequest, UnsendReply] = unsend",
 	"UpdateClose":          "Update[CloseRequest, CloseReply] = close",
 	"UpdateApprove":        "Update[ApproveRequest, DecisionReply] = approve",
 	"UpdateAnswer":         "Update[AnswerRequest, AnswerReply] = answer",

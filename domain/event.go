@@ -20,6 +20,7 @@ func EventTypeOf(e Event) EventType { return EventType(reflect.TypeOf(e).Name())
 // The types of events, in the order of an execution.
 const (
 	EventExecutionStarted      EventType = "AgentExecutionStarted"
+	EventMessageReceived       EventType = "MessageReceived"
 	EventStepStarted           EventType = "AgentStepStarted"
 	EventInferenceRequested    EventType = "InferenceRequestStarted"
 	EventInferenceReceived     EventType = "InferenceResponseReceived"
@@ -113,7 +114,7 @@ func (r *RecordedEvent) UnmarshalJSON(data []byte) error {
 // events has the zero value of each type of event.
 func events() []Event {
 	return []Event{
-		AgentExecutionStarted{}, AgentStepStarted{}, InferenceRequestStarted{}, InferenceResponseReceived{},
+		AgentExecutionStarted{}, MessageReceived{}, AgentStepStarted{}, InferenceRequestStarted{}, InferenceResponseReceived{},
 		ToolCallStarted{}, ToolCallCompleted{}, ToolCallBlocked{},
 		ToolApprovalRequested{}, ToolApprovalDecided{}, UserQuestionAsked{}, UserQuestionAnswered{}, ToolOutcomeUnknown{}, ToolOutcomeSettled{},
 		AgentStepCompleted{}, TokenUsageReported{},

@@ -41,6 +41,20 @@ func (s Starter) Bounded() Starter {
 	return s
 }
 
+// A MessageReceived says that a message which had to wait was read: it joined the conversation before the next step, or
+// began the execution.
+type MessageReceived struct {
+	EventHeader
+	MessageID MessageID `json:"message_id"`
+	// Began says that it began the execution.
+	Began bool `json:"began,omitzero"`
+	// Bytes is its length, and Milliseconds how long it has waited.
+	Bytes        int   `json:"bytes"`
+	Milliseconds int64 `json:"waited_ms"`
+	// By is who has sent it.
+	By Program `json:"sent_by,omitzero"`
+}
+
 // An AgentStepStarted says that a step began, and nothing stopped it before.
 type AgentStepStarted struct{ EventHeader }
 

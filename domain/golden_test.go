@@ -146,6 +146,7 @@ func wireCases(t testing.TB) []wireCase {
 		filled[contract.CatalogRequest]("catalog_request"), wire("catalog", catalog),
 		filled[contract.RecordRequest]("record_request"), filled[contract.Segment]("segment"), filled[domain.Entry]("entry"),
 		filled[contract.StopRequest]("stop_request"), filled[contract.SendRequest]("send_request"), filled[contract.SendReply]("send_reply"),
+		filled[contract.UnsendRequest]("unsend_request"), filled[contract.UnsendReply]("unsend_reply"),
 		filled[contract.CloseReply]("close_reply"), filled[contract.StatusView]("status_view"),
 		filled[contract.StateRequest]("state_request"), filled[contract.StateView]("state_view"),
 		filled[contract.StepsRequest]("steps_request"),

@@ -87,6 +87,11 @@ func (id AgentID) Execution(chain string, n int) ExecutionID {
 	return ExecutionID{uuid.NewSHA1(id.UUID, []byte(chain+"/"+strconv.Itoa(n)))}
 }
 
+// Waiting derives the id of the n-th of the agent's messages that had to wait. chain is as of Execution.
+func (id AgentID) Waiting(chain string, n int64) MessageID {
+	return MessageID{uuid.NewSHA1(id.UUID, []byte(chain+"/waiting/"+strconv.FormatInt(n, 10)))}
+}
+
 // Step derives the id of the execution's k-th step.
 func (id ExecutionID) Step(k int) StepID {
 	return StepID{uuid.NewSHA1(id.UUID, fmt.Appendf(nil, "step/%d", k))}

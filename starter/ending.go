@@ -32,6 +32,9 @@ func outcomeOf(r client.Result) error {
 // view has shown that it was stopped, and why.
 func (p *program) reportEnding(ctx context.Context, s *local.Stack, r client.Result, mute, shown bool) error {
 	err := outcomeOf(r)
+	if r.Name == "" && r.Outcome.Unread > 0 {
+		p.say("%s never read, as the execution ended before: `%s` shows what", unread(r.Outcome.Unread), p.again("status", r.ID))
+	}
 	if err == nil {
 		return nil
 	}

@@ -339,7 +339,7 @@ Exit codes: 0 done or completed, 1 failed or another error, 2 wrong usage,
 	set.BoolVar(&p.flags.json, "json", false, "answer in JSON: one value, or one a line when following")
 	set.BoolVar(&p.flags.quiet, "quiet", false, "print answers and errors only")
 	add(root, groupAgents,
-		runCommand(p), chatCommand(p), startCommand(p), sendCommand(p), watchCommand(p), resultCommand(p), statusCommand(p),
+		runCommand(p), chatCommand(p), startCommand(p), sendCommand(p), unsendCommand(p), watchCommand(p), resultCommand(p), statusCommand(p),
 		stepsCommand(p), explainCommand(p), messagesCommand(p), stateCommand(p), listCommand(p), historyCommand(p), diffCommand(p), stopCommand(p),
 		extendCommand(p), forkCommand(p), approvalsCommand(p), approveCommand(p), denyCommand(p), answerCommand(p), revokeCommand(p), pauseCommand(p), resumeCommand(p), resolveCommand(p), closeCommand(p),
 		agentsCommand(p),

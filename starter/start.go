@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/starter/client"
 	"everstep/starter/local"
 	"everstep/starter/render"
@@ -109,12 +110,20 @@ func sendCommand(p *program) *cobra.Command {
 	var wait bool
 	var l budgetFlags
 	var given givenFlags
+	var queue, refuse bool
 	command := &cobra.Command{
 		Use:   `send ID "message"`,
-		Short: "Give an idle agent its next message",
-		Long: `Gives a named agent a message, which begins its next execution. It is refused
-while one is in progress. The message - is read from standard input.`,
+		Short: "Give an agent a message",
+		Long: `Gives an agent a message. An idle session begins its next execution with it.
+While one is in progress the message joins it before its next step, also where
+the model has just given its last answer; status shows what waits, and unsend
+takes it back. A message that a stop leaves unread begins the next execution of
+a session. An agent without a name takes messages while it works.
+
+The message - is read from standard input.`,
 		Example: `  starter send notes "And which file is the newest?" --wait
+  starter send notes "Leave the tests alone"
+  starter send notes --queue --max-steps 5 "When you are done: sum up"
   starter send notes --model openai-chat/gpt-5 --max-steps 5 "Think again"`,
 		Args: arguments(`starter send notes "And then?"`, "id", "message"),
 		RunE: func(command *cobra.Command, args []string) error {
@@ -127,7 +136,12 @@ while one is in progress. The message - is read from standard input.`,
 				return err
 			}
 			var unknown error // to our workers: those of another queue may know it
-			options := client.SendOptions{Budget: l.budget, Metadata: given.metadata, Messages: messages, Trusted: given.trusted}
+			options := client.SendOptions{IfBusy: contract.SteerIfBusy, Budget: l.budget, Metadata: given.metadata, Messages: messages, Trusted: given.trusted}
+			if queue {
+				options.IfBusy = contract.QueueIfBusy
+			} else if refuse {
+				options.IfBusy = contract.RefuseIfBusy
+			}
 			if model != "" {
 				chosen, err := local.ReadModel("model", model)
 				if err != nil {
@@ -161,12 +175,15 @@ while one is in progress. The message - is read from standard input.`,
 			case err != nil:
 				return err
 			case wait:
-				return p.followNew(ctx, s, execution)
+				return p.followRead(ctx, s, execution, queue)
 			}
-			return p.done(execution, "execution %d of %s has begun", execution.Number, execution.ID)
+			return p.sent(execution, queue)
 		},
 	}
-	command.Flags().BoolVar(&wait, "wait", false, "follow the execution to its end, as run does")
+	command.Flags().BoolVar(&queue, "queue", false, "while an execution is in progress: wait, and begin one of its own")
+	command.Flags().BoolVar(&refuse, "refuse", false, "while an execution is in progress: be refused")
+	command.MarkFlagsMutuallyExclusive("queue", "refuse")
+	command.Flags().BoolVar(&wait, "wait", false, "follow the execution to its end, as run does; with --queue the one that it begins")
 	rawFlag(command, p)
 	command.Flags().StringVar(&model, "model", "", "`PROVIDER/MODEL`: who answers from now on")
 	about.register(command.Flags())

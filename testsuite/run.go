@@ -312,6 +312,12 @@ func SendAt(after time.Duration, prompt string) Event {
 	return updateAt(after, contract.UpdateSend, contract.SendRequest{Prompt: prompt}, true)
 }
 
+// SteerAt gives the execution in progress a message, some time after the agent began. It joins the conversation before
+// the next step.
+func SteerAt(after time.Duration, prompt string) Event {
+	return updateAt(after, contract.UpdateSend, contract.SendRequest{Prompt: prompt, IfBusy: contract.SteerIfBusy}, false)
+}
+
 // ExtendAt gives the execution in progress new totals, some time after the
 // agent began.
 func ExtendAt(after time.Duration, totals domain.ExecutionBudget) Event {

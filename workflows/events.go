@@ -99,8 +99,18 @@ type endedExecution struct {
 	// from is the index of its first message, and log the transcript at its end.
 	from int
 	log  domain.LogRef
+	// unread counts the messages that it has left waiting.
+	unread int
 }
 
 func (a *archive) keep(ended endedExecution) { a.ended = append(a.ended, ended) }
 
 func (a *archive) conclude(outcome *contract.Outcome) { a.outcome = outcome }
+
+// unread counts the messages that the newest execution has left waiting, where it has ended.
+func (a *archive) unread(newest domain.AgentState) int {
+	if a.outcome == nil || a.outcome.Number != newest.ExecutionCount() {
+		return 0
+	}
+	return a.outcome.Unread
+}

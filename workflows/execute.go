@@ -85,6 +85,8 @@ func (s session) awaitWork() bool {
 			return true
 		case s.mail.Closed() || s.in.Name == "":
 			return false
+		case s.mail.PostWaiting():
+			return true
 		case s.wantsNewRun():
 			s.idleInOutage()
 			if permit, ok := s.mail.Permit(mailbox.WhileIdle); ok && s.carriable(permit) {

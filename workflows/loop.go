@@ -48,6 +48,7 @@ func (s session) loop() {
 		}
 		s.runStep()
 		s.mail.DrainSignals()
+		s.goOnForMessages()
 		if s.concluded() {
 			return
 		}
@@ -82,7 +83,7 @@ func (s session) beginExecution() {
 	next := s.mail.Take()
 	events := s.restart()
 	if s.state.ExecutionCount() > 0 {
-		s.archive.keep(endedExecution{s.whole(), events, s.price() != nil, s.talk.from, s.talk.Log().Ref()})
+		s.archive.keep(endedExecution{s.whole(), events, s.price() != nil, s.talk.from, s.talk.Log().Ref(), s.archive.unread(s.state)})
 	}
 	if restored := s.guards.forget(); restored != nil {
 		s.useModel(*restored)
@@ -113,16 +114,20 @@ func (s session) beginExecution() {
 	origin, _ := execution.Origin()
 	by := next.By.Bounded()
 	s.emit(domain.AgentExecutionStarted{EventHeader: s.head(), Number: s.state.ExecutionCount(), Origin: origin.ExecutionID, By: by})
+	if next.Waited != nil {
+		s.emitReceived(*next.Waited, true)
+	}
 	s.announceSettled()
 	s.publishUnsettled()
 	workflow.GetLogger(s.root).Info("execution begins", "execution", id, "number", s.state.ExecutionCount(),
 		"client", by.Client, "identity", by.Identity, "schedule", by.Schedule, "parent", by.Parent)
 }
 
-// mayBegin reports whether the next step may begin: hooks have a say, then the
-// budget, then the check. A stop here leaves no step behind.
+// mayBegin reports whether the next step may begin: what was said meanwhile joins,
+// hooks have a say, then the budget, then the check. A stop here leaves no step behind.
 func (s session) mayBegin() bool {
 	if permit, ok := s.mail.Permit(mailbox.ForStep); ok {
+		s.hear()
 		s.fire(domain.TriggerBeforeStep)
 		if (len(s.resolved.Hooks) > 0 || s.guards.failover.used > 0) && s.stale() {
 			s.resolve(permit)

@@ -68,6 +68,11 @@ func (t *transcript) begin(ctx workflow.Context, id domain.ExecutionID, chain []
 	t.Conversation = t.WithGoOn(id, now)
 }
 
+// hear joins a message that has waited for the execution in progress.
+func (t *transcript) hear(id domain.ExecutionID, w contract.WaitingMessage, now time.Time) {
+	t.Conversation = t.WithMessage(id, w.ID, w.Request.Prompt, now)
+}
+
 // add joins a message to a section, tagged. The empty section is the default one.
 func (t *transcript) add(section string, m domain.Message, digest domain.Digest, tag domain.Tag, now time.Time) domain.Message {
 	m.CreatedAt = now

@@ -15,6 +15,7 @@ import (
 func (s session) acceptUpdates() error {
 	return errors.Join(
 		accept(s, contract.UpdateSend, &s.mail.Sent, s.checkSend, s.send),
+		accept(s, contract.UpdateUnsend, &s.mail.Unsent, s.checkUnsend, s.unsend),
 		accept(s, contract.UpdateExtend, &s.mail.Extended, s.checkExtend, s.extend),
 		accept(s, contract.UpdatePause, nil, s.checkPause, s.pause(true)),
 		accept(s, contract.UpdateResume, nil, s.checkPause, s.pause(false)),
@@ -64,12 +65,20 @@ func acceptSlow[In, Out any](
 }
 
 func (s session) checkSend(request contract.SendRequest) error {
+	if s.busy() && request.IfBusy.Waits() && !request.IfIdle {
+		return s.checkWait(request)
+	}
 	if err := s.idleFor("send"); err != nil {
 		return err
 	}
 	if !request.ExecutionID.IsZero() {
 		return domain.Errorf(domain.Denied, "execution_id: %s is not in progress", request.ExecutionID)
 	}
+	return s.checkBeginning(request)
+}
+
+// checkBeginning refuses what no execution can begin with.
+func (s session) checkBeginning(request contract.SendRequest) error {
 	err := s.checkStart(request.Prompt, request.Given, request.Budget)
 	if request.Model != nil {
 		err = cmp.Or(err, domain.Definition{Model: *request.Model}.Check())
@@ -103,15 +112,65 @@ func (s session) idleFor(what string) error {
 		return domain.Errorf(domain.Denied, "%s: the agent has no name, so it takes one prompt and no more; start another with --id NAME", what)
 	case s.mail.Closed():
 		return domain.Errorf(domain.Denied, "%s: the session is closed", what)
-	case s.mail.Posted() || s.state.HasActiveExecution():
+	case s.busy():
 		return domain.Errorf(domain.Denied, "%s: execution %d is in progress; wait for it or stop it", what, s.state.ExecutionCount())
 	}
 	return nil
 }
 
-// send has the loop begin the next execution when the handler has returned.
+// busy reports whether an execution is in progress or about to begin.
+func (s session) busy() bool { return s.mail.Posted() || s.state.HasActiveExecution() }
+
+// checkWait refuses a message that cannot wait for the execution in progress. What could wait, but for nothing, would
+// only look as if it were read.
+func (s session) checkWait(request contract.SendRequest) error {
+	execution, _ := s.state.Execution()
+	switch {
+	case s.mail.Closed():
+		return domain.Errorf(domain.Denied, "send: the session is closed")
+	case !request.ExecutionID.IsZero() && (s.mail.Posted() || request.ExecutionID != execution.ID()):
+		return domain.Errorf(domain.Denied, "execution_id: %s is not in progress", request.ExecutionID)
+	case s.in.Name == "" && request.IfBusy == contract.QueueIfBusy:
+		return domain.Errorf(domain.Denied, "if_busy: the agent has no name, so no execution follows this one; steer it, or start another agent")
+	case s.in.Name == "" && (s.mail.Ending() || s.state.Continuation().Stops()):
+		return domain.Errorf(domain.Denied, "send: the execution is stopping, and the agent has no name, so none follows it; nobody would read the message")
+	case request.IfBusy == contract.QueueIfBusy:
+		if err := s.checkBeginning(request); err != nil {
+			return err
+		}
+	default:
+		if field := changes(request); field != "" {
+			return domain.Errorf(domain.Denied, "%s: execution %d is in progress, which no message changes; queue the message, or leave it out", field, max(s.state.ExecutionCount(), 1))
+		}
+		if err := domain.CheckPrompt(request.Prompt); err != nil {
+			return err
+		}
+	}
+	return s.checkRoom(request)
+}
+
+// changes names what of a message would change the execution in progress; empty: nothing.
+func changes(r contract.SendRequest) string {
+	switch {
+	case r.Model != nil:
+		return "model"
+	case !r.Budget.IsEmpty():
+		return "budget"
+	case r.Given != nil:
+		return "metadata, messages, trusted"
+	case r.Definition != nil:
+		return "definition"
+	}
+	return ""
+}
+
+// send has the loop begin the next execution when the handler has returned, or the message wait.
 func (s session) send(request contract.SendRequest) contract.SendReply {
 	given := s.known(request.Given)
+	if s.busy() {
+		request.Given = given
+		return s.holdMessage(request)
+	}
 	s.mail.Post(mailbox.NextExecution{Prompt: request.Prompt, Given: given, Model: request.Model, Budget: request.Budget, By: domain.Starter{Program: request.By}})
 	return contract.SendReply{
 		ExecutionID: s.nextExecutionID(), Number: s.state.ExecutionCount() + 1,

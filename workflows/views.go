@@ -36,6 +36,7 @@ func (s session) status(contract.StatusRequest) (contract.StatusView, error) {
 		Usage: s.state.Usage().View(), CostUSD: "0", StopSignals: []domain.StopSignal{},
 		OutcomeUnknown: []domain.UnknownCall{}, PendingApprovals: []domain.PendingApproval{}, PendingQuestions: []domain.PendingQuestion{},
 		StandingApprovals: append([]domain.StandingApproval{}, s.state.StandingApprovals()...),
+		WaitingMessages:   s.waitingMessages(),
 		Trusted:           s.state.Trusted(), Bound: s.bindings.open(), Todo: s.state.Metadata().Todo(), Changes: s.changes,
 		History: contract.HistoryView{
 			Events: int64(s.info.GetCurrentHistoryLength()), Bytes: int64(s.info.GetCurrentHistorySize()), Runs: s.run.number,
@@ -86,6 +87,7 @@ func (s session) stateView(request contract.StateRequest) (view contract.StateVi
 		// The messages come by page, and what is said of one's own workflow is
 		// true of no other.
 		view.Carry.Entries, view.Carry.Answered, view.Carry.Extended, view.Carry.Runs = nil, nil, nil, 0
+		view.Carry.Waiting, view.Carry.MessagesWaited, view.Carry.Unsent = nil, 0, nil
 		view.Carry.Prior = s.Spent()
 	}
 	return view, refusal(err)
@@ -118,6 +120,7 @@ func (s session) steps(request contract.StepsRequest) (contract.StepsPage, error
 		end := endOf(state)
 		page.Answer, page.Error, page.Signal = end.Answer, end.Error, end.Signal
 		page.Outcome = new(describe(s.in.AgentID, state, found.priced))
+		page.Outcome.Unread = found.unread
 	}
 	if request.Ended {
 		page.Previous = s.info.ContinuedExecutionRunID
@@ -156,7 +159,7 @@ func fitting[T any](all []T, room int, size func(T) int) int {
 func (s session) execution(n int) (endedExecution, bool) {
 	if n == 0 || n == s.state.ExecutionCount() {
 		_, ok := s.state.Execution()
-		return endedExecution{s.whole(), s.events, s.price() != nil, s.talk.from, s.talk.Log().Ref()}, ok
+		return endedExecution{s.whole(), s.events, s.price() != nil, s.talk.from, s.talk.Log().Ref(), s.archive.unread(s.state)}, ok
 	}
 	for _, e := range s.archive.ended {
 		if e.state.ExecutionCount() == n {

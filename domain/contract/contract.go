@@ -54,8 +54,10 @@ const (
 	// SignalStop asks the execution in progress to stop.
 	SignalStop Signal[StopRequest] = "stop"
 
-	// UpdateSend gives the agent a message, which begins its next execution.
+	// UpdateSend gives the agent a message, which begins its next execution or waits for the one in progress.
 	UpdateSend Update[SendRequest, SendReply] = "send"
+	// UpdateUnsend takes a message back that was not read yet.
+	UpdateUnsend Update[UnsendRequest, UnsendReply] = "unsend"
 	// UpdateClose ends an idle session.
 	UpdateClose Update[CloseRequest, CloseReply] = "close"
 	// UpdateExtend gives an execution new totals, or goes on from the last one.

@@ -33,6 +33,8 @@ type ModelRequest struct {
 	CostLeftNanoUSD int64 `json:"cost_left_nano_usd,omitzero"`
 	// Edits hide or replace parts of the transcript.
 	Edits domain.Edits `json:"edits,omitzero"`
+	// Heard is the place of the newest message that has joined this execution while it went on.
+	Heard int64 `json:"heard,omitzero"`
 	// Origins are the executions that this one goes on from, whose traces the model sees.
 	Origins []domain.ExecutionID `json:"origins,omitempty"`
 	// Summary makes this an inference that sums up a part of the conversation.

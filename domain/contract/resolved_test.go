@@ -105,6 +105,7 @@ func TestEnumsKnowTheirOwnWords(t *testing.T) {
 	knows(t, contract.ModelOutcomes())
 	knows(t, contract.InferencePhases())
 	knows(t, contract.StopModes())
+	knows(t, contract.Deliveries())
 	knows(t, contract.StatusSources())
 	knows(t, contract.Boundaries())
 }

@@ -125,6 +125,12 @@ type Carry struct {
 	Unrecorded []EndedExecution `json:"unrecorded,omitempty"`
 	// Outcome is that of the execution that ended last.
 	Outcome *Outcome `json:"outcome,omitempty"`
+	// Waiting are the messages that wait for the agent, in the order in which they came, and MessagesWaited counts all
+	// that ever had to.
+	Waiting        []WaitingMessage `json:"waiting,omitempty"`
+	MessagesWaited int64            `json:"messages_waited,omitzero"`
+	// Unsent are the answers to the newest messages taken back, as Answered.
+	Unsent []AnsweredUpdate[UnsendReply] `json:"unsent,omitempty"`
 }
 
 // An AnsweredUpdate remembers what an update was answered.
@@ -176,6 +182,9 @@ type Outcome struct {
 	Closed    bool `json:"closed,omitzero"`
 	// Unsettled counts the agent's calls of which nobody knows whether they took effect.
 	Unsettled int `json:"outcome_unknown,omitzero"`
+	// Unread counts the messages that it has left waiting: they begin what comes next in a session, and are never read
+	// where there is none.
+	Unread int `json:"unread_messages,omitzero"`
 	// End stands in a workflow's result alone, where SessionInput.TellsEnd asks for it and
 	// it is short. A memo holds no text of users.
 	End *End `json:"end,omitempty"`
@@ -198,8 +207,10 @@ type SendRequest struct {
 	Prompt string `json:"prompt"`
 	// Given is what the execution begins with beside it.
 	Given *domain.Given `json:"given,omitempty"`
-	// IfIdle refuses the message where an execution is in progress.
+	// IfIdle refuses the message where an execution is in progress, whatever IfBusy says.
 	IfIdle bool `json:"if_idle,omitzero"`
+	// IfBusy says what becomes of it there. Older clients say nothing, and older workers refuse it.
+	IfBusy Delivery `json:"if_busy,omitzero"`
 	// ExecutionID, where given, must be the execution that the sender means.
 	ExecutionID domain.ExecutionID `json:"execution_id,omitzero"`
 	// Model, where given, replaces the session's from this execution on.
@@ -217,8 +228,11 @@ type SendReply struct {
 	ExecutionID domain.ExecutionID `json:"execution_id"`
 	Number      int                `json:"number"`
 	RunID       string             `json:"run_id"`
-	// Began says that the message began the execution.
+	// Began says that the message began the execution. Else it waits, and the execution is the one in progress.
 	Began bool `json:"began"`
+	// Waits is the message's id where it waits, and Place which of the messages that had to wait it is.
+	Waits domain.MessageID `json:"waits,omitzero"`
+	Place int64            `json:"place,omitzero"`
 	// Given says that it began with what was given.
 	Given bool `json:"given,omitzero"`
 	// Trusted says that the trusted values that were given are the execution's.

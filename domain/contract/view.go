@@ -56,7 +56,9 @@ type StatusView struct {
 	PendingQuestions []domain.PendingQuestion `json:"pending_questions"`
 	// StandingApprovals are the session's, those too that were revoked.
 	StandingApprovals []domain.StandingApproval `json:"standing_approvals"`
-	History           HistoryView               `json:"history"`
+	// WaitingMessages have met an execution in progress and were not read yet: never, where the agent has ended.
+	WaitingMessages []WaitingView `json:"waiting_messages"`
+	History         HistoryView   `json:"history"`
 	// Source says who answered: workflow, heartbeat, history or memo.
 	Source StatusSource `json:"source"`
 	// Open says that the session takes messages, or will.

@@ -124,6 +124,13 @@ func (c Conversation) WithPrompt(id domain.ExecutionID, prompt string, now time.
 	return c.Append("", domain.Tag{ExecutionID: id}.Apply(m), domain.DigestOf([]byte(m.ID.String()), []byte(prompt)))
 }
 
+// WithMessage returns the conversation with a message that has waited for the execution in progress.
+func (c Conversation) WithMessage(execution domain.ExecutionID, id domain.MessageID, text string, now time.Time) Conversation {
+	m := domain.UserMessage(text)
+	m.ID, m.CreatedAt = id, now
+	return c.Append("", domain.Tag{ExecutionID: execution}.Apply(m), domain.DigestOf([]byte(id.String()), []byte(text)))
+}
+
 // WithGiven returns the conversation with what was given to an execution. What its compiler hides counts for nothing.
 func (c Conversation) WithGiven(id domain.ExecutionID, given *domain.Given, now time.Time) Conversation {
 	if given == nil {

@@ -33,6 +33,8 @@ type Agent struct {
 	Changes []contract.DefinitionChange
 	// Sessions are those with stateful servers, in the order in which they were opened.
 	Sessions []Session
+	// Waiting are the messages that wait for the agent, in the order in which they came. They must not be changed.
+	Waiting []contract.WaitingMessage
 	// Open is the work of the run that has not ended.
 	Open []Work
 	// Run is the run that is being read.
@@ -140,6 +142,8 @@ func (a Agent) With(fact Fact, at time.Time) Agent {
 		a.Execution.Paused = f.On && a.Execution.Running
 	case Sent:
 		return a.sent(f, at)
+	case Unsent:
+		return a.unsent(f.MessageID)
 	case Extended:
 		return a.extended(f, at)
 	case Unsettled:
@@ -174,7 +178,7 @@ func (a Agent) asked(f Asked, at time.Time) Agent {
 	}
 	// It may be recorded before the answer to the message that began it.
 	if !id.IsZero() && id == a.executionID(a.Execution.Number+1) {
-		a = a.begins(a.Execution.Number+1, at)
+		a = a.beginsWaiting(a.Execution.Number+1, at)
 	}
 	a = a.opened(f.Work)
 	if f.Step() < 1 {
@@ -195,7 +199,7 @@ func (a Agent) asked(f Asked, at time.Time) Agent {
 		a.Execution = a.Execution.halts(at)
 	}
 	if f.Model != nil {
-		a = a.shows(f.Model.Edits)
+		a = a.shows(f.Model.Edits).hears(f.Model.Heard)
 	}
 	a.Execution = a.Execution.with(f, a.at(at))
 	return a
@@ -269,25 +273,6 @@ func (a Agent) begins(number int, at time.Time) Agent {
 	return a
 }
 
-func (a Agent) sent(f Sent, at time.Time) Agent {
-	if !f.Reply.Began || f.Reply.Number < 1 {
-		return a
-	}
-	if a = a.begins(f.Reply.Number, at); a.Execution.Number == f.Reply.Number && f.Request != nil {
-		a.Execution.Budget, a.Execution.Prior = new(a.Definition.Budget.CappedBy(f.Request.Budget)), &domain.Spent{}
-		if f.Request.Model != nil {
-			a.Model = f.Request.Model.String()
-		}
-		if a.Execution.Given = givenOf(nil); f.Reply.Given {
-			a.Execution.Given = givenOf(f.Request.Given)
-		}
-		if f.Reply.Trusted && f.Request.Given != nil {
-			a.Execution.Trusted = joined(a.trusted, f.Request.Given.Trusted)
-		}
-	}
-	return a
-}
-
 func (a Agent) extended(f Extended, at time.Time) Agent {
 	if f.Reply.Began {
 		a = a.begins(f.Reply.Number, at)
@@ -309,13 +294,14 @@ func (a Agent) executionEnded(o contract.Outcome, at time.Time) Agent {
 		return a
 	}
 	if o.Number > a.Execution.Number {
+		a = a.beginsWaiting(o.Number, at)
 		a.Execution = Execution{ID: o.ExecutionID, Number: o.Number}
 	}
 	c := a.closing(at)
 	c.Stopped = c.Stopped || o.StopReason == domain.TimeLimitReached
 	c.failed = o.Status == domain.StatusFailed
 	c.short = o.StopReason == domain.TokenLimitReached || o.StopReason == domain.CostLimitReached
-	return a.over(c, o)
+	return a.leaves(o.Unread).over(c, o)
 }
 
 func (a Agent) over(c closing, o contract.Outcome) Agent {
@@ -362,7 +348,7 @@ func (a Agent) runBegan(f RunBegan, at time.Time) Agent {
 		for _, b := range in.Carry.Bound {
 			a = a.bound(b, at)
 		}
-		a.Run.Before, a.edits, a.Changes = in.Carry.Runs, in.Carry.Edits, in.Carry.Changes
+		a.Run.Before, a.edits, a.Changes, a.Waiting = in.Carry.Runs, in.Carry.Edits, in.Carry.Changes, in.Carry.Waiting
 		if r := in.Carry.Resolved; r != nil {
 			a = a.inForce(*r)
 			a.Model = r.Definition.Model.String()

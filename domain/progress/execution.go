@@ -38,6 +38,8 @@ type Execution struct {
 	Halt time.Time
 	// Step is the number of its newest step.
 	Step int
+	// Messages counts those that have joined it while it went on.
+	Messages int
 	// Fill is about how many tokens the newest inference read and wrote.
 	Fill int64
 
@@ -45,6 +47,8 @@ type Execution struct {
 	Done []*Step
 	Now  *Step
 
+	// heard is the place of the newest message that has joined it.
+	heard int64
 	// gentle says that a stop lets no further tool call begin.
 	gentle bool
 }

@@ -71,7 +71,7 @@ func (r *Retelling) takesOver(carry contract.Carry) bool {
 	state, err := domain.DecodeAgentState(carry.State)
 	execution, ok := state.Execution()
 	steps, definition := state.StepExecutions(), carry.Resolved
-	if err != nil || !ok || len(steps) == 0 || definition == nil || len(definition.Hooks) > 0 || carry.Paused || carry.Copy != nil {
+	if err != nil || !ok || len(steps) == 0 || definition == nil || len(definition.Hooks) > 0 || carry.Paused || carry.Copy != nil || len(carry.Waiting) > 0 {
 		return false
 	}
 	if c := execution.Continuation(); len(c.StopSignals)+len(c.Overridden)+len(c.Late)+c.More > 0 || c.Requested {

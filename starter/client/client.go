@@ -279,6 +279,8 @@ type Execution struct {
 	WorkflowID string `json:"workflow_id"`
 	// RunID is Temporal's id of the run in which it was at the time.
 	RunID string `json:"run_id"`
+	// Waits is set by Send alone: the message did not begin this execution, which was in progress, but waits for it.
+	Waits domain.MessageID `json:"waits,omitzero"`
 }
 
 // A Result says how an execution ended and what it answered.

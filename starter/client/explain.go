@@ -238,7 +238,7 @@ func (e *explanation) identity(v *ExplainView) {
 	if !origin.IsZero() {
 		v.Origin = &origin
 	}
-	v.StartedAt, v.Trusted = timeOf(started), e.at.Trusted
+	v.StartedAt, v.Trusted, v.Messages = timeOf(started), e.at.Trusted, e.at.Messages
 	if given := e.at.Given; given != nil {
 		v.Given = &ExplainGiven{Messages: given.Messages, Metadata: append([]string{}, given.Metadata...)}
 	}

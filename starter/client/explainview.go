@@ -25,6 +25,8 @@ type ExplainView struct {
 	Given *ExplainGiven `json:"given"`
 	// Changed says how what is in force for this execution differs from what was for the one before; null: in nothing.
 	Changed *contract.DefinitionChange `json:"definition_change"`
+	// Messages counts those that have joined it while it went on.
+	Messages int `json:"messages_received"`
 	// Sessions are those with stateful MCP servers, in the order in which they were opened.
 	Sessions []ExplainSession `json:"mcp_sessions"`
 	// Todo is the list that tool todo keeps for the session, by now. It is told of the newest execution alone, by a worker.

@@ -32,6 +32,8 @@ type explanation struct {
 	unsettled, settled []domain.UnknownCall
 	// standing are the session's standing approvals, by now.
 	standing []domain.StandingApproval
+	// waiting are the messages that wait for the agent, by now.
+	waiting []contract.WaitingView
 	// answer is what its last inference answered, empty where that did not;
 	// failures are why work of its ended without success.
 	answer   string
@@ -100,6 +102,10 @@ func (e *explanation) read(ctx context.Context, c *Client, told *retellings) err
 		}
 	}
 	e.unsettled, e.settled, e.standing = a.Unsettled, a.Settled, a.Standing
+	e.waiting = []contract.WaitingView{}
+	for _, w := range a.Waiting {
+		e.waiting = append(e.waiting, w.View())
+	}
 	for _, unread := range a.Unread {
 		e.miss("%s", unread)
 	}
@@ -259,6 +265,7 @@ func (e *explanation) adding(v contract.StatusView) contract.StatusView {
 	v.ToolLimits, v.Bound, v.Changes = e.then.ToolLimits, e.then.Bound(), e.then.Changes
 	v.Model, v.RateLimit, v.Window, v.Context, v.Origin = e.then.Model, e.then.Limit, e.then.Window, e.at.Fill, e.at.Origin
 	v.Trusted, v.BranchedFrom = e.at.Trusted, e.at.Branch
+	v.WaitingMessages = append(v.WaitingMessages, e.waiting...)
 	c, _ := e.continuation()
 	if e.outcome != nil && e.outcome.Status != domain.StatusCompleted {
 		c, _, _ = e.counting()

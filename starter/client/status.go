@@ -95,9 +95,9 @@ func (p position) view(work []history.Pending) contract.StatusView {
 		AgentID: p.id, Name: p.name, ExecutionID: p.executionID(p.number), Number: p.number,
 		WorkflowID: p.workflowID(), RunID: p.runID(), CostUSD: "0",
 		StopSignals: []domain.StopSignal{}, OutcomeUnknown: []domain.UnknownCall{}, PendingApprovals: []domain.PendingApproval{}, PendingQuestions: []domain.PendingQuestion{},
-		StandingApprovals: []domain.StandingApproval{},
-		History:           contract.HistoryView{Events: p.info().GetHistoryLength(), Bytes: p.info().GetHistorySizeBytes()},
-		Open:              p.open() && p.name != "",
+		StandingApprovals: []domain.StandingApproval{}, WaitingMessages: []contract.WaitingView{},
+		History: contract.HistoryView{Events: p.info().GetHistoryLength(), Bytes: p.info().GetHistorySizeBytes()},
+		Open:    p.open() && p.name != "",
 	}
 	if p.ended == nil {
 		v.Status, v.Source = domain.StatusInProgress, contract.FromHistory

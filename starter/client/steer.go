@@ -20,9 +20,11 @@ import (
 	"everstep/starter/process"
 )
 
-// SendOptions are what an idle session is sent.
+// SendOptions are what an agent is sent.
 type SendOptions struct {
 	Prompt string
+	// IfBusy says what becomes of the message where an execution is in progress. Empty: contract.RefuseIfBusy.
+	IfBusy contract.Delivery
 	// Model, where given, replaces the session's from this execution on.
 	Model *domain.LLMConfig
 	// Budget caps the definition's for the execution that the message begins.
@@ -37,10 +39,11 @@ type SendOptions struct {
 	RequestID string
 }
 
-// Send gives a named agent a message, which begins its next execution. It is
-// refused while one is in progress, after the session was closed, and by agents
-// without a name, which take one prompt. It needs a worker: where none is up
-// Config.Progress is told after 5 s, and Send keeps trying until ctx ends.
+// Send gives an agent a message. With an idle session it begins the next execution. While one is in progress
+// SendOptions.IfBusy decides: the message is refused, or it waits, as Execution.Waits tells, to join that execution or to
+// begin one of its own, which Reads waits for. What waits can have no model, budget or data of its own unless it is
+// queued. It is refused after the session was closed, and by agents without a name once their execution has ended. It
+// needs a worker: where none is up Config.Progress is told after 5 s, and Send keeps trying until ctx ends.
 func (c *Client) Send(ctx context.Context, id string, o SendOptions) (Execution, error) {
 	a, err := agentOf(id)
 	if err != nil {
@@ -50,13 +53,20 @@ func (c *Client) Send(ctx context.Context, id string, o SendOptions) (Execution,
 	if err != nil {
 		return Execution{}, invalid(err)
 	}
-	request := contract.SendRequest{Prompt: o.Prompt, Given: given, IfIdle: true, Model: o.Model, Budget: o.Budget, By: c.cfg.By}
+	request := contract.SendRequest{
+		Prompt: o.Prompt, Given: given, IfIdle: !o.IfBusy.Waits(), IfBusy: o.IfBusy, Model: o.Model, Budget: o.Budget, By: c.cfg.By,
+	}
 	if err := checkSend(request, time.Now()); err != nil {
 		return Execution{}, invalid(err)
 	}
-	s, err := c.session(ctx, a, "takes one prompt; start another agent, or one with a name to speak to it again")
-	if err == nil && o.RequestID == "" {
-		err = c.idle(ctx, s)
+	if o.IfBusy.Waits() {
+		err = c.listening(ctx, a)
+	} else {
+		var open snapshot
+		open, err = c.session(ctx, a, "takes one prompt; start another agent, or one with a name to speak to it again")
+		if err == nil && o.RequestID == "" {
+			err = c.idle(ctx, open)
+		}
 	}
 	if err != nil {
 		return Execution{}, err
@@ -79,10 +89,15 @@ func (c *Client) message(ctx context.Context, a agent, id string, request contra
 		c.cfg.Progress(fmt.Sprintf("execution %d of %s began without the messages and metadata that it was given: "+
 			"a worker of an older version has the session; stop it, and start another agent with them", reply.Number, a.called()))
 	}
-	return a.begun(reply.Number, reply.ExecutionID, reply.RunID), nil
+	execution := a.begun(reply.Number, reply.ExecutionID, reply.RunID)
+	execution.Waits = reply.Waits
+	return execution, nil
 }
 
 func checkSend(r contract.SendRequest, now time.Time) error {
+	if err := new(contract.Delivery).UnmarshalText([]byte(r.IfBusy)); err != nil {
+		return domain.Errorf(domain.Invalid, "if_busy: %q is none of refuse, steer, queue", string(r.IfBusy))
+	}
 	if err := cmp.Or(domain.CheckPrompt(r.Prompt), r.Budget.Check(), r.Budget.CheckDeadline(now)); err != nil {
 		return err
 	}

@@ -84,6 +84,12 @@ const (
 	// EventQuestionAnswered: the wait is over, by somebody's answer or because its time was; the EventToolDone of its call
 	// follows. Step, Position, Tool, ToolExecutionID, Answer; Text: what the model reads. Where a stop ended it there is none.
 	EventQuestionAnswered EventType = "question_answered"
+	// EventMessageWaits: a message came while the execution was in progress, and waits. Message.
+	EventMessageWaits EventType = "message_waits"
+	// EventMessageRead: a message that waited has joined the execution. Message.
+	EventMessageRead EventType = "message_read"
+	// EventMessageUnsent: a message that waited was taken back. Message.
+	EventMessageUnsent EventType = "message_unsent"
 	// EventPaused: nothing new starts in the execution until it is resumed.
 	EventPaused EventType = "paused"
 	// EventResumed: a pause is over.
@@ -103,7 +109,8 @@ func EventTypes() []EventType {
 	return []EventType{
 		EventBegan, EventStep, EventReasoning, EventText, EventWithdrawn, EventWithheld, EventAnswered, EventCut, EventTool, EventToolProgress, EventToolDone,
 		EventNotRun, EventHook, EventHookFailed, EventSummary, EventRetry, EventNoWorker, EventRateLimited, EventTrouble, EventStopAsked,
-		EventApprovalAsked, EventApprovalDecided, EventQuestionAsked, EventQuestionAnswered, EventPaused, EventResumed, EventContinued,
+		EventApprovalAsked, EventApprovalDecided, EventQuestionAsked, EventQuestionAnswered,
+		EventMessageWaits, EventMessageRead, EventMessageUnsent, EventPaused, EventResumed, EventContinued,
 		EventReconnecting, EventReconnected, EventEnded,
 	}
 }
@@ -131,8 +138,10 @@ type Event struct {
 	ToolExecutionID domain.ToolExecutionID `json:"tool_execution_id,omitzero"`
 	Approval        *domain.Approval       `json:"approval,omitempty"`
 	// Question is what a call asks a person, and Answer what became of that.
-	Question  *domain.Question      `json:"question,omitempty"`
-	Answer    *domain.Answer        `json:"answer,omitempty"`
+	Question *domain.Question `json:"question,omitempty"`
+	Answer   *domain.Answer   `json:"answer,omitempty"`
+	// Message is one that waits, or waited.
+	Message   *contract.WaitingView `json:"message,omitempty"`
 	Tool      string                `json:"tool,omitzero"`
 	Arguments string                `json:"arguments,omitzero"`
 	Hook      string                `json:"hook,omitzero"`

@@ -85,10 +85,12 @@ func (r *watchReducer) emit(e Event) {
 }
 
 func (r *watchReducer) take(recorded progress.Recorded) []Event {
-	before := r.agent.Execution
+	was := r.agent
+	before := was.Execution
 	r.out, r.now, r.runID = nil, recorded.At, recorded.Run
 	r.agent = r.agent.With(recorded.Fact, recorded.At)
 	r.begun(before, recorded.Fact)
+	r.messages(was, recorded.Fact)
 	r.unbegun()
 	switch f := recorded.Fact.(type) {
 	case progress.RunBegan:

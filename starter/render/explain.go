@@ -28,6 +28,7 @@ func Explanation(out *Output, v client.ExplainView, now time.Time) string {
 	if v.Changed != nil {
 		x.fact("changed", "since the execution before: "+OneLine(v.Changed.String()))
 	}
+	x.fact("messages", where(v.Messages > 0, Counted(int64(v.Messages), "message")+" joined while it went on"))
 	for _, s := range v.Sessions {
 		text := sessionWords(s.Server, s.Worker, s.Since)
 		if s.EndedAt != nil {

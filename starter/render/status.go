@@ -68,6 +68,9 @@ func StatusText(t Theme, id string, v contract.StatusView, now time.Time) string
 	for _, standing := range v.StandingApprovals {
 		x.fact("always", where(standing.Revocation == nil, StandingApproval(standing)), t.Faint("revoke "+OneLine(id)+" "+ShortCall(standing.ID)))
 	}
+	for _, w := range v.WaitingMessages {
+		x.fact("message", messageWords(w, v), where(v.Open || !v.Status.Terminal(), t.Faint("unsend "+OneLine(id)+" "+w.ID.String()[:8])))
+	}
 	for _, question := range v.PendingQuestions {
 		x.fact("question", pendingQuestionWords(question), t.Faint("answer "+OneLine(id)+" "+ShortCall(question.ToolExecutionID)))
 	}
@@ -222,6 +225,7 @@ func Status(v contract.StatusView) StatusJSON {
 	s.Progress, s.Todo = listed(v.Progress), listed(v.Todo)
 	s.OutcomeUnknown, s.StandingApprovals = listed(v.OutcomeUnknown), listed(v.StandingApprovals)
 	s.Sessions, s.Changes = listed(v.Bound), listed(v.Changes)
+	s.WaitingMessages = listed(v.WaitingMessages)
 	s.StopSignals, s.PendingApprovals, s.PendingQuestions = listed(v.StopSignals), listed(v.PendingApprovals), listed(v.PendingQuestions)
 	return s
 }

@@ -26,7 +26,7 @@ func TestStatusJSONHasAllItsKeys(t *testing.T) {
 		"agent_id", "branched_from", "budget", "budget_left", "context_tokens", "context_window", "cost_usd", "definition_changes", "doing", "execution_id",
 		"execution_number", "history", "mcp_sessions", "open", "origin", "outcome_unknown", "paused",
 		"pending_approvals", "pending_questions", "prior", "progress", "run_id", "since", "source", "standing_approvals", "status", "step_count", "stop_reason",
-		"stop_signals", "todo", "usage", "workflow_id",
+		"stop_signals", "todo", "usage", "waiting_messages", "workflow_id",
 	}
 	keys := func(value any) []string {
 		line, err := encode(value)

@@ -270,6 +270,8 @@ func notice(e client.Event) (mark, string) {
 		return markWarning, OneLine(e.Tool) + " asks: " + asked(e)
 	case client.EventQuestionAnswered:
 		return markNotice, OneLine(e.Tool) + " " + replied(e)
+	case client.EventMessageWaits, client.EventMessageRead, client.EventMessageUnsent:
+		return markNotice, messageNotice(e)
 	case client.EventPaused:
 		return markWarning, "paused: nothing new starts until it is resumed"
 	case client.EventResumed:

@@ -206,6 +206,7 @@ turns:
 	})
 	recordAgents(t)
 	recordWaits(t)
+	recordMessages(t)
 	recordVersions(t)
 	recordForks(t)
 	t.Run("storage-outage", func(t *testing.T) {

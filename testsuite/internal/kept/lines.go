@@ -39,6 +39,8 @@ func eventWords(event domain.Event) string {
 	switch e := event.(type) {
 	case domain.AgentExecutionStarted:
 		return fmt.Sprint(e.Number) + where(!e.Origin.IsZero(), ", going on")
+	case domain.MessageReceived:
+		return fmt.Sprintf("bytes: %d", e.Bytes) + where(e.Began, ", begins it")
 	case domain.AgentStepStarted:
 		return fmt.Sprint(e.Step)
 	case domain.InferenceRequestStarted:

@@ -149,6 +149,7 @@ type scenarioEvent struct {
 	Extend  yaml.Node      `yaml:"extend"`
 	GoOn    yaml.Node      `yaml:"go_on"`
 	Send    string         `yaml:"send"`
+	Steer   string         `yaml:"steer"`
 	Settle  domain.Verdict `yaml:"settle"`
 }
 
@@ -191,6 +192,8 @@ func (e scenarioEvent) event(t testing.TB) testsuite.Event {
 		return testsuite.AnswerAt(e.At, e.Answer)
 	case e.Settle != "":
 		return testsuite.SettleAt(e.At, e.Settle, "")
+	case e.Steer != "":
+		return testsuite.SteerAt(e.At, e.Steer)
 	case e.Send != "":
 		return testsuite.SendAt(e.At, e.Send)
 	case !e.Extend.IsZero():

@@ -33,6 +33,7 @@ type Mailbox struct {
 	Extended Memory[contract.ExtendReply]
 	Decided  Memory[contract.DecisionReply]
 	Replied  Memory[contract.AnswerReply]
+	Unsent   Memory[contract.UnsendReply]
 	// taken counts all updates of this run.
 	taken int
 
@@ -49,6 +50,7 @@ type Mailbox struct {
 	cancelled func() bool
 	door      door
 	next      *NextExecution
+	inbox     inbox
 	stop      stopping
 	// paused says that nothing new may start, and waiting since when the loop waits
 	// for that to end; zero while something is under way.
@@ -85,14 +87,19 @@ type NextExecution struct {
 	Parts bool
 	// By says who begins it.
 	By domain.Starter
+	// Waited is the message that begins it, where that had to wait.
+	Waited *contract.WaitingMessage
 }
 
 // New returns the mailbox of an agent, with what an earlier run handed on.
 func New(root workflow.Context, agent Agent, carry contract.Carry) *Mailbox {
 	m := &Mailbox{
 		agent: agent, root: root, paused: carry.Paused,
-		Sent: Memory[contract.SendReply]{carry.Answered}, Extended: Memory[contract.ExtendReply]{carry.Extended},
-		Decided: Memory[contract.DecisionReply]{carry.Decided}, Replied: Memory[contract.AnswerReply]{carry.Replied},
+		Sent:     Memory[contract.SendReply]{answered: carry.Answered, room: rememberedSends},
+		Extended: Memory[contract.ExtendReply]{answered: carry.Extended},
+		Decided:  Memory[contract.DecisionReply]{answered: carry.Decided}, Unsent: Memory[contract.UnsendReply]{answered: carry.Unsent},
+		Replied: Memory[contract.AnswerReply]{answered: carry.Replied},
+		inbox:   inbox{waiting: carry.Waiting, count: carry.MessagesWaited},
 	}
 	m.renew()
 	return m
@@ -126,7 +133,7 @@ func (m *Mailbox) Listen(ctx workflow.Context) {
 // Begin opens an execution: nothing has stopped it yet.
 func (m *Mailbox) Begin() {
 	m.renew()
-	m.stop, m.ending = stopping{}, false
+	m.stop, m.ending, m.inbox.heard = stopping{}, false, 0
 }
 
 // Finish lets nothing of the loop start any more. What is in flight is over or

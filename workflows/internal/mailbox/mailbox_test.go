@@ -303,21 +303,21 @@ func TestMemory(t *testing.T) {
 	t.Parallel()
 	p := newPlay()
 	p.perform(t, domain.ExecutionBudget{}, func(ctx workflow.Context) {
-		for n := range 150 {
-			p.Sent.Keep(fmt.Sprint("s", n), contract.SendReply{Number: n})
-			p.Extended.Keep(fmt.Sprint("e", n), contract.ExtendReply{Number: n})
+		for n := range 450 { // more messages are remembered than anything else
+			p.Sent.Keep(fmt.Sprint("s", n-300), contract.SendReply{Number: n - 300})
+			p.Extended.Keep(fmt.Sprint("e", n-300), contract.ExtendReply{Number: n - 300})
 		}
 		p.Pause(true)
 		var carry contract.Carry
 		p.Carry(&carry)
-		require.Len(t, carry.Answered, 100)
+		require.Len(t, carry.Answered, 400)
 		require.Len(t, carry.Extended, 100)
 		next := mailbox.New(ctx, p.agent, carry)
 		_, on := next.Paused()
 		require.True(t, on)
 		for id, known := range map[int]bool{49: false, 50: true, 149: true} {
 			sent, ok := next.Sent.Reply(fmt.Sprint("s", id))
-			require.Equal(t, known, ok)
+			require.Equal(t, known || id > -251, ok)
 			extended, ok := next.Extended.Reply(fmt.Sprint("e", id))
 			require.Equal(t, known, ok)
 			if known {

@@ -1,6 +1,7 @@
 package mailbox
 
 import (
+	"cmp"
 	"slices"
 
 	"everstep/domain/contract"
@@ -10,10 +11,14 @@ import (
 // continue-as-new is answered and not done again. A nil one remembers nothing.
 type Memory[Reply any] struct {
 	answered []contract.AnsweredUpdate[Reply]
+	// room is for how many; zero is the usual number.
+	room int
 }
 
 const (
 	remembered = 100
+	// rememberedSends are more: of a flood of messages many are repeated by their senders, and none may be taken twice.
+	rememberedSends = 400
 	// manyTaken and mostTaken are of the updates of one run; the server takes 2,000.
 	manyTaken, mostTaken = 1800, 1950
 )
@@ -35,7 +40,7 @@ func (m *Memory[Reply]) Reply(id string) (reply Reply, ok bool) {
 func (m *Memory[Reply]) Keep(id string, reply Reply) {
 	if m != nil {
 		all := append(slices.Clip(m.answered), contract.AnsweredUpdate[Reply]{ID: id, Reply: reply})
-		m.answered = all[max(len(all)-remembered, 0):]
+		m.answered = all[max(len(all)-cmp.Or(m.room, remembered), 0):]
 	}
 }
 
@@ -52,4 +57,5 @@ func (m *Mailbox) Pressed() bool { return m.taken >= mostTaken }
 // Carry writes down what the next run needs of the mailbox.
 func (m *Mailbox) Carry(to *contract.Carry) {
 	to.Answered, to.Extended, to.Decided, to.Replied, to.Paused = m.Sent.answered, m.Extended.answered, m.Decided.answered, m.Replied.answered, m.paused
+	to.Unsent, to.Waiting, to.MessagesWaited = m.Unsent.answered, m.inbox.waiting, m.inbox.count
 }

@@ -233,6 +233,12 @@ func (d *decoder) updated(a *historypb.WorkflowExecutionUpdateCompletedEventAttr
 			return unreadable("which standing approval was revoked", err)
 		}
 		return one(progress.Revoked{Standing: reply.Standing})
+	case asked.name == string(contract.UpdateUnsend):
+		reply, err := decode[contract.UnsendReply](d.converter, answer)
+		if err != nil {
+			return unreadable("which message was taken back", err)
+		}
+		return one(progress.Unsent{MessageID: reply.MessageID})
 	case asked.name == string(contract.UpdateSend), asked.name == "": // without its request an answer tells no less
 		reply, err := decode[contract.SendReply](d.converter, answer)
 		if err != nil {

@@ -1,0 +1,40 @@
+package render
+
+import (
+	"everstep/domain/contract"
+	"everstep/starter/client"
+)
+
+// messageWords says for what a message waits that was not read yet.
+func messageWords(w contract.WaitingView, v contract.StatusView) string {
+	text := MessageText(w)
+	switch {
+	case v.Status.Terminal() && !v.Open:
+		return text + " was never read: the execution ended before"
+	case w.Delivery == contract.QueueIfBusy:
+		return text + " waits to begin an execution of its own"
+	}
+	return text + " waits for the next step"
+}
+
+// MessageText is how a message begins, as it is quoted.
+func MessageText(w contract.WaitingView) string {
+	return `"` + OneLine(w.Text) + where(w.Cut, "…") + `"`
+}
+
+// messageNotice tells of a message that came while the execution was in progress.
+func messageNotice(e client.Event) string {
+	if e.Message == nil {
+		return OneLine(string(e.Type))
+	}
+	text := MessageText(*e.Message)
+	switch e.Type {
+	case client.EventMessageRead:
+		return "message " + text + " has joined the conversation"
+	case client.EventMessageUnsent:
+		return "message " + text + " was taken back"
+	default:
+		return "message " + text + where(e.Message.Delivery == contract.QueueIfBusy, " waits to begin an execution of its own") +
+			where(e.Message.Delivery != contract.QueueIfBusy, " waits for the next step")
+	}
+}

@@ -1,0 +1,73 @@
+package mailbox
+
+import (
+	"slices"
+	"time"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// An inbox holds the messages that have met an execution in progress, in the order in which they came, until each is
+// read once: with the next step, or as the beginning of an execution.
+type inbox struct {
+	waiting []contract.WaitingMessage
+	// count is of all that ever had to wait, heard the place of the newest that has joined the execution in progress.
+	count, heard int64
+}
+
+// Hold has a message wait until it is read.
+func (m *Mailbox) Hold(id func(place int64) domain.MessageID, request contract.SendRequest) contract.WaitingMessage {
+	m.inbox.count++
+	held := contract.WaitingMessage{ID: id(m.inbox.count), Place: m.inbox.count, SentAt: m.now(), Request: request}
+	m.inbox.waiting = append(slices.Clip(m.inbox.waiting), held)
+	return held
+}
+
+// Waiting are the messages that wait. The caller must not change them.
+func (m *Mailbox) Waiting() []contract.WaitingMessage { return slices.Clip(m.inbox.waiting) }
+
+// TakeBack has a message wait no longer. One that does not is of no effect.
+func (m *Mailbox) TakeBack(id domain.MessageID) {
+	m.inbox.waiting = slices.DeleteFunc(slices.Clone(m.inbox.waiting), func(w contract.WaitingMessage) bool { return w.ID == id })
+}
+
+func steers(w contract.WaitingMessage) bool { return w.Request.IfBusy == contract.SteerIfBusy }
+
+// Steered reports whether a message waits for the next step.
+func (m *Mailbox) Steered() bool { return slices.ContainsFunc(m.inbox.waiting, steers) }
+
+// Hear returns the messages that wait for the next step, which wait no longer.
+func (m *Mailbox) Hear() (heard []contract.WaitingMessage) {
+	var left []contract.WaitingMessage
+	for _, w := range m.inbox.waiting {
+		if !steers(w) {
+			left = append(left, w)
+			continue
+		}
+		heard, m.inbox.heard = append(heard, w), w.Place
+	}
+	m.inbox.waiting = left
+	return heard
+}
+
+// Heard is the place of the newest message that has joined the execution in progress in this run; zero: none has.
+func (m *Mailbox) Heard() int64 { return m.inbox.heard }
+
+// PostWaiting has a message that waits begin the next execution, and reports whether there was one: the first of those
+// that an execution has left unheard, else the first that is to have one of its own.
+func (m *Mailbox) PostWaiting() bool {
+	if len(m.inbox.waiting) == 0 {
+		return false
+	}
+	first := m.inbox.waiting[max(slices.IndexFunc(m.inbox.waiting, steers), 0)]
+	m.TakeBack(first.ID)
+	r := first.Request
+	m.Post(NextExecution{
+		Prompt: r.Prompt, Given: r.Given, Model: r.Model, Budget: r.Budget, By: domain.Starter{Program: r.By}, Waited: &first,
+	})
+	return true
+}
+
+// WaitedSince is how long a message has waited by now.
+func (m *Mailbox) WaitedSince(w contract.WaitingMessage) time.Duration { return m.now().Sub(w.SentAt) }

@@ -1,0 +1,131 @@
+package workflows
+
+import (
+	"encoding/json"
+	"strings"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// checkRoom refuses a message for which there is no room beside those that wait already: a run hands them all on.
+func (s session) checkRoom(request contract.SendRequest) error {
+	waiting, most := s.mail.Waiting(), contract.MaxWaitingUnstored
+	if s.resolved != nil && s.resolved.Storage {
+		most = contract.MaxWaitingBytes
+	}
+	switch bytes := encodedSize(request, waiting); {
+	case len(waiting) >= contract.MaxWaitingMessages:
+		return domain.Errorf(domain.Denied, "send: %d messages wait for the agent already, and no more can; send it when some are read, or take one back with unsend", len(waiting))
+	case bytes > most:
+		return domain.Errorf(domain.Denied, "send: the messages that wait would take %d bytes with this one; at most %d can; send it when some are read, or when the agent is idle", bytes, most)
+	case s.mail.Pressed():
+		return domain.Errorf(domain.Denied, "send: this run of the workflow has taken as many updates as it may; the next one begins after the step in progress: send it again then")
+	}
+	return nil
+}
+
+// encodedSize is about how many bytes a message and those that wait take.
+func encodedSize(request contract.SendRequest, waiting []contract.WaitingMessage) int {
+	own, _ := json.Marshal(request)
+	others, _ := json.Marshal(waiting)
+	return len(own) + len(others)
+}
+
+// holdMessage has a message wait for the execution in progress, or about to begin.
+func (s session) holdMessage(request contract.SendRequest) contract.SendReply {
+	held := s.mail.Hold(func(place int64) domain.MessageID { return s.in.AgentID.Waiting(s.info.FirstRunID, place) }, request)
+	execution, _ := s.state.Execution()
+	reply := contract.SendReply{
+		ExecutionID: execution.ID(), Number: s.state.ExecutionCount(), RunID: s.info.WorkflowExecution.RunID,
+		Waits: held.ID, Place: held.Place, Given: request.Given != nil, Trusted: request.Given != nil && len(request.Given.Trusted) > 0,
+	}
+	if !s.state.HasActiveExecution() {
+		reply.ExecutionID, reply.Number = s.nextExecutionID(), reply.Number+1
+	}
+	return reply
+}
+
+// hear has the messages join the conversation that wait for the next step. Where the budget allows none they stay: they
+// are for whatever comes next.
+func (s session) hear() {
+	if !s.mail.Steered() || s.spentUp() {
+		return
+	}
+	execution, _ := s.state.Execution()
+	for _, w := range s.mail.Hear() {
+		s.talk.hear(execution.ID(), w, s.now())
+		s.emitReceived(w, false)
+	}
+}
+
+// goOnForMessages has the loop go on where nothing but the end of its work would stop it, and a message waits.
+func (s session) goOnForMessages() {
+	if s.mail.Steered() && s.state.ShouldStop() && len(s.state.StopSignals()) == 0 && !s.spentUp() {
+		s.requestContinuation()
+	}
+}
+
+// spentUp reports whether the budget allows no further step.
+func (s session) spentUp() bool {
+	_, reached := s.budget().Reached(s.Spent(), s.now())
+	return reached
+}
+
+func (s session) emitReceived(w contract.WaitingMessage, began bool) {
+	s.emit(domain.MessageReceived{
+		EventHeader: s.head(), MessageID: w.ID, Began: began, Bytes: len(w.Request.Prompt),
+		Milliseconds: s.mail.WaitedSince(w).Milliseconds(), By: domain.Starter{Program: w.Request.By}.Bounded().Program,
+	})
+}
+
+// waitingMessages are those that wait, as a status shows them.
+func (s session) waitingMessages() []contract.WaitingView {
+	views := []contract.WaitingView{}
+	for _, w := range s.mail.Waiting() {
+		views = append(views, w.View())
+	}
+	return views
+}
+
+func (s session) checkUnsend(request contract.UnsendRequest) error {
+	waiting := s.mail.Waiting()
+	if len(waiting) == 0 {
+		return domain.Errorf(domain.Denied, "unsend: no message waits; what was read cannot be taken back")
+	}
+	if _, found := findWaiting(waiting, request.MessageID); found {
+		return nil
+	}
+	ids := make([]string, 0, len(waiting))
+	for _, w := range waiting {
+		ids = append(ids, w.ID.String())
+	}
+	const shown = 5
+	list := strings.Join(ids[:min(len(ids), shown)], ", ")
+	if len(ids) > shown {
+		list += " and so on"
+	}
+	if request.MessageID.IsZero() {
+		return domain.Errorf(domain.Denied, "message_id: %d messages wait; name one: %s", len(waiting), list)
+	}
+	return domain.Errorf(domain.Denied, "message_id: %s does not wait; it was read or taken back; these wait: %s", request.MessageID, list)
+}
+
+// findWaiting finds a message among those that wait; the zero id is that which waits alone.
+func findWaiting(waiting []contract.WaitingMessage, id domain.MessageID) (contract.WaitingMessage, bool) {
+	if id.IsZero() && len(waiting) == 1 {
+		return waiting[0], true
+	}
+	for _, w := range waiting {
+		if w.ID == id {
+			return w, true
+		}
+	}
+	return contract.WaitingMessage{}, false
+}
+
+func (s session) unsend(request contract.UnsendRequest) contract.UnsendReply {
+	w, _ := findWaiting(s.mail.Waiting(), request.MessageID)
+	s.mail.TakeBack(w.ID)
+	return contract.UnsendReply{MessageID: w.ID, Delivery: w.Request.IfBusy, Left: len(s.mail.Waiting())}
+}

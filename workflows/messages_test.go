@@ -1,0 +1,332 @@
+package workflows_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/testsuite"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// busy is a first try of an inference that keeps its execution busy for an hour.
+func busy() contract.ModelReply {
+	return with(billed(domain.Throttled), func(r *contract.ModelReply) { r.RetryAfterMillis = time.Hour.Milliseconds() })
+}
+
+func steer(text string) contract.SendRequest {
+	return contract.SendRequest{Prompt: text, IfBusy: contract.SteerIfBusy}
+}
+
+func queued(text string) contract.SendRequest {
+	return contract.SendRequest{Prompt: text, IfBusy: contract.QueueIfBusy}
+}
+
+func stopsAt(env *testsuite.TestWorkflowEnvironment, at time.Duration) {
+	env.RegisterDelayedCallback(func() { env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Reason: "enough"}) }, at)
+}
+
+// spoken is what was said, each message with its role.
+func spoken(t *testing.T, env *testsuite.TestWorkflowEnvironment) (said []string) {
+	t.Helper()
+	for _, e := range query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries {
+		text := e.Message.Text()
+		if e.Message.ToolResult != nil {
+			text = e.Message.ToolResult.Name
+		}
+		said = append(said, fmt.Sprintf("%s: %s", e.Message.Role, text))
+	}
+	return said
+}
+
+// received are the messages that an execution has read, by its events.
+func received(t *testing.T, env *testsuite.TestWorkflowEnvironment, number int) (events []domain.MessageReceived) {
+	t.Helper()
+	for _, e := range query(t, env, contract.QueryEvents, contract.EventsRequest{Number: number}).Events {
+		if r, ok := e.Event.(domain.MessageReceived); ok {
+			events = append(events, r)
+		}
+	}
+	return events
+}
+
+func status(t *testing.T, env *testsuite.TestWorkflowEnvironment) contract.StatusView {
+	t.Helper()
+	return query(t, env, contract.QueryStatus, contract.StatusRequest{})
+}
+
+// TestMessagesJoinTheNextStep in the order in which they came, each once; named or not.
+func TestMessagesJoinTheNextStep(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"ann", ""} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{tools: reads(), tool: saw, model: plays(busy(), says("looking", look()), says("done"))}
+			env := w.environment(t)
+			first, second := sends(env, time.Minute, "u1", steer("and that")), sends(env, 2*time.Minute, "u2", steer("and this"))
+			var waiting contract.StatusView
+			env.RegisterDelayedCallback(func() { waiting = status(t, env) }, 3*time.Minute)
+			closes(env, 3*time.Hour, "u3")
+			env.ExecuteWorkflow(string(contract.Execute), input(t, name))
+			out := outcome(t, env)
+			require.Equal(t, domain.StatusCompleted, out.Status)
+			require.Equal(t, []int{1, 2, 0}, []int{out.Number, out.Steps, out.Unread})
+			require.Equal(t, []string{"user: hello", "assistant: looking", "tool: look", "user: and that", "user: and this", "assistant: done"}, spoken(t, env))
+
+			one, two := first.value.(contract.SendReply), second.value.(contract.SendReply)
+			require.Equal(t, []any{false, out.ExecutionID, 1, int64(1)}, []any{one.Began, one.ExecutionID, one.Number, one.Place})
+			require.Len(t, waiting.WaitingMessages, 2)
+			require.Equal(t, one.Waits, waiting.WaitingMessages[0].ID)
+			require.Equal(t, "and that", waiting.WaitingMessages[0].Text)
+			require.Empty(t, status(t, env).WaitingMessages)
+
+			joined := query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries[3:5]
+			for i, id := range []domain.MessageID{one.Waits, two.Waits} {
+				require.Equal(t, id, joined[i].Message.ID)
+				require.Equal(t, domain.Tag{ExecutionID: out.ExecutionID}, domain.TagOf(joined[i].Message))
+			}
+			events := received(t, env, 1)
+			require.Len(t, events, 2)
+			require.Equal(t, []any{one.Waits, false, 8}, []any{events[0].MessageID, events[0].Began, events[0].Bytes})
+			require.Greater(t, events[0].Milliseconds, (50 * time.Minute).Milliseconds())
+			require.EqualValues(t, 0, w.asked[1].Heard)
+			require.EqualValues(t, 2, w.asked[2].Heard)
+		})
+	}
+}
+
+// TestAMessageKeepsTheExecutionGoing that came while the model gave its answer: that was not the last.
+func TestAMessageKeepsTheExecutionGoing(t *testing.T) {
+	t.Parallel()
+	w := &world{model: plays(busy(), says("one"), says("two"))}
+	env := w.environment(t)
+	sends(env, time.Minute, "u1", steer("more"))
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	out := outcome(t, env)
+	require.Equal(t, []any{domain.StatusCompleted, domain.Completed, 2}, []any{out.Status, out.StopReason, out.Steps})
+	require.Equal(t, []string{"user: hello", "assistant: one", "user: more", "assistant: two"}, spoken(t, env))
+	require.Equal(t, "two", query(t, env, contract.QuerySteps, contract.StepsRequest{}).Answer)
+}
+
+// TestWhatAStopLeavesUnread begins the session's next execution, before what was to have one of its own.
+func TestWhatAStopLeavesUnread(t *testing.T) {
+	t.Parallel()
+	w := &world{model: plays(busy(), says("two"), says("three"))}
+	env := w.environment(t)
+	sends(env, time.Minute, "u1", queued("own"))
+	sends(env, 2*time.Minute, "u2", steer("first"))
+	sends(env, 3*time.Minute, "u3", steer("second"))
+	stopsAt(env, 4*time.Minute)
+	closes(env, 3*time.Hour, "u4")
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	require.Equal(t, 3, outcome(t, env).Number)
+	require.Equal(t, []string{"user: hello", "user: first", "user: second", "assistant: two", "user: own", "assistant: three"}, spoken(t, env))
+	require.Equal(t, 3, query(t, env, contract.QuerySteps, contract.StepsRequest{Number: 3}).Number)
+	for number, began := range map[int][]bool{1: nil, 2: {true, false}, 3: {true}} {
+		var found []bool
+		for _, e := range received(t, env, number) {
+			found = append(found, e.Began)
+		}
+		require.Equal(t, began, found, number)
+	}
+}
+
+// TestQueuedMessagesHaveTheirOwnExecutions, with what was given for them.
+func TestQueuedMessagesHaveTheirOwnExecutions(t *testing.T) {
+	t.Parallel()
+	w := &world{model: plays(busy(), says("one"), says("two"), says("three"))}
+	env := w.environment(t)
+	limited := queued("a")
+	limited.Budget.MaxSteps = number(7)
+	sends(env, time.Minute, "u1", limited)
+	last := sends(env, time.Minute, "u2", queued("b"))
+	early := closes(env, 2*time.Minute, "u3")
+	closes(env, 3*time.Hour, "u4")
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	require.Equal(t, 3, outcome(t, env).Number)
+	require.ErrorContains(t, early.rejected, "in progress")
+	require.False(t, last.value.(contract.SendReply).Began)
+	require.Equal(t, []string{"user: hello", "assistant: one", "user: a", "assistant: two", "user: b", "assistant: three"}, spoken(t, env))
+	for n := 1; n <= 3; n++ {
+		page := query(t, env, contract.QuerySteps, contract.StepsRequest{Number: n})
+		require.Equal(t, 1, page.Outcome.Steps, n)
+	}
+}
+
+// TestWhatNobodyReads of an agent without a name is counted and shown.
+func TestWhatNobodyReads(t *testing.T) {
+	t.Parallel()
+	w := &world{model: plays(busy(), says("one"))}
+	env := w.environment(t)
+	sends(env, time.Minute, "u1", steer("more"))
+	none := sends(env, time.Minute, "u2", queued("more"))
+	stopsAt(env, 2*time.Minute)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	out := outcome(t, env)
+	require.Equal(t, []any{domain.StatusStopped, 1}, []any{out.Status, out.Unread})
+	require.ErrorContains(t, none.rejected, "no name")
+	require.Len(t, status(t, env).WaitingMessages, 1)
+	require.Equal(t, []string{"user: hello"}, spoken(t, env))
+}
+
+// TestNoStepIsLeftForAMessage: it costs no budget that it cannot have, and the answer that was given counts.
+func TestNoStepIsLeftForAMessage(t *testing.T) {
+	t.Parallel()
+	w := &world{model: plays(busy(), says("one"), says("two"))}
+	env := w.environment(t)
+	sends(env, time.Minute, "u1", steer("more"))
+	closes(env, 3*time.Hour, "u2")
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", func(in *contract.SessionInput) { in.Definition.Budget.MaxSteps = number(1) }))
+	require.Equal(t, 2, outcome(t, env).Number)
+	page := query(t, env, contract.QuerySteps, contract.StepsRequest{Number: 1})
+	require.Equal(t, []any{domain.StatusCompleted, "one"}, []any{page.Outcome.Status, page.Answer})
+	require.Equal(t, []string{"user: hello", "assistant: one", "user: more", "assistant: two"}, spoken(t, env))
+}
+
+// TestAPauseHoldsMessagesBack until it ends.
+func TestAPauseHoldsMessagesBack(t *testing.T) {
+	t.Parallel()
+	w := &world{tools: reads(), tool: saw, model: plays(busy(), says("looking", look()), says("done"))}
+	env := w.environment(t)
+	env.RegisterDelayedCallback(func() {
+		env.UpdateWorkflow(string(contract.UpdatePause), "p1", callback[contract.PauseReply](t, nil), contract.PauseRequest{})
+	}, time.Minute)
+	sends(env, 2*time.Hour, "u1", steer("more"))
+	var paused contract.StatusView
+	env.RegisterDelayedCallback(func() {
+		paused = status(t, env)
+		env.UpdateWorkflow(string(contract.UpdateResume), "p2", callback[contract.PauseReply](t, nil), contract.PauseRequest{})
+	}, 3*time.Hour)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	require.Equal(t, 2, outcome(t, env).Steps)
+	require.Len(t, paused.WaitingMessages, 1)
+	require.Contains(t, spoken(t, env), "user: more")
+}
+
+// TestMessagesOutliveARun: what waits is handed on and read once, and one that is sent again is answered as before.
+func TestMessagesOutliveARun(t *testing.T) {
+	t.Parallel()
+	w := steady(3, false)
+	replies, play := 0, w.model
+	w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
+		if replies++; replies == 1 {
+			return busy(), nil
+		}
+		return play(r)
+	}
+	env := w.environment(t)
+	outgrows(env, 2)
+	sent := sends(env, time.Minute, "u1", steer("more"))
+	sends(env, time.Minute, "u2", queued("later"))
+	back := sends(env, time.Minute, "u3", queued("never"))
+	env.RegisterDelayedCallback(func() {
+		request := contract.UnsendRequest{MessageID: back.value.(contract.SendReply).Waits}
+		env.UpdateWorkflow(string(contract.UpdateUnsend), "u4", &verdict{}, request)
+	}, 2*time.Minute)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	in, ok := handedOn(t, env)
+	require.True(t, ok)
+	require.Len(t, in.Carry.Waiting, 2)
+	require.EqualValues(t, 3, in.Carry.MessagesWaited)
+
+	env = w.environment(t)
+	again, taken := sends(env, 0, "u1", steer("more")), &verdict{}
+	env.RegisterDelayedCallback(func() { env.UpdateWorkflow(string(contract.UpdateUnsend), "u4", taken, contract.UnsendRequest{}) }, 0)
+	closes(env, time.Hour, "u5")
+	env.ExecuteWorkflow(string(contract.Execute), in)
+	require.Equal(t, 2, outcome(t, env).Number)
+	require.Equal(t, sent.value, again.value)
+	require.Equal(t, 2, taken.value.(contract.UnsendReply).Left, "as it was answered then")
+	said := strings.Join(spoken(t, env), "\n")
+	require.Equal(t, 1, strings.Count(said, "user: more"))
+	require.Equal(t, 1, strings.Count(said, "user: later"))
+	require.NotContains(t, said, "never")
+}
+
+// TestAFloodOfMessages: a hundred wait, the others are refused in words, and each that was taken is read once.
+func TestAFloodOfMessages(t *testing.T) {
+	t.Parallel()
+	w := &world{model: plays(busy(), says("one"), says("two"))}
+	env := w.environment(t)
+	var all []*verdict
+	for n := range 150 {
+		all = append(all, sends(env, time.Minute, fmt.Sprint("u", n), steer(fmt.Sprint("message ", n))))
+	}
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	said := strings.Join(spoken(t, env), "\n") + "\n"
+	for n, v := range all {
+		require.Equal(t, n < 100, v.accepted)
+		if n >= 100 {
+			require.ErrorContains(t, v.rejected, "100 messages wait")
+		}
+		require.Equal(t, n < 100, strings.Count(said, fmt.Sprintf("user: message %d\n", n)) == 1, n)
+	}
+}
+
+// TestTakingMessagesBack: only what was not read yet, and by its name where several wait.
+func TestTakingMessagesBack(t *testing.T) {
+	t.Parallel()
+	w := &world{model: plays(busy(), says("one"), says("two"))}
+	env := w.environment(t)
+	first, second := sends(env, time.Minute, "u1", steer("a")), sends(env, time.Minute, "u2", steer("b"))
+	unsend := func(at time.Duration, id string, request func() contract.UnsendRequest) *verdict {
+		v := &verdict{}
+		env.RegisterDelayedCallback(func() { env.UpdateWorkflow(string(contract.UpdateUnsend), id, v, request()) }, at)
+		return v
+	}
+	nameless := func() contract.UnsendRequest { return contract.UnsendRequest{} }
+	none := unsend(0, "u3", nameless)
+	which := unsend(2*time.Minute, "u4", nameless)
+	one := unsend(3*time.Minute, "u5", func() contract.UnsendRequest {
+		return contract.UnsendRequest{MessageID: first.value.(contract.SendReply).Waits}
+	})
+	gone := unsend(4*time.Minute, "u6", func() contract.UnsendRequest {
+		return contract.UnsendRequest{MessageID: first.value.(contract.SendReply).Waits}
+	})
+	last := unsend(5*time.Minute, "u7", nameless)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	require.Equal(t, 1, outcome(t, env).Steps)
+	require.ErrorContains(t, none.rejected, "no message waits")
+	require.ErrorContains(t, which.rejected, "2 messages wait; name one")
+	require.Equal(t, 1, one.value.(contract.UnsendReply).Left)
+	require.ErrorContains(t, gone.rejected, "does not wait")
+	require.Equal(t, second.value.(contract.SendReply).Waits, last.value.(contract.UnsendReply).MessageID)
+	require.Equal(t, []string{"user: hello", "assistant: one"}, spoken(t, env))
+}
+
+func TestWhatCannotWait(t *testing.T) {
+	t.Parallel()
+	for says, request := range map[string]contract.SendRequest{
+		"model: execution 1 is in progress":  {Prompt: "more", IfBusy: contract.SteerIfBusy, Model: &domain.LLMConfig{Provider: "scripted", Model: "/y"}},
+		"budget: execution 1 is in progress": {Prompt: "more", IfBusy: contract.SteerIfBusy, Budget: domain.ExecutionBudget{MaxSteps: number(2)}},
+		"metadata, messages, trusted":        {Prompt: "more", IfBusy: contract.SteerIfBusy, Given: conversed(t)},
+		"prompt: is empty":                   {Prompt: " ", IfBusy: contract.SteerIfBusy},
+		"half a model":                       {Prompt: "more", IfBusy: contract.QueueIfBusy, Model: &domain.LLMConfig{Provider: "scripted"}},
+		"would take":                         {Prompt: strings.Repeat("x", 250_000), IfBusy: contract.SteerIfBusy},
+		"execution 1 is in progress; wait":   {Prompt: "more", IfBusy: contract.RefuseIfBusy},
+		"is in progress; wait for it":        {Prompt: "more", IfBusy: contract.SteerIfBusy, IfIdle: true},
+		"is not in progress":                 {Prompt: "more", IfBusy: contract.SteerIfBusy, ExecutionID: input(t, "ann").AgentID.Execution("x", 1)},
+	} {
+		t.Run(says, func(t *testing.T) {
+			t.Parallel()
+			w := &world{model: plays(busy(), answer("one"))}
+			env := w.environment(t)
+			v := sends(env, time.Minute, "u1", request)
+			closes(env, 3*time.Hour, "u2")
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+			require.Equal(t, 1, outcome(t, env).Number)
+			require.False(t, v.accepted)
+			if says == "half a model" {
+				says = "model"
+			}
+			require.ErrorContains(t, v.rejected, says)
+		})
+	}
+}
+
+func answer(text string) contract.ModelReply { return says(text) }
