@@ -1,11 +1,99 @@
 package whole_test
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
+
+// A sitting is a conversation on a terminal of its own, which is the terminal of its session.
+type sitting struct {
+	*terminal
+	columns uint16
+}
+
+// chat begins a conversation on a terminal of so many columns.
+func (c *cli) chat(columns uint16, args ...string) sitting {
+	c.t.Helper()
+	cmd := exec.Command(c.bin, append([]string{"chat"}, args...)...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	return sitting{c.onTerminalOf(columns, cmd), columns}
+}
+
+var strokes = regexp.MustCompile(`\x1b\[[0-9;?>=]*[a-zA-Z$]*|\x1b[()][0-9A-B]|\x1b[=>78M]|\s`)
+
+// sees waits until a text was drawn. Blanks may be jumped over, and what stands there already is drawn again only where
+// the terminal has another width.
+func (s sitting) sees(text string) sitting {
+	s.t.Helper()
+	want := strokes.ReplaceAllString(text, "")
+	seen := func() bool { return strings.Contains(strokes.ReplaceAllString(s.out.String(), ""), want) }
+	wider := uint16(0)
+	require.Eventually(s.t, func() bool {
+		wider = 1 - wider
+		err := unix.IoctlSetWinsize(int(s.master.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 30, Col: s.columns + wider})
+		return seen() || err != nil || !s.running()
+	}, patience, 500*time.Millisecond, "never drew %q", text)
+	require.True(s.t, seen(), "ended without %q: %q", text, s.out)
+	return s
+}
+
+func (s sitting) types(text string) sitting {
+	s.t.Helper()
+	_, err := s.master.WriteString(text)
+	require.NoError(s.t, err)
+	return s
+}
+
+// TestCLIChat: a chat is begun, left by closing the terminal while a call waits, everything is started again, and it is
+// taken up on a wider terminal, where the call is decided; the next turn is stopped by Ctrl-C, and two more leave.
+func TestCLIChat(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t).on("EVERSTEP_APPROVALS=", xterm)
+	c.file("talk.yaml", `turns:
+  - text: I write it down.
+    reasoning: It is to be kept.
+    tool_calls: [{name: write_file, arguments: {path: note.txt, content: kept}}]
+  - text: It is written.
+  - {delay: 60s, text: "`+strings.Repeat("word ", 200)+`"}
+`)
+	s := c.chat(80, "notes", "--model", "scripted/talk.yaml", "--tool", "write_file").sees("new session")
+	s.types("Keep this,").types("\x1b\r").types("please.\r").sees("y runs it")
+	require.NoError(t, s.master.Close())
+	require.Equal(t, 130, s.wait().code, "it goes on")
+	c.quiet()
+	require.NoFileExists(t, filepath.Join(c.dir, "note.txt"))
+
+	dev := c.dev()
+	s = c.chat(140, "note").sees("Keep this,").sees("I write it down.").sees("y runs it")
+	written := func() bool { _, err := os.Stat(filepath.Join(c.dir, "note.txt")); return err == nil }
+	require.Eventually(t, func() bool {
+		s.types("\x15y") // one that comes at once counts for nothing
+		return written()
+	}, patience, time.Second)
+	require.Equal(t, "It is written.\n", c.ok("result", "notes"))
+	s.types("\x15").sees("It is written.").types("Now at length.\r").sees("word word").types("\x03")
+	require.Eventually(t, func() bool { return c.json("status", "notes")["status"] == "stopped" }, patience, 100*time.Millisecond)
+	s.sees("stopped (user_requested)").types("half a thou").sees("half a thou").types("\x03\x03")
+	got := s.wait()
+	require.Equal(t, 0, got.code, got.out)
+	after := got.out[strings.LastIndex(got.out, "\x1b[?1049l"):]
+	require.Contains(t, after, "half a thou", "what was typed is not lost")
+	require.Contains(t, after, "starter chat notes")
+	messages := c.ok("messages", "notes")
+	for _, text := range []string{"Keep this,", "Now at length."} {
+		require.Equal(t, 1, strings.Count(messages, text), text)
+	}
+	require.Equal(t, 0, dev.interrupt().wait().code)
+}
 
 // TestCLIChatNeedsATerminal: without one it says what else there is, and of a session that cannot be spoken to, why.
 func TestCLIChatNeedsATerminal(t *testing.T) {

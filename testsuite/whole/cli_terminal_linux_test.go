@@ -34,13 +34,19 @@ const lastWord = "that was all"
 // onTerminal runs a command on a new pseudo-terminal of 100 columns.
 func (c *cli) onTerminal(cmd *exec.Cmd) *terminal {
 	c.t.Helper()
+	return c.onTerminalOf(100, cmd)
+}
+
+// onTerminalOf runs a command on a new pseudo-terminal of so many columns.
+func (c *cli) onTerminalOf(columns uint16, cmd *exec.Cmd) *terminal {
+	c.t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	require.NoError(c.t, err)
 	fd := int(master.Fd())
 	require.NoError(c.t, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0))
 	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
 	require.NoError(c.t, err)
-	require.NoError(c.t, unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 30, Col: 100}))
+	require.NoError(c.t, unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 30, Col: columns}))
 	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
 	require.NoError(c.t, err)
 	cmd.Dir, cmd.Env = c.dir, c.env
