@@ -35,7 +35,7 @@ var enums = map[string]struct {
 	"InferencePhase":  {listed(contract.InferencePhases), "waiting requested streaming running", decoded[contract.InferencePhase], "-", false},
 	"Delivery":        {listed(contract.Deliveries), "refuse steer queue", decoded[contract.Delivery], "refuse", false},
 	"StopMode":        {listed(contract.StopModes), "after_step after_inference now", decoded[contract.StopMode], "after_step", false},
-	"StatusSource":    {listed(contract.StatusSources), "workflow heartbeat history memo server", decoded[contract.StatusSource], "-", false},
+	"StatusSource":    {listed(contract.StatusSources), "workflow heartbeat history memo server records", decoded[contract.StatusSource], "-", false},
 	"ExecutionStatus": {listed(domain.ExecutionStatuses), "pending in_progress completed stopped failed", decoded[domain.ExecutionStatus], "-", false},
 	"FinishReason":    {listed(domain.FinishReasons), "stop length tool_calls content_filter refusal error other", decoded[domain.FinishReason], "-", false},
 	"StopReason":      {listed(domain.StopReasons), "error stop_requested steps_limit token_limit cost_limit tool_call_limit time_limit retry_limit finish_reason user_requested completed unknown", decoded[domain.StopReason], "-", false},

@@ -103,11 +103,13 @@ const (
 	FromMemo StatusSource = "memo"
 	// FromServer: the server ended the workflow, and tells.
 	FromServer StatusSource = "server"
+	// FromRecords: the server has it no more; the record of the execution tells.
+	FromRecords StatusSource = "records"
 )
 
 // StatusSources lists every source.
 func StatusSources() []StatusSource {
-	return []StatusSource{FromWorkflow, FromHeartbeat, FromHistory, FromMemo, FromServer}
+	return []StatusSource{FromWorkflow, FromHeartbeat, FromHistory, FromMemo, FromServer, FromRecords}
 }
 
 // UnmarshalText accepts the known sources only.

@@ -31,8 +31,12 @@ type Past struct {
 // Executions yields the executions of an agent, the oldest first: those of an earlier session of its name where the
 // id is NAME@RUN, and of all workflows that an agent without a name has had. It reads their histories and needs no
 // worker. Of those that can no longer be read it yields an error of class Gone that says which, and goes on; any
-// other error ends it.
+// other error ends it. What the records tell is not gone.
 func (c *Client) Executions(ctx context.Context, id string) iter.Seq2[Past, error] {
+	return c.orKeptExecutions(ctx, id, c.serverExecutions(ctx, id))
+}
+
+func (c *Client) serverExecutions(ctx context.Context, id string) iter.Seq2[Past, error] {
 	return sequence(ctx, id, "reading the history of ", func(yield func(Past, error) bool) error {
 		p, err := c.locate(ctx, id)
 		if err != nil {

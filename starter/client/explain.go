@@ -15,6 +15,11 @@ import (
 // Explain says why an execution ended, or what it is doing, what its steps cost, and what was wasted.
 // Number zero is the newest. It reads the history and asks a worker; Missing says what none could tell.
 func (c *Client) Explain(ctx context.Context, id string, number int) (ExplainView, error) {
+	v, err := c.liveExplain(ctx, id, number)
+	return orKept(ctx, c, id, number, v, err, explanationOf)
+}
+
+func (c *Client) liveExplain(ctx context.Context, id string, number int) (ExplainView, error) {
 	t, err := c.targetEnd(ctx, id, number)
 	if err != nil {
 		return ExplainView{}, err

@@ -29,6 +29,11 @@ func (c *Client) Find(ctx context.Context, text string) (string, error) {
 	case a.session != "" || len(text) < leastPrefix:
 		return text, nil
 	}
+	if c.cfg.Records != nil {
+		if kept, err := c.cfg.Records.List(ctx, a.id); err == nil && len(kept) > 0 {
+			return text, nil
+		}
+	}
 	found, err := c.beginningWith(ctx, text)
 	switch {
 	case err != nil:

@@ -14,6 +14,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 
 	"everstep/activities/output"
+	"everstep/activities/record"
 	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/domain/progress"
@@ -25,6 +26,11 @@ import (
 // it is refused where the execution is in progress. Number zero is the newest.
 // The workflow is asked first; where no worker answers, history is read.
 func (c *Client) Result(ctx context.Context, id string, number int) (Result, error) {
+	r, err := c.liveResult(ctx, id, number)
+	return orKept(ctx, c, id, number, r, err, resultOf)
+}
+
+func (c *Client) liveResult(ctx context.Context, id string, number int) (Result, error) {
 	t, err := c.targetEnd(ctx, id, number)
 	switch {
 	case err != nil:
@@ -238,6 +244,11 @@ func (c *Client) withOutput(ctx context.Context, a agent, r Result) Result {
 // Priced reports whether what an execution costs is known, else all its costs are zero. Number zero is
 // the newest. For one in progress it needs a worker.
 func (c *Client) Priced(ctx context.Context, id string, number int) (bool, error) {
+	priced, err := c.livePriced(ctx, id, number)
+	return orKept(ctx, c, id, number, priced, err, func(_ *Client, _ agent, r record.Record) bool { return r.Outcome.Priced })
+}
+
+func (c *Client) livePriced(ctx context.Context, id string, number int) (bool, error) {
 	t, err := c.targetEnd(ctx, id, number)
 	switch {
 	case err != nil:

@@ -18,9 +18,9 @@ import (
 
 // Steps yields the completed steps of an execution in order. Number zero is the newest. Where earlier
 // ones can no longer be read it first yields an error of class Gone that says which; any other error
-// ends the sequence. It needs a worker.
+// ends the sequence. It needs a worker, but for what the records tell.
 func (c *Client) Steps(ctx context.Context, id string, number int) iter.Seq2[domain.StepExecution, error] {
-	return sequence(ctx, id, "reading the steps of ", func(yield func(domain.StepExecution, error) bool) error { return c.steps(ctx, id, number, yield) })
+	return c.orKeptSteps(ctx, id, number, sequence(ctx, id, "reading the steps of ", func(yield func(domain.StepExecution, error) bool) error { return c.steps(ctx, id, number, yield) }))
 }
 
 // sequence yields what a reading does, and its error in the end.
@@ -112,13 +112,17 @@ func (t target) part(first func(progress.Takeover) int) func(progress.RunBegan) 
 
 // Messages yields the agent's transcript over all its executions in order. Where a part can no longer
 // be read it yields an error of class Gone that says which, and then what follows; any other error
-// ends the sequence. It needs a worker.
+// ends the sequence. It needs a worker, but for what the records tell.
 func (c *Client) Messages(ctx context.Context, id string) iter.Seq2[domain.Entry, error] {
 	return c.MessagesFrom(ctx, id, 0)
 }
 
 // MessagesFrom is Messages from an index on: what was read before is not read again.
 func (c *Client) MessagesFrom(ctx context.Context, id string, index int) iter.Seq2[domain.Entry, error] {
+	return c.orKeptMessages(ctx, id, index, c.serverMessages(ctx, id, index))
+}
+
+func (c *Client) serverMessages(ctx context.Context, id string, index int) iter.Seq2[domain.Entry, error] {
 	return func(yield func(domain.Entry, error) bool) {
 		s, err := c.describe(ctx, id)
 		if err != nil {

@@ -116,7 +116,7 @@ func (m *Machine) dial(ctx context.Context, connection host.Connection, local *d
 	if s.Temporal, err = host.Dial(ctx, connection); err != nil {
 		return nil, notConnected(ctx, err)
 	}
-	s.Agents = Client(s.Temporal, s.address, client.Config{Namespace: s.namespace, TaskQueue: s.taskQueue, IndexTrusted: indexed, Progress: m.Progress})
+	s.Agents = Client(s.Temporal, s.address, client.Config{Namespace: s.namespace, TaskQueue: s.taskQueue, IndexTrusted: indexed, Records: m.records(), Progress: m.Progress})
 	return s, nil
 }
 

@@ -183,6 +183,7 @@ func source(s contract.StatusSource) string {
 		contract.FromHistory:   "the history; no worker answers",
 		contract.FromMemo:      "what was noted at the end; no worker answers",
 		contract.FromServer:    "the server, which ended it",
+		contract.FromRecords:   "the record of the execution; the server has it no more",
 	}
 	return cmp.Or(words[s], string(s))
 }

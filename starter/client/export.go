@@ -1,0 +1,80 @@
+package client
+
+import (
+	"context"
+	"errors"
+
+	"everstep/activities/record"
+	"everstep/domain"
+)
+
+// An Export is what was taken of an agent.
+type Export struct {
+	Records []record.Record
+	// InProgress is the number of an execution that has not ended, and is left out; zero: there is none.
+	InProgress int
+	// Gone says, a sentence each, what neither the records nor the server have.
+	Gone []string
+}
+
+// Export takes the executions of an agent that have ended, with their steps and messages: from the records where they
+// are, else from the server, which takes a worker. Number zero is all of them. Record.Write writes what it returns.
+func (c *Client) Export(ctx context.Context, id string, number int) (x Export, _ error) {
+	_, kept, err := c.keptSession(ctx, id)
+	if err != nil {
+		return x, fail(ctx, id, "reading the records of "+id, err)
+	}
+	byID := map[domain.ExecutionID]record.Record{}
+	for _, r := range kept {
+		byID[r.ExecutionID] = r
+	}
+	taken := map[domain.ExecutionID]bool{}
+	take := func(r record.Record) {
+		if !taken[r.ExecutionID] && (number == 0 || number == r.Number) {
+			taken[r.ExecutionID], x.Records = true, append(x.Records, r)
+		}
+	}
+	for past, err := range c.Executions(ctx, id) {
+		switch {
+		case errors.Is(err, &Error{Class: Gone}):
+			x.Gone = append(x.Gone, err.Error())
+			continue
+		case err != nil:
+			return x, err
+		case number > 0 && past.Number != number:
+			continue
+		case !past.Status.Terminal():
+			x.InProgress = past.Number
+			continue
+		}
+		if r, ok := byID[past.ExecutionID]; ok && len(r.Missing) == 0 {
+			take(r)
+			continue
+		}
+		a, _ := agentOf(id) // it was listed
+		r, err := c.Histories(id).Get(ctx, record.Ref{AgentID: a.id, ExecutionID: past.ExecutionID, Number: past.Number})
+		if before, ok := byID[past.ExecutionID]; err != nil && ok {
+			r, err = before, nil
+		}
+		if errors.Is(err, record.ErrNone) {
+			x.Gone = append(x.Gone, gone("execution %d of %s has ended, and nobody can tell its steps any more", past.Number, id).Error())
+			continue
+		}
+		if err != nil {
+			return x, err
+		}
+		take(r)
+	}
+	if len(x.Records) > 0 {
+		return x, nil
+	}
+	switch {
+	case x.InProgress > 0:
+		return x, errorf(Refused, nil, "execution %d of %s is in progress; export it when it has ended", x.InProgress, id)
+	case number > 0:
+		return x, errorf(NotFound, nil, "execution: nothing is left of execution %d of %s, or it never was", number, id)
+	case len(x.Gone) > 0:
+		return x, gone("%s", x.Gone[0])
+	}
+	return x, errorf(NotFound, nil, "%s has had no execution that could be exported", id)
+}

@@ -1,0 +1,302 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"math"
+	"slices"
+	"strings"
+
+	"everstep/activities/record"
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// Records are the executions that have ended, as they were recorded. record.Store is one, and so are the Histories of an
+// agent, as far as the server keeps them.
+type Records interface {
+	// List names those of an agent, by number; none is no error.
+	List(ctx context.Context, agent domain.AgentID) ([]record.Ref, error)
+	// Get reads one. Where there is no such the error is record.ErrNone.
+	Get(ctx context.Context, ref record.Ref) (record.Record, error)
+}
+
+// lostToServer reports whether the server has not, or no more, what was asked for.
+func lostToServer(err error) bool {
+	return errors.Is(err, &Error{Class: Gone}) || errors.Is(err, &Error{Class: NotFound})
+}
+
+// keptSession reads the records of an agent: of its session that the server knows, else of the one that ended last.
+func (c *Client) keptSession(ctx context.Context, id string) (agent, []record.Record, error) {
+	a, err := agentOf(id)
+	if err != nil || c.cfg.Records == nil {
+		return a, nil, err
+	}
+	refs, err := c.cfg.Records.List(ctx, a.id)
+	if err != nil || len(refs) == 0 {
+		return a, nil, err
+	}
+	var all []record.Record
+	for _, ref := range refs {
+		r, err := c.cfg.Records.Get(ctx, ref)
+		if errors.Is(err, record.ErrNone) { // it was deleted meanwhile
+			continue
+		}
+		if err != nil {
+			return a, nil, err
+		}
+		all = append(all, r)
+	}
+	if a.name == "" || len(all) == 0 {
+		return a, all, nil // an agent without a name has one session, over several workflows
+	}
+	first := a.session
+	if s, err := c.described(ctx, a, ""); err == nil && first == "" {
+		first = s.firstRunID()
+	}
+	if !slices.ContainsFunc(all, func(r record.Record) bool { return within(r, first) }) {
+		if a.session != "" {
+			return a, nil, nil
+		}
+		first = slices.MaxFunc(all, func(x, y record.Record) int { return x.CompletedAt.Compare(y.CompletedAt) }).FirstRunID
+	}
+	return a, slices.DeleteFunc(all, func(r record.Record) bool { return !within(r, first) }), nil
+}
+
+// within reports whether a record is of the session that a run names: its first, or the one in which the execution ended.
+func within(r record.Record, run string) bool { return r.FirstRunID == run || r.RunID == run }
+
+// kept is the record of an execution, if there is one. Number zero is the newest.
+func (c *Client) kept(ctx context.Context, id string, number int) (a agent, r record.Record, ok bool, err error) {
+	a, all, err := c.keptSession(ctx, id)
+	if err != nil || len(all) == 0 {
+		return a, r, false, err
+	}
+	at := len(all) - 1
+	if number > 0 {
+		at = slices.IndexFunc(all, func(r record.Record) bool { return r.Number == number })
+	}
+	if at < 0 {
+		return a, r, false, nil
+	}
+	return a, all[at], true, nil
+}
+
+// orKept is what a record tells where the server could not.
+func orKept[T any](ctx context.Context, c *Client, id string, number int, live T, err error, of func(*Client, agent, record.Record) T) (T, error) {
+	if c.cfg.Records == nil || !lostToServer(err) {
+		return live, err
+	}
+	a, r, ok, failed := c.kept(ctx, id, number)
+	if failed != nil {
+		return live, fail(ctx, id, "reading the records of "+id, failed)
+	}
+	if !ok {
+		return live, err
+	}
+	return of(c, a, r), nil
+}
+
+func (c *Client) orKeptSteps(ctx context.Context, id string, number int, live iter.Seq2[domain.StepExecution, error]) iter.Seq2[domain.StepExecution, error] {
+	if c.cfg.Records == nil {
+		return live
+	}
+	return func(yield func(domain.StepExecution, error) bool) {
+		next := 1
+		for step, err := range live {
+			if lostToServer(err) {
+				_, r, ok, failed := c.kept(ctx, id, number)
+				if ok {
+					yieldKeptSteps(r, next, yield)
+					return
+				}
+				err = cmp.Or(fail(ctx, id, "reading the records of "+id, failed), err)
+			}
+			if !yield(step, err) {
+				return
+			}
+			next = step.Step.Number + 1
+		}
+	}
+}
+
+// yieldKeptSteps yields the steps of a record from one on, after what is missing of them.
+func yieldKeptSteps(r record.Record, from int, yield func(domain.StepExecution, error) bool) {
+	if len(r.Missing) > 0 && !yield(domain.StepExecution{}, gone("of execution %d was not recorded: %s", r.Number, strings.Join(r.Missing, ", "))) {
+		return
+	}
+	for _, step := range r.Steps {
+		if step.Step.Number >= from && !yield(step, nil) {
+			return
+		}
+	}
+}
+
+// orKeptMessages has the records fill the gaps.
+func (c *Client) orKeptMessages(ctx context.Context, id string, from int, live iter.Seq2[domain.Entry, error]) iter.Seq2[domain.Entry, error] {
+	if c.cfg.Records == nil {
+		return live
+	}
+	return func(yield func(domain.Entry, error) bool) {
+		f := filling{yield: yield, next: from}
+		for entry, err := range live {
+			switch {
+			case lostToServer(err):
+				f.missed = cmp.Or(f.missed, err)
+				continue
+			case err != nil:
+				yield(entry, err)
+				return
+			case f.missed != nil && !f.fill(ctx, c, id, entry.Index):
+				return
+			}
+			if !yield(entry, nil) {
+				return
+			}
+			f.next = entry.Index + 1
+		}
+		if f.missed != nil {
+			f.fill(ctx, c, id, math.MaxInt)
+		}
+	}
+}
+
+// A filling of gaps in a transcript.
+type filling struct {
+	yield func(domain.Entry, error) bool
+	// next is the place that comes next, and missed says that the server does not have what stands there.
+	next   int
+	missed error
+}
+
+// fill yields what the records have up to a place, and the error of the server where that is not all.
+func (f *filling) fill(ctx context.Context, c *Client, id string, end int) bool {
+	_, all, err := c.keptSession(ctx, id)
+	if err != nil {
+		return f.yield(domain.Entry{}, fail(ctx, id, "reading the records of "+id, err))
+	}
+	found := false
+	for _, r := range all {
+		for _, e := range r.Messages {
+			if e.Index < f.next || e.Index >= end {
+				continue
+			}
+			if e.Index > f.next && !f.yield(domain.Entry{}, gone("messages %d to %d can no longer be read", f.next, e.Index-1)) {
+				return false
+			}
+			if found, f.next = true, e.Index+1; !f.yield(e, nil) {
+				return false
+			}
+		}
+	}
+	missed := f.missed
+	f.missed = nil
+	switch {
+	case found && (f.next == end || end == math.MaxInt):
+		return true
+	case found:
+		missed = gone("messages %d to %d can no longer be read", f.next, end-1)
+	}
+	return f.yield(domain.Entry{}, missed)
+}
+
+// recorded names the execution of a record.
+func (a agent) recorded(r record.Record) Execution {
+	return a.begun(r.Number, r.ExecutionID, r.RunID)
+}
+
+func resultOf(_ *Client, a agent, r record.Record) Result {
+	result := Result{
+		Execution: a.recorded(r), Outcome: r.Outcome, Answer: r.End.Answer, Error: r.End.Error, Signal: r.End.Signal, Source: contract.FromRecords,
+	}
+	format := r.FinalState.ResponseFormat().Type
+	if r.Status == domain.StatusCompleted && (format == domain.FormatJSON || format == domain.FormatSchema) && json.Valid([]byte(r.End.Answer)) {
+		result.Output = json.RawMessage(strings.TrimSpace(r.End.Answer))
+	}
+	return result
+}
+
+// explanationOf is what a record tells of an execution: not what its attempts met, nor how long its history was.
+func explanationOf(_ *Client, a agent, r record.Record) ExplainView {
+	execution, _ := r.FinalState.Execution()
+	t := target{position: position{snapshot: snapshot{agent: a}, number: r.Number, ended: &r.Outcome, left: true}, asked: r.Number, outcome: &r.Outcome}
+	e := explanation{target: t, older: true, testimony: testimony{
+		told: true, steps: r.Steps, failure: r.End.Error, signal: r.End.Signal, state: &execution,
+	}}
+	e.then.Model, e.at.Trusted, e.at.Prior = r.FinalState.LLMConfig().String(), r.FinalState.Trusted(), new(execution.Counts().Prior)
+	if r.Origin != nil {
+		e.at.Origin = r.Origin.ExecutionID
+	}
+	if r.Outcome.Priced {
+		e.then.Price = &domain.Price{}
+	}
+	e.missing = []string{"what only its history had: failed attempts, waits, bytes; the record of the execution tells"}
+	e.missing = append(e.missing, r.Missing...)
+	if !r.Imported.IsZero() {
+		e.missing = append(e.missing, "it was imported on "+r.Imported.Format("2006-01-02 15:04")+"; no workflow of it is here")
+	}
+	v := e.view()
+	v.Execution, v.Source = a.recorded(r), contract.FromRecords
+	return v
+}
+
+// orKeptExecutions has the records fill the gaps.
+func (c *Client) orKeptExecutions(ctx context.Context, id string, live iter.Seq2[Past, error]) iter.Seq2[Past, error] {
+	if c.cfg.Records == nil {
+		return live
+	}
+	return func(yield func(Past, error) bool) {
+		next, missed := 1, error(nil)
+		fill := func(end int) bool {
+			if missed == nil {
+				return true
+			}
+			a, all, err := c.keptSession(ctx, id)
+			if err != nil {
+				return yield(Past{}, fail(ctx, id, "reading the records of "+id, err))
+			}
+			before := next
+			for _, r := range all {
+				if r.Number < next || r.Number >= end {
+					continue
+				}
+				if r.Number > next && !yield(Past{}, missed) {
+					return false
+				}
+				if next = r.Number + 1; !yield(recordedPast(a, r), nil) {
+					return false
+				}
+			}
+			if whole := next > before && (next == end || end == math.MaxInt); !whole && !yield(Past{}, missed) {
+				return false
+			}
+			missed = nil
+			return true
+		}
+		for past, err := range live {
+			switch {
+			case lostToServer(err):
+				missed = cmp.Or(missed, err)
+				continue
+			case err == nil && !fill(past.Number):
+				return
+			}
+			if !yield(past, err) {
+				return
+			}
+			next = past.Number + 1
+		}
+		fill(math.MaxInt)
+	}
+}
+
+func recordedPast(a agent, r record.Record) Past {
+	p := Past{
+		Execution: a.recorded(r), Status: r.Status, StopReason: r.StopReason, Code: r.Outcome.Code, Steps: &r.Outcome.Steps,
+		TotalTokens: new(r.Usage.TotalTokens()), CostUSD: costInUSD(r.Outcome), StartedAt: r.StartedAt, EndedAt: r.CompletedAt, Origin: r.Origin,
+	}
+	return p
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"everstep/activities/record"
+	"everstep/domain"
+	"everstep/starter/client"
+	"everstep/starter/local"
+	"everstep/starter/render"
+)
+
+func exportCommand(p *program) *cobra.Command {
+	var number int
+	var file string
+	command := p.withAgent(&cobra.Command{
+		Use:   "export ID",
+		Short: "Write an agent's executions to a file",
+		Long: `Writes the executions of an agent that have ended to a file, or to standard
+output: JSON, one execution a line, each with its digest. It takes them from the
+records where EVERSTEP_RECORDS names them, else from the server, for which it
+needs a worker. What neither has any more is reported as gone (exit 1), and the
+others are written. import reads the file.
+
+The file holds all that was said. A name that ends in .zst has it compressed.`,
+		Example: `  starter export notes -o notes.jsonl.zst
+  starter export notes --execution 2 -o second.jsonl
+  starter export notes | jq -r '.record.end.answer // empty'`,
+	}, "starter export notes -o notes.jsonl.zst", func(ctx context.Context, s *local.Stack, id string) error {
+		x, err := s.Agents.Export(ctx, id, number)
+		if err != nil {
+			return err
+		}
+		for _, gone := range x.Gone {
+			p.report(errors.New(gone))
+		}
+		if file == "" {
+			err = record.Write(p.out, x.Records...)
+		} else if err = writeWhole(file, func(w io.Writer) error { return writeRecords(w, file, x.Records) }); err == nil {
+			p.say("wrote %s of %s to %s", render.Counted(int64(len(x.Records)), "execution"), id, file)
+		}
+		if x.InProgress > 0 {
+			p.say("execution %d is in progress and is not among them", x.InProgress)
+		}
+		if err == nil && len(x.Gone) > 0 {
+			return reported(&client.Error{Class: client.Gone, Message: x.Gone[0]})
+		}
+		return err
+	})
+	executionFlag(command, &number)
+	command.Flag("execution").Usage = "the execution's number; all unless given"
+	command.Flags().StringVarP(&file, "output", "o", "", "the `FILE` to write, in place of one of that name; standard output unless given")
+	return command
+}
+
+func writeRecords(w io.Writer, file string, records []record.Record) error {
+	if strings.HasSuffix(file, ".zst") {
+		return record.Compressed(w, records...)
+	}
+	return record.Write(w, records...)
+}
+
+// writeWhole writes a file that is there whole or not at all, for this user alone.
+func writeWhole(file string, write func(io.Writer) error) error {
+	beside, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+"-*")
+	if err != nil {
+		return fmt.Errorf("output: %w", err)
+	}
+	buffered := bufio.NewWriter(beside)
+	err = errors.Join(write(buffered), buffered.Flush(), beside.Sync(), beside.Close())
+	if err == nil {
+		err = os.Rename(beside.Name(), file)
+	}
+	if err != nil {
+		_ = os.Remove(beside.Name()) // it is of no use
+		return fmt.Errorf("output: %w", err)
+	}
+	return nil
+}
+
+// An importedAgent is what a file has brought of one agent.
+type importedAgent struct {
+	ID         string         `json:"id"`
+	AgentID    domain.AgentID `json:"agent_id"`
+	Executions []int          `json:"executions"`
+}
+
+func importCommand(p *program) *cobra.Command {
+	return &cobra.Command{
+		Use:   "import FILE",
+		Short: "Put the executions of an exported file among the records",
+		Long: `Reads a file that export has written, and puts its executions among the records,
+in the store that EVERSTEP_RECORDS names: all or, where the file is broken, newer
+or no file of export, or says something else than a record that is there, none.
+steps, messages, result, explain and history read them then, where the server has
+none of the agent. No workflow of them is here: nothing goes on from them.
+
+- is standard input. It needs no server.`,
+		Example: `  EVERSTEP_RECORDS=./records starter import notes.jsonl.zst
+  EVERSTEP_RECORDS=./records starter import - < notes.jsonl`,
+		Args: arguments("starter import notes.jsonl.zst", "file"),
+		RunE: func(command *cobra.Command, args []string) error {
+			in, name := p.in, "standard input"
+			if args[0] != "-" {
+				file, err := os.Open(args[0])
+				if err != nil {
+					return usage("file: %s", err)
+				}
+				defer file.Close()
+				in, name = file, args[0]
+			}
+			store, err := p.machine.Records(command.Context())
+			if err != nil {
+				return err
+			}
+			defer store.Close()
+			records, err := record.Read(in)
+			if err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			done, err := record.Import(command.Context(), store, records, p.now())
+			if err != nil {
+				return err
+			}
+			return p.done(importedOf(done), "imported %s into %s; %d were there already", render.Counted(int64(len(done.New)), "execution"), store.Name(), done.Known)
+		},
+	}
+}
+
+func importedOf(done record.Imported) any {
+	agents := []importedAgent{}
+	at := map[domain.AgentID]int{}
+	for _, r := range done.New {
+		i, known := at[r.AgentID]
+		if !known {
+			i = len(agents)
+			at[r.AgentID] = i
+			id := r.Name
+			if id == "" {
+				id = r.AgentID.String()
+			}
+			agents = append(agents, importedAgent{ID: id, AgentID: r.AgentID})
+		}
+		agents[i].Executions = append(agents[i].Executions, r.Number)
+	}
+	return struct {
+		Agents []importedAgent `json:"agents"`
+		// Known counts those that were there already.
+		Known int `json:"known"`
+	}{agents, done.Known}
+}

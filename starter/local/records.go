@@ -1,0 +1,48 @@
+package local
+
+import (
+	"context"
+	"sync"
+
+	"everstep/activities/record"
+	"everstep/domain"
+	"everstep/starter/client"
+	"everstep/worker/host"
+)
+
+// Records opens the store of records that the environment names.
+func (m *Machine) Records(ctx context.Context) (*record.Store, error) {
+	named := m.Env.Value(host.RecordsVariable)
+	if named == "" {
+		return nil, &client.Error{Class: client.Invalid, Message: "records: no store is named; name the workers' with " + host.RecordsVariable + ", a directory or the URL of a bucket"}
+	}
+	return host.FindRecords(ctx, named)
+}
+
+// records are opened when they are first asked for: most commands never do. Nil: the environment names none.
+func (m *Machine) records() client.Records {
+	if m.Env.Value(host.RecordsVariable) == "" {
+		return nil
+	}
+	return lazyRecords{sync.OnceValues(func() (*record.Store, error) { return m.Records(context.Background()) })}
+}
+
+type lazyRecords struct{ open func() (*record.Store, error) }
+
+// List is record.Store's.
+func (l lazyRecords) List(ctx context.Context, agent domain.AgentID) ([]record.Ref, error) {
+	store, err := l.open()
+	if err != nil {
+		return nil, err
+	}
+	return store.List(ctx, agent)
+}
+
+// Get is record.Store's.
+func (l lazyRecords) Get(ctx context.Context, ref record.Ref) (record.Record, error) {
+	store, err := l.open()
+	if err != nil {
+		return record.Record{}, err
+	}
+	return store.Get(ctx, ref)
+}

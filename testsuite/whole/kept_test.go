@@ -1,0 +1,173 @@
+package whole_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"everstep/activities/record"
+	"everstep/activities/record/conformance"
+	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/starter/client"
+	"everstep/worker/host"
+)
+
+// talked is a closed session of two executions, whose worker records.
+func (s *stack) talked(t *testing.T, name string) {
+	t.Helper()
+	_, err := s.agents.Start(within(t), client.Start{ID: name, Prompt: "Where is quagga1?", Definition: scripted(writeScript(t, "turns: [{text: In zorilla2.}, {text: Gone.}]"))})
+	require.NoError(t, err)
+	_, err = s.waits(within(t), name, 1)
+	require.NoError(t, err)
+	_, err = s.agents.Send(within(t), name, client.SendOptions{Prompt: "more"})
+	require.NoError(t, err)
+	_, err = s.waits(within(t), name, 2)
+	require.NoError(t, err)
+	_, err = s.agents.Close(within(t), name)
+	require.NoError(t, err)
+}
+
+// forgets has the server delete all runs of an agent, as its retention does, and waits until they are gone.
+func (s *stack) forgets(t *testing.T, name string) {
+	t.Helper()
+	_, err := s.temporal.WorkflowService().DeleteWorkflowExecution(within(t), &workflowservice.DeleteWorkflowExecutionRequest{
+		Namespace: "default", WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: domain.WorkflowID(name)},
+	})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		_, err := s.agents.Status(within(t), name)
+		return errors.Is(err, &client.Error{Class: client.NotFound})
+	}, patience, 50*time.Millisecond)
+}
+
+// reads is all that is told of an agent, as text: what is gone is told too.
+func reads(t *testing.T, c *client.Client, name string) string {
+	t.Helper()
+	var told strings.Builder
+	note := func(value any, err error) {
+		if err != nil {
+			value = err.Error()
+		}
+		told.WriteString(encoded(t, value) + "\n")
+	}
+	for n := 1; n <= 2; n++ {
+		for step, err := range c.Steps(within(t), name, n) {
+			note(step, err)
+		}
+		r, err := c.Result(within(t), name, n)
+		note([]any{r.Answer, r.Outcome, r.ID}, err)
+		v, err := c.Explain(within(t), name, n)
+		ending := ""
+		if v.Ending != nil {
+			ending = v.Ending.Summary
+		}
+		note([]any{v.Status, len(v.Steps), v.Totals, ending, v.ExecutionID}, err)
+	}
+	for m, err := range c.Messages(within(t), name) {
+		note(m, err)
+	}
+	for past, err := range c.Executions(within(t), name) {
+		past.StartedAt, past.EndedAt, past.RunID = past.StartedAt.Truncate(time.Second), past.EndedAt.Truncate(time.Second), ""
+		note([]any{past.Number, past.ExecutionID, past.Status, past.Steps, past.TotalTokens, past.CostUSD}, err)
+	}
+	return told.String()
+}
+
+// TestRecordsOutlastTheServer: what the server has deleted is read from the records as it was, and after an export and an
+// import from another store; without records it is said to be gone.
+func TestRecordsOutlastTheServer(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "records")
+	s := start(t, host.Config{Records: dir})
+	name := s.named("outlasts")
+	s.talked(t, name)
+	with := func(store client.Records) *client.Client {
+		return client.New(s.temporal, client.Config{TaskQueue: s.queue, Loopback: true, Records: store})
+	}
+	recordedIn(t, storeAt(t, dir), name, 2)
+	before := reads(t, s.agents, name)
+	require.Contains(t, before, "zorilla2")
+	require.Equal(t, before, reads(t, with(storeAt(t, dir)), name), "as long as the server has it, it tells")
+	exported, err := s.agents.Export(within(t), name, 0)
+	require.NoError(t, err)
+	second, err := s.agents.Export(within(t), name, 2)
+	require.NoError(t, err)
+	require.Len(t, second.Records, 1)
+
+	s.forgets(t, name)
+	require.NotContains(t, reads(t, s.agents, name), "zorilla2")
+	require.Equal(t, before, reads(t, with(storeAt(t, dir)), name))
+
+	kept, err := with(storeAt(t, dir)).Export(within(t), name, 0)
+	require.NoError(t, err)
+	require.Equal(t, encoded(t, exported.Records), encoded(t, kept.Records), "the server told what was recorded")
+	var file bytes.Buffer
+	require.NoError(t, record.Compressed(&file, kept.Records...))
+	read, err := record.Read(&file)
+	require.NoError(t, err)
+	other := storeAt(t, filepath.Join(t.TempDir(), "other"))
+	done, err := record.Import(t.Context(), other, read, time.Now())
+	require.NoError(t, err)
+	require.Len(t, done.New, 2)
+	require.Equal(t, before, reads(t, with(other), name))
+	result, err := with(other).Result(within(t), name, 1)
+	require.NoError(t, err)
+	require.Equal(t, contract.FromRecords, result.Source)
+
+	_, err = with(other).Send(within(t), name, client.SendOptions{Prompt: "more"})
+	require.ErrorIs(t, err, &client.Error{Class: client.NotFound}, "no workflow of it is here")
+	_, err = s.agents.Result(within(t), name, 1)
+	require.ErrorIs(t, err, &client.Error{Class: client.NotFound})
+}
+
+// TestHistoriesAreAStore: the server, as far as it keeps executions, is held to what stores promise.
+func TestHistoriesAreAStore(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "records")
+	s := start(t, host.Config{Records: dir})
+	name := s.named("histories")
+	s.talked(t, name)
+	conformance.Reads(t, s.agents.Histories(name), recordedIn(t, storeAt(t, dir), name, 2)...)
+	s.forgets(t, name)
+	refs, err := s.agents.Histories(name).List(t.Context(), domainID(t, name))
+	require.NoError(t, err)
+	require.Empty(t, refs)
+}
+
+// TestImportIsAllOrNothing, also where the store fails in the middle, or has another record of the same execution.
+func TestImportIsAllOrNothing(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	store, all, now := storeAt(t, dir), conformance.Sample(t, "ann", 3), conformance.Sample(t, "ann", 1)[0].CompletedAt
+	bob := conformance.Sample(t, "bob", 1)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, bob[0].AgentID.String()), nil, 0o600))
+	_, err := record.Import(t.Context(), store, append(all, bob...), now)
+	require.ErrorContains(t, err, "records: cannot")
+	refs, err := store.List(t.Context(), all[0].AgentID)
+	require.NoError(t, err)
+	require.Empty(t, refs)
+
+	done, err := record.Import(context.Background(), store, all[:2], now)
+	require.NoError(t, err)
+	require.Len(t, done.New, 2)
+	done, err = record.Import(t.Context(), store, all, now)
+	require.NoError(t, err)
+	require.Len(t, done.New, 1)
+	require.Equal(t, 2, done.Known)
+	got, err := store.Get(t.Context(), all[0].Ref())
+	require.NoError(t, err)
+	require.Equal(t, now, got.Imported)
+	all[1].End.Answer = "something else"
+	_, err = record.Import(t.Context(), store, all, now)
+	require.ErrorContains(t, err, "differs from that of the file; nothing was imported")
+}
