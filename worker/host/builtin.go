@@ -8,6 +8,7 @@ import (
 
 	"everstep/activities/artifact"
 	"everstep/activities/asking"
+	"everstep/activities/record"
 	"everstep/activities/shell"
 	"everstep/activities/todo"
 	"everstep/activities/tool"
@@ -32,7 +33,7 @@ func optionalTools() []tool.Tool {
 	if err != nil {
 		panic(err) // of nothing nothing can be wrong
 	}
-	return slices.Concat(client.Tools(), []tool.Tool{new(shell.Shell).Tool()}, harmless(), []tool.Tool{artifact.New(nil).Tool()})
+	return slices.Concat(client.Tools(), []tool.Tool{new(shell.Shell).Tool()}, harmless(), []tool.Tool{artifact.New(nil).Tool(), new(record.Store).Tool()})
 }
 
 // harmless touch nothing but the agent itself.
@@ -84,6 +85,18 @@ func (m *means) addArtifacts(c Config) error {
 	}
 	m.artifacts = artifact.New(m.storage)
 	m.tools = replace([]tool.Tool{m.artifacts.Tool()}, m.tools)
+	return nil
+}
+
+// addHistory adds execution_history, where the configuration names it.
+func (m *means) addHistory(c Config) error {
+	if !slices.Contains(c.BuiltinTools, record.HistoryTool) {
+		return nil
+	}
+	if m.records == nil {
+		return domain.Errorf(domain.Invalid, "builtin-tools: %s reads what is recorded; name a store with --records (%s)", record.HistoryTool, RecordsVariable)
+	}
+	m.tools = replace([]tool.Tool{m.records.Tool()}, m.tools)
 	return nil
 }
 

@@ -124,6 +124,9 @@ func gather(ctx context.Context, config Config) (_ *means, err error) {
 	if err == nil {
 		m.records, err = OpenRecords(ctx, config.Records)
 	}
+	if err == nil {
+		err = m.addHistory(config)
+	}
 	return m, err
 }
 

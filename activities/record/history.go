@@ -1,0 +1,164 @@
+package record
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"everstep/activities/tool"
+	"everstep/domain"
+)
+
+// HistoryTool is the name of the tool with which an agent reads its own past executions.
+const HistoryTool = "execution_history"
+
+const (
+	// listedAtOnce and stepsAtOnce bound what the tool shows at once, longestText what it shows of an answer.
+	listedAtOnce, stepsAtOnce, longestText = 20, 50, 8 << 10
+
+	historySchema = `{"type":"object","additionalProperties":false,"properties":{
+		"number":{"type":"integer","minimum":1,"description":"the execution to be read; leave it out to list them, the newest first"},
+		"before":{"type":"integer","minimum":1,"description":"list those before this one"},
+		"from_step":{"type":"integer","minimum":1,"description":"the first step wanted; 1 unless given"}}}`
+)
+
+// Tool is execution_history. Whose past it reads says the call, and no argument.
+func (s *Store) Tool() tool.Tool {
+	return tool.FromSpec(domain.ToolSpec{
+		Name: HistoryTool, Effect: domain.ReadOnly, Schema: json.RawMessage(historySchema),
+		Description: "Reads your own earlier executions in this session, those that have ended: lists them, or shows one with its prompt, answer and steps.",
+	}, s.history)
+}
+
+func (s *Store) history(ctx context.Context, arguments json.RawMessage) (tool.Result, error) {
+	var asked struct {
+		Number   int `json:"number"`
+		Before   int `json:"before"`
+		FromStep int `json:"from_step"`
+	}
+	if err := json.Unmarshal(arguments, &asked); err != nil {
+		return tool.Result{}, err
+	}
+	call, ok := tool.ExecutionOf(ctx)
+	if !ok {
+		return tool.Result{}, errors.New("execution_history: called outside of an execution")
+	}
+	all, err := s.List(ctx, call.AgentID)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	slices.Reverse(all)
+	if asked.Number > 0 {
+		for _, ref := range all {
+			if ref.Number != asked.Number {
+				continue
+			}
+			if r, own, err := s.own(ctx, call, ref, all[0].Number); own || err != nil {
+				return tool.Result{Content: r.shown(max(asked.FromStep, 1))}, err
+			}
+		}
+		return tool.Result{}, domain.Errorf(domain.Invalid, "number: no execution %d of this session is recorded; leave it out to list those that are", asked.Number)
+	}
+	var lines []string
+	for _, ref := range all {
+		if asked.Before > 0 && ref.Number >= asked.Before {
+			continue
+		}
+		if len(lines) == listedAtOnce {
+			lines = append(lines, fmt.Sprintf("there are more: before %d lists those", ref.Number+1))
+			break
+		}
+		r, own, err := s.own(ctx, call, ref, all[0].Number)
+		if err != nil {
+			return tool.Result{}, err
+		}
+		if own {
+			lines = append(lines, r.line())
+		}
+	}
+	if len(lines) == 0 {
+		return tool.Result{Content: "no earlier execution of this session is recorded"}, nil
+	}
+	return tool.Result{Content: strings.Join(lines, "\n")}, nil
+}
+
+// own reads a record, and reports whether it is of the session of the call: another one of the same name may have acted
+// for somebody else. The ids of a session's executions follow from its first run and their numbers.
+func (s *Store) own(ctx context.Context, call tool.Call, ref Ref, newest int) (Record, bool, error) {
+	r, err := s.Get(ctx, ref)
+	if errors.Is(err, ErrNone) {
+		return r, false, nil
+	}
+	if err != nil {
+		return r, false, err
+	}
+	if call.AgentName == "" { // an agent without a name has one session
+		return r, true, nil
+	}
+	// The call's execution comes after those that are recorded, and after those that wait for the store.
+	for n := 1; n <= newest+mostWaiting; n++ {
+		if r.AgentID.Execution(r.FirstRunID, n) == call.ExecutionID {
+			return r, true, nil
+		}
+	}
+	return r, false, nil
+}
+
+// mostWaiting bounds the executions of a session that have ended and are not recorded.
+const mostWaiting = 1000
+
+func (r Record) line() string {
+	return fmt.Sprintf("execution %d: %s, %d steps, ended %s; asked: %q; answered: %q",
+		r.Number, r.Status, len(r.Steps), r.CompletedAt.Format(time.RFC3339), domain.Shorten(r.prompt(), 120), domain.Shorten(r.End.Answer, 120))
+}
+
+// prompt is what began the execution, where a message did.
+func (r Record) prompt() string {
+	for _, e := range r.Messages {
+		if e.Message.Role == domain.RoleUser {
+			return e.Message.Text()
+		}
+	}
+	return ""
+}
+
+// shown is the record from a step on.
+func (r Record) shown(from int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "execution %d: %s (%s), %s to %s\n", r.Number, r.Status, r.StopReason, r.StartedAt.Format(time.RFC3339), r.CompletedAt.Format(time.RFC3339))
+	if r.End.Error != nil {
+		fmt.Fprintf(&b, "error: %s\n", domain.Shorten(r.End.Error.Message, 500))
+	}
+	fmt.Fprintf(&b, "asked: %s\nanswered: %s\n", domain.Shorten(r.prompt(), longestText), domain.Shorten(r.End.Answer, longestText))
+	shown := 0
+	for _, step := range r.Steps {
+		if step.Step.Number < from {
+			continue
+		}
+		if shown++; shown > stepsAtOnce {
+			fmt.Fprintf(&b, "there are more steps: from_step %d shows them\n", step.Step.Number)
+			break
+		}
+		fmt.Fprintf(&b, "step %d: %s", step.Step.Number, step.Step.Type())
+		for i, x := range step.Step.ToolExecutions {
+			if i == 10 {
+				fmt.Fprintf(&b, "; and %d calls more", len(step.Step.ToolExecutions)-i)
+				break
+			}
+			how := "done"
+			if x.HasError() {
+				how = "failed"
+			}
+			fmt.Fprintf(&b, "; %s %s %s", domain.Shorten(x.Name(), 64), domain.Shorten(string(x.Args()), 120), how)
+		}
+		b.WriteString("\n")
+	}
+	for _, missing := range r.Missing {
+		fmt.Fprintf(&b, "not recorded: %s\n", missing)
+	}
+	return strings.TrimSpace(b.String())
+}
