@@ -108,7 +108,7 @@ none of the agent. No workflow of them is here: nothing goes on from them.
 		Example: `  EVERSTEP_RECORDS=./records starter import notes.jsonl.zst
   EVERSTEP_RECORDS=./records starter import - < notes.jsonl`,
 		Args: arguments("starter import notes.jsonl.zst", "file"),
-		RunE: func(command *cobra.Command, args []string) error {
+		RunE: func(command *cobra.Command, args []string) (err error) {
 			in, name := p.in, "standard input"
 			if args[0] != "-" {
 				file, err := os.Open(args[0])
@@ -122,7 +122,7 @@ none of the agent. No workflow of them is here: nothing goes on from them.
 			if err != nil {
 				return err
 			}
-			defer store.Close()
+			defer func() { err = errors.Join(err, store.Close()) }()
 			records, err := record.Read(in)
 			if err != nil {
 				return fmt.Errorf("%s: %w", name, err)

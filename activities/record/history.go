@@ -153,7 +153,7 @@ func (r Record) shown(from int) string {
 			if x.HasError() {
 				how = "failed"
 			}
-			fmt.Fprintf(&b, "; %s %s %s", domain.Shorten(x.Name(), 64), domain.Shorten(string(x.Args()), 120), how)
+			fmt.Fprintf(&b, "; %s %s %s", domain.Shorten(x.Name(), 64), domain.Shorten(x.Args(), 120), how)
 		}
 		b.WriteString("\n")
 	}
