@@ -52,12 +52,10 @@ func newBindings(carry contract.Carry) *bindings {
 	return &bindings{all}
 }
 
-// handOver writes down what the next run needs: what was lost too, while the model does not know.
+// handOver writes down what the next run needs: also of a session that is gone, whether the model knows of that or not.
 func (b *bindings) handOver(to *contract.Carry) {
 	for _, own := range b.all {
-		if own.ID != "" || own.Lost != "" {
-			to.Bound = append(to.Bound, own.Bound)
-		}
+		to.Bound = append(to.Bound, own.Bound)
 	}
 }
 
@@ -244,6 +242,8 @@ func (s session) unbind() {
 	}
 	all.Wait(s.root)
 	for _, own := range s.bindings.all {
-		own.lose(own.ID, "it ended with the execution before")
+		if own.ID != "" {
+			own.lose(own.ID, "it ended with the execution before")
+		}
 	}
 }

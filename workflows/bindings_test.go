@@ -341,6 +341,48 @@ func TestASessionIsCarriedToTheNextRun(t *testing.T) {
 	require.Contains(t, call.Error.Message, "is lost: it was of another execution, or of another agent. What earlier")
 }
 
+// TestAModelIsToldOnceThatASessionIsGone: a run that takes over after it was told does not tell it anew.
+func TestAModelIsToldOnceThatASessionIsGone(t *testing.T) {
+	t.Parallel()
+	b := &binder{}
+	w := b.on(&world{tools: shop(domain.AtMostOnce), model: func(r contract.ModelRequest) (contract.ModelReply, error) {
+		if r.Step > 3 {
+			return says("done"), nil
+		}
+		return says("looking", shopping(1)...), nil
+	}}, func(n int, r contract.ToolRequest) (contract.ToolReply, error) {
+		if n == 2 {
+			return lost(), nil
+		}
+		return saw(r)
+	})
+	env := w.environment(t)
+	outgrows(env, 2)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	next, ok := handedOn(t, env)
+	require.True(t, ok)
+	require.Equal(t, []string{"1 ", "1 "}, b.in)
+
+	env = w.environment(t)
+	env.ExecuteWorkflow(string(contract.Execute), next)
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	call := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{From: 3}))[0].Step.ToolExecutions[0]
+	require.Nil(t, call.Error)
+	require.Equal(t, []string{"1 ", "1 ", "2 "}, b.in)
+
+	b.in, w.model = nil, func(r contract.ModelRequest) (contract.ModelReply, error) {
+		if r.Step > 2 {
+			return says("done"), nil
+		}
+		return says("looking", shopping(1)...), nil
+	}
+	env = w.environment(t)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	require.Equal(t, []contract.Bound{{Server: "shop"}}, query(t, env, contract.QueryState, contract.StateRequest{From: 100}).Carry.Bound,
+		"nor does an execution that goes on from this one")
+}
+
 // TestAnOlderWorkerKnewNoSessions: it had the call made anywhere, where it was refused.
 func TestAnOlderWorkerKnewNoSessions(t *testing.T) {
 	t.Parallel()
