@@ -68,10 +68,12 @@ func (s session) checkFits(ctx workflow.Context, tool, arguments string) error {
 	spec, _ := s.resolved.Tool(tool)
 	permit, ok := s.mail.Permit(mailbox.WithinStep)
 	if !ok {
-		return domain.Errorf(domain.Denied, "edit: the execution is stopping")
+		return cutOffEdit()
 	}
-	invalid, err := s.misfit(ctx, permit, "check the arguments", spec.Schema, arguments)
+	invalid, cutOff, err := s.misfit(ctx, permit, "check the arguments", spec.Schema, arguments)
 	switch {
+	case err != nil && cutOff:
+		return cutOffEdit()
 	case err != nil:
 		return domain.Errorf(domain.Unavailable, "arguments: no worker could check them, so the call waits as it was: %s", err.Message)
 	case invalid != "":
@@ -84,10 +86,12 @@ func (s session) checkFits(ctx workflow.Context, tool, arguments string) error {
 func (s session) checkAgainst(ctx workflow.Context, schema json.RawMessage, answer string) error {
 	permit, ok := s.mail.Permit(mailbox.WithinStep)
 	if !ok {
-		return domain.Errorf(domain.Denied, "answer: the execution is stopping")
+		return cutOffAnswer()
 	}
-	invalid, err := s.misfit(ctx, permit, "check the answer", schema, answer)
+	invalid, cutOff, err := s.misfit(ctx, permit, "check the answer", schema, answer)
 	switch {
+	case err != nil && cutOff:
+		return cutOffAnswer()
 	case err != nil:
 		return domain.Errorf(domain.Unavailable, "answer: no worker could check it, so the question waits as it was: %s", err.Message)
 	case invalid != "":
@@ -96,16 +100,26 @@ func (s session) checkAgainst(ctx workflow.Context, schema json.RawMessage, answ
 	return nil
 }
 
-// misfit has a worker say what is wrong with a text by a schema; empty: it fits.
-func (s session) misfit(ctx workflow.Context, permit mailbox.Permit, summary string, schema json.RawMessage, text string) (string, *domain.Error) {
+// misfit has a worker say what is wrong with a text by a schema; empty: it fits. A stop may cut that off.
+func (s session) misfit(ctx workflow.Context, permit mailbox.Permit, summary string, schema json.RawMessage, text string) (invalid string, cutOff bool, _ *domain.Error) {
 	options := s.briefOptions(checkTimeout, ownAttempts, summary)
 	options.ScheduleToCloseTimeout = 2 * checkTimeout
 	format := domain.ResponseFormat{Type: domain.FormatSchema, Schema: schema}
-	reply, _, err := mailbox.Call(ctx, permit, options, contract.CheckOutput, contract.OutputRequest{Format: format, Text: text})
+	reply, cutOff, err := mailbox.Call(ctx, permit, options, contract.CheckOutput, contract.OutputRequest{Format: format, Text: text})
 	if err != nil {
-		return "", lossOf(err).Err()
+		return "", cutOff, lossOf(err).Err()
 	}
-	return reply.Invalid, nil
+	return reply.Invalid, false, nil
+}
+
+// cutOffEdit is why a call is not made with what a person gave as the execution was stopped.
+func cutOffEdit() error {
+	return domain.Errorf(domain.Denied, "edit: the execution was stopped before the arguments were checked, so the call is not made; to have it made, let the agent go on (extend), or send it a message")
+}
+
+// cutOffAnswer is the same of a question.
+func cutOffAnswer() error {
+	return domain.Errorf(domain.Denied, "answer: the execution was stopped before the answer was checked, so the question is over; to tell the agent, send it a message")
 }
 
 // tellEdited has the model read, with what came of a call, that a person has changed it and how.

@@ -117,7 +117,11 @@ func TestTwoWordsAtOnce(t *testing.T) {
 		"stopped": {func(env *testsuite.TestWorkflowEnvironment, _ domain.PendingApproval) *verdict {
 			env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{})
 			return &verdict{}
-		}, "", nil},
+		}, "edit: the execution was stopped before the arguments were checked, so the call is not made", nil},
+		"stopped now": {func(env *testsuite.TestWorkflowEnvironment, _ domain.PendingApproval) *verdict {
+			env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: contract.StopNow})
+			return &verdict{}
+		}, "edit: the execution was stopped before the arguments were checked, so the call is not made", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

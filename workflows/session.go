@@ -186,8 +186,11 @@ func (s session) settleEnded(carry contract.Carry) error {
 	if err := cmp.Or(checkAgent(s.in), s.agent.resume(carry)); err != nil {
 		return err
 	}
-	if s.in.Name != "" || !s.state.Status().Terminal() {
-		return domain.Errorf(domain.Denied, "settle: the agent has a name or its execution is %s; only after the end of one without a name a workflow settles", s.state.Status())
+	switch {
+	case s.in.Name != "":
+		return domain.Errorf(domain.Denied, "settle: agent %s has a name, so its open session settles; send it the update %s", s.in.Name, contract.UpdateResolve)
+	case !s.state.Status().Terminal():
+		return domain.Errorf(domain.Denied, "settle: execution %d is %s, so its own workflow settles; send that the update %s", s.state.ExecutionCount(), s.state.Status(), contract.UpdateResolve)
 	}
 	err := s.talk.resume(carry, s.in.Definition.Compiler, s.state.Chain())
 	if err == nil {

@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -58,6 +59,20 @@ func TestAWorkflowThatSettles(t *testing.T) {
 	}
 }
 
+// unfinished is a state as it was before its execution ended.
+func unfinished(t *testing.T, state json.RawMessage) json.RawMessage {
+	t.Helper()
+	var fields, execution map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal(state, &fields))
+	require.NoError(t, json.Unmarshal(fields["execution"], &execution))
+	delete(execution, "completed_at")
+	execution["status"] = json.RawMessage(`"in_progress"`)
+	fields["execution"], _ = json.Marshal(execution)
+	state, err := json.Marshal(fields)
+	require.NoError(t, err)
+	return state
+}
+
 // TestWhatNoWorkflowSettles is refused.
 func TestWhatNoWorkflowSettles(t *testing.T) {
 	t.Parallel()
@@ -67,7 +82,8 @@ func TestWhatNoWorkflowSettles(t *testing.T) {
 	}{
 		"another call": {func(in *contract.SessionInput) { in.Settle.Request.Call = domain.ToolExecutionID{} }, "no call of unknown outcome"},
 		"no reason":    {func(in *contract.SessionInput) { in.Settle.Request.Reason = "" }, "reason: is missing"},
-		"a session":    {func(in *contract.SessionInput) { in.Name, in.AgentID = "ann", input(t, "ann").AgentID }, "settle: the agent has a name"},
+		"a session":    {func(in *contract.SessionInput) { in.Name, in.AgentID = "ann", input(t, "ann").AgentID }, "settle: agent ann has a name, so its open session settles; send it the update resolve"},
+		"before the end": {func(in *contract.SessionInput) { in.Carry.State = unfinished(t, in.Carry.State) }, "settle: execution 1 is in_progress, so its own workflow settles; send that the update resolve"},
 		"no state":     {func(in *contract.SessionInput) { in.Carry.State = []byte(`{"schema_version": 1, "agent_id": 7}`) }, "agent_id"},
 	} {
 		t.Run(name, func(t *testing.T) {
