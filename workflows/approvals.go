@@ -147,7 +147,7 @@ func (b *toolBatch) awaitWord(ctx workflow.Context, i int, call domain.ToolCall,
 		return mailbox.Permit{}, call, refusal
 	}
 	if asked.edited != "" {
-		if blocked := b.reviewEdit(ctx, i, call); blocked != nil {
+		if blocked := b.showEdit(ctx, i, call); blocked != nil {
 			return mailbox.Permit{}, call, blocked
 		}
 	}
@@ -169,6 +169,28 @@ func (b *toolBatch) holdForPeople() {
 	b.held++
 	b.publishLater()
 	b.reckon()
+}
+
+// countedEdits is the version from which the time that hooks take to look at an edited call counts. An older worker took it
+// for time spent waiting for people. It must never change.
+const countedEdits = "counted-edits"
+
+// countsReview reports whether hooks that may take their time look at an edited call, and that counts.
+func (b *toolBatch) countsReview() bool {
+	slow := func(spec contract.HookSpec) bool { return spec.IO && spec.Trigger == domain.TriggerBeforeToolUse }
+	return slices.ContainsFunc(b.resolved.Hooks, slow) && workflow.GetVersion(b.root, countedEdits, workflow.DefaultVersion, 1) != workflow.DefaultVersion
+}
+
+// showEdit lets hooks see an edited call: nobody waits for people meanwhile.
+func (b *toolBatch) showEdit(ctx workflow.Context, i int, call domain.ToolCall) *domain.Error {
+	if !b.countsReview() {
+		return b.reviewEdit(ctx, i, call)
+	}
+	b.release()
+	blocked := b.reviewEdit(ctx, i, call)
+	b.held++
+	b.reckon()
+	return blocked
 }
 
 func (b *toolBatch) publishLater() { b.unpublished = true }

@@ -80,11 +80,11 @@ func TestWhatNoWorkflowSettles(t *testing.T) {
 		change func(*contract.SessionInput)
 		says   string
 	}{
-		"another call": {func(in *contract.SessionInput) { in.Settle.Request.Call = domain.ToolExecutionID{} }, "no call of unknown outcome"},
-		"no reason":    {func(in *contract.SessionInput) { in.Settle.Request.Reason = "" }, "reason: is missing"},
-		"a session":    {func(in *contract.SessionInput) { in.Name, in.AgentID = "ann", input(t, "ann").AgentID }, "settle: agent ann has a name, so its open session settles; send it the update resolve"},
+		"another call":   {func(in *contract.SessionInput) { in.Settle.Request.Call = domain.ToolExecutionID{} }, "no call of unknown outcome"},
+		"no reason":      {func(in *contract.SessionInput) { in.Settle.Request.Reason = "" }, "reason: is missing"},
+		"a session":      {func(in *contract.SessionInput) { in.Name, in.AgentID = "ann", input(t, "ann").AgentID }, "settle: agent ann has a name, so its open session settles; send it the update resolve"},
 		"before the end": {func(in *contract.SessionInput) { in.Carry.State = unfinished(t, in.Carry.State) }, "settle: execution 1 is in_progress, so its own workflow settles; send that the update resolve"},
-		"no state":     {func(in *contract.SessionInput) { in.Carry.State = []byte(`{"schema_version": 1, "agent_id": 7}`) }, "agent_id"},
+		"no state":       {func(in *contract.SessionInput) { in.Carry.State = []byte(`{"schema_version": 1, "agent_id": 7}`) }, "agent_id"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

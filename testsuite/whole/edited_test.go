@@ -12,10 +12,10 @@ import (
 )
 
 // edited begins an execution of which two calls wait: of one the first edits are refused, and the last is taken.
-func (s *stack) edited(t *testing.T, id string) (agents.Execution, agents.Decision) {
+func (s *stack) edited(t *testing.T, id string, hooks ...string) (agents.Execution, agents.Decision) {
 	t.Helper()
 	definition := scripted(writeScript(t, `turns: [{tool_calls: [{name: pay, arguments: {amount: 7}}, {name: pay, arguments: {amount: 8}}]}, {text: paid}]`), "pay")
-	definition.Approvals = domain.DefaultApprovals()
+	definition.Approvals, definition.Hooks, definition.Budget.MaxSeconds = domain.DefaultApprovals(), hooks, new(3600.0)
 	definition.Approvals.Rules = []domain.ApprovalRule{{Tool: "pay", Arguments: map[string]json.RawMessage{"amount": json.RawMessage(`{"at_least":100}`)}, Then: domain.Deny}}
 	begun, err := s.agents.Start(within(t), agents.Start{ID: id, Prompt: "go", Definition: definition})
 	require.NoError(t, err)

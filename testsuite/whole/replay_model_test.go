@@ -116,6 +116,11 @@ turns:
 		begun, _ := s.edited(t, "")
 		s.keep(t, "edited-call", s.ended(t, begun))
 	})
+	t.Run("counted-edits", func(t *testing.T) {
+		s := start(t, host.Config{Tools: payTools(make(chan string, 8)), Hooks: kept.HistoryHooks()})
+		begun, _ := s.edited(t, "", "kept-audit")
+		s.keep(t, "counted-edits", s.ended(t, begun))
+	})
 	t.Run("paused", func(t *testing.T) {
 		shop := newWorkshop()
 		s := start(t, host.Config{Tools: []tool.Tool{shop.tool(domain.ReadOnly)}})
