@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -88,6 +90,59 @@ func TestACallIsSentWhereItsLimitHolds(t *testing.T) {
 			if test.sent == 1 {
 				require.Less(t, env.Now().Sub(begun), time.Second)
 			}
+		})
+	}
+}
+
+// TestACallThatNobodyTakes where its limit holds is made where that holds by now, and was made once. An older worker
+// left it there.
+func TestACallThatNobodyTakes(t *testing.T) {
+	t.Parallel()
+	untaken := temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START, nil)
+	for name, test := range map[string]struct {
+		limits []domain.ToolLimit // as workers say one after the other; zero: none
+		queues []string
+		waits  []time.Duration
+	}{
+		"no limit any more": {[]domain.ToolLimit{{AtOnce: 1}, {}}, []string{"q/tool/pay", ownQueue}, []time.Duration{2 * time.Minute, 0}},
+		"still its turn":    {[]domain.ToolLimit{{Calls: 6, Per: time.Minute}, {AtOnce: 1}, {}}, []string{"q/tool/pay", "q/tool/pay", ownQueue}, []time.Duration{1000 * time.Second, 4 * time.Minute, 0}},
+		"a slow rate":       {[]domain.ToolLimit{{Calls: 1, Per: time.Hour}, {}}, []string{"q/tool/pay", ownQueue}, []time.Duration{2 * time.Hour, 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			effect := domain.ReadOnly // which is made again as often as it failed, were this a failure
+			if len(test.limits) > 2 {
+				effect = domain.AtMostOnce
+			}
+			w := &world{model: calling(pay("7")), notes: &stenographer{}}
+			asked := 0
+			w.list = func(contract.CatalogRequest) (contract.Catalog, error) {
+				resolved := catalog()
+				resolved.Tools = []domain.ToolSpec{{Name: "pay", Effect: effect}}
+				if limit := test.limits[asked]; limit != (domain.ToolLimit{}) {
+					resolved.ToolLimits = map[string]contract.ToolLimit{"pay": {TaskQueue: "q/tool/pay", ToolLimit: limit}}
+				}
+				asked++
+				return resolved, nil
+			}
+			var queues []string
+			var waits []time.Duration
+			w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
+				options := w.options[string(contract.CallTool)]
+				queues, waits = append(queues, options.TaskQueue), append(waits, options.ScheduleToStartTimeout)
+				if require.Zero(t, r.Attempts); len(queues) < len(test.queues) {
+					return contract.ToolReply{}, untaken
+				}
+				return saw(r)
+			}
+			env := w.environment(t)
+			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+			require.Equal(t, test.queues, queues)
+			require.Equal(t, test.waits, waits)
+			require.Nil(t, executions(t, env)[0].Error)
+			require.Equal(t, len(test.limits), asked)
+			require.Zero(t, w.notes.agent.Execution.Compare(nil, keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))))
 		})
 	}
 }

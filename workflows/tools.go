@@ -44,6 +44,8 @@ type toolBatch struct {
 	granted []bool
 	// edits wait for the hooks' say.
 	edits []*editedCall
+	// relimiting says that a worker is asked which limits hold.
+	relimiting bool
 }
 
 func (t *stepRun) runTools() {
@@ -245,9 +247,10 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 	request, tries := b.retries.call(request)
 	options := b.toolOptions(tool, tries, fmt.Sprintf("step %d · %s", b.content.Number, wanted.Name))
 	size := 1024 + domain.ToolCall{Name: request.Name, Arguments: request.Arguments}.Size() + request.Trusted.Size() + len(request.Note)
-	for unbegun, waited := 0, 0; ; {
+	for unbegun, waited, stranded := 0, 0, 0; ; {
 		b.load.Add(ctx, size)
 		options.DisableEagerExecution = unbegun+request.Attempts > 0 // another worker may be able to
+		options.ScheduleToStartTimeout = b.turnTime(tool.Name, options.TaskQueue, stranded)
 		reply, cutOff, err := b.makeCall(ctx, permit, options, request, tool)
 		b.cutOff[position] = cutOff
 		if refused, ok := errors.AsType[*domain.Error](err); ok {
@@ -269,6 +272,10 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 			b.note(fmt.Sprintf("step %d: %s waits until %s", b.content.Number, domain.Shorten(wanted.Name, 64), reply.WaitUntil.Format(time.RFC3339)))
 		case err == nil && options.TaskQueue == "" && b.reroutes(*reply):
 			options.TaskQueue = reply.TaskQueue
+		case err != nil && lossOf(err).Strands(request):
+			*reply = lossOf(err).ToolReply(request)
+			stranded++
+			options.TaskQueue = b.queueNow(ctx, tool.Name)
 		case err == nil:
 			if unbegun++; !reply.NotStarted || unbegun == unstarted {
 				return *reply

@@ -110,7 +110,7 @@ func (a Agent) With(fact Fact, at time.Time) Agent {
 		}
 		return a.ended(f.Work, f, at)
 	case Lost:
-		if f.Tool != nil && f.Loss.Unbinds(*f.Tool) {
+		if f.Tool != nil && (f.Loss.Unbinds(*f.Tool) || f.Loss.Strands(*f.Tool)) {
 			return a.With(ToolReplied{Work: f.Work, Reply: f.Loss.ToolReply(*f.Tool)}, at)
 		}
 		if f.Tool != nil && f.Loss.MadeAgain(*f.Tool) {

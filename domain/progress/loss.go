@@ -128,6 +128,11 @@ func (l Loss) MadeAgain(call contract.ToolRequest) bool {
 // Unbinds reports whether the session of a call is lost with its worker: nobody has taken the call there.
 func (l Loss) Unbinds(call contract.ToolRequest) bool { return l.Untaken && call.Bound != nil }
 
+// Strands reports whether a call was left where the limit of its tool holds: nobody has taken it there.
+func (l Loss) Strands(call contract.ToolRequest) bool {
+	return l.Untaken && call.Bound == nil && call.Pending == nil
+}
+
 // workerGone is why a session is lost whose worker takes no call.
 const workerGone = "its worker does not answer, and has probably ended"
 
@@ -145,6 +150,10 @@ func (l Loss) ToolReply(call contract.ToolRequest) contract.ToolReply {
 	case l.Unbinds(call):
 		reply := NotMade(call, domain.Unavailable, "not run: "+contract.SessionGone(workerGone))
 		reply.NotStarted, reply.SessionLost = true, workerGone
+		return reply
+	case l.Strands(call):
+		reply := NotMade(call, domain.Unavailable, "not run: no worker took it where the limit of its tool holds")
+		reply.NotStarted = true
 		return reply
 	case l.How == Cancelled && call.Attempts > 0:
 		return NotAgain(call)

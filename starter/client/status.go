@@ -262,7 +262,7 @@ func (c *Client) rateLimited(ctx context.Context, waits []history.Pending, v con
 // unserved says what to do about a queue that nobody asks for work.
 func unserved(waits history.Pending) string {
 	if waits.Activity == string(contract.CallTool) {
-		return "no worker serves task queue " + waits.Limited + ", where its calls wait; start one that has the tool's limit (EVERSTEP_TOOL_LIMITS)"
+		return "no worker serves task queue " + waits.Limited + ", where its calls wait; start one that has the tool's limit (EVERSTEP_TOOL_LIMITS); where none has it any more, the agent notices after some minutes"
 	}
 	return "no worker serves task queue " + waits.Limited + ", where its inferences wait; start one that has the rate limit (EVERSTEP_RATE_LIMITS)"
 }

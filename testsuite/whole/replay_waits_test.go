@@ -235,6 +235,10 @@ turns:
 		require.NoError(t, err)
 		s.keep(t, "rechecked-tool-limits", second)
 	})
+	t.Run("stranded-calls", func(t *testing.T) { // it takes as long as a call waits for its turn at least
+		s := connect(t, "plain", nil)
+		s.keep(t, "stranded-calls", s.limitGoes(t, newTill()))
+	})
 	t.Run("pending-calls", func(t *testing.T) {
 		s := start(t, host.Config{Tools: []tool.Tool{job()}})
 		s.keep(t, "pending-calls", s.ended(t, s.begin(t, "turns: [{tool_calls: [{name: job, arguments: {asked: 2}}]}, {text: done}]", "job")))

@@ -1,0 +1,68 @@
+package workflows
+
+import (
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/workflows/internal/mailbox"
+)
+
+// strandedCalls is the version from which a call that no worker takes where the limit of its tool holds is made where it
+// holds by now. An older worker left it there, also when no worker had the limit any more. It must never change.
+const strandedCalls = "stranded-calls"
+
+const (
+	// leastTurn is for how long at least a call waits for its turn, and turnsAhead how many of a rate it lets others have.
+	// What has waited longer loses its place, so it should be rare; each further wait is twice as long, up to longestTurn.
+	leastTurn   = 2 * time.Minute
+	turnsAhead  = 100
+	longestTurn = 24 * time.Hour
+	// firstTurn bounds the first wait: nobody else would notice for so long that the limit is gone.
+	firstTurn = 2 * time.Hour
+)
+
+// turnTime is for how long a call waits for its turn before a worker is asked whether its limit still holds, after so many
+// waits; zero: for good.
+func (b *toolBatch) turnTime(tool, queue string, waits int) time.Duration {
+	if queue == "" || workflow.GetVersion(b.root, strandedCalls, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		return 0
+	}
+	first := leastTurn
+	if limit := b.resolved.ToolLimits[tool]; limit.Calls > 0 {
+		first = min(max(first, turnsAhead*(limit.Per/time.Duration(limit.Calls))), firstTurn)
+	}
+	return min(first<<min(waits, 10), longestTurn)
+}
+
+// queueNow is where a call is to be made that nobody took, in its coroutine: a worker is asked which limits hold, once for
+// all that ask at a time. Where none says, all stays as it was.
+func (b *toolBatch) queueNow(ctx workflow.Context, tool string) string {
+	if b.relimiting {
+		_ = workflow.Await(ctx, func() bool { return !b.relimiting })
+	} else {
+		b.askLimits(ctx, tool)
+	}
+	return b.resolved.ToolLimits[tool].TaskQueue
+}
+
+func (b *toolBatch) askLimits(ctx workflow.Context, tool string) {
+	permit, ok := b.mail.Permit(mailbox.WithinStep)
+	if !ok {
+		return
+	}
+	b.relimiting = true
+	defer func() { b.relimiting = false }()
+	b.note(fmt.Sprintf("step %d: nobody takes calls of %s; asking a worker whether its limit still holds", b.content.Number, domain.Shorten(tool, 64)))
+	options := b.briefOptions(listTimeout, ownAttempts, "resolve")
+	options.DisableEagerExecution = true
+	catalog, _, err := mailbox.Call(ctx, permit, options, contract.ListTools, contract.CatalogRequest{Definition: b.asked()})
+	if err != nil {
+		workflow.GetLogger(b.root).Warn("no worker says which limits hold", "error", err)
+		return
+	}
+	b.definition.limit(catalog)
+}
