@@ -149,9 +149,10 @@ func (c UnknownCall) Say() string {
 	return said
 }
 
-// Brief returns the call without texts of models, tools and people.
+// Brief returns the call without texts of models, tools and people, and without its key, from which short ones could be
+// guessed.
 func (c UnknownCall) Brief() UnknownCall {
-	c.Arguments, c.Why, c.Settlement = "", "", nil
+	c.Arguments, c.Why, c.Key, c.Settlement = "", "", Digest{}, nil
 	return c
 }
 

@@ -42,7 +42,7 @@ type Known struct {
 	// "/segments/*/bytes".
 	Of, Path string
 	// From and To are what is recorded and what is written now, as JSON. Both
-	// empty: an added field, whatever it holds.
+	// empty: an added field, whatever it holds. A From of * is whatever is recorded.
 	From, To string
 	// Why says what came with it.
 	Why string
@@ -158,7 +158,8 @@ func (c ReplayConfig) replay(history *historypb.History, met []bool) string {
 
 func (k Known) covers(d difference) bool {
 	added := k.From == "" && k.To == "" && d.path != ""
-	if k.Of != d.of || k.From != d.from || k.To != d.to && !added {
+	from := k.From == d.from || k.From == "*" && d.from != ""
+	if k.Of != d.of || !from || k.To != d.to && !added {
 		return false
 	}
 	listed, found := strings.Split(k.Path, "/"), strings.Split(d.path, "/")

@@ -195,6 +195,12 @@ func (b *toolBatch) showEdit(ctx workflow.Context, i int, call domain.ToolCall) 
 
 func (b *toolBatch) publishLater() { b.unpublished = true }
 
+// asGiven reports whether a call that waits would run as the model gave it.
+func (b *toolBatch) asGiven(waits domain.PendingApproval) bool {
+	i := slices.IndexFunc(b.content.ToolExecutions, func(t domain.ToolExecution) bool { return t.ID == waits.ToolExecutionID })
+	return i >= 0 && waits.Digest == domain.CallDigest(b.calls[i].Name, b.calls[i].Arguments)
+}
+
 func (s session) checkApprove(request contract.ApproveRequest) error {
 	_, err := s.askedAbout("approve", request.Call, request.Digest)
 	if err == nil && request.Digest.IsZero() {

@@ -2,6 +2,7 @@ package workflows_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -257,9 +258,19 @@ func TestAnApprovedCallWaitsInAPause(t *testing.T) {
 	require.Equal(t, []int{3600}, *ran)
 }
 
-// TestHistoryTellsWhatWaits: the memo and the answers to updates do.
+// TestHistoryTellsWhatWaits: the memo and the answers to updates do, also a memo of an older worker, which had digests.
 func TestHistoryTellsWhatWaits(t *testing.T) {
 	t.Parallel()
+	for _, older := range []bool{false, true} {
+		t.Run(fmt.Sprint(older), func(t *testing.T) {
+			t.Parallel()
+			historyTellsWhatWaits(t, older)
+		})
+	}
+}
+
+func historyTellsWhatWaits(t *testing.T, older bool) {
+	t.Helper()
 	id, err := domain.AgentIDOf("ann")
 	require.NoError(t, err)
 	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
@@ -272,10 +283,14 @@ func TestHistoryTellsWhatWaits(t *testing.T) {
 		approval := domain.Approval{Digest: domain.CallDigest("pay", pay("1").Arguments), AskedAt: now, ExpiresAt: now.Add(time.Hour)}
 		return domain.PendingApproval{ToolExecutionID: execution.Step(1).Tool(i), ExecutionID: execution, Step: 1, Tool: "pay", Approval: approval}
 	}
-	memo := contract.WaitingFor([]domain.PendingApproval{call(0), call(1)}, nil)
+	memo := contract.WaitingFor([]domain.PendingApproval{call(0), call(1)}, nil, func(p domain.PendingApproval) bool { return p.ToolExecutionID == call(0).ToolExecutionID })
 	encoded, err := json.Marshal(memo)
 	require.NoError(t, err)
 	require.NotContains(t, string(encoded), "amount", "a memo holds no text of users")
+	require.NotContains(t, string(encoded), call(0).Digest.String(), "nor what such a text could be guessed from")
+	if older {
+		memo = contract.Waiting{Approvals: []domain.PendingApproval{call(0), call(1)}}
+	}
 	agent = agent.With(progress.Awaiting{Waiting: memo}, now)
 	require.Len(t, agent.Execution.Pending(), 2)
 	require.Equal(t, pay("1").Arguments, agent.Execution.Pending()[0].Arguments)

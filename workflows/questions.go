@@ -122,7 +122,7 @@ func (b *toolBatch) pose(i int, call domain.ToolCall, question domain.Question) 
 // publishWaiting tells those who list agents, and those who read the history, what waits.
 func (b *toolBatch) publishWaiting() {
 	b.unpublished = false
-	waiting := contract.WaitingFor(b.approvals.pending(), b.questions.pending())
+	waiting := contract.WaitingFor(b.approvals.pending(), b.questions.pending(), b.asGiven)
 	if err := workflow.UpsertMemo(b.root, map[string]any{contract.MemoWaiting: waiting}); err != nil {
 		workflow.GetLogger(b.root).Error("upsert memo", "error", err)
 	}

@@ -30,10 +30,13 @@ type AnswerReply struct {
 	Answer          domain.Answer          `json:"answer"`
 }
 
-// Waiting is the memo of what waits for people. It holds no text of users.
+// Waiting is the memo of what waits for people. It holds no text of users, and no digest of a call's arguments, from which
+// short ones could be guessed. Memos of older workers have digests.
 type Waiting struct {
 	Approvals []domain.PendingApproval `json:"approvals,omitempty"`
 	Questions []WaitingQuestion        `json:"questions,omitempty"`
+	// Rewritten are the calls that would run with other arguments than the model gave.
+	Rewritten []domain.ToolExecutionID `json:"rewritten,omitempty"`
 	// More counts those that are left out.
 	More int `json:"more,omitzero"`
 }
@@ -50,11 +53,14 @@ type WaitingQuestion struct {
 // MaxWaiting is how many approvals, and how many questions, the memo names.
 const MaxWaiting = 20
 
-// WaitingFor is the memo of what waits.
-func WaitingFor(pending []domain.PendingApproval, questions []domain.PendingQuestion) Waiting {
+// WaitingFor is the memo of what waits; asGiven reports whether a call would run as the model gave it.
+func WaitingFor(pending []domain.PendingApproval, questions []domain.PendingQuestion, asGiven func(domain.PendingApproval) bool) Waiting {
 	var w Waiting
 	for _, p := range pending[:min(len(pending), MaxWaiting)] {
-		p.Arguments, p.Tool, p.Rule = "", domain.Shorten(p.Tool, 64), ""
+		if !asGiven(p) {
+			w.Rewritten = append(w.Rewritten, p.ToolExecutionID)
+		}
+		p.Arguments, p.Tool, p.Rule, p.Digest = "", domain.Shorten(p.Tool, 64), "", domain.Digest{}
 		w.Approvals = append(w.Approvals, p)
 	}
 	for _, q := range questions[:min(len(questions), MaxWaiting)] {

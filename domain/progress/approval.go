@@ -35,10 +35,14 @@ func (s Step) waits(f Awaiting, at At) Step {
 	for _, p := range f.Waiting.Approvals {
 		asked[p.ToolExecutionID] = p.Approval
 	}
+	rewritten := func(call domain.ToolExecution) bool { return slices.Contains(f.Waiting.Rewritten, call.ID) }
 	s = s.awaits(f, at)
 	s.ToolExecutions = slices.Clone(s.ToolExecutions)
 	for i, call := range s.ToolExecutions {
 		approval, waits := asked[call.ID]
+		if approval.Digest.IsZero() && waits && !rewritten(call) {
+			approval.Digest = domain.CallDigest(call.Call.Name, call.Call.Arguments)
+		}
 		switch was := call.Approval; {
 		case waits && was.IsZero():
 			s.ToolExecutions[i].Approval = approval
