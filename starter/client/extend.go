@@ -195,18 +195,14 @@ func (c *Client) leftBy(ctx context.Context, p position) (in contract.SessionInp
 
 // follow starts a workflow of an agent without a name that has ended. errOvertaken: somebody else did.
 func (c *Client) follow(ctx context.Context, p position, in contract.SessionInput, number int) (Execution, error) {
-	// To read all that took its time. What began and ended since is the newest now, and nothing refuses a start
-	// then; what is in progress refuses it.
-	now, err := c.snapshot(ctx, p.agent, "")
-	switch {
-	case err != nil:
-		return Execution{}, fail(ctx, p.called(), "looking at "+p.called(), err)
-	case now.newest().runID() != p.newest().runID():
-		return Execution{}, errOvertaken
+	start := opening{input: in, number: number, queue: cmp.Or(p.queue(), c.cfg.TaskQueue), before: p.ended}
+	execution, err := c.lookAndBegin(ctx, p, start)
+	for range extendTries {
+		if !startid.Late(err) {
+			break
+		}
+		execution, err = c.lookAndBegin(ctx, p, start)
 	}
-	execution, err := c.begin(startid.With(ctx, "follows/"+p.newest().runID()), p.agent, opening{
-		input: in, number: number, queue: cmp.Or(p.queue(), c.cfg.TaskQueue), before: p.ended,
-	})
 	if isAs[*serviceerror.WorkflowExecutionAlreadyStarted](err) {
 		err = errOvertaken
 	}
@@ -222,6 +218,22 @@ func (c *Client) follow(ctx context.Context, p position, in contract.SessionInpu
 		return Execution{}, errOvertaken
 	}
 	return execution, nil
+}
+
+// lookAndBegin begins what follows the newest run, unless another one is that by now. The server takes no start
+// as one that others have made where two have begun since. So it is not sent where the look is long ago.
+func (c *Client) lookAndBegin(ctx context.Context, p position, o opening) (Execution, error) {
+	// To read all that took its time. What began and ended since is the newest now, and nothing refuses a start
+	// then; what is in progress refuses it.
+	looked := time.Now()
+	now, err := c.snapshot(ctx, p.agent, "")
+	switch {
+	case err != nil:
+		return Execution{}, fail(ctx, p.called(), "looking at "+p.called(), err)
+	case now.newest().runID() != p.newest().runID():
+		return Execution{}, errOvertaken
+	}
+	return c.begin(startid.With(ctx, "follows/"+p.newest().runID(), looked.Add(history.CallTimeout)), p.agent, o)
 }
 
 // sameFollower reports whether two workflows that follow one were begun by the same request.

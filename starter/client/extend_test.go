@@ -9,10 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
 	sdk "go.temporal.io/sdk/client"
+	"google.golang.org/grpc/status"
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/worker/host/startid"
 )
 
 // stopped is the outcome of nora's n-th execution, at a limit.
@@ -330,6 +333,41 @@ func TestNoNumberIsBegunTwice(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 3, x.Number)
 	require.Equal(t, []string{"run-9"}, from)
+}
+
+// TestALateStartLooksAgain: a client that was held up between its look and its start, as by a machine that slept, sends
+// nothing, and follows whatever is the newest run then.
+func TestALateStartLooksAgain(t *testing.T) {
+	t.Parallel()
+	for name, faster := range map[string]bool{"nobody began": false, "somebody was faster": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFake(lonelyRun(t, "run-0", 1, nil))
+			f.query = func(ctx context.Context, run, query string, in any) (any, error) {
+				return answersOf(t, map[string]int{"run-0": 1, "run-9": 2}[run], 10, false)(ctx, run, query, in)
+			}
+			var from []string
+			f.start = func(_ sdk.StartWorkflowOptions, in contract.SessionInput) error {
+				if from = append(from, in.GoOn.RunID); len(from) > 1 {
+					return nil
+				}
+				if faster {
+					f.change(func() { f.runs = append(f.runs, lonelyRun(t, "run-9", 2, &contract.GoOn{RunID: "run-0"})) })
+				}
+				past := startid.With(t.Context(), "id", time.Now().Add(-time.Hour))
+				return serviceerror.FromStatus(status.Convert(startid.Intercept(past, "", &workflowservice.StartWorkflowExecutionRequest{}, nil, nil, nil)))
+			}
+			x, err := f.client().Extend(t.Context(), lonely, ExtendOptions{Budget: steps(9)})
+			require.NoError(t, err)
+			if faster {
+				require.Equal(t, []string{"run-0", "run-9"}, from)
+				require.Equal(t, 3, x.Number)
+			} else {
+				require.Equal(t, []string{"run-0", "run-0"}, from)
+				require.Equal(t, 2, x.Number)
+			}
+		})
+	}
 }
 
 // TestExecutionsOfEarlierWorkflows reads each where it was.
