@@ -91,7 +91,8 @@ func closeCommand(p *program) *cobra.Command {
 		Short: "End an idle session",
 		Long: `Ends the session of a named agent, so that it takes no more messages. What it
 did stays readable. When the name begins a new session, this one is NAME@RUN, as
-list --all says. It is refused while an execution is in progress.`,
+list --all says. It is refused while an execution is in progress, and waits until
+the name is free: a session ends its own with MCP servers first.`,
 		Example: `  starter close notes`,
 	}, "starter close notes", func(ctx context.Context, s *local.Stack, id string) error {
 		p.warn(s.MissingFor(ctx, id))

@@ -262,6 +262,35 @@ func TestSendAndCloseWhereTheyAreRefused(t *testing.T) {
 	requireClass(t, err, NotFound)
 }
 
+// TestCloseWaitsForTheEnd: the session takes nothing more, and ends its own sessions with MCP servers. Its name is free then.
+func TestCloseWaitsForTheEnd(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ ends, takes time.Duration }{
+		"soon": {5 * time.Second, 5 * time.Second}, "not in time": {time.Hour, 20 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				run := idleRun()
+				f := newFake(run)
+				f.update = func(string, any) (any, error) {
+					time.AfterFunc(test.ends, func() {
+						f.change(func() { run.closes(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED) })
+					})
+					return contract.CloseReply{Executions: 1}, nil
+				}
+				var said []string
+				c := New(f, Config{Loopback: true, Progress: func(text string) { said = append(said, text) }})
+				begun := time.Now()
+				n, err := c.Close(t.Context(), "nora")
+				require.NoError(t, err)
+				require.Equal(t, 1, n)
+				require.Equal(t, test.takes, time.Since(begun))
+				require.Equal(t, []string{"nora is closed, and ends its sessions with MCP servers"}, said)
+			})
+		})
+	}
+}
+
 func TestStop(t *testing.T) {
 	t.Parallel()
 	run := newRun("run-1", nil)

@@ -110,7 +110,7 @@ func checkSend(r contract.SendRequest, now time.Time) error {
 }
 
 // Close ends an idle session, and returns how many executions it had. It is refused while one
-// is in progress. It needs a worker, as Send does.
+// is in progress. It needs a worker, as Send does. It waits until the name is free for another session, for 20 s at most.
 func (c *Client) Close(ctx context.Context, id string) (int, error) {
 	a, err := agentOf(id)
 	if err != nil {
@@ -124,7 +124,29 @@ func (c *Client) Close(ctx context.Context, id string) (int, error) {
 		return 0, err
 	}
 	reply, err := update(ctx, c, a, "", contract.UpdateClose, contract.CloseRequest{})
+	if err == nil {
+		c.awaitClosed(ctx, s)
+	}
 	return reply.Executions, fail(ctx, id, "closing "+id, err)
+}
+
+// closingTime has room for a session that ends its own sessions with MCP servers, of which some worker may be gone.
+const closingTime = 20 * time.Second
+
+// awaitClosed waits for the end of a session that takes nothing more, so that its name is free for the next one.
+func (c *Client) awaitClosed(ctx context.Context, s snapshot) {
+	ctx, cancel := context.WithTimeout(ctx, closingTime)
+	defer cancel()
+	defer time.AfterFunc(time.Second, func() {
+		c.cfg.Progress(s.called() + " is closed, and ends its sessions with MCP servers")
+	}).Stop()
+	r := c.reader(s.agent)
+	r.OnlyEnds = true
+	for _, err := range c.chain(ctx, r, s.runs(), s.runID()) {
+		if err != nil {
+			return // it is closed all the same
+		}
+	}
 }
 
 // OpenOn is the task queue on which an agent's workflow waits for workers; empty where it has ended, or where

@@ -24,8 +24,12 @@ func TestIntercept(t *testing.T) {
 		late    bool
 	}{
 		"none chosen": {func(ctx context.Context) context.Context { return ctx }, []string{"drawn"}, false},
-		"in time":     {func(ctx context.Context) context.Context { return startid.With(ctx, "chosen", time.Now().Add(time.Hour)) }, []string{"chosen"}, false},
-		"late":        {func(ctx context.Context) context.Context { return startid.With(ctx, "chosen", time.Now().Add(-time.Millisecond)) }, nil, true},
+		"in time": {func(ctx context.Context) context.Context {
+			return startid.With(ctx, "chosen", time.Now().Add(time.Hour))
+		}, []string{"chosen"}, false},
+		"late": {func(ctx context.Context) context.Context {
+			return startid.With(ctx, "chosen", time.Now().Add(-time.Millisecond))
+		}, nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
