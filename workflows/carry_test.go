@@ -96,6 +96,62 @@ func TestCarryIsTakenOver(t *testing.T) {
 	}
 }
 
+// TestRulesThatAnOlderWorkerLost: one that knows no rules hands on none. Each call waits for people then.
+func TestRulesThatAnOlderWorkerLost(t *testing.T) {
+	t.Parallel()
+	ruled, own := map[string]any{contract.MemoRules: true}, map[string]any{contract.MemoRules: true, contract.MemoOwnRules: true}
+	allow := domain.ApprovalsOf("allow")
+	for name, test := range map[string]struct {
+		memo          map[string]any
+		own, resolved *domain.Approvals
+		resolvesAgain bool
+		asks          bool
+	}{
+		"kept":                 {own, allow, nil, false, false},
+		"the worker's":         {ruled, nil, allow, false, false},
+		"lost":                 {own, nil, nil, false, true},
+		"lost, the worker's":   {ruled, nil, nil, false, true},
+		"lost, to be resolved": {own, nil, nil, true, true},
+		"of an older client":   {nil, nil, nil, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{model: func(r contract.ModelRequest) (contract.ModelReply, error) {
+				if r.Step > 2 {
+					return says("done"), nil
+				}
+				return says("looking", look()), nil
+			}, tools: reads(), tool: saw}
+			in := input(t, "")
+			in.Definition.Approvals = allow
+			env := w.environment(t)
+			outgrows(env, 1)
+			env.ExecuteWorkflow(string(contract.Execute), in)
+			next, ok := handedOn(t, env)
+			require.True(t, ok)
+			next.Definition.Approvals, next.Carry.Resolved.Approvals = test.own, test.resolved
+			if test.resolvesAgain {
+				next.Carry.Resolved = nil
+			}
+			env = w.environment(t)
+			require.NoError(t, env.SetMemoOnStart(test.memo))
+			waited := 0
+			env.RegisterDelayedCallback(func() {
+				waited = len(query(t, env, contract.QueryStatus, contract.StatusRequest{}).PendingApprovals)
+				env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{})
+			}, time.Hour)
+			env.ExecuteWorkflow(string(contract.Execute), next)
+			if test.asks {
+				require.Equal(t, 1, waited)
+				require.Len(t, w.ran, 1)
+			} else {
+				require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+				require.Len(t, w.ran, 2)
+			}
+		})
+	}
+}
+
 // TestCountsOfAnOlderCarry: what workers told beside the state, before it had
 // them, still counts.
 func TestCountsOfAnOlderCarry(t *testing.T) {

@@ -48,6 +48,7 @@ func newSession(ctx workflow.Context, in *contract.SessionInput, options Options
 	if err := checkOwnID(ctx, in); err != nil {
 		return session{}, err
 	}
+	in = keepRules(ctx, in)
 	carry := contract.Carry{}
 	if in.Carry != nil {
 		carry = *in.Carry
@@ -78,6 +79,24 @@ func newSession(ctx workflow.Context, in *contract.SessionInput, options Options
 		return s, nil
 	}
 	return s, s.create()
+}
+
+// keepRules has each call wait for people where rules held for the agent and a worker that knows none has handed it on
+// without them.
+func keepRules(ctx workflow.Context, in *contract.SessionInput) *contract.SessionInput {
+	if in.Carry == nil || in.Definition.Approvals != nil {
+		return in
+	}
+	memo, resolved := workflow.GetInfo(ctx).Memo.GetFields(), in.Carry.Resolved
+	_, ruled := memo[contract.MemoRules]
+	_, own := memo[contract.MemoOwnRules]
+	if !own && (!ruled || resolved == nil || resolved.Approvals != nil) {
+		return in
+	}
+	workflow.GetLogger(ctx).Warn("an older worker has lost the rules of the agent, so each of its calls waits for approval")
+	kept := *in
+	kept.Definition.Approvals = domain.Everywhere(domain.AskFirst)
+	return &kept
 }
 
 // create makes the session of an agent that has done nothing yet. A client refuses

@@ -114,10 +114,14 @@ type opening struct {
 
 // memo is what is known of an agent before its new workflow says so itself.
 func (o opening) memo() map[string]any {
-	if o.before == nil {
-		return nil
+	memo := map[string]any{contract.MemoRules: true}
+	if o.input.Definition.Approvals != nil {
+		memo[contract.MemoOwnRules] = true
 	}
-	memo := map[string]any{contract.MemoOutcome: *o.before}
+	if o.before == nil {
+		return memo
+	}
+	memo[contract.MemoOutcome] = *o.before
 	var unsettled []domain.UnknownCall
 	for _, call := range progress.Carried(o.input).Unsettled {
 		unsettled = append(unsettled, call.Brief())

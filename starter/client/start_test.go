@@ -47,7 +47,7 @@ func TestStartSendsTheInput(t *testing.T) {
 	require.Equal(t, enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE, options.WorkflowIDReusePolicy)
 	require.True(t, options.WorkflowExecutionErrorWhenAlreadyStarted)
 	require.Zero(t, options.WorkflowExecutionTimeout)
-	require.Empty(t, options.Memo)
+	require.Equal(t, map[string]any{contract.MemoRules: true}, options.Memo)
 	require.NotContains(t, options.StaticSummary, "go")
 	name, ok := options.TypedSearchAttributes.GetKeyword(temporal.NewSearchAttributeKeyKeyword(contract.AttributeAgentName))
 	require.True(t, ok)
