@@ -249,8 +249,7 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 	size := 1024 + domain.ToolCall{Name: request.Name, Arguments: request.Arguments}.Size() + request.Trusted.Size() + len(request.Note)
 	for unbegun, waited, stranded := 0, 0, 0; ; {
 		b.load.Add(ctx, size)
-		options.DisableEagerExecution = unbegun+request.Attempts > 0 // another worker may be able to
-		options.ScheduleToStartTimeout = b.turnTime(tool.Name, options.TaskQueue, stranded)
+		options.DisableEagerExecution, options.ScheduleToStartTimeout = unbegun+request.Attempts > 0, b.turnTime(tool.Name, options.TaskQueue, stranded) // another worker may be able to
 		reply, cutOff, err := b.makeCall(ctx, permit, options, request, tool)
 		b.cutOff[position] = cutOff
 		if refused, ok := errors.AsType[*domain.Error](err); ok {
@@ -273,8 +272,7 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 		case err == nil && options.TaskQueue == "" && b.reroutes(*reply):
 			options.TaskQueue = reply.TaskQueue
 		case err != nil && lossOf(err).Strands(request):
-			*reply = lossOf(err).ToolReply(request)
-			stranded++
+			*reply, stranded = lossOf(err).ToolReply(request), stranded+1
 			options.TaskQueue = b.queueNow(ctx, tool.Name)
 		case err == nil:
 			if unbegun++; !reply.NotStarted || unbegun == unstarted {
