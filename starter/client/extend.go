@@ -233,7 +233,7 @@ func (c *Client) lookAndBegin(ctx context.Context, p position, o opening) (Execu
 	case now.newest().runID() != p.newest().runID():
 		return Execution{}, errOvertaken
 	}
-	return c.begin(startid.With(ctx, "follows/"+p.newest().runID(), looked.Add(history.CallTimeout)), p.agent, o)
+	return c.begin(startid.WithUntil(ctx, "follows/"+p.newest().runID(), looked.Add(history.CallTimeout)), p.agent, o)
 }
 
 // sameFollower reports whether two workflows that follow one were begun by the same request.

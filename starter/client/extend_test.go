@@ -354,7 +354,7 @@ func TestALateStartLooksAgain(t *testing.T) {
 				if faster {
 					f.change(func() { f.runs = append(f.runs, lonelyRun(t, "run-9", 2, &contract.GoOn{RunID: "run-0"})) })
 				}
-				past := startid.With(t.Context(), "id", time.Now().Add(-time.Hour))
+				past := startid.WithUntil(t.Context(), "id", time.Now().Add(-time.Hour))
 				return serviceerror.FromStatus(status.Convert(startid.Intercept(past, "", &workflowservice.StartWorkflowExecutionRequest{}, nil, nil, nil)))
 			}
 			x, err := f.client().Extend(t.Context(), lonely, ExtendOptions{Budget: steps(9)})

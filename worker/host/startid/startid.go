@@ -20,15 +20,20 @@ import (
 
 type key struct{}
 
-// chosen is the id of a start, and until when it may be sent.
+// chosen is the id of a start, and until when it may be sent; zero: whenever.
 type chosen struct {
 	id    string
 	until time.Time
 }
 
-// With returns a context in which workflows are started under a request id, by clients of host.Dial, and not after a
-// time, by the clock on the wall: a machine that slept meanwhile is late too. Others draw an id of their own.
-func With(ctx context.Context, id string, until time.Time) context.Context {
+// With returns a context in which workflows are started under a request id, by clients of host.Dial. Others draw an id of
+// their own.
+func With(ctx context.Context, id string) context.Context {
+	return context.WithValue(ctx, key{}, chosen{id: id})
+}
+
+// WithUntil is With where nothing is sent after a time, by the clock on the wall: a machine that slept meanwhile is late too.
+func WithUntil(ctx context.Context, id string, until time.Time) context.Context {
 	return context.WithValue(ctx, key{}, chosen{id, until.Round(0)})
 }
 
@@ -43,7 +48,7 @@ func Late(err error) bool {
 func Intercept(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	start, starts := request.(*workflowservice.StartWorkflowExecutionRequest)
 	if chosen, given := ctx.Value(key{}).(chosen); given && starts {
-		if time.Now().Round(0).After(chosen.until) {
+		if !chosen.until.IsZero() && time.Now().Round(0).After(chosen.until) {
 			return status.Error(codes.FailedPrecondition, late)
 		}
 		start = proto.CloneOf(start)

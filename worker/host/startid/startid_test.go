@@ -25,10 +25,11 @@ func TestIntercept(t *testing.T) {
 	}{
 		"none chosen": {func(ctx context.Context) context.Context { return ctx }, []string{"drawn"}, false},
 		"in time": {func(ctx context.Context) context.Context {
-			return startid.With(ctx, "chosen", time.Now().Add(time.Hour))
+			return startid.WithUntil(ctx, "chosen", time.Now().Add(time.Hour))
 		}, []string{"chosen"}, false},
+		"whenever": {func(ctx context.Context) context.Context { return startid.With(ctx, "chosen") }, []string{"chosen"}, false},
 		"late": {func(ctx context.Context) context.Context {
-			return startid.With(ctx, "chosen", time.Now().Add(-time.Millisecond))
+			return startid.WithUntil(ctx, "chosen", time.Now().Add(-time.Millisecond))
 		}, nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {
