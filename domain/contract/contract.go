@@ -87,9 +87,10 @@ const (
 	MemoUnknown = "outcome_unknown"
 	// MemoSettles is the memo field that says, in a workflow that but settles a call, what ended before: an EndedRun.
 	MemoSettles = "settles"
-	// MemoRules is the memo field that says that rules hold for an agent's calls, and MemoOwnRules that they are its
-	// definition's own. Every run of a workflow has them: what a worker that knows no rules hands on lacks the rules.
-	MemoRules    = "rules"
+	// MemoRules is the memo field that says that rules hold for an agent's calls. Every run of a workflow has it: what a
+	// worker that knows no rules hands on lacks the rules.
+	MemoRules = "rules"
+	// MemoOwnRules is the memo field that says that those rules are the definition's own.
 	MemoOwnRules = "own_rules"
 
 	// AttributeAgentName is the search attribute that holds an agent's name.
