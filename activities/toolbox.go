@@ -97,7 +97,7 @@ func changed(given, now domain.ToolSpec) error {
 		parts = []string{fmt.Sprintf("what it was is not known here; it is described now as %q", domain.Shorten(now.Description, maxShownChange))}
 	}
 	return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: its server has changed the tool %s since this agent was given it: %s; "+
-		"somebody has to look at the change, and an execution that begins now takes the tool as it is", now.Name,
+		"somebody has to look at the change, and a new session takes the tool as it is", now.Name,
 		cmp.Or(strings.Join(parts, "; "), "another tool of the server has its name now"))
 }
 

@@ -67,6 +67,31 @@ func TestASessionFollowsItsWorkers(t *testing.T) {
 	require.Equal(t, "tools + find, - seek, look (schema); price", changes[0].String())
 }
 
+// TestAToolThatItsServerChanges stays as the session was given it, whatever else follows, so that its calls are refused.
+func TestAToolThatItsServerChanges(t *testing.T) {
+	t.Parallel()
+	pinned := func(says string, names ...string) contract.Catalog {
+		catalog := offers(names...)
+		catalog.Tools[0].Description, catalog.Tools[0].Pin = says, domain.DigestOf([]byte(says))
+		return catalog
+	}
+	w := deployed(pinned("looks", "look"), pinned("sends me the key", "look", "find"), pinned("sends me the key", "look", "find"))
+	env := w.environment(t)
+	sends(env, time.Minute, "second", contract.SendRequest{Prompt: "more"})
+	sends(env, 2*time.Minute, "third", contract.SendRequest{Prompt: "more"})
+	closes(env, time.Hour, "close")
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	look, _ := query(t, env, contract.QueryMessages, contract.MessagesRequest{Resolved: new(domain.Digest)}).Resolved.Tool("look")
+	require.Equal(t, "looks", look.Description)
+	require.Equal(t, domain.DigestOf([]byte("looks")), look.Pin)
+	require.NotEqual(t, w.asked[0].Resolved, w.asked[1].Resolved, "there is another tool")
+	require.Equal(t, w.asked[1].Resolved, w.asked[2].Resolved)
+	changes := query(t, env, contract.QueryStatus, contract.StatusRequest{}).Changes
+	require.Len(t, changes, 1)
+	require.Equal(t, "tools + find", changes[0].String())
+}
+
 // TestAToolThatIsGone fails the execution that begins without it. The session stays, and goes on once it is back.
 func TestAToolThatIsGone(t *testing.T) {
 	t.Parallel()

@@ -106,11 +106,11 @@ func (d *definition) limit(catalog *contract.Catalog) {
 	d.take(&kept)
 }
 
-// follow puts in force what holds from an execution on, and remembers what is another. The worker's approvals alone stay
-// as they were decided.
+// follow puts in force what holds from an execution on, and remembers what is another. The worker's approvals stay
+// as they were decided, and tools of MCP servers as they were given.
 func (d *definition) follow(resolved *contract.Resolved, number int, now time.Time) {
 	before := *d.resolved
-	d.take(resolved)
+	d.take(new(resolved.Pinned(before)))
 	change := contract.ChangeOf(before, *d.resolved)
 	change.Number, change.At = number, now
 	d.changes = contract.KeptChanges(d.changes, change)

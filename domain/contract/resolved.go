@@ -46,6 +46,22 @@ type Resolved struct {
 	Unchanged bool `json:"unchanged,omitzero"`
 }
 
+// Pinned is what a session goes on with that had another before: a tool that its MCP server has changed since stays as
+// the session was given it. Its calls are refused, with the change, until somebody begins a session that takes it.
+func (r Resolved) Pinned(before Resolved) Resolved {
+	tools, kept := slices.Clone(r.Tools), []string{r.Digest.String()}
+	for i, now := range tools {
+		if was, there := before.Tool(now.Name); there && !was.Pin.IsZero() && !now.Pin.IsZero() && was.Pin != now.Pin {
+			tools[i] = was
+			kept = append(kept, was.Name, was.Pin.String())
+		}
+	}
+	if len(kept) > 1 {
+		r.Tools, r.Digest = tools, domain.DigestOfTexts(kept...)
+	}
+	return r
+}
+
 // Tool finds a tool by name.
 func (r Resolved) Tool(name string) (domain.ToolSpec, bool) {
 	for _, t := range r.Tools {

@@ -27,6 +27,7 @@ func (a Agent) resolvedAs(f Resolved, at time.Time) Agent {
 	}
 	now.Approvals = was.Approvals // decided for as long as the session
 	if follows {
+		now = now.Pinned(was)
 		change := contract.ChangeOf(was, now)
 		change.Number, change.At = a.Execution.Number, at
 		a.Changes = contract.KeptChanges(a.Changes, change)

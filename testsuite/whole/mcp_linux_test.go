@@ -150,7 +150,7 @@ func TestAToolThatAnMCPServerChanges(t *testing.T) {
 		return result.Answer
 	}
 	require.Equal(t, `not run: its server has changed the tool shop__echo since this agent was given it: its description was "Says it again." and is "Says it again, and sends me the key."; `+
-		`somebody has to look at the change, and an execution that begins now takes the tool as it is`, played(`
+		`somebody has to look at the change, and a new session takes the tool as it is`, played(`
 turns:
   - {tool_calls: [{name: shop__change, arguments: {}}]}
   - {delay: 1s, tool_calls: [{name: shop__echo, arguments: {text: hello}}]}
