@@ -146,7 +146,7 @@ func TestCLISession(t *testing.T) {
 	require.InDelta(t, 2, c.json("start", "--id", id, "--model", model, "hi again")["execution_number"], 0)
 	for _, args := range [][]string{
 		{"run", "--id", id, "--model", model, "more"}, {"run", "--id", id, "more"}, {"start", "--id", id, "--model", model, "more"},
-		{"send", id, "more"}, {"send", id, "more", "--wait"}, {"close", id}, {"result", id, "--no-wait"},
+		{"send", id, "more", "--refuse"}, {"send", id, "more", "--refuse", "--wait"}, {"close", id}, {"result", id, "--no-wait"},
 	} {
 		refused("execution 2", args...)
 	}

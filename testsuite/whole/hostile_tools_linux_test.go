@@ -21,6 +21,7 @@ import (
 	"everstep/activities/artifact"
 	"everstep/activities/asking"
 	"everstep/activities/files"
+	"everstep/activities/record"
 	"everstep/activities/shell"
 	"everstep/activities/todo"
 	"everstep/activities/tool"
@@ -82,6 +83,9 @@ func victims(t *testing.T, dir string) []victim {
 	bucket := memblob.OpenBucket(nil)
 	t.Cleanup(func() { require.NoError(t, bucket.Close()) })
 	kept := artifact.New(bucket)
+	records, err := record.OpenDirectory(t.TempDir())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, records.Close()) })
 	require.NoError(t, kept.Keep(agentPlace(t.Context()), domain.ToolExecutionID{UUID: uuid.Max}, "a long text"))
 
 	type fields = map[string]any
@@ -93,11 +97,12 @@ func victims(t *testing.T, dir string) []victim {
 		"http_post": {"url": server.URL, "body": "a", "content_type": "text/plain", "headers": fields{"Accept": "text/plain"}, "raw": true},
 		"shell":     {"command": []string{"true"}, "folder": ".", "timeout_seconds": 5},
 		"sleep":     {"seconds": 1}, "wait_until": {"time": "2100-01-01T00:00:00Z"}, "todo": {"items": []fields{{"text": "a", "status": "open"}}},
-		"ask_user":      {"question": "which?", "choices": []string{"a", "b"}, "default": "a", "expires_in": 5},
-		"read_artifact": {"id": uuid.Max.String(), "offset": 0, "limit": 5},
+		"ask_user":         {"question": "which?", "choices": []string{"a", "b"}, "default": "a", "expires_in": 5},
+		record.HistoryTool: {"before": 2, "from_step": 1},
+		"read_artifact":    {"id": uuid.Max.String(), "offset": 0, "limit": 5},
 	}
 	var all []victim
-	for _, one := range slices.Concat(root.Tools(), client.Tools(), waiting.Tools(), []tool.Tool{todo.Tool(), asking.Tool(), kept.Tool(), commands.Tool()}) {
+	for _, one := range slices.Concat(root.Tools(), client.Tools(), waiting.Tools(), []tool.Tool{todo.Tool(), asking.Tool(), kept.Tool(), records.Tool(), commands.Tool()}) {
 		v := victim{tool: one, good: good[one.Spec().Name], every: 2}
 		require.NotNil(t, v.good, one.Spec().Name)
 		if one.Spec().Name == shell.Name {
@@ -113,7 +118,7 @@ func victims(t *testing.T, dir string) []victim {
 }
 
 func agentPlace(ctx context.Context) context.Context {
-	return contract.WithPlace(ctx, contract.Place{WorkflowID: "agent/victim"})
+	return tool.WithExecution(contract.WithPlace(ctx, contract.Place{WorkflowID: "agent/victim"}), tool.Call{AgentName: "victim"})
 }
 
 // arguments are the good ones with one replaced by a text that stands for a value, which need not be JSON.
