@@ -56,7 +56,11 @@ func (s session) edit(ctx workflow.Context, request contract.EditRequest) (contr
 	}
 	asked.tryEdit()
 	request.Call = asked.ToolExecutionID
-	if err := cmp.Or(s.checkFits(ctx, asked.Tool, request.Arguments), s.checkEdit(request)); err != nil {
+	err = cmp.Or(s.checkFits(ctx, asked.Tool, request.Arguments), s.checkEdit(request))
+	if err != nil && asked.Decision != "" { // what came of that may have cut the check off
+		err = s.notAsked("edit", request.Call)
+	}
+	if err != nil {
 		return contract.DecisionReply{}, err
 	}
 	asked.edit(request.Arguments)

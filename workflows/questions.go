@@ -169,6 +169,9 @@ func (s session) answerQuestion(ctx workflow.Context, request contract.AnswerReq
 	if err == nil && len(asked.Schema) > 0 {
 		asked.check()
 		err = cmp.Or(s.checkAgainst(ctx, asked.Schema, content), s.checkAnswer(request))
+		if err != nil && !asked.Waits() { // what came of that may have cut the check off
+			err = s.noQuestion(request.Call)
+		}
 	}
 	if err != nil {
 		return contract.AnswerReply{}, err
