@@ -43,6 +43,7 @@ var pinned = map[string]string{
 	"UpdateAnswer":         "Update[AnswerRequest, AnswerReply] = answer",
 	"UpdateEdit":           "Update[EditRequest, DecisionReply] = edit",
 	"UpdateDeny":           "Update[DenyRequest, DecisionReply] = deny",
+	"UpdateRedefine":       "Update[RedefineRequest, RedefineReply] = update",
 	"UpdateRevoke":         "Update[RevokeRequest, RevokeReply] = revoke",
 	"MemoWaiting":          " = waiting",
 	"UpdateResolve":        "Update[ResolveRequest, ResolveReply] = resolve",

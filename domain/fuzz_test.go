@@ -116,6 +116,8 @@ func FuzzDenyRequest(f *testing.F)     { fuzzPlain[contract.DenyRequest](f, "den
 func FuzzDecisionReply(f *testing.F)   { fuzzPlain[contract.DecisionReply](f, "decision_reply") }
 func FuzzAnswerRequest(f *testing.F)   { fuzzPlain[contract.AnswerRequest](f, "answer_request") }
 func FuzzAnswerReply(f *testing.F)     { fuzzPlain[contract.AnswerReply](f, "answer_reply") }
+func FuzzRedefineRequest(f *testing.F) { fuzzPlain[contract.RedefineRequest](f, "redefine_request") }
+func FuzzRedefineReply(f *testing.F)   { fuzzPlain[contract.RedefineReply](f, "redefine_reply") }
 func FuzzRevokeRequest(f *testing.F)   { fuzzPlain[contract.RevokeRequest](f, "revoke_request") }
 func FuzzRevokeReply(f *testing.F)     { fuzzPlain[contract.RevokeReply](f, "revoke_reply") }
 func FuzzWaiting(f *testing.F)         { fuzzPlain[contract.Waiting](f, "waiting") }

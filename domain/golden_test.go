@@ -160,6 +160,7 @@ func wireCases(t testing.TB) []wireCase {
 		filled[contract.EditRequest]("edit_request"),
 		filled[contract.AnswerRequest]("answer_request"), filled[contract.AnswerReply]("answer_reply"),
 		filled[contract.DecisionReply]("decision_reply"), filled[contract.Waiting]("waiting"),
+		filled[contract.RedefineRequest]("redefine_request"), filled[contract.RedefineReply]("redefine_reply"),
 		filled[contract.RevokeRequest]("revoke_request"), filled[contract.RevokeReply]("revoke_reply"),
 		filled[contract.ExtendRequest]("extend_request"), filled[contract.ExtendReply]("extend_reply"),
 		filled[contract.VerifyReply]("verify_reply"), filled[contract.BindRequest]("bind_request"), filled[contract.Bound]("bound"), filled[contract.UnbindRequest]("unbind_request"), filled[contract.UnbindReply]("unbind_reply"),

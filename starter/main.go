@@ -341,7 +341,7 @@ Exit codes: 0 done or completed, 1 failed or another error, 2 wrong usage,
 	add(root, groupAgents,
 		runCommand(p), chatCommand(p), startCommand(p), sendCommand(p), unsendCommand(p), watchCommand(p), resultCommand(p), statusCommand(p),
 		stepsCommand(p), explainCommand(p), messagesCommand(p), stateCommand(p), listCommand(p), historyCommand(p), diffCommand(p), stopCommand(p),
-		extendCommand(p), forkCommand(p), approvalsCommand(p), approveCommand(p), denyCommand(p), answerCommand(p), revokeCommand(p), pauseCommand(p), resumeCommand(p), resolveCommand(p), closeCommand(p),
+		extendCommand(p), forkCommand(p), approvalsCommand(p), approveCommand(p), denyCommand(p), answerCommand(p), revokeCommand(p), pauseCommand(p), resumeCommand(p), resolveCommand(p), updateCommand(p), closeCommand(p),
 		exportCommand(p), importCommand(p),
 		agentsCommand(p),
 	)

@@ -209,6 +209,12 @@ type startFlags struct {
 }
 
 func (f *startFlags) register(p *program, command *cobra.Command) {
+	f.registerDefinition(p, command)
+	f.given.register(command.Flags())
+}
+
+// registerDefinition adds the flags that say what an agent is.
+func (f *startFlags) registerDefinition(p *program, command *cobra.Command) {
 	set := command.Flags()
 	set.Var(textFlag(&f.agent), "agent", "the `FILE` that defines the agent, or its name where it lies in ./agents or ./.everstep/agents; flags override it, limits cap it")
 	set.StringVar(&f.model, "model", "", "`PROVIDER/MODEL`: who answers ("+local.VariableModel+")")
@@ -218,7 +224,6 @@ func (f *startFlags) register(p *program, command *cobra.Command) {
 	f.budget.register(set, p.now)
 	f.output.register(p, command)
 	f.about.register(set)
-	f.given.register(set)
 	p.completeWith(command, "agent", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return p.agentNames(nil), cobra.ShellCompDirectiveDefault
 	})

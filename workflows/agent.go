@@ -128,6 +128,12 @@ func (a *agent) remember(key string, note json.RawMessage) {
 	}
 }
 
+// instruct has the model told what a definition says, which was checked, from an execution's beginning on.
+func (a *agent) instruct(d domain.Definition) {
+	a.state = a.state.WithSystemPrompt(d.SystemPrompt, a.now())
+	a.state = must(a.state.WithResponseFormat(d.Format, a.now()))
+}
+
 func (a *agent) useModel(model domain.LLMConfig) { a.state = a.state.WithLLMConfig(model, a.now()) }
 
 func (a *agent) extend(budget domain.ExecutionBudget) {

@@ -79,7 +79,7 @@ func (b *toolBatch) rule(call domain.ToolCall) domain.Ruling {
 // ruling is what the approvals in force say about a call.
 func (s session) ruling(call domain.ToolCall) domain.Ruling {
 	tool, _ := s.resolved.Tool(call.Name)
-	ruling := s.resolved.ApprovalsOf(s.in.Definition).RuleOn(tool, call.Arguments, s.state.Trusted())
+	ruling := s.resolved.ApprovalsOf(s.own).RuleOn(tool, call.Arguments, s.state.Trusted())
 	if s.in.Parent != nil {
 		for _, above := range s.in.Parent.Approvals {
 			ruling = ruling.OrStricter(above.RuleOn(tool, call.Arguments, s.state.Trusted()))

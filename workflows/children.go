@@ -48,16 +48,16 @@ func (c *children) views() []contract.SubagentView { return slices.Clone(c.all) 
 // spawns reports whether a call starts a sub-agent.
 func (b *toolBatch) spawns(call domain.ToolCall) bool {
 	_, offered := b.resolved.Tool(call.Name)
-	return offered && call.Name == domain.SpawnSubagent && len(b.in.Definition.Subagents) > 0
+	return offered && call.Name == domain.SpawnSubagent && len(b.own.Subagents) > 0
 }
 
 // refusedSpawn is why a call starts no sub-agent; nil for others.
 func (b *toolBatch) refusedSpawn(call domain.ToolCall) *domain.Error {
-	switch depth, most := b.in.Parent.Below(b.in.Definition.SubagentPolicy); {
-	case call.Name != domain.SpawnSubagent || len(b.in.Definition.Subagents) == 0:
+	switch depth, most := b.in.Parent.Below(b.own.SubagentPolicy); {
+	case call.Name != domain.SpawnSubagent || len(b.own.Subagents) == 0:
 		return nil
 	case b.spawns(call):
-		_, err := b.in.Definition.SpawnOf(call)
+		_, err := b.own.SpawnOf(call)
 		return err
 	case depth > most:
 		return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: sub-agents may be %d deep, and this one's would be at %d; do it without", most, depth)
@@ -79,7 +79,7 @@ func (b *toolBatch) awaitSeat(ctx workflow.Context, permit mailbox.Permit) (mail
 
 // tend has a sub-agent work, in the coroutine of its call, and says how it ended.
 func (b *toolBatch) tend(ctx workflow.Context, permit mailbox.Permit, i int, call domain.ToolCall) progress.ChildEnded {
-	spawn, wrong := b.in.Definition.SpawnOf(call)
+	spawn, wrong := b.own.SpawnOf(call)
 	in := b.childInput(i, call, spawn)
 	ended := progress.ChildEnded{Work: progress.ChildWork(*in)}
 	if wrong != nil { // a person has edited it
@@ -119,7 +119,7 @@ func (b *toolBatch) toSpawn() (n int) {
 
 // childInput is what the sub-agent of a call starts with, its grant aside.
 func (b *toolBatch) childInput(i int, call domain.ToolCall, spawn domain.Spawn) *contract.SessionInput {
-	own := b.in.Definition
+	own := b.own
 	own.Model = b.state.LLMConfig()
 	definition, _ := own.Subagent(spawn.Subagent)
 	depth, most := b.in.Parent.Below(own.SubagentPolicy)

@@ -89,11 +89,12 @@ func (s session) beginExecution() {
 		s.useModel(*restored)
 	}
 	s.recheck(s.root)
+	s.adoptDefinition()
 	if next.Model != nil && !next.Model.Equal(s.state.LLMConfig()) {
 		s.useModel(*next.Model)
 		s.drop()
 	}
-	budget, prior := s.in.Definition.Budget.CappedBy(next.Budget), domain.Spent{}
+	budget, prior := s.own.Budget.CappedBy(next.Budget), domain.Spent{}
 	if next.GoesOn {
 		budget, prior = next.Budget, s.Spent()
 		if s.in.GoOn != nil { // the one before was another workflow's, and the carry has said it

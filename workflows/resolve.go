@@ -23,6 +23,11 @@ type definition struct {
 	outdated outdated
 	// changes are the newest of what was in force for executions.
 	changes []contract.DefinitionChange
+	// own is the session's definition, as whoever started it or updated it has given it, and next the one that waits for
+	// the next execution. word is of whoever gave the own one, until it was told as a change.
+	own  domain.Definition
+	next *contract.Redefinition
+	word *contract.DefinitionWord
 	// approvals are those of a definition without any, as they were when a worker first said, and decided that one
 	// has: a session does not become freer or stricter with another worker or model.
 	approvals *domain.Approvals
@@ -41,8 +46,8 @@ const (
 )
 
 // newDefinition is of the run that follows one which has handed this on.
-func newDefinition(carry contract.Carry) *definition {
-	d := &definition{approvals: carry.Approvals, decided: carry.ApprovalsDecided, changes: carry.Changes}
+func newDefinition(own domain.Definition, carry contract.Carry) *definition {
+	d := &definition{own: own, next: carry.Next, approvals: carry.Approvals, decided: carry.ApprovalsDecided, changes: carry.Changes}
 	if carry.Resolved != nil {
 		d.take(carry.Resolved)
 	}
@@ -52,7 +57,7 @@ func newDefinition(carry contract.Carry) *definition {
 // handOver writes down what the next run needs. What is resolved has the approvals; where a worker has to resolve it
 // anew, they are carried by themselves.
 func (d *definition) handOver(to *contract.Carry) {
-	to.Changes = d.changes
+	to.Changes, to.Next = d.changes, d.next
 	if to.Resolved = d.resolved; d.resolved == nil {
 		to.Approvals, to.ApprovalsDecided = d.approvals, d.decided
 	}
@@ -112,8 +117,46 @@ func (d *definition) follow(resolved *contract.Resolved, number int, now time.Ti
 	before := *d.resolved
 	d.take(new(resolved.Pinned(before)))
 	change := contract.ChangeOf(before, *d.resolved)
-	change.Number, change.At = number, now
+	change.Number, change.At, change.Word = number, now, d.word
+	d.word = nil
 	d.changes = contract.KeptChanges(d.changes, change)
+}
+
+// upcoming is the definition that the next execution begins with.
+func (d *definition) upcoming() domain.Definition {
+	if d.next != nil {
+		return d.next.Definition
+	}
+	return d.own
+}
+
+// waitingDefinition is the word about a definition that waits for the next execution.
+func (d *definition) waitingDefinition() *contract.DefinitionWord {
+	if d.next == nil {
+		return nil
+	}
+	return &d.next.Word
+}
+
+// redefine has another definition wait for the next execution.
+func (d *definition) redefine(next contract.Redefinition) { d.next = &next }
+
+// takeNext puts in force what has waited, and reports whether anything has. A worker says what it means whatever was in
+// force before: this run knows of updates, so that it follows them. Where the session's approvals were its definition's
+// own and are no more, they are decided anew, so that none are missing.
+func (d *definition) takeNext() (contract.Redefinition, bool) {
+	if d.next == nil {
+		return contract.Redefinition{}, false
+	}
+	adopted := *d.next
+	d.own, d.word, d.next = adopted.Definition, &adopted.Word, nil
+	if d.resolved != nil {
+		d.outdated = allOutdated
+	}
+	if d.own.Approvals == nil && d.approvals == nil {
+		d.decided = false
+	}
+	return adopted, true
 }
 
 // prompted puts another system prompt in force.
@@ -167,7 +210,7 @@ func (s session) changed() bool {
 // prompt is the system prompt as the model gets it. Hooks see the state's, in which no
 // trusted value stands.
 func (s session) prompt() string {
-	return s.in.Definition.Shown(s.state.SystemPrompt(), s.state.Trusted())
+	return s.own.Shown(s.state.SystemPrompt(), s.state.Trusted())
 }
 
 // unsaidApprovals is the version from which the default holds where a worker names no approvals, as an older one
@@ -176,7 +219,7 @@ const unsaidApprovals = "approvals-unsaid"
 
 // leavesUnsaid reports whether nobody says which calls wait.
 func (s session) leavesUnsaid(catalog *contract.Catalog) bool {
-	return !s.decided && catalog.Approvals == nil && s.in.Definition.Approvals == nil &&
+	return !s.decided && catalog.Approvals == nil && s.own.Approvals == nil &&
 		workflow.GetVersion(s.root, unsaidApprovals, workflow.DefaultVersion, 1) != workflow.DefaultVersion
 }
 
@@ -229,7 +272,7 @@ func (s session) list(permit mailbox.Permit) {
 
 // asked is the definition as a worker is asked what it means.
 func (s session) asked() domain.Definition {
-	definition := s.in.Definition
+	definition := s.own
 	definition.Model = s.state.LLMConfig()
 	definition.SystemPrompt, definition.Format = s.prompt(), s.state.ResponseFormat()
 	return definition
@@ -251,7 +294,7 @@ const subagents = "subagents"
 
 // offered is what a worker has listed with what starts sub-agents, and without what the agents above this one deny it.
 func (s session) offered(catalog contract.Catalog) contract.Catalog {
-	d, parent := s.in.Definition, s.in.Parent
+	d, parent := s.own, s.in.Parent
 	if len(d.Subagents) == 0 && (parent == nil || len(parent.Policies) == 0) ||
 		workflow.GetVersion(s.root, subagents, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
 		return catalog

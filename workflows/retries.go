@@ -134,7 +134,7 @@ func (s session) lacked(err *domain.Error) bool {
 }
 
 // tryLimit bounds the tries of an inference or a repeatable call.
-func (s session) tryLimit() int { return min(s.in.Definition.Tries(), mostTries) }
+func (s session) tryLimit() int { return min(s.own.Tries(), mostTries) }
 
 // longestBackoff bounds the delay after a try, which doubles with each.
 const longestBackoff = 30 * time.Second

@@ -199,7 +199,7 @@ func (s session) handed() (in contract.SessionInput, _ *domain.Error) {
 			break
 		}
 		in = *s.in
-		in.Prompt, in.Given, in.Budget, in.Carry, in.GoOn, in.Fork = "", nil, domain.ExecutionBudget{}, &carry, nil, nil
+		in.Prompt, in.Given, in.Budget, in.Carry, in.GoOn, in.Fork, in.Definition = "", nil, domain.ExecutionBudget{}, &carry, nil, nil, s.own
 		if err = domain.CheckFits("what the next run needs", in, domain.MaxPayload); err == nil {
 			return in, nil
 		}

@@ -53,7 +53,7 @@ func newSession(ctx workflow.Context, in *contract.SessionInput, options Options
 	if in.Carry != nil {
 		carry = *in.Carry
 	}
-	talk, definition := newTranscript(in.Definition.Compiler), newDefinition(carry)
+	talk, definition := newTranscript(in.Definition.Compiler), newDefinition(in.Definition, carry)
 	root, _ := workflow.NewDisconnectedContext(ctx)
 	root = workflow.WithValue(root, sourceKey{}, source{talk, definition})
 	agent := newAgent(root, options.Emit, carry)
@@ -128,7 +128,7 @@ func (s session) resume(carry contract.Carry) error {
 		return err
 	}
 	s.requireHooks()
-	return s.talk.resume(carry, s.in.Definition.Compiler, s.state.Chain())
+	return s.talk.resume(carry, s.own.Compiler, s.state.Chain())
 }
 
 // goOn begins the execution that goes on from the one with which an earlier workflow
@@ -211,7 +211,7 @@ func (s session) settleEnded(carry contract.Carry) error {
 	case !s.state.Status().Terminal():
 		return domain.Errorf(domain.Denied, "settle: execution %d is %s, so its own workflow settles; send that the update %s", s.state.ExecutionCount(), s.state.Status(), contract.UpdateResolve)
 	}
-	err := s.talk.resume(carry, s.in.Definition.Compiler, s.state.Chain())
+	err := s.talk.resume(carry, s.own.Compiler, s.state.Chain())
 	if err == nil {
 		err = s.copyLater(s.in.Settle.Copy, carry)
 	}

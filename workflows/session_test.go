@@ -55,7 +55,7 @@ func TestWhatASessionRefuses(t *testing.T) {
 		"half a model": {"ann", contract.SendRequest{Prompt: "more", Model: &domain.LLMConfig{Provider: "scripted"}}, "model"},
 		"a negative bound": {"ann", contract.SendRequest{Prompt: "more", Model: &domain.LLMConfig{Provider: "scripted", Model: "/x", MaxOutputTokens: -1}},
 			"max_output_tokens"},
-		"another definition": {"ann", contract.SendRequest{Prompt: "more", Definition: &domain.Definition{Tools: []string{"other"}}}, "tools: differs"},
+		"another definition": {"ann", contract.SendRequest{Prompt: "more", Definition: &domain.Definition{Tools: []string{"other"}}}, "tools: the session has"},
 		"another execution": {"ann", contract.SendRequest{Prompt: "more", ExecutionID: input(t, "ann").AgentID.Execution("x", 1)},
 			"is not in progress"},
 	} {

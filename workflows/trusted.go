@@ -31,12 +31,12 @@ func (s session) checkShown(given *domain.Given) error {
 			return err
 		}
 	}
-	return s.in.Definition.CheckShown(values)
+	return s.upcoming().CheckShown(values)
 }
 
 // showTrusted puts the prompt in force that this execution's trusted values make.
 func (s session) showTrusted() {
-	if s.resolved == nil || len(s.in.Definition.ShowTrusted) == 0 {
+	if s.resolved == nil || len(s.own.ShowTrusted) == 0 {
 		return
 	}
 	if prompt := s.prompt(); prompt != s.resolved.Definition.SystemPrompt {

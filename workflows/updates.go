@@ -3,7 +3,6 @@ package workflows
 import (
 	"cmp"
 	"errors"
-	"strings"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -24,6 +23,7 @@ func (s session) acceptUpdates() error {
 		accept(s, contract.UpdateDeny, &s.mail.Decided, s.checkDeny, s.deny),
 		acceptSlow(s, contract.UpdateAnswer, &s.mail.Replied, s.checkNewAnswer, s.answerQuestion),
 		accept(s, contract.UpdateRevoke, nil, s.checkRevoke, s.revoke),
+		accept(s, contract.UpdateRedefine, nil, s.checkRedefine, s.redefineSession),
 		accept(s, contract.UpdateResolve, nil, s.checkResolve, s.resolveCall),
 		accept(s, contract.UpdateClose, nil, s.checkClose, s.closeSession),
 	)
@@ -89,8 +89,10 @@ func (s session) checkBeginning(request contract.SendRequest) error {
 	if err != nil || request.Definition == nil {
 		return err
 	}
-	if fields := s.in.Definition.Conflicts(*request.Definition); len(fields) > 0 {
-		return domain.Errorf(domain.Denied, "%s: differs from the open session's; close the session first, or leave it out", strings.Join(fields, ", "))
+	upcoming := s.upcoming()
+	if fields := upcoming.Conflicts(*request.Definition); len(fields) > 0 {
+		return domain.Errorf(domain.Denied, "%s; `update` takes it over from the next execution on, or leave it out",
+			upcoming.Compared(*request.Definition, fields))
 	}
 	return nil
 }
@@ -98,7 +100,7 @@ func (s session) checkBeginning(request contract.SendRequest) error {
 // checkCost refuses a limit of money that would end the execution at once.
 func (s session) checkCost(request contract.SendRequest) error {
 	model, r := *cmp.Or(request.Model, s.guards.failover.first, new(s.state.LLMConfig())), s.resolved
-	limit := s.in.Definition.Budget.CappedBy(request.Budget).MaxCostNanoUSD
+	limit := s.upcoming().Budget.CappedBy(request.Budget).MaxCostNanoUSD
 	if limit == nil || *limit == 0 || r == nil || r.Price != nil || !r.Definition.Model.Equal(model) {
 		return nil
 	}

@@ -76,6 +76,8 @@ const (
 	UpdateAnswer Update[AnswerRequest, AnswerReply] = "answer"
 	// UpdateRevoke takes a standing approval back.
 	UpdateRevoke Update[RevokeRequest, RevokeReply] = "revoke"
+	// UpdateRedefine gives an open session another definition, from its next execution on.
+	UpdateRedefine Update[RedefineRequest, RedefineReply] = "update"
 	// UpdateResolve says what a call of unknown outcome really did.
 	UpdateResolve Update[ResolveRequest, ResolveReply] = "resolve"
 

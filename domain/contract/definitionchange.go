@@ -22,6 +22,8 @@ type DefinitionChange struct {
 	MoreTools int `json:"more_tools,omitzero"`
 	// Fields are what else differs, by the keys of Resolved and of its definition.
 	Fields []string `json:"fields,omitempty"`
+	// Word is of whoever gave the session another definition; absent: nobody has, the workers have changed.
+	Word *DefinitionWord `json:"update,omitempty"`
 }
 
 // A ToolChange names what differs of a tool, by the keys of domain.ToolSpec.

@@ -75,6 +75,8 @@ type Carry struct {
 	ApprovalsDecided bool              `json:"approvals_decided,omitzero"`
 	// Changes are the newest of what was in force for the session's executions.
 	Changes []DefinitionChange `json:"definition_changes,omitempty"`
+	// Next waits for the session's next execution.
+	Next *Redefinition `json:"next_definition,omitempty"`
 	// Segments are the ranges of the transcript that are in storage.
 	Segments []Segment `json:"segments,omitempty"`
 	// Entries are the live messages where there is no storage, after what Base and Chain name.

@@ -85,6 +85,8 @@ type StatusView struct {
 	Subagent      string         `json:"subagent,omitzero"`
 	// Subagents are those under way.
 	Subagents []SubagentView `json:"subagents,omitempty"`
+	// Next says who has given the session another definition that waits for its next execution.
+	Next *DefinitionWord `json:"next_definition,omitempty"`
 	// Todo is the list that tool todo keeps for the session. Without a worker it is not known.
 	Todo []domain.TodoItem `json:"todo,omitempty"`
 }

@@ -47,6 +47,9 @@ type Agent struct {
 	edits        domain.Edits
 	// resolved is what is in force; nil where that was not read.
 	resolved *contract.Resolved
+	// next waits for the next execution, and word is of whoever gave the definition in force, until it is told.
+	next *contract.Redefinition
+	word *contract.DefinitionWord
 	// stepped is the step that asked for work last.
 	stepped domain.StepID
 }
@@ -150,6 +153,8 @@ func (a Agent) With(fact Fact, at time.Time) Agent {
 		a.Unsettled = f.Calls
 	case Settled:
 		a.Settled = append(slices.Clip(a.Settled), f.Call)
+	case Redefined:
+		return a.redefined(f, at)
 	case Revoked:
 		a.Standing = domain.KeptStanding(a.Standing, f.Standing)
 	case Ended:
@@ -267,6 +272,7 @@ func (a Agent) heard(fact Fact, at time.Time) Agent {
 
 func (a Agent) begins(number int, at time.Time) Agent {
 	if number > a.Execution.Number {
+		a = a.adopts()
 		a.own = a.Execution.Trusted
 		a.Execution = Execution{ID: a.executionID(number), Number: number, Running: true, StartedAt: at, Trusted: a.trusted}
 	}
@@ -348,7 +354,7 @@ func (a Agent) runBegan(f RunBegan, at time.Time) Agent {
 		for _, b := range in.Carry.Bound {
 			a = a.bound(b, at)
 		}
-		a.Run.Before, a.edits, a.Changes, a.Waiting = in.Carry.Runs, in.Carry.Edits, in.Carry.Changes, in.Carry.Waiting
+		a.Run.Before, a.edits, a.Changes, a.Waiting, a.next = in.Carry.Runs, in.Carry.Edits, in.Carry.Changes, in.Carry.Waiting, in.Carry.Next
 		if r := in.Carry.Resolved; r != nil {
 			a = a.inForce(*r)
 			a.Model = r.Definition.Model.String()

@@ -216,6 +216,12 @@ type Settled struct{ Call domain.UnknownCall }
 // A Revoked says that a standing approval was taken back.
 type Revoked struct{ Standing domain.StandingApproval }
 
+// A Redefined says that a session was given another definition, for its next execution.
+type Redefined struct {
+	Request contract.RedefineRequest
+	Reply   contract.RedefineReply
+}
+
 // An Ended says how an execution ended.
 type Ended struct{ Outcome contract.Outcome }
 

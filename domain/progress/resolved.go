@@ -1,6 +1,7 @@
 package progress
 
 import (
+	"slices"
 	"time"
 
 	"everstep/domain/contract"
@@ -29,7 +30,8 @@ func (a Agent) resolvedAs(f Resolved, at time.Time) Agent {
 	if follows {
 		now = now.Pinned(was)
 		change := contract.ChangeOf(was, now)
-		change.Number, change.At = a.Execution.Number, at
+		change.Number, change.At, change.Word = a.Execution.Number, at, a.word
+		a.word = nil
 		a.Changes = contract.KeptChanges(a.Changes, change)
 	}
 	return a.inForce(now)
@@ -39,6 +41,42 @@ func (a Agent) inForce(r contract.Resolved) Agent {
 	a.resolved = &r
 	a.Price, a.Window, a.Limit, a.ToolLimits, a.Hooks = r.Price, r.ContextWindow, r.RateLimit, r.ToolLimits, r.Hooks
 	return a
+}
+
+// redefined has another definition wait for the next execution.
+func (a Agent) redefined(f Redefined, at time.Time) Agent {
+	from := a.Definition
+	if a.next != nil {
+		from = a.next.Definition
+	}
+	word := contract.DefinitionWord{By: f.Request.By, At: at, Reason: f.Request.Reason, Fields: f.Reply.Fields}
+	next := &contract.Redefinition{Definition: f.Request.Over(from), Word: word}
+	if f.Reply.Number <= a.Execution.Number { // the execution's first work was recorded before this answer
+		return a
+	}
+	a.next = next
+	return a
+}
+
+// adopts begins an execution with the definition that has waited for it.
+func (a Agent) adopts() Agent {
+	if a.next == nil {
+		return a
+	}
+	next := *a.next
+	a.Definition, a.word, a.next = next.Definition, &next.Word, nil
+	if slices.Contains(next.Word.Fields, "model") {
+		a.Model = next.Definition.Model.String()
+	}
+	return a
+}
+
+// NextDefinition is the word about a definition that waits for the next execution; nil: none does.
+func (a Agent) NextDefinition() *contract.DefinitionWord {
+	if a.next == nil {
+		return nil
+	}
+	return &a.next.Word
 }
 
 // ChangeOf is how what is in force for an execution differs from what was before; nil: in nothing, or too long ago.

@@ -42,7 +42,10 @@ func StatusText(t Theme, id string, v contract.StatusView, now time.Time) string
 	}
 	x.fact("trusted", trustedText(v.Trusted))
 	for _, change := range v.Changes {
-		x.fact("changed", fmt.Sprintf("from execution %d on: %s", change.Number, OneLine(change.String())))
+		x.fact("changed", fmt.Sprintf("from execution %d on: %s", change.Number, OneLine(change.String()+wordText(change.Word))))
+	}
+	if v.Next != nil {
+		x.fact("", "from the next execution on: "+OneLine(strings.Join(v.Next.Fields, ", ")+wordText(v.Next)))
 	}
 	for _, s := range v.Bound {
 		x.fact("session", OneLine(sessionWords(s.Server, s.Worker, s.Since)))
@@ -83,6 +86,14 @@ func StatusText(t Theme, id string, v contract.StatusView, now time.Time) string
 	x.fact("workflow", OneLine(v.WorkflowID)+" "+t.Faint(OneLine(v.RunID)))
 	x.fact("told by", source(v.Source))
 	return x.String()
+}
+
+// wordText says who has given a session another definition.
+func wordText(w *contract.DefinitionWord) string {
+	if w == nil {
+		return ""
+	}
+	return "; updated" + within(" by ", w.By, "") + " at " + moment(w.At) + within(": ", w.Reason, "")
 }
 
 // UnknownCall names a call of which nobody knows whether it took effect.
@@ -206,6 +217,7 @@ type StatusJSON struct {
 	Sessions     []contract.Bound `json:"mcp_sessions"`
 	// Changes are of what is in force, execution by execution.
 	Changes []contract.DefinitionChange `json:"definition_changes"`
+	Next    *contract.DefinitionWord    `json:"next_definition"`
 	Todo    []domain.TodoItem           `json:"todo"`
 }
 
@@ -225,7 +237,7 @@ func Status(v contract.StatusView) StatusJSON {
 	}
 	s.Progress, s.Todo = listed(v.Progress), listed(v.Todo)
 	s.OutcomeUnknown, s.StandingApprovals = listed(v.OutcomeUnknown), listed(v.StandingApprovals)
-	s.Sessions, s.Changes = listed(v.Bound), listed(v.Changes)
+	s.Sessions, s.Changes, s.Next = listed(v.Bound), listed(v.Changes), v.Next
 	s.WaitingMessages = listed(v.WaitingMessages)
 	s.StopSignals, s.PendingApprovals, s.PendingQuestions = listed(v.StopSignals), listed(v.PendingApprovals), listed(v.PendingQuestions)
 	return s

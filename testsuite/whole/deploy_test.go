@@ -22,12 +22,12 @@ func lookup() tool.Tool {
 	})
 }
 
-func lookupOf() tool.Tool {
+func lookupOf(name string) tool.Tool {
 	type arguments struct {
 		Order    string `json:"order"`
 		Customer string `json:"customer"`
 	}
-	return tool.New("lookup", "finds a customer's order", domain.ReadOnly, func(_ context.Context, in arguments) (string, error) {
+	return tool.New(name, "finds a customer's order", domain.ReadOnly, func(_ context.Context, in arguments) (string, error) {
 		return "order " + in.Order + " of " + in.Customer, nil
 	})
 }
@@ -49,11 +49,60 @@ turns:
 	s.ended(t, begun)
 	s.sends(t, name)
 	before.Stop()
-	s.work(t, host.Config{Tools: []tool.Tool{lookupOf()}})
+	s.work(t, host.Config{Tools: []tool.Tool{lookupOf("lookup")}})
 	last := s.sends(t, name)
 	_, err = s.agents.Close(within(t), name)
 	require.NoError(t, err)
 	return last
+}
+
+// renamed is a session whose tool a deploy renames: an execution fails that begins without it, and goes on once the
+// session was updated.
+func (s *stack) renamed(t *testing.T, name string) agents.Execution {
+	t.Helper()
+	before := s.work(t, host.Config{Tools: []tool.Tool{lookup()}})
+	begun, err := s.agents.Start(within(t), agents.Start{ID: name, Prompt: "go", Definition: scripted(writeScript(t, `
+turns:
+  - {text: one}
+  - {tool_calls: [{name: find, arguments: {order: a, customer: ann}}]}
+  - {text: '{{ result "find" }}'}
+`), "lookup")})
+	require.NoError(t, err)
+	s.ended(t, begun)
+	before.Stop()
+	find := lookupOf("find")
+	s.work(t, host.Config{Tools: []tool.Tool{find}})
+	failed := s.sends(t, name)
+	result, err := s.agents.Wait(within(t), name, failed.Number)
+	require.NoError(t, err)
+	require.Equal(t, domain.CodeUnknownTool, result.Error.Code)
+	require.Contains(t, result.Error.Message, "lookup")
+	updated, err := s.agents.Update(within(t), name, agents.UpdateOptions{
+		Definition: domain.Definition{SystemPrompt: "Be brief.", Tools: []string{"find"}}, Fields: []string{"system_prompt", "tools"},
+		By: "ann", Reason: "renamed",
+	})
+	require.NoError(t, err)
+	require.Equal(t, agents.Updated{ID: name, Number: 3, Fields: []string{"system_prompt", "tools"}}, updated)
+	last := s.sends(t, name)
+	_, err = s.agents.Close(within(t), name)
+	require.NoError(t, err)
+	return last
+}
+
+// TestADeployThatRenamesATool is taken over by an update, which is told with who gave it.
+func TestADeployThatRenamesATool(t *testing.T) {
+	t.Parallel()
+	s := connect(t, "plain", nil)
+	name := s.named("renamed")
+	s.renamed(t, name)
+	result, err := s.agents.Wait(within(t), name, 3)
+	require.NoError(t, err)
+	require.Equal(t, "order a of ann", result.Answer)
+	explained, err := s.agents.Explain(within(t), name, 3)
+	require.NoError(t, err)
+	require.Equal(t, "tools + find, - lookup; system_prompt", explained.Changed.String())
+	require.Equal(t, "ann", explained.Changed.Word.By)
+	require.NoError(t, s.audited(within(t), name, 3))
 }
 
 func (s *stack) sends(t *testing.T, name string) agents.Execution {

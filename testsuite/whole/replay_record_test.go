@@ -140,6 +140,10 @@ turns:
 		s := connect(t, "plain", nil)
 		s.keep(t, "followed-definitions", s.deployed(t, "kept"))
 	})
+	t.Run("updated-definition", func(t *testing.T) {
+		s := connect(t, "plain", nil)
+		s.keep(t, "updated-definition", s.renamed(t, "kept-updated"))
+	})
 	t.Run("given", func(t *testing.T) {
 		s := start(t, host.Config{})
 		notes, before := domain.Metadata{"ticket": json.RawMessage(`"A-7"`)}, []domain.Entry{{Message: domain.UserMessage("before")}}

@@ -227,6 +227,16 @@ func (d *decoder) updated(a *historypb.WorkflowExecutionUpdateCompletedEventAttr
 			return unreadable("what became of a call of unknown outcome", err)
 		}
 		return one(progress.Settled{Call: reply.Call})
+	case asked.name == string(contract.UpdateRedefine):
+		reply, err := decode[contract.RedefineReply](d.converter, answer)
+		if err != nil {
+			return unreadable("from when on another definition holds", err)
+		}
+		request, err := decode[contract.RedefineRequest](d.converter, asked.args)
+		if err != nil {
+			return unreadable("another definition", err)
+		}
+		return one(progress.Redefined{Request: *request, Reply: *reply})
 	case asked.name == string(contract.UpdateRevoke):
 		reply, err := decode[contract.RevokeReply](d.converter, answer)
 		if err != nil {

@@ -1,0 +1,48 @@
+package contract
+
+import (
+	"time"
+
+	"everstep/domain"
+)
+
+// A RedefineRequest gives an open session another definition, from its next execution on.
+type RedefineRequest struct {
+	Definition domain.Definition `json:"definition"`
+	// Fields are the keys of the definition that are taken from it. None: all of it takes the place of the session's.
+	Fields []string `json:"fields,omitempty"`
+	// By says who asks for it.
+	By     string `json:"by,omitzero"`
+	Reason string `json:"reason,omitzero"`
+}
+
+// Over is the definition with what the request asks for.
+func (r RedefineRequest) Over(d domain.Definition) domain.Definition {
+	if len(r.Fields) == 0 {
+		return r.Definition
+	}
+	return d.Taking(r.Definition, r.Fields)
+}
+
+// A RedefineReply says what of the session's definition is another.
+type RedefineReply struct {
+	// Number is of the execution from which on it holds.
+	Number int `json:"execution_number"`
+	// Fields are what differs; none: nothing does.
+	Fields []string `json:"fields,omitempty"`
+}
+
+// A Redefinition waits for a session's next execution.
+type Redefinition struct {
+	Definition domain.Definition `json:"definition"`
+	Word       DefinitionWord    `json:"word"`
+}
+
+// A DefinitionWord says who has given a session another definition, when and why.
+type DefinitionWord struct {
+	By     string    `json:"by,omitzero"`
+	At     time.Time `json:"at"`
+	Reason string    `json:"reason,omitzero"`
+	// Fields are what differs from the definition before.
+	Fields []string `json:"fields"`
+}

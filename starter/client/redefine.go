@@ -1,0 +1,64 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// UpdateOptions are another definition for an open session.
+type UpdateOptions struct {
+	Definition domain.Definition
+	// Fields are the keys of what is taken from the definition, such as system_prompt, tools, model, budget. None: all of
+	// it takes the place of the session's.
+	Fields []string
+	// By is who asks for it, by their own word. Empty: the process, as Config.By names it.
+	By string
+	// Reason is recorded.
+	Reason string
+}
+
+// An Updated says what of a session is another, and from which execution on.
+type Updated struct {
+	ID     string   `json:"id"`
+	Number int      `json:"execution_number"`
+	Fields []string `json:"fields"`
+}
+
+// Update gives an open session another definition, from its next execution on: one in progress goes on as it began. Who
+// has done so, when and why is recorded. It is refused by agents without a name and sessions that have ended; what the
+// workers make of it shows when the execution begins. It needs a worker, as Send does.
+func (c *Client) Update(ctx context.Context, id string, o UpdateOptions) (Updated, error) {
+	if !utf8.ValidString(o.By + o.Reason) {
+		return Updated{}, errorf(Invalid, nil, "reason, by: one is not valid UTF-8; convert it")
+	}
+	whole := o.Definition
+	if len(o.Fields) > 0 && !slices.Contains(o.Fields, "model") {
+		whole.Model = domain.LLMConfig{Provider: "any", Model: "any"} // the session has one
+	}
+	if err := cmp.Or(whole.Check(), whole.Budget.CheckDeadline(time.Now()), domain.CheckFits("definition", o.Definition, domain.MaxResolved)); err != nil {
+		return Updated{}, invalid(err)
+	}
+	p, err := c.locate(ctx, id)
+	switch {
+	case err != nil:
+		return Updated{}, err
+	case p.name == "":
+		return Updated{}, errorf(Refused, nil, "agent %s has no name and takes one prompt, so no execution follows; start another, with a name", id)
+	case !p.open():
+		return Updated{}, ended(id, nil)
+	}
+	reply, err := update(ctx, c, p.agent, "", contract.UpdateRedefine, contract.RedefineRequest{
+		Definition: o.Definition, Fields: o.Fields, By: cmp.Or(o.By, domain.Shorten(c.cfg.By.Identity, domain.MaxDecider)), Reason: o.Reason,
+	})
+	if errors.Is(err, errClosed) {
+		return Updated{}, errorf(Refused, err, "%s has just ended", id)
+	}
+	return Updated{id, reply.Number, append([]string{}, reply.Fields...)}, fail(ctx, id, "updating "+id, err)
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"everstep/domain"
+	"everstep/starter/client"
+	"everstep/starter/local"
+)
+
+func updateCommand(p *program) *cobra.Command {
+	asked := startFlags{}
+	options := client.UpdateOptions{By: person()}
+	command := p.withAgent(&cobra.Command{
+		Use:   "update ID",
+		Short: "Give a session another definition",
+		Long: `Gives the session of a named agent another definition, from its next execution
+on: one in progress goes on as it began. With --agent all of the file takes the
+place of what the session has, with flags over it; without it, what is given by
+flags does, and the rest stays. Who has changed it, when and why is recorded, and
+shown by status and explain. The tools' schemas, prices and windows follow.`,
+		Example: `  starter update notes --agent agents/notes.md --reason "renamed a tool"
+  starter update notes --system "Answer in one sentence." --max-steps 5
+  starter update notes --model openai/gpt-5-mini`,
+	}, "starter update notes --agent agents/notes.md", func(ctx context.Context, s *local.Stack, id string) error {
+		var err error
+		if options.Definition, options.Fields, err = asked.redefinition(p); err != nil {
+			return err
+		}
+		if options.Definition.Model.Provider != "" {
+			if err := p.machine.CheckLocally(ctx, local.Flags{}, options.Definition); err != nil && s.Own(ctx, id) {
+				return err
+			}
+		}
+		p.warn(s.MissingFor(ctx, id))
+		updated, err := s.Agents.Update(ctx, id, options)
+		if err != nil {
+			return err
+		}
+		return p.done(updated, "%s has another definition from execution %d on: %s", id, updated.Number, cmp.Or(strings.Join(updated.Fields, ", "), "nothing differs"))
+	})
+	asked.registerDefinition(p, command)
+	command.Flags().StringVar(&options.Reason, "reason", "", "a `TEXT` that is recorded")
+	command.Flags().StringVar(&options.By, "by", options.By, "`WHO` changes it")
+	return command
+}
+
+// redefinition is what the flags make of a definition, and which fields they are about; none: all of it.
+func (f *startFlags) redefinition(p *program) (d domain.Definition, fields []string, err error) {
+	if d, err = f.definition(p); err != nil {
+		return d, nil, err
+	}
+	if f.model != "" {
+		timeouts := d.Model.Timeouts
+		if d.Model, err = local.ReadModel("model", f.model); err != nil {
+			return d, nil, err
+		}
+		d.Model.Timeouts = timeouts
+	}
+	if _, err = f.about.apply(&d.Model); err != nil {
+		return d, nil, err
+	}
+	d.Budget = d.Budget.CappedBy(f.budget.budget)
+	if f.agent != "" {
+		if d.Model.Provider == "" {
+			return d, nil, usage("model: is missing; the file names none, so name one with --model")
+		}
+		return d, nil, nil
+	}
+	if fields = (domain.Definition{}).Differing(d); len(fields) == 0 {
+		return d, nil, usage("nothing is given to change; give --agent FILE, --system, --tool, --model or a limit such as --max-steps")
+	}
+	return d, fields, nil
+}

@@ -1,0 +1,58 @@
+package workflows
+
+import (
+	"cmp"
+	"slices"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// adoptDefinition begins an execution with the definition that has waited for it.
+func (s session) adoptDefinition() {
+	next, ok := s.takeNext()
+	if !ok {
+		return
+	}
+	if slices.Contains(next.Word.Fields, "model") {
+		s.useModel(next.Definition.Model)
+	}
+	s.instruct(next.Definition)
+}
+
+func (s session) checkRedefine(request contract.RedefineRequest) error {
+	switch {
+	case s.in.Name == "":
+		return domain.Errorf(domain.Denied, "update: the agent has no name, so no execution follows; start another with --id NAME")
+	case s.mail.Closed():
+		return domain.Errorf(domain.Denied, "update: the session is closed")
+	}
+	for _, key := range request.Fields {
+		if !slices.Contains(domain.DefinitionKeys(), key) {
+			return domain.Errorf(domain.Invalid, "fields: a definition has no %q", domain.Shorten(key, 64))
+		}
+	}
+	upcoming := s.upcoming()
+	next := request.Over(upcoming)
+	_, malformed := s.state.WithResponseFormat(next.Format, s.now())
+	return cmp.Or(upcoming.CheckRedefined(next), malformed, next.Budget.CheckDeadline(s.now()), checkWord(request.By, request.Reason),
+		domain.CheckFits("definition", next, domain.MaxResolved))
+}
+
+// redefineSession takes what was checked. Two that come before an execution begins are one.
+func (s session) redefineSession(request contract.RedefineRequest) contract.RedefineReply {
+	next := request.Over(s.upcoming())
+	word := contract.DefinitionWord{By: request.By, At: s.now(), Reason: request.Reason, Fields: s.own.Differing(next)}
+	if !slices.Contains(word.Fields, "model") && s.names(request, "model") && !next.Model.Equal(s.state.LLMConfig()) {
+		word.Fields = append(word.Fields, "model") // a message has given it another meanwhile
+	}
+	if len(word.Fields) > 0 || s.next != nil {
+		s.redefine(contract.Redefinition{Definition: next, Word: word})
+	}
+	return contract.RedefineReply{Number: s.state.ExecutionCount() + 1, Fields: word.Fields}
+}
+
+// names reports whether a request is about a field.
+func (s session) names(request contract.RedefineRequest, key string) bool {
+	return len(request.Fields) == 0 || slices.Contains(request.Fields, key)
+}

@@ -1,0 +1,117 @@
+package workflows_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/testsuite"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+func redefines(env *testsuite.TestWorkflowEnvironment, at time.Duration, id string, request contract.RedefineRequest) *verdict {
+	v := &verdict{}
+	env.RegisterDelayedCallback(func() { env.UpdateWorkflow(string(contract.UpdateRedefine), id, v, request) }, at)
+	return v
+}
+
+// TestAnUpdateHoldsFromTheNextExecutionOn, and is told with who gave it. What it does not name stays.
+func TestAnUpdateHoldsFromTheNextExecutionOn(t *testing.T) {
+	t.Parallel()
+	w := deployed(offers("seek"), offers("find"))
+	w.model = func(r contract.ModelRequest) (contract.ModelReply, error) { return says("done"), nil }
+	env := w.environment(t)
+	took := redefines(env, time.Minute, "update", contract.RedefineRequest{
+		Definition: domain.Definition{SystemPrompt: "be brief", Tools: []string{"find"}, Budget: domain.ExecutionBudget{MaxSteps: number(3)}},
+		Fields:     []string{"system_prompt", "tools", "budget"}, By: "ann", Reason: "renamed",
+	})
+	env.RegisterDelayedCallback(func() {
+		next := query(t, env, contract.QueryStatus, contract.StatusRequest{}).Next
+		require.Equal(t, []string{"system_prompt", "tools", "budget"}, next.Fields)
+	}, 2*time.Minute)
+	sends(env, time.Hour, "send", contract.SendRequest{Prompt: "more"})
+	closes(env, 2*time.Hour, "close")
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	require.NoError(t, took.rejected)
+	require.Len(t, w.listed, 2)
+	asked := w.listed[1].Definition
+	require.Equal(t, "be brief", asked.SystemPrompt)
+	require.Equal(t, []string{"find"}, asked.Tools)
+	require.Equal(t, w.listed[0].Definition.Model, asked.Model)
+	status := query(t, env, contract.QueryStatus, contract.StatusRequest{})
+	require.Nil(t, status.Next)
+	require.Equal(t, int64(3), *status.Budget.MaxSteps)
+	require.Len(t, status.Changes, 1)
+	require.Equal(t, "tools + find, - seek; budget, system_prompt", status.Changes[0].String())
+	require.Equal(t, "ann", status.Changes[0].Word.By)
+	require.Equal(t, "renamed", status.Changes[0].Word.Reason)
+}
+
+// TestAnUpdateWithAnotherModel resolves it, with its window and price.
+func TestAnUpdateWithAnotherModel(t *testing.T) {
+	t.Parallel()
+	w := deployed(offers("look"))
+	env := w.environment(t)
+	other := domain.LLMConfig{Provider: "scripted", Model: "/other"}
+	redefines(env, time.Minute, "update", contract.RedefineRequest{Definition: domain.Definition{Model: other}, Fields: []string{"model"}})
+	sends(env, time.Hour, "send", contract.SendRequest{Prompt: "more"})
+	closes(env, 2*time.Hour, "close")
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	require.Equal(t, other, w.listed[1].Definition.Model)
+	require.Equal(t, "scripted//other", query(t, env, contract.QueryStatus, contract.StatusRequest{}).Model)
+}
+
+// TestAnUpdateThatTakesRulesAway leaves no call without any: the workers' hold then, or the default.
+func TestAnUpdateThatTakesRulesAway(t *testing.T) {
+	t.Parallel()
+	w := paysEachTime(nil)
+	env := w.environment(t)
+	in := input(t, "ann")
+	in.Definition.Approvals = domain.ApprovalsOf("allow")
+	redefines(env, time.Minute, "update", contract.RedefineRequest{Fields: []string{"approvals"}})
+	sends(env, time.Hour, "send", contract.SendRequest{Prompt: "more"})
+	asked := 0
+	sees(t, env, 2*time.Hour, func(waiting []domain.PendingApproval) {
+		for _, call := range waiting {
+			asked++
+			approves(env, "yes", call)
+		}
+	})
+	closes(env, 3*time.Hour, "close")
+	env.ExecuteWorkflow(string(contract.Execute), in)
+	require.Equal(t, 2, outcome(t, env).Number)
+	require.Equal(t, 1, asked)
+}
+
+func TestWhatAnUpdateRefuses(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		name    string
+		request contract.RedefineRequest
+		says    string
+	}{
+		"without a name":     {"", contract.RedefineRequest{Fields: []string{"tools"}}, "the agent has no name"},
+		"no such field":      {"ann", contract.RedefineRequest{Fields: []string{"colour"}}, `a definition has no "colour"`},
+		"no model":           {"ann", contract.RedefineRequest{}, "model: has no provider"},
+		"another compiler":   {"ann", contract.RedefineRequest{Definition: domain.Definition{Compiler: domain.AllSections}, Fields: []string{"compiler"}}, "compiler: stays as it is"},
+		"a tool that is not": {"ann", contract.RedefineRequest{Definition: domain.Definition{Tools: []string{" "}}, Fields: []string{"tools"}}, "tool: is empty"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := deployed(offers("look"))
+			env := w.environment(t)
+			w.model = func(contract.ModelRequest) (contract.ModelReply, error) { return says("done"), nil }
+			refused := redefines(env, 0, "update", test.request)
+			if test.name != "" {
+				closes(env, time.Hour, "close")
+			}
+			env.ExecuteWorkflow(string(contract.Execute), input(t, test.name))
+			outcome(t, env)
+			require.ErrorContains(t, refused.rejected, test.says)
+		})
+	}
+}
