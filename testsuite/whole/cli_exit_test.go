@@ -138,8 +138,8 @@ func TestCLISession(t *testing.T) {
 	}
 	require.Equal(t, "One.\n", c.ok("run", "--id", id, "--model", model, "hi"))
 	require.InDelta(t, 1, c.json("status", id)["execution_number"], 0)
-	refused("system_prompt: differs", "start", "--id", id, "--system", "You", "--model", model, "hi")
-	refused("tools: differs", "run", "--id", id, "--tool", "read_file", "--model", model, "hi")
+	refused("system_prompt: the session has none, given is", "start", "--id", id, "--system", "You", "--model", model, "hi")
+	refused("tools: ", "run", "--id", id, "--tool", "read_file", "--model", model, "hi")
 	refused("completed", "stop", id)
 
 	// The second execution is in progress.
