@@ -278,14 +278,15 @@ func TestCloseWaitsForTheEnd(t *testing.T) {
 					})
 					return contract.CloseReply{Executions: 1}, nil
 				}
-				var said []string
-				c := New(f, Config{Loopback: true, Progress: func(text string) { said = append(said, text) }})
+				said := make(chan string, 2) // it is said beside what waits
+				c := New(f, Config{Loopback: true, Progress: func(text string) { said <- text }})
 				begun := time.Now()
 				n, err := c.Close(t.Context(), "nora")
 				require.NoError(t, err)
 				require.Equal(t, 1, n)
 				require.Equal(t, test.takes, time.Since(begun))
-				require.Equal(t, []string{"nora is closed, and ends its sessions with MCP servers"}, said)
+				require.Equal(t, "nora is closed, and ends its sessions with MCP servers", <-said)
+				require.Empty(t, said)
 			})
 		})
 	}
