@@ -25,7 +25,7 @@ func Difference(t Theme, d client.Difference) string {
 		line("no step differs")
 		return b.String()
 	}
-	line("they part at step %d, after %s that do not differ", d.Steps[0].Step, Counted(int64(d.Equal), "step"))
+	line("they part at step %d, after %s without a difference", d.Steps[0].Step, Counted(int64(d.Equal), "step"))
 	for _, step := range d.Steps {
 		line("step %d  %s %s · %s %s", step.Step, t.Head("A"), place(d.A, step.A), t.Head("B"), place(d.B, step.B))
 		for _, one := range step.Differences {

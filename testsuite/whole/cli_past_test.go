@@ -41,7 +41,7 @@ func TestCLIFork(t *testing.T) {
 	difference := c.json("diff", id, name)
 	require.Equal(t, []any{1.0, 1.0}, []any{difference["shared_steps"], difference["equal_steps"]})
 	require.InDelta(t, 2, difference["steps"].([]any)[0].(map[string]any)["step"], 0)
-	require.Contains(t, c.ok("diff", id+":1", name), "they part at step 2, after 1 step that do not differ")
+	require.Contains(t, c.ok("diff", id+":1", name), "they part at step 2, after 1 step without a difference")
 	require.Contains(t, c.ok("diff", id, id), "no step differs")
 	require.Equal(t, 4, c.do("diff", id+":9", name).code)
 	got = c.do("fork", id, "--step", "3", "and")
