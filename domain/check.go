@@ -54,6 +54,7 @@ func (d Definition) Check() error {
 		{"attempts", d.Attempts < 0, d.Attempts},
 		{"inference_timeout", d.InferenceTimeout < 0, d.InferenceTimeout},
 		{"tool_timeout", d.ToolTimeout < 0, d.ToolTimeout},
+		{"idle_timeout", d.IdleTimeout < 0, d.IdleTimeout},
 	} {
 		if field.negative {
 			return Errorf(Invalid, "%s: is %v; it may not be negative", field.name, field.value)

@@ -58,6 +58,7 @@ func fullCarry(t *testing.T, in contract.SessionInput) contract.Carry {
 		Changes:      []contract.DefinitionChange{{Number: 1, At: noon, Fields: []string{"price"}}},
 		MessagesFrom: 5, Unrecorded: []contract.EndedExecution{{Number: 1, RunID: "run"}},
 		Unsent: []contract.AnsweredUpdate[contract.UnsendReply]{{ID: "d"}}, MessagesWaited: 22,
+		Suspended: &contract.Suspension{Reason: "audit"}, Emptied: []contract.AnsweredUpdate[contract.ClearReply]{{ID: "e"}},
 		Runs: 21, Outcome: &contract.Outcome{AgentID: in.AgentID, ExecutionID: execution, Number: 1, Status: domain.StatusCompleted},
 	}
 }

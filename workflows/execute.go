@@ -98,6 +98,6 @@ func (s session) awaitWork() bool {
 			continue
 		}
 		s.note("idle")
-		s.wait(func() bool { return s.mail.Woken() || s.wantsNewRun() })
+		s.idle()
 	}
 }

@@ -68,6 +68,6 @@ func (s session) outlives(why *domain.Error) bool {
 func (s session) idleInOutage() {
 	if s.run.suffers() {
 		s.note("idle")
-		s.mail.Idle(s.run.pause(time.Hour))
+		s.mail.Idle(s.run.pause(time.Hour), func() bool { return false })
 	}
 }

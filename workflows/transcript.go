@@ -73,6 +73,9 @@ func (t *transcript) hear(id domain.ExecutionID, w contract.WaitingMessage, now 
 	t.Conversation = t.WithMessage(id, w.ID, w.Request.Prompt, now)
 }
 
+// empty hides all that was said from the model.
+func (t *transcript) empty() { t.Conversation = t.WithoutAll() }
+
 // add joins a message to a section, tagged. The empty section is the default one.
 func (t *transcript) add(section string, m domain.Message, digest domain.Digest, tag domain.Tag, now time.Time) domain.Message {
 	m.CreatedAt = now

@@ -25,6 +25,9 @@ func (s session) acceptUpdates() error {
 		accept(s, contract.UpdateRevoke, nil, s.checkRevoke, s.revoke),
 		accept(s, contract.UpdateRedefine, nil, s.checkRedefine, s.redefineSession),
 		accept(s, contract.UpdateResolve, nil, s.checkResolve, s.resolveCall),
+		accept(s, contract.UpdateSuspend, nil, s.checkSuspend, s.suspend),
+		accept(s, contract.UpdateUnsuspend, nil, s.checkUnsuspend, s.unsuspend),
+		accept(s, contract.UpdateClear, &s.mail.Emptied, s.checkClear, s.clear),
 		accept(s, contract.UpdateClose, nil, s.checkClose, s.closeSession),
 	)
 }
@@ -65,6 +68,9 @@ func acceptSlow[In, Out any](
 }
 
 func (s session) checkSend(request contract.SendRequest) error {
+	if err := s.notSuspended("send"); err != nil {
+		return err
+	}
 	if s.busy() && request.IfBusy.Waits() && !request.IfIdle {
 		return s.checkWait(request)
 	}
@@ -106,22 +112,6 @@ func (s session) checkCost(request contract.SendRequest) error {
 	}
 	return domain.Errorf(domain.Invalid, "max_cost: nobody knows what %s costs; leave it out, or name a model with its price", model)
 }
-
-// idleFor refuses what only an idle, open session takes.
-func (s session) idleFor(what string) error {
-	switch {
-	case s.in.Name == "":
-		return domain.Errorf(domain.Denied, "%s: the agent has no name, so it takes one prompt and no more; start another with --id NAME", what)
-	case s.mail.Closed():
-		return domain.Errorf(domain.Denied, "%s: the session is closed", what)
-	case s.busy():
-		return domain.Errorf(domain.Denied, "%s: execution %d is in progress; wait for it or stop it", what, s.state.ExecutionCount())
-	}
-	return nil
-}
-
-// busy reports whether an execution is in progress or about to begin.
-func (s session) busy() bool { return s.mail.Posted() || s.state.HasActiveExecution() }
 
 // checkWait refuses a message that cannot wait for the execution in progress. What could wait, but for nothing, would
 // only look as if it were read.
@@ -184,8 +174,14 @@ func (s session) send(request contract.SendRequest) contract.SendReply {
 // checkClose refuses a session that knows of unsettled calls: one of the same name that begins anew would make them again.
 func (s session) checkClose(contract.CloseRequest) error {
 	unsettled := s.state.Unsettled()
-	if err := s.idleFor("close"); err != nil || len(unsettled) == 0 {
+	if err := s.idleFor("close"); err != nil {
 		return err
+	}
+	if waiting := len(s.mail.Waiting()); waiting > 0 { // the session is suspended
+		return domain.Errorf(domain.Denied, "close: %d messages wait that nobody has read; unsuspend the session, or take them back with unsend", waiting)
+	}
+	if len(unsettled) == 0 {
+		return nil
 	}
 	first := unsettled[0]
 	return domain.Errorf(domain.Denied, "close: of %d calls nobody knows whether they took effect, the first is %s of %s; "+
@@ -206,6 +202,10 @@ func (s session) checkExtend(request contract.ExtendRequest) error {
 		return domain.Errorf(domain.Denied, "execution_id: %s is not the newest execution; %s is", request.ExecutionID, execution.ID())
 	case s.mail.Ending() || active && s.state.Continuation().Stops():
 		return domain.Errorf(domain.Denied, "extend: the execution is stopping; extend it when it has ended, and it goes on")
+	case !active && s.mail.Suspended() != nil:
+		return s.notSuspended("extend")
+	case !active && s.talk.Emptied():
+		return domain.Errorf(domain.Denied, "extend: the conversation was cleared, so there is nothing to go on with; send the agent a message instead")
 	case !active && s.mail.Woken():
 		return domain.Errorf(domain.Denied, "extend: the session is closed or begins its next execution")
 	case !active && s.state.Status() == domain.StatusCompleted:

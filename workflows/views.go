@@ -36,8 +36,8 @@ func (s session) status(contract.StatusRequest) (contract.StatusView, error) {
 		Usage: s.state.Usage().View(), CostUSD: "0", StopSignals: []domain.StopSignal{},
 		OutcomeUnknown: []domain.UnknownCall{}, PendingApprovals: []domain.PendingApproval{}, PendingQuestions: []domain.PendingQuestion{},
 		StandingApprovals: append([]domain.StandingApproval{}, s.state.StandingApprovals()...),
-		WaitingMessages:   s.waitingMessages(),
-		Trusted:           s.state.Trusted(), Bound: s.bindings.open(), Todo: s.state.Metadata().Todo(), Changes: s.changes, Next: s.waitingDefinition(),
+		WaitingMessages:   s.waitingMessages(), Suspended: s.mail.Suspended(),
+		Trusted: s.state.Trusted(), Bound: s.bindings.open(), Todo: s.state.Metadata().Todo(), Changes: s.changes, Next: s.waitingDefinition(),
 		History: contract.HistoryView{
 			Events: int64(s.info.GetCurrentHistoryLength()), Bytes: int64(s.info.GetCurrentHistorySize()), Runs: s.run.number,
 			Unstored: s.run.outage.why, Unrecorded: s.records.missing(),

@@ -58,6 +58,12 @@ const (
 	UpdateSend Update[SendRequest, SendReply] = "send"
 	// UpdateUnsend takes a message back that was not read yet.
 	UpdateUnsend Update[UnsendRequest, UnsendReply] = "unsend"
+	// UpdateSuspend has a session accept nothing.
+	UpdateSuspend Update[SuspendRequest, SuspendReply] = "suspend"
+	// UpdateUnsuspend ends that.
+	UpdateUnsuspend Update[UnsuspendRequest, SuspendReply] = "unsuspend"
+	// UpdateClear drops the conversation of an idle session for what its model sees.
+	UpdateClear Update[ClearRequest, ClearReply] = "clear"
 	// UpdateClose ends an idle session.
 	UpdateClose Update[CloseRequest, CloseReply] = "close"
 	// UpdateExtend gives an execution new totals, or goes on from the last one.

@@ -133,6 +133,10 @@ type Carry struct {
 	MessagesWaited int64            `json:"messages_waited,omitzero"`
 	// Unsent are the answers to the newest messages taken back, as Answered.
 	Unsent []AnsweredUpdate[UnsendReply] `json:"unsent,omitempty"`
+	// Suspended is set while the session accepts nothing, and Emptied are the answers to the newest updates that dropped
+	// the conversation, as Answered.
+	Suspended *Suspension                  `json:"suspended,omitempty"`
+	Emptied   []AnsweredUpdate[ClearReply] `json:"emptied,omitempty"`
 }
 
 // An AnsweredUpdate remembers what an update was answered.

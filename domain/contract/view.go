@@ -63,6 +63,8 @@ type StatusView struct {
 	Source StatusSource `json:"source"`
 	// Open says that the session takes messages, or will.
 	Open bool `json:"open"`
+	// Suspended is set while the session accepts nothing.
+	Suspended *Suspension `json:"suspended,omitempty"`
 	// Paused says that nothing new starts until the execution is resumed.
 	Paused bool `json:"paused,omitzero"`
 	// Origin is the execution that this one goes on from, and Prior what had been spent by then.

@@ -152,6 +152,17 @@ func (c Conversation) WithGiven(id domain.ExecutionID, given *domain.Given, now 
 	return c
 }
 
+// WithoutAll returns the conversation of which the model sees nothing that was said until now. The transcript stays.
+func (c Conversation) WithoutAll() Conversation {
+	c.edits = domain.Edits{Cleared: c.log.Len(), Hidden: c.log.Len()}
+	c.messageSummaries, c.newest = nil, ""
+	c.visible, c.traces, c.results, c.resultTokens, c.excess = 0, 0, 0, 0, 0
+	return c
+}
+
+// Emptied reports whether the model sees nothing of what was said.
+func (c Conversation) Emptied() bool { return c.log.Len() > 0 && c.edits.Hidden == c.log.Len() }
+
 // NewestIsCarried reports whether the last message has left memory and is known
 // not to be the model's.
 func (c Conversation) NewestIsCarried() bool {

@@ -35,6 +35,8 @@ type Agent struct {
 	Sessions []Session
 	// Waiting are the messages that wait for the agent, in the order in which they came. They must not be changed.
 	Waiting []contract.WaitingMessage
+	// Suspended is set while the session accepts nothing.
+	Suspended *contract.Suspension
 	// Open is the work of the run that has not ended.
 	Open []Work
 	// Run is the run that is being read.
@@ -145,6 +147,10 @@ func (a Agent) With(fact Fact, at time.Time) Agent {
 		a.Execution.Paused = f.On && a.Execution.Running
 	case Sent:
 		return a.sent(f, at)
+	case Suspended:
+		if a.Suspended == nil || f.Suspension == nil {
+			a.Suspended = f.Suspension
+		}
 	case Unsent:
 		return a.unsent(f.MessageID)
 	case Extended:
@@ -354,7 +360,7 @@ func (a Agent) runBegan(f RunBegan, at time.Time) Agent {
 		for _, b := range in.Carry.Bound {
 			a = a.bound(b, at)
 		}
-		a.Run.Before, a.edits, a.Changes, a.Waiting, a.next = in.Carry.Runs, in.Carry.Edits, in.Carry.Changes, in.Carry.Waiting, in.Carry.Next
+		a.Run.Before, a.edits, a.Changes, a.Waiting, a.next, a.Suspended = in.Carry.Runs, in.Carry.Edits, in.Carry.Changes, in.Carry.Waiting, in.Carry.Next, in.Carry.Suspended
 		if r := in.Carry.Resolved; r != nil {
 			a = a.inForce(*r)
 			a.Model = r.Definition.Model.String()

@@ -113,7 +113,7 @@ func brokenAgents() []broken {
 			`a.yaml:1:1: namee: there is no such key; did you mean name?`,
 		}},
 		{"unknown key like none", inMarkdown, "---\ncolor: blue\n---\n", []string{
-			`a.md:2:1: color: there is no such key; there are name, description, model, fallbacks, system_prompt, show_trusted, tools, mcp, hooks, approvals, budget, guards, response_format, compiler, sections, compaction, retry, timeouts, subagents, subagent_policy`,
+			`a.md:2:1: color: there is no such key; there are name, description, model, fallbacks, system_prompt, show_trusted, tools, mcp, hooks, approvals, budget, guards, response_format, compiler, sections, compaction, retry, timeouts, idle_timeout, subagents, subagent_policy`,
 		}},
 		{"unknown key inside", inYAML, "budget:\n  max_step: 3\n", []string{
 			`a.yaml:2:3: budget.max_step: there is no such key; did you mean max_steps?`,

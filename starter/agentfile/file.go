@@ -169,6 +169,8 @@ func (a *agent) keys() document.Keys {
 			{Name: "first_byte", Doc: "Until the model's answer begins; the worker's unless given.", Value: duration(&a.timeouts.FirstByte)},
 			{Name: "idle", Doc: "The longest pause inside an answer; the worker's unless given.", Value: duration(&a.timeouts.Idle)},
 		})},
+		{Name: "idle_timeout", Doc: "After so long without an execution a session closes itself, unless calls of unknown outcome are unsettled: a duration such as 72h. Unless given it stays open.",
+			Value: duration(&d.IdleTimeout)},
 		{Name: "subagents", Doc: "Other agents that it may start, each by a name: a file, or a mapping that says more.", Value: a.subagents()},
 		{Name: "subagent_policy", Doc: "What sub-agents may have, and theirs in turn.", Value: subagentPolicy(&d.SubagentPolicy)},
 	}

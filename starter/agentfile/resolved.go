@@ -102,6 +102,7 @@ func (f File) Resolve() Resolved {
 			// What the file does not bound of a request, the worker does.
 			{"connect", span(requests.Connect)}, {"first_byte", span(requests.FirstByte)}, {"idle", span(requests.Idle)},
 		}},
+		{"idle_timeout", span(d.IdleTimeout)},
 		{"subagents", resolveSubagents(d)}, {"subagent_policy", resolvePolicy(d)},
 	}
 }

@@ -32,6 +32,8 @@ type explanation struct {
 	unsettled, settled []domain.UnknownCall
 	// standing are the session's standing approvals, by now.
 	standing []domain.StandingApproval
+	// suspended is set while the session accepts nothing.
+	suspended *contract.Suspension
 	// waiting are the messages that wait for the agent, by now.
 	waiting []contract.WaitingView
 	// answer is what its last inference answered, empty where that did not;
@@ -102,7 +104,7 @@ func (e *explanation) read(ctx context.Context, c *Client, told *retellings) err
 		}
 	}
 	e.unsettled, e.settled, e.standing = a.Unsettled, a.Settled, a.Standing
-	e.waiting = []contract.WaitingView{}
+	e.waiting, e.suspended = []contract.WaitingView{}, a.Suspended
 	for _, w := range a.Waiting {
 		e.waiting = append(e.waiting, w.View())
 	}
@@ -265,6 +267,7 @@ func (e *explanation) adding(v contract.StatusView) contract.StatusView {
 	v.ToolLimits, v.Bound, v.Changes, v.Next = e.then.ToolLimits, e.then.Bound(), e.then.Changes, e.then.NextDefinition()
 	v.Model, v.RateLimit, v.Window, v.Context, v.Origin = e.then.Model, e.then.Limit, e.then.Window, e.at.Fill, e.at.Origin
 	v.Trusted, v.BranchedFrom = e.at.Trusted, e.at.Branch
+	v.Suspended = e.suspended
 	v.WaitingMessages = append(v.WaitingMessages, e.waiting...)
 	c, _ := e.continuation()
 	if e.outcome != nil && e.outcome.Status != domain.StatusCompleted {

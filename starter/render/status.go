@@ -15,8 +15,10 @@ import (
 func StatusText(t Theme, id string, v contract.StatusView, now time.Time) string {
 	status := string(v.Status)
 	switch {
-	case v.Open && v.Status.Terminal():
+	case v.Open && v.Status.Terminal() && v.Suspended == nil:
 		status += ", idle"
+	case v.Suspended != nil && v.Open:
+		status += ", suspended"
 	case v.Paused:
 		status += ", paused"
 	case !v.Status.Terminal() && slices.ContainsFunc(v.StopSignals, func(s domain.StopSignal) bool { return s.Reason.Forced() }):
@@ -28,6 +30,9 @@ func StatusText(t Theme, id string, v contract.StatusView, now time.Time) string
 	}
 	for _, p := range v.Progress {
 		x.fact("progress", OneLine(p.Tool)+": "+OneLine(p.Text))
+	}
+	if v.Suspended != nil {
+		x.fact("suspended", OneLine("since "+moment(v.Suspended.Since)+within(" by ", v.Suspended.By, "")+within(": ", v.Suspended.Reason, "")))
 	}
 	x.fact("why", why(v))
 	x.fact("steps", grouped(int64(v.StepCount)))

@@ -211,6 +211,7 @@ turns:
 	recordAgents(t)
 	recordWaits(t)
 	recordMessages(t)
+	recordLife(t)
 	recordVersions(t)
 	recordForks(t)
 	t.Run("storage-outage", func(t *testing.T) {

@@ -54,10 +54,13 @@ func (m *Mailbox) Hear() (heard []contract.WaitingMessage) {
 // Heard is the place of the newest message that has joined the execution in progress in this run; zero: none has.
 func (m *Mailbox) Heard() int64 { return m.inbox.heard }
 
+// ready reports whether a message waits that may begin an execution once none is in progress.
+func (m *Mailbox) ready() bool { return len(m.inbox.waiting) > 0 && m.suspended == nil }
+
 // PostWaiting has a message that waits begin the next execution, and reports whether there was one: the first of those
 // that an execution has left unheard, else the first that is to have one of its own.
 func (m *Mailbox) PostWaiting() bool {
-	if len(m.inbox.waiting) == 0 {
+	if !m.ready() {
 		return false
 	}
 	first := m.inbox.waiting[max(slices.IndexFunc(m.inbox.waiting, steers), 0)]

@@ -34,6 +34,7 @@ type Mailbox struct {
 	Decided  Memory[contract.DecisionReply]
 	Replied  Memory[contract.AnswerReply]
 	Unsent   Memory[contract.UnsendReply]
+	Emptied  Memory[contract.ClearReply]
 	// taken counts all updates of this run.
 	taken int
 
@@ -51,6 +52,8 @@ type Mailbox struct {
 	door      door
 	next      *NextExecution
 	inbox     inbox
+	// suspended is set while the session accepts nothing.
+	suspended *contract.Suspension
 	stop      stopping
 	// paused says that nothing new may start, and waiting since when the loop waits
 	// for that to end; zero while something is under way.
@@ -99,7 +102,8 @@ func New(root workflow.Context, agent Agent, carry contract.Carry) *Mailbox {
 		Extended: Memory[contract.ExtendReply]{answered: carry.Extended},
 		Decided:  Memory[contract.DecisionReply]{answered: carry.Decided}, Unsent: Memory[contract.UnsendReply]{answered: carry.Unsent},
 		Replied: Memory[contract.AnswerReply]{answered: carry.Replied},
-		inbox:   inbox{waiting: carry.Waiting, count: carry.MessagesWaited},
+		Emptied: Memory[contract.ClearReply]{answered: carry.Emptied}, suspended: carry.Suspended,
+		inbox: inbox{waiting: carry.Waiting, count: carry.MessagesWaited},
 	}
 	m.renew()
 	return m
@@ -172,11 +176,30 @@ func (m *Mailbox) Close() {
 	m.wake()
 }
 
+// Suspend has the session accept nothing, and reports whether that is a change.
+func (m *Mailbox) Suspend(request contract.SuspendRequest) bool {
+	if m.suspended != nil {
+		return false
+	}
+	m.suspended = &contract.Suspension{Since: m.now(), Reason: request.Reason, By: request.By}
+	return true
+}
+
+// Unsuspend ends that, and reports whether it is a change.
+func (m *Mailbox) Unsuspend() bool {
+	changed := m.suspended != nil
+	m.suspended = nil
+	return changed
+}
+
+// Suspended is set while the session accepts nothing. The caller must not change it.
+func (m *Mailbox) Suspended() *contract.Suspension { return m.suspended }
+
 // Closed reports whether no further execution may begin.
 func (m *Mailbox) Closed() bool { return m.door != open }
 
 // Woken reports whether an idle session has something to do: to begin or to close.
-func (m *Mailbox) Woken() bool { return m.Posted() || m.Closed() }
+func (m *Mailbox) Woken() bool { return m.Posted() || m.Closed() || m.ready() }
 
 // wake cuts off what an idle session may be at: writing its transcript away.
 func (m *Mailbox) wake() {

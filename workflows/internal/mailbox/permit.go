@@ -91,12 +91,12 @@ func (m *Mailbox) BackOff(delay time.Duration) bool {
 	return workflow.Sleep(m.scope, delay) == nil && !m.CutOff()
 }
 
-// Idle waits between executions, until something wakes the session.
-func (m *Mailbox) Idle(longest time.Duration) {
+// Idle waits between executions, until something wakes the session or another reason ends the wait.
+func (m *Mailbox) Idle(longest time.Duration, over func() bool) {
 	pause, cancel := workflow.WithCancel(m.root)
 	defer cancel()
 	timer := workflow.NewTimer(pause, longest)
-	_ = workflow.Await(m.root, func() bool { return m.Woken() || timer.IsReady() })
+	_ = workflow.Await(m.root, func() bool { return m.Woken() || timer.IsReady() || over() })
 }
 
 // stopsInWaits is the version from which a stop that lets the step finish also

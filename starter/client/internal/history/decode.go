@@ -106,6 +106,16 @@ func (d *decoder) facts(event *historypb.HistoryEvent) []progress.Fact {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED:
 		in := event.GetWorkflowExecutionUpdateAcceptedEventAttributes().GetAcceptedRequest().GetInput()
 		d.updates[event.GetEventId()] = update{in.GetName(), in.GetArgs()}
+		switch in.GetName() {
+		case string(contract.UpdateUnsuspend):
+			return one(progress.Suspended{})
+		case string(contract.UpdateSuspend):
+			suspension := &contract.Suspension{Since: event.GetEventTime().AsTime()}
+			if request, err := decode[contract.SuspendRequest](d.converter, in.GetArgs()); err == nil {
+				suspension.Reason, suspension.By = request.Reason, request.By
+			}
+			return one(progress.Suspended{Suspension: suspension})
+		}
 		if pause := in.GetName() == string(contract.UpdatePause); pause || in.GetName() == string(contract.UpdateResume) {
 			return one(progress.Paused{On: pause})
 		}

@@ -1,0 +1,77 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"unicode/utf8"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// SuspendOptions say why a session is suspended.
+type SuspendOptions struct {
+	// Reason is shown to whoever is refused.
+	Reason string
+	// By is who suspends it, by their own word. Empty: the process, as Config.By names it.
+	By string
+}
+
+// A Suspending says what has become of a request to suspend a session, or to end that.
+type Suspending struct {
+	ID string `json:"id"`
+	contract.SuspendReply
+}
+
+// Suspend has the session of a named agent accept nothing until Unsuspend: no message, and no going on. The execution in
+// progress comes to its end, and what waits begins none. It is refused by agents without a name and sessions that are
+// closed. It needs a worker, as Send does.
+func (c *Client) Suspend(ctx context.Context, id string, o SuspendOptions) (Suspending, error) {
+	if !utf8.ValidString(o.By + o.Reason) {
+		return Suspending{}, errorf(Invalid, nil, "reason, by: one is not valid UTF-8; convert it")
+	}
+	request := contract.SuspendRequest{Reason: o.Reason, By: cmp.Or(o.By, domain.Shorten(c.cfg.By.Identity, domain.MaxDecider))}
+	return suspending(ctx, c, id, "suspending ", contract.UpdateSuspend, request)
+}
+
+// Unsuspend ends that. It needs a worker, as Send does.
+func (c *Client) Unsuspend(ctx context.Context, id string) (Suspending, error) {
+	return suspending(ctx, c, id, "unsuspending ", contract.UpdateUnsuspend, contract.UnsuspendRequest{})
+}
+
+func suspending[In any](ctx context.Context, c *Client, id, doing string, name contract.Update[In, contract.SuspendReply], in In) (Suspending, error) {
+	a, err := agentOf(id)
+	if err == nil {
+		_, err = c.session(ctx, a, "has no session to suspend; pause or stop its execution")
+	}
+	if err != nil {
+		return Suspending{}, err
+	}
+	reply, err := update(ctx, c, a, "", name, in)
+	return Suspending{id, reply}, fail(ctx, id, doing+id, err)
+}
+
+// A Cleared says how many messages of a session the model sees no more.
+type Cleared struct {
+	ID string `json:"id"`
+	contract.ClearReply
+}
+
+// Clear drops the conversation of an idle session for what its model sees: its next execution begins with its message
+// alone. All stays readable, and so does what the session is and has done: calls of unknown outcome, standing approvals,
+// trusted values, notes of tools, counts. It is refused while an execution is in progress. It needs a worker, as Send does.
+func (c *Client) Clear(ctx context.Context, id string) (Cleared, error) {
+	a, err := agentOf(id)
+	if err != nil {
+		return Cleared{}, err
+	}
+	s, err := c.session(ctx, a, "has no session to clear")
+	if err == nil {
+		err = c.idle(ctx, s)
+	}
+	if err != nil {
+		return Cleared{}, err
+	}
+	reply, err := update(ctx, c, a, "", contract.UpdateClear, contract.ClearRequest{})
+	return Cleared{id, reply}, fail(ctx, id, "clearing "+id, err)
+}

@@ -1,0 +1,85 @@
+package whole_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/starter/client"
+	"everstep/worker/host"
+)
+
+// lives is a session that is suspended, unsuspended and cleared between its executions, and closes itself.
+func (s *stack) lives(t *testing.T, id string) client.Execution {
+	t.Helper()
+	ctx := within(t)
+	definition := scripted(writeScript(t, "turns: [{text: one}, {text: two}, {text: three}]"))
+	definition.IdleTimeout = 20 * time.Second
+	begun, err := s.agents.Start(ctx, client.Start{ID: id, Prompt: "go", Definition: definition})
+	require.NoError(t, err)
+	s.ended(t, begun)
+	suspended, err := s.agents.Suspend(ctx, id, client.SuspendOptions{Reason: "an audit", By: "ann"})
+	require.NoError(t, err)
+	require.Equal(t, contract.SuspendReply{Changed: true}, suspended.SuspendReply)
+	for _, delivery := range contract.Deliveries() {
+		_, err = s.agents.Send(ctx, id, client.SendOptions{Prompt: "more", IfBusy: delivery})
+		require.ErrorIs(t, err, &client.Error{Class: client.Refused})
+		require.ErrorContains(t, err, "(an audit); unsuspend it first")
+	}
+	status, err := s.agents.Status(ctx, id)
+	require.NoError(t, err)
+	require.Equal(t, "ann", status.Suspended.By)
+	lifted, err := s.agents.Unsuspend(ctx, id)
+	require.NoError(t, err)
+	require.True(t, lifted.Changed)
+	begun, err = s.agents.Send(ctx, id, client.SendOptions{Prompt: "more"})
+	require.NoError(t, err)
+	s.ended(t, begun)
+	cleared, err := s.agents.Clear(ctx, id)
+	require.NoError(t, err)
+	require.Equal(t, 4, cleared.Messages)
+	begun, err = s.agents.Send(ctx, id, client.SendOptions{Prompt: "anew"})
+	require.NoError(t, err)
+	return s.ended(t, begun)
+}
+
+// TestTheLifeOfASession on a real server: what it takes, what its model sees, and its end.
+func TestTheLifeOfASession(t *testing.T) {
+	t.Parallel()
+	s := start(t, host.Config{})
+	id := s.named("life")
+	last := s.lives(t, id)
+	for step, err := range s.agents.Steps(within(t), id, 3) {
+		require.NoError(t, err)
+		require.Equal(t, domain.Edits{Cleared: 4, Hidden: 4}, step.Step.Input.Edits)
+	}
+	require.Equal(t, 3, last.Number)
+	require.Equal(t, []string{"go", "one", "more", "two", "anew", "three"}, s.saidBy(t, id))
+	s.closed(t, id)
+	_, err := s.agents.Send(within(t), id, client.SendOptions{Prompt: "more", IfBusy: contract.SteerIfBusy})
+	require.ErrorIs(t, err, &client.Error{Class: client.Refused})
+	require.ErrorContains(t, err, "the session of "+id+" has ended")
+}
+
+// closed waits until a session has closed itself.
+func (s *stack) closed(t *testing.T, id string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		status, err := s.agents.Status(within(t), id)
+		return err == nil && !status.Open
+	}, patience, 50*time.Millisecond)
+}
+
+// recordLife records a session that is suspended and cleared, and closes itself.
+func recordLife(t *testing.T) {
+	t.Helper()
+	t.Run("life", func(t *testing.T) {
+		s := start(t, host.Config{})
+		last := s.lives(t, "kept")
+		s.closed(t, "kept")
+		s.keep(t, "life", last)
+	})
+}

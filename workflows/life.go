@@ -1,0 +1,99 @@
+package workflows
+
+import (
+	"fmt"
+	"time"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// busy reports whether an execution is in progress or about to begin.
+func (s session) busy() bool { return s.mail.Posted() || s.state.HasActiveExecution() }
+
+// idleFor refuses what only an idle, open session takes.
+func (s session) idleFor(what string) error {
+	switch {
+	case s.in.Name == "":
+		return domain.Errorf(domain.Denied, "%s: the agent has no name, so it takes one prompt and no more; start another with --id NAME", what)
+	case s.mail.Closed():
+		return domain.Errorf(domain.Denied, "%s: the session is closed", what)
+	case s.busy():
+		return domain.Errorf(domain.Denied, "%s: execution %d is in progress; wait for it or stop it", what, s.state.ExecutionCount())
+	}
+	return nil
+}
+
+// notSuspended refuses what a suspended session does not take.
+func (s session) notSuspended(what string) error {
+	suspended := s.mail.Suspended()
+	if suspended == nil {
+		return nil
+	}
+	why := ""
+	if suspended.Reason != "" {
+		why = fmt.Sprintf(" (%s)", domain.Shorten(suspended.Reason, 200))
+	}
+	return domain.Errorf(domain.Denied, "%s: the session is suspended since %s%s; unsuspend it first", what, suspended.Since.Format(time.RFC3339), why)
+}
+
+func (s session) checkSuspend(request contract.SuspendRequest) error {
+	switch {
+	case s.in.Name == "":
+		return domain.Errorf(domain.Denied, "suspend: the agent has no name, so it has no session; pause or stop its execution")
+	case s.mail.Closed():
+		return domain.Errorf(domain.Denied, "suspend: the session is closed")
+	}
+	return checkWord(request.By, request.Reason)
+}
+
+// suspend lets the execution in progress go on to its end.
+func (s session) suspend(request contract.SuspendRequest) contract.SuspendReply {
+	return contract.SuspendReply{Changed: s.mail.Suspend(request), Busy: s.busy()}
+}
+
+func (s session) checkUnsuspend(contract.UnsuspendRequest) error {
+	if s.in.Name == "" {
+		return domain.Errorf(domain.Denied, "unsuspend: the agent has no name, so it has no session")
+	}
+	return nil
+}
+
+func (s session) unsuspend(contract.UnsuspendRequest) contract.SuspendReply {
+	return contract.SuspendReply{Changed: s.mail.Unsuspend(), Busy: s.busy()}
+}
+
+func (s session) checkClear(contract.ClearRequest) error { return s.idleFor("clear") }
+
+// clear hides what was said. What the agent is, what it has done and what is allowed stays: calls of unknown outcome,
+// standing approvals, trusted values, notes of tools.
+func (s session) clear(contract.ClearRequest) contract.ClearReply {
+	hidden := s.talk.Len() - s.talk.Edits().Hidden
+	s.talk.empty()
+	return contract.ClearReply{Messages: hidden}
+}
+
+// idle waits between executions until there is something to do. A session that has been idle for as long as its
+// definition allows closes itself, unless a later one of its name would not know of its unsettled calls, or somebody
+// has suspended it.
+func (s session) idle() {
+	timeout := s.in.Definition.IdleTimeout
+	execution, _ := s.state.Execution()
+	ended, known := execution.CompletedAt()
+	if timeout == 0 || !known {
+		s.wait(func() bool { return s.mail.Woken() || s.wantsNewRun() })
+		return
+	}
+	if left := ended.Add(timeout).Sub(s.now()); left > 0 {
+		s.mail.Idle(left, s.wantsNewRun)
+		return
+	}
+	if s.staysOpen() {
+		s.note(fmt.Sprintf("idle for longer than %s, and open all the same: it is suspended, or calls of unknown outcome are unsettled", timeout))
+		s.wait(func() bool { return s.mail.Woken() || s.wantsNewRun() || !s.staysOpen() })
+		return
+	}
+	s.mail.Close()
+}
+
+func (s session) staysOpen() bool { return len(s.state.Unsettled()) > 0 || s.mail.Suspended() != nil }

@@ -1,0 +1,120 @@
+package workflows_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/testsuite"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// puts asks a session for an update to a session at a time.
+func puts[In, Out any](env *testsuite.TestWorkflowEnvironment, at time.Duration, id string, update contract.Update[In, Out], request In) *verdict {
+	v := &verdict{}
+	env.RegisterDelayedCallback(func() { env.UpdateWorkflow(string(update), id, v, request) }, at)
+	return v
+}
+
+// TestASuspendedSession accepts nothing; the execution in progress comes to its end, and what waits begins none until the
+// session is unsuspended.
+func TestASuspendedSession(t *testing.T) {
+	t.Parallel()
+	w := &world{model: plays(busy(), says("one"), says("two"))}
+	env := w.environment(t)
+	sends(env, time.Minute, "u1", queued("later"))
+	first := puts(env, 2*time.Minute, "u2", contract.UpdateSuspend, contract.SuspendRequest{Reason: "an audit", By: "ann"})
+	again := puts(env, 3*time.Minute, "u3", contract.UpdateSuspend, contract.SuspendRequest{})
+	steered := sends(env, 4*time.Minute, "u4", steer("more"))
+	idle := sends(env, 2*time.Hour, "u5", contract.SendRequest{Prompt: "more"})
+	shut := closes(env, 2*time.Hour, "u6")
+	var held contract.StatusView
+	env.RegisterDelayedCallback(func() { held = status(t, env) }, 3*time.Hour)
+	lifted := puts(env, 4*time.Hour, "u7", contract.UpdateUnsuspend, contract.UnsuspendRequest{})
+	closes(env, 5*time.Hour, "u8")
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	require.Equal(t, 2, outcome(t, env).Number)
+	require.Equal(t, contract.SuspendReply{Changed: true, Busy: true}, first.value)
+	require.Equal(t, contract.SuspendReply{Busy: true}, again.value)
+	for _, v := range []*verdict{steered, idle} {
+		require.ErrorContains(t, v.rejected, "suspended since")
+		require.ErrorContains(t, v.rejected, "(an audit); unsuspend it first")
+	}
+	require.ErrorContains(t, shut.rejected, "1 messages wait")
+	require.Equal(t, []any{"an audit", "ann"}, []any{held.Suspended.Reason, held.Suspended.By})
+	require.Equal(t, 1, held.Number)
+	require.Len(t, held.WaitingMessages, 1)
+	require.Equal(t, contract.SuspendReply{Changed: true}, lifted.value)
+	require.Equal(t, []string{"user: hello", "assistant: one", "user: later", "assistant: two"}, spoken(t, env))
+}
+
+func TestOnlySessionsAreSuspendedAndCleared(t *testing.T) {
+	t.Parallel()
+	w := &world{model: plays(busy(), says("one"))}
+	env := w.environment(t)
+	suspended := puts(env, time.Minute, "u1", contract.UpdateSuspend, contract.SuspendRequest{})
+	lifted := puts(env, time.Minute, "u2", contract.UpdateUnsuspend, contract.UnsuspendRequest{})
+	cleared := puts(env, time.Minute, "u3", contract.UpdateClear, contract.ClearRequest{})
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	for _, v := range []*verdict{suspended, lifted, cleared} {
+		require.ErrorContains(t, v.rejected, "no name")
+	}
+}
+
+// TestAClearedConversation is seen by no model any more, and stays readable. What the session is, and what it has used, stays.
+func TestAClearedConversation(t *testing.T) {
+	t.Parallel()
+	w := &world{tools: reads(), tool: saw, model: plays(busy(), says("looking", look()), says("one"), says("two"), says("three"))}
+	env := w.environment(t)
+	early := puts(env, time.Minute, "u1", contract.UpdateClear, contract.ClearRequest{})
+	cleared := puts(env, 2*time.Hour, "u2", contract.UpdateClear, contract.ClearRequest{})
+	gone := puts(env, 2*time.Hour, "u3", contract.UpdateExtend, contract.ExtendRequest{})
+	sends(env, 3*time.Hour, "u4", contract.SendRequest{Prompt: "anew"})
+	sends(env, 4*time.Hour, "u5", contract.SendRequest{Prompt: "on"})
+	closes(env, 5*time.Hour, "u6")
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	out := outcome(t, env)
+	require.Equal(t, 3, out.Number)
+	require.ErrorContains(t, early.rejected, "in progress")
+	require.Equal(t, contract.ClearReply{Messages: 4}, cleared.value)
+	require.Error(t, gone.rejected)
+	require.Len(t, spoken(t, env), 8, "all of it can still be read")
+	require.Equal(t, domain.Edits{Cleared: 4, Hidden: 4}, w.asked[3].Edits)
+	require.Equal(t, domain.Edits{Cleared: 4, Hidden: 4}, w.asked[4].Edits)
+	require.Equal(t, 3, w.asked[4].Inference, "the conversation is the same one")
+	entries := query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries
+	shown := domain.CompileEdited(domain.CurrentTrace, nil, entries[:7], []domain.ExecutionID{out.ExecutionID}, w.asked[4].Edits)
+	require.Equal(t, []string{"anew", "two", "on"}, []string{shown[0].Text(), shown[1].Text(), shown[2].Text()})
+}
+
+// TestAnIdleSessionClosesItself some time after its newest execution, and each message begins that time anew.
+func TestAnIdleSessionClosesItself(t *testing.T) {
+	t.Parallel()
+	w := &world{model: plays(says("one"), says("two"))}
+	env := w.environment(t)
+	began := env.Now()
+	sends(env, 40*time.Minute, "u1", contract.SendRequest{Prompt: "more"})
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", func(in *contract.SessionInput) { in.Definition.IdleTimeout = time.Hour }))
+	out := outcome(t, env)
+	require.Equal(t, 2, out.Number)
+	require.True(t, out.Closed)
+	require.InDelta(t, 100, env.Now().Sub(began).Minutes(), 1)
+}
+
+// TestASuspendedSessionStaysOpen past its time, and says so.
+func TestASuspendedSessionStaysOpen(t *testing.T) {
+	t.Parallel()
+	w := &world{model: plays(says("one"))}
+	env := w.environment(t)
+	began := env.Now()
+	puts(env, time.Minute, "u1", contract.UpdateSuspend, contract.SuspendRequest{})
+	var held contract.StatusView
+	env.RegisterDelayedCallback(func() { held = status(t, env) }, 3*time.Hour)
+	puts(env, 4*time.Hour, "u2", contract.UpdateUnsuspend, contract.UnsuspendRequest{})
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", func(in *contract.SessionInput) { in.Definition.IdleTimeout = time.Hour }))
+	require.True(t, outcome(t, env).Closed)
+	require.Contains(t, held.Doing, "open all the same")
+	require.InDelta(t, 240, env.Now().Sub(began).Minutes(), 1)
+}
