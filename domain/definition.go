@@ -156,6 +156,9 @@ type ToolSpec struct {
 	// Stateful says that its server keeps state over calls: those of one agent are made in a session of its own, which
 	// contract.Bound names.
 	Stateful bool `json:"stateful,omitzero"`
+	// Subagent names the sub-agent that a call of the tool starts; empty: it starts none, or is SpawnSubagent. No worker
+	// is asked to make such a call.
+	Subagent string `json:"subagent,omitzero"`
 }
 
 // ServerSeparator stands between the name of an MCP server and that of its tool, and allTools in the place of the

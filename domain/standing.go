@@ -47,6 +47,9 @@ const (
 func StandingContext(tool ToolSpec, trusted Trusted) Digest {
 	values, _ := json.Marshal(trusted) // of values that were decoded, it cannot fail
 	texts := []string{tool.Name, tool.Description, string(tool.Schema), string(tool.Effect), tool.Pin.String(), string(values)}
+	if tool.Subagent != "" {
+		texts = append(texts, "subagent", tool.Subagent)
+	}
 	if len(tool.EffectKey)+len(tool.Disclaims) > 0 {
 		more, _ := json.Marshal(struct {
 			EffectKey []string `json:"effect_key,omitempty"`

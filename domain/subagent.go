@@ -29,7 +29,7 @@ const (
 	MaxAtOnce = 16
 )
 
-// A Subagent is one that an agent may start with SpawnSubagent.
+// A Subagent is one that an agent may start: with SpawnSubagent, or with a tool of its own.
 type Subagent struct {
 	// Description tells the model what it is for.
 	Description string `json:"description,omitzero"`
@@ -37,6 +37,8 @@ type Subagent struct {
 	Agent string `json:"agent"`
 	// InheritsTools says that it has the tools of the agent that starts it, in place of its definition's.
 	InheritsTools bool `json:"inherits_tools,omitzero"`
+	// AsTool offers it as a tool of its own, by its name, in place of SpawnSubagent. It needs a description.
+	AsTool bool `json:"as_tool,omitzero"`
 }
 
 // A SubagentPolicy bounds the sub-agents of an agent, and theirs in turn: none gets more than all the agents above it
@@ -61,10 +63,13 @@ func (p SubagentPolicy) Depth() int {
 	return *p.MaxDepth
 }
 
-// Permits reports whether a sub-agent may have a tool. What starts others is bounded by what is denied alone: its
-// definition says which it has.
-func (p SubagentPolicy) Permits(tool string) bool {
-	return (len(p.Allow) == 0 || tool == SpawnSubagent || NamesTool(p.Allow, tool)) && !NamesTool(p.Deny, tool)
+// Permits reports whether a sub-agent may have a tool. What starts others is bounded by what is denied alone, SpawnSubagent
+// standing for all of it: its definition says which it has.
+func (p SubagentPolicy) Permits(tool ToolSpec) bool {
+	if tool.Spawns() {
+		return !NamesTool(p.Deny, SpawnSubagent) && !NamesTool(p.Deny, tool.Name)
+	}
+	return (len(p.Allow) == 0 || NamesTool(p.Allow, tool.Name)) && !NamesTool(p.Deny, tool.Name)
 }
 
 // Check says what makes no sense.
@@ -80,8 +85,27 @@ func (p SubagentPolicy) Check() error {
 	return nil
 }
 
-// SubagentNames are those of the sub-agents that the agent may start, in order.
+// SubagentNames are those of all sub-agents that the agent may start, in order.
 func (d Definition) SubagentNames() []string { return slices.Sorted(maps.Keys(d.Subagents)) }
+
+// AllSpawned returns the definition with no sub-agent that is a tool of its own.
+func (d Definition) AllSpawned() Definition {
+	d.Subagents = maps.Clone(d.Subagents)
+	for _, name := range d.SubagentNames() {
+		sub := d.Subagents[name]
+		sub.AsTool = false
+		d.Subagents[name] = sub
+	}
+	return d
+}
+
+// HasAgentTools reports whether any sub-agent is a tool of its own.
+func (d Definition) HasAgentTools() bool { return len(d.namesOf(true)) > 0 }
+
+// namesOf are those of its sub-agents that are tools of their own, or of the others.
+func (d Definition) namesOf(asTool bool) []string {
+	return slices.DeleteFunc(d.SubagentNames(), func(name string) bool { return d.Subagents[name].AsTool != asTool })
+}
 
 // UsesTools reports whether a model has anything to call.
 func (d Definition) UsesTools() bool { return len(d.Tools)+len(d.Subagents) > 0 }
@@ -129,10 +153,34 @@ func (d Definition) below(agent Definition) map[string]Definition {
 	return found
 }
 
-// SpawnTool is what the model of the agent knows of SpawnSubagent. It only reads as far as approvals go: what a
-// sub-agent does is asked about where that does it.
-func (d Definition) SpawnTool() ToolSpec {
-	names := d.SubagentNames()
+// SpawnTools are what starts the sub-agents of the agent: SpawnSubagent, and those of them that are tools of their own. They
+// only read as far as approvals go: what a sub-agent does is asked about where that does it.
+func (d Definition) SpawnTools() (tools []ToolSpec) {
+	if names := d.namesOf(false); len(names) > 0 {
+		tools = append(tools, d.spawnTool(names))
+	}
+	for _, name := range d.namesOf(true) {
+		tools = append(tools, d.agentTool(name))
+	}
+	return tools
+}
+
+// agentTool is a sub-agent as a tool of its own.
+func (d Definition) agentTool(name string) ToolSpec {
+	return ToolSpec{
+		Name: name, Effect: ReadOnly, Subagent: name, Schema: json.RawMessage(agentSchema),
+		Description: d.Subagents[name].Description + "\n(An agent, which works on a prompt of its own and knows nothing of this conversation. " +
+			"Several calls in one turn run side by side.)",
+	}
+}
+
+const (
+	agentPrompt = `"prompt":{"type":"string","description":"all that it needs to know, and what it is to answer"}`
+	agentSchema = `{"type":"object","properties":{` + agentPrompt + `},"required":["prompt"],"additionalProperties":false}`
+)
+
+// spawnTool is what the model of the agent knows of SpawnSubagent, which starts the sub-agents of these names.
+func (d Definition) spawnTool(names []string) ToolSpec {
 	var about strings.Builder
 	about.WriteString("Starts a sub-agent, which works on a prompt of its own and knows nothing of this conversation, and waits for its " +
 		"answer. Several calls in one turn run side by side. The sub-agents are:")
@@ -144,24 +192,36 @@ func (d Definition) SpawnTool() ToolSpec {
 	}
 	listed, _ := json.Marshal(names) // names cannot fail
 	schema := fmt.Sprintf(`{"type":"object","properties":{"subagent":{"type":"string","enum":%s,"description":"which sub-agent"},`+
-		`"prompt":{"type":"string","description":"all that it needs to know, and what it is to answer"}},"required":["subagent","prompt"],"additionalProperties":false}`, listed)
+		agentPrompt+`},"required":["subagent","prompt"],"additionalProperties":false}`, listed)
 	return ToolSpec{Name: SpawnSubagent, Description: about.String(), Schema: json.RawMessage(schema), Effect: ReadOnly}
 }
 
-// A Spawn are the arguments of SpawnSubagent.
+// A Spawn are the arguments of SpawnSubagent. A sub-agent that is a tool of its own is named by the tool.
 type Spawn struct {
-	Subagent string `json:"subagent"`
+	Subagent string `json:"subagent,omitempty"`
 	Prompt   string `json:"prompt"`
 }
 
-// SpawnOf reads the arguments of a call of SpawnSubagent, or says what is wrong with them.
-func (d Definition) SpawnOf(call ToolCall) (spawn Spawn, _ *Error) {
-	if err := json.Unmarshal([]byte(call.Arguments), &spawn); err != nil {
-		return spawn, CodedErrorf(Invalid, CodeMalformed, "arguments: are no object with the texts subagent and prompt; send them as the tool's schema says")
+// Spawns reports whether a call of the tool starts a sub-agent.
+func (s ToolSpec) Spawns() bool { return s.Name == SpawnSubagent || s.Subagent != "" }
+
+// Starts reports whether a tool of the name starts sub-agents of the agent where it is offered.
+func (d Definition) Starts(name string) bool {
+	return name == SpawnSubagent && len(d.Subagents) > 0 || d.Subagents[name].AsTool
+}
+
+// SpawnOf reads the arguments of a call of a tool that starts sub-agents, or says what is wrong with them.
+func (d Definition) SpawnOf(tool ToolSpec, call ToolCall) (spawn Spawn, _ *Error) {
+	err, wanted := json.Unmarshal([]byte(call.Arguments), &spawn), "the texts subagent and prompt"
+	if tool.Subagent != "" {
+		spawn.Subagent, wanted = tool.Subagent, "the text prompt"
 	}
-	if _, ok := d.Subagents[spawn.Subagent]; !ok {
+	if err != nil {
+		return spawn, CodedErrorf(Invalid, CodeMalformed, "arguments: are no object with %s; send them as the tool's schema says", wanted)
+	}
+	if sub, ok := d.Subagents[spawn.Subagent]; !ok || sub.AsTool && tool.Subagent == "" {
 		return spawn, CodedErrorf(Invalid, CodeMalformed, "subagent: there is no %q; there are: %s",
-			Shorten(spawn.Subagent, 64), Shorten(strings.Join(d.SubagentNames(), ", "), 1000))
+			Shorten(spawn.Subagent, 64), Shorten(strings.Join(d.namesOf(false), ", "), 1000))
 	}
 	if err := CheckPrompt(spawn.Prompt); err != nil {
 		return spawn, CodedErrorf(Invalid, CodeMalformed, "%s", AsError(err).Message)
@@ -180,6 +240,9 @@ func (d Definition) checkSubagents() error {
 		return err
 	}
 	if err := d.checkRefers(d.Agents); err != nil {
+		return err
+	}
+	if err := d.checkAgentTools(); err != nil {
 		return err
 	}
 	for _, key := range slices.Sorted(maps.Keys(d.Agents)) {
@@ -203,6 +266,102 @@ func (d Definition) checkSubagents() error {
 		return nil
 	}
 	return CheckFits("subagents: their definitions", d.Agents, MaxAgents)
+}
+
+// namesATool reports whether providers take a name for that of a tool.
+func namesATool(name string) bool {
+	other := func(r rune) bool {
+		return r != '_' && r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	}
+	return name != "" && len(name) <= maxSubagentName && !strings.ContainsFunc(name, other)
+}
+
+// checkAgentTools says which sub-agent cannot be a tool of its own, of any of the agents: those with names of others, those
+// of which the model would know nothing, and those that lead back to the agent that calls them.
+func (d Definition) checkAgentTools() error {
+	open := map[string]bool{}
+	for _, at := range d.tooled() {
+		for _, name := range at.agent.namesOf(true) {
+			field := at.field("agents." + name)
+			server, ofServer := ServerOf(name)
+			switch {
+			case !namesATool(name):
+				return Errorf(Invalid, "%s: is no name of a tool; use 1 to 64 letters, digits, dashes and underscores", field)
+			case name == SpawnSubagent:
+				return Errorf(Invalid, "%s: has the name of the tool that starts sub-agents; give it another", field)
+			case ofServer:
+				return Errorf(Invalid, "%s: has the name of a tool of an MCP server %s; give it one without %s", field, Shorten(server, 64), ServerSeparator)
+			case slices.Contains(at.tools, name):
+				return Errorf(Invalid, "%s: has the name of one of the agent's tools; give it another, or leave that out of tools", field)
+			case strings.TrimSpace(at.agent.Subagents[name].Description) == "":
+				return Errorf(Invalid, "%s: has no description, by which the model chooses it; give it one, there or in the agent's own file", field)
+			}
+			if ring := d.ring(at.agent.Subagents[name].Agent, nil, open); ring != nil {
+				return Errorf(Invalid, "%s: leads back to where it began (%s), as a tool of its own may not; name one of these in subagents, which max_depth bounds",
+					field, Shorten(strings.Join(ring, ", "), 500))
+			}
+		}
+	}
+	return nil
+}
+
+// A tooledAgent is one of the agents with the tools that it has, which may be those of the agent that starts it.
+type tooledAgent struct {
+	agent Definition
+	key   string
+	tools []string
+}
+
+func (t tooledAgent) field(name string) string {
+	if t.key == "" {
+		return name
+	}
+	return fmt.Sprintf("subagents: %s: %s", Shorten(t.key, 200), name)
+}
+
+// tooled are the agent and all below it, each with all tools that it may come to have.
+func (d Definition) tooled() []tooledAgent {
+	type had struct{ key, from string }
+	seen := map[had]bool{}
+	all := []tooledAgent{{agent: d, tools: d.Tools}}
+	from := []string{""}
+	for i := 0; i < len(all); i++ {
+		for _, name := range all[i].agent.SubagentNames() {
+			sub := all[i].agent.Subagents[name]
+			next := tooledAgent{agent: d.Agents[sub.Agent], key: sub.Agent}
+			if next.tools = next.agent.Tools; sub.InheritsTools {
+				next.tools = all[i].tools
+			}
+			source := sub.Agent
+			if sub.InheritsTools {
+				source = from[i]
+			}
+			if at := (had{sub.Agent, source}); !seen[at] {
+				seen[at] = true
+				all, from = append(all, next), append(from, source)
+			}
+		}
+	}
+	return all
+}
+
+// ring is the way on which agents that are tools lead back to one of them; nil: there is none. From those that are known
+// to be open none does.
+func (d Definition) ring(key string, way []string, open map[string]bool) []string {
+	if i := slices.Index(way, key); i >= 0 {
+		return append(slices.Clone(way[i:]), key)
+	}
+	if open[key] {
+		return nil
+	}
+	way = append(slices.Clip(way), key)
+	for _, name := range d.Agents[key].namesOf(true) {
+		if found := d.ring(d.Agents[key].Subagents[name].Agent, way, open); found != nil {
+			return found
+		}
+	}
+	open[key] = true
+	return nil
 }
 
 // checkRefers says which sub-agent of the agent is none.

@@ -47,18 +47,19 @@ func (c *children) views() []contract.SubagentView { return slices.Clone(c.all) 
 
 // spawns reports whether a call starts a sub-agent.
 func (b *toolBatch) spawns(call domain.ToolCall) bool {
-	_, offered := b.resolved.Tool(call.Name)
-	return offered && call.Name == domain.SpawnSubagent && len(b.own.Subagents) > 0
+	tool, offered := b.resolved.Tool(call.Name)
+	return offered && tool.Spawns() && len(b.own.Subagents) > 0
 }
 
 // refusedSpawn is why a call starts no sub-agent; nil for others.
 func (b *toolBatch) refusedSpawn(call domain.ToolCall) *domain.Error {
 	switch depth, most := b.in.Parent.Below(b.own.SubagentPolicy); {
-	case call.Name != domain.SpawnSubagent || len(b.own.Subagents) == 0:
-		return nil
 	case b.spawns(call):
-		_, err := b.own.SpawnOf(call)
+		tool, _ := b.resolved.Tool(call.Name)
+		_, err := b.starting().SpawnOf(tool, call)
 		return err
+	case !b.starting().Starts(call.Name):
+		return nil
 	case depth > most:
 		return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: sub-agents may be %d deep, and this one's would be at %d; do it without", most, depth)
 	}
@@ -79,8 +80,9 @@ func (b *toolBatch) awaitSeat(ctx workflow.Context, permit mailbox.Permit) (mail
 
 // tend has a sub-agent work, in the coroutine of its call, and says how it ended.
 func (b *toolBatch) tend(ctx workflow.Context, permit mailbox.Permit, i int, call domain.ToolCall) progress.ChildEnded {
-	spawn, wrong := b.own.SpawnOf(call)
-	in := b.childInput(i, call, spawn)
+	tool, _ := b.resolved.Tool(call.Name)
+	spawn, wrong := b.starting().SpawnOf(tool, call)
+	in := b.childInput(i, call, tool, spawn)
 	ended := progress.ChildEnded{Work: progress.ChildWork(*in)}
 	if wrong != nil { // a person has edited it
 		ended.Why, ended.Unstarted = wrong, true
@@ -110,7 +112,7 @@ func (b *toolBatch) tend(ctx workflow.Context, permit mailbox.Permit, i int, cal
 // toSpawn counts the calls of the step that may still start a sub-agent.
 func (b *toolBatch) toSpawn() (n int) {
 	for i, call := range b.content.ToolExecutions {
-		if call.Name() == domain.SpawnSubagent && call.CompletedAt.IsZero() && !b.granted[i] {
+		if tool, _ := b.resolved.Tool(call.Name()); tool.Spawns() && call.CompletedAt.IsZero() && !b.granted[i] {
 			n++
 		}
 	}
@@ -118,7 +120,7 @@ func (b *toolBatch) toSpawn() (n int) {
 }
 
 // childInput is what the sub-agent of a call starts with, its grant aside.
-func (b *toolBatch) childInput(i int, call domain.ToolCall, spawn domain.Spawn) *contract.SessionInput {
+func (b *toolBatch) childInput(i int, call domain.ToolCall, tool domain.ToolSpec, spawn domain.Spawn) *contract.SessionInput {
 	own := b.own
 	own.Model = b.state.LLMConfig()
 	definition, _ := own.Subagent(spawn.Subagent)
@@ -126,6 +128,9 @@ func (b *toolBatch) childInput(i int, call domain.ToolCall, spawn domain.Spawn) 
 	parent := &contract.Parent{
 		AgentID: b.in.AgentID, ExecutionID: b.execution, Step: b.content.Number, Position: i, CallID: call.ID,
 		Subagent: spawn.Subagent, Depth: depth, MaxDepth: most,
+	}
+	if tool.Subagent != "" {
+		parent.Tool = tool.Name
 	}
 	if above := b.in.Parent; above != nil {
 		parent.Policies, parent.Approvals = slices.Clip(above.Policies), slices.Clip(above.Approvals)

@@ -292,18 +292,30 @@ func (s session) following(definition domain.Definition) contract.CatalogRequest
 // older worker offered none of the first, and knew nothing of the others. It must never change.
 const subagents = "subagents"
 
+// agentTools is the version from which sub-agents may be tools of their own: an older worker starts all of them with
+// SpawnSubagent. It must never change.
+const agentTools = "agent-tools"
+
+// starting is the agent's definition as far as it starts others.
+func (s session) starting() domain.Definition {
+	if s.own.HasAgentTools() && workflow.GetVersion(s.root, agentTools, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		return s.own.AllSpawned()
+	}
+	return s.own
+}
+
 // offered is what a worker has listed with what starts sub-agents, and without what the agents above this one deny it.
 func (s session) offered(catalog contract.Catalog) contract.Catalog {
-	d, parent := s.own, s.in.Parent
+	d, parent := s.starting(), s.in.Parent
 	if len(d.Subagents) == 0 && (parent == nil || len(parent.Policies) == 0) ||
 		workflow.GetVersion(s.root, subagents, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
 		return catalog
 	}
 	tools := slices.DeleteFunc(slices.Clone(catalog.Tools), func(tool domain.ToolSpec) bool {
-		return len(d.Subagents) > 0 && tool.Name == domain.SpawnSubagent || !parent.Permits(tool.Name)
+		return d.Starts(tool.Name) || !parent.Permits(tool)
 	})
-	if depth, most := parent.Below(d.SubagentPolicy); len(d.Subagents) > 0 && depth <= most && parent.Permits(domain.SpawnSubagent) {
-		tools = append(tools, d.SpawnTool())
+	if depth, most := parent.Below(d.SubagentPolicy); len(d.Subagents) > 0 && depth <= most {
+		tools = append(tools, slices.DeleteFunc(d.SpawnTools(), func(tool domain.ToolSpec) bool { return !parent.Permits(tool) })...)
 	}
 	listed, _ := json.Marshal(tools) // as they were decoded
 	catalog.Tools, catalog.Digest = tools, domain.DigestOf([]byte(catalog.Digest.String()), listed)

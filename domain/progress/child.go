@@ -48,11 +48,11 @@ func ChildLost(how RunEnd, told *domain.Error) *domain.Error {
 // ChildWork is the work that a sub-agent is.
 func ChildWork(in contract.SessionInput) Work {
 	p := *in.Parent
-	arguments, _ := json.Marshal(domain.Spawn{Subagent: p.Subagent, Prompt: in.Prompt}) // texts cannot fail
+	arguments, _ := json.Marshal(p.Spawn(in.Prompt)) // texts cannot fail
 	return Work{
 		ID: "child/" + in.AgentID.String(), Activity: domain.SpawnSubagent, Child: &p, ChildID: in.AgentID,
 		Tool: &contract.ToolRequest{
-			ExecutionID: p.ExecutionID, Step: p.Step, Position: p.Position, CallID: p.CallID, Name: domain.SpawnSubagent,
+			ExecutionID: p.ExecutionID, Step: p.Step, Position: p.Position, CallID: p.CallID, Name: p.Called(),
 			Arguments: string(arguments), Effect: domain.ReadOnly, Reference: &contract.ArgumentsRef{},
 		},
 	}

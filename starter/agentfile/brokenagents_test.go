@@ -113,7 +113,7 @@ func brokenAgents() []broken {
 			`a.yaml:1:1: namee: there is no such key; did you mean name?`,
 		}},
 		{"unknown key like none", inMarkdown, "---\ncolor: blue\n---\n", []string{
-			`a.md:2:1: color: there is no such key; there are name, description, model, fallbacks, system_prompt, show_trusted, tools, mcp, hooks, approvals, budget, guards, response_format, compiler, sections, compaction, retry, timeouts, idle_timeout, subagents, subagent_policy`,
+			`a.md:2:1: color: there is no such key; there are name, description, model, fallbacks, system_prompt, show_trusted, tools, mcp, hooks, approvals, budget, guards, response_format, compiler, sections, compaction, retry, timeouts, idle_timeout, subagents, agents, subagent_policy`,
 		}},
 		{"unknown key inside", inYAML, "budget:\n  max_step: 3\n", []string{
 			`a.yaml:2:3: budget.max_step: there is no such key; did you mean max_steps?`,
@@ -429,6 +429,27 @@ func brokenAgents() []broken {
 		}},
 		{"a sub-agent with a name that is none", inYAML, "subagents: {two words: {system_prompt: Hi.}}\n", []string{
 			`a.yaml:1:13: subagents.two words: "two words" is no name; use 1 to 64 letters, digits, dots, dashes and underscores, a letter or digit first`,
+		}},
+		{"an agent as a tool without its file", inYAML, "agents: [nobody]\n", []string{
+			"a.yaml:1:10: agents.nobody: there is no such file; `agents list` shows those in ./agents and ./.everstep/agents",
+		}},
+		{"an agent as a tool with a name that is none", inYAML, "agents: {two.words: {description: Hi.}}\n", []string{
+			`a.yaml:1:10: agents.two.words: "two.words" is no name of a tool; use 1 to 64 letters, digits, dashes and underscores`,
+		}},
+		{"an agent as a tool, and not", inYAML, "subagents: {helper: {system_prompt: Hi.}}\nagents: {helper: {description: Hi.}}\n", []string{
+			`a.yaml:2:10: agents.helper: helper is in subagents, too; name it in one of them`,
+		}},
+		{"an agent as a tool of which nothing is said", inYAML, "agents: {helper: {system_prompt: Hi.}}\n", []string{
+			`a.yaml: agents.helper: has no description, by which the model chooses it; give it one, there or in the agent's own file`,
+		}},
+		{"an agent as a tool that it is itself", inYAML, "agents: [a.yaml]\n", []string{
+			"a.yaml:1:10: agents.a: is this file itself; an agent may start itself as one of subagents, which max_depth bounds",
+		}},
+		{"an agent with the name of a tool", inYAML, "tools: [read_file]\nagents: {read_file: {description: Hi.}}\n", []string{
+			`a.yaml: agents.read_file: has the name of one of the agent's tools; give it another, or leave that out of tools`,
+		}},
+		{"an agent with the name of what starts others", inYAML, "agents: {spawn_subagent: {description: Hi.}}\n", []string{
+			`a.yaml: agents.spawn_subagent: has the name of the tool that starts sub-agents; give it another`,
 		}},
 		{"sub-agents that are allowed nothing", inYAML, "subagent_policy: {allow: [], max_depth: 11}\n", []string{
 			"a.yaml:1:26: subagent_policy.allow: is empty; name a tool, or give sub-agents `tools: []` for none",

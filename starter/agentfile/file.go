@@ -171,7 +171,9 @@ func (a *agent) keys() document.Keys {
 		})},
 		{Name: "idle_timeout", Doc: "After so long without an execution a session closes itself, unless calls of unknown outcome are unsettled: a duration such as 72h. Unless given it stays open.",
 			Value: duration(&d.IdleTimeout)},
-		{Name: "subagents", Doc: "Other agents that it may start, each by a name: a file, or a mapping that says more.", Value: a.subagents()},
+		{Name: "subagents", Doc: "Other agents that it may start, each by a name: a file, or a mapping that says more.", Value: a.subagents(false)},
+		{Name: "agents", Doc: "Other agents that it may start as tools of their own, each with a description: a list of files, or of names of files beside this one, or a mapping as in subagents.",
+			Value: a.agentTools()},
 		{Name: "subagent_policy", Doc: "What sub-agents may have, and theirs in turn.", Value: subagentPolicy(&d.SubagentPolicy)},
 	}
 }

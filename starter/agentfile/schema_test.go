@@ -83,6 +83,9 @@ func beyondTheSchema() []string {
 		"a schema file that is too large", "a compiler that is none", "sections without their compiler",
 		"a compiler without its sections", "a target above the trigger", "a window in hexadecimal", "a tag",
 		"a date for a text", "a sub-agent without its file", "a sub-agent in a file and here", "a sub-agent with a name that is none",
+		"an agent as a tool without its file", "an agent as a tool with a name that is none", "an agent as a tool, and not",
+		"an agent as a tool of which nothing is said", "an agent as a tool that it is itself", "an agent with the name of a tool",
+		"an agent with the name of what starts others",
 	}
 }
 
@@ -178,7 +181,9 @@ func TestSchemaHasTheReadersKeys(t *testing.T) {
 		require.NoError(t, json.Unmarshal(raw, &value))
 		shownKeys(value, "", shown)
 	}
-	maps.DeleteFunc(shown, func(key string, _ bool) bool { return strings.HasPrefix(key, "subagents.") }) // names are the user's
+	maps.DeleteFunc(shown, func(key string, _ bool) bool {
+		return strings.HasPrefix(key, "subagents.") || strings.HasPrefix(key, "agents.")
+	}) // names are the user's
 	for _, never := range []string{"tools.allow", "tools.deny"} {
 		require.NotContains(t, shown, never)
 		shown[never] = true

@@ -3,8 +3,10 @@ package agentfile
 import (
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"go.yaml.in/yaml/v3"
@@ -51,24 +53,100 @@ func (f *family) settle(d *domain.Definition) {
 	}
 }
 
-// subagents are those that the agent may start: each by a name, with its file or with what it is.
-func (a *agent) subagents() document.Value {
-	one := func(name string) document.Value {
-		var sub domain.Subagent
+// subagents are those that the agent may start, with the tool that starts all or as tools of their own: each by a name,
+// with its file or with what it is.
+func (a *agent) subagents(asTool bool) document.Value {
+	one := a.subagent(asTool)
+	return document.Value{
+		Schema: &jsonschema.Schema{Type: "object", AdditionalProperties: one("").Schema},
+		Read: func(r *document.Reader, field string, node *yaml.Node) {
+			r.Entries(field, node, nil, func(field string, key, value *yaml.Node) {
+				if wrong := a.named(key.Value, asTool); wrong != "" {
+					r.Problem(key, field, "%s", wrong)
+					return
+				}
+				one(key.Value).Read(r, field, value)
+			})
+		},
+	}
+}
+
+// named says why a sub-agent may not have a name.
+func (a *agent) named(name string, asTool bool) string {
+	_, taken := a.Definition.Subagents[name]
+	switch {
+	case asTool && taken:
+		return fmt.Sprintf("%s is in subagents, too; name it in one of them", document.Shorten(name))
+	case asTool:
+		return checkTool(name)
+	case taken:
+		return fmt.Sprintf("%s is in agents, too; name it in one of them", document.Shorten(name))
+	}
+	return checkName(name)
+}
+
+// agentTools are other agents as tools of their own: in a list each by its file, or by its name, which the file beside this
+// one has that it stands in; in a mapping as subagents are.
+func (a *agent) agentTools() document.Value {
+	var listed []string
+	list := document.Names(&listed, "agent", "", nil).Then(func(r *document.Reader, field string, node *yaml.Node) {
+		for i, text := range listed {
+			at := node
+			if node.Kind == yaml.SequenceNode {
+				at = node.Content[i]
+			}
+			path, name := text, stem(text)
+			if !IsPath(text) {
+				path, name = a.beside(text), text
+			}
+			if wrong := a.named(name, true); wrong != "" {
+				r.Problem(at, field, "%s", wrong)
+				continue
+			}
+			sub := domain.Subagent{Agent: a.join(path), AsTool: true}
+			if sub.Agent == filepath.Clean(a.Path) {
+				r.Problem(at, document.Join(field, name), "is this file itself; an agent may start itself as one of subagents, which max_depth bounds")
+				continue
+			}
+			if wrong := a.load(sub.Agent); wrong != "" {
+				r.Problem(at, document.Join(field, name), "%s", wrong)
+			}
+			a.starts(name, sub)
+		}
+	})
+	return document.Either(list, a.subagents(true))
+}
+
+// beside is the file in this one's folder in which an agent of the name stands.
+func (a *agent) beside(name string) string {
+	for _, ending := range strings.Split(endings, ", ") {
+		if _, err := os.Stat(a.join(name + ending)); err == nil {
+			return name + ending
+		}
+	}
+	return name + ".yaml"
+}
+
+// starts has the agent start another.
+func (a *agent) starts(name string, sub domain.Subagent) {
+	if a.Definition.Subagents == nil {
+		a.Definition.Subagents = map[string]domain.Subagent{}
+	}
+	a.Definition.Subagents[name] = sub
+}
+
+// subagent is one, of a name.
+func (a *agent) subagent(asTool bool) func(name string) document.Value {
+	return func(name string) document.Value {
+		sub := domain.Subagent{AsTool: asTool}
 		var own domain.Definition
 		var file string
-		keep := func() {
-			if a.Definition.Subagents == nil {
-				a.Definition.Subagents = map[string]domain.Subagent{}
-			}
-			a.Definition.Subagents[name] = sub
-		}
 		fromFile := func(r *document.Reader, field string, node *yaml.Node) {
 			sub.Agent = a.join(file)
 			if wrong := a.load(sub.Agent); wrong != "" {
 				r.Problem(node, field, "%s", wrong)
 			}
-			keep()
+			a.starts(name, sub)
 		}
 		return document.Either(
 			document.Text(&file).Example("researcher.yaml").Then(fromFile),
@@ -93,21 +171,9 @@ func (a *agent) subagents() document.Value {
 					sub.Agent = a.Path + "#" + name
 					own.Source = a.Path
 					a.family.agents[sub.Agent], a.family.inherits[sub.Agent] = own, !given["tools"]
-					keep()
+					a.starts(name, sub)
 				}
 			}))
-	}
-	return document.Value{
-		Schema: &jsonschema.Schema{Type: "object", AdditionalProperties: one("").Schema},
-		Read: func(r *document.Reader, field string, node *yaml.Node) {
-			r.Entries(field, node, nil, func(field string, key, value *yaml.Node) {
-				if wrong := checkName(key.Value); wrong != "" {
-					r.Problem(key, field, "%s", wrong)
-					return
-				}
-				one(key.Value).Read(r, field, value)
-			})
-		},
 	}
 }
 
@@ -148,17 +214,21 @@ func subagentPolicy(p *domain.SubagentPolicy) document.Value {
 					r.Problem(node, field, "is empty; name a tool, or give sub-agents `tools: []` for none")
 				}
 			})},
-		{Name: "deny", Doc: "Tools that they have not, even if they are allowed. With spawn_subagent they start none themselves.", Value: document.Names(&p.Deny, "tool", "", nil)},
+		{Name: "deny", Doc: "Tools that they have not, even if they are allowed. With spawn_subagent they start none themselves, as tools of their own neither.", Value: document.Names(&p.Deny, "tool", "", nil)},
 		{Name: "max_depth", Doc: "How deep sub-agents may be: those of the agent itself are at 1, theirs at 2.",
 			Value: document.Count(0, domain.MostDepth, func(n int64) { p.MaxDepth = new(int(n)) }).Default(domain.DefaultMaxDepth)},
 	})
 }
 
-// resolveSubagents are those of the agent itself: what a file says of others stands there.
-func resolveSubagents(d domain.Definition) map[string]any {
+// resolveSubagents are those of the agent itself, as tools of their own or the others: what a file says of others stands
+// there.
+func resolveSubagents(d domain.Definition, asTool bool) map[string]any {
 	var shown map[string]any
 	for _, name := range d.SubagentNames() {
 		sub := d.Subagents[name]
+		if sub.AsTool != asTool {
+			continue
+		}
 		own := d.Agents[sub.Agent]
 		entries := Resolved{{"description", sub.Description}}
 		if own.Source == sub.Agent {

@@ -201,6 +201,51 @@ func TestATreeGoesOnAfterKills(t *testing.T) {
 	}
 }
 
+// agentTree is an agent with another as a tool of its own, which has one in turn.
+func agentTree(t *testing.T) domain.Definition {
+	t.Helper()
+	const calls = `
+turns:
+  - tool_calls: [{name: below, arguments: {prompt: one}}, {name: below, arguments: {prompt: two}}]
+    usage: {input_tokens: 10, output_tokens: 5}
+  - text: done
+    usage: {input_tokens: 10, output_tokens: 5}
+`
+	root := scripted(writeScript(t, calls), "echo")
+	as := func(agent string) map[string]domain.Subagent {
+		return map[string]domain.Subagent{"below": {Agent: agent, AsTool: true, InheritsTools: true, Description: "Helps."}}
+	}
+	root.Subagents = as("branch")
+	root.Agents = map[string]domain.Definition{
+		"branch": {Model: scripted(writeScript(t, calls)).Model, Subagents: as("leaf")},
+		"leaf":   {Model: scripted(writeScript(t, quickLeaf)).Model},
+	}
+	return root
+}
+
+// TestAgentsAsToolsDrawFromOneBudget, and history tells the same of each.
+func TestAgentsAsToolsDrawFromOneBudget(t *testing.T) {
+	t.Parallel()
+	s := start(t, host.Config{Tools: []tool.Tool{echo()}})
+	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: agentTree(t), Budget: domain.ExecutionBudget{MaxSteps: new(int64(100))}})
+	require.NoError(t, err)
+	result, err := s.agents.Wait(within(t), begun.ID, 0)
+	require.NoError(t, err)
+	require.Equal(t, domain.StatusCompleted, result.Outcome.Status, "%v", result.Error)
+	require.Equal(t, int64(7*2*15), result.Outcome.Usage.TotalTokens())
+	require.NoError(t, s.audited(within(t), begun.ID, 0))
+	for _, id := range children(begun.ExecutionID, 2) {
+		require.NoError(t, s.audited(within(t), id, 0))
+	}
+	for step, err := range s.agents.Steps(within(t), begun.ID, 0) {
+		require.NoError(t, err)
+		for _, call := range step.Step.ToolExecutions {
+			require.Equal(t, "below", call.Name())
+			require.JSONEq(t, `{"status":"completed","stop_reason":"completed","answer":"done"}`, call.Value)
+		}
+	}
+}
+
 // recordChildren keeps the histories of an agent, and of its sub-agent that has one in turn.
 func (s *stack) recordChildren(t *testing.T) {
 	t.Helper()
@@ -210,6 +255,10 @@ func (s *stack) recordChildren(t *testing.T) {
 	require.NoError(t, err)
 	s.keep(t, "subagents", s.ended(t, begun))
 	s.keep(t, "subagents-below", client.Execution{ID: children(begun.ExecutionID, 1)[0], WorkflowID: domain.WorkflowID(children(begun.ExecutionID, 1)[0])})
+
+	begun, err = s.agents.Start(within(t), client.Start{Prompt: "go", Definition: agentTree(t)})
+	require.NoError(t, err)
+	s.keep(t, "agent-tools", s.ended(t, begun))
 
 	begun, err = s.agents.Start(within(t), client.Start{Prompt: "go", Definition: tree(t, slowLeaf)})
 	require.NoError(t, err)

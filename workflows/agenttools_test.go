@@ -1,0 +1,152 @@
+package workflows_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// asTool has the sub-agent of the name leaf be a tool of its own.
+func asTool(in *contract.SessionInput) {
+	leaf := in.Definition.Subagents["leaf"]
+	leaf.AsTool = true
+	in.Definition.Subagents["leaf"] = leaf
+}
+
+func callsLeaf(arguments ...string) contract.ModelReply {
+	var calls []domain.ToolCall
+	for _, text := range arguments {
+		calls = append(calls, domain.ToolCall{ID: "1", Name: "leaf", Arguments: text})
+	}
+	return says("", calls...)
+}
+
+func firstOf(step int, first contract.ModelReply) contract.ModelReply {
+	if step == 1 {
+		return first
+	}
+	return says("done")
+}
+
+func TestAnAgentIsAToolOfItsOwn(t *testing.T) {
+	t.Parallel()
+	var left []int64
+	w := family(func(step int) contract.ModelReply {
+		return firstOf(step, callsLeaf(`{"prompt":"find a"}`, `{"prompt":"find b"}`))
+	}, func(r contract.ModelRequest) (contract.ModelReply, error) {
+		left = append(left, r.TokensLeft)
+		return says("found"), nil
+	})
+	env := w.environment(t)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "", withLeaf, asTool, func(in *contract.SessionInput) { in.Budget.MaxTokens = new(int64(2015)) }))
+
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	require.Equal(t, []int64{1000, 1000}, left, "equal shares of what was left")
+	require.Empty(t, w.ran, "no worker is asked for it")
+	step := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))[0].Step
+	require.Equal(t, domain.Spent{Steps: 2, Tokens: 30}, step.Children)
+	for _, call := range step.ToolExecutions {
+		require.Equal(t, "leaf", call.Name())
+		require.JSONEq(t, `{"status":"completed","stop_reason":"completed","answer":"found"}`, call.Value)
+	}
+	var events []string
+	for _, e := range query(t, env, contract.QueryEvents, contract.EventsRequest{}).Events {
+		if spawning, ok := e.Event.(domain.SubagentSpawning); ok {
+			events = append(events, spawning.Subagent)
+		}
+	}
+	require.Equal(t, []string{"leaf", "leaf"}, events)
+}
+
+func TestCallsOfAnAgentThatStartNone(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		call   contract.ModelReply
+		change func(*contract.SessionInput)
+		says   string
+	}{
+		"no prompt": {callsLeaf(`{}`), nil, "prompt: is empty"},
+		"no object": {callsLeaf(`[1]`), nil, "arguments: are no object with the text prompt"},
+		"too deep":  {callsLeaf(`{"prompt":"x"}`), atDepth(0), "not run: sub-agents may be 0 deep"},
+		"spawned":   {spawning("leaf", "x"), nil, "unknown tool"},
+		"denied by rule": {callsLeaf(`{"prompt":"x"}`), func(in *contract.SessionInput) {
+			in.Definition.Approvals = &domain.Approvals{Rules: []domain.ApprovalRule{{Tool: "leaf", Then: domain.Deny}}}
+		}, "denied: the rules of this agent do not allow this call"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := family(func(step int) contract.ModelReply { return firstOf(step, test.call) }, answersFound)
+			env := w.environment(t)
+			in := input(t, "", withLeaf, asTool)
+			if test.change != nil {
+				test.change(&in)
+			}
+			env.ExecuteWorkflow(string(contract.Execute), in)
+
+			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+			call := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))[0].Step.ToolExecutions[0]
+			require.NotNil(t, call.Error)
+			require.Contains(t, call.Error.Message, test.says)
+			require.Len(t, w.listed, 1, "nobody was started")
+		})
+	}
+}
+
+// TestAnAgentTakesTheNameOfATool that the worker lists all the same: what is called is the agent.
+func TestAnAgentTakesTheNameOfATool(t *testing.T) {
+	t.Parallel()
+	w := family(func(step int) contract.ModelReply { return firstOf(step, callsLeaf(`{"prompt":"x"}`)) }, answersFound)
+	w.tools = append(w.tools, domain.ToolSpec{Name: "leaf", Effect: domain.AtMostOnce})
+	env := w.environment(t)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "", withLeaf, asTool))
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	require.Empty(t, w.ran)
+	require.Len(t, w.listed, 2)
+}
+
+// TestAnAgentIsNoToolWhereItIsDeniedAbove: by its name, with all that starts others, or by a rule about it.
+func TestAnAgentIsNoToolWhereItIsDeniedAbove(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		change func(*domain.Definition)
+		agents int
+	}{
+		"allowed":     {func(*domain.Definition) {}, 3},
+		"not named":   {func(d *domain.Definition) { d.SubagentPolicy.Allow = []string{"look"} }, 3},
+		"by its name": {func(d *domain.Definition) { d.SubagentPolicy.Deny = []string{"leaf"} }, 2},
+		"all others":  {func(d *domain.Definition) { d.SubagentPolicy.Deny = []string{domain.SpawnSubagent} }, 2},
+		"too deep":    {func(d *domain.Definition) { d.SubagentPolicy.MaxDepth = new(1) }, 2},
+		"by a rule": {func(d *domain.Definition) {
+			d.Approvals = &domain.Approvals{Rules: []domain.ApprovalRule{{Tool: "leaf", Then: domain.Deny}}}
+		}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := family(nil, nil)
+			w.model = func(contract.ModelRequest) (contract.ModelReply, error) {
+				switch len(w.asked) {
+				case 1:
+					return spawning("mid", "find"), nil
+				case 2:
+					return callsLeaf(`{"prompt":"x"}`), nil
+				}
+				return says("done"), nil
+			}
+			env := w.environment(t)
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
+				d := &in.Definition
+				d.Subagents = map[string]domain.Subagent{"mid": {Agent: "mid"}}
+				d.Agents = map[string]domain.Definition{
+					"mid":  {Subagents: map[string]domain.Subagent{"leaf": {Agent: "leaf", AsTool: true, Description: "Finds."}}, Approvals: domain.ApprovalsOf("allow")},
+					"leaf": {SystemPrompt: "leaf"},
+				}
+				test.change(d)
+			}))
+			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+			require.Len(t, w.listed, test.agents)
+		})
+	}
+}
