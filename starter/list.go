@@ -38,6 +38,10 @@ Of a name that was used again the newest session is listed; with --all the earli
 ones are too, as NAME@RUN, which status, result, steps, messages, history, explain
 and watch take as they take a name.
 
+Sub-agents are listed beside the agents that started them, which PARENT names by
+the beginning of their ids. --roots leaves all of them out, and --parent ID lists
+those of one agent alone; explain ID --tree shows all below it.
+
 Filters leave out what does not fit all of them. A status is one of
 ` + enum.Names(client.ListStatuses(), ", ") + `.
 --unknown lists the agents that have calls of unknown outcome: resolve settles them.`,
@@ -47,6 +51,8 @@ Filters leave out what does not fit all of them. A status is one of
   starter list --agent 'shop-*' --query "StartTime > '2030-01-31T12:00:00Z'"
   starter list --unknown
   starter list --all
+  starter list --roots
+  starter list --parent notes
   EVERSTEP_INDEX_TRUSTED=customer starter list --with customer=4711
   starter list --open --json | jq -r '.[].id'`,
 		Args: noArguments,
@@ -57,6 +63,11 @@ Filters leave out what does not fit all of them. A status is one of
 				return err
 			}
 			defer s.Close()
+			if l.Parent != "" {
+				if l.Parent, err = p.idOf(ctx, s, l.Parent); err != nil {
+					return err
+				}
+			}
 			listed, err := l.list(ctx, s.Agents)
 			if err != nil {
 				return err
@@ -79,6 +90,8 @@ func (l *listing) register(p *program, command *cobra.Command) {
 	set.Var(flagValue{"REASON,...", "", func(text string) error { return readNames(&l.Reasons, text) }}, "reason", "list only those whose newest execution ended for one of these: stop reasons, or codes of errors")
 	set.Var(textFlag(&l.Agent), "agent", "list only those of this `NAME`, in which * stands for any characters")
 	set.Var(flagValue{"time", "", func(text string) error { return l.readSince(text, p.now()) }}, "since", "leave out what began before: a time such as 2030-01-31T12:00:00Z, or a duration until now such as 2h")
+	set.Var(textFlag(&l.Parent), "parent", "list only the sub-agents that the agent `ID` has started itself")
+	set.BoolVar(&l.Roots, "roots", false, "leave out sub-agents")
 	set.BoolVar(&l.Waiting, "waiting", false, "list only those of which a tool call waits for a person's word or answer")
 	set.BoolVar(&l.Unknown, "unknown", false, "list those with calls of which nobody knows whether they took effect")
 	set.Var(flagValue{"NAME=VALUE", "", func(text string) error { return readTrusted(&l.Trusted, text) }}, "with", "leave out agents that were not given this trusted value; NAME:=JSON for what is no text; needs "+local.VariableIndexTrusted)
@@ -87,6 +100,8 @@ func (l *listing) register(p *program, command *cobra.Command) {
 	set.Var(flagValue{"COLUMN,...", "", l.readColumns}, "columns", "what to show: "+strings.Join(render.ListColumns(), ", "))
 	set.Var(flagValue{"COLUMN", "", l.readSort}, "sort", "sort by a column; with - before it, the largest or oldest first")
 	set.Var(numberFlag(&l.Limit, 1, 1<<30), "limit", "at most so many; all unless given")
+	command.MarkFlagsMutuallyExclusive("parent", "roots")
+	p.completeWith(command, "parent", p.completeIDs)
 	p.completeWith(command, "status", completeWords(client.ListStatuses()))
 	p.completeWith(command, "columns", completeWords(render.ListColumns()))
 	p.completeWith(command, "sort", completeWords(render.ListColumns()))
@@ -122,7 +137,7 @@ func (l *listing) list(ctx context.Context, agents *client.Client) ([]client.Lis
 // filters reports whether agents are left out.
 func (l *listing) filters() bool {
 	f := l.ListFilter
-	return l.Open || l.Waiting || l.Unknown || len(l.Trusted)+len(f.Statuses)+len(f.Reasons) > 0 || f.Agent+f.Query != "" || !f.Since.IsZero()
+	return l.Open || l.Roots || l.Waiting || l.Unknown || len(l.Trusted)+len(f.Statuses)+len(f.Reasons) > 0 || f.Agent+f.Parent+f.Query != "" || !f.Since.IsZero()
 }
 
 func (l *listing) readStatuses(text string) error {

@@ -37,14 +37,22 @@ Where no worker is up, it shows what the server knows, and says so.`,
 
 func stepsCommand(p *program) *cobra.Command {
 	var number int
+	var tree bool
 	command := p.withAgent(&cobra.Command{
 		Use:   "steps ID",
 		Short: "Show the completed steps of an execution",
 		Long: `Shows the completed steps of an execution, one a line. It needs a worker. Steps
-that can no longer be read are reported as gone (exit 1), and the others follow.`,
+that can no longer be read are reported as gone (exit 1), and the others follow.
+
+With --tree the steps of sub-agents follow the step that started them, and those
+of theirs in turn; with --json each line then names its agent.`,
 		Example: `  starter steps notes
+  starter steps notes --tree
   starter steps notes --execution 2 --json | jq '{number, type, finish_reason}'`,
 	}, "starter steps notes", func(ctx context.Context, s *local.Stack, id string) error {
+		if tree {
+			return p.treeSteps(ctx, s, id, number)
+		}
 		priced, err := s.Agents.Priced(ctx, id, number)
 		if err != nil && !errors.Is(err, &client.Error{Class: client.Gone}) {
 			return err
@@ -55,7 +63,21 @@ that can no longer be read are reported as gone (exit 1), and the others follow.
 		})
 	})
 	executionFlag(command, &number)
+	command.Flags().BoolVar(&tree, "tree", false, "show the steps of sub-agents too, to any depth")
 	return command
+}
+
+// treeSteps shows the steps of an agent and of all below it. In JSON each agent is known by its steps.
+func (p *program) treeSteps(ctx context.Context, s *local.Stack, id string, number int) error {
+	return each(p, s.Agents.TreeSteps(ctx, id, number), func(at client.TreeStep) error {
+		switch line := render.TreeStep(at); {
+		case at.Step != nil:
+			return p.show(line, line.Text(p.out.Theme)+"\n")
+		case !p.flags.json:
+			p.out.Printf("%s\n", line.Text(p.out.Theme))
+		}
+		return nil
+	})
 }
 
 func messagesCommand(p *program) *cobra.Command {
@@ -103,14 +125,19 @@ be read are reported as gone (exit 1), and left out.`,
 
 func explainCommand(p *program) *cobra.Command {
 	var number int
+	var tree bool
 	command := p.withAgent(&cobra.Command{
 		Use:   "explain ID",
 		Short: "Explain why an execution ended, and what it cost",
 		Long: `Explains why an execution ended, or what it is doing now: a line a step with its
 time, tokens, cost and tool calls, what was wasted, what the budget has left and
 how to raise it, and how long the history is. Where no worker is up it tells
-what the history has, and says what is missing.`,
+what the history has, and says what is missing.
+
+With --tree it also says of each sub-agent below the execution, to any depth, how
+it ended, what it used and cost itself, and what with those below it.`,
 		Example: `  starter explain notes
+  starter explain notes --tree
   starter explain notes --execution 2 --json | jq .waste`,
 	}, "starter explain notes", func(ctx context.Context, s *local.Stack, id string) error {
 		view, err := s.Agents.Explain(ctx, id, number)
@@ -122,9 +149,19 @@ what the history has, and says what is missing.`,
 				view.Advice[i].Command = p.again(advice.Command)
 			}
 		}
-		return p.show(view, render.Explanation(p.out, view, p.now()))
+		text := render.Explanation(p.out, view, p.now())
+		if tree {
+			all, err := s.Agents.Tree(ctx, id, number)
+			if err != nil {
+				return err
+			}
+			view.Tree = &all
+			text += "\n" + render.Tree(p.out, all, p.now())
+		}
+		return p.show(view, text)
 	})
 	executionFlag(command, &number)
+	command.Flags().BoolVar(&tree, "tree", false, "explain the sub-agents below it too")
 	return command
 }
 

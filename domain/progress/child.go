@@ -78,8 +78,8 @@ func (f ChildEnded) Usage() (usage domain.Usage, spent domain.Spent) {
 	return usage, spent
 }
 
-// A toldResult is what the model reads of a sub-agent.
-type toldResult struct {
+// A ChildResult is what the model reads of a sub-agent, as the result of the call that started it.
+type ChildResult struct {
 	Status         domain.ExecutionStatus `json:"status"`
 	StopReason     domain.StopReason      `json:"stop_reason,omitzero"`
 	Error          string                 `json:"error,omitzero"`
@@ -89,7 +89,7 @@ type toldResult struct {
 
 // Reply is what the sub-agent means for the call that started it: an error only where it failed.
 func (f ChildEnded) Reply() contract.ToolReply {
-	result := toldResult{Status: domain.StatusFailed}
+	result := ChildResult{Status: domain.StatusFailed}
 	var reply contract.ToolReply
 	switch f.Outcome {
 	case nil:

@@ -55,6 +55,8 @@ type ExplainView struct {
 	Source contract.StatusSource `json:"source"`
 	// Missing says, a sentence each, what could not be told.
 	Missing []string `json:"missing"`
+	// Tree are the execution and the sub-agents below it, where they were asked for.
+	Tree *Tree `json:"tree,omitempty"`
 }
 
 // An ExplainGiven counts the messages that were said before the prompt, and names the notes of the metadata.

@@ -40,6 +40,8 @@ type explanation struct {
 	// failures are why work of its ended without success.
 	answer   string
 	failures []domain.Error
+	// children are the sub-agents that it has started.
+	children []born
 	// prior is what the executions have used that it goes on from, as far as the
 	// ends of those tell: not in how much time.
 	prior *domain.Spent
@@ -83,6 +85,7 @@ func (e *explanation) read(ctx context.Context, c *Client, told *retellings) err
 			if a.Execution.Number == e.asked {
 				e.then, e.at = a, a.Execution
 				e.answered(recorded.Fact)
+				e.breeds(recorded.Fact, recorded.At)
 			}
 		}
 		switch {

@@ -25,8 +25,10 @@ type Listed struct {
 	Execution
 	// Foreign is no agent of a client: somebody started agent.Execute under an id of their own,
 	// which workers refuse. ID is that id, AgentID is zero, and nothing else takes either.
-	Foreign bool                   `json:"foreign,omitzero"`
-	Status  domain.ExecutionStatus `json:"status"`
+	Foreign bool `json:"foreign,omitzero"`
+	// ParentID is the agent whose sub-agent it is, as others take it; empty: nobody's.
+	ParentID string                 `json:"parent_id,omitzero"`
+	Status   domain.ExecutionStatus `json:"status"`
 	// Steps is nil until the execution has ended, and where the server ended it:
 	// Status.StepCount knows more.
 	Steps      *int              `json:"step_count"`
@@ -159,10 +161,11 @@ func (c *Client) listable(ctx context.Context, o ListOptions, failed *error) ite
 				continue
 			}
 			x := a.begun(1, domain.ExecutionID{}, info.GetExecution().GetRunId())
+			parent, _ := strings.CutPrefix(info.GetParentExecution().GetWorkflowId(), domain.WorkflowIDPrefix)
 			if foreign {
 				x = Execution{ID: workflowID, Number: 1, WorkflowID: workflowID, RunID: x.RunID}
 			}
-			if count++; !yield(Listed{Execution: x, Foreign: foreign, Unknown: unknown}, info) || count == o.Limit && !o.looks() {
+			if count++; !yield(Listed{Execution: x, Foreign: foreign, ParentID: parent, Unknown: unknown}, info) || count == o.Limit && !o.looks() {
 				return
 			}
 		}

@@ -25,6 +25,9 @@ type ListFilter struct {
 	Agent string
 	// Since leaves out agents of which the newest run of their workflow began before.
 	Since time.Time
+	// Parent leaves out all but the sub-agents that this agent has started itself, and Roots all sub-agents.
+	Parent string
+	Roots  bool
 	// Query is a list filter of Temporal's own, which an agent's workflow has to fit too.
 	Query string
 }
@@ -78,6 +81,9 @@ func (f ListFilter) check() error {
 	if _, err := path.Match(f.Agent, ""); err != nil || strings.ContainsAny(f.Agent, `?[]\`) {
 		return domain.Errorf(domain.Invalid, "agent: %q is no name; give one in which * may stand for any characters", domain.Shorten(f.Agent, 100))
 	}
+	if _, err := agentOf(f.Parent); f.Parent != "" && err != nil {
+		return domain.Errorf(domain.Invalid, "parent: %s", domain.AsError(err).Message)
+	}
 	for _, status := range f.Statuses {
 		if !slices.Contains(ListStatuses(), status) {
 			return domain.Errorf(domain.Invalid, "status: %q is none of %s", domain.Shorten(string(status), 40), enum.Names(ListStatuses(), ", "))
@@ -116,6 +122,13 @@ func (f ListFilter) query(running bool) string {
 	}
 	if !f.Since.IsZero() {
 		query += fmt.Sprintf(" AND StartTime >= '%s'", f.Since.UTC().Format(time.RFC3339Nano))
+	}
+	if f.Parent != "" {
+		name, _, _ := strings.Cut(f.Parent, SessionMark)
+		query += fmt.Sprintf(" AND ParentWorkflowId = '%s'", domain.WorkflowID(name))
+	}
+	if f.Roots {
+		query += " AND ParentWorkflowId IS NULL"
 	}
 	if f.Query != "" {
 		query += " AND (" + f.Query + ")"

@@ -29,6 +29,7 @@ var listColumns = []listColumn{
 	{"reason", "REASON", func(a client.Listed, _ time.Time) string { return cmp.Or(listReason(a), "-") }, by(listReason)},
 	{"waiting", "WAITING", func(a client.Listed, _ time.Time) string { return grouped(int64(a.Waiting)) }, by(func(a client.Listed) int { return a.Waiting })},
 	{"unknown", "UNKNOWN", func(a client.Listed, _ time.Time) string { return grouped(int64(a.Unknown)) }, by(func(a client.Listed) int { return a.Unknown })},
+	{"parent", "PARENT", func(a client.Listed, _ time.Time) string { return parentCell(a) }, by(func(a client.Listed) string { return a.ParentID })},
 	{"ended", "ENDED", func(a client.Listed, now time.Time) string { return ago(a.ClosedAt, now) }, func(a, b client.Listed) int { return b.ClosedAt.Compare(a.ClosedAt) }},
 	{"server", "SERVER", func(a client.Listed, _ time.Time) string { return OneLine(a.ServerStatus) }, by(func(a client.Listed) string { return a.ServerStatus })},
 	{"run", "RUN", func(a client.Listed, _ time.Time) string { return OneLine(a.RunID) }, by(func(a client.Listed) string { return a.RunID })},
@@ -46,10 +47,13 @@ func ListColumns() []string {
 	return names
 }
 
-// List is the table of a list: with some columns, or with the usual ones.
+// List is the table of a list: with some columns, or with the usual ones, among which is the parent where one has such.
 func List(agents []client.Listed, now time.Time, columns ...string) Table {
 	if len(columns) == 0 {
 		columns = ListColumns()[:usualColumns]
+		if slices.ContainsFunc(agents, func(a client.Listed) bool { return a.ParentID != "" }) {
+			columns = slices.Insert(slices.Clone(columns), 2, "parent")
+		}
 	}
 	t, shown := Table{}, []listColumn{}
 	for _, name := range columns {
@@ -81,6 +85,19 @@ func SortList(agents []client.Listed, column string, reverse bool) {
 		}
 		return listColumns[i].compare(a, b)
 	})
+}
+
+// parentCell names the agent that started one: by its name, or by how its id begins, which is enough for every command.
+func parentCell(a client.Listed) string {
+	return cmp.Or(shortAgent(a.ParentID), "-")
+}
+
+// shortAgent is a name, or how an agent's id begins.
+func shortAgent(id string) string {
+	if len(id) == 36 && domain.CheckAgentName(id) != nil {
+		id = id[:8]
+	}
+	return OneLine(id)
 }
 
 func by[T cmp.Ordered](key func(client.Listed) T) func(a, b client.Listed) int {

@@ -2,12 +2,15 @@ package whole_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
 
 	"everstep/activities/tool"
 	"everstep/domain"
@@ -104,6 +107,74 @@ func TestATreeDrawsFromOneBudget(t *testing.T) {
 	for _, id := range append(branches, leaves...) {
 		require.NoError(t, s.audited(within(t), id, 0))
 	}
+	s.seen(t, begun, branches, leaves)
+}
+
+// seen looks at a tree from its root, also when the server has deleted the history of the first leaf.
+func (s *stack) seen(t *testing.T, root client.Execution, branches, leaves []string) {
+	t.Helper()
+	all := append(append([]string{root.ID}, branches...), leaves...)
+	look := func() (tree client.Tree, ids []string) {
+		tree, err := s.agents.Tree(within(t), root.ID, 0)
+		require.NoError(t, err)
+		var own int64
+		for one := range tree.All() {
+			ids, own = append(ids, one.ID), own+one.Own.Usage.TotalTokens
+			require.Equal(t, int64(2*15), one.Own.Usage.TotalTokens, one.Gone)
+			require.Equal(t, domain.StatusCompleted, one.Status)
+			require.Equal(t, 2, *one.Steps)
+		}
+		require.Equal(t, int64(13*2*15), own)
+		require.Equal(t, own, tree.Total.Usage.TotalTokens)
+		require.ElementsMatch(t, all, ids)
+		return tree, ids
+	}
+	look()
+	require.Eventually(t, func() bool { return len(s.listed(t, client.ListFilter{Parent: branches[0]})) == 3 }, patience, 50*time.Millisecond)
+	for _, l := range s.listed(t, client.ListFilter{Parent: branches[0]}) {
+		require.Contains(t, leaves[:3], l.ID)
+		require.Equal(t, branches[0], l.ParentID)
+	}
+	for _, l := range s.listed(t, client.ListFilter{Roots: true}) {
+		require.NotContains(t, all[1:], l.ID)
+	}
+	steps := func() (told map[string]int, gone []string) {
+		told = map[string]int{}
+		for at, err := range s.agents.TreeSteps(within(t), root.ID, 0) {
+			switch {
+			case errors.Is(err, &client.Error{Class: client.Gone}):
+				gone = append(gone, err.Error())
+			case err != nil:
+				require.NoError(t, err)
+			case at.Step != nil:
+				told[at.Agent.ID]++
+			}
+		}
+		return told, gone
+	}
+	told, gone := steps()
+	require.Len(t, told, 13)
+	require.Empty(t, gone)
+	_, err := s.temporal.WorkflowService().DeleteWorkflowExecution(within(t), &workflowservice.DeleteWorkflowExecutionRequest{
+		Namespace: "default", WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: domain.WorkflowID(leaves[0])},
+	})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { _, err := s.agents.Status(within(t), leaves[0]); return err != nil }, patience, 50*time.Millisecond)
+	tree, _ := look()
+	require.NotEmpty(t, tree.Children[0].Children[0].Gone, "it is told as gone, and not left out")
+	told, gone = steps()
+	require.Len(t, told, 12)
+	require.Len(t, gone, 1)
+	require.Contains(t, gone[0], leaves[0])
+}
+
+func (s *stack) listed(t *testing.T, filter client.ListFilter) (all []client.Listed) {
+	t.Helper()
+	for l, err := range s.agents.List(within(t), client.ListOptions{ListFilter: filter}) {
+		require.NoError(t, err)
+		all = append(all, l)
+	}
+	return all
 }
 
 // TestAStopNowEndsATree of thirteen agents, wherever they are.

@@ -1,0 +1,115 @@
+package render
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"everstep/domain"
+	"everstep/starter/client"
+)
+
+// Tree is the table of a tree's agents, each above those that it has started, and below it what is not told of them.
+func Tree(out *Output, root client.Tree, now time.Time) string {
+	t := Table{Head: []string{"AGENT", "STATUS", "STEPS", "TOKENS", "COST", "TOOK", "IN ALL", "", "STEP"}}
+	var missing strings.Builder
+	var steps, agents int
+	for one := range root.All() {
+		agents++
+		if one.Steps != nil {
+			steps += *one.Steps
+		}
+		below := []string{"", ""}
+		if len(one.Children) > 0 {
+			below = useCells(one.Total)
+		}
+		own := useCells(one.Own)
+		t.Rows = append(t.Rows, []string{
+			strings.Repeat("  ", one.Depth) + treeName(one), treeStatus(one), countOf(one.Steps), own[0], own[1], treeTook(one, now), below[0], below[1],
+			where(one.Step > 0, fmt.Sprint(one.Step)),
+		})
+		why := one.Gone
+		if one.Error != nil {
+			why = joined("; ", one.Error.Message, why)
+		}
+		if why != "" {
+			missing.WriteString(out.Theme.Warn(OneLine(treeName(one)+": "+why)) + "\n")
+		}
+	}
+	all := useCells(root.Total)
+	t.Rows = append(t.Rows, []string{Counted(int64(agents), "agent"), "", grouped(int64(steps)), all[0], all[1], "", "", "", ""})
+	return t.Render(out) + missing.String()
+}
+
+// treeName is what an agent is called in its tree, and how its id begins.
+func treeName(t *client.Tree) string {
+	return joined(" ", OneLine(t.Subagent), shortAgent(t.ID))
+}
+
+func treeStatus(t *client.Tree) string {
+	why := cmp.Or(string(t.Code), string(t.StopReason))
+	if why == string(domain.Completed) {
+		why = ""
+	}
+	return string(t.Status) + within(" (", OneLine(why), ")") + where(t.Gone != "", ", gone")
+}
+
+func useCells(u client.TreeUse) []string {
+	cost := "?"
+	if u.CostNanoUSD != nil {
+		cost = cmp.Or(costText(domain.USD(*u.CostNanoUSD)), "$0")
+	}
+	return []string{where(u.Usage.Estimated, "~") + grouped(u.Usage.TotalTokens), cost}
+}
+
+func treeTook(t *client.Tree, now time.Time) string {
+	switch {
+	case t.StartedAt == nil:
+		return "-"
+	case t.EndedAt != nil:
+		return Duration(t.EndedAt.Sub(*t.StartedAt))
+	case t.Status.Terminal():
+		return "-"
+	}
+	return Duration(now.Sub(*t.StartedAt))
+}
+
+// A TreeLine is a step of an agent of a tree, or the agent itself, as text and as JSON.
+type TreeLine struct{ client.TreeStep }
+
+// TreeStep is what TreeSteps yields.
+func TreeStep(at client.TreeStep) TreeLine { return TreeLine{at} }
+
+func (l TreeLine) step() StepLine { return Step(*l.Step, l.Agent.Priced()) }
+
+// MarshalJSON adds whose step it is to the step's own keys.
+func (l TreeLine) MarshalJSON() ([]byte, error) {
+	step, err := l.step().MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	whose, err := json.Marshal(struct {
+		AgentID         domain.AgentID         `json:"agent_id"`
+		ParentAgentID   domain.AgentID         `json:"parent_agent_id,omitzero"`
+		Subagent        string                 `json:"subagent,omitzero"`
+		Depth           int                    `json:"depth"`
+		ToolExecutionID domain.ToolExecutionID `json:"tool_execution_id,omitzero"`
+	}{l.Agent.AgentID, l.Agent.ParentAgentID, l.Agent.Subagent, l.Agent.Depth, l.Agent.ToolExecutionID})
+	if err != nil {
+		return nil, err
+	}
+	return append(append(bytes.TrimSuffix(whose, []byte("}")), ','), bytes.TrimPrefix(step, []byte("{"))...), nil
+}
+
+// Text is the line, deeper for what is deeper in the tree.
+func (l TreeLine) Text(t Theme) string {
+	indent := strings.Repeat("    ", l.Agent.Depth)
+	if l.Step != nil {
+		return indent + l.step().Text(t)
+	}
+	return indent + t.name(treeName(l.Agent)) + " " + t.Faint(joined(" · ", treeStatus(l.Agent),
+		where(l.Agent.Step > 0, fmt.Sprintf("started in step %d, call %d", l.Agent.Step, l.Agent.Position+1))))
+}
