@@ -127,10 +127,7 @@ func (a Approval) kept() Approval {
 
 // A PendingApproval is a call that waits for a person's word, as it is shown to people.
 type PendingApproval struct {
-	ToolExecutionID ToolExecutionID `json:"tool_execution_id"`
-	ExecutionID     ExecutionID     `json:"execution_id"`
-	Step            int             `json:"step"`
-	Tool            string          `json:"tool"`
+	PendingCall
 	// Arguments is the exact text that would run. It is left out where texts of users may not stand.
 	Arguments string `json:"arguments,omitzero"`
 	// Bytes is how long the arguments are, where they are shown cut.

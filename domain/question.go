@@ -210,10 +210,7 @@ func (a Answer) kept() Answer {
 
 // A PendingQuestion is a question that waits for a person's answer, as it is shown to people.
 type PendingQuestion struct {
-	ToolExecutionID ToolExecutionID `json:"tool_execution_id"`
-	ExecutionID     ExecutionID     `json:"execution_id"`
-	Step            int             `json:"step"`
-	Tool            string          `json:"tool"`
+	PendingCall
 	Question
 	// Bytes is how long the question is, with choices, schema and default, where it is shown cut.
 	Bytes int `json:"question_bytes,omitzero"`

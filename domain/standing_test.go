@@ -13,7 +13,7 @@ import (
 // standing is the n-th standing approval of a session.
 func standing(n int) domain.StandingApproval {
 	return domain.PendingApproval{
-		ToolExecutionID: executionID(1).Step(1).Tool(n), Tool: "pay", Arguments: `{"amount":7}`,
+		PendingCall: domain.PendingCall{ToolExecutionID: executionID(1).Step(1).Tool(n), Tool: "pay"}, Arguments: `{"amount":7}`,
 		Approval: domain.Approval{Digest: domain.CallDigest("pay", `{"amount":7}`), By: "ann", At: after(n), Reason: "as agreed"},
 	}.StandingIn(domain.StandingContext(domain.ToolSpec{Name: "pay"}, nil))
 }

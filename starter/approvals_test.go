@@ -15,7 +15,7 @@ import (
 
 // waitingPay is a call that waits, with other arguments than are known where a hook has changed them.
 func waitingPay(arguments string, changed bool) client.WaitingCall {
-	call := client.WaitingCall{ID: "notes", PendingApproval: domain.PendingApproval{Step: 1, Tool: "pay", Arguments: arguments}}
+	call := client.WaitingCall{ID: "notes", PendingApproval: domain.PendingApproval{PendingCall: domain.PendingCall{Step: 1, Tool: "pay"}, Arguments: arguments}}
 	call.Digest = domain.CallDigest("pay", arguments)
 	if err := call.ToolExecutionID.UnmarshalText([]byte("3f000000-0000-4000-8000-000000000000")); err != nil {
 		panic(err)

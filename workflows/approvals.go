@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -15,13 +14,10 @@ import (
 	"everstep/workflows/internal/mailbox"
 )
 
-// approvals are the calls of the step in progress about which people are asked. It
-// alone holds what they have said, until the calls take it.
-type approvals struct{ asked []*askedCall }
-
 // An askedCall is a call about which people are asked.
 type askedCall struct {
 	domain.PendingApproval
+	position int
 	// stops says that the execution stops where nobody decides in time.
 	stops bool
 	// edited are the arguments that the person who approved it gave in place of those asked about; empty: none.
@@ -41,25 +37,9 @@ func (c *askedCall) tryEdit() { c.edits++ }
 // edit has a person's own arguments run where the call is approved.
 func (c *askedCall) edit(arguments string) { c.edited = arguments }
 
-func (a *approvals) ask(call *askedCall) { a.asked = append(a.asked, call) }
+func (c *askedCall) bound() domain.Digest { return c.Digest }
 
-// over takes a call off the list, whatever has ended its wait.
-func (a *approvals) over(call *askedCall) {
-	a.asked = slices.DeleteFunc(a.asked, func(one *askedCall) bool { return one == call })
-}
-
-// waiting are the calls about which nobody has decided, in call order.
-func (a *approvals) waiting() []*askedCall {
-	return slices.DeleteFunc(slices.Clone(a.asked), func(one *askedCall) bool { return !one.Waits() })
-}
-
-func (a *approvals) pending() []domain.PendingApproval {
-	pending := []domain.PendingApproval{}
-	for _, call := range a.waiting() {
-		pending = append(pending, call.PendingApproval)
-	}
-	return pending
-}
+func (c *askedCall) place() int { return c.position }
 
 // asksPeople is the version from which the rules of a definition hold. It must never change.
 const asksPeople = "approvals"
@@ -102,10 +82,10 @@ func (b *toolBatch) ask(i int, call domain.ToolCall) (*askedCall, *domain.Error)
 	if ruling.ExpiresAfter > 0 {
 		approval.ExpiresAt = b.now().Add(min(ruling.ExpiresAfter, longestWait))
 	}
-	asked := &askedCall{domain.PendingApproval{
-		ToolExecutionID: b.content.ID.Tool(i), ExecutionID: b.execution, Step: b.content.Number, Tool: call.Name, Arguments: call.Arguments,
-		Approval: approval,
-	}, ruling.AtExpiry == domain.ExpiryStops, "", 0}
+	asked := &askedCall{
+		PendingApproval: domain.PendingApproval{PendingCall: b.pendingCall(i, call), Arguments: call.Arguments, Approval: approval},
+		position:        i, stops: ruling.AtExpiry == domain.ExpiryStops,
+	}
 	b.approvals.ask(asked)
 	b.held++
 	b.unpublished = true
@@ -115,6 +95,11 @@ func (b *toolBatch) ask(i int, call domain.ToolCall) (*askedCall, *domain.Error)
 		Digest: asked.Digest, ExpiresAt: asked.ExpiresAt,
 	})
 	return asked, nil
+}
+
+// pendingCall names a call of the step to people.
+func (b *toolBatch) pendingCall(i int, call domain.ToolCall) domain.PendingCall {
+	return domain.PendingCall{ToolExecutionID: b.content.ID.Tool(i), ExecutionID: b.execution, Step: b.content.Number, Tool: call.Name}
 }
 
 // awaitWord waits in the coroutine of a call until somebody has decided about it, and is the permit to begin it,
@@ -241,32 +226,7 @@ func (s session) decide(decision domain.Decision, word contract.ApproveRequest) 
 
 // askedAbout finds the call that somebody decides about, or says why there is none.
 func (s session) askedAbout(what string, id domain.ToolExecutionID, digest domain.Digest) (*askedCall, error) {
-	waiting := s.approvals.waiting()
-	at := slices.IndexFunc(waiting, func(c *askedCall) bool { return c.ToolExecutionID == id })
-	switch {
-	case id.IsZero() && len(waiting) == 1:
-		at = 0
-	case id.IsZero() && len(waiting) > 1:
-		return nil, domain.Errorf(domain.Denied, "%s: %d calls wait for approval; name one of them: %s", what, len(waiting), listed(waiting))
-	case at < 0:
-		return nil, s.notAsked(what, id)
-	}
-	if call := waiting[at]; digest.IsZero() || digest == call.Digest {
-		return call, nil
-	}
-	return nil, domain.Errorf(domain.Denied, "%s: call %s waits with other arguments than those that you have seen; look at it again", what, waiting[at].ToolExecutionID)
-}
-
-func listed(waiting []*askedCall) string {
-	const most = 5
-	var names []string
-	for _, call := range waiting[:min(len(waiting), most)] {
-		names = append(names, fmt.Sprintf("%s (%s)", call.ToolExecutionID, domain.Shorten(call.Tool, 64)))
-	}
-	if len(waiting) > most {
-		names = append(names, "…")
-	}
-	return strings.Join(names, ", ")
+	return s.approvals.find(what, id, digest, func() error { return s.notAsked(what, id) })
 }
 
 // notAsked says why nobody is asked about a call.
@@ -285,10 +245,8 @@ func (s session) notAsked(what string, id domain.ToolExecutionID) error {
 				call.Approval.At.Format(time.RFC3339), byWhom(call.Approval.By))
 		}
 	}
-	for _, call := range s.approvals.asked { // decided a moment ago
-		if call.ToolExecutionID == id {
-			return domain.Errorf(domain.Denied, "%s: call %s was %s already%s", what, id, call.Decision, byWhom(call.By))
-		}
+	if call, ok := s.approvals.called(id); ok { // decided a moment ago
+		return domain.Errorf(domain.Denied, "%s: call %s was %s already%s", what, id, call.Decision, byWhom(call.By))
 	}
 	return domain.Errorf(domain.Denied, "%s: no call %s waits for approval", what, id)
 }

@@ -184,9 +184,9 @@ func TestWordsThatAreRefused(t *testing.T) {
 		waiting := pending(t, env)
 		require.Len(t, waiting, 2)
 		first, second := waiting[0], waiting[1]
-		ask(approve, contract.ApproveRequest{Digest: first.Digest}, "2 calls wait for approval; name one of them: "+first.ToolExecutionID.String()+" (pay), ")
+		ask(approve, contract.ApproveRequest{Digest: first.Digest}, "2 calls wait for that; name one of them: "+first.ToolExecutionID.String()+" (pay), ")
 		ask(approve, contract.ApproveRequest{Call: first.ToolExecutionID}, "digest: is missing")
-		ask(approve, contract.ApproveRequest{Call: first.ToolExecutionID, Digest: second.Digest}, "waits with other arguments")
+		ask(approve, contract.ApproveRequest{Call: first.ToolExecutionID, Digest: second.Digest}, "waits with something else")
 		ask(deny, contract.DenyRequest{Call: domain.StepID{}.Tool(3)}, "waits for approval")
 		ask(deny, contract.DenyRequest{Call: first.ToolExecutionID, Reason: strings.Repeat("x", domain.MaxReason+1)}, "reason: has")
 		ask(approve, contract.ApproveRequest{Call: first.ToolExecutionID, Digest: first.Digest, By: "ann"}, "")
@@ -281,7 +281,7 @@ func historyTellsWhatWaits(t *testing.T, older bool) {
 		With(progress.ModelReplied{Work: model, Reply: says("paying", pay("1"), pay("2"))}, now)
 	call := func(i int) domain.PendingApproval {
 		approval := domain.Approval{Digest: domain.CallDigest("pay", pay("1").Arguments), AskedAt: now, ExpiresAt: now.Add(time.Hour)}
-		return domain.PendingApproval{ToolExecutionID: execution.Step(1).Tool(i), ExecutionID: execution, Step: 1, Tool: "pay", Approval: approval}
+		return domain.PendingApproval{PendingCall: domain.PendingCall{ToolExecutionID: execution.Step(1).Tool(i), ExecutionID: execution, Step: 1, Tool: "pay"}, Approval: approval}
 	}
 	memo := contract.WaitingFor([]domain.PendingApproval{call(0), call(1)}, nil, func(p domain.PendingApproval) bool { return p.ToolExecutionID == call(0).ToolExecutionID })
 	encoded, err := json.Marshal(memo)

@@ -18,7 +18,7 @@ import (
 // Calls go down.
 var layers = []string{
 	"execute.go", "loop.go", "updates.go", "redefine.go", "views.go", "finish.go", "messages.go", "life.go", "session.go", "run.go", "outage.go", "record.go",
-	"inference.go", "answer.go", "attempt.go", "tools.go", "children.go", "pending.go", "bindings.go", "stranded.go", "waits.go", "questions.go", "edited.go", "approvals.go", "standing.go", "guards.go", "hooks.go", "unsettled.go", "turns.go", "step.go", "bounds.go",
+	"inference.go", "answer.go", "attempt.go", "tools.go", "children.go", "pending.go", "bindings.go", "stranded.go", "waits.go", "questions.go", "edited.go", "approvals.go", "standing.go", "people.go", "guards.go", "hooks.go", "unsettled.go", "turns.go", "step.go", "bounds.go",
 	"trusted.go", "resolve.go", "activity.go", "retries.go", "transcript.go", "agent.go", "events.go", "failure.go", "doc.go",
 }
 
@@ -159,7 +159,7 @@ func TestPartsWriteTheirOwn(t *testing.T) {
 			})
 		}
 	}
-	for _, part := range []string{"agent", "archive", "attempts", "children", "definition", "eventLog", "guards", "inference", "records", "run", "stepRun", "toolBatch", "transcript"} {
+	for _, part := range []string{"agent", "archive", "attempts", "children", "definition", "eventLog", "guards", "inference", "records", "run", "stepRun", "toolBatch", "transcript", "waiters"} {
 		require.True(t, written[part], "no method of %s writes anything", part)
 	}
 }
@@ -168,6 +168,9 @@ func (r reading) receiver(function *ast.FuncDecl) string {
 	of := function.Recv.List[0].Type
 	if star, ok := of.(*ast.StarExpr); ok {
 		of = star.X
+	}
+	if generic, ok := of.(*ast.IndexExpr); ok {
+		of = generic.X
 	}
 	return of.(*ast.Ident).Name
 }

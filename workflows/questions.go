@@ -2,7 +2,6 @@ package workflows
 
 import (
 	"cmp"
-	"slices"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -12,14 +11,9 @@ import (
 	"everstep/domain/progress"
 )
 
-// questions are what calls of the step in progress ask people. It alone holds what they have answered, until the calls
-// take it.
-type questions struct{ asked []*askedQuestion }
-
 // An askedQuestion is one that a call asks.
 type askedQuestion struct {
 	domain.PendingQuestion
-	// position counts the step's calls from 0.
 	position int
 	// content is what somebody has answered.
 	content string
@@ -35,31 +29,9 @@ func (q *askedQuestion) expire(at time.Time) { q.Answer = q.Expired(q.Question, 
 
 func (q *askedQuestion) check() { q.checks++ }
 
-func (a *questions) ask(question *askedQuestion) {
-	after := slices.IndexFunc(a.asked, func(one *askedQuestion) bool { return one.position > question.position })
-	if after < 0 {
-		after = len(a.asked)
-	}
-	a.asked = slices.Insert(a.asked, after, question)
-}
+func (q *askedQuestion) bound() domain.Digest { return q.Digest }
 
-// over takes a question off the list, whatever has ended its wait.
-func (a *questions) over(question *askedQuestion) {
-	a.asked = slices.DeleteFunc(a.asked, func(one *askedQuestion) bool { return one == question })
-}
-
-// waiting are the questions that nobody has answered, in call order.
-func (a *questions) waiting() []*askedQuestion {
-	return slices.DeleteFunc(slices.Clone(a.asked), func(one *askedQuestion) bool { return !one.Waits() })
-}
-
-func (a *questions) pending() []domain.PendingQuestion {
-	pending := []domain.PendingQuestion{}
-	for _, question := range a.waiting() {
-		pending = append(pending, question.PendingQuestion)
-	}
-	return pending
-}
+func (q *askedQuestion) place() int { return q.position }
 
 // askedQuestions is the version from which a call that asks for it waits for a person's answer. It must never change.
 const askedQuestions = "questions"
@@ -105,10 +77,7 @@ func (b *toolBatch) pose(i int, call domain.ToolCall, question domain.Question) 
 	if question.ExpiresIn > 0 {
 		answer.ExpiresAt = b.now().Add(time.Duration(question.ExpiresIn) * time.Second)
 	}
-	asked := &askedQuestion{PendingQuestion: domain.PendingQuestion{
-		ToolExecutionID: b.content.ID.Tool(i), ExecutionID: b.execution, Step: b.content.Number, Tool: call.Name,
-		Question: question, Answer: answer,
-	}, position: i}
+	asked := &askedQuestion{PendingQuestion: domain.PendingQuestion{PendingCall: b.pendingCall(i, call), Question: question, Answer: answer}, position: i}
 	b.questions.ask(asked)
 	b.answerChanged(i, answer)
 	b.emit(domain.UserQuestionAsked{
@@ -122,7 +91,7 @@ func (b *toolBatch) pose(i int, call domain.ToolCall, question domain.Question) 
 // publishWaiting tells those who list agents, and those who read the history, what waits.
 func (b *toolBatch) publishWaiting() {
 	b.unpublished = false
-	waiting := contract.WaitingFor(b.approvals.pending(), b.questions.pending(), b.asGiven)
+	waiting := contract.WaitingFor(b.pendingApprovals(), b.pendingQuestions(), b.asGiven)
 	if err := workflow.UpsertMemo(b.root, map[string]any{contract.MemoWaiting: waiting}); err != nil {
 		workflow.GetLogger(b.root).Error("upsert memo", "error", err)
 	}
@@ -130,7 +99,7 @@ func (b *toolBatch) publishWaiting() {
 
 // waitingNote says in one line what waits for people; empty: nothing does.
 func (b *toolBatch) waitingNote() string {
-	return progress.WaitingNote(b.approvals.pending(), b.questions.pending())
+	return progress.WaitingNote(b.pendingApprovals(), b.pendingQuestions())
 }
 
 // checkNewAnswer is checkAnswer before a worker is asked. It alone looks at the bounds, since no replay asks it again.
@@ -185,29 +154,7 @@ func (s session) answerQuestion(ctx workflow.Context, request contract.AnswerReq
 
 // questionOf finds the question that somebody answers, or says why there is none.
 func (s session) questionOf(id domain.ToolExecutionID, digest domain.Digest) (*askedQuestion, error) {
-	waiting := s.questions.waiting()
-	at := slices.IndexFunc(waiting, func(q *askedQuestion) bool { return q.ToolExecutionID == id })
-	switch {
-	case id.IsZero() && len(waiting) == 1:
-		at = 0
-	case id.IsZero() && len(waiting) > 1:
-		return nil, domain.Errorf(domain.Denied, "answer: %d questions wait; name the call of one of them: %s", len(waiting), listedQuestions(waiting))
-	case at < 0:
-		return nil, s.noQuestion(id)
-	}
-	if asked := waiting[at]; digest.IsZero() || digest == asked.Digest {
-		return asked, nil
-	}
-	return nil, domain.Errorf(domain.Denied, "answer: call %s asks something else than what you have seen; look at it again", waiting[at].ToolExecutionID)
-}
-
-func listedQuestions(waiting []*askedQuestion) string {
-	const most = 5
-	text := ""
-	for i, question := range waiting[:min(len(waiting), most)] {
-		text += map[bool]string{false: ", "}[i == 0] + question.ToolExecutionID.String()
-	}
-	return text + map[bool]string{true: ", …"}[len(waiting) > most]
+	return s.questions.find("answer", id, digest, func() error { return s.noQuestion(id) })
 }
 
 // noQuestion says why nobody is asked what a call wanted to know.
@@ -215,10 +162,8 @@ func (s session) noQuestion(id domain.ToolExecutionID) error {
 	if id.IsZero() {
 		return domain.Errorf(domain.Denied, "answer: no question of this agent waits")
 	}
-	for _, question := range s.questions.asked { // answered a moment ago
-		if question.ToolExecutionID == id {
-			return alreadyAnswered(id, question.Answer)
-		}
+	if question, ok := s.questions.called(id); ok { // answered a moment ago
+		return alreadyAnswered(id, question.Answer)
 	}
 	if call, ok := s.toolExecution(id); ok && !call.Answer.IsZero() {
 		return alreadyAnswered(id, call.Answer)

@@ -176,9 +176,9 @@ func TestAnswersThatAreRefused(t *testing.T) {
 	hears(t, env, time.Minute, func(waiting []domain.PendingQuestion) {
 		require.Len(t, waiting, 3)
 		text, choice, value := waiting[0].ToolExecutionID, waiting[1].ToolExecutionID, waiting[2].ToolExecutionID
-		ask(contract.AnswerRequest{Text: "x"}, "3 questions wait; name the call of one of them: "+text.String()+", ")
+		ask(contract.AnswerRequest{Text: "x"}, "3 calls wait for that; name one of them: "+text.String()+" (ask_user), ")
 		ask(contract.AnswerRequest{Call: domain.StepID{}.Tool(3), Text: "x"}, "no question of call ")
-		ask(contract.AnswerRequest{Call: text, Digest: waiting[1].Digest, Text: "x"}, "asks something else")
+		ask(contract.AnswerRequest{Call: text, Digest: waiting[1].Digest, Text: "x"}, "waits with something else")
 		ask(contract.AnswerRequest{Call: text, Text: " \n"}, "answer: is empty")
 		ask(contract.AnswerRequest{Call: text, Value: json.RawMessage(`1`)}, "asks for a text alone")
 		ask(contract.AnswerRequest{Call: text, Text: strings.Repeat("x", domain.MaxAnswer+1)}, "answer: has 16385 bytes")

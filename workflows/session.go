@@ -26,9 +26,9 @@ type session struct {
 	run     *run
 	archive *archive
 	// approvals are asked about calls of the step in progress.
-	approvals *approvals
+	approvals *waiters[*askedCall]
 	// questions are what its calls ask.
-	questions *questions
+	questions *waiters[*askedQuestion]
 	unsettled *unsettled
 	bindings  *bindings
 	records   *records
@@ -60,7 +60,7 @@ func newSession(ctx workflow.Context, in *contract.SessionInput, options Options
 	s := session{
 		given: &given{in, options, workflow.GetInfo(ctx)}, agent: agent, definition: definition,
 		mail: mailbox.New(root, agent, carry), talk: talk, guards: newGuards(carry.Guarded),
-		retries: &retries{root: root}, run: newRun(carry), archive: &archive{outcome: carry.Outcome}, approvals: &approvals{}, questions: &questions{},
+		retries: &retries{root: root}, run: newRun(carry), archive: &archive{outcome: carry.Outcome}, approvals: &waiters[*askedCall]{}, questions: &waiters[*askedQuestion]{},
 		unsettled: &unsettled{}, bindings: newBindings(carry), records: newRecords(carry), children: &children{},
 	}
 	switch {

@@ -65,8 +65,8 @@ func (s session) status(contract.StatusRequest) (contract.StatusView, error) {
 		view.RateLimit, view.ToolLimits = s.resolved.RateLimit, s.resolved.ToolLimits
 		view.Window, view.Context = s.talk.Window(s.resolved), s.talk.Input(s.resolved)
 	}
-	view.PendingApprovals = shownPending(s.approvals.pending())
-	view.PendingQuestions = shownQuestions(s.questions.pending())
+	view.PendingApprovals = shownPending(s.pendingApprovals())
+	view.PendingQuestions = shownQuestions(s.pendingQuestions())
 	view.StopReason, _ = s.state.StopReason()
 	view.StopSignals, view.MoreStops = append(view.StopSignals, s.state.StopSignals()...), execution.Continuation().More
 	if s.state.Status() == domain.StatusFailed {

@@ -43,10 +43,7 @@ type Waiting struct {
 
 // A WaitingQuestion is a question without its texts.
 type WaitingQuestion struct {
-	ToolExecutionID domain.ToolExecutionID `json:"tool_execution_id"`
-	ExecutionID     domain.ExecutionID     `json:"execution_id"`
-	Step            int                    `json:"step"`
-	Tool            string                 `json:"tool"`
+	domain.PendingCall
 	domain.Answer
 }
 
@@ -64,7 +61,8 @@ func WaitingFor(pending []domain.PendingApproval, questions []domain.PendingQues
 		w.Approvals = append(w.Approvals, p)
 	}
 	for _, q := range questions[:min(len(questions), MaxWaiting)] {
-		w.Questions = append(w.Questions, WaitingQuestion{q.ToolExecutionID, q.ExecutionID, q.Step, domain.Shorten(q.Tool, 64), q.Answer})
+		q.Tool = domain.Shorten(q.Tool, 64)
+		w.Questions = append(w.Questions, WaitingQuestion{q.PendingCall, q.Answer})
 	}
 	w.More = len(pending) - len(w.Approvals) + len(questions) - len(w.Questions)
 	return w

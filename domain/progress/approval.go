@@ -74,6 +74,10 @@ func (s Step) decided(i int, approval domain.Approval, at At) Step {
 	return s
 }
 
+func (e Execution) pending(call domain.ToolExecution) domain.PendingCall {
+	return domain.PendingCall{ToolExecutionID: call.ID, ExecutionID: e.ID, Step: e.Now.Number, Tool: call.Call.Name}
+}
+
 // Pending are the calls of the step in progress that wait for people.
 func (e Execution) Pending() []domain.PendingApproval {
 	pending := []domain.PendingApproval{}
@@ -82,9 +86,7 @@ func (e Execution) Pending() []domain.PendingApproval {
 	}
 	for _, call := range e.Now.ToolExecutions {
 		if call.Approval.Waits() && call.StartedAt.IsZero() && call.Error == nil {
-			one := domain.PendingApproval{
-				ToolExecutionID: call.ID, ExecutionID: e.ID, Step: e.Now.Number, Tool: call.Call.Name, Arguments: call.Call.Arguments, Approval: call.Approval,
-			}
+			one := domain.PendingApproval{PendingCall: e.pending(call), Arguments: call.Call.Arguments, Approval: call.Approval}
 			if !one.Known() {
 				one.Arguments = "" // nobody may approve what does not run
 			}

@@ -108,9 +108,7 @@ func (e Execution) Questions() []domain.PendingQuestion {
 	for i, call := range e.Now.ToolExecutions {
 		question, asked := e.Now.question(i)
 		if asked && call.Answer.Waits() && call.Error == nil {
-			pending = append(pending, domain.PendingQuestion{
-				ToolExecutionID: call.ID, ExecutionID: e.ID, Step: e.Now.Number, Tool: call.Call.Name, Question: question, Answer: call.Answer,
-			})
+			pending = append(pending, domain.PendingQuestion{PendingCall: e.pending(call), Question: question, Answer: call.Answer})
 		}
 	}
 	return pending

@@ -107,8 +107,8 @@ func userEntry(text string, execution domain.ExecutionID) domain.Entry {
 // pays is a call that waits for a person's word.
 func pays(arguments string) domain.PendingApproval {
 	return domain.PendingApproval{
-		ToolExecutionID: domain.ToolExecutionID{UUID: uuid.MustParse("3f9e1b2c-0000-4000-8000-000000000001")}, Step: 1, Tool: "pay", Arguments: arguments,
-		Approval: domain.Approval{Digest: domain.CallDigest("pay", arguments), Rule: "rule 2 (pay: ask)", AskedAt: noon},
+		PendingCall: domain.PendingCall{ToolExecutionID: domain.ToolExecutionID{UUID: uuid.MustParse("3f9e1b2c-0000-4000-8000-000000000001")}, Step: 1, Tool: "pay"},
+		Arguments:   arguments, Approval: domain.Approval{Digest: domain.CallDigest("pay", arguments), Rule: "rule 2 (pay: ask)", AskedAt: noon},
 	}
 }
 
@@ -336,7 +336,7 @@ func TestAnswers(t *testing.T) {
 		s := sit(t, 80, 24).idle()
 		s.hears(client.Event{Type: client.EventBegan}, client.Event{Type: client.EventStep, Step: 1})
 		s.take(looked{view: contract.StatusView{Number: 3, Status: domain.StatusInProgress, Open: true, PendingQuestions: []domain.PendingQuestion{
-			{ToolExecutionID: id, Step: 1, Tool: "ask_user", Question: q, Answer: domain.Answer{AskedAt: noon}},
+			{PendingCall: domain.PendingCall{ToolExecutionID: id, Step: 1, Tool: "ask_user"}, Question: q, Answer: domain.Answer{AskedAt: noon}},
 		}}})
 		return s
 	}

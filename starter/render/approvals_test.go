@@ -37,7 +37,7 @@ func TestWaitingIsShownWhole(t *testing.T) {
 	t.Parallel()
 	arguments := "{\"a\": 1," + strings.Repeat("\n", 200) + "\"all\": true}"
 	call := client.WaitingCall{ID: "notes", PendingApproval: domain.PendingApproval{
-		Tool: "pay", Arguments: arguments, Approval: domain.Approval{Digest: domain.CallDigest("pay", arguments)},
+		PendingCall: domain.PendingCall{Tool: "pay"}, Arguments: arguments, Approval: domain.Approval{Digest: domain.CallDigest("pay", arguments)},
 	}}
 	require.Contains(t, Waiting([]client.WaitingCall{call}, time.Time{}), "\n  {\"a\": 1, \"all\": true}\n")
 }

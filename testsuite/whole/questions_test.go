@@ -81,7 +81,7 @@ func TestQuestions(t *testing.T) {
 
 	require.Eventually(t, func() bool { // the new worker learns of the one that has expired with its first task
 		_, err = s.agents.Answer(ctx, begun.ID, agents.Reply{Text: "Berlin"})
-		return err != nil && strings.Contains(err.Error(), "3 questions wait; name the call of one of them")
+		return err != nil && strings.Contains(err.Error(), "3 calls wait for that; name one of them")
 	}, patience, 50*time.Millisecond, "%v", err)
 	answered, err := s.agents.Answer(ctx, begun.ID, agents.Reply{Call: questions[0].ToolExecutionID, Digest: questions[0].Digest, Text: "Berlin", By: "ann", Reason: "asked her"})
 	require.NoError(t, err)
