@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -115,7 +114,7 @@ func (p *program) replyTo(ctx context.Context, s *local.Stack, id, call, text st
 		return nil, err
 	}
 	if call != "" {
-		if questions, err = beginningWith(questions, call, &reply.Call); err != nil {
+		if questions, err = calledSo(questions, "question", call, &reply.Call); err != nil {
 			return nil, err
 		}
 	}
@@ -159,14 +158,14 @@ func questionsOf(ctx context.Context, s *local.Stack, id string) ([]client.Waiti
 	return questions, nil
 }
 
-// beginningWith are the questions of calls whose ids begin so. A whole id is taken as it is: the question may have been
-// answered.
-func beginningWith(questions []client.WaitingQuestion, call string, id *domain.ToolExecutionID) ([]client.WaitingQuestion, error) {
-	found := slices.DeleteFunc(slices.Clone(questions), func(q client.WaitingQuestion) bool {
-		return !strings.HasPrefix(q.ToolExecutionID.String(), strings.ToLower(call))
+// calledSo are those of what waits whose call's id begins so. Without any the id is taken as it is where it is whole, since
+// somebody may have been faster.
+func calledSo[W interface{ Pending() domain.PendingCall }](waiting []W, what, call string, id *domain.ToolExecutionID) ([]W, error) {
+	found := slices.DeleteFunc(slices.Clone(waiting), func(one W) bool {
+		return call == "" || !strings.HasPrefix(one.Pending().ToolExecutionID.String(), strings.ToLower(call))
 	})
 	if len(found) == 0 && id.UnmarshalText([]byte(call)) != nil {
-		return nil, &client.Error{Class: client.Refused, Message: "no question of a call that begins with " + render.OneLine(call) + " waits"}
+		return nil, &client.Error{Class: client.Refused, Message: "no " + what + " of a call that begins with " + render.OneLine(call) + " waits"}
 	}
 	return found, nil
 }
@@ -189,11 +188,13 @@ func (p *program) typedReply(ctx context.Context, question client.WaitingQuestio
 				p.say("it waits still")
 				return nil, nil
 			}
-			if wrong := typedAnswer(question.Question, line, reply); wrong != "" {
-				p.err.Printf("%s\n", wrong)
+			typed, err := client.TypedReply(question.PendingQuestion, line)
+			if err != nil {
+				p.err.Printf("%s\n", err)
 				continue
 			}
-			return reply, nil
+			typed.By, typed.Reason = reply.By, reply.Reason
+			return &typed, nil
 		}
 	}
 }
@@ -206,25 +207,6 @@ func promptFor(question domain.Question) string {
 		return "your answer as JSON in one line, nothing answers later: "
 	}
 	return "your answer in one line, nothing answers later: "
-}
-
-// typedAnswer puts what was typed into a reply, or says what is wrong with it.
-func typedAnswer(question domain.Question, line string, reply *client.Reply) (wrong string) {
-	line = strings.TrimSpace(line)
-	n, err := strconv.Atoi(line)
-	switch choices := question.Choices; {
-	case len(question.Schema) > 0 && !json.Valid([]byte(line)):
-		return "that is no JSON"
-	case len(question.Schema) > 0:
-		reply.Value = json.RawMessage(line)
-	case len(choices) > 0 && !slices.Contains(choices, line) && (err != nil || n < 1 || n > len(choices)):
-		return "that is none of the choices"
-	case len(choices) > 0 && !slices.Contains(choices, line):
-		reply.Text = choices[n-1]
-	default:
-		reply.Text = line
-	}
-	return ""
 }
 
 // readValue is the JSON that is given, or that in the file that is named.

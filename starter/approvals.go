@@ -229,28 +229,20 @@ func (p *program) deciding(
 
 // chosenCall is the call that the arguments mean among those that wait. What the workflow knows better it says itself.
 func chosenCall(args []string, calls []client.WaitingCall) (call domain.ToolExecutionID, digest domain.Digest, _ error) {
-	if len(args) == 1 {
-		if len(calls) == 1 {
-			return calls[0].ToolExecutionID, calls[0].Digest, nil
+	found := calls
+	if len(args) > 1 {
+		var err error
+		if found, err = calledSo(calls, "approval", args[1], &call); err != nil {
+			return call, digest, err
 		}
-		return call, digest, nil
-	}
-	var found []client.WaitingCall
-	for _, c := range calls {
-		if args[1] != "" && strings.HasPrefix(c.ToolExecutionID.String(), strings.ToLower(args[1])) {
-			found = append(found, c)
+		if len(found) > 1 {
+			return call, digest, usage("call: several that wait begin with %q; give more of the id", args[1])
 		}
 	}
-	switch len(found) {
-	case 0:
-		if err := call.UnmarshalText([]byte(args[1])); err != nil {
-			return call, digest, &client.Error{Class: client.Refused, Message: "no call that begins with " + render.OneLine(args[1]) + " waits for approval"}
-		}
-		return call, digest, nil // it may have been decided
-	case 1:
+	if len(found) == 1 {
 		return found[0].ToolExecutionID, found[0].Digest, nil
 	}
-	return call, digest, usage("call: several that wait begin with %q; give more of the id", args[1])
+	return call, digest, nil
 }
 
 // seen reports whether the person has seen the call that they let run: they have named it, or are shown it and say yes.

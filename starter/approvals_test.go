@@ -65,7 +65,7 @@ func TestACallThatIsCutIsNotApprovedByYes(t *testing.T) {
 	for _, word := range []string{"y", "yes", " Y "} {
 		p, said := asking(t)
 		a := &asker{program: p, id: "notes"}
-		done, decided := a.answer(context.Background(), client.Event{Tool: "pay", ToolExecutionID: cut.ToolExecutionID}, cut, word)
+		done, decided := a.decide(context.Background(), client.Event{Tool: "pay", ToolExecutionID: cut.ToolExecutionID}, cut, word)
 		require.Equal(t, []bool{false, false}, []bool{done, decided}, "it is asked again")
 		require.Contains(t, said.String(), "only a part of the arguments is shown")
 		require.Contains(t, strings.Join(strings.Fields(said.String()), " "), "approve notes 3f000000")

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -107,11 +106,7 @@ func (a *asker) run(ctx context.Context) {
 			}
 			continue
 		}
-		about := a.about
-		if asked.Type == client.EventQuestionAsked {
-			about = a.aboutQuestion
-		}
-		if ctx.Err() != nil || about(ctx, asked) && !a.told(ctx, asked.ToolExecutionID) {
+		if ctx.Err() != nil || a.about(ctx, asked) && !a.told(ctx, asked.ToolExecutionID) {
 			return
 		}
 		a.mu.Lock()
@@ -133,57 +128,65 @@ func (a *asker) told(ctx context.Context, id domain.ToolExecutionID) bool {
 	return true
 }
 
-// about asks about a call, and reports whether the person has decided. They may leave it for later.
-func (a *asker) about(ctx context.Context, asked client.Event) (decided bool) {
-	call, err := a.seen(ctx, asked.ToolExecutionID)
-	switch {
-	case ctx.Err() != nil:
-		return false
-	case err != nil:
+// A matter is what the person is asked about: a call that waits for their word, or what one asks.
+type matter struct {
+	domain.PendingCall
+	// shown is the whole of it, kind what it is, and prompt what they can say.
+	shown, kind, prompt string
+	// hear does what a line says. It is done where there is nothing more to ask, and said where that was their word.
+	hear func(ctx context.Context, line string) (done, said bool)
+}
+
+// about asks about what waits, and reports whether the person has said something about it. They may leave it for later.
+func (a *asker) about(ctx context.Context, asked client.Event) (said bool) {
+	look := a.call
+	if asked.Type == client.EventQuestionAsked {
+		look = a.question
+	}
+	about, err := look(ctx, asked)
+	if err != nil && ctx.Err() == nil {
 		a.program.warn(err.Error())
 		a.program.warn(a.program.howToAnswer(a.id, asked))
-		return false
-	case call == nil:
-		return false // it was decided long ago, or a moment
-	case !call.Known(): // nobody says yes to what they cannot see
-		a.program.warn(a.program.howToAnswer(a.id, asked))
-		return false
+	}
+	if about == nil || err != nil {
+		return false // somebody was faster
 	}
 	if a.typed == nil {
 		a.typed = linesOf(a.program.in)
 	}
 	screen := a.program.err
-	screen.Hold(render.Waiting([]client.WaitingCall{*call}, a.program.now()))
+	screen.Hold(about.shown)
 	defer screen.Resume()
 	forgetTyped(a.program.in)
 	for shown := a.program.now(); ; {
-		screen.Printf("y runs it, a always, e JSON edits it, n [REASON] does not, d decides later: ")
-		line, typed := a.read(ctx, call.ToolExecutionID)
+		screen.Printf("%s", about.prompt)
+		line, typed := a.read(ctx, about.ToolExecutionID)
 		if !typed {
 			screen.Printf("\n")
 			return false
 		}
 		if a.program.now().Sub(shown) < tooSoon {
-			screen.Printf("that was typed before anybody could read the call; look at it, and answer again\n")
+			screen.Printf("that was typed before anybody could read the %s; look at it, and answer again\n", about.kind)
 			continue
 		}
-		if done, decided := a.answer(ctx, asked, *call, line); done {
-			return decided
+		if done, said := about.hear(ctx, line); done {
+			return said
 		}
 	}
 }
 
-// seen is a call that waits, with exactly what would run, as the workflow says. Nil: it does not wait any more.
-func (a *asker) seen(ctx context.Context, id domain.ToolExecutionID) (*client.WaitingCall, error) {
-	for call, err := range a.agents.Waiting(ctx, a.id) {
-		if err != nil {
-			return nil, err
-		}
-		if call.ToolExecutionID == id {
-			return &call, nil
-		}
+// heard reports what came of the person's word.
+func (a *asker) heard(ctx context.Context, err error) (done, said bool) {
+	if err != nil && ctx.Err() == nil {
+		a.program.report(err) // it says who was faster, too
 	}
-	return nil, nil
+	return err == nil || ctx.Err() != nil || errors.Is(err, &client.Error{Class: client.Refused}), err == nil
+}
+
+// later leaves it for later, and says how it is answered then.
+func (a *asker) later(asked client.Event) (done, said bool) {
+	a.program.err.Printf("%s\n", a.program.err.Fold(a.program.howToAnswer(a.id, asked)))
+	return true, false
 }
 
 // read waits for a line about a call. None comes where standard input has ended, somebody else has decided, or the
@@ -201,38 +204,6 @@ func (a *asker) read(ctx context.Context, id domain.ToolExecutionID) (line strin
 			return line, typed
 		}
 	}
-}
-
-// answer does what a line says. It is done where there is nothing more to ask about the call.
-func (a *asker) answer(ctx context.Context, asked client.Event, call client.WaitingCall, line string) (done, decided bool) {
-	said, reason, _ := strings.Cut(strings.TrimSpace(line), " ")
-	word := client.Word{Call: call.ToolExecutionID, Digest: call.Digest, By: person(), Reason: strings.TrimSpace(reason)}
-	var err error
-	switch strings.ToLower(said) {
-	case "y", "yes", "a", "always":
-		if cut := a.program.notWhole(a.id, call); cut != "" {
-			a.program.err.Printf("%s\n", a.program.err.Fold(cut))
-			return false, false
-		}
-		word.Always = strings.HasPrefix(strings.ToLower(said), "a")
-		_, err = a.agents.Approve(ctx, a.id, word)
-	case "e", "edit":
-		if word.Edit, word.Reason = word.Reason, ""; word.Edit == "" {
-			return false, false
-		}
-		_, err = a.agents.Approve(ctx, a.id, word)
-	case "n", "no":
-		_, err = a.agents.Deny(ctx, a.id, word)
-	case "d", "later":
-		a.program.err.Printf("%s\n", a.program.err.Fold(a.program.howToAnswer(a.id, asked)))
-		return true, false
-	default:
-		return false, false
-	}
-	if err != nil && ctx.Err() == nil {
-		a.program.report(err) // it says who was faster, too
-	}
-	return err == nil || ctx.Err() != nil || errors.Is(err, &client.Error{Class: client.Refused}), err == nil
 }
 
 // linesOf reads what is typed. It ends with the process, since nothing ends the reading of a terminal.

@@ -225,6 +225,22 @@ func TestDecides(t *testing.T) {
 	}
 }
 
+// TestAWordIsOfItsCall: a reason or arguments that were begun for a call are never taken for another one, which waits
+// where somebody else has decided about the first meanwhile.
+func TestAWordIsOfItsCall(t *testing.T) {
+	t.Parallel()
+	first, second := pays(`{"amount": 5}`), pays(`{"amount": 7}`)
+	second.ToolExecutionID = domain.ToolExecutionID{UUID: uuid.MustParse("3f9e1b2c-0000-4000-8000-000000000009")}
+	for _, key := range []string{"e", "n"} {
+		s := sit(t, 80, 24).idle().asked(first).after(time.Minute)
+		s.types(key)
+		s.asked(second).after(time.Minute)
+		require.Empty(t, s.says("x"), key)
+		require.Contains(t, s.View().Content, "the call of pay does not wait any more", key)
+		require.Len(t, s.types("y"), 1, "the other one is asked about")
+	}
+}
+
 // TestDecidesOnlyWhatIsSeen: nobody says yes to what they cannot see.
 func TestDecidesOnlyWhatIsSeen(t *testing.T) {
 	t.Parallel()
@@ -327,19 +343,21 @@ func TestPastes(t *testing.T) {
 	require.Equal(t, 2, s.composer.area.LineCount())
 }
 
+// poses has a call ask the person.
+func (s *sitting) poses(id domain.ToolExecutionID, q domain.Question) *sitting {
+	s.hears(client.Event{Type: client.EventBegan}, client.Event{Type: client.EventStep, Step: 1})
+	s.take(looked{view: contract.StatusView{Number: 3, Status: domain.StatusInProgress, Open: true, PendingQuestions: []domain.PendingQuestion{
+		{PendingCall: domain.PendingCall{ToolExecutionID: id, Step: 1, Tool: "ask_user"}, Question: q, Answer: domain.Answer{AskedAt: noon}},
+	}}})
+	return s
+}
+
 // TestAnswers: what is entered while the agent asks answers the question, bound to what was shown; what does not fit it, or
 // was typed before it could be read, is not taken for one, and is not lost.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	id := domain.ToolExecutionID{UUID: uuid.MustParse("3f9e1b2c-0000-4000-8000-000000000002")}
-	asking := func(q domain.Question) *sitting {
-		s := sit(t, 80, 24).idle()
-		s.hears(client.Event{Type: client.EventBegan}, client.Event{Type: client.EventStep, Step: 1})
-		s.take(looked{view: contract.StatusView{Number: 3, Status: domain.StatusInProgress, Open: true, PendingQuestions: []domain.PendingQuestion{
-			{PendingCall: domain.PendingCall{ToolExecutionID: id, Step: 1, Tool: "ask_user"}, Question: q, Answer: domain.Answer{AskedAt: noon}},
-		}}})
-		return s
-	}
+	asking := func(q domain.Question) *sitting { return sit(t, 80, 24).idle().poses(id, q) }
 	for text, test := range map[string]struct {
 		question domain.Question
 		reply    client.Reply
@@ -364,6 +382,11 @@ func TestAnswers(t *testing.T) {
 	s = asking(domain.Question{Text: "Which?"})
 	require.Empty(t, s.says("by the way"), "it was typed for something else")
 	require.Equal(t, "by the way", s.composer.value())
+	s = sit(t, 80, 24).idle()
+	s.types("by the")
+	s.after(time.Minute).poses(id, domain.Question{Text: "Which?"}).after(time.Minute)
+	require.Empty(t, s.says(" way"), "it was begun before the question")
+	require.Equal(t, []want{wantAnswer{client.Reply{Call: id, By: "ann", Text: "by the way"}, "by the way"}}, s.keys(enter), "and answers it where that is meant")
 	s = asking(domain.Question{Text: "Which?"}).after(time.Minute)
 	s.says("/later")
 	require.NotContains(t, s.View().Content, "what you enter answers it")

@@ -3,6 +3,7 @@ package chat
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"charm.land/bubbles/v2/key"
 	"charm.land/bubbles/v2/textarea"
@@ -28,6 +29,10 @@ type composer struct {
 	// purpose is what is typed, and draft the message that was begun before, where it is something else.
 	purpose purpose
 	draft   string
+	// about is the call for which something else is typed.
+	about domain.PendingApproval
+	// since is when what stands there was begun.
+	since time.Time
 }
 
 const (
@@ -79,13 +84,14 @@ func (c *composer) set(text string) {
 	c.area.MoveToEnd()
 }
 
-// asks has something else typed than a message, which is kept.
-func (c *composer) asks(p purpose, text string) {
+// asks has something else typed than a message, which is kept: for a call, and beginning with its arguments where others
+// are to take their place.
+func (c *composer) asks(p purpose, about domain.PendingApproval) {
 	if c.purpose == aMessage {
 		c.draft = c.value()
 	}
-	c.purpose = p
-	c.set(text)
+	c.purpose, c.about = p, about
+	c.set(map[bool]string{true: about.Arguments}[p == arguments])
 }
 
 // back returns to the message.

@@ -7,6 +7,7 @@ import (
 
 	"everstep/domain"
 	"everstep/starter/client"
+	"everstep/starter/render"
 )
 
 // pressed is a key.
@@ -42,6 +43,9 @@ func (m *Model) pressed(k tea.KeyPressMsg) []want {
 
 // types gives the composer what is typed or pasted.
 func (m *Model) types(msg tea.Msg) {
+	if m.composer.empty() {
+		m.composer.since = m.cfg.Now()
+	}
 	if refused := m.composer.takes(msg); refused != "" {
 		m.talk.warn(refused)
 	}
@@ -67,9 +71,9 @@ func (m *Model) answered(key string) ([]want, bool) {
 			m.talk.warn("not all of the arguments are known here: `starter approve " + m.cfg.ID + " CALL --edit` takes others")
 			return nil, true
 		}
-		m.composer.asks(arguments, call.Arguments)
+		m.composer.asks(arguments, call)
 	case "n":
-		m.composer.asks(aReason, "")
+		m.composer.asks(aReason, call)
 	case "d":
 		m.asks.later(call.ToolExecutionID, m.cfg.Now())
 		m.talk.note(call.Tool + " waits; /approve asks again")
@@ -80,8 +84,7 @@ func (m *Model) answered(key string) ([]want, bool) {
 }
 
 func (m *Model) decide(d decision) []want {
-	m.asks.deciding = d.word.Call
-	m.asks.show(m.cfg.Now())
+	m.asks.begin(d.word.Call, m.cfg.Now())
 	return []want{wantDecide{d}}
 }
 
@@ -132,17 +135,16 @@ func (m *Model) post(text string) []want {
 // maxLetters bounds the messages that wait for a turn to end.
 const maxLetters = 20
 
-// enteredWord is a reason, or arguments, for the call that is asked about.
+// enteredWord is a reason, or arguments, for the call that they were begun for, and for no other that waits meanwhile.
 func (m *Model) enteredWord(text string) []want {
-	call, asked := m.asks.first()
-	purpose := m.composer.purpose
+	purpose, call := m.composer.purpose, m.composer.about
 	if purpose == arguments && text == "" {
 		m.talk.warn("there are no arguments; give a JSON object, or Esc goes back")
 		return nil
 	}
 	m.composer.back()
-	if !asked {
-		m.talk.warn("the call does not wait any more")
+	if !m.asks.has(call.ToolExecutionID) {
+		m.talk.warn("the call of " + render.OneLine(call.Tool) + " does not wait any more")
 		return nil
 	}
 	d := decision{word: client.Word{Call: call.ToolExecutionID, Digest: call.Digest, By: m.cfg.By}, denied: purpose == aReason}

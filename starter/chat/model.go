@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -255,8 +254,7 @@ func (m *Model) sent(msg sent) []want {
 
 func (m *Model) did(msg did) []want {
 	if !msg.call.IsZero() {
-		m.asks.deciding = domain.ToolExecutionID{}
-		m.asks.show(m.cfg.Now())
+		m.asks.failed(m.cfg.Now())
 	}
 	switch {
 	case msg.err != nil:
@@ -314,7 +312,5 @@ func (m *Model) modelName() string {
 
 // waiting counts what waits for the person.
 func (m *Model) waiting() int {
-	return len(m.questions.pending) + len(slices.DeleteFunc(slices.Clone(m.asks.pending), func(p domain.PendingApproval) bool {
-		return p.ToolExecutionID == m.asks.deciding
-	}))
+	return m.questions.open() + m.asks.open()
 }

@@ -121,8 +121,7 @@ func (m *Model) slashApprove(string) []want {
 		m.talk.note("nothing waits for your word")
 	}
 	m.asks.again(m.cfg.Now())
-	m.questions.aside = nil
-	m.questions.show(m.cfg.Now())
+	m.questions.again(m.cfg.Now())
 	return []want{wantLook{}}
 }
 

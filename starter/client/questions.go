@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
+	"slices"
+	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"everstep/domain"
@@ -81,6 +84,26 @@ type Reply struct {
 	By string
 	// Reason is recorded. The model does not read it.
 	Reason string
+}
+
+// TypedReply is what a person has typed as the answer to a question, such as the number of a choice, or what is wrong with it.
+func TypedReply(q domain.PendingQuestion, typed string) (Reply, error) {
+	r := Reply{Call: q.ToolExecutionID, Digest: q.Digest}
+	typed = strings.TrimSpace(typed)
+	n, err := strconv.Atoi(typed)
+	switch {
+	case len(q.Schema) > 0 && !json.Valid([]byte(typed)):
+		return r, errorf(Invalid, nil, "that is no JSON; write a text in quotes, an object in braces")
+	case len(q.Schema) > 0:
+		r.Value = json.RawMessage(typed)
+	case len(q.Choices) > 0 && !slices.Contains(q.Choices, typed) && (err != nil || n < 1 || n > len(q.Choices)):
+		return r, errorf(Invalid, nil, "that is none of the choices")
+	case len(q.Choices) > 0 && !slices.Contains(q.Choices, typed):
+		r.Text = q.Choices[n-1]
+	default:
+		r.Text = typed
+	}
+	return r, nil
 }
 
 // An Answered says what became of a question.

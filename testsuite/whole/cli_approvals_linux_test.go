@@ -37,7 +37,7 @@ func TestCLIApprovalOutlivesEverything(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(c.dir, "answer.txt"))
 	got := c.do("deny", "w", "ffffffff")
 	require.Equal(t, 6, got.code, got.err)
-	require.Contains(t, got.err, "no call that begins with ffffffff waits for approval")
+	require.Contains(t, got.err, "no approval of a call that begins with ffffffff waits")
 	shown := c.ok("approvals", "w")
 	require.Contains(t, shown, `{"path": "answer.txt", "content": "42\n"}`)
 	call := c.waits("w")
