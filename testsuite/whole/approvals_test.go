@@ -87,7 +87,7 @@ func TestApprovals(t *testing.T) {
 
 	_, err = s.agents.Approve(ctx, begun.ID, agents.Word{Call: calls[0].ToolExecutionID, Digest: calls[1].Digest})
 	require.ErrorIs(t, err, &agents.Error{Class: agents.Refused})
-	require.ErrorContains(t, err, "waits with other arguments")
+	require.ErrorContains(t, err, "waits with something else")
 	decided, err := s.agents.Approve(ctx, begun.ID, agents.Word{Call: calls[0].ToolExecutionID, Digest: calls[0].Digest, By: "ann", Reason: "checked"})
 	require.NoError(t, err)
 	require.Equal(t, "pay", decided.Tool)
