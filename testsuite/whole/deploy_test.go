@@ -36,7 +36,7 @@ func lookupOf(name string) tool.Tool {
 func (s *stack) deployed(t *testing.T, name string) agents.Execution {
 	t.Helper()
 	before := s.work(t, host.Config{Tools: []tool.Tool{lookup()}})
-	begun, err := s.agents.Start(within(t), agents.Start{ID: name, Prompt: "go", Definition: scripted(writeScript(t, `
+	s.answers(t, agents.Start{ID: name, Definition: scripted(writeScript(t, `
 turns:
   - {tool_calls: [{name: lookup, arguments: {order: a}}]}
   - {text: one}
@@ -45,15 +45,10 @@ turns:
   - {tool_calls: [{name: lookup, arguments: {order: a, customer: ann}}]}
   - {text: '{{ result "lookup" }}'}
 `), "lookup")})
-	require.NoError(t, err)
-	s.ended(t, begun)
 	s.sends(t, name)
 	before.Stop()
 	s.work(t, host.Config{Tools: []tool.Tool{lookupOf("lookup")}})
-	last := s.sends(t, name)
-	_, err = s.agents.Close(within(t), name)
-	require.NoError(t, err)
-	return last
+	return s.closesAfter(t, s.sends(t, name))
 }
 
 // renamed is a session whose tool a deploy renames: an execution fails that begins without it, and goes on once the
@@ -61,14 +56,12 @@ turns:
 func (s *stack) renamed(t *testing.T, name string) agents.Execution {
 	t.Helper()
 	before := s.work(t, host.Config{Tools: []tool.Tool{lookup()}})
-	begun, err := s.agents.Start(within(t), agents.Start{ID: name, Prompt: "go", Definition: scripted(writeScript(t, `
+	s.answers(t, agents.Start{ID: name, Definition: scripted(writeScript(t, `
 turns:
   - {text: one}
   - {tool_calls: [{name: find, arguments: {order: a, customer: ann}}]}
   - {text: '{{ result "find" }}'}
 `), "lookup")})
-	require.NoError(t, err)
-	s.ended(t, begun)
 	before.Stop()
 	find := lookupOf("find")
 	s.work(t, host.Config{Tools: []tool.Tool{find}})
@@ -83,10 +76,7 @@ turns:
 	})
 	require.NoError(t, err)
 	require.Equal(t, agents.Updated{ID: name, Number: 3, Fields: []string{"system_prompt", "tools"}}, updated)
-	last := s.sends(t, name)
-	_, err = s.agents.Close(within(t), name)
-	require.NoError(t, err)
-	return last
+	return s.closesAfter(t, s.sends(t, name))
 }
 
 // TestADeployThatRenamesATool is taken over by an update, which is told with who gave it.
@@ -103,13 +93,6 @@ func TestADeployThatRenamesATool(t *testing.T) {
 	require.Equal(t, "tools + find, - lookup; system_prompt", explained.Changed.String())
 	require.Equal(t, "ann", explained.Changed.Word.By)
 	require.NoError(t, s.audited(within(t), name, 3))
-}
-
-func (s *stack) sends(t *testing.T, name string) agents.Execution {
-	t.Helper()
-	sent, err := s.agents.Send(within(t), name, agents.SendOptions{Prompt: "more"})
-	require.NoError(t, err)
-	return s.ended(t, sent)
 }
 
 // TestADeployInTheMiddleOfASession: the next execution has the tool as it is by now, and status and explain say what is

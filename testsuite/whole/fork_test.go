@@ -78,7 +78,7 @@ func TestForkAtEachStepOfARecordedRun(t *testing.T) {
 	if run.ID == "" {
 		t.Skip("no run has enough turns")
 	}
-	replay := &replayer{running: map[string]recordedExecution{}}
+	replay := newReplayer(t)
 	s := start(t, host.Config{Tools: replay.tools([]recordedRun{run})})
 	_, _, err := s.driveRecorded(t, replay, run, scripted(run.script(t, t.TempDir()), run.tools()...))
 	require.NoError(t, err)

@@ -29,6 +29,7 @@ func TestMain(m *testing.M) {
 		boundWorker:                 boundWork,
 		shopWorker:                  shopWork,
 		recordsWorker:               recordsWork,
+		recordedWorker:              recordedWork,
 	}
 	if len(os.Args) > 1 && commands[os.Args[1]] != nil {
 		if err := commands[os.Args[1]](context.Background(), os.Args[2:]); err != nil {

@@ -119,8 +119,8 @@ func TestASessionWithAStatefulServer(t *testing.T) {
 	t.Parallel()
 	file, _ := mcpFile(t, map[string]any{"stateful": true, "effect": "read_only"})
 	s := connect(t, "plain", nil)
-	s.works(t, file)
-	s.works(t, file)
+	s.process(t, boundWorker, file)
+	s.process(t, boundWorker, file)
 	ann, bob := s.count(t, "ann", counts), s.count(t, "bob", counts)
 	var servers []int
 	for _, c := range []*counter{ann, bob} {
@@ -190,8 +190,8 @@ func TestACallWhoseWorkerIsKilledInItsSession(t *testing.T) {
 				"count": map[string]string{"effect": "read_only"}, "linger": map[string]string{}, "ponder": map[string]string{"effect": "read_only"},
 			}})
 			s := connect(t, "plain", nil)
-			s.works(t, file)
-			s.works(t, file)
+			s.process(t, boundWorker, file)
+			s.process(t, boundWorker, file)
 			c := s.count(t, tool, `
 turns:
   - {tool_calls: [{name: shop__count, arguments: {}}]}

@@ -32,14 +32,7 @@ import (
 // its tools ends.
 const mortalWorker = "mortal-worker"
 
-// mortalWork serves until its standard input ends, or a model calls die.
 func mortalWork(ctx context.Context, args []string) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin) // nothing is sent
-		cancel()
-	}()
 	die := tool.New("die", "ends the worker", domain.ReadOnly, func(ctx context.Context, _ struct{}) (string, error) {
 		dieOnce(ctx, func(contract.Heartbeat) bool { return true })
 		return "", nil
@@ -60,10 +53,10 @@ func mortalWork(ctx context.Context, args []string) error {
 		}
 		return contract.HookReply{}, nil
 	})
-	return host.Run(ctx, host.Config{
+	return serve(ctx, args, host.Config{
 		Hooks:      []hook.Hook{audit},
 		Approvals:  domain.ApprovalsOf("allow"),
-		Connection: host.Connection{Address: args[0], Seat: args[2]}, TaskQueue: args[1], Tools: []tool.Tool{die, wire, long, echo(), whom()},
+		Connection: host.Connection{Seat: args[2]}, Tools: []tool.Tool{die, wire, long, echo(), whom()},
 		BuiltinTools: []string{artifact.Name}, Storage: args[2] + ".storage",
 		Providers: map[string]inference.Provider{"mortal": mortal{script.New(), args[2] + ".deaths"}},
 		Log:       host.Log{Level: slog.LevelWarn},

@@ -119,7 +119,7 @@ func together(t *testing.T, count int) recordedRun {
 func requireTogether(t *testing.T, calls int) {
 	t.Helper()
 	run := together(t, calls)
-	replay, relay := &replayer{running: map[string]recordedExecution{}}, newRelay(calls)
+	replay, relay := newReplayer(t), newRelay(calls)
 	var tools []tool.Tool
 	for _, name := range run.tools() {
 		spec := domain.ToolSpec{Name: name, Schema: json.RawMessage(anySchema), Effect: domain.Idempotent}

@@ -173,7 +173,7 @@ func TestRecordedRunsWithFaultsOnAServer(t *testing.T) {
 	}
 	report, tools := &faultReport{faults: map[faultKind]int{}}, newFlaky(7)
 	tools.repeatable = true
-	replay := &replayer{running: map[string]recordedExecution{}}
+	replay := newReplayer(t)
 	config := host.Config{Providers: map[string]inference.Provider{}}
 	var runs []*playedRun
 	var definitions []domain.Definition
@@ -201,7 +201,9 @@ func TestRecordedRunsWithFaultsOnAServer(t *testing.T) {
 	for n, run := range runs {
 		group.Go(func() error {
 			id := s.named(run.id)
-			replay.expect(domain.WorkflowID(id), run.recorded())
+			if err := replay.expect(domain.WorkflowID(id), run.recorded()); err != nil {
+				return err
+			}
 			if _, err := s.agents.Start(ctx, client.Start{ID: id, Prompt: run.prompt, Definition: definitions[n]}); err != nil {
 				return err
 			}

@@ -18,8 +18,8 @@ import (
 	"everstep/testsuite"
 )
 
-// TestRecordedRunsAreGivenCut: each recorded run is played whole, and again from each of its turns, with what was
-// said before it given as `messages --json` writes it. The model is asked for the same.
+// TestRecordedRunsAreGivenCut: each recorded run is played whole, as a session that says what was recorded, and again from
+// each of its turns, with what was said before it given as `messages --json` writes it. The model is asked for the same.
 func TestRecordedRunsAreGivenCut(t *testing.T) {
 	t.Parallel()
 	cuts := 0
@@ -29,6 +29,8 @@ func TestRecordedRunsAreGivenCut(t *testing.T) {
 		}
 		compiler := domain.Compilers()[n%2] // what was a trace is shown, or not
 		whole := playedFrom(t, run, 0, compiler, nil)
+		requireBegins(t, run.said(), whole.Messages)
+		require.Len(t, whole.Messages, len(run.finished().said()))
 		asked, said := 0, 0
 		for k, e := range run.Executions {
 			if k > 0 {

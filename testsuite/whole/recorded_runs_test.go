@@ -1,9 +1,13 @@
 package whole_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -18,27 +22,40 @@ import (
 	"everstep/worker/host"
 )
 
-// A replayer answers tool calls as the recordings did: by agent, execution,
-// step and position.
-type replayer struct {
-	mu      sync.Mutex
-	running map[string]recordedExecution // by workflow id
+// A replayer answers tool calls as the recordings did: by agent, execution, step and position. What is expected lies in
+// files, for workers that are processes of their own.
+type replayer struct{ dir string }
+
+func newReplayer(t testing.TB) replayer {
+	t.Helper()
+	return replayer{t.TempDir()}
 }
 
-func (r *replayer) expect(workflowID string, e recordedExecution) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.running[workflowID] = e
+// expect has the calls of an agent's execution in progress answered as the recording was.
+func (r replayer) expect(workflowID string, e recordedExecution) error {
+	text, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	// In one piece, whoever reads it meanwhile.
+	path := r.path(workflowID)
+	return cmp.Or(os.WriteFile(path+".new", text, 0o600), os.Rename(path+".new", path))
 }
 
-func (r *replayer) call(ctx context.Context, _ json.RawMessage) (tool.Result, error) {
+func (r replayer) path(workflowID string) string {
+	return filepath.Join(r.dir, url.PathEscape(workflowID))
+}
+
+func (r replayer) call(ctx context.Context, _ json.RawMessage) (tool.Result, error) {
 	at, ok := tool.ExecutionOf(ctx)
 	if !ok {
 		return tool.Result{}, fmt.Errorf("the call does not know its execution")
 	}
-	r.mu.Lock()
-	execution := r.running[activity.GetInfo(ctx).WorkflowExecution.ID]
-	r.mu.Unlock()
+	var execution recordedExecution
+	text, err := os.ReadFile(r.path(activity.GetInfo(ctx).WorkflowExecution.ID))
+	if err := cmp.Or(err, json.Unmarshal(text, &execution)); err != nil {
+		return tool.Result{}, err
+	}
 	content, ok := execution.result(at.Step, at.Position)
 	if !ok {
 		return tool.Result{}, fmt.Errorf("nothing was recorded for step %d, call %d", at.Step, at.Position)
@@ -47,14 +64,19 @@ func (r *replayer) call(ctx context.Context, _ json.RawMessage) (tool.Result, er
 }
 
 // tools are all that the runs call, idempotent and with any arguments.
-func (r *replayer) tools(runs []recordedRun) []tool.Tool {
-	var names []string
+func (r replayer) tools(runs []recordedRun) []tool.Tool { return r.named(toolsOf(runs)) }
+
+// toolsOf are the names of all that runs call, in order.
+func toolsOf(runs []recordedRun) (names []string) {
 	for _, run := range runs {
 		names = append(names, run.tools()...)
 	}
 	slices.Sort(names)
-	var tools []tool.Tool
-	for _, name := range slices.Compact(names) {
+	return slices.Compact(names)
+}
+
+func (r replayer) named(names []string) (tools []tool.Tool) {
+	for _, name := range names {
 		spec := domain.ToolSpec{Name: name, Schema: json.RawMessage(`{"type":"object"}`), Effect: domain.Idempotent}
 		tools = append(tools, tool.FromSpec(spec, r.call))
 	}
@@ -76,7 +98,7 @@ func TestRecordedRuns(t *testing.T) {
 	if testing.Short() {
 		runs = runs[:min(len(runs), 10)]
 	}
-	replay := &replayer{running: map[string]recordedExecution{}}
+	replay := newReplayer(t)
 	s := start(t, host.Config{Tools: replay.tools(runs)})
 	dir := t.TempDir()
 	var group errgroup.Group
@@ -107,39 +129,53 @@ func TestRecordedRuns(t *testing.T) {
 
 // driveRecorded plays one run as a named agent and compares what comes out. Each of its
 // executions has the whole patience.
-func (s *stack) driveRecorded(t *testing.T, replay *replayer, run recordedRun, definition domain.Definition) (executions, inferences int, err error) {
+func (s *stack) driveRecorded(t *testing.T, replay replayer, run recordedRun, definition domain.Definition) (executions, inferences int, err error) {
 	t.Helper()
 	id := s.named(run.ID)
 	definition.SystemPrompt = run.System
 	for n, want := range run.Executions {
-		ctx := within(t)
-		replay.expect(domain.WorkflowID(id), want)
-		budget := domain.ExecutionBudget{}
-		if want.Cut {
-			limit := int64(want.steps())
-			budget.MaxSteps = &limit
+		ctx, opens := within(t), &definition
+		if n > 0 {
+			opens = nil
 		}
-		if n == 0 {
-			_, err = s.agents.Start(ctx, client.Start{ID: id, Prompt: want.Prompt, Definition: definition, Budget: budget})
-		} else {
-			_, err = s.agents.Send(ctx, id, client.SendOptions{Prompt: want.Prompt, Budget: budget})
+		if err = s.tell(ctx, replay, id, want, opens); err == nil {
+			err = s.heard(ctx, id, n+1, want)
 		}
 		if err != nil {
-			return executions, inferences, err
-		}
-		result, err := s.waits(ctx, id, n+1)
-		if err != nil {
-			return executions, inferences, err
-		}
-		if err := compareResult(want, result); err != nil {
-			return executions, inferences, fmt.Errorf("execution %d: %w", n+1, err)
-		}
-		if err := s.audited(ctx, id, n+1); err != nil {
 			return executions, inferences, err
 		}
 		executions, inferences = executions+1, inferences+want.steps()
 	}
 	return executions, inferences, s.compareTranscript(within(t), id, run)
+}
+
+// tell has the agent begin an execution of a recording: with a definition its first, else the next.
+func (s *stack) tell(ctx context.Context, replay replayer, id string, want recordedExecution, definition *domain.Definition) error {
+	budget := domain.ExecutionBudget{}
+	if want.Cut {
+		budget.MaxSteps = new(int64(want.steps()))
+	}
+	err := replay.expect(domain.WorkflowID(id), want)
+	switch {
+	case err != nil:
+	case definition != nil:
+		_, err = s.agents.Start(ctx, client.Start{ID: id, Prompt: want.Prompt, Definition: *definition, Budget: budget})
+	default:
+		_, err = s.agents.Send(ctx, id, client.SendOptions{Prompt: want.Prompt, Budget: budget})
+	}
+	return err
+}
+
+// heard waits for an execution, and holds it against the recording.
+func (s *stack) heard(ctx context.Context, id string, number int, want recordedExecution) error {
+	result, err := s.waits(ctx, id, number)
+	if err != nil {
+		return err
+	}
+	if err := compareResult(want, result); err != nil {
+		return fmt.Errorf("execution %d: %w", number, err)
+	}
+	return s.audited(ctx, id, number)
 }
 
 func compareResult(want recordedExecution, got client.Result) error {
@@ -165,14 +201,17 @@ func compareResult(want recordedExecution, got client.Result) error {
 	return nil
 }
 
+// said is all that a run has, in order.
+func (r recordedRun) said() (all []recordedMessage) {
+	for _, e := range r.Executions {
+		all = append(append(all, recordedMessage{Role: "user", Content: e.Prompt}), e.Messages...)
+	}
+	return all
+}
+
 // compareTranscript holds the agent's messages against the recording.
 func (s *stack) compareTranscript(ctx context.Context, id string, run recordedRun) error {
-	var want []recordedMessage
-	for _, e := range run.Executions {
-		want = append(want, recordedMessage{Role: "user", Content: e.Prompt})
-		want = append(want, e.Messages...)
-	}
-	i := 0
+	want, i := run.said(), 0
 	for entry, err := range s.agents.Messages(ctx, id) {
 		if err != nil {
 			return err

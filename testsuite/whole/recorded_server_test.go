@@ -33,7 +33,7 @@ func TestRecordedRunsWithAllGuards(t *testing.T) {
 	if testing.Short() {
 		runs = runs[:min(len(runs), 4)]
 	}
-	replay := &replayer{running: map[string]recordedExecution{}}
+	replay := newReplayer(t)
 	s := start(t, host.Config{Tools: replay.tools(runs)})
 	dir := t.TempDir()
 	var group errgroup.Group
@@ -76,7 +76,7 @@ func TestRecordedRunsStopOnAServer(t *testing.T) {
 	recorded := recordedRuns(t)
 	var runs []wholeRun
 	config := host.Config{}
-	replay := &replayer{running: map[string]recordedExecution{}}
+	replay := newReplayer(t)
 	for i := min(3, len(recorded)-1); i < len(recorded); i += max(len(recorded)/6, 1) {
 		run := recorded[i].whole(31)
 		runs = append(runs, run)
@@ -106,7 +106,9 @@ func TestRecordedRunsStopOnAServer(t *testing.T) {
 				definition := limited(budget)
 				definition.Model.Provider, definition.Model.Model = "scripted", script
 				definition.SystemPrompt, definition.Tools, definition.Hooks = run.system, run.toolNames, []string{run.user().Name}
-				replay.expect(domain.WorkflowID(id), run.recorded())
+				if err := replay.expect(domain.WorkflowID(id), run.recorded()); err != nil {
+					return err
+				}
 				ctx := within(t)
 				if _, err := s.agents.Start(ctx, client.Start{ID: id, Prompt: run.prompt, Definition: definition}); err != nil {
 					return err

@@ -3,10 +3,8 @@ package whole_test
 import (
 	"context"
 	"encoding/json"
-	"io"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -26,15 +24,9 @@ import (
 const recordsWorker = "records-worker"
 
 func recordsWork(ctx context.Context, args []string) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin) // nothing is sent
-		cancel()
-	}()
-	return host.Run(ctx, host.Config{
-		Connection: host.Connection{Address: args[0]}, TaskQueue: args[1], Tools: []tool.Tool{echo()},
-		Approvals: domain.ApprovalsOf("allow"), Storage: args[2] + ".storage", Records: args[2], Log: host.Log{Level: slog.LevelError},
+	return serve(ctx, args, host.Config{
+		Tools: []tool.Tool{echo()}, Approvals: domain.ApprovalsOf("allow"),
+		Storage: args[2] + ".storage", Records: args[2], Log: host.Log{Level: slog.LevelError},
 	})
 }
 
@@ -126,16 +118,7 @@ func TestRecordsOverKills(t *testing.T) {
 	s, dir := connect(t, "plain", nil), filepath.Join(t.TempDir(), "records")
 	name, kills := s.named("killed"), 0
 	workflow := domain.WorkflowID(name)
-	var worker *exec.Cmd
-	begin := func() {
-		worker = exec.Command(os.Args[0], recordsWorker, s.address, s.queue, dir)
-		_, err := worker.StdinPipe()
-		require.NoError(t, err)
-		require.NoError(t, worker.Start())
-	}
-	end := func() { _ = worker.Process.Kill(); _ = worker.Wait() }
-	begin()
-	defer func() { end() }()
+	worker := s.process(t, recordsWorker, dir)
 	recording := func() bool {
 		run, err := s.temporal.DescribeWorkflowExecution(within(t), workflow, "")
 		if err != nil {
@@ -159,10 +142,10 @@ func TestRecordsOverKills(t *testing.T) {
 		killed := false
 		require.Eventually(t, func() bool {
 			if !killed && recording() {
-				end()
+				worker.Kill()
 				killed = true
 				kills++
-				begin()
+				worker = s.process(t, recordsWorker, dir)
 			}
 			result, err := s.agents.Result(within(t), name, n)
 			refs, _ := storeAt(t, dir).List(t.Context(), domainID(t, name))

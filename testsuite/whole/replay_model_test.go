@@ -71,17 +71,7 @@ turns:
 	})
 	t.Run("compaction", func(t *testing.T) {
 		s := start(t, host.Config{Tools: []tool.Tool{echo()}})
-		var script strings.Builder
-		script.WriteString("turns:\n")
-		for n := range 10 {
-			fmt.Fprintf(&script, "  - {text: '%d %s', tool_calls: [{name: echo, arguments: {text: '%d', times: 100}}]}\n", n, strings.Repeat("words ", 100), n)
-		}
-		script.WriteString("  - {text: done}\n")
-		definition := scripted(writeScript(t, script.String()), "echo")
-		definition.Model.ContextWindow = 1500
-		begun, err := s.agents.Start(within(t), agents.Start{Prompt: "go", Definition: definition})
-		require.NoError(t, err)
-		s.keep(t, "compaction", s.ended(t, begun))
+		s.keep(t, "compaction", s.outgrows(t, 10))
 	})
 	t.Run("going-on", func(t *testing.T) {
 		s := start(t, host.Config{Tools: []tool.Tool{echo()}})
@@ -143,4 +133,18 @@ turns:
 		require.NoError(t, err)
 		s.keep(t, "paused", s.ended(t, begun))
 	})
+}
+
+// outgrows is an execution of so many steps and an answer, whose conversation does not fit the model's window.
+func (s *stack) outgrows(t *testing.T, steps int) agents.Execution {
+	t.Helper()
+	var script strings.Builder
+	script.WriteString("turns:\n")
+	for n := range steps {
+		fmt.Fprintf(&script, "  - {text: '%d %s', tool_calls: [{name: echo, arguments: {text: '%d', times: 100}}]}\n", n, strings.Repeat("words ", 100), n)
+	}
+	script.WriteString("  - {text: done}\n")
+	definition := scripted(writeScript(t, script.String()), "echo")
+	definition.Model.ContextWindow = 1500
+	return s.answers(t, agents.Start{Definition: definition})
 }

@@ -110,31 +110,13 @@ turns:
 	}
 	t.Run("session", func(t *testing.T) {
 		s := start(t, host.Config{})
-		begun, err := s.agents.Start(within(t), agents.Start{
-			ID: "kept", Prompt: "go", Definition: scripted(writeScript(t, "turns: [{text: one}, {text: two}]")),
-		})
-		require.NoError(t, err)
-		s.ended(t, begun)
-		second, err := s.agents.Send(within(t), "kept", agents.SendOptions{Prompt: "more"})
-		require.NoError(t, err)
-		s.ended(t, second)
-		_, err = s.agents.Close(within(t), "kept")
-		require.NoError(t, err)
-		s.keep(t, "session", second)
+		s.answers(t, agents.Start{ID: "kept", Definition: scripted(writeScript(t, oneTwo))})
+		s.keep(t, "session", s.closesAfter(t, s.sends(t, "kept")))
 	})
 	t.Run("execution-records", func(t *testing.T) {
 		s := start(t, host.Config{Records: t.TempDir()})
-		begun, err := s.agents.Start(within(t), agents.Start{
-			ID: "kept-records", Prompt: "go", Definition: scripted(writeScript(t, "turns: [{text: one}, {text: two}]")),
-		})
-		require.NoError(t, err)
-		s.ended(t, begun)
-		second, err := s.agents.Send(within(t), "kept-records", agents.SendOptions{Prompt: "more"})
-		require.NoError(t, err)
-		s.ended(t, second)
-		_, err = s.agents.Close(within(t), "kept-records")
-		require.NoError(t, err)
-		s.keep(t, "execution-records", second)
+		s.answers(t, agents.Start{ID: "kept-records", Definition: scripted(writeScript(t, oneTwo))})
+		s.keep(t, "execution-records", s.closesAfter(t, s.sends(t, "kept-records")))
 	})
 	t.Run("followed-definitions", func(t *testing.T) {
 		s := connect(t, "plain", nil)
@@ -147,33 +129,15 @@ turns:
 	t.Run("given", func(t *testing.T) {
 		s := start(t, host.Config{})
 		notes, before := domain.Metadata{"ticket": json.RawMessage(`"A-7"`)}, []domain.Entry{{Message: domain.UserMessage("before")}}
-		begun, err := s.agents.Start(within(t), agents.Start{
-			ID: "kept", Prompt: "go", Definition: scripted(writeScript(t, "turns: [{text: one}, {text: two}]")), Messages: before,
-		})
-		require.NoError(t, err)
-		s.ended(t, begun)
-		second, err := s.agents.Send(within(t), "kept", agents.SendOptions{Prompt: "more", Metadata: notes, Messages: before})
-		require.NoError(t, err)
-		s.ended(t, second)
-		_, err = s.agents.Close(within(t), "kept")
-		require.NoError(t, err)
-		s.keep(t, "given", second)
+		s.answers(t, agents.Start{ID: "kept", Definition: scripted(writeScript(t, oneTwo)), Messages: before})
+		s.keep(t, "given", s.closesAfter(t, s.sends(t, "kept", agents.SendOptions{Metadata: notes, Messages: before})))
 	})
 	t.Run("trusted", func(t *testing.T) {
 		s := start(t, host.Config{Tools: []tool.Tool{whom()}})
 		definition := scripted(writeScript(t, "turns: [{tool_calls: [{name: whom, arguments: {}}]}, {text: one}, {tool_calls: [{name: whom, arguments: {}}]}, {text: two}]"), "whom")
 		definition.ShowTrusted = []string{"customer"}
-		begun, err := s.agents.Start(within(t), agents.Start{
-			ID: "kept", Prompt: "go", Definition: definition, Trusted: domain.Trusted{"customer": json.RawMessage(`4711`)},
-		})
-		require.NoError(t, err)
-		s.ended(t, begun)
-		second, err := s.agents.Send(within(t), "kept", agents.SendOptions{Prompt: "more", Trusted: domain.Trusted{"order": json.RawMessage(`"A-7"`)}})
-		require.NoError(t, err)
-		s.ended(t, second)
-		_, err = s.agents.Close(within(t), "kept")
-		require.NoError(t, err)
-		s.keep(t, "trusted", second)
+		s.answers(t, agents.Start{ID: "kept", Definition: definition, Trusted: domain.Trusted{"customer": json.RawMessage(`4711`)}})
+		s.keep(t, "trusted", s.closesAfter(t, s.sends(t, "kept", agents.SendOptions{Trusted: domain.Trusted{"order": json.RawMessage(`"A-7"`)}})))
 	})
 	t.Run("worker-shutdown", func(t *testing.T) {
 		s := connect(t, "plain", nil)
@@ -257,14 +221,6 @@ turns:
 		last.RunID = ""
 		s.keep(t, "continue-as-new-last", last)
 	})
-}
-
-// ended waits for an execution.
-func (s *stack) ended(t *testing.T, begun agents.Execution) agents.Execution {
-	t.Helper()
-	_, err := s.agents.Wait(within(t), begun.ID, begun.Number)
-	require.NoError(t, err)
-	return begun
 }
 
 // keep writes a run's history, once it is closed.

@@ -2,7 +2,6 @@ package whole_test
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -40,17 +39,7 @@ func recordVersions(t *testing.T) {
 	})
 	t.Run("replaced-summaries", func(t *testing.T) {
 		s := start(t, host.Config{Tools: []tool.Tool{echo()}})
-		var script strings.Builder
-		script.WriteString("turns:\n")
-		for n := range 14 {
-			fmt.Fprintf(&script, "  - {text: '%d %s', tool_calls: [{name: echo, arguments: {text: '%d', times: 100}}]}\n", n, strings.Repeat("words ", 100), n)
-		}
-		script.WriteString("  - {text: done}\n")
-		definition := scripted(writeScript(t, script.String()), "echo")
-		definition.Model.ContextWindow = 1500
-		begun, err := s.agents.Start(within(t), agents.Start{Prompt: "go", Definition: definition})
-		require.NoError(t, err)
-		s.keep(t, "replaced-summaries", s.ended(t, begun))
+		s.keep(t, "replaced-summaries", s.outgrows(t, 14))
 	})
 	t.Run("go-on-role", func(t *testing.T) {
 		s := startOn(t, "continuing", continuing, host.Config{Tools: []tool.Tool{echo()}})

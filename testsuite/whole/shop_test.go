@@ -4,10 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -67,37 +65,8 @@ func (l ledger) tools() []tool.Tool {
 	}
 }
 
-// shopWork serves until its standard input ends.
 func shopWork(ctx context.Context, args []string) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin) // nothing is sent
-		cancel()
-	}()
-	return host.Run(ctx, host.Config{
-		Connection: host.Connection{Address: args[0]}, TaskQueue: args[1], Tools: ledger{args[2]}.tools(), Log: host.Log{Level: slog.LevelWarn},
-	})
-}
-
-// shop starts a worker, and returns what kills it as kill -9 does.
-func (s *stack) shop(t *testing.T, l ledger) (kill func()) {
-	t.Helper()
-	worker := exec.Command(os.Args[0], shopWorker, s.address, s.queue, l.path)
-	in, err := worker.StdinPipe()
-	require.NoError(t, err)
-	require.NoError(t, worker.Start())
-	killed := false
-	kill = func() {
-		if !killed {
-			killed = true
-			_ = worker.Process.Kill() // it runs
-			_ = worker.Wait()
-			_ = in.Close()
-		}
-	}
-	t.Cleanup(kill)
-	return kill
+	return serve(ctx, args, host.Config{Tools: ledger{args[2]}.tools(), Log: host.Log{Level: slog.LevelWarn}})
 }
 
 // shopScripts are what ten agents do, by name.
@@ -157,7 +126,7 @@ func TestAShop(t *testing.T) {
 		slices.Sort(lines)
 		return lines
 	}
-	kill := s.shop(t, l)
+	kill := s.process(t, shopWorker, l.path).Kill
 	begun := map[string]agents.Execution{}
 	for name, script := range shopScripts() {
 		definition := scripted(writeScript(t, script), "refund", "lookup", "send_email")
@@ -178,7 +147,7 @@ func TestAShop(t *testing.T) {
 
 	kill()
 	wait(asked) // told without a worker
-	kill = s.shop(t, l)
+	kill = s.process(t, shopWorker, l.path).Kill
 	s.says(t, "denied", s.agents.Deny)
 	s.says(t, "slow", s.agents.Approve)
 	require.Eventually(t, func() bool { return slices.Contains(done(), "refund slow") }, patience, 10*time.Millisecond)
@@ -188,7 +157,7 @@ func TestAShop(t *testing.T) {
 	require.Equal(t, domain.StatusInProgress, status.Status)
 	require.Zero(t, s.unknownIn(t, s.named("slow")), "nobody knows that yet")
 
-	s.shop(t, l)
+	s.process(t, shopWorker, l.path)
 	s.ended(t, begun["slow"])
 	require.Eventually(t, func() bool { return s.unknownIn(t, s.named("slow")) == 1 }, patience, 50*time.Millisecond)
 	for _, name := range []string{"both", "mails", "pays0", "pays1", "pays2", "pays3"} {

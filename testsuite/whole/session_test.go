@@ -1,0 +1,48 @@
+package whole_test
+
+import (
+	"cmp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/starter/client"
+)
+
+// oneTwo is a script of two executions.
+const oneTwo = "turns: [{text: one}, {text: two}]"
+
+// answers starts an agent, with a prompt where it has none, and waits for its first execution.
+func (s *stack) answers(t *testing.T, start client.Start) client.Execution {
+	t.Helper()
+	start.Prompt = cmp.Or(start.Prompt, "go")
+	begun, err := s.agents.Start(within(t), start)
+	require.NoError(t, err)
+	return s.ended(t, begun)
+}
+
+// sends sends an idle session a message, with a prompt where it has none, and waits for what it began.
+func (s *stack) sends(t *testing.T, name string, options ...client.SendOptions) client.Execution {
+	t.Helper()
+	o := append(options, client.SendOptions{})[0]
+	o.Prompt = cmp.Or(o.Prompt, "more")
+	sent, err := s.agents.Send(within(t), name, o)
+	require.NoError(t, err)
+	return s.ended(t, sent)
+}
+
+// closesAfter closes the session whose newest execution is given.
+func (s *stack) closesAfter(t *testing.T, last client.Execution) client.Execution {
+	t.Helper()
+	_, err := s.agents.Close(within(t), last.ID)
+	require.NoError(t, err)
+	return last
+}
+
+// ended waits for an execution.
+func (s *stack) ended(t *testing.T, begun client.Execution) client.Execution {
+	t.Helper()
+	_, err := s.agents.Wait(within(t), begun.ID, begun.Number)
+	require.NoError(t, err)
+	return begun
+}
