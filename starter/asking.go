@@ -62,6 +62,17 @@ func (a *asker) close() {
 	}
 }
 
+// of is the agent whose call an event is about: the one that is followed, or a sub-agent below it.
+func (a *asker) of(e client.Event) string { return agentOf(a.id, e) }
+
+// agentOf is the agent whose event it is, where one is followed with the sub-agents below it.
+func agentOf(id string, e client.Event) string {
+	if e.AgentID.IsZero() {
+		return id
+	}
+	return e.AgentID.String()
+}
+
 // take notes that a call waits, or that somebody has decided.
 func (a *asker) take(e client.Event) {
 	a.mu.Lock()
@@ -146,7 +157,7 @@ func (a *asker) about(ctx context.Context, asked client.Event) (said bool) {
 	about, err := look(ctx, asked)
 	if err != nil && ctx.Err() == nil {
 		a.program.warn(err.Error())
-		a.program.warn(a.program.howToAnswer(a.id, asked))
+		a.program.warn(a.program.howToAnswer(a.of(asked), asked))
 	}
 	if about == nil || err != nil {
 		return false // somebody was faster
@@ -185,7 +196,7 @@ func (a *asker) heard(ctx context.Context, err error) (done, said bool) {
 
 // later leaves it for later, and says how it is answered then.
 func (a *asker) later(asked client.Event) (done, said bool) {
-	a.program.err.Printf("%s\n", a.program.err.Fold(a.program.howToAnswer(a.id, asked)))
+	a.program.err.Printf("%s\n", a.program.err.Fold(a.program.howToAnswer(a.of(asked), asked)))
 	return true, false
 }
 

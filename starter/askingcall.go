@@ -11,13 +11,13 @@ import (
 // call is a call that waits for the person's word, with exactly what would run, as the workflow says. Nil: it does not wait
 // any more, or nobody can be asked about it here.
 func (a *asker) call(ctx context.Context, asked client.Event) (*matter, error) {
-	for call, err := range a.agents.Waiting(ctx, a.id) {
+	for call, err := range a.agents.Waiting(ctx, a.of(asked)) {
 		switch {
 		case err != nil:
 			return nil, err
 		case call.ToolExecutionID != asked.ToolExecutionID:
 		case !call.Known(): // nobody says yes to what they cannot see
-			a.program.warn(a.program.howToAnswer(a.id, asked))
+			a.program.warn(a.program.howToAnswer(a.of(asked), asked))
 			return nil, nil
 		default:
 			return &matter{
@@ -38,19 +38,19 @@ func (a *asker) decide(ctx context.Context, asked client.Event, call client.Wait
 	var err error
 	switch strings.ToLower(verb) {
 	case "y", "yes", "a", "always":
-		if cut := a.program.notWhole(a.id, call); cut != "" {
+		if cut := a.program.notWhole(a.of(asked), call); cut != "" {
 			a.program.err.Printf("%s\n", a.program.err.Fold(cut))
 			return false, false
 		}
 		word.Always = strings.HasPrefix(strings.ToLower(verb), "a")
-		_, err = a.agents.Approve(ctx, a.id, word)
+		_, err = a.agents.Approve(ctx, a.of(asked), word)
 	case "e", "edit":
 		if word.Edit, word.Reason = word.Reason, ""; word.Edit == "" {
 			return false, false
 		}
-		_, err = a.agents.Approve(ctx, a.id, word)
+		_, err = a.agents.Approve(ctx, a.of(asked), word)
 	case "n", "no":
-		_, err = a.agents.Deny(ctx, a.id, word)
+		_, err = a.agents.Deny(ctx, a.of(asked), word)
 	case "d", "later":
 		return a.later(asked)
 	default:

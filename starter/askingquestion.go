@@ -10,7 +10,7 @@ import (
 
 // question is what a call asks, as the workflow says. Nil: it does not wait any more.
 func (a *asker) question(ctx context.Context, asked client.Event) (*matter, error) {
-	for question, err := range a.agents.Questions(ctx, a.id) {
+	for question, err := range a.agents.Questions(ctx, a.of(asked)) {
 		switch {
 		case err != nil:
 			return nil, err
@@ -37,6 +37,6 @@ func (a *asker) reply(ctx context.Context, asked client.Event, question client.W
 		return false, false
 	}
 	reply.By = person()
-	_, err = a.agents.Answer(ctx, a.id, reply)
+	_, err = a.agents.Answer(ctx, a.of(asked), reply)
 	return a.heard(ctx, err)
 }

@@ -29,6 +29,10 @@ terminal and with --json. Whoever comes in the middle gets the last 8 KiB of it.
 Where an attempt failed, its text is withdrawn and that of the next one follows.
 None of it is shown where a hook may rewrite answers.
 
+What sub-agents do is shown too, with their names, and their calls that wait for a
+person are asked about here. With --json their events have agent_id, subagent and
+depth, which those of the agent itself have not.
+
 With --json each event is a line; text, reasoning and text_withdrawn say of which
 attempt they are. With --events each event that the execution
 itself has noted is a line of JSON instead: each once, in order, the same at any
@@ -144,7 +148,7 @@ func (p *program) showToEnd(ctx context.Context, q followed, x *client.Execution
 func (p *program) showEvents(ctx context.Context, q followed, x *client.Execution) error {
 	asks := p.newAsker(ctx, q.stack.Agents, x.ID)
 	defer asks.close()
-	for event, err := range q.stack.Agents.Follow(ctx, x.ID, client.FollowOptions{Number: x.Number}) {
+	for event, err := range q.stack.Agents.Follow(ctx, x.ID, client.FollowOptions{Number: x.Number, Tree: true}) {
 		if err != nil {
 			return err
 		}
@@ -161,7 +165,7 @@ func (p *program) showEvents(ctx context.Context, q followed, x *client.Executio
 		case asks != nil:
 			asks.take(event)
 		case asked && !q.events:
-			p.warn(p.howToAnswer(x.ID, event))
+			p.warn(p.howToAnswer(agentOf(x.ID, event), event))
 		}
 	}
 	return nil

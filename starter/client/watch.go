@@ -19,6 +19,12 @@ import (
 type FollowOptions struct {
 	// Number names the execution. Zero: the newest.
 	Number int
+	// Tree adds the events of its sub-agents and theirs, while those work: each names its agent (Event.AgentID). All of one
+	// stand between the EventTool that started it and the EventToolDone of that call. The text of a sub-agent is not given as
+	// it arrives.
+	Tree bool
+	// below says that it is a sub-agent of the tree.
+	below bool
 }
 
 // Follow yields what happens in an execution, from its beginning to its end, as it happens, with the
@@ -27,6 +33,9 @@ type FollowOptions struct {
 // when that is back. Breaking out of the loop leaves the execution as it is.
 func (c *Client) Follow(ctx context.Context, id string, o FollowOptions) iter.Seq2[Event, error] {
 	return sequence(ctx, id, "following ", func(yield func(Event, error) bool) error {
+		if o.Tree {
+			return c.followTree(ctx, id, o, yield)
+		}
 		t, err := c.target(ctx, id, o.Number)
 		if err != nil {
 			return err
@@ -35,7 +44,7 @@ func (c *Client) Follow(ctx context.Context, id string, o FollowOptions) iter.Se
 		if err != nil {
 			return err
 		}
-		w := &watcher{client: c, target: t, reducer: newWatchReducer(t.snapshot), yield: yield}
+		w := &watcher{client: c, target: t, reducer: newWatchReducer(t.snapshot), yield: yield, below: o.below}
 		return w.run(ctx, runID)
 	})
 }
@@ -79,6 +88,8 @@ type watcher struct {
 	told    bool
 	// why tells of calls that were not run.
 	why reasons
+	// below says that it is a sub-agent, beside which many may be watched.
+	below bool
 }
 
 func (w *watcher) run(ctx context.Context, runID string) error {
@@ -162,6 +173,12 @@ func (w *watcher) item(ctx context.Context, it history.Item) {
 func (w *watcher) wants(e Event) bool { return !w.finished && e.Number == w.asked }
 
 func (w *watcher) show(e Event) {
+	if w.below {
+		if e.Type == EventText || e.Type == EventReasoning || e.Type == EventWithdrawn || e.Type == EventWithheld {
+			return
+		}
+		e.Shown = 0
+	}
 	if w.wants(e) {
 		w.give(e)
 		w.finished = w.finished || e.Type == EventEnded
@@ -172,7 +189,7 @@ func (w *watcher) give(e Event) { w.finished = w.finished || !w.yield(e, nil) }
 
 func (w *watcher) pace() time.Duration {
 	switch {
-	case !w.reducer.inferring():
+	case !w.reducer.inferring() || w.below:
 		return workEvery
 	case w.client.cfg.Loopback:
 		return textEvery

@@ -100,6 +100,8 @@ const (
 	EventReconnecting EventType = "reconnecting"
 	// EventReconnected: the server is back.
 	EventReconnected EventType = "reconnected"
+	// EventGone: what a sub-agent does, or did, cannot be read. AgentID, Subagent, Depth, Reason.
+	EventGone EventType = "sub_agent_gone"
 	// EventEnded: the execution ended. Ended.
 	EventEnded EventType = "execution_ended"
 )
@@ -111,7 +113,7 @@ func EventTypes() []EventType {
 		EventNotRun, EventHook, EventHookFailed, EventSummary, EventRetry, EventNoWorker, EventRateLimited, EventTrouble, EventStopAsked,
 		EventApprovalAsked, EventApprovalDecided, EventQuestionAsked, EventQuestionAnswered,
 		EventMessageWaits, EventMessageRead, EventMessageUnsent, EventPaused, EventResumed, EventContinued,
-		EventReconnecting, EventReconnected, EventEnded,
+		EventReconnecting, EventReconnected, EventGone, EventEnded,
 	}
 }
 
@@ -158,8 +160,14 @@ type Event struct {
 	Reason    string                `json:"reason,omitzero"`
 	Error     *domain.Error         `json:"error,omitempty"`
 	Ended     *contract.Outcome     `json:"ended,omitempty"`
-	// ChildID is the sub-agent that the call has started.
-	ChildID domain.AgentID `json:"child_agent_id,omitzero"`
+	// ChildID is the sub-agent that the call has started, and ChildName its name.
+	ChildID   domain.AgentID `json:"child_agent_id,omitzero"`
+	ChildName string         `json:"child_subagent,omitzero"`
+	// AgentID is the sub-agent whose event it is, where FollowOptions.Tree asked for those, Subagent its name, and Depth how
+	// deep it is below the agent that is followed, whose own events have none of them.
+	AgentID  domain.AgentID `json:"agent_id,omitzero"`
+	Subagent string         `json:"subagent,omitzero"`
+	Depth    int            `json:"depth,omitzero"`
 }
 
 func messageOf(err *domain.Error) string {

@@ -221,7 +221,7 @@ func (r *watchReducer) asked(w progress.Work) {
 		delete(r.lostCalls, w.Tool.Position)
 	case w.Tool != nil:
 		r.emit(Event{
-			Type: EventTool, Step: w.Step(), Position: w.Tool.Position, Tool: w.Tool.Name, Arguments: w.Tool.Arguments, Approval: w.Tool.Approval, ChildID: w.ChildID,
+			Type: EventTool, Step: w.Step(), Position: w.Tool.Position, Tool: w.Tool.Name, Arguments: w.Tool.Arguments, Approval: w.Tool.Approval, ChildID: w.ChildID, ChildName: childName(w),
 		})
 	}
 }
@@ -371,5 +371,13 @@ func (r *watchReducer) toolReplied(f progress.ToolReplied) {
 
 func (r *watchReducer) toolDone(w progress.Work, err *domain.Error) {
 	r.done(w)
-	r.emit(Event{Type: EventToolDone, Step: w.Step(), Position: w.Tool.Position, Tool: w.Tool.Name, Error: err, ChildID: w.ChildID})
+	r.emit(Event{Type: EventToolDone, Step: w.Step(), Position: w.Tool.Position, Tool: w.Tool.Name, Error: err, ChildID: w.ChildID, ChildName: childName(w)})
+}
+
+// childName is the name of the sub-agent that the work is, if it is one.
+func childName(w progress.Work) string {
+	if w.Child == nil {
+		return ""
+	}
+	return w.Child.Subagent
 }

@@ -35,6 +35,10 @@ func (v *liveView) Show(e client.Event) {
 	v.out.mu.Lock()
 	defer v.out.mu.Unlock()
 	v.out.live = v
+	if v.story.below.join(e); !e.AgentID.IsZero() {
+		v.redraw(v.settleBelow(e), v.going())
+		return
+	}
 	lines := v.story.Tell(e)
 	v.writing.follow(e)
 	if e.Type == client.EventEnded || e.Type == client.EventStep {
@@ -89,6 +93,29 @@ func (v *liveView) settle(l line) []string {
 		return []string{"", t.glyph(l.status) + " " + l.text}
 	}
 	return []string{l.text}
+}
+
+// settleBelow returns what stays of what a sub-agent does. What it is at stands below the call that it works on.
+func (v *liveView) settleBelow(e client.Event) (settled []string) {
+	t := v.out.Theme
+	signs := map[mark]string{markDone: t.Good("✓"), markFailed: t.Bad("✗"), markWarning: t.Warn("!"), markText: t.Faint("·"), markNotice: t.Faint("·")}
+	m, lines := v.story.below.tell(e)
+	for _, l := range lines {
+		text := m.name + ": " + l.text
+		switch l.mark {
+		case markStep, markCall, markAt:
+			for i, open := range v.open {
+				if open.call == m.call {
+					v.open[i].at = text
+				}
+			}
+		case markEnd:
+			settled = append(settled, v.hanging("    "+m.deep()+t.glyph(l.status)+" ", text)...)
+		default:
+			settled = append(settled, v.hanging("    "+m.deep()+signs[l.mark]+" ", text)...)
+		}
+	}
+	return settled
 }
 
 func (v *liveView) going() []string {

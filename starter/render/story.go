@@ -52,6 +52,8 @@ type story struct {
 	held *line
 	// failed is why the newest inference failed that failed, as it was told.
 	failed string
+	// below are its sub-agents.
+	below family
 }
 
 type call struct {
@@ -282,6 +284,8 @@ func notice(e client.Event) (mark, string) {
 		return markWarning, "the server is away; reconnecting" + reason
 	case client.EventReconnected:
 		return markNotice, "the server is back"
+	case client.EventGone:
+		return markWarning, "what it does cannot be read" + reason
 	default:
 		return markWarning, OneLine(string(e.Type)) + reason
 	}

@@ -54,6 +54,11 @@ type plainText struct {
 const usualLine = 100
 
 func (v *plainView) show(e client.Event) {
+	v.story.below.join(e)
+	if !e.AgentID.IsZero() {
+		v.showBelow(e)
+		return
+	}
 	unseen := e.Type == client.EventWithdrawn && v.text.written == 0
 	switch e.Type {
 	case client.EventAnswered, client.EventCut:
@@ -67,6 +72,14 @@ func (v *plainView) show(e client.Event) {
 	}
 	if e.Type == client.EventText {
 		v.add(e)
+	}
+}
+
+// showBelow shows what a sub-agent does.
+func (v *plainView) showBelow(e client.Event) {
+	m, lines := v.story.below.tell(e)
+	for _, l := range lines {
+		v.out.Printf("%s%s: %s\n", m.deep(), m.name, v.paint(l, l.text))
 	}
 }
 

@@ -3,6 +3,7 @@ package render
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -116,6 +117,7 @@ func tales() map[string][]client.Event {
 			client.Event{Type: client.EventCut, Step: 1, Attempt: 1, Outcome: contract.Interrupted, Text: "last words", Skipped: 9000},
 			ended(domain.StatusStopped, domain.UserRequested, ""),
 		),
+		"tree": tale(twoDeep()...),
 		"hostile": tale(began, step(1),
 			client.Event{Type: client.EventReasoning, Step: 1, Text: "\x1b[2J\u202ethought\xe4\xb8"},
 			client.Event{Type: client.EventText, Step: 1, Text: "\x1b[3J\r\n\x07\n"},
@@ -127,6 +129,58 @@ func tales() map[string][]client.Event {
 			client.Event{Type: client.EventStopAsked, Mode: "now\x1b[H", Reason: "\x1b[H"},
 			ended(domain.StatusFailed, domain.ErrorForbade, domain.CodeAuth),
 		),
+	}
+}
+
+func agentID(name string) domain.AgentID {
+	id, err := domain.AgentIDOf(name)
+	if err != nil {
+		panic(err)
+	}
+	return id
+}
+
+// twoDeep are the events of an agent that starts two others, of which the first has one in turn.
+func twoDeep() []client.Event {
+	ids := []domain.AgentID{agentID("a"), agentID("b"), agentID("c")}
+	names := []string{"researcher", "writer", "critic"}
+	of := func(i, depth int, e client.Event) client.Event {
+		e.AgentID, e.Subagent, e.Depth = ids[i], names[i], depth
+		return e
+	}
+	starts := func(i, position int) client.Event {
+		return client.Event{Type: client.EventTool, Step: 1, Position: position, Tool: "spawn_subagent", Arguments: `{"subagent":"` + names[i] + `","prompt":"go"}`, ChildID: ids[i], ChildName: names[i]}
+	}
+	over := func(i, position int) client.Event {
+		return client.Event{Type: client.EventToolDone, Step: 1, Position: position, Tool: "spawn_subagent", ChildID: ids[i], ChildName: names[i]}
+	}
+	began, step := client.Event{Type: client.EventBegan, Number: 1}, client.Event{Type: client.EventStep, Step: 1}
+	ended := client.Event{Type: client.EventEnded, Ended: &contract.Outcome{Status: domain.StatusCompleted, StopReason: domain.Completed, Steps: 1, Usage: domain.Usage{InputTokens: 20}}}
+	return []client.Event{
+		began, step, {Type: client.EventAnswered, Step: 1, Calls: []domain.ToolCall{{Name: "spawn_subagent"}, {Name: "spawn_subagent"}}}, starts(0, 0), starts(1, 1),
+		of(0, 1, began), of(1, 1, began), of(0, 1, step), of(0, 1, starts(2, 0)), of(2, 2, began), of(2, 2, step),
+		of(1, 1, step), of(1, 1, client.Event{Type: client.EventAnswered, Step: 1, Text: "I write\nit down.", Calls: []domain.ToolCall{{Name: "write_file"}}}),
+		of(1, 1, client.Event{Type: client.EventTool, Step: 1, Tool: "write_file", Arguments: `{"path":"a.md"}`}),
+		of(1, 1, client.Event{Type: client.EventApprovalAsked, Step: 1, Tool: "write_file", Arguments: `{"path":"a.md"}`}),
+		of(2, 2, client.Event{Type: client.EventToolDone, Step: 1, Tool: "read_file", Error: domain.Errorf(domain.Invalid, "path: there is no b.md")}),
+		of(2, 2, ended), of(0, 1, over(2, 0)), of(0, 1, ended), over(0, 0),
+		of(1, 1, client.Event{Type: client.EventToolDone, Step: 1, Tool: "write_file"}),
+		of(1, 1, client.Event{Type: client.EventGone, Reason: "the runs have been deleted"}), over(1, 1),
+		ended,
+	}
+}
+
+// TestLiveViewOfATree: what each sub-agent is at stands below the call that it works on.
+func TestLiveViewOfATree(t *testing.T) {
+	t.Parallel()
+	for _, width := range []int{80, 140} {
+		screen := &screen{width: width}
+		v := liveOn(screen, "")
+		for _, e := range tale(twoDeep()...)[:16] {
+			v.Show(e)
+		}
+		requireGolden(t, fmt.Sprintf("live-tree-%d", width), screen.String())
+		v.Close()
 	}
 }
 
@@ -242,6 +296,9 @@ func TestLiveViewOfAnything(t *testing.T) {
 				Text: text.Draw(t, "text"), Tool: text.Draw(t, "tool"), Arguments: text.Draw(t, "arguments"),
 				Reason: text.Draw(t, "reason"), Skipped: rapid.IntRange(0, 1).Draw(t, "skipped"),
 			}
+			ids := []domain.AgentID{{}, agentID("a"), agentID("b")}
+			e.AgentID, e.ChildID = rapid.SampledFrom(ids).Draw(t, "agent"), rapid.SampledFrom(ids).Draw(t, "child")
+			e.ChildName, e.Depth = text.Draw(t, "name"), rapid.IntRange(0, 10).Draw(t, "depth")
 			if rapid.Bool().Draw(t, "failed") {
 				e.Error = domain.Errorf(domain.Internal, "%s", text.Draw(t, "message"))
 			}

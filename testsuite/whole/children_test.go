@@ -155,6 +155,15 @@ func (s *stack) seen(t *testing.T, root client.Execution, branches, leaves []str
 	told, gone := steps()
 	require.Len(t, told, 13)
 	require.Empty(t, gone)
+	ends := map[string]int{}
+	for e, err := range s.agents.Follow(within(t), root.ID, client.FollowOptions{Tree: true}) {
+		require.NoError(t, err)
+		require.NotEqual(t, client.EventGone, e.Type)
+		if e.Type == client.EventEnded {
+			ends[e.Ended.AgentID.String()]++
+		}
+	}
+	require.Len(t, ends, 13)
 	_, err := s.temporal.WorkflowService().DeleteWorkflowExecution(within(t), &workflowservice.DeleteWorkflowExecutionRequest{
 		Namespace: "default", WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: domain.WorkflowID(leaves[0])},
 	})
