@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -219,6 +220,9 @@ func update[In, Out any](ctx context.Context, c *Client, a agent, id string, nam
 			return out, errorf(Cancelled, ctx.Err(), "%s: gave up waiting; the %s counts only where a worker had taken it", a.called(), what).next("`status %s` tells", a.called())
 		case closedUpdate(err):
 			return out, errClosed
+		case fullOfUpdates(err):
+			return out, errorf(Refused, err, "%s: this run of its workflow has taken as many updates as the server lets it; "+
+				"the next one begins after the step in progress: send the %s again then", a.called(), what).next("`stop %s` needs none", a.called())
 		case isAs[*sdk.WorkflowUpdateServiceTimeoutOrCanceledError](err):
 			gone = time.Time{}
 			s, err := c.snapshot(ctx, a, "")
@@ -261,6 +265,11 @@ func closedUpdate(err error) bool {
 	}
 	refusal, ok := errors.AsType[*temporal.ApplicationError](err)
 	return ok && refusal.Type() == "AcceptedUpdateCompletedWorkflow"
+}
+
+// fullOfUpdates reports whether the server takes no further update of a run. Nothing but its words tells.
+func fullOfUpdates(err error) bool {
+	return isAs[*serviceerror.FailedPrecondition](err) && strings.Contains(err.Error(), "total number of distinct updates")
 }
 
 // StopOptions say how an execution is to stop.

@@ -83,6 +83,7 @@ func TestArguments(t *testing.T) {
 		"--dynamic-config-value", "frontend.enableServerVersionCheck=false",
 		"--dynamic-config-value", `frontend.httpAllowedHosts=["secret.invalid"]`,
 		"--dynamic-config-value", "history.MaxBufferedQueryCount=1",
+		"--dynamic-config-value", "history.maxInFlightUpdates=100",
 		"--dynamic-config-value", "history.sendRawHistoryBetweenInternalServices=true",
 		"--dynamic-config-value", "history.timerProcessorMaxPollRPS=2000",
 		"--dynamic-config-value", `history.timerProcessorMaxTimeShift="100ms"`,

@@ -45,6 +45,9 @@ func tuning() map[string]string {
 		"system.enableActivityEagerExecution":    "true",
 		"history.MaxBufferedQueryCount":          "16",
 		"history.workflowIdReuseMinimalInterval": `"10ms"`,
+		// Of many who send to one agent at once, all but ten are sent away for a second
+		// and more by default.
+		"history.maxInFlightUpdates": "100",
 		// What reads a history, to replay it or to show it, gets its events as they lie in the
 		// database, a fifth cheaper for the server: they are decoded once, at its door.
 		"history.sendRawHistoryBetweenInternalServices": "true",
