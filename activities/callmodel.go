@@ -125,7 +125,7 @@ func (c *modelCall) tries() int { return c.request.Attempts + int(c.info.Attempt
 
 // prepare puts together what is sent, and refuses what the budget does not cover.
 func (c *modelCall) prepare(ctx context.Context) (inference.Provider, error) {
-	conversation, err := c.activities.config.Transcripts.Fetch(ctx, c.request.Log, c.request.Resolved, needed(c.request.Edits))
+	conversation, err := c.activities.config.Transcripts.Fetch(ctx, c.request.Log, c.request.Resolved, c.request.Edits.First())
 	if err != nil {
 		return nil, err
 	}

@@ -10,14 +10,6 @@ import (
 	"everstep/domain"
 )
 
-// needed is the first message that the edits leave something of.
-func needed(edits domain.Edits) int {
-	if edits.Summary > 0 {
-		return min(edits.Hidden, edits.Summary-1)
-	}
-	return edits.Hidden
-}
-
 // compiled is what the model is shown of entries, by the definition's compiler.
 func (c *modelCall) compiled(ctx context.Context, definition domain.Definition, entries []domain.Entry) ([]domain.Message, error) {
 	if definition.Compiler.Builtin() {

@@ -81,7 +81,7 @@ func (c *modelCall) summedUp(entries []domain.Entry) (within []domain.Entry, ear
 		if isSummary {
 			earlier = &e.Message
 		}
-		if isSummary || e.Index < c.request.Summary.To {
+		if isSummary || e.Index < c.request.Summary.To && !c.request.Edits.TookBack(e.Index) {
 			within = append(within, e)
 		}
 	}

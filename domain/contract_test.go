@@ -41,6 +41,7 @@ var pinned = map[string]string{
 	"UpdateSuspend":        "Update[SuspendRequest, SuspendReply] = suspend",
 	"UpdateUnsuspend":      "Update[UnsuspendRequest, SuspendReply] = unsuspend",
 	"UpdateClear":          "Update[ClearRequest, ClearReply] = clear",
+	"UpdateRewind":         "Update[RewindRequest, RewindReply] = rewind",
 	"UpdateClose":          "Update[CloseRequest, CloseReply] = close",
 	"UpdateApprove":        "Update[ApproveRequest, DecisionReply] = approve",
 	"UpdateAnswer":         "Update[AnswerRequest, AnswerReply] = answer",

@@ -3,10 +3,12 @@ package domain
 import (
 	"fmt"
 	"iter"
+	"slices"
 )
 
 // Edits are what hides or replaces parts of a transcript, which never changes, from the model.
-// All bounds are indexes of the transcript; Cleared and Hidden only ever grow.
+// All bounds are indexes of the transcript; Cleared and Hidden only ever grow, but for a rewind, which has them again as
+// they were at its step.
 type Edits struct {
 	// Cleared: results of tools before this index are shown by a note.
 	Cleared int `json:"cleared,omitzero"`
@@ -16,10 +18,63 @@ type Edits struct {
 	Summary int `json:"summary,omitzero"`
 	// Buffered: messages from Hidden up to here were recent when the summary was made.
 	Buffered int `json:"buffered,omitzero"`
+	// TakenBack are the messages of which rewinds show nothing, in order, apart from each other. They must not be changed.
+	TakenBack []Span `json:"taken_back,omitempty"`
 }
 
+// A Span is a range of messages: From up to but not including To.
+type Span struct {
+	From int `json:"from"`
+	To   int `json:"to"`
+}
+
+// Holds reports whether a message is within the span.
+func (s Span) Holds(index int) bool { return s.From <= index && index < s.To }
+
+// MaxTakenBack is how many spans may be taken back: each inference names them.
+const MaxTakenBack = 256
+
 // IsZero reports whether nothing is edited.
-func (e Edits) IsZero() bool { return e == Edits{} }
+func (e Edits) IsZero() bool { return e.Equal(Edits{}) }
+
+// Equal reports whether two edits are the same.
+func (e Edits) Equal(other Edits) bool {
+	return e.Cleared == other.Cleared && e.Hidden == other.Hidden && e.Summary == other.Summary && e.Buffered == other.Buffered &&
+		slices.Equal(e.TakenBack, other.TakenBack)
+}
+
+// WithTakenBack returns the edits, which are of as many messages as come before an index, where those from there up to
+// another are taken back beside.
+func (e Edits) WithTakenBack(from, to int) Edits {
+	switch n := len(e.TakenBack); {
+	case from >= to:
+	case n > 0 && e.TakenBack[n-1].To == from:
+		e.TakenBack = slices.Clone(e.TakenBack)
+		e.TakenBack[n-1].To = to
+	default:
+		e.TakenBack = plus(e.TakenBack, Span{from, to})
+	}
+	return e
+}
+
+// TookBack reports whether a message was taken back.
+func (e Edits) TookBack(index int) bool {
+	return slices.ContainsFunc(e.TakenBack, func(s Span) bool { return s.Holds(index) })
+}
+
+// First is the index of the first message of which the edits leave anything.
+func (e Edits) First() int {
+	if e.Summary > 0 {
+		return min(e.Hidden, e.Summary-1)
+	}
+	return e.Hidden
+}
+
+// kept returns the edits as a state keeps them.
+func (e Edits) kept() Edits {
+	e.TakenBack = nilIfEmpty(slices.Clone(e.TakenBack))
+	return e
+}
 
 // Check says which edit cannot be one of a transcript of so many messages.
 func (e Edits) Check(length int) error {
@@ -33,6 +88,16 @@ func (e Edits) Check(length int) error {
 	}
 	if e.Buffered > 0 && e.Buffered < e.Hidden {
 		return Errorf(Invalid, "edits.buffered: is %d, before hidden, which is %d; the buffer begins where the hidden messages end", e.Buffered, e.Hidden)
+	}
+	if n := len(e.TakenBack); n > MaxTakenBack {
+		return Errorf(TooLarge, "edits.taken_back: has %d spans; at most %d are allowed", n, MaxTakenBack)
+	}
+	before := 0
+	for i, s := range e.TakenBack {
+		if s.From < before || s.To <= s.From || s.To > length {
+			return Errorf(Invalid, "edits.taken_back[%d]: is from %d to %d; spans are in order, apart, and within the %d messages", i, s.From, s.To, length)
+		}
+		before = s.To
 	}
 	return nil
 }
@@ -88,7 +153,7 @@ func (e Edits) place(entry *Entry) (section string, shown bool) {
 	switch {
 	case e.isSummary(entry):
 		return SectionSummary, true
-	case entry.Index < e.Hidden:
+	case entry.Index < e.Hidden, e.TookBack(entry.Index):
 		return "", false
 	case section == SectionSummary:
 		return section, entry.Index >= e.Summary // the newest stands for those before it

@@ -220,3 +220,28 @@ func BenchmarkCompileEdited(b *testing.B) {
 		domain.CompileEdited(domain.CurrentTrace, nil, entries, []domain.ExecutionID{executionID(1)}, edits)
 	}
 }
+
+// TestTakenBack: rewinds hide what they took back, a call with its results, and spans that meet become one.
+func TestTakenBack(t *testing.T) {
+	t.Parallel()
+	e := domain.Edits{Hidden: 1}
+	first := e.WithTakenBack(2, 4)
+	both := first.WithTakenBack(6, 8)
+	require.Equal(t, []domain.Span{{From: 2, To: 4}, {From: 6, To: 8}}, both.TakenBack)
+	require.Equal(t, []domain.Span{{From: 2, To: 6}}, first.WithTakenBack(4, 6).TakenBack)
+	require.Equal(t, []domain.Span{{From: 2, To: 4}}, first.TakenBack, "the one before stays as it was")
+	require.Equal(t, first, first.WithTakenBack(4, 4))
+	require.True(t, both.TookBack(7))
+	require.False(t, both.TookBack(4))
+	require.False(t, both.Equal(first))
+	require.NoError(t, both.Check(8))
+	for _, wrong := range [][]domain.Span{{{From: 4, To: 4}}, {{From: 4, To: 9}}, {{From: 4, To: 6}, {From: 5, To: 7}}, {{From: -1, To: 2}}} {
+		require.ErrorContains(t, domain.Edits{TakenBack: wrong}.Check(8), "edits.taken_back[")
+	}
+	require.ErrorContains(t, domain.Edits{TakenBack: make([]domain.Span, domain.MaxTakenBack+1)}.Check(8), "at most 256")
+	talk := transcript(0, "|u ask", "|2 a calls x", "|2 t x", "|u more", "|2 a calls x", "|2 t x", "|u last")
+	shown := domain.CompileEdited(domain.AllSections, nil, talk, nil, domain.Edits{TakenBack: []domain.Span{{From: 1, To: 4}}})
+	require.Equal(t, []string{"u ask", "2 a calls x", "2 t x", "u last"}, namesOf(shown))
+	shown = domain.CompileEdited(domain.AllSections, nil, talk, nil, domain.Edits{TakenBack: []domain.Span{{From: 4, To: 5}}})
+	require.Equal(t, []string{"u ask", "2 a calls x", "2 t x", "u more", "u last"}, namesOf(shown), "a result goes with its call")
+}

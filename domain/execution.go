@@ -7,7 +7,8 @@ import (
 )
 
 // BeginExecution returns the state with a new execution in progress, which takes the user messages that
-// waited. What an earlier one left is dropped, but for the trusted values of one that it goes on from. It fails where one is in progress or the input makes no sense.
+// waited. What an earlier one left is dropped, but for the trusted values of one from whose end it goes on. It fails
+// where one is in progress or the input makes no sense.
 func (s AgentState) BeginExecution(id ExecutionID, budget ExecutionBudget, now time.Time) (AgentState, error) {
 	if s.HasActiveExecution() {
 		return s, Errorf(Denied, "execution: %s is in progress; wait for its end or stop it", s.execution().ID())
@@ -19,7 +20,7 @@ func (s AgentState) BeginExecution(id ExecutionID, budget ExecutionBudget, now t
 		return s, err
 	}
 	var trusted Trusted
-	if before := s.execution(); s.w.Origin != nil && s.w.Origin.ExecutionID == before.ID() {
+	if before := s.execution(); s.w.Origin != nil && s.w.Origin.Branch() == nil && s.w.Origin.ExecutionID == before.ID() {
 		trusted = before.w.Trusted
 	}
 	s.w.Execution = &ExecutionState{executionWire{
@@ -91,6 +92,19 @@ func (s AgentState) WithOriginHere(now time.Time) (AgentState, error) {
 		return s, Errorf(Denied, "origin: no execution has ended (status %s); there is nothing to go on from", s.Status())
 	}
 	s.w.Origin = &Origin{ExecutionID: s.execution().ID(), Step: s.StepCount(), Origin: s.w.Execution.w.Origin.kept()}
+	return s.updated(now), nil
+}
+
+// WithOrigin returns the state such that the next execution goes on from a step, by a rewind; nil takes that back. It
+// fails where an execution is in progress, and where the step is another agent's.
+func (s AgentState) WithOrigin(origin *Origin, now time.Time) (AgentState, error) {
+	if s.HasActiveExecution() {
+		return s, Errorf(Denied, "execution: %s is in progress; wait for its end or stop it", s.execution().ID())
+	}
+	if origin != nil && origin.AgentID != s.w.AgentID {
+		return s, Errorf(Invalid, "origin: is a step of agent %s and not of this one; fork that", origin.AgentID)
+	}
+	s.w.Origin = origin.kept()
 	return s.updated(now), nil
 }
 

@@ -114,6 +114,9 @@ func forks(t *testing.T) map[string]fork {
 			return s.WithErrorOf(domain.StopSignal{Reason: domain.ErrorForbade, Message: string(raw(n))}, after(20+n))
 		}},
 		"WithOriginHere": {endedState(t), func(t *testing.T, s state, n int) state { return must(t)(s.WithOriginHere(after(20 + n))) }},
+		"WithOrigin": {endedState(t), func(t *testing.T, s state, n int) state {
+			return must(t)(s.WithOrigin(&domain.Origin{ExecutionID: executionID(1), Step: n, AgentID: s.AgentID()}, after(20+n)))
+		}},
 		"WithMessageStore": {roomy, func(_ *testing.T, s state, n int) state {
 			log := domain.Log{}.Append("", domain.UserMessage("first"), domain.Digest{})
 			return s.WithMessageStore(domain.StoreOf(log.Append("notes", domain.UserMessage(string(raw(n))), domain.Digest{}).Entries()))

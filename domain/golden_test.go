@@ -149,6 +149,7 @@ func wireCases(t testing.TB) []wireCase {
 		filled[contract.UnsendRequest]("unsend_request"), filled[contract.UnsendReply]("unsend_reply"),
 		filled[contract.SuspendRequest]("suspend_request"), filled[contract.UnsuspendRequest]("unsuspend_request"), filled[contract.SuspendReply]("suspend_reply"),
 		filled[contract.ClearRequest]("clear_request"), filled[contract.ClearReply]("clear_reply"),
+		filled[contract.RewindRequest]("rewind_request"), filled[contract.RewindReply]("rewind_reply"),
 		filled[contract.CloseReply]("close_reply"), filled[contract.StatusView]("status_view"),
 		filled[contract.StateRequest]("state_request"), filled[contract.StateView]("state_view"),
 		filled[contract.StepsRequest]("steps_request"),

@@ -172,7 +172,7 @@ func (s AgentStep) clone() AgentStep {
 	s.Output, s.ToolExecutions = cloned(s.Output), each(s.ToolExecutions, ToolExecution.clone)
 	s.Errors = slices.Clone(s.Errors)
 	s.Response = copied(s.Response)
-	s.Input.Sections = slices.Clone(s.Input.Sections)
+	s.Input.Sections, s.Input.Edits = slices.Clone(s.Input.Sections), s.Input.Edits.kept()
 	return s
 }
 
@@ -200,7 +200,7 @@ func (s AgentStep) keptAfter(before AgentStep, log Log) (AgentStep, error) {
 	}
 	s.Errors = keptErrors(s.Errors)
 	s.Response = copied(s.Response)
-	s.Input.Sections = slices.Clone(nilIfEmpty(s.Input.Sections))
+	s.Input.Sections, s.Input.Edits = slices.Clone(nilIfEmpty(s.Input.Sections)), s.Input.Edits.kept()
 	return s, nil
 }
 

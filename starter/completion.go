@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"time"
 
@@ -72,6 +73,28 @@ func (p *program) completeIDs(command *cobra.Command, args []string, prefix stri
 		}
 	}
 	return ids, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}
+
+// completeExecutions offers those of the agent that is named, by their numbers.
+func (p *program) completeExecutions(command *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), completePatience)
+	defer cancel()
+	p.flags.quiet = true
+	s, err := p.machine.Connect(ctx, "")
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	defer s.Close()
+	var numbers []string
+	for past, err := range s.Agents.Executions(ctx, args[0]) {
+		if number := strconv.Itoa(past.Number); err == nil && strings.HasPrefix(number, prefix) {
+			numbers = append(numbers, cobra.CompletionWithDesc(number, string(past.Status)))
+		}
+	}
+	return numbers[max(len(numbers)-completeMost, 0):], cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
 
 func (p *program) completeWith(command *cobra.Command, flag string, complete cobra.CompletionFunc) {

@@ -86,12 +86,20 @@ func messagesCommand(p *program) *cobra.Command {
 		Short: "Show an agent's transcript",
 		Long: `Shows the transcript of an agent over all its executions. It needs a worker.
 Messages that can no longer be read are reported as gone (exit 1), and the
-others follow.`,
+others follow. What a rewind has taken back is shown, and marked: the model sees
+it no more.`,
 		Example: `  starter messages notes
-  starter messages notes --json | jq -r '.message.parts[].text'`,
+  starter messages notes --json | jq -r '.message.parts[].text'
+  starter messages notes --json | jq 'select(.taken_back | not)'`,
 	}, "starter messages notes", func(ctx context.Context, s *local.Stack, id string) error {
+		edits := domain.Edits{}
+		var err error
+		if edits.TakenBack, err = s.Agents.TakenBack(ctx, id); err != nil && !errors.Is(err, &client.Error{Class: client.Gone}) {
+			return err
+		}
 		return each(p, s.Agents.Messages(ctx, id), func(entry domain.Entry) error {
-			return p.show(entry, render.Message(p.out.Theme, entry))
+			said := render.Said(entry, edits.TookBack(entry.Index))
+			return p.show(said, said.Text(p.out.Theme))
 		})
 	})
 }

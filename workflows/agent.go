@@ -81,6 +81,30 @@ func (a *agent) fork(in *contract.SessionInput, carry contract.Carry, given *dom
 
 func (a *agent) State() domain.AgentState { return a.state }
 
+// rewound is the step from which the next execution goes on, where a rewind has left the session so.
+func (a *agent) rewound() *domain.Origin {
+	origin, stands := a.state.Origin()
+	if !stands || a.state.HasActiveExecution() {
+		return nil
+	}
+	return &origin
+}
+
+// standsAt is that step without where its execution went on from, as a status shows it.
+func (a *agent) standsAt() *domain.Origin {
+	if origin := a.rewound(); origin != nil {
+		return origin.Branch()
+	}
+	return nil
+}
+
+// standAt has the next execution go on from a step, which was checked; nil: from none.
+func (a *agent) standAt(origin *domain.Origin) {
+	if _, stands := a.state.Origin(); stands || origin != nil {
+		a.state = must(a.state.WithOrigin(origin, a.now()))
+	}
+}
+
 // wait cannot fail: the root context is never cancelled.
 func (a *agent) wait(condition func() bool) { _ = workflow.Await(a.root, condition) }
 

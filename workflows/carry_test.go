@@ -46,7 +46,7 @@ func fullCarry(t *testing.T, in contract.SessionInput) contract.Carry {
 		Decided:    []contract.AnsweredUpdate[contract.DecisionReply]{{ID: "c"}},
 		Replied:    []contract.AnsweredUpdate[contract.AnswerReply]{{ID: "d"}},
 		Copy:       &contract.RecordRequest{Log: domain.LogRef{Length: 4, Digest: chain}, RunID: "earlier"},
-		Edits:      domain.Edits{Cleared: 3, Hidden: 2, Summary: 4, Buffered: 3},
+		Edits:      domain.Edits{Cleared: 3, Hidden: 2, Summary: 4, Buffered: 3, TakenBack: []domain.Span{{From: 5, To: 6}}},
 		Sketch:     []int64{11<<5 | 1, 12<<5 | 16},
 		NewestRole: domain.RoleUser, Prior: prior, Waited: 7, Paused: true, Sequence: 13,
 		Guarded: contract.Guarded{
@@ -59,6 +59,7 @@ func fullCarry(t *testing.T, in contract.SessionInput) contract.Carry {
 		MessagesFrom: 5, Unrecorded: []contract.EndedExecution{{Number: 1, RunID: "run"}},
 		Unsent: []contract.AnsweredUpdate[contract.UnsendReply]{{ID: "d"}}, MessagesWaited: 22,
 		Suspended: &contract.Suspension{Reason: "audit"}, Emptied: []contract.AnsweredUpdate[contract.ClearReply]{{ID: "e"}},
+		Rewound: []contract.AnsweredUpdate[contract.RewindReply]{{ID: "f"}}, EditsBefore: domain.Edits{Cleared: 1, TakenBack: []domain.Span{{From: 1, To: 2}}},
 		Runs: 21, Outcome: &contract.Outcome{AgentID: in.AgentID, ExecutionID: execution, Number: 1, Status: domain.StatusCompleted},
 	}
 }

@@ -96,9 +96,11 @@ type endedExecution struct {
 	state  domain.AgentState
 	events []domain.RecordedEvent
 	priced bool
-	// from is the index of its first message, and log the transcript at its end.
-	from int
-	log  domain.LogRef
+	// from is the index of its first message, before are the edits with which it began, and log is the transcript at its
+	// end.
+	from   int
+	before domain.Edits
+	log    domain.LogRef
 	// unread counts the messages that it has left waiting.
 	unread int
 }

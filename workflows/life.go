@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -37,6 +38,36 @@ func (s session) notSuspended(what string) error {
 	return domain.Errorf(domain.Denied, "%s: the session is suspended since %s%s; unsuspend it first", what, suspended.Since.Format(time.RFC3339), why)
 }
 
+// checkBeginning refuses what no execution can begin with.
+func (s session) checkBeginning(request contract.SendRequest) error {
+	err := s.checkStart(request.Prompt, request.Given, request.Budget)
+	if request.Model != nil {
+		err = cmp.Or(err, domain.Definition{Model: *request.Model}.Check())
+	}
+	if err == nil {
+		err = cmp.Or(s.checkCost(request), s.checkShown(request.Given))
+	}
+	if err != nil || request.Definition == nil {
+		return err
+	}
+	upcoming := s.upcoming()
+	if fields := upcoming.Conflicts(*request.Definition); len(fields) > 0 {
+		return domain.Errorf(domain.Denied, "%s; `update` takes it over from the next execution on, or leave it out",
+			upcoming.Compared(*request.Definition, fields))
+	}
+	return nil
+}
+
+// checkCost refuses a limit of money that would end the execution at once.
+func (s session) checkCost(request contract.SendRequest) error {
+	model, r := *cmp.Or(request.Model, s.guards.failover.first, new(s.state.LLMConfig())), s.resolved
+	limit := s.upcoming().Budget.CappedBy(request.Budget).MaxCostNanoUSD
+	if limit == nil || *limit == 0 || r == nil || r.Price != nil || !r.Definition.Model.Equal(model) {
+		return nil
+	}
+	return domain.Errorf(domain.Invalid, "max_cost: nobody knows what %s costs; leave it out, or name a model with its price", model)
+}
+
 func (s session) checkSuspend(request contract.SuspendRequest) error {
 	switch {
 	case s.in.Name == "":
@@ -70,6 +101,7 @@ func (s session) checkClear(contract.ClearRequest) error { return s.idleFor("cle
 func (s session) clear(contract.ClearRequest) contract.ClearReply {
 	hidden := s.talk.Len() - s.talk.Edits().Hidden
 	s.talk.empty()
+	s.standAt(nil)
 	return contract.ClearReply{Messages: hidden}
 }
 

@@ -83,7 +83,7 @@ func (s session) beginExecution() {
 	next := s.mail.Take()
 	events := s.restart()
 	if s.state.ExecutionCount() > 0 {
-		s.archive.keep(endedExecution{s.whole(), events, s.price() != nil, s.talk.from, s.talk.Log().Ref(), s.archive.unread(s.state)})
+		s.archive.keep(s.ended(events))
 	}
 	if restored := s.guards.forget(); restored != nil {
 		s.useModel(*restored)
@@ -102,6 +102,7 @@ func (s session) beginExecution() {
 		}
 	}
 	id := s.nextExecutionID()
+	next.Parts = next.Parts || !next.GoesOn && s.rewound() != nil
 	s.mail.Begin()
 	s.enterExecution(id, budget, next.GoesOn, prior)
 	s.noteGiven(next.Given)

@@ -98,3 +98,8 @@ func (s session) recordPending() {
 		s.records.took(false)
 	}
 }
+
+// ended is the newest execution with its events, as it is asked for when another one has begun.
+func (s session) ended(events []domain.RecordedEvent) endedExecution {
+	return endedExecution{s.whole(), events, s.price() != nil, s.talk.from, s.talk.before, s.talk.Log().Ref(), s.archive.unread(s.state)}
+}

@@ -218,7 +218,7 @@ func (s session) carry(limit int) (contract.Carry, error) {
 	s.handOver(&carry)
 	s.bindings.handOver(&carry)
 	s.records.handOver(&carry)
-	carry.MessagesFrom = s.talk.from
+	carry.MessagesFrom, carry.EditsBefore = s.talk.from, s.talk.before
 	s.carryOver(&carry)
 	s.mail.Carry(&carry)
 	s.guards.carried(&carry.Guarded)

@@ -128,7 +128,11 @@ func (s session) resume(carry contract.Carry) error {
 		return err
 	}
 	s.requireHooks()
-	return s.talk.resume(carry, s.own.Compiler, s.state.Chain())
+	chain := s.state.Chain()
+	if origin := s.rewound(); origin != nil {
+		chain = origin.Chain()
+	}
+	return s.talk.resume(carry, s.own.Compiler, chain)
 }
 
 // goOn begins the execution that goes on from the one with which an earlier workflow

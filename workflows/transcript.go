@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -14,8 +15,9 @@ import (
 type transcript struct {
 	conversation.Conversation
 	forcing forcing
-	// from is the index of the newest execution's first message.
-	from int
+	// from is the index of the newest execution's first message, and before are the edits with which it began.
+	from   int
+	before domain.Edits
 	// gathered are its messages as hooks see them.
 	gathered struct {
 		ref   domain.LogRef
@@ -38,7 +40,7 @@ func newTranscript(compiler domain.Compiler) *transcript {
 }
 
 func (t *transcript) resume(carry contract.Carry, compiler domain.Compiler, chain []domain.ExecutionID) (err error) {
-	t.from = carry.MessagesFrom
+	t.from, t.before = carry.MessagesFrom, carry.EditsBefore
 	t.Conversation, err = conversation.FromCarry(carry, compiler, chain)
 	return err
 }
@@ -55,7 +57,7 @@ const goOnRole = "go-on-role"
 
 // begin makes an execution the one in progress, with its first message.
 func (t *transcript) begin(ctx workflow.Context, id domain.ExecutionID, chain []domain.ExecutionID, next mailbox.NextExecution, r *contract.Resolved, now time.Time) {
-	t.from = t.Len()
+	t.from, t.before = t.Len(), t.Edits()
 	t.Conversation = t.WithExecution(chain, next.GoesOn || next.Parts, r)
 	if !next.GoesOn {
 		t.Conversation = t.WithGiven(id, next.Given, now)
@@ -75,6 +77,12 @@ func (t *transcript) hear(id domain.ExecutionID, w contract.WaitingMessage, now 
 
 // empty hides all that was said from the model.
 func (t *transcript) empty() { t.Conversation = t.WithoutAll() }
+
+// rewind shows the model what it saw after a step, and nothing of what was said since.
+func (t *transcript) rewind(request contract.RewindRequest) {
+	t.Conversation = t.WithRewound(request)
+	t.gathered.ref = domain.LogRef{}
+}
 
 // add joins a message to a section, tagged. The empty section is the default one.
 func (t *transcript) add(section string, m domain.Message, digest domain.Digest, tag domain.Tag, now time.Time) domain.Message {
@@ -139,9 +147,18 @@ func (t *transcript) summed(plan conversation.SummaryPlan, r *contract.Resolved)
 // the same.
 func (t *transcript) store() domain.MessageStore {
 	if ref := t.Log().Ref(); t.gathered.ref != ref || ref.Length == 0 {
-		t.gathered.ref, t.gathered.store = ref, domain.StoreOf(t.Log().Entries())
+		t.gathered.ref, t.gathered.store = ref, domain.StoreOf(t.standing(t.Log().Entries()))
 	}
 	return t.gathered.store
+}
+
+// standing are those of some messages that no rewind has taken back.
+func (t *transcript) standing(entries []domain.Entry) []domain.Entry {
+	edits := t.Edits()
+	if len(edits.TakenBack) == 0 {
+		return entries
+	}
+	return slices.DeleteFunc(slices.Clone(entries), func(e domain.Entry) bool { return edits.TookBack(e.Index) })
 }
 
 type sourceKey struct{}

@@ -28,6 +28,7 @@ func (s session) acceptUpdates() error {
 		accept(s, contract.UpdateSuspend, nil, s.checkSuspend, s.suspend),
 		accept(s, contract.UpdateUnsuspend, nil, s.checkUnsuspend, s.unsuspend),
 		accept(s, contract.UpdateClear, &s.mail.Emptied, s.checkClear, s.clear),
+		accept(s, contract.UpdateRewind, &s.mail.Rewound, s.checkRewind, s.rewind),
 		accept(s, contract.UpdateClose, nil, s.checkClose, s.closeSession),
 	)
 }
@@ -81,36 +82,6 @@ func (s session) checkSend(request contract.SendRequest) error {
 		return domain.Errorf(domain.Denied, "execution_id: %s is not in progress", request.ExecutionID)
 	}
 	return s.checkBeginning(request)
-}
-
-// checkBeginning refuses what no execution can begin with.
-func (s session) checkBeginning(request contract.SendRequest) error {
-	err := s.checkStart(request.Prompt, request.Given, request.Budget)
-	if request.Model != nil {
-		err = cmp.Or(err, domain.Definition{Model: *request.Model}.Check())
-	}
-	if err == nil {
-		err = cmp.Or(s.checkCost(request), s.checkShown(request.Given))
-	}
-	if err != nil || request.Definition == nil {
-		return err
-	}
-	upcoming := s.upcoming()
-	if fields := upcoming.Conflicts(*request.Definition); len(fields) > 0 {
-		return domain.Errorf(domain.Denied, "%s; `update` takes it over from the next execution on, or leave it out",
-			upcoming.Compared(*request.Definition, fields))
-	}
-	return nil
-}
-
-// checkCost refuses a limit of money that would end the execution at once.
-func (s session) checkCost(request contract.SendRequest) error {
-	model, r := *cmp.Or(request.Model, s.guards.failover.first, new(s.state.LLMConfig())), s.resolved
-	limit := s.upcoming().Budget.CappedBy(request.Budget).MaxCostNanoUSD
-	if limit == nil || *limit == 0 || r == nil || r.Price != nil || !r.Definition.Model.Equal(model) {
-		return nil
-	}
-	return domain.Errorf(domain.Invalid, "max_cost: nobody knows what %s costs; leave it out, or name a model with its price", model)
 }
 
 // checkWait refuses a message that cannot wait for the execution in progress. What could wait, but for nothing, would
@@ -206,6 +177,8 @@ func (s session) checkExtend(request contract.ExtendRequest) error {
 		return s.notSuspended("extend")
 	case !active && s.talk.Emptied():
 		return domain.Errorf(domain.Denied, "extend: the conversation was cleared, so there is nothing to go on with; send the agent a message instead")
+	case !active && s.rewound() != nil:
+		return domain.Errorf(domain.Denied, "extend: the session was rewound, so its next execution goes on from there; send the agent a message instead")
 	case !active && s.mail.Woken():
 		return domain.Errorf(domain.Denied, "extend: the session is closed or begins its next execution")
 	case !active && s.state.Status() == domain.StatusCompleted:

@@ -36,7 +36,7 @@ func (s session) status(contract.StatusRequest) (contract.StatusView, error) {
 		Usage: s.state.Usage().View(), CostUSD: "0", StopSignals: []domain.StopSignal{},
 		OutcomeUnknown: []domain.UnknownCall{}, PendingApprovals: []domain.PendingApproval{}, PendingQuestions: []domain.PendingQuestion{},
 		StandingApprovals: append([]domain.StandingApproval{}, s.state.StandingApprovals()...),
-		WaitingMessages:   s.waitingMessages(), Suspended: s.mail.Suspended(),
+		WaitingMessages:   s.waitingMessages(), Suspended: s.mail.Suspended(), RewoundTo: s.standsAt(),
 		Trusted: s.state.Trusted(), Bound: s.bindings.open(), Todo: s.state.Metadata().Todo(), Changes: s.changes, Next: s.waitingDefinition(),
 		History: contract.HistoryView{
 			Events: int64(s.info.GetCurrentHistoryLength()), Bytes: int64(s.info.GetCurrentHistorySize()), Runs: s.run.number,
@@ -80,7 +80,7 @@ func (s session) status(contract.StatusRequest) (contract.StatusView, error) {
 func (s session) stateView(request contract.StateRequest) (view contract.StateView, err error) {
 	page, _ := s.messages(contract.MessagesRequest{From: request.From})
 	view = contract.StateView{From: page.From, Next: page.From + len(page.Entries), Length: s.talk.Len()}
-	view.State, err = json.Marshal(s.whole().WithStepsWithin(domain.MaxPage).WithMessageStore(domain.StoreOf(page.Entries)))
+	view.State, err = json.Marshal(s.whole().WithStepsWithin(domain.MaxPage).WithMessageStore(domain.StoreOf(s.talk.standing(page.Entries))))
 	if err == nil && !s.state.HasActiveExecution() && s.in.Name == "" {
 		view.Carry = new(contract.Carry)
 		*view.Carry, err = s.carry(domain.MaxCarriedState)
@@ -105,6 +105,7 @@ func (s session) steps(request contract.StepsRequest) (contract.StepsPage, error
 	if origin, ok := execution.Origin(); ok {
 		page.Origin = &origin
 	}
+	page.EditsBefore = found.before
 	held := state.StepExecutions()
 	page.First = state.StepCount() - len(held) + 1
 	held = held[min(max(request.From-page.First, 0), len(held)):]
@@ -159,7 +160,7 @@ func fitting[T any](all []T, room int, size func(T) int) int {
 func (s session) execution(n int) (endedExecution, bool) {
 	if n == 0 || n == s.state.ExecutionCount() {
 		_, ok := s.state.Execution()
-		return endedExecution{s.whole(), s.events, s.price() != nil, s.talk.from, s.talk.Log().Ref(), s.archive.unread(s.state)}, ok
+		return s.ended(s.events), ok
 	}
 	for _, e := range s.archive.ended {
 		if e.state.ExecutionCount() == n {
@@ -201,7 +202,7 @@ func (s session) messages(request contract.MessagesRequest) (contract.MessagesPa
 		encoded, _ = json.Marshal(r)
 	}
 	page := s.talk.Page(request, len(encoded))
-	page.Resolved = definition
+	page.Resolved, page.TakenBack = definition, s.talk.Edits().TakenBack
 	if page.From == page.Base {
 		page.Segments = s.run.inheritedSegments
 	}

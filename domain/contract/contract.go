@@ -64,6 +64,8 @@ const (
 	UpdateUnsuspend Update[UnsuspendRequest, SuspendReply] = "unsuspend"
 	// UpdateClear drops the conversation of an idle session for what its model sees.
 	UpdateClear Update[ClearRequest, ClearReply] = "clear"
+	// UpdateRewind has an idle session go on from a step of its past. An older worker, which knows no rewinds, refuses it.
+	UpdateRewind Update[RewindRequest, RewindReply] = "rewind"
 	// UpdateClose ends an idle session.
 	UpdateClose Update[CloseRequest, CloseReply] = "close"
 	// UpdateExtend gives an execution new totals, or goes on from the last one.

@@ -137,6 +137,10 @@ type Carry struct {
 	// the conversation, as Answered.
 	Suspended *Suspension                  `json:"suspended,omitempty"`
 	Emptied   []AnsweredUpdate[ClearReply] `json:"emptied,omitempty"`
+	// Rewound are the answers to the newest rewinds, as Answered.
+	Rewound []AnsweredUpdate[RewindReply] `json:"rewound,omitempty"`
+	// EditsBefore are those with which the newest execution began.
+	EditsBefore domain.Edits `json:"edits_before,omitzero"`
 }
 
 // An AnsweredUpdate remembers what an update was answered.

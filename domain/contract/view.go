@@ -72,6 +72,8 @@ type StatusView struct {
 	Prior  domain.Spent       `json:"prior,omitzero"`
 	// BranchedFrom is the step from which it was forked or rewound, where it was.
 	BranchedFrom *domain.Origin `json:"branched_from,omitempty"`
+	// RewoundTo is the step from which the session's next execution goes on, where a rewind has left it so.
+	RewoundTo *domain.Origin `json:"rewound_to,omitempty"`
 	// Window is the model's context window, and Context about how much of it is filled; zero: unknown.
 	Window  int64 `json:"context_window,omitzero"`
 	Context int64 `json:"context_tokens,omitzero"`
@@ -194,6 +196,8 @@ type StepsPage struct {
 	Priced bool `json:"priced,omitzero"`
 	// Origin is what the execution goes on from, where it does.
 	Origin *domain.Origin `json:"origin,omitempty"`
+	// EditsBefore are those of the transcript with which it began, where there were any.
+	EditsBefore domain.Edits `json:"edits_before,omitzero"`
 	// Outcome is set where the execution has ended.
 	Outcome *Outcome `json:"outcome,omitempty"`
 	// Signal is the one that ended it, where it did not complete.
@@ -259,6 +263,8 @@ type MessagesPage struct {
 	Length   int       `json:"length"`
 	Segments []Segment `json:"segments,omitempty"`
 	Resolved *Resolved `json:"resolved,omitempty"`
+	// TakenBack are the messages, of the whole transcript, that rewinds have taken back.
+	TakenBack []domain.Span `json:"taken_back,omitempty"`
 }
 
 // An EventsRequest asks for events of one execution.

@@ -100,6 +100,9 @@ func (c *Conversation) unread() (index int, tokens int64) {
 	index = c.log.Len()
 	for i := c.log.Len() - 1; i >= c.from(c.edits.Hidden); i-- {
 		m := c.summary(i)
+		if c.edits.TookBack(i) {
+			continue
+		}
 		if m.is(flagAssistant) && !m.is(flagCalls) || c.standsFirst(m) {
 			break
 		}

@@ -154,7 +154,7 @@ func (c Conversation) WithGiven(id domain.ExecutionID, given *domain.Given, now 
 
 // WithoutAll returns the conversation of which the model sees nothing that was said until now. The transcript stays.
 func (c Conversation) WithoutAll() Conversation {
-	c.edits = domain.Edits{Cleared: c.log.Len(), Hidden: c.log.Len()}
+	c.edits = domain.Edits{Cleared: c.log.Len(), Hidden: c.log.Len(), TakenBack: c.edits.TakenBack}
 	c.messageSummaries, c.newest = nil, ""
 	c.visible, c.traces, c.results, c.resultTokens, c.excess = 0, 0, 0, 0, 0
 	return c

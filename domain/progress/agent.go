@@ -37,6 +37,8 @@ type Agent struct {
 	Waiting []contract.WaitingMessage
 	// Suspended is set while the session accepts nothing.
 	Suspended *contract.Suspension
+	// RewoundTo is the step from which the next execution goes on, where a rewind has left the session so.
+	RewoundTo *domain.Origin
 	// Open is the work of the run that has not ended.
 	Open []Work
 	// Run is the run that is being read.
@@ -151,6 +153,10 @@ func (a Agent) With(fact Fact, at time.Time) Agent {
 		if a.Suspended == nil || f.Suspension == nil {
 			a.Suspended = f.Suspension
 		}
+	case Rewound:
+		return a.rewound(f, at)
+	case Cleared:
+		a.RewoundTo = nil
 	case Unsent:
 		return a.unsent(f.MessageID)
 	case Extended:
@@ -280,7 +286,8 @@ func (a Agent) begins(number int, at time.Time) Agent {
 	if number > a.Execution.Number {
 		a = a.adopts()
 		a.own = a.Execution.Trusted
-		a.Execution = Execution{ID: a.executionID(number), Number: number, Running: true, StartedAt: at, Trusted: a.trusted}
+		a.Execution = Execution{ID: a.executionID(number), Number: number, Running: true, StartedAt: at, Trusted: a.trusted}.branches(a.RewoundTo)
+		a.RewoundTo = nil
 	}
 	return a
 }
@@ -355,7 +362,7 @@ func (a Agent) runBegan(f RunBegan, at time.Time) Agent {
 	}
 	took := Carried(in)
 	a.trusted = took.Trusted
-	a.Unsettled, a.Standing = took.Unsettled, took.Standing
+	a.Unsettled, a.Standing, a.RewoundTo = took.Unsettled, took.Standing, took.RewoundTo
 	if in.Carry != nil {
 		for _, b := range in.Carry.Bound {
 			a = a.bound(b, at)

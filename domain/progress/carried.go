@@ -22,6 +22,8 @@ type Takeover struct {
 	Origin    domain.ExecutionID
 	// Branch is the step from which it was forked or rewound, where it was.
 	Branch *domain.Origin
+	// RewoundTo is the step from which the next execution goes on, where a rewind has left the session so.
+	RewoundTo *domain.Origin
 	// Trusted are the session's trusted values, Own those that the newest execution has beside them.
 	Trusted, Own domain.Trusted
 	// Unsettled are the agent's calls of which nobody knows whether they took effect.
@@ -44,6 +46,7 @@ func Carried(in contract.SessionInput) Takeover {
 	}
 	t := taken(*in.Carry)
 	if in.Fork != nil {
+		t.RewoundTo = nil
 		t.Origin, t.Branch = in.Fork.Origin.ExecutionID, in.Fork.Origin.Branch()
 		if in.Given != nil {
 			t.Trusted = in.Given.Trusted
@@ -82,6 +85,9 @@ func taken(carry contract.Carry) Takeover {
 			t.Unsettled = append(t.Unsettled, call)
 		}
 	}
+	if state.Origin != nil {
+		t.RewoundTo = state.Origin.Branch()
+	}
 	e := state.Execution
 	if e == nil {
 		return t
@@ -99,6 +105,7 @@ func taken(carry contract.Carry) Takeover {
 // A carriedState is the little of a saved state that tells where its newest execution stands.
 type carriedState struct {
 	Count     int                       `json:"execution_count"`
+	Origin    *domain.Origin            `json:"origin"`
 	Trusted   domain.Trusted            `json:"trusted"`
 	Unknown   []domain.UnknownCall      `json:"outcome_unknown"`
 	Standing  []domain.StandingApproval `json:"standing_approvals"`

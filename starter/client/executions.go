@@ -42,7 +42,7 @@ func (c *Client) serverExecutions(ctx context.Context, id string) iter.Seq2[Past
 		if err != nil {
 			return err
 		}
-		past := pastScan{position: p, told: map[int]Past{}}
+		past := pastScan{position: p, told: map[int]Past{}, origins: map[int]*domain.Origin{}}
 		if err := past.read(ctx, c); err != nil {
 			return err
 		}
@@ -55,6 +55,10 @@ func (c *Client) serverExecutions(ctx context.Context, id string) iter.Seq2[Past
 type pastScan struct {
 	position
 	told map[int]Past
+	// origins are the steps to which the session was rewound, by the execution that goes on from there. forgotten says
+	// that what is rewound before is of no effect: the conversation was dropped since, or rewound again.
+	origins   map[int]*domain.Origin
+	forgotten bool
 }
 
 // read goes back as far as there are runs.
@@ -94,7 +98,24 @@ func (s *pastScan) take(r progress.Recorded) {
 		}
 	case progress.RunBegan:
 		s.runBegan(f, r)
+	case progress.Cleared:
+		s.forgotten = true
+	case progress.Rewound:
+		s.rewound(f, r)
+	case progress.Ended:
+		s.forgotten = false
 	}
+}
+
+// rewound takes from where the next execution goes on, unless something that came later says otherwise.
+func (s *pastScan) rewound(f progress.Rewound, r progress.Recorded) {
+	if f.Began() {
+		s.began(f.Number(), domain.ExecutionID{}, r, nil)
+	}
+	if _, told := s.origins[f.Number()]; !told && !s.forgotten {
+		s.origins[f.Number()] = f.Origin()
+	}
+	s.forgotten = true
 }
 
 // runBegan takes what a run began, or took over.
@@ -111,6 +132,9 @@ func (s *pastScan) runBegan(f progress.RunBegan, r progress.Recorded) {
 		origin = took.Branch
 	case took.Open && !took.Origin.IsZero():
 		origin = &domain.Origin{ExecutionID: took.Origin}
+	}
+	if took.RewoundTo != nil && !s.forgotten {
+		s.origins[took.Number+1] = took.RewoundTo
 	}
 	switch {
 	case took.Begins:
@@ -199,6 +223,9 @@ func (s *pastScan) yield(yield func(Past, error) bool) {
 		}
 		if missing = 0; !ok {
 			return
+		}
+		if from := s.origins[n]; from != nil {
+			one.Origin = from
 		}
 		if !yield(s.goingOn(n, one), nil) {
 			return

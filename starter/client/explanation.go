@@ -34,6 +34,8 @@ type explanation struct {
 	standing []domain.StandingApproval
 	// suspended is set while the session accepts nothing.
 	suspended *contract.Suspension
+	// rewoundTo is the step from which the session's next execution goes on, where a rewind has left it so.
+	rewoundTo *domain.Origin
 	// waiting are the messages that wait for the agent, by now.
 	waiting []contract.WaitingView
 	// answer is what its last inference answered, empty where that did not;
@@ -107,7 +109,7 @@ func (e *explanation) read(ctx context.Context, c *Client, told *retellings) err
 		}
 	}
 	e.unsettled, e.settled, e.standing = a.Unsettled, a.Settled, a.Standing
-	e.waiting, e.suspended = []contract.WaitingView{}, a.Suspended
+	e.waiting, e.suspended, e.rewoundTo = []contract.WaitingView{}, a.Suspended, a.RewoundTo
 	for _, w := range a.Waiting {
 		e.waiting = append(e.waiting, w.View())
 	}
@@ -270,7 +272,7 @@ func (e *explanation) adding(v contract.StatusView) contract.StatusView {
 	v.ToolLimits, v.Bound, v.Changes, v.Next = e.then.ToolLimits, e.then.Bound(), e.then.Changes, e.then.NextDefinition()
 	v.Model, v.RateLimit, v.Window, v.Context, v.Origin = e.then.Model, e.then.Limit, e.then.Window, e.at.Fill, e.at.Origin
 	v.Trusted, v.BranchedFrom = e.at.Trusted, e.at.Branch
-	v.Suspended = e.suspended
+	v.Suspended, v.RewoundTo = e.suspended, e.rewoundTo
 	v.WaitingMessages = append(v.WaitingMessages, e.waiting...)
 	c, _ := e.continuation()
 	if e.outcome != nil && e.outcome.Status != domain.StatusCompleted {

@@ -55,7 +55,8 @@ func over(d domain.Definition, state domain.AgentState) domain.Definition {
 }
 
 // ReadMessages reads messages to be given to an execution, in JSON, one a line: entries as Messages yields them, or
-// messages alone. It checks them as Start does; an error names the line.
+// messages alone. Those that were taken back, as the command messages marks them, are left out. It checks them as Start
+// does; an error names the line.
 func ReadMessages(text []byte) ([]domain.Entry, error) {
 	var messages []domain.Entry
 	var lines []int
@@ -70,6 +71,9 @@ func ReadMessages(text []byte) ([]domain.Entry, error) {
 			continue
 		}
 		entry, err := readMessage(line)
+		if err == nil && takenBack(line) {
+			continue
+		}
 		if err == nil {
 			err = order.Add(entry)
 		}
@@ -88,6 +92,14 @@ func ReadMessages(text []byte) ([]domain.Entry, error) {
 		return nil, invalid(err)
 	}
 	return messages, nil
+}
+
+// takenBack reports whether a line says that its message was taken back.
+func takenBack(line []byte) bool {
+	var read struct {
+		TakenBack bool `json:"taken_back"`
+	}
+	return json.Unmarshal(line, &read) == nil && read.TakenBack
 }
 
 // readMessage reads one line.

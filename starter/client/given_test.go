@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -143,4 +144,14 @@ func FuzzReadMessages(f *testing.F) {
 		require.NoError(t, err)
 		require.Equal(t, given, same)
 	})
+}
+
+// TestWhatWasTakenBackIsNotGiven: the lines of `messages --json` begin another agent as the model saw them.
+func TestWhatWasTakenBackIsNotGiven(t *testing.T) {
+	t.Parallel()
+	line := `{"index":0,"message":{"role":"user","parts":[{"type":"text","text":"%s"}]},"taken_back":%t}` + "\n"
+	messages, err := client.ReadMessages([]byte(fmt.Sprintf(line, "a", false) + fmt.Sprintf(line, "b", true) + fmt.Sprintf(line, "c", false)))
+	require.NoError(t, err)
+	require.Len(t, messages, 2)
+	require.Equal(t, "c", messages[1].Message.Text())
 }

@@ -32,6 +32,8 @@ type pastPoint struct {
 	// log has the messages until then, edits as the model was shown them.
 	log   domain.Log
 	edits domain.Edits
+	// compiler is that of its agent's inferences.
+	compiler domain.Compiler
 	// inferences counts those that were completed by then, by the answers that the transcript has.
 	inferences int
 }
@@ -86,10 +88,10 @@ func (c *Client) pointOf(ctx context.Context, t target, wanted *int) (pastPoint,
 	}
 	p.origin = domain.Origin{ExecutionID: execution.ExecutionID, Step: len(steps), AgentID: t.id, Origin: execution.Origin}
 	if len(steps) == 0 {
-		return p, c.loadStart(ctx, &p)
+		return p, c.loadStart(ctx, &p, execution.EditsBefore)
 	}
 	last := steps[len(steps)-1].Step
-	p.edits = last.Input.Edits
+	p.edits, p.compiler = last.Input.Edits, last.Input.Compiler
 	return p, c.load(ctx, &p, func(e domain.Entry) bool {
 		return e.Index < last.Input.Messages || domain.TagOf(e.Message).StepID == last.ID
 	})
@@ -127,10 +129,14 @@ func (c *Client) stepsUntil(ctx context.Context, t target, wanted *int) (executi
 	return execution, steps, nil
 }
 
-// loadStart reads what an agent had come to before the first step of an execution, without its prompt.
-func (c *Client) loadStart(ctx context.Context, p *pastPoint) error {
+// loadStart reads what an agent had come to before the first step of an execution, without its prompt, and with the
+// edits with which it began, as a worker of ours tells them where there were any.
+func (c *Client) loadStart(ctx context.Context, p *pastPoint, edits domain.Edits) error {
 	began, err := c.reader(p.agent).First(ctx, p.firstRunID())
+	p.compiler = began.Input.Definition.Compiler
 	switch in := began.Input; {
+	case !edits.IsZero():
+		p.edits = edits
 	case err != nil && !deleted(err):
 		return err
 	case err == nil && p.asked == 1 && in.Carry != nil:
@@ -180,7 +186,7 @@ func (c *Client) load(ctx context.Context, p *pastPoint, belongs func(domain.Ent
 		if p.log, err2 = p.log.Join(entry); err2 != nil {
 			return err2
 		}
-		if entry.Message.Role == domain.RoleAssistant && !domain.TagOf(entry.Message).StepID.IsZero() {
+		if entry.Message.Role == domain.RoleAssistant && !p.edits.TookBack(entry.Index) && !domain.TagOf(entry.Message).StepID.IsZero() {
 			p.inferences++
 		}
 	}

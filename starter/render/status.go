@@ -34,6 +34,9 @@ func StatusText(t Theme, id string, v contract.StatusView, now time.Time) string
 	if v.Suspended != nil {
 		x.fact("suspended", OneLine("since "+moment(v.Suspended.Since)+within(" by ", v.Suspended.By, "")+within(": ", v.Suspended.Reason, "")))
 	}
+	if to := v.RewoundTo; to != nil {
+		x.fact("stands", fmt.Sprintf("after step %d of execution %s, to which it was rewound: the next message goes on from there", to.Step, to.ExecutionID))
+	}
 	x.fact("why", why(v))
 	x.fact("steps", grouped(int64(v.StepCount)))
 	x.fact("model", OneLine(v.Model))
@@ -216,6 +219,7 @@ type StatusJSON struct {
 	Origin      *domain.ExecutionID `json:"origin"`
 	// BranchedFrom is null unless it was forked or rewound.
 	BranchedFrom *domain.Origin   `json:"branched_from"`
+	RewoundTo    *domain.Origin   `json:"rewound_to"`
 	Prior        *priorJSON       `json:"prior"`
 	Window       *int64           `json:"context_window"`
 	Context      *int64           `json:"context_tokens"`
@@ -234,7 +238,7 @@ type priorJSON struct {
 // Status fills in all keys.
 func Status(v contract.StatusView) StatusJSON {
 	s := StatusJSON{StatusView: v, ExecutionID: present(v.ExecutionID), Since: present(v.Since), StopReason: present(v.StopReason)}
-	s.BranchedFrom = v.BranchedFrom
+	s.BranchedFrom, s.RewoundTo = v.BranchedFrom, v.RewoundTo
 	s.Paused, s.Origin, s.Window, s.Context = v.Paused, present(v.Origin), present(v.Window), present(v.Context)
 	s.CostUSD, s.Priced = costOfStatus(v), false // null says it
 	if !v.Prior.IsZero() {

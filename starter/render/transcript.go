@@ -57,6 +57,24 @@ func (s StepLine) Text(t Theme) string {
 	return joined("  ", append(parts, where(text != "", t.Faint(shortened(text, 80))))...)
 }
 
+// A SaidMessage is a message with whether it was taken back, as text and as JSON.
+type SaidMessage struct {
+	domain.Entry
+	TakenBack bool `json:"taken_back,omitzero"`
+}
+
+// Said is a message of a transcript; takenBack says that a rewind has taken it back.
+func Said(e domain.Entry, takenBack bool) SaidMessage { return SaidMessage{e, takenBack} }
+
+// Text is the message for people.
+func (m SaidMessage) Text(t Theme) string {
+	if !m.TakenBack {
+		return Message(t, m.Entry)
+	}
+	head, body, _ := strings.Cut(Message(t, m.Entry), "\n")
+	return head + t.Faint(" (taken back: the model sees it no more)") + "\n" + body
+}
+
 // Message is a message under a line that says whose it is.
 func Message(t Theme, e domain.Entry) string {
 	var b strings.Builder

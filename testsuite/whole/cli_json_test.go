@@ -34,7 +34,7 @@ func TestCLIJSON(t *testing.T) {
 	require.Equal(t, []string{
 		"agent_id", "branched_from", "budget", "budget_left", "context_tokens", "context_window", "cost_usd", "definition_changes", "doing", "execution_id",
 		"execution_number", "history", "mcp_sessions", "model", "name", "next_definition", "open", "origin", "outcome_unknown", "paused", "pending_approvals", "pending_questions",
-		"prior", "progress", "run_id", "since", "source", "standing_approvals", "status", "step_count",
+		"prior", "progress", "rewound_to", "run_id", "since", "source", "standing_approvals", "status", "step_count",
 		"stop_reason", "stop_signals", "todo", "usage", "waiting_messages", "workflow_id",
 	}, keysOf(status))
 	require.Equal(t, []string{

@@ -37,7 +37,7 @@ func TestRecordedRunsNameWhatTheModelSaw(t *testing.T) {
 		got := run.play(t, domain.Definition{Model: domain.LLMConfig{ContextWindow: window}}, said)
 		runs.Add(1)
 		if slices.ContainsFunc(got.Asked, func(c inference.Call) bool { return c.Summary }) ||
-			slices.ContainsFunc(got.Steps, func(s domain.StepExecution) bool { return s.Step.Input.Edits != (domain.Edits{}) }) {
+			slices.ContainsFunc(got.Steps, func(s domain.StepExecution) bool { return !s.Step.Input.Edits.IsZero() }) {
 			shorter.Add(1)
 		}
 	})

@@ -190,7 +190,7 @@ func crowdedRequests(run testsuite.Run) (calls []inference.Call, compacted []int
 		}
 	}
 	for i := 1; i < len(calls); i++ {
-		if run.Steps[i-1].Step.Input.Edits != run.Steps[i].Step.Input.Edits {
+		if !run.Steps[i-1].Step.Input.Edits.Equal(run.Steps[i].Step.Input.Edits) {
 			compacted = append(compacted, i)
 		}
 	}

@@ -176,6 +176,7 @@ turns:
 	recordWaits(t)
 	recordMessages(t)
 	recordLife(t)
+	recordRewinds(t)
 	recordVersions(t)
 	recordForks(t)
 	t.Run("storage-outage", func(t *testing.T) {

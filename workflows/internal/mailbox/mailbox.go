@@ -35,6 +35,7 @@ type Mailbox struct {
 	Replied  Memory[contract.AnswerReply]
 	Unsent   Memory[contract.UnsendReply]
 	Emptied  Memory[contract.ClearReply]
+	Rewound  Memory[contract.RewindReply]
 	// taken counts all updates of this run.
 	taken int
 
@@ -102,6 +103,7 @@ func New(root workflow.Context, agent Agent, carry contract.Carry) *Mailbox {
 		Extended: Memory[contract.ExtendReply]{answered: carry.Extended},
 		Decided:  Memory[contract.DecisionReply]{answered: carry.Decided}, Unsent: Memory[contract.UnsendReply]{answered: carry.Unsent},
 		Replied: Memory[contract.AnswerReply]{answered: carry.Replied},
+		Rewound: Memory[contract.RewindReply]{answered: carry.Rewound},
 		Emptied: Memory[contract.ClearReply]{answered: carry.Emptied}, suspended: carry.Suspended,
 		inbox: inbox{waiting: carry.Waiting, count: carry.MessagesWaited},
 	}

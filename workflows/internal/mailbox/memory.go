@@ -58,5 +58,5 @@ func (m *Mailbox) Pressed() bool { return m.taken >= mostTaken }
 func (m *Mailbox) Carry(to *contract.Carry) {
 	to.Answered, to.Extended, to.Decided, to.Replied, to.Paused = m.Sent.answered, m.Extended.answered, m.Decided.answered, m.Replied.answered, m.paused
 	to.Unsent, to.Waiting, to.MessagesWaited = m.Unsent.answered, m.inbox.waiting, m.inbox.count
-	to.Emptied, to.Suspended = m.Emptied.answered, m.suspended
+	to.Emptied, to.Suspended, to.Rewound = m.Emptied.answered, m.suspended, m.Rewound.answered
 }

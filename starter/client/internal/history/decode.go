@@ -115,6 +115,14 @@ func (d *decoder) facts(event *historypb.HistoryEvent) []progress.Fact {
 				suspension.Reason, suspension.By = request.Reason, request.By
 			}
 			return one(progress.Suspended{Suspension: suspension})
+		case string(contract.UpdateClear):
+			return one(progress.Cleared{})
+		case string(contract.UpdateRewind): // which then always is done, and begins what it says
+			request, err := decode[contract.RewindRequest](d.converter, in.GetArgs())
+			if err != nil {
+				return unreadable("to where the session was rewound", err)
+			}
+			return one(progress.Rewound{Request: *request})
 		}
 		if pause := in.GetName() == string(contract.UpdatePause); pause || in.GetName() == string(contract.UpdateResume) {
 			return one(progress.Paused{On: pause})

@@ -1,0 +1,50 @@
+package conversation
+
+import (
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// CheckRewind refuses what no step of this conversation can have left. What has left memory is taken as it is told:
+// kept reports whether all messages from an index on can still be read.
+func (c Conversation) CheckRewind(r contract.RewindRequest, kept func(from int) bool) error {
+	length, first := r.Log.Length, r.Edits.First()
+	if length < 0 || length > c.log.Len() {
+		return domain.Errorf(domain.Invalid, "log.length: is %d; the transcript has %d messages", length, c.log.Len())
+	}
+	if err := r.Edits.Check(length); err != nil {
+		return err
+	}
+	if r.Inferences < 0 || r.Visible < 0 || r.Traces < 0 || r.Results < 0 || r.ResultTokens < 0 {
+		return domain.Errorf(domain.Invalid, "inferences, visible, traces, results, result_tokens: may not be negative")
+	}
+	if chain, held := c.log.ChainAt(length); held && chain != r.Log.Digest {
+		return domain.Errorf(domain.Invalid, "log.digest: is not that of the first %d messages; read the past anew", length)
+	}
+	if next, held := c.log.At(length); held && next.Message.ToolResult != nil {
+		return domain.Errorf(domain.Invalid, "log.length: message %d is the result of a call before it; rewind to the end of a step", length)
+	}
+	if first < c.log.Base() && first < length && !kept(first) {
+		return domain.CodedErrorf(domain.Denied, domain.CodeContextLost,
+			"rewind: messages that the model was shown then have left memory, and no storage has them; rewind to a later step, or configure storage on the workers of the next agent")
+	}
+	if spans := r.Edits.WithTakenBack(length, c.log.Len()).TakenBack; len(spans) > domain.MaxTakenBack {
+		return domain.Errorf(domain.TooLarge, "rewind: %d parts of the conversation were taken back already, and no more can be; fork the agent", domain.MaxTakenBack)
+	}
+	return nil
+}
+
+// WithRewound returns the conversation of which the model sees what it saw after a step, which was checked, and nothing of
+// what was said since. The transcript stays.
+func (c Conversation) WithRewound(r contract.RewindRequest) Conversation {
+	c.edits, c.chain, c.inferences = r.Edits.WithTakenBack(r.Log.Length, c.log.Len()), r.Origin.Chain(), r.Inferences
+	c.messageSummaries, c.newest, c.excess = nil, "", 0
+	if r.Edits.First() >= r.Log.Length { // nothing had been said, and what was is not asked for
+		c.edits.Cleared, c.edits.Hidden = c.log.Len(), c.log.Len()
+	}
+	if c.edits.First() >= c.log.Base() {
+		return c.recounted()
+	}
+	c.visible, c.traces, c.results, c.resultTokens = r.Visible, r.Traces, r.Results, r.ResultTokens
+	return c
+}

@@ -1,0 +1,171 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"time"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// RewindOptions say how a session goes on from its past.
+type RewindOptions struct {
+	// Prompt begins the next execution at once. Empty: the next message does.
+	Prompt string
+	// Model, where given beside a prompt, replaces the session's from this execution on.
+	Model *domain.LLMConfig
+	// Budget, which takes a prompt too, caps the definition's.
+	Budget domain.ExecutionBudget
+	// RequestID makes a call that is repeated with the same id one with the first. With it a worker alone says whether the
+	// session is idle. Empty: each call stands for itself.
+	RequestID string
+}
+
+// A Rewound says where a session stands by now, and what was done since that is not undone.
+type Rewound struct {
+	// Execution is the next one, which goes on from there: Began says that it has begun.
+	Execution
+	Began bool `json:"began"`
+	// To is the step, ToNumber counts its execution, and Undo names the one whose end is where the session stood before.
+	To       domain.Origin `json:"to"`
+	ToNumber int           `json:"to_number"`
+	Undo     int           `json:"undo_number"`
+	// TakenBack counts the messages that the model sees no more.
+	TakenBack int `json:"messages_taken_back"`
+	// Since are the calls that were made since the step, in order, of tools that do more than read.
+	Since []SinceCall `json:"calls_since"`
+	// Untold says that steps since can no longer be read: there may be more such calls.
+	Untold bool `json:"calls_untold,omitzero"`
+}
+
+// A SinceCall is a call whose effect a rewind does not undo.
+type SinceCall struct {
+	Number          int                    `json:"execution_number"`
+	Step            int                    `json:"step"`
+	Tool            string                 `json:"tool"`
+	ToolExecutionID domain.ToolExecutionID `json:"tool_execution_id"`
+	Outcome         domain.ToolOutcome     `json:"outcome"`
+}
+
+// Rewind has an idle session go on from a step of its past: its model sees what it saw then, and nothing of what was said
+// since. The next execution goes on from there: with the prompt, or with the next message. All of the past stays readable,
+// and nothing that was done is undone: what was used, the effects of calls, calls of unknown outcome, standing approvals,
+// notes and trusted values stay, and so do the model and the settings as they are now. To rewind to the end of a later
+// execution takes it back. It is refused while an execution is in progress, and by agents without a name: fork those. It
+// needs a worker.
+//
+// An execution has to be named. A step that there never was is NotFound, one that is no longer kept Gone, and one whose
+// messages have left memory where there is no storage Refused.
+func (c *Client) Rewind(ctx context.Context, to Point, o RewindOptions) (Rewound, error) {
+	a, err := agentOf(to.ID)
+	if err != nil {
+		return Rewound{}, err
+	}
+	if err := checkRewind(to, o); err != nil {
+		return Rewound{}, invalid(err)
+	}
+	open, err := c.session(ctx, a, "is not rewound: it takes one prompt and no more")
+	if refused, ok := errors.AsType[*Error](err); ok && refused.Class == Refused && a.name == "" {
+		err = refused.next("`fork %s` begins another agent from a step of its past", to.ID)
+	}
+	if err == nil && o.RequestID == "" {
+		err = c.idle(ctx, open)
+	}
+	if err != nil {
+		return Rewound{}, err
+	}
+	p, err := c.pastPoint(ctx, to)
+	if err != nil {
+		return Rewound{}, err
+	}
+	carry := contract.Carry{}
+	p.conversation(p.compiler).Carry(&carry, p.log.Base(), nil)
+	request := contract.RewindRequest{
+		Origin: p.origin, Number: p.asked, Newest: p.number, Log: p.log.Ref(), Edits: p.edits, Inferences: p.inferences,
+		Visible: carry.Visible, Traces: carry.Traces, Results: carry.Guarded.Results, ResultTokens: carry.Guarded.ResultTokens,
+		Prompt: o.Prompt, Model: o.Model, Budget: o.Budget, By: c.cfg.By,
+	}
+	reply, err := update(ctx, c, a, o.RequestID, contract.UpdateRewind, request)
+	if err != nil {
+		return Rewound{}, fail(ctx, to.ID, "rewinding "+to.ID, err)
+	}
+	rewound := Rewound{
+		Execution: a.begun(reply.Number, reply.ExecutionID, reply.RunID), Began: reply.Began, To: *p.origin.Branch(),
+		ToNumber: p.asked, Undo: reply.Number - 1, TakenBack: reply.TakenBack, Since: []SinceCall{},
+	}
+	rewound.Untold = c.since(ctx, p, reply.Number, func(call SinceCall) { rewound.Since = append(rewound.Since, call) }) != nil
+	return rewound, nil
+}
+
+func checkRewind(to Point, o RewindOptions) error {
+	switch {
+	case to.Execution == "":
+		return domain.Errorf(domain.Invalid, "execution: is not named; give its number, its id, or how that begins")
+	case o.Prompt == "" && (o.Model != nil || !o.Budget.IsEmpty()):
+		return domain.Errorf(domain.Invalid, "model, budget: are the next message's, which is not given; give them with it")
+	case o.Prompt == "":
+		return nil
+	}
+	return checkSend(contract.SendRequest{Prompt: o.Prompt, Model: o.Model, Budget: o.Budget}, time.Now())
+}
+
+// since tells of the calls made after a point, and before an execution, of tools that do more than read, as the workers
+// know them now. The error says that there may be more.
+func (c *Client) since(ctx context.Context, p pastPoint, before int, tell func(SinceCall)) error {
+	page, err := c.reading(p.agent)(ctx, p.runID(), contract.MessagesRequest{From: math.MaxInt32, Limit: 1, Resolved: new(domain.Digest{})})
+	if err != nil {
+		return err
+	}
+	var lost error
+	for number := p.asked; number < before; number++ {
+		t := p.target
+		if t.asked = number; number > t.number {
+			break
+		}
+		err := c.stepsOf(ctx, t, nil, nil, func(contract.StepsPage) {}, func(step domain.StepExecution, err error) bool {
+			if lost = cmp.Or(lost, err); err == nil && (number > p.asked || step.Step.Number > p.origin.Step) {
+				tellEffects(number, step.Step, page.Resolved, tell)
+			}
+			return err == nil || errors.Is(err, &Error{Class: Gone})
+		})
+		lost = cmp.Or(lost, err)
+	}
+	return lost
+}
+
+// tellEffects tells of a step's calls that were made, or may have been, of tools that are not known to read only.
+func tellEffects(number int, step domain.AgentStep, r *contract.Resolved, tell func(SinceCall)) {
+	for _, call := range step.ToolExecutions {
+		reads := r != nil && slices.ContainsFunc(r.Tools, func(tool domain.ToolSpec) bool {
+			return tool.Name == call.Name() && tool.Effect == domain.ReadOnly
+		})
+		if outcome := call.Outcome(); outcome.Ran() && !reads {
+			tell(SinceCall{number, step.Number, call.Name(), call.ID, outcome})
+		}
+	}
+}
+
+// TakenBack are the messages of an agent, by their indexes, that rewinds have taken back: its model sees them no more. It
+// needs a worker, but for what the records tell.
+func (c *Client) TakenBack(ctx context.Context, id string) ([]domain.Span, error) {
+	s, err := c.describe(ctx, id)
+	if err == nil {
+		var page contract.MessagesPage
+		if page, err = c.reading(s.agent)(ctx, s.runID(), contract.MessagesRequest{From: math.MaxInt32, Limit: 1}); err == nil {
+			return page.TakenBack, nil
+		}
+	}
+	err = fail(ctx, id, "reading the messages of "+id, goneIfDeleted(err, "what was taken back of %s is no longer told", id))
+	if !lostToServer(err) {
+		return nil, err
+	}
+	_, r, ok, failed := c.kept(ctx, id, 0)
+	if failed != nil || !ok || len(r.Steps) == 0 {
+		return nil, cmp.Or(fail(ctx, id, "reading the records of "+id, failed), err)
+	}
+	return r.Steps[len(r.Steps)-1].Step.Input.Edits.TakenBack, nil
+}

@@ -1,0 +1,269 @@
+package workflows_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/testsuite"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/domain/conversation"
+)
+
+// rewindTo asks a session to go on from a step of one of its executions, as a client that has read its past does.
+func rewindTo(t *testing.T, env *testsuite.TestWorkflowEnvironment, number, step int, changes ...func(*contract.RewindRequest)) contract.RewindRequest {
+	t.Helper()
+	page := query(t, env, contract.QuerySteps, contract.StepsRequest{Number: number})
+	view := query(t, env, contract.QueryStatus, contract.StatusRequest{})
+	kept, err := page.Kept()
+	require.NoError(t, err)
+	edits, id := page.EditsBefore, page.ExecutionID
+	belongs := func(e domain.Entry) bool { return domain.TagOf(e.Message).ExecutionID != id }
+	if step > 0 {
+		last := kept[step-1].Step
+		edits = last.Input.Edits
+		belongs = func(e domain.Entry) bool {
+			return e.Index < last.Input.Messages || domain.TagOf(e.Message).StepID == last.ID
+		}
+	}
+	log, inferences := domain.Log{}, 0
+	for _, e := range query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries {
+		if !belongs(e) {
+			break
+		}
+		log, err = log.Join(e)
+		require.NoError(t, err)
+		if e.Message.Role == domain.RoleAssistant && !edits.TookBack(e.Index) {
+			inferences++
+		}
+	}
+	request := contract.RewindRequest{
+		Origin: domain.Origin{ExecutionID: id, Step: step, AgentID: view.AgentID, Origin: page.Origin}, Number: number,
+		Newest: view.Number, Log: log.Ref(), Edits: edits, Inferences: inferences,
+	}
+	carry := contract.Carry{}
+	conversation.At(log, edits, "", request.Origin.Chain(), inferences).Carry(&carry, 0, nil)
+	request.Visible, request.Traces = carry.Visible, carry.Traces
+	request.Results, request.ResultTokens = carry.Guarded.Results, carry.Guarded.ResultTokens
+	for _, change := range changes {
+		change(&request)
+	}
+	return request
+}
+
+// rewinds asks for it at a time.
+func rewinds(t *testing.T, env *testsuite.TestWorkflowEnvironment, at time.Duration, id string, number, step int, changes ...func(*contract.RewindRequest)) *verdict {
+	t.Helper()
+	v := &verdict{}
+	env.RegisterDelayedCallback(func() {
+		env.UpdateWorkflow(string(contract.UpdateRewind), id, v, rewindTo(t, env, number, step, changes...))
+	}, at)
+	return v
+}
+
+func thenSaying(prompt string) func(*contract.RewindRequest) {
+	return func(r *contract.RewindRequest) { r.Prompt = prompt }
+}
+
+// seen are the texts that the model was shown with a request.
+func seen(t *testing.T, env *testsuite.TestWorkflowEnvironment, r contract.ModelRequest) (texts []string) {
+	t.Helper()
+	entries := query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries[:r.Log.Length]
+	for _, m := range domain.CompileEdited(domain.CurrentTrace, nil, entries, append([]domain.ExecutionID{r.ExecutionID}, r.Origins...), r.Edits) {
+		if m.ToolResult != nil {
+			texts = append(texts, "result")
+			continue
+		}
+		texts = append(texts, m.Text())
+	}
+	return texts
+}
+
+// TestARewoundSession goes on from a step of its past: its model sees what it saw then, traces too, and nothing of what
+// came since, all of which stays readable.
+func TestARewoundSession(t *testing.T) {
+	t.Parallel()
+	w := &world{tools: reads(), tool: saw, model: plays(says("looking", look()), says("one"), says("two"), says("otherwise"), says("on"))}
+	env := w.environment(t)
+	sends(env, time.Hour, "u1", contract.SendRequest{Prompt: "more"})
+	rewound := rewinds(t, env, 2*time.Hour, "u2", 1, 1)
+	again := puts(env, 2*time.Hour+time.Minute, "u2", contract.UpdateRewind, contract.RewindRequest{})
+	var stands contract.StatusView
+	env.RegisterDelayedCallback(func() { stands = status(t, env) }, 2*time.Hour+2*time.Minute)
+	gone := puts(env, 2*time.Hour+3*time.Minute, "u3", contract.UpdateExtend, contract.ExtendRequest{})
+	sends(env, 3*time.Hour, "u4", contract.SendRequest{Prompt: "go on otherwise"})
+	sends(env, 4*time.Hour, "u5", contract.SendRequest{Prompt: "and then"})
+	closes(env, 5*time.Hour, "u6")
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	out := outcome(t, env)
+	require.Equal(t, 4, out.Number)
+	reply, ok := rewound.value.(contract.RewindReply)
+	require.True(t, ok, "%v", rewound.rejected)
+	require.Equal(t, []any{3, 3, false}, []any{reply.Number, reply.TakenBack, reply.Began})
+	require.Equal(t, reply, again.value, "it is remembered")
+	require.ErrorContains(t, gone.rejected, "rewound")
+	first := query(t, env, contract.QuerySteps, contract.StepsRequest{Number: 1}).ExecutionID
+	require.Equal(t, &domain.Origin{ExecutionID: first, Step: 1, AgentID: stands.AgentID}, stands.RewoundTo)
+	require.Equal(t, 2, stands.Number)
+
+	require.Equal(t, []string{"hello", "looking", "result", "go on otherwise"}, seen(t, env, w.asked[3]))
+	require.Equal(t, 1, w.asked[3].Inference, "the conversation is where it was")
+	require.Equal(t, []domain.ExecutionID{first}, w.asked[3].Origins)
+	third := query(t, env, contract.QuerySteps, contract.StepsRequest{Number: 3})
+	require.Equal(t, &domain.Origin{ExecutionID: first, Step: 1, AgentID: stands.AgentID}, third.Origin)
+	require.Equal(t, reply.ExecutionID, third.ExecutionID)
+	require.Equal(t, []string{"hello", "go on otherwise", "otherwise", "and then"}, seen(t, env, w.asked[4]), "the next one has no origin, and sees no traces")
+	require.Nil(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}).Origin)
+
+	page := query(t, env, contract.QueryMessages, contract.MessagesRequest{})
+	require.Equal(t, []domain.Span{{From: 3, To: 6}}, page.TakenBack)
+	require.Equal(t, []string{"user: hello", "assistant: looking", "tool: look", "assistant: one", "user: more", "assistant: two", "user: go on otherwise", "assistant: otherwise", "user: and then", "assistant: on"}, spoken(t, env))
+	view := query(t, env, contract.QueryStatus, contract.StatusRequest{})
+	require.Nil(t, view.RewoundTo)
+	state, err := domain.DecodeAgentState(query(t, env, contract.QueryState, contract.StateRequest{}).State)
+	require.NoError(t, err)
+	require.Len(t, state.Messages(), 7, "what was taken back is no part of the state")
+}
+
+// TestRewindingTwice, to before a rewind and back again, and after a clear.
+func TestRewindingTwice(t *testing.T) {
+	t.Parallel()
+	w := &world{model: plays(says("one"), says("two"), says("three"), says("four"), says("five"), says("six"))}
+	env := w.environment(t)
+	sends(env, 1*time.Hour, "u1", contract.SendRequest{Prompt: "b"})
+	rewinds(t, env, 2*time.Hour, "u2", 1, 1, thenSaying("c")) // 3: hello one c
+	rewinds(t, env, 3*time.Hour, "u3", 3, 1, thenSaying("d")) // 4: hello one c three d
+	rewinds(t, env, 4*time.Hour, "u4", 2, 1, thenSaying("e")) // 5: as if nothing had been taken back
+	puts(env, 5*time.Hour, "u5", contract.UpdateClear, contract.ClearRequest{})
+	rewinds(t, env, 6*time.Hour, "u6", 5, 0, thenSaying("f")) // 6: before the prompt of the fifth
+	closes(env, 7*time.Hour, "u7")
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	require.Equal(t, 6, outcome(t, env).Number)
+	require.Equal(t, []string{"hello", "one", "c"}, seen(t, env, w.asked[2]))
+	require.Equal(t, []string{"hello", "one", "c", "three", "d"}, seen(t, env, w.asked[3]))
+	require.Equal(t, []string{"hello", "one", "b", "two", "e"}, seen(t, env, w.asked[4]))
+	require.Equal(t, []string{"hello", "one", "b", "two", "f"}, seen(t, env, w.asked[5]))
+	require.Equal(t, []domain.Span{{From: 2, To: 4}}, w.asked[3].Edits.TakenBack)
+	require.Equal(t, []domain.Span{{From: 4, To: 8}}, w.asked[4].Edits.TakenBack, "what the rewind before took back stands again")
+	require.Equal(t, []int{1, 2, 2, 2}, []int{w.asked[2].Inference, w.asked[3].Inference, w.asked[4].Inference, w.asked[5].Inference})
+}
+
+// TestClearAfterARewind: nothing is left to go on from.
+func TestClearAfterARewind(t *testing.T) {
+	t.Parallel()
+	w := &world{model: plays(says("one"), says("two"))}
+	env := w.environment(t)
+	rewinds(t, env, time.Hour, "u1", 1, 1)
+	puts(env, 2*time.Hour, "u2", contract.UpdateClear, contract.ClearRequest{})
+	var view contract.StatusView
+	env.RegisterDelayedCallback(func() { view = status(t, env) }, 3*time.Hour)
+	sends(env, 4*time.Hour, "u3", contract.SendRequest{Prompt: "anew"})
+	closes(env, 5*time.Hour, "u4")
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	require.Equal(t, 2, outcome(t, env).Number)
+	require.Nil(t, view.RewoundTo)
+	require.Nil(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}).Origin)
+	require.Equal(t, []string{"anew"}, seen(t, env, w.asked[1]))
+}
+
+// TestWhatNoSessionIsRewoundTo is refused, and changes nothing.
+func TestWhatNoSessionIsRewoundTo(t *testing.T) {
+	t.Parallel()
+	w := &world{tools: reads(), tool: saw, model: plays(busy(), says("looking", look()), says("one"), says("two"))}
+	env := w.environment(t)
+	early := puts(env, time.Minute, "u0", contract.UpdateRewind, contract.RewindRequest{})
+	refused := map[string]*verdict{}
+	for i, c := range []struct {
+		says   string
+		change func(*contract.RewindRequest)
+	}{
+		{"is not execution 2", func(r *contract.RewindRequest) { r.Number = 2 }},
+		{"is not execution 1", func(r *contract.RewindRequest) { r.Origin.ExecutionID = r.Origin.AgentID.Execution("another", 1) }},
+		{"no step of this agent", func(r *contract.RewindRequest) { r.Origin.AgentID = domain.AgentID{} }},
+		{"rewind again", func(r *contract.RewindRequest) { r.Newest = 7 }},
+		{"log.length", func(r *contract.RewindRequest) { r.Log.Length = 99 }},
+		{"log.digest", func(r *contract.RewindRequest) { r.Log.Digest = domain.DigestOf([]byte("x")) }},
+		{"result of a call", func(r *contract.RewindRequest) {
+			entries := query(t, env, contract.QueryMessages, contract.MessagesRequest{From: 2}).Entries
+			require.NotNil(t, entries[0].Message.ToolResult)
+			r.Log = domain.LogRef{Length: 2, Digest: query(t, env, contract.QueryMessages, contract.MessagesRequest{From: 2}).Before}
+		}},
+		{"edits.hidden", func(r *contract.RewindRequest) { r.Edits.Hidden = 99 }},
+		{"edits.taken_back[0]", func(r *contract.RewindRequest) { r.Edits.TakenBack = []domain.Span{{From: 2, To: 1}} }},
+		{"may not be negative", func(r *contract.RewindRequest) { r.Visible = -1 }},
+		{"model, budget", func(r *contract.RewindRequest) { r.Budget = stepsOf(1) }},
+		{"max_steps", func(r *contract.RewindRequest) { r.Prompt, r.Budget = "x", stepsOf(-1) }},
+	} {
+		refused[c.says] = rewinds(t, env, 2*time.Hour+time.Duration(i)*time.Minute, c.says, 1, 1, c.change)
+	}
+	puts(env, 3*time.Hour, "u1", contract.UpdateSuspend, contract.SuspendRequest{})
+	refused["suspended"] = rewinds(t, env, 4*time.Hour, "u2", 1, 1)
+	puts(env, 5*time.Hour, "u3", contract.UpdateUnsuspend, contract.UnsuspendRequest{})
+	sends(env, 6*time.Hour, "u4", contract.SendRequest{Prompt: "on"})
+	closes(env, 7*time.Hour, "u5")
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	require.Equal(t, 2, outcome(t, env).Number)
+	require.ErrorContains(t, early.rejected, "in progress")
+	for says, v := range refused {
+		require.ErrorContains(t, v.rejected, says)
+	}
+	require.Equal(t, domain.Edits{}, w.asked[2].Edits)
+	require.Empty(t, w.asked[2].Origins)
+}
+
+// TestAnAgentWithoutANameIsNotRewound: it is told of fork.
+func TestAnAgentWithoutANameIsNotRewound(t *testing.T) {
+	t.Parallel()
+	w := &world{model: plays(busy(), says("one"))}
+	env := w.environment(t)
+	v := puts(env, time.Minute, "u1", contract.UpdateRewind, contract.RewindRequest{})
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	require.ErrorContains(t, v.rejected, "fork it instead")
+}
+
+// TestRewindBetweenSteeredMessages: one that was heard after the step is taken back with what came of it.
+func TestRewindBetweenSteeredMessages(t *testing.T) {
+	t.Parallel()
+	w := &world{tools: reads(), tool: saw, model: plays(busy(), says("looking", look()), says("one"), says("two"), says("three"))}
+	env := w.environment(t)
+	sends(env, time.Minute, "u1", steer("and this"))
+	rewinds(t, env, 2*time.Hour, "u2", 1, 1, thenSaying("without"))
+	rewinds(t, env, 3*time.Hour, "u3", 1, 2, thenSaying("with"))
+	closes(env, 4*time.Hour, "u4")
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	require.Equal(t, 3, outcome(t, env).Number)
+	heard := seen(t, env, w.asked[2])
+	require.Contains(t, heard, "and this")
+	require.Equal(t, []string{"hello", "looking", "result", "without"}, seen(t, env, w.asked[3]))
+	require.Equal(t, append(heard, "one", "with"), seen(t, env, w.asked[4]))
+}
+
+// TestARewoundSessionInAnotherRun stands where it stood, and does no rewind twice.
+func TestARewoundSessionInAnotherRun(t *testing.T) {
+	t.Parallel()
+	w := &world{model: plays(says("one"), says("two"), says("three"))}
+	env := w.environment(t)
+	sends(env, time.Hour, "u1", contract.SendRequest{Prompt: "more"})
+	rewinds(t, env, 2*time.Hour, "u2", 1, 1)
+	env.RegisterDelayedCallback(func() {
+		env.SetContinueAsNewSuggested(true)
+		env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{})
+	}, 3*time.Hour)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	in, ok := handedOn(t, env)
+	require.True(t, ok)
+	env = w.environment(t)
+	again := puts(env, time.Minute, "u2", contract.UpdateRewind, contract.RewindRequest{})
+	var stands contract.StatusView
+	env.RegisterDelayedCallback(func() { stands = status(t, env) }, time.Hour)
+	sends(env, 2*time.Hour, "u3", contract.SendRequest{Prompt: "on"})
+	closes(env, 3*time.Hour, "u4")
+	env.ExecuteWorkflow(string(contract.Execute), in)
+	require.Equal(t, 3, outcome(t, env).Number)
+	require.Equal(t, 3, again.value.(contract.RewindReply).Number)
+	require.Equal(t, 1, stands.RewoundTo.Step)
+	require.Equal(t, []string{"hello", "one", "on"}, seen(t, env, w.asked[2]))
+	require.Equal(t, stands.RewoundTo, query(t, env, contract.QuerySteps, contract.StepsRequest{}).Origin)
+}
