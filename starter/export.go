@@ -105,8 +105,8 @@ steps, messages, result, explain and history read them then, where the server ha
 none of the agent. No workflow of them is here: nothing goes on from them.
 
 - is standard input. It needs no server.`,
-		Example: `  EVERSTEP_RECORDS=./records starter import notes.jsonl.zst
-  EVERSTEP_RECORDS=./records starter import - < notes.jsonl`,
+		Example: `  EVERSTEP_RECORDS=~/everstep-records starter import notes.jsonl.zst
+  EVERSTEP_RECORDS=~/everstep-records starter import - < notes.jsonl`,
 		Args: arguments("starter import notes.jsonl.zst", "file"),
 		RunE: func(command *cobra.Command, args []string) (err error) {
 			in, name := p.in, "standard input"

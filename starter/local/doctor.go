@@ -159,6 +159,9 @@ func (m *Machine) checkFolder(f Flags, connection host.Connection) Check {
 	if err == nil {
 		err = connection.Outside(dir)
 	}
+	if stateFile, unknown := m.knownStateFile(); err == nil && unknown == nil {
+		err = host.Apart(dir, m.storage(stateFile), m.Env.Value(host.RecordsVariable))
+	}
 	if err != nil {
 		return ok("folder", "%s", err).fail("")
 	}

@@ -158,6 +158,9 @@ type WorkerSpec struct {
 
 // WorkerSpec is the worker of a task queue of a dev server of ours.
 func (m *Machine) WorkerSpec(server devserver.Server, queue, dir string) (WorkerSpec, error) {
+	if err := host.Apart(dir, m.storage(server.StateFile), m.Env.Value(host.RecordsVariable)); err != nil {
+		return WorkerSpec{}, err
+	}
 	executable, err := m.Executable()
 	return WorkerSpec{
 		executable: executable, address: server.Address, namespace: server.Namespace, TaskQueue: queue, Dir: dir,

@@ -15,7 +15,9 @@ import (
 	"time"
 
 	"everstep/starter/client"
+	"everstep/starter/devserver"
 	"everstep/starter/process"
+	"everstep/worker/host"
 
 	"github.com/stretchr/testify/require"
 )
@@ -231,4 +233,19 @@ func TestTail(t *testing.T) {
 	}
 	require.Equal(t, tailLines, strings.Count(end.String(), "line "))
 	require.True(t, strings.HasSuffix(end.String(), "line 999"))
+}
+
+// In a home folder agents would read what every agent keeps.
+func TestAFolderAroundWhatIsKeptGetsNoWorker(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	server := devserver.Server{StateFile: filepath.Join(home, ".local", "state", "everstep", "dev.db")}
+	m := &Machine{Env: Environment{memory{}}}
+	_, err := m.WorkerSpec(server, "everstep", home)
+	require.ErrorContains(t, err, "storage: "+filepath.Join(home, ".local", "state", "everstep", "dev.storage")+" lies in "+home)
+	_, err = m.WorkerSpec(server, "everstep", filepath.Join(home, "project"))
+	require.NoError(t, err)
+	m = &Machine{Env: Environment{memory{host.RecordsVariable: filepath.Join(home, "project", "records")}}}
+	_, err = m.WorkerSpec(server, "everstep", filepath.Join(home, "project"))
+	require.ErrorContains(t, err, "records: ")
 }

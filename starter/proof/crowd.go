@@ -89,7 +89,7 @@ func (c CrowdConfig) worker(queue, model string) host.Config {
 	nothing := tool.New(crowdTool, "Does nothing.", domain.ReadOnly, func(context.Context, struct{}) (string, error) { return "done", nil })
 	config := host.Config{
 		Connection: host.Connection{Address: c.Address, Namespace: c.Namespace},
-		TaskQueue:  queue, Dir: c.Dir, Storage: filepath.Join(c.Dir, "storage"),
+		TaskQueue:  queue, Storage: filepath.Join(c.Dir, "storage"),
 		Tools: []tool.Tool{nothing}, Vendors: map[string]host.Access{"openai": {BaseURL: model, Key: "none"}},
 		Log: host.Log{Level: slog.LevelError}, StopTimeout: time.Second,
 	}

@@ -47,7 +47,7 @@ func (p *chaos) openLane(name string, fail func(error)) (*lane, error) {
 	l.log, err = os.OpenFile(filepath.Join(p.config.Dir, name+".log"), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	if err == nil {
 		l.plan, err = json.Marshal(plan{
-			Address: p.config.Address, Namespace: p.config.Namespace, TaskQueue: l.queue, Dir: p.config.Dir,
+			Address: p.config.Address, Namespace: p.config.Namespace, TaskQueue: l.queue,
 			Storage: filepath.Join(p.config.Dir, "storage"), Socket: socket, Ledger: p.ledger, Tools: p.tools,
 			Seat: filepath.Join(p.config.Dir, name+".seat"),
 		})

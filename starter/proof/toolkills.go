@@ -271,7 +271,7 @@ func (l *toolLane) open() (err error) {
 		return err
 	}
 	if l.plan, err = json.Marshal(plan{
-		Address: p.config.Address, Namespace: p.config.Namespace, TaskQueue: queue, Dir: p.config.Dir, Storage: p.config.Dir,
+		Address: p.config.Address, Namespace: p.config.Namespace, TaskQueue: queue, Storage: p.config.Dir,
 		Socket: socket, Ledger: filepath.Join(p.config.Dir, "ledgers"), Seat: filepath.Join(p.config.Dir, l.name+".seat"), Classes: true,
 	}); err != nil {
 		return err

@@ -30,7 +30,6 @@ type plan struct {
 	Address   string `json:"address"`
 	Namespace string `json:"namespace"`
 	TaskQueue string `json:"task_queue"`
-	Dir       string `json:"dir"`
 	Storage   string `json:"storage"`
 	Socket    string `json:"socket"`
 	Ledger    string `json:"ledger"`
@@ -59,7 +58,7 @@ func ChaosWork(ctx context.Context, args []string) error {
 	}()
 	return host.Run(ctx, host.Config{
 		Connection: host.Connection{Address: p.Address, Namespace: p.Namespace, Seat: p.Seat},
-		TaskQueue:  p.TaskQueue, Dir: p.Dir, Storage: p.Storage,
+		TaskQueue:  p.TaskQueue, Storage: p.Storage,
 		Tools: p.tools(), Hooks: p.hooks(), At: p.at,
 		Log: host.Log{Level: slog.LevelWarn}, StopTimeout: time.Second,
 	})

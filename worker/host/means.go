@@ -105,6 +105,9 @@ func gather(ctx context.Context, config Config) (_ *means, err error) {
 	if err = config.Connection.Outside(m.dir); err != nil {
 		return m, err
 	}
+	if err = Apart(m.dir, config.Storage, config.Records); err != nil {
+		return m, err
+	}
 	m.tools = replace(m.tools, config.Tools)
 	if m.servers, err = config.Servers(config.Connection.Logger); err != nil {
 		return m, err
