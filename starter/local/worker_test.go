@@ -240,12 +240,12 @@ func TestAFolderAroundWhatIsKeptGetsNoWorker(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
 	server := devserver.Server{StateFile: filepath.Join(home, ".local", "state", "everstep", "dev.db")}
-	m := &Machine{Env: Environment{memory{}}}
+	m := &Machine{Env: Environment{memory{}}, Executable: os.Executable}
 	_, err := m.WorkerSpec(server, "everstep", home)
 	require.ErrorContains(t, err, "storage: "+filepath.Join(home, ".local", "state", "everstep", "dev.storage")+" lies in "+home)
 	_, err = m.WorkerSpec(server, "everstep", filepath.Join(home, "project"))
 	require.NoError(t, err)
-	m = &Machine{Env: Environment{memory{host.RecordsVariable: filepath.Join(home, "project", "records")}}}
+	m = &Machine{Executable: os.Executable, Env: Environment{memory{host.RecordsVariable: filepath.Join(home, "project", "records")}}}
 	_, err = m.WorkerSpec(server, "everstep", filepath.Join(home, "project"))
 	require.ErrorContains(t, err, "records: ")
 }
