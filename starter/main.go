@@ -342,7 +342,7 @@ Exit codes: 0 done or completed, 1 failed or another error, 2 wrong usage,
 		runCommand(p), chatCommand(p), startCommand(p), sendCommand(p), unsendCommand(p), watchCommand(p), resultCommand(p), statusCommand(p),
 		stepsCommand(p), explainCommand(p), messagesCommand(p), stateCommand(p), listCommand(p), historyCommand(p), diffCommand(p), stopCommand(p),
 		extendCommand(p), forkCommand(p), rewindCommand(p), approvalsCommand(p), approveCommand(p), denyCommand(p), answerCommand(p), revokeCommand(p), pauseCommand(p), resumeCommand(p), resolveCommand(p), updateCommand(p),
-		suspendCommand(p), unsuspendCommand(p), clearCommand(p), closeCommand(p),
+		suspendCommand(p), unsuspendCommand(p), clearCommand(p), closeCommand(p), deleteCommand(p),
 		exportCommand(p), importCommand(p),
 		agentsCommand(p),
 	)

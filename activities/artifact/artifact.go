@@ -78,8 +78,11 @@ func (s *Store) Image(ctx context.Context, url string) ([]byte, error) {
 
 // key holds nothing that a model wrote but a UUID.
 func key(ctx context.Context, id uuid.UUID) string {
-	return fmt.Sprintf("artifacts/%s/%s", contract.PlaceOf(ctx).WorkflowID, id)
+	return Of(contract.PlaceOf(ctx).WorkflowID) + id.String()
 }
+
+// Of begins the names of all that is kept of an agent's workflow.
+func Of(workflowID string) string { return fmt.Sprintf("artifacts/%s/", workflowID) }
 
 const (
 	// most bounds what is read at once, with room for the line above it.

@@ -302,8 +302,11 @@ type Segment struct {
 
 // Key is the segment's name in storage.
 func (s Segment) Key(workflowID string) string {
-	return fmt.Sprintf("segments/%s/%s/%d-%d-%s", workflowID, s.RunID, s.From, s.To, s.Digest)
+	return fmt.Sprintf("%s%s/%d-%d-%s", SegmentsOf(workflowID), s.RunID, s.From, s.To, s.Digest)
 }
+
+// SegmentsOf begins the names of all segments of a workflow.
+func SegmentsOf(workflowID string) string { return fmt.Sprintf("segments/%s/", workflowID) }
 
 // A RecordRequest asks for a range of the transcript to be written to storage.
 type RecordRequest struct {

@@ -76,7 +76,8 @@ func TestArguments(t *testing.T) {
 	}}}
 	require.Equal(t, []string{
 		"server", "start-dev", "--ip", "127.0.0.1", "--port", "7233", "--ui-ip", "127.1.2.3", "--ui-port", "8000", "--db-filename", "/a/dev.db",
-		"--sqlite-pragma", "journal_mode=wal", "--sqlite-pragma", "synchronous=1", "--log-level", "error",
+		"--sqlite-pragma", "journal_mode=wal", "--sqlite-pragma", "synchronous=1",
+		"--sqlite-pragma", "secure_delete=on", "--sqlite-pragma", "journal_size_limit=0", "--sqlite-pragma", "wal_checkpoint=truncate", "--log-level", "error",
 		"--search-attribute", "AgentName=Keyword", "--search-attribute", "AgentStatus=Keyword", "--search-attribute", "StopReason=Keyword",
 		"--search-attribute", "AgentTrusted=KeywordList",
 		"--ui-codec-endpoint", "http://127.0.0.1:8081",

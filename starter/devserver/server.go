@@ -63,6 +63,8 @@ func tuning() map[string]string {
 	}
 }
 
+// arguments have the server's database overwrite what is deleted, its log too when it begins anew and when the server
+// starts.
 func (s spec) arguments(p places) []string {
 	args := []string{
 		"server", "start-dev",
@@ -73,6 +75,9 @@ func (s spec) arguments(p places) []string {
 		"--db-filename", s.StateFile,
 		"--sqlite-pragma", "journal_mode=wal",
 		"--sqlite-pragma", "synchronous=1",
+		"--sqlite-pragma", "secure_delete=on",
+		"--sqlite-pragma", "journal_size_limit=0",
+		"--sqlite-pragma", "wal_checkpoint=truncate",
 		"--log-level", "error",
 		"--search-attribute", "AgentName=Keyword",
 		"--search-attribute", "AgentStatus=Keyword",

@@ -106,3 +106,35 @@ func TestCLIHistoryAndFilters(t *testing.T) {
 	require.Equal(t, 2, c.do("list", "--columns", "odd").code)
 	require.Contains(t, c.ok("list", "--columns", "id,cost,run", "--agent", name), "RUN")
 }
+
+// TestCLIDelete deletes an agent by its whole id, once somebody has said so, and tells what it did.
+func TestCLIDelete(t *testing.T) {
+	t.Parallel()
+	s, folder := start(t, workerConfig()), t.TempDir()
+	c := newCLI(t).at(s)
+	name := s.named("deleted")
+	c.ok("run", "--id", name, "--model", c.script("hello.yaml", "turns: [{text: one}, {text: two}]"), "hi")
+	for _, refused := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{name}, 2, "--yes says so"},
+		{[]string{name[:len(name)-3], "--yes"}, 2, "if " + name + " is meant, write the whole id"},
+		{[]string{name, "--yes"}, 6, "is an open session"},
+		{[]string{name, "--yes", "--close"}, 6, "name it with EVERSTEP_STORAGE"},
+		{[]string{"nobody", "--yes"}, 4, "there is no agent \"nobody\""},
+	} {
+		got := c.do(append([]string{"delete"}, refused.args...)...)
+		require.Equal(t, refused.code, got.code, got.err)
+		require.Contains(t, strings.Join(strings.Fields(got.err), " "), refused.says)
+	}
+	missing := c.on("EVERSTEP_STORAGE="+folder+"/none").do("delete", name, "--yes")
+	require.Equal(t, 2, missing.code, missing.err)
+	done := c.on("EVERSTEP_STORAGE="+folder).json("delete", name, "--yes")
+	require.InDelta(t, 1, done["deleted"].(map[string]any)["runs"], 0)
+	require.Equal(t, []any{}, done["remains"])
+	require.Equal(t, 4, c.do("status", name).code)
+	require.Equal(t, 4, c.do("send", name, "hello?").code)
+	require.Empty(t, c.listed("list", "--all", "--agent", name))
+}

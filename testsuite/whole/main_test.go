@@ -4,12 +4,16 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"sync"
 	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"everstep/starter/devserver"
 	"everstep/starter/proof"
@@ -90,6 +94,24 @@ func (s *serverSet) server(t testing.TB, name string, dynamic map[string]string)
 	}
 	s.leases[name] = lease
 	return lease.Server()
+}
+
+// restart stops a dev server and starts it again, on the same state.
+func (s *serverSet) restart(t testing.TB, name string) {
+	t.Helper()
+	s.mu.Lock()
+	address := s.leases[name].Server().Address
+	require.NoError(t, s.leases[name].Close())
+	delete(s.leases, name)
+	s.mu.Unlock()
+	require.Eventually(t, func() bool { // to ask its supervisor would keep it up
+		conn, err := net.DialTimeout("tcp", address, time.Second)
+		if err == nil {
+			_ = conn.Close() // it was only tried
+		}
+		return err != nil
+	}, patience, 20*time.Millisecond)
+	s.server(t, name, nil)
 }
 
 func (s *serverSet) close() {

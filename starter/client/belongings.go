@@ -1,0 +1,246 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"everstep/activities/record"
+	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/domain/progress"
+)
+
+// Belongings are what belongs to an agent, as far as it was found.
+type Belongings struct {
+	ID string
+	// Runs counts those of its workflows and of its sub-agents', Subagents the agents below it.
+	Runs, Subagents int
+	// Storage and Records say that workers of theirs have such.
+	Storage, Records bool
+	// Recorded counts the records.
+	Recorded int
+	// Forks are the ids of the agents that were forked from any of them.
+	Forks []string
+
+	// all are the agents, each after the one above it.
+	all     []*belonging
+	remains []Remaining
+	// copying is a fork that still copies messages.
+	copying string
+}
+
+// A belonging is one agent of them.
+type belonging struct {
+	agent
+	// runs are those of its workflows, the oldest first.
+	runs []string
+	// segments are the names of those that the runs name.
+	segments []string
+}
+
+// belongings finds what belongs to an agent: by its histories and the server's list, and by the records where these
+// outlast them.
+func (c *Client) belongings(ctx context.Context, a agent, o DeleteOptions) (Belongings, error) {
+	b := Belongings{ID: a.called(), all: []*belonging{{agent: a}}}
+	known := map[domain.AgentID]bool{a.id: true}
+	for next := 0; next < len(b.all); next++ { // it grows
+		one := b.all[next]
+		found, err := c.belonging(ctx, one, &b)
+		if err == nil && o.Records != nil {
+			err = b.recordedBelow(ctx, one, o.Records, found)
+		}
+		if err != nil {
+			return b, err
+		}
+		for _, below := range found.sorted() {
+			if !known[below] {
+				known[below] = true
+				b.all = append(b.all, &belonging{agent: agent{id: below}})
+			}
+		}
+		b.Runs += len(one.runs)
+	}
+	b.Subagents = len(b.all) - 1
+	if o.Storage == nil && (b.Storage || b.Runs == 0) {
+		b.remains = append(b.remains, Remaining{RemainsInStorage, b.ID, "the storage of its workers, if they have one, was not reached: parts of its conversation and results of its tools may be there"})
+	}
+	if o.Records == nil && (b.Records || b.Runs == 0) {
+		b.remains = append(b.remains, Remaining{RemainsInRecords, b.ID, "the records of its workers, if they have some, were not reached: its executions may be there"})
+	}
+	if b.Runs+b.Recorded == 0 { // it may never have been
+		return b, nil
+	}
+	return b, c.forks(ctx, &b, known)
+}
+
+// subagentsOf are the ids of an agent's sub-agents.
+type subagentsOf map[domain.AgentID]bool
+
+// sorted has them in an order that does not change.
+func (s subagentsOf) sorted() []domain.AgentID {
+	ids := make([]domain.AgentID, 0, len(s))
+	for id := range s {
+		ids = append(ids, id)
+	}
+	slices.SortFunc(ids, func(x, y domain.AgentID) int { return cmp.Compare(x.String(), y.String()) })
+	return ids
+}
+
+// belonging finds the runs of an agent, and reads them for what they name.
+func (c *Client) belonging(ctx context.Context, one *belonging, b *Belongings) (subagentsOf, error) {
+	below := subagentsOf{}
+	listed, err := c.listedRuns(ctx, workflowIs(one.workflowID()))
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(listed, func(x, y *workflowpb.WorkflowExecutionInfo) int {
+		return x.GetStartTime().AsTime().Compare(y.GetStartTime().AsTime())
+	})
+	for _, info := range listed {
+		one.runs = append(one.runs, info.GetExecution().GetRunId())
+	}
+	if err := c.chained(ctx, one); err != nil {
+		return nil, err
+	}
+	if len(one.runs) > 1 {
+		c.cfg.Progress(fmt.Sprintf("reading the histories of %s: %d runs", one.called(), len(one.runs)))
+	}
+	for _, run := range one.runs {
+		for recorded, err := range c.reader(one.agent).Forwards(ctx, run) {
+			if deleted(err) {
+				break
+			}
+			if err != nil {
+				return nil, err
+			}
+			one.take(recorded.Fact, b, below)
+		}
+	}
+	// A sub-agent of which no history tells any more may still be listed.
+	children, err := c.listedRuns(ctx, fmt.Sprintf("WorkflowType = '%s' AND ParentWorkflowId = '%s'", contract.Execute, one.workflowID()))
+	if err != nil && !isAs[*serviceerror.InvalidArgument](err) { // an older server does not list by parents
+		return nil, err
+	}
+	for _, info := range children {
+		id, isAgent := strings.CutPrefix(info.GetExecution().GetWorkflowId(), domain.WorkflowIDPrefix)
+		if child, err := agentOf(id); err == nil && isAgent && child.name == "" {
+			below[child.id] = true
+		}
+	}
+	return below, nil
+}
+
+// chained adds the runs that the list does not have yet, the newest last.
+func (c *Client) chained(ctx context.Context, one *belonging) error {
+	s, err := c.described(ctx, one.agent, "")
+	if deleted(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var chain []string
+	for run := s.runID(); run != "" && !slices.Contains(chain, run); {
+		chain = append(chain, run)
+		began, err := c.reader(one.agent).First(ctx, run)
+		if deleted(err) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		run = began.Previous()
+	}
+	one.runs = slices.DeleteFunc(one.runs, func(run string) bool { return slices.Contains(chain, run) })
+	slices.Reverse(chain)
+	one.runs = append(one.runs, chain...)
+	return nil
+}
+
+// take takes what a fact names of what belongs to the agent.
+func (one *belonging) take(fact progress.Fact, b *Belongings, below subagentsOf) {
+	switch f := fact.(type) {
+	case progress.RunBegan:
+		if parent := f.Input.Parent; parent != nil && one == b.all[0] && !slices.ContainsFunc(b.remains, func(r Remaining) bool { return r.Kind == RemainsInParent }) {
+			b.remains = append(b.remains, Remaining{RemainsInParent, parent.AgentID.String(), fmt.Sprintf(
+				"the agent whose sub-agent it was, %s, has what it was asked and what it answered", parent.AgentID)})
+		}
+		if f.Input.Carry == nil {
+			return
+		}
+		for _, segment := range f.Input.Carry.Segments {
+			if name := segment.Key(one.workflowID()); !slices.Contains(one.segments, name) {
+				one.segments = append(one.segments, name)
+			}
+		}
+		if resolved := f.Input.Carry.Resolved; resolved != nil {
+			b.Storage, b.Records = b.Storage || resolved.Storage, b.Records || resolved.Records
+		}
+	case progress.Resolved:
+		b.Storage, b.Records = b.Storage || f.Catalog.Storage, b.Records || f.Catalog.Records
+	case progress.Asked:
+		if f.Child != nil && !f.ChildID.IsZero() {
+			below[f.ChildID] = true
+		}
+	}
+}
+
+// recordedBelow adds the sub-agents that records name.
+func (b *Belongings) recordedBelow(ctx context.Context, one *belonging, records RecordStore, below subagentsOf) error {
+	refs, err := records.List(ctx, one.id)
+	if err != nil {
+		return err
+	}
+	b.Recorded += len(refs)
+	for _, ref := range refs {
+		r, err := records.Get(ctx, ref)
+		switch {
+		case errors.Is(err, record.ErrNone):
+			continue
+		case err != nil:
+			if domain.AsError(err).Kind == domain.Unavailable {
+				return err
+			}
+			b.remains = append(b.remains, Remaining{RemainsUnknown, one.called(), fmt.Sprintf("the record of execution %d of %s is damaged: which sub-agents it had is not known by it", ref.Number, one.called())})
+			continue
+		}
+		for _, step := range r.Steps {
+			for _, x := range step.Step.ToolExecutions {
+				child := x.ID.Subagent()
+				if x.Name() != domain.SpawnSubagent { // it may be a sub-agent that is offered as a tool of its own
+					recorded, err := records.List(ctx, child)
+					if err != nil {
+						return err
+					}
+					if len(recorded) == 0 {
+						continue
+					}
+				}
+				below[child] = true
+			}
+		}
+	}
+	return nil
+}
+
+// listedRuns are the runs that fit a query, those too that went on in another one.
+func (c *Client) listedRuns(ctx context.Context, query string) (all []*workflowpb.WorkflowExecutionInfo, _ error) {
+	request := &workflowservice.ListWorkflowExecutionsRequest{Namespace: c.cfg.Namespace, Query: query, PageSize: listPage}
+	for more := true; more; more = len(request.NextPageToken) > 0 {
+		response, err := c.page(ctx, request)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, response.GetExecutions()...)
+		request.NextPageToken = response.GetNextPageToken()
+	}
+	return all, nil
+}

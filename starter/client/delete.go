@@ -1,0 +1,324 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/domain/enum"
+	"everstep/starter/client/internal/history"
+	"everstep/starter/process"
+)
+
+// A Storage is that of the workers, from which what it keeps of an agent's workflow can be deleted. host.Storage is one.
+type Storage interface {
+	// Name is for people.
+	Name() string
+	// DeleteSegments deletes the segments of a transcript, and returns their names.
+	DeleteSegments(ctx context.Context, workflowID string) ([]string, error)
+	// DeleteArtifacts deletes long results and images of tools, and counts them.
+	DeleteArtifacts(ctx context.Context, workflowID string) (int, error)
+}
+
+// A RecordStore are Records that can be deleted. record.Store is one.
+type RecordStore interface {
+	Records
+	// Name is for people.
+	Name() string
+	// Delete deletes all of an agent, and counts them.
+	Delete(ctx context.Context, agent domain.AgentID) (int, error)
+}
+
+// DeleteOptions say what a deletion may do, and what it can reach.
+type DeleteOptions struct {
+	// Close closes a session that is idle first. That needs a worker, as Close does.
+	Close bool
+	// Storage and Records are those of the agent's workers. Nil: they cannot be reached from here.
+	Storage Storage
+	Records RecordStore
+	// Partly deletes what can be reached also where the workers have a storage or records that cannot.
+	Partly bool
+	// Confirm is asked with what was found, before anything is deleted; an error ends it there. Nil: nobody is asked.
+	Confirm func(Belongings) error
+}
+
+// A Deletion says what was deleted of an agent, and what remains.
+type Deletion struct {
+	ID      string         `json:"id"`
+	AgentID domain.AgentID `json:"agent_id"`
+	Deleted Deleted        `json:"deleted"`
+	Remains []Remaining    `json:"remains"`
+}
+
+// Deleted counts what was deleted, by its kind. What an earlier deletion that did not come to its end has deleted is not
+// among it.
+type Deleted struct {
+	// Runs are those of workflows, with their histories; Subagents are those below the agent.
+	Runs      int `json:"runs"`
+	Subagents int `json:"subagents"`
+	Segments  int `json:"segments"`
+	Artifacts int `json:"artifacts"`
+	Records   int `json:"records"`
+}
+
+// A Remaining is something that still holds of an agent what was said.
+type Remaining struct {
+	Kind RemainingKind `json:"kind"`
+	// ID is the other agent's, where one has it.
+	ID string `json:"id,omitzero"`
+	// Text says what and where, in words.
+	Text string `json:"text"`
+}
+
+// A RemainingKind says where something remains.
+type RemainingKind string
+
+const (
+	// RemainsInFork: an agent that was forked from this one has its conversation until then.
+	RemainsInFork RemainingKind = "fork"
+	// RemainsInParent: the agent whose sub-agent it was has what it was asked and what it answered.
+	RemainsInParent RemainingKind = "parent"
+	// RemainsInStorage: parts of its conversation and results of its tools may be in a storage that was not reached.
+	RemainsInStorage RemainingKind = "storage"
+	// RemainsInRecords: its executions may be among records that were not reached.
+	RemainsInRecords RemainingKind = "records"
+	// RemainsOnServer: the server had not deleted all that it was told to.
+	RemainsOnServer RemainingKind = "server"
+	// RemainsUnknown: not all was looked at where it might be.
+	RemainsUnknown RemainingKind = "unknown"
+)
+
+// RemainingKinds lists every kind.
+func RemainingKinds() []RemainingKind {
+	return []RemainingKind{RemainsInFork, RemainsInParent, RemainsInStorage, RemainsInRecords, RemainsOnServer, RemainsUnknown}
+}
+
+// UnmarshalText accepts the known kinds only.
+func (k *RemainingKind) UnmarshalText(text []byte) error {
+	return enum.Decode(k, text, RemainingKinds(), "kind")
+}
+
+// Delete deletes everything of an agent, of all sessions that its name has had, and of all sub-agents below it: segments
+// and artifacts in the storage, records, and the runs of its workflows with their histories. The id is the whole name or
+// UUID. It is refused while an execution is in progress or the session is open, while a fork copies the agent's messages,
+// and, unless Partly, where its workers have what cannot be reached. What names the rest goes last: one that was cut
+// off is completed by another. It says what remains; it does not look into exported files, backups and archives, nor into
+// what providers and tools keep. It needs no worker, but to close a session.
+func (c *Client) Delete(ctx context.Context, id string, o DeleteOptions) (d Deletion, _ error) {
+	a, err := agentOf(id)
+	switch {
+	case err != nil:
+		return d, err
+	case a.session != "":
+		return d, errorf(Invalid, nil, "id: %s is an earlier session; all sessions of a name are deleted at once", id).next("`delete %s` deletes them", a.name)
+	}
+	if err := c.free(ctx, a, o.Close); err != nil {
+		return d, fail(ctx, id, "deleting "+id, err)
+	}
+	b, err := c.belongings(ctx, a, o)
+	if err == nil {
+		err = b.check(o)
+	}
+	if err != nil {
+		return d, fail(ctx, id, "looking for what belongs to "+id, err)
+	}
+	if o.Confirm != nil {
+		if err := o.Confirm(b); err != nil {
+			return d, err
+		}
+		if err := c.free(ctx, a, false); err != nil { // that may have taken long
+			return d, fail(ctx, id, "deleting "+id, err)
+		}
+	}
+	d = Deletion{ID: a.called(), AgentID: a.id, Remains: append([]Remaining{}, b.remains...)}
+	for i, one := range slices.Backward(b.all) { // those below come after those above them
+		if i > 0 {
+			c.cfg.Progress(fmt.Sprintf("deleting sub-agent %s, %d more to go", one.called(), i-1))
+		}
+		if err := c.deleteOne(ctx, one, o, &d); err != nil {
+			return d, fail(ctx, id, "deleting "+one.called(), err)
+		}
+		if i > 0 {
+			d.Deleted.Subagents++
+		}
+	}
+	if d.Deleted == (Deleted{}) {
+		return d, errorf(NotFound, nil, "id: there is no agent %q, and nothing is left of one%s", id, notLookedAt(o))
+	}
+	return d, nil
+}
+
+func notLookedAt(o DeleteOptions) string {
+	switch {
+	case o.Storage == nil && o.Records == nil:
+		return ", as far as the server tells; no storage and no records were looked at"
+	case o.Storage == nil:
+		return " on the server and among the records; no storage was looked at"
+	case o.Records == nil:
+		return " on the server and in the storage; no records were looked at"
+	}
+	return ""
+}
+
+// free refuses an agent that is doing something, or could be asked to.
+func (c *Client) free(ctx context.Context, a agent, closes bool) error {
+	for {
+		s, err := c.snapshot(ctx, a, "")
+		switch {
+		case deleted(err):
+			return nil
+		case err != nil:
+			return err
+		case !s.newest().open():
+			return nil
+		case s.settling != nil:
+			return errorf(Refused, nil, "%s: a call of it is being settled just now; try again in a moment", a.called())
+		}
+		p, err := c.position(ctx, s)
+		switch {
+		case err != nil:
+			return err
+		case p.ended == nil:
+			return errorf(Refused, nil, "%s: execution %d is in progress; wait for it, or stop it", a.called(), p.number).next("`stop %s` stops it", a.called())
+		case a.name == "":
+			return errorf(Refused, nil, "%s has ended, and is being recorded just now; try again in a moment", a.called())
+		case !closes:
+			return errorf(Refused, nil, "%s is an open session; close it first", a.called()).next("`delete %s --close` does both", a.called())
+		}
+		if _, err := c.Close(ctx, a.called()); err != nil {
+			return err
+		}
+		closes = false // where it is still open then, it is said
+	}
+}
+
+// check refuses what would leave something behind that nothing would name any more.
+func (b Belongings) check(o DeleteOptions) error {
+	switch {
+	case b.copying != "":
+		return errorf(Refused, nil, "%s copies the messages of %s just now, from which it was forked; try again when its first step has begun", b.copying, b.ID)
+	case o.Partly:
+	case b.Storage && o.Storage == nil:
+		return errorf(Refused, nil, "storage: the workers of %s have one that is not reached from here; name it with EVERSTEP_STORAGE", b.ID).next("`delete %s --partly` leaves behind what it has", b.ID)
+	case b.Records && o.Records == nil:
+		return errorf(Refused, nil, "records: the workers of %s have some that are not reached from here; name them with EVERSTEP_RECORDS", b.ID).next("`delete %s --partly` leaves them behind", b.ID)
+	}
+	return nil
+}
+
+// deleteOne deletes what belongs to one agent, its newest run last.
+func (c *Client) deleteOne(ctx context.Context, one *belonging, o DeleteOptions, d *Deletion) error {
+	if o.Storage != nil {
+		names, err := o.Storage.DeleteSegments(ctx, one.workflowID())
+		if err != nil {
+			return err
+		}
+		d.Deleted.Segments += len(names)
+		artifacts, err := o.Storage.DeleteArtifacts(ctx, one.workflowID())
+		if err != nil {
+			return err
+		}
+		d.Deleted.Artifacts += artifacts
+		if missing := one.missing(names); missing > 0 {
+			d.Remains = append(d.Remains, Remaining{RemainsInStorage, one.called(), fmt.Sprintf(
+				"segments of %s that its history names and %s does not have: %d; they were deleted before, or the storage of its workers is another one", one.called(), o.Storage.Name(), missing)})
+		}
+	}
+	if o.Records != nil {
+		n, err := o.Records.Delete(ctx, one.id)
+		if err != nil {
+			return err
+		}
+		d.Deleted.Records += n
+	}
+	for _, run := range one.runs {
+		there, err := c.deleteRun(ctx, one.agent, run)
+		if err != nil {
+			return err
+		}
+		if there {
+			d.Deleted.Runs++
+		}
+	}
+	unlisted, err := c.awaitUnlisted(ctx, one.agent)
+	if err == nil && !unlisted {
+		d.Remains = append(d.Remains, Remaining{RemainsOnServer, one.called(), fmt.Sprintf("the server's list still has %s, of which it has deleted the histories", one.called())})
+	}
+	return err
+}
+
+// missing counts the segments that the agent's histories name and that are not among those.
+func (b *belonging) missing(names []string) (n int) {
+	for _, segment := range b.segments {
+		if !slices.Contains(names, segment) {
+			n++
+		}
+	}
+	return n
+}
+
+const (
+	// deletePatience bounds the wait for the server, which deletes a run some time after it was told to: one that has just
+	// ended after half a minute.
+	deletePatience = 2 * time.Minute
+	// deleteSoon is after what time the wait is explained.
+	deleteSoon = 2 * time.Second
+	// unlistPatience is how long what it lists may outlast what it has.
+	unlistPatience = 10 * time.Second
+)
+
+// deleteRun has the server delete a run, and waits until it has. It reports whether there was one.
+func (c *Client) deleteRun(ctx context.Context, a agent, run string) (bool, error) {
+	call, cancel := context.WithTimeout(ctx, deletePatience)
+	defer cancel()
+	_, err := history.Retried(call, func() (*workflowservice.DeleteWorkflowExecutionResponse, error) {
+		return c.temporal.WorkflowService().DeleteWorkflowExecution(call, &workflowservice.DeleteWorkflowExecutionRequest{
+			Namespace: c.cfg.Namespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: a.workflowID(), RunId: run},
+		})
+	})
+	if deleted(err) {
+		return false, nil
+	}
+	defer time.AfterFunc(deleteSoon, func() {
+		c.cfg.Progress("waiting for the server to delete run " + run + " of " + a.called() + ": of one that has just ended it takes half a minute")
+	}).Stop()
+	for err == nil {
+		if _, err = c.temporal.DescribeWorkflowExecution(call, a.workflowID(), run); deleted(err) {
+			return true, nil
+		}
+		if err == nil {
+			err = process.Pause(call, deleteAgain)
+		}
+	}
+	if call.Err() != nil && ctx.Err() == nil {
+		return false, errorf(Failed, err, "the server was told to delete run %s of %s, and still has it after %s; delete it again later", run, a.called(), deletePatience)
+	}
+	return false, err
+}
+
+const deleteAgain = 20 * time.Millisecond
+
+// awaitUnlisted waits until the server's list has the agent's workflows no more, for a while.
+func (c *Client) awaitUnlisted(ctx context.Context, a agent) (bool, error) {
+	wait, cancel := context.WithTimeout(ctx, unlistPatience)
+	defer cancel()
+	for {
+		left, err := c.listedRuns(ctx, workflowIs(a.workflowID()))
+		if err != nil || len(left) == 0 {
+			return err == nil, err
+		}
+		if process.Pause(wait, deleteAgain) != nil {
+			return false, ctx.Err()
+		}
+	}
+}
+
+func workflowIs(id string) string {
+	return fmt.Sprintf("WorkflowType = '%s' AND WorkflowId = '%s'", contract.Execute, id)
+}

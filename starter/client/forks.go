@@ -1,0 +1,198 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/domain/progress"
+)
+
+const (
+	// mostLookedAt bounds the workflows that are looked at for whether they were forked from an agent, and lookForForks
+	// for how long.
+	mostLookedAt = 5000
+	lookForForks = time.Minute
+)
+
+// A forkSearch looks for the agents that were forked from some, or from such, and for those that still copy messages.
+type forkSearch struct {
+	client *Client
+	from   map[domain.AgentID]bool
+
+	mu    sync.Mutex
+	found map[string]foundFork
+	err   error
+}
+
+// A foundFork is an agent that was forked from another one.
+type foundFork struct {
+	id, origin domain.AgentID
+	// copied says that it has the origin's messages in its storage alone, and copying that it does not have them yet.
+	copied, copying bool
+}
+
+// forks adds the forks of the agents to be deleted. A fork has messages of its origin in its input or in segments of its
+// own, and needs the origin only until those are written.
+func (c *Client) forks(ctx context.Context, b *Belongings, agents map[domain.AgentID]bool) error {
+	search := forkSearch{client: c, from: agents, found: map[string]foundFork{}}
+	looked, whole, err := search.run(ctx)
+	if err != nil {
+		return err
+	}
+	forks := search.below()
+	for _, id := range slices.Sorted(maps.Keys(forks)) {
+		b.Forks = append(b.Forks, id)
+		if forks[id].copying {
+			b.copying = id
+		}
+		text := id + " was forked from it and keeps the conversation until then"
+		if forks[id].copied {
+			text += ", in the storage of its workers, where its model reads it; `messages` can no longer show it"
+		}
+		b.remains = append(b.remains, Remaining{RemainsInFork, id, text})
+	}
+	if !whole {
+		b.remains = append(b.remains, Remaining{RemainsUnknown, "", fmt.Sprintf("agents that were forked from it keep the conversation until then; only %d workflows were looked at for such", looked)})
+	}
+	return nil
+}
+
+// below are the forks of the agents, and forks of these.
+func (s *forkSearch) below() map[string]foundFork {
+	below, from := map[string]foundFork{}, maps.Clone(s.from)
+	for grown := true; grown; {
+		grown = false
+		for id, f := range s.found {
+			if _, known := below[id]; !known && from[f.origin] {
+				below[id], from[f.id], grown = f, true, true
+			}
+		}
+	}
+	return below
+}
+
+// run looks at the agents that the server lists, and says how many, and whether those are all.
+func (s *forkSearch) run(ctx context.Context) (looked int, whole bool, err error) {
+	var looking sync.WaitGroup
+	limited, cancel := context.WithTimeout(ctx, lookForForks)
+	defer cancel()
+	slots := make(chan struct{}, lookedAtOnce)
+	whole = true
+	for info, err := range s.client.visible(limited, ListOptions{}) {
+		if err != nil && limited.Err() == nil {
+			looking.Wait()
+			return looked, false, err
+		}
+		if whole = err == nil && looked < mostLookedAt && limited.Err() == nil; !whole {
+			break
+		}
+		looked++
+		slots <- struct{}{}
+		looking.Go(func() {
+			defer func() { <-slots }()
+			s.look(limited, info)
+		})
+	}
+	looking.Wait()
+	if s.err != nil && limited.Err() != nil && ctx.Err() == nil {
+		return looked, false, nil
+	}
+	return looked, whole, s.err
+}
+
+// look looks at one workflow.
+func (s *forkSearch) look(ctx context.Context, info *workflowpb.WorkflowExecutionInfo) {
+	id, isAgent := strings.CutPrefix(info.GetExecution().GetWorkflowId(), domain.WorkflowIDPrefix)
+	a, err := agentOf(id)
+	if err != nil || !isAgent || s.from[a.id] {
+		return
+	}
+	fork, err := s.forkOf(ctx, a, info)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil && !deleted(err) {
+		s.err = errors.Join(s.err, err)
+	}
+	if err == nil && !fork.origin.IsZero() {
+		before := s.found[id]
+		fork.copied, fork.copying = fork.copied || before.copied, fork.copying || before.copying
+		s.found[id] = fork
+	}
+}
+
+// forkOf says from which agent a workflow was forked, if from any.
+func (s *forkSearch) forkOf(ctx context.Context, a agent, info *workflowpb.WorkflowExecutionInfo) (f foundFork, _ error) {
+	f.id = a.id
+	run := info.GetExecution().GetRunId()
+	began, err := s.client.reader(a).First(ctx, run)
+	if err != nil {
+		return f, err
+	}
+	in := began.Input
+	if copies := copyOf(in); copies != nil && s.of(copies.WorkflowID) && info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		if f.copying, err = s.copies(ctx, a, run); err != nil {
+			return f, err
+		}
+	}
+	if in.Fork == nil && began.Continues != "" {
+		first, err := s.client.described(ctx, a, run)
+		if err == nil && first.firstRunID() != run {
+			began, err = s.client.reader(a).First(ctx, first.firstRunID())
+		}
+		switch {
+		case err == nil:
+			in = began.Input
+		case !deleted(err):
+			return f, err
+		}
+	}
+	if in.Fork != nil {
+		f.origin, f.copied = in.Fork.Origin.AgentID, in.Fork.Copy != nil
+	}
+	return f, nil
+}
+
+// of reports whether a workflow is that of an agent to be deleted.
+func (s *forkSearch) of(workflowID string) bool {
+	a, err := agentOf(strings.TrimPrefix(workflowID, domain.WorkflowIDPrefix))
+	return err == nil && s.from[a.id]
+}
+
+// copies reports whether what a run is to copy first is not in its storage yet.
+func (s *forkSearch) copies(ctx context.Context, a agent, run string) (bool, error) {
+	for recorded, err := range s.client.reader(a).Forwards(ctx, run) {
+		if err != nil {
+			return false, err
+		}
+		if done, ok := recorded.Fact.(progress.Finished); ok && done.Activity == string(contract.Record) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// copyOf is what a run has to copy from another agent before anything else; nil: nothing.
+func copyOf(in contract.SessionInput) *contract.RecordRequest {
+	copies := (*contract.RecordRequest)(nil)
+	switch {
+	case in.Fork != nil:
+		copies = in.Fork.Copy
+	case in.Carry != nil:
+		copies = in.Carry.Copy
+	}
+	if copies != nil && copies.WorkflowID == "" {
+		return nil
+	}
+	return copies
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"everstep/starter/client"
+	"everstep/starter/local"
+	"everstep/starter/render"
+)
+
+func deleteCommand(p *program) *cobra.Command {
+	var o client.DeleteOptions
+	var yes bool
+	command := p.withWholeID(&cobra.Command{
+		Use:   "delete ID",
+		Short: "Delete everything of an agent, for good",
+		Long: `Deletes everything of an agent and of the sub-agents below it: the histories of
+all runs, of every session that its name has had, what the workers' storage has
+of its conversation and its tools, and its records. It takes the whole id, asks
+on a terminal, and is refused while an execution is in progress or the session
+is open. One that was cut off is completed by another.
+
+The server has the histories. Storage and records are deleted where this
+machine reaches them: those that EVERSTEP_STORAGE and EVERSTEP_RECORDS name, as
+for workers, or the storage beside the dev server's state. Where the workers
+have others it is refused, unless --partly leaves those behind.
+
+What remains is said: forks keep the conversation until then, and the agent
+whose sub-agent it was keeps its answer. Not looked at are files that export and
+state have written, backups, archives and logs of the server, and what providers
+and tools have kept. The dev server's files may hold some of it until the server
+is next started, or has written some 4 MB more.`,
+		Example: `  starter delete notes
+  starter delete notes --close --yes
+  EVERSTEP_RECORDS=./records starter delete 7d44c2b5-3a9a-4dc0-8f0b-6a3f9e1b2c3d --yes --json`,
+	}, "starter delete notes", func(ctx context.Context, s *local.Stack, id string) error {
+		if !yes && !p.interactive() {
+			return usage("yes: nobody can be asked here whether to delete everything of %s; --yes says so", id)
+		}
+		return p.delete(ctx, s, id, o, yes)
+	})
+	command.Flags().BoolVarP(&yes, "yes", "y", false, "delete without asking")
+	command.Flags().BoolVar(&o.Close, "close", false, "close the session first, if it is idle (this needs a worker)")
+	command.Flags().BoolVar(&o.Partly, "partly", false, "leave behind what the workers have in a storage or records that are not reached from here")
+	return command
+}
+
+// withWholeID is withAgent for commands that do not take the beginning of an id.
+func (p *program) withWholeID(
+	command *cobra.Command, like string, run func(ctx context.Context, s *local.Stack, id string) error,
+) *cobra.Command {
+	command = p.withAgent(command, like, run)
+	command.RunE = func(command *cobra.Command, args []string) error {
+		if err := client.CheckID(args[0]); err != nil {
+			return err
+		}
+		s, err := p.machine.ConnectTo(command.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		if id, err := s.Agents.Find(command.Context(), args[0]); err == nil && id != args[0] {
+			return usage("id: there is no agent %q; if %s is meant, write the whole id: what is deleted is gone", args[0], id)
+		}
+		return run(command.Context(), s, args[0])
+	}
+	return command
+}
+
+func (p *program) delete(ctx context.Context, s *local.Stack, id string, o client.DeleteOptions, yes bool) (err error) {
+	reach, err := p.machine.Reach(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, reach.Close()) }()
+	o.Storage, o.Records = reach.Storage, reach.Records
+	if o.Close {
+		p.warn(s.MissingFor(ctx, id))
+	}
+	if !yes {
+		o.Confirm = func(found client.Belongings) error { return p.confirmed(ctx, found) }
+	}
+	done, err := s.Agents.Delete(ctx, id, o)
+	if err != nil {
+		if done.Deleted != (client.Deleted{}) {
+			p.say("deleted until then: %s; `%s` deletes the rest", deletedWords(done.Deleted), p.again("delete", id))
+		}
+		return err
+	}
+	if p.flags.json {
+		return p.out.JSON(done)
+	}
+	p.say("deleted %s: %s", id, deletedWords(done.Deleted))
+	for _, r := range done.Remains {
+		p.say("remains: %s", r.Text)
+	}
+	return nil
+}
+
+// confirmed asks the person at this terminal.
+func (p *program) confirmed(ctx context.Context, found client.Belongings) error {
+	what := render.Counted(int64(found.Runs), "run") + " of workflows"
+	if found.Subagents > 0 {
+		what += fmt.Sprintf(", of which some are of %s", render.Counted(int64(found.Subagents), "sub-agent"))
+	}
+	if found.Recorded > 0 {
+		what += ", " + render.Counted(int64(found.Recorded), "record")
+	}
+	p.say("%s: %s; it cannot be undone", found.ID, what)
+	for _, fork := range found.Forks {
+		p.say("%s was forked from it, and keeps the conversation until then", fork)
+	}
+	forgetTyped(p.in)
+	p.err.Printf("%s", p.err.Fold(fmt.Sprintf("delete everything of %s? [y/N] ", render.OneLine(found.ID))))
+	typed := make(chan string, 1)
+	go func() {
+		line, _ := bufio.NewReader(p.in).ReadString('\n') // nothing is no
+		typed <- line
+	}()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case line := <-typed:
+		if answer := strings.ToLower(strings.TrimSpace(line)); answer != "y" && answer != "yes" {
+			return &exitError{code: exitRefused, text: "nothing was deleted"}
+		}
+		return nil
+	}
+}
+
+func deletedWords(d client.Deleted) string {
+	words := []string{render.Counted(int64(d.Runs), "run") + " of workflows"}
+	for _, of := range []struct {
+		n    int
+		what string
+	}{{d.Subagents, "sub-agent"}, {d.Segments, "segment"}, {d.Artifacts, "artifact"}, {d.Records, "record"}} {
+		if of.n > 0 {
+			words = append(words, render.Counted(int64(of.n), of.what))
+		}
+	}
+	return strings.Join(words, ", ")
+}
