@@ -179,3 +179,16 @@ func TestChaosRefuses(t *testing.T) {
 		require.Contains(t, stderr, want)
 	}
 }
+
+func TestLoadRefuses(t *testing.T) {
+	t.Parallel()
+	for want, args := range map[string][]string{
+		`--idle: "0" is no whole number from 1`:   {"--idle", "0"},
+		`--turns: "-1" is no whole number from 1`: {"--turns", "-1"},
+		"leave them out":                          {"--address", "127.0.0.1:1"},
+	} {
+		code, _, stderr := newCaller(t).call(t.Context(), append([]string{"load"}, args...)...)
+		require.Equal(t, exitUsage, code, stderr)
+		require.Contains(t, stderr, want)
+	}
+}

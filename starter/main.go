@@ -347,7 +347,7 @@ Exit codes: 0 done or completed, 1 failed or another error, 2 wrong usage,
 		agentsCommand(p),
 	)
 	add(root, groupLocal,
-		devCommand(p), demoCommand(p), chaosCommand(p), crowdCommand(p), doctorCommand(p), mcpCommand(p), completionCommand(p),
+		devCommand(p), demoCommand(p), chaosCommand(p), crowdCommand(p), loadCommand(p), doctorCommand(p), mcpCommand(p), completionCommand(p),
 	)
 	root.AddCommand(
 		workerCommandOf(p), hiddenCommand(devserver.SupervisorCommand, devserver.Supervise), hiddenCommand(proof.ChaosWorker, proof.ChaosWork),

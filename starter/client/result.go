@@ -106,10 +106,11 @@ func (c *Client) told(ctx context.Context, t target) (contract.End, bool) {
 // execution is told up to a second late: it is asked for less and less often.
 func (c *Client) Wait(ctx context.Context, id string, number int) (Result, error) {
 	t, until, err := c.lookOut(ctx, id, number)
+	if err == nil && t == nil && (!until.among || !c.endsSoon(ctx, id, until.asked)) {
+		err = c.await(until)
+	}
 	if err == nil && t == nil {
-		if err = c.await(until); err == nil {
-			t, err = c.ended(ctx, id, until.asked)
-		}
+		t, err = c.ended(ctx, id, until.asked)
 	}
 	r, err := c.waited(ctx, id, t, err)
 	return *r, err
@@ -119,6 +120,8 @@ func (c *Client) Wait(ctx context.Context, id string, number int) (Result, error
 // keeps, whose stack is memory.
 type end struct {
 	asked int
+	// among says that it is an event among others, in a session.
+	among bool
 	// news is what happens in the workflow.
 	news iter.Seq2[history.Item, error]
 }
@@ -132,7 +135,33 @@ func (c *Client) lookOut(ctx context.Context, id string, number int) (*target, *
 	}
 	r := c.reader(t.agent)
 	r.OnlyEnds, r.Sparing = t.name == "", t.name != ""
-	return nil, &end{t.asked, c.chain(ctx, r, t.runs(), t.runID())}, nil
+	return nil, &end{t.asked, t.name != "", c.chain(ctx, r, t.runs(), t.runID())}, nil
+}
+
+const (
+	// soon is for how long an execution of a session is looked at before its history is followed.
+	soon = 15 * time.Second
+	// firstLook is between the first two looks.
+	firstLook = 10 * time.Millisecond
+)
+
+// endsSoon looks for the end of a session's execution in what the server says of the workflow, less and less often, and
+// reports whether it has ended, or nothing is to be expected. To follow the history from its beginning takes the longer
+// the more turns the session has had, so that is for executions that take longer by themselves.
+func (c *Client) endsSoon(ctx context.Context, id string, asked int) bool {
+	for began := time.Now(); time.Since(began) < soon; {
+		if process.Pause(ctx, min(max(time.Since(began)/8, firstLook), time.Second)) != nil {
+			return false
+		}
+		s, err := c.describe(ctx, id)
+		if err != nil {
+			return false // whoever follows the history sees to that
+		}
+		if !s.open() || s.outcome != nil && s.outcome.Number >= asked {
+			return true
+		}
+	}
+	return false
 }
 
 // ended is targetEnd for whoever has waited so long that a server which is slow, or away for

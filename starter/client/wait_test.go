@@ -46,6 +46,44 @@ func TestWait(t *testing.T) {
 	})
 }
 
+// TestWaitForATurnReadsNoHistory from its beginning, which is as long as the session.
+func TestWaitForATurnReadsNoHistory(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		run := newRun("run-1", nil)
+		run.answers(1, 1, "one")
+		run.ends(outcomeOf(1, 1))
+		run.sent(2)
+		f, second := newFake(run), outcomeOf(2, 1)
+		f.query = answering(contract.StepsPage{Number: 2, ExecutionID: nth(2), Outcome: &second, Answer: "two"})
+		began := time.Now()
+		r, err := waiting(t, f, 2, func() {
+			time.Sleep(2 * time.Second)
+			f.change(func() { run.answers(2, 1, "two"); run.ends(outcomeOf(2, 1)) })
+		})
+		require.NoError(t, err)
+		require.Equal(t, "two", r.Answer)
+		require.Less(t, time.Since(began), 3*time.Second)
+		require.Zero(t, f.polls)
+	})
+}
+
+// TestWaitForATurnThatTakesLong follows the history at last.
+func TestWaitForATurnThatTakesLong(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		run := newRun("run-1", nil)
+		f := newFake(run)
+		r, err := waiting(t, f, 1, func() {
+			time.Sleep(time.Hour)
+			f.change(func() { run.answers(1, 1, "one"); run.ends(outcomeOf(1, 1)) })
+		})
+		require.NoError(t, err)
+		require.Equal(t, "one", r.Answer)
+		require.Positive(t, f.polls)
+	})
+}
+
 func TestWaitFollowsTheChain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

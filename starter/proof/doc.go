@@ -10,8 +10,10 @@
 // [Crowd] shows what a rate limit does: many agents work on one quota of requests at
 // the same time, against a model server that keeps the quota as providers do.
 //
+// [Load] measures what idle sessions cost, and the turns of a long one.
+//
 // One rule: what is measured is never asked what happened. The controller believes
 // only what it saw, what the ledger of effects holds and what the server recorded.
 //
-// Start reading with chaos.go; crowd.go stands by itself.
+// Start reading with chaos.go; crowd.go and load.go stand by themselves.
 package proof

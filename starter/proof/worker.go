@@ -14,6 +14,7 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
+	"everstep/activities/inference"
 	"everstep/activities/tool"
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -24,6 +25,9 @@ import (
 // ChaosWorker is the first argument with which a worker is started. A program
 // that calls [Chaos] passes what follows it to [ChaosWork].
 const ChaosWorker = "chaos-worker"
+
+// workerStopTimeout is what its activities have to finish when it is told to stop.
+const workerStopTimeout = time.Second
 
 // A plan is what a worker process is told, as its argument.
 type plan struct {
@@ -37,6 +41,8 @@ type plan struct {
 	Tools     []Tool `json:"tools"`
 	// Classes says that the tools are those of [ToolClasses], and Ledger a folder.
 	Classes bool `json:"classes,omitzero"`
+	// Load has the worker serve nothing but the sessions of [Load].
+	Load bool `json:"load,omitzero"`
 }
 
 // ChaosWork is the worker: it serves until it is killed or its standard input ends.
@@ -56,12 +62,17 @@ func ChaosWork(ctx context.Context, args []string) error {
 		_, _ = io.Copy(io.Discard, os.Stdin) // nothing is sent: it returns when the controller is gone
 		cancel()
 	}()
-	return host.Run(ctx, host.Config{
+	config := host.Config{
 		Connection: host.Connection{Address: p.Address, Namespace: p.Namespace, Seat: p.Seat},
 		TaskQueue:  p.TaskQueue, Storage: p.Storage,
-		Tools: p.tools(), Hooks: p.hooks(), At: p.at,
-		Log: host.Log{Level: slog.LevelWarn}, StopTimeout: time.Second,
-	})
+		Log: host.Log{Level: slog.LevelWarn}, StopTimeout: workerStopTimeout,
+	}
+	if p.Load {
+		config.Providers = map[string]inference.Provider{answeringName: answering{}}
+	} else {
+		config.Tools, config.Hooks, config.At = p.tools(), p.hooks(), p.at
+	}
+	return host.Run(ctx, config)
 }
 
 func (p plan) tools() []tool.Tool {
