@@ -25,7 +25,7 @@ func chaosCommand(p *program) *cobra.Command {
 	config := proof.ChaosConfig{Kills: 80, Lanes: proof.DefaultLanes, Progress: p.machine.Progress}
 	var boundaries []string
 	var plain bool
-	var each int
+	var each, trees int
 	command := &cobra.Command{
 		Use:   "chaos",
 		Short: "Kill workers everywhere, and show what became of their agents",
@@ -53,12 +53,20 @@ in it, and after it, NUMBER times each; the models insist. A ledger by the key o
 the effect shows at most one where there may be one, and steps, events, status and
 list tell of an unknown outcome exactly where it is.
 
+With --trees it is aimed at trees of agents: a parent with three sub-agents, one of
+which has two of its own. The worker is killed as a sub-agent starts, while several
+are at work, in one's answer, after the effect of its tool, in the same way two deep,
+as one has just ended, and before the parent goes on, NUMBER times each. Every agent
+is held against the one in its place of an undisturbed tree, what they used against
+one budget, and nothing may be left running.
+
 With --address it runs on that server instead, which must take clients without
 TLS and keys, and which continues runs as new only if it suggests that early.`,
 		Example: `  starter chaos
   starter chaos --kills 300 --lanes 4
   starter chaos --plain --kills 16
   starter chaos --tools 2 --lanes 8
+  starter chaos --trees 1
   starter chaos --kills 10 --boundary in_stream --boundary after_effect --seed 7`,
 		Args: noArguments,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -71,6 +79,9 @@ TLS and keys, and which continues runs as new only if it suggests that early.`,
 			}
 			if err := chooseBoundaries(&config, boundaries); err != nil {
 				return err
+			}
+			if trees > 0 {
+				return p.chaosTrees(command.Context(), proof.TreesConfig{Each: trees, Lanes: config.Lanes, Progress: config.Progress}, command.Flags().Changed("address"))
 			}
 			if each > 0 {
 				return p.chaosTools(command.Context(), proof.ToolsConfig{Each: each, Lanes: config.Lanes, Progress: config.Progress}, command.Flags().Changed("address"))
@@ -85,9 +96,12 @@ TLS and keys, and which continues runs as new only if it suggests that early.`,
 	set.BoolVar(&plain, "plain", false, "only agents with a model and tools; no hooks, guards, compaction, schema, money, pauses or going on")
 	set.Uint64Var(&config.Seed, "seed", 0, "`NUMBER` that chooses the kills; by chance unless given")
 	set.Var(numberFlag(&each, 1, 10_000), "tools", "kill over the calls of tools instead, `NUMBER` times for each effect at each of four points")
+	set.Var(numberFlag(&trees, 1, 10_000), "trees", "kill over trees of agents instead, `NUMBER` times at each of seven points")
 	for _, other := range []string{"kills", "boundary", "plain", "seed"} {
 		command.MarkFlagsMutuallyExclusive("tools", other)
+		command.MarkFlagsMutuallyExclusive("trees", other)
 	}
+	command.MarkFlagsMutuallyExclusive("trees", "tools")
 	return command
 }
 
@@ -143,48 +157,73 @@ func (p *program) chaos(ctx context.Context, config proof.ChaosConfig, elsewhere
 }
 
 // chaosTools aims the kills at the calls of tools.
-func (p *program) chaosTools(ctx context.Context, config proof.ToolsConfig, elsewhere bool) (err error) {
-	if config.Dir, err = os.MkdirTemp("", "everstep-chaos-"); err != nil {
+func (p *program) chaosTools(ctx context.Context, config proof.ToolsConfig, elsewhere bool) error {
+	return p.chaosOn(ctx, elsewhere, func(dir, address, namespace string) error {
+		config.Dir, config.Address, config.Namespace = dir, address, namespace
+		report, err := proof.Tools(ctx, config)
+		said := fmt.Sprintf("%s over the calls of tools, %s in all", render.Counted(int64(report.Kills), "kill"), render.Duration(time.Duration(report.Seconds*float64(time.Second))))
+		return p.killsReport(ctx, report, report.Table(), report.Kills, report.Broken, said, err)
+	})
+}
+
+// chaosTrees aims them at trees of agents.
+func (p *program) chaosTrees(ctx context.Context, config proof.TreesConfig, elsewhere bool) error {
+	return p.chaosOn(ctx, elsewhere, func(dir, address, namespace string) error {
+		config.Dir, config.Address, config.Namespace = dir, address, namespace
+		report, err := proof.Trees(ctx, config)
+		said := fmt.Sprintf("%s over trees of %s, %s in all", render.Counted(int64(report.Kills), "kill"), render.Counted(int64(report.Agents), "agent"),
+			render.Duration(time.Duration(report.Seconds*float64(time.Second))))
+		return p.killsReport(ctx, report, report.Table(), report.Kills, report.Broken, said, err)
+	})
+}
+
+// chaosOn does something on a dev server of its own, or on the one that is configured. What is left of it stays where it
+// did not end well.
+func (p *program) chaosOn(ctx context.Context, elsewhere bool, do func(dir, address, namespace string) error) (err error) {
+	dir, err := os.MkdirTemp("", "everstep-chaos-")
+	if err != nil {
 		return fmt.Errorf("make a folder for the ledgers: %w", err)
 	}
 	defer func() {
 		if err == nil || ctx.Err() != nil {
-			_ = os.RemoveAll(config.Dir) // it is a temporary one
+			_ = os.RemoveAll(dir) // it is a temporary one
 			return
 		}
-		p.say("what was left is in %s: the ledgers, the workers' logs, the server's state", config.Dir)
+		p.say("what was left is in %s: the ledgers, the workers' logs, the server's state", dir)
 	}()
 	if elsewhere {
 		connection, err := p.machine.Configured()
 		if err != nil {
 			return err
 		}
-		config.Address, config.Namespace = connection.Address, connection.Namespace
-	} else {
-		lease, err := p.machine.Throwaway(ctx, filepath.Join(config.Dir, "chaos.db"), nil)
-		if err != nil {
-			return err
-		}
-		defer lease.Close() //nolint:errcheck // the server goes when this process does
-		config.Address, config.Namespace = lease.Server().Address, lease.Server().Namespace
+		return do(dir, connection.Address, connection.Namespace)
 	}
-	report, err := proof.Tools(ctx, config)
+	lease, err := p.machine.Throwaway(ctx, filepath.Join(dir, "chaos.db"), nil)
+	if err != nil {
+		return err
+	}
+	defer lease.Close() //nolint:errcheck // the server goes when this process does
+	return do(dir, lease.Server().Address, lease.Server().Namespace)
+}
+
+// killsReport prints what kills did that were aimed at one thing; err is why the proof was not carried to its end.
+func (p *program) killsReport(ctx context.Context, report any, table render.Table, kills int, promises []proof.Broken, said string, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return detached("interrupted; nothing is left of it")
-	case err != nil && report.Kills == 0:
+	case err != nil && kills == 0:
 		return err // there is nothing to report
 	}
-	shown := p.table(report, report.Table(), "")
-	p.say("%s over the calls of tools, %s in all", render.Counted(int64(report.Kills), "kill"), render.Duration(time.Duration(report.Seconds*float64(time.Second))))
-	if len(report.Broken) == 0 {
+	shown := p.table(report, table, "")
+	p.say("%s", said)
+	if len(promises) == 0 {
 		if err == nil {
 			p.say("every promise was kept")
 		}
 		return errors.Join(shown, err)
 	}
 	var broken []string
-	for _, b := range report.Broken {
+	for _, b := range promises {
 		broken = append(broken, "broken promise: "+b.String())
 	}
 	return errors.Join(shown, err, &exitError{code: exitOther, text: strings.Join(broken, "\n")})

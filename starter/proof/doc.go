@@ -7,6 +7,8 @@
 // [contract.Boundary] over a unix socket and waits for the answer: to go on, or the
 // kill. Half of the [Scripted] agents have all that an agent can have ([Whole]).
 //
+// [Tools] and [Trees] aim the kills: at the calls of tools, and at agents that start others.
+//
 // [Crowd] shows what a rate limit does: many agents work on one quota of requests at
 // the same time, against a model server that keeps the quota as providers do.
 //

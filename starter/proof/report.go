@@ -25,6 +25,8 @@ const (
 	PromiseRequests   Promise = "requests"        // a kill costs at most one model request
 	PromiseStatus     Promise = "status"          // status and step count are right throughout
 	PromiseAccount    Promise = "account"         // history alone tells of the steps what the execution has kept
+	PromisePool       Promise = "pool"            // what the agents of a tree used adds up, and is not above its budget
+	PromiseOrphans    Promise = "orphans"         // nothing of a tree runs when it has ended
 )
 
 // A Broken promise.

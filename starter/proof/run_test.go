@@ -50,3 +50,28 @@ func TestKills(t *testing.T) {
 	}
 	require.Positive(t, report.Status.Answers)
 }
+
+// TestKillsOverTrees kills the worker of a tree while several sub-agents are at work, and as one has ended.
+func TestKillsOverTrees(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	lease, err := devserver.Acquire(t.Context(), devserver.Config{
+		StateFile: filepath.Join(dir, "dev.db"), Binary: os.Getenv("EVERSTEP_TEMPORAL"), Progress: func(line string) { t.Log(line) },
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, lease.Close()) })
+
+	report, err := proof.Trees(t.Context(), proof.TreesConfig{
+		Address: lease.Server().Address, Dir: dir, Each: 1, Lanes: 2, Points: []proof.TreePoint{proof.PointAmongChildren, proof.PointChildEnded},
+		Progress: func(line string) { t.Log(line) },
+	})
+	t.Logf("\n%s", report.Table().Render(render.Plain(nil)))
+	require.NoError(t, err)
+	require.Empty(t, report.Broken)
+	require.Equal(t, 2, report.Kills)
+	require.Equal(t, 12, report.Agents)
+	for _, row := range report.Rows {
+		require.Equal(t, 1, row.TranscriptsEqual, row.Point)
+		require.Positive(t, row.P50, row.Point)
+	}
+}

@@ -2,11 +2,9 @@ package proof
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
-	"net"
 	"os"
 	"path/filepath"
 	"sync"
@@ -20,7 +18,6 @@ import (
 	"everstep/domain"
 	"everstep/starter/client"
 	"everstep/starter/local"
-	"everstep/starter/process"
 	"everstep/worker/host"
 )
 
@@ -133,9 +130,14 @@ func (p *toolKills) run(ctx context.Context) error {
 func (p *toolKills) work(ctx context.Context, name string) (err error) {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	l := &toolLane{run: p, name: name, fail: fail}
+	l := &toolLane{run: p, workerLane: workerLane{name: name, fail: fail}}
 	defer l.close()
-	if err := l.open(); err != nil {
+	dir := filepath.Join(p.config.Dir, "ledgers")
+	l.agents = p.client(p.prefix + "-" + name)
+	if err := l.open(p.sockets, p.config.Dir, plan{
+		Address: p.config.Address, Namespace: p.config.Namespace, TaskQueue: p.prefix + "-" + name, Storage: p.config.Dir,
+		Ledger: dir, Classes: true,
+	}, l.decide); err != nil {
 		return fmt.Errorf("lane %s: %w", name, err)
 	}
 	for job := range p.jobs {
@@ -244,64 +246,12 @@ func (l *toolLane) collect(ctx context.Context, t *toolTrial) error {
 	return err
 }
 
-// A toolLane is a task queue, its one worker process, and the agent that runs on it.
+// A toolLane is a lane and the agent that runs on it.
 type toolLane struct {
-	run      *toolKills
-	name     string
-	agents   *client.Client
-	plan     []byte
-	log      *os.File
-	listener net.Listener
-	fail     context.CancelCauseFunc
-
-	mu     sync.Mutex
-	worker *process.Process
+	workerLane
+	run    *toolKills
+	agents *client.Client
 	trial  *toolTrial
-}
-
-func (l *toolLane) open() (err error) {
-	p := l.run
-	socket := filepath.Join(p.sockets, l.name)
-	queue := p.prefix + "-" + l.name
-	l.agents = p.client(queue)
-	if l.listener, err = net.Listen("unix", socket); err != nil {
-		return err
-	}
-	if l.log, err = os.OpenFile(filepath.Join(p.config.Dir, l.name+".log"), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600); err != nil {
-		return err
-	}
-	if l.plan, err = json.Marshal(plan{
-		Address: p.config.Address, Namespace: p.config.Namespace, TaskQueue: queue, Storage: p.config.Dir,
-		Socket: socket, Ledger: filepath.Join(p.config.Dir, "ledgers"), Seat: filepath.Join(p.config.Dir, l.name+".seat"), Classes: true,
-	}); err != nil {
-		return err
-	}
-	go func() {
-		if err := listen(l.listener, l.decide); err != nil {
-			l.fail(err)
-		}
-	}()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.start()
-}
-
-// start starts a worker that dies with this process. The lock is the caller's.
-func (l *toolLane) start() error {
-	worker, err := startWorker(l.plan, l.log)
-	if err != nil {
-		return err
-	}
-	l.worker = worker
-	go func() {
-		<-worker.Done()
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if l.worker == worker {
-			l.fail(fmt.Errorf("lane %s: the worker ended by itself (%s); see %s", l.name, worker.State(), l.log.Name()))
-		}
-	}()
-	return nil
 }
 
 func (l *toolLane) begin(t *toolTrial) {
@@ -316,41 +266,16 @@ func (l *toolLane) decide(h hit) (answer, bool) {
 	defer l.mu.Unlock()
 	t := l.trial
 	switch {
-	case l.worker == nil || h.PID != l.worker.PID():
-		return answer{}, false // it is being killed
+	case l.dead(h):
+		return answer{}, false
 	case t == nil || h.WorkflowID != domain.WorkflowID(t.id):
 		return answer{}, true
 	case t.killed.IsZero() && t.point.reached(h):
-		l.kill(t)
+		t.killed = time.Now()
+		l.run.config.Progress(fmt.Sprintf("killed worker process %d: %s, %s", l.kill(), t.class, t.point))
 		return answer{}, false
 	case !t.killed.IsZero() && t.wentOn == 0:
 		t.wentOn = time.Since(t.killed)
 	}
 	return answer{}, true
-}
-
-func (l *toolLane) kill(t *toolTrial) {
-	worker := l.worker
-	l.worker, t.killed = nil, time.Now()
-	worker.Kill()
-	if err := l.start(); err != nil {
-		l.fail(err)
-	}
-	l.run.config.Progress(fmt.Sprintf("killed worker process %d: %s, %s", worker.PID(), t.class, t.point))
-}
-
-func (l *toolLane) close() {
-	l.mu.Lock()
-	worker := l.worker
-	l.worker = nil
-	l.mu.Unlock()
-	if l.listener != nil {
-		_ = l.listener.Close()
-	}
-	if worker != nil {
-		worker.Kill()
-	}
-	if l.log != nil {
-		_ = l.log.Close()
-	}
 }

@@ -3,6 +3,7 @@ package whole_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -206,6 +207,9 @@ func TestAStopNowEndsATree(t *testing.T) {
 	require.NoError(t, err)
 	took := time.Since(asked)
 	t.Logf("a stop now ended 13 agents in %s", took)
+	for _, level := range [][]string{{begun.ID}, branches, leaves} {
+		t.Log(s.wayOfAStop(t, asked, level))
+	}
 	require.Equal(t, domain.StatusStopped, result.Outcome.Status)
 	require.Less(t, took, 10*time.Second, "2 s on a machine with nothing else to do")
 	require.NoError(t, s.audited(within(t), begun.ID, 0))
@@ -216,6 +220,31 @@ func TestAStopNowEndsATree(t *testing.T) {
 		require.Equal(t, domain.UserRequested, status.StopReason)
 		require.NoError(t, s.audited(within(t), id, 0))
 	}
+}
+
+// wayOfAStop says when it came to the last of some agents, when it told what was under way, when that was over, and when
+// they had ended.
+func (s *stack) wayOfAStop(t *testing.T, asked time.Time, ids []string) string {
+	t.Helper()
+	last := map[enumspb.EventType]time.Duration{}
+	for _, id := range ids {
+		for events := s.temporal.GetWorkflowHistory(within(t), domain.WorkflowID(id), "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
+			event, err := events.Next()
+			require.NoError(t, err)
+			last[event.GetEventType()] = max(last[event.GetEventType()], event.GetEventTime().AsTime().Sub(asked))
+		}
+	}
+	ms := func(kinds ...enumspb.EventType) (most int64) {
+		for _, kind := range kinds {
+			most = max(most, last[kind].Milliseconds())
+		}
+		return most
+	}
+	return fmt.Sprintf("of %d: signalled after %d ms, cancels asked for after %d ms, work or sub-agents over after %d ms, ended after %d ms", len(ids),
+		ms(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED),
+		ms(enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED, enumspb.EVENT_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED),
+		ms(enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED, enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED, enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_COMPLETED),
+		ms(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED))
 }
 
 // TestNoSubagentOutlivesItsAgent, that one terminated from outside too.
