@@ -169,6 +169,8 @@ func (a *Activities) Register(r worker.ActivityRegistry) {
 	register(r, contract.Record, a.Record)
 	register(r, contract.CallHook, a.CallHook)
 	register(r, contract.CheckOutput, a.CheckOutput)
+	register(r, contract.Send, a.Send)
+	register(r, contract.Follow, a.Follow)
 }
 
 // RegisterInference makes a worker serve inferences alone, for a task queue that

@@ -18,6 +18,12 @@ import (
 // added and never changed: the values are in histories.
 var pinned = map[string]string{
 	"Execute":              "Workflow[SessionInput, Outcome] = agent.Execute",
+	"Scheduled":            "Workflow[ScheduledInput, ScheduledRun] = agent.Scheduled",
+	"Send":                 "Activity[SessionMessage, SessionReply] = agent.Send",
+	"Follow":               "Activity[FollowRequest, FollowReply] = agent.Follow",
+	"MemoSchedule":         " = schedule",
+	"ScheduledIDPrefix":    " = schedule/",
+	"MemoScheduled":        " = scheduled_run",
 	"CallModel":            "Activity[ModelRequest, ModelReply] = agent.CallModel",
 	"CallTool":             "Activity[ToolRequest, ToolReply] = agent.CallTool",
 	"Bind":                 "Activity[BindRequest, Bound] = agent.Bind",

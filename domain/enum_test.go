@@ -33,6 +33,7 @@ var enums = map[string]struct {
 	"Effect":          {listed(domain.Effects), "read_only idempotent keyed at_most_once", decoded[domain.Effect], "at_most_once", false},
 	"ModelOutcome":    {listed(contract.ModelOutcomes), "answered interrupted worker_shutdown failed", decoded[contract.ModelOutcome], "-", false},
 	"InferencePhase":  {listed(contract.InferencePhases), "waiting requested streaming running", decoded[contract.InferencePhase], "-", false},
+	"SessionState":    {listed(contract.SessionStates), "began busy closed", decoded[contract.SessionState], "-", false},
 	"Delivery":        {listed(contract.Deliveries), "refuse steer queue", decoded[contract.Delivery], "refuse", false},
 	"StopMode":        {listed(contract.StopModes), "after_step after_inference now", decoded[contract.StopMode], "after_step", false},
 	"StatusSource":    {listed(contract.StatusSources), "workflow heartbeat history memo server records", decoded[contract.StatusSource], "-", false},

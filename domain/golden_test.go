@@ -130,6 +130,8 @@ func wireCases(t testing.TB) []wireCase {
 	}
 	catalog := filled[contract.Resolved]("catalog").value.(contract.Resolved)
 	catalog.Definition = domain.Definition{} // the asker has it
+	scheduled, message := filled[contract.ScheduledInput]("scheduled").value.(contract.ScheduledInput), filled[contract.SessionMessage]("message").value.(contract.SessionMessage)
+	scheduled.Start, message.Request = contract.SessionInput{Prompt: "sum up"}, contract.SendRequest{Prompt: "sum up"} // they have files of their own
 	return append(cases,
 		wire("step", step), wire("step_execution", record.Steps[0]), wire("step_execution_interrupted", last),
 		wire("tool_execution", step.ToolExecutions[0]), wire("tool_execution_blocked", step.ToolExecutions[1]),
@@ -168,6 +170,9 @@ func wireCases(t testing.TB) []wireCase {
 		filled[contract.ExtendRequest]("extend_request"), filled[contract.ExtendReply]("extend_reply"),
 		filled[contract.VerifyReply]("verify_reply"), filled[contract.BindRequest]("bind_request"), filled[contract.Bound]("bound"), filled[contract.UnbindRequest]("unbind_request"), filled[contract.UnbindReply]("unbind_reply"),
 		filled[contract.ResolveRequest]("resolve_request"), filled[contract.ResolveReply]("resolve_reply"),
+		wire("scheduled_input", scheduled), filled[contract.ScheduledRun]("scheduled_run"),
+		wire("session_message", message), filled[contract.SessionReply]("session_reply"),
+		filled[contract.FollowRequest]("follow_request"), filled[contract.FollowReply]("follow_reply"),
 		filled[contract.PauseRequest]("pause_request"), filled[contract.PauseReply]("pause_reply"),
 	)
 }

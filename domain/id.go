@@ -82,6 +82,12 @@ func CheckAgentName(name string) error {
 // WorkflowID is the id under which an agent of a name, or of a UUID, runs on Temporal.
 func WorkflowID(id string) string { return WorkflowIDPrefix + id }
 
+// ScheduledAgent derives the identity of the agent that a run of a schedule has for its own. chain is the first run id of
+// the run's workflow.
+func ScheduledAgent(chain string) AgentID {
+	return AgentID{uuid.NewSHA1(agentSpace, []byte("scheduled/"+chain))}
+}
+
 // Execution derives the id of the n-th execution. chain is the workflow's first run id, which stays the same.
 func (id AgentID) Execution(chain string, n int) ExecutionID {
 	return ExecutionID{uuid.NewSHA1(id.UUID, []byte(chain+"/"+strconv.Itoa(n)))}

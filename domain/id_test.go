@@ -27,6 +27,7 @@ func TestDerivedIDsArePinned(t *testing.T) {
 		"agent":            {agent.UUID, "4526f792-a438-5054-b7fb-4fcbcd7db4c0"},
 		"execution":        {execution.UUID, "de4f2f92-ddf4-5909-b53e-cfb65fdaec06"},
 		"second execution": {agent.Execution(run, 2).UUID, "301f0326-093c-5715-9ea0-7fb41d94df99"},
+		"scheduled agent":  {domain.ScheduledAgent(run).UUID, "cd200f12-12da-5f13-af94-a707479f0de5"},
 		"waiting message":  {agent.Waiting(run, 1).UUID, "d7831410-b259-5316-93e9-cac99cc0ec0f"},
 		"prompt":           {execution.Prompt().UUID, "454ade3c-baae-5e72-8103-b36b38da9132"},
 		"step":             {step.UUID, "8ee2ea59-0c0a-5c05-8a94-c7c203ce0e69"},

@@ -50,6 +50,7 @@ Filters leave out what does not fit all of them. A status is one of
   starter list --reason cost_limit --columns id,cost,tokens --sort -cost
   starter list --agent 'shop-*' --query "StartTime > '2030-01-31T12:00:00Z'"
   starter list --unknown
+  starter list --schedule digest
   starter list --all
   starter list --roots
   starter list --parent notes
@@ -89,6 +90,7 @@ func (l *listing) register(p *program, command *cobra.Command) {
 	set.Var(flagValue{"STATUS,...", "", l.readStatuses}, "status", "list only those in one of these statuses")
 	set.Var(flagValue{"REASON,...", "", func(text string) error { return readNames(&l.Reasons, text) }}, "reason", "list only those whose newest execution ended for one of these: stop reasons, or codes of errors")
 	set.Var(textFlag(&l.Agent), "agent", "list only those of this `NAME`, in which * stands for any characters")
+	set.Var(textFlag(&l.Schedule), "schedule", "list only those that the schedule of this `NAME` has begun")
 	set.Var(flagValue{"time", "", func(text string) error { return l.readSince(text, p.now()) }}, "since", "leave out what began before: a time such as 2030-01-31T12:00:00Z, or a duration until now such as 2h")
 	set.Var(textFlag(&l.Parent), "parent", "list only the sub-agents that the agent `ID` has started itself")
 	set.BoolVar(&l.Roots, "roots", false, "leave out sub-agents")
@@ -103,6 +105,7 @@ func (l *listing) register(p *program, command *cobra.Command) {
 	command.MarkFlagsMutuallyExclusive("parent", "roots")
 	p.completeWith(command, "parent", p.completeIDs)
 	p.completeWith(command, "status", completeWords(client.ListStatuses()))
+	p.completeWith(command, "schedule", p.completeSchedules)
 	p.completeWith(command, "columns", completeWords(render.ListColumns()))
 	p.completeWith(command, "sort", completeWords(render.ListColumns()))
 }
@@ -137,7 +140,7 @@ func (l *listing) list(ctx context.Context, agents *client.Client) ([]client.Lis
 // filters reports whether agents are left out.
 func (l *listing) filters() bool {
 	f := l.ListFilter
-	return l.Open || l.Roots || l.Waiting || l.Unknown || len(l.Trusted)+len(f.Statuses)+len(f.Reasons) > 0 || f.Agent+f.Parent+f.Query != "" || !f.Since.IsZero()
+	return l.Open || l.Roots || l.Waiting || l.Unknown || len(l.Trusted)+len(f.Statuses)+len(f.Reasons) > 0 || f.Agent+f.Parent+f.Query+f.Schedule != "" || !f.Since.IsZero()
 }
 
 func (l *listing) readStatuses(text string) error {

@@ -344,7 +344,7 @@ Exit codes: 0 done or completed, 1 failed or another error, 2 wrong usage,
 		extendCommand(p), forkCommand(p), rewindCommand(p), approvalsCommand(p), approveCommand(p), denyCommand(p), answerCommand(p), revokeCommand(p), pauseCommand(p), resumeCommand(p), resolveCommand(p), updateCommand(p),
 		suspendCommand(p), unsuspendCommand(p), clearCommand(p), closeCommand(p), deleteCommand(p),
 		exportCommand(p), importCommand(p),
-		agentsCommand(p),
+		agentsCommand(p), scheduleCommand(p),
 	)
 	add(root, groupLocal,
 		devCommand(p), demoCommand(p), chaosCommand(p), crowdCommand(p), loadCommand(p), doctorCommand(p), mcpCommand(p), completionCommand(p),

@@ -26,6 +26,7 @@ type Options struct {
 // Register makes a worker run agents.
 func Register(registry worker.WorkflowRegistry, options Options) {
 	registry.RegisterWorkflowWithOptions(options.execute, workflow.RegisterOptions{Name: string(contract.Execute)})
+	registry.RegisterWorkflowWithOptions(scheduled, workflow.RegisterOptions{Name: string(contract.Scheduled)})
 }
 
 // Execute is the workflow with no hooks and no listeners.

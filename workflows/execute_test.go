@@ -32,11 +32,14 @@ type world struct {
 	tool  func(contract.ToolRequest) (contract.ToolReply, error)
 	tools []domain.ToolSpec
 	// list and record stand for the other two activities, where given.
-	list    func(contract.CatalogRequest) (contract.Catalog, error)
-	record  func(contract.RecordRequest) (contract.Segment, error)
-	verify  func(contract.ToolRequest) (contract.VerifyReply, error)
-	bind    func(contract.BindRequest) (contract.Bound, error)
-	unbind  func(contract.UnbindRequest) error
+	list   func(contract.CatalogRequest) (contract.Catalog, error)
+	record func(contract.RecordRequest) (contract.Segment, error)
+	verify func(contract.ToolRequest) (contract.VerifyReply, error)
+	bind   func(contract.BindRequest) (contract.Bound, error)
+	unbind func(contract.UnbindRequest) error
+	// send and follow are what schedules ask of sessions.
+	send    func(contract.SessionMessage) (contract.SessionReply, error)
+	follow  func(contract.FollowRequest) (contract.FollowReply, error)
 	storage bool
 	// older says that a catalog that names no approvals is of an older worker: else they allow all calls.
 	older bool
@@ -112,6 +115,10 @@ func (w *world) environment(t *testing.T) *testsuite.TestWorkflowEnvironment {
 	env.RegisterActivityWithOptions(func(_ context.Context, r contract.UnbindRequest) (contract.UnbindReply, error) {
 		return contract.UnbindReply{}, w.unbind(r)
 	}, activity.RegisterOptions{Name: string(contract.Unbind)})
+	env.RegisterActivityWithOptions(func(_ context.Context, r contract.SessionMessage) (contract.SessionReply, error) { return w.send(r) },
+		activity.RegisterOptions{Name: string(contract.Send)})
+	env.RegisterActivityWithOptions(func(_ context.Context, r contract.FollowRequest) (contract.FollowReply, error) { return w.follow(r) },
+		activity.RegisterOptions{Name: string(contract.Follow)})
 	return env
 }
 
@@ -177,7 +184,9 @@ func (o *ownID) Init(next interceptor.WorkflowOutboundInterceptor) error {
 }
 
 func (o *ownID) ExecuteWorkflow(ctx workflow.Context, in *interceptor.ExecuteWorkflowInput) (any, error) {
-	o.id = in.Args[0].(*contract.SessionInput).WorkflowID()
+	if session, ok := in.Args[0].(*contract.SessionInput); ok {
+		o.id = session.WorkflowID()
+	}
 	return o.WorkflowInboundInterceptorBase.Next.ExecuteWorkflow(ctx, in)
 }
 

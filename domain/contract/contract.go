@@ -21,6 +21,14 @@ const (
 	// Execute is one execution of an unnamed agent, or an open session of a named one.
 	Execute Workflow[SessionInput, Outcome] = "agent.Execute"
 
+	// Scheduled is one run of a schedule, which begins an execution and lives as long as that.
+	Scheduled Workflow[ScheduledInput, ScheduledRun] = "agent.Scheduled"
+
+	// Send gives the open session of a named agent a message of a schedule's.
+	Send Activity[SessionMessage, SessionReply] = "agent.Send"
+	// Follow waits for the end of an execution of a named agent, or for some time.
+	Follow Activity[FollowRequest, FollowReply] = "agent.Follow"
+
 	// CallModel makes one inference.
 	CallModel Activity[ModelRequest, ModelReply] = "agent.CallModel"
 	// CallTool makes one tool call.
@@ -97,6 +105,11 @@ const (
 	MemoUnknown = "outcome_unknown"
 	// MemoSettles is the memo field that says, in a workflow that but settles a call, what ended before: an EndedRun.
 	MemoSettles = "settles"
+	// MemoScheduled is the memo field in which a run of a schedule says what it has begun, and what came of it: a
+	// ScheduledRun.
+	MemoScheduled = "scheduled_run"
+	// MemoSchedule is the memo field of a schedule of agents itself: what it runs, and when.
+	MemoSchedule = "schedule"
 	// MemoRules is the memo field that says that rules hold for an agent's calls. Every run of a workflow has it: what a
 	// worker that knows no rules hands on lacks the rules.
 	MemoRules = "rules"
@@ -113,6 +126,9 @@ const (
 	// AttributeTrusted is the search attribute, a list, that holds those of an agent's trusted values that may be
 	// indexed, each as name=value.
 	AttributeTrusted = "AgentTrusted"
+
+	// ScheduledIDPrefix comes before a schedule's name in the workflow ids of its runs, and their time after it.
+	ScheduledIDPrefix = "schedule/"
 
 	// DefaultTaskQueue is where workers listen and agents start unless told otherwise.
 	DefaultTaskQueue = "everstep"

@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/converter"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -46,6 +47,8 @@ type Listed struct {
 	// knows what the model costs.
 	TotalTokens *int64  `json:"total_tokens"`
 	CostUSD     *string `json:"cost_usd"`
+	// Schedule has begun the agent, where a schedule has.
+	Schedule string `json:"schedule,omitzero"`
 	// Open says that an execution is in progress, or the session takes messages.
 	Open bool `json:"open"`
 	// ServerStatus is Temporal's own word for the workflow.
@@ -161,15 +164,24 @@ func (c *Client) listable(ctx context.Context, o ListOptions, failed *error) ite
 				continue
 			}
 			x := a.begun(1, domain.ExecutionID{}, info.GetExecution().GetRunId())
-			parent, _ := strings.CutPrefix(info.GetParentExecution().GetWorkflowId(), domain.WorkflowIDPrefix)
+			parent, sub := strings.CutPrefix(info.GetParentExecution().GetWorkflowId(), domain.WorkflowIDPrefix)
+			if !sub { // a run of a schedule has begun it
+				parent = ""
+			}
 			if foreign {
 				x = Execution{ID: workflowID, Number: 1, WorkflowID: workflowID, RunID: x.RunID}
 			}
-			if count++; !yield(Listed{Execution: x, Foreign: foreign, ParentID: parent, Unknown: unknown}, info) || count == o.Limit && !o.looks() {
+			if count++; !yield(Listed{Execution: x, Foreign: foreign, ParentID: parent, Unknown: unknown, Schedule: scheduleOf(info)}, info) || count == o.Limit && !o.looks() {
 				return
 			}
 		}
 	}
+}
+
+// scheduleOf names the schedule that has begun an agent, by the server's word; empty: none.
+func scheduleOf(info *workflowpb.WorkflowExecutionInfo) (name string) {
+	_ = converter.GetDefaultDataConverter().FromPayload(info.GetSearchAttributes().GetIndexedFields()["TemporalScheduledById"], &name)
+	return name
 }
 
 // unknown counts the unsettled calls of an agent, by its memo.

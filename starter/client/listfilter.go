@@ -28,6 +28,8 @@ type ListFilter struct {
 	// Parent leaves out all but the sub-agents that this agent has started itself, and Roots all sub-agents.
 	Parent string
 	Roots  bool
+	// Schedule leaves out agents that the schedule of this name has not begun.
+	Schedule string
 	// Query is a list filter of Temporal's own, which an agent's workflow has to fit too.
 	Query string
 }
@@ -84,6 +86,9 @@ func (f ListFilter) check() error {
 	if _, err := agentOf(f.Parent); f.Parent != "" && err != nil {
 		return domain.Errorf(domain.Invalid, "parent: %s", domain.AsError(err).Message)
 	}
+	if f.Schedule != "" && domain.CheckAgentName(f.Schedule) != nil {
+		return domain.Errorf(domain.Invalid, "schedule: %q is no name of one", domain.Shorten(f.Schedule, 100))
+	}
 	for _, status := range f.Statuses {
 		if !slices.Contains(ListStatuses(), status) {
 			return domain.Errorf(domain.Invalid, "status: %q is none of %s", domain.Shorten(string(status), 40), enum.Names(ListStatuses(), ", "))
@@ -128,7 +133,10 @@ func (f ListFilter) query(running bool) string {
 		query += fmt.Sprintf(" AND ParentWorkflowId = '%s'", domain.WorkflowID(name))
 	}
 	if f.Roots {
-		query += " AND ParentWorkflowId IS NULL"
+		query += fmt.Sprintf(" AND (ParentWorkflowId IS NULL OR ParentWorkflowId STARTS_WITH '%s')", contract.ScheduledIDPrefix)
+	}
+	if f.Schedule != "" {
+		query += fmt.Sprintf(" AND TemporalScheduledById = '%s'", f.Schedule)
 	}
 	if f.Query != "" {
 		query += " AND (" + f.Query + ")"

@@ -63,19 +63,9 @@ func (c *Client) Start(ctx context.Context, s Start) (Execution, error) {
 	case a.session != "":
 		return Execution{}, invalid(domain.Errorf(domain.Invalid, "id: %s is an earlier session, which can only be read; %q begins a new one", a.called(), a.name))
 	}
-	given, err := domain.NewGiven(s.Metadata, s.Messages, s.Trusted)
+	input, err := c.input(ctx, a, s)
 	if err != nil {
-		return Execution{}, invalid(err)
-	}
-	input := contract.SessionInput{
-		SchemaVersion: domain.SchemaVersion, AgentID: a.id, Name: a.name, Definition: s.Definition,
-		Prompt: s.Prompt, Given: given, Budget: s.Budget,
-	}
-	if err := cmp.Or(checkInput(input, time.Now()), checkIndexed(s.Trusted, c.cfg.IndexTrusted)); err != nil {
-		return Execution{}, invalid(err)
-	}
-	if input.Attributes, err = c.registered(ctx); err != nil {
-		return Execution{}, fail(ctx, a.called(), "starting "+a.called(), err)
+		return Execution{}, err
 	}
 	// What a new agent would lack, an open session may have.
 	lacking := s.Definition.CheckShown(s.Trusted)
@@ -92,7 +82,7 @@ func (c *Client) Start(ctx context.Context, s Start) (Execution, error) {
 				return Execution{}, errorf(Refused, err, "agent %s is running and takes one prompt; start another agent", a.called())
 			}
 		}
-		execution, err := c.resume(ctx, a, s.message(given, c.cfg.By))
+		execution, err := c.resume(ctx, a, s.message(input.Given, c.cfg.By))
 		gone := errors.Is(err, errClosed)
 		switch {
 		case lacking != nil && (gone || errors.Is(err, &Error{Class: NotFound})):
@@ -102,6 +92,25 @@ func (c *Client) Start(ctx context.Context, s Start) (Execution, error) {
 		}
 	}
 	return Execution{}, errorf(Refused, nil, "%s is begun and ended by others at this very time; try again", a.called())
+}
+
+// input is what a new agent starts with, but for what begin adds. What is wrong with it is said here.
+func (c *Client) input(ctx context.Context, a agent, s Start) (contract.SessionInput, error) {
+	given, err := domain.NewGiven(s.Metadata, s.Messages, s.Trusted)
+	if err != nil {
+		return contract.SessionInput{}, invalid(err)
+	}
+	input := contract.SessionInput{
+		SchemaVersion: domain.SchemaVersion, AgentID: a.id, Name: a.name, Definition: s.Definition,
+		Prompt: s.Prompt, Given: given, Budget: s.Budget,
+	}
+	if err := cmp.Or(checkInput(input, time.Now()), checkIndexed(s.Trusted, c.cfg.IndexTrusted)); err != nil {
+		return contract.SessionInput{}, invalid(err)
+	}
+	if input.Attributes, err = c.registered(ctx); err != nil {
+		return contract.SessionInput{}, fail(ctx, a.called(), "starting "+a.called(), err)
+	}
+	return input, nil
 }
 
 type opening struct {

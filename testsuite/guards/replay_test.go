@@ -125,6 +125,10 @@ func TestReplayCatchesAChange(t *testing.T) {
 				return workflows.Execute(ctx, in)
 			}
 			r.RegisterWorkflowWithOptions(changed, workflow.RegisterOptions{Name: string(contract.Execute)})
+			run := func(ctx workflow.Context, _ contract.ScheduledInput) (contract.ScheduledRun, error) {
+				return contract.ScheduledRun{}, workflow.Sleep(ctx, time.Millisecond)
+			}
+			r.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: string(contract.Scheduled)})
 			require.Error(t, r.ReplayWorkflowHistory(quiet(), readHistory(t, path)))
 		})
 	}

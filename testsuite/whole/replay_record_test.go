@@ -179,6 +179,7 @@ turns:
 	recordRewinds(t)
 	recordVersions(t)
 	recordForks(t)
+	recordSchedules(t)
 	t.Run("storage-outage", func(t *testing.T) {
 		s := connect(t, "continuing", continuing)
 		begun := s.outage(t, func(agents.Execution) {})

@@ -35,6 +35,9 @@ func keptHistories(t testing.TB) map[string]*historypb.History {
 		read, err := client.HistoryFromJSON(file, client.HistoryJSONOptions{})
 		require.NoError(t, err)
 		require.NoError(t, file.Close())
+		if of := read.GetEvents()[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowType().GetName(); of != string(contract.Execute) {
+			continue // it is a run of a schedule, and no agent's
+		}
 		kept[strings.TrimSuffix(filepath.Base(path), ".json")] = read
 	}
 	return kept

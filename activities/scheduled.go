@@ -1,0 +1,187 @@
+package activities
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+	"google.golang.org/grpc/codes"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/domain/progress"
+)
+
+// Send gives an open session a message of a schedule's, with which its next execution begins. It may run any number of
+// times: the update's id is the same, so the session takes the message once and answers the same.
+//
+// What the session refuses for good fails for good, such as one that is suspended. A session that does not answer is
+// tried again.
+func (a *Activities) Send(ctx context.Context, m contract.SessionMessage) (contract.SessionReply, error) {
+	defer a.pulse(ctx)()
+	c, id := activity.GetClient(ctx), domain.WorkflowID(m.Name)
+	for again := false; ; again = true {
+		reply, err := sendOnce(ctx, c, id, m)
+		if err == nil {
+			return contract.SessionReply{State: contract.SessionBegan, Reply: reply}, nil
+		}
+		refused, told := refusalOf(err)
+		switch {
+		case closedSession(err):
+			return contract.SessionReply{State: contract.SessionClosed}, nil
+		case !told:
+			return contract.SessionReply{}, unanswered("send", err)
+		case refused.Kind != domain.Denied:
+			return contract.SessionReply{}, failure(refused)
+		}
+		status, err := statusOf(ctx, c, id)
+		switch {
+		case err != nil:
+			return contract.SessionReply{}, unanswered("send", err)
+		case status.Suspended == nil && (!status.Status.Terminal() || !status.Open):
+			return contract.SessionReply{State: contract.SessionBusy}, nil
+		case status.Suspended != nil || again: // it is no execution that is in the way
+			return contract.SessionReply{}, failure(refused)
+		}
+	}
+}
+
+func sendOnce(ctx context.Context, c client.Client, id string, m contract.SessionMessage) (reply contract.SendReply, err error) {
+	handle, err := c.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
+		UpdateID: m.UpdateID, WorkflowID: id, UpdateName: string(contract.UpdateSend), Args: []any{m.Request},
+		WaitForStage: client.WorkflowUpdateStageCompleted,
+	})
+	if err == nil {
+		err = handle.Get(ctx, &reply)
+	}
+	return reply, err
+}
+
+func statusOf(ctx context.Context, c client.Client, id string) (view contract.StatusView, err error) {
+	value, err := c.QueryWorkflow(ctx, id, "", string(contract.QueryStatus), contract.StatusRequest{})
+	if err == nil {
+		err = value.Get(&view)
+	}
+	return view, err
+}
+
+// closedSession reports whether an update met a workflow that has ended, or never was.
+func closedSession(err error) bool {
+	refusal, ok := errors.AsType[*temporal.ApplicationError](err)
+	return serviceerror.ToStatus(err).Code() == codes.NotFound || ok && refusal.Type() == "AcceptedUpdateCompletedWorkflow"
+}
+
+// refusalOf is what the session itself said.
+func refusalOf(err error) (*domain.Error, bool) {
+	var told domain.Error
+	refusal, ok := errors.AsType[*temporal.ApplicationError](err)
+	if !ok || !refusal.HasDetails() || refusal.Details(&told) != nil || told.Message == "" {
+		return nil, false
+	}
+	return &told, true
+}
+
+// unanswered has the server try again.
+func unanswered(what string, err error) error {
+	return failure(domain.Errorf(domain.Unavailable, "%s: the session does not answer: %v", what, err))
+}
+
+const (
+	// firstLook and lastLook bound the time between two looks at an execution.
+	firstLook, lastLook = 100 * time.Millisecond, 5 * time.Second
+)
+
+// Follow waits for the end of an execution of a named agent, for as long as the request says. It changes nothing.
+func (a *Activities) Follow(ctx context.Context, request contract.FollowRequest) (contract.FollowReply, error) {
+	defer a.pulse(ctx)()
+	until := time.Now().Add(request.For)
+	for pause := firstLook; ; pause = min(pause*3/2, lastLook) {
+		outcome, err := lookAt(ctx, activity.GetClient(ctx), request)
+		if err != nil || outcome != nil || time.Now().Add(pause).After(until) {
+			return contract.FollowReply{Outcome: outcome}, err
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return contract.FollowReply{}, ctx.Err()
+		case <-activity.GetWorkerStopChannel(ctx): // another look is asked of another worker
+			timer.Stop()
+			return contract.FollowReply{}, nil
+		case <-timer.C:
+		}
+	}
+}
+
+// lookAt is how the execution ended; nil where it goes on.
+func lookAt(ctx context.Context, c client.Client, r contract.FollowRequest) (*contract.Outcome, error) {
+	described, err := c.DescribeWorkflowExecution(ctx, domain.WorkflowID(r.Name), "")
+	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
+		return nil, untold(r, "the server has the session no more")
+	}
+	if err != nil {
+		return nil, unanswered("follow", err)
+	}
+	info := described.GetWorkflowExecutionInfo()
+	var newest contract.Outcome
+	// A memo that cannot be read says nothing of it.
+	_ = converter.GetDefaultDataConverter().FromPayload(info.GetMemo().GetFields()[contract.MemoOutcome], &newest)
+	if newest.ExecutionID == r.ExecutionID {
+		return &newest, nil
+	}
+	own, open := ofSession(info, r), info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
+	if own && open && newest.Number < r.Number {
+		return nil, nil
+	}
+	for _, run := range []string{"", r.RunID} {
+		if outcome := toldBy(ctx, c, r, run); outcome != nil {
+			return outcome, nil
+		}
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if outcome, ended := endsByServer[info.GetStatus()].Outcome(); own && ended {
+		outcome.ExecutionID, outcome.Number = r.ExecutionID, r.Number
+		return &outcome, nil
+	}
+	return nil, untold(r, "later ones have begun since")
+}
+
+// ofSession reports whether the execution is of the session that was described, as far as the server tells.
+func ofSession(info *workflowpb.WorkflowExecutionInfo, r contract.FollowRequest) bool {
+	agent, err := domain.AgentIDOf(r.Name)
+	first := cmp.Or(info.GetFirstRunId(), info.GetExecution().GetRunId())
+	return err == nil && agent.Execution(first, r.Number) == r.ExecutionID
+}
+
+// endsByServer are the ends of a workflow that are none of ours.
+var endsByServer = map[enumspb.WorkflowExecutionStatus]progress.RunEnd{
+	enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED: progress.Terminated,
+	enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED:   progress.CancelledByServer,
+	enumspb.WORKFLOW_EXECUTION_STATUS_FAILED:     progress.Aborted,
+	enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:  progress.RanOut,
+}
+
+// toldBy is how a run of the workflow says that the execution ended.
+func toldBy(ctx context.Context, c client.Client, r contract.FollowRequest, run string) *contract.Outcome {
+	var page contract.StepsPage
+	value, err := c.QueryWorkflow(ctx, domain.WorkflowID(r.Name), run, string(contract.QuerySteps), contract.StepsRequest{Number: r.Number, From: 1 << 30})
+	if err != nil || value.Get(&page) != nil || page.ExecutionID != r.ExecutionID {
+		return nil
+	}
+	return page.Outcome
+}
+
+// untold is the error of an execution of which nobody can tell any more how it ended.
+func untold(r contract.FollowRequest, why string) error {
+	return failure(domain.CodedErrorf(domain.Internal, domain.CodeTerminated, "execution %d of %s: nobody can tell how it ended: %s", r.Number, r.Name, why))
+}

@@ -1,0 +1,117 @@
+package render
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/starter/client"
+)
+
+// Schedules is the table of schedules.
+func Schedules(all []client.ListedSchedule, now time.Time) Table {
+	t := Table{Head: []string{"NAME", "WHEN", "NEXT", "LAST", "RUNS"}}
+	for _, s := range all {
+		next := "-"
+		switch {
+		case s.Paused:
+			next = "paused"
+		case len(s.NextRuns) > 0:
+			next = "in " + Duration(s.NextRuns[0].Sub(now))
+		}
+		t.Rows = append(t.Rows, []string{
+			OneLine(s.Name), whenText(s.When), next, ago(s.LastRun, now), cmp.Or(where(s.Session != "", OneLine("session "+s.Session)), OneLine(s.Model)),
+		})
+	}
+	return t
+}
+
+// whenText is when a schedule runs, in a line.
+func whenText(w client.When) string {
+	var parts []string
+	parts = append(parts, w.Cron...)
+	if w.Every > 0 {
+		parts = append(parts, "every "+spanText(w.Every)+where(w.Offset > 0, " after "+spanText(w.Offset)))
+	}
+	text := strings.Join(parts, "; ")
+	return OneLine(text + where(w.TimeZone != "", " ("+w.TimeZone+")"))
+}
+
+// spanText is a duration as flags take it.
+func spanText(s contract.Span) string {
+	text := time.Duration(s).String()
+	if short, ok := strings.CutSuffix(text, "m0s"); ok {
+		text = short + "m"
+	}
+	if short, ok := strings.CutSuffix(text, "h0m"); ok {
+		text = short + "h"
+	}
+	return text
+}
+
+// Schedule is all of a schedule for people: each fact under its name, and its newest runs.
+func Schedule(out *Output, v client.ScheduleView, now time.Time) string {
+	x := &sheet{theme: out.Theme, now: now}
+	state := "runs"
+	switch {
+	case v.Paused:
+		state = "paused" + within(": ", v.Note, "")
+	case len(v.NextRuns) == 0:
+		state = "over"
+	}
+	x.printf("%s · %s\n", out.Theme.Head(OneLine(v.Name)), OneLine(state))
+	x.fact("when", whenText(v.When)+where(v.When.Jitter > 0, ", up to "+spanText(v.When.Jitter)+" later"))
+	x.fact("from", moment(v.When.StartAt))
+	x.fact("until", moment(v.When.EndAt))
+	for i, at := range v.NextRuns {
+		x.fact(where(i == 0, "next"), moment(at)+" (in "+Duration(at.Sub(now))+")")
+	}
+	x.fact("overlap", string(v.Overlap)+where(v.PauseOnFailure, "; pauses when an execution fails"))
+	x.fact("begins", cmp.Or(where(v.Session != "", "an execution of session "+OneLine(v.Session)), "an agent of each run's own"))
+	x.fact("model", OneLine(v.Model))
+	x.fact("tools", OneLine(strings.Join(v.Tools, ", ")))
+	x.fact("budget", Budget(v.Budget, domain.Unlimited()))
+	x.fact("trusted", trustedText(v.Trusted))
+	x.fact("prompt", shortened(OneLine(v.Prompt), 200))
+	x.fact("queue", OneLine(v.TaskQueue))
+	x.fact("so far", joined(", ", Counted(int64(v.Begun), "run"), where(v.Skipped > 0, grouped(int64(v.Skipped))+" skipped"), where(v.Missed > 0, grouped(int64(v.Missed))+" missed")))
+	if len(v.Runs) == 0 {
+		return x.String()
+	}
+	runs := Table{Head: []string{"DUE", "STATUS", "TOOK", "EXEC", "ID"}}
+	for _, r := range v.Runs {
+		runs.Rows = append(runs.Rows, []string{
+			moment(r.DueAt), runStatus(r), runTook(r, now), where(r.Number > 0, grouped(int64(r.Number))), cmp.Or(OneLine(r.ID), "-"),
+		})
+	}
+	return x.String() + "\n" + runs.Render(out)
+}
+
+func runStatus(r client.ScheduleRun) string {
+	status := string(r.Status)
+	switch {
+	case r.Gone:
+		return "deleted on the server"
+	case r.Open && r.ID == "":
+		return "waits for a worker"
+	case r.Open && r.Status == domain.StatusPending:
+		return "waits for the session"
+	}
+	if why := cmp.Or(string(r.Code), string(r.StopReason)); why != "" && why != string(domain.Completed) {
+		status += " (" + OneLine(why) + ")"
+	}
+	return status
+}
+
+func runTook(r client.ScheduleRun, now time.Time) string {
+	end := r.EndedAt
+	if end.IsZero() && r.Open {
+		end = now
+	}
+	if end.IsZero() || r.BeganAt.IsZero() {
+		return "-"
+	}
+	return Duration(end.Sub(r.BeganAt))
+}

@@ -1,0 +1,330 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"everstep/domain/contract"
+	"everstep/starter/client"
+	"everstep/starter/local"
+	"everstep/starter/render"
+)
+
+func scheduleCommand(p *program) *cobra.Command {
+	return family(&cobra.Command{
+		Use:   "schedule",
+		Short: "Have agents begin by themselves, at times",
+		Long: `Has agents begin by themselves, on Temporal's own schedules: by lines of cron, or
+at an interval. Each run is an agent of its own or, with --id, a message to one
+session. The server begins the runs; a worker has to be up for them to go on.
+` + "`starter help schedules`" + ` tells more.`,
+		Example: `  starter schedule create digest --agent digest --cron "0 9 * * 1-5" "Sum up"
+  starter schedule list
+  starter schedule show digest
+  starter list --schedule digest`,
+	}, scheduleCreateCommand(p), scheduleListCommand(p), scheduleShowCommand(p), schedulePauseCommand(p), scheduleUnpauseCommand(p),
+		scheduleTriggerCommand(p), scheduleDeleteCommand(p))
+}
+
+// A scheduleFlags says when a schedule runs, and how.
+type scheduleFlags struct {
+	schedule              client.Schedule
+	every, offset, jitter time.Duration
+}
+
+func scheduleCreateCommand(p *program) *cobra.Command {
+	var asked startFlags
+	var f scheduleFlags
+	var queue string
+	command := &cobra.Command{
+		Use:   `create NAME "prompt"`,
+		Short: "Create a schedule",
+		Long: `Creates a schedule, and shows when it runs next. What is wrong is told before
+anything is created: an agent's file that is broken, a line of cron that never
+comes. --cron may be given several times, and beside --every.
+
+A line of cron has 5 fields: minute, hour, day of month, month, day of week; 6
+with the year after them, 7 with the second before them; or it is @hourly, @daily,
+@weekly, @monthly, @yearly. All fields have to match, those of the day too.
+
+--overlap says what becomes of a run that is due while another is under way:
+Skip leaves it out, BufferOne and BufferAll have one or all wait, CancelOther
+stops the one under way first, TerminateOther ends it by force, AllowAll runs
+beside it. Limits hold for each run. The prompt - is read from standard input.`,
+		Example: `  starter schedule create digest --agent digest --cron "0 9 * * MON" "Sum up"
+  starter schedule create late --agent late --cron @daily --jitter 10m "Check"
+  starter schedule create watch --id watcher --every 15m --max-cost 0.05 "Look"
+  starter schedule create am --cron "30 8 * * *" --time-zone Europe/Paris "Go"
+  starter schedule create one --every 1h --with customer=4711 "Check the books"`,
+		Args: arguments(`starter schedule create digest --cron "0 9 * * *" "Sum up"`, "name", "prompt"),
+		RunE: func(command *cobra.Command, args []string) error {
+			ctx := command.Context()
+			schedule, err := f.read(p, &asked, args[0], args[1])
+			if err != nil {
+				return err
+			}
+			here := schedule.Start.Definition
+			here.Budget = schedule.Start.Budget
+			if err := p.machine.CheckLocally(ctx, local.Flags{TaskQueue: queue}, here); err != nil {
+				return err
+			}
+			s, err := p.machine.Connect(ctx, queue)
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			p.warn(s.Missing(ctx))
+			created, err := s.Agents.CreateSchedule(ctx, schedule)
+			if err != nil {
+				return err
+			}
+			return p.show(created, render.Schedule(p.out, created, p.now()))
+		},
+	}
+	f.register(p, command)
+	asked.register(p, command)
+	command.Flags().Var(textFlag(&asked.id), "id", "the `NAME` of a session that each run sends to, once it is idle, and that is opened where none is open; without one each run is an agent of its own")
+	command.Flags().StringVar(&queue, "task-queue", "", "the task queue's `NAME`, where workers listen ("+local.VariableTaskQueue+")")
+	return command
+}
+
+func (f *scheduleFlags) register(p *program, command *cobra.Command) {
+	set, when := command.Flags(), &f.schedule.When
+	set.StringArrayVar(&when.Cron, "cron", nil, "a `LINE` of cron, such as \"0 9 * * MON-FRI\"; once for each")
+	set.Var(intervalFlag(&f.every), "every", "an interval in whole seconds, such as 15m, from 1970 on: 24h is each midnight UTC")
+	set.Var(durationFlag(&f.offset), "offset", "how long after the beginning of each interval")
+	set.StringVar(&when.TimeZone, "time-zone", "", "the `ZONE` of --cron, such as Europe/Berlin; UTC unless given")
+	set.Var(durationFlag(&f.jitter), "jitter", "begin each run later by up to so much, by chance")
+	set.Var(timeFlag(&when.StartAt), "start-at", "run from then on, such as 2030-01-31T12:00:00Z")
+	set.Var(timeFlag(&when.EndAt), "end-at", "run until then")
+	f.schedule.Overlap = client.OverlapSkip
+	set.Var(choiceFlag(&f.schedule.Overlap, client.Overlaps()), "overlap", "what becomes of a run that is due while another is under way")
+	set.Var(durationFlag(&f.schedule.CatchupWindow), "catchup-window", "how late a run may begin that was due while the server was away; a year unless given")
+	set.BoolVar(&f.schedule.PauseOnFailure, "pause-on-failure", false, "pause when an execution fails")
+	set.BoolVar(&f.schedule.Paused, "paused", false, "begin nothing until unpause")
+	p.completeWith(command, "overlap", completeWords(client.Overlaps()))
+}
+
+// read checks all that can be told without a server.
+func (f *scheduleFlags) read(p *program, asked *startFlags, name, prompt string) (client.Schedule, error) {
+	start, err := asked.request(p, prompt)
+	if err != nil {
+		return client.Schedule{}, err
+	}
+	if start.Definition.Model.Provider == "" {
+		return client.Schedule{}, usage("model: is missing; name one with --model or " + local.VariableModel + ": a run opens the session where none is open")
+	}
+	schedule := f.schedule
+	schedule.Name, schedule.Start = name, start
+	schedule.When.Every, schedule.When.Offset, schedule.When.Jitter = contract.Span(f.every), contract.Span(f.offset), contract.Span(f.jitter)
+	if asked.model != "" {
+		schedule.Model = &start.Definition.Model
+	}
+	return schedule, schedule.Check(p.now())
+}
+
+// intervalFlag is a durationFlag that takes no zero.
+func intervalFlag(target *time.Duration) flagValue {
+	flag := durationFlag(target)
+	return flagValue{flag.kind, "", func(text string) error {
+		if err := flag.set(text); err != nil || *target > 0 {
+			return err
+		}
+		return errors.New("is no interval; give whole seconds from 1s on, such as 15m")
+	}}
+}
+
+// timeFlag takes a time, and no duration.
+func timeFlag(target *time.Time) flagValue {
+	return flagValue{"time", "", func(text string) error {
+		at, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			return errors.New("is no time; write it like 2030-01-31T12:00:00Z")
+		}
+		*target = at
+		return nil
+	}}
+}
+
+func scheduleListCommand(p *program) *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "List the schedules of agents",
+		Long: `Lists the schedules of agents that the server knows, those of other workflows
+aside. It needs no worker. What was created a moment ago may be missing.`,
+		Example: `  starter schedule list
+  starter schedule list --json | jq -r '.[] | select(.paused) | .name'`,
+		Args: noArguments,
+		RunE: func(command *cobra.Command, _ []string) error {
+			ctx := command.Context()
+			s, err := p.machine.Connect(ctx, "")
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			listed := []client.ListedSchedule{}
+			for one, err := range s.Agents.Schedules(ctx) {
+				if err != nil {
+					return err
+				}
+				listed = append(listed, one)
+			}
+			return p.table(listed, render.Schedules(listed, p.now()), "there is no schedule; `"+p.again("schedule", "create")+"` creates one")
+		},
+	}
+}
+
+// withSchedule completes a command by what it does with the schedule that its argument names.
+func (p *program) withSchedule(command *cobra.Command, run func(ctx context.Context, s *local.Stack, name string) error) *cobra.Command {
+	command.Args = arguments("starter schedule "+command.Name()+" digest", "name")
+	command.ValidArgsFunction = func(command *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return p.completeSchedules(command, args, prefix)
+	}
+	command.RunE = func(command *cobra.Command, args []string) error {
+		s, err := p.machine.Connect(command.Context(), "")
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		return run(command.Context(), s, args[0])
+	}
+	return command
+}
+
+func (p *program) completeSchedules(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	ctx, cancel := context.WithTimeout(context.Background(), completePatience)
+	defer cancel()
+	p.flags.quiet = true
+	s, err := p.machine.Connect(ctx, "")
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	defer s.Close()
+	var names []string
+	for one, err := range s.Agents.Schedules(ctx) {
+		if err != nil || len(names) == completeMost {
+			break
+		}
+		if strings.HasPrefix(one.Name, prefix) {
+			names = append(names, render.OneLine(one.Name))
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+func scheduleShowCommand(p *program) *cobra.Command {
+	return p.withSchedule(&cobra.Command{
+		Use:   "show NAME",
+		Short: "Show a schedule: when it runs, what, and what came of it",
+		Long: `Shows when a schedule runs, what each run begins with, and what came of the newest
+runs, ten at most. It needs no worker. A run that waits for a worker is pending.`,
+		Example: `  starter schedule show digest
+  starter schedule show digest --json | jq -r '.runs[-1].id'`,
+	}, func(ctx context.Context, s *local.Stack, name string) error {
+		view, err := s.Agents.Schedule(ctx, name)
+		if err != nil {
+			return err
+		}
+		return p.show(view, render.Schedule(p.out, view, p.now()))
+	})
+}
+
+func schedulePauseCommand(p *program) *cobra.Command {
+	var reason string
+	command := p.withSchedule(&cobra.Command{
+		Use:   "pause NAME",
+		Short: "Have a schedule begin nothing until unpause",
+		Long: `Has a schedule begin nothing until unpause, but for trigger. Runs under way go on;
+what is due meanwhile is left out.`,
+		Example: `  starter schedule pause digest --reason "holidays"`,
+	}, func(ctx context.Context, s *local.Stack, name string) error {
+		done, err := s.Agents.PauseSchedule(ctx, name, reason)
+		if err == nil && !done.Changed {
+			return p.done(done, "%s was paused already", name)
+		}
+		if err != nil {
+			return err
+		}
+		return p.done(done, "%s begins nothing until `%s`", name, p.again("schedule", "unpause", name))
+	})
+	command.Flags().StringVar(&reason, "reason", "", "a `TEXT` that show and list tell")
+	return command
+}
+
+func scheduleUnpauseCommand(p *program) *cobra.Command {
+	var reason string
+	command := p.withSchedule(&cobra.Command{
+		Use:     "unpause NAME",
+		Short:   "Have a paused schedule run again",
+		Long:    `Has a paused schedule run again, from its next time on.`,
+		Example: `  starter schedule unpause digest`,
+	}, func(ctx context.Context, s *local.Stack, name string) error {
+		done, err := s.Agents.UnpauseSchedule(ctx, name, reason)
+		if err == nil && !done.Changed {
+			return p.done(done, "%s was not paused", name)
+		}
+		if err != nil {
+			return err
+		}
+		return p.done(done, "%s runs again", name)
+	})
+	command.Flags().StringVar(&reason, "reason", "", "a `TEXT` that show and list tell")
+	return command
+}
+
+func scheduleTriggerCommand(p *program) *cobra.Command {
+	var overlap client.Overlap
+	command := p.withSchedule(&cobra.Command{
+		Use:   "trigger NAME",
+		Short: "Have a schedule run now",
+		Long: `Has a schedule run now, paused or not, and prints the agent's id once a worker
+has begun it. Where another run is under way its overlap policy holds: one that
+leaves this one out is refused (exit 6).`,
+		Example: `  id=$(starter schedule trigger digest)
+  starter schedule trigger digest --overlap AllowAll`,
+	}, func(ctx context.Context, s *local.Stack, name string) error {
+		run, err := s.Agents.TriggerSchedule(ctx, name, overlap)
+		switch {
+		case err != nil:
+			return err
+		case run.WorkflowID == "":
+			p.say("the run waits for the one under way; `%s` tells of both", p.again("schedule", "show", name))
+		case run.ID == "":
+			p.say("the run waits for a worker; `%s` tells when it has begun", p.again("schedule", "show", name))
+		}
+		text := ""
+		if run.ID != "" {
+			text = render.OneLine(run.ID) + "\n"
+		}
+		return p.show(run, text)
+	})
+	command.Flags().Var(choiceFlag(&overlap, client.Overlaps()), "overlap", "the policy for this run; the schedule's own unless given")
+	p.completeWith(command, "overlap", completeWords(client.Overlaps()))
+	return command
+}
+
+func scheduleDeleteCommand(p *program) *cobra.Command {
+	return p.withSchedule(&cobra.Command{
+		Use:   "delete NAME",
+		Short: "Delete a schedule",
+		Long: `Deletes a schedule. Its agents stay, and those under way go on: their ids are
+told, for stop.`,
+		Example: `  starter schedule delete digest`,
+	}, func(ctx context.Context, s *local.Stack, name string) error {
+		deleted, err := s.Agents.DeleteSchedule(ctx, name)
+		if err != nil {
+			return err
+		}
+		for _, id := range deleted.Running {
+			p.say("%s goes on; `%s` ends it", id, p.again("stop", id))
+		}
+		return p.done(deleted, "schedule %s is deleted", name)
+	})
+}

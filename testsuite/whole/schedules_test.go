@@ -1,0 +1,422 @@
+package whole_test
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	sdk "go.temporal.io/sdk/client"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/starter/client"
+	"everstep/worker/host"
+)
+
+const (
+	quickRun = "turns: [{text: done}, {text: again}, {text: more}, {text: 'and more'}]"
+	slowRun  = "turns: [{text: 'so much to say', delay: 10m}]"
+)
+
+// yearly is a time that does not come while a test runs.
+var yearly = client.When{Cron: []string{"@yearly"}}
+
+func (s *stack) schedules(t *testing.T, script string, change ...func(*client.Schedule)) client.ScheduleView {
+	t.Helper()
+	schedule := client.Schedule{
+		Name: s.named("digest"), When: yearly, Start: client.Start{Prompt: "sum up", Definition: scripted(writeScript(t, script))},
+	}
+	for _, c := range change {
+		c(&schedule)
+	}
+	view, err := s.agents.CreateSchedule(within(t), schedule)
+	require.NoError(t, err)
+	t.Cleanup(func() { _, _ = s.agents.DeleteSchedule(within(t), schedule.Name) })
+	return view
+}
+
+func (s *stack) triggers(t *testing.T, name string, overlap client.Overlap) client.ScheduleRun {
+	t.Helper()
+	run, err := s.agents.TriggerSchedule(within(t), name, overlap)
+	require.NoError(t, err)
+	require.NotEmpty(t, run.WorkflowID, "it begins at once")
+	return run
+}
+
+// runs waits until what is known of a schedule's runs is as asked for.
+func (s *stack) runs(t *testing.T, name string, asked func([]client.ScheduleRun) bool) []client.ScheduleRun {
+	t.Helper()
+	var last client.ScheduleView
+	defer func() {
+		if t.Failed() {
+			t.Logf("%+v", last)
+		}
+	}()
+	require.Eventually(t, func() bool {
+		var err error
+		last, err = s.agents.Schedule(within(t), name)
+		return err == nil && asked(last.Runs)
+	}, patience, 50*time.Millisecond)
+	return last.Runs
+}
+
+func ended(n int) func([]client.ScheduleRun) bool {
+	return func(runs []client.ScheduleRun) bool {
+		for _, r := range runs {
+			if r.Open || !r.Status.Terminal() {
+				return false
+			}
+		}
+		return len(runs) == n
+	}
+}
+
+func begun(n int) func([]client.ScheduleRun) bool {
+	return func(runs []client.ScheduleRun) bool {
+		return len(runs) == n && runs[n-1].Status == domain.StatusInProgress
+	}
+}
+
+// TestEachRunOfAScheduleIsAnAgent of its own, which list finds by the schedule.
+func TestEachRunOfAScheduleIsAnAgent(t *testing.T) {
+	t.Parallel()
+	s := start(t, host.Config{})
+	view := s.schedules(t, quickRun, func(c *client.Schedule) {
+		c.When, c.Overlap = client.When{Every: contract.Span(time.Second)}, client.OverlapAllowAll
+		c.Start.Budget.MaxSteps = new(int64(3))
+	})
+	require.Equal(t, "sum up", view.Prompt)
+	require.Equal(t, int64(3), *view.Budget.MaxSteps)
+	require.NotEmpty(t, view.NextRuns)
+	require.Eventually(t, func() bool {
+		now, err := s.agents.Schedule(within(t), view.Name)
+		return err == nil && now.Begun >= 3
+	}, patience, 100*time.Millisecond)
+	changed, err := s.agents.PauseSchedule(within(t), view.Name, "enough")
+	require.NoError(t, err)
+	require.True(t, changed.Changed)
+	paused, err := s.agents.Schedule(within(t), view.Name)
+	require.NoError(t, err)
+	require.Equal(t, []any{true, "enough"}, []any{paused.Paused, paused.Note})
+	require.Empty(t, paused.NextRuns)
+	runs := s.runs(t, view.Name, ended(min(paused.Begun, 10)))
+	ids := map[string]bool{}
+	for _, r := range runs {
+		require.Equal(t, domain.StatusCompleted, r.Status)
+		require.Equal(t, view.Name, r.Schedule)
+		ids[r.ID] = true
+		result, err := s.agents.Wait(within(t), r.ID, 0)
+		require.NoError(t, err)
+		require.Equal(t, []any{"done", r.ExecutionID}, []any{result.Answer, result.Outcome.ExecutionID})
+		require.NoError(t, s.audited(within(t), r.ID, 0))
+		for event, err := range s.agents.Events(within(t), r.ID, client.EventsOptions{}) {
+			require.NoError(t, err)
+			if began, ok := event.(domain.AgentExecutionStarted); ok {
+				require.Equal(t, view.Name, began.By.Schedule)
+			}
+		}
+	}
+	require.Len(t, ids, len(runs))
+	require.Eventually(t, func() bool {
+		found := map[string]bool{}
+		for l, err := range s.agents.List(within(t), client.ListOptions{ListFilter: client.ListFilter{Schedule: view.Name, Roots: true}}) {
+			require.NoError(t, err)
+			require.Equal(t, []any{"", view.Name}, []any{l.ParentID, l.Schedule}, "the run is nobody's agent")
+			found[l.ID] = true
+		}
+		return len(found) == paused.Begun
+	}, patience, 100*time.Millisecond)
+	deleted, err := s.agents.DeleteSchedule(within(t), view.Name)
+	require.NoError(t, err)
+	require.Empty(t, deleted.Running)
+	_, err = s.agents.Schedule(within(t), view.Name)
+	require.ErrorIs(t, err, &client.Error{Class: client.NotFound})
+}
+
+func TestWhatIsDueWhileARunIsUnderWay(t *testing.T) {
+	t.Parallel()
+	s := start(t, host.Config{})
+	name := s.schedules(t, slowRun).Name
+	first := s.triggers(t, name, "")
+	s.runs(t, name, begun(1))
+	_, err := s.agents.TriggerSchedule(within(t), name, "")
+	require.ErrorIs(t, err, &client.Error{Class: client.Refused}, "it is left out")
+	view, err := s.agents.Schedule(within(t), name)
+	require.NoError(t, err)
+	require.Equal(t, []int{1, 1}, []int{view.Begun, view.Skipped})
+
+	// CancelOther ends the agent as stopped, and begins then.
+	_, err = s.agents.TriggerSchedule(within(t), name, client.OverlapCancelOther)
+	require.NoError(t, err)
+	runs := s.runs(t, name, begun(2))
+	require.Equal(t, []any{first.FirstRunID, domain.StatusStopped, domain.UserRequested}, []any{runs[0].FirstRunID, runs[0].Status, runs[0].StopReason})
+	result, err := s.agents.Wait(within(t), runs[0].ID, 0)
+	require.NoError(t, err)
+	require.Equal(t, domain.StatusStopped, result.Outcome.Status)
+
+	// TerminateOther ends it by force, and leaves nothing.
+	_, err = s.agents.TriggerSchedule(within(t), name, client.OverlapTerminateOther)
+	require.NoError(t, err)
+	runs = s.runs(t, name, begun(3))
+	require.Equal(t, []any{domain.StatusFailed, domain.CodeTerminated}, []any{runs[1].Status, runs[1].Code})
+	require.Eventually(t, func() bool { return !s.running(within(t), runs[1].ID) }, patience, 20*time.Millisecond)
+
+	// A delete tells what goes on; a stop of that ends the run too.
+	deleted, err := s.agents.DeleteSchedule(within(t), name)
+	require.NoError(t, err)
+	require.Equal(t, []string{runs[2].ID}, deleted.Running)
+	_, err = s.agents.Stop(within(t), runs[2].ID, client.StopOptions{Mode: contract.StopNow})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		d, err := s.temporal.DescribeWorkflowExecution(within(t), runs[2].WorkflowID, runs[2].FirstRunID)
+		return err == nil && d.GetWorkflowExecutionInfo().GetCloseTime() != nil
+	}, patience, 20*time.Millisecond)
+}
+
+func TestAScheduleOfASession(t *testing.T) {
+	t.Parallel()
+	s := start(t, host.Config{})
+	session := s.named("notes")
+	name := s.schedules(t, quickRun, func(c *client.Schedule) { c.Start.ID, c.Overlap = session, client.OverlapBufferAll }).Name
+	s.triggers(t, name, "")
+	s.runs(t, name, ended(1))
+	s.triggers(t, name, "")
+	runs := s.runs(t, name, ended(2))
+	for i, r := range runs {
+		require.Equal(t, []any{session, i + 1, domain.StatusCompleted}, []any{r.ID, r.Number, r.Status})
+	}
+	result, err := s.agents.Wait(within(t), session, 2)
+	require.NoError(t, err)
+	require.Equal(t, "again", result.Answer)
+	require.True(t, s.running(within(t), session), "the session stays open")
+
+	// Suspended it refuses, which the run tells.
+	_, err = s.agents.Suspend(within(t), session, client.SuspendOptions{})
+	require.NoError(t, err)
+	s.triggers(t, name, "")
+	refused := s.runs(t, name, ended(3))[2]
+	require.Equal(t, []any{domain.StatusFailed, domain.Denied, 0}, []any{refused.Status, refused.Kind, refused.Number})
+	_, err = s.agents.Unsuspend(within(t), session)
+	require.NoError(t, err)
+	_, err = s.agents.Close(within(t), session)
+	require.NoError(t, err)
+	s.triggers(t, name, "")
+	opened := s.runs(t, name, ended(4))[3]
+	require.Equal(t, []any{session, 1, domain.StatusCompleted}, []any{opened.ID, opened.Number, opened.Status}, "a new session")
+	require.NoError(t, s.audited(within(t), session, 1))
+}
+
+// TestARunWaitsForASessionThatIsBusy, and a cancellation ends the execution that it has begun, not the session.
+func TestARunWaitsForASessionThatIsBusy(t *testing.T) {
+	t.Parallel()
+	s := start(t, host.Config{})
+	session := s.named("busy")
+	script := "turns: [{text: one, delay: 10m}, {text: two, delay: 10m}]"
+	own, err := s.agents.Start(within(t), client.Start{ID: session, Prompt: "go", Definition: scripted(writeScript(t, script))})
+	require.NoError(t, err)
+	name := s.schedules(t, quickRun, func(c *client.Schedule) { c.Start.ID = session }).Name
+	s.triggers(t, name, "")
+	s.waitsForSession(t, name)
+	_, err = s.agents.Stop(within(t), session, client.StopOptions{Mode: contract.StopNow})
+	require.NoError(t, err)
+	_, err = s.agents.Wait(within(t), session, own.Number)
+	require.NoError(t, err)
+	runs := s.runs(t, name, begun(1))
+	require.Equal(t, 2, runs[0].Number)
+	_, err = s.agents.TriggerSchedule(within(t), name, client.OverlapCancelOther)
+	require.NoError(t, err)
+	runs = s.runs(t, name, func(r []client.ScheduleRun) bool { return len(r) == 2 && r[1].Number == 3 })
+	require.Equal(t, []any{domain.StatusStopped, domain.UserRequested}, []any{runs[0].Status, runs[0].StopReason})
+	require.True(t, s.running(within(t), session))
+}
+
+func TestAFailedRunPausesItsSchedule(t *testing.T) {
+	t.Parallel()
+	s := start(t, host.Config{})
+	name := s.schedules(t, "turns: []", func(c *client.Schedule) { c.PauseOnFailure = true }).Name
+	s.triggers(t, name, "")
+	runs := s.runs(t, name, ended(1))
+	require.Equal(t, domain.StatusFailed, runs[0].Status)
+	require.Eventually(t, func() bool {
+		view, err := s.agents.Schedule(within(t), name)
+		return err == nil && view.Paused && view.Note != ""
+	}, patience, 50*time.Millisecond)
+	view, err := s.agents.Schedule(within(t), name)
+	require.NoError(t, err)
+	require.Contains(t, view.Note, "paused due to workflow failure")
+	_, err = s.agents.UnpauseSchedule(within(t), name, "")
+	require.NoError(t, err)
+}
+
+// TestKillsChangeNoSchedule: each run comes once, and its end is told, wherever workers die.
+func TestKillsChangeNoSchedule(t *testing.T) {
+	t.Parallel()
+	s := connect(t, "plain", nil)
+	deaths := s.mortals(t)
+	session := s.named("mortal")
+	mortal := func(c *client.Schedule) { c.Start.Definition.Model.Provider = "mortal" }
+	own := s.schedules(t, quickRun, mortal).Name
+	shared := s.schedules(t, quickRun, mortal, func(c *client.Schedule) { c.Name, c.Start.ID = s.named("shared"), session }).Name
+	for _, name := range []string{own, shared} {
+		s.triggers(t, name, "")
+		runs := s.runs(t, name, ended(1))
+		require.Equal(t, []any{domain.StatusCompleted, 1}, []any{runs[0].Status, runs[0].Number})
+	}
+	s.triggers(t, shared, "")
+	require.Equal(t, 2, s.runs(t, shared, ended(2))[1].Number)
+	require.Positive(t, deaths.Load())
+}
+
+func TestSchedulesAreRefused(t *testing.T) {
+	t.Parallel()
+	s := start(t, host.Config{})
+	name := s.schedules(t, quickRun).Name
+	for why, change := range map[string]func(*client.Schedule){
+		"never comes: day of month":     func(c *client.Schedule) { c.When = client.When{Cron: []string{"0 0 31 2 *"}} },
+		"cron, every: neither is given": func(c *client.Schedule) { c.When = client.When{} },
+		"every: is 500ms":               func(c *client.Schedule) { c.When = client.When{Every: contract.Span(500 * time.Millisecond)} },
+		"every: is -1m0s":               func(c *client.Schedule) { c.When = client.When{Every: contract.Span(-time.Minute)} },
+		"offset: is 2m0s": func(c *client.Schedule) {
+			c.When = client.When{Every: contract.Span(time.Minute), Offset: contract.Span(2 * time.Minute)}
+		},
+		`time_zone: there is no "Mars/Olympus"`:   func(c *client.Schedule) { c.When.TimeZone = "Mars/Olympus" },
+		"time_zone: Local":                        func(c *client.Schedule) { c.When.TimeZone = "Local" },
+		"never comes before end_at":               func(c *client.Schedule) { c.When.EndAt = time.Now().Add(time.Minute) },
+		"is over":                                 func(c *client.Schedule) { c.When.EndAt = time.Now().Add(-time.Minute) },
+		"name: has ' '":                           func(c *client.Schedule) { c.Name = "two words" },
+		"name: is empty":                          func(c *client.Schedule) { c.Name = "" },
+		"overlap: \"Sometimes\" is none of Skip":  func(c *client.Schedule) { c.Overlap = "Sometimes" },
+		"overlap: TerminateOther would leave":     func(c *client.Schedule) { c.Start.ID, c.Overlap = "notes", client.OverlapTerminateOther },
+		"overlap: AllowAll is none":               func(c *client.Schedule) { c.Start.ID, c.Overlap = "notes", client.OverlapAllowAll },
+		"deadline: is one time":                   func(c *client.Schedule) { c.Start.Budget.Deadline = new(time.Now().Add(time.Hour)) },
+		"catchup_window: is 1s":                   func(c *client.Schedule) { c.CatchupWindow = time.Second },
+		"prompt: ":                                func(c *client.Schedule) { c.Start.Prompt = string(make([]byte, 5_000_000)) },
+		"there is one named " + name + " already": func(c *client.Schedule) { c.Name = name },
+		"id: \"a/b\" is no name of a session":     func(c *client.Schedule) { c.Start.ID = "a/b" },
+	} {
+		schedule := client.Schedule{Name: s.named("new"), When: yearly, Start: client.Start{Prompt: "go", Definition: scripted("/x")}}
+		change(&schedule)
+		_, err := s.agents.CreateSchedule(within(t), schedule)
+		require.ErrorContains(t, err, why)
+		if schedule.Name != name && domain.CheckAgentName(schedule.Name) == nil {
+			_, err = s.agents.Schedule(within(t), schedule.Name)
+			require.ErrorIs(t, err, &client.Error{Class: client.NotFound}, "nothing is created")
+		}
+	}
+	for _, of := range []func() error{
+		func() error { _, err := s.agents.Schedule(within(t), "nobody"); return err },
+		func() error { _, err := s.agents.PauseSchedule(within(t), "nobody", ""); return err },
+		func() error { _, err := s.agents.TriggerSchedule(within(t), "nobody", ""); return err },
+		func() error { _, err := s.agents.DeleteSchedule(within(t), "nobody"); return err },
+	} {
+		require.ErrorIs(t, of(), &client.Error{Class: client.NotFound})
+	}
+
+	// What belongs to others is left alone.
+	foreign := s.named("foreign")
+	_, err := s.temporal.ScheduleClient().Create(within(t), sdk.ScheduleOptions{
+		ID: foreign, Spec: sdk.ScheduleSpec{CronExpressions: []string{"@yearly"}}, Action: &sdk.ScheduleWorkflowAction{ID: "x", Workflow: "other", TaskQueue: s.queue},
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = s.temporal.ScheduleClient().GetHandle(within(t), foreign).Delete(within(t)) })
+	_, err = s.agents.DeleteSchedule(within(t), foreign)
+	require.True(t, errors.Is(err, &client.Error{Class: client.Refused}), "%v", err)
+	require.Eventually(t, func() bool {
+		var names []string
+		for listed, err := range s.agents.Schedules(within(t)) {
+			require.NoError(t, err)
+			require.NotEqual(t, foreign, listed.Name)
+			names = append(names, listed.Name)
+		}
+		for _, n := range names {
+			if n == name {
+				return true
+			}
+		}
+		return false
+	}, patience, 100*time.Millisecond)
+}
+
+// TestALargeScheduleRuns: what it may keep for its runs, the server takes.
+func TestALargeScheduleRuns(t *testing.T) {
+	t.Parallel()
+	s := start(t, host.Config{})
+	random := make([]byte, 450_000)
+	_, _ = rand.Read(random)
+	name := s.schedules(t, quickRun, func(c *client.Schedule) { c.Start.Prompt = hex.EncodeToString(random) }).Name
+	s.triggers(t, name, "")
+	require.Equal(t, domain.StatusCompleted, s.runs(t, name, ended(1))[0].Status)
+	view, err := s.agents.Schedule(within(t), name)
+	require.NoError(t, err)
+	require.Len(t, view.Prompt, 900_000)
+}
+
+// recordSchedules keeps the histories of runs of schedules: with an agent of their own that ends, fails and is cancelled,
+// and in a session that is opened, sent to, busy and stopped.
+func recordSchedules(t *testing.T) {
+	t.Helper()
+	keep := func(t *testing.T, s *stack, as string, r client.ScheduleRun) {
+		t.Helper()
+		require.Eventually(t, func() bool {
+			d, err := s.temporal.DescribeWorkflowExecution(within(t), r.WorkflowID, r.FirstRunID)
+			return err == nil && d.GetWorkflowExecutionInfo().GetCloseTime() != nil
+		}, patience, 20*time.Millisecond)
+		s.keep(t, as, client.Execution{WorkflowID: r.WorkflowID, RunID: r.FirstRunID})
+	}
+	t.Run("scheduled-agent", func(t *testing.T) {
+		s := start(t, host.Config{})
+		name := s.schedules(t, quickRun).Name
+		s.triggers(t, name, "")
+		keep(t, s, "scheduled-agent", s.runs(t, name, ended(1))[0])
+	})
+	t.Run("scheduled-failed", func(t *testing.T) {
+		s := start(t, host.Config{})
+		name := s.schedules(t, "turns: []").Name
+		s.triggers(t, name, "")
+		keep(t, s, "scheduled-failed", s.runs(t, name, ended(1))[0])
+	})
+	t.Run("scheduled-cancelled", func(t *testing.T) {
+		s := start(t, host.Config{})
+		name := s.schedules(t, slowRun).Name
+		s.triggers(t, name, "")
+		run := s.runs(t, name, begun(1))[0]
+		require.NoError(t, s.temporal.CancelWorkflow(within(t), run.WorkflowID, run.FirstRunID))
+		keep(t, s, "scheduled-cancelled", run)
+	})
+	t.Run("scheduled-session", func(t *testing.T) {
+		s := start(t, host.Config{})
+		name := s.schedules(t, quickRun, func(c *client.Schedule) { c.Start.ID = s.named("notes") }).Name
+		s.triggers(t, name, "")
+		keep(t, s, "scheduled-opened", s.runs(t, name, ended(1))[0])
+		s.triggers(t, name, "")
+		keep(t, s, "scheduled-sent", s.runs(t, name, ended(2))[1])
+	})
+	t.Run("scheduled-stopped", func(t *testing.T) {
+		s := start(t, host.Config{})
+		session := s.named("busy")
+		script := "turns: [{text: one, delay: 10m}, {text: two, delay: 10m}]"
+		_, err := s.agents.Start(within(t), client.Start{ID: session, Prompt: "go", Definition: scripted(writeScript(t, script))})
+		require.NoError(t, err)
+		name := s.schedules(t, quickRun, func(c *client.Schedule) { c.Start.ID = session }).Name
+		s.triggers(t, name, "")
+		s.waitsForSession(t, name)
+		_, err = s.agents.Stop(within(t), session, client.StopOptions{Mode: contract.StopNow})
+		require.NoError(t, err)
+		run := s.runs(t, name, begun(1))[0]
+		require.NoError(t, s.temporal.CancelWorkflow(within(t), run.WorkflowID, run.FirstRunID))
+		keep(t, s, "scheduled-stopped", run)
+	})
+}
+
+// waitsForSession waits until the only run of a schedule has met a busy session.
+func (s *stack) waitsForSession(t *testing.T, name string) {
+	t.Helper()
+	run := s.runs(t, name, func(r []client.ScheduleRun) bool { return len(r) == 1 })[0]
+	require.Eventually(t, func() bool {
+		d, err := s.temporal.DescribeWorkflowExecution(within(t), run.WorkflowID, run.FirstRunID)
+		return err == nil && d.GetWorkflowExecutionInfo().GetHistoryLength() > 12
+	}, patience, 20*time.Millisecond)
+}

@@ -1,0 +1,269 @@
+package workflows
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// A scheduledRun is one run of a schedule. It lives as long as the execution that it begins, so that the schedule's
+// overlap policy is about that, and fails where that fails, so that the schedule can pause.
+type scheduledRun struct {
+	// ctx is cancelled where the server asks for it, calm never.
+	ctx, calm workflow.Context
+	in        *contract.ScheduledInput
+	told      contract.ScheduledRun
+}
+
+// scheduled is the workflow that a schedule starts.
+func scheduled(ctx workflow.Context, in *contract.ScheduledInput) (*contract.ScheduledRun, error) {
+	if in == nil { // none was given
+		in = new(contract.ScheduledInput)
+	}
+	calm, _ := workflow.NewDisconnectedContext(ctx)
+	r := &scheduledRun{ctx: ctx, calm: calm, in: in, told: contract.ScheduledRun{
+		Schedule: in.Schedule, AgentID: in.Start.AgentID, Name: in.Start.Name, Status: domain.StatusPending,
+	}}
+	err := r.begin()
+	if err != nil && r.told.Status != domain.StatusFailed {
+		r.told.Status, r.told.StopReason, r.told.Kind, r.told.Code = domain.StatusFailed, domain.ErrorForbade, err.Kind, err.Code
+		r.told.EndedAt = workflow.Now(ctx)
+	}
+	r.tell()
+	if r.told.Status != domain.StatusFailed {
+		return &r.told, nil
+	}
+	return nil, refusal(cmp.Or(err, r.failed()))
+}
+
+func (r *scheduledRun) begin() *domain.Error {
+	if r.in.Start.Name == "" {
+		return r.beginAgent()
+	}
+	return r.beginInSession()
+}
+
+// failed is why the run failed whose execution did. It holds no user text: the schedule notes it where it pauses.
+func (r *scheduledRun) failed() *domain.Error {
+	called := cmp.Or(r.told.Name, r.told.AgentID.String())
+	return domain.CodedErrorf(cmp.Or(r.told.Kind, domain.Internal), r.told.Code, "execution %d of agent %s failed (%s)",
+		r.told.Number, called, cmp.Or(string(r.told.Code), string(r.told.Kind), "no code"))
+}
+
+// tell writes down what is known of the run, for whoever has no worker to ask.
+func (r *scheduledRun) tell() {
+	if err := workflow.UpsertMemo(r.calm, map[string]any{contract.MemoScheduled: r.told}); err != nil {
+		workflow.GetLogger(r.calm).Error("upsert memo", "error", err)
+	}
+}
+
+// began tells which execution the run has begun.
+func (r *scheduledRun) began(reply contract.SendReply) {
+	r.told.ExecutionID, r.told.Number, r.told.RunID, r.told.Status = reply.ExecutionID, reply.Number, reply.RunID, domain.StatusInProgress
+	r.tell()
+}
+
+func (r *scheduledRun) ended(o contract.Outcome) { r.told = r.told.With(o, workflow.Now(r.calm)) }
+
+// unbegun ends a run that was cancelled before it had begun anything.
+func (r *scheduledRun) unbegun() {
+	r.told.Status, r.told.StopReason, r.told.EndedAt = domain.StatusStopped, domain.UserRequested, workflow.Now(r.calm)
+}
+
+// beginAgent has an agent of the run's own do it, which a cancellation stops, and which never outlives the run.
+func (r *scheduledRun) beginAgent() *domain.Error {
+	in := r.in.Start
+	in.AgentID = domain.ScheduledAgent(workflow.GetInfo(r.ctx).FirstRunID)
+	r.told.AgentID = in.AgentID
+	if r.ctx.Err() != nil {
+		r.unbegun()
+		return nil
+	}
+	child := workflow.ExecuteChildWorkflow(r.childContext(r.ctx, in, enumspb.PARENT_CLOSE_POLICY_TERMINATE), string(contract.Execute), in)
+	var of workflow.Execution
+	err := child.GetChildWorkflowExecution().Get(r.calm, &of)
+	if err == nil {
+		r.began(contract.SendReply{ExecutionID: in.AgentID.Execution(of.RunID, 1), Number: 1, RunID: of.RunID})
+		var out contract.Outcome
+		if err = child.Get(r.calm, &out); err == nil {
+			r.ended(out)
+			return nil
+		}
+	}
+	if temporal.IsCanceledError(err) && r.told.Number == 0 {
+		r.unbegun()
+		return nil
+	}
+	return lostRun(err)
+}
+
+// scheduledBeat is the longest that a look at a session is silent, and followFor how long the first one waits for the
+// end of an execution.
+const (
+	scheduledBeat = 30 * time.Second
+	followFor     = time.Minute
+	sendTimeout   = time.Minute
+	// waitLeast and waitMost bound the time between two looks, a tenth of what was waited: a wait of days takes some
+	// hundred of them.
+	waitLeast, waitMost = time.Second, time.Hour
+)
+
+// beginInSession sends the session the prompt, or opens one with it, and waits for the execution's end.
+func (r *scheduledRun) beginInSession() *domain.Error {
+	for since := workflow.Now(r.calm); r.ctx.Err() == nil; r.wait(since) {
+		reply, err := ask(r, r.calm, sendTimeout, contract.Send, r.message())
+		switch {
+		case err != nil:
+			return err
+		case reply.State == contract.SessionBegan:
+			r.began(reply.Reply)
+			return r.follow()
+		case reply.State == contract.SessionBusy:
+			continue
+		}
+		opened, err := r.open()
+		if err != nil {
+			return err
+		}
+		if opened {
+			return r.follow()
+		}
+	}
+	r.unbegun()
+	return nil
+}
+
+// message is what an open session is sent. Of the definition it is the model alone, where that was asked for.
+func (r *scheduledRun) message() contract.SessionMessage {
+	in := r.in.Start
+	return contract.SessionMessage{
+		Name: in.Name, UpdateID: "scheduled/" + workflow.GetInfo(r.ctx).FirstRunID,
+		Request: contract.SendRequest{Prompt: in.Prompt, Given: in.Given, Budget: in.Budget, Model: r.in.Model, By: in.By, IfIdle: true},
+	}
+}
+
+// open opens the session, which outlives the run. It answers false where somebody else has opened it just before.
+func (r *scheduledRun) open() (bool, *domain.Error) {
+	child := workflow.ExecuteChildWorkflow(r.childContext(r.calm, r.in.Start, enumspb.PARENT_CLOSE_POLICY_ABANDON), string(contract.Execute), r.in.Start)
+	var of workflow.Execution
+	err := child.GetChildWorkflowExecution().Get(r.calm, &of)
+	if _, taken := errors.AsType[*temporal.ChildWorkflowExecutionAlreadyStartedError](err); taken {
+		return false, nil
+	}
+	if err != nil {
+		return false, lostRun(err)
+	}
+	r.began(contract.SendReply{ExecutionID: r.in.Start.AgentID.Execution(of.RunID, 1), Number: 1, RunID: of.RunID})
+	return true, nil
+}
+
+// follow waits for the end of the execution. A cancellation of the run stops it, and the run waits for that.
+func (r *scheduledRun) follow() *domain.Error {
+	request := contract.FollowRequest{
+		Name: r.in.Start.Name, ExecutionID: r.told.ExecutionID, Number: r.told.Number, RunID: r.told.RunID, For: followFor,
+	}
+	waits := r.ctx
+	for since := workflow.Now(r.calm); ; {
+		reply, err := ask(r, waits, request.For+sendTimeout, contract.Follow, request)
+		switch {
+		case r.ctx.Err() != nil && waits == r.ctx && reply.Outcome == nil:
+			r.stop()
+			waits, since, request.For = r.calm, workflow.Now(r.calm), followFor
+			continue
+		case err != nil:
+			return err
+		case reply.Outcome != nil:
+			r.ended(*reply.Outcome)
+			return nil
+		}
+		request.For = 0
+		_ = workflow.Sleep(waits, between(workflow.Now(r.calm).Sub(since))) // what cancels it is seen above
+	}
+}
+
+// stop asks the execution to stop at once. One that has just ended does not hear it.
+func (r *scheduledRun) stop() {
+	request := contract.StopRequest{Mode: contract.StopNow, ExecutionID: r.told.ExecutionID, Reason: "the run of its schedule was cancelled", Source: "schedule"}
+	err := workflow.SignalExternalWorkflow(r.calm, r.in.Start.WorkflowID(), "", string(contract.SignalStop), request).Get(r.calm, nil)
+	if err != nil {
+		workflow.GetLogger(r.calm).Info("nothing to stop", "error", err)
+	}
+}
+
+// wait pauses before the next look at a session that is busy.
+func (r *scheduledRun) wait(since time.Time) {
+	_ = workflow.Sleep(r.ctx, between(workflow.Now(r.calm).Sub(since))) // the loop sees what cancels it
+}
+
+func between(waited time.Duration) time.Duration { return min(max(waited/10, waitLeast), waitMost) }
+
+// ask has a worker speak to the session, for as long as it takes to come by an answer.
+func ask[In, Out any](r *scheduledRun, ctx workflow.Context, timeout time.Duration, activity contract.Activity[In, Out], in In) (out Out, _ *domain.Error) {
+	timing := r.in.Start.Timing
+	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		StartToCloseTimeout: timeout, HeartbeatTimeout: cmp.Or(timing.Heartbeat, scheduledBeat), Summary: "session " + domain.Shorten(r.in.Start.Name, maxSummary),
+		RetryPolicy: &temporal.RetryPolicy{
+			InitialInterval: cmp.Or(timing.FirstRetry, time.Second), BackoffCoefficient: 2, MaximumInterval: time.Minute,
+			NonRetryableErrorTypes: []string{payloadSizeError},
+		},
+	})
+	if err := workflow.ExecuteActivity(ctx, string(activity), in).Get(r.calm, &out); err != nil {
+		loss := lossOf(err)
+		return out, cmp.Or(loss.Told, loss.Err())
+	}
+	return out, nil
+}
+
+// childContext is that of the agent's workflow, as a client would start it. The schedule's own mark goes along, by which
+// the server finds what a schedule has started.
+func (r *scheduledRun) childContext(ctx workflow.Context, in contract.SessionInput, closes enumspb.ParentClosePolicy) workflow.Context {
+	var attributes []temporal.SearchAttributeUpdate
+	keyword := func(name, value string) {
+		if value != "" && slices.Contains(in.Attributes, name) {
+			attributes = append(attributes, temporal.NewSearchAttributeKeyKeyword(name).ValueSet(value))
+		}
+	}
+	keyword(contract.AttributeAgentName, in.Name)
+	keyword(contract.AttributeAgentStatus, string(domain.StatusInProgress))
+	if len(r.in.Indexed) > 0 {
+		attributes = append(attributes, temporal.NewSearchAttributeKeyKeywordList(contract.AttributeTrusted).ValueSet(r.in.Indexed))
+	}
+	if of, ok := workflow.GetTypedSearchAttributes(r.ctx).GetKeyword(scheduledBy); ok {
+		attributes = append(attributes, scheduledBy.ValueSet(of))
+	}
+	memo := map[string]any{contract.MemoRules: true}
+	if in.Definition.Approvals != nil {
+		memo[contract.MemoOwnRules] = true
+	}
+	return workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
+		WorkflowID: in.WorkflowID(), WorkflowTaskTimeout: workflow.GetInfo(ctx).WorkflowTaskTimeout, ParentClosePolicy: closes,
+		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE, WaitForCancellation: true,
+		TypedSearchAttributes: temporal.NewSearchAttributes(attributes...), Memo: memo,
+		StaticSummary: domain.Shorten(cmp.Or(in.Name, fmt.Sprintf("schedule %s", r.in.Schedule)), maxSummary),
+	})
+}
+
+// lostRun is why the workflow of a run's agent has no outcome.
+func lostRun(err error) *domain.Error {
+	switch {
+	case temporal.IsTerminatedError(err):
+		return domain.CodedErrorf(domain.Unavailable, domain.CodeTerminated, "the agent's workflow was terminated from outside")
+	case temporal.IsTimeoutError(err):
+		return domain.CodedErrorf(domain.Unavailable, domain.CodeTimedOut, "the agent's workflow ran out of the server's time")
+	case temporal.IsCanceledError(err):
+		return domain.CodedErrorf(domain.Unavailable, domain.CodeInterrupted, "the agent's workflow was cancelled")
+	}
+	if told := lossOf(err).Told; told != nil {
+		return told
+	}
+	return domain.Errorf(domain.Internal, "the agent's workflow failed")
+}
