@@ -38,8 +38,9 @@ command does.
 
 Enter sends; Alt-Enter, or Ctrl-J, begins a new line; PgUp, PgDn and the wheel
 scroll; Ctrl-R shows what the model thought. What is typed in the middle of a turn
-is sent when that ends; while the agent asks a question, it answers that. Lines that begin with a slash are commands, of this screen
-alone: /help lists them. Ctrl-C stops the turn: what the model is writing is cut
+joins it at its next step, and can be taken back until it is read (/unsend); /queue
+has it begin a turn of its own. While the agent asks a question, it answers that.
+Lines that begin with a slash are commands, of this screen alone: /help lists them. Ctrl-C stops the turn: what the model is writing is cut
 off and kept, calls under way finish (/stop now cancels them too). Pressed twice it
 leaves, as /quit does.
 

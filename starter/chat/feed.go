@@ -89,7 +89,10 @@ func (f *feed) pause(ctx context.Context, d time.Duration) bool {
 
 // recall reads the messages that are new. Of the execution that is live its events show the rest.
 func (f *feed) recall(ctx context.Context, live domain.ExecutionID) error {
-	read := recalled{live: live}
+	read, edits := recalled{live: live}, domain.Edits{}
+	if f.next == 0 { // what is taken back later is told then
+		edits.TakenBack, _ = f.agents.TakenBack(ctx, f.id)
+	}
 	for entry, err := range f.agents.MessagesFrom(ctx, f.id, f.next) {
 		switch {
 		case errors.Is(err, &client.Error{Class: client.Gone}):
@@ -98,12 +101,15 @@ func (f *feed) recall(ctx context.Context, live domain.ExecutionID) error {
 		case err != nil:
 			return err
 		}
-		f.next = entry.Index + 1
+		if f.next = entry.Index + 1; edits.TookBack(entry.Index) {
+			read.takenBack++
+			continue
+		}
 		if read.entries = append(read.entries, entry); len(read.entries) > mostRecalled {
 			read.entries, read.gone = read.entries[1:], "what was said before is not shown: `starter messages "+f.id+"` has it all"
 		}
 	}
-	if len(read.entries) > 0 || read.gone != "" {
+	if len(read.entries)+read.takenBack > 0 || read.gone != "" {
 		f.give(read)
 	}
 	return nil

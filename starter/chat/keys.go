@@ -110,11 +110,11 @@ func (m *Model) entered() []want {
 	if wants, answer := m.answers(text); answer {
 		return wants
 	}
-	return m.post(text)
+	return m.post(text, false)
 }
 
-// post has a message sent, once the agent takes one.
-func (m *Model) post(text string) []want {
+// post has a message sent. One that is queued begins a turn of its own.
+func (m *Model) post(text string, queued bool) []want {
 	switch err := domain.CheckPrompt(text); {
 	case err != nil:
 		m.talk.warn("not sent: " + err.Error())
@@ -128,7 +128,7 @@ func (m *Model) post(text string) []want {
 	}
 	m.composer.set("")
 	m.screen.up = 0
-	m.outbox.put(text, m.model)
+	m.outbox.put(text, m.model, queued)
 	return m.send()
 }
 

@@ -53,10 +53,13 @@ type Model struct {
 	// questions are what the agent asks in words.
 	questions questions
 	outbox    outbox
+	inbox     inbox
 	composer  composer
 	screen    screen
 	echoes    echoes
 	inquiry   inquiry
+	// stands is the step to which the session was rewound, as far as is told; zero: none.
+	stands domain.Origin
 	// model answers from the next message on; nil: who does by now.
 	model *domain.LLMConfig
 	// costAsked says that the person wants to see what the agent says of its cost.
@@ -124,6 +127,10 @@ func (m *Model) take(msg tea.Msg) []want {
 		return m.did(msg)
 	case replied:
 		return m.answeredBy(msg)
+	case unsent:
+		return m.unsent(msg)
+	case rewound:
+		return m.rewound(msg)
 	case remark:
 		if msg.warns {
 			m.talk.warn(msg.text)
@@ -141,12 +148,16 @@ func (m *Model) recalled(msg recalled) {
 	if msg.gone != "" {
 		m.talk.warn(msg.gone)
 	}
+	if msg.takenBack > 0 {
+		m.talk.note(render.Counted(int64(msg.takenBack), "message") + " that a rewind has taken back: `starter messages " + m.cfg.ID + "` shows them")
+	}
 	for _, entry := range msg.entries {
 		tag := domain.TagOf(entry.Message)
 		text, ours := m.echoes.shown[tag.ExecutionID]
 		switch live := msg.live == tag.ExecutionID && !msg.live.IsZero(); {
 		case ours && entry.Message.Role == domain.RoleUser && entry.Message.Text() == text:
 			delete(m.echoes.shown, tag.ExecutionID) // it is shown
+		case entry.Message.Role == domain.RoleUser && m.inbox.recalls(entry.Message):
 		case live && entry.Message.Role != domain.RoleUser: // its events show it
 		default:
 			m.talk.recall(entry.Message)
@@ -161,6 +172,7 @@ func (m *Model) recalled(msg recalled) {
 func (m *Model) heard(e client.Event) []want {
 	m.talk.heard(e)
 	m.turn.heard(e)
+	m.messaged(e)
 	switch e.Type {
 	case client.EventApprovalDecided:
 		m.asks.drop(e.ToolExecutionID, m.cfg.Now())
@@ -195,6 +207,8 @@ func (m *Model) looked(msg looked) []want {
 		m.turn.told(msg.view)
 		m.asks.told(msg.view.PendingApprovals, m.cfg.Now())
 		m.questions.told(msg.view.PendingQuestions, m.cfg.Now())
+		m.inbox.told(msg.view)
+		m.standsAt(msg.view.RewoundTo)
 	}
 	if m.costAsked {
 		m.costAsked = false
@@ -206,15 +220,24 @@ func (m *Model) looked(msg looked) []want {
 	return m.send()
 }
 
-// send sends the next message where the agent takes one now.
+// send sends the next message where the agent takes one now: one that begins a turn or, while one is in progress, waits
+// for its next step or its end. What would join it is for the turn that is seen here, and for no other.
 func (m *Model) send() []want {
-	if m.turn.phase != fresh && m.turn.phase != idle {
+	steers := m.turn.busy() && !m.turn.execution.IsZero()
+	if m.turn.phase != fresh && m.turn.phase != idle && !steers {
 		return nil
 	}
-	if next, ok := m.outbox.next(); ok {
-		return []want{next}
+	next, ok := m.outbox.next()
+	switch {
+	case !ok:
+		return nil
+	case !steers:
+	case next.queued || next.model != nil: // no message changes the model of a turn in progress
+		next.delivery = contract.QueueIfBusy
+	default:
+		next.delivery, next.execution = contract.SteerIfBusy, m.turn.execution
 	}
-	return nil
+	return []want{next}
 }
 
 // maxRefused is how often a message is tried that the session does not take.
@@ -222,7 +245,15 @@ const maxRefused = 3
 
 func (m *Model) sent(msg sent) []want {
 	if msg.err == nil {
-		if l, ok := m.outbox.take(msg.key); ok {
+		l, ok := m.outbox.take(msg.key)
+		if waits := msg.execution.Waits; ok && !waits.IsZero() {
+			m.inbox.add(pending{contract.WaitingView{ID: waits, Delivery: msg.delivery, Bytes: len(l.text), Text: l.text}, true})
+			if l.model != nil {
+				m.model = nil
+			}
+			return m.send()
+		}
+		if ok {
 			m.model = nil
 			if id := msg.execution.ExecutionID; id.IsZero() || id != m.echoes.read { // else it was read back already
 				m.talk.add(&part{kind: said, text: l.text})
@@ -230,7 +261,8 @@ func (m *Model) sent(msg sent) []want {
 			}
 		}
 		m.turn.begins(msg.execution.Number)
-		return nil
+		m.turn.execution = msg.execution.ExecutionID
+		return m.send()
 	}
 	l := m.outbox.find(msg.key)
 	if l == nil {

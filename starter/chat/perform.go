@@ -7,8 +7,10 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/google/uuid"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/starter/client"
 	"everstep/starter/process"
 	"everstep/worker/host/startid"
@@ -30,6 +32,14 @@ func (p *performer) do(w want) tea.Msg {
 	switch w := w.(type) {
 	case wantSend:
 		return p.send(w)
+	case wantUnsend:
+		_, err := agents.Unsend(p.ctx, id, w.id.String())
+		return unsent{w.id, err}
+	case wantFork:
+		return p.fork(w)
+	case wantRewind:
+		done, err := agents.Rewind(p.ctx, w.to, client.RewindOptions{RequestID: uuid.NewString()})
+		return rewound{done, err}
 	case wantStop:
 		_, err := agents.Stop(p.ctx, id, client.StopOptions{Mode: w.mode, Reason: "asked in the conversation"})
 		return did{err: err}
@@ -63,6 +73,18 @@ func (p *performer) do(w want) tea.Msg {
 	return nil
 }
 
+// fork begins another session with a name of its own, for as long as the server is away.
+func (p *performer) fork(w wantFork) tea.Msg {
+	key := uuid.NewString()
+	name := p.cfg.ID[:min(len(p.cfg.ID), domain.MaxAgentName-9)] + "-" + key[:8]
+	for {
+		_, err := p.cfg.Agents.Fork(p.ctx, w.from, client.ForkOptions{ID: name, Prompt: w.text, Budget: p.cfg.Budget, RequestID: key})
+		if !errors.Is(err, &client.Error{Class: client.Unreachable}) || process.Pause(p.ctx, again) != nil {
+			return did{what: name + " has begun, a fork of this conversation, which stays as it was; `starter chat " + name + "` opens it", err: err}
+		}
+	}
+}
+
 func (p *performer) pause(on bool) tea.Msg {
 	change, already := p.cfg.Agents.Resume, "it was not paused"
 	if on {
@@ -84,18 +106,24 @@ func (p *performer) send(w wantSend) tea.Msg {
 		execution, err := p.begin(w)
 		if !errors.Is(err, &client.Error{Class: client.Unreachable}) || process.Pause(p.ctx, again) != nil {
 			if err == nil {
-				p.opening = nil
+				if !w.delivery.Waits() {
+					p.opening = nil
+				}
 				p.tell()
 			}
-			return sent{w.key, execution, err}
+			return sent{w.key, execution, w.delivery, err}
 		}
 	}
 }
 
 // begin begins an execution with a message, once for each key.
 func (p *performer) begin(w wantSend) (client.Execution, error) {
-	if p.opening == nil {
-		return p.cfg.Agents.Send(p.ctx, p.cfg.ID, client.SendOptions{Prompt: w.text, Model: w.model, Budget: p.cfg.Budget, RequestID: w.key})
+	if p.opening == nil || w.delivery.Waits() { // what waits begins no session
+		o := client.SendOptions{Prompt: w.text, Model: w.model, Budget: p.cfg.Budget, IfBusy: w.delivery, ExecutionID: w.execution, RequestID: w.key}
+		if w.delivery == contract.SteerIfBusy { // the turn has its limits
+			o.Budget = domain.ExecutionBudget{}
+		}
+		return p.cfg.Agents.Send(p.ctx, p.cfg.ID, o)
 	}
 	start := *p.opening
 	start.Prompt, start.Budget = w.text, p.cfg.Budget

@@ -191,6 +191,7 @@ func (t *talk) shows(e client.Event) {
 	case client.EventEnded:
 		t.over(e)
 	case client.EventStep, client.EventHook, client.EventContinued: // the line below tells as much as a reader needs
+	case client.EventMessageWaits, client.EventMessageRead, client.EventMessageUnsent: // it is shown where it stands
 	default:
 		t.told(e)
 	}

@@ -28,8 +28,10 @@ const (
 type turn struct {
 	phase  phase
 	number int
-	step   int
-	began  time.Time
+	// execution is the one in progress; zero: it is not known by its id yet.
+	execution domain.ExecutionID
+	step      int
+	began     time.Time
 	// running counts the calls under way, by their places in the step.
 	running map[int]string
 	// stop is the mode of a stop that was asked for; empty: none was.
@@ -51,6 +53,9 @@ func (t *turn) told(v contract.StatusView) {
 	switch {
 	case v.Status == domain.StatusInProgress:
 		t.begins(v.Number)
+		if t.number == v.Number && !v.ExecutionID.IsZero() {
+			t.execution = v.ExecutionID
+		}
 		t.step = max(t.step, v.StepCount)
 	case !v.Open:
 		t.phase = over
@@ -65,7 +70,7 @@ func (t *turn) begins(number int) {
 		return
 	}
 	t.phase, t.number, t.step, t.tokens, t.stop, t.running = thinks, number, 0, 0, "", map[int]string{}
-	t.began, t.stalled = time.Time{}, ""
+	t.began, t.stalled, t.execution = time.Time{}, "", domain.ExecutionID{}
 }
 
 // heard takes an event of the execution that is followed.

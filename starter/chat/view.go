@@ -84,19 +84,7 @@ func (m *Model) View() tea.View {
 
 // history is the conversation, a line of the screen each.
 func (m *Model) history() []string {
-	lines := m.talk.draw(m.cfg.Theme, m.screen.width, m.cfg.Now())
-	for _, l := range m.outbox.letters {
-		state := "waits here until this turn ends"
-		if l.underway {
-			state = "being sent"
-		}
-		if len(lines) > 0 {
-			lines = append(lines, "")
-		}
-		lines = append(lines, wrapped(l.text, "> ", "  ", m.screen.width)...)
-		lines = append(lines, m.cfg.Theme.Faint("  · "+state))
-	}
-	return lines
+	return m.drawWaiting(m.talk.draw(m.cfg.Theme, m.screen.width, m.cfg.Now()))
 }
 
 // below is what stands between the conversation and what is typed: what a person is asked.

@@ -16,7 +16,21 @@ type (
 	wantSend struct {
 		key, text string
 		model     *domain.LLMConfig
+		queued    bool
+		// delivery says what becomes of it while a turn is in progress, and execution for which one it is, where it is
+		// for one.
+		delivery  contract.Delivery
+		execution domain.ExecutionID
 	}
+	// wantUnsend takes a message back that waits.
+	wantUnsend struct{ id domain.MessageID }
+	// wantFork begins another agent from a step, with a message.
+	wantFork struct {
+		from client.Point
+		text string
+	}
+	// wantRewind has the session go on from a step of its past.
+	wantRewind struct{ to client.Point }
 	// wantStop asks the turn in progress to stop.
 	wantStop struct{ mode contract.StopMode }
 	// wantExtend raises limits, or goes on with them.
@@ -39,6 +53,9 @@ type (
 )
 
 func (wantSend) isWant()    {}
+func (wantUnsend) isWant()  {}
+func (wantFork) isWant()    {}
+func (wantRewind) isWant()  {}
 func (wantStop) isWant()    {}
 func (wantExtend) isWant()  {}
 func (wantPause) isWant()   {}
@@ -54,8 +71,9 @@ type (
 	recalled struct {
 		entries []domain.Entry
 		live    domain.ExecutionID
-		// gone says what can no longer be read.
-		gone string
+		// gone says what can no longer be read, and takenBack counts those that rewinds have taken back.
+		gone      string
+		takenBack int
 	}
 	// heard is an event of the execution that is followed.
 	heard struct{ client.Event }
@@ -72,7 +90,18 @@ type (
 	sent struct {
 		key       string
 		execution client.Execution
+		delivery  contract.Delivery
 		err       error
+	}
+	// unsent is what came of taking a message back.
+	unsent struct {
+		id  domain.MessageID
+		err error
+	}
+	// rewound is what came of a rewind.
+	rewound struct {
+		done client.Rewound
+		err  error
 	}
 	// did is what came of anything else.
 	did struct {
@@ -100,6 +129,7 @@ type (
 type letter struct {
 	key, text string
 	model     *domain.LLMConfig
+	queued    bool
 	underway  bool
 	// refused counts how often the session did not take it.
 	refused int
@@ -108,8 +138,8 @@ type letter struct {
 // An outbox holds what was typed until the session has it, in order.
 type outbox struct{ letters []letter }
 
-func (o *outbox) put(text string, model *domain.LLMConfig) {
-	o.letters = append(o.letters, letter{key: uuid.NewString(), text: text, model: model})
+func (o *outbox) put(text string, model *domain.LLMConfig, queued bool) {
+	o.letters = append(o.letters, letter{key: uuid.NewString(), text: text, model: model, queued: queued})
 }
 
 // next is the message that is to be sent now, if any.
@@ -119,7 +149,7 @@ func (o *outbox) next() (wantSend, bool) {
 	}
 	l := &o.letters[0]
 	l.underway = true
-	return wantSend{key: l.key, text: l.text, model: l.model}, true
+	return wantSend{key: l.key, text: l.text, model: l.model, queued: l.queued}, true
 }
 
 // find is a message by its key; nil: it is not there.

@@ -11,6 +11,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/worker/host/startid"
 )
 
 // ForkOptions say what a fork begins with, and what it has otherwise than its origin. What is zero is the origin's, as
@@ -28,7 +29,21 @@ type ForkOptions struct {
 	Metadata domain.Metadata
 	// Trusted are the fork's own: it has none of the origin's.
 	Trusted domain.Trusted
+	// RequestID makes a call that is repeated with the same id, and the same ID, one with the first: an agent without a
+	// name is the same one then. Empty: each call stands for itself.
+	RequestID string
 }
+
+// requested is the UUID of an agent without a name that a request begins.
+func (o ForkOptions) requested() string {
+	if o.RequestID == "" {
+		return uuid.NewString()
+	}
+	return uuid.NewSHA1(forkRequests, []byte(o.RequestID)).String()
+}
+
+// forkRequests is the namespace of the agents that requests of forks begin. It must never change.
+var forkRequests = uuid.MustParse("0b0f6a43-6c0c-4b67-9d51-5b8f5a3f7c11")
 
 // Fork begins another agent with what one had come to after a step of any of its executions, running or ended, and with
 // a prompt of its own. Its messages until then are the origin's, byte for byte; nothing is asked of a model again, and
@@ -39,7 +54,7 @@ type ForkOptions struct {
 // A step that there never was is NotFound, one that is no longer kept Gone. Conversations of more than
 // domain.MaxCarriedMessages are copied by the workers' storage, and refused where they have none.
 func (c *Client) Fork(ctx context.Context, from Point, o ForkOptions) (Execution, error) {
-	a, err := agentOf(cmp.Or(o.ID, uuid.NewString()))
+	a, err := agentOf(cmp.Or(o.ID, o.requested()))
 	switch {
 	case err != nil:
 		return Execution{}, err
@@ -64,6 +79,9 @@ func (c *Client) Fork(ctx context.Context, from Point, o ForkOptions) (Execution
 	input.Given = given
 	if err := cmp.Or(checkInput(input, time.Now()), input.Definition.CheckShown(o.Trusted)); err != nil {
 		return Execution{}, invalid(err)
+	}
+	if o.RequestID != "" {
+		ctx = startid.With(ctx, "fork/"+o.RequestID)
 	}
 	execution, err := c.begin(ctx, a, opening{input: input, number: 1, queue: cmp.Or(point.queue(), c.cfg.TaskQueue)})
 	if isAs[*serviceerror.WorkflowExecutionAlreadyStarted](err) {

@@ -35,6 +35,8 @@ type SendOptions struct {
 	Messages []domain.Entry
 	// Trusted are values for that execution alone, beside the session's, of which it changes none.
 	Trusted domain.Trusted
+	// ExecutionID, where given, is the execution in progress that the message is for: it is refused where that has ended.
+	ExecutionID domain.ExecutionID
 	// RequestID makes a message that is sent again under the same id one with the first. With it a worker alone says
 	// whether the session is idle. Empty: each call stands for itself.
 	RequestID string
@@ -55,7 +57,7 @@ func (c *Client) Send(ctx context.Context, id string, o SendOptions) (Execution,
 		return Execution{}, invalid(err)
 	}
 	request := contract.SendRequest{
-		Prompt: o.Prompt, Given: given, IfIdle: !o.IfBusy.Waits(), IfBusy: o.IfBusy, Model: o.Model, Budget: o.Budget, By: c.cfg.By,
+		Prompt: o.Prompt, Given: given, IfIdle: !o.IfBusy.Waits(), IfBusy: o.IfBusy, ExecutionID: o.ExecutionID, Model: o.Model, Budget: o.Budget, By: c.cfg.By,
 	}
 	if err := checkSend(request, time.Now()); err != nil {
 		return Execution{}, invalid(err)

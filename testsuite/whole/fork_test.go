@@ -2,11 +2,15 @@ package whole_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/api/workflowservice/v1"
 
 	"everstep/activities/tool"
 	"everstep/domain"
@@ -143,6 +147,72 @@ func TestForkOverRuns(t *testing.T) {
 			require.Equal(t, 1, steps)
 			require.Equal(t, before, s.lines(t, x.ID), "the origin is as it was")
 		})
+	}
+}
+
+// TestAForkIsBegunOnce under one request, with a name or without: whoever did not get the answer asks again.
+func TestAForkIsBegunOnce(t *testing.T) {
+	t.Parallel()
+	s := start(t, host.Config{Tools: []tool.Tool{echo()}})
+	x, err := s.agents.Start(within(t), client.Start{ID: s.named("origin"), Prompt: "go", Definition: scripted(longScript(t, 2, 1), "echo")})
+	require.NoError(t, err)
+	s.ended(t, x)
+	for _, id := range []string{"", s.named("fork")} {
+		o := client.ForkOptions{ID: id, Prompt: "again", Model: parted(t), RequestID: "request " + id + s.queue}
+		first, err := s.agents.Fork(within(t), client.Point{ID: x.ID}, o)
+		require.NoError(t, err)
+		second, err := s.agents.Fork(within(t), client.Point{ID: x.ID}, o)
+		require.NoError(t, err)
+		require.Equal(t, first, second)
+		s.ended(t, first)
+		o.RequestID = ""
+		if id == "" {
+			third, err := s.agents.Fork(within(t), client.Point{ID: x.ID}, o)
+			require.NoError(t, err)
+			require.NotEqual(t, first.ID, third.ID)
+			s.ended(t, third)
+		}
+	}
+}
+
+// TestAForkWhoseOriginIsDeleted: what it has of the origin's messages, which only that one's runs could tell people, is
+// said to be gone, and what it has said itself follows. Its model has all of it.
+func TestAForkWhoseOriginIsDeleted(t *testing.T) {
+	t.Parallel()
+	s := start(t, host.Config{Tools: []tool.Tool{echo()}})
+	x, err := s.agents.Start(within(t), client.Start{ID: s.named("origin"), Prompt: "go", Definition: scripted(longScript(t, 30, 3000), "echo")})
+	require.NoError(t, err)
+	s.ended(t, x)
+	fork, err := s.agents.Fork(within(t), client.Point{ID: x.ID}, client.ForkOptions{ID: s.named("fork"), Prompt: "again", Model: parted(t)})
+	require.NoError(t, err)
+	s.ended(t, fork)
+	_, err = s.agents.Close(within(t), x.ID)
+	require.NoError(t, err)
+	_, err = s.temporal.WorkflowService().DeleteWorkflowExecution(within(t), &workflowservice.DeleteWorkflowExecutionRequest{
+		Namespace: "default", WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: x.WorkflowID, RunId: x.RunID},
+	})
+	require.NoError(t, err)
+	var texts []string
+	require.Eventually(t, func() bool {
+		gone := false
+		texts = nil
+		for e, err := range s.agents.Messages(within(t), fork.ID) {
+			if errors.Is(err, &client.Error{Class: client.Gone}) {
+				gone = true
+				continue
+			}
+			require.NoError(t, err)
+			texts = append(texts, e.Message.Text())
+		}
+		return gone
+	}, patience, 100*time.Millisecond)
+	require.Equal(t, []string{"again", "parted"}, texts)
+	next, err := s.agents.Send(within(t), fork.ID, client.SendOptions{Prompt: "and more"})
+	require.NoError(t, err)
+	s.ended(t, next)
+	for step, err := range s.agents.Steps(within(t), fork.ID, 2) {
+		require.NoError(t, err)
+		require.Equal(t, 1+2*30+1+3, step.Step.Input.Messages)
 	}
 }
 
