@@ -187,3 +187,66 @@ func TestAStoreThatFailsSaysWhatAndWhere(t *testing.T) {
 		require.ErrorIs(t, store.Record(ctx, r), over)
 	})
 }
+
+// TestPartsOfAnExecution are kept each once, read as they are or not at all, and gone with the agent.
+func TestPartsOfAnExecution(t *testing.T) {
+	t.Parallel()
+	inDir, dir := inDirectory(t)
+	for name, store := range map[string]*record.Store{"directory": inDir, "bucket": inBucket(t, memblob.OpenBucket(nil))} {
+		sample := conformance.Sample(t, "ann", 1)[0]
+		ref, run := sample.Ref(), "0199a7e2-0000-7000-8000-000000000001"
+		none, err := store.Parts(t.Context(), ref)
+		require.NoError(t, err, name)
+		require.Empty(t, none)
+		require.NotEmpty(t, sample.Steps)
+		require.Error(t, store.RecordPart(t.Context(), record.Part{Ref: ref, RunID: "../../etc", Steps: sample.Steps}), name)
+		require.Error(t, store.RecordPart(t.Context(), record.Part{Ref: ref, RunID: run}), name)
+		for range 2 {
+			require.NoError(t, store.RecordPart(t.Context(), record.Part{Ref: ref, RunID: run, Steps: sample.Steps}))
+		}
+		parts, err := store.Parts(t.Context(), ref)
+		require.NoError(t, err)
+		require.Len(t, parts, 1)
+		require.Equal(t, []any{ref, run}, []any{parts[0].Ref, parts[0].RunID})
+		require.Len(t, parts[0].Steps, len(sample.Steps))
+		refs, err := store.List(t.Context(), ref.AgentID)
+		require.NoError(t, err)
+		require.Empty(t, refs, "a part is no record")
+		other := ref
+		other.ExecutionID = ref.AgentID.Execution("other", 1)
+		parts, err = store.Parts(t.Context(), other)
+		require.NoError(t, err)
+		require.Empty(t, parts)
+
+		require.NoError(t, store.Record(t.Context(), sample))
+		n, err := store.Delete(t.Context(), ref.AgentID)
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+		parts, err = store.Parts(t.Context(), ref)
+		require.NoError(t, err)
+		require.Empty(t, parts, "%s: deleted with the agent", name)
+
+		require.NoError(t, store.RecordPart(t.Context(), record.Part{Ref: ref, RunID: run, Steps: sample.Steps}))
+		for range 2 {
+			require.NoError(t, store.ForgetParts(t.Context(), ref))
+		}
+		parts, err = store.Parts(t.Context(), ref)
+		require.NoError(t, err)
+		require.Empty(t, parts)
+	}
+
+	// Torn at any byte, one is no part.
+	sample := conformance.Sample(t, "ann", 1)[0]
+	require.NoError(t, inDir.RecordPart(t.Context(), record.Part{Ref: sample.Ref(), RunID: "0199a7e2-0000-7000-8000-000000000001", Steps: sample.Steps}))
+	files, err := filepath.Glob(filepath.Join(dir, sample.AgentID.String(), "parts", "*", "*"))
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+	whole, err := os.ReadFile(files[0])
+	require.NoError(t, err)
+	for n := range len(whole) {
+		require.NoError(t, os.WriteFile(files[0], whole[:n], 0o600))
+		parts, err := inDir.Parts(t.Context(), sample.Ref())
+		require.NoError(t, err)
+		require.Empty(t, parts, "%d of %d bytes", n, len(whole))
+	}
+}

@@ -135,3 +135,9 @@ func (s *Source) heldBy(ctx context.Context, run workflow.Execution, from, end i
 	}
 	return held, nil
 }
+
+// Steps are those that the activity's own run holds of its newest execution, and the last page about it. Only activities
+// may call it.
+func (s *Source) Steps(ctx context.Context) (contract.StepsPage, []domain.StepExecution, error) {
+	return s.steps(ctx, activity.GetInfo(ctx).WorkflowExecution, 0)
+}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/api/workflowservice/v1"
 
 	"everstep/activities/record"
 	"everstep/activities/tool"
@@ -193,4 +195,101 @@ func encoded(t *testing.T, value any) string {
 	text, err := json.Marshal(value)
 	require.NoError(t, err)
 	return string(text)
+}
+
+// holding is a tool that says when it was called, and waits until it is let go on.
+func holding(called, goOn chan struct{}) tool.Tool {
+	return tool.New("hold", "Waits.", domain.Idempotent, func(ctx context.Context, _ struct{}) (string, error) {
+		select {
+		case called <- struct{}{}:
+		default:
+		}
+		select {
+		case <-goOn:
+		case <-ctx.Done():
+		}
+		return "held", ctx.Err()
+	})
+}
+
+// TestStepsOutlastTheRuns: what the server has deleted before the execution ended is in its record all the
+// same; where the store did not take it, the record says what is missing.
+func TestStepsOutlastTheRuns(t *testing.T) {
+	t.Parallel()
+	for name, breaks := range map[string]bool{"kept": false, "a store that takes no parts": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, called, goOn := filepath.Join(t.TempDir(), "records"), make(chan struct{}, 1), make(chan struct{})
+			s := startOn(t, "continuing", continuing, host.Config{Tools: []tool.Tool{echo(), holding(called, goOn)}, Records: dir})
+			id := s.named("long")
+			agent, err := domain.AgentIDOf(id)
+			require.NoError(t, err)
+			parts := filepath.Join(dir, agent.String(), "parts")
+			if breaks { // a file stands where the folder would be
+				require.NoError(t, os.MkdirAll(filepath.Dir(parts), 0o700))
+				require.NoError(t, os.WriteFile(parts, nil, 0o600))
+			}
+			var turns strings.Builder
+			turns.WriteString("turns:\n")
+			for n := range 20 {
+				turns.WriteString("  - tool_calls: [{name: echo, arguments: {text: 'call " + string(rune('a'+n)) + "'}}]\n")
+			}
+			turns.WriteString("  - tool_calls: [{name: hold, arguments: {}}]\n  - text: done\n")
+			_, err = s.agents.Start(within(t), client.Start{ID: id, Prompt: "go", Definition: scripted(writeScript(t, turns.String()), "echo", "hold")})
+			require.NoError(t, err)
+			<-called
+			described, err := s.temporal.DescribeWorkflowExecution(within(t), domain.WorkflowID(id), "")
+			require.NoError(t, err)
+			info := described.GetWorkflowExecutionInfo()
+			require.NotEqual(t, info.GetFirstRunId(), info.GetExecution().GetRunId(), "it has gone on in another run")
+			if breaks {
+				require.NoError(t, os.Remove(parts))
+			} else {
+				kept, err := os.ReadDir(parts)
+				require.NoError(t, err)
+				require.Len(t, kept, 1)
+			}
+			s.forgetsRun(t, id, info.GetFirstRunId())
+			close(goOn)
+			_, err = s.waits(within(t), id, 1)
+			require.NoError(t, err)
+
+			store := storeAt(t, dir)
+			var refs []record.Ref
+			require.Eventually(t, func() bool {
+				refs, err = store.List(within(t), agent)
+				return err == nil && len(refs) == 1
+			}, patience, 50*time.Millisecond)
+			r, err := store.Get(within(t), refs[0])
+			require.NoError(t, err)
+			require.Len(t, r.Messages, r.Outcome.Steps*2, "a prompt, two for each step, and an answer: segments have them")
+			if breaks {
+				require.Less(t, len(r.Steps), 22)
+				require.Contains(t, strings.Join(r.Missing, "; "), "steps 1 to ")
+				return
+			}
+			require.Empty(t, r.Missing)
+			require.Len(t, r.Steps, 22)
+			for n, step := range r.Steps {
+				require.Equal(t, n+1, step.Step.Number)
+			}
+			require.Equal(t, "call a", r.Steps[0].Step.ToolExecutions[0].Args()[9:15])
+			left, err := store.Parts(within(t), refs[0])
+			require.NoError(t, err)
+			require.Empty(t, left, "the record takes their place")
+		})
+	}
+}
+
+// forgetsRun has the server delete one run, and waits until it is gone.
+func (s *stack) forgetsRun(t *testing.T, id, run string) {
+	t.Helper()
+	_, err := s.temporal.WorkflowService().DeleteWorkflowExecution(within(t), &workflowservice.DeleteWorkflowExecutionRequest{
+		Namespace: "default", WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: domain.WorkflowID(id), RunId: run},
+	})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		_, err := s.temporal.DescribeWorkflowExecution(within(t), domain.WorkflowID(id), run)
+		return err != nil
+	}, patience, 100*time.Millisecond)
 }
