@@ -84,6 +84,8 @@ const (
 	RemainsInFork RemainingKind = "fork"
 	// RemainsInParent: the agent whose sub-agent it was has what it was asked and what it answered.
 	RemainsInParent RemainingKind = "parent"
+	// RemainsInSchedule: a schedule, or a run of one that is under way, has the message with which it begins executions.
+	RemainsInSchedule RemainingKind = "schedule"
 	// RemainsInStorage: parts of its conversation and results of its tools may be in a storage that was not reached.
 	RemainsInStorage RemainingKind = "storage"
 	// RemainsInRecords: its executions may be among records that were not reached.
@@ -96,7 +98,7 @@ const (
 
 // RemainingKinds lists every kind.
 func RemainingKinds() []RemainingKind {
-	return []RemainingKind{RemainsInFork, RemainsInParent, RemainsInStorage, RemainsInRecords, RemainsOnServer, RemainsUnknown}
+	return []RemainingKind{RemainsInFork, RemainsInParent, RemainsInSchedule, RemainsInStorage, RemainsInRecords, RemainsOnServer, RemainsUnknown}
 }
 
 // UnmarshalText accepts the known kinds only.
@@ -105,7 +107,8 @@ func (k *RemainingKind) UnmarshalText(text []byte) error {
 }
 
 // Delete deletes everything of an agent, of all sessions that its name has had, and of all sub-agents below it: segments
-// and artifacts in the storage, records, and the runs of its workflows with their histories. The id is the whole name or
+// and artifacts in the storage, records, the runs of its workflows with their histories, and those of schedules that have
+// begun its executions. The id is the whole name or
 // UUID. It is refused while an execution is in progress or the session is open, while a fork copies the agent's messages,
 // and, unless Partly, where its workers have what cannot be reached. What names the rest goes last: one that was cut
 // off is completed by another. It says what remains; it does not look into exported files, backups and archives, nor into
@@ -137,6 +140,9 @@ func (c *Client) Delete(ctx context.Context, id string, o DeleteOptions) (d Dele
 		}
 	}
 	d = Deletion{ID: a.called(), AgentID: a.id, Remains: append([]Remaining{}, b.remains...)}
+	if err := c.deleteScheduled(ctx, a, &d); err != nil {
+		return d, fail(ctx, id, "deleting the runs of schedules that began "+id, err)
+	}
 	for i, one := range slices.Backward(b.all) { // those below come after those above them
 		if i > 0 {
 			c.cfg.Progress(fmt.Sprintf("deleting sub-agent %s, %d more to go", one.called(), i-1))
@@ -238,7 +244,7 @@ func (c *Client) deleteOne(ctx context.Context, one *belonging, o DeleteOptions,
 		d.Deleted.Records += n
 	}
 	for _, run := range one.runs {
-		there, err := c.deleteRun(ctx, one.agent, run)
+		there, err := c.deleteRun(ctx, one.workflowID(), one.called(), run)
 		if err != nil {
 			return err
 		}
@@ -274,22 +280,22 @@ const (
 )
 
 // deleteRun has the server delete a run, and waits until it has. It reports whether there was one.
-func (c *Client) deleteRun(ctx context.Context, a agent, run string) (bool, error) {
+func (c *Client) deleteRun(ctx context.Context, workflowID, called, run string) (bool, error) {
 	call, cancel := context.WithTimeout(ctx, deletePatience)
 	defer cancel()
 	_, err := history.Retried(call, func() (*workflowservice.DeleteWorkflowExecutionResponse, error) {
 		return c.temporal.WorkflowService().DeleteWorkflowExecution(call, &workflowservice.DeleteWorkflowExecutionRequest{
-			Namespace: c.cfg.Namespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: a.workflowID(), RunId: run},
+			Namespace: c.cfg.Namespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: workflowID, RunId: run},
 		})
 	})
 	if deleted(err) {
 		return false, nil
 	}
 	defer time.AfterFunc(deleteSoon, func() {
-		c.cfg.Progress("waiting for the server to delete run " + run + " of " + a.called() + ": of one that has just ended it takes half a minute")
+		c.cfg.Progress("waiting for the server to delete run " + run + " of " + called + ": of one that has just ended it takes half a minute")
 	}).Stop()
 	for err == nil {
-		if _, err = c.temporal.DescribeWorkflowExecution(call, a.workflowID(), run); deleted(err) {
+		if _, err = c.temporal.DescribeWorkflowExecution(call, workflowID, run); deleted(err) {
 			return true, nil
 		}
 		if err == nil {
@@ -297,7 +303,7 @@ func (c *Client) deleteRun(ctx context.Context, a agent, run string) (bool, erro
 		}
 	}
 	if call.Err() != nil && ctx.Err() == nil {
-		return false, errorf(Failed, err, "the server was told to delete run %s of %s, and still has it after %s; delete it again later", run, a.called(), deletePatience)
+		return false, errorf(Failed, err, "the server was told to delete run %s of %s, and still has it after %s; delete it again later", run, called, deletePatience)
 	}
 	return false, err
 }

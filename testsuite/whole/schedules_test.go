@@ -4,10 +4,14 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
 	sdk "go.temporal.io/sdk/client"
 
 	"everstep/domain"
@@ -249,6 +253,34 @@ func TestAFailedRunPausesItsSchedule(t *testing.T) {
 	require.Contains(t, view.Note, "paused due to workflow failure")
 	_, err = s.agents.UnpauseSchedule(within(t), name, "")
 	require.NoError(t, err)
+}
+
+// TestDeletingWhatAScheduleBegan deletes the runs that began it too, and says that the schedule remains.
+func TestDeletingWhatAScheduleBegan(t *testing.T) {
+	t.Parallel()
+	s := start(t, host.Config{})
+	session := s.named("secretive")
+	own := s.schedules(t, quickRun).Name
+	shared := s.schedules(t, quickRun, func(c *client.Schedule) { c.Name, c.Start.ID = s.named("shared"), session }).Name
+	for _, name := range []string{own, shared} {
+		s.triggers(t, name, "")
+		run := s.runs(t, name, ended(1))[0]
+		require.Eventually(t, func() bool {
+			listed, err := s.temporal.ListWorkflow(within(t), &workflowservice.ListWorkflowExecutionsRequest{
+				Query: fmt.Sprintf("WorkflowType = '%s' AND WorkflowId = '%s' AND ExecutionStatus = 'Completed'", contract.Scheduled, run.WorkflowID),
+			})
+			return err == nil && len(listed.GetExecutions()) == 1
+		}, patience, 50*time.Millisecond)
+		d, err := s.agents.Delete(within(t), run.ID, client.DeleteOptions{Close: run.Name != "", Partly: true})
+		require.NoError(t, err)
+		require.Equal(t, 2, d.Deleted.Runs, "the agent's, and that of the schedule")
+		require.True(t, slices.ContainsFunc(d.Remains, func(r client.Remaining) bool { return r.Kind == client.RemainsInSchedule && r.ID == name }))
+		_, err = s.temporal.DescribeWorkflowExecution(within(t), run.WorkflowID, run.FirstRunID)
+		require.ErrorAs(t, err, new(*serviceerror.NotFound))
+		view, err := s.agents.Schedule(within(t), name)
+		require.NoError(t, err)
+		require.True(t, view.Runs[0].Gone)
+	}
 }
 
 // TestKillsChangeNoSchedule: each run comes once, and its end is told, wherever workers die.

@@ -1,0 +1,48 @@
+package client
+
+import (
+	"context"
+	"fmt"
+
+	enumspb "go.temporal.io/api/enums/v1"
+
+	"everstep/domain/contract"
+)
+
+// deleteScheduled deletes the runs of schedules that have begun executions of an agent: each has the message with which
+// it began one. It says which schedules have that too.
+func (c *Client) deleteScheduled(ctx context.Context, a agent, d *Deletion) error {
+	runs, err := c.listedRuns(ctx, fmt.Sprintf("WorkflowType = '%s'", contract.Scheduled))
+	if err != nil {
+		return err
+	}
+	by := map[string]bool{}
+	for _, info := range runs {
+		var told contract.ScheduledRun
+		if c.cfg.Converter.FromPayload(info.GetMemo().GetFields()[contract.MemoScheduled], &told) != nil || told.AgentID != a.id {
+			continue
+		}
+		by[told.Schedule] = true
+		if info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+			d.Remains = append(d.Remains, Remaining{RemainsInSchedule, told.Schedule, fmt.Sprintf(
+				"a run of schedule %s is under way, and has the message with which it begins: workflow %s", told.Schedule, info.GetExecution().GetWorkflowId())})
+			continue
+		}
+		there, err := c.deleteRun(ctx, info.GetExecution().GetWorkflowId(), a.called(), info.GetExecution().GetRunId())
+		if err != nil {
+			return err
+		}
+		if there {
+			d.Deleted.Runs++
+		}
+	}
+	for s, err := range c.Schedules(ctx) {
+		if err != nil {
+			return err
+		}
+		if by[s.Name] || a.name != "" && s.Session == a.name {
+			d.Remains = append(d.Remains, Remaining{RemainsInSchedule, s.Name, fmt.Sprintf("schedule %s has the message with which its runs begin; delete it too", s.Name)})
+		}
+	}
+	return nil
+}
