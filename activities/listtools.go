@@ -35,7 +35,7 @@ func (a *Activities) ListTools(ctx context.Context, request contract.CatalogRequ
 	switch {
 	case err != nil:
 		return contract.Catalog{}, failure(domain.AsError(err))
-	case !request.Known.IsZero() && catalog.Digest == request.Known:
+	case !request.Known.IsZero() && catalog.Digest == cmp.Or(request.Listed, request.Known):
 		return contract.Catalog{
 			Unchanged: true, Digest: catalog.Digest, RateLimit: catalog.RateLimit, ToolLimits: catalog.ToolLimits, Timing: catalog.Timing,
 		}, nil

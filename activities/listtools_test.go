@@ -42,6 +42,11 @@ func named(name string) tool.Tool {
 
 func listTools(t *testing.T, config activities.Config, definition domain.Definition) (contract.Catalog, error) {
 	t.Helper()
+	return answerOf(t, config, contract.CatalogRequest{Definition: definition})
+}
+
+func answerOf(t *testing.T, config activities.Config, request contract.CatalogRequest) (contract.Catalog, error) {
+	t.Helper()
 	config.Transcripts = &transcript.Source{}
 	a, err := activities.New(config)
 	require.NoError(t, err)
@@ -49,7 +54,7 @@ func listTools(t *testing.T, config activities.Config, definition domain.Definit
 	suite.SetLogger(silent{})
 	env := suite.NewTestActivityEnvironment()
 	env.RegisterActivity(a.ListTools)
-	value, err := env.ExecuteActivity(a.ListTools, contract.CatalogRequest{Definition: definition})
+	value, err := env.ExecuteActivity(a.ListTools, request)
 	if err != nil {
 		return contract.Catalog{}, err
 	}
@@ -75,6 +80,15 @@ func TestListTools(t *testing.T) {
 	again, err := listTools(t, config, definition)
 	require.NoError(t, err)
 	require.Equal(t, catalog, again)
+
+	other := domain.DigestOf([]byte("what the session made of it"))
+	for known, request := range map[bool]contract.CatalogRequest{
+		true: {Definition: definition, Known: other, Listed: catalog.Digest}, false: {Definition: definition, Known: other},
+	} {
+		answer, err := answerOf(t, config, request)
+		require.NoError(t, err)
+		require.Equal(t, known, answer.Unchanged, "what the worker itself has said counts")
+	}
 
 	config.Timing = contract.TimingOf(false)
 	timed, err := listTools(t, config, definition)

@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"testing"
 	"time"
@@ -20,7 +21,7 @@ func deployed(catalogs ...contract.Catalog) *world {
 		catalog.MinOutputTokens = 1
 		encoded, err := json.Marshal(catalog.Tools)
 		catalog.Digest = domain.DigestOf(encoded)
-		if catalog.Digest == r.Known {
+		if catalog.Digest == cmp.Or(r.Listed, r.Known) {
 			catalog = contract.Catalog{Unchanged: true, Digest: r.Known, ToolLimits: catalog.ToolLimits}
 		}
 		return catalog, err
@@ -65,6 +66,34 @@ func TestASessionFollowsItsWorkers(t *testing.T) {
 	require.Len(t, changes, 1)
 	require.Equal(t, 3, changes[0].Number)
 	require.Equal(t, "tools + find, - seek, look (schema); price", changes[0].String())
+}
+
+// TestASessionWithSubagentsFollowsItsWorkers: what starts them is the session's own, and makes nothing another for the
+// worker, which says its catalog once.
+func TestASessionWithSubagentsFollowsItsWorkers(t *testing.T) {
+	t.Parallel()
+	w := deployed(offers("look"), offers("look"), offers("look", "find"))
+	env := w.environment(t)
+	sends(env, time.Minute, "second", contract.SendRequest{Prompt: "more"})
+	sends(env, 2*time.Minute, "third", contract.SendRequest{Prompt: "more"})
+	closes(env, time.Hour, "close")
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", withLeaf))
+
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	require.Len(t, w.listed, 3)
+	require.Zero(t, w.listed[0].Listed)
+	require.NotZero(t, w.listed[1].Listed)
+	require.NotEqual(t, w.listed[1].Known, w.listed[1].Listed, "the session knows one tool more")
+	require.Equal(t, w.asked[0].Resolved, w.asked[1].Resolved, "nothing was another")
+	require.NotEqual(t, w.asked[1].Resolved, w.asked[2].Resolved)
+	resolved := query(t, env, contract.QueryMessages, contract.MessagesRequest{Resolved: new(domain.Digest)}).Resolved
+	for _, name := range []string{"look", "find", domain.SpawnSubagent} {
+		_, ok := resolved.Tool(name)
+		require.True(t, ok, name)
+	}
+	changes := query(t, env, contract.QueryStatus, contract.StatusRequest{}).Changes
+	require.Len(t, changes, 1)
+	require.Equal(t, "tools + find", changes[0].String())
 }
 
 // TestAToolThatItsServerChanges stays as the session was given it, whatever else follows, so that its calls are refused.

@@ -281,9 +281,9 @@ func (s session) asked() domain.Definition {
 // following asks what is another by now. A definition that was in force before is named by its digest and fetched from
 // this run, as the conversation is: it enters history once.
 func (s session) following(definition domain.Definition) contract.CatalogRequest {
-	request := contract.CatalogRequest{Known: s.resolved.Digest, Log: s.talk.Log().Ref()}
+	request := contract.CatalogRequest{Known: s.resolved.Digest, Log: s.talk.Log().Ref(), Listed: s.resolved.Listed}
 	if !definition.Equal(s.resolved.Definition) {
-		request.Definition, request.Log = definition, domain.LogRef{}
+		request.Definition, request.Log, request.Listed = definition, domain.LogRef{}, domain.Digest{}
 	}
 	return request
 }
@@ -318,6 +318,7 @@ func (s session) offered(catalog contract.Catalog) contract.Catalog {
 		tools = append(tools, slices.DeleteFunc(d.SpawnTools(), func(tool domain.ToolSpec) bool { return !parent.Permits(tool) })...)
 	}
 	listed, _ := json.Marshal(tools) // as they were decoded
+	catalog.Listed = catalog.Digest
 	catalog.Tools, catalog.Digest = tools, domain.DigestOf([]byte(catalog.Digest.String()), listed)
 	return catalog
 }

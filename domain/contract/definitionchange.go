@@ -60,7 +60,7 @@ func ChangeOf(before, after Resolved) DefinitionChange {
 		}
 	}
 	change.MoreTools = over(&change.ToolsAdded) + over(&change.ToolsRemoved) + over(&change.ToolsChanged)
-	change.Fields = slices.Concat(differing(before, after, "definition", "tools", "rate_limit", "tool_limits", "timing", "digest", "unchanged"),
+	change.Fields = slices.Concat(differing(before, after, "definition", "tools", "rate_limit", "tool_limits", "timing", "digest", "listed", "unchanged"),
 		differing(before.Definition, after.Definition, "tools", "source"))
 	slices.Sort(change.Fields)
 	change.Fields = slices.Compact(change.Fields)

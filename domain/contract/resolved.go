@@ -42,6 +42,9 @@ type Resolved struct {
 	// Digest names this value in requests, but for the limits, which may come and go, and the timing.
 	// It is taken once, where the worker resolved it.
 	Digest domain.Digest `json:"digest"`
+	// Listed is the worker's own digest, where the session has made others of its tools: of an agent that starts others, or
+	// is one. Absent: Digest.
+	Listed domain.Digest `json:"listed,omitzero"`
 	// Unchanged is said in an answer alone: all but the limits and the timing is what CatalogRequest.Known names.
 	Unchanged bool `json:"unchanged,omitzero"`
 }
@@ -104,6 +107,8 @@ type CatalogRequest struct {
 	// execution of a session begins, and a worker says what is another by now.
 	Known domain.Digest `json:"known,omitzero"`
 	Log   domain.LogRef `json:"log,omitzero"`
+	// Listed is what the worker had said of Known, where the session has made others of its tools since.
+	Listed domain.Digest `json:"listed,omitzero"`
 }
 
 // A Catalog is the worker's answer, without the definition, which the asker has.

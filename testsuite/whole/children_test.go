@@ -111,6 +111,43 @@ func TestATreeDrawsFromOneBudget(t *testing.T) {
 	s.seen(t, begun, branches, leaves)
 }
 
+// TestATreeIsNeverAboveItsBudget of tokens and of money, which all thirteen share, be it as tight as it may.
+func TestATreeIsNeverAboveItsBudget(t *testing.T) {
+	t.Parallel()
+	s := start(t, host.Config{Tools: []tool.Tool{echo()}})
+	price := &domain.Price{Input: 1_000_000_000, Output: 1_000_000_000} // 1,000 nano-dollars a token
+	definition := tree(t, quickLeaf)
+	definition.Model.Price = price
+	for name, agent := range definition.Agents {
+		agent.Model.Price = price
+		definition.Agents[name] = agent
+	}
+	begun := map[int64]client.Execution{}
+	for _, tokens := range []int64{300, 900, 1500} {
+		cost := tokens * 900 // a little less than the tokens cost
+		one, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: definition, Budget: domain.ExecutionBudget{MaxTokens: &tokens, MaxCostNanoUSD: &cost}})
+		require.NoError(t, err)
+		begun[tokens] = one
+	}
+	for tokens, one := range begun {
+		result, err := s.agents.Wait(within(t), one.ID, 0)
+		require.NoError(t, err)
+		o := result.Outcome
+		t.Logf("of %d tokens %d were used, by an agent that ended %s (%s)", tokens, o.Usage.TotalTokens(), o.Status, o.StopReason)
+		require.LessOrEqual(t, o.Usage.TotalTokens(), tokens)
+		require.LessOrEqual(t, o.CostNanoUSD, tokens*900)
+		tree, err := s.agents.Tree(within(t), one.ID, 0)
+		require.NoError(t, err)
+		var used, cost int64
+		for agent := range tree.All() {
+			used, cost = used+agent.Own.Usage.TotalTokens, cost+*agent.Own.CostNanoUSD
+		}
+		require.Equal(t, o.Usage.TotalTokens(), used, "by the account of each agent")
+		require.Equal(t, o.CostNanoUSD, cost)
+		require.NoError(t, s.audited(within(t), one.ID, 0))
+	}
+}
+
 // seen looks at a tree from its root, also when the server has deleted the history of the first leaf.
 func (s *stack) seen(t *testing.T, root client.Execution, branches, leaves []string) {
 	t.Helper()
