@@ -154,8 +154,8 @@ func (c *Client) endsSoon(ctx context.Context, id string, asked int) bool {
 			return false
 		}
 		s, err := c.describe(ctx, id)
-		if err != nil {
-			return false // whoever follows the history sees to that
+		if err != nil || s.outcome == nil && s.firstRunID() != s.runID() {
+			return false // whoever follows the history sees to that, and that of a new run is short
 		}
 		if !s.open() || s.outcome != nil && s.outcome.Number >= asked {
 			return true

@@ -68,6 +68,30 @@ func TestWaitForATurnReadsNoHistory(t *testing.T) {
 	})
 }
 
+// TestWaitForATurnThatANewRunHasHeardOf: its own memo tells of no end, so nobody waits for that.
+func TestWaitForATurnThatANewRunHasHeardOf(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		first := newRun("run-1", nil)
+		f := newFake(first)
+		began := time.Now()
+		r, err := waiting(t, f, 1, func() {
+			carry, outcome := inMidst(1, 1), outcomeOf(1, 1)
+			carry.Outcome = &outcome
+			second := newRun("run-2", carry).continues("run-1")
+			f.change(func() {
+				first.answers(1, 1, "one")
+				first.ends(outcome)
+				first.handsOn("run-2")
+				f.runs = append(f.runs, second)
+			})
+		})
+		require.NoError(t, err)
+		require.Equal(t, outcomeOf(1, 1), r.Outcome)
+		require.Less(t, time.Since(began), 5*time.Second)
+	})
+}
+
 // TestWaitForATurnThatTakesLong follows the history at last.
 func TestWaitForATurnThatTakesLong(t *testing.T) {
 	t.Parallel()
