@@ -38,7 +38,7 @@ and tools have kept. The dev server's files may hold some of it until the server
 is next started, or has written some 4 MB more.`,
 		Example: `  starter delete notes
   starter delete notes --close --yes
-  EVERSTEP_RECORDS=./records starter delete 7d44c2b5-3a9a-4dc0-8f0b-6a3f9e1b2c3d --yes --json`,
+  EVERSTEP_RECORDS=./records starter delete notes --yes --json`,
 	}, "starter delete notes", func(ctx context.Context, s *local.Stack, id string) error {
 		if !yes && !p.interactive() {
 			return usage("yes: nobody can be asked here whether to delete everything of %s; --yes says so", id)

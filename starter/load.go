@@ -21,7 +21,7 @@ func loadCommand(p *program) *cobra.Command {
 	config := proof.LoadConfig{Progress: p.machine.Progress}
 	command := &cobra.Command{
 		Use:   "load",
-		Short: "Open many idle sessions, or one long one, and measure what they cost",
+		Short: "Measure what idle sessions cost, or a long one",
 		Long: `Opens sessions that each have one turn behind them and lie idle, and measures the
 memory of the worker and the server before and after, the histories, and how long
 the first answer takes that wakes one: with the session in the worker's memory, and
