@@ -82,7 +82,7 @@ func (a *Activities) CallTool(ctx context.Context, request contract.ToolRequest)
 func (c toolCall) known() tool.Call {
 	call := tool.Call{
 		ID: c.request.ID(), Key: c.request.Key(), ExecutionID: c.request.ExecutionID, Step: c.request.Step, Position: c.request.Position,
-		Attempt: c.attempt(), Trusted: c.request.Trusted, WaitedUntil: c.request.WaitUntil, Note: c.request.Note,
+		Attempt: c.attempt(), Trusted: c.request.Trusted, WaitedUntil: c.request.WaitUntil, Note: c.request.Note, Past: c.request.Past,
 	}
 	if p := c.request.Pending; p != nil {
 		call.Handle, call.TakenBack = p.Handle, c.request.TakeBack

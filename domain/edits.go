@@ -7,11 +7,13 @@ import (
 )
 
 // Edits are what hides or replaces parts of a transcript, which never changes, from the model.
-// All bounds are indexes of the transcript; Cleared and Hidden only ever grow, but for a rewind, which has them again as
+// All bounds are indexes of the transcript; Cleared, Emptied and Hidden only ever grow, but for a rewind, which has them again as
 // they were at its step.
 type Edits struct {
 	// Cleared: results of tools before this index are shown by a note.
 	Cleared int `json:"cleared,omitzero"`
+	// Emptied: a person had the conversation begin anew here; the agent reads nothing from before, by no tool either.
+	Emptied int `json:"emptied,omitzero"`
 	// Hidden: the summary stands for messages before this index. It never parts a call from its result.
 	Hidden int `json:"hidden,omitzero"`
 	// Summary is the index of the summary, which is shown first, plus one; zero: none.
@@ -39,7 +41,7 @@ func (e Edits) IsZero() bool { return e.Equal(Edits{}) }
 
 // Equal reports whether two edits are the same.
 func (e Edits) Equal(other Edits) bool {
-	return e.Cleared == other.Cleared && e.Hidden == other.Hidden && e.Summary == other.Summary && e.Buffered == other.Buffered &&
+	return e.Cleared == other.Cleared && e.Emptied == other.Emptied && e.Hidden == other.Hidden && e.Summary == other.Summary && e.Buffered == other.Buffered &&
 		slices.Equal(e.TakenBack, other.TakenBack)
 }
 
@@ -76,12 +78,18 @@ func (e Edits) kept() Edits {
 	return e
 }
 
+// Shown are the edits as far as they change what the model is shown.
+func (e Edits) Shown() Edits {
+	e.Emptied = 0
+	return e
+}
+
 // Check says which edit cannot be one of a transcript of so many messages.
 func (e Edits) Check(length int) error {
 	for _, bound := range []struct {
 		field string
 		value int
-	}{{"cleared", e.Cleared}, {"hidden", e.Hidden}, {"summary", e.Summary}, {"buffered", e.Buffered}} {
+	}{{"cleared", e.Cleared}, {"emptied", e.Emptied}, {"hidden", e.Hidden}, {"summary", e.Summary}, {"buffered", e.Buffered}} {
 		if bound.value < 0 || bound.value > length {
 			return Errorf(Invalid, "edits.%s: is %d; the transcript has %d messages, so give 0 to %d", bound.field, bound.value, length, length)
 		}

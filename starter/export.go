@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -118,22 +119,55 @@ none of the agent. No workflow of them is here: nothing goes on from them.
 				defer file.Close()
 				in, name = file, args[0]
 			}
+			file, done, err := twiceReadable(in)
+			if err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			defer func() { err = errors.Join(err, done()) }()
 			store, err := p.machine.Records(command.Context())
 			if err != nil {
 				return err
 			}
 			defer func() { err = errors.Join(err, store.Close()) }()
-			records, err := record.Read(in)
-			if err != nil {
-				return fmt.Errorf("%s: %w", name, err)
-			}
-			done, err := record.Import(command.Context(), store, records, p.now())
+			brought, err := record.Import(command.Context(), store, named(name, record.All(file)), p.now())
 			if err != nil {
 				return err
 			}
-			return p.done(importedOf(done), "imported %s into %s; %d were there already", render.Counted(int64(len(done.New)), "execution"), store.Name(), done.Known)
+			return p.done(importedOf(brought), "imported %s into %s; %d were there already", render.Counted(int64(len(brought.New)), "execution"), store.Name(), brought.Known)
 		},
 	}
+}
+
+// named has what is wrong with a file name it.
+func named(file string, records iter.Seq2[record.Record, error]) iter.Seq2[record.Record, error] {
+	return func(yield func(record.Record, error) bool) {
+		for r, err := range records {
+			if err != nil {
+				err = fmt.Errorf("%s: %w", file, err)
+			}
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
+}
+
+// twiceReadable is what comes in, in a file: itself where it is one, else a copy, which done removes.
+func twiceReadable(in io.Reader) (file io.ReadSeeker, done func() error, err error) {
+	if seeker, ok := in.(io.ReadSeeker); ok {
+		if _, err := seeker.Seek(0, io.SeekStart); err == nil {
+			return seeker, func() error { return nil }, nil
+		}
+	}
+	kept, err := os.CreateTemp("", "everstep-import-*")
+	if err != nil {
+		return nil, nil, err
+	}
+	done = func() error { return errors.Join(kept.Close(), os.Remove(kept.Name())) }
+	if _, err = io.Copy(kept, io.LimitReader(in, record.MaxBytes)); err != nil {
+		return nil, nil, errors.Join(err, done())
+	}
+	return kept, done, nil
 }
 
 func importedOf(done record.Imported) any {

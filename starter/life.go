@@ -63,7 +63,8 @@ func clearCommand(p *program) *cobra.Command {
 		Short: "Begin the conversation of a session anew",
 		Long: `Drops the conversation of an idle session for what its model sees. All of it
 stays readable, and the session keeps what it is and has done: its model, calls
-of unknown outcome, standing approvals, trusted values, notes of tools, counts.`,
+of unknown outcome, standing approvals, trusted values, notes of tools, counts.
+execution_history shows the model none of what was cleared.`,
 		Example: `  starter clear notes`,
 	}, "starter clear notes", func(ctx context.Context, s *local.Stack, id string) error {
 		p.warn(s.MissingFor(ctx, id))

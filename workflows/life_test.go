@@ -89,6 +89,38 @@ func TestAClearedConversation(t *testing.T) {
 	require.Equal(t, []string{"anew", "two", "on"}, []string{shown[0].Text(), shown[1].Text(), shown[2].Text()})
 }
 
+// TestAnAgentMayReadItsOwnPast: that of its session, since a person cleared it.
+func TestAnAgentMayReadItsOwnPast(t *testing.T) {
+	t.Parallel()
+	ask := func() domain.ToolCall {
+		return domain.ToolCall{ID: "same", Name: domain.HistoryTool, Arguments: "{}"}
+	}
+	w := &world{tools: []domain.ToolSpec{{Name: domain.HistoryTool, Effect: domain.ReadOnly}, {Name: "look", Effect: domain.ReadOnly}}, tool: saw,
+		model: plays(says("", ask(), look()), says("one"), says("", ask()), says("two"))}
+	env := w.environment(t)
+	puts(env, time.Hour, "u1", contract.UpdateClear, contract.ClearRequest{})
+	sends(env, 2*time.Hour, "u2", contract.SendRequest{Prompt: "anew"})
+	closes(env, 3*time.Hour, "u3")
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", func(in *contract.SessionInput) { in.Definition.Tools = []string{domain.HistoryTool, "look"} }))
+	require.Equal(t, 2, outcome(t, env).Number)
+	require.Len(t, w.ran, 3)
+	asked := map[int]*domain.Past{}
+	for i, request := range w.ran {
+		if asked[i] = request.Past; request.Name == "look" {
+			require.Nil(t, request.Past)
+			delete(asked, i)
+		}
+	}
+	last := w.ran[2].Past
+	require.Equal(t, 5, last.From)
+	require.Equal(t, w.ran[2].ExecutionID, input(t, "ann").AgentID.Execution(last.FirstRunID, 2))
+	delete(asked, 2)
+	require.Len(t, asked, 1)
+	for _, first := range asked {
+		require.Zero(t, first.From)
+	}
+}
+
 // TestAnIdleSessionClosesItself some time after its newest execution, and each message begins that time anew.
 func TestAnIdleSessionClosesItself(t *testing.T) {
 	t.Parallel()

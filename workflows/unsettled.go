@@ -25,6 +25,9 @@ func (b *toolBatch) requestOf(position int, wanted domain.ToolCall) contract.Too
 		ExecutionID: b.execution, Step: b.content.Number, Position: position, Name: wanted.Name, Effect: tool.Effect,
 		Arguments: wanted.Arguments, Pin: tool.Pin, Trusted: b.state.Trusted(),
 	}
+	if wanted.Name == domain.HistoryTool {
+		request.Past = &domain.Past{FirstRunID: b.info.FirstRunID, Origins: b.talk.Origins(), From: b.talk.Edits().Emptied}
+	}
 	if len(tool.EffectKey) > 0 {
 		request.EffectKey = tool.EffectKeyOf(b.in.AgentID, wanted.Arguments)
 	}

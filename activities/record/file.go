@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -19,8 +20,15 @@ const Format = "everstep-records"
 // SchemaVersion rises only where an older reader would misread a newer file.
 const SchemaVersion = 1
 
-// MaxBytes bounds the JSON of a file: a few bytes can be the compressed form of any amount of it.
-const MaxBytes = 1 << 30
+const (
+	// MaxBytes bounds the JSON of a file: a few bytes can be the compressed form of any amount of it.
+	MaxBytes = 1 << 30
+	// MaxRecord bounds that of one record of a file, which is held in memory several times over. A step of a few KB takes
+	// some 4 KB, so 500 of them 2 MB; it has room for a thousand of the longest results of tools.
+	MaxRecord = 64 << 20
+	// maxWindow bounds how far back what is compressed refers: Compressed needs 8 MiB.
+	maxWindow = 32 << 20
+)
 
 // A head is the first line of a file.
 type head struct {
@@ -80,38 +88,72 @@ func Compressed(w io.Writer, records ...Record) error {
 }
 
 // Read reads what Write or Compressed has written, whole or not at all. Its errors name the line and the field.
-func Read(r io.Reader) ([]Record, error) {
-	plain, done, err := decompressed(bufio.NewReader(r))
+func Read(r io.Reader) (records []Record, _ error) {
+	err := read(r, MaxRecord, func(one Record) error {
+		records = append(records, one)
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
+	return records, nil
+}
+
+// All reads a file from its beginning, each time that it is ranged over, one record at a time. The file is right only where
+// no error comes: its last line may yet say that it was changed. No error is followed by anything.
+func All(file io.ReadSeeker) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		_, err := file.Seek(0, io.SeekStart)
+		if err == nil {
+			err = read(file, MaxRecord, func(one Record) error {
+				if !yield(one, nil) {
+					return errEnough
+				}
+				return nil
+			})
+		}
+		if err != nil && !errors.Is(err, errEnough) {
+			yield(Record{}, err)
+		}
+	}
+}
+
+var errEnough = errors.New("nobody wants more")
+
+// read has each record of a file taken. No line may be longer than most bytes.
+func read(r io.Reader, most int, take func(Record) error) error {
+	plain, done, err := decompressed(bufio.NewReader(r))
+	if err != nil {
+		return err
+	}
 	defer done()
-	lines := &lineReader{r: bufio.NewReader(plain), left: MaxBytes}
+	lines := &lineReader{r: bufio.NewReader(plain), left: MaxBytes, most: most}
 	first, err := lines.next()
 	if err != nil {
-		return nil, lines.wrong(err)
+		return lines.wrong(err)
 	}
 	n, err := readHead(first)
 	if err != nil {
-		return nil, lines.wrong(err)
+		return lines.wrong(err)
 	}
-	var records []Record
 	var digests [][]byte
 	seen := map[domain.ExecutionID]bool{}
 	for range n {
 		line, err := lines.next()
 		if err != nil {
-			return nil, lines.wrong(err)
+			return lines.wrong(err)
 		}
 		one, digest, err := readKept(line)
 		if err == nil && seen[one.ExecutionID] {
 			err = domain.Errorf(domain.Invalid, "record.execution_id: %s comes twice", one.ExecutionID)
 		}
 		if err != nil {
-			return nil, lines.wrong(err)
+			return lines.wrong(err)
 		}
 		seen[one.ExecutionID] = true
-		records, digests = append(records, one), append(digests, digest[:])
+		if digests = append(digests, digest[:]); take(one) != nil {
+			return errEnough
+		}
 	}
 	last, err := lines.next()
 	if err == nil {
@@ -123,9 +165,9 @@ func Read(r io.Reader) ([]Record, error) {
 		}
 	}
 	if err != nil {
-		return nil, lines.wrong(err)
+		return lines.wrong(err)
 	}
-	return records, nil
+	return nil
 }
 
 func readHead(line []byte) (int, error) {
@@ -187,18 +229,19 @@ func decompressed(r *bufio.Reader) (io.Reader, func(), error) {
 	if start, _ := r.Peek(len(zstdMagic)); !bytes.Equal(start, zstdMagic) {
 		return r, func() {}, nil
 	}
-	z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(MaxBytes))
+	z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxWindow))
 	if err != nil {
 		return nil, nil, domain.Errorf(domain.Invalid, "cannot be decompressed: %s", err)
 	}
 	return z, z.Close, nil
 }
 
-// A lineReader reads lines, so many bytes of them in all.
+// A lineReader reads lines, so many bytes of them in all and of each at the most.
 type lineReader struct {
 	r    *bufio.Reader
 	line int
 	left int64
+	most int
 }
 
 var (
@@ -214,6 +257,9 @@ func (l *lineReader) next() ([]byte, error) {
 		line = append(line, piece...)
 		if l.left -= int64(len(piece)); l.left < 0 {
 			return nil, errBytes
+		}
+		if len(line) > l.most {
+			return nil, domain.Errorf(domain.TooLarge, "is longer than %d MiB, more than an execution of a file may have", l.most>>20)
 		}
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):

@@ -3,9 +3,11 @@ package record_test
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 
+	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 
 	"everstep/activities/record"
@@ -84,6 +86,9 @@ func TestBadFilesSayWhere(t *testing.T) {
 		"the same twice":          {signed(t, func(s string) string { return s }, all[0], all[0]), "line 3: record.execution_id"},
 		"no agent":                {signed(t, replaced(`"agent_id":"`+all[0].AgentID.String()+`"`, `"agent_id":""`), all[0]), "line 2: record.agent_id"},
 		"an unknown status":       {signed(t, replaced(`"status":"completed"`, `"status":"sleeping"`), all[0]), "line 2: record.status"},
+		"another execution's id":  {signed(t, replaced(`"number":1`, `"number":3`), all[0]), "line 2: record.execution_id: is "},
+		"another session's id":    {signed(t, replaced(`"first_run_id":"first-run"`, `"first_run_id":"other-run"`), all[0]), "line 2: record.execution_id: is "},
+		"no session":              {signed(t, replaced(`"first_run_id":"first-run"`, `"first_run_id":""`), all[0]), "line 2: record.first_run_id: is missing"},
 		"not ended":               {signed(t, replaced(`"status":"completed"`, `"status":"in_progress"`), all[0]), "line 2: record.status: is in_progress"},
 		"no time":                 {signed(t, replaced(`"started_at":"2026`, `"started_at":"soon`), all[0]), "line 2: record.started_at"},
 		"a hostile name":          {signed(t, replaced(`"name":"ann"`, `"name":"../../etc"`), all[0]), "line 2: record.name"},
@@ -111,4 +116,35 @@ func FuzzRead(f *testing.F) {
 			require.NoError(t, record.Write(&bytes.Buffer{}, records...))
 		}
 	})
+}
+
+// TestABombIsRefused before it takes memory: a few bytes that are the compressed form of a very long record.
+func TestABombIsRefused(t *testing.T) {
+	t.Parallel()
+	var bomb bytes.Buffer
+	z, err := zstd.NewWriter(&bomb, zstd.WithEncoderConcurrency(1))
+	require.NoError(t, err)
+	_, err = z.Write([]byte(`{"format":"everstep-records","schema_version":1,"records":1}` + "\n" + `{"digest":"`))
+	require.NoError(t, err)
+	for range 1000 { // of the GiB that a file may have
+		_, err = z.Write(bytes.Repeat([]byte("0"), 1<<18))
+		require.NoError(t, err)
+	}
+	require.NoError(t, z.Close())
+	require.Less(t, bomb.Len(), 100<<10)
+	file := &counting{r: bytes.NewReader(bomb.Bytes())}
+	_, err = record.Read(file)
+	require.ErrorContains(t, err, "line 2: is longer than 64 MiB")
+	require.Less(t, file.n, bomb.Len()/2, "it is not read to the end")
+}
+
+type counting struct {
+	r io.Reader
+	n int
+}
+
+func (c *counting) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += n
+	return n, err
 }

@@ -13,9 +13,6 @@ import (
 	"everstep/domain"
 )
 
-// HistoryTool is the name of the tool with which an agent reads its own past executions.
-const HistoryTool = "execution_history"
-
 const (
 	// listedAtOnce and stepsAtOnce bound what the tool shows at once, longestText what it shows of an answer.
 	listedAtOnce, stepsAtOnce, longestText = 20, 50, 8 << 10
@@ -29,8 +26,8 @@ const (
 // Tool is execution_history. Whose past it reads says the call, and no argument.
 func (s *Store) Tool() tool.Tool {
 	return tool.FromSpec(domain.ToolSpec{
-		Name: HistoryTool, Effect: domain.ReadOnly, Schema: json.RawMessage(historySchema),
-		Description: "Reads your own earlier executions in this session, those that have ended: lists them, or shows one with its prompt, answer and steps.",
+		Name: domain.HistoryTool, Effect: domain.ReadOnly, Schema: json.RawMessage(historySchema),
+		Description: "Reads your own earlier executions in this session, those that have ended: lists them, or shows one with its prompt, answer and steps. What was cleared is not shown.",
 	}, s.history)
 }
 
@@ -44,8 +41,8 @@ func (s *Store) history(ctx context.Context, arguments json.RawMessage) (tool.Re
 		return tool.Result{}, err
 	}
 	call, ok := tool.ExecutionOf(ctx)
-	if !ok {
-		return tool.Result{}, errors.New("execution_history: called outside of an execution")
+	if !ok || call.Past == nil { // a call that an older worker has begun says nothing of its session
+		return tool.Result{}, errors.New("execution_history: the call does not say which session it is of; call again")
 	}
 	all, err := s.List(ctx, call.AgentID)
 	if err != nil {
@@ -57,7 +54,7 @@ func (s *Store) history(ctx context.Context, arguments json.RawMessage) (tool.Re
 			if ref.Number != asked.Number {
 				continue
 			}
-			if r, own, err := s.own(ctx, call, ref, all[0].Number); own || err != nil {
+			if r, own, err := s.own(ctx, *call.Past, ref); own || err != nil {
 				return tool.Result{Content: r.shown(max(asked.FromStep, 1))}, err
 			}
 		}
@@ -72,7 +69,7 @@ func (s *Store) history(ctx context.Context, arguments json.RawMessage) (tool.Re
 			lines = append(lines, fmt.Sprintf("there are more: before %d lists those", ref.Number+1))
 			break
 		}
-		r, own, err := s.own(ctx, call, ref, all[0].Number)
+		r, own, err := s.own(ctx, *call.Past, ref)
 		if err != nil {
 			return tool.Result{}, err
 		}
@@ -86,30 +83,15 @@ func (s *Store) history(ctx context.Context, arguments json.RawMessage) (tool.Re
 	return tool.Result{Content: strings.Join(lines, "\n")}, nil
 }
 
-// own reads a record, and reports whether it is of the session of the call: another one of the same name may have acted
-// for somebody else. The ids of a session's executions follow from its first run and their numbers.
-func (s *Store) own(ctx context.Context, call tool.Call, ref Ref, newest int) (Record, bool, error) {
+// own reads a record, and reports whether it is of the past that the call may read. What came out of a file is not: whoever
+// wrote that could have the agent believe anything.
+func (s *Store) own(ctx context.Context, past domain.Past, ref Ref) (Record, bool, error) {
 	r, err := s.Get(ctx, ref)
 	if errors.Is(err, ErrNone) {
 		return r, false, nil
 	}
-	if err != nil {
-		return r, false, err
-	}
-	if call.AgentName == "" { // an agent without a name has one session
-		return r, true, nil
-	}
-	// The call's execution comes after those that are recorded, and after those that wait for the store.
-	for n := 1; n <= newest+mostWaiting; n++ {
-		if r.AgentID.Execution(r.FirstRunID, n) == call.ExecutionID {
-			return r, true, nil
-		}
-	}
-	return r, false, nil
+	return r, err == nil && r.Imported.IsZero() && past.Holds(ref.AgentID, ref.ExecutionID, ref.Number, r.From), err
 }
-
-// mostWaiting bounds the executions of a session that have ended and are not recorded.
-const mostWaiting = 1000
 
 func (r Record) line() string {
 	return fmt.Sprintf("execution %d: %s, %d steps, ended %s; asked: %q; answered: %q",

@@ -2,11 +2,14 @@ package record_test
 
 import (
 	"context"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"everstep/activities/record"
 	"everstep/activities/record/conformance"
 	"everstep/activities/tool"
 	"everstep/domain"
@@ -20,33 +23,64 @@ func TestAnAgentReadsItsOwnPast(t *testing.T) {
 	for _, r := range append(ann, bob...) {
 		require.NoError(t, store.Record(t.Context(), r))
 	}
-	asks := func(id domain.AgentID, name string, execution domain.ExecutionID, arguments string) (string, error) {
-		ctx := tool.WithExecution(context.Background(), tool.Call{AgentID: id, AgentName: name, ExecutionID: execution})
+	asks := func(id domain.AgentID, past domain.Past, arguments string) (string, error) {
+		ctx := tool.WithExecution(context.Background(), tool.Call{AgentID: id, Past: &past})
 		result, err := store.Tool().Call(ctx, arguments)
 		return result.Content, err
 	}
 	id := ann[0].AgentID
-	now := id.Execution("first-run", 31)
-	listed, err := asks(id, "ann", now, `{}`)
+	now := domain.Past{FirstRunID: "first-run"}
+	listed, err := asks(id, now, `{}`)
 	require.NoError(t, err)
 	require.Contains(t, listed, "execution 30: stopped, 1 steps")
 	require.Contains(t, listed, "there are more: before 11 lists those")
 	require.NotContains(t, listed, "bob")
-	listed, err = asks(id, "ann", now, `{"before": 2}`)
+	listed, err = asks(id, now, `{"before": 2}`)
 	require.NoError(t, err)
 	require.Contains(t, listed, "execution 1: completed")
-	one, err := asks(id, "ann", now, `{"number": 2}`)
+	one, err := asks(id, now, `{"number": 2}`)
 	require.NoError(t, err)
 	require.Contains(t, one, "answered: Nothing.\nstep 1: final_response")
-	_, err = asks(id, "ann", now, `{"number": 99}`)
+	_, err = asks(id, now, `{"number": 99}`)
 	require.ErrorContains(t, err, "number: no execution 99")
 
-	later := id.Execution("another-run", 1)
-	listed, err = asks(id, "ann", later, `{}`)
+	later := domain.Past{FirstRunID: "another-run"}
+	listed, err = asks(id, later, `{}`)
 	require.NoError(t, err)
 	require.Equal(t, "no earlier execution of this session is recorded", listed, "another session of the name acts for somebody else")
-	_, err = asks(id, "ann", later, `{"number": 2}`)
+	_, err = asks(id, later, `{"number": 2}`)
 	require.Error(t, err)
-	listed, _ = asks(domain.AgentID{UUID: uuid.New()}, "", domain.ExecutionID{UUID: uuid.New()}, `{"agent_id": "`+id.String()+`"}`)
+	later.Origins = []domain.ExecutionID{ann[4].ExecutionID}
+	listed, err = asks(id, later, `{}`)
+	require.NoError(t, err)
+	require.Contains(t, listed, "execution 5: ", "it goes on from this one")
+	require.NotContains(t, listed, "execution 4: ")
+	now.From = ann[27].From
+	listed, err = asks(id, now, `{}`)
+	require.NoError(t, err)
+	require.Contains(t, listed, "execution 28: ")
+	require.NotContains(t, listed, "execution 27: ", "a person has cleared it")
+	_, err = asks(id, now, `{"number": 27}`)
+	require.ErrorContains(t, err, "number: no execution 27")
+	_, err = store.Tool().Call(tool.WithExecution(context.Background(), tool.Call{AgentID: id}), `{}`)
+	require.ErrorContains(t, err, "which session")
+	listed, _ = asks(domain.AgentID{UUID: uuid.New()}, now, `{"agent_id": "`+id.String()+`"}`)
 	require.NotContains(t, listed, "execution 1")
+}
+
+// TestAnAgentDoesNotReadWhatCameOutOfAFile, whoever wrote that.
+func TestAnAgentDoesNotReadWhatCameOutOfAFile(t *testing.T) {
+	t.Parallel()
+	store, _ := inDirectory(t)
+	all := conformance.Sample(t, "ann", 2)
+	require.NoError(t, store.Record(t.Context(), all[0]))
+	_, err := record.Import(t.Context(), store, record.All(strings.NewReader(written(t, all...))), time.Now())
+	require.NoError(t, err)
+	ctx := tool.WithExecution(context.Background(), tool.Call{AgentID: all[0].AgentID, Past: &domain.Past{FirstRunID: all[0].FirstRunID}})
+	result, err := store.Tool().Call(ctx, `{}`)
+	require.NoError(t, err)
+	require.Contains(t, result.Content, "execution 1: ")
+	require.NotContains(t, result.Content, "execution 2: ")
+	_, err = store.Tool().Call(ctx, `{"number": 2}`)
+	require.Error(t, err)
 }

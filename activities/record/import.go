@@ -3,6 +3,7 @@ package record
 import (
 	"context"
 	"errors"
+	"iter"
 	"time"
 
 	"everstep/domain"
@@ -11,21 +12,28 @@ import (
 // An Imported says what an import has brought.
 type Imported struct {
 	// New are the records that were not there, and Known counts those that were, the same.
-	New   []Record
+	New   []Brought
 	Known int
 }
 
-// Import puts records of a file into a store, marked as imported at a time: all that are new or, where one of them is
-// there already and says something else, or the store fails, none.
-func Import(ctx context.Context, store *Store, records []Record, now time.Time) (done Imported, _ error) {
-	for _, r := range records {
-		there, err := store.Get(ctx, r.Ref())
-		switch {
+// A Brought is a record that an import has brought. Name is its agent's; empty: it has none.
+type Brought struct {
+	Ref
+	Name string
+}
+
+// Import puts records, such as All those of a file, into a store, marked as imported at a time: all that are new or, where
+// one of them is there already and says something else, or they cannot be read, or the store fails, none. It ranges over
+// them twice and holds one at a time.
+func Import(ctx context.Context, store *Store, records iter.Seq2[Record, error], now time.Time) (done Imported, err error) {
+	wanted := map[Ref]bool{}
+	for r, err := range records {
+		if err != nil {
+			return Imported{}, err
+		}
+		switch there, err := store.Get(ctx, r.Ref()); {
 		case errors.Is(err, ErrNone):
-			if r.Imported.IsZero() {
-				r.Imported = now.UTC()
-			}
-			done.New = append(done.New, r)
+			wanted[r.Ref()] = true
 		case err != nil:
 			return Imported{}, err
 		case !same(there, r):
@@ -35,15 +43,30 @@ func Import(ctx context.Context, store *Store, records []Record, now time.Time) 
 			done.Known++
 		}
 	}
-	for i, r := range done.New {
-		err := store.Record(ctx, r)
+	defer func() {
 		if err == nil {
+			return
+		}
+		for _, written := range done.New {
+			err = errors.Join(err, store.Forget(context.WithoutCancel(ctx), written.Ref))
+		}
+		done = Imported{}
+	}()
+	for r, err := range records {
+		if err != nil {
+			return done, err
+		}
+		if !wanted[r.Ref()] {
 			continue
 		}
-		for _, written := range done.New[:i] {
-			err = errors.Join(err, store.Forget(context.WithoutCancel(ctx), written.Ref()))
+		if _, err := store.Get(ctx, r.Ref()); !errors.Is(err, ErrNone) {
+			return done, domain.Errorf(domain.Unavailable, "execution %d of agent %s was recorded in %s meanwhile; nothing was imported, try again", r.Number, r.AgentID, store.Name())
 		}
-		return Imported{}, err
+		r.Imported = now.UTC() // whatever the file says
+		if err := store.Record(ctx, r); err != nil {
+			return done, err
+		}
+		done.New = append(done.New, Brought{r.Ref(), r.Name})
 	}
 	return done, nil
 }

@@ -112,6 +112,10 @@ func (r Record) check() error {
 		return wrong("execution_id", "is missing")
 	case r.Number < 1:
 		return wrong("number", "is %d; executions are counted from 1", r.Number)
+	case r.FirstRunID == "":
+		return wrong("first_run_id", "is missing")
+	case r.ExecutionID != r.AgentID.Execution(r.FirstRunID, r.Number):
+		return wrong("execution_id", "is %s, which is not that of execution %d of the session that run %q began", r.ExecutionID, r.Number, domain.Shorten(r.FirstRunID, 64))
 	case !r.Status.Terminal():
 		return wrong("status", "is %s; only what has ended is recorded", r.Status)
 	case r.FinalState.AgentID() != r.AgentID:

@@ -96,7 +96,11 @@ func (s *Store) Get(ctx context.Context, ref Ref) (Record, error) {
 	if err != nil {
 		return Record{}, s.failed(ctx, "read", key, err)
 	}
-	records, err := Read(bytes.NewReader(object))
+	var records []Record
+	err = read(bytes.NewReader(object), MaxBytes, func(one Record) error { // it was written here, or bounded when it was imported
+		records = append(records, one)
+		return nil
+	})
 	switch {
 	case err != nil:
 		return Record{}, domain.Errorf(domain.Internal, "records: %s of %s is damaged: %s", key, s.name, err)

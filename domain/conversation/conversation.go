@@ -154,7 +154,7 @@ func (c Conversation) WithGiven(id domain.ExecutionID, given *domain.Given, now 
 
 // WithoutAll returns the conversation of which the model sees nothing that was said until now. The transcript stays.
 func (c Conversation) WithoutAll() Conversation {
-	c.edits = domain.Edits{Cleared: c.log.Len(), Hidden: c.log.Len(), TakenBack: c.edits.TakenBack}
+	c.edits = domain.Edits{Cleared: c.log.Len(), Emptied: c.log.Len(), Hidden: c.log.Len(), TakenBack: c.edits.TakenBack}
 	c.messageSummaries, c.newest = nil, ""
 	c.visible, c.traces, c.results, c.resultTokens, c.excess = 0, 0, 0, 0, 0
 	return c
@@ -199,7 +199,7 @@ func (c *Conversation) newestRole() domain.Role {
 
 // StepInput names what the next inference reads: a reference, never a copy.
 func (c Conversation) StepInput() domain.StepInput {
-	input := domain.StepInput{Compiler: c.compiler, Messages: c.log.Len(), Digest: c.log.Chain(), Edits: c.edits}
+	input := domain.StepInput{Compiler: c.compiler, Messages: c.log.Len(), Digest: c.log.Chain(), Edits: c.edits.Shown()}
 	if input.Compiler == "" {
 		input.Compiler = domain.CurrentTrace
 	}

@@ -37,7 +37,12 @@ func (c Conversation) CheckRewind(r contract.RewindRequest, kept func(from int) 
 // WithRewound returns the conversation of which the model sees what it saw after a step, which was checked, and nothing of
 // what was said since. The transcript stays.
 func (c Conversation) WithRewound(r contract.RewindRequest) Conversation {
-	c.edits, c.chain, c.inferences = r.Edits.WithTakenBack(r.Log.Length, c.log.Len()), r.Origin.Chain(), r.Inferences
+	edits := r.Edits.WithTakenBack(r.Log.Length, c.log.Len())
+	edits.Emptied = c.edits.Emptied
+	if edits.Emptied > r.Log.Length { // it was cleared after that; a clear before it hid all that came first
+		edits.Emptied = edits.Hidden
+	}
+	c.edits, c.chain, c.inferences = edits, r.Origin.Chain(), r.Inferences
 	c.messageSummaries, c.newest, c.excess = nil, "", 0
 	if r.Edits.First() >= r.Log.Length { // nothing had been said, and what was is not asked for
 		c.edits.Cleared, c.edits.Hidden = c.log.Len(), c.log.Len()

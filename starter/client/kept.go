@@ -51,23 +51,58 @@ func (c *Client) keptSession(ctx context.Context, id string) (agent, []record.Re
 		all = append(all, r)
 	}
 	if a.name == "" || len(all) == 0 {
-		return a, all, nil // an agent without a name has one session, over several workflows
+		return a, eachOnce(all), nil // an agent without a name has one session, over several workflows
 	}
 	first := a.session
 	if s, err := c.described(ctx, a, ""); err == nil && first == "" {
 		first = s.firstRunID()
 	}
-	if !slices.ContainsFunc(all, func(r record.Record) bool { return within(r, first) }) {
+	if first = sessionOf(all, first); first == "" {
 		if a.session != "" {
 			return a, nil, nil
 		}
-		first = slices.MaxFunc(all, func(x, y record.Record) int { return x.CompletedAt.Compare(y.CompletedAt) }).FirstRunID
+		first = slices.MaxFunc(all, lastRecorded).FirstRunID
 	}
-	return a, slices.DeleteFunc(all, func(r record.Record) bool { return !within(r, first) }), nil
+	return a, slices.DeleteFunc(all, func(r record.Record) bool { return r.FirstRunID != first }), nil
 }
 
-// within reports whether a record is of the session that a run names: its first, or the one in which the execution ended.
-func within(r record.Record, run string) bool { return r.FirstRunID == run || r.RunID == run }
+// sessionOf is the session that a run names, its first or the one in which an execution ended; empty: none of the records.
+// What came out of a file may name any run as its last, and names none of those that were recorded.
+func sessionOf(all []record.Record, run string) string {
+	if slices.ContainsFunc(all, func(r record.Record) bool { return r.FirstRunID == run }) {
+		return run
+	}
+	ended := slices.DeleteFunc(slices.Clone(all), func(r record.Record) bool { return r.RunID != run })
+	if len(ended) == 0 {
+		return ""
+	}
+	return slices.MaxFunc(ended, lastRecorded).FirstRunID
+}
+
+// eachOnce are the records of which each number comes once: the one that was recorded last.
+func eachOnce(all []record.Record) (once []record.Record) {
+	for _, r := range all {
+		switch last := len(once) - 1; {
+		case last < 0 || once[last].Number != r.Number:
+			once = append(once, r)
+		case lastRecorded(r, once[last]) > 0:
+			once[last] = r
+		}
+	}
+	return once
+}
+
+// lastRecorded orders records by when they ended. Those that came out of files come first, whatever time they tell: whoever
+// wrote one is not to choose what is shown in place of what was recorded.
+func lastRecorded(x, y record.Record) int {
+	own := func(r record.Record) int {
+		if r.Imported.IsZero() {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(cmp.Compare(own(x), own(y)), x.CompletedAt.Compare(y.CompletedAt))
+}
 
 // kept is the record of an execution, if there is one. Number zero is the newest.
 func (c *Client) kept(ctx context.Context, id string, number int) (a agent, r record.Record, ok bool, err error) {

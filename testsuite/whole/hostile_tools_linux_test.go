@@ -98,7 +98,7 @@ func victims(t *testing.T, dir string) []victim {
 		"shell":     {"command": []string{"true"}, "folder": ".", "timeout_seconds": 5},
 		"sleep":     {"seconds": 1}, "wait_until": {"time": "2100-01-01T00:00:00Z"}, "todo": {"items": []fields{{"text": "a", "status": "open"}}},
 		"ask_user":         {"question": "which?", "choices": []string{"a", "b"}, "default": "a", "expires_in": 5},
-		record.HistoryTool: {"before": 2, "from_step": 1},
+		domain.HistoryTool: {"before": 2, "from_step": 1},
 		"read_artifact":    {"id": uuid.Max.String(), "offset": 0, "limit": 5},
 	}
 	var all []victim

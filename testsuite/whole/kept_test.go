@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -113,10 +114,8 @@ func TestRecordsOutlastTheServer(t *testing.T) {
 	require.Equal(t, encoded(t, exported.Records), encoded(t, kept.Records), "the server told what was recorded")
 	var file bytes.Buffer
 	require.NoError(t, record.Compressed(&file, kept.Records...))
-	read, err := record.Read(&file)
-	require.NoError(t, err)
 	other := storeAt(t, filepath.Join(t.TempDir(), "other"))
-	done, err := record.Import(t.Context(), other, read, time.Now())
+	done, err := record.Import(t.Context(), other, record.All(bytes.NewReader(file.Bytes())), time.Now())
 	require.NoError(t, err)
 	require.Len(t, done.New, 2)
 	require.Equal(t, before, reads(t, with(other), name))
@@ -151,16 +150,16 @@ func TestImportIsAllOrNothing(t *testing.T) {
 	store, all, now := storeAt(t, dir), conformance.Sample(t, "ann", 3), conformance.Sample(t, "ann", 1)[0].CompletedAt
 	bob := conformance.Sample(t, "bob", 1)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, bob[0].AgentID.String()), nil, 0o600))
-	_, err := record.Import(t.Context(), store, append(all, bob...), now)
+	_, err := record.Import(t.Context(), store, inFile(t, append(all, bob...)...), now)
 	require.ErrorContains(t, err, "records: cannot")
 	refs, err := store.List(t.Context(), all[0].AgentID)
 	require.NoError(t, err)
 	require.Empty(t, refs)
 
-	done, err := record.Import(context.Background(), store, all[:2], now)
+	done, err := record.Import(context.Background(), store, inFile(t, all[:2]...), now)
 	require.NoError(t, err)
 	require.Len(t, done.New, 2)
-	done, err = record.Import(t.Context(), store, all, now)
+	done, err = record.Import(t.Context(), store, inFile(t, all...), now)
 	require.NoError(t, err)
 	require.Len(t, done.New, 1)
 	require.Equal(t, 2, done.Known)
@@ -168,6 +167,13 @@ func TestImportIsAllOrNothing(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, now, got.Imported)
 	all[1].End.Answer = "something else"
-	_, err = record.Import(t.Context(), store, all, now)
+	_, err = record.Import(t.Context(), store, inFile(t, all...), now)
 	require.ErrorContains(t, err, "differs from that of the file; nothing was imported")
+}
+
+func inFile(t *testing.T, all ...record.Record) iter.Seq2[record.Record, error] {
+	t.Helper()
+	var file bytes.Buffer
+	require.NoError(t, record.Compressed(&file, all...))
+	return record.All(bytes.NewReader(file.Bytes()))
 }

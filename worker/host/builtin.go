@@ -90,11 +90,11 @@ func (m *means) addArtifacts(c Config) error {
 
 // addHistory adds execution_history, where the configuration names it.
 func (m *means) addHistory(c Config) error {
-	if !slices.Contains(c.BuiltinTools, record.HistoryTool) {
+	if !slices.Contains(c.BuiltinTools, domain.HistoryTool) {
 		return nil
 	}
 	if m.records == nil {
-		return domain.Errorf(domain.Invalid, "builtin-tools: %s reads what is recorded; name a store with --records (%s)", record.HistoryTool, RecordsVariable)
+		return domain.Errorf(domain.Invalid, "builtin-tools: %s reads what is recorded; name a store with --records (%s)", domain.HistoryTool, RecordsVariable)
 	}
 	m.tools = replace([]tool.Tool{m.records.Tool()}, m.tools)
 	return nil
