@@ -35,7 +35,8 @@ func fullCarry(t *testing.T, in contract.SessionInput) contract.Carry {
 	chain, _ := log.ChainAt(4)
 	fallback := domain.LLMConfig{Provider: "scripted", Model: "/y"}
 	return contract.Carry{
-		State: encoded,
+		RulesGivenUp: true,
+		State:        encoded,
 		Resolved: &contract.Resolved{
 			Definition: in.Definition, Compaction: new(domain.Compaction{}.WithDefaults()), Digest: domain.DigestOf([]byte("resolved")),
 		},
@@ -46,7 +47,7 @@ func fullCarry(t *testing.T, in contract.SessionInput) contract.Carry {
 		Decided:    []contract.AnsweredUpdate[contract.DecisionReply]{{ID: "c"}},
 		Replied:    []contract.AnsweredUpdate[contract.AnswerReply]{{ID: "d"}},
 		Copy:       &contract.RecordRequest{Log: domain.LogRef{Length: 4, Digest: chain}, RunID: "earlier"},
-		Edits:      domain.Edits{Cleared: 3, Hidden: 2, Summary: 4, Buffered: 3, TakenBack: []domain.Span{{From: 5, To: 6}}},
+		Edits:      domain.Edits{Emptied: 1, Cleared: 3, Hidden: 2, Summary: 4, Buffered: 3, TakenBack: []domain.Span{{From: 5, To: 6}}},
 		Sketch:     []int64{11<<5 | 1, 12<<5 | 16},
 		NewestRole: domain.RoleUser, Prior: prior, Waited: 7, Paused: true, Sequence: 13,
 		Guarded: contract.Guarded{
@@ -109,13 +110,16 @@ func TestRulesThatAnOlderWorkerLost(t *testing.T) {
 		own, resolved *domain.Approvals
 		resolvesAgain bool
 		asks          bool
+		givenUp       bool
 	}{
-		"kept":                 {own, allow, nil, false, false},
-		"the worker's":         {ruled, nil, allow, false, false},
-		"lost":                 {own, nil, nil, false, true},
-		"lost, the worker's":   {ruled, nil, nil, false, true},
-		"lost, to be resolved": {own, nil, nil, true, true},
-		"of an older client":   {nil, nil, nil, false, false},
+		"kept":                 {own, allow, nil, false, false, false},
+		"the worker's":         {ruled, nil, allow, false, false, false},
+		"lost":                 {own, nil, nil, false, true, false},
+		"lost, the worker's":   {ruled, nil, nil, false, true, false},
+		"lost, to be resolved": {own, nil, nil, true, true, false},
+		"of an older client":   {nil, nil, nil, false, false, false},
+		"taken away":           {own, nil, allow, false, false, true},
+		"taken away, and lost": {own, nil, nil, false, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -133,6 +137,7 @@ func TestRulesThatAnOlderWorkerLost(t *testing.T) {
 			next, ok := handedOn(t, env)
 			require.True(t, ok)
 			next.Definition.Approvals, next.Carry.Resolved.Approvals = test.own, test.resolved
+			next.Carry.RulesGivenUp = test.givenUp
 			if test.resolvesAgain {
 				next.Carry.Resolved = nil
 			}

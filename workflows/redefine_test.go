@@ -87,6 +87,28 @@ func TestAnUpdateThatTakesRulesAway(t *testing.T) {
 	require.Equal(t, 1, asked)
 }
 
+// TestRulesThatWereTakenAwayAreNotLost: the next run is told so, as the memo still says that the session began with some.
+func TestRulesThatWereTakenAwayAreNotLost(t *testing.T) {
+	t.Parallel()
+	for name, fields := range map[string][]string{"taken away": {"approvals"}, "kept": {"idle_timeout"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{model: plays(says("one"), says("two"))}
+			env := w.environment(t)
+			outgrows(env, 2)
+			in := input(t, "ann")
+			in.Definition.Approvals = domain.ApprovalsOf("allow")
+			redefines(env, time.Minute, "update", contract.RedefineRequest{Fields: fields})
+			sends(env, time.Hour, "send", contract.SendRequest{Prompt: "more"})
+			env.ExecuteWorkflow(string(contract.Execute), in)
+			next, ok := handedOn(t, env)
+			require.True(t, ok)
+			require.Equal(t, name == "taken away", next.Carry.RulesGivenUp)
+			require.Equal(t, name == "kept", next.Definition.Approvals != nil)
+		})
+	}
+}
+
 func TestWhatAnUpdateRefuses(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

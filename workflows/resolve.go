@@ -32,6 +32,8 @@ type definition struct {
 	// has: a session does not become freer or stricter with another worker or model.
 	approvals *domain.Approvals
 	decided   bool
+	// givenUp says that an update took the definition's own approvals away.
+	givenUp bool
 }
 
 // An outdated says how much of what a worker has said may be no longer true.
@@ -47,7 +49,7 @@ const (
 
 // newDefinition is of the run that follows one which has handed this on.
 func newDefinition(own domain.Definition, carry contract.Carry) *definition {
-	d := &definition{own: own, next: carry.Next, approvals: carry.Approvals, decided: carry.ApprovalsDecided, changes: carry.Changes}
+	d := &definition{own: own, next: carry.Next, approvals: carry.Approvals, decided: carry.ApprovalsDecided, changes: carry.Changes, givenUp: carry.RulesGivenUp}
 	if carry.Resolved != nil {
 		d.take(carry.Resolved)
 	}
@@ -57,7 +59,7 @@ func newDefinition(own domain.Definition, carry contract.Carry) *definition {
 // handOver writes down what the next run needs. What is resolved has the approvals; where a worker has to resolve it
 // anew, they are carried by themselves.
 func (d *definition) handOver(to *contract.Carry) {
-	to.Changes, to.Next = d.changes, d.next
+	to.Changes, to.Next, to.RulesGivenUp = d.changes, d.next, d.givenUp
 	if to.Resolved = d.resolved; d.resolved == nil {
 		to.Approvals, to.ApprovalsDecided = d.approvals, d.decided
 	}
@@ -153,7 +155,8 @@ func (d *definition) takeNext() (contract.Redefinition, bool) {
 	if d.resolved != nil {
 		d.outdated = allOutdated
 	}
-	if d.own.Approvals == nil && d.approvals == nil {
+	d.givenUp = d.own.Approvals == nil
+	if d.givenUp && d.approvals == nil {
 		d.decided = false
 	}
 	return adopted, true

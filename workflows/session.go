@@ -90,6 +90,7 @@ func keepRules(ctx workflow.Context, in *contract.SessionInput) *contract.Sessio
 	memo, resolved := workflow.GetInfo(ctx).Memo.GetFields(), in.Carry.Resolved
 	_, ruled := memo[contract.MemoRules]
 	_, own := memo[contract.MemoOwnRules]
+	own = own && !in.Carry.RulesGivenUp // the memo tells how the session began
 	if !own && (!ruled || resolved == nil || resolved.Approvals != nil) {
 		return in
 	}

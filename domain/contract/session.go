@@ -71,8 +71,10 @@ type Carry struct {
 	Resolved *Resolved       `json:"resolved,omitempty"`
 	// Approvals are those of a definition without any, and ApprovalsDecided says that they were decided, where nothing is
 	// Resolved because a worker has to say anew what the model means.
-	Approvals        *domain.Approvals `json:"approvals,omitempty"`
-	ApprovalsDecided bool              `json:"approvals_decided,omitzero"`
+	Approvals *domain.Approvals `json:"approvals,omitempty"`
+	// RulesGivenUp says that an update took the definition's own approvals away.
+	RulesGivenUp     bool `json:"rules_given_up,omitzero"`
+	ApprovalsDecided bool `json:"approvals_decided,omitzero"`
 	// Changes are the newest of what was in force for the session's executions.
 	Changes []DefinitionChange `json:"definition_changes,omitempty"`
 	// Next waits for the session's next execution.

@@ -26,7 +26,7 @@ type ExtendOptions struct {
 	// Lift names limits that are taken away. A limit with a new total stays.
 	Lift []domain.Limit
 	// RequestID makes a call that is repeated with the same id one with the
-	// first. Empty: each call stands for itself.
+	// first; other totals are a call of their own all the same. Empty: each call stands for itself.
 	RequestID string
 }
 
@@ -54,7 +54,7 @@ func (c *Client) Extend(ctx context.Context, id string, o ExtendOptions) (Extend
 	if err := o.check(time.Now()); err != nil {
 		return Extended{}, invalid(err)
 	}
-	o.RequestID = cmp.Or(o.RequestID, uuid.NewString())
+	o.RequestID = cmp.Or(requestID(o.RequestID, contract.UpdateExtend, ExtendOptions{Budget: o.Budget, Lift: o.Lift}), uuid.NewString())
 	var before position
 	var refused error
 	for range extendTries {

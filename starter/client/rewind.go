@@ -89,7 +89,11 @@ func (c *Client) Rewind(ctx context.Context, to Point, o RewindOptions) (Rewound
 		Visible: carry.Visible, Traces: carry.Traces, Results: carry.Guarded.Results, ResultTokens: carry.Guarded.ResultTokens,
 		Prompt: o.Prompt, Model: o.Model, Budget: o.Budget, By: c.cfg.By,
 	}
-	reply, err := update(ctx, c, a, o.RequestID, contract.UpdateRewind, request)
+	asks := struct {
+		To Point
+		RewindOptions
+	}{to, o}
+	reply, err := update(ctx, c, a, requestID(o.RequestID, contract.UpdateRewind, asks), contract.UpdateRewind, request)
 	if err != nil {
 		return Rewound{}, fail(ctx, to.ID, "rewinding "+to.ID, err)
 	}

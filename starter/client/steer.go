@@ -3,6 +3,7 @@ package client
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -37,7 +38,8 @@ type SendOptions struct {
 	Trusted domain.Trusted
 	// ExecutionID, where given, is the execution in progress that the message is for: it is refused where that has ended.
 	ExecutionID domain.ExecutionID
-	// RequestID makes a message that is sent again under the same id one with the first. With it a worker alone says
+	// RequestID makes a message that is sent again under the same id one with the first; another message, or another kind
+	// of request, is one of its own all the same. With it a worker alone says
 	// whether the session is idle. Empty: each call stands for itself.
 	RequestID string
 }
@@ -74,7 +76,9 @@ func (c *Client) Send(ctx context.Context, id string, o SendOptions) (Execution,
 	if err != nil {
 		return Execution{}, err
 	}
-	execution, err := c.message(ctx, a, o.RequestID, request)
+	unsigned := request
+	unsigned.By = domain.Program{} // it is the same message from another machine
+	execution, err := c.message(ctx, a, requestID(o.RequestID, contract.UpdateSend, unsigned), request)
 	return execution, fail(ctx, id, "sending to "+id, err)
 }
 
@@ -192,6 +196,17 @@ const (
 	// updateAway is for how long the server may be away before an update gives up.
 	updateAway = 10 * time.Second
 )
+
+// requestID is the id under which a request goes to a workflow: empty where the caller gives none. For the server the ids
+// of all kinds of requests are one space, in which whatever comes second under an id is answered as the first was, so it
+// says too of which kind the request is, and what it asks for.
+func requestID[In, Out any](id string, name contract.Update[In, Out], asks any) string {
+	if id == "" {
+		return ""
+	}
+	text, _ := json.Marshal(asks) // what is sent has been encoded before
+	return fmt.Sprintf("%s:%s:%s", name, domain.DigestOf([]byte(id)), domain.DigestOf(text))
+}
 
 // update asks an agent's workflow for a change and waits for its answer as long as ctx lasts: no worker
 // may be up. Its id stays the same, so it is done once however often it is sent. errClosed says that

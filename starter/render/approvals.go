@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -106,6 +107,10 @@ func Waiting(calls []client.WaitingCall, now time.Time) string {
 	return b.String()
 }
 
+// blanks are letters and symbols that show as nothing, though Unicode neither ignores them nor calls them spaces: the
+// empty pattern of Braille, the null notehead, the blanks of Egyptian hieroglyphs and the filler of Khitan.
+func blanks() []rune { return []rune{0x2800, 0x1d159, 0x13441, 0x13442, 0x16fe4} }
+
 // legible are arguments as a person can judge them: white space between the tokens of JSON scrolls nothing away, and what
 // shows as nothing is written as its escape.
 func legible(arguments string) string {
@@ -128,7 +133,7 @@ func legible(arguments string) string {
 		case r == '"':
 			quoted = !quoted
 		}
-		if unicode.IsPrint(r) && !unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) {
+		if unicode.IsPrint(r) && !unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) && !slices.Contains(blanks(), r) {
 			b.WriteRune(r)
 			continue
 		}

@@ -19,6 +19,8 @@ func TestLegible(t *testing.T) {
 		"escaped quote":       {`{"a\\": "\"  b",   "c": 1}`, `{"a\\": "\"  b", "c": 1}`},
 		"zero width":          {"{\"to\": \"a\u200bb\u2060\"}", `{"to": "a\u200bb\u2060"}`},
 		"fillers":             {"\u3164\ufe0f\u034f\u00a0", `\u3164\ufe0f\u034f\u00a0`},
+		"blank symbols":       {"a\u2800b\U0001d159\U00013441\U00013442\U00016fe4", `a\u2800b\ud834\udd59\ud80d\udc41\ud80d\udc42\ud81b\udfe4`},
+		"other fillers":       {"\u115f\u1160\uffa0\u17b4", `\u115f\u1160\uffa0\u17b4`},
 		"direction":           {"\u202ea", `\u202ea`},
 		"controls":            {"\x1b[31m\u009b", `\u001b[31m\u009b`},
 		"tags":                {"\U000e0041", `\udb40\udc41`},
