@@ -186,6 +186,11 @@ func (b *toolBatch) asGiven(waits domain.PendingApproval) bool {
 	return i >= 0 && waits.Digest == domain.CallDigest(b.calls[i].Name, b.calls[i].Arguments)
 }
 
+// checkNewApprove is checkApprove in time.
+func (s session) checkNewApprove(request contract.ApproveRequest) error {
+	return cmp.Or(s.checkApprove(request), s.stillAsked("approve", request.Call, request.Digest))
+}
+
 func (s session) checkApprove(request contract.ApproveRequest) error {
 	_, err := s.askedAbout("approve", request.Call, request.Digest)
 	if err == nil && request.Digest.IsZero() {
@@ -195,7 +200,7 @@ func (s session) checkApprove(request contract.ApproveRequest) error {
 }
 
 func (s session) checkDeny(request contract.DenyRequest) error {
-	_, err := s.askedAbout("deny", request.Call, request.Digest)
+	err := s.stillAsked("deny", request.Call, request.Digest)
 	return cmp.Or(err, checkWord(request.By, request.Reason))
 }
 
@@ -222,6 +227,15 @@ func (s session) decide(decision domain.Decision, word contract.ApproveRequest) 
 		ExecutionID: call.ExecutionID, Number: s.state.ExecutionCount(), Step: call.Step,
 		ToolExecutionID: call.ToolExecutionID, Tool: call.Tool, Approval: call.Approval, Standing: standing,
 	}
+}
+
+// stillAsked refuses a word about a call that does not wait for it, or no more.
+func (s session) stillAsked(does string, id domain.ToolExecutionID, digest domain.Digest) error {
+	call, err := s.askedAbout(does, id, digest)
+	if err != nil {
+		return err
+	}
+	return s.inTime(does, call.PendingCall, call.ExpiresAt)
 }
 
 // askedAbout finds the call that somebody decides about, or says why there is none.

@@ -25,7 +25,7 @@ func (s session) checkNewEdit(request contract.EditRequest) error {
 	case s.nearBounds() || s.mail.Full():
 		return domain.Errorf(domain.Denied, "edit: the run has no room for it; approve or deny it as it is")
 	}
-	return s.checkEdit(request)
+	return cmp.Or(s.checkEdit(request), s.stillAsked("edit", request.Call, request.Digest))
 }
 
 // checkEdit refuses what could not be approved, and what rules deny as the person would have it.

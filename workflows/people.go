@@ -3,6 +3,7 @@ package workflows
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"everstep/domain"
 )
@@ -79,6 +80,15 @@ func named[W waiter](waiting []W) string {
 		names = append(names, "…")
 	}
 	return strings.Join(names, ", ")
+}
+
+// inTime refuses a person's word after the time for it. Where no worker was up as that went by, the word is looked at before
+// the end of the wait. Only those look who take no word on replay.
+func (s session) inTime(does string, call domain.PendingCall, until time.Time) error {
+	if until.IsZero() || s.now().Before(until) {
+		return nil
+	}
+	return domain.Errorf(domain.Denied, "%s: the time for call %s was over at %s", does, call.ToolExecutionID, until.UTC().Format(time.RFC3339))
 }
 
 // pendingApprovals are the calls about which people are asked.

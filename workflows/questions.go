@@ -113,7 +113,7 @@ func (s session) checkNewAnswer(request contract.AnswerRequest) error {
 	case len(asked.Schema) > 0 && (s.nearBounds() || s.mail.Full()):
 		return domain.Errorf(domain.Denied, "answer: the run has no room to check it; stop the execution, and extend it")
 	}
-	return s.checkAnswer(request)
+	return cmp.Or(s.inTime("answer", asked.PendingCall, asked.ExpiresAt), s.checkAnswer(request))
 }
 
 // checkAnswer refuses what is no answer to a question that waits.
