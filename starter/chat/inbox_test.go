@@ -121,7 +121,9 @@ func TestForksAndRewinds(t *testing.T) {
 	for _, wrong := range []string{"/rewind x", "/rewind 0", "/rewind 1 2 3", "/rewind 1 -1"} {
 		require.Empty(t, s.says(wrong), wrong)
 	}
+	require.Len(t, s.says("/rewind 1 3"), 1)
 	to := domain.Origin{ExecutionID: domain.ExecutionID{UUID: uuid.New()}, Step: 3}
+	s.take(looked{view: contract.StatusView{Number: 2, Status: domain.StatusCompleted, Open: true, RewoundTo: &to}})
 	s.take(rewound{done: client.Rewound{To: to, ToNumber: 1, Undo: 2, TakenBack: 4, Since: []client.SinceCall{{Number: 2, Step: 1, Tool: "pay"}}}})
 	s.take(looked{view: contract.StatusView{Number: 2, Status: domain.StatusCompleted, Open: true, RewoundTo: &to}})
 	text := strings.Join(strings.Fields(s.screenText()), " ")

@@ -60,6 +60,8 @@ type Model struct {
 	inquiry   inquiry
 	// stands is the step to which the session was rewound, as far as is told; zero: none.
 	stands domain.Origin
+	// rewinds says that a rewind from here is under way, which tells of itself.
+	rewinds bool
 	// model answers from the next message on; nil: who does by now.
 	model *domain.LLMConfig
 	// costAsked says that the person wants to see what the agent says of its cost.

@@ -62,12 +62,13 @@ func (m *Model) slashRewind(rest string) []want {
 		m.talk.warn("/rewind: a turn is in progress, or messages wait; /stop it first, and /unsend them")
 		return nil
 	}
+	m.rewinds = true
 	return []want{wantRewind{client.Point{ID: m.cfg.ID, Execution: strconv.Itoa(turn), Step: stepOf(step)}}}
 }
 
 // rewound takes what came of it.
 func (m *Model) rewound(msg rewound) []want {
-	if msg.err != nil {
+	if m.rewinds = false; msg.err != nil {
 		m.talk.warn("not rewound: " + msg.err.Error())
 		return m.look()
 	}
@@ -95,7 +96,7 @@ func (m *Model) standsAt(to *domain.Origin) {
 		m.stands = domain.Origin{}
 		return
 	}
-	if m.stands != *to {
+	if m.stands != *to && !m.rewinds {
 		m.stands = *to
 		m.talk.note(fmt.Sprintf("the session was rewound: the next turn goes on after step %d of execution %s", to.Step, to.ExecutionID))
 	}

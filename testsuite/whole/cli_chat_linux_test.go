@@ -95,6 +95,33 @@ func TestCLIChat(t *testing.T) {
 	require.Equal(t, 0, dev.interrupt().wait().code)
 }
 
+// TestCLIChatSteers: what is typed during a turn joins it at its next step, and a turn is taken back.
+func TestCLIChatSteers(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t).on(xterm)
+	c.file("talk.yaml", `turns:
+  - {delay: 6s, text: "I look around in all of this folder, file by file.", tool_calls: [{name: list_files, arguments: {path: .}}]}
+  - text: I have read both.
+`)
+	dev := c.dev()
+	s := c.chat(120, "notes", "--model", "scripted/talk.yaml", "--tool", "list_files").sees("new session")
+	s.types("Look around.\r")
+	require.Eventually(t, func() bool {
+		got := c.do("status", "notes", "--json")
+		return got.code == 0 && strings.Contains(got.out, `"in_progress"`)
+	}, patience, 100*time.Millisecond)
+	s.types("And this too.\r").sees("takes it back").sees("I have read both.")
+	c.ok("result", "notes")
+	messages := c.ok("messages", "notes")
+	require.Equal(t, 1, strings.Count(messages, "And this too."))
+	require.Less(t, strings.Index(messages, "And this too."), strings.Index(messages, "I have read both."))
+	require.Len(t, c.listed("history", "notes"), 1, "it was one turn")
+	s.types("/rewind\r").sees("undoes it").types("/quit\r")
+	require.Equal(t, 0, s.wait().code)
+	require.Contains(t, c.ok("messages", "notes"), "(taken back: the model sees it no more)")
+	require.Equal(t, 0, dev.interrupt().wait().code)
+}
+
 // TestCLIChatNeedsATerminal: without one it says what else there is, and of a session that cannot be spoken to, why.
 func TestCLIChatNeedsATerminal(t *testing.T) {
 	t.Parallel()
