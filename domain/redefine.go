@@ -8,15 +8,48 @@ import (
 	"strings"
 )
 
-// Taking returns the definition with some fields of another one, by their keys.
-func (d Definition) Taking(from Definition, fields []string) Definition {
+// Taking returns the definition with some fields of another one, by their keys: system_prompt, or budget.max_steps where
+// the other limits stay.
+func (d Definition) Taking(from Definition, keys []string) Definition {
 	to, source := reflect.ValueOf(&d).Elem(), reflect.ValueOf(from)
 	for field := range source.Fields() {
-		if slices.Contains(fields, keyOf(field)) {
+		if slices.Contains(keys, keyOf(field)) {
 			to.FieldByIndex(field.Index).Set(source.FieldByIndex(field.Index))
+			continue
+		}
+		if !inParts(field.Type) {
+			continue
+		}
+		for part := range field.Type.Fields() {
+			if slices.Contains(keys, keyOf(field)+"."+keyOf(part)) {
+				to.FieldByIndex(field.Index).FieldByIndex(part.Index).Set(source.FieldByIndex(field.Index).FieldByIndex(part.Index))
+			}
 		}
 	}
 	return d
+}
+
+// inParts reports whether parts of a field can be given while the others stay.
+func inParts(t reflect.Type) bool {
+	return t == reflect.TypeFor[ExecutionBudget]() || t == reflect.TypeFor[Guards]() || t == reflect.TypeFor[LLMConfig]()
+}
+
+// Given are the keys of what a definition says that is not whole, as Taking takes them. A model that is named is given whole.
+func (d Definition) Given() (keys []string) {
+	for field, value := range reflect.ValueOf(d).Fields() {
+		switch key := keyOf(field); {
+		case key == "source" || value.IsZero() || value.Kind() == reflect.Slice && value.Len() == 0:
+		case !inParts(field.Type) || key == "model" && d.Model.Provider != "":
+			keys = append(keys, key)
+		default:
+			for part, given := range value.Fields() {
+				if !given.IsZero() {
+					keys = append(keys, key+"."+keyOf(part))
+				}
+			}
+		}
+	}
+	return keys
 }
 
 func keyOf(field reflect.StructField) string {
@@ -24,10 +57,15 @@ func keyOf(field reflect.StructField) string {
 	return key
 }
 
-// DefinitionKeys are the keys of a definition's fields.
+// DefinitionKeys are the keys of a definition's fields, and of the parts that can be given for themselves.
 func DefinitionKeys() (keys []string) {
 	for field := range reflect.TypeFor[Definition]().Fields() {
 		keys = append(keys, keyOf(field))
+		if inParts(field.Type) {
+			for part := range field.Type.Fields() {
+				keys = append(keys, keyOf(field)+"."+keyOf(part))
+			}
+		}
 	}
 	return keys
 }

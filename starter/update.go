@@ -21,7 +21,7 @@ func updateCommand(p *program) *cobra.Command {
 		Long: `Gives the session of a named agent another definition, from its next execution
 on: one in progress goes on as it began. With --agent all of the file takes the
 place of what the session has, with flags over it; without it, what is given by
-flags does, and the rest stays. Who has changed it, when and why is recorded, and
+flags does, and the rest stays: --max-steps leaves the other limits as they are. Who has changed it, when and why is recorded, and
 shown by status and explain. The tools' schemas, prices and windows follow.`,
 		Example: `  starter update notes --agent agents/notes.md --reason "renamed a tool"
   starter update notes --system "Answer in one sentence." --max-steps 5
@@ -71,7 +71,7 @@ func (f *startFlags) redefinition(p *program) (d domain.Definition, fields []str
 		}
 		return d, nil, nil
 	}
-	if fields = (domain.Definition{}).Differing(d); len(fields) == 0 {
+	if fields = d.Given(); len(fields) == 0 {
 		return d, nil, usage("nothing is given to change; give --agent FILE, --system, --tool, --model or a limit such as --max-steps")
 	}
 	return d, fields, nil

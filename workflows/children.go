@@ -132,15 +132,7 @@ func (b *toolBatch) childInput(i int, call domain.ToolCall, tool domain.ToolSpec
 	if tool.Subagent != "" {
 		parent.Tool = tool.Name
 	}
-	if above := b.in.Parent; above != nil {
-		parent.Policies, parent.Approvals = slices.Clip(above.Policies), slices.Clip(above.Approvals)
-	}
-	if !own.SubagentPolicy.IsZero() {
-		parent.Policies = append(parent.Policies, own.SubagentPolicy)
-	}
-	if own.Approvals != nil {
-		parent.Approvals = append(parent.Approvals, *own.Approvals)
-	}
+	parent.Above = b.in.Bounds().And(own.SubagentPolicy, b.resolved.ApprovalsOf(own))
 	given, _ := domain.NewGiven(nil, nil, b.state.Trusted()) // as they were given to this one
 	return &contract.SessionInput{
 		SchemaVersion: domain.SchemaVersion, AgentID: parent.Call().Subagent(), Definition: definition, Prompt: spawn.Prompt, Given: given,

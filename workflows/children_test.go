@@ -264,3 +264,28 @@ func TestASubagentIsHeldToWhatIsAbove(t *testing.T) {
 	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
 	require.Empty(t, w.ran)
 }
+
+// TestASubagentIsHeldToTheWorkersApprovals of the agent that started it, too, where that has none of its own.
+func TestASubagentIsHeldToTheWorkersApprovals(t *testing.T) {
+	t.Parallel()
+	w := family(spawnsOnce("leaf", "find"), func(r contract.ModelRequest) (contract.ModelReply, error) { return says("found"), nil })
+	w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
+		if len(w.asked) == 1 {
+			return spawning("leaf", "find"), nil
+		}
+		if r.Step == 1 {
+			return says("", domain.ToolCall{ID: "1", Name: "pay", Arguments: "{}"}), nil
+		}
+		return says("done"), nil
+	}
+	w.approvals = domain.ApprovalsOf("deny")
+	w.approvals.Rules = append([]domain.ApprovalRule{{Tool: domain.SpawnSubagent, Then: domain.Allow}}, w.approvals.Rules...)
+	env := w.environment(t)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "", withLeaf, func(in *contract.SessionInput) {
+		in.Definition.Approvals = nil
+		in.Definition.Agents = map[string]domain.Definition{"leaf.yaml": {SystemPrompt: "leaf", Approvals: domain.ApprovalsOf("allow")}}
+	}))
+
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	require.Empty(t, w.ran)
+}

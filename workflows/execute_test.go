@@ -43,6 +43,8 @@ type world struct {
 	storage bool
 	// older says that a catalog that names no approvals is of an older worker: else they allow all calls.
 	older bool
+	// approvals are the worker's; nil: all calls are allowed.
+	approvals *domain.Approvals
 	// loses says that attempts at inferences fail by time-outs only.
 	loses bool
 	// exhausted counts the inferences, first of all, that end with lostAtLast.
@@ -100,7 +102,7 @@ func (w *world) environment(t *testing.T) *testsuite.TestWorkflowEnvironment {
 			catalog, err = w.list(r)
 		}
 		if !w.older && r.Definition.Approvals == nil {
-			catalog.Approvals = cmp.Or(catalog.Approvals, domain.ApprovalsOf("allow"))
+			catalog.Approvals = cmp.Or(catalog.Approvals, w.approvals, domain.ApprovalsOf("allow"))
 		}
 		return catalog, err
 	}, activity.RegisterOptions{Name: string(contract.ListTools)})

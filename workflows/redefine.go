@@ -3,6 +3,7 @@ package workflows
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -33,7 +34,7 @@ func (s session) checkRedefine(request contract.RedefineRequest) error {
 		}
 	}
 	upcoming := s.upcoming()
-	next := request.Over(upcoming)
+	next := s.redefinedBy(request)
 	_, malformed := s.state.WithResponseFormat(next.Format, s.now())
 	return cmp.Or(upcoming.CheckRedefined(next), malformed, next.Budget.CheckDeadline(s.now()), checkWord(request.By, request.Reason),
 		domain.CheckFits("definition", next, domain.MaxResolved))
@@ -41,7 +42,7 @@ func (s session) checkRedefine(request contract.RedefineRequest) error {
 
 // redefineSession takes what was checked. Two that come before an execution begins are one.
 func (s session) redefineSession(request contract.RedefineRequest) contract.RedefineReply {
-	next := request.Over(s.upcoming())
+	next := s.redefinedBy(request)
 	word := contract.DefinitionWord{By: request.By, At: s.now(), Reason: request.Reason, Fields: s.own.Differing(next)}
 	if !slices.Contains(word.Fields, "model") && s.names(request, "model") && !next.Model.Equal(s.state.LLMConfig()) {
 		word.Fields = append(word.Fields, "model") // a message has given it another meanwhile
@@ -52,7 +53,26 @@ func (s session) redefineSession(request contract.RedefineRequest) contract.Rede
 	return contract.RedefineReply{Number: s.state.ExecutionCount() + 1, Fields: word.Fields}
 }
 
-// names reports whether a request is about a field.
+// redefinedBy is the definition with what a request asks for. Parts of the model are of the one that the session uses.
+func (s session) redefinedBy(request contract.RedefineRequest) domain.Definition {
+	if s.names(request, "model") {
+		return request.Over(s.asItIs())
+	}
+	return request.Over(s.upcoming())
+}
+
+// asItIs is the definition that the next execution begins with, by the model that a message may have given the session.
+func (s session) asItIs() domain.Definition {
+	d := s.upcoming()
+	if s.next == nil || !slices.Contains(s.next.Word.Fields, "model") {
+		d.Model = s.state.LLMConfig()
+	}
+	return d
+}
+
+// names reports whether a request is about a field, or about a part of it.
 func (s session) names(request contract.RedefineRequest, key string) bool {
-	return len(request.Fields) == 0 || slices.Contains(request.Fields, key)
+	return len(request.Fields) == 0 || slices.ContainsFunc(request.Fields, func(given string) bool {
+		return given == key || strings.HasPrefix(given, key+".")
+	})
 }

@@ -51,6 +51,29 @@ func TestAnUpdateHoldsFromTheNextExecutionOn(t *testing.T) {
 	require.Equal(t, "renamed", status.Changes[0].Word.Reason)
 }
 
+// TestAnUpdateOfAPart leaves the other parts as they were, and a fork begins with what the session has by now.
+func TestAnUpdateOfAPart(t *testing.T) {
+	t.Parallel()
+	w := deployed(offers("look"))
+	env := w.environment(t)
+	given := domain.Definition{Budget: domain.ExecutionBudget{MaxSteps: number(3)}, Guards: domain.Guards{FinalAnswer: true}, Model: domain.LLMConfig{MaxOutputTokens: 77}}
+	redefines(env, time.Minute, "update", contract.RedefineRequest{Definition: given, Fields: given.Given()})
+	sends(env, time.Hour, "send", contract.SendRequest{Prompt: "more"})
+	closes(env, 2*time.Hour, "close")
+	in := input(t, "ann", func(in *contract.SessionInput) {
+		in.Definition.Budget = domain.ExecutionBudget{MaxSteps: number(9), MaxTokens: number(100_000)}
+		in.Definition.Guards = domain.Guards{OutputRetries: new(5)}
+	})
+	env.ExecuteWorkflow(string(contract.Execute), in)
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	now := query(t, env, contract.QueryState, contract.StateRequest{Definition: true}).Definition
+	require.Equal(t, domain.ExecutionBudget{MaxSteps: number(3), MaxTokens: number(100_000)}, now.Budget)
+	require.Equal(t, domain.Guards{OutputRetries: new(5), FinalAnswer: true}, now.Guards)
+	model := in.Definition.Model
+	model.MaxOutputTokens = 77
+	require.Equal(t, model, now.Model)
+}
+
 // TestAnUpdateWithAnotherModel resolves it, with its window and price.
 func TestAnUpdateWithAnotherModel(t *testing.T) {
 	t.Parallel()

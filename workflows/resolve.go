@@ -309,16 +309,16 @@ func (s session) starting() domain.Definition {
 
 // offered is what a worker has listed with what starts sub-agents, and without what the agents above this one deny it.
 func (s session) offered(catalog contract.Catalog) contract.Catalog {
-	d, parent := s.starting(), s.in.Parent
-	if len(d.Subagents) == 0 && (parent == nil || len(parent.Policies) == 0) ||
+	d, above := s.starting(), s.in.Bounds()
+	if len(d.Subagents) == 0 && len(above.Policies) == 0 ||
 		workflow.GetVersion(s.root, subagents, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
 		return catalog
 	}
 	tools := slices.DeleteFunc(slices.Clone(catalog.Tools), func(tool domain.ToolSpec) bool {
-		return d.Starts(tool.Name) || !parent.Permits(tool)
+		return d.Starts(tool.Name) || !above.Permits(tool)
 	})
-	if depth, most := parent.Below(d.SubagentPolicy); len(d.Subagents) > 0 && depth <= most {
-		tools = append(tools, slices.DeleteFunc(d.SpawnTools(), func(tool domain.ToolSpec) bool { return !parent.Permits(tool) })...)
+	if depth, most := s.in.Parent.Below(d.SubagentPolicy); len(d.Subagents) > 0 && depth <= most {
+		tools = append(tools, slices.DeleteFunc(d.SpawnTools(), func(tool domain.ToolSpec) bool { return !above.Permits(tool) })...)
 	}
 	listed, _ := json.Marshal(tools) // as they were decoded
 	catalog.Listed = catalog.Digest

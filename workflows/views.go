@@ -90,6 +90,9 @@ func (s session) stateView(request contract.StateRequest) (view contract.StateVi
 		view.Carry.Waiting, view.Carry.MessagesWaited, view.Carry.Unsent = nil, 0, nil
 		view.Carry.Prior = s.Spent()
 	}
+	if request.Definition {
+		view.Definition = new(s.asItIs())
+	}
 	return view, refusal(err)
 }
 

@@ -2,6 +2,7 @@ package contract
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"everstep/domain"
@@ -24,9 +25,25 @@ type Parent struct {
 	MaxDepth int `json:"max_depth"`
 	// Grant is what it may use of that agent's budget. Nothing extends it.
 	Grant domain.ExecutionBudget `json:"grant,omitzero"`
-	// Policies and Approvals are those of all agents above it. The strictest holds, beside its own.
+	Above
+}
+
+// Above are the policies and approvals in force of all agents above a sub-agent. The strictest holds, beside its own.
+type Above struct {
 	Policies  []domain.SubagentPolicy `json:"policies,omitempty"`
 	Approvals []domain.Approvals      `json:"approvals,omitempty"`
+}
+
+// And are those that hold below an agent, too.
+func (a Above) And(policy domain.SubagentPolicy, approvals *domain.Approvals) Above {
+	a.Policies, a.Approvals = slices.Clip(a.Policies), slices.Clip(a.Approvals)
+	if !policy.IsZero() {
+		a.Policies = append(a.Policies, policy)
+	}
+	if approvals != nil {
+		a.Approvals = append(a.Approvals, *approvals)
+	}
+	return a
 }
 
 // Call is the id of the call that started the sub-agent.
@@ -44,11 +61,8 @@ func (p Parent) Spawn(prompt string) domain.Spawn {
 }
 
 // Permits reports whether all agents above let the sub-agent have a tool; a root may have any.
-func (p *Parent) Permits(tool domain.ToolSpec) bool {
-	if p == nil {
-		return true
-	}
-	for _, policy := range p.Policies {
+func (a Above) Permits(tool domain.ToolSpec) bool {
+	for _, policy := range a.Policies {
 		if !policy.Permits(tool) {
 			return false
 		}

@@ -9,7 +9,8 @@ import (
 // A RedefineRequest gives an open session another definition, from its next execution on.
 type RedefineRequest struct {
 	Definition domain.Definition `json:"definition"`
-	// Fields are the keys of the definition that are taken from it. None: all of it takes the place of the session's.
+	// Fields are the keys of the definition that are taken from it, or of their parts, such as budget.max_steps. None: all
+	// of it takes the place of the session's.
 	Fields []string `json:"fields,omitempty"`
 	// By says who asks for it.
 	By     string `json:"by,omitzero"`

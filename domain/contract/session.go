@@ -33,9 +33,22 @@ type SessionInput struct {
 	Settle *Settling `json:"settle,omitempty"`
 	// Parent is set where the agent is a sub-agent.
 	Parent *Parent `json:"parent,omitempty"`
+	// Above is set where the agent was forked from a sub-agent: what bound that one binds it, too.
+	Above *Above `json:"above,omitempty"`
 	// TellsEnd has the workflow's result tell what the newest execution came to: to ask a
 	// workflow that has ended is to have a worker replay it.
 	TellsEnd bool `json:"tells_end,omitzero"`
+}
+
+// Bounds are what the agents above this one allow it.
+func (in SessionInput) Bounds() Above {
+	switch {
+	case in.Parent != nil:
+		return in.Parent.Above
+	case in.Above != nil:
+		return *in.Above
+	}
+	return Above{}
 }
 
 // WorkflowID is the id under which the agent runs, whoever starts it.

@@ -140,6 +140,8 @@ type HistoryView struct {
 // A StateRequest asks for the state, with messages from an index on.
 type StateRequest struct {
 	From int `json:"from,omitzero"`
+	// Definition asks for the one that the next execution begins with.
+	Definition bool `json:"definition,omitzero"`
 }
 
 // A StateView is the agent's state in full form, its messages by page.
@@ -151,6 +153,8 @@ type StateView struct {
 	Length int `json:"length"`
 	// Carry is what a workflow needs to go on from the ended execution, its messages aside.
 	Carry *Carry `json:"carry,omitempty"`
+	// Definition is there where it was asked for.
+	Definition *domain.Definition `json:"definition,omitempty"`
 }
 
 // A StepsRequest asks for steps of one execution.

@@ -99,12 +99,10 @@ func (c *Client) forked(ctx context.Context, p pastPoint, a agent, o ForkOptions
 	case !began.Readable():
 		return in, errorf(Failed, nil, "reading the history of %s: what the workflow started with cannot be read", p.called())
 	}
-	state, err := c.stateOf(ctx, p.target)
+	state, definition, err := c.stateOf(ctx, p.target)
 	if err != nil {
 		return in, fail(ctx, p.called(), "reading the state of "+p.called(), err)
 	}
-	definition := began.Input.Definition
-	definition.Model = state.LLMConfig()
 	if o.Model != nil {
 		definition.Model = *o.Model
 	}
@@ -119,6 +117,9 @@ func (c *Client) forked(ctx context.Context, p pastPoint, a agent, o ForkOptions
 	in = contract.SessionInput{
 		SchemaVersion: domain.SchemaVersion, AgentID: a.id, Name: a.name, Definition: definition, Prompt: o.Prompt, Budget: o.Budget,
 		Carry: &carry, Fork: &contract.Fork{Origin: p.origin},
+	}
+	if above := began.Input.Bounds(); len(above.Policies)+len(above.Approvals) > 0 {
+		in.Above = &above
 	}
 	if in.Attributes, err = c.registered(ctx); err != nil {
 		return in, fail(ctx, a.called(), "starting "+a.called(), err)

@@ -40,7 +40,7 @@ func (c *Client) Update(ctx context.Context, id string, o UpdateOptions) (Update
 	}
 	whole := o.Definition
 	if len(o.Fields) > 0 && !slices.Contains(o.Fields, "model") {
-		whole.Model = domain.LLMConfig{Provider: "any", Model: "any"} // the session has one
+		whole.Model.Provider, whole.Model.Model = "any", "any" // the session has one
 	}
 	if err := cmp.Or(whole.Check(), whole.Budget.CheckDeadline(time.Now()), domain.CheckFits("definition", o.Definition, domain.MaxResolved)); err != nil {
 		return Updated{}, invalid(err)

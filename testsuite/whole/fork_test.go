@@ -246,3 +246,53 @@ func TestWhatCannotBeForked(t *testing.T) {
 	require.NoError(t, err)
 	s.ended(t, byID)
 }
+
+// TestAForkIsBoundAsItsOrigin: by the definition that an update gave the session, and by the agents above a sub-agent.
+func TestAForkIsBoundAsItsOrigin(t *testing.T) {
+	t.Parallel()
+	s := start(t, host.Config{Tools: []tool.Tool{echo()}})
+	calls := func(id string) (codes []domain.Code) {
+		for step, err := range s.agents.Steps(within(t), id, 0) {
+			require.NoError(t, err)
+			for _, call := range step.Step.ToolExecutions {
+				require.NotNil(t, call.Error, "%s was called", call.Name())
+				codes = append(codes, call.Error.Code)
+			}
+		}
+		return codes
+	}
+	root := scripted(writeScript(t, `
+turns:
+  - tool_calls: [{name: spawn_subagent, arguments: {subagent: kid, prompt: one}}]
+  - text: done
+`), "echo")
+	root.SubagentPolicy.Deny = []string{"echo"}
+	root.Subagents = map[string]domain.Subagent{"kid": {Agent: "kid", InheritsTools: true}}
+	root.Agents = map[string]domain.Definition{"kid": {Model: scripted(writeScript(t, quickLeaf)).Model, Approvals: domain.ApprovalsOf("allow")}}
+	x, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: root})
+	require.NoError(t, err)
+	s.ended(t, x)
+	kid := children(x.ExecutionID, 1)[0]
+	require.Equal(t, []domain.Code{domain.CodeUnknownTool}, calls(kid))
+	fork, err := s.agents.Fork(within(t), client.Point{ID: kid, Step: new(0)}, client.ForkOptions{Prompt: "go"})
+	require.NoError(t, err)
+	s.ended(t, fork)
+	require.Equal(t, []domain.Code{domain.CodeUnknownTool}, calls(fork.ID))
+	again, err := s.agents.Fork(within(t), client.Point{ID: fork.ID, Step: new(0)}, client.ForkOptions{Prompt: "go"})
+	require.NoError(t, err)
+	s.ended(t, again)
+	require.Equal(t, []domain.Code{domain.CodeUnknownTool}, calls(again.ID))
+
+	named := scripted(writeScript(t, quickLeaf), "echo")
+	named.Approvals = domain.ApprovalsOf("allow")
+	session, err := s.agents.Start(within(t), client.Start{ID: s.named("session"), Prompt: "go", Definition: named})
+	require.NoError(t, err)
+	s.ended(t, session)
+	denies := domain.Definition{Approvals: domain.ApprovalsOf("deny")}
+	_, err = s.agents.Update(within(t), session.ID, client.UpdateOptions{Definition: denies, Fields: denies.Given()})
+	require.NoError(t, err)
+	forked, err := s.agents.Fork(within(t), client.Point{ID: session.ID, Step: new(0)}, client.ForkOptions{Prompt: "go"})
+	require.NoError(t, err)
+	s.ended(t, forked)
+	require.Equal(t, []domain.Code{domain.CodeDenied}, calls(forked.ID))
+}
