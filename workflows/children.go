@@ -132,12 +132,25 @@ func (b *toolBatch) childInput(i int, call domain.ToolCall, tool domain.ToolSpec
 	if tool.Subagent != "" {
 		parent.Tool = tool.Name
 	}
-	parent.Above = b.in.Bounds().And(own.SubagentPolicy, b.resolved.ApprovalsOf(own))
+	parent.Above = b.in.Bounds().And(own.SubagentPolicy, b.binding(own))
 	given, _ := domain.NewGiven(nil, nil, b.state.Trusted()) // as they were given to this one
 	return &contract.SessionInput{
 		SchemaVersion: domain.SchemaVersion, AgentID: parent.Call().Subagent(), Definition: definition, Prompt: spawn.Prompt, Given: given,
 		Timing: b.timing(), By: b.in.By, Attributes: b.in.Attributes, Parent: parent, TellsEnd: true,
 	}
+}
+
+// heldSubagents is the version from which the worker's approvals bind the sub-agents of an agent that has none of its own.
+// It must never change.
+const heldSubagents = "held-subagents"
+
+// binding are the approvals that the sub-agents of an agent are held to for its sake.
+func (b *toolBatch) binding(own domain.Definition) *domain.Approvals {
+	if own.Approvals != nil || b.resolved.Approvals == nil ||
+		workflow.GetVersion(b.root, heldSubagents, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		return own.Approvals
+	}
+	return b.resolved.Approvals
 }
 
 // childOptions are those of the workflow of a sub-agent, which never outlives this one.

@@ -61,15 +61,6 @@ func (s session) redefinedBy(request contract.RedefineRequest) domain.Definition
 	return request.Over(s.upcoming())
 }
 
-// asItIs is the definition that the next execution begins with, by the model that a message may have given the session.
-func (s session) asItIs() domain.Definition {
-	d := s.upcoming()
-	if s.next == nil || !slices.Contains(s.next.Word.Fields, "model") {
-		d.Model = s.state.LLMConfig()
-	}
-	return d
-}
-
 // names reports whether a request is about a field, or about a part of it.
 func (s session) names(request contract.RedefineRequest, key string) bool {
 	return len(request.Fields) == 0 || slices.ContainsFunc(request.Fields, func(given string) bool {

@@ -132,6 +132,15 @@ func (d *definition) upcoming() domain.Definition {
 	return d.own
 }
 
+// asItIs is the definition that the next execution begins with, by the model that a message may have given the session.
+func (s session) asItIs() domain.Definition {
+	d := s.upcoming()
+	if s.next == nil || !slices.Contains(s.next.Word.Fields, "model") {
+		d.Model = s.state.LLMConfig()
+	}
+	return d
+}
+
 // waitingDefinition is the word about a definition that waits for the next execution.
 func (d *definition) waitingDefinition() *contract.DefinitionWord {
 	if d.next == nil {

@@ -38,6 +38,12 @@ func TestRecordHistories(t *testing.T) {
 	t.Run("subagents", func(t *testing.T) {
 		start(t, host.Config{Tools: []tool.Tool{echo()}}).recordChildren(t)
 	})
+	t.Run("subagents-held", func(t *testing.T) {
+		s := start(t, host.Config{Tools: []tool.Tool{echo()}})
+		begun, err := s.agents.Start(within(t), agents.Start{Prompt: "go", Definition: tree(t, quickLeaf)})
+		require.NoError(t, err)
+		s.keep(t, "subagents-held", s.ended(t, begun))
+	})
 	t.Run("foreign", func(t *testing.T) {
 		s := start(t, host.Config{})
 		refused, _ := s.beginForeign(t, "foreign")
