@@ -102,9 +102,7 @@ func (f cronField) read(text string) ([]int, error) {
 		from, to, ranged := strings.Cut(span, "-")
 		low, high, by := f.least, f.most, 1
 		var err error
-		switch {
-		case span == "*" || span == "?":
-		default:
+		if span != "*" && span != "?" {
 			if low, err = f.value(from); err != nil {
 				return nil, err
 			}

@@ -132,12 +132,12 @@ func (l *load) open(ctx context.Context, id string) error {
 }
 
 // turn sends a session its next message, and waits for the answer.
-func (l *load) turn(ctx context.Context, id string, n int) (client.Execution, error) {
+func (l *load) turn(ctx context.Context, id string, n int) error {
 	begun, err := l.agents.Send(ctx, id, client.SendOptions{Prompt: loadPrompt(n)})
-	if err == nil {
-		err = l.answered(ctx, begun)
+	if err != nil {
+		return err
 	}
-	return begun, err
+	return l.answered(ctx, begun)
 }
 
 func (l *load) answered(ctx context.Context, begun client.Execution) error {
@@ -181,7 +181,7 @@ func (l *load) idle(ctx context.Context) (*IdleReport, error) {
 		return r, err
 	}
 	// The worker is up when it has answered somebody.
-	if _, err := l.turn(ctx, l.prefix+"-first", 2); err != nil {
+	if err := l.turn(ctx, l.prefix+"-first", 2); err != nil {
 		return r, err
 	}
 	r.Restarted = l.memory()
@@ -254,7 +254,7 @@ func (l *load) wake(ctx context.Context, from, to int) (Waking, error) {
 	var times []time.Duration
 	for n := from; n < to; n++ {
 		began := time.Now()
-		if _, err := l.turn(ctx, l.session(n), 2); err != nil {
+		if err := l.turn(ctx, l.session(n), 2); err != nil {
 			return Waking{}, errors.Join(fmt.Errorf("wake session %d of %d", n+1, l.Idle), err)
 		}
 		times = append(times, time.Since(began))

@@ -55,7 +55,7 @@ func (l *load) turns(ctx context.Context) (*TurnsReport, error) {
 		if n == 1 {
 			err = l.open(ctx, id)
 		} else {
-			_, err = l.turn(ctx, id, n)
+			err = l.turn(ctx, id, n)
 		}
 		times = append(times, time.Since(began))
 		if err == nil {

@@ -97,7 +97,7 @@ func (s *Storage) prune(folder string) error {
 	if err != nil {
 		return s.failed("open", folder, err)
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	var dirs []string
 	err = fs.WalkDir(root.FS(), strings.TrimSuffix(folder, "/"), func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.IsDir() {
