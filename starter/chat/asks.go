@@ -31,9 +31,9 @@ func (a *asks) panel(id string, theme render.Theme, now time.Time, width, most i
 	if len(lines) > most-1 {
 		lines, whole = append(lines[:max(most-2, 0)], theme.Warn(fitted("  … not all of it fits here", width))), false
 	}
-	keys := "y runs it · a always · e edits it · n does not · d later"
+	keys := "Enter after y runs it · a always · e edits it · n [WHY] does not · d later"
 	if !whole {
-		keys = "only a part is shown, so y and a do not count · e edits it · n does not · d later"
+		keys = "only a part is shown, so y and a do not count · e edits it · n [WHY] does not · d later"
 	}
 	return append(lines, theme.Warn(fitted("  "+keys, width))), whole
 }

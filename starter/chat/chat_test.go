@@ -207,23 +207,16 @@ func TestDecides(t *testing.T) {
 		do   func(*sitting) []want
 		want []want
 	}{
-		"yes":              {func(s *sitting) []want { return s.types("y") }, []want{wantDecide{decision{word: word}}}},
-		"always":           {func(s *sitting) []want { return s.types("a") }, []want{wantDecide{decision{word: always}}}},
-		"no, with reason":  {func(s *sitting) []want { return append(s.types("n"), s.says("not now")...) }, []want{wantDecide{decision{denied, true}}}},
-		"edited":           {func(s *sitting) []want { return append(s.types("e"), s.keys(enter)...) }, []want{wantDecide{decision{word: edited}}}},
-		"edit given up":    {func(s *sitting) []want { return append(s.types("e"), s.keys(esc)...) }, nil},
-		"later":            {func(s *sitting) []want { return append(s.types("d"), s.types("y")...) }, nil},
-		"in a message":     {func(s *sitting) []want { return s.types("why") }, []want(nil)},
-		"another key":      {func(s *sitting) []want { return s.types("x") }, nil},
-		"typed by mistake": {func(s *sitting) []want { s.now = s.asks.shown.Add(tooSoon / 2); return s.types("y") }, nil},
+		"yes":              {func(s *sitting) []want { return s.says("y") }, []want{wantDecide{decision{word: word}}}},
+		"always":           {func(s *sitting) []want { return s.says("a") }, []want{wantDecide{decision{word: always}}}},
+		"no, with reason":  {func(s *sitting) []want { return s.says("n not now") }, []want{wantDecide{decision{denied, true}}}},
+		"edited":           {func(s *sitting) []want { return append(s.says("e"), s.keys(enter)...) }, []want{wantDecide{decision{word: edited}}}},
+		"edit given up":    {func(s *sitting) []want { return append(s.says("e"), s.keys(esc)...) }, nil},
+		"later":            {func(s *sitting) []want { return s.says("d") }, nil},
+		"no Enter":         {func(s *sitting) []want { return s.types("y") }, nil},
+		"typed by mistake": {func(s *sitting) []want { s.now = s.asks.shown.Add(tooSoon / 2); return s.says("y") }, nil},
 	} {
 		s := sit(t, 80, 24).idle().asked(call).after(time.Minute)
-		if name == "in a message" {
-			s.types("wh")
-			require.Empty(t, s.types("y"), name)
-			require.Equal(t, "why", s.composer.value())
-			continue
-		}
 		require.Equal(t, test.want, test.do(s), name)
 	}
 }
@@ -234,13 +227,30 @@ func TestAWordIsOfItsCall(t *testing.T) {
 	t.Parallel()
 	first, second := pays(`{"amount": 5}`), pays(`{"amount": 7}`)
 	second.ToolExecutionID = domain.ToolExecutionID{UUID: uuid.MustParse("3f9e1b2c-0000-4000-8000-000000000009")}
-	for _, key := range []string{"e", "n"} {
-		s := sit(t, 80, 24).idle().asked(first).after(time.Minute)
-		s.types(key)
-		s.asked(second).after(time.Minute)
-		require.Empty(t, s.says("x"), key)
-		require.Contains(t, s.View().Content, "the call of pay does not wait any more", key)
-		require.Len(t, s.types("y"), 1, "the other one is asked about")
+	s := sit(t, 80, 24).idle().asked(first).after(time.Minute)
+	s.says("e")
+	s.asked(second).after(time.Minute)
+	require.Empty(t, s.says("x"))
+	require.Contains(t, s.View().Content, "the call of pay does not wait any more")
+	require.Len(t, s.says("y"), 1, "the other one is asked about")
+
+	s = sit(t, 80, 24).idle().asked(first).after(time.Minute)
+	s.types("n")
+	s.after(time.Minute).asked(second).after(time.Minute)
+	require.Empty(t, s.keys(enter), "it was begun before this one was shown")
+	require.Len(t, s.keys(enter), 1)
+}
+
+// TestAMessageDecidesNothing that begins as a word about a call does.
+func TestAMessageDecidesNothing(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"actually, wait", "a moment", "yes but first look", "delete nothing", "even so", "later, I think"} {
+		s := sit(t, 80, 24).idle().asked(pays(`{"amount": 5}`)).after(time.Minute)
+		for _, w := range s.says(text) {
+			_, decides := w.(wantDecide)
+			require.False(t, decides, text)
+		}
+		require.Empty(t, s.composer.value(), "it is sent")
 	}
 }
 
@@ -252,11 +262,15 @@ func TestDecidesOnlyWhatIsSeen(t *testing.T) {
 	changed.Digest = domain.CallDigest("pay", `{"amount": 6}`)
 	for name, call := range map[string]domain.PendingApproval{"too long": long, "cut": long.Cut(20), "not known": changed} {
 		s := sit(t, 80, 24).idle().asked(call).after(time.Minute)
-		require.Empty(t, s.types("ya"), name)
+		require.Empty(t, append(s.says("y"), s.says("a")...), name)
 		require.Contains(t, s.View().Content, "only a part", name)
 	}
 	s := sit(t, 80, 80).idle().asked(long).after(time.Minute)
-	require.Len(t, s.types("y"), 1, "a terminal that is large enough shows it")
+	require.Len(t, s.says("y"), 1, "a terminal that is large enough shows it")
+	for _, size := range [][2]int{{19, 24}, {80, 5}, {80, 6}} {
+		s := sit(t, size[0], size[1]).idle().asked(pays(`{"amount": 5}`)).after(time.Minute)
+		require.Empty(t, s.says("y"), "what is not on the screen nobody has seen: %v", size)
+	}
 }
 
 // TestSlash: each command, and what is none.

@@ -19,7 +19,6 @@ type purpose int
 
 const (
 	aMessage  purpose = iota
-	aReason           // why a call is not to run
 	arguments         // what a call is to run with instead
 )
 

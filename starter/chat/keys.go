@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -34,9 +35,6 @@ func (m *Model) pressed(k tea.KeyPressMsg) []want {
 	case "enter":
 		return m.entered()
 	}
-	if wants, done := m.answered(k.String()); done {
-		return wants
-	}
 	m.types(k)
 	return nil
 }
@@ -51,34 +49,42 @@ func (m *Model) types(msg tea.Msg) {
 	}
 }
 
-// answered is a key that decides about the call that is shown, where nothing else is being typed.
-func (m *Model) answered(key string) ([]want, bool) {
+// decides takes what was entered for a word about the call that is shown, as run and watch take it; false: it is none. It
+// has to stand alone, so that no message begins with one.
+func (m *Model) decides(text string) ([]want, bool) {
 	call, asked := m.asks.first()
-	if !asked || m.composer.purpose != aMessage || !m.composer.empty() || m.cfg.Now().Sub(m.asks.shown) < tooSoon {
+	verb, reason, _ := strings.Cut(text, " ")
+	verb = strings.ToLower(verb)
+	denies := verb == "n" || verb == "no"
+	if !asked || !denies && (reason != "" || !slices.Contains([]string{"y", "yes", "a", "always", "e", "edit", "d", "later"}, verb)) {
 		return nil, false
 	}
-	word := client.Word{Call: call.ToolExecutionID, Digest: call.Digest, By: m.cfg.By}
-	switch key {
-	case "y", "a":
+	if now := m.cfg.Now(); now.Sub(m.asks.shown) < tooSoon || m.composer.since.Before(m.asks.shown) {
+		m.composer.since = now
+		m.talk.warn("a call came up as you typed; look at it, and Enter again decides about it")
+		return nil, true
+	}
+	word := client.Word{Call: call.ToolExecutionID, Digest: call.Digest, By: m.cfg.By, Reason: strings.TrimSpace(reason)}
+	m.composer.set("")
+	switch verb {
+	case "y", "yes", "a", "always":
 		if _, whole := m.askPanel(); !whole {
 			m.talk.warn("only a part of what would run is shown, so nobody can have seen it: `starter approvals " + m.cfg.ID + "` shows more, or make the terminal larger")
 			return nil, true
 		}
-		word.Always = key == "a"
+		word.Always = verb[0] == 'a'
 		return m.decide(decision{word: word}), true
-	case "e":
+	case "e", "edit":
 		if call.Bytes > 0 || !call.Known() {
 			m.talk.warn("not all of the arguments are known here: `starter approve " + m.cfg.ID + " CALL --edit` takes others")
 			return nil, true
 		}
 		m.composer.asks(arguments, call)
-	case "n":
-		m.composer.asks(aReason, call)
-	case "d":
+	case "d", "later":
 		m.asks.later(call.ToolExecutionID, m.cfg.Now())
 		m.talk.note(call.Tool + " waits; /approve asks again")
 	default:
-		return nil, false
+		return m.decide(decision{word, true}), true
 	}
 	return nil, true
 }
@@ -92,7 +98,7 @@ func (m *Model) decide(d decision) []want {
 func (m *Model) entered() []want {
 	text := m.composer.value()
 	if m.composer.purpose != aMessage {
-		return m.enteredWord(strings.TrimSpace(text))
+		return m.enteredArguments(strings.TrimSpace(text))
 	}
 	text = strings.TrimSpace(text)
 	switch {
@@ -105,6 +111,9 @@ func (m *Model) entered() []want {
 		if known {
 			m.composer.set("")
 		}
+		return wants
+	}
+	if wants, decided := m.decides(text); decided {
 		return wants
 	}
 	if wants, answer := m.answers(text); answer {
@@ -135,10 +144,10 @@ func (m *Model) post(text string, queued bool) []want {
 // maxLetters bounds the messages that wait for a turn to end.
 const maxLetters = 20
 
-// enteredWord is a reason, or arguments, for the call that they were begun for, and for no other that waits meanwhile.
-func (m *Model) enteredWord(text string) []want {
-	purpose, call := m.composer.purpose, m.composer.about
-	if purpose == arguments && text == "" {
+// enteredArguments are what a call is to run with, which they were begun for, and no other that waits meanwhile.
+func (m *Model) enteredArguments(text string) []want {
+	call := m.composer.about
+	if text == "" {
 		m.talk.warn("there are no arguments; give a JSON object, or Esc goes back")
 		return nil
 	}
@@ -147,11 +156,5 @@ func (m *Model) enteredWord(text string) []want {
 		m.talk.warn("the call of " + render.OneLine(call.Tool) + " does not wait any more")
 		return nil
 	}
-	d := decision{word: client.Word{Call: call.ToolExecutionID, Digest: call.Digest, By: m.cfg.By}, denied: purpose == aReason}
-	if d.denied {
-		d.word.Reason = text
-	} else {
-		d.word.Edit = text
-	}
-	return m.decide(d)
+	return m.decide(decision{word: client.Word{Call: call.ToolExecutionID, Digest: call.Digest, By: m.cfg.By, Edit: text}})
 }

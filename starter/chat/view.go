@@ -96,18 +96,18 @@ func (m *Model) below() []string {
 		panel = m.questions.panel(m.cfg.ID, t, m.cfg.Now(), width, max(m.screen.height/2, 4))
 	}
 	lines = append(lines, panel...)
-	heads := map[purpose]string{
-		aReason:   "why the call is not to run; the model reads it (Enter denies, Esc goes back)",
-		arguments: "the arguments that are to run instead (Enter runs them, Alt-Enter is a new line, Esc goes back)",
-	}
-	if head := heads[m.composer.purpose]; head != "" {
-		lines = append(lines, t.Warn(fitted("  "+head, width)))
+	if m.composer.purpose == arguments {
+		lines = append(lines, t.Warn(fitted("  the arguments that are to run instead (Enter runs them, Alt-Enter is a new line, Esc goes back)", width)))
 	}
 	return lines
 }
 
+// askPanel is the call that is asked about. What is not on the screen nobody has seen.
 func (m *Model) askPanel() (lines []string, whole bool) {
-	return m.asks.panel(m.cfg.ID, m.cfg.Theme, m.cfg.Now(), m.screen.width, max(m.screen.height/2, 4))
+	lines, whole = m.asks.panel(m.cfg.ID, m.cfg.Theme, m.cfg.Now(), m.screen.width, max(m.screen.height/2, 4))
+	typed := strings.Count(m.composer.area.View(), "\n") + 1
+	fits := m.screen.width >= leastWidth && m.screen.height >= leastHeight && 1+len(lines)+typed+2 <= m.screen.height
+	return lines, whole && fits
 }
 
 // underneath are the lines below what is typed: what goes on, and which keys there are.

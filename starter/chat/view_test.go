@@ -47,8 +47,7 @@ func TestScreens(t *testing.T) {
 		},
 		"denying": func(s *sitting) {
 			s.idle().asked(pays(`{"to": "acme", "amount": 5}`)).after(time.Minute)
-			s.types("n")
-			s.types("not before the invoice is there")
+			s.types("n not before the invoice is there")
 		},
 		"calls": func(s *sitting) {
 			s.idle()
