@@ -254,6 +254,15 @@ func TestAMessageDecidesNothing(t *testing.T) {
 	}
 }
 
+// TestNothingHiddenIsTyped: arguments that could steer the terminal are not put where a person types.
+func TestNothingHiddenIsTyped(t *testing.T) {
+	t.Parallel()
+	s := sit(t, 80, 24).idle().asked(pays("{\"to\": \"a\u202eb\"}")).after(time.Minute)
+	s.says("e")
+	require.Empty(t, s.composer.value())
+	require.NotContains(t, s.View().Content, "\u202e")
+}
+
 // TestDecidesOnlyWhatIsSeen: nobody says yes to what they cannot see.
 func TestDecidesOnlyWhatIsSeen(t *testing.T) {
 	t.Parallel()

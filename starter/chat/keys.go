@@ -75,7 +75,7 @@ func (m *Model) decides(text string) ([]want, bool) {
 		word.Always = verb[0] == 'a'
 		return m.decide(decision{word: word}), true
 	case "e", "edit":
-		if call.Bytes > 0 || !call.Known() {
+		if call.Bytes > 0 || !call.Known() || call.Arguments != render.Clean(call.Arguments) {
 			m.talk.warn("not all of the arguments are known here: `starter approve " + m.cfg.ID + " CALL --edit` takes others")
 			return nil, true
 		}

@@ -122,7 +122,7 @@ func (m *Model) take(msg tea.Msg) []want {
 	case looked:
 		return m.looked(msg)
 	case lost:
-		m.turn.away = msg.why
+		m.turn.away = render.OneLine(msg.why)
 	case sent:
 		return m.sent(msg)
 	case did:
