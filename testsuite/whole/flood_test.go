@@ -51,7 +51,7 @@ type flood struct {
 // floods opens a session that nods, idle after its first execution, or held in it.
 func floods(t *testing.T, held bool) (f *flood, begun client.Execution, step *heldStep) {
 	t.Helper()
-	f = &flood{gate: &turnstile{held: map[string]*heldStep{}}}
+	f = &flood{gate: &turnstile{held: map[string][]*heldStep{}}}
 	f.stack = start(t, host.Config{Providers: map[string]inference.Provider{"nodder": nodder{}}, At: f.gate.at})
 	f.id = f.named("flooded")
 	opens := client.Start{ID: f.id, Prompt: "go", Definition: domain.Definition{Model: domain.LLMConfig{Provider: "nodder", Model: "x"}}}
