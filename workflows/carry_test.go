@@ -36,6 +36,7 @@ func fullCarry(t *testing.T, in contract.SessionInput) contract.Carry {
 	fallback := domain.LLMConfig{Provider: "scripted", Model: "/y"}
 	return contract.Carry{
 		RulesGivenUp: true,
+		Pins:         []contract.ToolPin{{Name: "look", Pin: domain.DigestOf([]byte("pin"))}},
 		State:        encoded,
 		Resolved: &contract.Resolved{
 			Definition: in.Definition, Compaction: new(domain.Compaction{}.WithDefaults()), Digest: domain.DigestOf([]byte("resolved")),

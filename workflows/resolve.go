@@ -34,6 +34,8 @@ type definition struct {
 	decided   bool
 	// givenUp says that an update took the definition's own approvals away.
 	givenUp bool
+	// pins are of the tools of MCP servers that the session was given.
+	pins []contract.ToolPin
 }
 
 // An outdated says how much of what a worker has said may be no longer true.
@@ -49,7 +51,7 @@ const (
 
 // newDefinition is of the run that follows one which has handed this on.
 func newDefinition(own domain.Definition, carry contract.Carry) *definition {
-	d := &definition{own: own, next: carry.Next, approvals: carry.Approvals, decided: carry.ApprovalsDecided, changes: carry.Changes, givenUp: carry.RulesGivenUp}
+	d := &definition{own: own, next: carry.Next, approvals: carry.Approvals, decided: carry.ApprovalsDecided, changes: carry.Changes, givenUp: carry.RulesGivenUp, pins: carry.Pins}
 	if carry.Resolved != nil {
 		d.take(carry.Resolved)
 	}
@@ -59,7 +61,7 @@ func newDefinition(own domain.Definition, carry contract.Carry) *definition {
 // handOver writes down what the next run needs. What is resolved has the approvals; where a worker has to resolve it
 // anew, they are carried by themselves.
 func (d *definition) handOver(to *contract.Carry) {
-	to.Changes, to.Next, to.RulesGivenUp = d.changes, d.next, d.givenUp
+	to.Changes, to.Next, to.RulesGivenUp, to.Pins = d.changes, d.next, d.givenUp, d.pins
 	if to.Resolved = d.resolved; d.resolved == nil {
 		to.Approvals, to.ApprovalsDecided = d.approvals, d.decided
 	}
@@ -104,6 +106,7 @@ func (d *definition) take(resolved *contract.Resolved) {
 	kept := *resolved
 	kept.Approvals = d.approvals
 	d.resolved, d.outdated = &kept, upToDate
+	d.pins = contract.KeptPins(d.pins, kept.Tools)
 }
 
 // limit takes over what may be another at any time.
@@ -117,7 +120,7 @@ func (d *definition) limit(catalog *contract.Catalog) {
 // as they were decided, and tools of MCP servers as they were given.
 func (d *definition) follow(resolved *contract.Resolved, number int, now time.Time) {
 	before := *d.resolved
-	d.take(new(resolved.Pinned(before)))
+	d.take(new(resolved.Pinned(before, d.pins)))
 	change := contract.ChangeOf(before, *d.resolved)
 	change.Number, change.At, change.Word = number, now, d.word
 	d.word = nil
@@ -277,6 +280,9 @@ func (s session) list(permit mailbox.Permit) {
 	if s.outdated == allOutdated {
 		s.follow(&resolved, s.state.ExecutionCount(), s.now())
 	} else {
+		if s.resolved != nil { // another model, within an execution
+			resolved = resolved.Pinned(*s.resolved, s.pins)
+		}
 		s.take(&resolved)
 	}
 	s.requireHooks()

@@ -24,7 +24,7 @@ func (s *server) tool(listed *sdk.Tool, config ToolConfig) (tool.Tool, error) {
 	if err != nil || listed.InputSchema == nil {
 		schema = json.RawMessage("null") // which Check refuses
 	}
-	pin := domain.DigestOf([]byte(listed.Name), []byte(listed.Description), schema)
+	pin := pinOf(listed, schema)
 	shown, unfit := withheld(schema, config.Arguments)
 	made := tool.FromSpec(domain.ToolSpec{
 		Name: ToolName(s.config.Name, listed.Name), Description: listed.Description, Schema: shown, Timeout: config.Timeout,
@@ -38,7 +38,7 @@ func (s *server) tool(listed *sdk.Tool, config ToolConfig) (tool.Tool, error) {
 		if err = cmp.Or(err, s.config.mayBeSent(trustedOf(ctx))); err != nil {
 			return tool.Result{}, err
 		}
-		return s.withRefusals(func() (tool.Result, error) { return s.call(ctx, listed.Name, arguments) })
+		return s.withRefusals(func() (tool.Result, error) { return s.call(ctx, listed, arguments) })
 	})
 	if unfit != nil {
 		return made, fmt.Errorf("tool %q: %w", listed.Name, unfit)
@@ -78,12 +78,12 @@ func disclaimed(hints *sdk.ToolAnnotations) []domain.Hint {
 }
 
 // call makes one call. It ends with its context; the server is then told to stop.
-func (s *server) call(ctx context.Context, name string, arguments json.RawMessage) (tool.Result, error) {
+func (s *server) call(ctx context.Context, listed *sdk.Tool, arguments json.RawMessage) (tool.Result, error) {
 	defer s.works()()
-	params := &sdk.CallToolParams{Name: name, Arguments: arguments}
+	params := &sdk.CallToolParams{Name: listed.Name, Arguments: arguments}
 	defer s.progress.follow(params, func(line string) { tool.Progress(ctx, line) })()
 	for round := range maxRounds {
-		result, err := s.sent(ctx, params)
+		result, err := s.sent(ctx, listed, params)
 		if err == nil && !result.NeedsInput() {
 			return answer(result)
 		}
@@ -134,11 +134,46 @@ func (s *server) supplied(params *sdk.CallToolParams, result *sdk.CallToolResult
 	return next, nil
 }
 
+// pinOf is the digest of what a server says of a tool, with its schema as it is in JSON.
+func pinOf(listed *sdk.Tool, schema []byte) domain.Digest {
+	return domain.DigestOf([]byte(listed.Name), []byte(listed.Description), schema)
+}
+
+// stands makes sure that a connection has a tool as it was looked at: another connection may be to a program that was
+// started since, which has another tool of the name.
+func (s *server) stands(ctx context.Context, l *link, looked *sdk.Tool) error {
+	tools, _ := l.known()
+	if tools == nil {
+		var err error
+		if tools, err = l.list(ctx); err != nil {
+			return s.unavailable("does not list its tools: %s", err)
+		}
+	}
+	for _, now := range tools {
+		if now == looked {
+			return nil
+		}
+		if now.Name != looked.Name {
+			continue
+		}
+		was, bad := json.Marshal(looked.InputSchema)
+		is, worse := json.Marshal(now.InputSchema)
+		if bad == nil && worse == nil && pinOf(looked, was) == pinOf(now, is) {
+			return nil
+		}
+	}
+	return domain.CodedErrorf(domain.Denied, domain.CodeNotRun,
+		"not run: MCP server %s was started anew, and its tool %s is not what it was; an execution that begins now is told of it as it is", s.config.Name, looked.Name)
+}
+
 // sent is the server's answer. A connection that had ended before the call is made
 // anew, once.
-func (s *server) sent(ctx context.Context, params *sdk.CallToolParams) (*sdk.CallToolResult, error) {
+func (s *server) sent(ctx context.Context, looked *sdk.Tool, params *sdk.CallToolParams) (*sdk.CallToolResult, error) {
 	for first := true; ; first = false {
 		l, err := s.link(ctx)
+		if err == nil {
+			err = s.stands(ctx, l, looked)
+		}
 		if err != nil {
 			return nil, tool.NotStarted(err)
 		}

@@ -179,6 +179,29 @@ func TestAServerThatWasKilledIsStartedAgain(t *testing.T) {
 	}, patience, time.Millisecond)
 }
 
+// TestAServerThatIsStartedAgainIsListedAgain: a call of what was looked at before does not go to another tool of its name.
+func TestAServerThatIsStartedAgainIsListedAgain(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "started")
+	s := openServers(t, Options{fresh: time.Hour}, programOf(t, "changes", func(s *Server) { s.Args = append(s.Args, file) }))
+	looked, err := s.Find(t.Context(), "s__echo")
+	require.NoError(t, err)
+	same, err := s.Find(t.Context(), "s__overwrite")
+	require.NoError(t, err)
+	first := pidOf(t, said(t, s, "s__here", args{}))
+	require.NoError(t, syscall.Kill(first, syscall.SIGKILL))
+	requireGone(t, first)
+	require.Eventually(t, func() bool {
+		_, err := looked.Call(t.Context(), `{"text":"the keys"}`)
+		require.Error(t, err, "it went to a tool that nobody has looked at")
+		require.True(t, tool.IsOutcomeUnknown(err) || tool.IsNotStarted(err), "%s", err)
+		return domain.AsError(err).Code == domain.CodeNotRun
+	}, patience, time.Millisecond)
+	again, err := same.Call(t.Context(), `{"text":"as it was"}`)
+	require.NoError(t, err, "what it has not changed is called")
+	require.Equal(t, "as it was", again.Content)
+}
+
 // requireLost wants an error of a connection that broke: before the call or after it was sent.
 func requireLost(t *testing.T, err error) {
 	t.Helper()

@@ -2,6 +2,7 @@ package contract
 
 import (
 	"cmp"
+	"encoding/json"
 	"everstep/domain"
 	"fmt"
 	"slices"
@@ -51,10 +52,19 @@ type Resolved struct {
 
 // Pinned is what a session goes on with that had another before: a tool that its MCP server has changed since stays as
 // the session was given it. Its calls are refused, with the change, until somebody begins a session that takes it.
-func (r Resolved) Pinned(before Resolved) Resolved {
+// One that it hid for a time is known by its pin alone.
+func (r Resolved) Pinned(before Resolved, pins []ToolPin) Resolved {
 	tools, kept := slices.Clone(r.Tools), []string{r.Digest.String()}
 	for i, now := range tools {
-		if was, there := before.Tool(now.Name); there && !was.Pin.IsZero() && !now.Pin.IsZero() && was.Pin != now.Pin {
+		if now.Pin.IsZero() {
+			continue
+		}
+		was, there := before.Tool(now.Name)
+		if at := slices.IndexFunc(pins, func(p ToolPin) bool { return p.Name == now.Name }); !there && at >= 0 {
+			was = now
+			was.Pin, was.Description, was.Schema = pins[at].Pin, "Its server has changed it since this session was given it, so that its calls are refused.", json.RawMessage(`{"type":"object"}`)
+		}
+		if !was.Pin.IsZero() && was.Pin != now.Pin {
 			tools[i] = was
 			kept = append(kept, was.Name, was.Pin.String())
 		}
@@ -63,6 +73,25 @@ func (r Resolved) Pinned(before Resolved) Resolved {
 		r.Tools, r.Digest = tools, domain.DigestOfTexts(kept...)
 	}
 	return r
+}
+
+// A ToolPin is what a session was given of a tool of an MCP server.
+type ToolPin struct {
+	Name string        `json:"name"`
+	Pin  domain.Digest `json:"pin"`
+}
+
+// maxPins bounds them: a server that lists ever other tools has the later ones compared with the execution before alone.
+const maxPins = 500
+
+// KeptPins are the pins of a session that was given tools besides. The first one of a name stays.
+func KeptPins(pins []ToolPin, tools []domain.ToolSpec) []ToolPin {
+	for _, t := range tools {
+		if len(pins) < maxPins && !t.Pin.IsZero() && !slices.ContainsFunc(pins, func(p ToolPin) bool { return p.Name == t.Name }) {
+			pins = append(slices.Clip(pins), ToolPin{t.Name, t.Pin})
+		}
+	}
+	return pins
 }
 
 // Tool finds a tool by name.

@@ -85,6 +85,8 @@ type Carry struct {
 	// Approvals are those of a definition without any, and ApprovalsDecided says that they were decided, where nothing is
 	// Resolved because a worker has to say anew what the model means.
 	Approvals *domain.Approvals `json:"approvals,omitempty"`
+	// Pins are of the tools of MCP servers that the session was given.
+	Pins []ToolPin `json:"tool_pins,omitempty"`
 	// RulesGivenUp says that an update took the definition's own approvals away.
 	RulesGivenUp     bool `json:"rules_given_up,omitzero"`
 	ApprovalsDecided bool `json:"approvals_decided,omitzero"`

@@ -51,6 +51,7 @@ type Agent struct {
 	edits        domain.Edits
 	// resolved is what is in force; nil where that was not read.
 	resolved *contract.Resolved
+	pins     []contract.ToolPin
 	// next waits for the next execution, and word is of whoever gave the definition in force, until it is told.
 	next *contract.Redefinition
 	word *contract.DefinitionWord
@@ -364,6 +365,7 @@ func (a Agent) runBegan(f RunBegan, at time.Time) Agent {
 	a.trusted = took.Trusted
 	a.Unsettled, a.Standing, a.RewoundTo = took.Unsettled, took.Standing, took.RewoundTo
 	if in.Carry != nil {
+		a.pins = in.Carry.Pins
 		for _, b := range in.Carry.Bound {
 			a = a.bound(b, at)
 		}

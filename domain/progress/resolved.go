@@ -27,8 +27,8 @@ func (a Agent) resolvedAs(f Resolved, at time.Time) Agent {
 		return a.inForce(was)
 	}
 	now.Approvals = was.Approvals // decided for as long as the session
+	now = now.Pinned(was, a.pins)
 	if follows {
-		now = now.Pinned(was)
 		change := contract.ChangeOf(was, now)
 		change.Number, change.At, change.Word = a.Execution.Number, at, a.word
 		a.word = nil
@@ -38,7 +38,7 @@ func (a Agent) resolvedAs(f Resolved, at time.Time) Agent {
 }
 
 func (a Agent) inForce(r contract.Resolved) Agent {
-	a.resolved = &r
+	a.resolved, a.pins = &r, contract.KeptPins(a.pins, r.Tools)
 	a.Price, a.Window, a.Limit, a.ToolLimits, a.Hooks = r.Price, r.ContextWindow, r.RateLimit, r.ToolLimits, r.Hooks
 	return a
 }
