@@ -1,7 +1,9 @@
 package workflows_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -330,3 +332,26 @@ func TestWhatCannotWait(t *testing.T) {
 }
 
 func answer(text string) contract.ModelReply { return says(text) }
+
+// TestQueuedMetadataHasOneBound: each message that waits adds its own, and all of it has to fit.
+func TestQueuedMetadataHasOneBound(t *testing.T) {
+	t.Parallel()
+	w := &world{model: plays(busy(), says("one"), says("two"), says("three"))}
+	env := w.environment(t)
+	large := func(key string) contract.SendRequest {
+		request := queued(key)
+		given, err := domain.NewGiven(domain.Metadata{key: json.RawMessage(strconv.Quote(strings.Repeat("x", 60<<10)))}, nil, nil)
+		require.NoError(t, err)
+		request.Given = given
+		return request
+	}
+	first := sends(env, time.Minute, "u1", large("a"))
+	second := sends(env, 2*time.Minute, "u2", large("b"))
+	same := sends(env, 3*time.Minute, "u3", large("a"))
+	closes(env, 5*time.Hour, "u4")
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	require.Equal(t, 3, outcome(t, env).Number)
+	require.NoError(t, first.rejected)
+	require.ErrorContains(t, second.rejected, "metadata")
+	require.NoError(t, same.rejected, "it takes the place of what waits")
+}

@@ -99,6 +99,25 @@ func (s session) checkSend(request contract.SendRequest) error {
 
 // checkWait refuses a message that cannot wait for the execution in progress. What could wait, but for nothing, would
 // only look as if it were read.
+// checkNotes refuses metadata for which the messages that wait leave no room: each adds its own when its execution begins.
+func (s session) checkNotes(given *domain.Given) error {
+	if given == nil || len(given.Metadata) == 0 {
+		return nil
+	}
+	state := s.state
+	for _, w := range s.mail.Waiting() {
+		if w.Request.Given == nil {
+			continue
+		}
+		with, err := state.WithNotesOf(&domain.Given{Metadata: w.Request.Given.Metadata}, s.now())
+		if err != nil {
+			return err
+		}
+		state = with
+	}
+	return (&domain.Given{Metadata: given.Metadata}).Check(state)
+}
+
 func (s session) checkWait(request contract.SendRequest) error {
 	execution, _ := s.state.Execution()
 	switch {
@@ -111,7 +130,7 @@ func (s session) checkWait(request contract.SendRequest) error {
 	case s.in.Name == "" && (s.mail.Ending() || s.state.Continuation().Stops()):
 		return domain.Errorf(domain.Denied, "send: the execution is stopping, and the agent has no name, so none follows it; nobody would read the message")
 	case request.IfBusy == contract.QueueIfBusy:
-		if err := s.checkBeginning(request); err != nil {
+		if err := cmp.Or(s.checkBeginning(request), s.checkNotes(request.Given)); err != nil {
 			return err
 		}
 	default:
