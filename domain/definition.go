@@ -159,6 +159,9 @@ type ToolSpec struct {
 	// Subagent names the sub-agent that a call of the tool starts; empty: it starts none, or is SpawnSubagent. No worker
 	// is asked to make such a call.
 	Subagent string `json:"subagent,omitzero"`
+	// Handoff names the agent to which a call of the tool hands the conversation over; empty: it does not. No worker is
+	// asked to make such a call.
+	Handoff string `json:"handoff,omitzero"`
 }
 
 // ServerSeparator stands between the name of an MCP server and that of its tool, and allTools in the place of the
@@ -229,7 +232,10 @@ type Definition struct {
 	// Subagents are those that the agent may start, by their names, and SubagentPolicy bounds them.
 	Subagents      map[string]Subagent `json:"subagents,omitempty"`
 	SubagentPolicy SubagentPolicy      `json:"subagent_policy,omitzero"`
-	// Agents are the definitions of all sub-agents, and of theirs in turn, each once, by the keys that they are known by.
+	// Handoffs are the agents to which it may hand the conversation over, by their names.
+	Handoffs map[string]Subagent `json:"handoffs,omitempty"`
+	// Agents are the definitions of all sub-agents and of those in Handoffs, and of theirs in turn, each once, by the keys
+	// that they are known by.
 	Agents map[string]Definition `json:"agents,omitempty"`
 	// IdleTimeout closes a session that has been idle for so long. Zero: never. One that knows of unsettled calls stays.
 	IdleTimeout time.Duration `json:"idle_timeout,omitzero"`

@@ -39,6 +39,7 @@ const (
 	EventStopSignalReceived    EventType = "StopSignalReceived"
 	EventSubagentSpawning      EventType = "SubagentSpawning"
 	EventSubagentCompleted     EventType = "SubagentCompleted"
+	EventHandedOver            EventType = "ConversationHandedOver"
 	EventExecutionStopped      EventType = "AgentExecutionStopped"
 	EventExecutionCompleted    EventType = "AgentExecutionCompleted"
 	EventExecutionFailed       EventType = "AgentExecutionFailed"
@@ -118,7 +119,7 @@ func events() []Event {
 		ToolCallStarted{}, ToolCallCompleted{}, ToolCallBlocked{},
 		ToolApprovalRequested{}, ToolApprovalDecided{}, UserQuestionAsked{}, UserQuestionAnswered{}, ToolOutcomeUnknown{}, ToolOutcomeSettled{},
 		AgentStepCompleted{}, TokenUsageReported{},
-		ContinuationEvaluated{}, StopSignalReceived{}, SubagentSpawning{}, SubagentCompleted{},
+		ContinuationEvaluated{}, StopSignalReceived{}, SubagentSpawning{}, SubagentCompleted{}, ConversationHandedOver{},
 		AgentExecutionStopped{}, AgentExecutionCompleted{}, AgentExecutionFailed{},
 	}
 }

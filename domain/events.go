@@ -223,6 +223,14 @@ type SubagentCompleted struct {
 	StopReason StopReason      `json:"stop_reason,omitzero"`
 }
 
+// A ConversationHandedOver says that another agent answers from the next step on.
+type ConversationHandedOver struct {
+	EventHeader
+	ToolExecutionID ToolExecutionID `json:"tool_execution_id"`
+	// Agent is the one that does, by the name that the one before has for it.
+	Agent string `json:"agent"`
+}
+
 // An AgentExecutionStopped says, once, that the loop is over, with the reason that counts.
 type AgentExecutionStopped struct {
 	EventHeader

@@ -50,6 +50,9 @@ func StandingContext(tool ToolSpec, trusted Trusted) Digest {
 	if tool.Subagent != "" {
 		texts = append(texts, "subagent", tool.Subagent)
 	}
+	if tool.Handoff != "" {
+		texts = append(texts, "handoff", tool.Handoff)
+	}
 	if len(tool.EffectKey)+len(tool.Disclaims) > 0 {
 		more, _ := json.Marshal(struct {
 			EffectKey []string `json:"effect_key,omitempty"`

@@ -14,6 +14,8 @@ type AgentStep struct {
 	Number int `json:"number"`
 	// Model is the one that was asked, as "provider/name"; empty where none was.
 	Model string `json:"model,omitzero"`
+	// Agent is the one to which the conversation was handed over, and which took the step; empty: it never was.
+	Agent string `json:"agent,omitzero"`
 	// Usage is the inference's with all attempts, any compaction's, and that of its sub-agents.
 	Usage Usage `json:"usage"`
 	// CostNanoUSD is what the usage cost; zero where the model has no price.

@@ -29,13 +29,13 @@ const (
 	MaxAtOnce = 16
 )
 
-// A Subagent is one that an agent may start: with SpawnSubagent, or with a tool of its own.
+// A Subagent is one that an agent may start, with SpawnSubagent or with a tool of its own, or hand its conversation over to.
 type Subagent struct {
 	// Description tells the model what it is for.
 	Description string `json:"description,omitzero"`
 	// Agent is the key of its definition in Definition.Agents.
 	Agent string `json:"agent"`
-	// InheritsTools says that it has the tools of the agent that starts it, in place of its definition's.
+	// InheritsTools says that it has the tools of the agent that names it, in place of its definition's.
 	InheritsTools bool `json:"inherits_tools,omitzero"`
 	// AsTool offers it as a tool of its own, by its name, in place of SpawnSubagent. It needs a description.
 	AsTool bool `json:"as_tool,omitzero"`
@@ -64,8 +64,11 @@ func (p SubagentPolicy) Depth() int {
 }
 
 // Permits reports whether a sub-agent may have a tool. What starts others is bounded by what is denied alone, SpawnSubagent
-// standing for all of it: its definition says which it has.
+// standing for all of it, as is what hands a conversation over: its definition says which it has.
 func (p SubagentPolicy) Permits(tool ToolSpec) bool {
+	if tool.Handoff != "" {
+		return !NamesTool(p.Deny, tool.Name)
+	}
 	if tool.Spawns() {
 		return !NamesTool(p.Deny, SpawnSubagent) && !NamesTool(p.Deny, tool.Name)
 	}
@@ -108,7 +111,7 @@ func (d Definition) namesOf(asTool bool) []string {
 }
 
 // UsesTools reports whether a model has anything to call.
-func (d Definition) UsesTools() bool { return len(d.Tools)+len(d.Subagents) > 0 }
+func (d Definition) UsesTools() bool { return len(d.Tools)+len(d.Subagents)+len(d.Handoffs) > 0 }
 
 // Subagent is the definition with which one starts that the agent has: by the model and the approvals of the agent where
 // its own says none. It has the definitions of all below it, each once. ok is false where there is none of the name.
@@ -133,12 +136,19 @@ func (d Definition) Subagent(name string) (child Definition, ok bool) {
 	return child, true
 }
 
-// below are the definitions that an agent's sub-agents have, and theirs in turn. A ring is gone round once.
+// others are the keys of the agents that the agent names.
+func (d Definition) others() (keys []string) {
+	for _, sub := range d.named() {
+		keys = append(keys, sub.Agent)
+	}
+	return keys
+}
+
+// below are the definitions of the agents that an agent names, and of those that they do. A ring is gone round once.
 func (d Definition) below(agent Definition) map[string]Definition {
 	var found map[string]Definition
 	for next := []Definition{agent}; len(next) > 0; next = next[1:] {
-		for _, name := range next[0].SubagentNames() {
-			key := next[0].Subagents[name].Agent
+		for _, key := range next[0].others() {
 			definition, ok := d.Agents[key]
 			if _, seen := found[key]; seen || !ok {
 				continue
@@ -252,7 +262,7 @@ func (d Definition) checkSubagents() error {
 			err = Errorf(Invalid, "agents: belong to the root alone")
 		}
 		if err == nil {
-			own.Subagents, own.Agents, own.SubagentPolicy = nil, nil, SubagentPolicy{}
+			own.Subagents, own.Handoffs, own.Agents, own.SubagentPolicy = nil, nil, nil, SubagentPolicy{}
 			if own.Model.Provider == "" {
 				own.Model.Provider, own.Model.Model = d.Model.Provider, d.Model.Model
 			}
@@ -301,6 +311,9 @@ func (d Definition) checkAgentTools() error {
 					field, Shorten(strings.Join(ring, ", "), 500))
 			}
 		}
+		if err := at.checkHandoffs(d.Agents); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -319,6 +332,17 @@ func (t tooledAgent) field(name string) string {
 	return fmt.Sprintf("subagents: %s: %s", Shorten(t.key, 200), name)
 }
 
+// named are the agents that the agent names.
+func (d Definition) named() (all []Subagent) {
+	for _, name := range d.SubagentNames() {
+		all = append(all, d.Subagents[name])
+	}
+	for _, name := range d.HandoffNames() {
+		all = append(all, d.Handoffs[name])
+	}
+	return all
+}
+
 // tooled are the agent and all below it, each with all tools that it may come to have.
 func (d Definition) tooled() []tooledAgent {
 	type had struct{ key, from string }
@@ -326,8 +350,7 @@ func (d Definition) tooled() []tooledAgent {
 	all := []tooledAgent{{agent: d, tools: d.Tools}}
 	from := []string{""}
 	for i := 0; i < len(all); i++ {
-		for _, name := range all[i].agent.SubagentNames() {
-			sub := all[i].agent.Subagents[name]
+		for _, sub := range all[i].agent.named() {
 			next := tooledAgent{agent: d.Agents[sub.Agent], key: sub.Agent}
 			if next.tools = next.agent.Tools; sub.InheritsTools {
 				next.tools = all[i].tools
@@ -364,20 +387,24 @@ func (d Definition) ring(key string, way []string, open map[string]bool) []strin
 	return nil
 }
 
-// checkRefers says which sub-agent of the agent is none.
+// checkRefers says which agent that the agent names is none.
 func (d Definition) checkRefers(agents map[string]Definition) error {
-	if len(d.Subagents) > MaxSubagents {
-		return Errorf(Invalid, "subagents: are %d; at most %d are allowed", len(d.Subagents), MaxSubagents)
+	return cmp.Or(checkNamed("subagents", d.Subagents, agents), checkNamed("handoffs", d.Handoffs, agents))
+}
+
+func checkNamed(field string, named map[string]Subagent, agents map[string]Definition) error {
+	if len(named) > MaxSubagents {
+		return Errorf(Invalid, "%s: are %d; at most %d are allowed", field, len(named), MaxSubagents)
 	}
-	for _, name := range d.SubagentNames() {
-		sub := d.Subagents[name]
+	for _, name := range slices.Sorted(maps.Keys(named)) {
+		sub := named[name]
 		if CheckAgentName(name) != nil || len(name) > maxSubagentName {
-			return Errorf(Invalid, "subagents: %q is no name; use 1 to 64 letters, digits, dots, dashes and underscores, a letter or digit first", Shorten(name, 64))
+			return Errorf(Invalid, "%s: %q is no name; use 1 to 64 letters, digits, dots, dashes and underscores, a letter or digit first", field, Shorten(name, 64))
 		}
 		if _, ok := agents[sub.Agent]; !ok {
-			return Errorf(Invalid, "subagents.%s: has no definition; give agents one of the key %q", name, Shorten(sub.Agent, 200))
+			return Errorf(Invalid, "%s.%s: has no definition; give agents one of the key %q", field, name, Shorten(sub.Agent, 200))
 		}
-		if err := checkText("subagents."+name+".description", sub.Description, MaxReason); err != nil {
+		if err := checkText(field+"."+name+".description", sub.Description, MaxReason); err != nil {
 			return err
 		}
 	}

@@ -60,7 +60,7 @@ func (b *toolBatch) rule(call domain.ToolCall) domain.Ruling {
 func (s session) ruling(call domain.ToolCall) domain.Ruling {
 	tool, _ := s.resolved.Tool(call.Name)
 	ruling := s.resolved.ApprovalsOf(s.own).RuleOn(tool, call.Arguments, s.state.Trusted())
-	for _, above := range s.in.Bounds().Approvals {
+	for _, above := range slices.Concat(s.passed.Approvals, s.in.Bounds().Approvals) {
 		ruling = ruling.OrStricter(above.RuleOn(tool, call.Arguments, s.state.Trusted()))
 	}
 	return ruling

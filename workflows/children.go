@@ -56,9 +56,9 @@ func (b *toolBatch) refusedSpawn(call domain.ToolCall) *domain.Error {
 	switch depth, most := b.in.Parent.Below(b.own.SubagentPolicy); {
 	case b.spawns(call):
 		tool, _ := b.resolved.Tool(call.Name)
-		_, err := b.starting().SpawnOf(tool, call)
+		_, err := b.starting(b.own).SpawnOf(tool, call)
 		return err
-	case !b.starting().Starts(call.Name):
+	case !b.starting(b.own).Starts(call.Name):
 		return nil
 	case depth > most:
 		return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: sub-agents may be %d deep, and this one's would be at %d; do it without", most, depth)
@@ -81,7 +81,7 @@ func (b *toolBatch) awaitSeat(ctx workflow.Context, permit mailbox.Permit) (mail
 // tend has a sub-agent work, in the coroutine of its call, and says how it ended.
 func (b *toolBatch) tend(ctx workflow.Context, permit mailbox.Permit, i int, call domain.ToolCall) progress.ChildEnded {
 	tool, _ := b.resolved.Tool(call.Name)
-	spawn, wrong := b.starting().SpawnOf(tool, call)
+	spawn, wrong := b.starting(b.own).SpawnOf(tool, call)
 	in := b.childInput(i, call, tool, spawn)
 	ended := progress.ChildEnded{Work: progress.ChildWork(*in)}
 	if wrong != nil { // a person has edited it
@@ -133,6 +133,7 @@ func (b *toolBatch) childInput(i int, call domain.ToolCall, tool domain.ToolSpec
 		parent.Tool = tool.Name
 	}
 	parent.Above = b.in.Bounds().And(own.SubagentPolicy, b.binding(own))
+	parent.Above.Approvals = append(parent.Above.Approvals, b.passed.Approvals...)
 	given, _ := domain.NewGiven(nil, nil, b.state.Trusted()) // as they were given to this one
 	return &contract.SessionInput{
 		SchemaVersion: domain.SchemaVersion, AgentID: parent.Call().Subagent(), Definition: definition, Prompt: spawn.Prompt, Given: given,

@@ -58,6 +58,10 @@ func (g *guards) forget() (restored *domain.LLMConfig) {
 	return restored
 }
 
+// begunAnew is for another agent that goes on with the execution: its own model is the first. Calls that are repeated
+// stay so.
+func (g *guards) begunAnew() { g.failover, g.misfits = failover{}, 0 }
+
 func (g *guards) misfit() int {
 	g.misfits++
 	return g.misfits

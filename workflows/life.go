@@ -110,6 +110,9 @@ func (s session) clear(contract.ClearRequest) contract.ClearReply {
 // has suspended it.
 func (s session) idle() {
 	timeout := s.in.Definition.IdleTimeout
+	if s.passed.Agent != "" {
+		timeout = s.own.IdleTimeout
+	}
 	execution, _ := s.state.Execution()
 	ended, known := execution.CompletedAt()
 	if timeout == 0 || !known {

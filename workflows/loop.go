@@ -77,6 +77,7 @@ func (s session) runStep() {
 	step.guard()
 	step.keep()
 	s.completeStep(&step.content.AgentStep)
+	s.takeOver(step.handoff)
 }
 
 func (s session) beginExecution() {
@@ -89,6 +90,7 @@ func (s session) beginExecution() {
 		s.useModel(*restored)
 	}
 	s.recheck(s.root)
+	s.handOverAnew()
 	s.adoptDefinition()
 	if next.Model != nil && !next.Model.Equal(s.state.LLMConfig()) {
 		s.useModel(*next.Model)

@@ -48,7 +48,7 @@ func (s session) redefineSession(request contract.RedefineRequest) contract.Rede
 		word.Fields = append(word.Fields, "model") // a message has given it another meanwhile
 	}
 	if len(word.Fields) > 0 || s.next != nil {
-		s.redefine(contract.Redefinition{Definition: next, Word: word})
+		s.redefine(contract.Redefinition{Definition: next, Word: word, Fields: contract.Joined(s.next, request.Fields)})
 	}
 	return contract.RedefineReply{Number: s.state.ExecutionCount() + 1, Fields: word.Fields}
 }

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"time"
@@ -36,6 +37,8 @@ type definition struct {
 	givenUp bool
 	// pins are of the tools of MCP servers that the session was given.
 	pins []contract.ToolPin
+	// passed is of the conversation, where an agent has handed it over.
+	passed contract.Handed
 }
 
 // An outdated says how much of what a worker has said may be no longer true.
@@ -51,7 +54,10 @@ const (
 
 // newDefinition is of the run that follows one which has handed this on.
 func newDefinition(own domain.Definition, carry contract.Carry) *definition {
-	d := &definition{own: own, next: carry.Next, approvals: carry.Approvals, decided: carry.ApprovalsDecided, changes: carry.Changes, givenUp: carry.RulesGivenUp, pins: carry.Pins}
+	d := &definition{
+		own: own, next: carry.Next, approvals: carry.Approvals, decided: carry.ApprovalsDecided, changes: carry.Changes, givenUp: carry.RulesGivenUp,
+		passed: *cmp.Or(carry.Handed, &contract.Handed{}), pins: carry.Pins,
+	}
 	if carry.Resolved != nil {
 		d.take(carry.Resolved)
 	}
@@ -62,6 +68,9 @@ func newDefinition(own domain.Definition, carry contract.Carry) *definition {
 // anew, they are carried by themselves.
 func (d *definition) handOver(to *contract.Carry) {
 	to.Changes, to.Next, to.RulesGivenUp, to.Pins = d.changes, d.next, d.givenUp, d.pins
+	if !d.passed.IsZero() {
+		to.Handed = new(d.passed)
+	}
 	if to.Resolved = d.resolved; d.resolved == nil {
 		to.Approvals, to.ApprovalsDecided = d.approvals, d.decided
 	}
@@ -164,6 +173,7 @@ func (d *definition) takeNext() (contract.Redefinition, bool) {
 	}
 	adopted := *d.next
 	d.own, d.word, d.next = adopted.Definition, &adopted.Word, nil
+	d.passed = d.passed.Redefined(adopted)
 	if d.resolved != nil {
 		d.outdated = allOutdated
 	}
@@ -172,6 +182,26 @@ func (d *definition) takeNext() (contract.Redefinition, bool) {
 		d.decided = false
 	}
 	return adopted, true
+}
+
+// handOverAnew begins another execution.
+func (d *definition) handOverAnew() { d.passed.Times = 0 }
+
+// decidedFor reports whether it is decided which calls wait where a definition has no approvals of its own.
+func (d *definition) decidedFor(other domain.Definition) bool {
+	return d.decided && (other.Approvals != nil || d.approvals != nil)
+}
+
+// handTo puts another agent in force. What waits for the next execution is of that one then.
+func (d *definition) handTo(own domain.Definition, resolved contract.Resolved, change contract.DefinitionChange) {
+	d.passed = d.passed.To(change.Agent, *d.resolved, d.own)
+	d.decided = d.decidedFor(own)
+	d.own = own
+	if d.next != nil {
+		d.next = new(d.next.Over(own))
+	}
+	d.take(&resolved)
+	d.changes = contract.KeptChanges(d.changes, change)
 }
 
 // prompted puts another system prompt in force.
@@ -233,8 +263,8 @@ func (s session) prompt() string {
 const unsaidApprovals = "approvals-unsaid"
 
 // leavesUnsaid reports whether nobody says which calls wait.
-func (s session) leavesUnsaid(catalog *contract.Catalog) bool {
-	return !s.decided && catalog.Approvals == nil && s.own.Approvals == nil &&
+func (s session) leavesUnsaid(d domain.Definition, catalog *contract.Catalog) bool {
+	return !s.decidedFor(d) && catalog.Approvals == nil && d.Approvals == nil &&
 		workflow.GetVersion(s.root, unsaidApprovals, workflow.DefaultVersion, 1) != workflow.DefaultVersion
 }
 
@@ -265,9 +295,9 @@ func (s session) list(permit mailbox.Permit) {
 		s.limit(catalog)
 		return
 	}
-	resolved := s.offered(*catalog)
+	resolved := s.offered(s.own, *catalog)
 	resolved.Definition = definition
-	if s.leavesUnsaid(catalog) {
+	if s.leavesUnsaid(s.own, catalog) {
 		resolved.Approvals = domain.DefaultApprovals()
 	}
 	if err := domain.CheckFits("tools", resolved, domain.MaxResolved); err != nil {
@@ -314,27 +344,43 @@ const subagents = "subagents"
 // SpawnSubagent. It must never change.
 const agentTools = "agent-tools"
 
-// starting is the agent's definition as far as it starts others.
-func (s session) starting() domain.Definition {
-	if s.own.HasAgentTools() && workflow.GetVersion(s.root, agentTools, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
-		return s.own.AllSpawned()
+// starting is a definition as far as it starts others.
+func (s session) starting(d domain.Definition) domain.Definition {
+	if d.HasAgentTools() && workflow.GetVersion(s.root, agentTools, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		return d.AllSpawned()
 	}
-	return s.own
+	return d
 }
 
-// offered is what a worker has listed with what starts sub-agents, and without what the agents above this one deny it.
-func (s session) offered(catalog contract.Catalog) contract.Catalog {
-	d, above := s.starting(), s.in.Bounds()
-	if len(d.Subagents) == 0 && len(above.Policies) == 0 ||
+// handoffs is the version from which an agent hands its conversation over: an older worker offers it no such tool. It must
+// never change.
+const handoffs = "handoffs"
+
+// handing are the tools with which an agent of a definition hands its conversation over.
+func (s session) handing(d domain.Definition) []domain.ToolSpec {
+	tools := d.HandoffTools()
+	if len(tools) > 0 && workflow.GetVersion(s.root, handoffs, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		return nil
+	}
+	return tools
+}
+
+// offered is what a worker has listed for a definition, with what starts sub-agents and hands the conversation over, and
+// without what the agents above this one deny it.
+func (s session) offered(d domain.Definition, catalog contract.Catalog) contract.Catalog {
+	above, hands := s.in.Bounds(), s.handing(d)
+	d = s.starting(d)
+	if len(d.Subagents)+len(hands) == 0 && len(above.Policies) == 0 ||
 		workflow.GetVersion(s.root, subagents, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
 		return catalog
 	}
 	tools := slices.DeleteFunc(slices.Clone(catalog.Tools), func(tool domain.ToolSpec) bool {
-		return d.Starts(tool.Name) || !above.Permits(tool)
+		return d.Starts(tool.Name) || !above.Permits(tool) || slices.ContainsFunc(hands, func(own domain.ToolSpec) bool { return own.Name == tool.Name })
 	})
 	if depth, most := s.in.Parent.Below(d.SubagentPolicy); len(d.Subagents) > 0 && depth <= most {
 		tools = append(tools, slices.DeleteFunc(d.SpawnTools(), func(tool domain.ToolSpec) bool { return !above.Permits(tool) })...)
 	}
+	tools = append(tools, slices.DeleteFunc(hands, func(tool domain.ToolSpec) bool { return !above.Permits(tool) })...)
 	listed, _ := json.Marshal(tools) // as they were decoded
 	catalog.Listed = catalog.Digest
 	catalog.Tools, catalog.Digest = tools, domain.DigestOf([]byte(catalog.Digest.String()), listed)

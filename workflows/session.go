@@ -84,7 +84,7 @@ func newSession(ctx workflow.Context, in *contract.SessionInput, options Options
 // keepRules has each call wait for people where rules held for the agent and a worker that knows none has handed it on
 // without them.
 func keepRules(ctx workflow.Context, in *contract.SessionInput) *contract.SessionInput {
-	if in.Carry == nil || in.Definition.Approvals != nil {
+	if in.Carry == nil || in.Definition.Approvals != nil || in.Carry.Handed != nil { // an older worker knows of no hand-off
 		return in
 	}
 	memo, resolved := workflow.GetInfo(ctx).Memo.GetFields(), in.Carry.Resolved

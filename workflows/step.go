@@ -31,6 +31,8 @@ type stepRun struct {
 	halted bool
 	repeat repeat
 	hooked hooked
+	// handoff is what its calls have handed the conversation over to; nil: they have not.
+	handoff *handoff
 	// pending are messages of hooks that wait for the step to be settled.
 	pending []domain.Entry
 }
@@ -75,6 +77,7 @@ func (s session) startStep() *stepRun {
 	number := s.state.StepCount() + 1
 	id := execution.ID().Step(number)
 	step := &stepRun{session: s, execution: execution.ID(), content: progress.Begin(id, number), phase: beforeModel}
+	step.content.Agent = s.passed.Agent
 	s.agent.startStep(id, number)
 	return step
 }
@@ -151,6 +154,18 @@ func (t *stepRun) halt() { t.halted = true }
 func (t *stepRun) hookFailed() { t.halted, t.hooked.failed = true, true }
 
 func (t *stepRun) blockedBy(hook string) { t.hooked.blocker = hook }
+
+// completed tells that a call has ended.
+func (t *stepRun) completed(i int, call domain.ToolCall) {
+	done := t.content.ToolExecutions[i]
+	event := domain.ToolCallCompleted{
+		EventHeader: t.head(), ToolExecutionID: done.ID, Tool: domain.Shorten(call.Name, maxEventText), Milliseconds: done.Duration().Milliseconds(),
+	}
+	if done.Error != nil {
+		event.Kind, event.Code = done.Error.Kind, done.Error.Code
+	}
+	t.emit(event)
+}
 
 // maxHooked bounds what the hooks of one step that are activities may put into
 // history, which only a new run takes off. Nothing is left out to stay below it:

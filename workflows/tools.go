@@ -44,6 +44,8 @@ type toolBatch struct {
 	granted []bool
 	// edits wait for the hooks' say.
 	edits []*editedCall
+	// behind counts the calls that hand the conversation over, and wait for the others to end.
+	behind int
 	// relimiting says that a worker is asked which limits hold.
 	relimiting bool
 }
@@ -111,7 +113,7 @@ func (b *toolBatch) begin(i int) {
 	b.running++
 	b.counted(1)
 	effect := b.effectOf(call)
-	later := asked != nil || b.takesTurn(effect) || b.spawns(call)
+	later := asked != nil || b.takesTurn(effect) || b.spawns(call) || b.handsOff(call)
 	if !later {
 		b.start(i, call, effect)
 	}
@@ -123,8 +125,8 @@ func (b *toolBatch) begin(i int) {
 		if later && verdict == nil {
 			permit, verdict = b.awaitTurn(ctx, permit, effect)
 		}
-		if b.spawns(call) && verdict == nil {
-			permit, verdict = b.awaitSeat(ctx, permit)
+		if verdict == nil {
+			permit, verdict = b.awaitAgents(ctx, permit, i, call)
 		}
 		if later && verdict == nil {
 			verdict = cmp.Or(b.unsettledBy(call), b.revoked(i, call)) // it may have become so meanwhile
@@ -150,18 +152,22 @@ func (b *toolBatch) begin(i int) {
 	})
 }
 
-// perform makes a call, or has a sub-agent work, and writes down what came of it.
+// perform makes a call, has a sub-agent work or hands the conversation over, and writes down what came of it.
 func (b *toolBatch) perform(ctx workflow.Context, permit mailbox.Permit, i int, call domain.ToolCall) {
-	if !b.spawns(call) {
+	switch {
+	case b.handsOff(call):
+		handed := b.handOff(ctx, permit, i, call)
+		b.endAs(i, handed.Reply(), handed)
+	case b.spawns(call):
+		ended := b.tend(ctx, permit, i, call)
+		b.endAs(i, ended.Reply(), ended)
+		_, spent := ended.Usage()
+		b.counted(spent.ToolCalls)
+		b.keep()
+		b.children.over(ended.Child)
+	default:
 		b.conclude(ctx, i, call, b.call(ctx, permit, i, call))
-		return
 	}
-	ended := b.tend(ctx, permit, i, call)
-	b.endAs(i, ended.Reply(), ended)
-	_, spent := ended.Usage()
-	b.counted(spent.ToolCalls)
-	b.keep()
-	b.children.over(ended.Child)
 }
 
 // block gives a call that may not begin its result.
@@ -180,17 +186,6 @@ func (b *toolBatch) start(i int, call domain.ToolCall, effect domain.Digest) {
 	b.emit(domain.ToolCallStarted{EventHeader: b.head(), ToolExecutionID: b.content.ID.Tool(i), Tool: domain.Shorten(call.Name, maxEventText)})
 }
 
-func (b *toolBatch) completed(i int, call domain.ToolCall) {
-	done := b.content.ToolExecutions[i]
-	event := domain.ToolCallCompleted{
-		EventHeader: b.head(), ToolExecutionID: done.ID, Tool: domain.Shorten(call.Name, maxEventText), Milliseconds: done.Duration().Milliseconds(),
-	}
-	if done.Error != nil {
-		event.Kind, event.Code = done.Error.Kind, done.Error.Code
-	}
-	b.emit(event)
-}
-
 // wrappedCalls is the version from which a model is told that it invents names around those of
 // tools. It must never change.
 const wrappedCalls = "wrapped-calls"
@@ -199,7 +194,7 @@ const wrappedCalls = "wrapped-calls"
 func (b *toolBatch) judge(i int, call domain.ToolCall) *domain.Error {
 	left, limited := b.callsLeft()
 	_, known := b.resolved.Tool(call.Name)
-	unsettled, unspawned := b.unsettledBy(call), b.refusedSpawn(call)
+	unsettled, unspawned := b.unsettledBy(call), cmp.Or(b.refusedSpawn(call), b.refusedHandoff(call))
 	switch {
 	case b.content.Response.Finish == domain.FinishLength:
 		return domain.CodedErrorf(domain.TooLarge, domain.CodeNotRun, "not run: the answer was cut by its length limit inside the tool calls; make them smaller")

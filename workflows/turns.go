@@ -70,7 +70,7 @@ func (b *toolBatch) hold(on bool) {
 
 // reckon says whether nothing is under way: calls wait for people, or for such calls.
 func (b *toolBatch) reckon() {
-	waiting := b.held
+	waiting := b.held + b.behind
 	for _, effect := range b.queued {
 		if b.effects[effect] {
 			waiting++

@@ -47,7 +47,7 @@ func (s session) status(contract.StatusRequest) (contract.StatusView, error) {
 	if s.in.Parent != nil {
 		view.ParentAgentID, view.Subagent = s.in.Parent.AgentID, s.in.Parent.Subagent
 	}
-	view.Subagents = s.children.views()
+	view.Subagents, view.Agent = s.children.views(), s.passed.Agent
 	view.OutcomeUnknown = append(view.OutcomeUnknown, s.state.Unsettled()...)
 	execution, ok := s.state.Execution()
 	if !ok {
@@ -81,6 +81,12 @@ func (s session) stateView(request contract.StateRequest) (view contract.StateVi
 	page, _ := s.messages(contract.MessagesRequest{From: request.From})
 	view = contract.StateView{From: page.From, Next: page.From + len(page.Entries), Length: s.talk.Len()}
 	view.State, err = json.Marshal(s.whole().WithStepsWithin(domain.MaxPage).WithMessageStore(domain.StoreOf(s.talk.standing(page.Entries))))
+	if !s.own.Equal(s.in.Definition) {
+		view.Definition = new(s.own)
+	}
+	if !s.passed.IsZero() {
+		view.Handed = new(s.passed)
+	}
 	if err == nil && !s.state.HasActiveExecution() && s.in.Name == "" {
 		view.Carry = new(contract.Carry)
 		*view.Carry, err = s.carry(domain.MaxCarriedState)

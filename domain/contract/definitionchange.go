@@ -14,6 +14,9 @@ type DefinitionChange struct {
 	// Number is of the execution from which on it holds, At when that was resolved.
 	Number int       `json:"execution_number"`
 	At     time.Time `json:"at"`
+	// Agent is the one to which the model has handed the conversation over, from Step on. Absent: it did not.
+	Agent string `json:"agent,omitzero"`
+	Step  int    `json:"step,omitzero"`
 	// ToolsAdded and ToolsRemoved are by name, ToolsChanged those that are another under the same name.
 	ToolsAdded   []string     `json:"tools_added,omitempty"`
 	ToolsRemoved []string     `json:"tools_removed,omitempty"`
@@ -96,7 +99,7 @@ func same(was, now reflect.Value) bool {
 
 // IsZero reports whether nothing differs.
 func (c DefinitionChange) IsZero() bool {
-	return len(c.ToolsAdded)+len(c.ToolsRemoved)+len(c.ToolsChanged)+len(c.Fields) == 0
+	return len(c.ToolsAdded)+len(c.ToolsRemoved)+len(c.ToolsChanged)+len(c.Fields) == 0 && c.Agent == ""
 }
 
 // String is what differs, in a line. Names are those of tools, which others choose.
@@ -115,11 +118,18 @@ func (c DefinitionChange) String() string {
 		parts = append(parts, "more tools")
 	}
 	said := ""
+	if c.Agent != "" {
+		said = "handed over to " + c.Agent
+		if len(parts)+len(c.Fields) > 0 {
+			said += ": "
+		}
+	}
+	handed := said
 	if len(parts) > 0 {
-		said = "tools " + strings.Join(parts, ", ")
+		said += "tools " + strings.Join(parts, ", ")
 	}
 	if len(c.Fields) > 0 {
-		if said != "" {
+		if said != handed {
 			said += "; "
 		}
 		said += strings.Join(c.Fields, ", ")

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"slices"
 	"time"
 
 	"everstep/domain"
@@ -37,6 +38,27 @@ type RedefineReply struct {
 type Redefinition struct {
 	Definition domain.Definition `json:"definition"`
 	Word       DefinitionWord    `json:"word"`
+	// Fields are those that were asked for; none: all of the definition.
+	Fields []string `json:"fields,omitempty"`
+}
+
+// Over is what waits, in place of another definition than that over which it was asked for.
+func (r Redefinition) Over(d domain.Definition) Redefinition {
+	r.Definition = RedefineRequest{Definition: r.Definition, Fields: r.Fields}.Over(d)
+	return r
+}
+
+// Joined are the fields of two redefinitions that become one; none: all.
+func Joined(before *Redefinition, fields []string) []string {
+	if before == nil || len(fields) == 0 {
+		return fields
+	}
+	if len(before.Fields) == 0 {
+		return nil
+	}
+	joined := slices.Concat(before.Fields, fields)
+	slices.Sort(joined)
+	return slices.Compact(joined)
 }
 
 // A DefinitionWord says who has given a session another definition, when and why.

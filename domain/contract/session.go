@@ -94,6 +94,8 @@ type Carry struct {
 	Changes []DefinitionChange `json:"definition_changes,omitempty"`
 	// Next waits for the session's next execution.
 	Next *Redefinition `json:"next_definition,omitempty"`
+	// Handed is set where the conversation was handed over.
+	Handed *Handed `json:"handed,omitempty"`
 	// Segments are the ranges of the transcript that are in storage.
 	Segments []Segment `json:"segments,omitempty"`
 	// Entries are the live messages where there is no storage, after what Base and Chain name.

@@ -27,6 +27,8 @@ type StatusView struct {
 	// Lacking says which worker lacks what, while another one is waited for.
 	Lacking string `json:"lacking,omitzero"`
 	Model   string `json:"model,omitzero"`
+	// Agent is the one to which the conversation was handed over, and which has it now; empty: it never was.
+	Agent string `json:"agent,omitzero"`
 	// RateLimit holds for the model's inferences, ToolLimits for the tools that have one. RateLimited says that an
 	// inference or a call waits for its turn.
 	RateLimit   *RateLimit           `json:"rate_limit,omitempty"`
@@ -153,7 +155,9 @@ type StateView struct {
 	Length int `json:"length"`
 	// Carry is what a workflow needs to go on from the ended execution, its messages aside.
 	Carry *Carry `json:"carry,omitempty"`
-	// Definition is there where it was asked for.
+	// Handed is of its conversation, where that was handed over, and Definition is there where it was asked for,
+	// or is another than the run's input has.
+	Handed     *Handed            `json:"handed,omitempty"`
 	Definition *domain.Definition `json:"definition,omitempty"`
 }
 

@@ -55,6 +55,10 @@ type Agent struct {
 	// next waits for the next execution, and word is of whoever gave the definition in force, until it is told.
 	next *contract.Redefinition
 	word *contract.DefinitionWord
+	// handed is of the conversation, where it was handed over, and handing waits for the end of the step.
+	handed   contract.Handed
+	handing  *HandedOver
+	handedAt time.Time
 	// stepped is the step that asked for work last.
 	stepped domain.StepID
 }
@@ -112,6 +116,8 @@ func (a Agent) With(fact Fact, at time.Time) Agent {
 		return a.ended(f.Work, f, at)
 	case ChildEnded:
 		return a.ended(f.Work, f, at)
+	case HandedOver:
+		return a.handedOver(f, at)
 	case Finished:
 		if f.Activity == string(contract.Record) {
 			a.Run.Unstored = nil
@@ -212,7 +218,11 @@ func (a Agent) asked(f Asked, at time.Time) Agent {
 	if a.Execution.StartedAt.IsZero() {
 		a.Execution.StartedAt = at
 	}
-	a.Execution = a.Execution.turnsTo(f.Step(), a.closing(at))
+	if now := a.Execution.Now; now == nil || now.Number != f.Step() {
+		c := a.closing(at)
+		a = a.takesOver()
+		a.Execution = a.Execution.turnsTo(f.Step(), c).heldBy(a.Holder())
+	}
 	if f.Tool != nil && f.Tool.Stopped {
 		a.Execution = a.Execution.halts(at)
 	}
@@ -285,7 +295,7 @@ func (a Agent) heard(fact Fact, at time.Time) Agent {
 
 func (a Agent) begins(number int, at time.Time) Agent {
 	if number > a.Execution.Number {
-		a = a.adopts()
+		a = a.takesOver().adopts()
 		a.own = a.Execution.Trusted
 		a.Execution = Execution{ID: a.executionID(number), Number: number, Running: true, StartedAt: at, Trusted: a.trusted}.branches(a.RewoundTo)
 		a.RewoundTo = nil
@@ -321,7 +331,7 @@ func (a Agent) executionEnded(o contract.Outcome, at time.Time) Agent {
 	c.Stopped = c.Stopped || o.StopReason == domain.TimeLimitReached
 	c.failed = o.Status == domain.StatusFailed
 	c.short = o.StopReason == domain.TokenLimitReached || o.StopReason == domain.CostLimitReached
-	return a.leaves(o.Unread).over(c, o)
+	return a.leaves(o.Unread).over(c, o).takesOver()
 }
 
 func (a Agent) over(c closing, o contract.Outcome) Agent {
@@ -373,6 +383,9 @@ func (a Agent) runBegan(f RunBegan, at time.Time) Agent {
 		if r := in.Carry.Resolved; r != nil {
 			a = a.inForce(*r)
 			a.Model = r.Definition.Model.String()
+		}
+		if a.handing, a.handed = nil, (contract.Handed{}); in.Carry.Handed != nil {
+			a.handed = *in.Carry.Handed
 		}
 	}
 	switch {

@@ -112,6 +112,15 @@ func (e Execution) turnsTo(number int, c closing) Execution {
 	return e
 }
 
+// heldBy notes on the step in progress, as it begins, which agent has the conversation.
+func (e Execution) heldBy(agent string) Execution {
+	if e.Now != nil && agent != "" {
+		s := *e.Now
+		s.Agent, e.Now = agent, &s
+	}
+	return e
+}
+
 func (e Execution) settled(c closing) Execution {
 	if e.Now == nil {
 		return e

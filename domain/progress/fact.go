@@ -30,6 +30,8 @@ type Work struct {
 	Hook   *contract.HookRequest
 	// Listing is set where a worker was asked what the definition means.
 	Listing *contract.CatalogRequest
+	// Handoff is set, beside the Tool whose call it is, where that is to hand the conversation over.
+	Handoff *contract.HandoffCall
 	// Child is set, beside the Tool whose call it is, where the work is a sub-agent of the id ChildID.
 	Child   *contract.Parent
 	ChildID domain.AgentID

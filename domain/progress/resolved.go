@@ -50,7 +50,7 @@ func (a Agent) redefined(f Redefined, at time.Time) Agent {
 		from = a.next.Definition
 	}
 	word := contract.DefinitionWord{By: f.Request.By, At: at, Reason: f.Request.Reason, Fields: f.Reply.Fields}
-	next := &contract.Redefinition{Definition: f.Request.Over(from), Word: word}
+	next := &contract.Redefinition{Definition: f.Request.Over(from), Word: word, Fields: contract.Joined(a.next, f.Request.Fields)}
 	if f.Reply.Number <= a.Execution.Number { // the execution's first work was recorded before this answer
 		return a
 	}
@@ -65,6 +65,7 @@ func (a Agent) adopts() Agent {
 	}
 	next := *a.next
 	a.Definition, a.word, a.next = next.Definition, &next.Word, nil
+	a.handed = a.handed.Redefined(next)
 	if slices.Contains(next.Word.Fields, "model") {
 		a.Model = next.Definition.Model.String()
 	}
@@ -82,7 +83,7 @@ func (a Agent) NextDefinition() *contract.DefinitionWord {
 // ChangeOf is how what is in force for an execution differs from what was before; nil: in nothing, or too long ago.
 func (a Agent) ChangeOf(number int) *contract.DefinitionChange {
 	for _, change := range a.Changes {
-		if change.Number == number {
+		if change.Number == number && change.Agent == "" {
 			return &change
 		}
 	}

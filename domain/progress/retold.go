@@ -17,10 +17,11 @@ import (
 // transcript that the run has recorded. It is used by one goroutine.
 type Retelling struct {
 	began RunBegan
-	// execution is the one in progress, and compiler, model and price are those of its inferences.
+	// execution is the one in progress, and compiler, model, agent and price are those of its inferences.
 	execution domain.ExecutionID
 	compiler  domain.Compiler
 	model     string
+	agent     string
 	price     *domain.Price
 	resolved  bool
 
@@ -80,6 +81,9 @@ func (r *Retelling) takesOver(carry contract.Carry) bool {
 	r.execution, r.resolved = execution.ID(), true
 	r.model, r.price = definition.Definition.Model.String(), definition.Price
 	r.steps = steps[len(steps)-1:]
+	if carry.Handed != nil {
+		r.agent = carry.Handed.Agent
+	}
 	r.log, err = handed(carry)
 	return err == nil
 }
@@ -161,7 +165,7 @@ func (r *Retelling) askedModel(work Work) {
 		return
 	}
 	step := Begin(r.execution.Step(number), number)
-	step.Model = r.model
+	step.Model, step.Agent = r.model, r.agent
 	step.Input = domain.StepInput{
 		Compiler: cmp.Or(r.compiler, domain.CurrentTrace), Messages: request.Log.Length, Digest: request.Log.Digest, Edits: request.Edits,
 	}

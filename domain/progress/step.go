@@ -91,6 +91,8 @@ func (s Step) With(fact Fact, at At) Step {
 		return s.verified(f, at)
 	case ChildEnded:
 		return s.childEnded(f, at)
+	case HandedOver:
+		return s.called(f.Tool.Position, f.Reply(), f.CutOff, at)
 	case unmade:
 		if s.unmade = append(slices.Clip(s.unmade), f); f.Reply.Question != nil {
 			return s.asks(f, at)

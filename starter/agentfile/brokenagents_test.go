@@ -113,7 +113,7 @@ func brokenAgents() []broken {
 			`a.yaml:1:1: namee: there is no such key; did you mean name?`,
 		}},
 		{"unknown key like none", inMarkdown, "---\ncolor: blue\n---\n", []string{
-			`a.md:2:1: color: there is no such key; there are name, description, model, fallbacks, system_prompt, show_trusted, tools, mcp, hooks, approvals, budget, guards, response_format, compiler, sections, compaction, retry, timeouts, idle_timeout, subagents, agents, subagent_policy`,
+			`a.md:2:1: color: there is no such key; there are name, description, model, fallbacks, system_prompt, show_trusted, tools, mcp, hooks, approvals, budget, guards, response_format, compiler, sections, compaction, retry, timeouts, idle_timeout, subagents, agents, handoffs, subagent_policy`,
 		}},
 		{"unknown key inside", inYAML, "budget:\n  max_step: 3\n", []string{
 			`a.yaml:2:3: budget.max_step: there is no such key; did you mean max_steps?`,
@@ -450,6 +450,18 @@ func brokenAgents() []broken {
 		}},
 		{"an agent with the name of what starts others", inYAML, "agents: {spawn_subagent: {description: Hi.}}\n", []string{
 			`a.yaml: agents.spawn_subagent: has the name of the tool that starts sub-agents; give it another`,
+		}},
+		{"a hand-off to nobody", inYAML, "handoffs: [nobody]\n", []string{
+			"a.yaml:1:12: handoffs.nobody: there is no such file; `agents list` shows those in ./agents and ./.everstep/agents",
+		}},
+		{"a hand-off to itself", inYAML, "handoffs: [a.yaml]\n", []string{
+			"a.yaml:1:12: handoffs.a: is this file itself, which has the conversation already; leave it out",
+		}},
+		{"a hand-off of which nothing is said", inYAML, "handoffs: {helper: {system_prompt: Hi.}}\n", []string{
+			`a.yaml: handoffs.helper: has no description, by which the model chooses it; give it one, there or in the agent's own file`,
+		}},
+		{"a hand-off that is a tool", inYAML, "tools: [transfer_to_helper]\nhandoffs: {helper: {description: Hi.}}\n", []string{
+			`a.yaml: handoffs.helper: its tool transfer_to_helper has the name of another one of the agent; give one of them another name`,
 		}},
 		{"sub-agents that are allowed nothing", inYAML, "subagent_policy: {allow: [], max_depth: 11}\n", []string{
 			"a.yaml:1:26: subagent_policy.allow: is empty; name a tool, or give sub-agents `tools: []` for none",

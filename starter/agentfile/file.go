@@ -171,9 +171,11 @@ func (a *agent) keys() document.Keys {
 		})},
 		{Name: "idle_timeout", Doc: "After so long without an execution a session closes itself, unless calls of unknown outcome are unsettled: a duration such as 72h. Unless given it stays open.",
 			Value: duration(&d.IdleTimeout)},
-		{Name: "subagents", Doc: "Other agents that it may start, each by a name: a file, or a mapping that says more.", Value: a.subagents(false)},
+		{Name: "subagents", Doc: "Other agents that it may start, each by a name: a file, or a mapping that says more.", Value: a.others(spawned)},
 		{Name: "agents", Doc: "Other agents that it may start as tools of their own, each with a description: a list of files, or of names of files beside this one, or a mapping as in subagents.",
-			Value: a.agentTools()},
+			Value: a.listedOthers(asTools)},
+		{Name: "handoffs", Doc: "Other agents to which it may hand the conversation over for good, each with a description: as in agents.",
+			Value: a.listedOthers(handedTo)},
 		{Name: "subagent_policy", Doc: "What sub-agents may have, and theirs in turn.", Value: subagentPolicy(&d.SubagentPolicy)},
 	}
 }
@@ -229,6 +231,7 @@ func (a *agent) read(text string) {
 		a.prompt(given["system_prompt"], body, bodyLine)
 	}
 	a.selected(given)
+	a.placeHandoffs()
 	a.family.inherits[a.Path] = given["tools"] == nil && given["mcp"] == nil
 }
 

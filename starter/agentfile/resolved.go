@@ -103,7 +103,7 @@ func (f File) Resolve() Resolved {
 			{"connect", span(requests.Connect)}, {"first_byte", span(requests.FirstByte)}, {"idle", span(requests.Idle)},
 		}},
 		{"idle_timeout", span(d.IdleTimeout)},
-		{"subagents", resolveSubagents(d, false)}, {"agents", resolveSubagents(d, true)}, {"subagent_policy", resolvePolicy(d)},
+		{"subagents", resolveOthers(d, spawned)}, {"agents", resolveOthers(d, asTools)}, {"handoffs", resolveOthers(d, handedTo)}, {"subagent_policy", resolvePolicy(d)},
 	}
 }
 

@@ -86,6 +86,7 @@ func beyondTheSchema() []string {
 		"an agent as a tool without its file", "an agent as a tool with a name that is none", "an agent as a tool, and not",
 		"an agent as a tool of which nothing is said", "an agent as a tool that it is itself", "an agent with the name of a tool",
 		"an agent with the name of what starts others",
+		"a hand-off to nobody", "a hand-off to itself", "a hand-off of which nothing is said", "a hand-off that is a tool",
 	}
 }
 
@@ -182,7 +183,7 @@ func TestSchemaHasTheReadersKeys(t *testing.T) {
 		shownKeys(value, "", shown)
 	}
 	maps.DeleteFunc(shown, func(key string, _ bool) bool {
-		return strings.HasPrefix(key, "subagents.") || strings.HasPrefix(key, "agents.")
+		return strings.HasPrefix(key, "subagents.") || strings.HasPrefix(key, "agents.") || strings.HasPrefix(key, "handoffs.")
 	}) // names are the user's
 	for _, never := range []string{"tools.allow", "tools.deny"} {
 		require.NotContains(t, shown, never)

@@ -43,25 +43,35 @@ func (f *family) settle(d *domain.Definition) {
 		defer func() { f.agents[key] = definition }()
 	}
 	for _, definition := range all {
-		for name, sub := range definition.Subagents {
-			if sub.Description == "" {
-				sub.Description = f.about[sub.Agent]
+		for _, named := range []map[string]domain.Subagent{definition.Subagents, definition.Handoffs} {
+			for name, sub := range named {
+				if sub.Description == "" {
+					sub.Description = f.about[sub.Agent]
+				}
+				sub.InheritsTools = f.inherits[sub.Agent]
+				named[name] = sub
 			}
-			sub.InheritsTools = f.inherits[sub.Agent]
-			definition.Subagents[name] = sub
 		}
 	}
 }
 
-// subagents are those that the agent may start, with the tool that starts all or as tools of their own: each by a name,
-// with its file or with what it is.
-func (a *agent) subagents(asTool bool) document.Value {
-	one := a.subagent(asTool)
+// A naming is how an agent names others: the key of its file.
+type naming string
+
+const (
+	spawned  naming = "subagents"
+	asTools  naming = "agents"
+	handedTo naming = "handoffs"
+)
+
+// others are the agents that the agent names: each by a name, with its file or with what it is.
+func (a *agent) others(as naming) document.Value {
+	one := a.other(as)
 	return document.Value{
 		Schema: &jsonschema.Schema{Type: "object", AdditionalProperties: one("").Schema},
 		Read: func(r *document.Reader, field string, node *yaml.Node) {
 			r.Entries(field, node, nil, func(field string, key, value *yaml.Node) {
-				if wrong := a.named(key.Value, asTool); wrong != "" {
+				if wrong := a.named(key.Value, as); wrong != "" {
 					r.Problem(key, field, "%s", wrong)
 					return
 				}
@@ -71,13 +81,15 @@ func (a *agent) subagents(asTool bool) document.Value {
 	}
 }
 
-// named says why a sub-agent may not have a name.
-func (a *agent) named(name string, asTool bool) string {
+// named says why another agent may not have a name.
+func (a *agent) named(name string, as naming) string {
 	_, taken := a.Definition.Subagents[name]
 	switch {
-	case asTool && taken:
+	case as == handedTo:
+		return checkTool(name)
+	case as == asTools && taken:
 		return fmt.Sprintf("%s is in subagents, too; name it in one of them", document.Shorten(name))
-	case asTool:
+	case as == asTools:
 		return checkTool(name)
 	case taken:
 		return fmt.Sprintf("%s is in agents, too; name it in one of them", document.Shorten(name))
@@ -85,9 +97,9 @@ func (a *agent) named(name string, asTool bool) string {
 	return checkName(name)
 }
 
-// agentTools are other agents as tools of their own: in a list each by its file, or by its name, which the file beside this
-// one has that it stands in; in a mapping as subagents are.
-func (a *agent) agentTools() document.Value {
+// listedOthers are those that may stand in a list too: each by its file, or by its name, which the file beside this one has
+// that it stands in.
+func (a *agent) listedOthers(as naming) document.Value {
 	var listed []string
 	list := document.Names(&listed, "agent", "", nil).Then(func(r *document.Reader, field string, node *yaml.Node) {
 		for i, text := range listed {
@@ -99,22 +111,25 @@ func (a *agent) agentTools() document.Value {
 			if !IsPath(text) {
 				path, name = a.beside(text), text
 			}
-			if wrong := a.named(name, true); wrong != "" {
+			if wrong := a.named(name, as); wrong != "" {
 				r.Problem(at, field, "%s", wrong)
 				continue
 			}
-			sub := domain.Subagent{Agent: a.join(path), AsTool: true}
-			if sub.Agent == filepath.Clean(a.Path) {
+			sub := domain.Subagent{Agent: a.join(path), AsTool: as == asTools}
+			if own := sub.Agent == filepath.Clean(a.Path); own && as == asTools {
 				r.Problem(at, document.Join(field, name), "is this file itself; an agent may start itself as one of subagents, which max_depth bounds")
+				continue
+			} else if own {
+				r.Problem(at, document.Join(field, name), "is this file itself, which has the conversation already; leave it out")
 				continue
 			}
 			if wrong := a.load(sub.Agent); wrong != "" {
 				r.Problem(at, document.Join(field, name), "%s", wrong)
 			}
-			a.starts(name, sub)
+			a.name(as, name, sub)
 		}
 	})
-	return document.Either(list, a.subagents(true))
+	return document.Either(list, a.others(as))
 }
 
 // beside is the file in this one's folder in which an agent of the name stands.
@@ -127,18 +142,22 @@ func (a *agent) beside(name string) string {
 	return name + ".yaml"
 }
 
-// starts has the agent start another.
-func (a *agent) starts(name string, sub domain.Subagent) {
-	if a.Definition.Subagents == nil {
-		a.Definition.Subagents = map[string]domain.Subagent{}
+// name has the agent name another.
+func (a *agent) name(as naming, name string, sub domain.Subagent) {
+	into := &a.Definition.Subagents
+	if as == handedTo {
+		into = &a.Definition.Handoffs
 	}
-	a.Definition.Subagents[name] = sub
+	if *into == nil {
+		*into = map[string]domain.Subagent{}
+	}
+	(*into)[name] = sub
 }
 
-// subagent is one, of a name.
-func (a *agent) subagent(asTool bool) func(name string) document.Value {
+// other is one, of a name.
+func (a *agent) other(as naming) func(name string) document.Value {
 	return func(name string) document.Value {
-		sub := domain.Subagent{AsTool: asTool}
+		sub := domain.Subagent{AsTool: as == asTools}
 		var own domain.Definition
 		var file string
 		fromFile := func(r *document.Reader, field string, node *yaml.Node) {
@@ -146,7 +165,7 @@ func (a *agent) subagent(asTool bool) func(name string) document.Value {
 			if wrong := a.load(sub.Agent); wrong != "" {
 				r.Problem(node, field, "%s", wrong)
 			}
-			a.starts(name, sub)
+			a.name(as, name, sub)
 		}
 		return document.Either(
 			document.Text(&file).Example("researcher.yaml").Then(fromFile),
@@ -168,12 +187,24 @@ func (a *agent) subagent(asTool bool) func(name string) document.Value {
 				case given["file"]:
 					fromFile(r, field, node)
 				default:
-					sub.Agent = a.Path + "#" + name
+					if sub.Agent = a.Path + "#" + name; as == handedTo {
+						sub.Agent = a.Path + "#" + domain.HandoffTool(name)
+					}
 					own.Source = a.Path
 					a.family.agents[sub.Agent], a.family.inherits[sub.Agent] = own, !given["tools"]
-					a.starts(name, sub)
+					a.name(as, name, sub)
 				}
 			}))
+	}
+}
+
+// placeHandoffs has those that stand in this file see the conversation as the agent itself does.
+func (a *agent) placeHandoffs() {
+	for _, sub := range a.Definition.Handoffs {
+		if own := a.family.agents[sub.Agent]; strings.HasPrefix(sub.Agent, a.Path+"#") {
+			own.Compiler, own.Sections = a.Definition.Compiler, a.Definition.Sections
+			a.family.agents[sub.Agent] = own
+		}
 	}
 }
 
@@ -220,13 +251,16 @@ func subagentPolicy(p *domain.SubagentPolicy) document.Value {
 	})
 }
 
-// resolveSubagents are those of the agent itself, as tools of their own or the others: what a file says of others stands
-// there.
-func resolveSubagents(d domain.Definition, asTool bool) map[string]any {
+// resolveOthers are those that the agent itself names: what a file says of others stands there.
+func resolveOthers(d domain.Definition, as naming) map[string]any {
+	named := d.Subagents
+	if as == handedTo {
+		named = d.Handoffs
+	}
 	var shown map[string]any
-	for _, name := range d.SubagentNames() {
-		sub := d.Subagents[name]
-		if sub.AsTool != asTool {
+	for _, name := range slices.Sorted(maps.Keys(named)) {
+		sub := named[name]
+		if sub.AsTool != (as == asTools) {
 			continue
 		}
 		own := d.Agents[sub.Agent]

@@ -247,7 +247,7 @@ func (e *explanation) identity(v *ExplainView) {
 	if given := e.at.Given; given != nil {
 		v.Given = &ExplainGiven{Messages: given.Messages, Metadata: append([]string{}, given.Metadata...)}
 	}
-	v.Changed = e.then.ChangeOf(e.asked)
+	v.Changed, v.Handoffs = e.then.ChangeOf(e.asked), e.then.HandoffsOf(e.asked)
 	v.Sessions = []ExplainSession{}
 	for _, s := range e.then.Sessions {
 		v.Sessions = append(v.Sessions, ExplainSession{Server: s.Server, Worker: s.Worker, Since: s.Since, EndedAt: timeOf(s.EndedAt), Reason: s.Why})

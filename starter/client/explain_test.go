@@ -233,11 +233,11 @@ func TestExplainKeysAreStable(t *testing.T) {
 	v := explained(t, run, nil)
 	require.Equal(t, []string{
 		"advice", "agent_id", "branched_from", "budget", "context", "definition_change", "doing", "duration_ms", "ended_at", "ending", "execution_id",
-		"execution_number", "given", "history", "id", "mcp_sessions", "messages_received", "missing", "model", "name", "origin", "reported", "run_id", "source",
+		"execution_number", "given", "handoffs", "history", "id", "mcp_sessions", "messages_received", "missing", "model", "name", "origin", "reported", "run_id", "source",
 		"started_at", "status", "steps", "todo", "totals", "trusted", "waste", "workflow_id",
 	}, keys(v))
 	require.Equal(t, []string{
-		"compactions", "cost_nano_usd", "duration_ms", "errors", "failed_attempts", "finish_reason", "in_progress",
+		"agent", "compactions", "cost_nano_usd", "duration_ms", "errors", "failed_attempts", "finish_reason", "in_progress",
 		"interrupted", "lost_nano_usd", "lost_usage", "number", "queued_ms", "retries", "started_at", "step_id", "tools", "type", "usage",
 	}, keys(ExplainStep{}))
 	require.NotContains(t, string(must(json.Marshal(v.Waste))), "null,\"error_steps\"", "lists are never null")

@@ -19,7 +19,7 @@ func explainStep(s domain.StepExecution, priced bool) ExplainStep {
 		StartedAt: timeOf(s.StartedAt), Milliseconds: between(s.StartedAt, s.CompletedAt),
 		Usage: step.Usage.View(), CostNanoUSD: costOf(step.CostNanoUSD, priced), used: step.Usage, spent: step.Spent(),
 		Lost: step.Lost.View(), LostNanoUSD: costOf(step.LostNanoUSD, priced), lost: step.Lost,
-		FailedAttempts: step.Tries, Tools: []ExplainTool{}, Retries: []ExplainRetry{},
+		Agent: textOf(step.Agent), FailedAttempts: step.Tries, Tools: []ExplainTool{}, Retries: []ExplainRetry{},
 		Compactions: []ExplainCompaction{}, Errors: append([]domain.Error{}, step.Errors...),
 	}
 	if step.Response != nil { // the attempt that was answered
@@ -136,6 +136,13 @@ func costOf(nano int64, priced bool) *int64 {
 		return nil
 	}
 	return &nano
+}
+
+func textOf(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
 }
 
 func timeOf(t time.Time) *time.Time {

@@ -25,6 +25,8 @@ type ExplainView struct {
 	Given *ExplainGiven `json:"given"`
 	// Changed says how what is in force for this execution differs from what was for the one before; null: in nothing.
 	Changed *contract.DefinitionChange `json:"definition_change"`
+	// Handoffs are the newest times at which the conversation was handed over in it.
+	Handoffs []contract.DefinitionChange `json:"handoffs"`
 	// Messages counts those that have joined it while it went on.
 	Messages int `json:"messages_received"`
 	// Sessions are those with stateful MCP servers, in the order in which they were opened.
@@ -123,6 +125,8 @@ type ExplainStep struct {
 	// under a rate limit, as far as history tells.
 	QueuedMilliseconds int64            `json:"queued_ms"`
 	Usage              domain.UsageView `json:"usage"`
+	// Agent is the one to which the conversation was handed over, and which took the step; null: it never was.
+	Agent *string `json:"agent"`
 	// CostNanoUSD is null where the model has no price.
 	CostNanoUSD  *int64               `json:"cost_nano_usd"`
 	FinishReason *domain.FinishReason `json:"finish_reason"`

@@ -270,6 +270,7 @@ func (e *explanation) counting() (c domain.Continuation, at int, whole bool) {
 
 func (e *explanation) adding(v contract.StatusView) contract.StatusView {
 	v.ToolLimits, v.Bound, v.Changes, v.Next = e.then.ToolLimits, e.then.Bound(), e.then.Changes, e.then.NextDefinition()
+	v.Agent = e.then.Holder()
 	v.Model, v.RateLimit, v.Window, v.Context, v.Origin = e.then.Model, e.then.Limit, e.then.Window, e.at.Fill, e.at.Origin
 	v.Trusted, v.BranchedFrom = e.at.Trusted, e.at.Branch
 	v.Suspended, v.RewoundTo = e.suspended, e.rewoundTo

@@ -190,7 +190,10 @@ func (c *Client) leftBy(ctx context.Context, p position) (in contract.SessionInp
 	case view.Carry == nil:
 		return in, view, errorf(Failed, nil, "the worker that answers cannot tell what %s has left; it is of an earlier version", id)
 	}
-	return began.Input, view, nil
+	if in = began.Input; view.Definition != nil {
+		in.Definition = *view.Definition
+	}
+	return in, view, nil
 }
 
 // follow starts a workflow of an agent without a name that has ended. errOvertaken: somebody else did.

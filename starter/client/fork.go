@@ -99,17 +99,18 @@ func (c *Client) forked(ctx context.Context, p pastPoint, a agent, o ForkOptions
 	case !began.Readable():
 		return in, errorf(Failed, nil, "reading the history of %s: what the workflow started with cannot be read", p.called())
 	}
-	state, definition, err := c.stateOf(ctx, p.target)
+	state, view, err := c.stateOf(ctx, p.target)
 	if err != nil {
 		return in, fail(ctx, p.called(), "reading the state of "+p.called(), err)
 	}
+	definition := *view.Definition
 	if o.Model != nil {
 		definition.Model = *o.Model
 	}
 	definition.SystemPrompt = cmp.Or(o.SystemPrompt, definition.SystemPrompt)
 	now := time.Now()
 	state = state.Forked(a.id, p.origin, now).WithLLMConfig(definition.Model, now).WithSystemPrompt(definition.SystemPrompt, now)
-	carry := contract.Carry{}
+	carry := contract.Carry{Handed: view.Handed}
 	if carry.State, err = state.EncodeSession(); err != nil {
 		return in, errorf(Failed, err, "the state of %s cannot be handed on: %s", p.called(), err)
 	}

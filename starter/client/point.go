@@ -219,16 +219,16 @@ func (p *pastPoint) conversation(compiler domain.Compiler) conversation.Conversa
 }
 
 // state is the agent's state now, without messages.
-func (c *Client) stateOf(ctx context.Context, t target) (state domain.AgentState, d domain.Definition, _ error) {
-	view, err := read(ctx, c, t.agent, t.teller(), contract.QueryState, contract.StateRequest{From: math.MaxInt32, Definition: true})
+func (c *Client) stateOf(ctx context.Context, t target) (state domain.AgentState, view *contract.StateView, _ error) {
+	said, err := read(ctx, c, t.agent, t.teller(), contract.QueryState, contract.StateRequest{From: math.MaxInt32, Definition: true})
 	if err != nil {
-		return state, d, c.unanswered(t.snapshot, err)
+		return state, nil, c.unanswered(t.snapshot, err)
 	}
-	if state, err = domain.DecodeAgentState(view.State); err != nil {
-		return state, d, errorf(Failed, err, "reading the state of %s: %s", t.called(), err)
+	if state, err = domain.DecodeAgentState(said.State); err != nil {
+		return state, nil, errorf(Failed, err, "reading the state of %s: %s", t.called(), err)
 	}
-	if view.Definition == nil {
-		return state, d, errorf(Failed, nil, "the worker that answers cannot tell the definition of %s; it is of an earlier version", t.called())
+	if said.Definition == nil {
+		return state, nil, errorf(Failed, nil, "the worker that answers cannot tell the definition of %s; it is of an earlier version", t.called())
 	}
-	return state, *view.Definition, nil
+	return state, &said, nil
 }

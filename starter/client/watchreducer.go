@@ -109,6 +109,10 @@ func (r *watchReducer) take(recorded progress.Recorded) []Event {
 		if f.Tool != nil {
 			r.toolDone(f.Work, f.Reply().Error)
 		}
+	case progress.HandedOver:
+		if f.Tool != nil {
+			r.toolDone(f.Work, f.Why)
+		}
 	case progress.Finished:
 		r.done(f.Work)
 	case progress.Resolved:

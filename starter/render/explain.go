@@ -28,6 +28,9 @@ func Explanation(out *Output, v client.ExplainView, now time.Time) string {
 	if v.Changed != nil {
 		x.fact("changed", "since the execution before: "+OneLine(v.Changed.String()+wordText(v.Changed.Word)))
 	}
+	for _, change := range v.Handoffs {
+		x.fact("handed over", handoverText(change))
+	}
 	x.fact("messages", where(v.Messages > 0, Counted(int64(v.Messages), "message")+" joined while it went on"))
 	for _, s := range v.Sessions {
 		text := sessionWords(s.Server, s.Worker, s.Since)

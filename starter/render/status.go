@@ -39,6 +39,7 @@ func StatusText(t Theme, id string, v contract.StatusView, now time.Time) string
 	}
 	x.fact("why", why(v))
 	x.fact("steps", grouped(int64(v.StepCount)))
+	x.fact("agent", OneLine(where(v.Agent != "", v.Agent+", to which the conversation was handed over")))
 	x.fact("model", OneLine(v.Model))
 	x.fact("usage", usageText(v.Usage))
 	x.fact("cost", costFact(costOfStatus(v), v.Usage.TotalTokens))
@@ -50,6 +51,10 @@ func StatusText(t Theme, id string, v contract.StatusView, now time.Time) string
 	}
 	x.fact("trusted", trustedText(v.Trusted))
 	for _, change := range v.Changes {
+		if change.Agent != "" {
+			x.fact("handed over", fmt.Sprintf("execution %d, %s", change.Number, handoverText(change)))
+			continue
+		}
 		x.fact("changed", fmt.Sprintf("from execution %d on: %s", change.Number, OneLine(change.String()+wordText(change.Word))))
 	}
 	if v.Next != nil {
@@ -94,6 +99,11 @@ func StatusText(t Theme, id string, v contract.StatusView, now time.Time) string
 	x.fact("workflow", OneLine(v.WorkflowID)+" "+t.Faint(OneLine(v.RunID)))
 	x.fact("told by", source(v.Source))
 	return x.String()
+}
+
+// handoverText says from when on which agent has the conversation, and how that differs from the one before.
+func handoverText(change contract.DefinitionChange) string {
+	return OneLine(fmt.Sprintf("from step %d on: %s", change.Step, strings.TrimPrefix(change.String(), "handed over to ")))
 }
 
 // wordText says who has given a session another definition.

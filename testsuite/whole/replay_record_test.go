@@ -44,6 +44,10 @@ func TestRecordHistories(t *testing.T) {
 		require.NoError(t, err)
 		s.keep(t, "subagents-held", s.ended(t, begun))
 	})
+	t.Run("handoffs", func(t *testing.T) {
+		s := start(t, host.Config{Tools: []tool.Tool{echo()}})
+		s.keep(t, "handoffs", s.ended(t, s.handsOver(t, "", "scripted")))
+	})
 	t.Run("foreign", func(t *testing.T) {
 		s := start(t, host.Config{})
 		refused, _ := s.beginForeign(t, "foreign")

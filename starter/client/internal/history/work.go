@@ -33,7 +33,13 @@ func (d *decoder) of(id int64, ends bool, facts func(progress.Work) []progress.F
 }
 
 func (d *decoder) lost(id int64, loss progress.Loss) []progress.Fact {
-	return d.of(id, true, func(w progress.Work) []progress.Fact { return one(progress.Lost{Work: w, Loss: loss}) })
+	return d.of(id, true, func(w progress.Work) []progress.Fact {
+		if w.Handoff != nil {
+			w.CutOff = w.CutOff || loss.How == progress.Cancelled
+			return one(progress.HandedOver{Work: w, Why: progress.NotHanded(loss.Err())})
+		}
+		return one(progress.Lost{Work: w, Loss: loss})
+	})
 }
 
 func (d *decoder) scheduled(event *historypb.HistoryEvent) []progress.Fact {
@@ -53,7 +59,9 @@ func (d *decoder) scheduled(event *historypb.HistoryEvent) []progress.Fact {
 	case string(contract.CallHook):
 		w.Hook, err = decode[contract.HookRequest](d.converter, a.GetInput())
 	case string(contract.ListTools):
-		w.Listing, err = decode[contract.CatalogRequest](d.converter, a.GetInput())
+		var request *contract.CatalogRequest
+		request, err = decode[contract.CatalogRequest](d.converter, a.GetInput())
+		w = w.Listed(request)
 	}
 	d.open[event.GetEventId()] = w
 	var facts []progress.Fact
@@ -93,6 +101,8 @@ func (d *decoder) completed(w progress.Work, result *commonpb.Payloads) []progre
 	switch {
 	case w.Model != nil:
 		return replied(d, w, result, func(r contract.ModelReply) progress.Fact { return progress.ModelReplied{Work: w, Reply: r} })
+	case w.Handoff != nil:
+		return replied(d, w, result, func(c contract.Catalog) progress.Fact { return progress.HandedOver{Work: w, Catalog: c} })
 	case w.Tool != nil:
 		return replied(d, w, result, func(r contract.ToolReply) progress.Fact { return progress.ToolReplied{Work: w, Reply: r} })
 	case w.Verify != nil:

@@ -1,0 +1,166 @@
+package whole_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/activities/tool"
+	"everstep/domain"
+	"everstep/starter/client"
+	"everstep/worker/host"
+)
+
+// A script's entry answers the inference of its number in the conversation, whoever has that.
+const (
+	deskTriage = `
+turns:
+  - tool_calls: [{name: transfer_to_billing, arguments: {reason: money}}, {name: echo, arguments: {text: a}}, {name: transfer_to_nobody}]
+    usage: {input_tokens: 10, output_tokens: 5}
+  - text: unused
+  - text: unused
+  - tool_calls: [{name: transfer_to_billing}]
+    usage: {input_tokens: 10, output_tokens: 5}
+`
+	deskBilling = `
+turns:
+  - text: unused
+  - tool_calls: [{name: echo, arguments: {text: b}}]
+    usage: {input_tokens: 10, output_tokens: 5}
+  - tool_calls: [{name: transfer_to_triage}]
+    usage: {input_tokens: 10, output_tokens: 5}
+  - text: unused
+  - text: paid
+    usage: {input_tokens: 10, output_tokens: 5}
+  - text: paid again
+    usage: {input_tokens: 10, output_tokens: 5}
+`
+)
+
+// handsOver begins an agent that hands its conversation to another, which hands it back and has it again.
+func (s *stack) handsOver(t *testing.T, id, provider string) client.Execution {
+	t.Helper()
+	triage := scripted(writeScript(t, deskTriage), "echo")
+	triage.Model.Provider, triage.SystemPrompt = provider, "You sort."
+	triage.Handoffs = map[string]domain.Subagent{"billing": {Agent: "billing", Description: "Settles bills."}}
+	billing := scripted(writeScript(t, deskBilling), "echo")
+	billing.Model.Provider, billing.SystemPrompt = provider, "You bill."
+	billing.Handoffs = map[string]domain.Subagent{"triage": {Agent: "triage", Description: "Sorts."}}
+	own := triage
+	triage.Agents = map[string]domain.Definition{"billing": billing, "triage": own}
+	begun, err := s.agents.Start(within(t), client.Start{ID: id, Prompt: "go", Definition: triage, Budget: domain.ExecutionBudget{MaxSteps: new(int64(20))}})
+	require.NoError(t, err)
+	return begun
+}
+
+// holders are the agents that took the steps of an execution.
+func (s *stack) holders(t *testing.T, id string) (held []string) {
+	t.Helper()
+	for step, err := range s.agents.Steps(within(t), id, 0) {
+		require.NoError(t, err)
+		held = append(held, step.Step.Agent)
+	}
+	return held
+}
+
+// TestAConversationIsHandedToAndFro, and history tells the same.
+func TestAConversationIsHandedToAndFro(t *testing.T) {
+	t.Parallel()
+	s := start(t, host.Config{Tools: []tool.Tool{echo()}})
+	begun := s.handsOver(t, "desk", "scripted")
+	result, err := s.agents.Wait(within(t), begun.ID, 0)
+	require.NoError(t, err)
+	require.Equal(t, domain.StatusCompleted, result.Outcome.Status, "%v", result.Error)
+	require.Equal(t, "paid", result.Answer)
+	require.Equal(t, []string{"", "billing", "billing", "triage", "billing"}, s.holders(t, begun.ID))
+	require.NoError(t, s.audited(within(t), begun.ID, 0))
+	explained, err := s.agents.Explain(within(t), begun.ID, 0)
+	require.NoError(t, err)
+	require.Len(t, explained.Handoffs, 3)
+	require.Equal(t, []any{"billing", 2}, []any{explained.Handoffs[0].Agent, explained.Handoffs[0].Step})
+	require.Equal(t, "triage", *explained.Steps[3].Agent)
+
+	more, err := s.agents.Send(within(t), "desk", client.SendOptions{Prompt: "more"})
+	require.NoError(t, err)
+	result, err = s.agents.Wait(within(t), more.ID, more.Number)
+	require.NoError(t, err)
+	require.Equal(t, "paid again", result.Answer, "billing still has it")
+	require.NoError(t, s.audited(within(t), begun.ID, 2))
+	status, err := s.agents.Status(within(t), "desk")
+	require.NoError(t, err)
+	require.Equal(t, "billing", status.Agent)
+	_, err = s.agents.Start(within(t), client.Start{ID: "desk", Prompt: "x", Definition: scripted(writeScript(t, deskTriage), "echo"), Given: &domain.Definition{SystemPrompt: "You sort."}})
+	require.ErrorContains(t, err, `system_prompt: the session has "You bill.", given is "You sort."`)
+}
+
+// TestAHandoffGoesThroughRuns of the workflow: the next one knows who has the conversation.
+func TestAHandoffGoesThroughRuns(t *testing.T) {
+	t.Parallel()
+	s := startOn(t, "continuing", continuing, host.Config{Tools: []tool.Tool{echo()}})
+	triage := scripted(writeScript(t, deskTriage), "echo")
+	triage.Handoffs = map[string]domain.Subagent{"billing": {Agent: "billing", Description: "Settles bills."}}
+	billing := scripted(longScript(t, 15, 1), "echo")
+	triage.Agents = map[string]domain.Definition{"billing": billing}
+	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: triage})
+	require.NoError(t, err)
+	result, err := s.agents.Wait(within(t), begun.ID, 0)
+	require.NoError(t, err)
+	require.Equal(t, domain.StatusCompleted, result.Outcome.Status, "%v", result.Error)
+	status, err := s.agents.Status(within(t), begun.ID)
+	require.NoError(t, err)
+	require.Greater(t, status.History.Runs, 1)
+	require.Equal(t, "billing", status.Agent)
+	for i, agent := range s.holders(t, begun.ID) {
+		require.Equal(t, i > 0, agent == "billing", i)
+	}
+	require.NoError(t, s.audited(within(t), begun.ID, 0))
+}
+
+// TestAHandoffOutlivesKills of the worker in the middle of the first three answers, before it and after it.
+func TestAHandoffOutlivesKills(t *testing.T) {
+	t.Parallel()
+	s := connect(t, "plain", nil)
+	deaths := s.mortals(t)
+	begun := s.handsOver(t, "", "mortal")
+	result, err := s.agents.Wait(within(t), begun.ID, 0)
+	require.NoError(t, err)
+	require.Equal(t, domain.StatusCompleted, result.Outcome.Status, "%v", result.Error)
+	require.Equal(t, "paid", result.Answer)
+	require.Positive(t, deaths.Load())
+	require.Equal(t, []string{"", "billing", "billing", "triage", "billing"}, s.holders(t, begun.ID))
+	require.NoError(t, s.audited(within(t), begun.ID, 0))
+}
+
+// TestWhatFollowsAHandoff is of the agent that has the conversation: what goes on from it, and a fork.
+func TestWhatFollowsAHandoff(t *testing.T) {
+	t.Parallel()
+	s := start(t, host.Config{Tools: []tool.Tool{echo()}})
+	triage := scripted(writeScript(t, deskTriage), "echo")
+	triage.Handoffs = map[string]domain.Subagent{"billing": {Agent: "billing", Description: "Settles bills."}}
+	billing := scripted(writeScript(t, "turns: [{text: unused}, {tool_calls: [{name: echo, arguments: {text: b}}]}, {text: paid}, {text: forked}]"), "echo")
+	billing.SystemPrompt = "You bill."
+	triage.Agents = map[string]domain.Definition{"billing": billing}
+	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: triage, Budget: domain.ExecutionBudget{MaxSteps: new(int64(2))}})
+	require.NoError(t, err)
+	result, err := s.agents.Wait(within(t), begun.ID, 0)
+	require.NoError(t, err)
+	require.Equal(t, domain.StepsLimitReached, result.Outcome.StopReason)
+	_, err = s.agents.Extend(within(t), begun.ID, client.ExtendOptions{Budget: domain.ExecutionBudget{MaxSteps: new(int64(9))}})
+	require.NoError(t, err)
+	result, err = s.agents.Wait(within(t), begun.ID, 0)
+	require.NoError(t, err)
+	require.Equal(t, "paid", result.Answer)
+	require.Equal(t, []string{"billing"}, s.holders(t, begun.ID))
+	require.NoError(t, s.audited(within(t), begun.ID, 0))
+
+	fork, err := s.agents.Fork(within(t), client.Point{ID: begun.ID}, client.ForkOptions{Prompt: "and now?"})
+	require.NoError(t, err)
+	result, err = s.agents.Wait(within(t), fork.ID, 0)
+	require.NoError(t, err)
+	require.Equal(t, "forked", result.Answer)
+	require.Eventually(t, func() bool {
+		status, err := s.agents.Status(within(t), fork.ID)
+		return err == nil && status.Model == billing.Model.String()
+	}, patience, 20*time.Millisecond)
+}

@@ -1,0 +1,173 @@
+package workflows
+
+import (
+	"encoding/json"
+
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/domain/progress"
+	"everstep/workflows/internal/mailbox"
+)
+
+// A handoff is what the conversation was handed over to by a call of the step in progress. It holds from the next step on:
+// the hooks, guards and rules of a step are those with which its model was asked.
+//
+// The execution goes on: another one would have a budget of its own, and hide from the other agent what this one has done.
+// The call itself asks the worker what the other's definition means, so that one that cannot run costs a result and not the
+// conversation, and history tells by one activity that it was handed over; each request names what is in force by its
+// digest, as ever.
+type handoff struct {
+	call contract.HandoffCall
+	id   domain.ToolExecutionID
+	// own is the other agent's definition, and resolved what a worker makes of it.
+	own      domain.Definition
+	resolved contract.Resolved
+}
+
+// handsOff reports whether a call hands the conversation over.
+func (b *toolBatch) handsOff(call domain.ToolCall) bool {
+	tool, offered := b.resolved.Tool(call.Name)
+	return offered && tool.Handoff != ""
+}
+
+// refusedHandoff is why a call cannot hand the conversation over, whatever the others come to; nil for others.
+func (b *toolBatch) refusedHandoff(call domain.ToolCall) *domain.Error {
+	if !b.handsOff(call) {
+		return nil
+	}
+	return domain.CheckHandoff(call)
+}
+
+// awaitAgents waits in the coroutine of a call until other agents let it begin, and is the permit to begin it, or why it
+// may not.
+func (b *toolBatch) awaitAgents(ctx workflow.Context, permit mailbox.Permit, i int, call domain.ToolCall) (mailbox.Permit, *domain.Error) {
+	switch {
+	case b.spawns(call):
+		return b.awaitSeat(ctx, permit)
+	case b.handsOff(call):
+		return b.awaitOthers(ctx, permit, i, call)
+	}
+	return permit, nil
+}
+
+// awaitOthers waits in the coroutine of a call that hands the conversation over until the others of its answer have ended,
+// but for later ones of its kind, and is the permit to begin it, or why it may not.
+func (b *toolBatch) awaitOthers(ctx workflow.Context, permit mailbox.Permit, i int, call domain.ToolCall) (mailbox.Permit, *domain.Error) {
+	if !b.othersEnded(i) {
+		var ok bool
+		b.behind++
+		b.reckon()
+		permit, ok = b.mail.AwaitTurn(ctx, func() bool { return b.othersEnded(i) }, func() bool { return b.halted }, b.hold)
+		b.behind--
+		b.reckon()
+		if !ok {
+			return permit, notHanded("the execution was stopped while other calls were under way")
+		}
+	}
+	_, why := b.handoffTo(call)
+	return permit, why
+}
+
+func (b *toolBatch) othersEnded(i int) bool {
+	for j, other := range b.content.ToolExecutions {
+		if j != i && other.CompletedAt.IsZero() && (j < i || !b.handsOff(other.Call)) {
+			return false
+		}
+	}
+	return true
+}
+
+func notHanded(why string) *domain.Error {
+	return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: %s", why)
+}
+
+// handoffTo is the definition of the agent to which a call hands the conversation over, as this one goes on with it, or
+// why it does not.
+func (b *toolBatch) handoffTo(call domain.ToolCall) (to domain.Definition, _ *domain.Error) {
+	if why := domain.CheckHandoff(call); why != nil { // a person has edited it
+		return to, why
+	}
+	own := b.own
+	own.Model = b.state.LLMConfig()
+	tool, _ := b.resolved.Tool(call.Name)
+	to, ok := own.HandsTo(tool.Handoff)
+	switch {
+	case !ok:
+		return to, notHanded("there is no such agent")
+	case b.handoff != nil:
+		return to, notHanded("the conversation was handed over to " + b.handoff.call.Agent + " in the same turn")
+	case b.passed.Times >= domain.MaxHandoffs:
+		return to, domain.CodedErrorf(domain.Denied, domain.CodeNotRun,
+			"not run: the conversation was handed over %d times in this execution, and may not be again; answer yourself", domain.MaxHandoffs)
+	}
+	if err := to.CheckShown(b.state.Trusted()); err != nil {
+		return to, notHanded(domain.AsError(err).Message)
+	}
+	return to, nil
+}
+
+// handOff asks a worker what the definition of the other agent means, in the coroutine of the call, and says what came of
+// it. Where no worker can say, or none may run it, the conversation stays where it is.
+func (b *toolBatch) handOff(ctx workflow.Context, permit mailbox.Permit, i int, call domain.ToolCall) progress.HandedOver {
+	to, _ := b.handoffTo(call) // as when it was let begin
+	tool, _ := b.resolved.Tool(call.Name)
+	handed := contract.HandoffCall{ExecutionID: b.execution, Step: b.content.Number, Position: i, CallID: call.ID, Agent: tool.Handoff}
+	request := contract.CatalogRequest{Definition: b.askedAs(to), Handoff: &handed}
+	encoded, _ := json.Marshal(request) // what cannot be encoded is refused below
+	b.load.Add(ctx, len(encoded)+1024)
+	catalog, cutOff, err := mailbox.Call(ctx, permit, b.briefOptions(listTimeout, ownAttempts, "hand over to "+domain.Shorten(tool.Handoff, maxSummary)), contract.ListTools, request)
+	b.cutOff[i] = cutOff
+	fact := progress.HandedOver{Work: progress.HandoffWork(handed)}
+	fact.CutOff = cutOff
+	if err != nil {
+		fact.Why = progress.NotHanded(lossOf(err).Err())
+	} else {
+		fact.Catalog = *catalog
+	}
+	fact = fact.Within(b.budget())
+	if fact.Why == nil {
+		resolved := b.offered(to, fact.Catalog)
+		resolved.Definition = request.Definition
+		if b.leavesUnsaid(to, &fact.Catalog) {
+			resolved.Approvals = domain.DefaultApprovals()
+		}
+		if err := domain.CheckFits("tools", resolved, domain.MaxResolved); err != nil {
+			fact.Why = progress.NotHanded(domain.AsError(err))
+		} else {
+			b.handOver(&handoff{handed, b.content.ID.Tool(i), to, resolved})
+		}
+	}
+	return fact
+}
+
+// askedAs is the definition of another agent as a worker is asked what it means.
+func (b *toolBatch) askedAs(to domain.Definition) domain.Definition {
+	to.SystemPrompt = to.Shown(to.SystemPrompt, b.state.Trusted())
+	to.Format = must(b.state.WithResponseFormat(to.Format, b.now())).ResponseFormat() // it was checked
+	return to
+}
+
+func (t *stepRun) handOver(h *handoff) { t.handoff = h }
+
+// takeOver has the other agent go on from the next step on: with its prompt, model, tools, hooks, guards and approvals,
+// beside those of the agents before it. The conversation, the execution and its budget stay.
+func (s session) takeOver(h *handoff) {
+	if h == nil {
+		return
+	}
+	before := *s.resolved
+	after := h.resolved.Pinned(before, s.pins)
+	change := contract.HandoverOf(h.call, before, after)
+	change.Number, change.At = s.state.ExecutionCount(), s.now()
+	s.handTo(h.own, after, change)
+	s.useModel(after.Definition.Model)
+	s.instruct(h.own)
+	s.guards.begunAnew()
+	if !before.Definition.Model.Equal(after.Definition.Model) {
+		s.talk.forget()
+	}
+	s.requireHooks()
+	s.emit(domain.ConversationHandedOver{EventHeader: s.head(), ToolExecutionID: h.id, Agent: h.call.Agent})
+}

@@ -1,0 +1,372 @@
+package workflows_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// desk is the worker of agents that hand a conversation over: what the model says, by the digest of who asks it. A worker
+// lists for each agent the tools that its definition names.
+func desk(model func(agent string, step int) contract.ModelReply) *world {
+	w := &world{}
+	w.list = func(r contract.CatalogRequest) (contract.Catalog, error) {
+		catalog := contract.Catalog{MinOutputTokens: 1, Digest: domain.DigestOf([]byte(r.Definition.SystemPrompt)), Price: r.Definition.Model.Price, Guards: new(r.Definition.Guards.WithDefaults())}
+		for _, name := range r.Definition.Tools {
+			catalog.Tools = append(catalog.Tools, domain.ToolSpec{Name: name, Effect: domain.AtMostOnce})
+		}
+		return catalog, nil
+	}
+	w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return model(w.listed[len(w.listed)-1].Definition.SystemPrompt, r.Step), nil
+	}
+	w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
+		return contract.ToolReply{Content: "ok", Digest: domain.DigestOf([]byte("ok"))}, nil
+	}
+	return w
+}
+
+func handsTo(agents ...string) contract.ModelReply {
+	var calls []domain.ToolCall
+	for _, agent := range agents {
+		calls = append(calls, domain.ToolCall{ID: agent, Name: domain.HandoffTool(agent), Arguments: "{}"})
+	}
+	return says("", calls...)
+}
+
+// withDesk is an agent that hands over to billing and refunds, of which the first hands back.
+func withDesk(in *contract.SessionInput) {
+	to := func(keys ...string) map[string]domain.Subagent {
+		all := map[string]domain.Subagent{}
+		for _, key := range keys {
+			all[key] = domain.Subagent{Agent: key, Description: "Does " + key + "."}
+		}
+		return all
+	}
+	d := &in.Definition
+	d.SystemPrompt, d.Handoffs = "triage", to("billing", "refunds")
+	d.Agents = map[string]domain.Definition{
+		"triage":  {SystemPrompt: "triage", Tools: []string{"look"}, Handoffs: to("billing", "refunds")},
+		"billing": {SystemPrompt: "billing", Tools: []string{"pay"}, Model: domain.LLMConfig{Provider: "scripted", Model: "/billing"}, Handoffs: to("triage"), Budget: domain.ExecutionBudget{MaxSteps: number(2)}},
+		"refunds": {SystemPrompt: "refunds", Tools: []string{"refund"}},
+	}
+}
+
+func TestAConversationIsHandedOver(t *testing.T) {
+	t.Parallel()
+	w := desk(func(agent string, step int) contract.ModelReply {
+		switch {
+		case agent == "triage":
+			return says("", domain.ToolCall{ID: "1", Name: "transfer_to_billing", Arguments: `{"reason":"money"}`}, domain.ToolCall{ID: "2", Name: "look", Arguments: "{}"})
+		case step == 2:
+			return says("", domain.ToolCall{ID: "3", Name: "pay", Arguments: "{}"}, domain.ToolCall{ID: "4", Name: "look", Arguments: "{}"})
+		}
+		return says("paid")
+	})
+	env := w.environment(t)
+	sends(env, time.Hour, "send", contract.SendRequest{Prompt: "more"})
+	closes(env, 2*time.Hour, "close")
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", withDesk))
+
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	var ran []string
+	for _, call := range w.ran {
+		ran = append(ran, call.Name)
+	}
+	require.Equal(t, []string{"look", "pay"}, ran, "each agent has its own tools")
+	steps := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{Number: 1}))
+	require.Len(t, steps, 3)
+	first := steps[0].Step
+	require.Nil(t, first.ToolExecutions[0].Error)
+	require.Contains(t, first.ToolExecutions[0].Value, "with the agent billing now")
+	require.False(t, first.ToolExecutions[0].StartedAt.Before(first.ToolExecutions[1].CompletedAt), "after the other calls")
+	require.Equal(t, domain.CodeUnknownTool, steps[1].Step.ToolExecutions[1].Error.Code)
+	var held, models []string
+	for _, step := range steps {
+		held, models = append(held, step.Step.Agent), append(models, step.Step.Model)
+	}
+	require.Equal(t, []string{"", "billing", "billing"}, held)
+	require.Equal(t, []string{"scripted//x", "scripted//billing", "scripted//billing"}, models)
+	require.NotEqual(t, w.asked[0].Resolved, w.asked[1].Resolved)
+	require.Equal(t, w.asked[1].Resolved, w.asked[2].Resolved)
+
+	status := query(t, env, contract.QueryStatus, contract.StatusRequest{})
+	require.Equal(t, "billing", status.Agent)
+	require.Equal(t, 2, status.Number, "the session goes on")
+	require.Equal(t, int64(2), *status.Budget.MaxSteps, "the budget of billing holds from the next execution on")
+	change := status.Changes[0]
+	require.Equal(t, []any{"billing", 1, 2}, []any{change.Agent, change.Number, change.Step})
+	require.Equal(t, "handed over to billing: tools + pay, + transfer_to_triage, - look, - transfer_to_billing, - transfer_to_refunds; budget, handoffs, model, system_prompt", change.String())
+	require.Equal(t, "billing", w.listed[1].Definition.SystemPrompt)
+	require.False(t, w.listed[2].Known.IsZero(), "the next execution follows what billing began with")
+	var events []string
+	for _, e := range query(t, env, contract.QueryEvents, contract.EventsRequest{Number: 1}).Events {
+		if over, ok := e.Event.(domain.ConversationHandedOver); ok {
+			events = append(events, over.Agent)
+		}
+	}
+	require.Equal(t, []string{"billing"}, events)
+}
+
+// TestTheFirstHandoffCounts of one answer. The others are told, and so is one that a person denies.
+func TestTheFirstHandoffCounts(t *testing.T) {
+	t.Parallel()
+	w := desk(func(agent string, step int) contract.ModelReply {
+		if step == 1 {
+			return handsTo("refunds", "billing", "refunds")
+		}
+		return says(agent)
+	})
+	env := w.environment(t)
+	sees(t, env, time.Hour, func(waiting []domain.PendingApproval) {
+		require.Len(t, waiting, 2)
+		require.Equal(t, "transfer_to_refunds", waiting[0].Tool)
+		denies(env, "no", "not now", waiting[0])
+		approves(env, "yes", waiting[1])
+	})
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "", withDesk, func(in *contract.SessionInput) {
+		in.Definition.Approvals = &domain.Approvals{Rules: []domain.ApprovalRule{{Tool: "transfer_to_refunds", Then: domain.AskFirst}, {Then: domain.Allow}}}
+	}))
+
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	calls := executions(t, env)
+	require.Equal(t, domain.CodeDenied, calls[0].Error.Code)
+	require.Nil(t, calls[1].Error)
+	require.Equal(t, "not run: the conversation was handed over to billing in the same turn", calls[2].Error.Message)
+	require.Equal(t, "billing", query(t, env, contract.QuerySteps, contract.StepsRequest{}).Answer)
+}
+
+// TestAHandoffThatIsNone leaves the conversation where it is, and the call has its result.
+func TestAHandoffThatIsNone(t *testing.T) {
+	t.Parallel()
+	refuses := func(w *world) {
+		list := w.list
+		w.list = func(r contract.CatalogRequest) (contract.Catalog, error) {
+			if r.Handoff != nil {
+				return contract.Catalog{}, refused(domain.Errorf(domain.Denied, "definition: is none of the agents that this worker serves"))
+			}
+			return list(r)
+		}
+	}
+	for name, test := range map[string]struct {
+		arguments string
+		change    func(*contract.SessionInput)
+		world     func(*world)
+		says      string
+	}{
+		"arguments that are none": {`[1]`, nil, nil, "arguments: are no object"},
+		"denied by a rule": {"{}", func(in *contract.SessionInput) {
+			in.Definition.Approvals = &domain.Approvals{Rules: []domain.ApprovalRule{{Tool: "transfer_to_billing", Then: domain.Deny}}}
+		}, nil, "denied: the rules of this agent"},
+		"a worker that does not serve it": {"", nil, refuses, "the conversation was not handed over: definition: is none of the agents"},
+		"a price that nobody knows": {"{}", func(in *contract.SessionInput) {
+			in.Definition.Model.Price = &domain.Price{}
+			in.Budget.MaxCostNanoUSD = number(1_000_000)
+		}, nil, "the conversation was not handed over: max_cost: nobody knows what the model of billing costs"},
+		"a trusted value that is not there": {"{}", func(in *contract.SessionInput) {
+			billing := in.Definition.Agents["billing"]
+			billing.ShowTrusted = []string{"customer"}
+			in.Definition.Agents["billing"] = billing
+		}, nil, "not run: show_trusted: \"customer\" is not given"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := desk(func(_ string, step int) contract.ModelReply {
+				return firstOf(step, says("", domain.ToolCall{ID: "1", Name: "transfer_to_billing", Arguments: test.arguments}))
+			})
+			if test.world != nil {
+				test.world(w)
+			}
+			env := w.environment(t)
+			in := input(t, "", withDesk)
+			if test.change != nil {
+				test.change(&in)
+			}
+			env.ExecuteWorkflow(string(contract.Execute), in)
+			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+			require.Contains(t, executions(t, env)[0].Error.Message, test.says)
+			require.Empty(t, query(t, env, contract.QueryStatus, contract.StatusRequest{}).Agent)
+			require.Equal(t, w.asked[0].Resolved, w.asked[1].Resolved)
+		})
+	}
+}
+
+// TestHandingToAndFroEnds without any budget.
+func TestHandingToAndFroEnds(t *testing.T) {
+	t.Parallel()
+	w := desk(func(agent string, step int) contract.ModelReply {
+		if agent == "triage" {
+			return handsTo("billing")
+		}
+		return handsTo("triage")
+	})
+	env := w.environment(t)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "", withDesk))
+	out := outcome(t, env)
+	require.Equal(t, domain.StatusStopped, out.Status)
+	require.Equal(t, domain.StopRequested, out.StopReason)
+	require.Len(t, w.listed, 1+domain.MaxHandoffs)
+	require.Equal(t, domain.MaxHandoffs+domain.DefaultStop, out.Steps)
+}
+
+// TestRulesAddUp: to hand the conversation over frees no call of what an agent before would have had people asked about.
+func TestRulesAddUp(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		triage, billing *domain.Approvals
+		asked           int
+	}{
+		"both allow":            {domain.ApprovalsOf("allow"), domain.ApprovalsOf("allow"), 0},
+		"the first asks":        {domain.ApprovalsOf("writes"), domain.ApprovalsOf("allow"), 1},
+		"the other asks":        {domain.ApprovalsOf("allow"), domain.ApprovalsOf("writes"), 1},
+		"the other says none":   {domain.ApprovalsOf("allow"), nil, 1},
+		"the first says none":   {nil, domain.ApprovalsOf("allow"), 1},
+		"neither says anything": {nil, nil, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := desk(func(agent string, step int) contract.ModelReply {
+				switch step {
+				case 1:
+					return handsTo("billing")
+				case 2:
+					return says("", domain.ToolCall{ID: "3", Name: "pay", Arguments: "{}"})
+				}
+				return says("done")
+			})
+			w.older = true // a worker that names no approvals: the default holds
+			env := w.environment(t)
+			asked := 0
+			sees(t, env, time.Hour, func(waiting []domain.PendingApproval) {
+				for _, call := range waiting {
+					asked++
+					approves(env, "yes", call)
+				}
+			})
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "", withDesk, func(in *contract.SessionInput) {
+				in.Definition.Approvals = test.triage
+				billing := in.Definition.Agents["billing"]
+				billing.Approvals = test.billing
+				in.Definition.Agents["billing"] = billing
+			}))
+			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+			require.Equal(t, test.asked, asked)
+			require.Len(t, w.ran, 1)
+		})
+	}
+}
+
+// TestAToolThatHasChangedIsNotGivenBack: who hands the conversation to and fro is not given what its server has changed.
+func TestAToolThatHasChangedIsNotGivenBack(t *testing.T) {
+	t.Parallel()
+	pin := func(text string) domain.ToolSpec {
+		return domain.ToolSpec{Name: "look", Description: text, Effect: domain.ReadOnly, Pin: domain.DigestOf([]byte(text))}
+	}
+	for name, test := range map[string]struct {
+		later string
+		runs  int
+	}{"the same": {"a", 1}, "another": {"b", 0}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := desk(func(agent string, step int) contract.ModelReply {
+				switch step {
+				case 1:
+					return handsTo("billing")
+				case 2:
+					return handsTo("triage")
+				case 3:
+					return says("", domain.ToolCall{ID: "3", Name: "look", Arguments: "{}"})
+				}
+				return says("done")
+			})
+			list := w.list
+			w.list = func(r contract.CatalogRequest) (contract.Catalog, error) {
+				catalog, err := list(r)
+				for i := range catalog.Tools {
+					if catalog.Tools[i].Name == "look" {
+						if catalog.Tools[i] = pin("a"); r.Handoff != nil {
+							catalog.Tools[i] = pin(test.later)
+						}
+					}
+				}
+				return catalog, err
+			}
+			env := w.environment(t)
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "", withDesk))
+			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+			require.Len(t, w.ran, test.runs)
+		})
+	}
+}
+
+// TestASubagentHandsItsOwnConversationOver, with no tool that the agent above denies it.
+func TestASubagentHandsItsOwnConversationOver(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		deny   []string
+		ran    int
+		listed int
+	}{
+		"allowed":             {nil, 1, 3},
+		"the tool denied":     {[]string{"pay"}, 0, 3},
+		"the hand-off denied": {[]string{"transfer_to_billing"}, 0, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var w *world
+			w = desk(func(agent string, step int) contract.ModelReply {
+				switch len(w.asked) {
+				case 1:
+					return spawning("triage", "help")
+				case 2:
+					return handsTo("billing")
+				case 3:
+					return says("", domain.ToolCall{ID: "3", Name: "pay", Arguments: "{}"})
+				}
+				return says("done")
+			})
+			env := w.environment(t)
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "", withDesk, func(in *contract.SessionInput) {
+				in.Definition.Handoffs = nil
+				in.Definition.Subagents = map[string]domain.Subagent{"triage": {Agent: "triage", Description: "Helps."}}
+				in.Definition.SubagentPolicy.Deny = test.deny
+			}))
+			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+			require.Len(t, w.ran, test.ran)
+			require.Len(t, w.listed, test.listed)
+			require.Empty(t, query(t, env, contract.QueryStatus, contract.StatusRequest{}).Agent, "only its own")
+		})
+	}
+}
+
+// TestAHandoffWaitsForTheOtherCalls of its answer, also where those wait for a person: meanwhile no time is used up.
+func TestAHandoffWaitsForTheOtherCalls(t *testing.T) {
+	t.Parallel()
+	w := desk(func(agent string, step int) contract.ModelReply {
+		if step > 1 {
+			return says(agent)
+		}
+		reply := handsTo("billing")
+		reply.Message.ToolCalls = append(reply.Message.ToolCalls, domain.ToolCall{ID: "2", Name: "look", Arguments: "{}"})
+		return reply
+	})
+	env := w.environment(t)
+	sees(t, env, time.Hour, func(waiting []domain.PendingApproval) {
+		require.Len(t, waiting, 1)
+		require.Len(t, w.listed, 1, "nobody is asked about the other agent yet")
+		approves(env, "yes", waiting[0])
+	})
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "", withDesk, func(in *contract.SessionInput) {
+		in.Definition.Approvals = domain.ApprovalsOf("writes")
+		in.Budget.MaxSeconds = new(float64(60))
+	}))
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	require.Len(t, w.ran, 1)
+	require.Equal(t, "billing", query(t, env, contract.QuerySteps, contract.StepsRequest{}).Answer)
+}
