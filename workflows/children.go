@@ -133,7 +133,7 @@ func (b *toolBatch) childInput(i int, call domain.ToolCall, tool domain.ToolSpec
 		parent.Tool = tool.Name
 	}
 	parent.Above = b.in.Bounds().And(own.SubagentPolicy, b.binding(own))
-	parent.Above.Approvals = append(parent.Above.Approvals, b.passed.Approvals...)
+	parent.Approvals = append(parent.Approvals, b.passed.Approvals...)
 	given, _ := domain.NewGiven(nil, nil, b.state.Trusted()) // as they were given to this one
 	return &contract.SessionInput{
 		SchemaVersion: domain.SchemaVersion, AgentID: parent.Call().Subagent(), Definition: definition, Prompt: spawn.Prompt, Given: given,

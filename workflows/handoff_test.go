@@ -262,16 +262,14 @@ func TestRulesAddUp(t *testing.T) {
 	}
 }
 
-// TestAToolThatHasChangedIsNotGivenBack: who hands the conversation to and fro is not given what its server has changed.
-func TestAToolThatHasChangedIsNotGivenBack(t *testing.T) {
+// TestAToolStaysAsItWasGiven to whoever had the conversation first: where its server has changed it since, workers refuse
+// the call by its pin.
+func TestAToolStaysAsItWasGiven(t *testing.T) {
 	t.Parallel()
 	pin := func(text string) domain.ToolSpec {
 		return domain.ToolSpec{Name: "look", Description: text, Effect: domain.ReadOnly, Pin: domain.DigestOf([]byte(text))}
 	}
-	for name, test := range map[string]struct {
-		later string
-		runs  int
-	}{"the same": {"a", 1}, "another": {"b", 0}} {
+	for name, later := range map[string]string{"the same": "a", "another": "b"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := desk(func(agent string, step int) contract.ModelReply {
@@ -291,7 +289,7 @@ func TestAToolThatHasChangedIsNotGivenBack(t *testing.T) {
 				for i := range catalog.Tools {
 					if catalog.Tools[i].Name == "look" {
 						if catalog.Tools[i] = pin("a"); r.Handoff != nil {
-							catalog.Tools[i] = pin(test.later)
+							catalog.Tools[i] = pin(later)
 						}
 					}
 				}
@@ -300,7 +298,8 @@ func TestAToolThatHasChangedIsNotGivenBack(t *testing.T) {
 			env := w.environment(t)
 			env.ExecuteWorkflow(string(contract.Execute), input(t, "", withDesk))
 			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
-			require.Len(t, w.ran, test.runs)
+			require.Len(t, w.ran, 1)
+			require.Equal(t, pin("a").Pin, w.ran[0].Pin)
 		})
 	}
 }
