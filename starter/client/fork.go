@@ -3,6 +3,7 @@ package client
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"time"
 
@@ -109,6 +110,14 @@ func (c *Client) forked(ctx context.Context, p pastPoint, a agent, o ForkOptions
 	}
 	definition.SystemPrompt = cmp.Or(o.SystemPrompt, definition.SystemPrompt)
 	now := time.Now()
+	switch {
+	case p.asked == 1 && p.origin.Step == 0 && began.Input.Carry == nil:
+		if state, err = withNotesAtStart(state, began.Input.Given, now); err != nil {
+			return in, fail(ctx, p.called(), "reading the metadata of "+p.called(), err)
+		}
+	case len(state.Metadata()) > 0 && (p.asked != p.number || p.ended == nil || p.origin.Step != p.ended.Steps):
+		c.cfg.Progress(fmt.Sprintf("the metadata that %s begins with is that of %s by now: what it was after that step nobody knows", a.called(), p.called()))
+	}
 	state = state.Forked(a.id, p.origin, now).WithLLMConfig(definition.Model, now).WithSystemPrompt(definition.SystemPrompt, now)
 	carry := contract.Carry{Handed: view.Handed}
 	if carry.State, err = state.EncodeSession(); err != nil {
@@ -126,6 +135,20 @@ func (c *Client) forked(ctx context.Context, p pastPoint, a agent, o ForkOptions
 		return in, fail(ctx, a.called(), "starting "+a.called(), err)
 	}
 	return in, c.hand(ctx, p, &in)
+}
+
+// withNotesAtStart is a state with the metadata that its agent began with, and none that was added since.
+func withNotesAtStart(state domain.AgentState, given *domain.Given, now time.Time) (domain.AgentState, error) {
+	for key := range state.Metadata() {
+		var err error
+		if state, err = state.WithMetadata(key, nil, now); err != nil {
+			return state, err
+		}
+	}
+	if given == nil {
+		return state, nil
+	}
+	return state.WithNotesOf(&domain.Given{Metadata: given.Metadata}, now)
 }
 
 // hand sees to it that the messages are carried in the input, or copied where they are too long for that.
