@@ -115,8 +115,10 @@ func (p *program) rewound(ctx context.Context, s *local.Stack, to client.Point, 
 		return err
 	}
 	p.warn(sinceWords(x))
-	told := fmt.Sprintf("%s goes on after step %d of execution %d; %s taken back; `%s` undoes that", x.ID, x.To.Step, x.ToNumber,
-		countedAre(x.TakenBack, "message"), p.again("rewind", x.ID, "--to", strconv.Itoa(x.Undo)))
+	told := fmt.Sprintf("%s goes on after step %d of execution %d", x.ID, x.To.Step, x.ToNumber)
+	if x.TakenBack > 0 { // else nothing was, but what a clear or an earlier rewind hid is back
+		told += fmt.Sprintf("; %s taken back; `%s` undoes that", countedAre(x.TakenBack, "message"), p.again("rewind", x.ID, "--to", strconv.Itoa(x.Undo)))
+	}
 	switch {
 	case wait:
 		p.say("%s", told)

@@ -72,7 +72,8 @@ func acceptSlow[In, Out any](
 // their word: what waits for that may hold the step, and so the run, for days.
 func (s session) roomFor(update string) error {
 	switch update {
-	case string(contract.UpdateApprove), string(contract.UpdateDeny), string(contract.UpdateEdit), string(contract.UpdateAnswer), string(contract.UpdateClose):
+	case string(contract.UpdateApprove), string(contract.UpdateDeny), string(contract.UpdateEdit), string(contract.UpdateAnswer),
+		string(contract.UpdateUnsend), string(contract.UpdateClose):
 		return nil
 	}
 	if s.mail.Pressed() {

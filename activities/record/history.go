@@ -42,7 +42,7 @@ func (s *Store) history(ctx context.Context, arguments json.RawMessage) (tool.Re
 	}
 	call, ok := tool.ExecutionOf(ctx)
 	if !ok || call.Past == nil { // a call that an older worker has begun says nothing of its session
-		return tool.Result{}, errors.New("execution_history: the call does not say which session it is of; call again")
+		return tool.Result{}, domain.Errorf(domain.Unavailable, "execution_history: the call does not say which session it is of; call again")
 	}
 	all, err := s.List(ctx, call.AgentID)
 	if err != nil {

@@ -35,7 +35,9 @@ func TestNoWordAfterItsTime(t *testing.T) {
 		said <- err
 	}(within(t))
 	t.Cleanup(s.work(t, host.Config{Tools: payTools(paid)}).Stop)
-	require.ErrorContains(t, <-said, "the time for call", "it came late")
+	late := <-said
+	require.ErrorIs(t, late, &agents.Error{Class: agents.Refused})
+	require.Regexp(t, "the time for call .* was over at|expired at", late.Error())
 	result, err := s.agents.Wait(within(t), begun.ID, 1)
 	require.NoError(t, err)
 	require.Equal(t, domain.StatusCompleted, result.Outcome.Status)
