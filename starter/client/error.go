@@ -140,6 +140,9 @@ var errClosed = errors.New("the workflow has ended")
 
 func ended(id string, cause error) *Error {
 	name, _, _ := strings.Cut(id, SessionMark)
+	if a, err := agentOf(id); err == nil && a.name == "" {
+		return errorf(Refused, cause, "agent %s has ended, and as it has no name it takes no more messages; start another agent", id).next("`extend %s` goes on where it was stopped or failed", id)
+	}
 	return errorf(Refused, cause, "the session of %s has ended", id).next("`run --id %s` begins a new one", name)
 }
 

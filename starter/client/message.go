@@ -15,11 +15,8 @@ import (
 // listening sees that an agent may take a message, in whatever it does.
 func (c *Client) listening(ctx context.Context, a agent) error {
 	s, err := c.describe(ctx, a.called())
-	switch {
-	case err != nil || s.open():
+	if err != nil || s.open() {
 		return err
-	case a.name == "":
-		return errorf(Refused, nil, "agent %s has ended, and as it has no name it takes no more messages; start another agent", a.called()).next("`extend %s` goes on where it was stopped or failed", a.called())
 	}
 	return ended(a.called(), nil)
 }

@@ -48,6 +48,12 @@ func (s *stack) startQuestions(t *testing.T, id string) (agents.Execution, []age
 	t.Helper()
 	begun, err := s.agents.Start(within(t), agents.Start{ID: id, Prompt: "go", Definition: scripted(writeScript(t, questionScript), "ask_user")})
 	require.NoError(t, err)
+	for event, err := range s.agents.Events(within(t), begun.ID, agents.EventsOptions{}) {
+		require.NoError(t, err)
+		if _, expired := event.(domain.UserQuestionAnswered); expired { // the three wait since before it
+			break
+		}
+	}
 	return begun, s.questionsOf(t, begun.ID, 3)
 }
 
