@@ -58,17 +58,7 @@ func (d Definition) HandsTo(name string) (to Definition, ok bool) {
 	if !ok {
 		return Definition{}, false
 	}
-	if to, ok = d.Agents[sub.Agent]; !ok {
-		return Definition{}, false
-	}
-	if sub.InheritsTools {
-		to.Tools = d.Tools
-	}
-	if to.Model.Provider == "" {
-		to.Model = d.Model
-	}
-	to.Agents = d.below(to)
-	return to, true
+	return d.other(sub)
 }
 
 // checkHandoffs says to whom one of the agents cannot hand its conversation over.

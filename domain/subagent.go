@@ -120,20 +120,26 @@ func (d Definition) Subagent(name string) (child Definition, ok bool) {
 	if !ok {
 		return Definition{}, false
 	}
-	if child, ok = d.Agents[sub.Agent]; !ok {
+	if child, ok = d.other(sub); ok && child.Approvals == nil {
+		child.Approvals = d.Approvals
+	}
+	return child, ok
+}
+
+// other is the definition of another agent that this one has: with its own model and tools where that names none.
+func (d Definition) other(sub Subagent) (Definition, bool) {
+	other, ok := d.Agents[sub.Agent]
+	if !ok {
 		return Definition{}, false
 	}
 	if sub.InheritsTools {
-		child.Tools = d.Tools
+		other.Tools = d.Tools
 	}
-	if child.Model.Provider == "" {
-		child.Model = d.Model
+	if other.Model.Provider == "" {
+		other.Model = d.Model
 	}
-	if child.Approvals == nil {
-		child.Approvals = d.Approvals
-	}
-	child.Agents = d.below(child)
-	return child, true
+	other.Agents = d.below(other)
+	return other, true
 }
 
 // others are the keys of the agents that the agent names.

@@ -51,10 +51,8 @@ const (
 	completeMost = 200
 )
 
-func (p *program) completeIDs(command *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
+// completing are suggestions of what a server knows; none where it does not answer in time.
+func (p *program) completing(suggest func(ctx context.Context, agents *client.Client) []string) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(context.Background(), completePatience)
 	defer cancel()
 	p.flags.quiet = true
@@ -63,16 +61,24 @@ func (p *program) completeIDs(command *cobra.Command, args []string, prefix stri
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	defer s.Close()
-	var ids []string
-	for agent, err := range s.Agents.List(ctx, client.ListOptions{Limit: completeMost}) {
-		if err != nil {
-			break
-		}
-		if !agent.Foreign && strings.HasPrefix(agent.ID, prefix) {
-			ids = append(ids, cobra.CompletionWithDesc(render.OneLine(agent.ID), string(agent.Status)))
-		}
+	return suggest(ctx, s.Agents), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}
+
+func (p *program) completeIDs(command *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return ids, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	return p.completing(func(ctx context.Context, agents *client.Client) (ids []string) {
+		for agent, err := range agents.List(ctx, client.ListOptions{Limit: completeMost}) {
+			if err != nil {
+				break
+			}
+			if !agent.Foreign && strings.HasPrefix(agent.ID, prefix) {
+				ids = append(ids, cobra.CompletionWithDesc(render.OneLine(agent.ID), string(agent.Status)))
+			}
+		}
+		return ids
+	})
 }
 
 // completeExecutions offers those of the agent that is named, by their numbers.
@@ -80,21 +86,14 @@ func (p *program) completeExecutions(command *cobra.Command, args []string, pref
 	if len(args) == 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), completePatience)
-	defer cancel()
-	p.flags.quiet = true
-	s, err := p.machine.Connect(ctx, "")
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	defer s.Close()
-	var numbers []string
-	for past, err := range s.Agents.Executions(ctx, args[0]) {
-		if number := strconv.Itoa(past.Number); err == nil && strings.HasPrefix(number, prefix) {
-			numbers = append(numbers, cobra.CompletionWithDesc(number, string(past.Status)))
+	return p.completing(func(ctx context.Context, agents *client.Client) (numbers []string) {
+		for past, err := range agents.Executions(ctx, args[0]) {
+			if number := strconv.Itoa(past.Number); err == nil && strings.HasPrefix(number, prefix) {
+				numbers = append(numbers, cobra.CompletionWithDesc(number, string(past.Status)))
+			}
 		}
-	}
-	return numbers[max(len(numbers)-completeMost, 0):], cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+		return numbers[max(len(numbers)-completeMost, 0):]
+	})
 }
 
 func (p *program) completeWith(command *cobra.Command, flag string, complete cobra.CompletionFunc) {

@@ -199,24 +199,17 @@ func (p *program) withSchedule(command *cobra.Command, run func(ctx context.Cont
 }
 
 func (p *program) completeSchedules(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	ctx, cancel := context.WithTimeout(context.Background(), completePatience)
-	defer cancel()
-	p.flags.quiet = true
-	s, err := p.machine.Connect(ctx, "")
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	defer s.Close()
-	var names []string
-	for one, err := range s.Agents.Schedules(ctx) {
-		if err != nil || len(names) == completeMost {
-			break
+	return p.completing(func(ctx context.Context, agents *client.Client) (names []string) {
+		for one, err := range agents.Schedules(ctx) {
+			if err != nil || len(names) == completeMost {
+				break
+			}
+			if strings.HasPrefix(one.Name, prefix) {
+				names = append(names, render.OneLine(one.Name))
+			}
 		}
-		if strings.HasPrefix(one.Name, prefix) {
-			names = append(names, render.OneLine(one.Name))
-		}
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+		return names
+	})
 }
 
 func scheduleShowCommand(p *program) *cobra.Command {
