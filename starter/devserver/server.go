@@ -48,6 +48,10 @@ func tuning() map[string]string {
 		// Of many who send to one agent at once, all but ten are sent away for a second
 		// and more by default.
 		"history.maxInFlightUpdates": "100",
+		// A run is deleted once the server has noted that its end is dealt with: every 30 s by default,
+		// and who asks before waits ever longer.
+		"history.transferProcessorUpdateAckInterval":   `"1s"`,
+		"history.visibilityProcessorUpdateAckInterval": `"1s"`,
 		// What reads a history, to replay it or to show it, gets its events as they lie in the
 		// database, a fifth cheaper for the server: they are decoded once, at its door.
 		"history.sendRawHistoryBetweenInternalServices": "true",
