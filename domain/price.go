@@ -99,6 +99,11 @@ func (p Price) InputCost(tokens int64) int64 {
 	return perMillion(charge{max(tokens, 0), max(p.Input, orPrice(p.CacheRead, p.Input), orPrice(p.CacheWrite, p.Input))})
 }
 
+// Most is the most that an inference can cost that reads and writes so many tokens.
+func (p Price) Most(input, output int64) int64 {
+	return AddCost(p.InputCost(input), perMillion(charge{max(output, 0), p.at(input).Output}))
+}
+
 // OutputFor is how many output tokens money buys after so much input; ok is false where output is free.
 func (p Price) OutputFor(nanoUSD, input int64) (tokens int64, ok bool) {
 	rate := p.at(input).Output

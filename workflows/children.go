@@ -16,35 +16,6 @@ import (
 	"everstep/workflows/internal/mailbox"
 )
 
-// children are the sub-agents of the step in progress. It alone holds what they are granted.
-type children struct {
-	pool domain.Pool
-	// all are those under way.
-	all []contract.SubagentView
-}
-
-// grant reserves an equal share of what is left for one that starts, beside so many that are yet to.
-func (c *children) grant(view contract.SubagentView, left domain.ExecutionBudget, others int) domain.ExecutionBudget {
-	c.pool, view.Grant = c.pool.WithGrant(left, others+1)
-	c.all = append(c.all, view)
-	return view.Grant
-}
-
-// over gives back what one had. What it has spent of that was counted before.
-func (c *children) over(child *contract.Parent) {
-	at := slices.IndexFunc(c.all, func(v contract.SubagentView) bool { return v.ToolExecutionID == child.Call() })
-	if at < 0 {
-		return // it never started
-	}
-	c.pool, c.all = c.pool.WithReturn(c.all[at].Grant), slices.Delete(c.all, at, at+1)
-	if len(c.all) == 0 {
-		c.pool = domain.Pool{}
-	}
-}
-
-func (c *children) crowded() bool                  { return len(c.all) >= domain.MaxAtOnce }
-func (c *children) views() []contract.SubagentView { return slices.Clone(c.all) }
-
 // spawns reports whether a call starts a sub-agent.
 func (b *toolBatch) spawns(call domain.ToolCall) bool {
 	tool, offered := b.resolved.Tool(call.Name)
@@ -66,18 +37,6 @@ func (b *toolBatch) refusedSpawn(call domain.ToolCall) *domain.Error {
 	return nil // it is denied, and no tool
 }
 
-// awaitSeat waits in the coroutine of a call until one more sub-agent may run, and is the permit to start it.
-func (b *toolBatch) awaitSeat(ctx workflow.Context, permit mailbox.Permit) (mailbox.Permit, *domain.Error) {
-	for b.children.crowded() {
-		var ok bool
-		permit, ok = b.mail.AwaitTurn(ctx, func() bool { return !b.children.crowded() }, func() bool { return b.halted }, b.hold)
-		if !ok {
-			return permit, domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: the execution was stopped while %d other sub-agents were under way", domain.MaxAtOnce)
-		}
-	}
-	return permit, nil
-}
-
 // tend has a sub-agent work, in the coroutine of its call, and says how it ended.
 func (b *toolBatch) tend(ctx workflow.Context, permit mailbox.Permit, i int, call domain.ToolCall) progress.ChildEnded {
 	tool, _ := b.resolved.Tool(call.Name)
@@ -90,11 +49,7 @@ func (b *toolBatch) tend(ctx workflow.Context, permit mailbox.Permit, i int, cal
 	}
 	encoded, _ := json.Marshal(in) // what cannot be encoded is refused below
 	b.load.Add(ctx, len(encoded)+1024)
-	b.keep()
-	left, _ := b.state.BudgetLeft(b.now())
-	b.granted[i] = true
-	view := contract.SubagentView{AgentID: in.AgentID, Subagent: spawn.Subagent, ToolExecutionID: in.Parent.Call(), Since: b.now()}
-	in.Budget = b.children.grant(view, left, b.toSpawn())
+	in.Budget = b.children.begins(in.Parent.Call())
 	in.Parent.Grant = in.Budget
 	ended.Child.Grant = in.Budget
 	b.emit(domain.SubagentSpawning{EventHeader: b.head(), Subagent: spawn.Subagent, ChildID: in.AgentID})
@@ -102,21 +57,12 @@ func (b *toolBatch) tend(ctx workflow.Context, permit mailbox.Permit, i int, cal
 	done := domain.SubagentCompleted{EventHeader: b.head(), Subagent: spawn.Subagent, ChildID: in.AgentID, Status: domain.StatusFailed, StopReason: domain.ErrorForbade}
 	if err == nil {
 		ended.Outcome, done.Status, done.StopReason = out, out.Status, out.StopReason
+		b.children.told(out.Report)
 	} else {
 		ended.Why, ended.Unstarted = childLoss(err)
 	}
 	b.emit(done)
 	return ended
-}
-
-// toSpawn counts the calls of the step that may still start a sub-agent.
-func (b *toolBatch) toSpawn() (n int) {
-	for i, call := range b.content.ToolExecutions {
-		if tool, _ := b.resolved.Tool(call.Name()); tool.Spawns() && call.CompletedAt.IsZero() && !b.granted[i] {
-			n++
-		}
-	}
-	return n
 }
 
 // childInput is what the sub-agent of a call starts with, its grant aside.
@@ -127,7 +73,7 @@ func (b *toolBatch) childInput(i int, call domain.ToolCall, tool domain.ToolSpec
 	depth, most := b.in.Parent.Below(own.SubagentPolicy)
 	parent := &contract.Parent{
 		AgentID: b.in.AgentID, ExecutionID: b.execution, Step: b.content.Number, Position: i, CallID: call.ID,
-		Subagent: spawn.Subagent, Depth: depth, MaxDepth: most,
+		Subagent: spawn.Subagent, Depth: depth, MaxDepth: most, StoreDown: b.children.storeDown,
 	}
 	if tool.Subagent != "" {
 		parent.Tool = tool.Name

@@ -23,7 +23,7 @@ func family(root func(step int) contract.ModelReply, leaf func(contract.ModelReq
 		{Name: "look", Effect: domain.ReadOnly}, {Name: "pay", Effect: domain.AtMostOnce},
 	}}
 	w.list = func(r contract.CatalogRequest) (contract.Catalog, error) {
-		return contract.Catalog{Tools: w.tools, MinOutputTokens: 1, Digest: domain.DigestOf([]byte(r.Definition.SystemPrompt))}, nil
+		return contract.Catalog{Tools: w.tools, MinOutputTokens: 1, Price: r.Definition.Model.Price, Digest: domain.DigestOf([]byte(r.Definition.SystemPrompt))}, nil
 	}
 	w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
 		if r.Resolved == leafDigest {
@@ -70,13 +70,15 @@ func TestSubagentsAnswerSideBySide(t *testing.T) {
 		return says("found"), nil
 	})
 	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "", withLeaf, func(in *contract.SessionInput) { in.Budget.MaxTokens = new(int64(2015)) }))
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "", withLeaf, func(in *contract.SessionInput) { in.Budget.MaxTokens = new(int64(20_000)) }))
 
 	out := outcome(t, env)
 	require.Equal(t, domain.StatusCompleted, out.Status)
 	require.Equal(t, 2, out.Steps, "only its own")
 	require.Equal(t, int64(60), out.Usage.TotalTokens(), "theirs too")
-	require.Equal(t, []int64{1000, 1000}, left, "equal shares of what was left")
+	require.Len(t, left, 2)
+	require.Equal(t, left[0], left[1], "equal shares of what was left")
+	require.InDelta(t, 20_000/3, left[0], 100, "and one of them stays for the answer")
 	steps := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))
 	require.Equal(t, domain.Spent{Steps: 2, Tokens: 30}, steps[0].Step.Children)
 	for i, call := range steps[0].Step.ToolExecutions {
@@ -86,7 +88,7 @@ func TestSubagentsAnswerSideBySide(t *testing.T) {
 	}
 	status := query(t, env, contract.QueryStatus, contract.StatusRequest{})
 	require.Empty(t, status.Subagents)
-	require.Equal(t, int64(2015-60), *status.BudgetLeft.MaxTokens, "what they did not use came back")
+	require.Equal(t, int64(20_000-60), *status.BudgetLeft.MaxTokens, "what they did not use came back")
 	var events []string
 	for _, e := range query(t, env, contract.QueryEvents, contract.EventsRequest{}).Events {
 		if kind := domain.EventTypeOf(e.Event); strings.HasPrefix(string(kind), "Subagent") {

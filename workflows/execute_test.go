@@ -47,6 +47,8 @@ type world struct {
 	approvals *domain.Approvals
 	// loses says that attempts at inferences fail by time-outs only.
 	loses bool
+	// hangs, where given, is how long the store of records takes of what it is given, to take no record.
+	hangs func(given time.Duration) time.Duration
 	// exhausted counts the inferences, first of all, that end with lostAtLast.
 	exhausted int
 	// notes, where given, writes down what happens, and logger takes what is logged.
@@ -157,6 +159,14 @@ func (o *ownID) ExecuteActivity(ctx workflow.Context, name string, args ...any) 
 	if policy := workflow.GetActivityOptions(ctx).RetryPolicy; policy != nil && len(policy.NonRetryableErrorTypes) > 1 && o.world.loses {
 		// The environment makes an attempt again after a time-out that the server does not.
 		ctx = workflow.WithRetryPolicy(ctx, temporal.RetryPolicy{MaximumAttempts: 1})
+	}
+	if name == string(contract.Record) && o.world.hangs != nil {
+		future, set := workflow.NewFuture(ctx)
+		workflow.Go(ctx, func(ctx workflow.Context) {
+			_ = workflow.Sleep(ctx, o.world.hangs(workflow.GetActivityOptions(ctx).ScheduleToCloseTimeout))
+			set.SetError(temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_CLOSE, nil))
+		})
+		return future
 	}
 	if name == string(contract.CallModel) && o.world.exhausted > 0 {
 		o.world.exhausted--

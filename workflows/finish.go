@@ -100,7 +100,7 @@ func (s session) report() *contract.Report {
 	if err != nil {
 		err = progress.Bounded(err)
 	}
-	return &contract.Report{Answer: domain.HeadAndTail(s.state.Answer(), maxReport), Error: err, Spent: s.Spent()}
+	return &contract.Report{Answer: domain.HeadAndTail(s.state.Answer(), maxReport), Error: err, Spent: s.Spent(), StoreDown: s.records.why != ""}
 }
 
 // executionError is what makes an execution fail, if anything does: the error

@@ -45,7 +45,7 @@ func (b *toolBatch) refusedHandoff(call domain.ToolCall) *domain.Error {
 func (b *toolBatch) awaitAgents(ctx workflow.Context, permit mailbox.Permit, i int, call domain.ToolCall) (mailbox.Permit, *domain.Error) {
 	switch {
 	case b.spawns(call):
-		return b.awaitSeat(ctx, permit)
+		return b.awaitSeat(ctx, permit, i, call)
 	case b.handsOff(call):
 		return b.awaitOthers(ctx, permit, i, call)
 	}

@@ -3,6 +3,7 @@ package workflows
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -78,10 +79,7 @@ func (s session) recordPending() {
 	for len(s.records.pending) > 0 && !s.exhausted() {
 		s.note("recording the execution")
 		ended := s.records.pending[0]
-		timeout, attempts := endedTimeout, storeAttempts
-		if s.records.why != "" {
-			timeout, attempts = outageTimeout, 1
-		}
+		timeout, attempts := s.patienceWithStore()
 		options := s.briefOptions(timeout, attempts, fmt.Sprintf("record execution %d", ended.Number))
 		options.ScheduleToCloseTimeout = timeout
 		_, err := mailbox.Await(s.mail.LastWord(), options, contract.Record, contract.RecordRequest{Ended: &ended})
@@ -97,6 +95,20 @@ func (s session) recordPending() {
 		}
 		s.records.took(false)
 	}
+}
+
+// patienceWithStore is how long the store is tried, and how often. Nobody waits long for one beside a stop of mode now, nor
+// does who has started a sub-agent: all above it would. Where one beside or below it has met an outage, it tries but once.
+func (s session) patienceWithStore() (time.Duration, int) {
+	switch {
+	case s.in.Parent != nil && (s.in.Parent.StoreDown || s.children.storeDown):
+		return outageTimeout / 5, 1
+	case s.records.why != "" || s.children.storeDown:
+		return outageTimeout, 1
+	case s.in.Parent != nil || s.mail.CutOff():
+		return outageTimeout, storeAttempts
+	}
+	return endedTimeout, storeAttempts
 }
 
 // ended is the newest execution with its events, as it is asked for when another one has begun.

@@ -40,8 +40,9 @@ type toolBatch struct {
 	queued  []domain.Digest
 	// standing are the standing approvals by which calls run, by position.
 	standing map[int]domain.Approval
-	// granted says which of the calls have started a sub-agent.
+	// granted says which of the calls have had their share for a sub-agent; kept is what was kept back from them, once one has.
 	granted []bool
+	kept    *domain.Spent
 	// edits wait for the hooks' say.
 	edits []*editedCall
 	// behind counts the calls that hand the conversation over, and wait for the others to end.
@@ -144,6 +145,7 @@ func (b *toolBatch) begin(i int) {
 			b.completed(i, call)
 			delete(b.effects, effect)
 		}
+		b.children.over(b.content.ID.Tool(i))
 		b.ended++
 		b.reckon()
 		if !b.begun {
@@ -164,7 +166,6 @@ func (b *toolBatch) perform(ctx workflow.Context, permit mailbox.Permit, i int, 
 		_, spent := ended.Usage()
 		b.counted(spent.ToolCalls)
 		b.keep()
-		b.children.over(ended.Child)
 	default:
 		b.conclude(ctx, i, call, b.call(ctx, permit, i, call))
 	}

@@ -25,6 +25,8 @@ type Parent struct {
 	MaxDepth int `json:"max_depth"`
 	// Grant is what it may use of that agent's budget. Nothing extends it.
 	Grant domain.ExecutionBudget `json:"grant,omitzero"`
+	// StoreDown says that another sub-agent of that agent could not be put among the records just before.
+	StoreDown bool `json:"store_down,omitzero"`
 	Above
 }
 
@@ -81,6 +83,14 @@ func (p *Parent) Below(own domain.SubagentPolicy) (depth, most int) {
 	return p.Depth + 1, most
 }
 
+// Levels is how many levels of sub-agents may be below the one that starts with a definition.
+func (p Parent) Levels(d domain.Definition) int {
+	if len(d.Subagents) == 0 {
+		return 0
+	}
+	return max(p.MaxDepth-p.Depth, 0)
+}
+
 // A Report is what a sub-agent tells the agent that started it, in its workflow's result alone.
 type Report struct {
 	// Answer is the current response, in part where it is long.
@@ -88,6 +98,8 @@ type Report struct {
 	Error  *domain.Error `json:"error,omitempty"`
 	// Spent is what it has spent, with its own sub-agents.
 	Spent domain.Spent `json:"spent,omitzero"`
+	// StoreDown says that it, or one below it, could not be put among the records.
+	StoreDown bool `json:"store_down,omitzero"`
 }
 
 // A SubagentView is a sub-agent that is under way.

@@ -53,6 +53,16 @@ func (r *Resolved) Reserve(b domain.ExecutionBudget, spent domain.Spent, input i
 	return v, ""
 }
 
+// Takes is what an inference may take that reads so many tokens and writes so many, the smallest answer at least.
+func (r *Resolved) Takes(input, output int64) domain.Spent {
+	output = max(output, r.MinOutputTokens, 1)
+	spent := domain.Spent{Steps: 1, Tokens: domain.AddCost(input, output)}
+	if r.Price != nil {
+		spent.CostNanoUSD = r.Price.Most(input, output)
+	}
+	return spent
+}
+
 // Within returns the reservation with an answer that something else bounds too; zero is no bound.
 func (r Reservation) Within(bound int64) Reservation {
 	if bound > 0 && (r.Output == 0 || bound < r.Output) {

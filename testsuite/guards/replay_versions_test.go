@@ -19,6 +19,7 @@ import (
 // unkept are the versions of which no history is kept, and why.
 func unkept() map[string]string {
 	return map[string]string{
+		"early-seats":   "what its sub-agents start with takes megabytes",
 		"bounded-waits": "its calls are asked about a thousand times before, which takes megabytes",
 	}
 }

@@ -44,6 +44,22 @@ func TestRecordHistories(t *testing.T) {
 		require.NoError(t, err)
 		s.keep(t, "subagents-held", s.ended(t, begun))
 	})
+	t.Run("kept-answers", func(t *testing.T) {
+		s := start(t, host.Config{Tools: []tool.Tool{echo()}})
+		begun, err := s.agents.Start(within(t), agents.Start{Prompt: "go", Definition: tree(t, quickLeaf), Budget: domain.ExecutionBudget{MaxSteps: new(int64(20)), MaxTokens: new(int64(9000))}})
+		require.NoError(t, err)
+		s.keep(t, "kept-answers", s.ended(t, begun))
+	})
+	t.Run("level-grace", func(t *testing.T) {
+		s := start(t, host.Config{Tools: []tool.Tool{echo()}})
+		begun, err := s.agents.Start(within(t), agents.Start{Prompt: "go", Definition: tree(t, slowLeaf)})
+		require.NoError(t, err)
+		_, leaves := s.below(t, begun.ExecutionID)
+		s.doing(t, leaves[0], "waiting for the model")
+		_, err = s.agents.Stop(within(t), begun.ID, agents.StopOptions{Mode: contract.StopNow, Reason: "enough"})
+		require.NoError(t, err)
+		s.keep(t, "level-grace", s.ended(t, begun))
+	})
 	t.Run("handoffs", func(t *testing.T) {
 		s := start(t, host.Config{Tools: []tool.Tool{echo()}})
 		s.keep(t, "handoffs", s.ended(t, s.handsOver(t, "", "scripted")))

@@ -10,8 +10,20 @@ import (
 	"everstep/domain/progress"
 )
 
-// childGrace bounds the wait for a sub-agent that was told to stop at once: its own activities have less.
+// childGrace bounds the wait for a sub-agent that was told to stop at once: its own activities, and then the store of
+// records, have less. Each level of sub-agents below it has as much again, as it waits for those.
 const childGrace = time.Minute
+
+// levelGrace is the version from which it has so. It is asked where there may be such levels. It must never change.
+const levelGrace = "level-grace"
+
+func (m *Mailbox) grace(in *contract.SessionInput) time.Duration {
+	levels := in.Parent.Levels(in.Definition)
+	if levels == 0 || workflow.GetVersion(m.root, levelGrace, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		return childGrace
+	}
+	return childGrace * time.Duration(levels+1)
+}
 
 // Tend starts the workflow of a sub-agent and waits, in the coroutine of ctx, for its outcome. Every stop of the execution
 // is handed on to it, in the same mode. No cancellation reaches it otherwise: it tells itself what came of it. Where it does
@@ -41,7 +53,7 @@ func (m *Mailbox) Tend(ctx workflow.Context, p Permit, options workflow.ChildWor
 		if told == contract.StopNow {
 			pause, cancel := workflow.WithCancel(m.root)
 			defer cancel()
-			late = workflow.NewTimer(pause, childGrace).IsReady
+			late = workflow.NewTimer(pause, m.grace(in)).IsReady
 		}
 	}
 }

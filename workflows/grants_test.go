@@ -1,0 +1,177 @@
+package workflows_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// looksOn is a leaf that never comes to an end of its own.
+func looksOn(contract.ModelRequest) (contract.ModelReply, error) {
+	return says("I look", domain.ToolCall{ID: "1", Name: "look", Arguments: "{}"}), nil
+}
+
+// TestAnAgentKeepsAnAnswer back from sub-agents that use up all that they get.
+func TestAnAgentKeepsAnAnswer(t *testing.T) {
+	t.Parallel()
+	price := &domain.Price{Input: 1_000_000_000, Output: 2_000_000_000}
+	for name, budget := range map[string]domain.ExecutionBudget{
+		"steps": {MaxSteps: new(int64(9))}, "few steps": {MaxSteps: new(int64(3))},
+		"tokens": {MaxTokens: new(int64(5000))}, "money": {MaxCostNanoUSD: new(int64(5_000_000))},
+		"all": {MaxSteps: new(int64(30)), MaxTokens: new(int64(1000)), MaxCostNanoUSD: new(int64(900_000))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := family(spawnsOnce("leaf", "a", "b", "c"), looksOn)
+			w.tool = func(contract.ToolRequest) (contract.ToolReply, error) {
+				return contract.ToolReply{Content: fmt.Sprint("seen ", time.Now().UnixNano())}, nil // no two are the same
+			}
+			env := w.environment(t)
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "", withLeaf, func(in *contract.SessionInput) {
+				in.Budget, in.Definition.Model.Price = budget, price
+				in.Definition.Agents = map[string]domain.Definition{"leaf.yaml": {SystemPrompt: "leaf", Model: in.Definition.Model}}
+			}))
+			out := outcome(t, env)
+			require.Equal(t, domain.StatusCompleted, out.Status, out.StopReason)
+			calls := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))[0].Step.ToolExecutions
+			stopped, told := 0, 0
+			for _, call := range calls {
+				if strings.Contains(call.Value, `"status":"stopped"`) {
+					stopped++
+				} else if call.Error != nil {
+					require.Contains(t, call.Error.Message, "not run: too little is left of max_steps to share it")
+					told++
+				}
+			}
+			require.Equal(t, 3, stopped+told)
+			require.Equal(t, name == "few steps", told == 2, "of one step two get nothing, and are told so")
+			if budget.MaxTokens != nil {
+				require.LessOrEqual(t, out.Usage.TotalTokens(), *budget.MaxTokens)
+			}
+		})
+	}
+}
+
+// TestNothingIsSharedWhereItIsTooLittle: the call says so, and no sub-agent begins.
+func TestNothingIsSharedWhereItIsTooLittle(t *testing.T) {
+	t.Parallel()
+	w := family(spawnsOnce("leaf", "a", "b"), answersFound)
+	env := w.environment(t)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "", withLeaf, func(in *contract.SessionInput) { in.Budget.MaxSteps = new(int64(2)) }))
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	require.Len(t, w.listed, 1, "nobody was started")
+	for _, call := range keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))[0].Step.ToolExecutions {
+		require.Equal(t, domain.CodeNotRun, call.Error.Code)
+		require.Contains(t, call.Error.Message, "too little is left of max_steps")
+	}
+}
+
+// TestSeatsAreTakenAtOnce: what takes long to send to the server lets no more sub-agents than that be under way.
+func TestSeatsAreTakenAtOnce(t *testing.T) {
+	t.Parallel()
+	prompts := make([]string, domain.MaxAtOnce+6)
+	for i := range prompts {
+		prompts[i] = strings.Repeat("x", 300_000)
+	}
+	w := family(spawnsOnce("leaf", prompts...), func(contract.ModelRequest) (contract.ModelReply, error) {
+		return says("I pay", domain.ToolCall{ID: "1", Name: "pay", Arguments: "{}"}), nil
+	})
+	env := w.environment(t)
+	var under int
+	env.RegisterDelayedCallback(func() {
+		under = len(query(t, env, contract.QueryStatus, contract.StatusRequest{}).Subagents)
+		env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{})
+	}, time.Hour)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "", withLeaf, func(in *contract.SessionInput) {
+		in.Definition.Approvals = domain.ApprovalsOf("writes")
+	}))
+	require.Equal(t, domain.StatusStopped, outcome(t, env).Status)
+	require.Equal(t, domain.MaxAtOnce, under)
+}
+
+// wholly is how a store hangs that takes all the time it is given.
+func wholly(given time.Duration) time.Duration { return given }
+
+// lineage is a worker of agents of which each starts one below it, so many levels deep; the last one waits for a person. Its
+// store of records hangs.
+func lineage(levels int) *world {
+	w := family(nil, nil)
+	w.hangs = wholly
+	w.list = func(r contract.CatalogRequest) (contract.Catalog, error) {
+		return contract.Catalog{Tools: w.tools, MinOutputTokens: 1, Records: true, Digest: domain.DigestOf([]byte(fmt.Sprint(len(w.listed))))}, nil
+	}
+	begun := 0
+	w.model = func(contract.ModelRequest) (contract.ModelReply, error) {
+		if begun++; begun <= levels {
+			return spawning("self", "on"), nil
+		}
+		return says("I pay", domain.ToolCall{ID: "1", Name: "pay", Arguments: "{}"}), nil
+	}
+	return w
+}
+
+// TestAStoreThatHangsLosesNoSubagent: beside a stop of mode now each agent of a tree still tells the one above what it has
+// used, and does where each takes longer than it should.
+func TestAStoreThatHangsLosesNoSubagent(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		levels int
+		hangs  func(time.Duration) time.Duration
+		within time.Duration
+	}{
+		"a tree":      {3, wholly, 30 * time.Second},
+		"a deep tree": {9, wholly, 40 * time.Second},
+		"late tries":  {4, func(time.Duration) time.Duration { return 25 * time.Second }, 130 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := lineage(test.levels)
+			w.hangs = test.hangs
+			env := w.environment(t)
+			var stopped time.Time
+			env.RegisterDelayedCallback(func() {
+				stopped = env.Now()
+				env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: contract.StopNow})
+			}, time.Hour)
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "", atDepth(10), func(in *contract.SessionInput) {
+				in.Definition.Subagents = map[string]domain.Subagent{"self": {Agent: "self.yaml", InheritsTools: true}}
+				in.Definition.Agents = map[string]domain.Definition{"self.yaml": {Subagents: in.Definition.Subagents}}
+				in.Definition.Approvals = domain.ApprovalsOf("writes")
+				in.Budget.MaxTokens = new(int64(10_000_000))
+			}))
+			out := outcome(t, env)
+			require.Equal(t, domain.StatusStopped, out.Status)
+			require.False(t, out.Usage.Estimated, "no grant is counted in place of what was used")
+			require.Equal(t, int64(test.levels+1)*15, out.Usage.TotalTokens())
+			require.Less(t, env.Now().Sub(stopped), test.within)
+			call := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))[0].Step.ToolExecutions[0]
+			require.Contains(t, call.Value, `"status":"stopped"`)
+		})
+	}
+}
+
+// TestAnOutageIsPaidForOnce: a sub-agent that begins while the store is known to be down waits for it but briefly.
+func TestAnOutageIsPaidForOnce(t *testing.T) {
+	t.Parallel()
+	w := family(func(step int) contract.ModelReply {
+		if step <= 5 {
+			return spawning("leaf", "find")
+		}
+		return says("done")
+	}, answersFound)
+	w.hangs = wholly
+	w.list = func(r contract.CatalogRequest) (contract.Catalog, error) {
+		return contract.Catalog{Tools: w.tools, MinOutputTokens: 1, Records: true, Digest: domain.DigestOf([]byte(r.Definition.SystemPrompt))}, nil
+	}
+	env := w.environment(t)
+	began := env.Now()
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "", withLeaf))
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	require.Less(t, env.Now().Sub(began), 40*time.Second, "10 s for the first, 2 for each other, 10 of its own")
+}
