@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/starter/chat"
 	"everstep/starter/client"
 	"everstep/starter/local"
@@ -148,7 +149,8 @@ func (p *program) conversation(asked *startFlags) (client.Start, chat.Config, er
 // opened looks at the session, and says with what the first message begins.
 func opened(ctx context.Context, cfg chat.Config, start client.Start, named bool) (chat.Config, error) {
 	status, err := cfg.Agents.Status(ctx, cfg.ID)
-	switch fresh := errors.Is(err, &client.Error{Class: client.NotFound}); {
+	// Of a session that only the records tell the name is free.
+	switch fresh := errors.Is(err, &client.Error{Class: client.NotFound}) || err == nil && status.Source == contract.FromRecords; {
 	case fresh && start.Definition.Model.Provider == "":
 		what := "model: is missing; name one with --model or " + local.VariableModel + ": " + local.ModelForm
 		if named {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"iter"
 	"strconv"
 	"strings"
 	"time"
@@ -21,7 +22,7 @@ func completionCommand(p *program) *cobra.Command {
 		Use:   "completion SHELL",
 		Short: "Print a script that completes commands in a shell",
 		Long: `Prints a script with which a shell completes commands, flags, and the ids of
-agents where a server is up. Shells: bash, zsh, fish, powershell.`,
+agents where a server is up, or records are named. Shells: bash, zsh, fish, powershell.`,
 		Example: `  source <(starter completion bash)
   starter completion zsh > "${fpath[1]}/_starter"
   starter completion fish | source`,
@@ -56,7 +57,7 @@ func (p *program) completing(suggest func(ctx context.Context, agents *client.Cl
 	ctx, cancel := context.WithTimeout(context.Background(), completePatience)
 	defer cancel()
 	p.flags.quiet = true
-	s, err := p.machine.Connect(ctx, "")
+	s, err := p.machine.ConnectToRead(ctx, "")
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -69,12 +70,15 @@ func (p *program) completeIDs(command *cobra.Command, args []string, prefix stri
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return p.completing(func(ctx context.Context, agents *client.Client) (ids []string) {
-		for agent, err := range agents.List(ctx, client.ListOptions{Limit: completeMost}) {
-			if err != nil {
-				break
-			}
-			if !agent.Foreign && strings.HasPrefix(agent.ID, prefix) {
-				ids = append(ids, cobra.CompletionWithDesc(render.OneLine(agent.ID), string(agent.Status)))
+		options := client.ListOptions{Limit: completeMost}
+		for _, all := range []iter.Seq2[client.Listed, error]{agents.List(ctx, options), agents.ListRecorded(ctx, options)} {
+			for agent, err := range all {
+				if err != nil {
+					break
+				}
+				if !agent.Foreign && strings.HasPrefix(agent.ID, prefix) && len(ids) < completeMost {
+					ids = append(ids, cobra.CompletionWithDesc(render.OneLine(agent.ID), string(agent.Status)))
+				}
 			}
 		}
 		return ids

@@ -34,7 +34,7 @@ is where they part. It needs a worker. Exit 0, whether they differ or not.`,
 					return err
 				}
 			}
-			s, err := p.machine.ConnectTo(ctx, points[0].ID)
+			s, err := p.machine.ConnectToRead(ctx, points[0].ID)
 			if err != nil {
 				return err
 			}
@@ -48,6 +48,7 @@ is where they part. It needs a worker. Exit 0, whether they differ or not.`,
 			if err != nil {
 				return err
 			}
+			p.sayUnreached(s)
 			return p.show(difference, render.Difference(p.out.Theme, difference))
 		},
 	}

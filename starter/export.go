@@ -23,7 +23,7 @@ import (
 func exportCommand(p *program) *cobra.Command {
 	var number int
 	var file string
-	command := p.withAgent(&cobra.Command{
+	command := p.reading(&cobra.Command{
 		Use:   "export ID",
 		Short: "Write an agent's executions to a file",
 		Long: `Writes the executions of an agent that have ended to a file, or to standard
@@ -102,8 +102,9 @@ func importCommand(p *program) *cobra.Command {
 		Long: `Reads a file that export has written, and puts its executions among the records,
 in the store that EVERSTEP_RECORDS names: all or, where the file is broken, newer
 or no file of export, or says something else than a record that is there, none.
-steps, messages, result, explain and history read them then, where the server has
-none of the agent. No workflow of them is here: nothing goes on from them.
+list --records lists them, and what reads an agent reads them, where the server
+has none of it or is not up. No workflow of them is here: send does not reach
+them, and fork begins an agent that goes on from there.
 
 - is standard input. It needs no server.`,
 		Example: `  EVERSTEP_RECORDS=~/everstep-records starter import notes.jsonl.zst

@@ -34,7 +34,7 @@ func (f *pointFlags) of(id string) client.Point {
 func forkCommand(p *program) *cobra.Command {
 	var point pointFlags
 	var o client.ForkOptions
-	var model string
+	var model, agent string
 	var about modelFlags
 	var limits budgetFlags
 	var given givenFlags
@@ -52,15 +52,27 @@ of --with, and no standing approvals. Of calls whose outcome nobody knows it
 knows too, and makes none for the same effect until they are settled with
 resolve, for the fork itself. Other effects it may make again: it is another agent.
 
+Where the server has the agent no more, or it was imported, its records tell
+(EVERSTEP_RECORDS), and its messages are copied. They do not say which tools it
+may use: the fork has those of --agent, and without it none.
+
 It needs a server that is up and a worker. --wait follows the execution.`,
 		Example: `  starter fork notes "Try it in another way"
   starter fork notes --execution 2 --step 3 --model openai-chat/gpt-5 "And now?"
-  starter fork notes --step 0 --id notes-anew --wait "Another question"`,
+  starter fork notes --step 0 --id notes-anew --wait "Another question"
+  starter fork imported --agent agents/notes.md "Go on with it here"`,
 		Args: arguments(`starter fork notes "Try again"`, "id", "prompt"),
 		RunE: func(command *cobra.Command, args []string) error {
 			ctx := command.Context()
 			if err := client.CheckID(args[0]); err != nil {
 				return err
+			}
+			if agent != "" {
+				definition, err := (&startFlags{agent: agent}).definition(p)
+				if err != nil {
+					return err
+				}
+				o.Definition = &definition
 			}
 			if model != "" {
 				chosen, err := local.ReadModel("model", model)
@@ -96,6 +108,7 @@ It needs a server that is up and a worker. --wait follows the execution.`,
 	point.register(command)
 	set := command.Flags()
 	set.Var(textFlag(&o.ID), "id", "the `NAME` of the new agent; without one it takes this prompt and no more")
+	set.Var(textFlag(&agent), "agent", "the `FILE` that defines the fork, or its name where it lies in ./agents or ./.everstep/agents; the origin's definition unless given")
 	set.StringVar(&model, "model", "", "`PROVIDER/MODEL`: who answers in the fork")
 	about.register(set)
 	set.StringVar(&o.SystemPrompt, "system", "", "another system `PROMPT`")
@@ -104,6 +117,9 @@ It needs a server that is up and a worker. --wait follows the execution.`,
 	set.BoolVar(&wait, "wait", false, "follow the execution to its end, as run does")
 	rawFlag(command, p)
 	command.ValidArgsFunction = p.completeIDs
+	p.completeWith(command, "agent", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return p.agentNames(nil), cobra.ShellCompDirectiveDefault
+	})
 	p.completeWith(command, "model", completeModels)
 	return command
 }

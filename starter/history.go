@@ -15,7 +15,7 @@ import (
 
 func historyCommand(p *program) *cobra.Command {
 	var all bool
-	command := p.withAgent(&cobra.Command{
+	command := p.reading(&cobra.Command{
 		Use:   "history ID",
 		Short: "List the executions of an agent",
 		Long: `Lists the executions of an agent, the oldest first: how each ended, its steps,
@@ -71,6 +71,9 @@ func sessionsOf(ctx context.Context, s *local.Stack, id string) ([]string, error
 	}
 	var ids []string
 	for agent, err := range s.Agents.List(ctx, client.ListOptions{All: true, ListFilter: client.ListFilter{Agent: id}}) {
+		if errors.Is(err, client.ErrUnreached) {
+			break
+		}
 		if err != nil {
 			return nil, err
 		}

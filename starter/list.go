@@ -14,11 +14,14 @@ import (
 	"everstep/starter/client"
 	"everstep/starter/local"
 	"everstep/starter/render"
+	"everstep/worker/host"
 )
 
 // A listing is what the flags of list say.
 type listing struct {
 	client.ListOptions
+	// records has those listed too of which only the records tell.
+	records bool
 	columns []string
 	sort    string
 	reverse bool
@@ -38,6 +41,9 @@ Of a name that was used again the newest session is listed; with --all the earli
 ones are too, as NAME@RUN, which status, result, steps, messages, history, explain
 and watch take as they take a name.
 
+With --records those follow of which only the records tell, as "recorded" or
+"imported": what reads an agent reads them, and fork goes on from them.
+
 Sub-agents are listed beside the agents that started them, which PARENT names by
 the beginning of their ids. --roots leaves all of them out, and --parent ID lists
 those of one agent alone; explain ID --tree shows all below it.
@@ -52,6 +58,7 @@ Filters leave out what does not fit all of them. A status is one of
   starter list --unknown
   starter list --schedule digest
   starter list --all
+  EVERSTEP_RECORDS=~/everstep-records starter list --records
   starter list --roots
   starter list --parent notes
   EVERSTEP_INDEX_TRUSTED=customer starter list --with customer=4711
@@ -59,7 +66,14 @@ Filters leave out what does not fit all of them. A status is one of
 		Args: noArguments,
 		RunE: func(command *cobra.Command, _ []string) error {
 			ctx := command.Context()
-			s, err := p.machine.Connect(ctx, "")
+			connect := p.machine.Connect
+			if l.records {
+				if err := p.machine.NamesRecords(); err != nil {
+					return err
+				}
+				connect = p.machine.ConnectToRead
+			}
+			s, err := connect(ctx, "")
 			if err != nil {
 				return err
 			}
@@ -73,6 +87,7 @@ Filters leave out what does not fit all of them. A status is one of
 			if err != nil {
 				return err
 			}
+			p.sayUnreached(s)
 			none := "there is no agent; `" + p.again("run") + " \"…\"` starts one"
 			if l.filters() {
 				none = "no agent is as asked for; `" + p.again("list") + "` lists all"
@@ -98,6 +113,7 @@ func (l *listing) register(p *program, command *cobra.Command) {
 	set.BoolVar(&l.Unknown, "unknown", false, "list those with calls of which nobody knows whether they took effect")
 	set.Var(flagValue{"NAME=VALUE", "", func(text string) error { return readTrusted(&l.Trusted, text) }}, "with", "leave out agents that were not given this trusted value; NAME:=JSON for what is no text; needs "+local.VariableIndexTrusted)
 	set.Var(textFlag(&l.Query), "query", "list only those that a `FILTER` of Temporal's own finds")
+	set.BoolVar(&l.records, "records", false, "list those too of which only the records tell ("+host.RecordsVariable+"): imported, or deleted from the server; needs no server")
 	set.BoolVar(&l.All, "all", false, "list the earlier sessions of each name too")
 	set.Var(flagValue{"COLUMN,...", "", l.readColumns}, "columns", "what to show: "+strings.Join(render.ListColumns(), ", "))
 	set.Var(flagValue{"COLUMN", "", l.readSort}, "sort", "sort by a column; with - before it, the largest or oldest first")
@@ -125,10 +141,21 @@ func (l *listing) list(ctx context.Context, agents *client.Client) ([]client.Lis
 		options.Limit = 0
 	}
 	for agent, err := range agents.List(ctx, options) {
+		if l.records && errors.Is(err, client.ErrUnreached) {
+			break
+		}
 		if err != nil {
 			return nil, err
 		}
 		listed = append(listed, agent)
+	}
+	if l.records {
+		for agent, err := range agents.ListRecorded(ctx, options) {
+			if err != nil {
+				return nil, err
+			}
+			listed = append(listed, agent)
+		}
 	}
 	render.SortList(listed, l.sort, l.reverse)
 	if l.Limit > 0 && len(listed) > l.Limit {

@@ -16,7 +16,7 @@ import (
 )
 
 func statusCommand(p *program) *cobra.Command {
-	return p.withAgent(&cobra.Command{
+	return p.reading(&cobra.Command{
 		Use:   "status ID",
 		Short: "Show what an agent is doing",
 		Long: `Shows what an agent is doing now, what it has used, and what its budget leaves.
@@ -38,7 +38,7 @@ Where no worker is up, it shows what the server knows, and says so.`,
 func stepsCommand(p *program) *cobra.Command {
 	var number int
 	var tree bool
-	command := p.withAgent(&cobra.Command{
+	command := p.reading(&cobra.Command{
 		Use:   "steps ID",
 		Short: "Show the completed steps of an execution",
 		Long: `Shows the completed steps of an execution, one a line. It needs a worker. Steps
@@ -81,7 +81,7 @@ func (p *program) treeSteps(ctx context.Context, s *local.Stack, id string, numb
 }
 
 func messagesCommand(p *program) *cobra.Command {
-	return p.withAgent(&cobra.Command{
+	return p.reading(&cobra.Command{
 		Use:   "messages ID",
 		Short: "Show an agent's transcript",
 		Long: `Shows the transcript of an agent over all its executions. It needs a worker.
@@ -134,7 +134,7 @@ be read are reported as gone (exit 1), and left out.`,
 func explainCommand(p *program) *cobra.Command {
 	var number int
 	var tree bool
-	command := p.withAgent(&cobra.Command{
+	command := p.reading(&cobra.Command{
 		Use:   "explain ID",
 		Short: "Explain why an execution ended, and what it cost",
 		Long: `Explains why an execution ended, or what it is doing now: a line a step with its
@@ -176,7 +176,7 @@ it ended, what it used and cost itself, and what with those below it.`,
 func resultCommand(p *program) *cobra.Command {
 	var number int
 	var noWait bool
-	command := p.withAgent(&cobra.Command{
+	command := p.reading(&cobra.Command{
 		Use:   "result ID",
 		Short: "Wait for an execution's end and print its answer",
 		Long: `Waits until an execution has ended, prints its answer, and exits 0 where it

@@ -214,12 +214,39 @@ func untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc)
 func (p *program) withAgent(
 	command *cobra.Command, like string, run func(ctx context.Context, s *local.Stack, id string) error,
 ) *cobra.Command {
+	return p.withAgentOf(p.machine.ConnectTo, command, like, run)
+}
+
+// reading is withAgent of a command that reads the records where no server is up, and says so.
+func (p *program) reading(
+	command *cobra.Command, like string, run func(ctx context.Context, s *local.Stack, id string) error,
+) *cobra.Command {
+	return p.withAgentOf(p.machine.ConnectToRead, command, like, func(ctx context.Context, s *local.Stack, id string) error {
+		err := run(ctx, s, id)
+		if !errors.Is(err, &client.Error{Class: client.Unreachable}) {
+			p.sayUnreached(s)
+		}
+		return err
+	})
+}
+
+// sayUnreached says where no server was up that the records have told.
+func (p *program) sayUnreached(s *local.Stack) {
+	if s.Unreached() {
+		p.say("no server is up: this is what the records tell")
+	}
+}
+
+func (p *program) withAgentOf(
+	connect func(ctx context.Context, id string) (*local.Stack, error), command *cobra.Command, like string,
+	run func(ctx context.Context, s *local.Stack, id string) error,
+) *cobra.Command {
 	command.Args, command.ValidArgsFunction = arguments(like, "id"), p.completeIDs
 	command.RunE = func(command *cobra.Command, args []string) error {
 		if err := client.CheckID(args[0]); err != nil {
 			return err
 		}
-		s, err := p.machine.ConnectTo(command.Context(), args[0])
+		s, err := connect(command.Context(), args[0])
 		if err != nil {
 			return err
 		}

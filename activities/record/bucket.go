@@ -51,6 +51,21 @@ func (b bucket) list(ctx context.Context, folder string) (names []string, err er
 	}
 }
 
+func (b bucket) folders(ctx context.Context) (names []string, err error) {
+	all := b.List(&blob.ListOptions{Prefix: within, Delimiter: "/"})
+	for {
+		object, err := all.Next(ctx)
+		switch {
+		case errors.Is(err, io.EOF):
+			return names, nil
+		case err != nil:
+			return nil, err
+		case object.IsDir:
+			names = append(names, strings.TrimSuffix(strings.TrimPrefix(object.Key, within), "/"))
+		}
+	}
+}
+
 func (b bucket) remove(ctx context.Context, folder string) error {
 	names, err := b.list(ctx, folder)
 	for _, name := range names {

@@ -103,6 +103,16 @@ func (d directory) list(_ context.Context, folder string) ([]string, error) {
 	return names, cause(err)
 }
 
+func (d directory) folders(context.Context) (names []string, _ error) {
+	entries, err := fs.ReadDir(d.root.FS(), ".")
+	for _, e := range entries {
+		if e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	return names, cause(err)
+}
+
 func (d directory) remove(_ context.Context, folder string) error {
 	return cause(d.root.RemoveAll(folder))
 }

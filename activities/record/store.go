@@ -29,6 +29,8 @@ type objects interface {
 	read(ctx context.Context, key string) ([]byte, error)
 	// list are the names in a folder; one that does not exist has none.
 	list(ctx context.Context, folder string) ([]string, error)
+	// folders are the names of those at the top.
+	folders(ctx context.Context) ([]string, error)
 	// remove deletes a folder and all in it; one that does not exist is well too.
 	remove(ctx context.Context, folder string) error
 	removeOne(ctx context.Context, key string) error
@@ -66,6 +68,21 @@ func (s *Store) Record(ctx context.Context, r Record) error {
 		return domain.Errorf(domain.Internal, "record: execution %d: %s", r.Number, err)
 	}
 	return s.failed(ctx, "write", r.Ref().key(), s.objects.write(ctx, r.Ref().key(), object.Bytes()))
+}
+
+// Agents are those of which there may be records, in no order: of one whose records are just being deleted there may be none.
+func (s *Store) Agents(ctx context.Context) (all []domain.AgentID, _ error) {
+	names, err := s.objects.folders(ctx)
+	if err != nil {
+		return nil, s.failed(ctx, "list", "the agents", err)
+	}
+	for _, name := range names {
+		id, err := uuid.Parse(name)
+		if agent := (domain.AgentID{UUID: id}); err == nil && folder(agent) == name { // another folder is none of ours
+			all = append(all, agent)
+		}
+	}
+	return all, nil
 }
 
 // List names the records of an agent, by number; those of an agent without any are none.

@@ -57,6 +57,8 @@ type Client struct {
 	temporal sdk.Client
 	cfg      Config
 	known    attributes
+	// unreached is why there is no server to be asked; nil: there is one.
+	unreached *Error
 }
 
 // New returns a client that uses a connected Temporal client, that of host.Dial.
@@ -167,6 +169,11 @@ func (c *Client) describe(ctx context.Context, id string) (snapshot, error) {
 		return snapshot{}, err
 	}
 	s, err := c.snapshot(ctx, a, "")
+	if deleted(err) {
+		if only := c.onlyRecorded(ctx, id); only != nil {
+			return snapshot{}, only
+		}
+	}
 	return s, fail(ctx, id, "asking about "+id, err)
 }
 
@@ -302,4 +309,6 @@ type Result struct {
 	Signal *domain.StopSignal `json:"signal,omitempty"`
 	// Source says who told the answer.
 	Source contract.StatusSource `json:"source"`
+	// ImportedAt is when its record came out of a file; zero: it did not.
+	ImportedAt time.Time `json:"imported_at,omitzero"`
 }

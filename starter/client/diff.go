@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -103,8 +104,22 @@ func (c *Client) Diff(ctx context.Context, a, b Point) (Difference, error) {
 	return d, nil
 }
 
-// line reads an execution's steps, after those of its origins, of which only the places are known.
+// line reads an execution's steps, after those of its origins, of which only the places are known: as the server has them,
+// else as they were recorded.
 func (c *Client) line(ctx context.Context, at Point) ([]lineStep, DiffSide, error) {
+	line, side, err := c.liveLine(ctx, at)
+	if c.cfg.Records == nil || !lostToServer(err) {
+		return line, side, err
+	}
+	kept, found, failed := c.keptPoint(ctx, at)
+	if failed != nil || !found {
+		return nil, DiffSide{}, cmp.Or(failed, err)
+	}
+	line, side = kept.line()
+	return line, side, nil
+}
+
+func (c *Client) liveLine(ctx context.Context, at Point) ([]lineStep, DiffSide, error) {
 	t, err := c.find(ctx, at)
 	if err != nil {
 		return nil, DiffSide{}, err

@@ -26,6 +26,8 @@ type Past struct {
 	EndedAt   time.Time `json:"ended_at,omitzero"`
 	// Origin is the execution that it goes on from, and after which step, where it does.
 	Origin *domain.Origin `json:"origin,omitempty"`
+	// ImportedAt is when its record came out of a file; zero: it did not.
+	ImportedAt time.Time `json:"imported_at,omitzero"`
 }
 
 // Executions yields the executions of an agent, the oldest first: those of an earlier session of its name where the

@@ -53,8 +53,11 @@ type ExplainView struct {
 	Advice  []ExplainAdvice `json:"advice"`
 	History ExplainHistory  `json:"history"`
 	Context *ExplainContext `json:"context"`
-	// Source says who told the steps: workflow, or history where no worker answers.
+	// Source says who told the steps: workflow, history where no worker answers, or records where the server has none of it;
+	// History is that of nothing then.
 	Source contract.StatusSource `json:"source"`
+	// ImportedAt is when the record that tells came out of a file; absent: it did not.
+	ImportedAt *time.Time `json:"imported_at,omitempty"`
 	// Missing says, a sentence each, what could not be told.
 	Missing []string `json:"missing"`
 	// Tree are the execution and the sub-agents below it, where they were asked for.

@@ -24,7 +24,7 @@ func (c *Client) Find(ctx context.Context, text string) (string, error) {
 	switch _, err = c.describe(ctx, text); {
 	case err == nil:
 		return text, nil
-	case !errors.Is(err, &Error{Class: NotFound}):
+	case !errors.Is(err, &Error{Class: NotFound}) && c.unreached == nil:
 		return "", err
 	case a.session != "" || len(text) < leastPrefix:
 		return text, nil
@@ -35,6 +35,12 @@ func (c *Client) Find(ctx context.Context, text string) (string, error) {
 		}
 	}
 	found, err := c.beginningWith(ctx, text)
+	if errors.Is(err, ErrUnreached) {
+		err = nil
+	}
+	if c.cfg.Records != nil && err == nil {
+		found = c.withRecorded(ctx, text, found)
+	}
 	switch {
 	case err != nil:
 		return "", fail(ctx, text, "looking for "+text, err)

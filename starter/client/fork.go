@@ -21,6 +21,9 @@ type ForkOptions struct {
 	// ID is the new agent's name or UUID. Empty: a new agent without a name.
 	ID     string
 	Prompt string
+	// Definition takes the place of the origin's, but for what follows; without a model it leaves the origin's. Of an agent of which only the records tell it is all
+	// that the fork has beside model, system prompt and response format: tools, hooks, approvals, sub-agents, limits.
+	Definition *domain.Definition
 	// Model and SystemPrompt take the place of the origin's.
 	Model        *domain.LLMConfig
 	SystemPrompt string
@@ -52,6 +55,7 @@ var forkRequests = uuid.MustParse("0b0f6a43-6c0c-4b67-9d51-5b8f5a3f7c11")
 // approvals. It knows of the origin's calls of unknown outcome, and makes none of the same effect until they are
 // settled with it; effects whose outcome is known it may make again, since it is another agent. It needs a worker.
 //
+// What the server has no more of the origin the records tell, also of one that was imported, whose messages are copied then.
 // A step that there never was is NotFound, one that is no longer kept Gone. Conversations of more than
 // domain.MaxCarriedMessages are copied by the workers' storage, and refused where they have none.
 func (c *Client) Fork(ctx context.Context, from Point, o ForkOptions) (Execution, error) {
@@ -69,11 +73,7 @@ func (c *Client) Fork(ctx context.Context, from Point, o ForkOptions) (Execution
 	if err != nil {
 		return Execution{}, invalid(err)
 	}
-	point, err := c.pastPoint(ctx, from)
-	if err != nil {
-		return Execution{}, err
-	}
-	input, err := c.forked(ctx, point, a, o)
+	input, point, err := c.forkedAt(ctx, from, a, o)
 	if err != nil {
 		return Execution{}, err
 	}
@@ -91,7 +91,36 @@ func (c *Client) Fork(ctx context.Context, from Point, o ForkOptions) (Execution
 	return execution, err
 }
 
-// forked is with what the workflow of a fork begins.
+// forkedAt is with what the workflow of a fork begins, and from where it goes on: told by the server, else by the records.
+func (c *Client) forkedAt(ctx context.Context, from Point, a agent, o ForkOptions) (in contract.SessionInput, p pastPoint, _ error) {
+	p, err := c.pastPoint(ctx, from)
+	if err == nil {
+		in, err = c.forked(ctx, p, a, o)
+		return in, p, err
+	}
+	if !lostToServer(err) {
+		return in, p, err
+	}
+	kept, found, failed := c.keptPoint(ctx, from)
+	if failed != nil || !found {
+		return in, p, cmp.Or(failed, err)
+	}
+	live, err := c.locate(ctx, from.ID)
+	if lostToServer(err) {
+		return c.forkedRecord(ctx, kept, a, o)
+	}
+	if err == nil {
+		p, err = c.pastOf(ctx, kept)
+	}
+	if err != nil {
+		return in, p, err
+	}
+	p.position, p.copied = live, true
+	in, err = c.forked(ctx, p, a, o)
+	return in, p, err
+}
+
+// forked is with what the workflow of a fork begins whose origin the server has.
 func (c *Client) forked(ctx context.Context, p pastPoint, a agent, o ForkOptions) (in contract.SessionInput, _ error) {
 	began, err := c.reader(p.agent).First(ctx, p.runID())
 	switch {
@@ -104,22 +133,38 @@ func (c *Client) forked(ctx context.Context, p pastPoint, a agent, o ForkOptions
 	if err != nil {
 		return in, fail(ctx, p.called(), "reading the state of "+p.called(), err)
 	}
-	definition := *view.Definition
-	if o.Model != nil {
-		definition.Model = *o.Model
-	}
-	definition.SystemPrompt = cmp.Or(o.SystemPrompt, definition.SystemPrompt)
-	now := time.Now()
 	switch {
 	case p.asked == 1 && p.origin.Step == 0 && began.Input.Carry == nil:
-		if state, err = withNotesAtStart(state, began.Input.Given, now); err != nil {
+		if state, err = withNotesAtStart(state, began.Input.Given, time.Now()); err != nil {
 			return in, fail(ctx, p.called(), "reading the metadata of "+p.called(), err)
 		}
 	case len(state.Metadata()) > 0 && (p.asked != p.number || p.ended == nil || p.origin.Step != p.ended.Steps):
 		c.cfg.Progress(fmt.Sprintf("the metadata that %s begins with is that of %s by now: what it was after that step nobody knows", a.called(), p.called()))
 	}
+	if in, err = c.forkInput(ctx, p, state, *view.Definition, a, o); err != nil {
+		return in, err
+	}
+	in.Carry.Handed = view.Handed
+	if above := began.Input.Bounds(); len(above.Policies)+len(above.Approvals) > 0 {
+		in.Above = &above
+	}
+	return in, c.hand(ctx, p, &in)
+}
+
+// forkInput is the input of a fork by its origin's state and definition, as it is before its messages are handed on.
+func (c *Client) forkInput(ctx context.Context, p pastPoint, state domain.AgentState, definition domain.Definition, a agent, o ForkOptions) (in contract.SessionInput, err error) {
+	if model := definition.Model; o.Definition != nil {
+		if definition = *o.Definition; definition.Model.Provider == "" {
+			definition.Model = model
+		}
+	}
+	if o.Model != nil {
+		definition.Model = *o.Model
+	}
+	definition.SystemPrompt = cmp.Or(o.SystemPrompt, definition.SystemPrompt)
+	now := time.Now()
 	state = state.Forked(a.id, p.origin, now).WithLLMConfig(definition.Model, now).WithSystemPrompt(definition.SystemPrompt, now)
-	carry := contract.Carry{Handed: view.Handed}
+	carry := contract.Carry{}
 	if carry.State, err = state.EncodeSession(); err != nil {
 		return in, errorf(Failed, err, "the state of %s cannot be handed on: %s", p.called(), err)
 	}
@@ -128,13 +173,10 @@ func (c *Client) forked(ctx context.Context, p pastPoint, a agent, o ForkOptions
 		SchemaVersion: domain.SchemaVersion, AgentID: a.id, Name: a.name, Definition: definition, Prompt: o.Prompt, Budget: o.Budget,
 		Carry: &carry, Fork: &contract.Fork{Origin: p.origin},
 	}
-	if above := began.Input.Bounds(); len(above.Policies)+len(above.Approvals) > 0 {
-		in.Above = &above
-	}
 	if in.Attributes, err = c.registered(ctx); err != nil {
 		return in, fail(ctx, a.called(), "starting "+a.called(), err)
 	}
-	return in, c.hand(ctx, p, &in)
+	return in, nil
 }
 
 // withNotesAtStart is a state with the metadata that its agent began with, and none that was added since.
@@ -155,6 +197,9 @@ func withNotesAtStart(state domain.AgentState, given *domain.Given, now time.Tim
 func (c *Client) hand(ctx context.Context, p pastPoint, in *contract.SessionInput) error {
 	if p.log.Size() <= domain.MaxCarriedMessages && domain.CheckFits("conversation", in, domain.MaxPayload) == nil {
 		return nil
+	}
+	if p.copied {
+		return errorf(Refused, nil, "%s: its conversation until then takes more than the %d bytes that can be handed on out of records; begin another agent with a part of its messages", p.called(), domain.MaxCarriedMessages)
 	}
 	if stored, err := c.stores(ctx, p.target); err != nil || !stored {
 		if err != nil {

@@ -21,6 +21,12 @@ type Histories struct {
 // Histories returns the store of an agent's executions that Temporal is.
 func (c *Client) Histories(id string) Histories { return Histories{c, id} }
 
+// Agents is the one agent.
+func (h Histories) Agents(context.Context) ([]domain.AgentID, error) {
+	a, err := agentOf(h.id)
+	return []domain.AgentID{a.id}, err
+}
+
 // List names the executions that have ended, by number; those of another agent are none.
 func (h Histories) List(ctx context.Context, id domain.AgentID) ([]record.Ref, error) {
 	a, err := agentOf(h.id)

@@ -3,7 +3,6 @@ package client
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"iter"
 	"math"
@@ -12,21 +11,22 @@ import (
 
 	"everstep/activities/record"
 	"everstep/domain"
-	"everstep/domain/contract"
 )
 
 // Records are the executions that have ended, as they were recorded. record.Store is one, and so are the Histories of an
 // agent, as far as the server keeps them.
 type Records interface {
+	// Agents are those of which there may be records, in no order.
+	Agents(ctx context.Context) ([]domain.AgentID, error)
 	// List names those of an agent, by number; none is no error.
 	List(ctx context.Context, agent domain.AgentID) ([]record.Ref, error)
 	// Get reads one. Where there is no such the error is record.ErrNone.
 	Get(ctx context.Context, ref record.Ref) (record.Record, error)
 }
 
-// lostToServer reports whether the server has not, or no more, what was asked for.
+// lostToServer reports whether the server has not, or no more, what was asked for, or is not there.
 func lostToServer(err error) bool {
-	return errors.Is(err, &Error{Class: Gone}) || errors.Is(err, &Error{Class: NotFound})
+	return errors.Is(err, &Error{Class: Gone}) || errors.Is(err, &Error{Class: NotFound}) || errors.Is(err, ErrUnreached)
 }
 
 // keptSession reads the records of an agent: of its session that the server knows, else of the one that ended last.
@@ -57,8 +57,9 @@ func (c *Client) keptSession(ctx context.Context, id string) (agent, []record.Re
 	if s, err := c.described(ctx, a, ""); err == nil && first == "" {
 		first = s.firstRunID()
 	}
+	meant := first != ""
 	if first = sessionOf(all, first); first == "" {
-		if a.session != "" {
+		if meant { // another session of the name has said something else
 			return a, nil, nil
 		}
 		first = slices.MaxFunc(all, lastRecorded).FirstRunID
@@ -111,8 +112,11 @@ func (c *Client) kept(ctx context.Context, id string, number int) (a agent, r re
 		return a, r, false, err
 	}
 	at := len(all) - 1
-	if number > 0 {
+	switch {
+	case number > 0:
 		at = slices.IndexFunc(all, func(r record.Record) bool { return r.Number == number })
+	case c.unreached != nil && all[at].Imported.IsZero():
+		return a, r, false, errorf(Unreachable, c.unreached, "%s; the records know of execution %d of %s, and not whether there is a later one; ask for it by its number", c.unreached.Message, all[at].Number, a.called())
 	}
 	if at < 0 {
 		return a, r, false, nil
@@ -238,46 +242,6 @@ func (f *filling) fill(ctx context.Context, c *Client, id string, end int) bool 
 	return f.yield(domain.Entry{}, missed)
 }
 
-// recorded names the execution of a record.
-func (a agent) recorded(r record.Record) Execution {
-	return a.begun(r.Number, r.ExecutionID, r.RunID)
-}
-
-func resultOf(_ *Client, a agent, r record.Record) Result {
-	result := Result{
-		Execution: a.recorded(r), Outcome: r.Outcome, Answer: r.End.Answer, Error: r.End.Error, Signal: r.End.Signal, Source: contract.FromRecords,
-	}
-	format := r.FinalState.ResponseFormat().Type
-	if r.Status == domain.StatusCompleted && (format == domain.FormatJSON || format == domain.FormatSchema) && json.Valid([]byte(r.End.Answer)) {
-		result.Output = json.RawMessage(strings.TrimSpace(r.End.Answer))
-	}
-	return result
-}
-
-// explanationOf is what a record tells of an execution: not what its attempts met, nor how long its history was.
-func explanationOf(_ *Client, a agent, r record.Record) ExplainView {
-	execution, _ := r.FinalState.Execution()
-	t := target{position: position{snapshot: snapshot{agent: a}, number: r.Number, ended: &r.Outcome, left: true}, asked: r.Number, outcome: &r.Outcome}
-	e := explanation{target: t, older: true, testimony: testimony{
-		told: true, steps: r.Steps, failure: r.End.Error, signal: r.End.Signal, state: &execution,
-	}}
-	e.then.Model, e.at.Trusted, e.at.Prior = r.FinalState.LLMConfig().String(), r.FinalState.Trusted(), new(execution.Counts().Prior)
-	if r.Origin != nil {
-		e.at.Origin = r.Origin.ExecutionID
-	}
-	if r.Outcome.Priced {
-		e.then.Price = &domain.Price{}
-	}
-	e.missing = []string{"what only its history had: failed attempts, waits, bytes; the record of the execution tells"}
-	e.missing = append(e.missing, r.Missing...)
-	if !r.Imported.IsZero() {
-		e.missing = append(e.missing, "it was imported on "+r.Imported.Format("2006-01-02 15:04")+"; no workflow of it is here")
-	}
-	v := e.view()
-	v.Execution, v.Source = a.recorded(r), contract.FromRecords
-	return v
-}
-
 // orKeptExecutions has the records fill the gaps.
 func (c *Client) orKeptExecutions(ctx context.Context, id string, live iter.Seq2[Past, error]) iter.Seq2[Past, error] {
 	if c.cfg.Records == nil {
@@ -326,12 +290,4 @@ func (c *Client) orKeptExecutions(ctx context.Context, id string, live iter.Seq2
 		}
 		fill(math.MaxInt)
 	}
-}
-
-func recordedPast(a agent, r record.Record) Past {
-	p := Past{
-		Execution: a.recorded(r), Status: r.Status, StopReason: r.StopReason, Code: r.Outcome.Code, Steps: &r.Outcome.Steps,
-		TotalTokens: new(r.Usage.TotalTokens()), CostUSD: costInUSD(r.Outcome), StartedAt: r.StartedAt, EndedAt: r.CompletedAt, Origin: r.Origin,
-	}
-	return p
 }

@@ -49,6 +49,9 @@ type Listed struct {
 	CostUSD     *string `json:"cost_usd"`
 	// Schedule has begun the agent, where a schedule has.
 	Schedule string `json:"schedule,omitzero"`
+	// Recorded says that only the records tell of it, and ImportedAt when they came out of a file; zero: they did not.
+	Recorded   bool      `json:"recorded,omitzero"`
+	ImportedAt time.Time `json:"imported_at,omitzero"`
 	// Open says that an execution is in progress, or the session takes messages.
 	Open bool `json:"open"`
 	// ServerStatus is Temporal's own word for the workflow.

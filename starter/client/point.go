@@ -36,6 +36,8 @@ type pastPoint struct {
 	compiler domain.Compiler
 	// inferences counts those that were completed by then, by the answers that the transcript has.
 	inferences int
+	// copied says that records told of it: no run holds all of its messages.
+	copied bool
 }
 
 // find locates the execution of a point.

@@ -19,8 +19,13 @@ import (
 
 // Status says what an agent is doing now. Where no worker answers within 2 s, what the server knows is
 // told instead, and Source says so. What that cannot tell is then zero: how much time is left, and
-// signals of hooks and tools.
+// signals of hooks and tools. Of an agent that the server does not have, its newest record tells.
 func (c *Client) Status(ctx context.Context, id string) (contract.StatusView, error) {
+	v, err := c.liveStatus(ctx, id)
+	return orKept(ctx, c, id, 0, v, err, statusOf)
+}
+
+func (c *Client) liveStatus(ctx context.Context, id string) (contract.StatusView, error) {
 	s, err := c.describe(ctx, id)
 	if err != nil {
 		return contract.StatusView{}, err

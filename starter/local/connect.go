@@ -83,6 +83,21 @@ func (m *Machine) ConnectTo(ctx context.Context, id string) (*Stack, error) {
 		file, m.Again("dev"), m.Again("watch", id), VariableAddress)}
 }
 
+// ConnectToRead is ConnectTo for what reads an agent, or all where the id is empty. Where no server can be reached, the
+// records tell, where the environment names any. It starts nothing.
+func (m *Machine) ConnectToRead(ctx context.Context, id string) (*Stack, error) {
+	connect := func() (*Stack, error) { return m.ConnectTo(ctx, id) }
+	if id == "" {
+		connect = func() (*Stack, error) { return m.Connect(ctx, "") }
+	}
+	s, err := connect()
+	records := m.records()
+	if records == nil || !errors.Is(err, &client.Error{Class: client.Unreachable}) {
+		return s, err
+	}
+	return &Stack{unreached: true, Agents: client.OfRecords(client.Config{Records: records, Progress: m.Progress}, err)}, nil
+}
+
 // CheckKept refuses to bring up a dev server for an agent where none has ever run.
 func (m *Machine) CheckKept(id string) error {
 	own, _, err := m.ownStack(Flags{})

@@ -12,11 +12,18 @@ import (
 
 // Records opens the store of records that the environment names.
 func (m *Machine) Records(ctx context.Context) (*record.Store, error) {
-	named := m.Env.Value(host.RecordsVariable)
-	if named == "" {
-		return nil, &client.Error{Class: client.Invalid, Message: "records: no store is named; name the workers' with " + host.RecordsVariable + ", a directory or the URL of a bucket"}
+	if err := m.NamesRecords(); err != nil {
+		return nil, err
 	}
-	return host.FindRecords(ctx, named)
+	return host.FindRecords(ctx, m.Env.Value(host.RecordsVariable))
+}
+
+// NamesRecords says what to do where the environment names no store of records.
+func (m *Machine) NamesRecords() error {
+	if m.Env.Value(host.RecordsVariable) == "" {
+		return &client.Error{Class: client.Invalid, Message: "records: no store is named; name the workers' with " + host.RecordsVariable + ", a directory or the URL of a bucket"}
+	}
+	return nil
 }
 
 // records are opened when they are first asked for: most commands never do. Nil: the environment names none.
@@ -28,6 +35,15 @@ func (m *Machine) records() client.Records {
 }
 
 type lazyRecords struct{ open func() (*record.Store, error) }
+
+// Agents is record.Store's.
+func (l lazyRecords) Agents(ctx context.Context) ([]domain.AgentID, error) {
+	store, err := l.open()
+	if err != nil {
+		return nil, err
+	}
+	return store.Agents(ctx)
+}
 
 // List is record.Store's.
 func (l lazyRecords) List(ctx context.Context, agent domain.AgentID) ([]record.Ref, error) {

@@ -28,7 +28,12 @@ type Stack struct {
 
 	Lease  *LeaseKeeper
 	worker *workerKeeper
+	// unreached says that there is no server, and the records tell.
+	unreached bool
 }
+
+// Unreached reports whether no server could be reached, so that the agents are those of the records.
+func (s *Stack) Unreached() bool { return s.unreached }
 
 // BringUp reaches the configured server. Where none is, it joins or starts the
 // dev server, and starts a worker unless a process of ours already has one.

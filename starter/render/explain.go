@@ -224,37 +224,6 @@ func (x *sheet) limit(l client.ExplainLimit) string {
 	return text + ", " + limitWords(l.Unit, l.Left) + " left"
 }
 
-func (x *sheet) history(v client.ExplainView) {
-	h := v.History
-	text := fmt.Sprintf("%s, %s", Counted(h.Events, "event"), size(h.Bytes))
-	if h.Runs > 1 {
-		text += fmt.Sprintf(" in run %s of the chain", grouped(int64(h.Runs)))
-	}
-	if h.BytesPerStep != nil {
-		text += fmt.Sprintf(" · %s a step", size(*h.BytesPerStep))
-	}
-	x.fact("history", text)
-	next := percent(h.Share) + " of the way to a new run"
-	switch {
-	case h.Unstored != nil:
-		next = "no new run, as the storage fails, which is tried again after some steps: " + OneLine(*h.Unstored)
-	case h.Suggested:
-		next = "the server suggests a new run, which begins with the next step"
-	case h.StepsLeft != nil:
-		next += fmt.Sprintf(" (%s, %s): about %s to go", size(h.ContinueBytes), Counted(h.ContinueEvents, "event"), Counted(*h.StepsLeft, "step"))
-	}
-	x.fact("", next)
-	if c := v.Context; c != nil {
-		text := "about " + Counted(c.Tokens, "token")
-		if c.Window != nil && c.Share != nil {
-			text += fmt.Sprintf(" of %s (%s)", grouped(*c.Window), percent(*c.Share))
-		} else {
-			text += "; the model's window is unknown"
-		}
-		x.fact("context", text)
-	}
-}
-
 func (x *sheet) steps(v client.ExplainView, columns int) {
 	if len(v.Steps) == 0 {
 		return

@@ -155,6 +155,10 @@ func listStatus(a client.Listed) string {
 	switch {
 	case a.Foreign:
 		status = "foreign"
+	case !a.ImportedAt.IsZero():
+		status += ", imported"
+	case a.Recorded:
+		status += ", recorded"
 	case a.Open && a.Status.Terminal():
 		status += ", idle"
 	case a.Stopping:
@@ -185,6 +189,9 @@ func History(executions []client.Past, now time.Time, named bool) Table {
 		status := string(x.Status)
 		if why := cmp.Or(string(x.Code), string(x.StopReason)); why != "" && why != string(domain.Completed) {
 			status += " (" + OneLine(why) + ")"
+		}
+		if !x.ImportedAt.IsZero() {
+			status += ", imported"
 		}
 		took, end := "-", x.EndedAt
 		if end.IsZero() && !x.Status.Terminal() {

@@ -17,6 +17,7 @@ import (
 
 	"everstep/activities/record"
 	"everstep/activities/record/conformance"
+	"everstep/activities/tool"
 	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/starter/client"
@@ -127,6 +128,90 @@ func TestRecordsOutlastTheServer(t *testing.T) {
 	require.ErrorIs(t, err, &client.Error{Class: client.NotFound}, "no workflow of it is here")
 	_, err = s.agents.Result(within(t), name, 1)
 	require.ErrorIs(t, err, &client.Error{Class: client.NotFound})
+}
+
+// TestForkOfAnImportedAgent: it has its messages byte for byte, and its model answers to them; nothing is asked again. What
+// the file does not tell, tools among it, is not made up.
+func TestForkOfAnImportedAgent(t *testing.T) {
+	t.Parallel()
+	s := start(t, host.Config{Records: filepath.Join(t.TempDir(), "records"), Tools: []tool.Tool{echo()}})
+	name := s.named("imported")
+	s.talked(t, name)
+	said := collect(t, s.agents.Messages(within(t), name))
+	exported, err := s.agents.Export(within(t), name, 0)
+	require.NoError(t, err)
+	s.forgets(t, name)
+	store := storeAt(t, filepath.Join(t.TempDir(), "other"))
+	_, err = record.Import(t.Context(), store, inFile(t, exported.Records...), time.Now())
+	require.NoError(t, err)
+	var notes []string
+	c := client.New(s.temporal, client.Config{TaskQueue: s.queue, Loopback: true, Records: store, Progress: func(text string) { notes = append(notes, text) }})
+	listed := collect(t, c.ListRecorded(within(t), client.ListOptions{ListFilter: client.ListFilter{Agent: name}}))
+	require.Len(t, listed, 1)
+	require.False(t, listed[0].ImportedAt.IsZero())
+
+	model := scripted(writeScript(t, "turns: [{text: one}, {text: two}, {text: The third.}]")).Model
+	x, err := c.Fork(within(t), client.Point{ID: name}, client.ForkOptions{ID: name + "-on", Prompt: "and on", Model: &model})
+	require.NoError(t, err)
+	require.Contains(t, strings.Join(notes, "\n"), "records do not tell which tools an agent may use")
+	result, err := s.waits(within(t), x.ID, 1)
+	require.NoError(t, err)
+	require.Equal(t, "The third.", result.Answer)
+	forked := collect(t, s.agents.Messages(within(t), x.ID))
+	require.Len(t, forked, len(said)+2)
+	for i := range said {
+		require.JSONEq(t, encoded(t, said[i].Message), encoded(t, forked[i].Message), "its digest is not the file's")
+	}
+	explained, err := s.agents.Explain(within(t), x.ID, 1)
+	require.NoError(t, err)
+	require.Equal(t, exported.Records[1].ExecutionID, explained.BranchedFrom.ExecutionID)
+
+	definition := scripted(writeScript(t, "turns: [{tool_calls: [{name: echo, arguments: {text: hi}}]}, {text: Echoed.}]"), "echo")
+	x, err = c.Fork(within(t), client.Point{ID: name, Execution: "1", Step: new(0)}, client.ForkOptions{ID: name + "-anew", Prompt: "anew", Definition: &definition})
+	require.NoError(t, err)
+	result, err = s.waits(within(t), x.ID, 1)
+	require.NoError(t, err)
+	require.Equal(t, "Echoed.", result.Answer, "it has the tools that it was given")
+	require.Equal(t, "anew", collect(t, s.agents.Messages(within(t), x.ID))[0].Message.Text())
+
+	// A part of an agent does not do, and a step that never was is none.
+	part := storeAt(t, filepath.Join(t.TempDir(), "part"))
+	_, err = record.Import(t.Context(), part, inFile(t, exported.Records[1]), time.Now())
+	require.NoError(t, err)
+	_, err = client.New(s.temporal, client.Config{Loopback: true, Records: part}).Fork(within(t), client.Point{ID: name}, client.ForkOptions{Prompt: "and on"})
+	require.ErrorIs(t, err, &client.Error{Class: client.Gone})
+	require.ErrorContains(t, err, "export the whole agent")
+	_, err = c.Fork(within(t), client.Point{ID: name, Step: new(9)}, client.ForkOptions{Prompt: "and on"})
+	require.ErrorIs(t, err, &client.Error{Class: client.NotFound})
+}
+
+// TestForgedImportsAreNotForked: a file can say anything; what would break the fork's workflow is refused, and digests are
+// not taken from it.
+func TestForgedImportsAreNotForked(t *testing.T) {
+	t.Parallel()
+	s := start(t, host.Config{})
+	for what, forge := range map[string]struct {
+		change func(*record.Record)
+		class  client.Class
+		want   string
+	}{
+		"edits of messages that are not there": {func(r *record.Record) { r.Steps[0].Step.Input.Edits.Summary = 1 << 40 }, client.Failed, "names messages that had not been said"},
+		"a negative edit":                      {func(r *record.Record) { r.Steps[0].Step.Input.Edits.Hidden = -1 }, client.Failed, "names messages that had not been said"},
+		"a result without its call": {func(r *record.Record) {
+			r.Steps[0].Step.Input.Messages = 2
+			r.Messages[0].Message = domain.Message{Role: domain.RoleTool, ToolResult: &domain.ToolResult{CallID: "x"}}
+		}, client.Invalid, "messages[0]"},
+	} {
+		name := s.named("forged")
+		r := conformance.Sample(t, name, 1)[0]
+		forge.change(&r)
+		store := storeAt(t, filepath.Join(t.TempDir(), "other"))
+		_, err := record.Import(t.Context(), store, inFile(t, r), time.Now())
+		require.NoError(t, err, what)
+		_, err = client.New(s.temporal, client.Config{TaskQueue: s.queue, Loopback: true, Records: store}).Fork(within(t), client.Point{ID: name}, client.ForkOptions{Prompt: "on"})
+		require.ErrorIs(t, err, &client.Error{Class: forge.class}, what)
+		require.ErrorContains(t, err, forge.want, what)
+	}
 }
 
 // TestHistoriesAreAStore: the server, as far as it keeps executions, is held to what stores promise.

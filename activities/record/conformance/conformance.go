@@ -18,6 +18,8 @@ import (
 
 // A Reader finds records. Those of an agent that it does not know are none, and a record that it has not is record.ErrNone.
 type Reader interface {
+	// Agents are those of which there may be records.
+	Agents(ctx context.Context) ([]domain.AgentID, error)
 	List(ctx context.Context, agent domain.AgentID) ([]record.Ref, error)
 	Get(ctx context.Context, ref record.Ref) (record.Record, error)
 }
@@ -43,6 +45,9 @@ func Reads(t *testing.T, store Reader, want ...record.Record) {
 		require.NoError(t, err)
 		require.JSONEq(t, text(t, w), text(t, got))
 	}
+	agents, err := store.Agents(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, agents, want[0].AgentID)
 	none, err := store.List(t.Context(), domain.AgentID{UUID: uuid.New()})
 	require.NoError(t, err)
 	require.Empty(t, none, "of an agent that it does not know there is nothing")

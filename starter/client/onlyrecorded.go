@@ -1,0 +1,157 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"everstep/activities/record"
+	"everstep/domain"
+)
+
+// onlyRecorded says of an agent that the server does not have what can be done with its records; nil: there are none.
+func (c *Client) onlyRecorded(ctx context.Context, id string) error {
+	a, all, err := c.keptSession(ctx, id)
+	if err != nil || len(all) == 0 {
+		return nil // that there is no such agent is said then
+	}
+	newest := slices.MaxFunc(all, lastRecorded)
+	if newest.Imported.IsZero() {
+		return errorf(NotFound, nil, "id: the server has nothing left of %s; what its records tell can be read", a.called()).
+			next("`fork %s \"…\"` begins an agent that goes on from there", a.called())
+	}
+	return errorf(NotFound, nil, "id: no workflow of %s is here: its executions were imported on %s, and can only be read", a.called(), newest.Imported.Format(time.DateOnly)).
+		next("`fork %s \"…\"` begins an agent that goes on from there", a.called())
+}
+
+// ListRecorded yields the agents of which only the records tell, each with its newest session, in no order. Of options that
+// ask for what only a server has, such as what is open, nothing fits. It reads the newest record of each agent, and needs no
+// worker, and no server: without one all that is recorded is listed.
+func (c *Client) ListRecorded(ctx context.Context, o ListOptions) iter.Seq2[Listed, error] {
+	return func(yield func(Listed, error) bool) {
+		if err := o.check(); err != nil {
+			yield(Listed{}, invalid(err))
+			return
+		}
+		if o.Open || o.Waiting || len(o.Trusted) > 0 || o.Parent+o.Schedule+o.Query != "" {
+			return
+		}
+		shown := 0
+		for l, err := range c.recordedAgents(ctx) {
+			if err != nil {
+				yield(Listed{}, fail(ctx, "", "listing the records", err))
+				return
+			}
+			if !o.keeps(l) || o.Roots && l.ParentID != "" || !o.named(l.Name) || o.Unknown && l.Unknown == 0 || l.StartedAt.Before(o.Since) {
+				continue
+			}
+			_, err := c.described(ctx, agent{id: l.AgentID, name: l.Name}, "")
+			if err == nil { // the server lists it
+				continue
+			}
+			if !lostToServer(err) && !deleted(err) {
+				yield(Listed{}, fail(ctx, l.ID, "asking about "+l.ID, err))
+				return
+			}
+			if shown++; !yield(l, nil) || shown == o.Limit {
+				return
+			}
+		}
+	}
+}
+
+// recordedAgents yields what the newest record of each agent tells. One that cannot be read is told of, and the others follow.
+func (c *Client) recordedAgents(ctx context.Context) iter.Seq2[Listed, error] {
+	return func(yield func(Listed, error) bool) {
+		if c.cfg.Records == nil {
+			return
+		}
+		agents, err := c.cfg.Records.Agents(ctx)
+		if err != nil {
+			yield(Listed{}, err)
+			return
+		}
+		slices.SortFunc(agents, func(a, b domain.AgentID) int { return strings.Compare(a.String(), b.String()) })
+		for _, id := range agents {
+			r, err := c.newestRecord(ctx, id)
+			switch {
+			case errors.Is(err, record.ErrNone):
+				continue
+			case err != nil && ctx.Err() != nil:
+				yield(Listed{}, err)
+				return
+			case err != nil:
+				c.cfg.Progress(err.Error())
+				continue
+			}
+			if !yield(recordedAgent(r), nil) {
+				return
+			}
+		}
+	}
+}
+
+// newestRecord is that of the highest number, of those the one that ended last.
+func (c *Client) newestRecord(ctx context.Context, id domain.AgentID) (newest record.Record, _ error) {
+	refs, err := c.cfg.Records.List(ctx, id)
+	if err != nil {
+		return newest, err
+	}
+	found := false
+	for _, ref := range slices.Backward(refs) {
+		if found && ref.Number < newest.Number {
+			break
+		}
+		r, err := c.cfg.Records.Get(ctx, ref)
+		if errors.Is(err, record.ErrNone) { // it was deleted meanwhile
+			continue
+		}
+		if err != nil {
+			return newest, err
+		}
+		if !found || lastRecorded(r, newest) > 0 {
+			found, newest = true, r
+		}
+	}
+	if !found {
+		return newest, record.ErrNone
+	}
+	return newest, nil
+}
+
+func recordedAgent(r record.Record) Listed {
+	a := agent{id: r.AgentID, name: r.Name}
+	l := Listed{
+		Execution: a.recorded(r), Recorded: true, ImportedAt: r.Imported, Unknown: len(r.FinalState.Unsettled()), StartedAt: r.StartedAt, ClosedAt: r.CompletedAt,
+	}
+	l.ExecutionID = domain.ExecutionID{}
+	if parent, ok := r.FinalState.ParentAgentID(); ok {
+		l.ParentID = parent.String()
+	}
+	return l.with(r.Outcome)
+}
+
+// withRecorded adds to the ids that begin with a text those of agents of the records, each once, one more than are shown at
+// most.
+func (c *Client) withRecorded(ctx context.Context, text string, found []string) []string {
+	ctx, cancel := context.WithTimeout(ctx, lookIntoRecords)
+	defer cancel()
+	for l, err := range c.recordedAgents(ctx) {
+		switch {
+		case len(found) > shownMatches:
+			return found
+		case err != nil:
+			c.cfg.Progress("not all records could be looked through for " + text + "; write the whole id if it is one of theirs: " + err.Error())
+			return found
+		case strings.HasPrefix(l.ID, text) && !slices.Contains(found, l.ID):
+			found = append(found, l.ID)
+		}
+	}
+	return found
+}
+
+// lookIntoRecords bounds for how long an agent is looked for there by the beginning of its id.
+const lookIntoRecords = 5 * time.Second

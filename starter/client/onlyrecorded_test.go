@@ -1,0 +1,153 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/activities/record"
+	"everstep/activities/record/conformance"
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// imported is a store with the records of agents that came out of files, and one whose records were made here.
+func imported(t *testing.T) *record.Store {
+	t.Helper()
+	store, err := record.OpenDirectory(t.TempDir())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = store.Close() })
+	for _, r := range conformance.Sample(t, "ann", 3) {
+		r.Imported = time.Date(2026, 2, 3, 4, 5, 0, 0, time.UTC)
+		require.NoError(t, store.Record(t.Context(), r))
+	}
+	for _, r := range conformance.Sample(t, "bob", 2) {
+		require.NoError(t, store.Record(t.Context(), r))
+	}
+	return store
+}
+
+func collected[T any](t *testing.T, all func(func(T, error) bool)) (list []T) {
+	t.Helper()
+	for one, err := range all {
+		require.NoError(t, err)
+		list = append(list, one)
+	}
+	return list
+}
+
+// TestImportedAgentsAreReadWithoutAServer, by every command that reads; what takes the server says that there is none.
+func TestImportedAgentsAreReadWithoutAServer(t *testing.T) {
+	t.Parallel()
+	ctx, none := t.Context(), &Error{Class: Unreachable, Message: "server: none is up", Next: "`dev` begins one"}
+	c := OfRecords(Config{Records: imported(t)}, none)
+	for _, text := range []string{"ann", "an"} {
+		id, err := c.Find(ctx, text)
+		require.NoError(t, err)
+		require.Equal(t, "ann", id)
+	}
+
+	past := collected(t, c.Executions(ctx, "ann"))
+	require.Len(t, past, 3)
+	require.Equal(t, 2026, past[0].ImportedAt.Year())
+	require.Len(t, collected(t, c.Steps(ctx, "ann", 0)), 1)
+	require.Len(t, collected(t, c.Messages(ctx, "ann")), 6)
+	result, err := c.Result(ctx, "ann", 0)
+	require.NoError(t, err)
+	require.Equal(t, []any{3, "Nothing.", contract.FromRecords, time.February}, []any{result.Number, result.Answer, result.Source, result.ImportedAt.Month()})
+	status, err := c.Status(ctx, "ann")
+	require.NoError(t, err)
+	require.Equal(t, "ended; it was imported on 2026-02-03 04:05 UTC, and can only be read here", status.Doing)
+	require.Equal(t, []any{3, domain.StatusCompleted, 1, contract.FromRecords, false}, []any{status.Number, status.Status, status.StepCount, status.Source, status.Open})
+	explained, err := c.Explain(ctx, "ann", 2)
+	require.NoError(t, err)
+	require.Equal(t, domain.StatusStopped, explained.Status)
+	require.Equal(t, 2026, explained.ImportedAt.Year())
+	x, err := c.Export(ctx, "ann", 0)
+	require.NoError(t, err)
+	require.Len(t, x.Records, 3)
+	require.Empty(t, x.Gone)
+	d, err := c.Diff(ctx, Point{ID: "ann", Execution: "1"}, Point{ID: "ann"})
+	require.NoError(t, err)
+	require.Equal(t, 1, d.Equal)
+	_, err = c.Diff(ctx, Point{ID: "ann", Step: new(2)}, Point{ID: "ann"})
+	require.ErrorIs(t, err, &Error{Class: NotFound})
+	tree, err := c.Tree(ctx, "ann", 1)
+	require.NoError(t, err)
+	require.Equal(t, domain.StatusCompleted, tree.Status)
+
+	_, err = c.Send(ctx, "ann", SendOptions{Prompt: "more"})
+	require.ErrorIs(t, err, &Error{Class: Unreachable})
+	require.ErrorContains(t, err, "none is up")
+	_, err = c.Fork(ctx, Point{ID: "ann"}, ForkOptions{Prompt: "more"})
+	require.ErrorIs(t, err, &Error{Class: Unreachable})
+	_, err = c.Result(ctx, "nobody", 0)
+	require.ErrorContains(t, err, "none is up")
+	require.ErrorIs(t, err, ErrUnreached)
+}
+
+// TestWhatIsNewestIsNotToldWithoutAServer of an agent whose workflow may have gone on; its executions are read by number.
+func TestWhatIsNewestIsNotToldWithoutAServer(t *testing.T) {
+	t.Parallel()
+	c := OfRecords(Config{Records: imported(t)}, errors.New("server: none is up"))
+	_, err := c.Result(t.Context(), "bob", 0)
+	require.ErrorIs(t, err, &Error{Class: Unreachable})
+	require.ErrorContains(t, err, "none is up; the records know of execution 2 of bob, and not whether there is a later one")
+	_, err = c.Status(t.Context(), "bob")
+	require.ErrorContains(t, err, "not whether there is a later one")
+	result, err := c.Result(t.Context(), "bob", 2)
+	require.NoError(t, err)
+	require.Equal(t, domain.StatusStopped, result.Outcome.Status)
+	require.Zero(t, result.ImportedAt)
+}
+
+// TestListRecorded lists each agent of which the server has nothing, by its newest record, and says which were imported.
+func TestListRecorded(t *testing.T) {
+	t.Parallel()
+	store := imported(t)
+	names := func(o ListOptions) (all []string) {
+		for _, l := range collected(t, OfRecords(Config{Records: store}, errors.New("none")).ListRecorded(t.Context(), o)) {
+			require.True(t, l.Recorded)
+			require.Equal(t, l.Name == "ann", !l.ImportedAt.IsZero())
+			require.Equal(t, map[string]int{"ann": 3, "bob": 2}[l.Name], l.Number)
+			all = append(all, l.ID)
+		}
+		return all
+	}
+	require.ElementsMatch(t, []string{"ann", "bob"}, names(ListOptions{}))
+	require.Equal(t, []string{"ann"}, names(ListOptions{ListFilter: ListFilter{Statuses: []ListStatus{ListCompleted}}}))
+	require.Equal(t, []string{"bob"}, names(ListOptions{ListFilter: ListFilter{Agent: "b*"}}))
+	require.Len(t, names(ListOptions{Limit: 1}), 1)
+	require.Empty(t, names(ListOptions{Open: true}))
+	require.Empty(t, names(ListOptions{ListFilter: ListFilter{Since: time.Now()}}))
+
+	f := newFake(&fakeRun{id: "run"})
+	c := New(f, Config{Loopback: true, Records: store})
+	require.Empty(t, collected(t, c.ListRecorded(t.Context(), ListOptions{})), "the server has both")
+	f.deleted["run"] = true
+	require.Len(t, collected(t, c.ListRecorded(t.Context(), ListOptions{})), 2)
+	_, err := c.Send(t.Context(), "ann", SendOptions{Prompt: "more"})
+	require.ErrorIs(t, err, &Error{Class: NotFound})
+	require.EqualError(t, err, "id: no workflow of ann is here: its executions were imported on 2026-02-03, and can only be read")
+	var told *Error
+	require.ErrorAs(t, err, &told)
+	require.Contains(t, told.Next, "`fork ann")
+	_, err = c.Send(t.Context(), "bob", SendOptions{Prompt: "more"})
+	require.ErrorContains(t, err, "the server has nothing left of bob")
+}
+
+// TestNoOtherSessionFillsTheGaps of one that the server knows: it has said something else under the same numbers.
+func TestNoOtherSessionFillsTheGaps(t *testing.T) {
+	t.Parallel()
+	c := New(newFake(&fakeRun{id: "another-session"}), Config{Loopback: true, Records: imported(t)})
+	_, all, err := c.keptSession(context.Background(), "ann")
+	require.NoError(t, err)
+	require.Empty(t, all)
+	c = New(newFake(&fakeRun{id: "first-run"}), Config{Loopback: true, Records: imported(t)})
+	_, all, err = c.keptSession(context.Background(), "ann")
+	require.NoError(t, err)
+	require.Len(t, all, 3)
+}

@@ -1,0 +1,104 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	sdk "go.temporal.io/sdk/client"
+	"google.golang.org/grpc"
+)
+
+// OfRecords returns a client for while no server can be reached: it reads what Config.Records tell. Whatever takes the
+// server fails as Unreachable, with the text of why.
+func OfRecords(cfg Config, why error) *Client {
+	err := errorf(Unreachable, fmt.Errorf("%w: %w", ErrUnreached, why), "%s", why)
+	if known, ok := errors.AsType[*Error](why); ok {
+		err.Next = known.Next
+	}
+	c := New(unreached{err: err}, cfg)
+	c.unreached = err
+	return c
+}
+
+// ErrUnreached is in the errors of what a client of OfRecords cannot tell, since no server was there to be asked.
+var ErrUnreached = errors.New("no server can be reached")
+
+// An unreached is in the place of a server. What this package does not use of one it panics on.
+type unreached struct {
+	sdk.Client
+	err error
+}
+
+func (u unreached) DescribeWorkflowExecution(context.Context, string, string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	return nil, u.err
+}
+
+func (u unreached) ListWorkflow(context.Context, *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
+	return nil, u.err
+}
+
+func (u unreached) QueryWorkflowWithOptions(context.Context, *sdk.QueryWorkflowWithOptionsRequest) (*sdk.QueryWorkflowWithOptionsResponse, error) {
+	return nil, u.err
+}
+
+func (u unreached) UpdateWorkflow(context.Context, sdk.UpdateWorkflowOptions) (sdk.WorkflowUpdateHandle, error) {
+	return nil, u.err
+}
+
+func (u unreached) SignalWorkflow(context.Context, string, string, string, any) error { return u.err }
+
+func (u unreached) ExecuteWorkflow(context.Context, sdk.StartWorkflowOptions, any, ...any) (sdk.WorkflowRun, error) {
+	return nil, u.err
+}
+
+func (u unreached) WorkflowService() workflowservice.WorkflowServiceClient {
+	return workflowservice.NewWorkflowServiceClient(noConnection(u))
+}
+
+func (u unreached) OperatorService() operatorservice.OperatorServiceClient {
+	return operatorservice.NewOperatorServiceClient(noConnection(u))
+}
+
+func (u unreached) ScheduleClient() sdk.ScheduleClient { return noSchedules{err: u.err} }
+
+// A noConnection fails each call.
+type noConnection unreached
+
+func (n noConnection) Invoke(context.Context, string, any, any, ...grpc.CallOption) error {
+	return n.err
+}
+
+func (n noConnection) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+	return nil, n.err
+}
+
+type noSchedules struct {
+	sdk.ScheduleClient
+	err error
+}
+
+func (n noSchedules) Create(context.Context, sdk.ScheduleOptions) (sdk.ScheduleHandle, error) {
+	return nil, n.err
+}
+
+func (n noSchedules) List(context.Context, sdk.ScheduleListOptions) (sdk.ScheduleListIterator, error) {
+	return nil, n.err
+}
+
+func (n noSchedules) GetHandle(context.Context, string) sdk.ScheduleHandle {
+	return noSchedule{err: n.err}
+}
+
+type noSchedule struct {
+	sdk.ScheduleHandle
+	err error
+}
+
+func (n noSchedule) Describe(context.Context) (*sdk.ScheduleDescription, error) { return nil, n.err }
+func (n noSchedule) Delete(context.Context) error                               { return n.err }
+func (n noSchedule) Trigger(context.Context, sdk.ScheduleTriggerOptions) error  { return n.err }
+func (n noSchedule) Pause(context.Context, sdk.SchedulePauseOptions) error      { return n.err }
+func (n noSchedule) Unpause(context.Context, sdk.ScheduleUnpauseOptions) error  { return n.err }

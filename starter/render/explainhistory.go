@@ -1,0 +1,48 @@
+package render
+
+import (
+	"fmt"
+
+	"everstep/domain/contract"
+	"everstep/starter/client"
+)
+
+// history says how long the history of the newest run is and how full the model's window, or what else tells.
+func (x *sheet) history(v client.ExplainView) {
+	if v.Source == contract.FromRecords {
+		text := "none is here: the record of the execution tells"
+		if v.ImportedAt != nil {
+			text += ", which was imported " + moment(*v.ImportedAt)
+		}
+		x.fact("history", text)
+		return
+	}
+	h := v.History
+	text := fmt.Sprintf("%s, %s", Counted(h.Events, "event"), size(h.Bytes))
+	if h.Runs > 1 {
+		text += fmt.Sprintf(" in run %s of the chain", grouped(int64(h.Runs)))
+	}
+	if h.BytesPerStep != nil {
+		text += fmt.Sprintf(" · %s a step", size(*h.BytesPerStep))
+	}
+	x.fact("history", text)
+	next := percent(h.Share) + " of the way to a new run"
+	switch {
+	case h.Unstored != nil:
+		next = "no new run, as the storage fails, which is tried again after some steps: " + OneLine(*h.Unstored)
+	case h.Suggested:
+		next = "the server suggests a new run, which begins with the next step"
+	case h.StepsLeft != nil:
+		next += fmt.Sprintf(" (%s, %s): about %s to go", size(h.ContinueBytes), Counted(h.ContinueEvents, "event"), Counted(*h.StepsLeft, "step"))
+	}
+	x.fact("", next)
+	if c := v.Context; c != nil {
+		text := "about " + Counted(c.Tokens, "token")
+		if c.Window != nil && c.Share != nil {
+			text += fmt.Sprintf(" of %s (%s)", grouped(*c.Window), percent(*c.Share))
+		} else {
+			text += "; the model's window is unknown"
+		}
+		x.fact("context", text)
+	}
+}
