@@ -117,8 +117,9 @@ func agentsCheckCommand(p *program) *cobra.Command {
 		Short: "Check agents' files, and say all that is wrong",
 		Long: `Checks agents' files, by path or name; without one, those that list lists. Each
 problem is a line on standard output: file:line:column: field: what is wrong, and
-what to do. Exits 1 where there is any. Whether a worker has the tools, hooks and
-model is known to the worker alone.`,
+what to do. Exits 1 where there is any. A tool that run would refuse is noted, as
+workers of your own may have it; whether those have hooks, model and tools is
+known to them alone.`,
 		Example: `  starter agents check
   starter agents check agents/reviewer.md agents/writer.yaml
   starter agents check --json | jq -r '.[].message'`,
@@ -191,16 +192,11 @@ func (p *program) noteProviders(file agentfile.File) {
 	}
 }
 
-// noteTools says what may be misspelt. A worker of the user's own may have such tools.
+// noteTools says which tools run would refuse that has its own worker, in its words. A worker of the user's own may
+// have them.
 func (p *program) noteTools(path string, tools []string) {
-	builtin := local.BuiltinNames()
-	for _, tool := range tools {
-		if slices.Contains(builtin, tool) {
-			continue
-		}
-		if near, ok := spelling.Nearest(tool, builtin); ok {
-			p.say("%s: note: tools: %s is not built in; did you mean %s? A worker of your own may have it", path, tool, near)
-		}
+	for _, doubt := range p.machine.DoubtedTools(tools) {
+		p.say("%s: note: %s", path, doubt)
 	}
 }
 

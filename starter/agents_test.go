@@ -132,7 +132,12 @@ func TestAgentsCheck(t *testing.T) {
 	require.Equal(t, exitDone, code, "a worker may have a tool of that name")
 	require.Empty(t, stdout)
 	require.Equal(t, typo+": nothing is wrong\n"+
-		typo+": note: tools: raed_file is not built in; did you mean read_file? A worker of your own may have it\n", stderr)
+		typo+": note: tool: there is no \"raed_file\"; did you mean read_file?\n"+
+		typo+": note: tool: there is no \"our_own\"; there are list_files, read_file, search_files, write_file, edit_file; "+
+		"http_get, http_post, shell, sleep, wait_until, todo, ask_user, read_artifact, execution_history can be turned on with EVERSTEP_BUILTIN_TOOLS; "+
+		"others are on workers of your own: name their --task-queue\n", stderr)
+	_, _, refused := c.call(t.Context(), "run", "--model", "openai/gpt-5-mini", "--tool", "our_own", "hi")
+	require.Contains(t, stderr, strings.TrimPrefix(refused, "error: "), "run refuses it in the same words")
 
 	both := filepath.Join(c.here, "both.yaml")
 	require.NoError(t, os.WriteFile(both, []byte("tools:\n  allow: [read_file, list_files]\n  deny: [write_file, read_file]\n"), 0o600))

@@ -32,15 +32,13 @@ revoke).`,
 	}
 	command.RunE = func(command *cobra.Command, args []string) error {
 		id, ctx := "", command.Context()
-		reach := func() (*local.Stack, error) { return p.machine.Connect(ctx, "") }
 		if len(args) > 0 {
 			id = args[0]
 			if err := client.CheckID(id); err != nil {
 				return err
 			}
-			reach = func() (*local.Stack, error) { return p.machine.ConnectTo(ctx, id) }
 		}
-		s, err := reach()
+		s, err := p.machine.ConnectToLook(ctx, id)
 		if err != nil {
 			return err
 		}

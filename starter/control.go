@@ -111,7 +111,9 @@ the name is free: a session ends its own with MCP servers first.`,
 func extendCommand(p *program) *cobra.Command {
 	var limits budgetFlags
 	var wait bool
-	command := p.withAgent(&cobra.Command{
+	command := p.withAgentOf(func(ctx context.Context, id string) (*local.Stack, error) {
+		return p.reachTo(ctx, id, wait)
+	}, &cobra.Command{
 		Use:   "extend ID",
 		Short: "Raise an execution's limits, or go on from where one ended",
 		Long: `Gives the execution in progress new limits. Where the newest execution was
@@ -122,7 +124,7 @@ Limits are totals: they count what was used before. A limit that was reached has
 to be raised, or nothing could go on; none takes one away. What completed cannot
 go on: send gives a named agent its next message.
 
-It needs a server that is up and a worker: dev, or watch ID, brings them up.`,
+It needs a server that is up and a worker: dev, watch ID and --wait bring them up.`,
 		Example: `  starter extend notes --max-steps 40
   starter extend notes --max-cost 0.50 --deadline none --wait
   starter extend 7d44c2b5-3a9a-4dc0-8f0b-6a3f9e1b2c3d`,

@@ -4,6 +4,8 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -91,7 +93,7 @@ func TestWatchStartsNothingForAnAgentThatCannotBe(t *testing.T) {
 // TestKeptExecutions says what brings back what a server that is gone has kept.
 func TestKeptExecutions(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{"status", "notes"}, {"explain", "notes"}, {"result", "notes"}, {"extend", "notes"}, {"send", "notes", "hi"}} {
+	for _, args := range [][]string{{"status", "notes"}, {"explain", "notes"}, {"result", "notes"}, {"extend", "notes"}, {"send", "notes", "hi"}, {"messages", "notes"}} {
 		c := newCaller(t)
 		code, _, stderr := c.call(t.Context(), args...)
 		require.Equal(t, exitUnreachable, code)
@@ -104,5 +106,7 @@ func TestKeptExecutions(t *testing.T) {
 		code, _, stderr = c.call(t.Context(), args...)
 		require.Equal(t, exitUnreachable, code, stderr)
 		require.Contains(t, stderr, "kept in "+file+": `starter dev`, or `starter watch notes`, brings them back")
+		looks := slices.Contains([]string{"status", "explain", "result"}, args[0])
+		require.Equal(t, looks, strings.Contains(stderr, "it does not come back: a test may not start a process"), "%s: %s", args, stderr)
 	}
 }

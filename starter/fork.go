@@ -56,7 +56,8 @@ Where the server has the agent no more, or it was imported, its records tell
 (EVERSTEP_RECORDS), and its messages are copied. They do not say which tools it
 may use: the fork has those of --agent, and without it none.
 
-It needs a server that is up and a worker. --wait follows the execution.`,
+It needs a server that is up and a worker. --wait follows the execution, and
+brings them up as run does.`,
 		Example: `  starter fork notes "Try it in another way"
   starter fork notes --execution 2 --step 3 --model openai-chat/gpt-5 "And now?"
   starter fork notes --step 0 --id notes-anew --wait "Another question"
@@ -92,7 +93,7 @@ It needs a server that is up and a worker. --wait follows the execution.`,
 			if o.Prompt, err = p.prompt(args[1]); err != nil {
 				return err
 			}
-			s, err := p.machine.ConnectTo(ctx, args[0])
+			s, err := p.reachTo(ctx, args[0], wait)
 			if err != nil {
 				return err
 			}

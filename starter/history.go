@@ -15,7 +15,7 @@ import (
 
 func historyCommand(p *program) *cobra.Command {
 	var all bool
-	command := p.reading(&cobra.Command{
+	command := p.looking(&cobra.Command{
 		Use:   "history ID",
 		Short: "List the executions of an agent",
 		Long: `Lists the executions of an agent, the oldest first: how each ended, its steps,

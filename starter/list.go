@@ -66,7 +66,7 @@ Filters leave out what does not fit all of them. A status is one of
 		Args: noArguments,
 		RunE: func(command *cobra.Command, _ []string) error {
 			ctx := command.Context()
-			connect := p.machine.Connect
+			connect := p.machine.ConnectToLook
 			if l.records {
 				if err := p.machine.NamesRecords(); err != nil {
 					return err

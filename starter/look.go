@@ -16,7 +16,7 @@ import (
 )
 
 func statusCommand(p *program) *cobra.Command {
-	return p.reading(&cobra.Command{
+	return p.looking(&cobra.Command{
 		Use:   "status ID",
 		Short: "Show what an agent is doing",
 		Long: `Shows what an agent is doing now, what it has used, and what its budget leaves.
@@ -86,19 +86,18 @@ func messagesCommand(p *program) *cobra.Command {
 		Short: "Show an agent's transcript",
 		Long: `Shows the transcript of an agent over all its executions. It needs a worker.
 Messages that can no longer be read are reported as gone (exit 1), and the
-others follow. What a rewind has taken back is shown, and marked: the model sees
-it no more.`,
+others follow. What a rewind has taken back, or clear has dropped, is shown, and
+marked: the model sees it no more.`,
 		Example: `  starter messages notes
   starter messages notes --json | jq -r '.message.parts[].text'
-  starter messages notes --json | jq 'select(.taken_back | not)'`,
+  starter messages notes --json | jq 'select(.taken_back or .cleared | not)'`,
 	}, "starter messages notes", func(ctx context.Context, s *local.Stack, id string) error {
-		edits := domain.Edits{}
-		var err error
-		if edits.TakenBack, err = s.Agents.TakenBack(ctx, id); err != nil && !errors.Is(err, &client.Error{Class: client.Gone}) {
+		edits, err := s.Agents.Edits(ctx, id)
+		if err != nil && !errors.Is(err, &client.Error{Class: client.Gone}) {
 			return err
 		}
 		return each(p, s.Agents.Messages(ctx, id), func(entry domain.Entry) error {
-			said := render.Said(entry, edits.TookBack(entry.Index))
+			said := render.Said(entry, edits)
 			return p.show(said, said.Text(p.out.Theme))
 		})
 	})
@@ -134,7 +133,7 @@ be read are reported as gone (exit 1), and left out.`,
 func explainCommand(p *program) *cobra.Command {
 	var number int
 	var tree bool
-	command := p.reading(&cobra.Command{
+	command := p.looking(&cobra.Command{
 		Use:   "explain ID",
 		Short: "Explain why an execution ended, and what it cost",
 		Long: `Explains why an execution ended, or what it is doing now: a line a step with its
@@ -176,7 +175,7 @@ it ended, what it used and cost itself, and what with those below it.`,
 func resultCommand(p *program) *cobra.Command {
 	var number int
 	var noWait bool
-	command := p.reading(&cobra.Command{
+	command := p.looking(&cobra.Command{
 		Use:   "result ID",
 		Short: "Wait for an execution's end and print its answer",
 		Long: `Waits until an execution has ended, prints its answer, and exits 0 where it

@@ -221,7 +221,21 @@ func (p *program) withAgent(
 func (p *program) reading(
 	command *cobra.Command, like string, run func(ctx context.Context, s *local.Stack, id string) error,
 ) *cobra.Command {
-	return p.withAgentOf(p.machine.ConnectToRead, command, like, func(ctx context.Context, s *local.Stack, id string) error {
+	return p.readingBy(p.machine.ConnectToRead, command, like, run)
+}
+
+// looking is reading of a command that needs no worker: the dev server that has been there is brought back for it.
+func (p *program) looking(
+	command *cobra.Command, like string, run func(ctx context.Context, s *local.Stack, id string) error,
+) *cobra.Command {
+	return p.readingBy(p.machine.ConnectToLook, command, like, run)
+}
+
+func (p *program) readingBy(
+	connect func(ctx context.Context, id string) (*local.Stack, error), command *cobra.Command, like string,
+	run func(ctx context.Context, s *local.Stack, id string) error,
+) *cobra.Command {
+	return p.withAgentOf(connect, command, like, func(ctx context.Context, s *local.Stack, id string) error {
 		err := run(ctx, s, id)
 		if !errors.Is(err, &client.Error{Class: client.Unreachable}) {
 			p.sayUnreached(s)
@@ -331,9 +345,11 @@ func newRoot(p *program) *cobra.Command {
 		Long: `Everstep runs AI agents on Temporal: each step is recorded, so that an agent
 goes on where it was when a worker, a machine or this command dies.
 
-Without a configured server, run and watch bring up what they need on this
-machine: Temporal's own dev server, and a worker. A server is configured by
---address or --profile, or as Temporal's own tools are (TEMPORAL_ADDRESS, …).
+Without a configured server, run, chat, watch and --wait bring up what they need
+on this machine: Temporal's own dev server, and a worker. What only looks, such as
+list, status and explain, brings the server up that has been there before. A
+server is configured by --address or --profile, or as Temporal's own tools are
+(TEMPORAL_ADDRESS, …).
 
 Exit codes: 0 done or completed, 1 failed or another error, 2 wrong usage,
 3 stopped, 4 not found, 5 unreachable, 6 refused by the state it is in,

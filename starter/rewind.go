@@ -65,7 +65,7 @@ a worker. An agent without a name is not rewound: fork it.`,
 				return usage("--wait, --model, limits: are the next execution's, which begins with the next message; give them with a prompt, or to send")
 			}
 			ctx := command.Context()
-			s, err := p.machine.ConnectTo(ctx, to.ID)
+			s, err := p.reachTo(ctx, to.ID, wait)
 			if err != nil {
 				return err
 			}

@@ -161,7 +161,7 @@ aside. It needs no worker. What was created a moment ago may be missing.`,
 		Args: noArguments,
 		RunE: func(command *cobra.Command, _ []string) error {
 			ctx := command.Context()
-			s, err := p.machine.Connect(ctx, "")
+			s, err := p.machine.ConnectToLook(ctx, "")
 			if err != nil {
 				return err
 			}
@@ -188,7 +188,7 @@ func (p *program) withSchedule(command *cobra.Command, run func(ctx context.Cont
 		return p.completeSchedules(command, args, prefix)
 	}
 	command.RunE = func(command *cobra.Command, args []string) error {
-		s, err := p.machine.Connect(command.Context(), "")
+		s, err := p.machine.ConnectToLook(command.Context(), "")
 		if err != nil {
 			return err
 		}

@@ -120,6 +120,7 @@ the model has just given its last answer; status shows what waits, and unsend
 takes it back. A message that a stop leaves unread begins the next execution of
 a session. An agent without a name takes messages while it works.
 
+It needs a server that is up and a worker; --wait brings them up, as run does.
 The message - is read from standard input.`,
 		Example: `  starter send notes "And which file is the newest?" --wait
   starter send notes "Leave the tests alone"
@@ -158,7 +159,7 @@ The message - is read from standard input.`,
 			if options.Prompt, err = p.prompt(args[1]); err != nil {
 				return err
 			}
-			s, err := p.machine.ConnectTo(ctx, args[0])
+			s, err := p.reachTo(ctx, args[0], wait)
 			if err != nil {
 				return cmp.Or(unknown, err)
 			}
@@ -192,6 +193,17 @@ The message - is read from standard input.`,
 	command.ValidArgsFunction = p.completeIDs
 	p.completeWith(command, "model", completeModels)
 	return command
+}
+
+// reachTo reaches an agent that goes on by this command. One that is followed has what it needs brought up, as by run.
+func (p *program) reachTo(ctx context.Context, id string, followed bool) (*local.Stack, error) {
+	if !followed {
+		return p.machine.ConnectTo(ctx, id)
+	}
+	if err := p.machine.CheckKept(id); err != nil && p.machine.NamesRecords() != nil { // which may tell of it
+		return nil, err
+	}
+	return p.machine.BringUp(ctx, local.Flags{})
 }
 
 type startFlags struct {

@@ -3,6 +3,8 @@ package main
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -31,10 +33,11 @@ shown by status and explain. The tools' schemas, prices and windows follow.`,
 		if options.Definition, options.Fields, err = asked.redefinition(p); err != nil {
 			return err
 		}
-		if options.Definition.Model.Provider != "" {
-			if err := p.machine.CheckLocally(ctx, local.Flags{}, options.Definition); err != nil && s.Own(ctx, id) {
-				return err
-			}
+		if err := p.machine.CheckLocally(ctx, local.Flags{}, options.Definition); err != nil && s.Own(ctx, id) {
+			return err
+		}
+		if !s.Ours(ctx, id) {
+			p.warnOfTools(id, options.Definition.Tools)
 		}
 		p.warn(s.MissingFor(ctx, id))
 		updated, err := s.Agents.Update(ctx, id, options)
@@ -47,6 +50,16 @@ shown by status and explain. The tools' schemas, prices and windows follow.`,
 	command.Flags().StringVar(&options.Reason, "reason", "", "a `TEXT` that is recorded")
 	command.Flags().StringVar(&options.By, "by", options.By, "`WHO` changes it")
 	return command
+}
+
+// warnOfTools says which tools workers of the user's own have to have: what nobody has fails the next execution.
+func (p *program) warnOfTools(id string, tools []string) {
+	builtin := local.BuiltinNames()
+	for _, tool := range tools {
+		if !slices.Contains(builtin, tool) {
+			p.warn(fmt.Sprintf("tool: %s is not built in; where the workers of %s have none of that name, its next execution fails", domain.Shorten(tool, 100), id))
+		}
+	}
 }
 
 // redefinition is what the flags make of a definition, and which fields they are about; none: all of it.

@@ -36,7 +36,7 @@ func (s session) status(contract.StatusRequest) (contract.StatusView, error) {
 		Usage: s.state.Usage().View(), CostUSD: "0", StopSignals: []domain.StopSignal{},
 		OutcomeUnknown: []domain.UnknownCall{}, PendingApprovals: []domain.PendingApproval{}, PendingQuestions: []domain.PendingQuestion{},
 		StandingApprovals: append([]domain.StandingApproval{}, s.state.StandingApprovals()...),
-		WaitingMessages:   s.waitingMessages(), Suspended: s.mail.Suspended(), RewoundTo: s.standsAt(),
+		WaitingMessages:   s.waitingMessages(), Suspended: s.mail.Suspended(), RewoundTo: s.standsAt(), Cleared: s.talk.Edits().Emptied,
 		Trusted: s.state.Trusted(), Bound: s.bindings.open(), Todo: s.state.Metadata().Todo(), Changes: s.changes, Next: s.waitingDefinition(),
 		History: contract.HistoryView{
 			Events: int64(s.info.GetCurrentHistoryLength()), Bytes: int64(s.info.GetCurrentHistorySize()), Runs: s.run.number,
@@ -211,7 +211,8 @@ func (s session) messages(request contract.MessagesRequest) (contract.MessagesPa
 		encoded, _ = json.Marshal(r)
 	}
 	page := s.talk.Page(request, len(encoded))
-	page.Resolved, page.TakenBack = definition, s.talk.Edits().TakenBack
+	edits := s.talk.Edits()
+	page.Resolved, page.TakenBack, page.Emptied = definition, edits.TakenBack, edits.Emptied
 	if page.From == page.Base {
 		page.Segments = s.run.inheritedSegments
 	}

@@ -67,6 +67,9 @@ type StatusView struct {
 	Open bool `json:"open"`
 	// Suspended is set while the session accepts nothing.
 	Suspended *Suspension `json:"suspended,omitempty"`
+	// Cleared is how many messages a clear has dropped, from the first on: the agent reads none of them. Where no worker
+	// answers it is zero.
+	Cleared int `json:"messages_cleared,omitzero"`
 	// Paused says that nothing new starts until the execution is resumed.
 	Paused bool `json:"paused,omitzero"`
 	// Origin is the execution that this one goes on from, and Prior what had been spent by then.
@@ -273,6 +276,8 @@ type MessagesPage struct {
 	Resolved *Resolved `json:"resolved,omitempty"`
 	// TakenBack are the messages, of the whole transcript, that rewinds have taken back.
 	TakenBack []domain.Span `json:"taken_back,omitempty"`
+	// Emptied is the index before which a clear has dropped all; zero: nothing.
+	Emptied int `json:"emptied,omitzero"`
 }
 
 // An EventsRequest asks for events of one execution.

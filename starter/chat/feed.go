@@ -91,7 +91,7 @@ func (f *feed) pause(ctx context.Context, d time.Duration) bool {
 func (f *feed) recall(ctx context.Context, live domain.ExecutionID) error {
 	read, edits := recalled{live: live}, domain.Edits{}
 	if f.next == 0 { // what is taken back later is told then
-		edits.TakenBack, _ = f.agents.TakenBack(ctx, f.id)
+		edits, _ = f.agents.Edits(ctx, f.id)
 	}
 	for entry, err := range f.agents.MessagesFrom(ctx, f.id, f.next) {
 		switch {

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"time"
@@ -28,6 +29,8 @@ type Past struct {
 	Origin *domain.Origin `json:"origin,omitempty"`
 	// ImportedAt is when its record came out of a file; zero: it did not.
 	ImportedAt time.Time `json:"imported_at,omitzero"`
+	// Cleared says that clear has dropped its messages, and no rewind has brought them back.
+	Cleared bool `json:"cleared,omitzero"`
 }
 
 // Executions yields the executions of an agent, the oldest first: those of an earlier session of its name where the
@@ -61,6 +64,30 @@ type pastScan struct {
 	// that what is rewound before is of no effect: the conversation was dropped since, or rewound again.
 	origins   map[int]*domain.Origin
 	forgotten bool
+	// emptied are the rewinds and clears, the newest first.
+	emptied []emptying
+}
+
+// An emptying is a clear, or a rewind, which may undo one.
+type emptying struct {
+	// to is the number of the execution that a rewind went to; zero of a clear.
+	to int
+	// after is the number of the newest execution that had ended by then; zero: none is told.
+	after int
+}
+
+// cleared is the newest execution of which a clear has dropped all, that no rewind to before has undone since.
+func (s *pastScan) cleared() int {
+	back := s.number + 1 // the earliest execution that was gone back to since
+	for _, e := range s.emptied {
+		switch {
+		case e.to > 0:
+			back = min(back, e.to)
+		case e.after < back:
+			return e.after
+		}
+	}
+	return 0
 }
 
 // read goes back as far as there are runs.
@@ -102,8 +129,10 @@ func (s *pastScan) take(r progress.Recorded) {
 		s.runBegan(f, r)
 	case progress.Cleared:
 		s.forgotten = true
+		s.emptied = append(s.emptied, emptying{})
 	case progress.Rewound:
 		s.rewound(f, r)
+		s.emptied = append(s.emptied, emptying{to: f.Request.Number})
 	case progress.Ended:
 		s.forgotten = false
 	}
@@ -174,6 +203,9 @@ func (s *pastScan) outcomes(o contract.Outcome, r progress.Recorded) {
 	if o.Number < 1 || !o.Status.Terminal() {
 		return
 	}
+	for i := range s.emptied {
+		s.emptied[i].after = cmp.Or(s.emptied[i].after, o.Number)
+	}
 	one := s.of(o.Number, r)
 	one.ExecutionID, one.Status, one.StopReason, one.Code = o.ExecutionID, o.Status, o.StopReason, o.Code
 	one.Steps, one.TotalTokens, one.CostUSD = &o.Steps, new(o.Usage.TotalTokens()), costInUSD(o)
@@ -211,7 +243,7 @@ func (s *pastScan) newestOne() {
 
 // yield tells of all executions in their order.
 func (s *pastScan) yield(yield func(Past, error) bool) {
-	missing := 0 // the first of those that are gone
+	cleared, missing := s.cleared(), 0 // the first of those that are gone
 	for n := 1; n <= s.number+1; n++ {
 		one, ok := s.told[n]
 		if ok = ok && one.Status != ""; !ok && n <= s.number {
@@ -229,6 +261,7 @@ func (s *pastScan) yield(yield func(Past, error) bool) {
 		if from := s.origins[n]; from != nil {
 			one.Origin = from
 		}
+		one.Cleared = n <= cleared
 		if !yield(s.goingOn(n, one), nil) {
 			return
 		}

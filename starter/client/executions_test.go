@@ -10,6 +10,8 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 
 	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/domain/progress"
 )
 
 // pastOf reads nora's executions, and what is gone of them.
@@ -96,6 +98,58 @@ func TestExecutionsThatTheServerEnded(t *testing.T) {
 	f.deleted["run-1"] = true
 	for _, err := range f.client().Executions(t.Context(), "nora") {
 		requireClass(t, err, NotFound)
+	}
+}
+
+// TestWhatAClearDropped: all before it, unless a rewind to before has brought it back.
+func TestWhatAClearDropped(t *testing.T) {
+	t.Parallel()
+	clear, to := func(after int) emptying { return emptying{after: after} }, func(number int) emptying { return emptying{to: number, after: 9} }
+	for name, c := range map[string]struct {
+		newestFirst []emptying
+		want        int
+	}{
+		"nothing":                  {nil, 0},
+		"a clear":                  {[]emptying{clear(2)}, 2},
+		"the newest counts":        {[]emptying{clear(5), clear(2)}, 5},
+		"back to before it":        {[]emptying{to(2), clear(2)}, 0},
+		"back to after it":         {[]emptying{to(3), clear(2)}, 2},
+		"back to between two":      {[]emptying{to(3), clear(5), clear(2)}, 2},
+		"cleared once more":        {[]emptying{clear(7), to(1), clear(2)}, 7},
+		"a rewind before it":       {[]emptying{clear(4), to(1)}, 4},
+		"two rewinds, the last on": {[]emptying{to(4), to(1), clear(2)}, 0},
+	} {
+		scan := pastScan{position: position{number: 9}, emptied: c.newestFirst}
+		require.Equal(t, c.want, scan.cleared(), name)
+	}
+}
+
+// TestASuspensionIsFound by the newest that a run tells of it.
+func TestASuspensionIsFound(t *testing.T) {
+	t.Parallel()
+	sent := progress.Sent{Reply: contract.SendReply{ExecutionID: domain.AgentID{}.Execution("c", 1)}}
+	on, off := progress.Suspended{Suspension: &contract.Suspension{}}, progress.Suspended{}
+	nora, err := domain.AgentIDOf("nora")
+	require.NoError(t, err)
+	taken := contract.SessionInput{SchemaVersion: 1, AgentID: nora, Carry: &contract.Carry{Suspended: &contract.Suspension{}}}
+	for name, c := range map[string]struct {
+		newestFirst []progress.Fact
+		want        bool
+	}{
+		"suspended":      {[]progress.Fact{progress.TaskDone{}, progress.Sent{}, on, sent}, true},
+		"lifted":         {[]progress.Fact{off, on}, false},
+		"since taken":    {[]progress.Fact{sent, on}, false},
+		"taken over":     {[]progress.Fact{progress.TaskDone{}, progress.RunBegan{Input: taken}}, true},
+		"never was":      {[]progress.Fact{progress.TaskDone{}, progress.RunBegan{Input: contract.SessionInput{SchemaVersion: 1, AgentID: nora}}}, false},
+		"too long since": {append(make([]progress.Fact, mostLooked+1), on), false},
+	} {
+		scan := suspensionScan{}
+		for _, fact := range c.newestFirst {
+			if scan.take(fact) {
+				break
+			}
+		}
+		require.Equal(t, c.want, scan.suspended, name)
 	}
 }
 

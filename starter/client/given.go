@@ -94,12 +94,13 @@ func ReadMessages(text []byte) ([]domain.Entry, error) {
 	return messages, nil
 }
 
-// takenBack reports whether a line says that its message was taken back.
+// takenBack reports whether a line says that its message was taken back, or cleared.
 func takenBack(line []byte) bool {
 	var read struct {
 		TakenBack bool `json:"taken_back"`
+		Cleared   bool `json:"cleared"`
 	}
-	return json.Unmarshal(line, &read) == nil && read.TakenBack
+	return json.Unmarshal(line, &read) == nil && (read.TakenBack || read.Cleared)
 }
 
 // readMessage reads one line.

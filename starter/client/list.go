@@ -38,6 +38,8 @@ type Listed struct {
 	// Paused says that nothing new starts in it, Stopping that it was asked to stop.
 	Paused   bool `json:"paused,omitzero"`
 	Stopping bool `json:"stopping,omitzero"`
+	// Suspended says that the session takes no message until it is unsuspended.
+	Suspended bool `json:"suspended,omitzero"`
 	// Waiting counts the tool calls that wait for a person's word or answer, Questions those of them that ask.
 	Waiting   int `json:"waiting,omitzero"`
 	Questions int `json:"questions,omitzero"`
@@ -265,16 +267,46 @@ func (c *Client) listed(ctx context.Context, l Listed, info *workflowpb.Workflow
 	// What the list cannot tell is what was asked of an execution, and whether a session whose memo says how an
 	// execution ended is, or was, in the next one by now. Where the server does
 	// not tell either, the list's word stays.
-	p, err := c.locate(ctx, l.ID)
-	if err != nil || p.runID() != l.RunID {
+	s, err := c.describe(ctx, l.ID)
+	if err != nil || s.runID() != l.RunID {
 		return l, err
 	}
+	held := suspensionScan{}
+	p, err := c.positionWith(ctx, s, held.take)
+	if err != nil {
+		return l, err
+	}
+	l.Suspended = held.suspended && p.open()
 	if p.ended != nil {
 		return l.with(*p.ended), nil
 	}
 	l = l.with(contract.Outcome{Status: domain.StatusInProgress, Number: p.number})
 	l.Paused, l.Stopping, err = c.steered(ctx, p)
 	return l, err
+}
+
+// A suspensionScan looks for whether a session is suspended, through what its newest run has recorded, the newest first.
+type suspensionScan struct {
+	suspended bool
+	looked    int
+}
+
+// mostLooked bounds how far back a list looks for a suspension: what is longer ago in one execution is not told.
+const mostLooked = 1000
+
+func (s *suspensionScan) take(fact progress.Fact) (enough bool) {
+	s.looked++
+	switch f := fact.(type) {
+	case progress.Suspended:
+		s.suspended = f.Suspension != nil
+		return true
+	case progress.Sent: // it was taken, so it was not refused; read backwards any update's answer looks like one
+		return !f.Reply.ExecutionID.IsZero()
+	case progress.RunBegan:
+		s.suspended = f.Readable() && f.Input.Carry != nil && f.Input.Carry.Suspended != nil
+		return true
+	}
+	return s.looked > mostLooked
 }
 
 // steered reports what was asked of the execution in progress, as far as its newest step in

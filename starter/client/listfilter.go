@@ -46,6 +46,8 @@ const (
 	ListStopping ListStatus = "stopping"
 	// ListIdle: the session waits for a message.
 	ListIdle ListStatus = "idle"
+	// ListSuspended: the session takes no message until it is unsuspended.
+	ListSuspended ListStatus = "suspended"
 	// ListCompleted: the newest execution ended by itself, also in a session that waits for a message.
 	ListCompleted ListStatus = "completed"
 	// ListStopped: it was stopped.
@@ -56,7 +58,7 @@ const (
 
 // ListStatuses lists every status of a list.
 func ListStatuses() []ListStatus {
-	return []ListStatus{ListInProgress, ListPaused, ListStopping, ListIdle, ListCompleted, ListStopped, ListFailed}
+	return []ListStatus{ListInProgress, ListPaused, ListStopping, ListIdle, ListSuspended, ListCompleted, ListStopped, ListFailed}
 }
 
 // UnmarshalText accepts the known statuses only.
@@ -74,7 +76,9 @@ func (l Listed) In(status ListStatus) bool {
 	case status == ListStopping:
 		return l.Stopping
 	case status == ListIdle:
-		return l.Open && l.Status.Terminal()
+		return l.Open && l.Status.Terminal() && !l.Suspended
+	case status == ListSuspended:
+		return l.Suspended
 	}
 	return string(l.Status) == string(status)
 }

@@ -106,6 +106,12 @@ func (a agent) vanished(number int) *Error {
 // position is locate for an agent that was described. The newest execution is the one whose
 // outcome the memo holds or the next; what was recorded last tells which.
 func (c *Client) position(ctx context.Context, s snapshot) (position, error) {
+	return c.positionWith(ctx, s, func(progress.Fact) bool { return true })
+}
+
+// positionWith is position with somebody who looks along at what the newest run has recorded, the newest first, until
+// that has told enough. Where the memo is the last word nothing is read.
+func (c *Client) positionWith(ctx context.Context, s snapshot, along func(progress.Fact) (enough bool)) (position, error) {
 	if s.outcome == nil && s.firstRunID() != s.runID() { // its own memo has none yet
 		began, err := c.reader(s.agent).First(ctx, s.runID())
 		if err != nil {
@@ -123,11 +129,13 @@ func (c *Client) position(ctx context.Context, s snapshot) (position, error) {
 		scan.ended = s.outcome.Number
 	}
 	scan.want = s.executionID(scan.ended + 1)
+	settled, enough := false, false
 	for recorded, err := range c.reader(s.agent).Backwards(ctx, s.runID()) {
 		if err != nil {
 			return position{}, err
 		}
-		if scan.take(recorded.Fact) {
+		settled = settled || scan.take(recorded.Fact)
+		if enough = enough || along(recorded.Fact); settled && enough {
 			break
 		}
 	}

@@ -153,23 +153,24 @@ func tellEffects(number int, step domain.AgentStep, r *contract.Resolved, tell f
 	}
 }
 
-// TakenBack are the messages of an agent, by their indexes, that rewinds have taken back: its model sees them no more. It
-// needs a worker, but for what the records tell.
-func (c *Client) TakenBack(ctx context.Context, id string) ([]domain.Span, error) {
+// Edits are what rewinds and clears have made of an agent's messages: TakenBack and Emptied alone are set. It needs a
+// worker, but for what the records tell.
+func (c *Client) Edits(ctx context.Context, id string) (domain.Edits, error) {
 	s, err := c.describe(ctx, id)
 	if err == nil {
 		var page contract.MessagesPage
 		if page, err = c.reading(s.agent)(ctx, s.runID(), contract.MessagesRequest{From: math.MaxInt32, Limit: 1}); err == nil {
-			return page.TakenBack, nil
+			return domain.Edits{TakenBack: page.TakenBack, Emptied: page.Emptied}, nil
 		}
 	}
-	err = fail(ctx, id, "reading the messages of "+id, goneIfDeleted(err, "what was taken back of %s is no longer told", id))
+	err = fail(ctx, id, "reading the messages of "+id, goneIfDeleted(err, "what was taken back or cleared of %s is no longer told", id))
 	if !lostToServer(err) {
-		return nil, err
+		return domain.Edits{}, err
 	}
 	_, r, ok, failed := c.kept(ctx, id, 0)
 	if failed != nil || !ok || len(r.Steps) == 0 {
-		return nil, cmp.Or(fail(ctx, id, "reading the records of "+id, failed), err)
+		return domain.Edits{}, cmp.Or(fail(ctx, id, "reading the records of "+id, failed), err)
 	}
-	return r.Steps[len(r.Steps)-1].Step.Input.Edits.TakenBack, nil
+	then := r.Steps[len(r.Steps)-1].Step.Input.Edits
+	return domain.Edits{TakenBack: then.TakenBack, Emptied: then.Emptied}, nil
 }

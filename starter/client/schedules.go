@@ -73,6 +73,8 @@ type ScheduleRun struct {
 	// DueAt is when it was due, BeganAt when the server began it.
 	DueAt   time.Time `json:"due_at"`
 	BeganAt time.Time `json:"began_at"`
+	// Why says of a run that has failed before it began anything what was in its way, such as a suspended session.
+	Why string `json:"why,omitzero"`
 	// Open says that it is under way.
 	Open bool `json:"open"`
 	// Gone says that the server has deleted what it knew of the run.
@@ -212,6 +214,14 @@ func (c *Client) scheduleRun(ctx context.Context, r ScheduleRun) ScheduleRun {
 	r.Open = info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
 	if cut, byServer := history.ServerEnd(info.GetStatus()); byServer && !r.Status.Terminal() {
 		r.Status, r.StopReason, r.Code, r.EndedAt = cut.Status, cut.StopReason, cut.Code, info.GetCloseTime().AsTime()
+	}
+	if r.Status == domain.StatusFailed && r.Number == 0 {
+		reader := c.reader(agent{})
+		reader.Workflow = r.WorkflowID
+		why, err := reader.Failure(ctx, r.FirstRunID)
+		if r.Why = why; err != nil {
+			r.Why = "the server does not say why"
+		}
 	}
 	return r
 }

@@ -58,6 +58,29 @@ func Acquire(ctx context.Context, cfg Config) (*Lease, error) {
 	}
 }
 
+// Join holds the dev server of a state file (empty: the default one) that is up, and waits for one that is starting.
+// It starts none: where none is up, or one is about to stop, the lease is nil.
+func Join(ctx context.Context, stateFile string) (*Lease, error) {
+	if statefile.Supported() != nil {
+		return nil, nil
+	}
+	stateFile, err := statefile.Resolve(stateFile)
+	if err != nil {
+		return nil, err
+	}
+	conn, r, err := statefile.Connect(ctx, stateFile)
+	switch {
+	case errors.Is(err, statefile.ErrNotUp):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case r.Error != "":
+		_ = conn.Close() // it failed to start: there is nothing to hold
+		return nil, nil
+	}
+	return newLease(conn, r.Server), nil
+}
+
 // errAgain means that the attempt met another process that was coming or going.
 var errAgain = errors.New("try again")
 

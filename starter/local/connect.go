@@ -31,19 +31,20 @@ func (s *Stack) UI(id string) string {
 	return fmt.Sprintf("%s/namespaces/%s/workflows/%s/", s.local.UIURL, url.PathEscape(s.namespace), url.PathEscape(domain.WorkflowID(called)))
 }
 
-// running finds the dev server of ours that is up.
-func (m *Machine) running(ctx context.Context) (devserver.Server, bool, error) {
+// running holds the dev server of ours that is up; nil: none is.
+func (m *Machine) running(ctx context.Context) (*devserver.Lease, error) {
 	ctx, cancel := context.WithTimeout(ctx, findPatience)
 	defer cancel()
-	found, up, err := statefile.Running(ctx, m.stateFile())
+	lease, err := devserver.Join(ctx, m.stateFile())
 	if errors.Is(err, context.DeadlineExceeded) {
-		return found, false, &client.Error{Class: client.Unreachable, Message: fmt.Sprintf(
+		return nil, &client.Error{Class: client.Unreachable, Message: fmt.Sprintf(
 			"server: the dev server has been starting for %s; try again when it is up", findPatience), Err: err}
 	}
-	return found, up, err
+	return lease, err
 }
 
-// Connect reaches the configured server, or a dev server of ours. It starts nothing.
+// Connect reaches the configured server, or a dev server of ours, which then stays up until the stack is closed, also
+// where who brought it up ends meanwhile. It starts nothing.
 func (m *Machine) Connect(ctx context.Context, taskQueue string) (*Stack, error) {
 	connection, err := m.Configured()
 	if err != nil {
@@ -52,14 +53,83 @@ func (m *Machine) Connect(ctx context.Context, taskQueue string) (*Stack, error)
 	if connection.Configured {
 		return m.dial(ctx, connection, nil, taskQueue)
 	}
-	found, up, err := m.running(ctx)
+	lease, err := m.running(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if !up {
+	if lease == nil {
 		return nil, &client.Error{Class: client.Unreachable, Message: "server: none is up; start one with `" + m.Again("dev") + "`, or name one with --address or " + VariableAddress, Err: errNoServer}
 	}
-	return m.DialDev(ctx, found, taskQueue)
+	return m.dialHeld(ctx, lease, taskQueue)
+}
+
+// dialHeld connects to a dev server that is held, and lets go of it where that fails.
+func (m *Machine) dialHeld(ctx context.Context, lease *devserver.Lease, taskQueue string) (*Stack, error) {
+	s, err := m.DialDev(ctx, lease.Server(), taskQueue)
+	if err != nil {
+		_ = lease.Close() // nothing is left to do with it
+		return nil, err
+	}
+	s.held = lease
+	return s, nil
+}
+
+// silentFor is how long a dev server may take to come back before anything is said of it.
+const silentFor = 2 * time.Second
+
+// ConnectToLook is ConnectTo for what needs no worker, with the id empty where all agents are meant. A dev server of ours
+// that has been there before is brought back for as long as the stack is open, so that what run has left can be looked
+// at. Nothing goes on by that: it takes a worker. Of one agent the records tell where the server does not come back.
+func (m *Machine) ConnectToLook(ctx context.Context, id string) (*Stack, error) {
+	own, _, err := m.ownStack(Flags{})
+	file, _ := m.knownStateFile() // without one there is nothing to bring back
+	if _, missing := os.Stat(file); err == nil && own && missing == nil {
+		s, err := m.bringBack(ctx, file, id)
+		if id == "" {
+			return s, err
+		}
+		return m.orRecords(s, err)
+	}
+	if id == "" {
+		return m.Connect(ctx, "")
+	}
+	return m.ConnectToRead(ctx, id)
+}
+
+// bringBack joins the dev server of a state file, or starts it, and waits for one that is about to stop.
+func (m *Machine) bringBack(ctx context.Context, file, id string) (*Stack, error) {
+	cfg, err := m.ours(devserver.Config{StateFile: file})
+	if err != nil {
+		return nil, m.notBack(file, id, err)
+	}
+	began := time.Now()
+	cfg.Progress = func(text string) {
+		if time.Since(began) > silentFor {
+			m.Progress(text)
+		}
+	}
+	lease, err := devserver.Acquire(ctx, cfg)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, &client.Error{Class: client.Cancelled, Message: "interrupted", Err: ctx.Err()}
+	case err != nil:
+		return nil, m.notBack(file, id, err)
+	}
+	return m.dialHeld(ctx, lease, "")
+}
+
+// notBack says that the dev server does not come back by itself.
+func (m *Machine) notBack(file, id string, err error) error {
+	if full := statefile.Room(file); full != nil {
+		return &client.Error{Class: client.Unreachable, Err: full, Message: "server: none is up; " + full.Error()}
+	}
+	bring := "`" + m.Again("dev") + "`"
+	if id != "" {
+		bring += ", or `" + m.Again("watch", id) + "`,"
+	}
+	return &client.Error{Class: client.Unreachable, Err: err, Message: fmt.Sprintf(
+		"server: none is up, and it does not come back: %s; all executions are kept in %s: %s brings them back; or name another server with --address or %s",
+		err, file, bring, VariableAddress)}
 }
 
 // errNoServer says that no server is configured and none of ours is up.
@@ -91,6 +161,11 @@ func (m *Machine) ConnectToRead(ctx context.Context, id string) (*Stack, error) 
 		connect = func() (*Stack, error) { return m.Connect(ctx, "") }
 	}
 	s, err := connect()
+	return m.orRecords(s, err)
+}
+
+// orRecords has the records tell where no server can be reached.
+func (m *Machine) orRecords(s *Stack, err error) (*Stack, error) {
 	records := m.records()
 	if records == nil || !errors.Is(err, &client.Error{Class: client.Unreachable}) {
 		return s, err

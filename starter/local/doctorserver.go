@@ -24,14 +24,16 @@ func (m *Machine) checkServer(ctx context.Context, connection host.Connection, f
 	const name = "server"
 	var local *devserver.Server
 	if !connection.Configured {
-		found, up, err := m.running(ctx)
+		lease, err := m.running(ctx)
 		switch {
 		case err != nil:
 			return ok(name, "%s", err).fail("see the dev server's state file and log"), nil
-		case !up:
+		case lease == nil:
 			return ok(name, "no dev server is up").warn("run and watch bring one up while they last; " + m.Again("dev") + " keeps one up"), nil
 		}
+		found := lease.Server()
 		connection, local = host.Connection{Address: found.Address, Namespace: found.Namespace}, &found
+		_ = lease.Close() // whoever uses it sees to it that it stays; doctor tells of them
 	}
 	began := time.Now()
 	s, err := m.dial(ctx, connection, local, f.TaskQueue)

@@ -21,10 +21,24 @@ import (
 // CheckLocally says what our worker would of model and tools, before it is started.
 func (m *Machine) CheckLocally(ctx context.Context, f Flags, d domain.Definition) error {
 	_, own, err := m.ownStack(f)
-	if err != nil || !own || d.Model.Provider == "" {
+	if err != nil || !own {
 		return err
 	}
+	if d.Model.Provider == "" { // a session has one, of which its own worker knows
+		return m.checkTools(f, d.Tools)
+	}
 	return cmp.Or(checkModel(ctx, d.Model), m.checkTools(f, d.Tools), m.checkAllowed(f, d), checkOwnWorker(d), m.checkCost(d))
+}
+
+// DoubtedTools says of each tool that a worker of this program would refuse why it would, without refusing it: workers
+// of other queues may have it. They are the words of [Machine.CheckLocally].
+func (m *Machine) DoubtedTools(tools []string) (doubts []string) {
+	for _, name := range tools {
+		if err := m.checkTools(Flags{}, []string{name}); err != nil {
+			doubts = append(doubts, err.Error())
+		}
+	}
+	return doubts
 }
 
 // checkCost refuses to limit the cost of what has no price, here or on our worker. One that is
@@ -72,6 +86,7 @@ func (m *Machine) checkTools(f Flags, tools []string) error {
 		return slices.ContainsFunc(host.OptionalTools(), func(s domain.ToolSpec) bool { return s.Name == name }) &&
 			!slices.Contains(m.optionalTools(), name) && !m.served(f)
 	}
+	offered := slices.DeleteFunc(slices.Clone(known), off)
 	for _, name := range tools {
 		switch {
 		case off(name):
@@ -84,8 +99,12 @@ func (m *Machine) checkTools(f Flags, tools []string) error {
 		if near, ok := spelling.Nearest(name, known); ok {
 			return invalid("tool: there is no %q; did you mean %s?", short, near)
 		}
-		return invalid("tool: there is no %q; there are %s, and others on workers of your own: name their --task-queue",
-			short, strings.Join(known, ", "))
+		more := ""
+		if len(offered) < len(known) {
+			more = "; " + strings.Join(slices.DeleteFunc(slices.Clone(known), func(name string) bool { return !off(name) }), ", ") + " can be turned on with " + variableBuiltinTools
+		}
+		return invalid("tool: there is no %q; there are %s%s; others are on workers of your own: name their --task-queue",
+			short, strings.Join(offered, ", "), more)
 	}
 	return nil
 }

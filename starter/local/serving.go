@@ -86,6 +86,9 @@ func (s *Stack) Own(ctx context.Context, id string) bool {
 	return err != nil || described.GetExecutionConfig().GetTaskQueue().GetName() == contract.DefaultTaskQueue
 }
 
+// Ours reports whether an agent's tools are those of a worker of this program, on the dev server, as far as is known.
+func (s *Stack) Ours(ctx context.Context, id string) bool { return s.local != nil && s.Own(ctx, id) }
+
 // Full says why nothing can be recorded any more on the dev server's disk; empty: it can.
 func (s *Stack) Full() string {
 	if s.local == nil {

@@ -27,6 +27,7 @@ type Stack struct {
 	local     *devserver.Server // the dev server, where it is ours
 
 	Lease  *LeaseKeeper
+	held   *devserver.Lease // keeps the dev server up that others have brought up
 	worker *workerKeeper
 	// unreached says that there is no server, and the records tell.
 	unreached bool
@@ -113,7 +114,10 @@ func (s *Stack) Close() {
 	if s.Lease != nil {
 		s.Lease.Close()
 	}
-	s.worker, s.Temporal, s.Lease = nil, nil, nil
+	if s.held != nil {
+		_ = s.held.Close() // nothing is left to do with it
+	}
+	s.worker, s.Temporal, s.Lease, s.held = nil, nil, nil, nil
 }
 
 // Failed delivers why the stack is of no more use: never where the worker is not ours.

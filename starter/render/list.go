@@ -170,6 +170,9 @@ func listStatus(a client.Listed) string {
 	case a.Paused:
 		status = "paused"
 	}
+	if a.Suspended {
+		status = strings.TrimSuffix(status, ", idle") + ", suspended"
+	}
 	if a.Unknown > 0 {
 		status += ", " + Counted(int64(a.Unknown), "outcome") + " unknown"
 	}
@@ -193,6 +196,7 @@ func History(executions []client.Past, now time.Time, named bool) Table {
 		if !x.ImportedAt.IsZero() {
 			status += ", imported"
 		}
+		status += where(x.Cleared, ", cleared")
 		took, end := "-", x.EndedAt
 		if end.IsZero() && !x.Status.Terminal() {
 			end = now

@@ -40,6 +40,18 @@ func TestListColumnsAndOrder(t *testing.T) {
 		List(agents, testNow, "id", "cost", "tokens", "reason").Render(out))
 }
 
+func TestListTellsOfSuspendedSessions(t *testing.T) {
+	t.Parallel()
+	for want, a := range map[string]client.Listed{
+		"completed, suspended":                    {Status: domain.StatusCompleted, Open: true, Suspended: true},
+		"in_progress, suspended":                  {Status: domain.StatusInProgress, Open: true, Suspended: true},
+		"completed, suspended, 1 outcome unknown": {Status: domain.StatusCompleted, Open: true, Suspended: true, Unknown: 1},
+		"stopped, suspended (user_requested)":     {Status: domain.StatusStopped, StopReason: domain.UserRequested, Open: true, Suspended: true},
+	} {
+		require.Equal(t, want, listStatus(a))
+	}
+}
+
 func TestHistoryTable(t *testing.T) {
 	t.Parallel()
 	ids := []domain.ExecutionID{domain.AgentID{}.Execution("c", 1), domain.AgentID{}.Execution("c", 2)}

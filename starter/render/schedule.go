@@ -86,7 +86,11 @@ func Schedule(out *Output, v client.ScheduleView, now time.Time) string {
 			moment(r.DueAt), runStatus(r), runTook(r, now), where(r.Number > 0, grouped(int64(r.Number))), cmp.Or(OneLine(r.ID), "-"),
 		})
 	}
-	return x.String() + "\n" + runs.Render(out)
+	text := x.String() + "\n" + runs.Render(out)
+	for _, r := range v.Runs {
+		text += where(r.Why != "", out.Fold(out.Theme.Bad(OneLine("run of "+moment(r.DueAt)+" did nothing: "+r.Why))+"\n"))
+	}
+	return text
 }
 
 func runStatus(r client.ScheduleRun) string {
@@ -98,6 +102,9 @@ func runStatus(r client.ScheduleRun) string {
 		return "waits for a worker"
 	case r.Open && r.Status == domain.StatusPending:
 		return "waits for the session"
+	}
+	if r.Why != "" {
+		return "did nothing"
 	}
 	if why := cmp.Or(string(r.Code), string(r.StopReason)); why != "" && why != string(domain.Completed) {
 		status += " (" + OneLine(why) + ")"

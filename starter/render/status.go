@@ -37,6 +37,7 @@ func StatusText(t Theme, id string, v contract.StatusView, now time.Time) string
 	if to := v.RewoundTo; to != nil {
 		x.fact("stands", fmt.Sprintf("after step %d of execution %s, to which it was rewound: the next message goes on from there", to.Step, to.ExecutionID))
 	}
+	x.fact("cleared", where(v.Cleared > 0, Counted(int64(v.Cleared), "message")+" from before the clear, of which the model sees none"))
 	x.fact("why", why(v))
 	x.fact("steps", grouped(int64(v.StepCount)))
 	x.fact("agent", OneLine(where(v.Agent != "", v.Agent+", to which the conversation was handed over")))

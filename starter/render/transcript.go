@@ -61,18 +61,26 @@ func (s StepLine) Text(t Theme) string {
 type SaidMessage struct {
 	domain.Entry
 	TakenBack bool `json:"taken_back,omitzero"`
+	// Cleared says that clear has dropped it.
+	Cleared bool `json:"cleared,omitzero"`
 }
 
-// Said is a message of a transcript; takenBack says that a rewind has taken it back.
-func Said(e domain.Entry, takenBack bool) SaidMessage { return SaidMessage{e, takenBack} }
+// Said is a message of a transcript, with what has become of it.
+func Said(e domain.Entry, edits domain.Edits) SaidMessage {
+	return SaidMessage{Entry: e, TakenBack: edits.TookBack(e.Index), Cleared: e.Index < edits.Emptied}
+}
 
 // Text is the message for people.
 func (m SaidMessage) Text(t Theme) string {
-	if !m.TakenBack {
+	word := "taken back"
+	switch {
+	case !m.TakenBack && !m.Cleared:
 		return Message(t, m.Entry)
+	case !m.TakenBack:
+		word = "cleared"
 	}
 	head, body, _ := strings.Cut(Message(t, m.Entry), "\n")
-	return head + t.Faint(" (taken back: the model sees it no more)") + "\n" + body
+	return head + t.Faint(" ("+word+": the model sees it no more)") + "\n" + body
 }
 
 // Message is a message under a line that says whose it is.

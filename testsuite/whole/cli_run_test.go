@@ -99,12 +99,42 @@ func TestCLIDetach(t *testing.T) {
 	requireInOrder(t, got.err, "left left, execution 1:", "starter watch left", "starter dev")
 	require.Less(t, strings.Count(got.err, "error"), 1, got.err)
 	c.quiet()
-	require.Equal(t, 5, c.do("status", "left").code, "nothing is up")
+	look := c.json("status", "left")
+	require.Equal(t, "in_progress", look["status"], "the server is back for a look")
+	require.Contains(t, []any{"history", "heartbeat"}, look["source"], "and no worker: nothing goes on by looking")
+	c.quiet()
+	require.Equal(t, 5, c.do("messages", "left").code, "what needs a worker says so")
 
 	dev := c.dev()
 	require.Equal(t, slowAnswer, c.ok("result", "left"))
 	require.InDelta(t, 3, c.json("status", "left")["step_count"], 0)
 	require.Equal(t, 0, dev.interrupt().wait().code)
+}
+
+// TestCLILooksAfterARun looks at what a run has left, at each moment of the end of its dev server: while that lingers,
+// while it stops, and when it is gone.
+func TestCLILooksAfterARun(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	model := c.script("long.yaml", "turns:\n"+strings.Repeat("  - text: Hello.\n", 20))
+	looks := [][]string{{"list"}, {"status", "seen"}, {"explain", "seen"}, {"history", "seen"}, {"result", "seen"}, {"approvals"}, {"schedule", "list"}}
+	for i, look := range looks {
+		c.do("run", "--id", "seen", "--model", model, "hi")
+		time.Sleep(time.Duration(i) * 120 * time.Millisecond) // to meet another moment, not to wait for one
+		got := c.do(look...)
+		require.Equal(t, 0, got.code, "%v: %s", look, got.err)
+		require.NotContains(t, got.err, "error")
+	}
+	for _, look := range looks {
+		c.quiet()
+		c.ok(look...)
+	}
+	c.quiet()
+	got := c.do("send", "seen", "and now?", "--wait")
+	require.NotContains(t, got.err, "server: none is up", "who follows has what it needs brought up")
+	c.quiet()
+	require.Equal(t, 5, c.do("send", "seen", "and now?").code, "nothing would carry it on")
+	require.Equal(t, 4, c.do("status", "nobody").code)
 }
 
 // TestCLIKilled kills a run with SIGKILL in the middle, its server and its

@@ -32,9 +32,11 @@ func (s *stack) lives(t *testing.T, id string) client.Execution {
 	status, err := s.agents.Status(ctx, id)
 	require.NoError(t, err)
 	require.Equal(t, "ann", status.Suspended.By)
+	require.True(t, s.suspendedIn(t, id), "the list says so")
 	lifted, err := s.agents.Unsuspend(ctx, id)
 	require.NoError(t, err)
 	require.True(t, lifted.Changed)
+	require.False(t, s.suspendedIn(t, id))
 	begun, err = s.agents.Send(ctx, id, client.SendOptions{Prompt: "more"})
 	require.NoError(t, err)
 	s.ended(t, begun)
@@ -57,11 +59,32 @@ func TestTheLifeOfASession(t *testing.T) {
 		require.Equal(t, domain.Edits{Cleared: 4, Hidden: 4}, step.Step.Input.Edits)
 	}
 	require.Equal(t, 3, last.Number)
+	edits, err := s.agents.Edits(within(t), id)
+	require.NoError(t, err)
+	require.Equal(t, domain.Edits{Emptied: 4}, edits, "messages tells which were dropped")
+	status, err := s.agents.Status(within(t), id)
+	require.NoError(t, err)
+	require.Equal(t, 4, status.Cleared)
+	var cleared []bool
+	for _, past := range collect(t, s.agents.Executions(within(t), id)) {
+		cleared = append(cleared, past.Cleared)
+	}
+	require.Equal(t, []bool{true, true, false}, cleared)
 	require.Equal(t, []string{"go", "one", "more", "two", "anew", "three"}, s.saidBy(t, id))
 	s.closed(t, id)
-	_, err := s.agents.Send(within(t), id, client.SendOptions{Prompt: "more", IfBusy: contract.SteerIfBusy})
+	_, err = s.agents.Send(within(t), id, client.SendOptions{Prompt: "more", IfBusy: contract.SteerIfBusy})
 	require.ErrorIs(t, err, &client.Error{Class: client.Refused})
 	require.ErrorContains(t, err, "the session of "+id+" has ended")
+}
+
+// suspendedIn reports whether the list has a session among the suspended ones. It is idle where it is not.
+func (s *stack) suspendedIn(t *testing.T, id string) bool {
+	t.Helper()
+	among := func(status client.ListStatus) []client.Listed {
+		return collect(t, s.agents.List(within(t), client.ListOptions{ListFilter: client.ListFilter{Agent: id, Statuses: []client.ListStatus{status}}}))
+	}
+	require.Eventually(t, func() bool { return len(among(client.ListSuspended))+len(among(client.ListIdle)) == 1 }, patience, 50*time.Millisecond)
+	return len(among(client.ListSuspended)) == 1
 }
 
 // closed waits until a session has closed itself.

@@ -86,10 +86,10 @@ func TestARewoundSessionOnAServer(t *testing.T) {
 		require.Equal(t, prompts, s.promptsSeen(t, id, number))
 		require.NoError(t, s.audited(within(t), id, number))
 	}
-	spans, err := s.agents.TakenBack(within(t), id)
+	edits, err := s.agents.Edits(within(t), id)
 	require.NoError(t, err)
-	require.Len(t, spans, 1)
-	require.Zero(t, spans[0].From)
+	require.Len(t, edits.TakenBack, 1)
+	require.Zero(t, edits.TakenBack[0].From)
 	difference, err := s.agents.Diff(within(t), client.Point{ID: id, Execution: "1"}, client.Point{ID: id, Execution: "3"})
 	require.NoError(t, err)
 	require.Equal(t, []int{1, 1, 2}, []int{difference.Shared, difference.Equal, difference.Steps[0].Step}, "they part after what both have")

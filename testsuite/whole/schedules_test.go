@@ -203,6 +203,8 @@ func TestAScheduleOfASession(t *testing.T) {
 	s.triggers(t, name, "")
 	refused := s.runs(t, name, ended(3))[2]
 	require.Equal(t, []any{domain.StatusFailed, domain.Denied, 0}, []any{refused.Status, refused.Kind, refused.Number})
+	require.Contains(t, refused.Why, "send: the session is suspended since ", "it says why it did nothing")
+	require.Contains(t, refused.Why, "unsuspend it first")
 	_, err = s.agents.Unsuspend(within(t), session)
 	require.NoError(t, err)
 	_, err = s.agents.Close(within(t), session)

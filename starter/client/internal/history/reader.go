@@ -108,6 +108,17 @@ func (r Reader) End(ctx context.Context, run string) (progress.RunEnded, error) 
 	return progress.RunEnded{}, fmt.Errorf("history: run %s has not ended", run)
 }
 
+// Failure is what a run that has failed said in the end; empty where it did not fail.
+func (r Reader) Failure(ctx context.Context, run string) (string, error) {
+	r.OnlyEnds = true
+	events, _, err := r.page(ctx, run, nil, 0)
+	if err != nil || len(events) == 0 {
+		return "", err
+	}
+	failure := events[len(events)-1].GetWorkflowExecutionFailedEventAttributes().GetFailure()
+	return newDecoder(r.Converter, run, false).message(failure), nil
+}
+
 func (r Reader) facts(d *decoder, page func(token []byte) ([]*historypb.HistoryEvent, []byte, error)) iter.Seq2[progress.Recorded, error] {
 	return func(yield func(progress.Recorded, error) bool) {
 		var token []byte
