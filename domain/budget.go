@@ -224,12 +224,18 @@ func (s AgentState) Spent(now time.Time) Spent {
 	if e.w.Status.Terminal() {
 		now = e.w.CompletedAt
 	}
-	total := e.total()
-	own := total.Spent
-	own.Steps = AddCost(own.Steps, total.ChildSteps)
-	own.Tokens, own.ToolCalls = total.Usage.TotalTokens(), e.w.ToolCalls
+	own := s.ownSpent()
 	own.Seconds = max(e.Duration(now).Seconds()-e.w.waited(now).Seconds(), 0)
 	return own.Add(e.w.Prior)
+}
+
+// ownSpent is what the execution itself has used, its time aside.
+func (s AgentState) ownSpent() Spent {
+	total := s.w.Execution.total()
+	own := total.Spent
+	own.Steps = AddCost(own.Steps, total.ChildSteps)
+	own.Tokens, own.ToolCalls, own.Seconds = total.Usage.TotalTokens(), s.w.Execution.w.ToolCalls, 0
+	return own
 }
 
 // BudgetLeft is the execution's budget less what was spent; see Spent.

@@ -104,7 +104,14 @@ func (d Definition) Check() error {
 		return invalid(err)
 	}
 	price := cmp.Or(d.Model.Price, &Price{})
-	return cmp.Or(price.Check(), d.Approvals.Check(), d.Guards.Check(), d.Compaction.Check(), d.Budget.Check(), d.checkSubagents())
+	return cmp.Or(price.Check(), d.Approvals.Check(), d.Guards.Check(), d.Compaction.Check(), d.Budget.Check(), d.checkSession(), d.checkSubagents())
+}
+
+func (d Definition) checkSession() error {
+	if err := d.SessionBudget.CheckSession(); err != nil {
+		return Errorf(Invalid, "session_budget.%s", AsError(err).Message)
+	}
+	return nil
 }
 
 func checkText(field, text string, limit int) error {

@@ -35,6 +35,7 @@ var pinned = map[string]string{
 	"CheckOutput":          "Activity[OutputRequest, OutputReply] = agent.CheckOutput",
 	"QueryEvents":          "Query[EventsRequest, EventsPage] = events",
 	"UpdateExtend":         "Update[ExtendRequest, ExtendReply] = extend",
+	"UpdateExtendSession":  "Update[ExtendSessionRequest, ExtendSessionReply] = extend_session",
 	"UpdatePause":          "Update[PauseRequest, PauseReply] = pause",
 	"UpdateResume":         "Update[PauseRequest, PauseReply] = resume",
 	"QueryStatus":          "Query[StatusRequest, StatusView] = status",

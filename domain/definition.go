@@ -216,7 +216,9 @@ type Definition struct {
 	Approvals *Approvals      `json:"approvals,omitempty"`
 	Guards    Guards          `json:"guards,omitzero"`
 	Budget    ExecutionBudget `json:"budget,omitzero"`
-	Format    ResponseFormat  `json:"response_format,omitzero"`
+	// SessionBudget bounds the sum over all executions of the session, without limits of time.
+	SessionBudget ExecutionBudget `json:"session_budget,omitzero"`
+	Format        ResponseFormat  `json:"response_format,omitzero"`
 	// Compiler chooses what the model sees. The zero value is CurrentTrace.
 	Compiler Compiler `json:"compiler,omitzero"`
 	// Sections are those that SelectedSections shows, in that order.

@@ -69,7 +69,7 @@ func (s AgentState) WithExecutionCompleted(now time.Time) (AgentState, error) {
 		s = s.completedStep(now)
 	}
 	status := s.execution().terminal()
-	return s.changed(now, func(e *executionWire) {
+	return s.booked(s.ownSpent()).changed(now, func(e *executionWire) {
 		e.Status, e.CompletedAt = status, utc(now)
 		if len(e.Continuation.StopSignals) == 0 {
 			e.Continuation.StopSignals = []StopSignal{Done()}

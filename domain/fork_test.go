@@ -80,6 +80,11 @@ func forks(t *testing.T) map[string]fork {
 			*budget.MaxSteps, *budget.Deadline = int64(n), after(n)
 			return must(t)(s.WithBudget(budget, after(20+n)))
 		}},
+		"WithSessionBudget": {accountState(t), func(t *testing.T, s state, n int) state {
+			account, _ := s.Session()
+			*account.Budget.MaxSteps = int64(n)
+			return must(t)(s.WithSessionBudget(account.Budget, after(20+n)))
+		}},
 		"WithExecutionError": {busyState(t), func(t *testing.T, s state, n int) state {
 			return must(t)(s.WithExecutionError(domain.Errorf(domain.Internal, "%s", raw(n)), after(20+n)))
 		}},

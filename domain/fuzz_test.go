@@ -122,10 +122,13 @@ func FuzzRevokeRequest(f *testing.F)   { fuzzPlain[contract.RevokeRequest](f, "r
 func FuzzRevokeReply(f *testing.F)     { fuzzPlain[contract.RevokeReply](f, "revoke_reply") }
 func FuzzWaiting(f *testing.F)         { fuzzPlain[contract.Waiting](f, "waiting") }
 func FuzzExtendRequest(f *testing.F)   { fuzzPlain[contract.ExtendRequest](f, "extend_request") }
-func FuzzMessagesPage(f *testing.F)    { fuzzPlain[contract.MessagesPage](f, "messages_page") }
-func FuzzScheduledInput(f *testing.F)  { fuzzPlain[contract.ScheduledInput](f, "scheduled_input") }
-func FuzzScheduledRun(f *testing.F)    { fuzzPlain[contract.ScheduledRun](f, "scheduled_run") }
-func FuzzSessionMessage(f *testing.F)  { fuzzPlain[contract.SessionMessage](f, "session_message") }
-func FuzzSessionReply(f *testing.F)    { fuzzPlain[contract.SessionReply](f, "session_reply") }
-func FuzzFollowRequest(f *testing.F)   { fuzzPlain[contract.FollowRequest](f, "follow_request") }
-func FuzzFollowReply(f *testing.F)     { fuzzPlain[contract.FollowReply](f, "follow_reply") }
+func FuzzExtendSessionRequest(f *testing.F) {
+	fuzzPlain[contract.ExtendSessionRequest](f, "extend_session_request")
+}
+func FuzzMessagesPage(f *testing.F)   { fuzzPlain[contract.MessagesPage](f, "messages_page") }
+func FuzzScheduledInput(f *testing.F) { fuzzPlain[contract.ScheduledInput](f, "scheduled_input") }
+func FuzzScheduledRun(f *testing.F)   { fuzzPlain[contract.ScheduledRun](f, "scheduled_run") }
+func FuzzSessionMessage(f *testing.F) { fuzzPlain[contract.SessionMessage](f, "session_message") }
+func FuzzSessionReply(f *testing.F)   { fuzzPlain[contract.SessionReply](f, "session_reply") }
+func FuzzFollowRequest(f *testing.F)  { fuzzPlain[contract.FollowRequest](f, "follow_request") }
+func FuzzFollowReply(f *testing.F)    { fuzzPlain[contract.FollowReply](f, "follow_reply") }

@@ -168,6 +168,7 @@ func wireCases(t testing.TB) []wireCase {
 		filled[contract.RedefineRequest]("redefine_request"), filled[contract.RedefineReply]("redefine_reply"),
 		filled[contract.RevokeRequest]("revoke_request"), filled[contract.RevokeReply]("revoke_reply"),
 		filled[contract.ExtendRequest]("extend_request"), filled[contract.ExtendReply]("extend_reply"),
+		filled[contract.ExtendSessionRequest]("extend_session_request"), filled[contract.ExtendSessionReply]("extend_session_reply"),
 		filled[contract.VerifyReply]("verify_reply"), filled[contract.BindRequest]("bind_request"), filled[contract.Bound]("bound"), filled[contract.UnbindRequest]("unbind_request"), filled[contract.UnbindReply]("unbind_reply"),
 		filled[contract.ResolveRequest]("resolve_request"), filled[contract.ResolveReply]("resolve_reply"),
 		wire("scheduled_input", scheduled), filled[contract.ScheduledRun]("scheduled_run"),

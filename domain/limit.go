@@ -238,6 +238,8 @@ func (a Amount) MarshalJSON() ([]byte, error) {
 type LimitUse struct {
 	Rule        LimitRule
 	Used, Total Amount
+	// Session says that the limit is one over the session, and not of one execution.
+	Session bool
 }
 
 // UseOf is how much a budget has of a limit, and what was used of it; ok is false where it has no such limit.
@@ -255,11 +257,21 @@ func (b ExecutionBudget) UseOf(limit Limit, spent Spent, now time.Time) (use Lim
 func (b ExecutionBudget) Reached(spent Spent, now time.Time) (use LimitUse, reached bool) {
 	for _, rule := range limitRules[:] {
 		use, set := b.UseOf(rule.Limit, spent, now)
-		if set && rule.Exhausts && !use.Used.below(use.Total) {
+		if set && use.reached() {
 			return use, true
 		}
 	}
 	return LimitUse{}, false
+}
+
+func (u LimitUse) reached() bool { return u.Rule.Exhausts && !u.Used.below(u.Total) }
+
+// Name is the limit's, and says whose it is where it is the session's.
+func (u LimitUse) Name() string {
+	if u.Session {
+		return "the session's " + string(u.Rule.Limit)
+	}
+	return string(u.Rule.Limit)
 }
 
 // String says how much was used of the limit, such as "max_steps is 3 and 3 are done".
@@ -267,7 +279,7 @@ func (u LimitUse) String() string {
 	if u.Rule.Unit == UnitTime {
 		return "the deadline has passed"
 	}
-	return fmt.Sprintf("%s is %v and %s are %s", u.Rule.Limit, u.Total, u.rounded(), u.Rule.Done)
+	return fmt.Sprintf("%s is %v and %s are %s", u.Name(), u.Total, u.rounded(), u.Rule.Done)
 }
 
 // rounded is what was used; of seconds only tenths matter to people.
@@ -282,6 +294,9 @@ func (u LimitUse) rounded() string {
 func (u LimitUse) GoOn() string {
 	if u.Rule.Unit == UnitTime {
 		return "extend it with a later one to go on"
+	}
+	if u.Session {
+		return fmt.Sprintf("extend the session with a higher %s to go on", u.Rule.Limit)
 	}
 	return fmt.Sprintf("extend it with a higher %s to go on", u.Rule.Limit)
 }
@@ -300,18 +315,20 @@ func (u LimitUse) TimeOverSignal() StopSignal {
 // TooShortSignal is the stop where the next inference, estimated to read so much, does not fit what is left.
 func (u LimitUse) TooShortSignal(input int64) StopSignal {
 	return u.signal(fmt.Sprintf("%s is %v, %v are %s, and the next inference is estimated to read %d tokens",
-		u.Rule.Limit, u.Total, u.Used, u.Rule.Done, input))
+		u.Name(), u.Total, u.Used, u.Rule.Done, input))
 }
 
 // DeniedSignal is the stop where the model asked for so many more than what is left.
 func (u LimitUse) DeniedSignal(asked int64) StopSignal {
 	return u.signal(fmt.Sprintf("%s is %v, %v were %s before this step, and the model asked for %d more",
-		u.Rule.Limit, u.Total, u.Used, u.Rule.Done, asked))
+		u.Name(), u.Total, u.Used, u.Rule.Done, asked))
 }
 
 // signal is a stop by the limit, with what was used of it as data.
 func (u LimitUse) signal(said string) StopSignal {
-	return StopSignal{Reason: u.Rule.Reason, Message: said + "; " + u.GoOn()}.Noted(map[string]any{
-		"limit": u.Rule.Limit, "unit": u.Rule.Unit, "used": u.Used, "total": u.Total,
-	})
+	data := map[string]any{"limit": u.Rule.Limit, "unit": u.Rule.Unit, "used": u.Used, "total": u.Total}
+	if u.Session {
+		data["session"] = true
+	}
+	return StopSignal{Reason: u.Rule.Reason, Message: said + "; " + u.GoOn()}.Noted(data)
 }

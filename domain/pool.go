@@ -62,6 +62,9 @@ func (p Pool) summed() Pool {
 	return p
 }
 
+// Equal reports whether both have the same limits.
+func (b ExecutionBudget) Equal(other ExecutionBudget) bool { return b.Within(other) && other.Within(b) }
+
 // Within reports whether a budget allows nothing that another one does not.
 func (b ExecutionBudget) Within(bound ExecutionBudget) bool {
 	for _, rule := range limitRules[:] {

@@ -190,6 +190,7 @@ func states(t testing.TB) map[string]domain.AgentState {
 		"failed": failedState(t), "stopped": stopped, "rewound": rewound, "gone_on": next, "sections": sections,
 		"folded": busyState(t).WithStepsFolded(0),
 		"late":   begunLate(t), "waiting": waitingState(t), "trusting": trustingState(t), "standing": standingState(t),
+		"account": accountState(t),
 	}
 }
 
@@ -201,6 +202,16 @@ func waitingState(t testing.TB) domain.AgentState {
 	s := begunState(t).WithCounts(domain.ExecutionCounts{Prior: prior}, after(1))
 	s = withStep(t, s, toolStep(executionID(1), 1)).WithToolCalls(3, after(2)).WithToolCalls(-1, after(2))
 	return s.WithWaiting(true, after(3)).WithWaiting(false, after(5)).WithWaiting(true, after(6))
+}
+
+// accountState is in an execution of a session with a budget, of which an earlier one has used something.
+func accountState(t testing.TB) domain.AgentState {
+	t.Helper()
+	budget := domain.ExecutionBudget{MaxSteps: new(int64(20)), MaxTokens: new(int64(900)), MaxCostNanoUSD: new(int64(3000)), MaxToolCalls: new(int64(8))}
+	s := must(t)(idleState(t).WithSessionBudget(budget, noon))
+	s = must(t)(s.BeginExecution(executionID(1), sampleBudget(), after(1)))
+	s = must(t)(withStep(t, s, toolStep(executionID(1), 1)).WithToolCalls(3, after(2)).WithExecutionCompleted(after(3)))
+	return must(t)(s.BeginExecution(executionID(2), sampleBudget(), after(4)))
 }
 
 // trustingState is in an execution with trusted values of the session and of its own.

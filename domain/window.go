@@ -70,9 +70,9 @@ func (w StepWindow) In(s AgentState) (AgentState, bool) {
 }
 
 // WithStepsOf returns the state with the completed steps of another one, from which it was made, and with the
-// calls of unknown outcome that nobody else may change.
+// calls of unknown outcome and the session's account, which nobody else may change.
 func (s AgentState) WithStepsOf(other AgentState) AgentState {
-	s.w.Unknown = other.w.Unknown
+	s.w.Unknown, s.w.Session = other.w.Unknown, other.w.Session
 	if s.w.Execution == nil || other.w.Execution == nil {
 		return s
 	}

@@ -30,6 +30,8 @@ type stateWire struct {
 	Unknown []UnknownCall `json:"outcome_unknown,omitempty"`
 	// Standing are the session's standing approvals. What it points to never changes.
 	Standing []StandingApproval `json:"standing_approvals,omitempty"`
+	// Session is nil where the session has no budget. What it points to never changes.
+	Session *SessionAccount `json:"session_account,omitempty"`
 	// Execution is nil between executions. What it points to never changes.
 	Execution *ExecutionState `json:"execution,omitempty"`
 }
@@ -147,6 +149,11 @@ func (s *AgentState) UnmarshalJSON(data []byte) error {
 		for i, a := range w.Standing {
 			if a.ID.IsZero() {
 				return inItem("standing_approvals", i, in("id", errors.New("is missing")))
+			}
+		}
+		if w.Session != nil {
+			if err := w.Session.Budget.CheckSession(); err != nil {
+				return in("session_account", in("budget", err))
 			}
 		}
 		w.CreatedAt, w.UpdatedAt, w.LLMConfig = utc(w.CreatedAt), utc(w.UpdatedAt), w.LLMConfig.kept()

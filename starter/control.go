@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/spf13/cobra"
@@ -110,7 +111,7 @@ the name is free: a session ends its own with MCP servers first.`,
 
 func extendCommand(p *program) *cobra.Command {
 	var limits budgetFlags
-	var wait bool
+	var wait, session bool
 	command := p.withAgentOf(func(ctx context.Context, id string) (*local.Stack, error) {
 		return p.reachTo(ctx, id, wait)
 	}, &cobra.Command{
@@ -124,13 +125,30 @@ Limits are totals: they count what was used before. A limit that was reached has
 to be raised, or nothing could go on; none takes one away. What completed cannot
 go on: send gives a named agent its next message.
 
+With --session the totals are those of the session, where its definition has a
+session_budget: over all its executions, the one in progress included. There are
+none of time. In an open session nothing begins by that; an agent without a name
+that was stopped goes on at once.
+
 It needs a server that is up and a worker: dev, watch ID and --wait bring them up.`,
 		Example: `  starter extend notes --max-steps 40
   starter extend notes --max-cost 0.50 --deadline none --wait
+  starter extend notes --session --max-tokens 500000
   starter extend 7d44c2b5-3a9a-4dc0-8f0b-6a3f9e1b2c3d`,
 	}, "starter extend notes --max-steps 40", func(ctx context.Context, s *local.Stack, id string) error {
 		p.warn(s.MissingFor(ctx, id))
-		extended, err := s.Agents.Extend(ctx, id, client.ExtendOptions{Budget: limits.budget, Lift: limits.lift})
+		totals := client.ExtendOptions{Budget: limits.budget, Lift: limits.lift}
+		if session {
+			extended, err := s.Agents.ExtendSession(ctx, id, totals)
+			if err == nil && wait && (extended.Began || extended.InProgress) {
+				return p.followNew(ctx, s, extended.Execution)
+			}
+			if err != nil {
+				return err
+			}
+			return p.sessionExtended(extended)
+		}
+		extended, err := s.Agents.Extend(ctx, id, totals)
 		switch {
 		case err != nil:
 			return err
@@ -140,9 +158,21 @@ It needs a server that is up and a worker: dev, watch ID and --wait bring them u
 		return p.extended(extended)
 	})
 	limits.registerTotals(command.Flags(), p.now)
+	command.Flags().BoolVar(&session, "session", false, "new totals of the session's budget, over all its executions")
 	command.Flags().BoolVar(&wait, "wait", false, "follow the execution to its end, as run does")
 	rawFlag(command, p)
 	return command
+}
+
+func (p *program) sessionExtended(x client.SessionExtended) error {
+	totals := cmp.Or(render.Budget(x.Budget, x.Left), "no limit")
+	switch {
+	case x.Began:
+		return p.done(x, "execution %d of %s has begun, and goes on from the one before; its session may use %s in all; `%s` waits for its end", x.Number, x.ID, totals, p.again("result", x.ID))
+	case x.InProgress:
+		return p.done(x, "execution %d of %s goes on; its session may use %s in all", x.Number, x.ID, totals)
+	}
+	return p.done(x, "the session of %s may use %s in all; `%s` goes on with an execution that was stopped, `%s` begins the next", x.ID, totals, p.again("extend", x.ID), p.again("send", x.ID))
 }
 
 func (p *program) extended(x client.Extended) error {

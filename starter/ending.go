@@ -60,7 +60,11 @@ func (p *program) nextCommands(
 		view, _ := explain(ctx, r.ID, r.Number) // without it there is one hint less
 		for _, advice := range view.Advice {
 			if strings.HasPrefix(advice.Command, "extend ") {
-				hints = append(hints, [2]string{p.again(render.OneLine(advice.Command)), "go on where it stopped"})
+				what := "go on where it stopped"
+				if r.Name != "" && strings.Contains(advice.Command, " --session ") {
+					what = "give the session more"
+				}
+				hints = append(hints, [2]string{p.again(render.OneLine(advice.Command)), what})
 			}
 		}
 	}

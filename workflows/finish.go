@@ -61,6 +61,10 @@ func describe(agent domain.AgentID, state domain.AgentState, priced bool) contra
 	if err := executionError(state); err != nil {
 		outcome.Kind, outcome.Code = err.Kind, err.Code
 	}
+	if account, has := state.Session(); has {
+		signal, _ := state.StopSignal()
+		outcome.SessionSpent, outcome.SessionLimit = &account.Spent, signal.Source == progress.SourceSessionBudget && reason.OfLimit()
+	}
 	return outcome
 }
 

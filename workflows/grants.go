@@ -101,7 +101,7 @@ func (b *toolBatch) seat(i int, call domain.ToolCall) *domain.Error {
 		return nil // it is told as what the call came to
 	}
 	b.keep()
-	left, _ := b.state.BudgetLeft(b.now())
+	left := b.bounds().Left()
 	toStart := b.toSpawn()
 	if b.keepsAnswer(left) {
 		left = left.Remaining(b.keptBack(left, toStart))

@@ -105,8 +105,8 @@ func (s session) guardBudget() {
 	if s.mail.Stopped() {
 		return
 	}
-	if use, reached := s.budget().Reached(s.Spent(), s.now()); reached {
-		s.limited(use.ReachedSignal())
+	if use, reached := s.bounds().Reached(s.now()); reached {
+		s.limited(use, use.ReachedSignal())
 		return
 	}
 	if _, short := s.reserve(); short != "" {
@@ -115,37 +115,39 @@ func (s session) guardBudget() {
 }
 
 func (s session) reserve() (contract.Reservation, domain.Limit) {
-	return s.resolved.Reserve(s.budget(), s.Spent(), s.talk.Input(s.resolved))
+	bounds := s.bounds()
+	return s.resolved.Reserve(bounds.Budget(), bounds.Spent, s.talk.Input(s.resolved))
 }
 
 // signalShort says that the next inference does not fit what is left of a
 // limit; the empty one is that which lost attempts had taken of.
 func (s session) signalShort(limit domain.Limit) {
-	budget := s.budget()
+	bounds := s.bounds()
 	switch {
 	case limit != "":
-	case budget.MaxTokens != nil:
+	case bounds.Totals().MaxTokens != nil:
 		limit = domain.LimitTokens
 	default:
 		limit = domain.LimitCost
 	}
-	use, _ := budget.UseOf(limit, s.Spent(), s.now())
-	s.limited(use.TooShortSignal(s.talk.Input(s.resolved)))
+	use, _ := bounds.UseOf(limit, s.now())
+	s.limited(use, use.TooShortSignal(s.talk.Input(s.resolved)))
 }
 
-func (s session) limited(signal domain.StopSignal) {
-	signal.Source = progress.SourceBudget
+// limited stops the execution at a limit, of its own or of its session.
+func (s session) limited(use domain.LimitUse, signal domain.StopSignal) {
+	signal.Source = progress.SourceOf(use)
 	s.Signal(signal)
 }
 
 // callsLeft is how many tool calls the budget still has; ok: it sets a limit.
 func (s session) callsLeft() (left int64, ok bool) {
-	limit := s.budget().MaxToolCalls
+	bounds := s.bounds()
+	limit := bounds.Budget().MaxToolCalls
 	if limit == nil {
 		return 0, false
 	}
-	counts := s.state.Counts()
-	return max(*limit-counts.Prior.ToolCalls-counts.ToolCalls-s.children.pool.Reserved().ToolCalls, 0), true
+	return max(*limit-bounds.Spent.ToolCalls-s.children.pool.Reserved().ToolCalls, 0), true
 }
 
 // guard is what the guards say after a step, when the hooks have spoken.
@@ -258,7 +260,7 @@ func (t *stepRun) takeGrace() {
 	if guards := t.resolved.Guards; guards == nil || !guards.FinalAnswer || len(t.resolved.Tools) == 0 {
 		return
 	}
-	if limit := t.budget().MaxSteps; limit == nil || t.Spent().Steps < *limit {
+	if limit := t.bounds().Budget().MaxSteps; limit == nil || t.Spent().Steps < *limit {
 		return
 	}
 	t.request.WithoutTools = true

@@ -126,7 +126,7 @@ func (b *toolBatch) handOff(ctx workflow.Context, permit mailbox.Permit, i int, 
 	} else {
 		fact.Catalog = *catalog
 	}
-	fact = fact.Within(b.budget())
+	fact = fact.Within(b.bounds().Totals())
 	if fact.Why == nil {
 		resolved := b.offered(to, fact.Catalog)
 		resolved.Definition = request.Definition

@@ -40,7 +40,7 @@ func (s session) notSuspended(what string) error {
 
 // checkBeginning refuses what no execution can begin with.
 func (s session) checkBeginning(request contract.SendRequest) error {
-	err := s.checkStart(request.Prompt, request.Given, request.Budget)
+	err := cmp.Or(s.checkSessionLeft("send"), s.checkStart(request.Prompt, request.Given, request.Budget))
 	if request.Model != nil {
 		err = cmp.Or(err, domain.Definition{Model: *request.Model}.Check())
 	}
@@ -61,7 +61,7 @@ func (s session) checkBeginning(request contract.SendRequest) error {
 // checkCost refuses a limit of money that would end the execution at once.
 func (s session) checkCost(request contract.SendRequest) error {
 	model, r := *cmp.Or(request.Model, s.guards.failover.first, new(s.state.LLMConfig())), s.resolved
-	limit := s.upcoming().Budget.CappedBy(request.Budget).MaxCostNanoUSD
+	limit := s.upcoming().Budget.CappedBy(request.Budget).CappedBy(s.upcomingAccount().Budget).MaxCostNanoUSD
 	if limit == nil || *limit == 0 || r == nil || r.Price != nil || !r.Definition.Model.Equal(model) {
 		return nil
 	}

@@ -66,9 +66,9 @@ func (s session) goOnForMessages() {
 	}
 }
 
-// spentUp reports whether the budget allows no further step.
+// spentUp reports whether the budget, or the session's, allows no further step.
 func (s session) spentUp() bool {
-	_, reached := s.budget().Reached(s.Spent(), s.now())
+	_, reached := s.bounds().Reached(s.now())
 	return reached
 }
 

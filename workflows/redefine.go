@@ -18,6 +18,9 @@ func (s session) adoptDefinition() {
 	if slices.Contains(next.Word.Fields, "model") {
 		s.useModel(next.Definition.Model)
 	}
+	if rebudgets(&next) {
+		s.limitSession(next.Definition.SessionBudget)
+	}
 	s.instruct(next.Definition)
 }
 
@@ -47,6 +50,7 @@ func (s session) redefineSession(request contract.RedefineRequest) contract.Rede
 	if !slices.Contains(word.Fields, "model") && s.names(request, "model") && !next.Model.Equal(s.state.LLMConfig()) {
 		word.Fields = append(word.Fields, "model") // a message has given it another meanwhile
 	}
+	word.Fields = s.withSessionBudget(word.Fields, request, next)
 	if len(word.Fields) > 0 || s.next != nil {
 		s.redefine(contract.Redefinition{Definition: next, Word: word, Fields: contract.Joined(s.next, request.Fields)})
 	}
@@ -66,4 +70,16 @@ func (s session) names(request contract.RedefineRequest, key string) bool {
 	return len(request.Fields) == 0 || slices.ContainsFunc(request.Fields, func(given string) bool {
 		return given == key || strings.HasPrefix(given, key+".")
 	})
+}
+
+// withSessionBudget are the fields in which a definition that waits differs, with the session's budget where it is another
+// than the one in force: whoever gives one means it, also where the session was extended since.
+func (s session) withSessionBudget(fields []string, request contract.RedefineRequest, next domain.Definition) []string {
+	fields = slices.DeleteFunc(fields, func(key string) bool { return key == contract.FieldSessionBudget })
+	account, _ := s.state.Session()
+	named := rebudgets(s.next) || s.names(request, contract.FieldSessionBudget)
+	if named && !next.SessionBudget.Equal(account.Budget) {
+		fields = append(fields, contract.FieldSessionBudget)
+	}
+	return fields
 }

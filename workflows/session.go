@@ -109,7 +109,11 @@ func (s session) create() error {
 		return err
 	}
 	s.mail.Post(mailbox.NextExecution{Prompt: s.in.Prompt, Given: given, Budget: s.in.Budget, By: s.startedBy()})
-	return s.agent.create(s.in, given)
+	if err := s.agent.create(s.in, given); err != nil {
+		return err
+	}
+	s.limitSession(s.in.Definition.SessionBudget)
+	return nil
 }
 
 // beginsWithGiven is the version from which an execution begins with what is given. It must
@@ -196,6 +200,7 @@ func (s session) fork(carry contract.Carry) error {
 	if len(s.state.Unsettled()) > 0 {
 		s.unsettled.changed() // the memo is to have them
 	}
+	s.limitSession(s.in.Definition.SessionBudget)
 	s.mail.Post(mailbox.NextExecution{Prompt: s.in.Prompt, Given: given, Budget: s.in.Budget, Parts: true, By: s.startedBy()})
 	return nil
 }

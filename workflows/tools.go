@@ -59,8 +59,12 @@ func (t *stepRun) runTools() {
 	b.beginAll()
 	if b.denied > 0 {
 		use := b.limit
-		use.Used = domain.Count(use.Rule.Unit, b.Spent().ToolCalls-b.allowed)
-		b.limited(use.DeniedSignal(b.allowed + b.denied))
+		spent := b.bounds().Spent
+		if use.Session {
+			spent = b.bounds().SessionSpent
+		}
+		use.Used = domain.Count(use.Rule.Unit, spent.ToolCalls-b.allowed)
+		b.limited(use, use.DeniedSignal(b.allowed+b.denied))
 	}
 	b.noteRunning()
 	b.keep()
@@ -219,7 +223,7 @@ func (b *toolBatch) judge(i int, call domain.ToolCall) *domain.Error {
 		return unsettled
 	case limited && left <= 0:
 		b.denied++
-		b.limit, _ = b.budget().UseOf(domain.LimitToolCalls, b.Spent(), b.now())
+		b.limit, _ = b.bounds().UseOf(domain.LimitToolCalls, b.now())
 		return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: the budget allows no more tool calls")
 	}
 	b.allowed++

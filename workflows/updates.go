@@ -16,6 +16,7 @@ func (s session) acceptUpdates() error {
 		accept(s, contract.UpdateSend, &s.mail.Sent, s.checkSend, s.send),
 		accept(s, contract.UpdateUnsend, &s.mail.Unsent, s.checkUnsend, s.unsend),
 		accept(s, contract.UpdateExtend, &s.mail.Extended, s.checkExtend, s.extend),
+		accept(s, contract.UpdateExtendSession, nil, s.checkExtendSession, s.extendSession),
 		accept(s, contract.UpdatePause, nil, s.checkPause, s.pause(true)),
 		accept(s, contract.UpdateResume, nil, s.checkPause, s.pause(false)),
 		accept(s, contract.UpdateApprove, &s.mail.Decided, s.checkNewApprove, s.approve),
@@ -128,6 +129,8 @@ func (s session) checkWait(request contract.SendRequest) error {
 		return domain.Errorf(domain.Denied, "execution_id: %s is not in progress", request.ExecutionID)
 	case s.in.Name == "" && request.IfBusy == contract.QueueIfBusy:
 		return domain.Errorf(domain.Denied, "if_busy: the agent has no name, so no execution follows this one; steer it, or start another agent")
+	case s.checkSessionLeft("send") != nil:
+		return s.checkSessionLeft("send")
 	case s.in.Name == "" && (s.mail.Ending() || s.state.Continuation().Stops()):
 		return domain.Errorf(domain.Denied, "send: the execution is stopping, and the agent has no name, so none follows it; nobody would read the message")
 	case request.IfBusy == contract.QueueIfBusy:
@@ -228,8 +231,10 @@ func (s session) checkExtend(request contract.ExtendRequest) error {
 	if err := cmp.Or(request.Budget.Check(), request.Budget.CheckDeadline(s.now())); err != nil {
 		return err
 	}
-	if use, reached := budget.Reached(s.Spent(), s.now()); reached && !active {
-		return domain.Errorf(domain.Denied, "extend: there is nothing left to go on with: %s; %s", use, use.GoOn())
+	bounds := s.bounds()
+	bounds.Own = budget
+	if use, reached := bounds.Reached(s.now()); reached && !active {
+		return domain.Errorf(domain.Denied, "extend: there is nothing left to go on with: %s; %s%s", use, use.GoOn(), s.extending(use))
 	}
 	return nil
 }

@@ -44,6 +44,9 @@ func (s session) status(contract.StatusRequest) (contract.StatusView, error) {
 		},
 		Source: contract.FromWorkflow, Open: s.in.Name != "" && !s.mail.Closed(),
 	}
+	if account, has := s.state.Session(); has {
+		view.SessionBudget, view.SessionBudgetLeft = &account.Budget, new(account.Left())
+	}
 	if s.in.Parent != nil {
 		view.ParentAgentID, view.Subagent = s.in.Parent.AgentID, s.in.Parent.Subagent
 	}

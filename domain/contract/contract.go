@@ -78,6 +78,8 @@ const (
 	UpdateClose Update[CloseRequest, CloseReply] = "close"
 	// UpdateExtend gives an execution new totals, or goes on from the last one.
 	UpdateExtend Update[ExtendRequest, ExtendReply] = "extend"
+	// UpdateExtendSession gives a session new totals. An older worker, which knows no budgets over sessions, refuses it.
+	UpdateExtendSession Update[ExtendSessionRequest, ExtendSessionReply] = "extend_session"
 	// UpdatePause lets nothing new start.
 	UpdatePause Update[PauseRequest, PauseReply] = "pause"
 	// UpdateResume ends a pause.

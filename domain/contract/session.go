@@ -206,6 +206,10 @@ type Outcome struct {
 	CostNanoUSD int64        `json:"cost_nano_usd,omitzero"`
 	// Priced says that the model has a price: without one nobody knows the cost, and it is zero.
 	Priced bool `json:"priced,omitzero"`
+	// SessionSpent is what all executions of the session have used by its end, where the session has a budget, and
+	// SessionLimit says that it was a limit of that which ended this one.
+	SessionSpent *domain.Spent `json:"session_spent,omitempty"`
+	SessionLimit bool          `json:"session_limit,omitzero"`
 	// Rewritten means that a hook has changed the answer, so that history does not tell it.
 	Rewritten bool `json:"answer_rewritten,omitzero"`
 	Closed    bool `json:"closed,omitzero"`

@@ -41,11 +41,16 @@ type StatusView struct {
 	Usage   domain.UsageView `json:"usage"`
 	CostUSD string           `json:"cost_usd"`
 	// Priced says that the model has a price: without one nobody knows the cost, and it is zero.
-	Priced      bool                   `json:"priced,omitzero"`
-	Budget      domain.ExecutionBudget `json:"budget"`
-	BudgetLeft  domain.ExecutionBudget `json:"budget_left"`
-	StopReason  domain.StopReason      `json:"stop_reason,omitzero"`
-	StopSignals []domain.StopSignal    `json:"stop_signals"`
+	Priced     bool                   `json:"priced,omitzero"`
+	Budget     domain.ExecutionBudget `json:"budget"`
+	BudgetLeft domain.ExecutionBudget `json:"budget_left"`
+	// SessionBudget is the one over all executions of the session, where it has one, and SessionBudgetLeft what they
+	// leave of it.
+	SessionBudget     *domain.ExecutionBudget `json:"session_budget,omitempty"`
+	SessionBudgetLeft *domain.ExecutionBudget `json:"session_budget_left,omitempty"`
+
+	StopReason  domain.StopReason   `json:"stop_reason,omitzero"`
+	StopSignals []domain.StopSignal `json:"stop_signals"`
 	// MoreStops counts the stops of users that came beyond domain.MaxStops of them.
 	MoreStops int           `json:"more_stops,omitzero"`
 	Error     *domain.Error `json:"error,omitempty"`

@@ -37,6 +37,8 @@ type Agent struct {
 	Waiting []contract.WaitingMessage
 	// Suspended is set while the session accepts nothing.
 	Suspended *contract.Suspension
+	// Session is the session's account, without the execution in progress; nil where it has no budget. It must not be changed.
+	Session *domain.SessionAccount
 	// RewoundTo is the step from which the next execution goes on, where a rewind has left the session so.
 	RewoundTo *domain.Origin
 	// Open is the work of the run that has not ended.
@@ -168,6 +170,8 @@ func (a Agent) With(fact Fact, at time.Time) Agent {
 		return a.unsent(f.MessageID)
 	case Extended:
 		return a.extended(f, at)
+	case SessionExtended:
+		return a.sessionExtended(f)
 	case Unsettled:
 		a.Unsettled = f.Calls
 	case Settled:
@@ -297,7 +301,7 @@ func (a Agent) begins(number int, at time.Time) Agent {
 	if number > a.Execution.Number {
 		a = a.takesOver().adopts()
 		a.own = a.Execution.Trusted
-		a.Execution = Execution{ID: a.executionID(number), Number: number, Running: true, StartedAt: at, Trusted: a.trusted}.branches(a.RewoundTo)
+		a.Execution = Execution{ID: a.executionID(number), Number: number, Running: true, StartedAt: at, Trusted: a.trusted, Session: a.Session}.branches(a.RewoundTo)
 		a.RewoundTo = nil
 	}
 	return a
@@ -331,7 +335,7 @@ func (a Agent) executionEnded(o contract.Outcome, at time.Time) Agent {
 	c.Stopped = c.Stopped || o.StopReason == domain.TimeLimitReached
 	c.failed = o.Status == domain.StatusFailed
 	c.short = o.StopReason == domain.TokenLimitReached || o.StopReason == domain.CostLimitReached
-	return a.leaves(o.Unread).over(c, o).takesOver()
+	return a.leaves(o.Unread).over(c, o).takesOver().booked(o)
 }
 
 func (a Agent) over(c closing, o contract.Outcome) Agent {
@@ -373,7 +377,7 @@ func (a Agent) runBegan(f RunBegan, at time.Time) Agent {
 	}
 	took := Carried(in)
 	a.trusted = took.Trusted
-	a.Unsettled, a.Standing, a.RewoundTo = took.Unsettled, took.Standing, took.RewoundTo
+	a.Unsettled, a.Standing, a.RewoundTo, a.Session = took.Unsettled, took.Standing, took.RewoundTo, took.Session
 	if in.Carry != nil {
 		a.pins = in.Carry.Pins
 		for _, b := range in.Carry.Bound {
@@ -392,7 +396,7 @@ func (a Agent) runBegan(f RunBegan, at time.Time) Agent {
 	case took.Begins:
 		a.Execution = Execution{
 			ID: a.executionID(took.Number), Number: took.Number, Running: true, StartedAt: at, Trusted: joined(took.Trusted, took.Own),
-			Given: givenOf(in.Given), Origin: took.Origin, Branch: took.Branch,
+			Given: givenOf(in.Given), Origin: took.Origin, Branch: took.Branch, Session: took.Session,
 		}
 		if in.GoOn != nil && in.Carry != nil {
 			a.Execution.Budget, a.Execution.Prior, a.Execution.Origin = &in.GoOn.Budget, &in.Carry.Prior, took.Execution
@@ -400,12 +404,12 @@ func (a Agent) runBegan(f RunBegan, at time.Time) Agent {
 			a.Execution.Budget, a.Execution.Prior = new(in.Definition.Budget.CappedBy(in.Budget)), &domain.Spent{}
 		}
 	case took.Open && took.Execution == a.Execution.ID:
-		a.Execution.Prior = &in.Carry.Prior
+		a.Execution.Prior, a.Execution.Session = &in.Carry.Prior, took.Session
 	case took.Open:
 		a.Execution = Execution{
 			ID: took.Execution, Number: took.Number, Running: true, StartedAt: took.StartedAt,
 			Budget: &took.Budget, Prior: &in.Carry.Prior, Origin: took.Origin, Branch: took.Branch, Step: took.Steps, Paused: in.Carry.Paused,
-			Trusted: joined(took.Trusted, took.Own),
+			Trusted: joined(took.Trusted, took.Own), Session: took.Session,
 		}
 	case took.Number >= a.Execution.Number:
 		a.Execution.Number, a.Execution.Running, a.Execution.Trusted = took.Number, false, joined(took.Trusted, took.Own)

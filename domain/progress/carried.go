@@ -30,6 +30,8 @@ type Takeover struct {
 	Unsettled []domain.UnknownCall
 	// Standing are the session's standing approvals.
 	Standing []domain.StandingApproval
+	// Session is the session's account before the execution in progress; nil where it has no budget.
+	Session *domain.SessionAccount
 	// FirstStep and FirstEvent are the numbers of what the run holds of that execution first, zero where
 	// nobody knows, and FirstMessage is the index of the first message.
 	FirstStep, FirstEvent, FirstMessage int
@@ -38,7 +40,7 @@ type Takeover struct {
 // Carried reads what a run took over: without a carry, the first execution begins.
 func Carried(in contract.SessionInput) Takeover {
 	if in.Carry == nil {
-		t := Takeover{Number: 1, Begins: true, FirstStep: 1, FirstEvent: 1}
+		t := Takeover{Number: 1, Begins: true, FirstStep: 1, FirstEvent: 1, Session: accountOf(in.Definition)}
 		if in.Given != nil {
 			t.Trusted = in.Given.Trusted
 		}
@@ -46,7 +48,7 @@ func Carried(in contract.SessionInput) Takeover {
 	}
 	t := taken(*in.Carry)
 	if in.Fork != nil {
-		t.RewoundTo = nil
+		t.RewoundTo, t.Session = nil, accountOf(in.Definition)
 		t.Origin, t.Branch = in.Fork.Origin.ExecutionID, in.Fork.Origin.Branch()
 		if in.Given != nil {
 			t.Trusted = in.Given.Trusted
@@ -79,7 +81,7 @@ func taken(carry contract.Carry) Takeover {
 	if err != nil {
 		return t
 	}
-	t.Number, t.Trusted, t.Standing = max(t.Number, state.Count), state.Trusted, state.Standing
+	t.Number, t.Trusted, t.Standing, t.Session = max(t.Number, state.Count), state.Trusted, state.Standing, state.Session
 	for _, call := range state.Unknown {
 		if call.Settlement == nil {
 			t.Unsettled = append(t.Unsettled, call)
@@ -109,6 +111,7 @@ type carriedState struct {
 	Trusted   domain.Trusted            `json:"trusted"`
 	Unknown   []domain.UnknownCall      `json:"outcome_unknown"`
 	Standing  []domain.StandingApproval `json:"standing_approvals"`
+	Session   *domain.SessionAccount    `json:"session_account"`
 	Execution *struct {
 		ID        domain.ExecutionID     `json:"execution_id"`
 		Status    domain.ExecutionStatus `json:"status"`

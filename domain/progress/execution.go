@@ -19,6 +19,9 @@ type Execution struct {
 	// Budget is nil where nothing tells it, as is Prior, what its origins have used.
 	Budget *domain.ExecutionBudget
 	Prior  *domain.Spent
+	// Session is the session's account before this execution, with the totals in force; nil where it has no budget. It must
+	// not be changed.
+	Session *domain.SessionAccount
 	// Origin is the execution that it goes on from, where it does.
 	Origin domain.ExecutionID
 	// Branch is the step from which it was forked or rewound, where it was.

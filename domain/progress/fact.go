@@ -209,6 +209,9 @@ type Sent struct {
 // An Extended says that new totals were taken.
 type Extended struct{ Reply contract.ExtendReply }
 
+// A SessionExtended says that new totals were taken for the session.
+type SessionExtended struct{ Reply contract.ExtendSessionReply }
+
 // An Unsettled lists the calls of the agent of which nobody knows whether they took effect.
 type Unsettled struct{ Calls []domain.UnknownCall }
 

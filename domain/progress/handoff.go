@@ -65,7 +65,7 @@ func (f HandedOver) Reply() contract.ToolReply {
 // handedOver takes what came of a call: another agent has the conversation from the next step on.
 func (a Agent) handedOver(f HandedOver, at time.Time) Agent {
 	if a.Execution.Budget != nil {
-		f = f.Within(*a.Execution.Budget)
+		f = f.Within(a.totals())
 	}
 	if a = a.ended(f.Work, f, at); f.Why == nil {
 		a.handing, a.handedAt = &f, at

@@ -52,7 +52,7 @@ func (a Agent) redefined(f Redefined, at time.Time) Agent {
 	word := contract.DefinitionWord{By: f.Request.By, At: at, Reason: f.Request.Reason, Fields: f.Reply.Fields}
 	next := &contract.Redefinition{Definition: f.Request.Over(from), Word: word, Fields: contract.Joined(a.next, f.Request.Fields)}
 	if f.Reply.Number <= a.Execution.Number { // the execution's first work was recorded before this answer
-		return a
+		return a.adoptsBudget(*next).boundFromNow()
 	}
 	a.next = next
 	return a
@@ -65,6 +65,7 @@ func (a Agent) adopts() Agent {
 	}
 	next := *a.next
 	a.Definition, a.word, a.next = next.Definition, &next.Word, nil
+	a = a.adoptsBudget(next)
 	a.handed = a.handed.Redefined(next)
 	if slices.Contains(next.Word.Fields, "model") {
 		a.Model = next.Definition.Model.String()

@@ -10,6 +10,17 @@ import (
 // SourceBudget is the source of a limit's signal. It is recorded.
 const SourceBudget = "budget"
 
+// SourceSessionBudget is the source of the signal of a limit over the session. It is recorded.
+const SourceSessionBudget = "session_budget"
+
+// SourceOf is the source of the signal of a limit.
+func SourceOf(use domain.LimitUse) string {
+	if use.Session {
+		return SourceSessionBudget
+	}
+	return SourceBudget
+}
+
 // Signals are the requests to stop that history tells of: those of people, the
 // error with which the last step ended, and the limit that ended the execution.
 func (e Execution) Signals() []domain.StopSignal {
@@ -32,7 +43,7 @@ func (e Execution) Signals() []domain.StopSignal {
 			signal = use.TimeOverSignal()
 			signal.Context = nil // how much of it was used is not known
 		}
-		signal.Source = SourceBudget
+		signal.Source = SourceOf(use)
 		return append(signals, signal)
 	}
 	return signals
@@ -53,10 +64,10 @@ func (e Execution) fatal() *domain.Error {
 // Since it is not known how long it waited for people, only an end in the middle
 // of a step tells that time was over.
 func (e Execution) limits() []domain.LimitUse {
-	if e.Budget == nil || e.Prior == nil {
+	bounds, known := e.bounds()
+	if !known {
 		return nil
 	}
-	spent := e.Prior.Add(e.spent())
 	// In the middle of a step a limit is one that the next inference does not fit,
 	// which was estimated in ways that history does not tell.
 	cutOff, length := false, false
@@ -64,10 +75,11 @@ func (e Execution) limits() []domain.LimitUse {
 		finish, _ := e.Done[n-1].FinishReason()
 		cutOff, length = e.Done[n-1].Interrupted, finish == domain.FinishLength
 	}
-	passed := e.Budget.Deadline != nil && !e.EndedAt.Before(*e.Budget.Deadline)
+	deadline := bounds.Own.Deadline
+	passed := deadline != nil && !e.EndedAt.Before(*deadline)
 	var used []domain.LimitUse
 	for _, rule := range domain.LimitRules() {
-		use, set := e.Budget.UseOf(rule.Limit, spent, e.EndedAt)
+		use, set := bounds.UseOf(rule.Limit, e.EndedAt)
 		over := rule.Exhausts && !cutOff && !length && use.Used.Int() >= use.Total.Int()
 		if rule.Unit.OfTime() {
 			over = cutOff && passed == (rule.Unit == domain.UnitTime)

@@ -113,7 +113,10 @@ func brokenAgents() []broken {
 			`a.yaml:1:1: namee: there is no such key; did you mean name?`,
 		}},
 		{"unknown key like none", inMarkdown, "---\ncolor: blue\n---\n", []string{
-			`a.md:2:1: color: there is no such key; there are name, description, model, fallbacks, system_prompt, show_trusted, tools, mcp, hooks, approvals, budget, guards, response_format, compiler, sections, compaction, retry, timeouts, idle_timeout, subagents, agents, handoffs, subagent_policy`,
+			`a.md:2:1: color: there is no such key; there are name, description, model, fallbacks, system_prompt, show_trusted, tools, mcp, hooks, approvals, budget, session_budget, guards, response_format, compiler, sections, compaction, retry, timeouts, idle_timeout, subagents, agents, handoffs, subagent_policy`,
+		}},
+		{"a time over a session", inYAML, "session_budget: {max_seconds: 3}\n", []string{
+			`a.yaml:1:18: session_budget.max_seconds: there is no such key; there are max_steps, max_tokens, max_cost, max_tool_calls`,
 		}},
 		{"unknown key inside", inYAML, "budget:\n  max_step: 3\n", []string{
 			`a.yaml:2:3: budget.max_step: there is no such key; did you mean max_steps?`,

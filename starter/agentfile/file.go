@@ -5,6 +5,7 @@ import (
 	"math"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -149,6 +150,8 @@ func (a *agent) keys() document.Keys {
 			Value: approvals(&d.Approvals)},
 		{Name: "budget", Doc: "The limits of one execution. One that is left out does not limit; zero lets nothing happen.",
 			Value: budget(&d.Budget)},
+		{Name: "session_budget", Doc: "The limits of all executions of a session together, sub-agents included, where each has its own in budget. There is none of time: a session may be idle for days.",
+			Value: sessionBudget(&d.SessionBudget)},
 		{Name: "guards", Doc: "What stops an agent that has lost its way.", Value: guards(&d.Guards)},
 		{Name: "response_format", Doc: "What the answer has to be: text, json_object, or a mapping with a schema.",
 			Value: a.format(&d.Format)},
@@ -276,6 +279,16 @@ func budget(b *domain.ExecutionBudget) document.Value {
 	var keys document.Keys
 	for _, rule := range domain.LimitRules() {
 		keys = append(keys, document.Key{Name: string(rule.Limit), Doc: strings.ToUpper(rule.Help[:1]) + rule.Help[1:] + ".", Value: limit(b, rule)})
+	}
+	return document.Mapping(keys)
+}
+
+func sessionBudget(b *domain.ExecutionBudget) document.Value {
+	var keys document.Keys
+	for _, rule := range domain.LimitRules() {
+		if slices.Contains(domain.SessionLimits(), rule.Limit) {
+			keys = append(keys, document.Key{Name: string(rule.Limit), Doc: "Over all its executions, " + rule.Help + ".", Value: limit(b, rule)})
+		}
 	}
 	return document.Mapping(keys)
 }

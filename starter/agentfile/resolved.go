@@ -88,7 +88,7 @@ func (f File) Resolve() Resolved {
 		{"show_trusted", d.ShowTrusted},
 		{"tools", listed(tools)}, {"mcp", servers}, {"hooks", listed(d.Hooks)},
 		{"approvals", resolveApprovals(d.Approvals)},
-		{"budget", resolveBudget(d.Budget)},
+		{"budget", resolveBudget(d.Budget)}, {"session_budget", resolveBudget(d.SessionBudget)},
 		{"guards", Resolved{
 			{"finish_reasons", listed(guards.FinishReasons)}, {"repeated_calls", resolveRepetition(*guards.Repetition)},
 			{"output_retries", guards.OutputRetries}, {"final_answer", guards.FinalAnswer},

@@ -117,6 +117,9 @@ func (m *Model) showCost() {
 	if limits := render.Budget(v.Budget, v.BudgetLeft); limits != "" {
 		text += "; limits: " + limits
 	}
+	if session := render.SessionBudget(v); session != "" {
+		text += "; the session: " + session
+	}
 	m.talk.note(text)
 }
 

@@ -178,7 +178,7 @@ func (e *explanation) view() ExplainView {
 	if v.Totals.CostNanoUSD == nil {
 		e.miss("the cost: the execution knows no price of the model")
 	}
-	v.Budget = e.limits(v)
+	v.Budget, v.SessionBudget = e.limits(v), e.sessionLimits(v)
 	if e.outcome != nil {
 		v.Ending = e.ending()
 	} else {

@@ -3,8 +3,10 @@ package client
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"everstep/domain"
+	"everstep/domain/progress"
 )
 
 func (e *explanation) doing() *ExplainDoing {
@@ -73,6 +75,9 @@ func (e *explanation) summary(end *ExplainEnding) string {
 	}
 	for _, rule := range domain.LimitRules() {
 		if rule.Reason == end.StopReason {
+			if source == progress.SourceSessionBudget || e.outcome != nil && e.outcome.SessionLimit {
+				return "it reached the session's limit of " + rule.Counts() + said
+			}
 			return "it reached its limit of " + rule.Counts() + said
 		}
 	}
@@ -124,6 +129,12 @@ func (e *explanation) advice(v ExplainView) []ExplainAdvice {
 		advice = append(advice, ExplainAdvice{Text: "nothing can go on from it: its workflow is closed. Begin anew"})
 	default:
 		goOn = raise(v.ID, v.Budget)
+		if more := raise(v.ID+" --session", v.SessionBudget); strings.Contains(more, "--max") {
+			advice = append(advice, e.adviceOnSession(v.Ending.StopReason, more))
+			if e.name == "" { // that goes on, too
+				goOn = ""
+			}
+		}
 	}
 	if v.Ending.Error != nil {
 		return append([]ExplainAdvice{{Text: remedy(*v.Ending.Error), Command: goOn}}, advice...)
@@ -132,6 +143,15 @@ func (e *explanation) advice(v ExplainView) []ExplainAdvice {
 		advice = append(advice, ExplainAdvice{Text: text, Command: goOn})
 	}
 	return advice
+}
+
+// adviceOnSession is what to do where the session's budget is used up.
+func (e *explanation) adviceOnSession(reason domain.StopReason, command string) ExplainAdvice {
+	text := "raise the session's limit, or nothing begins in it any more; the number is a new total over all its executions"
+	if e.name == "" && reason.OfLimit() {
+		text = "raise the session's limit, and it goes on where it stopped; the number is a new total over all its executions"
+	}
+	return ExplainAdvice{Text: text, Command: command}
 }
 
 func nextStep(reason domain.StopReason) string {

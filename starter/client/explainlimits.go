@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"everstep/domain"
+	"everstep/domain/progress"
 )
 
 // limits are those of the budget with what was used of them; nil: nobody can tell.
@@ -38,8 +39,9 @@ func (e *explanation) limits(v ExplainView) []ExplainLimit {
 		if !limited {
 			continue
 		}
-		came := slices.ContainsFunc(c.StopSignals, func(s domain.StopSignal) bool { return s.Reason == rule.Reason }) ||
-			e.outcome != nil && e.outcome.StopReason == rule.Reason
+		came := slices.ContainsFunc(c.StopSignals, func(s domain.StopSignal) bool {
+			return s.Reason == rule.Reason && s.Source != progress.SourceSessionBudget
+		}) || e.outcome != nil && e.outcome.StopReason == rule.Reason && !e.outcome.SessionLimit
 		l := ExplainLimit{Limit: rule.Limit, Unit: rule.Unit}
 		l.Reached = came && (!rule.Unit.OfTime() || past == (rule.Unit == domain.UnitTime))
 		if rule.Unit == domain.UnitTime {
@@ -53,6 +55,44 @@ func (e *explanation) limits(v ExplainView) []ExplainLimit {
 		}
 		if l.Used != nil && l.Prior != nil {
 			l.Left = new(max(*l.Total-*l.Used-*l.Prior, 0))
+		}
+		limits = append(limits, l)
+	}
+	return limits
+}
+
+// account is the session's as of the execution, with what that has used itself; nil where it has no budget.
+func (e *explanation) account() *domain.SessionAccount {
+	switch {
+	case e.at.Session == nil:
+		return e.then.Session // given since
+	case e.outcome != nil:
+		return cmp.Or(e.then.Session, e.at.Session)
+	}
+	account := *e.at.Session
+	account.Spent = account.Spent.Add(totalsOf(e.recorded()).spent)
+	return &account
+}
+
+// sessionLimits are those over the session, as they bound the execution.
+func (e *explanation) sessionLimits(v ExplainView) (limits []ExplainLimit) {
+	if e.at.Session == nil {
+		return nil
+	}
+	before, used := *e.at.Session, e.used(v)
+	for _, rule := range domain.LimitRules() {
+		total, limited := rule.Total(before.Budget)
+		if !limited {
+			continue
+		}
+		prior := rule.Used(before.Spent, time.Time{}).Int()
+		l := ExplainLimit{Limit: rule.Limit, Unit: rule.Unit, Total: new(total.Int()), Prior: &prior, Used: used[rule.Limit]}
+		if o := e.outcome; o != nil && o.SessionSpent != nil {
+			l.Used = new(rule.Used(*o.SessionSpent, time.Time{}).Int() - prior)
+			l.Reached = o.SessionLimit && o.StopReason == rule.Reason
+		}
+		if l.Used != nil {
+			l.Left = new(max(*l.Total-*l.Used-prior, 0))
 		}
 		limits = append(limits, l)
 	}

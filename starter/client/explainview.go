@@ -49,6 +49,8 @@ type ExplainView struct {
 	Waste    ExplainWaste     `json:"waste"`
 	// Budget lists the limits that are set; null: nobody could tell.
 	Budget []ExplainLimit `json:"budget"`
+	// SessionBudget lists the limits over all executions of the session, where it has a budget.
+	SessionBudget []ExplainLimit `json:"session_budget,omitempty"`
 	// Advice is what to do about the ending.
 	Advice  []ExplainAdvice `json:"advice"`
 	History ExplainHistory  `json:"history"`
@@ -255,7 +257,8 @@ type ExplainLimit struct {
 	Limit domain.Limit `json:"limit"`
 	Unit  domain.Unit  `json:"unit"`
 	// Total, Used, Prior and Left are null for the deadline. Prior is what the
-	// executions that this one goes on from have used.
+	// executions that this one goes on from have used; of a session, all that
+	// came before it.
 	Total *int64 `json:"total"`
 	Used  *int64 `json:"used"`
 	Prior *int64 `json:"prior"`

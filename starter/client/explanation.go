@@ -297,6 +297,9 @@ func (e *explanation) adding(v contract.StatusView) contract.StatusView {
 			v.CostUSD = domain.USD(*t.CostNanoUSD)
 		}
 	}
+	if account := e.account(); account != nil {
+		v.SessionBudget, v.SessionBudgetLeft = &account.Budget, new(account.Left())
+	}
 	prior := cmp.Or(e.at.Prior, e.prior)
 	if e.at.Budget != nil {
 		v.Budget = *e.at.Budget

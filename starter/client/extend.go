@@ -37,6 +37,8 @@ type Extended struct {
 	Began bool `json:"began"`
 	// Budget is the one in force from now on.
 	Budget domain.ExecutionBudget `json:"budget"`
+
+	account domain.SessionAccount
 }
 
 // extendTries bounds how often what is extended may end, or begin, just then.
@@ -55,23 +57,31 @@ func (c *Client) Extend(ctx context.Context, id string, o ExtendOptions) (Extend
 		return Extended{}, invalid(err)
 	}
 	o.RequestID = cmp.Or(requestID(o.RequestID, contract.UpdateExtend, ExtendOptions{Budget: o.Budget, Lift: o.Lift}), uuid.NewString())
+	return extending(ctx, c, id, func(p position) (Extended, error) { return c.extendAt(ctx, p, o) })
+}
+
+// extending extends an agent where it stands, anew where that has changed meanwhile.
+func extending[T any](ctx context.Context, c *Client, id string, at func(position) (T, error)) (none T, _ error) {
+	if _, err := agentOf(id); err != nil {
+		return none, err
+	}
 	var before position
 	var refused error
 	for range extendTries {
 		p, err := c.locate(ctx, id)
 		if err != nil {
-			return Extended{}, err
+			return none, err
 		}
 		if refused != nil && p.standsAs(before) {
-			return Extended{}, fail(ctx, id, "extending "+id, refused)
+			return none, fail(ctx, id, "extending "+id, refused)
 		}
-		extended, err := c.extendAt(ctx, p, o)
+		extended, err := at(p)
 		if !overtaken(err) {
 			return extended, fail(ctx, id, "extending "+id, err)
 		}
 		before, refused = p, err
 	}
-	return Extended{}, errorf(Refused, refused, "%s is begun and ended by others at this very time; try again", id)
+	return none, errorf(Refused, refused, "%s is begun and ended by others at this very time; try again", id)
 }
 
 func (o ExtendOptions) check(now time.Time) error {
@@ -111,7 +121,7 @@ func (c *Client) extendAt(ctx context.Context, p position, o ExtendOptions) (Ext
 	case p.ended != nil && p.ended.Status == domain.StatusCompleted:
 		return Extended{}, p.nothingLeft()
 	case p.ended != nil && p.name == "":
-		return c.goOn(ctx, p, o)
+		return c.goOn(ctx, p, extension{ExtendOptions: o})
 	case p.ended != nil && !p.open():
 		return Extended{}, ended(p.called(), nil)
 	}
@@ -140,7 +150,7 @@ func (a agent) extended(reply contract.ExtendReply) Extended {
 }
 
 // goOn starts another workflow for an agent without a name.
-func (c *Client) goOn(ctx context.Context, p position, o ExtendOptions) (Extended, error) {
+func (c *Client) goOn(ctx context.Context, p position, o extension) (Extended, error) {
 	id := p.called()
 	if p.byServer {
 		return Extended{}, errorf(Refused, nil, "execution %d of %s was ended by the server in the middle, so there is no end to go on from", p.number, id).next("`run` starts another agent")
@@ -155,18 +165,23 @@ func (c *Client) goOn(ctx context.Context, p position, o ExtendOptions) (Extende
 	if in.Carry != nil {
 		for _, answered := range in.Carry.Extended {
 			if answered.ID == o.RequestID {
-				return p.repeated(answered.Reply), nil
+				again := p.repeated(answered.Reply)
+				if state, err := domain.DecodeAgentState(in.Carry.State); err == nil {
+					again.account, _ = state.Session()
+				}
+				return again, nil
 			}
 		}
 	}
-	if in, err = c.successor(ctx, p, in, view, o); err != nil {
+	in, account, err := c.successor(ctx, p, in, view, o)
+	if err != nil {
 		return Extended{}, err
 	}
 	execution, err := c.follow(ctx, p, in, p.number+1)
 	if err != nil {
 		return Extended{}, err
 	}
-	return Extended{Execution: execution, Began: true, Budget: in.GoOn.Budget}, nil
+	return Extended{Execution: execution, Began: true, Budget: in.GoOn.Budget, account: account}, nil
 }
 
 // leftBy is with what the newest workflow of an agent without a name began, and what it has left.
@@ -276,25 +291,38 @@ func (p position) repeated(reply contract.ExtendReply) Extended {
 	return p.extended(reply)
 }
 
-// successor is the input of the workflow that goes on from a closed run.
-func (c *Client) successor(ctx context.Context, p position, in contract.SessionInput, view contract.StateView, o ExtendOptions) (contract.SessionInput, error) {
-	state, err := domain.DecodeAgentState(view.State)
+// successor is the input of the workflow that goes on from a closed run, with its session's account.
+func (c *Client) successor(
+	ctx context.Context, p position, in contract.SessionInput, view contract.StateView, o extension,
+) (_ contract.SessionInput, account domain.SessionAccount, _ error) {
+	carry := *view.Carry
+	state, err := domain.DecodeAgentState(carry.State)
 	if err != nil {
-		return in, errorf(Failed, err, "reading the state of %s: %s", p.called(), err)
+		return in, account, errorf(Failed, err, "reading the state of %s: %s", p.called(), err)
 	}
+	if state, err = o.rebudgeted(p, state); err != nil {
+		return in, account, err
+	}
+	if o.session != nil {
+		if carry.State, err = state.EncodeFull(); err != nil {
+			return in, account, errorf(Failed, err, "the state of %s cannot be handed on: %s", p.called(), err)
+		}
+	}
+	account, _ = state.Session()
 	budget, _ := state.Budget()
 	in = leaving(in)
 	in.GoOn = &contract.GoOn{Budget: budget.Extended(o.Budget, o.Lift), RunID: p.teller()}
-	if r := view.Carry.Resolved; in.GoOn.Budget.MaxCostNanoUSD != nil && r != nil && r.Price == nil {
-		return in, errorf(Invalid, nil, "max_cost: nobody knows what %s costs; extend another limit", state.LLMConfig())
+	bounds := account.Bounds()
+	bounds.Own, bounds.Spent = in.GoOn.Budget, carry.Prior
+	if r := carry.Resolved; bounds.Totals().MaxCostNanoUSD != nil && r != nil && r.Price == nil {
+		return in, account, errorf(Invalid, nil, "max_cost: nobody knows what %s costs; extend another limit", state.LLMConfig())
 	}
-	if use, reached := in.GoOn.Budget.Reached(view.Carry.Prior, time.Now()); reached {
-		return in, exhausted(use)
+	if use, reached := bounds.Reached(time.Now()); reached {
+		return in, account, exhausted(p.called(), use)
 	}
 	if in.Attributes, err = c.registered(ctx); err != nil {
-		return in, fail(ctx, p.called(), "starting "+p.called(), err)
+		return in, account, fail(ctx, p.called(), "starting "+p.called(), err)
 	}
-	carry := *view.Carry
 	carry.Extended = []contract.AnsweredUpdate[contract.ExtendReply]{{
 		ID: o.RequestID, Reply: contract.ExtendReply{Number: p.number + 1, Began: true, Budget: in.GoOn.Budget},
 	}}
@@ -303,7 +331,7 @@ func (c *Client) successor(ctx context.Context, p position, in contract.SessionI
 	if storage := carry.Resolved != nil && carry.Resolved.Storage; err == nil && in.GoOn.Copy != nil && !storage {
 		err = errorf(Refused, nil, "%s: its conversation takes more than the %d bytes that can be handed on without storage; configure storage on the workers of the next agent", p.called(), domain.MaxCarriedMessages)
 	}
-	return in, err
+	return in, account, err
 }
 
 // leaving is with what the next workflow of an agent starts, but for what that is to do.
@@ -314,12 +342,16 @@ func leaving(in contract.SessionInput) contract.SessionInput {
 }
 
 // exhausted is the refusal to go on where a limit would stop it before its first step.
-func exhausted(use domain.LimitUse) *Error {
+func exhausted(id string, use domain.LimitUse) *Error {
 	higher := "higher"
 	if use.Rule.Unit == domain.UnitTime {
 		higher = "later"
 	}
-	return errorf(Refused, nil, "extend: there is nothing left to go on with: %s; give a %s %s", use, higher, use.Rule.Limit).next("--%s does", use.Rule.Limit.Flag())
+	err := errorf(Refused, nil, "extend: there is nothing left to go on with: %s; give a %s %s", use, higher, use.Name())
+	if use.Session {
+		return err.next("`extend %s --session --%s` does", id, use.Rule.Limit.Flag())
+	}
+	return err.next("--%s does", use.Rule.Limit.Flag())
 }
 
 // loadEntries hands on the messages that no segment holds: in the input, or as what it returns, a task for storage.

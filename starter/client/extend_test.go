@@ -256,7 +256,7 @@ func TestGoingOnNeedsSomethingLeft(t *testing.T) {
 	requireClass(t, err, Invalid)
 	require.ErrorContains(t, err, "max_cost: nobody knows what scripted/")
 	use, _ := domain.ExecutionBudget{Deadline: &at}.Reached(domain.Spent{}, at)
-	late := exhausted(use)
+	late := exhausted("x", use)
 	require.ErrorContains(t, late, "give a later deadline")
 	require.Equal(t, "--deadline does", late.Next)
 }

@@ -44,6 +44,7 @@ func Explanation(out *Output, v client.ExplainView, now time.Time) string {
 	x.steps(v, out.Width())
 	x.fact("waste", wasted(v.Waste)...)
 	x.budget(v)
+	x.sessionBudget(v)
 	x.history(v)
 	for _, advice := range v.Advice {
 		x.fact("to do", OneLine(advice.Text))
@@ -207,6 +208,20 @@ func (x *sheet) budget(v client.ExplainView) {
 		lines = append(lines, text)
 	}
 	x.fact("budget", lines...)
+}
+
+func (x *sheet) sessionBudget(v client.ExplainView) {
+	var lines []string
+	for _, l := range v.SessionBudget {
+		text := x.limit(l)
+		if l.Reached {
+			text = x.theme.Warn(text + " · reached")
+		}
+		lines = append(lines, text)
+	}
+	if len(lines) > 0 {
+		x.fact("session", lines...)
+	}
 }
 
 func (x *sheet) limit(l client.ExplainLimit) string {

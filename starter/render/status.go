@@ -45,6 +45,7 @@ func StatusText(t Theme, id string, v contract.StatusView, now time.Time) string
 	x.fact("usage", usageText(v.Usage))
 	x.fact("cost", costFact(costOfStatus(v), v.Usage.TotalTokens))
 	x.fact("budget", Budget(v.Budget, v.BudgetLeft))
+	x.fact("session", SessionBudget(v))
 	if branch := v.BranchedFrom; branch != nil {
 		x.fact(branchWords(*branch, v.AgentID))
 	} else if !v.Origin.IsZero() {
@@ -193,6 +194,14 @@ func Budget(b, left domain.ExecutionBudget) string {
 		parts = append(parts, text)
 	}
 	return strings.Join(parts, ", ")
+}
+
+// SessionBudget is what the session's executions may use together, where it has a budget.
+func SessionBudget(v contract.StatusView) string {
+	if v.SessionBudget == nil || v.SessionBudgetLeft == nil {
+		return ""
+	}
+	return strings.TrimSuffix("in all "+Budget(*v.SessionBudget, *v.SessionBudgetLeft), "in all ")
 }
 
 func limitText(rule domain.LimitRule, total domain.Amount) string {

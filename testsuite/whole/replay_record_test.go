@@ -202,6 +202,7 @@ turns:
 	recordWaits(t)
 	recordMessages(t)
 	recordLife(t)
+	recordSessionBudgets(t)
 	recordRewinds(t)
 	recordVersions(t)
 	recordForks(t)

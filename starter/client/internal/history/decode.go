@@ -222,6 +222,12 @@ func (d *decoder) updated(a *historypb.WorkflowExecutionUpdateCompletedEventAttr
 			return unreadable("the answer to an extension", err)
 		}
 		return one(progress.Extended{Reply: *reply})
+	case asked.name == string(contract.UpdateExtendSession):
+		reply, err := decode[contract.ExtendSessionReply](d.converter, answer)
+		if err != nil {
+			return unreadable("the answer to an extension of the session", err)
+		}
+		return one(progress.SessionExtended{Reply: *reply})
 	case asked.name == string(contract.UpdateApprove), asked.name == string(contract.UpdateEdit), asked.name == string(contract.UpdateDeny):
 		reply, err := decode[contract.DecisionReply](d.converter, answer)
 		if err != nil {

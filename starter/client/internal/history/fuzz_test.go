@@ -287,7 +287,7 @@ func TestBackwardsTellsTheSame(t *testing.T) {
 	t.Parallel()
 	ends := func(fact progress.Fact) bool {
 		switch fact.(type) {
-		case progress.Attempted, progress.CancelAsked, progress.Extended, progress.Sent, progress.Aside, progress.Decided, progress.Revoked, progress.Redefined, progress.Settled, progress.Unsent, progress.Replied:
+		case progress.Attempted, progress.CancelAsked, progress.Extended, progress.SessionExtended, progress.Sent, progress.Aside, progress.Decided, progress.Revoked, progress.Redefined, progress.Settled, progress.Unsent, progress.Replied:
 			return false
 		}
 		return true

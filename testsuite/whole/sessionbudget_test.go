@@ -1,0 +1,171 @@
+package whole_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/activities/tool"
+	"everstep/domain"
+	"everstep/starter/client"
+	"everstep/worker/host"
+)
+
+// used is what executions of a session have used, by their own steps.
+func (s *stack) used(t *testing.T, id string, executions int) (sum domain.Spent) {
+	t.Helper()
+	for n := 1; n <= executions; n++ {
+		for step, err := range s.agents.Steps(within(t), id, n) {
+			require.NoError(t, err)
+			sum = sum.Add(step.Step.Spent())
+		}
+	}
+	return sum
+}
+
+// TestASessionsBudgetOnAServer bounds a session whose worker is killed in the middle of it, whose runs continue as new,
+// and which is extended: each execution tells what all have used, a history tells it where no worker does, and nothing
+// begins with nothing left.
+func TestASessionsBudgetOnAServer(t *testing.T) {
+	t.Parallel()
+	s, dir := connect(t, "continuing", continuing), t.TempDir()
+	id := s.named("budgeted")
+	worker := s.process(t, recordsWorker, dir)
+	definition := scripted(writeScript(t, `
+turns:
+  - {text: one, tool_calls: [{name: echo, arguments: {}}], usage: {input_tokens: 10, output_tokens: 5}}
+  - {text: two, usage: {input_tokens: 10, output_tokens: 5}}
+  - {text: three, tool_calls: [{name: echo, arguments: {}}], usage: {input_tokens: 10, output_tokens: 5}}
+  - {text: 'four five six seven eight nine ten', delay: 3s, usage: {input_tokens: 10, output_tokens: 5}}
+  - {text: five, tool_calls: [{name: echo, arguments: {}}], usage: {input_tokens: 10, output_tokens: 5}}
+  - {text: six, tool_calls: [{name: echo, arguments: {}}], usage: {input_tokens: 10, output_tokens: 5}}
+  - {text: seven, tool_calls: [{name: echo, arguments: {}}], usage: {input_tokens: 10, output_tokens: 5}}
+  - {text: eight, usage: {input_tokens: 10, output_tokens: 5}}
+`), "echo")
+	definition.SessionBudget = domain.ExecutionBudget{MaxSteps: new(int64(5)), MaxToolCalls: new(int64(50))}
+	begun, err := s.agents.Start(within(t), client.Start{ID: id, Prompt: "go", Definition: definition})
+	require.NoError(t, err)
+	s.ended(t, begun)
+
+	// The worker is killed while the second execution has its model answer.
+	second, err := s.agents.Send(within(t), id, client.SendOptions{Prompt: "more"})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		status, err := s.agents.Status(within(t), id)
+		return err == nil && status.Number == 2 && status.StepCount == 1
+	}, patience, 20*time.Millisecond)
+	worker.Kill()
+	dead, err := s.agents.Status(within(t), id)
+	require.NoError(t, err)
+	require.NotEqual(t, "workflow", string(dead.Source))
+	require.Equal(t, int64(5), *dead.SessionBudget.MaxSteps)
+	require.LessOrEqual(t, *dead.SessionBudgetLeft.MaxSteps, int64(2), "history tells what is left")
+	worker = s.process(t, recordsWorker, dir)
+	s.ended(t, second)
+
+	third, err := s.agents.Send(within(t), id, client.SendOptions{Prompt: "more"})
+	require.NoError(t, err)
+	result, err := s.agents.Wait(within(t), id, third.Number)
+	require.NoError(t, err)
+	require.Equal(t, domain.StepsLimitReached, result.Outcome.StopReason)
+	require.True(t, result.Outcome.SessionLimit)
+	require.Contains(t, result.Signal.Message, "the session's max_steps is 5 and 5 are done")
+	require.Equal(t, s.used(t, id, 3), *result.Outcome.SessionSpent)
+	explained := s.explained(t, id)
+	require.Equal(t, "it reached the session's limit of steps: "+result.Signal.Message, explained.Ending.Summary)
+	require.Equal(t, "extend "+id+" --session --max-steps 10", explained.Advice[0].Command)
+	require.True(t, explained.SessionBudget[0].Reached)
+	require.Equal(t, []int64{5, 1, 4, 0}, []int64{*explained.SessionBudget[0].Total, *explained.SessionBudget[0].Used, *explained.SessionBudget[0].Prior, *explained.SessionBudget[0].Left})
+
+	_, err = s.agents.Send(within(t), id, client.SendOptions{Prompt: "more"})
+	require.ErrorIs(t, err, &client.Error{Class: client.Refused})
+	require.ErrorContains(t, err, "`extend "+id+" --session --max-steps TOTAL`")
+	_, err = s.agents.Extend(within(t), id, client.ExtendOptions{Budget: steps(99)})
+	require.ErrorIs(t, err, &client.Error{Class: client.Refused})
+	_, err = s.agents.ExtendSession(within(t), id, client.ExtendOptions{Lift: []domain.Limit{domain.LimitDeadline}})
+	require.ErrorIs(t, err, &client.Error{Class: client.Invalid})
+	_, err = s.agents.ExtendSession(within(t), id, client.ExtendOptions{})
+	require.ErrorIs(t, err, &client.Error{Class: client.Invalid})
+
+	for range 2 { // a repeat does no harm
+		extended, err := s.agents.ExtendSession(within(t), id, client.ExtendOptions{Budget: steps(8)})
+		require.NoError(t, err)
+		require.Equal(t, []any{3, false, false, int64(8), int64(3)}, []any{extended.Number, extended.Began, extended.InProgress, *extended.Budget.MaxSteps, *extended.Left.MaxSteps})
+	}
+	worker.Kill()
+	idle, err := s.agents.Status(within(t), id)
+	require.NoError(t, err)
+	require.Equal(t, []int64{8, 3}, []int64{*idle.SessionBudget.MaxSteps, *idle.SessionBudgetLeft.MaxSteps}, "history tells that it was extended")
+	s.process(t, recordsWorker, dir)
+	fourth, err := s.agents.Extend(within(t), id, client.ExtendOptions{})
+	require.NoError(t, err)
+	require.True(t, fourth.Began)
+	last, err := s.agents.Wait(within(t), id, fourth.Number)
+	require.NoError(t, err)
+	require.Equal(t, domain.StatusCompleted, last.Outcome.Status)
+	require.Equal(t, int64(8), last.Outcome.SessionSpent.Steps)
+	require.Equal(t, s.used(t, id, 4), *last.Outcome.SessionSpent)
+	for n := 1; n <= 4; n++ {
+		different, err := s.agents.Audit(within(t), id, n)
+		require.NoError(t, err)
+		require.Empty(t, different)
+	}
+}
+
+// TestAnUnnamedAgentsSessionOnAServer: an agent without a name that its session's budget has stopped goes on as it is
+// extended.
+func TestAnUnnamedAgentsSessionOnAServer(t *testing.T) {
+	t.Parallel()
+	s := start(t, host.Config{Tools: []tool.Tool{echo()}})
+	definition := scripted(longScript(t, 4, 1), "echo")
+	definition.SessionBudget = steps(2)
+	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: definition})
+	require.NoError(t, err)
+	id := begun.ID
+	s.ended(t, begun)
+	_, err = s.agents.Extend(within(t), id, client.ExtendOptions{Budget: steps(9)})
+	require.ErrorIs(t, err, &client.Error{Class: client.Refused})
+	require.ErrorContains(t, err, "the session's max_steps is 2 and 2 are done")
+	_, err = s.agents.ExtendSession(within(t), id, client.ExtendOptions{Budget: steps(2)})
+	require.ErrorIs(t, err, &client.Error{Class: client.Refused})
+	extended, err := s.agents.ExtendSession(within(t), id, client.ExtendOptions{Budget: steps(3)})
+	require.NoError(t, err)
+	require.Equal(t, []any{2, true, int64(3), int64(1)}, []any{extended.Number, extended.Began, *extended.Budget.MaxSteps, *extended.Left.MaxSteps})
+	result, err := s.agents.Wait(within(t), id, 2)
+	require.NoError(t, err)
+	require.True(t, result.Outcome.SessionLimit)
+	require.Equal(t, s.used(t, id, 2), *result.Outcome.SessionSpent)
+	require.Equal(t, []int64{3, 1, 2, 0}, func() []int64 {
+		l := s.explained(t, id).SessionBudget[0]
+		return []int64{*l.Total, *l.Used, *l.Prior, *l.Left}
+	}())
+}
+
+// recordSessionBudgets records sessions with a budget, of their own from the beginning, and given by an update.
+func recordSessionBudgets(t *testing.T) {
+	t.Helper()
+	t.Run("session-budget", func(t *testing.T) {
+		s := startOn(t, "continuing", continuing, host.Config{Tools: []tool.Tool{echo()}})
+		definition := scripted(longScript(t, 30, 1), "echo")
+		definition.SessionBudget = steps(2)
+		begun, err := s.agents.Start(within(t), client.Start{ID: "kept", Prompt: "go", Definition: definition})
+		require.NoError(t, err)
+		s.ended(t, begun)
+		_, err = s.agents.ExtendSession(within(t), "kept", client.ExtendOptions{Budget: steps(20)})
+		require.NoError(t, err)
+		second, err := s.agents.Extend(within(t), "kept", client.ExtendOptions{})
+		require.NoError(t, err)
+		s.ended(t, second.Execution)
+		s.keep(t, "session-budget", begun) // it ends with what the next run is given
+	})
+	t.Run("session-budget-given", func(t *testing.T) {
+		s := start(t, host.Config{})
+		definition := scripted(writeScript(t, oneTwo))
+		s.answers(t, client.Start{ID: "kept", Definition: definition})
+		definition.SessionBudget = steps(1)
+		_, err := s.agents.Update(within(t), "kept", client.UpdateOptions{Definition: definition})
+		require.NoError(t, err)
+		s.keep(t, "session-budget-given", s.closesAfter(t, s.sends(t, "kept")))
+	})
+}

@@ -1,0 +1,91 @@
+package workflows
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// sessionBudget is the version from which a budget over the session bounds its executions. An older worker knows none.
+// It is asked as an account is opened, and nowhere else. It must never change.
+const sessionBudget = "session-budget"
+
+// limitSession gives the session other totals; what was spent stays spent. Where it has had none it counts from here on.
+func (s session) limitSession(budget domain.ExecutionBudget) {
+	if _, has := s.state.Session(); !has {
+		if budget.IsEmpty() || workflow.GetVersion(s.root, sessionBudget, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+			return
+		}
+	}
+	s.account(budget)
+}
+
+// account takes totals that were checked.
+func (a *agent) account(budget domain.ExecutionBudget) {
+	a.state = must(a.state.WithSessionBudget(budget, a.now()))
+}
+
+// rebudgets reports whether a definition that waits for the next execution brings other totals for the session.
+func rebudgets(next *contract.Redefinition) bool {
+	return next != nil && slices.Contains(next.Word.Fields, contract.FieldSessionBudget)
+}
+
+// upcomingAccount is the session's as the next execution begins with it.
+func (s session) upcomingAccount() domain.SessionAccount {
+	account, _ := s.state.Session()
+	if rebudgets(s.next) {
+		account.Budget = s.next.Definition.SessionBudget
+	}
+	return account
+}
+
+// checkSessionLeft refuses what would begin an execution, or wait for one, of which the session's budget leaves nothing.
+func (s session) checkSessionLeft(what string) error {
+	use, reached := s.upcomingAccount().Bounds().Reached(s.now())
+	if !reached {
+		return nil
+	}
+	return domain.Errorf(domain.Denied, "%s: nothing is left of the session's budget: %s; %s%s", what, use, use.GoOn(), s.extending(use))
+}
+
+// extending is how to extend what a limit is of; empty where that is what was asked for.
+func (s session) extending(use domain.LimitUse) string {
+	if !use.Session {
+		return ""
+	}
+	return fmt.Sprintf(" (`extend %s --session --%s TOTAL`)", s.called(), use.Rule.Limit.Flag())
+}
+
+// called is how people call the agent.
+func (s session) called() string { return cmp.Or(s.in.Name, s.in.AgentID.String()) }
+
+func (s session) checkExtendSession(request contract.ExtendSessionRequest) error {
+	account, has := s.state.Session()
+	totals := account.Budget.Extended(request.Budget, request.Lift)
+	switch {
+	case s.mail.Closed():
+		return domain.Errorf(domain.Denied, "extend: the session is closed")
+	case !has && !rebudgets(s.next):
+		return domain.Errorf(domain.Denied, "extend: the session has no budget; `update %s` gives it one, as session_budget in its definition", s.called())
+	case !has:
+		return domain.Errorf(domain.Denied, "extend: the session has no budget before its next execution begins; `update %s` changes that one", s.called())
+	case request.Budget.IsEmpty() && len(request.Lift) == 0:
+		return domain.Errorf(domain.Invalid, "extend: give at least one new total of the session, such as max_steps")
+	case totals.MaxCostNanoUSD != nil && s.resolved != nil && s.resolved.Price == nil:
+		return domain.Errorf(domain.Invalid, "max_cost: nobody knows what %s costs; extend another limit", s.state.LLMConfig())
+	}
+	return request.Budget.CheckSession()
+}
+
+// extendSession takes what was checked. It bounds the execution in progress from now on, and begins none.
+func (s session) extendSession(request contract.ExtendSessionRequest) contract.ExtendSessionReply {
+	account, _ := s.state.Session()
+	s.account(account.Budget.Extended(request.Budget, request.Lift))
+	account, _ = s.state.Session()
+	return contract.ExtendSessionReply{Number: s.state.ExecutionCount(), InProgress: s.state.HasActiveExecution(), Account: account}
+}

@@ -1,0 +1,379 @@
+package workflows_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"pgregory.net/rapid"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// ofSession gives the session a budget.
+func ofSession(budget domain.ExecutionBudget) func(*contract.SessionInput) {
+	return func(in *contract.SessionInput) { in.Definition.SessionBudget = budget }
+}
+
+func extendsSession(env *testsuite.TestWorkflowEnvironment, at time.Duration, id string, budget domain.ExecutionBudget) *verdict {
+	return updates(env, at, contract.UpdateExtendSession, id, contract.ExtendSessionRequest{Budget: budget})
+}
+
+// pairs is a world whose executions take two steps each: a call, and an answer.
+func pairs() *world {
+	return &world{tools: reads(), tool: saw, model: func(r contract.ModelRequest) (contract.ModelReply, error) {
+		if r.Step%2 == 1 {
+			return says("", look()), nil
+		}
+		return says("done"), nil
+	}}
+}
+
+// TestASessionsBudget bounds all its executions together: one that reaches it is stopped, nothing begins with nothing
+// left, and a higher total lets both begin and go on.
+func TestASessionsBudget(t *testing.T) {
+	t.Parallel()
+	w := pairs()
+	env := w.environment(t)
+	sends(env, time.Hour, "u1", contract.SendRequest{Prompt: "two"})
+	var stopped contract.StatusView
+	env.RegisterDelayedCallback(func() { stopped = status(t, env) }, 61*time.Minute)
+	refused := sends(env, 2*time.Hour, "u2", contract.SendRequest{Prompt: "three"})
+	stuck := extends(env, 2*time.Hour+time.Minute, "u3", contract.ExtendRequest{})
+	extended := extendsSession(env, 3*time.Hour, "u4", stepsOf(7))
+	again := extendsSession(env, 3*time.Hour+time.Minute, "u5", stepsOf(7))
+	wentOn := extends(env, 4*time.Hour, "u6", contract.ExtendRequest{})
+	sends(env, 5*time.Hour, "u7", contract.SendRequest{Prompt: "three"})
+	closes(env, 6*time.Hour, "u8")
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", ofSession(stepsOf(3))))
+
+	require.Equal(t, domain.StatusStopped, stopped.Status)
+	require.Equal(t, domain.StepsLimitReached, stopped.StopReason)
+	require.Equal(t, []any{2, 1, int64(3), int64(0)}, []any{stopped.Number, stopped.StepCount, *stopped.SessionBudget.MaxSteps, *stopped.SessionBudgetLeft.MaxSteps})
+	require.Equal(t, "session_budget", stopped.StopSignals[0].Source)
+	require.Equal(t, "the session's max_steps is 3 and 3 are done; extend the session with a higher max_steps to go on", stopped.StopSignals[0].Message)
+	require.Nil(t, stopped.Budget.MaxSteps, "its own has no such limit")
+
+	require.ErrorContains(t, refused.rejected, "send: nothing is left of the session's budget: the session's max_steps is 3 and 3 are done; "+
+		"extend the session with a higher max_steps to go on (`extend ann --session --max-steps TOTAL`)")
+	app, ok := errors.AsType[*temporal.ApplicationError](refused.rejected)
+	require.True(t, ok)
+	require.Equal(t, string(domain.Denied), app.Type())
+	require.ErrorContains(t, stuck.rejected, "`extend ann --session --max-steps TOTAL`")
+	require.Equal(t, contract.ExtendSessionReply{Number: 2, Account: domain.SessionAccount{Budget: stepsOf(7), Spent: domain.Spent{Steps: 3, Tokens: 45, ToolCalls: 2}}}, extended.value)
+	require.Equal(t, extended.value, again.value, "a repeat does no harm")
+	require.NoError(t, wentOn.rejected)
+	out := outcome(t, env)
+	require.Equal(t, []any{4, domain.StatusCompleted, false}, []any{out.Number, out.Status, out.SessionLimit})
+	require.Equal(t, domain.Spent{Steps: 7, Tokens: 105, ToolCalls: 4}, *out.SessionSpent)
+	require.Len(t, w.asked, 7)
+}
+
+// TestTheSmallerBudgetBinds: whose limit it is that an execution reaches is told.
+func TestTheSmallerBudgetBinds(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		own, session domain.ExecutionBudget
+		reason       domain.StopReason
+		source       string
+		steps        int
+	}{
+		"its own":                 {stepsOf(1), stepsOf(2), domain.StepsLimitReached, "budget", 1},
+		"the session's":           {stepsOf(2), stepsOf(1), domain.StepsLimitReached, "session_budget", 1},
+		"both":                    {stepsOf(1), stepsOf(1), domain.StepsLimitReached, "session_budget", 1},
+		"nothing at all":          {domain.ExecutionBudget{}, stepsOf(0), domain.StepsLimitReached, "session_budget", 0},
+		"tokens":                  {domain.ExecutionBudget{}, domain.ExecutionBudget{MaxTokens: number(15)}, domain.TokenLimitReached, "session_budget", 1},
+		"tokens that are too few": {domain.ExecutionBudget{}, domain.ExecutionBudget{MaxTokens: number(20)}, domain.TokenLimitReached, "session_budget", 1},
+		"calls":                   {domain.ExecutionBudget{MaxToolCalls: number(1)}, domain.ExecutionBudget{MaxToolCalls: number(0)}, domain.ToolCallLimitReached, "session_budget", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := pairs()
+			env := w.environment(t)
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "", ofSession(test.session), func(in *contract.SessionInput) { in.Budget = test.own }))
+			out := outcome(t, env)
+			require.Equal(t, test.reason, out.StopReason)
+			view := query(t, env, contract.QueryStatus, contract.StatusRequest{})
+			require.Equal(t, test.source, view.StopSignals[0].Source, view.StopSignals[0].Message)
+			require.Equal(t, test.source == "session_budget", out.SessionLimit)
+			require.Len(t, w.asked, test.steps)
+		})
+	}
+}
+
+// TestAMessageThatWaitsForAUsedUpSession begins an execution, which is stopped before its model is asked.
+func TestAMessageThatWaitsForAUsedUpSession(t *testing.T) {
+	t.Parallel()
+	w := strolls(9)
+	env := w.environment(t)
+	waits := sends(env, 90*time.Second, "u1", contract.SendRequest{Prompt: "next", IfBusy: contract.QueueIfBusy})
+	steered := sends(env, 91*time.Second, "u2", contract.SendRequest{Prompt: "and this", IfBusy: contract.SteerIfBusy})
+	var asked int
+	env.RegisterDelayedCallback(func() { asked = len(w.asked) }, 59*time.Minute)
+	closes(env, time.Hour, "u3")
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", ofSession(stepsOf(3))))
+	out := outcome(t, env)
+	require.NoError(t, waits.rejected)
+	require.NoError(t, steered.rejected)
+	require.Equal(t, []any{2, 0, domain.StepsLimitReached, true}, []any{out.Number, out.Steps, out.StopReason, out.SessionLimit})
+	require.Equal(t, asked, len(w.asked))
+	first := query(t, env, contract.QuerySteps, contract.StepsRequest{Number: 1})
+	require.Len(t, first.Steps, 3)
+}
+
+// TestAMessageIsNotReadByAnExecutionThatIsOver: one that comes in the last step that the session has begins the next.
+func TestAMessageIsNotReadByAnExecutionThatIsOver(t *testing.T) {
+	t.Parallel()
+	w := strolls(9)
+	env := w.environment(t)
+	steered := sends(env, 30*time.Second, "u1", contract.SendRequest{Prompt: "and this", IfBusy: contract.SteerIfBusy})
+	closes(env, time.Hour, "u3")
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", ofSession(domain.ExecutionBudget{MaxTokens: number(15)})))
+	require.NoError(t, steered.rejected)
+	out := outcome(t, env)
+	require.Equal(t, []any{2, 0, domain.TokenLimitReached}, []any{out.Number, out.Steps, out.StopReason})
+}
+
+// TestASessionIsExtendedWhileItWorks: the execution in progress goes on under the new totals.
+func TestASessionIsExtendedWhileItWorks(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		request contract.ExtendSessionRequest
+		says    string
+		steps   int
+	}{
+		"more":    {contract.ExtendSessionRequest{Budget: stepsOf(10)}, "", 5},
+		"less":    {contract.ExtendSessionRequest{Budget: stepsOf(1)}, "", 2},
+		"lifted":  {contract.ExtendSessionRequest{Lift: []domain.Limit{domain.LimitSteps}}, "", 5},
+		"nothing": {contract.ExtendSessionRequest{}, "give at least one new total of the session", 3},
+		"time":    {contract.ExtendSessionRequest{Budget: domain.ExecutionBudget{MaxSeconds: new(9.0)}}, "max_seconds: is no limit of a session", 3},
+		"wrong":   {contract.ExtendSessionRequest{Budget: stepsOf(-1)}, "max_steps: is -1", 3},
+		"money":   {contract.ExtendSessionRequest{Budget: domain.ExecutionBudget{MaxCostNanoUSD: number(1)}}, "max_cost: nobody knows", 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := strolls(4)
+			env := w.environment(t)
+			v := updates(env, 90*time.Second, contract.UpdateExtendSession, "e1", test.request)
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "", ofSession(stepsOf(3))))
+			out := outcome(t, env)
+			require.Equal(t, test.steps, out.Steps)
+			if test.says != "" {
+				require.ErrorContains(t, v.rejected, test.says)
+				return
+			}
+			require.True(t, v.value.(contract.ExtendSessionReply).InProgress)
+		})
+	}
+	t.Run("none", func(t *testing.T) {
+		t.Parallel()
+		env := strolls(4).environment(t)
+		v := extendsSession(env, 90*time.Second, "e1", stepsOf(9))
+		env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+		require.Nil(t, outcome(t, env).SessionSpent)
+		require.ErrorContains(t, v.rejected, "the session has no budget")
+	})
+}
+
+// TestAnUpdateChangesTheSessionsBudget from the next execution on: what was spent under one stays spent, and what came
+// before the first is not counted.
+func TestAnUpdateChangesTheSessionsBudget(t *testing.T) {
+	t.Parallel()
+	w := pairs()
+	env := w.environment(t)
+	gives := func(at time.Duration, id string, budget domain.ExecutionBudget, fields ...string) *verdict {
+		return redefines(env, at, id, contract.RedefineRequest{Definition: domain.Definition{SystemPrompt: "x" + id, SessionBudget: budget}, Fields: fields})
+	}
+	early := extendsSession(env, time.Hour, "e", stepsOf(9))
+	first := gives(2*time.Hour, "first", stepsOf(2), "session_budget")
+	sends(env, 3*time.Hour, "u1", contract.SendRequest{Prompt: "two"})
+	refused := sends(env, 4*time.Hour, "u2", contract.SendRequest{Prompt: "three"})
+	other := gives(5*time.Hour, "other", stepsOf(9), "system_prompt")
+	still := sends(env, 6*time.Hour, "u3", contract.SendRequest{Prompt: "three"})
+	gives(7*time.Hour, "more", stepsOf(3), "session_budget")
+	sends(env, 8*time.Hour, "u4", contract.SendRequest{Prompt: "three"})
+	extendsSession(env, 9*time.Hour, "e2", stepsOf(5))
+	gives(9*time.Hour+time.Minute, "other2", domain.ExecutionBudget{}, "system_prompt")
+	sends(env, 9*time.Hour+2*time.Minute, "u4+", contract.SendRequest{Prompt: "four"})
+	back := gives(10*time.Hour, "back", stepsOf(3), "session_budget")
+	spent := sends(env, 11*time.Hour, "u5", contract.SendRequest{Prompt: "four"})
+	gives(12*time.Hour, "none", domain.ExecutionBudget{}, "session_budget")
+	sends(env, 13*time.Hour, "u6", contract.SendRequest{Prompt: "four"})
+	closes(env, 14*time.Hour, "u7")
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+
+	require.ErrorContains(t, early.rejected, "`update ann` gives it one")
+	require.Equal(t, []string{"session_budget"}, first.value.(contract.RedefineReply).Fields)
+	require.ErrorContains(t, refused.rejected, "max_steps is 2 and 2 are done")
+	require.NotContains(t, other.value.(contract.RedefineReply).Fields, "session_budget")
+	require.Error(t, still.rejected)
+	require.Contains(t, back.value.(contract.RedefineReply).Fields, "session_budget", "who gives it means it")
+	require.ErrorContains(t, spent.rejected, "max_steps is 3 and 5 are done")
+	out := outcome(t, env)
+	require.Equal(t, []any{5, domain.StatusCompleted, int64(7)}, []any{out.Number, out.Status, out.SessionSpent.Steps})
+}
+
+// TestWhatASessionSpentStaysSpent when its past is taken back or its conversation dropped, and a fork has spent nothing.
+func TestWhatASessionSpentStaysSpent(t *testing.T) {
+	t.Parallel()
+	w := pairs()
+	env := w.environment(t)
+	rewinds(t, env, time.Hour, "u1", 1, 1)
+	sends(env, 2*time.Hour, "u2", contract.SendRequest{Prompt: "otherwise"})
+	updates(env, 3*time.Hour, contract.UpdateClear, "u3", contract.ClearRequest{})
+	beyond := rewinds(t, env, 4*time.Hour, "u4", 1, 1, thenSaying("again"))
+	closes(env, 5*time.Hour, "u5")
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", ofSession(stepsOf(4))))
+	require.Equal(t, int64(4), outcome(t, env).SessionSpent.Steps)
+	require.ErrorContains(t, beyond.rejected, "nothing is left of the session's budget")
+
+	in := forkOf(t, env, 1)
+	in.Definition.SessionBudget = stepsOf(4)
+	forked := w.environment(t)
+	forked.ExecuteWorkflow(string(contract.Execute), in)
+	out := outcome(t, forked)
+	require.Equal(t, []any{domain.StatusCompleted, int64(out.Steps)}, []any{out.Status, out.SessionSpent.Steps})
+}
+
+// TestSubagentsSpendOfTheSession: what they use counts, and they get no more than what the session has.
+func TestSubagentsSpendOfTheSession(t *testing.T) {
+	t.Parallel()
+	var left []int64
+	w := family(spawnsOnce("leaf", "find a", "find b"), func(r contract.ModelRequest) (contract.ModelReply, error) {
+		left = append(left, r.TokensLeft)
+		return says("found"), nil
+	})
+	env := w.environment(t)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "", withLeaf, ofSession(domain.ExecutionBudget{MaxTokens: number(20_000), MaxSteps: number(9)})))
+	out := outcome(t, env)
+	require.Equal(t, domain.StatusCompleted, out.Status)
+	require.Equal(t, domain.Spent{Steps: 4, Tokens: 60, ToolCalls: 2}, *out.SessionSpent)
+	require.Len(t, left, 2)
+	require.InDelta(t, 20_000/3, left[0], 100, "shares of what the session has, and one for the answer")
+}
+
+// TestAnUnnamedAgentsSessionGoesOn in another workflow, with what its executions have spent.
+func TestAnUnnamedAgentsSessionGoesOn(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		totals domain.ExecutionBudget
+		steps  int
+	}{"with the old total": {stepsOf(1), 0}, "with a higher one": {stepsOf(2), 1}, "with enough": {stepsOf(9), 2}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := steady(2, false)
+			first := w.environment(t)
+			first.ExecuteWorkflow(string(contract.Execute), input(t, "", ofSession(stepsOf(1))))
+			require.True(t, outcome(t, first).SessionLimit)
+			in := wentOn(t, first, domain.ExecutionBudget{})
+			state, err := domain.DecodeAgentState(in.Carry.State)
+			require.NoError(t, err)
+			state, err = state.WithSessionBudget(test.totals, state.UpdatedAt())
+			require.NoError(t, err)
+			in.Carry.State, err = state.EncodeFull()
+			require.NoError(t, err)
+			w.model = plays(says("two", look()), says("all done"))
+			env := w.environment(t)
+			env.ExecuteWorkflow(string(contract.Execute), in)
+			out := outcome(t, env)
+			require.Equal(t, []any{2, test.steps, int64(1 + test.steps), test.steps < 2}, []any{out.Number, out.Steps, out.SessionSpent.Steps, out.SessionLimit})
+		})
+	}
+}
+
+// TestASessionIsNeverOverdrawn over any sequence of messages, extensions, rewinds, dropped conversations and new runs:
+// what its executions have used together stays within its totals, is all counted, and a refusal comes only where nothing
+// is left.
+func TestASessionIsNeverOverdrawn(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(draw *rapid.T) {
+		steps, tokens := rapid.Int64Range(0, 6).Draw(draw, "steps"), rapid.Int64Range(0, 300).Draw(draw, "tokens")
+		totals := domain.ExecutionBudget{MaxSteps: &steps, MaxTokens: &tokens}
+		if rapid.Bool().Draw(draw, "calls") {
+			totals.MaxToolCalls = number(rapid.Int64Range(0, 4).Draw(draw, "most"))
+		}
+		var used domain.Spent
+		w := &world{tools: reads(), record: stores, storage: rapid.Bool().Draw(draw, "storage")}
+		w.list = func(contract.CatalogRequest) (contract.Catalog, error) {
+			return contract.Catalog{Tools: w.tools, MinOutputTokens: 1, Storage: w.storage, Digest: domain.DigestOf([]byte("resolved"))}, nil
+		}
+		w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
+			calls := rapid.IntRange(0, 3).Draw(draw, "calls")
+			if r.WithoutTools {
+				calls = 0
+			}
+			reply := says("words")
+			for i := range calls {
+				reply.Message.ToolCalls = append(reply.Message.ToolCalls, domain.ToolCall{ID: fmt.Sprint(i), Name: "look", Arguments: "{}"})
+			}
+			input, output := int64(20), int64(20)
+			if r.TokensLeft > 0 { // it is limited
+				input, output = min(r.TokensLeft-r.MaxOutputTokens, 20), min(r.MaxOutputTokens, 20)
+			}
+			reply.Response.Usage = domain.Usage{InputTokens: input, OutputTokens: rapid.Int64Range(1, output).Draw(draw, "output")}
+			used.Steps, used.Tokens = used.Steps+1, used.Tokens+reply.Response.Usage.TotalTokens()
+			return reply, nil
+		}
+		w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
+			used.ToolCalls++
+			return saw(r)
+		}
+		within := func(what string) {
+			for _, rule := range domain.LimitRules() {
+				if total, set := rule.Total(totals); set && rule.Used(used, time.Time{}).Int() > total.Int() {
+					draw.Fatalf("%s: %s is %v, and %v are used", what, rule.Limit, total, rule.Used(used, time.Time{}))
+				}
+			}
+		}
+		in, sent := input(t, "ann", ofSession(totals)), 0
+		for run := 0; ; run++ {
+			env := w.environment(t)
+			if run < 3 && rapid.Bool().Draw(draw, "outgrows") {
+				outgrows(env, rapid.IntRange(1, 3).Draw(draw, "inferences"))
+			}
+			at := time.Minute
+			for ; sent < 6; sent++ {
+				at += time.Minute
+				id := fmt.Sprint("u", run, "-", sent)
+				switch rapid.SampledFrom([]string{"send", "send", "queue", "extend", "session", "clear"}).Draw(draw, "what") {
+				case "send":
+					sends(env, at, id, contract.SendRequest{Prompt: "more"})
+				case "queue":
+					sends(env, at, id, contract.SendRequest{Prompt: "more", IfBusy: contract.QueueIfBusy})
+					sends(env, at, id+"+", contract.SendRequest{Prompt: "more", IfBusy: contract.QueueIfBusy})
+				case "extend":
+					extends(env, at, id, contract.ExtendRequest{Budget: domain.ExecutionBudget{MaxSteps: number(20)}})
+				case "session":
+					more := rapid.Int64Range(0, 100).Draw(draw, "more")
+					env.RegisterDelayedCallback(func() {
+						higher := domain.ExecutionBudget{MaxTokens: number(*totals.MaxTokens + more), MaxSteps: number(*totals.MaxSteps + more/20)}
+						v := &verdict{}
+						env.UpdateWorkflow(string(contract.UpdateExtendSession), id, v, contract.ExtendSessionRequest{Budget: higher})
+						if v.rejected == nil {
+							totals = totals.Extended(higher, nil)
+						}
+					}, at)
+				case "clear":
+					updates(env, at, contract.UpdateClear, id, contract.ClearRequest{})
+				}
+			}
+			closes(env, at+time.Minute, fmt.Sprint("close", run))
+			env.ExecuteWorkflow(string(contract.Execute), in)
+			within(fmt.Sprint("run ", run))
+			view := query(t, env, contract.QueryStatus, contract.StatusRequest{})
+			require.True(t, totals.Equal(*view.SessionBudget))
+			require.True(t, totals.Remaining(used).Equal(*view.SessionBudgetLeft), "all that was used is counted, over runs and executions")
+			next, ok := handedOn(t, env)
+			if !ok {
+				require.Equal(t, used, *outcome(t, env).SessionSpent)
+				return
+			}
+			in = next
+		}
+	})
+}
