@@ -48,7 +48,7 @@ type readSteps struct {
 	retold bool
 }
 
-// stepsOf yields the steps of an execution that was located. It puts its first question by first, where
+// stepsOf yields the steps of an execution that was located, of runs that are gone as far as those have recorded them. It puts its first question by first, where
 // given, and others only when that was answered, and tells seen of each page that a worker has answered.
 // told, where given, is taken at its word.
 func (c *Client) stepsOf(ctx context.Context, t target, first questioning[contract.StepsRequest, contract.StepsPage], told retelling, seen func(contract.StepsPage), yield func(domain.StepExecution, error) bool) error {
@@ -88,7 +88,12 @@ func (c *Client) stepsOf(ctx context.Context, t target, first questioning[contra
 			return t.pageOf(run, ok, from)
 		}
 	}
-	err = join.over(ctx, parts, 1, yield)
+	err = join.over(ctx, parts, 1, func(step domain.StepExecution, err error) bool {
+		if lost, ok := errors.AsType[gap](err); ok {
+			return c.fillGap(ctx, t, lost, yield)
+		}
+		return yield(step, err)
+	})
 	if err == nil && !held {
 		err = gone("the steps of execution %d of %s have left the runs that can still be asked", t.asked, t.called())
 	}
@@ -266,7 +271,7 @@ func (j joining[T, Page]) over(ctx context.Context, parts []part, next int, yiel
 		from := next
 		next = max(next, to)
 		var none T
-		return to <= from || yield(none, gone("%s %d to %d can no longer be read", j.what, from-j.offset, to-1-j.offset))
+		return to <= from || yield(none, errorf(Gone, gap{from, to}, "%s %d to %d can no longer be read", j.what, from-j.offset, to-1-j.offset))
 	}
 	for of, page := range j.pages(ctx, parts, next) {
 		if page.err != nil {

@@ -54,6 +54,15 @@ func (l lazyRecords) List(ctx context.Context, agent domain.AgentID) ([]record.R
 	return store.List(ctx, agent)
 }
 
+// Parts is record.Store's.
+func (l lazyRecords) Parts(ctx context.Context, ref record.Ref) ([]record.Part, error) {
+	store, err := l.open()
+	if err != nil {
+		return nil, err
+	}
+	return store.Parts(ctx, ref)
+}
+
 // Get is record.Store's.
 func (l lazyRecords) Get(ctx context.Context, ref record.Ref) (record.Record, error) {
 	store, err := l.open()

@@ -250,6 +250,7 @@ func TestStepsOutlastTheRuns(t *testing.T) {
 				require.Len(t, kept, 1)
 			}
 			s.forgetsRun(t, id, info.GetFirstRunId())
+			s.requireStepsOfParts(t, id, storeAt(t, dir), breaks)
 			close(goOn)
 			_, err = s.waits(within(t), id, 1)
 			require.NoError(t, err)
@@ -279,6 +280,36 @@ func TestStepsOutlastTheRuns(t *testing.T) {
 			require.Empty(t, left, "the record takes their place")
 		})
 	}
+}
+
+// requireStepsOfParts reads an execution in progress, of which a run is gone: whole with the records that have its part, else
+// what is gone is said.
+func (s *stack) requireStepsOfParts(t *testing.T, id string, store *record.Store, lost bool) {
+	t.Helper()
+	c := client.New(s.temporal, client.Config{TaskQueue: s.queue, Loopback: true, Records: store})
+	next := 1
+	for step, err := range c.Steps(within(t), id, 1) {
+		if lost && next == 1 {
+			require.ErrorIs(t, err, &client.Error{Class: client.Gone})
+			require.ErrorContains(t, err, "steps 1 to ")
+			return
+		}
+		require.NoError(t, err)
+		require.Equal(t, next, step.Step.Number)
+		next++
+	}
+	require.Equal(t, 21, next, "the 21st is in progress")
+	explained, err := c.Explain(within(t), id, 1)
+	require.NoError(t, err)
+	require.Len(t, explained.Steps, 21)
+	require.Equal(t, "echo", explained.Steps[0].Tools[0].Tool)
+	first := 0
+	for _, err := range s.agents.Steps(within(t), id, 1) {
+		require.ErrorIs(t, err, &client.Error{Class: client.Gone}, "without records it is said to be gone")
+		first++
+		break
+	}
+	require.Equal(t, 1, first)
 }
 
 // forgetsRun has the server delete one run, and waits until it is gone.
