@@ -174,6 +174,7 @@ func notLookedAt(o DeleteOptions) string {
 
 // free refuses an agent that is doing something, or could be asked to.
 func (c *Client) free(ctx context.Context, a agent, closes bool) error {
+	began := time.Now()
 	for {
 		s, err := c.snapshot(ctx, a, "")
 		switch {
@@ -184,6 +185,9 @@ func (c *Client) free(ctx context.Context, a agent, closes bool) error {
 		case !s.newest().open():
 			return nil
 		case s.settling != nil:
+			if time.Since(began) < endPatience && process.Pause(ctx, deleteAgain) == nil {
+				continue
+			}
 			return errorf(Refused, nil, "%s: a call of it is being settled just now; try again in a moment", a.called())
 		}
 		p, err := c.position(ctx, s)
@@ -193,6 +197,9 @@ func (c *Client) free(ctx context.Context, a agent, closes bool) error {
 		case p.ended == nil:
 			return errorf(Refused, nil, "%s: execution %d is in progress; wait for it, or stop it", a.called(), p.number).next("`stop %s` stops it", a.called())
 		case a.name == "":
+			if time.Since(began) < endPatience && process.Pause(ctx, deleteAgain) == nil {
+				continue
+			}
 			return errorf(Refused, nil, "%s has ended, and is being recorded just now; try again in a moment", a.called())
 		case !closes:
 			return errorf(Refused, nil, "%s is an open session; close it first", a.called()).next("`delete %s --close` does both", a.called())
@@ -270,6 +277,8 @@ func (b *belonging) missing(names []string) (n int) {
 }
 
 const (
+	// endPatience is for how long an agent is waited for that has ended, and has but to be recorded, or settles a call.
+	endPatience = 10 * time.Second
 	// deletePatience bounds the wait for the server, which deletes a run some time after it was told to: one that has just
 	// ended after half a minute.
 	deletePatience = 2 * time.Minute

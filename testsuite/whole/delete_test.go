@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	commonpb "go.temporal.io/api/common/v1"
@@ -263,6 +264,32 @@ func TestDeleteThatIsCutOff(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, c.lines(t, c.name), 2)
 	recordedIn(t, storeAt(t, c.records), c.name, 1)
+}
+
+// TestDeletionRightAfterAnEnd waits for the agent to be recorded, and takes no longer than the server does.
+func TestDeletionRightAfterAnEnd(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "records")
+	s := start(t, host.Config{Records: dir, Storage: noStorage})
+	for range 3 {
+		x, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: scripted(writeScript(t, "turns: [{text: done}]"))})
+		require.NoError(t, err)
+		for event, err := range s.agents.Follow(within(t), x.ID, client.FollowOptions{}) {
+			require.NoError(t, err)
+			if event.Type == client.EventEnded {
+				break
+			}
+		}
+		began := time.Now()
+		done, err := s.agents.Delete(within(t), x.ID, client.DeleteOptions{Records: storeAt(t, dir)})
+		require.NoError(t, err)
+		require.Equal(t, []int{1, 1}, []int{done.Deleted.Runs, done.Deleted.Records}, "the record was not written after it was deleted")
+		require.Empty(t, done.Remains)
+		require.Less(t, time.Since(began), 20*time.Second)
+		refs, err := storeAt(t, dir).List(t.Context(), x.AgentID)
+		require.NoError(t, err)
+		require.Empty(t, refs)
+	}
 }
 
 // TestWhatIsNotDeleted: refusals, and what remains is said.
