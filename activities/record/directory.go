@@ -26,14 +26,14 @@ func OpenDirectory(dir string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{directory{root}, dir}, nil
+	return &Store{timely{directory{root}}, dir}, nil
 }
 
 // begun begins the names of files that are being written.
 const begun = ".writing-"
 
 // write writes beside, has the disk take it, and renames: who reads finds the old file or the new one.
-func (d directory) write(_ context.Context, key string, object []byte) error {
+func (d directory) write(ctx context.Context, key string, object []byte) error {
 	folder := path.Dir(key)
 	if err := d.root.MkdirAll(folder, 0o700); err != nil {
 		return cause(err)
@@ -49,6 +49,9 @@ func (d directory) write(_ context.Context, key string, object []byte) error {
 		err = file.Sync()
 	}
 	if err = errors.Join(err, file.Close()); err == nil {
+		err = context.Cause(ctx) // who has left may have undone it
+	}
+	if err == nil {
 		err = d.root.Rename(beside, key)
 	}
 	if err != nil {

@@ -144,6 +144,9 @@ func read(r io.Reader, most int, take func(Record) error) error {
 			return lines.wrong(err)
 		}
 		one, digest, err := readKept(line)
+		if err == nil && most == MaxRecord {
+			err = one.keeps()
+		}
 		if err == nil && seen[one.ExecutionID] {
 			err = domain.Errorf(domain.Invalid, "record.execution_id: %s comes twice", one.ExecutionID)
 		}
@@ -207,6 +210,21 @@ func readKept(line []byte) (r Record, digest domain.Digest, err error) {
 		err = domain.Errorf(domain.Invalid, "record.%s", err)
 	}
 	return r, k.Digest, err
+}
+
+// keeps refuses what is read and, once it was written again, no more: whoever made a file may leave out what we always write.
+func (r Record) keeps() error {
+	text, err := encode(r)
+	if err == nil {
+		var again Record
+		if again, err = domain.Decode[Record](text); err == nil {
+			err = again.check()
+		}
+	}
+	if err != nil {
+		return domain.Errorf(domain.Invalid, "record.%s", err)
+	}
+	return nil
 }
 
 func readTail(line []byte, want domain.Digest) error {

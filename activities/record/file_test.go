@@ -6,9 +6,11 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
+	"gocloud.dev/blob/memblob"
 
 	"everstep/activities/record"
 	"everstep/activities/record/conformance"
@@ -34,7 +36,7 @@ func TestFilesAreReadBack(t *testing.T) {
 	require.Empty(t, none)
 }
 
-func written(t *testing.T, all ...record.Record) string {
+func written(t testing.TB, all ...record.Record) string {
 	t.Helper()
 	var file bytes.Buffer
 	require.NoError(t, record.Write(&file, all...))
@@ -106,15 +108,64 @@ func TestBadFilesSayWhere(t *testing.T) {
 	}
 }
 
-// FuzzRead: no file makes it fail but by an error, and what it reads it writes again.
+// FuzzRead: no file makes it fail but by an error that names the line, and what it reads it writes again.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"format":"everstep-records","schema_version":1,"records":0}` + "\n"))
+	f.Add([]byte(`{"format":"everstep-records","schema_version":1,"records":9000000000000000000}` + "\n"))
+	f.Add([]byte(`{"format":"everstep-records","schema_version":-1,"records":-1}` + "\n"))
 	f.Add([]byte("\x28\xB5\x2F\xFD"))
+	var whole, small bytes.Buffer
+	all := conformance.Sample(f, "ann", 2)
+	require.NoError(f, record.Write(&whole, all...))
+	require.NoError(f, record.Compressed(&small, all...))
+	f.Add(whole.Bytes())
+	f.Add(small.Bytes())
+	f.Add(append(bytes.Clone(small.Bytes()), small.Bytes()...))
+	f.Add(small.Bytes()[:small.Len()/2])
 	f.Fuzz(func(t *testing.T, file []byte) {
 		records, err := record.Read(bytes.NewReader(file))
-		if err == nil {
-			require.NoError(t, record.Write(&bytes.Buffer{}, records...))
+		if err != nil {
+			require.Empty(t, records)
+			require.Contains(t, err.Error(), "line ")
+			return
 		}
+		require.NoError(t, record.Write(&bytes.Buffer{}, records...))
+	})
+}
+
+// FuzzForged: whatever a record says whose digests are right, it is refused with its line and field, or kept, read back as it
+// is, and shown to nobody's model.
+func FuzzForged(f *testing.F) {
+	_, text, _ := strings.Cut(strings.Split(written(f, conformance.Sample(f, "ann", 1)...), "\n")[1], `"record":`)
+	text = strings.TrimSuffix(text, "}")
+	f.Add(text)
+	for _, change := range [][2]string{
+		{`"number":1`, `"number":-1`}, {`"messages_from":0`, `"messages_from":-5`}, {`"index":0`, `"index":-1`}, {`"index":1`, `"index":9223372036854775807`},
+		{`"steps":[`, `"steps":[null,`}, {`"messages":[`, `"messages":[{},`}, {`"status":"completed"`, `"status":""`}, {`"role":"user"`, `"role":"root"`},
+		{`"final_state":{`, `"final_state":{"schema_version":99,`}, {`"name":"ann"`, `"name":"\u0000"`}, {`"outcome":{`, `"outcome":{"number":-3,`},
+		{`"completed_at":"2026`, `"completed_at":"9999`}, {`"origin":null`, `"origin":{"step":-1}`},
+	} {
+		f.Add(strings.ReplaceAll(text, change[0], change[1]))
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if strings.ContainsAny(text, "\r\n") {
+			return // it is a line
+		}
+		digest := domain.DigestOf([]byte(text))
+		file := fmt.Sprintf("{\"format\":\"everstep-records\",\"schema_version\":1,\"records\":1}\n{\"digest\":%q,\"record\":%s}\n{\"end\":%q}\n",
+			digest, text, domain.DigestOf(digest[:]))
+		records, err := record.Read(strings.NewReader(file))
+		if err != nil {
+			require.Equal(t, domain.Invalid, domain.AsError(err).Kind)
+			return
+		}
+		store := record.InBucket(memblob.OpenBucket(nil), "mem://")
+		_, err = record.Import(t.Context(), store, record.All(strings.NewReader(file)), time.Unix(1, 0))
+		require.NoError(t, err)
+		got, err := store.Get(t.Context(), records[0].Ref())
+		require.NoError(t, err)
+		require.False(t, got.Imported.IsZero())
+		require.NoError(t, store.Close())
 	})
 }
 

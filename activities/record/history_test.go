@@ -62,6 +62,12 @@ func TestAnAgentReadsItsOwnPast(t *testing.T) {
 	require.NotContains(t, listed, "execution 27: ", "a person has cleared it")
 	_, err = asks(id, now, `{"number": 27}`)
 	require.ErrorContains(t, err, "number: no execution 27")
+	fork := domain.AgentID{UUID: uuid.New()} // another agent, for whom somebody else may ask: it knows what it was given of its origin
+	listed, err = asks(fork, domain.Past{FirstRunID: "fork-run", Origins: []domain.ExecutionID{ann[4].ExecutionID}}, `{}`)
+	require.NoError(t, err)
+	require.Equal(t, "no earlier execution of this session is recorded", listed)
+	_, err = asks(fork, domain.Past{FirstRunID: "first-run", Origins: []domain.ExecutionID{ann[4].ExecutionID}}, `{"number": 5}`)
+	require.ErrorContains(t, err, "number: no execution 5")
 	_, err = store.Tool().Call(tool.WithExecution(context.Background(), tool.Call{AgentID: id}), `{}`)
 	require.ErrorContains(t, err, "which session")
 	listed, _ = asks(domain.AgentID{UUID: uuid.New()}, now, `{"agent_id": "`+id.String()+`"}`)

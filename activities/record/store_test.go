@@ -55,6 +55,23 @@ func TestConformance(t *testing.T) {
 	})
 }
 
+// TestFaults: what a store keeps its objects in can be torn, lost, slow, full and read-only.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	breaking := func(store *record.Store, disk bool) conformance.Faulty {
+		b := record.Breaking(store, disk)
+		return conformance.Faulty{Keeper: store, Meet: func(f conformance.Fault) { b.Meet(string(f)) }}
+	}
+	t.Run("directory", func(t *testing.T) {
+		t.Parallel()
+		conformance.Withstands(t, func(t *testing.T) conformance.Faulty { store, _ := inDirectory(t); return breaking(store, true) })
+	})
+	t.Run("bucket", func(t *testing.T) {
+		t.Parallel()
+		conformance.Withstands(t, func(t *testing.T) conformance.Faulty { return breaking(inBucket(t, memblob.OpenBucket(nil)), false) })
+	})
+}
+
 // recorded is a store in a directory with one record, and the file that holds it.
 func recorded(t *testing.T) (*record.Store, record.Record, string) {
 	t.Helper()

@@ -140,7 +140,7 @@ func text(t *testing.T, r record.Record) string {
 }
 
 // Sample are records of the first executions of an agent, which differ in their status and in what was said.
-func Sample(t *testing.T, name string, n int) (all []record.Record) {
+func Sample(t testing.TB, name string, n int) (all []record.Record) {
 	t.Helper()
 	id, err := domain.AgentIDOf(name)
 	require.NoError(t, err)
@@ -178,7 +178,7 @@ func Sample(t *testing.T, name string, n int) (all []record.Record) {
 	return all
 }
 
-func sampleOf(t *testing.T, name string, state domain.AgentState, log domain.Log, from int) record.Record {
+func sampleOf(t testing.TB, name string, state domain.AgentState, log domain.Log, from int) record.Record {
 	t.Helper()
 	execution, _ := state.Execution()
 	folded, err := json.Marshal(state.WithStepsFolded(0).WithMessageStore(domain.MessageStore{}))
