@@ -24,7 +24,7 @@ const (
 // down, and holds the answers against what the controller has seen.
 type statusWatch struct {
 	run   *chaos
-	lane  *lane
+	lane  *chaosLane
 	trial *trial
 	base  played
 	newest
@@ -98,7 +98,7 @@ func (p *chaos) polled(source contract.StatusSource, took time.Duration) {
 }
 
 // pauseWhenAsked kills the worker of an agent that is paused with nothing under way.
-func (l *lane) pauseWhenAsked(ctx context.Context, t *trial) {
+func (l *chaosLane) pauseWhenAsked(ctx context.Context, t *trial) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -111,7 +111,7 @@ func (l *lane) pauseWhenAsked(ctx context.Context, t *trial) {
 	}
 }
 
-func (l *lane) aimsAtPause() bool {
+func (l *chaosLane) aimsAtPause() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.aim != nil && l.aim.boundary == contract.Paused
@@ -119,7 +119,7 @@ func (l *lane) aimsAtPause() bool {
 
 // killPaused pauses, kills and resumes. Where the execution ends first, the aim
 // stays; nothing else takes one at this boundary.
-func (l *lane) killPaused(ctx context.Context, t *trial, h hit) {
+func (l *chaosLane) killPaused(ctx context.Context, t *trial, h hit) {
 	paused, err := l.agents.Pause(ctx, t.id)
 	if err != nil {
 		l.cannot(ctx, t, "pause it", err)
@@ -129,7 +129,7 @@ func (l *lane) killPaused(ctx context.Context, t *trial, h hit) {
 	if killed {
 		l.mu.Lock()
 		h.PID = l.worker.PID()
-		l.kill(t, h, time.Now())
+		l.killAt(t, h, time.Now())
 		l.mu.Unlock()
 	}
 	resumed, err := l.agents.Resume(ctx, t.id)
@@ -142,7 +142,7 @@ func (l *lane) killPaused(ctx context.Context, t *trial, h hit) {
 }
 
 // quiet waits for a pause with nothing under way; false: the execution ends instead.
-func (l *lane) quiet(ctx context.Context, t *trial, number int) bool {
+func (l *chaosLane) quiet(ctx context.Context, t *trial, number int) bool {
 	for {
 		view, err := l.agents.Status(ctx, t.id)
 		switch {
@@ -161,7 +161,7 @@ func (l *lane) quiet(ctx context.Context, t *trial, number int) bool {
 }
 
 // cannot notes what could not be done, unless the execution has ended.
-func (l *lane) cannot(ctx context.Context, t *trial, what string, err error) {
+func (l *chaosLane) cannot(ctx context.Context, t *trial, what string, err error) {
 	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Class == client.Refused || ctx.Err() != nil {
 		return
 	}

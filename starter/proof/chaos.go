@@ -12,12 +12,10 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	sdk "go.temporal.io/sdk/client"
 	"golang.org/x/sync/errgroup"
 
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/worker/host"
 )
 
 // A ChaosConfig says what is to be killed, and where.
@@ -116,16 +114,13 @@ func Chaos(ctx context.Context, config ChaosConfig) (ChaosReport, error) {
 }
 
 type chaos struct {
-	config   ChaosConfig
-	temporal sdk.Client
-	pool     *pool
-	tools    []Tool
-	// prefix makes task queues and agents of this proof unlike those of others.
-	prefix  string
-	sockets string
-	ledger  string
-	calm    *lane      // where agents run undisturbed
-	uncalm  chan error // why that lane can do no more
+	stage
+	config ChaosConfig
+	pool   *pool
+	tools  []Tool
+	ledger string
+	calm   *chaosLane // where agents run undisturbed
+	uncalm chan error // why that lane can do no more
 
 	mu        sync.Mutex
 	turn      int
@@ -139,7 +134,7 @@ type chaos struct {
 func begin(ctx context.Context, config ChaosConfig) (*chaos, error) {
 	p := &chaos{
 		config: config, ledger: filepath.Join(config.Dir, "ledger.jsonl"), baselines: make(map[string]func() (played, error)), uncalm: make(chan error, 1),
-		prefix: "chaos-" + uuid.NewString()[:8], pool: newPool(config.Kills, config.Boundaries, config.Seed),
+		stage: newStage("chaos", config.Address, config.Namespace), pool: newPool(config.Kills, config.Boundaries, config.Seed),
 	}
 	err := p.prepare(ctx)
 	if err != nil {
@@ -160,11 +155,7 @@ func (p *chaos) prepare(ctx context.Context) (err error) {
 			return fmt.Errorf("write the script of %s: %w", a.Name, err)
 		}
 	}
-	// A socket's path must be short.
-	if p.sockets, err = os.MkdirTemp("", "chaos-"); err != nil {
-		return fmt.Errorf("make a folder for sockets: %w", err)
-	}
-	if p.temporal, err = host.Dial(ctx, host.Connection{Address: p.config.Address, Namespace: p.config.Namespace}); err != nil {
+	if err := p.open(ctx); err != nil {
 		return err
 	}
 	p.calm, err = p.openLane("undisturbed", func(err error) {
@@ -180,10 +171,7 @@ func (p *chaos) close() {
 	if p.calm != nil {
 		p.calm.close()
 	}
-	if p.temporal != nil {
-		p.temporal.Close()
-	}
-	_ = os.RemoveAll(p.sockets) // nobody listens there any more
+	p.stage.close()
 }
 
 // run has all lanes work until every kill is made, or one of them fails, the undisturbed one too.
@@ -202,7 +190,7 @@ func (p *chaos) run(ctx context.Context) error {
 		group.Go(func() error {
 			ctx, fail := context.WithCancelCause(ctx)
 			defer fail(nil)
-			l, err := p.openLane(fmt.Sprintf("lane%d", i+1), fail)
+			l, err := p.openLane(laneName(i), fail)
 			if err != nil {
 				return err
 			}
@@ -217,7 +205,7 @@ func (p *chaos) run(ctx context.Context) error {
 	return group.Wait()
 }
 
-func (p *chaos) work(ctx context.Context, l *lane) error {
+func (p *chaos) work(ctx context.Context, l *chaosLane) error {
 	for b := l.take(); b != ""; b = l.take() {
 		agent := p.next(b)
 		base, err := p.baseline(ctx, agent)
@@ -261,7 +249,7 @@ func (p *chaos) baseline(ctx context.Context, a Agent) (played, error) {
 }
 
 // try runs an agent under kills and judges it.
-func (p *chaos) try(ctx context.Context, l *lane, agent Agent, base played) error {
+func (p *chaos) try(ctx context.Context, l *chaosLane, agent Agent, base played) error {
 	t := newTrial(agent, p.newID(agent))
 	l.begin(t)
 	beside, cancel := context.WithCancel(ctx)

@@ -30,7 +30,7 @@ type verdict struct {
 }
 
 // judge holds a trial against the undisturbed run, the ledger and the histories.
-func (p *chaos) judge(ctx context.Context, l *lane, t *trial, got played, base played) (verdict, error) {
+func (p *chaos) judge(ctx context.Context, l *chaosLane, t *trial, got played, base played) (verdict, error) {
 	lost, err := inFlight(ctx, l.agents, got)
 	if err != nil {
 		return verdict{}, err

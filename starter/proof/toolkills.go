@@ -2,7 +2,6 @@ package proof
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"os"
@@ -11,14 +10,10 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	sdk "go.temporal.io/sdk/client"
-	"golang.org/x/sync/errgroup"
 
 	"everstep/activities/scripted"
 	"everstep/domain"
 	"everstep/starter/client"
-	"everstep/starter/local"
-	"everstep/worker/host"
 )
 
 // A ToolsConfig says how often workers are killed over the calls of tools.
@@ -46,7 +41,7 @@ func Tools(ctx context.Context, config ToolsConfig) (ToolsReport, error) {
 		config.Progress = func(string) {}
 	}
 	began := time.Now()
-	p := &toolKills{config: config, prefix: "tools-" + uuid.NewString()[:8], jobs: make(chan toolJob)}
+	p := &toolKills{config: config, stage: newStage("tools", config.Address, config.Namespace)}
 	err := p.prepare(ctx)
 	if err == nil {
 		err = p.run(ctx)
@@ -65,12 +60,9 @@ type toolJob struct {
 }
 
 type toolKills struct {
-	config   ToolsConfig
-	temporal sdk.Client
-	agents   *client.Client
-	prefix   string
-	sockets  string
-	jobs     chan toolJob
+	stage
+	config ToolsConfig
+	agents *client.Client
 
 	mu     sync.Mutex
 	done   []*toolTrial
@@ -81,76 +73,47 @@ func (p *toolKills) prepare(ctx context.Context) (err error) {
 	if err := os.MkdirAll(filepath.Join(p.config.Dir, "ledgers"), 0o700); err != nil {
 		return fmt.Errorf("make a folder for the ledgers: %w", err)
 	}
-	if p.sockets, err = os.MkdirTemp("", "chaos-"); err != nil { // a socket's path must be short
-		return fmt.Errorf("make a folder for sockets: %w", err)
-	}
-	if p.temporal, err = host.Dial(ctx, host.Connection{Address: p.config.Address, Namespace: p.config.Namespace}); err != nil {
+	if err := p.open(ctx); err != nil {
 		return err
 	}
 	p.agents = p.client(p.prefix)
 	return nil
 }
 
-func (p *toolKills) client(queue string) *client.Client {
-	return local.Client(p.temporal, p.config.Address, client.Config{Namespace: p.config.Namespace, TaskQueue: queue})
-}
-
-func (p *toolKills) close() {
-	if p.temporal != nil {
-		p.temporal.Close()
-	}
-	_ = os.RemoveAll(p.sockets) // nobody listens there any more
-}
-
 // run has the lanes make all kills.
 func (p *toolKills) run(ctx context.Context) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error {
-		defer close(p.jobs)
+	return deal(ctx, p.config.Lanes, func(yield func(toolJob) bool) {
 		for range p.config.Each {
 			for _, class := range ToolClasses() {
 				for _, point := range ToolPoints() {
-					select {
-					case p.jobs <- toolJob{class, point}:
-					case <-ctx.Done():
-						return ctx.Err()
+					if !yield(toolJob{class, point}) {
+						return
 					}
 				}
 			}
 		}
-		return nil
-	})
-	for i := range p.config.Lanes {
-		group.Go(func() error { return p.work(ctx, fmt.Sprintf("lane%d", i+1)) })
-	}
-	return group.Wait()
+	}, p.work)
 }
 
 // work makes kills with one worker after another, until there is none to make.
-func (p *toolKills) work(ctx context.Context, name string) (err error) {
+func (p *toolKills) work(ctx context.Context, name string, jobs <-chan toolJob) (err error) {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	l := &toolLane{run: p, workerLane: workerLane{name: name, fail: fail}}
+	l := &toolLane{lane: lane{name: name, fail: fail}, run: p, agents: p.client(p.queue(name))}
 	defer l.close()
-	dir := filepath.Join(p.config.Dir, "ledgers")
-	l.agents = p.client(p.prefix + "-" + name)
-	if err := l.open(p.sockets, p.config.Dir, plan{
-		Address: p.config.Address, Namespace: p.config.Namespace, TaskQueue: p.prefix + "-" + name, Storage: p.config.Dir,
-		Ledger: dir, Classes: true,
-	}, l.decide); err != nil {
-		return fmt.Errorf("lane %s: %w", name, err)
+	plan := p.plan(name)
+	plan.Storage, plan.Ledger, plan.Classes = p.config.Dir, filepath.Join(p.config.Dir, "ledgers"), true
+	if err := l.open(p.sockets, p.config.Dir, plan, l.decide); err != nil {
+		return err
 	}
-	for job := range p.jobs {
+	for job := range jobs {
 		t := &toolTrial{toolJob: job, id: uuid.NewString()}
 		t.agentID, err = domain.AgentIDOf(t.id)
 		if err == nil {
 			l.begin(t)
 			err = l.play(ctx, t)
 		}
-		if cause := context.Cause(ctx); err != nil && cause != nil {
-			err = errors.Join(err, cause)
-		}
-		if err != nil {
+		if err = withCause(ctx, err); err != nil {
 			return fmt.Errorf("run %s, killed %s: %w", t.class, t.point, err)
 		}
 		p.judge(t)
@@ -248,7 +211,7 @@ func (l *toolLane) collect(ctx context.Context, t *toolTrial) error {
 
 // A toolLane is a lane and the agent that runs on it.
 type toolLane struct {
-	workerLane
+	lane
 	run    *toolKills
 	agents *client.Client
 	trial  *toolTrial

@@ -2,7 +2,6 @@ package proof
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -15,16 +14,12 @@ import (
 	"github.com/google/uuid"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
-	sdk "go.temporal.io/sdk/client"
-	"golang.org/x/sync/errgroup"
 
 	"everstep/activities/scripted"
 	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/starter/client"
-	"everstep/starter/local"
 	"everstep/starter/process"
-	"everstep/worker/host"
 )
 
 // A TreesConfig says how often workers are killed over trees of agents.
@@ -57,7 +52,7 @@ func Trees(ctx context.Context, config TreesConfig) (TreesReport, error) {
 		config.Points = TreePoints()
 	}
 	began := time.Now()
-	p := &treeKills{config: config, prefix: "trees-" + uuid.NewString()[:8], points: make(chan TreePoint), ledger: filepath.Join(config.Dir, "ledger.jsonl")}
+	p := &treeKills{config: config, stage: newStage("trees", config.Address, config.Namespace), ledger: filepath.Join(config.Dir, "ledger.jsonl")}
 	err := p.prepare(ctx)
 	if err == nil {
 		err = p.run(ctx)
@@ -67,12 +62,9 @@ func Trees(ctx context.Context, config TreesConfig) (TreesReport, error) {
 }
 
 type treeKills struct {
-	config   TreesConfig
-	temporal sdk.Client
-	prefix   string
-	sockets  string
-	ledger   string
-	points   chan TreePoint
+	stage
+	config TreesConfig
+	ledger string
 
 	mu     sync.Mutex
 	base   func() (map[string]treeAgent, error)
@@ -80,74 +72,43 @@ type treeKills struct {
 	broken []Broken
 }
 
-func (p *treeKills) prepare(ctx context.Context) (err error) {
+func (p *treeKills) prepare(ctx context.Context) error {
 	for name, script := range treeScripts() {
 		if err := os.WriteFile(p.script(name), script, 0o600); err != nil {
 			return fmt.Errorf("write the script of %s: %w", name, err)
 		}
 	}
-	if p.sockets, err = os.MkdirTemp("", "chaos-"); err != nil { // a socket's path must be short
-		return fmt.Errorf("make a folder for sockets: %w", err)
-	}
-	p.temporal, err = host.Dial(ctx, host.Connection{Address: p.config.Address, Namespace: p.config.Namespace})
-	return err
+	return p.open(ctx)
 }
 
 func (p *treeKills) script(name string) string {
 	return filepath.Join(p.config.Dir, "tree-"+name+".script.json")
 }
 
-func (p *treeKills) close() {
-	if p.temporal != nil {
-		p.temporal.Close()
-	}
-	_ = os.RemoveAll(p.sockets) // nobody listens there any more
-}
-
 // run has the lanes make all kills.
 func (p *treeKills) run(ctx context.Context) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error {
-		defer close(p.points)
-		for range p.config.Each {
-			for _, point := range p.config.Points {
-				select {
-				case p.points <- point:
-				case <-ctx.Done():
-					return ctx.Err()
-				}
-			}
-		}
-		return nil
-	})
-	for i := range p.config.Lanes {
-		group.Go(func() error { return p.work(ctx, fmt.Sprintf("lane%d", i+1)) })
-	}
-	return group.Wait()
+	points := slices.Values(slices.Repeat(p.config.Points, p.config.Each))
+	return deal(ctx, p.config.Lanes, points, p.work)
 }
 
 // work makes kills with one worker after another, until there is none to make.
-func (p *treeKills) work(ctx context.Context, name string) error {
+func (p *treeKills) work(ctx context.Context, name string, points <-chan TreePoint) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	l := &treeLane{run: p, queue: p.prefix + "-" + name, workerLane: workerLane{name: name, fail: fail}}
+	l := &treeLane{lane: lane{name: name, fail: fail}, run: p, agents: p.client(p.queue(name))}
 	defer l.close()
-	l.agents = local.Client(p.temporal, p.config.Address, client.Config{Namespace: p.config.Namespace, TaskQueue: l.queue})
-	if err := l.open(p.sockets, p.config.Dir, plan{
-		Address: p.config.Address, Namespace: p.config.Namespace, TaskQueue: l.queue, Storage: p.config.Dir, Ledger: p.ledger, Tools: payTools(),
-	}, l.decide); err != nil {
-		return fmt.Errorf("lane %s: %w", name, err)
+	plan := p.plan(name)
+	plan.Storage, plan.Ledger, plan.Tools = p.config.Dir, p.ledger, payTools()
+	if err := l.open(p.sockets, p.config.Dir, plan, l.decide); err != nil {
+		return err
 	}
-	for point := range p.points {
+	for point := range points {
 		base, err := p.undisturbed(ctx, l)
 		t := newTreeTrial(point)
 		if err == nil {
 			err = l.play(ctx, t)
 		}
-		if cause := context.Cause(ctx); err != nil && cause != nil {
-			err = errors.Join(err, cause)
-		}
-		if err != nil {
+		if err = withCause(ctx, err); err != nil {
 			return fmt.Errorf("run a tree, killed at %s: %w", point, err)
 		}
 		p.judge(t, base)
@@ -211,10 +172,9 @@ func newTreeTrial(point TreePoint) *treeTrial {
 
 // A treeLane is a lane and the tree that runs on it.
 type treeLane struct {
-	workerLane
+	lane
 	run    *treeKills
 	agents *client.Client
-	queue  string
 	trial  *treeTrial
 }
 
@@ -364,7 +324,7 @@ func (l *treeLane) leftOver(ctx context.Context, t *treeTrial) error {
 	const patience = 10 * time.Second
 	for began := time.Now(); ; {
 		response, err := l.run.temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
-			Namespace: l.run.config.Namespace, Query: fmt.Sprintf("TaskQueue = '%s' AND ExecutionStatus = 'Running'", l.queue),
+			Namespace: l.run.config.Namespace, Query: fmt.Sprintf("TaskQueue = '%s' AND ExecutionStatus = 'Running'", l.run.queue(l.name)),
 		})
 		if err != nil {
 			return fmt.Errorf("list what is running: %w", err)

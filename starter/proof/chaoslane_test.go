@@ -24,10 +24,10 @@ func TestWithoutItsUndisturbedLaneTheProofEnds(t *testing.T) {
 	temporal, err := sdk.NewLazyClient(sdk.Options{HostPort: config.Address})
 	require.NoError(t, err)
 	p := &chaos{
-		config: config, temporal: temporal, pool: newPool(1, config.Boundaries, 1), sockets: t.TempDir(),
+		config: config, stage: stage{temporal: temporal, sockets: t.TempDir()}, pool: newPool(1, config.Boundaries, 1),
 		baselines: make(map[string]func() (played, error)), uncalm: make(chan error, 1),
 	}
-	p.calm = &lane{run: p, agents: local.Client(temporal, config.Address, client.Config{}), trials: make(map[string]*trial)}
+	p.calm = &chaosLane{run: p, agents: local.Client(temporal, config.Address, client.Config{}), trials: make(map[string]*trial)}
 	gone := errors.New("lane undisturbed: the worker ended by itself")
 	p.uncalm <- gone
 	require.ErrorIs(t, p.run(t.Context()), gone)
