@@ -2,7 +2,6 @@ package domain_test
 
 import (
 	"encoding/json"
-	"go/ast"
 	"maps"
 	"reflect"
 	"slices"
@@ -252,21 +251,4 @@ func TestMessageStoreForks(t *testing.T) {
 	require.Len(t, store.Section(""), 3)
 	require.Equal(t, []string{"messages"}, store.Sections())
 	require.Equal(t, []string{"messages", "other"}, other.Sections())
-}
-
-// TestNoClockNoRandomness reads the source: time and ids are arguments.
-func TestNoClockNoRandomness(t *testing.T) {
-	t.Parallel()
-	forbidden := map[string]bool{
-		"time.Now": true, "time.Since": true, "time.Until": true, "uuid.New": true, "uuid.NewString": true,
-		"uuid.NewRandom": true, "uuid.NewV7": true, "uuid.NewUUID": true, "uuid.NewV6": true,
-	}
-	for _, file := range sources(t) {
-		ast.Inspect(parsed(t, file), func(n ast.Node) bool {
-			if call, ok := n.(*ast.SelectorExpr); ok {
-				require.False(t, forbidden[printed(t, call)], "%s uses %s", file, printed(t, call))
-			}
-			return true
-		})
-	}
 }

@@ -34,7 +34,7 @@ func TestLimitTable(t *testing.T) {
 	require.ElementsMatch(t, jsonKeys(reflect.TypeFor[domain.ExecutionBudget]()), keys, "each limit of a budget has a row in LimitRules")
 	require.Len(t, jsonKeys(reflect.TypeFor[domain.Spent]()), len(rules)-1, "of each limit but the deadline something is spent")
 	all := spentOfAll(1)
-	require.Equal(t, spentOfAll(2), all.Add(all), "a field of Spent has no row in LimitRules, so its limit would not hold over executions")
+	require.Equal(t, spentOfAll(2), all.Add(all), "Spent.Add leaves a field out, so its limit would not hold over executions")
 	for i := range reflect.TypeFor[domain.Spent]().NumField() {
 		var one domain.Spent
 		reflect.ValueOf(&one).Elem().Field(i).Set(reflect.ValueOf(all).Field(i))

@@ -176,8 +176,8 @@ const (
 	MaxLargePage = 4_000_000
 	// MaxReason bounds the text of a stop's reason.
 	MaxReason = 4 << 10
-	// MaxToolCalls bounds the calls of one step that are run.
-	MaxToolCalls = 256
+	// MaxStepCalls bounds the calls of one step that are run.
+	MaxStepCalls = 256
 	// MaxRequestedCalls bounds the calls of one answer; one with more has lost its way.
 	MaxRequestedCalls = 1000
 )

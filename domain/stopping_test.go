@@ -11,7 +11,7 @@ import (
 	"everstep/domain"
 )
 
-// TestStopReasonTable is the table of SPEC section 3.
+// TestStopReasonTable has what each reason means for the loop.
 func TestStopReasonTable(t *testing.T) {
 	t.Parallel()
 	table := []struct {

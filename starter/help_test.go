@@ -193,6 +193,26 @@ func TestManualsMissNothing(t *testing.T) {
 	}
 }
 
+// TestStopsAreInTheOrderThatCounts: the page about stops has all reasons, each with its status, in the order of their ranks.
+func TestStopsAreInTheOrderThatCounts(t *testing.T) {
+	t.Parallel()
+	stops, _ := help.Named("stops")
+	var reasons []domain.StopReason
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| .* \\| `([a-z]+)` \\|$").FindAllStringSubmatch(stops.Text, -1) {
+		reason := domain.StopReason(row[1])
+		reasons = append(reasons, reason)
+		want := domain.StatusStopped
+		switch {
+		case reason == domain.ErrorForbade:
+			want = domain.StatusFailed
+		case !reason.Forced():
+			want = domain.StatusCompleted
+		}
+		require.Equal(t, string(want), row[2], reason)
+	}
+	require.Equal(t, domain.StopReasons(), reasons)
+}
+
 // TestHelpHasTheNameByWhichItWasCalled, and so have the errors that name commands.
 func TestHelpHasTheNameByWhichItWasCalled(t *testing.T) {
 	t.Parallel()

@@ -189,6 +189,10 @@ func TestWordsThatAreRefused(t *testing.T) {
 		ask(approve, contract.ApproveRequest{Call: first.ToolExecutionID, Digest: second.Digest}, "waits with something else")
 		ask(deny, contract.DenyRequest{Call: domain.StepID{}.Tool(3)}, "waits for approval")
 		ask(deny, contract.DenyRequest{Call: first.ToolExecutionID, Reason: strings.Repeat("x", domain.MaxReason+1)}, "reason: has")
+		ask(approve, contract.ApproveRequest{Call: first.ToolExecutionID, Digest: first.Digest, By: strings.Repeat("x", domain.MaxDecider+1)}, "by: has")
+		ask(approve, contract.ApproveRequest{
+			Call: first.ToolExecutionID, Digest: first.Digest, Always: true, Reason: strings.Repeat("x", domain.MaxStandingReason+1),
+		}, "of a standing approval at most")
 		ask(approve, contract.ApproveRequest{Call: first.ToolExecutionID, Digest: first.Digest, By: "ann"}, "")
 		ask(deny, contract.DenyRequest{Call: first.ToolExecutionID}, "Z by ann")
 		ask(deny, contract.DenyRequest{}, " ") // one alone need not be named
@@ -201,7 +205,7 @@ func TestWordsThatAreRefused(t *testing.T) {
 	}, time.Hour)
 	closes(env, 2*time.Hour, "close")
 	env.ExecuteWorkflow(string(contract.Execute), in)
-	require.Len(t, words, 9)
+	require.Len(t, words, 11)
 	for _, w := range words {
 		if strings.TrimSpace(w.says) == "" {
 			require.NoError(t, w.rejected)

@@ -72,7 +72,7 @@ const briskAsks = 1000
 // untilAsked is how long to wait before a call is asked about. What goes on for long is asked about less and less often,
 // more so beside many: the history has room for so many times. Half of the time that its answer is kept is never missed.
 func (b *toolBatch) untilAsked(pending contract.Pending, asked int) time.Duration {
-	now, beside := b.now(), max(min(len(b.calls), domain.MaxToolCalls), 20)
+	now, beside := b.now(), max(min(len(b.calls), domain.MaxStepCalls), 20)
 	delay := pending.AskAt.Sub(now)
 	slow := now.Sub(pending.Since) * time.Duration(beside) / 400
 	if !pending.Until.IsZero() {

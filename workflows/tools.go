@@ -207,8 +207,8 @@ func (b *toolBatch) judge(i int, call domain.ToolCall) *domain.Error {
 		return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: the provider's filter cut the answer in which it stood")
 	case b.request.WithoutTools:
 		return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: no tools are available in this step; answer without")
-	case i >= domain.MaxToolCalls:
-		return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: a step may make at most %d calls", domain.MaxToolCalls)
+	case i >= domain.MaxStepCalls:
+		return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: a step may make at most %d calls", domain.MaxStepCalls)
 	case unspawned != nil:
 		return unspawned
 	case !known && call.Wraps() && workflow.GetVersion(b.root, wrappedCalls, workflow.DefaultVersion, 1) != workflow.DefaultVersion:

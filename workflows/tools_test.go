@@ -146,7 +146,7 @@ func TestCallsShareTheRoomForImages(t *testing.T) {
 	}{
 		"few":                  {16, 0, 1},
 		"more":                 {17, domain.MaxStepImages / 17, 1},
-		"too many":             {1000, domain.MaxStepImages / domain.MaxToolCalls, 1},
+		"too many":             {1000, domain.MaxStepImages / domain.MaxStepCalls, 1},
 		"before there was any": {17, 0, workflow.DefaultVersion},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -158,7 +158,7 @@ func TestCallsShareTheRoomForImages(t *testing.T) {
 			}
 			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
-			require.Len(t, w.ran, min(test.calls, domain.MaxToolCalls))
+			require.Len(t, w.ran, min(test.calls, domain.MaxStepCalls))
 			for _, r := range w.ran {
 				require.Equal(t, test.want, r.ImageRoom)
 			}
@@ -180,10 +180,10 @@ func TestAThousandCallsOfOneAnswer(t *testing.T) {
 			require.Len(t, step.ToolExecutions, domain.MaxRequestedCalls)
 			executed := 0
 			if name == "look" {
-				executed = domain.MaxToolCalls
+				executed = domain.MaxStepCalls
 			}
 			require.Len(t, w.ran, executed)
-			require.Equal(t, domain.CodeNotRun, step.ToolExecutions[domain.MaxToolCalls].Error.Code)
+			require.Equal(t, domain.CodeNotRun, step.ToolExecutions[domain.MaxStepCalls].Error.Code)
 		})
 	}
 }

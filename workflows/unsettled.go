@@ -45,7 +45,7 @@ const sharedImages = "shared-images"
 
 // imageRoom is a call's share of the step's room for images; zero: as much as a result may have, because all calls fit.
 func (b *toolBatch) imageRoom() int {
-	share := domain.MaxStepImages / min(len(b.calls), domain.MaxToolCalls)
+	share := domain.MaxStepImages / min(len(b.calls), domain.MaxStepCalls)
 	if share >= domain.MaxResultData || workflow.GetVersion(b.root, sharedImages, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
 		return 0
 	}

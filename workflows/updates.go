@@ -99,8 +99,6 @@ func (s session) checkSend(request contract.SendRequest) error {
 	return s.checkBeginning(request)
 }
 
-// checkWait refuses a message that cannot wait for the execution in progress. What could wait, but for nothing, would
-// only look as if it were read.
 // checkNotes refuses metadata for which the messages that wait leave no room: each adds its own when its execution begins.
 func (s session) checkNotes(given *domain.Given) error {
 	if given == nil || len(given.Metadata) == 0 {
@@ -120,6 +118,8 @@ func (s session) checkNotes(given *domain.Given) error {
 	return (&domain.Given{Metadata: given.Metadata}).Check(state)
 }
 
+// checkWait refuses a message that cannot wait for the execution in progress. What could wait, but for nothing, would
+// only look as if it were read.
 func (s session) checkWait(request contract.SendRequest) error {
 	execution, _ := s.state.Execution()
 	switch {

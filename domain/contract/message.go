@@ -3,6 +3,7 @@ package contract
 import (
 	"everstep/domain"
 	"everstep/domain/enum"
+	"slices"
 	"time"
 )
 
@@ -46,6 +47,15 @@ type WaitingMessage struct {
 	Place   int64       `json:"place"`
 	SentAt  time.Time   `json:"sent_at"`
 	Request SendRequest `json:"request"`
+}
+
+// Steers reports whether it is to join the execution in progress; else it waits for one of its own.
+func (w WaitingMessage) Steers() bool { return w.Request.IfBusy == SteerIfBusy }
+
+// NextWaiting is the message that begins the next execution, of some that wait in the order in which they came: the
+// first that an execution has left unheard, else the first that is to have one of its own.
+func NextWaiting(waiting []WaitingMessage) WaitingMessage {
+	return waiting[max(slices.IndexFunc(waiting, WaitingMessage.Steers), 0)]
 }
 
 // View is what a status shows of the message.

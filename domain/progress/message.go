@@ -64,7 +64,7 @@ func (a Agent) hears(place int64) Agent {
 		return a
 	}
 	a.Execution.heard = place
-	return a.reads(func(w contract.WaitingMessage) bool { return steers(w) && w.Place <= place })
+	return a.reads(func(w contract.WaitingMessage) bool { return w.Steers() && w.Place <= place })
 }
 
 // leaves notes how many messages an execution has left unread at its end: others have joined it, though no inference says so.
@@ -72,7 +72,7 @@ func (a Agent) leaves(unread int) Agent {
 	more := len(a.Waiting) - unread
 	return a.reads(func(w contract.WaitingMessage) bool {
 		more--
-		return steers(w) && more >= 0
+		return w.Steers() && more >= 0
 	})
 }
 
@@ -83,14 +83,12 @@ func (a Agent) reads(read func(contract.WaitingMessage) bool) Agent {
 	return a
 }
 
-func steers(w contract.WaitingMessage) bool { return w.Request.IfBusy == contract.SteerIfBusy }
-
 // beginsWaiting begins an execution of which no answer to an update tells: a message that waited begins it.
 func (a Agent) beginsWaiting(number int, at time.Time) Agent {
 	if number <= a.Execution.Number || len(a.Waiting) == 0 {
 		return a.begins(number, at)
 	}
-	first := a.Waiting[max(slices.IndexFunc(a.Waiting, steers), 0)]
+	first := contract.NextWaiting(a.Waiting)
 	a = a.unsent(first.ID)
 	given := first.Request.Given
 	return a.sent(Sent{Request: &first.Request, Reply: contract.SendReply{

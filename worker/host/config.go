@@ -117,7 +117,7 @@ type Config struct {
 const (
 	// DefaultMaxActivities is enough for one step with all the parallel calls
 	// that are allowed.
-	DefaultMaxActivities = domain.MaxToolCalls
+	DefaultMaxActivities = domain.MaxStepCalls
 	// DefaultStopTimeout is what activities have to finish.
 	DefaultStopTimeout = 10 * time.Second
 )

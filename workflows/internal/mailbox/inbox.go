@@ -32,16 +32,16 @@ func (m *Mailbox) TakeBack(id domain.MessageID) {
 	m.inbox.waiting = slices.DeleteFunc(slices.Clone(m.inbox.waiting), func(w contract.WaitingMessage) bool { return w.ID == id })
 }
 
-func steers(w contract.WaitingMessage) bool { return w.Request.IfBusy == contract.SteerIfBusy }
-
 // Steered reports whether a message waits for the next step.
-func (m *Mailbox) Steered() bool { return slices.ContainsFunc(m.inbox.waiting, steers) }
+func (m *Mailbox) Steered() bool {
+	return slices.ContainsFunc(m.inbox.waiting, contract.WaitingMessage.Steers)
+}
 
 // Hear returns the messages that wait for the next step, which wait no longer.
 func (m *Mailbox) Hear() (heard []contract.WaitingMessage) {
 	var left []contract.WaitingMessage
 	for _, w := range m.inbox.waiting {
-		if !steers(w) {
+		if !w.Steers() {
 			left = append(left, w)
 			continue
 		}
@@ -57,13 +57,12 @@ func (m *Mailbox) Heard() int64 { return m.inbox.heard }
 // ready reports whether a message waits that may begin an execution once none is in progress.
 func (m *Mailbox) ready() bool { return len(m.inbox.waiting) > 0 && m.suspended == nil }
 
-// PostWaiting has a message that waits begin the next execution, and reports whether there was one: the first of those
-// that an execution has left unheard, else the first that is to have one of its own.
+// PostWaiting has a message that waits begin the next execution, and reports whether there was one.
 func (m *Mailbox) PostWaiting() bool {
 	if !m.ready() {
 		return false
 	}
-	first := m.inbox.waiting[max(slices.IndexFunc(m.inbox.waiting, steers), 0)]
+	first := contract.NextWaiting(m.inbox.waiting)
 	m.TakeBack(first.ID)
 	r := first.Request
 	m.Post(NextExecution{
