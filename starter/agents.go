@@ -58,16 +58,16 @@ one that is broken does not run.`,
 			if err != nil {
 				return err
 			}
-			t := render.Table{Head: []string{"NAME", "MODEL", "FILE", "DESCRIPTION"}}
+			t := render.Table{Head: []string{"NAME", "CHECK", "MODEL", "FILE", "DESCRIPTION"}}
 			for _, a := range listed {
-				description := a.Description
+				check := "ok"
 				if a.Problems > 0 {
-					description = render.Counted(int64(a.Problems), "problem")
+					check = render.Counted(int64(a.Problems), "problem")
 				}
 				if a.broken {
-					description = "broken: " + description
+					check = "broken: " + check
 				}
-				t.Rows = append(t.Rows, []string{render.OneLine(a.Name), render.OneLine(cmp.Or(a.Model, "-")), render.OneLine(a.File), render.OneLine(description)})
+				t.Rows = append(t.Rows, []string{render.OneLine(a.Name), check, cmp.Or(render.ModelName(a.Model), "-"), render.OneLine(a.File), render.OneLine(a.Description)})
 			}
 			return p.table(listed, t, "there is no agent's file in ./agents or ./.everstep/agents")
 		},

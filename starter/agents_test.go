@@ -45,9 +45,9 @@ func TestAgentsList(t *testing.T) {
 	require.Empty(t, stderr)
 	lines := strings.Split(strings.TrimSpace(stdout), "\n")
 	require.Len(t, lines, 6)
-	require.Equal(t, []string{"NAME", "MODEL", "FILE", "DESCRIPTION"}, strings.Fields(lines[0]))
-	require.Equal(t, []string{"broken", "-", filepath.Join(c.here, "agents", "broken.yaml"), "broken:", "2", "problems"}, strings.Fields(lines[1]))
-	require.Equal(t, []string{"reviewer", "openai-chat/gpt-5-mini", filepath.Join(c.here, "agents", "reviewer.md"), "Reviews", "Go", "code."}, strings.Fields(lines[2]))
+	require.Equal(t, []string{"NAME", "CHECK", "MODEL", "FILE", "DESCRIPTION"}, strings.Fields(lines[0]))
+	require.Equal(t, []string{"broken", "broken:", "2", "problems", "-", filepath.Join(c.here, "agents", "broken.yaml")}, strings.Fields(lines[1]))
+	require.Equal(t, []string{"reviewer", "ok", "openai-chat/gpt-5-mini", filepath.Join(c.here, "agents", "reviewer.md"), "Reviews", "Go", "code."}, strings.Fields(lines[2]))
 
 	code, stdout, stderr = newCaller(t).call(t.Context(), "agents", "list", "--json", "--dir", c.here)
 	require.Equal(t, exitDone, code, stderr)

@@ -60,7 +60,7 @@ shows it.`,
 			return err
 		}
 		defer s.Close()
-		if args[0], err = p.idOf(ctx, s, args[0]); err != nil {
+		if args[0], err = p.actOn(ctx, s, args[0]); err != nil {
 			return err
 		}
 		p.warn(s.MissingFor(ctx, args[0]))
@@ -110,6 +110,9 @@ func (p *program) replyTo(ctx context.Context, s *local.Stack, id, call, text st
 		reply.Value = value
 	}
 	questions, err := questionsOf(ctx, s, id)
+	if err == nil {
+		err = p.otherwise(ctx, s, id, call, true)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -124,6 +127,8 @@ func (p *program) replyTo(ctx context.Context, s *local.Stack, id, call, text st
 	question := questions[0]
 	reply.Call, reply.Digest = question.ToolExecutionID, question.Digest
 	switch {
+	case len(question.Schema) > 0 && text != "":
+		return nil, usage("text: the question asks for a JSON value; give it as in: %s", p.again("answer", render.OneLine(id), "--value", `'{"…": …}'`))
 	case o.choice > 0 && question.Bytes == 0 && o.choice > len(question.Choices):
 		return nil, usage("choice: there is no %d; the question has %d", o.choice, len(question.Choices))
 	case o.choice > 0 && question.Bytes > 0:
@@ -158,12 +163,37 @@ func questionsOf(ctx context.Context, s *local.Stack, id string) ([]client.Waiti
 	return questions, nil
 }
 
+// otherwise says which command is meant where what waits is of the other kind: a call that waits for a word, or a question.
+func (p *program) otherwise(ctx context.Context, s *local.Stack, id, call string, answering bool) error {
+	all, err := waitingOf(ctx, s, id)
+	if err != nil {
+		return err
+	}
+	call = strings.ToLower(call)
+	calls := slices.ContainsFunc(all.calls, func(one client.WaitingCall) bool { return strings.HasPrefix(one.ToolExecutionID.String(), call) })
+	questions := slices.ContainsFunc(all.questions, func(one client.WaitingQuestion) bool { return strings.HasPrefix(one.ToolExecutionID.String(), call) })
+	id = render.OneLine(id)
+	switch {
+	case answering && calls && !questions:
+		return &client.Error{Class: client.Refused, Message: "call: what waits is a tool call for somebody's word, and no question", Next: "`approve " + id + "` or `deny " + id + "` decides about it"}
+	case !answering && questions && !calls:
+		return &client.Error{Class: client.Refused, Message: "call: what waits is a question, and no call for somebody's word", Next: "`answer " + id + "` answers it"}
+	}
+	return nil
+}
+
+// leastOfCall is the shortest beginning of a call's id by which something is decided.
+const leastOfCall = 4
+
 // calledSo are those of what waits whose call's id begins so. Without any the id is taken as it is where it is whole, since
 // somebody may have been faster.
 func calledSo[W interface{ Pending() domain.PendingCall }](waiting []W, what, call string, id *domain.ToolExecutionID) ([]W, error) {
 	found := slices.DeleteFunc(slices.Clone(waiting), func(one W) bool {
 		return call == "" || !strings.HasPrefix(one.Pending().ToolExecutionID.String(), strings.ToLower(call))
 	})
+	if call != "" && len(call) < leastOfCall {
+		return nil, usage("call: %q is short for what decides about one; give at least %d characters of its id", call, leastOfCall)
+	}
 	if len(found) == 0 && id.UnmarshalText([]byte(call)) != nil {
 		return nil, &client.Error{Class: client.Refused, Message: "no " + what + " of a call that begins with " + render.OneLine(call) + " waits"}
 	}
@@ -172,6 +202,9 @@ func calledSo[W interface{ Pending() domain.PendingCall }](waiting []W, what, ca
 
 // typedReply shows a question and reads its answer. Nil: the person leaves it waiting.
 func (p *program) typedReply(ctx context.Context, question client.WaitingQuestion, reply *client.Reply) (*client.Reply, error) {
+	if !p.interactive() && len(question.Schema) > 0 {
+		return nil, usage("value: is missing; the question asks for a JSON value: give it with --value JSON, or --value @FILE")
+	}
 	if !p.interactive() {
 		return nil, usage("text: is missing; give the answer, or --choice, or --value")
 	}

@@ -188,12 +188,15 @@ func (p *program) deciding(
 			return err
 		}
 		defer s.Close()
-		if args[0], err = p.idOf(ctx, s, args[0]); err != nil {
+		if args[0], err = p.actOn(ctx, s, args[0]); err != nil {
 			return err
 		}
 		p.warn(s.MissingFor(ctx, args[0]))
 		calls, err := waitingCalls(ctx, s, args[0])
 		if err != nil {
+			return err
+		}
+		if err := p.otherwise(ctx, s, args[0], strings.Join(args[1:], ""), false); err != nil {
 			return err
 		}
 		if word.Call, word.Digest, err = chosenCall(args, calls); err != nil {

@@ -114,7 +114,7 @@ func extendCommand(p *program) *cobra.Command {
 	var wait, session bool
 	command := p.withAgentOf(func(ctx context.Context, id string) (*local.Stack, error) {
 		return p.reachTo(ctx, id, wait)
-	}, &cobra.Command{
+	}, p.actOn, &cobra.Command{
 		Use:   "extend ID",
 		Short: "Raise an execution's limits, or go on from where one ended",
 		Long: `Gives the execution in progress new limits. Where the newest execution was
@@ -176,12 +176,12 @@ func (p *program) sessionExtended(x client.SessionExtended) error {
 }
 
 func (p *program) extended(x client.Extended) error {
-	limits := render.Budget(x.Budget, domain.ExecutionBudget{})
-	if limits == "" {
-		limits = "no limit"
+	limits := "without limits"
+	if totals := render.Budget(x.Budget, domain.ExecutionBudget{}); totals != "" {
+		limits = "with limits of " + totals + " in all, what was used before included"
 	}
 	if x.Began {
-		return p.done(x, "execution %d of %s has begun, and goes on from the one before (%s); `%s` waits for its end", x.Number, x.ID, limits, p.again("result", x.ID))
+		return p.done(x, "execution %d of %s has begun, and goes on from the one before %s; `%s` waits for its end", x.Number, x.ID, limits, p.again("result", x.ID))
 	}
-	return p.done(x, "execution %d of %s goes on with %s", x.Number, x.ID, limits)
+	return p.done(x, "execution %d of %s goes on %s", x.Number, x.ID, limits)
 }

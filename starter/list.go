@@ -92,6 +92,11 @@ Filters leave out what does not fit all of them. A status is one of
 			if l.filters() {
 				none = "no agent is as asked for; `" + p.again("list") + "` lists all"
 			}
+			if len(listed) == 0 && l.Schedule != "" {
+				if _, err := s.Agents.Schedule(ctx, l.Schedule); errors.Is(err, &client.Error{Class: client.NotFound}) {
+					none = "there is no schedule " + l.Schedule + ", and no agent that one of that name has begun; `" + p.again("schedule", "list") + "` lists the schedules"
+				}
+			}
 			return p.table(listed, render.List(listed, p.now(), l.columns...), none)
 		},
 	}

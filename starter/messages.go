@@ -61,6 +61,9 @@ What was read cannot be taken back.`,
 				return err
 			}
 			defer s.Close()
+			if args[0], err = p.actOn(ctx, s, args[0]); err != nil {
+				return err
+			}
 			p.warn(s.MissingFor(ctx, args[0]))
 			message := ""
 			if len(args) > 1 {
@@ -70,7 +73,7 @@ What was read cannot be taken back.`,
 			if err != nil {
 				return err
 			}
-			return p.done(unsent, "took message %s back; %s of %s still wait", unsent.MessageID, render.Counted(int64(unsent.Left), "message"), args[0])
+			return p.done(unsent, "took message %s back; %s of %s still wait", unsent.MessageID.String()[:8], render.Counted(int64(unsent.Left), "message"), args[0])
 		},
 	}
 	return command

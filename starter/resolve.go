@@ -40,7 +40,7 @@ list --unknown names the agents that have such calls.`,
 				return err
 			}
 			defer s.Close()
-			if args[0], err = p.idOf(ctx, s, args[0]); err != nil {
+			if args[0], err = p.actOn(ctx, s, args[0]); err != nil {
 				return err
 			}
 			p.warn(s.MissingFor(ctx, args[0]))

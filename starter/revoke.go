@@ -31,7 +31,7 @@ recorded.`,
 				return err
 			}
 			defer s.Close()
-			if args[0], err = p.idOf(ctx, s, args[0]); err != nil {
+			if args[0], err = p.actOn(ctx, s, args[0]); err != nil {
 				return err
 			}
 			p.warn(s.MissingFor(ctx, args[0]))

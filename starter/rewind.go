@@ -70,7 +70,7 @@ a worker. An agent without a name is not rewound: fork it.`,
 				return err
 			}
 			defer s.Close()
-			if to.ID, err = p.idOf(ctx, s, to.ID); err != nil {
+			if to.ID, err = p.actOn(ctx, s, to.ID); err != nil {
 				return err
 			}
 			p.warn(s.MissingFor(ctx, to.ID))

@@ -164,7 +164,7 @@ The message - is read from standard input.`,
 				return cmp.Or(unknown, err)
 			}
 			defer s.Close()
-			if args[0], err = p.idOf(ctx, s, args[0]); err != nil {
+			if args[0], err = p.actOn(ctx, s, args[0]); err != nil {
 				return err
 			}
 			if unknown != nil && s.Own(ctx, args[0]) {

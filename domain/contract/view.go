@@ -75,6 +75,10 @@ type StatusView struct {
 	// Cleared is how many messages a clear has dropped, from the first on: the agent reads none of them. Where no worker
 	// answers it is zero.
 	Cleared int `json:"messages_cleared,omitzero"`
+	// OriginNumber and RewoundToNumber count the executions of Origin, or BranchedFrom, and of RewoundTo; zero: they are not
+	// the session's, or nobody tells. The client counts them.
+	OriginNumber    int `json:"origin_number,omitzero"`
+	RewoundToNumber int `json:"rewound_to_number,omitzero"`
 	// Paused says that nothing new starts until the execution is resumed.
 	Paused bool `json:"paused,omitzero"`
 	// Origin is the execution that this one goes on from, and Prior what had been spent by then.

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // A Difference says where two executions part. A step that one has from its origin counts before its own.
@@ -18,6 +20,9 @@ type Difference struct {
 	Equal int `json:"equal_steps"`
 	// Steps are those that differ, in order; the first is where they part. Empty: none does.
 	Steps []StepDifference `json:"steps"`
+	// Definitions are the changes of the definition between two executions of one agent, the oldest first, as far as they
+	// are kept. Nil: there was none, or the executions are of two agents.
+	Definitions []contract.DefinitionChange `json:"definition_changes,omitempty"`
 }
 
 // A DiffSide is one of two executions that are compared.
@@ -101,7 +106,20 @@ func (c *Client) Diff(ctx context.Context, a, b Point) (Difference, error) {
 			d.Equal++
 		}
 	}
+	if sideA.ID == sideB.ID {
+		d.Definitions = c.changedBetween(ctx, sideA.ID, min(sideA.Number, sideB.Number), max(sideA.Number, sideB.Number))
+	}
 	return d, nil
+}
+
+// changedBetween are the changes of an agent's definition from after one execution on up to another. What is not told of
+// them is left out: that the steps differ is told all the same.
+func (c *Client) changedBetween(ctx context.Context, id string, from, to int) []contract.DefinitionChange {
+	status, err := c.Status(ctx, id)
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(status.Changes), func(change contract.DefinitionChange) bool { return change.Number <= from || change.Number > to })
 }
 
 // line reads an execution's steps, after those of its origins, of which only the places are known: as the server has them,

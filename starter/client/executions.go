@@ -31,6 +31,8 @@ type Past struct {
 	ImportedAt time.Time `json:"imported_at,omitzero"`
 	// Cleared says that clear has dropped its messages, and no rewind has brought them back.
 	Cleared bool `json:"cleared,omitzero"`
+	// Agent is who had the conversation in the end, where it was handed over.
+	Agent string `json:"agent,omitzero"`
 }
 
 // Executions yields the executions of an agent, the oldest first: those of an earlier session of its name where the
@@ -66,6 +68,33 @@ type pastScan struct {
 	forgotten bool
 	// emptied are the rewinds and clears, the newest first.
 	emptied []emptying
+	// holders are who has had the conversation, the newest first, and lowest is the earliest execution that was met.
+	holders []holder
+	lowest  int
+}
+
+// A holder is an agent that had the conversation from an execution on; empty: the session's own.
+type holder struct {
+	agent string
+	// in is the execution in which it was handed over; zero: from is the number of the first.
+	in   domain.ExecutionID
+	from int
+}
+
+// heldBy is who had the conversation at the end of an execution.
+func (s *pastScan) heldBy(number int) string {
+	for _, h := range s.holders {
+		from := h.from
+		for n, one := range s.told {
+			if !h.in.IsZero() && one.ExecutionID == h.in {
+				from = n
+			}
+		}
+		if (h.in.IsZero() || from > 0) && from <= number {
+			return h.agent
+		}
+	}
+	return ""
 }
 
 // An emptying is a clear, or a rewind, which may undo one.
@@ -133,6 +162,14 @@ func (s *pastScan) take(r progress.Recorded) {
 	case progress.Rewound:
 		s.rewound(f, r)
 		s.emptied = append(s.emptied, emptying{to: f.Request.Number})
+	case progress.HandedOver:
+		if f.Why == nil && f.Handoff != nil {
+			s.holders = append(s.holders, holder{agent: f.Handoff.Agent, in: f.Execution()})
+		}
+	case progress.Redefined:
+		if len(f.Request.Fields) == 0 { // from the execution on that began next
+			s.holders = append(s.holders, holder{from: cmp.Or(s.lowest, s.number+1)})
+		}
 	case progress.Ended:
 		s.forgotten = false
 	}
@@ -155,6 +192,9 @@ func (s *pastScan) runBegan(f progress.RunBegan, r progress.Recorded) {
 		return
 	}
 	took := progress.Carried(f.Input)
+	if carry := f.Input.Carry; carry != nil && carry.Handed != nil && f.Previous() == "" {
+		s.holders = append(s.holders, holder{agent: carry.Handed.Agent})
+	}
 	var origin *domain.Origin
 	switch {
 	case took.Begins && f.Input.GoOn != nil:
@@ -186,6 +226,7 @@ func (s *pastScan) of(number int, r progress.Recorded) Past {
 }
 
 func (s *pastScan) began(number int, id domain.ExecutionID, r progress.Recorded, origin *domain.Origin) {
+	s.lowest = number
 	one := s.of(number, r)
 	one.StartedAt = r.At
 	if one.ExecutionID.IsZero() {
@@ -261,7 +302,7 @@ func (s *pastScan) yield(yield func(Past, error) bool) {
 		if from := s.origins[n]; from != nil {
 			one.Origin = from
 		}
-		one.Cleared = n <= cleared
+		one.Cleared, one.Agent = n <= cleared, s.heldBy(n)
 		if !yield(s.goingOn(n, one), nil) {
 			return
 		}

@@ -12,6 +12,17 @@ import (
 // leastPrefix is the shortest beginning of an id by which an agent is looked for.
 const leastPrefix = 2
 
+// leastBeginning is the shortest beginning of an id by which something of an agent is changed.
+const leastBeginning = 4
+
+// checkBeginning refuses a beginning of an id that is too easily another's.
+func checkBeginning(field, text string) error {
+	if text == "" || len(text) >= leastBeginning {
+		return nil
+	}
+	return errorf(Invalid, nil, "%s: %q is short for what is changed by it; give at least %d characters of the id", field, domain.Shorten(text, 64), leastBeginning)
+}
+
 // Find returns the id of the agent that a text means: the text, where an agent has it as its name or UUID, else the one
 // id that begins with it. It is refused as Invalid where several do, and names some. Where none does the text comes
 // back as it is, so that what is done with it says that there is no such agent. It needs no worker; an agent that was

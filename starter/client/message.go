@@ -54,6 +54,9 @@ func (c *Client) Unsend(ctx context.Context, id, message string) (Unsent, error)
 
 // waitingOf finds a message by the beginning of its id.
 func waitingOf(waiting []contract.WaitingView, message string) (id domain.MessageID, _ error) {
+	if err := checkBeginning("message", message); err != nil {
+		return id, err
+	}
 	var ids []string
 	found := 0
 	for _, w := range waiting {

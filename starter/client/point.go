@@ -48,6 +48,8 @@ func (c *Client) find(ctx context.Context, at Point) (target, error) {
 		return c.target(ctx, at.ID, 0)
 	case err == nil && number > 0 && len(at.Execution) < 8:
 		return c.target(ctx, at.ID, number)
+	case len(at.Execution) < leastBeginning:
+		return target{}, errorf(Invalid, nil, "execution: %q is neither a number nor enough of an id; give at least %d characters of it", at.Execution, leastBeginning)
 	}
 	var found []int
 	var lost error

@@ -148,6 +148,9 @@ func callOf(unsettled []domain.UnknownCall, call string) (domain.ToolExecutionID
 	if err := id.UnmarshalText([]byte(call)); err == nil {
 		return id, nil
 	}
+	if err := checkBeginning("call", call); err != nil {
+		return id, err
+	}
 	var found []domain.UnknownCall
 	var all []string
 	for _, u := range unsettled {

@@ -62,6 +62,9 @@ func standingOf(all []domain.StandingApproval, rule string) (id domain.ToolExecu
 	if id.UnmarshalText([]byte(rule)) == nil {
 		return id, nil
 	}
+	if err := checkBeginning("rule", rule); err != nil {
+		return id, err
+	}
 	var found, hold []string
 	for _, a := range all {
 		if a.Revocation != nil {

@@ -32,7 +32,7 @@ func (c *Client) liveStatus(ctx context.Context, id string) (contract.StatusView
 	}
 	if _, byServer := history.ServerEnd(s.info().GetStatus()); !byServer {
 		if view := c.statusByWorkflow(ctx, s); view != nil {
-			return c.waiting(ctx, s, c.asking(ctx, c.withoutSettled(s, s.completing(*view)))), nil
+			return c.waiting(ctx, s, c.asking(ctx, c.withoutSettled(s, s.counting(s.completing(*view))))), nil
 		}
 	}
 	return c.statusByServer(ctx, id)
@@ -80,6 +80,26 @@ func (s snapshot) completing(v contract.StatusView) contract.StatusView {
 	return v
 }
 
+// counting names by number the executions of the session that a status names by id.
+func (s snapshot) counting(v contract.StatusView) contract.StatusView {
+	numberOf := func(id domain.ExecutionID) int {
+		for n := 1; n <= v.Number && !id.IsZero(); n++ {
+			if s.executionID(n) == id {
+				return n
+			}
+		}
+		return 0
+	}
+	v.OriginNumber = numberOf(v.Origin)
+	if v.BranchedFrom != nil {
+		v.OriginNumber = numberOf(v.BranchedFrom.ExecutionID)
+	}
+	if v.RewoundTo != nil {
+		v.RewoundToNumber = numberOf(v.RewoundTo.ExecutionID)
+	}
+	return v
+}
+
 // statusByServer tells what can be told without a worker.
 func (c *Client) statusByServer(ctx context.Context, id string) (contract.StatusView, error) {
 	p, err := c.locate(ctx, id)
@@ -90,7 +110,7 @@ func (c *Client) statusByServer(ctx context.Context, id string) (contract.Status
 	if err := e.read(ctx, c, nil); err != nil {
 		return contract.StatusView{}, fail(ctx, id, "reading the history of "+id, err)
 	}
-	return c.waiting(ctx, p.snapshot, e.adding(p.view(c.pending(p.snapshot)))), nil
+	return c.waiting(ctx, p.snapshot, p.counting(e.adding(p.view(c.pending(p.snapshot))))), nil
 }
 
 // view shows an agent by the outcome of its newest execution, else by its pending work, else

@@ -79,7 +79,19 @@ func (c *Client) Send(ctx context.Context, id string, o SendOptions) (Execution,
 	unsigned := request
 	unsigned.By = domain.Program{} // it is the same message from another machine
 	execution, err := c.message(ctx, a, requestID(o.RequestID, contract.UpdateSend, unsigned), request)
-	return execution, fail(ctx, id, "sending to "+id, err)
+	return execution, c.suspending(ctx, id, fail(ctx, id, "sending to "+id, err))
+}
+
+// suspending adds to a refusal what brings a session back that is suspended.
+func (c *Client) suspending(ctx context.Context, id string, err error) error {
+	refused, ok := errors.AsType[*Error](err)
+	if !ok || refused.Class != Refused || refused.Next != "" {
+		return err
+	}
+	if view, err := c.Status(ctx, id); err == nil && view.Suspended != nil {
+		return refused.next("`unsuspend %s` has it take messages again", id)
+	}
+	return err
 }
 
 // message sends what begins an execution.

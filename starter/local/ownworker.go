@@ -82,16 +82,16 @@ func BuiltinNames() []string {
 // up may have others turned on than this command's environment.
 func (m *Machine) checkTools(f Flags, tools []string) error {
 	known := BuiltinNames()
+	on, by := m.turnedOn(f)
 	off := func(name string) bool {
-		return slices.ContainsFunc(host.OptionalTools(), func(s domain.ToolSpec) bool { return s.Name == name }) &&
-			!slices.Contains(m.optionalTools(), name) && !m.served(f)
+		return on != nil && !slices.Contains(on, name) && slices.ContainsFunc(host.OptionalTools(), func(s domain.ToolSpec) bool { return s.Name == name })
 	}
 	offered := slices.DeleteFunc(slices.Clone(known), off)
 	for _, name := range tools {
 		switch {
 		case off(name):
-			return invalid("tool: %s is off on the worker that this command starts; to turn it on set %s=%s",
-				name, variableBuiltinTools, strings.Join(append(m.optionalTools(), name), ","))
+			return invalid("tool: %s is off on the worker that %s %s=%s",
+				name, by, variableBuiltinTools, strings.Join(append(slices.Clone(on), name), ","))
 		case slices.Contains(known, name), m.serverTool(name):
 			continue
 		}
@@ -131,13 +131,25 @@ func (m *Machine) checkAllowed(f Flags, d domain.Definition) error {
 
 // optionalTools are those that a worker started by this command would have turned on.
 func (m *Machine) optionalTools() []string {
-	var names []string
+	names := []string{}
 	for name := range strings.SplitSeq(m.Env.Value(variableBuiltinTools), ",") {
 		if name = strings.TrimSpace(name); name != "" {
 			names = append(names, name)
 		}
 	}
 	return names
+}
+
+// turnedOn are the tools that the worker has turned on which serves a command, and who runs it. Nil: it does not say.
+func (m *Machine) turnedOn(f Flags) (on []string, by string) {
+	queue, err := m.Env.taskQueue(f.TaskQueue)
+	file, noFile := m.knownStateFile()
+	if err == nil && noFile == nil {
+		if holder, served := queueHolder(file, queue); served {
+			return holder.Tools, fmt.Sprintf("process %d runs; to turn it on start that anew with", holder.PID)
+		}
+	}
+	return m.optionalTools(), "this command starts; to turn it on set"
 }
 
 // served reports whether a worker of ours is up where this command would have one.

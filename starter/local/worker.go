@@ -153,6 +153,7 @@ type WorkerSpec struct {
 	Storage     string
 	state       string
 	environment []string
+	tools       []string // that it has turned on
 	log         io.Writer
 }
 
@@ -164,7 +165,7 @@ func (m *Machine) WorkerSpec(server devserver.Server, queue, dir string) (Worker
 	executable, err := m.Executable()
 	return WorkerSpec{
 		executable: executable, address: server.Address, namespace: server.Namespace, TaskQueue: queue, Dir: dir,
-		Storage: m.storage(server.StateFile), state: server.StateFile, environment: m.Env.forWorker(),
+		Storage: m.storage(server.StateFile), state: server.StateFile, environment: m.Env.forWorker(), tools: m.optionalTools(),
 	}, err
 }
 
@@ -239,6 +240,8 @@ func (t *logTail) String() string {
 type holder struct {
 	PID int    `json:"pid"`
 	Dir string `json:"dir"`
+	// Tools are those that its worker has turned on beside the ones for files; nil: it does not say.
+	Tools []string `json:"builtin_tools"`
 }
 
 // takeQueue takes the lock of a task queue, which ends with this process
@@ -257,7 +260,7 @@ func takeQueue(spec WorkerSpec) (io.Closer, holder, error) {
 		return nil, other, err
 	}
 	if err == nil {
-		err = errors.Join(file.Truncate(0), json.NewEncoder(file).Encode(holder{PID: os.Getpid(), Dir: spec.Dir}))
+		err = errors.Join(file.Truncate(0), json.NewEncoder(file).Encode(holder{PID: os.Getpid(), Dir: spec.Dir, Tools: spec.tools}))
 	}
 	if err != nil {
 		_ = file.Close() // it only holds the lock
@@ -268,12 +271,20 @@ func takeQueue(spec WorkerSpec) (io.Closer, holder, error) {
 
 // queueServed reports whether a process of ours runs a worker for a task queue.
 func queueServed(stateFile, taskQueue string) bool {
+	_, served := queueHolder(stateFile, taskQueue)
+	return served
+}
+
+// queueHolder is the process of ours that runs a worker for a task queue, if one does, as far as it says.
+func queueHolder(stateFile, taskQueue string) (by holder, served bool) {
 	file, err := os.Open(lockOf(stateFile, taskQueue))
 	if err != nil {
-		return false
+		return by, false
 	}
 	defer file.Close()
-	return errors.Is(process.Lock(file), process.ErrLocked)
+	served = errors.Is(process.Lock(file), process.ErrLocked)
+	_ = json.NewDecoder(io.LimitReader(file, 64<<10)).Decode(&by) // who cannot be read says nothing
+	return by, served
 }
 
 func lockOf(stateFile, taskQueue string) string { return placeOf(stateFile, taskQueue) + ".lock" }

@@ -16,10 +16,10 @@ func Explanation(out *Output, v client.ExplainView, now time.Time) string {
 	x.why(v)
 	x.when(v)
 	if v.Model != nil {
-		x.fact("model", OneLine(*v.Model))
+		x.fact("model", ModelName(*v.Model))
 	}
 	if branch := v.BranchedFrom; branch != nil {
-		x.fact(branchWords(*branch, v.AgentID))
+		x.fact(branchWords(*branch, v.AgentID, 0))
 	} else if v.Origin != nil {
 		x.fact("goes on", "from execution "+v.Origin.String())
 	}

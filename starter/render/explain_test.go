@@ -141,5 +141,9 @@ func TestExplanationFitsATerminal(t *testing.T) {
 	table := Table{Numbers: true, Head: []string{"boundary", "kills", "lost steps"}, Rows: [][]string{{"all", "7", "0"}}}
 	require.Equal(t, "boundary  kills  lost steps\nall           7           0\n", table.Render(Plain(nil)))
 	out.Width = func() int { return 26 }
-	require.Equal(t, "boundary  kills\nall           7\n", table.Render(out), "half a number tells nothing")
+	require.Equal(t, "boundary  kills\nall           7\nno room for lost steps: a\nwider terminal or --json\nshows more\n", table.Render(out), "half a number tells nothing")
+	out.Width = func() int { return 30 }
+	status := Table{Columns: "--columns", Head: []string{"ID", "STATUS", "COST"}, Rows: [][]string{{"a-name-of-twenty-long", "broken: 3 problems", "$1"}}}
+	require.Equal(t, "ID                     STATUS\na-name-of-twenty-long  broken…\nno room for COST: a wider\nterminal or --columns shows\nmore\n", status.Render(out),
+		"what says that something is wrong is cut before it goes")
 }

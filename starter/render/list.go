@@ -56,7 +56,7 @@ func List(agents []client.Listed, now time.Time, columns ...string) Table {
 			columns = slices.Insert(slices.Clone(columns), 2, "parent")
 		}
 	}
-	t, shown := Table{}, []listColumn{}
+	t, shown := Table{Columns: "--columns"}, []listColumn{}
 	for _, name := range columns {
 		if i := slices.IndexFunc(listColumns, func(c listColumn) bool { return c.name == name }); i >= 0 {
 			shown = append(shown, listColumns[i])
@@ -185,6 +185,10 @@ func listStatus(a client.Listed) string {
 // History is the table of an agent's executions. named says that they are of several sessions.
 func History(executions []client.Past, now time.Time, named bool) Table {
 	t := Table{Head: []string{"EXEC", "STATUS", "STEPS", "TOKENS", "COST", "TOOK", "BEGAN", "FROM", "EXECUTION ID"}}
+	handed := slices.ContainsFunc(executions, func(x client.Past) bool { return x.Agent != "" })
+	if handed {
+		t.Head = slices.Insert(t.Head, 2, "AGENT")
+	}
 	if named {
 		t.Head = append([]string{"ID"}, t.Head...)
 	}
@@ -207,6 +211,9 @@ func History(executions []client.Past, now time.Time, named bool) Table {
 		row := []string{
 			grouped(int64(x.Number)), status, countOf(x.Steps), countOf(x.TotalTokens), costCell(x.CostUSD), took, cmp.Or(moment(x.StartedAt), "-"),
 			pastOrigin(executions, x.Origin), x.ExecutionID.String(),
+		}
+		if handed {
+			row = slices.Insert(row, 2, cmp.Or(OneLine(x.Agent), "-"))
 		}
 		if named {
 			row = append([]string{OneLine(x.ID)}, row...)

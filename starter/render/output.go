@@ -1,10 +1,12 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -296,12 +298,15 @@ type Table struct {
 	Head    []string
 	Rows    [][]string
 	Numbers bool // all cells but the first of a row are numbers, which end below one another
+	// Columns is the flag that chooses them, where the command has one.
+	Columns string
 }
 
 const columnGap = "  "
 
-// Render aligns the columns. Of those that do not fit the last are left out; the last that is
-// shown may be cut. The first, by which rows are called, stays whole.
+// Render aligns the columns. Of those that do not fit the last are left out, and named below; the last that is
+// shown may be cut. The first, by which rows are called, stays whole, and the second, which says how it stands, is cut
+// before it is left out.
 func (t Table) Render(out *Output) string {
 	widths := t.widths(out.Width())
 	var b strings.Builder
@@ -309,12 +314,21 @@ func (t Table) Render(out *Output) string {
 	for _, row := range t.Rows {
 		t.writeRow(&b, row, widths, plain)
 	}
-	return b.String()
+	return b.String() + t.hidden(out, len(widths))
+}
+
+// hidden says which columns have found no place, and what shows them.
+func (t Table) hidden(out *Output, shown int) string {
+	names := slices.DeleteFunc(slices.Clone(t.Head[shown:]), func(name string) bool { return name == "" })
+	if len(names) == 0 {
+		return ""
+	}
+	return out.Fold(out.Theme.Faint("no room for "+strings.Join(names, ", ")+": a wider terminal or "+cmp.Or(t.Columns, "--json")+" shows more") + "\n")
 }
 
 // widths are those of the columns that are shown; limit is the terminal's, or zero.
 func (t Table) widths(limit int) []int {
-	const leastCut = 12
+	const leastCut, leastSecond = 12, 6
 	widths := make([]int, len(t.Head))
 	total := -len(columnGap)
 	for i := range widths {
@@ -326,7 +340,7 @@ func (t Table) widths(limit int) []int {
 	}
 	for limit > 0 && total > limit && len(widths) > 1 {
 		last := len(widths) - 1
-		if width := widths[last] - (total - limit); width >= leastCut && !t.Numbers {
+		if width := widths[last] - (total - limit); !t.Numbers && (width >= leastCut || last == 1 && width >= leastSecond) {
 			widths[last] = width
 			return widths
 		}

@@ -22,7 +22,7 @@ func Schedules(all []client.ListedSchedule, now time.Time) Table {
 			next = "in " + Duration(s.NextRuns[0].Sub(now))
 		}
 		t.Rows = append(t.Rows, []string{
-			OneLine(s.Name), whenText(s.When), next, ago(s.LastRun, now), cmp.Or(where(s.Session != "", OneLine("session "+s.Session)), OneLine(s.Model)),
+			OneLine(s.Name), whenText(s.When), next, ago(s.LastRun, now), cmp.Or(where(s.Session != "", OneLine("session "+s.Session)), ModelName(s.Model)),
 		})
 	}
 	return t
@@ -36,7 +36,15 @@ func whenText(w client.When) string {
 		parts = append(parts, "every "+spanText(w.Every)+where(w.Offset > 0, " after "+spanText(w.Offset)))
 	}
 	text := strings.Join(parts, "; ")
-	return OneLine(text + where(w.TimeZone != "", " ("+w.TimeZone+")"))
+	return OneLine(text + where(len(w.Cron) > 0 || w.TimeZone != "", " ("+cmp.Or(w.TimeZone, "UTC")+")"))
+}
+
+// zoned is a time in the reader's zone, with its name: a line of cron may be of another.
+func zoned(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Local().Format(time.DateTime + " MST")
 }
 
 // spanText is a duration as flags take it.
@@ -63,14 +71,14 @@ func Schedule(out *Output, v client.ScheduleView, now time.Time) string {
 	}
 	x.printf("%s · %s\n", out.Theme.Head(OneLine(v.Name)), OneLine(state))
 	x.fact("when", whenText(v.When)+where(v.When.Jitter > 0, ", up to "+spanText(v.When.Jitter)+" later"))
-	x.fact("from", moment(v.When.StartAt))
-	x.fact("until", moment(v.When.EndAt))
+	x.fact("from", zoned(v.When.StartAt))
+	x.fact("until", zoned(v.When.EndAt))
 	for i, at := range v.NextRuns {
-		x.fact(where(i == 0, "next"), moment(at)+" (in "+Duration(at.Sub(now))+")")
+		x.fact(where(i == 0, "next"), zoned(at)+" (in "+Duration(at.Sub(now))+")")
 	}
 	x.fact("overlap", string(v.Overlap)+where(v.PauseOnFailure, "; pauses when an execution fails"))
 	x.fact("begins", cmp.Or(where(v.Session != "", "an execution of session "+OneLine(v.Session)), "an agent of each run's own"))
-	x.fact("model", OneLine(v.Model))
+	x.fact("model", ModelName(v.Model))
 	x.fact("tools", OneLine(strings.Join(v.Tools, ", ")))
 	x.fact("budget", Budget(v.Budget, domain.Unlimited()))
 	x.fact("trusted", trustedText(v.Trusted))
@@ -83,12 +91,12 @@ func Schedule(out *Output, v client.ScheduleView, now time.Time) string {
 	runs := Table{Head: []string{"DUE", "STATUS", "TOOK", "EXEC", "ID"}}
 	for _, r := range v.Runs {
 		runs.Rows = append(runs.Rows, []string{
-			moment(r.DueAt), runStatus(r), runTook(r, now), where(r.Number > 0, grouped(int64(r.Number))), cmp.Or(OneLine(r.ID), "-"),
+			zoned(r.DueAt), runStatus(r), runTook(r, now), where(r.Number > 0, grouped(int64(r.Number))), cmp.Or(OneLine(r.ID), "-"),
 		})
 	}
 	text := x.String() + "\n" + runs.Render(out)
 	for _, r := range v.Runs {
-		text += where(r.Why != "", out.Fold(out.Theme.Bad(OneLine("run of "+moment(r.DueAt)+" did nothing: "+r.Why))+"\n"))
+		text += where(r.Why != "", out.Fold(out.Theme.Bad(OneLine("run of "+zoned(r.DueAt)+" did nothing: "+r.Why))+"\n"))
 	}
 	return text
 }

@@ -35,21 +35,21 @@ func StatusText(t Theme, id string, v contract.StatusView, now time.Time) string
 		x.fact("suspended", OneLine("since "+moment(v.Suspended.Since)+within(" by ", v.Suspended.By, "")+within(": ", v.Suspended.Reason, "")))
 	}
 	if to := v.RewoundTo; to != nil {
-		x.fact("stands", fmt.Sprintf("after step %d of execution %s, to which it was rewound: the next message goes on from there", to.Step, to.ExecutionID))
+		x.fact("stands", fmt.Sprintf("after step %d of execution %s, to which it was rewound: the next message goes on from there", to.Step, executionWords(v.RewoundToNumber, to.ExecutionID)))
 	}
 	x.fact("cleared", where(v.Cleared > 0, Counted(int64(v.Cleared), "message")+" from before the clear, of which the model sees none"))
 	x.fact("why", why(v))
 	x.fact("steps", grouped(int64(v.StepCount)))
 	x.fact("agent", OneLine(where(v.Agent != "", v.Agent+", to which the conversation was handed over")))
-	x.fact("model", OneLine(v.Model))
+	x.fact("model", ModelName(v.Model))
 	x.fact("usage", usageText(v.Usage))
 	x.fact("cost", costFact(costOfStatus(v), v.Usage.TotalTokens))
 	x.fact("budget", Budget(v.Budget, v.BudgetLeft))
 	x.fact("session", SessionBudget(v))
 	if branch := v.BranchedFrom; branch != nil {
-		x.fact(branchWords(*branch, v.AgentID))
+		x.fact(branchWords(*branch, v.AgentID, v.OriginNumber))
 	} else if !v.Origin.IsZero() {
-		x.fact("goes on", strings.TrimSpace("from "+v.Origin.String()+spentText(v.Prior)))
+		x.fact("goes on", strings.TrimSpace("from execution "+executionWords(v.OriginNumber, v.Origin)+spentText(v.Prior)))
 	}
 	x.fact("trusted", trustedText(v.Trusted))
 	for _, change := range v.Changes {
@@ -60,7 +60,7 @@ func StatusText(t Theme, id string, v contract.StatusView, now time.Time) string
 		x.fact("changed", fmt.Sprintf("from execution %d on: %s", change.Number, OneLine(change.String()+wordText(change.Word))))
 	}
 	if v.Next != nil {
-		x.fact("", "from the next execution on: "+OneLine(strings.Join(v.Next.Fields, ", ")+wordText(v.Next)))
+		x.fact("next", "another definition from the next execution on: "+OneLine(strings.Join(v.Next.Fields, ", ")+wordText(v.Next)))
 	}
 	for _, s := range v.Bound {
 		x.fact("session", OneLine(sessionWords(s.Server, s.Worker, s.Since)))
@@ -90,7 +90,7 @@ func StatusText(t Theme, id string, v contract.StatusView, now time.Time) string
 		x.fact("message", messageWords(w, v), where(v.Open || !v.Status.Terminal(), t.Faint("unsend "+OneLine(id)+" "+w.ID.String()[:8])))
 	}
 	for _, question := range v.PendingQuestions {
-		x.fact("question", pendingQuestionWords(question), t.Faint("answer "+OneLine(id)+" "+ShortCall(question.ToolExecutionID)))
+		x.fact("question", pendingQuestionWords(question), t.Faint("answer "+OneLine(id)+" "+ShortCall(question.ToolExecutionID)+where(len(question.Schema) > 0, " --value JSON")))
 	}
 	if v.History.Events > 0 {
 		x.fact("history", joined(", ", Counted(v.History.Events, "event"), size(v.History.Bytes),
@@ -101,6 +101,14 @@ func StatusText(t Theme, id string, v contract.StatusView, now time.Time) string
 	x.fact("workflow", OneLine(v.WorkflowID)+" "+t.Faint(OneLine(v.RunID)))
 	x.fact("told by", source(v.Source))
 	return x.String()
+}
+
+// ModelName is a model for people. That of a script is named with a slash before its path, which may begin with one.
+func ModelName(model string) string {
+	if path, ok := strings.CutPrefix(model, "scripted//"); ok {
+		model = "scripted /" + path
+	}
+	return OneLine(model)
 }
 
 // handoverText says from when on which agent has the conversation, and how that differs from the one before.
@@ -293,9 +301,17 @@ func costOfStatus(v contract.StatusView) *string {
 	return nil
 }
 
+// executionWords name an execution by its number in the session, or by its id where it has none there.
+func executionWords(number int, id domain.ExecutionID) string {
+	if number == 0 {
+		return id.String()
+	}
+	return grouped(int64(number)) + " (" + id.String()[:8] + ")"
+}
+
 // branchWords say where an execution of an agent was forked or rewound from.
-func branchWords(origin domain.Origin, agent domain.AgentID) (name, text string) {
-	name, text = "rewound", fmt.Sprintf("from execution %s, step %d", origin.ExecutionID, origin.Step)
+func branchWords(origin domain.Origin, agent domain.AgentID, number int) (name, text string) {
+	name, text = "rewound", fmt.Sprintf("from execution %s, step %d", executionWords(number, origin.ExecutionID), origin.Step)
 	if origin.AgentID != agent {
 		name, text = "forked", text+", of agent "+origin.AgentID.String()
 	}

@@ -24,7 +24,7 @@ func Tree(out *Output, root client.Tree, now time.Time) string {
 		}
 		below := []string{"", ""}
 		if len(one.Children) > 0 {
-			below = useCells(one.Total)
+			below = useCells(estimating(one))
 		}
 		own := useCells(one.Own)
 		t.Rows = append(t.Rows, []string{
@@ -39,9 +39,19 @@ func Tree(out *Output, root client.Tree, now time.Time) string {
 			missing.WriteString(out.Theme.Warn(OneLine(treeName(one)+": "+why)) + "\n")
 		}
 	}
-	all := useCells(root.Total)
+	all := useCells(estimating(&root))
 	t.Rows = append(t.Rows, []string{Counted(int64(agents), "agent"), "", grouped(int64(steps)), all[0], all[1], "", "", "", ""})
 	return t.Render(out) + missing.String()
+}
+
+// estimating is what an agent took with those below it, an estimate where that of one of them is.
+func estimating(t *client.Tree) client.TreeUse {
+	total := t.Total
+	total.Usage.Estimated = total.Usage.Estimated || t.Own.Usage.Estimated
+	for i := range t.Children {
+		total.Usage.Estimated = total.Usage.Estimated || estimating(&t.Children[i]).Usage.Estimated
+	}
+	return total
 }
 
 // treeName is what an agent is called in its tree, and how its id begins.
@@ -60,7 +70,7 @@ func treeStatus(t *client.Tree) string {
 func useCells(u client.TreeUse) []string {
 	cost := "?"
 	if u.CostNanoUSD != nil {
-		cost = cmp.Or(costText(domain.USD(*u.CostNanoUSD)), "$0")
+		cost = where(u.Usage.Estimated && *u.CostNanoUSD > 0, "~") + cmp.Or(costText(domain.USD(*u.CostNanoUSD)), "$0")
 	}
 	return []string{where(u.Usage.Estimated, "~") + grouped(u.Usage.TotalTokens), cost}
 }

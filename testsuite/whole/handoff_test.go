@@ -1,6 +1,7 @@
 package whole_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -92,6 +93,19 @@ func TestAConversationIsHandedToAndFro(t *testing.T) {
 	require.Equal(t, "billing", status.Agent)
 	_, err = s.agents.Start(within(t), client.Start{ID: "desk", Prompt: "x", Definition: scripted(writeScript(t, deskTriage), "echo"), Given: &domain.Definition{SystemPrompt: "You sort."}})
 	require.ErrorContains(t, err, `system_prompt: the session has "You bill.", given is "You sort."`)
+
+	own := scripted(writeScript(t, "turns: ["+strings.Repeat("{text: 'mine again'}, ", 12)+"]"))
+	_, err = s.agents.Update(within(t), "desk", client.UpdateOptions{Definition: own})
+	require.NoError(t, err)
+	more, err = s.agents.Send(within(t), "desk", client.SendOptions{Prompt: "and?"})
+	require.NoError(t, err)
+	_, err = s.agents.Wait(within(t), more.ID, more.Number)
+	require.NoError(t, err)
+	var agents []string
+	for _, past := range collect(t, s.agents.Executions(within(t), "desk")) {
+		agents = append(agents, past.Agent)
+	}
+	require.Equal(t, []string{"billing", "billing", ""}, agents, "history tells who has answered")
 }
 
 // TestAHandoffGoesThroughRuns of the workflow: the next one knows who has the conversation.

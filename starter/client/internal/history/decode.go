@@ -115,6 +115,10 @@ func (d *decoder) facts(event *historypb.HistoryEvent) []progress.Fact {
 				suspension.Reason, suspension.By = request.Reason, request.By
 			}
 			return one(progress.Suspended{Suspension: suspension})
+		case string(contract.UpdateRedefine): // its answer, which was read before, did not know of what
+			if request, err := decode[contract.RedefineRequest](d.converter, in.GetArgs()); err == nil && d.backwards {
+				return one(progress.Redefined{Request: *request})
+			}
 		case string(contract.UpdateClear):
 			return one(progress.Cleared{})
 		case string(contract.UpdateRewind): // which then always is done, and begins what it says
