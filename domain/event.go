@@ -38,6 +38,7 @@ const (
 	EventContinuationEvaluated EventType = "ContinuationEvaluated"
 	EventStopSignalReceived    EventType = "StopSignalReceived"
 	EventSubagentSpawning      EventType = "SubagentSpawning"
+	EventSubagentGranted       EventType = "SubagentGranted"
 	EventSubagentCompleted     EventType = "SubagentCompleted"
 	EventHandedOver            EventType = "ConversationHandedOver"
 	EventExecutionStopped      EventType = "AgentExecutionStopped"
@@ -119,7 +120,7 @@ func events() []Event {
 		ToolCallStarted{}, ToolCallCompleted{}, ToolCallBlocked{},
 		ToolApprovalRequested{}, ToolApprovalDecided{}, UserQuestionAsked{}, UserQuestionAnswered{}, ToolOutcomeUnknown{}, ToolOutcomeSettled{},
 		AgentStepCompleted{}, TokenUsageReported{},
-		ContinuationEvaluated{}, StopSignalReceived{}, SubagentSpawning{}, SubagentCompleted{}, ConversationHandedOver{},
+		ContinuationEvaluated{}, StopSignalReceived{}, SubagentSpawning{}, SubagentGranted{}, SubagentCompleted{}, ConversationHandedOver{},
 		AgentExecutionStopped{}, AgentExecutionCompleted{}, AgentExecutionFailed{},
 	}
 }

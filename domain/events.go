@@ -214,6 +214,16 @@ type SubagentSpawning struct {
 	ChildID  AgentID `json:"child_agent_id"`
 }
 
+// A SubagentGranted says that a child execution that has asked for more of the budget gets some.
+type SubagentGranted struct {
+	EventHeader
+	Subagent string  `json:"subagent"`
+	ChildID  AgentID `json:"child_agent_id"`
+	// More is how much more of the limit it may use, in the limit's unit.
+	Limit Limit `json:"limit"`
+	More  int64 `json:"more"`
+}
+
 // A SubagentCompleted says that a child execution has ended.
 type SubagentCompleted struct {
 	EventHeader

@@ -1,5 +1,7 @@
 package domain
 
+import "time"
+
 // Share is one of so many equal parts of what is left of a budget once what is reserved for others is taken off. A
 // remainder stays. Time is not divided: each part has all of it.
 func (b ExecutionBudget) Share(reserved Spent, parts int64) ExecutionBudget {
@@ -52,6 +54,54 @@ func (p Pool) WithReturn(grant ExecutionBudget) Pool {
 		}
 	}
 	return p.summed()
+}
+
+// A MoreAsked is what somebody who has a grant asks for more of.
+type MoreAsked struct {
+	Limit Limit `json:"limit"`
+	// Need is the least with which it can go on, and Most all that is of any use to it; absent: there is no such bound.
+	Need int64  `json:"need"`
+	Most *int64 `json:"most,omitempty"`
+}
+
+// More is how much more somebody gets who has a grant and asks: an equal share of what is left, with so many others and the
+// agent itself, but what is needed where there is so much. Zero: there is not.
+func (p Pool) More(left ExecutionBudget, asked MoreAsked, parts int64) int64 {
+	use, set := left.UseOf(asked.Limit, p.reserved, time.Time{})
+	free, need := max(use.Total.count-use.Used.count, 0), max(asked.Need, 1)
+	if !set || use.Rule.Unit.OfTime() || free < need || asked.Most != nil && *asked.Most < need {
+		return 0
+	}
+	more := max(free/max(parts, 1), need)
+	if asked.Most != nil {
+		more = min(more, *asked.Most)
+	}
+	return more
+}
+
+// WithMore returns the pool with so much more of a limit for somebody who has a grant, and the new grant.
+func (p Pool) WithMore(grant ExecutionBudget, limit Limit, more int64) (Pool, ExecutionBudget) {
+	for _, rule := range limitRules[:] {
+		if total, set := rule.in(&grant); set && rule.Limit == limit {
+			p = p.WithReturn(grant)
+			total.count = AddCost(total.count, more)
+			grant = rule.With(grant, total)
+			p.grants = plus(p.grants, grant)
+		}
+	}
+	return p.summed(), grant
+}
+
+// Regranted is the budget of one that had a grant and has a higher one: limits that were those of the grant rise with it.
+func (b ExecutionBudget) Regranted(before, now ExecutionBudget) ExecutionBudget {
+	for _, rule := range limitRules[:] {
+		own, limited := rule.in(&b)
+		had, bound := rule.in(&before)
+		if has, set := rule.in(&now); limited && bound && set && !rule.Unit.OfTime() && own.count == had.count && had.below(has) {
+			b = rule.With(b, has)
+		}
+	}
+	return b
 }
 
 func (p Pool) summed() Pool {

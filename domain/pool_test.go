@@ -67,6 +67,31 @@ func (s *spender) ends(t *rapid.T) {
 	s.below = append(s.below[:i:i], s.below[i+1:]...)
 }
 
+// asks has a sub-agent ask for more of a limit, and those above it for it where they have too little.
+func (s *spender) asks(t *rapid.T, child *spender, asked domain.MoreAsked, above []*spender) bool {
+	more := s.pool.More(s.left(), asked, int64(len(s.below)+1))
+	if more == 0 && len(above) > 0 {
+		last := len(above) - 1
+		if !above[last].asks(t, s, asked, above[:last]) {
+			return false
+		}
+		more = s.pool.More(s.left(), asked, int64(len(s.below)+1))
+	}
+	if more == 0 {
+		return false
+	}
+	require.GreaterOrEqual(t, more, asked.Need)
+	if asked.Most != nil {
+		require.LessOrEqual(t, more, *asked.Most)
+	}
+	before := child.budget
+	var grant domain.ExecutionBudget
+	s.pool, grant = s.pool.WithMore(before, asked.Limit, more)
+	child.budget = child.budget.Regranted(before, grant)
+	require.Equal(t, grant, child.budget)
+	return true
+}
+
 // TestAPoolIsNeverOverdrawn, in whatever order agents of a tree start, spend, end and are terminated.
 func TestAPoolIsNeverOverdrawn(t *testing.T) {
 	t.Parallel()
@@ -77,13 +102,21 @@ func TestAPoolIsNeverOverdrawn(t *testing.T) {
 		}}
 		for range rapid.IntRange(1, 40).Draw(t, "turns") {
 			agent := root
+			var above []*spender
 			for len(agent.below) > 0 && rapid.Bool().Draw(t, "deeper") {
+				above = append(above, agent)
 				agent = agent.below[rapid.IntRange(0, len(agent.below)-1).Draw(t, "who")]
 			}
-			switch what := rapid.IntRange(0, 2).Draw(t, "what"); {
+			switch what := rapid.IntRange(0, 3).Draw(t, "what"); {
+			case what == 3 && len(above) > 0:
+				asked := domain.MoreAsked{
+					Limit: rapid.SampledFrom(domain.Limits()).Draw(t, "limit"), Need: rapid.Int64Range(1, 100).Draw(t, "need"),
+					Most: rapid.Ptr(rapid.Int64Range(0, 200), true).Draw(t, "most"),
+				}
+				above[len(above)-1].asks(t, agent, asked, above[:len(above)-1])
 			case what == 0:
 				agent.uses(t)
-			case what == 1 || len(agent.below) == 0:
+			case what == 1 || what == 3 || len(agent.below) == 0:
 				agent.starts(t)
 			default:
 				agent.ends(t)

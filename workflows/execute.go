@@ -59,6 +59,7 @@ func (o Options) execute(ctx workflow.Context, in *contract.SessionInput) (*cont
 		return nil, err
 	}
 	s.mail.Listen(ctx)
+	s.takeGrants()
 	for s.awaitWork() {
 		if s.runExecution(); s.run.ends() {
 			break

@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 	failurepb "go.temporal.io/api/failure/v1"
@@ -49,6 +51,12 @@ type world struct {
 	loses bool
 	// hangs, where given, is how long the store of records takes of what it is given, to take no record.
 	hangs func(given time.Duration) time.Duration
+	// suggests, where given, says whether a run of a sub-agent is long by the server's word, from its beginning on.
+	suggests func() bool
+	// long is the root's info, of which the server says so.
+	long *workflow.Info
+	// first has it say so of the root no more.
+	first func()
 	// exhausted counts the inferences, first of all, that end with lostAtLast.
 	exhausted int
 	// notes, where given, writes down what happens, and logger takes what is logged.
@@ -78,6 +86,10 @@ func (w *world) environment(t *testing.T) *testsuite.TestWorkflowEnvironment {
 	suite.SetLogger(cmp.Or(w.logger, quiet()))
 	env := suite.NewTestWorkflowEnvironment()
 	workflows.Register(env, workflows.Options{})
+	if w.suggests != nil {
+		env.SetContinueAsNewSuggested(true)
+		w.first = func() { env.SetContinueAsNewSuggested(false) }
+	}
 	interceptors := []interceptor.WorkerInterceptor{&ownID{world: w}}
 	if w.notes != nil {
 		interceptors = append(interceptors, w.notes)
@@ -124,6 +136,15 @@ func (w *world) environment(t *testing.T) *testsuite.TestWorkflowEnvironment {
 	env.RegisterActivityWithOptions(func(_ context.Context, r contract.FollowRequest) (contract.FollowReply, error) { return w.follow(r) },
 		activity.RegisterOptions{Name: string(contract.Follow)})
 	return env
+}
+
+// reachesRoot has sub-agents' signals reach the root, which the environment does not know by its id.
+func reachesRoot(env *testsuite.TestWorkflowEnvironment) {
+	env.OnSignalExternalWorkflow(mock.Anything, "agent/"+unnamed, mock.Anything, mock.Anything, mock.Anything).Return(
+		func(_, _, _, signal string, arg any) error {
+			env.SignalWorkflow(signal, arg)
+			return nil
+		})
 }
 
 // unspread has delays be as long as they would be for all.
@@ -212,6 +233,26 @@ func (o *ownID) GetInfo(ctx workflow.Context) *workflow.Info {
 	if info.WorkflowExecution.ID == "default-test-workflow-id" {
 		info.WorkflowExecution.ID = o.id
 	}
+	return o.world.asLong(info)
+}
+
+// asLong is the info of a run as the world has the server find it long.
+func (w *world) asLong(info *workflow.Info) *workflow.Info {
+	switch {
+	case w.suggests == nil:
+	case info.ParentWorkflowExecution == nil && w.long == nil:
+		w.long = new(*info)
+		w.first()
+	case info.ParentWorkflowExecution != nil && w.suggests():
+		long := *w.long
+		from, to := reflect.ValueOf(info).Elem(), reflect.ValueOf(&long).Elem()
+		for i := range to.NumField() {
+			if to.Field(i).CanSet() {
+				to.Field(i).Set(from.Field(i))
+			}
+		}
+		return &long
+	}
 	return info
 }
 
@@ -231,9 +272,12 @@ func says(text string, calls ...domain.ToolCall) contract.ModelReply {
 	}
 }
 
+// unnamed is the id of an agent without a name.
+const unnamed = "5a0c9d6e-6f0f-4d27-9c7e-0d3f3f1d3a55"
+
 func input(t *testing.T, name string, change ...func(*contract.SessionInput)) contract.SessionInput {
 	t.Helper()
-	id := "5a0c9d6e-6f0f-4d27-9c7e-0d3f3f1d3a55"
+	id := unnamed
 	if name != "" {
 		id = name
 	}

@@ -38,6 +38,19 @@ func (c *children) begins(call domain.ToolExecutionID) domain.ExecutionBudget {
 	return c.all[at].Grant
 }
 
+// lend gives one more of a limit, and is its grant then.
+func (c *children) lend(call domain.ToolExecutionID, limit domain.Limit, more int64) domain.ExecutionBudget {
+	one := &c.all[c.at(call)]
+	if more > 0 {
+		c.pool, one.Grant = c.pool.WithMore(one.Grant, limit, more)
+	}
+	return one.Grant
+}
+
+func (c *children) granted(call domain.ToolExecutionID) domain.ExecutionBudget {
+	return c.all[c.at(call)].Grant
+}
+
 // over gives back the seat of one and what it had. What it has spent of that was counted before.
 func (c *children) over(call domain.ToolExecutionID) {
 	at := c.at(call)

@@ -33,6 +33,7 @@ func TestAnAgentKeepsAnAnswer(t *testing.T) {
 				return contract.ToolReply{Content: fmt.Sprint("seen ", time.Now().UnixNano())}, nil // no two are the same
 			}
 			env := w.environment(t)
+			reachesRoot(env)
 			env.ExecuteWorkflow(string(contract.Execute), input(t, "", withLeaf, func(in *contract.SessionInput) {
 				in.Budget, in.Definition.Model.Price = budget, price
 				in.Definition.Agents = map[string]domain.Definition{"leaf.yaml": {SystemPrompt: "leaf", Model: in.Definition.Model}}

@@ -100,17 +100,30 @@ func (g *guards) next(fallbacks []domain.Fallback, failure domain.Failure, now d
 }
 
 // guardBudget checks the budget before a step, unless the loop stops anyway:
-// what is used up, and whether the next inference fits at all.
-func (s session) guardBudget() {
-	if s.mail.Stopped() {
+// what is used up, and whether the next inference fits at all. A sub-agent asks for more first.
+func (s session) guardBudget(asks func(domain.Limit) bool) {
+	for !s.mail.Stopped() {
+		use, reached := s.bounds().Reached(s.now())
+		if reached {
+			if asks(use.Rule.Limit) {
+				continue
+			}
+			if !s.mail.Stopped() {
+				s.limited(use, use.ReachedSignal())
+			}
+			return
+		}
+		_, short := s.reserve()
+		if short == "" {
+			return
+		}
+		if asks(short) {
+			continue
+		}
+		if !s.mail.Stopped() {
+			s.signalShort(short)
+		}
 		return
-	}
-	if use, reached := s.bounds().Reached(s.now()); reached {
-		s.limited(use, use.ReachedSignal())
-		return
-	}
-	if _, short := s.reserve(); short != "" {
-		s.signalShort(short)
 	}
 }
 

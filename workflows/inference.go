@@ -72,6 +72,9 @@ func (i *inference) prepare() (mailbox.Permit, contract.Reservation, bool) {
 		return permit, contract.Reservation{}, false
 	}
 	room, short := i.reserve()
+	if short != "" && i.asksFor(short) || short == "" && i.plan == nil && i.asksForRoom(room) {
+		return i.prepare()
+	}
 	if short != "" {
 		i.signalShort(short)
 		i.cut(noBudget, i.kept)

@@ -200,6 +200,7 @@ func (s session) handed() (in contract.SessionInput, _ *domain.Error) {
 		}
 		in = *s.in
 		in.Prompt, in.Given, in.Budget, in.Carry, in.GoOn, in.Fork, in.Definition = "", nil, domain.ExecutionBudget{}, &carry, nil, nil, s.own
+		in.Parent = s.parent()
 		if err = domain.CheckFits("what the next run needs", in, domain.MaxPayload); err == nil {
 			return in, nil
 		}

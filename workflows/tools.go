@@ -56,6 +56,7 @@ func (t *stepRun) runTools() {
 	n := len(t.calls)
 	b := &toolBatch{stepRun: t, results: make([]contract.ToolReply, n), cutOff: make([]bool, n), effects: map[domain.Digest]bool{}, standing: map[int]domain.Approval{}, granted: make([]bool, n)}
 	b.learn(progress.Wanted{Calls: b.calls})
+	b.asksForCalls(n)
 	b.beginAll()
 	if b.denied > 0 {
 		use := b.limit

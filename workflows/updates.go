@@ -223,7 +223,7 @@ func (s session) checkExtend(request contract.ExtendRequest) error {
 		return domain.Errorf(domain.Denied, "extend: no execution has begun")
 	case active && request.Budget.IsEmpty() && len(request.Lift) == 0:
 		return domain.Errorf(domain.Invalid, "extend: the execution is in progress; give at least one new total, such as max_steps")
-	case s.in.Parent != nil && !budget.Within(s.in.Parent.Grant):
+	case s.in.Parent != nil && !budget.Within(s.parent().Grant):
 		return domain.Errorf(domain.Denied, "extend: the agent that started this sub-agent has granted it no more; extend agent %s, and what it starts next gets a share", s.in.Parent.AgentID)
 	case budget.MaxCostNanoUSD != nil && s.resolved != nil && s.resolved.Price == nil:
 		return domain.Errorf(domain.Invalid, "max_cost: nobody knows what %s costs; extend another limit", s.state.LLMConfig())

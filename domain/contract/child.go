@@ -23,8 +23,10 @@ type Parent struct {
 	// Depth counts from the root, whose sub-agents are at 1, and MaxDepth is how deep any below it may be.
 	Depth    int `json:"depth"`
 	MaxDepth int `json:"max_depth"`
-	// Grant is what it may use of that agent's budget. Nothing extends it.
+	// Grant is what it may use of that agent's budget. Only that agent extends it.
 	Grant domain.ExecutionBudget `json:"grant,omitzero"`
+	// Lends says that that agent answers a BudgetRequest.
+	Lends bool `json:"lends,omitzero"`
 	// StoreDown says that another sub-agent of that agent could not be put among the records just before.
 	StoreDown bool `json:"store_down,omitzero"`
 	Above
@@ -89,6 +91,23 @@ func (p Parent) Levels(d domain.Definition) int {
 		return 0
 	}
 	return max(p.MaxDepth-p.Depth, 0)
+}
+
+// A BudgetRequest asks for more of a limit of what a sub-agent was granted, before it would stop for that.
+type BudgetRequest struct {
+	// ToolExecutionID is the call that started it. Number is higher than those of its requests before.
+	ToolExecutionID domain.ToolExecutionID `json:"tool_execution_id"`
+	Number          int                    `json:"number"`
+	domain.MoreAsked
+	// AtOnce says that the sub-agent goes on without, where nothing is left now: an answer has little room.
+	AtOnce bool `json:"at_once,omitzero"`
+}
+
+// A BudgetGrant answers a request, and those of lower numbers.
+type BudgetGrant struct {
+	Number int `json:"number"`
+	// Grant is what the sub-agent may use in all, as before where it gets no more.
+	Grant domain.ExecutionBudget `json:"grant"`
 }
 
 // A Report is what a sub-agent tells the agent that started it, in its workflow's result alone.

@@ -62,6 +62,11 @@ const (
 	// SignalStop asks the execution in progress to stop.
 	SignalStop Signal[StopRequest] = "stop"
 
+	// SignalBudgetRequest asks the agent that has started a sub-agent for more of its budget.
+	SignalBudgetRequest Signal[BudgetRequest] = "budget.request"
+	// SignalBudgetGrant answers that.
+	SignalBudgetGrant Signal[BudgetGrant] = "budget.grant"
+
 	// UpdateSend gives the agent a message, which begins its next execution or waits for the one in progress.
 	UpdateSend Update[SendRequest, SendReply] = "send"
 	// UpdateUnsend takes a message back that was not read yet.

@@ -63,6 +63,8 @@ type Agent struct {
 	handedAt time.Time
 	// stepped is the step that asked for work last.
 	stepped domain.StepID
+	// grant is what the agent that has started it grants it, where one has.
+	grant domain.ExecutionBudget
 }
 
 // A Run is what is told of one run of the workflow.
@@ -172,6 +174,10 @@ func (a Agent) With(fact Fact, at time.Time) Agent {
 		return a.extended(f, at)
 	case SessionExtended:
 		return a.sessionExtended(f)
+	case ChildGranted:
+		a.Open = f.lent(a.Open)
+	case Granted:
+		return a.granted(f)
 	case Unsettled:
 		a.Unsettled = f.Calls
 	case Settled:
@@ -274,6 +280,9 @@ func (a Agent) runBegan(f RunBegan, at time.Time) Agent {
 		return a
 	}
 	a.Definition = in.Definition
+	if in.Parent != nil {
+		a.grant = in.Parent.Grant
+	}
 	if a.Model == "" && in.Definition.Model.Provider != "" {
 		a.Model = in.Definition.Model.String()
 	}

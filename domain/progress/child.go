@@ -3,6 +3,7 @@ package progress
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"everstep/domain"
@@ -56,6 +57,34 @@ func ChildWork(in contract.SessionInput) Work {
 			Arguments: string(arguments), Effect: domain.ReadOnly, Reference: &contract.ArgumentsRef{},
 		},
 	}
+}
+
+// Lent is the work of a sub-agent that may use so much in all.
+func (w Work) Lent(grant domain.ExecutionBudget) Work {
+	child := *w.Child
+	child.Grant, w.Child = grant, &child
+	return w
+}
+
+// lent is work under way, once a sub-agent is granted more.
+func (f ChildGranted) lent(open []Work) []Work {
+	open = slices.Clone(open)
+	for i, w := range open {
+		if w.Child != nil && w.ChildID == f.Child {
+			open[i] = w.Lent(f.Grant)
+		}
+	}
+	return open
+}
+
+// granted has the budget of a sub-agent rise with what it is granted.
+func (a Agent) granted(f Granted) Agent {
+	before := a.grant
+	a.grant = before.Regranted(before, f.Grant)
+	if a.Execution.Running && a.Execution.Budget != nil {
+		a.Execution.Budget = new(a.Execution.Budget.Regranted(before, a.grant))
+	}
+	return a
 }
 
 // Usage is what the sub-agent used, and Spent counts it against limits. Without an outcome it has spent all that it was

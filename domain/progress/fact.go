@@ -212,6 +212,15 @@ type Extended struct{ Reply contract.ExtendReply }
 // A SessionExtended says that new totals were taken for the session.
 type SessionExtended struct{ Reply contract.ExtendSessionReply }
 
+// A ChildGranted says what a sub-agent that asked for more may use in all, and a Granted the same to that one.
+type ChildGranted struct {
+	Child domain.AgentID
+	Grant domain.ExecutionBudget
+}
+
+// A Granted is a ChildGranted in the history of the sub-agent.
+type Granted struct{ Grant domain.ExecutionBudget }
+
 // An Unsettled lists the calls of the agent of which nobody knows whether they took effect.
 type Unsettled struct{ Calls []domain.UnknownCall }
 

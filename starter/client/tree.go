@@ -44,6 +44,10 @@ type Tree struct {
 	// counted Total against its budget; without an outcome that is all that it was granted, an estimate.
 	Own   TreeUse `json:"own"`
 	Total TreeUse `json:"total"`
+	// Grant is what it may use of the budget of the agent that started it, and MoreGranted how often it got more of that when
+	// it asked; nil at the root, and where nothing tells it.
+	Grant       *domain.ExecutionBudget `json:"grant,omitempty"`
+	MoreGranted int                     `json:"more_granted,omitzero"`
 	// Gone says what of it can no longer be read: then only what the agent that started it has noted is told, and who
 	// was below it is not known. Empty: nothing.
 	Gone string `json:"gone,omitzero"`
@@ -63,22 +67,6 @@ type TreeUse struct {
 
 	used domain.Usage
 	cost int64
-}
-
-// A born is a sub-agent as the agent that started it knows it.
-type born struct {
-	id             domain.AgentID
-	subagent       string
-	step, position int
-	call           domain.ToolExecutionID
-	since          time.Time
-	// ended is nil while it is under way.
-	ended *progress.ChildEnded
-	at    time.Time
-	// wrote is what the call came to, where only a record tells of it.
-	wrote *domain.ToolExecution
-	// unsure says that the call may have been of another tool.
-	unsure bool
 }
 
 // agentsAtOnce bounds how many agents of a tree are read side by side.
@@ -132,7 +120,7 @@ func (r treeReader) read(ctx context.Context, id string, number int, t Tree) (Tr
 		group.Go(func() error {
 			child := Tree{
 				Subagent: b.subagent, ParentAgentID: t.AgentID, Depth: t.Depth + 1, Step: b.step, Position: b.position,
-				ToolExecutionID: b.call, StartedAt: timeOf(b.since), Status: domain.StatusFailed, Code: domain.CodeTerminated, born: &b,
+				ToolExecutionID: b.call, Grant: b.grant, MoreGranted: b.more, StartedAt: timeOf(b.since), Status: domain.StatusFailed, Code: domain.CodeTerminated, born: &b,
 			}
 			if !t.Status.Terminal() {
 				child.Status, child.Code = domain.StatusInProgress, ""
@@ -309,27 +297,6 @@ func (u TreeUse) less(part TreeUse, priced bool) TreeUse {
 	return useOf(own, max(u.cost-part.cost, 0), priced)
 }
 
-// bornOf are the sub-agents of steps of which no history tells. That a call of a tool of another name was one is told by its
-// result alone, which any tool may have: it counts where there is an agent of that id.
-func bornOf(steps []domain.StepExecution) (all []born) {
-	for _, s := range steps {
-		for i, call := range s.Step.ToolExecutions {
-			var result progress.ChildResult
-			spawn := domain.Spawn{Subagent: call.Name()}
-			unsure := call.Name() != domain.SpawnSubagent
-			if err := json.Unmarshal([]byte(call.Value), &result); call.StartedAt.IsZero() || call.NotStarted || unsure && (err != nil || !result.Status.Terminal()) {
-				continue
-			}
-			_ = json.Unmarshal([]byte(call.Args()), &spawn) // it was read when the call was made
-			all = append(all, born{
-				id: call.ID.Subagent(), subagent: spawn.Subagent, step: s.Step.Number, position: i, call: call.ID, since: call.StartedAt, at: call.CompletedAt,
-				wrote: &call, unsure: unsure,
-			})
-		}
-	}
-	return all
-}
-
 // A TreeStep is a completed step of an agent of a tree, or, where Step is nil, says that those of the agent follow.
 type TreeStep struct {
 	Agent *Tree
@@ -381,21 +348,4 @@ func (c *Client) treeSteps(ctx context.Context, t *Tree, yield func(TreeStep, er
 		}
 	}
 	return before(math.MaxInt)
-}
-
-// breeds notes sub-agents that begin and end.
-func (e *explanation) breeds(fact progress.Fact, at time.Time) {
-	switch f := fact.(type) {
-	case progress.Asked:
-		if f.Child != nil {
-			e.children = append(e.children, born{
-				id: f.ChildID, subagent: f.Child.Subagent, step: f.Child.Step, position: f.Child.Position, call: f.Child.Call(), since: f.Since,
-			})
-		}
-	case progress.ChildEnded:
-		i := slices.IndexFunc(e.children, func(b born) bool { return b.id == f.ChildID && b.ended == nil })
-		if i >= 0 {
-			e.children[i].ended, e.children[i].at = &f, at
-		}
-	}
 }

@@ -18,6 +18,7 @@ var (
 	}
 	noScenarioOfEvent = map[domain.EventType]string{
 		domain.EventSubagentSpawning:  "a scenario is one agent; testsuite/whole has trees of them",
+		domain.EventSubagentGranted:   "a scenario is one agent; testsuite/whole has trees of them",
 		domain.EventSubagentCompleted: "a scenario is one agent; testsuite/whole has trees of them",
 		domain.EventHandedOver:        "a scenario is one agent; testsuite/whole has some that hand over",
 	}

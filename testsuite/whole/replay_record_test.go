@@ -50,6 +50,14 @@ func TestRecordHistories(t *testing.T) {
 		require.NoError(t, err)
 		s.keep(t, "kept-answers", s.ended(t, begun))
 	})
+	t.Run("budget-requests", func(t *testing.T) {
+		s := start(t, host.Config{Tools: []tool.Tool{echo()}})
+		begun, err := s.agents.Start(within(t), agents.Start{Prompt: "go", Definition: uneven(t), Budget: domain.ExecutionBudget{MaxSteps: new(int64(16))}})
+		require.NoError(t, err)
+		s.keep(t, "budget-requests", s.ended(t, begun))
+		long := children(begun.ExecutionID, 2)[1]
+		s.keep(t, "budget-requests-below", agents.Execution{ID: long, WorkflowID: domain.WorkflowID(long)})
+	})
 	t.Run("level-grace", func(t *testing.T) {
 		s := start(t, host.Config{Tools: []tool.Tool{echo()}})
 		begun, err := s.agents.Start(within(t), agents.Start{Prompt: "go", Definition: tree(t, slowLeaf)})

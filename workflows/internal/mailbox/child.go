@@ -27,19 +27,27 @@ func (m *Mailbox) grace(in *contract.SessionInput) time.Duration {
 
 // Tend starts the workflow of a sub-agent and waits, in the coroutine of ctx, for its outcome. Every stop of the execution
 // is handed on to it, in the same mode. No cancellation reaches it otherwise: it tells itself what came of it. Where it does
-// not end in time after a stop of mode now it is cancelled, and given up.
-func (m *Mailbox) Tend(ctx workflow.Context, p Permit, options workflow.ChildWorkflowOptions, in *contract.SessionInput) (*contract.Outcome, error) {
+// not end in time after a stop of mode now it is cancelled, and given up. What it asks for the lender answers.
+func (m *Mailbox) Tend(
+	ctx workflow.Context, p Permit, options workflow.ChildWorkflowOptions, in *contract.SessionInput, lender Lender,
+) (*contract.Outcome, error) {
 	if p.scope.Err() != nil {
 		return nil, domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: the execution was stopped")
 	}
 	if err := domain.CheckFits("prompt and definition of the sub-agent", in, domain.MaxPayload); err != nil {
 		return nil, err
 	}
+	if in.Parent.Lends {
+		m.lending.lends(m.root, in.Parent.Call())
+		defer m.lending.over(in.Parent.Call())
+	}
 	child := workflow.ExecuteChildWorkflow(workflow.WithChildOptions(m.root, options), string(contract.Execute), in)
 	began := child.GetChildWorkflowExecution()
 	told, late := contract.StopMode(""), func() bool { return false }
 	for {
-		_ = workflow.Await(ctx, func() bool { return child.IsReady() || began.IsReady() && m.stop.mode != told || late() })
+		_ = workflow.Await(ctx, func() bool {
+			return child.IsReady() || began.IsReady() && (m.stop.mode != told || lender.Due()) || late()
+		})
 		switch {
 		case child.IsReady():
 			out := new(contract.Outcome)
@@ -47,6 +55,12 @@ func (m *Mailbox) Tend(ctx workflow.Context, p Permit, options workflow.ChildWor
 		case late():
 			workflow.RequestCancelExternalWorkflow(m.root, options.WorkflowID, "")
 			return nil, domain.CodedErrorf(domain.Unavailable, domain.CodeInterrupted, "interrupted: the sub-agent was told to stop and did not end in time")
+		case m.stop.mode == told:
+			if grant, ok := lender.Lend(ctx); ok {
+				m.lending.forget(in.Parent.Call())
+				child.SignalChildWorkflow(m.root, string(contract.SignalBudgetGrant), grant)
+			}
+			continue
 		}
 		told = m.stop.mode
 		child.SignalChildWorkflow(m.root, string(contract.SignalStop), m.handedOn())

@@ -61,7 +61,8 @@ type Mailbox struct {
 	paused  bool
 	waiting time.Time
 	// asking says that calls wait for people, and nothing else is under way.
-	asking bool
+	asking  bool
+	lending lending
 	// ending says that the loop is over, and the execution not quite.
 	ending bool
 }

@@ -37,6 +37,8 @@ func (d *decoder) child(event *historypb.HistoryEvent) (facts []progress.Fact, o
 		return d.childLost(event.GetChildWorkflowExecutionTimedOutEventAttributes().GetInitiatedEventId(), progress.RanOut, nil), true
 	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_CANCELED:
 		return d.childLost(event.GetChildWorkflowExecutionCanceledEventAttributes().GetInitiatedEventId(), progress.CancelledByServer, nil), true
+	case enumspb.EVENT_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED:
+		return d.childGranted(event.GetSignalExternalWorkflowExecutionInitiatedEventAttributes()), true
 	default:
 	}
 	return nil, false
@@ -55,6 +57,9 @@ func (d *decoder) childAsked(event *historypb.HistoryEvent) []progress.Fact {
 		facts = unreadable("what a sub-agent began with", err)
 	} else {
 		w = progress.ChildWork(*in)
+		if grant, later := d.grants[a.GetWorkflowId()]; later {
+			w = w.Lent(grant)
+		}
 		w.Since = event.GetEventTime().AsTime()
 	}
 	d.open[event.GetEventId()] = w

@@ -28,6 +28,8 @@ type decoder struct {
 	open map[int64]progress.Work
 	// ended holds, backwards, how work ended whose request is still to come.
 	ended map[int64]func(progress.Work) []progress.Fact
+	// grants are, backwards, what sub-agents were granted last, by their workflows.
+	grants map[string]domain.ExecutionBudget
 	// updates are those that were accepted, by the event that says so.
 	updates map[int64]update
 }
@@ -42,6 +44,7 @@ func newDecoder(c converter.DataConverter, run string, backwards bool) *decoder 
 	return &decoder{
 		converter: c, run: run, backwards: backwards, open: map[int64]progress.Work{},
 		ended: map[int64]func(progress.Work) []progress.Fact{}, updates: map[int64]update{},
+		grants: map[string]domain.ExecutionBudget{},
 	}
 }
 
@@ -134,9 +137,7 @@ func (d *decoder) facts(event *historypb.HistoryEvent) []progress.Fact {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED:
 		return d.updated(event.GetWorkflowExecutionUpdateCompletedEventAttributes())
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:
-		if a := event.GetWorkflowExecutionSignaledEventAttributes(); a.GetSignalName() == string(contract.SignalStop) {
-			return one(progress.StopAsked{Request: progress.ReadStop(d.raw(a.GetInput()))})
-		}
+		return d.signaled(event.GetWorkflowExecutionSignaledEventAttributes())
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
 		return one(progress.StopForced{})
 	case enumspb.EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED:

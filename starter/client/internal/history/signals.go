@@ -1,0 +1,59 @@
+package history
+
+import (
+	"strings"
+
+	commonpb "go.temporal.io/api/common/v1"
+	historypb "go.temporal.io/api/history/v1"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/domain/progress"
+)
+
+// signaled makes a fact of a signal; of those that a workflow answers with another one, that tells.
+func (d *decoder) signaled(a *historypb.WorkflowExecutionSignaledEventAttributes) []progress.Fact {
+	switch a.GetSignalName() {
+	case string(contract.SignalStop):
+		return one(progress.StopAsked{Request: progress.ReadStop(d.raw(a.GetInput()))})
+	case string(contract.SignalBudgetGrant):
+		if grant, ok := d.grant(a.GetInput()); ok {
+			return one(progress.Granted{Grant: grant})
+		}
+	}
+	return nil
+}
+
+// childGranted reads what a sub-agent that asked for more may use from then on.
+func (d *decoder) childGranted(a *historypb.SignalExternalWorkflowExecutionInitiatedEventAttributes) []progress.Fact {
+	if a.GetSignalName() != string(contract.SignalBudgetGrant) {
+		return nil
+	}
+	grant, ok := d.grant(a.GetInput())
+	if !ok {
+		return nil
+	}
+	workflow := a.GetWorkflowExecution().GetWorkflowId()
+	child, err := domain.AgentIDOf(strings.TrimPrefix(workflow, domain.WorkflowIDPrefix))
+	if err != nil {
+		return nil
+	}
+	if _, later := d.grants[workflow]; d.backwards && !later {
+		d.grants[workflow] = grant
+	}
+	for id, w := range d.open {
+		if w.Child != nil && w.ChildID == child {
+			d.open[id] = w.Lent(grant)
+		}
+	}
+	return one(progress.ChildGranted{Child: child, Grant: grant})
+}
+
+// grant reads what somebody is granted, as those do who take it.
+func (d *decoder) grant(in *commonpb.Payloads) (domain.ExecutionBudget, bool) {
+	granted, err := decode[contract.BudgetGrant](d.converter, in)
+	if err != nil || granted.Grant.Check() != nil {
+		return domain.ExecutionBudget{}, false
+	}
+	return granted.Grant, true
+}

@@ -1,0 +1,77 @@
+package client
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"everstep/domain"
+	"everstep/domain/progress"
+)
+
+// A born is a sub-agent as the agent that started it knows it.
+type born struct {
+	id             domain.AgentID
+	subagent       string
+	step, position int
+	call           domain.ToolExecutionID
+	since          time.Time
+	// grant is what it was granted last, and more how often it got more.
+	grant *domain.ExecutionBudget
+	more  int
+	// ended is nil while it is under way.
+	ended *progress.ChildEnded
+	at    time.Time
+	// wrote is what the call came to, where only a record tells of it.
+	wrote *domain.ToolExecution
+	// unsure says that the call may have been of another tool.
+	unsure bool
+}
+
+// breeds notes sub-agents that begin and end.
+func (e *explanation) breeds(fact progress.Fact, at time.Time) {
+	switch f := fact.(type) {
+	case progress.Asked:
+		if f.Child != nil {
+			e.children = append(e.children, born{
+				id: f.ChildID, subagent: f.Child.Subagent, step: f.Child.Step, position: f.Child.Position, call: f.Child.Call(), since: f.Since,
+				grant: &f.Child.Grant,
+			})
+		}
+	case progress.ChildGranted:
+		for i, b := range e.children {
+			if b.id == f.Child {
+				more := b.grant != nil && !f.Grant.Within(*b.grant)
+				if e.children[i].grant = &f.Grant; more {
+					e.children[i].more++
+				}
+			}
+		}
+	case progress.ChildEnded:
+		i := slices.IndexFunc(e.children, func(b born) bool { return b.id == f.ChildID && b.ended == nil })
+		if i >= 0 {
+			e.children[i].ended, e.children[i].at = &f, at
+		}
+	}
+}
+
+// bornOf are the sub-agents of steps of which no history tells. That a call of a tool of another name was one is told by its
+// result alone, which any tool may have: it counts where there is an agent of that id.
+func bornOf(steps []domain.StepExecution) (all []born) {
+	for _, s := range steps {
+		for i, call := range s.Step.ToolExecutions {
+			var result progress.ChildResult
+			spawn := domain.Spawn{Subagent: call.Name()}
+			unsure := call.Name() != domain.SpawnSubagent
+			if err := json.Unmarshal([]byte(call.Value), &result); call.StartedAt.IsZero() || call.NotStarted || unsure && (err != nil || !result.Status.Terminal()) {
+				continue
+			}
+			_ = json.Unmarshal([]byte(call.Args()), &spawn) // it was read when the call was made
+			all = append(all, born{
+				id: call.ID.Subagent(), subagent: spawn.Subagent, step: s.Step.Number, position: i, call: call.ID, since: call.StartedAt, at: call.CompletedAt,
+				wrote: &call, unsure: unsure,
+			})
+		}
+	}
+	return all
+}

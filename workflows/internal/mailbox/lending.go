@@ -1,0 +1,140 @@
+package mailbox
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// askingTime bounds the wait for the agent that has started this one to answer: it has something again when another of its
+// sub-agents ends, which may take long.
+const askingTime = 10 * time.Minute
+
+// A Lender is the agent that has started a sub-agent, which may ask it for more of its budget.
+type Lender interface {
+	// Due reports whether a request of the sub-agent is to be looked at.
+	Due() bool
+	// Lend answers it, in the coroutine of the call. It answers false where the request waits on.
+	Lend(ctx workflow.Context) (contract.BudgetGrant, bool)
+}
+
+// lending is what is asked of this agent by its sub-agents, and by it of the agent that has started it.
+type lending struct {
+	// requests wait for an answer, in the order in which they came, and are of sub-agents under way that may ask, which
+	// borrowers are. listens says that they are taken.
+	requests  []Request
+	borrowers []domain.ToolExecutionID
+	listens   bool
+	// grant is the agent's own, in force, asked counts its requests in this run, and answered is the highest number of an
+	// answer.
+	grant           domain.ExecutionBudget
+	asked, answered int
+	// asking says that a request of its own is under way, declined that one was refused which it could go on without.
+	asking, declined bool
+}
+
+// A Request is a sub-agent's that waits. Handed says that it was handed on in vain.
+type Request struct {
+	contract.BudgetRequest
+	Handed bool
+}
+
+// lends has a sub-agent ask, from the first one on for the life of the run. What cannot be read, or is of none that is
+// under way, is for nobody.
+func (l *lending) lends(root workflow.Context, call domain.ToolExecutionID) {
+	if l.borrowers = append(l.borrowers, call); l.listens {
+		return
+	}
+	l.listens = true
+	channel := workflow.GetSignalChannel(root, string(contract.SignalBudgetRequest))
+	workflow.GoNamed(root, "budget requests", func(ctx workflow.Context) {
+		for {
+			var raw converter.RawValue
+			channel.Receive(ctx, &raw)
+			var request contract.BudgetRequest
+			if json.Unmarshal(raw.Payload().GetData(), &request) == nil && slices.Contains(l.borrowers, request.ToolExecutionID) {
+				l.forget(request.ToolExecutionID)
+				l.requests = append(l.requests, Request{BudgetRequest: request})
+			}
+		}
+	})
+}
+
+func (l *lending) over(call domain.ToolExecutionID) {
+	l.forget(call)
+	l.borrowers = slices.DeleteFunc(l.borrowers, func(one domain.ToolExecutionID) bool { return one == call })
+}
+
+func (l *lending) forget(call domain.ToolExecutionID) {
+	l.requests = slices.DeleteFunc(slices.Clone(l.requests), func(r Request) bool { return r.ToolExecutionID == call })
+}
+
+// Requests are those of sub-agents that wait, in the order in which they came. The caller must not change them.
+func (m *Mailbox) Requests() []Request { return m.lending.requests }
+
+// HandedOn notes that the agent that has started this one gave nothing for a request.
+func (m *Mailbox) HandedOn(call domain.ToolExecutionID) {
+	for i := range m.lending.requests {
+		if m.lending.requests[i].ToolExecutionID == call {
+			m.lending.requests[i].Handed = true
+		}
+	}
+}
+
+// Granted is what this agent may use of the budget of the one that has started it.
+func (m *Mailbox) Granted() domain.ExecutionBudget { return m.lending.grant }
+
+// TakeGrants has the budget of the execution in progress rise with what the agent is granted, for the life of the run.
+func (m *Mailbox) TakeGrants(granted domain.ExecutionBudget, raise func(before, now domain.ExecutionBudget)) {
+	m.lending.grant = granted
+	channel := workflow.GetSignalChannel(m.root, string(contract.SignalBudgetGrant))
+	workflow.GoNamed(m.root, "budget grants", func(ctx workflow.Context) {
+		for {
+			var raw converter.RawValue
+			channel.Receive(ctx, &raw)
+			var grant contract.BudgetGrant
+			if json.Unmarshal(raw.Payload().GetData(), &grant) != nil || grant.Grant.Check() != nil {
+				continue
+			}
+			before := m.lending.grant
+			m.lending.answered = max(m.lending.answered, grant.Number)
+			m.lending.grant = before.Regranted(before, grant.Grant)
+			raise(before, m.lending.grant)
+		}
+	})
+}
+
+// Declined reports whether a request was refused in this run that the agent could go on without.
+func (m *Mailbox) Declined() bool { return m.lending.declined }
+
+// Asking reports whether a request of this agent's own is under way.
+func (m *Mailbox) Asking() bool { return m.lending.asking }
+
+// Ask asks the agent that has started this one for more, in the coroutine of ctx, and reports whether it gave any. One
+// request is under way at a time. Whatever stops the execution ends the wait.
+func (m *Mailbox) Ask(ctx workflow.Context, parent string, request contract.BudgetRequest) bool {
+	l := &m.lending
+	if _ = workflow.Await(ctx, func() bool { return !l.asking || m.stops() }); m.stops() {
+		return false
+	}
+	l.asking = true
+	defer func() { l.asking = false }()
+	l.asked++
+	number, before := m.agent.State().StepCount()*1000+l.asked, l.grant
+	request.Number = number
+	sent := workflow.SignalExternalWorkflow(m.root, parent, "", string(contract.SignalBudgetRequest), request)
+	pause, cancel := workflow.WithCancel(m.root)
+	defer cancel()
+	timer := workflow.NewTimer(pause, askingTime)
+	lost := func() bool { return sent.IsReady() && sent.Get(ctx, nil) != nil }
+	_ = workflow.Await(ctx, func() bool { return l.answered >= number || m.stops() || timer.IsReady() || lost() })
+	more := !m.stops() && !l.grant.Within(before)
+	l.declined = l.declined || request.AtOnce && !more
+	return more
+}

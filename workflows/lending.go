@@ -1,0 +1,187 @@
+package workflows
+
+import (
+	"slices"
+
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/workflows/internal/mailbox"
+)
+
+// budgetRequests is the version from which a sub-agent may ask for more of the budget. It is asked where it is granted
+// something that is counted. It must never change.
+const budgetRequests = "budget-requests"
+
+// lends reports whether requests of a sub-agent with a grant are answered.
+func (b *toolBatch) lends(grant domain.ExecutionBudget) bool {
+	return grant.Whole() != domain.Spent{} && workflow.GetVersion(b.root, budgetRequests, workflow.DefaultVersion, 1) != workflow.DefaultVersion
+}
+
+// A lender answers what the sub-agent of a call asks for.
+type lender struct {
+	*toolBatch
+	call domain.ToolExecutionID
+}
+
+// Due reports whether the request of the sub-agent can be met, or is to be refused: where the execution stops, or where all
+// sub-agents under way wait with requests, so that none of them would give anything back. Of those the first is refused,
+// ends, and leaves what it has not used to the others.
+func (l lender) Due() bool {
+	request, ok := l.request()
+	return ok && (request.AtOnce || l.state.Continuation().Stops() || l.more(request) > 0 || l.handsOn(request) || l.hopeless())
+}
+
+func (l lender) request() (mailbox.Request, bool) {
+	all := l.mail.Requests()
+	at := slices.IndexFunc(all, func(r mailbox.Request) bool { return r.ToolExecutionID == l.call })
+	if at < 0 {
+		return mailbox.Request{}, false
+	}
+	return all[at], true
+}
+
+// Lend answers the request, or hands it on to the agent that has started this one. It answers false where it waits on.
+func (l lender) Lend(ctx workflow.Context) (contract.BudgetGrant, bool) {
+	request, _ := l.request()
+	more := l.more(request)
+	if more == 0 && !request.AtOnce && l.handsOn(request) {
+		asked := request.MoreAsked
+		if asked.Need = max(asked.Need-l.free(request.Limit), 1); asked.Most != nil {
+			asked.Most = new(max(*asked.Most-l.free(request.Limit), asked.Need))
+		}
+		l.mail.HandedOn(l.call)
+		if l.asksAbove(ctx, contract.BudgetRequest{MoreAsked: asked}) {
+			more = l.more(request)
+		}
+		if more == 0 && !l.state.Continuation().Stops() {
+			return contract.BudgetGrant{}, false
+		}
+	}
+	if l.state.Continuation().Stops() {
+		more = 0
+	}
+	grant := l.children.lend(l.call, request.Limit, more)
+	if more > 0 {
+		view := l.children.all[l.children.at(l.call)]
+		l.emit(domain.SubagentGranted{EventHeader: l.head(), Subagent: view.Subagent, ChildID: view.AgentID, Limit: request.Limit, More: more})
+	}
+	return contract.BudgetGrant{Number: request.Number, Grant: grant}, true
+}
+
+// left is the budget less what was spent and what is kept back for the agent's own answer.
+func (b *toolBatch) left() domain.ExecutionBudget {
+	left := b.bounds().Left()
+	if b.kept != nil {
+		left = left.Remaining(*b.kept)
+	}
+	return left
+}
+
+// free is what of a limit nobody has.
+func (b *toolBatch) free(limit domain.Limit) int64 {
+	use, _ := b.left().UseOf(limit, b.children.pool.Reserved(), b.now())
+	return max(use.Total.Int()-use.Used.Int(), 0)
+}
+
+// more is what a request gets: a share of what is left, which those under way, those yet to start and the agent itself have
+// in equal parts.
+func (l lender) more(r mailbox.Request) int64 {
+	return l.children.pool.More(l.left(), r.MoreAsked, int64(len(l.children.all)+l.toSpawn()+1))
+}
+
+// handsOn reports whether the agent that has started this one may be asked for what is lacking.
+func (l lender) handsOn(r mailbox.Request) bool {
+	return !r.Handed && !l.mail.Asking() && l.mayAsk(r.Limit)
+}
+
+// hopeless reports whether nothing can come to the sub-agents under way, all of which wait with requests, and this is the
+// first of them.
+func (l lender) hopeless() bool {
+	all := l.mail.Requests()
+	return all[0].ToolExecutionID == l.call && len(all) == len(l.children.all) && !l.mail.Asking()
+}
+
+// asksFor asks the agent that has started this one for so much of a limit that the next inference fits, where the
+// execution would stop for it, and reports whether it got some.
+func (s session) asksFor(limit domain.Limit) bool {
+	if !s.mayAsk(limit) {
+		return false
+	}
+	use, _ := s.bounds().UseOf(limit, s.now())
+	need, _ := s.budget().UseOf(limit, s.resolved.Takes(s.talk.Input(s.resolved), 0), s.now())
+	s.note("asking for more of " + string(limit))
+	lacking := need.Used.Int() - max(use.Total.Int()-use.Used.Int(), 0)
+	return s.asksAbove(s.root, contract.BudgetRequest{MoreAsked: domain.MoreAsked{Limit: limit, Need: lacking}})
+}
+
+// roomyAnswer is how many tokens an answer has room for that the budget need not give more.
+const roomyAnswer = 1000
+
+// asksForRoom asks for more where the budget leaves an answer so little room that it is likely to be cut, and reports
+// whether it got some. Without, the answer has what there is.
+func (s session) asksForRoom(room contract.Reservation) bool {
+	limit := room.Limit()
+	return limit != "" && room.Output < roomyAnswer && !s.mail.Declined() && s.mayAsk(limit) &&
+		s.asksAbove(s.root, contract.BudgetRequest{MoreAsked: domain.MoreAsked{Limit: limit}, AtOnce: true})
+}
+
+// asksForCalls asks for as many tool calls as an answer has, where fewer are left.
+func (s session) asksForCalls(calls int) {
+	if left, limited := s.callsLeft(); limited && left < int64(calls) && s.mayAsk(domain.LimitToolCalls) {
+		s.asksAbove(s.root, contract.BudgetRequest{MoreAsked: domain.MoreAsked{Limit: domain.LimitToolCalls, Need: int64(calls) - left}})
+	}
+}
+
+// mayAsk reports whether more of a limit could be had: the agent that has started this one answers, and nothing else bounds
+// it as much.
+func (s session) mayAsk(limit domain.Limit) bool {
+	if s.in.Parent == nil || !s.in.Parent.Lends || s.mail.Ending() {
+		return false
+	}
+	budget, _ := s.bounds().UseOf(limit, s.now())
+	grant, granted := s.mail.Granted().UseOf(limit, domain.Spent{}, s.now())
+	own, limited := s.own.Budget.UseOf(limit, domain.Spent{}, s.now())
+	return granted && !grant.Rule.Unit.OfTime() && !budget.Session && budget.Total == grant.Total && (!limited || own.Total.Int() > grant.Total.Int()) &&
+		workflow.GetVersion(s.root, budgetRequests, workflow.DefaultVersion, 1) != workflow.DefaultVersion // an older worker may have gone on without
+}
+
+func (s session) asksAbove(ctx workflow.Context, asked contract.BudgetRequest) bool {
+	asked.Need = max(asked.Need, 1)
+	if own, limited := s.own.Budget.UseOf(asked.Limit, domain.Spent{}, s.now()); limited {
+		grant, _ := s.mail.Granted().UseOf(asked.Limit, domain.Spent{}, s.now())
+		most := own.Total.Int() - grant.Total.Int()
+		if asked.Most == nil || *asked.Most > most {
+			asked.Most = &most
+		}
+	}
+	parent := domain.WorkflowID(s.in.Parent.AgentID.String())
+	if above := s.info.ParentWorkflowExecution; above != nil {
+		parent = above.ID
+	}
+	asked.ToolExecutionID = s.in.Parent.Call()
+	return s.mail.Ask(ctx, parent, asked)
+}
+
+// takeGrants has the budget of an execution in progress rise with what the agent is granted.
+func (s session) takeGrants() {
+	if s.in.Parent == nil || !s.in.Parent.Lends {
+		return
+	}
+	s.mail.TakeGrants(s.in.Parent.Grant, func(before, now domain.ExecutionBudget) {
+		if s.state.HasActiveExecution() {
+			s.agent.extend(s.budget().Regranted(before, now))
+		}
+	})
+}
+
+// parent is whose sub-agent the agent is, with what that has granted by now.
+func (s session) parent() *contract.Parent {
+	if s.in.Parent == nil || !s.in.Parent.Lends {
+		return s.in.Parent
+	}
+	p := *s.in.Parent
+	p.Grant = s.mail.Granted()
+	return &p
+}

@@ -1,0 +1,226 @@
+package workflows_test
+
+import (
+	"fmt"
+	"math/rand"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/testsuite"
+	"pgregory.net/rapid"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// unlike is a tool whose results are never the same.
+func unlike() func(contract.ToolRequest) (contract.ToolReply, error) {
+	var mu sync.Mutex
+	n := 0
+	return func(contract.ToolRequest) (contract.ToolReply, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		n++
+		return contract.ToolReply{Content: fmt.Sprint("seen ", n)}, nil
+	}
+}
+
+// granted are the requests that an agent's events say were met.
+func granted(t *testing.T, env *testsuite.TestWorkflowEnvironment) (all []domain.SubagentGranted) {
+	t.Helper()
+	for _, e := range query(t, env, contract.QueryEvents, contract.EventsRequest{}).Events {
+		if event, ok := e.Event.(domain.SubagentGranted); ok {
+			all = append(all, event)
+		}
+	}
+	return all
+}
+
+// TestASubagentAsksForMore than its share, once another has left some.
+func TestASubagentAsksForMore(t *testing.T) {
+	t.Parallel()
+	price := &domain.Price{Input: 1_000_000_000, Output: 1_000_000_000}
+	for limit, budget := range map[domain.Limit]domain.ExecutionBudget{
+		domain.LimitSteps: {MaxSteps: new(int64(13))}, domain.LimitTokens: {MaxTokens: new(int64(600))},
+		domain.LimitCost: {MaxCostNanoUSD: new(int64(600_000))}, domain.LimitToolCalls: {MaxToolCalls: new(int64(13))},
+	} {
+		t.Run(string(limit), func(t *testing.T) {
+			t.Parallel()
+			var quick domain.ExecutionID
+			w := family(spawnsOnce("leaf", "quick", "long"), nil)
+			w.tool = unlike()
+			root := w.model
+			w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
+				if r.Resolved != leafDigest {
+					return root(r)
+				}
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				if quick.IsZero() {
+					quick = r.ExecutionID
+				}
+				if r.ExecutionID == quick || r.Step == 9 {
+					return says("found"), nil
+				}
+				return looksOn(r)
+			}
+			env := w.environment(t)
+			reachesRoot(env)
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "", withLeaf, func(in *contract.SessionInput) {
+				in.Budget, in.Definition.Model.Price = budget, price
+				in.Definition.Agents = map[string]domain.Definition{"leaf.yaml": {SystemPrompt: "leaf", Model: in.Definition.Model}}
+			}))
+			out := outcome(t, env)
+			require.Equal(t, domain.StatusCompleted, out.Status, out.StopReason)
+			steps := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))
+			for _, call := range steps[0].Step.ToolExecutions {
+				require.JSONEq(t, `{"status":"completed","stop_reason":"completed","answer":"found"}`, call.Value)
+			}
+			require.NotEmpty(t, granted(t, env))
+			for _, grant := range granted(t, env) {
+				require.Equal(t, limit, grant.Limit)
+			}
+			left := query(t, env, contract.QueryStatus, contract.StatusRequest{}).BudgetLeft
+			require.False(t, left.IsExhausted(domain.Spent{}, time.Time{}) && limit != domain.LimitSteps)
+		})
+	}
+}
+
+// TestAllThatAskAreRefusedInTurn where nobody has anything to give back: each ends, and leaves what it has to the next.
+func TestAllThatAskAreRefusedInTurn(t *testing.T) {
+	t.Parallel()
+	w := family(spawnsOnce("leaf", "a", "b", "c"), looksOn)
+	w.tool = unlike()
+	env := w.environment(t)
+	reachesRoot(env)
+	began := env.Now()
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "", withLeaf, func(in *contract.SessionInput) { in.Budget.MaxSteps = new(int64(11)) }))
+	out := outcome(t, env)
+	require.Equal(t, domain.StatusCompleted, out.Status, out.StopReason)
+	require.Less(t, env.Now().Sub(began), time.Minute, "nobody waits in vain")
+	for _, call := range keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))[0].Step.ToolExecutions {
+		require.JSONEq(t, `{"status":"stopped","stop_reason":"steps_limit","answer":"I look"}`, call.Value)
+	}
+}
+
+// A grove is the worker of a tree of depth 3, with three below each agent that has any. What they do follows from a seed, but
+// for the order in which the environment makes their calls.
+type grove struct {
+	world
+	chance *rand.Rand
+	budget domain.ExecutionBudget
+	// spent is what models say they used, and looks how often each agent still looks before it answers.
+	spent domain.Usage
+	steps int64
+	looks map[domain.ExecutionID]int
+	wrong []string
+	// below is whom agents start, by what they are resolved to.
+	below map[domain.Digest]string
+}
+
+func newGrove(seed int64, budget domain.ExecutionBudget) *grove {
+	g := &grove{chance: rand.New(rand.NewSource(seed)), budget: budget, looks: map[domain.ExecutionID]int{}, below: map[domain.Digest]string{}}
+	g.tools = []domain.ToolSpec{{Name: "look", Effect: domain.ReadOnly}}
+	g.world.tool, g.storage, g.record = unlike(), true, stores
+	g.list = func(r contract.CatalogRequest) (contract.Catalog, error) {
+		return contract.Catalog{
+			Tools: g.tools, MinOutputTokens: 1, Storage: true, Price: r.Definition.Model.Price, Digest: domain.DigestOf([]byte(r.Definition.SystemPrompt)),
+		}, nil
+	}
+	g.model = g.answers
+	g.suggests = func() bool { g.mu.Lock(); defer g.mu.Unlock(); return g.chance.Intn(2) == 0 }
+	return g
+}
+
+// answers uses no more than was set aside, sometimes for nothing.
+func (g *grove) answers(r contract.ModelRequest) (contract.ModelReply, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	reply := looks(r)
+	if _, known := g.looks[r.ExecutionID]; !known {
+		g.looks[r.ExecutionID] = g.chance.Intn(7)
+	}
+	if _, known := g.below[r.Resolved]; !known && r.Resolved != leafDigest {
+		g.below[r.Resolved] = []string{"branch", "leaf"}[len(g.below)] // the root comes first
+	}
+	below := g.below[r.Resolved]
+	switch {
+	case r.WithoutTools:
+		reply = says("found")
+	case r.Step == 1 && below != "":
+		reply = spawning(below, "a", "b", "c")
+	case g.looks[r.ExecutionID] == 0:
+		reply = says("found")
+	default:
+		g.looks[r.ExecutionID]--
+	}
+	if g.chance.Intn(6) == 0 {
+		reply.Outcome, reply.Message, reply.Error = contract.BilledFailure, nil, domain.Errorf(domain.Unavailable, "it failed")
+	} else {
+		g.steps++
+	}
+	input := max(min(r.TokensLeft, r.CostLeftNanoUSD/1000)-r.MaxOutputTokens, 0) // as it is estimated
+	reply.Response.Usage = domain.Usage{InputTokens: g.chance.Int63n(input + 1), OutputTokens: g.chance.Int63n(max(min(r.MaxOutputTokens, 150), 1))}
+	g.spent = g.spent.Add(reply.Response.Usage)
+	if g.spent.TotalTokens() > *g.budget.MaxTokens || 1000*g.spent.TotalTokens() > *g.budget.MaxCostNanoUSD || g.steps > *g.budget.MaxSteps {
+		g.wrong = append(g.wrong, fmt.Sprintf("%d tokens and %d steps are spent", g.spent.TotalTokens(), g.steps))
+	}
+	return reply, nil
+}
+
+func looks(contract.ModelRequest) contract.ModelReply {
+	return says("I look", domain.ToolCall{ID: "1", Name: "look", Arguments: "{}"})
+}
+
+// TestATreeKeepsToItsBudget of tokens, money and steps, in whatever order its thirteen agents ask, spend, fail, ask for more,
+// go on in other runs and are stopped; and what they used is the root's.
+func TestATreeKeepsToItsBudget(t *testing.T) {
+	t.Parallel()
+	more, ended := 0, map[domain.StopReason]int{}
+	rapid.Check(t, func(draw *rapid.T) {
+		tokens := rapid.Int64Range(100, 8000).Draw(draw, "tokens")
+		budget := domain.ExecutionBudget{
+			MaxTokens: &tokens, MaxCostNanoUSD: new(rapid.Int64Range(tokens*500, tokens*1500).Draw(draw, "cost")), MaxSteps: new(rapid.Int64Range(5, 90).Draw(draw, "steps")),
+		}
+		g := newGrove(rapid.Int64().Draw(draw, "seed"), budget)
+		stopped := rapid.IntRange(0, 4).Draw(draw, "stopped") == 0
+		if stopped {
+			g.suggests = nil // the environment cannot signal what is about to begin anew
+		}
+		env := g.environment(t)
+		reachesRoot(env)
+		cutOff := false
+		if stopped {
+			mode := rapid.SampledFrom(contract.StopModes()).Draw(draw, "mode")
+			cutOff = mode == contract.StopNow
+			env.RegisterDelayedCallback(func() { env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: mode}) },
+				time.Duration(rapid.IntRange(0, 3000).Draw(draw, "at"))*time.Millisecond)
+		}
+		env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
+			in.Budget, in.Definition.SystemPrompt = budget, "root"
+			in.Definition.Model.Price = &domain.Price{Input: 1_000_000_000, Output: 1_000_000_000}
+			in.Definition.Subagents = map[string]domain.Subagent{"branch": {Agent: "branch", InheritsTools: true}}
+			in.Definition.Agents = map[string]domain.Definition{
+				"branch": {SystemPrompt: "branch", Model: in.Definition.Model, Subagents: map[string]domain.Subagent{"leaf": {Agent: "leaf", InheritsTools: true}}},
+				"leaf":   {SystemPrompt: "leaf", Model: in.Definition.Model},
+			}
+		}))
+		out := outcome(t, env)
+		require.Empty(t, g.wrong)
+		require.LessOrEqual(t, out.Usage.TotalTokens(), tokens)
+		require.LessOrEqual(t, out.CostNanoUSD, *budget.MaxCostNanoUSD)
+		if !cutOff { // else nobody may have heard of what a model says it used
+			require.False(t, out.Usage.Estimated)
+			require.Equal(t, g.spent.TotalTokens(), out.Usage.TotalTokens())
+			require.Equal(t, 1000*g.spent.TotalTokens(), out.CostNanoUSD)
+		}
+		left := query(t, env, contract.QueryStatus, contract.StatusRequest{}).BudgetLeft
+		require.GreaterOrEqual(t, *budget.MaxSteps-*left.MaxSteps, g.steps)
+		more += len(granted(t, env))
+		ended[out.StopReason]++
+	})
+	t.Logf("ended %v; %d requests were met by roots", ended, more)
+	require.Positive(t, more)
+}
