@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"go.temporal.io/sdk/workflow"
+
 	"everstep/domain"
 	"everstep/domain/contract"
 )
@@ -105,21 +107,43 @@ func (s session) clear(contract.ClearRequest) contract.ClearReply {
 	return contract.ClearReply{Messages: hidden}
 }
 
-// idle waits between executions until there is something to do. A session that has been idle for as long as its
-// definition allows closes itself, unless a later one of its name would not know of its unsettled calls, or somebody
-// has suspended it.
-func (s session) idle() {
-	timeout := s.in.Definition.IdleTimeout
+// renewedIdle is the version from which the idle time-out is that of the definition in force, and what people say of an
+// idle session begins its time anew: before, it was that with which the run began, from the newest execution's end on. It
+// is asked where that is not the same. It must never change.
+const renewedIdle = "renewed-idle"
+
+// idleTime is how long a session may be idle, and since when it is; no time: for as long as it likes.
+func (s session) idleTime() (timeout time.Duration, since time.Time) {
+	execution, _ := s.state.Execution()
+	since, known := execution.CompletedAt()
+	if !known {
+		return 0, since
+	}
+	timeout = s.in.Definition.IdleTimeout
 	if s.passed.Agent != "" {
 		timeout = s.own.IdleTimeout
 	}
-	execution, _ := s.state.Execution()
-	ended, known := execution.CompletedAt()
-	if timeout == 0 || !known {
+	own, spoken := s.own.IdleTimeout, s.mail.IdleSince()
+	if (own != timeout || own > 0 && !spoken.IsZero()) &&
+		workflow.GetVersion(s.root, renewedIdle, workflow.DefaultVersion, 1) != workflow.DefaultVersion {
+		timeout = own
+		if !spoken.IsZero() {
+			since = spoken
+		}
+	}
+	return timeout, since
+}
+
+// idle waits between executions until there is something to do. A session that has been idle for as long as its
+// definition allows closes itself, unless a later one of its name would not know of its unsettled calls, or somebody
+// has suspended it. What begins its time anew is seen as the timer goes off.
+func (s session) idle() {
+	timeout, since := s.idleTime()
+	if timeout == 0 {
 		s.wait(func() bool { return s.mail.Woken() || s.wantsNewRun() })
 		return
 	}
-	if left := ended.Add(timeout).Sub(s.now()); left > 0 {
+	if left := since.Add(timeout).Sub(s.now()); left > 0 {
 		s.mail.Idle(left, s.wantsNewRun)
 		return
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -135,6 +136,118 @@ func TestAnIdleSessionClosesItself(t *testing.T) {
 	require.InDelta(t, 100, env.Now().Sub(began).Minutes(), 1)
 }
 
+// TestPeopleKeepAnIdleSessionOpen: whatever they say of it, and is taken, begins its time anew, also over a change of runs.
+// What is refused does not.
+func TestPeopleKeepAnIdleSessionOpen(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		says func(env *testsuite.TestWorkflowEnvironment, at time.Duration)
+		open float64
+	}{
+		"nothing": {func(*testsuite.TestWorkflowEnvironment, time.Duration) {}, 60},
+		"unsuspended": {func(env *testsuite.TestWorkflowEnvironment, at time.Duration) {
+			puts(env, at-time.Minute, "u1", contract.UpdateSuspend, contract.SuspendRequest{})
+			puts(env, at, "u2", contract.UpdateUnsuspend, contract.UnsuspendRequest{})
+		}, 100},
+		"updated": {func(env *testsuite.TestWorkflowEnvironment, at time.Duration) {
+			redefines(env, at, "u1", contract.RedefineRequest{Definition: domain.Definition{SystemPrompt: "be brief"}, Fields: []string{"system_prompt"}})
+		}, 100},
+		"cleared": {func(env *testsuite.TestWorkflowEnvironment, at time.Duration) {
+			puts(env, at, "u1", contract.UpdateClear, contract.ClearRequest{})
+		}, 100},
+		"refused": {func(env *testsuite.TestWorkflowEnvironment, at time.Duration) {
+			puts(env, at, "u1", contract.UpdateExtend, contract.ExtendRequest{})
+		}, 60},
+		"long ago": {func(env *testsuite.TestWorkflowEnvironment, at time.Duration) {
+			puts(env, 0, "u1", contract.UpdateSuspend, contract.SuspendRequest{})
+			puts(env, 0, "u2", contract.UpdateUnsuspend, contract.UnsuspendRequest{})
+		}, 60},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{model: plays(says("one"))}
+			env := w.environment(t)
+			began := env.Now()
+			test.says(env, 40*time.Minute)
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", func(in *contract.SessionInput) { in.Definition.IdleTimeout = time.Hour }))
+			require.True(t, outcome(t, env).Closed)
+			require.InDelta(t, test.open, env.Now().Sub(began).Minutes(), 1)
+		})
+	}
+}
+
+// TestAnUnsuspendedSessionIsIdleFromThenOn, also where its time was over long ago: in an older run it closes at once.
+func TestAnUnsuspendedSessionIsIdleFromThenOn(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		version workflow.Version
+		open    float64
+	}{"now": {1, 300}, "before": {workflow.DefaultVersion, 240}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{model: plays(says("one"))}
+			env := w.environment(t)
+			env.OnGetVersion("renewed-idle", workflow.DefaultVersion, workflow.Version(1)).Return(test.version)
+			began := env.Now()
+			puts(env, time.Minute, "u1", contract.UpdateSuspend, contract.SuspendRequest{})
+			puts(env, 4*time.Hour, "u2", contract.UpdateUnsuspend, contract.UnsuspendRequest{})
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", func(in *contract.SessionInput) { in.Definition.IdleTimeout = time.Hour }))
+			require.True(t, outcome(t, env).Closed)
+			require.InDelta(t, test.open, env.Now().Sub(began).Minutes(), 1)
+		})
+	}
+}
+
+// TestAnUpdatedIdleTimeout holds from the next execution on, as all of an update does, and not from the next run on.
+func TestAnUpdatedIdleTimeout(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		before, after time.Duration
+		open          float64
+	}{
+		"given":      {0, time.Hour, 90},
+		"longer":     {time.Hour, 2 * time.Hour, 150},
+		"shorter":    {time.Hour, 20 * time.Minute, 50},
+		"taken away": {time.Hour, 0, 24 * 60},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := deployed(offers("look"))
+			w.model = func(contract.ModelRequest) (contract.ModelReply, error) { return says("done"), nil }
+			env := w.environment(t)
+			began := env.Now()
+			took := redefines(env, 20*time.Minute, "u1", contract.RedefineRequest{Definition: domain.Definition{IdleTimeout: test.after}, Fields: []string{"idle_timeout"}})
+			sends(env, 30*time.Minute, "u2", contract.SendRequest{Prompt: "more"})
+			if test.after == 0 {
+				closes(env, 24*time.Hour, "u3")
+			}
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", func(in *contract.SessionInput) { in.Definition.IdleTimeout = test.before }))
+			require.NoError(t, took.rejected)
+			out := outcome(t, env)
+			require.Equal(t, 2, out.Number)
+			require.True(t, out.Closed)
+			require.InDelta(t, test.open, env.Now().Sub(began).Minutes(), 1)
+		})
+	}
+}
+
+// TestTheNextRunKnowsSinceWhenASessionIsIdle, by what people have said of it.
+func TestTheNextRunKnowsSinceWhenASessionIsIdle(t *testing.T) {
+	t.Parallel()
+	in := input(t, "ann")
+	in.Prompt, in.Definition.IdleTimeout = "", time.Hour
+	carry := fullCarry(t, in)
+	carry.Suspended, carry.Next, carry.Handed, carry.Resolved.Definition = nil, nil, nil, in.Definition
+	w := &world{model: plays(says("one"))}
+	env := w.environment(t)
+	began := env.Now()
+	carry.IdleSince = began.Add(-10 * time.Minute).UTC()
+	in.Carry = &carry
+	env.ExecuteWorkflow(string(contract.Execute), in)
+	require.True(t, outcome(t, env).Closed)
+	require.InDelta(t, 50, env.Now().Sub(began).Minutes(), 1)
+}
+
 // TestASuspendedSessionStaysOpen past its time, and says so.
 func TestASuspendedSessionStaysOpen(t *testing.T) {
 	t.Parallel()
@@ -148,5 +261,5 @@ func TestASuspendedSessionStaysOpen(t *testing.T) {
 	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", func(in *contract.SessionInput) { in.Definition.IdleTimeout = time.Hour }))
 	require.True(t, outcome(t, env).Closed)
 	require.Contains(t, held.Doing, "open all the same")
-	require.InDelta(t, 240, env.Now().Sub(began).Minutes(), 1)
+	require.InDelta(t, 300, env.Now().Sub(began).Minutes(), 1)
 }

@@ -158,6 +158,8 @@ type Carry struct {
 	Emptied   []AnsweredUpdate[ClearReply] `json:"emptied,omitempty"`
 	// Rewound are the answers to the newest rewinds, as Answered.
 	Rewound []AnsweredUpdate[RewindReply] `json:"rewound,omitempty"`
+	// IdleSince is when people last spoke to a session that is idle, where that was after its newest execution.
+	IdleSince time.Time `json:"idle_since,omitzero"`
 	// EditsBefore are those with which the newest execution began.
 	EditsBefore domain.Edits `json:"edits_before,omitzero"`
 }

@@ -1,6 +1,7 @@
 package whole_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -96,6 +97,41 @@ func (s *stack) closed(t *testing.T, id string) {
 	}, patience, 50*time.Millisecond)
 }
 
+// renews gives a session an idle time-out, which holds from its second execution on, and lets it stand suspended for longer
+// than that. It closes itself some time after it is unsuspended.
+func (s *stack) renews(t *testing.T, id string) client.Execution {
+	t.Helper()
+	ctx, idle := within(t), 3*time.Second
+	begun, err := s.agents.Start(ctx, client.Start{ID: id, Prompt: "go", Definition: scripted(writeScript(t, oneTwo))})
+	require.NoError(t, err)
+	s.ended(t, begun)
+	updated, err := s.agents.Update(ctx, id, client.UpdateOptions{Definition: domain.Definition{IdleTimeout: idle}, Fields: []string{"idle_timeout"}})
+	require.NoError(t, err)
+	require.Equal(t, client.Updated{ID: id, Number: 2, Fields: []string{"idle_timeout"}}, updated)
+	begun, err = s.agents.Send(ctx, id, client.SendOptions{Prompt: "more"})
+	require.NoError(t, err)
+	last := s.ended(t, begun)
+	_, err = s.agents.Suspend(ctx, id, client.SuspendOptions{Reason: "an audit", By: "ann"})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		status, err := s.agents.Status(ctx, id)
+		return err == nil && strings.Contains(status.Doing, "open all the same")
+	}, patience, 50*time.Millisecond)
+	_, err = s.agents.Unsuspend(ctx, id)
+	require.NoError(t, err)
+	unsuspended := time.Now()
+	s.closed(t, id)
+	require.Greater(t, time.Since(unsuspended), idle/2, "its time begins anew")
+	return last
+}
+
+// TestAnUpdatedIdleTimeoutOnAServer holds from the next execution on, and begins anew as the session is unsuspended.
+func TestAnUpdatedIdleTimeoutOnAServer(t *testing.T) {
+	t.Parallel()
+	s := start(t, host.Config{})
+	s.renews(t, s.named("renewed"))
+}
+
 // recordLife records a session that is suspended and cleared, and closes itself.
 func recordLife(t *testing.T) {
 	t.Helper()
@@ -104,5 +140,10 @@ func recordLife(t *testing.T) {
 		last := s.lives(t, "kept")
 		s.closed(t, "kept")
 		s.keep(t, "life", last)
+	})
+	t.Run("renewed-idle", func(t *testing.T) {
+		s := start(t, host.Config{})
+		last := s.renews(t, "kept")
+		s.keep(t, "renewed-idle", last)
 	})
 }

@@ -55,7 +55,9 @@ type Mailbox struct {
 	inbox     inbox
 	// suspended is set while the session accepts nothing.
 	suspended *contract.Suspension
-	stop      stopping
+	// spoken is when the newest update was taken.
+	spoken time.Time
+	stop   stopping
 	// paused says that nothing new may start, and waiting since when the loop waits
 	// for that to end; zero while something is under way.
 	paused  bool
@@ -99,7 +101,7 @@ type NextExecution struct {
 // New returns the mailbox of an agent, with what an earlier run handed on.
 func New(root workflow.Context, agent Agent, carry contract.Carry) *Mailbox {
 	m := &Mailbox{
-		agent: agent, root: root, paused: carry.Paused,
+		agent: agent, root: root, paused: carry.Paused, spoken: carry.IdleSince,
 		Sent:     Memory[contract.SendReply]{answered: carry.Answered, room: rememberedSends},
 		Extended: Memory[contract.ExtendReply]{answered: carry.Extended},
 		Decided:  Memory[contract.DecisionReply]{answered: carry.Decided}, Unsent: Memory[contract.UnsendReply]{answered: carry.Unsent},
@@ -197,6 +199,16 @@ func (m *Mailbox) Unsuspend() bool {
 
 // Suspended is set while the session accepts nothing. The caller must not change it.
 func (m *Mailbox) Suspended() *contract.Suspension { return m.suspended }
+
+// IdleSince is since when nobody has spoken to a session without an execution in progress: what people say of it, and is
+// taken, counts as much as an execution. Zero: nobody has since the newest one ended.
+func (m *Mailbox) IdleSince() time.Time {
+	execution, _ := m.agent.State().Execution()
+	if ended, known := execution.CompletedAt(); known && m.spoken.After(ended) {
+		return m.spoken
+	}
+	return time.Time{}
+}
 
 // Closed reports whether no further execution may begin.
 func (m *Mailbox) Closed() bool { return m.door != open }

@@ -45,7 +45,7 @@ func (m *Memory[Reply]) Keep(id string, reply Reply) {
 }
 
 // Took counts an update that was taken.
-func (m *Mailbox) Took() { m.taken++ }
+func (m *Mailbox) Took() { m.taken, m.spoken = m.taken+1, m.now() }
 
 // Full reports whether this run has taken about as many updates as the server
 // lets one take.
@@ -59,4 +59,5 @@ func (m *Mailbox) Carry(to *contract.Carry) {
 	to.Answered, to.Extended, to.Decided, to.Replied, to.Paused = m.Sent.answered, m.Extended.answered, m.Decided.answered, m.Replied.answered, m.paused
 	to.Unsent, to.Waiting, to.MessagesWaited = m.Unsent.answered, m.inbox.waiting, m.inbox.count
 	to.Emptied, to.Suspended, to.Rewound = m.Emptied.answered, m.suspended, m.Rewound.answered
+	to.IdleSince = m.IdleSince()
 }
