@@ -20,7 +20,7 @@ type Allow struct {
 	// any end, as in openai/*.
 	Models *[]string
 	// Agents are those that it serves, as their files define them. A definition may
-	// differ by its budget, if it allows no more. Then no message of a conversation is of
+	// differ by its budget and that of its sessions, if they allow no more. Then no message of a conversation is of
 	// role system or developer, whether a client has given it or a hook has said it: only
 	// the definition instructs.
 	Agents *[]domain.Definition
@@ -81,8 +81,8 @@ func (a Allow) said(entries []domain.Entry) error {
 func isAgent(own, given domain.Definition) bool {
 	asks := own.Model.Provider == "" || own.Model.Equal(given.Model) ||
 		slices.ContainsFunc(own.Fallbacks, func(f domain.Fallback) bool { return f.Model.Equal(given.Model) })
-	frugal := sameJSON(own.Budget.CappedBy(given.Budget), given.Budget)
-	own.Model, own.Budget, own.Source = given.Model, given.Budget, given.Source
+	frugal := sameJSON(own.Budget.CappedBy(given.Budget), given.Budget) && sameJSON(own.SessionBudget.CappedBy(given.SessionBudget), given.SessionBudget)
+	own.Model, own.Budget, own.SessionBudget, own.Source = given.Model, given.Budget, given.SessionBudget, given.Source
 	return asks && frugal && sameJSON(own, given)
 }
 

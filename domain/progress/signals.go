@@ -97,7 +97,8 @@ func (e Execution) spent() domain.Spent {
 	for _, step := range e.Done {
 		own = own.Add(step.Spent())
 	}
-	own.Steps, own.Tokens, own.CostNanoUSD = int64(e.Outcome.Steps), e.Outcome.Usage.TotalTokens(), e.Outcome.CostNanoUSD
+	own.Steps += int64(e.Outcome.Steps - len(e.Done)) // beside its sub-agents'
+	own.Tokens, own.CostNanoUSD = e.Outcome.Usage.TotalTokens(), e.Outcome.CostNanoUSD
 	return own
 }
 

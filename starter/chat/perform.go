@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"everstep/domain/contract"
 	"everstep/starter/client"
 	"everstep/starter/process"
+	"everstep/starter/render"
 	"everstep/worker/host/startid"
 )
 
@@ -44,6 +46,10 @@ func (p *performer) do(w want) tea.Msg {
 		_, err := agents.Stop(p.ctx, id, client.StopOptions{Mode: w.mode, Reason: "asked in the conversation"})
 		return did{err: err}
 	case wantExtend:
+		if w.session {
+			extended, err := agents.ExtendSession(p.ctx, id, w.options)
+			return did{what: "the session may use " + cmp.Or(render.Budget(extended.Budget, extended.Left), "all that it wants"), err: err}
+		}
 		extended, err := agents.Extend(p.ctx, id, w.options)
 		if err == nil && extended.Began {
 			p.tell()

@@ -26,7 +26,7 @@ func commands() []command {
 		{"unsend", "[MESSAGE ID]", "take a message back that was not read yet, the newest unless one is named", (*Model).slashUnsend},
 		{"fork", "[STEP] MESSAGE", "begin another session with what this one has come to, or had after a step of this turn", (*Model).slashFork},
 		{"rewind", "[TURN [STEP]]", "go on from the end of a turn, or a step of it; the newest turn is taken back unless one is named", (*Model).slashRewind},
-		{"extend", "LIMIT=TOTAL…", "raise limits (max_steps=40, max_cost=0.50, deadline=none), or go on after one", (*Model).slashExtend},
+		{"extend", "[session] LIMIT=TOTAL…", "raise limits (max_steps=40, max_cost=0.50, deadline=none), or go on after one; those over the whole session", (*Model).slashExtend},
 		{"model", "PROVIDER/NAME", "who answers from the next turn on", (*Model).slashModel},
 		{"cost", "", "what this turn has used, and what its limits leave", (*Model).slashCost},
 		{"later", "", "leave a question for later", (*Model).slashLater},
@@ -73,12 +73,17 @@ func (m *Model) slashStop(rest string) []want {
 }
 
 func (m *Model) slashExtend(rest string) []want {
-	options, err := m.cfg.Limits(strings.Fields(rest))
+	words := strings.Fields(rest)
+	session := len(words) > 0 && words[0] == "session"
+	if session {
+		words = words[1:]
+	}
+	options, err := m.cfg.Limits(words)
 	if err != nil {
 		m.talk.warn("/extend: " + err.Error())
 		return nil
 	}
-	return []want{wantExtend{options}}
+	return []want{wantExtend{options, session}}
 }
 
 func (m *Model) slashModel(rest string) []want {

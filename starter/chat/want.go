@@ -33,8 +33,11 @@ type (
 	wantRewind struct{ to client.Point }
 	// wantStop asks the turn in progress to stop.
 	wantStop struct{ mode contract.StopMode }
-	// wantExtend raises limits, or goes on with them.
-	wantExtend struct{ options client.ExtendOptions }
+	// wantExtend raises limits, or goes on with them; session: those of the session.
+	wantExtend struct {
+		options client.ExtendOptions
+		session bool
+	}
 	// wantPause pauses the turn, or ends the pause.
 	wantPause struct{ on bool }
 	// wantDecide says a word about a call.

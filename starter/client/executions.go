@@ -17,6 +17,8 @@ type Past struct {
 	Status     domain.ExecutionStatus `json:"status"`
 	StopReason domain.StopReason      `json:"stop_reason,omitzero"`
 	Code       domain.Code            `json:"code,omitzero"`
+	// SessionLimit says that it was a limit of the session's budget which ended it.
+	SessionLimit bool `json:"session_limit,omitzero"`
 	// Steps are those that are over, as far as history tells. It is nil where the server ended the execution.
 	Steps *int `json:"step_count"`
 	// TotalTokens and CostUSD are nil until the execution has ended; CostUSD also where nobody knows what its model costs.
@@ -248,7 +250,7 @@ func (s *pastScan) outcomes(o contract.Outcome, r progress.Recorded) {
 		s.emptied[i].after = cmp.Or(s.emptied[i].after, o.Number)
 	}
 	one := s.of(o.Number, r)
-	one.ExecutionID, one.Status, one.StopReason, one.Code = o.ExecutionID, o.Status, o.StopReason, o.Code
+	one.ExecutionID, one.Status, one.StopReason, one.Code, one.SessionLimit = o.ExecutionID, o.Status, o.StopReason, o.Code, o.SessionLimit
 	one.Steps, one.TotalTokens, one.CostUSD = &o.Steps, new(o.Usage.TotalTokens()), costInUSD(o)
 	switch r.Fact.(type) {
 	case progress.Ended:

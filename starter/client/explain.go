@@ -66,7 +66,7 @@ func (c *Client) Audit(ctx context.Context, id string, number int) ([]string, er
 	if err != nil {
 		return nil, err
 	}
-	differences := slices.Concat(e.missing, e.at.Compare(e.then.Hooks, kept))
+	differences := slices.Concat(e.missing, e.at.Compare(e.then.Hooks, kept), e.at.CompareSession(kept))
 	retold, err := c.allStepsOf(ctx, t, c.retold(t.agent))
 	if err == nil && !reflect.DeepEqual(retold, kept) {
 		differences = append(differences, "history alone tells other steps than the execution has kept")

@@ -40,7 +40,7 @@ func (c *Client) ExtendSession(ctx context.Context, id string, o ExtendOptions) 
 func (o ExtendOptions) checkSession() error {
 	for _, limit := range o.Lift {
 		if !slices.Contains(domain.SessionLimits(), limit) {
-			return domain.Errorf(domain.Invalid, "lift: %q is none of %v, which a session can have", string(limit), domain.SessionLimits())
+			return domain.Errorf(domain.Invalid, "%s: is no limit of a session, which can have %v", domain.Shorten(string(limit), 64), domain.SessionLimits())
 		}
 	}
 	if o.Budget.IsEmpty() && len(o.Lift) == 0 {

@@ -67,6 +67,9 @@ func statusOf(_ *Client, a agent, r record.Record) contract.StatusView {
 	v.OutcomeUnknown = append([]domain.UnknownCall{}, r.FinalState.Unsettled()...)
 	v.Budget, _ = r.FinalState.Budget()
 	v.BudgetLeft, _ = r.FinalState.BudgetLeft(now)
+	if account, has := r.FinalState.Session(); has {
+		v.SessionBudget, v.SessionBudgetLeft = &account.Budget, new(account.Left())
+	}
 	return v
 }
 
@@ -80,7 +83,7 @@ func hereSince(r record.Record) string {
 
 func recordedPast(a agent, r record.Record) Past {
 	p := Past{
-		Execution: a.recorded(r), Status: r.Status, StopReason: r.StopReason, Code: r.Outcome.Code, Steps: &r.Outcome.Steps,
+		Execution: a.recorded(r), Status: r.Status, StopReason: r.StopReason, Code: r.Outcome.Code, SessionLimit: r.Outcome.SessionLimit, Steps: &r.Outcome.Steps,
 		TotalTokens: new(r.Usage.TotalTokens()), CostUSD: costInUSD(r.Outcome), StartedAt: r.StartedAt, EndedAt: r.CompletedAt, Origin: r.Origin, ImportedAt: r.Imported,
 	}
 	return p

@@ -35,6 +35,8 @@ type Listed struct {
 	Steps      *int              `json:"step_count"`
 	StopReason domain.StopReason `json:"stop_reason,omitzero"`
 	Code       domain.Code       `json:"code,omitzero"`
+	// SessionLimit says that it was a limit of the session's budget which ended it.
+	SessionLimit bool `json:"session_limit,omitzero"`
 	// Paused says that nothing new starts in it, Stopping that it was asked to stop.
 	Paused   bool `json:"paused,omitzero"`
 	Stopping bool `json:"stopping,omitzero"`
@@ -336,7 +338,7 @@ func (c *Client) steered(ctx context.Context, p position) (paused, stopping bool
 }
 
 func (l Listed) with(o contract.Outcome) Listed {
-	l.Status, l.Number, l.StopReason, l.Code, l.Steps = o.Status, o.Number, o.StopReason, o.Code, nil
+	l.Status, l.Number, l.StopReason, l.Code, l.Steps, l.SessionLimit = o.Status, o.Number, o.StopReason, o.Code, nil, o.SessionLimit
 	byServer := o.Code == domain.CodeTerminated || o.Code == domain.CodeTimedOut
 	if l.TotalTokens, l.CostUSD = nil, nil; o.Status.Terminal() && !byServer {
 		l.Steps, l.TotalTokens = &o.Steps, new(o.Usage.TotalTokens())

@@ -147,7 +147,7 @@ func listReason(a client.Listed) string {
 	if why == string(domain.Completed) || a.Foreign {
 		return ""
 	}
-	return OneLine(why)
+	return OneLine(why) + ofSession(a.SessionLimit)
 }
 
 func listStatus(a client.Listed) string {
@@ -195,7 +195,7 @@ func History(executions []client.Past, now time.Time, named bool) Table {
 	for _, x := range executions {
 		status := string(x.Status)
 		if why := cmp.Or(string(x.Code), string(x.StopReason)); why != "" && why != string(domain.Completed) {
-			status += " (" + OneLine(why) + ")"
+			status += " (" + OneLine(why) + ofSession(x.SessionLimit) + ")"
 		}
 		if !x.ImportedAt.IsZero() {
 			status += ", imported"

@@ -9,6 +9,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/progress"
 )
 
 // StatusText is a status for people, each fact under its name.
@@ -130,12 +131,17 @@ func UnknownCall(c domain.UnknownCall) string {
 		c.Tool, within(" with ", c.Arguments, ""), c.Number, c.Step, c.ID)
 }
 
+// ofSession says whose limit it was, where that was the session's.
+func ofSession(session bool) string { return where(session, " of the session") }
+
 func why(v contract.StatusView) string {
 	switch {
 	case v.Error != nil:
 		return OneLine(v.Error.Message)
 	case v.Status == domain.StatusStopped:
-		return string(v.StopReason)
+		return string(v.StopReason) + ofSession(slices.ContainsFunc(v.StopSignals, func(s domain.StopSignal) bool {
+			return s.Reason == v.StopReason && s.Source == progress.SourceSessionBudget
+		}))
 	}
 	return ""
 }

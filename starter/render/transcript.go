@@ -153,5 +153,5 @@ func Stopped(r client.Result, shown bool) string {
 	if shown {
 		return within("  ", message, "")
 	}
-	return "stopped" + within(" (", string(r.Outcome.StopReason), ")") + within(": ", message, "")
+	return "stopped" + within(" (", string(r.Outcome.StopReason)+ofSession(r.Outcome.SessionLimit), ")") + within(": ", message, "")
 }
