@@ -37,6 +37,8 @@ type fakeServer struct {
 	// slow is how many descriptions fail for want of time.
 	slow  int
 	polls int
+	// read counts the events that readers of histories were given.
+	read  int
 	query func(ctx context.Context, runID, query string, in any) (any, error)
 	// update answers updates, start and signal see what is sent.
 	update func(id string, in any) (any, error)
@@ -154,6 +156,9 @@ func (h fakeHistory) GetWorkflowExecutionHistory(ctx context.Context, r *workflo
 			if n := int(r.MaximumPageSize); n > 0 {
 				events = events[:n]
 			}
+			f.mu.Lock()
+			f.read += len(events)
+			f.mu.Unlock()
 			return &workflowservice.GetWorkflowExecutionHistoryResponse{
 				History: &historypb.History{Events: events}, NextPageToken: []byte{byte(from + len(events))},
 			}, nil

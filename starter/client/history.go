@@ -105,8 +105,12 @@ func (s snapshot) runs() runs { return runs{s.agent, s.firstRunID()} }
 // chain yields the history of a run and of those that follow it, and waits for more, once. It ends
 // after the fact with which the last run ended; a server that goes away it tries until ctx ends.
 func (c *Client) chain(ctx context.Context, r history.Reader, s runs, runID string) iter.Seq2[history.Item, error] {
-	l := &link{runs: s, client: c, reader: r, run: runID}
-	return func(yield func(history.Item, error) bool) { l.follow(ctx, yield) }
+	return c.link(r, s, runID).items(ctx)
+}
+
+// link is chain that can be left and taken up again.
+func (c *Client) link(r history.Reader, s runs, runID string) *link {
+	return &link{runs: s, client: c, reader: r, run: runID}
 }
 
 // A link is the run of a chain that is being followed. It holds what is needed for that,
@@ -121,12 +125,22 @@ type link struct {
 	reset bool
 	ended progress.RunEnded
 	yield func(history.Item, error) bool
+	// following is the run's own, once it has been begun.
+	following *history.Following
+}
+
+// items are those that were not given out yet. Ranged over again, it goes on. It is used by one goroutine at a time.
+func (l *link) items(ctx context.Context) iter.Seq2[history.Item, error] {
+	return func(yield func(history.Item, error) bool) { l.follow(ctx, yield) }
 }
 
 func (l *link) follow(ctx context.Context, yield func(history.Item, error) bool) {
 	l.yield = yield
 	for on := true; on && l.run != ""; on = on && l.next(ctx) {
-		for it, err := range l.reader.Follow(ctx, l.run, l.reset) {
+		if l.following == nil {
+			l.following = l.reader.Following(l.run, l.reset)
+		}
+		for it, err := range l.following.Items(ctx) {
 			if on = l.pass(ctx, it, err); !on {
 				break
 			}
@@ -139,19 +153,16 @@ func (l *link) pass(ctx context.Context, it history.Item, err error) bool {
 	if err != nil {
 		return l.fails(ctx, goneIfDeleted(err, "run %s of %s has been deleted", l.run, l.called()))
 	}
-	if !l.yield(it, nil) {
-		return false
-	}
 	if end, ok := it.Fact.(progress.RunEnded); ok {
 		l.ended = end
 	}
-	return true
+	return l.yield(it, nil)
 }
 
 // next goes on to the run that follows, if there is one.
 func (l *link) next(ctx context.Context) bool {
 	ended := l.ended
-	l.ended = progress.RunEnded{}
+	l.ended, l.following = progress.RunEnded{}, nil
 	var err error
 	if l.run, l.reset, err = l.client.following(ctx, l.runs, l.run, ended); err != nil {
 		return l.fails(ctx, err)

@@ -40,12 +40,16 @@ func (c *Client) Follow(ctx context.Context, id string, o FollowOptions) iter.Se
 		if err != nil {
 			return err
 		}
+		w := &watcher{client: c, target: t, yield: yield, below: o.below}
+		if resumed, err := w.resume(ctx); resumed {
+			return err
+		}
 		runID, err := c.beginning(ctx, t.snapshot, t.asked)
 		if err != nil {
 			return err
 		}
-		w := &watcher{client: c, target: t, reducer: newWatchReducer(t.snapshot), yield: yield, below: o.below}
-		return w.run(ctx, runID)
+		w.standing = standing{reducer: newWatchReducer(t.snapshot), link: c.link(c.reader(t.agent), t.runs(), runID)}
+		return w.run(ctx)
 	})
 }
 
@@ -77,10 +81,11 @@ const (
 type watcher struct {
 	client *Client
 	target
-	reducer *watchReducer
-	yield   func(Event, error) bool
-	// finished means that the caller has seen all that it wants.
-	finished bool
+	standing
+	yield func(Event, error) bool
+	// finished means that the caller has seen all that it wants, ended that the execution's end was among it, and given
+	// that it has seen anything.
+	finished, ended, given bool
 	// stalled is since when work has waited for a worker, looked when that was
 	// last not known; told that it was said.
 	stalled time.Time
@@ -92,13 +97,17 @@ type watcher struct {
 	below bool
 }
 
-func (w *watcher) run(ctx context.Context, runID string) error {
+func (w *watcher) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
-	items := w.read(ctx, runID)
+	items := w.read(ctx)
 	defer func() {
 		cancel()
-		for range items { // let the reader end
+		var came []delivery
+		for it := range items { // let the reader end
+			came = append(came, it)
 		}
+		w.left = append(came, w.left...)
+		w.remember()
 	}()
 	w.looked = time.Now()
 	pace := w.pace()
@@ -138,14 +147,29 @@ type delivery struct {
 	err error
 }
 
-func (w *watcher) read(ctx context.Context, runID string) <-chan delivery {
-	items := make(chan delivery)
+// read has a goroutine read until ctx ends, which leaves what nobody has taken then.
+func (w *watcher) read(ctx context.Context) <-chan delivery {
+	items, left := make(chan delivery), w.left
+	w.left = nil
+	give := func(d delivery) bool {
+		select {
+		case items <- d:
+			return true
+		case <-ctx.Done():
+			w.left = append(w.left, d)
+			return false
+		}
+	}
 	go func() {
 		defer close(items)
-		for it, err := range w.client.chain(ctx, w.client.reader(w.agent), w.runs(), runID) {
-			select {
-			case items <- delivery{it, err}:
-			case <-ctx.Done():
+		for i, d := range left {
+			if !give(d) {
+				w.left = append(w.left, left[i+1:]...)
+				return
+			}
+		}
+		for it, err := range w.link.items(ctx) {
+			if !give(delivery{it, err}) {
 				return
 			}
 		}
@@ -181,11 +205,15 @@ func (w *watcher) show(e Event) {
 	}
 	if w.wants(e) {
 		w.give(e)
-		w.finished = w.finished || e.Type == EventEnded
+		w.ended = w.ended || e.Type == EventEnded
+		w.finished = w.finished || w.ended
 	}
 }
 
-func (w *watcher) give(e Event) { w.finished = w.finished || !w.yield(e, nil) }
+func (w *watcher) give(e Event) {
+	w.given = true
+	w.finished = w.finished || !w.yield(e, nil)
+}
 
 func (w *watcher) pace() time.Duration {
 	switch {

@@ -39,16 +39,22 @@ const longPoll = 90 * time.Second
 // Follow yields the facts of a run from its beginning to its end, waiting for more, once. Where the
 // server goes away it says so once and tries again. reset: the run goes on from a part of an earlier one.
 func (r Reader) Follow(ctx context.Context, run string, reset bool) iter.Seq2[Item, error] {
-	f := &follower{feed: feed{Reader: r, run: run}, decoder: newDecoder(r.Converter, run, false), reset: reset, began: time.Now()}
-	return func(yield func(Item, error) bool) { f.follow(ctx, yield) }
+	return r.Following(run, reset).Items(ctx)
 }
 
-// A follower gives out a run's facts as they come. It holds what is needed for that,
-// because the stack of one that waits is memory.
-type follower struct {
+// Following is Follow that can be left and taken up again.
+func (r Reader) Following(run string, reset bool) *Following {
+	return &Following{feed: feed{Reader: r, run: run}, decoder: newDecoder(r.Converter, run, false), reset: reset, began: time.Now()}
+}
+
+// A Following gives out a run's facts as they come. It holds what is needed for that,
+// because the stack of one that waits is memory. It is used by one goroutine at a time.
+type Following struct {
 	feed
 
 	decoder *decoder
+	// rest are facts that have come and were not given out yet.
+	rest []progress.Recorded
 	// reset means that what comes stands in an earlier run too.
 	reset bool
 	began time.Time
@@ -60,8 +66,13 @@ type follower struct {
 // firstDelay is until a server that went away is asked again, the first time.
 const firstDelay = 50 * time.Millisecond
 
-func (f *follower) follow(ctx context.Context, yield func(Item, error) bool) {
-	for more := true; more && !f.closed; {
+// Items are those that were not given out yet. Ranged over again, it goes on.
+func (f *Following) Items(ctx context.Context) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) { f.follow(ctx, yield) }
+}
+
+func (f *Following) follow(ctx context.Context, yield func(Item, error) bool) {
+	for more := f.hand(yield); more && !f.closed; {
 		if events, err := f.next(ctx); err != nil {
 			more = f.failed(ctx, err, yield)
 		} else {
@@ -71,7 +82,7 @@ func (f *follower) follow(ctx context.Context, yield func(Item, error) bool) {
 }
 
 // failed waits before the server is asked again, or ends it with the error.
-func (f *follower) failed(ctx context.Context, err error, yield func(Item, error) bool) bool {
+func (f *Following) failed(ctx context.Context, err error, yield func(Item, error) bool) bool {
 	if ctx.Err() != nil || !transient(err) {
 		yield(Item{}, err)
 		return false
@@ -91,25 +102,31 @@ func (f *follower) failed(ctx context.Context, err error, yield func(Item, error
 }
 
 // give gives out the facts of some events.
-func (f *follower) give(events []*historypb.HistoryEvent, yield func(Item, error) bool) bool {
-	if f.away && !yield(Item{Back: true}, nil) {
-		return false
-	}
-	f.away = false
-	facts := slices.Collect(f.decoder.all(events))
-	for i, recorded := range facts {
-		if !yield(Item{Recorded: recorded, Repeated: f.reset, Last: i == len(facts)-1}, nil) {
-			return false
-		}
+func (f *Following) give(events []*historypb.HistoryEvent, yield func(Item, error) bool) bool {
+	was := f.away
+	f.away, f.rest = false, slices.Collect(f.decoder.all(events))
+	return (!was || yield(Item{Back: true}, nil)) && f.hand(yield)
+}
+
+// hand gives out what has come.
+func (f *Following) hand(yield func(Item, error) bool) bool {
+	for len(f.rest) > 0 {
+		recorded := f.rest[0]
+		f.rest = f.rest[1:]
+		it := Item{Recorded: recorded, Repeated: f.reset, Last: len(f.rest) == 0}
 		if _, here := recorded.Fact.(progress.ResetHere); here {
 			f.reset = false
 		}
+		if !yield(it, nil) {
+			return false
+		}
 	}
+	f.rest = nil
 	return true
 }
 
 // spare waits until the server is to be asked for more, where one asks it less and less often.
-func (f *follower) spare(ctx context.Context, yield func(Item, error) bool) bool {
+func (f *Following) spare(ctx context.Context, yield func(Item, error) bool) bool {
 	if f.Sparing && !f.closed && process.Pause(ctx, min(time.Since(f.began)/10, time.Second)) != nil {
 		yield(Item{}, ctx.Err())
 		return false
@@ -139,7 +156,9 @@ func (f *feed) next(ctx context.Context) ([]*historypb.HistoryEvent, error) {
 		HistoryEventFilterType: f.filter(),
 	})
 	if err != nil {
-		f.token = nil // it may not outlive the server that gave it
+		if ctx.Err() == nil {
+			f.token = nil // it may not outlive the server that gave it
+		}
 		return nil, err
 	}
 	f.token = response.GetNextPageToken()
