@@ -26,7 +26,7 @@ func TestProblems(t *testing.T) {
 	t.Parallel()
 	const (
 		aliases = "anchors and aliases (& and *) are not supported; write the value out, or put a text that begins so into quotes"
-		keys    = "there are title, course, serves, stars, vegan, rests, until, price, extra, tags, steps, sauce, covered, meat, seeds, note"
+		keys    = "there are title, course, serves, stars, vegan, rests, until, price, extra, tags, steps, sauce, covered, seeds, note"
 		quote   = "put a text that has a colon or begins with a special character into quotes"
 	)
 	for name, test := range map[string]struct {
@@ -114,7 +114,6 @@ func TestProblems(t *testing.T) {
 		"a list for off":               {strict, "title: x\nsauce: [off]\n", []string{"2:8: sauce: is a list, not a mapping of keys to values"}},
 		"off in a truth's place":       {strict, "title: x\nsauce: 'false'\n", []string{`2:8: sauce: is "false"; give off, or a mapping with name`}},
 		"true for off":                 {strict, "title: x\nsauce: true\n", []string{`2:8: sauce: is "true"; give off, or a mapping with name`}},
-		"a key that is never taken":    {strict, "title: x\nmeat: ham\n", []string{"2:7: meat: there is none"}},
 		"a text that is checked":       {strict, "title: x\nnote: bad, very bad\n", []string{"2:7: note: holds bad"}},
 		"a tab":                        {strict, "title: x\nsauce:\n\tname: y\n", []string{"3:1: is indented with a tab; indent with spaces"}},
 		"a tab further down":           {strict, "title: x\nsteps:\n  - a\n\t- b\n", []string{"4:1: is indented with a tab; indent with spaces"}},
@@ -190,7 +189,6 @@ func TestSchema(t *testing.T) {
 		{Name: "time", Value: document.Time(func(time.Time) {})},
 		{Name: "list", Value: document.ListOf(&names, func(into *string) document.Value { return document.Text(into) })},
 		{Name: "off", Value: document.Either(document.Off(func() {}, ""), document.JSON(func(json.RawMessage) string { return "" }))},
-		{Name: "never", Value: document.Never("no")},
 	}
 	raw, err := json.Marshal(keys.Schema())
 	require.NoError(t, err)
@@ -206,8 +204,7 @@ func TestSchema(t *testing.T) {
 		"number":{"type":"number","minimum":0,"maximum":0.5},
 		"time":{"type":"string","format":"date-time","examples":["2030-01-31T12:00:00Z"]},
 		"list":{"type":"array","items":{"type":"string","pattern":"\\S"}},
-		"off":{"oneOf":[{"enum":["off",false]},{"type":"object"}]},
-		"never":false}}`, string(raw))
+		"off":{"oneOf":[{"enum":["off",false]},{"type":"object"}]}}}`, string(raw))
 }
 
 // TestEdges: what is just allowed is taken.

@@ -75,11 +75,6 @@ func (v Value) Not(value any) Value {
 	return Value{&s, v.Read}
 }
 
-// Never is a value that is known and not taken.
-func Never(why string) Value {
-	return Value{&jsonschema.Schema{Not: &jsonschema.Schema{}}, func(r *Reader, field string, node *yaml.Node) { r.Problem(node, field, "%s", why) }}
-}
-
 // Then returns the value with what is read after it, if nothing was wrong with it.
 func (v Value) Then(read func(r *Reader, field string, node *yaml.Node)) Value {
 	return Value{v.Schema, func(r *Reader, field string, node *yaml.Node) {

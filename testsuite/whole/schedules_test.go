@@ -220,19 +220,10 @@ func TestARunWaitsForASessionThatIsBusy(t *testing.T) {
 	t.Parallel()
 	s := start(t, host.Config{})
 	session := s.named("busy")
-	script := "turns: [{text: one, delay: 10m}, {text: two, delay: 10m}]"
-	own, err := s.agents.Start(within(t), client.Start{ID: session, Prompt: "go", Definition: scripted(writeScript(t, script))})
-	require.NoError(t, err)
-	name := s.schedules(t, quickRun, func(c *client.Schedule) { c.Start.ID = session }).Name
-	s.triggers(t, name, "")
-	s.waitsForSession(t, name)
-	_, err = s.agents.Stop(within(t), session, client.StopOptions{Mode: contract.StopNow})
-	require.NoError(t, err)
-	_, err = s.agents.Wait(within(t), session, own.Number)
-	require.NoError(t, err)
+	name := s.meetsBusySession(t, session)
 	runs := s.runs(t, name, begun(1))
 	require.Equal(t, 2, runs[0].Number)
-	_, err = s.agents.TriggerSchedule(within(t), name, client.OverlapCancelOther)
+	_, err := s.agents.TriggerSchedule(within(t), name, client.OverlapCancelOther)
 	require.NoError(t, err)
 	runs = s.runs(t, name, func(r []client.ScheduleRun) bool { return len(r) == 2 && r[1].Number == 3 })
 	require.Equal(t, []any{domain.StatusStopped, domain.UserRequested}, []any{runs[0].Status, runs[0].StopReason})
@@ -430,19 +421,28 @@ func recordSchedules(t *testing.T) {
 	})
 	t.Run("scheduled-stopped", func(t *testing.T) {
 		s := start(t, host.Config{})
-		session := s.named("busy")
-		script := "turns: [{text: one, delay: 10m}, {text: two, delay: 10m}]"
-		_, err := s.agents.Start(within(t), client.Start{ID: session, Prompt: "go", Definition: scripted(writeScript(t, script))})
-		require.NoError(t, err)
-		name := s.schedules(t, quickRun, func(c *client.Schedule) { c.Start.ID = session }).Name
-		s.triggers(t, name, "")
-		s.waitsForSession(t, name)
-		_, err = s.agents.Stop(within(t), session, client.StopOptions{Mode: contract.StopNow})
-		require.NoError(t, err)
+		name := s.meetsBusySession(t, s.named("busy"))
 		run := s.runs(t, name, begun(1))[0]
 		require.NoError(t, s.temporal.CancelWorkflow(within(t), run.WorkflowID, run.FirstRunID))
 		keep(t, s, "scheduled-stopped", run)
 	})
+}
+
+// meetsBusySession is a schedule whose first run has found its session at work, and begins an execution of it now that
+// this one was stopped.
+func (s *stack) meetsBusySession(t *testing.T, session string) (schedule string) {
+	t.Helper()
+	script := "turns: [{text: one, delay: 10m}, {text: two, delay: 10m}]"
+	own, err := s.agents.Start(within(t), client.Start{ID: session, Prompt: "go", Definition: scripted(writeScript(t, script))})
+	require.NoError(t, err)
+	schedule = s.schedules(t, quickRun, func(c *client.Schedule) { c.Start.ID = session }).Name
+	s.triggers(t, schedule, "")
+	s.waitsForSession(t, schedule)
+	_, err = s.agents.Stop(within(t), session, client.StopOptions{Mode: contract.StopNow})
+	require.NoError(t, err)
+	_, err = s.agents.Wait(within(t), session, own.Number)
+	require.NoError(t, err)
+	return schedule
 }
 
 // waitsForSession waits until the only run of a schedule has met a busy session.

@@ -11,18 +11,27 @@ import (
 	"everstep/domain/contract"
 )
 
-func TestReadRateLimits(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]map[string]RateLimit{
-		"openai=600rpm": {"openai": {RequestsPerMinute: 600}},
-		"openai=600rpm/200000tpm, anthropic=50rpm": {"openai": {600, 200000}, "anthropic": {RequestsPerMinute: 50}},
-		"gemini=9tpm/1rpm":                         {"gemini": {1, 9}},
-	} {
-		got, err := readRateLimits(text)
+// requireReads has a reader of limits read each text as what it means, and refuse each other with the words beside it.
+func requireReads[T any](t *testing.T, read func(string) (map[string]T, error), good map[string]map[string]T, wrong map[string]string) {
+	t.Helper()
+	for text, want := range good {
+		got, err := read(text)
 		require.NoError(t, err, text)
 		require.Equal(t, want, got, text)
 	}
-	for text, want := range map[string]string{
+	for text, want := range wrong {
+		_, err := read(text)
+		require.ErrorContains(t, err, want, text)
+	}
+}
+
+func TestReadRateLimits(t *testing.T) {
+	t.Parallel()
+	requireReads(t, readRateLimits, map[string]map[string]RateLimit{
+		"openai=600rpm": {"openai": {RequestsPerMinute: 600}},
+		"openai=600rpm/200000tpm, anthropic=50rpm": {"openai": {600, 200000}, "anthropic": {RequestsPerMinute: 50}},
+		"gemini=9tpm/1rpm":                         {"gemini": {1, 9}},
+	}, map[string]string{
 		"":                          `"" is no limit; write it like openai=600rpm/200000tpm`,
 		"600rpm":                    `"600rpm" is no limit`,
 		"openai=600rpm,":            `"" is no limit`,
@@ -37,10 +46,7 @@ func TestReadRateLimits(t *testing.T) {
 		"openai=1rpm/2rpm":          `openai: "1rpm/2rpm" is neither`,
 		"openai=":                   `openai: "" is neither`,
 		"openai=99999999999999rpmx": "is neither",
-	} {
-		_, err := readRateLimits(text)
-		require.ErrorContains(t, err, want, text)
-	}
+	})
 }
 
 // TestQuotas: providers of one key share a queue and a meter, and each worker

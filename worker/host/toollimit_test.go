@@ -17,17 +17,12 @@ import (
 
 func TestReadToolLimits(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]map[string]domain.ToolLimit{
+	requireReads(t, readToolLimits, map[string]map[string]domain.ToolLimit{
 		"refund=5/m":                 {"refund": {Calls: 5, Per: time.Minute}},
 		"refund=5/m+2, shop__x=10/s": {"refund": {Calls: 5, Per: time.Minute, AtOnce: 2}, "shop__x": {Calls: 10, Per: time.Second}},
 		"shell=+1":                   {"shell": {AtOnce: 1}},
 		"refund=20/h":                {"refund": {Calls: 20, Per: time.Hour}},
-	} {
-		got, err := readToolLimits(text)
-		require.NoError(t, err, text)
-		require.Equal(t, want, got, text)
-	}
-	for text, want := range map[string]string{
+	}, map[string]string{
 		"":                    `"" is no limit; write it like refund=5/m (a rate), refund=+2`,
 		"refund":              `"refund" is no limit`,
 		"=5/m":                `"=5/m" is no limit`,
@@ -42,10 +37,7 @@ func TestReadToolLimits(t *testing.T) {
 		"refund=5/m+":         `refund: "5/m+" is neither`,
 		"refund=+0":           `refund: "+0" is neither`,
 		"refund=+99999":       "refund: limit: 99999 at once; at most 10000 are",
-	} {
-		_, err := readToolLimits(text)
-		require.ErrorContains(t, err, want, text)
-	}
+	})
 }
 
 // TestToolLimits: what the worker says comes before what the tool says, and no limit is for a tool that is not there.
