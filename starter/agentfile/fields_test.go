@@ -34,6 +34,7 @@ func setFields(v reflect.Value, set, all map[string]bool) {
 			set[name] = set[name] || !value.IsZero()
 			setFields(value, set, all)
 		}
+	default: // it holds no fields
 	}
 }
 

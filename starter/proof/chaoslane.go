@@ -121,7 +121,7 @@ func (l *chaosLane) killAt(t *trial, h hit, now time.Time) {
 	aim := l.aim
 	l.aim = nil
 	t.killed(h, aim.boundary, now)
-	pid := l.lane.kill()
+	pid := l.kill()
 	at := "between steps"
 	switch {
 	case h.Step > 0:
