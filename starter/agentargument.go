@@ -21,7 +21,7 @@ func (p *program) withAgent(
 func (p *program) reading(
 	command *cobra.Command, like string, run func(ctx context.Context, s *local.Stack, id string) error,
 ) *cobra.Command {
-	return p.readingBy(p.machine.ConnectToRead, command, like, run)
+	return p.readingBy(p.machine.ConnectToAsk, command, like, run)
 }
 
 // looking is reading of a command that needs no worker: the dev server that has been there is brought back for it.

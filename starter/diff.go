@@ -34,7 +34,7 @@ is where they part. It needs a worker. Exit 0, whether they differ or not.`,
 					return err
 				}
 			}
-			s, err := p.machine.ConnectToRead(ctx, points[0].ID)
+			s, err := p.machine.ConnectToAsk(ctx, points[0].ID)
 			if err != nil {
 				return err
 			}

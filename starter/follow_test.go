@@ -106,7 +106,7 @@ func TestKeptExecutions(t *testing.T) {
 		code, _, stderr = c.call(t.Context(), args...)
 		require.Equal(t, exitUnreachable, code, stderr)
 		require.Contains(t, stderr, "kept in "+file+": `starter dev`, or `starter watch notes`, brings them back")
-		looks := slices.Contains([]string{"status", "explain", "result"}, args[0])
+		looks := slices.Contains([]string{"status", "explain", "result", "messages"}, args[0])
 		require.Equal(t, looks, strings.Contains(stderr, "it does not come back: a test may not start a process"), "%s: %s", args, stderr)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	sdk "go.temporal.io/sdk/client"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/starter/client"
 	"everstep/starter/devserver"
 	"everstep/worker/host"
@@ -94,6 +95,53 @@ func (m *Machine) ConnectToLook(ctx context.Context, id string) (*Stack, error) 
 		return m.Connect(ctx, "")
 	}
 	return m.ConnectToRead(ctx, id)
+}
+
+// ConnectToAsk is ConnectToRead for what only reads, and needs a worker to answer. Where no server is up, and no records
+// are named, the dev server that has been there before is brought back, with a worker unless that would have an
+// execution go on: by being read nothing does.
+func (m *Machine) ConnectToAsk(ctx context.Context, id string) (*Stack, error) {
+	s, err := m.ConnectToRead(ctx, id)
+	if err == nil && s.held == nil || m.NamesRecords() == nil {
+		return s, err
+	}
+	if err == nil {
+		return m.withWorker(ctx, s), nil
+	}
+	if !errors.Is(err, errNoServer) {
+		return nil, err
+	}
+	if s, err = m.ConnectToLook(ctx, id); err != nil || s.held == nil {
+		return s, err
+	}
+	return m.withWorker(ctx, s), nil
+}
+
+// withWorker has a stack run a worker where nobody does, and nothing would go on by it.
+func (m *Machine) withWorker(ctx context.Context, s *Stack) *Stack {
+	if queueServed(s.local.StateFile, s.taskQueue) || s.taskQueue != contract.DefaultTaskQueue || s.served(ctx, s.taskQueue) == nil {
+		return s
+	}
+	for agent, err := range s.Agents.List(ctx, client.ListOptions{Open: true}) {
+		if err != nil || !agent.Status.Terminal() {
+			return s
+		}
+	}
+	dir, err := m.Folder("")
+	if err == nil {
+		err = host.CheckWorker(m.Env)
+	}
+	var spec WorkerSpec
+	if err == nil {
+		spec, err = m.WorkerSpec(s.held.Server(), s.taskQueue, dir)
+	}
+	if err == nil {
+		s.worker, err = m.keepWorker(spec, false, nil)
+	}
+	if err != nil {
+		m.Say("no worker answers here: %s", err)
+	}
+	return s
 }
 
 // bringBack joins the dev server of a state file, or starts it, and waits for one that is about to stop.
