@@ -135,8 +135,11 @@ func forks(t *testing.T) map[string]fork {
 		"WithToolCalls":      {busyState(t), func(_ *testing.T, s state, n int) state { return s.WithToolCalls(int64(n+1), after(20+n)) }},
 		"WithWaiting":        {waitingState(t), func(_ *testing.T, s state, n int) state { return s.WithWaiting(n == 0, after(20+n)) }},
 		"WithLastStepWithin": {withStep(t, begunState(t), answerStep(executionID(1), 1, strings.Repeat("x", 100_000))), func(_ *testing.T, s state, n int) state { return s.WithLastStepWithin(70_000 + 1000*n) }},
-		"WithStepsOf":        {endedState(t), func(_ *testing.T, s state, n int) state { return s.WithStepsOf(s.WithStepsFolded(n)) }},
-		"WithStepsFolded":    {endedState(t), func(_ *testing.T, s state, n int) state { return s.WithStepsFolded(n) }},
+		"WithoutSteps": {withStep(t, begunState(t), answerStep(executionID(1), 1, "x")), func(_ *testing.T, s state, n int) state {
+			return s.WithSystemPrompt(strings.Repeat("x", n), after(n)).WithoutSteps()
+		}},
+		"WithStepsOf":     {endedState(t), func(_ *testing.T, s state, n int) state { return s.WithStepsOf(s.WithStepsFolded(n)) }},
+		"WithStepsFolded": {endedState(t), func(_ *testing.T, s state, n int) state { return s.WithStepsFolded(n) }},
 		"WithStepsUnfolded": {endedState(t).WithStepsFolded(1), func(t *testing.T, s state, n int) state {
 			return s.WithStepsUnfolded([]domain.StepExecution{{Step: toolStep(executionID(1+n), 1)}})
 		}},

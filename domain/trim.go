@@ -61,6 +61,33 @@ func (s AgentStep) cutTo(longest int) AgentStep {
 	return s
 }
 
+// said is about how many bytes the reasons take that were given for calls, which no size of a step counts.
+func (s AgentStep) said() int {
+	n := 0
+	for _, t := range s.ToolExecutions {
+		n += encodedLen(t.Approval.Reason) + encodedLen(t.Answer.Reason)
+		if t.Settlement != nil {
+			n += encodedLen(t.Settlement.Reason) + encodedLen(t.Settlement.Result)
+		}
+	}
+	return n
+}
+
+// saidWithin returns the step with no longer reasons, notes aside.
+func (s AgentStep) saidWithin(longest int) AgentStep {
+	s = s.clone()
+	for i, t := range s.ToolExecutions {
+		t.Approval.Reason, t.Answer.Reason = cut(t.Approval.Reason, longest), cut(t.Answer.Reason, longest)
+		if t.Settlement != nil {
+			settled := *t.Settlement
+			settled.Reason, settled.Result = cut(settled.Reason, longest), cut(settled.Result, longest)
+			t.Settlement = &settled
+		}
+		s.ToolExecutions[i] = t
+	}
+	return s
+}
+
 func (c ToolCall) cutTo(longest int) ToolCall {
 	c.ID, c.Name, c.Arguments = cut(c.ID, longest), cut(c.Name, longest), cut(c.Arguments, longest)
 	return c

@@ -81,23 +81,45 @@ func (s AgentState) WithStepsOf(other AgentState) AgentState {
 	})
 }
 
+// WithoutSteps returns the state with its steps folded and none in progress, to tell what all else of it takes.
+func (s AgentState) WithoutSteps() AgentState {
+	if s.w.Execution == nil {
+		return s
+	}
+	return s.WithStepsFolded(0).changed(s.w.UpdatedAt, func(e *executionWire) { e.Current = nil })
+}
+
 // WithLastStepWithin returns the state with its last completed step trimmed, such that with those before it takes
-// about limit bytes when encoded.
+// about limit bytes when encoded. Where what people said of the steps' calls takes too much beside, that is cut in all.
 func (s AgentState) WithLastStepWithin(limit int) AgentState {
 	steps := s.execution().w.Steps
 	if len(steps) == 0 {
 		return s
 	}
+	size, said := 0, 0
+	for _, step := range steps {
+		size, said = size+step.Size(), said+step.Step.said()
+	}
+	if size+said <= limit {
+		return s
+	}
+	if said > limit/4 {
+		steps = slices.Clone(steps)
+		for i, step := range steps {
+			short := *step
+			short.Step = step.Step.saidWithin(shortest)
+			steps[i] = &short
+		}
+	}
 	last := *steps[len(steps)-1]
 	for _, step := range steps[:len(steps)-1] {
 		limit -= step.Size()
 	}
-	if last.Size() <= limit {
-		return s
+	if last.Size() > limit {
+		last.Step = last.Step.Trimmed(limit - roomBeside)
 	}
-	last.Step = last.Step.Trimmed(limit - roomBeside)
 	return s.changed(s.w.UpdatedAt, func(e *executionWire) {
-		e.Steps = slices.Clone(e.Steps)
+		e.Steps = slices.Clone(steps)
 		e.Steps[len(e.Steps)-1] = &last
 	})
 }

@@ -92,3 +92,21 @@ func TestTheLastStepIsCutToFit(t *testing.T) {
 	require.Contains(t, cut.Answer(), "500000 bytes in all")
 	require.Equal(t, idleState(t), idleState(t).WithLastStepWithin(1))
 }
+
+// TestReasonsAreCutToFit: what people said of the calls of a step takes room beside it.
+func TestReasonsAreCutToFit(t *testing.T) {
+	t.Parallel()
+	step := bigStep(256, "seen")
+	for i := range step.ToolExecutions {
+		step.ToolExecutions[i].Approval = domain.Approval{Decision: domain.Approved, Reason: strings.Repeat("<", domain.MaxReason)}
+		step.ToolExecutions[i].Answer = domain.Answer{Outcome: domain.AnsweredByPerson, Reason: strings.Repeat("r", domain.MaxReason)}
+	}
+	s := withStep(t, begunState(t), step).WithMessageStore(domain.MessageStore{})
+	require.Greater(t, len(encoded(t, s)), 5_000_000)
+	cut := s.WithLastStepWithin(domain.MaxCarriedState)
+	require.Less(t, len(encoded(t, cut)), domain.MaxCarriedState*3/2)
+	last, _ := cut.LastStep()
+	require.Len(t, last.ToolExecutions, 256)
+	require.Contains(t, last.ToolExecutions[0].Approval.Reason, "[cut, ")
+	require.Less(t, len(encoded(t, cut.WithoutSteps())), 5_000)
+}

@@ -288,6 +288,9 @@ func historyTellsWhatWaits(t *testing.T, older bool) {
 		return domain.PendingApproval{PendingCall: domain.PendingCall{ToolExecutionID: execution.Step(1).Tool(i), ExecutionID: execution, Step: 1, Tool: "pay"}, Approval: approval}
 	}
 	memo := contract.WaitingFor([]domain.PendingApproval{call(0), call(1)}, nil, func(p domain.PendingApproval) bool { return p.ToolExecutionID == call(0).ToolExecutionID })
+	question := domain.PendingQuestion{PendingCall: call(0).PendingCall, Answer: domain.Answer{Digest: call(0).Digest, AskedAt: now}}
+	memo.Questions = contract.WaitingFor(nil, []domain.PendingQuestion{question}, nil).Questions
+	require.Len(t, memo.Questions, 1)
 	encoded, err := json.Marshal(memo)
 	require.NoError(t, err)
 	require.NotContains(t, string(encoded), "amount", "a memo holds no text of users")

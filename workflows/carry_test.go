@@ -65,8 +65,13 @@ func fullCarry(t *testing.T, in contract.SessionInput) contract.Carry {
 		Unsent: []contract.AnsweredUpdate[contract.UnsendReply]{{ID: "d"}}, MessagesWaited: 22,
 		Suspended: &contract.Suspension{Reason: "audit"}, Emptied: []contract.AnsweredUpdate[contract.ClearReply]{{ID: "e"}},
 		Rewound: []contract.AnsweredUpdate[contract.RewindReply]{{ID: "f"}}, EditsBefore: domain.Edits{Cleared: 1, TakenBack: []domain.Span{{From: 1, To: 2}}},
-		IdleSince: noon.Add(time.Minute),
-		Runs:      21, Outcome: &contract.Outcome{AgentID: in.AgentID, ExecutionID: execution, Number: 1, Status: domain.StatusCompleted},
+		IdleSince:   noon.Add(time.Minute),
+		Pauses:      []contract.AnsweredUpdate[contract.PauseReply]{{ID: "g"}},
+		Suspensions: []contract.AnsweredUpdate[contract.SuspendReply]{{ID: "h"}},
+		Redefined:   []contract.AnsweredUpdate[contract.RedefineReply]{{ID: "i"}},
+		Revoked:     []contract.AnsweredUpdate[contract.RevokeReply]{{ID: "j"}},
+		Totals:      []contract.AnsweredUpdate[contract.ExtendSessionReply]{{ID: "k"}},
+		Runs:        21, Outcome: &contract.Outcome{AgentID: in.AgentID, ExecutionID: execution, Number: 1, Status: domain.StatusCompleted},
 	}
 }
 

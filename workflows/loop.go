@@ -26,6 +26,7 @@ func (s session) enterLoop() bool {
 	fresh := !s.state.HasActiveExecution()
 	if fresh {
 		s.beginExecution()
+		s.mail.HeedCancellation()
 	}
 	s.mail.WatchTime()
 	if permit, ok := s.mail.Permit(mailbox.BetweenSteps); ok {

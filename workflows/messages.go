@@ -8,13 +8,22 @@ import (
 	"everstep/domain/contract"
 )
 
-// checkRoom refuses a message for which there is no room beside those that wait already: a run hands them all on.
+// checkRoom refuses a message for which there is no room beside those that wait already, and beside all else that a run
+// hands on.
 func (s session) checkRoom(request contract.SendRequest) error {
 	waiting, most := s.mail.Waiting(), contract.MaxWaitingUnstored
 	if s.resolved != nil && s.resolved.Storage {
 		most = contract.MaxWaitingBytes
 	}
-	switch bytes := encodedSize(request, waiting); {
+	left, err := s.roomWith(func(o outlook) outlook {
+		o.carry.Waiting = nil
+		return o
+	})
+	if err != nil {
+		return err
+	}
+	bytes := encodedSize(held(request), waiting)
+	switch most = min(most, max(left, 0)); {
 	case len(waiting) >= contract.MaxWaitingMessages:
 		return domain.Errorf(domain.Denied, "send: %d messages wait for the agent already, and no more can; send it when some are read, or take one back with unsend", len(waiting))
 	case bytes > most:
@@ -25,20 +34,29 @@ func (s session) checkRoom(request contract.SendRequest) error {
 	return nil
 }
 
+// held is a message as it waits: what its sender takes the definition to be was compared with it by then.
+func held(request contract.SendRequest) contract.SendRequest {
+	request.Definition = nil
+	return request
+}
+
+// messageMargin is what a message that waits takes beside what was sent.
+const messageMargin = 200
+
 // encodedSize is about how many bytes a message and those that wait take.
 func encodedSize(request contract.SendRequest, waiting []contract.WaitingMessage) int {
 	own, _ := json.Marshal(request)
 	others, _ := json.Marshal(waiting)
-	return len(own) + len(others)
+	return len(own) + len(others) + messageMargin
 }
 
 // holdMessage has a message wait for the execution in progress, or about to begin.
 func (s session) holdMessage(request contract.SendRequest) contract.SendReply {
-	held := s.mail.Hold(func(place int64) domain.MessageID { return s.in.AgentID.Waiting(s.info.FirstRunID, place) }, request)
+	waits := s.mail.Hold(func(place int64) domain.MessageID { return s.in.AgentID.Waiting(s.info.FirstRunID, place) }, held(request))
 	execution, _ := s.state.Execution()
 	reply := contract.SendReply{
 		ExecutionID: execution.ID(), Number: s.state.ExecutionCount(), RunID: s.info.WorkflowExecution.RunID,
-		Waits: held.ID, Place: held.Place, Given: request.Given != nil, Trusted: request.Given != nil && len(request.Given.Trusted) > 0,
+		Waits: waits.ID, Place: waits.Place, Given: request.Given != nil, Trusted: request.Given != nil && len(request.Given.Trusted) > 0,
 	}
 	if !s.state.HasActiveExecution() {
 		reply.ExecutionID, reply.Number = s.nextExecutionID(), reply.Number+1

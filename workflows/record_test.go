@@ -115,3 +115,41 @@ func TestWhatNobodyCanTellIsGivenUp(t *testing.T) {
 	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
 	require.Equal(t, []int{2}, taken)
 }
+
+// TestACancellationBetweenExecutions, as one is being recorded: the message that was taken then begins its execution, which
+// tells that the workflow was cancelled. Nothing is asked of a model for it.
+func TestACancellationBetweenExecutions(t *testing.T) {
+	t.Parallel()
+	for name, order := range map[string][]string{"message, cancellation": {"send", "cancel"}, "cancellation, message": {"cancel", "send"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var env *testsuite.TestWorkflowEnvironment
+			sent := &verdict{}
+			w := recorder(func(ended contract.EndedExecution) error {
+				for _, what := range order {
+					switch {
+					case ended.Number > 1:
+					case what == "cancel":
+						env.CancelWorkflow()
+					default:
+						env.UpdateWorkflow(string(contract.UpdateSend), "u1", sent, contract.SendRequest{Prompt: "more"})
+					}
+				}
+				return nil
+			})
+			env = w.environment(t)
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+			out := outcome(t, env)
+			require.True(t, out.Closed)
+			require.Len(t, w.asked, 1, "nothing is asked after the cancellation")
+			if sent.rejected != nil {
+				require.ErrorContains(t, sent.rejected, "the session is closed")
+				require.Equal(t, []any{1, domain.StatusCompleted}, []any{out.Number, out.Status})
+				return
+			}
+			require.Equal(t, []any{2, domain.StatusStopped, domain.UserRequested}, []any{out.Number, out.Status, out.StopReason})
+			require.Equal(t, out.ExecutionID, sent.value.(contract.SendReply).ExecutionID)
+			require.Contains(t, spoken(t, env), "user: more")
+		})
+	}
+}

@@ -40,21 +40,40 @@ func (s session) checkRedefine(request contract.RedefineRequest) error {
 	next := s.redefinedBy(request)
 	_, malformed := s.state.WithResponseFormat(next.Format, s.now())
 	return cmp.Or(upcoming.CheckRedefined(next), malformed, next.Budget.CheckDeadline(s.now()), checkWord(request.By, request.Reason),
-		domain.CheckFits("definition", next, domain.MaxResolved))
+		s.checkListed(next), s.checkHandedOn("update", "send it when those messages are read, or give a shorter definition", func(o outlook) outlook {
+			o.carry.Next = new(s.redefinition(request))
+			return o
+		}))
+}
+
+// checkListed refuses a definition that is too long with the tools that the session has now.
+func (s session) checkListed(next domain.Definition) error {
+	resolved := contract.Resolved{}
+	if s.resolved != nil {
+		resolved = *s.resolved
+	}
+	resolved.Definition = next
+	return domain.CheckFits("definition, with its tools", resolved, domain.MaxResolved)
 }
 
 // redefineSession takes what was checked. Two that come before an execution begins are one.
 func (s session) redefineSession(request contract.RedefineRequest) contract.RedefineReply {
+	next := s.redefinition(request)
+	if len(next.Word.Fields) > 0 || s.next != nil {
+		s.redefine(next)
+	}
+	return contract.RedefineReply{Number: s.state.ExecutionCount() + 1, Fields: next.Word.Fields}
+}
+
+// redefinition is what waits for the next execution, once a request was taken.
+func (s session) redefinition(request contract.RedefineRequest) contract.Redefinition {
 	next := s.redefinedBy(request)
 	word := contract.DefinitionWord{By: request.By, At: s.now(), Reason: request.Reason, Fields: s.own.Differing(next)}
 	if !slices.Contains(word.Fields, "model") && s.names(request, "model") && !next.Model.Equal(s.state.LLMConfig()) {
 		word.Fields = append(word.Fields, "model") // a message has given it another meanwhile
 	}
 	word.Fields = s.withSessionBudget(word.Fields, request, next)
-	if len(word.Fields) > 0 || s.next != nil {
-		s.redefine(contract.Redefinition{Definition: next, Word: word, Fields: contract.Joined(s.next, request.Fields)})
-	}
-	return contract.RedefineReply{Number: s.state.ExecutionCount() + 1, Fields: word.Fields}
+	return contract.Redefinition{Definition: next, Word: word, Fields: contract.Joined(s.next, request.Fields)}
 }
 
 // redefinedBy is the definition with what a request asks for. Parts of the model are of the one that the session uses.

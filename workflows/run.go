@@ -1,7 +1,6 @@
 package workflows
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -183,58 +182,6 @@ func (s session) copyMessages() {
 	case !s.mail.Stopped():
 		s.contextLost(lossOf(err).Err())
 	}
-}
-
-// handed is the input of the next run, if it can be handed on. Where the rest
-// leaves little room, the state is made to fit.
-func (s session) handed() (in contract.SessionInput, _ *domain.Error) {
-	if s.talk.SizeFrom(s.carriedFrom()) > domain.MaxCarriedMessages {
-		return in, domain.Errorf(domain.TooLarge,
-			"without storage at most %d bytes of messages are carried; configure storage on the workers", domain.MaxCarriedMessages)
-	}
-	var err error
-	for _, limit := range []int{domain.MaxMessage, domain.MaxCarriedState} {
-		var carry contract.Carry
-		if carry, err = s.carry(limit); err != nil {
-			break
-		}
-		in = *s.in
-		in.Prompt, in.Given, in.Budget, in.Carry, in.GoOn, in.Fork, in.Definition = "", nil, domain.ExecutionBudget{}, &carry, nil, nil, s.own
-		in.Parent = s.parent()
-		if err = domain.CheckFits("what the next run needs", in, domain.MaxPayload); err == nil {
-			return in, nil
-		}
-	}
-	return in, domain.AsError(err)
-}
-
-// carry is what the next run needs of this one, its state within a limit: of the
-// steps what hooks see. The last one stays, as it holds the answer so far.
-func (s session) carry(limit int) (contract.Carry, error) {
-	recent, _ := s.recent()
-	state, err := json.Marshal(recent.WithLastStepWithin(limit))
-	carry := contract.Carry{
-		State: state, Segments: s.run.segments, Copy: s.run.copying, Runs: s.run.number, Outcome: s.archive.outcome,
-	}
-	s.handOver(&carry)
-	s.bindings.handOver(&carry)
-	s.records.handOver(&carry)
-	carry.MessagesFrom, carry.EditsBefore = s.talk.from, s.talk.before
-	s.carryOver(&carry)
-	s.mail.Carry(&carry)
-	s.guards.carried(&carry.Guarded)
-	s.talk.Carry(&carry, s.carriedFrom(), s.resolved)
-	return carry, err
-}
-
-// carriedFrom is the index of the first message that the next run needs: the first
-// in no segment or, with no storage at all, the first that a summary does not
-// hide.
-func (s session) carriedFrom() int {
-	if len(s.run.segments) > 0 || s.resolved != nil && s.resolved.Storage {
-		return s.run.stored
-	}
-	return s.talk.Needed(s.run.stored)
 }
 
 func (s session) continueAsNew(ctx workflow.Context) error {

@@ -11,23 +11,25 @@ import (
 	"everstep/workflows/internal/mailbox"
 )
 
+// acceptUpdates registers all updates. What one was answered is remembered, over the runs of the session, but for two that
+// are the same once as twice: a call is settled once, and a session that is closed has no next run.
 func (s session) acceptUpdates() error {
 	return errors.Join(
 		accept(s, contract.UpdateSend, &s.mail.Sent, s.checkSend, s.send),
 		accept(s, contract.UpdateUnsend, &s.mail.Unsent, s.checkUnsend, s.unsend),
 		accept(s, contract.UpdateExtend, &s.mail.Extended, s.checkExtend, s.extend),
-		accept(s, contract.UpdateExtendSession, nil, s.checkExtendSession, s.extendSession),
-		accept(s, contract.UpdatePause, nil, s.checkPause, s.pause(true)),
-		accept(s, contract.UpdateResume, nil, s.checkPause, s.pause(false)),
-		accept(s, contract.UpdateApprove, &s.mail.Decided, s.checkNewApprove, s.approve),
+		accept(s, contract.UpdateExtendSession, &s.mail.Totals, s.checkExtendSession, s.extendSession),
+		accept(s, contract.UpdatePause, &s.mail.Pauses, s.checkPause, s.pause(true)),
+		accept(s, contract.UpdateResume, &s.mail.Pauses, s.checkPause, s.pause(false)),
+		accept(s, contract.UpdateApprove, &s.mail.Decided, s.checkApproveFits, s.approve),
 		acceptSlow(s, contract.UpdateEdit, &s.mail.Decided, s.checkNewEdit, s.edit),
 		accept(s, contract.UpdateDeny, &s.mail.Decided, s.checkDeny, s.deny),
 		acceptSlow(s, contract.UpdateAnswer, &s.mail.Replied, s.checkNewAnswer, s.answerQuestion),
-		accept(s, contract.UpdateRevoke, nil, s.checkRevoke, s.revoke),
-		accept(s, contract.UpdateRedefine, nil, s.checkRedefine, s.redefineSession),
-		accept(s, contract.UpdateResolve, nil, s.checkResolve, s.resolveCall),
-		accept(s, contract.UpdateSuspend, nil, s.checkSuspend, s.suspend),
-		accept(s, contract.UpdateUnsuspend, nil, s.checkUnsuspend, s.unsuspend),
+		accept(s, contract.UpdateRevoke, &s.mail.Revoked, s.checkRevoke, s.revoke),
+		accept(s, contract.UpdateRedefine, &s.mail.Redefined, s.checkRedefine, s.redefineSession),
+		accept(s, contract.UpdateResolve, nil, s.checkResolveFits, s.resolveCall),
+		accept(s, contract.UpdateSuspend, &s.mail.Suspensions, s.checkSuspend, s.suspend),
+		accept(s, contract.UpdateUnsuspend, &s.mail.Suspensions, s.checkUnsuspend, s.unsuspend),
 		accept(s, contract.UpdateClear, &s.mail.Emptied, s.checkClear, s.clear),
 		accept(s, contract.UpdateRewind, &s.mail.Rewound, s.checkRewind, s.rewind),
 		accept(s, contract.UpdateClose, nil, s.checkClose, s.closeSession),

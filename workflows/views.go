@@ -92,7 +92,7 @@ func (s session) stateView(request contract.StateRequest) (view contract.StateVi
 	}
 	if err == nil && !s.state.HasActiveExecution() && s.in.Name == "" {
 		view.Carry = new(contract.Carry)
-		*view.Carry, err = s.carry(domain.MaxCarriedState)
+		*view.Carry, err = s.carryWithin(domain.MaxCarriedState)
 		// The messages come by page, and what is said of one's own workflow is
 		// true of no other.
 		view.Carry.Entries, view.Carry.Answered, view.Carry.Extended, view.Carry.Runs = nil, nil, nil, 0

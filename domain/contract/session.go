@@ -160,6 +160,14 @@ type Carry struct {
 	Rewound []AnsweredUpdate[RewindReply] `json:"rewound,omitempty"`
 	// IdleSince is when people last spoke to a session that is idle, where that was after its newest execution.
 	IdleSince time.Time `json:"idle_since,omitzero"`
+	// Pauses are the answers to the newest updates that paused and resumed, Suspensions to those that suspended and
+	// unsuspended, Redefined to those of the definition, Revoked to those that took standing approvals back, Totals to
+	// those of the session's budget, as Answered.
+	Pauses      []AnsweredUpdate[PauseReply]         `json:"pauses,omitempty"`
+	Suspensions []AnsweredUpdate[SuspendReply]       `json:"suspensions,omitempty"`
+	Redefined   []AnsweredUpdate[RedefineReply]      `json:"redefined,omitempty"`
+	Revoked     []AnsweredUpdate[RevokeReply]        `json:"revoked,omitempty"`
+	Totals      []AnsweredUpdate[ExtendSessionReply] `json:"totals,omitempty"`
 	// EditsBefore are those with which the newest execution began.
 	EditsBefore domain.Edits `json:"edits_before,omitzero"`
 }

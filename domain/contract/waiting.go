@@ -61,7 +61,7 @@ func WaitingFor(pending []domain.PendingApproval, questions []domain.PendingQues
 		w.Approvals = append(w.Approvals, p)
 	}
 	for _, q := range questions[:min(len(questions), MaxWaiting)] {
-		q.Tool = domain.Shorten(q.Tool, 64)
+		q.Tool, q.Digest = domain.Shorten(q.Tool, 64), domain.Digest{}
 		w.Questions = append(w.Questions, WaitingQuestion{q.PendingCall, q.Answer})
 	}
 	w.More = len(pending) - len(w.Approvals) + len(questions) - len(w.Questions)

@@ -197,7 +197,8 @@ func (a Agent) With(fact Fact, at time.Time) Agent {
 }
 
 func (a Agent) at(t time.Time) At {
-	return At{Time: t, Price: a.Price, Stopped: a.Execution.Halted(t), NoTools: a.Execution.gentle || a.Execution.Halted(t)}
+	halted := a.Execution.Halted(t)
+	return At{Time: t, Price: a.Price, Stopped: halted, NoTools: a.Execution.gentle || halted, StopAsked: halted || len(a.Execution.Stops) > 0}
 }
 
 // turns reports whether work has to wait for its turn under a rate limit.

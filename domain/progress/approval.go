@@ -29,7 +29,7 @@ func NotBegun() *domain.Error {
 }
 
 // waits notes about which of the step's calls people are asked. Of one that is no longer asked about and whose time is
-// over, nobody has decided.
+// over, nobody has decided, unless a stop had ended the wait by then.
 func (s Step) waits(f Awaiting, at At) Step {
 	asked := map[domain.ToolExecutionID]domain.Approval{}
 	for _, p := range f.Waiting.Approvals {
@@ -46,7 +46,7 @@ func (s Step) waits(f Awaiting, at At) Step {
 		switch was := call.Approval; {
 		case waits && was.IsZero():
 			s.ToolExecutions[i].Approval = approval
-		case !waits && was.Waits() && !was.ExpiresAt.IsZero() && !at.Time.Before(was.ExpiresAt):
+		case !waits && was.Waits() && !at.StopAsked && !was.ExpiresAt.IsZero() && !at.Time.Before(was.ExpiresAt):
 			s = s.decided(i, was.Decided(domain.Expired, "", "", at.Time), at)
 		}
 	}

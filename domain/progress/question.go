@@ -48,7 +48,8 @@ func (s Step) question(i int) (domain.Question, bool) {
 	return domain.Question{}, false
 }
 
-// awaits notes which questions wait. One that is no longer asked, and whose time is over, nobody has answered.
+// awaits notes which questions wait. One that is no longer asked, and whose time is over, nobody has answered, unless a stop
+// had ended the wait by then.
 func (s Step) awaits(f Awaiting, at At) Step {
 	s.ToolExecutions = slices.Clone(s.ToolExecutions)
 	for i, call := range s.ToolExecutions {
@@ -59,8 +60,12 @@ func (s Step) awaits(f Awaiting, at At) Step {
 		named := slices.IndexFunc(f.Waiting.Questions, func(q contract.WaitingQuestion) bool { return q.ToolExecutionID == call.ID })
 		switch was := call.Answer; {
 		case named >= 0:
-			s.ToolExecutions[i].Answer = f.Waiting.Questions[named].Answer
-		case !was.ExpiresAt.IsZero() && !at.Time.Before(was.ExpiresAt):
+			answer := f.Waiting.Questions[named].Answer
+			if answer.Digest.IsZero() { // memos of older workers alone have it
+				answer.Digest = was.Digest
+			}
+			s.ToolExecutions[i].Answer = answer
+		case !at.StopAsked && !was.ExpiresAt.IsZero() && !at.Time.Before(was.ExpiresAt):
 			s = s.answered(i, question, was.Expired(question, at.Time), "", at)
 		}
 	}

@@ -67,6 +67,8 @@ type At struct {
 	// Stopped says that a stop let nothing go on by then, NoTools that one let no
 	// further tool call begin.
 	Stopped, NoTools bool
+	// StopAsked says that somebody had asked to stop by then, in whatever mode, or that a time limit was over.
+	StopAsked bool
 }
 
 // Begin returns a step in which nothing has happened.

@@ -21,6 +21,36 @@ func TestOpenWorkIsListedOnce(t *testing.T) {
 	require.Equal(t, []progress.Work{first, second}, s.Open)
 }
 
+// TestAStopEndsAWaitBeforeItsTime: where one workflow task brings both, the workflow heeds the stop, and its history tells the
+// same.
+func TestAStopEndsAWaitBeforeItsTime(t *testing.T) {
+	t.Parallel()
+	for _, stopped := range []bool{false, true} {
+		s := begins(contract.SessionInput{}).answers(1, 1, "", domain.ToolCall{Name: "ls"}, domain.ToolCall{Name: "ls"})
+		asks := s.calls(1, 1, 0)
+		s.then(progress.ToolReplied{Work: asks, Reply: contract.ToolReply{NotStarted: true, Question: &domain.Question{Text: "?", ExpiresIn: 1}}})
+		asked, over := nth(1).Step(1), s.now().Add(2*time.Second)
+		s.then(progress.Awaiting{Waiting: contract.Waiting{
+			Questions: []contract.WaitingQuestion{{PendingCall: domain.PendingCall{ToolExecutionID: asked.Tool(0)}, Answer: domain.Answer{AskedAt: s.now(), ExpiresAt: over}}},
+			Approvals: []domain.PendingApproval{{PendingCall: domain.PendingCall{ToolExecutionID: asked.Tool(1)}, Approval: domain.Approval{AskedAt: s.now(), ExpiresAt: over}}},
+		}})
+		require.Equal(t, domain.CallDigest("ls", ""), s.Execution.Questions()[0].Digest, "the memo has none")
+		if stopped {
+			s.then(progress.StopAsked{Request: contract.StopRequest{Mode: contract.AfterStep}})
+		}
+		s.seconds = 100
+		s.then(progress.Awaiting{})
+		calls := s.Execution.Now.ToolExecutions
+		if stopped {
+			require.Empty(t, calls[0].Answer.Outcome)
+			require.Empty(t, calls[1].Approval.Decision)
+			continue
+		}
+		require.Equal(t, domain.NobodyAnswered, calls[0].Answer.Outcome)
+		require.Equal(t, domain.Expired, calls[1].Approval.Decision)
+	}
+}
+
 func TestOnlyWorkOfTheExecutionIsCutOffByItsStop(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

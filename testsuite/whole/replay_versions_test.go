@@ -37,6 +37,11 @@ func recordVersions(t *testing.T) {
 		require.NoError(t, err)
 		s.keep(t, "approvals-unsaid", s.ended(t, begun))
 	})
+	t.Run("cancelled-between", func(t *testing.T) {
+		s := connect(t, "plain", nil)
+		begun := s.cancelledBetween(t, "kept-between")
+		s.keep(t, "cancelled-between", begun)
+	})
 	t.Run("replaced-summaries", func(t *testing.T) {
 		s := start(t, host.Config{Tools: []tool.Tool{echo()}})
 		s.keep(t, "replaced-summaries", s.outgrows(t, 14))

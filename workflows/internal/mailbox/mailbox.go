@@ -36,6 +36,12 @@ type Mailbox struct {
 	Unsent   Memory[contract.UnsendReply]
 	Emptied  Memory[contract.ClearReply]
 	Rewound  Memory[contract.RewindReply]
+	// Pauses are of pause and resume, Suspensions of suspend and unsuspend.
+	Pauses      Memory[contract.PauseReply]
+	Suspensions Memory[contract.SuspendReply]
+	Redefined   Memory[contract.RedefineReply]
+	Revoked     Memory[contract.RevokeReply]
+	Totals      Memory[contract.ExtendSessionReply]
 	// taken counts all updates of this run.
 	taken int
 
@@ -107,6 +113,9 @@ func New(root workflow.Context, agent Agent, carry contract.Carry) *Mailbox {
 		Decided:  Memory[contract.DecisionReply]{answered: carry.Decided}, Unsent: Memory[contract.UnsendReply]{answered: carry.Unsent},
 		Replied: Memory[contract.AnswerReply]{answered: carry.Replied},
 		Rewound: Memory[contract.RewindReply]{answered: carry.Rewound},
+		Pauses:  Memory[contract.PauseReply]{answered: carry.Pauses}, Suspensions: Memory[contract.SuspendReply]{answered: carry.Suspensions},
+		Redefined: Memory[contract.RedefineReply]{answered: carry.Redefined}, Revoked: Memory[contract.RevokeReply]{answered: carry.Revoked},
+		Totals:  Memory[contract.ExtendSessionReply]{answered: carry.Totals},
 		Emptied: Memory[contract.ClearReply]{answered: carry.Emptied}, suspended: carry.Suspended,
 		inbox: inbox{waiting: carry.Waiting, count: carry.MessagesWaited},
 	}

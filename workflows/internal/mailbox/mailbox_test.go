@@ -2,8 +2,10 @@ package mailbox_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -336,6 +338,31 @@ func TestMemory(t *testing.T) {
 		require.False(t, next.Pressed())
 		next.Took()
 		require.True(t, next.Pressed(), "the server takes 2,000")
+	})
+}
+
+// TestMemoryIsBounded in bytes, whatever ids clients choose and however long answers are, where the next run gets it.
+func TestMemoryIsBounded(t *testing.T) {
+	t.Parallel()
+	p := newPlay()
+	p.perform(t, domain.ExecutionBudget{}, func(ctx workflow.Context) {
+		long := strings.Repeat("i", 900)
+		for n := range 100 {
+			p.Decided.Keep(fmt.Sprint(long, n), contract.DecisionReply{Number: n, Approval: domain.Approval{Reason: strings.Repeat("<", domain.MaxReason)}})
+			p.Suspensions.Keep(fmt.Sprint(long, n), contract.SuspendReply{Changed: true})
+		}
+		var carry contract.Carry
+		p.Carry(&carry)
+		encoded, err := json.Marshal(carry)
+		require.NoError(t, err)
+		require.Less(t, len(encoded), 60_000)
+		require.Len(t, carry.Suspensions, 100)
+		next := mailbox.New(ctx, p.agent, carry)
+		reply, ok := next.Decided.Reply(long + "99")
+		require.True(t, ok)
+		require.Equal(t, 99, reply.Number)
+		_, ok = next.Decided.Reply(long + "1")
+		require.False(t, ok)
 	})
 }
 

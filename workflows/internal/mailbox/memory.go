@@ -2,8 +2,10 @@ package mailbox
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 
+	"everstep/domain"
 	"everstep/domain/contract"
 )
 
@@ -19,6 +21,12 @@ const (
 	remembered = 100
 	// rememberedSends are more: of a flood of messages many are repeated by their senders, and none may be taken twice.
 	rememberedSends = 400
+	// carriedReplies bounds what of a memory the next run gets, in bytes when encoded, and carriedSends the same of those
+	// of messages.
+	carriedReplies = 40_000
+	carriedSends   = 200_000
+	// longestID is up to where an update's id is remembered itself: of a longer one the digest is.
+	longestID = 64
 	// manyTaken and mostTaken are of the updates of one run; the server takes 2,000.
 	manyTaken, mostTaken = 1800, 1950
 )
@@ -27,7 +35,7 @@ const (
 func (m *Memory[Reply]) Reply(id string) (reply Reply, ok bool) {
 	if m != nil {
 		for _, a := range m.answered {
-			if a.ID == id {
+			if a.ID == id || a.ID == keyOf(id) {
 				return a.Reply, true
 			}
 		}
@@ -39,9 +47,33 @@ func (m *Memory[Reply]) Reply(id string) (reply Reply, ok bool) {
 // are many.
 func (m *Memory[Reply]) Keep(id string, reply Reply) {
 	if m != nil {
-		all := append(slices.Clip(m.answered), contract.AnsweredUpdate[Reply]{ID: id, Reply: reply})
+		all := append(slices.Clip(m.answered), contract.AnsweredUpdate[Reply]{ID: keyOf(id), Reply: reply})
 		m.answered = all[max(len(all)-cmp.Or(m.room, remembered), 0):]
 	}
+}
+
+// keyOf is what is remembered of an update's id, which clients choose.
+func keyOf(id string) string {
+	if len(id) <= longestID {
+		return id
+	}
+	return domain.DigestOf([]byte(id)).String()
+}
+
+// carried are the newest, as many as the next run gets.
+func (m *Memory[Reply]) carried() []contract.AnsweredUpdate[Reply] {
+	left := carriedReplies
+	if m.room == rememberedSends {
+		left = carriedSends
+	}
+	from := len(m.answered)
+	for ; from > 0; from-- {
+		encoded, err := json.Marshal(m.answered[from-1])
+		if left -= len(encoded) + 1; err != nil || left < 0 {
+			break
+		}
+	}
+	return m.answered[from:]
 }
 
 // Took counts an update that was taken.
@@ -56,8 +88,10 @@ func (m *Mailbox) Pressed() bool { return m.taken >= mostTaken }
 
 // Carry writes down what the next run needs of the mailbox.
 func (m *Mailbox) Carry(to *contract.Carry) {
-	to.Answered, to.Extended, to.Decided, to.Replied, to.Paused = m.Sent.answered, m.Extended.answered, m.Decided.answered, m.Replied.answered, m.paused
-	to.Unsent, to.Waiting, to.MessagesWaited = m.Unsent.answered, m.inbox.waiting, m.inbox.count
-	to.Emptied, to.Suspended, to.Rewound = m.Emptied.answered, m.suspended, m.Rewound.answered
+	to.Answered, to.Extended, to.Decided, to.Replied, to.Paused = m.Sent.carried(), m.Extended.carried(), m.Decided.carried(), m.Replied.carried(), m.paused
+	to.Unsent, to.Waiting, to.MessagesWaited = m.Unsent.carried(), m.inbox.waiting, m.inbox.count
+	to.Emptied, to.Suspended, to.Rewound = m.Emptied.carried(), m.suspended, m.Rewound.carried()
+	to.Pauses, to.Suspensions, to.Redefined, to.Revoked = m.Pauses.carried(), m.Suspensions.carried(), m.Redefined.carried(), m.Revoked.carried()
+	to.Totals = m.Totals.carried()
 	to.IdleSince = m.IdleSince()
 }

@@ -1,0 +1,175 @@
+package workflows
+
+import (
+	"encoding/json"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// handed is the input of the next run, if it can be handed on. Where the rest
+// leaves little room, the state is made to fit.
+func (s session) handed() (in contract.SessionInput, _ *domain.Error) {
+	if s.talk.SizeFrom(s.carriedFrom()) > domain.MaxCarriedMessages {
+		return in, domain.Errorf(domain.TooLarge,
+			"without storage at most %d bytes of messages are carried; configure storage on the workers", domain.MaxCarriedMessages)
+	}
+	var err error
+	for _, limit := range []int{domain.MaxMessage, domain.MaxCarriedState} {
+		var carry contract.Carry
+		if carry, err = s.carryWithin(limit); err != nil {
+			break
+		}
+		in = s.successor(s.own, carry)
+		if err = domain.CheckFits("what the next run needs", in, domain.MaxPayload); err == nil {
+			return in, nil
+		}
+	}
+	return in, domain.AsError(err)
+}
+
+// successor is the input of a run that goes on from this one.
+func (s session) successor(own domain.Definition, carry contract.Carry) contract.SessionInput {
+	in := *s.in
+	in.Prompt, in.Given, in.Budget, in.Carry, in.GoOn, in.Fork, in.Definition = "", nil, domain.ExecutionBudget{}, &carry, nil, nil, own
+	in.Parent = s.parent()
+	return in
+}
+
+// carryWithin is what the next run needs of this one, its state within a limit: of the steps what hooks see. The last one
+// stays, as it holds the answer so far.
+func (s session) carryWithin(limit int) (contract.Carry, error) {
+	recent, _ := s.recent()
+	return s.carry(recent.WithLastStepWithin(limit))
+}
+
+func (s session) carry(of domain.AgentState) (contract.Carry, error) {
+	state, err := json.Marshal(of)
+	carry := contract.Carry{
+		State: state, Segments: s.run.segments, Copy: s.run.copying, Runs: s.run.number, Outcome: s.archive.outcome,
+	}
+	s.handOver(&carry)
+	s.bindings.handOver(&carry)
+	s.records.handOver(&carry)
+	carry.MessagesFrom, carry.EditsBefore = s.talk.from, s.talk.before
+	s.carryOver(&carry)
+	s.mail.Carry(&carry)
+	s.guards.carried(&carry.Guarded)
+	s.talk.Carry(&carry, s.carriedFrom(), s.resolved)
+	return carry, err
+}
+
+// carriedFrom is the index of the first message that the next run needs: the first
+// in no segment or, with no storage at all, the first that a summary does not
+// hide.
+func (s session) carriedFrom() int {
+	if len(s.run.segments) > 0 || s.resolved != nil && s.resolved.Storage {
+		return s.run.stored
+	}
+	return s.talk.Needed(s.run.stored)
+}
+
+// carryMargin is what a carry may gain between the look at it and its run's end, whatever is accepted meanwhile: answers to
+// updates, changes of the definition, pins, reasons.
+const carryMargin = 50_000
+
+// An outlook is what the next run would be handed, where something is accepted that is looked at first.
+type outlook struct {
+	state domain.AgentState
+	carry contract.Carry
+}
+
+// outlook is of this run as it is, its steps aside: whatever they hold, they are made to fit.
+func (s session) outlook() (o outlook, err error) {
+	o.state = s.state.WithoutSteps()
+	if o.carry, err = s.carry(o.state); s.resolved != nil && s.resolved.Storage {
+		o.carry.Entries = nil // what is not stored yet will be
+	}
+	return o, err
+}
+
+// foreseen is about how many bytes the next run would be handed: with the definition in force, and with the one that waits
+// for the next execution, whichever are more.
+func (s session) foreseen(o outlook) (int, error) {
+	size, err := s.encodedWith(s.own, o)
+	if next := o.carry.Next; next != nil && err == nil {
+		adopted, resolved := o, contract.Resolved{}
+		if o.carry.Resolved != nil {
+			resolved = *o.carry.Resolved
+		}
+		resolved.Definition = next.Definition
+		adopted.carry.Next, adopted.carry.Resolved = nil, &resolved
+		adopted.state = o.state.WithSystemPrompt(next.Definition.SystemPrompt, s.now())
+		if adopted.state, err = adopted.state.WithResponseFormat(next.Definition.Format, s.now()); err != nil {
+			return 0, err
+		}
+		var then int
+		then, err = s.encodedWith(next.Definition, adopted)
+		size = max(size, then)
+	}
+	return size + domain.MaxCarriedState + carryMargin, err
+}
+
+func (s session) encodedWith(own domain.Definition, o outlook) (int, error) {
+	state, err := json.Marshal(o.state)
+	if err != nil {
+		return 0, err
+	}
+	o.carry.State = state
+	encoded, err := json.Marshal(s.successor(own, o.carry))
+	return len(encoded), err
+}
+
+// roomWith is how many bytes the next run has left, where something is accepted that alters what it is handed; negative: it
+// would be handed too much. Nothing that people ask for may end an execution later on because it cannot be handed on.
+func (s session) roomWith(alter func(outlook) outlook) (int, error) {
+	o, err := s.outlook()
+	if err != nil {
+		return 0, err
+	}
+	size, err := s.foreseen(alter(o))
+	return domain.MaxPayload - size, err
+}
+
+// checkHandedOn refuses what the next run could not be handed beside all else; instead is what to do.
+func (s session) checkHandedOn(what, instead string, alter func(outlook) outlook) error {
+	left, err := s.roomWith(alter)
+	if err == nil && left < 0 {
+		err = domain.Errorf(domain.TooLarge, "%s: takes %d bytes more than the session can hand on to its next run, beside its definition and what waits; %s", what, -left, instead)
+	}
+	return err
+}
+
+// checkApproveFits is checkNewApprove, and refuses a standing approval for which there is no room.
+func (s session) checkApproveFits(request contract.ApproveRequest) error {
+	err := s.checkNewApprove(request)
+	if err != nil || !request.Always {
+		return err
+	}
+	return s.checkHandedOn("always", "approve this one call, or revoke standing approvals", func(o outlook) outlook {
+		call, err := s.askedAbout("approve", request.Call, request.Digest)
+		if err != nil {
+			return o
+		}
+		asked := call.PendingApproval
+		asked.By, asked.Reason = request.By, request.Reason
+		if with, err := o.state.WithStandingApproval(asked.StandingIn(s.standingContext(asked.Tool)), s.now()); err == nil {
+			o.state = with
+		}
+		return o
+	})
+}
+
+// checkResolveFits is checkResolve, and refuses a settlement for which there is no room.
+func (s session) checkResolveFits(request contract.ResolveRequest) error {
+	settled := settlementOf(request)
+	if err := s.checkResolve(request); err != nil || s.repeats(request.Call, settled) {
+		return err
+	}
+	return s.checkHandedOn("resolve", "say it in fewer words", func(o outlook) outlook {
+		if with, err := o.state.WithSettlement(request.Call, settled, s.now()); err == nil {
+			o.state = with
+		}
+		return o
+	})
+}

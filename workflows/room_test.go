@@ -1,0 +1,182 @@
+package workflows_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"pgregory.net/rapid"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// nearBounds is a named agent with a long definition, whose worker has storage, and whose only execution is busy for an
+// hour before its run ends.
+func nearBounds(t *testing.T, prompt string, offered ...domain.ToolSpec) (*world, *testsuite.TestWorkflowEnvironment, contract.SessionInput) {
+	t.Helper()
+	w := &world{tools: append(reads(), offered...), tool: saw, storage: true, record: stores, model: plays(busy(), says("looking", look()), says("done"))}
+	env := w.environment(t)
+	outgrows(env, 2)
+	return w, env, input(t, "ann", func(in *contract.SessionInput) { in.Definition.SystemPrompt = prompt })
+}
+
+func carriedBytes(t *testing.T, next contract.SessionInput) int {
+	t.Helper()
+	encoded, err := json.Marshal(next)
+	require.NoError(t, err)
+	return len(encoded)
+}
+
+// kindOf is the class by which a client tells how something was refused.
+func kindOf(err error) domain.Kind {
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	if !ok {
+		return ""
+	}
+	return domain.Kind(app.Type())
+}
+
+// TestMessagesLeaveRoomForTheRest of what a run hands on: those are refused that the next run could not be handed, and the
+// execution goes on in it.
+func TestMessagesLeaveRoomForTheRest(t *testing.T) {
+	t.Parallel()
+	_, env, in := nearBounds(t, strings.Repeat("p", 200_000))
+	var took []*verdict
+	for i := range 10 {
+		took = append(took, sends(env, time.Minute, fmt.Sprint("u", i), queued(strings.Repeat("m", 90_000))))
+	}
+	env.ExecuteWorkflow(string(contract.Execute), in)
+	next, ok := handedOn(t, env)
+	require.True(t, ok, "the run came to its end: %v", env.GetWorkflowError())
+	require.LessOrEqual(t, carriedBytes(t, next), domain.MaxPayload)
+	require.Less(t, len(next.Carry.Waiting), 10)
+	require.NotEmpty(t, next.Carry.Waiting)
+	for i, v := range took {
+		if i < len(next.Carry.Waiting) {
+			require.NoError(t, v.rejected)
+			continue
+		}
+		require.ErrorContains(t, v.rejected, "send it when some are read")
+		require.Equal(t, domain.Denied, kindOf(v.rejected))
+	}
+}
+
+// TestAnUpdateLeavesRoomForWhatWaits: it is refused where the next run could not be handed it beside the messages.
+func TestAnUpdateLeavesRoomForWhatWaits(t *testing.T) {
+	t.Parallel()
+	_, env, in := nearBounds(t, "")
+	for i := range 9 {
+		sends(env, time.Minute, fmt.Sprint("u", i), queued(strings.Repeat("m", 100_000)))
+	}
+	update := contract.RedefineRequest{Definition: domain.Definition{SystemPrompt: strings.Repeat("p", 200_000)}, Fields: []string{"system_prompt"}}
+	refused := redefines(env, 2*time.Minute, "long", update)
+	update.Definition.SystemPrompt = "short"
+	taken := redefines(env, 3*time.Minute, "short", update)
+	env.ExecuteWorkflow(string(contract.Execute), in)
+	next, ok := handedOn(t, env)
+	require.True(t, ok)
+	require.Equal(t, "short", next.Carry.Next.Definition.SystemPrompt)
+	require.NoError(t, taken.rejected)
+	require.ErrorContains(t, refused.rejected, "more than the session can hand on to its next run")
+	require.Equal(t, domain.TooLarge, kindOf(refused.rejected))
+}
+
+// TestWhatIsAcceptedIsHandedOn: whatever people send, give and say to a session, and whatever of it is refused, what is
+// accepted fits into the input of the next run.
+func TestWhatIsAcceptedIsHandedOn(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(r *rapid.T) {
+		long := func(label string, sizes ...int) string {
+			unit := rapid.SampledFrom([]string{"a", "a", "<", "é"}).Draw(r, label+" of")
+			return strings.Repeat(unit, rapid.SampledFrom(sizes).Draw(r, label)/len(unit))
+		}
+		_, env, in := nearBounds(t, strings.Repeat("p", rapid.SampledFrom([]int{0, 150_000, 200_000, domain.MaxSystemPrompt}).Draw(r, "prompt")))
+		at := time.Minute
+		for i := range rapid.IntRange(6, 16).Draw(r, "words") {
+			at, id := at+time.Duration(i)*time.Second, fmt.Sprint(strings.Repeat("i", rapid.SampledFrom([]int{0, 900}).Draw(r, "id")), i)
+			switch rapid.IntRange(0, 6).Draw(r, "word") {
+			case 0, 1, 2:
+				sends(env, at, id, queued("m"+long("message", 10, 150_000, 250_000)))
+			case 3:
+				notes := domain.Metadata{fmt.Sprint(i): json.RawMessage(fmt.Sprintf("%q", strings.Repeat("n", rapid.SampledFrom([]int{1, 20_000}).Draw(r, "note"))))}
+				request := queued("with notes")
+				request.Given = &domain.Given{Metadata: notes}
+				sends(env, at, id, request)
+			case 4, 5:
+				redefines(env, at, id, contract.RedefineRequest{
+					Definition: domain.Definition{SystemPrompt: "p" + long("another", 10, 40_000, 90_000, 200_000), Tools: []string{"look"}},
+					Fields:     []string{"system_prompt", "tools"}, By: "ann", Reason: long("why", 10, domain.MaxReason),
+				})
+			case 6:
+				puts(env, at, id, contract.UpdatePause, contract.PauseRequest{})
+				puts(env, at+time.Millisecond, id+"r", contract.UpdateResume, contract.PauseRequest{})
+			}
+		}
+		env.ExecuteWorkflow(string(contract.Execute), in)
+		next, ok := handedOn(t, env)
+		if !ok {
+			out := outcome(t, env)
+			r.Fatalf("the execution ended as %s, %s, %s", out.Status, out.Kind, out.Code)
+		}
+		if size := carriedBytes(t, next); size > domain.MaxPayload {
+			r.Fatalf("the next run is handed %d bytes", size)
+		}
+		if next.Carry.Next == nil || len(next.Carry.Waiting) == 0 {
+			return
+		}
+		// The next execution takes its definition over, and its run has to hand that on too.
+		w := &world{tools: append(reads(), domain.ToolSpec{Name: "once"}), tool: saw, storage: true, record: stores, model: plays(says("looking", look()), says("done"))}
+		env = w.environment(t)
+		outgrows(env, 3)
+		env.ExecuteWorkflow(string(contract.Execute), next)
+		if _, ok := handedOn(t, env); !ok {
+			r.Fatalf("the next one ended as %s, %s", outcome(t, env).Status, outcome(t, env).Code)
+		}
+	})
+}
+
+// TestAnUpdateIsDoneOnce, also where it comes again, with the same id, in a later run: it is answered as it was.
+func TestAnUpdateIsDoneOnce(t *testing.T) {
+	t.Parallel()
+	w := &world{tools: reads(), tool: saw, model: plays(busy(), says("looking", look()), says("done"))}
+	env := w.environment(t)
+	outgrows(env, 2)
+	long := strings.Repeat("i", 900)
+	puts(env, time.Minute, "suspend", contract.UpdateSuspend, contract.SuspendRequest{Reason: "an audit"})
+	puts(env, 2*time.Minute, "unsuspend", contract.UpdateUnsuspend, contract.UnsuspendRequest{})
+	puts(env, 3*time.Minute, long, contract.UpdatePause, contract.PauseRequest{})
+	puts(env, 4*time.Minute, "resume", contract.UpdateResume, contract.PauseRequest{})
+	redefines(env, 5*time.Minute, "update", contract.RedefineRequest{Definition: domain.Definition{SystemPrompt: "one"}, Fields: []string{"system_prompt"}})
+	redefines(env, 6*time.Minute, "later", contract.RedefineRequest{Definition: domain.Definition{SystemPrompt: "two"}, Fields: []string{"system_prompt"}})
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	next, ok := handedOn(t, env)
+	require.True(t, ok)
+
+	w = &world{tools: reads(), tool: saw, model: plays(busy(), says("done"))}
+	env = w.environment(t)
+	suspended := puts(env, time.Minute, "suspend", contract.UpdateSuspend, contract.SuspendRequest{Reason: "an audit"})
+	paused := puts(env, time.Minute, long, contract.UpdatePause, contract.PauseRequest{})
+	redefined := redefines(env, time.Minute, "update", contract.RedefineRequest{Definition: domain.Definition{SystemPrompt: "one"}, Fields: []string{"system_prompt"}})
+	var meanwhile contract.StatusView
+	env.RegisterDelayedCallback(func() { meanwhile = status(t, env) }, 2*time.Minute)
+	var definition *domain.Definition
+	env.RegisterDelayedCallback(func() {
+		definition = query(t, env, contract.QueryState, contract.StateRequest{Definition: true}).Definition
+	}, 2*time.Minute)
+	closes(env, 3*time.Hour, "close")
+	env.ExecuteWorkflow(string(contract.Execute), next)
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	require.Nil(t, meanwhile.Suspended)
+	require.False(t, meanwhile.Paused)
+	require.Equal(t, "two", definition.SystemPrompt)
+	require.Equal(t, contract.SuspendReply{Changed: true, Busy: true}, suspended.value)
+	require.True(t, paused.value.(contract.PauseReply).Changed)
+	require.Equal(t, []string{"system_prompt"}, redefined.value.(contract.RedefineReply).Fields)
+}
