@@ -123,7 +123,7 @@ type grove struct {
 func newGrove(seed int64, budget domain.ExecutionBudget) *grove {
 	g := &grove{chance: rand.New(rand.NewSource(seed)), budget: budget, looks: map[domain.ExecutionID]int{}, below: map[domain.Digest]string{}}
 	g.tools = []domain.ToolSpec{{Name: "look", Effect: domain.ReadOnly}}
-	g.world.tool, g.storage, g.record = unlike(), true, stores
+	g.tool, g.storage, g.record = unlike(), true, stores
 	g.list = func(r contract.CatalogRequest) (contract.Catalog, error) {
 		return contract.Catalog{
 			Tools: g.tools, MinOutputTokens: 1, Storage: true, Price: r.Definition.Model.Price, Digest: domain.DigestOf([]byte(r.Definition.SystemPrompt)),
