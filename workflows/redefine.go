@@ -69,7 +69,8 @@ func (s session) redefineSession(request contract.RedefineRequest) contract.Rede
 func (s session) redefinition(request contract.RedefineRequest) contract.Redefinition {
 	next := s.redefinedBy(request)
 	word := contract.DefinitionWord{By: request.By, At: s.now(), Reason: request.Reason, Fields: s.own.Differing(next)}
-	if !slices.Contains(word.Fields, "model") && s.names(request, "model") && !next.Model.Equal(s.state.LLMConfig()) {
+	asks := s.names(request, "model") || s.next != nil && slices.Contains(s.next.Word.Fields, "model")
+	if asks && !slices.Contains(word.Fields, "model") && !next.Model.Equal(s.state.LLMConfig()) {
 		word.Fields = append(word.Fields, "model") // a message has given it another meanwhile
 	}
 	word.Fields = s.withSessionBudget(word.Fields, request, next)

@@ -88,6 +88,26 @@ func TestAnUpdateWithAnotherModel(t *testing.T) {
 	require.Equal(t, "scripted//other", query(t, env, contract.QueryStatus, contract.StatusRequest{}).Model)
 }
 
+// TestAnUpdateLeavesTheModelOfTheOneBefore, where both come before the execution begins, also after a message has given the
+// session another model.
+func TestAnUpdateLeavesTheModelOfTheOneBefore(t *testing.T) {
+	t.Parallel()
+	w := deployed(offers("look"))
+	env := w.environment(t)
+	in := input(t, "ann")
+	other := domain.LLMConfig{Provider: "scripted", Model: "/other"}
+	sends(env, time.Hour, "send", contract.SendRequest{Prompt: "more", Model: &other})
+	redefines(env, 2*time.Hour, "first", contract.RedefineRequest{Definition: domain.Definition{Model: in.Definition.Model}, Fields: []string{"model"}})
+	redefines(env, 3*time.Hour, "second", contract.RedefineRequest{Definition: domain.Definition{SystemPrompt: "be brief"}, Fields: []string{"system_prompt"}})
+	sends(env, 4*time.Hour, "last", contract.SendRequest{Prompt: "and more"})
+	closes(env, 5*time.Hour, "close")
+	env.ExecuteWorkflow(string(contract.Execute), in)
+	require.Equal(t, 3, outcome(t, env).Number)
+	last := w.listed[len(w.listed)-1].Definition
+	require.Equal(t, "be brief", last.SystemPrompt)
+	require.Equal(t, in.Definition.Model, last.Model)
+}
+
 // TestAnUpdateThatTakesRulesAway leaves no call without any: the workers' hold then, or the default.
 func TestAnUpdateThatTakesRulesAway(t *testing.T) {
 	t.Parallel()
