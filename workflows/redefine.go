@@ -5,23 +5,37 @@ import (
 	"slices"
 	"strings"
 
+	"go.temporal.io/sdk/workflow"
+
 	"everstep/domain"
 	"everstep/domain/contract"
 )
 
 // adoptDefinition begins an execution with the definition that has waited for it.
 func (s session) adoptDefinition() {
+	before := s.own.Model
 	next, ok := s.takeNext()
 	if !ok {
 		return
 	}
-	if slices.Contains(next.Word.Fields, "model") {
+	if slices.Contains(next.Word.Fields, "model") && s.adoptsModel(before, next) {
 		s.useModel(next.Definition.Model)
 	}
 	if rebudgets(&next) {
 		s.limitSession(next.Definition.SessionBudget)
 	}
 	s.instruct(next.Definition)
+}
+
+// joinedUpdates is the version from which the model of an update holds where another update, which is not about it, comes
+// before the execution begins: before, one that gave the session the model of its definition back was lost. It is asked
+// there alone. It must never change.
+const joinedUpdates = "joined-updates"
+
+func (s session) adoptsModel(before domain.LLMConfig, next contract.Redefinition) bool {
+	asked := contract.RedefineRequest{Fields: next.Word.Asked}
+	lost := len(next.Word.Before) > 0 && before.Equal(next.Definition.Model) && !s.names(asked, "model")
+	return !lost || workflow.GetVersion(s.root, joinedUpdates, workflow.DefaultVersion, 1) != workflow.DefaultVersion
 }
 
 func (s session) checkRedefine(request contract.RedefineRequest) error {
@@ -68,13 +82,22 @@ func (s session) redefineSession(request contract.RedefineRequest) contract.Rede
 // redefinition is what waits for the next execution, once a request was taken.
 func (s session) redefinition(request contract.RedefineRequest) contract.Redefinition {
 	next := s.redefinedBy(request)
-	word := contract.DefinitionWord{By: request.By, At: s.now(), Reason: request.Reason, Fields: s.own.Differing(next)}
+	word := contract.WordOf(request, s.now(), s.own.Differing(next))
 	asks := s.names(request, "model") || s.next != nil && slices.Contains(s.next.Word.Fields, "model")
 	if asks && !slices.Contains(word.Fields, "model") && !next.Model.Equal(s.state.LLMConfig()) {
 		word.Fields = append(word.Fields, "model") // a message has given it another meanwhile
 	}
 	word.Fields = s.withSessionBudget(word.Fields, request, next)
+	word = s.joinedWith(word)
 	return contract.Redefinition{Definition: next, Word: word, Fields: contract.Joined(s.next, request.Fields)}
+}
+
+// joinedWith is a word about the definition that waits, with those before it about the same.
+func (s session) joinedWith(word contract.DefinitionWord) contract.DefinitionWord {
+	if s.next == nil {
+		return word
+	}
+	return word.After(s.next.Word)
 }
 
 // redefinedBy is the definition with what a request asks for. Parts of the model are of the one that the session uses.

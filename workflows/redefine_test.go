@@ -1,11 +1,17 @@
 package workflows_test
 
 import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -106,6 +112,131 @@ func TestAnUpdateLeavesTheModelOfTheOneBefore(t *testing.T) {
 	last := w.listed[len(w.listed)-1].Definition
 	require.Equal(t, "be brief", last.SystemPrompt)
 	require.Equal(t, in.Definition.Model, last.Model)
+}
+
+// TestUpdatesBeforeAnExecution are one, which is told with who gave each. The model of the first holds too: in an older run
+// one that gave the session the model of its definition back was lost.
+func TestUpdatesBeforeAnExecution(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		version workflow.Version
+		model   string
+	}{"now": {1, ""}, "before": {workflow.DefaultVersion, "/other"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := deployed(offers("one"), offers("two"), offers("three"))
+			env := w.environment(t)
+			env.OnGetVersion("joined-updates", workflow.DefaultVersion, workflow.Version(1)).Return(test.version)
+			in := input(t, "ann")
+			sends(env, time.Minute, "second", contract.SendRequest{Prompt: "more", Model: &domain.LLMConfig{Provider: "scripted", Model: "/other"}})
+			redefines(env, 2*time.Minute, "u1", contract.RedefineRequest{Definition: domain.Definition{Model: in.Definition.Model}, Fields: []string{"model"}, By: "ann", Reason: "cheaper"})
+			redefines(env, 3*time.Minute, "u2", contract.RedefineRequest{Definition: domain.Definition{SystemPrompt: "be brief"}, Fields: []string{"system_prompt"}, By: "bob"})
+			env.RegisterDelayedCallback(func() {
+				next := query(t, env, contract.QueryStatus, contract.StatusRequest{}).Next
+				require.Equal(t, []string{"system_prompt", "model"}, next.Fields)
+				require.Equal(t, []string{"ann", "cheaper"}, []string{next.Before[0].By, next.Before[0].Reason})
+			}, 4*time.Minute)
+			sends(env, time.Hour, "third", contract.SendRequest{Prompt: "more"})
+			closes(env, 2*time.Hour, "close")
+			env.ExecuteWorkflow(string(contract.Execute), in)
+			require.Equal(t, 3, outcome(t, env).Number)
+			require.Equal(t, cmp.Or(test.model, in.Definition.Model.Model), w.listed[2].Definition.Model.Model)
+			require.Equal(t, "be brief", w.listed[2].Definition.SystemPrompt)
+			changes := query(t, env, contract.QueryStatus, contract.StatusRequest{}).Changes
+			word := changes[len(changes)-1].Word
+			require.Equal(t, []any{"bob", []string{"system_prompt"}}, []any{word.By, word.Asked})
+			require.Len(t, word.Before, 1)
+			first := word.Before[0]
+			require.Equal(t, []any{"ann", "cheaper", []string{"model"}, true}, []any{first.By, first.Reason, first.Asked, first.At.Before(word.At)})
+		})
+	}
+}
+
+// TestManyUpdatesBeforeAnExecution: the newest are told, and how many more there were.
+func TestManyUpdatesBeforeAnExecution(t *testing.T) {
+	t.Parallel()
+	w := deployed(offers("one"), offers("two"), offers("three"))
+	env := w.environment(t)
+	for i := range 7 {
+		redefines(env, time.Duration(i+1)*time.Minute, fmt.Sprint(i), contract.RedefineRequest{
+			Definition: domain.Definition{SystemPrompt: fmt.Sprint(i)}, Fields: []string{"system_prompt"}, By: fmt.Sprint(i), Reason: strings.Repeat("r", 1000),
+		})
+	}
+	sends(env, time.Hour, "send", contract.SendRequest{Prompt: "more"})
+	closes(env, 2*time.Hour, "close")
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	word := query(t, env, contract.QueryStatus, contract.StatusRequest{}).Changes[0].Word
+	require.Equal(t, []any{"6", 2, 4, "2", "5"}, []any{word.By, word.MoreBefore, len(word.Before), word.Before[0].By, word.Before[3].By})
+	require.Less(t, len(word.Before[0].Reason), 220)
+}
+
+// TestAWordIsToldOfItsOwnChange alone: not of what the workers change later, where the update has changed nothing or where
+// nobody could say what was in force before it.
+func TestAWordIsToldOfItsOwnChange(t *testing.T) {
+	t.Parallel()
+	prompts := func(by, prompt string) contract.RedefineRequest {
+		return contract.RedefineRequest{Definition: domain.Definition{SystemPrompt: prompt}, Fields: []string{"system_prompt"}, By: by}
+	}
+	for name, test := range map[string]struct {
+		fails   int
+		updates []contract.RedefineRequest
+		told    [][]string
+	}{
+		"taken back":   {0, []contract.RedefineRequest{prompts("ann", "be brief"), prompts("bob", "")}, [][]string{nil}},
+		"of the first": {1, []contract.RedefineRequest{prompts("ann", "be brief")}, [][]string{{"ann"}, nil}},
+		"of both":      {2, []contract.RedefineRequest{prompts("ann", "be brief"), prompts("bob", "be long")}, [][]string{{"bob", "ann"}, nil}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := deployed()
+			asked, prompt := 0, ""
+			w.list = func(r contract.CatalogRequest) (contract.Catalog, error) {
+				asked++
+				catalog := offers("seek")
+				if asked > len(test.updates)+1 {
+					catalog = offers("find")
+				}
+				catalog.MinOutputTokens = 1
+				encoded, err := json.Marshal(catalog.Tools)
+				if r.Definition.Model.Provider != "" {
+					prompt = r.Definition.SystemPrompt
+				}
+				catalog.Digest = domain.DigestOf(encoded, []byte(prompt))
+				switch {
+				case asked <= test.fails:
+					return catalog, temporal.NewNonRetryableApplicationError("tools: nobody has them", string(domain.Invalid), nil)
+				case catalog.Digest == cmp.Or(r.Listed, r.Known):
+					catalog = contract.Catalog{Unchanged: true, Digest: r.Known}
+				}
+				return catalog, err
+			}
+			env := w.environment(t)
+			for i, update := range test.updates {
+				at := time.Duration(i+1) * time.Hour
+				if test.fails == 0 {
+					at = time.Hour
+				}
+				redefines(env, at, fmt.Sprint("u", i), update)
+				sends(env, time.Duration(i+1)*time.Hour+time.Minute, fmt.Sprint("s", i), contract.SendRequest{Prompt: "more"})
+			}
+			sends(env, 10*time.Hour, "last", contract.SendRequest{Prompt: "more"})
+			closes(env, 11*time.Hour, "close")
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+			var told [][]string
+			for _, change := range query(t, env, contract.QueryStatus, contract.StatusRequest{}).Changes {
+				var by []string
+				if change.Word != nil {
+					by = append(by, change.Word.By)
+					for _, earlier := range change.Word.Before {
+						by = append(by, earlier.By)
+					}
+				}
+				told = append(told, by)
+			}
+			require.Equal(t, test.told, told)
+		})
+	}
 }
 
 // TestAnUpdateThatTakesRulesAway leaves no call without any: the workers' hold then, or the default.

@@ -24,7 +24,7 @@ type definition struct {
 	// changes are the newest of what was in force for executions.
 	changes []contract.DefinitionChange
 	// own is the session's definition, as whoever started it or updated it has given it, and next the one that waits for
-	// the next execution. word is of whoever gave the own one, until it was told as a change.
+	// the next execution. word is of whoever gave the own one, until a worker has said what that means.
 	own  domain.Definition
 	next *contract.Redefinition
 	word *contract.DefinitionWord
@@ -60,13 +60,20 @@ func newDefinition(own domain.Definition, carry contract.Carry) *definition {
 	if carry.Resolved != nil {
 		d.take(carry.Resolved)
 	}
+	d.owe(carry.Untold)
 	return d
+}
+
+// owe has the word of whoever gave the own definition told once a worker says what that means, and tell a change.
+func (d *definition) owe(word *contract.DefinitionWord) { d.word = word }
+func (d *definition) tell(change contract.DefinitionChange) {
+	d.changes = contract.KeptChanges(d.changes, change)
 }
 
 // handOver writes down what the next run needs. What is resolved has the approvals; where a worker has to resolve it
 // anew, they are carried by themselves.
 func (d *definition) handOver(to *contract.Carry) {
-	to.Changes, to.Next, to.RulesGivenUp, to.Pins = d.changes, d.next, d.givenUp, d.pins
+	to.Changes, to.Next, to.Untold, to.RulesGivenUp, to.Pins = d.changes, d.next, d.word, d.givenUp, d.pins
 	if !d.passed.IsZero() {
 		to.Handed = new(d.passed)
 	}
@@ -113,7 +120,7 @@ func (d *definition) take(resolved *contract.Resolved) {
 	}
 	kept := *resolved
 	kept.Approvals = d.approvals
-	d.resolved, d.outdated = &kept, upToDate
+	d.resolved, d.outdated, d.word = &kept, upToDate, nil
 	d.pins = contract.KeptPins(d.pins, kept.Tools)
 }
 
@@ -127,11 +134,10 @@ func (d *definition) limit(catalog *contract.Catalog) {
 // follow puts in force what holds from an execution on, and remembers what is another. The worker's approvals stay
 // as they were decided, and tools of MCP servers as they were given.
 func (d *definition) follow(resolved *contract.Resolved, number int, now time.Time) {
-	before := *d.resolved
+	before, word := *d.resolved, d.word
 	d.take(new(resolved.Pinned(before, d.pins)))
 	change := contract.ChangeOf(before, *d.resolved)
-	change.Number, change.At, change.Word = number, now, d.word
-	d.word = nil
+	change.Number, change.At, change.Word = number, now, word
 	d.changes = contract.KeptChanges(d.changes, change)
 }
 
@@ -171,7 +177,7 @@ func (d *definition) takeNext() (contract.Redefinition, bool) {
 		return contract.Redefinition{}, false
 	}
 	adopted := *d.next
-	d.own, d.word, d.next = adopted.Definition, &adopted.Word, nil
+	d.own, d.word, d.next = adopted.Definition, adopted.Word.AfterUntold(d.word), nil
 	d.passed = d.passed.Redefined(adopted)
 	if d.resolved != nil {
 		d.outdated = allOutdated
@@ -312,7 +318,9 @@ func (s session) list(permit mailbox.Permit) {
 		if s.resolved != nil { // another model, within an execution
 			resolved = resolved.Pinned(*s.resolved, s.pins)
 		}
+		change := contract.FirstChange(s.state.ExecutionCount(), s.now(), s.word)
 		s.take(&resolved)
+		s.tell(change)
 	}
 	s.requireHooks()
 }

@@ -97,6 +97,15 @@ func same(was, now reflect.Value) bool {
 	return reflect.DeepEqual(was.Interface(), now.Interface())
 }
 
+// FirstChange is of a session's first definition that a worker could say the meaning of, where an update has made it one;
+// what it differs in is what the update says. Zero: none has.
+func FirstChange(number int, at time.Time, word *DefinitionWord) DefinitionChange {
+	if word == nil {
+		return DefinitionChange{}
+	}
+	return DefinitionChange{Number: number, At: at, Fields: word.Fields, Word: word}
+}
+
 // IsZero reports whether nothing differs.
 func (c DefinitionChange) IsZero() bool {
 	return len(c.ToolsAdded)+len(c.ToolsRemoved)+len(c.ToolsChanged)+len(c.Fields) == 0 && c.Agent == ""

@@ -66,6 +66,55 @@ type DefinitionWord struct {
 	By     string    `json:"by,omitzero"`
 	At     time.Time `json:"at"`
 	Reason string    `json:"reason,omitzero"`
-	// Fields are what differs from the definition before.
+	// Fields are what differs from the definition before, of this and of all that are in Before.
 	Fields []string `json:"fields"`
+	// Asked are the keys that this one gave; none: all of the definition.
+	Asked []string `json:"asked,omitempty"`
+	// Before are the newest of those that hold from the same execution on and came earlier, the oldest first, and MoreBefore
+	// counts the others.
+	Before     []EarlierWord `json:"before,omitempty"`
+	MoreBefore int           `json:"more_before,omitzero"`
+}
+
+// An EarlierWord is of an update of the definition after which another one came before any execution began.
+type EarlierWord struct {
+	By     string    `json:"by,omitzero"`
+	At     time.Time `json:"at"`
+	Reason string    `json:"reason,omitzero"`
+	// Asked are the keys that it gave; none: all of the definition.
+	Asked []string `json:"asked,omitempty"`
+}
+
+const (
+	// MaxEarlierWords bounds how many of them are kept, the newest.
+	MaxEarlierWords = 4
+	// maxEarlierReason bounds what is kept of the reason of each.
+	maxEarlierReason = 200
+)
+
+// WordOf is that of whoever asks for another definition, which differs in some fields.
+func WordOf(r RedefineRequest, at time.Time, fields []string) DefinitionWord {
+	asked := slices.Clone(r.Fields)
+	slices.Sort(asked)
+	return DefinitionWord{By: r.By, At: at, Reason: r.Reason, Fields: fields, Asked: slices.Compact(asked)}
+}
+
+// After is the word where another one was given earlier, and no execution has begun with that.
+func (w DefinitionWord) After(earlier DefinitionWord) DefinitionWord {
+	last := EarlierWord{By: earlier.By, At: earlier.At, Reason: domain.Shorten(earlier.Reason, maxEarlierReason), Asked: earlier.Asked}
+	all := slices.Concat(earlier.Before, []EarlierWord{last}, w.Before)
+	more := max(len(all)-MaxEarlierWords, 0)
+	w.Before, w.MoreBefore = all[more:], earlier.MoreBefore+w.MoreBefore+more
+	return w
+}
+
+// AfterUntold is After where the earlier one was in force, and no worker has said what it means: what differs is of both.
+func (w DefinitionWord) AfterUntold(earlier *DefinitionWord) *DefinitionWord {
+	if earlier != nil {
+		fields := slices.Concat(earlier.Fields, w.Fields)
+		slices.Sort(fields)
+		w = w.After(*earlier)
+		w.Fields = slices.Compact(fields)
+	}
+	return &w
 }

@@ -300,6 +300,7 @@ func (a Agent) runBegan(f RunBegan, at time.Time) Agent {
 			a = a.inForce(*r)
 			a.Model = r.Definition.Model.String()
 		}
+		a.word = in.Carry.Untold
 		if a.handing, a.handed = nil, (contract.Handed{}); in.Carry.Handed != nil {
 			a.handed = *in.Carry.Handed
 		}

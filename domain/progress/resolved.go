@@ -14,6 +14,7 @@ func (a Agent) resolvedAs(f Resolved, at time.Time) Agent {
 		now.Definition = f.Listing.Definition
 	}
 	if a.resolved == nil {
+		a.Changes = contract.KeptChanges(a.Changes, contract.FirstChange(a.Execution.Number, at, a.word))
 		return a.inForce(now)
 	}
 	was := *a.resolved
@@ -31,14 +32,13 @@ func (a Agent) resolvedAs(f Resolved, at time.Time) Agent {
 	if follows {
 		change := contract.ChangeOf(was, now)
 		change.Number, change.At, change.Word = a.Execution.Number, at, a.word
-		a.word = nil
 		a.Changes = contract.KeptChanges(a.Changes, change)
 	}
 	return a.inForce(now)
 }
 
 func (a Agent) inForce(r contract.Resolved) Agent {
-	a.resolved, a.pins = &r, contract.KeptPins(a.pins, r.Tools)
+	a.resolved, a.pins, a.word = &r, contract.KeptPins(a.pins, r.Tools), nil
 	a.Price, a.Window, a.Limit, a.ToolLimits, a.Hooks = r.Price, r.ContextWindow, r.RateLimit, r.ToolLimits, r.Hooks
 	return a
 }
@@ -49,12 +49,14 @@ func (a Agent) redefined(f Redefined, at time.Time) Agent {
 	if a.next != nil {
 		from = a.next.Definition
 	}
-	word := contract.DefinitionWord{By: f.Request.By, At: at, Reason: f.Request.Reason, Fields: f.Reply.Fields}
-	next := &contract.Redefinition{Definition: f.Request.Over(from), Word: word, Fields: contract.Joined(a.next, f.Request.Fields)}
-	if f.Reply.Number <= a.Execution.Number { // the execution's first work was recorded before this answer
-		return a.adoptsBudget(*next).boundFromNow()
+	word := contract.WordOf(f.Request, at, f.Reply.Fields)
+	if a.next != nil {
+		word = word.After(a.next.Word)
 	}
-	a.next = next
+	a.next = &contract.Redefinition{Definition: f.Request.Over(from), Word: word, Fields: contract.Joined(a.next, f.Request.Fields)}
+	if f.Reply.Number <= a.Execution.Number { // the execution's first work was recorded before this answer
+		return a.adopts().boundFromNow()
+	}
 	return a
 }
 
@@ -64,7 +66,7 @@ func (a Agent) adopts() Agent {
 		return a
 	}
 	next := *a.next
-	a.Definition, a.word, a.next = next.Definition, &next.Word, nil
+	a.Definition, a.word, a.next = next.Definition, next.Word.AfterUntold(a.word), nil
 	a = a.adoptsBudget(next)
 	a.handed = a.handed.Redefined(next)
 	if slices.Contains(next.Word.Fields, "model") {

@@ -117,12 +117,16 @@ func handoverText(change contract.DefinitionChange) string {
 	return OneLine(fmt.Sprintf("from step %d on: %s", change.Step, strings.TrimPrefix(change.String(), "handed over to ")))
 }
 
-// wordText says who has given a session another definition.
+// wordText says who has given a session another definition, one after the other.
 func wordText(w *contract.DefinitionWord) string {
 	if w == nil {
 		return ""
 	}
-	return "; updated" + within(" by ", w.By, "") + " at " + moment(w.At) + within(": ", w.Reason, "")
+	said := where(w.MoreBefore > 0, "; "+more(w.MoreBefore, "update"))
+	for _, one := range append(slices.Clip(w.Before), contract.EarlierWord{By: w.By, At: w.At, Reason: w.Reason}) {
+		said += "; updated" + within(" by ", one.By, "") + " at " + moment(one.At) + within(": ", one.Reason, "")
+	}
+	return said
 }
 
 // UnknownCall names a call of which nobody knows whether it took effect.

@@ -8,6 +8,7 @@ import (
 
 	"everstep/activities/tool"
 	"everstep/domain"
+	"everstep/domain/contract"
 	agents "everstep/starter/client"
 	"everstep/worker/host"
 )
@@ -77,6 +78,53 @@ turns:
 	require.NoError(t, err)
 	require.Equal(t, agents.Updated{ID: name, Number: 3, Fields: []string{"system_prompt", "tools"}}, updated)
 	return s.closesAfter(t, s.sends(t, name))
+}
+
+// rejoined is a session to which two people give another definition before one execution, after a message has given it
+// another model.
+func (s *stack) rejoined(t *testing.T, name string) agents.Execution {
+	t.Helper()
+	const turns = "turns: [{text: one}, {text: two}, {text: three}]"
+	own, other := scripted(writeScript(t, turns)), scripted(writeScript(t, turns))
+	s.answers(t, agents.Start{ID: name, Definition: own})
+	s.sends(t, name, agents.SendOptions{Model: &other.Model})
+	for _, update := range []agents.UpdateOptions{
+		{Definition: domain.Definition{Model: own.Model}, Fields: []string{"model"}, By: "ann", Reason: "cheaper"},
+		{Definition: domain.Definition{SystemPrompt: "Be brief."}, Fields: []string{"system_prompt"}, By: "bob"},
+	} {
+		_, err := s.agents.Update(within(t), name, update)
+		require.NoError(t, err)
+	}
+	next := s.asked(t, name).Next
+	require.Equal(t, []any{"bob", "ann", []string{"system_prompt", "model"}}, []any{next.By, next.Before[0].By, next.Fields})
+	last := s.sends(t, name)
+	require.Equal(t, own.Model.String(), s.asked(t, name).Model)
+	return s.closesAfter(t, last)
+}
+
+// TestTwoUpdatesBeforeAnExecution both hold, and are told with who gave them, by the workflow and by its history.
+func TestTwoUpdatesBeforeAnExecution(t *testing.T) {
+	t.Parallel()
+	s := connect(t, "plain", nil)
+	worker := s.work(t, host.Config{})
+	name := s.named("rejoined")
+	s.rejoined(t, name)
+	told := s.asked(t, name).Changes
+	word := told[len(told)-1].Word
+	require.Equal(t, []any{"bob", []string{"system_prompt"}}, []any{word.By, word.Asked})
+	require.Equal(t, []any{"ann", "cheaper", []string{"model"}}, []any{word.Before[0].By, word.Before[0].Reason, word.Before[0].Asked})
+	explained, err := s.agents.Explain(within(t), name, 3)
+	require.NoError(t, err)
+	by := func(w *contract.DefinitionWord) []any {
+		return []any{w.By, w.Fields, w.Asked, w.Before[0].By, w.Before[0].Reason, w.Before[0].Asked, len(w.Before)}
+	}
+	require.Equal(t, by(word), by(explained.Changed.Word))
+	require.NoError(t, s.audited(within(t), name, 3))
+	worker.Stop()
+	read, err := s.agents.Status(within(t), name)
+	require.NoError(t, err)
+	require.NotEqual(t, contract.FromWorkflow, read.Source)
+	require.Equal(t, by(word), by(read.Changes[len(read.Changes)-1].Word))
 }
 
 // TestADeployThatRenamesATool is taken over by an update, which is told with who gave it.

@@ -160,6 +160,10 @@ turns:
 		s := connect(t, "plain", nil)
 		s.keep(t, "updated-definition", s.renamed(t, "kept-updated"))
 	})
+	t.Run("joined-updates", func(t *testing.T) {
+		s := start(t, host.Config{})
+		s.keep(t, "joined-updates", s.rejoined(t, "kept"))
+	})
 	t.Run("given", func(t *testing.T) {
 		s := start(t, host.Config{})
 		notes, before := domain.Metadata{"ticket": json.RawMessage(`"A-7"`)}, []domain.Entry{{Message: domain.UserMessage("before")}}
