@@ -9,4 +9,6 @@ type Fork struct {
 	Origin domain.Origin `json:"origin"`
 	// Copy, where set, are messages too long to be carried, which agent.Record copies first.
 	Copy *RecordRequest `json:"copy,omitempty"`
+	// Request is of whoever asked for the fork, by which it is known where that is repeated; empty: it is not.
+	Request string `json:"request,omitzero"`
 }

@@ -12,6 +12,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/progress"
 	"everstep/worker/host/startid"
 )
 
@@ -34,7 +35,7 @@ type ForkOptions struct {
 	// Trusted are the fork's own: it has none of the origin's.
 	Trusted domain.Trusted
 	// RequestID makes a call that is repeated with the same id, and the same ID, one with the first: an agent without a
-	// name is the same one then. Empty: each call stands for itself.
+	// name is the same one then. Any client will do. Empty: each call stands for itself.
 	RequestID string
 }
 
@@ -44,6 +45,14 @@ func (o ForkOptions) requested() string {
 		return uuid.NewString()
 	}
 	return uuid.NewSHA1(forkRequests, []byte(o.RequestID)).String()
+}
+
+// request is what the fork's workflow is told of a request, so that it is known again.
+func (o ForkOptions) request() string {
+	if o.RequestID == "" {
+		return ""
+	}
+	return o.requested()
 }
 
 // forkRequests is the namespace of the agents that requests of forks begin. It must never change.
@@ -73,22 +82,51 @@ func (c *Client) Fork(ctx context.Context, from Point, o ForkOptions) (Execution
 	if err != nil {
 		return Execution{}, invalid(err)
 	}
+	if begun, found, err := c.forkedBefore(ctx, a, o); err != nil || found {
+		return begun, err
+	}
 	input, point, err := c.forkedAt(ctx, from, a, o)
 	if err != nil {
 		return Execution{}, err
 	}
+	input.Fork.Request = o.request()
 	input.Given = given
 	if err := cmp.Or(checkInput(input, time.Now()), input.Definition.CheckShown(o.Trusted)); err != nil {
 		return Execution{}, invalid(err)
 	}
-	if o.RequestID != "" {
+	if o.RequestID != "" { // with clients of host.Dial two that are at it at once are one also where the first has ended by then
 		ctx = startid.With(ctx, "fork/"+o.RequestID)
 	}
 	execution, err := c.begin(ctx, a, opening{input: input, number: 1, queue: cmp.Or(point.queue(), c.cfg.TaskQueue)})
 	if isAs[*serviceerror.WorkflowExecutionAlreadyStarted](err) {
+		if begun, found, _ := c.forkedBefore(ctx, a, o); found {
+			return begun, nil
+		}
 		return Execution{}, errorf(Refused, err, "%s is in use; a fork is an agent of its own, so give it another name", a.called())
 	}
 	return execution, err
+}
+
+// forkedBefore is what the same request has begun before, where it has.
+func (c *Client) forkedBefore(ctx context.Context, a agent, o ForkOptions) (begun Execution, found bool, _ error) {
+	if o.RequestID == "" {
+		return begun, false, nil
+	}
+	t, err := c.target(ctx, a.called(), 1)
+	if lostToServer(err) {
+		return begun, false, nil
+	}
+	if err == nil && o.ID != "" { // an id that is the request's own is of nobody else
+		var began progress.RunBegan
+		began, err = c.reader(a).First(ctx, t.firstRunID())
+		if fork := began.Input.Fork; err == nil && (fork == nil || fork.Request != o.request()) {
+			return begun, false, nil
+		}
+	}
+	if err != nil {
+		return begun, false, fail(ctx, a.called(), "looking whether "+a.called()+" was begun before", err)
+	}
+	return a.begun(1, a.id.Execution(t.firstRunID(), 1), t.firstRunID()), true, nil
 }
 
 // forkedAt is with what the workflow of a fork begins, and from where it goes on: told by the server, else by the records.

@@ -11,11 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	sdk "go.temporal.io/sdk/client"
 
 	"everstep/activities/tool"
 	"everstep/domain"
 	"everstep/starter/client"
 	"everstep/worker/host"
+	"everstep/worker/host/codec"
 )
 
 // lines are an agent's messages as they are kept, each as one text.
@@ -150,26 +152,37 @@ func TestForkOverRuns(t *testing.T) {
 	}
 }
 
-// TestAForkIsBegunOnce under one request, with a name or without: whoever did not get the answer asks again.
+// TestAForkIsBegunOnce under one request, with a name or without, also once it has ended, and whatever client asks: whoever
+// did not get the answer asks again.
 func TestAForkIsBegunOnce(t *testing.T) {
 	t.Parallel()
 	s := start(t, host.Config{Tools: []tool.Tool{echo()}})
 	x, err := s.agents.Start(within(t), client.Start{ID: s.named("origin"), Prompt: "go", Definition: scripted(longScript(t, 2, 1), "echo")})
 	require.NoError(t, err)
 	s.ended(t, x)
-	for _, id := range []string{"", s.named("fork")} {
-		o := client.ForkOptions{ID: id, Prompt: "again", Model: parted(t), RequestID: "request " + id + s.queue}
-		first, err := s.agents.Fork(within(t), client.Point{ID: x.ID}, o)
-		require.NoError(t, err)
-		second, err := s.agents.Fork(within(t), client.Point{ID: x.ID}, o)
-		require.NoError(t, err)
-		require.Equal(t, first, second)
-		s.ended(t, first)
-		o.RequestID = ""
-		if id == "" {
-			third, err := s.agents.Fork(within(t), client.Point{ID: x.ID}, o)
+	plain, err := sdk.Dial(sdk.Options{HostPort: s.address, DataConverter: codec.New().DataConverter()})
+	require.NoError(t, err)
+	t.Cleanup(plain.Close)
+	for by, asking := range map[string]*client.Client{"dialled": s.agents, "plain": client.New(plain, client.Config{TaskQueue: s.queue})} {
+		for _, id := range []string{"", s.named("fork-" + by)} {
+			o := client.ForkOptions{ID: id, Prompt: "again", Model: parted(t), RequestID: "request " + id + by + s.queue}
+			first, err := asking.Fork(within(t), client.Point{ID: x.ID}, o)
 			require.NoError(t, err)
-			require.NotEqual(t, first.ID, third.ID)
+			second, err := asking.Fork(within(t), client.Point{ID: x.ID}, o)
+			require.NoError(t, err)
+			require.Equal(t, first, second)
+			s.ended(t, first)
+			if id != "" {
+				_, err = s.agents.Close(within(t), id)
+				require.NoError(t, err)
+			}
+			second, err = asking.Fork(within(t), client.Point{ID: x.ID}, o)
+			require.NoError(t, err)
+			require.Equal(t, first, second)
+			o.RequestID += "another"
+			third, err := asking.Fork(within(t), client.Point{ID: x.ID}, o)
+			require.NoError(t, err)
+			require.NotEqual(t, first.RunID, third.RunID)
 			s.ended(t, third)
 		}
 	}
