@@ -1,6 +1,9 @@
 package domain
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
 // A SessionAccount is a budget over all executions of a session, with what those that have ended used of it, their
 // sub-agents included. It counts from the first execution that began with one.
@@ -14,6 +17,20 @@ func (a SessionAccount) Left() ExecutionBudget { return a.Budget.Remaining(a.Spe
 
 // Bounds are those of a session alone.
 func (a SessionAccount) Bounds() Bounds { return Bounds{Session: a.Budget, SessionSpent: a.Spent} }
+
+// check refuses an account with which more could be spent than its budget says; nil is none.
+func (a *SessionAccount) check() error {
+	if a == nil {
+		return nil
+	}
+	if err := a.Budget.CheckSession(); err != nil {
+		return in("budget", err)
+	}
+	if s := a.Spent; s.Steps < 0 || s.Tokens < 0 || s.CostNanoUSD < 0 || s.ToolCalls < 0 {
+		return in("spent", errors.New("may not be negative"))
+	}
+	return nil
+}
 
 // CheckSession is Check for a budget over a session, which has no limits of time: it may be idle for days.
 func (b ExecutionBudget) CheckSession() error {

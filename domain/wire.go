@@ -151,10 +151,8 @@ func (s *AgentState) UnmarshalJSON(data []byte) error {
 				return inItem("standing_approvals", i, in("id", errors.New("is missing")))
 			}
 		}
-		if w.Session != nil {
-			if err := w.Session.Budget.CheckSession(); err != nil {
-				return in("session_account", in("budget", err))
-			}
+		if err := w.Session.check(); err != nil {
+			return in("session_account", err)
 		}
 		w.CreatedAt, w.UpdatedAt, w.LLMConfig = utc(w.CreatedAt), utc(w.UpdatedAt), w.LLMConfig.kept()
 		w.Unknown, w.Standing = keptCalls(w.Unknown), keptStanding(w.Standing)

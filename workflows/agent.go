@@ -65,8 +65,9 @@ func (a *agent) fork(in *contract.SessionInput, carry contract.Carry, given *dom
 		return err
 	}
 	_, has := a.state.Execution()
+	_, spends := a.state.Session()
 	origin, ok := a.state.Origin()
-	if !ok || has || a.state.ExecutionCount() > 0 || a.state.AgentID() != in.AgentID || origin.ExecutionID != in.Fork.Origin.ExecutionID {
+	if !ok || has || spends || a.state.ExecutionCount() > 0 || a.state.AgentID() != in.AgentID || origin.ExecutionID != in.Fork.Origin.ExecutionID {
 		return domain.Errorf(domain.Invalid, "fork: the state is none of a new agent that goes on from %s; fork with a client of Everstep", in.Fork.Origin.ExecutionID)
 	}
 	if given == nil {

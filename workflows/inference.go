@@ -75,6 +75,12 @@ func (i *inference) prepare() (mailbox.Permit, contract.Reservation, bool) {
 	if short != "" && i.asksFor(short) || short == "" && i.plan == nil && i.asksForRoom(room) {
 		return i.prepare()
 	}
+	// So may they have while it asked in vain, and so may a lower budget.
+	if permit, ok = i.mail.Permit(mailbox.ForInference); !ok {
+		i.interrupted(i.kept)
+		return permit, contract.Reservation{}, false
+	}
+	room, short = i.reserve()
 	if short != "" {
 		i.signalShort(short)
 		i.cut(noBudget, i.kept)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/testsuite"
 	"pgregory.net/rapid"
@@ -223,4 +224,38 @@ func TestATreeKeepsToItsBudget(t *testing.T) {
 	})
 	t.Logf("ended %v; %d requests were met by roots", ended, more)
 	require.Positive(t, more)
+}
+
+// TestAPauseHoldsASubagentThatAskedInVain: what comes while it waits for an answer holds for the inference after it, too.
+func TestAPauseHoldsASubagentThatAskedInVain(t *testing.T) {
+	t.Parallel()
+	asked, before := 0, 0
+	w := family(spawnsOnce("leaf", "long"), func(r contract.ModelRequest) (contract.ModelReply, error) {
+		asked++
+		reply := looks(r)
+		reply.Response.Usage = domain.Usage{InputTokens: 1, OutputTokens: min(r.MaxOutputTokens, 600)}
+		return reply, nil
+	})
+	w.tool = unlike()
+	env := w.environment(t)
+	env.OnSignalExternalWorkflow(mock.Anything, "agent/"+unnamed, mock.Anything, mock.Anything, mock.Anything).Return(nil) // nobody answers
+	paused := &verdict{}
+	env.RegisterDelayedCallback(func() {
+		before = asked
+		for _, e := range query(t, env, contract.QueryEvents, contract.EventsRequest{}).Events {
+			if event, ok := e.Event.(domain.SubagentSpawning); ok {
+				require.NoError(t, env.UpdateWorkflowByID(domain.WorkflowID(event.ChildID.String()), string(contract.UpdatePause), "p", paused, contract.PauseRequest{}))
+			}
+		}
+	}, 5*time.Minute)
+	during := 0
+	env.RegisterDelayedCallback(func() {
+		during = asked
+		env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: contract.StopNow})
+	}, time.Hour)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "", withLeaf, func(in *contract.SessionInput) { in.Budget.MaxTokens = new(int64(3000)) }))
+	require.True(t, env.IsWorkflowCompleted())
+	require.NoError(t, paused.rejected)
+	require.Positive(t, before)
+	require.Equal(t, before, during, "no model is asked while it is paused")
 }

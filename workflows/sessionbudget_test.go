@@ -1,8 +1,10 @@
 package workflows_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -376,4 +378,48 @@ func TestASessionIsNeverOverdrawn(t *testing.T) {
 			in = next
 		}
 	})
+}
+
+// TestAnUpdatedBudgetIsThatOfWhatGoesOn: an execution that goes on from one which the session's budget has stopped begins
+// with the budget that an update has waiting for it.
+func TestAnUpdatedBudgetIsThatOfWhatGoesOn(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		total  int64
+		refuse string
+	}{"more": {9, ""}, "less": {2, "the session's max_steps is 2 and 3 are done"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			env := strolls(5).environment(t)
+			redefines(env, time.Hour, "r", contract.RedefineRequest{Definition: domain.Definition{SessionBudget: stepsOf(test.total)}, Fields: []string{"session_budget"}})
+			goesOn := extends(env, 2*time.Hour, "e", contract.ExtendRequest{Budget: stepsOf(20)})
+			closes(env, 3*time.Hour, "c")
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", ofSession(stepsOf(3))))
+			out := outcome(t, env)
+			if test.refuse != "" {
+				require.ErrorContains(t, goesOn.rejected, test.refuse)
+				return
+			}
+			require.NoError(t, goesOn.rejected)
+			require.Equal(t, []any{2, domain.StatusCompleted}, []any{out.Number, out.Status})
+		})
+	}
+}
+
+// TestAForgedAccount is refused: a fork begins with nothing spent, and nobody has spent less than that.
+func TestAForgedAccount(t *testing.T) {
+	t.Parallel()
+	w := pairs()
+	first := w.environment(t)
+	first.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	for account, says := range map[string]string{
+		`{"budget":{"max_steps":1},"spent":{"steps":-9}}`: "session_account.spent: may not be negative",
+		`{"budget":{"max_steps":1}}`:                      "the state is none of a new agent",
+	} {
+		in := forkOf(t, first, 1)
+		in.Carry.State = json.RawMessage(strings.Replace(string(in.Carry.State), "{", `{"session_account":`+account+",", 1))
+		env := w.environment(t)
+		env.ExecuteWorkflow(string(contract.Execute), in)
+		require.ErrorContains(t, env.GetWorkflowError(), says)
+	}
 }

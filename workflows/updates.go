@@ -235,6 +235,9 @@ func (s session) checkExtend(request contract.ExtendRequest) error {
 	}
 	bounds := s.bounds()
 	bounds.Own = budget
+	if !active {
+		bounds.Session = s.upcomingAccount().Budget // the execution begins with it
+	}
 	if use, reached := bounds.Reached(s.now()); reached && !active {
 		return domain.Errorf(domain.Denied, "extend: there is nothing left to go on with: %s; %s%s", use, use.GoOn(), s.extending(use))
 	}
