@@ -42,8 +42,9 @@ func (l lender) request() (mailbox.Request, bool) {
 	return all[at], true
 }
 
-// Lend answers the request, or hands it on to the agent that has started this one. It answers false where it waits on.
-func (l lender) Lend(ctx workflow.Context) (contract.BudgetGrant, bool) {
+// Lend answers the request, or hands it on to the agent that has started this one. It answers false where it waits on,
+// and where whoever asks is over.
+func (l lender) Lend(ctx workflow.Context, over func() bool) (contract.BudgetGrant, bool) {
 	request, _ := l.request()
 	more := l.more(request)
 	if more == 0 && !request.AtOnce && l.handsOn(request) {
@@ -52,10 +53,10 @@ func (l lender) Lend(ctx workflow.Context) (contract.BudgetGrant, bool) {
 			asked.Most = new(max(*asked.Most-l.free(request.Limit), asked.Need))
 		}
 		l.mail.HandedOn(l.call)
-		if l.asksAbove(ctx, contract.BudgetRequest{MoreAsked: asked}) {
+		if l.asksAbove(ctx, contract.BudgetRequest{MoreAsked: asked}, over) {
 			more = l.more(request)
 		}
-		if more == 0 && !l.state.Continuation().Stops() {
+		if over() || more == 0 && !l.state.Continuation().Stops() {
 			return contract.BudgetGrant{}, false
 		}
 	}
@@ -113,7 +114,7 @@ func (s session) asksFor(limit domain.Limit) bool {
 	need, _ := s.budget().UseOf(limit, s.resolved.Takes(s.talk.Input(s.resolved), 0), s.now())
 	s.note("asking for more of " + string(limit))
 	lacking := need.Used.Int() - max(use.Total.Int()-use.Used.Int(), 0)
-	return s.asksAbove(s.root, contract.BudgetRequest{MoreAsked: domain.MoreAsked{Limit: limit, Need: lacking}})
+	return s.asksAbove(s.root, contract.BudgetRequest{MoreAsked: domain.MoreAsked{Limit: limit, Need: lacking}}, never)
 }
 
 // roomyAnswer is how many tokens an answer has room for that the budget need not give more.
@@ -124,13 +125,13 @@ const roomyAnswer = 1000
 func (s session) asksForRoom(room contract.Reservation) bool {
 	limit := room.Limit()
 	return limit != "" && room.Output < roomyAnswer && !s.mail.Declined() && s.mayAsk(limit) &&
-		s.asksAbove(s.root, contract.BudgetRequest{MoreAsked: domain.MoreAsked{Limit: limit}, AtOnce: true})
+		s.asksAbove(s.root, contract.BudgetRequest{MoreAsked: domain.MoreAsked{Limit: limit}, AtOnce: true}, never)
 }
 
 // asksForCalls asks for as many tool calls as an answer has, where fewer are left.
 func (s session) asksForCalls(calls int) {
 	if left, limited := s.callsLeft(); limited && left < int64(calls) && s.mayAsk(domain.LimitToolCalls) {
-		s.asksAbove(s.root, contract.BudgetRequest{MoreAsked: domain.MoreAsked{Limit: domain.LimitToolCalls, Need: int64(calls) - left}})
+		s.asksAbove(s.root, contract.BudgetRequest{MoreAsked: domain.MoreAsked{Limit: domain.LimitToolCalls, Need: int64(calls) - left}}, never)
 	}
 }
 
@@ -147,7 +148,10 @@ func (s session) mayAsk(limit domain.Limit) bool {
 		workflow.GetVersion(s.root, budgetRequests, workflow.DefaultVersion, 1) != workflow.DefaultVersion // an older worker may have gone on without
 }
 
-func (s session) asksAbove(ctx workflow.Context, asked contract.BudgetRequest) bool {
+// never is of what an agent asks for itself.
+func never() bool { return false }
+
+func (s session) asksAbove(ctx workflow.Context, asked contract.BudgetRequest, over func() bool) bool {
 	asked.Need = max(asked.Need, 1)
 	if own, limited := s.own.Budget.UseOf(asked.Limit, domain.Spent{}, s.now()); limited {
 		grant, _ := s.mail.Granted().UseOf(asked.Limit, domain.Spent{}, s.now())
@@ -161,7 +165,7 @@ func (s session) asksAbove(ctx workflow.Context, asked contract.BudgetRequest) b
 		parent = above.ID
 	}
 	asked.ToolExecutionID = s.in.Parent.Call()
-	return s.mail.Ask(ctx, parent, asked)
+	return s.mail.Ask(ctx, parent, asked, over)
 }
 
 // takeGrants has the budget of an execution in progress rise with what the agent is granted.

@@ -9,7 +9,9 @@ import (
 
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
 	"pgregory.net/rapid"
 
 	"everstep/domain"
@@ -258,4 +260,48 @@ func TestAPauseHoldsASubagentThatAskedInVain(t *testing.T) {
 	require.NoError(t, paused.rejected)
 	require.Positive(t, before)
 	require.Equal(t, before, during, "no model is asked while it is paused")
+}
+
+// TestNobodyAsksForOneThatIsOver: an agent that has handed a request on does not wait for the answer once the sub-agent
+// that has made it is stopped.
+func TestNobodyAsksForOneThatIsOver(t *testing.T) {
+	t.Parallel()
+	w := &world{tools: []domain.ToolSpec{{Name: "look", Effect: domain.ReadOnly}}, tool: unlike()}
+	w.list = func(r contract.CatalogRequest) (contract.Catalog, error) {
+		return contract.Catalog{Tools: w.tools, MinOutputTokens: 1, Digest: domain.DigestOf([]byte(r.Definition.SystemPrompt))}, nil
+	}
+	var below []string // the root comes first
+	w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
+		switch {
+		case r.Resolved == leafDigest:
+			return looks(r), nil
+		case r.Step > 1:
+			return says("done"), nil
+		}
+		below = append(below, []string{"branch", "leaf"}[len(below)])
+		return spawning(below[len(below)-1], "go on"), nil
+	}
+	env := w.environment(t)
+	asked := 0
+	env.OnSignalExternalWorkflow(mock.Anything, "agent/"+unnamed, mock.Anything, mock.Anything, mock.Anything).Return(
+		func(_, _, _, _ string, _ any) error { asked++; return nil }) // nobody answers
+	began := env.Now()
+	var leaf string // the one that begins last
+	env.SetOnChildWorkflowStartedListener(func(info *workflow.Info, _ workflow.Context, _ converter.EncodedValues) {
+		leaf = info.WorkflowExecution.ID
+	})
+	env.RegisterDelayedCallback(func() {
+		require.NoError(t, env.SignalWorkflowByID(leaf, string(contract.SignalStop), contract.StopRequest{Mode: contract.StopNow}))
+	}, time.Minute)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
+		in.Budget, in.Definition.SystemPrompt = stepsOf(9), "root"
+		in.Definition.Subagents = map[string]domain.Subagent{"branch": {Agent: "branch", InheritsTools: true}}
+		in.Definition.Agents = map[string]domain.Definition{
+			"branch": {SystemPrompt: "branch", Model: in.Definition.Model, Subagents: map[string]domain.Subagent{"leaf": {Agent: "leaf", InheritsTools: true}}},
+			"leaf":   {SystemPrompt: "leaf", Model: in.Definition.Model},
+		}
+	}))
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	require.Equal(t, 1, asked)
+	require.Less(t, env.Now().Sub(began), 2*time.Minute)
 }

@@ -56,7 +56,7 @@ func (m *Mailbox) Tend(
 			workflow.RequestCancelExternalWorkflow(m.root, options.WorkflowID, "")
 			return nil, domain.CodedErrorf(domain.Unavailable, domain.CodeInterrupted, "interrupted: the sub-agent was told to stop and did not end in time")
 		case m.stop.mode == told:
-			if grant, ok := lender.Lend(ctx); ok {
+			if grant, ok := lender.Lend(ctx, child.IsReady); ok {
 				m.lending.forget(in.Parent.Call())
 				child.SignalChildWorkflow(m.root, string(contract.SignalBudgetGrant), grant)
 			}

@@ -20,8 +20,9 @@ const askingTime = 10 * time.Minute
 type Lender interface {
 	// Due reports whether a request of the sub-agent is to be looked at.
 	Due() bool
-	// Lend answers it, in the coroutine of the call. It answers false where the request waits on.
-	Lend(ctx workflow.Context) (contract.BudgetGrant, bool)
+	// Lend answers it, in the coroutine of the call. It answers false where the request waits on, and where the sub-agent
+	// is over meanwhile.
+	Lend(ctx workflow.Context, over func() bool) (contract.BudgetGrant, bool)
 }
 
 // lending is what is asked of this agent by its sub-agents, and by it of the agent that has started it.
@@ -117,10 +118,10 @@ func (m *Mailbox) Declined() bool { return m.lending.declined }
 func (m *Mailbox) Asking() bool { return m.lending.asking }
 
 // Ask asks the agent that has started this one for more, in the coroutine of ctx, and reports whether it gave any. One
-// request is under way at a time. Whatever stops the execution ends the wait.
-func (m *Mailbox) Ask(ctx workflow.Context, parent string, request contract.BudgetRequest) bool {
+// request is under way at a time. Whatever stops the execution ends the wait, and the end of whom it is for.
+func (m *Mailbox) Ask(ctx workflow.Context, parent string, request contract.BudgetRequest, over func() bool) bool {
 	l := &m.lending
-	if _ = workflow.Await(ctx, func() bool { return !l.asking || m.stops() }); m.stops() {
+	if _ = workflow.Await(ctx, func() bool { return !l.asking || m.stops() || over() }); m.stops() || over() {
 		return false
 	}
 	l.asking = true
@@ -133,7 +134,7 @@ func (m *Mailbox) Ask(ctx workflow.Context, parent string, request contract.Budg
 	defer cancel()
 	timer := workflow.NewTimer(pause, askingTime)
 	lost := func() bool { return sent.IsReady() && sent.Get(ctx, nil) != nil }
-	_ = workflow.Await(ctx, func() bool { return l.answered >= number || m.stops() || timer.IsReady() || lost() })
+	_ = workflow.Await(ctx, func() bool { return l.answered >= number || m.stops() || over() || timer.IsReady() || lost() })
 	more := !m.stops() && !l.grant.Within(before)
 	l.declined = l.declined || request.AtOnce && !more
 	return more
