@@ -34,6 +34,8 @@ type ScheduledRun struct {
 	// Status is pending until the execution begins.
 	Status     domain.ExecutionStatus `json:"status"`
 	StopReason domain.StopReason      `json:"stop_reason,omitzero"`
+	// SessionLimit says that it was a limit of the session's budget which ended the execution.
+	SessionLimit bool `json:"session_limit,omitzero"`
 	// Kind and Code are of what made it fail, be it before it began.
 	Kind  domain.Kind `json:"kind,omitzero"`
 	Code  domain.Code `json:"code,omitzero"`
@@ -45,7 +47,7 @@ type ScheduledRun struct {
 // With is the run with how its execution ended.
 func (r ScheduledRun) With(o Outcome, at time.Time) ScheduledRun {
 	r.ExecutionID, r.Number, r.Status, r.StopReason = o.ExecutionID, o.Number, o.Status, o.StopReason
-	r.Kind, r.Code, r.Steps, r.EndedAt = o.Kind, o.Code, o.Steps, at
+	r.SessionLimit, r.Kind, r.Code, r.Steps, r.EndedAt = o.SessionLimit, o.Kind, o.Code, o.Steps, at
 	return r
 }
 

@@ -140,6 +140,9 @@ func (e *explanation) advice(v ExplainView) []ExplainAdvice {
 		return append([]ExplainAdvice{{Text: remedy(*v.Ending.Error), Command: goOn}}, advice...)
 	}
 	if text := nextStep(v.Ending.StopReason); goOn != "" && text != "" {
+		if v.Ending.StopReason.OfLimit() && !strings.Contains(goOn, " --") { // what has to be raised is said above
+			text = "after that it goes on where it stopped"
+		}
 		advice = append(advice, ExplainAdvice{Text: text, Command: goOn})
 	}
 	return advice

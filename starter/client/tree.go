@@ -33,6 +33,8 @@ type Tree struct {
 	Status     domain.ExecutionStatus `json:"status"`
 	StopReason domain.StopReason      `json:"stop_reason,omitzero"`
 	Code       domain.Code            `json:"code,omitzero"`
+	// SessionLimit says that it was a limit of the session's budget which ended it.
+	SessionLimit bool `json:"session_limit,omitzero"`
 	// Error is why a sub-agent has no outcome: its workflow was ended by force, or never began.
 	Error *domain.Error `json:"error,omitempty"`
 	// Steps are its own completed ones; nil where nobody can tell them.
@@ -210,7 +212,7 @@ func (t *Tree) told(e *explanation) {
 		t.Steps, t.Gone = nil, "earlier runs of it have been deleted, and what it did and started in them"
 	}
 	if o := e.outcome; o != nil {
-		t.Status, t.StopReason, t.Code = o.Status, o.StopReason, o.Code
+		t.Status, t.StopReason, t.Code, t.SessionLimit = o.Status, o.StopReason, o.Code, o.SessionLimit
 		if !e.byServerHere() {
 			usage, cost, t.Steps, t.priced = o.Usage, o.CostNanoUSD, &o.Steps, t.priced || o.Priced
 		}
@@ -221,6 +223,7 @@ func (t *Tree) told(e *explanation) {
 // kept takes what a record tells.
 func (t *Tree) kept(a agent, r record.Record) {
 	t.Execution, t.Status, t.StopReason, t.Code = a.recorded(r), r.Status, r.StopReason, r.Outcome.Code
+	t.SessionLimit = r.Outcome.SessionLimit
 	t.Steps, t.StartedAt, t.EndedAt, t.priced = &r.Outcome.Steps, timeOf(r.StartedAt), timeOf(r.CompletedAt), r.Outcome.Priced
 	t.use(r.Usage, r.Outcome.CostNanoUSD)
 }
@@ -260,7 +263,7 @@ func (t *Tree) reckon() {
 			t.EndedAt = timeOf(b.at)
 		}
 		if o := b.ended.Outcome; o != nil {
-			t.Status, t.StopReason, t.Code = o.Status, o.StopReason, o.Code
+			t.Status, t.StopReason, t.Code, t.SessionLimit = o.Status, o.StopReason, o.Code, o.SessionLimit
 			t.Steps, t.priced = &o.Steps, t.priced || o.Priced
 			t.ExecutionID = o.ExecutionID
 			t.use(usage, spent.CostNanoUSD)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/starter/client"
 )
 
@@ -50,6 +51,16 @@ func TestListTellsOfSuspendedSessions(t *testing.T) {
 	} {
 		require.Equal(t, want, listStatus(a))
 	}
+}
+
+func TestRunOfAScheduleTellsOfTheSessionsLimit(t *testing.T) {
+	t.Parallel()
+	run := contract.ScheduledRun{Status: domain.StatusInProgress}.With(contract.Outcome{
+		Status: domain.StatusStopped, StopReason: domain.StepsLimitReached, SessionLimit: true,
+	}, testNow)
+	require.Equal(t, "stopped (steps_limit of the session)", runStatus(client.ScheduleRun{ScheduledRun: run}))
+	run.SessionLimit = false
+	require.Equal(t, "stopped (steps_limit)", runStatus(client.ScheduleRun{ScheduledRun: run}))
 }
 
 func TestHistoryTable(t *testing.T) {

@@ -115,7 +115,7 @@ func runStatus(r client.ScheduleRun) string {
 		return "did nothing"
 	}
 	if why := cmp.Or(string(r.Code), string(r.StopReason)); why != "" && why != string(domain.Completed) {
-		status += " (" + OneLine(why) + ")"
+		status += " (" + OneLine(why) + ofSession(r.SessionLimit) + ")"
 	}
 	return status
 }

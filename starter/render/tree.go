@@ -64,7 +64,7 @@ func treeStatus(t *client.Tree) string {
 	if why == string(domain.Completed) {
 		why = ""
 	}
-	return string(t.Status) + within(" (", OneLine(why), ")") + where(t.Gone != "", ", gone")
+	return string(t.Status) + within(" (", OneLine(why)+ofSession(t.SessionLimit), ")") + where(t.Gone != "", ", gone")
 }
 
 func useCells(u client.TreeUse) []string {

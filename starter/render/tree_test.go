@@ -43,6 +43,13 @@ func aTree() client.Tree {
 	}
 }
 
+func TestTreeTellsOfTheSessionsLimit(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "stopped (steps_limit of the session)", treeStatus(&client.Tree{
+		Status: domain.StatusStopped, StopReason: domain.StepsLimitReached, SessionLimit: true,
+	}))
+}
+
 func TestTreeOnATerminal(t *testing.T) {
 	t.Parallel()
 	for _, width := range []int{80, 140} {
