@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -214,7 +215,7 @@ func resultText(results []domain.ToolExecution, i int) string {
 
 func errorText(all []domain.Error) (text string) {
 	for _, err := range all {
-		text += fmt.Sprintf("%s %s: %s\n", err.Kind, err.Code, err.Message)
+		text += strings.TrimSpace(string(err.Kind)+" "+string(err.Code)) + ": " + err.Message + "\n"
 	}
 	return text
 }

@@ -40,3 +40,10 @@ func TestOriginSteps(t *testing.T) {
 	line := originSteps(&domain.Origin{ExecutionID: nth(2), Step: 1, Origin: &domain.Origin{ExecutionID: nth(1), Step: 2}})
 	require.Equal(t, []lineStep{{StepPlace: StepPlace{nth(1), 1}}, {StepPlace: StepPlace{nth(1), 2}}, {StepPlace: StepPlace{nth(2), 1}}}, line)
 }
+
+func TestErrorsOfADiffWithoutCodes(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "invalid: no turn\ntimeout timed_out: late\n", errorText([]domain.Error{
+		{Kind: domain.Invalid, Message: "no turn"}, {Kind: "timeout", Code: "timed_out", Message: "late"},
+	}))
+}

@@ -26,7 +26,9 @@ func StatusText(t Theme, id string, v contract.StatusView, now time.Time) string
 		status += ", stopping"
 	}
 	x := newSheet(t, now, id, v.Number, v.Status, status)
-	if v.Doing != "" {
+	if what, why, _ := strings.Cut(v.Doing, "; "); v.Source == contract.FromRecords { // the time is that of the end
+		x.fact("doing", OneLine(what)+lasting(v.Since, now)+within("; ", OneLine(why), ""))
+	} else if v.Doing != "" {
 		x.fact("doing", OneLine(v.Doing)+lasting(v.Since, now))
 	}
 	for _, p := range v.Progress {
@@ -240,7 +242,7 @@ func source(s contract.StatusSource) string {
 		contract.FromHistory:   "the history; no worker answers",
 		contract.FromMemo:      "what was noted at the end; no worker answers",
 		contract.FromServer:    "the server, which ended it",
-		contract.FromRecords:   "the record of the execution; the server has it no more",
+		contract.FromRecords:   "the record of the execution; no workflow of it is here",
 	}
 	return cmp.Or(words[s], string(s))
 }

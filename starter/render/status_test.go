@@ -74,6 +74,10 @@ func TestStatusText(t *testing.T) {
 	idle := StatusText(noTheme(), "notes", contract.StatusView{Status: domain.StatusFailed, Open: true, Error: domain.Errorf(domain.Invalid, "no\nkey")}, testNow)
 	require.Contains(t, idle, "failed, idle")
 	require.Contains(t, idle, "no key")
+	kept := StatusText(noTheme(), "notes", contract.StatusView{
+		Status: domain.StatusCompleted, Doing: "ended; only its records are left", Since: testNow.Add(-time.Minute), Source: contract.FromRecords,
+	}, testNow)
+	require.Contains(t, kept, "ended, for 1 min 0 s; only its records are left")
 	for _, s := range contract.StatusSources() {
 		require.NotEqual(t, string(s), source(s), "each source is put into words")
 	}
