@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
 
 	"everstep/activities/tool"
 	"everstep/domain"
@@ -126,6 +127,20 @@ func TestAStopReachesThoseThatAsk(t *testing.T) {
 	status, err := s.agents.Status(within(t), long)
 	require.NoError(t, err)
 	require.Equal(t, domain.UserRequested, status.StopReason)
+	require.NotContains(t, s.signals(t, long), string(contract.SignalBudgetGrant), "it could come before the stop")
 	require.NoError(t, s.audited(within(t), begun.ID, 0))
 	require.NoError(t, s.audited(within(t), long, 0))
+}
+
+// signals are the names of those that the newest run of an agent was sent.
+func (s *stack) signals(t *testing.T, id string) (names []string) {
+	t.Helper()
+	for events := s.temporal.GetWorkflowHistory(within(t), domain.WorkflowID(id), "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
+		event, err := events.Next()
+		require.NoError(t, err)
+		if signal := event.GetWorkflowExecutionSignaledEventAttributes(); signal != nil {
+			names = append(names, signal.GetSignalName())
+		}
+	}
+	return names
 }

@@ -27,7 +27,8 @@ func (m *Mailbox) grace(in *contract.SessionInput) time.Duration {
 
 // Tend starts the workflow of a sub-agent and waits, in the coroutine of ctx, for its outcome. Every stop of the execution
 // is handed on to it, in the same mode. No cancellation reaches it otherwise: it tells itself what came of it. Where it does
-// not end in time after a stop of mode now it is cancelled, and given up. What it asks for the lender answers.
+// not end in time after a stop of mode now it is cancelled, and given up. What it asks for the lender answers, until a stop is
+// handed on: that ends its wait, and a refusal beside it could come first and be told as why it ended.
 func (m *Mailbox) Tend(
 	ctx workflow.Context, p Permit, options workflow.ChildWorkflowOptions, in *contract.SessionInput, lender Lender,
 ) (*contract.Outcome, error) {
@@ -46,7 +47,7 @@ func (m *Mailbox) Tend(
 	told, late := contract.StopMode(""), func() bool { return false }
 	for {
 		_ = workflow.Await(ctx, func() bool {
-			return child.IsReady() || began.IsReady() && (m.stop.mode != told || lender.Due()) || late()
+			return child.IsReady() || began.IsReady() && (m.stop.mode != told || told == "" && lender.Due()) || late()
 		})
 		switch {
 		case child.IsReady():
