@@ -27,8 +27,9 @@ const (
 	carriedSends   = 200_000
 	// longestID is up to where an update's id is remembered itself: of a longer one the digest is.
 	longestID = 64
-	// manyTaken and mostTaken are of the updates of one run; the server takes 2,000.
-	manyTaken, mostTaken = 1800, 1950
+	// manyTaken and mostTaken are of the updates of one run; the server takes 2,000, and counts those under way that will
+	// be refused, of which there may be a hundred.
+	manyTaken, mostTaken = 1800, 1850
 )
 
 // Reply returns what an update was answered, if it was.
