@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	programs "everstep/starter/process"
 	"everstep/worker/host"
 )
 
@@ -19,7 +20,7 @@ import (
 type taskServing struct {
 	t         *testing.T
 	dir, form string
-	process   *exec.Cmd
+	process   *programs.Process
 }
 
 func (s *taskServing) start() (address string) {
@@ -31,10 +32,10 @@ func (s *taskServing) start() (address string) {
 		address = "127.0.0.1:0"
 	}
 	require.NoError(s.t, os.RemoveAll(filepath.Join(s.dir, "address")))
-	s.process = exec.Command(self, mcpTasks, s.dir, address, s.form)
-	s.process.Stderr = os.Stderr
-	s.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	require.NoError(s.t, s.process.Start())
+	program := exec.Command(self, mcpTasks, s.dir, address, s.form)
+	program.Stderr = os.Stderr
+	s.process, err = programs.Start(program) // which ends with this process, and not with whatever thread has started it
+	require.NoError(s.t, err)
 	s.t.Cleanup(s.kill)
 	require.Eventually(s.t, func() bool {
 		address = notesOf(s.t, filepath.Join(s.dir, "address"))
@@ -43,10 +44,7 @@ func (s *taskServing) start() (address string) {
 	return address
 }
 
-func (s *taskServing) kill() {
-	_ = s.process.Process.Kill() // it has ended, maybe
-	_ = s.process.Wait()
-}
+func (s *taskServing) kill() { s.process.Kill() }
 
 func (s *taskServing) write(file, text string) {
 	s.t.Helper()
