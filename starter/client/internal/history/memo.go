@@ -1,0 +1,65 @@
+package history
+
+import (
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/sdk/converter"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/domain/progress"
+)
+
+func (d *decoder) memo(memo *commonpb.Memo) []progress.Fact {
+	if _, ok := memo.GetFields()[contract.MemoWaiting]; ok {
+		waiting, err := Waiting(d.converter, memo)
+		if err != nil {
+			return unreadable("what waits for people", err)
+		}
+		return one(progress.Awaiting{Waiting: waiting})
+	}
+	if _, ok := memo.GetFields()[contract.MemoUnknown]; ok {
+		calls, err := Unsettled(d.converter, memo)
+		if err != nil {
+			return unreadable("which calls are of unknown outcome", err)
+		}
+		return one(progress.Unsettled{Calls: calls})
+	}
+	if _, ok := memo.GetFields()[contract.MemoOutcome]; !ok {
+		return nil
+	}
+	outcome, err := Outcome(d.converter, memo)
+	if err != nil {
+		return unreadable("how an execution ended", err)
+	}
+	return one(progress.Ended{Outcome: outcome})
+}
+
+// Unsettled reads the memo field that lists the calls of which nobody knows whether they took effect.
+func Unsettled(c converter.DataConverter, memo *commonpb.Memo) (calls []domain.UnknownCall, err error) {
+	if list, ok := memo.GetFields()[contract.MemoUnknown]; ok {
+		err = c.FromPayload(list, &calls)
+	}
+	return calls, err
+}
+
+// Settles reads the memo field that names the run that ended, in a workflow that has but settled a call since.
+func Settles(c converter.DataConverter, memo *commonpb.Memo) (ended contract.EndedRun, ok bool) {
+	field, ok := memo.GetFields()[contract.MemoSettles]
+	return ended, ok && c.FromPayload(field, &ended) == nil && ended.RunID != ""
+}
+
+// Outcome reads the memo field that says how the newest execution ended.
+func Outcome(c converter.DataConverter, memo *commonpb.Memo) (contract.Outcome, error) {
+	var outcome contract.Outcome
+	err := c.FromPayload(memo.GetFields()[contract.MemoOutcome], &outcome)
+	if err == nil && outcome.Number < 1 {
+		err = domain.Errorf(domain.Invalid, "it has no execution's number")
+	}
+	return outcome, err
+}
+
+// Waiting reads the memo field that says what waits for people.
+func Waiting(c converter.DataConverter, memo *commonpb.Memo) (waiting contract.Waiting, err error) {
+	err = c.FromPayload(memo.GetFields()[contract.MemoWaiting], &waiting)
+	return waiting, err
+}
