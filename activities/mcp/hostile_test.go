@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/stretchr/testify/require"
 
 	"everstep/activities/tool"
@@ -184,6 +186,17 @@ func TestAServerThatCannotBeStarted(t *testing.T) {
 			require.Equal(t, 1, s.all["s"].failures)
 		})
 	}
+}
+
+// Who writes first finds a closed pipe, who reads first the end of it: both are told the same.
+func TestAProgramThatHasEndedIsToldAsThatToWhoWrites(t *testing.T) {
+	t.Parallel()
+	p, err := startProgram(programOf(t, "gone"), nil, func(string) {})
+	require.NoError(t, err)
+	defer p.end()
+	<-p.process.Done()
+	require.ErrorIs(t, p.Write(t.Context(), &jsonrpc.Request{Method: "initialize"}), syscall.EPIPE)
+	require.Equal(t, "its program has ended (exit status 3)", p.why())
 }
 
 func TestWhoWaitsForAServerThatDoesNotStartMayLeave(t *testing.T) {

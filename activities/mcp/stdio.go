@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -31,6 +32,8 @@ const (
 	maxTail      = 4 << 10
 	// leave is what a program has to end when its input does, and again when it is told to.
 	leave = 2 * time.Second
+	// parting is what a busy machine may need from the end of a program's pipes to its own.
+	parting = time.Second
 )
 
 // usualPath is where programs look for others, unless env says so.
@@ -249,14 +252,18 @@ func (p *program) why() string {
 	p.mu.Lock()
 	broken := p.broken
 	p.mu.Unlock()
-	if broken != nil && !errors.Is(broken, io.EOF) && !errors.Is(broken, os.ErrClosed) {
+	closed := "output"
+	switch {
+	case errors.Is(broken, syscall.EPIPE): // the write came before the read that finds its end
+		closed = "input"
+	case broken != nil && !errors.Is(broken, io.EOF) && !errors.Is(broken, os.ErrClosed):
 		return broken.Error()
 	}
 	select {
 	case <-p.process.Done():
 		return "its program has ended (" + p.process.State() + ")"
-	case <-time.After(200 * time.Millisecond):
-		return "it has closed its output"
+	case <-time.After(parting):
+		return "it has closed its " + closed
 	}
 }
 
