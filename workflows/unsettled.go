@@ -18,40 +18,6 @@ const unknownOutcomes = "unknown-outcomes"
 // must never change.
 const verifiedCalls = "verified-calls"
 
-// requestOf names a call, and what makes its effect.
-func (b *toolBatch) requestOf(position int, wanted domain.ToolCall) contract.ToolRequest {
-	tool, _ := b.resolved.Tool(wanted.Name)
-	request := contract.ToolRequest{
-		ExecutionID: b.execution, Step: b.content.Number, Position: position, Name: wanted.Name, Effect: tool.Effect,
-		Arguments: wanted.Arguments, Pin: tool.Pin, Trusted: b.state.Trusted(),
-	}
-	if wanted.Name == domain.HistoryTool {
-		request.Past = &domain.Past{FirstRunID: b.info.FirstRunID, Origins: b.talk.Origins(), From: b.talk.Edits().Emptied}
-	}
-	if len(tool.EffectKey) > 0 {
-		request.EffectKey = tool.EffectKeyOf(b.in.AgentID, wanted.Arguments)
-	}
-	// What a hook has changed stands nowhere in the transcript.
-	own := wanted.Arguments == b.calls[position].Arguments
-	if own && len(wanted.Arguments) > domain.MaxInlineArguments {
-		request.Arguments = ""
-		request.Reference = &contract.ArgumentsRef{Message: b.at, Digest: domain.DigestOf([]byte(wanted.Arguments))}
-	}
-	return request
-}
-
-// sharedImages is the version from which the calls of a step share the room for images. It must never change.
-const sharedImages = "shared-images"
-
-// imageRoom is a call's share of the step's room for images; zero: as much as a result may have, because all calls fit.
-func (b *toolBatch) imageRoom() int {
-	share := domain.MaxStepImages / min(len(b.calls), domain.MaxStepCalls)
-	if share >= domain.MaxResultData || workflow.GetVersion(b.root, sharedImages, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
-		return 0
-	}
-	return share
-}
-
 // verify asks a tool, in the coroutine of its call, what became of that, where nobody knows how it ended; asked is false
 // where the tool is not asked. A stop of mode now does not wait for an answer.
 func (b *toolBatch) verify(ctx workflow.Context, request contract.ToolRequest, reply contract.ToolReply) (found contract.VerifyReply, asked bool) {
