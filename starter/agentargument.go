@@ -10,38 +10,78 @@ import (
 	"everstep/starter/local"
 )
 
-// withAgent completes a command by what it does with the agent that its argument names.
-func (p *program) withAgent(
-	command *cobra.Command, like string, run func(ctx context.Context, s *local.Stack, id string) error,
-) *cobra.Command {
-	return p.withAgentOf(p.machine.ConnectTo, p.actOn, command, like, run)
+// An agentWork is what a command does with the agent that its argument names.
+type agentWork func(ctx context.Context, s *local.Stack, id string) error
+
+// A reach is how a command comes to the server that has an agent, a find how it knows the agent that an argument means.
+type (
+	reach func(ctx context.Context, id string) (*local.Stack, error)
+	find  func(ctx context.Context, s *local.Stack, argument string) (id string, _ error)
+)
+
+// withAgent completes a command by what it does with the one agent that its argument names.
+func (p *program) withAgent(command *cobra.Command, like string, reach reach, find find, do agentWork) *cobra.Command {
+	command.Args, command.ValidArgsFunction = arguments(like, "id"), p.completeIDs
+	command.RunE = func(command *cobra.Command, args []string) error {
+		return p.onAgent(command.Context(), args[0], reach, find, do)
+	}
+	return command
+}
+
+// onAgent does something with the agent that an argument means.
+func (p *program) onAgent(ctx context.Context, argument string, reach reach, find find, do agentWork) error {
+	if err := client.CheckID(argument); err != nil {
+		return err
+	}
+	s, err := reach(ctx, argument)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	id, err := find(ctx, s, argument)
+	if err != nil {
+		return err
+	}
+	return do(ctx, s, id)
+}
+
+// changing is withAgent of a command that changes it.
+func (p *program) changing(command *cobra.Command, like string, do agentWork) *cobra.Command {
+	return p.withAgent(command, like, p.machine.ConnectTo, p.actOn, p.warned(do))
+}
+
+// change is onAgent for what changes it.
+func (p *program) change(ctx context.Context, argument string, do agentWork) error {
+	return p.onAgent(ctx, argument, p.machine.ConnectTo, p.actOn, p.warned(do))
+}
+
+// warned says first what an open agent lacks, which keeps what is sent to it until it has that.
+func (p *program) warned(do agentWork) agentWork {
+	return func(ctx context.Context, s *local.Stack, id string) error {
+		p.warn(s.MissingFor(ctx, id))
+		return do(ctx, s, id)
+	}
 }
 
 // reading is withAgent of a command that reads the records where no server is up, and says so.
-func (p *program) reading(
-	command *cobra.Command, like string, run func(ctx context.Context, s *local.Stack, id string) error,
-) *cobra.Command {
-	return p.readingBy(p.machine.ConnectToAsk, command, like, run)
+func (p *program) reading(command *cobra.Command, like string, do agentWork) *cobra.Command {
+	return p.withAgent(command, like, p.machine.ConnectToAsk, p.idOf, p.fromRecords(do))
 }
 
 // looking is reading of a command that needs no worker: the dev server that has been there is brought back for it.
-func (p *program) looking(
-	command *cobra.Command, like string, run func(ctx context.Context, s *local.Stack, id string) error,
-) *cobra.Command {
-	return p.readingBy(p.machine.ConnectToLook, command, like, run)
+func (p *program) looking(command *cobra.Command, like string, do agentWork) *cobra.Command {
+	return p.withAgent(command, like, p.machine.ConnectToLook, p.idOf, p.fromRecords(do))
 }
 
-func (p *program) readingBy(
-	connect func(ctx context.Context, id string) (*local.Stack, error), command *cobra.Command, like string,
-	run func(ctx context.Context, s *local.Stack, id string) error,
-) *cobra.Command {
-	return p.withAgentOf(connect, p.idOf, command, like, func(ctx context.Context, s *local.Stack, id string) error {
-		err := run(ctx, s, id)
+// fromRecords says at the end where the records have told.
+func (p *program) fromRecords(do agentWork) agentWork {
+	return func(ctx context.Context, s *local.Stack, id string) error {
+		err := do(ctx, s, id)
 		if !errors.Is(err, &client.Error{Class: client.Unreachable}) {
 			p.sayUnreached(s)
 		}
 		return err
-	})
+	}
 }
 
 // sayUnreached says where no server was up that the records have told.
@@ -49,30 +89,6 @@ func (p *program) sayUnreached(s *local.Stack) {
 	if s.Unreached() {
 		p.say("no server is up: this is what the records tell")
 	}
-}
-
-func (p *program) withAgentOf(
-	connect func(ctx context.Context, id string) (*local.Stack, error),
-	find func(ctx context.Context, s *local.Stack, argument string) (string, error), command *cobra.Command, like string,
-	run func(ctx context.Context, s *local.Stack, id string) error,
-) *cobra.Command {
-	command.Args, command.ValidArgsFunction = arguments(like, "id"), p.completeIDs
-	command.RunE = func(command *cobra.Command, args []string) error {
-		if err := client.CheckID(args[0]); err != nil {
-			return err
-		}
-		s, err := connect(command.Context(), args[0])
-		if err != nil {
-			return err
-		}
-		defer s.Close()
-		id, err := find(command.Context(), s, args[0])
-		if err != nil {
-			return err
-		}
-		return run(command.Context(), s, id)
-	}
-	return command
 }
 
 // idOf is the id of the agent that an argument means, which may be the beginning of one. It is shown then.

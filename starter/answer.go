@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -40,39 +38,25 @@ shows it.`,
   starter answer notes --choice 2
   starter answer notes --value '{"city": "Berlin", "days": 3}'
   starter answer notes 3f9e1b2c --value @answer.json`,
-		Args:              cobra.RangeArgs(1, 3),
+		Args:              arguments(`starter answer notes 3f9e1b2c "Berlin"`, "id", "[call]", "[text]"),
 		ValidArgsFunction: p.completeIDs,
 	}
 	command.RunE = func(command *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return usage("id: is missing; `starter answer notes \"Berlin\"` is an example")
-		}
-		if err := client.CheckID(args[0]); err != nil {
-			return err
-		}
 		call, text, err := options.parts(args[1:])
 		if err != nil {
 			return err
 		}
-		ctx := command.Context()
-		s, err := p.machine.ConnectTo(ctx, args[0])
-		if err != nil {
-			return err
-		}
-		defer s.Close()
-		if args[0], err = p.actOn(ctx, s, args[0]); err != nil {
-			return err
-		}
-		p.warn(s.MissingFor(ctx, args[0]))
-		reply, err := p.replyTo(ctx, s, args[0], call, text, options)
-		if err != nil || reply == nil {
-			return err
-		}
-		answered, err := s.Agents.Answer(ctx, args[0], *reply)
-		if err != nil {
-			return err
-		}
-		return p.done(answered, "answered the question of %s in step %d of %s", render.OneLine(answered.Tool), answered.Step, args[0])
+		return p.change(command.Context(), args[0], func(ctx context.Context, s *local.Stack, id string) error {
+			reply, err := p.replyTo(ctx, s, id, call, text, options)
+			if err != nil || reply == nil {
+				return err
+			}
+			answered, err := s.Agents.Answer(ctx, id, *reply)
+			if err != nil {
+				return err
+			}
+			return p.done(answered, "answered the question of %s in step %d of %s", render.OneLine(answered.Tool), answered.Step, id)
+		})
 	}
 	command.Flags().Var(numberFlag(&options.choice, 1, domain.MaxChoices), "choice", "the `NUMBER` of the choice that is the answer")
 	command.Flags().StringVar(&options.value, "value", "", "the answer to a question with a schema: `JSON`, or @FILE that holds it")
@@ -103,24 +87,23 @@ func (o answering) parts(args []string) (call, text string, _ error) {
 func (p *program) replyTo(ctx context.Context, s *local.Stack, id, call, text string, o answering) (*client.Reply, error) {
 	reply := &client.Reply{Text: text, By: o.by, Reason: o.reason}
 	if o.value != "" {
-		value, err := readValue(o.value)
+		value, err := textOrFile("value", o.value)
 		if err != nil {
 			return nil, err
 		}
-		reply.Value = value
+		if reply.Value = json.RawMessage(strings.TrimSpace(value)); !json.Valid(reply.Value) {
+			return nil, usage("value: is no JSON")
+		}
 	}
-	questions, err := questionsOf(ctx, s, id)
-	if err == nil {
-		err = p.otherwise(ctx, s, id, call, true)
-	}
+	all, err := waitingOf(ctx, s, id)
 	if err != nil {
 		return nil, err
 	}
-	if call != "" {
-		if questions, err = calledSo(questions, "question", call, &reply.Call); err != nil {
-			return nil, err
-		}
+	questions, asks, err := all.questionsOf(id, call)
+	if err != nil {
+		return nil, err
 	}
+	reply.Call = asks
 	if len(questions) != 1 {
 		return reply, p.unanswerable(id, questions, reply, o)
 	}
@@ -150,54 +133,6 @@ func (p *program) unanswerable(id string, questions []client.WaitingQuestion, re
 		return &client.Error{Class: client.Refused, Message: "no question of " + render.OneLine(id) + " waits"}
 	}
 	return nil
-}
-
-func questionsOf(ctx context.Context, s *local.Stack, id string) ([]client.WaitingQuestion, error) {
-	questions := []client.WaitingQuestion{}
-	for question, err := range s.Agents.Questions(ctx, id) {
-		if err != nil {
-			return nil, err
-		}
-		questions = append(questions, question)
-	}
-	return questions, nil
-}
-
-// otherwise says which command is meant where what waits is of the other kind: a call that waits for a word, or a question.
-func (p *program) otherwise(ctx context.Context, s *local.Stack, id, call string, answering bool) error {
-	all, err := waitingOf(ctx, s, id)
-	if err != nil {
-		return err
-	}
-	call = strings.ToLower(call)
-	calls := slices.ContainsFunc(all.calls, func(one client.WaitingCall) bool { return strings.HasPrefix(one.ToolExecutionID.String(), call) })
-	questions := slices.ContainsFunc(all.questions, func(one client.WaitingQuestion) bool { return strings.HasPrefix(one.ToolExecutionID.String(), call) })
-	id = render.OneLine(id)
-	switch {
-	case answering && calls && !questions:
-		return &client.Error{Class: client.Refused, Message: "call: what waits is a tool call for somebody's word, and no question", Next: "`approve " + id + "` or `deny " + id + "` decides about it"}
-	case !answering && questions && !calls:
-		return &client.Error{Class: client.Refused, Message: "call: what waits is a question, and no call for somebody's word", Next: "`answer " + id + "` answers it"}
-	}
-	return nil
-}
-
-// leastOfCall is the shortest beginning of a call's id by which something is decided.
-const leastOfCall = 4
-
-// calledSo are those of what waits whose call's id begins so. Without any the id is taken as it is where it is whole, since
-// somebody may have been faster.
-func calledSo[W interface{ Pending() domain.PendingCall }](waiting []W, what, call string, id *domain.ToolExecutionID) ([]W, error) {
-	found := slices.DeleteFunc(slices.Clone(waiting), func(one W) bool {
-		return call == "" || !strings.HasPrefix(one.Pending().ToolExecutionID.String(), strings.ToLower(call))
-	})
-	if call != "" && len(call) < leastOfCall {
-		return nil, usage("call: %q is short for what decides about one; give at least %d characters of its id", call, leastOfCall)
-	}
-	if len(found) == 0 && id.UnmarshalText([]byte(call)) != nil {
-		return nil, &client.Error{Class: client.Refused, Message: "no " + what + " of a call that begins with " + render.OneLine(call) + " waits"}
-	}
-	return found, nil
 }
 
 // typedReply shows a question and reads its answer. Nil: the person leaves it waiting.
@@ -240,19 +175,4 @@ func promptFor(question domain.Question) string {
 		return "your answer as JSON in one line, nothing answers later: "
 	}
 	return "your answer in one line, nothing answers later: "
-}
-
-// readValue is the JSON that is given, or that in the file that is named.
-func readValue(given string) (json.RawMessage, error) {
-	if name, named := strings.CutPrefix(given, "@"); named {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return nil, usage("value: %s", err)
-		}
-		given = string(text)
-	}
-	if !json.Valid([]byte(given)) {
-		return nil, usage("value: is no JSON")
-	}
-	return json.RawMessage(strings.TrimSpace(given)), nil
 }

@@ -27,7 +27,7 @@ revoke).`,
 		Example: `  starter approvals
   starter approvals notes
   starter approvals --json | jq -r '.[].id'`,
-		Args:              cobra.MaximumNArgs(1),
+		Args:              arguments("starter approvals notes", "[id]"),
 		ValidArgsFunction: p.completeIDs,
 	}
 	command.RunE = func(command *cobra.Command, args []string) error {
@@ -112,198 +112,82 @@ func (w allWaiting) listed() []any {
 	return list
 }
 
-func waitingCalls(ctx context.Context, s *local.Stack, id string) ([]client.WaitingCall, error) {
-	calls := []client.WaitingCall{}
-	for call, err := range s.Agents.Waiting(ctx, id) {
-		if err != nil {
-			return nil, err
-		}
-		calls = append(calls, call)
+// callsOf are the calls that wait which an argument means, all where none is given. Where none waits any more call is the
+// one that is meant.
+func (w allWaiting) callsOf(id string, named bool, argument string) (calls []client.WaitingCall, call domain.ToolExecutionID, _ error) {
+	calls, questions := beginning(w.calls, argument), beginning(w.questions, argument)
+	if id = render.OneLine(id); len(calls) == 0 && len(questions) > 0 {
+		return nil, call, &client.Error{Class: client.Refused, Message: "call: what waits is a question, and no call for somebody's word", Next: "`answer " + id + "` answers it"}
 	}
-	return calls, nil
+	if !named {
+		return calls, call, nil
+	}
+	if len(calls) > 1 && len(argument) >= leastOfCall {
+		return nil, call, usage("call: several that wait begin with %q; give more of the id", argument)
+	}
+	call, err := checkNamed(argument, "approval", len(calls))
+	return calls, call, err
 }
 
-func approveCommand(p *program) *cobra.Command {
-	return p.deciding(&cobra.Command{
-		Use:   "approve ID [CALL]",
-		Short: "Let a tool call run that waits for a person",
-		Long: `Lets a tool call run that waits for somebody's word: once, and with exactly the
-arguments that approvals shows. CALL is its id or how that begins. On a terminal
-it may be left out where one call alone waits: it is shown, and you are asked. Who
-approved it, when and why is recorded: explain shows it.
-
-With --always calls of that tool with exactly these arguments run from now on
-without asking, in all executions of the session, until revoke takes that back.
-
-With --edit the call runs with arguments of your own, exactly as you give them.
-They have to fit the tool, and no rule may deny the call with them; else it waits
-as it was. The model is told, and reads them with the result.`,
-		Example: `  starter approve notes
-  starter approve notes 3f9e1b2c --reason "checked with finance"
-  starter approve notes 3f9e1b2c --always
-  starter approve notes 3f9e1b2c --edit '{"amount": 5}'
-  starter approve notes 3f9e1b2c --edit @arguments.json`,
-	}, "starter approve notes", (*client.Client).Approve, approved)
+// questionsOf are the questions that wait which an argument means, all where none is given. Where none waits any more
+// call is the one that is meant.
+func (w allWaiting) questionsOf(id, argument string) (questions []client.WaitingQuestion, call domain.ToolExecutionID, _ error) {
+	calls, questions := beginning(w.calls, argument), beginning(w.questions, argument)
+	if id = render.OneLine(id); len(questions) == 0 && len(calls) > 0 {
+		return nil, call, &client.Error{Class: client.Refused, Message: "call: what waits is a tool call for somebody's word, and no question", Next: "`approve " + id + "` or `deny " + id + "` decides about it"}
+	}
+	if argument == "" {
+		return questions, call, nil
+	}
+	call, err := checkNamed(argument, "question", len(questions))
+	return questions, call, err
 }
 
-// approved is what has become of a call that somebody let run.
-const approved = "approved"
-
-func denyCommand(p *program) *cobra.Command {
-	return p.deciding(&cobra.Command{
-		Use:   "deny ID [CALL]",
-		Short: "Do not let a tool call run that waits for a person",
-		Long: `Does not let a tool call run that waits for somebody's word. The model is told,
-with the reason, and goes on. CALL, its id or how that begins, may be left out
-where one call alone waits.`,
-		Example: `  starter deny notes
-  starter deny notes 3f9e1b2c --reason "not before the invoice is paid"`,
-	}, "starter deny notes", (*client.Client).Deny, "denied")
+// beginning is what waits of calls whose id begins so.
+func beginning[W interface{ Pending() domain.PendingCall }](waiting []W, id string) []W {
+	return slices.DeleteFunc(slices.Clone(waiting), func(one W) bool {
+		return !strings.HasPrefix(one.Pending().ToolExecutionID.String(), strings.ToLower(id))
+	})
 }
 
-// deciding completes a command that says a person's word about a call.
-func (p *program) deciding(
-	command *cobra.Command, like string, decide func(*client.Client, context.Context, string, client.Word) (client.Decision, error), done string,
-) *cobra.Command {
-	word := client.Word{By: person()}
-	command.Args = cobra.RangeArgs(1, 2)
-	command.ValidArgsFunction = p.completeIDs
-	command.RunE = func(command *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return usage("id: is missing; `%s` is an example", like)
-		}
-		if err := client.CheckID(args[0]); err != nil {
-			return err
-		}
-		if command.Flags().Changed("edit") {
-			edit, err := readEdit(word.Edit)
-			if err != nil {
-				return err
-			}
-			word.Edit = edit
-		}
-		ctx := command.Context()
-		s, err := p.machine.ConnectTo(ctx, args[0])
-		if err != nil {
-			return err
-		}
-		defer s.Close()
-		if args[0], err = p.actOn(ctx, s, args[0]); err != nil {
-			return err
-		}
-		p.warn(s.MissingFor(ctx, args[0]))
-		calls, err := waitingCalls(ctx, s, args[0])
-		if err != nil {
-			return err
-		}
-		if err := p.otherwise(ctx, s, args[0], strings.Join(args[1:], ""), false); err != nil {
-			return err
-		}
-		if word.Call, word.Digest, err = chosenCall(args, calls); err != nil {
-			return err
-		}
-		if done == approved {
-			if yes, err := p.seen(ctx, args, word.Call, calls); err != nil || !yes {
-				return err
-			}
-		}
-		decided, err := decide(s.Agents, ctx, args[0], word)
-		if err != nil {
-			return err
-		}
-		switch {
-		case decided.Standing != nil:
-			p.say("from now on such calls run without asking, until `%s`", p.again("revoke", render.OneLine(args[0]), render.ShortCall(decided.Standing.ID)))
-		case word.Always:
-			p.warn("the call was approved this once alone: the worker that took the word knows no --always")
-		}
-		return p.done(decided, "%s the call of %s in step %d of %s", done, render.OneLine(decided.Tool), decided.Step, args[0])
+// leastOfCall is the shortest beginning of a call's id by which something is decided.
+const leastOfCall = 4
+
+// checkNamed refuses the beginning of a call's id by which nobody may be meant. A whole one of which nothing waits is taken
+// as it is, since somebody may have been faster.
+func checkNamed(argument, what string, waiting int) (call domain.ToolExecutionID, _ error) {
+	if len(argument) < leastOfCall {
+		return call, usage("call: %q is short for what decides about one; give at least %d characters of its id", argument, leastOfCall)
 	}
-	if done == approved {
-		command.Flags().StringVar(&word.Edit, "edit", "", "arguments that run instead: a `JSON` object, or @FILE that holds it")
-		command.Flags().BoolVar(&word.Always, "always", false, "let calls of the tool with exactly these arguments run from now on")
+	if waiting == 0 && call.UnmarshalText([]byte(argument)) != nil {
+		return call, &client.Error{Class: client.Refused, Message: "no " + what + " of a call that begins with " + render.OneLine(argument) + " waits"}
 	}
-	command.Flags().StringVar(&word.Reason, "reason", "", "a `TEXT` that is recorded; of a call that is denied the model reads it, too")
-	command.Flags().StringVar(&word.By, "by", word.By, "`WHO` decides")
-	return command
+	return call, nil
 }
 
-// chosenCall is the call that the arguments mean among those that wait. What the workflow knows better it says itself.
-func chosenCall(args []string, calls []client.WaitingCall) (call domain.ToolExecutionID, digest domain.Digest, _ error) {
-	found := calls
-	if len(args) > 1 {
-		var err error
-		if found, err = calledSo(calls, "approval", args[1], &call); err != nil {
-			return call, digest, err
-		}
-		if len(found) > 1 {
-			return call, digest, usage("call: several that wait begin with %q; give more of the id", args[1])
-		}
-	}
-	if len(found) == 1 {
-		return found[0].ToolExecutionID, found[0].Digest, nil
-	}
-	return call, digest, nil
-}
-
-// seen reports whether the person has seen the call that they let run: they have named it, or are shown it and say yes.
-func (p *program) seen(ctx context.Context, args []string, id domain.ToolExecutionID, calls []client.WaitingCall) (bool, error) {
-	at := slices.IndexFunc(calls, func(c client.WaitingCall) bool { return c.ToolExecutionID == id })
-	if at < 0 {
-		return true, nil // the workflow says why there is none
-	}
-	call, agent := calls[at], render.OneLine(args[0])
-	switch {
-	case !call.Known():
-		return false, &client.Error{Class: client.Refused, Message: "a hook has changed what call " + render.ShortCall(id) +
-			" would run, which a worker alone knows; start one, and look at it again with `" + p.again("approvals", agent) + "`"}
-	case len(args) > 1:
-		return true, nil
-	case !p.interactive():
-		return false, usage("call: is missing, so nobody can have seen what would run; %s waits: `%s` shows it, and `%s` lets it run",
-			render.OneLine(call.Tool), p.again("approvals", agent), p.again("approve", agent, render.ShortCall(id)))
-	}
-	p.err.Printf("%s", render.Waiting([]client.WaitingCall{call}, p.now()))
-	if cut := p.notWhole(args[0], call); cut != "" {
-		return false, &client.Error{Class: client.Refused, Message: cut}
-	}
+// saysYes asks the person at this terminal, and reports whether they have said yes.
+func (p *program) saysYes(ctx context.Context, prompt string) (bool, error) {
 	forgetTyped(p.in)
-	p.err.Printf("y runs it, all else leaves it waiting: ")
+	p.err.Printf("%s", prompt)
 	select {
 	case <-ctx.Done():
 		return false, ctx.Err()
 	case line := <-linesOf(p.in):
-		yes := slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(line)))
-		if !yes {
-			p.say("it waits still")
-		}
-		return yes, nil
+		return slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(line))), nil
 	}
 }
 
-// notWhole says why a call that is shown cut is not approved by a mere yes, and how it is; empty: it is whole.
-func (p *program) notWhole(id string, call client.WaitingCall) string {
-	if call.Bytes == 0 {
-		return ""
+// textOrFile is a flag's text, or that in the file that it names after an @.
+func textOrFile(flag, given string) (string, error) {
+	name, named := strings.CutPrefix(given, "@")
+	if !named {
+		return given, nil
 	}
-	id = render.OneLine(id)
-	return "only a part of the arguments is shown; `" + p.again("messages", id) + "` shows all, and `" +
-		p.again("approve", id, render.ShortCall(call.ToolExecutionID)) + "` lets the call run"
-}
-
-// readEdit are the arguments that are given, or those in the file that is named. Without any the call would run as it was.
-func readEdit(given string) (string, error) {
-	if name, named := strings.CutPrefix(given, "@"); named {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return "", usage("edit: %s", err)
-		}
-		given = string(text)
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return "", usage("%s: %s", flag, err)
 	}
-	if given == "" {
-		return "", usage("edit: is empty; give the arguments that are to run as a JSON object")
-	}
-	return given, nil
+	return string(text), nil
 }
 
 // person is who uses this command, as far as the machine knows.

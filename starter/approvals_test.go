@@ -38,9 +38,9 @@ func asking(t *testing.T) (*program, *locked) {
 func TestWhatNobodyCanSeeIsNotApproved(t *testing.T) {
 	t.Parallel()
 	call := waitingPay(`{"amount":1}`, true)
-	for _, args := range [][]string{{"notes"}, {"notes", "3f00"}} {
+	for _, named := range []bool{false, true} {
 		p, said := asking(t)
-		yes, err := p.seen(t.Context(), args, call.ToolExecutionID, []client.WaitingCall{call})
+		yes, err := p.seen(t.Context(), "notes", call, named)
 		require.False(t, yes)
 		require.ErrorIs(t, err, &client.Error{Class: client.Refused})
 		require.ErrorContains(t, err, "a hook has changed what call 3f000000 would run")
@@ -48,10 +48,10 @@ func TestWhatNobodyCanSeeIsNotApproved(t *testing.T) {
 	}
 	known := waitingPay(`{"amount":1}`, false)
 	p, _ := asking(t)
-	yes, err := p.seen(t.Context(), []string{"notes", "3f00"}, known.ToolExecutionID, []client.WaitingCall{known})
+	yes, err := p.seen(t.Context(), "notes", known, true)
 	require.NoError(t, err)
 	require.True(t, yes, "who names a call has seen it")
-	yes, err = p.seen(t.Context(), []string{"notes"}, known.ToolExecutionID, []client.WaitingCall{known})
+	yes, err = p.seen(t.Context(), "notes", known, false)
 	require.False(t, yes)
 	require.ErrorContains(t, err, "nobody can have seen what would run", "nobody is asked")
 }

@@ -51,7 +51,7 @@ message.`,
 		Example: `  starter chat --model openai-chat/gpt-5-mini --tool list_files,read_file
   starter chat --agent reviewer
   starter chat notes`,
-		Args:              cobra.MaximumNArgs(1),
+		Args:              arguments("starter chat notes", "[id]"),
 		ValidArgsFunction: p.completeIDs,
 	}
 	command.RunE = func(command *cobra.Command, args []string) error {

@@ -176,6 +176,23 @@ func TestCommandLineThatIsWrong(t *testing.T) {
 	}
 }
 
+// TestEachCommandSaysWhichArgumentsItTakes, whatever is given: what is too few or too many is told as what it is.
+func TestEachCommandSaysWhichArgumentsItTakes(t *testing.T) {
+	t.Parallel()
+	for _, command := range commandsOf(newRoot(&program{machine: &local.Machine{}})) {
+		if command.Args == nil || command.Name() == "help" {
+			continue // it takes any
+		}
+		var given []string
+		for range 5 {
+			if err := command.Args(command, given); err != nil {
+				require.Equal(t, exitUsage, exitCode(err), "%s with %q: %s", command.CommandPath(), given, err)
+			}
+			given = append(given, "x")
+		}
+	}
+}
+
 const someID = "6ba7b810-9dad-11d1-80b4-00c04fd430c8"
 
 // savedState is one with other keys, and a message where one is given.

@@ -17,7 +17,7 @@ func stopCommand(p *program) *cobra.Command {
 	mode := contract.AfterStep
 	var within contract.Span
 	var reason string
-	command := p.withAgent(&cobra.Command{
+	command := p.changing(&cobra.Command{
 		Use:   "stop ID",
 		Short: "Stop the execution in progress",
 		Long: `Asks the execution in progress to stop, and returns. It ends as stopped, and
@@ -30,7 +30,6 @@ its partial answer is kept.
   starter stop notes --mode now --reason "wrong folder"
   starter stop notes --within 30s`,
 	}, "starter stop notes", func(ctx context.Context, s *local.Stack, id string) error {
-		p.warn(s.MissingFor(ctx, id))
 		execution, err := s.Agents.Stop(ctx, id, client.StopOptions{Mode: mode, Within: within, Reason: reason})
 		if err != nil {
 			return err
@@ -72,8 +71,7 @@ func resumeCommand(p *program) *cobra.Command {
 func (p *program) pausing(
 	command *cobra.Command, change func(*client.Client, context.Context, string) (client.Pausing, error), done, before string,
 ) *cobra.Command {
-	return p.withAgent(command, "starter "+command.Name()+" notes", func(ctx context.Context, s *local.Stack, id string) error {
-		p.warn(s.MissingFor(ctx, id))
+	return p.changing(command, "starter "+command.Name()+" notes", func(ctx context.Context, s *local.Stack, id string) error {
 		paused, err := change(s.Agents, ctx, id)
 		if err != nil {
 			return err
@@ -87,7 +85,7 @@ func (p *program) pausing(
 }
 
 func closeCommand(p *program) *cobra.Command {
-	return p.withAgent(&cobra.Command{
+	return p.changing(&cobra.Command{
 		Use:   "close ID",
 		Short: "End an idle session",
 		Long: `Ends the session of a named agent, so that it takes no more messages. What it
@@ -96,7 +94,6 @@ list --all says. It is refused while an execution is in progress, and waits unti
 the name is free: a session ends its own with MCP servers first.`,
 		Example: `  starter close notes`,
 	}, "starter close notes", func(ctx context.Context, s *local.Stack, id string) error {
-		p.warn(s.MissingFor(ctx, id))
 		executions, err := s.Agents.Close(ctx, id)
 		if err != nil {
 			return err
@@ -112,9 +109,7 @@ the name is free: a session ends its own with MCP servers first.`,
 func extendCommand(p *program) *cobra.Command {
 	var limits budgetFlags
 	var wait, session bool
-	command := p.withAgentOf(func(ctx context.Context, id string) (*local.Stack, error) {
-		return p.reachTo(ctx, id, wait)
-	}, p.actOn, &cobra.Command{
+	command := p.withAgent(&cobra.Command{
 		Use:   "extend ID",
 		Short: "Raise an execution's limits, or go on from where one ended",
 		Long: `Gives the execution in progress new limits. Where the newest execution was
@@ -135,8 +130,7 @@ It needs a server that is up and a worker: dev, watch ID and --wait bring them u
   starter extend notes --max-cost 0.50 --deadline none --wait
   starter extend notes --session --max-tokens 500000
   starter extend 7d44c2b5-3a9a-4dc0-8f0b-6a3f9e1b2c3d`,
-	}, "starter extend notes --max-steps 40", func(ctx context.Context, s *local.Stack, id string) error {
-		p.warn(s.MissingFor(ctx, id))
+	}, "starter extend notes --max-steps 40", p.reachTo(&wait), p.actOn, p.warned(func(ctx context.Context, s *local.Stack, id string) error {
 		totals := client.ExtendOptions{Budget: limits.budget, Lift: limits.lift}
 		if session {
 			extended, err := s.Agents.ExtendSession(ctx, id, totals)
@@ -156,7 +150,7 @@ It needs a server that is up and a worker: dev, watch ID and --wait bring them u
 			return p.followNew(ctx, s, extended.Execution)
 		}
 		return p.extended(extended)
-	})
+	}))
 	limits.registerTotals(command.Flags(), p.now)
 	command.Flags().BoolVar(&session, "session", false, "new totals of the session's budget, over all its executions")
 	command.Flags().BoolVar(&wait, "wait", false, "follow the execution to its end, as run does")

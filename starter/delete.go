@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +16,7 @@ import (
 func deleteCommand(p *program) *cobra.Command {
 	var o client.DeleteOptions
 	var yes bool
-	command := p.withWholeID(&cobra.Command{
+	command := p.withAgent(&cobra.Command{
 		Use:   "delete ID",
 		Short: "Delete everything of an agent, for good",
 		Long: `Deletes everything of an agent and of the sub-agents below it: the histories of
@@ -39,7 +38,7 @@ is next started, or has written some 4 MB more.`,
 		Example: `  starter delete notes
   starter delete notes --close --yes
   EVERSTEP_RECORDS=./records starter delete notes --yes --json`,
-	}, "starter delete notes", func(ctx context.Context, s *local.Stack, id string) error {
+	}, "starter delete notes", p.machine.ConnectTo, wholeID, func(ctx context.Context, s *local.Stack, id string) error {
 		if !yes && !p.interactive() {
 			return usage("yes: nobody can be asked here whether to delete everything of %s; --yes says so", id)
 		}
@@ -51,26 +50,12 @@ is next started, or has written some 4 MB more.`,
 	return command
 }
 
-// withWholeID is withAgent for commands that do not take the beginning of an id.
-func (p *program) withWholeID(
-	command *cobra.Command, like string, run func(ctx context.Context, s *local.Stack, id string) error,
-) *cobra.Command {
-	command = p.withAgent(command, like, run)
-	command.RunE = func(command *cobra.Command, args []string) error {
-		if err := client.CheckID(args[0]); err != nil {
-			return err
-		}
-		s, err := p.machine.ConnectTo(command.Context(), args[0])
-		if err != nil {
-			return err
-		}
-		defer s.Close()
-		if id, err := s.Agents.Find(command.Context(), args[0]); err == nil && id != args[0] {
-			return usage("id: there is no agent %q; if %s is meant, write the whole id: what is deleted is gone", args[0], id)
-		}
-		return run(command.Context(), s, args[0])
+// wholeID is the id that is given: what is deleted by the beginning of one is gone.
+func wholeID(ctx context.Context, s *local.Stack, argument string) (string, error) {
+	if id, err := s.Agents.Find(ctx, argument); err == nil && id != argument {
+		return "", usage("id: there is no agent %q; if %s is meant, write the whole id: what is deleted is gone", argument, id)
 	}
-	return command
+	return argument, nil
 }
 
 func (p *program) delete(ctx context.Context, s *local.Stack, id string, o client.DeleteOptions, yes bool) (err error) {
@@ -116,22 +101,13 @@ func (p *program) confirmed(ctx context.Context, found client.Belongings) error 
 	for _, fork := range found.Forks {
 		p.say("%s was forked from it, and keeps the conversation until then", fork)
 	}
-	forgetTyped(p.in)
-	p.err.Printf("%s", p.err.Fold(fmt.Sprintf("delete everything of %s? [y/N] ", render.OneLine(found.ID))))
-	typed := make(chan string, 1)
-	go func() {
-		line, _ := bufio.NewReader(p.in).ReadString('\n') // nothing is no
-		typed <- line
-	}()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case line := <-typed:
-		if answer := strings.ToLower(strings.TrimSpace(line)); answer != "y" && answer != "yes" {
-			return &exitError{code: exitRefused, text: "nothing was deleted"}
-		}
-		return nil
+	switch yes, err := p.saysYes(ctx, p.err.Fold(fmt.Sprintf("delete everything of %s? [y/N] ", render.OneLine(found.ID)))); {
+	case err != nil:
+		return err
+	case !yes:
+		return &exitError{code: exitRefused, text: "nothing was deleted"}
 	}
+	return nil
 }
 
 func deletedWords(d client.Deleted) string {

@@ -64,10 +64,6 @@ brings them up as run does.`,
   starter fork imported --agent agents/notes.md "Go on with it here"`,
 		Args: arguments(`starter fork notes "Try again"`, "id", "prompt"),
 		RunE: func(command *cobra.Command, args []string) error {
-			ctx := command.Context()
-			if err := client.CheckID(args[0]); err != nil {
-				return err
-			}
 			if agent != "" {
 				definition, err := (&startFlags{agent: agent}).definition(p)
 				if err != nil {
@@ -93,17 +89,10 @@ brings them up as run does.`,
 			if o.Prompt, err = p.prompt(args[1]); err != nil {
 				return err
 			}
-			s, err := p.reachTo(ctx, args[0], wait)
-			if err != nil {
-				return err
-			}
-			defer s.Close()
-			if args[0], err = p.actOn(ctx, s, args[0]); err != nil {
-				return err
-			}
-			p.warn(s.MissingFor(ctx, args[0]))
 			o.Budget, o.Metadata, o.Trusted = limits.budget, given.metadata, given.trusted
-			return p.forked(ctx, s, point.of(args[0]), o, wait)
+			return p.onAgent(command.Context(), args[0], p.reachTo(&wait), p.actOn, p.warned(func(ctx context.Context, s *local.Stack, id string) error {
+				return p.forked(ctx, s, point.of(id), o, wait)
+			}))
 		},
 	}
 	point.register(command)

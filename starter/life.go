@@ -12,7 +12,7 @@ import (
 
 func suspendCommand(p *program) *cobra.Command {
 	o := client.SuspendOptions{By: person()}
-	command := p.withAgent(&cobra.Command{
+	command := p.changing(&cobra.Command{
 		Use:   "suspend ID",
 		Short: "Have a session accept nothing until unsuspend",
 		Long: `Has the session of a named agent accept no messages, and not go on, until
@@ -21,7 +21,6 @@ and begin none. Who is refused is told since when, and why.`,
 		Example: `  starter suspend notes
   starter suspend notes --reason "the data is being moved"`,
 	}, "starter suspend notes", func(ctx context.Context, s *local.Stack, id string) error {
-		p.warn(s.MissingFor(ctx, id))
 		done, err := s.Agents.Suspend(ctx, id, o)
 		switch {
 		case err != nil:
@@ -39,13 +38,12 @@ and begin none. Who is refused is told since when, and why.`,
 }
 
 func unsuspendCommand(p *program) *cobra.Command {
-	return p.withAgent(&cobra.Command{
+	return p.changing(&cobra.Command{
 		Use:     "unsuspend ID",
 		Short:   "Have a suspended session accept messages again",
 		Long:    `Ends a suspension. Messages that wait begin their executions.`,
 		Example: `  starter unsuspend notes`,
 	}, "starter unsuspend notes", func(ctx context.Context, s *local.Stack, id string) error {
-		p.warn(s.MissingFor(ctx, id))
 		done, err := s.Agents.Unsuspend(ctx, id)
 		switch {
 		case err != nil:
@@ -58,7 +56,7 @@ func unsuspendCommand(p *program) *cobra.Command {
 }
 
 func clearCommand(p *program) *cobra.Command {
-	return p.withAgent(&cobra.Command{
+	return p.changing(&cobra.Command{
 		Use:   "clear ID",
 		Short: "Begin the conversation of a session anew",
 		Long: `Drops the conversation of an idle session for what its model sees. All of it
@@ -67,7 +65,6 @@ of unknown outcome, standing approvals, trusted values, notes of tools, counts.
 execution_history shows the model none of what was cleared.`,
 		Example: `  starter clear notes`,
 	}, "starter clear notes", func(ctx context.Context, s *local.Stack, id string) error {
-		p.warn(s.MissingFor(ctx, id))
 		cleared, err := s.Agents.Clear(ctx, id)
 		if err != nil {
 			return err

@@ -113,7 +113,7 @@ send take it as --messages FILE. It needs a worker. Messages that can no longer
 be read are reported as gone (exit 1), and left out.`,
 		Example: `  starter state notes
   starter run --id copy --messages notes.json "Go on from there"`,
-	}, "starter state notes", func(ctx context.Context, s *local.Stack, id string) error {
+	}, "starter state notes", p.machine.ConnectToAsk, p.idOf, func(ctx context.Context, s *local.Stack, id string) error {
 		state, err := s.Agents.State(ctx, id)
 		gone := errors.Is(err, &client.Error{Class: client.Gone}) && !state.AgentID().IsZero()
 		if err != nil && !gone {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -49,31 +50,17 @@ MESSAGE is its id, or how that begins; it may be left out where one waits alone.
 What was read cannot be taken back.`,
 		Example: `  starter unsend notes
   starter unsend notes 3f9e1b2c`,
-		Args:              cobra.RangeArgs(1, 2),
+		Args:              arguments("starter unsend notes 3f9e1b2c", "id", "[message]"),
 		ValidArgsFunction: p.completeIDs,
 		RunE: func(command *cobra.Command, args []string) error {
-			if err := client.CheckID(args[0]); err != nil {
-				return err
-			}
-			ctx := command.Context()
-			s, err := p.machine.ConnectTo(ctx, args[0])
-			if err != nil {
-				return err
-			}
-			defer s.Close()
-			if args[0], err = p.actOn(ctx, s, args[0]); err != nil {
-				return err
-			}
-			p.warn(s.MissingFor(ctx, args[0]))
-			message := ""
-			if len(args) > 1 {
-				message = args[1]
-			}
-			unsent, err := s.Agents.Unsend(ctx, args[0], message)
-			if err != nil {
-				return err
-			}
-			return p.done(unsent, "took message %s back; %s of %s still wait", unsent.MessageID.String()[:8], render.Counted(int64(unsent.Left), "message"), args[0])
+			message := strings.Join(args[1:], "")
+			return p.change(command.Context(), args[0], func(ctx context.Context, s *local.Stack, id string) error {
+				unsent, err := s.Agents.Unsend(ctx, id, message)
+				if err != nil {
+					return err
+				}
+				return p.done(unsent, "took message %s back; %s of %s still wait", unsent.MessageID.String()[:8], render.Counted(int64(unsent.Left), "message"), id)
+			})
 		},
 	}
 	return command

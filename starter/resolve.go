@@ -1,10 +1,13 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"everstep/domain"
 	"everstep/starter/client"
+	"everstep/starter/local"
 	"everstep/starter/render"
 )
 
@@ -28,30 +31,19 @@ list --unknown names the agents that have such calls.`,
 		Args:              arguments(like, "id", "call"),
 		ValidArgsFunction: p.completeIDs,
 		RunE: func(command *cobra.Command, args []string) error {
-			if err := client.CheckID(args[0]); err != nil {
-				return err
-			}
 			if options.Verdict = domain.VerdictNotDone; done {
 				options.Verdict = domain.VerdictDone
 			}
-			ctx := command.Context()
-			s, err := p.machine.ConnectTo(ctx, args[0])
-			if err != nil {
-				return err
-			}
-			defer s.Close()
-			if args[0], err = p.actOn(ctx, s, args[0]); err != nil {
-				return err
-			}
-			p.warn(s.MissingFor(ctx, args[0]))
 			options.Call = args[1]
-			settled, err := s.Agents.Resolve(ctx, args[0], options)
-			if err != nil {
-				return err
-			}
-			return p.done(settled, "the call of %s in step %d of execution %d is settled as %s; %s of %s left unsettled",
-				render.OneLine(settled.Call.Tool), settled.Call.Step, settled.Call.Number, settled.Call.Settlement.Verdict,
-				render.Counted(int64(settled.Left), "call"), settled.ID)
+			return p.change(command.Context(), args[0], func(ctx context.Context, s *local.Stack, id string) error {
+				settled, err := s.Agents.Resolve(ctx, id, options)
+				if err != nil {
+					return err
+				}
+				return p.done(settled, "the call of %s in step %d of execution %d is settled as %s; %s of %s left unsettled",
+					render.OneLine(settled.Call.Tool), settled.Call.Step, settled.Call.Number, settled.Call.Settlement.Verdict,
+					render.Counted(int64(settled.Left), "call"), settled.ID)
+			})
 		},
 	}
 	set := command.Flags()

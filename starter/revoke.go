@@ -1,9 +1,12 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"everstep/starter/client"
+	"everstep/starter/local"
 	"everstep/starter/render"
 )
 
@@ -22,25 +25,14 @@ recorded.`,
 		Args:              arguments(like, "id", "rule"),
 		ValidArgsFunction: p.completeIDs,
 		RunE: func(command *cobra.Command, args []string) error {
-			if err := client.CheckID(args[0]); err != nil {
-				return err
-			}
-			ctx := command.Context()
-			s, err := p.machine.ConnectTo(ctx, args[0])
-			if err != nil {
-				return err
-			}
-			defer s.Close()
-			if args[0], err = p.actOn(ctx, s, args[0]); err != nil {
-				return err
-			}
-			p.warn(s.MissingFor(ctx, args[0]))
 			options.Rule = args[1]
-			revoked, err := s.Agents.Revoke(ctx, args[0], options)
-			if err != nil {
-				return err
-			}
-			return p.done(revoked, "people are asked again about such calls of %s: %s", args[0], render.StandingApproval(revoked.Standing))
+			return p.change(command.Context(), args[0], func(ctx context.Context, s *local.Stack, id string) error {
+				revoked, err := s.Agents.Revoke(ctx, id, options)
+				if err != nil {
+					return err
+				}
+				return p.done(revoked, "people are asked again about such calls of %s: %s", id, render.StandingApproval(revoked.Standing))
+			})
 		},
 	}
 	command.Flags().StringVar(&options.Reason, "reason", "", "a `TEXT` that is recorded")

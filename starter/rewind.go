@@ -42,17 +42,12 @@ a worker. An agent without a name is not rewound: fork it.`,
 		Example: `  starter rewind notes --to 2
   starter rewind notes --to 2 --step 3 "Try it in another way"
   starter rewind notes --to 4f1d --step 0 --wait "Another question"`,
-		Args: func(command *cobra.Command, args []string) error {
-			if len(args) < 2 {
-				return arguments("starter rewind notes --to 2", "id")(command, args)
-			}
-			return arguments(`starter rewind notes --to 2 "Try again"`, "id", "prompt")(command, args)
-		},
+		Args: arguments(`starter rewind notes --to 2 "Try again"`, "id", "[prompt]"),
 		RunE: func(command *cobra.Command, args []string) error {
 			if err := client.CheckID(args[0]); err != nil {
 				return err
 			}
-			if to.ID = args[0]; to.Execution == "" {
+			if to.Execution == "" {
 				return usage("--to: is missing; name an execution by its number or id, as `%s` lists them", p.again("history", args[0]))
 			}
 			if step >= 0 {
@@ -64,17 +59,10 @@ a worker. An agent without a name is not rewound: fork it.`,
 			if o.Budget = limits.budget; o.Prompt == "" && (wait || o.Model != nil || !o.Budget.IsEmpty()) {
 				return usage("--wait, --model, limits: are the next execution's, which begins with the next message; give them with a prompt, or to send")
 			}
-			ctx := command.Context()
-			s, err := p.reachTo(ctx, to.ID, wait)
-			if err != nil {
-				return err
-			}
-			defer s.Close()
-			if to.ID, err = p.actOn(ctx, s, to.ID); err != nil {
-				return err
-			}
-			p.warn(s.MissingFor(ctx, to.ID))
-			return p.rewound(ctx, s, to, o, wait)
+			return p.onAgent(command.Context(), args[0], p.reachTo(&wait), p.actOn, p.warned(func(ctx context.Context, s *local.Stack, id string) error {
+				to.ID = id
+				return p.rewound(ctx, s, to, o, wait)
+			}))
 		},
 	}
 	set := command.Flags()

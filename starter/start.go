@@ -159,26 +159,26 @@ The message - is read from standard input.`,
 			if options.Prompt, err = p.prompt(args[1]); err != nil {
 				return err
 			}
-			s, err := p.reachTo(ctx, args[0], wait)
-			if err != nil {
-				return cmp.Or(unknown, err)
-			}
-			defer s.Close()
-			if args[0], err = p.actOn(ctx, s, args[0]); err != nil {
-				return err
-			}
-			if unknown != nil && s.Own(ctx, args[0]) {
-				return unknown
-			}
-			p.warn(s.MissingFor(ctx, args[0]))
-			execution, err := s.Agents.Send(ctx, args[0], options)
-			switch {
-			case err != nil:
-				return err
-			case wait:
-				return p.followRead(ctx, s, execution, queue)
-			}
-			return p.sent(execution, queue)
+			return p.onAgent(ctx, args[0], func(ctx context.Context, id string) (*local.Stack, error) {
+				s, err := p.reachTo(&wait)(ctx, id)
+				if err != nil {
+					return nil, cmp.Or(unknown, err)
+				}
+				return s, nil
+			}, p.actOn, func(ctx context.Context, s *local.Stack, id string) error {
+				if unknown != nil && s.Own(ctx, id) {
+					return unknown
+				}
+				p.warn(s.MissingFor(ctx, id))
+				execution, err := s.Agents.Send(ctx, id, options)
+				switch {
+				case err != nil:
+					return err
+				case wait:
+					return p.followRead(ctx, s, execution, queue)
+				}
+				return p.sent(execution, queue)
+			})
 		},
 	}
 	command.Flags().BoolVar(&queue, "queue", false, "while an execution is in progress: wait, and begin one of its own")
@@ -196,14 +196,16 @@ The message - is read from standard input.`,
 }
 
 // reachTo reaches an agent that goes on by this command. One that is followed has what it needs brought up, as by run.
-func (p *program) reachTo(ctx context.Context, id string, followed bool) (*local.Stack, error) {
-	if !followed {
-		return p.machine.ConnectTo(ctx, id)
+func (p *program) reachTo(followed *bool) reach {
+	return func(ctx context.Context, id string) (*local.Stack, error) {
+		if !*followed {
+			return p.machine.ConnectTo(ctx, id)
+		}
+		if err := p.machine.CheckKept(id); err != nil && p.machine.NamesRecords() != nil { // which may tell of it
+			return nil, err
+		}
+		return p.machine.BringUp(ctx, local.Flags{})
 	}
-	if err := p.machine.CheckKept(id); err != nil && p.machine.NamesRecords() != nil { // which may tell of it
-		return nil, err
-	}
-	return p.machine.BringUp(ctx, local.Flags{})
 }
 
 type startFlags struct {

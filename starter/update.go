@@ -17,7 +17,7 @@ import (
 func updateCommand(p *program) *cobra.Command {
 	asked := startFlags{}
 	options := client.UpdateOptions{By: person()}
-	command := p.withAgent(&cobra.Command{
+	command := p.changing(&cobra.Command{
 		Use:   "update ID",
 		Short: "Give a session another definition",
 		Long: `Gives the session of a named agent another definition, from its next execution
@@ -41,7 +41,6 @@ schemas, prices and windows follow.`,
 		if !s.Ours(ctx, id) {
 			p.warnOfTools(id, options.Definition.Tools)
 		}
-		p.warn(s.MissingFor(ctx, id))
 		updated, err := s.Agents.Update(ctx, id, options)
 		if err != nil {
 			return err

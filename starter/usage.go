@@ -100,10 +100,15 @@ func firstWord(flags *pflag.FlagSet, args []string) string {
 	return ""
 }
 
+// arguments are what a command takes, each by its name; those in brackets, at the end, may be left out.
 func arguments(example string, what ...string) cobra.PositionalArgs {
+	needed := len(what)
+	for needed > 0 && strings.HasPrefix(what[needed-1], "[") {
+		needed--
+	}
 	return func(command *cobra.Command, args []string) error {
 		example := command.Root().Name() + strings.TrimPrefix(example, "starter")
-		if len(args) < len(what) {
+		if len(args) < needed {
 			return usage("%s: is missing; write it as in: %s", what[len(args)], example)
 		}
 		if len(args) > len(what) {
