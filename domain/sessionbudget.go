@@ -18,6 +18,16 @@ func (a SessionAccount) Left() ExecutionBudget { return a.Budget.Remaining(a.Spe
 // Bounds are those of a session alone.
 func (a SessionAccount) Bounds() Bounds { return Bounds{Session: a.Budget, SessionSpent: a.Spent} }
 
+// UsedUp lists the limits of which nothing is left, in the table's order: each has to be raised before anything can begin.
+func (a SessionAccount) UsedUp() (uses []LimitUse) {
+	for _, rule := range limitRules[:] {
+		if use, set := a.Bounds().UseOf(rule.Limit, time.Time{}); set && use.reached() {
+			uses = append(uses, use)
+		}
+	}
+	return uses
+}
+
 // check refuses an account with which more could be spent than its budget says; nil is none.
 func (a *SessionAccount) check() error {
 	if a == nil {

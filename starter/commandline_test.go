@@ -151,6 +151,9 @@ func TestCommandLineThatIsWrong(t *testing.T) {
 		"folder from variable": {args: []string{"dev"}, env: map[string]string{local.VariableDir: "/nowhere"}, says: "EVERSTEP_DIR: there is no folder /nowhere"},
 		"dev elsewhere":        {args: []string{"dev", "--address", "a:1"}, says: "dev runs a server of its own"},
 		"address without port": {args: []string{"list", "--address", "nope"}, says: `--address: "nope" is not host:port`},
+		"unknown status":       {args: []string{"list", "--status", "bogus"}, says: `--status: "bogus" is none of in_progress, paused, stopping, idle, suspended, completed, stopped, failed`},
+		"unknown status too":   {args: []string{"list", "--status", "failed, bogus"}, says: `--status: "failed, bogus" has "bogus", which is none of in_progress`},
+		"unknown column":       {args: []string{"list", "--columns", "ids"}, says: `--columns: "ids" is none of id, status`},
 		"unknown shell":        {args: []string{"completion", "tcsh"}, says: "shell: \"tcsh\" is none of bash, zsh"},
 
 		"a terminal's commands": {args: []string{"run", "--model", "\x1b[31m\u202e/", "hi"}, says: "model: ", never: "\x1b\u202e"},
@@ -307,6 +310,7 @@ func TestCompletion(t *testing.T) {
 
 		"run --output-mode ": "instruction",
 		"completion ":        "zsh",
+		"list --sched":       "that the schedule of this NAME has begun",
 	} {
 		code, stdout, _ := newCaller(t).call(t.Context(), append([]string{"__complete"}, strings.Split(args, " ")...)...)
 		require.Equal(t, exitDone, code, args)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"everstep/domain"
 	"everstep/starter/client"
@@ -42,6 +43,16 @@ agents where a server is up, or records are named. Shells: bash, zsh, fish, powe
 			}
 			return usage("shell: %q is none of %s", domain.Shorten(args[0], 100), strings.Join(shells, ", "))
 		},
+	}
+}
+
+// described has no flag's description show the quotes by which help finds the name of its value: the shell shows it as it is.
+func described(command *cobra.Command) {
+	bare := func(flag *pflag.Flag) { _, flag.Usage = pflag.UnquoteUsage(flag) }
+	command.PersistentFlags().VisitAll(bare)
+	command.LocalNonPersistentFlags().VisitAll(bare)
+	for _, below := range command.Commands() {
+		described(below)
 	}
 }
 

@@ -179,11 +179,19 @@ func (l *listing) readStatuses(text string) error {
 	for word := range strings.SplitSeq(text, ",") {
 		var status client.ListStatus
 		if err := status.UnmarshalText([]byte(strings.TrimSpace(word))); err != nil {
-			return fmt.Errorf("names %q, which is none of %s", strings.TrimSpace(word), enum.Names(client.ListStatuses(), ", "))
+			return noneOf(text, word, enum.Names(client.ListStatuses(), ", "))
 		}
 		l.Statuses = append(l.Statuses, status)
 	}
 	return nil
+}
+
+// noneOf is the error of a word of a list of words, which names it where there are others.
+func noneOf(text, word, among string) error {
+	if text == word {
+		return fmt.Errorf("is none of %s", among)
+	}
+	return fmt.Errorf("has %q, which is none of %s", strings.TrimSpace(word), among)
 }
 
 func (l *listing) readColumns(text string) error {
@@ -192,7 +200,7 @@ func (l *listing) readColumns(text string) error {
 	}
 	for _, name := range l.columns {
 		if !slices.Contains(render.ListColumns(), name) {
-			return fmt.Errorf("names %q, which is none of %s", name, strings.Join(render.ListColumns(), ", "))
+			return noneOf(text, name, strings.Join(render.ListColumns(), ", "))
 		}
 	}
 	return nil

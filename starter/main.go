@@ -55,6 +55,9 @@ func terminal(file *os.File, env local.Environment) *render.Output {
 func (p *program) run(ctx context.Context, args []string) int {
 	p.shared = sharedArguments(args)
 	root := newRoot(p)
+	if len(args) > 0 && args[0] == cobra.ShellCompRequestCmd {
+		described(root)
+	}
 	root.SetArgs(args)
 	root.SetIn(p.in)
 	root.SetOut(p.out)

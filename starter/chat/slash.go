@@ -117,7 +117,7 @@ func (m *Model) showCost() {
 	if cost := render.Status(v).CostUSD; cost != nil {
 		text += ", $" + *cost
 	} else {
-		text += ", at a price that nobody knows"
+		text += ", cost unknown"
 	}
 	if limits := render.Budget(v.Budget, v.BudgetLeft); limits != "" {
 		text += "; limits: " + limits

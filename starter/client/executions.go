@@ -51,7 +51,7 @@ func (c *Client) serverExecutions(ctx context.Context, id string) iter.Seq2[Past
 		if err != nil {
 			return err
 		}
-		past := pastScan{position: p, told: map[int]Past{}, origins: map[int]*domain.Origin{}}
+		past := pastScan{position: p, told: map[int]Past{}, origins: map[int]*domain.Origin{}, works: map[int]time.Time{}}
 		if err := past.read(ctx, c); err != nil {
 			return err
 		}
@@ -73,6 +73,10 @@ type pastScan struct {
 	// holders are who has had the conversation, the newest first, and lowest is the earliest execution that was met.
 	holders []holder
 	lowest  int
+	// asked is when the first work was asked for that is met since an end, and works are those times of the executions
+	// whose beginning nothing else tells: what waited in the queue begins by itself.
+	asked time.Time
+	works map[int]time.Time
 }
 
 // A holder is an agent that had the conversation from an execution on; empty: the session's own.
@@ -148,6 +152,10 @@ func (s *pastScan) take(r progress.Recorded) {
 		s.outcomes(outcome, r)
 	}
 	switch f := r.Fact.(type) {
+	case progress.Asked:
+		if f.Listing != nil || f.Model != nil {
+			s.asked = r.At
+		}
 	case progress.Sent:
 		if f.Reply.Began {
 			s.began(f.Reply.Number, f.Reply.ExecutionID, r, nil)
@@ -174,6 +182,10 @@ func (s *pastScan) take(r progress.Recorded) {
 		}
 	case progress.Ended:
 		s.forgotten = false
+		if _, told := s.works[f.Outcome.Number+1]; !told {
+			s.works[f.Outcome.Number+1] = s.asked
+		}
+		s.asked = time.Time{}
 	}
 }
 
@@ -303,6 +315,9 @@ func (s *pastScan) yield(yield func(Past, error) bool) {
 		}
 		if from := s.origins[n]; from != nil {
 			one.Origin = from
+		}
+		if one.StartedAt.IsZero() {
+			one.StartedAt = s.works[n]
 		}
 		one.Cleared, one.Agent = n <= cleared, s.heldBy(n)
 		if !yield(s.goingOn(n, one), nil) {

@@ -82,6 +82,24 @@ func TestExecutionsOfASession(t *testing.T) {
 	require.Equal(t, []string{"executions 1 to 2 of nora can no longer be read: the server has deleted the runs in which they were"}, lost)
 }
 
+// TestAQueuedExecutionHasTimes, though nobody's call has begun it: from the first work that it asked for on.
+func TestAQueuedExecutionHasTimes(t *testing.T) {
+	t.Parallel()
+	run := newRun("run-1", nil)
+	run.answers(1, 1, "one")
+	run.ends(outcomeOf(1, 1))
+	second := run.infers(2, 1)
+	run.infers(2, 2)
+	run.ends(outcomeOf(2, 2))
+	third := run.infers(3, 1)
+	past, lost := pastOf(t, newFake(run))
+	require.Empty(t, lost)
+	require.Len(t, past, 3)
+	require.Equal(t, at(int(second)).AsTime(), past[1].StartedAt)
+	require.True(t, past[1].EndedAt.After(past[1].StartedAt))
+	require.Equal(t, at(int(third)).AsTime(), past[2].StartedAt)
+}
+
 // TestExecutionsThatTheServerEnded have the server's word.
 func TestExecutionsThatTheServerEnded(t *testing.T) {
 	t.Parallel()

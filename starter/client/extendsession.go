@@ -21,6 +21,14 @@ type SessionExtended struct {
 	// Budget has the totals in force, and Left what the session's executions leave of them.
 	Budget domain.ExecutionBudget `json:"session_budget"`
 	Left   domain.ExecutionBudget `json:"session_budget_left"`
+	// Spent is what its executions have used, the one in progress included. Where that is as much as a total, or more,
+	// nothing can begin, and what is in progress stops.
+	Spent domain.Spent `json:"session_spent"`
+}
+
+// Account is the session's, as it stands now.
+func (x SessionExtended) Account() domain.SessionAccount {
+	return domain.SessionAccount{Budget: x.Budget, Spent: x.Spent}
 }
 
 // ExtendSession gives a session that has a budget over all its executions new totals of it, at least one. They hold for
@@ -62,7 +70,7 @@ func (c *Client) extendSessionAt(ctx context.Context, p position, o ExtendOption
 		if err != nil {
 			return SessionExtended{}, err
 		}
-		return SessionExtended{Execution: gone.Execution, Began: true, InProgress: true, Budget: gone.account.Budget, Left: gone.account.Left()}, nil
+		return SessionExtended{Execution: gone.Execution, Began: true, InProgress: true, Budget: gone.account.Budget, Left: gone.account.Left(), Spent: gone.account.Spent}, nil
 	}
 	reply, err := update(ctx, c, p.agent, o.RequestID, contract.UpdateExtendSession, contract.ExtendSessionRequest{
 		Budget: o.Budget, Lift: o.Lift, By: c.cfg.By,
@@ -72,7 +80,7 @@ func (c *Client) extendSessionAt(ctx context.Context, p position, o ExtendOption
 	}
 	return SessionExtended{
 		Execution: p.begun(reply.Number, p.executionID(reply.Number), p.runID()), InProgress: reply.InProgress,
-		Budget: reply.Account.Budget, Left: reply.Account.Left(),
+		Budget: reply.Account.Budget, Left: reply.Account.Left(), Spent: reply.Account.Spent,
 	}, nil
 }
 

@@ -65,7 +65,11 @@ func moment(t time.Time) string {
 	return t.Local().Format(time.DateTime)
 }
 
-const unknownCost = "unknown"
+// unknownCost stands where a cost does that nobody knows, and costUnknown where nothing says that it is one. JSON has null.
+const (
+	unknownCost = "unknown"
+	costUnknown = "cost " + unknownCost
+)
 
 // knownCost is in dollars; nil where tokens were used at an unknown price. Free costs 0.
 func knownCost(nanoUSD, tokens int64, priced bool) *string {

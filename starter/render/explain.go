@@ -294,7 +294,7 @@ func stepCells(s client.ExplainStep, began *time.Time) []string {
 	}
 	return []string{
 		"", grouped(int64(s.Number)), kind, at, took, in, grouped(s.Usage.CacheReadTokens),
-		grouped(s.Usage.OutputTokens), grouped(s.Usage.ReasoningTokens), cmp.Or(costWords(s.CostNanoUSD), "?"), finish,
+		grouped(s.Usage.OutputTokens), grouped(s.Usage.ReasoningTokens), cmp.Or(costWords(s.CostNanoUSD), unknownCost), finish,
 	}
 }
 
@@ -373,7 +373,7 @@ func totalWords(v client.ExplainView) string {
 		grouped(u.InputTokens), grouped(u.CacheReadTokens), grouped(u.OutputTokens), grouped(u.ReasoningTokens))
 	cost := where(t.Steps > 0, costWords(t.CostNanoUSD))
 	if t.CostNanoUSD == nil {
-		cost = "cost unknown"
+		cost = costUnknown
 	}
 	return joined(" · ", grouped(int64(t.Steps)), where(u.TotalTokens > 0, used), cost, some(t.ToolCalls, "tool call"))
 }

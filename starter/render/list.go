@@ -25,7 +25,7 @@ var listColumns = []listColumn{
 	{"age", "AGE", func(a client.Listed, now time.Time) string { return ago(a.StartedAt, now) }, func(a, b client.Listed) int { return b.StartedAt.Compare(a.StartedAt) }},
 	{"steps", "STEPS", func(a client.Listed, _ time.Time) string { return countOf(a.Steps) }, by(func(a client.Listed) int { return known(a.Steps) })},
 	{"tokens", "TOKENS", func(a client.Listed, _ time.Time) string { return countOf(a.TotalTokens) }, by(func(a client.Listed) int64 { return known(a.TotalTokens) })},
-	{"cost", "COST", func(a client.Listed, _ time.Time) string { return costCell(a.CostUSD) }, by(func(a client.Listed) int64 { return nanoOf(a.CostUSD) })},
+	{"cost", "COST", func(a client.Listed, _ time.Time) string { return costCell(a.CostUSD, a.TotalTokens) }, by(func(a client.Listed) int64 { return nanoOf(a.CostUSD) })},
 	{"reason", "REASON", func(a client.Listed, _ time.Time) string { return cmp.Or(listReason(a), "-") }, by(listReason)},
 	{"waiting", "WAITING", func(a client.Listed, _ time.Time) string { return grouped(int64(a.Waiting)) }, by(func(a client.Listed) int { return a.Waiting })},
 	{"unknown", "UNKNOWN", func(a client.Listed, _ time.Time) string { return grouped(int64(a.Unknown)) }, by(func(a client.Listed) int { return a.Unknown })},
@@ -56,7 +56,7 @@ func List(agents []client.Listed, now time.Time, columns ...string) Table {
 			columns = slices.Insert(slices.Clone(columns), 2, "parent")
 		}
 	}
-	t, shown := Table{Columns: "--columns"}, []listColumn{}
+	t, shown := Table{Columns: "--columns", Gives: "STATUS"}, []listColumn{}
 	for _, name := range columns {
 		if i := slices.IndexFunc(listColumns, func(c listColumn) bool { return c.name == name }); i >= 0 {
 			shown = append(shown, listColumns[i])
@@ -119,8 +119,12 @@ func countOf[N int | int64](n *N) string {
 	return grouped(int64(*n))
 }
 
-func costCell(usd *string) string {
-	if usd == nil {
+// costCell is what was paid, as far as it is told: of an execution in progress neither tokens nor cost are.
+func costCell(usd *string, tokens *int64) string {
+	switch {
+	case usd == nil && known(tokens) > 0:
+		return unknownCost
+	case usd == nil:
 		return "-"
 	}
 	return cmp.Or(costText(*usd), "$0")
@@ -209,7 +213,7 @@ func History(executions []client.Past, now time.Time, named bool) Table {
 			took = Duration(end.Sub(x.StartedAt))
 		}
 		row := []string{
-			grouped(int64(x.Number)), status, countOf(x.Steps), countOf(x.TotalTokens), costCell(x.CostUSD), took, cmp.Or(moment(x.StartedAt), "-"),
+			grouped(int64(x.Number)), status, countOf(x.Steps), countOf(x.TotalTokens), costCell(x.CostUSD, x.TotalTokens), took, cmp.Or(moment(x.StartedAt), "-"),
 			pastOrigin(executions, x.Origin), x.ExecutionID.String(),
 		}
 		if handed {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"charm.land/lipgloss/v2"
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
@@ -39,6 +40,38 @@ func TestListColumnsAndOrder(t *testing.T) {
 	out := Plain(&strings.Builder{})
 	require.Equal(t, "ID  COST  TOKENS  REASON\nc   $2    2,000   cost_limit\na   -     -       -\nb   $0.5  10      -\n",
 		List(agents, testNow, "id", "cost", "tokens", "reason").Render(out))
+}
+
+// TestALongStatusTakesNoColumns: at 80 columns its own cell is cut, and every column stays.
+func TestALongStatusTakesNoColumns(t *testing.T) {
+	t.Parallel()
+	out := Plain(nil)
+	id := domain.AgentID{}.String()
+	agents := []client.Listed{
+		{Execution: client.Execution{ID: id, Number: 1}, Status: domain.StatusStopped, StopReason: domain.ToolCallLimitReached, SessionLimit: true, Unknown: 2, Steps: new(3), StartedAt: testNow.Add(-754 * time.Second)},
+		{Execution: client.Execution{ID: "notes", Number: 12}, Status: domain.StatusCompleted, Steps: new(1), StartedAt: testNow.Add(-time.Minute)},
+	}
+	for width, status := range map[int]string{80: "stopped, 2 outc…", 100: "stopped, 2 outcomes unknown (tool_c…", 140: listStatus(agents[0])} {
+		out.Width = func() int { return width }
+		text := List(agents, testNow).Render(out)
+		require.Contains(t, text, "ID                                    STATUS", width)
+		require.Contains(t, text, "EXEC  AGE          STEPS\n", width)
+		require.Contains(t, text, id+"  "+status+"  1     12 min 34 s  3\n", width)
+		require.NotContains(t, text, "no room", width)
+		for line := range strings.Lines(text) {
+			require.LessOrEqual(t, lipgloss.Width(strings.TrimSuffix(line, "\n")), width, line)
+		}
+	}
+	out.Width = func() int { return 60 }
+	require.Contains(t, List(agents, testNow).Render(out), id+"  stopped, 2 outc…  1\n", "what the others leave is the status's")
+}
+
+// TestUnknownCostsOfLists: one that nobody knows is told apart from one that is not told yet.
+func TestUnknownCostsOfLists(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "unknown", costCell(nil, new(int64(12))))
+	require.Equal(t, "-", costCell(nil, nil), "it is in progress")
+	require.Equal(t, []string{"$0", "$0.5"}, []string{costCell(new("0"), new(int64(12))), costCell(new("0.5"), nil)})
 }
 
 func TestListTellsOfSuspendedSessions(t *testing.T) {

@@ -300,12 +300,14 @@ type Table struct {
 	Numbers bool // all cells but the first of a row are numbers, which end below one another
 	// Columns is the flag that chooses them, where the command has one.
 	Columns string
+	// Gives is the head of the column whose cells are cut before any column is left out; empty: none is.
+	Gives string
 }
 
 const columnGap = "  "
 
-// Render aligns the columns. Of those that do not fit the last are left out, and named below; the last that is
-// shown may be cut. The first, by which rows are called, stays whole, and the second, which says how it stands, is cut
+// Render aligns the columns. Where they do not fit the one that Gives is narrowed, as far as its cells still tell
+// something; of those that have no place even so the last are left out, and named below; the last that is shown may be cut. The first, by which rows are called, stays whole, and the second, which says how it stands, is cut
 // before it is left out.
 func (t Table) Render(out *Output) string {
 	widths := t.widths(out.Width())
@@ -328,7 +330,7 @@ func (t Table) hidden(out *Output, shown int) string {
 
 // widths are those of the columns that are shown; limit is the terminal's, or zero.
 func (t Table) widths(limit int) []int {
-	const leastCut, leastSecond = 12, 6
+	const leastCut, leastSecond, leastGiven = 12, 6, 12
 	widths := make([]int, len(t.Head))
 	total := -len(columnGap)
 	for i := range widths {
@@ -338,6 +340,12 @@ func (t Table) widths(limit int) []int {
 		}
 		total += widths[i] + len(columnGap)
 	}
+	gives, whole := slices.Index(t.Head, t.Gives), 0
+	if limit > 0 && total > limit && gives >= 0 && widths[gives] > leastGiven {
+		whole = widths[gives]
+		widths[gives] = max(whole-(total-limit), leastGiven)
+		total -= whole - widths[gives]
+	}
 	for limit > 0 && total > limit && len(widths) > 1 {
 		last := len(widths) - 1
 		if width := widths[last] - (total - limit); !t.Numbers && (width >= leastCut || last == 1 && width >= leastSecond) {
@@ -346,6 +354,9 @@ func (t Table) widths(limit int) []int {
 		}
 		total -= widths[last] + len(columnGap)
 		widths = widths[:last]
+	}
+	if whole > 0 && gives < len(widths) { // what the columns that were left out would have taken
+		widths[gives] = min(whole, widths[gives]+limit-total)
 	}
 	return widths
 }

@@ -12,7 +12,7 @@ import (
 
 // Schedules is the table of schedules.
 func Schedules(all []client.ListedSchedule, now time.Time) Table {
-	t := Table{Head: []string{"NAME", "WHEN", "NEXT", "LAST", "RUNS"}}
+	t := Table{Gives: "WHEN", Head: []string{"NAME", "WHEN", "NEXT", "LAST", "RUNS"}}
 	for _, s := range all {
 		next := "-"
 		switch {

@@ -224,6 +224,15 @@ func SessionBudget(v contract.StatusView) string {
 	return strings.TrimSuffix("in all "+Budget(*v.SessionBudget, *v.SessionBudgetLeft), "in all ")
 }
 
+// UsedUp names the limits of a session of which nothing is left, and above what each has to be; empty: something is left.
+func UsedUp(account domain.SessionAccount) string {
+	var all []string
+	for _, use := range account.UsedUp() {
+		all = append(all, fmt.Sprintf("%s, and has to be above %v", use, use.Used))
+	}
+	return strings.Join(all, "; ")
+}
+
 func limitText(rule domain.LimitRule, total domain.Amount) string {
 	switch rule.Unit {
 	case domain.UnitTime:

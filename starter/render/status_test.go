@@ -160,6 +160,19 @@ func TestWords(t *testing.T) {
 }
 
 // TestTodoIsShown as the model reads it, and cleaned.
+// TestUsedUp says of each limit of a session of which nothing is left above what it has to be raised.
+func TestUsedUp(t *testing.T) {
+	t.Parallel()
+	account := domain.SessionAccount{
+		Budget: domain.ExecutionBudget{MaxSteps: new(int64(2)), MaxTokens: new(int64(100)), MaxCostNanoUSD: new(int64(1_000_000)), MaxToolCalls: new(int64(1))},
+		Spent:  domain.Spent{Steps: 5, Tokens: 99, CostNanoUSD: 1_000_000, ToolCalls: 4},
+	}
+	require.Equal(t, "the session's max_steps is 2 and 5 are done, and has to be above 5; "+
+		"the session's max_cost is $0.001 and $0.001 are spent, and has to be above $0.001", UsedUp(account), "without tool calls a model still answers")
+	account.Budget.MaxSteps, account.Budget.MaxCostNanoUSD = new(int64(6)), nil
+	require.Empty(t, UsedUp(account))
+}
+
 func TestTodoIsShown(t *testing.T) {
 	t.Parallel()
 	list := []domain.TodoItem{{Text: "look\naround\x1b[2J", Status: "done"}, {Text: "act", Status: "doing"}, {Text: "rest"}}

@@ -44,7 +44,7 @@ func (s StepLine) Text(t Theme) string {
 	cost, text := costFact(s.cost(), s.Usage().TotalTokens()), OneLine(s.Step.Text())
 	parts := []string{
 		fmt.Sprintf("%3d  %-14s  %8s", s.Step.Number, s.Step.Type(), Duration(s.Duration())),
-		tokens(s.Usage().TotalTokens(), s.Usage().Estimated), where(cost == unknownCost, "cost ") + cost,
+		tokens(s.Usage().TotalTokens(), s.Usage().Estimated), where(cost == unknownCost, costUnknown) + where(cost != unknownCost, cost),
 		where(s.Step.Tries > 1, fmt.Sprintf("%d tries", s.Step.Tries)), string(finish), where(s.Step.Interrupted, t.Warn("interrupted")),
 	}
 	for _, call := range s.Step.ToolExecutions {

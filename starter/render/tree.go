@@ -68,7 +68,7 @@ func treeStatus(t *client.Tree) string {
 }
 
 func useCells(u client.TreeUse) []string {
-	cost := "?"
+	cost := unknownCost
 	if u.CostNanoUSD != nil {
 		cost = where(u.Usage.Estimated && *u.CostNanoUSD > 0, "~") + cmp.Or(costText(domain.USD(*u.CostNanoUSD)), "$0")
 	}
