@@ -85,6 +85,7 @@ func (w *world) environment(t *testing.T) *testsuite.TestWorkflowEnvironment {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(cmp.Or(w.logger, quiet()))
 	env := suite.NewTestWorkflowEnvironment()
+	ownTime(env)
 	workflows.Register(env, workflows.Options{})
 	if w.suggests != nil {
 		env.SetContinueAsNewSuggested(true)
@@ -94,8 +95,9 @@ func (w *world) environment(t *testing.T) *testsuite.TestWorkflowEnvironment {
 	if w.notes != nil {
 		interceptors = append(interceptors, w.notes)
 	}
-	// The race detector on a busy machine is no deadlock.
-	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute, Interceptors: interceptors})
+	// The race detector on a busy machine is no deadlock, nor is an activity stuck that has no processor.
+	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: 2 * time.Minute, Interceptors: interceptors})
+	env.SetTestTimeout(2 * time.Minute)
 	env.RegisterActivityWithOptions(func(_ context.Context, r contract.ModelRequest) (contract.ModelReply, error) {
 		w.mu.Lock()
 		w.asked = append(w.asked, r)
@@ -136,6 +138,15 @@ func (w *world) environment(t *testing.T) *testsuite.TestWorkflowEnvironment {
 	env.RegisterActivityWithOptions(func(_ context.Context, r contract.FollowRequest) (contract.FollowReply, error) { return w.follow(r) },
 		activity.RegisterOptions{Name: string(contract.Follow)})
 	return env
+}
+
+// ownTime has time pass in an environment where nothing else is to be done, and nowhere else. The SDK has it pass on the
+// wall while activities are under way, so that a machine that takes half a second for one would have what a test plans
+// for half a second later come before its result. It has no option for that.
+func ownTime(env *testsuite.TestWorkflowEnvironment) {
+	shared := reflect.ValueOf(env).Elem().FieldByName("impl").Elem().FieldByName("testWorkflowEnvironmentShared").Elem()
+	wall, own := shared.FieldByName("wallClock"), shared.FieldByName("mockClock")
+	reflect.NewAt(wall.Type(), wall.Addr().UnsafePointer()).Elem().Set(reflect.NewAt(own.Type(), own.Addr().UnsafePointer()).Elem())
 }
 
 // reachesRoot has sub-agents' signals reach the root, which the environment does not know by its id.

@@ -32,8 +32,9 @@ const (
 	maxTail      = 4 << 10
 	// leave is what a program has to end when its input does, and again when it is told to.
 	leave = 2 * time.Second
-	// parting is what a busy machine may need from the end of a program's pipes to its own.
-	parting = time.Second
+	// parting is what a busy machine may need from the end of a program's pipes to its own, of its warden too. Only one
+	// that closes its output and stays has others wait so long.
+	parting = 5 * time.Second
 )
 
 // usualPath is where programs look for others, unless env says so.

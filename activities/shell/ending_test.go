@@ -79,7 +79,7 @@ func TestNothingGoesOn(t *testing.T) {
 					_, err := call(ctx, s, fields{"script": mark(dir, script), "timeout_seconds": 600})
 					require.ErrorIs(t, err, over)
 				})
-				require.Eventually(t, isReady(dir), 2*time.Minute, 10*time.Millisecond)
+				require.Eventually(t, isReady(dir), patience, 10*time.Millisecond)
 				require.NotEmpty(t, marked(dir))
 				cancel(over)
 				ended.Wait()
@@ -93,7 +93,7 @@ func TestNothingGoesOn(t *testing.T) {
 				dir := t.TempDir()
 				worker := exec.Command(self, "work", string(in), dir, mark(dir, script))
 				require.NoError(t, worker.Start())
-				require.Eventually(t, isReady(dir), 2*time.Minute, 10*time.Millisecond)
+				require.Eventually(t, isReady(dir), patience, 10*time.Millisecond)
 				mine := warden.Descendants(worker.Process.Pid)
 				require.NotEmpty(t, mine)
 				require.NotEmpty(t, marked(dir))
@@ -101,7 +101,7 @@ func TestNothingGoesOn(t *testing.T) {
 				_ = worker.Wait()
 				gone(t, dir)
 				for _, d := range mine {
-					require.Eventually(t, d.Gone, time.Minute, time.Millisecond, "the keeper, too")
+					require.Eventually(t, d.Gone, patience, 10*time.Millisecond, "the keeper, too")
 				}
 			})
 		}

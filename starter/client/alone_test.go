@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -120,7 +121,8 @@ func TestABusyWorkerIsAskedAgain(t *testing.T) {
 		fails bool
 	}{
 		"busy for once":   {[]error{busy, nil}, 2, false},
-		"busy for good":   {[]error{busy, busy, busy}, 2, true},
+		"busy for longer": {[]error{busy, busy, busy, busy, busy, nil}, 6, false},
+		"busy for good":   {slices.Repeat([]error{busy}, 20), 12, true},
 		"busy, then gone": {[]error{busy, unseen}, 2, true},
 		"gone":            {[]error{unseen}, 1, true},
 	} {

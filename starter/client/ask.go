@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -26,6 +27,9 @@ const (
 	askTimeout = 4 * time.Second
 	// readTimeout is the deadline of a question that only a worker can answer.
 	readTimeout = 10 * time.Second
+	// busyTimeout is how long a worker that is too busy for it is asked again. One that has gone is no longer waited
+	// for: the server knows after some 20 s.
+	busyTimeout = time.Minute
 )
 
 // glance puts a typed query to a run where there is another source to turn to;
@@ -47,12 +51,22 @@ type questioning[In, Out any] func(ctx context.Context, c *Client, a agent, runI
 
 // read asks one run what only a worker can tell; a closed run is replayed. A worker that is
 // busy is asked again, since a server gives up at half of a question's deadline, and another
-// one where that which was asked lacks a hook of the execution.
+// one where that which was asked lacks a hook of the execution. Config.Progress is told where it takes long.
 func read[In, Out any](ctx context.Context, c *Client, a agent, runID string, query contract.Query[In, Out], in In) (Out, error) {
-	until := time.Now().Add(readTimeout)
+	begun, told := time.Now(), false
 	for {
 		out, err := ask(ctx, c, a, runID, readTimeout, query, in)
-		if !errors.Is(err, errBusy) && !lacksHook(err) || !time.Now().Before(until) || process.Pause(ctx, askAgain) != nil {
+		busy, waited := errors.Is(err, errBusy), time.Since(begun)
+		switch {
+		case busy && waited < busyTimeout:
+			if !told && waited >= readTimeout {
+				told = true
+				c.cfg.Progress(fmt.Sprintf("no worker has answered for %s; one may be busy, and is asked again for %s in all", readTimeout, busyTimeout))
+			}
+		case !lacksHook(err) || waited >= readTimeout:
+			return out, err
+		}
+		if process.Pause(ctx, askAgain) != nil {
 			return out, err
 		}
 	}

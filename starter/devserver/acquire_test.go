@@ -58,7 +58,7 @@ func TestAcquireStartsAndCloseStops(t *testing.T) {
 	require.Eventually(t, func() bool {
 		response, err := http.Get(server.UIURL)
 		return err == nil && response.Body.Close() == nil && response.StatusCode == http.StatusOK
-	}, 5*time.Second, 20*time.Millisecond, "no web UI")
+	}, testPatience, 20*time.Millisecond, "no web UI")
 	require.FileExists(t, server.StateFile+"-wal", "SQLite is not in WAL mode")
 	for path, mode := range map[string]os.FileMode{
 		filepath.Dir(server.StateFile): 0o700,
@@ -141,7 +141,7 @@ func TestAcquireWhileTheServerGoesAway(t *testing.T) {
 		require.Eventually(t, func() bool {
 			_, err := os.Stat(cfg.StateFile + ".sock")
 			return os.IsNotExist(err)
-		}, 5*time.Second, time.Millisecond)
+		}, testPatience, time.Millisecond)
 		before := lease.Server().PID
 		leases := acquireAtOnce(t, cfg, 3)
 		lease = leases[0]

@@ -65,6 +65,9 @@ func realConfig(t *testing.T) Config {
 	return Config{StateFile: filepath.Join(t.TempDir(), "state", "dev.db"), Binary: binary.Path}
 }
 
+// testPatience bounds what surely comes, however slow the machine.
+const testPatience = 2 * time.Minute
+
 // acquire holds a server until the test ends, and then waits for its end, so
 // that the test's directory can be removed.
 func acquire(t *testing.T, cfg Config) *Lease {
@@ -88,14 +91,14 @@ func requireGone(t *testing.T, stateFile string) {
 			return false
 		}
 		return lock.Close() == nil
-	}, 15*time.Second, 10*time.Millisecond, "the lock of %s is still held", stateFile)
+	}, testPatience, 10*time.Millisecond, "the lock of %s is still held", stateFile)
 }
 
 func requireDone(t *testing.T, lease *Lease) {
 	t.Helper()
 	select {
 	case <-lease.Done():
-	case <-time.After(10 * time.Second):
+	case <-time.After(testPatience):
 		require.Fail(t, "the lease goes on though its server is gone")
 	}
 }

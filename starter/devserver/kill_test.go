@@ -27,7 +27,7 @@ func TestKilledUsersLetGo(t *testing.T) {
 	// The one that started it is only a user like any other.
 	require.NoError(t, starter.Process.Kill())
 	require.Never(t, func() bool {
-		conn, err := net.DialTimeout("tcp", server.Address, time.Second)
+		conn, err := net.DialTimeout("tcp", server.Address, testPatience)
 		return err != nil || conn.Close() != nil
 	}, 2*lastUserGrace, 50*time.Millisecond)
 
@@ -68,7 +68,7 @@ func TestKilledServerEndsTheLease(t *testing.T) {
 	select {
 	case err := <-ended:
 		require.Error(t, err)
-	case <-time.After(10 * time.Second):
+	case <-time.After(testPatience):
 		require.Fail(t, "the supervisor outlives its server")
 	}
 	again := acquire(t, cfg)

@@ -89,7 +89,7 @@ func TestTheUIAnswersItsOwnPagesOnly(t *testing.T) {
 	workflows := server.UIURL + "/api/v1/namespaces/default/workflows"
 	require.Eventually(t, func() bool {
 		return ask(t, http.MethodGet, workflows, "", nil, "").status == http.StatusOK
-	}, 5*time.Second, 20*time.Millisecond)
+	}, testPatience, 20*time.Millisecond)
 
 	u, err := url.Parse(server.UIURL)
 	require.NoError(t, err)

@@ -24,8 +24,9 @@ import (
 	"everstep/worker/host/statefile"
 )
 
-// startPatience is how long a server may take until it answers. It takes 0.2 s.
-const startPatience = 30 * time.Second
+// startPatience is how long a server may take until it answers. It takes 0.2 s, and on a machine that builds and tests
+// much beside it a hundred times that. One that ends is noticed at once.
+const startPatience = time.Minute
 
 const startAttempts = 5
 

@@ -33,7 +33,7 @@ func TestCodecCommandServesUntilItIsTold(t *testing.T) {
 		request.Header.Set("Content-Type", "application/json")
 		response, err = http.DefaultClient.Do(request)
 		return err == nil
-	}, 10*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	_, err = io.Copy(io.Discard, response.Body)
 	require.NoError(t, err)
 	require.NoError(t, response.Body.Close())
@@ -82,7 +82,7 @@ func TestUICommandStandsBeforeTheUI(t *testing.T) {
 	require.Eventually(t, func() bool {
 		response, err := ask("")
 		return err == nil && response.StatusCode == http.StatusOK
-	}, 10*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	for host, status := range map[string]int{"localhost:8233": http.StatusOK, "temporal.example": http.StatusOK, "evil.test": http.StatusForbidden} {
 		response, err := ask(host)
 		require.NoError(t, err)

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	commonpb "go.temporal.io/api/common/v1"
@@ -94,7 +95,7 @@ func TestWorkflowsAnswerPlain(t *testing.T) {
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetDataConverter(encoding)
-	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: paceOf("far").deadlock, Interceptors: []interceptor.WorkerInterceptor{&plain{}}})
+	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: 2 * time.Minute, Interceptors: []interceptor.WorkerInterceptor{&plain{}}})
 	env.RegisterWorkflowWithOptions(func(ctx workflow.Context) (string, error) {
 		echo := func(text string) (string, error) { return text, nil }
 		if err := workflow.SetQueryHandler(ctx, "ask", echo); err != nil {
@@ -146,7 +147,7 @@ func TestLargePagesAreCompressed(t *testing.T) {
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetDataConverter(converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), encodeOnly{compress}))
-	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: paceOf("far").deadlock, Interceptors: []interceptor.WorkerInterceptor{&plain{}}})
+	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: 2 * time.Minute, Interceptors: []interceptor.WorkerInterceptor{&plain{}}})
 	env.RegisterWorkflowWithOptions(func(ctx workflow.Context) error {
 		return workflow.SetQueryHandler(ctx, "ask", func(contract.StepsRequest) (contract.StepsPage, error) {
 			return contract.StepsPage{Answer: string(noise)}, nil

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
@@ -49,6 +50,9 @@ type play struct {
 func newPlay() *play {
 	var suite testsuite.WorkflowTestSuite
 	p := &play{agent: &agent{}, env: suite.NewTestWorkflowEnvironment()}
+	// What has no processor on a busy machine is neither a deadlock nor stuck.
+	p.env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: 2 * time.Minute})
+	p.env.SetTestTimeout(2 * time.Minute)
 	p.env.RegisterActivityWithOptions(func(context.Context, contract.CatalogRequest) (contract.Catalog, error) {
 		p.began++
 		return contract.Catalog{Storage: true}, nil
