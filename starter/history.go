@@ -19,15 +19,18 @@ func historyCommand(p *program) *cobra.Command {
 		Use:   "history ID",
 		Short: "List the executions of an agent",
 		Long: `Lists the executions of an agent, the oldest first: how each ended, its steps,
-tokens, cost and time, and where it goes on from. It reads what the server has
-recorded and needs no worker. Executions whose runs the server has deleted are
-reported as gone (exit 1), and the others follow.
+tokens, cost and time, and where it goes on from. One that a rewind has taken
+back, whole or from a step on, is marked with the execution that goes on without
+it; it can be read, compared and forked all the same. It reads what the server
+has recorded and needs no worker. Executions whose runs the server has deleted
+are reported as gone (exit 1), and the others follow.
 
 Each session of a name counts from 1. With --all those before the open one are
 listed too, as far as the server has them; NAME@RUN lists one of them.`,
 		Example: `  starter history notes
   starter history notes --all
-  starter history notes --json | jq '.[] | {execution_number, status, cost_usd}'`,
+  starter history notes --json | jq '.[] | {execution_number, status, cost_usd}'
+  starter history notes --json | jq '.[] | select(.taken_back == null)'`,
 	}, "starter history notes", func(ctx context.Context, s *local.Stack, id string) error {
 		ids, err := sessionsOf(ctx, s, id)
 		if err != nil {
@@ -56,6 +59,9 @@ listed too, as far as the server has them; NAME@RUN lists one of them.`,
 		if len(past) > 0 || p.flags.json {
 			if err := p.table(past, render.History(past, p.now(), len(ids) > 1), ""); err != nil {
 				return err
+			}
+			if next := render.NextOrigin(past); next != "" {
+				p.say("%s", next)
 			}
 		}
 		return reported(gone)

@@ -139,7 +139,7 @@ func (s session) steps(request contract.StepsRequest) (contract.StepsPage, error
 		page.Previous = s.info.ContinuedExecutionRunID
 	}
 	if request.Ended && page.Outcome != nil {
-		ended := contract.EndedView{Name: s.in.Name, FirstRunID: s.info.FirstRunID, From: found.from, Log: found.log}
+		ended := contract.EndedView{Name: s.in.Name, FirstRunID: s.info.FirstRunID, From: found.from, Log: found.log, HeldTo: s.heldTo()}
 		var err error
 		if ended.State, err = json.Marshal(state.WithStepsFolded(0)); err != nil {
 			return page, refusal(err)
@@ -155,6 +155,15 @@ func (s session) steps(request contract.StepsRequest) (contract.StepsPage, error
 		page.State, err = json.Marshal(s.state.WithStepsFolded(0))
 	}
 	return page, refusal(err)
+}
+
+// heldTo is what bounds the agent beside its definition.
+func (s session) heldTo() *contract.HeldTo {
+	held := contract.HeldTo{Above: s.in.Bounds(), Budget: s.asItIs().Budget}
+	if !s.passed.IsZero() {
+		held.Handed = new(s.passed)
+	}
+	return &held
 }
 
 // fitting is how many of some things have room on a page, at least one.

@@ -28,6 +28,9 @@ type Record struct {
 	From     int            `json:"messages_from,omitzero"`
 	// Missing says what could not be read any more when it was recorded.
 	Missing []string `json:"missing,omitempty"`
+	// HeldTo is what bound the agent beside its definition when it was recorded, and binds its forks; nil: a version that did
+	// not tell has recorded it.
+	HeldTo *contract.HeldTo `json:"held_to,omitempty"`
 	// Imported is when it came out of a file; zero: it was recorded here.
 	Imported time.Time `json:"imported_at,omitzero"`
 }
@@ -65,6 +68,7 @@ func Of(page contract.StepsPage, runID string, steps []domain.StepExecution, mes
 		},
 		Name: told.Name, FirstRunID: told.FirstRunID, RunID: runID, Outcome: *page.Outcome,
 		End: contract.End{Answer: page.Answer, Error: page.Error, Signal: page.Signal}, Messages: messages, From: told.From,
+		HeldTo: told.HeldTo,
 	}
 	if origin, ok := execution.Origin(); ok {
 		r.Origin = &origin
@@ -124,6 +128,11 @@ func (r Record) check() error {
 		return wrong("outcome.execution_id", "is %s, and that of the record %s", r.Outcome.ExecutionID, r.ExecutionID)
 	case r.From < 0:
 		return wrong("messages_from", "is %d; it may not be negative", r.From)
+	}
+	if r.HeldTo != nil {
+		if err := r.HeldTo.Check(); err != nil {
+			return wrong("held_to", "%s", err)
+		}
 	}
 	if r.Name != "" {
 		id, err := domain.AgentIDOf(r.Name)

@@ -244,6 +244,8 @@ type EndedView struct {
 	// From is the index of its first message, and Log is the transcript at its end.
 	From int           `json:"messages_from,omitzero"`
 	Log  domain.LogRef `json:"log"`
+	// HeldTo is what bounds the agent beside its definition; absent: an older worker does not tell.
+	HeldTo *HeldTo `json:"held_to,omitempty"`
 }
 
 // Kept are the page's steps as an execution keeps them.

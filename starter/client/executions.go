@@ -29,6 +29,10 @@ type Past struct {
 	EndedAt   time.Time `json:"ended_at,omitzero"`
 	// Origin is the execution that it goes on from, and after which step, where it does.
 	Origin *domain.Origin `json:"origin,omitempty"`
+	// NextOrigin is set on the newest where a rewind has left the session so: from where its next execution goes on.
+	NextOrigin *domain.Origin `json:"next_origin,omitempty"`
+	// TakenBack is set where a rewind has taken the execution, or the steps after one, back.
+	TakenBack *TakenBack `json:"taken_back,omitempty"`
 	// ImportedAt is when its record came out of a file; zero: it did not.
 	ImportedAt time.Time `json:"imported_at,omitzero"`
 	// Cleared says that clear has dropped its messages, and no rewind has brought them back.
@@ -40,9 +44,9 @@ type Past struct {
 // Executions yields the executions of an agent, the oldest first: those of an earlier session of its name where the
 // id is NAME@RUN, and of all workflows that an agent without a name has had. It reads their histories and needs no
 // worker. Of those that can no longer be read it yields an error of class Gone that says which, and goes on; any
-// other error ends it. What the records tell is not gone.
+// other error ends it. They come when all were read. What the records tell is not gone.
 func (c *Client) Executions(ctx context.Context, id string) iter.Seq2[Past, error] {
-	return c.orKeptExecutions(ctx, id, c.serverExecutions(ctx, id))
+	return withTakenBack(c.orKeptExecutions(ctx, id, c.serverExecutions(ctx, id)))
 }
 
 func (c *Client) serverExecutions(ctx context.Context, id string) iter.Seq2[Past, error] {
@@ -320,6 +324,9 @@ func (s *pastScan) yield(yield func(Past, error) bool) {
 			one.StartedAt = s.works[n]
 		}
 		one.Cleared, one.Agent = n <= cleared, s.heldBy(n)
+		if n == s.number {
+			one.NextOrigin = s.origins[n+1]
+		}
 		if !yield(s.goingOn(n, one), nil) {
 			return
 		}

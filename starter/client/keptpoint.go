@@ -9,7 +9,6 @@ import (
 
 	"everstep/activities/record"
 	"everstep/domain"
-	"everstep/domain/contract"
 )
 
 // A keptPoint is a point of an execution that was recorded.
@@ -18,8 +17,9 @@ type keptPoint struct {
 	record.Record
 	// until are its steps until then, each in its place.
 	until []domain.StepExecution
-	// newest is the record of the agent's newest execution.
-	newest record.Record
+	// session has the records of all its executions, of which newest is the last.
+	session []record.Record
+	newest  record.Record
 }
 
 // keptPoint finds a point among the records. It reports false where they have no such execution.
@@ -28,7 +28,7 @@ func (c *Client) keptPoint(ctx context.Context, at Point) (p keptPoint, found bo
 	if err != nil || len(all) == 0 {
 		return p, false, fail(ctx, at.ID, "reading the records of "+at.ID, err)
 	}
-	p = keptPoint{agent: a, Record: all[len(all)-1], newest: all[len(all)-1]}
+	p = keptPoint{agent: a, Record: all[len(all)-1], session: all, newest: all[len(all)-1]}
 	if at.Execution == "" {
 		if _, _, ok, err := c.kept(ctx, at.ID, 0); err != nil || !ok {
 			return p, false, err
@@ -144,25 +144,4 @@ func checkEdits(e domain.Edits, n int, kept keptPoint) error {
 		return nil
 	}
 	return errorf(Failed, nil, "step: what the model was shown after step %d of execution %d of %s names messages that had not been said by then; name another step", len(kept.until), kept.Number, kept.called())
-}
-
-// definitionOf is what a record tells of an agent's definition: neither tools nor hooks, approvals or sub-agents, which
-// whoever forks it has to give.
-func definitionOf(r record.Record) domain.Definition {
-	return domain.Definition{Model: r.FinalState.LLMConfig(), SystemPrompt: r.FinalState.SystemPrompt(), Format: r.FinalState.ResponseFormat()}
-}
-
-// forkedRecord is with what the workflow of a fork begins whose origin only records tell of.
-func (c *Client) forkedRecord(ctx context.Context, kept keptPoint, a agent, o ForkOptions) (in contract.SessionInput, p pastPoint, err error) {
-	if p, err = c.pastOf(ctx, kept); err != nil {
-		return in, p, err
-	}
-	definition := definitionOf(kept.newest)
-	if o.Definition == nil {
-		c.cfg.Progress("records do not tell which tools an agent may use: " + a.called() + " has none; give its definition, for example by --agent")
-	}
-	if in, err = c.forkInput(ctx, p, kept.newest.FinalState, definition, a, o); err != nil {
-		return in, p, err
-	}
-	return in, p, c.hand(ctx, p, &in)
 }

@@ -2,6 +2,7 @@ package render
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -204,7 +205,7 @@ func History(executions []client.Past, now time.Time, named bool) Table {
 		if !x.ImportedAt.IsZero() {
 			status += ", imported"
 		}
-		status += where(x.Cleared, ", cleared")
+		status += where(x.Cleared, ", cleared") + takenBack(x.TakenBack)
 		took, end := "-", x.EndedAt
 		if end.IsZero() && !x.Status.Terminal() {
 			end = now
@@ -225,6 +226,27 @@ func History(executions []client.Past, now time.Time, named bool) Table {
 		t.Rows = append(t.Rows, row)
 	}
 	return t
+}
+
+// takenBack says which execution goes on without one, or without its last steps.
+func takenBack(t *client.TakenBack) string {
+	switch {
+	case t == nil:
+		return ""
+	case t.AfterStep == 0:
+		return ", taken back by " + grouped(int64(t.By))
+	}
+	return fmt.Sprintf(", after step %s taken back by %s", grouped(int64(t.AfterStep)), grouped(int64(t.By)))
+}
+
+// NextOrigin says from where the next execution of a session goes on that was rewound; empty: it was not.
+func NextOrigin(executions []client.Past) string {
+	for _, x := range executions {
+		if x.NextOrigin != nil {
+			return fmt.Sprintf("execution %s will go on from %s", grouped(int64(x.Number)+1), pastOrigin(executions, x.NextOrigin))
+		}
+	}
+	return ""
 }
 
 // pastOrigin says where an execution goes on from, by its number where that is of the same agent.

@@ -262,3 +262,84 @@ func inFile(t *testing.T, all ...record.Record) iter.Seq2[record.Record, error] 
 	require.NoError(t, record.Compressed(&file, all...))
 	return record.All(bytes.NewReader(file.Bytes()))
 }
+
+// TestAForkOfARecordIsBoundAsItsOrigin: by the agents above a sub-agent, over a fork of the fork and an import, whatever the
+// definition that it is given says, and by the budget of its session. Records that do not tell are not taken for free.
+func TestAForkOfARecordIsBoundAsItsOrigin(t *testing.T) {
+	t.Parallel()
+	s := start(t, host.Config{Records: filepath.Join(t.TempDir(), "records"), Tools: []tool.Tool{echo()}})
+	root := scripted(writeScript(t, `
+turns:
+  - tool_calls: [{name: spawn_subagent, arguments: {subagent: kid, prompt: one}}]
+  - text: done
+`), "echo")
+	root.SubagentPolicy.Deny = []string{"echo"}
+	root.Approvals = domain.ApprovalsOf("allow")
+	root.Subagents = map[string]domain.Subagent{"kid": {Agent: "kid", InheritsTools: true}}
+	root.Agents = map[string]domain.Definition{"kid": {Model: scripted(writeScript(t, quickLeaf)).Model, Budget: domain.ExecutionBudget{MaxSteps: new(int64(7))}}}
+	x, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: root})
+	require.NoError(t, err)
+	s.ended(t, x)
+	kid := children(x.ExecutionID, 1)[0]
+
+	var notes []string
+	moved := func(id string, change func(*record.Record)) *client.Client {
+		exported, err := s.agents.Export(within(t), id, 0)
+		require.NoError(t, err)
+		for i := range exported.Records {
+			change(&exported.Records[i])
+		}
+		s.forgets(t, id)
+		store := storeAt(t, filepath.Join(t.TempDir(), "other"))
+		_, err = record.Import(t.Context(), store, inFile(t, exported.Records...), time.Now())
+		require.NoError(t, err)
+		return client.New(s.temporal, client.Config{TaskQueue: s.queue, Loopback: true, Records: store, Progress: func(text string) { notes = append(notes, text) }})
+	}
+	asItIs := func(*record.Record) {}
+	free := scripted(writeScript(t, quickLeaf), "echo")
+	free.Approvals = domain.ApprovalsOf("allow")
+	forks := func(c *client.Client, id string) string {
+		fork, err := c.Fork(within(t), client.Point{ID: id, Step: new(0)}, client.ForkOptions{Prompt: "go", Definition: &free})
+		require.NoError(t, err)
+		s.ended(t, fork)
+		return fork.ID
+	}
+	codes := func(id string) (codes []domain.Code) {
+		for _, step := range collect(t, s.agents.Steps(within(t), id, 0)) {
+			for _, call := range step.Step.ToolExecutions {
+				if codes = append(codes, ""); call.Error != nil {
+					codes[len(codes)-1] = call.Error.Code
+				}
+			}
+		}
+		return codes
+	}
+	fork := forks(moved(kid, asItIs), kid)
+	require.Equal(t, []domain.Code{domain.CodeUnknownTool}, codes(fork), "what denied it the tool is no part of its own definition")
+	require.NotContains(t, strings.Join(notes, "\n"), "earlier version")
+	fork = forks(moved(fork, asItIs), fork)
+	require.Equal(t, []domain.Code{domain.CodeUnknownTool}, codes(fork))
+	old := moved(fork, func(r *record.Record) { r.HeldTo = nil })
+	_, err = old.Fork(within(t), client.Point{ID: fork}, client.ForkOptions{Prompt: "go"})
+	require.ErrorIs(t, err, &client.Error{Class: client.Refused})
+	require.ErrorContains(t, err, "was forked from another agent; its records are of an earlier version")
+	require.Equal(t, []domain.Code{""}, codes(forks(old, fork)), "who gives it a definition was told")
+	require.Contains(t, strings.Join(notes, "\n"), "only the definition that is given holds")
+
+	limited := scripted(writeScript(t, "turns: [{text: one}, {text: two}, {text: three}]"))
+	limited.Budget.MaxToolCalls, limited.SessionBudget.MaxSteps = new(int64(5)), new(int64(1))
+	named := s.named("limited")
+	x, err = s.agents.Start(within(t), client.Start{ID: named, Prompt: "go", Definition: limited})
+	require.NoError(t, err)
+	s.ended(t, x)
+	_, err = s.agents.Close(within(t), named)
+	require.NoError(t, err)
+	x, err = moved(named, asItIs).Fork(within(t), client.Point{ID: named}, client.ForkOptions{ID: named + "-on", Prompt: "on"})
+	require.NoError(t, err)
+	s.ended(t, x)
+	status, err := s.agents.Status(within(t), x.ID)
+	require.NoError(t, err)
+	require.Equal(t, []int64{1, 0, 5}, []int64{*status.SessionBudget.MaxSteps, *status.SessionBudgetLeft.MaxSteps, *status.Budget.MaxToolCalls})
+	_, err = s.agents.Send(within(t), x.ID, client.SendOptions{Prompt: "more"})
+	require.ErrorContains(t, err, "nothing is left of the session's budget")
+}

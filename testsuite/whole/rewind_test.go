@@ -2,6 +2,7 @@ package whole_test
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -120,6 +121,55 @@ func TestARewoundSessionOnAServer(t *testing.T) {
 	require.NoError(t, err)
 	_, err = s.agents.Rewind(within(t), client.Point{ID: id, Execution: "1"}, client.RewindOptions{})
 	require.ErrorIs(t, err, &client.Error{Class: client.Refused})
+}
+
+// TestHistoryMarksWhatWasTakenBack by rewinds, also where the next execution has not begun, by the server and by the records;
+// what was taken back is compared and forked all the same.
+func TestHistoryMarksWhatWasTakenBack(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "records")
+	s := start(t, host.Config{Tools: []tool.Tool{echo()}, Records: dir})
+	id := s.named("marked")
+	s.rewound(t, id)
+	type marks map[int]client.TakenBack
+	marked := func(c *client.Client) (marks, *domain.Origin) {
+		found, next := marks{}, (*domain.Origin)(nil)
+		for _, past := range collect(t, c.Executions(within(t), id)) {
+			if past.TakenBack != nil {
+				found[past.Number] = *past.TakenBack
+			}
+			next = past.NextOrigin
+		}
+		return found, next
+	}
+	want := marks{1: {By: 5}, 2: {By: 5}, 3: {By: 4}, 4: {By: 5}}
+	got, next := marked(s.agents)
+	require.Equal(t, want, got)
+	require.Nil(t, next)
+	difference, err := s.agents.Diff(within(t), client.Point{ID: id, Execution: "2"}, client.Point{ID: id, Execution: "5"})
+	require.NoError(t, err)
+	require.Zero(t, difference.Shared)
+	fork, err := s.agents.Fork(within(t), client.Point{ID: id, Execution: "2"}, client.ForkOptions{Prompt: "f"})
+	require.NoError(t, err)
+	s.ended(t, fork)
+	require.Equal(t, "p1 p2 f", s.promptsSeen(t, fork.ID, 1))
+
+	_, err = s.agents.Rewind(within(t), client.Point{ID: id, Execution: "2", Step: new(1)}, client.RewindOptions{})
+	require.NoError(t, err)
+	got, next = marked(s.agents)
+	require.Equal(t, marks{2: {By: 6, AfterStep: 1}, 3: {By: 4}, 4: {By: 5}, 5: {By: 6}}, got)
+	require.Equal(t, 1, next.Step)
+	_, err = s.agents.Close(within(t), id)
+	require.NoError(t, err)
+	recordedIn(t, storeAt(t, dir), id, 5)
+	s.forgets(t, id)
+	c := client.New(s.temporal, client.Config{TaskQueue: s.queue, Loopback: true, Records: storeAt(t, dir)})
+	got, _ = marked(c)
+	require.Equal(t, want, got, "nothing went on from the last rewind, of which no record tells")
+	fork, err = c.Fork(within(t), client.Point{ID: id, Execution: "2"}, client.ForkOptions{Prompt: "f", Model: parted(t)})
+	require.NoError(t, err)
+	s.ended(t, fork)
+	require.Equal(t, "p1 p2 f", s.promptsSeen(t, fork.ID, 1))
 }
 
 func withoutResults(said []string) (texts []string) {
