@@ -65,6 +65,7 @@ var pinned = map[string]string{
 	"MemoSettles":          " = settles",
 	"MemoRules":            " = rules",
 	"MemoOwnRules":         " = own_rules",
+	"MemoSessionBudget":    " = session_budget",
 	"WorkflowIDPrefix":     " = agent/",
 	"MaxAgentName":         " = 200",
 	"AttributeAgentName":   " = AgentName",

@@ -164,7 +164,7 @@ func wireCases(t testing.TB) []wireCase {
 		filled[contract.ApproveRequest]("approve_request"), filled[contract.DenyRequest]("deny_request"),
 		filled[contract.EditRequest]("edit_request"),
 		filled[contract.AnswerRequest]("answer_request"), filled[contract.AnswerReply]("answer_reply"),
-		filled[contract.DecisionReply]("decision_reply"), filled[contract.Waiting]("waiting"),
+		filled[contract.DecisionReply]("decision_reply"), filled[contract.Waiting]("waiting"), filled[contract.SessionMemo]("session_memo"),
 		filled[contract.RedefineRequest]("redefine_request"), filled[contract.RedefineReply]("redefine_reply"),
 		filled[contract.RevokeRequest]("revoke_request"), filled[contract.RevokeReply]("revoke_reply"),
 		filled[contract.ExtendRequest]("extend_request"), filled[contract.ExtendReply]("extend_reply"),

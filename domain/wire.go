@@ -151,7 +151,7 @@ func (s *AgentState) UnmarshalJSON(data []byte) error {
 				return inItem("standing_approvals", i, in("id", errors.New("is missing")))
 			}
 		}
-		if err := w.Session.check(); err != nil {
+		if err := w.Session.Check(); err != nil {
 			return in("session_account", err)
 		}
 		w.CreatedAt, w.UpdatedAt, w.LLMConfig = utc(w.CreatedAt), utc(w.UpdatedAt), w.LLMConfig.kept()

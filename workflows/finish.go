@@ -1,6 +1,8 @@
 package workflows
 
 import (
+	"maps"
+
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
@@ -29,11 +31,18 @@ func (s session) finish() {
 	s.archive.conclude(&outcome)
 	s.emitEnd(outcome)
 	s.publish(outcome)
-	if err := workflow.UpsertMemo(s.root, map[string]any{contract.MemoOutcome: outcome}); err != nil {
-		workflow.GetLogger(s.root).Error("upsert memo", "error", err)
-	}
+	s.tellEnd(outcome)
 	s.mail.End()
 	s.note("ended")
+}
+
+// tellEnd writes the outcome where clients wait for it, and what the session has used by now of its budget.
+func (s session) tellEnd(outcome contract.Outcome) {
+	memo := map[string]any{contract.MemoOutcome: outcome}
+	if outcome.SessionSpent != nil {
+		maps.Copy(memo, s.sessionMemo())
+	}
+	upsertMemo(s.root, memo)
 }
 
 func (s session) emitEnd(outcome contract.Outcome) {

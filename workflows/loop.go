@@ -137,6 +137,7 @@ func (s session) mayBegin() bool {
 		if (len(s.resolved.Hooks) > 0 || s.guards.failover.used > 0) && s.stale() {
 			s.resolve(permit)
 		}
+		s.keepSessionBudget(true)
 		s.guardBudget(s.asksFor)
 	}
 	return s.goesOn()

@@ -74,7 +74,10 @@ func (s session) checkListed(next domain.Definition) error {
 func (s session) redefineSession(request contract.RedefineRequest) contract.RedefineReply {
 	next := s.redefinition(request)
 	if len(next.Word.Fields) > 0 || s.next != nil {
-		s.redefine(next)
+		told := rebudgets(s.next) || rebudgets(&next)
+		if s.redefine(next); told {
+			s.tellSessionBudget()
+		}
 	}
 	return contract.RedefineReply{Number: s.state.ExecutionCount() + 1, Fields: next.Word.Fields}
 }

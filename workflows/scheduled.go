@@ -244,6 +244,9 @@ func (r *scheduledRun) childContext(ctx workflow.Context, in contract.SessionInp
 	if in.Definition.Approvals != nil {
 		memo[contract.MemoOwnRules] = true
 	}
+	if budgeted := contract.SessionMemoOf(in.Definition); budgeted != nil {
+		memo[contract.MemoSessionBudget] = *budgeted
+	}
 	return workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
 		WorkflowID: in.WorkflowID(), WorkflowTaskTimeout: workflow.GetInfo(ctx).WorkflowTaskTimeout, ParentClosePolicy: closes,
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE, WaitForCancellation: true,

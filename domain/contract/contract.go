@@ -122,6 +122,9 @@ const (
 	MemoRules = "rules"
 	// MemoOwnRules is the memo field that says that those rules are the definition's own.
 	MemoOwnRules = "own_rules"
+	// MemoSessionBudget is the memo field that holds the budget over a session: a SessionMemo. Every run of a workflow has
+	// it: what a worker that knows no such budget hands on lacks it.
+	MemoSessionBudget = "session_budget"
 
 	// AttributeAgentName is the search attribute that holds an agent's name.
 	AttributeAgentName = "AgentName"

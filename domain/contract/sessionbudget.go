@@ -23,3 +23,37 @@ type ExtendSessionReply struct {
 	// Account has the totals in force, and what was spent of them so far.
 	Account domain.SessionAccount `json:"session_account"`
 }
+
+// A SessionMemo is the memo of a session's budget. Workers before it know neither, and drop the budget with all else that
+// they do not know; what they leave alone is the memo, by which a later one sees it.
+type SessionMemo struct {
+	// Account is the session's; absent: it has none. Its first so many Executions are counted there.
+	Account    *domain.SessionAccount `json:"session_account,omitempty"`
+	Executions int                    `json:"executions,omitzero"`
+	// Next are the totals that hold from the next execution on, where an update has brought others.
+	Next *domain.ExecutionBudget `json:"next,omitempty"`
+}
+
+// SessionMemoOf is the memo with which a session of such a definition begins; nil: it has no budget.
+func SessionMemoOf(d domain.Definition) *SessionMemo {
+	if d.SessionBudget.IsEmpty() {
+		return nil
+	}
+	return &SessionMemo{Account: &domain.SessionAccount{Budget: d.SessionBudget}}
+}
+
+// Lost is the account that an agent's state has lost which is its session's by the memo; nil: it has lost none. adopted
+// says that no other totals wait any more.
+func (m SessionMemo) Lost(adopted bool) *domain.SessionAccount {
+	var account domain.SessionAccount
+	if m.Account != nil {
+		account = *m.Account
+	}
+	if m.Next != nil && adopted {
+		account.Budget = *m.Next
+	}
+	if account.Budget.IsEmpty() {
+		return nil
+	}
+	return &account
+}

@@ -178,6 +178,9 @@ func (a Agent) With(fact Fact, at time.Time) Agent {
 		a.Open = f.lent(a.Open)
 	case Granted:
 		return a.granted(f)
+	case SessionTold:
+		a.Session = &f.Account
+		return a.boundFromNow()
 	case Unsettled:
 		a.Unsettled = f.Calls
 	case Settled:

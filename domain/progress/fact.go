@@ -221,6 +221,9 @@ type ChildGranted struct {
 // A Granted is a ChildGranted in the history of the sub-agent.
 type Granted struct{ Grant domain.ExecutionBudget }
 
+// A SessionTold says which budget the session has, and what the executions that have ended used of it.
+type SessionTold struct{ Account domain.SessionAccount }
+
 // An Unsettled lists the calls of the agent of which nobody knows whether they took effect.
 type Unsettled struct{ Calls []domain.UnknownCall }
 

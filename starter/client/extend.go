@@ -213,7 +213,7 @@ func (c *Client) leftBy(ctx context.Context, p position) (in contract.SessionInp
 
 // follow starts a workflow of an agent without a name that has ended. errOvertaken: somebody else did.
 func (c *Client) follow(ctx context.Context, p position, in contract.SessionInput, number int) (Execution, error) {
-	start := opening{input: in, number: number, queue: cmp.Or(p.queue(), c.cfg.TaskQueue), before: p.ended}
+	start := opening{input: in, number: number, queue: cmp.Or(p.queue(), c.cfg.TaskQueue), before: p.ended, budgeted: history.SessionBudget(c.cfg.Converter, p.newest().info().GetMemo())}
 	execution, err := c.lookAndBegin(ctx, p, start)
 	for range extendTries {
 		if !startid.Late(err) {

@@ -25,6 +25,9 @@ func (d *decoder) memo(memo *commonpb.Memo) []progress.Fact {
 		return one(progress.Unsettled{Calls: calls})
 	}
 	if _, ok := memo.GetFields()[contract.MemoOutcome]; !ok {
+		if told := SessionBudget(d.converter, memo); told != nil && told.Account != nil {
+			return one(progress.SessionTold{Account: *told.Account})
+		}
 		return nil
 	}
 	outcome, err := Outcome(d.converter, memo)
@@ -40,6 +43,15 @@ func Unsettled(c converter.DataConverter, memo *commonpb.Memo) (calls []domain.U
 		err = c.FromPayload(list, &calls)
 	}
 	return calls, err
+}
+
+// SessionBudget reads the memo field that holds the budget over the session; nil: it has none that can be read.
+func SessionBudget(c converter.DataConverter, memo *commonpb.Memo) *contract.SessionMemo {
+	var told contract.SessionMemo
+	if field, ok := memo.GetFields()[contract.MemoSessionBudget]; !ok || c.FromPayload(field, &told) != nil {
+		return nil
+	}
+	return &told
 }
 
 // Settles reads the memo field that names the run that ended, in a workflow that has but settled a call since.
