@@ -34,9 +34,13 @@ person are asked about here. With --json their events have agent_id, subagent an
 depth, which those of the agent itself have not.
 
 With --json each event is a line; text, reasoning and text_withdrawn say of which
-attempt they are. With --events each event that the execution
-itself has noted is a line of JSON instead: each once, in order, the same at any
-time, and without any text of users, models or tools. That needs a worker.
+attempt they are.
+
+With --events each event that the execution itself has noted is a line of JSON
+instead: each once, in order, the same at any time, and without any text of users,
+models or tools. Those of sub-agents stand between the events that say that one
+begins, and that it has ended; each agent's are in order, and have its agent_id,
+a depth, and a path: the names by which it was started. That needs a worker.
 
 Where no server is configured, what the execution needs to go on is brought up,
 as run does.`,
@@ -44,7 +48,8 @@ as run does.`,
   starter watch notes --execution 2
   starter watch notes --json | jq -r .type
   starter watch notes --json | jq -j 'select(.type == "text").text'
-  starter watch notes --events | jq -c 'select(.usage).usage'`,
+  starter watch notes --events | jq -c 'select(.usage).usage'
+  starter watch notes --events | jq -c 'select(.depth | not)'`,
 		Args:              arguments("starter watch notes", "id"),
 		ValidArgsFunction: p.completeIDs,
 		RunE: func(command *cobra.Command, args []string) error {
@@ -173,11 +178,11 @@ func (p *program) showEvents(ctx context.Context, q followed, x *client.Executio
 
 // writeEvents writes each event as a line of JSON. What is gone is said.
 func (p *program) writeEvents(ctx context.Context, q followed, x *client.Execution) error {
-	return each(p, q.stack.Agents.Events(ctx, x.ID, client.EventsOptions{Number: x.Number}), func(event domain.Event) error {
-		if started, ok := event.(domain.AgentExecutionStarted); ok {
+	return each(p, q.stack.Agents.TreeEvents(ctx, x.ID, x.Number), func(event client.TreeEvent) error {
+		if started, ok := event.Event.(domain.AgentExecutionStarted); ok && len(event.Path) == 0 {
 			x.Number = started.Number
 		}
-		return p.out.JSON(domain.RecordedEvent{Event: event})
+		return p.out.JSON(event)
 	})
 }
 

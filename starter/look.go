@@ -45,7 +45,7 @@ func stepsCommand(p *program) *cobra.Command {
 that can no longer be read are reported as gone (exit 1), and the others follow.
 
 With --tree the steps of sub-agents follow the step that started them, and those
-of theirs in turn; with --json each line then names its agent.`,
+of theirs in turn, with what each was granted of the budget, and refused; with --json each line then names its agent.`,
 		Example: `  starter steps notes
   starter steps notes --tree
   starter steps notes --execution 2 --json | jq '{number, type, finish_reason}'`,
@@ -142,7 +142,9 @@ how to raise it, and how long the history is. Where no worker is up it tells
 what the history has, and says what is missing.
 
 With --tree it also says of each sub-agent below the execution, to any depth, how
-it ended, what it used and cost itself, and what with those below it.`,
+it ended, what it used and cost itself, and what with those below it; and what it
+was granted of the budget of the agent that started it, when, and what it was
+refused.`,
 		Example: `  starter explain notes
   starter explain notes --tree
   starter explain notes --execution 2 --json | jq .waste`,

@@ -216,6 +216,8 @@ type SessionExtended struct{ Reply contract.ExtendSessionReply }
 type ChildGranted struct {
 	Child domain.AgentID
 	Grant domain.ExecutionBudget
+	// Asked is what it asked for; nil: that is not known.
+	Asked *domain.MoreAsked
 }
 
 // A Granted is a ChildGranted in the history of the sub-agent.

@@ -51,7 +51,8 @@ func suspending[In any](ctx context.Context, c *Client, id, doing string, name c
 	return Suspending{id, reply}, fail(ctx, id, doing+id, err)
 }
 
-// A Cleared says how many messages of a session the model sees no more.
+// A Cleared says how many messages of a session the model sees no more. Those that a rewind has taken back it did not see
+// before either.
 type Cleared struct {
 	ID string `json:"id"`
 	contract.ClearReply
@@ -73,5 +74,15 @@ func (c *Client) Clear(ctx context.Context, id string) (Cleared, error) {
 		return Cleared{}, err
 	}
 	reply, err := update(ctx, c, a, "", contract.UpdateClear, contract.ClearRequest{})
-	return Cleared{id, reply}, fail(ctx, id, "clearing "+id, err)
+	if err != nil {
+		return Cleared{}, fail(ctx, id, "clearing "+id, err)
+	}
+	if edits, err := c.Edits(ctx, id); err == nil { // it has done its work; who cannot tell these counts them
+		for n := edits.Emptied - reply.Messages; n < edits.Emptied; n++ {
+			if edits.TookBack(n) {
+				reply.Messages--
+			}
+		}
+	}
+	return Cleared{id, reply}, nil
 }

@@ -264,14 +264,7 @@ func TestLiveTextOfASummary(t *testing.T) {
 
 // stops records a stop signal.
 func (r *fakeRun) stops(request contract.StopRequest) {
-	r.add(&historypb.HistoryEvent{
-		EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED,
-		Attributes: &historypb.HistoryEvent_WorkflowExecutionSignaledEventAttributes{
-			WorkflowExecutionSignaledEventAttributes: &historypb.WorkflowExecutionSignaledEventAttributes{
-				SignalName: string(contract.SignalStop), Input: payloads(request),
-			},
-		},
-	})
+	r.signaled(string(contract.SignalStop), request)
 }
 
 // timesOut ends an activity whose worker was lost.

@@ -50,6 +50,8 @@ type Tree struct {
 	// it asked; nil at the root, and where nothing tells it.
 	Grant       *domain.ExecutionBudget `json:"grant,omitempty"`
 	MoreGranted int                     `json:"more_granted,omitzero"`
+	// Grants are all of them, by their times, those that were refused too.
+	Grants []TreeGrant `json:"grants,omitempty"`
 	// Gone says what of it can no longer be read: then only what the agent that started it has noted is told, and who
 	// was below it is not known. Empty: nothing.
 	Gone string `json:"gone,omitzero"`
@@ -122,7 +124,7 @@ func (r treeReader) read(ctx context.Context, id string, number int, t Tree) (Tr
 		group.Go(func() error {
 			child := Tree{
 				Subagent: b.subagent, ParentAgentID: t.AgentID, Depth: t.Depth + 1, Step: b.step, Position: b.position,
-				ToolExecutionID: b.call, Grant: b.grant, MoreGranted: b.more, StartedAt: timeOf(b.since), Status: domain.StatusFailed, Code: domain.CodeTerminated, born: &b,
+				ToolExecutionID: b.call, Grant: b.grant, MoreGranted: b.more, Grants: b.grants, StartedAt: timeOf(b.since), Status: domain.StatusFailed, Code: domain.CodeTerminated, born: &b,
 			}
 			if !t.Status.Terminal() {
 				child.Status, child.Code = domain.StatusInProgress, ""

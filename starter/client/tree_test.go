@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -235,6 +236,62 @@ func TestTree(t *testing.T) {
 
 	_, err = New(f, Config{Loopback: true}).Tree(t.Context(), "nobody", 0)
 	requireClass(t, err, NotFound)
+}
+
+// signaled records that a workflow was given a signal.
+func (r *fakeRun) signaled(name string, in any) {
+	r.add(&historypb.HistoryEvent{
+		EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED,
+		Attributes: &historypb.HistoryEvent_WorkflowExecutionSignaledEventAttributes{
+			WorkflowExecutionSignaledEventAttributes: &historypb.WorkflowExecutionSignaledEventAttributes{SignalName: name, Input: payloads(in)},
+		},
+	})
+}
+
+// lends records an answer to what a sub-agent has asked for.
+func (r *fakeRun) lends(child string, grant contract.BudgetGrant) {
+	r.add(&historypb.HistoryEvent{
+		EventType: enumspb.EVENT_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED,
+		Attributes: &historypb.HistoryEvent_SignalExternalWorkflowExecutionInitiatedEventAttributes{
+			SignalExternalWorkflowExecutionInitiatedEventAttributes: &historypb.SignalExternalWorkflowExecutionInitiatedEventAttributes{
+				SignalName: string(contract.SignalBudgetGrant), Input: payloads(grant), WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: child},
+			},
+		},
+	})
+}
+
+// TestTreeTellsOfGrants: with what a sub-agent began, what it asked for and got, and what it was refused.
+func TestTreeTellsOfGrants(t *testing.T) {
+	t.Parallel()
+	f, ids := grove(t)
+	root, in := f.by["agent/nora"].newest(), spawned(nora.id, nth(1), 1, 3, 1)
+	asks := func(call domain.ToolExecutionID, number int, limit domain.Limit, need int64) domain.MoreAsked {
+		asked := domain.MoreAsked{Limit: limit, Need: need}
+		root.signaled(string(contract.SignalBudgetRequest), contract.BudgetRequest{ToolExecutionID: call, Number: number, MoreAsked: asked})
+		return asked
+	}
+	grant := domain.ExecutionBudget{MaxTokens: new(int64(900)), MaxCostNanoUSD: new(int64(90))}
+	tokens := asks(in.Parent.Call(), 1, domain.LimitTokens, 300)
+	root.lends(in.WorkflowID(), contract.BudgetGrant{Number: 1, Grant: grant})
+	cost := asks(in.Parent.Call(), 2, domain.LimitCost, 10)
+	root.lends(in.WorkflowID(), contract.BudgetGrant{Number: 2, Grant: grant})
+	asks(domain.ToolExecutionID{}, 3, domain.LimitCost, 10) // nobody's
+	asks(in.Parent.Call(), 4, domain.LimitCost, 20)
+	root.lends(in.WorkflowID(), contract.BudgetGrant{Number: 3, Grant: grant}) // to one before that
+	tree, err := New(f, Config{Loopback: true}).Tree(t.Context(), "nora", 0)
+	require.NoError(t, err)
+	child := tree.Children[3]
+	require.Equal(t, ids[3], child.ID)
+	require.Equal(t, 1, child.MoreGranted)
+	for i := range child.Grants {
+		require.False(t, child.Grants[i].At.IsZero())
+		child.Grants[i].At = time.Time{}
+	}
+	require.Equal(t, []TreeGrant{
+		{Grant: in.Parent.Grant}, {Grant: grant, Asked: &tokens}, {Grant: grant, Asked: &cost, Refused: true}, {Grant: grant, Refused: true},
+	}, child.Grants)
+	require.Len(t, tree.Children[0].Grants, 1)
+	require.Empty(t, tree.Grants)
 }
 
 // TestASubagentThatIsNotThereYet is in progress, and not gone.

@@ -19,6 +19,8 @@ type born struct {
 	// grant is what it was granted last, and more how often it got more.
 	grant *domain.ExecutionBudget
 	more  int
+	// grants are what it began with, and each answer to what it asked for.
+	grants []TreeGrant
 	// ended is nil while it is under way.
 	ended *progress.ChildEnded
 	at    time.Time
@@ -28,6 +30,16 @@ type born struct {
 	unsure bool
 }
 
+// A TreeGrant says what a sub-agent might use in all of the budget of the agent that started it, from a time on: with what
+// it began, or what it got when it asked for more.
+type TreeGrant struct {
+	At    time.Time              `json:"at"`
+	Grant domain.ExecutionBudget `json:"grant"`
+	// Asked is what it asked for; nil: nothing, or nothing tells it. Refused says that it got nothing of that.
+	Asked   *domain.MoreAsked `json:"asked,omitempty"`
+	Refused bool              `json:"refused,omitzero"`
+}
+
 // breeds notes sub-agents that begin and end.
 func (e *explanation) breeds(fact progress.Fact, at time.Time) {
 	switch f := fact.(type) {
@@ -35,16 +47,17 @@ func (e *explanation) breeds(fact progress.Fact, at time.Time) {
 		if f.Child != nil {
 			e.children = append(e.children, born{
 				id: f.ChildID, subagent: f.Child.Subagent, step: f.Child.Step, position: f.Child.Position, call: f.Child.Call(), since: f.Since,
-				grant: &f.Child.Grant,
+				grant: &f.Child.Grant, grants: []TreeGrant{{At: f.Since, Grant: f.Child.Grant}},
 			})
 		}
 	case progress.ChildGranted:
 		for i, b := range e.children {
-			if b.id == f.Child {
+			if b.id == f.Child && b.ended == nil {
 				more := b.grant != nil && !f.Grant.Within(*b.grant)
 				if e.children[i].grant = &f.Grant; more {
 					e.children[i].more++
 				}
+				e.children[i].grants = append(slices.Clip(b.grants), TreeGrant{At: at, Grant: f.Grant, Asked: f.Asked, Refused: !more})
 			}
 		}
 	case progress.ChildEnded:

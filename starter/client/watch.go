@@ -34,7 +34,7 @@ type FollowOptions struct {
 func (c *Client) Follow(ctx context.Context, id string, o FollowOptions) iter.Seq2[Event, error] {
 	return sequence(ctx, id, "following ", func(yield func(Event, error) bool) error {
 		if o.Tree {
-			return c.followTree(ctx, id, o, yield)
+			return followTree(ctx, id, o.Number, &treeWatch{client: c}, yield)
 		}
 		t, err := c.target(ctx, id, o.Number)
 		if err != nil {

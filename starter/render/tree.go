@@ -41,7 +41,71 @@ func Tree(out *Output, root client.Tree, now time.Time) string {
 	}
 	all := useCells(estimating(&root))
 	t.Rows = append(t.Rows, []string{Counted(int64(agents), "agent"), "", grouped(int64(steps)), all[0], all[1], "", "", "", ""})
-	return t.Render(out) + missing.String()
+	return t.Render(out) + missing.String() + treeGrants(out, root)
+}
+
+// treeGrants tells who was granted how much of the budget of the agent that started it, when, and what was refused; empty
+// where nothing was.
+func treeGrants(out *Output, root client.Tree) string {
+	var b strings.Builder
+	for one := range root.All() {
+		lines, indent := grantLines(one), strings.Repeat("  ", max(one.Depth-1, 0))
+		if len(lines) > 0 {
+			b.WriteString(indent + treeName(one) + "\n")
+		}
+		for _, line := range lines {
+			b.WriteString(out.Fold(indent + "  " + line + "\n"))
+		}
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return "\n" + out.Theme.Faint("GRANTS") + "\n" + b.String()
+}
+
+// grantLines are the grants of an agent, a line each; none where it had nothing of a budget.
+func grantLines(t *client.Tree) (lines []string) {
+	var before domain.ExecutionBudget
+	for i, g := range t.Grants {
+		began := Budget(g.Grant, domain.ExecutionBudget{})
+		switch {
+		case i == 0 && began == "":
+		case i == 0:
+			lines = append(lines, moment(g.At)+" began with "+began)
+		case g.Refused:
+			lines = append(lines, moment(g.At)+" was refused more"+within(", having asked for at least ", askedWords(g.Asked), ""))
+		default:
+			lines = append(lines, moment(g.At)+" got "+grantedMore(before, g.Grant)+within(", having asked for at least ", askedWords(g.Asked), ""))
+		}
+		before = g.Grant
+	}
+	return lines
+}
+
+// grantedMore says how much more of each limit a grant has than the one before.
+func grantedMore(before, now domain.ExecutionBudget) string {
+	var parts []string
+	for _, rule := range domain.LimitRules() {
+		total, limited := rule.Total(now)
+		was, had := rule.Total(before)
+		if limited && had && !rule.Unit.OfTime() && total.Int() > was.Int() {
+			parts = append(parts, limitText(rule, domain.Count(rule.Unit, total.Int()-was.Int()))+" more, "+limitNumber(total)+" in all")
+		}
+	}
+	return cmp.Or(strings.Join(parts, ", "), "more")
+}
+
+// askedWords are what a sub-agent asked for; empty where nothing tells it.
+func askedWords(asked *domain.MoreAsked) string {
+	if asked == nil {
+		return ""
+	}
+	for _, rule := range domain.LimitRules() {
+		if rule.Limit == asked.Limit {
+			return limitText(rule, domain.Count(rule.Unit, asked.Need))
+		}
+	}
+	return ""
 }
 
 // estimating is what an agent took with those below it, an estimate where that of one of them is.
@@ -120,6 +184,10 @@ func (l TreeLine) Text(t Theme) string {
 	if l.Step != nil {
 		return indent + l.step().Text(t)
 	}
-	return indent + t.name(treeName(l.Agent)) + " " + t.Faint(joined(" · ", treeStatus(l.Agent),
+	text := indent + t.name(treeName(l.Agent)) + " " + t.Faint(joined(" · ", treeStatus(l.Agent),
 		where(l.Agent.Step > 0, fmt.Sprintf("started in step %d, call %d", l.Agent.Step, l.Agent.Position+1))))
+	for _, line := range grantLines(l.Agent) {
+		text += "\n" + indent + "  " + t.Faint(line)
+	}
+	return text
 }

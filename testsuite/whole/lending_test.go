@@ -1,6 +1,8 @@
 package whole_test
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -61,6 +63,23 @@ func TestASubagentAsksForMoreOfTheBudget(t *testing.T) {
 	require.Zero(t, tree.Children[0].MoreGranted)
 	require.Positive(t, tree.Children[1].MoreGranted)
 	require.GreaterOrEqual(t, *tree.Children[1].Grant.MaxSteps, int64(10))
+	require.Len(t, tree.Children[0].Grants, 1)
+	grants := tree.Children[1].Grants
+	require.Greater(t, len(grants), 1)
+	require.Equal(t, domain.LimitSteps, grants[1].Asked.Limit)
+	require.Equal(t, tree.Children[1].Grant, &grants[len(grants)-1].Grant)
+	heard := map[string][]int64{}
+	for e, err := range s.agents.TreeEvents(within(t), begun.ID, 0) {
+		require.NoError(t, err)
+		path := strings.Join(e.Path, "/")
+		heard[path] = append(heard[path], e.Head().Sequence)
+	}
+	require.ElementsMatch(t, []string{"", "quick", "long", "long/leaf"}, slices.Collect(maps.Keys(heard)))
+	for path, numbers := range heard {
+		for i, n := range numbers {
+			require.Equal(t, int64(i+1), n, path)
+		}
+	}
 	v, err := s.agents.Explain(within(t), long, 0)
 	require.NoError(t, err)
 	require.Equal(t, *tree.Children[1].Grant.MaxSteps, *v.Budget[0].Total, "the sub-agent's history tells it, too")

@@ -30,6 +30,8 @@ type decoder struct {
 	ended map[int64]func(progress.Work) []progress.Fact
 	// grants are, backwards, what sub-agents were granted last, by their workflows.
 	grants map[string]domain.ExecutionBudget
+	// asked are the newest requests of sub-agents under way for more.
+	asked map[domain.AgentID]contract.BudgetRequest
 	// updates are those that were accepted, by the event that says so.
 	updates map[int64]update
 }
@@ -44,7 +46,7 @@ func newDecoder(c converter.DataConverter, run string, backwards bool) *decoder 
 	return &decoder{
 		converter: c, run: run, backwards: backwards, open: map[int64]progress.Work{},
 		ended: map[int64]func(progress.Work) []progress.Fact{}, updates: map[int64]update{},
-		grants: map[string]domain.ExecutionBudget{},
+		grants: map[string]domain.ExecutionBudget{}, asked: map[domain.AgentID]contract.BudgetRequest{},
 	}
 }
 

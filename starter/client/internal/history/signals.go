@@ -20,8 +20,23 @@ func (d *decoder) signaled(a *historypb.WorkflowExecutionSignaledEventAttributes
 		if grant, ok := d.grant(a.GetInput()); ok {
 			return one(progress.Granted{Grant: grant})
 		}
+	case string(contract.SignalBudgetRequest):
+		d.childAsksMore(a.GetInput())
 	}
 	return nil
+}
+
+// childAsksMore remembers what a sub-agent under way asks for until that is answered.
+func (d *decoder) childAsksMore(in *commonpb.Payloads) {
+	request, err := decode[contract.BudgetRequest](d.converter, in)
+	if err != nil || d.backwards {
+		return
+	}
+	for _, w := range d.open {
+		if w.Child != nil && w.Child.Call() == request.ToolExecutionID {
+			d.asked[w.ChildID] = *request
+		}
+	}
 }
 
 // childGranted reads what a sub-agent that asked for more may use from then on.
@@ -29,10 +44,11 @@ func (d *decoder) childGranted(a *historypb.SignalExternalWorkflowExecutionIniti
 	if a.GetSignalName() != string(contract.SignalBudgetGrant) {
 		return nil
 	}
-	grant, ok := d.grant(a.GetInput())
+	answer, ok := d.answer(a.GetInput())
 	if !ok {
 		return nil
 	}
+	grant := answer.Grant
 	workflow := a.GetWorkflowExecution().GetWorkflowId()
 	child, err := domain.AgentIDOf(strings.TrimPrefix(workflow, domain.WorkflowIDPrefix))
 	if err != nil {
@@ -46,14 +62,24 @@ func (d *decoder) childGranted(a *historypb.SignalExternalWorkflowExecutionIniti
 			d.open[id] = w.Lent(grant)
 		}
 	}
-	return one(progress.ChildGranted{Child: child, Grant: grant})
+	granted := progress.ChildGranted{Child: child, Grant: grant}
+	if request, asked := d.asked[child]; asked && request.Number <= answer.Number {
+		granted.Asked = &request.MoreAsked
+		delete(d.asked, child)
+	}
+	return one(granted)
 }
 
 // grant reads what somebody is granted, as those do who take it.
 func (d *decoder) grant(in *commonpb.Payloads) (domain.ExecutionBudget, bool) {
-	granted, err := decode[contract.BudgetGrant](d.converter, in)
-	if err != nil || granted.Grant.Check() != nil {
-		return domain.ExecutionBudget{}, false
+	answer, ok := d.answer(in)
+	return answer.Grant, ok
+}
+
+func (d *decoder) answer(in *commonpb.Payloads) (contract.BudgetGrant, bool) {
+	answer, err := decode[contract.BudgetGrant](d.converter, in)
+	if err != nil || answer.Grant.Check() != nil {
+		return contract.BudgetGrant{}, false
 	}
-	return granted.Grant, true
+	return *answer, true
 }
