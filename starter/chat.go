@@ -28,9 +28,10 @@ func chatCommand(p *program) *cobra.Command {
 		Short: "Converse with an agent on a terminal",
 		Long: `Converses with a named agent on this terminal: what was said above, the answer
 as it is written, tool calls with their state, and a place to type. Calls that wait
-for a person are asked about in place. Without an ID a new session is begun, under
-a name that is shown; with one that is open it goes on there; a name that was never
-used begins a session under it.
+for a person are asked about in place, those of sub-agents too, each of which is
+shown under the call that has started it. Without an ID a new session is begun,
+under a name that is shown; with one that is open it goes on there; a name that was
+never used begins a session under it.
 
 What was begun goes on when the terminal is closed, as far as a server and a worker
 are up, and chat ID takes it up again, on any machine that reaches the server.
@@ -38,12 +39,13 @@ Where none is configured, a dev server and a worker run for as long as this
 command does.
 
 Enter sends; Alt-Enter, or Ctrl-J, begins a new line; PgUp, PgDn and the wheel
-scroll; Ctrl-R shows what the model thought. What is typed in the middle of a turn
-joins it at its next step, and can be taken back until it is read (/unsend); /queue
-has it begin a turn of its own. While the agent asks a question, it answers that.
-Lines that begin with a slash are commands, of this screen alone: /help lists them. Ctrl-C stops the turn: what the model is writing is cut
-off and kept, calls under way finish (/stop now cancels them too). Pressed twice it
-leaves, as /quit does.
+scroll; Ctrl-R shows what the model thought, Ctrl-T the steps of sub-agents. What
+is typed in the middle of a turn joins it at its next step, and can be taken back
+until it is read (/unsend); /queue has it begin a turn of its own. While the agent
+asks a question, it answers that. Lines that begin with a slash are commands, of
+this screen alone: /help lists them. Ctrl-C stops the turn: what the model is
+writing is cut off and kept, calls under way finish (/stop now cancels them too).
+Pressed twice it leaves, as /quit does.
 
 Flags say what a new agent is, as with run. Of an open session --model replaces the
 model; limits hold for each turn; any other that differs is refused, with the first

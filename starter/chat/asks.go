@@ -1,9 +1,9 @@
 package chat
 
 import (
+	"cmp"
 	"time"
 
-	"everstep/domain"
 	"everstep/starter/client"
 	"everstep/starter/render"
 )
@@ -12,21 +12,23 @@ import (
 type decision struct {
 	word   client.Word
 	denied bool
+	// of is the sub-agent whose call it is; empty: it is the agent's own.
+	of string
 }
 
 // asks are the calls that wait for a person's word.
 type asks struct {
-	waiting[domain.PendingApproval]
+	waiting[client.WaitingCall]
 }
 
-// panel shows the call that is asked about, in at most so many lines. whole: all of what would run is there.
-func (a *asks) panel(id string, theme render.Theme, now time.Time, width, most int) (lines []string, whole bool) {
+// panel shows the call of an agent, or of the sub-agent that waiter names, that is asked about, in at most so many lines. whole: all of what would run is there.
+func (a *asks) panel(id, waiter string, theme render.Theme, now time.Time, width, most int) (lines []string, whole bool) {
 	call, ok := a.first()
 	if !ok {
 		return nil, false
 	}
-	text := render.Waiting([]client.WaitingCall{{ID: id, PendingApproval: call}}, now)
-	lines = wrapped(text, "  ", "  ", width)
+	call.ID = cmp.Or(waiter, id)
+	lines = wrapped(render.Waiting([]client.WaitingCall{call}, now), "  ", "  ", width)
 	whole = call.Known() && call.Bytes == 0
 	if len(lines) > most-1 {
 		lines, whole = append(lines[:max(most-2, 0)], theme.Warn(fitted("  … not all of it fits here", width))), false
@@ -36,4 +38,10 @@ func (a *asks) panel(id string, theme render.Theme, now time.Time, width, most i
 		keys = "only a part is shown, so y and a do not count · e edits it · n [WHY] does not · d later"
 	}
 	return append(lines, theme.Warn(fitted("  "+keys, width))), whole
+}
+
+// of is the sub-agent whose call is asked about; empty: it is the agent's own, or none is.
+func (a *asks) of() string {
+	call, _ := a.first()
+	return call.ID
 }

@@ -16,7 +16,16 @@ func (t *talk) callAt(key callKey, e client.Event) *part {
 			return p
 		}
 	}
-	return t.add(&part{kind: called, key: key, text: render.CallWords(e.Tool, e.Arguments), began: e.Time})
+	p := t.add(&part{kind: called, key: key, text: render.CallWords(e.Tool, e.Arguments), began: e.Time})
+	for i := len(t.parts) - 1; i > 0 && t.parts[i-1].follows(key); i-- { // one that waited for a person was told of before
+		t.parts[i-1], t.parts[i] = t.parts[i], t.parts[i-1]
+	}
+	return p
+}
+
+// follows reports whether a part is a later call of the same step.
+func (p *part) follows(key callKey) bool {
+	return p.kind == called && p.key.number == key.number && p.key.step == key.step && p.key.position > key.position
 }
 
 func (t *talk) heardCall(key callKey, e client.Event) {
@@ -24,6 +33,8 @@ func (t *talk) heardCall(key callKey, e client.Event) {
 	switch e.Type {
 	case client.EventApprovalAsked:
 		p.call, p.at = callWaits, ""
+	case client.EventQuestionAsked:
+		p.call, p.at = callAsks, ""
 	case client.EventApprovalDecided:
 		p.decided(e)
 	case client.EventTool:
@@ -85,6 +96,8 @@ func (p *part) words(now time.Time) string {
 	switch p.call {
 	case callWaits:
 		return " · waits for approval"
+	case callAsks:
+		return " · waits for an answer"
 	case callAllowed:
 		return " · approved"
 	case callRuns:

@@ -74,6 +74,7 @@ var (
 	esc   = tea.KeyPressMsg{Code: tea.KeyEscape}
 	ctrlC = tea.KeyPressMsg{Code: 'c', Mod: tea.ModCtrl}
 	ctrlR = tea.KeyPressMsg{Code: 'r', Mod: tea.ModCtrl}
+	ctrlT = tea.KeyPressMsg{Code: 't', Mod: tea.ModCtrl}
 	ctrlD = tea.KeyPressMsg{Code: 'd', Mod: tea.ModCtrl}
 	pgUp  = tea.KeyPressMsg{Code: tea.KeyPgUp}
 )
@@ -209,7 +210,7 @@ func TestDecides(t *testing.T) {
 	}{
 		"yes":              {func(s *sitting) []want { return s.says("y") }, []want{wantDecide{decision{word: word}}}},
 		"always":           {func(s *sitting) []want { return s.says("a") }, []want{wantDecide{decision{word: always}}}},
-		"no, with reason":  {func(s *sitting) []want { return s.says("n not now") }, []want{wantDecide{decision{denied, true}}}},
+		"no, with reason":  {func(s *sitting) []want { return s.says("n not now") }, []want{wantDecide{decision{word: denied, denied: true}}}},
 		"edited":           {func(s *sitting) []want { return append(s.says("e"), s.keys(enter)...) }, []want{wantDecide{decision{word: edited}}}},
 		"edit given up":    {func(s *sitting) []want { return append(s.says("e"), s.keys(esc)...) }, nil},
 		"later":            {func(s *sitting) []want { return s.says("d") }, nil},
@@ -398,9 +399,9 @@ func TestAnswers(t *testing.T) {
 		s := asking(test.question).after(time.Minute)
 		require.Contains(t, s.View().Content, test.says)
 		test.reply.Call, test.reply.By = id, "ann"
-		require.Equal(t, []want{wantAnswer{test.reply, text}}, s.says(text))
+		require.Equal(t, []want{wantAnswer{reply: test.reply, typed: text}}, s.says(text))
 		require.Empty(t, s.composer.value())
-		s.take(replied{wantAnswer{test.reply, text}, &client.Error{Class: client.Refused, Message: "it does not fit"}})
+		s.take(replied{wantAnswer{reply: test.reply, typed: text}, &client.Error{Class: client.Refused, Message: "it does not fit"}})
 		require.Equal(t, text, s.composer.value(), "it can be changed")
 	}
 	s := asking(domain.Question{Text: "How many?", Schema: []byte(`{}`)}).after(time.Minute)
@@ -413,7 +414,7 @@ func TestAnswers(t *testing.T) {
 	s.types("by the")
 	s.after(time.Minute).poses(id, domain.Question{Text: "Which?"}).after(time.Minute)
 	require.Empty(t, s.says(" way"), "it was begun before the question")
-	require.Equal(t, []want{wantAnswer{client.Reply{Call: id, By: "ann", Text: "by the way"}, "by the way"}}, s.keys(enter), "and answers it where that is meant")
+	require.Equal(t, []want{wantAnswer{reply: client.Reply{Call: id, By: "ann", Text: "by the way"}, typed: "by the way"}}, s.keys(enter), "and answers it where that is meant")
 	s = asking(domain.Question{Text: "Which?"}).after(time.Minute)
 	s.says("/later")
 	require.NotContains(t, s.View().Content, "what you enter answers it")

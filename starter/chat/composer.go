@@ -11,6 +11,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"everstep/domain"
+	"everstep/starter/client"
 	"everstep/starter/render"
 )
 
@@ -29,7 +30,7 @@ type composer struct {
 	purpose purpose
 	draft   string
 	// about is the call for which something else is typed.
-	about domain.PendingApproval
+	about client.WaitingCall
 	// since is when what stands there was begun.
 	since time.Time
 }
@@ -85,7 +86,7 @@ func (c *composer) set(text string) {
 
 // asks has something else typed than a message, which is kept: for a call, and beginning with its arguments where others
 // are to take their place.
-func (c *composer) asks(p purpose, about domain.PendingApproval) {
+func (c *composer) asks(p purpose, about client.WaitingCall) {
 	if c.purpose == aMessage {
 		c.draft = c.value()
 	}

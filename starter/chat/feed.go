@@ -39,7 +39,7 @@ func (f *feed) run(ctx context.Context) {
 	for since := time.Now(); ctx.Err() == nil; {
 		status, err := f.agents.Status(ctx, f.id)
 		if err == nil {
-			f.give(looked{status, nil})
+			f.give(looked{view: status})
 			err = f.recall(ctx, live(status.Status, status.ExecutionID))
 		}
 		wait := idleEvery
@@ -118,7 +118,7 @@ func (f *feed) recall(ctx context.Context, live domain.ExecutionID) error {
 // follow gives what happens in an execution until it has ended.
 func (f *feed) follow(ctx context.Context, number int, id domain.ExecutionID) {
 	withheld := false
-	for event, err := range f.agents.Follow(ctx, f.id, client.FollowOptions{Number: number}) {
+	for event, err := range f.agents.Follow(ctx, f.id, client.FollowOptions{Number: number, Tree: true}) {
 		if err != nil {
 			if ctx.Err() == nil {
 				f.give(lost{why(err)})
@@ -126,7 +126,7 @@ func (f *feed) follow(ctx context.Context, number int, id domain.ExecutionID) {
 			}
 			return
 		}
-		withheld = withheld || event.Type == client.EventWithheld
+		withheld = withheld || event.Type == client.EventWithheld && event.AgentID.IsZero()
 		f.give(heard{event})
 	}
 	if withheld {

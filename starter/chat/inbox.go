@@ -141,7 +141,7 @@ func (m *Model) slashUnsend(rest string) []want {
 // unsent takes what came of that.
 func (m *Model) unsent(msg unsent) []want {
 	if msg.err != nil {
-		m.talk.warn("not taken back: " + msg.err.Error())
+		m.talk.warn("not taken back: " + m.trouble(msg.err))
 		return m.look()
 	}
 	if p, waited := m.inbox.drop(msg.id); waited {

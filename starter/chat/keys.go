@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -24,6 +25,9 @@ func (m *Model) pressed(k tea.KeyPressMsg) []want {
 		return []want{wantSuspend{}}
 	case "ctrl+r":
 		m.talk.fold()
+		return nil
+	case "ctrl+t":
+		m.foldBelow()
 		return nil
 	case "pgup", "pgdown":
 		m.screen.page(k.String() == "pgup")
@@ -69,14 +73,14 @@ func (m *Model) decides(text string) ([]want, bool) {
 	switch verb {
 	case "y", "yes", "a", "always":
 		if _, whole := m.askPanel(); !whole {
-			m.talk.warn("only a part of what would run is shown, so nobody can have seen it: `starter approvals " + m.cfg.ID + "` shows more, or make the terminal larger")
+			m.talk.warn("only a part of what would run is shown, so nobody can have seen it: `starter approvals " + cmp.Or(call.ID, m.cfg.ID) + "` shows more, or make the terminal larger")
 			return nil, true
 		}
 		word.Always = verb[0] == 'a'
-		return m.decide(decision{word: word}), true
+		return m.decide(decision{word: word, of: call.ID}), true
 	case "e", "edit":
 		if call.Bytes > 0 || !call.Known() || call.Arguments != render.Clean(call.Arguments) {
-			m.talk.warn("not all of the arguments are known here: `starter approve " + m.cfg.ID + " CALL --edit` takes others")
+			m.talk.warn("not all of the arguments are known here: `starter approve " + cmp.Or(call.ID, m.cfg.ID) + " CALL --edit` takes others")
 			return nil, true
 		}
 		m.composer.asks(arguments, call)
@@ -84,7 +88,7 @@ func (m *Model) decides(text string) ([]want, bool) {
 		m.asks.later(call.ToolExecutionID, m.cfg.Now())
 		m.talk.note(call.Tool + " waits; /approve asks again")
 	default:
-		return m.decide(decision{word, true}), true
+		return m.decide(decision{word, true, call.ID}), true
 	}
 	return nil, true
 }
@@ -156,5 +160,5 @@ func (m *Model) enteredArguments(text string) []want {
 		m.talk.warn("the call of " + render.OneLine(call.Tool) + " does not wait any more")
 		return nil
 	}
-	return m.decide(decision{word: client.Word{Call: call.ToolExecutionID, Digest: call.Digest, By: m.cfg.By, Edit: text}})
+	return m.decide(decision{word: client.Word{Call: call.ToolExecutionID, Digest: call.Digest, By: m.cfg.By, Edit: text}, of: call.ID})
 }

@@ -52,6 +52,9 @@ type Model struct {
 	asks asks
 	// questions are what the agent asks in words.
 	questions questions
+	// pending is what of the agent itself waits for the person, and subagents those below it.
+	pending   pendings
+	subagents subagents
 	outbox    outbox
 	inbox     inbox
 	composer  composer
@@ -69,6 +72,10 @@ type Model struct {
 	// interrupted is when Ctrl-C was pressed last.
 	interrupted time.Time
 	failure     error
+	// told says that the agent has told of itself, and left how its newest turn had ended then, to be shown below what is
+	// read back.
+	told bool
+	left string
 }
 
 // An inquiry is what the agent is asked about itself, one question at a time.
@@ -112,9 +119,14 @@ func (m *Model) take(msg tea.Msg) []want {
 	case tea.PasteMsg:
 		m.types(msg)
 	case recalled:
-		m.recalled(msg)
+		return m.recalled(msg)
 	case heard:
+		if !msg.AgentID.IsZero() {
+			return m.heardBelow(msg.Event, false)
+		}
 		return m.heard(msg.Event)
+	case retold:
+		m.retold(msg)
 	case concluded:
 		if text := strings.TrimSpace(msg.answer); text != "" {
 			m.talk.add(&part{kind: answered, text: text})
@@ -146,7 +158,7 @@ func (m *Model) take(msg tea.Msg) []want {
 	return nil
 }
 
-func (m *Model) recalled(msg recalled) {
+func (m *Model) recalled(msg recalled) []want {
 	if msg.gone != "" {
 		m.talk.warn(msg.gone)
 	}
@@ -168,23 +180,40 @@ func (m *Model) recalled(msg recalled) {
 			}
 		}
 	}
+	if m.left != "" {
+		m.talk.note(m.left)
+		m.left = ""
+	}
+	return retells(msg)
 }
 
 // heard takes an event of the execution that is followed.
 func (m *Model) heard(e client.Event) []want {
 	m.talk.heard(e)
+	m.subagents.join(&m.talk, e)
+	m.subagents.over(e)
 	m.turn.heard(e)
 	m.messaged(e)
 	switch e.Type {
-	case client.EventApprovalDecided:
-		m.asks.drop(e.ToolExecutionID, m.cfg.Now())
+	case client.EventApprovalDecided, client.EventQuestionAnswered:
+		m.decided(e.ToolExecutionID)
 		return m.look()
-	case client.EventQuestionAnswered:
-		m.questions.drop(e.ToolExecutionID, m.cfg.Now())
-		return m.look()
+	case client.EventToolDone:
+		if !e.ChildID.IsZero() {
+			m.gather()
+			return m.look() // what it has cost counts here now
+		}
 	case client.EventEnded:
-		m.asks.told(nil, m.cfg.Now())
-		m.questions.told(nil, m.cfg.Now())
+		m.pending = pendings{}
+		for _, sub := range m.subagents.order {
+			sub.stopsWaiting()
+		}
+		m.gather()
+		if o := e.Ended; o != nil && !o.Closed {
+			if hint := goOn(o.Status, o.StopReason, o.SessionLimit); hint != "" {
+				m.talk.add(&part{kind: noted, text: hint, number: e.Number})
+			}
+		}
 		return append(m.look(), m.send()...)
 	case client.EventApprovalAsked, client.EventQuestionAsked, client.EventStep, client.EventAnswered:
 		return m.look()
@@ -204,11 +233,18 @@ func (m *Model) look() []want {
 }
 
 func (m *Model) looked(msg looked) []want {
+	if !msg.of.IsZero() {
+		return m.lookedAt(msg)
+	}
 	m.inquiry.underway = false
 	if msg.err == nil {
+		if m.turn.phase == unknown && msg.view.Status != domain.StatusInProgress && msg.view.Open && !m.told {
+			m.left = leftBy(msg.view)
+		}
+		m.told = true
 		m.turn.told(msg.view)
-		m.asks.told(msg.view.PendingApprovals, m.cfg.Now())
-		m.questions.told(msg.view.PendingQuestions, m.cfg.Now())
+		m.pending = pendings{msg.view.PendingApprovals, msg.view.PendingQuestions}
+		m.gather()
 		m.inbox.told(msg.view)
 		m.standsAt(msg.view.RewoundTo)
 	}
@@ -277,7 +313,7 @@ func (m *Model) sent(msg sent) []want {
 		return m.look()
 	}
 	back, _ := m.outbox.take(msg.key)
-	m.talk.warn("not sent: " + msg.err.Error())
+	m.talk.warn("not sent: " + m.trouble(msg.err))
 	if m.composer.purpose == aMessage && m.composer.empty() {
 		m.composer.set(back.text)
 	} else {
@@ -292,7 +328,7 @@ func (m *Model) did(msg did) []want {
 	}
 	switch {
 	case msg.err != nil:
-		m.talk.warn(msg.err.Error())
+		m.talk.warn(m.trouble(msg.err))
 	case msg.what != "":
 		m.talk.note(msg.what)
 	}

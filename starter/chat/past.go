@@ -69,7 +69,7 @@ func (m *Model) slashRewind(rest string) []want {
 // rewound takes what came of it.
 func (m *Model) rewound(msg rewound) []want {
 	if m.rewinds = false; msg.err != nil {
-		m.talk.warn("not rewound: " + msg.err.Error())
+		m.talk.warn("not rewound: " + m.trouble(msg.err))
 		return m.look()
 	}
 	x := msg.done

@@ -43,7 +43,7 @@ func (p *performer) do(w want) tea.Msg {
 		done, err := agents.Rewind(p.ctx, w.to, client.RewindOptions{RequestID: uuid.NewString()})
 		return rewound{done, err}
 	case wantStop:
-		_, err := agents.Stop(p.ctx, id, client.StopOptions{Mode: w.mode, Reason: "asked in the conversation"})
+		_, err := agents.Stop(p.ctx, id, client.StopOptions{Mode: w.mode, Reason: "in the conversation"})
 		return did{err: err}
 	case wantExtend:
 		if w.session {
@@ -55,7 +55,7 @@ func (p *performer) do(w want) tea.Msg {
 			p.tell()
 			return did{what: fmt.Sprintf("turn %d goes on from the one before", extended.Number)}
 		}
-		return did{what: "the limits are changed", err: err}
+		return did{what: "this turn may use " + cmp.Or(render.Budget(extended.Budget, domain.ExecutionBudget{}), "all that it wants"), err: err}
 	case wantPause:
 		return p.pause(w.on)
 	case wantDecide:
@@ -63,14 +63,20 @@ func (p *performer) do(w want) tea.Msg {
 		if w.denied {
 			decide = agents.Deny
 		}
-		_, err := decide(p.ctx, id, w.word)
+		_, err := decide(p.ctx, cmp.Or(w.of, id), w.word)
 		return did{err: err, call: w.word.Call}
 	case wantAnswer:
-		_, err := agents.Answer(p.ctx, id, w.reply)
+		_, err := agents.Answer(p.ctx, cmp.Or(w.of, id), w.reply)
 		return replied{w, err}
 	case wantLook:
-		view, err := agents.Status(p.ctx, id)
-		return looked{view, err}
+		of := id
+		if !w.of.IsZero() {
+			of = w.of.String()
+		}
+		view, err := agents.Status(p.ctx, of)
+		return looked{view, err, w.of}
+	case wantTell:
+		return p.retell(w)
 	case wantLeave:
 		return tea.Quit()
 	case wantSuspend:

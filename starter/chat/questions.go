@@ -1,28 +1,30 @@
 package chat
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
-	"everstep/domain"
 	"everstep/starter/client"
 	"everstep/starter/render"
 )
 
 // questions are what the agent asks a person.
 type questions struct {
-	waiting[domain.PendingQuestion]
+	waiting[client.WaitingQuestion]
 }
 
 // panel shows the question, in at most so many lines.
-func (q *questions) panel(id string, theme render.Theme, now time.Time, width, most int) []string {
+func (q *questions) panel(id, waiter string, theme render.Theme, now time.Time, width, most int) []string {
 	first, ok := q.first()
 	if !ok {
 		return nil
 	}
-	lines := wrapped(render.Questions([]client.WaitingQuestion{{ID: id, PendingQuestion: first}}, now), "  ", "  ", width)
+	of := cmp.Or(first.ID, id)
+	first.ID = cmp.Or(waiter, id)
+	lines := wrapped(render.Questions([]client.WaitingQuestion{first}, now), "  ", "  ", width)
 	if len(lines) > most-1 {
-		lines = append(lines[:max(most-2, 0)], theme.Warn(fitted("  … not all of it fits here; `starter approvals "+id+"` shows it", width)))
+		lines = append(lines[:max(most-2, 0)], theme.Warn(fitted("  … not all of it fits here; `starter approvals "+of+"` shows it", width)))
 	}
 	how := "what you enter answers it"
 	switch {
@@ -32,6 +34,12 @@ func (q *questions) panel(id string, theme render.Theme, now time.Time, width, m
 		how = "enter the JSON value that answers it"
 	}
 	return append(lines, theme.Warn(fitted("  "+how+" · /later leaves it for later", width)))
+}
+
+// of is the sub-agent whose question it is; empty: it is the agent's own, or there is none.
+func (q *questions) of() string {
+	question, _ := q.first()
+	return question.ID
 }
 
 // answers takes what was entered for the answer to the question that is shown; false: none is.
@@ -46,7 +54,7 @@ func (m *Model) answers(text string) ([]want, bool) {
 		m.talk.warn("a question came up as you typed; Enter again answers it, /later leaves it for later")
 		return nil, true
 	}
-	r, err := client.TypedReply(question, text)
+	r, err := client.TypedReply(question.PendingQuestion, text)
 	if err != nil {
 		m.talk.warn(err.Error())
 		return nil, true
@@ -55,7 +63,7 @@ func (m *Model) answers(text string) ([]want, bool) {
 	m.composer.set("")
 	m.screen.up = 0
 	m.questions.begin(question.ToolExecutionID, now)
-	return []want{wantAnswer{reply: r, typed: text}}, true
+	return []want{wantAnswer{reply: r, typed: text, of: question.ID}}, true
 }
 
 // answeredBy takes what came of an answer. One that was refused can be changed.
@@ -63,10 +71,10 @@ func (m *Model) answeredBy(msg replied) []want {
 	now := m.cfg.Now()
 	m.questions.failed(now)
 	if msg.err == nil {
-		m.questions.drop(msg.want.reply.Call, now)
+		m.decided(msg.want.reply.Call)
 		return m.look()
 	}
-	m.talk.warn("not answered: " + msg.err.Error())
+	m.talk.warn("not answered: " + m.trouble(msg.err))
 	if m.composer.empty() && m.composer.purpose == aMessage {
 		m.composer.set(msg.want.typed)
 	} else {

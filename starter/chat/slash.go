@@ -32,6 +32,7 @@ func commands() []command {
 		{"later", "", "leave a question for later", (*Model).slashLater},
 		{"approve", "", "ask again about what was left for later", (*Model).slashApprove},
 		{"reasoning", "", "show or fold what the model thought (Ctrl-R)", func(m *Model, _ string) []want { m.talk.fold(); return nil }},
+		{"agents", "", "show or fold the steps of sub-agents (Ctrl-T)", func(m *Model, _ string) []want { m.foldBelow(); return nil }},
 		{"help", "", "this list, and the keys", (*Model).slashHelp},
 		{"quit", "", "leave; the session stays open, and what goes on goes on", func(m *Model, _ string) []want { return m.leave() }},
 	}
@@ -141,6 +142,7 @@ func (m *Model) slashHelp(string) []want {
 	for _, c := range commands() {
 		m.talk.note(strings.TrimSpace("/"+c.name+" "+c.takes) + ": " + c.does)
 	}
+	m.talk.note("Ctrl-R shows or folds thoughts, Ctrl-T the steps of sub-agents")
 	m.talk.note("Enter sends; Alt-Enter, or Ctrl-J, begins a new line; PgUp, PgDn and the mouse wheel scroll")
 	m.talk.note("Ctrl-C stops this turn: what the model is writing is cut off and kept, calls under way finish; twice leaves, as Ctrl-D with nothing typed")
 	m.talk.note("with the mouse held by this program, most terminals select text while Shift is held")

@@ -22,6 +22,7 @@ const (
 	noted                // something to know
 	warned               // something to look at
 	ended                // an execution
+	stepped              // by a sub-agent, in one line
 )
 
 // A callState says how far a tool call is.
@@ -35,6 +36,7 @@ const (
 	callFailed
 	callUnknown // nobody knows whether it took effect
 	callNotRun
+	callAsks // a person
 )
 
 // A callKey names a call of the execution that is followed.
@@ -55,6 +57,9 @@ type part struct {
 	// at is how far a call is, or what came of it.
 	at     string
 	status domain.ExecutionStatus
+	// sub is the sub-agent that a call has started; nil: it has started none. step is that of a call that was read back.
+	sub  *subagent
+	step domain.StepID
 	// lines are what it looks like at a width; none where width is zero.
 	lines []string
 	width int
@@ -78,6 +83,10 @@ type talk struct {
 	began  time.Time
 	// results are calls that were read back whose results follow, in their order.
 	results []*part
+	// brief says that it is of a sub-agent: its steps are told by one line each.
+	brief bool
+	// below says that those of sub-agents are shown.
+	below bool
 }
 
 func (t *talk) add(p *part) *part {
@@ -135,8 +144,10 @@ func (t *talk) recallAnswer(m domain.Message) {
 		t.add(&part{kind: answered, text: text})
 	}
 	t.results = nil
-	for _, call := range m.ToolCalls {
-		t.results = append(t.results, t.add(&part{kind: called, text: render.CallWords(call.Name, call.Arguments), call: callNotRun}))
+	for i, call := range m.ToolCalls {
+		t.results = append(t.results, t.add(&part{
+			kind: called, text: render.CallWords(call.Name, call.Arguments), call: callNotRun, key: callKey{position: i}, step: domain.TagOf(m).StepID,
+		}))
 	}
 }
 
@@ -184,8 +195,12 @@ func (t *talk) shows(e client.Event) {
 		t.withdraw()
 	case client.EventAnswered, client.EventCut:
 		t.replied(e)
-	case client.EventTool, client.EventToolProgress, client.EventToolDone, client.EventNotRun, client.EventApprovalAsked, client.EventApprovalDecided:
+	case client.EventTool, client.EventToolProgress, client.EventToolDone, client.EventNotRun, client.EventApprovalAsked, client.EventApprovalDecided,
+		client.EventQuestionAsked:
 		t.heardCall(key, e)
+	case client.EventQuestionAnswered:
+		t.callAt(key, e).call = callRuns
+		t.told(e)
 	case client.EventRetry:
 		t.retried(key, e)
 	case client.EventEnded:
@@ -199,6 +214,9 @@ func (t *talk) shows(e client.Event) {
 
 func (t *talk) told(e client.Event) {
 	text, warns := render.Notice(e)
+	if e.Type == client.EventPaused && !t.brief {
+		text += "; /resume ends that"
+	}
 	if warns {
 		t.warn(text)
 		return
@@ -288,15 +306,20 @@ func (t *talk) retried(key callKey, e client.Event) {
 	p.at, _ = render.Notice(e)
 }
 
-// over ends an execution.
-func (t *talk) over(e client.Event) {
+// closes has nothing more come of an execution.
+func (t *talk) closes(e client.Event) {
 	t.settle(thought, e.Time)
 	t.settle(answered, e.Time)
 	for _, p := range t.parts {
-		if p.kind == called && p.key.number == e.Number && (p.call == callWaits || p.call == callAllowed || p.call == callRuns) {
+		if p.kind == called && p.key.number == e.Number && (p.call == callWaits || p.call == callAllowed || p.call == callRuns || p.call == callAsks) {
 			p.call, p.width = callNotRun, 0
 		}
 	}
+}
+
+// over ends an execution.
+func (t *talk) over(e client.Event) {
+	t.closes(e)
 	p := &part{kind: ended, text: "ended"}
 	if e.Ended != nil {
 		took := time.Duration(0)

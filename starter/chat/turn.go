@@ -131,6 +131,8 @@ func (t *turn) words(now time.Time, waits int) string {
 		return "new session"
 	case t.phase == over:
 		return "the session has ended"
+	case t.phase == idle && t.view.Suspended != nil:
+		return strings.TrimSuffix("suspended: "+render.OneLine(t.view.Suspended.Reason), ": ")
 	case t.phase == idle:
 		return "your turn"
 	}
@@ -161,21 +163,26 @@ func (t *turn) spent() string {
 	if t.number == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("turn %d", t.number)
+	return strings.TrimSuffix(fmt.Sprintf("turn %d · ", t.number)+t.used(), " · ")
+}
+
+// used says how far that is, and at what cost.
+func (t *turn) used() string {
+	var parts []string
 	if t.step > 0 {
-		text += fmt.Sprintf(" · step %d", t.step)
+		parts = append(parts, fmt.Sprintf("step %d", t.step))
 	}
 	tokens := t.tokens
 	if t.view.Number == t.number {
 		tokens = max(tokens, t.view.Usage.TotalTokens)
 	}
 	if tokens > 0 {
-		text += " · " + render.Counted(tokens, "token")
+		parts = append(parts, render.Counted(tokens, "token"))
 	}
 	if t.view.Number == t.number {
 		if cost := render.Status(t.view).CostUSD; cost != nil && strings.Trim(*cost, "0.") != "" {
-			text += " · $" + *cost
+			parts = append(parts, "$"+*cost)
 		}
 	}
-	return text
+	return strings.Join(parts, " · ")
 }

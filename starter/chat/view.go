@@ -93,7 +93,7 @@ func (m *Model) below() []string {
 	lines := []string{t.Faint(strings.Repeat("─", width))}
 	panel, _ := m.askPanel()
 	if len(panel) == 0 {
-		panel = m.questions.panel(m.cfg.ID, t, m.cfg.Now(), width, max(m.screen.height/2, 4))
+		panel = m.questions.panel(m.cfg.ID, m.waiter(m.questions.of()), t, m.cfg.Now(), width, max(m.screen.height/2, 4))
 	}
 	lines = append(lines, panel...)
 	if m.composer.purpose == arguments {
@@ -104,7 +104,7 @@ func (m *Model) below() []string {
 
 // askPanel is the call that is asked about. What is not on the screen nobody has seen.
 func (m *Model) askPanel() (lines []string, whole bool) {
-	lines, whole = m.asks.panel(m.cfg.ID, m.cfg.Theme, m.cfg.Now(), m.screen.width, max(m.screen.height/2, 4))
+	lines, whole = m.asks.panel(m.cfg.ID, m.waiter(m.asks.of()), m.cfg.Theme, m.cfg.Now(), m.screen.width, max(m.screen.height/2, 4))
 	typed := strings.Count(m.composer.area.View(), "\n") + 1
 	fits := m.screen.width >= leastWidth && m.screen.height >= leastHeight && 1+len(lines)+typed+2 <= m.screen.height
 	return lines, whole && fits
@@ -135,7 +135,21 @@ func (m *Model) hint(now time.Time) string {
 	case !m.turn.busy():
 		stop = "Ctrl-C twice leaves"
 	}
-	return "Enter sends · Alt-Enter new line · " + stop + " · /help · PgUp scrolls · Ctrl-R shows thoughts"
+	line := "Enter sends"
+	for _, key := range []string{"Alt-Enter new line", stop, "/help", "PgUp scrolls", "Ctrl-R shows thoughts", m.keyBelow()} {
+		if key != "" && ansi.StringWidth(line+" · "+key) <= m.screen.width {
+			line += " · " + key
+		}
+	}
+	return line
+}
+
+// keyBelow is what shows the steps of sub-agents, where there are any.
+func (m *Model) keyBelow() string {
+	if len(m.subagents.order) == 0 {
+		return ""
+	}
+	return "Ctrl-T shows sub-agents"
 }
 
 // draw is the conversation at a width.
@@ -146,7 +160,7 @@ func (t *talk) draw(theme render.Theme, width int, now time.Time) []string {
 	}
 	before := kind(-1)
 	for _, p := range t.parts {
-		if gap := p.kind == said || p.kind != before && p.kind != noted && p.kind != warned; gap && len(lines) > 0 {
+		if gap := p.kind == said || p.kind != before && p.kind != noted && p.kind != warned; gap && len(lines) > 0 && !t.brief {
 			lines = append(lines, "")
 		}
 		before = p.kind
@@ -154,6 +168,9 @@ func (t *talk) draw(theme render.Theme, width int, now time.Time) []string {
 			p.lines, p.width = p.draw(theme, width, t.unfolded, now), width
 		}
 		lines = append(lines, p.lines...)
+		if p.sub != nil {
+			lines = append(lines, p.sub.draw(theme, width, t.below, now)...)
+		}
 	}
 	return lines
 }
@@ -173,7 +190,7 @@ func (p *part) draw(theme render.Theme, width int, unfolded bool, now time.Time)
 		return p.drawThought(theme, width, unfolded, now)
 	case called:
 		sign := map[callState]string{
-			callWaits: theme.Warn("?"), callAllowed: theme.Faint("·"), callRuns: theme.Faint("⋯"), callDone: theme.Good("✓"),
+			callWaits: theme.Warn("?"), callAsks: theme.Warn("?"), callAllowed: theme.Faint("·"), callRuns: theme.Faint("⋯"), callDone: theme.Good("✓"),
 			callFailed: theme.Bad("✗"), callUnknown: theme.Bad("?"), callNotRun: theme.Warn("-"),
 		}[p.call]
 		words := p.words(now)
@@ -184,6 +201,8 @@ func (p *part) draw(theme render.Theme, width int, unfolded bool, now time.Time)
 		words = joint + render.OneLine(words)
 		room := max(width-4-ansi.StringWidth(words), width/3)
 		return []string{fitted("  "+sign+" "+fitted(render.OneLine(text), room)+strings.TrimRight(words, " "), width)}
+	case stepped:
+		return []string{theme.Faint(fitted(render.OneLine(text), width))}
 	case noted:
 		return painted(theme.Faint, wrapped(text, "  · ", "    ", width))
 	case warned:

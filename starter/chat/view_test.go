@@ -49,6 +49,16 @@ func TestScreens(t *testing.T) {
 			s.idle().asked(pays(`{"to": "acme", "amount": 5}`)).after(time.Minute)
 			s.types("n not before the invoice is there")
 		},
+		"below": func(s *sitting) {
+			s.idle()
+			s.hears(belowEvents()...)
+			s.asksBelow()
+		},
+		"belowunfolded": func(s *sitting) {
+			s.idle()
+			s.hears(belowEvents()...)
+			s.keys(ctrlT)
+		},
 		"calls": func(s *sitting) {
 			s.idle()
 			s.hears(callEvents()...)

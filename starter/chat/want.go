@@ -46,9 +46,13 @@ type (
 	wantAnswer struct {
 		reply client.Reply
 		typed string
+		// of is the sub-agent that asks; empty: the agent itself does.
+		of string
 	}
-	// wantLook asks what the agent says of itself.
-	wantLook struct{}
+	// wantLook asks what the agent says of itself, or a sub-agent.
+	wantLook struct{ of domain.AgentID }
+	// wantTell asks what sub-agents did in executions that are over.
+	wantTell struct{ executions []domain.ExecutionID }
 	// wantLeave ends the conversation here, and nothing else.
 	wantLeave struct{}
 	// wantSuspend gives the terminal back to the shell for a while.
@@ -65,6 +69,7 @@ func (wantPause) isWant()   {}
 func (wantDecide) isWant()  {}
 func (wantAnswer) isWant()  {}
 func (wantLook) isWant()    {}
+func (wantTell) isWant()    {}
 func (wantLeave) isWant()   {}
 func (wantSuspend) isWant() {}
 
@@ -82,11 +87,14 @@ type (
 	heard struct{ client.Event }
 	// concluded is the answer of an execution that showed none while it went on.
 	concluded struct{ answer string }
-	// looked is what the agent says of itself.
+	// looked is what the agent says of itself, or a sub-agent.
 	looked struct {
 		view contract.StatusView
 		err  error
+		of   domain.AgentID
 	}
+	// retold are the events of sub-agents in executions that are over, and of the calls that have started them.
+	retold struct{ events []pastEvent }
 	// lost says that the agent cannot be read at the moment, or for good.
 	lost struct{ why string }
 	// sent is what came of a message.

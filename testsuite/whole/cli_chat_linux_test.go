@@ -123,6 +123,46 @@ func TestCLIChatSteers(t *testing.T) {
 	require.Equal(t, 0, dev.interrupt().wait().code)
 }
 
+// TestCLIChatShowsSubagents: a sub-agent stands under the call that started it, its call is decided in place when the chat
+// is taken up again after everything was started anew, and its steps are there once the turn is over, too.
+func TestCLIChatShowsSubagents(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t).on("EVERSTEP_APPROVALS=", xterm)
+	c.file("root.yaml", `turns:
+  - {text: I have it done., tool_calls: [{name: spawn_subagent, arguments: {subagent: writer, prompt: write}}]}
+  - text: It is done.
+`)
+	c.file("writer.yaml", `turns:
+  - {text: Here it comes., tool_calls: [{name: write_file, arguments: {path: note.txt, content: kept}}]}
+  - text: It is written.
+`)
+	c.file("boss.yaml", `name: boss
+model: scripted/root.yaml
+tools: [write_file]
+subagents:
+  writer: {description: Writes., model: scripted/writer.yaml, tools: [write_file]}
+`)
+	s := c.chat(100, "notes", "--agent", "boss.yaml").sees("new session")
+	s.types("Do it.\r").sees("sub-agent writer").sees("y runs it")
+	require.NoError(t, s.master.Close())
+	require.Equal(t, 130, s.wait().code)
+	c.quiet()
+
+	dev := c.dev()
+	s = c.chat(100, "notes").sees("? writer").sees("y runs it")
+	s.types("y")
+	require.Eventually(t, func() bool {
+		s.types("\r") // one that comes at once counts for nothing
+		_, err := os.Stat(filepath.Join(c.dir, "note.txt"))
+		return err == nil
+	}, patience, time.Second)
+	s.sees("It is done.").sees("completed · 2 steps").types("\x15/quit\r")
+	require.Equal(t, 0, s.wait().code)
+	s = c.chat(100, "notes").sees("It is done.").sees("↳ writer").types("\x14").sees("step 2").sees("It is written.").types("/quit\r")
+	require.Equal(t, 0, s.wait().code)
+	require.Equal(t, 0, dev.interrupt().wait().code)
+}
+
 // TestCLIChatNeedsATerminal: without one it says what else there is, and of a session that cannot be spoken to, why.
 func TestCLIChatNeedsATerminal(t *testing.T) {
 	t.Parallel()

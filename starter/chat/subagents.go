@@ -1,0 +1,301 @@
+package chat
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/starter/client"
+	"everstep/starter/render"
+)
+
+// subagents are those that calls of the conversation have started, and those below them, as far as is told.
+type subagents struct {
+	// all are by their ids, and order as they began.
+	all   map[domain.AgentID]*subagent
+	order []*subagent
+	// unfolded shows the steps of each.
+	unfolded bool
+}
+
+// A subagent stands under the call that has started it.
+type subagent struct {
+	id   domain.AgentID
+	name string
+	// turn is what it does, and talk what it has done, in which what it says takes one line.
+	turn turn
+	talk talk
+	// waits are its calls that wait for a person, in words.
+	waits []waitingWords
+	// pending are those of them about which the person can be asked here.
+	pending pendings
+	inquiry inquiry
+	// ended is how it ended, took how long that took, and lost why nothing tells it.
+	ended *contract.Outcome
+	took  time.Duration
+	lost  string
+}
+
+// waitingWords are what waits, in one line.
+type waitingWords struct {
+	call domain.ToolExecutionID
+	text string
+}
+
+// pendings is what of one agent waits for the person.
+type pendings struct {
+	approvals []domain.PendingApproval
+	questions []domain.PendingQuestion
+}
+
+func (p *pendings) drop(id domain.ToolExecutionID) {
+	p.approvals = slices.DeleteFunc(slices.Clone(p.approvals), func(one domain.PendingApproval) bool { return one.ToolExecutionID == id })
+	p.questions = slices.DeleteFunc(slices.Clone(p.questions), func(one domain.PendingQuestion) bool { return one.ToolExecutionID == id })
+}
+
+// join notes that a call of a talk has started a sub-agent. One that is told of once more begins anew.
+func (s *subagents) join(t *talk, e client.Event) {
+	if e.Type != client.EventTool || e.ChildID.IsZero() {
+		return
+	}
+	t.callAt(callKey{e.Number, e.Step, e.Position}, e).sub = s.add(e)
+}
+
+// add has another one be known, in place of what was known of it.
+func (s *subagents) add(e client.Event) *subagent {
+	sub := &subagent{id: e.ChildID, name: e.ChildName, talk: talk{brief: true, below: s.unfolded}}
+	if s.all == nil {
+		s.all = map[domain.AgentID]*subagent{}
+	}
+	s.order = append(slices.DeleteFunc(s.order, func(one *subagent) bool { return one.id == e.ChildID }), sub)
+	s.all[e.ChildID] = sub
+	return sub
+}
+
+// over are those that a call has started and that its end tells of, where they did not themselves.
+func (s *subagents) over(e client.Event) {
+	sub := s.all[e.ChildID]
+	if e.Type != client.EventToolDone || sub == nil {
+		return
+	}
+	sub.stopsWaiting()
+	if sub.ended == nil && sub.lost == "" {
+		sub.lost = "its end is not told"
+		if e.Error != nil {
+			sub.lost = e.Error.Message
+		}
+	}
+}
+
+// foldBelow shows what sub-agents do in one line each, or with their steps.
+func (m *Model) foldBelow() {
+	m.subagents.unfolded = !m.subagents.unfolded
+	m.talk.below = m.subagents.unfolded
+	for _, sub := range m.subagents.order {
+		sub.talk.below = m.subagents.unfolded
+	}
+}
+
+// short names it on the screen and for commands.
+func (s *subagent) short() string { return s.id.String()[:8] }
+
+// heard takes an event of it.
+func (s *subagent) heard(e client.Event) {
+	if s.ended == nil {
+		s.turn.heard(e)
+	}
+	switch e.Type {
+	case client.EventBegan:
+		s.ended, s.lost = nil, ""
+		s.talk.heard(e)
+	case client.EventAnswered:
+		s.talk.add(&part{kind: stepped, number: e.Number, text: stepWords(e)})
+	case client.EventGone:
+		s.lost = e.Reason
+	case client.EventEnded:
+		s.stopsWaiting()
+		if s.ended = e.Ended; !s.turn.began.IsZero() {
+			s.took = e.Time.Sub(s.turn.began)
+		}
+		s.talk.closes(e)
+	case client.EventApprovalAsked, client.EventQuestionAsked:
+		s.waits = append(s.waits, waitingWords{e.ToolExecutionID, render.CallWords(e.Tool, e.Arguments)})
+		s.talk.heard(e)
+	case client.EventApprovalDecided, client.EventQuestionAnswered:
+		s.decided(e.ToolExecutionID)
+		s.talk.heard(e)
+	default:
+		s.talk.heard(e)
+	}
+}
+
+func (s *subagent) decided(id domain.ToolExecutionID) {
+	s.waits = slices.DeleteFunc(s.waits, func(w waitingWords) bool { return w.call == id })
+	s.pending.drop(id)
+}
+
+func (s *subagent) stopsWaiting() { s.waits, s.pending = nil, pendings{} }
+
+// stepWords are a step with what its answer says, in one line.
+func stepWords(e client.Event) string {
+	parts := []string{fmt.Sprintf("step %d", e.Step)}
+	if n := e.Usage.TotalTokens(); n > 0 {
+		parts = append(parts, render.Counted(n, "token"))
+	}
+	if said := strings.TrimSpace(e.Text); said != "" {
+		parts = append(parts, said)
+	}
+	return strings.Join(parts, " · ")
+}
+
+// heardBelow takes an event of a sub-agent. past: it tells of a turn that is over.
+func (m *Model) heardBelow(e client.Event, past bool) []want {
+	sub := m.subagents.all[e.AgentID]
+	if sub == nil {
+		return nil
+	}
+	sub.heard(e)
+	m.subagents.join(&sub.talk, e)
+	m.subagents.over(e)
+	if past {
+		return nil
+	}
+	switch e.Type {
+	case client.EventApprovalDecided, client.EventQuestionAnswered, client.EventEnded:
+		m.gather()
+	case client.EventApprovalAsked, client.EventQuestionAsked, client.EventAnswered:
+		return sub.look()
+	default:
+	}
+	return nil
+}
+
+// look asks a sub-agent about itself, one question at a time.
+func (s *subagent) look() []want {
+	if s.inquiry.underway {
+		s.inquiry.stale = true
+		return nil
+	}
+	s.inquiry = inquiry{underway: true}
+	return []want{wantLook{of: s.id}}
+}
+
+// lookedAt takes what a sub-agent says of itself. One that has ended has said all.
+func (m *Model) lookedAt(msg looked) []want {
+	sub := m.subagents.all[msg.of]
+	if sub == nil {
+		return nil
+	}
+	again := sub.inquiry.stale
+	sub.inquiry = inquiry{}
+	if sub.ended != nil || sub.lost != "" {
+		return nil
+	}
+	if msg.err == nil && msg.view.Status == domain.StatusInProgress {
+		sub.turn.told(msg.view)
+		sub.pending = pendings{msg.view.PendingApprovals, msg.view.PendingQuestions}
+		m.gather()
+	}
+	if again {
+		return sub.look()
+	}
+	return nil
+}
+
+// gather has the person asked about all that waits, what the agent itself asks first.
+func (m *Model) gather() {
+	var calls []client.WaitingCall
+	var questions []client.WaitingQuestion
+	of := func(id string, p pendings) {
+		for _, call := range p.approvals {
+			calls = append(calls, client.WaitingCall{ID: id, PendingApproval: call})
+		}
+		for _, question := range p.questions {
+			questions = append(questions, client.WaitingQuestion{ID: id, PendingQuestion: question})
+		}
+	}
+	of("", m.pending)
+	for _, sub := range m.subagents.order {
+		of(sub.id.String(), sub.pending)
+	}
+	m.asks.told(calls, m.cfg.Now())
+	m.questions.told(questions, m.cfg.Now())
+}
+
+// decided forgets what waits no more.
+func (m *Model) decided(id domain.ToolExecutionID) {
+	m.pending.drop(id)
+	for _, sub := range m.subagents.order {
+		sub.decided(id)
+	}
+	m.asks.drop(id, m.cfg.Now())
+	m.questions.drop(id, m.cfg.Now())
+}
+
+// waiter is what an agent is called that asks: empty for the conversation's own.
+func (m *Model) waiter(id string) string {
+	for _, sub := range m.subagents.order {
+		if id == sub.id.String() {
+			return "sub-agent " + render.OneLine(sub.name) + " " + sub.short()
+		}
+	}
+	return ""
+}
+
+// belowIndent is how far what is below a call stands to the right.
+const belowIndent = "    "
+
+// draw is it in one line, and its steps below where they are unfolded.
+func (s *subagent) draw(theme render.Theme, width int, unfolded bool, now time.Time) []string {
+	room := max(width-len(belowIndent), leastWidth)
+	paint, sign := theme.Faint, "↳"
+	switch {
+	case len(s.waits) > 0:
+		paint, sign = theme.Warn, "?"
+	case s.lost != "", s.ended != nil && s.ended.Status == domain.StatusFailed:
+		paint = theme.Bad
+	}
+	line := sign + " " + strings.TrimSpace(render.OneLine(s.name)+" "+s.short()) + " · " + s.words(now)
+	if hint := " (Ctrl-T shows its steps)"; !unfolded && len(s.talk.parts) > 0 && ansi.StringWidth(line+hint) <= room {
+		line += hint
+	}
+	lines := []string{belowIndent + paint(fitted(render.OneLine(line), room))}
+	if !unfolded {
+		return lines
+	}
+	before := belowIndent + "│ "
+	for _, l := range s.talk.draw(theme, max(width-ansi.StringWidth(before), leastWidth), now) {
+		lines = append(lines, fitted(belowIndent+theme.Faint("│ ")+l, width))
+	}
+	return lines
+}
+
+// words say what it is at, and what that has cost so far with those below it that are over.
+func (s *subagent) words(now time.Time) string {
+	switch {
+	case s.ended != nil:
+		return render.Ending(*s.ended, s.took)
+	case s.lost != "":
+		return render.OneLine(s.lost)
+	}
+	state := s.turn.words(now, 0)
+	switch {
+	case s.turn.phase == unknown:
+		state = "begins"
+	case len(s.waits) > 0:
+		state = "waits for your word"
+	}
+	parts := []string{state}
+	if used := s.turn.used(); used != "" {
+		parts = append(parts, used)
+	}
+	if len(s.waits) > 0 {
+		parts = append(parts, s.waits[0].text)
+	}
+	return strings.Join(parts, " · ")
+}

@@ -1,0 +1,154 @@
+package chat
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/starter/client"
+)
+
+var (
+	researcher = domain.AgentID{UUID: uuid.MustParse("3f0a3c5e-58a5-4c4b-9c0e-7a5f5d1f0a11")}
+	critic     = domain.AgentID{UUID: uuid.MustParse("770a3c5e-58a5-4c4b-9c0e-7a5f5d1f0a13")}
+	reader     = domain.AgentID{UUID: uuid.MustParse("9d0a3c5e-58a5-4c4b-9c0e-7a5f5d1f0a12")}
+)
+
+// by has events be those of a sub-agent.
+func by(id domain.AgentID, name string, depth int, events ...client.Event) []client.Event {
+	for i := range events {
+		events[i].AgentID, events[i].Subagent, events[i].Depth, events[i].Number = id, name, depth, 1
+	}
+	return events
+}
+
+// belowEvents are a turn in which one sub-agent has ended, and another waits for a person while one below it works.
+func belowEvents() []client.Event {
+	call := pays(`{"to": "acme", "amount": 5}`)
+	return slices.Concat(
+		[]client.Event{
+			{Type: client.EventBegan}, {Type: client.EventStep, Step: 1}, {Type: client.EventAnswered, Step: 1, Text: "I have two look into it."},
+			{Type: client.EventTool, Step: 1, Position: 0, Tool: "spawn_subagent", Arguments: `{"subagent":"researcher","prompt":"look"}`, ChildID: researcher, ChildName: "researcher"},
+			{Type: client.EventTool, Step: 1, Position: 1, Tool: "critic", Arguments: `{"prompt":"criticize"}`, ChildID: critic, ChildName: "critic"},
+		},
+		by(researcher, "researcher", 1,
+			client.Event{Type: client.EventBegan}, client.Event{Type: client.EventStep, Step: 1},
+			client.Event{Type: client.EventAnswered, Step: 1, Text: "I have it read,\nand pay then.", Usage: domain.Usage{InputTokens: 1200, OutputTokens: 34}},
+			client.Event{Type: client.EventTool, Step: 1, Tool: "reader", Arguments: `{"prompt":"read"}`, ChildID: reader, ChildName: "reader"}),
+		by(reader, "reader", 2, client.Event{Type: client.EventBegan}, client.Event{Type: client.EventStep, Step: 1}),
+		by(critic, "critic", 1,
+			client.Event{Type: client.EventBegan}, client.Event{Type: client.EventStep, Step: 1}, client.Event{Type: client.EventAnswered, Step: 1, Text: "All is well."},
+			client.Event{Type: client.EventEnded, Ended: &contract.Outcome{Status: domain.StatusCompleted, StopReason: domain.Completed, Steps: 1, Usage: domain.Usage{InputTokens: 90}, CostNanoUSD: 20_000}}),
+		[]client.Event{{Type: client.EventToolDone, Step: 1, Position: 1, Tool: "critic", ChildID: critic}},
+		by(researcher, "researcher", 1,
+			client.Event{Type: client.EventApprovalAsked, Step: 1, Position: 1, Tool: call.Tool, Arguments: call.Arguments, ToolExecutionID: call.ToolExecutionID, Approval: &call.Approval}),
+	)
+}
+
+// asksBelow has the sub-agent tell what of it waits.
+func (s *sitting) asksBelow() []want {
+	return s.take(looked{of: researcher, view: contract.StatusView{
+		Number: 1, Status: domain.StatusInProgress, StepCount: 1, Usage: domain.UsageView{TotalTokens: 1234}, CostUSD: "0.0021", Priced: true,
+		PendingApprovals: []domain.PendingApproval{pays(`{"to": "acme", "amount": 5}`)},
+	}})
+}
+
+// TestSubagents: each stands under the call that has started it, its call that waits is decided here, for it and for no
+// other, and is not asked about when somebody has decided.
+func TestSubagents(t *testing.T) {
+	t.Parallel()
+	s := sit(t, 120, 40).idle()
+	wants := s.hears(belowEvents()...)
+	require.Contains(t, wants, wantLook{of: researcher}, "it says what it costs, and what waits")
+	require.NotContains(t, s.View().Content, "y runs it")
+	s.asksBelow()
+	screen := s.View().Content
+	require.Contains(t, screen, "sub-agent researcher 3f0a3c5e 3f9e1b2c  step 1, pay")
+	require.Contains(t, screen, "? researcher 3f0a3c5e · waits for your word")
+	require.Contains(t, screen, "$0.0021")
+	require.Contains(t, screen, "waits for your word")
+	require.NotContains(t, screen, "I have it read", "its steps are folded")
+	s.keys(ctrlT)
+	require.Contains(t, s.View().Content, "step 1 · 1,234 tokens · I have it read, and pay then.")
+	s.keys(ctrlT)
+
+	call := pays(`{"to": "acme", "amount": 5}`)
+	word := client.Word{Call: call.ToolExecutionID, Digest: call.Digest, By: "ann"}
+	require.Equal(t, []want{wantDecide{decision{word: word, of: researcher.String()}}}, s.after(time.Minute).says("y"))
+	s.take(did{call: call.ToolExecutionID})
+	s.hears(by(researcher, "researcher", 1, client.Event{Type: client.EventApprovalDecided, Step: 1, Position: 1, Tool: "pay", ToolExecutionID: call.ToolExecutionID, Approval: &domain.Approval{Decision: domain.Approved}})...)
+	require.NotContains(t, s.View().Content, "y runs it")
+	require.Zero(t, s.waiting())
+
+	s.hears(client.Event{Type: client.EventToolDone, Step: 1, Tool: "spawn_subagent", ChildID: researcher, Error: domain.Errorf(domain.Unavailable, "it was terminated from outside")})
+	require.Contains(t, s.View().Content, "researcher 3f0a3c5e · it was terminated from outside", "it tells no end itself")
+	s.take(looked{of: researcher, view: contract.StatusView{Number: 1, Status: domain.StatusInProgress, PendingApprovals: []domain.PendingApproval{call}}})
+	require.Zero(t, s.waiting(), "what comes late is of one that is over")
+}
+
+// TestASubagentAsks: its question is answered in place, for it.
+func TestASubagentAsks(t *testing.T) {
+	t.Parallel()
+	s := sit(t, 80, 40).idle()
+	s.hears(belowEvents()[:5]...)
+	s.hears(by(critic, "critic", 1, client.Event{Type: client.EventBegan})...)
+	id := domain.ToolExecutionID{UUID: uuid.New()}
+	s.take(looked{of: critic, view: contract.StatusView{Number: 1, Status: domain.StatusInProgress, PendingQuestions: []domain.PendingQuestion{
+		{PendingCall: domain.PendingCall{ToolExecutionID: id, Step: 1, Tool: "ask_user"}, Question: domain.Question{Text: "Which city?"}, Answer: domain.Answer{AskedAt: noon}},
+	}}})
+	require.Contains(t, s.View().Content, "sub-agent critic")
+	require.Equal(t, []want{wantAnswer{reply: client.Reply{Call: id, By: "ann", Text: "Oslo"}, typed: "Oslo", of: critic.String()}}, s.after(time.Minute).says("Oslo"))
+	s.take(replied{want: wantAnswer{reply: client.Reply{Call: id}}})
+	require.Zero(t, s.waiting())
+}
+
+// TestFollowedAgainWithSubagents: they are told anew, and once.
+func TestFollowedAgainWithSubagents(t *testing.T) {
+	t.Parallel()
+	s := sit(t, 80, 40).idle()
+	s.hears(belowEvents()...)
+	s.keys(ctrlT)
+	once := s.talk.draw(s.cfg.Theme, 80, s.now)
+	s.hears(belowEvents()...)
+	require.Equal(t, once, s.talk.draw(s.cfg.Theme, 80, s.now))
+	require.Len(t, s.subagents.order, 3)
+}
+
+// TestSubagentsOfThePast: those of turns that are read back are asked for, and stand under the calls that started them.
+func TestSubagentsOfThePast(t *testing.T) {
+	t.Parallel()
+	execution := domain.ExecutionID{UUID: uuid.New()}
+	tag := domain.Tag{ExecutionID: execution, StepID: execution.Step(1)}
+	said := domain.Message{Role: domain.RoleAssistant, ToolCalls: []domain.ToolCall{{ID: "a", Name: "list_files"}, {ID: "b", Name: "critic", Arguments: `{"prompt":"look"}`}}}
+	result := func(call, text string) domain.Entry {
+		return domain.Entry{Message: tag.Apply(domain.Message{Role: domain.RoleTool, ToolResult: &domain.ToolResult{CallID: call, Content: text}})}
+	}
+	entries := []domain.Entry{userEntry("go", execution), {Message: tag.Apply(said)}, result("a", "{}"), result("b", `{"status":"completed","stop_reason":"completed","answer":"fine"}`)}
+	s := sit(t, 80, 24).idle()
+	require.Empty(t, s.take(recalled{entries: entries[:3]}), "no sub-agent is among them")
+	s = sit(t, 80, 24).idle()
+	require.Empty(t, s.take(recalled{entries: entries, live: execution}), "its events tell of them")
+	s = sit(t, 80, 24).idle()
+	require.Equal(t, []want{wantTell{[]domain.ExecutionID{execution}}}, s.take(recalled{entries: entries}))
+	var events []pastEvent
+	for _, e := range slices.Concat(
+		[]client.Event{{Type: client.EventTool, Number: 1, Step: 1, Position: 1, Tool: "critic", ChildID: critic, ChildName: "critic"}},
+		by(critic, "critic", 1, client.Event{Type: client.EventBegan}, client.Event{Type: client.EventAnswered, Step: 1, Text: "It is fine."},
+			client.Event{Type: client.EventEnded, Ended: &contract.Outcome{Status: domain.StatusCompleted, Steps: 1, Usage: domain.Usage{InputTokens: 70}}}),
+		[]client.Event{{Type: client.EventToolDone, Number: 1, Step: 1, Position: 1, Tool: "critic", ChildID: critic}},
+	) {
+		events = append(events, pastEvent{execution, e})
+	}
+	require.Empty(t, s.take(retold{events}), "what is over is asked nothing")
+	lines := strings.Split(s.View().Content, "\n")
+	at := slices.IndexFunc(lines, func(l string) bool { return strings.Contains(l, "✓ critic") })
+	require.Contains(t, lines[at+1], "↳ critic 770a3c5e · completed · 1 step · 70 tokens")
+	s.keys(ctrlT)
+	require.Contains(t, s.View().Content, "step 1 · It is fine.")
+}
