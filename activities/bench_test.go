@@ -66,7 +66,7 @@ func (b *bench) environment(t *testing.T) *testsuite.TestActivityEnvironment {
 	env := suite.NewTestActivityEnvironment()
 	env.SetWorkerOptions(worker.Options{
 		BackgroundActivityContext: b.parent,
-		Interceptors:              []interceptor.WorkerInterceptor{&told{bench: b}},
+		Interceptors:              []interceptor.WorkerInterceptor{&told{info: b.tell, beats: b.heard}},
 	})
 	env.SetWorkerStopChannel(b.stop)
 	if b.beats != nil {
@@ -122,50 +122,24 @@ func (b *bench) failure(t *testing.T, request contract.ToolRequest) domain.Error
 	return own
 }
 
-// told changes what an activity is told about itself.
-type told struct {
-	interceptor.WorkerInterceptorBase
-	bench *bench
-}
-
-func (i *told) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
-	return &toldInbound{interceptor.ActivityInboundInterceptorBase{Next: next}, i.bench}
-}
-
-type toldInbound struct {
-	interceptor.ActivityInboundInterceptorBase
-	bench *bench
-}
-
-func (i *toldInbound) Init(out interceptor.ActivityOutboundInterceptor) error {
-	return i.Next.Init(&toldOutbound{interceptor.ActivityOutboundInterceptorBase{Next: out}, i.bench})
-}
-
-type toldOutbound struct {
-	interceptor.ActivityOutboundInterceptorBase
-	bench *bench
-}
-
-func (o *toldOutbound) GetInfo(ctx context.Context) activity.Info {
-	info := o.Next.GetInfo(ctx)
-	info.Attempt = o.bench.attempt
-	if o.bench.limit > 0 {
-		info.StartToCloseTimeout = o.bench.limit + domain.ReportTime
+// tell has an activity know its attempt and its time.
+func (b *bench) tell(info *activity.Info) {
+	info.Attempt = b.attempt
+	if b.limit > 0 {
+		info.StartToCloseTimeout = b.limit + domain.ReportTime
 	}
-	if o.bench.timeout > 0 {
-		info.Deadline = time.Now().Add(o.bench.timeout)
+	if b.timeout > 0 {
+		info.Deadline = time.Now().Add(b.timeout)
 	}
-	if o.bench.info != nil {
-		o.bench.info(&info)
+	if b.info != nil {
+		b.info(info)
 	}
-	return info
 }
 
-func (o *toldOutbound) RecordHeartbeat(ctx context.Context, details ...any) {
-	if o.bench.beaten != nil {
-		o.bench.beaten()
+func (b *bench) heard(...any) {
+	if b.beaten != nil {
+		b.beaten()
 	}
-	o.Next.RecordHeartbeat(ctx, details...)
 }
 
 type silent struct{}

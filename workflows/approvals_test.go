@@ -126,6 +126,12 @@ func TestHowAWaitEnds(t *testing.T) {
 			domain.CodeDenied, "denied: the approval expired; nobody had allowed this call by ", domain.Completed},
 		"expired, and stopped": {domain.ApprovalRule{Then: domain.AskFirst, ExpiresAfter: time.Hour, AtExpiry: domain.ExpiryStops}, domain.ExecutionBudget{}, nil,
 			domain.CodeDenied, "denied: the approval expired", domain.StopRequested},
+		"denied, where nobody's word would stop it": {
+			domain.ApprovalRule{Then: domain.AskFirst, ExpiresAfter: 2 * time.Hour, AtExpiry: domain.ExpiryStops}, domain.ExecutionBudget{},
+			func(t *testing.T, env *testsuite.TestWorkflowEnvironment) {
+				sees(t, env, time.Hour, func(waiting []domain.PendingApproval) { denies(env, "no", "too much", waiting[0]) })
+			}, domain.CodeDenied, "denied: a person did not allow this call: too much", domain.Completed,
+		},
 		"after the step": {domain.ApprovalRule{Then: domain.AskFirst}, domain.ExecutionBudget{}, stops(contract.StopRequest{}),
 			domain.CodeNotRun, "not run: the execution was stopped before a person had approved the call", domain.UserRequested},
 		"after the answer": {domain.ApprovalRule{Then: domain.AskFirst}, domain.ExecutionBudget{}, stops(contract.StopRequest{Mode: contract.AfterInference}),

@@ -1,5 +1,6 @@
 // Package workflows is the deterministic half of Everstep: it decides, and
-// activities act. Its one workflow, agent.Execute, is one agent.
+// activities act. Its workflow agent.Execute is one agent; agent.Scheduled is one
+// run of a schedule, which begins an execution and waits for it.
 //
 // Its one rule: what it reads comes from its input, its history or its own
 // code, never from the worker's memory, a clock or a random source. Hooks are
@@ -10,6 +11,6 @@
 // wants to start something asks the mailbox for a permit.
 //
 // Start reading at execute.go; loop.go is one execution, inference.go and tools.go
-// are the two halves of a step. Calls go down through the files, in the order of
-// parts_test.go.
+// are the two halves of a step, and call.go is one call of a tool until it has
+// ended. Calls go down through the files, in the order of parts_test.go.
 package workflows

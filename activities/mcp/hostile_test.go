@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -20,12 +22,33 @@ import (
 
 func TestWhatIsNoMessageIsPassedOver(t *testing.T) {
 	t.Parallel()
-	s := started(t, "garbage")
+	var log complaints
+	s := openServers(t, Options{Log: &log}, programOf(t, "garbage"))
 	for range 3 {
 		require.Equal(t, "hello", said(t, s, "s__echo", args{}))
 	}
 	require.Zero(t, s.all["s"].failures)
-	require.Contains(t, s.all["s"].live.program.tail(), "no message: this is no message")
+	require.Contains(t, log.said(), "no message: this is no message")
+}
+
+// complaints are what servers have said to a log.
+type complaints struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (c *complaints) Debug(_ string, keyvals ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lines = append(c.lines, keyvals[len(keyvals)-1].(string))
+}
+
+func (c *complaints) Warn(string, ...any) {}
+
+func (c *complaints) said() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.lines)
 }
 
 func TestAServerOfAnOlderProtocol(t *testing.T) {

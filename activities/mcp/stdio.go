@@ -27,9 +27,8 @@ const (
 	maxLine = 40 << 20
 	// maxGarbage bounds what is no message, in a row: programs print what they should log.
 	maxGarbage = 1 << 20
-	// maxComplaint bounds a line of standard error in the log, maxTail what is kept of it.
+	// maxComplaint bounds a line of standard error in the log.
 	maxComplaint = 4 << 10
-	maxTail      = 4 << 10
 	// leave is what a program has to end when its input does, and again when it is told to.
 	leave = 2 * time.Second
 	// parting is what a busy machine may need from the end of a program's pipes to its own, of its warden too. Only one
@@ -47,7 +46,8 @@ type program struct {
 	stdin   *os.File
 	stdout  *os.File
 	lines   *bufio.Reader
-	complaints
+	// complain gets the lines of its standard error, and what it writes that is no message.
+	complain func(string)
 	admission
 
 	writing sync.Mutex
@@ -59,8 +59,8 @@ type program struct {
 	closing sync.Once
 }
 
-// startProgram starts a server. Env is all of its environment; complain gets the
-// lines of its standard error.
+// startProgram starts a server. Env is all of its environment; complain may
+// be called from several goroutines at a time.
 func startProgram(s Server, env []string, complain func(string)) (*program, error) {
 	path, err := exec.LookPath(s.Command)
 	if err != nil {
@@ -80,7 +80,7 @@ func startProgram(s Server, env []string, complain func(string)) (*program, erro
 	theirIn, in := pipe()
 	out, theirOut := pipe()
 	stderr, theirErr := pipe()
-	p := &program{stdin: in, stdout: out}
+	p := &program{stdin: in, stdout: out, complain: complain}
 	if err == nil {
 		p.process, err = warden.Start(warden.Command{
 			Path: path, Args: s.Args, Dir: s.Dir, Env: withPath(env, path), Stdin: theirIn, Stdout: theirOut, Stderr: theirErr,
@@ -94,7 +94,7 @@ func startProgram(s Server, env []string, complain func(string)) (*program, erro
 	}
 	_, _, _ = theirIn.Close(), theirOut.Close(), theirErr.Close()
 	p.lines = bufio.NewReaderSize(out, 64<<10)
-	go p.listen(stderr, complain)
+	go p.listen(stderr)
 	return p, nil
 }
 
@@ -136,7 +136,7 @@ func (p *program) Read(context.Context) (jsonrpc.Message, error) {
 			return nil, p.failed(fmt.Errorf("it writes what is no message of the protocol, more than %d bytes in a row", maxGarbage))
 		}
 		if line = bytes.TrimSpace(line); len(line) > 0 {
-			p.complain("no message: " + string(line[:min(len(line), maxComplaint)]))
+			p.complain("no message: " + strings.ToValidUTF8(string(line[:min(len(line), maxComplaint)]), "\uFFFD"))
 		}
 	}
 }
@@ -268,42 +268,16 @@ func (p *program) why() string {
 	}
 }
 
-// complaints is the end of what a program writes to its standard error.
-type complaints struct {
-	said sync.Mutex
-	end  []byte
-	tell func(string)
-}
-
-func (c *complaints) listen(stderr *os.File, complain func(string)) {
+// listen hands on what the program writes to its standard error, a line at a time.
+func (p *program) listen(stderr *os.File) {
 	defer stderr.Close()
-	c.said.Lock()
-	c.tell = complain
-	c.said.Unlock()
 	for lines := bufio.NewReaderSize(stderr, maxComplaint); ; {
 		line, err := lines.ReadSlice('\n')
-		if text := strings.ToValidUTF8(strings.TrimRight(string(line), "\r\n"), "\uFFFD"); text != "" {
-			c.complain(text)
+		if text := bytes.TrimRight(line, "\r\n"); len(text) > 0 {
+			p.complain(strings.ToValidUTF8(string(text), "\uFFFD"))
 		}
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return
 		}
 	}
-}
-
-func (c *complaints) complain(line string) {
-	c.said.Lock()
-	defer c.said.Unlock()
-	c.end = append(append(c.end, line...), '\n')
-	c.end = bytes.Clone(c.end[max(0, len(c.end)-maxTail):])
-	if c.tell != nil {
-		c.tell(line)
-	}
-}
-
-// tail is what it has said last.
-func (c *complaints) tail() string {
-	c.said.Lock()
-	defer c.said.Unlock()
-	return strings.ToValidUTF8(strings.TrimSpace(string(c.end)), "")
 }
