@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -15,6 +16,7 @@ type Descendant struct {
 	PID    int
 	parent int
 	born   string // tells it from another that gets its number
+	over   bool   // it has ended with all of its threads, and waits to be buried
 }
 
 // look reads what /proc knows of a process.
@@ -25,12 +27,13 @@ func look(pid int) (Descendant, bool) {
 	if err != nil || end < 0 {
 		return Descendant{}, false
 	}
-	const parent, born = 1, 19
+	const state, parent, threads, born = 0, 1, 17, 19
 	fields := bytes.Fields(text[end+1:])
 	if len(fields) <= born {
 		return Descendant{}, false
 	}
 	d := Descendant{PID: pid, born: string(fields[born])}
+	d.over = string(fields[state]) == "Z" && slices.Contains([]string{"0", "1"}, string(fields[threads]))
 	d.parent, err = strconv.Atoi(string(fields[parent]))
 	return d, err == nil
 }

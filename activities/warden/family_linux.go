@@ -3,6 +3,7 @@ package warden
 import (
 	"errors"
 	"os"
+	"sync"
 	"syscall"
 	"time"
 
@@ -13,13 +14,12 @@ import (
 // whoever is orphaned there becomes that process's child, whatever session it is in.
 type Family struct {
 	program int
-	status  syscall.WaitStatus
-	dead    chan dead // closed when there are no more
-}
+	ended   chan struct{} // closed when the program has ended
+	none    chan struct{} // closed when there is nobody left
 
-type dead struct {
-	pid    int
+	mu     sync.Mutex
 	status syscall.WaitStatus
+	killed int
 }
 
 // Adopt has this process become the parent of what is orphaned below it. It comes
@@ -38,43 +38,46 @@ func Withhold(from uint) {
 // Raise takes in the program that this process has started. From then on it buries all
 // of its children, and nobody else may.
 func Raise(program int) *Family {
-	f := &Family{program: program, dead: make(chan dead)}
+	f := &Family{program: program, ended: make(chan struct{}), none: make(chan struct{})}
 	go f.bury()
 	return f
 }
 
-// bury waits for children, those that became it too, until there are none.
+// bury waits for children, those that became it too, until there are none. It waits for nothing else: who waits to be
+// buried is looked at again and again by whoever runs after the others, and one who flees leaves thousands behind.
 func (f *Family) bury() {
-	defer close(f.dead)
+	defer close(f.none)
 	for {
-		var d dead
-		var err error
-		d.pid, err = syscall.Wait4(-1, &d.status, 0, nil)
+		var status syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &status, 0, nil)
 		switch {
 		case errors.Is(err, syscall.EINTR):
 		case err != nil:
 			return
 		default:
-			f.dead <- d
+			f.buried(pid, status)
 		}
+	}
+}
+
+func (f *Family) buried(pid int, status syscall.WaitStatus) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if status.Signal() == unix.SIGKILL {
+		f.killed++
+	}
+	if pid == f.program {
+		f.status, f.program = status, 0 // its number may be another's from now on
+		close(f.ended)
 	}
 }
 
 // Wait returns when the program has ended, or all is to end.
 func (f *Family) Wait(over <-chan struct{}) {
-	for {
-		select {
-		case d, ok := <-f.dead:
-			if !ok {
-				return
-			}
-			if d.pid == f.program {
-				f.status = d.status
-				return
-			}
-		case <-over:
-			return
-		}
+	select {
+	case <-f.ended:
+	case <-f.none:
+	case <-over:
 	}
 }
 
@@ -83,19 +86,12 @@ func (f *Family) Wait(over <-chan struct{}) {
 // after them, for as long as they make others.
 func (f *Family) End() (ended int) {
 	const pause = 5 * time.Millisecond
+	before := f.kills()
 	next := time.NewTimer(0)
 	for {
 		select {
-		case d, ok := <-f.dead:
-			if !ok {
-				return ended
-			}
-			if d.status.Signal() == unix.SIGKILL {
-				ended++
-			}
-			if d.pid == f.program {
-				f.status = d.status
-			}
+		case <-f.none:
+			return f.kills() - before
 		case <-next.C:
 			if os.Getpid() == 1 {
 				_ = unix.Kill(-1, unix.SIGKILL) // all in the namespace but this process
@@ -107,17 +103,32 @@ func (f *Family) End() (ended int) {
 	}
 }
 
+func (f *Family) kills() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.killed
+}
+
 // Status is how the program ended. Call it after End.
-func (f *Family) Status() syscall.WaitStatus { return f.status }
+func (f *Family) Status() syscall.WaitStatus {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.status
+}
 
 // chase ends what is below this process as /proc shows it.
 func chase() {
 	for range 20 { // those who flee by a child of theirs become ours at once
-		for _, d := range children() {
+		end(children())
+	}
+	end(Descendants(os.Getpid()))
+}
+
+// end kills those of them that have not ended yet.
+func end(all []Descendant) {
+	for _, d := range all {
+		if !d.over {
 			d.kill()
 		}
-	}
-	for _, d := range Descendants(os.Getpid()) {
-		d.kill()
 	}
 }

@@ -379,6 +379,6 @@ func TestHostilePages(t *testing.T) {
 		began := time.Now()
 		_, err := readable(t.Context(), strings.Repeat(unit, (1<<20)/len(unit)), base, 8<<20)
 		require.NoError(t, err)
-		require.Less(t, time.Since(began), 20*time.Second, unit)
+		require.Less(t, time.Since(began), 2*time.Minute, unit)
 	}
 }

@@ -181,7 +181,7 @@ func TestCLIUnreachable(t *testing.T) {
 		got := c.do(args...)
 		require.Equal(t, 5, got.code, "%v: %s", args, got.err)
 		require.Empty(t, got.out)
-		require.Less(t, got.took, 10*time.Second, "%v", args)
+		require.Less(t, got.took, time.Minute, "%v", args)
 		requireOneError(t, got.err, "address:", "127.0.0.1:1", "start one", "TEMPORAL_ADDRESS")
 	}
 	got := c.do("doctor")

@@ -41,22 +41,25 @@ func TestCLIExitOfOutcomes(t *testing.T) {
 		},
 		"unknown tool": {script: hello, flags: []string{"--tool=nosuch"}, code: 1, err: "tools: this worker has no nosuch; it has:"},
 	} {
-		id := strings.ReplaceAll(name, " ", "-")
-		id = strings.ReplaceAll(id, "'", "") + "-" + s.queue
+		id := strings.ReplaceAll(strings.ReplaceAll(name, " ", "-"), "'", "") + "-" + s.queue
 		model := c.script(id+".yaml", test.script)
-		got := c.do(append([]string{"run", "--id", id, "--model", model, "hi"}, test.flags...)...)
-		require.Equal(t, test.code, got.code, "%s: %s", name, got.err)
-		require.Equal(t, test.out, got.out, name)
-		require.Contains(t, got.err, test.err, name)
-		for _, again := range [][]string{{"result", id}, {"result", id, "--no-wait"}, {"watch", id}} {
-			got := c.do(again...)
-			require.Equal(t, test.code, got.code, "%v: %s", again, got.err)
-			require.Equal(t, test.out, got.out, "%v", again)
-		}
-		for _, done := range []string{"status", "steps", "messages"} {
-			c.ok(done, id)
-		}
-		require.Contains(t, c.ok("list"), id)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := &cli{t: t, bin: c.bin, dir: c.dir, state: c.state, env: c.env}
+			got := c.do(append([]string{"run", "--id", id, "--model", model, "hi"}, test.flags...)...)
+			require.Equal(t, test.code, got.code, "%s: %s", name, got.err)
+			require.Equal(t, test.out, got.out, name)
+			require.Contains(t, got.err, test.err, name)
+			for _, again := range [][]string{{"result", id}, {"result", id, "--no-wait"}, {"watch", id}} {
+				got := c.do(again...)
+				require.Equal(t, test.code, got.code, "%v: %s", again, got.err)
+				require.Equal(t, test.out, got.out, "%v", again)
+			}
+			for _, done := range []string{"status", "steps", "messages"} {
+				c.ok(done, id)
+			}
+			require.Contains(t, c.ok("list"), id)
+		})
 	}
 }
 

