@@ -181,7 +181,7 @@ func (c *canaryRun) search() {
 func (c *canaryRun) play(l leak) {
 	c.t.Helper()
 	id := c.control + "-" + l.model
-	args := []string{"run", "--id", id, "--model", l.provider + "/" + l.model, "--max-steps", "20", "--max-seconds", "60"}
+	args := []string{"run", "--id", id, "--model", l.provider + "/" + l.model, "--max-steps", "20", "--max-seconds", "600"}
 	for _, tool := range l.tools {
 		args = append(args, "--tool", tool)
 	}

@@ -61,7 +61,7 @@ func busy() []failureCase {
 }
 
 // inSeconds bounds the whole execution, by enough for a busy machine to begin it.
-func inSeconds(s *client.Start) { s.Budget.MaxSeconds = new(5.0) }
+func inSeconds(s *client.Start) { s.Budget.MaxSeconds = new(10.0) }
 
 // refusedCases are cases of one refusal each that is final.
 func refusedCases(want ending, refusals map[string]refusedCase) []failureCase {

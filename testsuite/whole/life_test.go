@@ -101,7 +101,7 @@ func (s *stack) closed(t *testing.T, id string) {
 // than that. It closes itself some time after it is unsuspended.
 func (s *stack) renews(t *testing.T, id string) client.Execution {
 	t.Helper()
-	ctx, idle := within(t), 3*time.Second
+	ctx, idle := within(t), 10*time.Second // room for a busy machine to suspend it
 	begun, err := s.agents.Start(ctx, client.Start{ID: id, Prompt: "go", Definition: scripted(writeScript(t, oneTwo))})
 	require.NoError(t, err)
 	s.ended(t, begun)

@@ -27,6 +27,7 @@ func watched(f *feeder) *testsuite.TestWorkflowEnvironment {
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: 2 * time.Minute, Interceptors: []interceptor.WorkerInterceptor{f}})
+	env.SetTestTimeout(2 * time.Minute)
 	return env
 }
 

@@ -96,6 +96,7 @@ func TestWorkflowsAnswerPlain(t *testing.T) {
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetDataConverter(encoding)
 	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: 2 * time.Minute, Interceptors: []interceptor.WorkerInterceptor{&plain{}}})
+	env.SetTestTimeout(2 * time.Minute)
 	env.RegisterWorkflowWithOptions(func(ctx workflow.Context) (string, error) {
 		echo := func(text string) (string, error) { return text, nil }
 		if err := workflow.SetQueryHandler(ctx, "ask", echo); err != nil {
@@ -148,6 +149,7 @@ func TestLargePagesAreCompressed(t *testing.T) {
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetDataConverter(converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), encodeOnly{compress}))
 	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: 2 * time.Minute, Interceptors: []interceptor.WorkerInterceptor{&plain{}}})
+	env.SetTestTimeout(2 * time.Minute)
 	env.RegisterWorkflowWithOptions(func(ctx workflow.Context) error {
 		return workflow.SetQueryHandler(ctx, "ask", func(contract.StepsRequest) (contract.StepsPage, error) {
 			return contract.StepsPage{Answer: string(noise)}, nil
