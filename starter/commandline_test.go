@@ -154,6 +154,12 @@ func TestCommandLineThatIsWrong(t *testing.T) {
 		"unknown status":       {args: []string{"list", "--status", "bogus"}, says: `--status: "bogus" is none of in_progress, paused, stopping, idle, suspended, completed, stopped, failed`},
 		"unknown status too":   {args: []string{"list", "--status", "failed, bogus"}, says: `--status: "failed, bogus" has "bogus", which is none of in_progress`},
 		"unknown column":       {args: []string{"list", "--columns", "ids"}, says: `--columns: "ids" is none of id, status`},
+		"schedule as it was":   {args: []string{"schedule", "update", "digest"}, says: "nothing is given to change; give a prompt, or flags such as --cron"},
+		"update of what":       {args: []string{"schedule", "update", "--every", "1h"}, says: "name: is missing; write it as in: starter schedule update digest"},
+		"update to nothing":    {args: []string{"schedule", "update", "digest", ""}, says: "prompt: is empty"},
+		"update by too many":   {args: []string{"schedule", "update", "digest", "Sum", "up"}, says: `"up": is one argument too many`},
+		"no interval":          {args: []string{"schedule", "update", "digest", "--every", "0s"}, says: `--every: "0s" is no interval`},
+		"no end":               {args: []string{"schedule", "update", "digest", "--end-at", "never"}, says: `--end-at: "never" is no time; write it like 2030-01-31T12:00:00Z, or none`},
 		"unknown shell":        {args: []string{"completion", "tcsh"}, says: "shell: \"tcsh\" is none of bash, zsh"},
 
 		"a terminal's commands": {args: []string{"run", "--model", "\x1b[31m\u202e/", "hi"}, says: "model: ", never: "\x1b\u202e"},

@@ -26,7 +26,7 @@ session. The server begins the runs; a worker has to be up for them to go on.
   starter schedule list
   starter schedule show digest
   starter list --schedule digest`,
-	}, scheduleCreateCommand(p), scheduleListCommand(p), scheduleShowCommand(p), schedulePauseCommand(p), scheduleUnpauseCommand(p),
+	}, scheduleCreateCommand(p), scheduleListCommand(p), scheduleShowCommand(p), scheduleUpdateCommand(p), schedulePauseCommand(p), scheduleUnpauseCommand(p),
 		scheduleTriggerCommand(p), scheduleDeleteCommand(p))
 }
 
@@ -86,6 +86,7 @@ beside it. Limits hold for each run. The prompt - is read from standard input.`,
 		},
 	}
 	f.register(p, command)
+	command.Flags().BoolVar(&f.schedule.Paused, "paused", false, "begin nothing until unpause")
 	asked.register(p, command)
 	command.Flags().Var(textFlag(&asked.id), "id", "the `NAME` of a session that each run sends to, once it is idle, and that is opened where none is open; without one each run is an agent of its own")
 	command.Flags().StringVar(&queue, "task-queue", "", "the task queue's `NAME`, where workers listen ("+local.VariableTaskQueue+")")
@@ -99,13 +100,12 @@ func (f *scheduleFlags) register(p *program, command *cobra.Command) {
 	set.Var(durationFlag(&f.offset), "offset", "how long after the beginning of each interval")
 	set.StringVar(&when.TimeZone, "time-zone", "", "the `ZONE` of --cron, such as Europe/Berlin; UTC unless given")
 	set.Var(durationFlag(&f.jitter), "jitter", "begin each run later by up to so much, by chance")
-	set.Var(timeFlag(&when.StartAt), "start-at", "run from then on, such as 2030-01-31T12:00:00Z")
-	set.Var(timeFlag(&when.EndAt), "end-at", "run until then")
+	set.Var(timeFlag(&when.StartAt), "start-at", "run from then on, such as 2030-01-31T12:00:00Z; none is at once")
+	set.Var(timeFlag(&when.EndAt), "end-at", "run until then; none is for good")
 	f.schedule.Overlap = client.OverlapSkip
 	set.Var(choiceFlag(&f.schedule.Overlap, client.Overlaps()), "overlap", "what becomes of a run that is due while another is under way")
 	set.Var(durationFlag(&f.schedule.CatchupWindow), "catchup-window", "how late a run may begin that was due while the server was away; a year unless given")
 	set.BoolVar(&f.schedule.PauseOnFailure, "pause-on-failure", false, "pause when an execution fails")
-	set.BoolVar(&f.schedule.Paused, "paused", false, "begin nothing until unpause")
 	p.completeWith(command, "overlap", completeWords(client.Overlaps()))
 }
 
@@ -138,12 +138,15 @@ func intervalFlag(target *time.Duration) flagValue {
 	}}
 }
 
-// timeFlag takes a time, and no duration.
+// timeFlag takes a time, and no duration; none is no time.
 func timeFlag(target *time.Time) flagValue {
-	return flagValue{"time", "", func(text string) error {
+	return flagValue{"time|none", "", func(text string) error {
 		at, err := time.Parse(time.RFC3339, text)
+		if text == noLimit {
+			at, err = time.Time{}, nil
+		}
 		if err != nil {
-			return errors.New("is no time; write it like 2030-01-31T12:00:00Z")
+			return errors.New("is no time; write it like 2030-01-31T12:00:00Z, or none")
 		}
 		*target = at
 		return nil

@@ -65,17 +65,7 @@ func (p *program) warnOfTools(id string, tools []string) {
 
 // redefinition is what the flags make of a definition, and which fields they are about; none: all of it.
 func (f *startFlags) redefinition(p *program) (d domain.Definition, fields []string, err error) {
-	if d, err = f.definition(p); err != nil {
-		return d, nil, err
-	}
-	if f.model != "" {
-		timeouts := d.Model.Timeouts
-		if d.Model, err = local.ReadModel("model", f.model); err != nil {
-			return d, nil, err
-		}
-		d.Model.Timeouts = timeouts
-	}
-	if _, err = f.about.apply(&d.Model); err != nil {
+	if d, err = f.overridden(p); err != nil {
 		return d, nil, err
 	}
 	d.Budget = d.Budget.CappedBy(f.budget.budget)
@@ -89,4 +79,20 @@ func (f *startFlags) redefinition(p *program) (d domain.Definition, fields []str
 		return d, nil, usage("nothing is given to change; give --agent FILE, --system, --tool, --model or a limit such as --max-steps")
 	}
 	return d, fields, nil
+}
+
+// overridden is what the agent's file says, with the flags over it, but for limits.
+func (f *startFlags) overridden(p *program) (d domain.Definition, err error) {
+	if d, err = f.definition(p); err != nil {
+		return d, err
+	}
+	if f.model != "" {
+		timeouts := d.Model.Timeouts
+		if d.Model, err = local.ReadModel("model", f.model); err != nil {
+			return d, err
+		}
+		d.Model.Timeouts = timeouts
+	}
+	_, err = f.about.apply(&d.Model)
+	return d, err
 }

@@ -61,6 +61,8 @@ func readCron(text string) (cron, error) {
 		line = named
 	}
 	switch first, _, _ := strings.Cut(line, " "); {
+	case len(line) > maxComment: // the server keeps the line as a comment
+		return c, domain.Errorf(domain.Invalid, "cron: %q has %d characters; at most %d are allowed, so write ranges, such as 0-29", domain.Shorten(c.text, 60), len(line), maxComment)
 	case line == "":
 		return c, domain.Errorf(domain.Invalid, "cron: is empty; give a line such as \"0 9 * * MON-FRI\"")
 	case strings.HasPrefix(line, "@every"):

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -36,6 +37,8 @@ type Schedule struct {
 	PauseOnFailure bool
 	// Paused has it begin nothing until it is unpaused, but for Trigger.
 	Paused bool
+	// TaskQueue is where its runs go. Empty: Config.TaskQueue.
+	TaskQueue string
 }
 
 // When says when a schedule runs: whenever one of its lines or its interval says so.
@@ -188,10 +191,10 @@ func (s Schedule) Check(now time.Time) error {
 
 func (s Schedule) check() error {
 	var overlap Overlap
-	name := domain.CheckAgentName(s.Name)
+	name := checkScheduleName(s.Name)
 	switch session := s.Start.ID != ""; {
 	case name != nil:
-		return domain.Errorf(domain.Invalid, "name: %s", domain.AsError(name).Message[len("id: "):])
+		return name
 	case overlap.UnmarshalText([]byte(s.Overlap)) != nil:
 		return domain.Errorf(domain.Invalid, "overlap: %q is none of %s", domain.Shorten(string(s.Overlap), 40), enum.Names(Overlaps(), ", "))
 	case session && domain.CheckAgentName(s.Start.ID) != nil:
@@ -223,14 +226,13 @@ func (c *Client) CreateSchedule(ctx context.Context, s Schedule) (ScheduleView, 
 		return ScheduleView{}, err
 	}
 	_, task := c.cfg.timing()
-	memo := scheduleMemo{Session: s.Start.ID, Model: s.Start.Definition.Model.String(), When: s.When}
 	call, cancel := context.WithTimeout(ctx, history.CallTimeout)
 	defer cancel()
 	_, err = c.temporal.ScheduleClient().Create(call, sdk.ScheduleOptions{
 		ID: s.Name, Spec: spec, Overlap: overlapPolicies[s.overlap()], CatchupWindow: s.CatchupWindow,
-		PauseOnFailure: s.PauseOnFailure, Paused: s.Paused, Memo: map[string]any{contract.MemoSchedule: memo},
+		PauseOnFailure: s.PauseOnFailure, Paused: s.Paused, Memo: map[string]any{contract.MemoSchedule: s.memo()},
 		Action: &sdk.ScheduleWorkflowAction{
-			ID: contract.ScheduledIDPrefix + s.Name, Workflow: string(contract.Scheduled), Args: []any{input}, TaskQueue: c.cfg.TaskQueue,
+			ID: contract.ScheduledIDPrefix + s.Name, Workflow: string(contract.Scheduled), Args: []any{input}, TaskQueue: cmp.Or(s.TaskQueue, c.cfg.TaskQueue),
 			WorkflowTaskTimeout: task, StaticSummary: "schedule " + s.Name,
 		},
 	})
@@ -241,6 +243,19 @@ func (c *Client) CreateSchedule(ctx context.Context, s Schedule) (ScheduleView, 
 		return ScheduleView{}, c.failSchedule(ctx, s.Name, "creating schedule "+s.Name, err)
 	}
 	return c.Schedule(ctx, s.Name)
+}
+
+// checkScheduleName says what is wrong with a schedule's name.
+func checkScheduleName(name string) error {
+	if err := domain.CheckAgentName(name); err != nil {
+		return domain.Errorf(domain.Invalid, "name: %s", domain.AsError(err).Message[len("id: "):])
+	}
+	return nil
+}
+
+// memo is what the server's list tells of it.
+func (s Schedule) memo() scheduleMemo {
+	return scheduleMemo{Session: s.Start.ID, Model: s.Start.Definition.Model.String(), When: s.When}
 }
 
 func (s Schedule) overlap() Overlap {

@@ -99,7 +99,7 @@ func (c *Client) Schedules(ctx context.Context) iter.Seq2[ListedSchedule, error]
 			if entry.WorkflowType.Name != string(contract.Scheduled) {
 				continue
 			}
-			listed := c.listedSchedule(entry.ID, entry.Memo, entry.Paused, entry.Note, entry.NextActionTimes)
+			listed := c.listedSchedule(entry.ID, c.memoOf(entry.Memo).over(entry.Spec), entry.Paused, entry.Note, entry.NextActionTimes)
 			if n := len(entry.RecentActions); n > 0 {
 				listed.LastRun = entry.RecentActions[n-1].ActualTime.UTC()
 			}
@@ -116,9 +116,13 @@ func (c *Client) Schedules(ctx context.Context) iter.Seq2[ListedSchedule, error]
 // shownNext bounds the next times that are shown of a schedule.
 const shownNext = 5
 
-func (c *Client) listedSchedule(name string, memo *commonpb.Memo, paused bool, note string, next []time.Time) ListedSchedule {
-	var told scheduleMemo
-	_ = c.cfg.Converter.FromPayload(memo.GetFields()[contract.MemoSchedule], &told) // one that cannot be read tells nothing
+// memoOf is what a schedule's memo tells; one that cannot be read tells nothing.
+func (c *Client) memoOf(memo *commonpb.Memo) (told scheduleMemo) {
+	_ = c.cfg.Converter.FromPayload(memo.GetFields()[contract.MemoSchedule], &told)
+	return told
+}
+
+func (c *Client) listedSchedule(name string, told scheduleMemo, paused bool, note string, next []time.Time) ListedSchedule {
 	if paused {
 		next = nil
 	}
@@ -135,7 +139,7 @@ func (c *Client) Schedule(ctx context.Context, name string) (ScheduleView, error
 	}
 	state, policy := d.Schedule.State, d.Schedule.Policy
 	view := ScheduleView{
-		ListedSchedule: c.listedSchedule(name, d.Memo, state.Paused, state.Note, d.Info.NextActionTimes),
+		ListedSchedule: c.listedSchedule(name, c.memoOf(d.Memo).over(d.Schedule.Spec), state.Paused, state.Note, d.Info.NextActionTimes),
 		Overlap:        overlapOf(policy.Overlap), CatchupWindow: contract.Span(policy.CatchupWindow), PauseOnFailure: policy.PauseOnFailure,
 		TaskQueue: action.TaskQueue, CreatedAt: d.Info.CreatedAt.UTC(),
 		Begun: d.Info.NumActions, Skipped: d.Info.NumActionsSkippedOverlap, Missed: d.Info.NumActionsMissedCatchupWindow,
@@ -144,12 +148,7 @@ func (c *Client) Schedule(ctx context.Context, name string) (ScheduleView, error
 	if n := len(view.Runs); n > 0 {
 		view.LastRun = view.Runs[n-1].BeganAt
 	}
-	var in contract.ScheduledInput
-	if len(action.Args) > 0 {
-		if payload, ok := action.Args[0].(*commonpb.Payload); ok {
-			_ = c.cfg.Converter.FromPayload(payload, &in) // what cannot be read is not shown
-		}
-	}
+	in, _ := c.scheduledBy(action) // what cannot be read is not shown
 	definition := in.Start.Definition
 	view.Prompt, view.SystemPrompt, view.Tools = in.Start.Prompt, definition.SystemPrompt, definition.Tools
 	view.Budget = definition.Budget.CappedBy(in.Start.Budget)
@@ -161,8 +160,8 @@ func (c *Client) Schedule(ctx context.Context, name string) (ScheduleView, error
 
 // describeSchedule is what the server tells of a schedule of agents.
 func (c *Client) describeSchedule(ctx context.Context, name string) (*sdk.ScheduleDescription, *sdk.ScheduleWorkflowAction, error) {
-	if err := domain.CheckAgentName(name); err != nil {
-		return nil, nil, errorf(Invalid, err, "schedule: %q is no name of one", domain.Shorten(name, 100))
+	if err := checkScheduleName(name); err != nil {
+		return nil, nil, invalid(err)
 	}
 	call, cancel := context.WithTimeout(ctx, history.CallTimeout)
 	defer cancel()

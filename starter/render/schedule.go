@@ -2,6 +2,7 @@ package render
 
 import (
 	"cmp"
+	"encoding/json"
 	"strings"
 	"time"
 
@@ -129,4 +130,29 @@ func runTook(r client.ScheduleRun, now time.Time) string {
 		return "-"
 	}
 	return Duration(end.Sub(r.BeganAt))
+}
+
+// UpdatedSchedule is what an update has changed, above all of the schedule.
+func UpdatedSchedule(out *Output, u client.UpdatedSchedule, now time.Time) string {
+	var b strings.Builder
+	for _, d := range u.Changed {
+		b.WriteString(out.Theme.Good("changed") + " " + OneLine(d.Field) + ": " + changedText(d.Before) + " → " + changedText(d.After) + "\n")
+	}
+	return b.String() + Schedule(out, u.ScheduleView, now)
+}
+
+// maxChanged bounds how much is shown of a field that is another: JSON has it whole.
+const maxChanged = 100
+
+// changedText is a value as people read it: a text by itself, all else as JSON.
+func changedText(value json.RawMessage) string {
+	text := string(value)
+	var words string
+	if json.Unmarshal(value, &words) == nil {
+		text = words
+	}
+	if text == "null" || text == "" {
+		return "none"
+	}
+	return shortened(OneLine(text), maxChanged)
 }

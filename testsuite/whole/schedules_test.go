@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
@@ -453,4 +456,113 @@ func (s *stack) waitsForSession(t *testing.T, name string) {
 		d, err := s.temporal.DescribeWorkflowExecution(within(t), run.WorkflowID, run.FirstRunID)
 		return err == nil && d.GetWorkflowExecutionInfo().GetHistoryLength() > 12
 	}, patience, 20*time.Millisecond)
+}
+
+// TestAScheduleIsUpdated: what is given is another at once, for show, list and the next run, and the rest stays.
+func TestAScheduleIsUpdated(t *testing.T) {
+	t.Parallel()
+	s := start(t, host.Config{})
+	view := s.schedules(t, quickRun, func(c *client.Schedule) {
+		c.Start.Budget.MaxSteps, c.PauseOnFailure, c.Start.Trusted = new(int64(3)), true, domain.Trusted{"customer": []byte(`4711`)}
+	})
+	_, err := s.agents.PauseSchedule(within(t), view.Name, "for now")
+	require.NoError(t, err)
+	other, session := scripted(writeScript(t, quickRun)).Model, s.named("watcher")
+	updated, err := s.agents.UpdateSchedule(within(t), view.Name, func(c *client.Schedule) error {
+		c.When, c.Overlap = client.When{Cron: []string{"0 8 1 1 *", "0 9 1 1 *"}, TimeZone: "Europe/Berlin", Jitter: contract.Span(time.Minute)}, client.OverlapBufferOne
+		c.Start.Prompt, c.Start.ID, c.Start.Definition.Model, c.Model = "sum it up", session, other, &other
+		c.Paused = false
+		return nil
+	})
+	require.NoError(t, err)
+	var fields []string
+	for _, d := range updated.Changed {
+		fields = append(fields, d.Field)
+	}
+	require.Equal(t, []string{"cron", "time_zone", "jitter", "overlap", "session", "prompt", "model", "session_model"}, fields)
+	require.Equal(t, []string{`["@yearly"]`, `["0 8 1 1 *","0 9 1 1 *"]`}, []string{string(updated.Changed[0].Before), string(updated.Changed[0].After)})
+	require.Equal(t, []any{"sum it up", session, client.OverlapBufferOne, "Europe/Berlin"}, []any{updated.Prompt, updated.Session, updated.Overlap, updated.When.TimeZone})
+	require.Equal(t, []any{true, "for now", true, int64(3), "4711"}, []any{updated.Paused, updated.Note, updated.PauseOnFailure, *updated.Budget.MaxSteps, string(updated.Trusted["customer"])}, "what nobody named stays")
+	require.Eventually(t, func() bool {
+		for one, err := range s.agents.Schedules(within(t)) {
+			if err == nil && one.Name == view.Name && one.Session == session {
+				return one.Model == other.String() && slices.Equal(one.When.Cron, updated.When.Cron)
+			}
+		}
+		return false
+	}, patience, 100*time.Millisecond, "list tells it too")
+
+	run := s.triggers(t, view.Name, "")
+	require.Equal(t, session, run.ID)
+	s.runs(t, view.Name, ended(1))
+	status, err := s.agents.Status(within(t), session)
+	require.NoError(t, err)
+	require.Equal(t, other.String(), status.Model)
+
+	same, err := s.agents.UpdateSchedule(within(t), view.Name, func(*client.Schedule) error { return nil })
+	require.NoError(t, err)
+	require.Empty(t, same.Changed)
+	for want, change := range map[string]func(*client.Schedule){
+		"never comes":                     func(c *client.Schedule) { c.When.Cron = []string{"0 0 31 2 *"} },
+		"AllowAll is none for a":          func(c *client.Schedule) { c.Overlap = client.OverlapAllowAll },
+		"prompt: is empty":                func(c *client.Schedule) { c.Start.Prompt = "" },
+		"neither is given":                func(c *client.Schedule) { c.When = client.When{} },
+		"deadline: is one time":           func(c *client.Schedule) { c.Start.Budget.Deadline = new(time.Now().Add(time.Hour)) },
+		"at most 200 are allowed":         func(c *client.Schedule) { c.When.Cron = []string{"0 " + strings.Repeat("1,", 100) + "2 * * *"} },
+		"\"a/b\" is no name of a session": func(c *client.Schedule) { c.Start.ID = "a/b" },
+	} {
+		_, err := s.agents.UpdateSchedule(within(t), view.Name, func(c *client.Schedule) error {
+			c.Start.Prompt = "half done"
+			change(c)
+			return nil
+		})
+		require.ErrorIs(t, err, &client.Error{Class: client.Invalid}, want)
+		require.ErrorContains(t, err, want)
+	}
+	_, err = s.agents.UpdateSchedule(within(t), s.named("nothing"), func(*client.Schedule) error { return nil })
+	require.ErrorIs(t, err, &client.Error{Class: client.NotFound})
+	now, err := s.agents.Schedule(within(t), view.Name)
+	require.NoError(t, err)
+	require.Equal(t, "sum it up", now.Prompt, "nothing half done")
+}
+
+// TestNoUpdateOfAScheduleIsLost, though others update and pause it at the same time.
+func TestNoUpdateOfAScheduleIsLost(t *testing.T) {
+	t.Parallel()
+	s := start(t, host.Config{})
+	view := s.schedules(t, quickRun)
+	var others sync.WaitGroup
+	for hour := range 3 {
+		others.Go(func() {
+			_, err := s.agents.UpdateSchedule(within(t), view.Name, func(c *client.Schedule) error {
+				c.When.Cron = append(c.When.Cron, fmt.Sprintf("0 %d 1 1 *", hour))
+				return nil
+			})
+			assert.NoError(t, err)
+		})
+	}
+	others.Go(func() {
+		_, err := s.agents.PauseSchedule(within(t), view.Name, "holidays")
+		assert.NoError(t, err)
+	})
+	others.Wait()
+	now, err := s.agents.Schedule(within(t), view.Name)
+	require.NoError(t, err)
+	require.ElementsMatch(t, []string{"@yearly", "0 0 1 1 *", "0 1 1 1 *", "0 2 1 1 *"}, now.When.Cron)
+	require.True(t, now.Paused)
+
+	calls := 0
+	_, err = s.agents.UpdateSchedule(within(t), view.Name, func(c *client.Schedule) error {
+		if calls++; calls == 1 { // somebody is faster
+			_, err := s.agents.UnpauseSchedule(within(t), view.Name, "")
+			assert.NoError(t, err)
+		}
+		c.Start.Prompt = "after all"
+		return nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, 2, calls, "it was asked again")
+	now, err = s.agents.Schedule(within(t), view.Name)
+	require.NoError(t, err)
+	require.Equal(t, []any{"after all", false}, []any{now.Prompt, now.Paused})
 }
