@@ -41,7 +41,7 @@ func TestCommandLineThatIsWrong(t *testing.T) {
 		"blank prompt":         {args: []string{"start", "--model", model, " \n\t"}, says: "prompt: is empty"},
 		"prompt in words":      {args: []string{"run", "--model", model, "say", "hello"}, says: `"hello": is one argument too many; put texts in quotes`},
 		"prompt not UTF-8":     {args: []string{"run", "--model", model, "a\xff"}, says: "prompt: "},
-		"prompt too long":      {args: []string{"run", "--model", model, "-"}, in: strings.Repeat("x", domain.MaxMessage+1), says: "prompt: "},
+		"prompt too long":      {args: []string{"run", "--model", model, "-"}, in: strings.Repeat("x", domain.MaxMessage+1), says: "prompt: standard input has more than 1000000 bytes"},
 		"empty standard input": {args: []string{"run", "--model", model, "-"}, says: "prompt: is empty"},
 		"system prompt too long": {
 			args: []string{"run", "--model", model, "--system", strings.Repeat("x", domain.MaxSystemPrompt+1), "hi"}, says: "system prompt: ",

@@ -18,19 +18,20 @@ func scheduleUpdateCommand(p *program) *cobra.Command {
 	command := &cobra.Command{
 		Use:   `update NAME ["prompt"]`,
 		Short: "Change a schedule",
-		Long: `Changes a schedule, and says what is another. What is given takes the place of what
-there was, and the rest stays; what is wrong is told before anything is changed.
-Runs under way go on as they began. Whether it is paused stays: pause and unpause.
+		Long: `Changes a schedule, and says what is another. What is given takes the place of
+what there was, and the rest stays; what is wrong is told before anything is
+changed. Runs under way go on as they began. Whether it is paused stays: pause
+and unpause.
 
---cron and --every say anew when it runs: all lines and the interval that it had go.
---agent takes the place of all that a run's agent is, limits too, with flags over it;
-without it --system, --tool, --model and the others change what they name. Limits
-cap what the agent's file says. --with, --metadata and --messages each replace all
-of theirs. The time none takes --start-at or --end-at away.`,
+--cron and --every say anew when it runs: all lines and the interval that it had
+go. --agent takes the place of all that a run's agent is, limits too, with flags
+over it; without it --system, --tool, --model and the others change what they
+name. Limits cap what the agent's file says. --with, --metadata and --messages
+each replace all of theirs. The time none takes --start-at or --end-at away.`,
 		Example: `  starter schedule update digest --cron "0 8 * * MON-FRI"
   starter schedule update digest "Sum up, in five lines" --max-cost 0.10
   starter schedule update digest --agent agents/digest.md
-  starter schedule update watch --every 30m --overlap BufferOne --end-at none`,
+  starter schedule update watch --every 30m --overlap BufferOne`,
 		Args: func(command *cobra.Command, args []string) error {
 			return arguments(`starter schedule update digest --cron "0 9 * * *"`, []string{"name", "prompt"}[:max(1, min(len(args), 2))]...)(command, args)
 		},

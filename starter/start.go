@@ -361,6 +361,9 @@ func (p *program) prompt(argument string) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("prompt: reading standard input: %w", err)
 		}
+		if len(data) > domain.MaxMessage { // nobody has read how long it is
+			return "", usage("prompt: standard input has more than %d bytes, and no message may; put it in a file, and have a tool read that", domain.MaxMessage)
+		}
 		argument = string(data)
 	}
 	return argument, domain.CheckPrompt(argument)

@@ -59,7 +59,7 @@ func stepsOfRecord(r record.Record, at Point) ([]domain.StepExecution, error) {
 		case wanted < 0:
 			return nil, errorf(Invalid, nil, "step: is %d; steps are counted from 1, and 0 is before the first", wanted)
 		case wanted > last:
-			return nil, errorf(NotFound, nil, "step: the record of execution %d of %s has %d steps, and no step %d", r.Number, at.ID, last, wanted)
+			return nil, errorf(NotFound, nil, "step: the record of execution %d of %s has %s, and no step %d", r.Number, at.ID, stepsIn(last), wanted)
 		default:
 			last = wanted
 		}

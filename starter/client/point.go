@@ -123,7 +123,7 @@ func (c *Client) stepsUntil(ctx context.Context, t target, wanted *int) (executi
 		if t.running() {
 			so = "has completed"
 		}
-		return execution, nil, errorf(NotFound, nil, "step: execution %d of %s %s %d steps, and no step %d", t.asked, t.called(), so, len(steps), *wanted)
+		return execution, nil, errorf(NotFound, nil, "step: execution %d of %s %s %s, and no step %d", t.asked, t.called(), so, stepsIn(len(steps)), *wanted)
 	default:
 		steps = steps[:*wanted]
 	}
@@ -235,4 +235,11 @@ func (c *Client) stateOf(ctx context.Context, t target) (state domain.AgentState
 		return state, nil, errorf(Failed, nil, "the worker that answers cannot tell the definition of %s; it is of an earlier version", t.called())
 	}
 	return state, &said, nil
+}
+
+func stepsIn(n int) string {
+	if n == 1 {
+		return "1 step"
+	}
+	return strconv.Itoa(n) + " steps"
 }
