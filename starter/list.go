@@ -97,6 +97,11 @@ Filters leave out what does not fit all of them. A status is one of
 					none = "there is no schedule " + l.Schedule + ", and no agent that one of that name has begun; `" + p.again("schedule", "list") + "` lists the schedules"
 				}
 			}
+			if len(listed) == 0 && l.Parent != "" {
+				if _, err := s.Agents.Status(ctx, l.Parent); errors.Is(err, &client.Error{Class: client.NotFound}) {
+					none = "there is no agent " + l.Parent + ", and no sub-agent that one of that id has started; `" + p.again("list") + "` lists all"
+				}
+			}
 			return p.table(listed, render.List(listed, p.now(), l.columns...), none)
 		},
 	}

@@ -218,9 +218,9 @@ func (e *explanation) reported() *ExplainReported {
 	priced := e.then.Price != nil
 	switch o := e.outcome; {
 	case o != nil && !e.byServerHere():
-		return &ExplainReported{o.Steps, o.Usage.View(), costOf(o.CostNanoUSD, priced)}
+		return &ExplainReported{o.Steps, o.Usage.View(), costOf(o.CostNanoUSD, priced || o.Usage.TotalTokens() == 0)}
 	case e.state != nil:
-		return &ExplainReported{e.state.StepCount(), e.state.Usage().View(), costOf(e.state.CostNanoUSD(), priced)}
+		return &ExplainReported{e.state.StepCount(), e.state.Usage().View(), costOf(e.state.CostNanoUSD(), priced || e.state.Usage().TotalTokens() == 0)}
 	}
 	return nil
 }

@@ -123,6 +123,12 @@ func TestExplainWithoutAPrice(t *testing.T) {
 	require.Nil(t, v.Waste.CostNanoUSD)
 	require.Nil(t, v.Model)
 	require.Nil(t, v.Context.Window)
+
+	nothing := newRun("run-1", nil)
+	nothing.completes(nothing.infers(1, 1), used(reply("done"), domain.Usage{}, domain.Usage{}, 1))
+	nothing.ends(outcomeOf(1, 1))
+	v = explained(t, nothing, nil)
+	require.Equal(t, []int64{0, 0}, []int64{*v.Steps[0].CostNanoUSD, *v.Totals.CostNanoUSD}, "what used nothing cost nothing, as in history and the tree")
 }
 
 func TestExplainARunningOne(t *testing.T) {

@@ -17,7 +17,7 @@ func explainStep(s domain.StepExecution, priced bool) ExplainStep {
 	e := ExplainStep{
 		Number: step.Number, StepID: step.ID, Type: new(step.Type()), Interrupted: step.Interrupted,
 		StartedAt: timeOf(s.StartedAt), Milliseconds: between(s.StartedAt, s.CompletedAt),
-		Usage: step.Usage.View(), CostNanoUSD: costOf(step.CostNanoUSD, priced), used: step.Usage, spent: step.Spent(),
+		Usage: step.Usage.View(), CostNanoUSD: costOf(step.CostNanoUSD, priced || step.Usage.TotalTokens() == 0), used: step.Usage, spent: step.Spent(),
 		Lost: step.Lost.View(), LostNanoUSD: costOf(step.LostNanoUSD, priced), lost: step.Lost,
 		Agent: textOf(step.Agent), FailedAttempts: step.Tries, Tools: []ExplainTool{}, Retries: []ExplainRetry{},
 		Compactions: []ExplainCompaction{}, Errors: append([]domain.Error{}, step.Errors...),

@@ -132,7 +132,7 @@ type ExplainStep struct {
 	Usage              domain.UsageView `json:"usage"`
 	// Agent is the one to which the conversation was handed over, and which took the step; null: it never was.
 	Agent *string `json:"agent"`
-	// CostNanoUSD is null where the model has no price.
+	// CostNanoUSD is null where tokens were used and the model has no price.
 	CostNanoUSD  *int64               `json:"cost_nano_usd"`
 	FinishReason *domain.FinishReason `json:"finish_reason"`
 	Tools        []ExplainTool        `json:"tools"`
@@ -190,7 +190,7 @@ type ExplainRetry struct {
 	Reason   string           `json:"reason"`
 	Code     *domain.Code     `json:"code"`
 	Usage    domain.UsageView `json:"usage"`
-	// CostNanoUSD is null where the model has no price.
+	// CostNanoUSD is null where tokens were used and the model has no price.
 	CostNanoUSD *int64 `json:"cost_nano_usd"`
 }
 

@@ -238,7 +238,7 @@ func (c *Client) CreateSchedule(ctx context.Context, s Schedule) (ScheduleView, 
 	})
 	switch {
 	case errors.Is(err, temporal.ErrScheduleAlreadyRunning):
-		return ScheduleView{}, errorf(Refused, err, "schedule: there is one named %s already; take another name; `schedule show` tells what it runs", s.Name).next("`schedule update %s` changes it", s.Name)
+		return ScheduleView{}, errorf(Refused, err, "schedule: there is one named %s already; take another name, or change that one", s.Name).next("`schedule update %s` changes it", s.Name)
 	case err != nil:
 		return ScheduleView{}, c.failSchedule(ctx, s.Name, "creating schedule "+s.Name, err)
 	}
