@@ -131,6 +131,7 @@ func (p *program) meant(ctx context.Context, s *local.Stack, name string) (strin
 func (p *program) conversation(asked *startFlags) (client.Start, chat.Config, error) {
 	cfg := chat.Config{
 		ID: asked.id, By: person(), Theme: p.out.Theme, Now: p.now, Budget: asked.budget.budget,
+		Again:     p.again,
 		Limits:    p.readTotals,
 		ReadModel: func(text string) (domain.LLMConfig, error) { return local.ReadModel("model", text) },
 	}
@@ -215,6 +216,9 @@ func (p *program) left(s *local.Stack, id string, e chat.Ending, err error) erro
 		return err
 	case !e.Begun:
 		p.say("nothing was begun")
+		return nil
+	case e.Over:
+		p.say("the session of %s has ended: `%s` shows it", id, p.again("messages", id))
 		return nil
 	case e.Number == 0:
 		p.say("%s stays open: `%s` goes on with it, `%s` ends it", id, p.again("chat", id), p.again("close", id))

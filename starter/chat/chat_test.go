@@ -366,9 +366,67 @@ func TestPastes(t *testing.T) {
 	s.take(tea.PasteMsg{Content: "one\ntwo\x1b[2J"})
 	require.Equal(t, 2, s.composer.area.LineCount())
 	require.NotContains(t, s.composer.value(), "\x1b")
-	s.take(tea.PasteMsg{Content: strings.Repeat("x", maxTyped)})
-	require.Contains(t, s.View().Content, "too long to be typed here")
+	s.take(tea.PasteMsg{Content: strings.Repeat("x", domain.MaxMessage+1)})
+	require.Contains(t, s.View().Content, "too long for a message")
 	require.Equal(t, 2, s.composer.area.LineCount())
+}
+
+// TestPastesOfManyLines stand in their place by their size, and are sent whole, with the ends of lines as terminals paste
+// them; whoever deletes what stands for one takes it back.
+func TestPastesOfManyLines(t *testing.T) {
+	t.Parallel()
+	s := sit(t, 80, 24).idle()
+	long := strings.Repeat("a line\r", 2999) + "the last\x1b[2J"
+	s.types("Look at ")
+	s.take(tea.PasteMsg{Content: long})
+	s.types(" and ")
+	s.take(tea.PasteMsg{Content: strings.Repeat("[paste 1: 3,000 lines, 21,004 bytes]\n", 700)})
+	require.Contains(t, s.View().Content, "> Look at [paste 1: 3,000 lines, ")
+	require.Less(t, s.composer.area.LineCount(), 5)
+	e, _ := s.Ending()
+	require.Len(t, e.Unsent[0], len("Look at ")+len(strings.Repeat("a line\n", 2999)+"the last[2J")+len(" and ")+len(strings.Repeat("[paste 1: 3,000 lines, 21,004 bytes]\n", 700))-1)
+	w := s.keys(enter)[0].(wantSend)
+	require.True(t, strings.HasPrefix(w.text, "Look at "+strings.Repeat("a line\n", 2999)+"the last[2J and [paste 1: "))
+	require.Empty(t, s.composer.value())
+
+	s.take(sent{key: w.key, err: &client.Error{Class: client.Invalid, Message: "prompt: is too long"}})
+	require.Equal(t, w.text, s.composer.value(), "what is not taken can be changed")
+	require.Less(t, s.composer.area.LineCount(), 5)
+	s.take(tea.KeyPressMsg{Code: 'u', Mod: tea.ModCtrl})
+	require.Empty(t, s.composer.value())
+}
+
+// TestCallsInTheirOrder: one that waited for a person is told of first, and a question is asked once.
+func TestCallsInTheirOrder(t *testing.T) {
+	t.Parallel()
+	s := sit(t, 80, 24).idle()
+	s.hears(client.Event{Type: client.EventBegan}, client.Event{Type: client.EventStep, Step: 1}, client.Event{Type: client.EventAnswered, Step: 1, Text: "Three."},
+		client.Event{Type: client.EventApprovalAsked, Step: 1, Position: 2, Tool: "third"},
+		client.Event{Type: client.EventTool, Step: 1, Position: 0, Tool: "first"},
+		client.Event{Type: client.EventTool, Step: 1, Position: 1, Tool: "ask_user"},
+		client.Event{Type: client.EventQuestionAsked, Step: 1, Position: 1, Tool: "ask_user", Question: &domain.Question{Text: "Which city?"}})
+	screen := s.View().Content
+	require.Less(t, strings.Index(screen, "first"), strings.Index(screen, "? ask_user · waits for an answer"))
+	require.Less(t, strings.Index(screen, "ask_user"), strings.Index(screen, "? third"))
+	require.NotContains(t, screen, "Which city?", "the panel asks it")
+	s.hears(client.Event{Type: client.EventQuestionAnswered, Step: 1, Position: 1, Tool: "ask_user", Text: "Oslo", Answer: &domain.Answer{Outcome: domain.AnsweredByPerson, By: "ann"}},
+		client.Event{Type: client.EventToolDone, Step: 1, Position: 1, Tool: "ask_user"},
+		client.Event{Type: client.EventCut, Step: 2, Outcome: contract.BilledFailure, Error: domain.Errorf(domain.Unavailable, "it went away")},
+		client.Event{Type: client.EventRetry, Step: 2, Attempt: 2, Reason: "it went away"})
+	screen = s.View().Content
+	require.Contains(t, screen, "✓ ask_user")
+	require.Contains(t, screen, "answered by ann")
+	require.Equal(t, 1, strings.Count(screen, "it went away"), screen)
+}
+
+// TestEndingOfAClosedSession says so.
+func TestEndingOfAClosedSession(t *testing.T) {
+	t.Parallel()
+	s := sit(t, 80, 24)
+	s.take(looked{view: contract.StatusView{Number: 2, Status: domain.StatusCompleted, StepCount: 3}})
+	e, err := s.Ending()
+	require.NoError(t, err)
+	require.Equal(t, Ending{Begun: true, Over: true}, e)
 }
 
 // poses has a call ask the person.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 
 	"charm.land/bubbles/v2/key"
 	"charm.land/bubbles/v2/textarea"
@@ -33,14 +34,17 @@ type composer struct {
 	about client.WaitingCall
 	// since is when what stands there was begun.
 	since time.Time
+	// pasted are texts too long to be edited here, each behind what stands for it.
+	pasted []string
 }
 
 const (
 	// composerLines is how many lines of what is typed are shown at once.
 	composerLines = 8
-	// maxTyped bounds what is typed or pasted, and maxPasted the lines that are pasted at once.
+	// maxTyped bounds what is typed, and maxPasted the lines that are pasted at once to be edited: each key takes longer by
+	// them.
 	maxTyped  = 128 << 10
-	maxPasted = 2000
+	maxPasted = 500
 )
 
 func newComposer(theme render.Theme) composer {
@@ -64,9 +68,15 @@ func newComposer(theme render.Theme) composer {
 
 // takes gives it a key or what was pasted. What it refuses is said.
 func (c *composer) takes(msg tea.Msg) (refused string) {
-	if pasted, ok := msg.(tea.PasteMsg); ok && (len(c.area.Value())+len(pasted.Content) > maxTyped || strings.Count(pasted.Content, "\n") > maxPasted) {
-		return fmt.Sprintf("what was pasted is too long to be typed here: at most %d KiB and %d lines; send takes a message from a file, up to %d KB",
-			maxTyped>>10, maxPasted, domain.MaxMessage/1000)
+	if pasted, ok := msg.(tea.PasteMsg); ok {
+		text := pastedText(pasted.Content)
+		lines := linesOf(text)
+		switch {
+		case len(c.value())+len(text) > domain.MaxMessage:
+			return fmt.Sprintf("what was pasted is too long for a message: at most %d KB", domain.MaxMessage/1000)
+		case lines > maxPasted || len(c.area.Value())+len(text) > maxTyped:
+			msg = tea.PasteMsg{Content: c.aside(text, lines)}
+		}
 	}
 	if _, pressed := msg.(tea.KeyPressMsg); pressed && len(c.area.Value()) > maxTyped+(maxTyped>>2) {
 		return "no more can be typed here; send takes a message from a file"
@@ -75,11 +85,43 @@ func (c *composer) takes(msg tea.Msg) (refused string) {
 	return ""
 }
 
-func (c *composer) value() string { return c.area.Value() }
-func (c *composer) empty() bool   { return c.area.Length() == 0 }
+// aside keeps a text that is too long to be edited, and returns what stands for it. Where that is deleted the text goes
+// with it.
+func (c *composer) aside(text string, lines int) string {
+	mark := fmt.Sprintf("[paste %d: %s, %s]", len(c.pasted)/2+1, render.Counted(int64(lines), "line"), render.Counted(int64(len(text)), "byte"))
+	c.pasted = append(c.pasted, mark, text)
+	return mark
+}
+
+func linesOf(text string) int { return strings.Count(strings.TrimSuffix(text, "\n"), "\n") + 1 }
+
+// pastedText is what was pasted with its lines as they are typed, and nothing in it that steers a terminal.
+func pastedText(text string) string {
+	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+// value is what is typed, with what was pasted in place of what stands for it.
+func (c *composer) value() string {
+	if len(c.pasted) == 0 {
+		return c.area.Value()
+	}
+	return strings.NewReplacer(c.pasted...).Replace(c.area.Value())
+}
+
+func (c *composer) empty() bool { return c.area.Length() == 0 }
 
 // set replaces what is typed.
 func (c *composer) set(text string) {
+	c.pasted = nil
+	if lines := linesOf(text); lines > maxPasted || len(text) > maxTyped {
+		text = c.aside(text, lines)
+	}
 	c.area.SetValue(text)
 	c.area.MoveToEnd()
 }

@@ -20,6 +20,8 @@ type feed struct {
 	news   <-chan struct{}
 	// next is the index of the first message that was not read yet.
 	next int
+	// messages is the command line that shows all that was said.
+	messages string
 }
 
 const (
@@ -106,7 +108,7 @@ func (f *feed) recall(ctx context.Context, live domain.ExecutionID) error {
 			continue
 		}
 		if read.entries = append(read.entries, entry); len(read.entries) > mostRecalled {
-			read.entries, read.gone = read.entries[1:], "what was said before is not shown: `starter messages "+f.id+"` has it all"
+			read.entries, read.gone = read.entries[1:], "what was said before is not shown: "+f.messages+" has it all"
 		}
 	}
 	if len(read.entries)+read.takenBack > 0 || read.gone != "" {

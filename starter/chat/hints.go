@@ -17,19 +17,26 @@ func (m *Model) trouble(err error) string {
 	if e, ok := errors.AsType[*client.Error](err); ok && e.Next != "" {
 		text += "; " + e.Next
 	}
-	return inChat(text, m.cfg.ID)
+	return m.cfg.inChat(text)
+}
+
+// shell is a command line, in backquotes.
+func (c Config) shell(words ...string) string {
+	if c.Again == nil {
+		return "`" + strings.Join(append([]string{"starter"}, words...), " ") + "`"
+	}
+	return "`" + c.Again(words...) + "`"
 }
 
 var backquoted = regexp.MustCompile("`([^`]+)`")
 
 // inChat has advice for a command line, which stands in backquotes, name the commands of this screen that do the same for
 // the session, and all others as a shell takes them.
-func inChat(text, id string) string {
+func (c Config) inChat(text string) string {
 	return backquoted.ReplaceAllStringFunc(text, func(span string) string {
-		line := strings.TrimPrefix(strings.Trim(span, "`"), "starter ")
-		words := strings.Fields(line)
-		if len(words) < 2 || words[1] != id {
-			return "`starter " + line + "`"
+		words := strings.Fields(strings.TrimPrefix(strings.Trim(span, "`"), "starter "))
+		if len(words) < 2 || words[1] != c.ID {
+			return c.shell(words...)
 		}
 		switch rest := words[2:]; words[0] {
 		case "extend":
@@ -43,7 +50,7 @@ func inChat(text, id string) string {
 		case "send":
 			return "what you type"
 		}
-		return "`starter " + line + "`"
+		return c.shell(words...)
 	})
 }
 

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -27,8 +28,10 @@ func TestHintsAreOfThisScreen(t *testing.T) {
 		"`starter messages notes` shows them":                "`starter messages notes` shows them",
 		"nothing to name":                                    "nothing to name",
 	} {
-		require.Equal(t, want, inChat(text, "notes"))
+		require.Equal(t, want, Config{ID: "notes"}.inChat(text))
 	}
+	other := Config{ID: "notes", Again: func(words ...string) string { return "bin/e " + strings.Join(words, " ") + " --address a:1" }}
+	require.Equal(t, "`bin/e unsuspend notes --address a:1` ends it", other.inChat("`unsuspend notes` ends it"))
 	s := sit(t, 120, 24).idle()
 	s.take(did{err: &client.Error{Class: client.Refused, Message: "nothing is left of the session's budget", Next: "`extend notes --session --max-steps` does"}})
 	require.Contains(t, s.View().Content, "nothing is left of the session's budget; /extend session max_steps=TOTAL does")

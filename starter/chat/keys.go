@@ -73,14 +73,14 @@ func (m *Model) decides(text string) ([]want, bool) {
 	switch verb {
 	case "y", "yes", "a", "always":
 		if _, whole := m.askPanel(); !whole {
-			m.talk.warn("only a part of what would run is shown, so nobody can have seen it: `starter approvals " + cmp.Or(call.ID, m.cfg.ID) + "` shows more, or make the terminal larger")
+			m.talk.warn("only a part of what would run is shown, so nobody can have seen it: " + m.cfg.shell("approvals", cmp.Or(call.ID, m.cfg.ID)) + " shows more, or make the terminal larger")
 			return nil, true
 		}
 		word.Always = verb[0] == 'a'
 		return m.decide(decision{word: word, of: call.ID}), true
 	case "e", "edit":
 		if call.Bytes > 0 || !call.Known() || call.Arguments != render.Clean(call.Arguments) {
-			m.talk.warn("not all of the arguments are known here: `starter approve " + cmp.Or(call.ID, m.cfg.ID) + " CALL --edit` takes others")
+			m.talk.warn("not all of the arguments are known here: " + m.cfg.shell("approve", cmp.Or(call.ID, m.cfg.ID), render.ShortCall(call.ToolExecutionID), "--edit", "JSON") + " takes others")
 			return nil, true
 		}
 		m.composer.asks(arguments, call)
@@ -133,7 +133,7 @@ func (m *Model) post(text string, queued bool) []want {
 		m.talk.warn("not sent: " + err.Error())
 		return nil
 	case m.turn.phase == over:
-		m.talk.warn("not sent: the session has ended; `starter chat` begins another")
+		m.talk.warn("not sent: the session has ended; " + m.cfg.shell("chat") + " begins another")
 		return nil
 	case len(m.outbox.letters) >= maxLetters:
 		m.talk.warn("not sent: too many messages wait; let this turn end")

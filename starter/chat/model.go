@@ -30,16 +30,18 @@ type Config struct {
 	// Limits reads totals of limits, and ReadModel a model, as a person writes them.
 	Limits    func(words []string) (client.ExtendOptions, error)
 	ReadModel func(text string) (domain.LLMConfig, error)
-	Theme     render.Theme
-	Now       func() time.Time
+	// Again is a command line of the program as the person would write it. Nil: by the program's usual name.
+	Again func(words ...string) string
+	Theme render.Theme
+	Now   func() time.Time
 }
 
 // An Ending is how a conversation was left.
 type Ending struct {
 	// Number is the execution in progress; zero: none is.
 	Number int
-	// Begun says that there is a session.
-	Begun bool
+	// Begun says that there is a session, and Over that it has ended.
+	Begun, Over bool
 	// Unsent is what was typed and the session does not have.
 	Unsent []string
 }
@@ -163,7 +165,7 @@ func (m *Model) recalled(msg recalled) []want {
 		m.talk.warn(msg.gone)
 	}
 	if msg.takenBack > 0 {
-		m.talk.note(render.Counted(int64(msg.takenBack), "message") + " that a rewind has taken back: `starter messages " + m.cfg.ID + "` shows them")
+		m.talk.note(render.Counted(int64(msg.takenBack), "message") + " that a rewind has taken back: " + m.cfg.shell("messages", m.cfg.ID) + " shows them")
 	}
 	for _, entry := range msg.entries {
 		tag := domain.TagOf(entry.Message)
@@ -355,7 +357,7 @@ func (m *Model) leave() []want { return []want{wantLeave{}} }
 
 // Ending says how the conversation is left now.
 func (m *Model) Ending() (Ending, error) {
-	e := Ending{Begun: m.turn.phase != fresh}
+	e := Ending{Begun: m.turn.phase != fresh, Over: m.turn.phase == over}
 	if m.turn.busy() {
 		e.Number = m.turn.number
 	}

@@ -92,7 +92,7 @@ func (p *performer) fork(w wantFork) tea.Msg {
 	for {
 		_, err := p.cfg.Agents.Fork(p.ctx, w.from, client.ForkOptions{ID: name, Prompt: w.text, Budget: p.cfg.Budget, RequestID: key})
 		if !errors.Is(err, &client.Error{Class: client.Unreachable}) || process.Pause(p.ctx, again) != nil {
-			return did{what: name + " has begun, a fork of this conversation, which stays as it was; `starter chat " + name + "` opens it", err: err}
+			return did{what: name + " has begun, a fork of this conversation, which stays as it was; " + p.cfg.shell("chat", name) + " opens it", err: err}
 		}
 	}
 }

@@ -3,7 +3,6 @@ package chat
 import (
 	"cmp"
 	"strings"
-	"time"
 
 	"everstep/starter/client"
 	"everstep/starter/render"
@@ -15,16 +14,17 @@ type questions struct {
 }
 
 // panel shows the question, in at most so many lines.
-func (q *questions) panel(id, waiter string, theme render.Theme, now time.Time, width, most int) []string {
+func (q *questions) panel(cfg Config, waiter string, width, most int) []string {
+	theme, now := cfg.Theme, cfg.Now()
 	first, ok := q.first()
 	if !ok {
 		return nil
 	}
-	of := cmp.Or(first.ID, id)
-	first.ID = cmp.Or(waiter, id)
+	of := cmp.Or(first.ID, cfg.ID)
+	first.ID = cmp.Or(waiter, cfg.ID)
 	lines := wrapped(render.Questions([]client.WaitingQuestion{first}, now), "  ", "  ", width)
 	if len(lines) > most-1 {
-		lines = append(lines[:max(most-2, 0)], theme.Warn(fitted("  … not all of it fits here; `starter approvals "+of+"` shows it", width)))
+		lines = append(lines[:max(most-2, 0)], theme.Warn(fitted("  … not all of it fits here; "+cfg.shell("approvals", of)+" shows it", width)))
 	}
 	how := "what you enter answers it"
 	switch {

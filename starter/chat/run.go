@@ -30,7 +30,7 @@ func Run(ctx context.Context, cfg Config, on Terminal, failed <-chan error, begu
 	begun(func(text string, warns bool) { program.Send(remark{text, warns}) })
 	var beside sync.WaitGroup
 	beside.Go(func() {
-		(&feed{agents: cfg.Agents, id: cfg.ID, fresh: cfg.Fresh, give: func(msg tea.Msg) { program.Send(msg) }, news: news}).run(doing)
+		(&feed{agents: cfg.Agents, id: cfg.ID, fresh: cfg.Fresh, give: func(msg tea.Msg) { program.Send(msg) }, news: news, messages: cfg.shell("messages", cfg.ID)}).run(doing)
 	})
 	beside.Go(func() {
 		select {

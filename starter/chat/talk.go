@@ -287,7 +287,7 @@ func (t *talk) replied(e client.Event) {
 	case contract.ShutDown:
 		t.note("the worker was told to stop; another goes on")
 	case contract.BilledFailure:
-		words = "the inference failed"
+		words = inferenceFailed
 		fallthrough
 	default:
 		if e.Error != nil {
@@ -297,8 +297,14 @@ func (t *talk) replied(e client.Event) {
 	}
 }
 
+// inferenceFailed is how it is told that one did.
+const inferenceFailed = "the inference failed"
+
 func (t *talk) retried(key callKey, e client.Event) {
 	if e.Tool == "" {
+		if at := len(t.parts) - 1; at >= 0 && t.parts[at].kind == warned && strings.HasPrefix(t.parts[at].text, inferenceFailed) {
+			t.parts = t.parts[:at] // the same is told with what becomes of it
+		}
 		t.told(e)
 		return
 	}

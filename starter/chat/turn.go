@@ -60,6 +60,9 @@ func (t *turn) told(v contract.StatusView) {
 	case !v.Open:
 		t.phase = over
 	case t.number <= v.Number: // else it is behind what was heard
+		if t.number < v.Number {
+			t.step, t.tokens = v.StepCount, 0
+		}
 		t.phase, t.number = idle, v.Number
 	}
 }

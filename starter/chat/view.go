@@ -93,7 +93,7 @@ func (m *Model) below() []string {
 	lines := []string{t.Faint(strings.Repeat("─", width))}
 	panel, _ := m.askPanel()
 	if len(panel) == 0 {
-		panel = m.questions.panel(m.cfg.ID, m.waiter(m.questions.of()), t, m.cfg.Now(), width, max(m.screen.height/2, 4))
+		panel = m.questions.panel(m.cfg, m.waiter(m.questions.of()), width, max(m.screen.height/2, 4))
 	}
 	lines = append(lines, panel...)
 	if m.composer.purpose == arguments {
