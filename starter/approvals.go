@@ -49,6 +49,9 @@ revoke).`,
 			}
 		}
 		all, err := waitingOf(ctx, s, id)
+		if err == nil {
+			p.sayUnreached(s)
+		}
 		switch {
 		case err != nil:
 			return err

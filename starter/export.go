@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
@@ -113,9 +114,9 @@ them, and fork begins an agent that goes on from there.
 		RunE: func(command *cobra.Command, args []string) (err error) {
 			in, name := p.in, "standard input"
 			if args[0] != "-" {
-				file, err := os.Open(args[0])
+				file, err := openExported(args[0])
 				if err != nil {
-					return usage("file: %s", err)
+					return err
 				}
 				defer file.Close()
 				in, name = file, args[0]
@@ -137,6 +138,25 @@ them, and fork begins an agent that goes on from there.
 			return p.done(importedOf(brought), "imported %s into %s; %d were there already", render.Counted(int64(len(brought.New)), "execution"), store.Name(), brought.Known)
 		},
 	}
+}
+
+// openExported opens a file, and says what to do where it cannot be read.
+func openExported(name string) (*os.File, error) {
+	const like = "`starter import notes.jsonl.zst` is an example, and - is standard input"
+	info, err := os.Stat(name)
+	switch {
+	case name == "":
+		return nil, usage("file: is empty; give one that export has written: %s", like)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, usage("file: there is no file %s; give one that export has written: %s", name, like)
+	case err == nil && info.IsDir():
+		return nil, usage("file: %s is a folder; give a file that export has written: %s", name, like)
+	}
+	file, err := os.Open(name)
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
+		return nil, usage("file: %s cannot be read: %s", name, failed.Err)
+	}
+	return file, err
 }
 
 // named has what is wrong with a file name it.

@@ -43,7 +43,8 @@ begins, and that it has ended; each agent's are in order, and have its agent_id,
 a depth, and a path: the names by which it was started. That needs a worker.
 
 Where no server is configured, what the execution needs to go on is brought up,
-as run does.`,
+as run does. What the server has deleted, or where none can be reached, is shown
+by the records (EVERSTEP_RECORDS): the steps that were taken, and the end.`,
 		Example: `  starter watch notes
   starter watch notes --execution 2
   starter watch notes --json | jq -r .type
@@ -57,10 +58,7 @@ as run does.`,
 			if err := client.CheckID(args[0]); err != nil {
 				return err
 			}
-			if err := p.machine.CheckKept(args[0]); err != nil {
-				return err
-			}
-			s, err := p.machine.BringUp(ctx, f)
+			s, err := p.machine.BringUpToRead(ctx, f, args[0])
 			if err != nil {
 				return err
 			}
@@ -75,7 +73,9 @@ as run does.`,
 			case p.flags.json:
 				q.view, q.events = render.JSONView(p.out), true
 			}
-			return p.follow(ctx, q, client.Execution{ID: args[0], Number: number})
+			return p.fromRecords(func(ctx context.Context, _ *local.Stack, id string) error {
+				return p.follow(ctx, q, client.Execution{ID: id, Number: number})
+			})(ctx, s, args[0])
 		},
 	}
 	executionFlag(command, &number)

@@ -104,16 +104,17 @@ marked: the model sees it no more.`,
 }
 
 func stateCommand(p *program) *cobra.Command {
-	return p.withAgent(&cobra.Command{
+	return p.reading(&cobra.Command{
 		Use:   "state ID",
 		Short: "Save an agent's state, for another to begin with",
 		Long: `Prints what an agent's session holds, in JSON: its messages and metadata, model,
 system prompt and response format, and none of its executions. run, start and
-send take it as --messages FILE. It needs a worker. Messages that can no longer
+send take it as --messages FILE. It needs a worker, but for what only the records
+have (EVERSTEP_RECORDS). Messages that can no longer
 be read are reported as gone (exit 1), and left out.`,
 		Example: `  starter state notes
   starter run --id copy --messages notes.json "Go on from there"`,
-	}, "starter state notes", p.machine.ConnectToAsk, p.idOf, func(ctx context.Context, s *local.Stack, id string) error {
+	}, "starter state notes", func(ctx context.Context, s *local.Stack, id string) error {
 		state, err := s.Agents.State(ctx, id)
 		gone := errors.Is(err, &client.Error{Class: client.Gone}) && !state.AgentID().IsZero()
 		if err != nil && !gone {

@@ -44,6 +44,10 @@ func TestImportedAgentsWithoutAServer(t *testing.T) {
 		"status ann":                            "it was imported on 2030-01-31 12:00 UTC, and can only be read here",
 		"explain ann":                           "none is here: the record of the execution tells, which was imported",
 		"explain ann --tree":                    "completed",
+		"watch ann":                             "Nothing.",
+		"watch ann --execution 1 --json":        `"type":"execution_ended"`,
+		"approvals ann --json":                  "[]",
+		"state ann":                             `"execution_count":3`,
 		"diff ann:1 ann:3":                      "no step differs",
 		"export ann --execution 1":              `"format":"everstep-records"`,
 		"history ann --json":                    `"imported_at":"2030-01-31T12:00:00Z"`,
@@ -81,8 +85,78 @@ func TestWhatAnImportedAgentCannot(t *testing.T) {
 		require.Empty(t, stdout)
 		require.Contains(t, stderr, want)
 	}
+	for _, line := range []string{"watch bob", "approvals bob", "messages bob", "steps bob", "state bob"} {
+		code, _, stderr := c.call(t.Context(), strings.Fields(line)...)
+		require.Equal(t, exitUnreachable, code, "%s: %s", line, stderr)
+		require.Contains(t, stderr, "the records tell nothing of bob", line)
+	}
+	code, _, stderr := c.call(t.Context(), "watch", "ann", "--execution", "2")
+	require.Equal(t, exitStopped, code, "by its outcome, as that of one that is followed: %s", stderr)
+	code, _, stderr = c.call(t.Context(), "watch", "ann", "--events")
+	require.Equal(t, exitOther, code)
+	require.Contains(t, stderr, "its record does not have them; `starter watch ann --execution 3` shows its steps")
 	delete(c.variables, host.RecordsVariable)
-	code, _, stderr := c.call(t.Context(), "list", "--records")
+	code, _, stderr = c.call(t.Context(), "list", "--records")
 	require.Equal(t, exitUsage, code)
 	require.Contains(t, stderr, "records: no store is named")
+	code, _, stderr = c.call(t.Context(), "watch", "ann")
+	require.Equal(t, exitNotFound, code, stderr)
+}
+
+// TestImportSaysWhatToDo about what it cannot read, and leaves nothing of it among the records.
+func TestImportSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	c := newCaller(t)
+	store := filepath.Join(t.TempDir(), "records")
+	c.variables[host.RecordsVariable] = store
+	dir := t.TempDir()
+	var file bytes.Buffer
+	all := conformance.Sample(t, "ann", 3)
+	require.NoError(t, record.Write(&file, all...))
+	for name, test := range map[string]struct {
+		content string
+		want    string
+	}{
+		"cut":    {file.String()[:file.Len()/2], "it was cut off; export it again, or copy it anew"},
+		"empty":  {"", "line 1: is missing: the file is empty"},
+		"gzip":   {"\x1f\x8b\x08", "decompress it"},
+		"other":  {`{"a":1}` + "\n", "give a file that export has written"},
+		"zeros":  {strings.Repeat("\x00", 1<<20), "give a file that export has written"},
+		"broken": {strings.Replace(file.String(), "Nothing.", "Nothing!", 1), "the file was damaged or changed; export it again, or copy it anew"},
+	} {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(test.content), 0o600))
+		code, stdout, stderr := c.call(t.Context(), "import", path)
+		require.Equal(t, exitUsage, code, "%s: %s", name, stderr)
+		require.Empty(t, stdout)
+		require.Contains(t, stderr, path+": line ", name)
+		require.Contains(t, stderr, test.want, name)
+	}
+	for name, want := range map[string]string{filepath.Join(dir, "none"): "there is no file ", dir: "is a folder; give a file", "": "file: is empty"} {
+		code, _, stderr := c.call(t.Context(), "import", name)
+		require.Equal(t, exitUsage, code, stderr)
+		require.Contains(t, stderr, want)
+		require.Contains(t, stderr, "`starter import notes.jsonl.zst` is an example")
+	}
+	left, err := filepath.Glob(filepath.Join(store, "*", "*"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+
+	whole := filepath.Join(dir, "whole")
+	require.NoError(t, os.WriteFile(whole, file.Bytes(), 0o600))
+	for _, want := range []string{"imported 3 executions", "0 executions into " + store + "; 3 were there already"} {
+		code, _, stderr := c.call(t.Context(), "import", whole)
+		require.Zero(t, code, stderr)
+		require.Contains(t, stderr, want)
+	}
+	all[2].End.Answer = "Something."
+	file.Reset()
+	require.NoError(t, record.Write(&file, append(all, conformance.Sample(t, "bob", 1)...)...))
+	require.NoError(t, os.WriteFile(whole, file.Bytes(), 0o600))
+	code, _, stderr := c.call(t.Context(), "import", whole)
+	require.Equal(t, exitRefused, code, stderr)
+	require.Contains(t, stderr, "differs from that of the file; nothing was imported; name another store to have both")
+	code, stdout, _ := c.call(t.Context(), "list", "--records", "--json")
+	require.Zero(t, code)
+	require.NotContains(t, stdout, "bob", "all or none")
 }

@@ -38,31 +38,32 @@ func (b bucket) read(ctx context.Context, key string) ([]byte, error) {
 
 func (b bucket) list(ctx context.Context, folder string) (names []string, err error) {
 	prefix := within + folder + "/"
-	all := b.List(&blob.ListOptions{Prefix: prefix})
-	for {
-		object, err := all.Next(ctx)
-		switch {
-		case errors.Is(err, io.EOF):
-			return names, nil
-		case err != nil:
-			return nil, err
-		}
+	err = b.each(ctx, &blob.ListOptions{Prefix: prefix}, func(object *blob.ListObject) {
 		names = append(names, strings.TrimPrefix(object.Key, prefix))
-	}
+	})
+	return names, err
 }
 
 func (b bucket) folders(ctx context.Context) (names []string, err error) {
-	all := b.List(&blob.ListOptions{Prefix: within, Delimiter: "/"})
-	for {
-		object, err := all.Next(ctx)
-		switch {
-		case errors.Is(err, io.EOF):
-			return names, nil
-		case err != nil:
-			return nil, err
-		case object.IsDir:
+	err = b.each(ctx, &blob.ListOptions{Prefix: within, Delimiter: "/"}, func(object *blob.ListObject) {
+		if object.IsDir {
 			names = append(names, strings.TrimSuffix(strings.TrimPrefix(object.Key, within), "/"))
 		}
+	})
+	return names, err
+}
+
+// each takes what a bucket lists, up to its end or an error.
+func (b bucket) each(ctx context.Context, o *blob.ListOptions, take func(*blob.ListObject)) error {
+	for all := b.List(o); ; {
+		object, err := all.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		take(object)
 	}
 }
 

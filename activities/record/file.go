@@ -26,6 +26,8 @@ const (
 	// MaxRecord bounds that of one record of a file, which is held in memory several times over. A step of a few KB takes
 	// some 4 KB, so 500 of them 2 MB; it has room for a thousand of the longest results of tools.
 	MaxRecord = 64 << 20
+	// maxHead bounds the first line, which says little: what is no file of ours is not read far for it.
+	maxHead = 64 << 10
 	// maxWindow bounds how far back what is compressed refers: Compressed needs 8 MiB.
 	maxWindow = 32 << 20
 )
@@ -127,12 +129,9 @@ func read(r io.Reader, most int, take func(Record) error) error {
 		return err
 	}
 	defer done()
-	lines := &lineReader{r: bufio.NewReader(plain), left: MaxBytes, most: most}
-	first, err := lines.next()
-	if err != nil {
-		return lines.wrong(err)
-	}
-	n, err := readHead(first)
+	lines := &lineReader{r: bufio.NewReader(plain), left: MaxBytes, most: maxHead}
+	n, err := lines.head()
+	lines.most = most
 	if err != nil {
 		return lines.wrong(err)
 	}
@@ -173,11 +172,27 @@ func read(r io.Reader, most int, take func(Record) error) error {
 	return nil
 }
 
+// head reads the first line. What is no file of ours is told so, and not that it was cut off.
+func (l *lineReader) head() (int, error) {
+	line, err := l.next()
+	switch {
+	case bytes.HasPrefix(line, gzipMagic):
+		return 0, domain.Errorf(domain.Invalid, "is compressed with gzip; decompress it: export compresses with zstd, and what is plain is read too")
+	case err == nil:
+		return readHead(line)
+	case errors.Is(err, errEnds) && len(line) == 0:
+		return 0, domain.Errorf(domain.Invalid, "is missing: the file is empty; give one that export has written")
+	case !bytes.HasPrefix(line, []byte(`{"format":"`+Format)):
+		return 0, errNoHead
+	}
+	return 0, err
+}
+
 func readHead(line []byte) (int, error) {
 	h, err := domain.Decode[head](line)
 	switch {
 	case !json.Valid(line), h.Format == "" && err != nil:
-		return 0, domain.Errorf(domain.Invalid, "is no head of a file of %s; give a file that export has written", Format)
+		return 0, errNoHead
 	case h.Format != Format:
 		return 0, domain.Errorf(domain.Invalid, "format: is %q and not %q; give a file that export has written", domain.Shorten(h.Format, 64), Format)
 	case h.SchemaVersion > SchemaVersion:
@@ -201,7 +216,7 @@ func readKept(line []byte) (r Record, digest domain.Digest, err error) {
 		return r, digest, domain.Errorf(domain.Invalid, "record: is missing; the head says that there are more")
 	}
 	if domain.DigestOf(k.Record) != k.Digest {
-		return r, digest, domain.Errorf(domain.Invalid, "digest: is not that of the record; the file was damaged or changed")
+		return r, digest, domain.Errorf(domain.Invalid, "digest: is not that of the record; the file was damaged or changed"+anew)
 	}
 	if r, err = domain.Decode[Record](k.Record); err == nil {
 		err = r.check()
@@ -235,13 +250,16 @@ func readTail(line []byte, want domain.Digest) error {
 	case t.End == nil:
 		return domain.Errorf(domain.Invalid, "end: is missing; the head says that there are fewer records")
 	case *t.End != want:
-		return domain.Errorf(domain.Invalid, "end: is not the digest of the records; the file was damaged or changed")
+		return domain.Errorf(domain.Invalid, "end: is not the digest of the records; the file was damaged or changed"+anew)
 	}
 	return nil
 }
 
 // zstdMagic begins what is compressed.
 var zstdMagic = []byte{0x28, 0xB5, 0x2F, 0xFD}
+
+// gzipMagic begins what others compress.
+var gzipMagic = []byte{0x1F, 0x8B}
 
 func decompressed(r *bufio.Reader) (io.Reader, func(), error) {
 	if start, _ := r.Peek(len(zstdMagic)); !bytes.Equal(start, zstdMagic) {
@@ -254,6 +272,9 @@ func decompressed(r *bufio.Reader) (io.Reader, func(), error) {
 	return z, z.Close, nil
 }
 
+// anew says what to do about a file that is not as it was written.
+const anew = "; export it again, or copy it anew"
+
 // A lineReader reads lines, so many bytes of them in all and of each at the most.
 type lineReader struct {
 	r    *bufio.Reader
@@ -263,10 +284,12 @@ type lineReader struct {
 }
 
 var (
-	errEnds  = errors.New("is missing: the file ends before; it was cut off")
-	errBytes = fmt.Errorf("goes beyond %d bytes; export fewer executions at a time", int64(MaxBytes))
+	errNoHead = fmt.Errorf("is no head of a file of %s; give a file that export has written", Format)
+	errEnds   = errors.New("is missing: the file ends before; it was cut off" + anew)
+	errBytes  = fmt.Errorf("goes beyond %d bytes; export fewer executions at a time", int64(MaxBytes))
 )
 
+// next is the next line, with the error as much of it as was read.
 func (l *lineReader) next() ([]byte, error) {
 	l.line++
 	var line []byte
@@ -274,19 +297,19 @@ func (l *lineReader) next() ([]byte, error) {
 		piece, err := l.r.ReadSlice('\n')
 		line = append(line, piece...)
 		if l.left -= int64(len(piece)); l.left < 0 {
-			return nil, errBytes
+			return line, errBytes
 		}
 		if len(line) > l.most {
-			return nil, domain.Errorf(domain.TooLarge, "is longer than %d MiB, more than an execution of a file may have", l.most>>20)
+			return line, domain.Errorf(domain.TooLarge, "is longer than %d MiB, more than an execution of a file may have", l.most>>20)
 		}
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
 		case err == nil:
 			return bytes.TrimSpace(line), nil
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-			return nil, errEnds // the end of a line is part of it
+			return line, errEnds // the end of a line is part of it
 		default:
-			return nil, err
+			return line, err
 		}
 	}
 }

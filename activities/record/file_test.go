@@ -72,7 +72,12 @@ func TestBadFilesSayWhere(t *testing.T) {
 		}
 	}
 	for name, test := range map[string]struct{ file, want string }{
-		"nothing":                 {"", "line 1: is missing: the file ends before"},
+		"nothing":                 {"", "line 1: is missing: the file is empty; give one that export has written"},
+		"no line":                 {"hello", "line 1: is no head of a file of everstep-records"},
+		"half a head":             {lines[0][:len(lines[0])/2+8], "line 1: is missing: the file ends before; it was cut off; export it again, or copy it anew"},
+		"one of gzip":             {"\x1f\x8b\x08\x00hello", "line 1: is compressed with gzip; decompress it"},
+		"one of gzip, of lines":   {"\x1f\x8b\x08\x00hel\nlo\n", "line 1: is compressed with gzip; decompress it"},
+		"one endless line":        {strings.Repeat("\x00", 1<<20), "line 1: is no head of a file of everstep-records"},
 		"no file of ours":         {"hello\n", "line 1: is no head of a file of everstep-records"},
 		"another's JSON":          {`{"format":"else"}` + "\n", `line 1: format: is "else"`},
 		"a list":                  {"[1]\n", "line 1"},

@@ -38,7 +38,7 @@ func Import(ctx context.Context, store *Store, records iter.Seq2[Record, error],
 			return Imported{}, err
 		case !same(there, r):
 			return Imported{}, domain.Errorf(domain.Denied,
-				"execution %d of agent %s (%s) is recorded in %s already, and differs from that of the file; nothing was imported", r.Number, r.AgentID, r.ExecutionID, store.Name())
+				"execution %d of agent %s (%s) is recorded in %s already, and differs from that of the file; nothing was imported; name another store to have both", r.Number, r.AgentID, r.ExecutionID, store.Name())
 		default:
 			done.Known++
 		}

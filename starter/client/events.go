@@ -25,7 +25,16 @@ type EventsOptions struct {
 // and goes on; any other error ends it. It needs a worker: for an execution in
 // progress it waits until one is up, and Config.Progress is told.
 func (c *Client) Events(ctx context.Context, id string, o EventsOptions) iter.Seq2[domain.Event, error] {
-	return sequence(ctx, id, "reading the events of ", func(yield func(domain.Event, error) bool) error { return c.events(ctx, id, o, yield) })
+	return sequence(ctx, id, "reading the events of ", func(yield func(domain.Event, error) bool) error {
+		err := c.events(ctx, id, o, yield)
+		if lostToServer(err) {
+			if a, r, ok, _ := c.kept(ctx, id, o.Number); ok {
+				return errorf(Gone, err, "the events of execution %d of %s can no longer be read: its record does not have them", r.Number, a.called()).
+					next("`watch %s --execution %d` shows its steps", a.called(), r.Number)
+			}
+		}
+		return err
+	})
 }
 
 func (c *Client) events(ctx context.Context, id string, o EventsOptions, yield func(domain.Event, error) bool) error {

@@ -55,6 +55,8 @@ func (c *Client) Find(ctx context.Context, text string) (string, error) {
 	switch {
 	case err != nil:
 		return "", fail(ctx, text, "looking for "+text, err)
+	case len(found) == 0 && c.unreached != nil && c.cfg.Records != nil:
+		return "", errorf(Unreachable, c.unreached, "%s; the records tell nothing of %s", c.unreached.Message, a.called()).next("`list --records` shows of whom they tell")
 	case len(found) == 0:
 		return text, nil
 	case len(found) > 1:

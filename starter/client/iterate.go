@@ -28,8 +28,17 @@ func (c *Client) Execute(ctx context.Context, s Start) (domain.AgentState, error
 }
 
 // State returns the agent's state with all messages, and all steps of its newest execution. Where parts
-// can no longer be read an error of class Gone beside it says which. It needs a worker.
+// can no longer be read an error of class Gone beside it says which. It needs a worker. Of an agent of which only records
+// tell it is that of the newest record, with all messages and no steps.
 func (c *Client) State(ctx context.Context, id string) (domain.AgentState, error) {
+	state, err := c.liveState(ctx, id)
+	if c.cfg.Records == nil || !lostToServer(err) || !state.AgentID().IsZero() {
+		return state, err
+	}
+	return c.keptState(ctx, id, err)
+}
+
+func (c *Client) liveState(ctx context.Context, id string) (domain.AgentState, error) {
 	t, err := c.target(ctx, id, 0)
 	if err != nil {
 		return domain.AgentState{}, err

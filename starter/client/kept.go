@@ -116,7 +116,8 @@ func (c *Client) kept(ctx context.Context, id string, number int) (a agent, r re
 	case number > 0:
 		at = slices.IndexFunc(all, func(r record.Record) bool { return r.Number == number })
 	case c.unreached != nil && all[at].Imported.IsZero():
-		return a, r, false, errorf(Unreachable, c.unreached, "%s; the records know of execution %d of %s, and not whether there is a later one; ask for it by its number", c.unreached.Message, all[at].Number, a.called())
+		return a, r, false, errorf(Unreachable, c.unreached, "%s; the records know of execution %d of %s, and not whether there is a later one", c.unreached.Message, all[at].Number, a.called()).
+			next("`explain %s --execution %d` tells of that one, and `history %s` of all that are recorded", a.called(), all[at].Number, a.called())
 	}
 	if at < 0 {
 		return a, r, false, nil

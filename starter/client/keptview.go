@@ -1,7 +1,10 @@
 package client
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 
 	"everstep/activities/record"
@@ -39,7 +42,24 @@ func recordedExplanation(a agent, r record.Record) explanation {
 	if r.Outcome.Priced {
 		e.then.Price = &domain.Price{}
 	}
+	if account, has := r.FinalState.Session(); has {
+		e.then.Session, e.at.Session = &account, accountBefore(account, r)
+	}
 	return e
+}
+
+// accountBefore is the session's account as an execution began, with the totals as they were at its end.
+func accountBefore(account domain.SessionAccount, r record.Record) *domain.SessionAccount {
+	prior, all := domain.Spent{}, r.FinalState.Spent(r.CompletedAt)
+	if execution, ok := r.FinalState.Execution(); ok {
+		prior = execution.Counts().Prior
+	}
+	spent := &account.Spent
+	spent.Steps = max(spent.Steps-(all.Steps-prior.Steps), 0)
+	spent.Tokens = max(spent.Tokens-(all.Tokens-prior.Tokens), 0)
+	spent.CostNanoUSD = max(spent.CostNanoUSD-(all.CostNanoUSD-prior.CostNanoUSD), 0)
+	spent.ToolCalls = max(spent.ToolCalls-(all.ToolCalls-prior.ToolCalls), 0)
+	return &account
 }
 
 func explanationOf(_ *Client, a agent, r record.Record) ExplainView {
@@ -67,10 +87,32 @@ func statusOf(_ *Client, a agent, r record.Record) contract.StatusView {
 	v.OutcomeUnknown = append([]domain.UnknownCall{}, r.FinalState.Unsettled()...)
 	v.Budget, _ = r.FinalState.Budget()
 	v.BudgetLeft, _ = r.FinalState.BudgetLeft(now)
+	v.StandingApprovals = append([]domain.StandingApproval{}, r.FinalState.StandingApprovals()...)
 	if account, has := r.FinalState.Session(); has {
 		v.SessionBudget, v.SessionBudgetLeft = &account.Budget, new(account.Left())
 	}
 	return v
+}
+
+// keptState is the state of the newest record with all messages; why is what kept the server from telling it.
+func (c *Client) keptState(ctx context.Context, id string, why error) (domain.AgentState, error) {
+	_, all, err := c.keptSession(ctx, id)
+	if err != nil || len(all) == 0 {
+		return domain.AgentState{}, cmp.Or(fail(ctx, id, "reading the records of "+id, err), why)
+	}
+	var said []domain.Entry
+	var lost error
+	for entry, err := range c.Messages(ctx, id) {
+		switch {
+		case err == nil:
+			said = append(said, entry)
+		case !errors.Is(err, &Error{Class: Gone}):
+			return domain.AgentState{}, err
+		default:
+			lost = cmp.Or(lost, err)
+		}
+	}
+	return all[len(all)-1].FinalState.WithMessageStore(domain.StoreOf(said)), lost
 }
 
 // hereSince says that a record is all that there is.

@@ -79,6 +79,25 @@ func TestImportedAgentsAreReadWithoutAServer(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, domain.StatusCompleted, tree.Status)
 
+	var shown []EventType
+	for _, event := range collected(t, c.Follow(ctx, "ann", FollowOptions{Number: 2, Tree: true})) {
+		require.Equal(t, 2, event.Number)
+		shown = append(shown, event.Type)
+	}
+	require.Equal(t, []EventType{EventBegan, EventStep, EventAnswered, EventEnded}, shown)
+	waited, err := c.Wait(ctx, "ann", 2)
+	require.NoError(t, err)
+	require.Equal(t, domain.StatusStopped, waited.Outcome.Status)
+	state, err := c.State(ctx, "ann")
+	require.NoError(t, err)
+	require.Len(t, state.Context().MessageStore().Section("messages"), 6)
+	for _, err := range c.Events(ctx, "ann", EventsOptions{}) {
+		require.ErrorIs(t, err, &Error{Class: Gone})
+	}
+	_, err = c.Find(ctx, "nobody")
+	require.ErrorIs(t, err, &Error{Class: Unreachable})
+	require.ErrorContains(t, err, "none is up; the records tell nothing of nobody")
+
 	_, err = c.Send(ctx, "ann", SendOptions{Prompt: "more"})
 	require.ErrorIs(t, err, &Error{Class: Unreachable})
 	require.ErrorContains(t, err, "none is up")
@@ -98,6 +117,12 @@ func TestWhatIsNewestIsNotToldWithoutAServer(t *testing.T) {
 	require.ErrorContains(t, err, "none is up; the records know of execution 2 of bob, and not whether there is a later one")
 	_, err = c.Status(t.Context(), "bob")
 	require.ErrorContains(t, err, "not whether there is a later one")
+	var told *Error
+	require.ErrorAs(t, err, &told)
+	require.Contains(t, told.Next, "`explain bob --execution 2` tells of that one", "status takes no number")
+	require.Len(t, collected(t, c.Messages(t.Context(), "bob")), 4)
+	_, err = c.Edits(t.Context(), "bob")
+	require.NoError(t, err, "of what they know")
 	result, err := c.Result(t.Context(), "bob", 2)
 	require.NoError(t, err)
 	require.Equal(t, domain.StatusStopped, result.Outcome.Status)

@@ -113,7 +113,7 @@ func (c *Client) Wait(ctx context.Context, id string, number int) (Result, error
 		t, err = c.ended(ctx, id, until.asked)
 	}
 	r, err := c.waited(ctx, id, t, err)
-	return *r, err
+	return orKept(ctx, c, id, number, *r, err, resultOf)
 }
 
 // An end is what one waits for: that of an execution. Behind a pointer, as all that one who waits

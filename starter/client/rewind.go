@@ -167,10 +167,11 @@ func (c *Client) Edits(ctx context.Context, id string) (domain.Edits, error) {
 	if !lostToServer(err) {
 		return domain.Edits{}, err
 	}
-	_, r, ok, failed := c.kept(ctx, id, 0)
-	if failed != nil || !ok || len(r.Steps) == 0 {
+	_, all, failed := c.keptSession(ctx, id) // by what they know, where there may be more
+	if failed != nil || len(all) == 0 || len(all[len(all)-1].Steps) == 0 {
 		return domain.Edits{}, cmp.Or(fail(ctx, id, "reading the records of "+id, failed), err)
 	}
-	then := r.Steps[len(r.Steps)-1].Step.Input.Edits
+	steps := all[len(all)-1].Steps
+	then := steps[len(steps)-1].Step.Input.Edits
 	return domain.Edits{TakenBack: then.TakenBack, Emptied: then.Emptied}, nil
 }

@@ -30,8 +30,13 @@ type FollowOptions struct {
 // Follow yields what happens in an execution, from its beginning to its end, as it happens, with the
 // model's text and reasoning while they arrive: see EventText. It can be begun any number of times,
 // costs the workflow nothing and needs no worker. Where the server goes away it says so, and goes on
-// when that is back. Breaking out of the loop leaves the execution as it is.
+// when that is back. Breaking out of the loop leaves the execution as it is. Of an execution that only records tell of it
+// yields its steps, and neither attempts nor sub-agents.
 func (c *Client) Follow(ctx context.Context, id string, o FollowOptions) iter.Seq2[Event, error] {
+	return c.orKeptEvents(ctx, id, o.Number, c.liveFollow(ctx, id, o))
+}
+
+func (c *Client) liveFollow(ctx context.Context, id string, o FollowOptions) iter.Seq2[Event, error] {
 	return sequence(ctx, id, "following ", func(yield func(Event, error) bool) error {
 		if o.Tree {
 			return followTree(ctx, id, o.Number, &treeWatch{client: c}, yield)

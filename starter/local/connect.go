@@ -221,6 +221,20 @@ func (m *Machine) orRecords(s *Stack, err error) (*Stack, error) {
 	return &Stack{unreached: true, Agents: client.OfRecords(client.Config{Records: records, Progress: m.Progress}, err)}, nil
 }
 
+// BringUpToRead is BringUp for one agent, of which the records tell where no server can be reached, or none of ours has
+// ever run.
+func (m *Machine) BringUpToRead(ctx context.Context, f Flags, id string) (*Stack, error) {
+	err := m.CheckKept(id)
+	switch {
+	case err == nil:
+		s, err := m.BringUp(ctx, f)
+		return m.orRecords(s, err)
+	case errors.Is(err, &client.Error{Class: client.NotFound}) && m.NamesRecords() == nil:
+		return m.ConnectToRead(ctx, id)
+	}
+	return nil, err
+}
+
 // CheckKept refuses to bring up a dev server for an agent where none has ever run.
 func (m *Machine) CheckKept(id string) error {
 	own, _, err := m.ownStack(Flags{})

@@ -1,0 +1,47 @@
+package client
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/activities/record/conformance"
+	"everstep/domain"
+)
+
+// TestARecordTellsTheSessionsBudget: what was left of it before the execution, and after.
+func TestARecordTellsTheSessionsBudget(t *testing.T) {
+	t.Parallel()
+	r := conformance.Sample(t, "ann", 1)[0]
+	a, err := agentOf("ann")
+	require.NoError(t, err)
+	require.Empty(t, explanationOf(nil, a, r).SessionBudget, "it has none")
+
+	now, state := r.StartedAt, domain.NewAgentState(r.AgentID, domain.AgentID{}, r.StartedAt, domain.LLMConfig{Provider: "scripted", Model: "/x"})
+	state, err = state.WithSessionBudget(domain.ExecutionBudget{MaxSteps: new(int64(5))}, now)
+	require.NoError(t, err)
+	for number := 1; number <= 2; number++ {
+		execution := r.AgentID.Execution("first-run", number)
+		state, err = state.BeginExecution(execution, domain.ExecutionBudget{}, now)
+		require.NoError(t, err)
+		for k := 1; k <= number; k++ {
+			state, err = state.WithStepStarted(execution.Step(k), now)
+			require.NoError(t, err)
+			state, err = state.WithCurrentStepCompleted(now)
+			require.NoError(t, err)
+		}
+		state, err = state.WithExecutionCompleted(now.Add(time.Second))
+		require.NoError(t, err)
+	}
+	r.FinalState, r.CompletedAt = state.WithStepsFolded(0), now.Add(time.Second)
+	account, _ := state.Session()
+	require.EqualValues(t, 3, account.Spent.Steps)
+	r.Outcome.SessionSpent = &account.Spent
+	v := explanationOf(nil, a, r)
+	require.Len(t, v.SessionBudget, 1)
+	l := v.SessionBudget[0]
+	require.Equal(t, []int64{5, 1, 2, 2}, []int64{*l.Total, *l.Prior, *l.Used, *l.Left})
+	status := statusOf(nil, a, r)
+	require.Equal(t, []int64{5, 2}, []int64{*status.SessionBudget.MaxSteps, *status.SessionBudgetLeft.MaxSteps})
+}
