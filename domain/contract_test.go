@@ -43,6 +43,7 @@ var pinned = map[string]string{
 	"QuerySteps":           "Query[StepsRequest, StepsPage] = steps",
 	"QueryMessages":        "Query[MessagesRequest, MessagesPage] = messages",
 	"SignalStop":           "Signal[StopRequest] = stop",
+	"SignalChildWaits":     "Signal[ChildWaits] = subagent.waits",
 	"SignalBudgetRequest":  "Signal[BudgetRequest] = budget.request",
 	"SignalBudgetGrant":    "Signal[BudgetGrant] = budget.grant",
 	"UpdateSend":           "Update[SendRequest, SendReply] = send",

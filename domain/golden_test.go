@@ -147,7 +147,7 @@ func wireCases(t testing.TB) []wireCase {
 		filled[contract.Heartbeat]("heartbeat"), filled[contract.ToolRequest]("tool_request"), filled[contract.ToolReply]("tool_reply"),
 		filled[contract.CatalogRequest]("catalog_request"), wire("catalog", catalog),
 		filled[contract.RecordRequest]("record_request"), filled[contract.Segment]("segment"), filled[domain.Entry]("entry"),
-		filled[contract.StopRequest]("stop_request"), filled[contract.BudgetRequest]("budget_request"), filled[contract.BudgetGrant]("budget_grant"), filled[contract.SendRequest]("send_request"), filled[contract.SendReply]("send_reply"),
+		filled[contract.StopRequest]("stop_request"), filled[contract.BudgetRequest]("budget_request"), filled[contract.BudgetGrant]("budget_grant"), filled[contract.ChildWaits]("child_waits"), filled[contract.SendRequest]("send_request"), filled[contract.SendReply]("send_reply"),
 		filled[contract.UnsendRequest]("unsend_request"), filled[contract.UnsendReply]("unsend_reply"),
 		filled[contract.SuspendRequest]("suspend_request"), filled[contract.UnsuspendRequest]("unsuspend_request"), filled[contract.SuspendReply]("suspend_reply"),
 		filled[contract.ClearRequest]("clear_request"), filled[contract.ClearReply]("clear_reply"),

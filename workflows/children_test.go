@@ -195,6 +195,7 @@ func TestAStopReachesSubagents(t *testing.T) {
 				return says("I pay", domain.ToolCall{ID: "1", Name: "pay", Arguments: "{}"}), nil
 			})
 			env := w.environment(t)
+			reachesRoot(env)
 			env.RegisterDelayedCallback(func() {
 				status := query(t, env, contract.QueryStatus, contract.StatusRequest{})
 				require.Len(t, status.Subagents, 2)

@@ -61,6 +61,7 @@ func (o Options) execute(ctx workflow.Context, in *contract.SessionInput) (*cont
 	}
 	s.mail.Listen(ctx)
 	s.takeGrants()
+	s.tellWaits()
 	for s.awaitWork() {
 		if s.runExecution(); s.run.ends() {
 			break

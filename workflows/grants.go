@@ -98,7 +98,12 @@ func (c *children) views() (views []contract.SubagentView) {
 func (b *toolBatch) awaitSeat(ctx workflow.Context, permit mailbox.Permit, i int, call domain.ToolCall) (mailbox.Permit, *domain.Error) {
 	for b.children.crowded(b.root) {
 		var ok bool
-		permit, ok = b.mail.AwaitTurn(ctx, func() bool { return !b.children.crowded(b.root) }, func() bool { return b.halted }, b.hold)
+		b.seatless(true)
+		permit, ok = b.mail.AwaitTurn(ctx, func() bool { return !b.children.crowded(b.root) }, func() bool { return b.halted }, func(on bool) {
+			b.seatless(!on)
+			b.hold(on)
+		})
+		b.seatless(false)
 		if !ok {
 			return permit, domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: the execution was stopped while %d other sub-agents were under way", domain.MaxAtOnce)
 		}

@@ -84,6 +84,7 @@ func TestSeatsAreTakenAtOnce(t *testing.T) {
 		return says("I pay", domain.ToolCall{ID: "1", Name: "pay", Arguments: "{}"}), nil
 	})
 	env := w.environment(t)
+	reachesRoot(env)
 	var under int
 	env.RegisterDelayedCallback(func() {
 		under = len(query(t, env, contract.QueryStatus, contract.StatusRequest{}).Subagents)
@@ -135,6 +136,7 @@ func TestAStoreThatHangsLosesNoSubagent(t *testing.T) {
 			w := lineage(test.levels)
 			w.hangs = test.hangs
 			env := w.environment(t)
+			reachesRoot(env)
 			var stopped time.Time
 			env.RegisterDelayedCallback(func() {
 				stopped = env.Now()

@@ -23,17 +23,20 @@ func (b *toolBatch) lends(grant domain.ExecutionBudget) bool {
 type lender struct {
 	*toolBatch
 	call domain.ToolExecutionID
+	// waits says that the sub-agent does, handed that what it has asked for was handed on, and counted that its call counts
+	// as one that waits for people.
+	waits, handed, counted bool
 }
 
 // Due reports whether the request of the sub-agent can be met, or is to be refused: where the execution stops, or where all
 // sub-agents under way wait with requests, so that none of them would give anything back. Of those the first is refused,
 // ends, and leaves what it has not used to the others.
-func (l lender) Due() bool {
+func (l *lender) Due() bool {
 	request, ok := l.request()
 	return ok && (request.AtOnce || l.state.Continuation().Stops() || l.more(request) > 0 || l.handsOn(request) || l.hopeless())
 }
 
-func (l lender) request() (mailbox.Request, bool) {
+func (l *lender) request() (mailbox.Request, bool) {
 	all := l.mail.Requests()
 	at := slices.IndexFunc(all, func(r mailbox.Request) bool { return r.ToolExecutionID == l.call })
 	if at < 0 {
@@ -44,7 +47,7 @@ func (l lender) request() (mailbox.Request, bool) {
 
 // Lend answers the request, or hands it on to the agent that has started this one. It answers false where it waits on,
 // and where whoever asks is over.
-func (l lender) Lend(ctx workflow.Context, over func() bool) (contract.BudgetGrant, bool) {
+func (l *lender) Lend(ctx workflow.Context, over func() bool) (contract.BudgetGrant, bool) {
 	request, _ := l.request()
 	more := l.more(request)
 	if more == 0 && !request.AtOnce && l.handsOn(request) {
@@ -53,7 +56,7 @@ func (l lender) Lend(ctx workflow.Context, over func() bool) (contract.BudgetGra
 			asked.Most = new(max(*asked.Most-l.free(request.Limit), asked.Need))
 		}
 		l.mail.HandedOn(l.call)
-		if l.asksAbove(ctx, contract.BudgetRequest{MoreAsked: asked}, over) {
+		if l.asksAbove(ctx, contract.BudgetRequest{MoreAsked: asked}, over, l.heldAbove) {
 			more = l.more(request)
 		}
 		if over() || more == 0 && !l.state.Continuation().Stops() {
@@ -88,18 +91,18 @@ func (b *toolBatch) free(limit domain.Limit) int64 {
 
 // more is what a request gets: a share of what is left, which those under way, those yet to start and the agent itself have
 // in equal parts.
-func (l lender) more(r mailbox.Request) int64 {
+func (l *lender) more(r mailbox.Request) int64 {
 	return l.children.pool.More(l.left(), r.MoreAsked, int64(len(l.children.all)+l.toSpawn()+1))
 }
 
 // handsOn reports whether the agent that has started this one may be asked for what is lacking.
-func (l lender) handsOn(r mailbox.Request) bool {
+func (l *lender) handsOn(r mailbox.Request) bool {
 	return !r.Handed && !l.mail.Asking() && l.mayAsk(r.Limit)
 }
 
 // hopeless reports whether nothing can come to the sub-agents under way, all of which wait with requests, and this is the
 // first of them.
-func (l lender) hopeless() bool {
+func (l *lender) hopeless() bool {
 	all := l.mail.Requests()
 	return all[0].ToolExecutionID == l.call && len(all) == len(l.children.all) && !l.mail.Asking()
 }
@@ -114,7 +117,7 @@ func (s session) asksFor(limit domain.Limit) bool {
 	need, _ := s.budget().UseOf(limit, s.resolved.Takes(s.talk.Input(s.resolved), 0), s.now())
 	s.note("asking for more of " + string(limit))
 	lacking := need.Used.Int() - max(use.Total.Int()-use.Used.Int(), 0)
-	return s.asksAbove(s.root, contract.BudgetRequest{MoreAsked: domain.MoreAsked{Limit: limit, Need: lacking}}, never)
+	return s.asksItself(contract.BudgetRequest{MoreAsked: domain.MoreAsked{Limit: limit, Need: lacking}})
 }
 
 // roomyAnswer is how many tokens an answer has room for that the budget need not give more.
@@ -125,13 +128,13 @@ const roomyAnswer = 1000
 func (s session) asksForRoom(room contract.Reservation) bool {
 	limit := room.Limit()
 	return limit != "" && room.Output < roomyAnswer && !s.mail.Declined() && s.mayAsk(limit) &&
-		s.asksAbove(s.root, contract.BudgetRequest{MoreAsked: domain.MoreAsked{Limit: limit}, AtOnce: true}, never)
+		s.asksItself(contract.BudgetRequest{MoreAsked: domain.MoreAsked{Limit: limit}, AtOnce: true})
 }
 
 // asksForCalls asks for as many tool calls as an answer has, where fewer are left.
 func (s session) asksForCalls(calls int) {
 	if left, limited := s.callsLeft(); limited && left < int64(calls) && s.mayAsk(domain.LimitToolCalls) {
-		s.asksAbove(s.root, contract.BudgetRequest{MoreAsked: domain.MoreAsked{Limit: domain.LimitToolCalls, Need: int64(calls) - left}}, never)
+		s.asksItself(contract.BudgetRequest{MoreAsked: domain.MoreAsked{Limit: domain.LimitToolCalls, Need: int64(calls) - left}})
 	}
 }
 
@@ -148,10 +151,16 @@ func (s session) mayAsk(limit domain.Limit) bool {
 		workflow.GetVersion(s.root, budgetRequests, workflow.DefaultVersion, 1) != workflow.DefaultVersion // an older worker may have gone on without
 }
 
-// never is of what an agent asks for itself.
-func never() bool { return false }
+// asksItself asks for what the agent needs itself, between what it does. Nothing else of it is under way.
+func (s session) asksItself(asked contract.BudgetRequest) bool {
+	return s.asksAbove(s.root, asked, func() bool { return false }, func(on bool) {
+		if s.tellsWaits() {
+			s.mail.WaitForGrant(on)
+		}
+	})
+}
 
-func (s session) asksAbove(ctx workflow.Context, asked contract.BudgetRequest, over func() bool) bool {
+func (s session) asksAbove(ctx workflow.Context, asked contract.BudgetRequest, over func() bool, held func(on bool)) bool {
 	asked.Need = max(asked.Need, 1)
 	if own, limited := s.own.Budget.UseOf(asked.Limit, domain.Spent{}, s.now()); limited {
 		grant, _ := s.mail.Granted().UseOf(asked.Limit, domain.Spent{}, s.now())
@@ -160,12 +169,8 @@ func (s session) asksAbove(ctx workflow.Context, asked contract.BudgetRequest, o
 			asked.Most = &most
 		}
 	}
-	parent := domain.WorkflowID(s.in.Parent.AgentID.String())
-	if above := s.info.ParentWorkflowExecution; above != nil {
-		parent = above.ID
-	}
 	asked.ToolExecutionID = s.in.Parent.Call()
-	return s.mail.Ask(ctx, parent, asked, over)
+	return s.mail.Ask(ctx, s.above(), asked, over, held)
 }
 
 // takeGrants has the budget of an execution in progress rise with what the agent is granted.

@@ -42,7 +42,7 @@ type toolBatch struct {
 	kept    *domain.Spent
 	// edits wait for the hooks' say.
 	edits []*editedCall
-	// behind counts the calls that hand the conversation over, and wait for the others to end.
+	// behind counts the calls that wait for others to end: to hand the conversation over, or for a seat.
 	behind int
 	// relimiting says that a worker is asked which limits hold.
 	relimiting bool

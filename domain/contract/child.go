@@ -27,6 +27,8 @@ type Parent struct {
 	Grant domain.ExecutionBudget `json:"grant,omitzero"`
 	// Lends says that that agent answers a BudgetRequest.
 	Lends bool `json:"lends,omitzero"`
+	// Hears says that that agent takes a ChildWaits.
+	Hears bool `json:"hears,omitzero"`
 	// StoreDown says that another sub-agent of that agent could not be put among the records just before.
 	StoreDown bool `json:"store_down,omitzero"`
 	Above
@@ -101,6 +103,14 @@ type BudgetRequest struct {
 	domain.MoreAsked
 	// AtOnce says that the sub-agent goes on without, where nothing is left now: an answer has little room.
 	AtOnce bool `json:"at_once,omitzero"`
+}
+
+// A ChildWaits says that a sub-agent waits for people and nothing else of it is under way, or that it goes on.
+type ChildWaits struct {
+	// ToolExecutionID is the call that started it. Number is higher than those of its words before.
+	ToolExecutionID domain.ToolExecutionID `json:"tool_execution_id"`
+	Number          int                    `json:"number"`
+	Waits           bool                   `json:"waits,omitzero"`
 }
 
 // A BudgetGrant answers a request, and those of lower numbers.

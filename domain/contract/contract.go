@@ -66,6 +66,8 @@ const (
 	SignalBudgetRequest Signal[BudgetRequest] = "budget.request"
 	// SignalBudgetGrant answers that.
 	SignalBudgetGrant Signal[BudgetGrant] = "budget.grant"
+	// SignalChildWaits tells the agent that has started a sub-agent that this waits for people, or goes on.
+	SignalChildWaits Signal[ChildWaits] = "subagent.waits"
 
 	// UpdateSend gives the agent a message, which begins its next execution or waits for the one in progress.
 	UpdateSend Update[SendRequest, SendReply] = "send"

@@ -58,6 +58,13 @@ func TestRecordHistories(t *testing.T) {
 		long := children(begun.ExecutionID, 2)[1]
 		s.keep(t, "budget-requests-below", agents.Execution{ID: long, WorkflowID: domain.WorkflowID(long)})
 	})
+	t.Run("tree-waits", func(t *testing.T) {
+		s := start(t, host.Config{Tools: payTools(make(chan string, 8))})
+		begun := s.waitsBelow(t)
+		s.keep(t, "tree-waits", s.ended(t, begun))
+		below := children(begun.ExecutionID, 1)[0]
+		s.keep(t, "tree-waits-below", agents.Execution{ID: below, WorkflowID: domain.WorkflowID(below)})
+	})
 	t.Run("level-grace", func(t *testing.T) {
 		s := start(t, host.Config{Tools: []tool.Tool{echo()}})
 		begun, err := s.agents.Start(within(t), agents.Start{Prompt: "go", Definition: tree(t, slowLeaf)})

@@ -128,8 +128,8 @@ func (m *Mailbox) WaitForPeople(on bool) {
 	}
 }
 
-// waits reports whether the time counts as time spent waiting for people.
-func (m *Mailbox) waits() bool { return m.asking || !m.waiting.IsZero() }
+// waits reports whether the time counts as time spent waiting for people, or for an answer from above.
+func (m *Mailbox) waits() bool { return m.asking || m.borrowing || !m.waiting.IsZero() }
 
 // countWaiting follows what is waited for. A pause within a wait changes nothing.
 func (m *Mailbox) countWaiting() {
@@ -139,4 +139,5 @@ func (m *Mailbox) countWaiting() {
 	} else {
 		m.WatchTime()
 	}
+	m.tellAbove()
 }

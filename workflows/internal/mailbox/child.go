@@ -42,12 +42,21 @@ func (m *Mailbox) Tend(
 		m.lending.lends(m.root, in.Parent.Call())
 		defer m.lending.over(in.Parent.Call())
 	}
+	call, held := in.Parent.Call(), false
+	if in.Parent.Hears {
+		m.below.hears(m.root, call)
+		defer func() {
+			if m.below.over(call); held {
+				lender.Held(false)
+			}
+		}()
+	}
 	child := workflow.ExecuteChildWorkflow(workflow.WithChildOptions(m.root, options), string(contract.Execute), in)
 	began := child.GetChildWorkflowExecution()
 	told, late := contract.StopMode(""), func() bool { return false }
 	for {
 		_ = workflow.Await(ctx, func() bool {
-			return child.IsReady() || began.IsReady() && (m.stop.mode != told || told == "" && lender.Due()) || late()
+			return child.IsReady() || began.IsReady() && (m.stop.mode != told || told == "" && lender.Due()) || late() || held != m.waitsBelow(call)
 		})
 		switch {
 		case child.IsReady():
@@ -56,6 +65,10 @@ func (m *Mailbox) Tend(
 		case late():
 			workflow.RequestCancelExternalWorkflow(m.root, options.WorkflowID, "")
 			return nil, domain.CodedErrorf(domain.Unavailable, domain.CodeInterrupted, "interrupted: the sub-agent was told to stop and did not end in time")
+		case m.stop.mode == told && (told != "" || !began.IsReady() || !lender.Due()):
+			held = !held
+			lender.Held(held)
+			continue
 		case m.stop.mode == told:
 			if grant, ok := lender.Lend(ctx, child.IsReady); ok {
 				m.lending.forget(in.Parent.Call())

@@ -23,6 +23,8 @@ type Lender interface {
 	// Lend answers it, in the coroutine of the call. It answers false where the request waits on, and where the sub-agent
 	// is over meanwhile.
 	Lend(ctx workflow.Context, over func() bool) (contract.BudgetGrant, bool)
+	// Held says that the sub-agent waits for people or for an answer, or goes on.
+	Held(on bool)
 }
 
 // lending is what is asked of this agent by its sub-agents, and by it of the agent that has started it.
@@ -118,16 +120,29 @@ func (m *Mailbox) Declined() bool { return m.lending.declined }
 func (m *Mailbox) Asking() bool { return m.lending.asking }
 
 // Ask asks the agent that has started this one for more, in the coroutine of ctx, and reports whether it gave any. One
-// request is under way at a time. Whatever stops the execution ends the wait, and the end of whom it is for.
-func (m *Mailbox) Ask(ctx workflow.Context, parent string, request contract.BudgetRequest, over func() bool) bool {
+// request is under way at a time. Whatever stops the execution ends the wait, and the end of whom it is for. held is told as
+// the wait begins, and as it is over.
+func (m *Mailbox) Ask(ctx workflow.Context, parent string, request contract.BudgetRequest, over func() bool, held func(on bool)) bool {
 	l := &m.lending
-	if _ = workflow.Await(ctx, func() bool { return !l.asking || m.stops() || over() }); m.stops() || over() {
+	if m.stops() || over() {
 		return false
 	}
+	if l.asking {
+		held(true)
+		_ = workflow.Await(ctx, func() bool { return !l.asking || m.stops() || over() })
+		if held(false); m.stops() || over() {
+			return false
+		}
+	}
 	l.asking = true
-	defer func() { l.asking = false }()
+	held(true)
+	defer func() {
+		held(false)
+		l.asking = false
+		m.tellAbove()
+	}()
 	l.asked++
-	number, before := m.agent.State().StepCount()*1000+l.asked, l.grant
+	number, before := m.numbered(l.asked), l.grant
 	request.Number = number
 	sent := workflow.SignalExternalWorkflow(m.root, parent, "", string(contract.SignalBudgetRequest), request)
 	pause, cancel := workflow.WithCancel(m.root)

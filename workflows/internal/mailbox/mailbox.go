@@ -69,8 +69,11 @@ type Mailbox struct {
 	paused  bool
 	waiting time.Time
 	// asking says that calls wait for people, and nothing else is under way.
-	asking  bool
-	lending lending
+	asking bool
+	// borrowing says that the agent waits for an answer from above, and nothing else is under way.
+	borrowing bool
+	lending   lending
+	below     below
 	// ending says that the loop is over, and the execution not quite.
 	ending bool
 }
