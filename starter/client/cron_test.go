@@ -1,11 +1,16 @@
 package client
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 	sdk "go.temporal.io/sdk/client"
+
+	"everstep/domain/contract"
 )
 
 func TestCronComes(t *testing.T) {
@@ -72,4 +77,39 @@ func TestCronAsTheServerTakesIt(t *testing.T) {
 	require.Equal(t, []sdk.ScheduleRange{one(0, 0), one(5, 6)}, spec.DayOfWeek)
 	require.Nil(t, spec.Year)
 	require.Equal(t, "*/30 9-10 * * 5-7", spec.Comment)
+}
+
+// TestWhatAListTellsOfAnUpdatedSchedule: the mark and the spec before the memo, which never changes, but for lines that
+// the server's list leaves out.
+func TestWhatAListTellsOfAnUpdatedSchedule(t *testing.T) {
+	t.Parallel()
+	memo := scheduleMemo{Model: "scripted/a", When: When{Cron: []string{"@daily"}}}
+	require.Equal(t, memo, memo.over(nil))
+	require.Equal(t, memo, memo.over(&sdk.ScheduleSpec{Calendars: []sdk.ScheduleCalendarSpec{{Comment: "@daily"}}}))
+	now := memo.over(&sdk.ScheduleSpec{Intervals: []sdk.ScheduleIntervalSpec{{Every: time.Hour}}})
+	require.Equal(t, When{Every: contract.Span(time.Hour)}, now.When)
+
+	for _, mark := range []scheduleMark{{}, {Session: "notes"}, {Session: strings.Repeat("é", 90), Model: "scripted/" + strings.Repeat("ü/", 400)}} {
+		spec := sdk.ScheduleSpec{Calendars: []sdk.ScheduleCalendarSpec{{Comment: "@daily"}}}
+		for _, skip := range marked(mark) {
+			require.LessOrEqual(t, len(skip.GetComment()), maxComment)
+			require.True(t, utf8.ValidString(skip.GetComment()))
+			spec.Skip = append(spec.Skip, sdk.ScheduleCalendarSpec{Year: []sdk.ScheduleRange{{Start: markYear, End: markYear}}, Comment: skip.GetComment()})
+		}
+		require.LessOrEqual(t, len(spec.Skip), listedLines)
+		require.Equal(t, scheduleMemo{mark.Session, mark.Model, memo.When}, memo.over(&spec))
+	}
+
+	var many When
+	var listed sdk.ScheduleSpec
+	for hour := range 12 {
+		many.Cron = append(many.Cron, fmt.Sprintf("0 %d * * *", hour))
+	}
+	for _, line := range many.Cron[:listedLines] {
+		listed.Calendars = append(listed.Calendars, sdk.ScheduleCalendarSpec{Comment: line})
+	}
+	require.Equal(t, many, scheduleMemo{When: many}.over(&listed).When, "the server's list has ten of them")
+	listed.Calendars[0].Comment = "@hourly"
+	require.Equal(t, "@hourly", scheduleMemo{When: many}.over(&listed).When.Cron[0], "it was updated")
+	require.Equal(t, []string{otherCalendar}, whenOf(&sdk.ScheduleSpec{Calendars: make([]sdk.ScheduleCalendarSpec, 1)}).Cron)
 }

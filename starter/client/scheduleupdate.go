@@ -207,6 +207,9 @@ func (c *Client) rewritten(ctx context.Context, kept *schedulepb.Schedule, told 
 		wanted.Spec = &schedulepb.ScheduleSpec{}
 	}
 	if !slices.Equal(whens(before.When), whens(after.When)) {
+		if slices.Contains(after.When.Cron, otherCalendar) {
+			return nil, errorf(Refused, nil, "cron: another program has written a calendar of schedule %s, which would be lost; say anew when it runs, by cron or every", after.Name)
+		}
 		spec, err := after.When.check(time.Now())
 		if err != nil {
 			return nil, invalid(err)
@@ -320,13 +323,16 @@ func (m scheduleMemo) cut(told When) bool {
 // listedLines is how many lines of cron the server's list has of a schedule at the most.
 const listedLines = 10
 
+// otherCalendar stands for a calendar that has no line of cron: another program has written it.
+const otherCalendar = "(a calendar of another program)"
+
 // whenOf is when a schedule runs as its spec says. A calendar that is none of ours is named by what its writer noted.
 func whenOf(spec *sdk.ScheduleSpec) (w When) {
 	if spec == nil {
 		return w
 	}
 	for _, at := range spec.Calendars {
-		w.Cron = append(w.Cron, cmp.Or(at.Comment, "(a calendar of another program)"))
+		w.Cron = append(w.Cron, cmp.Or(at.Comment, otherCalendar))
 	}
 	if len(spec.Intervals) > 0 {
 		w.Every, w.Offset = contract.Span(spec.Intervals[0].Every), contract.Span(spec.Intervals[0].Offset)
