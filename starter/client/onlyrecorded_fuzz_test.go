@@ -1,9 +1,7 @@
 package client
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -13,33 +11,26 @@ import (
 
 	"everstep/activities/record"
 	"everstep/activities/record/conformance"
-	"everstep/domain"
 )
 
 // FuzzImportedAgent: whatever a file says of an agent whose digests are right, it is refused, or can be read by all that reads
 // an agent, and forked or refused.
 func FuzzImportedAgent(f *testing.F) {
-	var file bytes.Buffer
-	require.NoError(f, record.Write(&file, conformance.Sample(f, "ann", 1)...))
-	_, text, _ := strings.Cut(strings.Split(file.String(), "\n")[1], `"record":`)
-	text = strings.TrimSuffix(text, "}")
-	f.Add(text)
-	for _, change := range [][2]string{
-		{`"messages_from":0`, `"messages_from":7`}, {`"index":0`, `"index":5`}, {`"step_count":1`, `"step_count":-1`},
+	text := conformance.Text(f, conformance.Sample(f, "ann", 1)[0])
+	for _, seed := range conformance.Changed(f, text, [][2]string{
+		{`"messages":[`, `"messages_from":7,"messages":[`}, {`"index":0`, `"index":5`}, {`"step_count":1`, `"step_count":-1`},
 		{`"started_at":"2026`, `"started_at":"9999`}, {`"completed_at":"2026`, `"completed_at":"0001`}, {`"steps":[{`, `"steps":[{"number":9000000000,`},
 		{`"name":"ann",`, ``}, {`"input_tokens":3`, `"input_tokens":-9223372036854775808`}, {`"output":[`, `"output":[{"role":"tool"},`},
 		{`"stop_reason":"completed"`, `"stop_reason":""`}, {`"status":"completed"`, `"status":"failed"`}, {`"execution":{`, `"executionless":{`},
-		{`"outcome":{`, `"outcome":{"outcome_unknown":-1,"code":"timed_out",`}, {`"number":1,"model"`, `"number":1,"input":{"edits":{"hidden":-4}},"model"`},
-	} {
-		f.Add(strings.ReplaceAll(text, change[0], change[1]))
+		{`"outcome":{`, `"outcome":{"outcome_unknown":-1,"code":"timed_out",`}, {`"number":1,"step_id"`, `"number":1,"input":{"edits":{"hidden":-4}},"step_id"`},
+	}) {
+		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		if strings.ContainsAny(text, "\r\n") {
 			return // it is a line
 		}
-		digest := domain.DigestOf([]byte(text))
-		file := fmt.Sprintf("{\"format\":\"everstep-records\",\"schema_version\":1,\"records\":1}\n{\"digest\":%q,\"record\":%s}\n{\"end\":%q}\n",
-			digest, text, domain.DigestOf(digest[:]))
+		file := conformance.Forged(text)
 		store := record.InBucket(memblob.OpenBucket(nil), "mem://")
 		defer store.Close()
 		done, err := record.Import(t.Context(), store, record.All(strings.NewReader(file)), time.Unix(1, 0))
