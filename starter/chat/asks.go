@@ -21,7 +21,8 @@ type asks struct {
 	waiting[client.WaitingCall]
 }
 
-// panel shows the call of an agent, or of the sub-agent that waiter names, that is asked about, in at most so many lines. whole: all of what would run is there.
+// panel shows the call of an agent, or of the sub-agent that waiter names, that is asked about, in at most so many lines.
+// whole: all of what would run is there.
 func (a *asks) panel(id, waiter string, theme render.Theme, now time.Time, width, most int) (lines []string, whole bool) {
 	call, ok := a.first()
 	if !ok {
@@ -33,11 +34,16 @@ func (a *asks) panel(id, waiter string, theme render.Theme, now time.Time, width
 	if len(lines) > most-1 {
 		lines, whole = append(lines[:max(most-2, 0)], theme.Warn(fitted("  … not all of it fits here", width))), false
 	}
-	keys := "Enter after y runs it · a always · e edits it · n [WHY] does not · d later"
+	return lines, whole
+}
+
+// keys are what can be said about it.
+func (a *asks) keys(theme render.Theme, whole bool, width int) []string {
+	text := "Enter after y runs it · a always · e edits it · n [WHY] does not · d later"
 	if !whole {
-		keys = "only a part is shown, so y and a do not count · e edits it · n [WHY] does not · d later"
+		text = "only a part is shown, so y and a do not count · e edits it · n [WHY] does not · d later"
 	}
-	return append(lines, theme.Warn(fitted("  "+keys, width))), whole
+	return painted(theme.Warn, wrapped(text, "  ", "  ", width))
 }
 
 // of is the sub-agent whose call is asked about; empty: it is the agent's own, or none is.

@@ -222,6 +222,18 @@ func TestDecides(t *testing.T) {
 	}
 }
 
+// TestKeysOfACall are all there on a narrow terminal, and not while its arguments are typed.
+func TestKeysOfACall(t *testing.T) {
+	t.Parallel()
+	s := sit(t, 40, 24).idle().asked(pays(`{"amount": 5}`)).after(time.Minute)
+	require.Contains(t, s.View().Content, "d later")
+	s.says("e")
+	require.NotContains(t, s.View().Content, "d later")
+	require.Contains(t, s.View().Content, "the arguments to run instead")
+	s.keys(esc)
+	require.Contains(t, s.View().Content, "d later")
+}
+
 // TestAWordIsOfItsCall: a reason or arguments that were begun for a call are never taken for another one, which waits
 // where somebody else has decided about the first meanwhile.
 func TestAWordIsOfItsCall(t *testing.T) {

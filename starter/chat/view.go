@@ -97,7 +97,7 @@ func (m *Model) below() []string {
 	}
 	lines = append(lines, panel...)
 	if m.composer.purpose == arguments {
-		lines = append(lines, t.Warn(fitted("  the arguments that are to run instead (Enter runs them, Alt-Enter is a new line, Esc goes back)", width)))
+		lines = append(lines, painted(t.Warn, wrapped("the arguments to run instead: Enter runs them, Alt-Enter new line, Esc back", "  ", "  ", width))...)
 	}
 	return lines
 }
@@ -105,6 +105,9 @@ func (m *Model) below() []string {
 // askPanel is the call that is asked about. What is not on the screen nobody has seen.
 func (m *Model) askPanel() (lines []string, whole bool) {
 	lines, whole = m.asks.panel(m.cfg.ID, m.waiter(m.asks.of()), m.cfg.Theme, m.cfg.Now(), m.screen.width, max(m.screen.height/2, 4))
+	if len(lines) > 0 && m.composer.purpose == aMessage { // else its keys are not those of what is typed
+		lines = append(lines, m.asks.keys(m.cfg.Theme, whole, m.screen.width)...)
+	}
 	typed := strings.Count(m.composer.area.View(), "\n") + 1
 	fits := m.screen.width >= leastWidth && m.screen.height >= leastHeight && 1+len(lines)+typed+2 <= m.screen.height
 	return lines, whole && fits
