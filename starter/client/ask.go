@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	sdk "go.temporal.io/sdk/client"
 
 	"everstep/domain/contract"
@@ -27,8 +29,7 @@ const (
 	askTimeout = 4 * time.Second
 	// readTimeout is the deadline of a question that only a worker can answer.
 	readTimeout = 10 * time.Second
-	// busyTimeout is how long a worker that is too busy for it is asked again. One that has gone is no longer waited
-	// for: the server knows after some 20 s.
+	// busyTimeout is how long one that is too busy for it is asked again, where workers are seen to ask for work meanwhile.
 	busyTimeout = time.Minute
 )
 
@@ -51,25 +52,57 @@ type questioning[In, Out any] func(ctx context.Context, c *Client, a agent, runI
 
 // read asks one run what only a worker can tell; a closed run is replayed. A worker that is
 // busy is asked again, since a server gives up at half of a question's deadline, and another
-// one where that which was asked lacks a hook of the execution. Config.Progress is told where it takes long.
+// one where that which was asked lacks a hook of the execution.
 func read[In, Out any](ctx context.Context, c *Client, a agent, runID string, query contract.Query[In, Out], in In) (Out, error) {
-	begun, told := time.Now(), false
+	begun, workers := time.Now(), polling{client: c, agent: a}
 	for {
 		out, err := ask(ctx, c, a, runID, readTimeout, query, in)
-		busy, waited := errors.Is(err, errBusy), time.Since(begun)
-		switch {
-		case busy && waited < busyTimeout:
-			if !told && waited >= readTimeout {
-				told = true
-				c.cfg.Progress(fmt.Sprintf("no worker has answered for %s; one may be busy, and is asked again for %s in all", readTimeout, busyTimeout))
-			}
-		case !lacksHook(err) || waited >= readTimeout:
-			return out, err
+		busy, bound := errors.Is(err, errBusy), readTimeout
+		if busy && workers.seen(ctx) {
+			bound = busyTimeout
 		}
-		if process.Pause(ctx, askAgain) != nil {
+		if !busy && !lacksHook(err) || time.Since(begun) >= bound || process.Pause(ctx, askAgain) != nil {
 			return out, err
 		}
 	}
+}
+
+// polling sees whether workers of an agent's task queue go on asking for work: what the server lists are those too that
+// have ended minutes ago.
+type polling struct {
+	client *Client
+	agent  agent
+	queue  string
+	last   time.Time
+	goesOn bool
+}
+
+// seen reports whether a worker has asked for work since it was called first.
+func (p *polling) seen(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if p.queue == "" {
+		s, err := p.client.snapshot(ctx, p.agent, "")
+		if err != nil {
+			return p.goesOn
+		}
+		p.queue = s.queue()
+	}
+	described, err := p.client.temporal.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
+		Namespace: p.client.cfg.Namespace, TaskQueue: &taskqueuepb.TaskQueue{Name: p.queue}, TaskQueueType: enumspb.TASK_QUEUE_TYPE_WORKFLOW,
+	})
+	if err != nil {
+		return p.goesOn
+	}
+	first, newest := p.last.IsZero(), p.last
+	for _, poller := range described.GetPollers() {
+		if at := poller.GetLastAccessTime().AsTime(); at.After(newest) {
+			newest = at
+		}
+	}
+	p.goesOn = p.goesOn || !first && newest.After(p.last)
+	p.last = newest
+	return p.goesOn
 }
 
 func ask[In, Out any](ctx context.Context, c *Client, a agent, runID string, deadline time.Duration, query contract.Query[In, Out], in In) (Out, error) {

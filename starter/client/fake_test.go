@@ -45,6 +45,8 @@ type fakeServer struct {
 	start  func(o sdk.StartWorkflowOptions, in contract.SessionInput) error
 	signal func(in contract.StopRequest) error
 	listed []*workflowpb.WorkflowExecutionInfo
+	// polled says when a worker has asked for work last; nil: none is known.
+	polled func() time.Time
 }
 
 // A fakeRun is one run with its history.
@@ -123,6 +125,14 @@ func (f *fakeServer) WorkflowService() workflowservice.WorkflowServiceClient {
 type fakeHistory struct {
 	workflowservice.WorkflowServiceClient
 	fake *fakeServer
+}
+
+// DescribeTaskQueue lists one worker, which was seen when polled says.
+func (h fakeHistory) DescribeTaskQueue(context.Context, *workflowservice.DescribeTaskQueueRequest, ...grpc.CallOption) (*workflowservice.DescribeTaskQueueResponse, error) {
+	if h.fake.polled == nil {
+		return &workflowservice.DescribeTaskQueueResponse{}, nil
+	}
+	return &workflowservice.DescribeTaskQueueResponse{Pollers: []*taskqueuepb.PollerInfo{{LastAccessTime: timestamppb.New(h.fake.polled())}}}, nil
 }
 
 func (h fakeHistory) GetWorkflowExecutionHistory(ctx context.Context, r *workflowservice.GetWorkflowExecutionHistoryRequest, _ ...grpc.CallOption) (*workflowservice.GetWorkflowExecutionHistoryResponse, error) {

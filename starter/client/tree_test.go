@@ -69,6 +69,10 @@ type forestHistory struct {
 	forest *forest
 }
 
+func (h forestHistory) DescribeTaskQueue(context.Context, *workflowservice.DescribeTaskQueueRequest, ...grpc.CallOption) (*workflowservice.DescribeTaskQueueResponse, error) {
+	return &workflowservice.DescribeTaskQueueResponse{}, nil
+}
+
 func (h forestHistory) GetWorkflowExecutionHistory(ctx context.Context, r *workflowservice.GetWorkflowExecutionHistoryRequest, o ...grpc.CallOption) (*workflowservice.GetWorkflowExecutionHistoryResponse, error) {
 	s, err := h.forest.of(r.Execution.WorkflowId)
 	if err != nil {
