@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"everstep/activities/record"
 	"everstep/domain"
@@ -32,6 +33,9 @@ func (c *Client) Export(ctx context.Context, id string, number int) (x Export, _
 	take := func(r record.Record) {
 		if !taken[r.ExecutionID] && (number == 0 || number == r.Number) {
 			taken[r.ExecutionID], x.Records = true, append(x.Records, r)
+			if len(r.Missing) > 0 {
+				x.Gone = append(x.Gone, gone("of execution %d of %s can no longer be read: %s", r.Number, id, strings.Join(r.Missing, ", ")).Error())
+			}
 		}
 	}
 	for past, err := range c.Executions(ctx, id) {

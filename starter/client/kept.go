@@ -45,6 +45,10 @@ func (c *Client) keptSession(ctx context.Context, id string) (agent, []record.Re
 		if errors.Is(err, record.ErrNone) { // it was deleted meanwhile
 			continue
 		}
+		if err != nil && domain.AsError(err).Kind == domain.Internal && ref.Number < refs[len(refs)-1].Number {
+			c.cfg.Progress(err.Error()) // it is damaged: the others are read without it, but for the newest, by which the agent stands
+			continue
+		}
 		if err != nil {
 			return a, nil, err
 		}
@@ -263,7 +267,7 @@ func (c *Client) orKeptExecutions(ctx context.Context, id string, live iter.Seq2
 				if r.Number < next || r.Number >= end {
 					continue
 				}
-				if r.Number > next && !yield(Past{}, missed) {
+				if r.Number > next && !yield(Past{}, unrecorded(a, next, r.Number-1, missed)) {
 					return false
 				}
 				if next = r.Number + 1; !yield(recordedPast(a, r), nil) {
@@ -291,4 +295,15 @@ func (c *Client) orKeptExecutions(ctx context.Context, id string, live iter.Seq2
 		}
 		fill(math.MaxInt)
 	}
+}
+
+// unrecorded says that executions are not among the records, where no server was asked whether it has them.
+func unrecorded(a agent, first, last int, missed error) error {
+	switch {
+	case errors.Is(missed, &Error{Class: Gone}):
+		return missed
+	case first == last:
+		return gone("execution %d of %s is not among the records", first, a.called())
+	}
+	return gone("executions %d to %d of %s are not among the records", first, last, a.called())
 }

@@ -3,6 +3,9 @@ package client
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -175,4 +178,62 @@ func TestNoOtherSessionFillsTheGaps(t *testing.T) {
 	_, all, err = c.keptSession(context.Background(), "ann")
 	require.NoError(t, err)
 	require.Len(t, all, 3)
+}
+
+// TestOneRecordThatIsLostOrDamaged hides no other one: what it held is said to be gone. That of the newest is an error: by it
+// the agent stands.
+func TestOneRecordThatIsLostOrDamaged(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(t *testing.T, path string){
+		"lost":    func(t *testing.T, path string) { require.NoError(t, os.Remove(path)) },
+		"damaged": func(t *testing.T, path string) { require.NoError(t, os.Truncate(path, 100)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			store, err := record.OpenDirectory(dir)
+			require.NoError(t, err)
+			t.Cleanup(func() { _ = store.Close() })
+			for _, r := range conformance.Sample(t, "ann", 3) {
+				if r.Imported = time.Now(); r.Number == 3 {
+					r.Missing = []string{"steps 1 to 4"}
+				}
+				require.NoError(t, store.Record(t.Context(), r))
+			}
+			of := func(number string) string {
+				paths, err := filepath.Glob(filepath.Join(dir, "*", number+"-*"))
+				require.NoError(t, err)
+				require.Len(t, paths, 1)
+				return paths[0]
+			}
+			var notes []string
+			c := OfRecords(Config{Records: store, Progress: func(text string) { notes = append(notes, text) }}, errors.New("server: none is up"))
+			spoil(t, of("000002"))
+			var numbers []int
+			var lost []string
+			for past, err := range c.Executions(t.Context(), "ann") {
+				if err != nil {
+					require.ErrorIs(t, err, &Error{Class: Gone})
+					lost = append(lost, err.Error())
+					continue
+				}
+				numbers = append(numbers, past.Number)
+			}
+			require.Equal(t, []int{1, 3}, numbers)
+			require.Equal(t, []string{"execution 2 of ann is not among the records"}, lost)
+			require.Equal(t, name == "damaged", len(notes) > 0 && strings.Contains(notes[0], "is damaged"))
+			require.Len(t, collected(t, c.Steps(t.Context(), "ann", 1)), 1)
+			result, err := c.Result(t.Context(), "ann", 0)
+			require.NoError(t, err)
+			require.Equal(t, 3, result.Number)
+			x, err := c.Export(t.Context(), "ann", 0)
+			require.NoError(t, err)
+			require.Len(t, x.Records, 2)
+			require.Equal(t, []string{"execution 2 of ann is not among the records", "of execution 3 of ann can no longer be read: steps 1 to 4"}, x.Gone, "also what a record lacks")
+
+			require.NoError(t, os.Truncate(of("000003"), 100))
+			_, err = c.Result(t.Context(), "ann", 0)
+			require.ErrorContains(t, err, "is damaged", "another is not taken for the newest")
+		})
+	}
 }
