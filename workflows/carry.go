@@ -3,6 +3,8 @@ package workflows
 import (
 	"encoding/json"
 
+	"go.temporal.io/sdk/workflow"
+
 	"everstep/domain"
 	"everstep/domain/contract"
 )
@@ -69,10 +71,6 @@ func (s session) carriedFrom() int {
 	return s.talk.Needed(s.run.stored)
 }
 
-// carryMargin is what a carry may gain between the look at it and its run's end, whatever is accepted meanwhile: answers to
-// updates, changes of the definition, pins, reasons.
-const carryMargin = 50_000
-
 // An outlook is what the next run would be handed, where something is accepted that is looked at first.
 type outlook struct {
 	state domain.AgentState
@@ -107,7 +105,7 @@ func (s session) foreseen(o outlook) (int, error) {
 		then, err = s.encodedWith(next.Definition, adopted)
 		size = max(size, then)
 	}
-	return size + domain.MaxCarriedState + carryMargin, err
+	return size + domain.MaxCarriedState + contract.CarryMargin, err
 }
 
 func (s session) encodedWith(own domain.Definition, o outlook) (int, error) {
@@ -129,6 +127,34 @@ func (s session) roomWith(alter func(outlook) outlook) (int, error) {
 	}
 	size, err := s.foreseen(alter(o))
 	return domain.MaxPayload - size, err
+}
+
+// carriedDefinitions is the version from which an agent does not begin that could not be handed on to a next run. It is asked
+// where one could not. It must never change.
+const carriedDefinitions = "carried-definitions"
+
+// checkCarried fails the first execution of an agent whose definition, tools and prompt leave no room for what else the next
+// run needs: it would end in the middle of its work.
+func (s session) checkCarried() {
+	if s.resolved == nil || s.state.ExecutionCount() > 1 || s.in.Carry != nil || s.mail.Stopped() {
+		return
+	}
+	left, err := s.roomWith(func(o outlook) outlook { return o })
+	if !s.resolved.Storage {
+		left = min(left, domain.MaxCarriedMessages-contract.CarryMargin-s.talk.SizeFrom(s.carriedFrom()))
+	}
+	if err != nil || left >= 0 || workflow.GetVersion(s.root, carriedDefinitions, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		return
+	}
+	s.fail(domain.AsError(contract.NotCarried(s.resolved.Definition, s.unstoredPrompt(), -left)))
+}
+
+// unstoredPrompt is the prompt, where that is handed on.
+func (s session) unstoredPrompt() string {
+	if s.resolved.Storage {
+		return ""
+	}
+	return s.in.Prompt
 }
 
 // checkHandedOn refuses what the next run could not be handed beside all else; instead is what to do.

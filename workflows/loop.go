@@ -31,6 +31,7 @@ func (s session) enterLoop() bool {
 	s.mail.WatchTime()
 	if permit, ok := s.mail.Permit(mailbox.BetweenSteps); ok {
 		s.resolve(permit)
+		s.checkCarried()
 		s.copyMessages()
 	}
 	if fresh {

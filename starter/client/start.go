@@ -234,7 +234,7 @@ func (s Start) message(given *domain.Given, by domain.Program) contract.SendRequ
 }
 
 func checkInput(in contract.SessionInput, now time.Time) error {
-	err := cmp.Or(domain.CheckPrompt(in.Prompt), in.Definition.Check(), in.Definition.Budget.CheckDeadline(now),
+	err := cmp.Or(domain.CheckPrompt(in.Prompt), in.Definition.Check(), contract.CheckCarried(in.Definition), in.Definition.Budget.CheckDeadline(now),
 		in.Budget.Check(), in.Budget.CheckDeadline(now))
 	if err != nil {
 		return err

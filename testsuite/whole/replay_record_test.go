@@ -65,6 +65,17 @@ func TestRecordHistories(t *testing.T) {
 		below := children(begun.ExecutionID, 1)[0]
 		s.keep(t, "tree-waits-below", agents.Execution{ID: below, WorkflowID: domain.WorkflowID(below)})
 	})
+	t.Run("carried-definitions", func(t *testing.T) {
+		s := start(t, host.Config{Storage: noStorage})
+		definition := scripted(writeScript(t, "turns: [{text: hello}]"))
+		definition.SystemPrompt = strings.Repeat("s", 200_000)
+		begun, err := s.agents.Start(within(t), agents.Start{Prompt: strings.Repeat("p", 900_000), Definition: definition})
+		require.NoError(t, err)
+		result, err := s.agents.Wait(within(t), begun.ID, 1)
+		require.NoError(t, err)
+		require.Equal(t, domain.StatusFailed, result.Outcome.Status)
+		s.keep(t, "carried-definitions", begun)
+	})
 	t.Run("level-grace", func(t *testing.T) {
 		s := start(t, host.Config{Tools: []tool.Tool{echo()}})
 		begun, err := s.agents.Start(within(t), agents.Start{Prompt: "go", Definition: tree(t, slowLeaf)})

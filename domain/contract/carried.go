@@ -1,0 +1,49 @@
+package contract
+
+import (
+	"encoding/json"
+
+	"everstep/domain"
+)
+
+// CarryMargin is what a carry may gain between the look at it and its run's end, whatever is accepted meanwhile: answers to
+// updates, changes of the definition, pins, reasons.
+const CarryMargin = 50_000
+
+// CheckCarried refuses a definition that no run could hand to the next one. A run hands it on twice, as it was given and as
+// a worker has resolved it, and what the model is told once more with the state.
+func CheckCarried(d domain.Definition) error {
+	size := domain.MaxCarriedState + CarryMargin
+	for _, part := range []any{d, d, d.SystemPrompt, d.Format} {
+		encoded, err := json.Marshal(part)
+		if err != nil {
+			return domain.Errorf(domain.Internal, "definition: encode: %v", err)
+		}
+		size += len(encoded)
+	}
+	if size > domain.MaxPayload {
+		return NotCarried(d, "", size-domain.MaxPayload)
+	}
+	return nil
+}
+
+// NotCarried is the refusal of what takes so many bytes too many, for the longest of what an agent begins with.
+func NotCarried(d domain.Definition, prompt string, over int) error {
+	field, longest := "", 0
+	for _, part := range []struct {
+		name  string
+		value any
+	}{
+		{"prompt", prompt}, {"system", d.SystemPrompt}, {"agents", d.Agents}, {"response_format", d.Format}, {"tools", d.Tools}, {"approvals", d.Approvals}, {"model", d.Model},
+	} {
+		if encoded, err := json.Marshal(part.value); err == nil && len(encoded) > longest {
+			field, longest = part.name, len(encoded)
+		}
+	}
+	instead := "have the agent read what is long with a tool"
+	if field == "prompt" {
+		instead = "configure storage on the workers, with which a run hands no messages on"
+	}
+	return domain.Errorf(domain.TooLarge, "%s: takes %d bytes, and with all else that the agent begins with %d more than one run of its workflow can hand to the next; shorten it, or %s",
+		field, longest, over, instead)
+}
