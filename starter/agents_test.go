@@ -224,7 +224,7 @@ func requestOf(t *testing.T, here string, variables variables, args ...string) c
 	command.ResetFlags()
 	f.register(p, command)
 	require.NoError(t, command.ParseFlags(args))
-	request, err := f.request(p, "hi")
+	request, err := f.request(t.Context(), p, "hi")
 	require.NoError(t, err)
 	return request
 }

@@ -87,7 +87,7 @@ func (o answering) parts(args []string) (call, text string, _ error) {
 func (p *program) replyTo(ctx context.Context, s *local.Stack, id, call, text string, o answering) (*client.Reply, error) {
 	reply := &client.Reply{Text: text, By: o.by, Reason: o.reason}
 	if o.value != "" {
-		value, err := textOrFile("value", o.value)
+		value, err := textOrFile(ctx, "value", o.value)
 		if err != nil {
 			return nil, err
 		}

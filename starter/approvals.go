@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"os/user"
 	"slices"
@@ -181,13 +183,16 @@ func (p *program) saysYes(ctx context.Context, prompt string) (bool, error) {
 }
 
 // textOrFile is a flag's text, or that in the file that it names after an @.
-func textOrFile(flag, given string) (string, error) {
+func textOrFile(ctx context.Context, flag, given string) (string, error) {
 	name, named := strings.CutPrefix(given, "@")
 	if !named {
 		return given, nil
 	}
-	text, err := os.ReadFile(name)
-	if err != nil {
+	text, err := readNamed(ctx, name, maxGiven)
+	switch {
+	case errors.Is(err, errLeft):
+		return "", fmt.Errorf("%s: %w", flag, err)
+	case err != nil:
 		return "", usage("%s: %s", flag, err)
 	}
 	return string(text), nil

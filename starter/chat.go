@@ -79,7 +79,7 @@ func (p *program) newName() string {
 
 // chat holds a conversation.
 func (p *program) chat(ctx context.Context, f local.Flags, asked *startFlags, named bool) error {
-	start, cfg, err := p.conversation(asked)
+	start, cfg, err := p.conversation(ctx, asked)
 	if err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func (p *program) meant(ctx context.Context, s *local.Stack, name string) (strin
 }
 
 // conversation reads what the flags say of it.
-func (p *program) conversation(asked *startFlags) (client.Start, chat.Config, error) {
+func (p *program) conversation(ctx context.Context, asked *startFlags) (client.Start, chat.Config, error) {
 	cfg := chat.Config{
 		ID: asked.id, By: person(), Theme: p.out.Theme, Now: p.now, Budget: asked.budget.budget,
 		Again:     p.again,
@@ -145,7 +145,7 @@ func (p *program) conversation(asked *startFlags) (client.Start, chat.Config, er
 	case asked.given.file == fromStdin:
 		return client.Start{}, cfg, usage("--messages: standard input is what is typed in the conversation; name a file")
 	}
-	start, err := asked.unprompted(p, "")
+	start, err := asked.unprompted(ctx, p, "")
 	return start, cfg, err
 }
 

@@ -59,7 +59,7 @@ func (p *program) deciding(
 	command.RunE = func(command *cobra.Command, args []string) error {
 		if command.Flags().Changed("edit") {
 			var err error
-			if word.Edit, err = textOrFile("edit", word.Edit); err != nil {
+			if word.Edit, err = textOrFile(command.Context(), "edit", word.Edit); err != nil {
 				return err
 			}
 			if word.Edit == "" { // it would run as it was

@@ -114,14 +114,14 @@ them, and fork begins an agent that goes on from there.
 		RunE: func(command *cobra.Command, args []string) (err error) {
 			in, name := p.in, "standard input"
 			if args[0] != "-" {
-				file, err := openExported(args[0])
+				file, err := openExported(command.Context(), args[0])
 				if err != nil {
 					return err
 				}
 				defer file.Close()
 				in, name = file, args[0]
 			}
-			file, done, err := twiceReadable(in)
+			file, done, err := twiceReadable(command.Context(), in)
 			if err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
@@ -141,7 +141,7 @@ them, and fork begins an agent that goes on from there.
 }
 
 // openExported opens a file, and says what to do where it cannot be read.
-func openExported(name string) (*os.File, error) {
+func openExported(ctx context.Context, name string) (*os.File, error) {
 	const like = "`starter import notes.jsonl.zst` is an example, and - is standard input"
 	info, err := os.Stat(name)
 	switch {
@@ -152,11 +152,14 @@ func openExported(name string) (*os.File, error) {
 	case err == nil && info.IsDir():
 		return nil, usage("file: %s is a folder; give a file that export has written: %s", name, like)
 	}
-	file, err := os.Open(name)
+	file, err := openGiven(ctx, name)
 	if failed, ok := errors.AsType[*fs.PathError](err); ok {
 		return nil, usage("file: %s cannot be read: %s", name, failed.Err)
 	}
-	return file, err
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return file, nil
 }
 
 // named has what is wrong with a file name it.
@@ -174,7 +177,7 @@ func named(file string, records iter.Seq2[record.Record, error]) iter.Seq2[recor
 }
 
 // twiceReadable is what comes in, in a file: itself where it is one, else a copy, which done removes.
-func twiceReadable(in io.Reader) (file io.ReadSeeker, done func() error, err error) {
+func twiceReadable(ctx context.Context, in io.Reader) (file io.ReadSeeker, done func() error, err error) {
 	if seeker, ok := in.(io.ReadSeeker); ok {
 		if _, err := seeker.Seek(0, io.SeekStart); err == nil {
 			return seeker, func() error { return nil }, nil
@@ -185,7 +188,7 @@ func twiceReadable(in io.Reader) (file io.ReadSeeker, done func() error, err err
 		return nil, nil, err
 	}
 	done = func() error { return errors.Join(kept.Close(), os.Remove(kept.Name())) }
-	if _, err = io.Copy(kept, io.LimitReader(in, record.MaxBytes)); err != nil {
+	if _, err = io.Copy(kept, io.LimitReader(untilLeft(ctx, in), record.MaxBytes)); err != nil {
 		return nil, nil, errors.Join(err, done())
 	}
 	return kept, done, nil

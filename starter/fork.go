@@ -89,7 +89,7 @@ brings them up as run does.`,
 				return err
 			}
 			var err error
-			if o.Prompt, err = p.prompt(args[1]); err != nil {
+			if o.Prompt, err = p.prompt(command.Context(), args[1]); err != nil {
 				return err
 			}
 			o.Budget, o.Metadata, o.Trusted = limits.budget, given.metadata, given.trusted

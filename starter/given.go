@@ -1,10 +1,10 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"unicode/utf8"
 
@@ -77,7 +77,7 @@ func readTrusted(into *domain.Trusted, text string) error {
 const maxGiven = 16 << 20
 
 // read reads what is in the file: messages, or a state.
-func (f *givenFlags) read(p *program, prompt string) (messages []domain.Entry, state *domain.AgentState, err error) {
+func (f *givenFlags) read(ctx context.Context, p *program, prompt string) (messages []domain.Entry, state *domain.AgentState, err error) {
 	if _, err := domain.NewGiven(f.metadata, nil, nil); err != nil {
 		return nil, nil, err
 	}
@@ -88,7 +88,7 @@ func (f *givenFlags) read(p *program, prompt string) (messages []domain.Entry, s
 	case f.file == fromStdin && prompt == fromStdin:
 		return nil, nil, usage("--messages: standard input can be the messages or the prompt, not both; put one in its place")
 	case f.file == fromStdin:
-		text, err = io.ReadAll(io.LimitReader(p.in, maxGiven+1))
+		text, err = readGiven(ctx, p.in, maxGiven)
 	default:
 		text, err = readPlain(f.file, maxGiven, "the messages")
 	}
@@ -99,6 +99,8 @@ func (f *givenFlags) read(p *program, prompt string) (messages []domain.Entry, s
 		Version *int `json:"schema_version"`
 	}
 	switch {
+	case errors.Is(err, errLeft):
+		return nil, nil, fmt.Errorf("--messages: %w", err)
 	case err != nil:
 	case json.Unmarshal(text, &head) == nil && head.Version != nil:
 		var saved domain.AgentState
@@ -114,8 +116,8 @@ func (f *givenFlags) read(p *program, prompt string) (messages []domain.Entry, s
 }
 
 // over is the start of an agent with what is given, whose definition says what a saved state does not.
-func (f *givenFlags) over(p *program, definition domain.Definition, prompt string) (client.Start, error) {
-	messages, state, err := f.read(p, prompt)
+func (f *givenFlags) over(ctx context.Context, p *program, definition domain.Definition, prompt string) (client.Start, error) {
+	messages, state, err := f.read(ctx, p, prompt)
 	start := client.Start{Definition: definition, Metadata: f.metadata, Messages: messages, Trusted: f.trusted}
 	if err != nil || state == nil {
 		return start, err
@@ -133,8 +135,8 @@ func (f *givenFlags) over(p *program, definition domain.Definition, prompt strin
 }
 
 // onlyMessages are those given to an agent that has a state.
-func (f *givenFlags) onlyMessages(p *program, prompt string) ([]domain.Entry, error) {
-	messages, state, err := f.read(p, prompt)
+func (f *givenFlags) onlyMessages(ctx context.Context, p *program, prompt string) ([]domain.Entry, error) {
+	messages, state, err := f.read(ctx, p, prompt)
 	if state != nil {
 		return nil, usage("--messages: %s: is a saved state, with which an agent begins; give messages, or the state to run", f.file)
 	}

@@ -53,7 +53,7 @@ a worker. An agent without a name is not rewound: fork it.`,
 			if step >= 0 {
 				to.Step = &step
 			}
-			if err := p.readRewind(args[1:], model, about, &o); err != nil {
+			if err := p.readRewind(command.Context(), args[1:], model, about, &o); err != nil {
 				return err
 			}
 			if o.Budget = limits.budget; o.Prompt == "" && (wait || o.Model != nil || !o.Budget.IsEmpty()) {
@@ -80,9 +80,9 @@ a worker. An agent without a name is not rewound: fork it.`,
 }
 
 // readRewind reads what the next execution begins with.
-func (p *program) readRewind(args []string, model string, about modelFlags, o *client.RewindOptions) (err error) {
+func (p *program) readRewind(ctx context.Context, args []string, model string, about modelFlags, o *client.RewindOptions) (err error) {
 	if len(args) == 1 {
-		o.Prompt, err = p.prompt(args[0])
+		o.Prompt, err = p.prompt(ctx, args[0])
 	}
 	var chosen domain.LLMConfig
 	if err == nil && model != "" {

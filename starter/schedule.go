@@ -64,7 +64,7 @@ beside it. Limits hold for each run. The prompt - is read from standard input.`,
 		Args: arguments(`starter schedule create digest --cron "0 9 * * *" "Sum up"`, "name", "prompt"),
 		RunE: func(command *cobra.Command, args []string) error {
 			ctx := command.Context()
-			schedule, err := f.read(p, &asked, args[0], args[1])
+			schedule, err := f.read(ctx, p, &asked, args[0], args[1])
 			if err != nil {
 				return err
 			}
@@ -111,8 +111,8 @@ func (f *scheduleFlags) register(p *program, command *cobra.Command) {
 }
 
 // read checks all that can be told without a server.
-func (f *scheduleFlags) read(p *program, asked *startFlags, name, prompt string) (client.Schedule, error) {
-	start, err := asked.request(p, prompt)
+func (f *scheduleFlags) read(ctx context.Context, p *program, asked *startFlags, name, prompt string) (client.Schedule, error) {
+	start, err := asked.request(ctx, p, prompt)
 	if err != nil {
 		return client.Schedule{}, err
 	}

@@ -44,7 +44,7 @@ each replace all of theirs. The time none takes --start-at or --end-at away.`,
 		RunE: func(command *cobra.Command, args []string) error {
 			ctx := command.Context()
 			u.given = command.Flags().Changed
-			if err := u.read(p, args[1:]); err != nil {
+			if err := u.read(ctx, p, args[1:]); err != nil {
 				return err
 			}
 			s, err := p.machine.Connect(ctx, u.queue)
@@ -88,17 +88,17 @@ type scheduleChanges struct {
 }
 
 // read checks all that can be told without a server.
-func (u *scheduleChanges) read(p *program, prompt []string) (err error) {
+func (u *scheduleChanges) read(ctx context.Context, p *program, prompt []string) (err error) {
 	argument := ""
 	if len(prompt) > 0 {
 		argument = prompt[0]
-		text, err := p.prompt(argument)
+		text, err := p.prompt(ctx, argument)
 		if err != nil {
 			return err
 		}
 		u.prompt = &text
 	}
-	if u.messages, err = u.asked.given.onlyMessages(p, argument); err != nil {
+	if u.messages, err = u.asked.given.onlyMessages(ctx, p, argument); err != nil {
 		return err
 	}
 	if u.definition, err = u.asked.overridden(p); err != nil {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"reflect"
 	"slices"
 
@@ -80,7 +79,7 @@ func (p *program) starting(
 	command.Args = arguments("starter "+command.Name()+" "+example, "prompt")
 	command.RunE = func(command *cobra.Command, args []string) error {
 		ctx := command.Context()
-		request, err := asked.request(p, args[0])
+		request, err := asked.request(ctx, p, args[0])
 		if err != nil {
 			return err
 		}
@@ -132,7 +131,7 @@ The message - is read from standard input.`,
 			if err := client.CheckID(args[0]); err != nil {
 				return err
 			}
-			messages, err := given.onlyMessages(p, args[1])
+			messages, err := given.onlyMessages(ctx, p, args[1])
 			if err != nil {
 				return err
 			}
@@ -156,7 +155,7 @@ The message - is read from standard input.`,
 			} else if _, err := about.apply(&domain.LLMConfig{}); err != nil {
 				return err
 			}
-			if options.Prompt, err = p.prompt(args[1]); err != nil {
+			if options.Prompt, err = p.prompt(ctx, args[1]); err != nil {
 				return err
 			}
 			return p.onAgent(ctx, args[0], func(ctx context.Context, id string) (*local.Stack, error) {
@@ -246,20 +245,20 @@ func (f *startFlags) registerDefinition(p *program, command *cobra.Command) {
 }
 
 // request reads and checks all that can be told without a server.
-func (f *startFlags) request(p *program, argument string) (client.Start, error) {
-	start, err := f.unprompted(p, argument)
+func (f *startFlags) request(ctx context.Context, p *program, argument string) (client.Start, error) {
+	start, err := f.unprompted(ctx, p, argument)
 	if err == nil {
-		start.Prompt, err = p.prompt(argument)
+		start.Prompt, err = p.prompt(ctx, argument)
 	}
 	return start, err
 }
 
 // unprompted is request but for the prompt.
-func (f *startFlags) unprompted(p *program, argument string) (client.Start, error) {
+func (f *startFlags) unprompted(ctx context.Context, p *program, argument string) (client.Start, error) {
 	given, err := f.definition(p)
 	var start client.Start
 	if err == nil {
-		start, err = f.given.over(p, given, argument)
+		start, err = f.given.over(ctx, p, given, argument)
 		given = start.Definition
 	}
 	// The file's time-outs hold for whatever model is named instead of its own.
@@ -355,9 +354,9 @@ func (f *startFlags) definition(p *program) (domain.Definition, error) {
 
 const fromStdin = "-"
 
-func (p *program) prompt(argument string) (string, error) {
+func (p *program) prompt(ctx context.Context, argument string) (string, error) {
 	if argument == fromStdin {
-		data, err := io.ReadAll(io.LimitReader(p.in, domain.MaxMessage+1))
+		data, err := readGiven(ctx, p.in, domain.MaxMessage)
 		if err != nil {
 			return "", fmt.Errorf("prompt: reading standard input: %w", err)
 		}
