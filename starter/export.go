@@ -71,8 +71,15 @@ func writeRecords(w io.Writer, file string, records []record.Record) error {
 	return record.Write(w, records...)
 }
 
-// writeWhole writes a file that is there whole or not at all, for this user alone.
+// writeWhole writes a file that is there whole or not at all, for this user alone. A device or a pipe is written to and
+// stays what it is, and a link leads to the file that is replaced.
 func writeWhole(file string, write func(io.Writer) error) error {
+	if there, err := os.Stat(file); err == nil && !there.Mode().IsRegular() && !there.IsDir() {
+		return writeInto(file, write)
+	}
+	if target, err := filepath.EvalSymlinks(file); err == nil {
+		file = target
+	}
 	beside, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+"-*")
 	if err != nil {
 		return fmt.Errorf("output: %w", err)
@@ -84,6 +91,18 @@ func writeWhole(file string, write func(io.Writer) error) error {
 	}
 	if err != nil {
 		_ = os.Remove(beside.Name()) // it is of no use
+		return fmt.Errorf("output: %w", err)
+	}
+	return nil
+}
+
+func writeInto(device string, write func(io.Writer) error) error {
+	w, err := os.OpenFile(device, os.O_WRONLY, 0)
+	if err != nil {
+		return fmt.Errorf("output: %w", err)
+	}
+	buffered := bufio.NewWriter(w)
+	if err := errors.Join(write(buffered), buffered.Flush(), w.Close()); err != nil {
 		return fmt.Errorf("output: %w", err)
 	}
 	return nil
