@@ -225,7 +225,9 @@ func TestATreeKeepsToItsBudget(t *testing.T) {
 		ended[out.StopReason]++
 	})
 	t.Logf("ended %v; %d requests were met by roots", ended, more)
-	require.Positive(t, more)
+	if !testing.Short() { // twenty trees may have none that asks
+		require.Positive(t, more)
+	}
 }
 
 // TestAPauseHoldsASubagentThatAskedInVain: what comes while it waits for an answer holds for the inference after it, too.
