@@ -231,6 +231,9 @@ type SubagentCompleted struct {
 	ChildID    AgentID         `json:"child_agent_id"`
 	Status     ExecutionStatus `json:"status"`
 	StopReason StopReason      `json:"stop_reason,omitzero"`
+	// Beyond is a limit of which it has spent more than it was granted, as it says itself: the first of the table. All that it
+	// has spent counts.
+	Beyond Limit `json:"beyond,omitzero"`
 }
 
 // A ConversationHandedOver says that another agent answers from the next step on.

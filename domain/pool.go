@@ -104,6 +104,35 @@ func (b ExecutionBudget) Regranted(before, now ExecutionBudget) ExecutionBudget 
 	return b
 }
 
+// Raised is a grant once what was asked for is answered with another one: it has more of that limit, at most as much as was
+// asked for, and of no other.
+func (b ExecutionBudget) Raised(asked MoreAsked, answer ExecutionBudget) ExecutionBudget {
+	for _, rule := range limitRules[:] {
+		had, limited := rule.in(&b)
+		has, set := rule.in(&answer)
+		if rule.Limit != asked.Limit || !limited || !set || rule.Unit.OfTime() {
+			continue
+		}
+		if asked.Most != nil {
+			has.count = min(has.count, AddCost(had.count, max(*asked.Most, 0)))
+		}
+		if had.below(has) {
+			b = rule.With(b, has)
+		}
+	}
+	return b
+}
+
+// Beyond is a limit of a grant of which more was spent than that, the first of the table; empty: there is none.
+func (b ExecutionBudget) Beyond(spent Spent) Limit {
+	for _, rule := range limitRules[:] {
+		if total, set := rule.in(&b); set && !rule.Unit.OfTime() && total.below(rule.Used(spent, time.Time{})) {
+			return rule.Limit
+		}
+	}
+	return ""
+}
+
 func (p Pool) summed() Pool {
 	p.reserved = Spent{}
 	for _, grant := range p.grants {

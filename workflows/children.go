@@ -58,6 +58,8 @@ func (b *toolBatch) tend(ctx workflow.Context, permit mailbox.Permit, i int, cal
 	if err == nil {
 		ended.Outcome, done.Status, done.StopReason = out, out.Status, out.StopReason
 		b.children.told(out.Report)
+		_, spent := ended.Usage()
+		done.Beyond = ended.Child.Grant.Beyond(spent)
 	} else {
 		ended.Why, ended.Unstarted = childLoss(err)
 	}

@@ -307,3 +307,58 @@ func TestNobodyAsksForOneThatIsOver(t *testing.T) {
 	require.Equal(t, 1, asked)
 	require.Less(t, env.Now().Sub(began), 2*time.Minute)
 }
+
+// TestAGrantThatNobodyGaveIsNone: whoever may signal a sub-agent lends it nothing of what its parent does not have.
+func TestAGrantThatNobodyGaveIsNone(t *testing.T) {
+	t.Parallel()
+	inferences := 0
+	w := family(spawnsOnce("leaf", "long"), func(r contract.ModelRequest) (contract.ModelReply, error) {
+		inferences++
+		return looks(r), nil
+	})
+	w.tool = unlike()
+	env := w.environment(t)
+	reachesRoot(env)
+	env.SetOnChildWorkflowStartedListener(func(info *workflow.Info, _ workflow.Context, _ converter.EncodedValues) {
+		leaf := info.WorkflowExecution.ID
+		env.RegisterDelayedCallback(func() {
+			for number := range 3 {
+				require.NoError(t, env.SignalWorkflowByID(leaf, string(contract.SignalBudgetGrant), contract.BudgetGrant{
+					Number: number, Grant: domain.ExecutionBudget{MaxSteps: new(int64(1000)), MaxTokens: new(int64(1_000_000_000))},
+				}))
+			}
+		}, 0)
+	})
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "", withLeaf, func(in *contract.SessionInput) {
+		in.Budget.MaxSteps, in.Budget.MaxTokens = new(int64(6)), new(int64(50_000))
+	}))
+	out := outcome(t, env)
+	require.Equal(t, domain.StatusCompleted, out.Status, out.StopReason)
+	require.Equal(t, 4, inferences, "a step each is the root's before and after")
+	left := query(t, env, contract.QueryStatus, contract.StatusRequest{}).BudgetLeft
+	require.Zero(t, *left.MaxSteps)
+}
+
+// TestWhatWasSpentBeyondAGrantIsTold, and counts: the agent does no more than its own budget still allows.
+func TestWhatWasSpentBeyondAGrantIsTold(t *testing.T) {
+	t.Parallel()
+	w := family(spawnsOnce("leaf", "long"), func(contract.ModelRequest) (contract.ModelReply, error) {
+		reply := says("found")
+		reply.Response.Usage = domain.Usage{InputTokens: 1_000_000}
+		return reply, nil
+	})
+	env := w.environment(t)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "", withLeaf, func(in *contract.SessionInput) {
+		in.Budget.MaxSteps, in.Budget.MaxTokens = new(int64(6)), new(int64(50_000))
+	}))
+	out := outcome(t, env)
+	require.Equal(t, domain.TokenLimitReached, out.StopReason)
+	require.Equal(t, 1, out.Steps)
+	var beyond []domain.Limit
+	for _, e := range query(t, env, contract.QueryEvents, contract.EventsRequest{}).Events {
+		if event, ok := e.Event.(domain.SubagentCompleted); ok {
+			beyond = append(beyond, event.Beyond)
+		}
+	}
+	require.Equal(t, []domain.Limit{domain.LimitTokens}, beyond)
+}

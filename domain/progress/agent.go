@@ -63,8 +63,8 @@ type Agent struct {
 	handedAt time.Time
 	// stepped is the step that asked for work last.
 	stepped domain.StepID
-	// grant is what the agent that has started it grants it, where one has.
-	grant domain.ExecutionBudget
+	// borrowed is what the agent that has started it grants it, where one has.
+	borrowed Borrowed
 }
 
 // A Run is what is told of one run of the workflow.
@@ -177,7 +177,9 @@ func (a Agent) With(fact Fact, at time.Time) Agent {
 	case ChildGranted:
 		a.Open = f.lent(a.Open)
 	case Granted:
-		return a.granted(f)
+		return a.granted(f, at)
+	case MoreAsked:
+		a.borrowed = a.borrowed.Asking(f.Request)
 	case SessionTold:
 		a.Session = &f.Account
 		return a.boundFromNow()
@@ -285,7 +287,7 @@ func (a Agent) runBegan(f RunBegan, at time.Time) Agent {
 	}
 	a.Definition = in.Definition
 	if in.Parent != nil {
-		a.grant = in.Parent.Grant
+		a.borrowed = NewBorrowed(in.Parent.Grant)
 	}
 	if a.Model == "" && in.Definition.Model.Provider != "" {
 		a.Model = in.Definition.Model.String()

@@ -77,16 +77,6 @@ func (f ChildGranted) lent(open []Work) []Work {
 	return open
 }
 
-// granted has the budget of a sub-agent rise with what it is granted.
-func (a Agent) granted(f Granted) Agent {
-	before := a.grant
-	a.grant = before.Regranted(before, f.Grant)
-	if a.Execution.Running && a.Execution.Budget != nil {
-		a.Execution.Budget = new(a.Execution.Budget.Regranted(before, a.grant))
-	}
-	return a
-}
-
 // Usage is what the sub-agent used, and Spent counts it against limits. Without an outcome it has spent all that it was
 // granted, which is an estimate.
 func (f ChildEnded) Usage() (usage domain.Usage, spent domain.Spent) {

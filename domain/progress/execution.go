@@ -19,6 +19,8 @@ type Execution struct {
 	// Budget is nil where nothing tells it, as is Prior, what its origins have used.
 	Budget *domain.ExecutionBudget
 	Prior  *domain.Spent
+	// Answers are those to what it has asked the agent for that has started it. They must not be changed.
+	Answers []Answer
 	// Session is the session's account before this execution, with the totals in force; nil where it has no budget. It must
 	// not be changed.
 	Session *domain.SessionAccount

@@ -220,8 +220,11 @@ type ChildGranted struct {
 	Asked *domain.MoreAsked
 }
 
-// A Granted is a ChildGranted in the history of the sub-agent.
-type Granted struct{ Grant domain.ExecutionBudget }
+// A MoreAsked says that the agent asks the one that has started it for more.
+type MoreAsked struct{ Request contract.BudgetRequest }
+
+// A Granted is a ChildGranted in the history of the sub-agent, whoever has sent it.
+type Granted struct{ Answer contract.BudgetGrant }
 
 // A SessionTold says which budget the session has, and what the executions that have ended used of it.
 type SessionTold struct{ Account domain.SessionAccount }

@@ -179,6 +179,7 @@ func (e *explanation) view() ExplainView {
 		e.miss("the cost: the execution knows no price of the model")
 	}
 	v.Budget, v.SessionBudget = e.limits(v), e.sessionLimits(v)
+	v.Grants = grantsOf(e.at)
 	if e.outcome != nil {
 		v.Ending = e.ending()
 	} else {

@@ -49,6 +49,8 @@ type ExplainView struct {
 	Waste    ExplainWaste     `json:"waste"`
 	// Budget lists the limits that are set; null: nobody could tell.
 	Budget []ExplainLimit `json:"budget"`
+	// Grants are, where a sub-agent has asked for more than it began with, what it began with and each answer.
+	Grants []TreeGrant `json:"grants,omitempty"`
 	// SessionBudget lists the limits over all executions of the session, where it has a budget.
 	SessionBudget []ExplainLimit `json:"session_budget,omitempty"`
 	// Advice is what to do about the ending.

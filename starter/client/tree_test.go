@@ -254,11 +254,16 @@ func (r *fakeRun) signaled(name string, in any) {
 
 // lends records an answer to what a sub-agent has asked for.
 func (r *fakeRun) lends(child string, grant contract.BudgetGrant) {
+	r.tells(child, string(contract.SignalBudgetGrant), grant)
+}
+
+// tells records that the workflow signalled another one.
+func (r *fakeRun) tells(workflow, name string, in any) {
 	r.add(&historypb.HistoryEvent{
 		EventType: enumspb.EVENT_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED,
 		Attributes: &historypb.HistoryEvent_SignalExternalWorkflowExecutionInitiatedEventAttributes{
 			SignalExternalWorkflowExecutionInitiatedEventAttributes: &historypb.SignalExternalWorkflowExecutionInitiatedEventAttributes{
-				SignalName: string(contract.SignalBudgetGrant), Input: payloads(grant), WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: child},
+				SignalName: name, Input: payloads(in), WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: workflow},
 			},
 		},
 	})
@@ -296,6 +301,41 @@ func TestTreeTellsOfGrants(t *testing.T) {
 	}, child.Grants)
 	require.Len(t, tree.Children[0].Grants, 1)
 	require.Empty(t, tree.Grants)
+}
+
+// TestExplainTellsOfGrants of a sub-agent: each answer to what it asked for, and once that somebody sent one to nothing.
+func TestExplainTellsOfGrants(t *testing.T) {
+	t.Parallel()
+	in := spawned(nora.id, nth(1), 1, 0, 1)
+	forged := domain.ExecutionBudget{MaxTokens: new(int64(1_000_000)), MaxCostNanoUSD: new(int64(1_000_000))}
+	in.Budget = in.Parent.Grant
+	run := subRun(in)
+	forge := func() {
+		run.signaled(string(contract.SignalBudgetGrant), contract.BudgetGrant{Number: 1, Grant: forged})
+	}
+	forge()
+	request := contract.BudgetRequest{ToolExecutionID: in.Parent.Call(), Number: 1001, MoreAsked: domain.MoreAsked{Limit: domain.LimitTokens, Need: 300}}
+	run.tells("agent/nora", string(contract.SignalBudgetRequest), request)
+	forge()
+	given := contract.BudgetGrant{Number: 1001, Grant: domain.ExecutionBudget{MaxTokens: new(int64(900)), MaxCostNanoUSD: new(int64(90))}}
+	run.signaled(string(contract.SignalBudgetGrant), given)
+	forge()
+	v := explained(t, run, nil)
+	require.Equal(t, int64(900), *v.Budget[0].Total)
+	require.Equal(t, int64(90), *v.Budget[1].Total)
+	require.Len(t, v.Grants, 2)
+	require.Equal(t, in.Parent.Grant, v.Grants[0].Grant)
+	require.Equal(t, given.Grant, v.Grants[1].Grant)
+	require.Equal(t, &request.MoreAsked, v.Grants[1].Asked)
+	require.False(t, v.Grants[1].At.IsZero())
+	told := 0
+	for _, text := range v.Missing {
+		if strings.Contains(text, "budget.grant") {
+			told++
+			require.Contains(t, text, "it answers no request of the agent, and has changed nothing")
+		}
+	}
+	require.Equal(t, 1, told)
 }
 
 // TestASubagentThatIsNotThereYet is in progress, and not gone.

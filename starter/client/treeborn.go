@@ -88,3 +88,14 @@ func bornOf(steps []domain.StepExecution) (all []born) {
 	}
 	return all
 }
+
+// grantsOf are those that a sub-agent's own history tells; none where it has asked for no more than it began with.
+func grantsOf(x progress.Execution) (grants []TreeGrant) {
+	for i, a := range x.Answers {
+		if i == 0 {
+			grants = append(grants, TreeGrant{At: x.StartedAt, Grant: a.Before})
+		}
+		grants = append(grants, TreeGrant{At: a.At, Grant: a.Grant, Asked: &a.Asked, Refused: a.Refused})
+	}
+	return grants
+}

@@ -45,6 +45,7 @@ func Explanation(out *Output, v client.ExplainView, now time.Time) string {
 	x.fact("waste", wasted(v.Waste)...)
 	x.budget(v)
 	x.sessionBudget(v)
+	x.fact("grants", grantLines(v.Grants)...)
 	x.history(v)
 	for _, advice := range v.Advice {
 		x.fact("to do", OneLine(advice.Text))

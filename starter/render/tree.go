@@ -49,7 +49,7 @@ func Tree(out *Output, root client.Tree, now time.Time) string {
 func treeGrants(out *Output, root client.Tree) string {
 	var b strings.Builder
 	for one := range root.All() {
-		lines, indent := grantLines(one), strings.Repeat("  ", max(one.Depth-1, 0))
+		lines, indent := grantLines(one.Grants), strings.Repeat("  ", max(one.Depth-1, 0))
 		if len(lines) > 0 {
 			b.WriteString(indent + treeName(one) + "\n")
 		}
@@ -64,9 +64,9 @@ func treeGrants(out *Output, root client.Tree) string {
 }
 
 // grantLines are the grants of an agent, a line each; none where it had nothing of a budget.
-func grantLines(t *client.Tree) (lines []string) {
+func grantLines(grants []client.TreeGrant) (lines []string) {
 	var before domain.ExecutionBudget
-	for i, g := range t.Grants {
+	for i, g := range grants {
 		began := Budget(g.Grant, domain.ExecutionBudget{})
 		switch {
 		case i == 0 && began == "":
@@ -186,7 +186,7 @@ func (l TreeLine) Text(t Theme) string {
 	}
 	text := indent + t.name(treeName(l.Agent)) + " " + t.Faint(joined(" · ", treeStatus(l.Agent),
 		where(l.Agent.Step > 0, fmt.Sprintf("started in step %d, call %d", l.Agent.Step, l.Agent.Position+1))))
-	for _, line := range grantLines(l.Agent) {
+	for _, line := range grantLines(l.Agent.Grants) {
 		text += "\n" + indent + "  " + t.Faint(line)
 	}
 	return text

@@ -10,6 +10,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/progress"
 )
 
 // askingTime bounds the wait for the agent that has started this one to answer: it has something again when another of its
@@ -34,10 +35,9 @@ type lending struct {
 	requests  []Request
 	borrowers []domain.ToolExecutionID
 	listens   bool
-	// grant is the agent's own, in force, asked counts its requests in this run, and answered is the highest number of an
-	// answer.
-	grant           domain.ExecutionBudget
-	asked, answered int
+	// borrowed is the agent's own grant, in force, and what it asks for. asked counts its requests in this run.
+	borrowed progress.Borrowed
+	asked    int
 	// asking says that a request of its own is under way, declined that one was refused which it could go on without.
 	asking, declined bool
 }
@@ -91,11 +91,12 @@ func (m *Mailbox) HandedOn(call domain.ToolExecutionID) {
 }
 
 // Granted is what this agent may use of the budget of the one that has started it.
-func (m *Mailbox) Granted() domain.ExecutionBudget { return m.lending.grant }
+func (m *Mailbox) Granted() domain.ExecutionBudget { return m.lending.borrowed.Grant() }
 
-// TakeGrants has the budget of the execution in progress rise with what the agent is granted, for the life of the run.
+// TakeGrants has the budget of the execution in progress rise with what the agent is granted, for the life of the run. What
+// answers none of its requests is nobody's grant.
 func (m *Mailbox) TakeGrants(granted domain.ExecutionBudget, raise func(before, now domain.ExecutionBudget)) {
-	m.lending.grant = granted
+	m.lending.borrowed = progress.NewBorrowed(granted)
 	channel := workflow.GetSignalChannel(m.root, string(contract.SignalBudgetGrant))
 	workflow.GoNamed(m.root, "budget grants", func(ctx workflow.Context) {
 		for {
@@ -105,10 +106,11 @@ func (m *Mailbox) TakeGrants(granted domain.ExecutionBudget, raise func(before, 
 			if json.Unmarshal(raw.Payload().GetData(), &grant) != nil || grant.Grant.Check() != nil {
 				continue
 			}
-			before := m.lending.grant
-			m.lending.answered = max(m.lending.answered, grant.Number)
-			m.lending.grant = before.Regranted(before, grant.Grant)
-			raise(before, m.lending.grant)
+			before := m.Granted()
+			if borrowed, _, ok := m.lending.borrowed.Answered(grant); ok {
+				m.lending.borrowed = borrowed
+				raise(before, m.Granted())
+			}
 		}
 	})
 }
@@ -142,15 +144,16 @@ func (m *Mailbox) Ask(ctx workflow.Context, parent string, request contract.Budg
 		m.tellAbove()
 	}()
 	l.asked++
-	number, before := m.numbered(l.asked), l.grant
+	number, before := m.numbered(l.asked), m.Granted()
 	request.Number = number
+	l.borrowed = l.borrowed.Asking(request)
 	sent := workflow.SignalExternalWorkflow(m.root, parent, "", string(contract.SignalBudgetRequest), request)
 	pause, cancel := workflow.WithCancel(m.root)
 	defer cancel()
 	timer := workflow.NewTimer(pause, askingTime)
 	lost := func() bool { return sent.IsReady() && sent.Get(ctx, nil) != nil }
-	_ = workflow.Await(ctx, func() bool { return l.answered >= number || m.stops() || over() || timer.IsReady() || lost() })
-	more := !m.stops() && !l.grant.Within(before)
+	_ = workflow.Await(ctx, func() bool { return !l.borrowed.Waits(number) || m.stops() || over() || timer.IsReady() || lost() })
+	more := !m.stops() && !m.Granted().Within(before)
 	l.declined = l.declined || request.AtOnce && !more
 	return more
 }

@@ -17,8 +17,8 @@ func (d *decoder) signaled(a *historypb.WorkflowExecutionSignaledEventAttributes
 	case string(contract.SignalStop):
 		return one(progress.StopAsked{Request: progress.ReadStop(d.raw(a.GetInput()))})
 	case string(contract.SignalBudgetGrant):
-		if grant, ok := d.grant(a.GetInput()); ok {
-			return one(progress.Granted{Grant: grant})
+		if answer, ok := d.answer(a.GetInput()); ok {
+			return one(progress.Granted{Answer: answer})
 		}
 	case string(contract.SignalBudgetRequest):
 		d.childAsksMore(a.GetInput())
@@ -41,6 +41,9 @@ func (d *decoder) childAsksMore(in *commonpb.Payloads) {
 
 // childGranted reads what a sub-agent that asked for more may use from then on.
 func (d *decoder) childGranted(a *historypb.SignalExternalWorkflowExecutionInitiatedEventAttributes) []progress.Fact {
+	if a.GetSignalName() == string(contract.SignalBudgetRequest) {
+		return d.asksMore(a.GetInput())
+	}
 	if a.GetSignalName() != string(contract.SignalBudgetGrant) {
 		return nil
 	}
@@ -70,12 +73,16 @@ func (d *decoder) childGranted(a *historypb.SignalExternalWorkflowExecutionIniti
 	return one(granted)
 }
 
-// grant reads what somebody is granted, as those do who take it.
-func (d *decoder) grant(in *commonpb.Payloads) (domain.ExecutionBudget, bool) {
-	answer, ok := d.answer(in)
-	return answer.Grant, ok
+// asksMore reads what the agent itself asks for.
+func (d *decoder) asksMore(in *commonpb.Payloads) []progress.Fact {
+	request, err := decode[contract.BudgetRequest](d.converter, in)
+	if err != nil {
+		return nil
+	}
+	return one(progress.MoreAsked{Request: *request})
 }
 
+// answer reads what somebody is granted, as those do who take it.
 func (d *decoder) answer(in *commonpb.Payloads) (contract.BudgetGrant, bool) {
 	answer, err := decode[contract.BudgetGrant](d.converter, in)
 	if err != nil || answer.Grant.Check() != nil {
