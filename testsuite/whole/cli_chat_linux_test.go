@@ -101,17 +101,12 @@ func TestCLIChatSteers(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t).on(xterm)
 	c.file("talk.yaml", `turns:
-  - {delay: 6s, text: "I look around in all of this folder, file by file.", tool_calls: [{name: list_files, arguments: {path: .}}]}
+  - {delay: 10s, text: "I look around in all of this folder, file by file.", tool_calls: [{name: list_files, arguments: {path: .}}]}
   - text: I have read both.
 `)
 	dev := c.dev()
 	s := c.chat(120, "notes", "--model", "scripted/talk.yaml", "--tool", "list_files").sees("new session")
-	s.types("Look around.\r")
-	require.Eventually(t, func() bool {
-		got := c.do("status", "notes", "--json")
-		return got.code == 0 && strings.Contains(got.out, `"in_progress"`)
-	}, patience, 100*time.Millisecond)
-	s.types("And this too.\r").sees("takes it back").sees("I have read both.")
+	s.types("Look around.\r").sees("I look").types("And this too.\r").sees("takes it back").sees("I have read both.")
 	c.ok("result", "notes")
 	messages := c.ok("messages", "notes")
 	require.Equal(t, 1, strings.Count(messages, "And this too."))
