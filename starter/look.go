@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -201,6 +202,9 @@ the agent answers in JSON, --json has the answer's value under output.`,
 		}
 		if err != nil {
 			return err
+		}
+		if !result.ImportedAt.IsZero() {
+			p.say("execution %d was imported on %s: what it answered is told by a file, and no workflow of it is here", result.Number, result.ImportedAt.Format(time.DateOnly))
 		}
 		if err := p.answer(result); err != nil {
 			return err

@@ -62,6 +62,9 @@ func TestImportedAgentsWithoutAServer(t *testing.T) {
 			code, stdout, stderr := c.call(t.Context(), strings.Fields(line)...)
 			require.Zero(t, code, stderr)
 			require.Contains(t, stdout, want)
+			if strings.HasPrefix(line, "result") {
+				require.Contains(t, stderr, "execution 3 was imported on 2030-01-31: what it answered is told by a file")
+			}
 			if !strings.HasPrefix(line, "__") {
 				require.Contains(t, stderr, "no server is up: this is what the records tell")
 			}

@@ -113,6 +113,40 @@ func TestBadFilesSayWhere(t *testing.T) {
 	}
 }
 
+// TestIDsOfOthersAreRefused: those of steps and calls are the execution's own, as what follows from them is deleted with it.
+func TestIDsOfOthersAreRefused(t *testing.T) {
+	t.Parallel()
+	of := func(change func(*record.Record)) record.Record {
+		r := conformance.Sample(t, "ann", 1)[0]
+		step := r.ExecutionID.Step(1)
+		r.Steps[0].Step.ToolExecutions = []domain.ToolExecution{
+			{ID: step.Tool(0), Call: domain.ToolCall{ID: "a", Name: domain.SpawnSubagent}}, {ID: step.Tool(1), Call: domain.ToolCall{ID: "b", Name: "look"}},
+		}
+		change(&r)
+		return r
+	}
+	own, store := of(func(*record.Record) {}), record.InBucket(memblob.OpenBucket(nil), "mem://")
+	_, err := record.Read(strings.NewReader(written(t, own)))
+	require.NoError(t, err)
+	bob := conformance.Sample(t, "bob", 1)[0].ExecutionID
+	for want, change := range map[string]func(*domain.AgentStep){
+		"steps[0].step_id: is ":                               func(s *domain.AgentStep) { s.ID = bob.Step(1) },
+		"steps[0].step_id: is 0":                              func(s *domain.AgentStep) { s.ID = domain.StepID{} },
+		"steps[0].tool_executions[0].tool_execution_id: is ":  func(s *domain.AgentStep) { s.ToolExecutions[0].ID = bob.Step(1).Tool(0) },
+		"steps[0].tool_executions[1].tool_execution_id: is ":  func(s *domain.AgentStep) { s.ToolExecutions[1].ID = own.ExecutionID.Step(1).Tool(0) },
+		"steps[0].tool_executions[1].tool_execution_id: is 0": func(s *domain.AgentStep) { s.ToolExecutions[1].ID = domain.ToolExecutionID{} },
+	} {
+		forged := of(func(r *record.Record) { change(&r.Steps[0].Step) })
+		_, err := record.Import(t.Context(), store, record.All(strings.NewReader(written(t, forged))), time.Unix(1, 0))
+		require.ErrorContains(t, err, "line 2: record."+want)
+		require.Equal(t, domain.Invalid, domain.AsError(err).Kind)
+		require.ErrorContains(t, store.Record(t.Context(), forged), want)
+	}
+	refs, err := store.List(t.Context(), own.AgentID)
+	require.NoError(t, err)
+	require.Empty(t, refs)
+}
+
 // FuzzRead: no file makes it fail but by an error that names the line, and what it reads it writes again.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"format":"everstep-records","schema_version":1,"records":0}` + "\n"))

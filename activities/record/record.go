@@ -147,6 +147,16 @@ func (r Record) check() error {
 		if step.Step.Number < 1 || i > 0 && step.Step.Number <= r.Steps[i-1].Step.Number {
 			return wrong(fmt.Sprintf("steps[%d].number", i), "is %d; steps are in order, each once", step.Step.Number)
 		}
+		// Of ids follow others, such as those of sub-agents, which may be deleted with the agent: none may be another's.
+		id := r.ExecutionID.Step(step.Step.Number)
+		if step.Step.ID != id {
+			return wrong(fmt.Sprintf("steps[%d].step_id", i), "is %s, which is not that of step %d of the execution", step.Step.ID, step.Step.Number)
+		}
+		for n, x := range step.Step.ToolExecutions {
+			if x.ID != id.Tool(n) {
+				return wrong(fmt.Sprintf("steps[%d].tool_executions[%d].tool_execution_id", i, n), "is %s, which is not that of call %d of step %d of the execution", x.ID, n+1, step.Step.Number)
+			}
+		}
 	}
 	for i, e := range r.Messages {
 		if e.Index < r.From || i > 0 && e.Index <= r.Messages[i-1].Index {

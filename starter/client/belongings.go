@@ -40,6 +40,12 @@ type Belongings struct {
 // A belonging is one agent of them.
 type belonging struct {
 	agent
+	// above is the agent whose sub-agent it is; nil: it is the one to be deleted.
+	above *belonging
+	// filed says that nothing but records that came out of a file name it.
+	filed bool
+	// left says that it is left as it is.
+	left bool
 	// runs are those of its workflows, the oldest first.
 	runs []string
 	// segments are the names of those that the runs name.
@@ -53,7 +59,17 @@ func (c *Client) belongings(ctx context.Context, a agent, o DeleteOptions) (Belo
 	known := map[domain.AgentID]bool{a.id: true}
 	for next := 0; next < len(b.all); next++ { // it grows
 		one := b.all[next]
-		found, err := c.belonging(ctx, one, &b)
+		why, err := c.runsOf(ctx, one)
+		if err == nil && why != "" {
+			b.remains = append(b.remains, Remaining{RemainsUnknown, one.called(), fmt.Sprintf("%s, which is named as a sub-agent of %s, was left as it is: %s", one.called(), one.above.called(), why)})
+			one.left = true
+			delete(known, one.id)
+			continue
+		}
+		found := subagentsOf{}
+		if err == nil {
+			err = c.reads(ctx, one, &b, found)
+		}
 		if err == nil && o.Records != nil {
 			err = b.recordedBelow(ctx, one, o.Records, found)
 		}
@@ -63,11 +79,12 @@ func (c *Client) belongings(ctx context.Context, a agent, o DeleteOptions) (Belo
 		for _, below := range found.sorted() {
 			if !known[below] {
 				known[below] = true
-				b.all = append(b.all, &belonging{agent: agent{id: below}})
+				b.all = append(b.all, &belonging{agent: agent{id: below}, above: one, filed: !found[below]})
 			}
 		}
 		b.Runs += len(one.runs)
 	}
+	b.all = slices.DeleteFunc(b.all, func(one *belonging) bool { return one.left })
 	b.Subagents = len(b.all) - 1
 	if o.Storage == nil && (b.Storage || b.Runs == 0) {
 		b.remains = append(b.remains, Remaining{RemainsInStorage, b.ID, "the storage of its workers, if they have one, was not reached: parts of its conversation and results of its tools may be there"})
@@ -81,8 +98,10 @@ func (c *Client) belongings(ctx context.Context, a agent, o DeleteOptions) (Belo
 	return b, c.forks(ctx, &b, known)
 }
 
-// subagentsOf are the ids of an agent's sub-agents.
+// subagentsOf are the ids of an agent's sub-agents; false: nothing but records that came out of a file name it.
 type subagentsOf map[domain.AgentID]bool
+
+func (s subagentsOf) add(id domain.AgentID, own bool) { s[id] = s[id] || own }
 
 // sorted has them in an order that does not change.
 func (s subagentsOf) sorted() []domain.AgentID {
@@ -94,12 +113,11 @@ func (s subagentsOf) sorted() []domain.AgentID {
 	return ids
 }
 
-// belonging finds the runs of an agent, and reads them for what they name.
-func (c *Client) belonging(ctx context.Context, one *belonging, b *Belongings) (subagentsOf, error) {
-	below := subagentsOf{}
+// runsOf finds the runs of an agent, and why a sub-agent is not to be deleted with the one above it; empty: it is.
+func (c *Client) runsOf(ctx context.Context, one *belonging) (why string, _ error) {
 	listed, err := c.listedRuns(ctx, workflowIs(one.workflowID()))
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	slices.SortStableFunc(listed, func(x, y *workflowpb.WorkflowExecutionInfo) int {
 		return x.GetStartTime().AsTime().Compare(y.GetStartTime().AsTime())
@@ -107,9 +125,30 @@ func (c *Client) belonging(ctx context.Context, one *belonging, b *Belongings) (
 	for _, info := range listed {
 		one.runs = append(one.runs, info.GetExecution().GetRunId())
 	}
-	if err := c.chained(ctx, one); err != nil {
-		return nil, err
+	newest, err := c.chained(ctx, one)
+	if err != nil || one.above == nil {
+		return "", err
 	}
+	if one.filed && len(one.runs) > 0 {
+		return "the server has it, and only records that were imported name it", nil
+	}
+	for _, info := range append(listed, newest) {
+		if parent := info.GetParentExecution().GetWorkflowId(); parent != "" && !one.above.runsAs(parent) {
+			return fmt.Sprintf("the server tells that %s has started it", strings.TrimPrefix(parent, domain.WorkflowIDPrefix)), nil
+		}
+	}
+	return "", nil
+}
+
+// runsAs reports whether a workflow is the agent's.
+func (one *belonging) runsAs(workflowID string) bool {
+	id, isAgent := strings.CutPrefix(workflowID, domain.WorkflowIDPrefix)
+	a, err := agentOf(id)
+	return isAgent && err == nil && a.id == one.id
+}
+
+// reads reads the runs of an agent for what they name.
+func (c *Client) reads(ctx context.Context, one *belonging, b *Belongings, below subagentsOf) error {
 	if len(one.runs) > 1 {
 		c.cfg.Progress(fmt.Sprintf("reading the histories of %s: %d runs", one.called(), len(one.runs)))
 	}
@@ -119,7 +158,7 @@ func (c *Client) belonging(ctx context.Context, one *belonging, b *Belongings) (
 				break
 			}
 			if err != nil {
-				return nil, err
+				return err
 			}
 			one.take(recorded.Fact, b, below)
 		}
@@ -127,25 +166,25 @@ func (c *Client) belonging(ctx context.Context, one *belonging, b *Belongings) (
 	// A sub-agent of which no history tells any more may still be listed.
 	children, err := c.listedRuns(ctx, fmt.Sprintf("WorkflowType = '%s' AND ParentWorkflowId = '%s'", contract.Execute, one.workflowID()))
 	if err != nil && !isAs[*serviceerror.InvalidArgument](err) { // an older server does not list by parents
-		return nil, err
+		return err
 	}
 	for _, info := range children {
 		id, isAgent := strings.CutPrefix(info.GetExecution().GetWorkflowId(), domain.WorkflowIDPrefix)
 		if child, err := agentOf(id); err == nil && isAgent && child.name == "" {
-			below[child.id] = true
+			below.add(child.id, true)
 		}
 	}
-	return below, nil
+	return nil
 }
 
-// chained adds the runs that the list does not have yet, the newest last.
-func (c *Client) chained(ctx context.Context, one *belonging) error {
+// chained adds the runs that the list does not have yet, the newest last, of which it returns what the server tells.
+func (c *Client) chained(ctx context.Context, one *belonging) (*workflowpb.WorkflowExecutionInfo, error) {
 	s, err := c.described(ctx, one.agent, "")
 	if deleted(err) {
-		return nil
+		return nil, nil
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var chain []string
 	for run := s.runID(); run != "" && !slices.Contains(chain, run); {
@@ -155,14 +194,14 @@ func (c *Client) chained(ctx context.Context, one *belonging) error {
 			break
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 		run = began.Previous()
 	}
 	one.runs = slices.DeleteFunc(one.runs, func(run string) bool { return slices.Contains(chain, run) })
 	slices.Reverse(chain)
 	one.runs = append(one.runs, chain...)
-	return nil
+	return s.info(), nil
 }
 
 // take takes what a fact names of what belongs to the agent.
@@ -188,7 +227,7 @@ func (one *belonging) take(fact progress.Fact, b *Belongings, below subagentsOf)
 		b.Storage, b.Records = b.Storage || f.Catalog.Storage, b.Records || f.Catalog.Records
 	case progress.Asked:
 		if f.Child != nil && !f.ChildID.IsZero() {
-			below[f.ChildID] = true
+			below.add(f.ChildID, true)
 		}
 	}
 }
@@ -213,8 +252,9 @@ func (b *Belongings) recordedBelow(ctx context.Context, one *belonging, records 
 			continue
 		}
 		for _, step := range r.Steps {
-			for _, x := range step.Step.ToolExecutions {
-				child := x.ID.Subagent()
+			for i, x := range step.Step.ToolExecutions {
+				child := r.ExecutionID.Step(step.Step.Number).Tool(i).Subagent() // whatever the record says
+
 				if x.Name() != domain.SpawnSubagent { // it may be a sub-agent that is offered as a tool of its own
 					recorded, err := records.List(ctx, child)
 					if err != nil {
@@ -224,7 +264,7 @@ func (b *Belongings) recordedBelow(ctx context.Context, one *belonging, records 
 						continue
 					}
 				}
-				below[child] = true
+				below.add(child, r.Imported.IsZero())
 			}
 		}
 	}

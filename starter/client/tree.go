@@ -174,7 +174,7 @@ func (r treeReader) agent(ctx context.Context, id string, number int, t *Tree) (
 		return nil, failed
 	case ok:
 		t.kept(a, kept)
-		return bornOf(kept.Steps), nil
+		return bornOf(kept), nil
 	case t.born == nil:
 		return nil, err
 	}

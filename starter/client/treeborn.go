@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"everstep/activities/record"
 	"everstep/domain"
 	"everstep/domain/progress"
 )
@@ -68,10 +69,10 @@ func (e *explanation) breeds(fact progress.Fact, at time.Time) {
 	}
 }
 
-// bornOf are the sub-agents of steps of which no history tells. That a call of a tool of another name was one is told by its
+// bornOf are the sub-agents of a record's steps, of which no history tells. That a call of a tool of another name was one is told by its
 // result alone, which any tool may have: it counts where there is an agent of that id.
-func bornOf(steps []domain.StepExecution) (all []born) {
-	for _, s := range steps {
+func bornOf(r record.Record) (all []born) {
+	for _, s := range r.Steps {
 		for i, call := range s.Step.ToolExecutions {
 			var result progress.ChildResult
 			spawn := domain.Spawn{Subagent: call.Name()}
@@ -80,8 +81,9 @@ func bornOf(steps []domain.StepExecution) (all []born) {
 				continue
 			}
 			_ = json.Unmarshal([]byte(call.Args()), &spawn) // it was read when the call was made
+			id := r.ExecutionID.Step(s.Step.Number).Tool(i) // whatever the record says
 			all = append(all, born{
-				id: call.ID.Subagent(), subagent: spawn.Subagent, step: s.Step.Number, position: i, call: call.ID, since: call.StartedAt, at: call.CompletedAt,
+				id: id.Subagent(), subagent: spawn.Subagent, step: s.Step.Number, position: i, call: id, since: call.StartedAt, at: call.CompletedAt,
 				wrote: &call, unsure: unsure,
 			})
 		}
