@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -63,7 +62,7 @@ func TestLeftWhileReading(t *testing.T) {
 				_ = command.Process.Kill() // it has ended, mostly
 				<-ended
 			})
-			var to io.WriteCloser = in
+			to := in
 			if strings.Contains(line, fifo) {
 				file, err := os.OpenFile(pipe, os.O_WRONLY, 0) // waits until the other side reads
 				require.NoError(t, err)

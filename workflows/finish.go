@@ -1,8 +1,6 @@
 package workflows
 
 import (
-	"maps"
-
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
@@ -40,7 +38,7 @@ func (s session) finish() {
 func (s session) tellEnd(outcome contract.Outcome) {
 	memo := map[string]any{contract.MemoOutcome: outcome}
 	if outcome.SessionSpent != nil {
-		maps.Copy(memo, s.sessionMemo())
+		memo = s.addSessionBudget(memo)
 	}
 	upsertMemo(s.root, memo)
 }

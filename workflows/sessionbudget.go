@@ -40,15 +40,15 @@ func (s session) limitSession(budget domain.ExecutionBudget) {
 
 // tellSessionBudget writes the session's budget where a worker finds it that is handed a session without.
 func (s session) tellSessionBudget() {
-	if told := s.sessionMemo(); told != nil {
-		upsertMemo(s.root, told)
+	if memo := s.addSessionBudget(map[string]any{}); len(memo) > 0 {
+		upsertMemo(s.root, memo)
 	}
 }
 
-// sessionMemo is what tells of the session's budget; nil in what began before that was told.
-func (s session) sessionMemo() map[string]any {
+// addSessionBudget adds to a memo what tells of the session's budget: nothing in what began before that was told.
+func (s session) addSessionBudget(into map[string]any) map[string]any {
 	if workflow.GetVersion(s.root, toldSessionBudget, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
-		return nil
+		return into
 	}
 	account, executions, has := s.state.SessionBooked()
 	memo := contract.SessionMemo{Executions: executions}
@@ -60,7 +60,8 @@ func (s session) sessionMemo() map[string]any {
 	if rebudgets(s.next) {
 		memo.Next = &s.next.Definition.SessionBudget
 	}
-	return map[string]any{contract.MemoSessionBudget: memo}
+	into[contract.MemoSessionBudget] = memo
+	return into
 }
 
 func upsertMemo(root workflow.Context, memo map[string]any) {

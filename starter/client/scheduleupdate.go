@@ -247,7 +247,7 @@ func specFor(s sdk.ScheduleSpec) *schedulepb.ScheduleSpec {
 	spec := &schedulepb.ScheduleSpec{TimezoneName: s.TimeZoneName, Jitter: durationpb.New(s.Jitter)}
 	ranges := func(all []sdk.ScheduleRange) (of []*schedulepb.Range) {
 		for _, r := range all {
-			of = append(of, &schedulepb.Range{Start: int32(r.Start), End: int32(r.End), Step: int32(r.Step)})
+			of = append(of, &schedulepb.Range{Start: int32(r.Start), End: int32(r.End), Step: int32(r.Step)}) //nolint:gosec // no field of a cron line is that large
 		}
 		return of
 	}
