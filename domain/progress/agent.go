@@ -78,6 +78,8 @@ type Run struct {
 	Suggested bool
 	// Unstored is why the newest try to store the transcript failed; nil where it did not.
 	Unstored *domain.Error
+	// ResetAt is when somebody had it begin, with what an earlier run had done up to there; zero: nobody did.
+	ResetAt time.Time
 }
 
 // NewAgent is an agent of which only its id and its workflow's first run are known.
@@ -195,6 +197,8 @@ func (a Agent) With(fact Fact, at time.Time) Agent {
 		return a.executionEnded(f.Outcome, at)
 	case TaskBegan:
 		a.Run.Suggested = f.Suggested
+	case ResetHere:
+		a.Run.ResetAt = at
 	case Unreadable:
 		a.Unread = append(slices.Clip(a.Unread), f)
 	}

@@ -268,7 +268,7 @@ const (
 func (e *explanation) history() ExplainHistory {
 	h := ExplainHistory{
 		Events: e.info().GetHistoryLength(), Bytes: e.info().GetHistorySizeBytes(), Runs: e.run.Before + 1,
-		Steps: e.run.Steps, ContinueEvents: continueEvents, ContinueBytes: continueBytes, Suggested: e.run.Suggested,
+		Steps: e.run.Steps, ContinueEvents: continueEvents, ContinueBytes: continueBytes, Suggested: e.run.Suggested, ResetAt: timeOf(e.run.ResetAt),
 	}
 	if e.run.Unstored != nil {
 		h.Unstored = &e.run.Unstored.Message

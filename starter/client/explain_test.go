@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
 	"pgregory.net/rapid"
 
 	"everstep/domain"
@@ -282,6 +283,24 @@ func TestExplainWhatToDo(t *testing.T) {
 		{Limit: domain.LimitTokens, Unit: domain.UnitTokens, Total: new(int64(300)), Left: new(int64(1))},
 		{Limit: domain.LimitToolCalls, Unit: domain.UnitCalls, Total: new(int64(1)), Left: new(int64(0))},
 	}), "what is used up has to be raised too, for what it advises not to be refused")
+}
+
+// TestExplainSaysThatItWasReset: calls that an operator has had run again look like any others.
+func TestExplainSaysThatItWasReset(t *testing.T) {
+	t.Parallel()
+	run := newRun("run-1", nil)
+	run.answers(1, 1, "looking", domain.ToolCall{ID: "c", Name: "ls"})
+	require.Nil(t, explained(t, run, nil).History.ResetAt)
+	run.add(&historypb.HistoryEvent{
+		EventType: enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED,
+		Attributes: &historypb.HistoryEvent_WorkflowTaskFailedEventAttributes{
+			WorkflowTaskFailedEventAttributes: &historypb.WorkflowTaskFailedEventAttributes{Cause: enumspb.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW},
+		},
+	})
+	run.completes(run.calls(1, 1, 0, "ls"), contract.ToolReply{Content: "a"})
+	v := explained(t, run, nil)
+	require.NotNil(t, v.History.ResetAt)
+	require.True(t, v.History.ResetAt.After(*v.StartedAt))
 }
 
 func TestExplainOneThatTheServerEnded(t *testing.T) {

@@ -297,6 +297,9 @@ type ExplainHistory struct {
 	// Unstored is why the storage did not take the transcript, without which there is no new run: the
 	// newest one goes on. Null where it did.
 	Unstored *string `json:"unstored"`
+	// ResetAt is when an operator reset the workflow, which this run goes on from; absent: nobody did. What had been
+	// done after that point may be done again.
+	ResetAt *time.Time `json:"reset_at,omitempty"`
 	// Share is how much of the way there is behind, 0 to 1; StepsLeft about how
 	// many steps are before it at the pace so far.
 	Share     float64 `json:"share"`

@@ -120,6 +120,14 @@ func TestExplainTextFoldsWhatIsLong(t *testing.T) {
 	require.Contains(t, got, "  200 ", "the last step is shown")
 }
 
+func TestExplainTellsOfAReset(t *testing.T) {
+	t.Parallel()
+	v := explainedAgent()
+	require.NotContains(t, Explanation(Plain(nil), v, testNow), "reset")
+	v.History.ResetAt = new(testNow)
+	require.Contains(t, Explanation(Plain(nil), v, testNow), "an operator reset the workflow "+moment(testNow)+": what was done after that point may be done again\n")
+}
+
 func TestExplainWordsForAll(t *testing.T) {
 	t.Parallel()
 	for _, fate := range client.SignalFates() {

@@ -26,6 +26,9 @@ func (x *sheet) history(v client.ExplainView) {
 		text += fmt.Sprintf(" · %s a step", size(*h.BytesPerStep))
 	}
 	x.fact("history", text)
+	if h.ResetAt != nil {
+		x.fact("", "an operator reset the workflow "+moment(*h.ResetAt)+": what was done after that point may be done again")
+	}
 	next := percent(h.Share) + " of the way to a new run"
 	switch {
 	case h.Unstored != nil:
