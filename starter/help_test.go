@@ -116,7 +116,7 @@ func TestManualsNameCommandsThatExist(t *testing.T) {
 	root := newRoot(&program{machine: &local.Machine{}})
 	root.InitDefaultHelpCmd()
 	programs := map[string]*cobra.Command{"starter": root, "worker": host.Command(host.Config{})}
-	known := map[string]bool{"name": true, "type": true, "build": true, "detach": true} // of Temporal's and Docker's tools
+	known := map[string]bool{"name": true, "type": true, "build": true, "detach": true, "reapply-exclude": true} // of Temporal's and Docker's tools
 	for _, program := range programs {
 		for _, command := range commandsOf(program) {
 			for name := range flagsOf(command) {

@@ -31,8 +31,7 @@ const (
 	maxComplaint = 4 << 10
 	// leave is what a program has to end when its input does, and again when it is told to.
 	leave = 2 * time.Second
-	// parting is what a busy machine may need from the end of a program's pipes to its own, of its warden too. Only one
-	// that closes its output and stays has others wait so long.
+	// parting is what a busy machine may need from the end of a program's pipes to its own, of its warden too.
 	parting = 5 * time.Second
 )
 
@@ -57,6 +56,9 @@ type program struct {
 	broken error
 
 	closing sync.Once
+	// stopped is closed before the program is told to end.
+	stopping sync.Once
+	stopped  chan struct{}
 }
 
 // startProgram starts a server. Env is all of its environment; complain may
@@ -80,7 +82,7 @@ func startProgram(s Server, env []string, complain func(string)) (*program, erro
 	theirIn, in := pipe()
 	out, theirOut := pipe()
 	stderr, theirErr := pipe()
-	p := &program{stdin: in, stdout: out, complain: complain}
+	p := &program{stdin: in, stdout: out, complain: complain, stopped: make(chan struct{})}
 	if err == nil {
 		p.process, err = warden.Start(warden.Command{
 			Path: path, Args: s.Args, Dir: s.Dir, Env: withPath(env, path), Stdin: theirIn, Stdout: theirOut, Stderr: theirErr,
@@ -244,7 +246,18 @@ func (p *program) end() {
 	select {
 	case <-p.process.Done():
 	case <-time.After(leave):
+		p.stopping.Do(func() { close(p.stopped) })
 		p.process.Stop(leave)
+	}
+}
+
+// told reports whether the program was told to end.
+func (p *program) told() bool {
+	select {
+	case <-p.stopped:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -262,10 +275,13 @@ func (p *program) why() string {
 	}
 	select {
 	case <-p.process.Done():
-		return "its program has ended (" + p.process.State() + ")"
+		if !p.told() {
+			return "its program has ended (" + p.process.State() + ")"
+		}
+	case <-p.stopped:
 	case <-time.After(parting):
-		return "it has closed its " + closed
 	}
+	return "it has closed its " + closed
 }
 
 // listen hands on what the program writes to its standard error, a line at a time.
