@@ -110,6 +110,7 @@ func sendCommand(p *program) *cobra.Command {
 	var l budgetFlags
 	var given givenFlags
 	var queue, refuse bool
+	var request string
 	command := &cobra.Command{
 		Use:   `send ID "message"`,
 		Short: "Give an agent a message",
@@ -120,9 +121,11 @@ takes it back. A message that a stop leaves unread begins the next execution of
 a session. An agent without a name takes messages while it works.
 
 It needs a server that is up and a worker; --wait brings them up, as run does.
-The message - is read from standard input.`,
+Where nobody knows whether a message has arrived, send it again with the
+--request-id that it had: it counts once. The message - is read from standard
+input.`,
 		Example: `  starter send notes "And which file is the newest?" --wait
-  starter send notes "Leave the tests alone"
+  starter send notes "Leave the tests alone" --request-id 2026-11-23/7
   starter send notes --queue --max-steps 5 "When you are done: sum up"
   starter send notes --model openai-chat/gpt-5 --max-steps 5 "Think again"`,
 		Args: arguments(`starter send notes "And then?"`, "id", "message"),
@@ -136,7 +139,7 @@ The message - is read from standard input.`,
 				return err
 			}
 			var unknown error // to our workers: those of another queue may know it
-			options := client.SendOptions{IfBusy: contract.SteerIfBusy, Budget: l.budget, Metadata: given.metadata, Messages: messages, Trusted: given.trusted}
+			options := client.SendOptions{IfBusy: contract.SteerIfBusy, Budget: l.budget, Metadata: given.metadata, Messages: messages, Trusted: given.trusted, RequestID: request}
 			if queue {
 				options.IfBusy = contract.QueueIfBusy
 			} else if refuse {
@@ -184,6 +187,7 @@ The message - is read from standard input.`,
 	command.Flags().BoolVar(&refuse, "refuse", false, "while an execution is in progress: be refused")
 	command.MarkFlagsMutuallyExclusive("queue", "refuse")
 	command.Flags().BoolVar(&wait, "wait", false, "follow the execution to its end, as run does; with --queue the one that it begins")
+	command.Flags().Var(textFlag(&request), "request-id", "an `ID` of yours: what is sent again under it counts once")
 	rawFlag(command, p)
 	command.Flags().StringVar(&model, "model", "", "`PROVIDER/MODEL`: who answers from now on")
 	about.register(command.Flags())

@@ -202,8 +202,8 @@ func (c *Client) idle(ctx context.Context, s snapshot) error {
 }
 
 const (
-	// updateTry is how long one attempt of an update waits. The server keeps
-	// nothing of an update that no worker has accepted.
+	// updateTry is how long one attempt of an update waits. The server promises nothing of an update that no worker has
+	// accepted: it may keep it for a while, or lose it.
 	updateTry = 5 * time.Second
 	// updateAway is for how long the server may be away before an update gives up.
 	updateAway = 10 * time.Second
@@ -228,9 +228,13 @@ func update[In, Out any](ctx context.Context, c *Client, a agent, id string, nam
 		UpdateID: cmp.Or(id, uuid.NewString()), WorkflowID: a.workflowID(), UpdateName: string(name), Args: []any{in},
 		WaitForStage: sdk.WorkflowUpdateStageCompleted,
 	}
-	what := "request"
+	what, again := "request", ""
 	if _, sent := any(in).(contract.SendRequest); sent {
-		what = "message"
+		if what = "message"; id == "" {
+			again = ", and has another one if it is sent again without a request id"
+		} else {
+			again = ", and has it once if it is sent again under the same request id"
+		}
 	}
 	told := ""
 	tell := func(why string) {
@@ -246,7 +250,7 @@ func update[In, Out any](ctx context.Context, c *Client, a agent, id string, nam
 		case err == nil:
 			return out, nil
 		case ctx.Err() != nil:
-			return out, errorf(Cancelled, ctx.Err(), "%s: gave up waiting; the %s counts only where a worker had taken it", a.called(), what).next("`status %s` tells", a.called())
+			return out, errorf(Cancelled, ctx.Err(), "%s: gave up waiting; a worker may still take the %s%s", a.called(), what, again).next("`status %s` tells", a.called())
 		case closedUpdate(err):
 			return out, errClosed
 		case fullOfUpdates(err):

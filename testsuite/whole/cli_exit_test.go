@@ -202,3 +202,20 @@ func TestCLINeedsWorker(t *testing.T) {
 	require.Contains(t, c.ok("list"), id)
 	require.Equal(t, 130, sent.interrupt().wait().code)
 }
+
+// TestCLISendsOnce what is typed again under one request id.
+func TestCLISendsOnce(t *testing.T) {
+	t.Parallel()
+	s := connect(t, "plain", nil)
+	c := newCLI(t).at(s)
+	model, id := c.script("thrice.yaml", hello+strings.Repeat(strings.TrimPrefix(hello, "turns:\n"), 2)), "once-"+s.queue
+	s.work(t, workerConfig())
+	c.ok("run", "--id", id, "--model", model, "hi")
+	for range 2 {
+		require.Equal(t, "Hello.\n", c.ok("send", id, "more", "--wait", "--request-id", "mine"))
+	}
+	require.Equal(t, float64(2), c.json("status", id)["execution_number"])
+	require.Equal(t, 2, c.do("send", id, "more", "--request-id", "").code, "it is most likely a variable that is not set")
+	c.ok("send", id, "more", "--wait", "--request-id", "another")
+	require.Equal(t, float64(3), c.json("status", id)["execution_number"])
+}
