@@ -132,11 +132,7 @@ func TestRequestsKeepTheirPrefix(t *testing.T) {
 
 		crowded := run.uncounted().play(t, domain.Definition{Model: domain.LLMConfig{ContextWindow: crowdedWindow}})
 		require.Equal(t, domain.StatusCompleted, crowded.Outcome.Status, "%+v", crowded.Error)
-		said := domain.EstimateText(run.system)
-		for _, m := range crowded.Messages[:len(crowded.Messages)-1] {
-			said += domain.EstimateTokens(m)
-		}
-		if said > crowdedWindow {
+		if run.bytes() > 8*crowdedWindow { // no token is longer on average, by any count
 			outgrown.Add(1)
 		}
 		requests, compacted := crowdedRequests(crowded)
