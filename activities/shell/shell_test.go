@@ -126,6 +126,13 @@ const (
 	lookAt   = 200 * time.Millisecond
 )
 
+// begun waits until a process bears the mark. The shell bears it only in what it starts, a look at /proc misses those that
+// hop, and of those that stay the first may start after the script says that it is ready.
+func begun(t *testing.T, dir string) {
+	t.Helper()
+	require.Eventually(t, func() bool { return len(marked(dir)) > 0 }, patience, lookAt, "nothing of the script is found")
+}
+
 // gone waits until no process bears the mark.
 func gone(t *testing.T, dir string) {
 	t.Helper()
