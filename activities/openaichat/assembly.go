@@ -104,7 +104,7 @@ func (s *assembly) Event(e wire.Event) (done bool, err error) {
 	if err := s.Decode(e, &piece, "the stream holds something that is not a chunk"); err != nil {
 		return false, err
 	}
-	before := s.Held()
+	before, ended := s.Held(), s.finish != ""
 	if err := s.take(piece, false, e.Data); err != nil {
 		return false, err
 	}
@@ -112,7 +112,7 @@ func (s *assembly) Event(e wire.Event) (done bool, err error) {
 		if s.again {
 			return false, s.Mixed("another one begins in it", e.Data)
 		}
-		if err := s.SaidUnder(string(piece.ID), e.Data); err != nil {
+		if err := s.SaidUnder(string(piece.ID), ended, e.Data); err != nil {
 			return false, err
 		}
 	}

@@ -254,9 +254,6 @@ func (d *Draft) callOf(piece Piece) *draftCall {
 	}); both != nil {
 		return both
 	}
-	if sameID != nil && piece.Arguments == "" && (piece.Name == "" || piece.Name == sameID.name.String()) {
-		return sameID // it repeats the call under another index
-	}
 	if piece.Name != "" {
 		return nil
 	}
@@ -335,12 +332,12 @@ func (c *draftCall) repeatedBy(piece Piece, list int) bool {
 	case piece.Arguments == "", piece.Index >= 0 && piece.Index == c.index && piece.ID != "" && piece.ID == c.id:
 		return true
 	}
-	return c.list != list && sameJSON(piece.Arguments, c.arguments.String())
+	return c.list != list && SameJSON(piece.Arguments, c.arguments.String())
 }
 
-// sameJSON reports whether two texts are the same value. What is many times as long is not:
+// SameJSON reports whether two texts are the same value. What is many times as long is not:
 // the comparison costs no more than the piece that asks for it.
-func sameJSON(piece, whole string) bool {
+func SameJSON(piece, whole string) bool {
 	if piece == whole {
 		return true
 	}
@@ -359,15 +356,15 @@ func sameJSON(piece, whole string) bool {
 	return failed == nil && err == nil && json.Valid([]byte(piece)) && reflect.DeepEqual(a, b)
 }
 
-// begun reports whether a call is one: it has arguments, or a name, and is not the mere
-// repetition of an earlier one's name.
+// begun reports whether a call is one: it has arguments, or a name, and does not merely
+// repeat an earlier one's name and id under another index.
 func (d *Draft) begun(at int) bool {
 	call := d.calls[at]
 	if call.arguments.Len() > 0 {
 		return true
 	}
 	repeats := func(earlier *draftCall) bool {
-		return call.id == "" && earlier.name.String() == call.name.String() && earlier.id+earlier.arguments.String() != ""
+		return earlier.name.String() == call.name.String() && (call.id == earlier.id || call.id == "") && earlier.id+earlier.arguments.String() != ""
 	}
 	return call.name.Len() > 0 && !slices.ContainsFunc(d.calls[:at], repeats)
 }

@@ -233,6 +233,7 @@ func TestOneCallIsReadOnce(t *testing.T) {
 		"two indices":                               {[][]wire.Piece{{bare}, {{Index: 1, Name: "f", Arguments: "{}"}}}, append(nameless, nameless...)},
 		"two indices, one id":                       {[][]wire.Piece{{whole}, {{Index: 1, ID: "a", Name: "f", Arguments: "{}"}}}, append(one, one...)},
 		"two indices, no arguments yet":             {[][]wire.Piece{{{Name: "f"}}, {{Index: 1, Name: "f"}}, {{Arguments: "{}"}}, {{Index: 1, Arguments: "{}"}}}, append(nameless, nameless...)},
+		"two indices, one id, in pieces":            {[][]wire.Piece{{whole}, {{Index: 1, ID: "a", Name: "f"}}, {{Index: 1, Arguments: "{}"}}}, append(one, one...)},
 		"two places in one list":                    {[][]wire.Piece{{bare, bare}}, append(nameless, nameless...)},
 		"two names under one id":                    {[][]wire.Piece{{whole}, {{ID: "a", Name: "g", Arguments: "{}"}}}, []domain.ToolCall{{ID: "a", Name: "f", Arguments: "{}"}, {ID: "a", Name: "g", Arguments: "{}"}}},
 		"numbers that only look alike":              {[][]wire.Piece{{{Name: "f", Arguments: `{"n":9007199254740993}`}}, {{Name: "f", Arguments: `{"n":9007199254740992}`}}}, []domain.ToolCall{{Name: "f", Arguments: `{"n":9007199254740993}`}, {Name: "f", Arguments: `{"n":9007199254740992}`}}},

@@ -155,21 +155,23 @@ func (a *Attempt) Heard() { a.pause = a.timeouts.Idle }
 // the first byte.
 func (a *Attempt) Thinks() { a.pause = max(a.timeouts.Idle, a.timeouts.FirstByte) }
 
-// SaidUnder notes that an event said something under an id, empty where it has none. Servers
-// give all events of an answer one id, or each its own: any other mixture is of two answers.
-func (a *Attempt) SaidUnder(id string, body []byte) error {
+// SaidUnder notes that an event said something under an id, empty where it has none; ended
+// says that the finish reason came before. Servers give all events of an answer one id, or
+// each its own: any other mixture is of two answers, and so is another id behind the end.
+func (a *Attempt) SaidUnder(id string, ended bool, body []byte) error {
 	if id == "" {
 		return nil
 	}
 	if a.ids == nil {
 		a.ids = map[string]bool{}
 	}
+	another := !a.ids[id] && a.said > 0
 	if !a.ids[id] {
 		a.ids[id] = true
 		a.Hold(len(id))
 	}
 	a.said++
-	if len(a.ids) > 1 && len(a.ids) < a.said {
+	if another && ended || len(a.ids) > 1 && len(a.ids) < a.said {
 		return a.Mixed("it goes on under another id", body)
 	}
 	return nil
