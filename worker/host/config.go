@@ -71,8 +71,8 @@ type Config struct {
 	Proxy Secret
 	// Timeouts bound each request to a model.
 	Timeouts wire.Timeouts
-	// FinishOptional takes the end of a stream of openai-chat for the end of a
-	// whole answer though no finish reason came, for proxies that leave it out.
+	// FinishOptional takes the end of a stream of openai-chat for the end of a whole
+	// answer, for proxies that leave out both the finish reason and the end marker.
 	FinishOptional bool
 	// RateLimits hold for the models of a vendor (such as openai), or of a provider
 	// in Providers, by its name. Workers of one task queue need the same.
