@@ -56,14 +56,15 @@ func (h Hold) String() string {
 	return "nothing confines commands, so that an agent can approve its own calls, and they change whatever files the worker's user may; " + missing + "; no namespaces: " + h.Why
 }
 
-// Examine finds out what keeps commands in on this machine, as Open does.
-func Examine(network bool) (Hold, error) {
+// Examine finds out what keeps commands in on this machine, as Open does of a configuration. It takes a folder of its own.
+func Examine(config Config) (Hold, error) {
 	dir, err := os.MkdirTemp("", "everstep-shell-")
 	if err != nil {
 		return Hold{}, err
 	}
 	defer os.RemoveAll(dir)
-	s, err := Open(Config{Dir: dir, Network: network})
+	config.Dir = dir
+	s, err := Open(config)
 	if err != nil {
 		return Hold{}, err
 	}

@@ -32,6 +32,12 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	case len(os.Args) == 2 && os.Args[1] == "headless":
 		headless()
+	case len(os.Args) == 4 && os.Args[1] == "lack":
+		lack(os.Args[2], os.Args[3])
+		return
+	case len(os.Args) == 4 && os.Args[1] == "confined":
+		confined(os.Args[3])
+		return
 	case len(os.Args) > 2 && os.Args[1] == "attack":
 		os.Exit(attack(os.Args[2:]))
 	case len(os.Args) == 5 && os.Args[1] == "work":
