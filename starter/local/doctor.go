@@ -160,7 +160,7 @@ func (m *Machine) checkFolder(f Flags, connection host.Connection) Check {
 		err = connection.Outside(dir)
 	}
 	if stateFile, unknown := m.knownStateFile(); err == nil && unknown == nil {
-		err = host.Apart(dir, m.storage(stateFile), m.Env.Value(host.RecordsVariable))
+		err = host.Apart(dir, host.Kept{Storage: m.storage(stateFile), Records: m.Env.Value(host.RecordsVariable), State: stateFile})
 	}
 	if err != nil {
 		return ok("folder", "%s", err).fail("")
@@ -202,12 +202,19 @@ func (m *Machine) checkTurnedOn() Check {
 	if !slices.Contains(on, shell.Name) {
 		return c
 	}
-	c.Detail += "; " + shell.Confinement()
-	if shell.Landlock() == 0 {
-		return c.warn("run the worker where the kernel has Landlock, or as a user who may write nowhere else")
+	hold, err := host.ShellHold(m.Env)
+	if err != nil {
+		return ok(name, "shell: %s", err).fail("")
 	}
-	if !shell.Contained() {
-		return c.warn("run the worker as root, or where the system lets its user have namespaces (user.max_user_namespaces, the seccomp of containers), or as a user of its own")
+	c.Detail += "; shell: " + hold.String()
+	const namespaces = "run the worker as root, or where the system lets its user have namespaces (user.max_user_namespaces, the seccomp and AppArmor of containers)"
+	switch {
+	case !hold.Confined():
+		return c.warn(namespaces + ", or where the kernel has seccomp and Landlock 3; EVERSTEP_SHELL_CONFINED=required keeps it from starting elsewhere")
+	case hold.Network:
+		return c.warn("unset EVERSTEP_SHELL_NETWORK, unless agents with shell may decide on their own calls")
+	case !hold.Namespaces:
+		return c.warn(namespaces)
 	}
 	return c
 }

@@ -34,6 +34,11 @@ type Config struct {
 	// ShellEnv are the names of the worker's variables that commands of the tool shell
 	// get, beside PATH, LANG, LC_ALL and TZ. No key is one of them.
 	ShellEnv []string
+	// ShellNetwork gives commands of the tool shell the network and the sockets of this machine. Then an agent that has it
+	// can reach the server, and approve its own calls.
+	ShellNetwork bool
+	// ShellConfined refuses to start where commands of the tool shell cannot be confined.
+	ShellConfined bool
 	// MCP is a file of MCP servers, whose tools agents may name as SERVER__TOOL; see
 	// package mcp. It must not be below Dir. Empty: the worker has none.
 	MCP string

@@ -116,6 +116,8 @@ func workerSettings() []setting {
 			return err
 		}},
 		{"shell-env", "EVERSTEP_SHELL_ENV", "names", "the variables that commands of shell get beside PATH, LANG, LC_ALL and TZ; none unless given", into(func(c *Config) *[]string { return &c.ShellEnv }, readShellEnv)},
+		{"shell-network", "EVERSTEP_SHELL_NETWORK", kindBool, "give commands of shell the network and the sockets of this machine, by which an agent can approve its own calls", into(func(c *Config) *bool { return &c.ShellNetwork }, readBool)},
+		{"shell-confined", "EVERSTEP_SHELL_CONFINED", "word", "required: do not start where commands of shell cannot be confined; preferred unless given", into(func(c *Config) *bool { return &c.ShellConfined }, among([]string{"preferred", "required"}, false, true))},
 		{"mcp", MCPVariable, "file", "a file of MCP servers whose tools agents may name, as in SERVER__TOOL; no tools of theirs unless given", func(c *Config, text string) error {
 			c.MCP = text
 			_, err := mcp.Load(text)

@@ -59,6 +59,11 @@ func StorageDir(stateFile string) string {
 	return strings.TrimSuffix(stateFile, ".db") + ".storage"
 }
 
+// Files are those that a dev server has of a state file, beside its storage.
+func Files(stateFile string) []string {
+	return []string{stateFile, stateFile + "-wal", stateFile + "-shm", stateFile + ".sock", stateFile + ".lock", stateFile + ".log", StorageDir(stateFile)}
+}
+
 // Room is nil where the folder of a state file has room for more of it, else an error that
 // names the folder, such as one of a full disk.
 func Room(stateFile string) error {
