@@ -18,6 +18,9 @@ import (
 // it, and holds it until its standard input ends or it is killed.
 const holdCommand = "hold-dev-server"
 
+// sharedCommand is SupervisorCommand where the system lets the server have no network of its own.
+const sharedCommand = "shared-supervisor"
+
 // The test binary is its own supervisor, and the other processes that share a
 // server with a test.
 func TestMain(m *testing.M) {
@@ -28,6 +31,8 @@ func TestMain(m *testing.M) {
 	switch os.Args[1] {
 	case SupervisorCommand:
 		err = Supervise(context.Background(), os.Args[2:])
+	case sharedCommand:
+		err = superviseShared(os.Args[2])
 	case holdCommand:
 		err = hold(os.Args[2], os.Args[3])
 	default:
@@ -37,6 +42,29 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
+}
+
+func superviseShared(argument string) error {
+	var s spec
+	if err := json.Unmarshal([]byte(argument), &s); err != nil {
+		return err
+	}
+	s.Shared = "the test says so"
+	text, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	return Supervise(context.Background(), []string{string(text)})
+}
+
+// sharedConfig is realConfig for a server that other users reach.
+func sharedConfig(t *testing.T) Config {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	cfg := realConfig(t)
+	cfg.Supervisor = []string{self, sharedCommand}
+	return cfg
 }
 
 func hold(stateFile, binary string) error {
