@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"everstep/worker/host/statefile"
 )
 
 // holdCommand makes the test binary a user of a server: it acquires one, prints
@@ -72,6 +74,11 @@ func hold(stateFile, binary string) error {
 	if err != nil {
 		return err
 	}
+	conn, err := statefile.Dial(context.Background(), stateFile)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
 	if err := json.NewEncoder(os.Stdout).Encode(lease.Server()); err != nil {
 		return err
 	}
@@ -136,9 +143,14 @@ func startUser(t *testing.T, cfg Config) (*exec.Cmd, Server) {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	cmd := exec.Command(self, holdCommand, cfg.StateFile, cfg.Binary)
+	return startCommand(t, exec.Command(self, holdCommand, cfg.StateFile, cfg.Binary), cfg.StateFile)
+}
+
+// startCommand starts a process that runs holdCommand.
+func startCommand(t *testing.T, cmd *exec.Cmd, stateFile string) (*exec.Cmd, Server) {
+	t.Helper()
 	cmd.Stderr = os.Stderr
-	_, err = cmd.StdinPipe()
+	_, err := cmd.StdinPipe()
 	require.NoError(t, err)
 	stdout, err := cmd.StdoutPipe()
 	require.NoError(t, err)
@@ -146,7 +158,7 @@ func startUser(t *testing.T, cfg Config) (*exec.Cmd, Server) {
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
-		requireGone(t, cfg.StateFile)
+		requireGone(t, stateFile)
 	})
 	var server Server
 	require.NoError(t, json.NewDecoder(stdout).Decode(&server))

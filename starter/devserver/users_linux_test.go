@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -159,6 +160,115 @@ func TestAnotherUserReachesNothing(t *testing.T) {
 			}
 			return nil
 		}))
+	}
+}
+
+// ofUser is a server that another user than root has started, with a program and in a folder of its own.
+func ofUser(t *testing.T, uid int) (*exec.Cmd, Server) {
+	t.Helper()
+	needRoot(t)
+	dir, err := os.MkdirTemp("/tmp", "everstep-user-") // TMPDIR may be root's alone
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	require.NoError(t, os.Chmod(dir, 0o755))
+	self, err := os.Executable()
+	require.NoError(t, err)
+	binary := realConfig(t).Binary
+	for name, from := range map[string]string{"self": self, "temporal": binary} {
+		output, err := exec.Command("install", "-m", "755", from, filepath.Join(dir, name)).CombinedOutput()
+		require.NoError(t, err, string(output))
+	}
+	home := filepath.Join(dir, "home")
+	require.NoError(t, os.Mkdir(home, 0o700))
+	require.NoError(t, os.Chown(home, uid, uid))
+	stateFile := filepath.Join(home, "dev.db")
+	cmd := exec.Command(filepath.Join(dir, "self"), holdCommand, stateFile, filepath.Join(dir, "temporal"))
+	cmd.Dir, cmd.Env = "/", []string{"HOME=" + home, "TMPDIR=" + home}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}}
+	return startCommand(t, cmd, stateFile)
+}
+
+// TestAPlainUserHasAServerAlone: without rights of root's, by a namespace of users. It is nobody, whom users that are
+// unknown in such a namespace are taken for there.
+func TestAPlainUserHasAServerAlone(t *testing.T) {
+	t.Parallel()
+	const owner, other, another = anotherUser, 4242, 1
+	user, server := ofUser(t, owner)
+	if server.Shared != "" {
+		t.Skip("NOT TESTED, this system has no namespaces for plain users: " + server.Shared)
+	}
+	for _, address := range listening(t, server.PID, parent(t, server.PID)) {
+		for uid, reaches := range map[int]bool{owner: true, other: false, another: false, 0: true} {
+			var text []byte
+			require.NoError(t, as(uid, func() (err error) {
+				text, err = answered(address)
+				return err
+			}))
+			require.Equal(t, reaches, len(text) > 0, "user %d at %s: %q", uid, address, text)
+		}
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", server.PID))
+	require.NoError(t, err)
+	require.Contains(t, string(status), "CapEff:\t0000000000000000\n", "the server needs no rights in its namespace")
+
+	namespace := networkOf(t, server.PID)
+	require.NoError(t, user.Process.Kill())
+	requireNobodyIn(t, namespace)
+}
+
+// networkOf is the network namespace of a process; empty where it has ended.
+func networkOf(t *testing.T, pid int) string {
+	t.Helper()
+	namespace, _ := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", pid))
+	return namespace
+}
+
+// requireNobodyIn waits until no process is in a network namespace.
+func requireNobodyIn(t *testing.T, namespace string) {
+	t.Helper()
+	own, err := os.Readlink("/proc/thread-self/ns/net")
+	require.NoError(t, err)
+	require.NotEmpty(t, namespace)
+	require.NotEqual(t, own, namespace)
+	require.Eventually(t, func() bool {
+		threads, err := filepath.Glob("/proc/[0-9]*/task/[0-9]*/ns/net")
+		require.NoError(t, err)
+		for _, thread := range threads {
+			if in, err := os.Readlink(thread); err == nil && in == namespace {
+				return false
+			}
+		}
+		return true
+	}, testPatience, 20*time.Millisecond, "somebody is left in the server's network")
+}
+
+// TestAKilledSupervisorLeavesNothing: neither what lets its user in, nor a process in the server's network.
+func TestAKilledSupervisorLeavesNothing(t *testing.T) {
+	t.Parallel()
+	cfg := realConfig(t)
+	lease, _ := launchAndJoin(t, cfg)
+	server := lease.Server()
+	namespace, addresses := networkOf(t, server.PID), listening(t, server.PID, parent(t, server.PID))
+	require.NotEmpty(t, addresses)
+	through, err := net.Dial("tcp", server.Address)
+	require.NoError(t, err)
+	defer through.Close()
+	handed, err := statefile.Dial(t.Context(), server.StateFile)
+	require.NoError(t, err)
+	defer handed.Close()
+
+	require.NoError(t, syscall.Kill(parent(t, server.PID), syscall.SIGKILL))
+	requireDone(t, lease)
+	requireGone(t, cfg.StateFile)
+	requireNobodyIn(t, namespace)
+	for _, address := range addresses {
+		_, err := net.Dial("tcp", address)
+		require.ErrorIs(t, err, syscall.ECONNREFUSED)
+	}
+	for _, conn := range []net.Conn{through, handed} {
+		require.NoError(t, conn.SetDeadline(time.Now().Add(testPatience)))
+		_, err := io.Copy(io.Discard, conn) // it ends, however
+		require.NotErrorIs(t, err, os.ErrDeadlineExceeded)
 	}
 }
 
