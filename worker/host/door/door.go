@@ -8,6 +8,7 @@
 package door
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/http"
@@ -84,15 +85,15 @@ func (d Door) Handler(inside http.Handler) http.Handler {
 }
 
 // Before is the door before another server: a proxy. The target is its URL,
-// without a path.
-func (d Door) Before(target *url.URL) http.Handler {
+// without a path; dial connects to it, nil as usual.
+func (d Door) Before(target *url.URL, dial func(ctx context.Context, network, address string) (net.Conn, error)) http.Handler {
 	return d.Handler(&httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
 			r.Out.Host = r.In.Host // the server compares it with the origin too
 		},
 		// No proxy of the environment: the target is near.
-		Transport:     &http.Transport{MaxIdleConnsPerHost: 16},
+		Transport:     &http.Transport{MaxIdleConnsPerHost: 16, DialContext: dial},
 		FlushInterval: -1,
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
 			http.Error(w, "Everstep: what is behind this does not answer: "+err.Error(), http.StatusBadGateway)

@@ -16,3 +16,8 @@ func Supported() error {
 func ownedByMe(os.FileInfo) bool { return false }
 
 func peer(net.Conn, string) (int, error) { return 0, Supported() }
+
+func receive(net.Conn) (net.Conn, error) { return nil, Supported() }
+
+// Hand cannot be done here.
+func Hand(_, _ net.Conn) error { return Supported() }
