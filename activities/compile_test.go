@@ -244,7 +244,7 @@ func shownBy(t *testing.T, choose activities.Compiler) []domain.Message {
 func TestCompiledMessagesGrowAtTheirEnd(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
-		compiler := rapid.SampledFrom([]domain.Compiler{"", domain.CurrentTrace, domain.AllSections}).Draw(rt, "compiler")
+		compiler := rapid.SampledFrom([]domain.Compiler{"", domain.CurrentTrace, domain.WholeConversation}).Draw(rt, "compiler")
 		k := talk{execution: executionID(1)}
 		k.user("begin")
 		var edits domain.Edits

@@ -366,7 +366,7 @@ func brokenAgents() []broken {
 			`a.yaml:1:27: response_format.schema: large.json has more than 400000 bytes; make it smaller`,
 		}},
 		{"a compiler that is none", inYAML, "compiler: all_section\n", []string{
-			`a.yaml:1:11: compiler: "all_section" is too like one of ours; did you mean all_sections?`,
+			`a.yaml:1:11: compiler: "all_section" is too like one of ours; did you mean whole_conversation?`,
 		}},
 		{"a compiler with a dash", inYAML, "compiler: my-own\n", []string{
 			`a.yaml:1:11: compiler: "my-own" is no name of a compiler; use lower-case letters, digits and underscores, 64 at most`,

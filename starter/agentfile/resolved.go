@@ -94,7 +94,7 @@ func (f File) Resolve() Resolved {
 			{"output_retries", guards.OutputRetries}, {"final_answer", guards.FinalAnswer},
 		}},
 		{"response_format", resolveFormat(d.Format)},
-		{"compiler", cmp.Or(d.Compiler, domain.CurrentTrace)}, {"sections", d.Sections},
+		{"compiler", d.Compiler.OrDefault()}, {"sections", d.Sections},
 		{"compaction", resolveCompaction(d.Compaction)},
 		{"retry", Resolved{{"attempts", d.Tries()}}},
 		{"timeouts", Resolved{

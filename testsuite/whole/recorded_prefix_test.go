@@ -128,7 +128,7 @@ func TestRequestsKeepTheirPrefix(t *testing.T) {
 			require.Empty(t, chats.add(sent(t, chat.Asked[from:to])), "execution %d", n+1)
 			from = to
 		}
-		require.Empty(t, all.add(sent(t, run.chat(t, domain.AllSections).Asked)), "with all that was ever said shown")
+		require.Empty(t, all.add(sent(t, run.chat(t, domain.WholeConversation).Asked)), "with all that was ever said shown")
 
 		crowded := run.uncounted().play(t, domain.Definition{Model: domain.LLMConfig{ContextWindow: crowdedWindow}})
 		require.Equal(t, domain.StatusCompleted, crowded.Outcome.Status, "%+v", crowded.Error)
@@ -150,7 +150,7 @@ func TestRequestsKeepTheirPrefix(t *testing.T) {
 	}
 	long.report(t, "one execution a run")
 	chats.report(t, "chats, within each execution")
-	all.report(t, "chats over all executions, all_sections")
+	all.report(t, "chats over all executions, whole_conversation")
 	median := small.report(t, "a window of 5,000 tokens")
 	if outgrown.Load() == 0 {
 		t.Skip("NO run outgrows the window: nothing was compacted")
