@@ -128,7 +128,7 @@ func environment(names []string) []string {
 
 // Tool returns the tool. Who has no worker may ask the zero Shell for it.
 func (s *Shell) Tool() tool.Tool {
-	return tool.New(Name, "Runs a command, or a script of /bin/sh, in a folder of the root, and returns how it ended and what it wrote, of long output the beginning and the end. "+
+	return tool.NewResult(Name, "Runs a command, or a script of /bin/sh, in a folder of the root, and returns how it ended and what it wrote, of long output the beginning and the end. "+
 		"It gets no input and no terminal. When it ends, all that it has started is ended too, so nothing can be left running in the background.", domain.AtMostOnce, s.call)
 }
 
@@ -139,14 +139,14 @@ type args struct {
 	Timeout int      `json:"timeout_seconds,omitzero" jsonschema:"how long it may take, in seconds; left out: 120"`
 }
 
-func (s *Shell) call(ctx context.Context, a args) (string, error) {
+func (s *Shell) call(ctx context.Context, a args) (tool.Result, error) {
 	command, limit, err := s.command(a)
 	if err != nil {
-		return "", err
+		return tool.Result{}, err
 	}
 	folder, err := s.folder(a.Folder)
 	if err != nil {
-		return "", err
+		return tool.Result{}, err
 	}
 	defer folder.Close()
 	hidden, err := s.hidden()
@@ -157,7 +157,7 @@ func (s *Shell) call(ctx context.Context, a args) (string, error) {
 	began := time.Now()
 	ended, err := s.run(ctx, order{Command: command, Hidden: hidden}, folder, limit)
 	if err != nil {
-		return "", err
+		return tool.Result{}, err
 	}
 	return ended.answer(time.Since(began), limit)
 }
@@ -282,20 +282,21 @@ type ending struct {
 
 // answer is what the model reads. That a command failed is no failure of the tool; that it was
 // cut off is.
-func (e ending) answer(took, limit time.Duration) (string, error) {
-	how := fmt.Sprintf("exit %d after %s", e.Exit, took.Round(10*time.Millisecond))
+func (e ending) answer(took, limit time.Duration) (tool.Result, error) {
+	how, left := fmt.Sprintf("exit %d", e.Exit), ""
 	if e.Signal != "" {
-		how = fmt.Sprintf("ended by a signal (%s) after %s", e.Signal, took.Round(10*time.Millisecond))
+		how = fmt.Sprintf("ended by a signal (%s)", e.Signal)
 	}
 	if e.cut == byItself {
 		if e.Left > 0 {
-			how += fmt.Sprintf("; %d that it had left running ended with it", e.Left)
+			left = fmt.Sprintf("; %d that it had left running ended with it", e.Left)
 		}
-		return strings.TrimSuffix("["+how+"]\n"+e.output.String(), "\n"), nil
+		told := func(how string) string { return strings.TrimSuffix("["+how+left+"]\n"+e.output.String(), "\n") }
+		return tool.Result{Content: told(how + " after " + took.Round(10*time.Millisecond).String()), Compared: told(how)}, nil
 	}
 	own := domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout, "[ended with all that it had started: it took longer than %s]\n%s", limit, e.output.String())
 	if e.cut == byFlood {
 		own = domain.Errorf(domain.TooLarge, "[ended with all that it had started: it wrote more than %d bytes]\n%s", e.output.flood, e.output.String())
 	}
-	return "", own
+	return tool.Result{}, own
 }

@@ -123,6 +123,20 @@ func answer(t *testing.T, s *Shell, script string) (how, output string) {
 	return how, output
 }
 
+// TestTheSameEndIsKnownAgain though the command took another time.
+func TestTheSameEndIsKnownAgain(t *testing.T) {
+	t.Parallel()
+	ended := ending{report: report{Exit: 3, Left: 1}, cut: byItself}
+	first, err := ended.answer(time.Second, time.Minute)
+	require.NoError(t, err)
+	second, err := ended.answer(2*time.Second, time.Minute)
+	require.NoError(t, err)
+	require.Equal(t, "[exit 3 after 1s; 1 that it had left running ended with it]\n[no output]", first.Content)
+	require.NotEqual(t, first.Content, second.Content)
+	require.Equal(t, "[exit 3; 1 that it had left running ended with it]\n[no output]", first.Compared)
+	require.Equal(t, first.Compared, second.Compared)
+}
+
 // mark has what a script starts bear a mark, by which it is found wherever it goes.
 func mark(dir, script string) string { return "export EVERSTEP_TEST_MARK='" + dir + "'\n" + script }
 
