@@ -1,0 +1,2 @@
+// Package script holds the command line to what users rely on.
+package script
