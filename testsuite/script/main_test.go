@@ -151,7 +151,7 @@ func removed(dir string) {
 }
 
 // patience bounds every wait of a script; what is there ends the wait at once.
-const patience = 25 * time.Second
+const patience = 60 * time.Second
 
 // TestShared runs the conversations that share one dev server, at $ADDRESS. Ids begin with $A, which no other script has.
 func TestShared(t *testing.T) {
