@@ -11,7 +11,7 @@ import (
 // mcpCommand is the name under which this binary is an MCP server over stdio.
 const mcpCommand = "mcp-shop"
 
-// mcpServe has three tools: echo, pay, which notes each call in the file paid, and hang, which notes it too and never
+// mcpServe has three tools: echo, pay, which notes each call in the file that PAID names, and hang, which notes it too and never
 // answers.
 func mcpServe() {
 	type text struct {
@@ -24,7 +24,7 @@ func mcpServe() {
 		})
 	}
 	noted := func(text string) {
-		file, err := os.OpenFile(os.Args[1], os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		file, err := os.OpenFile(os.Getenv("PAID"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 		if err == nil {
 			_, _ = fmt.Fprintln(file, text)
 			_ = file.Close()

@@ -89,7 +89,7 @@ func (p *process) running() bool {
 }
 
 // strokes are what a terminal is drawn with beside text. Blanks may be jumped over.
-var strokes = regexp.MustCompile(`\x1b\[[0-9;?>=]*[a-zA-Z$]*|\x1b[()][0-9A-B]|\x1b[=>78M]|\s`)
+var strokes = regexp.MustCompile(`\x1b\[[0-9;?>=]*\$?[a-zA-Z]|\x1b[()][0-9A-B]|\x1b[=>78M]|\s`)
 
 // waitFor waits until a process has written what matches; on a terminal, what is drawn without its blanks.
 func (p *process) waitFor(ts *testscript.TestScript, pattern string) {
@@ -105,7 +105,30 @@ func (p *process) waitFor(ts *testscript.TestScript, pattern string) {
 	}
 	eventually(5*time.Millisecond, func() bool { return written() || !p.running() })
 	if !written() {
-		ts.Fatalf("%v never wrote %q (running: %v):\n%s\n%s", p.cmd.Args, pattern, p.running(), p.out, p.err)
+		ts.Fatalf("%v never wrote %q (running: %v):\n%q\n%s", p.cmd.Args, pattern, p.running(), p.out, p.err)
+	}
+}
+
+// types types a text on the terminal of a process: where a pattern is given, each second anew until that is drawn, since
+// what comes before a question is drawn, or right after it, answers nothing.
+func (p *process) types(ts *testscript.TestScript, text string, until []string) {
+	write := func() {
+		_, err := p.master.WriteString(text)
+		ts.Check(err)
+	}
+	if len(until) == 0 {
+		write()
+		return
+	}
+	want := regexp.MustCompile(strokes.ReplaceAllString(until[0], ""))
+	if !eventually(time.Second, func() bool {
+		if want.MatchString(strokes.ReplaceAllString(p.out.String(), "")) || !p.running() {
+			return true
+		}
+		write()
+		return false
+	}) {
+		ts.Fatalf("%v never drew %q:\n%s", p.cmd.Args, until[0], p.out)
 	}
 }
 

@@ -44,11 +44,10 @@ var verbs = map[string]func(ts *testscript.TestScript, neg bool, args []string){
 		userOf(ts).onTerminal(ts, args[0], program(ts, args[1:]))
 	},
 	"types": func(ts *testscript.TestScript, neg bool, args []string) {
-		refuse(ts, neg, len(args) == 2, "types NAME TEXT")
+		refuse(ts, neg, len(args) == 2 || len(args) == 3, "types NAME TEXT [PATTERN]")
 		text, err := strconv.Unquote(`"` + args[1] + `"`)
 		ts.Check(err)
-		_, err = userOf(ts).named(ts, args[0]).master.WriteString(text)
-		ts.Check(err)
+		userOf(ts).named(ts, args[0]).types(ts, text, args[2:])
 	},
 	"hangs-up": func(ts *testscript.TestScript, neg bool, args []string) {
 		refuse(ts, neg, len(args) == 1, "hangs-up NAME")
@@ -178,7 +177,6 @@ func eventually(interval time.Duration, is func() bool) bool {
 		if time.Now().After(end) {
 			return false
 		}
-		interval = min(2*interval, 500*time.Millisecond)
+		interval = min(2*interval, max(interval, 500*time.Millisecond))
 	}
 }
-
