@@ -151,7 +151,7 @@ func (s *Shell) call(ctx context.Context, a args) (tool.Result, error) {
 	defer folder.Close()
 	hidden, err := s.hidden()
 	if err != nil {
-		return "", err
+		return tool.Result{}, err
 	}
 	limit = within(ctx, limit)
 	began := time.Now()
