@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -181,7 +182,7 @@ func StartWorker(spec WorkerSpec) (*WorkerProcess, error) {
 		"--address", spec.address, "--namespace", spec.namespace, "--task-queue", spec.TaskQueue,
 		"--dir", spec.Dir, "--storage", spec.Storage,
 		"--seat", placeOf(spec.state, spec.TaskQueue)+".seat", "--"+FlagUntilStdinEnds)
-	cmd.Env = spec.environment
+	cmd.Env = append(slices.Clone(spec.environment), VariableState+"="+spec.state)
 	w := &WorkerProcess{tail: &logTail{}}
 	cmd.Stderr = w.tail
 	if spec.log != nil {
