@@ -133,11 +133,13 @@ func listenForUsers(stateFile string) (*os.File, error) {
 	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
 		return nil, fmt.Errorf("remove a stale socket: %w", err)
 	}
-	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	config := net.ListenConfig{Control: socketOfOne}
+	socket, err := config.Listen(context.Background(), "unix", path)
 	if err != nil {
 		return nil, fmt.Errorf("listen for users of the dev server: %w", err)
 	}
-	defer listener.Close()
+	defer socket.Close()
+	listener := socket.(*net.UnixListener)
 	listener.SetUnlinkOnClose(false) // it lives on in the supervisor
 	if err := os.Chmod(path, 0o600); err != nil {
 		return nil, fmt.Errorf("protect the socket of the dev server: %w", err)

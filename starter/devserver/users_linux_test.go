@@ -105,8 +105,8 @@ func listening(t *testing.T, pids ...int) (addresses []string) {
 	return addresses
 }
 
-// parent is the process that has started another one.
-func parent(t *testing.T, pid int) int {
+// startedBy is the process that has started another one.
+func startedBy(t testing.TB, pid int) int {
 	t.Helper()
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	require.NoError(t, err)
@@ -126,7 +126,7 @@ func TestAnotherUserReachesNothing(t *testing.T) {
 	require.NoError(t, os.Chmod(filepath.Dir(cfg.StateFile), 0o755)) // or nothing would be tried of the files
 	t.Cleanup(func() { _ = os.Chmod(filepath.Dir(cfg.StateFile), 0o700) })
 
-	addresses := listening(t, server.PID, parent(t, server.PID))
+	addresses := listening(t, server.PID, startedBy(t, server.PID))
 	u, err := url.Parse(server.UIURL)
 	require.NoError(t, err)
 	require.Contains(t, addresses, server.Address)
@@ -197,7 +197,7 @@ func TestAPlainUserHasAServerAlone(t *testing.T) {
 	if server.Shared != "" {
 		t.Skip("NOT TESTED, this system has no namespaces for plain users: " + server.Shared)
 	}
-	for _, address := range listening(t, server.PID, parent(t, server.PID)) {
+	for _, address := range listening(t, server.PID, startedBy(t, server.PID)) {
 		for uid, reaches := range map[int]bool{owner: true, other: false, another: false, 0: true} {
 			var text []byte
 			require.NoError(t, as(uid, func() (err error) {
@@ -248,7 +248,7 @@ func TestAKilledSupervisorLeavesNothing(t *testing.T) {
 	cfg := realConfig(t)
 	lease, _ := launchAndJoin(t, cfg)
 	server := lease.Server()
-	namespace, addresses := networkOf(t, server.PID), listening(t, server.PID, parent(t, server.PID))
+	namespace, addresses := networkOf(t, server.PID), listening(t, server.PID, startedBy(t, server.PID))
 	require.NotEmpty(t, addresses)
 	through, err := net.Dial("tcp", server.Address)
 	require.NoError(t, err)
@@ -257,7 +257,7 @@ func TestAKilledSupervisorLeavesNothing(t *testing.T) {
 	require.NoError(t, err)
 	defer handed.Close()
 
-	require.NoError(t, syscall.Kill(parent(t, server.PID), syscall.SIGKILL))
+	require.NoError(t, syscall.Kill(startedBy(t, server.PID), syscall.SIGKILL))
 	requireDone(t, lease)
 	requireGone(t, cfg.StateFile)
 	requireNobodyIn(t, namespace)
@@ -300,6 +300,62 @@ func TestRefusalsAreLoggedOnce(t *testing.T) {
 	log, err := os.ReadFile(server.LogFile)
 	require.NoError(t, err)
 	require.Equal(t, 1, bytes.Count(log, []byte("user 65534")), string(log))
+}
+
+// TestNothingIsWrittenWhereOthersWrite: another user can have laid a link there under the name of the log or the lock,
+// through which a file of this user's would be emptied.
+func TestNothingIsWrittenWhereOthersWrite(t *testing.T) {
+	t.Parallel()
+	needRoot(t)
+	folder, precious := filepath.Join(t.TempDir(), "shared"), filepath.Join(t.TempDir(), "precious")
+	require.NoError(t, os.WriteFile(precious, []byte("kept"), 0o600))
+	require.NoError(t, os.Mkdir(folder, 0o700))
+	cfg := Config{StateFile: filepath.Join(folder, "dev.db"), Binary: script(t, "temporal version 1.5.1 (Server 1.29.1, UI 2.42.1)", "exit 3")}
+	require.NoError(t, os.Symlink(precious, logPath(cfg.StateFile)))
+	for _, owner := range []int{0, anotherUser} {
+		require.NoError(t, os.Chown(folder, owner, owner))
+		require.NoError(t, os.Chmod(folder, map[int]os.FileMode{0: 0o777, anotherUser: 0o700}[owner]))
+		_, err := Acquire(t.Context(), cfg)
+		require.ErrorContains(t, err, "choose one in a folder that only you write to")
+		text, err := os.ReadFile(precious)
+		require.NoError(t, err)
+		require.Equal(t, "kept", string(text))
+	}
+}
+
+// TestAServerThatOthersMayReplaceIsNotRun: neither by what starts one, nor by doctor.
+func TestAServerThatOthersMayReplaceIsNotRun(t *testing.T) {
+	t.Parallel()
+	needRoot(t)
+	ran := filepath.Join(t.TempDir(), "ran")
+	planted := script(t, "temporal version 1.5.1 (Server 1.29.1, UI 2.42.1)", "")
+	for _, part := range []string{"", "1.5.1", "1.5.1/temporal"} {
+		var said []string
+		f := finder{cacheDir: filepath.Join(t.TempDir(), "cache"), progress: func(line string) { said = append(said, line) }}
+		require.NoError(t, os.MkdirAll(filepath.Join(f.cacheDir, "1.5.1"), 0o700))
+		text, err := os.ReadFile(planted)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(f.cacheDir, "1.5.1", "temporal"), bytes.Replace(text, []byte("\n"), []byte("\ntouch "+ran+"\n"), 1), 0o700))
+		require.Len(t, f.cachedPaths(), 1)
+		require.NoError(t, os.Chmod(filepath.Join(f.cacheDir, part), 0o777))
+		_, found := f.cached(t.Context())
+		require.False(t, found)
+		require.Len(t, said, 1)
+		require.Contains(t, said[0], "any user may write to "+filepath.Join(f.cacheDir, part))
+	}
+	require.NoFileExists(t, ran)
+}
+
+// TestTheSocketIsBornPrivate: there is no moment at which another user could connect.
+func TestTheSocketIsBornPrivate(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "socket")
+	listener, err := (&net.ListenConfig{Control: socketOfOne}).Listen(t.Context(), "unix", path)
+	require.NoError(t, err)
+	defer listener.Close()
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 }
 
 // TestASharedServerSaysSo: where the system lets it have no network of its own, it serves as well, and tells.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -94,7 +93,7 @@ func (m *Machine) checkBinary(ctx context.Context) Check {
 	configured := m.Env.Value(VariableTemporal)
 	candidates := []string{configured}
 	if configured == "" {
-		candidates = cachedServers()
+		candidates = devserver.Cached()
 		if path, err := exec.LookPath("temporal"); err == nil {
 			candidates = slices.Insert(candidates, 0, path)
 		}
@@ -115,17 +114,6 @@ func (m *Machine) checkBinary(ctx context.Context) Check {
 		return ok(name, "%s", strings.Join(wrong, "; ")).warn(fix + "a newer temporal CLI")
 	}
 	return ok(name, "no temporal CLI on PATH or in the cache").warn(fix + "the temporal CLI")
-}
-
-// cachedServers are those that starter/devserver has got, the newest name first.
-func cachedServers() []string {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return nil
-	}
-	found, _ := filepath.Glob(filepath.Join(cache, "everstep", "temporal", "*", "temporal")) // none where it cannot be
-	slices.Reverse(found)
-	return found
 }
 
 func (m *Machine) checkStorage(ctx context.Context, configured bool, s *Stack) Check {

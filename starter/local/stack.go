@@ -153,6 +153,9 @@ func (m *Machine) Lease(ctx context.Context, cfg devserver.Config) (*LeaseKeeper
 	if err != nil {
 		return nil, err
 	}
+	if server := lease.Server(); server.Started && server.Shared != "" && anotherUser() {
+		m.Say("note: %s: %s; doctor says what to do", sharedWith, server.Shared)
+	}
 	background, cancel := context.WithCancel(context.Background())
 	k := &LeaseKeeper{server: lease.Server(), cancel: cancel}
 	cfg.StateFile = k.server.StateFile

@@ -1,10 +1,11 @@
-// Package door keeps foreign web pages out of HTTP endpoints that ask nobody
-// who they are: Temporal's UI and the codec. A browser on the same machine
-// carries any page's requests to them.
+// Package door keeps foreign web pages, and programs of other users of this machine,
+// out of endpoints that ask nobody who they are: Temporal's server and UI, and the
+// codec. A browser on the same machine carries any page's requests to them.
 //
-// Its main type is [Door]. Its one rule: who comes from a browser is let in only
-// if the browser says that one of our own pages asks. It is no authentication:
-// any program that reaches the endpoint may use it.
+// [Door] is for pages: who comes from a browser is let in only if the browser says
+// that one of our own pages asks. It is no authentication: any program that reaches
+// the endpoint may use it. [Peers] is for programs: a listener on loopback takes
+// connections of this user and of root alone, as the kernel tells whose they are.
 package door
 
 import (

@@ -13,9 +13,13 @@ import (
 // Supported is nil where a supervisor can work.
 func Supported() error { return nil }
 
-func ownedByMe(info os.FileInfo) bool {
+// owners are the user and the group of a file.
+func owners(info os.FileInfo) (user, group int, known bool) {
 	stat, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(stat.Uid) == os.Getuid()
+	if !ok {
+		return 0, 0, false
+	}
+	return int(stat.Uid), int(stat.Gid), true
 }
 
 // receive asks a supervisor for a connection to its server.
