@@ -188,7 +188,8 @@ func TestImagesInARequest(t *testing.T) {
 		want         int
 	}{
 		"few":       {"able", 3, 100, 3},
-		"too many":  {"able", 25, 100, 20},
+		"too many":  {"able", 25, 100, 15},
+		"more":      {"able", 30, 100, 20},
 		"too large": {"able", 20, 1 << 20, 8},
 		"blind":     {"blind", 3, 100, 0},
 		"not known": {"new", 3, 100, 3},

@@ -155,7 +155,7 @@ func (a *agent) keys() document.Keys {
 		{Name: "guards", Doc: "What stops an agent that has lost its way.", Value: guards(&d.Guards)},
 		{Name: "response_format", Doc: "What the answer has to be: text, json_object, or a mapping with a schema.",
 			Value: a.format(&d.Format)},
-		{Name: "compiler", Doc: "What of the conversation the model sees: one of ours, or a worker's own.",
+		{Name: "compiler", Doc: "What of the conversation the model sees: whole_conversation, current_trace, selected_sections, or a worker's own; `starter help hooks` tells them apart.",
 			Value: compiler(&d.Compiler)},
 		{Name: "sections", Doc: "The sections that the compiler selected_sections shows, in order: a list, or a text with commas.",
 			Value: document.Names(&d.Sections, "section", "", nil)},
