@@ -148,7 +148,7 @@ func (a *agent) keys() document.Keys {
 			Value: document.Names(&d.Hooks, "hook", "", nil)},
 		{Name: "approvals", Doc: "Which tool calls run by themselves, wait for a person or never run: a word for all of them, or rules, of which the first that matches decides. What no rule matches runs where the tool only reads, and else waits. Unless given, the worker says.",
 			Value: approvals(&d.Approvals)},
-		{Name: "budget", Doc: "The limits of one execution. One that is left out does not limit; zero lets nothing happen.",
+		{Name: "budget", Doc: "The limits of one execution. One that is left out does not limit, max_steps aside; zero lets nothing happen.",
 			Value: budget(&d.Budget)},
 		{Name: "session_budget", Doc: "The limits of all executions of a session together, sub-agents included, where each has its own in budget. There is none of time: a session may be idle for days.",
 			Value: sessionBudget(&d.SessionBudget)},
@@ -278,7 +278,12 @@ func (a *agent) whole(d domain.Definition) {
 func budget(b *domain.ExecutionBudget) document.Value {
 	var keys document.Keys
 	for _, rule := range domain.LimitRules() {
-		keys = append(keys, document.Key{Name: string(rule.Limit), Doc: strings.ToUpper(rule.Help[:1]) + rule.Help[1:] + ".", Value: limit(b, rule)})
+		key := document.Key{Name: string(rule.Limit), Doc: strings.ToUpper(rule.Help[:1]) + rule.Help[1:] + ".", Value: limit(b, rule)}
+		if rule.Limit == domain.LimitSteps {
+			key.Doc += fmt.Sprintf(" Where neither the file nor who starts the agent says it, %d; none takes that away. A sub-agent draws from those of the agent that starts it.", domain.DefaultMaxSteps)
+			key.Value = document.OrNone(key.Value, func() { b.MaxSteps, b.MaxStepsFrom = nil, domain.StepsNone })
+		}
+		keys = append(keys, key)
 	}
 	return document.Mapping(keys)
 }
