@@ -135,7 +135,12 @@ func (s *sessionServer) model(api playedAPI) http.Handler {
 			http.Error(w, `{"error":{"message":"no such model","type":"invalid_request_error"}}`, http.StatusNotFound)
 			return
 		}
-		answer, stop := p.asked(request, cmp.Or(err, request.conversation()))
+		if err != nil {
+			p.finds("a request cannot be read: %s", err)
+			http.Error(w, `{"error":{"message":"the test cannot read this request","type":"invalid_request_error","status":"INVALID_ARGUMENT"}}`, http.StatusBadRequest)
+			return
+		}
+		answer, stop := p.asked(request)
 		w.Header().Set("Content-Type", "text/event-stream")
 		for i, e := range answer.events {
 			if stop != nil && i == min(stop.event, answer.end) {
@@ -267,21 +272,13 @@ func (p *playedSession) newest() (turn int) {
 }
 
 // asked takes a request, and returns the answer and the stop that comes in it.
-func (p *playedSession) asked(r playedRequest, err error) (playedStream, *playedStop) {
+func (p *playedSession) asked(r playedRequest) (playedStream, *playedStop) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	turn := 0
-	for _, t := range r.turns {
-		if t.role == "user" {
-			turn++
-		}
-	}
 	p.requests++
-	if err != nil {
+	turn, err := p.turnOf(r)
+	if err = cmp.Or(err, r.conversation()); err != nil {
 		p.wrong = append(p.wrong, fmt.Sprintf("request %d, turn %d: %s", p.requests, turn, err))
-	}
-	if turn = min(turn, len(p.Executions)); turn == 0 || err != nil && len(r.turns) == 0 {
-		return playedStream{}, nil
 	}
 	said, left := p.next(r, turn)
 	again := slices.EqualFunc(r.turns, p.before, samePlayed)
@@ -315,6 +312,20 @@ func (p *playedSession) asked(r playedRequest, err error) (playedStream, *played
 		p.answered = nil
 	}
 	return stream, stop
+}
+
+// turnOf is the turn that a request is of, by what the user has said so far.
+func (p *playedSession) turnOf(r playedRequest) (turn int, err error) {
+	for _, t := range r.turns {
+		if t.role != "user" {
+			continue
+		}
+		if turn == len(p.Executions) || t.text != p.Executions[turn].Prompt {
+			return max(turn, 1), fmt.Errorf("the user did not say %q then", t.text)
+		}
+		turn++
+	}
+	return max(turn, 1), nil
 }
 
 // next is what the model says to a request of a turn: the first message of which a call has no result, with those calls
@@ -351,13 +362,13 @@ func (r playedRequest) shown() map[string]int {
 	shown, waiting := map[string]int{}, []string(nil)
 	for _, turn := range r.turns {
 		for _, piece := range turn.order {
-			if call, ok := strings.CutPrefix(piece, saidCall("", "")[:len("call: ")]); ok {
+			if call, ok := strings.CutPrefix(piece, sayCall); ok {
 				name, arguments, _ := strings.Cut(call, " ")
 				waiting = append(waiting, effectOf(name, arguments))
 			}
 		}
 		if turn.role == "tool" && len(waiting) > 0 {
-			if !strings.Contains(turn.text, "not run: ") || strings.Contains(turn.text, "nobody knows") {
+			if !strings.Contains(turn.text, saysNotRun) || strings.Contains(turn.text, saysUnsettled) {
 				shown[waiting[0]]++
 			}
 			waiting = waiting[1:]
@@ -366,15 +377,32 @@ func (r playedRequest) shown() map[string]int {
 	return shown
 }
 
-// unknown is how many results of a request say that nobody knows what became of the call.
-func unknownIn(turns []playedTurn) (n int) {
+// resultsIn counts the results of a request that say something.
+func resultsIn(turns []playedTurn, something string) (n int) {
 	for _, turn := range turns {
-		if turn.role == "tool" && strings.Contains(turn.text, "outcome unknown: ") {
+		if turn.role == "tool" && strings.Contains(turn.text, something) {
 			n++
 		}
 	}
 	return n
 }
+
+// What a result says of a call whose outcome is unknown, of one that did not run, and of one that did not for the first.
+const (
+	saysUnknown   = "outcome unknown: "
+	saysNotRun    = "not run: "
+	saysUnsettled = "not run: nobody knows "
+)
+
+// silent says that the model has reasoned, and said nothing.
+func (t playedTurn) silent() bool {
+	return t.role == "assistant" && !slices.ContainsFunc(t.order, func(piece string) bool {
+		return strings.HasPrefix(piece, saidText("")) || strings.HasPrefix(piece, sayCall)
+	})
+}
+
+// sayCall begins each call of an answer.
+const sayCall = "call: "
 
 // remembered reports whether a request begins with all that the one before it had, and what was said to that.
 func (p *playedSession) remembered(r playedRequest) bool {
@@ -488,13 +516,16 @@ func (r *sessionReport) add(p *playedSession) {
 			r.stages[fmt.Sprint(plan.stop.mode, " ", place)]++
 		}
 	}
-	unknown, short := unknownIn(p.before), 0
+	unknown, short := resultsIn(p.before, saysUnknown)+resultsIn(p.before, saysUnsettled), 0
 	for effect, results := range p.effects() {
 		done := p.done[effect]
 		r.calls, r.effects = r.calls+len(results), r.effects+done
 		r.doubled, short = r.doubled+max(done-len(results), 0), short+max(len(results)-done, 0)
 	}
 	r.unknown, r.lacking = r.unknown+unknown, r.lacking+max(short-unknown, 0)
+	if short > unknown {
+		r.wrong = append(r.wrong, fmt.Sprintf("%s: %d effects were never had, and %d calls are of unknown outcome", p.id, short, unknown))
+	}
 }
 
 func (r *sessionReport) log(t *testing.T, took time.Duration) {
