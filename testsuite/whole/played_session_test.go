@@ -183,11 +183,10 @@ func (s *sessionServer) act(w http.ResponseWriter, r *http.Request) {
 func (s *sessionServer) stops(ctx context.Context, p *playedSession, stop *playedStop) bool {
 	asking, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	_, err := s.agents.Stop(asking, p.id, client.StopOptions{Mode: stop.mode, Reason: "enough of that"})
 	p.mu.Lock()
-	stop.came = err == nil
+	stop.came = true
 	p.mu.Unlock()
-	if err != nil {
+	if _, err := s.agents.Stop(asking, p.id, client.StopOptions{Mode: stop.mode, Reason: "enough of that"}); err != nil {
 		p.finds("stopping turn %d: %s", p.newest(), err)
 		return true
 	}
@@ -224,9 +223,8 @@ type playedStop struct {
 	came bool
 }
 
-// A playedPlan is what befalls a turn.
+// A playedPlan is what befalls a turn, and how many answers it has had.
 type playedPlan struct {
-	begun   bool
 	answers int
 	stop    *playedStop
 }
@@ -265,7 +263,7 @@ func (p *playedSession) finds(format string, args ...any) {
 func (p *playedSession) newest() (turn int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for turn < len(p.turns) && p.turns[turn].begun {
+	for turn < len(p.turns) && p.turns[turn].answers > 0 {
 		turn++
 	}
 	return turn
@@ -290,24 +288,23 @@ func (p *playedSession) asked(r playedRequest) (playedStream, *playedStop) {
 		step: step, seal: fmt.Sprintf("%04d%04d", p.n, step), thought: fmt.Sprintf("I think of turn %d.", turn),
 		text: said.Content, calls: p.api.calls(step, said.ToolCalls), usage: domain.Usage{InputTokens: 100, OutputTokens: 10},
 	})
-	plan := &p.turns[turn-1]
-	if !plan.begun {
-		plan.begun, plan.stop = true, p.stopIn(turn, left)
-	}
 	p.before, p.answered = r.turns, stream.order
-	var stop *playedStop
-	if plan.stop != nil && !again && plan.answers == plan.stop.answers {
-		stop = plan.stop
+	if again { // its answer was lost on the way
+		return stream, nil
 	}
-	if !again {
-		plan.answers++
+	plan := &p.turns[turn-1]
+	if plan.answers == 0 {
+		plan.stop = p.stopIn(turn, left)
 	}
+	plan.answers++
+	stop := plan.stop
 	switch {
-	case stop == nil:
+	case stop == nil || plan.answers != stop.answers+1:
+		return stream, nil
 	case len(said.ToolCalls) > 0 && stop.place != inAnswer:
 		call := said.ToolCalls[stop.event%len(said.ToolCalls)]
-		stop.effect = effectOf(call.Function.Name, call.Function.Arguments)
-		p.armed, stop = stop, nil
+		stop.effect, p.armed = effectOf(call.Function.Name, call.Function.Arguments), stop
+		return stream, nil
 	case stop.mode == contract.StopNow:
 		p.answered = nil
 	}
@@ -362,7 +359,7 @@ func (r playedRequest) shown() map[string]int {
 	shown, waiting := map[string]int{}, []string(nil)
 	for _, turn := range r.turns {
 		for _, piece := range turn.order {
-			if call, ok := strings.CutPrefix(piece, sayCall); ok {
+			if call, ok := strings.CutPrefix(piece, callPiece); ok {
 				name, arguments, _ := strings.Cut(call, " ")
 				waiting = append(waiting, effectOf(name, arguments))
 			}
@@ -397,18 +394,14 @@ const (
 // silent says that the model has reasoned, and said nothing.
 func (t playedTurn) silent() bool {
 	return t.role == "assistant" && !slices.ContainsFunc(t.order, func(piece string) bool {
-		return strings.HasPrefix(piece, saidText("")) || strings.HasPrefix(piece, sayCall)
+		return strings.HasPrefix(piece, textPiece) || strings.HasPrefix(piece, callPiece)
 	})
 }
 
-// sayCall begins each call of an answer.
-const sayCall = "call: "
-
 // remembered reports whether a request begins with all that the one before it had, and what was said to that.
 func (p *playedSession) remembered(r playedRequest) bool {
-	had := slices.Clone(p.before)
-	n := len(had)
-	if n > len(r.turns) || !slices.EqualFunc(had, r.turns[:n], samePlayed) {
+	n := len(p.before)
+	if n > len(r.turns) || !slices.EqualFunc(p.before, r.turns[:n], samePlayed) {
 		return false
 	}
 	return n == 0 || len(p.answered) == 0 || n < len(r.turns) && slices.Equal(r.turns[n].order, p.answered)
@@ -466,10 +459,27 @@ func (p *playedSession) meets(effect string) *playedStop {
 func (p *playedSession) acts(effect string) (content string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	results := p.effects()[effect]
-	content = results[min(p.done[effect], len(results)-1)]
+	if results := p.effects()[effect]; len(results) > 0 {
+		content = results[min(p.done[effect], len(results)-1)]
+	} else {
+		p.wrong = append(p.wrong, "nothing was recorded of "+effect)
+	}
 	p.done[effect]++
 	return content
+}
+
+// times is how often an effect was had.
+func (p *playedSession) times(effect string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.done[effect]
+}
+
+// newestRequest is what the model was shown last.
+func (p *playedSession) newestRequest() []playedTurn {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.before)
 }
 
 // effects are the results of all that the run does, by what it is.

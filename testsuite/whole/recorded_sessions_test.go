@@ -151,7 +151,7 @@ func (p *playedSession) heard(ctx context.Context, s *stack, turn int) error {
 		status, reason = domain.StatusStopped, domain.UserRequested
 	}
 	if got := result.Outcome; got.Status != status || got.StopReason != reason {
-		return fmt.Errorf("%s: turn %d ended %s, %s; want %s, %s (%v)", p.id, turn+1, got.Status, got.StopReason, status, reason, result.Error)
+		return fmt.Errorf("%s: turn %d ended %s, %s; want %s, %s (%v)", p.id, turn+1, got.Status, got.StopReason, status, reason, result.Error) //nolint:errorlint // it may be nil
 	}
 	return s.audited(ctx, p.id, turn+1)
 }
@@ -163,10 +163,11 @@ func (p *playedSession) compare(ctx context.Context, s *stack) error {
 	if err != nil {
 		return err
 	}
-	if told := resultsIn(p.before, saysUnknown); told != len(status.OutcomeUnknown) {
+	request := p.newestRequest()
+	if told := resultsIn(request, saysUnknown); told != len(status.OutcomeUnknown) {
 		p.finds("the model is told of %d calls that nobody knows the outcome of; there are %d", told, len(status.OutcomeUnknown))
 	}
-	shown, said := len(slices.DeleteFunc(slices.Clone(p.before), playedTurn.silent)), 0
+	shown, said := len(slices.DeleteFunc(request, playedTurn.silent)), 0
 	for entry, err := range s.agents.Messages(ctx, p.id) {
 		if err != nil {
 			return err
@@ -191,7 +192,7 @@ func (p *playedSession) compare(ctx context.Context, s *stack) error {
 func (p *playedSession) settle(ctx context.Context, s *stack, unknown []domain.UnknownCall) error {
 	for _, call := range unknown {
 		verdict, effect := domain.VerdictNotDone, effectOf(call.Tool, call.Arguments)
-		if p.done[effect] > 0 {
+		if p.times(effect) > 0 {
 			verdict = domain.VerdictDone
 		}
 		if _, err := s.agents.Resolve(ctx, p.id, client.ResolveOptions{Call: call.ID.String(), Verdict: verdict, Reason: "so says the ledger"}); err != nil {
