@@ -135,7 +135,12 @@ func (s *sessionServer) model(api playedAPI) http.Handler {
 			http.Error(w, `{"error":{"message":"no such model","type":"invalid_request_error"}}`, http.StatusNotFound)
 			return
 		}
-		answer, stop := p.asked(request, cmp.Or(err, request.conversation()))
+		if err != nil {
+			p.finds("a request cannot be read: %s", err)
+			http.Error(w, `{"error":{"message":"the test cannot read this request","type":"invalid_request_error","status":"INVALID_ARGUMENT"}}`, http.StatusBadRequest)
+			return
+		}
+		answer, stop := p.asked(request)
 		w.Header().Set("Content-Type", "text/event-stream")
 		for i, e := range answer.events {
 			if stop != nil && i == min(stop.event, answer.end) {
@@ -178,11 +183,10 @@ func (s *sessionServer) act(w http.ResponseWriter, r *http.Request) {
 func (s *sessionServer) stops(ctx context.Context, p *playedSession, stop *playedStop) bool {
 	asking, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	_, err := s.agents.Stop(asking, p.id, client.StopOptions{Mode: stop.mode, Reason: "enough of that"})
 	p.mu.Lock()
-	stop.came = err == nil
+	stop.came = true
 	p.mu.Unlock()
-	if err != nil {
+	if _, err := s.agents.Stop(asking, p.id, client.StopOptions{Mode: stop.mode, Reason: "enough of that"}); err != nil {
 		p.finds("stopping turn %d: %s", p.newest(), err)
 		return true
 	}
@@ -219,9 +223,8 @@ type playedStop struct {
 	came bool
 }
 
-// A playedPlan is what befalls a turn.
+// A playedPlan is what befalls a turn, and how many answers it has had.
 type playedPlan struct {
-	begun   bool
 	answers int
 	stop    *playedStop
 }
@@ -260,28 +263,20 @@ func (p *playedSession) finds(format string, args ...any) {
 func (p *playedSession) newest() (turn int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for turn < len(p.turns) && p.turns[turn].begun {
+	for turn < len(p.turns) && p.turns[turn].answers > 0 {
 		turn++
 	}
 	return turn
 }
 
 // asked takes a request, and returns the answer and the stop that comes in it.
-func (p *playedSession) asked(r playedRequest, err error) (playedStream, *playedStop) {
+func (p *playedSession) asked(r playedRequest) (playedStream, *playedStop) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	turn := 0
-	for _, t := range r.turns {
-		if t.role == "user" {
-			turn++
-		}
-	}
 	p.requests++
-	if err != nil {
+	turn, err := p.turnOf(r)
+	if err = cmp.Or(err, r.conversation()); err != nil {
 		p.wrong = append(p.wrong, fmt.Sprintf("request %d, turn %d: %s", p.requests, turn, err))
-	}
-	if turn = min(turn, len(p.Executions)); turn == 0 || err != nil && len(r.turns) == 0 {
-		return playedStream{}, nil
 	}
 	said, left := p.next(r, turn)
 	again := slices.EqualFunc(r.turns, p.before, samePlayed)
@@ -293,28 +288,41 @@ func (p *playedSession) asked(r playedRequest, err error) (playedStream, *played
 		step: step, seal: fmt.Sprintf("%04d%04d", p.n, step), thought: fmt.Sprintf("I think of turn %d.", turn),
 		text: said.Content, calls: p.api.calls(step, said.ToolCalls), usage: domain.Usage{InputTokens: 100, OutputTokens: 10},
 	})
-	plan := &p.turns[turn-1]
-	if !plan.begun {
-		plan.begun, plan.stop = true, p.stopIn(turn, left)
-	}
 	p.before, p.answered = r.turns, stream.order
-	var stop *playedStop
-	if plan.stop != nil && !again && plan.answers == plan.stop.answers {
-		stop = plan.stop
+	if again { // its answer was lost on the way
+		return stream, nil
 	}
-	if !again {
-		plan.answers++
+	plan := &p.turns[turn-1]
+	if plan.answers == 0 {
+		plan.stop = p.stopIn(turn, left)
 	}
+	plan.answers++
+	stop := plan.stop
 	switch {
-	case stop == nil:
+	case stop == nil || plan.answers != stop.answers+1:
+		return stream, nil
 	case len(said.ToolCalls) > 0 && stop.place != inAnswer:
 		call := said.ToolCalls[stop.event%len(said.ToolCalls)]
-		stop.effect = effectOf(call.Function.Name, call.Function.Arguments)
-		p.armed, stop = stop, nil
+		stop.effect, p.armed = effectOf(call.Function.Name, call.Function.Arguments), stop
+		return stream, nil
 	case stop.mode == contract.StopNow:
 		p.answered = nil
 	}
 	return stream, stop
+}
+
+// turnOf is the turn that a request is of, by what the user has said so far.
+func (p *playedSession) turnOf(r playedRequest) (turn int, err error) {
+	for _, t := range r.turns {
+		if t.role != "user" {
+			continue
+		}
+		if turn == len(p.Executions) || t.text != p.Executions[turn].Prompt {
+			return max(turn, 1), fmt.Errorf("the user did not say %q then", t.text)
+		}
+		turn++
+	}
+	return max(turn, 1), nil
 }
 
 // next is what the model says to a request of a turn: the first message of which a call has no result, with those calls
@@ -351,13 +359,13 @@ func (r playedRequest) shown() map[string]int {
 	shown, waiting := map[string]int{}, []string(nil)
 	for _, turn := range r.turns {
 		for _, piece := range turn.order {
-			if call, ok := strings.CutPrefix(piece, saidCall("", "")[:len("call: ")]); ok {
+			if call, ok := strings.CutPrefix(piece, callPiece); ok {
 				name, arguments, _ := strings.Cut(call, " ")
 				waiting = append(waiting, effectOf(name, arguments))
 			}
 		}
 		if turn.role == "tool" && len(waiting) > 0 {
-			if !strings.Contains(turn.text, "not run: ") || strings.Contains(turn.text, "nobody knows") {
+			if !strings.Contains(turn.text, saysNotRun) || strings.Contains(turn.text, saysUnsettled) {
 				shown[waiting[0]]++
 			}
 			waiting = waiting[1:]
@@ -366,21 +374,34 @@ func (r playedRequest) shown() map[string]int {
 	return shown
 }
 
-// unknown is how many results of a request say that nobody knows what became of the call.
-func unknownIn(turns []playedTurn) (n int) {
+// resultsIn counts the results of a request that say something.
+func resultsIn(turns []playedTurn, something string) (n int) {
 	for _, turn := range turns {
-		if turn.role == "tool" && strings.Contains(turn.text, "outcome unknown: ") {
+		if turn.role == "tool" && strings.Contains(turn.text, something) {
 			n++
 		}
 	}
 	return n
 }
 
+// What a result says of a call whose outcome is unknown, of one that did not run, and of one that did not for the first.
+const (
+	saysUnknown   = "outcome unknown: "
+	saysNotRun    = "not run: "
+	saysUnsettled = "not run: nobody knows "
+)
+
+// silent says that the model has reasoned, and said nothing.
+func (t playedTurn) silent() bool {
+	return t.role == "assistant" && !slices.ContainsFunc(t.order, func(piece string) bool {
+		return strings.HasPrefix(piece, textPiece) || strings.HasPrefix(piece, callPiece)
+	})
+}
+
 // remembered reports whether a request begins with all that the one before it had, and what was said to that.
 func (p *playedSession) remembered(r playedRequest) bool {
-	had := slices.Clone(p.before)
-	n := len(had)
-	if n > len(r.turns) || !slices.EqualFunc(had, r.turns[:n], samePlayed) {
+	n := len(p.before)
+	if n > len(r.turns) || !slices.EqualFunc(p.before, r.turns[:n], samePlayed) {
 		return false
 	}
 	return n == 0 || len(p.answered) == 0 || n < len(r.turns) && slices.Equal(r.turns[n].order, p.answered)
@@ -438,10 +459,27 @@ func (p *playedSession) meets(effect string) *playedStop {
 func (p *playedSession) acts(effect string) (content string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	results := p.effects()[effect]
-	content = results[min(p.done[effect], len(results)-1)]
+	if results := p.effects()[effect]; len(results) > 0 {
+		content = results[min(p.done[effect], len(results)-1)]
+	} else {
+		p.wrong = append(p.wrong, "nothing was recorded of "+effect)
+	}
 	p.done[effect]++
 	return content
+}
+
+// times is how often an effect was had.
+func (p *playedSession) times(effect string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.done[effect]
+}
+
+// newestRequest is what the model was shown last.
+func (p *playedSession) newestRequest() []playedTurn {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.before)
 }
 
 // effects are the results of all that the run does, by what it is.
@@ -488,13 +526,16 @@ func (r *sessionReport) add(p *playedSession) {
 			r.stages[fmt.Sprint(plan.stop.mode, " ", place)]++
 		}
 	}
-	unknown, short := unknownIn(p.before), 0
+	unknown, short := resultsIn(p.before, saysUnknown)+resultsIn(p.before, saysUnsettled), 0
 	for effect, results := range p.effects() {
 		done := p.done[effect]
 		r.calls, r.effects = r.calls+len(results), r.effects+done
 		r.doubled, short = r.doubled+max(done-len(results), 0), short+max(len(results)-done, 0)
 	}
 	r.unknown, r.lacking = r.unknown+unknown, r.lacking+max(short-unknown, 0)
+	if short > unknown {
+		r.wrong = append(r.wrong, fmt.Sprintf("%s: %d effects were never had, and %d calls are of unknown outcome", p.id, short, unknown))
+	}
 }
 
 func (r *sessionReport) log(t *testing.T, took time.Duration) {
