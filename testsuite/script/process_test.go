@@ -19,6 +19,7 @@ type userKey struct{}
 type user struct {
 	names     []string // of variables
 	processes map[string]*process
+	input     string // of the next command
 }
 
 func userOf(ts *testscript.TestScript) *user { return ts.Value(userKey{}).(*user) }
@@ -55,7 +56,7 @@ type process struct {
 	master   *os.File // of its terminal; nil: it has none
 }
 
-// begin starts a program with neither terminal nor input.
+// begin starts a program without a terminal.
 func (u *user) begin(ts *testscript.TestScript, name string, cmd *exec.Cmd) {
 	p := &process{cmd: cmd, out: &transcript{}, err: &transcript{}}
 	cmd.Stdout, cmd.Stderr = p.out, p.err
