@@ -89,6 +89,10 @@ func (p *process) running() bool {
 	}
 }
 
+// lastWord is written to a terminal when its program has ended: the system may drop what was not yet read when the last
+// user of a terminal goes.
+const lastWord = "that was all"
+
 // strokes are what a terminal is drawn with beside text. Blanks may be jumped over.
 var strokes = regexp.MustCompile(`\x1b\[[0-9;?>=]*\$?[a-zA-Z]|\x1b[()][0-9A-B]|\x1b[=>78M]|\s`)
 
