@@ -13,6 +13,7 @@
 //
 //	starter COMMAND [ARG…]           run it to its end; its exit code is 0
 //	exits CODE starter COMMAND …     the same, with another exit code
+//	reads FILE                       the next such command reads the file as its standard input
 //	begins NAME starter|worker …     start it beside the script
 //	terminal NAME starter COMMAND …  the same, on a terminal of its own
 //	types NAME TEXT [PATTERN]        type on that terminal; each second anew until it draws what matches

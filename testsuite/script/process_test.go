@@ -19,6 +19,7 @@ type userKey struct{}
 type user struct {
 	names     []string // of variables
 	processes map[string]*process
+	input     string // of the next command
 }
 
 func userOf(ts *testscript.TestScript) *user { return ts.Value(userKey{}).(*user) }
@@ -55,7 +56,7 @@ type process struct {
 	master   *os.File // of its terminal; nil: it has none
 }
 
-// begin starts a program with neither terminal nor input.
+// begin starts a program without a terminal.
 func (u *user) begin(ts *testscript.TestScript, name string, cmd *exec.Cmd) {
 	p := &process{cmd: cmd, out: &transcript{}, err: &transcript{}}
 	cmd.Stdout, cmd.Stderr = p.out, p.err
@@ -87,6 +88,10 @@ func (p *process) running() bool {
 		return true
 	}
 }
+
+// lastWord is written to a terminal when its program has ended: the system may drop what was not yet read when the last
+// user of a terminal goes.
+const lastWord = "that was all"
 
 // strokes are what a terminal is drawn with beside text. Blanks may be jumped over.
 var strokes = regexp.MustCompile(`\x1b\[[0-9;?>=]*\$?[a-zA-Z]|\x1b[()][0-9A-B]|\x1b[=>78M]|\s`)

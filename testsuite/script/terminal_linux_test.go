@@ -11,10 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lastWord is written when a program has ended: the system may drop what was not yet read when the last user of a
-// terminal goes.
-const lastWord = "that was all"
-
 // onTerminal starts a program on a terminal of 30 lines and 100 columns, which is the terminal of its session.
 func (u *user) onTerminal(ts *testscript.TestScript, name string, cmd *exec.Cmd) {
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)

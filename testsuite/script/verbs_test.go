@@ -1,7 +1,6 @@
 package script_test
 
 import (
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,6 +22,10 @@ var verbs = map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			userOf(ts).names = append(userOf(ts).names, name)
 			ts.Setenv(name, value)
 		}
+	},
+	"reads": func(ts *testscript.TestScript, neg bool, args []string) {
+		refuse(ts, neg, len(args) == 1, "reads FILE")
+		userOf(ts).input = ts.ReadFile(args[0])
 	},
 	"starter": func(ts *testscript.TestScript, neg bool, args []string) {
 		refuse(ts, neg, len(args) > 0, "starter COMMAND [ARGUMENT…]")
@@ -122,19 +125,13 @@ func program(ts *testscript.TestScript, args []string) *exec.Cmd {
 
 // exits runs a command to its end, which has to have this exit code.
 func exits(ts *testscript.TestScript, code int, args []string) {
-	line := commandLine(args)
-	err := ts.Exec(filepath.Join(kit.bin, "starter"), line...)
-	if got := exitCode(ts, err); got != code {
-		ts.Fatalf("starter %s: exit code %d, not %d", strings.Join(line, " "), got, code)
-	}
-}
-
-func exitCode(ts *testscript.TestScript, err error) int {
-	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
-		return failed.ExitCode()
-	}
-	ts.Check(err)
-	return 0
+	const name = "" // no other process has it
+	u := userOf(ts)
+	cmd := program(ts, append([]string{"starter"}, args...))
+	cmd.Stdin = strings.NewReader(u.input)
+	u.input = ""
+	u.begin(ts, name, cmd)
+	u.named(ts, name).end(ts, strconv.Itoa(code))
 }
 
 // agent waits until the status of an agent has these keys.
