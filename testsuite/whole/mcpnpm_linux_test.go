@@ -84,7 +84,7 @@ turns:
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		status, err := s.agents.Status(ctx, x.ID)
 		require.NoError(c, err)
-		require.Len(c, status.Progress, 1, "%+v", status)
+		require.Len(c, status.Progress, 1, "it is at: %s", status.Doing)
 		require.Equal(c, "all__trigger-long-running-operation", status.Progress[0].Tool)
 		require.Contains(c, status.Progress[0].Text, " of 1200")
 	}, patience, 100*time.Millisecond, "the server tells its progress")
