@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -69,7 +70,8 @@ func understood(data []byte) ([]jsonrpc.Message, error) {
 
 func understoodOne(data []byte) (jsonrpc.Message, error) {
 	message, err := jsonrpc.DecodeMessage(data)
-	if request, ok := message.(*jsonrpc.Request); err == nil && !(ok && request.Method == "") {
+	request, asks := message.(*jsonrpc.Request)
+	if err == nil && (!asks || request.Method != "") {
 		return message, nil
 	}
 	var loose struct {
@@ -173,7 +175,7 @@ func numbered(id jsonrpc.ID) jsonrpc.ID {
 
 // decodable is the answer to a request of a method as the SDK can decode it.
 func decodable(method string, answer *jsonrpc.Response) *jsonrpc.Response {
-	if said, ok := answer.Error.(*jsonrpc.Error); ok && !absent(answer.Result) && said.Code == 0 && said.Message == "" {
+	if said, ok := errors.AsType[*jsonrpc.Error](answer.Error); ok && !absent(answer.Result) && said.Code == 0 && said.Message == "" {
 		answer.Error = nil // a field that is filled in
 	}
 	if answer.Error == nil && len(answer.Result) == 0 {

@@ -58,15 +58,6 @@ func (l *link) speaks(version string) bool {
 	return said != nil && said.ProtocolVersion >= version
 }
 
-// extended reports whether the server may answer any call with a task.
-func (l *link) extended() bool {
-	if !l.speaks(versionOfExtensions) {
-		return false
-	}
-	capabilities := l.session.InitializeResult().Capabilities
-	return capabilities != nil && capabilities.Extensions[tasksExtension] != nil
-}
-
 // versionOfExtensions is the version of the protocol from which each request says what its caller understands.
 const versionOfExtensions = "2026-07-28"
 
