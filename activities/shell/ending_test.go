@@ -130,6 +130,31 @@ func TestNothingGoesOn(t *testing.T) {
 	}
 }
 
+// TestAFolderWithinTheTemporaryOne is mounted in the call's own, which goes with a worker that is killed, and stays itself.
+func TestAFolderWithinTheTemporaryOne(t *testing.T) {
+	t.Parallel()
+	dir, err := os.MkdirTemp("/tmp", "everstep-test-")
+	require.NoError(t, err)
+	defer os.RemoveAll(dir)
+	name := filepath.Base(dir)
+	worker := exec.Command("/proc/self/exe", "work", "any", dir, mark(dir, `echo x > "$TMPDIR/`+name+`.made"; echo ready > ready; sleep 1000`))
+	worker.Env = append(os.Environ(), "TMPDIR=/tmp")
+	require.NoError(t, worker.Start())
+	require.Eventually(t, isReady(dir), patience, 10*time.Millisecond)
+	temps := func() []string {
+		found, err := filepath.Glob("/tmp/everstep-shell-*/" + name + "*")
+		require.NoError(t, err)
+		return found
+	}
+	require.NotEmpty(t, temps())
+	folder := filepath.Dir(temps()[0])
+	require.NoError(t, worker.Process.Kill())
+	_ = worker.Wait()
+	gone(t, dir)
+	require.Eventually(t, func() bool { _, err := os.Stat(folder); return os.IsNotExist(err) }, patience, 10*time.Millisecond)
+	require.FileExists(t, filepath.Join(dir, "ready"))
+}
+
 // TestNoProcessOutsideIsNamed: neither by a signal nor by a limit, nor is one seen.
 func TestNoProcessOutsideIsNamed(t *testing.T) {
 	t.Parallel()

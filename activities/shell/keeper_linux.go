@@ -107,6 +107,9 @@ func (k *keep) keep() error {
 	family := warden.Raise(pid)
 	family.Wait(over)
 	left := family.End()
+	if o.Namespace != none {
+		_ = unix.Unmount("/tmp", unix.MNT_DETACH) // what stands in it would keep it from being removed
+	}
 	return errors.Join(temps.RemoveAll(name), k.reports.Encode(reportOf(family.Status(), left)))
 }
 
@@ -121,8 +124,7 @@ func begin(o order) (pid int, err error) {
 			return err == nil && info.IsDir() // it is empty; files have Landlock beside, since one may get another's place
 		})
 	}
-	// 1 is less than any memory image has, and starts no program of the system's that would take one either.
-	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{Cur: 1, Max: 1}); err != nil {
+	if err := withoutCores(); err != nil {
 		return 0, err
 	}
 	if err := unix.Fchdir(folderFD); err != nil {
@@ -162,6 +164,16 @@ func begin(o order) (pid int, err error) {
 		return 0, errors.New("a thread of its keeper does not end")
 	}
 	return pid, err
+}
+
+// withoutCores has what this process starts leave no memory image where it fails. One byte is less than any has, and, other
+// than none, starts no program of the system's that would take one.
+func withoutCores() error {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_CORE, &limit); err != nil || limit.Max == 0 {
+		return err
+	}
+	return unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{Cur: 1, Max: 1})
 }
 
 const (

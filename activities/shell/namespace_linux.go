@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"syscall"
 	"time"
 
@@ -53,7 +54,7 @@ func (s *Shell) settle() error {
 			s.hold.Namespaces, s.hold.Why = true, ""
 			return nil
 		}
-		s.hold.Why = err.Error()
+		s.hold.Why = strings.TrimPrefix(err.Error(), "the command was not run: ")
 	}
 	s.namespace = none
 	if s.hold.Landlock == 0 {

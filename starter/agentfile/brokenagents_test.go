@@ -26,6 +26,9 @@ func brokenAgents() []broken {
 		{"nothing but comments", inYAML, "# to do\n", []string{
 			"a.yaml:1:1: has no keys; give it at least `model: PROVIDER/NAME`",
 		}},
+		{"a setting of the worker's", inYAML, "model: openai/m\ntools: [shell]\nshell: {network: true}\n", []string{
+			"a.yaml:3:1: shell: there is no such key; there are name, description, model, fallbacks, system_prompt, show_trusted, tools, mcp, hooks, approvals, budget, session_budget, guards, response_format, compiler, sections, compaction, retry, timeouts, idle_timeout, subagents, agents, handoffs, subagent_policy",
+		}},
 		{"null document", inYAML, "---\n", []string{
 			"a.yaml:1:1: has no keys; give it at least `model: PROVIDER/NAME`",
 		}},
