@@ -22,6 +22,8 @@ const (
 	// lastUserGrace is how long a server outlives its last user, so that one
 	// command after another does not stop and start it.
 	lastUserGrace = 300 * time.Millisecond
+	// replyPatience is how long a user may take to read what it is told.
+	replyPatience = time.Second
 )
 
 // Supervise runs the server of a state file until nobody uses it, it dies, or
@@ -189,7 +191,7 @@ func (s *supervisor) attend(conn net.Conn) {
 		return
 	case <-s.answered:
 	}
-	_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
+	_ = conn.SetWriteDeadline(time.Now().Add(replyPatience))
 	if err := json.NewEncoder(conn).Encode(s.reply); err != nil {
 		return // the user has left
 	}
@@ -217,6 +219,7 @@ func (s *supervisor) handOut(conn net.Conn) {
 		if err != nil {
 			return
 		}
+		_ = conn.SetWriteDeadline(time.Now().Add(replyPatience))
 		err = statefile.Hand(conn, inner)
 		_ = inner.Close() // the user has it
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -22,6 +23,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"golang.org/x/sys/unix"
 
+	"everstep/worker/host"
 	"everstep/worker/host/statefile"
 )
 
@@ -284,6 +286,57 @@ func TestItsUserReachesIt(t *testing.T) {
 	}, testPatience, 20*time.Millisecond)
 	_, err = dial(t, server).ListWorkflow(t.Context(), &workflowservice.ListWorkflowExecutionsRequest{Namespace: server.Namespace})
 	require.NoError(t, err)
+}
+
+// TestOurClientsGoThroughNoRelay: who knows the state file talks to the server itself, and again when it is connected anew.
+func TestOurClientsGoThroughNoRelay(t *testing.T) {
+	t.Parallel()
+	cfg := realConfig(t)
+	server := acquire(t, cfg).Server()
+	relayed := func() (n int) {
+		own := openFiles(t, os.Getpid())
+		_, port, err := net.SplitHostPort(server.Address)
+		require.NoError(t, err)
+		number, err := strconv.Atoi(port)
+		require.NoError(t, err)
+		table, err := os.ReadFile("/proc/net/tcp")
+		require.NoError(t, err)
+		for line := range strings.Lines(string(table)) {
+			f := strings.Fields(line)
+			if len(f) > 9 && strings.HasSuffix(f[2], fmt.Sprintf(":%04X", number)) && slices.Contains(own, "socket:["+f[9]+"]") {
+				n++
+			}
+		}
+		return n
+	}
+	known, err := host.Dial(t.Context(), host.Connection{Address: server.Address, State: cfg.StateFile})
+	require.NoError(t, err)
+	defer known.Close()
+	require.Zero(t, relayed())
+	byAddress, err := host.Dial(t.Context(), host.Connection{Address: server.Address})
+	require.NoError(t, err)
+	defer byAddress.Close()
+	require.NotZero(t, relayed())
+
+	// A connection can be had at any time after the reply, from the same socket too.
+	asked, _, err := statefile.Connect(t.Context(), cfg.StateFile)
+	require.NoError(t, err)
+	defer asked.Close()
+	for range 2 {
+		time.Sleep(replyPatience) // what bounds the reply must not bound what follows
+		require.NoError(t, asked.SetDeadline(time.Now().Add(testPatience)))
+		_, err = asked.Write([]byte{'c'})
+		require.NoError(t, err)
+		rights := make([]byte, 64)
+		_, n, _, _, err := asked.(*net.UnixConn).ReadMsgUnix(make([]byte, 1), rights)
+		require.NoError(t, err)
+		require.NotZero(t, n, "a connection")
+		messages, err := syscall.ParseSocketControlMessage(rights[:n])
+		require.NoError(t, err)
+		files, err := syscall.ParseUnixRights(&messages[0])
+		require.NoError(t, err)
+		require.NoError(t, syscall.Close(files[0]))
+	}
 }
 
 // TestRefusalsAreLoggedOnce: whoever looks into the log learns of a user who tried.

@@ -90,7 +90,12 @@ func guarded(t *testing.T, network, address string) (at string, told *atomic.Int
 
 // greeting is what whoever connects is told.
 func greeting(network, address string) (string, error) {
-	conn, err := net.DialTimeout(network, address, 10*time.Second)
+	dialer := net.Dialer{Timeout: 10 * time.Second}
+	if network == "mptcp" {
+		network = "tcp4"
+		dialer.SetMultipathTCP(true)
+	}
+	conn, err := dialer.Dial(network, address)
 	if err != nil {
 		return "", err
 	}
@@ -116,6 +121,7 @@ func TestOnlyThisUsersConnectionsAreTaken(t *testing.T) {
 	for _, c := range []struct{ name, listens, at, dials, dialed string }{
 		{"IPv4", "tcp4", "127.0.0.1:0", "tcp4", "127.0.0.1"},
 		{"IPv4 by an IPv6 socket", "tcp4", "127.0.0.1:0", "mapped", "127.0.0.1"},
+		{"IPv4 by MPTCP", "tcp4", "127.0.0.1:0", "mptcp", "127.0.0.1"},
 		{"another loopback address", "tcp4", "127.3.2.1:0", "tcp4", "127.3.2.1"},
 		{"IPv6", "tcp6", "[::1]:0", "tcp6", "[::1]"},
 		{"both, by IPv4", "tcp", ":0", "tcp4", "127.0.0.1"},
