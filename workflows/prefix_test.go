@@ -52,7 +52,9 @@ func TestEachRequestBeginsWithTheOneBefore(t *testing.T) {
 			}
 			return replies[len(w.asked)-1], nil
 		}
-		w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) { return tools[(r.Step*7+r.Position)%len(tools)]() }
+		w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
+			return tools[(r.Step*7+r.Position)%len(tools)]()
+		}
 		in := input(t, "ann", func(in *contract.SessionInput) {
 			in.Definition.Attempts = rapid.IntRange(1, 4).Draw(draw, "attempts")
 			in.Definition.Budget.MaxSteps = number(rapid.Int64Range(1, 4).Draw(draw, "steps"))
