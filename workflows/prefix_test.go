@@ -38,9 +38,9 @@ func TestAQueuedMessageSeesTheTurnBefore(t *testing.T) {
 	require.Equal(t, "seen", shown[2].ToolResult.Content)
 }
 
-// TestEachRequestBeginsWithTheOneBefore: as long as nothing is compacted, whatever models and tools come to, whoever stops
+// TestRequestsBeginWithTheOneBefore: as long as nothing is compacted, whatever models and tools come to, whoever stops
 // or says something meanwhile, however executions end, and over however many runs.
-func TestEachRequestBeginsWithTheOneBefore(t *testing.T) {
+func TestRequestsBeginWithTheOneBefore(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(draw *rapid.T) {
 		replies := rapid.SliceOfN(modelReplies(), 1, 12).Draw(draw, "model")
