@@ -76,10 +76,10 @@ func (c Compiler) shownIn(section string) string {
 
 // shownSections lists the sections that are shown, in the order of inference.
 func shownSections(c Compiler, selected []string, entries []Entry) []string {
-	switch c.OrDefault() {
-	case WholeConversation:
+	if c.OrDefault() == WholeConversation {
 		return []string{SectionSummary, SectionBuffer, SectionMessages}
-	case SelectedSections:
+	}
+	if c == SelectedSections {
 		names := make([]string, len(selected))
 		for i, name := range selected {
 			names[i] = sectionName(name)

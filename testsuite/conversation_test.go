@@ -46,9 +46,9 @@ func asks(text, name, argument string) testsuite.Turn {
 	return testsuite.Turn{Text: text, Calls: []testsuite.Call{call}}
 }
 
-// TestTheNextTurnSeesAllOfTheOneBefore: whatever way the execution before ended, the model is shown its calls with their
+// TestATurnSeesAllOfTheOneBefore: whatever way the execution before ended, the model is shown its calls with their
 // results, and what was cut off as that.
-func TestTheNextTurnSeesAllOfTheOneBefore(t *testing.T) {
+func TestATurnSeesAllOfTheOneBefore(t *testing.T) {
 	t.Parallel()
 	const goOn = 10 * time.Hour
 	for name, c := range map[string]struct {
@@ -131,9 +131,9 @@ func TestTheNextTurnSeesAllOfTheOneBefore(t *testing.T) {
 	}
 }
 
-// TestAnEffectIsNotRepeatedInTheNextTurn: a model that makes a call unless it sees one makes it once, though the execution
+// TestNoEffectIsMadeAgainNextTurn: a model that makes a call unless it sees one makes it once, though the execution
 // in which it was made was stopped.
-func TestAnEffectIsNotRepeatedInTheNextTurn(t *testing.T) {
+func TestNoEffectIsMadeAgainNextTurn(t *testing.T) {
 	t.Parallel()
 	note := testsuite.NewFake(domain.ToolSpec{Name: "note", Effect: domain.AtMostOnce}, func(context.Context, testsuite.FakeCall) (string, error) { return "done", nil })
 	wait := testsuite.NewFake(domain.ToolSpec{Name: "wait", Effect: domain.ReadOnly}, testsuite.After(time.Hour, testsuite.Returns("waited")))

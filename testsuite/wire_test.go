@@ -25,10 +25,10 @@ import (
 	"everstep/testsuite"
 )
 
-// TestRequestsOnTheWireBeginWithTheOneBefore: what each adapter sends of a session whose turns completed, failed, were
+// TestTheWireBeginsWithTheOneBefore: what each adapter sends of a session whose turns completed, failed, were
 // stopped in a call and in an answer, came to a limit, and whose hook speaks in a section of its own. Where an API puts
 // what one side says into one message, its parts are compared; marks for a provider's cache move on.
-func TestRequestsOnTheWireBeginWithTheOneBefore(t *testing.T) {
+func TestTheWireBeginsWithTheOneBefore(t *testing.T) {
 	t.Parallel()
 	speaks := hook.BeforeStep("speaks", func(p hook.Point) (hook.Point, error) {
 		var err error

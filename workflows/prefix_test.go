@@ -38,9 +38,9 @@ func TestAQueuedMessageSeesTheTurnBefore(t *testing.T) {
 	require.Equal(t, "seen", shown[2].ToolResult.Content)
 }
 
-// TestEachRequestBeginsWithTheOneBefore: as long as nothing is compacted, whatever models and tools come to, whoever stops
+// TestRequestsBeginWithTheOneBefore: as long as nothing is compacted, whatever models and tools come to, whoever stops
 // or says something meanwhile, however executions end, and over however many runs.
-func TestEachRequestBeginsWithTheOneBefore(t *testing.T) {
+func TestRequestsBeginWithTheOneBefore(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(draw *rapid.T) {
 		replies := rapid.SliceOfN(modelReplies(), 1, 12).Draw(draw, "model")
@@ -52,7 +52,9 @@ func TestEachRequestBeginsWithTheOneBefore(t *testing.T) {
 			}
 			return replies[len(w.asked)-1], nil
 		}
-		w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) { return tools[(r.Step*7+r.Position)%len(tools)]() }
+		w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
+			return tools[(r.Step*7+r.Position)%len(tools)]()
+		}
 		in := input(t, "ann", func(in *contract.SessionInput) {
 			in.Definition.Attempts = rapid.IntRange(1, 4).Draw(draw, "attempts")
 			in.Definition.Budget.MaxSteps = number(rapid.Int64Range(1, 4).Draw(draw, "steps"))
