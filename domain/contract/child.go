@@ -134,8 +134,10 @@ type BudgetGrant struct {
 // A Report is what a sub-agent tells the agent that started it, in its workflow's result alone.
 type Report struct {
 	// Answer is the current response, in part where it is long.
-	Answer string        `json:"answer,omitzero"`
-	Error  *domain.Error `json:"error,omitempty"`
+	Answer string `json:"answer,omitzero"`
+	// SaidLast is its newest text of any step, in part where it is long; empty where Answer is not.
+	SaidLast string        `json:"said_last,omitzero"`
+	Error    *domain.Error `json:"error,omitempty"`
 	// Spent is what it has spent, with its own sub-agents.
 	Spent domain.Spent `json:"spent,omitzero"`
 	// StoreDown says that it, or one below it, could not be put among the records.

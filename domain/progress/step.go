@@ -148,7 +148,7 @@ func (s Step) asked(work Work) Step {
 	if call.Call.Name == "" || asked.Reference == nil {
 		call.Call.Name, call.Call.Arguments = asked.Name, asked.Arguments
 	}
-	if call.StartedAt.IsZero() {
+	if call.Effect = asked.Effect; call.StartedAt.IsZero() {
 		call.StartedAt = work.Since
 	}
 	if asked.Approval != nil {
