@@ -98,7 +98,7 @@ func (s session) beginExecution() {
 		s.useModel(*next.Model)
 		s.drop()
 	}
-	budget, prior := s.own.Budget.CappedBy(next.Budget), domain.Spent{}
+	budget, prior := contract.BudgetOf(s.own, next.Budget, s.in.Parent), domain.Spent{}
 	if next.GoesOn {
 		budget, prior = next.Budget, s.Spent()
 		if s.in.GoOn != nil { // the one before was another workflow's, and the carry has said it

@@ -144,7 +144,8 @@ func (t *stepRun) answerChanged(i int, answer domain.Answer) {
 }
 
 func (t *stepRun) callChanged(i int, value string, err *domain.Error) {
-	t.content.ToolExecutions[i].Value, t.content.ToolExecutions[i].Error, t.unkept = value, err, true
+	execution := &t.content.ToolExecutions[i]
+	execution.Value, execution.ResultDigest, execution.Error, t.unkept = value, domain.Digest{}, err, true
 }
 
 func (t *stepRun) repeatFor(why repeat) { t.repeat = why }

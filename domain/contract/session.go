@@ -182,9 +182,8 @@ type AnsweredUpdate[Reply any] struct {
 
 // Guarded is what the guards remember of an execution between its steps.
 type Guarded struct {
-	// Calls is of the newest step's calls and results; Repeated counts the steps in a row that had them.
-	Calls    domain.Digest `json:"calls,omitzero"`
-	Repeated int           `json:"repeated,omitzero"`
+	// Cycles tell whether the newest steps repeat others.
+	Cycles domain.Cycles `json:"cycles,omitzero"`
 	// Fallback counts the fallbacks that took over from Primary, with which the execution began.
 	Fallback int               `json:"fallback,omitzero"`
 	Primary  *domain.LLMConfig `json:"primary,omitempty"`
