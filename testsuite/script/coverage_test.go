@@ -41,7 +41,7 @@ var leaving = []string{"chaos", "crowd", "load"}
 func TestEachCommandHasAScript(t *testing.T) {
 	t.Parallel()
 	run := map[string]bool{}
-	called := regexp.MustCompile(`(?m)^(?:exits \d+ |begins \w+ |terminal \w+ )?starter (.+)$`)
+	called := regexp.MustCompile(`(?m)^(?:exits \d+ |soon |begins \w+ |terminal \w+ )?starter (.+)$`)
 	for _, text := range scripts(t) {
 		for _, line := range called.FindAllStringSubmatch(text, -1) {
 			words := commandLine(strings.Fields(line[1]))

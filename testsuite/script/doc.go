@@ -13,6 +13,7 @@
 //
 //	starter COMMAND [ARG…]           run it to its end; its exit code is 0
 //	exits CODE starter COMMAND …     the same, with another exit code
+//	soon starter COMMAND …           run it until its exit code is 0
 //	reads FILE                       the next such command reads the file as its standard input
 //	begins NAME starter|worker …     start it beside the script
 //	terminal NAME starter COMMAND …  the same, on a terminal of its own

@@ -38,6 +38,10 @@ var verbs = map[string]func(ts *testscript.TestScript, neg bool, args []string){
 		ts.Check(err)
 		exits(ts, code, args[2:])
 	},
+	"soon": func(ts *testscript.TestScript, neg bool, args []string) {
+		refuse(ts, neg, len(args) > 1 && args[0] == "starter", "soon starter COMMAND [ARGUMENT…]")
+		soon(ts, args)
+	},
 	"begins": func(ts *testscript.TestScript, neg bool, args []string) {
 		refuse(ts, neg, len(args) > 1, "begins NAME starter|worker [ARGUMENT…]")
 		userOf(ts).begin(ts, args[0], program(ts, args[1:]))
@@ -151,6 +155,24 @@ func agent(ts *testscript.TestScript, id string, conditions []string) {
 	}) {
 		ts.Fatalf("agent %s: after %s still not %s: %s", id, patience, missed, said)
 	}
+}
+
+// soon runs a command until it does well. A machine with much to do may take longer to start a worker than a command
+// waits for its answer.
+func soon(ts *testscript.TestScript, args []string) {
+	const name = "" // no other process has it
+	u := userOf(ts)
+	if !eventually(100*time.Millisecond, func() bool {
+		u.begin(ts, name, program(ts, args))
+		select {
+		case <-u.named(ts, name).ended:
+		case <-time.After(patience):
+		}
+		return !u.named(ts, name).running() && u.named(ts, name).cmd.ProcessState.Success()
+	}) {
+		ts.Logf("%s", u.named(ts, name).err)
+	}
+	u.named(ts, name).end(ts, "0")
 }
 
 // ordered requires that patterns are found in a file one after the other. The file may be stdout or stderr.
