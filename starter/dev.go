@@ -53,7 +53,7 @@ func (p *program) dev(ctx context.Context, f local.Flags, cfg devserver.Config) 
 		return fmt.Errorf("codec endpoint: %w", err)
 	}
 	if peers, err := door.OpenPeers(); err == nil { // else the dev server is shared too, of which doctor tells
-		defer peers.Close()
+		defer func() { _ = peers.Close() }() // it was only asked
 		listener = peers.Own(listener, func(line string) { p.say("%s", line) })
 	}
 	defer func() { _ = listener.Close() }() // serveCodec has closed it, if it got there

@@ -20,6 +20,9 @@ import (
 // it, and holds it until its standard input ends or it is killed.
 const holdCommand = "hold-dev-server"
 
+// refusedCommand is holdCommand in a namespace of users that gets no network namespaces.
+const refusedCommand = "hold-dev-server-without-namespaces"
+
 // sharedCommand is SupervisorCommand where the system lets the server have no network of its own.
 const sharedCommand = "shared-supervisor"
 
@@ -37,6 +40,10 @@ func TestMain(m *testing.M) {
 		err = superviseShared(os.Args[2])
 	case holdCommand:
 		err = hold(os.Args[2], os.Args[3])
+	case refusedCommand:
+		if err = os.WriteFile("/proc/sys/user/max_net_namespaces", []byte("0"), 0); err == nil {
+			err = hold(os.Args[2], os.Args[3])
+		}
 	default:
 		os.Exit(m.Run())
 	}

@@ -69,7 +69,7 @@ func launch(cfg Config, binary Binary) (<-chan error, error) {
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.ExtraFiles = []*os.File{lock, listener}
 	if shared == nil {
-		defer peers.Close()
+		defer func() { _ = peers.Close() }() // the supervisor has its own
 		cmd.ExtraFiles = append(cmd.ExtraFiles, peers.File())
 	}
 	if err := cmd.Start(); err != nil {

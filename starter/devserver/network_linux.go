@@ -20,7 +20,7 @@ type network struct{ namespace *os.File }
 // newNetwork makes one. It is gone when this process and all that it has started in there are.
 func newNetwork() (*network, error) {
 	n := &network{}
-	return n, onThreadOfItsOwn(func() (err error) {
+	err := onThreadOfItsOwn(func() (err error) {
 		if err = unix.Unshare(unix.CLONE_NEWNET); err != nil {
 			return fmt.Errorf("get a network namespace: %w", err)
 		}
@@ -30,6 +30,10 @@ func newNetwork() (*network, error) {
 		n.namespace, err = os.Open("/proc/thread-self/ns/net")
 		return err
 	})
+	if err != nil {
+		return nil, err
+	}
+	return n, nil
 }
 
 func raiseLoopback() error {
@@ -37,7 +41,7 @@ func raiseLoopback() error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }() // nothing was written
 	lo, err := unix.NewIfreq("lo")
 	if err != nil {
 		return err

@@ -218,6 +218,22 @@ func TestAPlainUserHasAServerAlone(t *testing.T) {
 	requireNobodyIn(t, namespace)
 }
 
+// TestWithoutNamespacesAServerIsShared: where the system refuses one, only the supervisor learns of it.
+func TestWithoutNamespacesAServerIsShared(t *testing.T) {
+	t.Parallel()
+	needRoot(t)
+	cfg := realConfig(t)
+	self, err := os.Executable()
+	require.NoError(t, err)
+	cmd := exec.Command(self, refusedCommand, cfg.StateFile, cfg.Binary)
+	root := []syscall.SysProcIDMap{{Size: 1}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER, UidMappings: root, GidMappings: root}
+	_, server := startCommand(t, cmd, cfg.StateFile)
+	require.Contains(t, server.Shared, "get a network namespace: ")
+	_, err = dial(t, server).ListWorkflow(t.Context(), &workflowservice.ListWorkflowExecutionsRequest{Namespace: server.Namespace})
+	require.NoError(t, err)
+}
+
 // networkOf is the network namespace of a process; empty where it has ended.
 func networkOf(t *testing.T, pid int) string {
 	t.Helper()

@@ -154,7 +154,7 @@ func (m *Machine) Lease(ctx context.Context, cfg devserver.Config) (*LeaseKeeper
 		return nil, err
 	}
 	if server := lease.Server(); server.Started && server.Shared != "" && anotherUser() {
-		m.Say("note: %s: %s; doctor says what to do", sharedWith, server.Shared)
+		m.Say("note: the dev server is shared: %s: %s; doctor says what to do", sharedWith, server.Shared)
 	}
 	background, cancel := context.WithCancel(context.Background())
 	k := &LeaseKeeper{server: lease.Server(), cancel: cancel}

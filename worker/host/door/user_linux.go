@@ -160,7 +160,7 @@ func read(answer []byte, number uint32, own, other netip.AddrPort) (uid int, err
 	}
 	body := answer[unix.SizeofNlMsghdr:]
 	if kind := native.Uint16(answer[4:]); kind == unix.NLMSG_ERROR {
-		code := unix.Errno(-int32(native.Uint32(body)))
+		code := unix.Errno(-native.Uint32(body)) // it is given as a negative number
 		if code == unix.ENOENT {
 			return 0, errGone
 		}
