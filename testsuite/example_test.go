@@ -120,6 +120,8 @@ func TestExampleReplay(t *testing.T) {
 			{Of: "activity agent.CallModel", Path: "/tries", Why: "the workflow makes an inference again whose worker was lost"},
 			{Of: "activity agent.CallModel", Path: "/losses", Why: "workers that are lost are counted apart from an inference's own tries"},
 			{Of: "activity agent.CallTool", Path: "/tries", Why: "the workflow makes a call again, which the server did"},
+			{Of: "memo", Path: "/outcome/effects", Why: "an execution says what it has done"},
+			{Of: "result", Path: "/effects", Why: "an execution says what it has done"},
 		},
 	})
 }

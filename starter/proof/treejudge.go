@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"everstep/domain"
+	"everstep/domain/progress"
 	"everstep/starter/render"
 )
 
@@ -94,14 +95,17 @@ func differs(got, base treeAgent, unknown map[domain.ToolExecutionID]bool) strin
 	return ""
 }
 
-// spokenOf is a message without how many outcomes a sub-agent does not know, which kills decide.
+// spokenOf is a message in which a sub-agent does not say of its calls with effects which of them nobody knows the outcome
+// of: kills decide that. How many they were it says.
 func spokenOf(m domain.Message) domain.Message {
 	if m.ToolResult == nil || m.ToolResult.Name != domain.SpawnSubagent {
 		return m
 	}
-	var result map[string]any
+	var result progress.ChildResult
 	if json.Unmarshal([]byte(m.ToolResult.Content), &result) == nil {
-		delete(result, "outcome_unknown")
+		for i, call := range result.Calls {
+			result.Calls[i].Done, result.Calls[i].Unknown = call.Done+call.Unknown, 0
+		}
 		text, _ := json.Marshal(result) // it was JSON
 		changed := *m.ToolResult
 		changed.Content, m.ToolResult = string(text), &changed

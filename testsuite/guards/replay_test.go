@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -64,15 +65,22 @@ func ownTries() []testsuite.Known {
 // recorded now. What is running somewhere was recorded by either.
 func known() []testsuite.Known {
 	const newestStay = "the newest steps go along, so that rules of stopping and hooks can read them; they were folded"
-	return append(append(ownTries(), guessable()...), []testsuite.Known{
+	return append(slices.Concat(ownTries(), guessable(), effectsTold()), []testsuite.Known{
 		{Of: "carry", Path: "/carry/newest_role", Why: "an execution that goes on in a later run is told to go on only after an answer"},
 		{Of: "activity agent.CallHook", Path: "/tool_execution_id", Why: "events name the call that a hook is about"},
+		{Of: "carry", Path: "/carry/state/execution/budget", Why: "max_steps has a default"},
 		{Of: "carry", Path: "/carry/event_sequence", Why: "events are numbered over all runs"},
 		{Of: "carry", Path: "/carry/guarded", Why: "what guards remember goes along"},
 		{Of: "carry", Path: "/carry/state/execution/tool_calls", Why: "what an execution has used is in its state"},
 		{Of: "carry", Path: "/carry/state/execution/step_executions", Why: newestStay},
 		{Of: "carry", Path: "/carry/state/execution/folded", From: `{"steps":5,"usage":{"input_tokens":50,"output_tokens":10}}`, Why: newestStay},
 	}...)
+}
+
+// effectsTold are where an execution says what it has done.
+func effectsTold() []testsuite.Known {
+	const why = "an execution says what it has done"
+	return []testsuite.Known{{Of: "memo", Path: "/outcome/effects", Why: why}, {Of: "result", Path: "/effects", Why: why}}
 }
 
 // guessable is what memos of older workers hold.
@@ -89,12 +97,10 @@ func guessable() []testsuite.Known {
 // compares what the workflow hands on.
 func TestReplay(t *testing.T) {
 	t.Parallel()
-	later := testsuite.Known{Of: "carry", Path: "/carry/messages_from", Why: "a record holds the messages of its execution, and no earlier ones"}
-	totals := testsuite.Known{Of: "carry", Path: "/carry/totals", Why: "new totals of a session that come again are answered and not given again"}
 	compiler := testsuite.Known{
 		Of: "carry", Path: "/carry/state/execution/step_executions/*/input/compiler", From: `"current_trace"`, To: `"whole_conversation"`, Why: "the whole conversation is shown unless a definition says otherwise",
 	}
-	testsuite.ReplayFiles(t, filepath.Join(kept.Histories, "*.json"), testsuite.ReplayConfig{Hooks: kept.HistoryHooks(), Known: append(known(), later, totals, compiler)})
+	testsuite.ReplayFiles(t, filepath.Join(kept.Histories, "*.json"), testsuite.ReplayConfig{Hooks: kept.HistoryHooks(), Known: append(known(), compiler)})
 }
 
 // TestReplayUnderAnyID replays every kept history without its workflow id:

@@ -18,7 +18,10 @@ import (
 
 // unkept are the versions of which no history is kept, and why.
 func unkept() map[string]string {
+	const other = "what was kept of it replays no more: sub-agents draw from a default of steps, and tell what they have done"
 	return map[string]string{
+		"agent-tools": other, "budget-requests": other, "hears-waits": other, "held-subagents": other, "level-grace": other,
+		"carried-definitions": other, "idle-outage": other, "kept-answers": other, "storage-outage": other,
 		"early-seats":   "what its sub-agents start with takes megabytes",
 		"bounded-waits": "its calls are asked about a thousand times before, which takes megabytes",
 	}

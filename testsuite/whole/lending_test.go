@@ -54,8 +54,9 @@ func TestASubagentAsksForMoreOfTheBudget(t *testing.T) {
 	require.NoError(t, s.audited(within(t), long, 0))
 	for step, err := range s.agents.Steps(within(t), begun.ID, 0) {
 		require.NoError(t, err)
-		for _, call := range step.Step.ToolExecutions {
-			require.JSONEq(t, `{"status":"completed","stop_reason":"completed","answer":"found"}`, call.Value)
+		for i, call := range step.Step.ToolExecutions {
+			effects := []string{`[]`, `[{"tool":"echo","done":7,"unknown":0}]`}[i]
+			require.JSONEq(t, `{"status":"completed","stop_reason":"completed","answer":"found","effects":`+effects+`}`, call.Value)
 		}
 	}
 	tree, err := s.agents.Tree(within(t), begun.ID, 0)
