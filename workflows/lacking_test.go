@@ -113,15 +113,12 @@ func TestAWorkerThatLackedOnceWasAFailure(t *testing.T) {
 	lacks := domain.Errorf(domain.Unavailable, "worker 7@there: no such thing")
 	lacks.Lacking = true
 	for name, test := range map[string]struct {
-		version workflow.Version
-		stop    contract.StopMode
-		hook    bool
-		status  domain.ExecutionStatus
+		stop   contract.StopMode
+		hook   bool
+		status domain.ExecutionStatus
 	}{
-		"a provider, then":  {workflow.DefaultVersion, contract.AfterStep, false, domain.StatusFailed},
-		"a provider, since": {1, contract.AfterStep, false, domain.StatusStopped},
-		"a hook, then":      {workflow.DefaultVersion, contract.StopNow, true, domain.StatusFailed},
-		"a hook, since":     {1, contract.StopNow, true, domain.StatusStopped},
+		"a provider": {contract.AfterStep, false, domain.StatusStopped},
+		"a hook":     {contract.StopNow, true, domain.StatusStopped},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -138,7 +135,6 @@ func TestAWorkerThatLackedOnceWasAFailure(t *testing.T) {
 				}))
 			}
 			env = hooked(t, w, nil, hooks...)
-			env.OnGetVersion("lacking-workers", workflow.DefaultVersion, workflow.Version(1)).Return(test.version)
 			env.RegisterActivityWithOptions(func(context.Context, contract.HookRequest) (contract.HookReply, error) {
 				return contract.HookReply{}, refused(lacks)
 			}, activity.RegisterOptions{Name: string(contract.CallHook)})
@@ -151,22 +147,19 @@ func TestAWorkerThatLackedOnceWasAFailure(t *testing.T) {
 // TestAHookWhoseWorkerWasLost is asked again, unless its author says how often it may be.
 func TestAHookWhoseWorkerWasLost(t *testing.T) {
 	t.Parallel()
-	const old = workflow.DefaultVersion
 	heartbeat, late := temporal.NewHeartbeatTimeoutError(), temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_START_TO_CLOSE, nil)
 	for name, test := range map[string]struct {
-		version        workflow.Version
 		attempts, lost int
 		err            error
 		stop           bool
 		asked          int
 		status         domain.ExecutionStatus
 	}{
-		"then":                   {old, 0, 1, heartbeat, false, 1, domain.StatusFailed},
-		"since":                  {1, 0, 2, heartbeat, false, 3, domain.StatusCompleted},
-		"time and again":         {1, 0, 9, heartbeat, false, 3, domain.StatusFailed},
-		"that may run once":      {1, 1, 1, heartbeat, false, 1, domain.StatusFailed},
-		"that took too long":     {1, 0, 1, late, false, 1, domain.StatusFailed},
-		"and a stop of mode now": {1, 0, 9, heartbeat, true, 1, domain.StatusStopped},
+		"lost twice":             {0, 2, heartbeat, false, 3, domain.StatusCompleted},
+		"time and again":         {0, 9, heartbeat, false, 3, domain.StatusFailed},
+		"that may run once":      {1, 1, heartbeat, false, 1, domain.StatusFailed},
+		"that took too long":     {0, 1, late, false, 1, domain.StatusFailed},
+		"and a stop of mode now": {0, 9, heartbeat, true, 1, domain.StatusStopped},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -175,7 +168,6 @@ func TestAHookWhoseWorkerWasLost(t *testing.T) {
 			})
 			h.Attempts = test.attempts
 			env := hooked(t, &world{model: plays(says("done"))}, nil, h)
-			env.OnGetVersion("lost-hooks", old, workflow.Version(1)).Return(test.version)
 			var lost []int
 			env.RegisterActivityWithOptions(func(_ context.Context, request contract.HookRequest) (contract.HookReply, error) {
 				if lost = append(lost, request.Lost); len(lost) > test.lost {
@@ -216,7 +208,6 @@ func TestTheLastHooksOfAStopNow(t *testing.T) {
 				return says("cut off"), nil
 			}
 			env = hooked(t, w, nil, hook.IO(domain.TriggerOnStop, "h", silent), hook.IO(domain.TriggerAfterExecution, "h", silent))
-			env.OnGetVersion("brief-last-words", workflow.DefaultVersion, workflow.Version(1)).Return(test.version)
 			env.RegisterActivityWithOptions(func(context.Context, contract.HookRequest) (contract.HookReply, error) {
 				return contract.HookReply{}, refused(lacks)
 			}, activity.RegisterOptions{Name: string(contract.CallHook)})
@@ -224,7 +215,7 @@ func TestTheLastHooksOfAStopNow(t *testing.T) {
 			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 			require.Equal(t, domain.StatusStopped, outcome(t, env).Status)
 			took := env.Now().Sub(begun)
-			require.True(t, took > test.from && took < test.to, took)
+			require.True(t, took > 30*time.Second && took < 2*time.Minute, took)
 		})
 	}
 }

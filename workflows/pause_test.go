@@ -143,26 +143,21 @@ func TestTimeInWhichAPauseHoldsCallsBack(t *testing.T) {
 		busy   []int
 		away   int
 		long   time.Duration
-		old    bool
 		reason domain.StopReason
 		ran    []int
 	}{
-		"one":                  {[]domain.ToolCall{look()}, []int{1}, 0, 0, false, domain.Completed, []int{0, 3600}},
-		"two":                  {[]domain.ToolCall{look(), look()}, []int{1, 2}, 0, 0, false, domain.Completed, []int{0, 0, 3600, 3600}},
-		"another waits for it": {[]domain.ToolCall{payFor(7, "x"), payFor(7, "x")}, []int{1}, 0, 0, false, domain.Completed, []int{0, 3600, 3600}},
+		"one":                  {[]domain.ToolCall{look()}, []int{1}, 0, 0, domain.Completed, []int{0, 3600}},
+		"two":                  {[]domain.ToolCall{look(), look()}, []int{1, 2}, 0, 0, domain.Completed, []int{0, 0, 3600, 3600}},
+		"another waits for it": {[]domain.ToolCall{payFor(7, "x"), payFor(7, "x")}, []int{1}, 0, 0, domain.Completed, []int{0, 3600, 3600}},
 		"others wait for their turn": {
-			[]domain.ToolCall{payFor(7, "x"), payFor(7, "x"), payFor(7, "x")}, nil, 1, 10 * time.Second, false, domain.Completed, []int{0, 10, 3600, 3600},
+			[]domain.ToolCall{payFor(7, "x"), payFor(7, "x"), payFor(7, "x")}, nil, 1, 10 * time.Second, domain.Completed, []int{0, 10, 3600, 3600},
 		},
-		"as older workers had it": {[]domain.ToolCall{look()}, []int{1}, 0, 0, true, domain.TimeLimitReached, []int{0}},
-		"another is at work":      {[]domain.ToolCall{look(), payFor(7, "x")}, []int{1}, 2, time.Minute, false, domain.TimeLimitReached, []int{0, 0, 30}},
+		"another is at work": {[]domain.ToolCall{look(), payFor(7, "x")}, []int{1}, 2, time.Minute, domain.TimeLimitReached, []int{0, 0, 30}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := &world{tools: append(reads(), domain.ToolSpec{Name: "pay", Effect: domain.AtMostOnce}), model: calling(test.calls...)}
 			env := w.environment(t)
-			if test.old {
-				env.OnGetVersion("held-calls", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.DefaultVersion)
-			}
 			begun, made := env.Now(), map[domain.ToolExecutionID]int{}
 			w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
 				w.mu.Lock()

@@ -88,7 +88,7 @@ func TestTheResultTellsTheEnd(t *testing.T) {
 			}
 			env := w.environment(t)
 			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
-				in.TellsEnd, in.Budget.MaxSteps = test.tells, &test.steps
+				in.Budget.MaxSteps = &test.steps
 			}))
 			end := outcome(t, env).End
 			require.Nil(t, query(t, env, contract.QueryState, contract.StateRequest{}).Carry.Outcome.End, "it is the memo's")
