@@ -35,22 +35,22 @@ func fullCarry(t *testing.T, in contract.SessionInput) contract.Carry {
 	chain, _ := log.ChainAt(4)
 	fallback := domain.LLMConfig{Provider: "scripted", Model: "/y"}
 	return contract.Carry{
-		RulesGivenUp: true,
-		Pins:         []contract.ToolPin{{Name: "look", Pin: domain.DigestOf([]byte("pin"))}},
-		State:        encoded,
+
+		Pins:  []contract.ToolPin{{Name: "look", Pin: domain.DigestOf([]byte("pin"))}},
+		State: encoded,
 		Resolved: &contract.Resolved{
 			Definition: in.Definition, Compaction: new(domain.Compaction{}.WithDefaults()), Digest: domain.DigestOf([]byte("resolved")),
 		},
 		Segments: []contract.Segment{{RunID: "run", To: 4, Digest: chain}},
 		Entries:  log.Entries(), Base: 4, Chain: chain,
-		Inferences: 8, ToolCalls: 6, Visible: 9, Traces: 10,
+		Inferences: 8, Visible: 9, Traces: 10,
 		Answered: []contract.AnsweredUpdate[contract.SendReply]{{ID: "a"}}, Extended: []contract.AnsweredUpdate[contract.ExtendReply]{{ID: "b"}},
 		Decided:    []contract.AnsweredUpdate[contract.DecisionReply]{{ID: "c"}},
 		Replied:    []contract.AnsweredUpdate[contract.AnswerReply]{{ID: "d"}},
 		Copy:       &contract.RecordRequest{Log: domain.LogRef{Length: 4, Digest: chain}, RunID: "earlier"},
 		Edits:      domain.Edits{Emptied: 1, Cleared: 3, Hidden: 2, Summary: 4, Buffered: 3, TakenBack: []domain.Span{{From: 5, To: 6}}},
 		Sketch:     []int64{11<<5 | 1, 12<<5 | 16},
-		NewestRole: domain.RoleUser, Prior: prior, Waited: 7, Paused: true, Sequence: 13,
+		NewestRole: domain.RoleUser, Prior: prior, Paused: true, Sequence: 13,
 		Guarded: contract.Guarded{
 			Calls: domain.DigestOf([]byte("calls")), Repeated: 14, Fallback: 1, Primary: &fallback, Misguided: 15,
 			Rewritten: true, Invalid: 16, Results: 17, ResultTokens: 18, Window: 19, Excess: 20,

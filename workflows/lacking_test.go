@@ -10,7 +10,6 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
-	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -67,7 +66,6 @@ func TestAWorkerThatLacksWhatIsNeeded(t *testing.T) {
 			})
 			after := hook.IO(domain.TriggerAfterExecution, "h", io.Activity())
 			env := hooked(t, w, nil, io, after)
-			unspread(env)
 			listed := w.list
 			w.list = func(r contract.CatalogRequest) (contract.Catalog, error) {
 				if test.list > 0 {
@@ -192,30 +190,22 @@ func TestTheLastHooksOfAStopNow(t *testing.T) {
 	t.Parallel()
 	lacks := domain.Errorf(domain.Unavailable, "worker 7@there: no such thing")
 	lacks.Lacking = true
-	for name, test := range map[string]struct {
-		version  workflow.Version
-		from, to time.Duration
-	}{"then": {workflow.DefaultVersion, 20 * time.Minute, 30 * time.Minute}, "since": {1, 30 * time.Second, 2 * time.Minute}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			silent := func(context.Context, contract.HookRequest) (contract.HookReply, error) {
-				return contract.HookReply{}, nil
-			}
-			w := &world{}
-			var env *testsuite.TestWorkflowEnvironment
-			w.model = func(contract.ModelRequest) (contract.ModelReply, error) {
-				env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: contract.StopNow})
-				return says("cut off"), nil
-			}
-			env = hooked(t, w, nil, hook.IO(domain.TriggerOnStop, "h", silent), hook.IO(domain.TriggerAfterExecution, "h", silent))
-			env.RegisterActivityWithOptions(func(context.Context, contract.HookRequest) (contract.HookReply, error) {
-				return contract.HookReply{}, refused(lacks)
-			}, activity.RegisterOptions{Name: string(contract.CallHook)})
-			begun := env.Now()
-			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-			require.Equal(t, domain.StatusStopped, outcome(t, env).Status)
-			took := env.Now().Sub(begun)
-			require.True(t, took > 30*time.Second && took < 2*time.Minute, took)
-		})
+	silent := func(context.Context, contract.HookRequest) (contract.HookReply, error) {
+		return contract.HookReply{}, nil
 	}
+	w := &world{}
+	var env *testsuite.TestWorkflowEnvironment
+	w.model = func(contract.ModelRequest) (contract.ModelReply, error) {
+		env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: contract.StopNow})
+		return says("cut off"), nil
+	}
+	env = hooked(t, w, nil, hook.IO(domain.TriggerOnStop, "h", silent), hook.IO(domain.TriggerAfterExecution, "h", silent))
+	env.RegisterActivityWithOptions(func(context.Context, contract.HookRequest) (contract.HookReply, error) {
+		return contract.HookReply{}, refused(lacks)
+	}, activity.RegisterOptions{Name: string(contract.CallHook)})
+	begun := env.Now()
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	require.Equal(t, domain.StatusStopped, outcome(t, env).Status)
+	took := env.Now().Sub(begun)
+	require.True(t, took > 30*time.Second && took < 2*time.Minute, took)
 }

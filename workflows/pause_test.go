@@ -10,7 +10,6 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 	updatepb "go.temporal.io/api/update/v1"
 	"go.temporal.io/sdk/testsuite"
-	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -82,7 +81,6 @@ func TestTimeInAPause(t *testing.T) {
 			t.Parallel()
 			w := &world{tools: reads(), model: plays(waits(10*time.Second), says("looking", look()), waits(10*time.Second), says("done")), tool: saw}
 			env := w.environment(t)
-			unspread(env)
 			asked, _ := timed(w, env)
 			for _, at := range test.pauses {
 				pauses(env, at)
@@ -235,7 +233,9 @@ func TestAPauseOutlivesARun(t *testing.T) {
 		require.True(t, ok)
 		require.Equal(t, false, again.value.(contract.PauseReply).Changed)
 		require.False(t, in.Carry.Paused)
-		require.Equal(t, time.Hour-10*time.Second, in.Carry.Waited.Round(time.Second))
+		state, err := domain.DecodeAgentState(in.Carry.State)
+		require.NoError(t, err)
+		require.Equal(t, time.Hour-10*time.Second, state.Counts().Waited.Round(time.Second))
 
 		// The same in the next run, which begins paused.
 		in.Carry.Paused = true
