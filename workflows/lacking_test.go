@@ -36,7 +36,7 @@ func TestAWorkerThatLacksWhatIsNeeded(t *testing.T) {
 		"a hook":                    {hook: 20, status: domain.StatusCompleted, asked: 20},
 		"a hook that none has":      {hook: always, status: domain.StatusFailed, asked: 31},
 		"a hook, and a stop":        {hook: always, stop: contract.StopNow, status: domain.StatusStopped, asked: 6},
-		"to begin with, and a stop": {list: always, stop: contract.StopNow, status: domain.StatusStopped, asked: 11},
+		"to begin with, and a stop": {list: always, stop: contract.StopNow, status: domain.StatusStopped, asked: 10},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

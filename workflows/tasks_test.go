@@ -180,7 +180,7 @@ func TestWhatAStopNowCutsOff(t *testing.T) {
 func TestALostWorkerIsCounted(t *testing.T) {
 	t.Parallel()
 	c, inference := asking(t)
-	c.dies(inference, contract.Heartbeat{Phase: contract.PhaseRequested, Reserved: domain.Usage{InputTokens: 50}}).task()
+	c.dies(inference, contract.Heartbeat{Phase: contract.PhaseRequested, Reserved: domain.Usage{InputTokens: 50}}).exhausted().task()
 	out := c.ends()
 	require.Equal(t, domain.StatusFailed, out.Status)
 	require.Equal(t, domain.CodeTimeout, out.Code)
