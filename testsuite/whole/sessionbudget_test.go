@@ -145,45 +145,6 @@ func TestAnUnnamedAgentsSessionOnAServer(t *testing.T) {
 	}())
 }
 
-// losesBudget is an agent whose input lacks the session's budget, as a worker hands it on that knows of none.
-func (s *stack) losesBudget(t *testing.T) client.Execution {
-	t.Helper()
-	id := domain.AgentID{UUID: uuid.New()}
-	in := contract.SessionInput{
-		SchemaVersion: domain.SchemaVersion, AgentID: id, Prompt: "go", Definition: scripted(longScript(t, 6, 1), "echo"), TellsEnd: true,
-	}
-	run, err := s.temporal.ExecuteWorkflow(within(t), sdk.StartWorkflowOptions{
-		ID: domain.WorkflowID(id.String()), TaskQueue: s.queue,
-		Memo: map[string]any{
-			contract.MemoRules:         true,
-			contract.MemoSessionBudget: contract.SessionMemo{Account: &domain.SessionAccount{Budget: steps(3), Spent: domain.Spent{Steps: 1}}},
-		},
-	}, string(contract.Execute), in)
-	require.NoError(t, err)
-	return client.Execution{ID: id.String(), Number: 1, ExecutionID: id.Execution(run.GetRunID(), 1), WorkflowID: domain.WorkflowID(id.String()), RunID: run.GetRunID()}
-}
-
-// TestALostSessionBudgetOnAServer holds again by what the memo tells, and whoever reads the history sees it.
-func TestALostSessionBudgetOnAServer(t *testing.T) {
-	t.Parallel()
-	s := start(t, host.Config{Tools: []tool.Tool{echo()}})
-	begun := s.losesBudget(t)
-	s.ended(t, begun)
-	result, err := s.agents.Wait(within(t), begun.ID, 1)
-	require.NoError(t, err)
-	require.Equal(t, []any{true, int64(3)}, []any{result.Outcome.SessionLimit, result.Outcome.SessionSpent.Steps})
-	require.Equal(t, []int64{3, 2, 1, 0}, func() []int64 {
-		l := s.explained(t, begun.ID).SessionBudget[0]
-		return []int64{*l.Total, *l.Used, *l.Prior, *l.Left}
-	}())
-	extended, err := s.agents.ExtendSession(within(t), begun.ID, client.ExtendOptions{Budget: steps(4)})
-	require.NoError(t, err)
-	require.Equal(t, []any{2, true, int64(1)}, []any{extended.Number, extended.Began, *extended.Left.MaxSteps})
-	result, err = s.agents.Wait(within(t), begun.ID, 2)
-	require.NoError(t, err)
-	require.Equal(t, int64(4), result.Outcome.SessionSpent.Steps)
-}
-
 // recordSessionBudgets records sessions with a budget, of their own from the beginning, and given by an update.
 func recordSessionBudgets(t *testing.T) {
 	t.Helper()
