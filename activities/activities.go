@@ -81,7 +81,7 @@ type Config struct {
 }
 
 // A Compiler chooses what a model sees of a conversation: it gets the entries that
-// no edit hides, and may leave out, order and shorten. It is used by many activities
+// no edit hides, what was cut off with a note of that, and may leave out, order and shorten. It is used by many activities
 // at once and has to do the same each time, or a retried inference sees another
 // conversation. A call without its result, or a result without its call, is left
 // out of what it returns.

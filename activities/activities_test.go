@@ -24,13 +24,13 @@ func TestNewReportsAllThatIsWrong(t *testing.T) {
 			{},
 			tool.New("text", "", domain.ReadOnly, func(context.Context, string) (string, error) { return "", nil }),
 		},
-		Compilers:   map[string]activities.Compiler{"all_sections": all, "empty": nil, "Bad Name": all},
+		Compilers:   map[string]activities.Compiler{"whole_conversation": all, "empty": nil, "Bad Name": all},
 		CancelGrace: -1,
 	})
 	for _, want := range []string{
 		"transcripts: missing", `provider "none"`, `tool "fake": name: two tools have it`, `tool "": name: use 1 to 64`,
 		`tool "text": schema: its type is not "object"`, "cancel grace",
-		`compiler "all_sections": name: Everstep has one`, `compiler "empty": it needs a name and a function`, `compiler: "Bad Name" is no name`,
+		`compiler "whole_conversation": name: Everstep has one`, `compiler "empty": it needs a name and a function`, `compiler: "Bad Name" is no name`,
 	} {
 		require.ErrorContains(t, err, want)
 	}

@@ -81,7 +81,7 @@ func (a Allow) said(entries []domain.Entry) error {
 func isAgent(own, given domain.Definition) bool {
 	asks := own.Model.Provider == "" || own.Model.Equal(given.Model) ||
 		slices.ContainsFunc(own.Fallbacks, func(f domain.Fallback) bool { return f.Model.Equal(given.Model) })
-	frugal := sameJSON(own.Budget.CappedBy(given.Budget), given.Budget) && sameJSON(own.SessionBudget.CappedBy(given.SessionBudget), given.SessionBudget)
+	frugal := given.Budget.Within(own.Budget) && given.SessionBudget.Within(own.SessionBudget)
 	own.Model, own.Budget, own.SessionBudget, own.Source = given.Model, given.Budget, given.SessionBudget, given.Source
 	return asks && frugal && sameJSON(own, given)
 }

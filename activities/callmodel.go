@@ -157,7 +157,7 @@ func (c *modelCall) prepare(ctx context.Context) (inference.Provider, error) {
 		err = c.sumUp(ctx, definition, conversation.Entries)
 	} else {
 		c.call.Messages, err = c.compiled(ctx, definition, conversation.Entries)
-		ownReasoning(c.call.Messages, definition.Model)
+		c.call.Messages = ownReasoning(c.call.Messages, definition.Model)
 		c.showImages(ctx)
 		c.tell(definition.Format, conversation.Resolved.OutputMode)
 	}

@@ -124,10 +124,11 @@ func withReasoner(m domain.Message, config domain.LLMConfig) domain.Message {
 }
 
 // ownReasoning leaves out the reasoning of other models than the one that is
-// asked: providers refuse what they cannot verify. An answer that does not say
-// which model it is from is left to the provider. The messages are the call's own;
-// their parts are the transcript's and stay as they are.
-func ownReasoning(messages []domain.Message, config domain.LLMConfig) {
+// asked, and what had nothing else: providers refuse what they cannot verify, and messages
+// without content. An answer that does not say which model it is from is left to the
+// provider. The messages are the call's own; their parts are the transcript's and stay as
+// they are.
+func ownReasoning(messages []domain.Message, config domain.LLMConfig) []domain.Message {
 	asked := string(reasoner(config))
 	reasons := func(p domain.Part) bool { return p.Type == domain.PartReasoning }
 	for i := range messages {
@@ -139,4 +140,7 @@ func ownReasoning(messages []domain.Message, config domain.LLMConfig) {
 			m.Parts = slices.DeleteFunc(slices.Clone(m.Parts), reasons)
 		}
 	}
+	return slices.DeleteFunc(messages, func(m domain.Message) bool {
+		return m.Role == domain.RoleAssistant && len(m.Parts)+len(m.ToolCalls) == 0
+	})
 }

@@ -72,8 +72,8 @@ func words(messages []domain.Message) []string {
 	return said
 }
 
-// TestCallModelShowsTheTracesOfOrigins: what an execution goes on from is seen
-// whole, what others did on their way is not.
+// TestCallModelShowsTheTracesOfOrigins: by current_trace what an execution goes on from is
+// seen whole, what others did on their way is not.
 func TestCallModelShowsTheTracesOfOrigins(t *testing.T) {
 	t.Parallel()
 	var k talk
@@ -83,7 +83,7 @@ func TestCallModelShowsTheTracesOfOrigins(t *testing.T) {
 		k.tool(fmt.Sprint("result ", n+1))
 	}
 	b := answeringBench("x", domain.Usage{InputTokens: 1, OutputTokens: 1})
-	b.log = k.Log
+	b.log, b.resolved.Definition.Compiler = k.Log, domain.CurrentTrace
 	for name, test := range map[string]struct {
 		origins []domain.ExecutionID
 		want    []string
@@ -244,7 +244,7 @@ func shownBy(t *testing.T, choose activities.Compiler) []domain.Message {
 func TestCompiledMessagesGrowAtTheirEnd(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
-		compiler := rapid.SampledFrom([]domain.Compiler{"", domain.CurrentTrace, domain.AllSections}).Draw(rt, "compiler")
+		compiler := rapid.SampledFrom([]domain.Compiler{"", domain.CurrentTrace, domain.WholeConversation}).Draw(rt, "compiler")
 		k := talk{execution: executionID(1)}
 		k.user("begin")
 		var edits domain.Edits

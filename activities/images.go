@@ -74,6 +74,8 @@ func (c toolCall) keepImage(ctx context.Context, index int, image []byte) (url, 
 const (
 	maxImages    = 20
 	maxImageData = 8 << 20
+	// imagesAtOnce are left out together where there are too many.
+	imagesAtOnce = maxImages / 2
 	// imagePatience bounds how long it may take to get them.
 	imagePatience = 10 * time.Second
 )
@@ -84,6 +86,10 @@ func (c *modelCall) showImages(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, imagePatience)
 	defer cancel()
 	left, room := maxImages, maxImageData
+	if all := c.imageCount(); all > maxImages {
+		// Several go at once, so that the requests after this one begin as it does.
+		left = all - (all-maxImages+imagesAtOnce-1)/imagesAtOnce*imagesAtOnce
+	}
 	if facts := c.activities.known(c.call.Config); cannot(facts.Images) {
 		left = 0
 	}
@@ -106,6 +112,16 @@ func (c *modelCall) showImages(ctx context.Context) {
 			c.call.Messages[i] = m
 		}
 	}
+}
+
+// imageCount counts the images of tools in the conversation.
+func (c *modelCall) imageCount() (all int) {
+	for _, m := range c.call.Messages {
+		if m.Role == domain.RoleTool {
+			all += len(m.Parts)
+		}
+	}
+	return all
 }
 
 // whole are images with their data, and how many bytes they have.

@@ -85,6 +85,12 @@ func TestLargeImagesAreKept(t *testing.T) {
 	require.Len(t, reply.Parts, 2)
 	require.Empty(t, reply.Parts[0].Data)
 	require.True(t, artifact.IsImage(reply.Parts[0].URL))
+	next := request("fake", domain.ReadOnly)
+	next.Step++
+	again := calling.reply(t, next)
+	require.NotEqual(t, reply.Parts[0].URL, again.Parts[0].URL)
+	require.False(t, reply.ResultDigest.IsZero())
+	require.Equal(t, reply.ResultDigest, again.ResultDigest, "the images are the same")
 
 	seenBy := func(store *artifact.Store, parts ...domain.Part) (domain.Message, []domain.Part) {
 		b := answeringBench("a dot", domain.Usage{})
@@ -182,7 +188,8 @@ func TestImagesInARequest(t *testing.T) {
 		want         int
 	}{
 		"few":       {"able", 3, 100, 3},
-		"too many":  {"able", 25, 100, 20},
+		"too many":  {"able", 25, 100, 15},
+		"more":      {"able", 30, 100, 20},
 		"too large": {"able", 20, 1 << 20, 8},
 		"blind":     {"blind", 3, 100, 0},
 		"not known": {"new", 3, 100, 3},

@@ -236,7 +236,7 @@ func TestListToolsRefuses(t *testing.T) {
 		{"unknown hooks", activities.Config{Hooks: hooks(t, "audit", "gate")}, domain.Definition{Hooks: []string{"gaet", "audit"}},
 			domain.Unavailable, "", "hooks: this worker has no gaet; it has: audit, gate"},
 		{"unknown compiler", activities.Config{Compilers: map[string]activities.Compiler{"newest": all, "mine": all}}, domain.Definition{Compiler: "newst"},
-			domain.Unavailable, "", `compiler: this worker has no "newst"; it has: current_trace, all_sections, selected_sections, mine, newest`},
+			domain.Unavailable, "", `compiler: this worker has no "newst"; it has: whole_conversation, current_trace, selected_sections, mine, newest`},
 		{"guards without sense", activities.Config{}, domain.Definition{Guards: domain.Guards{OutputRetries: new(-1)}},
 			domain.Invalid, "", "guards.output_retries: is -1"},
 		{"compaction without sense", activities.Config{}, domain.Definition{Compaction: domain.Compaction{TriggerPercent: 100}},

@@ -27,6 +27,14 @@ func TestReasoningIsForItsModel(t *testing.T) {
 	said := *b.reply(t).Message
 	require.Equal(t, domain.Metadata{"reasoner": json.RawMessage(`"fake/m"`)}, said.Metadata)
 
+	alone := said
+	alone.Parts = []domain.Part{reasoning}
+	other := answeringBench("well", domain.Usage{})
+	other.resolved.Definition.Model = domain.LLMConfig{Provider: "fake", Model: "m-2"}
+	other.log = other.log.Append("", alone, domain.DigestOf([]byte("said"))).Append("", domain.UserMessage("and?"), domain.DigestOf([]byte("and?")))
+	other.reply(t)
+	require.Len(t, other.called.Messages, 2, "nothing of a message that was reasoning alone is sent to another model")
+
 	for name, test := range map[string]struct {
 		asked domain.LLMConfig
 		want  []domain.Part

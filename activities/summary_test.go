@@ -75,6 +75,12 @@ func TestCallModelSumsUp(t *testing.T) {
 [user]
 what is in a?
 
+[assistant calls read]
+{"path":"a"}
+
+[result of read]
+an old result
+
 [assistant]
 a holds one
 
@@ -92,7 +98,7 @@ a nudge
 
 [end of the conversation]
 
-Write the summary now.`, b.called.Messages[0].Text(), "the traces of another execution are not seen, nor what comes after")
+Write the summary now.`, b.called.Messages[0].Text(), "with the traces of the execution before, without what comes after")
 
 	// The next summary is of the first and what followed.
 	k.summary(first)

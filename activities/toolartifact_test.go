@@ -40,6 +40,15 @@ func TestCallToolKeepsLongResults(t *testing.T) {
 	_, err = store.Tool().Call(ctx, fmt.Sprintf(`{"id":%q}`, in.ID()))
 	require.ErrorContains(t, err, "has no artifact")
 
+	in.Position++
+	again := b.reply(t, in)
+	require.NotEqual(t, reply.Content, again.Content, "each names its own artifact")
+	require.Equal(t, reply.ResultDigest, again.ResultDigest)
+	other := benchOf(fake(domain.ReadOnly, answering(strings.Replace(text, "xxxx", "xyxx", 1)+" ")))
+	other.config.Artifacts = store
+	require.NotEqual(t, reply.ResultDigest, other.reply(t, in).ResultDigest)
+	require.Zero(t, small.reply(t, in).ResultDigest, "what is shown whole says it itself")
+
 	require.NoError(t, bucket.Close())
 	require.Contains(t, b.reply(t, in).Content, "\n[the whole could not be kept]")
 }

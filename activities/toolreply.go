@@ -202,7 +202,21 @@ func (c toolCall) done(ctx context.Context, result tool.Result) contract.ToolRep
 	if lines = domain.Shorten(lines, c.most()/2); content != "" && lines != "" {
 		lines = "\n" + lines
 	}
-	return c.reply(contract.ToolReply{Note: note, Content: c.shown(ctx, content, lines), Parts: images, Stop: c.stop(result.Stop)})
+	shown := c.shown(ctx, content, lines)
+	reply := c.reply(contract.ToolReply{Note: note, Content: shown, Parts: images, Stop: c.stop(result.Stop)})
+	if result.Compared != "" || len(result.Parts) > 0 || shown != content {
+		reply.ResultDigest = resultDigest(cmp.Or(c.activities.config.Secrets.Hide(result.Compared), content), result.Parts)
+	}
+	return reply
+}
+
+// resultDigest names the whole of a result, of which the model may be shown a part.
+func resultDigest(content string, parts []domain.Part) domain.Digest {
+	texts := []string{domain.CanonicalJSON(content)}
+	for _, p := range parts {
+		texts = append(texts, string(p.Type), p.MediaType, p.URL, p.Text, string(p.Data))
+	}
+	return domain.DigestOfTexts(texts...)
 }
 
 // keepTime is how long it may take to keep what was cut, within the time for a report.

@@ -290,7 +290,7 @@ func TestSectionsInInferenceOrder(t *testing.T) {
 	require.Len(t, store.Section(""), 2)
 	require.Nil(t, store.Section("none"))
 	var shown []string
-	for _, m := range domain.CompileEdited(domain.AllSections, nil, domain.AgentState{}.WithMessageStore(store).AddedSince(domain.AgentState{}), nil, domain.Edits{}) {
+	for _, m := range domain.CompileEdited(domain.CurrentTrace, nil, domain.AgentState{}.WithMessageStore(store).AddedSince(domain.AgentState{}), nil, domain.Edits{}) {
 		shown = append(shown, m.Text())
 	}
 	require.Equal(t, []string{`"summary"`, `"buffer"`, `""`, `"messages"`, `"zeta"`, `"alpha"`}, shown)

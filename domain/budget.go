@@ -1,15 +1,20 @@
 package domain
 
 import (
+	"everstep/domain/enum"
 	"math"
 	"slices"
 	"time"
 )
 
-// An ExecutionBudget bounds one execution. An absent limit is none; zero lets nothing happen. It is checked
-// before anything is spent: only what a provider counts beyond our estimate of its input can exceed it.
+// An ExecutionBudget bounds one execution. An absent limit is none, but for max_steps where an execution begins; zero lets
+// nothing happen. It is checked before anything is spent: only what a provider counts beyond our estimate of its input can
+// exceed it.
 type ExecutionBudget struct {
+	// MaxSteps is DefaultMaxSteps in an execution for which nobody has said anything: see WithDefaultSteps.
 	MaxSteps *int64 `json:"max_steps,omitempty"`
+	// MaxStepsFrom says where MaxSteps comes from, where that is no number that somebody has given.
+	MaxStepsFrom StepsFrom `json:"max_steps_from,omitzero"`
 	// MaxTokens bounds input plus output, failed attempts included.
 	MaxTokens *int64 `json:"max_tokens,omitempty"`
 	// MaxSeconds bounds the time from the beginning, waiting for people aside.
@@ -21,6 +26,37 @@ type ExecutionBudget struct {
 	// MaxToolCalls bounds the tool calls that are run. With none left the model
 	// answers without tools, so it never exhausts a budget by itself.
 	MaxToolCalls *int64 `json:"max_tool_calls,omitempty"`
+}
+
+// DefaultMaxSteps are those of an execution for which neither the definition nor whoever begins it says anything.
+const DefaultMaxSteps int64 = 200
+
+// A StepsFrom says where max_steps of a budget comes from. It is empty where somebody has given a number, and where
+// nobody has said anything.
+type StepsFrom string
+
+const (
+	// StepsDefault: it is DefaultMaxSteps, as nobody has said anything.
+	StepsDefault StepsFrom = "default"
+	// StepsNone: somebody has said that steps are not limited. There is no max_steps then, also not the default.
+	StepsNone StepsFrom = "none"
+)
+
+// StepsFroms lists every such word.
+func StepsFroms() []StepsFrom { return []StepsFrom{StepsDefault, StepsNone} }
+
+// UnmarshalText accepts the known words only.
+func (f *StepsFrom) UnmarshalText(text []byte) error {
+	return enum.Decode(f, text, StepsFroms(), "max_steps_from")
+}
+
+// WithDefaultSteps returns the budget of an execution that begins with these limits: where they say nothing of max_steps
+// it is DefaultMaxSteps. It is not for a sub-agent, which has a share of the steps of the agent that starts it.
+func (b ExecutionBudget) WithDefaultSteps() ExecutionBudget {
+	if b.MaxSteps == nil && b.MaxStepsFrom != StepsNone {
+		b.MaxSteps, b.MaxStepsFrom = new(DefaultMaxSteps), StepsDefault
+	}
+	return b
 }
 
 // Spent is what an execution has used of its budget.
@@ -59,11 +95,18 @@ func (s AgentStep) Spent() Spent {
 // MaxBudgetSeconds is the largest max_seconds: what a time.Duration can hold.
 const MaxBudgetSeconds = float64(math.MaxInt64 / int64(time.Second))
 
-// Unlimited returns the budget that limits nothing.
-func Unlimited() ExecutionBudget { return ExecutionBudget{} }
+// Unlimited returns the budget that limits nothing, not even steps: the zero value says nothing of them, and an execution
+// that begins with it has DefaultMaxSteps.
+func Unlimited() ExecutionBudget { return ExecutionBudget{MaxStepsFrom: StepsNone} }
 
 // IsEmpty reports whether no limit is set.
-func (b ExecutionBudget) IsEmpty() bool { return b == ExecutionBudget{} }
+func (b ExecutionBudget) IsEmpty() bool {
+	b.MaxStepsFrom = ""
+	return b.IsZero()
+}
+
+// IsZero reports whether nothing is said of any limit, not even that there is to be none.
+func (b ExecutionBudget) IsZero() bool { return b == ExecutionBudget{} }
 
 // Check says which limit makes no sense, and what to give instead.
 func (b ExecutionBudget) Check() error {
@@ -78,6 +121,12 @@ func (b ExecutionBudget) Check() error {
 		case total.count < 0:
 			return Errorf(Invalid, "%s: is %v; give zero or more, or leave it out for no limit", rule.Key, total.count)
 		}
+	}
+	if b.MaxStepsFrom == StepsNone && b.MaxSteps != nil {
+		return Errorf(Invalid, "max_steps_from: is none, and max_steps is %d; leave one of them out", *b.MaxSteps)
+	}
+	if b.MaxStepsFrom != "" && !slices.Contains(StepsFroms(), b.MaxStepsFrom) {
+		return Errorf(Invalid, "max_steps_from: is %q; give %s or %s, or leave it out", Shorten(string(b.MaxStepsFrom), 64), StepsDefault, StepsNone)
 	}
 	return nil
 }
@@ -110,22 +159,34 @@ func (b ExecutionBudget) Remaining(used Spent) ExecutionBudget {
 	return b
 }
 
-// CappedBy returns the smaller of each limit and the earlier deadline.
+// CappedBy returns the smaller of each limit and the earlier deadline. A limit of steps holds also where the other budget
+// says that there is none.
 func (b ExecutionBudget) CappedBy(other ExecutionBudget) ExecutionBudget {
+	capped := b
 	for _, rule := range limitRules[:] {
 		own, limited := rule.in(&b)
 		if limit, set := rule.in(&other); set && (!limited || limit.below(own)) {
 			own, limited = limit, true
 		}
 		if limited {
-			b = rule.With(b, own)
+			capped = rule.With(capped, own)
 		}
 	}
-	return b
+	// The word that goes with the number that counts, or with there being none.
+	for _, from := range []ExecutionBudget{other, b} {
+		if from.MaxStepsFrom != "" && same(from.MaxSteps, capped.MaxSteps, func(a, b int64) bool { return a == b }) {
+			capped.MaxStepsFrom = from.MaxStepsFrom
+		}
+	}
+	return capped
 }
 
-// Extended returns the budget with the totals that are set, and without those that are lifted.
+// Extended returns the budget with the totals that are set, and without those that are lifted. Totals that say that there
+// is to be no max_steps lift it.
 func (b ExecutionBudget) Extended(totals ExecutionBudget, lift []Limit) ExecutionBudget {
+	if totals.MaxStepsFrom == StepsNone {
+		lift = plus(lift, LimitSteps)
+	}
 	var extended ExecutionBudget
 	for _, rule := range limitRules[:] {
 		total, set := rule.in(&totals)
@@ -135,6 +196,13 @@ func (b ExecutionBudget) Extended(totals ExecutionBudget, lift []Limit) Executio
 		if set {
 			extended = rule.With(extended, total)
 		}
+	}
+	switch {
+	case totals.MaxSteps != nil:
+	case slices.Contains(lift, LimitSteps):
+		extended.MaxStepsFrom = StepsNone
+	default:
+		extended.MaxStepsFrom = b.MaxStepsFrom
 	}
 	return extended
 }
@@ -151,7 +219,7 @@ func same[T any](a, b *T, equal func(T, T) bool) bool {
 
 // clone returns a budget that shares no memory with b, its deadline in UTC.
 func (b ExecutionBudget) clone() ExecutionBudget {
-	if b.IsEmpty() {
+	if b.IsZero() {
 		return b
 	}
 	return b.Extended(ExecutionBudget{}, nil)

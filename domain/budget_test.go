@@ -30,6 +30,8 @@ func TestBudgetCheck(t *testing.T) {
 		"infinite":       {domain.ExecutionBudget{MaxSeconds: new(math.Inf(1))}, "max_seconds: is +Inf; give"},
 		"minus infinite": {domain.ExecutionBudget{MaxSeconds: new(math.Inf(-1))}, "max_seconds: is -Inf; give"},
 		"overflow":       {domain.ExecutionBudget{MaxSeconds: new(1e10)}, "max_seconds: is 1e+10; give"},
+		"none and some":  {domain.ExecutionBudget{MaxSteps: new(int64(3)), MaxStepsFrom: domain.StepsNone}, "max_steps_from: is none, and max_steps is 3"},
+		"unknown":        {domain.ExecutionBudget{MaxStepsFrom: "nobody"}, "max_steps_from"},
 		"deadline":       {domain.ExecutionBudget{Deadline: new(time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC))}, "deadline: is in the year 10000; give"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -98,6 +100,9 @@ func TestBudgetRemaining(t *testing.T) {
 func TestBudgetIsEmpty(t *testing.T) {
 	t.Parallel()
 	require.True(t, domain.Unlimited().IsEmpty())
+	require.True(t, domain.ExecutionBudget{}.IsEmpty())
+	require.True(t, domain.ExecutionBudget{}.IsZero())
+	require.False(t, domain.Unlimited().IsZero(), "it says that steps are not limited")
 	for name, budget := range map[string]domain.ExecutionBudget{
 		"steps": {MaxSteps: new(int64(0))}, "tokens": {MaxTokens: new(int64(0))}, "seconds": {MaxSeconds: new(0.0)},
 		"cost": {MaxCostNanoUSD: new(int64(0))}, "deadline": {Deadline: new(noon)}, "tool calls": {MaxToolCalls: new(int64(0))},
@@ -120,6 +125,9 @@ func drawnBudget(t *rapid.T, name string) domain.ExecutionBudget {
 	}
 	if rapid.Bool().Draw(t, name+" has a deadline") {
 		budget.Deadline = new(after(rapid.IntRange(-20, 20).Draw(t, name+" deadline")))
+	}
+	if budget.MaxSteps == nil && rapid.Bool().Draw(t, name+" has no limit of steps") {
+		budget.MaxStepsFrom = domain.StepsNone
 	}
 	return budget
 }
@@ -155,13 +163,46 @@ func TestBudgetCappedByLaws(t *testing.T) {
 		require.Equal(t, capped, capped.CappedBy(b), "idempotent")
 		require.Equal(t, a, a.CappedBy(a), "idempotent")
 		require.Equal(t, capped.CappedBy(c), a.CappedBy(b.CappedBy(c)), "associative")
-		require.Equal(t, a, a.CappedBy(domain.Unlimited()), "no limit changes nothing")
+		require.Equal(t, a, a.CappedBy(domain.ExecutionBudget{}), "what says nothing changes nothing")
+		require.True(t, a.Equal(a.CappedBy(domain.Unlimited())), "no limit lifts none")
 		requireNoLooser(t, capped, a)
 		requireNoLooser(t, capped, b)
 		require.NoError(t, capped.Check())
 		used, now := drawnSpent(t, "used"), after(rapid.IntRange(-30, 30).Draw(t, "now"))
 		require.Equal(t, a.IsExhausted(used, now) || b.IsExhausted(used, now), capped.IsExhausted(used, now))
 	})
+}
+
+// TestStepsAreLimitedByDefault where nobody says anything, and only there.
+func TestStepsAreLimitedByDefault(t *testing.T) {
+	t.Parallel()
+	type budget = domain.ExecutionBudget
+	nobody, none := budget{}, domain.Unlimited()
+	twenty, many := budget{MaxSteps: new(int64(20))}, budget{MaxSteps: new(int64(500))}
+	byDefault := budget{MaxSteps: new(domain.DefaultMaxSteps), MaxStepsFrom: domain.StepsDefault}
+	for name, c := range map[string]struct{ definition, request, want budget }{
+		"nobody says anything":        {nobody, nobody, byDefault},
+		"other limits alone":          {budget{MaxTokens: new(int64(9))}, nobody, budget{MaxSteps: new(domain.DefaultMaxSteps), MaxStepsFrom: domain.StepsDefault, MaxTokens: new(int64(9))}},
+		"the definition":              {twenty, nobody, twenty},
+		"the request":                 {nobody, many, many},
+		"both":                        {twenty, many, twenty},
+		"none in the definition":      {none, nobody, none},
+		"none in the request":         {nobody, none, none},
+		"a request caps none":         {none, twenty, twenty},
+		"none lifts no definition's":  {twenty, none, twenty},
+		"the default, given as such":  {budget{MaxSteps: new(domain.DefaultMaxSteps)}, nobody, budget{MaxSteps: new(domain.DefaultMaxSteps)}},
+		"the default of another caps": {byDefault, twenty, twenty},
+		"a default that is capped":    {byDefault, many, byDefault},
+	} {
+		require.Equal(t, c.want, c.definition.CappedBy(c.request).WithDefaultSteps(), name)
+	}
+	require.Equal(t, many, byDefault.Extended(many, nil))
+	require.Equal(t, none, byDefault.Extended(nobody, []domain.Limit{domain.LimitSteps}))
+	require.Equal(t, none, byDefault.Extended(none, nil))
+	require.Equal(t, twenty, none.Extended(twenty, nil))
+	require.Equal(t, byDefault, byDefault.Extended(nobody, []domain.Limit{domain.LimitTokens}))
+	require.Equal(t, int64(50), *byDefault.Share(domain.Spent{Steps: 100}, 2).MaxSteps)
+	require.Empty(t, byDefault.Share(domain.Spent{}, 2).MaxStepsFrom, "a share is given")
 }
 
 func TestBudgetRemainingLaws(t *testing.T) {

@@ -1,12 +1,17 @@
 package domain
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // CompileEdited returns the messages that a compiler shows to the model. sections are for SelectedSections;
 // chain is the execution and those it goes on from, whose traces CurrentTrace keeps.
+//
+// As long as the edits stay the same, what WholeConversation shows of a longer transcript begins with what it shows of a
+// shorter one: providers' prompt caches are found by that.
 //
 // A call and its results stay or go together, where the assistant message does; a result without its call
 // is left out. Time and memory grow with the number of entries, which are the transcript's suffix from
@@ -18,17 +23,17 @@ func CompileEdited(c Compiler, sections []string, entries []Entry, chain []Execu
 	counts := make([]int, len(order)+1)
 	calls := callIndex{entries: entries, latest: -1}
 	for i := range entries {
-		m, tags := &entries[i].Message, entries[i].tags()
+		m := &entries[i].Message
 		switch {
 		case m.ToolResult != nil:
 			ranks[i] = hidden
 			if call := calls.find(i, m.ToolResult.CallID); call >= 0 {
 				ranks[i] = ranks[call]
 			}
-		case c != AllSections && c != SelectedSections && tags.trace && !slices.Contains(chain, tags.execution):
+		case !entries[i].Shown(c, chain):
 			ranks[i] = hidden
 		default:
-			ranks[i] = int32(slices.Index(order, sectionName(entries[i].Section))) //nolint:gosec // a handful of sections
+			ranks[i] = int32(slices.Index(order, c.shownIn(entries[i].Section))) //nolint:gosec // a handful of sections
 		}
 		if entries[i].calls() {
 			calls.add(i)
@@ -59,8 +64,21 @@ func (i StepInput) Compile(sections []string, entries []Entry, chain []Execution
 // hidden is the rank of what is not shown; slices.Index returns it too.
 const hidden = -1
 
+// shownIn is the section among whose messages one of a section is shown. The whole conversation is in the order in which
+// it was said: a section that came after all others would end each request with what the next one has further on.
+func (c Compiler) shownIn(section string) string {
+	section = sectionName(section)
+	if c.OrDefault() == WholeConversation && section != SectionSummary && section != SectionBuffer {
+		return SectionMessages
+	}
+	return section
+}
+
 // shownSections lists the sections that are shown, in the order of inference.
 func shownSections(c Compiler, selected []string, entries []Entry) []string {
+	if c.OrDefault() == WholeConversation {
+		return []string{SectionSummary, SectionBuffer, SectionMessages}
+	}
 	if c == SelectedSections {
 		names := make([]string, len(selected))
 		for i, name := range selected {
@@ -127,24 +145,27 @@ func (x *callIndex) find(i int, callID string) int {
 }
 
 // A Compiler chooses what of the transcript the model sees; it never prunes it. The zero value is
-// CurrentTrace. A worker can have others, by name.
+// WholeConversation. A worker can have others, by name.
 type Compiler string
 
 const (
+	// WholeConversation shows all that was said on the session's present path, whatever way executions ended.
+	WholeConversation Compiler = "whole_conversation"
 	// CurrentTrace shows the conversation, but of traces (what the agent did on its way to its
 	// answers) only those of this execution and of those it goes on from.
 	CurrentTrace Compiler = "current_trace"
-	// AllSections shows everything.
-	AllSections Compiler = "all_sections"
 	// SelectedSections shows the sections that the definition lists, in its order.
 	SelectedSections Compiler = "selected_sections"
 )
 
 // Compilers lists every compiler.
-func Compilers() []Compiler { return []Compiler{CurrentTrace, AllSections, SelectedSections} }
+func Compilers() []Compiler { return []Compiler{WholeConversation, CurrentTrace, SelectedSections} }
+
+// OrDefault is the compiler, where the zero value is by its name.
+func (c Compiler) OrDefault() Compiler { return cmp.Or(c, WholeConversation) }
 
 // ShowsTraces reports whether the traces of earlier executions are shown too.
-func (c Compiler) ShowsTraces() bool { return c != CurrentTrace && c != "" }
+func (c Compiler) ShowsTraces() bool { return c != CurrentTrace }
 
 // Builtin reports whether the compiler is one of ours; others are a worker's.
 func (c Compiler) Builtin() bool { return c == "" || slices.Contains(Compilers(), c) }
@@ -155,7 +176,7 @@ const MaxCompilerName = 64
 // UnmarshalText accepts any name of lower-case letters, digits and underscores: the worker knows which exist.
 func (c *Compiler) UnmarshalText(text []byte) error {
 	if len(text) == 0 {
-		*c = CurrentTrace
+		*c = WholeConversation
 		return nil
 	}
 	if len(text) > MaxCompilerName {
@@ -172,14 +193,57 @@ func (c *Compiler) UnmarshalText(text []byte) error {
 
 // Shown reports whether a compiler shows the entry in a chain of executions, edits aside.
 func (e *Entry) Shown(c Compiler, chain []ExecutionID) bool {
-	if c.ShowsTraces() {
-		return true
-	}
 	tags := e.tags()
-	return !tags.trace || slices.Contains(chain, tags.execution)
+	return !tags.silent && (c.ShowsTraces() || !tags.trace || slices.Contains(chain, tags.execution))
+}
+
+// Tokens estimates what the entry takes where it is shown.
+func (e *Entry) Tokens() int64 {
+	switch tags := e.tags(); {
+	case tags.silent:
+		return 0
+	case tags.cutOff:
+		return EstimateTokens(e.Message.asCutOff())
+	}
+	return EstimateTokens(e.Message)
 }
 
 func (e *Entry) calls() bool { return e.Message.Role == RoleAssistant && len(e.Message.ToolCalls) > 0 }
 
 // Trace reports whether the message is trace.
 func (e *Entry) Trace() bool { return e.tags().trace }
+
+// CutOffNote is the last line, for the model, of what was cut off: the text of an answer that a stop, a limit, its length
+// or a filter has ended. The transcript has the text without it.
+const CutOffNote = "[This answer was cut off here.]"
+
+// asCutOff returns a message that was cut off as it is shown: its text, with the note. What a provider would want back of
+// its reasoning is good only when whole, so none is.
+func (m Message) asCutOff() Message {
+	m.Parts = slices.DeleteFunc(slices.Clone(m.Parts), func(p Part) bool { return p.Type == PartReasoning })
+	last := len(m.Parts) - 1
+	if last < 0 || m.Parts[last].Type != PartText {
+		m.Parts = append(m.Parts, Part{Type: PartText, Text: CutOffNote})
+		return m
+	}
+	m.Parts[last].Text = strings.TrimRight(m.Parts[last].Text, " \n") + "\n\n" + CutOffNote
+	return m
+}
+
+// silent reports whether nothing of a model's message would be left to send: it has no calls, no text, and no reasoning
+// that a provider wants back. Providers refuse messages without content.
+func (m Message) silent(cutOff bool) bool {
+	if m.Role != RoleAssistant || len(m.ToolCalls) > 0 {
+		return false
+	}
+	return !slices.ContainsFunc(m.Parts, func(p Part) bool {
+		switch p.Type {
+		case PartText:
+			return strings.TrimSpace(p.Text) != ""
+		case PartReasoning:
+			return !cutOff && (p.Signature != "" || len(p.Opaque) > 0)
+		case PartImage, PartFile, PartAudio:
+		}
+		return true
+	})
+}

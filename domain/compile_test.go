@@ -33,6 +33,8 @@ func line(text string) domain.Entry {
 			for _, id := range words[2:] {
 				m.ToolCalls = append(m.ToolCalls, domain.ToolCall{ID: id, Name: "tool"})
 			}
+		} else {
+			m.Parts = []domain.Part{{Type: domain.PartText, Text: "said"}}
 		}
 	case "t":
 		m.Role = domain.RoleTool
@@ -58,7 +60,7 @@ func TestCompile(t *testing.T) {
 			"u summed up", "u buffered", "u first", "a answer one", "u second", "2 a calls x y", "2 t x", "2 t y", "a answer two", "u note",
 		}},
 		"the zero value": {"", nil, []int{2}, talk, []string{
-			"u summed up", "u buffered", "u first", "a answer one", "u second", "2 a calls x y", "2 t x", "2 t y", "a answer two", "u note",
+			"u summed up", "u buffered", "u first", "1 a calls x", "1 t x", "a answer one", "u second", "2 a calls x y", "2 t x", "2 t y", "a answer two", "u note",
 		}},
 		"no chain": {domain.CurrentTrace, nil, nil, talk, []string{
 			"u summed up", "u buffered", "u first", "a answer one", "u second", "a answer two", "u note",
@@ -66,23 +68,24 @@ func TestCompile(t *testing.T) {
 		"with its origins": {domain.CurrentTrace, nil, []int{3, 1}, talk, []string{
 			"u summed up", "u buffered", "u first", "1 a calls x", "1 t x", "a answer one", "u second", "a answer two", "u note",
 		}},
-		"all sections": {domain.AllSections, nil, nil, talk, []string{
+		"the whole conversation": {domain.WholeConversation, nil, nil, talk, []string{
 			"u summed up", "u buffered", "u first", "1 a calls x", "1 t x", "a answer one", "u second", "2 a calls x y", "2 t x", "2 t y", "a answer two", "u note",
 		}},
-		"selected sections":              {domain.SelectedSections, []string{"notes", "summary", "nowhere"}, []int{2}, talk, []string{"u note", "u summed up"}},
-		"the default section by no name": {domain.SelectedSections, []string{""}, nil, []string{"|u a", "messages|u b", "notes|u c"}, []string{"u a", "u b"}},
-		"selected twice":                 {domain.SelectedSections, []string{"notes", "notes"}, nil, []string{"notes|u a"}, []string{"u a"}},
-		"nothing selected":               {domain.SelectedSections, nil, nil, talk, nil},
-		"nothing":                        {domain.CurrentTrace, nil, nil, nil, nil},
-		"results go with their call":     {domain.CurrentTrace, nil, []int{2}, []string{"|1 a calls x", "|2 t x", "|u hi"}, []string{"u hi"}},
-		"results stay with their call":   {domain.CurrentTrace, nil, []int{2}, []string{"|2 a calls x", "|1 t x", "|u hi"}, []string{"2 a calls x", "1 t x", "u hi"}},
-		"results move to their call":     {domain.AllSections, nil, nil, []string{"notes|a calls x", "|t x", "|u hi"}, []string{"u hi", "a calls x", "t x"}},
-		"call in a section not selected": {domain.SelectedSections, []string{"messages"}, nil, []string{"notes|a calls x", "|t x", "|u hi"}, []string{"u hi"}},
-		"a result without a call":        {domain.AllSections, nil, nil, []string{"|t x", "|u hi", "|a calls x"}, []string{"u hi", "a calls x"}},
-		"an id that repeats":             {domain.CurrentTrace, nil, []int{2}, []string{"|1 a calls x", "|1 t x", "|2 a calls x", "|1 t x"}, []string{"2 a calls x", "1 t x"}},
-		"an id twice in one message":     {domain.CurrentTrace, nil, []int{1}, []string{"|1 a calls x x", "|1 t x", "|1 t x"}, []string{"1 a calls x x", "1 t x", "1 t x"}},
-		"results out of order":           {domain.CurrentTrace, nil, []int{1}, []string{"|1 a calls x y", "|1 a calls z", "|1 t z", "|1 t y", "|1 t x"}, []string{"1 a calls x y", "1 a calls z", "1 t z", "1 t y", "1 t x"}},
-		"a late result of a hidden call": {domain.CurrentTrace, nil, []int{2}, []string{"|1 a calls x", "|2 a calls z", "|2 t z", "|2 t x"}, []string{"2 a calls z", "2 t z"}},
+		"selected sections":                 {domain.SelectedSections, []string{"notes", "summary", "nowhere"}, []int{2}, talk, []string{"u note", "u summed up"}},
+		"the default section by no name":    {domain.SelectedSections, []string{""}, nil, []string{"|u a", "messages|u b", "notes|u c"}, []string{"u a", "u b"}},
+		"selected twice":                    {domain.SelectedSections, []string{"notes", "notes"}, nil, []string{"notes|u a"}, []string{"u a"}},
+		"nothing selected":                  {domain.SelectedSections, nil, nil, talk, nil},
+		"nothing":                           {domain.CurrentTrace, nil, nil, nil, nil},
+		"results go with their call":        {domain.CurrentTrace, nil, []int{2}, []string{"|1 a calls x", "|2 t x", "|u hi"}, []string{"u hi"}},
+		"results stay with their call":      {domain.CurrentTrace, nil, []int{2}, []string{"|2 a calls x", "|1 t x", "|u hi"}, []string{"2 a calls x", "1 t x", "u hi"}},
+		"in the order in which it was said": {domain.WholeConversation, nil, nil, []string{"notes|a calls x", "|t x", "|u hi", "notes|u b", "|u c"}, []string{"a calls x", "t x", "u hi", "u b", "u c"}},
+		"results move to their call":        {domain.CurrentTrace, nil, nil, []string{"notes|a calls x", "|t x", "|u hi"}, []string{"u hi", "a calls x", "t x"}},
+		"call in a section not selected":    {domain.SelectedSections, []string{"messages"}, nil, []string{"notes|a calls x", "|t x", "|u hi"}, []string{"u hi"}},
+		"a result without a call":           {domain.WholeConversation, nil, nil, []string{"|t x", "|u hi", "|a calls x"}, []string{"u hi", "a calls x"}},
+		"an id that repeats":                {domain.CurrentTrace, nil, []int{2}, []string{"|1 a calls x", "|1 t x", "|2 a calls x", "|1 t x"}, []string{"2 a calls x", "1 t x"}},
+		"an id twice in one message":        {domain.CurrentTrace, nil, []int{1}, []string{"|1 a calls x x", "|1 t x", "|1 t x"}, []string{"1 a calls x x", "1 t x", "1 t x"}},
+		"results out of order":              {domain.CurrentTrace, nil, []int{1}, []string{"|1 a calls x y", "|1 a calls z", "|1 t z", "|1 t y", "|1 t x"}, []string{"1 a calls x y", "1 a calls z", "1 t z", "1 t y", "1 t x"}},
+		"a late result of a hidden call":    {domain.CurrentTrace, nil, []int{2}, []string{"|1 a calls x", "|2 a calls z", "|2 t z", "|2 t x"}, []string{"2 a calls z", "2 t z"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -184,4 +187,95 @@ func BenchmarkCompile(b *testing.B) {
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/entry")
 		})
 	}
+}
+
+// TestWhatWasCutOffIsShownAsThat: its text with the note, without its reasoning; what is left of nothing is left out. What
+// is shown of a whole answer is as it came.
+func TestWhatWasCutOffIsShownAsThat(t *testing.T) {
+	t.Parallel()
+	text := func(text string) domain.Part { return domain.Part{Type: domain.PartText, Text: text} }
+	thought := domain.Part{Type: domain.PartReasoning, Text: "hm", Signature: "signed"}
+	image := domain.Part{Type: domain.PartImage, URL: "u"}
+	call := []domain.ToolCall{{ID: "x", Name: "tool"}}
+	for name, c := range map[string]struct {
+		cutOff bool
+		parts  []domain.Part
+		calls  []domain.ToolCall
+		want   []domain.Part
+		gone   bool
+	}{
+		"a text":                         {true, []domain.Part{thought, text("It is")}, nil, []domain.Part{text("It is\n\n" + domain.CutOffNote)}, false},
+		"two texts":                      {true, []domain.Part{text("a"), thought, text("b")}, nil, []domain.Part{text("a"), text("b\n\n" + domain.CutOffNote)}, false},
+		"an image":                       {true, []domain.Part{image}, nil, []domain.Part{image, text(domain.CutOffNote)}, false},
+		"reasoning alone":                {true, []domain.Part{thought}, nil, nil, true},
+		"blank":                          {true, []domain.Part{text(" \n")}, nil, nil, true},
+		"nothing":                        {true, nil, nil, nil, true},
+		"whole":                          {false, []domain.Part{thought, text("It is")}, nil, []domain.Part{thought, text("It is")}, false},
+		"whole, and nothing":             {false, []domain.Part{text("")}, nil, nil, true},
+		"whole, and bare reasoning":      {false, []domain.Part{{Type: domain.PartReasoning, Text: "hm"}}, nil, nil, true},
+		"whole, and reasoning to return": {false, []domain.Part{thought}, nil, []domain.Part{thought}, false},
+		"with calls":                     {true, []domain.Part{thought}, call, []domain.Part{thought}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tag := domain.Tag{ExecutionID: executionID(1), Trace: true, CutOff: c.cutOff}
+			m := tag.Apply(domain.Message{Role: domain.RoleAssistant, Parts: c.parts, ToolCalls: c.calls})
+			require.Equal(t, tag, domain.TagOf(m))
+			user := domain.UserMessage("hi")
+			log := domain.Log{}.Append("", user, domain.Digest{}).Append("", m, domain.Digest{})
+			before := encoded(t, log.Entries())
+			for _, entries := range [][]domain.Entry{log.Entries(), {{Message: user}, {Index: 1, Message: m}}} {
+				for _, edits := range []domain.Edits{{}, {Cleared: 1}} {
+					shown := domain.CompileEdited("", nil, entries, nil, edits)
+					require.Equal(t, c.gone, len(shown) == 1)
+					require.Equal(t, c.gone, !entries[1].Shown("", nil))
+					if c.gone {
+						require.Zero(t, entries[1].Tokens())
+						continue
+					}
+					require.Equal(t, c.want, shown[1].Parts)
+					require.Equal(t, domain.EstimateTokens(shown[1]), entries[1].Tokens())
+				}
+			}
+			require.Equal(t, before, encoded(t, log.Entries()), "never in place")
+		})
+	}
+}
+
+// TestRequestsOfTheWholeConversationGrowAtTheirEnd: what is shown of a longer transcript begins with what is shown of a
+// shorter one, whatever sections, traces and ends there are, where no result is missing and the edits stay the same.
+func TestRequestsOfTheWholeConversationGrowAtTheirEnd(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var log domain.Log
+		ends := []int{0}
+		for turn := range rapid.IntRange(1, 12).Draw(t, "turns") {
+			said := [][]string{{"u"}, {"a"}, {"a calls x", "t x"}, {"a calls x y", "t x", "t y"}, {"a calls x x", "t x", "t x"}}
+			section := rapid.SampledFrom([]string{"", "", "messages", "notes", "zeta"}).Draw(t, "section")
+			of := rapid.SampledFrom([]string{"", "1 ", "2 "}).Draw(t, "trace")
+			for _, words := range rapid.SampledFrom(said).Draw(t, "said") {
+				m := line(section + "|" + of + words).Message
+				if len(m.ToolCalls) == 0 && m.Role == domain.RoleAssistant {
+					tag := domain.TagOf(m)
+					tag.CutOff = rapid.Bool().Draw(t, "cut off")
+					m = tag.Apply(m)
+					m.Parts[0].Text = rapid.SampledFrom([]string{"", "said"}).Draw(t, "text")
+				}
+				log = log.Append(section, m, domain.DigestOf([]byte{byte(turn)}))
+			}
+			ends = append(ends, log.Len())
+		}
+		bound := rapid.IntRange(0, log.Len())
+		edits := domain.Edits{Cleared: bound.Draw(t, "cleared"), Hidden: bound.Draw(t, "hidden")}
+		before := []domain.Message{}
+		for _, end := range ends {
+			if end < max(edits.Cleared, edits.Hidden) {
+				continue
+			}
+			shown := domain.CompileEdited("", nil, log.Entries()[:end], []domain.ExecutionID{executionID(1)}, edits)
+			require.GreaterOrEqual(t, len(shown), len(before))
+			require.Equal(t, before, shown[:len(before)])
+			before = shown
+		}
+	})
 }

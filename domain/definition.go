@@ -220,7 +220,7 @@ type Definition struct {
 	// SessionBudget bounds the sum over all executions of the session, without limits of time.
 	SessionBudget ExecutionBudget `json:"session_budget,omitzero"`
 	Format        ResponseFormat  `json:"response_format,omitzero"`
-	// Compiler chooses what the model sees. The zero value is CurrentTrace.
+	// Compiler chooses what the model sees. The zero value is WholeConversation.
 	Compiler Compiler `json:"compiler,omitzero"`
 	// Sections are those that SelectedSections shows, in that order.
 	Sections   []string   `json:"sections,omitempty"`

@@ -110,15 +110,23 @@ func (e Edits) Check(length int) error {
 	return nil
 }
 
-// Apply returns the entries that the edits leave, in the transcript's order, of which they are a suffix.
-// No message that was given changes; where nothing is edited the entries are returned as they are.
+// Apply returns the entries that the edits leave, in the transcript's order, of which they are a suffix: what was cut off
+// with a note of that, and without what says nothing. No message that was given changes; where all are left as they are
+// the entries are returned themselves.
 func (e Edits) Apply(entries []Entry) []Entry {
-	if e.IsZero() {
+	if e.IsZero() && !slices.ContainsFunc(entries, func(entry Entry) bool { tags := entry.tags(); return tags.cutOff || tags.silent }) {
 		return entries
 	}
 	left := make([]Entry, 0, len(entries))
 	for i, section := range e.shown(entries) {
 		entry := entries[i]
+		tags := entry.tags()
+		if tags.silent {
+			continue
+		}
+		if tags.cutOff {
+			entry.Message = entry.Message.asCutOff()
+		}
 		if section != sectionName(entry.Section) {
 			entry.Section = section
 		}

@@ -46,8 +46,8 @@ func TestCompileEdited(t *testing.T) {
 		want     []string
 	}{
 		"nothing edited": {
-			compiler: domain.AllSections,
-			want:     []string{"1 u old sum", "1 u sum", "u ask", "2 a calls x", "2 t x", "2 a calls y", "2 t y", "u more", "2 a calls x", "2 t x", "u note"},
+			compiler: domain.WholeConversation,
+			want:     []string{"1 u old sum", "1 u sum", "u ask", "2 a calls x", "2 t x", "2 a calls y", "2 t y", "u note", "u more", "2 a calls x", "2 t x"},
 		},
 		"the summary stands for what is hidden, and for its trace": {
 			edits: domain.Edits{Hidden: 6, Summary: 8},
@@ -58,7 +58,7 @@ func TestCompileEdited(t *testing.T) {
 			want:  []string{"1 u sum", "2 a calls x", "2 t x"},
 		},
 		"an earlier summary while its successor is in the transcript already": {
-			compiler: domain.AllSections, edits: domain.Edits{Hidden: 6, Summary: 7},
+			compiler: domain.WholeConversation, edits: domain.Edits{Hidden: 6, Summary: 7},
 			want: append([]string{"1 u old sum", "1 u sum"}, recent...),
 		},
 		"a buffer": {
@@ -67,7 +67,7 @@ func TestCompileEdited(t *testing.T) {
 		},
 		"a call's result goes with it into the buffer": {
 			edits: domain.Edits{Hidden: 3, Summary: 8, Buffered: 4},
-			want:  append([]string{"1 u sum", "2 a calls y", "2 t y"}, append(recent, "u note")...),
+			want:  append([]string{"1 u sum", "2 a calls y", "2 t y", "u note"}, recent...),
 		},
 		"selected: the buffer is a section of its own": {
 			compiler: domain.SelectedSections, sections: []string{"buffer", "messages"},
@@ -80,8 +80,8 @@ func TestCompileEdited(t *testing.T) {
 			want:  recent,
 		},
 		"hidden between a call and its result": {
-			compiler: domain.AllSections, edits: domain.Edits{Hidden: 2},
-			want: append([]string{"1 u old sum", "1 u sum", "2 a calls y", "2 t y"}, append(recent, "u note")...),
+			compiler: domain.WholeConversation, edits: domain.Edits{Hidden: 2},
+			want: append([]string{"1 u old sum", "1 u sum", "2 a calls y", "2 t y", "u note"}, recent...),
 		},
 		"a suffix, whose first result has lost its call": {
 			edits: domain.Edits{Hidden: 1}, from: 2, want: nil,
@@ -109,7 +109,7 @@ func TestClearedResults(t *testing.T) {
 		entries[2+i].Message.Parts = []domain.Part{{Type: domain.PartImage, Data: []byte("x")}}
 	}
 	before := encoded(t, entries)
-	shown := domain.CompileEdited(domain.AllSections, nil, entries, nil, domain.Edits{Cleared: 44})
+	shown := domain.CompileEdited(domain.WholeConversation, nil, entries, nil, domain.Edits{Cleared: 44})
 	for i, images := range []int{0, 0, 1} {
 		require.Len(t, shown[2+i].Parts, images)
 	}
@@ -121,11 +121,11 @@ func TestClearedResults(t *testing.T) {
 	require.True(t, shown[3].ToolResult.IsError)
 	require.Equal(t, "x", shown[2].ToolResult.CallID)
 	require.Equal(t, before, encoded(t, entries), "never in place")
-	again := domain.CompileEdited(domain.AllSections, nil, entries, nil, domain.Edits{Cleared: 45})
+	again := domain.CompileEdited(domain.WholeConversation, nil, entries, nil, domain.Edits{Cleared: 45})
 	require.Equal(t, shown[:4], again[:4], "what was cleared stays the same bytes")
 	none := transcript(0, "|a calls x", "|t x")
 	none[1].Message.ToolResult.Content = ""
-	require.Empty(t, domain.CompileEdited(domain.AllSections, nil, none, nil, domain.Edits{Cleared: 2})[1].ToolResult.Content)
+	require.Empty(t, domain.CompileEdited(domain.WholeConversation, nil, none, nil, domain.Edits{Cleared: 2})[1].ToolResult.Content)
 }
 
 func TestEditsCheck(t *testing.T) {
@@ -169,7 +169,7 @@ func TestEditsLaws(t *testing.T) {
 		edits := domain.Edits{Cleared: bound.Draw(t, "cleared"), Hidden: bound.Draw(t, "hidden"), Summary: bound.Draw(t, "summary")}
 		edits.Buffered = rapid.IntRange(edits.Hidden, len(entries)).Draw(t, "buffered")
 		require.NoError(t, edits.Check(len(entries)))
-		compiler := rapid.SampledFrom([]domain.Compiler{domain.CurrentTrace, domain.AllSections}).Draw(t, "compiler")
+		compiler := rapid.SampledFrom([]domain.Compiler{domain.CurrentTrace, domain.WholeConversation}).Draw(t, "compiler")
 		chain := []domain.ExecutionID{executionID(1)}
 		messages := domain.CompileEdited(compiler, nil, entries, chain, edits)
 		shown := map[int]bool{}
@@ -240,8 +240,8 @@ func TestTakenBack(t *testing.T) {
 	}
 	require.ErrorContains(t, domain.Edits{TakenBack: make([]domain.Span, domain.MaxTakenBack+1)}.Check(8), "at most 256")
 	talk := transcript(0, "|u ask", "|2 a calls x", "|2 t x", "|u more", "|2 a calls x", "|2 t x", "|u last")
-	shown := domain.CompileEdited(domain.AllSections, nil, talk, nil, domain.Edits{TakenBack: []domain.Span{{From: 1, To: 4}}})
+	shown := domain.CompileEdited(domain.WholeConversation, nil, talk, nil, domain.Edits{TakenBack: []domain.Span{{From: 1, To: 4}}})
 	require.Equal(t, []string{"u ask", "2 a calls x", "2 t x", "u last"}, namesOf(shown))
-	shown = domain.CompileEdited(domain.AllSections, nil, talk, nil, domain.Edits{TakenBack: []domain.Span{{From: 4, To: 5}}})
+	shown = domain.CompileEdited(domain.WholeConversation, nil, talk, nil, domain.Edits{TakenBack: []domain.Span{{From: 4, To: 5}}})
 	require.Equal(t, []string{"u ask", "2 a calls x", "2 t x", "u more", "u last"}, namesOf(shown), "a result goes with its call")
 }

@@ -43,10 +43,11 @@ var enums = map[string]struct {
 	"ToolOutcome":     {listed(domain.ToolOutcomes), "ok failed blocked not_run outcome_unknown running", decoded[domain.ToolOutcome], "-", false},
 	"Verdict":         {listed(domain.Verdicts), "done not_done", decoded[domain.Verdict], "-", false},
 	"StepType":        {listed(domain.StepTypes), "error tool_execution final_response", decoded[domain.StepType], "-", false},
-	"Compiler":        {listed(domain.Compilers), "current_trace all_sections selected_sections", decoded[domain.Compiler], "current_trace", true},
+	"Compiler":        {listed(domain.Compilers), "whole_conversation current_trace selected_sections", decoded[domain.Compiler], "whole_conversation", true},
 	"Trigger":         {listed(domain.Triggers), "before_execution before_step before_inference after_inference before_tool_use after_tool_use after_step on_error on_stop after_execution", decoded[domain.Trigger], "-", false},
 	"EventType":       {listed(domain.EventTypes), "AgentExecutionStarted MessageReceived AgentStepStarted InferenceRequestStarted InferenceResponseReceived ToolCallStarted ToolCallCompleted ToolCallBlocked ToolApprovalRequested ToolApprovalDecided UserQuestionAsked UserQuestionAnswered ToolOutcomeUnknown ToolOutcomeSettled AgentStepCompleted TokenUsageReported ContinuationEvaluated StopSignalReceived SubagentSpawning SubagentGranted SubagentCompleted ConversationHandedOver AgentExecutionStopped AgentExecutionCompleted AgentExecutionFailed", decoded[domain.EventType], "-", false},
 	"Limit":           {listed(domain.Limits), "max_steps max_tokens max_cost max_tool_calls max_seconds deadline", decoded[domain.Limit], "-", false},
+	"StepsFrom":       {listed(domain.StepsFroms), "default none", decoded[domain.StepsFrom], "-", false},
 	"Unit":            {listed(domain.Units), "steps tokens milliseconds nano_usd tool_calls time", decoded[domain.Unit], "-", false},
 	"Failure":         {listed(domain.Failures), "unavailable throttled quota auth model_not_found context_overflow filtered", decoded[domain.Failure], "-", false},
 	"OutputMode":      {listed(domain.OutputModes), "native tool instruction", decoded[domain.OutputMode], "", false},
@@ -200,9 +201,9 @@ func TestCompilerNames(t *testing.T) {
 		require.True(t, c.Builtin(), c)
 	}
 	require.True(t, domain.Compiler("").Builtin())
-	require.False(t, domain.Compiler("").ShowsTraces())
+	require.True(t, domain.Compiler("").ShowsTraces())
 	require.False(t, domain.CurrentTrace.ShowsTraces())
-	require.True(t, domain.AllSections.ShowsTraces())
+	require.True(t, domain.WholeConversation.ShowsTraces())
 	longest := strings.Repeat("x", domain.MaxCompilerName)
 	for _, name := range []string{"newest_first", "v2", "a0z9", longest} {
 		got, err := decoded[domain.Compiler](name)

@@ -46,7 +46,7 @@ func (e ExecutionState) Counts() ExecutionCounts { return e.w.ExecutionCounts }
 // Folded holds the totals of the steps that have left memory.
 func (e ExecutionState) Folded() Folded {
 	folded := e.w.Folded
-	folded.Errors, folded.Tools = slices.Clone(folded.Errors), maps.Clone(folded.Tools)
+	folded.Errors, folded.Tools, folded.Calls = slices.Clone(folded.Errors), maps.Clone(folded.Tools), slices.Clone(folded.Calls)
 	return folded
 }
 

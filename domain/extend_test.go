@@ -17,23 +17,23 @@ func TestExtended(t *testing.T) {
 	for _, rule := range domain.LimitRules() {
 		t.Run(string(rule.Limit), func(t *testing.T) {
 			t.Parallel()
-			lifted := all.Extended(domain.Unlimited(), []domain.Limit{rule.Limit})
+			lifted := all.Extended(domain.ExecutionBudget{}, []domain.Limit{rule.Limit})
 			for _, other := range domain.LimitRules() {
 				_, set := other.Total(lifted)
 				require.Equal(t, other.Limit != rule.Limit, set, "%s after %s was lifted", other.Limit, rule.Limit)
 			}
 			require.Equal(t, all, lifted.Extended(all, nil), "set again")
-			alone := rule.With(domain.Unlimited(), someTotal(rule, 99))
-			require.Equal(t, alone, domain.Unlimited().Extended(alone, nil), "set alone")
+			alone := rule.With(domain.ExecutionBudget{}, someTotal(rule, 99))
+			require.Equal(t, alone, domain.ExecutionBudget{}.Extended(alone, nil), "set alone")
 			replaced := all.Extended(alone, nil)
 			require.NotEqual(t, all, replaced)
 			require.Equal(t, all, replaced.Extended(all, nil))
 			require.Equal(t, replaced, all.Extended(alone, []domain.Limit{rule.Limit}), "a new total wins over lifting")
 		})
 	}
-	require.Equal(t, all, all.Extended(domain.Unlimited(), nil), "what is absent stays")
-	require.Equal(t, domain.Unlimited(), all.Extended(domain.Unlimited(), domain.Limits()))
-	require.Equal(t, all, all.Extended(domain.Unlimited(), []domain.Limit{"nonsense"}))
+	require.Equal(t, all, all.Extended(domain.ExecutionBudget{}, nil), "what is absent stays")
+	require.Equal(t, domain.Unlimited(), all.Extended(domain.ExecutionBudget{}, domain.Limits()))
+	require.Equal(t, all, all.Extended(domain.ExecutionBudget{}, []domain.Limit{"nonsense"}))
 }
 
 // someTotal is so much of what a limit counts.

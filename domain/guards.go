@@ -4,7 +4,7 @@ package domain
 type Guards struct {
 	// FinishReasons end the loop after a step whose inference had one of them.
 	FinishReasons []FinishReason `json:"finish_reasons,omitempty"`
-	// Repetition watches for identical tool calls without progress.
+	// Repetition watches for equal tool calls without progress.
 	Repetition *Repetition `json:"repeated_calls,omitempty"`
 	// OutputRetries bounds how often an answer that does not fit is asked for again.
 	OutputRetries *int `json:"output_retries,omitempty"`
@@ -17,18 +17,19 @@ func (g Guards) IsZero() bool {
 	return len(g.FinishReasons) == 0 && g.Repetition == nil && g.OutputRetries == nil && !g.FinalAnswer
 }
 
-// A Repetition bounds the steps in a row that make the same tool calls and get the same results.
+// A Repetition bounds how often in a row a step, or a cycle of up to MaxCycle steps, makes the same tool calls and gets
+// the same results: see Cycles.
 type Repetition struct {
-	// Nudge is after how many the model is told; zero: never.
+	// Nudge is after how many times the model is told; zero: never.
 	Nudge int `json:"nudge_after,omitzero"`
-	// Stop is after how many the execution is stopped; zero: never.
+	// Stop is after how many times the execution is stopped; zero: never.
 	Stop int `json:"stop_after,omitzero"`
 }
 
 const (
 	// DefaultOutputRetries is how often an invalid answer is asked for again.
 	DefaultOutputRetries = 2
-	// DefaultNudge is after how many equal steps the model is told.
+	// DefaultNudge is after how many equal steps, or cycles of them, the model is told.
 	DefaultNudge = 5
 	// DefaultStop is after how many the execution is stopped.
 	DefaultStop = 10

@@ -1,7 +1,6 @@
 package domain
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -76,7 +75,7 @@ func (t tooledAgent) checkHandoffs(agents map[string]Definition) error {
 			return Errorf(Invalid, "%s: its tool %s has the name of another one of the agent; give one of them another name", field, tool)
 		case strings.TrimSpace(sub.Description) == "":
 			return Errorf(Invalid, "%s: has no description, by which the model chooses it; give it one, there or in the agent's own file", field)
-		case cmp.Or(to.Compiler, CurrentTrace) != cmp.Or(t.agent.Compiler, CurrentTrace) || !slices.Equal(to.Sections, t.agent.Sections):
+		case to.Compiler.OrDefault() != t.agent.Compiler.OrDefault() || !slices.Equal(to.Sections, t.agent.Sections):
 			return Errorf(Invalid, "%s: has another compiler or other sections, but the conversation stays the same; give both agents the same", field)
 		}
 	}

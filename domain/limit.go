@@ -127,6 +127,9 @@ func (r LimitRule) Used(spent Spent, now time.Time) Amount {
 
 // With returns the budget with another total, of the limit's own unit.
 func (r LimitRule) With(b ExecutionBudget, total Amount) ExecutionBudget {
+	if r.Limit == LimitSteps {
+		b.MaxStepsFrom = ""
+	}
 	switch limit := r.total(&b).(type) {
 	case **int64:
 		*limit = new(total.count)
@@ -240,6 +243,8 @@ type LimitUse struct {
 	Used, Total Amount
 	// Session says that the limit is one over the session, and not of one execution.
 	Session bool
+	// Default says that nobody has given the total.
+	Default bool
 }
 
 // UseOf is how much a budget has of a limit, and what was used of it; ok is false where it has no such limit.
@@ -248,6 +253,7 @@ func (b ExecutionBudget) UseOf(limit Limit, spent Spent, now time.Time) (use Lim
 		if rule.Limit == limit {
 			use.Rule, use.Used = rule, rule.Used(spent, now)
 			use.Total, ok = rule.in(&b)
+			use.Default = limit == LimitSteps && b.MaxStepsFrom == StepsDefault
 		}
 	}
 	return use, ok
@@ -279,6 +285,9 @@ func (u LimitUse) String() string {
 	if u.Rule.Unit == UnitTime {
 		return "the deadline has passed"
 	}
+	if u.Default {
+		return fmt.Sprintf("%s is %v, the default, and %s are %s", u.Name(), u.Total, u.rounded(), u.Rule.Done)
+	}
 	return fmt.Sprintf("%s is %v and %s are %s", u.Name(), u.Total, u.rounded(), u.Rule.Done)
 }
 
@@ -297,6 +306,9 @@ func (u LimitUse) GoOn() string {
 	}
 	if u.Session {
 		return fmt.Sprintf("extend the session with a higher %s to go on", u.Rule.Limit)
+	}
+	if u.Default {
+		return fmt.Sprintf("extend it with a higher %s, or with none, to go on", u.Rule.Limit)
 	}
 	return fmt.Sprintf("extend it with a higher %s to go on", u.Rule.Limit)
 }
@@ -329,6 +341,9 @@ func (u LimitUse) signal(said string) StopSignal {
 	data := map[string]any{"limit": u.Rule.Limit, "unit": u.Rule.Unit, "used": u.Used, "total": u.Total}
 	if u.Session {
 		data["session"] = true
+	}
+	if u.Default {
+		data["default"] = true
 	}
 	return StopSignal{Reason: u.Rule.Reason, Message: said + "; " + u.GoOn()}.Noted(data)
 }

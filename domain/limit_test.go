@@ -31,7 +31,7 @@ func TestLimitTable(t *testing.T) {
 		}
 	}
 	require.Equal(t, domain.Limits(), limits)
-	require.ElementsMatch(t, jsonKeys(reflect.TypeFor[domain.ExecutionBudget]()), keys, "each limit of a budget has a row in LimitRules")
+	require.ElementsMatch(t, jsonKeys(reflect.TypeFor[domain.ExecutionBudget]()), append(keys, "max_steps_from"), "each limit of a budget has a row in LimitRules")
 	require.Len(t, jsonKeys(reflect.TypeFor[domain.Spent]()), len(rules)-1, "of each limit but the deadline something is spent")
 	all := spentOfAll(1)
 	require.Equal(t, spentOfAll(2), all.Add(all), "Spent.Add leaves a field out, so its limit would not hold over executions")
@@ -164,6 +164,12 @@ func TestLimitSentences(t *testing.T) {
 		said(domain.LimitCost, func(u domain.LimitUse) domain.StopSignal { return u.TooShortSignal(40) }))
 	require.Equal(t, "max_tool_calls is 2, 1 were used before this step, and the model asked for 3 more; extend it with a higher max_tool_calls to go on",
 		said(domain.LimitToolCalls, func(u domain.LimitUse) domain.StopSignal { return u.DeniedSignal(3) }))
+	spent.Steps = domain.DefaultMaxSteps
+	steps, limited := domain.ExecutionBudget{}.WithDefaultSteps().UseOf(domain.LimitSteps, spent, at)
+	require.True(t, limited)
+	signal := steps.ReachedSignal()
+	require.Equal(t, "max_steps is 200, the default, and 200 are done; extend it with a higher max_steps, or with none, to go on", signal.Message)
+	require.JSONEq(t, "true", string(signal.Context["default"]))
 	use, _ := budget.UseOf(domain.LimitSeconds, spent, at)
 	context, err := json.Marshal(use.ReachedSignal().Context)
 	require.NoError(t, err)

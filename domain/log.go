@@ -24,13 +24,16 @@ type Entry struct {
 type tagged struct {
 	trace     bool
 	execution ExecutionID
+	// cutOff says that the message was cut off, silent that nothing of it is sent.
+	cutOff, silent bool
 }
 
 func (e *Entry) tags() tagged {
 	if e.tagged != nil {
 		return *e.tagged
 	}
-	return tagged{trace: isTrace(e.Message), execution: executionOf(e.Message)}
+	cutOff := isSet(e.Message, keyIsCutOff) && len(e.Message.ToolCalls) == 0
+	return tagged{trace: isSet(e.Message, keyIsTrace), execution: executionOf(e.Message), cutOff: cutOff, silent: e.Message.silent(cutOff)}
 }
 
 // Size is about how many bytes the entry takes, in memory and encoded.

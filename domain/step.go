@@ -22,6 +22,8 @@ type AgentStep struct {
 	CostNanoUSD int64 `json:"cost_nano_usd,omitzero"`
 	// Children is what its sub-agents have spent, which Usage and CostNanoUSD count too; of time nothing.
 	Children Spent `json:"children,omitzero"`
+	// ChildEffects are what its sub-agents have done.
+	ChildEffects EffectCounts `json:"child_effects,omitzero"`
 	// Tries counts the attempts at inferences, where there was more than one. Lost is what of Usage
 	// went into those that failed, and LostNanoUSD what that cost.
 	Tries       int   `json:"inference_tries,omitzero"`
@@ -173,7 +175,7 @@ func AnswerText(messages []Message) string {
 func (s AgentStep) clone() AgentStep {
 	s.Output, s.ToolExecutions = cloned(s.Output), each(s.ToolExecutions, ToolExecution.clone)
 	s.Errors = slices.Clone(s.Errors)
-	s.Response = copied(s.Response)
+	s.Response, s.ChildEffects.Calls = copied(s.Response), slices.Clone(s.ChildEffects.Calls)
 	s.Input.Sections, s.Input.Edits = slices.Clone(s.Input.Sections), s.Input.Edits.kept()
 	return s
 }
@@ -201,7 +203,7 @@ func (s AgentStep) keptAfter(before AgentStep, log Log) (AgentStep, error) {
 		s.ToolExecutions[i] = t.kept()
 	}
 	s.Errors = keptErrors(s.Errors)
-	s.Response = copied(s.Response)
+	s.Response, s.ChildEffects.Calls = copied(s.Response), slices.Clone(nilIfEmpty(s.ChildEffects.Calls))
 	s.Input.Sections, s.Input.Edits = slices.Clone(nilIfEmpty(s.Input.Sections)), s.Input.Edits.kept()
 	return s, nil
 }

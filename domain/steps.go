@@ -190,6 +190,9 @@ type Folded struct {
 	Errors     []Error `json:"errors,omitempty"`
 	// Tools counts the calls that were run, by the tool's name.
 	Tools map[string]ToolCount `json:"tools,omitempty"`
+	EffectCounts
+	// SaidLast is the newest text of the model in them, in part where it is long.
+	SaidLast string `json:"said_last,omitzero"`
 }
 
 // A ToolCount says how often a tool was run, or may have been, and how often of these it came to no result.
@@ -206,6 +209,10 @@ func (f Folded) with(step AgentStep) Folded {
 		f.Errors = slices.Clone(f.Errors[max(0, len(f.Errors)-MaxFoldedErrors):])
 	}
 	f.Tools = step.counted(maps.Clone(f.Tools))
+	f.EffectCounts = f.Merged(step.Effects())
+	if text := step.Text(); strings.TrimSpace(text) != "" {
+		f.SaidLast = HeadAndTail(text, MaxSaidLast)
+	}
 	return f
 }
 

@@ -14,6 +14,7 @@ const (
 	keyStepID          = "step_id"
 	keyToolExecutionID = "tool_execution_id"
 	keyIsTrace         = "is_trace"
+	keyIsCutOff        = "is_cut_off"
 )
 
 // A Tag says which agent, execution, step and tool call a message came from, and whether it is trace: what
@@ -25,20 +26,20 @@ type Tag struct {
 	StepID          StepID
 	ToolExecutionID ToolExecutionID
 	Trace           bool
+	// CutOff says that the message is what had come of an answer that was cut off.
+	CutOff bool
 }
 
 // Apply returns a copy of the message with this tag in place of any other.
 func (t Tag) Apply(m Message) Message {
-	metadata := make(Metadata, len(m.Metadata)+5)
+	metadata := make(Metadata, len(m.Metadata)+6)
 	maps.Copy(metadata, m.Metadata)
 	metadata.setID(keyAgentID, t.AgentID.UUID)
 	metadata.setID(keyExecutionID, t.ExecutionID.UUID)
 	metadata.setID(keyStepID, t.StepID.UUID)
 	metadata.setID(keyToolExecutionID, t.ToolExecutionID.UUID)
-	delete(metadata, keyIsTrace)
-	if t.Trace {
-		metadata[keyIsTrace] = json.RawMessage("true")
-	}
+	metadata.setFlag(keyIsTrace, t.Trace)
+	metadata.setFlag(keyIsCutOff, t.CutOff)
 	if len(metadata) == 0 {
 		metadata = nil
 	}
@@ -53,13 +54,22 @@ func TagOf(m Message) Tag {
 		ExecutionID:     ExecutionID{m.Metadata.id(keyExecutionID)},
 		StepID:          StepID{m.Metadata.id(keyStepID)},
 		ToolExecutionID: ToolExecutionID{m.Metadata.id(keyToolExecutionID)},
-		Trace:           isTrace(m),
+		Trace:           isSet(m, keyIsTrace),
+		CutOff:          isSet(m, keyIsCutOff),
 	}
 }
 
-func isTrace(m Message) bool { return string(m.Metadata[keyIsTrace]) == "true" }
+func isSet(m Message, flag string) bool { return string(m.Metadata[flag]) == "true" }
 
 func executionOf(m Message) ExecutionID { return ExecutionID{m.Metadata.id(keyExecutionID)} }
+
+// setFlag has a key that is true, or none.
+func (m Metadata) setFlag(key string, on bool) {
+	delete(m, key)
+	if on {
+		m[key] = json.RawMessage("true")
+	}
+}
 
 func (m Metadata) setID(key string, id uuid.UUID) {
 	if id == uuid.Nil {

@@ -9,8 +9,13 @@ import (
 type ToolExecution struct {
 	ID   ToolExecutionID `json:"tool_execution_id"`
 	Call ToolCall        `json:"call"`
+	// Effect is the tool's, once the call has begun.
+	Effect Effect `json:"effect,omitzero"`
 	// Value is the tool's result. It is empty where there is an error.
 	Value string `json:"value,omitzero"`
+	// ResultDigest names the result where Value is not what tells it from others: it was cut, has images beside it, or
+	// says what differs each time, such as how long the call took. Zero: Value does.
+	ResultDigest Digest `json:"result_digest,omitzero"`
 	// Error says that the call failed, was blocked, was not run, or that its outcome is unknown.
 	Error     *Error    `json:"error,omitempty"`
 	StartedAt time.Time `json:"started_at,omitzero"`

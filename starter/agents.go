@@ -237,6 +237,9 @@ there, such as the price of a model that the file gives none.`,
 				file.Definition.Model.Timeouts = timeouts
 				from = "# model: from " + local.VariableModel + "\n"
 			}
+			if steps := file.Definition.Budget; steps.MaxSteps == nil && steps.MaxStepsFrom != domain.StepsNone {
+				from += "# budget.max_steps: the default, which a number or none in the file or --max-steps replaces\n"
+			}
 			resolved := file.Resolve()
 			if p.flags.json {
 				return p.out.JSON(resolved)
@@ -246,7 +249,7 @@ there, such as the price of a model that the file gives none.`,
 				return fmt.Errorf("%s: write YAML: %w", file.Path, err)
 			}
 			if file.Definition.Model.Provider == "" {
-				from = "# model: none; name one with --model or " + local.VariableModel + "\n"
+				from += "# model: none; name one with --model or " + local.VariableModel + "\n"
 			}
 			p.out.Printf("# %s, as it would run\n%s%s", render.OneLine(file.Path), from, render.Clean(string(text)))
 			return nil

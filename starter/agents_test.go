@@ -197,7 +197,7 @@ func TestAgentsThatAreWrong(t *testing.T) {
 		"empty flag":             {[]string{"run", "--agent", "", "hi"}, "error: --agent: \"\" is empty; give a name, or leave it out\n"},
 		"no model":               {[]string{"run", "--agent", "writer", "hi"}, "error: model: is missing; name one with --model or EVERSTEP_MODEL: " + local.ModelForm + "\n"},
 		"a hook of nobody":       {[]string{"run", "--agent", "hooked", "hi"}, "error: hooks: the worker that this command starts has none, and the agent uses \"audit\"; run a worker of your own that has it, and name its --task-queue\n"},
-		"a compiler of nobody":   {[]string{"run", "--agent", "own", "hi"}, "error: compiler: the worker that this command starts has no \"our_own\"; run a worker of your own that has it, and name its --task-queue\n"},
+		"a compiler of nobody":   {[]string{"run", "--agent", "own", "hi"}, "error: compiler: the worker that this command starts has no \"our_own\", only whole_conversation, current_trace, selected_sections; run a worker of your own that has it, and name its --task-queue\n"},
 		"a command that is none": {[]string{"agents", "lst"}, "error: \"lst\" is not a command; did you mean `starter agents list`?\n"},
 		"nothing to check":       {[]string{"agents", "check", "--dir", filepath.Join(here, "agents")}, "error: agent: there is none in ./agents or ./.everstep/agents; give a file, as in: starter agents check reviewer.md\n"},
 	}

@@ -28,8 +28,8 @@ func devCommand(p *program) *cobra.Command {
 		Long: `Runs Temporal's own dev server with its UI, and a worker, until it is
 interrupted. Their state stays in a file: executions go on where they were when
 dev is next started. It is for this machine and this user: it listens on
-loopback only, and asks no program who it is. Web pages are let in only from the
-UI itself.`,
+loopback only, and takes programs of this user and of root alone, where the
+system can tell (doctor says so). Web pages are let in only from the UI itself.`,
 		Example: `  starter dev
   starter dev --dir ./project --port 7300 --ui-port 8300
   starter dev --state ./agents.db --json`,
@@ -51,6 +51,10 @@ func (p *program) dev(ctx context.Context, f local.Flags, cfg devserver.Config) 
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return fmt.Errorf("codec endpoint: %w", err)
+	}
+	if peers, err := door.OpenPeers(); err == nil { // else the dev server is shared too, of which doctor tells
+		defer peers.Close()
+		listener = peers.Own(listener, func(line string) { p.say("%s", line) })
 	}
 	defer func() { _ = listener.Close() }() // serveCodec has closed it, if it got there
 	cfg.CodecEndpoint = "http://" + listener.Addr().String()

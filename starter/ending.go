@@ -45,6 +45,9 @@ func (p *program) reportEnding(ctx context.Context, s *local.Stack, r client.Res
 	if text := render.Stopped(r, shown); text != "" {
 		p.err.Printf("%s", p.err.Fold(text+"\n"))
 	}
+	for _, line := range render.LeftBehind(r) {
+		p.err.Printf("%s", p.err.Fold(line+"\n"))
+	}
 	if p.err.Terminal {
 		p.err.Hints(p.nextCommands(ctx, s.Agents.Explain, r))
 	}

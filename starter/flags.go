@@ -113,9 +113,22 @@ type budgetFlags struct {
 func (f *budgetFlags) register(set *pflag.FlagSet, now func() time.Time) {
 	f.now = now
 	for _, rule := range domain.LimitRules() {
-		read := func(text string) error { return f.read(rule, text) }
-		set.Var(flagValue{kind: limitKind(rule.Unit), set: read}, rule.Limit.Flag(), limitHelp(rule, rule.Help))
+		kind, help, read := limitKind(rule.Unit), limitHelp(rule, rule.Help), func(text string) error { return f.read(rule, text) }
+		if rule.Limit == domain.LimitSteps {
+			kind, read = kind+"|"+noLimit, func(text string) error { return f.readSteps(rule, text) }
+			help += fmt.Sprintf("; %d unless something says it, which %s takes away", domain.DefaultMaxSteps, noLimit)
+		}
+		set.Var(flagValue{kind: kind, set: read}, rule.Limit.Flag(), help)
 	}
+}
+
+// readSteps reads a limit of steps, or that there is to be none, not even the default.
+func (f *budgetFlags) readSteps(rule domain.LimitRule, text string) error {
+	if text != noLimit {
+		return f.read(rule, text)
+	}
+	f.budget.MaxSteps, f.budget.MaxStepsFrom = nil, domain.StepsNone
+	return nil
 }
 
 // noLimit takes a limit away.
@@ -141,6 +154,7 @@ func (f *budgetFlags) readTotal(rule domain.LimitRule, text string) error {
 		return f.read(rule, text)
 	}
 	f.budget = f.budget.Extended(domain.ExecutionBudget{}, []domain.Limit{rule.Limit})
+	f.budget.MaxStepsFrom = "" // the lift says it
 	f.lift = append(f.lift, rule.Limit)
 	return nil
 }

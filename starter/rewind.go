@@ -56,7 +56,7 @@ a worker. An agent without a name is not rewound: fork it.`,
 			if err := p.readRewind(command.Context(), args[1:], model, about, &o); err != nil {
 				return err
 			}
-			if o.Budget = limits.budget; o.Prompt == "" && (wait || o.Model != nil || !o.Budget.IsEmpty()) {
+			if o.Budget = limits.budget; o.Prompt == "" && (wait || o.Model != nil || !o.Budget.IsZero()) {
 				return usage("--wait, --model, limits: are the next execution's, which begins with the next message; give them with a prompt, or to send")
 			}
 			return p.onAgent(command.Context(), args[0], p.reachTo(&wait), p.actOn, p.warned(func(ctx context.Context, s *local.Stack, id string) error {

@@ -110,7 +110,7 @@ func (u *scheduleChanges) read(ctx context.Context, p *program, prompt []string)
 	case u.asked.agent == "":
 		u.fields = u.definition.Given()
 	}
-	if u.prompt == nil && len(u.fields) == 0 && !slices.ContainsFunc(scheduleUpdateFlags, u.given) && u.asked.budget.budget.IsEmpty() {
+	if u.prompt == nil && len(u.fields) == 0 && !slices.ContainsFunc(scheduleUpdateFlags, u.given) && u.asked.budget.budget.IsZero() {
 		return usage("nothing is given to change; give a prompt, or flags such as --cron, --every, --agent or --overlap")
 	}
 	return nil
@@ -197,7 +197,7 @@ func (u *scheduleChanges) redefine(ctx context.Context, p *program, s *client.Sc
 		model := s.Start.Definition.Model
 		s.Model = &model
 	}
-	if !whole && len(u.fields) == 0 && u.asked.budget.budget.IsEmpty() {
+	if !whole && len(u.fields) == 0 && u.asked.budget.budget.IsZero() {
 		return nil
 	}
 	here := s.Start.Definition

@@ -40,7 +40,7 @@ func asSent(messages []domain.Message) []domain.Message {
 // step names it, and nothing of what was said before counts as spent.
 func TestMessagesOfOneAgentAreGivenToAnother(t *testing.T) {
 	t.Parallel()
-	for _, compiler := range []domain.Compiler{domain.CurrentTrace, domain.AllSections} {
+	for _, compiler := range []domain.Compiler{domain.CurrentTrace, domain.WholeConversation} {
 		t.Run(string(compiler), func(t *testing.T) {
 			t.Parallel()
 			usage := domain.Usage{InputTokens: 10, OutputTokens: 5}

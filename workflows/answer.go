@@ -47,7 +47,9 @@ func (i *inference) answered(permit mailbox.Permit, room contract.Reservation, r
 	}
 	at := i.talk.Len()
 	if len(m.Parts)+calls > 0 {
-		i.say("", m, digest, domain.Tag{Trace: calls > 0 || i.repeat == inTheFormat})
+		// Calls that were cut off have results that say so.
+		cutOff := calls == 0 && (response.Finish == domain.FinishLength || response.Finish == domain.FinishContentFilter)
+		i.say("", m, digest, domain.Tag{Trace: calls > 0 || i.repeat == inTheFormat, CutOff: cutOff})
 	}
 	i.takeCalls(m.ToolCalls, at)
 	if response.Finish == domain.FinishLength && room.Bound(reply) && calls == 0 {
@@ -57,11 +59,12 @@ func (i *inference) answered(permit mailbox.Permit, room contract.Reservation, r
 }
 
 func (i *inference) answeredInPart(m domain.Message, digest domain.Digest) course {
+	pauses, noMore := i.pauseOnce(), i.noMore()
 	if len(m.Parts) > 0 {
-		i.say("", m, digest, domain.Tag{Trace: true})
+		i.say("", m, digest, domain.Tag{Trace: true, CutOff: noMore || pauses > progress.MaxPauses})
 	}
-	switch pauses := i.pauseOnce(); {
-	case i.noMore():
+	switch {
+	case noMore:
 		i.learn(progress.CutOff{By: progress.StopAtPause})
 		return over
 	case pauses > progress.MaxPauses:

@@ -159,7 +159,7 @@ func (i *inference) cut(by progress.Cut, reply contract.ModelReply) course {
 	case contract.Rewriter(i.resolved.Hooks) != "":
 		i.rewrite(true)
 	default:
-		i.say("", m, reply.Digest, domain.Tag{Trace: true})
+		i.say("", m, reply.Digest, domain.Tag{Trace: true, CutOff: true})
 	}
 	return over
 }

@@ -35,8 +35,9 @@ type binding struct {
 	// opening says that a call opens it, for which the others wait; failed is why the newest try came to nothing.
 	opening bool
 	failed  *domain.Error
-	// freshIn is the newest step in which a call tells the model that the session before is gone, and why.
-	freshIn int
+	// freshIn is the newest step in which a call tells the model that the session before is gone, and why. A session
+	// outlives executions, whose steps count from 1 each: the id names one step of one execution.
+	freshIn domain.StepID
 	why     string
 }
 
@@ -93,7 +94,7 @@ func (b *binding) lose(id, why string) {
 
 // misleads reports whether a call with an effect would rely on what the session before held: when the model asked for it, or a
 // person allowed it, nobody knew that it is gone. The model is told so.
-func (b *binding) misleads(step int) bool {
+func (b *binding) misleads(step domain.StepID) bool {
 	if b.Lost != "" {
 		b.tells(step, b.Lost)
 	}
@@ -101,10 +102,10 @@ func (b *binding) misleads(step int) bool {
 }
 
 // tells notes that a call tells the model in a step that the session before is gone.
-func (b *binding) tells(step int, why string) { b.freshIn, b.why, b.Lost = step, why, "" }
+func (b *binding) tells(step domain.StepID, why string) { b.freshIn, b.why, b.Lost = step, why, "" }
 
 // told notes that a call which was made tells the model that the session is new: the other calls of its step were asked for before.
-func (b *binding) told(id string, step int) {
+func (b *binding) told(id string, step domain.StepID) {
 	if b.ID == id && b.Lost != "" {
 		b.tells(step, b.Lost)
 	}
@@ -125,7 +126,7 @@ func (b *toolBatch) makeCall(ctx workflow.Context, permit mailbox.Permit, option
 	case again == nil:
 		reply := progress.NotMade(request, domain.Denied, "not run: the execution was stopped")
 		return &reply, b.mail.CutOff(), nil
-	case tool.Effect != domain.ReadOnly && own.misleads(b.content.Number):
+	case tool.Effect != domain.ReadOnly && own.misleads(b.content.ID):
 		reply := progress.NotMade(request, domain.Unavailable, "not run: "+contract.SessionGone(own.why))
 		return &reply, false, nil
 	}
@@ -145,11 +146,11 @@ func (b *toolBatch) makeCall(ctx workflow.Context, permit mailbox.Permit, option
 	case reply.SessionLost != "":
 		own.lose(bound.ID, reply.SessionLost)
 		if tool.Effect != domain.ReadOnly {
-			own.tells(b.content.Number, reply.SessionLost)
+			own.tells(b.content.ID, reply.SessionLost)
 			reply.NotStarted = false // it is not made again
 		}
 	case !reply.NotStarted:
-		own.told(bound.ID, b.content.Number)
+		own.told(bound.ID, b.content.ID)
 	}
 	return reply, cutOff, nil
 }

@@ -207,6 +207,30 @@ func TestNothingIsDoneInASessionThatTheModelTakesForAnother(t *testing.T) {
 	}
 }
 
+// TestASessionIsFreshInOneStepOfOneExecution: a step of the same number in a later execution is another one, and its calls
+// with an effect are made in the session that lives.
+func TestASessionIsFreshInOneStepOfOneExecution(t *testing.T) {
+	t.Parallel()
+	b := &binder{}
+	w := b.on(&world{tools: shop(domain.AtMostOnce), model: calling(shopping(1)...)}, func(n int, r contract.ToolRequest) (contract.ToolReply, error) {
+		if n == 1 {
+			return lost(), nil
+		}
+		return saw(r)
+	})
+	env := w.environment(t)
+	sends(env, time.Hour, "a", contract.SendRequest{Prompt: "more"})
+	sends(env, 2*time.Hour, "b", contract.SendRequest{Prompt: "and more"})
+	closes(env, 3*time.Hour, "z")
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	for number, lost := range map[int]bool{1: true, 2: false, 3: false} {
+		call := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{Number: number}))[0].Step.ToolExecutions[0]
+		require.Equal(t, lost, call.Error != nil, "execution %d: %v", number, call.Error)
+	}
+	require.Equal(t, []string{"1 ", "2 ", "2 "}, b.in)
+}
+
 // TestACallThatOnlyReadsTellsForTheNextStep: another one of its step, made again after it, was asked for before.
 func TestACallThatOnlyReadsTellsForTheNextStep(t *testing.T) {
 	t.Parallel()

@@ -52,7 +52,7 @@ func fullCarry(t *testing.T, in contract.SessionInput) contract.Carry {
 		Sketch:     []int64{11<<5 | 1, 12<<5 | 16},
 		NewestRole: domain.RoleUser, Prior: prior, Paused: true, Sequence: 13,
 		Guarded: contract.Guarded{
-			Calls: domain.DigestOf([]byte("calls")), Repeated: 14, Fallback: 1, Primary: &fallback, Misguided: 15,
+			Cycles: domain.Cycles{Newest: []domain.Digest{domain.DigestOfTexts("calls")}, Same: []int{14}}, Fallback: 1, Primary: &fallback, Misguided: 15,
 			Rewritten: true, Invalid: 16, Results: 17, ResultTokens: 18, Window: 19, Excess: 20,
 		},
 		Bound:   []contract.Bound{{Server: "shop", ID: "1", TaskQueue: "q/mcp/1"}},

@@ -111,7 +111,9 @@ func (w *world) environment(t *testing.T) *testsuite.TestWorkflowEnvironment {
 		return w.tool(r)
 	}, activity.RegisterOptions{Name: string(contract.CallTool)})
 	env.RegisterActivityWithOptions(func(_ context.Context, r contract.CatalogRequest) (contract.Catalog, error) {
+		w.mu.Lock()
 		w.listed = append(w.listed, r)
+		w.mu.Unlock()
 		catalog := contract.Catalog{Tools: w.tools, Storage: w.storage, MinOutputTokens: 1, Digest: domain.DigestOf([]byte("resolved"))}
 		var err error
 		if w.list != nil {

@@ -1,6 +1,8 @@
 package workflows
 
 import (
+	"strings"
+
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
@@ -63,7 +65,7 @@ func describe(agent domain.AgentID, state domain.AgentState, priced bool) contra
 	outcome := contract.Outcome{
 		AgentID: agent, ExecutionID: execution.ID(), Number: state.ExecutionCount(), Status: state.Status(), StopReason: reason,
 		Steps: state.StepCount(), Usage: state.Usage(), CostNanoUSD: state.CostNanoUSD(), Priced: priced,
-		Unsettled: unsettledAtEnd(state),
+		Unsettled: unsettledAtEnd(state), EffectCounts: state.Effects(),
 	}
 	if err := executionError(state); err != nil {
 		outcome.Kind, outcome.Code = err.Kind, err.Code
@@ -76,7 +78,7 @@ func describe(agent domain.AgentID, state domain.AgentState, priced bool) contra
 }
 
 func endOf(state domain.AgentState) contract.End {
-	end := contract.End{Answer: state.Answer(), Error: executionError(state)}
+	end := contract.End{Answer: state.Answer(), SaidLast: saidInstead(state), Error: executionError(state)}
 	if signal, ok := state.StopSignal(); ok && state.Status() != domain.StatusCompleted {
 		end.Signal = &signal
 	}
@@ -103,7 +105,7 @@ func (s session) result() *contract.Outcome {
 }
 
 // maxReport bounds what the agent that started a sub-agent reads of its answer, in bytes when encoded.
-const maxReport = domain.MaxToolResult - 4<<10
+const maxReport = domain.MaxToolResult - 12<<10 // beside what else the result of the call says
 
 // report is what the agent that started a sub-agent learns of it.
 func (s session) report() *contract.Report {
@@ -111,7 +113,17 @@ func (s session) report() *contract.Report {
 	if err != nil {
 		err = progress.Bounded(err)
 	}
-	return &contract.Report{Answer: domain.HeadAndTail(s.state.Answer(), maxReport), Error: err, Spent: s.Spent(), StoreDown: s.records.why != ""}
+	return &contract.Report{
+		Answer: domain.HeadAndTail(s.state.Answer(), maxReport), SaidLast: saidInstead(s.state), Error: err, Spent: s.Spent(), StoreDown: s.records.why != "",
+	}
+}
+
+// saidInstead is what the model has said last, where there is no answer.
+func saidInstead(state domain.AgentState) string {
+	if strings.TrimSpace(state.Answer()) != "" {
+		return ""
+	}
+	return state.SaidLast()
 }
 
 // executionError is what makes an execution fail, if anything does: the error

@@ -20,19 +20,13 @@ const (
 
 // guards is what they remember of an execution between its steps, each of its own.
 type guards struct {
-	repetition repetition
-	failover   failover
+	cycles   domain.Cycles
+	failover failover
 	// misguided counts the steps in a row whose calls all were of unknown tools
 	// or had arguments that no tool takes.
 	misguided int
 	// misfits counts the answers that did not fit the response format.
 	misfits int
-}
-
-// A repetition is the newest step's calls and results, and how many steps had the same.
-type repetition struct {
-	calls domain.Digest
-	steps int
 }
 
 // A failover counts the fallbacks that have taken over from the first model.
@@ -42,11 +36,11 @@ type failover struct {
 }
 
 func newGuards(g contract.Guarded) *guards {
-	return &guards{repetition{g.Calls, g.Repeated}, failover{g.Fallback, g.Primary}, g.Misguided, g.Invalid}
+	return &guards{g.Cycles, failover{g.Fallback, g.Primary}, g.Misguided, g.Invalid}
 }
 
 func (g *guards) carried(to *contract.Guarded) {
-	to.Calls, to.Repeated, to.Misguided, to.Invalid = g.repetition.calls, g.repetition.steps, g.misguided, g.misfits
+	to.Cycles, to.Misguided, to.Invalid = g.cycles, g.misguided, g.misfits
 	to.Fallback, to.Primary = g.failover.used, g.failover.first
 }
 
@@ -75,15 +69,9 @@ func (g *guards) sawMisguided(step bool) int {
 	return g.misguided
 }
 
-// sawCalls counts steps in a row that made the same calls; the zero digest is of none.
-func (g *guards) sawCalls(calls domain.Digest) int {
-	if calls != g.repetition.calls {
-		g.repetition = repetition{calls: calls}
-	}
-	if !calls.IsZero() {
-		g.repetition.steps++
-	}
-	return g.repetition.steps
+func (g *guards) sawCalls(calls domain.Digest) domain.Cycles {
+	g.cycles = g.cycles.With(calls)
+	return g.cycles
 }
 
 func (g *guards) next(fallbacks []domain.Fallback, failure domain.Failure, now domain.LLMConfig) (domain.LLMConfig, bool) {
@@ -208,18 +196,27 @@ func (t *stepRun) guardCalls() {
 }
 
 func (t *stepRun) guardRepetition(limits domain.Repetition) {
-	switch n := t.guards.sawCalls(digestOfCalls(t.content.ToolExecutions)); {
-	case n < 2:
-	case limits.Stop > 0 && n >= limits.Stop:
+	length, times, whole := t.guards.sawCalls(t.content.CallsDigest()).Repeated()
+	switch {
+	case times < 2 || !whole:
+	case limits.Stop > 0 && times >= limits.Stop:
 		t.signalWith(domain.StopRequested, guardRepeated, fmt.Sprintf(
-			"%d steps in a row made the same tool calls (%s) and got the same results; "+
-				"guards.repeated_calls.stop_after is %d", n, t.toolNames(), limits.Stop),
-			map[string]any{"limit": "repeated_calls.stop_after", "used": n, "total": limits.Stop, "calls": t.noted()})
-	case n == limits.Nudge:
+			"%s made the same tool calls (%s) and got the same results; guards.repeated_calls.stop_after is %d",
+			repeatedSteps(length, times), t.toolNames(), limits.Stop),
+			map[string]any{"limit": "repeated_calls.stop_after", "used": times, "total": limits.Stop, "cycle_steps": length, "calls": t.noted()})
+	case times == limits.Nudge:
 		t.interject("", domain.UserMessage(fmt.Sprintf(
-			"The last %d steps made the same tool calls with the same arguments and got the same results. "+
-				"Repeating them will not help: try something else, or answer with what you have.", n)))
+			"The last %s made the same tool calls with the same arguments and got the same results. "+
+				"Repeating them will not help: try something else, or answer with what you have.", repeatedSteps(length, times))))
 	}
+}
+
+// repeatedSteps says how many steps in a row were the same, or in which cycle they came again.
+func repeatedSteps(length, times int) string {
+	if length == 1 {
+		return fmt.Sprintf("%d steps in a row", times)
+	}
+	return fmt.Sprintf("%d steps in a row, a cycle of %d made %d times,", length*times, length, times)
 }
 
 // noted are the step's first calls, as a signal's data hold them.
@@ -242,22 +239,6 @@ func (t *stepRun) problems() []string {
 		}
 	}
 	return nil
-}
-
-// digestOfCalls is of what was called and what came of it; zero where nothing was.
-func digestOfCalls(executions []domain.ToolExecution) domain.Digest {
-	if len(executions) == 0 {
-		return domain.Digest{}
-	}
-	var parts []string
-	for _, e := range executions {
-		failed := ""
-		if e.Error != nil {
-			failed = string(e.Error.Code) + e.Error.Message
-		}
-		parts = append(parts, e.Call.Name, e.Call.Arguments, e.Value, failed)
-	}
-	return domain.DigestOfTexts(parts...)
 }
 
 func (t *stepRun) outputRetries() int {

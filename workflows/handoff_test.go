@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -197,22 +198,36 @@ func TestAHandoffThatIsNone(t *testing.T) {
 	}
 }
 
-// TestHandingToAndFroEnds without any budget.
+// TestHandingToAndFroEnds without any budget: as a cycle of equal calls, and where each hand-off gives another reason by
+// their number.
 func TestHandingToAndFroEnds(t *testing.T) {
 	t.Parallel()
-	w := desk(func(agent string, step int) contract.ModelReply {
-		if agent == "triage" {
-			return handsTo("billing")
-		}
-		return handsTo("triage")
-	})
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "", withDesk))
-	out := outcome(t, env)
-	require.Equal(t, domain.StatusStopped, out.Status)
-	require.Equal(t, domain.StopRequested, out.StopReason)
-	require.Len(t, w.listed, 1+domain.MaxHandoffs)
-	require.Equal(t, domain.MaxHandoffs+domain.DefaultStop, out.Steps)
+	for name, test := range map[string]struct {
+		reason func(step int) string
+		steps  int
+	}{
+		"in a cycle":         {func(int) string { return "{}" }, 2 * domain.DefaultStop},
+		"with other reasons": {func(step int) string { return fmt.Sprintf(`{"reason":"%d"}`, min(step, domain.MaxHandoffs+1)) }, domain.MaxHandoffs + domain.DefaultStop},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := desk(func(agent string, step int) contract.ModelReply {
+				reply := handsTo("billing")
+				if agent != "triage" {
+					reply = handsTo("triage")
+				}
+				reply.Message.ToolCalls[0].Arguments = test.reason(step)
+				return reply
+			})
+			env := w.environment(t)
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "", withDesk))
+			out := outcome(t, env)
+			require.Equal(t, domain.StatusStopped, out.Status)
+			require.Equal(t, domain.StopRequested, out.StopReason)
+			require.Len(t, w.listed, 1+domain.MaxHandoffs)
+			require.Equal(t, test.steps, out.Steps)
+		})
+	}
 }
 
 // TestRulesAddUp: to hand the conversation over frees no call of what an agent before would have had people asked about.

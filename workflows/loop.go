@@ -97,7 +97,7 @@ func (s session) beginExecution() {
 	if next.Model != nil && !next.Model.Equal(s.state.LLMConfig()) {
 		s.useModel(*next.Model)
 	}
-	budget, prior := s.own.Budget.CappedBy(next.Budget), domain.Spent{}
+	budget, prior := contract.BudgetOf(s.own, next.Budget, s.in.Parent), domain.Spent{}
 	if next.GoesOn {
 		budget, prior = next.Budget, s.Spent()
 		if s.in.GoOn != nil { // the one before was another workflow's, and the carry has said it

@@ -281,7 +281,7 @@ func TestWhatAnUpdateRefuses(t *testing.T) {
 		"without a name":     {"", contract.RedefineRequest{Fields: []string{"tools"}}, "the agent has no name"},
 		"no such field":      {"ann", contract.RedefineRequest{Fields: []string{"colour"}}, `a definition has no "colour"`},
 		"no model":           {"ann", contract.RedefineRequest{}, "model: has no provider"},
-		"another compiler":   {"ann", contract.RedefineRequest{Definition: domain.Definition{Compiler: domain.AllSections}, Fields: []string{"compiler"}}, "compiler: stays as it is"},
+		"another compiler":   {"ann", contract.RedefineRequest{Definition: domain.Definition{Compiler: domain.WholeConversation}, Fields: []string{"compiler"}}, "compiler: stays as it is"},
 		"a tool that is not": {"ann", contract.RedefineRequest{Definition: domain.Definition{Tools: []string{" "}}, Fields: []string{"tools"}}, "tool: is empty"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -24,7 +24,7 @@ func (s session) checkRewind(r contract.RewindRequest) error {
 		return domain.Errorf(domain.Invalid, "origin: is no step of this agent; rewind with a client of Everstep")
 	case r.Newest != count:
 		return domain.Errorf(domain.Denied, "rewind: execution %d has ended since the past was read; look at it, and rewind again", count)
-	case r.Prompt == "" && (r.Model != nil || !r.Budget.IsEmpty()):
+	case r.Prompt == "" && (r.Model != nil || !r.Budget.IsZero()):
 		return domain.Errorf(domain.Invalid, "model, budget: are the next message's, which is not given; give them with it")
 	}
 	if err := s.talk.CheckRewind(r, s.stored); err != nil || r.Prompt == "" {

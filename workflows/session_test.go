@@ -208,7 +208,7 @@ func TestAnotherModel(t *testing.T) {
 // earlier executions makes the next inference read them.
 func TestTracesThatStayVisibleAreReckonedWith(t *testing.T) {
 	t.Parallel()
-	for compiler, asked := range map[domain.Compiler]int{domain.CurrentTrace: 3, domain.AllSections: 2} {
+	for compiler, asked := range map[domain.Compiler]int{domain.CurrentTrace: 3, domain.WholeConversation: 2} {
 		t.Run(string(compiler), func(t *testing.T) {
 			t.Parallel()
 			w := &world{tools: reads()}

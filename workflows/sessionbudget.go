@@ -102,7 +102,7 @@ func (s session) checkExtendSession(request contract.ExtendSessionRequest) error
 		return domain.Errorf(domain.Denied, "extend: the session has no budget; `update %s` gives it one, as session_budget in its definition", s.called())
 	case !has:
 		return domain.Errorf(domain.Denied, "extend: the session has no budget before its next execution begins; `update %s` changes that one", s.called())
-	case request.Budget.IsEmpty() && len(request.Lift) == 0:
+	case request.Budget.IsZero() && len(request.Lift) == 0:
 		return domain.Errorf(domain.Invalid, "extend: give at least one new total of the session, such as max_steps")
 	case totals.MaxCostNanoUSD != nil && s.resolved != nil && s.resolved.Price == nil:
 		return domain.Errorf(domain.Invalid, "max_cost: nobody knows what %s costs; extend another limit", s.state.LLMConfig())

@@ -133,7 +133,9 @@ func (t *stepRun) callAs(i int, call domain.ToolCall) {
 	t.content.ToolExecutions[i].Call, t.unkept = call, true
 }
 
-func (t *stepRun) callStarted(i int) { t.content.ToolExecutions[i].StartedAt, t.unkept = t.now(), true }
+func (t *stepRun) callStarted(i int, effect domain.Effect) {
+	t.content.ToolExecutions[i].StartedAt, t.content.ToolExecutions[i].Effect, t.unkept = t.now(), effect, true
+}
 
 func (t *stepRun) approvalChanged(i int, approval domain.Approval) {
 	t.content.ToolExecutions[i].Approval, t.unkept = approval, true
@@ -144,7 +146,8 @@ func (t *stepRun) answerChanged(i int, answer domain.Answer) {
 }
 
 func (t *stepRun) callChanged(i int, value string, err *domain.Error) {
-	t.content.ToolExecutions[i].Value, t.content.ToolExecutions[i].Error, t.unkept = value, err, true
+	execution := &t.content.ToolExecutions[i]
+	execution.Value, execution.ResultDigest, execution.Error, t.unkept = value, domain.Digest{}, err, true
 }
 
 func (t *stepRun) repeatFor(why repeat) { t.repeat = why }

@@ -185,7 +185,8 @@ func (b *toolBatch) block(i int, call domain.ToolCall, why *domain.Error) {
 func (b *toolBatch) start(i int, call domain.ToolCall, effect domain.Digest) {
 	b.effects[effect] = !effect.IsZero()
 	b.noteStanding(i, call)
-	b.callStarted(i)
+	tool, _ := b.resolved.Tool(call.Name)
+	b.callStarted(i, tool.Effect)
 	b.emit(domain.ToolCallStarted{EventHeader: b.head(), ToolExecutionID: b.content.ID.Tool(i), Tool: domain.Shorten(call.Name, maxEventText)})
 }
 

@@ -155,7 +155,7 @@ func changes(r contract.SendRequest) string {
 	switch {
 	case r.Model != nil:
 		return "model"
-	case !r.Budget.IsEmpty():
+	case !r.Budget.IsZero():
 		return "budget"
 	case r.Given != nil:
 		return "metadata, messages, trusted"
@@ -223,7 +223,7 @@ func (s session) checkExtend(request contract.ExtendRequest) error {
 		return domain.Errorf(domain.Denied, "extend: execution %d completed; send the agent a message instead", s.state.ExecutionCount())
 	case !active && !s.state.Status().Terminal():
 		return domain.Errorf(domain.Denied, "extend: no execution has begun")
-	case active && request.Budget.IsEmpty() && len(request.Lift) == 0:
+	case active && request.Budget.IsZero() && len(request.Lift) == 0:
 		return domain.Errorf(domain.Invalid, "extend: the execution is in progress; give at least one new total, such as max_steps")
 	case s.in.Parent != nil && !budget.Within(s.parent().Grant):
 		return domain.Errorf(domain.Denied, "extend: the agent that started this sub-agent has granted it no more; extend agent %s, and what it starts next gets a share", s.in.Parent.AgentID)

@@ -131,7 +131,7 @@ func (s session) steps(request contract.StepsRequest) (contract.StepsPage, error
 		page.Next = held[fit].Step.Number
 	case state.Status().Terminal():
 		end := endOf(state)
-		page.Answer, page.Error, page.Signal = end.Answer, end.Error, end.Signal
+		page.Answer, page.SaidLast, page.Error, page.Signal = end.Answer, end.SaidLast, end.Error, end.Signal
 		page.Outcome = new(describe(s.in.AgentID, state, found.priced))
 		page.Outcome.Unread = found.unread
 	}

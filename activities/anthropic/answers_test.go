@@ -66,6 +66,11 @@ func TestForms(t *testing.T) {
 		"two texts":          start + text("0", "hel") + text("1", "lo") + ended(`"end_turn"`),
 		"one index for two":  start + text("0", "hel") + text("0", "lo") + ended(`"end_turn"`),
 		"text at the start":  start + begin("0", `{"type":"text","text":"hel"}`) + piece("0", `{"type":"text_delta","text":"lo"}`) + ended(`"end_turn"`),
+		"behind the reason":  start + text("0", "hel") + event("message_delta", `"delta":{"stop_reason":"max_tokens"}`) + text("1", "lo") + ended(`"end_turn"`),
+		"no types of pieces": strings.ReplaceAll(whole, `"type":"text_delta",`, ""),
+		"unannounced too":    start + piece("0", `{"text":"hello"}`) + ended(`"end_turn"`),
+		"in the beginning":   strings.Replace(start, `"content":[]`, `"content":[{"type":"text","text":"hello"}]`, 1) + ended(`"end_turn"`),
+		"there and in order": strings.Replace(whole, `"content":[]`, `"content":[{"type":"text","text":"hello"}]`, 1),
 		"citations":          start + text("0", "hello") + piece("0", `{"type":"citations_delta","citation":{"cited_text":"x"}}`) + ended(`"end_turn"`),
 		"in one piece":       `{"type":"message","content":[{"type":"text","text":"hello"}],"stop_reason":"end_turn"}`,
 	}
@@ -86,8 +91,9 @@ func TestToolCalls(t *testing.T) {
 	t.Parallel()
 	two := []domain.ToolCall{{ID: "toolu_f", Name: "f", Arguments: `{"x":1}`}, {ID: "toolu_g", Name: "g", Arguments: `{}`}}
 	tests := map[string]struct {
-		body string
-		want []domain.ToolCall
+		// early is the content of the message's beginning.
+		body, early string
+		want        []domain.ToolCall
 	}{
 		"one after the other": {body: begin("0", toolF) + arguments("0", "") + arguments("0", `{"x":`) + arguments("0", "1}") + begin("1", toolG), want: two},
 		"in turns":            {body: begin("0", toolF) + begin("1", toolG) + arguments("0", `{"x":`) + arguments("1", "{") + arguments("0", "1}") + arguments("1", "}"), want: two},
@@ -95,6 +101,15 @@ func TestToolCalls(t *testing.T) {
 		"input at the start":  {body: begin("0", strings.Replace(toolF, "{}", `{"x":1}`, 1)) + begin("1", toolG), want: two},
 		"one id for both": {body: begin("0", toolF) + begin("1", strings.Replace(toolG, "toolu_g", "toolu_f", 1)),
 			want: []domain.ToolCall{{ID: "toolu_f", Name: "f", Arguments: "{}"}, {ID: "toolu_f", Name: "g", Arguments: "{}"}}},
+		"input at the start and in pieces":  {body: begin("0", strings.Replace(toolF, "{}", `{"x":1}`, 1)) + arguments("0", `{"x":`) + arguments("0", "1}"), want: two[:1]},
+		"input at the start, nothing later": {body: begin("0", strings.Replace(toolF, "{}", `{"x":1}`, 1)) + arguments("0", "") + arguments("0", "{}"), want: two[:1]},
+		"input in the message's beginning":  {body: "", early: strings.Replace(toolF, "{}", `{"x":1}`, 1), want: two[:1]},
+		"input there and in blocks":         {body: begin("0", toolF) + arguments("0", `{"x":1}`), early: strings.Replace(toolF, "{}", `{"x":1}`, 1), want: two[:1]},
+		"behind the stop reason":            {body: event("message_delta", `"delta":{"stop_reason":"end_turn"}`) + begin("0", toolF) + arguments("0", `{"x":1}`), want: two[:1]},
+		"two ids, the same arguments": {body: begin("0", toolF) + begin("1", strings.Replace(toolF, "toolu_f", "toolu_2", 1)),
+			want: []domain.ToolCall{{ID: "toolu_f", Name: "f", Arguments: "{}"}, {ID: "toolu_2", Name: "f", Arguments: "{}"}}},
+		"one id and name for both": {body: begin("0", toolF) + arguments("0", `{"x":1}`) + begin("1", toolF) + arguments("1", `{"x":2}`),
+			want: []domain.ToolCall{two[0], {ID: "toolu_f", Name: "f", Arguments: `{"x":2}`}}},
 		"no JSON":  {body: begin("0", toolF) + arguments("0", "x = 1"), want: []domain.ToolCall{{ID: "toolu_f", Name: "f", Arguments: "x = 1"}}},
 		"no input": {body: begin("0", `{"type":"tool_use","id":"toolu_f","name":"f"}`), want: []domain.ToolCall{{ID: "toolu_f", Name: "f"}}},
 	}
@@ -102,7 +117,8 @@ func TestToolCalls(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var tools []string
-			answer, err := provider(t, serve(t, 200, nil, start+test.body+ended(`"tool_use"`))).Infer(t.Context(), question(), func(d inference.Delta) {
+			body := strings.Replace(start, `"content":[]`, `"content":[`+test.early+`]`, 1) + test.body + ended(`"tool_use"`)
+			answer, err := provider(t, serve(t, 200, nil, body)).Infer(t.Context(), question(), func(d inference.Delta) {
 				if d.Tool != "" {
 					tools = append(tools, d.Tool)
 				}

@@ -22,6 +22,8 @@ type assembly struct {
 	stop  stopping
 	// begun says that the answer has begun, over that its end was seen.
 	begun, over bool
+	// early is the content that came with the beginning: some servers send all of it there.
+	early []json.RawMessage
 }
 
 // perBlock is what a block takes beside its words.
@@ -99,12 +101,13 @@ func (s *assembly) take(piece event, data []byte) error {
 		}
 		s.begun = true
 		if piece.Message != nil {
+			s.early = piece.Message.Content
 			s.Identify(piece.Message.ID, piece.Message.Model)
 			piece.Message.Usage.Output = 0 // the first tokens only: what was written in all is told at the end
 			s.report(piece.Message.Usage)
 		}
 	case "content_block_start":
-		if b := s.block(piece.Index); b != nil && b.going && piece.Index != nil {
+		if b := s.block(piece.Index); b != nil && piece.Index != nil && (b.going || b.is(piece.Block)) {
 			return s.Mixed("a block of it begins twice", data)
 		}
 		err := s.begin(piece.Index, piece.Block)
@@ -119,17 +122,30 @@ func (s *assembly) take(piece event, data []byte) error {
 		if b == nil {
 			return s.Malformed("the stream holds a piece of a block that never began", data)
 		}
-		s.goOn(b, piece.Delta, data)
+		return s.goOn(b, piece.Delta, data)
 	case "message_delta":
 		if piece.Delta.Reason != "" {
 			s.stop = piece.Delta.stopping
 		}
 		s.report(piece.Usage)
 	case "message_stop":
+		if len(s.blocks) == 0 {
+			for i, raw := range s.early {
+				if err := s.begin(&i, raw); err != nil {
+					return err
+				}
+			}
+		}
 		s.over = true
 		s.finish()
 	}
 	return nil
+}
+
+// is reports whether the beginning of a block is that of this one, by its id.
+func (b *block) is(raw json.RawMessage) bool {
+	var other contentBlock
+	return b.ID != "" && json.Unmarshal(raw, &other) == nil && other.ID == b.ID
 }
 
 func (s *assembly) report(u usage) {
@@ -182,15 +198,32 @@ func (s *assembly) block(index *int) *block {
 // at is the block that a piece belongs to. Some servers do not announce text.
 func (s *assembly) at(index *int, d delta) *block {
 	b := s.block(index)
-	if b == nil && (d.Type == "text_delta" || d.Type == "thinking_delta") {
+	if kind := d.kind(); b == nil && (kind == "text_delta" || kind == "thinking_delta") {
 		b = s.add(index)
-		b.Type = wire.Text(strings.TrimSuffix(string(d.Type), "_delta"))
+		b.Type = wire.Text(strings.TrimSuffix(kind, "_delta"))
 	}
 	return b
 }
 
-func (s *assembly) goOn(b *block, d delta, data []byte) {
-	switch d.Type {
+// kind is the type of a piece. Where the server gives none, what is in it tells.
+func (d delta) kind() string {
+	switch {
+	case d.Type != "":
+		return string(d.Type)
+	case d.Text != "":
+		return "text_delta"
+	case d.Thinking != "":
+		return "thinking_delta"
+	case d.Signature != "":
+		return "signature_delta"
+	case d.Piece != "":
+		return "input_json_delta"
+	}
+	return ""
+}
+
+func (s *assembly) goOn(b *block, d delta, data []byte) error {
+	switch d.kind() {
 	case "text_delta":
 		s.Text(b.place, string(d.Text))
 	case "thinking_delta":
@@ -199,9 +232,12 @@ func (s *assembly) goOn(b *block, d delta, data []byte) {
 		b.signed.WriteString(string(d.Signature))
 		s.Hold(len(d.Signature))
 	case "input_json_delta":
+		if slices.Contains([]wire.Text{"text", "thinking", "redacted_thinking"}, b.Type) && d.Piece != "" {
+			return s.Malformed("the stream holds a piece of a call's input in a block that is no call", data)
+		}
 		b.pieces.WriteString(string(d.Piece))
 		s.Hold(len(d.Piece))
-		if b.Type == "tool_use" {
+		if b.Type == "tool_use" && !wire.Present(b.Input) {
 			s.Call(wire.Piece{Index: b.place, Arguments: string(d.Piece)})
 		}
 	case "citations_delta", "":
@@ -217,6 +253,7 @@ func (s *assembly) goOn(b *block, d delta, data []byte) {
 		b.foreign = true
 		s.Heard()
 	}
+	return nil
 }
 
 // take adds the fields of a piece to the block's: to a text what goes on with it.
@@ -243,8 +280,8 @@ func (s *assembly) finish() {
 		case "thinking":
 			s.Keep(b.place, string(b.Signature)+b.signed.String(), kept{Thinking: true}.opaque())
 		case "tool_use":
-			if b.pieces.Len() == 0 {
-				s.Call(wire.Piece{Index: b.place, Arguments: string(b.Input)})
+			if wire.Present(b.Input) || b.pieces.Len() == 0 {
+				s.Call(wire.Piece{Index: b.place, Arguments: b.input()})
 			}
 		default:
 			if raw := b.whole(); raw != nil {
@@ -252,6 +289,15 @@ func (s *assembly) finish() {
 			}
 		}
 	}
+}
+
+// input is the arguments of a call: the pieces, unless all that they say is nothing.
+func (b *block) input() string {
+	pieces := b.pieces.String()
+	if strings.TrimSpace(pieces) == "" || json.Valid([]byte(pieces)) && !wire.Present(json.RawMessage(pieces)) {
+		return string(b.Input)
+	}
+	return pieces
 }
 
 // whole is a block with what came in pieces; nil where it cannot be told.

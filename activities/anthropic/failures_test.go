@@ -124,6 +124,8 @@ func TestNoAnswers(t *testing.T) {
 		"an error behind the stop": {Body: hello + stop + fails("api_error"), Kind: domain.Unavailable, Text: "hello"},
 		"a second beginning":       {Body: hello + start, Code: domain.CodeMalformed, Text: "hello", Says: "two answers"},
 		"a block begun twice":      {Body: hello + begin("1", toolF) + begin("1", toolG), Code: domain.CodeMalformed, Text: "hello", Says: "two answers"},
+		"a call begun once more":   {Body: hello + begin("1", toolF) + event("content_block_stop", `"index":1`) + begin("1", toolF), Code: domain.CodeMalformed, Text: "hello", Says: "two answers"},
+		"arguments in a text":      {Body: hello + arguments("0", `{"x":1}`), Code: domain.CodeMalformed, Text: "hello", Says: "no call"},
 		"the end without a reason": {Body: hello + event("message_stop", ""), Code: domain.CodeMalformed, Text: "hello"},
 		"a reason without the end": {Body: hello + stop, Code: domain.CodeMalformed, Text: "hello"},
 		"a null reason":            {Body: hello + ended("null"), Code: domain.CodeMalformed, Text: "hello"},
@@ -136,7 +138,7 @@ func TestNoAnswers(t *testing.T) {
 	conformance.Fails(t, tests, ask, func(t *testing.T, name string, answer inference.Answer) {
 		switch used := answer.Response.Usage; name {
 		case "a null reason":
-		case "cut inside arguments", "a block begun twice":
+		case "cut inside arguments", "a block begun twice", "a call begun once more":
 			require.True(t, used.Estimated, "a call is not in the message, and is counted")
 			require.Positive(t, used.OutputTokens)
 		default:

@@ -235,6 +235,17 @@ func Off(then func(), hint string) Value {
 	}}
 }
 
+// OrNone is a value, or the word none.
+func OrNone(value Value, then func()) Value {
+	return Value{&jsonschema.Schema{OneOf: []*jsonschema.Schema{value.Schema, {Enum: []any{"none"}}}}, func(r *Reader, field string, node *yaml.Node) {
+		if node.Kind == yaml.ScalarNode && node.Value == "none" {
+			then()
+			return
+		}
+		value.Read(r, field, node)
+	}}
+}
+
 func numeral(s *jsonschema.Schema, what string, read func(text string) (wrong string)) Value {
 	return Value{s, func(r *Reader, field string, node *yaml.Node) {
 		tag := node.ShortTag()

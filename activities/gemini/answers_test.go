@@ -121,7 +121,11 @@ func TestForms(t *testing.T) {
 	tests := map[string]struct{ body, word string }{
 		"OpenAI's end marker": {body: whole + "data: [DONE]\n\n"},
 		"usage after the end": {body: whole + "data: {\"usageMetadata\":{\"promptTokenCount\":1}}\n\n"},
-		"a second end":        {body: whole + "data: " + last + "\n\n"},
+		"a second end":        {body: whole + "data: {\"candidates\":[" + says("STOP") + "]}\n\n"},
+		"a reason at each":    {body: strings.Replace(whole, `"model"},`, `"model"},"finishReason":"STOP",`, 1)},
+		"text after it":       {body: strings.Replace(strings.Replace(whole, `"finishReason": "STOP",`, "", 1), `"model"},`, `"model"},"finishReason":"STOP",`, 1) + "data: [DONE]\n\n"},
+		"the last reason":     {body: strings.Replace(whole, `"model"},`, `"model"},"finishReason":"MAX_TOKENS",`, 1)},
+		"another id at each":  {body: strings.Replace(strings.Replace(whole, `{"candidates"`, `{"responseId":"1","candidates"`, 1), "\n\ndata: {", "\n\ndata: {\"responseId\":\"2\",", 1)},
 		"nothing, in words":   {body: strings.Replace(whole, `"model"},`, `"model","functionCall":{}},"finishMessage":"",`, 1) + `data: {"candidates":[` + says("", `{"text":"","functionCall":{"id":"","name":"","args":{}}}`) + `],"error":{"code":0,"message":""},"promptFeedback":{"blockReason":""}}` + "\n\n"},
 		"no call":             {body: "data: {\"candidates\":[" + says("", `{"text":"hel","functionCall":{"id":"","name":"","args":{}}}`) + "]}\n\ndata: " + last + "\n\n"},
 		"interim reasons":     {body: strings.Replace(whole, `"model"},`, `"model"},"finishReason":"FINISH_REASON_UNSPECIFIED",`, 1)},
@@ -146,6 +150,47 @@ func TestForms(t *testing.T) {
 				require.Equal(t, word, answer.Response.FinishWord)
 				require.Equal(t, domain.FinishStop, answer.Response.Finish)
 			}
+		})
+	}
+}
+
+// TestOneCallIsReadOnce: a call that the server says again is one, and two calls are two.
+func TestOneCallIsReadOnce(t *testing.T) {
+	t.Parallel()
+	call := func(id, args string) string {
+		return `{"functionCall":{"id":"` + id + `","name":"f","args":` + args + `}}`
+	}
+	tests := map[string]struct {
+		events []string
+		want   []string
+	}{
+		"twice":                           {events: []string{says("", call("a", `{"x":1}`)), says("STOP", call("a", `{"x": 1}`))}, want: []string{"a"}},
+		"again without its arguments":     {events: []string{says("", call("a", `{"x":1}`)), says("STOP", call("a", `{}`))}, want: []string{"a"}},
+		"again, and null":                 {events: []string{says("", call("a", `{"x":1}`)), says("STOP", call("a", `null`))}, want: []string{"a"}},
+		"after the finish":                {events: []string{says("STOP", `{"text":"hi"}`), says("STOP", call("a", `{}`))}, want: []string{"a"}},
+		"two ids":                         {events: []string{says("", call("a", `{}`)), says("STOP", call("b", `{}`))}, want: []string{"a", "b"}},
+		"two places in one list":          {events: []string{says("STOP", call("a", `{}`), call("a", `{}`))}, want: []string{"a", "a"}},
+		"one id with different arguments": {events: []string{says("", call("a", `{"x":1}`)), says("STOP", call("a", `{"x":2}`))}, want: []string{"a", "a"}},
+		"no ids":                          {events: []string{says("", call("", `{}`)), says("STOP", call("", `{}`))}, want: []string{"", ""}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var body strings.Builder
+			for _, e := range test.events {
+				body.WriteString(event(e, ""))
+			}
+			answer, err := infer(t, conformance.Serve(t, 200, nil, body.String()).URL, question())
+			require.Nil(t, err)
+			require.Equal(t, domain.FinishToolCalls, answer.Response.Finish)
+			var ids []string
+			for _, c := range answer.Message.ToolCalls {
+				require.Equal(t, "f", c.Name)
+				ids = append(ids, c.ID)
+			}
+			require.Equal(t, test.want, ids)
+			sent := newScript(t)
+			sent.sent(t, next(recorded(t, answer.Message)))
 		})
 	}
 }

@@ -2,10 +2,10 @@ package gemini
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	"google.golang.org/genai"
@@ -31,18 +31,30 @@ type assembly struct {
 	pieces []piece
 	// at is the place of the last text or thought, calls the number of calls.
 	at, calls int
-	// choice is the index of the one candidate that counts: the first seen.
-	choice *int
-	// id is that of what was said first.
-	id     string
+	// events counts the pieces of the stream, called has the calls by their ids, and again says
+	// that the piece that is read repeats one.
+	events int
+	called map[string]identified
+	again  bool
+	// choice is the index of the one candidate that counts: the first seen. elsewhere says that
+	// another has calls: where the first has none, they belong to the answer.
+	choice    *int
+	elsewhere bool
+	// finish is the last finish reason, open says that more was said since.
 	finish string
+	open   bool
 	// blocked means that finish says why the prompt was refused, answers that there
 	// is a list of candidates.
 	blocked, answers bool
 }
 
-// Finish says why the model stopped, or why it was not asked.
-func (s *assembly) Finish() string { return s.finish }
+// Finish says why the model stopped, or why it was not asked, while nothing was said after it.
+func (s *assembly) Finish() string {
+	if s.open {
+		return ""
+	}
+	return s.finish
+}
 
 // Whole reads an answer that came in one piece, or as the list of the pieces of a stream.
 func (s *assembly) Whole(data []byte) error {
@@ -56,7 +68,7 @@ func (s *assembly) Whole(data []byte) error {
 				return err
 			}
 		}
-		return nil
+		return s.whole(data)
 	}
 	if err := s.read(wire.Event{Data: data}); err != nil {
 		return err
@@ -65,14 +77,23 @@ func (s *assembly) Whole(data []byte) error {
 		// The body is whole, so the answer is, whatever the server calls it.
 		s.finish = unnamed
 	}
+	return s.whole(data)
+}
+
+// whole closes a body that came in one piece.
+func (s *assembly) whole(data []byte) error {
+	if s.elsewhere && s.calls == 0 {
+		return s.Malformed("the answer has its tool calls in a second candidate, and one was asked for", data)
+	}
+	s.open = false
 	return nil
 }
 
 // Event reads the next piece. The finish reason is the only mark of the end; some servers send
-// OpenAI's.
+// OpenAI's too.
 func (s *assembly) Event(e wire.Event) (done bool, err error) {
 	if strings.TrimSpace(string(e.Data)) == "[DONE]" {
-		return true, nil
+		return true, s.whole(nil)
 	}
 	return false, s.read(e)
 }
@@ -86,23 +107,28 @@ func (s *assembly) read(e wire.Event) error {
 	s.Report(in.Usage.domain()) // each piece has the count so far
 	s.answers = s.answers || in.Candidates != nil
 	defer s.Flush()
-	before, over := s.Held(), s.finish != ""
+	before, ended := s.Held(), s.finish != ""
+	s.events++
+	s.again = false
 	for _, c := range in.Candidates {
-		if s.finish != "" && c.FinishReason != "" || !s.counts(c.Index) {
+		if !s.counts(c.Index) {
+			s.elsewhere = s.elsewhere || c.calls()
 			continue
 		}
 		if err := s.take(c, e.Data); err != nil {
 			return err
 		}
 	}
-	if s.Held() != before {
-		s.id = cmp.Or(s.id, string(in.ID))
-		if over || in.ID != "" && string(in.ID) != s.id {
-			return s.Mixed("it goes on after the end, or under another id", e.Data)
+	if s.Held() != before || s.again {
+		if err := s.SaidUnder(string(in.ID), ended, e.Data); err != nil {
+			return err
 		}
 	}
 	if why := string(in.Feedback.BlockReason); s.finish == "" && why != "" && genai.BlockedReason(why) != genai.BlockedReasonUnspecified {
 		s.finish, s.blocked = why, true
+	}
+	if s.Finish() != "" && s.elsewhere && s.calls == 0 {
+		return s.Malformed("the answer has its tool calls in a second candidate, and one was asked for", e.Data)
 	}
 	return nil
 }
@@ -115,8 +141,9 @@ func (s *assembly) counts(index int) bool {
 	return *s.choice == index
 }
 
-// take adds what a candidate brings. The first finish reason counts.
+// take adds what a candidate brings: all that is said counts, and the last finish reason.
 func (s *assembly) take(c candidate, data []byte) error {
+	before := s.Held()
 	for _, raw := range c.Content.Parts {
 		var p part
 		if json.Unmarshal(raw, &p) != nil {
@@ -129,9 +156,12 @@ func (s *assembly) take(c candidate, data []byte) error {
 			return s.Malformed("the server sends the arguments of calls in pieces, which was not asked for", data)
 		}
 		if wire.Present(raw) {
-			s.takePart(p, raw)
+			if err := s.takePart(p, raw, data); err != nil {
+				return err
+			}
 		}
 	}
+	s.open = s.open || s.finish != "" && s.Held() != before
 	word := string(c.FinishReason)
 	switch genai.FinishReason(word) {
 	case "", genai.FinishReasonUnspecified:
@@ -144,7 +174,7 @@ func (s *assembly) take(c candidate, data []byte) error {
 	case missingSignature:
 		return s.Fail(domain.Invalid, "", nil, "the provider misses the signature of a thought in the conversation (%s); use another model or a new conversation", word)
 	default:
-		s.finish = word
+		s.finish, s.open = word, false
 	}
 	return nil
 }
@@ -156,13 +186,16 @@ const (
 )
 
 // takePart adds a part. Texts that follow on each other and are not signed are one.
-func (s *assembly) takePart(p part, raw json.RawMessage) {
+func (s *assembly) takePart(p part, raw json.RawMessage, data []byte) error {
 	text := string(p.Text)
 	next, again := piece{Signature: string(p.Signature)}, modelPart{Signature: string(p.Signature)}
 	switch {
 	case p.Call != nil:
 		next.Call = true
 		call := domain.ToolCall{ID: string(p.Call.ID), Name: string(p.Call.Name), Arguments: p.Call.arguments()}
+		if again, err := s.repeats(call, wire.Present(p.Call.Args), data); again || err != nil {
+			return err
+		}
 		again.Call = calledWith(call, call.ID)
 		s.Call(wire.Piece{Index: s.calls, ID: call.ID, Name: call.Name, Arguments: call.Arguments})
 		s.calls++
@@ -179,6 +212,37 @@ func (s *assembly) takePart(p part, raw json.RawMessage) {
 		next.Raw = string(raw)
 	}
 	s.add(next)
+	return nil
+}
+
+// An identified is a call with an id, and the number of the event that brought it.
+type identified struct {
+	domain.ToolCall
+	bare  bool
+	event int
+}
+
+// repeats reports whether a call is one of an earlier event, said once more. Ids are the
+// server's, so calls without one are never taken for each other.
+func (s *assembly) repeats(call domain.ToolCall, arguments bool, data []byte) (bool, error) {
+	if call.ID == "" {
+		return false, nil
+	}
+	before, known := s.called[call.ID]
+	switch {
+	case !known || before.Name != call.Name || before.event == s.events:
+	case !arguments || wire.SameJSON(call.Arguments, before.Arguments):
+		s.again = true
+		s.Heard()
+		return true, nil
+	case before.bare:
+		return false, s.Malformed("the server sends a call without its arguments and then with them", data)
+	}
+	if s.called == nil {
+		s.called = map[string]identified{}
+	}
+	s.called[call.ID] = identified{call, !arguments, s.events}
+	return false, nil
 }
 
 // place is where a text goes in the message: with the one before, if that is of the same kind.
@@ -263,6 +327,14 @@ type candidate struct {
 	} `json:"content"`
 	FinishReason  wire.Text `json:"finishReason"`
 	FinishMessage wire.Text `json:"finishMessage"`
+}
+
+// calls reports whether there is a tool call among the parts.
+func (c candidate) calls() bool {
+	return slices.ContainsFunc(c.Content.Parts, func(raw json.RawMessage) bool {
+		var p part
+		return json.Unmarshal(raw, &p) == nil && p.Call != nil && p.Call.Name != ""
+	})
 }
 
 // part is a part of the model's content, as far as it is understood.

@@ -85,6 +85,7 @@ func (t admitting) Connect(ctx context.Context) (sdk.Connection, error) {
 type hearing struct {
 	sdk.Connection
 	admission
+	pending
 	version *version
 
 	// asked has the requests of the server that have no answer yet.
@@ -103,8 +104,11 @@ func (h *hearing) Read(ctx context.Context) (jsonrpc.Message, error) {
 		request, ok := message.(*jsonrpc.Request)
 		switch {
 		case !ok:
-			h.version.learn(message)
-			return message, nil
+			answer, _ := message.(*jsonrpc.Response) // there is nothing else
+			if answer = h.answered(answer); answer != nil {
+				h.version.learn(answer)
+				return answer, nil
+			}
 		case request.IsCall():
 			shorten(request, len(request.Params))
 			return request, h.question(ctx)
@@ -131,6 +135,7 @@ func (h *hearing) question(ctx context.Context) error {
 // Write sends a message. An answer that the server does not take is given up.
 func (h *hearing) Write(ctx context.Context, message jsonrpc.Message) error {
 	if _, ok := message.(*jsonrpc.Response); !ok {
+		h.sent(message)
 		return h.Connection.Write(ctx, message)
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerPatience)

@@ -185,7 +185,7 @@ func (s *server) sent(ctx context.Context, looked *sdk.Tool, params *sdk.CallToo
 			return s.ongoing(ctx, l, t)
 		case err == nil:
 			return result, nil
-		case ended || l.program != nil && ctx.Err() == nil && !answered(err):
+		case ended || l.lost():
 			s.lost(l)
 		}
 		if first && ended && ctx.Err() == nil && (!sent.hasBegun() || sent.forgotten(err)) {
@@ -217,6 +217,10 @@ func (s *server) failure(ctx context.Context, l *link, sent *sending, err error)
 			s.config.Name, status, http.StatusText(status), domain.Shorten(err.Error(), maxOAuthError))
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		return domain.CodedErrorf(domain.Denied, domain.CodeAuth, "MCP server %s refuses who asks (%d %s); its headers are the worker's to mend", s.config.Name, status, http.StatusText(status))
+	case refusal != nil && refusal.Code == codeUnread:
+		return s.unreadable(refusal)
+	case refusal != nil && refusal.Code == codeUnfinished:
+		return tool.OutcomeUnknown(s.unavailable("was lost while the call ran: %s", refusal.Message))
 	case refusal != nil && status < 500:
 		return domain.Errorf(domain.Invalid, "MCP server %s refuses the call: %s (%d)", s.config.Name, refusal.Message, refusal.Code)
 	case status >= 300 && status < 500:
@@ -225,6 +229,11 @@ func (s *server) failure(ctx context.Context, l *link, sent *sending, err error)
 		return tool.OutcomeUnknown(s.unavailable("answers %d %s", status, http.StatusText(status)))
 	}
 	return tool.OutcomeUnknown(s.unavailable("was lost while the call ran: %s", l.explain(err)))
+}
+
+// unreadable is the error of a call that was answered: whatever it does is done.
+func (s *server) unreadable(err error) error {
+	return domain.Errorf(domain.Invalid, "MCP server %s has answered the call, and its answer cannot be read: %s", s.config.Name, err)
 }
 
 // maxOAuthError bounds what is told of an authorization server's refusal.

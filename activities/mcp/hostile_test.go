@@ -65,7 +65,6 @@ func TestAServerOfAnOlderProtocol(t *testing.T) {
 func TestHostileServers(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[string]string{
-		"torrent": "it sends a message of more than 41943040 bytes",
 		"endless": "it sends a message of more than 41943040 bytes",
 		"asks":    "it asks more than 64 things at one time",
 		"closes":  "it has closed its output",
@@ -84,10 +83,19 @@ func TestHostileServers(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatCannotBeReadMayBeOfACallThatWasCarriedOut(t *testing.T) {
+// TestAnAnswerThatIsTooLong fails its call alone: what the call does is done.
+func TestAnAnswerThatIsTooLong(t *testing.T) {
 	t.Parallel()
-	_, err := call(t, started(t, "unreadable"), "s__echo", args{})
-	requireUnknown(t, err)
+	s := started(t, "torrent")
+	_, err := s.Find(t.Context(), "s__echo")
+	require.NoError(t, err)
+	before := s.all["s"].live
+	for range 2 {
+		_, err := call(t, s, "s__echo", args{})
+		require.EqualError(t, err, "MCP server s has answered the call, and its answer cannot be read: it has more than 41943040 bytes")
+		require.False(t, tool.IsOutcomeUnknown(err))
+	}
+	require.Same(t, before, s.all["s"].live)
 }
 
 func TestAFloodOfNoticesIsLeftOut(t *testing.T) {

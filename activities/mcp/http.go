@@ -1,8 +1,12 @@
 package mcp
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"mime"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -10,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -105,7 +110,66 @@ func (r *requests) RoundTrip(request *http.Request) (*http.Response, error) {
 		_ = response.Body.Close()
 		response.Body = http.NoBody
 	}
-	return response, nil
+	if response.StatusCode < 200 || response.StatusCode >= 300 {
+		return response, nil
+	}
+	return readable(response, answeredBy(request))
+}
+
+// answeredBy is the id of the request that a response is to answer, or whose stream it resumes; none: it is of no call.
+func answeredBy(request *http.Request) (id jsonrpc.ID) {
+	sent := sendingOf(request.Context())
+	if request.Method != http.MethodPost || request.GetBody == nil {
+		sent.note(func(s *sending) { id = s.id })
+		return id
+	}
+	var asks struct {
+		ID     any    `json:"id"`
+		Method string `json:"method"`
+	}
+	if body, err := request.GetBody(); err == nil && json.NewDecoder(body).Decode(&asks) == nil && asks.Method != "" {
+		id, _ = jsonrpc.MakeID(asks.ID)
+		sent.note(func(s *sending) { s.id = id })
+	}
+	return id
+}
+
+// readable is a response of which the SDK can decode what is in it. Its error is that of this request alone, where the
+// SDK's would end the connection.
+func readable(response *http.Response, id jsonrpc.ID) (*http.Response, error) {
+	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	switch {
+	case kind == "text/event-stream":
+		response.Body, response.ContentLength = newEventBody(response.Body, id), -1
+		return response, nil
+	case !id.IsValid():
+		return response, nil
+	}
+	defer response.Body.Close()
+	data, err := io.ReadAll(response.Body)
+	var all []jsonrpc.Message
+	switch {
+	case errors.Is(err, errLongBody) && headed(data) == id:
+		all = []jsonrpc.Message{&jsonrpc.Response{Error: tooLong()}}
+	case err != nil:
+		return nil, err
+	default:
+		if all, err = understood(data); err != nil && kind != "application/json" {
+			return nil, fmt.Errorf("unsupported content type %q", kind)
+		}
+	}
+	for _, one := range all {
+		if answer, ok := one.(*jsonrpc.Response); ok && (!answer.ID.IsValid() || numbered(answer.ID) == id) {
+			answer.ID = id
+			if data, err = encodedAnswer(answer); err != nil {
+				return nil, err
+			}
+			response.Header.Set("Content-Type", "application/json")
+			response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(data)), int64(len(data))
+			return response, nil
+		}
+	}
+	return nil, errors.New("its answer is no message of the protocol, or answers something else")
 }
 
 func retryAfter(header http.Header) time.Duration {

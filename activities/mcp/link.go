@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 
@@ -35,8 +36,10 @@ type link struct {
 	listing chan struct{}
 	mu      sync.Mutex
 	tools   []*sdk.Tool
-	listed  time.Time
-	dead    bool
+	// unread are the tools that cannot be read, with why not, and told those that were told of.
+	unread, told []unreadTool
+	listed       time.Time
+	dead         bool
 	// tasks are the tools whose calls can be tasks, of the form in which they are asked for. inHeaders are
 	// those of which arguments go in headers, which the SDK sees to.
 	tasks, inHeaders map[string]bool
@@ -154,8 +157,29 @@ func (l *link) list(ctx context.Context) ([]*sdk.Tool, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.tools, l.listed, l.tasks, l.inHeaders = all, asked, tasks, inHeaders(all)
-	return all, nil
+	l.tools, l.unread = apart(all)
+	l.listed, l.tasks, l.inHeaders = asked, tasks, inHeaders(l.tools)
+	return l.tools, nil
+}
+
+// unreadTools are those that the server lists and that cannot be read.
+func (l *link) unreadTools() []unreadTool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.unread
+}
+
+// unreadAnew are those of them that it has not returned yet.
+func (l *link) unreadAnew() (anew []unreadTool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, t := range l.unread {
+		if !slices.Contains(l.told, t) {
+			anew = append(anew, t)
+		}
+	}
+	l.told = l.unread
+	return anew
 }
 
 // paged is all that a server lists of something, page by page.
@@ -179,11 +203,14 @@ func paged[T any](what string, most int, ask func(cursor string) (page []T, next
 
 // explain adds how a connection came to its end, where it did.
 func (l *link) explain(err error) error {
-	if l.program != nil && !answered(err) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+	if l.lost() && !answered(err) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("%s", l.program.why())
 	}
 	return err
 }
+
+// lost reports whether the program's connection has come to its end. An answer that cannot be read is no such end.
+func (l *link) lost() bool { return l.program != nil && l.program.lost() }
 
 // ended is why a connection that an agent had for itself is lost.
 func (l *link) ended() string {

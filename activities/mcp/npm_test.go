@@ -2,9 +2,7 @@ package mcp
 
 import (
 	"bytes"
-	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -17,41 +15,17 @@ import (
 	"everstep/domain"
 )
 
-// published are servers of the protocol's own project, as their registry has them.
-var published = []string{
-	"@modelcontextprotocol/server-everything@2026.8.31", "@modelcontextprotocol/server-filesystem@2026.8.31",
-	"@modelcontextprotocol/server-memory@2026.8.31", "@modelcontextprotocol/server-sequential-thinking@2026.8.31", suite + "@0.1.16",
-}
-
-// packages is a folder in which they are installed, once for all runs on a machine.
+// packages is the folder with the published MCP servers, and the suite of clients, which .ci/npm installs.
 func packages(t *testing.T) string {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("SKIPPED: the published MCP servers are not tried with -short")
 	}
-	for _, program := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("SKIPPED: the published MCP servers are not tried: there is no %s here", program)
-		}
-	}
-	cache, err := os.UserCacheDir()
+	dir, err := filepath.Abs(filepath.Join("..", "..", ".ci", "cache", "npm"))
 	require.NoError(t, err)
-	dir := filepath.Join(cache, "everstep", "test-mcp-2026.8.31-suite-0.1.16")
-	if _, err := os.Stat(filepath.Join(dir, "installed")); err == nil {
-		return dir
+	if _, err := os.Stat(filepath.Join(dir, "installed")); err != nil {
+		t.Skip("SKIPPED: the published MCP servers are not tried: .ci/npm installs them")
 	}
-	require.NoError(t, os.MkdirAll(dir, 0o700))
-	lock, err := os.Create(filepath.Join(dir, "lock"))
-	require.NoError(t, err)
-	defer lock.Close()
-	require.NoError(t, syscall.Flock(int(lock.Fd()), syscall.LOCK_EX))
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	install := exec.CommandContext(ctx, "npm", append([]string{"install", "--prefix", dir, "--no-audit", "--no-fund", "--ignore-scripts"}, published...)...)
-	if out, err := install.CombinedOutput(); err != nil {
-		t.Skipf("SKIPPED: the published MCP servers are not tried: npm cannot install them: %s: %s", err, out)
-	}
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "installed"), nil, 0o600))
 	return dir
 }
 

@@ -95,6 +95,13 @@ func (s *server) examined(ctx context.Context) (Report, error) {
 		}
 		report.Tools, seen = append(report.Tools, shown), append(seen, t.Name)
 	}
+	for _, t := range l.unreadTools() {
+		config, allowed := s.config.allowed(t.Name)
+		report.Tools = append(report.Tools, Listed{
+			Name: ToolName(s.config.Name, t.Name), Original: t.Name, Effect: config.Effect, Allowed: allowed, Problem: "cannot be read: " + t.Problem,
+		})
+		seen = append(seen, t.Name)
+	}
 	for name := range s.config.Tools {
 		if !slices.Contains(seen, name) {
 			report.Missing = append(report.Missing, name)

@@ -22,6 +22,8 @@ type sending struct {
 	status int
 	wait   time.Duration
 
+	// id is the request's, by which a stream that is resumed is known to answer it.
+	id jsonrpc.ID
 	// read is what was read of its answer.
 	read budget
 }

@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 		hostile := map[string]func(){
 			"garbage": func() { chatter("this is no message\n\n{\"jsonrpc\":1}\n[]\n") }, "mute": func() { select {} }, "deaf": deaf,
 			"torrent": torrent, "endless": endless, "flood": flood, "asks": asks, "pages": pages, "gone": func() { os.Exit(3) },
-			"fickle": fickle, "old": func() { chatter("") }, "hangs": hangs, "unreadable": unreadable, "closes": closes, "useless": useless,
+			"fickle": fickle, "verbatim": verbatims, "odd": odd, "old": func() { chatter("") }, "hangs": hangs, "closes": closes, "useless": useless,
 			"begs": begs, "lists": func() { lists(os.Args[3]) }, "million": million, "shouts": shouts,
 			"changes": func() { changes(os.Args[3]) },
 			"tasks":   func() { tasksServed(false) }, "tasks that die": func() { tasksServed(true) },
@@ -299,12 +299,6 @@ func fickle() {
 // hangs answers nothing more once it is called.
 func hangs() {
 	answering("", func(method string, _ json.RawMessage) string { return usual(method, func() string { select {} }) })
-}
-
-func unreadable() {
-	answering("", func(method string, _ json.RawMessage) string {
-		return usual(method, func() string { return `"result":{"content":[{"type":"hologram"}]}` })
-	})
 }
 
 // useless has a tool that no model can call, beside one that it can.

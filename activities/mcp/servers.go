@@ -126,7 +126,8 @@ func (s *Servers) Find(ctx context.Context, name string) (tool.Tool, error) {
 }
 
 // All asks a server for all tools that agents may have of it, as they are now. One that
-// is of no use is an error: nobody would miss it otherwise.
+// is of no use is an error: nobody would miss it otherwise. One that cannot be read is left
+// out, and named in the log and by Examine.
 func (s *Servers) All(ctx context.Context, name string) ([]tool.Tool, error) {
 	server := s.all[name]
 	if server == nil {
@@ -309,6 +310,9 @@ func (s *server) listed(ctx context.Context) (*link, []*sdk.Tool, error) {
 		err = s.distinct(tools)
 	}
 	if err == nil {
+		for _, t := range l.unreadAnew() {
+			s.warn("MCP server lists a tool that cannot be read, which no agent has", "tool", t.Name, "error", t.Problem)
+		}
 		return l, tools, nil
 	}
 	if ctx.Err() != nil {
@@ -339,7 +343,7 @@ func (s *server) distinct(tools []*sdk.Tool) error {
 
 // find makes a tool of what the server lists under a name.
 func (s *server) find(ctx context.Context, name string) (tool.Tool, error) {
-	_, listed, err := s.listed(ctx)
+	l, listed, err := s.listed(ctx)
 	if err != nil {
 		return tool.Tool{}, err
 	}
@@ -350,6 +354,11 @@ func (s *server) find(ctx context.Context, name string) (tool.Tool, error) {
 			continue
 		}
 		return s.usable(t, config)
+	}
+	for _, t := range l.unreadTools() {
+		if ToolName(s.config.Name, t.Name) == name {
+			return tool.Tool{}, domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "MCP server %s lists tool %q as what cannot be read: %s", s.config.Name, t.Name, t.Problem)
+		}
 	}
 	return tool.Tool{}, domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "MCP server %s has no %q for agents; it has: %s",
 		s.config.Name, domain.Shorten(name, maxToolName), domain.Shorten(strings.Join(others, ", "), 1000))

@@ -193,6 +193,9 @@ func (s *server) breaks(l *link, err error) bool {
 	if s.single && l.program == nil {
 		return errors.Is(err, sdk.ErrSessionMissing) || errors.Is(err, sdk.ErrConnectionClosed)
 	}
+	if l.program != nil {
+		return l.lost()
+	}
 	return !answered(err)
 }
 

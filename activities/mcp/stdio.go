@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -25,8 +26,10 @@ const (
 	// maxLine bounds one message: room for the longest result that a tool may have,
 	// escaped and with its structure beside it.
 	maxLine = 40 << 20
-	// maxGarbage bounds what is no message, in a row: programs print what they should log.
-	maxGarbage = 1 << 20
+	// maxPassed bounds a line of which no more than maxLine is read.
+	maxPassed = 4 * maxLine
+	// maxGarbage bounds what is no message, in a row: programs print what they should log, also during a long call.
+	maxGarbage = 64 << 20
 	// maxComplaint bounds a line of standard error in the log.
 	maxComplaint = 4 << 10
 	// leave is what a program has to end when its input does, and again when it is told to.
@@ -48,6 +51,9 @@ type program struct {
 	// complain gets the lines of its standard error, and what it writes that is no message.
 	complain func(string)
 	admission
+	pending
+	// read are messages that came in one line with the one before.
+	read []jsonrpc.Message
 
 	writing sync.Mutex
 	// asked counts the requests of the server that have no answer yet.
@@ -119,66 +125,104 @@ func (p *program) SessionID() string { return "" }
 // Read returns the next message, and passes over what is none.
 func (p *program) Read(context.Context) (jsonrpc.Message, error) {
 	for garbage := 0; ; {
+		for len(p.read) > 0 {
+			message := p.read[0]
+			p.read = p.read[1:]
+			if message = p.hears(message); message != nil {
+				return message, nil
+			}
+		}
 		line, err := p.line()
-		if err != nil {
+		switch {
+		case errors.Is(err, errLongLine):
+			p.complains("a message of more than "+strconv.Itoa(maxLine)+" bytes", line)
+			if asking.Match(line) {
+				continue
+			}
+			if answer := p.answered(&jsonrpc.Response{ID: headed(line), Error: tooLong()}); answer != nil {
+				return answer, nil
+			}
+			continue
+		case err != nil:
 			return nil, p.failed(err)
 		}
 		if p.flooded() && !bytes.Contains(line, []byte(`"id"`)) {
 			continue // a notice too many, which costs more to decode than to read
 		}
-		message, err := jsonrpc.DecodeMessage(line)
-		if err == nil {
+		if p.read, err = understood(line); err == nil {
 			garbage = 0
-			if p.hears(message, len(line)) {
-				return message, nil
-			}
 			continue
 		}
 		if garbage += len(line) + 1; garbage > maxGarbage {
 			return nil, p.failed(fmt.Errorf("it writes what is no message of the protocol, more than %d bytes in a row", maxGarbage))
 		}
-		if line = bytes.TrimSpace(line); len(line) > 0 {
-			p.complain("no message: " + strings.ToValidUTF8(string(line[:min(len(line), maxComplaint)]), "\uFFFD"))
-		}
+		p.complains("no message", line)
 	}
 }
 
-// line reads a line, however it ends.
+// complains shows the beginning of what is passed over.
+func (p *program) complains(why string, line []byte) {
+	if line = bytes.TrimSpace(line); len(line) > 0 {
+		p.complain(why + ": " + strings.ToValidUTF8(string(line[:min(len(line), maxComplaint)]), "\uFFFD"))
+	}
+}
+
+var errLongLine = errors.New("a line is too long")
+
+// line reads a line, however it ends. Of one that is too long it returns the beginning, with errLongLine.
 func (p *program) line() ([]byte, error) {
 	var whole []byte
+	passed := 0
 	for {
 		piece, err := p.lines.ReadSlice('\n')
-		if len(whole)+len(piece) > maxLine {
+		switch {
+		case passed+len(piece) > maxPassed:
 			return nil, fmt.Errorf("it sends a message of more than %d bytes", maxLine)
-		}
-		if err == nil && whole == nil {
+		case passed > 0 || len(whole)+len(piece) > maxLine:
+			if passed == 0 {
+				passed, whole = len(whole), bytes.Clone(whole[:min(len(whole), maxComplaint)])
+			}
+			passed += len(piece)
+		case err == nil && whole == nil:
 			return bytes.Clone(piece), nil
+		default:
+			whole = append(whole, piece...)
 		}
-		whole = append(whole, piece...)
-		if !errors.Is(err, bufio.ErrBufferFull) {
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+		case err == nil && passed > 0:
+			return whole, errLongLine
+		default:
 			return whole, err
 		}
 	}
 }
 
-// hears reports whether a message is passed on.
-func (p *program) hears(message jsonrpc.Message, size int) bool {
-	request, ok := message.(*jsonrpc.Request)
-	switch {
-	case !ok:
-		return true
-	case !request.IsCall():
-		return p.admit(request, size)
+// hears is a message as it is passed on, nil where it is not.
+func (p *program) hears(message jsonrpc.Message) jsonrpc.Message {
+	if answer, ok := message.(*jsonrpc.Response); ok {
+		if answer = p.answered(answer); answer != nil {
+			return answer
+		}
+		return nil // it answers nothing that was asked
+	}
+	request, _ := message.(*jsonrpc.Request) // there is nothing else
+	size := len(request.Method) + len(request.Params)
+	if !request.IsCall() {
+		if p.admit(request, size) {
+			return request
+		}
+		return nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.asked++; p.asked > maxAsked {
 		p.broken = errAsksTooMuch
 		_ = p.stdout.Close() // the next read fails
-		return false
+		return nil
 	}
 	shorten(request, size)
-	return true
+	return request
 }
 
 // failed keeps the first reason for which nothing more is read.
@@ -197,6 +241,7 @@ func (p *program) failed(err error) error {
 // Write sends a message. What was sent in part breaks the connection: nothing after
 // it could be read.
 func (p *program) Write(ctx context.Context, message jsonrpc.Message) error {
+	p.sent(message)
 	message = onWire(message)
 	data, err := jsonrpc.EncodeMessage(message)
 	if err != nil {
@@ -259,6 +304,13 @@ func (p *program) told() bool {
 	default:
 		return false
 	}
+}
+
+// lost reports whether the connection has come to its end.
+func (p *program) lost() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.broken != nil
 }
 
 // why says how the connection came to its end, as far as it is known soon.

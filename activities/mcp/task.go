@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -59,21 +58,12 @@ func (l *link) speaks(version string) bool {
 	return said != nil && said.ProtocolVersion >= version
 }
 
-// extended reports whether the server may answer any call with a task.
-func (l *link) extended() bool {
-	if !l.speaks(versionOfExtensions) {
-		return false
-	}
-	capabilities := l.session.InitializeResult().Capabilities
-	return capabilities != nil && capabilities.Extensions[tasksExtension] != nil
-}
-
 // versionOfExtensions is the version of the protocol from which each request says what its caller understands.
 const versionOfExtensions = "2026-07-28"
 
-// page lists tools, and notes whose calls may be tasks.
+// page lists tools, and notes whose calls may be tasks. The transport has seen to it that each tool can be decoded.
 func (l *link) page(ctx context.Context, cursor string, tasks map[string]bool) ([]*sdk.Tool, string, error) {
-	if !l.speaks(tasksVersion) || l.speaks(versionOfExtensions) {
+	if l.speaks(versionOfExtensions) { // the SDK needs to know which arguments of them go in headers
 		page, err := l.session.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor})
 		if err != nil {
 			return nil, "", err
@@ -89,7 +79,7 @@ func (l *link) page(ctx context.Context, cursor string, tasks map[string]bool) (
 		Next  string            `json:"nextCursor"`
 	}
 	if err := json.Unmarshal(came.text, &listed); err != nil {
-		return nil, "", fmt.Errorf("it lists what is no list of tools: %w", err)
+		return nil, "", unread("it lists what is no list of tools: %s", err)
 	}
 	var all []*sdk.Tool
 	for _, text := range listed.Tools {
@@ -100,9 +90,9 @@ func (l *link) page(ctx context.Context, cursor string, tasks map[string]bool) (
 			} `json:"execution"`
 		}
 		if err := errors.Join(json.Unmarshal(text, &t), json.Unmarshal(text, &more)); err != nil {
-			return nil, "", fmt.Errorf("it lists what is no tool: %w", err)
+			return nil, "", unread("it lists what is no tool: %s", err)
 		}
-		if support := more.Execution.TaskSupport; support == "optional" || support == "required" {
+		if support := more.Execution.TaskSupport; l.speaks(tasksVersion) && (support == "optional" || support == "required") {
 			tasks[t.Name] = true
 		}
 		all = append(all, &t)
@@ -110,23 +100,19 @@ func (l *link) page(ctx context.Context, cursor string, tasks map[string]bool) (
 	return all, listed.Next, nil
 }
 
-// wants reports whether a call is to be a task where the server answers calls so, and how it is made then.
-func (l *link) wants(params *sdk.CallToolParams) (*callParams, bool) {
+// wanted is a call as it is asked for: as a task, where its tool says that it may be one.
+func (l *link) wanted(params *sdk.CallToolParams) (made *callParams, inHeaders bool) {
 	l.mu.Lock()
-	older := l.tasks[params.Name]
-	inHeaders := l.inHeaders[params.Name]
-	l.mu.Unlock()
-	if !older && (!l.extended() || inHeaders) {
-		return nil, false
-	}
-	made := &callParams{
+	defer l.mu.Unlock()
+	made = &callParams{
 		ParamsBase: sdk.ParamsBase{Meta: params.Meta}, Name: params.Name, Arguments: params.Arguments,
 		InputResponses: params.InputResponses, RequestState: params.RequestState,
 	}
-	if older {
+	if l.tasks[params.Name] {
 		made.Task = &taskWish{TTL: wishedLife.Milliseconds()}
+		return made, false
 	}
-	return made, true
+	return made, l.inHeaders[params.Name]
 }
 
 // inHeaders are the tools of which arguments go in headers too.
@@ -142,53 +128,39 @@ func inHeaders(tools []*sdk.Tool) map[string]bool {
 
 // call makes a call. It has either a result or a task.
 func (l *link) call(ctx context.Context, params *sdk.CallToolParams) (*sdk.CallToolResult, *task, error) {
-	made, ok := l.wants(params)
-	if !ok {
-		result, err := l.session.CallTool(ctx, params)
-		if err == nil && isTask(result) {
-			return nil, &task{}, nil
-		}
-		return result, nil, err
-	}
-	came, err := sdk.CallCustomMethod[*callParams, *verbatim](asIs(ctx), l.session, ownPrefix+methodCall, made)
+	text, err := l.answer(ctx, params)
 	if err != nil {
 		return nil, nil, err
 	}
-	var either struct {
-		Type string `json:"resultType"`
-		Task *task  `json:"task"`
+	var fields map[string]json.RawMessage
+	_ = json.Unmarshal(text, &fields) // what it is, resultOf says
+	told := fields["task"]
+	if string(fields["resultType"]) == `"task"` {
+		told = text
 	}
-	if err := json.Unmarshal(came.text, &either); err != nil {
-		return nil, nil, fmt.Errorf("its answer cannot be read: %w", err)
+	if made := new(task); !absent(told) && json.Unmarshal(told, made) == nil {
+		return nil, made, nil
 	}
-	if either.Type == "task" {
-		either.Task = new(task)
-		if err := json.Unmarshal(came.text, either.Task); err != nil {
-			return nil, nil, fmt.Errorf("its task cannot be read: %w", err)
-		}
-	}
-	if either.Task != nil {
-		return nil, either.Task, nil
-	}
-	result, err := resultOf(came.text)
+	result, err := resultOf(text)
 	return result, nil, err
 }
 
-// isTask reports whether a result that the SDK has read was a task, of which it keeps nothing.
-func isTask(result *sdk.CallToolResult) bool {
-	if len(result.Content) > 0 || result.StructuredContent != nil {
-		return false
+// answer is the result of a call as it came. The SDK alone puts arguments in headers, and its transport has wrapped what
+// comes back.
+func (l *link) answer(ctx context.Context, params *sdk.CallToolParams) (json.RawMessage, error) {
+	made, inHeaders := l.wanted(params)
+	if inHeaders {
+		result, err := l.session.CallTool(ctx, params)
+		if err != nil {
+			return nil, err
+		}
+		return unwrapped(result), nil
 	}
-	text, err := json.Marshal(result)
-	return err == nil && strings.Contains(string(text), `"resultType":"task"`)
-}
-
-func resultOf(text json.RawMessage) (*sdk.CallToolResult, error) {
-	result := new(sdk.CallToolResult)
-	if err := json.Unmarshal(text, result); err != nil {
-		return nil, fmt.Errorf("its answer cannot be read: %w", err)
+	came, err := sdk.CallCustomMethod[*callParams, *verbatim](asIs(ctx), l.session, ownPrefix+methodCall, made)
+	if err != nil {
+		return nil, err
 	}
-	return result, nil
+	return came.text, nil
 }
 
 // A handle is what is kept of a task while its server goes on with it.
@@ -310,7 +282,7 @@ func (s *server) askOver(ctx context.Context, l *link, id string) (*sdk.CallTool
 	case len(t.Result) > 0 && string(t.Result) != "null":
 		result, err := resultOf(t.Result)
 		if err != nil {
-			return nil, tool.OutcomeUnknown(s.unavailable("has ended the task: %s", err))
+			return nil, s.unreadable(err)
 		}
 		return result, nil
 	case t.Status == "completed" || t.Status == "failed":
@@ -329,11 +301,13 @@ func (s *server) taskResult(ctx context.Context, l *link, t *task) (*sdk.CallToo
 	if err == nil {
 		result, err := resultOf(text)
 		if err != nil {
-			return nil, tool.OutcomeUnknown(s.unavailable("has ended the task: %s", err))
+			return nil, s.unreadable(err)
 		}
 		return result, nil
 	}
-	if said, ok := errors.AsType[*jsonrpc.Error](err); ok && t.Status == "failed" && answered(err) {
+	if said, ok := errors.AsType[*jsonrpc.Error](err); ok && said.Code == codeUnread {
+		return nil, s.unreadable(said)
+	} else if ok && t.Status == "failed" && answered(err) {
 		return nil, domain.Errorf(domain.Invalid, "MCP server %s refuses the call: %s (%d)", s.config.Name, domain.Shorten(said.Message, maxStatusMessage), said.Code)
 	}
 	return nil, s.unasked(ctx, l, err)

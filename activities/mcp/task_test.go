@@ -182,7 +182,7 @@ func TestWhatBecomesOfATask(t *testing.T) {
 		"failed":                     {says: fmt.Sprintf(older, "failed"), result: `"error":{"code":-32602,"message":"no such order"}`, want: "refuses the call: no such order (-32602)"},
 		"failed with a result":       {says: fmt.Sprintf(older, "failed"), result: `"result":{"isError":true,"content":[{"type":"text","text":"no such order"}]}`, want: "no such order"},
 		"its result is gone":         {says: fmt.Sprintf(older, "completed"), result: noSuchTask, unknown: true, want: "does not know any more the task"},
-		"its result is none":         {says: fmt.Sprintf(older, "completed"), result: `"result":{"content":7}`, unknown: true, want: "has ended the task: its answer cannot be read"},
+		"its result is none":         {says: fmt.Sprintf(older, "completed"), result: `"result":7`, want: "its answer cannot be read: it is 7 and no object"},
 		"failed, newer":              {extended: true, says: `"result":{"taskId":"t-1","status":"failed","error":{"code":-32602,"message":"no such order"}}`, want: "refuses the call: no such order (-32602)"},
 		"asks a person, newer":       {extended: true, says: newerWantsWord, unknown: true, want: "asks for an answer of a person (elicitation)", cancels: 1},
 		"taken back":                 {says: olderWorking, takenBack: true, goesOn: true, want: "working: half of it", cancels: 1},

@@ -54,6 +54,9 @@ func TestForms(t *testing.T) {
 		"no error, in words":      strings.ReplaceAll(plain, `"model":"m-1"`, `"error":{"code":"","message":""},"incomplete_details":{"reason":""},"model":"m-1"`),
 		"events nobody knows":     sse(created, `{"type":"response.mood","mood":{"delta":"no"}}`, `{"type":"response.output_text.annotation.added","annotation":{}}`, added, hel, lo, end),
 		"items that are done":     sse(created, added, hel, lo, itemDone(0, hello), ended("completed", "")),
+		"an item done twice":      sse(created, added, hel, lo, itemDone(0, hello), itemDone(0, hello), ended("completed", "")),
+		"a text among parts":      sse(created, added, hel, lo, ended("completed", "", strings.Replace(hello, `"content":[`, `"content":["",`, 1))),
+		"parts that are texts":    sse(created, added, hel, lo, ended("completed", "", `{"type":"message","content":["hel",{"type":"output_text","text":"lo"}]}`)),
 		"items done out of order": sse(hel, lo, itemDone(1, strings.Replace(hello, "hello", "lo", 1)), itemDone(0, strings.Replace(hello, "hello", "hel", 1)), ended("completed", "")),
 	}
 	for name, body := range tests {
@@ -123,6 +126,49 @@ func TestParts(t *testing.T) {
 	}
 }
 
+// TestOneCallIsReadOnce: an item that is told of several times is one call, in all that tells of it.
+func TestOneCallIsReadOnce(t *testing.T) {
+	t.Parallel()
+	const begun = `{"type":"response.output_item.added","output_index":0,"item":{"type":"function_call","id":"fc_1","call_id":"a","name":"f","arguments":""}}`
+	const arguments = `{"type":"response.function_call_arguments.delta","output_index":0,"item_id":"fc_1","delta":"{\"x\":1}"}`
+	bare := strings.Replace(called, `"{\"x\":1}"`, `""`, 1)
+	unnamed := strings.NewReplacer(`"id":"fc_1",`, "", `"call_id":"a",`, "").Replace(called)
+	second := strings.NewReplacer("fc_1", "fc_2", `"a"`, `"b"`).Replace(called)
+	custom := `{"type":"custom_tool_call","id":"ctc_1","call_id":"a","name":"f","input":"{\"x\":1}","status":"completed"}`
+	tests := map[string]struct {
+		events []string
+		ids    []string
+	}{
+		"done, and at the end":               {[]string{created, begun, arguments, itemDone(0, called), ended("completed", "", called)}, []string{"a"}},
+		"done alone":                         {[]string{created, begun, arguments, itemDone(0, called), ended("completed", "")}, []string{"a"}},
+		"done twice":                         {[]string{created, begun, itemDone(0, called), itemDone(0, called), ended("completed", "")}, []string{"a"}},
+		"done twice, once without arguments": {[]string{created, itemDone(0, bare), itemDone(0, called), ended("completed", "")}, []string{"a"}},
+		"done twice, without ids":            {[]string{created, itemDone(0, unnamed), itemDone(0, unnamed), ended("completed", "")}, []string{""}},
+		"another id of the item at the end":  {[]string{created, itemDone(0, called), ended("completed", "", strings.Replace(called, "fc_1", "fc_9", 1))}, []string{"a"}},
+		"arguments at its done alone":        {[]string{created, itemDone(0, called), ended("completed", "", bare)}, []string{"a"}},
+		"arguments in deltas alone":          {[]string{created, begun, arguments, ended("completed", "", bare)}, []string{"a"}},
+		"of free text":                       {[]string{created, itemDone(0, custom), ended("completed", "", custom)}, []string{"a"}},
+		"two ids, the same arguments":        {[]string{created, itemDone(0, called), itemDone(1, second), ended("completed", "")}, []string{"a", "b"}},
+		"two ids at one index":               {[]string{created, itemDone(0, called), itemDone(0, second), ended("completed", "")}, []string{"a", "b"}},
+		"two indices, without ids":           {[]string{created, itemDone(0, unnamed), itemDone(1, unnamed), ended("completed", "")}, []string{"", ""}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			answer, err := infer(t, conformance.Serve(t, 200, nil, sse(test.events...)).URL, question())
+			require.Nil(t, err)
+			var ids []string
+			for _, c := range answer.Message.ToolCalls {
+				require.Equal(t, "f", c.Name)
+				require.Equal(t, `{"x":1}`, c.Arguments)
+				ids = append(ids, c.ID)
+			}
+			require.Equal(t, test.ids, ids)
+			require.Equal(t, domain.FinishToolCalls, answer.Response.Finish)
+		})
+	}
+}
+
 // TestReasoningIsThatOfItsItem: the API encrypts anew at the end, and wants
 // that of the item back.
 func TestReasoningIsThatOfItsItem(t *testing.T) {
@@ -148,7 +194,7 @@ func TestDeltas(t *testing.T) {
 		`{"type":"response.output_item.added","output_index":2,"item":{"type":"function_call","call_id":"a","name":"f","arguments":""}}`,
 		`{"type":"response.function_call_arguments.delta","output_index":2,"delta":"{}"}`,
 		`{"type":"response.refusal.delta","output_index":3,"delta":"no"}`,
-		ended("completed", "", called))
+		ended("completed", "", called, `{"type":"message","status":"completed","content":[{"type":"refusal","refusal":"no"}]}`))
 	_, err := provider(t, conformance.Serve(t, 200, nil, body).URL).Infer(t.Context(), question(), func(d inference.Delta) { heard = append(heard, d) })
 	require.NoError(t, err)
 	require.Equal(t, []inference.Delta{{Reasoning: "one"}, {Reasoning: "\n\ntwo"}, {Reasoning: "three"}, {Tool: "f"}, {Text: "no"}}, heard)

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"slices"
@@ -116,11 +117,11 @@ func (s *assembly) Event(e wire.Event) (done bool, err error) {
 		delete(s.open, piece.Output)
 		i := read(piece.Item)
 		i.raw = piece.Item
-		s.done = append(s.done, doneItem{piece.Output, i})
-		// Once as it came, and once more read.
-		s.Hold(2*len(piece.Item) + perItem)
+		s.finished(doneItem{piece.Output, i})
 	case "response.output_text.delta", "response.refusal.delta":
 		s.Text(int(piece.Output), string(piece.Delta))
+	case "response.function_call_arguments.delta", "response.custom_tool_call_input.delta":
+		s.Call(wire.Piece{Index: int(piece.Output), Arguments: string(piece.Delta)})
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
 		s.think(piece)
 	default:
@@ -133,6 +134,26 @@ func (s *assembly) Event(e wire.Event) (done bool, err error) {
 	}
 	s.Flush()
 	return false, nil
+}
+
+// finished keeps an item that is done, once: some servers say so again.
+func (s *assembly) finished(d doneItem) {
+	again := func(before doneItem) bool { return before.at == d.at && before.item.is(d.item) }
+	if k := slices.IndexFunc(s.done, again); k >= 0 {
+		s.done[k] = d
+		return
+	}
+	s.done = append(s.done, d)
+	// Once as it came, and once more read.
+	s.Hold(2*len(d.item.raw) + perItem)
+}
+
+// is reports whether two items are one, by their ids, or where they have none by all that is in them.
+func (i item) is(other item) bool {
+	if i.Type != other.Type || i.ID+i.CallID == "" && other.ID+other.CallID == "" {
+		return bytes.Equal(i.raw, other.raw)
+	}
+	return i.ID != "" && i.ID == other.ID || i.CallID != "" && i.CallID == other.CallID
 }
 
 // think shows reasoning, the parts of a summary apart.
@@ -169,8 +190,8 @@ func (s *assembly) end(data []byte, status string) error {
 	}
 	s.reason = string(r.Incomplete.Reason)
 	s.items = s.final(r.Output)
-	if len(s.items) == 0 && s.Partial().Message.Text() != "" {
-		return s.Malformed("the response has ended without the text that came before", data)
+	if lost := s.lost(status); lost != "" {
+		return s.Malformed("the response "+lost, data)
 	}
 	s.status = status
 	if !s.Told() {
@@ -179,6 +200,48 @@ func (s *assembly) end(data []byte, status string) error {
 	}
 	return nil
 }
+
+// lost says what the end leaves out of what came before it, or what is in it that is not
+// understood. The calls of a response that was cut are not missed: none of them runs.
+func (s *assembly) lost(status string) string {
+	var calls, done int
+	var text strings.Builder
+	for _, i := range s.items {
+		if i.Type == itemCall {
+			calls++
+		}
+		if i.Type != itemMessage {
+			continue
+		}
+		text.WriteString(i.Content.join(""))
+		for _, c := range i.Content {
+			if c.Text+c.Refusal == "" && !slices.Contains([]wire.Text{"", "output_text", "refusal", "text"}, c.Type) {
+				return "holds content of type " + domain.Shorten(string(c.Type), maxKind) + ", which is not understood"
+			}
+		}
+	}
+	before := []string{s.Partial().Message.Text()}
+	for _, d := range s.done {
+		switch d.item.Type {
+		case itemCall:
+			done++
+		case itemMessage:
+			before = append(before, d.item.Content.join(""))
+		}
+	}
+	for _, said := range before {
+		if !strings.Contains(text.String(), strings.TrimSpace(said)) {
+			return "has ended without the text that came before"
+		}
+	}
+	if status == "completed" && calls < max(done, len(s.Calls())) {
+		return "has ended without a tool call that came before"
+	}
+	return ""
+}
+
+// maxKind bounds what is shown of a type that is not known.
+const maxKind = 40
 
 // final is the items of the answer: those of the end, else those that were done. Reasoning is
 // encrypted anew for each; the API wants that back which came first.
@@ -201,9 +264,27 @@ func (s *assembly) final(output []json.RawMessage) []item {
 				}
 			}
 		}
+		if i.Type == itemCall && i.Arguments == "" {
+			i.Arguments = s.argumentsOf(i)
+		}
 		items = append(items, i)
 	}
 	return items
+}
+
+// argumentsOf are those that came for a call before the end.
+func (s *assembly) argumentsOf(i item) wire.Text {
+	for _, d := range s.done {
+		if d.item.is(i) {
+			return d.item.Arguments
+		}
+	}
+	for _, call := range s.Calls() {
+		if call.ID != "" && call.ID == string(i.CallID) {
+			return wire.Text(call.Arguments)
+		}
+	}
+	return ""
 }
 
 // paragraph stands between the parts of a summary.

@@ -293,6 +293,9 @@ func read(opaque json.RawMessage) item {
 	if json.Unmarshal(opaque, &kept) != nil {
 		return item{}
 	}
+	if kept.Type == "custom_tool_call" { // its arguments are free text
+		kept.Type, kept.Arguments = itemCall, kept.Input
+	}
 	return kept
 }
 
@@ -311,6 +314,7 @@ type item struct {
 	CallID    wire.Text `json:"call_id"`
 	Name      wire.Text `json:"name"`
 	Arguments wire.Text `json:"arguments"`
+	Input     wire.Text `json:"input"`
 	Encrypted wire.Text `json:"encrypted_content"`
 	Content   contents  `json:"content"`
 	Summary   contents  `json:"summary"`
@@ -328,19 +332,23 @@ func (i item) returnable() bool {
 type contents []content
 
 type content struct {
+	Type    wire.Text `json:"type"`
 	Text    wire.Text `json:"text"`
 	Refusal wire.Text `json:"refusal"`
 }
 
-// UnmarshalJSON takes a text for a list of one, what is neither for none. It never fails.
+// UnmarshalJSON takes what is no list for a list of one, and what is no object for a text. It never fails.
 func (c *contents) UnmarshalJSON(data []byte) error {
-	var list []content
-	var text string
-	switch {
-	case json.Unmarshal(data, &list) == nil:
-		*c = list
-	case json.Unmarshal(data, &text) == nil:
-		*c = contents{{Text: wire.Text(text)}}
+	var list []json.RawMessage
+	if json.Unmarshal(data, &list) != nil {
+		list = []json.RawMessage{data}
+	}
+	for _, raw := range list {
+		var one content
+		if json.Unmarshal(raw, &one) != nil {
+			_ = one.Text.UnmarshalJSON(raw)
+		}
+		*c = append(*c, one)
 	}
 	return nil
 }

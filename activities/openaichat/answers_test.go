@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -30,7 +31,9 @@ func TestForms(t *testing.T) {
 	tests := map[string]string{
 		"no end marker":           chunk(hello) + chunk(finish),
 		"no last empty line":      chunk(hello) + strings.TrimSpace(chunk(finish)),
-		"a second finish":         chunk(hello) + chunk(finish) + chunk(strings.Replace(hello, "null", `"stop"`, 1)) + end,
+		"a second finish":         chunk(hello) + chunk(finish) + chunk(finish) + end,
+		"no finish":               chunk(hello) + end,
+		"usage and no finish":     chunk(hello) + usage + end,
 		"usage after the end":     plain + usage,
 		"an id of the gateway":    strings.Replace(chunk(`{"index":0,"delta":{"role":"assistant","content":""}}`), `"1"`, `"gen-1"`, 1) + plain,
 		"an id that comes later":  strings.Replace(chunk(strings.Replace(hello, "hello", "hel", 1)), `"1"`, `""`, 1) + chunk(strings.Replace(hello, "hello", "lo", 1)) + chunk(finish),
@@ -63,6 +66,7 @@ func TestForms(t *testing.T) {
 func TestToolCalls(t *testing.T) {
 	t.Parallel()
 	two := []domain.ToolCall{{ID: "a", Name: "f", Arguments: `{"x":1}`}, {ID: "b", Name: "g", Arguments: `{}`}}
+	const first = `[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}}]`
 	tests := map[string]struct {
 		pieces []string
 		want   []domain.ToolCall
@@ -104,6 +108,21 @@ func TestToolCalls(t *testing.T) {
 			`[{"index":1,"id":"","function":{"name":"","arguments":""},"custom":{"name":"","input":""}}]`}},
 		"the same as the call of older models": {want: two[:1], pieces: []string{
 			`[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}}],"function_call":{"name":"f","arguments":"{\"x\":1}"}`}},
+		"its name again, with nothing":            {want: two[:1], pieces: []string{first, `[{"index":0,"function":{"name":"f","arguments":""}}]`}},
+		"its id and name again, at another index": {want: two[:1], pieces: []string{first, `[{"index":1,"id":"a","function":{"name":"f","arguments":""}}]`}},
+		"its id again, and null":                  {want: two[:1], pieces: []string{first, `[{"index":0,"id":"a","function":null,"custom":null}],"function_call":null`}},
+		"all of it again":                         {want: two[:1], pieces: []string{first, first}},
+		"all of it again, without an index":       {want: two[:1], pieces: []string{`[{"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}}]`, `[{"id":"a","function":{"name":"f","arguments":"{\"x\": 1}"}}]`}},
+		"the id late":                             {want: two[:1], pieces: []string{strings.Replace(first, `"id":"a",`, "", 1), `[{"index":0,"id":"a","function":{"name":"","arguments":""}}]`}},
+		"in the field of older models, later":     {want: two[:1], pieces: []string{first, `[],"function_call":{"name":"f","arguments":"{\"x\":1}"}`}},
+		"in both fields, in pieces": {want: two[:1], pieces: []string{
+			`[],"function_call":{"name":"f","arguments":"{\"x\":"}`, `[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":"}}]`,
+			`[],"function_call":{"arguments":"1}"}`, `[{"index":0,"function":{"arguments":"1}"}}]`}},
+		"another in the field of older models": {pieces: []string{first, `[],"function_call":{"name":"g","arguments":"{}"}`}, want: []domain.ToolCall{two[0], {Name: "g", Arguments: "{}"}}},
+		"two ids, the same arguments": {pieces: []string{first, strings.Replace(first, `"a"`, `"b"`, 1)},
+			want: []domain.ToolCall{two[0], {ID: "b", Name: "f", Arguments: `{"x":1}`}}},
+		"two indices, the same arguments, no ids": {pieces: []string{strings.Replace(first, `"a"`, `""`, 1), strings.NewReplacer(`"a"`, `""`, `"index":0`, `"index":1`).Replace(first)},
+			want: []domain.ToolCall{{Name: "f", Arguments: `{"x":1}`}, {Name: "f", Arguments: `{"x":1}`}}},
 		"free text": {pieces: []string{`[{"index":0,"id":"a","function":{"name":"","arguments":""},"custom":{"name":"f","input":"x"}}]`},
 			want: []domain.ToolCall{{ID: "a", Name: "f", Arguments: `x`}}},
 		"arguments as an object": {want: two[:1], pieces: []string{`[{"index":0,"id":"a","function":{"name":"f","arguments":{"x":1}}}]`}},
@@ -124,6 +143,91 @@ func TestToolCalls(t *testing.T) {
 			require.Equal(t, domain.FinishToolCalls, answer.Response.Finish)
 		})
 	}
+}
+
+// TestAllThatIsSaidCounts: whatever comes before the end marker is part of the answer, and the last finish reason counts.
+func TestAllThatIsSaidCounts(t *testing.T) {
+	t.Parallel()
+	said := func(id, fields, finish string) string {
+		return under(id, `{"index":0,"delta":{`+fields+`},"finish_reason":`+finish+`}`)
+	}
+	text := func(words, finish string) string { return said("1", `"content":"`+words+`"`, finish) }
+	call := said("1", `"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]`, "null")
+	message := func(delta, fields string) string {
+		return chunk(`{"index":0,"delta":` + delta + `,"message":{` + fields + `}}`)
+	}
+	calling := `"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]`
+	tests := map[string]struct {
+		body, text, thought string
+		calls               int
+		want                domain.FinishReason
+		word                string
+	}{
+		"a finish reason at each piece":      {body: text("The first ", `"stop"`) + text("second.", `"stop"`) + end, text: "The first second.", want: domain.FinishStop},
+		"at each piece, no end marker":       {body: text("The first ", `"stop"`) + text("second.", `"stop"`), text: "The first second.", want: domain.FinishStop},
+		"text after it":                      {body: text("The first ", `"stop"`) + text("second.", "null") + end, text: "The first second.", want: domain.FinishStop},
+		"a call after it":                    {body: text("hi", `"stop"`) + call + end, text: "hi", calls: 1, want: domain.FinishToolCalls, word: "stop"},
+		"a call beside a second one":         {body: text("hi", `"stop"`) + strings.Replace(call, "null", `"tool_calls"`, 1) + end, text: "hi", calls: 1, want: domain.FinishToolCalls},
+		"thinking after it":                  {body: text("hi", `"stop"`) + said("1", `"reasoning":"hm"`, "null") + end, text: "hi", thought: "hm", want: domain.FinishStop},
+		"the last finish reason":             {body: text("hi", `"stop"`) + chunk(strings.Replace(finish, "stop", "length", 1)) + end, text: "hi", want: domain.FinishLength},
+		"the last, and an empty one":         {body: text("hi", `"length"`) + text("", `""`) + end, text: "hi", want: domain.FinishLength},
+		"another id at each piece":           {body: said("1", `"content":"a"`, "null") + said("2", `"content":"b"`, "null") + said("3", `"content":"c"`, "null") + under("4", finish) + end, text: "abc", want: domain.FinishStop},
+		"a role at each piece":               {body: said("1", `"role":"assistant","content":"a"`, "null") + said("1", `"role":"assistant","content":"b"`, "null") + chunk(finish) + end, text: "ab", want: domain.FinishStop},
+		"a role at the end":                  {body: said("1", `"role":"assistant","content":"a"`, "null") + text("b", "null") + said("1", `"role":"assistant","content":""`, `"stop"`) + end, text: "ab", want: domain.FinishStop},
+		"no finish reason":                   {body: text("hi", "null") + end, text: "hi", want: domain.FinishStop, word: "none"},
+		"no finish reason, a call":           {body: call + end, calls: 1, want: domain.FinishToolCalls, word: "none"},
+		"usage after the end":                {body: text("hi", "null") + end + usage, text: "hi", want: domain.FinishStop, word: "none"},
+		"a refusal beside content":           {body: said("1", `"content":"No: ","refusal":"I won't"`, "null") + chunk(finish) + end, text: "No: I won't", want: domain.FinishRefusal, word: "stop"},
+		"a refusal in both fields":           {body: said("1", `"content":"I won't","refusal":"I won't"`, "null") + chunk(finish) + end, text: "I won't", want: domain.FinishRefusal, word: "stop"},
+		"a refusal beside a call":            {body: said("1", `"refusal":"hm"`, "null") + call + chunk(finish) + end, text: "hm", calls: 1, want: domain.FinishToolCalls, word: "stop"},
+		"a refusal among parts":              {body: said("1", `"content":[{"type":"refusal","refusal":"I won't"}]`, "null") + chunk(finish) + end, text: "I won't", want: domain.FinishRefusal, word: "stop"},
+		"texts for parts":                    {body: said("1", `"content":["a",{"text":"b"},{"type":"text","text":"c"}]`, "null") + chunk(finish) + end, text: "abc", want: domain.FinishStop},
+		"thoughts for parts":                 {body: said("1", `"content":[{"type":"thinking","thinking":"h"},{"type":"reasoning","text":"m"},"a"]`, "null") + chunk(finish) + end, text: "a", thought: "hm", want: domain.FinishStop},
+		"parts that cite":                    {body: said("1", `"content":["a",{"type":"reference","reference_ids":[1]}]`, "null") + chunk(finish) + end, text: "a", want: domain.FinishStop},
+		"a message and no deltas":            {body: message("{}", `"content":"hel"`) + message("{}", `"content":"hello"`) + chunk(finish) + end, text: "hello", want: domain.FinishStop},
+		"messages that are pieces":           {body: message("null", `"content":"hel"`) + message("null", `"content":"lo"`) + chunk(finish) + end, text: "hello", want: domain.FinishStop},
+		"a message with what no delta had":   {body: message(`{"reasoning":"hm"}`, `"content":""`) + message("{}", `"content":"hello",`+calling) + chunk(finish) + end, text: "hello", thought: "hm", calls: 1, want: domain.FinishToolCalls, word: "stop"},
+		"a message with the calls once more": {body: strings.Replace(call, `"finish_reason"`, `"message":{`+calling+`},"finish_reason"`, 1) + message("{}", calling) + chunk(finish) + end, calls: 1, want: domain.FinishToolCalls, word: "stop"},
+		"a message with all calls, twice":    {body: message("{}", calling) + message("{}", calling) + chunk(finish) + end, calls: 1, want: domain.FinishToolCalls, word: "stop"},
+		"one id for two calls, in one piece": {body: `{"choices":[{"message":{"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}},{"id":"a","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"stop"}]}`, calls: 2, want: domain.FinishToolCalls, word: "stop"},
+		"two choices with calls":             {body: `{"choices":[{"index":0,"message":{` + calling + `},"finish_reason":"stop"},{"index":1,"message":{` + calling + `},"finish_reason":"stop"}]}`, calls: 1, want: domain.FinishToolCalls, word: "stop"},
+		"two choices of one index":           {body: `{"choices":[{"message":{"content":"hi"},"finish_reason":"stop"},{"message":{` + calling + `},"finish_reason":"stop"}]}`, text: "hi", calls: 1, want: domain.FinishToolCalls, word: "stop"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var heard, thought strings.Builder
+			answer, err := provider(t, conformance.Serve(t, 200, nil, test.body).URL).Infer(t.Context(), question(), func(d inference.Delta) {
+				heard.WriteString(d.Text)
+				thought.WriteString(d.Reasoning)
+			})
+			require.NoError(t, err)
+			require.Equal(t, test.text, answer.Message.Text())
+			require.Equal(t, test.thought, thought.String())
+			require.Len(t, answer.Message.ToolCalls, test.calls)
+			require.Equal(t, test.want, answer.Response.Finish)
+			require.Equal(t, test.word, answer.Response.FinishWord)
+			if name != "a refusal in both fields" {
+				require.Equal(t, test.text, heard.String())
+			}
+		})
+	}
+}
+
+// TestAFinishReasonAtEachPiece: the server may take its time between them, as between any pieces, and what breaks off is
+// no answer.
+func TestAFinishReasonAtEachPiece(t *testing.T) {
+	t.Parallel()
+	piece := chunk(strings.Replace(hello, "null", `"stop"`, 1))
+	url, closed := conformance.Stall(t, piece+piece)
+	p, err := wire.New(openaichat.Dialects()[0].API(), wire.Config{BaseURL: url, Timeouts: wire.Timeouts{Idle: 200 * time.Millisecond}})
+	require.NoError(t, err)
+	answer, err := p.Infer(t.Context(), question(), func(inference.Delta) {})
+	require.Error(t, err)
+	require.True(t, domain.AsError(err).Billed)
+	require.Equal(t, "hellohello", answer.Message.Text())
+	require.True(t, answer.Partial)
+	<-closed
 }
 
 // TestFinish reads why a model stopped: its content decides first.
@@ -178,15 +282,28 @@ func TestFinishWithoutMessage(t *testing.T) {
 	require.Empty(t, answer.Message.Parts)
 }
 
+// TestFinishOptional: a stream that ends without a mark of its end is an answer where the worker says so, unless it was
+// cut inside of a call or said nothing.
 func TestFinishOptional(t *testing.T) {
 	t.Parallel()
-	url := conformance.Serve(t, 200, nil, chunk(hello)+end).URL
-	p, err := wire.New(openaichat.Dialects()[0].API(), wire.Config{BaseURL: url, FinishOptional: true})
-	require.NoError(t, err)
-	answer, err := p.Infer(t.Context(), question(), func(inference.Delta) {})
-	require.NoError(t, err)
-	require.Equal(t, "hello", answer.Message.Text())
-	require.Equal(t, domain.FinishStop, answer.Response.Finish)
+	call := chunk(`{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":"}}]}}`)
+	for body, whole := range map[string]bool{
+		chunk(hello): true, chunk(hello) + chunk(finish) + chunk(hello): true, chunk(hello) + call: false, chunk(role): false,
+	} {
+		url := conformance.Serve(t, 200, nil, body).URL
+		for _, optional := range []bool{false, true} {
+			p, err := wire.New(openaichat.Dialects()[0].API(), wire.Config{BaseURL: url, FinishOptional: optional})
+			require.NoError(t, err)
+			answer, err := p.Infer(t.Context(), question(), func(inference.Delta) {})
+			if !optional || !whole {
+				require.Equal(t, domain.CodeMalformed, domain.AsError(err).Code, body)
+				continue
+			}
+			require.NoError(t, err)
+			require.Equal(t, strings.Repeat("hello", strings.Count(body, "hello")), answer.Message.Text())
+			require.Equal(t, domain.FinishStop, answer.Response.Finish)
+		}
+	}
 }
 
 func TestUsage(t *testing.T) {

@@ -29,20 +29,45 @@ const sliceHeader = 24
 type assembly struct {
 	*wire.Attempt
 
-	// choice is the index of the one choice that counts: the first seen.
-	choice *int
+	// choice is the index of the one choice that counts: the first seen. elsewhere says that
+	// another has calls: where the first has none, they belong to the answer.
+	choice    *int
+	elsewhere bool
 	// thought is the field in which the thinking came.
 	thought string
 	// details are JSON values, as they came.
 	details [][]byte
-	finish  string
-	// id is that of what was said first, said means that pieces say it.
-	id   string
-	said bool
+	// finish is the last finish reason, open says that more was said since.
+	finish string
+	open   bool
+	// bare says that a piece was said without a role, again that a role came after it.
+	bare, again bool
+
+	// brought is what the deltas of a stream have brought. What they have not is taken from
+	// message, the whole so far, which some servers send beside them or in their place.
+	brought struct{ text, thinking, calls bool }
+	message content
+	// older is the call that came in the field of older models.
+	older wire.Draft
 }
 
-// Finish is the finish reason: without usage and end marker the answer is whole too.
-func (s *assembly) Finish() string { return s.finish }
+// olderCall is the index of a call that came in the field of older models.
+const olderCall = 1 << 30
+
+// Finish is the finish reason, while nothing was said after it: without usage and end marker
+// the answer is whole too.
+func (s *assembly) Finish() string {
+	if s.open || s.callsElsewhere() {
+		return ""
+	}
+	return s.finish
+}
+
+func (s *assembly) callsElsewhere() bool {
+	return s.elsewhere && !s.brought.calls && !s.message.calls()
+}
+
+const callsElsewhere = "the answer has its tool calls in a second choice, and one choice was asked for"
 
 // Whole reads an answer that came in one piece.
 func (s *assembly) Whole(data []byte) error {
@@ -53,7 +78,13 @@ func (s *assembly) Whole(data []byte) error {
 	if out.Choices == nil {
 		return s.Malformed("the answer has no choices", data)
 	}
-	s.take(out, true)
+	if err := s.take(out, true, data); err != nil {
+		return err
+	}
+	if s.callsElsewhere() {
+		return s.Malformed(callsElsewhere, data)
+	}
+	s.open = false
 	if s.finish == "" {
 		// The body is whole, so the answer is, whatever the server calls it.
 		s.finish = unnamed
@@ -67,25 +98,22 @@ func (s *assembly) Whole(data []byte) error {
 // Event reads the next piece of an answer.
 func (s *assembly) Event(e wire.Event) (done bool, err error) {
 	if strings.TrimSpace(string(e.Data)) == "[DONE]" {
-		if s.finish == "" && s.FinishOptional {
-			s.finish = unnamed
-		}
-		if s.finish == "" {
-			return false, s.Malformed("the stream says it is done without a finish reason", nil)
-		}
-		return true, nil
+		return true, s.End()
 	}
 	var piece reply
 	if err := s.Decode(e, &piece, "the stream holds something that is not a chunk"); err != nil {
 		return false, err
 	}
-	before := s.Held()
-	s.take(piece, false)
+	before, ended := s.Held(), s.finish != ""
+	if err := s.take(piece, false, e.Data); err != nil {
+		return false, err
+	}
 	if s.Held() != before {
-		// A gateway may begin under an id of its own, before anything is said.
-		s.id = cmp.Or(s.id, string(piece.ID))
-		if piece.ID != "" && string(piece.ID) != s.id {
-			return false, s.Mixed("it goes on under another id", e.Data)
+		if s.again {
+			return false, s.Mixed("another one begins in it", e.Data)
+		}
+		if err := s.SaidUnder(string(piece.ID), ended, e.Data); err != nil {
+			return false, err
 		}
 	}
 	if s.finish == "error" {
@@ -94,35 +122,67 @@ func (s *assembly) Event(e wire.Event) (done bool, err error) {
 	return false, nil
 }
 
-// take adds a piece. The first finish reason counts: a second one is passed over, with
-// what stands beside it.
-func (s *assembly) take(piece reply, whole bool) {
+// End closes the answer at its end marker. Without a finish reason it is whole only where it
+// says something, and all arguments in it can be read: else it was cut.
+func (s *assembly) End() error {
+	if s.callsElsewhere() {
+		return s.Malformed(callsElsewhere, nil)
+	}
+	s.settle()
+	s.open = false
+	if s.finish != "" {
+		return nil
+	}
+	calls := s.Calls()
+	if len(calls) == 0 && s.TextAt(atText)+s.TextAt(atRefusal) == "" {
+		return s.Malformed("the stream says it is done, without a finish reason and without an answer", nil)
+	}
+	for _, call := range calls {
+		if !json.Valid([]byte(call.Arguments)) {
+			return s.Malformed("the stream says it is done inside of a tool call, without a finish reason", nil)
+		}
+	}
+	s.finish = unnamed
+	return nil
+}
+
+// take adds a piece: all that is said counts, and the last finish reason.
+func (s *assembly) take(piece reply, whole bool, data []byte) error {
 	s.Identify(piece.ID, piece.Model)
 	s.Report(piece.Groq.Usage.Domain())
 	s.Report(piece.Usage.Domain())
 	if piece.Choices == nil {
-		return
+		return nil
 	}
 	for _, c := range *piece.Choices {
-		if !s.counts(c.Index) || s.finish != "" && c.FinishReason != "" {
+		if kind := cmp.Or(c.Delta.unknown(), c.Message.unknown()); kind != "" {
+			return s.Malformed("the answer holds content of type "+domain.Shorten(kind, maxKind)+", which is not understood", data)
+		}
+		if !s.counts(c.Index) {
+			s.elsewhere = s.elsewhere || c.Delta.calls() || c.Message.calls()
 			continue
 		}
-		// Some servers send the whole so far beside the piece, or fill in what they do not send.
-		said, other := c.Delta, c.Message
+		before := s.Held()
 		if whole {
-			said, other = other, said
+			if !s.takeContent(c.Message, true) {
+				s.takeContent(c.Delta, true)
+			}
+		} else {
+			s.takePiece(c)
 		}
-		if s.takeContent(said) {
-			s.said = true
-		} else if !s.said {
-			s.takeContent(other)
+		if said := s.Held() != before; said && s.finish != "" {
+			s.open = true
 		}
-		if s.finish == "" {
-			s.finish = string(c.FinishReason)
+		if c.FinishReason != "" {
+			s.finish, s.open = string(c.FinishReason), false
 		}
 	}
 	s.Flush()
+	return nil
 }
+
+// maxKind bounds what is shown of a type that is not known.
+const maxKind = 40
 
 // counts reports whether a choice is the one that is read.
 func (s *assembly) counts(index *int) bool {
@@ -135,28 +195,109 @@ func (s *assembly) counts(index *int) bool {
 	return *s.choice == *index
 }
 
-// takeContent takes a message or a piece of one, and reports whether it says anything.
-func (s *assembly) takeContent(c *content) bool {
+// takePiece takes a choice of a stream. A role begins an answer, unless the server sends it
+// with each piece, or with the last.
+func (s *assembly) takePiece(c choice) {
+	hasRole := c.Delta != nil && c.Delta.Role != ""
+	s.again = s.again || hasRole && s.bare && c.FinishReason == ""
+	if s.takeContent(c.Delta, false) && !hasRole {
+		s.bare = true
+	}
+	if c.Message != nil {
+		s.takeSoFar(*c.Message)
+	}
+}
+
+// takeContent takes a message or a piece of one, and reports whether it says anything. The
+// calls of a whole message are numbered by their places: models repeat ids.
+func (s *assembly) takeContent(c *content, whole bool) bool {
 	if c == nil {
 		return false
 	}
 	before := s.Held()
+	text := c.Content.text + string(c.Refusal) + c.Content.refusal
 	s.Text(atText, c.Content.text)
-	s.Text(atRefusal, string(c.Refusal))
-	s.takeThinking(c)
-	if len(c.ToolCalls) == 0 {
-		s.Call(piece(toolCall{Index: new(int), Function: c.FunctionCall}))
-	}
-	for _, call := range c.ToolCalls {
+	s.Text(atRefusal, string(c.Refusal)+c.Content.refusal)
+	thinking := s.takeThinking(c)
+	pieces := make([]wire.Piece, 0, len(c.ToolCalls))
+	for place, call := range c.ToolCalls {
 		call.Function.Name = cmp.Or(call.Function.Name, call.Custom.Name)
 		call.Function.Arguments = cmp.Or(call.Function.Arguments, call.Custom.Input)
-		s.Call(piece(call))
+		if whole {
+			call.Index = &place
+		}
+		pieces = append(pieces, piece(call))
 	}
+	s.Call(pieces...)
+	held := s.older.Held()
+	s.older.Call(piece(toolCall{Index: new(int), Function: c.FunctionCall}))
+	s.Hold(s.older.Held() - held)
+	s.brought.text = s.brought.text || text != ""
+	s.brought.thinking = s.brought.thinking || thinking
+	s.brought.calls = s.brought.calls || c.calls()
 	return s.Held() != before
 }
 
-// takeThinking takes the model's thinking with what the server wants back: field or details.
-func (s *assembly) takeThinking(c *content) {
+// takeSoFar keeps what a message beside the deltas of a stream says: it is all so far, or
+// where it does not begin with what came before, the next piece.
+func (s *assembly) takeSoFar(m content) {
+	grow := func(kept *wire.Text, now wire.Text) {
+		if !strings.HasPrefix(string(now), string(*kept)) {
+			now = *kept + now
+		}
+		s.Hold(len(now) - len(*kept))
+		*kept = now
+	}
+	kept := &s.message
+	if !s.brought.text {
+		text, refusal := wire.Text(kept.Content.text), wire.Text(kept.Content.refusal)
+		grow(&text, wire.Text(m.Content.text))
+		grow(&refusal, m.Refusal+wire.Text(m.Content.refusal))
+		kept.Content.text, kept.Content.refusal = string(text), string(refusal)
+	}
+	if !s.brought.thinking {
+		grow(&kept.ReasoningContent, m.ReasoningContent)
+		grow(&kept.Reasoning, m.Reasoning)
+		thinking := wire.Text(kept.Content.thinking)
+		grow(&thinking, wire.Text(m.Content.thinking))
+		kept.Content.thinking = string(thinking)
+		if wire.Present(m.ReasoningDetails) {
+			s.Hold(max(len(m.ReasoningDetails)-len(kept.ReasoningDetails), 0))
+			kept.ReasoningDetails = m.ReasoningDetails
+		}
+	}
+	if !s.brought.calls && m.calls() {
+		s.Hold(max(m.size()-kept.size(), 0))
+		kept.ToolCalls, kept.FunctionCall = m.ToolCalls, m.FunctionCall
+	}
+}
+
+// settle takes what came beside the pieces and not in them: a message, the call of older models.
+func (s *assembly) settle() {
+	m := s.message
+	s.message = content{}
+	if s.brought.text {
+		m.Content.text, m.Content.refusal = "", ""
+	}
+	if s.brought.thinking {
+		m.Content.thinking, m.ReasoningContent, m.Reasoning, m.ReasoningDetails = "", "", "", nil
+	}
+	if s.brought.calls {
+		m.ToolCalls, m.FunctionCall = nil, function{}
+	}
+	s.takeContent(&m, true)
+	for k, call := range s.older.Calls() {
+		if !slices.ContainsFunc(s.Calls(), func(c domain.ToolCall) bool { return c.Name == call.Name }) {
+			s.Call(wire.Piece{Index: olderCall + k, Name: call.Name, Arguments: call.Arguments})
+		}
+	}
+	s.older = wire.Draft{}
+	s.Flush()
+}
+
+// takeThinking takes the model's thinking with what the server wants back, field or details,
+// and reports whether there is any.
+func (s *assembly) takeThinking(c *content) bool {
 	field, thinking := "reasoning_content", c.ReasoningContent
 	if thinking == "" {
 		field, thinking = "reasoning", c.Reasoning
@@ -175,6 +316,7 @@ func (s *assembly) takeThinking(c *content) {
 			s.Hold(len(d) + sliceHeader)
 		}
 	}
+	return thinking != "" || len(details) > 0
 }
 
 // piece is a tool call's in the form in which they are put together.
@@ -188,11 +330,10 @@ func piece(call toolCall) wire.Piece {
 
 // Answer returns the whole answer. Its content decides what it is, before the server's word does.
 func (s *assembly) Answer() inference.Answer {
-	refused := !s.Called() && s.TextAt(atRefusal) != "" && strings.TrimSpace(s.TextAt(atText)) == ""
-	if refused {
-		s.DropText(atText)
-	} else {
-		s.DropText(atRefusal)
+	s.settle()
+	refused := !s.Called() && s.TextAt(atRefusal) != ""
+	if strings.TrimSpace(s.TextAt(atText)) == "" && refused || s.TextAt(atText) == s.TextAt(atRefusal) {
+		s.DropText(atText) // some servers say it in both fields
 	}
 	var details json.RawMessage
 	if len(s.details) > 0 {
@@ -255,6 +396,7 @@ type choice struct {
 }
 
 type content struct {
+	Role             wire.Text       `json:"role"`
 	Content          body            `json:"content"`
 	Refusal          wire.Text       `json:"refusal"`
 	ReasoningContent wire.Text       `json:"reasoning_content"`
@@ -262,6 +404,26 @@ type content struct {
 	ReasoningDetails json.RawMessage `json:"reasoning_details"`
 	ToolCalls        []toolCall      `json:"tool_calls"`
 	FunctionCall     function        `json:"function_call"`
+}
+
+// unknown is the type of a part of the content that is not understood, empty where there is none.
+func (c *content) unknown() string {
+	if c == nil {
+		return ""
+	}
+	return c.Content.unknown
+}
+
+// calls reports whether a message holds a tool call, or a piece of one.
+func (c *content) calls() bool { return c != nil && c.size() > 0 }
+
+// size is how many bytes the tool calls of a message have.
+func (c *content) size() int {
+	all := len(c.FunctionCall.Name) + len(c.FunctionCall.Arguments)
+	for _, call := range c.ToolCalls {
+		all += len(call.ID) + len(call.Function.Name) + len(call.Function.Arguments) + len(call.Custom.Name) + len(call.Custom.Input)
+	}
+	return all
 }
 
 type toolCall struct {
@@ -280,32 +442,46 @@ type function struct {
 	Arguments wire.Text `json:"arguments"`
 }
 
-// body is a message's content: a text, or parts of which some may be thinking.
-type body struct{ text, thinking string }
+// body is a message's content: a text, or parts of which some may be thinking, a refusal, or
+// of a type that is not known.
+type body struct{ text, thinking, refusal, unknown string }
 
 // UnmarshalJSON never fails.
 func (b *body) UnmarshalJSON(data []byte) error {
-	var parts []struct {
-		Type     string    `json:"type"`
-		Text     wire.Text `json:"text"`
-		Thinking body      `json:"thinking"`
-	}
-	if data = bytes.TrimSpace(data); len(data) == 0 || data[0] != '[' {
-		var t wire.Text
-		err := t.UnmarshalJSON(data)
-		b.text = string(t)
-		return err
-	}
-	if json.Unmarshal(data, &parts) != nil {
+	var parts []json.RawMessage
+	if data = bytes.TrimSpace(data); len(data) > 0 && data[0] == '[' && json.Unmarshal(data, &parts) == nil {
+		for _, part := range parts {
+			b.add(part)
+		}
 		return nil
 	}
-	for _, p := range parts {
-		switch p.Type {
-		case "", "text", "output_text":
-			b.text += string(p.Text)
-		case "thinking", "reasoning":
-			b.thinking += p.Thinking.text
+	var t wire.Text
+	err := t.UnmarshalJSON(data)
+	b.text = string(t)
+	return err
+}
+
+// add adds a part.
+func (b *body) add(raw json.RawMessage) {
+	var p struct {
+		Type     wire.Text `json:"type"`
+		Text     wire.Text `json:"text"`
+		Refusal  wire.Text `json:"refusal"`
+		Thinking body      `json:"thinking"`
+	}
+	if json.Unmarshal(raw, &p) != nil {
+		_ = p.Text.UnmarshalJSON(raw) // it is no object
+	}
+	switch p.Type {
+	case "thinking", "reasoning":
+		b.thinking += p.Thinking.text + string(p.Text)
+		return
+	case "", "text", "output_text", "refusal", "reference", "citation": // where a text is from is not kept
+	default:
+		if p.Text+p.Refusal == "" {
+			b.unknown = string(p.Type)
 		}
 	}
-	return nil
+	b.text += string(p.Text)
+	b.refusal += string(p.Refusal)
 }

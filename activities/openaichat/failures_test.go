@@ -69,7 +69,11 @@ func chunk(choice string) string {
 	return `data: {"id":"1","model":"m-1","choices":[` + choice + `]}` + "\n\n"
 }
 
+// under is one event of a stream, under an id.
+func under(id, choice string) string { return strings.Replace(chunk(choice), `"1"`, `"`+id+`"`, 1) }
+
 const (
+	role   = `{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}`
 	hello  = `{"index":0,"delta":{"content":"hello"},"finish_reason":null}`
 	finish = `{"index":0,"delta":{},"finish_reason":"stop"}`
 	usage  = `data: {"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5}}` + "\n\n"
@@ -81,32 +85,41 @@ func TestNoAnswers(t *testing.T) {
 	t.Parallel()
 	call := `{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":"}}]}}`
 	tests := map[string]conformance.Failure{
-		"empty":                       {Body: "", Code: domain.CodeMalformed},
-		"another id in the middle":    {Body: chunk(hello) + strings.Replace(chunk(hello)+chunk(finish), `"1"`, `"2"`, 2) + end, Code: domain.CodeMalformed, Text: "hellohello", Says: "two answers"},
-		"more behind the finish":      {Body: chunk(hello) + chunk(finish) + chunk(hello), Code: domain.CodeMalformed, Text: "hellohello", Says: "two answers"},
-		"white space":                 {Body: "\n \n", Code: domain.CodeMalformed},
-		"a page":                      {Header: http.Header{"Content-Type": {"text/html"}}, Body: "<html>sign in</html>", Code: domain.CodeMalformed},
-		"a text":                      {Header: http.Header{"Content-Type": {"text/plain"}}, Body: "hello", Code: domain.CodeMalformed},
-		"cut JSON":                    {Body: `{"choices":[{"message":{"content":"hel`, Code: domain.CodeMalformed},
-		"other JSON":                  {Body: `{"object":"list","data":[]}`, Code: domain.CodeMalformed},
-		"a list":                      {Body: `[]`, Code: domain.CodeMalformed},
-		"an error in the body":        {Body: `{"error":{"message":"busy","code":503},"choices":[]}`, Kind: domain.Unavailable},
-		"an error of the filter":      {Body: `{"error":{"code":"content_filter","message":"no","status":400}}`, Kind: domain.Denied, Code: domain.CodeFiltered},
-		"an error for want of money":  {Body: `{"error":{"code":"insufficient_quota","message":"no"}}`, Kind: domain.Denied, Code: domain.CodeQuota},
-		"an error event":              {Body: chunk(hello) + "event: error\ndata: {\"error\":{\"message\":\"bad\",\"type\":\"invalid_request_error\",\"status_code\":400}}\n\n", Kind: domain.Invalid, Text: "hello"},
-		"an error event of words":     {Body: chunk(hello) + "event: error\ndata: overloaded\n\n", Kind: domain.Unavailable, Text: "hello"},
-		"an error chunk":              {Body: chunk(hello) + `data: {"error":{"code":429,"message":"slow"},"choices":[{"index":0,"delta":{},"finish_reason":"error"}]}` + "\n\n", Kind: domain.Throttled, Text: "hello"},
-		"a finish reason of error":    {Body: chunk(hello) + chunk(`{"index":0,"delta":{},"finish_reason":"error"}`) + end, Kind: domain.Unavailable, Text: "hello"},
-		"a window that is full":       {Body: chunk(hello) + chunk(`{"index":0,"delta":{},"finish_reason":"model_context_window_exceeded"}`) + end, Kind: domain.TooLarge, Code: domain.CodeContextOverflow, Text: "hello"},
-		"a stream that ends":          {Body: chunk(hello), Code: domain.CodeMalformed, Text: "hello"},
-		"a stream that ends in JSON":  {Body: chunk(hello) + `data: {"choices":[{"index":0,"delta":{},"finish_re`, Code: domain.CodeMalformed, Text: "hello"},
-		"done without a finish":       {Body: chunk(hello) + end, Code: domain.CodeMalformed, Text: "hello"},
-		"usage without a finish":      {Body: chunk(hello) + usage + end, Code: domain.CodeMalformed, Text: "hello"},
-		"cut inside arguments":        {Body: chunk(hello) + chunk(call), Code: domain.CodeMalformed, Text: "hello"},
-		"done inside arguments":       {Body: chunk(call) + end, Code: domain.CodeMalformed},
-		"a chunk that is no JSON":     {Body: chunk(hello) + "data: {oops\n\n", Code: domain.CodeMalformed, Text: "hello"},
-		"comments and nothing else":   {Body: ": wait\n\n: wait\n\n", Code: domain.CodeMalformed},
-		"JSON though a stream is due": {Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: `{"error":{"message":"no","code":500}}`, Kind: domain.Unavailable},
+		"empty":                        {Body: "", Code: domain.CodeMalformed},
+		"white space":                  {Body: "\n \n", Code: domain.CodeMalformed},
+		"a page":                       {Header: http.Header{"Content-Type": {"text/html"}}, Body: "<html>sign in</html>", Code: domain.CodeMalformed},
+		"a text":                       {Header: http.Header{"Content-Type": {"text/plain"}}, Body: "hello", Code: domain.CodeMalformed},
+		"cut JSON":                     {Body: `{"choices":[{"message":{"content":"hel`, Code: domain.CodeMalformed},
+		"other JSON":                   {Body: `{"object":"list","data":[]}`, Code: domain.CodeMalformed},
+		"a list":                       {Body: `[]`, Code: domain.CodeMalformed},
+		"an error in the body":         {Body: `{"error":{"message":"busy","code":503},"choices":[]}`, Kind: domain.Unavailable},
+		"an error of the filter":       {Body: `{"error":{"code":"content_filter","message":"no","status":400}}`, Kind: domain.Denied, Code: domain.CodeFiltered},
+		"an error for want of money":   {Body: `{"error":{"code":"insufficient_quota","message":"no"}}`, Kind: domain.Denied, Code: domain.CodeQuota},
+		"an error event":               {Body: chunk(hello) + "event: error\ndata: {\"error\":{\"message\":\"bad\",\"type\":\"invalid_request_error\",\"status_code\":400}}\n\n", Kind: domain.Invalid, Text: "hello"},
+		"an error event of words":      {Body: chunk(hello) + "event: error\ndata: overloaded\n\n", Kind: domain.Unavailable, Text: "hello"},
+		"an error chunk":               {Body: chunk(hello) + `data: {"error":{"code":429,"message":"slow"},"choices":[{"index":0,"delta":{},"finish_reason":"error"}]}` + "\n\n", Kind: domain.Throttled, Text: "hello"},
+		"a finish reason of error":     {Body: chunk(hello) + chunk(`{"index":0,"delta":{},"finish_reason":"error"}`) + end, Kind: domain.Unavailable, Text: "hello"},
+		"a window that is full":        {Body: chunk(hello) + chunk(`{"index":0,"delta":{},"finish_reason":"model_context_window_exceeded"}`) + end, Kind: domain.TooLarge, Code: domain.CodeContextOverflow, Text: "hello"},
+		"done and nothing said":        {Body: chunk(`{"index":0,"delta":{"role":"assistant","content":""}}`) + end, Code: domain.CodeMalformed, Says: "without an answer"},
+		"done without arguments":       {Body: chunk(strings.Replace(call, `{\"x\":`, "", 1)) + end, Code: domain.CodeMalformed, Says: "inside of a tool call"},
+		"a finish, more, and no end":   {Body: chunk(hello) + chunk(finish) + chunk(hello), Code: domain.CodeMalformed, Text: "hellohello", Says: "before the answer was whole"},
+		"more behind the end":          {Body: chunk(hello) + chunk(finish) + end + chunk(hello), Code: domain.CodeMalformed, Text: "hellohello", Says: "two answers"},
+		"an id that comes back":        {Body: under("1", hello) + under("2", hello) + under("1", hello) + chunk(finish) + end, Code: domain.CodeMalformed, Text: "hellohellohello", Says: "two answers"},
+		"another id for good":          {Body: under("1", hello) + under("1", hello) + under("2", hello) + chunk(finish) + end, Code: domain.CodeMalformed, Text: "hellohellohello", Says: "two answers"},
+		"another id behind the finish": {Body: under("1", hello) + under("1", finish) + under("2", hello) + under("2", finish) + end, Code: domain.CodeMalformed, Text: "hellohello", Says: "two answers"},
+		"ids by turns":                 {Body: under("1", hello) + under("2", hello) + under("2", hello) + chunk(finish) + end, Code: domain.CodeMalformed, Text: "hellohellohello", Says: "two answers"},
+		"a second role":                {Body: chunk(role) + chunk(hello) + chunk(role) + chunk(hello) + chunk(finish) + end, Code: domain.CodeMalformed, Text: "hellohello", Says: "two answers"},
+		"a second role and text":       {Body: chunk(role) + chunk(hello) + chunk(strings.Replace(hello, `{"content"`, `{"role":"assistant","content"`, 1)) + chunk(finish) + end, Code: domain.CodeMalformed, Text: "hellohello", Says: "two answers"},
+		"calls in another choice":      {Body: chunk(hello) + chunk(strings.Replace(call, `"index":0`, `"index":1`, 1)) + chunk(finish) + end, Code: domain.CodeMalformed, Text: "hello", Says: "second choice"},
+		"calls there, in one piece":    {Body: `{"choices":[{"index":0,"message":{"content":"hello"}},{"index":1,"message":{"tool_calls":[{"id":"a","function":{"name":"f"}}]}}]}`, Code: domain.CodeMalformed, Text: "hello", Says: "second choice"},
+		"content of another kind":      {Body: `{"choices":[{"message":{"content":[{"type":"text","text":"hello"},{"type":"hologram","data":"x"}]}}]}`, Code: domain.CodeMalformed, Says: "content of type hologram"},
+		"a stream that ends":           {Body: chunk(hello), Code: domain.CodeMalformed, Text: "hello"},
+		"a stream that ends in JSON":   {Body: chunk(hello) + `data: {"choices":[{"index":0,"delta":{},"finish_re`, Code: domain.CodeMalformed, Text: "hello"},
+		"cut inside arguments":         {Body: chunk(hello) + chunk(call), Code: domain.CodeMalformed, Text: "hello"},
+		"done inside arguments":        {Body: chunk(call) + end, Code: domain.CodeMalformed},
+		"a chunk that is no JSON":      {Body: chunk(hello) + "data: {oops\n\n", Code: domain.CodeMalformed, Text: "hello"},
+		"comments and nothing else":    {Body: ": wait\n\n: wait\n\n", Code: domain.CodeMalformed},
+		"JSON though a stream is due":  {Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: `{"error":{"message":"no","code":500}}`, Kind: domain.Unavailable},
 	}
 	conformance.Fails(t, tests, ask, nil)
 }

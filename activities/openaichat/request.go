@@ -126,7 +126,11 @@ func messages(call inference.Call, d Dialect) (out [][]byte, err error) {
 			}
 			add(user.OfUser)
 		case m.Role == domain.RoleAssistant:
-			add(assistantMessage(m, pairs.Begin(i, m.ToolCalls), d))
+			said := assistantMessage(m, pairs.Begin(i, m.ToolCalls), d)
+			// An answer that was cut before its text has nothing to send, and servers refuse a message of nothing.
+			if said.Content.OfString.Value != "" || len(said.ToolCalls) > 0 || len(said.ExtraFields()) > 0 {
+				add(said)
+			}
 		case m.Role == domain.RoleTool:
 			// Such a message holds text alone, and in one of the user's a tool's image would speak for the user.
 			m = inference.WithoutImages(m)

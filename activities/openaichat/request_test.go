@@ -166,7 +166,6 @@ func TestMessageForms(t *testing.T) {
 			`{"role":"tool","tool_call_id":"a","content":"[image image/png 1 KB]\n[images that are named here are not shown to you]"}`},
 		"developer":  {domain.Message{Role: domain.RoleDeveloper, Parts: []domain.Part{{Type: domain.PartText, Text: "x"}}}, `{"role":"system","content":"x"}`},
 		"answer":     {domain.Message{Role: domain.RoleAssistant, Parts: []domain.Part{{Type: domain.PartReasoning, Text: "hm", Signature: "reasoning_content"}, {Type: domain.PartText, Text: "x"}}}, `{"role":"assistant","content":"x"}`},
-		"no answer":  {domain.Message{Role: domain.RoleAssistant}, `{"role":"assistant","content":""}`},
 		"call":       {domain.Message{Role: domain.RoleAssistant, ToolCalls: []domain.ToolCall{{ID: "a", Name: "f", Arguments: "not json"}}}, `{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"not json"}}]}`},
 		"odd name":   {domain.Message{Role: domain.RoleAssistant, ToolCalls: []domain.ToolCall{{ID: "a", Name: "api.f (x)", Arguments: "{}"}}}, `{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"api_f__x_","arguments":"{}"}}]}`},
 		"no name":    {domain.Message{Role: domain.RoleAssistant, ToolCalls: []domain.ToolCall{{ID: "a", Arguments: "{}"}}}, `{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"unnamed","arguments":"{}"}}]}`},
@@ -183,6 +182,18 @@ func TestMessageForms(t *testing.T) {
 			require.Equal(t, jsonOf(t, test.want), sent(t, call)["messages"].([]any)[0])
 		})
 	}
+}
+
+// TestAnAnswerThatWasCutInItsReasoning has nothing that the API takes, and servers refuse a message of nothing.
+func TestAnAnswerThatWasCutInItsReasoning(t *testing.T) {
+	t.Parallel()
+	call := question()
+	call.Messages = []domain.Message{
+		domain.UserMessage("go"),
+		{Role: domain.RoleAssistant, Parts: []domain.Part{{Type: domain.PartReasoning, Text: "I thi", Signature: "reasoning_content"}}},
+		domain.UserMessage("go on"),
+	}
+	require.Equal(t, jsonOf(t, `[{"role":"user","content":"go"}, {"role":"user","content":"go on"}]`), sent(t, call)["messages"])
 }
 
 // TestAPictureOfNothing is refused before it is asked for.

@@ -67,7 +67,7 @@ func Of(page contract.StepsPage, runID string, steps []domain.StepExecution, mes
 			FinalState: state.WithStepsFolded(0).WithMessageStore(domain.MessageStore{}), Steps: slices.Clip(steps), Usage: execution.Usage(),
 		},
 		Name: told.Name, FirstRunID: told.FirstRunID, RunID: runID, Outcome: *page.Outcome,
-		End: contract.End{Answer: page.Answer, Error: page.Error, Signal: page.Signal}, Messages: messages, From: told.From,
+		End: contract.End{Answer: page.Answer, SaidLast: page.SaidLast, Error: page.Error, Signal: page.Signal}, Messages: messages, From: told.From,
 		HeldTo: told.HeldTo,
 	}
 	if origin, ok := execution.Origin(); ok {

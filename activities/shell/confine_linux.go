@@ -19,11 +19,8 @@ func Landlock() int {
 	return int(version)
 }
 
-// The versions that brought what is used beyond the first.
-const (
-	refers    = 2
-	truncates = 3
-)
+// refers is the version from which on files can be moved between folders.
+const refers = 2
 
 const (
 	ofFiles = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
@@ -32,12 +29,10 @@ const (
 		unix.LANDLOCK_ACCESS_FS_MAKE_FIFO | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK | unix.LANDLOCK_ACCESS_FS_MAKE_SYM
 )
 
-// dropCapabilities leaves of root's powers those to read and write files and to become
-// other users alone: the others reach into processes, devices and the kernel, or change
-// whose a file is and who may use it, which Landlock does not confine. Who has none loses none.
+// dropCapabilities leaves of root's powers that to read and write files of others alone, which the mounts or Landlock
+// confine. Who has none loses none.
 func dropCapabilities() error {
-	const kept = 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_FSETID |
-		1<<unix.CAP_SETGID | 1<<unix.CAP_SETUID | 1<<unix.CAP_NET_BIND_SERVICE
+	const kept = 1 << unix.CAP_DAC_OVERRIDE
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var has [2]unix.CapUserData
 	if err := unix.Capget(&header, &has[0]); err != nil {
@@ -47,26 +42,58 @@ func dropCapabilities() error {
 	return unix.Capset(&header, &few[0])
 }
 
-// confine has this thread, and what it starts, write nowhere but in the root and in the
-// temporary folder, read no hidden file, and gain no rights by running programs. Where
-// the kernel can, it neither signals nor looks into other processes. Without Landlock
-// only the rights are seen to.
+// confine has this thread, and what it starts, gain no rights by running programs, write nowhere but in the root and in
+// the temporary folder, read no hidden file, and make no system call that leads out. A kernel that lacks a part of that
+// has it left out, but where the command has namespaces, which want the filter of calls.
 //
 // The system's calls are used directly: the libraries confine the whole process, and
 // here it is one thread that must be.
-func confine(temp string, hidden []string) error {
+func confine(o order) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
 	}
 	if err := dropCapabilities(); err != nil {
 		return err
 	}
+	if err := restrictFiles(o); err != nil {
+		return err
+	}
+	return restrictCalls(o)
+}
+
+// restrictCalls has the kernel refuse what leads to other machines, services and namespaces.
+func restrictCalls(o order) error {
+	if !hasSeccomp() {
+		if o.Namespace != none {
+			return errors.New("the kernel has no seccomp to filter system calls with")
+		}
+		return nil
+	}
+	calls := everywhere()
+	if o.Namespace == none {
+		calls = append(calls, withoutNamespaces()...)
+	}
+	switch {
+	case o.Network:
+	case o.Namespace == none:
+		calls = append(calls, withoutNetwork()...)
+	default: // the processes of one command reach each other
+		calls = append(calls, withoutNetwork(unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK)...)
+	}
+	return refuse(calls)
+}
+
+// restrictFiles is what Landlock does. Where the kernel can, it also keeps signals and traces in.
+func restrictFiles(o order) error {
 	version := Landlock()
 	if version == 0 {
-		if len(hidden) > 0 {
+		if len(o.Hidden) > 0 && o.Namespace == none {
 			return errors.New("the kernel has no Landlock to hide files with")
 		}
 		return nil
+	}
+	if o.Namespace == none {
+		o.Hidden = append(o.Hidden, "/dev") // root would read disks there
 	}
 	handled := unix.LandlockRulesetAttr{Handled_access_fs: writes}
 	if version >= refers {
@@ -78,7 +105,7 @@ func confine(temp string, hidden []string) error {
 	if version >= signals {
 		handled.Scoped = unix.LANDLOCK_SCOPE_SIGNAL | unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
 	}
-	if len(hidden) > 0 {
+	if len(o.Hidden) > 0 {
 		handled.Handled_access_fs |= unix.LANDLOCK_ACCESS_FS_READ_FILE
 	}
 	made, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&handled)), unsafe.Sizeof(handled), 0) //nolint:gosec // the call takes a pointer, and nothing keeps it
@@ -87,7 +114,7 @@ func confine(temp string, hidden []string) error {
 	}
 	rules := ruleset{os.NewFile(made, "rules"), handled.Handled_access_fs}
 	defer rules.file.Close()
-	if err := rules.allow(temp, hidden); err != nil {
+	if err := rules.allow(o); err != nil {
 		return err
 	}
 	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, rules.file.Fd(), 0, 0); errno != 0 {
@@ -101,28 +128,32 @@ type ruleset struct {
 	handled uint64
 }
 
-func (r ruleset) allow(temp string, hidden []string) error {
+func (r ruleset) allow(o order) error {
 	if err := r.beneath(rootFD, r.handled); err != nil {
 		return err
 	}
-	if err := r.path(temp, r.handled); err != nil {
+	if err := r.path(o.Temp, r.handled); err != nil {
 		return err
 	}
-	for _, device := range []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"} {
-		if err := r.path(device, ofFiles); err != nil && !errors.Is(err, os.ErrNotExist) {
+	for _, device := range devices() {
+		if err := r.path("/dev/"+device, ofFiles); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
 	}
-	if len(hidden) == 0 {
+	if o.Namespace != none { // else it is that of all processes
+		if err := r.path(sharedMemory, r.handled); err != nil {
+			return err
+		}
+	}
+	if len(o.Hidden) == 0 {
 		return nil
 	}
-	paths, err := visible(hidden)
-	for _, path := range paths {
+	for _, path := range visible(o.Hidden) {
 		if err := r.path(path, unix.LANDLOCK_ACCESS_FS_READ_FILE); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
 	}
-	return err
+	return nil
 }
 
 // path allows something beneath a path, or at it.
@@ -156,30 +187,33 @@ func (r ruleset) beneath(fd uintptr, rights uint64) error {
 }
 
 // visible are the paths that together hold every file but those hidden: Landlock knows
-// no exceptions, so all that stands beside the way to a hidden file is named.
-func visible(hidden []string) ([]string, error) {
+// no exceptions, so all that stands beside the way to a hidden file or folder is named.
+func visible(hidden []string) []string {
 	ways := map[string]bool{}
-	for _, file := range hidden {
-		file, err := filepath.EvalSymlinks(file)
-		if err != nil {
-			return nil, errors.New("a file that is to be hidden cannot be found")
-		}
-		for ; !ways[file]; file = filepath.Dir(file) {
-			ways[file] = true
+	for _, path := range hidden {
+		for ; !ways[path]; path = filepath.Dir(path) {
+			ways[path] = true
 		}
 	}
+	for _, path := range hidden {
+		ways[path] = false // what is in a folder that is hidden is not named
+	}
 	var paths []string
-	for way := range ways {
+	for way, leads := range ways {
+		if !leads {
+			continue
+		}
 		entries, err := os.ReadDir(way)
 		if err != nil {
-			continue // the file itself, or what nobody can read
+			continue // it is not there, or nobody can read it
 		}
 		for _, entry := range entries {
-			if path := filepath.Join(way, entry.Name()); !ways[path] {
+			path := filepath.Join(way, entry.Name())
+			if _, known := ways[path]; !known {
 				paths = append(paths, path)
 			}
 		}
 	}
 	slices.Sort(paths)
-	return paths, nil
+	return paths
 }

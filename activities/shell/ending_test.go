@@ -47,7 +47,11 @@ echo ready > ready`
 )
 
 // everyNamespace is each that this machine has, and none.
-func everyNamespace() []namespace { return slices.Compact([]namespace{possible(), none}) }
+func everyNamespace(t *testing.T) []namespace {
+	t.Helper()
+	s, _ := open(t, Config{})
+	return slices.Compact([]namespace{s.namespace, none})
+}
 
 func isReady(dir string) func() bool {
 	return func() bool { _, err := os.Stat(filepath.Join(dir, "ready")); return err == nil }
@@ -59,8 +63,8 @@ func TestNothingGoesOn(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	headless := self + " headless & sleep 1; echo ready > ready; sleep 1000"
-	for _, in := range everyNamespace() {
+	headless := "./self headless & sleep 1; echo ready > ready; sleep 1000"
+	for _, in := range everyNamespace(t) {
 		scripts := map[string]string{"a forest": forest, "a hopper": hopper, "a daemon": daemon + "; sleep 1000", "one without its first thread": headless}
 		if in != none {
 			scripts["hoppers"], scripts["a blind keeper"] = hoppers, blinding
@@ -69,6 +73,7 @@ func TestNothingGoesOn(t *testing.T) {
 			t.Run(string(in)+" "+name+" at its time-out", func(t *testing.T) {
 				t.Parallel()
 				s, dir := open(t, Config{})
+				copyInto(t, dir)
 				s.namespace = in
 				ctx, cancel := context.WithCancelCause(t.Context())
 				defer cancel(nil)
@@ -80,7 +85,7 @@ func TestNothingGoesOn(t *testing.T) {
 					require.ErrorIs(t, err, over)
 				})
 				require.Eventually(t, isReady(dir), patience, 10*time.Millisecond)
-				require.NotEmpty(t, marked(dir))
+				begun(t, dir)
 				cancel(over)
 				ended.Wait()
 				if in != none {
@@ -91,12 +96,13 @@ func TestNothingGoesOn(t *testing.T) {
 			t.Run(string(in)+" "+name+" when the worker is killed", func(t *testing.T) {
 				t.Parallel()
 				dir := t.TempDir()
+				copyInto(t, dir)
 				worker := exec.Command(self, "work", string(in), dir, mark(dir, script))
 				require.NoError(t, worker.Start())
 				require.Eventually(t, isReady(dir), patience, 10*time.Millisecond)
 				mine := warden.Descendants(worker.Process.Pid)
 				require.NotEmpty(t, mine)
-				require.NotEmpty(t, marked(dir))
+				begun(t, dir)
 				require.NoError(t, worker.Process.Kill())
 				_ = worker.Wait()
 				gone(t, dir)
@@ -124,16 +130,41 @@ func TestNothingGoesOn(t *testing.T) {
 	}
 }
 
+// TestAFolderWithinTheTemporaryOne is mounted in the call's own, which goes with a worker that is killed, and stays itself.
+func TestAFolderWithinTheTemporaryOne(t *testing.T) {
+	t.Parallel()
+	dir, err := os.MkdirTemp("/tmp", "everstep-test-")
+	require.NoError(t, err)
+	defer os.RemoveAll(dir)
+	name := filepath.Base(dir)
+	worker := exec.Command("/proc/self/exe", "work", "any", dir, mark(dir, `echo x > "$TMPDIR/`+name+`.made"; echo ready > ready; sleep 1000`))
+	worker.Env = append(os.Environ(), "TMPDIR=/tmp")
+	require.NoError(t, worker.Start())
+	require.Eventually(t, isReady(dir), patience, 10*time.Millisecond)
+	temps := func() []string {
+		found, err := filepath.Glob("/tmp/everstep-shell-*/" + name + "*")
+		require.NoError(t, err)
+		return found
+	}
+	require.NotEmpty(t, temps())
+	folder := filepath.Dir(temps()[0])
+	require.NoError(t, worker.Process.Kill())
+	_ = worker.Wait()
+	gone(t, dir)
+	require.Eventually(t, func() bool { _, err := os.Stat(folder); return os.IsNotExist(err) }, patience, 10*time.Millisecond)
+	require.FileExists(t, filepath.Join(dir, "ready"))
+}
+
 // TestNoProcessOutsideIsNamed: neither by a signal nor by a limit, nor is one seen.
 func TestNoProcessOutsideIsNamed(t *testing.T) {
 	t.Parallel()
-	if !Contained() {
-		t.Skip("SKIPPED: this system gives its user no namespace: that commands reach no process outside is not checked")
-	}
 	victim := exec.Command("sleep", "1000")
 	require.NoError(t, victim.Start())
 	defer func() { _, _ = victim.Process.Kill(), victim.Wait() }()
 	s, _ := open(t, Config{})
+	if s.namespace == none {
+		t.Skip("SKIPPED: this system gives its user no namespace: that commands reach no process outside is not checked: " + s.hold.Why)
+	}
 	pid := strconv.Itoa(victim.Process.Pid)
 	_, output := answer(t, s, "prlimit --pid "+pid+" --nofile=77:77 || kill -0 "+pid+" || ls /proc/"+pid+" || echo none; echo /proc/[0-9]*; pwd")
 	require.Regexp(t, `none\n/proc/1 /proc/[0-9]+\n`, output, "the keeper and the command")
@@ -152,7 +183,7 @@ func TestNoFileOfTheWorkerIsInherited(t *testing.T) {
 	require.NoError(t, err)
 	self, err := os.Executable()
 	require.NoError(t, err)
-	for _, in := range everyNamespace() {
+	for _, in := range everyNamespace(t) {
 		text, err := exec.Command(self, "work", string(in), t.TempDir(), "ls /proc/$$/fd").CombinedOutput()
 		require.NoError(t, err)
 		require.Regexp(t, `exit 0 after \S+\]\n0\n1\n2( |\n3 )`, string(text), "the shell itself may have another")
@@ -221,12 +252,12 @@ func TestConfinement(t *testing.T) {
 	if Landlock() == 0 {
 		t.Skip("SKIPPED: this kernel has no Landlock: that commands write in the root alone is not checked")
 	}
-	outside := t.TempDir()
+	outside := seenFolder(t)
 	key := filepath.Join(outside, "key")
 	require.NoError(t, os.WriteFile(key, []byte("sesame"), 0o600))
 	beside := filepath.Join(outside, "beside")
 	require.NoError(t, os.WriteFile(beside, []byte("open"), 0o600))
-	s, dir := open(t, Config{Hidden: []string{key}})
+	s, dir := open(t, Config{Dir: seenFolder(t), Hidden: []string{key}})
 	require.NoError(t, os.Symlink(outside, filepath.Join(dir, "out")))
 	require.NoError(t, os.Link(beside, filepath.Join(outside, "third")))
 	require.NoError(t, os.WriteFile(filepath.Join(outside, "foreign"), nil, 0o600))
@@ -247,7 +278,7 @@ func TestConfinement(t *testing.T) {
 		"rename in":           "mv OUT/beside .",
 		"rename out":          "echo x > x && mv x OUT/made && test -s OUT/made",
 		"a pipe":              "mkfifo OUT/made",
-		"temp of all":         "echo x > /tmp/everstep-test-made",
+		"temp of all":         "echo x > /var/tmp/everstep-test-made",
 		"home":                "echo x > ~root/everstep-test-made",
 		"a device":            "echo x > /dev/everstep-test-made",
 		"the kernel's":        "echo x > /proc/sys/kernel/hostname",
@@ -275,7 +306,7 @@ func TestConfinement(t *testing.T) {
 	text, err := os.ReadFile(beside)
 	require.NoError(t, err)
 	require.Equal(t, "open", string(text))
-	require.NoFileExists(t, "/tmp/everstep-test-made")
+	require.NoFileExists(t, "/var/tmp/everstep-test-made")
 
 	how, output := answer(t, s, "cat "+beside+" && echo x > a && mkdir b && mv a b/a && cat b/a && echo y > /dev/null && echo z > $TMPDIR/z && rm -r b && ls /usr/bin > /dev/null && echo fine")
 	require.Contains(t, how, "exit 0", output)

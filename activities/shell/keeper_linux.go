@@ -9,7 +9,9 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"syscall"
 	"time"
 
@@ -26,6 +28,7 @@ const (
 	outputFD
 	folderFD
 	rootFD
+	tempsFD // the folder in which its temporary one is
 )
 
 // keeperName is the name under which this program is called to keep a command.
@@ -45,7 +48,7 @@ func Serve() {
 // is told to, or when whoever started the keeper is gone, and says how it ended. It returns
 // the exit code of the process. It works only as Shell starts it.
 func keepOne() int {
-	for fd := controlFD; fd <= rootFD; fd++ {
+	for fd := controlFD; fd <= tempsFD; fd++ {
 		want, info := uint32(unix.S_IFIFO), unix.Stat_t{}
 		if fd >= folderFD {
 			want = unix.S_IFDIR
@@ -55,7 +58,8 @@ func keepOne() int {
 		}
 		unix.CloseOnExec(fd)
 	}
-	warden.Withhold(rootFD + 1)
+	warden.Withhold(tempsFD + 1)
+	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) // what it keeps does not look into it
 	// They are heard, so that commands do not inherit that they are ignored, and are not heeded.
 	signal.Reset()
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
@@ -88,7 +92,13 @@ func (k *keep) keep() error {
 		_, _ = io.Copy(io.Discard, k.control) // nothing more is sent: it returns when the other side is gone
 		close(over)
 	}()
-	defer os.RemoveAll(o.Temp)
+	temps, err := os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", tempsFD))
+	if err != nil {
+		return k.reports.Encode(report{NotBegun: err.Error()})
+	}
+	// It is removed where the worker has it: in the view of the command another folder may stand in it.
+	name := filepath.Base(o.Temp)
+	defer temps.RemoveAll(name)
 	pid, err := begin(o)
 	if err != nil {
 		return k.reports.Encode(report{NotBegun: err.Error()})
@@ -97,11 +107,26 @@ func (k *keep) keep() error {
 	family := warden.Raise(pid)
 	family.Wait(over)
 	left := family.End()
-	return errors.Join(os.RemoveAll(o.Temp), k.reports.Encode(reportOf(family.Status(), left)))
+	if o.Namespace != none {
+		_ = unix.Unmount("/tmp", unix.MNT_DETACH) // what stands in it would keep it from being removed
+	}
+	return errors.Join(temps.RemoveAll(name), k.reports.Encode(reportOf(family.Status(), left)))
 }
 
 // begin starts the command, confined, in a session of its own.
 func begin(o order) (pid int, err error) {
+	if o.Namespace != none {
+		if o.Temp, err = enclose(o); err != nil {
+			return 0, err
+		}
+		o.Hidden = slices.DeleteFunc(o.Hidden, func(path string) bool {
+			info, err := os.Lstat(path)
+			return err == nil && info.IsDir() // it is empty; files have Landlock beside, since one may get another's place
+		})
+	}
+	if err := withoutCores(); err != nil {
+		return 0, err
+	}
 	if err := unix.Fchdir(folderFD); err != nil {
 		return 0, errors.New("its folder is gone")
 	}
@@ -128,10 +153,7 @@ func begin(o order) (pid int, err error) {
 	defer gate.Close()
 	defer opener.Close()
 	passed := onPassingThread(func() {
-		if inNamespace() {
-			ownProc()
-		}
-		if err = confine(o.Temp, o.Hidden); err == nil {
+		if err = confine(o); err == nil {
 			pid, err = syscall.ForkExec(shellPath, append([]string{"sh", "-c", waitAtGate, "sh", path}, o.Command[1:]...), &syscall.ProcAttr{
 				Env: os.Environ(), Files: []uintptr{null.Fd(), outputFD, outputFD, gate.Fd()}, Sys: &syscall.SysProcAttr{Setsid: true},
 			})
@@ -142,6 +164,16 @@ func begin(o order) (pid int, err error) {
 		return 0, errors.New("a thread of its keeper does not end")
 	}
 	return pid, err
+}
+
+// withoutCores has what this process starts leave no memory image where it fails. One byte is less than any has, and, other
+// than none, starts no program of the system's that would take one.
+func withoutCores() error {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_CORE, &limit); err != nil || limit.Max == 0 {
+		return err
+	}
+	return unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{Cur: 1, Max: 1})
 }
 
 const (

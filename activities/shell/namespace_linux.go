@@ -1,64 +1,81 @@
 package shell
 
 import (
+	"context"
+	"fmt"
 	"os"
-	"os/exec"
+	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// A namespace is what a keeper and its command are in. Processes in one cannot name
-// those outside, and the kernel ends them all when the first of them, the keeper, ends.
+// A namespace is how a keeper and its command get namespaces of their own. Processes in them cannot name those outside,
+// and the kernel ends them all when the first of them, the keeper, ends; they have no network but among themselves, and
+// the files that enclose shows them.
 type namespace string
 
 const (
-	// none: the system lets this user have no namespace. The keeper sweeps as well as it can.
+	// none: the system lets this user have no namespaces. The keeper sweeps as well as it can.
 	none namespace = ""
-	// ofProcesses is one of processes alone, which root may have.
-	ofProcesses namespace = "pid"
-	// ofUsers is one of processes in one of users, which others may have where the
-	// system lets them. The worker's user is itself there, and nobody else is anyone.
+	// asRoot is without one of users, which root may have.
+	asRoot namespace = "root"
+	// ofUsers is with one of users, which others may have where the system lets them. The worker's user is itself there,
+	// and nobody else is anyone.
 	ofUsers namespace = "user"
 )
 
-// possible is the best namespace that this user gets of this system.
-func possible() namespace {
-	for _, n := range []namespace{ofProcesses, ofUsers} {
-		if n == ofUsers && Landlock() == 0 {
-			break // this process hides its memory, and so could not map its user
-		}
-		try := exec.Cmd{Path: shellPath, Args: []string{"sh", "-c", "exit 0"}, Dir: "/", Env: []string{}, SysProcAttr: n.attributes()}
-		if try.Run() == nil {
-			return n
-		}
-	}
-	return none
-}
-
 // attributes are those of a keeper, which is out of reach of Ctrl-C too.
-func (n namespace) attributes() *syscall.SysProcAttr {
+func (n namespace) attributes(network bool) *syscall.SysProcAttr {
 	a := &syscall.SysProcAttr{Setsid: true}
-	switch n {
-	case none:
-	case ofProcesses:
-		a.Cloneflags = unix.CLONE_NEWPID
-	case ofUsers:
-		a.Cloneflags = unix.CLONE_NEWPID | unix.CLONE_NEWUSER
+	if n == none {
+		return a
+	}
+	a.Cloneflags = unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWIPC
+	if !network {
+		a.Cloneflags |= unix.CLONE_NEWNET
+	}
+	if n == ofUsers {
+		a.Cloneflags |= unix.CLONE_NEWUSER
 		a.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
 		a.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
-		a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN} // in there alone: to mount its /proc; confine drops it
+		a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN} // in there alone, for its mounts and its network; confine drops them
 	}
 	return a
 }
 
-// inNamespace reports whether this process, a keeper, is the first of a namespace.
-func inNamespace() bool { return os.Getpid() == 1 }
-
-// ownProc has this thread, and what it starts, see in /proc the processes of its
-// namespace alone. A system that refuses it shows the others, out of reach all the same.
-func ownProc() {
-	if unix.Unshare(unix.CLONE_NEWNS) == nil && unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "") == nil {
-		_ = unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "") // refused: see above
+// settle finds out what confines commands here, by running one.
+func (s *Shell) settle() error {
+	s.hold = Hold{Landlock: Landlock(), Seccomp: hasSeccomp(), Network: s.config.Network}
+	for _, s.namespace = range []namespace{asRoot, ofUsers} {
+		err := s.try()
+		if err == nil {
+			s.hold.Namespaces, s.hold.Why = true, ""
+			return nil
+		}
+		s.hold.Why = strings.TrimPrefix(err.Error(), "the command was not run: ")
 	}
+	s.namespace = none
+	if s.hold.Landlock == 0 {
+		// What is in this process's memory and environment is not for commands of the same user.
+		if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+			return err
+		}
+	}
+	if err := s.try(); err != nil {
+		return fmt.Errorf("no command can be run: %w", err)
+	}
+	return nil
+}
+
+// try runs a command that does nothing.
+func (s *Shell) try() error {
+	ctx, cancel := context.WithTimeout(context.Background(), readyPatience)
+	defer cancel()
+	ended, err := s.run(ctx, order{Command: []string{shellPath, "-c", ":"}}, s.dir, time.Minute)
+	if err == nil && ended.Exit != 0 {
+		err = fmt.Errorf("a command that does nothing ends with %d: %s", ended.Exit, ended.output.String())
+	}
+	return err
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -15,22 +16,18 @@ import (
 	"everstep/domain"
 )
 
-// supported says what a configuration asks for that this system cannot do.
-func supported(config Config) error {
-	for _, file := range config.Hidden {
+// checkHidden says what of the files that are to be hidden this system cannot hide.
+func (s *Shell) checkHidden() error {
+	for _, file := range s.config.Hidden {
 		var info unix.Stat_t
-		if unix.Stat(file, &info) == nil && info.Nlink > 1 {
+		if unix.Stat(file, &info) == nil && info.Mode&unix.S_IFMT == unix.S_IFREG && info.Nlink > 1 {
 			return errors.New("a file that holds keys has another name too (a hard link), by which commands could read it: " + file)
 		}
 	}
-	if Landlock() > 0 {
-		return nil
-	}
-	if len(config.Hidden) > 0 {
+	if len(s.config.Hidden) > 0 && !s.hold.Namespaces && s.hold.Landlock == 0 {
 		return errors.New("commands could read the files that hold keys, since this kernel has no Landlock; give the keys in variables")
 	}
-	// What is in this process's memory and environment is not for commands of the same user.
-	return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
+	return nil
 }
 
 const (
@@ -61,7 +58,16 @@ func (s *Shell) run(ctx context.Context, o order, folder *os.File, limit time.Du
 		return ending{}, tool.NotStarted(domain.Errorf(domain.Unavailable, "the command was not run: it has no temporary folder"))
 	}
 	defer os.RemoveAll(o.Temp) // the keeper does, unless it is lost
-	k, err := s.start(folder)
+	if o.Temp, err = filepath.EvalSymlinks(o.Temp); err != nil {
+		return ending{}, tool.NotStarted(domain.Errorf(domain.Unavailable, "the command was not run: its temporary folder is gone"))
+	}
+	temps, err := os.Open(filepath.Dir(o.Temp))
+	if err != nil {
+		return ending{}, tool.NotStarted(domain.Errorf(domain.Unavailable, "the command was not run: its temporary folder is gone"))
+	}
+	defer temps.Close()
+	o.Namespace, o.Network = s.namespace, s.config.Network
+	k, err := s.start(folder, temps)
 	if err != nil {
 		return ending{}, tool.NotStarted(domain.Errorf(domain.Unavailable, "the command was not run: its keeper cannot be started: %s", err))
 	}
@@ -77,7 +83,7 @@ func (s *Shell) run(ctx context.Context, o order, folder *os.File, limit time.Du
 }
 
 // start starts a keeper.
-func (s *Shell) start(folder *os.File) (*keeper, error) {
+func (s *Shell) start(folder, temps *os.File) (*keeper, error) {
 	var mine, theirs [3]*os.File // control, reports, output
 	for i := range mine {
 		r, w, err := os.Pipe()
@@ -95,8 +101,8 @@ func (s *Shell) start(folder *os.File) (*keeper, error) {
 	}
 	k.cmd = &exec.Cmd{
 		Path: "/proc/self/exe", Args: []string{s.keeper}, Dir: "/", Env: s.env,
-		ExtraFiles:  []*os.File{theirs[0], theirs[1], theirs[2], folder, s.dir},
-		SysProcAttr: s.namespace.attributes(),
+		ExtraFiles:  []*os.File{theirs[0], theirs[1], theirs[2], folder, s.dir, temps},
+		SysProcAttr: s.namespace.attributes(s.config.Network),
 	}
 	if err := k.cmd.Start(); err != nil {
 		closeAll(mine[:]...)

@@ -13,14 +13,12 @@ var errFlood = errors.New("too much output")
 
 var errLinuxOnly = errors.New("the tool shell works on Linux alone: elsewhere nothing sees to it that what a command has started ends")
 
-func supported(Config) error { return errLinuxOnly }
+func (s *Shell) settle() error { return errLinuxOnly }
+
+func (s *Shell) checkHidden() error { return errLinuxOnly }
 
 // A namespace is Linux's.
 type namespace string
-
-const none namespace = ""
-
-func possible() namespace { return none }
 
 // Landlock is zero: it is Linux's.
 func Landlock() int { return 0 }

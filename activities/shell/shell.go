@@ -27,9 +27,14 @@ type Config struct {
 	// Env are the names of the variables of this process that they get, beside PATH,
 	// LANG, LC_ALL and TZ.
 	Env []string
-	// Hidden are files that they must not read, such as those that hold keys. A system
-	// that cannot see to that refuses to have the tool.
+	// Hidden are files and folders that they must not read, such as those that hold keys and what workers keep. They need
+	// not exist. A system that cannot see to that refuses to have the tool.
 	Hidden []string
+	// Network has commands reach what the worker's user reaches, also the sockets of this machine, and with those the
+	// server by which calls are approved.
+	Network bool
+	// Confined refuses to have the tool where commands cannot be confined; see Hold.
+	Confined bool
 }
 
 // A Shell runs commands. It is safe for concurrent use.
@@ -39,8 +44,9 @@ type Shell struct {
 	dir    *os.File
 	env    []string
 	bounds bounds
-	// namespace is what each command has to itself.
+	// namespace is what each command has to itself, and hold what keeps it in.
 	namespace namespace
+	hold      Hold
 	// keeper is the name by which this program is called to keep one.
 	keeper string
 }
@@ -60,15 +66,12 @@ type bounds struct {
 
 // Open opens the folder.
 func Open(config Config) (*Shell, error) {
-	if err := supported(config); err != nil {
-		return nil, err
-	}
 	if !served.Load() {
 		return nil, errors.New("nothing would end what commands start: main does not begin with host.Begin")
 	}
 	config.Hidden = slices.Clone(config.Hidden)
-	for i, file := range config.Hidden {
-		absolute, err := filepath.Abs(file)
+	for i, path := range config.Hidden {
+		absolute, err := filepath.Abs(path)
 		if err != nil {
 			return nil, err
 		}
@@ -88,9 +91,23 @@ func Open(config Config) (*Shell, error) {
 		_ = s.root.Close()
 		return nil, fmt.Errorf("open folder for commands: %w", err)
 	}
-	s.env, s.namespace = environment(config.Env), possible()
+	s.env = environment(config.Env)
+	err = s.settle()
+	if err == nil {
+		err = s.checkHidden()
+	}
+	if err == nil && config.Confined && !s.hold.Confined() {
+		err = fmt.Errorf("commands cannot be confined on this machine: %s", s.hold)
+	}
+	if err != nil {
+		_ = s.Close()
+		return nil, err
+	}
 	return s, nil
 }
+
+// Hold says what keeps commands in.
+func (s *Shell) Hold() Hold { return s.hold }
 
 // Close ends the use of the folder. It waits for nothing.
 func (s *Shell) Close() error { return errors.Join(s.dir.Close(), s.root.Close()) }
@@ -111,7 +128,7 @@ func environment(names []string) []string {
 
 // Tool returns the tool. Who has no worker may ask the zero Shell for it.
 func (s *Shell) Tool() tool.Tool {
-	return tool.New(Name, "Runs a command, or a script of /bin/sh, in a folder of the root, and returns how it ended and what it wrote, of long output the beginning and the end. "+
+	return tool.NewResult(Name, "Runs a command, or a script of /bin/sh, in a folder of the root, and returns how it ended and what it wrote, of long output the beginning and the end. "+
 		"It gets no input and no terminal. When it ends, all that it has started is ended too, so nothing can be left running in the background.", domain.AtMostOnce, s.call)
 }
 
@@ -122,21 +139,25 @@ type args struct {
 	Timeout int      `json:"timeout_seconds,omitzero" jsonschema:"how long it may take, in seconds; left out: 120"`
 }
 
-func (s *Shell) call(ctx context.Context, a args) (string, error) {
+func (s *Shell) call(ctx context.Context, a args) (tool.Result, error) {
 	command, limit, err := s.command(a)
 	if err != nil {
-		return "", err
+		return tool.Result{}, err
 	}
 	folder, err := s.folder(a.Folder)
 	if err != nil {
-		return "", err
+		return tool.Result{}, err
 	}
 	defer folder.Close()
+	hidden, err := s.hidden()
+	if err != nil {
+		return tool.Result{}, err
+	}
 	limit = within(ctx, limit)
 	began := time.Now()
-	ended, err := s.run(ctx, order{Command: command, Hidden: s.config.Hidden}, folder, limit)
+	ended, err := s.run(ctx, order{Command: command, Hidden: hidden}, folder, limit)
 	if err != nil {
-		return "", err
+		return tool.Result{}, err
 	}
 	return ended.answer(time.Since(began), limit)
 }
@@ -187,6 +208,30 @@ func (s *Shell) folder(name string) (*os.File, error) {
 	return folder, nil
 }
 
+// hidden are the places of what is to be hidden, which links may lead to.
+func (s *Shell) hidden() ([]string, error) {
+	var places []string
+	for _, path := range s.config.Hidden {
+		place, err := placeOf(path)
+		if err != nil {
+			return nil, tool.NotStarted(domain.Errorf(domain.Unavailable, "the command was not run: what is to be hidden from it cannot be found"))
+		}
+		places = append(places, place)
+	}
+	return places, nil
+}
+
+// placeOf is where a path leads, of which the end need not exist.
+func placeOf(path string) (string, error) {
+	place, err := filepath.EvalSymlinks(path)
+	parent := filepath.Dir(path)
+	if !errors.Is(err, fs.ErrNotExist) || parent == path {
+		return place, err
+	}
+	parent, err = placeOf(parent)
+	return filepath.Join(parent, filepath.Base(path)), err
+}
+
 // within is a limit, or what the call has left less the time to end and to say so.
 func within(ctx context.Context, limit time.Duration) time.Duration {
 	deadline, ok := ctx.Deadline()
@@ -201,6 +246,9 @@ func within(ctx context.Context, limit time.Duration) time.Duration {
 type order struct {
 	Command []string `json:"command"`
 	Hidden  []string `json:"hidden,omitzero"`
+	Network bool     `json:"network,omitzero"`
+	// Namespace is how its keeper has namespaces, which wants a view of the files.
+	Namespace namespace `json:"namespace,omitzero"`
 	// Temp is its temporary folder.
 	Temp string `json:"temp"`
 }
@@ -234,20 +282,21 @@ type ending struct {
 
 // answer is what the model reads. That a command failed is no failure of the tool; that it was
 // cut off is.
-func (e ending) answer(took, limit time.Duration) (string, error) {
-	how := fmt.Sprintf("exit %d after %s", e.Exit, took.Round(10*time.Millisecond))
+func (e ending) answer(took, limit time.Duration) (tool.Result, error) {
+	how, left := fmt.Sprintf("exit %d", e.Exit), ""
 	if e.Signal != "" {
-		how = fmt.Sprintf("ended by a signal (%s) after %s", e.Signal, took.Round(10*time.Millisecond))
+		how = fmt.Sprintf("ended by a signal (%s)", e.Signal)
 	}
 	if e.cut == byItself {
 		if e.Left > 0 {
-			how += fmt.Sprintf("; %d that it had left running ended with it", e.Left)
+			left = fmt.Sprintf("; %d that it had left running ended with it", e.Left)
 		}
-		return strings.TrimSuffix("["+how+"]\n"+e.output.String(), "\n"), nil
+		told := func(how string) string { return strings.TrimSuffix("["+how+left+"]\n"+e.output.String(), "\n") }
+		return tool.Result{Content: told(how + " after " + took.Round(10*time.Millisecond).String()), Compared: told(how)}, nil
 	}
 	own := domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout, "[ended with all that it had started: it took longer than %s]\n%s", limit, e.output.String())
 	if e.cut == byFlood {
 		own = domain.Errorf(domain.TooLarge, "[ended with all that it had started: it wrote more than %d bytes]\n%s", e.output.flood, e.output.String())
 	}
-	return "", own
+	return tool.Result{}, own
 }

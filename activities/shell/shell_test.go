@@ -32,6 +32,14 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	case len(os.Args) == 2 && os.Args[1] == "headless":
 		headless()
+	case len(os.Args) == 4 && os.Args[1] == "lack":
+		lack(os.Args[2], os.Args[3])
+		return
+	case len(os.Args) == 4 && os.Args[1] == "confined":
+		confined(os.Args[3])
+		return
+	case len(os.Args) > 2 && os.Args[1] == "attack":
+		os.Exit(attack(os.Args[2:]))
 	case len(os.Args) == 5 && os.Args[1] == "work":
 		work(namespace(os.Args[2]), os.Args[3], os.Args[4])
 		return
@@ -76,13 +84,25 @@ func init() { runtime.LockOSThread() }
 // fields are the arguments of a call.
 type fields map[string]any
 
+// open opens a folder of the test's, where the configuration names none.
 func open(t *testing.T, config Config) (*Shell, string) {
 	t.Helper()
-	config.Dir = t.TempDir()
+	if config.Dir == "" {
+		config.Dir = t.TempDir()
+	}
 	s, err := Open(config)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s, config.Dir
+}
+
+// seenFolder is a folder that commands see, which those in the temporary folder are not.
+func seenFolder(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/var/tmp", "everstep-test-")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	return dir
 }
 
 func call(ctx context.Context, s *Shell, args fields) (string, error) {
@@ -101,6 +121,20 @@ func answer(t *testing.T, s *Shell, script string) (how, output string) {
 	require.NoError(t, err)
 	how, output, _ = strings.Cut(text, "\n")
 	return how, output
+}
+
+// TestTheSameEndIsKnownAgain though the command took another time.
+func TestTheSameEndIsKnownAgain(t *testing.T) {
+	t.Parallel()
+	ended := ending{report: report{Exit: 3, Left: 1}, cut: byItself}
+	first, err := ended.answer(time.Second, time.Minute)
+	require.NoError(t, err)
+	second, err := ended.answer(2*time.Second, time.Minute)
+	require.NoError(t, err)
+	require.Equal(t, "[exit 3 after 1s; 1 that it had left running ended with it]\n[no output]", first.Content)
+	require.NotEqual(t, first.Content, second.Content)
+	require.Equal(t, "[exit 3; 1 that it had left running ended with it]\n[no output]", first.Compared)
+	require.Equal(t, first.Compared, second.Compared)
 }
 
 // mark has what a script starts bear a mark, by which it is found wherever it goes.
@@ -125,6 +159,13 @@ const (
 	patience = 4 * time.Minute
 	lookAt   = 200 * time.Millisecond
 )
+
+// begun waits until a process bears the mark. The shell bears it only in what it starts, a look at /proc misses those that
+// hop, and of those that stay the first may start after the script says that it is ready.
+func begun(t *testing.T, dir string) {
+	t.Helper()
+	require.Eventually(t, func() bool { return len(marked(dir)) > 0 }, patience, lookAt, "nothing of the script is found")
+}
 
 // gone waits until no process bears the mark.
 func gone(t *testing.T, dir string) {
@@ -239,12 +280,13 @@ func TestEnvironmentIsNamed(t *testing.T) {
 	require.ElementsMatch(t, []string{"PATH", "LANG", "LC_ALL", "TZ", "EVERSTEP_TEST_NAMED", "TERM", "HOME", "TMPDIR"}, names)
 	require.Contains(t, text, "EVERSTEP_TEST_NAMED=seen")
 
-	_, output := answer(t, s, `cat /proc/$PPID/environ | tr '\0' '\n'; ls -l /proc/self/fd | wc -l; echo "$TMPDIR"; mktemp; echo x > ~/x; cat ~/x`)
+	name := filepath.Base(t.TempDir()) + strconv.Itoa(os.Getpid())
+	_, output := answer(t, s, `cat /proc/$PPID/environ | tr '\0' '\n'; echo x > "$TMPDIR/`+name+`"; mktemp; cat ~/`+name)
 	require.NotContains(t, output, "sesame", "the keeper has no others either")
-	lines := strings.Split(output, "\n")
-	temp := filepath.Dir(lines[len(lines)-2])
-	require.Contains(t, temp, "everstep-shell-")
-	require.NoDirExists(t, temp, "the temporary folder is gone with the call")
+	require.Regexp(t, `/\S+\nx$`, output)
+	left, err := filepath.Glob(filepath.Join(os.TempDir(), "everstep-shell-*", name))
+	require.NoError(t, err)
+	require.Empty(t, left, "the temporary folder is gone with the call")
 }
 
 func TestOutputIsBounded(t *testing.T) {

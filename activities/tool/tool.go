@@ -43,6 +43,9 @@ type Result struct {
 	// Content is what the model gets to read: at most domain.MaxToolResult
 	// bytes of it, or what MaxOutput says. Bytes that are not UTF-8 are replaced.
 	Content string
+	// Compared is what tells the result from that of another call, where Content also says what differs each time, such
+	// as how long the call took: a model that makes the same call in vain is stopped by it. Empty: Content does.
+	Compared string
 	// Parts are images, with their data, that the model is shown with Content where it and its API take them;
 	// a line at the end of Content names each. What no API takes in a result is only named: sounds, files,
 	// images that are no JPEG, PNG, GIF or WebP, or too many (domain.MaxResultParts). Above domain.MaxResultData the

@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/net/html/charset"
 
+	"everstep/activities/tool"
 	"everstep/domain"
 )
 
@@ -33,7 +34,7 @@ type asked struct {
 // answer is a response as the model reads it: a line of where it is from, and the text. From
 // status 400 on it is an error, which holds the same. Of what was posted the status says what became, even if the body is
 // lost; but a server that fails may have done it before.
-func (c *Client) answer(response *http.Response, a asked) (string, error) {
+func (c *Client) answer(response *http.Response, a asked) (tool.Result, error) {
 	text, notes, err := c.text(response, a)
 	posted := response.Request.Method == http.MethodPost
 	switch {
@@ -42,7 +43,7 @@ func (c *Client) answer(response *http.Response, a asked) (string, error) {
 	case err != nil:
 		own := domain.AsError(err)
 		own.Message = fmt.Sprintf("[%s %s: %d] %s", response.Request.Method, shown(response.Request.URL), response.StatusCode, own.Message)
-		return "", own
+		return tool.Result{}, own
 	}
 	u := response.Request.URL
 	about := []string{strconv.Itoa(response.StatusCode) + " " + cmp.Or(http.StatusText(response.StatusCode), "of no known meaning")}
@@ -53,16 +54,19 @@ func (c *Client) answer(response *http.Response, a asked) (string, error) {
 	if a.redirects > 0 {
 		from = ", redirected from " + shown(a.url)
 	}
-	head := fmt.Sprintf("[%s %s%s: %s; fetched %s]", response.Request.Method, shown(u), from,
-		strings.Join(append(about, notes...), "; "), c.now().UTC().Format(time.RFC3339))
-	whole := strings.TrimSuffix(head+"\n"+text, "\n")
+	about = append(about, notes...)
+	told := func(more ...string) string {
+		head := fmt.Sprintf("[%s %s%s: %s]", response.Request.Method, shown(u), from, strings.Join(append(about, more...), "; "))
+		return strings.TrimSuffix(head+"\n"+text, "\n")
+	}
+	whole := told() // without the time, so that the same answer is known again
 	switch {
 	case response.StatusCode < http.StatusBadRequest:
-		return whole, nil
+		return tool.Result{Content: told("fetched " + c.now().UTC().Format(time.RFC3339)), Compared: whole}, nil
 	case posted && response.StatusCode >= http.StatusInternalServerError:
-		return "", outcomeUnknown("the server failed, and may have done before what it was asked; the request was not repeated: %s", whole)
+		return tool.Result{}, outcomeUnknown("the server failed, and may have done before what it was asked; the request was not repeated: %s", whole)
 	}
-	return "", refusal(response, whole)
+	return tool.Result{}, refusal(response, whole)
 }
 
 // refusal is the error of a status. What may work later is tried again, where the tool may be.

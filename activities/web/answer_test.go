@@ -43,6 +43,33 @@ func TestAnswerSaysWhereItIsFrom(t *testing.T) {
 	require.Contains(t, text, "<title>T</title>")
 }
 
+// TestTheSameAnswerIsKnownAgain though it was fetched at another time, also where it is an error.
+func TestTheSameAnswerIsKnownAgain(t *testing.T) {
+	t.Parallel()
+	c, base := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/gone" {
+			http.Error(w, "no such page", http.StatusNotFound)
+			return
+		}
+		_, _ = fmt.Fprint(w, "as it was")
+	})
+	at := c.now()
+	c.now = func() time.Time { at = at.Add(time.Hour); return at }
+	get := func(path string) (tool.Result, error) { return c.get(t.Context(), getArgs{URL: base + path}) }
+	first, err := get("/")
+	require.NoError(t, err)
+	second, err := get("/")
+	require.NoError(t, err)
+	require.NotEqual(t, first.Content, second.Content)
+	require.Equal(t, first.Compared, second.Compared)
+	require.Contains(t, first.Compared, "200 OK")
+	require.Contains(t, first.Compared, "as it was")
+	_, err = get("/gone")
+	_, again := get("/gone")
+	require.ErrorContains(t, err, "404 Not Found")
+	require.Equal(t, err.Error(), again.Error())
+}
+
 func TestPostIsSentOnceAndNotLedOn(t *testing.T) {
 	t.Parallel()
 	var bodies atomic.Int64
@@ -125,7 +152,7 @@ func TestWhatBecameOfAPost(t *testing.T) {
 		"/cut/201": "201 Created; its body broke off",
 		"/pack":    "200 OK; its body is packed as \"br\", which was not asked for; fetched ",
 		"/cut/409": "409 Conflict; its body broke off",
-		"/400":     "400 Bad Request; text/plain; 3 bytes; ",
+		"/400":     "400 Bad Request; text/plain; 3 bytes]",
 	} {
 		text, err := call(t.Context(), t, c, "http_post", fields{"url": base + path, "body": "{}"})
 		switch {

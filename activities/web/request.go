@@ -37,38 +37,38 @@ type postArgs struct {
 	Raw         bool              `json:"raw,omitzero" jsonschema:"true: HTML as it is and not as readable text"`
 }
 
-func (c *Client) get(ctx context.Context, args getArgs) (string, error) {
+func (c *Client) get(ctx context.Context, args getArgs) (tool.Result, error) {
 	if args.From < 0 {
-		return "", domain.Errorf(domain.Invalid, "from: is below 0")
+		return tool.Result{}, domain.Errorf(domain.Invalid, "from: is below 0")
 	}
 	request, err := c.request(ctx, http.MethodGet, args.URL, args.Headers, nil)
 	if err != nil {
-		return "", err
+		return tool.Result{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.bounds.whole)
 	defer cancel()
 	response, redirects, err := c.fetch(request.WithContext(ctx), true)
 	if err != nil {
-		return "", explain(err, request.URL.Hostname())
+		return tool.Result{}, explain(err, request.URL.Hostname())
 	}
 	defer response.Body.Close()
 	return c.answer(response, asked{url: request.URL, redirects: redirects, raw: args.Raw, from: args.From})
 }
 
-func (c *Client) post(ctx context.Context, args postArgs) (string, error) {
+func (c *Client) post(ctx context.Context, args postArgs) (tool.Result, error) {
 	if len(args.Body) > c.bounds.sent {
-		return "", domain.Errorf(domain.TooLarge, "body: has %d bytes; at most %d are sent", len(args.Body), c.bounds.sent)
+		return tool.Result{}, domain.Errorf(domain.TooLarge, "body: has %d bytes; at most %d are sent", len(args.Body), c.bounds.sent)
 	}
 	kind, parameters, err := mime.ParseMediaType(args.ContentType)
 	switch {
 	case args.ContentType == "":
 		kind = "application/json"
 	case err != nil || !strings.Contains(kind, "/"):
-		return "", domain.Errorf(domain.Invalid, "content_type: %s is no media type, as in application/json", shorten(args.ContentType))
+		return tool.Result{}, domain.Errorf(domain.Invalid, "content_type: %s is no media type, as in application/json", shorten(args.ContentType))
 	}
 	request, err := c.request(ctx, http.MethodPost, args.URL, args.Headers, strings.NewReader(args.Body))
 	if err != nil {
-		return "", err
+		return tool.Result{}, err
 	}
 	request.Header.Set("Content-Type", mime.FormatMediaType(kind, parameters))
 	request.GetBody = nil // it is sent once
@@ -80,11 +80,11 @@ func (c *Client) post(ctx context.Context, args postArgs) (string, error) {
 	if err != nil {
 		own := explain(err, request.URL.Hostname())
 		if !sent {
-			return "", tool.NotStarted(own)
+			return tool.Result{}, tool.NotStarted(own)
 		}
 		unknown := outcomeUnknown("the request was sent, and no answer came: %s; it may or may not have taken effect, and was not repeated", own.Message)
 		unknown.Detail = own.Detail
-		return "", unknown
+		return tool.Result{}, unknown
 	}
 	defer response.Body.Close()
 	return c.answer(response, asked{url: request.URL, raw: args.Raw})

@@ -93,6 +93,17 @@ func (p Parent) Levels(d domain.Definition) int {
 	return max(p.MaxDepth-p.Depth, 0)
 }
 
+// BudgetOf is the budget of an execution that begins: the smaller of each limit of the definition and of the request, and
+// the default of max_steps where neither says anything of it. A sub-agent, whose request is its grant, has no default: it
+// has its share of the steps of the agent that has started it, if that limits them.
+func BudgetOf(d domain.Definition, request domain.ExecutionBudget, parent *Parent) domain.ExecutionBudget {
+	budget := d.Budget.CappedBy(request)
+	if parent != nil {
+		return budget
+	}
+	return budget.WithDefaultSteps()
+}
+
 // A BudgetRequest asks for more of a limit of what a sub-agent was granted, before it would stop for that.
 type BudgetRequest struct {
 	// ToolExecutionID is the call that started it. Number is higher than those of its requests before.
@@ -121,8 +132,10 @@ type BudgetGrant struct {
 // A Report is what a sub-agent tells the agent that started it, in its workflow's result alone.
 type Report struct {
 	// Answer is the current response, in part where it is long.
-	Answer string        `json:"answer,omitzero"`
-	Error  *domain.Error `json:"error,omitempty"`
+	Answer string `json:"answer,omitzero"`
+	// SaidLast is its newest text of any step, in part where it is long; empty where Answer is not.
+	SaidLast string        `json:"said_last,omitzero"`
+	Error    *domain.Error `json:"error,omitempty"`
 	// Spent is what it has spent, with its own sub-agents.
 	Spent domain.Spent `json:"spent,omitzero"`
 	// StoreDown says that it, or one below it, could not be put among the records.

@@ -40,6 +40,8 @@ type ScheduledRun struct {
 	Kind  domain.Kind `json:"kind,omitzero"`
 	Code  domain.Code `json:"code,omitzero"`
 	Steps int         `json:"step_count,omitzero"`
+	// EffectCounts are what the execution has done.
+	domain.EffectCounts
 	// EndedAt is when it was known to have ended.
 	EndedAt time.Time `json:"ended_at,omitzero"`
 }
@@ -47,7 +49,7 @@ type ScheduledRun struct {
 // With is the run with how its execution ended.
 func (r ScheduledRun) With(o Outcome, at time.Time) ScheduledRun {
 	r.ExecutionID, r.Number, r.Status, r.StopReason = o.ExecutionID, o.Number, o.Status, o.StopReason
-	r.SessionLimit, r.Kind, r.Code, r.Steps, r.EndedAt = o.SessionLimit, o.Kind, o.Code, o.Steps, at
+	r.SessionLimit, r.Kind, r.Code, r.Steps, r.EffectCounts, r.EndedAt = o.SessionLimit, o.Kind, o.Code, o.Steps, o.EffectCounts, at
 	return r
 }
 

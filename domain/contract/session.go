@@ -173,9 +173,8 @@ type AnsweredUpdate[Reply any] struct {
 
 // Guarded is what the guards remember of an execution between its steps.
 type Guarded struct {
-	// Calls is of the newest step's calls and results; Repeated counts the steps in a row that had them.
-	Calls    domain.Digest `json:"calls,omitzero"`
-	Repeated int           `json:"repeated,omitzero"`
+	// Cycles tell whether the newest steps repeat others.
+	Cycles domain.Cycles `json:"cycles,omitzero"`
 	// Fallback counts the fallbacks that took over from Primary, with which the execution began.
 	Fallback int               `json:"fallback,omitzero"`
 	Primary  *domain.LLMConfig `json:"primary,omitempty"`
@@ -218,6 +217,8 @@ type Outcome struct {
 	Closed    bool `json:"closed,omitzero"`
 	// Unsettled counts the agent's calls of which nobody knows whether they took effect.
 	Unsettled int `json:"outcome_unknown,omitzero"`
+	// Effects are what the execution has done, its sub-agents included.
+	domain.EffectCounts
 	// Unread counts the messages that it has left waiting: they begin what comes next in a session, and are never read
 	// where there is none.
 	Unread int `json:"unread_messages,omitzero"`
@@ -231,8 +232,10 @@ type Outcome struct {
 
 // An End is what an execution came to, in words.
 type End struct {
-	Answer string        `json:"answer,omitzero"`
-	Error  *domain.Error `json:"error,omitempty"`
+	Answer string `json:"answer,omitzero"`
+	// SaidLast is the newest text of any step, in part where it is long; empty where Answer is not.
+	SaidLast string        `json:"said_last,omitzero"`
+	Error    *domain.Error `json:"error,omitempty"`
 	// Signal is the one that counted, where the execution did not complete.
 	Signal *domain.StopSignal `json:"signal,omitempty"`
 }

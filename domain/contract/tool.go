@@ -101,6 +101,8 @@ type ToolReply struct {
 	// Content is what the model gets to read.
 	Content string        `json:"content,omitzero"`
 	Digest  domain.Digest `json:"digest"`
+	// ResultDigest is domain.ToolExecution's.
+	ResultDigest domain.Digest `json:"result_digest,omitzero"`
 	// Parts are the images that the model is shown with it. Content names them, for those who see none.
 	Parts []domain.Part `json:"parts,omitempty"`
 	// Error says that the call failed, was not run, or that its outcome is unknown.

@@ -223,8 +223,10 @@ type StepsPage struct {
 	// Signal is the one that ended it, where it did not complete.
 	Signal *domain.StopSignal `json:"signal,omitempty"`
 	// Answer is the current response's text, on the last page.
-	Answer string        `json:"answer,omitzero"`
-	Error  *domain.Error `json:"error,omitempty"`
+	Answer string `json:"answer,omitzero"`
+	// SaidLast is there where the answer is empty: the newest text of any step.
+	SaidLast string        `json:"said_last,omitzero"`
+	Error    *domain.Error `json:"error,omitempty"`
 	// Status and State are set where they were asked for: the state is without messages and steps.
 	Status *StatusView     `json:"status,omitempty"`
 	State  json.RawMessage `json:"state,omitempty"`

@@ -13,7 +13,7 @@ import (
 // TestAt: a conversation that is taken up at a point reckons as the one did that had come there by itself.
 func TestAt(t *testing.T) {
 	t.Parallel()
-	for _, compiler := range []domain.Compiler{domain.CurrentTrace, domain.AllSections} {
+	for _, compiler := range []domain.Compiler{domain.CurrentTrace, domain.WholeConversation} {
 		r := resolved(0, compiler)
 		c := conversation.New(compiler).WithExecution(chain(1), false, nil)
 		c = withCalls(say(c, 1, user(10), false), 1, 20, 30)

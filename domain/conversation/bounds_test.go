@@ -129,7 +129,7 @@ func TestStepInput(t *testing.T) {
 	t.Parallel()
 	r := resolved(1000, "own")
 	require.Equal(t, domain.Compiler("own"), begun(20, r).StepInput().Compiler)
-	require.Equal(t, domain.CurrentTrace, begun(20, resolved(1000, "")).StepInput().Compiler)
+	require.Equal(t, domain.WholeConversation, begun(20, resolved(1000, "")).StepInput().Compiler)
 	require.Nil(t, begun(20, r).StepInput().Sections, "nothing was summed up")
 	require.Equal(t, chain(1), conversation.New("").WithExecution(chain(2, 1), true, nil).Origins())
 	later := carried(t, withCalls(begun(20, r), 1, 10), 3, r, chain(1))

@@ -107,8 +107,36 @@ func TestResultsCleared(t *testing.T) {
 	again := seen.WithResultsCleared(r)
 	require.Equal(t, again.Input(r), again.WithResultsCleared(r).Input(r), "what is cleared is not cleared again")
 	over := say(again, 1, user(20), false).WithExecution(chain(2), false, r).WithPrompt(executionID(2), words(16), noon)
-	require.EqualValues(t, 20+20+20+20, over.Input(r), "what the execution before did on its way is shown no more")
+	require.EqualValues(t, again.Input(r)+20+20, over.Input(r), "what the execution before did on its way is still shown")
 	require.Equal(t, over.Edits(), over.WithResultsCleared(r).Edits())
+}
+
+// TestTracesOfEarlierExecutionsAreCompacted: where they are shown, those of many short turns have results cleared and all
+// summed up, also of turns that the run which decides no longer holds.
+func TestTracesOfEarlierExecutionsAreCompacted(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		compiler domain.Compiler
+		crowded  bool
+	}{{"", true}, {domain.WholeConversation, true}, {domain.CurrentTrace, false}} {
+		r := resolved(4000, c.compiler)
+		talk := conversation.New(c.compiler)
+		for turn := 1; turn <= 8; turn++ {
+			talk = talk.WithExecution(chain(turn), false, r).WithPrompt(executionID(turn), words(16), noon)
+			talk = say(withCalls(talk, turn, 400), turn, answer(20), false)
+			talk = carried(t, talk, talk.Len(), r, chain(turn))
+		}
+		require.Equal(t, c.crowded, talk.Crowded(r, false), c.compiler)
+		if !c.crowded {
+			continue
+		}
+		cleared := talk.WithResultsCleared(r)
+		require.Greater(t, cleared.Edits().Cleared, 16)
+		require.True(t, cleared.Roomy(r))
+		plan, worth := talk.PlanSummary(r)
+		require.True(t, worth)
+		require.Greater(t, plan.Request().To, 16)
+	}
 }
 
 func TestExcessShrinksWithTheConversation(t *testing.T) {
@@ -188,7 +216,7 @@ func TestWithSummary(t *testing.T) {
 // TestForks: two changes of one conversation never see each other.
 func TestForks(t *testing.T) {
 	t.Parallel()
-	r := resolved(1000, "")
+	r := resolved(1000, domain.CurrentTrace)
 	from := carried(t, say(withCalls(withCalls(begun(20, r), 1, 150, 60), 1, 120), 1, answer(20), true), 5, r, chain(1))
 	summed := func(c conversation.Conversation) conversation.Conversation {
 		plan, worth := c.PlanSummary(r)

@@ -102,7 +102,7 @@ func (c Conversation) WithExecution(chain []domain.ExecutionID, goesOn bool, r *
 func (c Conversation) Append(section string, tagged domain.Message, digest domain.Digest) Conversation {
 	c.log = c.log.Append(section, tagged, digest)
 	added, _ := c.log.At(c.log.Len() - 1)
-	tokens := domain.EstimateTokens(tagged)
+	tokens := added.Tokens()
 	if added.Trace() {
 		c.traces += tokens
 	} else {
@@ -199,10 +199,7 @@ func (c *Conversation) newestRole() domain.Role {
 
 // StepInput names what the next inference reads: a reference, never a copy.
 func (c Conversation) StepInput() domain.StepInput {
-	input := domain.StepInput{Compiler: c.compiler, Messages: c.log.Len(), Digest: c.log.Chain(), Edits: c.edits.Shown()}
-	if input.Compiler == "" {
-		input.Compiler = domain.CurrentTrace
-	}
+	input := domain.StepInput{Compiler: c.compiler.OrDefault(), Messages: c.log.Len(), Digest: c.log.Chain(), Edits: c.edits.Shown()}
 	if c.edits.Summary > 0 {
 		start := max(c.edits.Buffered, c.edits.Hidden)
 		input.Sections = []domain.SectionLength{

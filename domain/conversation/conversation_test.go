@@ -108,7 +108,7 @@ type talk struct {
 }
 
 func newTalk(t *rapid.T) (*talk, conversation.Conversation) {
-	compiler := rapid.SampledFrom([]domain.Compiler{domain.CurrentTrace, domain.AllSections, ""}).Draw(t, "compiler")
+	compiler := rapid.SampledFrom([]domain.Compiler{domain.CurrentTrace, domain.WholeConversation, ""}).Draw(t, "compiler")
 	k := &talk{r: resolved(rapid.Int64Range(200, 4000).Draw(t, "window"), compiler)}
 	return k, k.begin("begin")(conversation.New(compiler))
 }
@@ -133,13 +133,20 @@ func (k *talk) goOn() change {
 
 func (k *talk) draw(t *rapid.T) change {
 	size, newest := rapid.IntRange(20, 300), k.newest
-	switch rapid.SampledFrom([]string{"calls", "calls", "calls", "hook", "inference", "clear", "summary", "execution", "go on", "refused"}).Draw(t, "what") {
+	switch rapid.SampledFrom([]string{"calls", "calls", "calls", "hook", "inference", "clear", "summary", "cut off", "execution", "go on", "refused"}).Draw(t, "what") {
 	case "calls":
 		results := rapid.SliceOfN(size, 1, 4).Draw(t, "results")
 		return func(c conversation.Conversation) conversation.Conversation { return withCalls(c, newest, results...) }
 	case "hook":
 		m := user(size.Draw(t, "size"))
 		return func(c conversation.Conversation) conversation.Conversation { return say(c, newest, m, true) }
+	case "cut off":
+		m := answer(size.Draw(t, "said"))
+		if rapid.Bool().Draw(t, "reasoning alone") {
+			m.Parts[0].Type = domain.PartReasoning
+		}
+		m = domain.Tag{ExecutionID: executionID(newest), Trace: true, CutOff: true}.Apply(m)
+		return func(c conversation.Conversation) conversation.Conversation { return c.Append("", m, domain.Digest{}) }
 	case "inference":
 		usage := domain.Usage{InputTokens: rapid.Int64Range(0, 3000).Draw(t, "read"), Estimated: !k.reported}
 		return func(c conversation.Conversation) conversation.Conversation { return c.WithInference(usage, k.r) }

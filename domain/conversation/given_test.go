@@ -37,7 +37,7 @@ func TestWhatIsGivenCountsAsItIsShown(t *testing.T) {
 	}{
 		"by hand":                    {domain.CurrentTrace, domain.ExecutionID{}, 500},
 		"of another execution":       {domain.CurrentTrace, executionID(9), 160},
-		"where its traces are shown": {domain.AllSections, executionID(9), 500},
+		"where its traces are shown": {domain.WholeConversation, executionID(9), 500},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

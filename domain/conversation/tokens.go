@@ -41,7 +41,7 @@ func (c Conversation) WithInference(usage domain.Usage, r *contract.Resolved) Co
 		return c
 	}
 	c.excess = usage.InputTokens - c.rawInput(r)
-	if c.compiler == "" || c.compiler == domain.CurrentTrace || c.compiler == domain.AllSections {
+	if compiler := c.compiler.OrDefault(); compiler == domain.WholeConversation || compiler == domain.CurrentTrace {
 		// Only others show less than is counted here.
 		c.excess = max(c.excess, 0)
 	}

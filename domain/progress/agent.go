@@ -323,7 +323,7 @@ func (a Agent) runBegan(f RunBegan, at time.Time) Agent {
 		if in.GoOn != nil && in.Carry != nil {
 			a.Execution.Budget, a.Execution.Prior, a.Execution.Origin = &in.GoOn.Budget, &in.Carry.Prior, took.Execution
 		} else {
-			a.Execution.Budget, a.Execution.Prior = new(in.Definition.Budget.CappedBy(in.Budget)), &domain.Spent{}
+			a.Execution.Budget, a.Execution.Prior = new(contract.BudgetOf(in.Definition, in.Budget, in.Parent)), &domain.Spent{}
 		}
 	case took.Open && took.Execution == a.Execution.ID:
 		a.Execution.Prior, a.Execution.Session = &in.Carry.Prior, took.Session

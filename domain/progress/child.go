@@ -97,18 +97,36 @@ func (f ChildEnded) Usage() (usage domain.Usage, spent domain.Spent) {
 	return usage, spent
 }
 
+// Effects are what the sub-agent has done. Of one that was lost nobody knows.
+func (f ChildEnded) Effects() domain.EffectCounts {
+	switch {
+	case f.Unstarted:
+		return domain.EffectCounts{}
+	case f.Outcome == nil:
+		return domain.EffectCounts{Unknown: true}
+	}
+	return f.Outcome.EffectCounts
+}
+
 // A ChildResult is what the model reads of a sub-agent, as the result of the call that started it.
 type ChildResult struct {
-	Status         domain.ExecutionStatus `json:"status"`
-	StopReason     domain.StopReason      `json:"stop_reason,omitzero"`
-	Error          string                 `json:"error,omitzero"`
-	OutcomeUnknown int                    `json:"outcome_unknown,omitzero"`
-	Answer         string                 `json:"answer"`
+	Status     domain.ExecutionStatus `json:"status"`
+	StopReason domain.StopReason      `json:"stop_reason,omitzero"`
+	Error      string                 `json:"error,omitzero"`
+	Answer     string                 `json:"answer"`
+	// SaidLast is there where Answer is empty.
+	SaidLast string `json:"said_last,omitzero"`
+	// Effects are what the sub-agent and those below it have done, so that whoever reads it does not have it done again.
+	// They are an empty list where it is known that there were none.
+	domain.EffectCounts
 }
 
 // Reply is what the sub-agent means for the call that started it: an error only where it failed.
 func (f ChildEnded) Reply() contract.ToolReply {
-	result := ChildResult{Status: domain.StatusFailed}
+	result := ChildResult{Status: domain.StatusFailed, EffectCounts: f.Effects()}
+	if result.Calls == nil && !result.Unknown {
+		result.Calls = []domain.EffectCount{}
+	}
 	var reply contract.ToolReply
 	switch f.Outcome {
 	case nil:
@@ -116,12 +134,12 @@ func (f ChildEnded) Reply() contract.ToolReply {
 		reply.Error = Bounded(f.Why)
 	default:
 		o := f.Outcome
-		result.Status, result.StopReason, result.OutcomeUnknown = o.Status, o.StopReason, o.Unsettled
+		result.Status, result.StopReason = o.Status, o.StopReason
 		report := o.Report
 		if report == nil {
 			report = &contract.Report{}
 		}
-		if result.Answer = report.Answer; o.Status == domain.StatusFailed {
+		if result.Answer, result.SaidLast = report.Answer, report.SaidLast; o.Status == domain.StatusFailed {
 			why := "its workflow failed"
 			if report.Error != nil {
 				why = report.Error.Message
@@ -146,7 +164,7 @@ func (f ChildEnded) Reply() contract.ToolReply {
 func (s Step) childEnded(f ChildEnded, at At) Step {
 	usage, spent := f.Usage()
 	s.Usage, s.CostNanoUSD = s.Usage.Add(usage), domain.AddCost(s.CostNanoUSD, spent.CostNanoUSD)
-	s.Children = s.Children.Add(spent)
+	s.Children, s.ChildEffects = s.Children.Add(spent), s.ChildEffects.Merged(f.Effects())
 	reply := f.Reply()
 	if s = s.called(f.Tool.Position, reply, at.Stopped, at); at.Stopped && !s.Interrupted && f.Outcome != nil && f.Outcome.Status == domain.StatusStopped {
 		return s.cutOff(CutOff{By: StopInTools})

@@ -20,7 +20,7 @@ func (a Agent) sent(f Sent, at time.Time) Agent {
 		return a
 	}
 	if a = a.begins(f.Reply.Number, at); a.Execution.Number == f.Reply.Number && f.Request != nil {
-		a.Execution.Budget, a.Execution.Prior = new(a.Definition.Budget.CappedBy(f.Request.Budget)), &domain.Spent{}
+		a.Execution.Budget, a.Execution.Prior = new(contract.BudgetOf(a.Definition, f.Request.Budget, nil)), &domain.Spent{}
 		if f.Request.Model != nil {
 			a.Model = f.Request.Model.String()
 		}

@@ -1,7 +1,6 @@
 package progress
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -167,7 +166,7 @@ func (r *Retelling) askedModel(work Work) {
 	step := Begin(r.execution.Step(number), number)
 	step.Model, step.Agent = r.model, r.agent
 	step.Input = domain.StepInput{
-		Compiler: cmp.Or(r.compiler, domain.CurrentTrace), Messages: request.Log.Length, Digest: request.Log.Digest, Edits: request.Edits,
+		Compiler: r.compiler.OrDefault(), Messages: request.Log.Length, Digest: request.Log.Digest, Edits: request.Edits,
 	}
 	r.step, r.since = &step, r.clock
 }

@@ -148,7 +148,7 @@ func (s Step) asked(work Work) Step {
 	if call.Call.Name == "" || asked.Reference == nil {
 		call.Call.Name, call.Call.Arguments = asked.Name, asked.Arguments
 	}
-	if call.StartedAt.IsZero() {
+	if call.Effect = asked.Effect; call.StartedAt.IsZero() {
 		call.StartedAt = work.Since
 	}
 	if asked.Approval != nil {
@@ -283,7 +283,7 @@ func (s Step) called(position int, reply contract.ToolReply, cutOff bool, at At)
 	execution := &s.ToolExecutions[position]
 	execution.CompletedAt, execution.Attempts = at.Time, reply.Attempts
 	if reply.Error == nil {
-		execution.Value = reply.Content
+		execution.Value, execution.ResultDigest = reply.Content, reply.ResultDigest
 		return s
 	}
 	code := reply.Error.Code

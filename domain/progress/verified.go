@@ -34,7 +34,7 @@ func (s Step) verifies(work Work) Step {
 	s.ToolExecutions = slices.Clone(s.ToolExecutions)
 	call := &s.ToolExecutions[position]
 	unknown := contract.ToolReply{Error: call.Error, Content: call.Value, Attempts: call.Attempts}
-	call.CompletedAt, call.Value, call.Error = time.Time{}, "", nil
+	call.CompletedAt, call.Value, call.ResultDigest, call.Error = time.Time{}, "", domain.Digest{}, nil
 	return s.With(unmade{ToolReplied{Work: Work{Tool: work.Verify}, Reply: unknown}}, At{})
 }
 

@@ -26,6 +26,9 @@ func brokenAgents() []broken {
 		{"nothing but comments", inYAML, "# to do\n", []string{
 			"a.yaml:1:1: has no keys; give it at least `model: PROVIDER/NAME`",
 		}},
+		{"a setting of the worker's", inYAML, "model: openai/m\ntools: [shell]\nshell: {network: true}\n", []string{
+			"a.yaml:3:1: shell: there is no such key; there are name, description, model, fallbacks, system_prompt, show_trusted, tools, mcp, hooks, approvals, budget, session_budget, guards, response_format, compiler, sections, compaction, retry, timeouts, idle_timeout, subagents, agents, handoffs, subagent_policy",
+		}},
 		{"null document", inYAML, "---\n", []string{
 			"a.yaml:1:1: has no keys; give it at least `model: PROVIDER/NAME`",
 		}},
@@ -365,8 +368,8 @@ func brokenAgents() []broken {
 		{"a schema file that is too large", inYAML, "response_format: {schema: large.json}\n", []string{
 			`a.yaml:1:27: response_format.schema: large.json has more than 400000 bytes; make it smaller`,
 		}},
-		{"a compiler that is none", inYAML, "compiler: all_section\n", []string{
-			`a.yaml:1:11: compiler: "all_section" is too like one of ours; did you mean all_sections?`,
+		{"a compiler that is none", inYAML, "compiler: whole_conversatio\n", []string{
+			`a.yaml:1:11: compiler: "whole_conversatio" is too like one of ours; did you mean whole_conversation?`,
 		}},
 		{"a compiler with a dash", inYAML, "compiler: my-own\n", []string{
 			`a.yaml:1:11: compiler: "my-own" is no name of a compiler; use lower-case letters, digits and underscores, 64 at most`,

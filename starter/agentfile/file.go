@@ -148,14 +148,14 @@ func (a *agent) keys() document.Keys {
 			Value: document.Names(&d.Hooks, "hook", "", nil)},
 		{Name: "approvals", Doc: "Which tool calls run by themselves, wait for a person or never run: a word for all of them, or rules, of which the first that matches decides. What no rule matches runs where the tool only reads, and else waits. Unless given, the worker says.",
 			Value: approvals(&d.Approvals)},
-		{Name: "budget", Doc: "The limits of one execution. One that is left out does not limit; zero lets nothing happen.",
+		{Name: "budget", Doc: "The limits of one execution. One that is left out does not limit, max_steps aside; zero lets nothing happen.",
 			Value: budget(&d.Budget)},
 		{Name: "session_budget", Doc: "The limits of all executions of a session together, sub-agents included, where each has its own in budget. There is none of time: a session may be idle for days.",
 			Value: sessionBudget(&d.SessionBudget)},
 		{Name: "guards", Doc: "What stops an agent that has lost its way.", Value: guards(&d.Guards)},
 		{Name: "response_format", Doc: "What the answer has to be: text, json_object, or a mapping with a schema.",
 			Value: a.format(&d.Format)},
-		{Name: "compiler", Doc: "What of the conversation the model sees: one of ours, or a worker's own.",
+		{Name: "compiler", Doc: "What of the conversation the model sees: whole_conversation, current_trace, selected_sections, or a worker's own; `starter help hooks` tells them apart.",
 			Value: compiler(&d.Compiler)},
 		{Name: "sections", Doc: "The sections that the compiler selected_sections shows, in order: a list, or a text with commas.",
 			Value: document.Names(&d.Sections, "section", "", nil)},
@@ -278,7 +278,12 @@ func (a *agent) whole(d domain.Definition) {
 func budget(b *domain.ExecutionBudget) document.Value {
 	var keys document.Keys
 	for _, rule := range domain.LimitRules() {
-		keys = append(keys, document.Key{Name: string(rule.Limit), Doc: strings.ToUpper(rule.Help[:1]) + rule.Help[1:] + ".", Value: limit(b, rule)})
+		key := document.Key{Name: string(rule.Limit), Doc: strings.ToUpper(rule.Help[:1]) + rule.Help[1:] + ".", Value: limit(b, rule)}
+		if rule.Limit == domain.LimitSteps {
+			key.Doc += fmt.Sprintf(" Where neither the file nor who starts the agent says it, %d; none takes that away. A sub-agent draws from those of the agent that starts it.", domain.DefaultMaxSteps)
+			key.Value = document.OrNone(key.Value, func() { b.MaxSteps, b.MaxStepsFrom = nil, domain.StepsNone })
+		}
+		keys = append(keys, key)
 	}
 	return document.Mapping(keys)
 }
@@ -312,7 +317,7 @@ func guards(g *domain.Guards) document.Value {
 	return document.Mapping(document.Keys{
 		{Name: "finish_reasons", Doc: "Stops after a step whose inference ended with one of these.",
 			Value: document.ListOf(&g.FinishReasons, func(f *domain.FinishReason) document.Value { return document.Word(f, domain.FinishReasons()) })},
-		{Name: "repeated_calls", Doc: "How many steps in a row may make the same tool calls with the same results: then the model is told, then the execution stops. off never minds.",
+		{Name: "repeated_calls", Doc: "How many steps in a row may make the same tool calls with the same results, or how often a cycle of up to 8 steps: then the model is told, then the execution stops. off never minds.",
 			Value: repetition(&g.Repetition)},
 		{Name: "output_retries", Doc: "How often the model is asked again for an answer that does not fit response_format.",
 			Value: document.Count(0, domain.MaxOutputRetries, func(n int64) { g.OutputRetries = new(int(n)) }).Default(domain.DefaultOutputRetries)},

@@ -88,13 +88,13 @@ func (f File) Resolve() Resolved {
 		{"show_trusted", d.ShowTrusted},
 		{"tools", listed(tools)}, {"mcp", servers}, {"hooks", listed(d.Hooks)},
 		{"approvals", resolveApprovals(d.Approvals)},
-		{"budget", resolveBudget(d.Budget)}, {"session_budget", resolveBudget(d.SessionBudget)},
+		{"budget", resolveBudget(d.Budget.WithDefaultSteps())}, {"session_budget", resolveBudget(d.SessionBudget)},
 		{"guards", Resolved{
 			{"finish_reasons", listed(guards.FinishReasons)}, {"repeated_calls", resolveRepetition(*guards.Repetition)},
 			{"output_retries", guards.OutputRetries}, {"final_answer", guards.FinalAnswer},
 		}},
 		{"response_format", resolveFormat(d.Format)},
-		{"compiler", cmp.Or(d.Compiler, domain.CurrentTrace)}, {"sections", d.Sections},
+		{"compiler", d.Compiler.OrDefault()}, {"sections", d.Sections},
 		{"compaction", resolveCompaction(d.Compaction)},
 		{"retry", Resolved{{"attempts", d.Tries()}}},
 		{"timeouts", Resolved{
@@ -180,11 +180,16 @@ func resolveBudget(b domain.ExecutionBudget) map[domain.Limit]any {
 	var budget map[domain.Limit]any
 	for _, rule := range domain.LimitRules() {
 		total, limited := rule.Total(b)
-		if !limited {
+		none := rule.Limit == domain.LimitSteps && b.MaxStepsFrom == domain.StepsNone
+		if !limited && !none {
 			continue
 		}
 		if budget == nil {
 			budget = map[domain.Limit]any{}
+		}
+		if none {
+			budget[rule.Limit] = string(domain.StepsNone)
+			continue
 		}
 		switch rule.Unit {
 		case domain.UnitNanoUSD:

@@ -281,5 +281,5 @@ func compiler(into *domain.Compiler) document.Value {
 		}
 		*into = c
 		return ""
-	}).Pattern(validCompiler).Example(examples...).Default(domain.CurrentTrace)
+	}).Pattern(validCompiler).Example(examples...).Default(domain.WholeConversation)
 }

@@ -302,6 +302,9 @@ type Result struct {
 	// Answer is the text of the execution's answer. It may be empty, and may
 	// be partial where the execution did not complete.
 	Answer string `json:"answer"`
+	// SaidLast is the newest text of any of its steps, in part where it is long. It is there where Answer is empty.
+	// What it has done stands in the outcome's effects.
+	SaidLast string `json:"said_last,omitzero"`
 	// Output is the answer as a JSON value, where the agent's response format
 	// asks for one and the execution completed. It has been checked then.
 	Output json.RawMessage `json:"output,omitempty"`

@@ -169,9 +169,9 @@ func TestExplainAStopAtALimit(t *testing.T) {
 	require.Equal(t, []int{2}, v.Waste.ErrorSteps)
 
 	require.Equal(t, []ExplainLimit{
-		{domain.LimitSteps, domain.UnitSteps, new(int64(3)), new(int64(2)), new(int64(1)), new(int64(0)), nil, true},
-		{domain.LimitTokens, domain.UnitTokens, new(int64(1000)), new(int64(500)), new(int64(300)), new(int64(200)), nil, false},
-		{domain.LimitSeconds, domain.UnitMilliseconds, new(int64(60_000)), new(int64(49_000)), new(int64(2000)), new(int64(9000)), nil, false},
+		{domain.LimitSteps, domain.UnitSteps, new(int64(3)), new(int64(2)), new(int64(1)), new(int64(0)), nil, true, false},
+		{domain.LimitTokens, domain.UnitTokens, new(int64(1000)), new(int64(500)), new(int64(300)), new(int64(200)), nil, false, false},
+		{domain.LimitSeconds, domain.UnitMilliseconds, new(int64(60_000)), new(int64(49_000)), new(int64(2000)), new(int64(9000)), nil, false, false},
 	}, v.Budget)
 	require.Equal(t, "extend nora --max-steps 6", v.Advice[0].Command)
 }

@@ -43,6 +43,7 @@ func (e *explanation) limits(v ExplainView) []ExplainLimit {
 			return s.Reason == rule.Reason && s.Source != progress.SourceSessionBudget
 		}) || e.outcome != nil && e.outcome.StopReason == rule.Reason && !e.outcome.SessionLimit
 		l := ExplainLimit{Limit: rule.Limit, Unit: rule.Unit}
+		l.Default = rule.Limit == domain.LimitSteps && budget.MaxStepsFrom == domain.StepsDefault
 		l.Reached = came && (!rule.Unit.OfTime() || past == (rule.Unit == domain.UnitTime))
 		if rule.Unit == domain.UnitTime {
 			l.Deadline = new(total.Time())

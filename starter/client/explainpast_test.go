@@ -72,7 +72,7 @@ func TestExplainFromHistoryAlone(t *testing.T) {
 
 	require.Equal(t, 3, v.Waste.FailedAttempts)
 	require.Equal(t, int64(385), v.Totals.Usage.TotalTokens)
-	require.Equal(t, []ExplainLimit{}, v.Budget, "it is known that there is no limit")
+	require.Equal(t, defaultLimit(2), v.Budget, "it is known that there is no other limit")
 	require.Equal(t, &ExplainContext{Tokens: 220, Window: new(int64(1000)), Share: new(0.22)}, v.Context)
 	require.Equal(t, 2, v.History.Steps)
 	require.Equal(t, int64(len(run.events)), v.History.Events)
@@ -187,7 +187,7 @@ func TestExplainKeepsExecutionsApart(t *testing.T) {
 	v, err := f.client().Explain(t.Context(), "nora", 1)
 	require.NoError(t, err)
 	require.Equal(t, int64(2), v.Totals.Usage.TotalTokens)
-	require.Equal(t, []ExplainLimit{}, v.Budget)
+	require.Equal(t, defaultLimit(1), v.Budget)
 
 	v, err = f.client().Explain(t.Context(), "nora", 2)
 	require.NoError(t, err)
@@ -262,4 +262,12 @@ func TestExplainWithoutABeginning(t *testing.T) {
 	v := explained(t, run, nil)
 	require.NotEmpty(t, v.Missing)
 	require.Contains(t, v.Missing[0], "what the run began with")
+}
+
+// defaultLimit is that of steps where nobody has given one, after so many.
+func defaultLimit(used int64) []ExplainLimit {
+	return []ExplainLimit{{
+		Limit: domain.LimitSteps, Unit: domain.UnitSteps, Total: new(domain.DefaultMaxSteps), Used: &used, Prior: new(int64), Left: new(domain.DefaultMaxSteps - used),
+		Default: true,
+	}}
 }

@@ -89,7 +89,7 @@ func explainTool(call domain.ToolExecution) ExplainTool {
 	if e.Outcome.Ran() {
 		e.Attempts = max(call.Attempts, 1)
 	}
-	e.print = domain.DigestOf([]byte(call.Name()), []byte(call.Args()), []byte(e.Outcome), []byte(result))
+	e.print = call.Digest()
 	return e
 }
 

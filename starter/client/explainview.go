@@ -269,6 +269,8 @@ type ExplainLimit struct {
 	Deadline *time.Time `json:"deadline"`
 	// Reached means that a signal of this limit came.
 	Reached bool `json:"reached"`
+	// Default means that nobody has given the total.
+	Default bool `json:"default"`
 }
 
 // An ExplainAdvice is something to do.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -38,10 +39,10 @@ type explanation struct {
 	rewoundTo *domain.Origin
 	// waiting are the messages that wait for the agent, by now.
 	waiting []contract.WaitingView
-	// answer is what its last inference answered, empty where that did not;
+	// answer is what its last inference answered, empty where that did not, and saidLast is the newest text of any;
 	// failures are why work of its ended without success.
-	answer   string
-	failures []domain.Error
+	answer, saidLast string
+	failures         []domain.Error
 	// children are the sub-agents that it has started.
 	children []born
 	// prior is what the executions have used that it goes on from, as far as the
@@ -138,9 +139,23 @@ func (e *explanation) answered(fact progress.Fact) {
 	case progress.Asked:
 		work = f.Work
 	}
-	if work.Model != nil && work.Model.Summary == nil {
-		e.answer = answer
+	if work.Model == nil || work.Model.Summary != nil {
+		return
 	}
+	if e.answer = answer; strings.TrimSpace(answer) != "" {
+		e.saidLast = domain.HeadAndTail(answer, domain.MaxSaidLast)
+	}
+}
+
+// effects are what the steps tell that the execution has done. There may be more where runs are gone, and where it was
+// ended while sub-agents were under way.
+func (e *explanation) effects() (effects domain.EffectCounts) {
+	steps, _ := e.at.Steps(false)
+	for _, step := range steps {
+		effects = effects.Merged(step.Effects())
+	}
+	lost := slices.ContainsFunc(e.then.Open, func(w progress.Work) bool { return w.Child != nil })
+	return effects.Merged(domain.EffectCounts{Unknown: e.gone || lost})
 }
 
 // runs are those in which the execution was, the oldest first, by what each took over.

@@ -116,7 +116,7 @@ func (p position) standsAs(before position) bool {
 // extendAt returns what the workflow refuses as it is.
 func (c *Client) extendAt(ctx context.Context, p position, o ExtendOptions) (Extended, error) {
 	switch {
-	case p.ended == nil && o.Budget.IsEmpty() && len(o.Lift) == 0:
+	case p.ended == nil && o.Budget.IsZero() && len(o.Lift) == 0:
 		return Extended{}, errorf(Invalid, nil, "extend: no new total is given, and execution %d of %s is in progress; say what to change, such as max_steps", p.number, p.called())
 	case p.ended != nil && p.ended.Status == domain.StatusCompleted:
 		return Extended{}, p.nothingLeft()

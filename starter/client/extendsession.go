@@ -51,7 +51,7 @@ func (o ExtendOptions) checkSession() error {
 			return domain.Errorf(domain.Invalid, "%s: is no limit of a session, which can have %v", domain.Shorten(string(limit), 64), domain.SessionLimits())
 		}
 	}
-	if o.Budget.IsEmpty() && len(o.Lift) == 0 {
+	if o.Budget.IsZero() && len(o.Lift) == 0 {
 		return domain.Errorf(domain.Invalid, "extend: no new total of the session is given; say what to change, such as max_steps")
 	}
 	return o.Budget.CheckSession()

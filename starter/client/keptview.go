@@ -19,7 +19,7 @@ func (a agent) recorded(r record.Record) Execution {
 
 func resultOf(_ *Client, a agent, r record.Record) Result {
 	result := Result{
-		Execution: a.recorded(r), Outcome: r.Outcome, Answer: r.End.Answer, Error: r.End.Error, Signal: r.End.Signal, Source: contract.FromRecords, ImportedAt: r.Imported,
+		Execution: a.recorded(r), Outcome: r.Outcome, Answer: r.End.Answer, SaidLast: r.End.SaidLast, Error: r.End.Error, Signal: r.End.Signal, Source: contract.FromRecords, ImportedAt: r.Imported,
 	}
 	format := r.FinalState.ResponseFormat().Type
 	if r.Status == domain.StatusCompleted && (format == domain.FormatJSON || format == domain.FormatSchema) && json.Valid([]byte(r.End.Answer)) {

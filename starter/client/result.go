@@ -50,7 +50,7 @@ func (c *Client) result(ctx context.Context, t target) (Result, error) {
 			end, ok = c.told(ctx, t)
 		}
 		if ok {
-			r.Answer, r.Error, r.Signal = end.Answer, end.Error, end.Signal
+			r.Answer, r.SaidLast, r.Error, r.Signal = end.Answer, end.SaidLast, end.Error, end.Signal
 			return c.withOutput(ctx, t.agent, r), nil
 		}
 	}
@@ -65,6 +65,12 @@ func (c *Client) result(ctx context.Context, t target) (Result, error) {
 		return Result{}, gone("the answer of %s: its run has been deleted", t.called())
 	}
 	r.Answer, r.Source = e.answer, contract.FromHistory
+	if strings.TrimSpace(e.answer) == "" {
+		r.SaidLast = e.saidLast
+	}
+	if e.byServerHere() {
+		r.Outcome.EffectCounts = e.effects()
+	}
 	if outcome.Status == domain.StatusFailed {
 		r.Error = e.error()
 	}
@@ -96,7 +102,7 @@ func (c *Client) told(ctx context.Context, t target) (contract.End, bool) {
 		runID = t.runID()
 	}
 	page, err := put(ctx, c, t.agent, runID, contract.QuerySteps, contract.StepsRequest{Number: t.outcome.Number, From: math.MaxInt32})
-	return contract.End{Answer: page.Answer, Error: page.Error, Signal: page.Signal},
+	return contract.End{Answer: page.Answer, SaidLast: page.SaidLast, Error: page.Error, Signal: page.Signal},
 		err == nil && page.ExecutionID == t.outcome.ExecutionID && page.Outcome != nil
 }
 

@@ -109,7 +109,7 @@ func checkRewind(to Point, o RewindOptions) error {
 	switch {
 	case to.Execution == "":
 		return domain.Errorf(domain.Invalid, "execution: is not named; give its number, its id, or how that begins")
-	case o.Prompt == "" && (o.Model != nil || !o.Budget.IsEmpty()):
+	case o.Prompt == "" && (o.Model != nil || !o.Budget.IsZero()):
 		return domain.Errorf(domain.Invalid, "model, budget: are the next message's, which is not given; give them with it")
 	case o.Prompt == "":
 		return nil

@@ -87,7 +87,7 @@ func (d *differences) budgets(before, after Start) {
 		field   string
 		was, is domain.ExecutionBudget
 	}{
-		{"budget", before.Definition.Budget.CappedBy(before.Budget), after.Definition.Budget.CappedBy(after.Budget)},
+		{"budget", contract.BudgetOf(before.Definition, before.Budget, nil), contract.BudgetOf(after.Definition, after.Budget, nil)},
 		{"budget_asked", before.Budget, after.Budget},
 		{"budget_of_definition", before.Definition.Budget, after.Definition.Budget},
 	} {

@@ -151,7 +151,7 @@ func (c *Client) Schedule(ctx context.Context, name string) (ScheduleView, error
 	in, _ := c.scheduledBy(action) // what cannot be read is not shown
 	definition := in.Start.Definition
 	view.Prompt, view.SystemPrompt, view.Tools = in.Start.Prompt, definition.SystemPrompt, definition.Tools
-	view.Budget = definition.Budget.CappedBy(in.Start.Budget)
+	view.Budget = contract.BudgetOf(definition, in.Start.Budget, nil)
 	if in.Start.Given != nil {
 		view.Trusted = in.Start.Given.Trusted
 	}

@@ -41,7 +41,8 @@ type Start struct {
 	Metadata domain.Metadata
 	// Messages are what was said before the prompt, as Messages and ReadMessages yield them: their Index and
 	// Digest mean nothing. They take at most domain.MaxCarriedMessages bytes. Their tokens count as read by the
-	// model, not as spent; what is tagged as a trace of another execution is hidden as in any later one.
+	// model, not as spent; what is tagged as a trace of another execution is shown by the compiler's rule, as in any
+	// later one.
 	Messages []domain.Entry
 	// Trusted is what the agent's tools are to know of whom it acts for, and no model can change. With a new agent it
 	// stays for its whole life. For an open session it may hold what the session has, and more: for this execution.

@@ -38,6 +38,9 @@ func Acquire(ctx context.Context, cfg Config) (*Lease, error) {
 	if cfg.StateFile, err = statefile.Resolve(cfg.StateFile); err != nil {
 		return nil, err
 	}
+	if err := statefile.CheckWriters(filepath.Dir(cfg.StateFile)); err != nil {
+		return nil, fmt.Errorf("state file %s: %w: choose one in a folder that only you write to", cfg.StateFile, err)
+	}
 	a := acquisition{cfg: cfg, began: time.Now()}
 	for {
 		lease, err := a.attempt(ctx)

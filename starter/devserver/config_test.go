@@ -99,7 +99,9 @@ func TestArguments(t *testing.T) {
 		"--dynamic-config-value", "matching.numTaskqueueWritePartitions=1",
 		"--dynamic-config-value", "system.enableActivityEagerExecution=true",
 		"--dynamic-config-value", "system.enableNexus=false",
-	}, s.arguments(places{server: 7233, hidden: &net.TCPAddr{IP: net.IPv4(127, 1, 2, 3), Port: 8000}, secret: "secret.invalid"}))
+	}, s.arguments(places{
+		insideServer: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 7233}, insideUI: &net.TCPAddr{IP: net.IPv4(127, 1, 2, 3), Port: 8000}, secret: "secret.invalid",
+	}))
 }
 
 func TestSuperviseIsNotForHands(t *testing.T) {

@@ -12,11 +12,16 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"everstep/worker/host/statefile"
 )
 
 // holdCommand makes the test binary a user of a server: it acquires one, prints
 // it, and holds it until its standard input ends or it is killed.
 const holdCommand = "hold-dev-server"
+
+// sharedCommand is SupervisorCommand where the system lets the server have no network of its own.
+const sharedCommand = "shared-supervisor"
 
 // The test binary is its own supervisor, and the other processes that share a
 // server with a test.
@@ -28,6 +33,8 @@ func TestMain(m *testing.M) {
 	switch os.Args[1] {
 	case SupervisorCommand:
 		err = Supervise(context.Background(), os.Args[2:])
+	case sharedCommand:
+		err = superviseShared(os.Args[2])
 	case holdCommand:
 		err = hold(os.Args[2], os.Args[3])
 	default:
@@ -39,11 +46,39 @@ func TestMain(m *testing.M) {
 	}
 }
 
+func superviseShared(argument string) error {
+	var s spec
+	if err := json.Unmarshal([]byte(argument), &s); err != nil {
+		return err
+	}
+	s.Shared = "the test says so"
+	text, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	return Supervise(context.Background(), []string{string(text)})
+}
+
+// sharedConfig is realConfig for a server that other users reach.
+func sharedConfig(t *testing.T) Config {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	cfg := realConfig(t)
+	cfg.Supervisor = []string{self, sharedCommand}
+	return cfg
+}
+
 func hold(stateFile, binary string) error {
 	lease, err := Acquire(context.Background(), Config{StateFile: stateFile, Binary: binary})
 	if err != nil {
 		return err
 	}
+	conn, err := statefile.Dial(context.Background(), stateFile)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
 	if err := json.NewEncoder(os.Stdout).Encode(lease.Server()); err != nil {
 		return err
 	}
@@ -108,9 +143,14 @@ func startUser(t *testing.T, cfg Config) (*exec.Cmd, Server) {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	cmd := exec.Command(self, holdCommand, cfg.StateFile, cfg.Binary)
+	return startCommand(t, exec.Command(self, holdCommand, cfg.StateFile, cfg.Binary), cfg.StateFile)
+}
+
+// startCommand starts a process that runs holdCommand.
+func startCommand(t *testing.T, cmd *exec.Cmd, stateFile string) (*exec.Cmd, Server) {
+	t.Helper()
 	cmd.Stderr = os.Stderr
-	_, err = cmd.StdinPipe()
+	_, err := cmd.StdinPipe()
 	require.NoError(t, err)
 	stdout, err := cmd.StdoutPipe()
 	require.NoError(t, err)
@@ -118,7 +158,7 @@ func startUser(t *testing.T, cfg Config) (*exec.Cmd, Server) {
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
-		requireGone(t, cfg.StateFile)
+		requireGone(t, stateFile)
 	})
 	var server Server
 	require.NoError(t, json.NewDecoder(stdout).Decode(&server))

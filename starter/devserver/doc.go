@@ -14,10 +14,20 @@
 // supervisor stops the server; when the supervisor dies, the server dies with
 // it (on Linux; elsewhere its lock keeps a second server away).
 //
-// The server is for one machine and one user: it listens on loopback only and
-// asks no program who it is. Against pages in a browser, its HTTP API answers no
-// Host that a page can have, and before the Web UI stands a door that checks Host
-// and Origin. What remains: a page whose name is bound to this machine can read
-// the metrics if it finds their port, and elsewhere than on Linux the UI itself
-// if it finds its. Who has a Temporal cluster needs none of this.
+// The server is for one machine and one user, and Temporal's ports ask no program
+// whose it is. So the server has a network of its own (a network namespace), where
+// nobody reaches any of them. Its address and its UI's are the supervisor's, on
+// loopback: it takes connections of this user's programs and of root's, as the
+// kernel tells whose a connection is, and relays them. Programs of Everstep's, which
+// know the state file, get connections from the supervisor itself, over its socket
+// (see statefile.Dial): what they say to the server goes through no relay. A plain
+// user gets such a network by a namespace of users. Where the system grants none,
+// the server listens on loopback itself, programs of all users reach it, and
+// Server.Shared says so.
+//
+// A browser is a program of this user's and carries requests of any page: before
+// the Web UI stands a door that checks Host and Origin. A server that is shared has
+// an HTTP API that answers no Host that a page can have; a page whose name is bound
+// to this machine can read its metrics if it finds their port, and elsewhere than on
+// Linux the UI itself if it finds its. Who has a Temporal cluster needs none of this.
 package devserver

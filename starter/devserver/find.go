@@ -1,6 +1,7 @@
 package devserver
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -9,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"everstep/worker/host/statefile"
 )
 
 // A Binary is a temporal CLI whose dev server is new enough.
@@ -77,6 +80,9 @@ func (f *finder) find(ctx context.Context) (Binary, error) {
 	if err := os.MkdirAll(f.cacheDir, 0o750); err != nil {
 		return Binary{}, fmt.Errorf("make the cache for the dev server: %w", err)
 	}
+	if err := statefile.CheckWriters(f.cacheDir); err != nil {
+		return Binary{}, fmt.Errorf("the cache for the dev server: %w: remove it, or set XDG_CACHE_HOME", err)
+	}
 	lock, err := waitLock(ctx, filepath.Join(f.cacheDir, "lock"), func(waited time.Duration) {
 		f.progress(fmt.Sprintf("another process is getting the dev server: waiting, %s", waited))
 	})
@@ -110,10 +116,7 @@ func (f *finder) find(ctx context.Context) (Binary, error) {
 // cached returns the newest server in the cache. The pinned one is asked first,
 // since it is what is there nearly always and asking costs a process.
 func (f *finder) cached(ctx context.Context) (Binary, bool) {
-	paths, _ := filepath.Glob(filepath.Join(f.cacheDir, "[0-9]*", "temporal")) // the pattern is right
-	version := func(path string) string { return filepath.Base(filepath.Dir(path)) }
-	slices.SortFunc(paths, func(a, b string) int { return compareVersions(version(b), version(a)) })
-	for _, path := range paths {
+	for _, path := range f.cachedPaths() {
 		b, err := inspect(ctx, path, "cache")
 		if err == nil {
 			return b, true
@@ -121,6 +124,30 @@ func (f *finder) cached(ctx context.Context) (Binary, bool) {
 		f.progress("passing over the cache's temporal: " + err.Error())
 	}
 	return Binary{}, false
+}
+
+// Cached are the paths of the servers in the user's cache, the newest first.
+func Cached() []string {
+	dir, err := defaultCacheDir()
+	if err != nil {
+		return nil
+	}
+	return (&finder{cacheDir: dir, progress: func(string) {}}).cachedPaths()
+}
+
+// cachedPaths passes over what another user can have put there: it would run as this one.
+func (f *finder) cachedPaths() []string {
+	paths, _ := filepath.Glob(filepath.Join(f.cacheDir, "[0-9]*", "temporal")) // the pattern is right
+	paths = slices.DeleteFunc(paths, func(path string) bool {
+		err := cmp.Or(statefile.CheckWriters(f.cacheDir), statefile.CheckWriters(filepath.Dir(path)), statefile.CheckWriters(path))
+		if err != nil {
+			f.progress("passing over the cache's temporal: " + err.Error())
+		}
+		return err != nil
+	})
+	version := func(path string) string { return filepath.Base(filepath.Dir(path)) }
+	slices.SortFunc(paths, func(a, b string) int { return compareVersions(version(b), version(a)) })
+	return paths
 }
 
 // fromBuild is the Source of a server that was built just now.

@@ -16,7 +16,7 @@ import (
 func TestAFullDiskIsNamed(t *testing.T) {
 	t.Parallel()
 	disk := t.TempDir()
-	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=2m"); err != nil {
+	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=2m,mode=700"); err != nil {
 		t.Skip("no disk of its own can be had:", err)
 	}
 	t.Cleanup(func() { require.NoError(t, syscall.Unmount(disk, syscall.MNT_DETACH)) })

@@ -10,9 +10,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"everstep/starter/process"
+	"everstep/worker/host/door"
 	"everstep/worker/host/statefile"
 )
 
@@ -20,6 +22,7 @@ import (
 const (
 	lockFD     = 3
 	listenerFD = 4
+	peersFD    = 5 // where the server is to have a network of its own
 )
 
 func lockPath(stateFile string) string { return stateFile + ".lock" }
@@ -32,6 +35,8 @@ type spec struct {
 	Version string
 	// Known says that the ports that everybody knows are preferred.
 	Known bool
+	// Shared says why the server can have no network of its own; empty: it can.
+	Shared string
 }
 
 // launch starts the supervisor of a state file, or returns process.ErrLocked where
@@ -54,12 +59,19 @@ func launch(cfg Config, binary Binary) (<-chan error, error) {
 		return nil, err
 	}
 	defer listener.Close()
-	cmd, err := supervisorCommand(cfg, binary)
+	attributes := ownSession()
+	peers, shared := confine(attributes)
+	cmd, err := supervisorCommand(cfg, binary, shared)
 	if err != nil {
 		return nil, err
 	}
+	cmd.SysProcAttr = attributes
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.ExtraFiles = []*os.File{lock, listener}
+	if shared == nil {
+		defer peers.Close()
+		cmd.ExtraFiles = append(cmd.ExtraFiles, peers.File())
+	}
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start the supervisor of the dev server: %w", err)
 	}
@@ -73,11 +85,28 @@ func launch(cfg Config, binary Binary) (<-chan error, error) {
 	return ended, nil
 }
 
-func supervisorCommand(cfg Config, binary Binary) (*exec.Cmd, error) {
+// confine has a supervisor that is started with these attributes be able to give the server a network of its own, and
+// opens what tells it whose connections from outside are. The error says why it could not.
+func confine(attributes *syscall.SysProcAttr) (*door.Peers, error) {
+	peers, err := door.OpenPeers()
+	if err != nil {
+		return nil, err
+	}
+	if err := rights(attributes); err != nil {
+		_ = peers.Close() // it was not asked
+		return nil, err
+	}
+	return peers, nil
+}
+
+// supervisorCommand is the command of a supervisor; shared says why its server is to have no network of its own.
+func supervisorCommand(cfg Config, binary Binary, shared error) (*exec.Cmd, error) {
 	own, err := statefile.Default()
-	known := err == nil && cfg.StateFile == own
-	cfg.Binary = binary.Path
-	argument, err := json.Marshal(spec{Config: cfg, Version: binary.Version, Known: known})
+	s := spec{Config: cfg, Version: binary.Version, Known: err == nil && cfg.StateFile == own}
+	if s.Binary = binary.Path; shared != nil {
+		s.Shared = shared.Error()
+	}
+	argument, err := json.Marshal(s)
 	if err != nil {
 		return nil, fmt.Errorf("encode the supervisor's argument: %w", err)
 	}
@@ -91,7 +120,6 @@ func supervisorCommand(cfg Config, binary Binary) (*exec.Cmd, error) {
 	cmd := exec.Command(path, append(slices.Clone(cfg.Supervisor[1:]), string(argument))...)
 	cmd.Dir = filepath.Dir(cfg.StateFile) // not the caller's, which may go
 	cmd.Env = supervisorEnvironment()
-	cmd.SysProcAttr = ownSession()
 	return cmd, nil
 }
 
@@ -105,11 +133,13 @@ func listenForUsers(stateFile string) (*os.File, error) {
 	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
 		return nil, fmt.Errorf("remove a stale socket: %w", err)
 	}
-	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	config := net.ListenConfig{Control: socketOfOne}
+	socket, err := config.Listen(context.Background(), "unix", path)
 	if err != nil {
 		return nil, fmt.Errorf("listen for users of the dev server: %w", err)
 	}
-	defer listener.Close()
+	defer socket.Close()
+	listener := socket.(*net.UnixListener)
 	listener.SetUnlinkOnClose(false) // it lives on in the supervisor
 	if err := os.Chmod(path, 0o600); err != nil {
 		return nil, fmt.Errorf("protect the socket of the dev server: %w", err)

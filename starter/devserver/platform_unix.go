@@ -14,6 +14,11 @@ func ownSession() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: tru
 // by nobody else.
 func keepFilesPrivate() { syscall.Umask(0o077) }
 
+// socketOfOne has a unix socket be this user's from the moment on that it is there. Linux alone does so; others refuse.
+func socketOfOne(_, _ string, socket syscall.RawConn) error {
+	return socket.Control(func(fd uintptr) { _ = syscall.Fchmod(int(fd), 0o600) })
+}
+
 func keepFromChildren(file *os.File) { syscall.CloseOnExec(int(file.Fd())) }
 
 func killed(state *os.ProcessState) bool {

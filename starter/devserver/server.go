@@ -1,9 +1,11 @@
 package devserver
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math/big"
 	"net"
@@ -13,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -72,10 +75,10 @@ func tuning() map[string]string {
 func (s spec) arguments(p places) []string {
 	args := []string{
 		"server", "start-dev",
-		"--ip", loopback,
-		"--port", strconv.Itoa(p.server),
-		"--ui-ip", p.hidden.IP.String(),
-		"--ui-port", strconv.Itoa(p.hidden.Port),
+		"--ip", p.insideServer.IP.String(),
+		"--port", strconv.Itoa(p.insideServer.Port),
+		"--ui-ip", p.insideUI.IP.String(),
+		"--ui-port", strconv.Itoa(p.insideUI.Port),
 		"--db-filename", s.StateFile,
 		"--sqlite-pragma", "journal_mode=wal",
 		"--sqlite-pragma", "synchronous=1",
@@ -102,23 +105,79 @@ func (s spec) arguments(p places) []string {
 	return args
 }
 
-// openDoor lets people to the Web UI for as long as the server runs. The UI
-// itself takes any name for its own, so a page whose name is bound to this
-// machine after it was loaded could read and steer all agents: it listens where
-// no page finds it, and the door passes on what comes from its own pages.
-func openDoor(p *process.Process, at places) {
-	ui := &url.URL{Scheme: "http", Host: at.hidden.String()}
-	server := &http.Server{Handler: door.Door{}.Before(ui), ReadHeaderTimeout: 10 * time.Second}
+// openDoors let in clients and people for as long as the server runs. A server in a network of its own is reached
+// through them alone, and they take this user's connections only.
+func (s *supervisor) openDoors(p *process.Process, at places) {
+	if s.network != nil {
+		at.server = s.peers.Own(at.server, s.log)
+		at.ui = s.peers.Own(at.ui, s.log)
+		go s.relay(at.server, at.insideServer.String())
+	}
+	ui := s.uiDoor(at.insideUI.String())
 	go func() {
-		if err := server.Serve(at.ui); !errors.Is(err, http.ErrServerClosed) {
-			fmt.Fprintln(os.Stderr, "the Web UI is not reached any more:", err) // agents need none
+		if err := ui.Serve(at.ui); !errors.Is(err, http.ErrServerClosed) {
+			s.log("the Web UI is not reached any more: " + err.Error()) // agents need none
 		}
 	}()
 	go func() {
 		<-p.Done()
-		_ = server.Close() // whoever still reads gets nothing more
+		_ = ui.Close() // whoever still reads gets nothing more
+		_ = at.server.Close()
 	}()
 }
+
+// relay passes on what clients say to the server, and back. They are the command line of Temporal's and others that know
+// the address alone: see handOut.
+func (s *supervisor) relay(listener net.Listener, address string) {
+	for {
+		outer, err := listener.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil { // too many open files, say: it passes
+			time.Sleep(100 * time.Millisecond)
+			continue
+		}
+		go func() {
+			defer outer.Close()
+			ctx, cancel := context.WithTimeout(context.Background(), dialPatience)
+			defer cancel()
+			inner, err := s.network.dial(ctx, address)
+			if err != nil {
+				return // the server is stopping
+			}
+			defer inner.Close()
+			join(outer.(*net.TCPConn), inner.(*net.TCPConn))
+		}()
+	}
+}
+
+// dialPatience is how long a server may take to take a connection.
+const dialPatience = 10 * time.Second
+
+// join copies both ways until both sides have said all.
+func join(one, other *net.TCPConn) {
+	var both sync.WaitGroup
+	for _, way := range [][2]*net.TCPConn{{one, other}, {other, one}} {
+		both.Go(func() {
+			_, _ = io.Copy(way[0], way[1]) // however it ends, the other side is told that it has
+			_ = way[0].CloseWrite()
+		})
+	}
+	both.Wait()
+}
+
+// uiDoor stands before the Web UI, which takes any name for its own: so a page whose name is bound to this machine after
+// it was loaded could read and steer all agents. The UI listens where no page finds it, and the door passes on what comes
+// from its own pages.
+func (s *supervisor) uiDoor(address string) *http.Server {
+	dial := func(ctx context.Context, _, address string) (net.Conn, error) { return s.network.dial(ctx, address) }
+	ui := &url.URL{Scheme: "http", Host: address}
+	return &http.Server{Handler: door.Door{}.Before(ui, dial), ReadHeaderTimeout: 10 * time.Second}
+}
+
+// log writes a line to the server's log, which this process shares.
+func (s *supervisor) log(line string) { fmt.Fprintln(os.Stderr, line) }
 
 // hiddenPlace is an address for the UI itself: on Linux one of 16 million of the
 // loopback network, and a port of it, which no page can try out. Elsewhere
@@ -137,18 +196,18 @@ func hiddenPlace() (*net.TCPAddr, error) {
 
 // places are where one server is reached.
 type places struct {
-	server int
-	// ui is where people come, and what they come to is at hidden. See openDoor.
-	ui     net.Listener
-	hidden *net.TCPAddr
+	// server and ui are where clients and people come; what they come to listens inside. A server without a network of
+	// its own takes its clients itself.
+	server, ui             net.Listener
+	insideServer, insideUI *net.TCPAddr
 	// secret is the only Host that the server's HTTP API answers.
 	secret string
 }
 
 // choosePlaces finds ports that are free now. Those asked for are taken or
 // refused; those not asked for are the known ones, where these are preferred and
-// free. The UI's stays taken.
-func choosePlaces(s spec) (places, error) {
+// free. They stay taken, but for the server's where that is to take it itself.
+func choosePlaces(s spec, ownNetwork bool) (places, error) {
 	knownServer, knownUI := keptPorts(s.StateFile)
 	if s.Known {
 		knownServer, knownUI = preferredPort, preferredUIPort
@@ -157,17 +216,29 @@ func choosePlaces(s spec) (places, error) {
 	if err != nil {
 		return places{}, err
 	}
-	defer server.Close() // held until all are chosen, so that they differ
 	ui, err := choosePort("ui port", s.UIPort, knownUI, s.Port)
 	if err != nil {
+		_ = server.Close()
 		return places{}, err
 	}
-	hidden, err := hiddenPlace()
-	if err != nil {
-		_ = ui.Close()
+	at := places{server: server, ui: ui, secret: strings.ToLower(rand.Text()) + ".invalid"}
+	if ownNetwork {
+		at.insideServer = &net.TCPAddr{IP: localhost(), Port: preferredPort}
+		at.insideUI = &net.TCPAddr{IP: localhost(), Port: preferredUIPort}
+		return at, nil
+	}
+	at.insideServer = server.Addr().(*net.TCPAddr)
+	if at.insideUI, err = hiddenPlace(); err != nil {
+		at.close()
 		return places{}, err
 	}
-	return places{server: number(server), ui: ui, hidden: hidden, secret: strings.ToLower(rand.Text()) + ".invalid"}, nil
+	return at, server.Close()
+}
+
+// close gives the places up.
+func (p places) close() {
+	_ = p.server.Close() // nothing was said
+	_ = p.ui.Close()
 }
 
 // portsPath is where a state file's last ports stand: a worker that has found its server there asks

@@ -20,11 +20,11 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 )
 
-// openHTTP is a server whose HTTP API listens where the test knows it: pages
-// find it by trying all ports.
+// openHTTP is a server without a network of its own, whose HTTP API listens where the test knows it: pages find it by
+// trying all ports.
 func openHTTP(t *testing.T) (*Lease, string) {
 	t.Helper()
-	cfg := realConfig(t)
+	cfg := sharedConfig(t)
 	free, err := listen(localhost(), 0)
 	require.NoError(t, err)
 	port := number(free)
@@ -85,7 +85,16 @@ func TestTheHTTPAPIIsShut(t *testing.T) {
 // after it was loaded is of the same origin as the UI, and only Host tells.
 func TestTheUIAnswersItsOwnPagesOnly(t *testing.T) {
 	t.Parallel()
-	server := acquire(t, realConfig(t)).Server()
+	for name, config := range map[string]func(*testing.T) Config{"a network of its own": realConfig, "the network of the machine": sharedConfig} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			requireUIAnswersItsOwnPagesOnly(t, acquire(t, config(t)).Server())
+		})
+	}
+}
+
+func requireUIAnswersItsOwnPagesOnly(t *testing.T, server Server) {
+	t.Helper()
 	workflows := server.UIURL + "/api/v1/namespaces/default/workflows"
 	require.Eventually(t, func() bool {
 		return ask(t, http.MethodGet, workflows, "", nil, "").status == http.StatusOK
@@ -164,19 +173,19 @@ func TestKnownPorts(t *testing.T) {
 	t.Parallel()
 	for range 20 {
 		other := choose(t, spec{})
-		for _, port := range []int{other.server, number(other.ui), other.hidden.Port} {
+		for _, port := range []int{number(other.server), number(other.ui), other.insideUI.Port} {
 			require.GreaterOrEqual(t, port, firstPort)
 			require.Less(t, port, lastPort)
 		}
-		require.NotEqual(t, other.server, number(other.ui))
+		require.NotEqual(t, number(other.server), number(other.ui))
 	}
 	known := choose(t, spec{Known: true})
-	if known.server != preferredPort {
+	if number(known.server) != preferredPort {
 		_, err := listen(localhost(), preferredPort)
 		require.Error(t, err, "it is left only where another program has it")
 	}
-	asked := choose(t, spec{Config: Config{Port: known.server}, Known: true})
-	require.Equal(t, known.server, asked.server)
+	asked := choose(t, spec{Config: Config{Port: number(known.server)}, Known: true})
+	require.Equal(t, number(known.server), number(asked.server))
 }
 
 // TestPortsStay: a worker that found a server there finds it again when it is started again. It is not parallel: a
@@ -185,20 +194,20 @@ func TestPortsStay(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "dev.db")
 	s := spec{Config: Config{StateFile: state}}
 	first := choose(t, s)
-	keepPorts(state, first.server, number(first.ui))
+	keepPorts(state, number(first.server), number(first.ui))
 	again := choose(t, s)
-	require.Equal(t, []int{first.server, number(first.ui)}, []int{again.server, number(again.ui)})
-	taken, err := listen(localhost(), first.server)
+	require.Equal(t, []int{number(first.server), number(first.ui)}, []int{number(again.server), number(again.ui)})
+	taken, err := listen(localhost(), number(first.server))
 	require.NoError(t, err)
 	defer taken.Close()
-	require.NotEqual(t, first.server, choose(t, s).server, "another program has it")
+	require.NotEqual(t, number(first.server), number(choose(t, s).server), "another program has it")
 	require.NoError(t, os.WriteFile(portsPath(state), []byte("none\n"), 0o600))
 	choose(t, s)
 }
 
 func choose(t *testing.T, s spec) places {
 	t.Helper()
-	chosen, err := choosePlaces(s)
+	chosen, err := choosePlaces(s, false)
 	require.NoError(t, err)
 	require.NoError(t, chosen.ui.Close())
 	return chosen
@@ -209,10 +218,10 @@ func choose(t *testing.T, s spec) places {
 func TestHiddenPlaces(t *testing.T) {
 	t.Parallel()
 	one, other := choose(t, spec{}), choose(t, spec{})
-	require.NotEqual(t, one.hidden.String(), other.hidden.String())
+	require.NotEqual(t, one.insideUI.String(), other.insideUI.String())
 	require.NotEqual(t, one.secret, other.secret)
 	require.GreaterOrEqual(t, len(one.secret), 26)
 	if runtime.GOOS == "linux" {
-		require.NotEqual(t, one.hidden.IP.String(), other.hidden.IP.String())
+		require.NotEqual(t, one.insideUI.IP.String(), other.insideUI.IP.String())
 	}
 }

@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -66,25 +64,25 @@ func (s *supervisor) start(ctx context.Context) (*process.Process, Server, error
 }
 
 func (s *supervisor) startOnce(ctx context.Context) (*process.Process, Server, error) {
-	chosen, err := choosePlaces(s.spec)
+	chosen, err := choosePlaces(s.spec, s.network != nil)
 	if err != nil {
 		return nil, Server{}, err
 	}
 	said := logSize(s.spec.StateFile)
-	p, err := startServer(s.spec.Binary, s.spec.arguments(chosen), filepath.Dir(s.spec.StateFile), s.lock)
+	p, err := s.startServer(s.spec.arguments(chosen))
 	if err != nil {
-		_ = chosen.ui.Close()
+		chosen.close()
 		return nil, Server{}, fmt.Errorf("run %s: %w", s.spec.Binary, err)
 	}
-	openDoor(p, chosen)
-	address := net.JoinHostPort(loopback, strconv.Itoa(chosen.server))
-	if err := answers(ctx, address, p); err != nil {
+	s.openDoors(p, chosen)
+	s.inside = chosen.insideServer.String()
+	if err := s.answers(ctx, p); err != nil {
 		stop(p)
 		return nil, Server{}, fmt.Errorf("%s server start-dev: %w%s", s.spec.Binary, err, logTail(s.spec.StateFile, said))
 	}
-	keepPorts(s.spec.StateFile, chosen.server, number(chosen.ui))
+	keepPorts(s.spec.StateFile, number(chosen.server), number(chosen.ui))
 	return p, Server{
-		Address:   address,
+		Address:   chosen.server.Addr().String(),
 		UIURL:     "http://" + chosen.ui.Addr().String(),
 		Namespace: namespace,
 		StateFile: s.spec.StateFile,
@@ -92,6 +90,7 @@ func (s *supervisor) startOnce(ctx context.Context) (*process.Process, Server, e
 		Version:   s.spec.Version,
 		Binary:    s.spec.Binary,
 		PID:       p.PID(),
+		Shared:    s.spec.Shared,
 	}, nil
 }
 
@@ -129,23 +128,23 @@ func (s *supervisor) setAside() error {
 // state file loses nothing by that.
 const stopPatience = 5 * time.Second
 
-// startServer runs the temporal CLI so that it ends with this process, holds the
-// lock until it has, and writes to where this process does.
-func startServer(binary string, args []string, dir string, lock *os.File) (*process.Process, error) {
-	cmd := exec.Command(binary, args...)
-	cmd.Dir = dir
+// startServer runs the temporal CLI in its network so that it ends with this process,
+// holds the lock until it has, and writes to where this process does.
+func (s *supervisor) startServer(args []string) (*process.Process, error) {
+	cmd := exec.Command(s.spec.Binary, args...)
+	cmd.Dir = filepath.Dir(s.spec.StateFile)
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
-	cmd.ExtraFiles = []*os.File{lock}
-	return process.Start(cmd)
+	cmd.ExtraFiles = []*os.File{s.lock}
+	return process.StartIn(cmd, s.network.enter)
 }
 
 // stop ends a server in good order if it can, and returns when it is gone.
 func stop(p *process.Process) { p.Stop(syscall.SIGTERM, stopPatience) }
 
 // answers returns nil once the server knows its namespace and can list from it.
-func answers(ctx context.Context, address string, p *process.Process) error {
-	conn, err := grpc.NewClient("passthrough:///"+address,
-		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy(),
+func (s *supervisor) answers(ctx context.Context, p *process.Process) error {
+	conn, err := grpc.NewClient("passthrough:///"+s.inside,
+		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(s.network.dial),
 		// The default waits a second after the first refusal.
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: 10 * time.Millisecond, Multiplier: 1, MaxDelay: 10 * time.Millisecond},

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/signal"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"everstep/starter/process"
+	"everstep/worker/host/door"
 	"everstep/worker/host/statefile"
 )
 
@@ -22,6 +22,8 @@ const (
 	// lastUserGrace is how long a server outlives its last user, so that one
 	// command after another does not stop and start it.
 	lastUserGrace = 300 * time.Millisecond
+	// replyPatience is how long a user may take to read what it is told.
+	replyPatience = time.Second
 )
 
 // Supervise runs the server of a state file until nobody uses it, it dies, or
@@ -34,6 +36,11 @@ func Supervise(ctx context.Context, args []string) error {
 		return err
 	}
 	keepFilesPrivate()
+	if s.spec.Shared == "" {
+		if s.network, err = newNetwork(); err != nil {
+			s.spec.Shared = err.Error()
+		}
+	}
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT)
 	defer stop()
 	return s.run(ctx)
@@ -43,6 +50,9 @@ type supervisor struct {
 	spec     spec
 	lock     *os.File // the server inherits it too
 	listener net.Listener
+	peers    *door.Peers // with network, if the server has one
+	network  *network
+	inside   string // the server's address there; set with reply
 	reply    statefile.Reply
 	answered chan struct{} // closed when reply is set
 	over     chan struct{} // closed when users are to be let go
@@ -69,6 +79,11 @@ func inherit(args []string) (*supervisor, error) {
 		return nil, errors.Join(byHand, err)
 	}
 	keepFromChildren(s.lock)
+	if s.spec.Shared == "" {
+		socket := os.NewFile(peersFD, "peers")
+		keepFromChildren(socket)
+		s.peers = door.PeersOf(socket)
+	}
 	return s, nil
 }
 
@@ -169,19 +184,46 @@ func (s *supervisor) attend(conn net.Conn) {
 	left := make(chan struct{})
 	go func() {
 		defer close(left)
-		_, _ = io.Copy(io.Discard, conn) // users send nothing: it returns when they leave
+		s.handOut(conn)
 	}()
 	select {
 	case <-left:
 		return
 	case <-s.answered:
 	}
-	_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
+	_ = conn.SetWriteDeadline(time.Now().Add(replyPatience))
 	if err := json.NewEncoder(conn).Encode(s.reply); err != nil {
 		return // the user has left
 	}
 	select {
 	case <-left:
 	case <-s.over:
+	}
+}
+
+// handOut hands a connection to the server to a user for each byte that it sends, and returns when it has left: what
+// goes over that goes through no other process. See [statefile.Dial].
+func (s *supervisor) handOut(conn net.Conn) {
+	for {
+		if _, err := conn.Read(make([]byte, 1)); err != nil {
+			return
+		}
+		select {
+		case <-s.answered:
+		case <-s.over:
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), dialPatience)
+		inner, err := s.network.dial(ctx, s.inside)
+		cancel()
+		if err != nil {
+			return
+		}
+		_ = conn.SetWriteDeadline(time.Now().Add(replyPatience))
+		err = statefile.Hand(conn, inner)
+		_ = inner.Close() // the user has it
+		if err != nil {
+			return
+		}
 	}
 }

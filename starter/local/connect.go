@@ -248,7 +248,7 @@ func (m *Machine) CheckKept(id string) error {
 
 // DialDev connects to a dev server of ours.
 func (m *Machine) DialDev(ctx context.Context, s devserver.Server, taskQueue string) (*Stack, error) {
-	return m.dial(ctx, host.Connection{Address: s.Address, Namespace: s.Namespace}, &s, taskQueue)
+	return m.dial(ctx, host.Connection{Address: s.Address, Namespace: s.Namespace, State: s.StateFile}, &s, taskQueue)
 }
 
 // dial connects to a server; local says that it is ours.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -94,7 +93,7 @@ func (m *Machine) checkBinary(ctx context.Context) Check {
 	configured := m.Env.Value(VariableTemporal)
 	candidates := []string{configured}
 	if configured == "" {
-		candidates = cachedServers()
+		candidates = devserver.Cached()
 		if path, err := exec.LookPath("temporal"); err == nil {
 			candidates = slices.Insert(candidates, 0, path)
 		}
@@ -115,17 +114,6 @@ func (m *Machine) checkBinary(ctx context.Context) Check {
 		return ok(name, "%s", strings.Join(wrong, "; ")).warn(fix + "a newer temporal CLI")
 	}
 	return ok(name, "no temporal CLI on PATH or in the cache").warn(fix + "the temporal CLI")
-}
-
-// cachedServers are those that starter/devserver has got, the newest name first.
-func cachedServers() []string {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return nil
-	}
-	found, _ := filepath.Glob(filepath.Join(cache, "everstep", "temporal", "*", "temporal")) // none where it cannot be
-	slices.Reverse(found)
-	return found
 }
 
 func (m *Machine) checkStorage(ctx context.Context, configured bool, s *Stack) Check {
@@ -160,7 +148,7 @@ func (m *Machine) checkFolder(f Flags, connection host.Connection) Check {
 		err = connection.Outside(dir)
 	}
 	if stateFile, unknown := m.knownStateFile(); err == nil && unknown == nil {
-		err = host.Apart(dir, m.storage(stateFile), m.Env.Value(host.RecordsVariable))
+		err = host.Apart(dir, host.Kept{Storage: m.storage(stateFile), Records: m.Env.Value(host.RecordsVariable), State: stateFile})
 	}
 	if err != nil {
 		return ok("folder", "%s", err).fail("")
@@ -202,12 +190,19 @@ func (m *Machine) checkTurnedOn() Check {
 	if !slices.Contains(on, shell.Name) {
 		return c
 	}
-	c.Detail += "; " + shell.Confinement()
-	if shell.Landlock() == 0 {
-		return c.warn("run the worker where the kernel has Landlock, or as a user who may write nowhere else")
+	hold, err := host.ShellHold(m.Env)
+	if err != nil {
+		return ok(name, "shell: %s", err).fail("")
 	}
-	if !shell.Contained() {
-		return c.warn("run the worker as root, or where the system lets its user have namespaces (user.max_user_namespaces, the seccomp of containers), or as a user of its own")
+	c.Detail += "; shell: " + hold.String()
+	const namespaces = "run the worker as root, or where the system lets its user have namespaces (user.max_user_namespaces, the seccomp and AppArmor of containers)"
+	switch {
+	case !hold.Confined():
+		return c.warn(namespaces + ", or where the kernel has seccomp and Landlock 3; EVERSTEP_SHELL_CONFINED=required keeps it from starting elsewhere")
+	case hold.Network:
+		return c.warn("unset EVERSTEP_SHELL_NETWORK, unless agents with shell may decide on their own calls")
+	case !hold.Namespaces:
+		return c.warn(namespaces)
 	}
 	return c
 }

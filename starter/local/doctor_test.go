@@ -88,7 +88,13 @@ func TestDoctorNamesTools(t *testing.T) {
 	m.Env = Environment{memory{variableBuiltinTools: "http_get"}}
 	require.Equal(t, ok("tools", "those for files, and http_get"), m.checkBuiltinTools())
 	m.Env = Environment{memory{variableBuiltinTools: "http_get,shell"}}
-	require.Equal(t, "those for files, and http_get, shell; "+shell.Confinement(), m.checkBuiltinTools().Detail)
+	hold, err := shell.Examine(shell.Config{})
+	require.NoError(t, err)
+	require.Equal(t, "those for files, and http_get, shell; shell: "+hold.String(), m.checkBuiltinTools().Detail)
+	m.Env = Environment{memory{variableBuiltinTools: "http_get,shell", "EVERSTEP_SHELL_NETWORK": "true"}}
+	open := m.checkBuiltinTools()
+	require.Equal(t, VerdictWarn, open.Verdict)
+	require.Contains(t, open.Detail, "an agent can approve its own calls")
 	m.Env = Environment{memory{variableBuiltinTools: "http_get", "EVERSTEP_TOOL_LIMITS": "shop__refund=5/m+2,http_get=10/s"}}
 	require.Equal(t, "those for files, and http_get; at most http_get: 10 calls a second; shop__refund: 5 calls a minute, 2 at once on each worker", m.checkBuiltinTools().Detail)
 	m.Env = Environment{memory{"EVERSTEP_TOOL_LIMITS": "http_get=10"}}

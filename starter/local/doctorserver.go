@@ -29,10 +29,14 @@ func (m *Machine) checkServer(ctx context.Context, connection host.Connection, f
 		case err != nil:
 			return ok(name, "%s", err).fail("see the dev server's state file and log"), nil
 		case lease == nil:
-			return ok(name, "no dev server is up").warn("run and watch bring one up while they last; " + m.Again("dev") + " keeps one up"), nil
+			detail, fix := "no dev server is up", "run and watch bring one up while they last; "+m.Again("dev")+" keeps one up"
+			if err := devserver.Shared(); err != nil {
+				detail, fix = detail+"; one would be shared: "+sharedWith+": "+err.Error(), fix+"; "+fixShared
+			}
+			return ok(name, "%s", detail).warn(fix), nil
 		}
 		found := lease.Server()
-		connection, local = host.Connection{Address: found.Address, Namespace: found.Namespace}, &found
+		connection, local = host.Connection{Address: found.Address, Namespace: found.Namespace, State: found.StateFile}, &found
 		_ = lease.Close() // whoever uses it sees to it that it stays; doctor tells of them
 	}
 	began := time.Now()
@@ -60,9 +64,18 @@ func (m *Machine) checkServer(ctx context.Context, connection host.Connection, f
 				"web pages of others may reach agents through its UI: an earlier version started it; end what uses it, and start it again"), s
 		}
 		detail += "; its UI and HTTP API take no pages of others"
+		if local.Shared != "" {
+			return ok(name, "%s; %s: %s", detail, sharedWith, local.Shared).warn(fixShared), s
+		}
+		detail += ", and nothing of it takes programs of other users"
 	}
 	return ok(name, "%s", detail), s
 }
+
+const (
+	sharedWith = "programs of all users of this machine reach it, and may there what you may"
+	fixShared  = "have it on a machine or in a container of your own, or where your user gets a network namespace (user.max_user_namespaces, and no seccomp or AppArmor against it)"
+)
 
 // shut reports whether a UI refuses a page whose name is bound to this machine.
 func shut(ctx context.Context, ui string) bool {

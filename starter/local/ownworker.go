@@ -14,6 +14,7 @@ import (
 	"everstep/activities/openai"
 	"everstep/activities/scripted"
 	"everstep/domain"
+	"everstep/domain/enum"
 	"everstep/domain/spelling"
 	"everstep/worker/host"
 )
@@ -169,7 +170,7 @@ func checkOwnWorker(d domain.Definition) error {
 		return invalid("hooks: the worker that this command starts has none, and the agent uses %q%s", domain.Shorten(d.Hooks[0], 100), elsewhere)
 	}
 	if !d.Compiler.Builtin() {
-		return invalid("compiler: the worker that this command starts has no %q%s", d.Compiler, elsewhere)
+		return invalid("compiler: the worker that this command starts has no %q, only %s%s", d.Compiler, enum.Names(domain.Compilers(), ", "), elsewhere)
 	}
 	return nil
 }

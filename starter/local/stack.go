@@ -29,6 +29,8 @@ type Stack struct {
 	Lease  *LeaseKeeper
 	held   *devserver.Lease // keeps the dev server up that others have brought up
 	worker *workerKeeper
+	// closing closes the parts above once. They stay set, since what follows an execution may still read them.
+	closing sync.Once
 	// unreached says that there is no server, and the records tell.
 	unreached bool
 }
@@ -103,8 +105,11 @@ func (s *Stack) keepWorker(m *Machine, f Flags, dir, queue string, log io.Writer
 // Spec is the worker that a stack of this machine keeps, and folder the one that is served by now.
 func (s *Stack) Spec() (spec WorkerSpec, folder string) { return s.worker.spec, s.worker.folder }
 
-// Close lets work in progress finish, then what of the server is ours go. It may be called twice.
-func (s *Stack) Close() {
+// Close lets work in progress finish, then closes what this command has of the server. It may be called twice, and
+// while others use the stack.
+func (s *Stack) Close() { s.closing.Do(s.closeParts) }
+
+func (s *Stack) closeParts() {
 	if s.worker != nil {
 		s.worker.Close()
 	}
@@ -117,7 +122,6 @@ func (s *Stack) Close() {
 	if s.held != nil {
 		_ = s.held.Close() // nothing is left to do with it
 	}
-	s.worker, s.Temporal, s.Lease, s.held = nil, nil, nil, nil
 }
 
 // Failed delivers why the stack is of no more use: never where the worker is not ours.
@@ -148,6 +152,9 @@ func (m *Machine) Lease(ctx context.Context, cfg devserver.Config) (*LeaseKeeper
 	}
 	if err != nil {
 		return nil, err
+	}
+	if server := lease.Server(); server.Started && server.Shared != "" && anotherUser() {
+		m.Say("note: %s: %s; doctor says what to do", sharedWith, server.Shared)
 	}
 	background, cancel := context.WithCancel(context.Background())
 	k := &LeaseKeeper{server: lease.Server(), cancel: cancel}

@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -159,7 +160,7 @@ type WorkerSpec struct {
 
 // WorkerSpec is the worker of a task queue of a dev server of ours.
 func (m *Machine) WorkerSpec(server devserver.Server, queue, dir string) (WorkerSpec, error) {
-	if err := host.Apart(dir, m.storage(server.StateFile), m.Env.Value(host.RecordsVariable)); err != nil {
+	if err := host.Apart(dir, host.Kept{Storage: m.storage(server.StateFile), Records: m.Env.Value(host.RecordsVariable), State: server.StateFile}); err != nil {
 		return WorkerSpec{}, err
 	}
 	executable, err := m.Executable()
@@ -181,7 +182,7 @@ func StartWorker(spec WorkerSpec) (*WorkerProcess, error) {
 		"--address", spec.address, "--namespace", spec.namespace, "--task-queue", spec.TaskQueue,
 		"--dir", spec.Dir, "--storage", spec.Storage,
 		"--seat", placeOf(spec.state, spec.TaskQueue)+".seat", "--"+FlagUntilStdinEnds)
-	cmd.Env = spec.environment
+	cmd.Env = append(slices.Clip(spec.environment), VariableState+"="+spec.state) // which its agents do not see
 	w := &WorkerProcess{tail: &logTail{}}
 	cmd.Stderr = w.tail
 	if spec.log != nil {

@@ -17,9 +17,9 @@ import (
 	"everstep/starter/client"
 	"everstep/starter/devserver"
 	"everstep/starter/process"
-	"everstep/worker/host"
-
 	"github.com/stretchr/testify/require"
+
+	"everstep/worker/host"
 )
 
 // variablePart makes this test program play a worker; see TestMain.
@@ -27,6 +27,7 @@ const variablePart = "EVERSTEP_TEST_PART"
 
 // TestMain lets the test program stand in for the program that it tests.
 func TestMain(m *testing.M) {
+	host.Begin()
 	switch os.Getenv(variablePart) {
 	case "":
 		os.Exit(m.Run())

@@ -21,6 +21,12 @@ type Process struct {
 
 // Start starts a program, out of reach of Ctrl-C. That it runs says nothing more.
 func Start(cmd *exec.Cmd) (*Process, error) {
+	return StartIn(cmd, func() error { return nil })
+}
+
+// StartIn is Start by a thread that has entered what the program is to be in, such as a namespace. The thread runs
+// nothing else, and ends with the program.
+func StartIn(cmd *exec.Cmd, enter func() error) (*Process, error) {
 	input, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -33,7 +39,10 @@ func Start(cmd *exec.Cmd) (*Process, error) {
 		// the program is gone, and then ends with the goroutine.
 		runtime.LockOSThread()
 		defer close(p.done)
-		err := cmd.Start()
+		err := enter()
+		if err == nil {
+			err = cmd.Start()
+		}
 		started <- err
 		if err == nil {
 			_ = cmd.Wait() // how it ended is in ProcessState

@@ -178,6 +178,7 @@ func (p *chaos) close() {
 func (p *chaos) run(ctx context.Context) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
+	group, ctx := errgroup.WithContext(ctx)
 	go func() {
 		select {
 		case err := <-p.uncalm:
@@ -185,7 +186,6 @@ func (p *chaos) run(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 	}()
-	group, ctx := errgroup.WithContext(ctx)
 	for i := range p.config.Lanes {
 		group.Go(func() error {
 			ctx, fail := context.WithCancelCause(ctx)

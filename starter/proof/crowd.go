@@ -103,7 +103,7 @@ func (c *crowd) begin(ctx context.Context) error {
 	c.began = time.Now()
 	for n := range c.config.Agents {
 		begun, err := c.agents.Start(ctx, client.Start{Prompt: crowdPrompt(n), Definition: domain.Definition{
-			Model: domain.LLMConfig{Provider: "openai-chat", Model: "crowd"}, Tools: []string{crowdTool}, Approvals: domain.ApprovalsOf("allow"), Guards: domain.Guards{Repetition: &domain.Repetition{}},
+			Model: domain.LLMConfig{Provider: "openai-chat", Model: "crowd"}, Tools: []string{crowdTool}, Approvals: domain.ApprovalsOf("allow"), Guards: domain.Guards{Repetition: &domain.Repetition{}}, Budget: domain.Unlimited(),
 		}})
 		if err != nil {
 			return err

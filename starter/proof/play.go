@@ -67,9 +67,9 @@ func (p *chaos) drive(ctx context.Context, agents *client.Client, t *trial, bega
 
 func (p *chaos) begin(ctx context.Context, agents *client.Client, t *trial, i int, got *played) (err error) {
 	x := t.agent.Executions[i]
-	var budget domain.ExecutionBudget
+	budget := domain.Unlimited()
 	if x.MaxSteps > 0 {
-		budget.MaxSteps = &x.MaxSteps
+		budget = domain.ExecutionBudget{MaxSteps: &x.MaxSteps}
 	}
 	switch {
 	case i == 0:

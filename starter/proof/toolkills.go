@@ -167,7 +167,7 @@ func (l *toolLane) play(ctx context.Context, t *toolTrial) (err error) {
 	}
 	_, err = l.agents.Start(ctx, client.Start{ID: t.id, Prompt: "Deal with order 7.", Definition: domain.Definition{
 		Model: domain.LLMConfig{Provider: scripted.Name, Model: file}, Tools: []string{string(t.class)},
-		Approvals: domain.ApprovalsOf("allow"), Guards: domain.Guards{Repetition: &domain.Repetition{}},
+		Approvals: domain.ApprovalsOf("allow"), Guards: domain.Guards{Repetition: &domain.Repetition{}}, Budget: domain.Unlimited(),
 	}})
 	if err != nil {
 		return err

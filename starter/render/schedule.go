@@ -97,6 +97,9 @@ func Schedule(out *Output, v client.ScheduleView, now time.Time) string {
 	}
 	text := x.String() + "\n" + runs.Render(out)
 	for _, r := range v.Runs {
+		if done := Effects(r.EffectCounts); done != "" && r.Status != domain.StatusCompleted {
+			text += out.Fold(OneLine("run of "+zoned(r.DueAt)+" has done: "+done) + "\n")
+		}
 		text += where(r.Why != "", out.Fold(out.Theme.Bad(OneLine("run of "+zoned(r.DueAt)+" did nothing: "+r.Why))+"\n"))
 	}
 	return text

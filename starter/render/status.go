@@ -47,7 +47,7 @@ func StatusText(t Theme, id string, v contract.StatusView, now time.Time) string
 	x.fact("model", ModelName(v.Model))
 	x.fact("usage", usageText(v.Usage))
 	x.fact("cost", costFact(costOfStatus(v), v.Usage.TotalTokens))
-	x.fact("budget", Budget(v.Budget, v.BudgetLeft))
+	x.fact("budget", cmp.Or(Budget(v.Budget, v.BudgetLeft), where(v.Budget.MaxStepsFrom == domain.StepsNone, "no limit, not even of steps")))
 	x.fact("session", SessionBudget(v))
 	if branch := v.BranchedFrom; branch != nil {
 		x.fact(branchWords(*branch, v.AgentID, v.OriginNumber))
@@ -208,6 +208,9 @@ func Budget(b, left domain.ExecutionBudget) string {
 			continue
 		}
 		text := limitText(rule, total)
+		if rule.Limit == domain.LimitSteps && b.MaxStepsFrom == domain.StepsDefault {
+			text += " by default"
+		}
 		if rest, known := rule.Total(left); known && rule.Unit != domain.UnitTime {
 			text += fmt.Sprintf(" (%s left)", limitNumber(rest))
 		}

@@ -141,6 +141,38 @@ func Failure(e *domain.Error) string {
 	return text
 }
 
+// LeftBehind is what an execution that did not complete has said and done, a line each: what it said last, where it has no
+// answer, and how often each tool that does something was called. None where there is nothing of it.
+func LeftBehind(r client.Result) (lines []string) {
+	if r.Outcome.Status == domain.StatusCompleted {
+		return nil
+	}
+	if said := OneLine(r.SaidLast); said != "" {
+		short := domain.Shorten(said, shownSaid)
+		lines = append(lines, "said last: "+short+where(short != said, "… (--json has more)"))
+	}
+	if done := Effects(r.Outcome.EffectCounts); done != "" {
+		lines = append(lines, "has done: "+done)
+	}
+	return lines
+}
+
+// shownSaid bounds what is shown of a text that is no answer.
+const shownSaid = 500
+
+// Effects names the calls that did something, by tool; empty where it is known that there were none.
+func Effects(e domain.EffectCounts) string {
+	var parts []string
+	for _, call := range e.Calls {
+		counts := joined(" and ", where(call.Done > 0, grouped(int64(call.Done))), where(call.Unknown > 0, grouped(int64(call.Unknown))+" of unknown outcome"))
+		parts = append(parts, OneLine(call.Tool)+" "+counts)
+	}
+	if e.Unknown {
+		parts = append(parts, "what a sub-agent that was lost has done nobody knows")
+	}
+	return strings.Join(parts, ", ")
+}
+
 // Stopped says what stopped an execution; empty where there is no more to say.
 func Stopped(r client.Result, shown bool) string {
 	if r.Outcome.Status != domain.StatusStopped {

@@ -79,7 +79,7 @@ func longRun(t *testing.T, size int) (testsuite.Run, []string) {
 	}
 	turns = append(turns, testsuite.Turn{Text: "The end."})
 	env := testsuite.New(t, testsuite.Config{
-		Definition: domain.Definition{Model: domain.LLMConfig{ContextWindow: longWindow}},
+		Definition: domain.Definition{Model: domain.LLMConfig{ContextWindow: longWindow}, Budget: domain.Unlimited()},
 		Tools:      []tool.Tool{pages.Tool()}, Turns: turns,
 	})
 	run := env.Run("Read all pages; the key is 4711.")

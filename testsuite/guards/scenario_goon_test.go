@@ -10,15 +10,16 @@ import (
 	"everstep/testsuite"
 )
 
-// TestWhatGoesOnSeesWhatWasDone: the model is shown the traces of the execution
-// that it goes on from, and of no other.
+// TestWhatGoesOnSeesWhatWasDone: by current_trace the model is shown the traces of the
+// execution that it goes on from, and of no other.
 func TestWhatGoesOnSeesWhatWasDone(t *testing.T) {
 	t.Parallel()
 	look := testsuite.NewFake(domain.ToolSpec{Name: "look"}, testsuite.Returns("sunny"))
 	run := testsuite.New(t, testsuite.Config{
-		Turns:  []testsuite.Turn{calls("look", 1), calls("look", 2), {Text: "done"}, {Text: "again"}},
-		Tools:  toolsOf(look),
-		Budget: domain.ExecutionBudget{MaxSteps: new(int64(1))},
+		Definition: domain.Definition{Compiler: domain.CurrentTrace},
+		Turns:      []testsuite.Turn{calls("look", 1), calls("look", 2), {Text: "done"}, {Text: "again"}},
+		Tools:      toolsOf(look),
+		Budget:     domain.ExecutionBudget{MaxSteps: new(int64(1))},
 	}).Run("go", testsuite.GoOnAt(time.Minute, domain.ExecutionBudget{MaxSteps: new(int64(2))}),
 		testsuite.GoOnAt(2*time.Minute, domain.ExecutionBudget{MaxSteps: new(int64(9))}),
 		testsuite.SendAt(time.Hour, "and now?"))

@@ -78,7 +78,7 @@ func (s *stack) ours(t testing.TB, providers map[string]inference.Provider, reci
 // that no definition lies on the stack of whoever waits.
 func (s *stack) start(ctx context.Context, steps int) (client.Execution, error) {
 	return s.agents.Start(ctx, client.Start{Prompt: "go", Definition: domain.Definition{
-		Model: domain.LLMConfig{Provider: fmt.Sprintf("talker%d", steps), Model: "x"}, Tools: []string{"recite"}, Guards: repeats,
+		Model: domain.LLMConfig{Provider: fmt.Sprintf("talker%d", steps), Model: "x"}, Tools: []string{"recite"}, Guards: repeats, Budget: domain.Unlimited(),
 	}})
 }
 

@@ -2,12 +2,15 @@ package whole_test
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -15,6 +18,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 // ownCPU is the processor time of this process.
@@ -49,14 +53,14 @@ var requestCount = regexp.MustCompile(`^service_requests\{.*operation="(\w+)".*s
 const metricsInterval = 1100 * time.Millisecond
 
 // serverRequests counts the server's requests by service and operation. It reads
-// the server's own metrics, at whichever of its ports has them: the dev server
-// says its port to nobody.
+// the server's own metrics, at whichever of its ports has them, in the server's network:
+// the dev server says its port to nobody.
 func (s *stack) serverRequests(t testing.TB) map[string]float64 {
 	t.Helper()
 	time.Sleep(metricsInterval)
 	pid := servers.server(t, "beside", nil).PID
 	for _, port := range listening(t, pid) {
-		client := http.Client{Timeout: 2 * time.Second}
+		client := http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{DisableKeepAlives: true, DialContext: inNetworkOf(pid)}}
 		response, err := client.Get(fmt.Sprintf("http://127.0.0.1:%d/metrics", port))
 		if err != nil {
 			continue
@@ -78,6 +82,27 @@ func (s *stack) serverRequests(t testing.TB) map[string]float64 {
 	}
 	t.Fatal("no port of the server has metrics")
 	return nil
+}
+
+// inNetworkOf dials in the network of a process. Where that is not this one's, it takes root.
+func inNetworkOf(pid int) func(ctx context.Context, network, address string) (net.Conn, error) {
+	return func(ctx context.Context, network, address string) (conn net.Conn, err error) {
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			runtime.LockOSThread() // for good: the thread ends with what it does here
+			var namespace *os.File
+			if namespace, err = os.Open(fmt.Sprintf("/proc/%d/ns/net", pid)); err != nil {
+				return
+			}
+			defer namespace.Close()
+			if err = unix.Setns(int(namespace.Fd()), unix.CLONE_NEWNET); err == nil {
+				conn, err = new(net.Dialer).DialContext(ctx, network, address)
+			}
+		}()
+		<-ended
+		return conn, err
+	}
 }
 
 // listening are the TCP ports that a process listens on.

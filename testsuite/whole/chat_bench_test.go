@@ -128,7 +128,7 @@ func (s *stack) chat(b *testing.B, steps int, hooks ...string) measured {
 	defer cancel()
 	began := time.Now()
 	begun, err := s.agents.Start(ctx, client.Start{Prompt: "go", Definition: domain.Definition{
-		Model: domain.LLMConfig{Provider: "openai-chat", Model: "m"}, Tools: []string{"recite"}, Hooks: hooks, Guards: repeats,
+		Model: domain.LLMConfig{Provider: "openai-chat", Model: "m"}, Tools: []string{"recite"}, Hooks: hooks, Guards: repeats, Budget: domain.Unlimited(),
 	}})
 	require.NoError(b, err)
 	result, err := s.agents.Wait(ctx, begun.ID, 1)

@@ -17,7 +17,7 @@ func TestAFullDiskIsNamed(t *testing.T) {
 	c := newCLI(t)
 	disk := filepath.Dir(c.state)
 	require.NoError(t, os.Mkdir(disk, 0o700))
-	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=16m"); err != nil {
+	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=16m,mode=700"); err != nil {
 		t.Skip("no disk of its own can be had:", err)
 	}
 	t.Cleanup(func() {

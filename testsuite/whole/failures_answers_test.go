@@ -102,7 +102,8 @@ func finishReasons() []failureCase {
 	for name, word := range map[string]string{"null": "null", "an empty one": `""`} {
 		all = append(all,
 			failureCase{name: name + ", in one piece", plays: []play{chatWhole(`{"index":0,"message":{"content":"ok"},"finish_reason":` + word + `}`)}, check: seen(domain.FinishStop, "none")},
-			retried(name+", in a stream", openaichat.Name, breaks(chatText("half")+chatChunk("{}", word)+chatDone), domain.CodeMalformed, "without a finish reason"))
+			failureCase{name: name + ", in a stream", plays: []play{gives(chatText("ok") + chatChunk("{}", word) + chatUsage + chatDone)}, check: seen(domain.FinishStop, "none")},
+			retried(name+", in a stream without an end marker", openaichat.Name, breaks(chatText("half")+chatChunk("{}", word)), domain.CodeMalformed, "before the answer was whole"))
 	}
 	function := chatChunk(`{"function_call":{"name":"echo","arguments":"{\"text\":"}}`, "null") + chatChunk(`{"function_call":{"arguments":"\"finish, function\"}"}}`, "null")
 	return append(all,

@@ -165,12 +165,13 @@ func cutStreams() []failureCase {
 			all = append(all, cut(api+", a whole call", api, open))
 		}
 	}
-	piece := chatPiece(`"index":0,"id":"c1","type":"function","function":{"name":"echo","arguments":"{\"text\":\"` + ran + `\"}"}`)
+	inPiece := chatPiece(`"index":0,"id":"c1","type":"function","function":{"name":"echo","arguments":"{\"text\":\"` + ran + `"}`)
 	started := "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"role\":\"assistant\",\"model\":\"m-1\",\"content\":[]}}\n\n"
 	stop := "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
 	return append(all,
-		cut("[DONE] without a finish reason", openaichat.Name, chatText("half")+chatDone),
-		cut("[DONE] after a whole call", openaichat.Name, piece+chatDone),
+		cut("[DONE] and nothing else", openaichat.Name, chatDone),
+		cut("[DONE] inside of a call", openaichat.Name, inPiece+chatDone),
+		failureCase{name: "[DONE] without a finish reason", plays: []play{gives(chatText("ok") + chatUsage + chatDone)}, want: ending{answer: "ok"}},
 		cut("Responses, after response.created", openai.Name, "event: response.created\ndata: {\"type\":\"response.created\",\"response\":{\"id\":\"r\",\"status\":\"in_progress\",\"output\":[]}}\n\n"),
 		cut("Anthropic, a stop without a stop reason", anthropic.Name, started+stop),
 		cut("Gemini, [DONE] without a finish reason", gemini.Name, apiTables()[gemini.Name].open("half")+chatDone),
@@ -180,7 +181,7 @@ func cutStreams() []failureCase {
 
 // testFinishOptional is the setting for proxies that leave the mark out.
 func testFinishOptional(t *testing.T) {
-	server := serveChat(t, streams(chatText("ok")+chatUsage+chatDone))
+	server := serveChat(t, streams(chatText("ok")+chatUsage))
 	s := start(t, host.Config{Tools: []tool.Tool{echo()}, Vendors: map[string]host.Access{"openai": {BaseURL: server.URL + "/v1", Key: failureKey}}, FinishOptional: true})
 	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: domain.Definition{Model: domain.LLMConfig{Provider: openaichat.Name, Model: "m-1"}}})
 	require.NoError(t, err)

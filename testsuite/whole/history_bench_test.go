@@ -86,7 +86,7 @@ func (s *stack) measure(t testing.TB, steps int, hooks ...string) measured {
 	defer cancel()
 	began := time.Now()
 	definition := domain.Definition{
-		Model: domain.LLMConfig{Provider: fmt.Sprintf("talker%d", steps), Model: "x"}, Tools: []string{"recite"}, Hooks: hooks, Guards: repeats,
+		Model: domain.LLMConfig{Provider: fmt.Sprintf("talker%d", steps), Model: "x"}, Tools: []string{"recite"}, Hooks: hooks, Guards: repeats, Budget: domain.Unlimited(),
 	}
 	begun, err := s.agents.Start(ctx, client.Start{Prompt: "go", Definition: definition})
 	require.NoError(t, err)

@@ -151,6 +151,9 @@ func readParts(role string, parts []geminiPart) (turns []playedTurn, names []str
 		switch {
 		case role == "user" && p.Response != nil:
 			output, ok := p.Response.Response["output"]
+			if !ok { // of a call that failed
+				output, ok = p.Response.Response["error"]
+			}
 			if !ok || len(parts) > 1 && parts[0].Response == nil {
 				return nil, nil, fmt.Errorf("part %d: a result of another form, or beside a text", k)
 			}

@@ -122,10 +122,17 @@ type playedTurn struct {
 }
 
 // The pieces of what a model has said.
-func saidText(text string) string { return "text: " + text }
+func saidText(text string) string { return textPiece + text }
 func saidCall(name, arguments string) string {
-	return "call: " + name + " " + arguments
+	return callPiece + name + " " + arguments
 }
+
+// textPiece and callPiece begin the pieces of their kinds.
+const (
+	textPiece = "text: "
+	callPiece = "call: "
+)
+
 func saidOpaque(kind, raw string) string { return kind + ": " + spelled.Replace(raw) }
 
 // spelled takes back the one thing that recording may change in an opaque JSON

@@ -38,7 +38,7 @@ func BenchmarkReading(b *testing.B) {
 		for _, n := range sizes {
 			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute)
 			begun, err := s.agents.Start(ctx, client.Start{Prompt: "go", Definition: domain.Definition{
-				Model: domain.LLMConfig{Provider: fmt.Sprintf("talker%d", n), Model: "x"}, Tools: []string{"recite"}, Guards: repeats,
+				Model: domain.LLMConfig{Provider: fmt.Sprintf("talker%d", n), Model: "x"}, Tools: []string{"recite"}, Guards: repeats, Budget: domain.Unlimited(),
 			}})
 			require.NoError(b, err)
 			result, err := s.agents.Wait(ctx, begun.ID, 1)

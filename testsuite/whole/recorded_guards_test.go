@@ -51,7 +51,7 @@ func (w wholeRun) guarded() domain.Definition {
 	budget.MaxSeconds, budget.Deadline = new(3600.0), new(time.Date(2300, 1, 1, 0, 0, 0, 0, time.UTC))
 	definition := limited(budget)
 	definition.Guards.OutputRetries, definition.Guards.FinalAnswer = new(0), true
-	longest := max(1, slices.Max(w.inARow()))
+	longest := max(1, w.mostRepeated())
 	definition.Guards.Repetition = &domain.Repetition{Nudge: longest + 1, Stop: longest + 2}
 	return definition
 }

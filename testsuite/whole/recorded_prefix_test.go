@@ -110,33 +110,87 @@ func (s *shares) report(t *testing.T, what string) float64 {
 	return at(50)
 }
 
+// turnCosts gathers what the turns of chats cost a provider.
+type turnCosts struct {
+	mu sync.Mutex
+	// tokens are what each turn's requests have of them, as they are estimated, all of it and
+	// what the request before did not have.
+	tokens, fresh []int64
+	// kept and all are the bytes of requests, and how many of them the next one begins with.
+	kept, all int
+}
+
+// add takes a chat: its requests in order, and how many each turn made.
+func (t *turnCosts) add(run testsuite.Run, requests [][]byte) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	i, before := 0, 0
+	for _, e := range run.Executions {
+		tokens, fresh := int64(0), int64(0)
+		for range e.Steps {
+			common := 0
+			if i > 0 {
+				common = commonPrefix(requests[i-1], requests[i])
+				t.kept, t.all = t.kept+common, t.all+before
+			}
+			read := run.Asked[i].InputTokens()
+			tokens, fresh = tokens+read, fresh+read*int64(len(requests[i])-common)/int64(len(requests[i]))
+			before = len(requests[i])
+			i++
+		}
+		t.tokens, t.fresh = append(t.tokens, tokens), append(t.fresh, fresh)
+	}
+}
+
+func (t *turnCosts) report(b *testing.T, what domain.Compiler) {
+	b.Helper()
+	if t.all == 0 {
+		b.Logf("%s: NO request follows another one", what)
+		return
+	}
+	mean := func(all []int64) (sum int64) {
+		for _, n := range all {
+			sum += n
+		}
+		return sum / int64(len(all))
+	}
+	slices.Sort(t.tokens)
+	b.Logf("%s: %d turns; estimated tokens of a turn's requests: mean %d, median %d, of which the request before had not: mean %d; the next request begins with %.1f %% of a request's bytes",
+		what, len(t.tokens), mean(t.tokens), t.tokens[len(t.tokens)/2], mean(t.fresh), 100*float64(t.kept)/float64(t.all))
+}
+
 // TestRequestsKeepTheirPrefix: what a provider's prompt cache can take of the
-// recorded runs' requests. Within an execution each request begins with the
-// whole one before it; only a compaction breaks that.
+// recorded runs' requests. Each request begins with the whole one before it, in a chat
+// over all its turns; only a compaction breaks that, and with current_trace the end of an
+// execution, which hides its traces.
 func TestRequestsKeepTheirPrefix(t *testing.T) {
 	t.Parallel()
-	var long, chats, all, small shares
+	var long, chats, small shares
+	perTurn := map[domain.Compiler]*turnCosts{domain.CurrentTrace: {}, domain.WholeConversation: {}}
 	var outgrown atomic.Int64
 	eachRecorded(t, func(t *testing.T, run wholeRun, _ *rand.Rand) {
 		played := run.play(t, run.guarded())
 		require.Equal(t, domain.StatusCompleted, played.Outcome.Status, "%+v", played.Error)
 		require.Empty(t, long.add(sent(t, played.Asked)), "the prefix breaks without a compaction")
 
-		chat := run.chat(t, "")
-		for n, from := 0, 0; n < len(chat.Executions); n++ {
-			to := from + len(chat.Executions[n].Steps)
-			require.Empty(t, chats.add(sent(t, chat.Asked[from:to])), "execution %d", n+1)
-			from = to
+		for compiler, kept := range perTurn {
+			chat := run.chat(t, compiler)
+			requests := sent(t, chat.Asked)
+			kept.add(chat, requests)
+			if compiler == domain.WholeConversation {
+				require.Empty(t, chats.add(requests))
+				continue
+			}
+			for n, from := 0, 0; n < len(chat.Executions); n++ {
+				to := from + len(chat.Executions[n].Steps)
+				require.Empty(t, new(shares).add(requests[from:to]), "execution %d", n+1)
+				from = to
+			}
 		}
-		require.Empty(t, all.add(sent(t, run.chat(t, domain.AllSections).Asked)), "with all that was ever said shown")
 
 		crowded := run.uncounted().play(t, domain.Definition{Model: domain.LLMConfig{ContextWindow: crowdedWindow}})
 		require.Equal(t, domain.StatusCompleted, crowded.Outcome.Status, "%+v", crowded.Error)
-		said := domain.EstimateText(run.system)
-		for _, m := range crowded.Messages[:len(crowded.Messages)-1] {
-			said += domain.EstimateTokens(m)
-		}
-		if said > crowdedWindow {
+		if run.bytes() > 8*crowdedWindow { // no token is longer on average, by any count
 			outgrown.Add(1)
 		}
 		requests, compacted := crowdedRequests(crowded)
@@ -153,8 +207,10 @@ func TestRequestsKeepTheirPrefix(t *testing.T) {
 		return
 	}
 	long.report(t, "one execution a run")
-	chats.report(t, "chats, within each execution")
-	all.report(t, "chats over all executions, all_sections")
+	chats.report(t, "chats, over all their turns")
+	for _, compiler := range []domain.Compiler{domain.CurrentTrace, domain.WholeConversation} {
+		perTurn[compiler].report(t, compiler)
+	}
 	median := small.report(t, "a window of 5,000 tokens")
 	if outgrown.Load() == 0 {
 		t.Skip("NO run outgrows the window: nothing was compacted")

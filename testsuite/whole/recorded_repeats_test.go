@@ -13,29 +13,54 @@ import (
 	"everstep/domain"
 )
 
-// same says what a step called and got; empty where it called nothing.
+// same says what a step called and got, in whatever order; empty where it called nothing.
 func (s recordedStep) same() string {
-	var b strings.Builder
+	calls := make([]string, len(s.calls))
 	for i, c := range s.calls {
-		fmt.Fprintf(&b, "%q %q %q\n", c.Function.Name, c.Function.Arguments, s.results[i])
+		calls[i] = fmt.Sprintf("%q %q %q\n", c.Function.Name, domain.CanonicalJSON(c.Function.Arguments), domain.CanonicalJSON(s.results[i]))
 	}
-	return b.String()
+	slices.Sort(calls)
+	return strings.Join(calls, "")
 }
 
-// inARow counts, for each step, the steps up to it that made the same calls and
-// got the same; zero where it called nothing.
-func (w wholeRun) inARow() []int {
-	counts := make([]int, len(w.steps))
+// A repeat is the cycle of steps that was made most often in a row up to a step, with the same calls and results.
+type repeat struct {
+	length, times int
+	// whole says that the step has completed it.
+	whole bool
+}
+
+// repeats finds the repeat of each step by comparing all that came before; that of a step which called nothing is zero.
+func (w wholeRun) repeats() []repeat {
+	all := make([]repeat, len(w.steps))
 	for i, s := range w.steps {
-		switch {
-		case len(s.calls) == 0:
-		case i > 0 && s.same() == w.steps[i-1].same():
-			counts[i] = counts[i-1] + 1
-		default:
-			counts[i] = 1
+		if len(s.calls) == 0 {
+			continue
+		}
+		first := i // of the steps in a row that call anything
+		for first > 0 && len(w.steps[first-1].calls) > 0 {
+			first--
+		}
+		all[i] = repeat{1, 1, true}
+		for length := 1; length <= 8; length++ {
+			same := 0
+			for at := i; at-length >= first && w.steps[at].same() == w.steps[at-length].same(); at-- {
+				same++
+			}
+			if times := same/length + 1; times > all[i].times {
+				all[i] = repeat{length, times, same%length == 0}
+			}
 		}
 	}
-	return counts
+	return all
+}
+
+// mostRepeated is how often a step, or a cycle of steps, was made in a row at the most.
+func (w wholeRun) mostRepeated() (most int) {
+	for _, r := range w.repeats() {
+		most = max(most, r.times)
+	}
+	return most
 }
 
 // TestRecordedRunsDoNotRepeat says what the guard has to tell apart: the real
@@ -45,7 +70,7 @@ func TestRecordedRunsDoNotRepeat(t *testing.T) {
 	longest, again, steps := 0, 0, 0
 	for _, recorded := range recordedRuns(t) {
 		for _, run := range []wholeRun{recorded.whole(25), recorded.merged().whole(25)} {
-			row := slices.Max(run.inARow())
+			row := run.mostRepeated()
 			if longest, steps = max(longest, row), steps+len(run.steps); row > 1 {
 				nudges, _ := run.requireGuarded(t, domain.Repetition{Nudge: row, Stop: row + 1})
 				require.Positive(t, nudges, recorded.ID)
@@ -61,7 +86,7 @@ func TestRecordedRunsDoNotRepeat(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("at most %d equal steps in a row; %d steps make the same call as an earlier one of their run, with the same result", longest, again)
+	t.Logf("at most %d equal steps, or cycles of them, in a row; %d steps make the same call as an earlier one of their run, with the same result", longest, again)
 	require.NotZero(t, steps)
 }
 
@@ -104,7 +129,7 @@ func (w wholeRun) stuck(draw *rand.Rand) []wholeRun {
 		}
 	}
 	at, times := calling[draw.IntN(len(calling))], 1+draw.IntN(12)
-	insert := func(step func(i int) recordedStep) wholeRun {
+	insert := func(times int, step func(i int) recordedStep) wholeRun {
 		stuck := w
 		stuck.steps = slices.Clone(w.steps[:at])
 		for i := range times {
@@ -114,14 +139,20 @@ func (w wholeRun) stuck(draw *rand.Rand) []wholeRun {
 		return stuck.counted(25)
 	}
 	return []wholeRun{
-		insert(func(int) recordedStep { return w.steps[at] }),
-		insert(func(i int) recordedStep { // there is progress
+		insert(times, func(int) recordedStep { return w.steps[at] }),
+		insert(times, func(i int) recordedStep { // there is progress
 			s := w.steps[at]
 			s.results = slices.Clone(s.results)
 			s.results[0] += fmt.Sprint(" ", i)
 			return s
 		}),
-		insert(func(i int) recordedStep { // an answer in between
+		insert(2*times, func(i int) recordedStep { // two in turns
+			if i%2 == 1 {
+				return w.steps[calling[0]]
+			}
+			return w.steps[at]
+		}),
+		insert(times, func(i int) recordedStep { // an answer in between
 			if i%3 == 2 {
 				return recordedStep{text: "One moment.", user: "Well?"}
 			}
@@ -135,16 +166,16 @@ func (w wholeRun) requireGuarded(t *testing.T, limit domain.Repetition) (nudges,
 	t.Helper()
 	status, reason, steps := domain.StatusCompleted, domain.Completed, len(w.steps)
 	var want []recordedMessage
-	for i, n := range w.inARow() {
+	for i, r := range w.repeats() {
 		one := wholeRun{steps: w.steps[i : i+1]}
 		want = append(want, one.messages(1)[1:]...)
-		if limit.Stop > 0 && n >= limit.Stop {
+		if limit.Stop > 0 && r.whole && r.times >= limit.Stop {
 			status, reason, steps = domain.StatusStopped, domain.StopRequested, i+1
 			stops++
 			break
 		}
-		if limit.Nudge > 0 && n == limit.Nudge {
-			want = append(want, recordedMessage{Role: "user", Content: fmt.Sprintf("The last %d steps made the same tool calls", n)})
+		if limit.Nudge > 0 && r.whole && r.times == limit.Nudge {
+			want = append(want, recordedMessage{Role: "user", Content: fmt.Sprintf("The last %d steps in a row", r.length*r.times)})
 			nudges++
 		}
 	}

@@ -151,9 +151,9 @@ func (s *stack) driveRecorded(t *testing.T, replay replayer, run recordedRun, de
 
 // tell has the agent begin an execution of a recording: with a definition its first, else the next.
 func (s *stack) tell(ctx context.Context, replay replayer, id string, want recordedExecution, definition *domain.Definition) error {
-	budget := domain.ExecutionBudget{}
+	budget := domain.Unlimited()
 	if want.Cut {
-		budget.MaxSteps = new(int64(want.steps()))
+		budget = domain.ExecutionBudget{MaxSteps: new(int64(want.steps()))}
 	}
 	err := replay.expect(domain.WorkflowID(id), want)
 	switch {

@@ -192,6 +192,15 @@ func (w wholeRun) messages(steps int) []recordedMessage {
 	return all
 }
 
+// bytes is how much text the run has, results of tools included.
+func (w wholeRun) bytes() int {
+	n := len(w.system)
+	for _, m := range w.messages(len(w.steps)) {
+		n += len(m.Content)
+	}
+	return n
+}
+
 // requireBegins holds a conversation against what it has to begin with.
 func requireBegins(t *testing.T, want []recordedMessage, got []domain.Message) {
 	t.Helper()

@@ -56,11 +56,11 @@ func startOn(t testing.TB, server string, dynamic map[string]string, config host
 // connect makes a stack without a worker.
 func connect(t testing.TB, server string, dynamic map[string]string) *stack {
 	t.Helper()
-	address := servers.server(t, server, dynamic).Address
-	temporal, err := host.Dial(context.Background(), host.Connection{Address: address})
+	at := servers.server(t, server, dynamic)
+	temporal, err := host.Dial(context.Background(), host.Connection{Address: at.Address, State: at.StateFile})
 	require.NoError(t, err)
 	t.Cleanup(temporal.Close)
-	s := &stack{temporal: temporal, queue: "test-" + uuid.NewString(), address: address}
+	s := &stack{temporal: temporal, queue: "test-" + uuid.NewString(), address: at.Address}
 	s.agents = client.New(temporal, client.Config{TaskQueue: s.queue, Loopback: true})
 	return s
 }

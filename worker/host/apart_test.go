@@ -60,3 +60,48 @@ func TestAgentsDoNotReachWhatWorkersKeep(t *testing.T) {
 	}
 	require.NoDirExists(t, filepath.Join(dir, "new"), "it is refused before anything is made")
 }
+
+// Agents reach neither the state by which calls are approved nor what workers hold in memory.
+func TestAgentsDoNotReachTheState(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for says, config := range map[string]Config{
+		"state: ": {Dir: dir, Connection: Connection{State: filepath.Join(dir, "everstep", "dev.db")}},
+		"seat: ":  {Dir: dir, Connection: Connection{Seat: filepath.Join(dir, "seat")}},
+		"dir: / ": {Dir: "/"},
+		"dir: /p": {Dir: "/proc"},
+	} {
+		_, err := gather(t.Context(), config.withDefaults())
+		require.ErrorContains(t, err, says)
+		require.ErrorContains(t, err, "--dir (EVERSTEP_DIR)")
+		require.Equal(t, domain.Invalid, domain.AsError(err).Kind)
+	}
+}
+
+// The default state is meant where a worker names another server, too: it may be that of other agents.
+func TestAgentsDoNotReachTheDefaultState(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("XDG_STATE_HOME", filepath.Join(home, "state"))
+	m, err := gather(t.Context(), Config{Dir: home}.withDefaults())
+	require.NoError(t, err, "there is none")
+	require.NoError(t, m.close())
+	require.NoError(t, os.MkdirAll(filepath.Join(home, "state", "everstep"), 0o700))
+	_, err = gather(t.Context(), Config{Dir: home}.withDefaults())
+	require.ErrorContains(t, err, "state: ")
+}
+
+// Of a state file commands see nothing of its folder, unless the folder has to do with more than that.
+func TestCommandsSeeNothingThatWorkersKeep(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", filepath.Join(home, "user"))
+	t.Setenv("XDG_STATE_HOME", filepath.Join(home, "default"))
+	dir := filepath.Join(home, "project")
+	kept := func(state string) []string {
+		return Config{Storage: "/s", Records: "file:///r", Connection: Connection{State: state, Seat: "/seat"}}.unseen(dir)
+	}
+	require.Equal(t, []string{"/s", "/r", "/seat", filepath.Join(home, "state")}, kept(filepath.Join(home, "state", "dev.db")))
+	require.Contains(t, kept(filepath.Join(home, "dev.db")), filepath.Join(home, "dev.db.sock"), "the folder holds the project")
+	require.Contains(t, kept(filepath.Join(home, "user", "dev.db")), filepath.Join(home, "user", "dev.storage"))
+	require.NotContains(t, kept(filepath.Join(home, "user", "dev.db")), filepath.Join(home, "user"))
+	require.Equal(t, []string{"/s", "/r", "/seat"}, kept(""))
+}

@@ -67,7 +67,7 @@ func (m *means) addOptional(c Config) error {
 	if err := checkShellEnv(c.ShellEnv); err != nil {
 		return domain.Errorf(domain.Invalid, "shell-env: %s; see --shell-env (EVERSTEP_SHELL_ENV)", err)
 	}
-	m.shell, err = shell.Open(shell.Config{Dir: m.dir, Env: c.ShellEnv, Hidden: c.keyFiles()})
+	m.shell, err = shell.Open(shell.Config{Dir: m.dir, Env: c.ShellEnv, Hidden: c.unseen(m.dir), Network: c.ShellNetwork, Confined: c.ShellConfined})
 	if err != nil {
 		return domain.Errorf(domain.Invalid, "shell: %s", err)
 	}
@@ -98,6 +98,19 @@ func (m *means) addHistory(c Config) error {
 	}
 	m.tools = replace([]tool.Tool{m.records.Tool()}, m.tools)
 	return nil
+}
+
+// ShellHold says what would keep the commands of such a worker's tool shell in on this machine.
+func ShellHold(environment Environment) (shell.Hold, error) {
+	var config Config
+	for _, s := range workerSettings() {
+		if strings.HasPrefix(s.flag, "shell-") {
+			if err := s.apply(&config, environment, nil); err != nil {
+				return shell.Hold{}, err
+			}
+		}
+	}
+	return shell.Examine(shell.Config{Network: config.ShellNetwork, Confined: config.ShellConfined})
 }
 
 // keyFiles are the files that hold keys.

@@ -34,6 +34,11 @@ type Config struct {
 	// ShellEnv are the names of the worker's variables that commands of the tool shell
 	// get, beside PATH, LANG, LC_ALL and TZ. No key is one of them.
 	ShellEnv []string
+	// ShellNetwork gives commands of the tool shell the network and the sockets of this machine. Then an agent that has it
+	// can reach the server, and approve its own calls.
+	ShellNetwork bool
+	// ShellConfined refuses to start where commands of the tool shell cannot be confined.
+	ShellConfined bool
 	// MCP is a file of MCP servers, whose tools agents may name as SERVER__TOOL; see
 	// package mcp. It must not be below Dir. Empty: the worker has none.
 	MCP string
@@ -71,8 +76,8 @@ type Config struct {
 	Proxy Secret
 	// Timeouts bound each request to a model.
 	Timeouts wire.Timeouts
-	// FinishOptional takes the end of a stream of openai-chat for the end of a
-	// whole answer though no finish reason came, for proxies that leave it out.
+	// FinishOptional takes the end of a stream of openai-chat for the end of a whole
+	// answer, for proxies that leave out both the finish reason and the end marker.
 	FinishOptional bool
 	// RateLimits hold for the models of a vendor (such as openai), or of a provider
 	// in Providers, by its name. Workers of one task queue need the same.

@@ -36,7 +36,8 @@ type Connection struct {
 	// FromEnvironment sets it.
 	Configured bool
 	// State is the state file of a dev server of starter. Where no server is named, the one
-	// that is up on that file is meant. Empty: none is looked for.
+	// that is up on that file is meant. Where its own address is named, the server's supervisor hands out the
+	// connections, so that nothing goes through the relay that listens at the address. Empty: none is looked for.
 	State string
 	// Seat is a file that stands for the place of one worker at a time. The worker
 	// that takes the place of one that was killed tells the server so, whose agents
@@ -52,6 +53,8 @@ type Connection struct {
 	base client.Options
 	// credentials are what those keys are, and where they stand.
 	credentials credentials
+	// handed says that the dev server on State is the one at Address.
+	handed bool
 }
 
 func (c Connection) withDefaults() Connection {
@@ -121,6 +124,10 @@ func Dial(ctx context.Context, connection Connection) (client.Client, error) {
 		return nil, err
 	}
 	connection = connection.withDefaults()
+	if connection.State != "" && Loopback(connection.Address) {
+		found, up, err := statefile.Running(ctx, connection.State)
+		connection.handed = err == nil && up && found.Address == connection.Address
+	}
 	c, err := client.DialContext(ctx, connection.options())
 	if err != nil {
 		return nil, unreachable(connection, err)
@@ -184,6 +191,10 @@ func (c Connection) options() client.Options {
 		between = append(between, (&seat{connection: c}).take)
 	}
 	options.ConnectionOptions.DialOptions = append(options.ConnectionOptions.DialOptions, grpc.WithChainUnaryInterceptor(between...))
+	if c.handed {
+		options.ConnectionOptions.DialOptions = append(options.ConnectionOptions.DialOptions,
+			grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return statefile.Dial(ctx, c.State) }))
+	}
 	return options
 }
 

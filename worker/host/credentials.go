@@ -36,11 +36,10 @@ func credentialsOf(profile envconfig.ClientConfigProfile, environment Environmen
 	if err != nil {
 		return c // whoever loads the profile has said so
 	}
-	own := len(c.secrets)
 	for _, other := range config.Profiles {
 		c.add(*other)
 	}
-	if len(c.secrets) > own {
+	if len(config.Profiles) > 0 { // it says which server is served, too
 		c.files = append(c.files, credentialFile{configVariable, path})
 	}
 	return c
@@ -73,15 +72,15 @@ func (c *credentials) add(profile envconfig.ClientConfigProfile) {
 	}
 }
 
-// Outside makes sure that no file that holds what Temporal's server is shown is below a
-// folder, where file tools would read it. Its error names the variable.
+// Outside makes sure that no file that says which server is served, or holds what that is shown, is below a
+// folder, where file tools would read and change it. Its error names the variable.
 func (c Connection) Outside(dir string) error { return c.credentials.outside(dir) }
 
-// outside makes sure that the file tools can read none of the files.
+// outside makes sure that the file tools get at none of the files.
 func (c credentials) outside(dir string) error {
 	for _, file := range c.files {
 		if inside(file.path, dir) {
-			return domain.Errorf(domain.Invalid, "%s: the file is in %s, where file tools would read what it holds for Temporal's server; move it, or name another directory with --dir (EVERSTEP_DIR)", file.variable, dir)
+			return domain.Errorf(domain.Invalid, "%s: the file is in %s, where file tools would read and change what it holds for Temporal's server; move it, or name another directory with --dir (EVERSTEP_DIR)", file.variable, dir)
 		}
 	}
 	return nil

@@ -116,6 +116,8 @@ func workerSettings() []setting {
 			return err
 		}},
 		{"shell-env", "EVERSTEP_SHELL_ENV", "names", "the variables that commands of shell get beside PATH, LANG, LC_ALL and TZ; none unless given", into(func(c *Config) *[]string { return &c.ShellEnv }, readShellEnv)},
+		{"shell-network", "EVERSTEP_SHELL_NETWORK", kindBool, "give commands of shell the network and the sockets of this machine, by which an agent can approve its own calls", into(func(c *Config) *bool { return &c.ShellNetwork }, readBool)},
+		{"shell-confined", "EVERSTEP_SHELL_CONFINED", "word", "required: do not start where commands of shell cannot be confined; preferred unless given", into(func(c *Config) *bool { return &c.ShellConfined }, among([]string{"preferred", "required"}, false, true))},
 		{"mcp", MCPVariable, "file", "a file of MCP servers whose tools agents may name, as in SERVER__TOOL; no tools of theirs unless given", func(c *Config, text string) error {
 			c.MCP = text
 			_, err := mcp.Load(text)
@@ -317,7 +319,7 @@ func modelSettings() []setting {
 			return err
 		}},
 		{"allow-base-urls", "EVERSTEP_ALLOW_BASE_URLS", "urls", "what agents may name as base_url, which then gets the key; * is any, none unless given", into(func(c *Config) *[]string { return &c.AllowBaseURLs }, readList)},
-		{"finish-optional", "EVERSTEP_FINISH_OPTIONAL", kindBool, "take answers of openai-chat/… that end without a finish reason, as some proxies send them", into(func(c *Config) *bool { return &c.FinishOptional }, readBool)},
+		{"finish-optional", "EVERSTEP_FINISH_OPTIONAL", kindBool, "take the end of a stream of openai-chat/… for the end of its answer: some proxies leave out the finish reason and [DONE]", into(func(c *Config) *bool { return &c.FinishOptional }, readBool)},
 		{"rate-limits", "EVERSTEP_RATE_LIMITS", "limits", "requests and tokens a minute that a vendor's key allows, as in openai=600rpm/200000tpm; the same for all workers of a task queue", into(func(c *Config) *map[string]RateLimit { return &c.RateLimits }, readRateLimits)},
 		{"workers", "EVERSTEP_WORKERS", "count", "how many workers share the tokens of --rate-limits; 1 unless given", into(func(c *Config) *int { return &c.Workers }, count(10_000))},
 		{"connect-timeout", "EVERSTEP_CONNECT_TIMEOUT", "duration", "what a model's server has to accept a connection; 10s unless given", into(func(c *Config) *time.Duration { return &c.Timeouts.Connect }, upTo(time.Hour))},

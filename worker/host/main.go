@@ -236,7 +236,7 @@ that reaches it may use it.`,
 		if err != nil || u.Scheme == "" || u.Host == "" {
 			return nil, domain.Errorf(domain.Invalid, "--target: %q is no URL; give one such as http://127.0.0.1:8080", target)
 		}
-		return &http.Server{Handler: who.Before(u), ReadHeaderTimeout: headPatience}, nil // without a bound on answers: pages wait for news in them
+		return &http.Server{Handler: who.Before(u, nil), ReadHeaderTimeout: headPatience}, nil // without a bound on answers: pages wait for news in them
 	})
 	return command
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 
@@ -38,6 +39,11 @@ func (c Config) Servers(logger log.Logger) (*mcp.Servers, error) {
 	configs, err := mcp.Load(c.MCP)
 	if err != nil {
 		return nil, wrong(err)
+	}
+	for _, s := range configs {
+		if program, err := exec.LookPath(s.Command); s.Command != "" && err == nil && inside(program, c.Dir) {
+			return nil, wrong(fmt.Errorf("the program of server %s is in %s, where file tools could change what the worker starts; move it, or name another directory with --dir (EVERSTEP_DIR)", s.Name, c.Dir))
+		}
 	}
 	options := mcp.Options{Secret: c.named, Hide: c.secrets.add, Root: c.Dir}
 	if logger != nil {

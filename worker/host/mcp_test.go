@@ -36,6 +36,8 @@ func TestAFileOfMCPServersThatCannotBe(t *testing.T) {
 	dir := t.TempDir()
 	inside := written(t, filepath.Join(dir, "mcp.yaml"), `mcpServers: {a: {command: b}}`)
 	secret := written(t, filepath.Join(t.TempDir(), "mcp.yaml"), `mcpServers: {a: {command: b, env: {T: "${TOKEN}"}}}`)
+	program := written(t, filepath.Join(dir, "server"), "#!/bin/sh")
+	require.NoError(t, os.Chmod(program, 0o700))
 	for name, c := range map[string]struct {
 		config Config
 		want   string
@@ -43,7 +45,9 @@ func TestAFileOfMCPServersThatCannotBe(t *testing.T) {
 		"not there":         {Config{MCP: "/no/such/file"}, "--mcp (EVERSTEP_MCP): /no/such/file cannot be read"},
 		"wrong":             {Config{MCP: written(t, filepath.Join(t.TempDir(), "x.yaml"), `mcpServers: {a: {}}`)}, "x.yaml:1:14: mcpServers.a: has neither command nor url"},
 		"where tools write": {Config{MCP: inside, Dir: dir}, "where file tools could add programs for the worker to start; move it"},
-		"without a secret":  {Config{MCP: secret}, "server a: T: ${TOKEN}: neither TOKEN nor TOKEN_FILE is set; set one where the worker runs"},
+		"a program where tools write": {Config{MCP: written(t, filepath.Join(t.TempDir(), "mcp.yaml"), `mcpServers: {a: {command: "`+program+`"}}`), Dir: dir},
+			"the program of server a is in " + dir},
+		"without a secret": {Config{MCP: secret}, "server a: T: ${TOKEN}: neither TOKEN nor TOKEN_FILE is set; set one where the worker runs"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

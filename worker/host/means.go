@@ -57,7 +57,7 @@ func (m *means) describe(config Config) []any {
 		}
 	}
 	if m.shell != nil {
-		described = append(described, "shell", shell.Confinement())
+		described = append(described, "shell", m.shell.Hold().String())
 	}
 	return described
 }
@@ -94,9 +94,6 @@ func gather(ctx context.Context, config Config) (_ *means, err error) {
 		}
 		m.tools = m.root.Tools()
 	}
-	if err = m.addOptional(config); err != nil {
-		return m, err
-	}
 	for _, v := range vendors() {
 		if err = config.Vendors[v.Name].outside(m.dir, v); err != nil {
 			return m, err
@@ -105,7 +102,12 @@ func gather(ctx context.Context, config Config) (_ *means, err error) {
 	if err = config.Connection.Outside(m.dir); err != nil {
 		return m, err
 	}
-	if err = Apart(m.dir, config.Storage, config.Records); err != nil {
+	for _, state := range append(config.states(), "") {
+		if err = Apart(m.dir, Kept{Storage: config.Storage, Records: config.Records, State: state, Seat: config.Connection.Seat}); err != nil {
+			return m, err
+		}
+	}
+	if err = m.addOptional(config); err != nil {
 		return m, err
 	}
 	m.tools = replace(m.tools, config.Tools)

@@ -271,13 +271,13 @@ func TestTimeoutsReachEveryProvider(t *testing.T) {
 	})
 }
 
-// TestFinishOptional: an answer of openai-chat without a finish reason counts
+// TestFinishOptional: an answer of openai-chat without a mark of its end counts
 // where the worker says so.
 func TestFinishOptional(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
-		_, _ = io.WriteString(w, `data: {"choices":[{"index":0,"delta":{"content":"hello"}}]}`+"\n\ndata: [DONE]\n\n")
+		_, _ = io.WriteString(w, `data: {"choices":[{"index":0,"delta":{"content":"hello"}}]}`+"\n\n")
 	}))
 	t.Cleanup(server.Close)
 	for _, optional := range []bool{false, true} {

@@ -45,6 +45,9 @@ type Attempt struct {
 	begun bool
 	// pause is how long may pass after an event until more of the answer comes. Zero: it brought nothing.
 	pause time.Duration
+	// ids are those of the events that said something, and said counts these.
+	ids  map[string]bool
+	said int
 	// mixed says that the stream holds two answers.
 	mixed bool
 }

@@ -89,8 +89,8 @@ type Config struct {
 	Proxy string
 	// MaxBody bounds a response in bytes, most of which is not kept. Zero is 128 MiB.
 	MaxBody int64
-	// FinishOptional takes the end marker of a stream of chat completions for a finish
-	// reason, for proxies that leave that out.
+	// FinishOptional takes the end of a stream of chat completions for the end of its answer,
+	// for proxies that leave out both the finish reason and the end marker.
 	FinishOptional bool
 }
 

@@ -3,6 +3,7 @@ package wire
 import (
 	"cmp"
 	"encoding/json"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -24,6 +25,8 @@ type Draft struct {
 
 	parts []*draftPart
 	calls []*draftCall
+	// lists counts the lists of pieces of calls.
+	lists int
 	held  int
 	told  bool
 	news  inference.Delta
@@ -127,7 +130,7 @@ func (d *Draft) DropText(at int) {
 }
 
 // Called reports whether there are tool calls.
-func (d *Draft) Called() bool { return len(d.calls) > 0 }
+func (d *Draft) Called() bool { return len(d.Calls()) > 0 }
 
 // Finished is the whole answer. The word is the provider's own for why the model
 // stopped, and kept where it says more than the reason.
@@ -181,22 +184,29 @@ type Piece struct {
 	Arguments string
 }
 
-type draftCall struct {
-	index     int
-	id        string
-	name      strings.Builder
-	arguments strings.Builder
+// Call adds pieces of tool calls that came in one list. A piece belongs to the call of its
+// index and id: a new call begins where the id changes, and where an API gives neither, by
+// the place. A piece that brings nothing begins no call. Arguments are never changed: what is
+// not JSON stays as it came.
+func (d *Draft) Call(list ...Piece) {
+	d.lists++
+	for _, piece := range list {
+		if piece.ID+piece.Name+piece.Arguments != "" { // servers fill in what is not there
+			d.addPiece(piece)
+		}
+	}
 }
 
-// Call adds a piece of a tool call. It belongs to the call with its index; where
-// servers use one index for several calls, or none, the id tells, and where there
-// is none either, the place. Arguments are never changed: what is not JSON stays
-// as it came.
-func (d *Draft) Call(piece Piece) {
-	if piece.ID+piece.Name+piece.Arguments == "" {
-		return // servers fill in what is not there
-	}
+func (d *Draft) addPiece(piece Piece) {
 	call := d.callOf(piece)
+	if call != nil && call.whole {
+		switch {
+		case call.repeatedBy(piece, d.lists):
+			piece.Arguments = ""
+		case piece.Name != "" && call.name.Len() > 0:
+			call = nil // a call is over once its arguments are whole: what is named then is another
+		}
+	}
 	begins := call == nil
 	if begins {
 		call = &draftCall{index: piece.Index}
@@ -207,13 +217,11 @@ func (d *Draft) Call(piece Piece) {
 		call.id = piece.ID
 		d.held += len(piece.ID)
 	}
-	// Some servers send the name with each piece.
-	if piece.Name != call.name.String() {
-		call.name.WriteString(piece.Name)
-		d.held += len(piece.Name)
+	d.held += call.writeName(piece.Name) + len(piece.Arguments)
+	call.writeArguments(piece.Arguments)
+	if piece.Name != "" {
+		call.list = d.lists
 	}
-	call.arguments.WriteString(piece.Arguments)
-	d.held += len(piece.Arguments)
 	if begins && piece.Name != "" {
 		if d.news.Tool != "" {
 			d.Flush() // one delta tells of one call
@@ -222,41 +230,157 @@ func (d *Draft) Call(piece Piece) {
 	}
 }
 
-// callOf returns the call that a piece goes on with, nil where it begins one.
+// callOf returns the call that a piece is a part of, nil where it begins one.
 func (d *Draft) callOf(piece Piece) *draftCall {
-	for last, call := range slices.Backward(d.calls) {
-		same := last == len(d.calls)-1
-		switch {
-		case piece.Index >= 0:
-			same = call.index == piece.Index && (piece.ID == "" || call.id == "" || call.id == piece.ID)
-		case piece.ID != "":
-			same = call.id == piece.ID
+	newest := func(fits func(*draftCall) bool) *draftCall {
+		for _, call := range slices.Backward(d.calls) {
+			if fits(call) {
+				return call
+			}
 		}
-		if !same {
+		return nil
+	}
+	last := newest(func(*draftCall) bool { return true })
+	if piece.Index < 0 && piece.ID == "" {
+		return last
+	}
+	sameID := newest(func(c *draftCall) bool { return piece.ID != "" && c.id == piece.ID })
+	sameIndex := newest(func(c *draftCall) bool { return piece.Index >= 0 && c.index == piece.Index })
+	if piece.Index < 0 && sameID != nil {
+		return sameID
+	}
+	if both := newest(func(c *draftCall) bool {
+		return piece.Index >= 0 && c.index == piece.Index && (piece.ID == "" || c.id == "" || c.id == piece.ID)
+	}); both != nil {
+		return both
+	}
+	if piece.Name != "" {
+		return nil
+	}
+	// A call is named where it begins, so this goes on with one that is not whole, whatever its id and index say.
+	for _, going := range []*draftCall{sameID, sameIndex, last} {
+		if going == nil {
 			continue
 		}
-		// Whether the arguments are whole is asked last: it goes over all of them.
-		if piece.Name != "" && (piece.ID == "" || piece.Index < 0) && call.finished() {
-			return nil
+		if piece.Arguments != "" && !going.whole || piece.Index < 0 && going.id == "" {
+			return going
 		}
-		return call
+		return nil
 	}
 	return nil
 }
 
-// finished reports whether the arguments are whole: what names a tool again begins another call.
-func (c *draftCall) finished() bool {
-	arguments := strings.TrimSpace(c.arguments.String())
-	// Asked with each piece of some servers: most are told by their borders.
-	return c.name.Len() > 0 && strings.HasPrefix(arguments, "{") && strings.HasSuffix(arguments, "}") && json.Valid([]byte(arguments))
+// A draftCall is a tool call while it arrives.
+type draftCall struct {
+	index     int
+	id        string
+	name      strings.Builder
+	arguments strings.Builder
+	// list is the number of the list by which it was named last.
+	list int
+	// depth, quoted and escaped follow the arguments as JSON, closed says that their first
+	// value has ended, and whole that they are an object.
+	depth                   int
+	quoted, escaped, closed bool
+	whole                   bool
+}
+
+// writeName adds to the name, unless the piece repeats it or the name so far. It returns by
+// how many bytes the name grew.
+func (c *draftCall) writeName(piece string) int {
+	before := c.name.Len()
+	c.name.WriteString(strings.TrimPrefix(piece, c.name.String()))
+	return c.name.Len() - before
+}
+
+// writeArguments adds to the arguments. It looks at each byte once: pieces can be many.
+func (c *draftCall) writeArguments(piece string) {
+	c.arguments.WriteString(piece)
+	if c.closed {
+		c.whole = c.whole && strings.TrimSpace(piece) == ""
+		return
+	}
+	for i := range len(piece) {
+		switch b := piece[i]; {
+		case c.escaped:
+			c.escaped = false
+		case c.quoted:
+			c.escaped, c.quoted = b == '\\', b != '"'
+		case b == '"':
+			c.quoted = true
+		case b == '{', b == '[':
+			c.depth++
+		case b == '}', b == ']':
+			c.depth--
+			c.closed = c.closed || c.depth <= 0
+		}
+	}
+	if c.closed {
+		arguments := strings.TrimSpace(c.arguments.String())
+		c.whole = strings.HasPrefix(arguments, "{") && json.Valid([]byte(arguments))
+	}
+}
+
+// repeatedBy reports whether a piece of a whole call says it once more: it brings nothing, or
+// the same, or names the call by its index and id. Named twice in one list are two calls.
+func (c *draftCall) repeatedBy(piece Piece, list int) bool {
+	switch {
+	case piece.Name == "":
+		return piece.Arguments == c.arguments.String()
+	case piece.Name != c.name.String():
+		return false
+	case piece.Arguments == "", piece.Index >= 0 && piece.Index == c.index && piece.ID != "" && piece.ID == c.id:
+		return true
+	}
+	return c.list != list && SameJSON(piece.Arguments, c.arguments.String())
+}
+
+// SameJSON reports whether two texts are the same value. What is many times as long is not:
+// the comparison costs no more than the piece that asks for it.
+func SameJSON(piece, whole string) bool {
+	if piece == whole {
+		return true
+	}
+	const spelling = 8 // an escape has six bytes
+	if len(whole) > spelling*len(piece) {
+		return false
+	}
+	decode := func(text string) (value any, err error) {
+		decoder := json.NewDecoder(strings.NewReader(text))
+		decoder.UseNumber()
+		err = decoder.Decode(&value)
+		return value, err
+	}
+	a, failed := decode(piece)
+	b, err := decode(whole)
+	return failed == nil && err == nil && json.Valid([]byte(piece)) && reflect.DeepEqual(a, b)
+}
+
+// begun reports whether a call is one: it has arguments, or a name, and does not merely
+// repeat an earlier one's name and id under another index.
+func (d *Draft) begun(at int) bool {
+	call := d.calls[at]
+	if call.arguments.Len() > 0 {
+		return true
+	}
+	repeats := func(earlier *draftCall) bool {
+		return earlier.name.String() == call.name.String() && (call.id == earlier.id || call.id == "") && earlier.id+earlier.arguments.String() != ""
+	}
+	return call.name.Len() > 0 && !slices.ContainsFunc(d.calls[:at], repeats)
 }
 
 // Calls are the tool calls: by index where each has its own, else as they came.
 func (d *Draft) Calls() []domain.ToolCall {
-	list := slices.SortedStableFunc(slices.Values(d.calls), func(a, b *draftCall) int { return cmp.Compare(a.index, b.index) })
+	var came []*draftCall
+	for at, call := range d.calls {
+		if d.begun(at) {
+			came = append(came, call)
+		}
+	}
+	list := slices.SortedStableFunc(slices.Values(came), func(a, b *draftCall) int { return cmp.Compare(a.index, b.index) })
 	for i, call := range list {
 		if call.index < 0 || i > 0 && call.index == list[i-1].index {
-			list = d.calls
+			list = came
 			break
 		}
 	}

@@ -162,13 +162,13 @@ func TestCallsFromPieces(t *testing.T) {
 	}{
 		"by index":                  {[]wire.Piece{{Index: 1, ID: "b", Name: "g"}, {Index: 0, ID: "a", Name: "f"}, {Index: 1, Arguments: "2"}, {Index: 0, Arguments: "1"}}, []domain.ToolCall{{ID: "a", Name: "f", Arguments: "1"}, {ID: "b", Name: "g", Arguments: "2"}}},
 		"an index for two":          {[]wire.Piece{{ID: "b", Name: "g", Arguments: "2"}, {ID: "a", Name: "f", Arguments: "1"}}, []domain.ToolCall{{ID: "b", Name: "g", Arguments: "2"}, {ID: "a", Name: "f", Arguments: "1"}}},
-		"an index for two, whole":   {[]wire.Piece{{Name: "f", Arguments: "{}"}, {Name: "f", Arguments: "{}"}}, []domain.ToolCall{{Name: "f", Arguments: "{}"}, {Name: "f", Arguments: "{}"}}},
+		"an index for two, whole":   {[]wire.Piece{{Name: "f", Arguments: "{}"}, {Name: "f", Arguments: `{"a":1}`}}, []domain.ToolCall{{Name: "f", Arguments: "{}"}, {Name: "f", Arguments: `{"a":1}`}}},
 		"a name with each":          {[]wire.Piece{{ID: "a", Name: "f", Arguments: "{"}, {ID: "a", Name: "f", Arguments: "}"}}, []domain.ToolCall{{ID: "a", Name: "f", Arguments: "{}"}}},
 		"a name with each, no id":   {[]wire.Piece{{Name: "f", Arguments: "{"}, {Name: "f", Arguments: `"a":1`}, {Name: "f", Arguments: "}"}}, []domain.ToolCall{{Name: "f", Arguments: `{"a":1}`}}},
 		"a name in two":             {[]wire.Piece{{ID: "a", Name: "fa"}, {Name: "st"}}, []domain.ToolCall{{ID: "a", Name: "fast"}}},
 		"an id later":               {[]wire.Piece{{Name: "f"}, {ID: "a", Arguments: "1"}}, []domain.ToolCall{{ID: "a", Name: "f", Arguments: "1"}}},
 		"by id":                     {[]wire.Piece{{Index: none, ID: "b", Name: "g"}, {Index: none, ID: "a", Name: "f"}, {Index: none, ID: "b", Arguments: "2"}}, []domain.ToolCall{{ID: "b", Name: "g", Arguments: "2"}, {ID: "a", Name: "f"}}},
-		"by id, whole":              {[]wire.Piece{{Index: none, ID: "a", Name: "f", Arguments: "{}"}, {Index: none, ID: "a", Name: "f", Arguments: "{}"}}, []domain.ToolCall{{ID: "a", Name: "f", Arguments: "{}"}, {ID: "a", Name: "f", Arguments: "{}"}}},
+		"by id, whole":              {[]wire.Piece{{Index: none, ID: "a", Name: "f", Arguments: "{}"}, {Index: none, ID: "a", Name: "f", Arguments: `{"a":1}`}}, []domain.ToolCall{{ID: "a", Name: "f", Arguments: "{}"}, {ID: "a", Name: "f", Arguments: `{"a":1}`}}},
 		"by place":                  {[]wire.Piece{{Index: none, Name: "f"}, {Index: none, Arguments: "1"}, {Index: none, Arguments: "2"}}, []domain.ToolCall{{Name: "f", Arguments: "12"}}},
 		"by place, whole":           {[]wire.Piece{{Index: none, Name: "f", Arguments: " {} "}, {Index: none, Name: "g"}}, []domain.ToolCall{{Name: "f", Arguments: " {} "}, {Name: "g"}}},
 		"by place, not the last":    {[]wire.Piece{{Index: 0, ID: "a", Name: "f"}, {Index: 1, ID: "b", Name: "g"}, {Index: none, Arguments: "1"}}, []domain.ToolCall{{ID: "a", Name: "f"}, {ID: "b", Name: "g", Arguments: "1"}}},
@@ -184,6 +184,85 @@ func TestCallsFromPieces(t *testing.T) {
 			require.Equal(t, test.want, d.Calls())
 		})
 	}
+}
+
+// TestOneCallIsReadOnce: each of these lists of pieces is one call of f with an empty object, but where more are wanted.
+func TestOneCallIsReadOnce(t *testing.T) {
+	t.Parallel()
+	none := wire.NoIndex
+	whole := wire.Piece{ID: "a", Name: "f", Arguments: "{}"}
+	bare := wire.Piece{Name: "f", Arguments: "{}"}
+	unnumbered := wire.Piece{Index: none, ID: "a", Name: "f", Arguments: "{}"}
+	one := []domain.ToolCall{{ID: "a", Name: "f", Arguments: "{}"}}
+	nameless := []domain.ToolCall{{Name: "f", Arguments: "{}"}}
+	two := []domain.ToolCall{{ID: "a", Name: "f", Arguments: "{}"}, {ID: "b", Name: "f", Arguments: "{}"}}
+	for name, test := range map[string]struct {
+		lists [][]wire.Piece
+		want  []domain.ToolCall
+	}{
+		"its name again":                            {[][]wire.Piece{{whole}, {{Name: "f"}}}, one},
+		"its id again":                              {[][]wire.Piece{{whole}, {{ID: "a"}}}, one},
+		"its name and id again":                     {[][]wire.Piece{{whole}, {{ID: "a", Name: "f"}}}, one},
+		"its name again, no index":                  {[][]wire.Piece{{unnumbered}, {{Index: none, Name: "f"}}}, one},
+		"its id again, no index":                    {[][]wire.Piece{{unnumbered}, {{Index: none, ID: "a"}}}, one},
+		"its name again, neither index nor id":      {[][]wire.Piece{{{Index: none, Name: "f", Arguments: "{}"}}, {{Index: none, Name: "f"}}}, nameless},
+		"its id under another index":                {[][]wire.Piece{{whole}, {{Index: 1, ID: "a"}}}, one},
+		"its name and id under another index":       {[][]wire.Piece{{whole}, {{Index: 1, ID: "a", Name: "f"}}}, one},
+		"its name under another index":              {[][]wire.Piece{{whole}, {{Index: 1, Name: "f"}}}, one},
+		"all of it again":                           {[][]wire.Piece{{whole}, {whole}}, one},
+		"all of it again, no index":                 {[][]wire.Piece{{unnumbered}, {unnumbered}}, one},
+		"all of it again, no id":                    {[][]wire.Piece{{bare}, {bare}}, nameless},
+		"all of it again, spelled otherwise":        {[][]wire.Piece{{bare}, {{Name: "f", Arguments: " { } "}}}, nameless},
+		"its arguments again":                       {[][]wire.Piece{{whole}, {{Arguments: "{}"}}}, one},
+		"its arguments again, by id":                {[][]wire.Piece{{unnumbered}, {{Index: none, ID: "a", Arguments: "{}"}}}, one},
+		"white space behind it":                     {[][]wire.Piece{{whole}, {{ID: "a", Name: "f", Arguments: " "}}}, one},
+		"others after its end, as of a second call": {[][]wire.Piece{{whole}, {{ID: "a", Name: "f", Arguments: `{"x":2}`}}}, one},
+		"the id is late":                            {[][]wire.Piece{{bare}, {{ID: "a"}}}, one},
+		"the id is late, no index":                  {[][]wire.Piece{{{Index: none, Name: "f", Arguments: "{}"}}, {{Index: none, ID: "a"}}}, one},
+		"the id is late, with all of it":            {[][]wire.Piece{{bare}, {whole}}, one},
+		"the name is late":                          {[][]wire.Piece{{{ID: "a", Arguments: "{}"}}, {{Name: "f"}}}, one},
+		"the id at each piece":                      {[][]wire.Piece{{{Index: none, ID: "a", Name: "f"}}, {{Index: none, ID: "a", Arguments: "{"}}, {{Index: none, ID: "a", Arguments: "}"}}}, one},
+		"another id at each piece":                  {[][]wire.Piece{{{ID: "a", Name: "f", Arguments: "{"}}, {{ID: "b", Arguments: "}"}}}, one},
+		"another index at each piece":               {[][]wire.Piece{{{ID: "a", Name: "f", Arguments: "{"}}, {{Index: 1, Arguments: "}"}}}, one},
+		"another index at each piece, by id":        {[][]wire.Piece{{{ID: "a", Name: "f", Arguments: "{"}}, {{Index: 1, ID: "a", Arguments: "}"}}}, one},
+		"its name so far at each piece":             {[][]wire.Piece{{{ID: "a", Name: "f"}}, {{Name: "fa"}}, {{Name: "fast", Arguments: "{}"}}}, []domain.ToolCall{{ID: "a", Name: "fast", Arguments: "{}"}}},
+		"an id and nothing more":                    {[][]wire.Piece{{whole}, {{Index: 1, ID: "b"}}}, one},
+		"two ids":                                   {[][]wire.Piece{{whole}, {{ID: "b", Name: "f", Arguments: "{}"}}}, two},
+		"two ids in one list":                       {[][]wire.Piece{{whole, {ID: "b", Name: "f", Arguments: "{}"}}}, two},
+		"two ids, no arguments":                     {[][]wire.Piece{{{ID: "a", Name: "f"}}, {{ID: "b", Name: "f"}}}, []domain.ToolCall{{ID: "a", Name: "f"}, {ID: "b", Name: "f"}}},
+		"two indices":                               {[][]wire.Piece{{bare}, {{Index: 1, Name: "f", Arguments: "{}"}}}, append(nameless, nameless...)},
+		"two indices, one id":                       {[][]wire.Piece{{whole}, {{Index: 1, ID: "a", Name: "f", Arguments: "{}"}}}, append(one, one...)},
+		"two indices, no arguments yet":             {[][]wire.Piece{{{Name: "f"}}, {{Index: 1, Name: "f"}}, {{Arguments: "{}"}}, {{Index: 1, Arguments: "{}"}}}, append(nameless, nameless...)},
+		"two indices, one id, in pieces":            {[][]wire.Piece{{whole}, {{Index: 1, ID: "a", Name: "f"}}, {{Index: 1, Arguments: "{}"}}}, append(one, one...)},
+		"two places in one list":                    {[][]wire.Piece{{bare, bare}}, append(nameless, nameless...)},
+		"two names under one id":                    {[][]wire.Piece{{whole}, {{ID: "a", Name: "g", Arguments: "{}"}}}, []domain.ToolCall{{ID: "a", Name: "f", Arguments: "{}"}, {ID: "a", Name: "g", Arguments: "{}"}}},
+		"numbers that only look alike":              {[][]wire.Piece{{{Name: "f", Arguments: `{"n":9007199254740993}`}}, {{Name: "f", Arguments: `{"n":9007199254740992}`}}}, []domain.ToolCall{{Name: "f", Arguments: `{"n":9007199254740993}`}, {Name: "f", Arguments: `{"n":9007199254740992}`}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := &wire.Draft{}
+			for _, list := range test.lists {
+				d.Call(list...)
+			}
+			require.Equal(t, test.want, d.Calls())
+		})
+	}
+}
+
+// TestRepetitionsCostWhatTheyBring: a server that repeats a long call over and over makes nobody read it anew each time.
+func TestRepetitionsCostWhatTheyBring(t *testing.T) {
+	t.Parallel()
+	d := &wire.Draft{}
+	long := `{"text":"` + strings.Repeat("{}", 1<<20) + `"}`
+	d.Call(wire.Piece{Name: "f", Arguments: `{"text":"`})
+	for range 1 << 20 {
+		d.Call(wire.Piece{Name: "f", Arguments: "{}"})
+	}
+	d.Call(wire.Piece{Arguments: `"}`})
+	for range 1 << 20 {
+		d.Call(wire.Piece{Name: "f"})
+	}
+	require.Equal(t, []domain.ToolCall{{Name: "f", Arguments: long}}, d.Calls())
 }
 
 // TestPairing: each call has an id of its own, each result that of its call.

@@ -27,8 +27,9 @@ type Decoder interface {
 	// Whole takes a body in one piece. It is valid JSON.
 	Whole(data []byte) error
 	// Finish is the API's own word for why the model stopped, empty until its mark of the
-	// end was seen: then the answer is whole, and stays so, though events with usage may
-	// follow.
+	// end was seen: then the answer is whole, unless more of it follows. Events with usage may.
+	// A decoder with a method End, as of chat completions, can take the end of the stream for
+	// that mark.
 	Finish() string
 	// Answer is the answer, once it is whole.
 	Answer() inference.Answer
@@ -90,16 +91,18 @@ func (a *Attempt) readWhole(stream *Stream, d Decoder) error {
 // readStream reads up to the end of the stream. What still comes then tells whether the
 // answer was one: bounded in time, since some servers keep the connection open.
 func (a *Attempt) readStream(stream *Stream, d Decoder) error {
-	var heard, complete, over bool
+	// again says that more came after the answer was whole once: then only the end of the
+	// stream, or its mark, is the end.
+	var heard, complete, again, over bool
 	for {
 		e, err := stream.Next()
 		switch {
-		case err != nil && complete:
+		case err != nil && (over || complete && !again), errors.Is(err, io.EOF) && complete:
 			return nil
 		case errors.Is(err, io.EOF) && !heard:
 			return a.Malformed("the answer has no events", stream.line)
 		case errors.Is(err, io.EOF):
-			return a.Malformed("the stream ended before the answer was whole", nil)
+			return a.endOfStream(d)
 		case err != nil:
 			return err
 		}
@@ -110,7 +113,7 @@ func (a *Attempt) readStream(stream *Stream, d Decoder) error {
 		switch {
 		case a.mixed || err != nil && !over:
 			return err
-		case grown && complete:
+		case grown && over:
 			return a.Mixed("it goes on after the end", e.Data)
 		case over:
 			continue
@@ -119,21 +122,30 @@ func (a *Attempt) readStream(stream *Stream, d Decoder) error {
 		case grown && a.pause == 0:
 			a.Heard()
 		}
+		again = again || grown && complete
+		whole := complete
+		complete = d.Finish() != ""
 		switch {
-		case !complete && d.Finish() != "":
-			complete = true
-			a.quiet.Reset(min(trailerTimeout, a.timeouts.Idle))
-		case !complete && a.pause > 0:
-			a.quiet.Reset(a.pause)
-		}
-		if done && !complete {
+		case done && !complete:
 			return a.Malformed("the stream says it is done and the answer is not whole", nil)
-		}
-		if done {
+		case done:
 			over = true
 			a.quiet.Reset(min(lastTimeout, a.timeouts.Idle))
+		case complete && !again && !whole:
+			a.quiet.Reset(min(trailerTimeout, a.timeouts.Idle))
+		case a.pause > 0 && (again || !complete):
+			a.quiet.Reset(a.pause)
 		}
 	}
+}
+
+// endOfStream is what becomes of an answer whose stream has ended without the API's mark of
+// its end. Where proxies leave that out, the configuration says so.
+func (a *Attempt) endOfStream(d Decoder) error {
+	if ender, ok := d.(interface{ End() error }); ok && a.FinishOptional {
+		return ender.End()
+	}
+	return a.Malformed("the stream ended before the answer was whole", nil)
 }
 
 // Heard says that the event brought something of the answer, where the draft does not grow by it.
@@ -142,6 +154,28 @@ func (a *Attempt) Heard() { a.pause = a.timeouts.Idle }
 // Thinks says that the model thinks from now on, which it may do unheard for as long as before
 // the first byte.
 func (a *Attempt) Thinks() { a.pause = max(a.timeouts.Idle, a.timeouts.FirstByte) }
+
+// SaidUnder notes that an event said something under an id, empty where it has none; ended
+// says that the finish reason came before. Servers give all events of an answer one id, or
+// each its own: any other mixture is of two answers, and so is another id behind the end.
+func (a *Attempt) SaidUnder(id string, ended bool, body []byte) error {
+	if id == "" {
+		return nil
+	}
+	if a.ids == nil {
+		a.ids = map[string]bool{}
+	}
+	another := !a.ids[id] && a.said > 0
+	if !a.ids[id] {
+		a.ids[id] = true
+		a.Hold(len(id))
+	}
+	a.said++
+	if another && ended || len(a.ids) > 1 && len(a.ids) < a.said {
+		return a.Mixed("it goes on under another id", body)
+	}
+	return nil
+}
 
 // Mixed is the error of a stream that holds two answers, as something in between mixes them.
 func (a *Attempt) Mixed(sign string, body []byte) *domain.Error {

@@ -1,13 +1,15 @@
-// Package door keeps foreign web pages out of HTTP endpoints that ask nobody
-// who they are: Temporal's UI and the codec. A browser on the same machine
-// carries any page's requests to them.
+// Package door keeps foreign web pages, and programs of other users of this machine,
+// out of endpoints that ask nobody who they are: Temporal's server and UI, and the
+// codec. A browser on the same machine carries any page's requests to them.
 //
-// Its main type is [Door]. Its one rule: who comes from a browser is let in only
-// if the browser says that one of our own pages asks. It is no authentication:
-// any program that reaches the endpoint may use it.
+// [Door] is for pages: who comes from a browser is let in only if the browser says
+// that one of our own pages asks. It is no authentication: any program that reaches
+// the endpoint may use it. [Peers] is for programs: a listener on loopback takes
+// connections of this user and of root alone, as the kernel tells whose they are.
 package door
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/http"
@@ -84,15 +86,15 @@ func (d Door) Handler(inside http.Handler) http.Handler {
 }
 
 // Before is the door before another server: a proxy. The target is its URL,
-// without a path.
-func (d Door) Before(target *url.URL) http.Handler {
+// without a path; dial connects to it, nil as usual.
+func (d Door) Before(target *url.URL, dial func(ctx context.Context, network, address string) (net.Conn, error)) http.Handler {
 	return d.Handler(&httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
 			r.Out.Host = r.In.Host // the server compares it with the origin too
 		},
 		// No proxy of the environment: the target is near.
-		Transport:     &http.Transport{MaxIdleConnsPerHost: 16},
+		Transport:     &http.Transport{MaxIdleConnsPerHost: 16, DialContext: dial},
 		FlushInterval: -1,
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
 			http.Error(w, "Everstep: what is behind this does not answer: "+err.Error(), http.StatusBadGateway)

@@ -68,7 +68,7 @@ func TestProxy(t *testing.T) {
 	}))
 	target, err := url.Parse(inner.URL)
 	require.NoError(t, err)
-	outer := httptest.NewServer(door.Door{}.Before(target))
+	outer := httptest.NewServer(door.Door{}.Before(target, nil))
 	t.Cleanup(outer.Close)
 	get := func(host string) (*http.Response, string) {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, outer.URL+"/a%2Fb?q=1", nil)

@@ -59,6 +59,11 @@ func StorageDir(stateFile string) string {
 	return strings.TrimSuffix(stateFile, ".db") + ".storage"
 }
 
+// Files are those that a dev server has of a state file, beside its storage.
+func Files(stateFile string) []string {
+	return []string{stateFile, stateFile + "-wal", stateFile + "-shm", stateFile + ".sock", stateFile + ".lock", stateFile + ".log", StorageDir(stateFile)}
+}
+
 // Room is nil where the folder of a state file has room for more of it, else an error that
 // names the folder, such as one of a full disk.
 func Room(stateFile string) error {
@@ -88,8 +93,29 @@ func PrivateDir() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("look at the directory for sockets: %w", err)
 	}
-	if !info.IsDir() || info.Mode().Perm() != 0o700 || !ownedByMe(info) {
+	if owner, _, known := owners(info); !info.IsDir() || info.Mode().Perm() != 0o700 || !known || owner != os.Getuid() {
 		return "", fmt.Errorf("%s is not a directory of yours alone: remove it, or set TMPDIR", dir)
 	}
 	return dir, nil
+}
+
+// CheckWriters is an error where another user than root may change a file, or put one of its own into a folder: there a
+// file or a link can lie under any name before this user writes to it.
+func CheckWriters(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("see who may write to %s: %w", path, err)
+	}
+	user, group, known := owners(info)
+	switch mode := info.Mode().Perm(); {
+	case !known:
+		return nil
+	case user != os.Geteuid() && user != 0:
+		return fmt.Errorf("%s is user %d's", path, user)
+	case mode&0o002 != 0:
+		return fmt.Errorf("any user may write to %s", path)
+	case mode&0o020 != 0 && group != os.Getegid() && group != 0:
+		return fmt.Errorf("users of group %d may write to %s", group, path)
+	}
+	return nil
 }

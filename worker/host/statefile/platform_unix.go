@@ -3,6 +3,9 @@
 package statefile
 
 import (
+	"errors"
+	"fmt"
+	"net"
 	"os"
 	"syscall"
 )
@@ -10,7 +13,49 @@ import (
 // Supported is nil where a supervisor can work.
 func Supported() error { return nil }
 
-func ownedByMe(info os.FileInfo) bool {
+// owners are the user and the group of a file.
+func owners(info os.FileInfo) (user, group int, known bool) {
 	stat, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(stat.Uid) == os.Getuid()
+	if !ok {
+		return 0, 0, false
+	}
+	return int(stat.Uid), int(stat.Gid), true
+}
+
+// receive asks a supervisor for a connection to its server.
+func receive(supervisor net.Conn) (net.Conn, error) {
+	asked, ok := supervisor.(*net.UnixConn)
+	if !ok {
+		return nil, errors.New("get a connection to the dev server: this is no unix socket")
+	}
+	if _, err := asked.Write([]byte{'c'}); err != nil {
+		return nil, fmt.Errorf("ask for a connection to the dev server: %w", err)
+	}
+	rights := make([]byte, syscall.CmsgSpace(4))
+	_, n, _, _, err := asked.ReadMsgUnix(make([]byte, 1), rights)
+	if err != nil {
+		return nil, fmt.Errorf("get a connection to the dev server: %w", err)
+	}
+	messages, err := syscall.ParseSocketControlMessage(rights[:n])
+	if err != nil || len(messages) != 1 {
+		return nil, errors.New("get a connection to the dev server: none came")
+	}
+	files, err := syscall.ParseUnixRights(&messages[0])
+	if err != nil || len(files) != 1 {
+		return nil, errors.New("get a connection to the dev server: none came")
+	}
+	file := os.NewFile(uintptr(files[0]), "connection")
+	defer file.Close() // the connection has its own
+	return net.FileConn(file)
+}
+
+// Hand hands a TCP connection over to whoever is at the other end of a unix socket.
+func Hand(to, conn net.Conn) error {
+	file, err := conn.(*net.TCPConn).File()
+	if err != nil {
+		return fmt.Errorf("hand over a connection: %w", err)
+	}
+	defer file.Close()
+	_, _, err = to.(*net.UnixConn).WriteMsgUnix([]byte{'c'}, syscall.UnixRights(int(file.Fd())), nil)
+	return err
 }

@@ -1,6 +1,7 @@
 package statefile
 
 import (
+	"bufio"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -32,6 +33,8 @@ type Server struct {
 	Binary  string `json:"binary"`
 	// PID is the server's process, not the supervisor's.
 	PID int `json:"pid"`
+	// Shared says why programs of other users of this machine reach the server; empty: they do not.
+	Shared string `json:"shared,omitzero"`
 	// Started is true for the one call that brought it up.
 	Started bool `json:"-"`
 }
@@ -133,7 +136,10 @@ func Connect(ctx context.Context, stateFile string) (net.Conn, Reply, error) {
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) })
 	var r Reply
-	err = json.NewDecoder(io.LimitReader(conn, longestReply)).Decode(&r)
+	line, err := bufio.NewReader(io.LimitReader(conn, longestReply)).ReadBytes('\n')
+	if err == nil {
+		err = json.Unmarshal(line, &r)
+	}
 	stopped := stop()
 	if stopped && err == nil {
 		return conn, r, nil

@@ -35,11 +35,11 @@ func saying(t *testing.T, text string) (stateFile string) {
 // A reply is read as far as a supervisor would write.
 func TestRepliesAreBounded(t *testing.T) {
 	t.Parallel()
-	conn, r, err := Connect(t.Context(), saying(t, `{"server": {"address": "127.0.0.1:1"}}`))
+	conn, r, err := Connect(t.Context(), saying(t, `{"server": {"address": "127.0.0.1:1"}}`+"\n"))
 	require.NoError(t, err)
 	require.NoError(t, conn.Close())
 	require.Equal(t, "127.0.0.1:1", r.Server.Address)
-	_, _, err = Connect(t.Context(), saying(t, `{"error": "`+strings.Repeat("x", 2*longestReply)+`"}`))
+	_, _, err = Connect(t.Context(), saying(t, `{"error": "`+strings.Repeat("x", 2*longestReply)+`"}`+"\n"))
 	require.ErrorIs(t, err, ErrNotUp)
 }
 

@@ -1,0 +1,234 @@
+package mcp
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"everstep/domain"
+)
+
+// The SDK takes an answer that it cannot decode for the end of the connection, and leaves a call waiting whose answer
+// it does not recognize. So the transports give it what it can decode: what is wrong with an answer becomes the error
+// of that request alone.
+
+// codeUnread is the code of the error in the place of an answer that cannot be read.
+const codeUnread = -32098
+
+func unread(format string, values ...any) *jsonrpc.Error {
+	return &jsonrpc.Error{Code: codeUnread, Message: fmt.Sprintf(format, values...)}
+}
+
+// codeUnfinished is that of the error of a request whose answer was given up: nobody knows whether it would have come.
+const codeUnfinished = -32097
+
+func tooDeep() *jsonrpc.Error { return unread("it is nested more than %d deep", maxNesting) }
+
+// encodedAnswer is an answer as the SDK can decode it.
+func encodedAnswer(answer *jsonrpc.Response) ([]byte, error) {
+	data, err := jsonrpc.EncodeMessage(answer)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := jsonrpc.DecodeMessage(data); err != nil {
+		return jsonrpc.EncodeMessage(&jsonrpc.Response{ID: answer.ID, Error: tooDeep()})
+	}
+	return data, nil
+}
+
+// maxUnread bounds what is shown of an answer that cannot be read.
+const maxUnread = 200
+
+// understood reads the messages of a line or a body. Beside those of the protocol it takes answers that lack its
+// version, or whose error has another form, and lists of messages. An answer whose id is none is of no id.
+func understood(data []byte) ([]jsonrpc.Message, error) {
+	message, err := understoodOne(data)
+	if err == nil {
+		return []jsonrpc.Message{message}, nil
+	}
+	var batch []json.RawMessage
+	if json.Unmarshal(data, &batch) != nil {
+		return nil, err
+	}
+	var all []jsonrpc.Message
+	for _, one := range batch {
+		if message, failed := understoodOne(one); failed == nil {
+			all = append(all, message)
+		}
+	}
+	if len(all) == 0 {
+		return nil, err
+	}
+	return all, nil
+}
+
+func understoodOne(data []byte) (jsonrpc.Message, error) {
+	message, err := jsonrpc.DecodeMessage(data)
+	request, asks := message.(*jsonrpc.Request)
+	if err == nil && (!asks || request.Method != "") {
+		return message, nil
+	}
+	var loose struct {
+		ID     json.RawMessage `json:"id"`
+		Method json.RawMessage `json:"method"`
+		Result json.RawMessage `json:"result"`
+		Error  json.RawMessage `json:"error"`
+	}
+	if json.Unmarshal(data, &loose) != nil || !absent(loose.Method) || len(loose.Result)+len(loose.Error) == 0 {
+		return message, err
+	}
+	answer := &jsonrpc.Response{Result: loose.Result}
+	var id any
+	_ = json.Unmarshal(loose.ID, &id) // it may be missing
+	answer.ID, _ = jsonrpc.MakeID(id) // or be none
+	if !absent(loose.Error) {
+		answer.Error = errorIn(loose.Error)
+	}
+	return answer, nil
+}
+
+func absent(text json.RawMessage) bool { return len(text) == 0 || string(text) == "null" }
+
+// errorIn is an error of another form than the protocol's.
+func errorIn(text json.RawMessage) *jsonrpc.Error {
+	said := &jsonrpc.Error{Code: jsonrpc.CodeInternalError}
+	var fields map[string]json.RawMessage
+	_ = json.Unmarshal(text, &fields) // it may be a text
+	_ = json.Unmarshal(fields["code"], &said.Code)
+	if json.Unmarshal(text, &said.Message) != nil && json.Unmarshal(fields["message"], &said.Message) != nil {
+		said.Message = domain.Shorten(string(text), maxUnread)
+	}
+	return said
+}
+
+// A pending has the requests of ours that have no answer yet, with their methods. The zero value has none.
+type pending struct {
+	mu      sync.Mutex
+	methods map[jsonrpc.ID]string
+}
+
+// sent notes a request, and forgets one that is taken back.
+func (p *pending) sent(message jsonrpc.Message) {
+	request, ok := message.(*jsonrpc.Request)
+	if !ok {
+		return
+	}
+	if !request.IsCall() {
+		var taken struct {
+			ID any `json:"requestId"`
+		}
+		if request.Method == "notifications/cancelled" && json.Unmarshal(request.Params, &taken) == nil {
+			id, _ := jsonrpc.MakeID(taken.ID)
+			p.forget(id)
+		}
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.methods == nil {
+		p.methods = map[jsonrpc.ID]string{}
+	}
+	p.methods[request.ID] = request.Method
+}
+
+func (p *pending) forget(id jsonrpc.ID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.methods, id)
+}
+
+// answered is an answer as the SDK can decode it. nil: it answers nothing that was asked.
+func (p *pending) answered(answer *jsonrpc.Response) *jsonrpc.Response {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	id := numbered(answer.ID)
+	if _, asked := p.methods[answer.ID]; asked {
+		id = answer.ID
+	}
+	if !id.IsValid() && len(p.methods) == 1 {
+		for only := range p.methods {
+			id = only // a server that could not read a request answers it without an id
+		}
+	}
+	method, asked := p.methods[id]
+	if !asked {
+		return nil
+	}
+	delete(p.methods, id)
+	return decodable(method, &jsonrpc.Response{ID: id, Result: answer.Result, Error: answer.Error})
+}
+
+// numbered is an id that a server has made a text of, as it was.
+func numbered(id jsonrpc.ID) jsonrpc.ID {
+	text, _ := id.Raw().(string)
+	if n, err := strconv.ParseInt(text, 10, 53); err == nil {
+		id, _ = jsonrpc.MakeID(float64(n))
+	}
+	return id
+}
+
+// decodable is the answer to a request of a method as the SDK can decode it.
+func decodable(method string, answer *jsonrpc.Response) *jsonrpc.Response {
+	if said, ok := errors.AsType[*jsonrpc.Error](answer.Error); ok && !absent(answer.Result) && said.Code == 0 && said.Message == "" {
+		answer.Error = nil // a field that is filled in
+	}
+	if answer.Error == nil && len(answer.Result) == 0 {
+		answer.Error = unread("it has neither a result nor an error")
+	}
+	if answer.Error != nil {
+		return answer
+	}
+	switch method {
+	case "ping":
+		answer.Result = json.RawMessage("{}")
+	case methodCall:
+		answer.Result = wrapped(answer.Result)
+	case methodList, ownPrefix + methodList:
+		var err error
+		if answer.Result, err = listIn(answer.Result); err != nil {
+			answer.Error = err
+		}
+	}
+	if nesting(answer.Result) > maxNesting {
+		answer.Error = tooDeep()
+	}
+	return answer
+}
+
+// wrapped is a result that any SDK decodes, with the one that came as its text.
+func wrapped(came json.RawMessage) json.RawMessage {
+	result, _ := json.Marshal(&sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: string(came)}}}) // a text cannot fail
+	return result
+}
+
+// unwrapped is the result that came.
+func unwrapped(result *sdk.CallToolResult) json.RawMessage {
+	if len(result.Content) == 1 {
+		if text, ok := result.Content[0].(*sdk.TextContent); ok {
+			return json.RawMessage(text.Text)
+		}
+	}
+	return nil
+}
+
+// heading finds the id of an answer at the beginning of a message, before anything that is nested in it.
+var heading = regexp.MustCompile(`^\s*\{[^{}\[\]]*"id"\s*:\s*"?([0-9]+)`)
+
+// asking finds at the beginning of a message that it is no answer.
+var asking = regexp.MustCompile(`^\s*\{[^{}\[\]]*"method"\s*:`)
+
+// headed is the id of the answer that begins so. Not valid: nobody can tell, or it is none.
+func headed(head []byte) (id jsonrpc.ID) {
+	if found := heading.FindSubmatch(head); found != nil && !asking.Match(head) {
+		id, _ = jsonrpc.MakeID(string(found[1])) // a text is one
+	}
+	return numbered(id)
+}
+
+func tooLong() *jsonrpc.Error { return unread("it has more than %d bytes", maxLine) }

@@ -1,0 +1,113 @@
+package mcp
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// An eventBody is a stream of server-sent events of which the SDK can decode each: it takes one that it cannot for the end
+// of the connection. What is no message is left out.
+type eventBody struct {
+	io.Closer
+
+	lines *bufio.Reader
+	// id is that of the request that the stream answers; none: it is not known.
+	id jsonrpc.ID
+	// ready is what was not read yet, failed why nothing follows it.
+	ready  bytes.Buffer
+	failed error
+}
+
+func newEventBody(body io.ReadCloser, id jsonrpc.ID) *eventBody {
+	return &eventBody{Closer: body, lines: bufio.NewReaderSize(body, 64<<10), id: id}
+}
+
+// Read implements io.Reader.
+func (b *eventBody) Read(into []byte) (int, error) {
+	for b.ready.Len() == 0 {
+		if b.failed != nil {
+			return 0, b.failed
+		}
+		b.next()
+	}
+	return b.ready.Read(into)
+}
+
+// next reads an event.
+func (b *eventBody) next() {
+	var name string
+	var data []byte
+	for {
+		line, err := b.lines.ReadBytes('\n')
+		field, value, _ := bytes.Cut(bytes.TrimRight(line, "\r\n"), []byte{':'})
+		switch value = bytes.TrimSpace(value); string(field) {
+		case "event":
+			name = string(value)
+		case "data":
+			data = append(append(data, value...), '\n')
+		case "id", "retry":
+			fmt.Fprintf(&b.ready, "%s: %s\n", field, value)
+		}
+		if b.failed = err; errors.Is(err, errLongBody) && b.id.IsValid() {
+			b.giveUp(data)
+			return
+		} else if err != nil && !errors.Is(err, io.EOF) {
+			return
+		}
+		if len(bytes.TrimSpace(line)) > 0 && err == nil {
+			continue
+		}
+		if data = bytes.TrimSpace(data); len(data) > 0 && (name == "" || name == "message") {
+			b.message(data)
+		}
+		b.ready.WriteByte('\n')
+		return
+	}
+}
+
+// giveUp ends a stream that is too long, in the middle of an event.
+func (b *eventBody) giveUp(data []byte) {
+	b.failed = io.EOF
+	why := &jsonrpc.Error{Code: codeUnfinished, Message: errLongBody.Error()}
+	if headed(data) == b.id {
+		why = tooLong()
+	}
+	b.write(&jsonrpc.Response{ID: b.id, Error: why})
+	b.ready.WriteByte('\n')
+}
+
+// message writes what an event says, the messages of a list as an event each.
+func (b *eventBody) message(data []byte) {
+	all, err := understood(data)
+	if err != nil {
+		return
+	}
+	for k, one := range all {
+		answer, ok := one.(*jsonrpc.Response)
+		if ok && (!answer.ID.IsValid() || numbered(answer.ID) == b.id) {
+			answer.ID = b.id
+		}
+		if ok && !answer.ID.IsValid() {
+			continue // nobody can tell what it answers
+		}
+		if k > 0 {
+			b.ready.WriteByte('\n')
+		}
+		b.write(one)
+	}
+}
+
+func (b *eventBody) write(message jsonrpc.Message) {
+	data, err := jsonrpc.EncodeMessage(message)
+	if answer, ok := message.(*jsonrpc.Response); ok {
+		data, err = encodedAnswer(answer)
+	}
+	if err == nil { // what was decoded can be encoded
+		fmt.Fprintf(&b.ready, "data: %s\n", data)
+	}
+}

@@ -1,0 +1,198 @@
+package door
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// Peers tells which user of this machine has opened a connection on it. Safe for concurrent use.
+type Peers struct {
+	mu     sync.Mutex // one question at a time
+	socket *os.File
+	asked  uint32
+}
+
+// OpenPeers asks the kernel by a socket (NETLINK_SOCK_DIAG), whose answers are in user ids as this process sees them.
+func OpenPeers() (*Peers, error) {
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_INET_DIAG)
+	if err != nil {
+		return nil, fmt.Errorf("ask the kernel whose connection one is: %w", err)
+	}
+	p := PeersOf(os.NewFile(uintptr(fd), "peers"))
+	// One connection to oneself tells whether the kernel can answer at all.
+	if err := p.try(); err != nil {
+		_ = p.Close() // it was only tried
+		return nil, err
+	}
+	return p, nil
+}
+
+// PeersOf takes over the socket of another process's [Peers]: its answers stay in user ids as that process sees them.
+func PeersOf(socket *os.File) *Peers { return &Peers{socket: socket} }
+
+// File is the socket, to be handed to another process.
+func (p *Peers) File() *os.File { return p.socket }
+
+// Close closes the socket.
+func (p *Peers) Close() error { return p.socket.Close() }
+
+func (p *Peers) try() error {
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("listen on loopback: %w", err)
+	}
+	defer listener.Close()
+	dialed, err := net.Dial("tcp4", listener.Addr().String())
+	if err != nil {
+		return fmt.Errorf("connect on loopback: %w", err)
+	}
+	defer dialed.Close()
+	conn, err := listener.Accept()
+	if err != nil {
+		return fmt.Errorf("connect on loopback: %w", err)
+	}
+	defer conn.Close()
+	uid, err := p.user(conn)
+	if err == nil && uid != os.Geteuid() {
+		err = fmt.Errorf("the kernel takes user %d for user %d", os.Geteuid(), uid)
+	}
+	return err
+}
+
+// user is the user whose program is on the other side of a connection. It is an error if that is not on this machine,
+// or not any more.
+func (p *Peers) user(conn net.Conn) (uid int, err error) {
+	tcp, ok := conn.(*net.TCPConn)
+	if !ok {
+		return 0, errors.New("this is no TCP connection")
+	}
+	raw, err := tcp.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	here, there := endpoint(conn.LocalAddr()), endpoint(conn.RemoteAddr())
+	if uid, err = p.owner(there, here); err != nil {
+		return 0, err
+	}
+	// As long as this end is open no other socket can have the other end's addresses: the one that was found is the
+	// one that this connection was opened with.
+	var info *unix.TCPInfo
+	failed := raw.Control(func(fd uintptr) { info, err = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO) })
+	if err = errors.Join(failed, err); err != nil {
+		return 0, err
+	}
+	if info.State != stateEstablished && info.State != stateCloseWait {
+		return 0, errGone
+	}
+	return uid, nil
+}
+
+var errGone = errors.New("the other side is gone, or is not on this machine")
+
+// The states of TCP that matter here, as the kernel numbers them.
+const (
+	stateEstablished = 1
+	stateFinWait1    = 4 // this end is closed for writing
+	stateFinWait2    = 5
+	stateCloseWait   = 8 // the other end is
+)
+
+const (
+	requestSize = unix.SizeofNlMsghdr + 56
+	answerSize  = unix.SizeofNlMsghdr + 72
+)
+
+// owner is the user of the open socket with these addresses, its own first.
+func (p *Peers) owner(own, other netip.AddrPort) (uid int, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked++
+	request := question(p.asked, own, other)
+	fd := int(p.socket.Fd())
+	if err := unix.Sendto(fd, request, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+		return 0, fmt.Errorf("ask the kernel whose connection one is: %w", err)
+	}
+	answer := make([]byte, 4096)
+	n, err := unix.Read(fd, answer) // the kernel has answered before Sendto returns
+	if err != nil {
+		return 0, fmt.Errorf("ask the kernel whose connection one is: %w", err)
+	}
+	return read(answer[:n], p.asked, own, other)
+}
+
+// question is a request for one socket: a struct nlmsghdr and a struct inet_diag_req_v2.
+func question(number uint32, own, other netip.AddrPort) []byte {
+	native := binary.NativeEndian
+	q := native.AppendUint32(nil, requestSize)
+	q = native.AppendUint16(q, unix.SOCK_DIAG_BY_FAMILY)
+	q = native.AppendUint16(q, unix.NLM_F_REQUEST)
+	q = native.AppendUint32(q, number)
+	q = native.AppendUint32(q, 0) // to the kernel
+	family := byte(unix.AF_INET6)
+	if own.Addr().Is4() {
+		family = unix.AF_INET
+	}
+	q = append(q, family, unix.IPPROTO_TCP, 0, 0)
+	q = native.AppendUint32(q, ^uint32(0)) // in any state
+	q = binary.BigEndian.AppendUint16(q, own.Port())
+	q = binary.BigEndian.AppendUint16(q, other.Port())
+	for _, address := range []netip.Addr{own.Addr(), other.Addr()} {
+		padded := make([]byte, 16)
+		copy(padded, address.AsSlice())
+		q = append(q, padded...)
+	}
+	q = native.AppendUint32(q, 0)             // on any interface
+	return native.AppendUint64(q, ^uint64(0)) // without a cookie
+}
+
+// read takes a user from a struct nlmsghdr and a struct inet_diag_msg.
+func read(answer []byte, number uint32, own, other netip.AddrPort) (uid int, err error) {
+	native := binary.NativeEndian
+	if len(answer) < unix.SizeofNlMsghdr+4 || native.Uint32(answer[8:]) != number {
+		return 0, errors.New("the kernel answers another question")
+	}
+	body := answer[unix.SizeofNlMsghdr:]
+	if kind := native.Uint16(answer[4:]); kind == unix.NLMSG_ERROR {
+		code := unix.Errno(-int32(native.Uint32(body)))
+		if code == unix.ENOENT {
+			return 0, errGone
+		}
+		return 0, fmt.Errorf("ask the kernel whose connection one is: %w", code)
+	} else if kind != unix.SOCK_DIAG_BY_FAMILY || len(answer) < answerSize {
+		return 0, errors.New("the kernel's answer is none")
+	}
+	state, ports, addresses := body[1], body[4:8], body[8:40]
+	found := func(at int) netip.AddrPort {
+		address, _ := netip.AddrFromSlice(addresses[16*at : 16*at+16]) // it has 16 bytes
+		if body[0] == unix.AF_INET {
+			address = netip.AddrFrom4([4]byte(addresses[16*at : 16*at+4]))
+		}
+		return netip.AddrPortFrom(address.Unmap(), binary.BigEndian.Uint16(ports[2*at:]))
+	}
+	// A socket that no program holds any more is shown as root's.
+	if inode := native.Uint32(body[68:]); inode == 0 || found(0) != own || found(1) != other {
+		return 0, errGone
+	}
+	switch state {
+	case stateEstablished, stateFinWait1, stateFinWait2:
+		return int(native.Uint32(body[64:])), nil
+	}
+	return 0, errGone
+}
+
+// endpoint is a TCP address; one of IPv4 in a form of IPv6 becomes itself.
+func endpoint(address net.Addr) netip.AddrPort {
+	tcp, ok := address.(*net.TCPAddr)
+	if !ok {
+		return netip.AddrPort{}
+	}
+	at := tcp.AddrPort()
+	return netip.AddrPortFrom(at.Addr().Unmap().WithZone(""), at.Port())
+}

@@ -1,0 +1,139 @@
+package workflows_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// marches is a world whose model makes another call in each step, and is done after a number of them.
+func marches(steps int) *world {
+	return &world{tools: reads(), tool: saw, notes: &stenographer{}, model: func(r contract.ModelRequest) (contract.ModelReply, error) {
+		if r.Step > steps {
+			return says("done"), nil
+		}
+		return says("", domain.ToolCall{ID: "1", Name: "look", Arguments: fmt.Sprintf(`{"n":%d}`, r.Step)}), nil
+	}}
+}
+
+// TestStepsAreLimitedByDefault where neither the definition nor the request says anything of them, and history tells the same.
+func TestStepsAreLimitedByDefault(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		definition, request domain.ExecutionBudget
+		reason              domain.StopReason
+		steps               int
+	}{
+		"nobody says anything":   {domain.ExecutionBudget{}, domain.ExecutionBudget{}, domain.StepsLimitReached, 200},
+		"other limits":           {domain.ExecutionBudget{MaxSeconds: new(1e6)}, domain.ExecutionBudget{}, domain.StepsLimitReached, 200},
+		"none in the definition": {domain.Unlimited(), domain.ExecutionBudget{}, domain.Completed, 204},
+		"none in the request":    {domain.ExecutionBudget{}, domain.Unlimited(), domain.Completed, 204},
+		"more in the request":    {domain.ExecutionBudget{}, stepsOf(300), domain.Completed, 204},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := marches(203)
+			env := w.environment(t)
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
+				in.Definition.Budget, in.Budget = test.definition, test.request
+			}))
+			out := outcome(t, env)
+			require.Equal(t, test.reason, out.StopReason)
+			require.Equal(t, test.steps, out.Steps)
+			status := query(t, env, contract.QueryStatus, contract.StatusRequest{})
+			require.Equal(t, status.Budget, *w.notes.agent.Execution.Budget)
+			if test.reason != domain.StepsLimitReached {
+				require.NotEqual(t, domain.StepsDefault, status.Budget.MaxStepsFrom)
+				return
+			}
+			require.Equal(t, domain.StepsDefault, status.Budget.MaxStepsFrom)
+			require.Equal(t, "max_steps is 200, the default, and 200 are done; extend it with a higher max_steps, or with none, to go on", signalled(t, env).Message)
+		})
+	}
+}
+
+// TestEachExecutionHasTheDefault, whatever one before was extended to.
+func TestEachExecutionHasTheDefault(t *testing.T) {
+	t.Parallel()
+	w := marches(1)
+	env := w.environment(t)
+	budget := func(at time.Duration, want domain.ExecutionBudget) {
+		env.RegisterDelayedCallback(func() {
+			require.Equal(t, want, query(t, env, contract.QueryStatus, contract.StatusRequest{}).Budget)
+		}, at)
+	}
+	byDefault := domain.ExecutionBudget{}.WithDefaultSteps()
+	budget(30*time.Minute, byDefault)
+	sends(env, time.Hour, "a", contract.SendRequest{Prompt: "more", Budget: domain.Unlimited()})
+	budget(90*time.Minute, domain.Unlimited())
+	sends(env, 2*time.Hour, "b", contract.SendRequest{Prompt: "and more"})
+	budget(150*time.Minute, byDefault)
+	closes(env, 3*time.Hour, "z")
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+}
+
+// TestTheDefaultIsExtended by a number and by none.
+func TestTheDefaultIsExtended(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		request contract.ExtendRequest
+		want    domain.ExecutionBudget
+	}{
+		"by a number": {contract.ExtendRequest{Budget: stepsOf(500)}, stepsOf(500)},
+		"by none":     {contract.ExtendRequest{Lift: []domain.Limit{domain.LimitSteps}}, domain.Unlimited()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := marches(203)
+			env := w.environment(t)
+			extends(env, time.Hour, "x", test.request)
+			env.RegisterDelayedCallback(func() {
+				status := query(t, env, contract.QueryStatus, contract.StatusRequest{})
+				require.Equal(t, test.want, status.Budget)
+				require.Equal(t, domain.Completed, status.StopReason)
+			}, 2*time.Hour)
+			closes(env, 3*time.Hour, "z")
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+		})
+	}
+}
+
+// TestASubagentHasNoDefaultOfItsOwn: it draws from the steps of the agent that starts it.
+func TestASubagentHasNoDefaultOfItsOwn(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		root, leaf domain.ExecutionBudget
+		want       *int64
+	}{
+		"where the root has the default":     {domain.ExecutionBudget{}, domain.ExecutionBudget{}, number(198)},
+		"where the root has no limit":        {domain.Unlimited(), domain.ExecutionBudget{}, nil},
+		"where its own definition says none": {stepsOf(20), domain.Unlimited(), number(18)},
+		"where its own definition says so":   {domain.Unlimited(), stepsOf(7), number(7)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := family(spawnsOnce("leaf", "find"), answersFound)
+			env := w.environment(t)
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "", withLeaf, func(in *contract.SessionInput) {
+				leaf := in.Definition.Agents["leaf.yaml"]
+				leaf.Budget, in.Budget = test.leaf, test.root
+				in.Definition.Agents["leaf.yaml"] = leaf
+			}))
+			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+			child := executions(t, env)[0].ID.Subagent()
+			value, err := env.QueryWorkflowByID(domain.WorkflowID(child.String()), string(contract.QueryStatus), contract.StatusRequest{})
+			require.NoError(t, err)
+			var status contract.StatusView
+			require.NoError(t, value.Get(&status))
+			require.Equal(t, test.want, status.Budget.MaxSteps)
+			require.NotEqual(t, domain.StepsDefault, status.Budget.MaxStepsFrom)
+		})
+	}
+}
