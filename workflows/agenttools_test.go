@@ -52,7 +52,7 @@ func TestAnAgentIsAToolOfItsOwn(t *testing.T) {
 	require.Equal(t, domain.Spent{Steps: 2, Tokens: 30}, step.Children)
 	for _, call := range step.ToolExecutions {
 		require.Equal(t, "leaf", call.Name())
-		require.JSONEq(t, `{"status":"completed","stop_reason":"completed","answer":"found"}`, call.Value)
+		require.JSONEq(t, `{"status":"completed","stop_reason":"completed","answer":"found","effects":[]}`, call.Value)
 	}
 	var events []string
 	for _, e := range query(t, env, contract.QueryEvents, contract.EventsRequest{}).Events {

@@ -82,7 +82,7 @@ func TestSubagentsAnswerSideBySide(t *testing.T) {
 	steps := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))
 	require.Equal(t, domain.Spent{Steps: 2, Tokens: 30}, steps[0].Step.Children)
 	for i, call := range steps[0].Step.ToolExecutions {
-		require.JSONEq(t, `{"status":"completed","stop_reason":"completed","answer":"found"}`, call.Value)
+		require.JSONEq(t, `{"status":"completed","stop_reason":"completed","answer":"found","effects":[]}`, call.Value)
 		child := call.ID.Subagent()
 		require.False(t, child.IsZero(), i)
 	}
@@ -211,7 +211,7 @@ func TestAStopReachesSubagents(t *testing.T) {
 			require.Empty(t, w.ran)
 			calls := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))[0].Step.ToolExecutions
 			for _, call := range calls {
-				require.JSONEq(t, `{"status":"stopped","stop_reason":"user_requested","answer":"I pay"}`, call.Value)
+				require.JSONEq(t, `{"status":"stopped","stop_reason":"user_requested","answer":"I pay","effects":[]}`, call.Value)
 			}
 		})
 	}

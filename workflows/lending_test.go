@@ -79,7 +79,7 @@ func TestASubagentAsksForMore(t *testing.T) {
 			require.Equal(t, domain.StatusCompleted, out.Status, out.StopReason)
 			steps := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))
 			for _, call := range steps[0].Step.ToolExecutions {
-				require.JSONEq(t, `{"status":"completed","stop_reason":"completed","answer":"found"}`, call.Value)
+				require.JSONEq(t, `{"status":"completed","stop_reason":"completed","answer":"found","effects":[]}`, call.Value)
 			}
 			require.NotEmpty(t, granted(t, env))
 			for _, grant := range granted(t, env) {
@@ -104,7 +104,7 @@ func TestAllThatAskAreRefusedInTurn(t *testing.T) {
 	require.Equal(t, domain.StatusCompleted, out.Status, out.StopReason)
 	require.Less(t, env.Now().Sub(began), time.Minute, "nobody waits in vain")
 	for _, call := range keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))[0].Step.ToolExecutions {
-		require.JSONEq(t, `{"status":"stopped","stop_reason":"steps_limit","answer":"I look"}`, call.Value)
+		require.JSONEq(t, `{"status":"stopped","stop_reason":"steps_limit","answer":"I look","effects":[]}`, call.Value)
 	}
 }
 
