@@ -4,13 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
-	sdk "go.temporal.io/sdk/client"
 
 	"everstep/activities/tool"
 	"everstep/domain"
-	"everstep/domain/contract"
 	"everstep/starter/client"
 	"everstep/worker/host"
 )
