@@ -1,0 +1,298 @@
+package whole_test
+
+import (
+	"encoding/json"
+	"log/slog"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/domain/progress"
+	agents "everstep/starter/client"
+	"everstep/worker/host/codec"
+	"everstep/workflows"
+)
+
+// TestHistoriesTellOneStory replays a fresh history of each kind, asks the workflow for what it has kept, and holds what
+// the events alone tell against it.
+func TestHistoriesTellOneStory(t *testing.T) {
+	t.Parallel()
+	fresh := freshHistories(t)
+	for name, history := range fresh {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if of := history.GetEvents()[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowType().GetName(); of != string(contract.Execute) {
+				t.Skip("it is no agent's, but of " + of)
+			}
+			asked := replayedQueries(t, history)
+			compress := codec.New()
+			first := history.GetEvents()[0].GetWorkflowExecutionStartedEventAttributes().GetFirstExecutionRunId()
+			told := map[int]progress.Agent{}
+			agent, took, over := progress.Agent{}, progress.Takeover{}, 0 // so many were over before it
+			for recorded := range agents.FactsOf(history, compress.DataConverter()) {
+				if began, ok := recorded.Fact.(progress.RunBegan); ok {
+					agent, took = progress.NewAgent(began.Input.AgentID, first), progress.Carried(began.Input)
+				}
+				agent = agent.With(recorded.Fact, recorded.At)
+				if _, ok := recorded.Fact.(progress.RunBegan); ok && !agent.Execution.Running {
+					over = agent.Execution.Number
+				}
+				told[agent.Execution.Number] = agent
+			}
+			require.Empty(t, agent.Unread)
+			asked.requireHeld(t, took)
+			audited := 0
+			for number := 1; number <= agent.Execution.Number; number++ {
+				page, err := asked.steps(contract.StepsRequest{Number: number})
+				require.NoError(t, err)
+				if _, here := told[number]; !here || number <= over || page.Outcome == nil { // of an earlier run, or under way
+					continue
+				}
+				audited++
+				at := told[number].Execution
+				require.Equal(t, page.ExecutionID, at.ID)
+				require.Equal(t, page.Outcome, asEnded(at.Outcome), "the outcome")
+				kept, err := page.Kept()
+				require.NoError(t, err)
+				steps := sinceRun(kept, at)
+				require.Empty(t, at.Compare(told[number].Hooks, steps))
+				require.Equal(t, asked.stopsOf(t, number), at.Stops)
+				for _, signal := range at.Signals() {
+					if page.Signal != nil && signal.Reason == page.Signal.Reason {
+						require.Equal(t, *page.Signal, signal)
+					}
+				}
+			}
+			if !agent.Execution.Running && agent.Execution.Number > over {
+				require.Positive(t, audited)
+			}
+		})
+	}
+}
+
+// sinceRun leaves out the steps of earlier runs.
+func sinceRun(steps []domain.StepExecution, at progress.Execution) []domain.StepExecution {
+	first := 0
+	if told, _ := at.Steps(false); len(told) > 0 {
+		first = told[0].Number
+	}
+	for len(steps) > 0 && steps[0].Step.Number < first {
+		steps = steps[1:]
+	}
+	return steps
+}
+
+// asEnded is an outcome without what only its end knows.
+func asEnded(o *contract.Outcome) *contract.Outcome {
+	if o == nil {
+		return nil
+	}
+	own := *o
+	own.Rewritten = false
+	return &own
+}
+
+// askable are the queries of a workflow that was replayed.
+type askable struct {
+	steps func(contract.StepsRequest) (contract.StepsPage, error)
+	state func(contract.StateRequest) (contract.StateView, error)
+
+	events   func(contract.EventsRequest) (contract.EventsPage, error)
+	messages func(contract.MessagesRequest) (contract.MessagesPage, error)
+}
+
+// requireHeld: what a run holds is known from what it began with, so that nobody has to ask for that.
+func (a askable) requireHeld(t *testing.T, took progress.Takeover) {
+	t.Helper()
+	messages, err := a.messages(contract.MessagesRequest{})
+	require.NoError(t, err)
+	require.Equal(t, messages.Base, took.FirstMessage)
+	steps, err := a.steps(contract.StepsRequest{Number: took.Number})
+	require.NoError(t, err)
+	if len(steps.Steps) > 0 {
+		require.Equal(t, steps.First, took.FirstStep)
+	}
+	events, err := a.events(contract.EventsRequest{Number: took.Number})
+	require.NoError(t, err)
+	if len(events.Events) > 0 {
+		require.EqualValues(t, events.First, took.FirstEvent)
+	}
+}
+
+// stopsOf are the requests to stop of the newest execution.
+func (a askable) stopsOf(t *testing.T, number int) []domain.StopSignal {
+	t.Helper()
+	view, err := a.state(contract.StateRequest{})
+	require.NoError(t, err)
+	state, err := domain.DecodeAgentState(view.State)
+	require.NoError(t, err)
+	if state.ExecutionCount() != number {
+		return nil
+	}
+	var stops []domain.StopSignal
+	c := state.Continuation()
+	for _, signals := range [][]domain.StopSignal{c.StopSignals, c.Overridden, c.Late} {
+		for _, signal := range signals {
+			if signal.Reason == domain.UserRequested {
+				stops = append(stops, signal)
+			}
+		}
+	}
+	return stops
+}
+
+// replayedQueries replays a history, and returns what the workflow can be asked then.
+func replayedQueries(t *testing.T, history *historypb.History) *askable {
+	t.Helper()
+	asked := &askable{}
+	compress := codec.New()
+	r, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{
+		DataConverter: compress.DataConverter(), Interceptors: []interceptor.WorkerInterceptor{&handlersKept{asked: asked}},
+		DisableDeadlockDetection: true, // a busy machine is none
+	})
+	require.NoError(t, err)
+	workflows.Register(r, workflows.Options{})
+	started := history.GetEvents()[0].GetWorkflowExecutionStartedEventAttributes()
+	require.NoError(t, r.ReplayWorkflowHistoryWithOptions(log.NewStructuredLogger(slog.New(slog.DiscardHandler)), history, worker.ReplayWorkflowHistoryOptions{
+		OriginalExecution: workflow.Execution{ID: started.GetWorkflowId(), RunID: started.GetOriginalExecutionRunId()},
+	}))
+	return asked
+}
+
+// A handlersKept keeps the handlers of a workflow's queries.
+type handlersKept struct {
+	interceptor.WorkerInterceptorBase
+	asked *askable
+}
+
+func (l *handlersKept) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
+	in := &handlersInbound{asked: l.asked}
+	in.Next = next
+	return in
+}
+
+type handlersInbound struct {
+	interceptor.WorkflowInboundInterceptorBase
+	asked *askable
+}
+
+func (l *handlersInbound) Init(next interceptor.WorkflowOutboundInterceptor) error {
+	out := &handlersOutbound{asked: l.asked}
+	out.Next = next
+	return l.Next.Init(out)
+}
+
+type handlersOutbound struct {
+	interceptor.WorkflowOutboundInterceptorBase
+	asked *askable
+}
+
+func (a *handlersOutbound) SetQueryHandler(ctx workflow.Context, query string, handler any) error {
+	switch handle := handler.(type) {
+	case func(contract.StepsRequest) (contract.StepsPage, error):
+		a.asked.steps = handle
+	case func(contract.StateRequest) (contract.StateView, error):
+		a.asked.state = handle
+	case func(contract.EventsRequest) (contract.EventsPage, error):
+		a.asked.events = handle
+	case func(contract.MessagesRequest) (contract.MessagesPage, error):
+		a.asked.messages = handle
+	}
+	return a.Next.SetQueryHandler(ctx, query, handler)
+}
+
+// TestRunsAreRetold: what is told of a run that continues as new by its history alone is what the workflow answers. Of one
+// in which anything else happened than history tells whole, nothing is told.
+func TestRunsAreRetold(t *testing.T) {
+	t.Parallel()
+	history := freshHistories(t)["continue-as-new"]
+	began, facts, next := factsOf(t, history)
+	tells := func(facts []progress.Recorded, next progress.RunBegan) bool {
+		r := progress.Retell(began)
+		for _, recorded := range facts {
+			r.Take(recorded.Fact, recorded.At)
+		}
+		_, ok := r.Told(next)
+		return ok
+	}
+	require.True(t, tells(facts, next))
+	requireRetold(t, history)
+	for _, odd := range []progress.Fact{
+		progress.Aside{}, progress.StopAsked{}, progress.StopForced{}, progress.Paused{On: true}, progress.Sent{}, progress.Extended{},
+		progress.Lost{}, progress.CancelAsked{}, progress.Unreadable{}, progress.Ended{}, progress.ResetHere{},
+		progress.Asked{Work: progress.Work{Activity: string(contract.CallHook)}},
+	} {
+		at := len(facts) / 2
+		require.False(t, tells(slices.Insert(slices.Clone(facts), at, progress.Recorded{Fact: odd, At: facts[at].At}), next), "%T", odd)
+	}
+	for i, recorded := range facts {
+		switch f := recorded.Fact.(type) {
+		case progress.ModelReplied:
+			f.Reply.Digest = domain.DigestOf([]byte("another"))
+			recorded.Fact = f
+		case progress.ToolReplied:
+			f.Reply.Digest = domain.DigestOf([]byte("another"))
+			recorded.Fact = f
+		default:
+			continue
+		}
+		require.False(t, tells(slices.Concat(facts[:i], []progress.Recorded{recorded}, facts[i+1:]), next), "another answer")
+		require.False(t, tells(slices.Concat(facts[:i], facts[i+1:]), next), "no answer")
+	}
+	require.False(t, tells(facts, progress.RunBegan{}), "nobody goes on")
+	require.False(t, tells(facts, began), "another run goes on")
+}
+
+func requireRetold(t *testing.T, history *historypb.History) {
+	t.Helper()
+	began, facts, next := factsOf(t, history)
+	r := progress.Retell(began)
+	for _, recorded := range facts {
+		r.Take(recorded.Fact, recorded.At)
+	}
+	run, ok := r.Told(next)
+	require.True(t, ok)
+	asked := replayedQueries(t, history)
+	page, err := asked.steps(contract.StepsRequest{LargePage: contract.LargePage{Large: true}})
+	require.NoError(t, err)
+	kept, err := page.Kept()
+	require.NoError(t, err)
+	require.Equal(t, page.ExecutionID, run.ExecutionID)
+	require.Equal(t, kept, run.Steps)
+	messages, err := asked.messages(contract.MessagesRequest{LargePage: contract.LargePage{Large: true}})
+	require.NoError(t, err)
+	require.Equal(t, entriesText(t, messages.Entries), entriesText(t, run.Entries))
+}
+
+// factsOf is what a history that continues as new tells, and with what the next run begins.
+func factsOf(t *testing.T, history *historypb.History) (began progress.RunBegan, facts []progress.Recorded, next progress.RunBegan) {
+	t.Helper()
+	converter := codec.New().DataConverter()
+	for recorded := range agents.FactsOf(history, converter) {
+		if f, ok := recorded.Fact.(progress.RunBegan); ok {
+			began = f
+		}
+		facts = append(facts, recorded)
+	}
+	events := history.GetEvents()
+	handed := events[len(events)-1].GetWorkflowExecutionContinuedAsNewEventAttributes().GetInput()
+	if handed != nil {
+		require.NoError(t, converter.FromPayloads(handed, &next.Input))
+	}
+	return began, facts, next
+}
+
+func entriesText(t *testing.T, entries []domain.Entry) string {
+	t.Helper()
+	encoded, err := json.MarshalIndent(entries, "", " ")
+	require.NoError(t, err)
+	return string(encoded)
+}
