@@ -79,16 +79,6 @@ func forks(t *testing.T) map[string]fork {
 			*budget.MaxSteps, *budget.Deadline = int64(n), after(n)
 			return must(t)(s.WithBudget(budget, after(20+n)))
 		}},
-		"WithSessionKept": {idleState(t), func(t *testing.T, s state, n int) state {
-			kept := domain.SessionAccount{Budget: domain.ExecutionBudget{MaxSteps: new(int64(n))}}
-			s = must(t)(s.WithSessionKept(kept, 0, after(20+n)))
-			*kept.Budget.MaxSteps = 99
-			account, _, _ := s.SessionBooked()
-			before := encoded(t, s)
-			*account.Budget.MaxSteps = 99
-			require.Equal(t, before, encoded(t, s), "nothing is shared")
-			return s
-		}},
 		"WithSessionBudget": {accountState(t), func(t *testing.T, s state, n int) state {
 			account, _ := s.Session()
 			*account.Budget.MaxSteps = int64(n)

@@ -98,36 +98,6 @@ func (s AgentState) SessionBooked() (account SessionAccount, executions int, ok 
 	return SessionAccount{s.w.Session.Budget.clone(), s.w.Session.Spent}, executions, true
 }
 
-// WithSessionKept returns the state with an account that it has lost, as that was at the end of so many executions. Of
-// the one after them the state tells what it has used. Where there were more nobody knows what they have used, so that
-// nothing is left of the budget until somebody extends it.
-func (s AgentState) WithSessionKept(kept SessionAccount, executions int, now time.Time) (AgentState, error) {
-	if err := kept.Check(); err != nil {
-		return s, err
-	}
-	kept.Budget = kept.Budget.clone()
-	switch later := s.ExecutionCount() - executions; {
-	case later <= 0 || later == 1 && s.HasActiveExecution(): // what it has used is counted until it ends
-	case later == 1 && s.w.Execution != nil:
-		kept.Spent = kept.Spent.Add(s.ownSpent())
-	default:
-		kept = kept.emptied()
-	}
-	s.w.Session = &kept
-	return s.updated(now), nil
-}
-
-// emptied is the account with nothing left.
-func (a SessionAccount) emptied() SessionAccount {
-	for _, rule := range limitRules[:] {
-		total, set := rule.in(&a.Budget)
-		if used, counted := rule.spent(&a.Spent).(*int64); set && counted {
-			*used = max(*used, total.count)
-		}
-	}
-	return a
-}
-
 // booked is the state once what its execution has spent stands in the session's account.
 func (s AgentState) booked(spent Spent) AgentState {
 	if s.w.Session != nil {

@@ -1,7 +1,6 @@
 package domain_test
 
 import (
-	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -126,63 +125,4 @@ func TestASessionIsNeverOverdrawn(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestAnAccountThatIsFoundAgainLeavesNoMore than the session has: an older worker drops it at any time, runs any number of
-// steps and executions, and of what it has used before the memo of the account tells.
-func TestAnAccountThatIsFoundAgainLeavesNoMore(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		budget := domain.ExecutionBudget{MaxSteps: new(rapid.Int64Range(0, 20).Draw(t, "limit")), MaxTokens: new(int64(1000))}
-		s, err := domain.NewAgentState(sampleAgent(), domain.AgentID{}, noon, sampleConfig()).WithSessionBudget(budget, noon)
-		require.NoError(t, err)
-		told, executions, _ := s.SessionBooked()
-		var sum int64
-		lost := false
-		for n := range rapid.IntRange(1, 4).Draw(t, "executions") {
-			s, err = s.BeginExecution(executionID(n+1), domain.ExecutionBudget{}, after(n))
-			require.NoError(t, err)
-			for step := range rapid.IntRange(0, 4).Draw(t, "steps") {
-				s, err = s.WithStepStarted(executionID(n+1).Step(step+1), after(n))
-				require.NoError(t, err)
-				s, err = s.WithCurrentStepCompleted(after(n))
-				require.NoError(t, err)
-				sum++
-				lost = lost || rapid.IntRange(0, 5).Draw(t, "lost") == 0
-			}
-			if rapid.Bool().Draw(t, "ended") || n < 3 {
-				s, err = s.WithExecutionCompleted(after(n))
-				require.NoError(t, err)
-			}
-			if !lost {
-				told, executions, _ = s.SessionBooked()
-			}
-			if s.HasActiveExecution() {
-				break
-			}
-		}
-		bare := withoutSession(t, s)
-		kept, err := bare.WithSessionKept(told, executions, noon)
-		require.NoError(t, err)
-		account, ok := kept.Session()
-		require.True(t, ok)
-		require.LessOrEqual(t, *account.Left().MaxSteps, max(*budget.MaxSteps-sum, 0))
-		if s.ExecutionCount()-executions <= 1 {
-			require.Equal(t, sum, account.Spent.Steps, "what one execution has used its state tells")
-		}
-	})
-}
-
-func withoutSession(t require.TestingT, s domain.AgentState) domain.AgentState {
-	encoded, err := s.EncodeFull()
-	require.NoError(t, err)
-	var fields map[string]json.RawMessage
-	require.NoError(t, json.Unmarshal(encoded, &fields))
-	require.Contains(t, fields, "session_account")
-	delete(fields, "session_account")
-	encoded, err = json.Marshal(fields)
-	require.NoError(t, err)
-	s, err = domain.DecodeAgentState(encoded)
-	require.NoError(t, err)
-	return s
 }

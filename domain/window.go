@@ -59,14 +59,14 @@ func (w StepWindow) with(step *StepExecution) StepWindow {
 	return w
 }
 
-// In returns the state with the window in place of its steps, and whether it differs from them.
-func (w StepWindow) In(s AgentState) (AgentState, bool) {
+// In returns the state with the window in place of its steps.
+func (w StepWindow) In(s AgentState) AgentState {
 	held := s.execution().w.Steps
 	same := slices.EqualFunc(w.steps, held, func(a, b *StepExecution) bool { return a == b || a.Step.Size() == b.Step.Size() })
 	if same || s.w.Execution == nil {
-		return s, false
+		return s
 	}
-	return s.changed(s.w.UpdatedAt, func(e *executionWire) { e.hold(w.folded, w.steps) }), true
+	return s.changed(s.w.UpdatedAt, func(e *executionWire) { e.hold(w.folded, w.steps) })
 }
 
 // WithStepsOf returns the state with the completed steps of another one, from which it was made, and with the

@@ -15,7 +15,7 @@ import (
 func TestHooksSeeTheSameInAnyRun(t *testing.T) {
 	t.Parallel()
 	shown := func(w domain.StepWindow, s domain.AgentState) ([]domain.AgentStep, domain.Folded) {
-		recent, _ := w.Of(s).In(s)
+		recent := w.Of(s).In(s)
 		return recent.Steps(), recent.Folded()
 	}
 	begun := begunState(t)
@@ -34,7 +34,7 @@ func TestHooksSeeTheSameInAnyRun(t *testing.T) {
 			one, many = withStep(t, one, step), withStep(t, many, step)
 			one, many = one.WithMessageStore(domain.MessageStore{}), many.WithMessageStore(domain.MessageStore{})
 			if rapid.IntRange(0, 3).Draw(r, "in a new run") == 0 {
-				recent, _ := domain.StepWindow{}.Of(many).In(many)
+				recent := domain.StepWindow{}.Of(many).In(many)
 				many = must(t)(domain.DecodeAgentState([]byte(encoded(t, recent))))
 			}
 			window = window.Of(one)

@@ -13,7 +13,6 @@ import (
 	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/testsuite"
-	"everstep/testsuite/internal/kept"
 )
 
 // forecast is a tool as a program would have it.
@@ -105,23 +104,4 @@ func TestExampleSession(t *testing.T) {
 		answers = append(answers, fmt.Sprintf("%d: %s", execution.Outcome.Number, execution.Answer))
 	}
 	require.Equal(t, []string{"1: Hello.", `2: You said "Are you still there?".`}, answers)
-}
-
-// TestExampleReplay replays histories that a program keeps, with the hooks that
-// its workers have: a hook that would now decide otherwise fails here, before an
-// agent under way meets it. They come from "temporal workflow show --output json".
-func TestExampleReplay(t *testing.T) {
-	t.Parallel()
-	testsuite.ReplayFiles(t, "testdata/histories/ho*.json", testsuite.ReplayConfig{
-		Hooks: kept.HistoryHooks(),
-		// Workers write a field more than those that recorded these.
-		Known: []testsuite.Known{
-			{Of: "activity agent.CallHook", Path: "/tool_execution_id", Why: "events name the call that a hook is about"},
-			{Of: "activity agent.CallModel", Path: "/tries", Why: "the workflow makes an inference again whose worker was lost"},
-			{Of: "activity agent.CallModel", Path: "/losses", Why: "workers that are lost are counted apart from an inference's own tries"},
-			{Of: "activity agent.CallTool", Path: "/tries", Why: "the workflow makes a call again, which the server did"},
-			{Of: "memo", Path: "/outcome/effects", Why: "an execution says what it has done"},
-			{Of: "result", Path: "/effects", Why: "an execution says what it has done"},
-		},
-	})
 }

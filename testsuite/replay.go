@@ -2,11 +2,9 @@ package testsuite
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -29,23 +27,6 @@ import (
 type ReplayConfig struct {
 	// Hooks are those that the worker has, in each version that the histories use.
 	Hooks []hook.Hook
-	// Known are the differences that may be there.
-	Known []Known
-}
-
-// Known is a difference that does no harm: a field that workers write now and
-// did not when a history was recorded, or, with From and To, one value that they
-// write otherwise.
-type Known struct {
-	// Of is what has the value ("activity agent.CallModel", "carry"), and Path where
-	// it is, both as a failure names it. The segment * stands for any key or index:
-	// "/segments/*/bytes".
-	Of, Path string
-	// From and To are what is recorded and what is written now, as JSON. Both
-	// empty: an added field, whatever it holds. A From of * is whatever is recorded.
-	From, To string
-	// Why says what came with it.
-	Why string
 }
 
 // maxDifferences is how many a failure shows.
@@ -66,16 +47,15 @@ const maxDifferences = 5
 // A failure names the event, its type, and the place in its JSON.
 func Replay(t testing.TB, history *historypb.History, config ReplayConfig) {
 	t.Helper()
-	met := make([]bool, len(config.Known))
-	if wrong := cmp.Or(config.replay(history, met), config.unmet(met)); wrong != "" {
+	if wrong := config.replay(history); wrong != "" {
 		t.Errorf("testsuite: Replay: %s", wrong)
 	}
 }
 
 // ReplayFiles replays each file that the pattern of [filepath.Glob] finds, as a
 // test of its own. The files hold histories as JSON, as they come from "temporal
-// workflow show --output json". Each of Config.Known has to be met by one of
-// them at least, and a pattern that finds none fails.
+// workflow show --output json". A pattern that finds none
+// fails.
 func ReplayFiles(t *testing.T, pattern string, config ReplayConfig) {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
@@ -85,7 +65,6 @@ func ReplayFiles(t *testing.T, pattern string, config ReplayConfig) {
 	if len(files) == 0 {
 		t.Fatalf("testsuite: ReplayFiles: there is no history at %s", pattern)
 	}
-	met, passed := make([]bool, len(config.Known)), 0
 	for _, path := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".json"), func(t *testing.T) {
 			data, err := os.ReadFile(path)
@@ -96,20 +75,15 @@ func ReplayFiles(t *testing.T, pattern string, config ReplayConfig) {
 			if err != nil {
 				t.Fatalf("testsuite: ReplayFiles: read %s: %v", path, err)
 			}
-			if wrong := config.replay(history, met); wrong != "" {
+			if wrong := config.replay(history); wrong != "" {
 				t.Fatalf("testsuite: ReplayFiles: %s: %s", path, wrong)
 			}
-			passed++
 		})
-	}
-	// With some of them left out by -run, nothing can be said.
-	if wrong := config.unmet(met); wrong != "" && passed == len(files) {
-		t.Errorf("testsuite: ReplayFiles: %s", wrong)
 	}
 }
 
-// replay says what is wrong, or nothing, and marks the known differences it met.
-func (c ReplayConfig) replay(history *historypb.History, met []bool) string {
+// replay says what is wrong, or nothing.
+func (c ReplayConfig) replay(history *historypb.History) string {
 	hooks, err := hook.NewSet(c.Hooks...)
 	if err != nil {
 		return fmt.Sprintf("Hooks: %v", err)
@@ -138,10 +112,6 @@ func (c ReplayConfig) replay(history *historypb.History, met []bool) string {
 	}
 	var lines []string
 	for _, d := range compare(recorded, watched.done, finished) {
-		if i := slices.IndexFunc(c.Known, func(k Known) bool { return k.covers(d) }); i >= 0 {
-			met[i] = true
-			continue
-		}
 		lines = append(lines, d.String())
 	}
 	if len(lines) > maxDifferences {
@@ -154,27 +124,4 @@ func (c ReplayConfig) replay(history *historypb.History, met []bool) string {
 		return ""
 	}
 	return "the workflow would not do again what is recorded:\n  " + strings.Join(lines, "\n  ")
-}
-
-func (k Known) covers(d difference) bool {
-	added := k.From == "" && k.To == "" && d.path != ""
-	from := k.From == d.from || k.From == "*" && d.from != ""
-	if k.Of != d.of || !from || k.To != d.to && !added {
-		return false
-	}
-	listed, found := strings.Split(k.Path, "/"), strings.Split(d.path, "/")
-	return slices.EqualFunc(listed, found, func(l, f string) bool { return l == "*" || l == f })
-}
-
-// unmet says which of the known differences have no use or no reason.
-func (c ReplayConfig) unmet(met []bool) string {
-	for i, known := range c.Known {
-		if known.Why == "" {
-			return fmt.Sprintf("Known: %s at %s has no reason; say why in Why", known.Of, known.Path)
-		}
-		if !met[i] {
-			return fmt.Sprintf("Known: %s at %s does not differ; take it off the list", known.Of, known.Path)
-		}
-	}
-	return ""
 }

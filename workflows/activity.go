@@ -48,21 +48,18 @@ func (s session) briefOptions(timeout time.Duration, attempts int, summary strin
 // modelOptions are those of an inference, after so many tries.
 func (s session) modelOptions(summary string, tried int) workflow.ActivityOptions {
 	options := s.activityOptions(s.resolved.InferenceTimeout(), max(s.tryLimit()-tried, 1), summary)
-	if s.retries.inferences != workflow.DefaultVersion {
-		// The server drops what it knows of a lost try where a stop meets the wait for the next.
-		options.RetryPolicy.NonRetryableErrorTypes = append(options.RetryPolicy.NonRetryableErrorTypes, "TemporalTimeout:Heartbeat", "TemporalTimeout:StartToClose")
-	}
+	// The server drops what it knows of a lost try where a stop meets the wait for the next.
+	options.RetryPolicy.NonRetryableErrorTypes = append(options.RetryPolicy.NonRetryableErrorTypes, "TemporalTimeout:Heartbeat", "TemporalTimeout:StartToClose")
 	if s.resolved.RateLimit != nil {
 		options.TaskQueue = s.resolved.RateLimit.TaskQueue
 	}
 	return options
 }
 
-// toolOptions are those of so many tries of a tool call, mostly one. The workflow makes
-// further ones: the server drops what it knows of a try where a stop meets the wait for
-// the next.
-func (s session) toolOptions(tool domain.ToolSpec, tries int, summary string) workflow.ActivityOptions {
-	options := s.activityOptions(s.resolved.ToolTimeout(tool), tries, summary)
+// toolOptions are those of one try of a tool call. The workflow makes further ones: the
+// server drops what it knows of a try where a stop meets the wait for the next.
+func (s session) toolOptions(tool domain.ToolSpec, summary string) workflow.ActivityOptions {
+	options := s.activityOptions(s.resolved.ToolTimeout(tool), 1, summary)
 	if limit, limited := s.resolved.ToolLimits[tool.Name]; limited {
 		options.TaskQueue = limit.TaskQueue
 	}

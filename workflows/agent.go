@@ -49,11 +49,6 @@ func (a *agent) resume(carry contract.Carry) error {
 	if err != nil {
 		return err
 	}
-	if state.Counts() == (domain.ExecutionCounts{}) {
-		// Older workers told them beside the state.
-		counts := domain.ExecutionCounts{ToolCalls: carry.ToolCalls, Waited: carry.Waited, Prior: carry.Prior}
-		state = state.WithCounts(counts, state.UpdatedAt())
-	}
 	a.state, a.cut = state, max(state.StepCount()-int(state.Folded().Steps)-1, 0)
 	a.last, a.announced = carry.Sequence, len(state.StopSignals())
 	return nil
@@ -126,24 +121,10 @@ func (a *agent) whole() domain.AgentState {
 	return a.state.WithStepsFolded(a.state.StepCount() - int(a.state.Folded().Steps) - a.cut)
 }
 
-// recent is the state with what is the same of its steps in every run, and whether
-// that is another one.
-func (a *agent) recent() (domain.AgentState, bool) {
+// shown is the state as hooks get it, with a window of the completed steps that is the same in every run.
+func (a *agent) shown() domain.AgentState {
 	a.window = a.window.Of(a.state)
 	return a.window.In(a.state)
-}
-
-// recentSteps is the version from which hooks see a window of the completed steps
-// where there are more. It must never change.
-const recentSteps = "recent-steps"
-
-// shown is the state as hooks get it.
-func (a *agent) shown() domain.AgentState {
-	recent, other := a.recent()
-	if !other || workflow.GetVersion(a.root, recentSteps, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
-		return a.state
-	}
-	return recent
 }
 
 // remember keeps a tool's note for the session.
@@ -185,7 +166,7 @@ func (a *agent) rewrite(changed bool) { a.rewritten = changed }
 // read the counts there.
 func (a *agent) carryOver(to *contract.Carry) {
 	counts := a.state.Counts()
-	to.ToolCalls, to.Prior, to.Waited, to.Sequence = counts.ToolCalls, counts.Prior, counts.Waited, a.last
+	to.Prior, to.Sequence = counts.Prior, a.last
 	to.Guarded.Rewritten = a.rewritten
 }
 

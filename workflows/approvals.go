@@ -41,20 +41,8 @@ func (c *askedCall) bound() domain.Digest { return c.Digest }
 
 func (c *askedCall) place() int { return c.position }
 
-// asksPeople is the version from which the rules of a definition hold. It must never change.
-const asksPeople = "approvals"
-
 // longestWait bounds for how long people are asked, where a rule bounds it.
 const longestWait = 10 * 365 * 24 * time.Hour
-
-// rule says whether a call may run by itself.
-func (b *toolBatch) rule(call domain.ToolCall) domain.Ruling {
-	ruling := b.ruling(call)
-	if ruling.Then != domain.Allow && workflow.GetVersion(b.root, asksPeople, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
-		return domain.Ruling{Then: domain.Allow} // an older worker knew no rules, and has made the call
-	}
-	return ruling
-}
 
 // ruling is what the approvals in force say about a call.
 func (s session) ruling(call domain.ToolCall) domain.Ruling {
@@ -68,7 +56,7 @@ func (s session) ruling(call domain.ToolCall) domain.Ruling {
 
 // ask asks people about a call that the rules hold back. Nil: they let it run.
 func (b *toolBatch) ask(i int, call domain.ToolCall) (*askedCall, *domain.Error) {
-	ruling := b.rule(call)
+	ruling := b.ruling(call)
 	switch {
 	case ruling.Then != domain.AskFirst, b.stands(i, call, ruling.Rule):
 		return nil, nil
@@ -154,19 +142,10 @@ func (b *toolBatch) holdForPeople() {
 	b.reckon()
 }
 
-// countedEdits is the version from which the time that hooks take to look at an edited call counts. An older worker took it
-// for time spent waiting for people. It must never change.
-const countedEdits = "counted-edits"
-
-// countsReview reports whether hooks that may take their time look at an edited call, and that counts.
-func (b *toolBatch) countsReview() bool {
-	slow := func(spec contract.HookSpec) bool { return spec.IO && spec.Trigger == domain.TriggerBeforeToolUse }
-	return slices.ContainsFunc(b.resolved.Hooks, slow) && workflow.GetVersion(b.root, countedEdits, workflow.DefaultVersion, 1) != workflow.DefaultVersion
-}
-
-// showEdit lets hooks see an edited call: nobody waits for people meanwhile.
+// showEdit lets hooks see an edited call. While a hook with I/O looks at it nobody waits for people.
 func (b *toolBatch) showEdit(ctx workflow.Context, i int, call domain.ToolCall) *domain.Error {
-	if !b.countsReview() {
+	slow := func(spec contract.HookSpec) bool { return spec.IO && spec.Trigger == domain.TriggerBeforeToolUse }
+	if !slices.ContainsFunc(b.resolved.Hooks, slow) {
 		return b.reviewEdit(ctx, i, call)
 	}
 	b.release()

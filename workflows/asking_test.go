@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -77,19 +76,14 @@ func TestTheWorkersApprovalsGoAlong(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		said, held *domain.Approvals
-		version    workflow.Version
 	}{
-		"asks":            {domain.DefaultApprovals(), domain.DefaultApprovals(), 1},
-		"an older worker": {nil, domain.DefaultApprovals(), 1},
-		"an older run":    {nil, nil, workflow.DefaultVersion},
+		"asks":         {domain.DefaultApprovals(), domain.DefaultApprovals()},
+		"says nothing": {nil, domain.DefaultApprovals()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := paysEachTime(test.said, domain.ApprovalsOf("deny"))
 			env := w.environment(t)
-			if test.said == nil {
-				env.OnGetVersion("approvals-unsaid", workflow.DefaultVersion, workflow.Version(1)).Return(test.version)
-			}
 			outgrows(env, 1)
 			sees(t, env, time.Minute, func(waiting []domain.PendingApproval) {
 				for _, call := range waiting {

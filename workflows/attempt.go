@@ -41,7 +41,6 @@ func (i *inference) demand(room contract.Reservation) *contract.ModelRequest {
 		summary := i.plan.Request()
 		request.WithoutTools, request.Summary = true, &summary
 	}
-	request = i.retries.inference(request)
 	return &request
 }
 
@@ -73,7 +72,9 @@ func (i *inference) asked(request *contract.ModelRequest, reply *contract.ModelR
 	work := progress.Work{Model: request}
 	if err != nil {
 		loss := lossOf(err)
-		*request = i.retries.inferenceAgain(loss, *request, i.mail.CutOff())
+		if !loss.AskedAgain(*request) || i.mail.CutOff() {
+			request.Tries = 0
+		}
 		i.learn(progress.Lost{Work: work, Loss: loss})
 		i.keep()
 		if request.Tries == 0 {
@@ -97,19 +98,12 @@ func (i *inference) emitUnanswered(err *domain.Error, usage domain.Usage) {
 	i.emit(domain.InferenceResponseReceived{EventHeader: i.head(), Usage: usage, Kind: err.Kind, Code: err.Code})
 }
 
-// summaryCutOff is the version from which a summary that workers cut off time and
-// again fails, and does not look like a stop. It must never change.
-const summaryCutOff = "summary-cut-off"
-
 func (i *inference) unanswered(reply contract.ModelReply) course {
 	verdict, err := progress.Judge(reply, i.tries, i.tryLimit(), i.mail.CutOff())
 	switch {
 	case verdict == progress.Stop:
 		return i.interrupted(reply)
 	case verdict == progress.Fail && i.plan != nil && (reply.Outcome == contract.Interrupted || reply.Outcome == contract.ShutDown):
-		if workflow.GetVersion(i.root, summaryCutOff, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
-			return i.interrupted(reply)
-		}
 		return i.failed(err)
 	case verdict == progress.Fail:
 		return i.failed(err)
@@ -181,7 +175,7 @@ func (i *inference) queueChanged(err *domain.Error) (c course, changed bool) {
 	if i.queueChanges > 0 {
 		delay := i.apart(i.backoff(i.queueChanges), i.queueChanges, 0)
 		i.note(fmt.Sprintf("step %d: the workers differ in their rate limits, looking again in %s", i.content.Number, delay))
-		if !i.mail.BackOffReroute(delay) {
+		if !i.mail.BackOffInference(delay) {
 			return i.interrupted(contract.ModelReply{}), true
 		}
 	}

@@ -7,33 +7,15 @@ import (
 	"everstep/domain/contract"
 )
 
-// hearsWaits is the version from which an agent hears that its sub-agents wait for people, so that its time stands still
-// where nothing else of it is under way. It is asked where one is started. It must never change.
-const hearsWaits = "hears-waits"
-
-// tellsWaits is the version from which the time of a sub-agent stands still while it waits for an answer from above, and it
-// says when it waits for people. It is asked where it does. It must never change.
-const tellsWaits = "tells-waits"
-
-func (b *toolBatch) hearsWaits() bool {
-	return workflow.GetVersion(b.root, hearsWaits, workflow.DefaultVersion, 1) != workflow.DefaultVersion
-}
-
-func (s session) tellsWaits() bool {
-	return workflow.GetVersion(s.root, tellsWaits, workflow.DefaultVersion, 1) != workflow.DefaultVersion
-}
-
 // tellWaits has the agent that has started this one know when this one waits for people. Whether the word reaches it does
 // not matter: it is over then.
 func (s session) tellWaits() {
-	if s.in.Parent == nil || !s.in.Parent.Hears {
+	if s.in.Parent == nil {
 		return
 	}
 	s.mail.TellWaits(func(word contract.ChildWaits) {
-		if s.tellsWaits() {
-			word.ToolExecutionID = s.in.Parent.Call()
-			workflow.SignalExternalWorkflow(s.root, s.above(), "", string(contract.SignalChildWaits), word)
-		}
+		word.ToolExecutionID = s.in.Parent.Call()
+		workflow.SignalExternalWorkflow(s.root, s.above(), "", string(contract.SignalChildWaits), word)
 	})
 }
 
@@ -53,10 +35,8 @@ func (l *lender) Held(on bool) {
 
 // heldAbove notes that what the sub-agent has asked for was handed on, or that there is an answer.
 func (l *lender) heldAbove(on bool) {
-	if l.hearsWaits() {
-		l.handed = on
-		l.count()
-	}
+	l.handed = on
+	l.count()
 }
 
 // count has the call count as one that waits for people for as long as its sub-agent does.
@@ -79,12 +59,9 @@ func (b *toolBatch) holdBelow(on bool) {
 
 // seatless notes that a call waits for a seat, and so for the sub-agents under way, or no longer does.
 func (b *toolBatch) seatless(on bool) {
-	switch {
-	case !b.hearsWaits():
-		return
-	case on:
+	if on {
 		b.behind++
-	default:
+	} else {
 		b.behind--
 	}
 	b.reckon()

@@ -15,10 +15,6 @@ import (
 	"everstep/workflows/internal/mailbox"
 )
 
-// boundSessions is the version from which the calls of a stateful server are made in a session of the agent's own, on the
-// worker that has it. An older worker made them anywhere, where they were refused. It must never change.
-const boundSessions = "bound-sessions"
-
 const (
 	// bindTimeout has room for a server that a package manager has to fetch first.
 	bindTimeout = 150 * time.Second
@@ -115,16 +111,11 @@ func (b *binding) told(id string, step domain.StepID) {
 	}
 }
 
-// isBound reports whether the calls of a tool are made in a session of the agent's own.
-func (b *toolBatch) isBound(tool domain.ToolSpec) bool {
-	return tool.Stateful && workflow.GetVersion(b.root, boundSessions, workflow.DefaultVersion, 1) != workflow.DefaultVersion
-}
-
 // makeCall has a worker make a call: any, or the one that has the agent's session with the tool's server. Where that one
 // or the session is gone, the reply says so, and the call may be made again: in a new session, if it only reads. Another
 // one is not made before the model knows.
 func (b *toolBatch) makeCall(ctx workflow.Context, permit mailbox.Permit, options workflow.ActivityOptions, request contract.ToolRequest, tool domain.ToolSpec) (*contract.ToolReply, bool, error) {
-	if !b.isBound(tool) {
+	if !tool.Stateful {
 		return mailbox.Call(ctx, permit, options, contract.CallTool, request)
 	}
 	own, again := b.bind(ctx, permit, tool)

@@ -406,17 +406,3 @@ func TestAModelIsToldOnceThatASessionIsGone(t *testing.T) {
 	require.Equal(t, []contract.Bound{{Server: "shop"}}, query(t, env, contract.QueryState, contract.StateRequest{From: 100}).Carry.Bound,
 		"nor does an execution that goes on from this one")
 }
-
-// TestAnOlderWorkerKnewNoSessions: it had the call made anywhere, where it was refused.
-func TestAnOlderWorkerKnewNoSessions(t *testing.T) {
-	t.Parallel()
-	c := began(t, input(t, "")).task()
-	stateful := catalog()
-	stateful.Tools = shop(domain.AtMostOnce)
-	stateful.Approvals = domain.ApprovalsOf("allow")
-	c.returns(c.calls(string(contract.ListTools)), stateful).task()
-	c.returns(c.calls(string(contract.CallModel)), says("looking", shopping(1)...)).task()
-	c.returns(c.calls(string(contract.CallTool)), contract.ToolReply{Error: domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run")}).task()
-	c.calls(string(contract.CallModel))
-	c.replays()
-}

@@ -28,8 +28,7 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 	if tool.Effect.Repeatable() {
 		request.Tries, request.Losses = min(cmp.Or(tool.Attempts, mostTries), b.tryLimit()), tool.Losses
 	}
-	request, tries := b.retries.call(request)
-	options := b.toolOptions(tool, tries, fmt.Sprintf("step %d · %s", b.content.Number, wanted.Name))
+	options := b.toolOptions(tool, fmt.Sprintf("step %d · %s", b.content.Number, wanted.Name))
 	size := 1024 + domain.ToolCall{Name: request.Name, Arguments: request.Arguments}.Size() + request.Trusted.Size() + len(request.Note)
 	for unbegun, waited, stranded := 0, 0, 0; ; {
 		b.load.Add(ctx, size)
@@ -42,11 +41,11 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 		var delay time.Duration
 		ends := func() bool { return b.halted }
 		switch {
-		case err == nil && b.goesOn(*reply):
+		case err == nil && reply.Pending != nil:
 			return b.follow(ctx, options, request, reply, size)
-		case err == nil && b.asksPerson(*reply):
+		case err == nil && reply.NotStarted && reply.Question != nil:
 			return b.awaitAnswer(ctx, position, wanted, *reply)
-		case err == nil && b.waits(*reply, waited) && b.cramped():
+		case err == nil && b.waits(*reply, waited) && b.nearBounds():
 			return progress.Unanswered(waitedTooOften())
 		case err == nil && b.waits(*reply, waited):
 			waited++
@@ -65,14 +64,13 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 			delay = b.apart(max(b.backoff(unbegun), time.Duration(reply.RetryAfterMillis)*time.Millisecond), unbegun, position)
 		default:
 			loss := lossOf(err)
-			if !b.retries.callAgain(loss, request) {
+			if !loss.MadeAgain(request) {
 				return loss.ToolReply(request)
 			}
 			request.Attempts++
 			delay = b.apart(max(loss.RetryAfter, b.backoff(request.Attempts)), request.Attempts, position)
 			if loss.How == progress.TimedOut {
 				request.Lost, request.Losses = request.Lost+1, cmp.Or(tool.Losses, domain.DefaultLosses)
-				request, _ = b.retries.call(request)
 				delay = max(delay, b.afterLoss(request.ID()))
 			}
 			*reply = progress.NotAgain(request)
@@ -111,13 +109,10 @@ func (b *toolBatch) requestOf(position int, wanted domain.ToolCall) contract.Too
 	return request
 }
 
-// sharedImages is the version from which the calls of a step share the room for images. It must never change.
-const sharedImages = "shared-images"
-
 // imageRoom is a call's share of the step's room for images; zero: as much as a result may have, because all calls fit.
 func (b *toolBatch) imageRoom() int {
 	share := domain.MaxStepImages / min(len(b.calls), domain.MaxStepCalls)
-	if share >= domain.MaxResultData || workflow.GetVersion(b.root, sharedImages, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+	if share >= domain.MaxResultData {
 		return 0
 	}
 	return share

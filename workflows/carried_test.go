@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/workflow"
 	"pgregory.net/rapid"
 
 	"everstep/domain"
@@ -23,29 +22,25 @@ func sized(t *testing.T, system, agents, prompt int) contract.SessionInput {
 	})
 }
 
-// TestWhatNoRunCouldHandOnDoesNotBegin, and says which part to shorten. What older workers began goes on.
+// TestWhatNoRunCouldHandOnDoesNotBegin, and says which part to shorten.
 func TestWhatNoRunCouldHandOnDoesNotBegin(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		system, agents, prompt int
-		storage, older         bool
+		storage                bool
 		says                   string
 	}{
-		"a long prompt":               {10_000, 120_000, 940_000, false, false, "prompt: takes 940002 bytes"},
-		"a long system prompt":        {200_000, 10_000, 900_000, false, false, "prompt: takes 900002 bytes"},
-		"a long prompt, with storage": {10_000, 120_000, 940_000, true, false, ""},
-		"an older worker":             {10_000, 120_000, 940_000, false, true, ""},
-		"a prompt that is all":        {10, 10, 999_000, false, false, "configure storage on the workers"},
-		"both fit":                    {200_000, 10_000, 300_000, false, false, ""},
+		"a long prompt":               {10_000, 120_000, 940_000, false, "prompt: takes 940002 bytes"},
+		"a long system prompt":        {200_000, 10_000, 900_000, false, "prompt: takes 900002 bytes"},
+		"a long prompt, with storage": {10_000, 120_000, 940_000, true, ""},
+		"a prompt that is all":        {10, 10, 999_000, false, "configure storage on the workers"},
+		"both fit":                    {200_000, 10_000, 300_000, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := steady(2, false)
 			w.storage, w.record = test.storage, stores
 			env := w.environment(t)
-			if test.older {
-				env.OnGetVersion("carried-definitions", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.DefaultVersion)
-			}
 			env.ExecuteWorkflow(string(contract.Execute), sized(t, test.system, test.agents, test.prompt))
 			out := outcome(t, env)
 			if test.says == "" {

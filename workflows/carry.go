@@ -3,8 +3,6 @@ package workflows
 import (
 	"encoding/json"
 
-	"go.temporal.io/sdk/workflow"
-
 	"everstep/domain"
 	"everstep/domain/contract"
 )
@@ -41,8 +39,7 @@ func (s session) successor(own domain.Definition, carry contract.Carry) contract
 // carryWithin is what the next run needs of this one, its state within a limit: of the steps what hooks see. The last one
 // stays, as it holds the answer so far.
 func (s session) carryWithin(limit int) (contract.Carry, error) {
-	recent, _ := s.recent()
-	return s.carry(recent.WithLastStepWithin(limit))
+	return s.carry(s.shown().WithLastStepWithin(limit))
 }
 
 func (s session) carry(of domain.AgentState) (contract.Carry, error) {
@@ -129,10 +126,6 @@ func (s session) roomWith(alter func(outlook) outlook) (int, error) {
 	return domain.MaxPayload - size, err
 }
 
-// carriedDefinitions is the version from which an agent does not begin that could not be handed on to a next run. It is asked
-// where one could not. It must never change.
-const carriedDefinitions = "carried-definitions"
-
 // checkCarried fails the first execution of an agent whose definition, tools and prompt leave no room for what else the next
 // run needs: it would end in the middle of its work.
 func (s session) checkCarried() {
@@ -143,7 +136,7 @@ func (s session) checkCarried() {
 	if !s.resolved.Storage {
 		left = min(left, domain.MaxCarriedMessages-contract.CarryMargin-s.talk.SizeFrom(s.carriedFrom()))
 	}
-	if err != nil || left >= 0 || workflow.GetVersion(s.root, carriedDefinitions, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+	if err != nil || left >= 0 {
 		return
 	}
 	s.fail(domain.AsError(contract.NotCarried(s.resolved.Definition, s.unstoredPrompt(), -left)))

@@ -35,22 +35,22 @@ func fullCarry(t *testing.T, in contract.SessionInput) contract.Carry {
 	chain, _ := log.ChainAt(4)
 	fallback := domain.LLMConfig{Provider: "scripted", Model: "/y"}
 	return contract.Carry{
-		RulesGivenUp: true,
-		Pins:         []contract.ToolPin{{Name: "look", Pin: domain.DigestOf([]byte("pin"))}},
-		State:        encoded,
+
+		Pins:  []contract.ToolPin{{Name: "look", Pin: domain.DigestOf([]byte("pin"))}},
+		State: encoded,
 		Resolved: &contract.Resolved{
 			Definition: in.Definition, Compaction: new(domain.Compaction{}.WithDefaults()), Digest: domain.DigestOf([]byte("resolved")),
 		},
 		Segments: []contract.Segment{{RunID: "run", To: 4, Digest: chain}},
 		Entries:  log.Entries(), Base: 4, Chain: chain,
-		Inferences: 8, ToolCalls: 6, Visible: 9, Traces: 10,
+		Inferences: 8, Visible: 9, Traces: 10,
 		Answered: []contract.AnsweredUpdate[contract.SendReply]{{ID: "a"}}, Extended: []contract.AnsweredUpdate[contract.ExtendReply]{{ID: "b"}},
 		Decided:    []contract.AnsweredUpdate[contract.DecisionReply]{{ID: "c"}},
 		Replied:    []contract.AnsweredUpdate[contract.AnswerReply]{{ID: "d"}},
 		Copy:       &contract.RecordRequest{Log: domain.LogRef{Length: 4, Digest: chain}, RunID: "earlier"},
 		Edits:      domain.Edits{Emptied: 1, Cleared: 3, Hidden: 2, Summary: 4, Buffered: 3, TakenBack: []domain.Span{{From: 5, To: 6}}},
 		Sketch:     []int64{11<<5 | 1, 12<<5 | 16},
-		NewestRole: domain.RoleUser, Prior: prior, Waited: 7, Paused: true, Sequence: 13,
+		NewestRole: domain.RoleUser, Prior: prior, Paused: true, Sequence: 13,
 		Guarded: contract.Guarded{
 			Cycles: domain.Cycles{Newest: []domain.Digest{domain.DigestOfTexts("calls")}, Same: []int{14}}, Fallback: 1, Primary: &fallback, Misguided: 15,
 			Rewritten: true, Invalid: 16, Results: 17, ResultTokens: 18, Window: 19, Excess: 20,
@@ -109,90 +109,4 @@ func TestCarryIsTakenOver(t *testing.T) {
 		require.NoError(t, err)
 		require.JSONEq(t, string(expected), string(found), name)
 	}
-}
-
-// TestRulesThatAnOlderWorkerLost: one that knows no rules hands on none. Each call waits for people then.
-func TestRulesThatAnOlderWorkerLost(t *testing.T) {
-	t.Parallel()
-	ruled, own := map[string]any{contract.MemoRules: true}, map[string]any{contract.MemoRules: true, contract.MemoOwnRules: true}
-	allow := domain.ApprovalsOf("allow")
-	for name, test := range map[string]struct {
-		memo          map[string]any
-		own, resolved *domain.Approvals
-		resolvesAgain bool
-		asks          bool
-		givenUp       bool
-	}{
-		"kept":                 {own, allow, nil, false, false, false},
-		"the worker's":         {ruled, nil, allow, false, false, false},
-		"lost":                 {own, nil, nil, false, true, false},
-		"lost, the worker's":   {ruled, nil, nil, false, true, false},
-		"lost, to be resolved": {own, nil, nil, true, true, false},
-		"of an older client":   {nil, nil, nil, false, false, false},
-		"taken away":           {own, nil, allow, false, false, true},
-		"taken away, and lost": {own, nil, nil, false, true, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := &world{model: func(r contract.ModelRequest) (contract.ModelReply, error) {
-				if r.Step > 2 {
-					return says("done"), nil
-				}
-				return says("looking", look()), nil
-			}, tools: reads(), tool: saw}
-			in := input(t, "")
-			in.Definition.Approvals = allow
-			env := w.environment(t)
-			outgrows(env, 1)
-			env.ExecuteWorkflow(string(contract.Execute), in)
-			next, ok := handedOn(t, env)
-			require.True(t, ok)
-			next.Definition.Approvals, next.Carry.Resolved.Approvals = test.own, test.resolved
-			next.Carry.RulesGivenUp = test.givenUp
-			if test.resolvesAgain {
-				next.Carry.Resolved = nil
-			}
-			env = w.environment(t)
-			require.NoError(t, env.SetMemoOnStart(test.memo))
-			waited := 0
-			env.RegisterDelayedCallback(func() {
-				waited = len(query(t, env, contract.QueryStatus, contract.StatusRequest{}).PendingApprovals)
-				env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{})
-			}, time.Hour)
-			env.ExecuteWorkflow(string(contract.Execute), next)
-			if test.asks {
-				require.Equal(t, 1, waited)
-				require.Len(t, w.ran, 1)
-			} else {
-				require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
-				require.Len(t, w.ran, 2)
-			}
-		})
-	}
-}
-
-// TestCountsOfAnOlderCarry: what workers told beside the state, before it had
-// them, still counts.
-func TestCountsOfAnOlderCarry(t *testing.T) {
-	t.Parallel()
-	w := steady(8, false)
-	env := w.environment(t)
-	outgrows(env, 3)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget.MaxToolCalls = number(100) }))
-	in, ok := handedOn(t, env)
-	require.True(t, ok)
-	require.EqualValues(t, 3, in.Carry.ToolCalls)
-	state, err := domain.DecodeAgentState(in.Carry.State)
-	require.NoError(t, err)
-	require.EqualValues(t, 3, state.Counts().ToolCalls)
-	in.Carry.State, err = json.Marshal(state.WithCounts(domain.ExecutionCounts{}, state.UpdatedAt()))
-	require.NoError(t, err)
-	in.Carry.Prior.ToolCalls, in.Carry.Waited = 4, time.Minute
-
-	env = w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), in)
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
-	status := query(t, env, contract.QueryStatus, contract.StatusRequest{})
-	require.EqualValues(t, 100-8-4, *status.BudgetLeft.MaxToolCalls)
-	require.EqualValues(t, 4, status.Prior.ToolCalls)
 }

@@ -27,9 +27,9 @@ func (b *toolBatch) refusedSpawn(call domain.ToolCall) *domain.Error {
 	switch depth, most := b.in.Parent.Below(b.own.SubagentPolicy); {
 	case b.spawns(call):
 		tool, _ := b.resolved.Tool(call.Name)
-		_, err := b.starting(b.own).SpawnOf(tool, call)
+		_, err := b.own.SpawnOf(tool, call)
 		return err
-	case !b.starting(b.own).Starts(call.Name):
+	case !b.own.Starts(call.Name):
 		return nil
 	case depth > most:
 		return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: sub-agents may be %d deep, and this one's would be at %d; do it without", most, depth)
@@ -40,7 +40,7 @@ func (b *toolBatch) refusedSpawn(call domain.ToolCall) *domain.Error {
 // tend has a sub-agent work, in the coroutine of its call, and says how it ended.
 func (b *toolBatch) tend(ctx workflow.Context, permit mailbox.Permit, i int, call domain.ToolCall) progress.ChildEnded {
 	tool, _ := b.resolved.Tool(call.Name)
-	spawn, wrong := b.starting(b.own).SpawnOf(tool, call)
+	spawn, wrong := b.own.SpawnOf(tool, call)
 	in := b.childInput(i, call, tool, spawn)
 	ended := progress.ChildEnded{Work: progress.ChildWork(*in)}
 	if wrong != nil { // a person has edited it
@@ -49,8 +49,8 @@ func (b *toolBatch) tend(ctx workflow.Context, permit mailbox.Permit, i int, cal
 	}
 	encoded, _ := json.Marshal(in) // what cannot be encoded is refused below
 	b.load.Add(ctx, len(encoded)+1024)
-	in.Budget = b.children.begins(in.Parent.Call())
-	in.Parent.Grant, in.Parent.Lends, in.Parent.Hears = in.Budget, b.lends(in.Budget), b.hearsWaits()
+	in.Budget = b.children.granted(in.Parent.Call())
+	in.Parent.Grant, in.Parent.Lends = in.Budget, b.lends(in.Budget)
 	b.emit(domain.SubagentSpawning{EventHeader: b.head(), Subagent: spawn.Subagent, ChildID: in.AgentID})
 	out, err := b.mail.Tend(ctx, permit, b.childOptions(in), in, &lender{toolBatch: b, call: in.Parent.Call()})
 	ended.Child.Grant = b.children.granted(in.Parent.Call())
@@ -85,18 +85,13 @@ func (b *toolBatch) childInput(i int, call domain.ToolCall, tool domain.ToolSpec
 	given, _ := domain.NewGiven(nil, nil, b.state.Trusted()) // as they were given to this one
 	return &contract.SessionInput{
 		SchemaVersion: domain.SchemaVersion, AgentID: parent.Call().Subagent(), Definition: definition, Prompt: spawn.Prompt, Given: given,
-		Timing: b.timing(), By: b.in.By, Attributes: b.in.Attributes, Parent: parent, TellsEnd: true,
+		Timing: b.timing(), By: b.in.By, Attributes: b.in.Attributes, Parent: parent,
 	}
 }
 
-// heldSubagents is the version from which the worker's approvals bind the sub-agents of an agent that has none of its own.
-// It must never change.
-const heldSubagents = "held-subagents"
-
 // binding are the approvals that the sub-agents of an agent are held to for its sake.
 func (b *toolBatch) binding(own domain.Definition) *domain.Approvals {
-	if own.Approvals != nil || b.resolved.Approvals == nil ||
-		workflow.GetVersion(b.root, heldSubagents, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+	if own.Approvals != nil || b.resolved.Approvals == nil {
 		return own.Approvals
 	}
 	return b.resolved.Approvals

@@ -1,7 +1,6 @@
 package workflows_test
 
 import (
-	"fmt"
 	"strconv"
 	"testing"
 	"time"
@@ -29,6 +28,7 @@ import (
 // says.
 type chronicle struct {
 	t      *testing.T
+	in     contract.SessionInput
 	events []*historypb.HistoryEvent
 	clock  time.Time
 }
@@ -36,7 +36,7 @@ type chronicle struct {
 // began begins the history of an agent.
 func began(t *testing.T, in contract.SessionInput) *chronicle {
 	t.Helper()
-	c := &chronicle{t: t, clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	c := &chronicle{t: t, in: in, clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	c.add(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED, &historypb.HistoryEvent{
 		Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{
 			WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{
@@ -122,26 +122,6 @@ func (c *chronicle) asksToCancel(activity int64) *chronicle {
 // exhausted says of the end of an activity before that the server had made its last attempt.
 func (c *chronicle) exhausted() *chronicle {
 	c.events[len(c.events)-1].GetActivityTaskTimedOutEventAttributes().RetryState = enumspb.RETRY_STATE_MAXIMUM_ATTEMPTS_REACHED
-	return c
-}
-
-// versioned is the commands with which a version is recorded.
-func (c *chronicle) versioned(change string, version workflow.Version) *chronicle {
-	c.add(enumspb.EVENT_TYPE_MARKER_RECORDED, &historypb.HistoryEvent{
-		Attributes: &historypb.HistoryEvent_MarkerRecordedEventAttributes{
-			MarkerRecordedEventAttributes: &historypb.MarkerRecordedEventAttributes{
-				MarkerName: "Version", WorkflowTaskCompletedEventId: int64(len(c.events)),
-				Details: map[string]*commonpb.Payloads{"change-id": c.payloads(change), "version": c.payloads(version)},
-			},
-		}})
-	c.add(enumspb.EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES, &historypb.HistoryEvent{
-		Attributes: &historypb.HistoryEvent_UpsertWorkflowSearchAttributesEventAttributes{
-			UpsertWorkflowSearchAttributesEventAttributes: &historypb.UpsertWorkflowSearchAttributesEventAttributes{
-				SearchAttributes: &commonpb.SearchAttributes{IndexedFields: map[string]*commonpb.Payload{
-					"TemporalChangeVersion": c.payloads([]string{fmt.Sprintf("%s-%d", change, version)}).Payloads[0],
-				}},
-			},
-		}})
 	return c
 }
 
@@ -233,6 +213,13 @@ func (c *chronicle) replays() (out contract.Outcome) {
 		out, err = workflows.Execute(ctx, in)
 		return out, err
 	}, workflow.RegisterOptions{Name: string(contract.Execute)})
-	require.NoError(c.t, r.ReplayWorkflowHistory(quiet(), &historypb.History{Events: c.events}))
+	require.NoError(c.t, c.replayedBy(r))
 	return out
+}
+
+// replayedBy replays the history under the agent's own workflow id.
+func (c *chronicle) replayedBy(r worker.WorkflowReplayer) error {
+	return r.ReplayWorkflowHistoryWithOptions(quiet(), &historypb.History{Events: c.events}, worker.ReplayWorkflowHistoryOptions{
+		OriginalExecution: workflow.Execution{ID: c.in.WorkflowID(), RunID: "run"},
+	})
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/testsuite"
-	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -194,36 +193,27 @@ func TestHooksSeeWhatWasEdited(t *testing.T) {
 }
 
 // TestHooksTakeTheirTime: what a hook that is an activity takes to look at an edited call counts, though people were waited
-// for before. An older worker did not count it.
+// for before.
 func TestHooksTakeTheirTime(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
-		version workflow.Version
-		reason  domain.StopReason
-	}{"counted": {1, domain.TimeLimitReached}, "by an older worker": {workflow.DefaultVersion, domain.Completed}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			looks := func(context.Context, contract.HookRequest) (contract.HookReply, error) {
-				return contract.HookReply{}, nil
-			}
-			slow := hook.IO(domain.TriggerBeforeToolUse, "slow", looks)
-			slow.Timeout = time.Hour
-			w := &world{model: calling(pay("7")), tool: saw}
-			env := hooked(t, w, nil, slow)
-			resolved := hookedCatalog(t, slow)
-			resolved.Tools = pays()
-			w.list = func(contract.CatalogRequest) (contract.Catalog, error) { return resolved, nil }
-			checking(env, "never")
-			env.RegisterActivityWithOptions(looks, activity.RegisterOptions{Name: string(contract.CallHook)})
-			env.OnActivity(string(contract.CallHook), mock.Anything, mock.Anything).After(10*time.Minute).Return(contract.HookReply{}, nil)
-			env.OnGetVersion("counted-edits", workflow.DefaultVersion, workflow.Version(1)).Return(test.version)
-			sees(t, env, time.Hour, func(waiting []domain.PendingApproval) { edits(env, "edit", `{"amount": 5}`, waiting[0]) })
-			in := askedFor(t)
-			in.Budget.MaxSeconds = new(15 * 60.0)
-			env.ExecuteWorkflow(string(contract.Execute), in)
-			require.Equal(t, test.reason, outcome(t, env).StopReason)
-		})
+	looks := func(context.Context, contract.HookRequest) (contract.HookReply, error) {
+		return contract.HookReply{}, nil
 	}
+	slow := hook.IO(domain.TriggerBeforeToolUse, "slow", looks)
+	slow.Timeout = time.Hour
+	w := &world{model: calling(pay("7")), tool: saw}
+	env := hooked(t, w, nil, slow)
+	resolved := hookedCatalog(t, slow)
+	resolved.Tools = pays()
+	w.list = func(contract.CatalogRequest) (contract.Catalog, error) { return resolved, nil }
+	checking(env, "never")
+	env.RegisterActivityWithOptions(looks, activity.RegisterOptions{Name: string(contract.CallHook)})
+	env.OnActivity(string(contract.CallHook), mock.Anything, mock.Anything).After(10*time.Minute).Return(contract.HookReply{}, nil)
+	sees(t, env, time.Hour, func(waiting []domain.PendingApproval) { edits(env, "edit", `{"amount": 5}`, waiting[0]) })
+	in := askedFor(t)
+	in.Budget.MaxSeconds = new(15 * 60.0)
+	env.ExecuteWorkflow(string(contract.Execute), in)
+	require.Equal(t, domain.TimeLimitReached, outcome(t, env).StopReason)
 }
 
 // TestAnEditIsTheEffectThatItIs: one of unknown outcome is not made again by it, and two of one step take turns.

@@ -152,7 +152,7 @@ func TestWhatWasSaidAndDoneGoesOnInLaterRuns(t *testing.T) {
 		return paying(text, r.Step), nil
 	}
 	in := input(t, "", func(in *contract.SessionInput) {
-		in.Definition.Approvals, in.Budget.MaxSteps, in.TellsEnd = domain.ApprovalsOf("allow"), number(20), true
+		in.Definition.Approvals, in.Budget.MaxSteps = domain.ApprovalsOf("allow"), number(20)
 	})
 	for runs := 1; ; runs++ {
 		env := w.environment(t)

@@ -54,7 +54,6 @@ func (o Options) execute(ctx workflow.Context, in *contract.SessionInput) (*cont
 		workflow.GetLogger(ctx).Warn("agent refused", "error", err)
 		return nil, refusal(err)
 	}
-	s.keepSessionBudget(false)
 	// All handlers stand before the first wait.
 	if err := errors.Join(s.answerQueries(), s.acceptUpdates()); err != nil {
 		return nil, err

@@ -160,11 +160,6 @@ func reachesRoot(env *testsuite.TestWorkflowEnvironment) {
 		})
 }
 
-// unspread has delays be as long as they would be for all.
-func unspread(env *testsuite.TestWorkflowEnvironment) {
-	env.OnGetVersion("spread-retries", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.DefaultVersion)
-}
-
 // ownID runs each agent under the workflow id that a client would start it with,
 // where the test gives it none: the environment has the same one for all.
 type ownID struct {

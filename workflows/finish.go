@@ -90,7 +90,7 @@ func (s session) result() *contract.Outcome {
 	out := contract.Outcome{AgentID: s.in.AgentID, Status: domain.StatusPending}
 	if s.archive.outcome != nil {
 		out = *s.archive.outcome
-		if end := endOf(s.state); s.in.TellsEnd && domain.CheckFits("end", end, domain.MaxEnd) == nil {
+		if end := endOf(s.state); domain.CheckFits("end", end, domain.MaxEnd) == nil {
 			out.End = &end
 		}
 	}

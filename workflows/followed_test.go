@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -201,19 +200,6 @@ func TestAToolThatIsGone(t *testing.T) {
 	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
 	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
 	require.Len(t, w.asked, 2)
-}
-
-// TestOlderSessionsFollowNothing: what a run of an older worker resolved once it keeps.
-func TestOlderSessionsFollowNothing(t *testing.T) {
-	t.Parallel()
-	w := deployed(offers("seek"), offers("find"))
-	env := w.environment(t)
-	env.OnGetVersion("followed-definitions", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.DefaultVersion)
-	sends(env, time.Minute, "second", contract.SendRequest{Prompt: "more"})
-	closes(env, time.Hour, "close")
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
-	require.Len(t, w.listed, 1)
 }
 
 // TestWhatWasAnotherGoesAlong with what continues as new, and an execution in progress keeps what it began with.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/testsuite"
-	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -81,21 +80,6 @@ func encode(t *testing.T, value any) string {
 	text, err := json.Marshal(value)
 	require.NoError(t, err)
 	return string(text)
-}
-
-// TestAForkOfAnOlderWorker begins nothing, and goes on to replay so.
-func TestAForkOfAnOlderWorker(t *testing.T) {
-	t.Parallel()
-	w := steady(2, false)
-	origin := w.environment(t)
-	origin.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-	in := forkOf(t, origin, 1)
-	w.asked = nil
-	env := w.environment(t)
-	env.OnGetVersion("forked", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.DefaultVersion)
-	env.ExecuteWorkflow(string(contract.Execute), in)
-	require.Equal(t, domain.StatusPending, outcome(t, env).Status)
-	require.Empty(t, w.asked)
 }
 
 // TestAForkKnowsOfUnsettledCalls: it makes none of the same effect, although its own keys are others.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -47,36 +46,6 @@ func TestWhatIsGivenIsHandedOnOnce(t *testing.T) {
 	require.Equal(t, []string{"before", "answered", "hello"}, []string{
 		page.Entries[0].Message.Text(), page.Entries[1].Message.Text(), page.Entries[2].Message.Text(),
 	})
-}
-
-// TestWhatAnOlderWorkerDidNotKnowStaysLeftOut: where one began the execution without what is given, the worker that
-// takes over replays it so, and the sender is told.
-func TestWhatAnOlderWorkerDidNotKnowStaysLeftOut(t *testing.T) {
-	t.Parallel()
-	for _, old := range []bool{true, false} {
-		w := &world{model: plays(says("one"), says("two"), says("three"))}
-		env := w.environment(t)
-		if old {
-			env.OnGetVersion("given", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.DefaultVersion)
-		}
-		given := sends(env, time.Minute, "u1", contract.SendRequest{Prompt: "more", Given: conversed(t)})
-		plain := sends(env, 2*time.Minute, "u2", contract.SendRequest{Prompt: "more"})
-		closes(env, time.Hour, "u3")
-		env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", func(in *contract.SessionInput) { in.Given = conversed(t) }))
-		require.Equal(t, 3, outcome(t, env).Number)
-		require.Equal(t, !old, given.value.(contract.SendReply).Given)
-		require.False(t, plain.value.(contract.SendReply).Given, "nothing was")
-		state, err := domain.DecodeAgentState(query(t, env, contract.QueryState, contract.StateRequest{}).State)
-		require.NoError(t, err)
-		logs := []int{w.asked[0].Log.Length, w.asked[1].Log.Length, w.asked[2].Log.Length}
-		if old {
-			require.Equal(t, []int{1, 3, 5}, logs)
-			require.Empty(t, state.Metadata())
-			continue
-		}
-		require.Equal(t, []int{3, 7, 9}, logs)
-		require.Equal(t, conversed(t).Metadata, state.Metadata())
-	}
 }
 
 // TestWhatIsGivenIsChecked by the workflow too, before anything begins: with the start, and with a message to a

@@ -14,28 +14,15 @@ import (
 type children struct {
 	pool domain.Pool
 	// all are those that have a seat: they are under way, or about to be.
-	all []seated
+	all []contract.SubagentView
 	// storeDown says that the newest of them to end could not be put among the records.
 	storeDown bool
-}
-
-// A seated is a sub-agent that has a seat. It begins when what it starts with fits the request.
-type seated struct {
-	contract.SubagentView
-	began bool
 }
 
 // sit gives a seat to one that starts, and reserves what it is granted.
 func (c *children) sit(view contract.SubagentView, left domain.ExecutionBudget, toStart int) {
 	c.pool, view.Grant = c.pool.WithGrant(left, toStart)
-	c.all = append(c.all, seated{SubagentView: view})
-}
-
-// begins notes that one begins, and is its grant.
-func (c *children) begins(call domain.ToolExecutionID) domain.ExecutionBudget {
-	at := c.at(call)
-	c.all[at].began = true
-	return c.all[at].Grant
+	c.all = append(c.all, view)
 }
 
 // lend gives one more of a limit, and is its grant then.
@@ -67,39 +54,21 @@ func (c *children) over(call domain.ToolExecutionID) {
 func (c *children) told(r *contract.Report) { c.storeDown = r != nil && r.StoreDown }
 
 func (c *children) at(call domain.ToolExecutionID) int {
-	return slices.IndexFunc(c.all, func(one seated) bool { return one.ToolExecutionID == call })
+	return slices.IndexFunc(c.all, func(one contract.SubagentView) bool { return one.ToolExecutionID == call })
 }
-
-// earlySeats is the version from which a sub-agent has its seat before what it starts with is sent, so that no more than so
-// many are under way where that takes long. It must never change.
-const earlySeats = "early-seats"
 
 // crowded reports whether no seat is free.
-func (c *children) crowded(ctx workflow.Context) bool {
-	began := 0
-	for _, one := range c.all {
-		if one.began {
-			began++
-		}
-	}
-	return began >= domain.MaxAtOnce ||
-		len(c.all) >= domain.MaxAtOnce && workflow.GetVersion(ctx, earlySeats, workflow.DefaultVersion, 1) != workflow.DefaultVersion
-}
+func (c *children) crowded() bool { return len(c.all) >= domain.MaxAtOnce }
 
-func (c *children) views() (views []contract.SubagentView) {
-	for _, one := range c.all {
-		views = append(views, one.SubagentView)
-	}
-	return views
-}
+func (c *children) views() []contract.SubagentView { return slices.Clone(c.all) }
 
 // awaitSeat waits in the coroutine of a call until one more sub-agent may run, and is the permit to start it, or why it may
 // not be.
 func (b *toolBatch) awaitSeat(ctx workflow.Context, permit mailbox.Permit, i int, call domain.ToolCall) (mailbox.Permit, *domain.Error) {
-	for b.children.crowded(b.root) {
+	for b.children.crowded() {
 		var ok bool
 		b.seatless(true)
-		permit, ok = b.mail.AwaitTurn(ctx, func() bool { return !b.children.crowded(b.root) }, func() bool { return b.halted }, func(on bool) {
+		permit, ok = b.mail.AwaitTurn(ctx, func() bool { return !b.children.crowded() }, func() bool { return b.halted }, func(on bool) {
 			b.seatless(!on)
 			b.hold(on)
 		})
@@ -114,7 +83,7 @@ func (b *toolBatch) awaitSeat(ctx workflow.Context, permit mailbox.Permit, i int
 // seat reserves the share of a sub-agent that is to start, or says why there is none for it.
 func (b *toolBatch) seat(i int, call domain.ToolCall) *domain.Error {
 	tool, _ := b.resolved.Tool(call.Name)
-	spawn, wrong := b.starting(b.own).SpawnOf(tool, call)
+	spawn, wrong := b.own.SpawnOf(tool, call)
 	if wrong != nil {
 		return nil // it is told as what the call came to
 	}
@@ -149,14 +118,9 @@ func (b *toolBatch) toSpawn() (n int) {
 	return n
 }
 
-// keptAnswers is the version from which an agent with a budget keeps so much back from its sub-agents that it can still say
-// what they have found. It must never change.
-const keptAnswers = "kept-answers"
-
 // keepsAnswer reports whether something of what is left is kept back from sub-agents.
 func (b *toolBatch) keepsAnswer(left domain.ExecutionBudget) bool {
-	return (left.MaxSteps != nil || left.MaxTokens != nil || left.MaxCostNanoUSD != nil) &&
-		workflow.GetVersion(b.root, keptAnswers, workflow.DefaultVersion, 1) != workflow.DefaultVersion
+	return left.MaxSteps != nil || left.MaxTokens != nil || left.MaxCostNanoUSD != nil
 }
 
 // What is kept back for the results of sub-agents, each, and for what the agent says of them, in tokens.

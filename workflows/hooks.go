@@ -210,20 +210,16 @@ func (r hookRun) ask(at any) (contract.HookReply, error) {
 			again = r.mail.BackOff(r.apart(r.backoff(request.Lost), request.Lost, 0))
 			continue
 		}
-		again = err != nil && r.lacked(lossOf(err).Err()) && r.askAnother(lossOf(err).Err(), asked-request.Lost, r.asHook())
+		again = err != nil && r.askAnother(lossOf(err).Err(), asked-request.Lost, r.asHook())
 	}
 	switch {
 	case err == nil:
 		return *reply, r.weigh(*reply)
-	case r.mail.Interrupted() && (request.Lost > 0 || temporal.IsCanceledError(err) || r.lacked(lossOf(err).Err())):
+	case r.mail.Interrupted() && (request.Lost > 0 || temporal.IsCanceledError(err) || lossOf(err).Err().Lacking):
 		return contract.HookReply{}, nil
 	}
 	return contract.HookReply{}, lossOf(err).Err()
 }
-
-// lostHooks is the version from which a hook that sets no attempts is asked again where its
-// worker was lost. It must never change.
-const lostHooks = "lost-hooks"
 
 // hookLosses is how many workers one hook may lose that sets no attempts.
 const hookLosses = 3
@@ -232,8 +228,7 @@ const hookLosses = 3
 // worker is lost that is no longer heard of, not the one that is late.
 func (r hookRun) lostAgain(err error, lost int) bool {
 	timeout, ok := errors.AsType[*temporal.TimeoutError](err)
-	return ok && timeout.TimeoutType() == enumspb.TIMEOUT_TYPE_HEARTBEAT && r.spec.Attempts == 0 && lost+1 < hookLosses &&
-		workflow.GetVersion(r.root, lostHooks, workflow.DefaultVersion, 1) != workflow.DefaultVersion
+	return ok && timeout.TimeoutType() == enumspb.TIMEOUT_TYPE_HEARTBEAT && r.spec.Attempts == 0 && lost+1 < hookLosses
 }
 
 func (r hookRun) request(at any) contract.HookRequest {

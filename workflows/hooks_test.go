@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
@@ -292,7 +291,7 @@ func (c *chronicle) along(hooks ...hook.Hook) error {
 	r, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{DisableDeadlockDetection: true}) // a busy machine is none
 	require.NoError(c.t, err)
 	workflows.Register(r, workflows.Options{Hooks: set})
-	return r.ReplayWorkflowHistory(quiet(), &historypb.History{Events: c.events})
+	return c.replayedBy(r)
 }
 
 // nothing is a hook that is an activity, whose reply stands in the history.

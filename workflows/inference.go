@@ -18,7 +18,7 @@ type inference struct {
 	// plan is the summary's, nil where the step's answer is asked for.
 	plan *conversation.SummaryPlan
 	// tries counts those of this request, lost the workers that were lost with it beside;
-	// resumes says that the newest goes on for one whose worker was lost.
+	// resumes says that a worker was lost and the same request is sent again, without compaction.
 	tries, lost int
 	resumes     bool
 	// kept is what is known of the answer of that one.
@@ -62,7 +62,7 @@ func (i *inference) prepare() (mailbox.Permit, contract.Reservation, bool) {
 	bound, noBudget := i.request.MaxOutputTokens, progress.NoBudget
 	if i.plan != nil {
 		bound, noBudget = i.plan.Request().MaxTokens, progress.NoBudgetToSumUp
-	} else if _, ok := i.mail.Permit(mailbox.ForInference); ok && !i.asBefore() && i.compact() == over {
+	} else if _, ok := i.mail.Permit(mailbox.ForInference); ok && !i.resumes && i.compact() == over {
 		return mailbox.Permit{}, contract.Reservation{}, false
 	}
 	// A pause or a stop may have come meanwhile.
@@ -88,10 +88,6 @@ func (i *inference) prepare() (mailbox.Permit, contract.Reservation, bool) {
 	}
 	return permit, room.Within(bound), true
 }
-
-// asBefore reports whether the model is asked what it was asked before its worker was lost:
-// what was short enough then is not made shorter, so that the same comes of it.
-func (i *inference) asBefore() bool { return i.resumes && i.retries.asBefore() }
 
 // decide says how an inference goes on after an attempt.
 func (i *inference) decide(
@@ -119,7 +115,7 @@ func (i *inference) decide(
 		if why.Lacking && i.askAnother(why, i.lack(), i.whileReplaced()) {
 			return again
 		}
-		if i.lacked(why) && i.mail.Stopped() { // it waited for another worker
+		if why.Lacking && i.mail.Stopped() { // it waited for another worker
 			return i.interrupted(contract.ModelReply{})
 		}
 	}
@@ -186,7 +182,7 @@ func (i *inference) overflowed(err *domain.Error, billed bool) (course, bool) {
 // summarise asks for a summary of what comes before the boundary, as a part of the
 // step. It answers again where that is not worth its price.
 func (i *inference) summarise() course {
-	plan, worth := i.talk.plan(i.root, i.resolved)
+	plan, worth := i.talk.plan(i.resolved)
 	if !worth {
 		return again
 	}

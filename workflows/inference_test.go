@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
-	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -358,7 +356,6 @@ func TestALostInference(t *testing.T) {
 	for name, test := range map[string]struct {
 		losses   int
 		attempts int
-		version  workflow.Version
 		stop     contract.StopMode
 		paused   time.Duration
 		seconds  float64
@@ -372,9 +369,6 @@ func TestALostInference(t *testing.T) {
 		"lost twice":               {losses: 2, status: domain.StatusCompleted, text: "done", tokens: 2*59 + 3, asked: 3},
 		"more often than attempts": {losses: 9, attempts: 1, status: domain.StatusCompleted, text: "done", tokens: 9*59 + 3, asked: 10},
 		"lost each time":           {losses: 99, status: domain.StatusFailed, tokens: 19*59 + 957, asked: 20},
-		"once, lost twice":         {losses: 2, version: 1, status: domain.StatusCompleted, text: "done", tokens: 2*59 + 3, asked: 3},
-		"once, lost each time":     {losses: 9, version: 1, status: domain.StatusFailed, tokens: 3*59 + 957, asked: 4},
-		"by the server":            {losses: 9, version: workflow.DefaultVersion, status: domain.StatusFailed, tokens: 957, asked: 1},
 		"a stop in the wait":       {losses: 9, stop: contract.StopNow, status: domain.StatusStopped, text: "…half", tokens: 2 * 59, asked: 2},
 		"a graceful one":           {losses: 9, stop: contract.AfterStep, status: domain.StatusStopped, text: "…half", tokens: 2 * 59, asked: 2},
 		"a stop in a pause after":  {losses: 9, stop: contract.StopNow, paused: time.Hour, status: domain.StatusStopped, text: "…half", tokens: 2 * 59, asked: 2},
@@ -383,21 +377,16 @@ func TestALostInference(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			attempts, version := cmp.Or(test.attempts, 4), cmp.Or(test.version, 2)
+			attempts := cmp.Or(test.attempts, 4)
 			w := &world{loses: true}
 			w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
-				if before := len(w.asked) - 1; version == 2 {
-					require.Equal(t, []int{0, before, attempts}, []int{r.Attempts, r.Lost, r.Tries})
-				} else {
-					require.Equal(t, []int{before, 0, attempts}, []int{r.Attempts, r.Lost, r.Tries})
-				}
+				require.Equal(t, []int{0, len(w.asked) - 1, attempts}, []int{r.Attempts, r.Lost, r.Tries})
 				if len(w.asked) <= test.losses {
 					return contract.ModelReply{}, temporal.NewHeartbeatTimeoutError(beat)
 				}
 				return with(says("done"), func(r *contract.ModelReply) { r.Response.Usage = domain.Usage{InputTokens: 2, OutputTokens: 1} }), nil
 			}
 			env := w.environment(t)
-			env.OnGetVersion("lost-inference", workflow.DefaultVersion, workflow.Version(2)).Return(version)
 			if test.stop != "" {
 				env.RegisterDelayedCallback(func() {
 					env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: test.stop})
@@ -423,36 +412,4 @@ func TestALostInference(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestAnOldLossIsTheServersAlone: where older workers let one end an execution, the next
-// execution of the run makes an inference again whose worker is lost. As the history of
-// the first is replayed, the version is not yet that of today, and stays so once asked for.
-func TestAnOldLossIsTheServersAlone(t *testing.T) {
-	t.Parallel()
-	w := &world{loses: true, exhausted: 1}
-	w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
-		if len(w.asked) == 1 {
-			return contract.ModelReply{}, temporal.NewHeartbeatTimeoutError(contract.Heartbeat{Step: 1, Phase: contract.PhaseStreaming, Attempt: 1})
-		}
-		return says("done"), nil
-	}
-	env := w.environment(t)
-	version := sync.OnceValue(func() workflow.Version {
-		if len(w.asked) == 0 {
-			return workflow.DefaultVersion
-		}
-		return 2
-	})
-	env.OnGetVersion("lost-inference", workflow.DefaultVersion, workflow.Version(2)).Return(
-		func(string, workflow.Version, workflow.Version) workflow.Version { return version() })
-	in := input(t, "ann")
-	env.RegisterDelayedCallback(func() {
-		require.Equal(t, domain.StatusFailed, query(t, env, contract.QueryStatus, contract.StatusRequest{}).Status)
-		env.UpdateWorkflow(string(contract.UpdateSend), "u1", callback[contract.SendReply](t, nil), contract.SendRequest{Prompt: "more", Definition: &in.Definition})
-	}, time.Hour)
-	closes(env, 2*time.Hour, "close")
-	env.ExecuteWorkflow(string(contract.Execute), in)
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
-	require.Len(t, w.asked, 2)
 }

@@ -10,13 +10,9 @@ import (
 	"everstep/workflows/internal/mailbox"
 )
 
-// budgetRequests is the version from which a sub-agent may ask for more of the budget. It is asked where it is granted
-// something that is counted. It must never change.
-const budgetRequests = "budget-requests"
-
 // lends reports whether requests of a sub-agent with a grant are answered.
 func (b *toolBatch) lends(grant domain.ExecutionBudget) bool {
-	return grant.Whole() != domain.Spent{} && workflow.GetVersion(b.root, budgetRequests, workflow.DefaultVersion, 1) != workflow.DefaultVersion
+	return grant.Whole() != domain.Spent{}
 }
 
 // A lender answers what the sub-agent of a call asks for.
@@ -147,17 +143,12 @@ func (s session) mayAsk(limit domain.Limit) bool {
 	budget, _ := s.bounds().UseOf(limit, s.now())
 	grant, granted := s.mail.Granted().UseOf(limit, domain.Spent{}, s.now())
 	own, limited := s.own.Budget.UseOf(limit, domain.Spent{}, s.now())
-	return granted && !grant.Rule.Unit.OfTime() && !budget.Session && budget.Total == grant.Total && (!limited || own.Total.Int() > grant.Total.Int()) &&
-		workflow.GetVersion(s.root, budgetRequests, workflow.DefaultVersion, 1) != workflow.DefaultVersion // an older worker may have gone on without
+	return granted && !grant.Rule.Unit.OfTime() && !budget.Session && budget.Total == grant.Total && (!limited || own.Total.Int() > grant.Total.Int())
 }
 
 // asksItself asks for what the agent needs itself, between what it does. Nothing else of it is under way.
 func (s session) asksItself(asked contract.BudgetRequest) bool {
-	return s.asksAbove(s.root, asked, func() bool { return false }, func(on bool) {
-		if s.tellsWaits() {
-			s.mail.WaitForGrant(on)
-		}
-	})
+	return s.asksAbove(s.root, asked, func() bool { return false }, s.mail.WaitForGrant)
 }
 
 func (s session) asksAbove(ctx workflow.Context, asked contract.BudgetRequest, over func() bool, held func(on bool)) bool {

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"go.temporal.io/sdk/workflow"
-
 	"everstep/domain"
 	"everstep/domain/contract"
 )
@@ -107,11 +105,6 @@ func (s session) clear(contract.ClearRequest) contract.ClearReply {
 	return contract.ClearReply{Messages: hidden}
 }
 
-// renewedIdle is the version from which the idle time-out is that of the definition in force, and what people say of an
-// idle session begins its time anew: before, it was that with which the run began, from the newest execution's end on. It
-// is asked where that is not the same. It must never change.
-const renewedIdle = "renewed-idle"
-
 // idleTime is how long a session may be idle, and since when it is; no time: for as long as it likes.
 func (s session) idleTime() (timeout time.Duration, since time.Time) {
 	execution, _ := s.state.Execution()
@@ -119,19 +112,10 @@ func (s session) idleTime() (timeout time.Duration, since time.Time) {
 	if !known {
 		return 0, since
 	}
-	timeout = s.in.Definition.IdleTimeout
-	if s.passed.Agent != "" {
-		timeout = s.own.IdleTimeout
+	if spoken := s.mail.IdleSince(); !spoken.IsZero() {
+		since = spoken
 	}
-	own, spoken := s.own.IdleTimeout, s.mail.IdleSince()
-	if (own != timeout || own > 0 && !spoken.IsZero()) &&
-		workflow.GetVersion(s.root, renewedIdle, workflow.DefaultVersion, 1) != workflow.DefaultVersion {
-		timeout = own
-		if !spoken.IsZero() {
-			since = spoken
-		}
-	}
-	return timeout, since
+	return s.own.IdleTimeout, since
 }
 
 // idle waits between executions until there is something to do. A session that has been idle for as long as its

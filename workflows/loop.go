@@ -91,12 +91,11 @@ func (s session) beginExecution() {
 	if restored := s.guards.forget(); restored != nil {
 		s.useModel(*restored)
 	}
-	s.recheck(s.root)
+	s.recheck()
 	s.handOverAnew()
 	s.adoptDefinition()
 	if next.Model != nil && !next.Model.Equal(s.state.LLMConfig()) {
 		s.useModel(*next.Model)
-		s.drop()
 	}
 	budget, prior := contract.BudgetOf(s.own, next.Budget, s.in.Parent), domain.Spent{}
 	if next.GoesOn {
@@ -111,7 +110,7 @@ func (s session) beginExecution() {
 	s.enterExecution(id, budget, next.GoesOn, prior)
 	s.noteGiven(next.Given)
 	s.showTrusted()
-	s.talk.begin(s.root, id, s.state.Chain(), next, s.resolved, s.now())
+	s.talk.begin(id, s.state.Chain(), next, s.resolved, s.now())
 	if s.state.ExecutionCount() > 1 {
 		// Whoever started the workflow has published the first.
 		s.publish(contract.Outcome{Status: domain.StatusInProgress})
@@ -138,7 +137,6 @@ func (s session) mayBegin() bool {
 		if (len(s.resolved.Hooks) > 0 || s.guards.failover.used > 0) && s.stale() {
 			s.resolve(permit)
 		}
-		s.keepSessionBudget(true)
 		s.guardBudget(s.asksFor)
 	}
 	return s.goesOn()

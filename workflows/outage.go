@@ -33,33 +33,18 @@ func (r *run) pause(longest time.Duration) time.Duration {
 	return min(time.Minute<<min(r.outage.tries-1, 10), longest)
 }
 
-// stuck is suffer where nothing is put off: an older worker that met the outage tries before each execution.
-func (r *run) stuck(why *domain.Error) { r.outage = outage{why: why.Message} }
-
 // due counts a step, and reports whether the storage is to be tried after it.
 func (r *run) due() bool {
 	r.outage.steps--
 	return r.outage.steps <= 0
 }
 
-// storageOutage is the version from which an execution outlives an outage of the storage,
-// idleOutage that from which an idle session tries again. They must never change.
-const (
-	storageOutage = "storage-outage"
-	idleOutage    = "idle-outage"
-)
-
 // outlives reports whether the session goes on in its run, though it should continue as new.
 func (s session) outlives(why *domain.Error) bool {
-	since := storageOutage
-	if !s.state.HasActiveExecution() {
-		since = idleOutage
-	}
-	if s.exhausted() || workflow.GetVersion(s.root, since, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
-		s.run.stuck(why)
+	s.run.suffer(why)
+	if s.exhausted() {
 		return false
 	}
-	s.run.suffer(why)
 	workflow.GetLogger(s.root).Warn("the run cannot continue as new, and goes on", "error", why, "tries", s.run.outage.tries)
 	return true
 }

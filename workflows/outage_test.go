@@ -2,7 +2,6 @@ package workflows_test
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,7 +10,6 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
-	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -29,31 +27,6 @@ func promptsHourly(t *testing.T, env *testsuite.TestWorkflowEnvironment, prompts
 			env.UpdateWorkflow(string(contract.UpdateSend), fmt.Sprint("u", h), callback[contract.SendReply](t, nil), contract.SendRequest{Prompt: "more"})
 		}, time.Duration(h)*time.Hour)
 	}
-}
-
-// TestAnOutageThatAnOlderWorkerMet is tried before each execution of the run, as that worker did: its history
-// says so, also where the run goes on under a newer one.
-func TestAnOutageThatAnOlderWorkerMet(t *testing.T) {
-	t.Parallel()
-	w := steady(19, true)
-	w.tool = func(contract.ToolRequest) (contract.ToolReply, error) {
-		return contract.ToolReply{Content: strings.Repeat("x", 60_000)}, nil
-	}
-	env := w.environment(t)
-	begun := env.Now()
-	var tried []int
-	w.record = func(contract.RecordRequest) (contract.Segment, error) {
-		tried = append(tried, int(env.Now().Sub(begun)/time.Hour))
-		return contract.Segment{}, bucketGone()
-	}
-	outgrows(env, 19)
-	env.OnGetVersion("storage-outage", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.DefaultVersion).Maybe()
-	env.OnGetVersion("idle-outage", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.DefaultVersion).Maybe()
-	promptsHourly(t, env, 5)
-	env.RegisterDelayedCallback(env.CancelWorkflow, 6*time.Hour)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
-	require.Equal(t, []int{0, 1, 2, 3, 4, 5}, slices.Compact(tried))
-	require.Equal(t, 19, len(w.asked), "each further execution fails before its first step")
 }
 
 // longTalk is a session whose conversation is too long to be carried without the storage, which fails until a time.

@@ -12,10 +12,6 @@ import (
 	"everstep/workflows/internal/mailbox"
 )
 
-// pendingCalls is the version from which a call that its other side goes on with is asked about until it is
-// over. It must never change.
-const pendingCalls = "pending-calls"
-
 const (
 	// mostAsked bounds how often a call is asked about: each time takes some of the history.
 	mostAsked = 1000
@@ -26,11 +22,6 @@ const (
 	takeBackTimeout = 10 * time.Second
 	takeBackQueued  = 15 * time.Second
 )
-
-// goesOn reports whether a call's other side goes on with it, and is asked.
-func (b *toolBatch) goesOn(reply contract.ToolReply) bool {
-	return reply.Pending != nil && workflow.GetVersion(b.root, pendingCalls, workflow.DefaultVersion, 1) != workflow.DefaultVersion
-}
 
 // follow asks what came of a call until that is known, in the coroutine of the call. Between two times nothing
 // holds a worker, and each may go to another one. The call is under way all the time: a stop that lets calls
@@ -44,7 +35,7 @@ func (b *toolBatch) follow(ctx workflow.Context, options workflow.ActivityOption
 		b.note(fmt.Sprintf("step %d: %s %s; asked again at %s",
 			b.content.Number, domain.Shorten(request.Name, 64), reply.Pending.Says(), reply.Pending.AskAt.Format(time.RFC3339)))
 		permit, ok := b.mail.BackOffAsking(ctx, b.untilAsked(*reply.Pending, asked))
-		if !ok || asked >= mostAsked || b.cramped() || b.now().Sub(reply.Pending.Since) > longestPending {
+		if !ok || asked >= mostAsked || b.nearBounds() || b.now().Sub(reply.Pending.Since) > longestPending {
 			return b.takeBack(ctx, options, request)
 		}
 		b.load.Add(ctx, size+len(request.Pending.Handle))
@@ -78,7 +69,7 @@ func (b *toolBatch) untilAsked(pending contract.Pending, asked int) time.Duratio
 	if !pending.Until.IsZero() {
 		slow = min(slow, pending.Until.Sub(now)/2)
 	}
-	if asked < briskAsks/beside || slow <= delay || workflow.GetVersion(b.root, boundedWaits, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+	if asked < briskAsks/beside || slow <= delay {
 		return delay
 	}
 	return slow

@@ -33,17 +33,8 @@ func (q *askedQuestion) bound() domain.Digest { return q.Digest }
 
 func (q *askedQuestion) place() int { return q.position }
 
-// askedQuestions is the version from which a call that asks for it waits for a person's answer. It must never change.
-const askedQuestions = "questions"
-
 // mostChecks bounds how often people try to answer a question with a schema: each time takes some of the history.
 const mostChecks = 50
-
-// asksPerson reports whether a reply only asks people, and they are asked.
-func (b *toolBatch) asksPerson(reply contract.ToolReply) bool {
-	return reply.NotStarted && reply.Question != nil &&
-		workflow.GetVersion(b.root, askedQuestions, workflow.DefaultVersion, 1) != workflow.DefaultVersion
-}
 
 // awaitAnswer waits in the coroutine of a call until somebody has answered its question, or its time is over, and returns
 // what came of it. Nothing of the call is under way meanwhile.

@@ -59,14 +59,10 @@ func (r *records) missing() string {
 	return fmt.Sprintf("executions: %d; %s", len(r.pending)+r.lost, r.why)
 }
 
-// executionRecords is the version from which an execution that has ended is put among the records, where the worker
-// that resolved it has some. It must never change.
-const executionRecords = "execution-records"
-
 // recordEnded puts the execution that has ended among the records, after those that still wait. Its outcome has been
 // told by then. The activity may run twice: a record takes the place of the same one.
 func (s session) recordEnded() {
-	if s.resolved == nil || !s.resolved.Records || workflow.GetVersion(s.root, executionRecords, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+	if s.resolved == nil || !s.resolved.Records {
 		return
 	}
 	s.records.add(contract.EndedExecution{Number: s.state.ExecutionCount(), RunID: s.info.WorkflowExecution.RunID})

@@ -5,37 +5,23 @@ import (
 	"slices"
 	"strings"
 
-	"go.temporal.io/sdk/workflow"
-
 	"everstep/domain"
 	"everstep/domain/contract"
 )
 
 // adoptDefinition begins an execution with the definition that has waited for it.
 func (s session) adoptDefinition() {
-	before := s.own.Model
 	next, ok := s.takeNext()
 	if !ok {
 		return
 	}
-	if slices.Contains(next.Word.Fields, "model") && s.adoptsModel(before, next) {
+	if slices.Contains(next.Word.Fields, "model") {
 		s.useModel(next.Definition.Model)
 	}
 	if rebudgets(&next) {
 		s.limitSession(next.Definition.SessionBudget)
 	}
 	s.instruct(next.Definition)
-}
-
-// joinedUpdates is the version from which the model of an update holds where another update, which is not about it, comes
-// before the execution begins: before, one that gave the session the model of its definition back was lost. It is asked
-// there alone. It must never change.
-const joinedUpdates = "joined-updates"
-
-func (s session) adoptsModel(before domain.LLMConfig, next contract.Redefinition) bool {
-	asked := contract.RedefineRequest{Fields: next.Word.Asked}
-	lost := len(next.Word.Before) > 0 && before.Equal(next.Definition.Model) && !s.names(asked, "model")
-	return !lost || workflow.GetVersion(s.root, joinedUpdates, workflow.DefaultVersion, 1) != workflow.DefaultVersion
 }
 
 func (s session) checkRedefine(request contract.RedefineRequest) error {

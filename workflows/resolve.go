@@ -5,8 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"go.temporal.io/sdk/workflow"
-
 	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/domain/hook"
@@ -32,8 +30,6 @@ type definition struct {
 	// has: a session does not become freer or stricter with another worker or model.
 	approvals *domain.Approvals
 	decided   bool
-	// givenUp says that an update took the definition's own approvals away.
-	givenUp bool
 	// pins are of the tools of MCP servers that the session was given.
 	pins []contract.ToolPin
 	// passed is of the conversation, where an agent has handed it over.
@@ -54,7 +50,7 @@ const (
 // newDefinition is of the run that follows one which has handed this on.
 func newDefinition(own domain.Definition, carry contract.Carry) *definition {
 	d := &definition{
-		own: own, next: carry.Next, approvals: carry.Approvals, decided: carry.ApprovalsDecided, changes: carry.Changes, givenUp: carry.RulesGivenUp,
+		own: own, next: carry.Next, approvals: carry.Approvals, decided: carry.ApprovalsDecided, changes: carry.Changes,
 		passed: *cmp.Or(carry.Handed, &contract.Handed{}), pins: carry.Pins,
 	}
 	if carry.Resolved != nil {
@@ -73,7 +69,7 @@ func (d *definition) tell(change contract.DefinitionChange) {
 // handOver writes down what the next run needs. What is resolved has the approvals; where a worker has to resolve it
 // anew, they are carried by themselves.
 func (d *definition) handOver(to *contract.Carry) {
-	to.Changes, to.Next, to.Untold, to.RulesGivenUp, to.Pins = d.changes, d.next, d.word, d.givenUp, d.pins
+	to.Changes, to.Next, to.Untold, to.Pins = d.changes, d.next, d.word, d.pins
 	if !d.passed.IsZero() {
 		to.Handed = new(d.passed)
 	}
@@ -82,37 +78,15 @@ func (d *definition) handOver(to *contract.Carry) {
 	}
 }
 
-// recheckedTools is the version from which limits of tools alone have a worker say again what holds: an older one
-// dropped them. It must never change.
-const recheckedTools = "rechecked-tool-limits"
-
-// followedDefinitions is the version from which each execution of a session is resolved anew: before, only limits were
-// asked for again. It must never change.
-const followedDefinitions = "followed-definitions"
-
-// recheck is for another execution, which follows the workers as they are by now. In older ones limits alone do: one
-// holds for as long as the workers have it.
-func (d *definition) recheck(root workflow.Context) {
-	switch {
-	case d.resolved == nil:
-		d.outdated = upToDate
-	case workflow.GetVersion(root, followedDefinitions, workflow.DefaultVersion, 1) != workflow.DefaultVersion:
+// recheck is for another execution, which follows the workers as they are by now.
+func (d *definition) recheck() {
+	d.outdated = upToDate
+	if d.resolved != nil {
 		d.outdated = allOutdated
-	case d.resolved.RateLimit != nil || len(d.resolved.ToolLimits) > 0 &&
-		workflow.GetVersion(root, recheckedTools, workflow.DefaultVersion, 1) != workflow.DefaultVersion:
-		d.outdated = limitsOutdated
-	default:
-		d.outdated = upToDate
 	}
 }
 
-// drop is for another model in executions that follow nothing else, expire has a worker say again which limits hold,
-// and take puts a definition in force.
-func (d *definition) drop() {
-	if d.outdated != allOutdated {
-		d.resolved = nil
-	}
-}
+// expire has a worker say again which limits hold, and take puts a definition in force.
 func (d *definition) expire() { d.outdated = max(d.outdated, limitsOutdated) }
 func (d *definition) take(resolved *contract.Resolved) {
 	if !d.decided {
@@ -182,8 +156,7 @@ func (d *definition) takeNext() (contract.Redefinition, bool) {
 	if d.resolved != nil {
 		d.outdated = allOutdated
 	}
-	d.givenUp = d.own.Approvals == nil
-	if d.givenUp && d.approvals == nil {
+	if d.own.Approvals == nil && d.approvals == nil {
 		d.decided = false
 	}
 	return adopted, true
@@ -263,14 +236,9 @@ func (s session) prompt() string {
 	return s.own.Shown(s.state.SystemPrompt(), s.state.Trusted())
 }
 
-// unsaidApprovals is the version from which the default holds where a worker names no approvals, as an older one
-// does: before, no call waited then. It must never change.
-const unsaidApprovals = "approvals-unsaid"
-
 // leavesUnsaid reports whether nobody says which calls wait.
 func (s session) leavesUnsaid(d domain.Definition, catalog *contract.Catalog) bool {
-	return !s.decidedFor(d) && catalog.Approvals == nil && d.Approvals == nil &&
-		workflow.GetVersion(s.root, unsaidApprovals, workflow.DefaultVersion, 1) != workflow.DefaultVersion
+	return !s.decidedFor(d) && catalog.Approvals == nil && d.Approvals == nil
 }
 
 // list makes the definition the one in force, with what a worker adds to it.

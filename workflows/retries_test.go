@@ -7,53 +7,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/temporal"
-	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
 	"everstep/domain/contract"
 )
-
-// TestCallsOfAnOlderRunAreTheServers: where the workflow learned that an older worker let
-// the server make a call again, that goes on for the rest of the run, as do losses that
-// nobody counted.
-func TestCallsOfAnOlderRunAreTheServers(t *testing.T) {
-	t.Parallel()
-	lost := temporal.NewHeartbeatTimeoutError(contract.Heartbeat{Step: 1})
-	for name, test := range map[string]struct {
-		version workflow.Version
-		tries   int // those of the second step's call that the server makes
-		want    contract.ToolRequest
-	}{
-		"by the server": {workflow.DefaultVersion, 4, contract.ToolRequest{}},
-		"not counted":   {1, 1, contract.ToolRequest{Tries: 4}},
-		"counted":       {2, 1, contract.ToolRequest{Tries: 4, Losses: 9}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := &world{tools: []domain.ToolSpec{{Name: "look", Effect: domain.ReadOnly, Losses: 9}}}
-			w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
-				if r.Step == 3 {
-					return says("done"), nil
-				}
-				return says("", look()), nil
-			}
-			w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
-				if r.Step == 1 && len(w.ran) == 1 {
-					return contract.ToolReply{}, temporal.NewNonRetryableApplicationError("", "", lost)
-				}
-				return saw(r)
-			}
-			env := w.environment(t)
-			env.OnGetVersion("own-tries", workflow.DefaultVersion, workflow.Version(2)).Return(test.version)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Definition.Attempts = 4 }))
-			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
-			last := w.ran[len(w.ran)-1]
-			require.Equal(t, 2, last.Step)
-			require.Equal(t, test.want, contract.ToolRequest{Tries: last.Tries, Losses: last.Losses})
-			require.EqualValues(t, test.tries, w.options[string(contract.CallTool)].RetryPolicy.MaximumAttempts)
-		})
-	}
-}
 
 // TestWhatFailedTogetherComesBackApart: no sooner than without, at most a quarter later,
 // each agent at its own time, which is the same when it is replayed.

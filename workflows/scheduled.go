@@ -240,10 +240,7 @@ func (r *scheduledRun) childContext(ctx workflow.Context, in contract.SessionInp
 	if of, ok := workflow.GetTypedSearchAttributes(r.ctx).GetKeyword(scheduledBy); ok {
 		attributes = append(attributes, scheduledBy.ValueSet(of))
 	}
-	memo := map[string]any{contract.MemoRules: true}
-	if in.Definition.Approvals != nil {
-		memo[contract.MemoOwnRules] = true
-	}
+	memo := map[string]any{}
 	if budgeted := contract.SessionMemoOf(in.Definition); budgeted != nil {
 		memo[contract.MemoSessionBudget] = *budgeted
 	}

@@ -22,7 +22,6 @@ type session struct {
 	mail    *mailbox.Mailbox
 	talk    *transcript
 	guards  *guards
-	retries *retries
 	run     *run
 	archive *archive
 	// approvals are asked about calls of the step in progress.
@@ -48,7 +47,6 @@ func newSession(ctx workflow.Context, in *contract.SessionInput, options Options
 	if err := checkOwnID(ctx, in); err != nil {
 		return session{}, err
 	}
-	in = keepRules(ctx, in)
 	carry := contract.Carry{}
 	if in.Carry != nil {
 		carry = *in.Carry
@@ -60,7 +58,7 @@ func newSession(ctx workflow.Context, in *contract.SessionInput, options Options
 	s := session{
 		given: &given{in, options, workflow.GetInfo(ctx)}, agent: agent, definition: definition,
 		mail: mailbox.New(root, agent, carry), talk: talk, guards: newGuards(carry.Guarded),
-		retries: &retries{root: root}, run: newRun(carry), archive: &archive{outcome: carry.Outcome}, approvals: &waiters[*askedCall]{}, questions: &waiters[*askedQuestion]{},
+		run: newRun(carry), archive: &archive{outcome: carry.Outcome}, approvals: &waiters[*askedCall]{}, questions: &waiters[*askedQuestion]{},
 		unsettled: &unsettled{}, bindings: newBindings(carry), records: newRecords(carry), children: &children{},
 	}
 	switch {
@@ -81,30 +79,11 @@ func newSession(ctx workflow.Context, in *contract.SessionInput, options Options
 	return s, s.create()
 }
 
-// keepRules has each call wait for people where rules held for the agent and a worker that knows none has handed it on
-// without them.
-func keepRules(ctx workflow.Context, in *contract.SessionInput) *contract.SessionInput {
-	if in.Carry == nil || in.Definition.Approvals != nil || in.Carry.Handed != nil { // an older worker knows of no hand-off
-		return in
-	}
-	memo, resolved := workflow.GetInfo(ctx).Memo.GetFields(), in.Carry.Resolved
-	_, ruled := memo[contract.MemoRules]
-	_, own := memo[contract.MemoOwnRules]
-	own = own && !in.Carry.RulesGivenUp // the memo tells how the session began
-	if !own && (!ruled || resolved == nil || resolved.Approvals != nil) {
-		return in
-	}
-	workflow.GetLogger(ctx).Warn("an older worker has lost the rules of the agent, so each of its calls waits for approval")
-	kept := *in
-	kept.Definition.Approvals = domain.Everywhere(domain.AskFirst)
-	return &kept
-}
-
 // create makes the session of an agent that has done nothing yet. A client refuses
 // what is refused here first, with its exit code; this is for those who start the
 // workflow otherwise.
 func (s session) create() error {
-	given := s.known(s.in.Given)
+	given := s.in.Given
 	if err := cmp.Or(checkAgent(s.in), s.checkParent(), s.checkStart(s.in.Prompt, given, s.in.Budget), s.checkShown(s.in.Given)); err != nil {
 		return err
 	}
@@ -114,18 +93,6 @@ func (s session) create() error {
 	}
 	s.limitSession(s.in.Definition.SessionBudget)
 	return nil
-}
-
-// beginsWithGiven is the version from which an execution begins with what is given. It must
-// never change.
-const beginsWithGiven = "given"
-
-// known is what is given, but nothing where an older worker began without it.
-func (s session) known(given *domain.Given) *domain.Given {
-	if given == nil || workflow.GetVersion(s.root, beginsWithGiven, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
-		return nil
-	}
-	return s.trusting(given)
 }
 
 func (s session) resume(carry contract.Carry) error {
@@ -172,14 +139,10 @@ func (s session) copyLater(messages *contract.RecordRequest, carry contract.Carr
 	return s.talk.Check()
 }
 
-// forked is the version from which a workflow may begin with what another agent had come to. An older worker begins
-// nothing then. It must never change.
-const forked = "forked"
-
 // fork begins the first execution of an agent that goes on from a step of another one's. The input is a client's: what
 // is wrong with it is refused.
 func (s session) fork(carry contract.Carry) error {
-	given := s.known(s.in.Given)
+	given := s.in.Given
 	err := cmp.Or(checkAgent(s.in), s.agent.fork(s.in, carry, given))
 	if err == nil {
 		err = cmp.Or(s.checkStart(s.in.Prompt, given, s.in.Budget), s.checkShown(s.in.Given))
@@ -194,9 +157,6 @@ func (s session) fork(carry contract.Carry) error {
 	if err := s.copyLater(s.in.Fork.Copy, carry); err != nil {
 		return err
 	}
-	if workflow.GetVersion(s.root, forked, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
-		return nil
-	}
 	if len(s.state.Unsettled()) > 0 {
 		s.unsettled.changed() // the memo is to have them
 	}
@@ -204,10 +164,6 @@ func (s session) fork(carry contract.Carry) error {
 	s.mail.Post(mailbox.NextExecution{Prompt: s.in.Prompt, Given: given, Budget: s.in.Budget, Parts: true, By: s.startedBy()})
 	return nil
 }
-
-// settledAfterEnd is the version from which a workflow may but settle a call of an agent that has ended. An older worker
-// ends it and settles nothing. It must never change.
-const settledAfterEnd = "settled-after-end"
 
 // settleEnded settles a call of an agent whose execution has ended. The run ends as that did, with nothing else done.
 // The input is a client's: what is wrong with it is refused.
@@ -225,7 +181,7 @@ func (s session) settleEnded(carry contract.Carry) error {
 	if err == nil {
 		err = s.copyLater(s.in.Settle.Copy, carry)
 	}
-	if err != nil || workflow.GetVersion(s.root, settledAfterEnd, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+	if err != nil {
 		return err
 	}
 	if err = s.checkResolve(s.in.Settle.Request); err == nil {
@@ -247,10 +203,6 @@ func (s session) startedBy() domain.Starter {
 	return by
 }
 
-// ownID is the version from which an agent runs under its own workflow id only.
-// It is recorded where another id is met, and nowhere else. It must never change.
-const ownID = "own-id"
-
 // checkOwnID refuses what was started under an id that is not the agent's, which no
 // command would find. A run that goes on from another, as only the server can say,
 // is of an agent that was let begin.
@@ -263,9 +215,6 @@ func checkOwnID(ctx workflow.Context, in *contract.SessionInput) error {
 	identity, err := domain.AgentIDOf(strings.TrimPrefix(own, domain.WorkflowIDPrefix))
 	if id == own && err == nil && identity == in.AgentID {
 		return nil
-	}
-	if workflow.GetVersion(ctx, ownID, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
-		return nil // it began before this was asked, or a replay does not know the id
 	}
 	if id == own {
 		return domain.Errorf(domain.Invalid, "agent_id: %s is not that of %q", in.AgentID, id)

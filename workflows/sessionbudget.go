@@ -5,30 +5,16 @@ import (
 	"fmt"
 	"slices"
 
-	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
 	"everstep/domain/contract"
 )
 
-// sessionBudget is the version from which a budget over the session bounds its executions. An older worker knows none.
-// It is asked as an account is opened, and nowhere else. It must never change.
-const sessionBudget = "session-budget"
-
-// toldSessionBudget is the version from which the memo has the session's budget. It is asked where that changes, and at the
-// end of an execution of a session that has one. It must never change.
-const toldSessionBudget = "told-session-budget"
-
-// keptSessionBudget is the version from which a budget holds again that an older worker has lost. Where a run begins without
-// it that is asked, and, by an id that goes on with execution and step, before each step that has none: the run may have
-// begun on an older worker, and a version that this had not is never another one in its run. It must never change.
-const keptSessionBudget = "kept-session-budget"
-
 // limitSession gives the session other totals; what was spent stays spent. Where it has had none it counts from here on.
 func (s session) limitSession(budget domain.ExecutionBudget) {
 	if _, has := s.state.Session(); !has {
-		if budget.IsEmpty() || workflow.GetVersion(s.root, sessionBudget, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		if budget.IsEmpty() {
 			return
 		}
 	}
@@ -47,9 +33,6 @@ func (s session) tellSessionBudget() {
 
 // addSessionBudget adds to a memo what tells of the session's budget: nothing in what began before that was told.
 func (s session) addSessionBudget(into map[string]any) map[string]any {
-	if workflow.GetVersion(s.root, toldSessionBudget, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
-		return into
-	}
 	account, executions, has := s.state.SessionBooked()
 	memo := contract.SessionMemo{Executions: executions}
 	if has {
@@ -68,72 +51,6 @@ func upsertMemo(root workflow.Context, memo map[string]any) {
 	if err := workflow.UpsertMemo(root, memo); err != nil {
 		workflow.GetLogger(root).Error("upsert memo", "error", err)
 	}
-}
-
-// keepSessionBudget has the session's budget hold again where an older worker has lost it: as the run begins, and before a
-// step.
-func (s session) keepSessionBudget(step bool) {
-	_, has := s.state.Session()
-	memo := s.toldSessionBudget()
-	if memo == nil {
-		return
-	}
-	waits, lost := s.next != nil && rebudgets(s.next), (*domain.SessionAccount)(nil)
-	if !has {
-		lost = memo.Lost(!waits)
-	}
-	next := waits && memo.Next != nil && !memo.Next.IsEmpty() && s.next.Definition.SessionBudget.IsEmpty()
-	if lost == nil && !next {
-		return
-	}
-	since := keptSessionBudget
-	if step {
-		since = fmt.Sprintf("%s/%d.%d", since, s.state.ExecutionCount(), s.state.StepCount()+1)
-	}
-	if workflow.GetVersion(s.root, since, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
-		return
-	}
-	workflow.GetLogger(s.root).Warn("an older worker has lost the budget of the session, which holds again")
-	if next {
-		s.restoreNextBudget(*memo.Next)
-	}
-	if lost != nil {
-		s.restoreAccount(*lost, memo.Executions)
-		s.restoreSessionBudget(lost.Budget)
-		s.tellSessionBudget()
-	}
-}
-
-// toldSessionBudget is what the memo says of the session's budget, or else the definition with which the run began; nil:
-// nothing. Of a memo that nobody can read nothing is left.
-func (s session) toldSessionBudget() *contract.SessionMemo {
-	field, told := workflow.GetInfo(s.root).Memo.GetFields()[contract.MemoSessionBudget]
-	if !told {
-		if !s.passed.IsZero() { // the definition is another agent's
-			return nil
-		}
-		return contract.SessionMemoOf(s.in.Definition)
-	}
-	var memo contract.SessionMemo
-	err := converter.GetDefaultDataConverter().FromPayload(field, &memo)
-	if lost := memo.Lost(true); err != nil || memo.Executions < 0 || lost != nil && lost.Check() != nil {
-		nothing := domain.ExecutionBudget{MaxSteps: new(int64(0))}
-		return &contract.SessionMemo{Account: &domain.SessionAccount{Budget: nothing}}
-	}
-	return &memo
-}
-
-// restoreAccount takes an account that was checked.
-func (a *agent) restoreAccount(lost domain.SessionAccount, executions int) {
-	a.state = must(a.state.WithSessionKept(lost, executions, a.now()))
-}
-
-// restoreSessionBudget and restoreNextBudget give the definition in force, and the one that waits, the totals back.
-func (d *definition) restoreSessionBudget(b domain.ExecutionBudget) { d.own.SessionBudget = b }
-func (d *definition) restoreNextBudget(b domain.ExecutionBudget) {
-	next := *d.next
-	next.Definition.SessionBudget = b
-	d.next = &next
 }
 
 // account takes totals that were checked.

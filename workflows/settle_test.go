@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -29,34 +28,23 @@ func endsUnsettled(t *testing.T, w *world) (contract.SessionInput, contract.Outc
 	return in, outcome(t, env)
 }
 
-// TestAWorkflowThatSettles does nothing else: it ends as the execution did. An older one does not even that.
+// TestAWorkflowThatSettles does nothing else: it ends as the execution did.
 func TestAWorkflowThatSettles(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
-		version workflow.Version
-		settled int
-	}{"a new one": {1, 1}, "an older one": {workflow.DefaultVersion, 0}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := &world{}
-			in, ended := endsUnsettled(t, w)
-			env := w.environment(t)
-			env.OnGetVersion("settled-after-end", workflow.DefaultVersion, workflow.Version(1)).Return(test.version)
-			env.ExecuteWorkflow(string(contract.Execute), in)
-			out := outcome(t, env)
-			require.Len(t, out.Settled, test.settled)
-			if test.settled > 0 {
-				require.Equal(t, domain.Program{Client: "test"}, out.Settled[0].Settlement.By)
-				require.NotNil(t, w.notes.agent.Unsettled, "the memo has changed")
-			}
-			out.Settled = nil
-			require.Equal(t, ended, out)
-			require.Empty(t, w.asked)
-			require.Empty(t, w.ran)
-			require.Len(t, query(t, env, contract.QueryStatus, contract.StatusRequest{}).OutcomeUnknown, 1-test.settled)
-			require.NotNil(t, query(t, env, contract.QueryState, contract.StateRequest{}).Carry, "it can go on from there")
-		})
-	}
+	w := &world{}
+	in, ended := endsUnsettled(t, w)
+	env := w.environment(t)
+	env.ExecuteWorkflow(string(contract.Execute), in)
+	out := outcome(t, env)
+	require.Len(t, out.Settled, 1)
+	require.Equal(t, domain.Program{Client: "test"}, out.Settled[0].Settlement.By)
+	require.NotNil(t, w.notes.agent.Unsettled, "the memo has changed")
+	out.Settled = nil
+	require.Equal(t, ended, out)
+	require.Empty(t, w.asked)
+	require.Empty(t, w.ran)
+	require.Len(t, query(t, env, contract.QueryStatus, contract.StatusRequest{}).OutcomeUnknown, 0)
+	require.NotNil(t, query(t, env, contract.QueryState, contract.StateRequest{}).Carry, "it can go on from there")
 }
 
 // unfinished is a state as it was before its execution ended.

@@ -3,20 +3,9 @@ package workflows
 import (
 	"cmp"
 
-	"go.temporal.io/sdk/workflow"
-
 	"everstep/domain"
 	"everstep/domain/contract"
 )
-
-// standingApprovals is the version from which a person's word may hold beyond one call. It must never change.
-const standingApprovals = "standing-approvals"
-
-// knowsStanding reports whether standing approvals are given and heeded: an older worker knew none, so where it has
-// asked people it was right.
-func (s session) knowsStanding() bool {
-	return workflow.GetVersion(s.root, standingApprovals, workflow.DefaultVersion, 1) != workflow.DefaultVersion
-}
 
 func (s session) standingContext(tool string) domain.Digest {
 	spec, _ := s.resolved.Tool(tool)
@@ -26,7 +15,7 @@ func (s session) standingContext(tool string) domain.Digest {
 // stands reports whether a standing approval lets a call run about which a rule would have people asked.
 func (b *toolBatch) stands(i int, call domain.ToolCall, rule string) bool {
 	standing, ok := b.state.StandingFor(domain.CallDigest(call.Name, call.Arguments), b.standingContext(call.Name))
-	if !ok || !b.knowsStanding() {
+	if !ok {
 		return false
 	}
 	b.standing[i] = standing.Approval(rule)
@@ -55,12 +44,8 @@ func (b *toolBatch) noteStanding(i int, call domain.ToolCall) {
 	})
 }
 
-// standBy gives the standing approval that comes with the word about a call, or finds the one that there is. Nil: an older
-// worker has taken the word for that call alone.
+// standBy gives the standing approval that comes with the word about a call, or finds the one that there is.
 func (s session) standBy(call *askedCall) *domain.StandingApproval {
-	if !s.knowsStanding() {
-		return nil
-	}
 	context := s.standingContext(call.Tool)
 	standing, ok := s.state.StandingFor(call.Digest, context)
 	if !ok {

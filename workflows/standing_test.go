@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/testsuite"
-	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -92,12 +91,10 @@ func TestAStandingApprovalInTheNextRun(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*contract.SessionInput)
 		given  *domain.Given
-		older  bool
 		asks   bool
 		ran    int
 	}{
 		"as it was":         {ran: 2},
-		"an older worker":   {older: true, asks: true, ran: 1},
 		"another customer":  {given: trusts("customer", "4712"), asks: true, ran: 1},
 		"another tool":      {change: func(in *contract.SessionInput) { in.Carry.Resolved.Tools[0].Pin = domain.DigestOf([]byte("changed")) }, asks: true, ran: 1},
 		"another schema":    {change: func(in *contract.SessionInput) { in.Carry.Resolved.Tools[0].Schema = json.RawMessage(`{"a":1}`) }, asks: true, ran: 1},
@@ -122,9 +119,6 @@ func TestAStandingApprovalInTheNextRun(t *testing.T) {
 				return contract.Catalog{Tools: in.Carry.Resolved.Tools, MinOutputTokens: 1}, nil
 			}
 			env = w.environment(t)
-			if test.older {
-				env.OnGetVersion("standing-approvals", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.DefaultVersion)
-			}
 			sends(env, time.Minute, "send", contract.SendRequest{Prompt: "more", Given: test.given})
 			asked := false
 			sees(t, env, time.Hour, func(waiting []domain.PendingApproval) {
@@ -185,20 +179,6 @@ func TestAlwaysIsOneApproval(t *testing.T) {
 	require.Equal(t, one.Standing, two.Standing)
 	require.ErrorContains(t, words[2].rejected, "is no standing approval of this session")
 	require.Len(t, query(t, env, contract.QueryStatus, contract.StatusRequest{}).StandingApprovals, 1)
-}
-
-// TestAlwaysOfAnOlderWorker is a word about one call.
-func TestAlwaysOfAnOlderWorker(t *testing.T) {
-	t.Parallel()
-	w := &world{tools: pays(), model: calling(pay("1")), tool: saw}
-	env := w.environment(t)
-	env.OnGetVersion("standing-approvals", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.DefaultVersion)
-	var word *verdict
-	sees(t, env, time.Minute, func(waiting []domain.PendingApproval) { word = always(env, "a", waiting[0]) })
-	env.ExecuteWorkflow(string(contract.Execute), askedFor(t))
-	require.Nil(t, word.value.(contract.DecisionReply).Standing)
-	require.Len(t, w.ran, 1)
-	require.Empty(t, query(t, env, contract.QueryStatus, contract.StatusRequest{}).StandingApprovals)
 }
 
 // TestARevocationIsHeededByCallsThatHaveNotBegun: one that goes on elsewhere does so, those that wait for their turn are

@@ -11,10 +11,6 @@ import (
 	"everstep/workflows/internal/mailbox"
 )
 
-// strandedCalls is the version from which a call that no worker takes where the limit of its tool holds is made where it
-// holds by now. An older worker left it there, also when no worker had the limit any more. It must never change.
-const strandedCalls = "stranded-calls"
-
 const (
 	// leastTurn is for how long at least a call waits for its turn, and turnsAhead how many of a rate it lets others have.
 	// What has waited longer loses its place, so it should be rare; each further wait is twice as long, up to longestTurn.
@@ -28,7 +24,7 @@ const (
 // turnTime is for how long a call waits for its turn before a worker is asked whether its limit still holds, after so many
 // waits; zero: for good.
 func (b *toolBatch) turnTime(tool, queue string, waits int) time.Duration {
-	if queue == "" || workflow.GetVersion(b.root, strandedCalls, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+	if queue == "" {
 		return 0
 	}
 	first := leastTurn

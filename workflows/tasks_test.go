@@ -180,28 +180,11 @@ func TestWhatAStopNowCutsOff(t *testing.T) {
 func TestALostWorkerIsCounted(t *testing.T) {
 	t.Parallel()
 	c, inference := asking(t)
-	c.dies(inference, contract.Heartbeat{Phase: contract.PhaseRequested, Reserved: domain.Usage{InputTokens: 50}}).task()
+	c.dies(inference, contract.Heartbeat{Phase: contract.PhaseRequested, Reserved: domain.Usage{InputTokens: 50}}).exhausted().task()
 	out := c.ends()
 	require.Equal(t, domain.StatusFailed, out.Status)
 	require.Equal(t, domain.CodeTimeout, out.Code)
 	require.Equal(t, domain.Usage{InputTokens: 50, Estimated: true}, out.Usage)
-}
-
-// TestReplayAfterAnOldLoss: where one has ended an execution as older workers let it, the
-// next execution of the run makes an inference again.
-func TestReplayAfterAnOldLoss(t *testing.T) {
-	t.Parallel()
-	lost := contract.Heartbeat{Phase: contract.PhaseStreaming, Tail: "half", Length: 4, Attempt: 1}
-	in := input(t, "ann")
-	c := began(t, in).task()
-	listing := c.calls(string(contract.ListTools))
-	c.returns(listing, catalog()).task()
-	c.dies(c.calls(string(contract.CallModel)), lost).exhausted().task().notes().task()
-	asks(c, contract.UpdateSend, contract.SendRequest{Prompt: "more", Definition: &in.Definition}, contract.SendReply{})
-	c.dies(c.calls(string(contract.CallModel)), lost).task().versioned("lost-inference", 1)
-	c.fires(c.sets(time.Second)).task()
-	c.returns(c.calls(string(contract.CallModel)), says("done")).task().notes()
-	c.replays()
 }
 
 // TestAStopWhileTheToolsAreListed waits for nothing.

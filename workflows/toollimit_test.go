@@ -153,30 +153,3 @@ func limitedCatalog() contract.Catalog {
 	c.ToolLimits = map[string]contract.ToolLimit{"look": {TaskQueue: "q/tool/look", ToolLimit: domain.ToolLimit{AtOnce: 1}}}
 	return c
 }
-
-// TestAnOlderWorkerKnewNoLimitOfTools: it waited before it made a call again that was to go elsewhere, and began the next
-// execution without asking what holds.
-func TestAnOlderWorkerKnewNoLimitOfTools(t *testing.T) {
-	t.Parallel()
-	t.Run("waited", func(t *testing.T) {
-		t.Parallel()
-		c, inference := asking(t)
-		c.returns(inference, says("looking", look())).task()
-		tool := c.calls(string(contract.CallTool))
-		c.returns(tool, elsewhere()).task()
-		c.versioned("spread-retries", 1)
-		c.fires(c.sets(time.Second)).task()
-		c.calls(string(contract.CallTool))
-		c.replays()
-	})
-	t.Run("began", func(t *testing.T) {
-		t.Parallel()
-		in := input(t, "ann")
-		c := began(t, in).task()
-		c.returns(c.calls(string(contract.ListTools)), limitedCatalog()).task()
-		c.returns(c.calls(string(contract.CallModel)), says("done")).task().notes().task()
-		asks(c, contract.UpdateSend, contract.SendRequest{Prompt: "more", Definition: &in.Definition}, contract.SendReply{})
-		c.returns(c.calls(string(contract.CallModel)), says("done")).task().notes()
-		c.replays()
-	})
-}

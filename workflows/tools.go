@@ -116,7 +116,7 @@ func (b *toolBatch) begin(i int) {
 	b.running++
 	b.counted(1)
 	effect := b.effectOf(call)
-	later := asked != nil || b.takesTurn(effect) || b.spawns(call) || b.handsOff(call)
+	later := asked != nil || b.effects[effect] || b.spawns(call) || b.handsOff(call)
 	if !later {
 		b.start(i, call, effect)
 	}
@@ -190,10 +190,6 @@ func (b *toolBatch) start(i int, call domain.ToolCall, effect domain.Digest) {
 	b.emit(domain.ToolCallStarted{EventHeader: b.head(), ToolExecutionID: b.content.ID.Tool(i), Tool: domain.Shorten(call.Name, maxEventText)})
 }
 
-// wrappedCalls is the version from which a model is told that it invents names around those of
-// tools. It must never change.
-const wrappedCalls = "wrapped-calls"
-
 // judge decides whether a call may run; what it returns is why it may not.
 func (b *toolBatch) judge(i int, call domain.ToolCall) *domain.Error {
 	left, limited := b.callsLeft()
@@ -210,14 +206,14 @@ func (b *toolBatch) judge(i int, call domain.ToolCall) *domain.Error {
 		return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: a step may make at most %d calls", domain.MaxStepCalls)
 	case unspawned != nil:
 		return unspawned
-	case !known && call.Wraps() && workflow.GetVersion(b.root, wrappedCalls, workflow.DefaultVersion, 1) != workflow.DefaultVersion:
+	case !known && call.Wraps():
 		return domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool,
 			"unknown tool %q, and not all that is meant by it exists: call tools directly by their names, several in one turn; the tools are: %s",
 			domain.Shorten(call.Name, 64), b.toolList())
 	case !known:
 		return domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "unknown tool %q; the tools are: %s", domain.Shorten(call.Name, 64), b.toolList())
-	case b.rule(call).Then == domain.Deny:
-		return domain.CodedErrorf(domain.Denied, domain.CodeDenied, "denied: the rules of this agent do not allow this call (%s)", b.rule(call).Rule).From("approvals")
+	case b.ruling(call).Then == domain.Deny:
+		return domain.CodedErrorf(domain.Denied, domain.CodeDenied, "denied: the rules of this agent do not allow this call (%s)", b.ruling(call).Rule).From("approvals")
 	case unsettled != nil:
 		return unsettled
 	case limited && left <= 0:
@@ -300,17 +296,11 @@ func (b *toolBatch) review(i int) {
 // stops the execution as well as a thousand.
 const maxToolStops = 20
 
-// resultParts is the version from which the images of results join the conversation. It must never change.
-const resultParts = "result-parts"
-
 func (b *toolBatch) join() {
 	stops := 0
 	for i, result := range b.results {
 		call, result := b.calls[i], b.tellEdited(i, result)
 		b.takeNote(b.content.ToolExecutions[i].Name(), result.Note)
-		if len(result.Parts) > 0 && workflow.GetVersion(b.root, resultParts, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
-			result.Parts = nil
-		}
 		message := b.content.ToolExecutions[i].Answer.Mark(progress.ToolMessage(call, result))
 		b.say("", message, result.Digest, domain.Tag{Trace: true, ToolExecutionID: b.content.ID.Tool(i)})
 		if result.Stop != nil && stops < maxToolStops {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/temporal"
-	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -99,23 +98,20 @@ func TestWhatBecomesOfACall(t *testing.T) {
 	}
 }
 
-// TestImagesOfResultsJoin the conversation, unless a hook has had its own word about the result, or the run began
-// to take such results when it knew no images.
+// TestImagesOfResultsJoin the conversation, unless a hook has had its own word about the result.
 func TestImagesOfResultsJoin(t *testing.T) {
 	t.Parallel()
 	image := []domain.Part{{Type: domain.PartImage, MediaType: "image/png", Data: []byte("png")}}
 	for name, test := range map[string]struct {
-		version workflow.Version
-		hooks   []hook.Hook
-		want    []domain.Part
+		hooks []hook.Hook
+		want  []domain.Part
 	}{
-		"shown":             {version: 1, want: image},
-		"before there were": {version: workflow.DefaultVersion},
-		"a hook rewrites": {version: 1, hooks: []hook.Hook{hook.AfterToolUse("rewrite", func(c hook.ToolResult) (hook.ToolResult, error) {
+		"shown": {want: image},
+		"a hook rewrites": {hooks: []hook.Hook{hook.AfterToolUse("rewrite", func(c hook.ToolResult) (hook.ToolResult, error) {
 			c.At.Execution.Value = "nothing to see"
 			return c, nil
 		})}},
-		"a hook reads": {version: 1, want: image, hooks: []hook.Hook{hook.AfterToolUse("read", func(c hook.ToolResult) (hook.ToolResult, error) { return c, nil })}},
+		"a hook reads": {want: image, hooks: []hook.Hook{hook.AfterToolUse("read", func(c hook.ToolResult) (hook.ToolResult, error) { return c, nil })}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -125,9 +121,6 @@ func TestImagesOfResultsJoin(t *testing.T) {
 			env := w.environment(t)
 			if len(test.hooks) > 0 {
 				env = hooked(t, w, nil, test.hooks...)
-			}
-			if test.version == workflow.DefaultVersion {
-				env.OnGetVersion("result-parts", workflow.DefaultVersion, workflow.Version(1)).Return(test.version)
 			}
 			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
@@ -142,20 +135,15 @@ func TestCallsShareTheRoomForImages(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		calls, want int
-		version     workflow.Version
 	}{
-		"few":                  {16, 0, 1},
-		"more":                 {17, domain.MaxStepImages / 17, 1},
-		"too many":             {1000, domain.MaxStepImages / domain.MaxStepCalls, 1},
-		"before there was any": {17, 0, workflow.DefaultVersion},
+		"few":      {16, 0},
+		"more":     {17, domain.MaxStepImages / 17},
+		"too many": {1000, domain.MaxStepImages / domain.MaxStepCalls},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := &world{tools: reads(), model: calling(calls("look", test.calls)...), tool: saw}
 			env := w.environment(t)
-			if test.version == workflow.DefaultVersion {
-				env.OnGetVersion("shared-images", workflow.DefaultVersion, workflow.Version(1)).Return(test.version)
-			}
 			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
 			require.Len(t, w.ran, min(test.calls, domain.MaxStepCalls))

@@ -51,21 +51,14 @@ func (t *transcript) rebase(before domain.LogRef, entries []domain.Entry) (err e
 	return err
 }
 
-// goOnRole is the version from which an execution that goes on heeds who said the
-// last message, where only the run before knows. It must never change.
-const goOnRole = "go-on-role"
-
 // begin makes an execution the one in progress, with its first message.
-func (t *transcript) begin(ctx workflow.Context, id domain.ExecutionID, chain []domain.ExecutionID, next mailbox.NextExecution, r *contract.Resolved, now time.Time) {
+func (t *transcript) begin(id domain.ExecutionID, chain []domain.ExecutionID, next mailbox.NextExecution, r *contract.Resolved, now time.Time) {
 	t.from, t.before = t.Len(), t.Edits()
 	t.Conversation = t.WithExecution(chain, next.GoesOn || next.Parts, r)
 	if !next.GoesOn {
 		t.Conversation = t.WithGiven(id, next.Given, now)
 		t.Conversation = t.WithPrompt(id, next.Prompt, now)
 		return
-	}
-	if t.NewestIsCarried() && workflow.GetVersion(ctx, goOnRole, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
-		t.Conversation = t.WithNewestForgotten()
 	}
 	t.Conversation = t.WithGoOn(id, now)
 }
@@ -127,15 +120,8 @@ func (t *transcript) clear(r *contract.Resolved) bool {
 
 func (t *transcript) refused(r *contract.Resolved) { t.Conversation = t.WithRefused(r) }
 
-// replacedSummaries is the version from which a summary that a newer one has
-// replaced no longer counts as shown. It must never change.
-const replacedSummaries = "replaced-summaries"
-
 // plan says what to sum up, if anything is worth it.
-func (t *transcript) plan(ctx workflow.Context, r *contract.Resolved) (conversation.SummaryPlan, bool) {
-	if t.HoldsSummaries() && workflow.GetVersion(ctx, replacedSummaries, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
-		t.Conversation = t.WithReplacedCounted()
-	}
+func (t *transcript) plan(r *contract.Resolved) (conversation.SummaryPlan, bool) {
 	return t.PlanSummary(r)
 }
 

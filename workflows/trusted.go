@@ -1,28 +1,9 @@
 package workflows
 
-import (
-	"go.temporal.io/sdk/workflow"
-
-	"everstep/domain"
-)
-
-// beginsWithTrusted is the version from which an execution begins with trusted values.
-// It must never change.
-const beginsWithTrusted = "trusted"
-
-// trusting is what is given, but without trusted values where an older worker began
-// without them.
-func (s session) trusting(given *domain.Given) *domain.Given {
-	if len(given.Trusted) == 0 || workflow.GetVersion(s.root, beginsWithTrusted, workflow.DefaultVersion, 1) != workflow.DefaultVersion {
-		return given
-	}
-	without := *given
-	without.Trusted = nil
-	return &without
-}
+import "everstep/domain"
 
 // checkShown refuses what begins an execution without a value that its model is to
-// be shown. It asks what was given, also where an older worker began without that.
+// be shown.
 func (s session) checkShown(given *domain.Given) error {
 	values := s.state.SessionTrusted()
 	if given != nil {

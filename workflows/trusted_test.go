@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/testsuite"
-	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -88,31 +86,4 @@ func TestAnExecutionThatLacksWhatItShowsDoesNotBegin(t *testing.T) {
 	require.NoError(t, env.GetWorkflowError())
 	require.Nil(t, lacks.rejected, "the session has it")
 	require.ErrorContains(t, taken.rejected, "trusted.order: has another value")
-}
-
-// TestWhatAnOlderWorkerDidNotTrustStaysLeftOut: where one began the execution without the values, the worker that takes
-// over replays it so, and the sender is told.
-func TestWhatAnOlderWorkerDidNotTrustStaysLeftOut(t *testing.T) {
-	t.Parallel()
-	older := func(env *testsuite.TestWorkflowEnvironment) {
-		env.OnGetVersion("given", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.Version(1))
-		env.OnGetVersion("trusted", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.DefaultVersion)
-	}
-	w := &world{model: plays(says("one"), says("two"), says("three"))}
-	env := w.environment(t)
-	older(env)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
-		in.Given, in.Definition.ShowTrusted = trusts("customer", "4711"), []string{"customer"}
-	}))
-	require.Equal(t, domain.Completed, outcome(t, env).StopReason, "what has begun goes on")
-
-	env = w.environment(t)
-	older(env)
-	sent := sends(env, time.Minute, "u1", contract.SendRequest{Prompt: "more", Given: trusts("order", "1")})
-	closes(env, time.Hour, "u2")
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", func(in *contract.SessionInput) { in.Given = trusts("customer", "4711") }))
-	require.Equal(t, 2, outcome(t, env).Number)
-	require.True(t, sent.value.(contract.SendReply).Given)
-	require.False(t, sent.value.(contract.SendReply).Trusted)
-	require.Empty(t, query(t, env, contract.QueryStatus, contract.StatusRequest{}).Trusted)
 }

@@ -10,10 +10,6 @@ import (
 	"everstep/workflows/internal/mailbox"
 )
 
-// turns is the version from which the calls of one step that are one effect are made one after another. It must never
-// change.
-const turns = "effects-in-turn"
-
 // effectOf is the key of a call's effect, where it may not be made twice at a time; zero elsewhere.
 func (b *toolBatch) effectOf(call domain.ToolCall) (key domain.Digest) {
 	tool, known := b.resolved.Tool(call.Name)
@@ -23,16 +19,10 @@ func (b *toolBatch) effectOf(call domain.ToolCall) (key domain.Digest) {
 	return tool.EffectKeyOf(b.in.AgentID, call.Arguments)
 }
 
-// takesTurn reports whether a call has to wait because one of the same effect is under way: what becomes of that decides
-// whether it may begin.
-func (b *toolBatch) takesTurn(effect domain.Digest) bool {
-	return b.effects[effect] && workflow.GetVersion(b.root, turns, workflow.DefaultVersion, 1) != workflow.DefaultVersion
-}
-
 // awaitTurn waits in the coroutine of a call until no other of the same effect is under way, and is the permit to begin
 // it, or why it may not.
 func (b *toolBatch) awaitTurn(ctx workflow.Context, permit mailbox.Permit, effect domain.Digest) (mailbox.Permit, *domain.Error) {
-	if !b.takesTurn(effect) {
+	if !b.effects[effect] {
 		return permit, nil
 	}
 	b.queue(effect, true)

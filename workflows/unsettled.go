@@ -10,14 +10,6 @@ import (
 	"everstep/workflows/internal/mailbox"
 )
 
-// unknownOutcomes is the version from which an agent keeps its calls of unknown outcome until they are settled.
-// It must never change.
-const unknownOutcomes = "unknown-outcomes"
-
-// verifiedCalls is the version from which a tool is asked what became of its call, where nobody knows that. It
-// must never change.
-const verifiedCalls = "verified-calls"
-
 // verify asks a tool, in the coroutine of its call, what became of that, where nobody knows how it ended; asked is false
 // where the tool is not asked. A stop of mode now does not wait for an answer.
 func (b *toolBatch) verify(ctx workflow.Context, request contract.ToolRequest, reply contract.ToolReply) (found contract.VerifyReply, asked bool) {
@@ -26,7 +18,7 @@ func (b *toolBatch) verify(ctx workflow.Context, request contract.ToolRequest, r
 		return found, false
 	}
 	permit, ok := b.mail.Permit(mailbox.WithinStep)
-	if !ok || workflow.GetVersion(b.root, verifiedCalls, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+	if !ok {
 		return found, false
 	}
 	b.note(fmt.Sprintf("step %d: asking %s what became of its call", b.content.Number, domain.Shorten(request.Name, 64)))
@@ -63,7 +55,7 @@ func (b *toolBatch) takeUnknown(i int, reply contract.ToolReply) contract.ToolRe
 	}
 	call, id := b.content.ToolExecutions[i].Call, b.content.ID.Tool(i)
 	tool, _ := b.resolved.Tool(call.Name)
-	if !tool.Effect.Unsettling(len(tool.EffectKey) > 0) || workflow.GetVersion(b.root, unknownOutcomes, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+	if !tool.Effect.Unsettling(len(tool.EffectKey) > 0) {
 		return reply
 	}
 	unknown := domain.UnknownCall{

@@ -167,7 +167,7 @@ func changes(r contract.SendRequest) string {
 
 // send has the loop begin the next execution when the handler has returned, or the message wait.
 func (s session) send(request contract.SendRequest) contract.SendReply {
-	given := s.known(request.Given)
+	given := request.Given
 	if s.busy() {
 		request.Given = given
 		return s.holdMessage(request)

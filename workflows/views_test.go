@@ -63,19 +63,17 @@ func TestStepsComeByPage(t *testing.T) {
 	}
 }
 
-// TestTheResultTellsTheEnd where it is asked to and the end is short; the memo never does.
+// TestTheResultTellsTheEnd where the end is short; the memo never does.
 func TestTheResultTellsTheEnd(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		tells  bool
 		steps  int64
 		answer string
 		told   bool
 	}{
-		"an answer":  {true, 9, "done", true},
-		"a limit":    {true, 1, "", true},
-		"not asked":  {false, 9, "done", false},
-		"long words": {true, 9, strings.Repeat("x", domain.MaxEnd), false},
+		"an answer":  {9, "done", true},
+		"a limit":    {1, "", true},
+		"long words": {9, strings.Repeat("x", domain.MaxEnd), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -88,7 +86,7 @@ func TestTheResultTellsTheEnd(t *testing.T) {
 			}
 			env := w.environment(t)
 			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
-				in.TellsEnd, in.Budget.MaxSteps = test.tells, &test.steps
+				in.Budget.MaxSteps = &test.steps
 			}))
 			end := outcome(t, env).End
 			require.Nil(t, query(t, env, contract.QueryState, contract.StateRequest{}).Carry.Outcome.End, "it is the memo's")

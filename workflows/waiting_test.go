@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -84,36 +83,23 @@ func TestAWaitEnds(t *testing.T) {
 // TestWaitsLeaveRoomInTheRun: near the server's bounds a call that would wait once more ends, as one that was not run.
 func TestWaitsLeaveRoomInTheRun(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
-		version workflow.Version
-		ran     int
-	}{"now": {1, 4}, "in an older run": {workflow.DefaultVersion, 10}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := &world{tools: []domain.ToolSpec{{Name: "look", Effect: domain.AtMostOnce}}, model: calling(look())}
-			env := w.environment(t)
-			if test.version == workflow.DefaultVersion {
-				env.OnGetVersion("bounded-waits", workflow.DefaultVersion, workflow.Version(1)).Return(test.version)
-			}
-			w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
-				switch len(w.ran) {
-				case 4:
-					env.SetCurrentHistoryLength(46_000)
-				case 10:
-					return saw(r)
-				}
-				return asksToWait(env.Now().Add(time.Hour)), nil
-			}
-			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
-			require.Len(t, w.ran, test.ran)
-			call := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))[0].Step.ToolExecutions[0]
-			if test.version == 1 {
-				require.Equal(t, domain.ToolNotRun, call.Outcome())
-				require.Contains(t, call.Error.Message, "have waited so often that its run has no room for more")
-			}
-		})
+	w := &world{tools: []domain.ToolSpec{{Name: "look", Effect: domain.AtMostOnce}}, model: calling(look())}
+	env := w.environment(t)
+	w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
+		switch len(w.ran) {
+		case 4:
+			env.SetCurrentHistoryLength(46_000)
+		case 10:
+			return saw(r)
+		}
+		return asksToWait(env.Now().Add(time.Hour)), nil
 	}
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	require.Len(t, w.ran, 4)
+	call := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))[0].Step.ToolExecutions[0]
+	require.Equal(t, domain.ToolNotRun, call.Outcome())
+	require.Contains(t, call.Error.Message, "have waited so often that its run has no room for more")
 }
 
 // TestASessionKeepsWhatAToolNotes: the next call reads it, also in a later execution; of several calls of a

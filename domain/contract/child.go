@@ -27,8 +27,6 @@ type Parent struct {
 	Grant domain.ExecutionBudget `json:"grant,omitzero"`
 	// Lends says that that agent answers a BudgetRequest.
 	Lends bool `json:"lends,omitzero"`
-	// Hears says that that agent takes a ChildWaits.
-	Hears bool `json:"hears,omitzero"`
 	// StoreDown says that another sub-agent of that agent could not be put among the records just before.
 	StoreDown bool `json:"store_down,omitzero"`
 	Above

@@ -119,13 +119,7 @@ const (
 	MemoScheduled = "scheduled_run"
 	// MemoSchedule is the memo field of a schedule of agents itself: what it runs, and when.
 	MemoSchedule = "schedule"
-	// MemoRules is the memo field that says that rules hold for an agent's calls. Every run of a workflow has it: what a
-	// worker that knows no rules hands on lacks the rules.
-	MemoRules = "rules"
-	// MemoOwnRules is the memo field that says that those rules are the definition's own.
-	MemoOwnRules = "own_rules"
-	// MemoSessionBudget is the memo field that holds the budget over a session: a SessionMemo. Every run of a workflow has
-	// it: what a worker that knows no such budget hands on lacks it.
+	// MemoSessionBudget is the memo field that holds the budget over a session: a SessionMemo.
 	MemoSessionBudget = "session_budget"
 
 	// AttributeAgentName is the search attribute that holds an agent's name.

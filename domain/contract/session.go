@@ -35,9 +35,6 @@ type SessionInput struct {
 	Parent *Parent `json:"parent,omitempty"`
 	// Above is set where the agent was forked from a sub-agent: what bound that one binds it, too.
 	Above *Above `json:"above,omitempty"`
-	// TellsEnd has the workflow's result tell what the newest execution came to: to ask a
-	// workflow that has ended is to have a worker replay it.
-	TellsEnd bool `json:"tells_end,omitzero"`
 }
 
 // Bounds are what the agents above this one allow it.
@@ -87,8 +84,6 @@ type Carry struct {
 	Approvals *domain.Approvals `json:"approvals,omitempty"`
 	// Pins are of the tools of MCP servers that the session was given.
 	Pins []ToolPin `json:"tool_pins,omitempty"`
-	// RulesGivenUp says that an update took the definition's own approvals away.
-	RulesGivenUp     bool `json:"rules_given_up,omitzero"`
 	ApprovalsDecided bool `json:"approvals_decided,omitzero"`
 	// Changes are the newest of what was in force for the session's executions.
 	Changes []DefinitionChange `json:"definition_changes,omitempty"`
@@ -105,8 +100,6 @@ type Carry struct {
 	Base       int            `json:"base,omitzero"`
 	Chain      domain.Digest  `json:"chain,omitzero"`
 	Inferences int            `json:"inferences,omitzero"`
-	// ToolCalls are the state's; older workers read them here.
-	ToolCalls int64 `json:"tool_calls,omitzero"`
 	// Visible and Traces are estimated tokens: of what every execution sees of
 	// the transcript, and of this execution's traces.
 	Visible int64 `json:"visible,omitzero"`
@@ -121,11 +114,9 @@ type Carry struct {
 	Sketch []int64 `json:"sketch,omitempty"`
 	// NewestRole is who said the last message; empty: nobody knows.
 	NewestRole domain.Role `json:"newest_role,omitzero"`
-	// Prior is the state's; older workers read it here. Of an execution that has ended it is all that
+	// Prior is what the origins of the execution have spent. Of an execution that has ended it is all that
 	// was spent.
 	Prior domain.Spent `json:"prior,omitzero"`
-	// Waited is the state's; older workers read it here.
-	Waited time.Duration `json:"waited,omitzero"`
 	// Paused means that nothing new may start.
 	Paused bool `json:"paused,omitzero"`
 	// Sequence is the number of the execution's newest event.
@@ -231,8 +222,7 @@ type Outcome struct {
 	// Unread counts the messages that it has left waiting: they begin what comes next in a session, and are never read
 	// where there is none.
 	Unread int `json:"unread_messages,omitzero"`
-	// End stands in a workflow's result alone, where SessionInput.TellsEnd asks for it and
-	// it is short. A memo holds no text of users.
+	// End stands in a workflow's result alone, where it is short. A memo holds no text of users.
 	End *End `json:"end,omitempty"`
 	// Settled are the calls of unknown outcome that are settled, in the result alone of a workflow that was to settle one.
 	Settled []domain.UnknownCall `json:"settled,omitempty"`
@@ -257,7 +247,7 @@ type SendRequest struct {
 	Given *domain.Given `json:"given,omitempty"`
 	// IfIdle refuses the message where an execution is in progress, whatever IfBusy says.
 	IfIdle bool `json:"if_idle,omitzero"`
-	// IfBusy says what becomes of it there. Older clients say nothing, and older workers refuse it.
+	// IfBusy says what becomes of it there.
 	IfBusy Delivery `json:"if_busy,omitzero"`
 	// ExecutionID, where given, must be the execution that the sender means.
 	ExecutionID domain.ExecutionID `json:"execution_id,omitzero"`

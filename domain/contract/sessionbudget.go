@@ -24,8 +24,7 @@ type ExtendSessionReply struct {
 	Account domain.SessionAccount `json:"session_account"`
 }
 
-// A SessionMemo is the memo of a session's budget. Workers before it know neither, and drop the budget with all else that
-// they do not know; what they leave alone is the memo, by which a later one sees it.
+// A SessionMemo is the memo of a session's budget, for readers that no worker answers.
 type SessionMemo struct {
 	// Account is the session's; absent: it has none. Its first so many Executions are counted there.
 	Account    *domain.SessionAccount `json:"session_account,omitempty"`
@@ -40,20 +39,4 @@ func SessionMemoOf(d domain.Definition) *SessionMemo {
 		return nil
 	}
 	return &SessionMemo{Account: &domain.SessionAccount{Budget: d.SessionBudget}}
-}
-
-// Lost is the account that an agent's state has lost which is its session's by the memo; nil: it has lost none. adopted
-// says that no other totals wait any more.
-func (m SessionMemo) Lost(adopted bool) *domain.SessionAccount {
-	var account domain.SessionAccount
-	if m.Account != nil {
-		account = *m.Account
-	}
-	if m.Next != nil && adopted {
-		account.Budget = *m.Next
-	}
-	if account.Budget.IsEmpty() {
-		return nil
-	}
-	return &account
 }

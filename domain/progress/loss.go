@@ -90,8 +90,7 @@ func (l Loss) Tried(request contract.ModelRequest) int {
 	return tried
 }
 
-// AskedAgain reports whether the workflow makes an inference again whose worker was lost:
-// not where the server did, which older workers let it.
+// AskedAgain reports whether the workflow makes an inference again whose worker was lost.
 func (l Loss) AskedAgain(request contract.ModelRequest) bool {
 	if l.How != TimedOut || l.Exhausted || l.Tried(request) >= request.Tries {
 		return false

@@ -126,10 +126,7 @@ type opening struct {
 
 // memo is what is known of an agent before its new workflow says so itself.
 func (o opening) memo() map[string]any {
-	memo := map[string]any{contract.MemoRules: true}
-	if o.input.Definition.Approvals != nil {
-		memo[contract.MemoOwnRules] = true
-	}
+	memo := map[string]any{}
 	if budgeted := o.sessionMemo(); budgeted != nil {
 		memo[contract.MemoSessionBudget] = *budgeted
 	}
@@ -170,7 +167,7 @@ func (c *Client) begin(ctx context.Context, a agent, o opening) (Execution, erro
 	call, cancel := context.WithTimeout(ctx, history.CallTimeout)
 	defer cancel()
 	timing, task := c.cfg.timing()
-	o.input.Timing, o.input.By, o.input.TellsEnd = timing, c.cfg.By, true
+	o.input.Timing, o.input.By = timing, c.cfg.By
 	run, err := c.temporal.ExecuteWorkflow(call, sdk.StartWorkflowOptions{
 		ID:                                       a.workflowID(),
 		TaskQueue:                                o.queue,

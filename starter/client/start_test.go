@@ -47,7 +47,7 @@ func TestStartSendsTheInput(t *testing.T) {
 	require.Equal(t, enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE, options.WorkflowIDReusePolicy)
 	require.True(t, options.WorkflowExecutionErrorWhenAlreadyStarted)
 	require.Zero(t, options.WorkflowExecutionTimeout)
-	require.Equal(t, map[string]any{contract.MemoRules: true}, options.Memo)
+	require.Empty(t, options.Memo)
 	require.NotContains(t, options.StaticSummary, "go")
 	budgeted := opening{input: contract.SessionInput{Definition: domain.Definition{SessionBudget: domain.ExecutionBudget{MaxSteps: &steps}}}}
 	require.Equal(t, contract.SessionMemo{Account: &domain.SessionAccount{Budget: domain.ExecutionBudget{MaxSteps: &steps}}}, budgeted.memo()[contract.MemoSessionBudget])
@@ -57,7 +57,7 @@ func TestStartSendsTheInput(t *testing.T) {
 	require.Equal(t, contract.SessionInput{
 		SchemaVersion: domain.SchemaVersion, AgentID: nora.id, Name: "nora", Definition: scriptedAgent(), Prompt: "go",
 		Budget: domain.ExecutionBudget{MaxSteps: &steps}, Timing: contract.Timing{Heartbeat: 3 * time.Second, FirstRetry: 100 * time.Millisecond}, By: f.client().cfg.By,
-		Attributes: []string{contract.AttributeAgentName, contract.AttributeAgentStatus}, TellsEnd: true,
+		Attributes: []string{contract.AttributeAgentName, contract.AttributeAgentStatus},
 	}, input)
 }
 

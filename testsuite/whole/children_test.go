@@ -393,29 +393,3 @@ func TestAgentsAsToolsDrawFromOneBudget(t *testing.T) {
 		}
 	}
 }
-
-// recordChildren keeps the histories of an agent, and of its sub-agent that has one in turn.
-func (s *stack) recordChildren(t *testing.T) {
-	t.Helper()
-	definition := tree(t, quickLeaf)
-	definition.SubagentPolicy = domain.SubagentPolicy{Deny: []string{"other"}}
-	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: definition, Budget: domain.ExecutionBudget{MaxTokens: new(int64(100_000))}})
-	require.NoError(t, err)
-	s.keep(t, "subagents", s.ended(t, begun))
-	s.keep(t, "subagents-below", client.Execution{ID: children(begun.ExecutionID, 1)[0], WorkflowID: domain.WorkflowID(children(begun.ExecutionID, 1)[0])})
-
-	begun, err = s.agents.Start(within(t), client.Start{Prompt: "go", Definition: agentTree(t)})
-	require.NoError(t, err)
-	s.keep(t, "agent-tools", s.ended(t, begun))
-
-	begun, err = s.agents.Start(within(t), client.Start{Prompt: "go", Definition: tree(t, slowLeaf)})
-	require.NoError(t, err)
-	_, leaves := s.below(t, begun.ExecutionID)
-	require.Eventually(t, func() bool {
-		status, err := s.agents.Status(within(t), leaves[8])
-		return err == nil && strings.Contains(status.Doing, "waiting for the model")
-	}, patience, 20*time.Millisecond)
-	_, err = s.agents.Stop(within(t), begun.ID, client.StopOptions{Mode: contract.StopNow, Reason: "enough"})
-	require.NoError(t, err)
-	s.keep(t, "subagents-stopped", s.ended(t, begun))
-}

@@ -131,19 +131,3 @@ func TestAnUpdatedIdleTimeoutOnAServer(t *testing.T) {
 	s := start(t, host.Config{})
 	s.renews(t, s.named("renewed"))
 }
-
-// recordLife records a session that is suspended and cleared, and closes itself.
-func recordLife(t *testing.T) {
-	t.Helper()
-	t.Run("life", func(t *testing.T) {
-		s := start(t, host.Config{})
-		last := s.lives(t, "kept")
-		s.closed(t, "kept")
-		s.keep(t, "life", last)
-	})
-	t.Run("renewed-idle", func(t *testing.T) {
-		s := start(t, host.Config{})
-		last := s.renews(t, "kept")
-		s.keep(t, "renewed-idle", last)
-	})
-}

@@ -3,7 +3,6 @@ package whole_test
 import (
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -128,47 +127,4 @@ func TestAMessageThatAStopLeftUnread(t *testing.T) {
 
 func count(all []string, one string) int {
 	return len(all) - len(slices.DeleteFunc(slices.Clone(all), func(s string) bool { return s == one }))
-}
-
-// recordMessages records messages that wait for an execution in progress.
-func recordMessages(t *testing.T) {
-	t.Helper()
-	t.Run("messages", func(t *testing.T) {
-		shop := newWorkshop()
-		s := start(t, host.Config{Tools: []tool.Tool{shop.tool(domain.ReadOnly)}})
-		_, err := s.agents.Start(within(t), client.Start{ID: "kept", Prompt: "go", Definition: scripted(writeScript(t, `
-turns:
-  - {text: working, tool_calls: [{name: work, arguments: {}}]}
-  - {text: one, delay: 3s}
-  - {text: two}
-  - {text: three}
-`), "work")})
-		require.NoError(t, err)
-		<-shop.began
-		own := s.kept(t, "own", contract.QueueIfBusy)
-		s.kept(t, "steered", contract.SteerIfBusy)
-		back := s.kept(t, "never", contract.SteerIfBusy)
-		_, err = s.agents.Unsend(within(t), "kept", back.Waits.String())
-		require.NoError(t, err)
-		shop.open()
-		require.Eventually(t, func() bool {
-			status, err := s.agents.Status(within(t), "kept")
-			return err == nil && status.StepCount == 1 && len(status.WaitingMessages) == 1
-		}, patience, 10*time.Millisecond)
-		s.kept(t, "while it answers", contract.SteerIfBusy)
-		own, err = s.agents.Reads(within(t), own)
-		require.NoError(t, err)
-		s.ended(t, own)
-		_, err = s.agents.Close(within(t), "kept")
-		require.NoError(t, err)
-		s.keep(t, "messages", own)
-	})
-}
-
-func (s *stack) kept(t *testing.T, text string, delivery contract.Delivery) client.Execution {
-	t.Helper()
-	sent, err := s.agents.Send(within(t), "kept", client.SendOptions{Prompt: text, IfBusy: delivery})
-	require.NoError(t, err)
-	require.False(t, sent.Waits.IsZero())
-	return sent
 }

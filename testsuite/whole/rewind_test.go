@@ -323,18 +323,6 @@ func TestRewindToWhatHasLeftMemory(t *testing.T) {
 	require.NotEqual(t, domain.CodeContextLost, result.Outcome.Code)
 }
 
-// recordRewinds records a session that is rewound several times.
-func recordRewinds(t *testing.T) {
-	t.Helper()
-	t.Run("rewound", func(t *testing.T) {
-		s := start(t, host.Config{Tools: []tool.Tool{echo()}})
-		last := s.rewound(t, "kept")
-		_, err := s.agents.Close(within(t), "kept")
-		require.NoError(t, err)
-		s.keep(t, "rewound", last)
-	})
-}
-
 // TestCLIRewind: what is rewound is said, with the calls that are not undone, and how to undo it.
 func TestCLIRewind(t *testing.T) {
 	t.Parallel()

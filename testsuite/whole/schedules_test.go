@@ -382,55 +382,6 @@ func TestALargeScheduleRuns(t *testing.T) {
 	require.Len(t, view.Prompt, 900_000)
 }
 
-// recordSchedules keeps the histories of runs of schedules: with an agent of their own that ends, fails and is cancelled,
-// and in a session that is opened, sent to, busy and stopped.
-func recordSchedules(t *testing.T) {
-	t.Helper()
-	keep := func(t *testing.T, s *stack, as string, r client.ScheduleRun) {
-		t.Helper()
-		require.Eventually(t, func() bool {
-			d, err := s.temporal.DescribeWorkflowExecution(within(t), r.WorkflowID, r.FirstRunID)
-			return err == nil && d.GetWorkflowExecutionInfo().GetCloseTime() != nil
-		}, patience, 20*time.Millisecond)
-		s.keep(t, as, client.Execution{WorkflowID: r.WorkflowID, RunID: r.FirstRunID})
-	}
-	t.Run("scheduled-agent", func(t *testing.T) {
-		s := start(t, host.Config{})
-		name := s.schedules(t, quickRun).Name
-		s.triggers(t, name, "")
-		keep(t, s, "scheduled-agent", s.runs(t, name, ended(1))[0])
-	})
-	t.Run("scheduled-failed", func(t *testing.T) {
-		s := start(t, host.Config{})
-		name := s.schedules(t, "turns: []").Name
-		s.triggers(t, name, "")
-		keep(t, s, "scheduled-failed", s.runs(t, name, ended(1))[0])
-	})
-	t.Run("scheduled-cancelled", func(t *testing.T) {
-		s := start(t, host.Config{})
-		name := s.schedules(t, slowRun).Name
-		s.triggers(t, name, "")
-		run := s.runs(t, name, begun(1))[0]
-		require.NoError(t, s.temporal.CancelWorkflow(within(t), run.WorkflowID, run.FirstRunID))
-		keep(t, s, "scheduled-cancelled", run)
-	})
-	t.Run("scheduled-session", func(t *testing.T) {
-		s := start(t, host.Config{})
-		name := s.schedules(t, quickRun, func(c *client.Schedule) { c.Start.ID = s.named("notes") }).Name
-		s.triggers(t, name, "")
-		keep(t, s, "scheduled-opened", s.runs(t, name, ended(1))[0])
-		s.triggers(t, name, "")
-		keep(t, s, "scheduled-sent", s.runs(t, name, ended(2))[1])
-	})
-	t.Run("scheduled-stopped", func(t *testing.T) {
-		s := start(t, host.Config{})
-		name := s.meetsBusySession(t, s.named("busy"))
-		run := s.runs(t, name, begun(1))[0]
-		require.NoError(t, s.temporal.CancelWorkflow(within(t), run.WorkflowID, run.FirstRunID))
-		keep(t, s, "scheduled-stopped", run)
-	})
-}
-
 // meetsBusySession is a schedule whose first run has found its session at work, and begins an execution of it now that
 // this one was stopped.
 func (s *stack) meetsBusySession(t *testing.T, session string) (schedule string) {

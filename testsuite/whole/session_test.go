@@ -44,5 +44,6 @@ func (s *stack) ended(t *testing.T, begun client.Execution) client.Execution {
 	t.Helper()
 	_, err := s.agents.Wait(within(t), begun.ID, begun.Number)
 	require.NoError(t, err)
+	s.ran = append(s.ran, begun)
 	return begun
 }

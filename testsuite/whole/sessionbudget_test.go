@@ -4,13 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
-	sdk "go.temporal.io/sdk/client"
 
 	"everstep/activities/tool"
 	"everstep/domain"
-	"everstep/domain/contract"
 	"everstep/starter/client"
 	"everstep/worker/host"
 )
@@ -143,87 +140,4 @@ func TestAnUnnamedAgentsSessionOnAServer(t *testing.T) {
 		l := s.explained(t, id).SessionBudget[0]
 		return []int64{*l.Total, *l.Used, *l.Prior, *l.Left}
 	}())
-}
-
-// losesBudget is an agent whose input lacks the session's budget, as a worker hands it on that knows of none.
-func (s *stack) losesBudget(t *testing.T) client.Execution {
-	t.Helper()
-	id := domain.AgentID{UUID: uuid.New()}
-	in := contract.SessionInput{
-		SchemaVersion: domain.SchemaVersion, AgentID: id, Prompt: "go", Definition: scripted(longScript(t, 6, 1), "echo"), TellsEnd: true,
-	}
-	run, err := s.temporal.ExecuteWorkflow(within(t), sdk.StartWorkflowOptions{
-		ID: domain.WorkflowID(id.String()), TaskQueue: s.queue,
-		Memo: map[string]any{
-			contract.MemoRules:         true,
-			contract.MemoSessionBudget: contract.SessionMemo{Account: &domain.SessionAccount{Budget: steps(3), Spent: domain.Spent{Steps: 1}}},
-		},
-	}, string(contract.Execute), in)
-	require.NoError(t, err)
-	return client.Execution{ID: id.String(), Number: 1, ExecutionID: id.Execution(run.GetRunID(), 1), WorkflowID: domain.WorkflowID(id.String()), RunID: run.GetRunID()}
-}
-
-// TestALostSessionBudgetOnAServer holds again by what the memo tells, and whoever reads the history sees it.
-func TestALostSessionBudgetOnAServer(t *testing.T) {
-	t.Parallel()
-	s := start(t, host.Config{Tools: []tool.Tool{echo()}})
-	begun := s.losesBudget(t)
-	s.ended(t, begun)
-	result, err := s.agents.Wait(within(t), begun.ID, 1)
-	require.NoError(t, err)
-	require.Equal(t, []any{true, int64(3)}, []any{result.Outcome.SessionLimit, result.Outcome.SessionSpent.Steps})
-	require.Equal(t, []int64{3, 2, 1, 0}, func() []int64 {
-		l := s.explained(t, begun.ID).SessionBudget[0]
-		return []int64{*l.Total, *l.Used, *l.Prior, *l.Left}
-	}())
-	extended, err := s.agents.ExtendSession(within(t), begun.ID, client.ExtendOptions{Budget: steps(4)})
-	require.NoError(t, err)
-	require.Equal(t, []any{2, true, int64(1)}, []any{extended.Number, extended.Began, *extended.Left.MaxSteps})
-	result, err = s.agents.Wait(within(t), begun.ID, 2)
-	require.NoError(t, err)
-	require.Equal(t, int64(4), result.Outcome.SessionSpent.Steps)
-}
-
-// recordSessionBudgets records sessions with a budget, of their own from the beginning, and given by an update.
-func recordSessionBudgets(t *testing.T) {
-	t.Helper()
-	t.Run("session-budget", func(t *testing.T) {
-		s := startOn(t, "continuing", continuing, host.Config{Tools: []tool.Tool{echo()}})
-		definition := scripted(longScript(t, 30, 1), "echo")
-		definition.SessionBudget = steps(2)
-		begun, err := s.agents.Start(within(t), client.Start{ID: "kept", Prompt: "go", Definition: definition})
-		require.NoError(t, err)
-		s.ended(t, begun)
-		_, err = s.agents.ExtendSession(within(t), "kept", client.ExtendOptions{Budget: steps(20)})
-		require.NoError(t, err)
-		second, err := s.agents.Extend(within(t), "kept", client.ExtendOptions{})
-		require.NoError(t, err)
-		s.ended(t, second.Execution)
-		s.keep(t, "session-budget", begun) // it ends with what the next run is given
-	})
-	t.Run("session-budget-given", func(t *testing.T) {
-		s := start(t, host.Config{})
-		definition := scripted(writeScript(t, oneTwo))
-		s.answers(t, client.Start{ID: "kept", Definition: definition})
-		definition.SessionBudget = steps(1)
-		_, err := s.agents.Update(within(t), "kept", client.UpdateOptions{Definition: definition})
-		require.NoError(t, err)
-		s.keep(t, "session-budget-given", s.closesAfter(t, s.sends(t, "kept")))
-	})
-	t.Run("session-budget-told", func(t *testing.T) {
-		s := start(t, host.Config{})
-		definition := scripted(writeScript(t, oneTwo))
-		definition.SessionBudget = steps(9)
-		s.answers(t, client.Start{ID: "kept", Definition: definition})
-		_, err := s.agents.ExtendSession(within(t), "kept", client.ExtendOptions{Budget: steps(8)})
-		require.NoError(t, err)
-		definition.SessionBudget = steps(7)
-		_, err = s.agents.Update(within(t), "kept", client.UpdateOptions{Definition: definition})
-		require.NoError(t, err)
-		s.keep(t, "session-budget-told", s.closesAfter(t, s.sends(t, "kept")))
-	})
-	t.Run("session-budget-kept", func(t *testing.T) {
-		s := start(t, host.Config{Tools: []tool.Tool{echo()}})
-		s.keep(t, "session-budget-kept", s.losesBudget(t))
-	})
 }

@@ -16,6 +16,7 @@ import (
 	sdk "go.temporal.io/sdk/client"
 
 	"everstep/domain"
+	"everstep/domain/hook"
 	"everstep/starter/client"
 	"everstep/worker/host"
 )
@@ -27,6 +28,11 @@ type stack struct {
 	queue    string
 	address  string
 	worker   *host.Worker
+	// hooks and ran are what its histories are replayed with, and executions that were waited for; irreplayable says
+	// why they are not replayed.
+	hooks        []hook.Hook
+	ran          []client.Execution
+	irreplayable string
 }
 
 // noStorage as a worker's storage means none; empty is a folder of the test's.
@@ -62,6 +68,7 @@ func connect(t testing.TB, server string, dynamic map[string]string) *stack {
 	t.Cleanup(temporal.Close)
 	s := &stack{temporal: temporal, queue: "test-" + uuid.NewString(), address: at.Address}
 	s.agents = client.New(temporal, client.Config{TaskQueue: s.queue, Loopback: true})
+	s.replaysAtItsEnd(t)
 	return s
 }
 
@@ -70,6 +77,7 @@ func (s *stack) work(t testing.TB, config host.Config) *host.Worker {
 	t.Helper()
 	config.Connection.Address = s.address
 	config.TaskQueue = s.queue
+	s.has(config.Hooks...)
 	config.Approvals = cmp.Or(config.Approvals, domain.ApprovalsOf("allow"))
 	if config.Dir == "" {
 		config.Dir = t.TempDir()

@@ -14,12 +14,9 @@ import (
 // records, have less. Each level of sub-agents below it has as much again, as it waits for those.
 const childGrace = time.Minute
 
-// levelGrace is the version from which it has so. It is asked where there may be such levels. It must never change.
-const levelGrace = "level-grace"
-
 func (m *Mailbox) grace(in *contract.SessionInput) time.Duration {
 	levels := in.Parent.Levels(in.Definition)
-	if levels == 0 || workflow.GetVersion(m.root, levelGrace, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+	if levels == 0 {
 		return childGrace
 	}
 	return childGrace * time.Duration(levels+1)
@@ -43,14 +40,12 @@ func (m *Mailbox) Tend(
 		defer m.lending.over(in.Parent.Call())
 	}
 	call, held := in.Parent.Call(), false
-	if in.Parent.Hears {
-		m.below.hears(m.root, call)
-		defer func() {
-			if m.below.over(call); held {
-				lender.Held(false)
-			}
-		}()
-	}
+	m.below.hears(m.root, call)
+	defer func() {
+		if m.below.over(call); held {
+			lender.Held(false)
+		}
+	}()
 	child := workflow.ExecuteChildWorkflow(workflow.WithChildOptions(m.root, options), string(contract.Execute), in)
 	began := child.GetChildWorkflowExecution()
 	told, late := contract.StopMode(""), func() bool { return false }

@@ -99,38 +99,20 @@ func (m *Mailbox) Idle(longest time.Duration, over func() bool) {
 	_ = workflow.Await(m.root, func() bool { return m.Woken() || timer.IsReady() || over() })
 }
 
-// stopsInWaits is the version from which a stop that lets the step finish also
-// ends a wait within it. It must never change.
-const stopsInWaits = "stops-in-waits"
-
-// stopsInReroutes is that from which it ends the wait for workers to agree on a rate
-// limit. It must never change.
-const stopsInReroutes = "stops-in-reroutes"
-
-// heeds reports whether a stop that counts ends a wait, as of a version.
-func (m *Mailbox) heeds(since string) bool {
-	return m.stops() && workflow.GetVersion(m.root, since, workflow.DefaultVersion, 1) != workflow.DefaultVersion
-}
-
 // BackOffInference waits before the model is asked again, and reports whether it may
 // be. Nothing is under way meanwhile, so any stop ends the wait and refuses it.
-func (m *Mailbox) BackOffInference(delay time.Duration) bool { return m.backOff(delay, stopsInWaits) }
-
-// BackOffReroute is the same before the model's rate limit is looked for again.
-func (m *Mailbox) BackOffReroute(delay time.Duration) bool { return m.backOff(delay, stopsInReroutes) }
-
-func (m *Mailbox) backOff(delay time.Duration, since string) bool {
-	if m.CutOff() || m.heeds(since) {
+func (m *Mailbox) BackOffInference(delay time.Duration) bool {
+	if m.CutOff() || m.stops() {
 		return false
 	}
 	pause, cancel := workflow.WithCancel(m.scope)
 	defer cancel()
 	timer := workflow.NewTimer(pause, delay)
 	_ = workflow.Await(m.root, func() bool { return timer.IsReady() || m.stops() })
-	if !m.CutOff() && m.heeds(since) {
+	if m.CutOff() || m.stops() {
 		return false
 	}
-	return timer.Get(m.root, nil) == nil && !m.CutOff()
+	return timer.Get(m.root, nil) == nil
 }
 
 // BackOffCall waits before a tool call that did not begin is made again, in the
@@ -145,7 +127,7 @@ func (m *Mailbox) BackOffCall(ctx workflow.Context, delay time.Duration, halted 
 		timer := workflow.NewTimer(pause, delay)
 		_ = workflow.Await(ctx, func() bool { return timer.IsReady() || refused() })
 		m.holdBack(ctx, refused, held)
-		if m.paused && !refused() && !m.heeds(stopsInWaits) {
+		if m.paused && !refused() && !m.stops() {
 			_ = workflow.Await(ctx, func() bool { return !m.paused || refused() })
 		}
 	}
@@ -168,24 +150,15 @@ func (m *Mailbox) AwaitTurn(ctx workflow.Context, free, halted func() bool, held
 	return m.unless(refused())
 }
 
-// heldCalls is the version from which the time in which calls are held back by a pause, and nothing is under
-// way, counts as waited. It must never change.
-const heldCalls = "held-calls"
-
 // holdBack waits while a pause, and nothing else, holds back a call, and reports whether it did.
 func (m *Mailbox) holdBack(ctx workflow.Context, refused func() bool, held func(on bool)) bool {
 	over := func() bool { return !m.paused || m.stops() || refused() }
 	if over() {
 		return false
 	}
-	counts := workflow.GetVersion(ctx, heldCalls, workflow.DefaultVersion, 1) != workflow.DefaultVersion
-	if counts {
-		held(true)
-	}
+	held(true)
 	_ = workflow.Await(ctx, over)
-	if counts {
-		held(false)
-	}
+	held(false)
 	return true
 }
 
@@ -302,10 +275,6 @@ func schedule[In, Out any](
 // is room for one more activity beside it.
 const maxLoad = 2 << 20
 
-// apart is the version from which calls that do not fit one request go in several.
-// It must never change.
-const apart = "calls-apart"
-
 // A Load is about how many bytes of calls go to the server in one request, which is
 // all that a workflow task brings.
 type Load struct {
@@ -316,7 +285,7 @@ type Load struct {
 
 // Add waits, in the coroutine of ctx, until so many bytes fit. A timer ends the task.
 func (l *Load) Add(ctx workflow.Context, bytes int) {
-	for l.bytes > 0 && l.bytes+bytes > maxLoad && workflow.GetVersion(ctx, apart, workflow.DefaultVersion, 1) != workflow.DefaultVersion {
+	for l.bytes > 0 && l.bytes+bytes > maxLoad {
 		if l.gone == nil {
 			l.gone = workflow.NewTimer(ctx, time.Millisecond)
 		}

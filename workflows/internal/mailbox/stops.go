@@ -98,26 +98,18 @@ func (m *Mailbox) take(request contract.StopRequest) {
 		return
 	}
 	within, ok := request.Escalation()
-	if ok && (within > 0 || workflow.GetVersion(m.root, withinNoTime, workflow.DefaultVersion, 1) != workflow.DefaultVersion) {
+	if ok {
 		m.escalate(within)
 	}
 }
 
-// cancelledBetween is the version from which a cancellation that has come between two executions also ends the one that
-// was to begin by then. It must never change.
-const cancelledBetween = "cancelled-between"
-
 // HeedCancellation stops the execution that has just begun where the workflow was cancelled before: somebody was told that
 // it begins, so it tells how it ended.
 func (m *Mailbox) HeedCancellation() {
-	if m.door == cut && workflow.GetVersion(m.root, cancelledBetween, workflow.DefaultVersion, 1) != workflow.DefaultVersion {
+	if m.door == cut {
 		m.take(progress.ServerStop())
 	}
 }
-
-// withinNoTime is the version from which a stop within 0s is one of mode now. It must
-// never change.
-const withinNoTime = "within-no-time"
 
 // escalate makes the stop one of mode now after a time. Of several times the
 // earliest counts.

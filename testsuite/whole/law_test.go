@@ -1,34 +1,34 @@
-package guards_test
+package whole_test
 
 import (
-	"path/filepath"
-	"strings"
+	"encoding/json"
+	"log/slog"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/domain/hook"
 	"everstep/domain/progress"
 	agents "everstep/starter/client"
-	"everstep/testsuite/internal/kept"
 	"everstep/worker/host/codec"
 	"everstep/workflows"
 )
 
-// TestKeptHistoriesTellOneStory replays every kept history, asks the workflow
-// for what it has kept, and holds what the events alone tell against it.
-func TestKeptHistoriesTellOneStory(t *testing.T) {
+// TestHistoriesTellOneStory replays a fresh history of each kind, asks the workflow for what it has kept, and holds what
+// the events alone tell against it.
+func TestHistoriesTellOneStory(t *testing.T) {
 	t.Parallel()
-	for _, path := range keptFiles(t) {
-		t.Run(strings.TrimSuffix(filepath.Base(path), ".json"), func(t *testing.T) {
+	fresh := freshHistories(t)
+	for name, history := range fresh {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			history := readHistory(t, path)
 			if of := history.GetEvents()[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowType().GetName(); of != string(contract.Execute) {
 				t.Skip("it is no agent's, but of " + of)
 			}
@@ -48,9 +48,6 @@ func TestKeptHistoriesTellOneStory(t *testing.T) {
 				told[agent.Execution.Number] = agent
 			}
 			require.Empty(t, agent.Unread)
-			if asked.steps == nil {
-				return // the workflow refused what it was started with
-			}
 			asked.requireHeld(t, took)
 			audited := 0
 			for number := 1; number <= agent.Execution.Number; number++ {
@@ -62,13 +59,10 @@ func TestKeptHistoriesTellOneStory(t *testing.T) {
 				audited++
 				at := told[number].Execution
 				require.Equal(t, page.ExecutionID, at.ID)
-				if at.Outcome.Calls == nil { // it was recorded before executions said what they have done
-					page.Outcome.EffectCounts = domain.EffectCounts{}
-				}
-				require.Equal(t, page.Outcome, ended(at.Outcome), "the outcome")
+				require.Equal(t, page.Outcome, asEnded(at.Outcome), "the outcome")
 				kept, err := page.Kept()
 				require.NoError(t, err)
-				steps := after(kept, at)
+				steps := sinceRun(kept, at)
 				require.Empty(t, at.Compare(told[number].Hooks, steps))
 				if tells, _ := at.Steps(false); len(told[number].Hooks) == 0 {
 					for i, step := range steps {
@@ -89,8 +83,8 @@ func TestKeptHistoriesTellOneStory(t *testing.T) {
 	}
 }
 
-// after leaves out the steps of earlier runs.
-func after(steps []domain.StepExecution, at progress.Execution) []domain.StepExecution {
+// sinceRun leaves out the steps of earlier runs.
+func sinceRun(steps []domain.StepExecution, at progress.Execution) []domain.StepExecution {
 	first := 0
 	if told, _ := at.Steps(false); len(told) > 0 {
 		first = told[0].Number
@@ -101,8 +95,8 @@ func after(steps []domain.StepExecution, at progress.Execution) []domain.StepExe
 	return steps
 }
 
-// ended is an outcome without what only its end knows.
-func ended(o *contract.Outcome) *contract.Outcome {
+// asEnded is an outcome without what only its end knows.
+func asEnded(o *contract.Outcome) *contract.Outcome {
 	if o == nil {
 		return nil
 	}
@@ -166,46 +160,47 @@ func replayedQueries(t *testing.T, history *historypb.History) *askable {
 	asked := &askable{}
 	compress := codec.New()
 	r, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{
-		DataConverter: compress.DataConverter(), Interceptors: []interceptor.WorkerInterceptor{&listener{asked: asked}},
+		DataConverter: compress.DataConverter(), Interceptors: []interceptor.WorkerInterceptor{&handlersKept{asked: asked}},
 		DisableDeadlockDetection: true, // a busy machine is none
 	})
 	require.NoError(t, err)
-	hooks, err := hook.NewSet(kept.HistoryHooks()...)
-	require.NoError(t, err)
-	workflows.Register(r, workflows.Options{Hooks: hooks})
-	require.NoError(t, r.ReplayWorkflowHistory(quiet(), history))
+	workflows.Register(r, workflows.Options{})
+	started := history.GetEvents()[0].GetWorkflowExecutionStartedEventAttributes()
+	require.NoError(t, r.ReplayWorkflowHistoryWithOptions(log.NewStructuredLogger(slog.New(slog.DiscardHandler)), history, worker.ReplayWorkflowHistoryOptions{
+		OriginalExecution: workflow.Execution{ID: started.GetWorkflowId(), RunID: started.GetOriginalExecutionRunId()},
+	}))
 	return asked
 }
 
-// A listener keeps the handlers of a workflow's queries.
-type listener struct {
+// A handlersKept keeps the handlers of a workflow's queries.
+type handlersKept struct {
 	interceptor.WorkerInterceptorBase
 	asked *askable
 }
 
-func (l *listener) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
-	in := &listening{asked: l.asked}
+func (l *handlersKept) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
+	in := &handlersInbound{asked: l.asked}
 	in.Next = next
 	return in
 }
 
-type listening struct {
+type handlersInbound struct {
 	interceptor.WorkflowInboundInterceptorBase
 	asked *askable
 }
 
-func (l *listening) Init(next interceptor.WorkflowOutboundInterceptor) error {
-	out := &answering{asked: l.asked}
+func (l *handlersInbound) Init(next interceptor.WorkflowOutboundInterceptor) error {
+	out := &handlersOutbound{asked: l.asked}
 	out.Next = next
 	return l.Next.Init(out)
 }
 
-type answering struct {
+type handlersOutbound struct {
 	interceptor.WorkflowOutboundInterceptorBase
 	asked *askable
 }
 
-func (a *answering) SetQueryHandler(ctx workflow.Context, query string, handler any) error {
+func (a *handlersOutbound) SetQueryHandler(ctx workflow.Context, query string, handler any) error {
 	switch handle := handler.(type) {
 	case func(contract.StepsRequest) (contract.StepsPage, error):
 		a.asked.steps = handle
@@ -217,4 +212,92 @@ func (a *answering) SetQueryHandler(ctx workflow.Context, query string, handler 
 		a.asked.messages = handle
 	}
 	return a.Next.SetQueryHandler(ctx, query, handler)
+}
+
+// TestRunsAreRetold: what is told of a run that continues as new by its history alone is what the workflow answers. Of one
+// in which anything else happened than history tells whole, nothing is told.
+func TestRunsAreRetold(t *testing.T) {
+	t.Parallel()
+	history := freshHistories(t)["continue-as-new"]
+	began, facts, next := factsOf(t, history)
+	tells := func(facts []progress.Recorded, next progress.RunBegan) bool {
+		r := progress.Retell(began)
+		for _, recorded := range facts {
+			r.Take(recorded.Fact, recorded.At)
+		}
+		_, ok := r.Told(next)
+		return ok
+	}
+	require.True(t, tells(facts, next))
+	requireRetold(t, history)
+	for _, odd := range []progress.Fact{
+		progress.Aside{}, progress.StopAsked{}, progress.StopForced{}, progress.Paused{On: true}, progress.Sent{}, progress.Extended{},
+		progress.Lost{}, progress.CancelAsked{}, progress.Unreadable{}, progress.Ended{}, progress.ResetHere{},
+		progress.Asked{Work: progress.Work{Activity: string(contract.CallHook)}},
+	} {
+		at := len(facts) / 2
+		require.False(t, tells(slices.Insert(slices.Clone(facts), at, progress.Recorded{Fact: odd, At: facts[at].At}), next), "%T", odd)
+	}
+	for i, recorded := range facts {
+		switch f := recorded.Fact.(type) {
+		case progress.ModelReplied:
+			f.Reply.Digest = domain.DigestOf([]byte("another"))
+			recorded.Fact = f
+		case progress.ToolReplied:
+			f.Reply.Digest = domain.DigestOf([]byte("another"))
+			recorded.Fact = f
+		default:
+			continue
+		}
+		require.False(t, tells(slices.Concat(facts[:i], []progress.Recorded{recorded}, facts[i+1:]), next), "another answer")
+		require.False(t, tells(slices.Concat(facts[:i], facts[i+1:]), next), "no answer")
+	}
+	require.False(t, tells(facts, progress.RunBegan{}), "nobody goes on")
+	require.False(t, tells(facts, began), "another run goes on")
+}
+
+func requireRetold(t *testing.T, history *historypb.History) {
+	t.Helper()
+	began, facts, next := factsOf(t, history)
+	r := progress.Retell(began)
+	for _, recorded := range facts {
+		r.Take(recorded.Fact, recorded.At)
+	}
+	run, ok := r.Told(next)
+	require.True(t, ok)
+	asked := replayedQueries(t, history)
+	page, err := asked.steps(contract.StepsRequest{LargePage: contract.LargePage{Large: true}})
+	require.NoError(t, err)
+	kept, err := page.Kept()
+	require.NoError(t, err)
+	require.Equal(t, page.ExecutionID, run.ExecutionID)
+	require.Equal(t, kept, run.Steps)
+	messages, err := asked.messages(contract.MessagesRequest{LargePage: contract.LargePage{Large: true}})
+	require.NoError(t, err)
+	require.Equal(t, entriesText(t, messages.Entries), entriesText(t, run.Entries))
+}
+
+// factsOf is what a history that continues as new tells, and with what the next run begins.
+func factsOf(t *testing.T, history *historypb.History) (began progress.RunBegan, facts []progress.Recorded, next progress.RunBegan) {
+	t.Helper()
+	converter := codec.New().DataConverter()
+	for recorded := range agents.FactsOf(history, converter) {
+		if f, ok := recorded.Fact.(progress.RunBegan); ok {
+			began = f
+		}
+		facts = append(facts, recorded)
+	}
+	events := history.GetEvents()
+	handed := events[len(events)-1].GetWorkflowExecutionContinuedAsNewEventAttributes().GetInput()
+	if handed != nil {
+		require.NoError(t, converter.FromPayloads(handed, &next.Input))
+	}
+	return began, facts, next
+}
+
+func entriesText(t *testing.T, entries []domain.Entry) string {
+	t.Helper()
+	encoded, err := json.MarshalIndent(entries, "", " ")
+	require.NoError(t, err)
+	return string(encoded)
 }

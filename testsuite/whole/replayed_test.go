@@ -1,0 +1,117 @@
+package whole_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"everstep/domain/contract"
+	"everstep/domain/hook"
+	"everstep/starter/client"
+	"everstep/testsuite"
+)
+
+// has adds hooks to those with which the test's histories are replayed.
+func (s *stack) has(hooks ...hook.Hook) {
+	for _, h := range hooks {
+		same := func(known hook.Hook) bool {
+			a, b := known.Spec(), h.Spec()
+			return a.Name == b.Name && a.Trigger == b.Trigger && a.Version == b.Version
+		}
+		if !slices.ContainsFunc(s.hooks, same) {
+			s.hooks = append(s.hooks, h)
+		}
+	}
+}
+
+// replaysAtItsEnd replays the history of every run on the stack's queue once the test is over. That is how determinism is
+// proved: whatever a test does on a server, its workflows would do again.
+func (s *stack) replaysAtItsEnd(t testing.TB) {
+	t.Helper()
+	t.Cleanup(func() {
+		if t.Failed() || t.Skipped() || s.irreplayable != "" {
+			return
+		}
+		for _, run := range s.runsOnQueue(t) {
+			history := s.history(t, run.WorkflowID, run.RunID)
+			if !t.Failed() && len(history.GetEvents()) > 0 {
+				testsuite.Replay(t, history, testsuite.ReplayConfig{Hooks: s.hooks})
+			}
+			if t.Failed() {
+				t.Logf("it is the history of %s, run %s", run.WorkflowID, run.RunID)
+				return
+			}
+		}
+	})
+}
+
+// runsOnQueue are those that the server lists, and the ones that the test has waited for: a list may come late.
+func (s *stack) runsOnQueue(t testing.TB) []client.Execution {
+	t.Helper()
+	runs := slices.Clone(s.ran)
+	var next []byte
+	for {
+		page, err := s.temporal.ListWorkflow(within(t), &workflowservice.ListWorkflowExecutionsRequest{
+			Query: "TaskQueue = '" + s.queue + "'", NextPageToken: next,
+		})
+		require.NoError(t, err)
+		for _, found := range page.GetExecutions() {
+			if name := found.GetType().GetName(); name == string(contract.Execute) || name == string(contract.Scheduled) {
+				runs = append(runs, client.Execution{WorkflowID: found.GetExecution().GetWorkflowId(), RunID: found.GetExecution().GetRunId()})
+			}
+		}
+		if next = page.GetNextPageToken(); len(next) == 0 {
+			break
+		}
+	}
+	seen := map[string]bool{}
+	return slices.DeleteFunc(runs, func(r client.Execution) bool {
+		twice := seen[r.RunID] || r.RunID == ""
+		seen[r.RunID] = true
+		return twice
+	})
+}
+
+// history is a run's, empty where the test has deleted it. Of one that is open it goes as far as a worker would get it.
+func (s *stack) history(t testing.TB, workflowID, runID string) *historypb.History {
+	t.Helper()
+	history := &historypb.History{}
+	events := s.temporal.GetWorkflowHistory(within(t), workflowID, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for events.HasNext() {
+		event, err := events.Next()
+		if _, deleted := errors.AsType[*serviceerror.NotFound](err); deleted {
+			return history
+		}
+		require.NoError(t, err)
+		history.Events = append(history.Events, event)
+	}
+	if ends(history.Events[len(history.Events)-1]) {
+		return history
+	}
+	return openHistory(history)
+}
+
+func ends(event *historypb.HistoryEvent) bool {
+	switch event.GetEventType() {
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED,
+		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
+		return true
+	}
+	return false
+}
+
+// openHistory is a history up to its last workflow task.
+func openHistory(whole *historypb.History) *historypb.History {
+	for i, event := range slices.Backward(whole.Events) {
+		if event.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED {
+			return &historypb.History{Events: whole.Events[:i+1]}
+		}
+	}
+	return &historypb.History{}
+}
