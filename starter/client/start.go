@@ -34,7 +34,8 @@ type Start struct {
 	// the session's, any other field that differs is refused. Nil: all of
 	// Definition was asked for.
 	Given *domain.Definition
-	// Budget caps the definition's.
+	// Budget caps the definition's. Where neither says anything of steps the execution has domain.DefaultMaxSteps;
+	// domain.Unlimited takes that away.
 	Budget domain.ExecutionBudget
 	// Metadata are notes for the agent's context, which hooks read and no model sees. In an open session they
 	// replace those of the same keys.

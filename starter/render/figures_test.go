@@ -92,6 +92,23 @@ func TestStoppedText(t *testing.T) {
 	require.Empty(t, Stopped(r, false), "its error says it")
 }
 
+func TestLeftBehind(t *testing.T) {
+	t.Parallel()
+	r := client.Result{SaidLast: "found\nit", Outcome: contract.Outcome{Status: domain.StatusStopped, EffectCounts: domain.EffectCounts{
+		Calls: []domain.EffectCount{{Tool: "mail", Done: 2}, {Tool: "pay", Done: 1, Unknown: 1}, {Tool: "ship", Unknown: 1}},
+	}}}
+	done := "has done: mail 2, pay 1 and 1 of unknown outcome, ship 1 of unknown outcome"
+	require.Equal(t, []string{"said last: found it", done}, LeftBehind(r))
+	r.Outcome.Unknown, r.SaidLast = true, strings.Repeat("x", 2000)
+	lines := LeftBehind(r)
+	require.Less(t, len(lines[0]), 600)
+	require.Contains(t, lines[0], "--json has more")
+	require.Equal(t, done+", what a sub-agent that was lost has done nobody knows", lines[1])
+	require.Empty(t, LeftBehind(client.Result{Outcome: contract.Outcome{Status: domain.StatusFailed}}))
+	r.Outcome.Status = domain.StatusCompleted
+	require.Empty(t, LeftBehind(r), "its answer says it")
+}
+
 func TestFailureText(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "openai-chat: no ␛[31mkey", Failure(domain.Errorf(domain.Invalid, "no \x1b[31mkey").From("openai-chat")))
