@@ -66,7 +66,7 @@ func TestAHundredSubagentsAtOnce(t *testing.T) {
 	steps := collect(t, s.agents.Steps(within(t), begun.ID, 0))
 	require.Len(t, steps[0].Step.ToolExecutions, all)
 	for _, call := range steps[0].Step.ToolExecutions {
-		require.JSONEq(t, `{"status":"completed","stop_reason":"completed","answer":"found"}`, call.Value)
+		require.JSONEq(t, `{"status":"completed","stop_reason":"completed","answer":"found","effects":[]}`, call.Value)
 	}
 	require.Equal(t, int64(15*(all+2)), result.Outcome.Usage.TotalTokens())
 	require.NoError(t, s.audited(within(t), begun.ID, 0))

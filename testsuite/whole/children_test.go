@@ -344,7 +344,7 @@ func TestATreeGoesOnAfterKills(t *testing.T) {
 	for step, err := range s.agents.Steps(within(t), begun.ID, 0) {
 		require.NoError(t, err)
 		for _, call := range step.Step.ToolExecutions {
-			require.JSONEq(t, `{"status":"completed","stop_reason":"completed","answer":"done"}`, call.Value)
+			require.JSONEq(t, `{"status":"completed","stop_reason":"completed","answer":"done","effects":[{"tool":"echo","done":3,"unknown":0}]}`, call.Value)
 		}
 	}
 }
@@ -389,7 +389,7 @@ func TestAgentsAsToolsDrawFromOneBudget(t *testing.T) {
 		require.NoError(t, err)
 		for _, call := range step.Step.ToolExecutions {
 			require.Equal(t, "below", call.Name())
-			require.JSONEq(t, `{"status":"completed","stop_reason":"completed","answer":"done"}`, call.Value)
+			require.JSONEq(t, `{"status":"completed","stop_reason":"completed","answer":"done","effects":[{"tool":"echo","done":2,"unknown":0}]}`, call.Value)
 		}
 	}
 }

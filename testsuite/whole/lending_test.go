@@ -55,7 +55,7 @@ func TestASubagentAsksForMoreOfTheBudget(t *testing.T) {
 	for step, err := range s.agents.Steps(within(t), begun.ID, 0) {
 		require.NoError(t, err)
 		for _, call := range step.Step.ToolExecutions {
-			require.JSONEq(t, `{"status":"completed","stop_reason":"completed","answer":"found"}`, call.Value)
+			require.JSONEq(t, `{"status":"completed","stop_reason":"completed","answer":"found","effects":[]}`, call.Value)
 		}
 	}
 	tree, err := s.agents.Tree(within(t), begun.ID, 0)
