@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"everstep/activities/record"
 	"everstep/activities/record/conformance"
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -36,7 +35,7 @@ func TestAForgedBoundIsNoRecord(t *testing.T) {
 		"held_to: budget.max_steps":                       {Budget: domain.ExecutionBudget{MaxSteps: new(int64(-1))}},
 	} {
 		r := conformance.Sample(t, "eve", 1)[0]
-		r.HeldTo = &held
+		r.HeldTo = held
 		require.ErrorContains(t, store.Record(t.Context(), r), want)
 	}
 }
