@@ -56,8 +56,7 @@ Where the server has the agent no more, or it was imported, its records tell
 (EVERSTEP_RECORDS), and its messages are copied. They do not say which tools it
 may use: the fork has those of --agent, and without it none. It has the budgets
 of the agent, and what agents above that one denied it is denied to the fork too,
-also with --agent. Where records of an earlier version do not tell that, --agent
-has to be given.
+also with --agent.
 
 It needs a server that is up and a worker. --wait follows the execution, and
 brings them up as run does.`,

@@ -162,8 +162,7 @@ func (a *agent) Wait(on bool) { a.state = a.state.WithWaiting(on, a.now()) }
 
 func (a *agent) rewrite(changed bool) { a.rewritten = changed }
 
-// carryOver writes down what the next run needs beside the state. Older workers
-// read the counts there.
+// carryOver writes down what the next run needs beside the state.
 func (a *agent) carryOver(to *contract.Carry) {
 	counts := a.state.Counts()
 	to.Prior, to.Sequence = counts.Prior, a.last

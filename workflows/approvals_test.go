@@ -2,7 +2,6 @@ package workflows_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -271,19 +270,9 @@ func TestAnApprovedCallWaitsInAPause(t *testing.T) {
 	require.Equal(t, []int{3600}, *ran)
 }
 
-// TestHistoryTellsWhatWaits: the memo and the answers to updates do, also a memo of an older worker, which had digests.
+// TestHistoryTellsWhatWaits: the memo and the answers to updates do.
 func TestHistoryTellsWhatWaits(t *testing.T) {
 	t.Parallel()
-	for _, older := range []bool{false, true} {
-		t.Run(fmt.Sprint(older), func(t *testing.T) {
-			t.Parallel()
-			historyTellsWhatWaits(t, older)
-		})
-	}
-}
-
-func historyTellsWhatWaits(t *testing.T, older bool) {
-	t.Helper()
 	id, err := domain.AgentIDOf("ann")
 	require.NoError(t, err)
 	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
@@ -304,9 +293,6 @@ func historyTellsWhatWaits(t *testing.T, older bool) {
 	require.NoError(t, err)
 	require.NotContains(t, string(encoded), "amount", "a memo holds no text of users")
 	require.NotContains(t, string(encoded), call(0).Digest.String(), "nor what such a text could be guessed from")
-	if older {
-		memo = contract.Waiting{Approvals: []domain.PendingApproval{call(0), call(1)}}
-	}
 	agent = agent.With(progress.Awaiting{Waiting: memo}, now)
 	require.Len(t, agent.Execution.Pending(), 2)
 	require.Equal(t, pay("1").Arguments, agent.Execution.Pending()[0].Arguments)

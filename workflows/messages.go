@@ -56,7 +56,7 @@ func (s session) holdMessage(request contract.SendRequest) contract.SendReply {
 	execution, _ := s.state.Execution()
 	reply := contract.SendReply{
 		ExecutionID: execution.ID(), Number: s.state.ExecutionCount(), RunID: s.info.WorkflowExecution.RunID,
-		Waits: waits.ID, Place: waits.Place, Given: request.Given != nil, Trusted: request.Given != nil && len(request.Given.Trusted) > 0,
+		Waits: waits.ID, Place: waits.Place,
 	}
 	if !s.state.HasActiveExecution() {
 		reply.ExecutionID, reply.Number = s.nextExecutionID(), reply.Number+1

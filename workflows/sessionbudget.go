@@ -31,7 +31,7 @@ func (s session) tellSessionBudget() {
 	}
 }
 
-// addSessionBudget adds to a memo what tells of the session's budget: nothing in what began before that was told.
+// addSessionBudget adds to a memo what tells of the session's budget.
 func (s session) addSessionBudget(into map[string]any) map[string]any {
 	account, executions, has := s.state.SessionBooked()
 	memo := contract.SessionMemo{Executions: executions}

@@ -94,8 +94,7 @@ func TestACallIsSentWhereItsLimitHolds(t *testing.T) {
 	}
 }
 
-// TestACallThatNobodyTakes where its limit holds is made where that holds by now, and was made once. An older worker
-// left it there.
+// TestACallThatNobodyTakes where its limit holds is made where that holds by now, and was made once.
 func TestACallThatNobodyTakes(t *testing.T) {
 	t.Parallel()
 	untaken := temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START, nil)

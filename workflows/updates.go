@@ -167,16 +167,13 @@ func changes(r contract.SendRequest) string {
 
 // send has the loop begin the next execution when the handler has returned, or the message wait.
 func (s session) send(request contract.SendRequest) contract.SendReply {
-	given := request.Given
 	if s.busy() {
-		request.Given = given
 		return s.holdMessage(request)
 	}
-	s.mail.Post(mailbox.NextExecution{Prompt: request.Prompt, Given: given, Model: request.Model, Budget: request.Budget, By: domain.Starter{Program: request.By}})
+	s.mail.Post(mailbox.NextExecution{Prompt: request.Prompt, Given: request.Given, Model: request.Model, Budget: request.Budget, By: domain.Starter{Program: request.By}})
 	return contract.SendReply{
 		ExecutionID: s.nextExecutionID(), Number: s.state.ExecutionCount() + 1,
-		RunID: s.info.WorkflowExecution.RunID, Began: true, Given: given != nil,
-		Trusted: given != nil && len(given.Trusted) > 0,
+		RunID: s.info.WorkflowExecution.RunID, Began: true,
 	}
 }
 

@@ -158,12 +158,12 @@ func (s session) steps(request contract.StepsRequest) (contract.StepsPage, error
 }
 
 // heldTo is what bounds the agent beside its definition.
-func (s session) heldTo() *contract.HeldTo {
+func (s session) heldTo() contract.HeldTo {
 	held := contract.HeldTo{Above: s.in.Bounds(), Budget: s.asItIs().Budget}
 	if !s.passed.IsZero() {
 		held.Handed = new(s.passed)
 	}
-	return &held
+	return held
 }
 
 // fitting is how many of some things have room on a page, at least one.

@@ -41,7 +41,7 @@ func (s *Store) history(ctx context.Context, arguments json.RawMessage) (tool.Re
 		return tool.Result{}, err
 	}
 	call, ok := tool.ExecutionOf(ctx)
-	if !ok || call.Past == nil { // a call that an older worker has begun says nothing of its session
+	if !ok || call.Past == nil {
 		return tool.Result{}, domain.Errorf(domain.Unavailable, "execution_history: the call does not say which session it is of; call again")
 	}
 	all, err := s.List(ctx, call.AgentID)

@@ -28,9 +28,8 @@ type Record struct {
 	From     int            `json:"messages_from,omitzero"`
 	// Missing says what could not be read any more when it was recorded.
 	Missing []string `json:"missing,omitempty"`
-	// HeldTo is what bound the agent beside its definition when it was recorded, and binds its forks; nil: a version that did
-	// not tell has recorded it.
-	HeldTo *contract.HeldTo `json:"held_to,omitempty"`
+	// HeldTo is what bound the agent beside its definition when it was recorded, and binds its forks.
+	HeldTo contract.HeldTo `json:"held_to"`
 	// Imported is when it came out of a file; zero: it was recorded here.
 	Imported time.Time `json:"imported_at,omitzero"`
 }
@@ -129,10 +128,8 @@ func (r Record) check() error {
 	case r.From < 0:
 		return wrong("messages_from", "is %d; it may not be negative", r.From)
 	}
-	if r.HeldTo != nil {
-		if err := r.HeldTo.Check(); err != nil {
-			return wrong("held_to", "%s", err)
-		}
+	if err := r.HeldTo.Check(); err != nil {
+		return wrong("held_to", "%s", err)
 	}
 	if r.Name != "" {
 		id, err := domain.AgentIDOf(r.Name)

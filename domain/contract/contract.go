@@ -1,6 +1,6 @@
 package contract
 
-// The wire names of Everstep. They are recorded or typed by users, and must never change.
+// The wire names of Everstep. They are recorded or typed by users.
 
 // An Activity names work done outside the workflow and fixes its input and output types on both sides.
 type Activity[In, Out any] string
@@ -79,13 +79,13 @@ const (
 	UpdateUnsuspend Update[UnsuspendRequest, SuspendReply] = "unsuspend"
 	// UpdateClear drops the conversation of an idle session for what its model sees.
 	UpdateClear Update[ClearRequest, ClearReply] = "clear"
-	// UpdateRewind has an idle session go on from a step of its past. An older worker, which knows no rewinds, refuses it.
+	// UpdateRewind has an idle session go on from a step of its past.
 	UpdateRewind Update[RewindRequest, RewindReply] = "rewind"
 	// UpdateClose ends an idle session.
 	UpdateClose Update[CloseRequest, CloseReply] = "close"
 	// UpdateExtend gives an execution new totals, or goes on from the last one.
 	UpdateExtend Update[ExtendRequest, ExtendReply] = "extend"
-	// UpdateExtendSession gives a session new totals. An older worker, which knows no budgets over sessions, refuses it.
+	// UpdateExtendSession gives a session new totals.
 	UpdateExtendSession Update[ExtendSessionRequest, ExtendSessionReply] = "extend_session"
 	// UpdatePause lets nothing new start.
 	UpdatePause Update[PauseRequest, PauseReply] = "pause"
@@ -93,7 +93,7 @@ const (
 	UpdateResume Update[PauseRequest, PauseReply] = "resume"
 	// UpdateApprove lets a tool call run that waits for a person.
 	UpdateApprove Update[ApproveRequest, DecisionReply] = "approve"
-	// UpdateEdit lets it run with other arguments. An older worker, which knows no edits, refuses it.
+	// UpdateEdit lets it run with other arguments.
 	UpdateEdit Update[EditRequest, DecisionReply] = "edit"
 	// UpdateDeny does not.
 	UpdateDeny Update[DenyRequest, DecisionReply] = "deny"

@@ -15,12 +15,10 @@ type Resolved struct {
 	Tools      []domain.ToolSpec `json:"tools,omitempty"`
 	// Hooks are those that run, in the order of their triggers' priorities.
 	Hooks []HookSpec `json:"hooks,omitempty"`
-	// Guards and Compaction have all defaults set. Absent in executions that were resolved before there
-	// were any: nothing is guarded or compacted then.
+	// Guards and Compaction have all defaults set.
 	Guards     *domain.Guards     `json:"guards,omitempty"`
 	Compaction *domain.Compaction `json:"compaction,omitempty"`
-	// Approvals hold where the definition has none. An older worker names none: the default holds then, but in
-	// sessions that had begun before it did no call waits.
+	// Approvals hold where the definition has none.
 	Approvals *domain.Approvals `json:"approvals,omitempty"`
 	// Price is what the model costs; absent where nobody knows.
 	Price *domain.Price `json:"price,omitempty"`

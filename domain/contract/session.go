@@ -271,10 +271,6 @@ type SendReply struct {
 	// Waits is the message's id where it waits, and Place which of the messages that had to wait it is.
 	Waits domain.MessageID `json:"waits,omitzero"`
 	Place int64            `json:"place,omitzero"`
-	// Given says that it began with what was given.
-	Given bool `json:"given,omitzero"`
-	// Trusted says that the trusted values that were given are the execution's.
-	Trusted bool `json:"trusted,omitzero"`
 }
 
 // A CloseRequest ends an idle session.

@@ -246,8 +246,8 @@ type EndedView struct {
 	// From is the index of its first message, and Log is the transcript at its end.
 	From int           `json:"messages_from,omitzero"`
 	Log  domain.LogRef `json:"log"`
-	// HeldTo is what bounds the agent beside its definition; absent: an older worker does not tell.
-	HeldTo *HeldTo `json:"held_to,omitempty"`
+	// HeldTo is what bounds the agent beside its definition.
+	HeldTo HeldTo `json:"held_to"`
 }
 
 // Kept are the page's steps as an execution keeps them.
@@ -340,8 +340,7 @@ type RecordRequest struct {
 	Log  domain.LogRef `json:"log"`
 	// RunID is the run whose messages are to be copied; empty: the one that asks.
 	RunID string `json:"run_id,omitzero"`
-	// WorkflowID is that of the run, where it is another agent's. An older worker looks for it under its own, and
-	// fails.
+	// WorkflowID is that of the run, where it is another agent's.
 	WorkflowID string `json:"workflow_id,omitzero"`
 	// Ended, where given, is an execution that is to be put among the records instead.
 	Ended *EndedExecution `json:"ended,omitempty"`

@@ -31,7 +31,7 @@ type AnswerReply struct {
 }
 
 // Waiting is the memo of what waits for people. It holds no text of users, and no digest of a call's arguments, from which
-// short ones could be guessed. Memos of older workers have digests.
+// short ones could be guessed.
 type Waiting struct {
 	Approvals []domain.PendingApproval `json:"approvals,omitempty"`
 	Questions []WaitingQuestion        `json:"questions,omitempty"`

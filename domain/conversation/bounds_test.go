@@ -132,8 +132,6 @@ func TestStepInput(t *testing.T) {
 	require.Equal(t, domain.WholeConversation, begun(20, resolved(1000, "")).StepInput().Compiler)
 	require.Nil(t, begun(20, r).StepInput().Sections, "nothing was summed up")
 	require.Equal(t, chain(1), conversation.New("").WithExecution(chain(2, 1), true, nil).Origins())
-	later := carried(t, withCalls(begun(20, r), 1, 10), 3, r, chain(1))
-	require.False(t, say(later, 1, answer(20), false).NewestIsCarried(), "another one followed")
 }
 
 // TestWhatIsHandedOnIsBounded, however long the conversation has become: of the oldest

@@ -149,21 +149,12 @@ func (p SummaryPlan) Halved() (SummaryPlan, bool) {
 	return p, true
 }
 
-// WithReplacedCounted returns the conversation in which summaries that newer ones
-// have replaced count as shown. It is for runs that began when they did.
-func (c Conversation) WithReplacedCounted() Conversation {
-	c.countsReplaced = true
-	return c
-}
-
 // WithSummary returns the conversation in which its newest message, the summary
 // that was planned, stands for all that it sums up.
 func (c Conversation) WithSummary(plan SummaryPlan, r *contract.Resolved) Conversation {
 	before, to := c.rawInput(r), plan.to
-	if !c.countsReplaced {
-		// The one before may be recent enough to be kept, and is shown no more.
-		c.messageSummaries = without(c.messageSummaries, c.edits.Summary-1-c.known())
-	}
+	// The one before may be recent enough to be kept, and is shown no more.
+	c.messageSummaries = without(c.messageSummaries, c.edits.Summary-1-c.known())
 	c.edits.Hidden, c.edits.Buffered, c.edits.Summary = to, c.log.Len()-1, c.log.Len()
 	c.edits.Cleared = max(c.edits.Cleared, to)
 	return c.recounted().shrunk(before, r)

@@ -32,9 +32,6 @@ type Conversation struct {
 	window int64
 	// excess is what the provider counted for the newest inference beyond estimates.
 	excess int64
-	// countsReplaced says that a summary which a newer one has replaced counts as
-	// shown, as it did once.
-	countsReplaced bool
 }
 
 // New returns the conversation in which nothing was said yet, of an agent whose
@@ -60,11 +57,6 @@ func (c Conversation) Origins() []domain.ExecutionID {
 		return nil
 	}
 	return slices.Clip(c.chain[1:])
-}
-
-// HoldsSummaries reports whether a message in memory stands where summaries do.
-func (c Conversation) HoldsSummaries() bool {
-	return c.edits.Summary > 0 || slices.ContainsFunc(c.log.From(c.edits.Hidden), func(e domain.Entry) bool { return e.Section == domain.SectionSummary })
 }
 
 // Check says which edit cannot be one of this transcript.
@@ -162,20 +154,6 @@ func (c Conversation) WithoutAll() Conversation {
 
 // Emptied reports whether the model sees nothing of what was said.
 func (c Conversation) Emptied() bool { return c.log.Len() > 0 && c.edits.Hidden == c.log.Len() }
-
-// NewestIsCarried reports whether the last message has left memory and is known
-// not to be the model's.
-func (c Conversation) NewestIsCarried() bool {
-	_, held := c.log.At(c.log.Len() - 1)
-	return !held && c.newest != "" && c.newest != domain.RoleAssistant
-}
-
-// WithNewestForgotten returns the conversation of which nobody knows who said the
-// last message that left memory. It is for runs that began when nobody did.
-func (c Conversation) WithNewestForgotten() Conversation {
-	c.newest = ""
-	return c
-}
 
 // WithGoOn returns the conversation as it begins an execution that goes on from
 // the one before. A model is never asked to answer its own words, so it is told

@@ -64,7 +64,7 @@ func (c *Conversation) summary(index int) messageSummary {
 		return messageSummary{index, c.messageSummaries[index-c.known()]}
 	}
 	e := &c.log.From(index)[0]
-	shown := e.Shown(c.compiler, c.chain) && !c.edits.TookBack(index) && (c.countsReplaced || e.Section != domain.SectionSummary || index >= c.edits.Summary-1)
+	shown := e.Shown(c.compiler, c.chain) && !c.edits.TookBack(index) && (e.Section != domain.SectionSummary || index >= c.edits.Summary-1)
 	m := messageSummary{index, e.Tokens() << flagBits}
 	for bit, set := range [flagBits]bool{
 		e.Message.Role == domain.RoleTool, e.Message.Role == domain.RoleAssistant, len(e.Message.ToolCalls) > 0, e.Trace(), shown,

@@ -21,17 +21,17 @@ func TestWhatAnExecutionIsGiven(t *testing.T) {
 	require.Equal(t, &progress.Given{}, begins(contract.SessionInput{}).Execution.Given)
 	s := begins(contract.SessionInput{Given: given})
 	require.Equal(t, told, s.Execution.Given)
-	send := func(number int, given *domain.Given, taken bool) {
-		s.then(progress.Sent{Request: &contract.SendRequest{Given: given}, Reply: contract.SendReply{Began: true, Number: number, Given: taken}})
+	send := func(number int, given *domain.Given) {
+		s.then(progress.Sent{Request: &contract.SendRequest{Given: given}, Reply: contract.SendReply{Began: true, Number: number}})
 	}
-	send(2, nil, false)
+	send(2, nil)
 	require.Equal(t, &progress.Given{}, s.Execution.Given)
 	s.infers(3, 1)
 	require.Nil(t, s.Execution.Given, "the message that began it is not answered yet")
-	send(3, given, true)
+	send(3, given)
 	require.Equal(t, told, s.Execution.Given)
-	send(4, given, false)
-	require.Equal(t, &progress.Given{}, s.Execution.Given, "an older worker did not take it")
+	send(4, nil)
+	require.Equal(t, &progress.Given{}, s.Execution.Given)
 	s.then(progress.Extended{Reply: contract.ExtendReply{Began: true, Number: 5}})
 	require.Equal(t, &progress.Given{}, s.Execution.Given, "it goes on")
 	s.then(progress.Sent{Reply: contract.SendReply{Began: true, Number: 6}})

@@ -24,10 +24,8 @@ func (a Agent) sent(f Sent, at time.Time) Agent {
 		if f.Request.Model != nil {
 			a.Model = f.Request.Model.String()
 		}
-		if a.Execution.Given = givenOf(nil); f.Reply.Given {
-			a.Execution.Given = givenOf(f.Request.Given)
-		}
-		if f.Reply.Trusted && f.Request.Given != nil {
+		a.Execution.Given = givenOf(f.Request.Given)
+		if f.Request.Given != nil {
 			a.Execution.Trusted = joined(a.trusted, f.Request.Given.Trusted)
 		}
 	}
@@ -39,9 +37,6 @@ func (a Agent) held(f Sent, at time.Time) Agent {
 	w := contract.WaitingMessage{ID: f.Reply.Waits, Place: f.Reply.Place, SentAt: at}
 	if f.Request != nil {
 		w.Request = *f.Request
-		if !f.Reply.Given {
-			w.Request.Given = nil
-		}
 	}
 	// What is recorded later in a task may tell first that it was read.
 	if w.Place > a.Execution.heard {
@@ -90,8 +85,5 @@ func (a Agent) beginsWaiting(number int, at time.Time) Agent {
 	}
 	first := contract.NextWaiting(a.Waiting)
 	a = a.unsent(first.ID)
-	given := first.Request.Given
-	return a.sent(Sent{Request: &first.Request, Reply: contract.SendReply{
-		Began: true, Number: number, Given: given != nil, Trusted: given != nil && len(given.Trusted) > 0,
-	}}, at)
+	return a.sent(Sent{Request: &first.Request, Reply: contract.SendReply{Began: true, Number: number}}, at)
 }

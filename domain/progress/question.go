@@ -61,9 +61,7 @@ func (s Step) awaits(f Awaiting, at At) Step {
 		switch was := call.Answer; {
 		case named >= 0:
 			answer := f.Waiting.Questions[named].Answer
-			if answer.Digest.IsZero() { // memos of older workers alone have it
-				answer.Digest = was.Digest
-			}
+			answer.Digest = was.Digest // memos have none
 			s.ToolExecutions[i].Answer = answer
 		case !at.StopAsked && !was.ExpiresAt.IsZero() && !at.Time.Before(was.ExpiresAt):
 			s = s.answered(i, question, was.Expired(question, at.Time), "", at)

@@ -19,15 +19,15 @@ func TestTrustedValuesAsHistoryTellsThem(t *testing.T) {
 	both := domain.Trusted{"customer": json.RawMessage(`1`), "order": json.RawMessage(`2`)}
 	s := begins(contract.SessionInput{Given: &domain.Given{Trusted: of("customer", "1")}})
 	require.Equal(t, of("customer", "1"), s.Execution.Trusted)
-	send := func(number int, given *domain.Given, taken bool) {
-		s.then(progress.Sent{Request: &contract.SendRequest{Given: given}, Reply: contract.SendReply{Began: true, Number: number, Given: given != nil, Trusted: taken}})
+	send := func(number int, given *domain.Given) {
+		s.then(progress.Sent{Request: &contract.SendRequest{Given: given}, Reply: contract.SendReply{Began: true, Number: number}})
 	}
-	send(2, &domain.Given{Trusted: of("order", "2")}, true)
+	send(2, &domain.Given{Trusted: of("order", "2")})
 	require.Equal(t, both, s.Execution.Trusted)
 	s.then(progress.Extended{Reply: contract.ExtendReply{Began: true, Number: 3}})
 	require.Equal(t, both, s.Execution.Trusted, "it goes on")
-	send(4, &domain.Given{Trusted: of("order", "3")}, false)
-	require.Equal(t, of("customer", "1"), s.Execution.Trusted, "an older worker did not take it")
+	send(4, nil)
+	require.Equal(t, of("customer", "1"), s.Execution.Trusted, "those of a message are of its execution alone")
 
 	for _, status := range []domain.ExecutionStatus{domain.StatusInProgress, domain.StatusStopped} {
 		state, err := json.Marshal(map[string]any{"execution_count": 5, "trusted": of("customer", "1"), "execution": map[string]any{

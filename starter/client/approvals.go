@@ -97,7 +97,7 @@ type Decision struct {
 	ToolExecutionID domain.ToolExecutionID `json:"tool_execution_id"`
 	Tool            string                 `json:"tool"`
 	Approval        domain.Approval        `json:"approval"`
-	// Standing is the standing approval that was given with it; nil: none, or by a worker of an older version.
+	// Standing is the standing approval that was given with it; nil: none.
 	Standing *domain.StandingApproval `json:"standing_approval,omitempty"`
 }
 

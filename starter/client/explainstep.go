@@ -97,9 +97,6 @@ func (e ExplainStep) withHistory(h ExplainStep) ExplainStep {
 	e.Retries, e.Compactions, e.QueuedMilliseconds = h.Retries, h.Compactions, h.QueuedMilliseconds
 	// A step's own count has its inferences in it that were answered.
 	e.FailedAttempts = h.FailedAttempts
-	if e.Lost == (domain.UsageView{}) && e.Usage.TotalTokens >= h.Lost.TotalTokens { // written before a step knew it
-		e.Lost, e.LostNanoUSD, e.lost = h.Lost, h.LostNanoUSD, h.lost
-	}
 	return e
 }
 

@@ -199,11 +199,8 @@ func (c *Client) leftBy(ctx context.Context, p position) (in contract.SessionInp
 		return in, view, errorf(Failed, nil, "reading the history of %s: what the workflow started with cannot be read", id)
 	}
 	view, err = read(ctx, c, p.agent, runID, contract.QueryState, contract.StateRequest{From: math.MaxInt32})
-	switch {
-	case err != nil:
+	if err != nil {
 		return in, view, fail(ctx, id, "reading the state of "+id, c.unanswered(p.snapshot, err))
-	case view.Carry == nil:
-		return in, view, errorf(Failed, nil, "the worker that answers cannot tell what %s has left; it is of an earlier version", id)
 	}
 	if in = began.Input; view.Definition != nil {
 		in.Definition = *view.Definition

@@ -6,41 +6,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"everstep/activities/record"
 	"everstep/activities/record/conformance"
 	"everstep/domain"
 	"everstep/domain/contract"
 )
-
-// TestOldRecordsDoNotTellWhatBoundAnAgent where something may have, and what they leave open is not taken for nothing.
-func TestOldRecordsDoNotTellWhatBoundAnAgent(t *testing.T) {
-	t.Parallel()
-	old := func(change func(all []record.Record)) keptPoint {
-		all := conformance.Sample(t, "ann", 2)
-		for i := range all {
-			all[i].HeldTo = nil
-		}
-		change(all)
-		return keptPoint{Record: all[1], session: all, newest: all[1]}
-	}
-	require.Empty(t, untold(old(func([]record.Record) {})), "nothing was above it")
-	other, err := domain.AgentIDOf("bob")
-	require.NoError(t, err)
-	forked := func(all []record.Record) { all[0].Origin = &domain.Origin{AgentID: other} }
-	require.Equal(t, "was forked from another agent", untold(old(forked)))
-	require.Equal(t, "was forked from another agent", untold(old(func(all []record.Record) {
-		all[1].Origin = &domain.Origin{AgentID: all[1].AgentID, Origin: &domain.Origin{AgentID: other}}
-	})))
-	require.Empty(t, untold(old(func(all []record.Record) { all[1].Origin = &domain.Origin{AgentID: all[1].AgentID} })), "it was rewound")
-	require.Equal(t, "was handed over by another agent", untold(old(func(all []record.Record) { all[0].Steps[0].Step.Agent = "sales" })))
-	require.Equal(t, "was a sub-agent", untold(old(func(all []record.Record) {
-		all[1].FinalState = domain.NewAgentState(all[1].AgentID, other, time.Now(), domain.LLMConfig{})
-	})))
-	require.Empty(t, untold(old(func(all []record.Record) {
-		forked(all)
-		all[1].HeldTo = new(contract.HeldTo)
-	})), "it tells")
-}
 
 // TestAForkOfARecordHasItsBudgets and nothing else of a definition that is not recorded.
 func TestAForkOfARecordHasItsBudgets(t *testing.T) {
@@ -66,7 +35,7 @@ func TestAForgedBoundIsNoRecord(t *testing.T) {
 		"held_to: budget.max_steps":                       {Budget: domain.ExecutionBudget{MaxSteps: new(int64(-1))}},
 	} {
 		r := conformance.Sample(t, "eve", 1)[0]
-		r.HeldTo = &held
+		r.HeldTo = held
 		require.ErrorContains(t, store.Record(t.Context(), r), want)
 	}
 }

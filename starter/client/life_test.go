@@ -10,8 +10,7 @@ import (
 	"everstep/domain/contract"
 )
 
-// TestClearCountsWhatTheModelSaw: messages that a rewind had taken back are none of those that it sees no more, and where
-// nobody tells which these are all count.
+// TestClearCountsWhatTheModelSaw: messages that a rewind had taken back are none of those that it sees no more.
 func TestClearCountsWhatTheModelSaw(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -21,7 +20,6 @@ func TestClearCountsWhatTheModelSaw(t *testing.T) {
 		"nothing was taken back":   {contract.MessagesPage{Emptied: 9}, 7},
 		"some of what was dropped": {contract.MessagesPage{Emptied: 9, TakenBack: []domain.Span{{From: 0, To: 4}, {From: 6, To: 7}}}, 4},
 		"after it":                 {contract.MessagesPage{Emptied: 9, TakenBack: []domain.Span{{From: 9, To: 11}}}, 7},
-		"an older worker":          {contract.MessagesPage{TakenBack: []domain.Span{{From: 2, To: 4}}}, 7},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -231,9 +231,6 @@ func (c *Client) stateOf(ctx context.Context, t target) (state domain.AgentState
 	if state, err = domain.DecodeAgentState(said.State); err != nil {
 		return state, nil, errorf(Failed, err, "reading the state of %s: %s", t.called(), err)
 	}
-	if said.Definition == nil {
-		return state, nil, errorf(Failed, nil, "the worker that answers cannot tell the definition of %s; it is of an earlier version", t.called())
-	}
 	return state, &said, nil
 }
 

@@ -137,7 +137,7 @@ func (c *Client) settled(ctx context.Context, p position, runID string, id domai
 				return call, nil
 			}
 		}
-		return call, errorf(Failed, nil, "nothing was settled: the worker that took it is of an earlier version, or the server has ended its workflow; see to the workers, and settle it again")
+		return call, errorf(Failed, nil, "nothing was settled: the server has ended its workflow; settle it again")
 	}
 	return call, p.vanished(p.number)
 }

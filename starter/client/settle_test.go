@@ -21,7 +21,7 @@ func unsettledCall() domain.UnknownCall {
 	return domain.UnknownCall{ID: nth(1).Step(1).Tool(0), Number: 1, Step: 1, Tool: "pay", Since: at(1).AsTime()}
 }
 
-// settlingRun is of a workflow that was to settle a call, and says so or, being an older worker's, does not.
+// settlingRun is of a workflow that was to settle a call, and says so or was ended by the server before.
 func settlingRun(settles bool) *fakeRun {
 	ended, call := stopped(1), unsettledCall()
 	call.Settlement = &domain.Settlement{Verdict: domain.VerdictDone, Reason: "so"}
@@ -43,7 +43,7 @@ func TestSettlingAfterTheEnd(t *testing.T) {
 	for name, c := range map[string]struct {
 		settles bool
 		class   Class
-	}{"by a worker that knows it": {true, ""}, "by an older one": {false, Failed}} {
+	}{"by a worker": {true, ""}, "ended before": {false, Failed}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFake(lonelyRun(t, "run-0", 1, nil))
@@ -77,7 +77,7 @@ func TestSettlingAfterTheEnd(t *testing.T) {
 			}
 			if c.class != "" {
 				requireClass(t, err, c.class)
-				require.ErrorContains(t, err, "of an earlier version")
+				require.ErrorContains(t, err, "nothing was settled")
 				return
 			}
 			require.NoError(t, err)

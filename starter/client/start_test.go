@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -117,20 +116,6 @@ func TestStartOfAnOpenSession(t *testing.T) {
 	_, err = c.Start(t.Context(), Start{ID: "nora", Prompt: "more", Definition: scriptedAgent(), Given: &domain.Definition{}})
 	require.NoError(t, err)
 	require.Equal(t, contract.SendRequest{Prompt: "more", IfIdle: true, By: c.cfg.By}, sent, "nothing was asked for explicitly")
-
-	var told []string
-	c.cfg.Progress = func(text string) { told = append(told, text) }
-	given := Start{ID: "nora", Prompt: "more", Definition: scriptedAgent(), Metadata: domain.Metadata{"a": json.RawMessage(`1`)}}
-	_, err = c.Start(t.Context(), given)
-	require.NoError(t, err)
-	require.Len(t, told, 1)
-	require.Contains(t, told[0], "execution 2 of nora began without the messages and metadata that it was given")
-	f.update = func(string, any) (any, error) {
-		return contract.SendReply{ExecutionID: nth(2), Number: 2, Began: true, Given: true}, nil
-	}
-	_, err = c.Start(t.Context(), given)
-	require.NoError(t, err)
-	require.Len(t, told, 1, "it began with them")
 
 	f.update = func(string, any) (any, error) { return nil, denied("execution 2 is in progress") }
 	_, err = c.Start(t.Context(), Start{ID: "nora", Prompt: "more", Definition: scriptedAgent()})

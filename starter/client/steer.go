@@ -100,14 +100,6 @@ func (c *Client) message(ctx context.Context, a agent, id string, request contra
 	if err != nil {
 		return Execution{}, err
 	}
-	if request.Given != nil && len(request.Given.Trusted) > 0 && !reply.Trusted {
-		c.cfg.Progress(fmt.Sprintf("execution %d of %s began without the trusted values that it was given: "+
-			"a worker of an older version has the session; stop it, and start another agent with them", reply.Number, a.called()))
-	}
-	if request.Given != nil && !reply.Given {
-		c.cfg.Progress(fmt.Sprintf("execution %d of %s began without the messages and metadata that it was given: "+
-			"a worker of an older version has the session; stop it, and start another agent with them", reply.Number, a.called()))
-	}
 	execution := a.begun(reply.Number, reply.ExecutionID, reply.RunID)
 	execution.Waits = reply.Waits
 	return execution, nil

@@ -61,7 +61,7 @@ func (m *Machine) checkServer(ctx context.Context, connection host.Connection, f
 		detail += "; UI " + local.UIURL + "; state " + local.StateFile
 		if !shut(ctx, local.UIURL) {
 			return ok(name, "%s", detail).warn(
-				"web pages of others may reach agents through its UI: an earlier version started it; end what uses it, and start it again"), s
+				"web pages of others may reach agents through its UI: end what uses it, and start it again"), s
 		}
 		detail += "; its UI and HTTP API take no pages of others"
 		if local.Shared != "" {

@@ -1,6 +1,7 @@
 package whole_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"everstep/domain/hook"
 	"everstep/starter/client"
 	"everstep/testsuite"
+	"everstep/worker/host"
 )
 
 // has adds hooks to those with which the test's histories are replayed.
@@ -38,6 +40,10 @@ func (s *stack) replaysAtItsEnd(t testing.TB) {
 		if t.Failed() || t.Skipped() || s.irreplayable != "" {
 			return
 		}
+		temporal, err := host.Dial(context.Background(), host.Connection{Address: s.address}) // the test may have closed its own
+		require.NoError(t, err)
+		defer temporal.Close()
+		s.temporal = temporal
 		for _, run := range s.runsOnQueue(t) {
 			history := s.history(t, run.WorkflowID, run.RunID)
 			if !t.Failed() && len(history.GetEvents()) > 0 {

@@ -190,7 +190,7 @@ func sampleOf(t testing.TB, name string, state domain.AgentState, log domain.Log
 			AgentID: state.AgentID(), ExecutionID: execution.ID(), Number: state.ExecutionCount(), Status: state.Status(), StopReason: reason,
 			Steps: state.StepCount(), Usage: state.Usage(),
 		},
-		Ended: &contract.EndedView{State: folded, Name: name, FirstRunID: "first-run", From: from, Log: log.Ref(), HeldTo: new(contract.HeldTo)},
+		Ended: &contract.EndedView{State: folded, Name: name, FirstRunID: "first-run", From: from, Log: log.Ref()},
 	}
 	r, err := record.Of(page, "run", execution.StepExecutions(), log.From(from))
 	require.NoError(t, err)
