@@ -83,8 +83,8 @@ type Carry struct {
 	// Resolved because a worker has to say anew what the model means.
 	Approvals *domain.Approvals `json:"approvals,omitempty"`
 	// Pins are of the tools of MCP servers that the session was given.
-	Pins []ToolPin `json:"tool_pins,omitempty"`
-	ApprovalsDecided bool `json:"approvals_decided,omitzero"`
+	Pins             []ToolPin `json:"tool_pins,omitempty"`
+	ApprovalsDecided bool      `json:"approvals_decided,omitzero"`
 	// Changes are the newest of what was in force for the session's executions.
 	Changes []DefinitionChange `json:"definition_changes,omitempty"`
 	// Next waits for the session's next execution.
