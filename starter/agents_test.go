@@ -88,6 +88,13 @@ func TestAgentsShow(t *testing.T) {
 
 	_, stdout, _ = c.call(t.Context(), "agents", "show", "writer")
 	require.Contains(t, stdout, "\n# model: none; name one with --model or EVERSTEP_MODEL\n")
+	require.Contains(t, stdout, "\n# budget.max_steps: the default, which a number or none in the file or --max-steps replaces\n")
+	require.Contains(t, stdout, "\n  max_steps: 200\n")
+	free := filepath.Join(c.here, "agents", "free.yaml")
+	require.NoError(t, os.WriteFile(free, []byte("name: free\nbudget: {max_steps: none}\n"), 0o600))
+	_, stdout, _ = c.call(t.Context(), "agents", "show", "free")
+	require.Contains(t, stdout, "\n  max_steps: none\n")
+	require.NotContains(t, stdout, "the default")
 	c.variables[local.VariableModel] = "openai-chat/m"
 	_, stdout, _ = c.call(t.Context(), "agents", "show", "writer")
 	require.Contains(t, stdout, "\n# model: from EVERSTEP_MODEL\n")

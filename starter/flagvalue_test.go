@@ -80,3 +80,27 @@ func TestTotals(t *testing.T) {
 		MaxSteps: new(int64(7)), MaxCostNanoUSD: new(int64(500_000_000)), Deadline: new(today.Add(90 * time.Second)),
 	}, got.budget)
 }
+
+// TestStepsAloneCanBeNone where an execution begins: the other limits have no default that could be taken away.
+func TestStepsAloneCanBeNone(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		args []string
+		want domain.ExecutionBudget
+	}{
+		"nothing":      {nil, domain.ExecutionBudget{}},
+		"none":         {[]string{"--max-steps", "none"}, domain.Unlimited()},
+		"then a count": {[]string{"--max-steps", "none", "--max-steps", "7"}, domain.ExecutionBudget{MaxSteps: new(int64(7))}},
+		"then none":    {[]string{"--max-steps", "7", "--max-steps", "none"}, domain.Unlimited()},
+	} {
+		var got budgetFlags
+		set := pflag.NewFlagSet("run", pflag.ContinueOnError)
+		got.register(set, func() time.Time { return today })
+		require.NoError(t, set.Parse(test.args), name)
+		require.Equal(t, test.want, got.budget, name)
+	}
+	var got budgetFlags
+	set := pflag.NewFlagSet("run", pflag.ContinueOnError)
+	got.register(set, func() time.Time { return today })
+	require.ErrorContains(t, set.Parse([]string{"--max-tokens", "none"}), "is no whole number")
+}

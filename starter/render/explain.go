@@ -233,7 +233,7 @@ func (x *sheet) limit(l client.ExplainLimit) string {
 		}
 		return text + ", passed"
 	}
-	text := fmt.Sprintf("%s %s: %s used", l.Limit, limitWords(l.Unit, l.Total), limitWords(l.Unit, l.Used))
+	text := fmt.Sprintf("%s %s%s: %s used", l.Limit, limitWords(l.Unit, l.Total), where(l.Default, " by default"), limitWords(l.Unit, l.Used))
 	if l.Prior != nil && *l.Prior > 0 {
 		text += ", " + limitWords(l.Unit, l.Prior) + " before it"
 	}

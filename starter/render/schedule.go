@@ -81,7 +81,7 @@ func Schedule(out *Output, v client.ScheduleView, now time.Time) string {
 	x.fact("begins", cmp.Or(where(v.Session != "", "an execution of session "+OneLine(v.Session)), "an agent of each run's own"))
 	x.fact("model", ModelName(v.Model))
 	x.fact("tools", OneLine(strings.Join(v.Tools, ", ")))
-	x.fact("budget", Budget(v.Budget, domain.Unlimited()))
+	x.fact("budget", budgetFact(v.Budget, domain.Unlimited()))
 	x.fact("trusted", trustedText(v.Trusted))
 	x.fact("prompt", shortened(OneLine(v.Prompt), 200))
 	x.fact("queue", OneLine(v.TaskQueue))

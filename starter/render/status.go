@@ -47,7 +47,7 @@ func StatusText(t Theme, id string, v contract.StatusView, now time.Time) string
 	x.fact("model", ModelName(v.Model))
 	x.fact("usage", usageText(v.Usage))
 	x.fact("cost", costFact(costOfStatus(v), v.Usage.TotalTokens))
-	x.fact("budget", cmp.Or(Budget(v.Budget, v.BudgetLeft), where(v.Budget.MaxStepsFrom == domain.StepsNone, "no limit, not even of steps")))
+	x.fact("budget", budgetFact(v.Budget, v.BudgetLeft))
 	x.fact("session", SessionBudget(v))
 	if branch := v.BranchedFrom; branch != nil {
 		x.fact(branchWords(*branch, v.AgentID, v.OriginNumber))
@@ -217,6 +217,11 @@ func Budget(b, left domain.ExecutionBudget) string {
 		parts = append(parts, text)
 	}
 	return strings.Join(parts, ", ")
+}
+
+// budgetFact is Budget, and says of one without any limit that this is meant.
+func budgetFact(b, left domain.ExecutionBudget) string {
+	return cmp.Or(Budget(b, left), where(b.MaxStepsFrom == domain.StepsNone, "no limit, not even of steps"))
 }
 
 // SessionBudget is what the session's executions may use together, where it has a budget.

@@ -185,3 +185,14 @@ func TestTodoIsShown(t *testing.T) {
 		require.NotContains(t, text, "\x1b", name)
 	}
 }
+
+// TestABudgetSaysWhereItsStepsComeFrom: a default that nobody has given, and that there is to be none.
+func TestABudgetSaysWhereItsStepsComeFrom(t *testing.T) {
+	t.Parallel()
+	byDefault := domain.ExecutionBudget{}.WithDefaultSteps()
+	left := byDefault.Remaining(domain.Spent{Steps: 3})
+	require.Equal(t, "200 steps by default (197 left)", budgetFact(byDefault, left))
+	require.Equal(t, "20 steps", budgetFact(domain.ExecutionBudget{MaxSteps: new(int64(20))}, domain.ExecutionBudget{}))
+	require.Equal(t, "no limit, not even of steps", budgetFact(domain.Unlimited(), domain.Unlimited()))
+	require.Empty(t, budgetFact(domain.ExecutionBudget{}, domain.ExecutionBudget{}), "nothing is known of one")
+}
