@@ -97,7 +97,7 @@ func answer(call domain.ToolCall, turn []domain.Message, used []bool) bool {
 }
 
 // keyReasoner is the key, in an answer's metadata, of the model that alone can
-// read what is kept of its reasoning. It is recorded and must never change.
+// read what is kept of its reasoning. It is recorded.
 const keyReasoner = "reasoner"
 
 // reasoner names a model, and the server where a definition names one.

@@ -29,13 +29,13 @@ const (
 	summaryClosing = "\n\n[end of the conversation]\n\nWrite the summary now."
 
 	// askedOpening and askedClosing are taken off by later summaries: they are in
-	// transcripts and must never change.
+	// transcripts.
 	askedOpening = "The beginning of this conversation is not shown any more. What was asked in it, word for word:\n\n"
 	askedClosing = "\n\nThe summary of it:\n\n"
 	askedBetween = "\n\n---\n\n"
 	maxAsked     = 16 << 10
 
-	// keySummary counts from 1. It is in transcripts and must never change.
+	// keySummary counts from 1. It is in transcripts.
 	keySummary = "summary_number"
 
 	// maxWindow is more than any model reads, in tokens.

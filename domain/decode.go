@@ -13,7 +13,7 @@ import (
 )
 
 // Decode reads a value from JSON, and names the field that was wrong. Keys that T does not have are
-// ignored, so that an older reader survives a newer writer.
+// ignored.
 func Decode[T any](data []byte) (T, error) {
 	var value T
 	if err := DecodeInto(data, &value); err != nil {

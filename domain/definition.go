@@ -166,7 +166,7 @@ type ToolSpec struct {
 }
 
 // ServerSeparator stands between the name of an MCP server and that of its tool, and allTools in the place of the
-// tool's in a definition that wants all. They are recorded and must never change.
+// tool's in a definition that wants all. They are recorded.
 const (
 	ServerSeparator = "__"
 	allTools        = "*"

@@ -9,8 +9,7 @@ import (
 )
 
 const (
-	// HandoffPrefix begins the name of a tool with which an agent hands its conversation over. It is recorded and must
-	// never change.
+	// HandoffPrefix begins the name of a tool with which an agent hands its conversation over. It is recorded.
 	HandoffPrefix = "transfer_to_"
 	// MaxHandoffs bounds how often the conversation is handed over in one execution: agents that hand it to and fro come
 	// to an end, whatever their budget.

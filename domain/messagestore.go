@@ -2,7 +2,7 @@ package domain
 
 import "slices"
 
-// The sections that have a meaning of their own, by names that must never change.
+// The sections that have a meaning of their own.
 const (
 	// SectionMessages is the default section: the conversation.
 	SectionMessages = "messages"

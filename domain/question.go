@@ -181,7 +181,7 @@ func (a Answer) Says(q Question, content string) string {
 	return nobody + ". Go on without an answer, or ask again."
 }
 
-// The metadata keys that say of a tool's message that it holds a person's answer, and whose. They must never change.
+// The metadata keys that say of a tool's message that it holds a person's answer, and whose.
 const (
 	keyProvenance = "provenance"
 	keySaidBy     = "said_by"

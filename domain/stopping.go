@@ -107,8 +107,7 @@ func (s AgentState) StopSignals() []StopSignal { return s.Continuation().StopSig
 // Continuation is a copy of all signals and the request to continue.
 func (s AgentState) Continuation() Continuation { return s.execution().Continuation() }
 
-// A StopReason says why an execution stops. Unknown values fail to decode, so a
-// new one is taught to every reader before anything writes it.
+// A StopReason says why an execution stops. Unknown values fail to decode.
 type StopReason string
 
 const (

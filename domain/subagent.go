@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// SpawnSubagent is the tool with which an agent starts a sub-agent. It is recorded and must never change.
+// SpawnSubagent is the tool with which an agent starts a sub-agent. It is recorded.
 const SpawnSubagent = "spawn_subagent"
 
 const (

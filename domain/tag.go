@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// The metadata keys of a tag. They are recorded in every transcript and must never change.
+// The metadata keys of a tag. They are recorded in every transcript.
 const (
 	keyAgentID         = "agent_id"
 	keyExecutionID     = "execution_id"

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// TodoNote is the key of the metadata under which tool todo keeps its list. It is recorded, and must never change.
+// TodoNote is the key of the metadata under which tool todo keeps its list. It is recorded.
 const TodoNote = "todo"
 
 // maxTodo bounds a list that is shown, in bytes: the tool keeps no longer one.

@@ -2,7 +2,7 @@ package domain
 
 import "slices"
 
-// The bounds of what hooks see of completed steps. They are the same in every run, so they must never change.
+// The bounds of what hooks see of completed steps. They are the same in every run.
 const (
 	// RecentSteps is how many completed steps they see at most.
 	RecentSteps = 16

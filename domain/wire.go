@@ -9,8 +9,8 @@ import (
 // This file is how a saved state looks, and how it is kept. The keys are a
 // protocol: adding is free, changing is a migration.
 
-// SchemaVersion is written at the root of each saved state. It rises only where
-// an older reader would misread a newer state, which a new key does not.
+// SchemaVersion is written at the root of each saved state. A state of another
+// number is not read.
 const SchemaVersion = 1
 
 type stateWire struct {

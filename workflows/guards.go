@@ -10,7 +10,7 @@ import (
 	"everstep/domain/progress"
 )
 
-// The sources of what guards signal. They are recorded, and must never change.
+// The sources of what guards signal. They are recorded.
 const (
 	guardFinish   = "finish_reasons"
 	guardRepeated = "repeated_calls"

@@ -151,8 +151,8 @@ func toolName(name string) string { return wire.ToolName(name, maxToolName, "") 
 func blank(text string) bool { return strings.TrimSpace(text) == "" }
 
 // A kept is the opaque value of a reasoning part: what the API wants back in
-// its place, and the mark that it comes from here. It is recorded, so names
-// may be added and never change. One of the fields is set.
+// its place, and the mark that it comes from here. It is recorded. One of
+// the fields is set.
 type kept struct {
 	// Block is a content block as it came.
 	Block json.RawMessage `json:"anthropic_block,omitempty"`

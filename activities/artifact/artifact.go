@@ -37,7 +37,7 @@ func (s *Store) Keep(ctx context.Context, id domain.ToolExecutionID, text string
 	return nil
 }
 
-// imageScheme begins what a message has of an image that is kept here. It is recorded and must never change.
+// imageScheme begins what a message has of an image that is kept here. It is recorded.
 const imageScheme = "artifact:"
 
 // MaxImage is the longest image that is kept: no vendor takes much more.

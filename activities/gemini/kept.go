@@ -13,7 +13,7 @@ import (
 const unsigned = "skip_thought_signature_validator"
 
 // An opaque is the opaque value of a reasoning part, told from others' by its name. It is
-// recorded and must never change.
+// recorded.
 type opaque struct {
 	Layout *layout `json:"gemini_content"`
 }

@@ -210,7 +210,7 @@ const (
 
 // A mark is what an empty reasoning part holds: that the next call of the message stands here,
 // or the phase of the text that follows. Without either it means nothing, so a message may be
-// changed. It is recorded and must never change.
+// changed. It is recorded.
 type mark struct {
 	Type  string `json:"type"`
 	Phase string `json:"phase,omitzero"`

@@ -14,10 +14,10 @@ import (
 	"everstep/domain"
 )
 
-// Format names the form of kept records and exported files. It must never change.
+// Format names the form of kept records and exported files.
 const Format = "everstep-records"
 
-// SchemaVersion rises only where an older reader would misread a newer file.
+// SchemaVersion is written at the root of each file. A file of another number is not read.
 const SchemaVersion = 1
 
 const (

@@ -15,7 +15,7 @@ type messageSummary struct {
 	recorded int64
 }
 
-// Flags of a summary. They are carried from run to run and must never change.
+// Flags of a summary. They are carried from run to run.
 const (
 	flagResult    = 1 << iota // of a tool
 	flagAssistant             // of the model

@@ -1,7 +1,6 @@
 // Package enum reads words of which only a few are known.
 //
-// Its one rule: what is not known is an error that names what is. A new value
-// is therefore taught to every reader before anything writes it.
+// Its one rule: what is not known is an error that names what is.
 package enum
 
 import (

@@ -55,7 +55,7 @@ func (o ForkOptions) request() string {
 	return o.requested()
 }
 
-// forkRequests is the namespace of the agents that requests of forks begin. It must never change.
+// forkRequests is the namespace of the agents that requests of forks begin.
 var forkRequests = uuid.MustParse("0b0f6a43-6c0c-4b67-9d51-5b8f5a3f7c11")
 
 // Fork begins another agent with what one had come to after a step of any of its executions, running or ended, and with

@@ -20,7 +20,7 @@ import (
 
 const (
 	// Encoding marks what this codec compressed: a whole payload, in zstd. It
-	// is recorded in every history and must never change.
+	// is recorded in every history.
 	Encoding = "binary/zstd"
 	// Threshold is from how many bytes of data on a payload is compressed.
 	Threshold = 64 << 10
