@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -107,16 +108,21 @@ func newView(o order, root, temp string) error {
 	}
 	// The worker's temporary folder has sockets in it, and what other commands work with.
 	hidden := append([]string{filepath.Dir(o.Temp)}, o.Hidden...)
+	slices.Sort(hidden) // a folder comes before what is in it
+	isIn := func(folders []string, path string) bool {
+		return slices.ContainsFunc(folders, func(folder string) bool { return isBelow(path, folder) })
+	}
 	for _, path := range hidden {
-		if !isBelow(path, root) && !isBelow("/tmp", path) {
+		if !isBelow(path, root) && !isBelow("/tmp", path) && !isIn(covered, path) {
 			err = errors.Join(err, cover(path))
 		}
 	}
 	if err = errors.Join(err, attach(rootMount, root)); err != nil {
 		return err
 	}
-	for _, path := range o.Hidden {
-		if isBelow(path, root) {
+	outside := len(covered)
+	for _, path := range hidden {
+		if isBelow(path, root) && !isIn(covered[outside:], path) {
 			err = errors.Join(err, cover(path))
 		}
 	}
@@ -145,10 +151,10 @@ func setMount(at int, path string, flags uint, attributes uint64) error {
 
 // attach has a mount stand at a path. A folder that was hidden around it is made anew.
 func attach(mount int, path string) error {
-	defer func() { _ = unix.Close(mount) }() // it stands without it
-	err := os.MkdirAll(filepath.Dir(path), 0o755)
+	defer func() { _ = unix.Close(mount) }()      // it stands without it
+	err := os.MkdirAll(filepath.Dir(path), 0o755) //nolint:gosec // the command may run as another user of the namespace
 	if err == nil {
-		if err = os.Mkdir(path, 0o755); errors.Is(err, fs.ErrExist) {
+		if err = os.Mkdir(path, 0o755); errors.Is(err, fs.ErrExist) { //nolint:gosec // as the folder around it
 			err = nil
 		}
 	}
@@ -195,7 +201,7 @@ const sharedMemory = "/dev/shm"
 
 // hide has a folder be empty, and a file. What is not there needs no hiding.
 func hide(path string) (folder bool, err error) {
-	info, err := os.Lstat(path)
+	info, err := os.Lstat(path) //nolint:gosec // the worker names what is hidden
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ENOTDIR):
 		return false, nil

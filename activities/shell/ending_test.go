@@ -155,6 +155,23 @@ func TestAFolderWithinTheTemporaryOne(t *testing.T) {
 	require.FileExists(t, filepath.Join(dir, "ready"))
 }
 
+// TestAHiddenFolderWithinAnother has no bearing on whether commands run: storage lies in the folder of the state.
+func TestAHiddenFolderWithinAnother(t *testing.T) {
+	t.Parallel()
+	state := seenFolder(t)
+	storage := filepath.Join(state, "dev.storage")
+	require.NoError(t, os.Mkdir(storage, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(storage, "segment"), []byte("secret"), 0o600))
+	for _, in := range everyNamespace(t) {
+		s, _ := open(t, Config{Hidden: []string{storage, state}})
+		s.namespace = in
+		how, output := answer(t, s, "cat "+storage+"/segment; echo ran")
+		require.Contains(t, how, "exit 0", output)
+		require.Contains(t, output, "ran")
+		require.NotContains(t, output, "secret")
+	}
+}
+
 // TestNoProcessOutsideIsNamed: neither by a signal nor by a limit, nor is one seen.
 func TestNoProcessOutsideIsNamed(t *testing.T) {
 	t.Parallel()

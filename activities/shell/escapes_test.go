@@ -91,6 +91,7 @@ func escapes() map[string]escape {
 		"sudo":                {script: "sudo -n touch OUT/made", says: notFine, writes: true},
 		"su":                  {script: "su -c 'touch OUT/made' root", says: notFine, writes: true},
 		"a setuid shell":      {script: "cp /bin/sh s && chmod 4755 s && ./s -p -c 'touch OUT/made'", says: notFine, writes: true},
+		"rights for others":   {script: "cp /bin/sh s; chmod 4755 s && echo ESCAPED; chmod g+s s && echo ESCAPED; perl -e 'use Fcntl; sysopen(F, \"t\", O_CREAT|O_WRONLY, 06755) && print \"ESCAPED\"'; true", says: "[exit 0 "},
 		"another root":        {script: "chroot OUT /bin/true && echo ESCAPED; true", says: "[exit 0 "},
 		"a root of its own":   {script: "mkdir bin; cp /bin/busybox bin/ 2>/dev/null; chroot . /bin/busybox true && echo ESCAPED; true", says: "[exit 0 "},
 		"a mount":             {script: "mount -t tmpfs x . && echo ESCAPED; true", says: "[exit 0 "},

@@ -98,7 +98,7 @@ func (k *keep) keep() error {
 	}
 	// It is removed where the worker has it: in the view of the command another folder may stand in it.
 	name := filepath.Base(o.Temp)
-	defer temps.RemoveAll(name)
+	defer func() { _ = temps.RemoveAll(name) }() // the worker removes what is left
 	pid, err := begin(o)
 	if err != nil {
 		return k.reports.Encode(report{NotBegun: err.Error()})

@@ -53,6 +53,28 @@ func everywhere() []refusal {
 			{call: unix.SYS_IOCTL, error: unix.EPERM, arg: 1, never: []uint32{unix.TIOCSTI, unix.TIOCLINUX}}, // they type for others
 		},
 		refused(unix.EPERM, kernelCalls()...),
+		withoutRights(),
+	)
+}
+
+// rights are the bits of a file's mode by which whoever runs it has the rights of its owner or group. Another user of the
+// machine could run such a file of a command's.
+const rights = unix.S_ISUID | unix.S_ISGID
+
+// withoutRights are the calls that give a file these bits. openat2 has the mode in memory, which no filter sees; programs
+// then use openat.
+func withoutRights() []refusal {
+	none := []uint32{0}
+	return slices.Concat(
+		refused(unix.ENOSYS, unix.SYS_OPENAT2),
+		[]refusal{
+			{call: unix.SYS_FCHMOD, error: unix.EPERM, arg: 1, mask: rights, only: none},
+			{call: unix.SYS_FCHMODAT, error: unix.EPERM, arg: 2, mask: rights, only: none},
+			{call: unix.SYS_FCHMODAT2, error: unix.EPERM, arg: 2, mask: rights, only: none},
+			{call: unix.SYS_OPENAT, error: unix.EPERM, arg: 3, mask: rights, only: none},
+			{call: unix.SYS_MKNODAT, error: unix.EPERM, arg: 2, mask: rights, only: none},
+		},
+		olderModeCalls(),
 	)
 }
 
@@ -94,15 +116,15 @@ const (
 // hasSeccomp reports whether the kernel filters system calls.
 func hasSeccomp() bool {
 	action := uint32(unix.SECCOMP_RET_KILL_PROCESS)
-	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_ACTION_AVAIL, 0, uintptr(unsafe.Pointer(&action)))
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_ACTION_AVAIL, 0, uintptr(unsafe.Pointer(&action))) //nolint:gosec // the system call takes a pointer
 	return errno == 0
 }
 
 // refuse has this thread, and what it starts, make none of the calls. It needs no_new_privs.
 func refuse(calls []refusal) error {
 	filter := program(calls)
-	attr := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]} //nolint:gosec // some hundred instructions
-	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&attr)))
+	attr := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}                                           //nolint:gosec // some hundred instructions
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&attr))) //nolint:gosec // the system call takes a pointer
 	runtime.KeepAlive(filter)
 	if errno != 0 {
 		return errors.New("the kernel takes no filter of system calls: " + errno.Error())
@@ -152,8 +174,8 @@ func program(calls []refusal) []unix.SockFilter {
 				body = append(body, jump(value, 0, 1))
 			}
 		}
-		body = append(body, answer(unix.SECCOMP_RET_ERRNO|uint32(call.error)), load(numberAt))
-		filter = append(filter, jump(uint32(call.call), 0, len(body))) //nolint:gosec // some hundreds
+		body = append(body, answer(unix.SECCOMP_RET_ERRNO|uint32(call.error)), load(numberAt)) //nolint:gosec // error numbers are small
+		filter = append(filter, jump(uint32(call.call), 0, len(body)))                         //nolint:gosec // some hundreds
 		filter = append(filter, body...)
 	}
 	return append(filter, answer(unix.SECCOMP_RET_ALLOW))

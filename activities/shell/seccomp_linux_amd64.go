@@ -11,6 +11,17 @@ const (
 // kernelCalls are further calls that reach the machine, which this processor alone has.
 func kernelCalls() []uintptr { return []uintptr{unix.SYS_IOPL, unix.SYS_IOPERM} }
 
+// olderModeCalls are older calls that give a file a mode.
+func olderModeCalls() []refusal {
+	none := []uint32{0}
+	return []refusal{
+		{call: unix.SYS_CHMOD, error: unix.EPERM, arg: 1, mask: rights, only: none},
+		{call: unix.SYS_CREAT, error: unix.EPERM, arg: 1, mask: rights, only: none},
+		{call: unix.SYS_OPEN, error: unix.EPERM, arg: 2, mask: rights, only: none},
+		{call: unix.SYS_MKNOD, error: unix.EPERM, arg: 1, mask: rights, only: none},
+	}
+}
+
 // attributeCalls are older calls that change modes, owners and times.
 func attributeCalls() []uintptr {
 	return []uintptr{unix.SYS_CHMOD, unix.SYS_CHOWN, unix.SYS_LCHOWN, unix.SYS_UTIME, unix.SYS_UTIMES, unix.SYS_FUTIMESAT}

@@ -11,5 +11,8 @@ const (
 // kernelCalls are none: those of other processors have no like here.
 func kernelCalls() []uintptr { return nil }
 
+// olderModeCalls are none: this processor has none but the newer ones.
+func olderModeCalls() []refusal { return nil }
+
 // attributeCalls are none: this processor has none but the newer ones.
 func attributeCalls() []uintptr { return nil }

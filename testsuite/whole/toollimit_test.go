@@ -164,25 +164,6 @@ func (s *stack) limitComes(t *testing.T, b *till) client.Execution {
 	return s.ended(t, begun)
 }
 
-// limitGoes has an execution whose worker is replaced by one without its tool's limit.
-func (s *stack) limitGoes(t *testing.T, b *till) client.Execution {
-	t.Helper()
-	first := s.work(t, host.Config{Tools: []tool.Tool{b.pay("with", 0, tool.AtOnce(1))}})
-	begun := s.begin(t, `turns:
-  - {delay: 5s, text: 'one two three four five', tool_calls: [{name: pay, arguments: {order: 1}}, {name: pay, arguments: {order: 2}}]}
-  - text: done
-`, "pay")
-	s.textSeen(t, begun.ID)
-	first.Stop()
-	t.Cleanup(s.work(t, host.Config{Tools: []tool.Tool{b.pay("without", 0)}}).Stop)
-	longer, cancel := context.WithTimeout(t.Context(), 2*patience)
-	defer cancel()
-	_, err := s.agents.Wait(longer, begun.ID, 1)
-	require.NoError(t, err)
-	require.Equal(t, map[string]int{"without": 2}, b.at)
-	return s.ended(t, begun)
-}
-
 // TestAToolsLimitComes: an agent that began with a worker without the limit has its calls made under it, once each.
 func TestAToolsLimitComes(t *testing.T) {
 	t.Parallel()
