@@ -89,8 +89,6 @@ type playedRun struct {
 	faults *faultPlan
 	// check looks at each request, where it is not nil.
 	check func(step int, body []byte) error
-	// shown is what a request has to hold of the run at a step; nil: all.
-	shown func(step int) []playedTurn
 
 	mu sync.Mutex
 	// asked are the requests, in order, and wrong what was wrong with them.
@@ -161,9 +159,6 @@ func (p *playedRun) compare(step int, body []byte, request playedRequest) error 
 		return fmt.Errorf("the system prompt or the tools %q differ", request.tools)
 	}
 	want := p.turns(step)
-	if p.shown != nil {
-		want = p.shown(step)
-	}
 	if len(request.turns) != len(want) {
 		return fmt.Errorf("%d turns; want %d", len(request.turns), len(want))
 	}

@@ -196,7 +196,6 @@ func limited(budget domain.ExecutionBudget) domain.Definition {
 		Budget: budget,
 		Guards: domain.Guards{
 			FinishReasons: []domain.FinishReason{domain.FinishLength, domain.FinishContentFilter},
-			Repetition:    &domain.Repetition{Nudge: 2, Stop: 3},
 		},
 	}
 }

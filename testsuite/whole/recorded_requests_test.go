@@ -80,7 +80,6 @@ func TestRecordedRequests(t *testing.T) {
 		run.check = check.of(run, server.api)
 		name := fmt.Sprint(seed)
 		if seed%2 == 0 {
-			run.shown = run.shownInChat
 			run.chat(t, server, name)
 		} else {
 			run.play(t, server, name, run.tools())
@@ -132,33 +131,6 @@ func (p *playedRun) newest(_ context.Context, call testsuite.FakeCall) (string, 
 	return p.steps[p.done-1].results[call.Position], nil
 }
 
-// shownInChat is what a request of a chat holds: of executions before, what the
-// user and the model said to each other; of its own, all.
-func (p *playedRun) shownInChat(step int) []playedTurn {
-	own := 0
-	for n := range step {
-		if p.steps[n].user != "" {
-			own = n + 1
-		}
-	}
-	var shown []playedTurn
-	all := p.turns(step)
-	at := 1
-	shown = append(shown, all[0])
-	for n := range step {
-		s := p.steps[n]
-		size := 1 + len(s.results)
-		if s.user != "" {
-			size++
-		}
-		if n >= own || len(s.calls) == 0 {
-			shown = append(shown, all[at:at+size]...)
-		}
-		at += size
-	}
-	return shown
-}
-
 // spoiled are ways to spoil a request: what to find in it, and what to put there.
 func spoiled() map[string][][2]string {
 	return map[string][][2]string{
@@ -203,7 +175,7 @@ func (c *requestCheck) requireTells(t *testing.T) {
 			request, err := demands(body)
 			require.NoError(t, err)
 			fresh := sample.run.with(nil)
-			fresh.api, fresh.shown = api, sample.run.shown
+			fresh.api = api
 			return fresh.compare(sample.step, []byte(body), request)
 		}
 		require.NoError(t, recorded(sample.body))
