@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"syscall"
 	"time"
@@ -186,25 +185,11 @@ const (
 // has. What confines a thread confines what it starts, but so neither the keeper nor any
 // thread by which those could signal to it who are confined.
 func onPassingThread(do func()) bool {
-	done := make(chan int, 1)
-	go func() {
-		runtime.LockOSThread()
-		id := unix.Gettid()
-		if id == os.Getpid() { // the first thread never ends
-			if !onPassingThread(do) { // meanwhile nobody else gets it
-				id = -1
-			}
-			runtime.UnlockOSThread()
-			done <- id
-			return
-		}
+	var id int
+	warden.OnPassingThread(func() {
+		id = unix.Gettid()
 		do()
-		done <- id
-	}()
-	id := <-done
-	if id == os.Getpid() || id < 0 {
-		return id > 0
-	}
+	})
 	for began := time.Now(); time.Since(began) < 10*time.Second; time.Sleep(50 * time.Microsecond) {
 		if errors.Is(unix.Tgkill(os.Getpid(), id, 0), unix.ESRCH) {
 			return true

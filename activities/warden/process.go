@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -73,17 +72,15 @@ func Start(c Command) (*Process, error) {
 		p.cmd.ExtraFiles = []*os.File{theirs}
 	}
 	started := make(chan error, 1)
-	go func() {
-		// A program is bound to the thread that starts it: this one is kept until it
-		// is gone, and ends with the goroutine.
-		runtime.LockOSThread()
+	// A program is bound to the thread that starts it: this one is kept until it is gone.
+	go OnPassingThread(func() {
 		defer close(p.done)
 		err := p.cmd.Start()
 		started <- err
 		if err == nil {
 			_ = p.cmd.Wait() // how it ended is in ProcessState
 		}
-	}()
+	})
 	if err := <-started; err != nil {
 		p.release()
 		return nil, err

@@ -7,10 +7,11 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"runtime"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"everstep/activities/warden"
 )
 
 // A network is one of the server's own (a network namespace), with a loopback and nothing else: what listens in there is
@@ -20,15 +21,17 @@ type network struct{ namespace *os.File }
 // newNetwork makes one. It is gone when this process and all that it has started in there are.
 func newNetwork() (*network, error) {
 	n := &network{}
-	err := onThreadOfItsOwn(func() (err error) {
+	var err error
+	warden.OnPassingThread(func() {
 		if err = unix.Unshare(unix.CLONE_NEWNET); err != nil {
-			return fmt.Errorf("get a network namespace: %w", err)
+			err = fmt.Errorf("get a network namespace: %w", err)
+			return
 		}
 		if err = raiseLoopback(); err != nil {
-			return fmt.Errorf("raise loopback in a network namespace: %w", err)
+			err = fmt.Errorf("raise loopback in a network namespace: %w", err)
+			return
 		}
 		n.namespace, err = os.Open("/proc/thread-self/ns/net")
-		return err
 	})
 	if err != nil {
 		return nil, err
@@ -62,23 +65,12 @@ func (n *network) enter() error {
 
 // dial connects to an address in there. The connection can be used, and handed on, anywhere.
 func (n *network) dial(ctx context.Context, address string) (conn net.Conn, err error) {
-	err = onThreadOfItsOwn(func() (err error) {
+	warden.OnPassingThread(func() {
 		if err = n.enter(); err == nil {
 			conn, err = new(net.Dialer).DialContext(ctx, "tcp4", address) // an address: it is dialed by this goroutine
 		}
-		return err
 	})
 	return conn, err
-}
-
-// onThreadOfItsOwn does something to a thread that nothing else ever runs on: it ends with what it did.
-func onThreadOfItsOwn(do func() error) error {
-	ended := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // for good
-		ended <- do()
-	}()
-	return <-ended
 }
 
 // rights has a process that is started be able to make a network, as root is. Others are where the system lets them have

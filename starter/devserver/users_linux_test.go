@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +22,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"golang.org/x/sys/unix"
 
+	"everstep/activities/warden"
 	"everstep/worker/host"
 	"everstep/worker/host/statefile"
 )
@@ -38,8 +38,7 @@ func needRoot(t *testing.T) {
 }
 
 // as runs a function on a thread of another user's, which ends with it.
-func as(uid int, do func() error) error {
-	ended := make(chan error, 1)
+func as(uid int, do func() error) (err error) {
 	become := func(call uintptr, id ...uintptr) error {
 		id = append(id, 0, 0)
 		if _, _, errno := syscall.RawSyscall(call, id[0], id[1], id[2]); errno != 0 {
@@ -47,16 +46,14 @@ func as(uid int, do func() error) error {
 		}
 		return nil
 	}
-	go func() {
-		runtime.LockOSThread() // for good
+	warden.OnPassingThread(func() {
 		id := uintptr(uid)
-		err := errors.Join(become(unix.SYS_SETGROUPS, 0, 0), become(unix.SYS_SETRESGID, id, id, id), become(unix.SYS_SETRESUID, id, id, id))
+		err = errors.Join(become(unix.SYS_SETGROUPS, 0, 0), become(unix.SYS_SETRESGID, id, id, id), become(unix.SYS_SETRESUID, id, id, id))
 		if err == nil {
 			err = do()
 		}
-		ended <- err
-	}()
-	return <-ended
+	})
+	return err
 }
 
 // answered is what a port says to the beginnings of gRPC and HTTP, whatever it is.

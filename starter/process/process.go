@@ -6,8 +6,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
 	"time"
+
+	"everstep/activities/warden"
 )
 
 // A Process is a program that this one has started and that ends with it,
@@ -34,10 +35,8 @@ func StartIn(cmd *exec.Cmd, enter func() error) (*Process, error) {
 	p := &Process{cmd: cmd, Input: input, done: make(chan struct{})}
 	cmd.SysProcAttr = boundToParent()
 	started := make(chan error, 1)
-	go func() {
-		// Bound to the parent means bound to its thread: this one is kept until
-		// the program is gone, and then ends with the goroutine.
-		runtime.LockOSThread()
+	// Bound to the parent means bound to its thread: this one is kept until the program is gone.
+	go warden.OnPassingThread(func() {
 		defer close(p.done)
 		err := enter()
 		if err == nil {
@@ -47,7 +46,7 @@ func StartIn(cmd *exec.Cmd, enter func() error) (*Process, error) {
 		if err == nil {
 			_ = cmd.Wait() // how it ended is in ProcessState
 		}
-	}()
+	})
 	if err := <-started; err != nil {
 		return nil, err
 	}

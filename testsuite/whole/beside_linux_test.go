@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -19,6 +18,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"everstep/activities/warden"
 )
 
 // ownCPU is the processor time of this process.
@@ -87,10 +88,7 @@ func (s *stack) serverRequests(t testing.TB) map[string]float64 {
 // inNetworkOf dials in the network of a process. Where that is not this one's, it takes root.
 func inNetworkOf(pid int) func(ctx context.Context, network, address string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (conn net.Conn, err error) {
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			runtime.LockOSThread() // for good: the thread ends with what it does here
+		warden.OnPassingThread(func() {
 			var namespace *os.File
 			if namespace, err = os.Open(fmt.Sprintf("/proc/%d/ns/net", pid)); err != nil {
 				return
@@ -99,8 +97,7 @@ func inNetworkOf(pid int) func(ctx context.Context, network, address string) (ne
 			if err = unix.Setns(int(namespace.Fd()), unix.CLONE_NEWNET); err == nil {
 				conn, err = new(net.Dialer).DialContext(ctx, network, address)
 			}
-		}()
-		<-ended
+		})
 		return conn, err
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -31,7 +32,8 @@ func (c *chatterbox) left(t *testing.T) (n int) {
 }
 
 // TestDeleteThatIsKilled: the command is killed with -9 each time that something has gone, and called again: the rest goes,
-// nothing is left, and what names the rest goes last.
+// nothing is left, and what names the rest goes last. It runs in slices of a few milliseconds, stopped between them while
+// the test looks, so that it cannot end unseen.
 func TestDeleteThatIsKilled(t *testing.T) {
 	t.Parallel()
 	c := newChatterbox(t, "continuing", "quagga"+newCanary().head)
@@ -42,7 +44,9 @@ func TestDeleteThatIsKilled(t *testing.T) {
 		require.Less(t, kills, 100)
 		deleting := user.start("delete", c.name, "--yes")
 		for deleting.running() && c.left(t) == before {
-			time.Sleep(time.Millisecond)
+			deleting.signal(syscall.SIGCONT)
+			time.Sleep(2 * time.Millisecond)
+			deleting.signal(syscall.SIGSTOP)
 		}
 		if deleting.running() {
 			deleting.kill()

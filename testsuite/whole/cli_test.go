@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -233,6 +234,14 @@ func (p *process) interrupt() *process {
 	p.t.Helper()
 	require.NoError(p.t, p.cmd.Process.Signal(os.Interrupt))
 	return p
+}
+
+// signal sends a signal to it, unless it has ended.
+func (p *process) signal(signal os.Signal) {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(signal); !errors.Is(err, os.ErrProcessDone) {
+		require.NoError(p.t, err)
+	}
 }
 
 // kill is kill -9.

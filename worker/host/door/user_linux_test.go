@@ -5,7 +5,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,6 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"everstep/activities/warden"
 )
 
 const otherUser = 65534
@@ -28,10 +29,8 @@ func needRoot(t *testing.T) {
 }
 
 // as runs a function on a thread of another user's, which ends with it.
-func as(uid int, do func() error) error {
-	ended := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // for good
+func as(uid int, do func() error) (err error) {
+	warden.OnPassingThread(func() {
 		for _, call := range []func() error{
 			func() error { return errnoOf(syscall.RawSyscall(unix.SYS_SETGROUPS, 0, 0, 0)) },
 			func() error {
@@ -42,14 +41,12 @@ func as(uid int, do func() error) error {
 			},
 			do,
 		} {
-			if err := call(); err != nil {
-				ended <- err
+			if err = call(); err != nil {
 				return
 			}
 		}
-		ended <- nil
-	}()
-	return <-ended
+	})
+	return err
 }
 
 func errnoOf(_, _ uintptr, errno syscall.Errno) error {
