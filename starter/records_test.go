@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/activities/record"
-	"everstep/activities/record/conformance"
+	"everstep/testsuite/stores"
 	"everstep/worker/host"
 )
 
@@ -20,7 +20,7 @@ func importing(t *testing.T) *caller {
 	c := newCaller(t)
 	c.variables[host.RecordsVariable] = filepath.Join(t.TempDir(), "records")
 	var file bytes.Buffer
-	require.NoError(t, record.Compressed(&file, conformance.Sample(t, "ann", 3)...))
+	require.NoError(t, record.Compressed(&file, stores.Sample(t, "ann", 3)...))
 	name := filepath.Join(t.TempDir(), "ann.jsonl.zst")
 	require.NoError(t, os.WriteFile(name, file.Bytes(), 0o600))
 	code, _, stderr := c.call(t.Context(), "import", name)
@@ -114,7 +114,7 @@ func TestImportSaysWhatToDo(t *testing.T) {
 	c.variables[host.RecordsVariable] = store
 	dir := t.TempDir()
 	var file bytes.Buffer
-	all := conformance.Sample(t, "ann", 3)
+	all := stores.Sample(t, "ann", 3)
 	require.NoError(t, record.Write(&file, all...))
 	for name, test := range map[string]struct {
 		content string
@@ -154,7 +154,7 @@ func TestImportSaysWhatToDo(t *testing.T) {
 	}
 	all[2].End.Answer = "Something."
 	file.Reset()
-	require.NoError(t, record.Write(&file, append(all, conformance.Sample(t, "bob", 1)...)...))
+	require.NoError(t, record.Write(&file, append(all, stores.Sample(t, "bob", 1)...)...))
 	require.NoError(t, os.WriteFile(whole, file.Bytes(), 0o600))
 	code, _, stderr := c.call(t.Context(), "import", whole)
 	require.Equal(t, exitRefused, code, stderr)

@@ -13,9 +13,9 @@ import (
 
 	"everstep/activities/anthropic"
 	"everstep/activities/inference"
-	"everstep/activities/inference/conformance"
 	"everstep/activities/inference/wire"
 	"everstep/domain"
+	"everstep/testsuite/providers"
 )
 
 func failure(kind, message string) string {
@@ -101,7 +101,7 @@ func TestNoAnswers(t *testing.T) {
 	call := begin("1", toolF) + arguments("1", `{"x":`)
 	stop := event("message_delta", `"delta":{"stop_reason":"end_turn"}`)
 	fails := func(kind string) string { return "event: error\ndata: " + failure(kind, "words") + "\n\n" }
-	tests := map[string]conformance.Failure{
+	tests := map[string]providers.Failure{
 		"empty":                    {Code: domain.CodeMalformed},
 		"white space":              {Body: "\n \n", Code: domain.CodeMalformed},
 		"a page":                   {Body: "<html>sign in</html>", Code: domain.CodeMalformed},
@@ -135,7 +135,7 @@ func TestNoAnswers(t *testing.T) {
 		"another API's stream":     {Body: "data: {\"choices\":[]}\n\ndata: [DONE]\n\n", Code: domain.CodeMalformed},
 		"comments alone":           {Body: ": wait\n\n: wait\n\n", Code: domain.CodeMalformed},
 	}
-	conformance.Fails(t, tests, ask, func(t *testing.T, name string, answer inference.Answer) {
+	providers.Fails(t, tests, ask, func(t *testing.T, name string, answer inference.Answer) {
 		switch used := answer.Response.Usage; name {
 		case "a null reason":
 		case "cut inside arguments", "a block begun twice", "a call begun once more":
@@ -149,7 +149,7 @@ func TestNoAnswers(t *testing.T) {
 
 func TestCancelKeepsWhatCame(t *testing.T) {
 	t.Parallel()
-	url, closed := conformance.Stall(t, start+begin("0", toolF)+arguments("0", "{}")+text("1", "hello"))
+	url, closed := providers.Stall(t, start+begin("0", toolF)+arguments("0", "{}")+text("1", "hello"))
 	ctx, cancel := context.WithCancel(t.Context())
 	answer, err := provider(t, url).Infer(ctx, question(), func(d inference.Delta) {
 		if d.Text != "" {

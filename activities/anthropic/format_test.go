@@ -10,13 +10,13 @@ import (
 
 	"everstep/activities/anthropic"
 	"everstep/activities/inference"
-	"everstep/activities/inference/conformance"
 	"everstep/domain"
+	"everstep/testsuite/providers"
 )
 
 // told is a question whose answer has a format, told in a mode.
 func told(mode domain.OutputMode, format domain.ResponseFormat, tools ...domain.ToolSpec) inference.Call {
-	return conformance.Told(question(), mode, format, tools...)
+	return providers.Told(question(), mode, format, tools...)
 }
 
 func TestResponseFormat(t *testing.T) {

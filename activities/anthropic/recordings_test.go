@@ -13,9 +13,9 @@ import (
 
 	"everstep/activities/anthropic"
 	"everstep/activities/inference"
-	"everstep/activities/inference/conformance"
 	"everstep/activities/inference/wire"
 	"everstep/domain"
+	"everstep/testsuite/providers"
 )
 
 const testKey = "sk-ant-test-0123456789"
@@ -23,12 +23,12 @@ const testKey = "sk-ant-test-0123456789"
 // serve answers every request with one body.
 func serve(t *testing.T, status int, header http.Header, body string) string {
 	t.Helper()
-	return conformance.Serve(t, status, header, body).URL
+	return providers.Serve(t, status, header, body).URL
 }
 
 func serveFunc(t testing.TB, handler http.HandlerFunc) string {
 	t.Helper()
-	return conformance.ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
+	return providers.ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		r.Body = io.NopCloser(strings.NewReader(string(body)))
 		handler(w, r)
@@ -51,7 +51,7 @@ func question() inference.Call {
 
 func infer(t *testing.T, url string, call inference.Call) (inference.Answer, *domain.Error) {
 	t.Helper()
-	return conformance.Infer(t, provider(t, url), call)
+	return providers.Infer(t, provider(t, url), call)
 }
 
 // ask asks the server at a URL the question.
@@ -83,7 +83,7 @@ func ours(a inference.Answer) said {
 }
 
 // theirs is what the official SDK makes of a body.
-func theirs(t *testing.T, r conformance.Recording) said {
+func theirs(t *testing.T, r providers.Recording) said {
 	t.Helper()
 	var m sdk.Message
 	if r.IsStream() {
@@ -120,7 +120,7 @@ func theirs(t *testing.T, r conformance.Recording) said {
 // without an exception.
 func TestRecordedAnswers(t *testing.T) {
 	t.Parallel()
-	for _, r := range conformance.Recordings(t, "messages", true) {
+	for _, r := range providers.Recordings(t, "messages", true) {
 		t.Run(r.ID, func(t *testing.T) {
 			t.Parallel()
 			answer, err := infer(t, serve(t, 200, nil, r.Response), question())
@@ -135,7 +135,7 @@ func TestRecordedAnswers(t *testing.T) {
 func TestRecordedErrors(t *testing.T) {
 	t.Parallel()
 	codes := map[int]domain.Code{400: "", 401: domain.CodeAuth, 404: domain.CodeModelNotFound}
-	for _, r := range conformance.Recordings(t, "messages", false) {
+	for _, r := range providers.Recordings(t, "messages", false) {
 		t.Run(r.ID, func(t *testing.T) {
 			t.Parallel()
 			_, err := infer(t, serve(t, r.Status, nil, r.Response), question())

@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/activities/anthropic"
-	"everstep/activities/inference/conformance"
 	"everstep/activities/inference/wire"
 	"everstep/domain"
+	"everstep/testsuite/providers"
 )
 
 // TestThinkingThatIsBound: newer models refuse thoughts whose beginning has
@@ -64,8 +64,8 @@ func TestThinksUnheard(t *testing.T) {
 	t.Parallel()
 	ping := event("ping", "")
 	pieces := []string{start + begin("0", `{"type":"thinking","thinking":"","signature":""}`), ping, ping, ping, text("1", "hello") + ended(`"end_turn"`)}
-	p, err := wire.New(anthropic.API(), wire.Config{BaseURL: conformance.Slowly(t, 250*time.Millisecond, pieces...).URL, Timeouts: wire.Timeouts{Idle: 500 * time.Millisecond}})
+	p, err := wire.New(anthropic.API(), wire.Config{BaseURL: providers.Slowly(t, 250*time.Millisecond, pieces...).URL, Timeouts: wire.Timeouts{Idle: 500 * time.Millisecond}})
 	require.NoError(t, err)
-	_, failed := conformance.Infer(t, p, question())
+	_, failed := providers.Infer(t, p, question())
 	require.Nil(t, failed)
 }

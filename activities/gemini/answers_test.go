@@ -11,8 +11,8 @@ import (
 	"google.golang.org/genai"
 
 	"everstep/activities/inference"
-	"everstep/activities/inference/conformance"
 	"everstep/domain"
+	"everstep/testsuite/providers"
 )
 
 func TestAnswers(t *testing.T) {
@@ -21,7 +21,7 @@ func TestAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var heard said
-			answer, err := provider(t, conformance.Serve(t, 200, http.Header{"X-Request-Id": {"r-1"}}, test.body).URL).Infer(t.Context(), question(), func(d inference.Delta) {
+			answer, err := provider(t, providers.Serve(t, 200, http.Header{"X-Request-Id": {"r-1"}}, test.body).URL).Infer(t.Context(), question(), func(d inference.Delta) {
 				heard.Text += d.Text
 				heard.Thought += d.Reasoning
 			})
@@ -43,7 +43,7 @@ func TestSDKAgrees(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			client, err := genai.NewClient(t.Context(), &genai.ClientConfig{
-				APIKey: testKey, Backend: genai.BackendGeminiAPI, HTTPOptions: genai.HTTPOptions{BaseURL: conformance.Serve(t, 200, nil, test.body).URL},
+				APIKey: testKey, Backend: genai.BackendGeminiAPI, HTTPOptions: genai.HTTPOptions{BaseURL: providers.Serve(t, 200, nil, test.body).URL},
 			})
 			require.NoError(t, err)
 			var got said
@@ -99,7 +99,7 @@ func TestCutStreams(t *testing.T) {
 			t.Parallel()
 			events := strings.SplitAfter(test.body, "\r\n\r\n")
 			for n := range len(events) - 2 {
-				answer, err := infer(t, conformance.Serve(t, 200, nil, strings.Join(events[:n+1], "")).URL, question())
+				answer, err := infer(t, providers.Serve(t, 200, nil, strings.Join(events[:n+1], "")).URL, question())
 				require.NotNil(t, err, "after %d events", n+1)
 				require.Equal(t, domain.CodeMalformed, err.Code)
 				require.True(t, err.Billed && err.Kind == domain.Unavailable)
@@ -180,7 +180,7 @@ func TestOneCallIsReadOnce(t *testing.T) {
 			for _, e := range test.events {
 				body.WriteString(event(e, ""))
 			}
-			answer, err := infer(t, conformance.Serve(t, 200, nil, body.String()).URL, question())
+			answer, err := infer(t, providers.Serve(t, 200, nil, body.String()).URL, question())
 			require.Nil(t, err)
 			require.Equal(t, domain.FinishToolCalls, answer.Response.Finish)
 			var ids []string
@@ -198,7 +198,7 @@ func TestOneCallIsReadOnce(t *testing.T) {
 // drip serves a body in one piece or byte by byte.
 func drip(t *testing.T, body string, bytewise bool) (url string) {
 	t.Helper()
-	return conformance.ServeFunc(t, func(w http.ResponseWriter, _ *http.Request) {
+	return providers.ServeFunc(t, func(w http.ResponseWriter, _ *http.Request) {
 		size := len(body)
 		if bytewise {
 			size = 1
@@ -246,7 +246,7 @@ func TestFinish(t *testing.T) {
 			if test.part == "" {
 				parts = nil
 			}
-			answer, err := infer(t, conformance.Serve(t, 200, nil, event(says(test.word, parts...), "")).URL, question())
+			answer, err := infer(t, providers.Serve(t, 200, nil, event(says(test.word, parts...), "")).URL, question())
 			require.Nil(t, err)
 			require.Equal(t, test.want, answer.Response.Finish)
 			require.Equal(t, test.word, answer.Response.FinishWord)
@@ -261,7 +261,7 @@ func TestFinish(t *testing.T) {
 func TestBlockedPrompt(t *testing.T) {
 	t.Parallel()
 	body := `data: {"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"},"usageMetadata":{"promptTokenCount":9,"totalTokenCount":9},"modelVersion":"gemini-3.7-flash"}` + "\n\n"
-	answer, err := infer(t, conformance.Serve(t, 200, nil, body).URL, question())
+	answer, err := infer(t, providers.Serve(t, 200, nil, body).URL, question())
 	require.Nil(t, err)
 	require.Empty(t, answer.Message.Parts)
 	require.Equal(t, domain.Response{
@@ -269,7 +269,7 @@ func TestBlockedPrompt(t *testing.T) {
 	}, answer.Response)
 
 	rated := `data: {"promptFeedback":{"safetyRatings":[{"category":"HARM_CATEGORY_HARASSMENT"}]},"candidates":[` + says("STOP", `{"text":"x"}`) + `]}` + "\n\n"
-	answer, err = infer(t, conformance.Serve(t, 200, nil, rated).URL, question())
+	answer, err = infer(t, providers.Serve(t, 200, nil, rated).URL, question())
 	require.Nil(t, err)
 	require.Equal(t, domain.FinishStop, answer.Response.Finish, "ratings are no refusal")
 }
@@ -294,7 +294,7 @@ func TestUsage(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			answer, err := infer(t, conformance.Serve(t, 200, nil, event(says("STOP", `{"text":"x"}`), test.json)).URL, question())
+			answer, err := infer(t, providers.Serve(t, 200, nil, event(says("STOP", `{"text":"x"}`), test.json)).URL, question())
 			require.Nil(t, err)
 			require.Equal(t, test.want, answer.Response.Usage)
 		})

@@ -11,9 +11,9 @@ import (
 
 	"everstep/activities/gemini"
 	"everstep/activities/inference"
-	"everstep/activities/inference/conformance"
 	"everstep/activities/inference/wire"
 	"everstep/domain"
+	"everstep/testsuite/providers"
 )
 
 // There are no recordings of this API. The bodies here were written for these
@@ -118,14 +118,14 @@ func question() inference.Call {
 
 func infer(t *testing.T, url string, call inference.Call) (inference.Answer, *domain.Error) {
 	t.Helper()
-	return conformance.Infer(t, provider(t, url), call)
+	return providers.Infer(t, provider(t, url), call)
 }
 
 // sent returns the body of the request that a call makes.
 func sent(t *testing.T, call inference.Call) map[string]any {
 	t.Helper()
 	var body []byte
-	server := conformance.ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
+	server := providers.ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ = io.ReadAll(r.Body)
 		_, _ = io.WriteString(w, event(says("STOP", `{"text": "x"}`), ""))
 	})

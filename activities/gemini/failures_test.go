@@ -14,9 +14,9 @@ import (
 
 	"everstep/activities/gemini"
 	"everstep/activities/inference"
-	"everstep/activities/inference/conformance"
 	"everstep/activities/inference/wire"
 	"everstep/domain"
+	"everstep/testsuite/providers"
 )
 
 // A script is a server that answers with one body after the other and keeps the
@@ -31,7 +31,7 @@ type script struct {
 func newScript(t *testing.T) *script {
 	t.Helper()
 	s := &script{}
-	s.provider = provider(t, conformance.ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
+	s.provider = provider(t, providers.ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
 		request, _ := io.ReadAll(r.Body)
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -90,7 +90,7 @@ func TestRefusals(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := infer(t, conformance.Serve(t, test.status, nil, test.body).URL, question())
+			_, err := infer(t, providers.Serve(t, test.status, nil, test.body).URL, question())
 			require.NotNil(t, err)
 			require.Equal(t, test.kind, err.Kind, err.Message)
 			require.Equal(t, test.code, err.Code, err.Message)
@@ -145,7 +145,7 @@ func TestNoAnswers(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			answer, err := infer(t, conformance.Serve(t, 200, nil, test.body).URL, question())
+			answer, err := infer(t, providers.Serve(t, 200, nil, test.body).URL, question())
 			require.NotNil(t, err)
 			require.Equal(t, test.kind, err.Kind, err.Message)
 			require.Equal(t, test.code, err.Code, err.Message)
@@ -165,7 +165,7 @@ func TestNoAnswers(t *testing.T) {
 func TestStall(t *testing.T) {
 	t.Parallel()
 	for _, cancelled := range []bool{true, false} {
-		url, gone := conformance.Stall(t, event(says("", `{"text": "hello"}`, `{"functionCall": {"name": "f"}}`), ""))
+		url, gone := providers.Stall(t, event(says("", `{"text": "hello"}`, `{"functionCall": {"name": "f"}}`), ""))
 		config := wire.Config{BaseURL: url}
 		if !cancelled {
 			config.Timeouts.Idle = 20 * time.Millisecond

@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 
 	"everstep/activities/inference"
-	"everstep/activities/inference/conformance"
 	"everstep/domain"
+	"everstep/testsuite/providers"
 )
 
 // partsOf are the parts of a body's content that say anything, with unsigned
@@ -67,7 +67,7 @@ func TestContentGoesBack(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			answer, err := infer(t, conformance.Serve(t, 200, nil, test.body).URL, question())
+			answer, err := infer(t, providers.Serve(t, 200, nil, test.body).URL, question())
 			require.Nil(t, err)
 			contents := sent(t, next(recorded(t, answer.Message)))["contents"].([]any)
 			require.Equal(t, partsOf(t, test.body), contents[1].(map[string]any)["parts"])
@@ -90,7 +90,7 @@ func next(m domain.Message) inference.Call {
 // without the signatures of what it was.
 func TestChangesStand(t *testing.T) {
 	t.Parallel()
-	answer, err := infer(t, conformance.Serve(t, 200, nil, bodies["parallel calls with ids"].body).URL, question())
+	answer, err := infer(t, providers.Serve(t, 200, nil, bodies["parallel calls with ids"].body).URL, question())
 	require.Nil(t, err)
 	changes := map[string]func(*domain.Message){
 		"the text":    func(m *domain.Message) { m.Parts[0].Text = "None" + m.Parts[0].Text[4:] },
@@ -129,7 +129,7 @@ func TestChangesStand(t *testing.T) {
 // nothing is made up.
 func TestLayoutsThatAreWrong(t *testing.T) {
 	t.Parallel()
-	answer, err := infer(t, conformance.Serve(t, 200, nil, bodies["parallel calls with ids"].body).URL, question())
+	answer, err := infer(t, providers.Serve(t, 200, nil, bodies["parallel calls with ids"].body).URL, question())
 	require.Nil(t, err)
 	var kept map[string]map[string]any
 	require.NoError(t, json.Unmarshal(answer.Message.Parts[1].Opaque, &kept))

@@ -13,8 +13,8 @@ import (
 
 	"everstep/activities/gemini"
 	"everstep/activities/inference"
-	"everstep/activities/inference/conformance"
 	"everstep/domain"
+	"everstep/testsuite/providers"
 )
 
 func calls(list ...domain.ToolCall) domain.Message {
@@ -60,7 +60,7 @@ func full() inference.Call {
 func TestRequestIsTheSDKs(t *testing.T) {
 	t.Parallel()
 	var body []byte
-	server := conformance.ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
+	server := providers.ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ = io.ReadAll(r.Body)
 		_, _ = io.WriteString(w, event(says("STOP", `{"text": "x"}`), ""))
 	})
@@ -133,7 +133,7 @@ func TestRequestGoesOut(t *testing.T) {
 		"odd?key=1": "/v1beta/models/odd%3Fkey=1:streamGenerateContent",
 	} {
 		var requests []*http.Request
-		server := conformance.ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
+		server := providers.ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)
 			r.Body = io.NopCloser(bytes.NewReader(body))
 			requests = append(requests, r)

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/activities/inference"
-	"everstep/activities/inference/conformance"
 	"everstep/domain"
+	"everstep/testsuite/providers"
 )
 
 // Pieces of a stream.
@@ -63,7 +63,7 @@ func TestForms(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var heard strings.Builder
-			answer, err := provider(t, conformance.Serve(t, 200, nil, body).URL).Infer(t.Context(), question(), func(d inference.Delta) { heard.WriteString(d.Text) })
+			answer, err := provider(t, providers.Serve(t, 200, nil, body).URL).Infer(t.Context(), question(), func(d inference.Delta) { heard.WriteString(d.Text) })
 			require.NoError(t, err)
 			require.Equal(t, "hello", answer.Message.Text())
 			require.Equal(t, "hello", heard.String())
@@ -117,7 +117,7 @@ func TestParts(t *testing.T) {
 				sse(ended("completed", "", test.items...)), sse(append(events, ended("completed", ""))...),
 				`{"object":"response","status":"completed","output":[` + strings.Join(test.items, ",") + `]}`,
 			} {
-				answer, err := infer(t, conformance.Serve(t, 200, nil, body).URL, question())
+				answer, err := infer(t, providers.Serve(t, 200, nil, body).URL, question())
 				require.Nil(t, err)
 				require.Equal(t, test.parts, answer.Message.Parts)
 				require.Equal(t, test.calls, answer.Message.ToolCalls)
@@ -155,7 +155,7 @@ func TestOneCallIsReadOnce(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			answer, err := infer(t, conformance.Serve(t, 200, nil, sse(test.events...)).URL, question())
+			answer, err := infer(t, providers.Serve(t, 200, nil, sse(test.events...)).URL, question())
 			require.Nil(t, err)
 			var ids []string
 			for _, c := range answer.Message.ToolCalls {
@@ -178,7 +178,7 @@ func TestReasoningIsThatOfItsItem(t *testing.T) {
 		rs:   sse(itemDone(0, rs), itemDone(1, hello), ended("completed", "", anew, hello)),
 		anew: sse(itemDone(0, bare), itemDone(1, hello), ended("completed", "", anew, hello)),
 	} {
-		answer, err := infer(t, conformance.Serve(t, 200, nil, body).URL, question())
+		answer, err := infer(t, providers.Serve(t, 200, nil, body).URL, question())
 		require.Nil(t, err)
 		require.Equal(t, want, string(answer.Message.Parts[0].Opaque))
 	}
@@ -195,7 +195,7 @@ func TestDeltas(t *testing.T) {
 		`{"type":"response.function_call_arguments.delta","output_index":2,"delta":"{}"}`,
 		`{"type":"response.refusal.delta","output_index":3,"delta":"no"}`,
 		ended("completed", "", called, `{"type":"message","status":"completed","content":[{"type":"refusal","refusal":"no"}]}`))
-	_, err := provider(t, conformance.Serve(t, 200, nil, body).URL).Infer(t.Context(), question(), func(d inference.Delta) { heard = append(heard, d) })
+	_, err := provider(t, providers.Serve(t, 200, nil, body).URL).Infer(t.Context(), question(), func(d inference.Delta) { heard = append(heard, d) })
 	require.NoError(t, err)
 	require.Equal(t, []inference.Delta{{Reasoning: "one"}, {Reasoning: "\n\ntwo"}, {Reasoning: "three"}, {Tool: "f"}, {Text: "no"}}, heard)
 }
@@ -234,7 +234,7 @@ func TestFinish(t *testing.T) {
 			t.Parallel()
 			call := question()
 			call.MaxOutputTokens = 16
-			answer, err := infer(t, conformance.Serve(t, 200, nil, test.body).URL, call)
+			answer, err := infer(t, providers.Serve(t, 200, nil, test.body).URL, call)
 			require.Nil(t, err)
 			require.Equal(t, test.want, answer.Response.Finish)
 			require.Equal(t, test.word, answer.Response.FinishWord)
@@ -262,7 +262,7 @@ func TestUsage(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			answer, err := infer(t, conformance.Serve(t, 200, nil, sse(ended("completed", `,"usage":`+test.json, hello))).URL, question())
+			answer, err := infer(t, providers.Serve(t, 200, nil, sse(ended("completed", `,"usage":`+test.json, hello))).URL, question())
 			require.Nil(t, err)
 			require.Equal(t, test.want, answer.Response.Usage)
 			require.Equal(t, "resp_1", answer.Response.ID)

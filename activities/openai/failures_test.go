@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/activities/inference"
-	"everstep/activities/inference/conformance"
 	"everstep/domain"
+	"everstep/testsuite/providers"
 )
 
 // TestRefusals reads errors with a status.
@@ -19,7 +19,7 @@ func TestRefusals(t *testing.T) {
 	openAI := func(kind, code string) string {
 		return `{"error":{"message":"words","type":"` + kind + `","param":null,"code":"` + code + `"}}`
 	}
-	tests := map[string]conformance.Failure{
+	tests := map[string]providers.Failure{
 		"rate":                    {Status: 429, Header: http.Header{"Retry-After-Ms": {"1500"}, "Retry-After": {"2"}}, Body: openAI("tokens", "rate_limit_exceeded"), Kind: domain.Throttled, After: 1500 * time.Millisecond},
 		"money":                   {Status: 429, Body: openAI("insufficient_quota", "insufficient_quota"), Kind: domain.Denied, Code: domain.CodeQuota},
 		"key":                     {Status: 401, Body: openAI("invalid_request_error", "invalid_api_key"), Kind: domain.Denied, Code: domain.CodeAuth},
@@ -38,7 +38,7 @@ func TestRefusals(t *testing.T) {
 		"a redirect":              {Status: 307, Header: http.Header{"Location": {"https://elsewhere"}}, Kind: domain.Invalid},
 		"204":                     {Status: 204, Kind: domain.Unavailable, Code: domain.CodeMalformed, Billed: true},
 	}
-	conformance.Fails(t, tests, ask, nil)
+	providers.Fails(t, tests, ask, nil)
 }
 
 // TestNoAnswers reads responses of status 200 that hold none.
@@ -49,7 +49,7 @@ func TestNoAnswers(t *testing.T) {
 		return head + sse(ended("failed", `,"usage":`+used+`,"error":{"code":"`+code+`","message":"words"}`))
 	}
 	calling := `{"type":"response.function_call_arguments.delta","output_index":1,"delta":"{\"x\":"}`
-	tests := map[string]conformance.Failure{
+	tests := map[string]providers.Failure{
 		"nothing":                     {Code: domain.CodeMalformed},
 		"a second beginning":          {Body: head + sse(created), Code: domain.CodeMalformed, Text: "hel", Says: "two answers"},
 		"another response":            {Body: head + sse(strings.NewReplacer("created", "in_progress", "resp_1", "resp_2").Replace(created)), Code: domain.CodeMalformed, Text: "hel", Says: "two answers"},
@@ -93,7 +93,7 @@ func TestNoAnswers(t *testing.T) {
 		"comments and nothing else":   {Body: ": wait\n\n: wait\n\n", Code: domain.CodeMalformed},
 		"JSON though a stream is due": {Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: `{"error":{"message":"no","code":500}}`},
 	}
-	conformance.Fails(t, tests, ask, func(t *testing.T, name string, answer inference.Answer) {
+	providers.Fails(t, tests, ask, func(t *testing.T, name string, answer inference.Answer) {
 		if strings.Contains(tests[name].Body, used) {
 			require.EqualValues(t, 7, answer.Response.Usage.OutputTokens, "what failed has its price")
 		}

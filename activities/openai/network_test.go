@@ -12,24 +12,24 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/activities/inference"
-	"everstep/activities/inference/conformance"
 	"everstep/activities/inference/wire"
 	"everstep/activities/openai"
 	"everstep/domain"
+	"everstep/testsuite/providers"
 )
 
 // TestRequestID: the provider's id of the request is kept, of a failure too.
 func TestRequestID(t *testing.T) {
 	t.Parallel()
 	header := http.Header{"X-Request-Id": {"req_1"}}
-	answer, err := infer(t, conformance.Serve(t, 200, header, sse(ended("completed", "", hello))).URL, question())
+	answer, err := infer(t, providers.Serve(t, 200, header, sse(ended("completed", "", hello))).URL, question())
 	require.Nil(t, err)
 	require.Equal(t, "req_1", answer.Response.RequestID)
-	answer, err = infer(t, conformance.Serve(t, 200, header, sse(hel)).URL, question())
+	answer, err = infer(t, providers.Serve(t, 200, header, sse(hel)).URL, question())
 	require.NotNil(t, err)
 	require.Equal(t, "req_1", answer.Response.RequestID)
 	require.Contains(t, err.Detail, "request req_1")
-	_, err = infer(t, conformance.Serve(t, 500, http.Header{"Apim-Request-Id": {"azure-1"}}, "").URL, question())
+	_, err = infer(t, providers.Serve(t, 500, http.Header{"Apim-Request-Id": {"azure-1"}}, "").URL, question())
 	require.NotNil(t, err)
 	require.Contains(t, err.Detail, "request azure-1")
 }
@@ -37,7 +37,7 @@ func TestRequestID(t *testing.T) {
 func TestCancelKeepsWhatCame(t *testing.T) {
 	t.Parallel()
 	thinking := `{"type":"response.reasoning_summary_text.delta","output_index":1,"summary_index":0,"delta":"hm"}`
-	url, closed := conformance.Stall(t, sse(created, itemDone(0, called), itemDone(1, rs))+sse(thinking, strings.Replace(hel, `"output_index":0`, `"output_index":2`, 1)))
+	url, closed := providers.Stall(t, sse(created, itemDone(0, called), itemDone(1, rs))+sse(thinking, strings.Replace(hel, `"output_index":0`, `"output_index":2`, 1)))
 	ctx, cancel := context.WithCancelCause(t.Context())
 	answer, err := provider(t, url).Infer(ctx, question(), func(d inference.Delta) {
 		if d.Text != "" {
@@ -61,7 +61,7 @@ func TestEnvironmentIsNotRead(t *testing.T) {
 	t.Setenv("OPENAI_BASE_URL", "http://127.0.0.1:1")
 	var headers http.Header
 	var query string
-	server := conformance.ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
+	server := providers.ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
 		headers, query = r.Header.Clone(), r.URL.RawQuery
 		_, _ = io.WriteString(w, okay)
 	})
@@ -83,8 +83,8 @@ func TestThinksUnheard(t *testing.T) {
 	t.Parallel()
 	ping := sse(`{"type":"keepalive"}`)
 	pieces := []string{sse(created, `{"type":"response.output_item.added","output_index":0,"item":{"type":"reasoning","id":"rs_1"}}`), ping, ping, ping, sse(ended("completed", "", hello))}
-	p, err := wire.New(openai.API(), wire.Config{BaseURL: conformance.Slowly(t, 250*time.Millisecond, pieces...).URL, Timeouts: wire.Timeouts{Idle: 500 * time.Millisecond}})
+	p, err := wire.New(openai.API(), wire.Config{BaseURL: providers.Slowly(t, 250*time.Millisecond, pieces...).URL, Timeouts: wire.Timeouts{Idle: 500 * time.Millisecond}})
 	require.NoError(t, err)
-	_, failed := conformance.Infer(t, p, question())
+	_, failed := providers.Infer(t, p, question())
 	require.Nil(t, failed)
 }

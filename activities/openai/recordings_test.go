@@ -12,10 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/activities/inference"
-	"everstep/activities/inference/conformance"
 	"everstep/activities/inference/wire"
 	"everstep/activities/openai"
 	"everstep/domain"
+	"everstep/testsuite/providers"
 )
 
 const testKey = "sk-test-0123456789"
@@ -36,7 +36,7 @@ func question() inference.Call {
 
 func infer(t *testing.T, url string, call inference.Call) (inference.Answer, *domain.Error) {
 	t.Helper()
-	return conformance.Infer(t, provider(t, url), call)
+	return providers.Infer(t, provider(t, url), call)
 }
 
 // ask asks the server at a URL the question.
@@ -64,7 +64,7 @@ func ours(a inference.Answer) said {
 }
 
 // theirs is what the official SDK makes of a body.
-func theirs(t *testing.T, r conformance.Recording) said {
+func theirs(t *testing.T, r providers.Recording) said {
 	t.Helper()
 	var whole responses.Response
 	if r.IsStream() {
@@ -113,12 +113,12 @@ func theirs(t *testing.T, r conformance.Recording) said {
 // it, and what was shown meanwhile is the same.
 func TestRecordedAnswers(t *testing.T) {
 	t.Parallel()
-	for _, r := range conformance.Recordings(t, "responses", true) {
+	for _, r := range providers.Recordings(t, "responses", true) {
 		t.Run(r.ID, func(t *testing.T) {
 			t.Parallel()
 			want := theirs(t, r)
 			var text, thought strings.Builder
-			whole, err := provider(t, conformance.Serve(t, 200, nil, r.Response).URL).Infer(t.Context(), question(), func(d inference.Delta) {
+			whole, err := provider(t, providers.Serve(t, 200, nil, r.Response).URL).Infer(t.Context(), question(), func(d inference.Delta) {
 				text.WriteString(d.Text)
 				thought.WriteString(d.Reasoning)
 			})
@@ -136,10 +136,10 @@ func TestRecordedAnswers(t *testing.T) {
 // TestRecordedErrors reads the errors that real servers sent.
 func TestRecordedErrors(t *testing.T) {
 	t.Parallel()
-	for _, r := range conformance.Recordings(t, "responses", false) {
+	for _, r := range providers.Recordings(t, "responses", false) {
 		t.Run(r.ID, func(t *testing.T) {
 			t.Parallel()
-			_, err := infer(t, conformance.Serve(t, r.Status, nil, r.Response).URL, question())
+			_, err := infer(t, providers.Serve(t, r.Status, nil, r.Response).URL, question())
 			require.NotNil(t, err)
 			require.False(t, err.Billed)
 			switch {

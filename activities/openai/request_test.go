@@ -10,10 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/activities/inference"
-	"everstep/activities/inference/conformance"
 	"everstep/activities/inference/wire"
 	"everstep/activities/openai"
 	"everstep/domain"
+	"everstep/testsuite/providers"
 )
 
 const okay = `{"status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"x"}]}]}`
@@ -22,7 +22,7 @@ const okay = `{"status":"completed","output":[{"type":"message","content":[{"typ
 func sentBytes(t testing.TB, call inference.Call) []byte {
 	t.Helper()
 	var body []byte
-	server := conformance.ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
+	server := providers.ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ = io.ReadAll(r.Body)
 		if r.URL.Path != "/v1/responses" || r.Header.Get("Authorization") != "Bearer "+testKey {
 			w.WriteHeader(http.StatusTeapot)
@@ -242,7 +242,7 @@ func TestImagesOfResults(t *testing.T) {
 
 // told is a question whose answer has a format, told in a mode.
 func told(mode domain.OutputMode, format domain.ResponseFormat, tools ...domain.ToolSpec) inference.Call {
-	return conformance.Told(question(), mode, format, tools...)
+	return providers.Told(question(), mode, format, tools...)
 }
 
 func TestResponseFormat(t *testing.T) {

@@ -12,15 +12,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/activities/inference"
-	"everstep/activities/inference/conformance"
 	"everstep/activities/openai"
 	"everstep/domain"
+	"everstep/testsuite/providers"
 )
 
 // TestRequestsFitTheSchema: what is sent is what OpenAI describes.
 func TestRequestsFitTheSchema(t *testing.T) {
 	t.Parallel()
-	schema := conformance.OpenAISchema(t, "CreateResponse", true)
+	schema := providers.OpenAISchema(t, "CreateResponse", true)
 	half := 0.5
 	call := inference.Call{
 		Config: domain.LLMConfig{Provider: openai.Name, Model: "gpt-5", Temperature: &half, TopP: &half, Options: domain.Metadata{
@@ -67,10 +67,10 @@ var encrypted = regexp.MustCompile(`"encrypted_content":\s*"[^"]`)
 // OpenAI describes it, and with its reasoning as it came.
 func TestRecordedAnswersGoBack(t *testing.T) {
 	t.Parallel()
-	schema := conformance.OpenAISchema(t, "CreateResponse", true)
+	schema := providers.OpenAISchema(t, "CreateResponse", true)
 	forms := map[string]int{}
-	for _, r := range conformance.Recordings(t, "responses", true) {
-		answer, failed := infer(t, conformance.Serve(t, 200, nil, r.Response).URL, question())
+	for _, r := range providers.Recordings(t, "responses", true) {
+		answer, failed := infer(t, providers.Serve(t, 200, nil, r.Response).URL, question())
 		require.Nil(t, failed)
 		recorded, err := json.Marshal(answer.Message)
 		require.NoError(t, err)

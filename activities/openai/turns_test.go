@@ -15,8 +15,8 @@ import (
 	"pgregory.net/rapid"
 
 	"everstep/activities/inference"
-	"everstep/activities/inference/conformance"
 	"everstep/domain"
+	"everstep/testsuite/providers"
 )
 
 // An item is one of an answer's. Its value is what is drawn of it: the encrypted
@@ -53,7 +53,7 @@ func TestTurnsThatWentBackOtherwise(t *testing.T) {
 func turns(t *testing.T) func(require.TestingT, [][]item) {
 	t.Helper()
 	var answer, request atomic.Pointer[string]
-	server := conformance.ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
+	server := providers.ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		request.Store(new(string(body)))
 		_, _ = io.WriteString(w, *answer.Load())
@@ -179,7 +179,7 @@ func FuzzAnswers(f *testing.F) {
 		f.Add(seed)
 	}
 	var body atomic.Pointer[string]
-	server := conformance.ServeFunc(f, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, *body.Load()) })
+	server := providers.ServeFunc(f, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, *body.Load()) })
 	p := provider(f, server.URL)
 	f.Fuzz(func(t *testing.T, text string) {
 		body.Store(&text)

@@ -9,10 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/activities/inference"
-	"everstep/activities/inference/conformance"
 	"everstep/activities/inference/wire"
 	"everstep/activities/openaichat"
 	"everstep/domain"
+	"everstep/testsuite/providers"
 )
 
 // soFar is a choice with a piece and with the whole so far.
@@ -52,7 +52,7 @@ func TestForms(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var heard strings.Builder
-			answer, err := provider(t, conformance.Serve(t, 200, nil, body).URL).Infer(t.Context(), question(), func(d inference.Delta) { heard.WriteString(d.Text) })
+			answer, err := provider(t, providers.Serve(t, 200, nil, body).URL).Infer(t.Context(), question(), func(d inference.Delta) { heard.WriteString(d.Text) })
 			require.NoError(t, err)
 			require.Equal(t, "hello", answer.Message.Text())
 			require.Equal(t, "hello", heard.String())
@@ -137,7 +137,7 @@ func TestToolCalls(t *testing.T) {
 				body.WriteString(chunk(`{"index":0,"delta":{"tool_calls":` + piece + `}}`))
 			}
 			body.WriteString(chunk(`{"index":0,"delta":{},"finish_reason":"tool_calls"}`) + end)
-			answer, err := infer(t, conformance.Serve(t, 200, nil, body.String()).URL, question())
+			answer, err := infer(t, providers.Serve(t, 200, nil, body.String()).URL, question())
 			require.Nil(t, err)
 			require.Equal(t, test.want, answer.Message.ToolCalls)
 			require.Equal(t, domain.FinishToolCalls, answer.Response.Finish)
@@ -197,7 +197,7 @@ func TestAllThatIsSaidCounts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var heard, thought strings.Builder
-			answer, err := provider(t, conformance.Serve(t, 200, nil, test.body).URL).Infer(t.Context(), question(), func(d inference.Delta) {
+			answer, err := provider(t, providers.Serve(t, 200, nil, test.body).URL).Infer(t.Context(), question(), func(d inference.Delta) {
 				heard.WriteString(d.Text)
 				thought.WriteString(d.Reasoning)
 			})
@@ -219,7 +219,7 @@ func TestAllThatIsSaidCounts(t *testing.T) {
 func TestAFinishReasonAtEachPiece(t *testing.T) {
 	t.Parallel()
 	piece := chunk(strings.Replace(hello, "null", `"stop"`, 1))
-	url, closed := conformance.Stall(t, piece+piece)
+	url, closed := providers.Stall(t, piece+piece)
 	p, err := wire.New(openaichat.Dialects()[0].API(), wire.Config{BaseURL: url, Timeouts: wire.Timeouts{Idle: 200 * time.Millisecond}})
 	require.NoError(t, err)
 	answer, err := p.Infer(t.Context(), question(), func(inference.Delta) {})
@@ -262,7 +262,7 @@ func TestFinish(t *testing.T) {
 			body := `{"usage":` + test.usage + `,"choices":[{"index":0,"message":{` + test.message + `},"finish_reason":"` + test.word + `"}]}`
 			question := question()
 			question.MaxOutputTokens = 16
-			answer, err := infer(t, conformance.Serve(t, 200, nil, body).URL, question)
+			answer, err := infer(t, providers.Serve(t, 200, nil, body).URL, question)
 			require.Nil(t, err)
 			require.Equal(t, test.want, answer.Response.Finish)
 			require.Equal(t, test.kept, answer.Response.FinishWord)
@@ -273,11 +273,11 @@ func TestFinish(t *testing.T) {
 
 func TestFinishWithoutMessage(t *testing.T) {
 	t.Parallel()
-	answer, err := infer(t, conformance.Serve(t, 200, nil, `{"choices":[{"index":0,"finish_reason":"content_filter"}]}`).URL, question())
+	answer, err := infer(t, providers.Serve(t, 200, nil, `{"choices":[{"index":0,"finish_reason":"content_filter"}]}`).URL, question())
 	require.Nil(t, err)
 	require.Equal(t, domain.FinishContentFilter, answer.Response.Finish)
 	require.Empty(t, answer.Message.Parts)
-	answer, err = infer(t, conformance.Serve(t, 200, nil, `{"choices":[]}`).URL, question())
+	answer, err = infer(t, providers.Serve(t, 200, nil, `{"choices":[]}`).URL, question())
 	require.Nil(t, err)
 	require.Empty(t, answer.Message.Parts)
 }
@@ -290,7 +290,7 @@ func TestFinishOptional(t *testing.T) {
 	for body, whole := range map[string]bool{
 		chunk(hello): true, chunk(hello) + chunk(finish) + chunk(hello): true, chunk(hello) + call: false, chunk(role): false,
 	} {
-		url := conformance.Serve(t, 200, nil, body).URL
+		url := providers.Serve(t, 200, nil, body).URL
 		for _, optional := range []bool{false, true} {
 			p, err := wire.New(openaichat.Dialects()[0].API(), wire.Config{BaseURL: url, FinishOptional: optional})
 			require.NoError(t, err)
@@ -325,7 +325,7 @@ func TestUsage(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			answer, err := infer(t, conformance.Serve(t, 200, nil, chunk(hello)+chunk(finish)+`data: {"choices":[],"usage":`+test.json+"}\n\n"+end).URL, question())
+			answer, err := infer(t, providers.Serve(t, 200, nil, chunk(hello)+chunk(finish)+`data: {"choices":[],"usage":`+test.json+"}\n\n"+end).URL, question())
 			require.Nil(t, err)
 			require.Equal(t, test.want, answer.Response.Usage)
 		})
@@ -347,7 +347,7 @@ func TestReasoning(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			body := chunk(`{"index":0,"delta":`+test.delta+`}`) + chunk(hello) + chunk(finish) + end
-			answer, err := infer(t, conformance.Serve(t, 200, http.Header{}, body).URL, question())
+			answer, err := infer(t, providers.Serve(t, 200, http.Header{}, body).URL, question())
 			require.Nil(t, err)
 			test.want.Type = domain.PartReasoning
 			require.Equal(t, []domain.Part{test.want, {Type: domain.PartText, Text: "hello"}}, answer.Message.Parts)

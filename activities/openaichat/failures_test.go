@@ -6,14 +6,14 @@ import (
 	"testing"
 	"time"
 
-	"everstep/activities/inference/conformance"
 	"everstep/domain"
+	"everstep/testsuite/providers"
 )
 
 // TestRefusals reads errors with a status, in all the shapes that servers give them.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
-	tests := map[string]conformance.Failure{
+	tests := map[string]providers.Failure{
 		"OpenAI, rate": {Status: 429, Header: http.Header{"Retry-After": {"3"}}, Kind: domain.Throttled, After: 3 * time.Second, Says: "Rate limit reached",
 			Body: `{"error":{"message":"Rate limit reached for m","type":"tokens","param":null,"code":"rate_limit_exceeded"}}`},
 		"OpenAI, money": {Status: 429, Header: http.Header{"Retry-After": {"3"}}, Kind: domain.Denied, Code: domain.CodeQuota, After: 3 * time.Second,
@@ -61,7 +61,7 @@ func TestRefusals(t *testing.T) {
 		"a redirect is not followed": {Status: 307, Header: http.Header{"Location": {"http://127.0.0.1:1/"}}, Kind: domain.Invalid, Says: "redirect"},
 		"204 has no answer":          {Status: 204, Kind: domain.Unavailable, Code: domain.CodeMalformed, Billed: true},
 	}
-	conformance.Fails(t, tests, ask, nil)
+	providers.Fails(t, tests, ask, nil)
 }
 
 // chunk is one event of a stream.
@@ -84,7 +84,7 @@ const (
 func TestNoAnswers(t *testing.T) {
 	t.Parallel()
 	call := `{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":"}}]}}`
-	tests := map[string]conformance.Failure{
+	tests := map[string]providers.Failure{
 		"empty":                        {Body: "", Code: domain.CodeMalformed},
 		"white space":                  {Body: "\n \n", Code: domain.CodeMalformed},
 		"a page":                       {Header: http.Header{"Content-Type": {"text/html"}}, Body: "<html>sign in</html>", Code: domain.CodeMalformed},
@@ -121,5 +121,5 @@ func TestNoAnswers(t *testing.T) {
 		"comments and nothing else":    {Body: ": wait\n\n: wait\n\n", Code: domain.CodeMalformed},
 		"JSON though a stream is due":  {Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: `{"error":{"message":"no","code":500}}`, Kind: domain.Unavailable},
 	}
-	conformance.Fails(t, tests, ask, nil)
+	providers.Fails(t, tests, ask, nil)
 }

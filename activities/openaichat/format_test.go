@@ -7,10 +7,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/activities/inference"
-	"everstep/activities/inference/conformance"
 	"everstep/activities/inference/wire"
 	"everstep/activities/openaichat"
 	"everstep/domain"
+	"everstep/testsuite/providers"
 )
 
 const (
@@ -20,7 +20,7 @@ const (
 
 // told is a question whose answer has a format, told in a mode.
 func told(mode domain.OutputMode, format domain.ResponseFormat, tools ...domain.ToolSpec) inference.Call {
-	return conformance.Told(question(), mode, format, tools...)
+	return providers.Told(question(), mode, format, tools...)
 }
 
 func TestResponseFormat(t *testing.T) {

@@ -10,15 +10,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/activities/inference"
-	"everstep/activities/inference/conformance"
 	"everstep/activities/inference/wire"
 	"everstep/activities/openaichat"
 	"everstep/domain"
+	"everstep/testsuite/providers"
 )
 
 func TestCancelKeepsWhatCame(t *testing.T) {
 	t.Parallel()
-	url, closed := conformance.Stall(t, chunk(`{"index":0,"delta":{"content":"hello","tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}}`))
+	url, closed := providers.Stall(t, chunk(`{"index":0,"delta":{"content":"hello","tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}}`))
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("stop")
 	answer, err := provider(t, url).Infer(ctx, question(), func(inference.Delta) { cancel(stop) })
@@ -40,7 +40,7 @@ func TestEnvironmentIsNotRead(t *testing.T) {
 	t.Setenv("OPENAI_CUSTOM_HEADERS", "X-Custom: from-env")
 	t.Setenv("OPENAI_BASE_URL", "http://127.0.0.1:1")
 	var headers http.Header
-	server := conformance.ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
+	server := providers.ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
 		headers = r.Header.Clone()
 		_, _ = io.WriteString(w, `{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}`)
 	})

@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"everstep/activities/inference/conformance"
 	"everstep/domain"
+	"everstep/testsuite/providers"
 )
 
 // noAnswers are the recordings of status 200 that hold no answer: an error comes
@@ -91,7 +91,7 @@ const (
 
 // plainly reads a recording with nothing but a JSON decoder, as a second
 // opinion where the SDK has another.
-func plainly(t *testing.T, r conformance.Recording) said {
+func plainly(t *testing.T, r providers.Recording) said {
 	t.Helper()
 	chunks := []string{r.Response}
 	if r.IsStream() {

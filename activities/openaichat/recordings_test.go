@@ -14,10 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/activities/inference"
-	"everstep/activities/inference/conformance"
 	"everstep/activities/inference/wire"
 	"everstep/activities/openaichat"
 	"everstep/domain"
+	"everstep/testsuite/providers"
 )
 
 func provider(t *testing.T, url string) *wire.Client {
@@ -36,7 +36,7 @@ func question() inference.Call {
 
 func infer(t *testing.T, url string, call inference.Call) (inference.Answer, *domain.Error) {
 	t.Helper()
-	return conformance.Infer(t, provider(t, url), call)
+	return providers.Infer(t, provider(t, url), call)
 }
 
 // ask asks the server at a URL the question.
@@ -64,7 +64,7 @@ func ours(a inference.Answer) said {
 }
 
 // theirs is what the official SDK makes of a body.
-func theirs(t *testing.T, r conformance.Recording) (_ said, refused bool) {
+func theirs(t *testing.T, r providers.Recording) (_ said, refused bool) {
 	t.Helper()
 	var whole openai.ChatCompletion
 	if r.IsStream() {
@@ -106,10 +106,10 @@ func theirs(t *testing.T, r conformance.Recording) (_ said, refused bool) {
 
 func TestRecordedAnswers(t *testing.T) {
 	t.Parallel()
-	for _, r := range conformance.Recordings(t, "chat", true) {
+	for _, r := range providers.Recordings(t, "chat", true) {
 		t.Run(r.ID, func(t *testing.T) {
 			t.Parallel()
-			answer, err := infer(t, conformance.Serve(t, 200, nil, r.Response).URL, question())
+			answer, err := infer(t, providers.Serve(t, 200, nil, r.Response).URL, question())
 			if code, ok := noAnswers[r.ID]; ok {
 				require.NotNil(t, err)
 				require.Equal(t, code, err.Code)
@@ -132,10 +132,10 @@ func TestRecordedAnswers(t *testing.T) {
 // TestRecordedErrors reads the errors that real servers sent.
 func TestRecordedErrors(t *testing.T) {
 	t.Parallel()
-	for _, r := range conformance.Recordings(t, "chat", false) {
+	for _, r := range providers.Recordings(t, "chat", false) {
 		t.Run(r.ID, func(t *testing.T) {
 			t.Parallel()
-			_, err := infer(t, conformance.Serve(t, r.Status, nil, r.Response).URL, question())
+			_, err := infer(t, providers.Serve(t, r.Status, nil, r.Response).URL, question())
 			require.NotNil(t, err)
 			require.Equal(t, strings.Contains(r.Response, "tool_use_failed"), err.Billed)
 			switch {

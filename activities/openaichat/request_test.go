@@ -10,17 +10,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/activities/inference"
-	"everstep/activities/inference/conformance"
 	"everstep/activities/inference/wire"
 	"everstep/activities/openaichat"
 	"everstep/domain"
+	"everstep/testsuite/providers"
 )
 
 // sent returns the body of the request that a call makes.
 func sent(t *testing.T, call inference.Call) map[string]any {
 	t.Helper()
 	var body []byte
-	server := conformance.ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
+	server := providers.ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ = io.ReadAll(r.Body)
 		if r.URL.Path != "/v1/chat/completions" || r.Header.Get("Authorization") != "Bearer sk-test-0123456789" {
 			w.WriteHeader(http.StatusTeapot)
@@ -235,7 +235,7 @@ func TestDialects(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var body []byte
-			server := conformance.ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
+			server := providers.ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
 				body, _ = io.ReadAll(r.Body)
 				_, _ = io.WriteString(w, `{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}`)
 			})
@@ -244,7 +244,7 @@ func TestDialects(t *testing.T) {
 			require.NoError(t, err)
 			call := call
 			call.Config.Provider = test.dialect.Name
-			_, failed := conformance.Infer(t, p, call)
+			_, failed := providers.Infer(t, p, call)
 			require.Nil(t, failed)
 			require.JSONEq(t, strings.NewReplacer(test.old, test.new).Replace(plain), string(body))
 		})

@@ -6,15 +6,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/activities/inference"
-	"everstep/activities/inference/conformance"
 	"everstep/activities/openaichat"
 	"everstep/domain"
+	"everstep/testsuite/providers"
 )
 
 // TestRequestsFitTheSchema: what is sent is what OpenAI describes.
 func TestRequestsFitTheSchema(t *testing.T) {
 	t.Parallel()
-	schema := conformance.OpenAISchema(t, "CreateChatCompletionRequest", false)
+	schema := providers.OpenAISchema(t, "CreateChatCompletionRequest", false)
 	half := 0.5
 	call := inference.Call{
 		Config: domain.LLMConfig{Provider: openaichat.Name, Model: "gpt-5", Temperature: &half, TopP: &half},

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/activities/record"
-	"everstep/activities/record/conformance"
+	"everstep/testsuite/stores"
 )
 
 // TestADiskOfItsOwn holds a directory on a real disk, which is full, or read-only, to what stores withstand.
@@ -23,7 +23,7 @@ func TestADiskOfItsOwn(t *testing.T) {
 	store, err := record.OpenDirectory(filepath.Join(disk, "records"))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
-	all := conformance.Sample(t, "ann", 3)
+	all := stores.Sample(t, "ann", 3)
 	require.NoError(t, store.Record(t.Context(), all[0]))
 
 	fill := filepath.Join(disk, "fill")
@@ -33,7 +33,7 @@ func TestADiskOfItsOwn(t *testing.T) {
 		require.ErrorContains(t, err, "no space left on device")
 		require.ErrorContains(t, err, disk)
 	}
-	conformance.Reads(t, store, all[0])
+	stores.Reads(t, store, all[0])
 	require.ErrorContains(t, store.Probe(t.Context()), "no space left on device")
 	require.NoError(t, os.Remove(fill))
 	require.NoError(t, store.Record(t.Context(), all[1]))
@@ -43,5 +43,5 @@ func TestADiskOfItsOwn(t *testing.T) {
 	_, err = store.Delete(t.Context(), all[0].AgentID)
 	require.ErrorContains(t, err, "read-only file system")
 	require.ErrorContains(t, store.Forget(t.Context(), all[0].Ref()), "read-only file system")
-	conformance.Reads(t, store, all[:2]...)
+	stores.Reads(t, store, all[:2]...)
 }

@@ -13,13 +13,13 @@ import (
 	"gocloud.dev/blob/memblob"
 
 	"everstep/activities/record"
-	"everstep/activities/record/conformance"
 	"everstep/domain"
+	"everstep/testsuite/stores"
 )
 
 func TestFilesAreReadBack(t *testing.T) {
 	t.Parallel()
-	all := conformance.Sample(t, "ann", 4)
+	all := stores.Sample(t, "ann", 4)
 	var plain, small bytes.Buffer
 	require.NoError(t, record.Write(&plain, all...))
 	require.NoError(t, record.Compressed(&small, all...))
@@ -62,7 +62,7 @@ func signed(t *testing.T, change func(text string) string, all ...record.Record)
 // TestBadFilesSayWhere: the line, and the field where there is one.
 func TestBadFilesSayWhere(t *testing.T) {
 	t.Parallel()
-	all := conformance.Sample(t, "ann", 2)
+	all := stores.Sample(t, "ann", 2)
 	good := written(t, all...)
 	lines := strings.SplitAfter(good, "\n")
 	replaced := func(from, to string) func(string) string {
@@ -117,7 +117,7 @@ func TestBadFilesSayWhere(t *testing.T) {
 func TestIDsOfOthersAreRefused(t *testing.T) {
 	t.Parallel()
 	of := func(change func(*record.Record)) record.Record {
-		r := conformance.Sample(t, "ann", 1)[0]
+		r := stores.Sample(t, "ann", 1)[0]
 		step := r.ExecutionID.Step(1)
 		r.Steps[0].Step.ToolExecutions = []domain.ToolExecution{
 			{ID: step.Tool(0), Call: domain.ToolCall{ID: "a", Name: domain.SpawnSubagent}}, {ID: step.Tool(1), Call: domain.ToolCall{ID: "b", Name: "look"}},
@@ -128,7 +128,7 @@ func TestIDsOfOthersAreRefused(t *testing.T) {
 	own, store := of(func(*record.Record) {}), record.InBucket(memblob.OpenBucket(nil), "mem://")
 	_, err := record.Read(strings.NewReader(written(t, own)))
 	require.NoError(t, err)
-	bob := conformance.Sample(t, "bob", 1)[0].ExecutionID
+	bob := stores.Sample(t, "bob", 1)[0].ExecutionID
 	for want, change := range map[string]func(*domain.AgentStep){
 		"steps[0].step_id: is ":                               func(s *domain.AgentStep) { s.ID = bob.Step(1) },
 		"steps[0].step_id: is 0":                              func(s *domain.AgentStep) { s.ID = domain.StepID{} },
@@ -154,7 +154,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"format":"everstep-records","schema_version":-1,"records":-1}` + "\n"))
 	f.Add([]byte("\x28\xB5\x2F\xFD"))
 	var whole, small bytes.Buffer
-	all := conformance.Sample(f, "ann", 2)
+	all := stores.Sample(f, "ann", 2)
 	require.NoError(f, record.Write(&whole, all...))
 	require.NoError(f, record.Compressed(&small, all...))
 	f.Add(whole.Bytes())
@@ -175,8 +175,8 @@ func FuzzRead(f *testing.F) {
 // FuzzForged: whatever a record says whose digests are right, it is refused with its line and field, or kept, read back as it
 // is, and shown to nobody's model.
 func FuzzForged(f *testing.F) {
-	text := conformance.Text(f, conformance.Sample(f, "ann", 1)[0])
-	for _, seed := range conformance.Changed(f, text, [][2]string{
+	text := stores.Text(f, stores.Sample(f, "ann", 1)[0])
+	for _, seed := range stores.Changed(f, text, [][2]string{
 		{`"number":1`, `"number":-1`}, {`"messages":[`, `"messages_from":-5,"messages":[`}, {`"index":0`, `"index":-1`}, {`"index":1`, `"index":9223372036854775807`},
 		{`"steps":[`, `"steps":[null,`}, {`"messages":[`, `"messages":[{},`}, {`"status":"completed"`, `"status":""`}, {`"role":"user"`, `"role":"root"`},
 		{`"final_state":{`, `"final_state":{"schema_version":99,`}, {`"name":"ann"`, `"name":"\u0000"`}, {`"outcome":{`, `"outcome":{"number":-3,`},
@@ -188,7 +188,7 @@ func FuzzForged(f *testing.F) {
 		if strings.ContainsAny(text, "\r\n") {
 			return // it is a line
 		}
-		file := conformance.Forged(text)
+		file := stores.Forged(text)
 		records, err := record.Read(strings.NewReader(file))
 		if err != nil {
 			require.Equal(t, domain.Invalid, domain.AsError(err).Kind)

@@ -10,16 +10,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/activities/record"
-	"everstep/activities/record/conformance"
 	"everstep/activities/tool"
 	"everstep/domain"
+	"everstep/testsuite/stores"
 )
 
 // TestAnAgentReadsItsOwnPast and no other's: neither another agent's, nor that of another session of its name.
 func TestAnAgentReadsItsOwnPast(t *testing.T) {
 	t.Parallel()
 	store, _ := inDirectory(t)
-	ann, bob := conformance.Sample(t, "ann", 30), conformance.Sample(t, "bob", 1)
+	ann, bob := stores.Sample(t, "ann", 30), stores.Sample(t, "bob", 1)
 	for _, r := range append(ann, bob...) {
 		require.NoError(t, store.Record(t.Context(), r))
 	}
@@ -78,7 +78,7 @@ func TestAnAgentReadsItsOwnPast(t *testing.T) {
 func TestAnAgentDoesNotReadWhatCameOutOfAFile(t *testing.T) {
 	t.Parallel()
 	store, _ := inDirectory(t)
-	all := conformance.Sample(t, "ann", 2)
+	all := stores.Sample(t, "ann", 2)
 	require.NoError(t, store.Record(t.Context(), all[0]))
 	_, err := record.Import(t.Context(), store, record.All(strings.NewReader(written(t, all...))), time.Now())
 	require.NoError(t, err)

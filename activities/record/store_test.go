@@ -15,8 +15,8 @@ import (
 	"gocloud.dev/blob/memblob"
 
 	"everstep/activities/record"
-	"everstep/activities/record/conformance"
 	"everstep/domain"
+	"everstep/testsuite/stores"
 )
 
 func inDirectory(t *testing.T) (*record.Store, string) {
@@ -39,15 +39,15 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	t.Run("directory", func(t *testing.T) {
 		t.Parallel()
-		conformance.Keeps(t, func(t *testing.T) conformance.Keeper { store, _ := inDirectory(t); return store })
+		stores.Keeps(t, func(t *testing.T) stores.Keeper { store, _ := inDirectory(t); return store })
 	})
 	t.Run("bucket", func(t *testing.T) {
 		t.Parallel()
-		conformance.Keeps(t, func(t *testing.T) conformance.Keeper { return inBucket(t, memblob.OpenBucket(nil)) })
+		stores.Keeps(t, func(t *testing.T) stores.Keeper { return inBucket(t, memblob.OpenBucket(nil)) })
 	})
 	t.Run("bucket of files", func(t *testing.T) {
 		t.Parallel()
-		conformance.Keeps(t, func(t *testing.T) conformance.Keeper {
+		stores.Keeps(t, func(t *testing.T) stores.Keeper {
 			b, err := fileblob.OpenBucket(t.TempDir(), &fileblob.Options{NoTempDir: true, Metadata: fileblob.MetadataDontWrite})
 			require.NoError(t, err)
 			return inBucket(t, b)
@@ -58,17 +58,17 @@ func TestConformance(t *testing.T) {
 // TestFaults: what a store keeps its objects in can be torn, lost, slow, full and read-only.
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	breaking := func(store *record.Store, disk bool) conformance.Faulty {
+	breaking := func(store *record.Store, disk bool) stores.Faulty {
 		b := record.Breaking(store, disk)
-		return conformance.Faulty{Keeper: store, Meet: func(f conformance.Fault) { b.Meet(string(f)) }}
+		return stores.Faulty{Keeper: store, Meet: func(f stores.Fault) { b.Meet(string(f)) }}
 	}
 	t.Run("directory", func(t *testing.T) {
 		t.Parallel()
-		conformance.Withstands(t, func(t *testing.T) conformance.Faulty { store, _ := inDirectory(t); return breaking(store, true) })
+		stores.Withstands(t, func(t *testing.T) stores.Faulty { store, _ := inDirectory(t); return breaking(store, true) })
 	})
 	t.Run("bucket", func(t *testing.T) {
 		t.Parallel()
-		conformance.Withstands(t, func(t *testing.T) conformance.Faulty { return breaking(inBucket(t, memblob.OpenBucket(nil)), false) })
+		stores.Withstands(t, func(t *testing.T) stores.Faulty { return breaking(inBucket(t, memblob.OpenBucket(nil)), false) })
 	})
 }
 
@@ -76,7 +76,7 @@ func TestFaults(t *testing.T) {
 func recorded(t *testing.T) (*record.Store, record.Record, string) {
 	t.Helper()
 	store, dir := inDirectory(t)
-	r := conformance.Sample(t, "ann", 1)[0]
+	r := stores.Sample(t, "ann", 1)[0]
 	require.NoError(t, store.Record(t.Context(), r))
 	files, err := filepath.Glob(filepath.Join(dir, r.AgentID.String(), "*"))
 	require.NoError(t, err)
@@ -118,7 +118,7 @@ func TestWhatIsBeingWrittenIsNoRecord(t *testing.T) {
 	store, r, file := recorded(t)
 	half := filepath.Join(filepath.Dir(file), ".writing-half")
 	require.NoError(t, os.WriteFile(half, []byte("half"), 0o600))
-	conformance.Reads(t, store, r)
+	stores.Reads(t, store, r)
 	require.NoError(t, os.Chtimes(half, time.Now(), time.Now().Add(-2*time.Hour)))
 	require.NoError(t, store.Record(t.Context(), r))
 	require.NoFileExists(t, half)
@@ -134,7 +134,7 @@ func TestNothingLeavesTheDirectory(t *testing.T) {
 	_, err := store.Get(t.Context(), r.Ref())
 	require.ErrorContains(t, err, "it is no file")
 	require.NoError(t, store.Record(t.Context(), r), "the link is replaced, not followed")
-	conformance.Reads(t, store, r)
+	stores.Reads(t, store, r)
 
 	folder := filepath.Dir(file)
 	require.NoError(t, os.RemoveAll(folder))
@@ -157,13 +157,13 @@ func TestNamesThatAreNoneOfOurs(t *testing.T) {
 	for _, other := range []string{"x", "1-" + name, "+00001" + name[6:], "000002-.jsonl.zst", name + ".bak", "..name", "000001-" + r.AgentID.String() + ".json"} {
 		require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(file), other), []byte("x"), 0o600))
 	}
-	conformance.Reads(t, store, r)
+	stores.Reads(t, store, r)
 }
 
 // TestAStoreThatFailsSaysWhatAndWhere: the store, the object and the cause.
 func TestAStoreThatFailsSaysWhatAndWhere(t *testing.T) {
 	t.Parallel()
-	r := conformance.Sample(t, "ann", 1)[0]
+	r := stores.Sample(t, "ann", 1)[0]
 	t.Run("a folder that cannot be written", func(t *testing.T) {
 		t.Parallel()
 		store, dir := inDirectory(t)
@@ -210,7 +210,7 @@ func TestPartsOfAnExecution(t *testing.T) {
 	t.Parallel()
 	inDir, dir := inDirectory(t)
 	for name, store := range map[string]*record.Store{"directory": inDir, "bucket": inBucket(t, memblob.OpenBucket(nil))} {
-		sample := conformance.Sample(t, "ann", 1)[0]
+		sample := stores.Sample(t, "ann", 1)[0]
 		ref, run := sample.Ref(), "0199a7e2-0000-7000-8000-000000000001"
 		none, err := store.Parts(t.Context(), ref)
 		require.NoError(t, err, name)
@@ -253,7 +253,7 @@ func TestPartsOfAnExecution(t *testing.T) {
 	}
 
 	// Torn at any byte, one is no part.
-	sample := conformance.Sample(t, "ann", 1)[0]
+	sample := stores.Sample(t, "ann", 1)[0]
 	require.NoError(t, inDir.RecordPart(t.Context(), record.Part{Ref: sample.Ref(), RunID: "0199a7e2-0000-7000-8000-000000000001", Steps: sample.Steps}))
 	files, err := filepath.Glob(filepath.Join(dir, sample.AgentID.String(), "parts", "*", "*"))
 	require.NoError(t, err)

@@ -6,15 +6,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"everstep/activities/record/conformance"
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/testsuite/stores"
 )
 
 // TestAForkOfARecordHasItsBudgets and nothing else of a definition that is not recorded.
 func TestAForkOfARecordHasItsBudgets(t *testing.T) {
 	t.Parallel()
-	r := conformance.Sample(t, "ann", 1)[0]
+	r := stores.Sample(t, "ann", 1)[0]
 	var err error
 	r.FinalState, err = r.FinalState.WithSessionBudget(domain.ExecutionBudget{MaxSteps: new(int64(9))}, time.Now())
 	require.NoError(t, err)
@@ -34,7 +34,7 @@ func TestAForgedBoundIsNoRecord(t *testing.T) {
 		"held_to: handed.times":                           {Handed: &contract.Handed{Times: -1}},
 		"held_to: budget.max_steps":                       {Budget: domain.ExecutionBudget{MaxSteps: new(int64(-1))}},
 	} {
-		r := conformance.Sample(t, "eve", 1)[0]
+		r := stores.Sample(t, "eve", 1)[0]
 		r.HeldTo = held
 		require.ErrorContains(t, store.Record(t.Context(), r), want)
 	}

@@ -6,14 +6,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"everstep/activities/record/conformance"
 	"everstep/domain"
+	"everstep/testsuite/stores"
 )
 
 // TestARecordTellsTheSessionsBudget: what was left of it before the execution, and after.
 func TestARecordTellsTheSessionsBudget(t *testing.T) {
 	t.Parallel()
-	r := conformance.Sample(t, "ann", 1)[0]
+	r := stores.Sample(t, "ann", 1)[0]
 	a, err := agentOf("ann")
 	require.NoError(t, err)
 	require.Empty(t, explanationOf(nil, a, r).SessionBudget, "it has none")

@@ -10,14 +10,14 @@ import (
 	"gocloud.dev/blob/memblob"
 
 	"everstep/activities/record"
-	"everstep/activities/record/conformance"
+	"everstep/testsuite/stores"
 )
 
 // FuzzImportedAgent: whatever a file says of an agent whose digests are right, it is refused, or can be read by all that reads
 // an agent, and forked or refused.
 func FuzzImportedAgent(f *testing.F) {
-	text := conformance.Text(f, conformance.Sample(f, "ann", 1)[0])
-	for _, seed := range conformance.Changed(f, text, [][2]string{
+	text := stores.Text(f, stores.Sample(f, "ann", 1)[0])
+	for _, seed := range stores.Changed(f, text, [][2]string{
 		{`"messages":[`, `"messages_from":7,"messages":[`}, {`"index":0`, `"index":5`}, {`"step_count":1`, `"step_count":-1`},
 		{`"started_at":"2026`, `"started_at":"9999`}, {`"completed_at":"2026`, `"completed_at":"0001`}, {`"steps":[{`, `"steps":[{"number":9000000000,`},
 		{`"name":"ann",`, ``}, {`"input_tokens":3`, `"input_tokens":-9223372036854775808`}, {`"output":[`, `"output":[{"role":"tool"},`},
@@ -30,7 +30,7 @@ func FuzzImportedAgent(f *testing.F) {
 		if strings.ContainsAny(text, "\r\n") {
 			return // it is a line
 		}
-		file := conformance.Forged(text)
+		file := stores.Forged(text)
 		store := record.InBucket(memblob.OpenBucket(nil), "mem://")
 		defer store.Close()
 		done, err := record.Import(t.Context(), store, record.All(strings.NewReader(file)), time.Unix(1, 0))

@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/activities/record"
-	"everstep/activities/record/conformance"
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/testsuite/stores"
 )
 
 // imported is a store with the records of agents that came out of files, and one whose records were made here.
@@ -23,11 +23,11 @@ func imported(t *testing.T) *record.Store {
 	store, err := record.OpenDirectory(t.TempDir())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = store.Close() })
-	for _, r := range conformance.Sample(t, "ann", 3) {
+	for _, r := range stores.Sample(t, "ann", 3) {
 		r.Imported = time.Date(2026, 2, 3, 4, 5, 0, 0, time.UTC)
 		require.NoError(t, store.Record(t.Context(), r))
 	}
-	for _, r := range conformance.Sample(t, "bob", 2) {
+	for _, r := range stores.Sample(t, "bob", 2) {
 		require.NoError(t, store.Record(t.Context(), r))
 	}
 	return store
@@ -194,7 +194,7 @@ func TestOneRecordThatIsLostOrDamaged(t *testing.T) {
 			store, err := record.OpenDirectory(dir)
 			require.NoError(t, err)
 			t.Cleanup(func() { _ = store.Close() })
-			for _, r := range conformance.Sample(t, "ann", 3) {
+			for _, r := range stores.Sample(t, "ann", 3) {
 				if r.Imported = time.Now(); r.Number == 3 {
 					r.Missing = []string{"steps 1 to 4"}
 				}

@@ -7,14 +7,14 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
-	"everstep/activities/record/conformance"
 	"everstep/domain"
+	"everstep/testsuite/stores"
 )
 
 // TestWhatRewindsHaveTakenBack is marked: with the execution that goes on without it, and from which step on.
 func TestWhatRewindsHaveTakenBack(t *testing.T) {
 	t.Parallel()
-	id := conformance.Sample(t, "ann", 1)[0].AgentID
+	id := stores.Sample(t, "ann", 1)[0].AgentID
 	type to struct{ number, step int }
 	type back map[int]TakenBack
 	gone := gone("an execution is gone")

@@ -12,16 +12,16 @@ import (
 	sdk "go.temporal.io/sdk/client"
 
 	"everstep/activities/record"
-	"everstep/activities/record/conformance"
 	"everstep/domain"
 	"everstep/starter/client"
+	"everstep/testsuite/stores"
 	"everstep/worker/host"
 )
 
 // spawning is a record of an agent's first execution, whose one call of one step has begun a sub-agent.
 func spawning(t *testing.T, name string) (record.Record, domain.ToolExecutionID) {
 	t.Helper()
-	r := conformance.Sample(t, name, 1)[0]
+	r := stores.Sample(t, name, 1)[0]
 	id := r.ExecutionID.Step(1).Tool(0)
 	r.Steps[0].Step.ToolExecutions = []domain.ToolExecution{{
 		ID: id, Call: domain.ToolCall{ID: "a", Name: domain.SpawnSubagent, Arguments: `{"subagent":"below","prompt":"go"}`}, StartedAt: time.Unix(1, 0).UTC(),

@@ -16,11 +16,11 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"everstep/activities/record"
-	"everstep/activities/record/conformance"
 	"everstep/activities/tool"
 	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/starter/client"
+	"everstep/testsuite/stores"
 	"everstep/worker/host"
 )
 
@@ -203,7 +203,7 @@ func TestForgedImportsAreNotForked(t *testing.T) {
 		}, client.Invalid, "messages[0]"},
 	} {
 		name := s.named("forged")
-		r := conformance.Sample(t, name, 1)[0]
+		r := stores.Sample(t, name, 1)[0]
 		forge.change(&r)
 		store := storeAt(t, filepath.Join(t.TempDir(), "other"))
 		_, err := record.Import(t.Context(), store, inFile(t, r), time.Now())
@@ -221,7 +221,7 @@ func TestHistoriesAreAStore(t *testing.T) {
 	s := start(t, host.Config{Records: dir})
 	name := s.named("histories")
 	s.talked(t, name)
-	conformance.Reads(t, s.agents.Histories(name), recordedIn(t, storeAt(t, dir), name, 2)...)
+	stores.Reads(t, s.agents.Histories(name), recordedIn(t, storeAt(t, dir), name, 2)...)
 	s.forgets(t, name)
 	refs, err := s.agents.Histories(name).List(t.Context(), domainID(t, name))
 	require.NoError(t, err)
@@ -232,8 +232,8 @@ func TestHistoriesAreAStore(t *testing.T) {
 func TestImportIsAllOrNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	store, all, now := storeAt(t, dir), conformance.Sample(t, "ann", 3), conformance.Sample(t, "ann", 1)[0].CompletedAt
-	bob := conformance.Sample(t, "bob", 1)
+	store, all, now := storeAt(t, dir), stores.Sample(t, "ann", 3), stores.Sample(t, "ann", 1)[0].CompletedAt
+	bob := stores.Sample(t, "bob", 1)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, bob[0].AgentID.String()), nil, 0o600))
 	_, err := record.Import(t.Context(), store, inFile(t, append(all, bob...)...), now)
 	require.ErrorContains(t, err, "records: cannot")

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"everstep/activities/inference/conformance"
+	"everstep/testsuite/providers"
 )
 
 // An openAISchema is OpenAI's own description of a request.
@@ -22,7 +22,7 @@ type openAISchema struct {
 // than one may fit.
 func newOpenAISchema(t *testing.T, name string) *openAISchema {
 	t.Helper()
-	return &openAISchema{request: conformance.OpenAISchema(t, name, true)}
+	return &openAISchema{request: providers.OpenAISchema(t, name, true)}
 }
 
 // check validates a request.

@@ -188,7 +188,7 @@ func TestEachAdapterHasACase(t *testing.T) {
 	packages := regexp.MustCompile(`API: (\w{2,})\.API\(\)|range (\w+)\.Dialects\(\)`).FindAllStringSubmatch(string(source), -1)
 	require.NotEmpty(t, packages)
 	for _, found := range packages {
-		_, err := os.Stat(filepath.Join("..", "..", "activities", "inference", "conformance", found[1]+found[2]+"_test.go"))
-		require.NoError(t, err, "conformance has no case for the adapter %s", found[1]+found[2])
+		_, err := os.Stat(filepath.Join("..", "..", "testsuite", "providers", found[1]+found[2]+"_test.go"))
+		require.NoError(t, err, "testsuite/providers has no case for the adapter %s", found[1]+found[2])
 	}
 }

@@ -1,4 +1,4 @@
-// Package conformance holds adapters to what inference.Provider promises: its
+// Package providers holds adapters to what inference.Provider promises: its
 // tests do, against a server on this machine that answers in an API's own form,
 // also wrongly, late or not at all.
 //
@@ -8,4 +8,4 @@
 //
 // What is not in its tests serves those of the adapters. Start reading at
 // run_test.go, then case_test.go.
-package conformance
+package providers
