@@ -41,9 +41,6 @@ func hostileTexts(t *testing.T) []string {
 // for trusted values that the worker fills in. Through all of it the connection stays, and no name of a tool breaks a line.
 func TestHostileArguments(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("-short: so many calls take minutes with the race detector")
-	}
 	fills := func(s *Server) {
 		s.Tools = map[string]ToolConfig{"overwrite": {Arguments: []Variable{{"text", "${trusted.customer}"}}}, "echo": {}}
 	}

@@ -59,9 +59,6 @@ func lists(kind string) {
 // refused with its reason, and what can is called.
 func TestHostileLists(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("-short: lists of that size take minutes with the race detector")
-	}
 	for kind, want := range map[string]string{
 		"twice":    "MCP server s does not list its tools: it lists two tools that would both be s__echo",
 		"nothing":  "", // it lists one tool beside it

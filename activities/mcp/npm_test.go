@@ -18,9 +18,6 @@ import (
 // packages is the folder with the published MCP servers, and the suite of clients, which .ci/npm installs.
 func packages(t *testing.T) string {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("SKIPPED: the published MCP servers are not tried with -short")
-	}
 	dir, err := filepath.Abs(filepath.Join("..", "..", ".ci", "cache", "npm"))
 	require.NoError(t, err)
 	if _, err := os.Stat(filepath.Join(dir, "installed")); err != nil {

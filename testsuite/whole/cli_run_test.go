@@ -115,6 +115,9 @@ func TestCLIDetach(t *testing.T) {
 // while it stops, and when it is gone.
 func TestCLILooksAfterARun(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short: a server is begun twenty times, one after the other")
+	}
 	c := newCLI(t)
 	model := c.script("long.yaml", "turns:\n"+strings.Repeat("  - text: Hello.\n", 20))
 	looks := [][]string{{"list"}, {"status", "seen"}, {"explain", "seen"}, {"history", "seen"}, {"result", "seen"}, {"approvals"}, {"schedule", "list"}, {"messages", "seen"}, {"steps", "seen"}, {"state", "seen"}}

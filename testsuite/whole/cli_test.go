@@ -22,6 +22,9 @@ import (
 	"everstep/worker/host/statefile"
 )
 
+// binVariable names a folder with the program starter, to be tested in place of what is built here.
+const binVariable = "EVERSTEP_BIN"
+
 // cliBinary is the starter of this test run, built once, and the dev server
 // that all its calls use.
 var cliBinary struct {
@@ -37,9 +40,13 @@ func builtCLI(t testing.TB) (path, server string) {
 	servers.server(t, "plain", nil)
 	b := &cliBinary
 	b.once.Do(func() {
-		b.path = filepath.Join(servers.dir, "starter")
-		if out, err := exec.Command("go", "build", "-o", b.path, "everstep/starter").CombinedOutput(); err != nil {
-			b.buildErr = fmt.Errorf("go build: %w: %s", err, out)
+		if built := os.Getenv(binVariable); built != "" {
+			b.path = filepath.Join(built, "starter")
+		} else {
+			b.path = filepath.Join(servers.dir, "starter")
+			if out, err := exec.Command("go", "build", "-o", b.path, "everstep/starter").CombinedOutput(); err != nil {
+				b.buildErr = fmt.Errorf("go build: %w: %s", err, out)
+			}
 		}
 		var found devserver.Binary
 		found, b.noSrv = devserver.Find(context.Background(), devserver.Config{Binary: os.Getenv("EVERSTEP_TEMPORAL")})
