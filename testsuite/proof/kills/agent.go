@@ -1,0 +1,357 @@
+package kills
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// An Agent is one that is run undisturbed once and then under kills.
+type Agent struct {
+	// Name tells it from others in reports, and begins the ids of its runs.
+	Name   string
+	Script []byte // what its model says, in the form of the provider scripted
+	System string
+	Tools  []Tool
+	// Definition is what it is besides. The zero value is a plain agent.
+	Definition domain.Definition
+	// Executions are what it is asked. More than one prompt makes it a session.
+	Executions []Execution
+}
+
+// An Execution is one prompt and what the tools return after it.
+type Execution struct {
+	Prompt string
+	// GoesOn, in place of a prompt, extends the one before without a limit of steps.
+	GoesOn bool
+	// MaxSteps ends the execution after so many steps. Zero: no limit.
+	MaxSteps int64
+	// Results are what tools return, by step and position. Nil: they make up their own.
+	Results [][]string
+}
+
+// A Tool is one that writes each effect into the ledger. It takes any arguments:
+// millis is how long it works, and pages makes its result longer.
+type Tool struct {
+	Name   string
+	Effect domain.Effect
+}
+
+func (a Agent) check() error {
+	switch {
+	case a.Name == "" || len(a.Name) > 100:
+		return fmt.Errorf("agent %q: name: give it one of 1 to 100 letters", a.Name)
+	case len(a.Executions) == 0:
+		return fmt.Errorf("agent %s: executions: there are none; give at least one prompt", a.Name)
+	case len(a.Script) == 0:
+		return fmt.Errorf("agent %s: script: is empty; say what its model says", a.Name)
+	case a.Executions[0].GoesOn:
+		return fmt.Errorf("agent %s: executions: the first goes on from none; give it a prompt", a.Name)
+	}
+	return nil
+}
+
+// session reports whether the agent has a name and stays open for more.
+func (a Agent) session() bool {
+	return slices.ContainsFunc(a.Executions[1:], func(x Execution) bool { return !x.GoesOn })
+}
+
+// goesOn reports whether one of its executions goes on from another.
+func (a Agent) goesOn() bool {
+	return slices.ContainsFunc(a.Executions, func(x Execution) bool { return x.GoesOn })
+}
+
+func (a Agent) uses(name string) bool { return slices.Contains(a.Definition.Hooks, name) }
+
+// watched reports whether the agent has a hook that is an activity.
+func (a Agent) watched() bool {
+	return slices.ContainsFunc(domain.Triggers(), func(t domain.Trigger) bool { return a.uses(WatchHook(t)) })
+}
+
+func (a Agent) formatted() bool {
+	return a.Definition.Format.Type == domain.FormatSchema || a.Definition.Format.Type == domain.FormatJSON
+}
+
+func (a Agent) reaches(b contract.Boundary) bool {
+	switch b {
+	case contract.InSummary:
+		return a.Definition.Model.ContextWindow > 0
+	case contract.BeforeHook, contract.AfterHook:
+		return a.watched()
+	case contract.Checking:
+		return a.formatted() && a.uses(SteerHook)
+	case contract.GoingOn:
+		return a.goesOn() && a.uses(SteerHook)
+	case contract.Paused:
+		return len(a.Definition.Hooks) > 0
+	default:
+		return true
+	}
+}
+
+// String says in one line what the agent is.
+func (a Agent) String() string { return Kind{Name: a.Name, On: a.on()}.String() }
+
+// on says in words what the agent has besides a model and tools.
+func (a Agent) on() []string {
+	on := []string{}
+	add := func(word string, is bool) {
+		if is {
+			on = append(on, word)
+		}
+	}
+	add("hooks", len(a.Definition.Hooks) > 0)
+	add("guards", !a.Definition.Guards.IsZero())
+	add("compaction", a.Definition.Model.ContextWindow > 0 && !a.Definition.Compaction.Off)
+	add("structured output", a.formatted())
+	add("money", a.Definition.Budget.MaxCostNanoUSD != nil)
+	add("going on", a.goesOn())
+	return on
+}
+
+func (a Agent) toolNames() []string {
+	names := make([]string, len(a.Tools))
+	for i, t := range a.Tools {
+		names[i] = t.Name
+	}
+	return names
+}
+
+// once reports whether calls of a tool may not be repeated.
+func (a Agent) once(tool string) bool {
+	return slices.ContainsFunc(a.Tools, func(t Tool) bool { return t.Name == tool && !t.Effect.Repeatable() })
+}
+
+// result is what a tool returns at a place, where the agent says so.
+func (a Agent) result(execution, step, position int) (string, bool) {
+	if execution > len(a.Executions) {
+		return "", false
+	}
+	results := a.Executions[execution-1].Results
+	if step < 1 || step > len(results) || position >= len(results[step-1]) {
+		return "", false
+	}
+	return results[step-1][position], true
+}
+
+// tools are those of agents, which have to agree on them to share workers.
+func tools(agents []Agent) ([]Tool, error) {
+	var all []Tool
+	for _, a := range agents {
+		for _, t := range a.Tools {
+			at := slices.IndexFunc(all, func(known Tool) bool { return known.Name == t.Name })
+			switch {
+			case at < 0:
+				all = append(all, t)
+			case all[at].Effect != t.Effect:
+				return nil, fmt.Errorf("agent %s: tool %s: is %s here and %s elsewhere; give it another name", a.Name, t.Name, t.Effect, all[at].Effect)
+			}
+		}
+	}
+	return all, nil
+}
+
+// A Kind is one of the agents that were run.
+type Kind struct {
+	Name string `json:"name"`
+	Runs int    `json:"runs"` // counts its runs under kills
+	// On is what it has besides a model and tools; empty for a plain agent.
+	On []string `json:"on"`
+}
+
+// String is one line.
+func (k Kind) String() string {
+	on := "plain"
+	if len(k.On) > 0 {
+		on = strings.Join(k.On, ", ")
+	}
+	return fmt.Sprintf("%s: %s", k.Name, on)
+}
+
+const (
+	noteTool = "note"
+	payTool  = "pay"
+)
+
+func noteTools() []Tool { return []Tool{{noteTool, domain.Idempotent}} }
+func payTools() []Tool  { return []Tool{{payTool, domain.AtMostOnce}, {noteTool, domain.Idempotent}} }
+
+// Scripted are the agents of the proof: the plain and the whole ones in turn.
+func Scripted() []Agent {
+	plain, whole := Plain(), Whole()
+	return []Agent{plain[0], whole[0], plain[1], whole[1]}
+}
+
+// Plain are agents with a model and tools alone: one whose tool may be repeated, and
+// one whose may not. Both make parallel calls and are long enough to continue as new.
+func Plain() []Agent {
+	return []Agent{
+		{
+			Name: "notes", Script: notesScript([]int{18, 9}, nil, turnOf(`Part done with {{ len (results "note") }} notes in sight.`)), Tools: noteTools(), System: "You take notes.",
+			Executions: []Execution{{Prompt: "Take notes."}, {Prompt: "And take some more."}},
+		},
+		{
+			Name: "payments", Script: paymentsScript(18, nil, turnOf("All bills are dealt with.")), Tools: payTools(), System: "You pay bills.",
+			Executions: []Execution{{Prompt: "Pay the bills."}},
+		},
+	}
+}
+
+// The parts of a script that are written here. JSON is YAML.
+type (
+	scriptTurn struct {
+		Text  string         `json:"text,omitzero"`
+		JSON  map[string]any `json:"json,omitempty"`
+		Calls []scriptCall   `json:"tool_calls,omitempty"`
+		Delay string         `json:"delay"`
+		Usage map[string]int `json:"usage"`
+		// Finish is why the model ends, where that does not follow.
+		Finish domain.FinishReason `json:"finish_reason,omitempty"`
+	}
+	scriptCall struct {
+		Name      string         `json:"name"`
+		Arguments map[string]any `json:"arguments"`
+	}
+)
+
+func turnOf(text string, calls ...scriptCall) scriptTurn {
+	return scriptTurn{Text: text, Calls: calls, Delay: "80ms", Usage: map[string]int{"input_tokens": 200, "output_tokens": 40}}
+}
+
+func answerOf(value map[string]any) scriptTurn {
+	turn := turnOf("")
+	turn.JSON = value
+	return turn
+}
+
+// callsOf are the calls of a step: one, or three in every other step, which take
+// longer one by one. The first has a word at which a hook acts.
+func callsOf(step int, word string, call func(position, millis int, word string) scriptCall) []scriptCall {
+	var calls []scriptCall
+	for position := range []int{1, 3}[step%2] {
+		calls = append(calls, call(position, 20+50*position, word))
+		word = ""
+	}
+	return calls
+}
+
+func noteOf(text string, millis int) scriptCall {
+	return scriptCall{noteTool, map[string]any{"text": text, "millis": millis, "filler": ""}}
+}
+
+// filler is longer than what a request carries by value.
+func filler() string { return strings.Repeat("long ", domain.MaxInlineArguments/4) }
+
+// notesScript is an agent's whose tool may be repeated: each turn quotes what those
+// before found, so that a lost or changed result would show. Its notes fill a small
+// window, and have words at which hooks act. The last turns end each part.
+func notesScript(parts []int, words map[int]string, last ...scriptTurn) []byte {
+	var turns []scriptTurn
+	for part, steps := range parts {
+		for k := range steps {
+			calls := callsOf(k, words[k], func(position, millis int, word string) scriptCall {
+				text := fmt.Sprintf("part %d, step %d, note %d %s", part+1, k+1, position+1, word)
+				note := noteOf(strings.TrimSpace(text), millis)
+				if note.Arguments["pages"] = 90; k%8 == 3 && position == 1 {
+					note.Arguments["filler"] = filler()
+				}
+				return note
+			})
+			text := fmt.Sprintf(`Step %d of part %d, %s. {{ with results "note" }}Notes in sight: from {{ printf "%%.40s" (first .) }} to {{ last . | printf "%%.40s" }}{{ else }}No note in sight.{{ end }} `, k+1, part+1, wordSecret)
+			turns = append(turns, turnOf(text, calls...))
+		}
+		turns = append(turns, last...)
+	}
+	return encodeTurns(turns)
+}
+
+// paymentsScript is an agent's whose payments may be unknown, so it quotes none. Hooks
+// block or replace some of the bills.
+func paymentsScript(steps int, words map[int]string, last ...scriptTurn) []byte {
+	var turns []scriptTurn
+	for k := range steps {
+		calls := callsOf(k, words[k], func(position, millis int, word string) scriptCall {
+			text := strings.TrimSpace(fmt.Sprintf("bill %d/%d %s", k+1, position+1, word))
+			return scriptCall{payTool, map[string]any{"text": text, "amount": 10*k + position, "millis": millis}}
+		})
+		if k%4 == 2 {
+			calls = append(calls, noteOf(fmt.Sprintf("paid up to %d, %s", k+1, strings.Repeat(wordVerbose+" ", 20)), 10))
+		}
+		turns = append(turns, turnOf(fmt.Sprintf("Paying at step %d with %s.", k+1, wordSecret), calls...))
+	}
+	return encodeTurns(append(turns, last...))
+}
+
+func encodeTurns(turns []scriptTurn) []byte {
+	encoded, err := json.Marshal(map[string]any{"turns": turns})
+	if err != nil {
+		panic(err) // texts and numbers only
+	}
+	return encoded
+}
+
+// Whole are agents with all that an agent can have, in executions that go on from
+// one that stopped or failed. The one that takes notes is in an open session, and is
+// summed up several times. The one that pays goes on in another workflow, and is
+// never summed up: an unknown outcome takes more or less of the window than a result.
+func Whole() []Agent {
+	again := noteOf("the same again", 10)
+	return []Agent{
+		{
+			Name: "whole-notes", Tools: noteTools(), System: "You take notes.",
+			Script: notesScript([]int{14, 8}, map[int]string{
+				1: wordLengthy, 2: wordForbidden, 4: wordPlanB, 6: wordRefused, 9: wordForbidden, 11: wordLengthy,
+			}, append([]scriptTurn{turnOf("Once.", again), turnOf("Twice.", again)}, ending()...)...),
+			Definition: whole(domain.OutputNative, wholeWindow, SteerHook,
+				WatchHook(domain.TriggerBeforeStep), WatchHook(domain.TriggerAfterInference), WatchHook(domain.TriggerBeforeToolUse)),
+			Executions: []Execution{{Prompt: "Take notes.", MaxSteps: 9}, {GoesOn: true}, {Prompt: "And take some more."}},
+		},
+		{
+			Name: "whole-payments", Tools: payTools(), System: "You pay bills.",
+			Script: paymentsScript(12, map[int]string{1: wordForbidden, 3: wordPlanB, 8: wordPlanB, 9: wordForbidden}, ending()...),
+			Definition: whole(domain.OutputTool, 0, SteerHook, fallHook,
+				WatchHook(domain.TriggerBeforeExecution), WatchHook(domain.TriggerBeforeInference), WatchHook(domain.TriggerAfterToolUse),
+				WatchHook(domain.TriggerAfterStep), WatchHook(domain.TriggerOnError), WatchHook(domain.TriggerOnStop),
+				WatchHook(domain.TriggerAfterExecution)),
+			Executions: []Execution{{Prompt: "Pay the bills."}, {GoesOn: true}},
+		},
+	}
+}
+
+// wholeWindow is small enough to sum up several times.
+const wholeWindow = 4400
+
+// whole is the definition of an agent with all that one can have. Its bound of money
+// is never reached.
+func whole(mode domain.OutputMode, window int64, hooks ...string) domain.Definition {
+	const dollar = 1_000_000_000
+	return domain.Definition{
+		Model: domain.LLMConfig{ContextWindow: window, Price: &domain.Price{Input: dollar, Output: 4 * dollar}},
+		Hooks: hooks,
+		Guards: domain.Guards{
+			FinishReasons: []domain.FinishReason{domain.FinishOther},
+			Repetition:    &domain.Repetition{Nudge: 2, Stop: 4},
+			OutputRetries: new(2),
+		},
+		Budget: domain.ExecutionBudget{MaxCostNanoUSD: new(int64(5 * dollar))},
+		Format: domain.ResponseFormat{
+			Type: domain.FormatSchema, Name: "report", Mode: mode,
+			Schema: json.RawMessage(`{"type":"object","properties":{"done":{"type":"boolean"},"stage":{"type":"string","enum":["final"]}},"required":["done","stage"],"additionalProperties":false}`),
+		},
+		Compaction: domain.Compaction{Off: window == 0},
+	}
+}
+
+// ending are the last answers: one over which a guard, a hook and a request to go on
+// disagree, one that does not fit the schema, and one that a hook mends.
+func ending() []scriptTurn {
+	disputed := answerOf(map[string]any{"done": false, "stage": "final"})
+	disputed.Finish = domain.FinishOther
+	return []scriptTurn{
+		disputed, answerOf(map[string]any{"done": "nearly"}), answerOf(map[string]any{"done": true, "stage": wordDraft}),
+	}
+}

@@ -1,0 +1,166 @@
+// Command proof shows what Everstep promises, on real workers and a real Temporal server:
+//
+//	go run ./testsuite/proof chaos    kills workers and holds what came of their agents against undisturbed runs
+//	go run ./testsuite/proof crowd    runs many agents on one rate limit
+//	go run ./testsuite/proof load     measures what idle sessions cost, and the turns of a long one
+//
+// It is a program of this repository alone, and no part of what users install. Each of its commands brings up a dev server
+// of its own. Kills are in the package kills; crowd.go and load.go stand by themselves.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"go.temporal.io/sdk/contrib/envconfig"
+
+	"everstep/domain"
+	"everstep/starter/client"
+	"everstep/starter/devserver"
+	"everstep/starter/local"
+	"everstep/starter/render"
+	"everstep/testsuite/proof/kills"
+	"everstep/worker/host"
+)
+
+func main() {
+	host.Begin()
+	env := local.Environment{Environment: envconfig.EnvLookupOS}
+	terminal := func(file *os.File) *render.Output {
+		return render.NewOutput(file, env.Environ(), env.Value(local.VariableNoColor) != "", env.Columns())
+	}
+	p := newProgram(env, terminal(os.Stdout), terminal(os.Stderr))
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	context.AfterFunc(ctx, stop) // a second signal ends the process
+	os.Exit(p.run(ctx, os.Args[1:]))
+}
+
+type program struct {
+	out, err    *render.Output
+	machine     *local.Machine
+	json, quiet bool
+	// began says that the command line was right, and its command runs.
+	began bool
+}
+
+func newProgram(env local.Environment, out, err *render.Output) *program {
+	p := &program{out: out, err: err}
+	p.machine = &local.Machine{Env: env, Executable: os.Executable, Say: p.say}
+	return p
+}
+
+// The exit codes are those of the starter.
+const (
+	exitDone        = 0
+	exitOther       = 1 // a promise was broken, or another error
+	exitUsage       = 2
+	exitUnreachable = 5
+	exitInterrupted = 130
+)
+
+// errInterrupted is the error of a proof that the user left.
+var errInterrupted = errors.New("interrupted; nothing is left of it")
+
+func (p *program) run(ctx context.Context, args []string) int {
+	root := p.command()
+	root.SetArgs(args)
+	root.SetOut(p.out)
+	root.SetErr(p.err)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		err = p.out.Complete()
+	}
+	if err == nil {
+		return exitDone
+	}
+	p.err.Printf("%s", p.err.Fold(fmt.Sprintf("%s %s\n", p.err.Theme.Bad("error:"), render.Clean(err.Error()))))
+	return p.exitCode(err)
+}
+
+func (p *program) exitCode(err error) int {
+	invalid, isDomain := errors.AsType[*domain.Error](err)
+	switch {
+	case errors.Is(err, errInterrupted):
+		return exitInterrupted
+	case !p.began, isDomain && invalid.Kind == domain.Invalid, errors.Is(err, &client.Error{Class: client.Invalid}):
+		return exitUsage
+	case errors.Is(err, &client.Error{Class: client.Unreachable}):
+		return exitUnreachable
+	}
+	return exitOther
+}
+
+func (p *program) command() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "proof",
+		Short: "Show what Everstep promises, on real workers and a real server",
+		Long: `Kills workers, crowds a rate limit and loads a worker with sessions, and shows what became of the agents.
+
+Exit codes: 0 every promise was kept, 1 one was broken, or another error, 2 wrong usage, 5 unreachable, 130 interrupted.`,
+		Example: `  go run ./testsuite/proof chaos --kills 300
+  go run ./testsuite/proof crowd
+  go run ./testsuite/proof load --idle 1000 --turns 300`,
+		SilenceErrors: true, SilenceUsage: true, CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+	}
+	root.PersistentFlags().BoolVar(&p.json, "json", false, "answer in JSON")
+	root.PersistentFlags().BoolVar(&p.quiet, "quiet", false, "print answers and errors only")
+	for _, command := range []*cobra.Command{p.chaosCommand(), p.crowdCommand(), p.loadCommand()} {
+		run := command.RunE
+		command.RunE = func(command *cobra.Command, args []string) error {
+			p.began = true
+			return run(command, args)
+		}
+		command.Args = cobra.NoArgs
+		command.Flags().SortFlags = false
+		root.AddCommand(command)
+	}
+	root.AddCommand(hidden(devserver.SupervisorCommand, devserver.Supervise), hidden(kills.WorkerCommand, kills.Work))
+	return root
+}
+
+// hidden is a command by which this program starts itself again.
+func hidden(name string, run func(context.Context, []string) error) *cobra.Command {
+	return &cobra.Command{
+		Use: name, Hidden: true, DisableFlagParsing: true,
+		RunE: func(command *cobra.Command, args []string) error { return run(command.Context(), args) },
+	}
+}
+
+// say tells the user something that is not the answer, in one line.
+func (p *program) say(format string, args ...any) {
+	if !p.quiet {
+		p.err.Note(p.err.Fold(p.err.Theme.Faint(render.OneLine(fmt.Sprintf(format, args...)))))
+	}
+}
+
+func (p *program) progress(line string) { p.say("%s", line) }
+
+// show writes an answer: the value in JSON where that was asked for, else the text.
+func (p *program) show(value any, text string) error {
+	if p.json {
+		return p.out.JSON(value)
+	}
+	p.out.Printf("%s", text)
+	return nil
+}
+
+// A number is the value of a flag: a whole number within bounds.
+type number struct {
+	target      *int
+	least, most int
+}
+
+func (n number) String() string { return "" }
+func (n number) Type() string   { return "number" }
+func (n number) Set(text string) (err error) {
+	if *n.target, err = strconv.Atoi(text); err != nil || *n.target < n.least || *n.target > n.most {
+		return fmt.Errorf("is no whole number from %d to %d", n.least, n.most)
+	}
+	return nil
+}
