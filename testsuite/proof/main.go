@@ -1,11 +1,15 @@
 // Command proof shows what Everstep promises, on real workers and a real Temporal server:
 //
-//	go run ./testsuite/proof chaos    kills workers and holds what came of their agents against undisturbed runs
+//	go run ./testsuite/proof chaos    kills workers, and compares what came of their agents with undisturbed runs
 //	go run ./testsuite/proof crowd    runs many agents on one rate limit
 //	go run ./testsuite/proof load     measures what idle sessions cost, and the turns of a long one
 //
-// It is a program of this repository alone, and no part of what users install. Each of its commands brings up a dev server
-// of its own. Kills are in the package kills; crowd.go and load.go stand by themselves.
+// It is a program of this repository, and no part of what users install. Each command brings up a dev server of its own, and
+// starts this program again where it needs a worker that can be killed.
+//
+// How a kill happens and how a run is judged is in the package kills; crowd.go with quota.go and load.go are measurements, and
+// stand by themselves. All of them tell what they found in a Report of the package report: each figure is named there once.
+// This file has what the commands share.
 package main
 
 import (
@@ -14,6 +18,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"syscall"
 
@@ -26,6 +31,7 @@ import (
 	"everstep/starter/local"
 	"everstep/starter/render"
 	"everstep/testsuite/proof/kills"
+	"everstep/testsuite/proof/report"
 	"everstep/worker/host"
 )
 
@@ -120,7 +126,7 @@ Exit codes: 0 every promise was kept, 1 one was broken, or another error, 2 wron
 		command.Flags().SortFlags = false
 		root.AddCommand(command)
 	}
-	root.AddCommand(hidden(devserver.SupervisorCommand, devserver.Supervise), hidden(kills.WorkerCommand, kills.Work))
+	root.AddCommand(hidden(devserver.SupervisorCommand, devserver.Supervise), hidden(kills.WorkerCommand, kills.Work), hidden(loadWorker, serveLoad))
 	return root
 }
 
@@ -141,12 +147,45 @@ func (p *program) say(format string, args ...any) {
 
 func (p *program) progress(line string) { p.say("%s", line) }
 
-// show writes an answer: the value in JSON where that was asked for, else the text.
-func (p *program) show(value any, text string) error {
-	if p.json {
-		return p.out.JSON(value)
+// onServer has a proof on a dev server of its own, in a folder of its own, and shows what it found.
+func (p *program) onServer(ctx context.Context, dynamic map[string]string, prove func(context.Context, string, devserver.Server) (report.Report, error)) error {
+	return p.inFolder(ctx, func(dir string) (report.Report, error) {
+		lease, err := p.machine.Throwaway(ctx, filepath.Join(dir, "dev.db"), dynamic)
+		if err != nil {
+			return report.Report{}, err
+		}
+		defer lease.Close() //nolint:errcheck // the server goes when this process does
+		return prove(ctx, dir, lease.Server())
+	})
+}
+
+// inFolder has a proof in a folder of its own, and shows what it found. The folder stays where that was not all well.
+func (p *program) inFolder(ctx context.Context, prove func(dir string) (report.Report, error)) error {
+	dir, err := os.MkdirTemp("", "everstep-proof-")
+	if err != nil {
+		return fmt.Errorf("make a folder for what workers and server keep: %w", err)
 	}
-	p.out.Printf("%s", text)
+	found, err := prove(dir)
+	if ctx.Err() != nil {
+		_ = os.RemoveAll(dir) // it is a temporary one
+		return errInterrupted
+	}
+	if err == nil || len(found.Facts) > 0 {
+		err = errors.Join(p.show(found), err, found.Err())
+	}
+	if err != nil {
+		p.say("what was left is in %s: ledgers, the workers' logs, the server's state", dir)
+		return err
+	}
+	p.say("every promise was kept")
+	return os.RemoveAll(dir)
+}
+
+func (p *program) show(found report.Report) error {
+	if p.json {
+		return p.out.JSON(found)
+	}
+	p.out.Printf("%s", found.Text(p.out))
 	return nil
 }
 

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -8,9 +10,18 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/contrib/envconfig"
 
+	"everstep/starter/devserver"
 	"everstep/starter/local"
 	"everstep/starter/render"
 )
+
+// TestMain lets the test binary be what the program starts: the supervisor of the dev server, and workers.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && slices.Contains([]string{devserver.SupervisorCommand, loadWorker}, os.Args[1]) {
+		main()
+	}
+	os.Exit(m.Run())
+}
 
 // call runs a command line and returns its exit code, standard output and standard error.
 func call(t *testing.T, args ...string) (code int, stdout, stderr string) {

@@ -11,6 +11,7 @@ import (
 	"everstep/domain"
 	"everstep/starter/render"
 	"everstep/testsuite/proof/kills"
+	"everstep/testsuite/proof/report"
 )
 
 // TestKillsOverRecordedRuns kills workers over real models' runs, and over runs
@@ -39,18 +40,18 @@ func TestKillsOverRecordedRuns(t *testing.T) {
 		require.NoError(t, err, "EVERSTEP_KILLS")
 	}
 	t.Parallel()
-	report, err := kills.Chaos(t.Context(), kills.ChaosConfig{
+	found, err := kills.Run(t.Context(), kills.Config{
 		Address: servers.server(t, "continuing", continuing).Address, Dir: t.TempDir(), Kills: made, Agents: agents, Seed: 7,
 		Progress: func(line string) { t.Log(line) },
 	})
-	t.Logf("%d agents\n%s", len(agents), report.Table().Render(render.Plain(nil)))
+	t.Logf("%d agents\n%s", len(agents), found.Text(render.Plain(nil)))
 	require.NoError(t, err)
-	require.Empty(t, report.Broken)
-	require.Empty(t, report.Unreached)
-	require.Equal(t, made, report.Total.Kills)
-	require.Equal(t, made, report.Total.TranscriptsEqual)
-	require.Equal(t, made, report.Total.EventsEqual)
-	require.Positive(t, report.Summaries)
+	require.Empty(t, found.Broken)
+	all := found.Row("all")
+	require.Equal(t, made, all.Value("kills"))
+	require.Equal(t, report.Share{N: made, Of: made}, all.Value("transcripts_equal"))
+	require.Equal(t, report.Share{N: made, Of: made}, all.Value("events_equal"))
+	require.Positive(t, found.Facts.Value("summaries"))
 }
 
 // crowdedUnderKills is the agent with all that a run which was recorded without can have: no
@@ -133,7 +134,7 @@ func (r recordedRun) underKills(t testing.TB) kills.Agent {
 	for _, e := range r.Executions {
 		execution := kills.Execution{Prompt: e.Prompt, Results: e.results()}
 		if e.Cut {
-			execution.MaxSteps = int64(e.steps())
+			execution.Budget = domain.ExecutionBudget{MaxSteps: new(int64(e.steps()))}
 		}
 		agent.Executions = append(agent.Executions, execution)
 	}

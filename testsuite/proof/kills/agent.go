@@ -1,13 +1,14 @@
 package kills
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"everstep/domain"
-	"everstep/domain/contract"
 )
 
 // An Agent is one that is run undisturbed once and then under kills.
@@ -15,12 +16,20 @@ type Agent struct {
 	// Name tells it from others in reports, and begins the ids of its runs.
 	Name   string
 	Script []byte // what its model says, in the form of the provider scripted
-	System string
-	Tools  []Tool
+	// Subagents are the scripts of the agents in Definition.Agents, by their names.
+	Subagents map[string][]byte
+	System    string
+	Tools     []Tool
 	// Definition is what it is besides. The zero value is a plain agent.
 	Definition domain.Definition
 	// Executions are what it is asked. More than one prompt makes it a session.
 	Executions []Execution
+
+	// points are those at one of which its worker is killed once a run. Empty: the worker is killed at boundaries, as often as
+	// the plan has it.
+	points []ownPoint
+	// expected is what must become of its calls; nil: an undisturbed run shows it.
+	expected *expected
 }
 
 // An Execution is one prompt and what the tools return after it.
@@ -28,18 +37,25 @@ type Execution struct {
 	Prompt string
 	// GoesOn, in place of a prompt, extends the one before without a limit of steps.
 	GoesOn bool
-	// MaxSteps ends the execution after so many steps. Zero: no limit.
-	MaxSteps int64
+	// Budget is the execution's. Zero: no limit.
+	Budget domain.ExecutionBudget
 	// Results are what tools return, by step and position. Nil: they make up their own.
 	Results [][]string
 }
 
-// A Tool is one that writes each effect into the ledger. It takes any arguments:
-// millis is how long it works, and pages makes its result longer.
+// A Tool is one that writes each effect into the ledger. It takes any arguments: millis is how long it works, and pages makes
+// its result longer.
 type Tool struct {
 	Name   string
 	Effect domain.Effect
+	// Key is the argument by which two calls are one effect. Empty: all arguments are.
+	Key string `json:",omitzero"`
+	// Verified says that it can find out what became of a call.
+	Verified bool `json:",omitzero"`
 }
+
+// once reports whether no call may be repeated, and nobody can find out what became of one.
+func (t Tool) once() bool { return t.Effect == domain.AtMostOnce && !t.Verified }
 
 func (a Agent) check() error {
 	switch {
@@ -76,32 +92,12 @@ func (a Agent) formatted() bool {
 	return a.Definition.Format.Type == domain.FormatSchema || a.Definition.Format.Type == domain.FormatJSON
 }
 
-func (a Agent) reaches(b contract.Boundary) bool {
-	switch b {
-	case contract.InSummary:
-		return a.Definition.Model.ContextWindow > 0
-	case contract.BeforeHook, contract.AfterHook:
-		return a.watched()
-	case contract.Checking:
-		return a.formatted() && a.uses(SteerHook)
-	case contract.GoingOn:
-		return a.goesOn() && a.uses(SteerHook)
-	case contract.Paused:
-		return len(a.Definition.Hooks) > 0
-	default:
-		return true
-	}
-}
-
-// String says in one line what the agent is.
-func (a Agent) String() string { return Kind{Name: a.Name, On: a.on()}.String() }
-
-// on says in words what the agent has besides a model and tools.
-func (a Agent) on() []string {
-	on := []string{}
+// has says in words what the agent has besides a model and tools.
+func (a Agent) has() string {
+	has := []string{}
 	add := func(word string, is bool) {
 		if is {
-			on = append(on, word)
+			has = append(has, word)
 		}
 	}
 	add("hooks", len(a.Definition.Hooks) > 0)
@@ -110,7 +106,7 @@ func (a Agent) on() []string {
 	add("structured output", a.formatted())
 	add("money", a.Definition.Budget.MaxCostNanoUSD != nil)
 	add("going on", a.goesOn())
-	return on
+	return cmp.Or(strings.Join(has, ", "), "plain")
 }
 
 func (a Agent) toolNames() []string {
@@ -121,9 +117,20 @@ func (a Agent) toolNames() []string {
 	return names
 }
 
-// once reports whether calls of a tool may not be repeated.
-func (a Agent) once(tool string) bool {
-	return slices.ContainsFunc(a.Tools, func(t Tool) bool { return t.Name == tool && !t.Effect.Repeatable() })
+// tool is one of the agent's by its name; zero: it has none of this name.
+func (a Agent) tool(name string) Tool {
+	at := slices.IndexFunc(a.Tools, func(t Tool) bool { return t.Name == name })
+	if at < 0 {
+		return Tool{}
+	}
+	return a.Tools[at]
+}
+
+// scripts are those of the agent, under no name, and of its sub-agents.
+func (a Agent) scripts() map[string][]byte {
+	all := map[string][]byte{"": a.Script}
+	maps.Copy(all, a.Subagents)
+	return all
 }
 
 // result is what a tool returns at a place, where the agent says so.
@@ -147,7 +154,7 @@ func tools(agents []Agent) ([]Tool, error) {
 			switch {
 			case at < 0:
 				all = append(all, t)
-			case all[at].Effect != t.Effect:
+			case all[at] != t:
 				return nil, fmt.Errorf("agent %s: tool %s: is %s here and %s elsewhere; give it another name", a.Name, t.Name, t.Effect, all[at].Effect)
 			}
 		}
@@ -155,30 +162,15 @@ func tools(agents []Agent) ([]Tool, error) {
 	return all, nil
 }
 
-// A Kind is one of the agents that were run.
-type Kind struct {
-	Name string `json:"name"`
-	Runs int    `json:"runs"` // counts its runs under kills
-	// On is what it has besides a model and tools; empty for a plain agent.
-	On []string `json:"on"`
-}
-
-// String is one line.
-func (k Kind) String() string {
-	on := "plain"
-	if len(k.On) > 0 {
-		on = strings.Join(k.On, ", ")
-	}
-	return fmt.Sprintf("%s: %s", k.Name, on)
-}
-
 const (
 	noteTool = "note"
 	payTool  = "pay"
 )
 
-func noteTools() []Tool { return []Tool{{noteTool, domain.Idempotent}} }
-func payTools() []Tool  { return []Tool{{payTool, domain.AtMostOnce}, {noteTool, domain.Idempotent}} }
+func noteTools() []Tool { return []Tool{{Name: noteTool, Effect: domain.Idempotent}} }
+func payTools() []Tool {
+	return append([]Tool{{Name: payTool, Effect: domain.AtMostOnce}}, noteTools()...)
+}
 
 // Scripted are the agents of the proof: the plain and the whole ones in turn.
 func Scripted() []Agent {
@@ -308,7 +300,7 @@ func Whole() []Agent {
 			}, append([]scriptTurn{turnOf("Once.", again), turnOf("Twice.", again)}, ending()...)...),
 			Definition: whole(domain.OutputNative, wholeWindow, SteerHook,
 				WatchHook(domain.TriggerBeforeStep), WatchHook(domain.TriggerAfterInference), WatchHook(domain.TriggerBeforeToolUse)),
-			Executions: []Execution{{Prompt: "Take notes.", MaxSteps: 9}, {GoesOn: true}, {Prompt: "And take some more."}},
+			Executions: []Execution{{Prompt: "Take notes.", Budget: domain.ExecutionBudget{MaxSteps: new(int64(9))}}, {GoesOn: true}, {Prompt: "And take some more."}},
 		},
 		{
 			Name: "whole-payments", Tools: payTools(), System: "You pay bills.",

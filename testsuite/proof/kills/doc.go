@@ -1,21 +1,21 @@
-// Package proof shows what Everstep promises on real workers and a real server.
+// Package kills kills the workers of agents at exact points of the agents' work, and judges what comes of the agents.
 //
-// [Chaos] runs scripted agents, kills the worker processes that serve them with
-// SIGKILL at exact points of their work, and holds what comes out against
-// undisturbed runs. A [lane] is a task queue with one worker process, replaced when
-// it is killed, and one agent at a time. The worker ([Work]) reports each
-// [contract.Boundary] over a unix socket and waits for the answer: to go on, or the
-// kill. Half of the [Scripted] agents have all that an agent can have ([Whole]).
+// How a kill happens: agents run on a [runner], which is a task queue with one worker process (worker.go). Before the worker
+// does the next thing, it tells the runner over a socket where it is, a [hit], and waits for the answer. The runner notes what
+// it sees of each [run] (run.go). Where the run is at the point at which a kill is planned (points.go), the runner has its
+// controller kill the worker instead of answering, and start the next one (everstep/starter/kill).
 //
-// [Tools] and [Trees] aim the kills: at the calls of tools, and at agents that start others.
+// How a run is judged: what it left, read through the client, from histories and from the ledgers that tools and hooks keep
+// (play.go), is compared by one function, [judge], with what the same agent left on a runner that kills nobody. The status of
+// the agent is asked for meanwhile and compared too (status.go).
 //
-// [Crowd] shows what a rate limit does: many agents work on one quota of requests at
-// the same time, against a model server that keeps the quota as providers do.
+// How a figure comes about: each judged run is a [verdict]; rows.go adds them up.
 //
-// [Load] measures what idle sessions cost, and the turns of a long one.
+// There are three kinds of agents, each killed and judged in the same way: those of agents.go at each boundary of their steps, as
+// often as it comes; those of calls.go once, over a call of a tool; those of tree.go once, over a tree of agents.
 //
-// One rule: what is measured is never asked what happened. The controller believes
-// only what it saw, what the ledger of effects holds and what the server recorded.
+// The one rule: what is measured is never asked what happened. The runner believes what it saw, what the ledgers hold and
+// what the server recorded.
 //
-// Start reading with chaos.go; crowd.go and load.go stand by themselves.
+// Start reading with kills.go.
 package kills

@@ -1,77 +1,109 @@
 package kills
 
 import (
-	"context"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"everstep/domain"
 	"everstep/domain/progress"
-	"everstep/starter/client"
+	"everstep/testsuite/proof/report"
 )
 
-// A verdict is what a trial showed.
+// What is promised whenever a worker dies.
+const (
+	PromiseGoesOn     report.Promise = "goes_on"         // the agent goes on with another worker
+	PromiseSteps      report.Promise = "steps"           // no step is lost
+	PromiseEffects    report.Promise = "effects"         // none is missing, none made again that may not be, of hooks but by a kill
+	PromiseUnknown    report.Promise = "outcome_unknown" // those of calls in flight at a kill that may not be repeated, and no others
+	PromiseTranscript report.Promise = "transcript"      // it is the undisturbed one
+	PromiseEvents     report.Promise = "events"          // they are the undisturbed ones, counted from 1 without a gap
+	PromiseOutcome    report.Promise = "outcome"         // status, reason and answer are the undisturbed ones
+	PromiseRequests   report.Promise = "requests"        // a kill costs an agent at most one model request
+	PromiseStatus     report.Promise = "status"          // status, step count and unknown calls are right
+	PromiseAccount    report.Promise = "account"         // history alone tells of the steps what the execution has kept
+	PromisePool       report.Promise = "pool"            // what the agents of a tree used adds up, and is not above its budget
+	PromiseOrphans    report.Promise = "orphans"         // nothing runs when the agent has ended
+)
+
+// A verdict is what a run showed.
 type verdict struct {
-	trial   *trial
+	run     *run
+	got     left
+	broken  []report.Broken
 	lost    int // counts the steps of the undisturbed run that are missing
 	doubled int // counts the calls that may not be repeated and were
-	// unknown counts the outcomes that nobody knows, by the worker that was
-	// killed over them.
-	unknown    map[int]int
+	// unknown are the outcomes that nobody knows, with the worker that was killed over each.
+	unknown    map[domain.ToolExecutionID]int
 	hooksAgain int // counts the effects of hooks that were made again
-	// equal says that the transcript is the undisturbed one, and told that the
-	// events are.
-	equal, told bool
-	summaries   int // counts those of the conversation
+	// transcript and events say that they are the undisturbed ones.
+	transcript, events bool
+	summaries          int // counts those of the conversations
+
+	place string // of the agent that is being judged
 }
 
-// judge holds a trial against the undisturbed run, the ledger and the histories.
-func (p *chaos) judge(ctx context.Context, l *chaosLane, t *trial, got played, base played) (verdict, error) {
-	lost, err := inFlight(ctx, l.agents, got)
-	if err != nil {
-		return verdict{}, err
+// judge compares what a run left with what the undisturbed one did. What a kind of run has nothing of is empty in both, and so
+// compares equal: the events of trees, and transcript and events where what must become of each call is said beforehand.
+func judge(r *run, got, base left) *verdict {
+	v := &verdict{run: r, got: got, unknown: make(map[domain.ToolExecutionID]int), transcript: true, events: true, place: root}
+	v.holds(len(r.kills) > 0 || !r.agent.once(), PromiseGoesOn, "the point was never reached, and no worker was killed")
+	places := slices.Sorted(maps.Keys(base.agents))
+	v.holds(slices.Equal(slices.Sorted(maps.Keys(got.agents)), places), PromiseOutcome, "there are %d agents, undisturbed %d", len(got.agents), len(base.agents))
+	v.holds(len(got.running) == 0, PromiseOrphans, "still running: %v", got.running)
+	for _, v.place = range places {
+		if agent, ok := got.agents[v.place]; ok {
+			v.judgeAgent(agent, base.agents[v.place])
+		}
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return p.hold(t, got, base, lost)
+	v.place = root
+	v.judgeKills(base.agents[root])
+	v.judgePool()
+	return v
 }
 
-// hold is judge with what the histories say of calls that were lost.
-func (p *chaos) hold(t *trial, got played, base played, inFlight map[domain.ToolExecutionID]int) (verdict, error) {
-	v := verdict{trial: t, unknown: make(map[int]int)}
-	p.judgeSteps(&v, got, base)
+// holds notes that a promise was broken unless it was kept, and reports which.
+func (v *verdict) holds(kept bool, promise report.Promise, format string, args ...any) bool {
+	if !kept {
+		if v.place != root {
+			format, args = "%s: "+format, append([]any{v.place}, args...)
+		}
+		v.broken = append(v.broken, v.run.broken(promise, format, args...))
+	}
+	return kept
+}
+
+func (v *verdict) judgeAgent(got, base agentLeft) {
+	v.judgeSteps(got, base)
 	for _, difference := range got.told {
-		p.broke(PromiseAccount, t, "%s", difference)
+		v.holds(false, PromiseAccount, "%s", difference)
 	}
-	unknown := p.judgeUnknown(&v, got, inFlight)
-	p.judgeTranscript(&v, got, base, unknown)
-	p.judgeEvents(&v, got, base, unknown)
-	p.judgeHooks(&v, got, base)
-	if err := p.judgeEffects(&v, got); err != nil {
-		return v, err
+	v.judgeUnknown(got)
+	v.judgeEffects(got, base)
+	if x := v.run.agent.expected; x != nil {
+		v.judgeExpected(got, *x)
+		return
 	}
-	for _, k := range t.kills {
-		p.holds(k.extra <= 1, PromiseRequests, t, "%d model requests more after one kill %s", k.extra, k.boundary)
+	if !v.judgeTranscript(got, base) {
+		v.transcript = false
 	}
-	// Killed after its last inference, it has nothing left to ask: a session that waits may continue as new.
-	n := len(base.results)
-	if t.down != nil && (n == 0 || t.standing() != standing{n, base.results[n-1].Outcome.Steps}) {
-		p.broke(PromiseGoesOn, t, "after the kill %s it never asked or called anything again", t.down.boundary)
-	}
-	return v, nil
+	v.judgeEvents(got, base)
 }
 
-func (p *chaos) judgeSteps(v *verdict, got played, base played) {
+func (v *verdict) judgeSteps(got, base agentLeft) {
 	for i, want := range base.results {
+		if !v.holds(i < len(got.results), PromiseOutcome, "there is no execution %d", i+1) {
+			return
+		}
 		result, steps := got.results[i], got.steps[i]
 		o, undisturbed := result.Outcome, want.Outcome
-		p.holds(o.Status == undisturbed.Status && o.StopReason == undisturbed.StopReason, PromiseOutcome, v.trial,
+		v.holds(o.Status == undisturbed.Status && o.StopReason == undisturbed.StopReason, PromiseOutcome,
 			"execution %d ended %s (%s), undisturbed %s (%s): %v", i+1, o.Status, o.StopReason, undisturbed.Status, undisturbed.StopReason, result.Error)
-		p.holds(result.Answer == want.Answer, PromiseOutcome, v.trial, "execution %d answered %q, undisturbed %q", i+1,
+		v.holds(result.Answer == want.Answer, PromiseOutcome, "execution %d answered %q, undisturbed %q", i+1,
 			domain.Shorten(result.Answer, 100), domain.Shorten(want.Answer, 100))
 		lost := undisturbed.Steps
 		for k, step := range steps {
@@ -79,105 +111,156 @@ func (p *chaos) judgeSteps(v *verdict, got played, base played) {
 				lost--
 			}
 		}
-		p.holds(lost == 0 && o.Steps == undisturbed.Steps, PromiseSteps, v.trial,
-			"execution %d has %d steps and says %d, undisturbed %d", i+1, len(steps), o.Steps, undisturbed.Steps)
+		v.holds(lost == 0 && o.Steps == undisturbed.Steps, PromiseSteps, "execution %d has %d steps and says %d, undisturbed %d", i+1, len(steps), o.Steps, undisturbed.Steps)
 		v.lost += max(lost, 0)
 	}
 }
 
-// judgeUnknown holds the calls whose outcome nobody knows against those that were
-// in flight at a kill, by the server's word and by the controller's own.
-func (p *chaos) judgeUnknown(v *verdict, got played, inFlight map[domain.ToolExecutionID]int) map[domain.ToolExecutionID]bool {
-	unknown := make(map[domain.ToolExecutionID]bool)
-	for _, t := range executionsOf(got) {
-		if t.OutcomeUnknown() {
-			unknown[t.ID] = true
+// judgeUnknown compares the calls whose outcome nobody knows with those that were in flight at a kill, by the server's word and
+// by the runner's own, and with what the model, the events and the status tell of them.
+func (v *verdict) judgeUnknown(got agentLeft) {
+	var unknown []domain.ToolExecutionID
+	for _, call := range got.calls() {
+		if call.OutcomeUnknown() {
+			unknown = append(unknown, call.ID)
+			pid, was := got.lost[call.ID]
+			byKill := slices.ContainsFunc(v.run.kills, func(k *killed) bool { return k.PID == pid })
+			v.holds(was && byKill, PromiseUnknown, "the outcome of call %s is unknown, and no kill accounts for it", call.ID)
+			v.unknown[call.ID] = pid
+			continue
+		}
+		if !v.run.agent.tool(call.Name()).once() {
+			continue
+		}
+		pid, was := got.lost[call.ID]
+		v.holds(!was, PromiseUnknown, "call %s was in flight when worker %d was killed, and is not unknown", call.ID, pid)
+		for _, k := range v.run.kills {
+			v.holds(!slices.Contains(k.inFlight, call.ID), PromiseUnknown, "call %s was at work at the kill %s, and is not unknown", call.ID, k.point)
 		}
 	}
-	for id, pid := range inFlight {
-		p.holds(unknown[id], PromiseUnknown, v.trial, "call %s was in flight when worker %d was killed, and is not unknown", id, pid)
-	}
-	for id := range unknown {
-		pid, was := inFlight[id]
-		byKill := slices.ContainsFunc(v.trial.kills, func(k *kill) bool { return k.pid == pid })
-		if p.holds(was && byKill, PromiseUnknown, v.trial, "the outcome of call %s is unknown, and no kill accounts for it", id) {
-			v.unknown[pid]++
+	for _, entry := range got.messages {
+		if result := entry.Message.ToolResult; result != nil {
+			_, is := v.unknown[domain.TagOf(entry.Message).ToolExecutionID]
+			v.holds(strings.HasPrefix(result.Content, "outcome unknown") == is, PromiseUnknown, "of a call of %s (unknown: %t) the model read %q", result.Name, is, domain.Shorten(result.Content, 120))
 		}
 	}
-	for _, t := range executionsOf(got) {
-		for _, k := range v.trial.kills {
-			p.holds(unknown[t.ID] || !v.trial.agent.once(t.Name()) || !slices.Contains(k.inFlight, t.ID), PromiseUnknown, v.trial,
-				"call %s was at work at the kill %s, and is not unknown", t.ID, k.boundary)
+	if len(got.events) > 0 {
+		var told []domain.ToolExecutionID
+		for _, event := range slices.Concat(got.events...) {
+			if e, ok := event.(domain.ToolOutcomeUnknown); ok {
+				told = append(told, e.ToolExecutionID)
+			}
 		}
+		v.holds(sameCalls(told, unknown), PromiseEvents, "its events tell of the unknown calls %s, and not %s", told, unknown)
 	}
-	return unknown
+	var shown []domain.ToolExecutionID
+	for _, call := range got.unsettled {
+		shown = append(shown, call.ID)
+	}
+	v.holds(sameCalls(shown, unknown), PromiseStatus, "its status tells of the unknown calls %s, and not %s", shown, unknown)
 }
 
-// judgeTranscript compares messages but for ids, times and results nobody knows.
-func (p *chaos) judgeTranscript(v *verdict, got played, base played, unknown map[domain.ToolExecutionID]bool) {
-	if !p.holds(len(got.messages) == len(base.messages), PromiseTranscript, v.trial,
-		"%d messages, undisturbed %d", len(got.messages), len(base.messages)) {
-		return
+func sameCalls(some, others []domain.ToolExecutionID) bool {
+	order := func(a, b domain.ToolExecutionID) int { return cmp.Compare(a.String(), b.String()) }
+	return slices.Equal(slices.SortedFunc(slices.Values(some), order), slices.SortedFunc(slices.Values(others), order))
+}
+
+// judgeEffects counts what the ledger says of calls, and of hooks: their effects are made, and again only by a kill that met them.
+func (v *verdict) judgeEffects(got, base agentLeft) {
+	made, undisturbed := countEffects(got.ledger), countEffects(base.ledger)
+	for _, call := range got.calls() {
+		tool, n := v.run.agent.tool(call.Name()), made.calls[call.ID]
+		if tool.Name == "" {
+			continue // it is the loop's own, such as the start of a sub-agent
+		}
+		v.holds(n > 0 || call.HasError(), PromiseEffects, "call %s of %s has a result and took no effect", call.ID, call.Name())
+		if !v.holds(n <= 1 || !tool.once(), PromiseEffects, "call %s of %s took effect %d times", call.ID, call.Name(), n) {
+			v.doubled++
+		}
+	}
+	for key, n := range made.hooks {
+		may := undisturbed.hooks[key]
+		for _, k := range v.run.kills {
+			if slices.Contains(k.hooks, key) {
+				may++
+			}
+		}
+		v.holds(n <= may, PromiseEffects, "hook %s took effect %d times; undisturbed and with the kills that met it, it may %d times", key, n, may)
+		v.hooksAgain += n - undisturbed.hooks[key]
+	}
+	for key, n := range undisturbed.hooks {
+		v.holds(made.hooks[key] >= n, PromiseEffects, "hook %s took effect %d times, undisturbed %d", key, made.hooks[key], n)
+	}
+}
+
+// judgeExpected compares each call with what must become of it, and the effects of all by their keys.
+func (v *verdict) judgeExpected(got agentLeft, want expected) {
+	if most := v.effects(); want.bounded {
+		v.holds(most == want.effects, PromiseEffects, "%d effects by one key, and not %d", most, want.effects)
+	}
+	calls, results := got.calls(), 0
+	for _, entry := range got.messages {
+		if entry.Message.ToolResult != nil {
+			results++
+		}
+	}
+	v.holds(len(calls) > 0 && results == len(calls), PromiseSteps, "%d calls have %d results", len(calls), results)
+	for i, call := range calls {
+		outcome := want.outcome(i)
+		v.holds(call.Outcome() == outcome, PromiseUnknown, "call %d is %s, and not %s", i+1, call.Outcome(), outcome)
+		v.holds(outcome != domain.ToolNotRun || !want.unknown || call.Error != nil && call.Error.Code == domain.CodeUnsettled,
+			PromiseUnknown, "call %d was not run, and not for the first", i+1)
+	}
+}
+
+// effects counts what was done by one key at the most: of a keyed tool the other side does one once, however often it is asked.
+func (v *verdict) effects() int {
+	var keys []string
+	for _, e := range v.got.agents[root].ledger {
+		if !e.Void && (v.run.agent.tool(e.Tool).Effect != domain.Keyed || !slices.Contains(keys, e.Key)) {
+			keys = append(keys, e.Key)
+		}
+	}
+	return len(keys)
+}
+
+// judgeTranscript compares messages but for ids, times and results that nobody knows.
+func (v *verdict) judgeTranscript(got, base agentLeft) bool {
+	if !v.holds(len(got.messages) == len(base.messages), PromiseTranscript, "%d messages, undisturbed %d", len(got.messages), len(base.messages)) {
+		return false
 	}
 	summaries := 0
 	for i, entry := range got.messages {
-		mine, theirs := entry.Message, base.messages[i].Message
-		if !p.holds(entry.Index == i, PromiseTranscript, v.trial, "message %d has index %d", i, entry.Index) ||
-			!p.holds(same(mine, theirs, unknown[domain.TagOf(mine).ToolExecutionID]), PromiseTranscript, v.trial,
-				"message %d is not the undisturbed one: %s; %s", i, excerpt(mine), excerpt(theirs)) {
-			return
+		mine, theirs := comparable(entry.Message), comparable(base.messages[i].Message)
+		_, unknown := v.unknown[domain.TagOf(mine).ToolExecutionID]
+		if !v.holds(entry.Index == i, PromiseTranscript, "message %d has index %d", i, entry.Index) ||
+			!v.holds(same(mine, theirs, unknown), PromiseTranscript, "message %d is not the undisturbed one: %s; %s", i, excerpt(mine), excerpt(theirs)) {
+			return false
 		}
 		if entry.Section == domain.SectionSummary {
 			summaries++
 		}
 	}
-	v.equal, v.summaries = true, summaries
+	v.summaries += summaries
+	return true
 }
 
-// judgeHooks: each effect of a hook is made, and again only by a kill that met it.
-func (p *chaos) judgeHooks(v *verdict, got played, base played) {
-	for key, n := range got.hooks {
-		may := base.hooks[key]
-		for _, k := range v.trial.kills {
-			if k.hook == key {
-				may++
-			}
+// comparable is a message in which a sub-agent does not say of its calls with effects which of them nobody knows the outcome of:
+// kills decide that. How many they were it says.
+func comparable(m domain.Message) domain.Message {
+	if m.ToolResult == nil || m.ToolResult.Name != domain.SpawnSubagent {
+		return m
+	}
+	var result progress.ChildResult
+	if json.Unmarshal([]byte(m.ToolResult.Content), &result) == nil {
+		for i, call := range result.Calls {
+			result.Calls[i].Done, result.Calls[i].Unknown = call.Done+call.Unknown, 0
 		}
-		p.holds(n <= may, PromiseEffects, v.trial, "hook %s took effect %d times; undisturbed and with the kills that met it, it may %d times", key, n, may)
-		v.hooksAgain += n - base.hooks[key]
+		text, _ := json.Marshal(result) // it was JSON
+		changed := *m.ToolResult
+		changed.Content, m.ToolResult = string(text), &changed
 	}
-	for key, n := range base.hooks {
-		p.holds(got.hooks[key] >= n, PromiseEffects, v.trial, "hook %s took effect %d times, undisturbed %d", key, got.hooks[key], n)
-	}
-}
-
-// judgeEffects counts what the ledger says of calls that may not be repeated.
-func (p *chaos) judgeEffects(v *verdict, got played) error {
-	counts, err := effects(p.ledger, v.trial.workflowID)
-	if err != nil {
-		return err
-	}
-	for _, t := range executionsOf(got) {
-		once, n := v.trial.agent.once(t.Name()), counts.calls[t.ID]
-		switch {
-		case once && n > 1:
-			v.doubled++
-			p.broke(PromiseEffects, v.trial, "call %s of %s took effect %d times", t.ID, t.Name(), n)
-		case n == 0 && !t.HasError():
-			p.broke(PromiseEffects, v.trial, "call %s of %s has a result and took no effect", t.ID, t.Name())
-		}
-	}
-	return nil
-}
-
-func executionsOf(got played) []domain.ToolExecution {
-	var all []domain.ToolExecution
-	for _, steps := range got.steps {
-		for _, step := range steps {
-			all = append(all, step.Step.ToolExecutions...)
-		}
-	}
-	return all
+	return m
 }
 
 // same compares two messages. Of a result that nobody knows only the call counts.
@@ -203,34 +286,53 @@ func excerpt(m domain.Message) string {
 	return string(m.Role) + " " + domain.Shorten(strings.Join(strings.Fields(text), " "), 120)
 }
 
-// inFlight reads from histories which calls that may not be repeated were lost with
-// a worker, and which process that was.
-func inFlight(ctx context.Context, agents *client.Client, got played) (map[domain.ToolExecutionID]int, error) {
-	found := make(map[domain.ToolExecutionID]int)
-	for _, runID := range got.runs {
-		for recorded, err := range agents.History(ctx, got.begun.ID, runID) {
-			if err != nil {
-				return nil, fmt.Errorf("read the history of %s: %w", got.begun.WorkflowID, err)
-			}
-			lost, ok := recorded.Fact.(progress.Lost)
-			if ok && lost.Tool != nil && lost.Loss.How == progress.TimedOut && !lost.Tool.Effect.Repeatable() {
-				// An identity is the process's id, its host and its queue.
-				pid, _, _ := strings.Cut(lost.Worker, "@")
-				found[lost.Tool.ID()], _ = strconv.Atoi(pid) // zero is no process
-			}
+// judgeKills looks at what each kill cost, and whether the agent went on after the last one.
+func (v *verdict) judgeKills(base agentLeft) {
+	for _, k := range v.run.kills {
+		for workflow, n := range k.extra {
+			v.holds(n <= 1, PromiseRequests, "%d model requests of %s more after one kill %s", n, workflow, k.point)
 		}
 	}
-	return found, nil
+	// Killed after its last inference, it has nothing left to ask: a session that waits may continue as new.
+	n := len(base.results)
+	if down := v.run.down; down != nil {
+		over := n > 0 && v.run.root().standing() == standing{n, base.results[n-1].Outcome.Steps}
+		v.holds(over, PromiseGoesOn, "after the kill %s it never asked or called anything again", down.point)
+	}
 }
 
-// judgeEvents compares the events by type, step and reason, and counts them.
-func (p *chaos) judgeEvents(v *verdict, got played, base played, unknown map[domain.ToolExecutionID]bool) {
-	v.told = true
+// judgePool: what the agents of a tree used adds up to what the root has counted, and is never above its budget.
+func (v *verdict) judgePool() {
+	total := v.got.total
+	if total == nil {
+		return
+	}
+	var tokens, cost, steps, calls int64
+	for _, a := range v.got.agents {
+		tokens += a.own.Usage.TotalTokens
+		if a.own.CostNanoUSD != nil {
+			cost += *a.own.CostNanoUSD
+		}
+		for _, step := range slices.Concat(a.steps...) {
+			steps++
+			calls += int64(len(step.Step.ExecutedToolCalls()))
+		}
+	}
+	o, budget := v.got.agents[root].results[0].Outcome, v.run.agent.Executions[0].Budget
+	v.holds(tokens == total.Usage.TotalTokens && tokens == o.Usage.TotalTokens(), PromisePool,
+		"the agents used %d tokens, the tree tells %d, and the root has counted %d", tokens, total.Usage.TotalTokens, o.Usage.TotalTokens())
+	v.holds(total.CostNanoUSD != nil && cost == *total.CostNanoUSD && cost == o.CostNanoUSD, PromisePool, "the agents cost %d nano-dollars, and the root has counted %d", cost, o.CostNanoUSD)
+	v.holds(tokens <= *budget.MaxTokens && cost <= *budget.MaxCostNanoUSD && steps <= *budget.MaxSteps && calls <= *budget.MaxToolCalls, PromisePool,
+		"%d tokens, %d nano-dollars, %d steps and %d calls are above the budget", tokens, cost, steps, calls)
+}
+
+// judgeEvents compares the events by type, step and reason, and their numbers.
+func (v *verdict) judgeEvents(got, base agentLeft) {
 	for i := range base.events {
-		wrong := wrongCount(got.events[i])
+		wrong := wrongNumber(got.events[i])
 		if wrong == "" {
 			mine := story{calls: positions(got.steps[i]), unknown: make(map[place]bool)}
-			for id := range unknown {
+			for id := range v.unknown {
 				if at, here := mine.calls[id]; here {
 					mine.unknown[at] = true
 				}
@@ -238,15 +340,14 @@ func (p *chaos) judgeEvents(v *verdict, got played, base played, unknown map[dom
 			theirs := story{calls: positions(base.steps[i]), unknown: mine.unknown}
 			wrong = firstDifference(mine.of(got.events[i]), theirs.of(base.events[i]))
 		}
-		if wrong != "" {
-			v.told = false
-			p.broke(PromiseEvents, v.trial, "execution %d: %s", i+1, wrong)
+		if !v.holds(wrong == "", PromiseEvents, "execution %d: %s", i+1, wrong) {
+			v.events = false
 		}
 	}
 }
 
-// wrongCount says where the numbers of events do not follow one another from 1.
-func wrongCount(events []domain.Event) string {
+// wrongNumber says where the numbers of events do not follow one another from 1.
+func wrongNumber(events []domain.Event) string {
 	for i, event := range events {
 		if n := event.Head().Sequence; n != int64(i+1) {
 			return fmt.Sprintf("event %d has number %d", i+1, n)
@@ -274,8 +375,8 @@ type story struct {
 	unknown map[place]bool // the places of calls of which it does not tell how they ended
 }
 
-// of tells of the events in their order, and then of calls as they ended in
-// call order: which of several ends first is nobody's promise.
+// of tells of the events in their order, and then of calls as they ended in call order: which of several ends first is
+// nobody's promise.
 func (s story) of(events []domain.Event) []string {
 	var lines, ends []string
 	for _, event := range events {
@@ -346,4 +447,20 @@ func told(event domain.Event) string {
 		fields["model"] = filepath.Base(model)
 	}
 	return fmt.Sprint(fields)
+}
+
+// wronglyListed compares the list of agents with unknown calls, and how many each has, with the runs that have some.
+func wronglyListed(verdicts []*verdict, listed map[string]int) (wrong []report.Broken) {
+	for _, v := range verdicts {
+		unknown := 0
+		for _, call := range v.got.agents[root].calls() {
+			if call.OutcomeUnknown() {
+				unknown++
+			}
+		}
+		if listed[v.run.id] != unknown {
+			wrong = append(wrong, v.run.broken(PromiseStatus, "the list of agents with unknown calls has %d of it, and not %d", listed[v.run.id], unknown))
+		}
+	}
+	return wrong
 }

@@ -1,4 +1,4 @@
-package kills_test
+package kills
 
 import (
 	"context"
@@ -7,15 +7,13 @@ import (
 	"testing"
 
 	"everstep/starter/devserver"
-	"everstep/testsuite/proof/kills"
 )
 
-// TestMain lets the test binary be what the proof starts: the supervisor of the
-// dev server, and the workers that are killed.
+// TestMain lets the test binary be what the proof starts: the supervisor of the dev server, and the workers that are killed.
 func TestMain(m *testing.M) {
 	commands := map[string]func(context.Context, []string) error{
 		devserver.SupervisorCommand: devserver.Supervise,
-		kills.WorkerCommand:         kills.Work,
+		WorkerCommand:               Work,
 	}
 	if len(os.Args) > 1 && commands[os.Args[1]] != nil {
 		if err := commands[os.Args[1]](context.Background(), os.Args[2:]); err != nil {

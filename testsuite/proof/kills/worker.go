@@ -9,12 +9,12 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"os/exec"
 	"strings"
 	"time"
 
 	"go.temporal.io/sdk/activity"
 
-	"everstep/activities/inference"
 	"everstep/activities/tool"
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -22,103 +22,72 @@ import (
 	"everstep/worker/host"
 )
 
-// WorkerCommand is the first argument with which a worker is started. A program
-// that calls [Chaos] passes what follows it to [Work].
+// WorkerCommand is the first argument with which a worker is started. A program that calls [Run] passes what follows it to [Work].
 const WorkerCommand = "worker"
 
-// workerStopTimeout is what its activities have to finish when it is told to stop.
-const workerStopTimeout = time.Second
+// StopTimeout is what the activities of a worker have to finish when it is told to stop.
+const StopTimeout = time.Second
 
-// A plan is what a worker process is told, as its argument.
-type plan struct {
+// A workerPlan is what a worker process is told, as its argument.
+type workerPlan struct {
 	Address   string `json:"address"`
 	Namespace string `json:"namespace"`
 	TaskQueue string `json:"task_queue"`
 	Storage   string `json:"storage"`
-	Socket    string `json:"socket"`
-	Ledger    string `json:"ledger"`
+	Socket    string `json:"socket"`  // of the runner, which hits are told to
+	Ledgers   string `json:"ledgers"` // a folder
 	Seat      string `json:"seat"`
 	Tools     []Tool `json:"tools"`
-	// Classes says that the tools are those of [ToolClasses], and Ledger a folder.
-	Classes bool `json:"classes,omitzero"`
-	// Load has the worker serve nothing but the sessions of [Load].
-	Load bool `json:"load,omitzero"`
 }
 
-// Work is the worker: it serves until it is killed or its standard input ends.
-// It is the body of the hidden command [WorkerCommand], takes what followed
-// that on the command line, and works only as [Chaos] starts it.
-func Work(ctx context.Context, args []string) error {
-	if len(args) != 1 {
-		return fmt.Errorf("%s is started by a proof, not by hand", WorkerCommand)
+// StartAgain starts this program again with a hidden command and what it is told. It ends with this process.
+func StartAgain(command string, plan any, log *os.File) (*process.Process, error) {
+	text, err := json.Marshal(plan)
+	if err != nil {
+		return nil, err
 	}
-	var p plan
-	if err := json.Unmarshal([]byte(args[0]), &p); err != nil {
-		return fmt.Errorf("read the plan: %w", err)
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this program: %w", err)
+	}
+	cmd := exec.Command(self, command, string(text))
+	cmd.Stdout, cmd.Stderr = log, log
+	return process.Start(cmd)
+}
+
+// StartedAgain reads what a program was told that [StartAgain] has started. The context ends when its controller is gone.
+func StartedAgain(ctx context.Context, args []string, plan any) (context.Context, error) {
+	if len(args) != 1 {
+		return ctx, errors.New("this command is started by a proof, not by hand")
+	}
+	if err := json.Unmarshal([]byte(args[0]), plan); err != nil {
+		return ctx, fmt.Errorf("read the plan: %w", err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin) // nothing is sent: it returns when the controller is gone
 		cancel()
 	}()
-	config := host.Config{
-		Connection: host.Connection{Address: p.Address, Namespace: p.Namespace, Seat: p.Seat},
-		TaskQueue:  p.TaskQueue, Storage: p.Storage,
-		Log: host.Log{Level: slog.LevelWarn}, StopTimeout: workerStopTimeout,
-	}
-	if p.Load {
-		config.Providers = map[string]inference.Provider{answeringName: answering{}}
-	} else {
-		config.Tools, config.Hooks, config.At = p.tools(), p.hooks(), p.at
-	}
-	return host.Run(ctx, config)
+	return ctx, nil
 }
 
-func (p plan) tools() []tool.Tool {
-	if p.Classes {
-		return p.classTools()
-	}
-	all := make([]tool.Tool, len(p.Tools))
-	for i, t := range p.Tools {
-		spec := domain.ToolSpec{Name: t.Name, Description: "Writes a line into the ledger.", Effect: t.Effect, Schema: json.RawMessage(`{"type":"object"}`)}
-		spec.Losses = 1000 // it is the proof that ends their workers
-		all[i] = tool.FromSpec(spec, func(ctx context.Context, arguments json.RawMessage) (tool.Result, error) {
-			return p.effect(ctx, t, arguments)
-		})
-	}
-	return all
-}
-
-// effect is what every tool does: a line in the ledger, then some work.
-func (p plan) effect(ctx context.Context, t Tool, arguments json.RawMessage) (tool.Result, error) {
-	call, ok := tool.ExecutionOf(ctx)
-	if !ok {
-		return tool.Result{}, fmt.Errorf("tool %s: the call does not know its execution", t.Name)
-	}
-	err := enter(p.Ledger, effect{
-		Tool: t.Name, Call: call.ID, WorkflowID: activity.GetInfo(ctx).WorkflowExecution.ID,
-		Step: call.Step, Position: call.Position, Attempt: call.Attempt,
-	})
+// Work is the worker: it serves until it is killed or its standard input ends. It is the body of the hidden command
+// [WorkerCommand], takes what followed that on the command line, and works only as [Run] starts it.
+func Work(ctx context.Context, args []string) error {
+	var p workerPlan
+	ctx, err := StartedAgain(ctx, args, &p)
 	if err != nil {
-		return tool.Result{}, err
+		return err
 	}
-	var asked struct {
-		Text   string `json:"text"`
-		Millis int    `json:"millis"`
-		Pages  int    `json:"pages"`
-	}
-	if json.Unmarshal(arguments, &asked) == nil && asked.Millis > 0 && process.Pause(ctx, time.Duration(asked.Millis)*time.Millisecond) != nil {
-		return tool.Result{}, context.Cause(ctx)
-	}
-	if a := p.ask(placed(ctx)); a.Known {
-		return tool.Result{Content: a.Result}, nil
-	}
-	return tool.Result{Content: t.Name + " done: " + asked.Text + strings.Repeat(", and so on", min(asked.Pages, 100))}, nil
+	return host.Run(ctx, host.Config{
+		Connection: host.Connection{Address: p.Address, Namespace: p.Namespace, Seat: p.Seat},
+		TaskQueue:  p.TaskQueue, Storage: p.Storage, Tools: p.tools(), Hooks: p.hooks(), At: p.at,
+		Log: host.Log{Level: slog.LevelWarn}, StopTimeout: StopTimeout,
+	})
 }
 
-// A hit says that a worker has reached a boundary, or asks what a tool is to
-// return.
+// A hit says that a worker has reached a boundary, and waits for the answer. Without a boundary a tool is in the middle of its
+// work, and asks what it is to return.
 type hit struct {
 	PID         int                `json:"pid"`
 	Boundary    contract.Boundary  `json:"boundary,omitzero"`
@@ -131,7 +100,6 @@ type hit struct {
 	// Call and Position are set for tool calls.
 	Call     domain.ToolExecutionID `json:"tool_execution_id,omitzero"`
 	Position int                    `json:"position,omitzero"`
-	Working  bool                   `json:"working,omitzero"` // set in the middle of a tool of [ToolClasses]
 }
 
 // An answer lets the worker go on. Result is what the tool is to return, where Known.
@@ -140,8 +108,8 @@ type answer struct {
 	Known  bool   `json:"known,omitzero"`
 }
 
-// at tells the controller where the worker is, and returns when it may go on.
-func (p plan) at(ctx context.Context, boundary contract.Boundary) {
+// at tells the runner where the worker is, and returns when it may go on.
+func (p workerPlan) at(ctx context.Context, boundary contract.Boundary) {
 	h := placed(ctx)
 	h.Boundary = boundary
 	p.ask(h)
@@ -157,108 +125,108 @@ func placed(ctx context.Context) hit {
 	return h
 }
 
-// ask returns the controller's answer. Where there is none, this process is
-// about to be killed: it waits for that.
-func (p plan) ask(h hit) answer {
-	a, err := question(p.Socket, h)
+// ask returns the runner's answer. Where there is none, this process is about to be killed: it waits for that.
+func (p workerPlan) ask(h hit) (a answer) {
+	conn, err := net.Dial("unix", p.Socket)
+	if err == nil {
+		defer conn.Close()
+		if err = json.NewEncoder(conn).Encode(h); err == nil {
+			err = json.NewDecoder(conn).Decode(&a)
+		}
+	}
 	if err == nil {
 		return a
 	}
 	const patience = 10 * time.Second
 	time.Sleep(patience)
-	fmt.Fprintln(os.Stderr, "the controller neither answers nor kills:", err)
+	fmt.Fprintln(os.Stderr, "the runner neither answers nor kills:", err)
 	os.Exit(1)
-	return answer{}
+	return a
 }
 
-// question puts a question to the controller, on a connection of its own.
-func question(socket string, h hit) (a answer, err error) {
-	conn, err := net.Dial("unix", socket)
-	if err != nil {
-		return a, err
-	}
-	defer conn.Close()
-	if err = json.NewEncoder(conn).Encode(h); err == nil {
-		err = json.NewDecoder(conn).Decode(&a)
-	}
-	return a, err
-}
-
-// listen answers questions until the listener is closed. decide reports false
-// where the worker gets no answer, since it is being killed.
-func listen(listener net.Listener, decide func(hit) (answer, bool)) error {
-	for {
-		conn, err := listener.Accept()
-		if errors.Is(err, net.ErrClosed) {
-			return nil
+func (p workerPlan) tools() []tool.Tool {
+	all := make([]tool.Tool, len(p.Tools))
+	for i, t := range p.Tools {
+		spec := domain.ToolSpec{Name: t.Name, Description: "Writes a line into the ledger.", Effect: t.Effect, Schema: json.RawMessage(`{"type":"object"}`)}
+		spec.Losses = 1000 // it is the proof that ends their workers
+		var options []tool.Option
+		if t.Key != "" {
+			spec.Schema = fmt.Appendf(nil, `{"type":"object","properties":{%q:{"type":"integer"}}}`, t.Key)
+			options = append(options, tool.EffectKey(t.Key))
 		}
-		if err != nil {
-			return fmt.Errorf("listen to workers: %w", err)
+		if t.Verified {
+			options = append(options, tool.Verify(func(ctx context.Context, arguments json.RawMessage) (tool.Finding, error) {
+				return p.verify(ctx, t, arguments)
+			}))
 		}
-		go func() {
-			defer conn.Close()
-			var h hit
-			if json.NewDecoder(conn).Decode(&h) != nil {
-				return // it was killed while it spoke
-			}
-			if a, goOn := decide(h); goOn {
-				_ = json.NewEncoder(conn).Encode(a) // it may be gone
-			}
-		}()
+		all[i] = tool.FromSpec(spec, func(ctx context.Context, arguments json.RawMessage) (tool.Result, error) {
+			return p.act(ctx, t, arguments)
+		}, options...)
 	}
+	return all
 }
 
-// An effect is one line of the ledger: a tool, or a hook that is an activity,
-// really did its work.
-type effect struct {
-	Tool       string                 `json:"tool,omitzero"`
-	Call       domain.ToolExecutionID `json:"tool_execution_id,omitzero"`
-	Hook       string                 `json:"hook,omitzero"`
-	WorkflowID string                 `json:"workflow"`
-	Step       int                    `json:"step"`
-	Position   int                    `json:"position"`
-	Attempt    int                    `json:"attempt"`
-	// Key is that of the effect, and Void says that the call takes none any more.
-	Key  string `json:"key,omitzero"`
-	Void bool   `json:"void,omitzero"`
-}
-
-// enter appends an effect. One write of an open file in append mode is whole or
-// not there, whenever the process dies.
-func enter(ledger string, e effect) error {
-	text, err := json.Marshal(e)
-	if err != nil {
-		return fmt.Errorf("ledger: %w", err)
+// act is what every tool does: a line in the ledger, unless the call is void, then some work.
+func (p workerPlan) act(ctx context.Context, t Tool, arguments json.RawMessage) (tool.Result, error) {
+	call, ok := tool.ExecutionOf(ctx)
+	if !ok {
+		return tool.Result{}, fmt.Errorf("tool %s: the call does not know its execution", t.Name)
 	}
-	file, err := os.OpenFile(ledger, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	workflow := activity.GetInfo(ctx).WorkflowExecution.ID
+	lines, err := readLedger(p.Ledgers, workflow)
+	for _, line := range lines {
+		if line.Void && line.Call == call.ID {
+			err = errors.New("the call is void")
+		}
+	}
 	if err == nil {
-		_, err = file.Write(append(text, '\n'))
-		err = errors.Join(err, file.Close())
+		err = enter(p.Ledgers, workflow, effect{Tool: t.Name, Call: call.ID, Key: call.Key})
 	}
 	if err != nil {
-		return fmt.Errorf("ledger: %w", err)
+		return tool.Result{}, err
 	}
-	return nil
+	asked := argumentsOf(arguments)
+	if asked.Millis > 0 && process.Pause(ctx, time.Duration(asked.Millis)*time.Millisecond) != nil {
+		return tool.Result{}, context.Cause(ctx)
+	}
+	if a := p.ask(placed(ctx)); a.Known {
+		return tool.Result{Content: a.Result}, nil
+	}
+	return tool.Result{Content: asked.receipt(t)}, nil
 }
 
-// entries counts the lines of the ledger that an agent's run has left: of tool
-// calls, and of hooks by their keys.
-type entries struct {
-	calls map[domain.ToolExecutionID]int
-	hooks map[string]int
+// A toolArguments is what tools take of their arguments.
+type toolArguments struct {
+	Text   string `json:"text"`
+	Millis int    `json:"millis"`
+	Pages  int    `json:"pages"`
 }
 
-func effects(ledger, workflowID string) (entries, error) {
-	counts := entries{calls: make(map[domain.ToolExecutionID]int), hooks: make(map[string]int)}
-	lines, err := readLedger(ledger)
-	for _, e := range lines {
-		switch {
-		case e.WorkflowID != workflowID:
-		case e.Hook != "":
-			counts.hooks[e.Hook]++
-		default:
-			counts.calls[e.Call]++
+func argumentsOf(text json.RawMessage) (a toolArguments) {
+	_ = json.Unmarshal(text, &a) // recorded tools take others
+	return a
+}
+
+// receipt is what a tool answers.
+func (a toolArguments) receipt(t Tool) string {
+	return t.Name + " done: " + a.Text + strings.Repeat(", and so on", min(a.Pages, 100))
+}
+
+// verify looks for a call in the ledger, and makes it void where it is not there.
+func (p workerPlan) verify(ctx context.Context, t Tool, arguments json.RawMessage) (tool.Finding, error) {
+	call, _ := tool.ExecutionOf(ctx)
+	workflow := activity.GetInfo(ctx).WorkflowExecution.ID
+	lines, err := readLedger(p.Ledgers, workflow)
+	if err != nil {
+		return tool.Finding{}, err
+	}
+	for _, line := range lines {
+		if !line.Void && line.Call == call.ID {
+			return tool.Happened(argumentsOf(arguments).receipt(t), "the ledger has it"), nil
 		}
 	}
-	return counts, err
+	if err := enter(p.Ledgers, workflow, effect{Tool: t.Name, Call: call.ID, Void: true}); err != nil {
+		return tool.Finding{}, err
+	}
+	return tool.Fenced("the ledger takes it no more"), nil
 }

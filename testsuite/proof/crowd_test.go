@@ -1,17 +1,19 @@
-package kills
+package main
 
 import (
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"everstep/testsuite/proof/report"
 )
 
 // TestQuota: the provider takes what the quota allows over a minute and over a
 // second, and says when the next may come.
 func TestQuota(t *testing.T) {
 	t.Parallel()
-	p := &quotaServer{CrowdConfig: CrowdConfig{Agents: 2, Steps: 30, RequestsPerMinute: 40}, asked: make([]int, 2)}
+	p := newQuotaServer(&crowd{Agents: 2, Steps: 30, RequestsPerMinute: 40})
 	now := time.Unix(0, 0)
 	require.Zero(t, p.take(0, now))
 	require.Zero(t, p.take(1, now))
@@ -44,23 +46,34 @@ func TestJain(t *testing.T) {
 	require.Zero(t, fairness(nil))
 }
 
-// TestCrowdJudge names each promise that a report breaks.
-func TestCrowdJudge(t *testing.T) {
+// TestBrokenCrowds names each promise that a crowd breaks.
+func TestBrokenCrowds(t *testing.T) {
 	t.Parallel()
-	good := CrowdReport{Agents: 2, Completed: 2, Limited: true, Requests: 100, Refused: 1, Fairness: 0.99, Waiting: 1}
-	require.Empty(t, good.judge())
-	for want, change := range map[string]func(*CrowdReport){
-		"1 of 2 agents did not complete":                           func(r *CrowdReport) { r.Completed = 1 },
-		"the provider refused 2 requests beside the 100 it took":   func(r *CrowdReport) { r.Refused = 2 },
-		"at half time the agents had not had the same: 0.940 of 1": func(r *CrowdReport) { r.Fairness = 0.94 },
-		"no status said that an agent waits for its turn":          func(r *CrowdReport) { r.Waiting = 0 },
+	for detail, change := range map[string]func(*crowd){
+		"":                               func(*crowd) {},
+		"1 of 2 agents did not complete": func(c *crowd) { c.found.completed = 1 },
+		"the provider refused 2 requests beside the 100 it took":   func(c *crowd) { c.quota.refused = 2 },
+		"at half time the agents had not had the same: 0.500 of 1": func(c *crowd) { c.quota.halfway = []int{50, 0} },
+		"no status said that an agent waits for its turn":          func(c *crowd) { c.found.waiting = 0 },
 	} {
-		r := good
-		change(&r)
-		require.Equal(t, []string{want}, r.judge())
-		r.Limited = false
-		if r.Completed == r.Agents {
-			require.Empty(t, r.judge(), "without a limit the rest is only shown")
+		c := &crowd{Agents: 2, found: crowdFigures{completed: 2, waiting: 1}}
+		c.quota = newQuotaServer(c)
+		c.quota.taken, c.quota.refused, c.quota.halfway = make([]time.Time, 100), 1, []int{25, 25}
+		change(c)
+		var want []string
+		if detail != "" {
+			want = []string{detail}
+		}
+		require.Equal(t, want, details(c.report()))
+		if c.Unlimited = true; c.found.completed == c.Agents {
+			require.Empty(t, c.report().Broken, "without a limit the rest is only shown")
 		}
 	}
+}
+
+func details(r report.Report) (all []string) {
+	for _, b := range r.Broken {
+		all = append(all, b.Detail)
+	}
+	return all
 }

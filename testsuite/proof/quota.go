@@ -1,4 +1,4 @@
-package kills
+package main
 
 import (
 	"bytes"
@@ -17,13 +17,17 @@ const crowdTool = "nothing"
 // A quotaServer plays the chat completions API under a quota. Each agent makes
 // calls for as long as its steps need, then answers.
 type quotaServer struct {
-	CrowdConfig
+	*crowd
 
 	mu      sync.Mutex
 	taken   []time.Time
 	refused int
 	asked   []int // what was taken of each agent
 	halfway []int // the same when half of all was
+}
+
+func newQuotaServer(c *crowd) *quotaServer {
+	return &quotaServer{crowd: c, asked: make([]int, c.Agents)}
 }
 
 var agentNumber = regexp.MustCompile(`agent number (\d+)`)
