@@ -67,7 +67,7 @@ type load struct {
 	server   devserver.Server // whose memory is looked at too
 	temporal sdk.Client
 	agents   *client.Client
-	plan     loadPlan
+	plan     kills.WorkerPlan
 	log      *os.File
 	worker   *process.Process
 	prefix   string // of the sessions
@@ -83,7 +83,7 @@ func (l *load) run(ctx context.Context, dir string, server devserver.Server) (r 
 	}
 	defer l.temporal.Close()
 	l.agents = local.Client(l.temporal, server.Address, client.Config{Namespace: server.Namespace, TaskQueue: l.prefix})
-	l.plan = loadPlan{
+	l.plan = kills.WorkerPlan{
 		Address: server.Address, Namespace: server.Namespace, TaskQueue: l.prefix,
 		Storage: filepath.Join(dir, "storage"), Seat: filepath.Join(dir, "load.seat"),
 	}
@@ -91,7 +91,7 @@ func (l *load) run(ctx context.Context, dir string, server devserver.Server) (r 
 		return r, fmt.Errorf("open the worker's log: %w", err)
 	}
 	defer l.log.Close()
-	if l.worker, err = kills.StartAgain(loadWorker, l.plan, l.log); err != nil {
+	if l.worker, err = kills.StartWorker(l.plan, l.log); err != nil {
 		return r, err
 	}
 	defer func() { l.worker.Kill() }()
@@ -116,27 +116,8 @@ func (l *load) run(ctx context.Context, dir string, server devserver.Server) (r 
 // restart ends the worker as a deploy does, and starts another.
 func (l *load) restart() (err error) {
 	l.worker.Stop(os.Interrupt, host.StopsWithin(kills.StopTimeout)+time.Second)
-	l.worker, err = kills.StartAgain(loadWorker, l.plan, l.log)
+	l.worker, err = kills.StartWorker(l.plan, l.log)
 	return err
-}
-
-// A loadPlan is what a worker process is told.
-type loadPlan struct{ Address, Namespace, TaskQueue, Storage, Seat string }
-
-// loadWorker is the hidden command that is a worker.
-const loadWorker = "load-worker"
-
-// serveLoad is the worker.
-func serveLoad(ctx context.Context, args []string) error {
-	var p loadPlan
-	ctx, err := kills.StartedAgain(ctx, args, &p)
-	if err != nil {
-		return err
-	}
-	return host.Run(ctx, host.Config{
-		Connection: host.Connection{Address: p.Address, Namespace: p.Namespace, Seat: p.Seat}, TaskQueue: p.TaskQueue, Storage: p.Storage,
-		Providers: map[string]inference.Provider{answeringName: answering{}}, StopTimeout: kills.StopTimeout,
-	})
 }
 
 // An answering model says the same each time.
@@ -238,12 +219,10 @@ func (l *load) idle(ctx context.Context) error {
 func (l *load) openAll(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(16)
-	told := time.Now()
 	for n := range l.Idle {
 		group.Go(func() error { return l.turn(ctx, l.session(n), 1) })
-		if time.Since(told) >= tellEvery {
-			told = time.Now()
-			l.progress(fmt.Sprintf("%d of %d sessions are open", n, l.Idle))
+		if n%500 == 499 {
+			l.progress(fmt.Sprintf("%d of %d sessions are open", n+1, l.Idle))
 		}
 	}
 	return group.Wait()
@@ -325,7 +304,6 @@ func (l *load) turns(ctx context.Context) error {
 	var times []time.Duration
 	var blocks []turnBlock
 	var before, grown int64
-	told := time.Now()
 	for n := 1; n <= l.Turns; n++ {
 		began := time.Now()
 		err := l.turn(ctx, id, n)
@@ -347,9 +325,6 @@ func (l *load) turns(ctx context.Context) error {
 			row.Add("runs", "runs", c.runs)
 			l.report.Rows = append(l.report.Rows, row)
 			times, before = nil, grown
-		}
-		if time.Since(told) >= tellEvery {
-			told = time.Now()
 			l.progress(fmt.Sprintf("%d of %d turns", n, l.Turns))
 		}
 	}

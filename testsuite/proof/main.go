@@ -25,6 +25,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.temporal.io/sdk/contrib/envconfig"
 
+	"everstep/activities/inference"
 	"everstep/domain"
 	"everstep/starter/client"
 	"everstep/starter/devserver"
@@ -126,7 +127,7 @@ Exit codes: 0 every promise was kept, 1 one was broken, or another error, 2 wron
 		command.Flags().SortFlags = false
 		root.AddCommand(command)
 	}
-	root.AddCommand(hidden(devserver.SupervisorCommand, devserver.Supervise), hidden(kills.WorkerCommand, kills.Work), hidden(loadWorker, serveLoad))
+	root.AddCommand(hidden(devserver.SupervisorCommand, devserver.Supervise), hidden(kills.WorkerCommand, kills.Worker(map[string]inference.Provider{answeringName: answering{}})))
 	return root
 }
 

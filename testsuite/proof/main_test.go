@@ -13,11 +13,12 @@ import (
 	"everstep/starter/devserver"
 	"everstep/starter/local"
 	"everstep/starter/render"
+	"everstep/testsuite/proof/kills"
 )
 
 // TestMain lets the test binary be what the program starts: the supervisor of the dev server, and workers.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && slices.Contains([]string{devserver.SupervisorCommand, loadWorker}, os.Args[1]) {
+	if len(os.Args) > 1 && slices.Contains([]string{devserver.SupervisorCommand, kills.WorkerCommand}, os.Args[1]) {
 		main()
 	}
 	os.Exit(m.Run())

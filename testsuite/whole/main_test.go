@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	host.Begin()
 	commands := map[string]func(context.Context, []string) error{
 		devserver.SupervisorCommand: devserver.Supervise,
-		kills.WorkerCommand:         kills.Work,
+		kills.WorkerCommand:         kills.Worker(nil),
 		mortalWorker:                mortalWork,
 		mcpServer:                   mcpServe,
 		mcpTasks:                    mcpTasksServe,

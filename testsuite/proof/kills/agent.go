@@ -57,20 +57,6 @@ type Tool struct {
 // once reports whether no call may be repeated, and nobody can find out what became of one.
 func (t Tool) once() bool { return t.Effect == domain.AtMostOnce && !t.Verified }
 
-func (a Agent) check() error {
-	switch {
-	case a.Name == "" || len(a.Name) > 100:
-		return fmt.Errorf("agent %q: name: give it one of 1 to 100 letters", a.Name)
-	case len(a.Executions) == 0:
-		return fmt.Errorf("agent %s: executions: there are none; give at least one prompt", a.Name)
-	case len(a.Script) == 0:
-		return fmt.Errorf("agent %s: script: is empty; say what its model says", a.Name)
-	case a.Executions[0].GoesOn:
-		return fmt.Errorf("agent %s: executions: the first goes on from none; give it a prompt", a.Name)
-	}
-	return nil
-}
-
 // session reports whether the agent has a name and stays open for more.
 func (a Agent) session() bool {
 	return slices.ContainsFunc(a.Executions[1:], func(x Execution) bool { return !x.GoesOn })

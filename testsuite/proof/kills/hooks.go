@@ -39,7 +39,7 @@ const (
 )
 
 // hooks are those of every worker of the kills. Agents list what they use.
-func (p workerPlan) hooks() []hook.Hook {
+func (p WorkerPlan) hooks() []hook.Hook {
 	all := []hook.Hook{
 		hook.BeforeExecution(SteerHook, p.announce),
 		hook.BeforeStep(SteerHook, pace),
@@ -69,7 +69,7 @@ func (p workerPlan) hooks() []hook.Hook {
 
 // announce says that an execution begins, and tells the runner where it
 // goes on from another one. A replay tells it again, which does no harm.
-func (p workerPlan) announce(c hook.Point) (hook.Point, error) {
+func (p WorkerPlan) announce(c hook.Point) (hook.Point, error) {
 	execution, _ := c.State.Execution()
 	words := "begins"
 	if _, goesOn := execution.Origin(); goesOn {
@@ -145,7 +145,7 @@ func WatchHook(trigger domain.Trigger) string { return "watch_" + string(trigger
 
 // watcher writes its effect into the ledger and then says what it wants done,
 // which follows from its request alone, so that it is the same again.
-func (p workerPlan) watcher(trigger domain.Trigger) hook.Hook {
+func (p WorkerPlan) watcher(trigger domain.Trigger) hook.Hook {
 	h := hook.IO(trigger, WatchHook(trigger), func(ctx context.Context, r contract.HookRequest) (contract.HookReply, error) {
 		at := placed(ctx)
 		at.Hook, at.Boundary = hookKey(r), contract.BeforeHook

@@ -231,7 +231,7 @@ func (v *verdict) judgeTranscript(got, base agentLeft) bool {
 	}
 	summaries := 0
 	for i, entry := range got.messages {
-		mine, theirs := comparable(entry.Message), comparable(base.messages[i].Message)
+		mine, theirs := anyOutcome(entry.Message), anyOutcome(base.messages[i].Message)
 		_, unknown := v.unknown[domain.TagOf(mine).ToolExecutionID]
 		if !v.holds(entry.Index == i, PromiseTranscript, "message %d has index %d", i, entry.Index) ||
 			!v.holds(same(mine, theirs, unknown), PromiseTranscript, "message %d is not the undisturbed one: %s; %s", i, excerpt(mine), excerpt(theirs)) {
@@ -245,9 +245,9 @@ func (v *verdict) judgeTranscript(got, base agentLeft) bool {
 	return true
 }
 
-// comparable is a message in which a sub-agent does not say of its calls with effects which of them nobody knows the outcome of:
+// anyOutcome is a message in which a sub-agent does not say of its calls with effects which of them nobody knows the outcome of:
 // kills decide that. How many they were it says.
-func comparable(m domain.Message) domain.Message {
+func anyOutcome(m domain.Message) domain.Message {
 	if m.ToolResult == nil || m.ToolResult.Name != domain.SpawnSubagent {
 		return m
 	}
@@ -329,16 +329,21 @@ func (v *verdict) judgePool() {
 // judgeEvents compares the events by type, step and reason, and their numbers.
 func (v *verdict) judgeEvents(got, base agentLeft) {
 	for i := range base.events {
-		wrong := wrongNumber(got.events[i])
+		wrong := ""
+		for n, event := range got.events[i] {
+			if sequence := event.Head().Sequence; sequence != int64(n+1) && wrong == "" {
+				wrong = fmt.Sprintf("event %d has number %d", n+1, sequence)
+			}
+		}
 		if wrong == "" {
-			mine := story{calls: positions(got.steps[i]), unknown: make(map[place]bool)}
+			mine, theirs := placesOf(got.steps[i]), placesOf(base.steps[i])
+			unknown := make(map[place]bool)
 			for id := range v.unknown {
-				if at, here := mine.calls[id]; here {
-					mine.unknown[at] = true
+				if at, here := mine[id.String()]; here {
+					unknown[at] = true
 				}
 			}
-			theirs := story{calls: positions(base.steps[i]), unknown: mine.unknown}
-			wrong = firstDifference(mine.of(got.events[i]), theirs.of(base.events[i]))
+			wrong = firstDifference(lines(got.events[i], mine, unknown), lines(base.events[i], theirs, unknown))
 		}
 		if !v.holds(wrong == "", PromiseEvents, "execution %d: %s", i+1, wrong) {
 			v.events = false
@@ -346,68 +351,80 @@ func (v *verdict) judgeEvents(got, base agentLeft) {
 	}
 }
 
-// wrongNumber says where the numbers of events do not follow one another from 1.
-func wrongNumber(events []domain.Event) string {
-	for i, event := range events {
-		if n := event.Head().Sequence; n != int64(i+1) {
-			return fmt.Sprintf("event %d has number %d", i+1, n)
-		}
-	}
-	return ""
-}
-
 // A place is where a tool call stands in its execution.
 type place struct{ step, position int }
 
-func positions(steps []domain.StepExecution) map[domain.ToolExecutionID]place {
-	calls := make(map[domain.ToolExecutionID]place)
+// placesOf are the places of tool calls, by their ids.
+func placesOf(steps []domain.StepExecution) map[string]place {
+	calls := make(map[string]place)
 	for _, step := range steps {
 		for position, call := range step.Step.ToolExecutions {
-			calls[call.ID] = place{step.Step.Number, position}
+			calls[call.ID.String()] = place{step.Step.Number, position}
 		}
 	}
 	return calls
 }
 
-// A story is an execution's events in words, ids, times and usage aside.
-type story struct {
-	calls   map[domain.ToolExecutionID]place
-	unknown map[place]bool // the places of calls of which it does not tell how they ended
-}
-
-// of tells of the events in their order, and then of calls as they ended in call order: which of several ends first is
-// nobody's promise.
-func (s story) of(events []domain.Event) []string {
+// lines are events without what differs from run to run, a line each: in their order, and then, in call order, how calls ended, since
+// which of several ends first is nobody's promise. How the unknown calls ended, and their steps for it, is left out.
+func lines(events []domain.Event, calls map[string]place, unknown map[place]bool) []string {
 	var lines, ends []string
 	for _, event := range events {
+		fields := fieldsOf(event)
+		id, _ := fields["tool_execution_id"].(string)
+		at, isCall := calls[id]
+		for _, key := range []string{
+			"sequence", "time", "agent_id", "parent_agent_id", "execution_id", "step_id", "tool_execution_id", "child_agent_id",
+			"attempts", "usage", "cost_nano_usd", "duration_ms",
+		} {
+			delete(fields, key)
+		}
 		switch e := event.(type) {
-		case domain.ToolCallStarted:
-			lines = append(lines, told(e)+fmt.Sprint(s.calls[e.ToolExecutionID]))
-		case domain.ToolCallBlocked:
-			lines = append(lines, told(e)+fmt.Sprint(s.calls[e.ToolExecutionID]))
-		case domain.ToolCallCompleted:
-			at := s.calls[e.ToolExecutionID]
-			if s.unknown[at] {
-				e.Kind, e.Code = "", ""
+		case domain.ToolOutcomeUnknown:
+			if unknown[at] {
+				continue
 			}
-			ends = append(ends, fmt.Sprintf("%05d/%03d %s", at.step, at.position, told(e)))
+		case domain.ToolCallCompleted:
+			if unknown[at] {
+				delete(fields, "error_kind")
+				delete(fields, "error_code")
+			}
+			ends = append(ends, fmt.Sprintf("%05d/%03d %v", at.step, at.position, fields))
+			continue
 		case domain.AgentStepCompleted:
-			for at := range s.unknown {
-				if at.step == e.Step { // it makes it another type of step
-					e.StepType, e.Errors = "", 0
+			for at := range unknown {
+				if at.step == e.Step { // an unknown call makes it another type of step
+					delete(fields, "step_type")
+					delete(fields, "errors")
 				}
 			}
-			lines = append(lines, told(e))
-		case domain.ToolOutcomeUnknown:
-			if !s.unknown[s.calls[e.ToolExecutionID]] {
-				lines = append(lines, told(e))
-			}
-		default:
-			lines = append(lines, told(e))
 		}
+		if isCall {
+			fields["call"] = at
+		}
+		lines = append(lines, fmt.Sprint(fields))
 	}
 	slices.Sort(ends)
 	return append(lines, ends...)
+}
+
+// fieldsOf are those of an event, in which another execution or script is like any other.
+func fieldsOf(event domain.Event) map[string]any {
+	fields := make(map[string]any)
+	text, err := json.Marshal(domain.RecordedEvent{Event: event})
+	if err == nil {
+		err = json.Unmarshal(text, &fields)
+	}
+	if err != nil {
+		panic(err) // it has been decoded before
+	}
+	if fields["origin"] != nil {
+		fields["origin"] = "another"
+	}
+	if model, ok := fields["model"].(string); ok { // a script, in whichever folder
+		fields["model"] = filepath.Base(model)
+	}
+	return fields
 }
 
 func firstDifference(mine, theirs []string) string {
@@ -422,31 +439,6 @@ func firstDifference(mine, theirs []string) string {
 		}
 	}
 	return ""
-}
-
-// told is an event without what differs from run to run.
-func told(event domain.Event) string {
-	fields := make(map[string]any)
-	text, err := json.Marshal(domain.RecordedEvent{Event: event})
-	if err == nil {
-		err = json.Unmarshal(text, &fields)
-	}
-	if err != nil {
-		return err.Error()
-	}
-	for _, key := range []string{
-		"sequence", "time", "agent_id", "parent_agent_id", "execution_id", "step_id", "tool_execution_id", "child_agent_id",
-		"attempts", "usage", "cost_nano_usd", "duration_ms",
-	} {
-		delete(fields, key)
-	}
-	if fields["origin"] != nil {
-		fields["origin"] = "another"
-	}
-	if model, ok := fields["model"].(string); ok { // a script, in whichever folder
-		fields["model"] = filepath.Base(model)
-	}
-	return fmt.Sprint(fields)
 }
 
 // wronglyListed compares the list of agents with unknown calls, and how many each has, with the runs that have some.

@@ -59,11 +59,6 @@ func (c Config) checked() (Config, error) {
 	case len(c.Agents) == 0:
 		return c, domain.Errorf(domain.Invalid, "agents: there are none; give Scripted()")
 	}
-	for _, a := range c.Agents {
-		if err := a.check(); err != nil {
-			return c, err
-		}
-	}
 	reached := Reached(c.Agents)
 	for _, p := range c.Points {
 		if !slices.Contains(reached, p) {
@@ -87,7 +82,9 @@ func Run(ctx context.Context, config Config) (report.Report, error) {
 		return report.Report{}, err
 	}
 	began := time.Now()
-	p, err := prepare(ctx, config)
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	p, err := prepare(ctx, config, fail)
 	if err != nil {
 		return report.Report{}, err
 	}
@@ -100,15 +97,15 @@ func Run(ctx context.Context, config Config) (report.Report, error) {
 
 // A proof is one series of kills.
 type proof struct {
-	config   Config
-	plan     *killPlan
-	tools    []Tool
-	temporal sdk.Client
-	prefix   string // of its task queues, which no other proof on the server has
-	sockets  string // a folder
-	// undisturbed is where agents run that are not killed, and failed says why it can do no more.
-	undisturbed *runner
-	failed      chan error
+	config      Config
+	plan        *killPlan
+	tools       []Tool
+	temporal    sdk.Client
+	prefix      string  // of its task queues, which no other proof on the server has
+	sockets     string  // a folder
+	undisturbed *runner // where agents run that are not killed
+	// fail ends the proof: one of its runners can do no more.
+	fail context.CancelCauseFunc
 
 	mu        sync.Mutex
 	turn      int // counts the runs that were begun
@@ -119,10 +116,10 @@ type proof struct {
 }
 
 // prepare connects, and makes the places that workers share.
-func prepare(ctx context.Context, config Config) (p *proof, err error) {
+func prepare(ctx context.Context, config Config, fail context.CancelCauseFunc) (p *proof, err error) {
 	p = &proof{
 		config: config, plan: newPlan(config.Kills, config.Points, config.Seed), prefix: "kills-" + uuid.NewString()[:8],
-		baselines: make(map[string]func() (left, error)), failed: make(chan error, 1),
+		baselines: make(map[string]func() (left, error)), fail: fail,
 	}
 	defer func() {
 		if err != nil {
@@ -150,12 +147,7 @@ func prepare(ctx context.Context, config Config) (p *proof, err error) {
 	if p.temporal, err = host.Dial(ctx, host.Connection{Address: config.Address, Namespace: config.Namespace}); err != nil {
 		return p, err
 	}
-	p.undisturbed, err = p.openRunner("undisturbed", func(err error) {
-		select {
-		case p.failed <- err:
-		default: // one is enough
-		}
-	})
+	p.undisturbed, err = p.openRunner("undisturbed")
 	return p, err
 }
 
@@ -180,50 +172,28 @@ func (p *proof) script(a Agent, subagent string) string {
 
 // run has all runners work until every kill is made, or one of them fails, the undisturbed one too.
 func (p *proof) run(ctx context.Context) error {
-	group, ctx := errgroup.WithContext(ctx)
-	done, finish := context.WithCancel(ctx)
-	group.Go(func() error {
-		select {
-		case err := <-p.failed:
-			return err
-		case <-done.Done():
-			return nil
-		}
-	})
-	var working sync.WaitGroup
+	group, working := errgroup.WithContext(ctx)
 	for i := range p.config.Lanes {
-		working.Add(1)
-		group.Go(func() error {
-			defer working.Done()
-			return p.work(ctx, fmt.Sprintf("lane%d", i+1))
-		})
+		group.Go(func() error { return p.work(working, fmt.Sprintf("lane%d", i+1)) })
 	}
-	working.Wait()
-	finish()
-	return group.Wait()
+	err := group.Wait()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
 }
 
 // work makes kills with a runner of its own, until there is none to make.
 func (p *proof) work(ctx context.Context, name string) error {
-	ctx, fail := context.WithCancelCause(ctx)
-	defer fail(nil)
-	l, err := p.openRunner(name, fail)
+	l, err := p.openRunner(name)
 	if err != nil {
 		return err
 	}
 	defer l.close()
 	for point, ok := l.planned(); ok; point, ok = l.planned() {
 		if err := p.try(ctx, l, p.next(point)); err != nil {
-			return cmp.Or(lossOf(ctx), err)
+			return err
 		}
-	}
-	return nil
-}
-
-// lossOf is why a runner can do no more; nil: it can, or the proof was left.
-func lossOf(ctx context.Context) error {
-	if cause := context.Cause(ctx); cause != ctx.Err() { //nolint:errorlint // it is the same value where nobody gave a cause
-		return cause
 	}
 	return nil
 }

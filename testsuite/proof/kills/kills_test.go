@@ -1,6 +1,7 @@
 package kills
 
 import (
+	"context"
 	"errors"
 	"net"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	sdk "go.temporal.io/sdk/client"
@@ -92,12 +94,14 @@ func TestWithoutItsUndisturbedRunnerTheProofEnds(t *testing.T) {
 	require.NoError(t, err)
 	p := &proof{
 		config: config, temporal: temporal, sockets: t.TempDir(), plan: newPlan(1, config.Points, 1),
-		baselines: make(map[string]func() (left, error)), failed: make(chan error, 1),
+		baselines: make(map[string]func() (left, error)),
 	}
 	p.undisturbed = &runner{proof: p, agents: local.Client(temporal, config.Address, client.Config{})}
 	gone := errors.New("undisturbed: the worker ended by itself")
-	p.failed <- gone
-	require.ErrorIs(t, p.run(t.Context()), gone)
+	ctx, fail := context.WithCancelCause(t.Context())
+	p.fail = fail
+	time.AfterFunc(100*time.Millisecond, func() { p.fail(gone) }) // at any time
+	require.ErrorIs(t, p.run(ctx), gone)
 }
 
 // undisturbed is what the whole agents leave on a server that suggests to continue as new after so many events.
@@ -107,7 +111,7 @@ func undisturbed(t *testing.T, suggest string) (all []left) {
 	config.Agents = Whole()
 	config, err := config.checked()
 	require.NoError(t, err)
-	p, err := prepare(t.Context(), config)
+	p, err := prepare(t.Context(), config, func(err error) { t.Log(err) })
 	require.NoError(t, err)
 	t.Cleanup(p.close)
 	for _, a := range config.Agents {

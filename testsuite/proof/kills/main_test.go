@@ -13,7 +13,7 @@ import (
 func TestMain(m *testing.M) {
 	commands := map[string]func(context.Context, []string) error{
 		devserver.SupervisorCommand: devserver.Supervise,
-		WorkerCommand:               Work,
+		WorkerCommand:               Worker(nil),
 	}
 	if len(os.Args) > 1 && commands[os.Args[1]] != nil {
 		if err := commands[os.Args[1]](context.Background(), os.Args[2:]); err != nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,6 +19,7 @@ import (
 	"everstep/domain/progress"
 	"everstep/starter/client"
 	"everstep/starter/process"
+	"everstep/testsuite/proof/report"
 )
 
 // A left is what one run left: what its agents did, and what is there of them.
@@ -256,49 +256,49 @@ func lostCalls(ctx context.Context, agents *client.Client, id string, runs []str
 	return found, nil
 }
 
-// listPatience is how long the server may take until its list of agents is right.
-const listPatience = 30 * time.Second
-
-// leftRunning looks for workflows on the queue of a runner that go on although its agent has ended.
-func (p *proof) leftRunning(ctx context.Context, l *runner) (running []string, err error) {
+// eventually asks again while an answer is not right, since the server's lists may be late.
+func eventually(ctx context.Context, right func() (bool, error)) error {
+	const patience = 30 * time.Second
 	for began := time.Now(); ; {
-		response, err := p.temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
-			Namespace: p.config.Namespace, Query: fmt.Sprintf("TaskQueue = '%s-%s' AND ExecutionStatus = 'Running'", p.prefix, l.name),
-		})
-		if err != nil {
-			return nil, fmt.Errorf("list what is running: %w", err)
-		}
-		running = nil
-		for _, info := range response.GetExecutions() {
-			running = append(running, info.GetExecution().GetWorkflowId())
-		}
-		slices.Sort(running)
-		if running = slices.Compact(running); len(running) == 0 || time.Since(began) > listPatience {
-			return running, nil
-		}
-		if err := process.Pause(ctx, askAgain); err != nil {
-			return nil, err
-		}
-	}
-}
-
-// judgeList compares the list of agents with unknown calls with those that have some.
-func (p *proof) judgeList(ctx context.Context) error {
-	for began := time.Now(); ; {
-		listed := map[string]int{}
-		for a, err := range p.client(p.prefix).List(ctx, client.ListOptions{Unknown: true}) {
-			if err != nil {
-				return err
-			}
-			listed[a.ID] = a.Unknown
-		}
-		wrong := wronglyListed(p.verdicts, listed)
-		if len(wrong) == 0 || time.Since(began) > listPatience {
-			p.broken = append(p.broken, wrong...)
-			return nil
+		ok, err := right()
+		if ok || err != nil || time.Since(began) > patience {
+			return err
 		}
 		if err := process.Pause(ctx, askAgain); err != nil {
 			return err
 		}
 	}
+}
+
+// leftRunning looks for workflows on the queue of a runner that go on although its agent has ended.
+func (p *proof) leftRunning(ctx context.Context, l *runner) (running []string, err error) {
+	err = eventually(ctx, func() (bool, error) {
+		response, err := p.temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
+			Namespace: p.config.Namespace, Query: fmt.Sprintf("TaskQueue = '%s-%s' AND ExecutionStatus = 'Running'", p.prefix, l.name),
+		})
+		running = nil
+		for _, info := range response.GetExecutions() {
+			running = append(running, info.GetExecution().GetWorkflowId())
+		}
+		return len(running) == 0, err
+	})
+	return running, err
+}
+
+// judgeList compares the list of agents with unknown calls with those that have some.
+func (p *proof) judgeList(ctx context.Context) error {
+	var wrong []report.Broken
+	err := eventually(ctx, func() (bool, error) {
+		listed := map[string]int{}
+		for a, err := range p.client(p.prefix).List(ctx, client.ListOptions{Unknown: true}) {
+			if err != nil {
+				return false, err
+			}
+			listed[a.ID] = a.Unknown
+		}
+		wrong = wronglyListed(p.verdicts, listed)
+		return len(wrong) == 0, nil
+	})
+	p.broken = append(p.broken, wrong...)
+	return err
 }

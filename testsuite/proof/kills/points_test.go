@@ -134,15 +134,11 @@ func TestConfigIsChecked(t *testing.T) {
 	t.Parallel()
 	one := sample()
 	for want, config := range map[string]Config{
-		"kills: is 0; give a number from 1 on":    {Agents: Plain()},
-		"lanes: is -1; give":                      {Kills: 1, Lanes: -1},
-		"agents: there are none":                  {Kills: 1},
-		"none of the agents reaches in_summary":   {Kills: 1, Agents: Plain(), Points: []Point{"in_summary"}},
-		"none of the agents reaches nowhere":      {Kills: 1, Agents: Plain(), Points: []Point{"nowhere"}},
-		"executions: the first goes on from none": {Kills: 1, Agents: []Agent{{Name: "a", Script: one.Script, Executions: []Execution{{GoesOn: true}}}}},
-		"executions: there are none":              {Kills: 1, Agents: []Agent{{Name: "a", Script: one.Script}}},
-		"script: is empty":                        {Kills: 1, Agents: []Agent{{Name: "a", Executions: one.Executions}}},
-		`agent "": name: give it one`:             {Kills: 1, Agents: []Agent{{Script: one.Script, Executions: one.Executions}}},
+		"kills: is 0; give a number from 1 on":  {Agents: Plain()},
+		"lanes: is -1; give":                    {Kills: 1, Lanes: -1},
+		"agents: there are none":                {Kills: 1},
+		"none of the agents reaches in_summary": {Kills: 1, Agents: Plain(), Points: []Point{"in_summary"}},
+		"none of the agents reaches nowhere":    {Kills: 1, Agents: Plain(), Points: []Point{"nowhere"}},
 	} {
 		_, err := Run(t.Context(), config)
 		require.ErrorContains(t, err, want)

@@ -21,7 +21,6 @@ type runner struct {
 	proof  *proof
 	name   string
 	agents *client.Client
-	fail   func(error) // told why the runner can do no more
 
 	log        *os.File
 	listener   net.Listener
@@ -33,16 +32,16 @@ type runner struct {
 }
 
 // openRunner starts the worker of a runner, whose socket, seat and log are its own.
-func (p *proof) openRunner(name string, fail func(error)) (l *runner, err error) {
+func (p *proof) openRunner(name string) (l *runner, err error) {
 	queue := p.prefix + "-" + name
-	l = &runner{proof: p, name: name, fail: fail, agents: p.client(queue)}
+	l = &runner{proof: p, name: name, agents: p.client(queue)}
 	defer func() {
 		if err != nil {
 			l.close()
 			l, err = nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}()
-	plan := workerPlan{
+	plan := WorkerPlan{
 		Address: p.config.Address, Namespace: p.config.Namespace, TaskQueue: queue, Tools: p.tools,
 		Storage: filepath.Join(p.config.Dir, "storage"), Ledgers: filepath.Join(p.config.Dir, ledgers),
 		Socket: filepath.Join(p.sockets, name), Seat: filepath.Join(p.config.Dir, name+".seat"),
@@ -54,9 +53,9 @@ func (p *proof) openRunner(name string, fail func(error)) (l *runner, err error)
 		return l, err
 	}
 	l.controller, err = kill.Start(
-		func() (*process.Process, error) { return StartAgain(WorkerCommand, plan, l.log) },
+		func() (*process.Process, error) { return StartWorker(plan, l.log) },
 		func(state *os.ProcessState) {
-			fail(fmt.Errorf("%s: the worker ended by itself (%s); see %s", name, state, l.log.Name()))
+			p.fail(fmt.Errorf("%s: the worker ended by itself (%s); see %s", name, state, l.log.Name()))
 		})
 	if err == nil {
 		go l.listen()
@@ -82,7 +81,7 @@ func (l *runner) listen() {
 		conn, err := l.listener.Accept()
 		if err != nil {
 			if !errors.Is(err, net.ErrClosed) {
-				l.fail(fmt.Errorf("listen to workers: %w", err))
+				l.proof.fail(fmt.Errorf("listen to workers: %w", err))
 			}
 			return
 		}
@@ -192,7 +191,7 @@ func (l *runner) kill(r *run, s *seen, h hit) {
 	l.next = nil
 	made, err := l.controller.Kill()
 	if err != nil {
-		l.fail(err)
+		l.proof.fail(err)
 	}
 	r.killed(made, point, s, h)
 	at := "between steps"

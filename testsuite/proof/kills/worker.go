@@ -15,6 +15,7 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
+	"everstep/activities/inference"
 	"everstep/activities/tool"
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -22,68 +23,64 @@ import (
 	"everstep/worker/host"
 )
 
-// WorkerCommand is the first argument with which a worker is started. A program that calls [Run] passes what follows it to [Work].
+// WorkerCommand is the first argument with which a worker is started. A program that calls [Run] passes what follows it to [Worker].
 const WorkerCommand = "worker"
 
 // StopTimeout is what the activities of a worker have to finish when it is told to stop.
 const StopTimeout = time.Second
 
-// A workerPlan is what a worker process is told, as its argument.
-type workerPlan struct {
-	Address   string `json:"address"`
-	Namespace string `json:"namespace"`
-	TaskQueue string `json:"task_queue"`
-	Storage   string `json:"storage"`
-	Socket    string `json:"socket"`  // of the runner, which hits are told to
-	Ledgers   string `json:"ledgers"` // a folder
-	Seat      string `json:"seat"`
-	Tools     []Tool `json:"tools"`
+// A WorkerPlan is what a worker process is told, as its argument.
+type WorkerPlan struct {
+	Address, Namespace, TaskQueue, Storage, Seat string
+
+	Socket  string // of the runner, which hits are told to; empty: the worker asks nobody
+	Ledgers string // a folder
+	Tools   []Tool
 }
 
-// StartAgain starts this program again with a hidden command and what it is told. It ends with this process.
-func StartAgain(command string, plan any, log *os.File) (*process.Process, error) {
+// StartWorker starts this program again as a worker, which ends with this process.
+func StartWorker(plan WorkerPlan, log *os.File) (*process.Process, error) {
 	text, err := json.Marshal(plan)
 	if err != nil {
 		return nil, err
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("find this program: %w", err)
+		return nil, fmt.Errorf("find this program to run workers: %w", err)
 	}
-	cmd := exec.Command(self, command, string(text))
+	cmd := exec.Command(self, WorkerCommand, string(text))
 	cmd.Stdout, cmd.Stderr = log, log
 	return process.Start(cmd)
 }
 
-// StartedAgain reads what a program was told that [StartAgain] has started. The context ends when its controller is gone.
-func StartedAgain(ctx context.Context, args []string, plan any) (context.Context, error) {
-	if len(args) != 1 {
-		return ctx, errors.New("this command is started by a proof, not by hand")
+// Worker is the hidden command [WorkerCommand] that serves until it is killed or its standard input ends. It takes what
+// followed that on the command line, and works only as [StartWorker] starts it. Models of providers are served beside the
+// scripted ones.
+func Worker(providers map[string]inference.Provider) func(ctx context.Context, args []string) error {
+	return func(ctx context.Context, args []string) error {
+		if len(args) != 1 {
+			return fmt.Errorf("%s is started by a proof, not by hand", WorkerCommand)
+		}
+		var p WorkerPlan
+		if err := json.Unmarshal([]byte(args[0]), &p); err != nil {
+			return fmt.Errorf("read the plan: %w", err)
+		}
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		go func() {
+			_, _ = io.Copy(io.Discard, os.Stdin) // nothing is sent: it returns when who started it is gone
+			cancel()
+		}()
+		config := host.Config{
+			Connection: host.Connection{Address: p.Address, Namespace: p.Namespace, Seat: p.Seat},
+			TaskQueue:  p.TaskQueue, Storage: p.Storage, Providers: providers,
+			Log: host.Log{Level: slog.LevelWarn}, StopTimeout: StopTimeout,
+		}
+		if p.Socket != "" {
+			config.Tools, config.Hooks, config.At = p.tools(), p.hooks(), p.at
+		}
+		return host.Run(ctx, config)
 	}
-	if err := json.Unmarshal([]byte(args[0]), plan); err != nil {
-		return ctx, fmt.Errorf("read the plan: %w", err)
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin) // nothing is sent: it returns when the controller is gone
-		cancel()
-	}()
-	return ctx, nil
-}
-
-// Work is the worker: it serves until it is killed or its standard input ends. It is the body of the hidden command
-// [WorkerCommand], takes what followed that on the command line, and works only as [Run] starts it.
-func Work(ctx context.Context, args []string) error {
-	var p workerPlan
-	ctx, err := StartedAgain(ctx, args, &p)
-	if err != nil {
-		return err
-	}
-	return host.Run(ctx, host.Config{
-		Connection: host.Connection{Address: p.Address, Namespace: p.Namespace, Seat: p.Seat},
-		TaskQueue:  p.TaskQueue, Storage: p.Storage, Tools: p.tools(), Hooks: p.hooks(), At: p.at,
-		Log: host.Log{Level: slog.LevelWarn}, StopTimeout: StopTimeout,
-	})
 }
 
 // A hit says that a worker has reached a boundary, and waits for the answer. Without a boundary a tool is in the middle of its
@@ -109,7 +106,7 @@ type answer struct {
 }
 
 // at tells the runner where the worker is, and returns when it may go on.
-func (p workerPlan) at(ctx context.Context, boundary contract.Boundary) {
+func (p WorkerPlan) at(ctx context.Context, boundary contract.Boundary) {
 	h := placed(ctx)
 	h.Boundary = boundary
 	p.ask(h)
@@ -126,7 +123,7 @@ func placed(ctx context.Context) hit {
 }
 
 // ask returns the runner's answer. Where there is none, this process is about to be killed: it waits for that.
-func (p workerPlan) ask(h hit) (a answer) {
+func (p WorkerPlan) ask(h hit) (a answer) {
 	conn, err := net.Dial("unix", p.Socket)
 	if err == nil {
 		defer conn.Close()
@@ -144,7 +141,7 @@ func (p workerPlan) ask(h hit) (a answer) {
 	return a
 }
 
-func (p workerPlan) tools() []tool.Tool {
+func (p WorkerPlan) tools() []tool.Tool {
 	all := make([]tool.Tool, len(p.Tools))
 	for i, t := range p.Tools {
 		spec := domain.ToolSpec{Name: t.Name, Description: "Writes a line into the ledger.", Effect: t.Effect, Schema: json.RawMessage(`{"type":"object"}`)}
@@ -167,7 +164,7 @@ func (p workerPlan) tools() []tool.Tool {
 }
 
 // act is what every tool does: a line in the ledger, unless the call is void, then some work.
-func (p workerPlan) act(ctx context.Context, t Tool, arguments json.RawMessage) (tool.Result, error) {
+func (p WorkerPlan) act(ctx context.Context, t Tool, arguments json.RawMessage) (tool.Result, error) {
 	call, ok := tool.ExecutionOf(ctx)
 	if !ok {
 		return tool.Result{}, fmt.Errorf("tool %s: the call does not know its execution", t.Name)
@@ -213,7 +210,7 @@ func (a toolArguments) receipt(t Tool) string {
 }
 
 // verify looks for a call in the ledger, and makes it void where it is not there.
-func (p workerPlan) verify(ctx context.Context, t Tool, arguments json.RawMessage) (tool.Finding, error) {
+func (p WorkerPlan) verify(ctx context.Context, t Tool, arguments json.RawMessage) (tool.Finding, error) {
 	call, _ := tool.ExecutionOf(ctx)
 	workflow := activity.GetInfo(ctx).WorkflowExecution.ID
 	lines, err := readLedger(p.Ledgers, workflow)
