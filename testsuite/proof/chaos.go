@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 
@@ -83,14 +82,18 @@ TLS and keys, and which continues runs as new only if it suggests that early.`,
 			if err := chooseBoundaries(&config, boundaries); err != nil {
 				return err
 			}
-			if command.Flags().Changed("address") {
-				return p.chaosElsewhere(command.Context(), config)
+			elsewhere := command.Flags().Changed("address")
+			reached, continuing := kills.Reached(config.Agents), kills.Point(contract.Continuing)
+			if elsewhere && len(boundaries) == 0 && slices.Contains(reached, continuing) {
+				config.Points = slices.DeleteFunc(reached, func(point kills.Point) bool { return point == continuing })
+				p.say("leaving out continuing: this server need not suggest it; name it with --boundary if it does")
 			}
-			// It suggests to continue as new after few events, so that agents do. Those of calls and trees are too short.
-			return p.onServer(command.Context(), map[string]string{"limit.historyCount.suggestContinueAsNew": "60"},
+			p.say("killing workers: %d, seed %d", config.Kills, config.Seed)
+			// A server of its own suggests to continue as new after few events, so that agents do.
+			return p.prove(command.Context(), elsewhere, map[string]string{"limit.historyCount.suggestContinueAsNew": "60"},
 				func(ctx context.Context, dir string, server devserver.Server) (report.Report, error) {
 					config.Dir, config.Address, config.Namespace = dir, server.Address, server.Namespace
-					return p.chaos(ctx, config)
+					return kills.Run(ctx, config)
 				})
 		},
 	}
@@ -123,25 +126,4 @@ func chooseBoundaries(config *kills.Config, named []string) error {
 		config.Points = append(config.Points, kills.Point(name))
 	}
 	return nil
-}
-
-func (p *program) chaosElsewhere(ctx context.Context, config kills.Config) error {
-	connection, err := p.machine.Configured()
-	if err != nil {
-		return err
-	}
-	config.Address, config.Namespace = connection.Address, connection.Namespace
-	if continuing := kills.Point(contract.Continuing); len(config.Points) == 0 && slices.Contains(kills.Reached(config.Agents), continuing) {
-		config.Points = slices.DeleteFunc(kills.Reached(config.Agents), func(point kills.Point) bool { return point == continuing })
-		p.say("leaving out continuing: this server need not suggest it; name it with --boundary if it does")
-	}
-	return p.inFolder(ctx, func(dir string) (report.Report, error) {
-		config.Dir = dir
-		return p.chaos(ctx, config)
-	})
-}
-
-func (p *program) chaos(ctx context.Context, config kills.Config) (report.Report, error) {
-	p.progress(fmt.Sprintf("killing workers: %d, seed %d", config.Kills, config.Seed))
-	return kills.Run(ctx, config)
 }

@@ -42,7 +42,7 @@ With --no-limit the workers have no limit, to see the difference.`,
 		Example: `  go run ./testsuite/proof crowd
   go run ./testsuite/proof crowd --agents 20 --steps 6 --requests 120
   go run ./testsuite/proof crowd --no-limit`,
-		RunE: func(command *cobra.Command, _ []string) error { return p.onServer(command.Context(), nil, c.run) },
+		RunE: func(command *cobra.Command, _ []string) error { return p.prove(command.Context(), false, nil, c.run) },
 	}
 	set := command.Flags()
 	set.Var(number{&c.Agents, 2, 2000}, "agents", "how many agents; 100 unless given")

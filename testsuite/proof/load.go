@@ -48,7 +48,7 @@ once. It brings up a dev server of its own, whose state is thrown away afterward
 			if l.Idle == 0 && l.Turns == 0 {
 				l.Idle = 1000
 			}
-			return p.onServer(command.Context(), nil, l.run)
+			return p.prove(command.Context(), false, nil, l.run)
 		},
 	}
 	const most = 100_000

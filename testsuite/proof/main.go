@@ -148,25 +148,17 @@ func (p *program) say(format string, args ...any) {
 
 func (p *program) progress(line string) { p.say("%s", line) }
 
-// onServer has a proof on a dev server of its own, in a folder of its own, and shows what it found.
-func (p *program) onServer(ctx context.Context, dynamic map[string]string, prove func(context.Context, string, devserver.Server) (report.Report, error)) error {
-	return p.inFolder(ctx, func(dir string) (report.Report, error) {
-		lease, err := p.machine.Throwaway(ctx, filepath.Join(dir, "dev.db"), dynamic)
-		if err != nil {
-			return report.Report{}, err
-		}
-		defer lease.Close() //nolint:errcheck // the server goes when this process does
-		return prove(ctx, dir, lease.Server())
-	})
-}
+// A measurement is a proof that is made on a server, with what it keeps in a folder.
+type measurement func(ctx context.Context, dir string, server devserver.Server) (report.Report, error)
 
-// inFolder has a proof in a folder of its own, and shows what it found. The folder stays where that was not all well.
-func (p *program) inFolder(ctx context.Context, prove func(dir string) (report.Report, error)) error {
+// prove makes a proof in a folder of its own, and shows what it found. The folder stays where that was not all well. The
+// server is the one that flags name, where elsewhere, or else a dev server of its own with dynamic configuration.
+func (p *program) prove(ctx context.Context, elsewhere bool, dynamic map[string]string, measure measurement) error {
 	dir, err := os.MkdirTemp("", "everstep-proof-")
 	if err != nil {
 		return fmt.Errorf("make a folder for what workers and server keep: %w", err)
 	}
-	found, err := prove(dir)
+	found, err := p.measure(ctx, dir, elsewhere, dynamic, measure)
 	if ctx.Err() != nil {
 		_ = os.RemoveAll(dir) // it is a temporary one
 		return errInterrupted
@@ -180,6 +172,22 @@ func (p *program) inFolder(ctx context.Context, prove func(dir string) (report.R
 	}
 	p.say("every promise was kept")
 	return os.RemoveAll(dir)
+}
+
+func (p *program) measure(ctx context.Context, dir string, elsewhere bool, dynamic map[string]string, measure measurement) (report.Report, error) {
+	if elsewhere {
+		connection, err := p.machine.Configured()
+		if err != nil {
+			return report.Report{}, err
+		}
+		return measure(ctx, dir, devserver.Server{Address: connection.Address, Namespace: connection.Namespace})
+	}
+	lease, err := p.machine.Throwaway(ctx, filepath.Join(dir, "dev.db"), dynamic)
+	if err != nil {
+		return report.Report{}, err
+	}
+	defer lease.Close() //nolint:errcheck // the server goes when this process does
+	return measure(ctx, dir, lease.Server())
 }
 
 func (p *program) show(found report.Report) error {

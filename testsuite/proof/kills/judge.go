@@ -120,23 +120,23 @@ func (v *verdict) judgeSteps(got, base agentLeft) {
 // by the runner's own, and with what the model, the events and the status tell of them.
 func (v *verdict) judgeUnknown(got agentLeft) {
 	var unknown []domain.ToolExecutionID
+	found := make(map[domain.ToolExecutionID]bool) // calls that may be lost without being unknown: their tools know
 	for _, call := range got.calls() {
-		if call.OutcomeUnknown() {
-			unknown = append(unknown, call.ID)
-			pid, was := got.lost[call.ID]
+		tool, is := v.run.agent.tool(call.Name()), call.OutcomeUnknown()
+		found[call.ID] = tool.Verified
+		if pid, lost := got.lost[call.ID]; is {
 			byKill := slices.ContainsFunc(v.run.kills, func(k *killed) bool { return k.PID == pid })
-			v.holds(was && byKill, PromiseUnknown, "the outcome of call %s is unknown, and no kill accounts for it", call.ID)
+			v.holds(lost && byKill, PromiseUnknown, "the outcome of call %s is unknown, and no kill accounts for it", call.ID)
 			v.unknown[call.ID] = pid
-			continue
+			unknown = append(unknown, call.ID)
 		}
-		if !v.run.agent.tool(call.Name()).once() {
-			continue
-		}
-		pid, was := got.lost[call.ID]
-		v.holds(!was, PromiseUnknown, "call %s was in flight when worker %d was killed, and is not unknown", call.ID, pid)
 		for _, k := range v.run.kills {
-			v.holds(!slices.Contains(k.inFlight, call.ID), PromiseUnknown, "call %s was at work at the kill %s, and is not unknown", call.ID, k.point)
+			v.holds(is || !tool.once() || !slices.Contains(k.inFlight, call.ID), PromiseUnknown, "call %s was at work at the kill %s, and is not unknown", call.ID, k.point)
 		}
+	}
+	for id, pid := range got.lost {
+		_, is := v.unknown[id]
+		v.holds(is || found[id], PromiseUnknown, "call %s was in flight when worker %d was killed, and is not unknown", id, pid)
 	}
 	for _, entry := range got.messages {
 		if result := entry.Message.ToolResult; result != nil {

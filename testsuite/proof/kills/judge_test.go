@@ -159,8 +159,12 @@ func TestJudge(t *testing.T) {
 			j.killed(atWork)
 			j.one.lost = nil
 		}, []report.Promise{PromiseUnknown}},
-		"in flight and taken as done":       {func(j *judged) { j.killed(atWork) }, []report.Promise{PromiseUnknown}},
-		"lost and taken as done":            {func(j *judged) { j.lost(1); j.killed(nil) }, []report.Promise{PromiseUnknown}},
+		"in flight and taken as done": {func(j *judged) { j.killed(atWork) }, []report.Promise{PromiseUnknown}},
+		"lost and taken as done":      {func(j *judged) { j.lost(1); j.killed(nil) }, []report.Promise{PromiseUnknown}},
+		"lost and in no step": {func(j *judged) {
+			j.one.lost = map[domain.ToolExecutionID]int{sampleExecution().Step(3).Tool(0): 7}
+			j.killed(nil)
+		}, []report.Promise{PromiseUnknown}},
 		"the model is told of one too many": {func(j *judged) { j.one.messages[3].Message.ToolResult.Content = "outcome unknown" }, []report.Promise{PromiseUnknown, PromiseTranscript}},
 		"the model is not told": {func(j *judged) {
 			j.unknown(1)
@@ -296,7 +300,7 @@ func TestCallsAreJudged(t *testing.T) {
 		"a result is missing": {func(j *judged) { j.one.messages = j.one.messages[:1] }, []report.Promise{PromiseSteps}},
 		"no calls": {func(j *judged) {
 			j.one.messages, j.one.steps[0][0].Step.ToolExecutions, j.one.steps[0][1].Step.ToolExecutions, j.one.unsettled = nil, nil, nil, nil
-		}, []report.Promise{PromiseEvents, PromiseSteps}},
+		}, []report.Promise{PromiseUnknown, PromiseEvents, PromiseSteps}},
 		"it ran again":          {func(j *judged) { j.one.steps[0][1].Step.ToolExecutions[0].Error = nil }, []report.Promise{PromiseEffects, PromiseUnknown, PromiseUnknown}},
 		"not run for another":   {func(j *judged) { j.one.steps[0][1].Step.ToolExecutions[0].Error.Code = domain.CodeNotRun }, []report.Promise{PromiseUnknown}},
 		"the model is not told": {func(j *judged) { j.one.messages[0].Message.ToolResult.Content = "done" }, []report.Promise{PromiseUnknown}},

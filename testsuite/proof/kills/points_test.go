@@ -33,7 +33,6 @@ func TestWhoReachesWhat(t *testing.T) {
 func TestPoints(t *testing.T) {
 	t.Parallel()
 	scripted, tree := newRun(sample()), newRun(Trees()[0])
-	depth := func(n int) *seen { return newSeen(n) }
 	working, done := newSeen(1), newSeen(1)
 	for _, s := range []*seen{working, done} {
 		s.number(sampleExecution())
@@ -52,23 +51,23 @@ func TestPoints(t *testing.T) {
 		hit   hit
 		want  bool
 	}{
-		"a boundary":             {"in_stream", scripted, depth(0), at(contract.InStream, 3), true},
-		"another boundary":       {"in_stream", scripted, depth(0), at(contract.AfterRequest, 3), false},
-		"while it asks":          {"paused", scripted, depth(0), at(contract.BeforeRequest, 3), true},
-		"while it is answered":   {"paused", scripted, depth(0), at(contract.InStream, 3), false},
-		"a tool at work":         {"keyed, in_effect", newRun(agentNamed(Calls(), "keyed-in_effect")), depth(0), at("", 1), true},
-		"a later tool at work":   {"keyed, in_effect", newRun(agentNamed(Calls(), "keyed-in_effect")), depth(0), at("", 2), false},
-		"a tool that is done":    {"keyed, in_effect", newRun(agentNamed(Calls(), "keyed-in_effect")), depth(0), at(contract.AfterEffect, 1), false},
-		"a child's first step":   {"child_starts", tree, depth(1), at(contract.BetweenSteps, 1), true},
-		"the root's first step":  {"child_starts", tree, depth(0), at(contract.BetweenSteps, 1), false},
-		"the root's second step": {"parent_goes_on", tree, depth(0), at(contract.BetweenSteps, 2), true},
-		"a tool two deep":        {"below_child", tree, depth(2), at(contract.AfterEffect, 1), true},
-		"a tool one deep":        {"below_child", tree, depth(1), at(contract.AfterEffect, 1), false},
-		"a last answer":          {pointChildEnded, tree, depth(1), at(contract.AfterRequest, 2), true},
-		"an answer":              {pointChildEnded, tree, depth(1), at(contract.AfterRequest, 1), false},
-		"a child alone":          {"among_children", tree, depth(1), at(contract.BeforeRequest, 1), false},
-		"a child beside one":     {"among_children", beside(working), depth(1), at(contract.BeforeRequest, 1), true},
-		"a child after one":      {"among_children", beside(done), depth(1), at(contract.BeforeRequest, 1), false},
+		"a boundary":             {"in_stream", scripted, newSeen(0), at(contract.InStream, 3), true},
+		"another boundary":       {"in_stream", scripted, newSeen(0), at(contract.AfterRequest, 3), false},
+		"while it asks":          {"paused", scripted, newSeen(0), at(contract.BeforeRequest, 3), true},
+		"while it is answered":   {"paused", scripted, newSeen(0), at(contract.InStream, 3), false},
+		"a tool at work":         {"keyed, in_effect", newRun(agentNamed(Calls(), "keyed-in_effect")), newSeen(0), at("", 1), true},
+		"a later tool at work":   {"keyed, in_effect", newRun(agentNamed(Calls(), "keyed-in_effect")), newSeen(0), at("", 2), false},
+		"a tool that is done":    {"keyed, in_effect", newRun(agentNamed(Calls(), "keyed-in_effect")), newSeen(0), at(contract.AfterEffect, 1), false},
+		"a child's first step":   {"child_starts", tree, newSeen(1), at(contract.BetweenSteps, 1), true},
+		"the root's first step":  {"child_starts", tree, newSeen(0), at(contract.BetweenSteps, 1), false},
+		"the root's second step": {"parent_goes_on", tree, newSeen(0), at(contract.BetweenSteps, 2), true},
+		"a tool two deep":        {"below_child", tree, newSeen(2), at(contract.AfterEffect, 1), true},
+		"a tool one deep":        {"below_child", tree, newSeen(1), at(contract.AfterEffect, 1), false},
+		"a last answer":          {pointChildEnded, tree, newSeen(1), at(contract.AfterRequest, 2), true},
+		"an answer":              {pointChildEnded, tree, newSeen(1), at(contract.AfterRequest, 1), false},
+		"a child alone":          {"among_children", tree, newSeen(1), at(contract.BeforeRequest, 1), false},
+		"a child beside one":     {"among_children", beside(working), newSeen(1), at(contract.BeforeRequest, 1), true},
+		"a child after one":      {"among_children", beside(done), newSeen(1), at(contract.BeforeRequest, 1), false},
 	} {
 		require.Equal(t, test.want, (&killPoint{Point: test.point}).at(test.run, test.seen, test.hit), name)
 	}

@@ -123,14 +123,8 @@ func placed(ctx context.Context) hit {
 }
 
 // ask returns the runner's answer. Where there is none, this process is about to be killed: it waits for that.
-func (p WorkerPlan) ask(h hit) (a answer) {
-	conn, err := net.Dial("unix", p.Socket)
-	if err == nil {
-		defer conn.Close()
-		if err = json.NewEncoder(conn).Encode(h); err == nil {
-			err = json.NewDecoder(conn).Decode(&a)
-		}
-	}
+func (p WorkerPlan) ask(h hit) answer {
+	a, err := p.question(h)
 	if err == nil {
 		return a
 	}
@@ -139,6 +133,19 @@ func (p WorkerPlan) ask(h hit) (a answer) {
 	fmt.Fprintln(os.Stderr, "the runner neither answers nor kills:", err)
 	os.Exit(1)
 	return a
+}
+
+// question puts a question to the runner, on a connection of its own.
+func (p WorkerPlan) question(h hit) (a answer, err error) {
+	conn, err := net.Dial("unix", p.Socket)
+	if err != nil {
+		return a, err
+	}
+	defer conn.Close()
+	if err = json.NewEncoder(conn).Encode(h); err == nil {
+		err = json.NewDecoder(conn).Decode(&a)
+	}
+	return a, err
 }
 
 func (p WorkerPlan) tools() []tool.Tool {
