@@ -11,8 +11,8 @@
 //
 // How a figure comes about: each judged run is a [verdict]; rows.go adds them up.
 //
-// There are three kinds of agents, each killed and judged in the same way: those of agents.go at each boundary of their steps, as
-// often as it comes; those of calls.go once, over a call of a tool; those of tree.go once, over a tree of agents.
+// There are three kinds of agents, each killed and judged in the same way: those of scripted.go at each boundary of their
+// steps, as often as the plan has it; those of calls.go once, over a call of a tool; those of tree.go once, over a tree of agents.
 //
 // The one rule: what is measured is never asked what happened. The runner believes what it saw, what the ledgers hold and
 // what the server recorded.

@@ -75,7 +75,7 @@ func (c Config) checked() (Config, error) {
 }
 
 // Run makes the kills and reports what they did. A broken promise is in the report; an error means that the proof itself could
-// not be carried out, and what had been found until then is in the report all the same.
+// not be carried out, and what had been found until then is in the report all the same. Without that the report is zero.
 func Run(ctx context.Context, config Config) (report.Report, error) {
 	config, err := config.checked()
 	if err != nil {
@@ -91,6 +91,9 @@ func Run(ctx context.Context, config Config) (report.Report, error) {
 	defer p.close()
 	if err = p.run(ctx); err == nil {
 		err = p.judgeList(ctx)
+	}
+	if err != nil && len(p.verdicts) == 0 && len(p.broken) == 0 {
+		return report.Report{}, err
 	}
 	return p.report(time.Since(began)), err
 }

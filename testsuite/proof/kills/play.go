@@ -130,7 +130,9 @@ func (p *proof) definition(a Agent) domain.Definition {
 	}
 	d.Approvals, d.SystemPrompt = domain.ApprovalsOf("allow"), a.System
 	if d.Tools == nil {
-		d.Tools = a.toolNames()
+		for _, t := range a.Tools {
+			d.Tools = append(d.Tools, t.Name)
+		}
 	}
 	return d
 }
