@@ -16,7 +16,9 @@ import (
 	"everstep/domain"
 	"everstep/starter/client"
 	"everstep/starter/devserver"
+	"everstep/starter/kill"
 	"everstep/starter/local"
+	"everstep/starter/process"
 	"everstep/starter/render"
 )
 
@@ -53,8 +55,7 @@ type demo struct {
 	began        time.Time
 	scratch      string
 	script       string
-	spec         local.WorkerSpec
-	worker       *local.WorkerProcess
+	controller   *kill.Controller
 	agent        client.Execution
 }
 
@@ -69,10 +70,12 @@ func (p *program) demo(ctx context.Context, folder string) error {
 	}
 	d := &demo{program: p, dir: dir}
 	defer d.close()
-	if err := d.bringUp(ctx); err != nil {
+	working, lost := context.WithCancelCause(ctx) // until a worker ends by itself
+	defer lost(nil)
+	if err := d.bringUp(working, lost); err != nil {
 		return err
 	}
-	told, err := d.run(ctx)
+	told, err := d.run(working)
 	if err != nil {
 		d.abandon(ctx)
 		if ctx.Err() != nil {
@@ -88,7 +91,7 @@ func (p *program) demo(ctx context.Context, folder string) error {
 	return nil
 }
 
-func (d *demo) bringUp(ctx context.Context) error {
+func (d *demo) bringUp(ctx context.Context, lost context.CancelCauseFunc) error {
 	p := d.program
 	lease, err := p.machine.Lease(ctx, devserver.Config{})
 	if err != nil {
@@ -108,13 +111,24 @@ func (d *demo) bringUp(ctx context.Context) error {
 	if err := os.WriteFile(d.script, demoScript, 0o600); err != nil {
 		return fmt.Errorf("write the script: %w", err)
 	}
-	if d.spec, err = p.machine.WorkerSpec(up, queue, d.dir); err != nil {
+	spec, err := p.machine.WorkerSpec(up, queue, d.dir)
+	if err != nil {
 		return err
 	}
-	if d.worker, err = local.StartWorker(d.spec); err != nil {
-		return fmt.Errorf("worker: cannot be started: %w", err)
+	var worker *local.WorkerProcess // the controller calls one function after the other
+	d.controller, err = kill.Start(func() (*process.Process, error) {
+		var err error
+		if worker, err = local.StartWorker(spec); err != nil {
+			return nil, err
+		}
+		return worker.Process, nil
+	}, func(state *os.ProcessState) {
+		lost(fmt.Errorf("worker: it has ended by itself: %s%s", state, worker.Tail()))
+	})
+	if err != nil {
+		return err
 	}
-	d.say("a worker runs as process %d, in %s", d.worker.PID(), d.dir)
+	d.say("a worker runs as process %d, in %s", d.controller.PID(), d.dir)
 	return nil
 }
 
@@ -135,8 +149,8 @@ func (d *demo) abandon(ctx context.Context) {
 }
 
 func (d *demo) close() {
-	if d.worker != nil {
-		d.worker.Kill() // nothing is left to do for it
+	if d.controller != nil {
+		d.controller.Close() // nothing is left to do for the worker
 	}
 	_ = os.RemoveAll(d.scratch) // a temporary one
 	if d.Stack != nil {
@@ -170,8 +184,7 @@ type demoKill struct {
 	Requests  int     `json:"model_requests_repeated"` // counts the model requests that were made again
 	Seconds   float64 `json:"seconds"`                 // the time from the kill until the agent went on
 
-	at     time.Time
-	wentOn bool
+	made *kill.Kill // nil before it
 }
 
 func (d *demo) run(ctx context.Context) (demoReport, error) {
@@ -189,10 +202,6 @@ func (d *demo) run(ctx context.Context) (demoReport, error) {
 		return demoReport{}, err
 	}
 	told := demoReport{Execution: d.agent, Dir: d.dir, UIURL: d.UI(d.agent.ID) + d.agent.RunID, StateFile: d.Lease.Server().StateFile}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	expected := d.guard(ctx, cancel)
-	defer func() { expected() }()
 	v := d.program.newView(d.agent.ID, d.UI(d.agent.ID))
 	defer v.Close()
 	for event, err := range d.Agents.Follow(ctx, d.agent.ID, client.FollowOptions{Number: 1}) {
@@ -200,14 +209,12 @@ func (d *demo) run(ctx context.Context) (demoReport, error) {
 			return told, cmp.Or(context.Cause(ctx), err)
 		}
 		v.Show(event)
-		if told.Killed.PID != 0 {
+		if told.Killed.made != nil {
 			d.noteRecovery(&told.Killed, event)
 		} else if told.Killed.falls(event) {
-			expected()
-			if err := d.replaceWorker(&told.Killed); err != nil {
+			if err := d.killWorker(&told.Killed); err != nil {
 				return told, err
 			}
-			expected = d.guard(ctx, cancel)
 		}
 	}
 	result, err := d.Agents.Wait(ctx, d.agent.ID, 1)
@@ -220,22 +227,6 @@ func (d *demo) run(ctx context.Context) (demoReport, error) {
 		return told, outcomeOf(result)
 	}
 	return told, nil
-}
-
-// guard ends the demo when the worker ends by itself and nobody expects it.
-func (d *demo) guard(ctx context.Context, cancel context.CancelCauseFunc) (expected func()) {
-	ctx, expect := context.WithCancel(ctx)
-	worker := d.worker
-	go func() {
-		select {
-		case <-ctx.Done():
-		case <-worker.Done():
-			if ctx.Err() == nil {
-				cancel(fmt.Errorf("worker: it has ended by itself: %s%s", worker.State(), worker.Tail()))
-			}
-		}
-	}()
-	return expect
 }
 
 // falls counts what is done, and reports whether the agent is in the middle of its step.
@@ -259,17 +250,15 @@ func (k *demoKill) falls(e client.Event) bool {
 	return false
 }
 
-func (d *demo) replaceWorker(k *demoKill) error {
-	k.PID, k.at = d.worker.PID(), time.Now()
-	d.worker.Kill()
+func (d *demo) killWorker(k *demoKill) (err error) {
+	k.made, err = d.controller.Kill()
+	k.PID, k.TookOver = k.made.PID, k.made.TookOver
 	if p := d.program; !p.flags.quiet {
 		p.err.Note(p.err.Fold(p.err.Theme.Bad(fmt.Sprintf("demo: kill -9 %d: the worker is dead, in the middle of step %d, %s", k.PID, k.Step, k.During))))
 	}
-	var err error
-	if d.worker, err = local.StartWorker(d.spec); err != nil {
-		return fmt.Errorf("worker: a second one cannot be started: %w", err)
+	if err != nil {
+		return err
 	}
-	k.TookOver = d.worker.PID()
 	d.say("a second worker runs as process %d; the server notices in about 3 s that the first one is silent", k.TookOver)
 	return nil
 }
@@ -278,8 +267,8 @@ func (d *demo) replaceWorker(k *demoKill) error {
 func (d *demo) noteRecovery(k *demoKill, e client.Event) {
 	switch e.Type {
 	case client.EventWithdrawn, client.EventAnswered, client.EventTool, client.EventToolDone, client.EventStep:
-		if !k.wentOn {
-			k.wentOn, k.Seconds = true, inSeconds(time.Since(k.at))
+		if k.made.GoesOn() {
+			k.Seconds = inSeconds(k.made.WentOn)
 			d.say("%.1f s after the kill the agent goes on, at step %d", k.Seconds, k.Step)
 		}
 	default:

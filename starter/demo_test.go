@@ -166,29 +166,3 @@ func TestDemoRefuses(t *testing.T) {
 	require.Equal(t, exitUsage, code)
 	require.Contains(t, stderr, "dir: there is no folder")
 }
-
-func TestChaosRefuses(t *testing.T) {
-	t.Parallel()
-	for want, args := range map[string][]string{
-		`--kills: "0" is no whole number from 1`:          {"--kills", "0"},
-		`--lanes: "65" is no whole number from 1 to 64`:   {"--lanes", "65"},
-		`--boundary: "nowhere" is none of before_request`: {"--boundary", "nowhere"},
-	} {
-		code, _, stderr := newCaller(t).call(t.Context(), append([]string{"chaos"}, args...)...)
-		require.Equal(t, exitUsage, code, stderr)
-		require.Contains(t, stderr, want)
-	}
-}
-
-func TestLoadRefuses(t *testing.T) {
-	t.Parallel()
-	for want, args := range map[string][]string{
-		`--idle: "0" is no whole number from 1`:   {"--idle", "0"},
-		`--turns: "-1" is no whole number from 1`: {"--turns", "-1"},
-		"leave them out":                          {"--address", "127.0.0.1:1"},
-	} {
-		code, _, stderr := newCaller(t).call(t.Context(), append([]string{"load"}, args...)...)
-		require.Equal(t, exitUsage, code, stderr)
-		require.Contains(t, stderr, want)
-	}
-}

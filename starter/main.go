@@ -28,7 +28,6 @@ import (
 	"everstep/starter/client"
 	"everstep/starter/devserver"
 	"everstep/starter/local"
-	"everstep/starter/proof"
 	"everstep/starter/render"
 	"everstep/worker/host"
 )
@@ -320,10 +319,10 @@ Exit codes: 0 done or completed, 1 failed or another error, 2 wrong usage,
 		agentsCommand(p), scheduleCommand(p),
 	)
 	add(root, groupLocal,
-		devCommand(p), demoCommand(p), chaosCommand(p), crowdCommand(p), loadCommand(p), doctorCommand(p), mcpCommand(p), completionCommand(p),
+		devCommand(p), demoCommand(p), doctorCommand(p), mcpCommand(p), completionCommand(p),
 	)
 	root.AddCommand(
-		workerCommandOf(p), hiddenCommand(devserver.SupervisorCommand, devserver.Supervise), hiddenCommand(proof.ChaosWorker, proof.ChaosWork),
+		workerCommandOf(p), hiddenCommand(devserver.SupervisorCommand, devserver.Supervise),
 	)
 	p.rename(root)
 	return root

@@ -30,7 +30,7 @@
 // crashes, continuing as new, storage, and how long anything takes. The clock of
 // the workflow moves from one timer to the next, so the times in steps say
 // nothing; a delay that a provider asks for is not kept, the attempt comes by
-// the retry policy. For crashes there is the command chaos.
+// the retry policy. For crashes there is `go run ./testsuite/proof chaos`.
 //
 // Start reading at [New] and [Env.Run]. The folders guards and whole hold tests of
 // Everstep itself.

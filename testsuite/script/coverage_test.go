@@ -5,7 +5,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -34,9 +33,6 @@ func said(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// leaving are commands that are no part of the command line much longer: they become programs of testsuite/proof.
-var leaving = []string{"chaos", "crowd", "load"}
-
 // TestEachCommandHasAScript: a command of the starter that no script runs is one that a change may break unseen.
 func TestEachCommandHasAScript(t *testing.T) {
 	t.Parallel()
@@ -64,7 +60,7 @@ func TestEachCommandHasAScript(t *testing.T) {
 	}
 	require.Greater(t, len(commands), 40)
 	for _, command := range commands {
-		require.True(t, run[command] || slices.Contains(leaving, command), "no script runs starter %s", command)
+		require.True(t, run[command], "no script runs starter %s", command)
 	}
 }
 

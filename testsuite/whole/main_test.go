@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/starter/devserver"
-	"everstep/starter/proof"
+	"everstep/testsuite/proof/kills"
 	"everstep/worker/host"
 )
 
@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	host.Begin()
 	commands := map[string]func(context.Context, []string) error{
 		devserver.SupervisorCommand: devserver.Supervise,
-		proof.ChaosWorker:           proof.ChaosWork,
+		kills.WorkerCommand:         kills.Worker(nil),
 		mortalWorker:                mortalWork,
 		mcpServer:                   mcpServe,
 		mcpTasks:                    mcpTasksServe,

@@ -9,8 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
-	"everstep/starter/proof"
 	"everstep/starter/render"
+	"everstep/testsuite/proof/kills"
+	"everstep/testsuite/proof/report"
 )
 
 // TestKillsOverRecordedRuns kills workers over real models' runs, and over runs
@@ -22,7 +23,7 @@ func TestKillsOverRecordedRuns(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: no kills over recorded runs")
 	}
-	var agents []proof.Agent
+	var agents []kills.Agent
 	for _, run := range recordedRuns(t) {
 		// Shorter ones never continue as new.
 		if len(run.tools()) > 1 && run.steps() >= 12 {
@@ -32,31 +33,31 @@ func TestKillsOverRecordedRuns(t *testing.T) {
 	if len(agents) == 0 {
 		t.Skip("no run is long enough to continue as new: nothing was killed over recorded runs")
 	}
-	kills := 4
+	made := 4
 	if text := os.Getenv("EVERSTEP_KILLS"); text != "" {
 		var err error
-		kills, err = strconv.Atoi(text)
+		made, err = strconv.Atoi(text)
 		require.NoError(t, err, "EVERSTEP_KILLS")
 	}
 	t.Parallel()
-	report, err := proof.Chaos(t.Context(), proof.ChaosConfig{
-		Address: servers.server(t, "continuing", continuing).Address, Dir: t.TempDir(), Kills: kills, Agents: agents, Seed: 7,
+	found, err := kills.Run(t.Context(), kills.Config{
+		Address: servers.server(t, "continuing", continuing).Address, Dir: t.TempDir(), Kills: made, Agents: agents, Seed: 7,
 		Progress: func(line string) { t.Log(line) },
 	})
-	t.Logf("%d agents\n%s", len(agents), report.Table().Render(render.Plain(nil)))
+	t.Logf("%d agents\n%s", len(agents), found.Text(render.Plain(nil)))
 	require.NoError(t, err)
-	require.Empty(t, report.Broken)
-	require.Empty(t, report.Unreached)
-	require.Equal(t, kills, report.Total.Kills)
-	require.Equal(t, kills, report.Total.TranscriptsEqual)
-	require.Equal(t, kills, report.Total.EventsEqual)
-	require.Positive(t, report.Summaries)
+	require.Empty(t, found.Broken)
+	all := found.Row("all")
+	require.Equal(t, made, all.Value("kills"))
+	require.Equal(t, report.Share{N: made, Of: made}, all.Value("transcripts_equal"))
+	require.Equal(t, report.Share{N: made, Of: made}, all.Value("events_equal"))
+	require.Positive(t, found.Facts.Value("summaries"))
 }
 
 // crowdedUnderKills is the agent with all that a run which was recorded without can have: no
 // format, since its answers are free, and no stop for calls that it repeats. The
 // window is too small for all that was said.
-func (r recordedRun) crowdedUnderKills(t testing.TB) proof.Agent {
+func (r recordedRun) crowdedUnderKills(t testing.TB) kills.Agent {
 	t.Helper()
 	a := r.underKills(t)
 	const dollar = 1_000_000_000
@@ -69,7 +70,7 @@ func (r recordedRun) crowdedUnderKills(t testing.TB) proof.Agent {
 	}
 	a.Definition = domain.Definition{
 		Model:  domain.LLMConfig{ContextWindow: domain.EstimateText(r.System) + said*2/3, Price: &domain.Price{Input: dollar, Output: dollar}},
-		Hooks:  []string{proof.SteerHook, proof.WatchHook(domain.TriggerBeforeToolUse), proof.WatchHook(domain.TriggerAfterStep)},
+		Hooks:  []string{kills.SteerHook, kills.WatchHook(domain.TriggerBeforeToolUse), kills.WatchHook(domain.TriggerAfterStep)},
 		Guards: domain.Guards{FinishReasons: []domain.FinishReason{domain.FinishContentFilter}, Repetition: &domain.Repetition{Nudge: 2}},
 		Budget: domain.ExecutionBudget{MaxCostNanoUSD: new(int64(100 * dollar))},
 	}
@@ -120,20 +121,20 @@ func (r recordedRun) merged() recordedRun {
 	return out
 }
 
-// underKills is the run as an agent of the proof. Its tools are idempotent.
-func (r recordedRun) underKills(t testing.TB) proof.Agent {
+// underKills is the run as an agent of the kills. Its tools are idempotent.
+func (r recordedRun) underKills(t testing.TB) kills.Agent {
 	t.Helper()
 	script, err := os.ReadFile(r.script(t, t.TempDir()))
 	require.NoError(t, err)
 	require.True(t, json.Valid(script))
-	agent := proof.Agent{Name: r.ID, Script: script, System: r.System}
+	agent := kills.Agent{Name: r.ID, Script: script, System: r.System}
 	for _, name := range r.tools() {
-		agent.Tools = append(agent.Tools, proof.Tool{Name: name, Effect: domain.Idempotent})
+		agent.Tools = append(agent.Tools, kills.Tool{Name: name, Effect: domain.Idempotent})
 	}
 	for _, e := range r.Executions {
-		execution := proof.Execution{Prompt: e.Prompt, Results: e.results()}
+		execution := kills.Execution{Prompt: e.Prompt, Results: e.results()}
 		if e.Cut {
-			execution.MaxSteps = int64(e.steps())
+			execution.Budget = domain.ExecutionBudget{MaxSteps: new(int64(e.steps()))}
 		}
 		agent.Executions = append(agent.Executions, execution)
 	}

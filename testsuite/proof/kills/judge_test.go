@@ -1,0 +1,463 @@
+package kills
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/starter/client"
+	"everstep/starter/kill"
+	"everstep/testsuite/proof/report"
+)
+
+// A judged is a run that a test changes before it is judged.
+type judged struct {
+	*run
+	got left
+	one *agentLeft // the agent itself
+}
+
+// sample is an agent with one execution of three steps, in which the second makes two calls that may not be repeated.
+func sample() Agent {
+	return Agent{Name: "sample", Script: []byte("{}"), Tools: []Tool{{Name: payTool, Effect: domain.AtMostOnce}}, Executions: []Execution{{Prompt: "go"}}}
+}
+
+func sampleExecution() domain.ExecutionID { return domain.AgentID{}.Execution("run", 1) }
+
+// paid is one of the two calls.
+func paid(position int) domain.ToolExecutionID { return sampleExecution().Step(2).Tool(position) }
+
+// sampleLeft is what the sample leaves undisturbed.
+func sampleLeft() agentLeft {
+	id := sampleExecution()
+	text := func(role domain.Role, text string) domain.Message {
+		return domain.Message{Role: role, Parts: []domain.Part{{Type: domain.PartText, Text: text}}}
+	}
+	result := func(position int) domain.Message {
+		m := domain.ToolMessage(domain.ToolResult{CallID: "c", Name: payTool, Content: "paid"})
+		return domain.Tag{ToolExecutionID: paid(position)}.Apply(m)
+	}
+	var got agentLeft
+	for i, m := range []domain.Message{
+		text(domain.RoleUser, "go"), text(domain.RoleAssistant, "one"), text(domain.RoleAssistant, "two"),
+		result(0), result(1), text(domain.RoleAssistant, "three"),
+	} {
+		got.messages = append(got.messages, domain.Entry{Index: i, Message: m})
+	}
+	steps := make([]domain.StepExecution, 3)
+	for n := range steps {
+		steps[n].Step = domain.AgentStep{ID: id.Step(n + 1), Number: n + 1}
+	}
+	for position := range 2 {
+		steps[1].Step.ToolExecutions = append(steps[1].Step.ToolExecutions, domain.ToolExecution{
+			ID: paid(position), Call: domain.ToolCall{ID: "c", Name: payTool}, Value: "paid",
+		})
+		got.ledger = append(got.ledger, effect{Tool: payTool, Call: paid(position), Key: "k"})
+	}
+	got.steps = [][]domain.StepExecution{steps}
+	head := func(n, step int) domain.EventHeader {
+		return domain.EventHeader{Sequence: int64(n), ExecutionID: id, Step: step}
+	}
+	got.events = [][]domain.Event{{
+		domain.AgentExecutionStarted{EventHeader: head(1, 0), Number: 1},
+		domain.AgentStepStarted{EventHeader: head(2, 2)},
+		domain.ToolCallStarted{EventHeader: head(3, 2), ToolExecutionID: paid(0), Tool: payTool},
+		domain.ToolCallStarted{EventHeader: head(4, 2), ToolExecutionID: paid(1), Tool: payTool},
+		domain.ToolCallCompleted{EventHeader: head(5, 2), ToolExecutionID: paid(0), Tool: payTool},
+		domain.ToolCallCompleted{EventHeader: head(6, 2), ToolExecutionID: paid(1), Tool: payTool},
+		domain.AgentStepCompleted{EventHeader: head(7, 2), StepType: domain.StepToolExecution, ToolCalls: 2},
+		domain.AgentExecutionStopped{EventHeader: head(8, 0), Reason: domain.Completed},
+	}}
+	got.ledger = append(got.ledger, effect{Hook: "1/0/before_step"}, effect{Hook: "1/1/before_step"})
+	got.results = []client.Result{{Outcome: contract.Outcome{Number: 1, Status: domain.StatusCompleted, StopReason: domain.Completed, Steps: 3}, Answer: "three"}}
+	return got
+}
+
+func leftOf(agents map[string]agentLeft) left { return left{agents: agents} }
+
+// unknown makes a call's outcome unknown, as the workflow records it, and lets the worker process 7 be lost with it.
+func (j *judged) unknown(position int) {
+	j.one.steps[0][1].Step.ToolExecutions[position].Error = domain.CodedErrorf(domain.Unavailable, domain.CodeOutcomeUnknown, "unknown")
+	events := j.one.events[0]
+	completed := events[4+position].(domain.ToolCallCompleted)
+	completed.Code = domain.CodeOutcomeUnknown
+	events[4+position] = completed
+	step := events[6].(domain.AgentStepCompleted)
+	step.StepType, step.Errors, step.Sequence = domain.StepError, 1, 8
+	stopped := events[7].(domain.AgentExecutionStopped)
+	stopped.Sequence = 9
+	j.one.events[0] = append(events[:6:6], domain.ToolOutcomeUnknown{EventHeader: domain.EventHeader{Sequence: 7, Step: 2}, ToolExecutionID: paid(position)}, step, stopped)
+	j.one.messages[3+position].Message.ToolResult = &domain.ToolResult{CallID: "c", Name: payTool, Content: "outcome unknown: its worker was lost", IsError: true}
+	j.one.unsettled = []domain.UnknownCall{{ID: paid(position)}}
+	j.lost(position)
+}
+
+func (j *judged) lost(position int) {
+	j.one.lost = map[domain.ToolExecutionID]int{paid(position): 7}
+}
+
+// killed notes a kill of worker process 7, after which the run went on.
+func (j *judged) killed(change func(*killed)) {
+	k := &killed{Kill: &kill.Kill{PID: 7}, point: Point(contract.AfterEffect)}
+	if change != nil {
+		change(k)
+	}
+	j.kills = append(j.kills, k)
+}
+
+func (j *judged) hook(key string) { j.one.ledger = append(j.one.ledger, effect{Hook: key}) }
+
+func promises(broken []report.Broken) (all []report.Promise) {
+	for _, b := range broken {
+		all = append(all, b.Promise)
+	}
+	return all
+}
+
+// TestJudge shows that each check can fail: every way in which a promise can be broken is found, and none where all is as it
+// should be.
+func TestJudge(t *testing.T) {
+	t.Parallel()
+	atWork := func(k *killed) { k.inFlight = []domain.ToolExecutionID{paid(1)} }
+	met := func(k *killed) { k.hooks = []string{"1/1/before_step"} }
+	for name, test := range map[string]struct {
+		change func(*judged)
+		want   []report.Promise
+	}{
+		"undisturbed": {func(*judged) {}, nil},
+		"in flight":   {func(j *judged) { j.unknown(1); j.killed(atWork) }, nil},
+		"in flight, and no effect": {func(j *judged) {
+			j.unknown(1)
+			j.killed(atWork)
+			j.one.ledger = slices.Delete(j.one.ledger, 1, 2)
+		}, nil},
+		"two accounts":            {func(j *judged) { j.one.told = []string{"step 1: usage"} }, []report.Promise{PromiseAccount}},
+		"a step is missing":       {func(j *judged) { j.one.steps[0] = j.one.steps[0][:2] }, []report.Promise{PromiseSteps}},
+		"a step is counted twice": {func(j *judged) { j.one.results[0].Outcome.Steps = 4 }, []report.Promise{PromiseSteps}},
+		"no execution":            {func(j *judged) { j.one.results = nil }, []report.Promise{PromiseOutcome}},
+		"another end":             {func(j *judged) { j.one.results[0].Outcome.Status = domain.StatusFailed }, []report.Promise{PromiseOutcome}},
+		"another reason to end":   {func(j *judged) { j.one.results[0].Outcome.StopReason = domain.StopRequested }, []report.Promise{PromiseOutcome}},
+		"another answer":          {func(j *judged) { j.one.results[0].Answer = "four" }, []report.Promise{PromiseOutcome}},
+		"a message is missing":    {func(j *judged) { j.one.messages = j.one.messages[:5] }, []report.Promise{PromiseTranscript}},
+		"a message differs":       {func(j *judged) { j.one.messages[1].Message = domain.UserMessage("one") }, []report.Promise{PromiseTranscript}},
+		"a message out of place":  {func(j *judged) { j.one.messages[1].Index = 7 }, []report.Promise{PromiseTranscript}},
+		"a result differs": {func(j *judged) {
+			j.one.messages[3].Message.ToolResult = &domain.ToolResult{CallID: "c", Name: payTool, Content: "paid twice"}
+		}, []report.Promise{PromiseTranscript}},
+		"unknown without a kill": {func(j *judged) { j.unknown(0) }, []report.Promise{PromiseUnknown}},
+		"unknown by a worker that nobody killed": {func(j *judged) {
+			j.unknown(1)
+			j.killed(atWork)
+			j.one.lost[paid(1)] = 8
+		}, []report.Promise{PromiseUnknown}},
+		"unknown and not lost": {func(j *judged) {
+			j.unknown(1)
+			j.killed(atWork)
+			j.one.lost = nil
+		}, []report.Promise{PromiseUnknown}},
+		"in flight and taken as done": {func(j *judged) { j.killed(atWork) }, []report.Promise{PromiseUnknown}},
+		"lost and taken as done":      {func(j *judged) { j.lost(1); j.killed(nil) }, []report.Promise{PromiseUnknown}},
+		"lost and in no step": {func(j *judged) {
+			j.one.lost = map[domain.ToolExecutionID]int{sampleExecution().Step(3).Tool(0): 7}
+			j.killed(nil)
+		}, []report.Promise{PromiseUnknown}},
+		"the model is told of one too many": {func(j *judged) { j.one.messages[3].Message.ToolResult.Content = "outcome unknown" }, []report.Promise{PromiseUnknown, PromiseTranscript}},
+		"the model is not told": {func(j *judged) {
+			j.unknown(1)
+			j.killed(atWork)
+			j.one.messages[4].Message.ToolResult.Content = "paid"
+		}, []report.Promise{PromiseUnknown}},
+		"its status does not tell": {func(j *judged) { j.unknown(1); j.killed(atWork); j.one.unsettled = nil }, []report.Promise{PromiseStatus}},
+		"its status tells another": {func(j *judged) { j.one.unsettled = []domain.UnknownCall{{ID: paid(0)}} }, []report.Promise{PromiseStatus}},
+		"its events do not tell": {func(j *judged) {
+			j.unknown(1)
+			j.killed(atWork)
+			unknown := j.one.events[0][6].(domain.ToolOutcomeUnknown)
+			unknown.ToolExecutionID = domain.ToolExecutionID{}
+			j.one.events[0][6] = unknown
+		}, []report.Promise{PromiseEvents, PromiseEvents}},
+		"an effect twice":     {func(j *judged) { j.one.ledger = append(j.one.ledger, j.one.ledger[1]) }, []report.Promise{PromiseEffects}},
+		"no effect":           {func(j *judged) { j.one.ledger = j.one.ledger[1:] }, []report.Promise{PromiseEffects}},
+		"a void effect":       {func(j *judged) { j.one.ledger[0].Void = true }, []report.Promise{PromiseEffects}},
+		"a gap in the events": {func(j *judged) { j.one.events[0] = slices.Delete(j.one.events[0], 2, 3) }, []report.Promise{PromiseEvents}},
+		"an event more": {func(j *judged) {
+			j.one.events[0] = append(j.one.events[0], domain.AgentStepStarted{EventHeader: domain.EventHeader{Sequence: 9, Step: 3}})
+		}, []report.Promise{PromiseEvents}},
+		"no events": {func(j *judged) { j.one.events[0] = nil }, []report.Promise{PromiseEvents}},
+		"another reason": {func(j *judged) {
+			j.one.events[0][7] = domain.AgentExecutionStopped{EventHeader: j.one.events[0][7].Head(), Reason: domain.StopRequested}
+		}, []report.Promise{PromiseEvents}},
+		"another step": {func(j *judged) {
+			j.one.events[0][1] = domain.AgentStepStarted{EventHeader: domain.EventHeader{Sequence: 2, Step: 1}}
+		}, []report.Promise{PromiseEvents}},
+		"a call ends as it does not": {func(j *judged) {
+			event := j.one.events[0][5].(domain.ToolCallCompleted)
+			event.Code = domain.CodeTimeout
+			j.one.events[0][5] = event
+		}, []report.Promise{PromiseEvents}},
+		"calls end in another order": {func(j *judged) {
+			one, other := j.one.events[0][4].(domain.ToolCallCompleted), j.one.events[0][5].(domain.ToolCallCompleted)
+			one.Sequence, other.Sequence = other.Sequence, one.Sequence
+			j.one.events[0][4], j.one.events[0][5] = other, one
+		}, nil},
+		"a hook again, by a kill":  {func(j *judged) { j.hook("1/1/before_step"); j.killed(met) }, nil},
+		"a hook again, by no kill": {func(j *judged) { j.hook("1/0/before_step"); j.killed(met) }, []report.Promise{PromiseEffects}},
+		"a hook without effect":    {func(j *judged) { j.one.ledger = j.one.ledger[:3] }, []report.Promise{PromiseEffects}},
+		"a hook too many":          {func(j *judged) { j.hook("1/2/before_step") }, []report.Promise{PromiseEffects}},
+		"a request more":           {func(j *judged) { j.killed(func(k *killed) { k.extra = map[string]int{"a": 1, "b": 1} }) }, nil},
+		"two requests more":        {func(j *judged) { j.killed(func(k *killed) { k.extra = map[string]int{"a": 2} }) }, []report.Promise{PromiseRequests}},
+		"it never went on":         {func(j *judged) { j.killed(nil); j.down = j.kills[0] }, []report.Promise{PromiseGoesOn}},
+		"nothing left to do": {func(j *judged) {
+			j.killed(nil)
+			j.down = j.kills[0]
+			j.root().released(hit{Boundary: contract.BeforeRequest, ExecutionID: sampleExecution(), Step: j.root().number(sampleExecution()) + 2})
+		}, nil},
+		"it still runs":     {func(j *judged) { j.got.running = []string{"agent/x"} }, []report.Promise{PromiseOrphans}},
+		"an agent too many": {func(j *judged) { j.got.agents["root, step 1, call 1"] = agentLeft{} }, []report.Promise{PromiseOutcome}},
+		"never killed":      {func(j *judged) { j.agent.points = treePoints() }, []report.Promise{PromiseGoesOn}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			one := sampleLeft()
+			j := &judged{run: newRun(sample()), one: &one, got: leftOf(map[string]agentLeft{})}
+			test.change(j)
+			j.got.agents[root] = one
+			v := judge(j.run, j.got, leftOf(map[string]agentLeft{root: sampleLeft()}))
+			require.Equal(t, test.want, promises(v.broken), "%v", v.broken)
+			require.Equal(t, !slices.Contains(test.want, PromiseTranscript), v.transcript)
+			require.True(t, v.events || slices.Contains(test.want, PromiseEvents))
+		})
+	}
+}
+
+// TestTreesAreJudged: each agent is compared with the one in its place, and what all used with the budget.
+func TestTreesAreJudged(t *testing.T) {
+	t.Parallel()
+	const leaf = "root, step 1, call 1"
+	usage := domain.Usage{InputTokens: 10}
+	agentOf := func() agentLeft {
+		a := sampleLeft()
+		a.own, a.events = client.TreeUse{Usage: usage.View(), CostNanoUSD: new(int64(5))}, nil
+		return a
+	}
+	treeOf := func() left {
+		parent := agentOf()
+		parent.results[0].Outcome.Usage, parent.results[0].Outcome.CostNanoUSD = usage.Add(usage), 10
+		return left{
+			agents: map[string]agentLeft{root: parent, leaf: agentOf()},
+			total:  &client.TreeUse{Usage: usage.Add(usage).View(), CostNanoUSD: new(int64(10))},
+		}
+	}
+	for name, test := range map[string]struct {
+		change func(j *judged, leaf *agentLeft)
+		want   []report.Promise
+	}{
+		"undisturbed":          {func(*judged, *agentLeft) {}, nil},
+		"a lost step":          {func(_ *judged, a *agentLeft) { a.steps[0] = a.steps[0][:2] }, []report.Promise{PromiseSteps}},
+		"another end":          {func(_ *judged, a *agentLeft) { a.results[0].Outcome.Status = domain.StatusFailed }, []report.Promise{PromiseOutcome}},
+		"history tells others": {func(_ *judged, a *agentLeft) { a.told = []string{"a step"} }, []report.Promise{PromiseAccount}},
+		"a doubled effect":     {func(_ *judged, a *agentLeft) { a.ledger = append(a.ledger, a.ledger[0]) }, []report.Promise{PromiseEffects}},
+		"another transcript":   {func(_ *judged, a *agentLeft) { a.messages[0].Message = domain.UserMessage("stay") }, []report.Promise{PromiseTranscript}},
+		"an agent is missing":  {func(j *judged, _ *agentLeft) { delete(j.got.agents, leaf) }, []report.Promise{PromiseOutcome, PromisePool, PromisePool}},
+		"a leak of the pool":   {func(j *judged, _ *agentLeft) { j.one.results[0].Outcome.Usage.InputTokens = 19 }, []report.Promise{PromisePool}},
+		"the tree tells less":  {func(j *judged, _ *agentLeft) { j.got.total.Usage = usage.View() }, []report.Promise{PromisePool}},
+		"a cost that is lost":  {func(j *judged, _ *agentLeft) { j.one.results[0].Outcome.CostNanoUSD = 9 }, []report.Promise{PromisePool}},
+		"above the budget":     {func(j *judged, _ *agentLeft) { j.agent.Executions[0].Budget.MaxSteps = new(int64(5)) }, []report.Promise{PromisePool}},
+		"never killed":         {func(j *judged, _ *agentLeft) { j.kills = nil }, []report.Promise{PromiseGoesOn}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, got := newRun(Trees()[0]), treeOf()
+			parent, child := got.agents[root], got.agents[leaf]
+			j := &judged{run: r, one: &parent, got: got}
+			j.killed(nil)
+			test.change(j, &child)
+			j.got.agents[root] = parent
+			if _, there := j.got.agents[leaf]; there {
+				j.got.agents[leaf] = child
+			}
+			v := judge(r, j.got, treeOf())
+			require.Equal(t, test.want, promises(v.broken), "%v", v.broken)
+		})
+	}
+}
+
+// TestCallsAreJudged: what became of each call is what is said beforehand.
+func TestCallsAreJudged(t *testing.T) {
+	t.Parallel()
+	agents := Calls()
+	for name, test := range map[string]struct {
+		change func(j *judged)
+		want   []report.Promise
+	}{
+		"as promised":         {func(*judged) {}, nil},
+		"twice by one key":    {func(j *judged) { j.one.ledger = append(j.one.ledger, effect{Key: "k"}) }, []report.Promise{PromiseEffects}},
+		"never":               {func(j *judged) { j.one.ledger = nil }, []report.Promise{PromiseEffects}},
+		"a result is missing": {func(j *judged) { j.one.messages = j.one.messages[:1] }, []report.Promise{PromiseSteps}},
+		"no calls": {func(j *judged) {
+			j.one.messages, j.one.steps[0][0].Step.ToolExecutions, j.one.steps[0][1].Step.ToolExecutions, j.one.unsettled = nil, nil, nil, nil
+		}, []report.Promise{PromiseUnknown, PromiseEvents, PromiseSteps}},
+		"it ran again":          {func(j *judged) { j.one.steps[0][1].Step.ToolExecutions[0].Error = nil }, []report.Promise{PromiseEffects, PromiseUnknown, PromiseUnknown}},
+		"not run for another":   {func(j *judged) { j.one.steps[0][1].Step.ToolExecutions[0].Error.Code = domain.CodeNotRun }, []report.Promise{PromiseUnknown}},
+		"the model is not told": {func(j *judged) { j.one.messages[0].Message.ToolResult.Content = "done" }, []report.Promise{PromiseUnknown}},
+		"no event":              {func(j *judged) { j.one.events[0] = j.one.events[0][:1] }, []report.Promise{PromiseEvents}},
+		"not in its status":     {func(j *judged) { j.one.unsettled = nil }, []report.Promise{PromiseStatus}},
+		"another end":           {func(j *judged) { j.one.results[0].Answer = "No." }, []report.Promise{PromiseOutcome}},
+		"unknown for no reason": {func(j *judged) { j.agent.expected.unknown = false }, []report.Promise{PromiseUnknown, PromiseUnknown}},
+		"no kill":               {func(j *judged) { j.kills, j.one.lost = nil, nil }, []report.Promise{PromiseGoesOn, PromiseUnknown}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			agent := agentNamed(agents, "at_most_once-in_effect")
+			agent.expected = new(*agent.expected)
+			j := &judged{run: newRun(agent), one: unknownLeft(agent)}
+			j.killed(nil)
+			test.change(j)
+			v := judge(j.run, leftOf(map[string]agentLeft{root: *j.one}), agent.expected.left)
+			require.Equal(t, test.want, promises(v.broken), "%v", v.broken)
+		})
+	}
+}
+
+// unknownLeft is what an agent leaves of which nobody knows whether its first call took effect, all as promised: its model
+// insisted, and the second call was not run.
+func unknownLeft(agent Agent) *agentLeft {
+	id := sampleExecution()
+	var a agentLeft
+	a.results = slices.Clone(agent.expected.agents[root].results)
+	steps := make([]domain.StepExecution, a.results[0].Outcome.Steps)
+	for n := range steps {
+		steps[n].Step.Number = n + 1
+	}
+	for n, err := range []*domain.Error{
+		domain.CodedErrorf(domain.Unavailable, domain.CodeOutcomeUnknown, "outcome unknown"), domain.CodedErrorf(domain.Denied, domain.CodeUnsettled, "not run"),
+	} {
+		call := id.Step(n + 1).Tool(0)
+		began := domain.ToolExecution{ID: call, Call: domain.ToolCall{Name: agent.Tools[0].Name}, Error: err}
+		began.CompletedAt = began.CompletedAt.AddDate(1, 0, 0)
+		if n == 0 {
+			began.StartedAt = began.CompletedAt
+		}
+		steps[n].Step.ToolExecutions = []domain.ToolExecution{began}
+		content := []string{"outcome unknown: its worker was lost", "not run"}[n]
+		m := domain.ToolMessage(domain.ToolResult{Name: agent.Tools[0].Name, Content: content})
+		a.messages = append(a.messages, domain.Entry{Message: domain.Tag{ToolExecutionID: call}.Apply(m)})
+	}
+	first := id.Step(1).Tool(0)
+	a.steps = [][]domain.StepExecution{steps}
+	a.events = [][]domain.Event{{domain.AgentExecutionStarted{}, domain.ToolOutcomeUnknown{ToolExecutionID: first}}}
+	a.unsettled = []domain.UnknownCall{{ID: first}}
+	a.lost = map[domain.ToolExecutionID]int{first: 7}
+	a.ledger = []effect{{Tool: agent.Tools[0].Name, Call: first, Key: "k"}}
+	return &a
+}
+
+// TestEffectsOfAKey: a keyed one is made once a key, whatever was asked for; one that was made void is none.
+func TestEffectsOfAKey(t *testing.T) {
+	t.Parallel()
+	of := func(kind domain.Effect, keys ...string) int {
+		one := agentLeft{ledger: []effect{{Tool: payTool, Void: true}}}
+		for _, key := range keys {
+			one.ledger = append(one.ledger, effect{Tool: payTool, Key: key})
+		}
+		agent := Agent{Tools: []Tool{{Name: payTool, Effect: kind}}, Executions: []Execution{{}}}
+		return (&verdict{run: newRun(agent), got: leftOf(map[string]agentLeft{root: one})}).effects()
+	}
+	require.Equal(t, 1, of(domain.Keyed, "a", "a"))
+	require.Equal(t, 2, of(domain.AtMostOnce, "a", "a"))
+	require.Equal(t, 2, of(domain.Keyed, "a", "a", "b"))
+}
+
+// TestTheListIsJudged: it has the agents with unknown calls, each with as many as it has.
+func TestTheListIsJudged(t *testing.T) {
+	t.Parallel()
+	r, one := newRun(sample()), sampleLeft()
+	j := &judged{run: r, one: &one}
+	j.unknown(1)
+	unknown := &verdict{run: r, got: leftOf(map[string]agentLeft{root: one})}
+	none := &verdict{run: newRun(sample()), got: leftOf(map[string]agentLeft{root: sampleLeft()})}
+	all := []*verdict{unknown, none}
+	require.Empty(t, wronglyListed(all, map[string]int{r.id: 1, "another": 1}))
+	for _, listed := range []map[string]int{{}, {r.id: 2}, {r.id: 1, none.run.id: 1}} {
+		require.Equal(t, []report.Promise{PromiseStatus}, promises(wronglyListed(all, listed)))
+	}
+}
+
+// TestStatusIsJudged covers each wrong answer.
+func TestStatusIsJudged(t *testing.T) {
+	t.Parallel()
+	view := func(number, steps int, status domain.ExecutionStatus) contract.StatusView {
+		return contract.StatusView{Number: number, StepCount: steps, Status: status}
+	}
+	second := standing{execution: 1, requested: 2}
+	for name, test := range map[string]struct {
+		earlier       newest
+		view          contract.StatusView
+		before, after standing
+		broken        bool
+	}{
+		"one step done":               {view: view(1, 1, domain.StatusInProgress), before: second, after: second},
+		"the step has just ended":     {view: view(1, 2, domain.StatusInProgress), before: second, after: second},
+		"nothing seen yet":            {view: view(1, 0, domain.StatusPending)},
+		"ended":                       {view: view(1, 3, domain.StatusCompleted), before: standing{1, 3}, after: standing{1, 3}},
+		"back":                        {earlier: newest{1, 2}, view: view(1, 1, domain.StatusInProgress), before: second, after: second, broken: true},
+		"too few":                     {view: view(1, 0, domain.StatusInProgress), before: second, after: second, broken: true},
+		"too many":                    {view: view(1, 3, domain.StatusInProgress), before: second, after: second, broken: true},
+		"ended too early":             {view: view(1, 2, domain.StatusCompleted), before: second, after: second, broken: true},
+		"ended as it never":           {view: view(1, 3, domain.StatusFailed), before: standing{1, 3}, after: standing{1, 3}, broken: true},
+		"stopped in its middle":       {view: view(1, 1, "waiting"), before: second, after: second, broken: true},
+		"an execution that never was": {view: view(2, 0, domain.StatusInProgress), before: second, after: second, broken: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := &proof{config: Config{Progress: func(string) {}}}
+			w := statusWatch{proof: p, run: newRun(sample()), base: leftOf(map[string]agentLeft{root: sampleLeft()}), newest: test.earlier}
+			w.check(test.view, test.before, test.after)
+			require.Equal(t, test.broken, len(p.broken) > 0, p.broken)
+		})
+	}
+}
+
+// TestRows: a row adds up what the kills at its point did, and what belongs to a run counts once.
+func TestRows(t *testing.T) {
+	t.Parallel()
+	config, err := Config{Kills: 1, Agents: Calls()}.checked()
+	require.NoError(t, err)
+	p := &proof{config: config, plan: newPlan(1, config.Points, 1)}
+	for range 2 {
+		for _, agent := range config.Agents {
+			if !agent.expected.unknown {
+				continue
+			}
+			r, one := newRun(agent), unknownLeft(agent)
+			j := &judged{run: r, one: one}
+			j.killed(func(k *killed) { k.point, k.WentOn = agent.points[0].Point, 1e9 })
+			p.verdicts = append(p.verdicts, &verdict{run: r, got: leftOf(map[string]agentLeft{root: *one}), unknown: one.lost})
+		}
+	}
+	p.plan.unreachable("keyed, in_effect")
+	found := p.report(1e9)
+	require.Len(t, found.Rows, len(config.Points)+1)
+	figures := func(name string) map[string]any {
+		all := map[string]any{}
+		for _, cell := range found.Row(name)[1:] {
+			all[cell.Key] = cell.Value
+		}
+		return all
+	}
+	one := map[string]any{
+		"kills": 2, "asked": 4, "most_effects": 1, "outcome_unknown": 2, "not_run": 2, "extra_requests": 0,
+		"p50_seconds": p.verdicts[0].run.kills[0].WentOn, "p99_seconds": p.verdicts[0].run.kills[0].WentOn,
+	}
+	require.Equal(t, one, figures("at_most_once, in_effect"))
+	all := maps.Clone(one)
+	all["kills"], all["asked"], all["outcome_unknown"], all["not_run"] = 6, 12, 6, 6
+	require.Equal(t, all, figures("all"))
+	require.Nil(t, found.Row("read_only, in_effect").Value("most_effects"))
+	require.Equal(t, 0, found.Row("keyed, in_effect").Value("kills"))
+	require.Equal(t, []report.Broken{{Promise: PromiseReached, Detail: "no agent reached keyed, in_effect, so kills were not made: 1"}}, found.Broken)
+}
