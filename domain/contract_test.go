@@ -62,6 +62,7 @@ var pinned = map[string]string{
 	"MemoWaiting":          " = waiting",
 	"UpdateResolve":        "Update[ResolveRequest, ResolveReply] = resolve",
 	"MemoOutcome":          " = outcome",
+	"MemoBuild":            " = build",
 	"MemoUnknown":          " = outcome_unknown",
 	"MemoSettles":          " = settles",
 	"MemoSessionBudget":    " = session_budget",

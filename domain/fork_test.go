@@ -84,6 +84,7 @@ func forks(t *testing.T) map[string]fork {
 			*account.Budget.MaxSteps = int64(n)
 			return must(t)(s.WithSessionBudget(account.Budget, after(20+n)))
 		}},
+		"WithBuild": {begunState(t), func(_ *testing.T, s state, n int) state { return s.WithBuild(string(raw(n))) }},
 		"WithExecutionError": {busyState(t), func(t *testing.T, s state, n int) state {
 			return must(t)(s.WithExecutionError(domain.Errorf(domain.Internal, "%s", raw(n)), after(20+n)))
 		}},

@@ -13,8 +13,22 @@ import (
 // number is not read.
 const SchemaVersion = 1
 
+// CheckSchema refuses what a build has written under another number than the one that this build reads.
+func CheckSchema(number, reads int, build string) error {
+	if number == reads {
+		return nil
+	}
+	by, with := "build "+Shorten(build, 100), "that build"
+	if build == "" {
+		by, with = "a build that it does not name", "the build that wrote it"
+	}
+	return Errorf(Invalid, "is %d, written by %s, and this build reads %d; read it with %s", number, by, reads, with)
+}
+
 type stateWire struct {
-	SchemaVersion  int          `json:"schema_version"`
+	SchemaVersion int `json:"schema_version"`
+	// Build is that of the program which saved the state; empty: the state was not saved for people.
+	Build          string       `json:"build,omitzero"`
 	AgentID        AgentID      `json:"agent_id"`
 	ParentAgentID  AgentID      `json:"parent_agent_id,omitzero"`
 	CreatedAt      time.Time    `json:"created_at"`
@@ -102,6 +116,12 @@ type stepWire struct {
 // A plainStep is a step without its methods, so that its fields are written.
 type plainStep AgentStep
 
+// WithBuild says which build saves the state.
+func (s AgentState) WithBuild(build string) AgentState {
+	s.w.Build = build
+	return s
+}
+
 // EncodeFull returns the state as JSON, its execution included.
 func (s AgentState) EncodeFull() ([]byte, error) {
 	s.w.SchemaVersion = SchemaVersion
@@ -123,16 +143,17 @@ func (s AgentState) MarshalJSON() ([]byte, error) { return s.EncodeFull() }
 // UnmarshalJSON reads either form.
 func (s *AgentState) UnmarshalJSON(data []byte) error {
 	var head struct {
-		SchemaVersion int `json:"schema_version"`
+		SchemaVersion int    `json:"schema_version"`
+		Build         string `json:"build"`
 	}
 	if err := DecodeInto(data, &head); err != nil {
 		return err
 	}
-	switch v := head.SchemaVersion; {
-	case v < 1:
+	if head.SchemaVersion < 1 {
 		return in("schema_version", errors.New("is missing; this is no saved state"))
-	case v > SchemaVersion:
-		return in("schema_version", Errorf(Invalid, "is %d, and this version reads up to %d; use a newer one", v, SchemaVersion))
+	}
+	if err := CheckSchema(head.SchemaVersion, SchemaVersion, head.Build); err != nil {
+		return in("schema_version", err)
 	}
 	return decodeWire(data, &s.w, func(w *stateWire) (err error) {
 		if w.AgentID.IsZero() {

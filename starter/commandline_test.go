@@ -136,7 +136,7 @@ func TestCommandLineThatIsWrong(t *testing.T) {
 		"messages of no role":    {args: []string{"send", "notes", "--messages", "-", "hi"}, in: "\n{\"parts\": []}", says: "--messages: -: line 2: role: "},
 		"messages and prompt":    {args: []string{"run", "--model", model, "--messages", "-", "-"}, in: "x", says: "standard input can be the messages or the prompt, not both"},
 		"a state of no agent":    {args: []string{"run", "--messages", "-", "hi"}, in: `{"schema_version": 1}`, says: "--messages: -: agent_id: is missing"},
-		"a newer state":          {args: []string{"run", "--messages", "-", "hi"}, in: `{"schema_version": 9}`, says: "this version reads up to 1"},
+		"a newer state":          {args: []string{"run", "--messages", "-", "hi"}, in: `{"schema_version": 9}`, says: "schema_version: is 9, written by a build that it does not name, and this build reads 1; read it with the build that wrote it"},
 		"a state that runs":      {args: []string{"run", "--messages", "-", "hi"}, in: savedState(`"execution": {"execution_id": "`+someID+`", "status": "in_progress"}, `, ""), says: "--messages: -: state: execution 0 is in progress"},
 		"a state of half a call": {args: []string{"run", "--messages", "-", "hi"}, in: savedState("", `{"role": "assistant", "tool_calls": [{"id": "a"}]}`), says: `messages[0].tool_calls: call "a" has no result`},
 		"a state without model":  {args: []string{"run", "--messages", "-", "hi"}, in: savedState("", ""), says: "model: is missing"},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"everstep/activities/build"
 	"everstep/starter/devserver"
 	"everstep/starter/local"
 	"everstep/starter/render"
@@ -29,7 +30,8 @@ func devCommand(p *program) *cobra.Command {
 interrupted. Their state stays in a file: executions go on where they were when
 dev is next started. It is for this machine and this user: it listens on
 loopback only, and takes programs of this user and of root alone, where the
-system can tell (doctor says so). Web pages are let in only from the UI itself.`,
+system can tell (doctor says so). Web pages are let in only from the UI itself.
+It names the open agents that another build has begun.`,
 		Example: `  starter dev
   starter dev --dir ./project --port 7300 --ui-port 8300
   starter dev --state ./agents.db --json`,
@@ -68,11 +70,12 @@ func (p *program) dev(ctx context.Context, f local.Flags, cfg devserver.Config) 
 	defer serveCodec(listener, server.UIURL)()
 	up := devUp{
 		Address: server.Address, Namespace: server.Namespace, UIURL: server.UIURL, TaskQueue: worker.TaskQueue, Dir: folder,
-		StateFile: server.StateFile, Storage: worker.Storage, ServerVersion: server.Version,
+		StateFile: server.StateFile, Storage: worker.Storage, ServerVersion: server.Version, Build: build.ID(),
 	}
 	if err := p.announce(up); err != nil {
 		return err
 	}
+	p.warn(p.machine.OtherBuilds(ctx, server, worker.TaskQueue))
 	select {
 	case err := <-s.Failed():
 		return err
@@ -92,6 +95,7 @@ type devUp struct {
 	StateFile     string `json:"state_file"`
 	Storage       string `json:"storage"`
 	ServerVersion string `json:"server_version"`
+	Build         string `json:"build"`
 }
 
 func (p *program) announce(up devUp) error {

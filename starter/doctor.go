@@ -18,7 +18,9 @@ func doctorCommand(p *program) *cobra.Command {
 		Long: `Looks at the configuration, the server, its search attributes, the workers, the
 storage, the models' prices, and each provider's base URL and key, and says what
 to do about what is missing. It starts, writes and downloads nothing, asks no
-provider, and shows no key. Exits 1 where something is broken, 5 where the
+provider, and shows no key. It counts the open agents of the task queue that none
+of its workers, or without a worker not this program, has begun: another build
+need not be able to go on with them. Exits 1 where something is broken, 5 where the
 configured server is not there.`,
 		Example: `  starter doctor
   starter doctor --address temporal.example.com:7233

@@ -48,6 +48,9 @@ Sub-agents are listed beside the agents that started them, which PARENT names by
 the beginning of their ids. --roots leaves all of them out, and --parent ID lists
 those of one agent alone; explain ID --tree shows all below it.
 
+--columns id,build shows which build has begun each; status says where that is not
+the one that would go on.
+
 Filters leave out what does not fit all of them. A status is one of
 ` + enum.Names(client.ListStatuses(), ", ") + `.
 --unknown lists the agents that have calls of unknown outcome: resolve settles them.`,

@@ -21,7 +21,11 @@ func statusCommand(p *program) *cobra.Command {
 		Use:   "status ID",
 		Short: "Show what an agent is doing",
 		Long: `Shows what an agent is doing now, what it has used, and what its budget leaves.
-Where no worker is up, it shows what the server knows, and says so.`,
+Where no worker is up, it shows what the server knows, and says so.
+
+With --json, build is the one that has begun the agent's newest run. Where no
+worker that serves its task queue is of that build (or where none serves it, this
+command is not) it says so: finish the agent there, or export and fork.`,
 		Example: `  starter status notes
   starter status notes --json | jq -r .status`,
 	}, "starter status notes", func(ctx context.Context, s *local.Stack, id string) error {

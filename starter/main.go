@@ -17,7 +17,8 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
-	"runtime/debug"
+	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -25,6 +26,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.temporal.io/sdk/contrib/envconfig"
 
+	"everstep/activities/build"
 	"everstep/starter/client"
 	"everstep/starter/devserver"
 	"everstep/starter/local"
@@ -54,6 +56,9 @@ func terminal(file *os.File, env local.Environment) *render.Output {
 func (p *program) run(ctx context.Context, args []string) int {
 	p.shared = sharedArguments(args)
 	root := newRoot(p)
+	if slices.Contains(args, "--version") || slices.Contains(args, "-v") {
+		root.Version = version()
+	}
 	if len(args) > 0 && args[0] == cobra.ShellCompRequestCmd {
 		described(root)
 	}
@@ -254,11 +259,7 @@ func (p *program) withoutServer(why string) error {
 }
 
 func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" {
-		return "(devel)"
-	}
-	return fmt.Sprintf("%s (%s)", info.Main.Version, strings.TrimPrefix(info.GoVersion, "go"))
+	return fmt.Sprintf("%s (%s)", build.ID(), runtime.Version())
 }
 
 // The groups in which help lists the commands.
@@ -288,7 +289,7 @@ Exit codes: 0 done or completed, 1 failed or another error, 2 wrong usage,
   starter send notes "And which file is the newest?" --wait
   starter status notes
   starter dev`,
-		Version:           version(),
+		Version:           "of a build", // which takes time to tell: run does where that is asked for
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
@@ -296,6 +297,7 @@ Exit codes: 0 done or completed, 1 failed or another error, 2 wrong usage,
 	if p.out != nil {
 		root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", p.out.Width())))
 	}
+	root.InitDefaultVersionFlag() // as manuals name it
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.AddGroup(

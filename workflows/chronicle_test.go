@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -61,8 +62,11 @@ func (c *chronicle) payloads(value any) *commonpb.Payloads {
 }
 
 // task is a workflow task that takes all that came since the last one. What is
-// added next are its commands.
+// added next are its commands. The first one has written the build into the memo.
 func (c *chronicle) task() *chronicle {
+	first := !slices.ContainsFunc(c.events, func(e *historypb.HistoryEvent) bool {
+		return e.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
+	})
 	scheduled := c.add(enumspb.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED, &historypb.HistoryEvent{
 		Attributes: &historypb.HistoryEvent_WorkflowTaskScheduledEventAttributes{
 			WorkflowTaskScheduledEventAttributes: &historypb.WorkflowTaskScheduledEventAttributes{TaskQueue: &taskqueuepb.TaskQueue{Name: "q"}},
@@ -81,6 +85,9 @@ func (c *chronicle) task() *chronicle {
 				ScheduledEventId: scheduled, StartedEventId: started, SdkMetadata: flags,
 			},
 		}})
+	if first {
+		c.notes()
+	}
 	return c
 }
 
@@ -182,7 +189,7 @@ func (c *chronicle) fires(timer int64) *chronicle {
 	return c
 }
 
-// notes is the command that writes an outcome into the memo.
+// notes is the command that writes into the memo.
 func (c *chronicle) notes() *chronicle {
 	c.add(enumspb.EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED, &historypb.HistoryEvent{
 		Attributes: &historypb.HistoryEvent_WorkflowPropertiesModifiedEventAttributes{

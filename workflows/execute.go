@@ -60,6 +60,7 @@ func (o Options) execute(ctx workflow.Context, in *contract.SessionInput) (*cont
 	}
 	s.mail.Listen(ctx)
 	s.takeGrants()
+	s.tellBuild()
 	s.tellWaits()
 	for s.awaitWork() {
 		if s.runExecution(); s.run.ends() {
@@ -77,6 +78,12 @@ func (o Options) execute(ctx workflow.Context, in *contract.SessionInput) (*cont
 	s.awaitHandlers()
 	s.note("ended")
 	return s.result(), nil
+}
+
+// tellBuild writes which build has begun this run, since a worker of another one need not be able to replay it. That of the
+// run's first task is recorded with the task itself, so any worker reads the same here.
+func (s session) tellBuild() {
+	upsertMemo(s.root, map[string]any{contract.MemoBuild: s.info.GetCurrentBuildID()})
 }
 
 // awaitWork waits until there is an execution to run. It answers false where

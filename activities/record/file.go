@@ -11,6 +11,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"everstep/activities/build"
 	"everstep/domain"
 )
 
@@ -26,6 +27,8 @@ const (
 	// MaxRecord bounds that of one record of a file, which is held in memory several times over. A step of a few KB takes
 	// some 4 KB, so 500 of them 2 MB; it has room for a thousand of the longest results of tools.
 	MaxRecord = 64 << 20
+	// maxBuild bounds what is taken of the name of the build that wrote a file.
+	maxBuild = 200
 	// maxHead bounds the first line, which says little: what is no file of ours is not read far for it.
 	maxHead = 64 << 10
 	// maxWindow bounds how far back what is compressed refers: Compressed needs 8 MiB.
@@ -36,6 +39,7 @@ const (
 type head struct {
 	Format        string `json:"format"`
 	SchemaVersion int    `json:"schema_version"`
+	Build         string `json:"build"` // that wrote the file
 	Records       int    `json:"records"`
 }
 
@@ -54,7 +58,7 @@ type tail struct {
 func Write(w io.Writer, records ...Record) error {
 	lines := json.NewEncoder(w)
 	lines.SetEscapeHTML(false)
-	if err := lines.Encode(head{Format, SchemaVersion, len(records)}); err != nil {
+	if err := lines.Encode(head{Format, SchemaVersion, build.ID(), len(records)}); err != nil {
 		return err
 	}
 	var all [][]byte
@@ -130,14 +134,14 @@ func read(r io.Reader, most int, take func(Record) error) error {
 	}
 	defer done()
 	lines := &lineReader{r: bufio.NewReader(plain), left: MaxBytes, most: maxHead}
-	n, err := lines.head()
+	head, err := lines.head()
 	lines.most = most
 	if err != nil {
 		return lines.wrong(err)
 	}
 	var digests [][]byte
 	seen := map[domain.ExecutionID]bool{}
-	for range n {
+	for range head.Records {
 		line, err := lines.next()
 		if err != nil {
 			return lines.wrong(err)
@@ -153,6 +157,7 @@ func read(r io.Reader, most int, take func(Record) error) error {
 			return lines.wrong(err)
 		}
 		seen[one.ExecutionID] = true
+		one.Build = domain.Shorten(head.Build, maxBuild)
 		if digests = append(digests, digest[:]); take(one) != nil {
 			return errEnough
 		}
@@ -173,38 +178,38 @@ func read(r io.Reader, most int, take func(Record) error) error {
 }
 
 // head reads the first line. What is no file of ours is told so, and not that it was cut off.
-func (l *lineReader) head() (int, error) {
+func (l *lineReader) head() (head, error) {
 	line, err := l.next()
 	switch {
 	case bytes.HasPrefix(line, gzipMagic):
-		return 0, domain.Errorf(domain.Invalid, "is compressed with gzip; decompress it: export compresses with zstd, and what is plain is read too")
+		return head{}, domain.Errorf(domain.Invalid, "is compressed with gzip; decompress it: export compresses with zstd, and what is plain is read too")
 	case err == nil:
 		return readHead(line)
 	case errors.Is(err, errEnds) && len(line) == 0:
-		return 0, domain.Errorf(domain.Invalid, "is missing: the file is empty; give one that export has written")
+		return head{}, domain.Errorf(domain.Invalid, "is missing: the file is empty; give one that export has written")
 	case !bytes.HasPrefix(line, []byte(`{"format":"`+Format)):
-		return 0, errNoHead
+		return head{}, errNoHead
 	}
-	return 0, err
+	return head{}, err
 }
 
-func readHead(line []byte) (int, error) {
-	h, err := domain.Decode[head](line)
+func readHead(line []byte) (h head, err error) {
+	err = domain.DecodeInto(line, &h)
 	switch {
 	case !json.Valid(line), h.Format == "" && err != nil:
-		return 0, errNoHead
+		return h, errNoHead
 	case h.Format != Format:
-		return 0, domain.Errorf(domain.Invalid, "format: is %q and not %q; give a file that export has written", domain.Shorten(h.Format, 64), Format)
-	case h.SchemaVersion > SchemaVersion:
-		return 0, domain.Errorf(domain.Invalid, "schema_version: is %d, and this version reads up to %d; use a newer one", h.SchemaVersion, SchemaVersion)
+		return h, domain.Errorf(domain.Invalid, "format: is %q and not %q; give a file that export has written", domain.Shorten(h.Format, 64), Format)
 	case h.SchemaVersion < 1:
-		return 0, domain.Errorf(domain.Invalid, "schema_version: is missing")
+		return h, domain.Errorf(domain.Invalid, "schema_version: is missing")
+	case h.SchemaVersion != SchemaVersion:
+		return h, domain.Errorf(domain.Invalid, "schema_version: %s", domain.CheckSchema(h.SchemaVersion, SchemaVersion, h.Build))
 	case err != nil:
-		return 0, err
+		return h, err
 	case h.Records < 0:
-		return 0, domain.Errorf(domain.Invalid, "records: is %d; it may not be negative", h.Records)
+		return h, domain.Errorf(domain.Invalid, "records: is %d; it may not be negative", h.Records)
 	}
-	return h.Records, nil
+	return h, nil
 }
 
 func readKept(line []byte) (r Record, digest domain.Digest, err error) {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"gocloud.dev/blob/memblob"
 
+	"everstep/activities/build"
 	"everstep/activities/record"
 	"everstep/domain"
 	"everstep/testsuite/stores"
@@ -43,6 +44,25 @@ func written(t testing.TB, all ...record.Record) string {
 	return file.String()
 }
 
+// head is the first line of a file of a number that a build has written.
+func head(number int, writer string, records int) string {
+	return fmt.Sprintf("{\"format\":%q,\"schema_version\":%d,\"build\":%s,\"records\":%d}\n", record.Format, number, writer, records)
+}
+
+// TestAFileOfAnotherBuildIsRead while its number fits, and says which build that was.
+func TestAFileOfAnotherBuildIsRead(t *testing.T) {
+	t.Parallel()
+	all := stores.Sample(t, "ann", 2)
+	_, rest, _ := strings.Cut(written(t, all...), "\n")
+	got, err := record.Read(strings.NewReader(head(record.SchemaVersion, `"v9.8.7/sdk-v9.0.0"`, 2) + rest))
+	require.NoError(t, err)
+	require.Len(t, got, 2)
+	require.Equal(t, "v9.8.7/sdk-v9.0.0", got[1].Build)
+	got, err = record.Read(strings.NewReader(written(t, all...)))
+	require.NoError(t, err)
+	require.Equal(t, build.ID(), got[0].Build)
+}
+
 // signed makes a file of records whose text was changed, with digests that fit.
 func signed(t *testing.T, change func(text string) string, all ...record.Record) string {
 	t.Helper()
@@ -71,6 +91,7 @@ func TestBadFilesSayWhere(t *testing.T) {
 			return strings.Replace(text, from, to, 1)
 		}
 	}
+	by := func(number int, writer string) string { return head(number, writer, 2) + strings.Join(lines[1:], "") }
 	for name, test := range map[string]struct{ file, want string }{
 		"nothing":                 {"", "line 1: is missing: the file is empty; give one that export has written"},
 		"no line":                 {"hello", "line 1: is no head of a file of everstep-records"},
@@ -81,7 +102,9 @@ func TestBadFilesSayWhere(t *testing.T) {
 		"no file of ours":         {"hello\n", "line 1: is no head of a file of everstep-records"},
 		"another's JSON":          {`{"format":"else"}` + "\n", `line 1: format: is "else"`},
 		"a list":                  {"[1]\n", "line 1"},
-		"newer":                   {strings.Replace(good, `"schema_version":1`, `"schema_version":2`, 1), "line 1: schema_version: is 2, and this version reads up to 1; use a newer one"},
+		"another number":          {by(2, `"v9.8.7/sdk-v9.0.0"`), "line 1: schema_version: is 2, written by build v9.8.7/sdk-v9.0.0, and this build reads 1; read it with that build"},
+		"of nobody":               {by(2, `""`), "line 1: schema_version: is 2, written by a build that it does not name, and this build reads 1; read it with the build that wrote it"},
+		"a build that is none":    {by(1, `7`), "line 1: build"},
 		"no version":              {strings.Replace(good, `"schema_version":1,`, ``, 1), "line 1: schema_version: is missing"},
 		"fewer than said":         {lines[0] + lines[1] + lines[3], "line 3: record: is missing"},
 		"more than said":          {lines[0] + lines[1] + lines[2] + lines[2] + lines[3], "line 4: end: is missing"},

@@ -30,6 +30,8 @@ type Record struct {
 	Missing []string `json:"missing,omitempty"`
 	// HeldTo is what bound the agent beside its definition when it was recorded, and binds its forks.
 	HeldTo contract.HeldTo `json:"held_to"`
+	// Build wrote the file that it was read from, in whose head that stands.
+	Build string `json:"-"`
 	// Imported is when it came out of a file; zero: it was recorded here.
 	Imported time.Time `json:"imported_at,omitzero"`
 }

@@ -93,7 +93,7 @@ func TestATornRecordIsNoRecord(t *testing.T) {
 	for n := range len(whole) {
 		require.NoError(t, os.WriteFile(file, whole[:n], 0o600))
 		_, err := store.Get(t.Context(), r.Ref())
-		require.ErrorContains(t, err, "is damaged", "%d of %d bytes", n, len(whole))
+		require.ErrorContains(t, err, "cannot be read", "%d of %d bytes", n, len(whole))
 		require.NotErrorIs(t, err, record.ErrNone)
 		changed := bytes.Clone(whole)
 		changed[n] ^= 0x40
@@ -109,7 +109,7 @@ func TestATornRecordIsNoRecord(t *testing.T) {
 	key := "records/" + r.AgentID.String() + "/" + filepath.Base(file)
 	require.NoError(t, bucket.WriteAll(t.Context(), key, whole[:len(whole)-5], nil))
 	_, err = torn.Get(t.Context(), r.Ref())
-	require.ErrorContains(t, err, "is damaged")
+	require.ErrorContains(t, err, "cannot be read")
 }
 
 // TestWhatIsBeingWrittenIsNoRecord: a process that died in the middle leaves a file that nobody reads, which goes in time.

@@ -110,6 +110,9 @@ const (
 	MemoWaiting = "waiting"
 	// MemoOutcome is the memo field that says how the newest execution ended.
 	MemoOutcome = "outcome"
+	// MemoBuild is the memo field that says which build of Everstep has begun the run: that of the worker which took its
+	// first task.
+	MemoBuild = "build"
 	// MemoUnknown is the memo field that lists the agent's unsettled calls.
 	MemoUnknown = "outcome_unknown"
 	// MemoSettles is the memo field that says, in a workflow that but settles a call, what ended before: an EndedRun.

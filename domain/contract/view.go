@@ -24,6 +24,10 @@ type StatusView struct {
 	// Doing says in words what is going on, and Since since when.
 	Doing string    `json:"doing"`
 	Since time.Time `json:"since,omitzero"`
+	// Build has begun the agent's newest run; empty: no worker has yet. ServedBy are the builds that would carry it on,
+	// where all of them are others. The client fills them in.
+	Build    string `json:"build"`
+	ServedBy string `json:"served_by,omitzero"`
 	// Lacking says which worker lacks what, while another one is waited for.
 	Lacking string `json:"lacking,omitzero"`
 	Model   string `json:"model,omitzero"`

@@ -264,8 +264,12 @@ func OutcomeOf(fact Fact) (contract.Outcome, bool) {
 	return contract.Outcome{}, false
 }
 
-// A TaskBegan says that a worker looks at the workflow, and whether it is long by the server's word.
-type TaskBegan struct{ Suggested bool }
+// A TaskBegan says that a worker looks at the workflow, of which build that is, and whether the workflow is long by the
+// server's word.
+type TaskBegan struct {
+	Suggested bool
+	Build     string
+}
 
 // A TaskDone says that a worker has carried the workflow on.
 type TaskDone struct{}

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	failurepb "go.temporal.io/api/failure/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -134,6 +135,19 @@ func (r *fakeRun) fails(why string) {
 	})
 }
 
+// failsOn is a workflow task that a worker of a build has failed.
+func (r *fakeRun) failsOn(build, why string) {
+	r.add(&historypb.HistoryEvent{
+		EventType: enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED,
+		Attributes: &historypb.HistoryEvent_WorkflowTaskStartedEventAttributes{
+			WorkflowTaskStartedEventAttributes: &historypb.WorkflowTaskStartedEventAttributes{
+				WorkerVersion: &commonpb.WorkerVersionStamp{BuildId: build}, //nolint:staticcheck // where servers write it
+			},
+		},
+	})
+	r.fails(why)
+}
+
 // TestStatusSaysWhyNothingMoves covers workers that cannot carry the workflow on.
 func TestStatusSaysWhyNothingMoves(t *testing.T) {
 	t.Parallel()
@@ -143,8 +157,18 @@ func TestStatusSaysWhyNothingMoves(t *testing.T) {
 	}{
 		"stuck":            {func(r *fakeRun) { r.infers(1, 1); r.fails("hook audit: version 2 is needed") }, "a worker cannot carry it on, and tries again: hook audit: version 2 is needed"},
 		"stuck while idle": {func(r *fakeRun) { r.ends(stopped(1)); r.fails("hook audit") }, "a worker cannot carry it on, and tries again: hook audit"},
-		"mended since":     {func(r *fakeRun) { r.infers(1, 1); r.fails("x"); r.decides() }, "no worker of task queue of nora says"},
-		"at work":          {func(r *fakeRun) { r.infers(1, 1) }, "no worker of task queue of nora says"},
+		"another build": {func(r *fakeRun) {
+			r.memo = buildMemo("v1.0.0/sdk-v1.50.0")
+			r.infers(1, 1)
+			r.failsOn("v1.1.0/sdk-v1.50.0", "[TMPRL1100]")
+		}, "a worker of another build cannot carry it on (begun by build v1.0.0/sdk-v1.50.0, this is v1.1.0/sdk-v1.50.0: finish it there, or export and fork), and tries again: [TMPRL1100]"},
+		"the same build": {func(r *fakeRun) {
+			r.memo = buildMemo("v1.0.0/sdk-v1.50.0")
+			r.infers(1, 1)
+			r.failsOn("v1.0.0/sdk-v1.50.0", "hook audit")
+		}, "a worker cannot carry it on, and tries again: hook audit"},
+		"mended since": {func(r *fakeRun) { r.infers(1, 1); r.fails("x"); r.decides() }, "no worker of task queue of nora says"},
+		"at work":      {func(r *fakeRun) { r.infers(1, 1) }, "no worker of task queue of nora says"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

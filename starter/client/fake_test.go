@@ -47,6 +47,8 @@ type fakeServer struct {
 	listed []*workflowpb.WorkflowExecutionInfo
 	// polled says when a worker has asked for work last; nil: none is known.
 	polled func() time.Time
+	// build is that of this worker.
+	build string
 }
 
 // A fakeRun is one run with its history.
@@ -132,7 +134,9 @@ func (h fakeHistory) DescribeTaskQueue(context.Context, *workflowservice.Describ
 	if h.fake.polled == nil {
 		return &workflowservice.DescribeTaskQueueResponse{}, nil
 	}
-	return &workflowservice.DescribeTaskQueueResponse{Pollers: []*taskqueuepb.PollerInfo{{LastAccessTime: timestamppb.New(h.fake.polled())}}}, nil
+	return &workflowservice.DescribeTaskQueueResponse{Pollers: []*taskqueuepb.PollerInfo{{
+		LastAccessTime: timestamppb.New(h.fake.polled()), WorkerVersionCapabilities: &commonpb.WorkerVersionCapabilities{BuildId: h.fake.build},
+	}}}, nil
 }
 
 func (h fakeHistory) GetWorkflowExecutionHistory(ctx context.Context, r *workflowservice.GetWorkflowExecutionHistoryRequest, _ ...grpc.CallOption) (*workflowservice.GetWorkflowExecutionHistoryResponse, error) {

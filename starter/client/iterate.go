@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"everstep/activities/build"
 	"everstep/domain"
 	"everstep/domain/contract"
 )
@@ -32,10 +33,10 @@ func (c *Client) Execute(ctx context.Context, s Start) (domain.AgentState, error
 // tell it is that of the newest record, with all messages and no steps.
 func (c *Client) State(ctx context.Context, id string) (domain.AgentState, error) {
 	state, err := c.liveState(ctx, id)
-	if c.cfg.Records == nil || !lostToServer(err) || !state.AgentID().IsZero() {
-		return state, err
+	if c.cfg.Records != nil && lostToServer(err) && state.AgentID().IsZero() {
+		state, err = c.keptState(ctx, id, err)
 	}
-	return c.keptState(ctx, id, err)
+	return state.WithBuild(build.ID()), err
 }
 
 func (c *Client) liveState(ctx context.Context, id string) (domain.AgentState, error) {

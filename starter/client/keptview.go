@@ -83,6 +83,7 @@ func statusOf(_ *Client, a agent, r record.Record) contract.StatusView {
 	v := e.adding(e.position.view(nil))
 	x, now := a.recorded(r), r.CompletedAt
 	v.ExecutionID, v.RunID, v.Number, v.Error = x.ExecutionID, x.RunID, x.Number, r.End.Error
+	v.Build = r.Build
 	v.Doing, v.Since, v.Source = "ended; "+hereSince(r), now, contract.FromRecords
 	v.OutcomeUnknown = append([]domain.UnknownCall{}, r.FinalState.Unsettled()...)
 	v.Budget, _ = r.FinalState.Budget()

@@ -51,6 +51,8 @@ type Listed struct {
 	// knows what the model costs.
 	TotalTokens *int64  `json:"total_tokens"`
 	CostUSD     *string `json:"cost_usd"`
+	// Build of Everstep has begun its newest run; empty: no worker has yet.
+	Build string `json:"build"`
 	// Schedule has begun the agent, where a schedule has.
 	Schedule string `json:"schedule,omitzero"`
 	// Recorded says that only the records tell of it, and ImportedAt when they came out of a file; zero: they did not.
@@ -178,7 +180,7 @@ func (c *Client) listable(ctx context.Context, o ListOptions, failed *error) ite
 			if foreign {
 				x = Execution{ID: workflowID, Number: 1, WorkflowID: workflowID, RunID: x.RunID}
 			}
-			if count++; !yield(Listed{Execution: x, Foreign: foreign, ParentID: parent, Unknown: unknown, Schedule: scheduleOf(info)}, info) || count == o.Limit && !o.looks() {
+			if count++; !yield(Listed{Execution: x, Foreign: foreign, ParentID: parent, Unknown: unknown, Schedule: scheduleOf(info), Build: c.buildIn(info)}, info) || count == o.Limit && !o.looks() {
 				return
 			}
 		}

@@ -221,7 +221,7 @@ func TestOneRecordThatIsLostOrDamaged(t *testing.T) {
 			}
 			require.Equal(t, []int{1, 3}, numbers)
 			require.Equal(t, []string{"execution 2 of ann is not among the records"}, lost)
-			require.Equal(t, name == "damaged", len(notes) > 0 && strings.Contains(notes[0], "is damaged"))
+			require.Equal(t, name == "damaged", len(notes) > 0 && strings.Contains(notes[0], "cannot be read"))
 			require.Len(t, collected(t, c.Steps(t.Context(), "ann", 1)), 1)
 			result, err := c.Result(t.Context(), "ann", 0)
 			require.NoError(t, err)
@@ -233,7 +233,7 @@ func TestOneRecordThatIsLostOrDamaged(t *testing.T) {
 
 			require.NoError(t, os.Truncate(of("000003"), 100))
 			_, err = c.Result(t.Context(), "ann", 0)
-			require.ErrorContains(t, err, "is damaged", "another is not taken for the newest")
+			require.ErrorContains(t, err, "cannot be read", "another is not taken for the newest")
 		})
 	}
 }

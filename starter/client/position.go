@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -23,8 +24,8 @@ type position struct {
 	// left means that the agent has gone on in another workflow since.
 	left bool
 	// trouble is why no worker can carry the workflow on, where the newest
-	// workflow task failed.
-	trouble string
+	// workflow task failed, and troubled the build of that worker.
+	trouble, troubled string
 	// step is the one in progress by the history, where it is; completed are
 	// the steps before it. It is known where the history had to be read.
 	step int
@@ -139,7 +140,7 @@ func (c *Client) positionWith(ctx context.Context, s snapshot, along func(progre
 			break
 		}
 	}
-	p := position{snapshot: s, trouble: scan.trouble}
+	p := position{snapshot: s, trouble: scan.trouble, troubled: scan.troubled}
 	if scan.outcome != nil { // it ended after the description
 		p.outcome = scan.outcome
 	}
@@ -168,9 +169,9 @@ type newestScan struct {
 	// when that is over.
 	between bool
 	// trouble is why the newest workflow task failed; empty where one has gone
-	// well since, which passed tells.
-	trouble string
-	passed  bool
+	// well since, which passed tells. troubled is the build of the worker that failed.
+	trouble, troubled string
+	passed            bool
 }
 
 // take reports whether the fact settles the matter.
@@ -181,6 +182,10 @@ func (n *newestScan) take(fact progress.Fact) bool {
 	case progress.TaskFailed:
 		if !n.passed && n.trouble == "" {
 			n.trouble = f.Why
+		}
+	case progress.TaskBegan: // the failed task's, as the newest comes first
+		if n.trouble != "" {
+			n.troubled = cmp.Or(n.troubled, f.Build)
 		}
 	case progress.Ended, progress.RunEnded:
 		outcome, ok := progress.OutcomeOf(fact)

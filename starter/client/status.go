@@ -30,6 +30,14 @@ func (c *Client) liveStatus(ctx context.Context, id string) (contract.StatusView
 	if err != nil {
 		return contract.StatusView{}, err
 	}
+	v, err := c.statusOfRun(ctx, s, id)
+	if v.Build = s.build; err == nil && s.open() {
+		v.ServedBy = c.servedBy(ctx, s.queue(), s.build)
+	}
+	return v, err
+}
+
+func (c *Client) statusOfRun(ctx context.Context, s snapshot, id string) (contract.StatusView, error) {
 	if _, byServer := history.ServerEnd(s.info().GetStatus()); !byServer {
 		if view := c.statusByWorkflow(ctx, s); view != nil {
 			return c.waiting(ctx, s, c.asking(ctx, c.withoutSettled(s, s.counting(s.completing(*view))))), nil
@@ -157,6 +165,9 @@ func (p position) view(work []history.Pending) contract.StatusView {
 func (p position) stuck() string {
 	if p.trouble == "" {
 		return ""
+	}
+	if other := OtherBuild(p.build, p.troubled); other != "" {
+		return fmt.Sprintf("a worker of another build cannot carry it on (%s), and tries again: %s", other, p.trouble)
 	}
 	return "a worker cannot carry it on, and tries again: " + p.trouble
 }

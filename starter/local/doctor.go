@@ -57,7 +57,7 @@ func (m *Machine) Examine(ctx context.Context, f Flags, version string) []Check 
 	if s != nil {
 		defer s.Close()
 		workers := s.checkWorkers(ctx, m)
-		if checks = append(checks, s.checkAttributes(ctx, m), workers); workers.Verdict == VerdictOK {
+		if checks = append(append(checks, s.checkAttributes(ctx, m), workers), s.checkBuilds(ctx)...); workers.Verdict == VerdictOK {
 			checks = append(checks, s.checkAgents(ctx)...)
 		}
 	}
@@ -69,8 +69,6 @@ func (m *Machine) Examine(ctx context.Context, f Flags, version string) []Check 
 const (
 	// askPatience bounds each question of doctor to the server.
 	askPatience = 5 * time.Second
-	// pollSpan is how long a worker may be silent: a poll lasts a minute.
-	pollSpan = 75 * time.Second
 )
 
 func (m *Machine) checkConfiguration() (Check, host.Connection) {

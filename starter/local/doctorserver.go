@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
+	"everstep/activities/build"
 	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/starter/client"
@@ -131,13 +132,13 @@ func judgeAttributes(registered map[string]enumspb.IndexedValueType, namespace, 
 
 func (s *Stack) checkWorkers(ctx context.Context, m *Machine) Check {
 	const name = "workers"
-	pollers, err := s.pollers(ctx, s.taskQueue)
+	pollers, err := s.Agents.Pollers(ctx, s.taskQueue)
 	if err != nil {
 		return ok(name, "task queue %s cannot be read: %s", s.taskQueue, err).warn("")
 	}
 	var seen []string
 	for _, poller := range pollers {
-		seen = append(seen, fmt.Sprintf("%s (%s ago)", poller.identity, render.Duration(poller.silent)))
+		seen = append(seen, fmt.Sprintf("%s (%s ago)", poller.Identity, render.Duration(poller.Silent)))
 	}
 	if len(seen) == 0 {
 		fix := "start one on it: everstep/worker, or your own"
@@ -148,6 +149,31 @@ func (s *Stack) checkWorkers(ctx context.Context, m *Machine) Check {
 	}
 	slices.Sort(seen)
 	return ok(name, "%s on task queue %s: %s", render.Counted(int64(len(seen)), "worker"), s.taskQueue, strings.Join(seen, ", "))
+}
+
+// checkBuilds says which open agents none of the workers has begun; nothing, where there is none of them.
+func (s *Stack) checkBuilds(ctx context.Context) []Check {
+	ctx, cancel := context.WithTimeout(ctx, askPatience)
+	defer cancel()
+	others, err := s.Agents.OtherBuilds(ctx, s.taskQueue, s.Agents.Builds(ctx, s.taskQueue))
+	if err != nil || others == "" {
+		return nil // the server's own check says what is wrong with it
+	}
+	return []Check{ok("builds", "%s", others).warn("")}
+}
+
+// OtherBuilds says which open agents of the dev server another build than that of this program has begun; empty: none, as
+// far as the server tells.
+func (m *Machine) OtherBuilds(ctx context.Context, server devserver.Server, queue string) string {
+	ctx, cancel := context.WithTimeout(ctx, askPatience)
+	defer cancel()
+	s, err := m.DialDev(ctx, server, queue)
+	if err != nil {
+		return ""
+	}
+	defer s.Close()
+	others, _ := s.Agents.OtherBuilds(ctx, queue, []string{build.ID()}) // it is only a hint
+	return others
 }
 
 // checkAgents says for which agents under way a worker lacks something, as far as

@@ -2,20 +2,11 @@ package local
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"strconv"
-	"strings"
-	"syscall"
-	"time"
-
-	enumspb "go.temporal.io/api/enums/v1"
-	taskqueuepb "go.temporal.io/api/taskqueue/v1"
-	"go.temporal.io/api/workflowservice/v1"
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/starter/client"
 	"everstep/worker/host/statefile"
 )
 
@@ -46,9 +37,9 @@ func (s *Stack) Waits(id string) string {
 // served is an error that says what is missing where nobody but this process is known to
 // run a worker for a queue.
 func (s *Stack) served(ctx context.Context, queue string) error {
-	seen, err := s.pollers(ctx, queue)
+	seen, err := s.Agents.Pollers(ctx, queue)
 	for _, poller := range seen {
-		if !poller.gone(s.worker) {
+		if !gone(poller, s.worker) {
 			return nil
 		}
 	}
@@ -100,36 +91,8 @@ func (s *Stack) Full() string {
 	return ""
 }
 
-// A poller is a worker that has asked for work, and how long ago.
-type poller struct {
-	identity string
-	silent   time.Duration
-}
-
-// pollers are those of a queue in the last minute.
-func (s *Stack) pollers(ctx context.Context, queue string) (seen []poller, err error) {
-	ctx, cancel := context.WithTimeout(ctx, askPatience)
-	defer cancel()
-	described, err := s.Temporal.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
-		Namespace: s.namespace, TaskQueue: &taskqueuepb.TaskQueue{Name: queue},
-		TaskQueueType: enumspb.TASK_QUEUE_TYPE_WORKFLOW,
-	})
-	for _, p := range described.GetPollers() {
-		if silent := time.Since(p.GetLastAccessTime().AsTime()); silent < pollSpan {
-			seen = append(seen, poller{p.GetIdentity(), silent})
-		}
-	}
-	return seen, err
-}
-
 // gone reports whether it is a worker of this machine that has ended, or the one that goes with this process.
-func (p poller) gone(own *workerKeeper) bool {
-	number, rest, _ := strings.Cut(p.identity, "@")
-	machine, _ := os.Hostname()
-	pid, err := strconv.Atoi(number)
-	if err != nil || rest != machine && !strings.HasPrefix(rest, machine+"@") {
-		return false
-	}
-	process, err := os.FindProcess(pid)
-	return own != nil && own.pid.Load() == int64(pid) || err != nil || errors.Is(process.Signal(syscall.Signal(0)), os.ErrProcessDone)
+func gone(p client.Poller, own *workerKeeper) bool {
+	pid, here := p.PID()
+	return p.Ended() || here && own != nil && own.pid.Load() == int64(pid)
 }

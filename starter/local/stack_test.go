@@ -77,13 +77,15 @@ func TestPollerIsGone(t *testing.T) {
 	require.NoError(t, ended.Run())
 	own := &workerKeeper{}
 	own.pid.Store(int64(os.Getpid()))
-	identity := func(pid int, machine string) poller { return poller{identity: fmt.Sprintf("%d@%s@", pid, machine)} }
-	require.True(t, identity(ended.Process.Pid, machine).gone(nil))
-	require.False(t, identity(os.Getpid(), machine).gone(nil))
-	require.False(t, identity(os.Getppid(), machine).gone(own), "one of the user's own goes on")
-	require.True(t, identity(os.Getpid(), machine).gone(own))
-	require.False(t, identity(ended.Process.Pid, machine+"-2").gone(own), "nobody knows")
-	require.False(t, poller{identity: "billing"}.gone(own), "nobody knows")
+	identity := func(pid int, machine string) client.Poller {
+		return client.Poller{Identity: fmt.Sprintf("%d@%s@", pid, machine)}
+	}
+	require.True(t, gone(identity(ended.Process.Pid, machine), nil))
+	require.False(t, gone(identity(os.Getpid(), machine), nil))
+	require.False(t, gone(identity(os.Getppid(), machine), own), "one of the user's own goes on")
+	require.True(t, gone(identity(os.Getpid(), machine), own))
+	require.False(t, gone(identity(ended.Process.Pid, machine+"-2"), own), "nobody knows")
+	require.False(t, gone(client.Poller{Identity: "billing"}, own), "nobody knows")
 }
 
 // TestAFullDisk is named where the dev server keeps its state.

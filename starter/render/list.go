@@ -32,6 +32,7 @@ var listColumns = []listColumn{
 	{"unknown", "UNKNOWN", func(a client.Listed, _ time.Time) string { return grouped(int64(a.Unknown)) }, by(func(a client.Listed) int { return a.Unknown })},
 	{"parent", "PARENT", func(a client.Listed, _ time.Time) string { return parentCell(a) }, by(func(a client.Listed) string { return a.ParentID })},
 	{"schedule", "SCHEDULE", func(a client.Listed, _ time.Time) string { return cmp.Or(OneLine(a.Schedule), "-") }, by(func(a client.Listed) string { return a.Schedule })},
+	{"build", "BUILD", func(a client.Listed, _ time.Time) string { return cmp.Or(OneLine(a.Build), "-") }, by(func(a client.Listed) string { return a.Build })},
 	{"ended", "ENDED", func(a client.Listed, now time.Time) string { return ago(a.ClosedAt, now) }, func(a, b client.Listed) int { return b.ClosedAt.Compare(a.ClosedAt) }},
 	{"server", "SERVER", func(a client.Listed, _ time.Time) string { return OneLine(a.ServerStatus) }, by(func(a client.Listed) string { return a.ServerStatus })},
 	{"run", "RUN", func(a client.Listed, _ time.Time) string { return OneLine(a.RunID) }, by(func(a client.Listed) string { return a.RunID })},

@@ -10,6 +10,7 @@ import (
 	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/domain/progress"
+	"everstep/starter/client"
 )
 
 // StatusText is a status for people, each fact under its name.
@@ -102,6 +103,7 @@ func StatusText(t Theme, id string, v contract.StatusView, now time.Time) string
 		x.fact("", where(v.History.Unrecorded != "", "not among the records: "+OneLine(v.History.Unrecorded)))
 	}
 	x.fact("workflow", OneLine(v.WorkflowID)+" "+t.Faint(OneLine(v.RunID)))
+	x.fact("build", OneLine(client.OtherBuild(v.Build, v.ServedBy)))
 	x.fact("told by", source(v.Source))
 	return x.String()
 }

@@ -23,7 +23,7 @@ import (
 func TestStatusJSONHasAllItsKeys(t *testing.T) {
 	t.Parallel()
 	want := []string{
-		"agent_id", "branched_from", "budget", "budget_left", "context_tokens", "context_window", "cost_usd", "definition_changes", "doing", "execution_id",
+		"agent_id", "branched_from", "budget", "budget_left", "build", "context_tokens", "context_window", "cost_usd", "definition_changes", "doing", "execution_id",
 		"execution_number", "history", "mcp_sessions", "next_definition", "open", "origin", "outcome_unknown", "paused",
 		"pending_approvals", "pending_questions", "prior", "progress", "rewound_to", "run_id", "since", "source", "standing_approvals", "status", "step_count", "stop_reason",
 		"stop_signals", "todo", "usage", "waiting_messages", "workflow_id",

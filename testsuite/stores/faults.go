@@ -54,7 +54,7 @@ func Withstands(t *testing.T, open func(t *testing.T) Faulty) {
 		_ = store.Record(t.Context(), all[2]) // it cannot know
 		store.Meet("")
 		_, err := store.Get(t.Context(), all[2].Ref())
-		require.ErrorContains(t, err, "is damaged")
+		require.ErrorContains(t, err, "cannot be read")
 		require.NotErrorIs(t, err, record.ErrNone)
 		require.ErrorContains(t, err, all[2].ExecutionID.String())
 		require.NoError(t, store.Record(t.Context(), all[2]), "it may be written again")

@@ -32,7 +32,7 @@ func TestCLIJSON(t *testing.T) {
 
 	status := c.json("status", id)
 	require.Equal(t, []string{
-		"agent_id", "branched_from", "budget", "budget_left", "context_tokens", "context_window", "cost_usd", "definition_changes", "doing", "execution_id",
+		"agent_id", "branched_from", "budget", "budget_left", "build", "context_tokens", "context_window", "cost_usd", "definition_changes", "doing", "execution_id",
 		"execution_number", "history", "mcp_sessions", "model", "name", "next_definition", "open", "origin", "outcome_unknown", "paused", "pending_approvals", "pending_questions",
 		"prior", "progress", "rewound_to", "run_id", "since", "source", "standing_approvals", "status", "step_count",
 		"stop_reason", "stop_signals", "todo", "usage", "waiting_messages", "workflow_id",
@@ -118,7 +118,7 @@ func requireListed(t *testing.T, c *cli, id string) {
 	at := slices.IndexFunc(listed, func(agent map[string]any) bool { return agent["id"] == id })
 	require.GreaterOrEqual(t, at, 0)
 	require.Equal(t, []string{
-		"agent_id", "cost_usd", "execution_number", "id", "name", "open", "run_id", "server_status", "started_at", "status", "step_count",
+		"agent_id", "build", "cost_usd", "execution_number", "id", "name", "open", "run_id", "server_status", "started_at", "status", "step_count",
 		"stop_reason", "total_tokens", "workflow_id",
 	}, keysOf(listed[at]))
 	require.Equal(t, "completed", listed[at]["status"])

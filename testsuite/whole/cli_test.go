@@ -33,7 +33,7 @@ var cliBinary struct {
 	buildErr, noSrv error
 }
 
-// builtCLI builds the starter. It lies beside the shared server's state, and
+// builtCLI builds the starter, without its revision, so that a changed copy is another build. It lies beside the shared server's state, and
 // goes with it.
 func builtCLI(t testing.TB) (path, server string) {
 	t.Helper()
@@ -44,7 +44,7 @@ func builtCLI(t testing.TB) (path, server string) {
 			b.path = filepath.Join(built, "starter")
 		} else {
 			b.path = filepath.Join(servers.dir, "starter")
-			if out, err := exec.Command("go", "build", "-o", b.path, "everstep/starter").CombinedOutput(); err != nil {
+			if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", b.path, "everstep/starter").CombinedOutput(); err != nil {
 				b.buildErr = fmt.Errorf("go build: %w: %s", err, out)
 			}
 		}

@@ -17,6 +17,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"everstep/activities"
+	"everstep/activities/build"
 	"everstep/activities/mcp"
 	"everstep/activities/transcript"
 	"everstep/domain"
@@ -188,6 +189,7 @@ func (w *Worker) options(config Config) worker.Options {
 	// A poller holds one long poll each; more than tasks come at a time are waste.
 	pollers := min(max(2*runtime.GOMAXPROCS(0), 4), 16)
 	return worker.Options{
+		BuildID:                                 build.ID(), //nolint:staticcheck // the newer form names a deployment; this one only tells builds apart
 		MaxConcurrentActivityExecutionSize:      config.MaxActivities,
 		MaxConcurrentEagerActivityExecutionSize: config.MaxActivities,
 		MaxConcurrentActivityTaskPollers:        pollers,

@@ -103,7 +103,9 @@ func (d *decoder) facts(event *historypb.HistoryEvent) []progress.Fact {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
 		return d.began(event)
 	case enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED:
-		return one(progress.TaskBegan{Suggested: event.GetWorkflowTaskStartedEventAttributes().GetSuggestContinueAsNew()})
+		a := event.GetWorkflowTaskStartedEventAttributes()
+		build := a.GetWorkerVersion().GetBuildId() //nolint:staticcheck // the newer field is for versioned deployments
+		return one(progress.TaskBegan{Suggested: a.GetSuggestContinueAsNew(), Build: domain.Shorten(build, maxBuild)})
 	case enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
 		return one(progress.TaskDone{})
 	case enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED:

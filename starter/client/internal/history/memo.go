@@ -54,6 +54,17 @@ func SessionBudget(c converter.DataConverter, memo *commonpb.Memo) *contract.Ses
 	return &told
 }
 
+// Build reads the memo field that says which build has begun the run; empty: none has, or nobody can read it.
+func Build(c converter.DataConverter, memo *commonpb.Memo) (build string) {
+	if field, ok := memo.GetFields()[contract.MemoBuild]; !ok || c.FromPayload(field, &build) != nil {
+		return ""
+	}
+	return domain.Shorten(build, maxBuild)
+}
+
+// maxBuild bounds what is shown of a build's name.
+const maxBuild = 200
+
 // Settles reads the memo field that names the run that ended, in a workflow that has but settled a call since.
 func Settles(c converter.DataConverter, memo *commonpb.Memo) (ended contract.EndedRun, ok bool) {
 	field, ok := memo.GetFields()[contract.MemoSettles]

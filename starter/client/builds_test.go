@@ -1,0 +1,86 @@
+package client
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+
+	"everstep/activities/build"
+	"everstep/domain/contract"
+)
+
+func buildMemo(build string) *commonpb.Memo {
+	return &commonpb.Memo{Fields: map[string]*commonpb.Payload{contract.MemoBuild: payloads(build).Payloads[0]}}
+}
+
+// TestStatusNamesTheBuilds: the one that has begun the run always, and those that serve its queue where they are others.
+func TestStatusNamesTheBuilds(t *testing.T) {
+	t.Parallel()
+	const one, two = "v1.0.0/sdk-v1.50.0", "v1.1.0/sdk-v1.50.0"
+	for name, c := range map[string]struct {
+		begun, polls string
+		silent       time.Duration
+		ended        bool
+		servedBy     string
+	}{
+		"the same worker":         {begun: one, polls: one},
+		"another worker":          {begun: one, polls: two, servedBy: two},
+		"no worker":               {begun: one, servedBy: build.ID()},
+		"one that is long silent": {begun: one, polls: one, silent: 2 * pollSpan, servedBy: build.ID()},
+		"this program":            {begun: build.ID()},
+		"nobody has begun it":     {polls: two},
+		"an agent that has ended": {begun: one, polls: two, ended: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			run := newRun("run-1", nil)
+			run.infers(1, 1)
+			if c.begun != "" {
+				run.memo = buildMemo(c.begun)
+			}
+			if c.ended {
+				run.status = enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED
+			}
+			f := newFake(run)
+			if c.polls != "" {
+				f.build, f.polled = c.polls, func() time.Time { return time.Now().Add(-c.silent) }
+			}
+			v, err := f.client().Status(t.Context(), "nora")
+			require.NoError(t, err)
+			require.Equal(t, []string{c.begun, c.servedBy}, []string{v.Build, v.ServedBy})
+		})
+	}
+}
+
+// TestOtherBuildsAreCounted, and the first few of their agents named.
+func TestOtherBuildsAreCounted(t *testing.T) {
+	t.Parallel()
+	f := newFake(newRun("run-1", nil))
+	list := func(id, queue, begun string) {
+		f.listed = append(f.listed, &workflowpb.WorkflowExecutionInfo{
+			Execution: &commonpb.WorkflowExecution{WorkflowId: "agent/" + id, RunId: "run-" + id}, Type: &commonpb.WorkflowType{Name: string(contract.Execute)},
+			TaskQueue: queue, Memo: buildMemo(begun),
+		})
+	}
+	told := func() string {
+		text, err := f.client().OtherBuilds(t.Context(), "everstep", []string{"v2"})
+		require.NoError(t, err)
+		return text
+	}
+	list("own", "everstep", "v2")
+	list("elsewhere", "research", "v1")
+	list("waits", "everstep", "")
+	require.Empty(t, told())
+	list("notes", "everstep", "v1")
+	require.Equal(t, "open agents of another build: 1 (notes begun by build v1), this is v2: finish them there, or export and fork", told())
+	for n := range 9 {
+		list(fmt.Sprint("more-", n), "everstep", "v1")
+	}
+	require.Contains(t, told(), "open agents of another build: 10 (notes begun by build v1, ")
+	require.Contains(t, told(), "more-3 begun by build v1, …), this is v2")
+}

@@ -1,0 +1,124 @@
+package whole_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/activities/build"
+	"everstep/domain"
+	"everstep/domain/contract"
+	agents "everstep/starter/client"
+	"everstep/worker/host"
+)
+
+// otherBuild is the same user with a starter of another build.
+func (c *cli) otherBuild() *cli {
+	c.t.Helper()
+	program, err := os.ReadFile(c.bin)
+	require.NoError(c.t, err)
+	other := *c
+	other.bin = filepath.Join(filepath.Dir(c.dir), "starter")
+	require.NoError(c.t, os.WriteFile(other.bin, append(program, "another build"...), 0o700))
+	return &other
+}
+
+// build is the one that the user's starter names.
+func (c *cli) build() string {
+	c.t.Helper()
+	found := regexp.MustCompile(`^starter (devel\+[0-9a-f]{12}/sdk-v[0-9.]+) \(go`).FindStringSubmatch(c.ok("--version"))
+	require.Len(c.t, found, 2)
+	return found[1]
+}
+
+// TestBuildsAreToldApart: whoever looks with another build at what is open is told so, and the same build says nothing.
+func TestBuildsAreToldApart(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	other := c.otherBuild()
+	one, two := c.build(), other.build()
+	require.NotEqual(t, one, two)
+	model := c.script("say.yaml", "turns:\n  - text: done\n  - text: done again\n")
+	c.ok("run", "--id", "notes", "--model", model, "hello")
+	words := "begun by build " + one + ", this is " + two + ": finish it there, or export and fork"
+
+	told := other.json("status", "notes")
+	require.Equal(t, []any{one, two}, []any{told["build"], told["served_by"]})
+	require.Contains(t, oneLined(other.ok("status", "notes")), words)
+	own := c.json("status", "notes")
+	require.Equal(t, one, own["build"])
+	require.NotContains(t, own, "served_by")
+	require.NotContains(t, c.ok("status", "notes"), "build")
+	require.Contains(t, other.ok("list", "--columns", "id,build"), one)
+	var listed []map[string]any
+	require.NoError(t, json.Unmarshal([]byte(other.ok("list", "--json")), &listed))
+	require.Equal(t, one, listed[0]["build"])
+
+	// The worker that is up counts, and not who looks.
+	dev := other.dev()
+	dev.untilErr("open agents of another build: 1 (notes begun by build " + one + "), this is " + two + ": finish them there, or export and fork")
+	require.Equal(t, two, object(t, dev.out.String())["build"])
+	for _, who := range []*cli{c, other} {
+		require.Contains(t, oneLined(who.ok("status", "notes")), words)
+		require.Contains(t, oneLined(who.do("doctor").out), "open agents of another build: 1 (notes begun by build "+one+"), this is "+two)
+	}
+
+	// What one build has saved the other reads, and it is said which build that was.
+	state := c.json("state", "notes")
+	require.Equal(t, one, state["build"])
+	text, err := json.Marshal(state)
+	require.NoError(t, err)
+	other.ok("run", "--messages", other.file("state.json", string(text)), "--id", "copy", "--model", model, "go on")
+	require.Equal(t, two, c.json("status", "copy")["build"])
+	c.ok("export", "notes", "-o", "notes.jsonl.zst")
+	kept := other.on("EVERSTEP_RECORDS=" + filepath.Join(filepath.Dir(c.state), "kept"))
+	kept.ok("import", "notes.jsonl.zst")
+	dev.interrupt().wait()
+
+	dev = c.dev()
+	require.NotContains(t, oneLined(c.do("doctor").out), "notes begun by")
+	dev.untilErr("(copy begun by build " + two + "), this is " + one)
+	dev.interrupt().wait()
+}
+
+// TestAWorkerThatCannotReplayAnotherBuild: the status names both builds and what to do, beside what went wrong.
+func TestAWorkerThatCannotReplayAnotherBuild(t *testing.T) {
+	t.Parallel()
+	s := connect(t, "plain", nil)
+	s.irreplayable = "another build has begun it"
+	const older = "v9.8.7/sdk-v9.0.0"
+	other := worker.New(s.temporal, s.queue, worker.Options{BuildID: older}) //nolint:staticcheck // as host does
+	other.RegisterWorkflowWithOptions(func(ctx workflow.Context, _ contract.SessionInput) (contract.Outcome, error) {
+		err := workflow.UpsertMemo(ctx, map[string]any{contract.MemoBuild: workflow.GetInfo(ctx).GetCurrentBuildID()})
+		if err == nil {
+			err = workflow.Sleep(ctx, time.Hour)
+		}
+		return contract.Outcome{}, err
+	}, workflow.RegisterOptions{Name: string(contract.Execute)})
+	require.NoError(t, other.Start())
+	id := s.named("replayed")
+	_, err := s.agents.Start(within(t), agents.Start{ID: id, Prompt: "go", Definition: scripted(longScript(t, 1, 1))})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		v, err := s.agents.Status(within(t), id)
+		return err == nil && v.Build == older
+	}, patience, 20*time.Millisecond)
+	other.Stop()
+
+	s.work(t, host.Config{})
+	require.NoError(t, s.temporal.SignalWorkflow(within(t), domain.WorkflowID(id), "", string(contract.SignalStop), contract.StopRequest{}))
+	want := "a worker of another build cannot carry it on (begun by build " + older + ", this is " + build.ID() + ": finish it there, or export and fork), and tries again: "
+	require.Eventually(t, func() bool {
+		v, err := s.agents.Status(within(t), id)
+		return err == nil && strings.HasPrefix(v.Doing, want)
+	}, patience, 100*time.Millisecond)
+	require.NoError(t, s.temporal.TerminateWorkflow(within(t), domain.WorkflowID(id), "", "the test is over"))
+}
