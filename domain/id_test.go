@@ -11,9 +11,9 @@ import (
 	"everstep/domain/contract"
 )
 
-// TestDerivedIDsArePinned holds the ids that histories already contain. The
+// TestDerivedIDs holds the ids by which records name agents and executions. The
 // literals were reckoned with another implementation of UUIDv5.
-func TestDerivedIDsArePinned(t *testing.T) {
+func TestDerivedIDs(t *testing.T) {
 	t.Parallel()
 	const run = "0195f0c2-6a5e-7c11-8f0a-2b1c3d4e5f60"
 	agent, err := domain.AgentIDOf("alice")

@@ -39,11 +39,6 @@ func TestDigestIsPinned(t *testing.T) {
 	require.Empty(t, domain.Digest{}.String())
 }
 
-func TestLogChainIsPinned(t *testing.T) {
-	t.Parallel()
-	require.Equal(t, "4l7Lk_8P_dMA3OUL2P2O8g", logOf("one").Chain().String())
-}
-
 func TestLogForks(t *testing.T) {
 	t.Parallel()
 	log := logOf("a", "b", "c", "d", "e")

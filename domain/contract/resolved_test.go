@@ -1,7 +1,6 @@
 package contract_test
 
 import (
-	"encoding"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -95,31 +94,5 @@ func TestSpansAreTextAndNeverNegative(t *testing.T) {
 	}
 	for _, text := range []string{"-1s", "30", ""} {
 		require.ErrorContains(t, new(contract.Span).UnmarshalText([]byte(text)), "write it like 30s", text)
-	}
-}
-
-// TestEnumsKnowTheirOwnWords: each list has the words that its type reads, and
-// no other is read.
-func TestEnumsKnowTheirOwnWords(t *testing.T) {
-	t.Parallel()
-	knows(t, contract.ModelOutcomes())
-	knows(t, contract.InferencePhases())
-	knows(t, contract.StopModes())
-	knows(t, contract.Deliveries())
-	knows(t, contract.StatusSources())
-	knows(t, contract.Boundaries())
-}
-
-func knows[E ~string, P interface {
-	*E
-	encoding.TextUnmarshaler
-}](t *testing.T, list []E) {
-	t.Helper()
-	require.NotEmpty(t, list)
-	for _, word := range list {
-		var read E
-		require.NoError(t, P(&read).UnmarshalText([]byte(word)))
-		require.Equal(t, word, read)
-		require.Error(t, P(&read).UnmarshalText([]byte(word+"s")))
 	}
 }
