@@ -47,9 +47,9 @@ const (
 // Decisions lists every decision.
 func Decisions() []Decision { return []Decision{Approved, WasDenied, Expired} }
 
-// UnmarshalText accepts the known decisions, and the empty text: nobody has decided.
+// UnmarshalText accepts the known decisions only.
 func (d *Decision) UnmarshalText(text []byte) error {
-	return enum.DecodeOr(d, text, Decisions(), "decision", "")
+	return enum.Decode(d, text, Decisions(), "decision")
 }
 
 // IsZero reports whether nobody was asked.

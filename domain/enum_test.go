@@ -24,7 +24,7 @@ var enums = map[string]struct {
 	open bool
 }{
 	"Kind":            {listed(domain.Kinds), decoded[domain.Kind], "-", false},
-	"Code":            {listed(domain.Codes), decoded[domain.Code], "", false},
+	"Code":            {listed(domain.Codes), decoded[domain.Code], "-", false},
 	"Role":            {listed(domain.Roles), decoded[domain.Role], "-", false},
 	"PartType":        {listed(domain.PartTypes), decoded[domain.PartType], "-", false},
 	"FormatType":      {listed(domain.FormatTypes), decoded[domain.FormatType], "text", false},
@@ -52,8 +52,8 @@ var enums = map[string]struct {
 	"Hint":            {listed(domain.Hints), decoded[domain.Hint], "-", false},
 	"Permission":      {listed(domain.Permissions), decoded[domain.Permission], "-", false},
 	"Expiry":          {listed(domain.Expiries), decoded[domain.Expiry], "deny", false},
-	"Decision":        {listed(domain.Decisions), decoded[domain.Decision], "", false},
-	"AnswerOutcome":   {listed(domain.AnswerOutcomes), decoded[domain.AnswerOutcome], "", false},
+	"Decision":        {listed(domain.Decisions), decoded[domain.Decision], "-", false},
+	"AnswerOutcome":   {listed(domain.AnswerOutcomes), decoded[domain.AnswerOutcome], "-", false},
 	"Boundary":        {listed(contract.Boundaries), decoded[contract.Boundary], "-", false},
 }
 

@@ -97,9 +97,9 @@ func Codes() []Code {
 	}
 }
 
-// UnmarshalText accepts the known codes and the empty one.
+// UnmarshalText accepts the known codes only.
 func (c *Code) UnmarshalText(text []byte) error {
-	return enum.DecodeOr(c, text, Codes(), "error code", "")
+	return enum.Decode(c, text, Codes(), "error code")
 }
 
 // An Error is the one error type of Everstep: what to do, what happened, and a text that is safe for

@@ -143,9 +143,9 @@ func AnswerOutcomes() []AnswerOutcome {
 	return []AnswerOutcome{AnsweredByPerson, AnsweredByDefault, NobodyAnswered}
 }
 
-// UnmarshalText accepts the known outcomes, and the empty text: nobody has answered.
+// UnmarshalText accepts the known outcomes only.
 func (o *AnswerOutcome) UnmarshalText(text []byte) error {
-	return enum.DecodeOr(o, text, AnswerOutcomes(), "answer outcome", "")
+	return enum.Decode(o, text, AnswerOutcomes(), "answer outcome")
 }
 
 // IsZero reports whether nothing was asked.

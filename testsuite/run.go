@@ -118,7 +118,7 @@ func (e *Env) run(prompt string, events []Event) (_ Run, err error) {
 }
 
 func (e *Env) input(prompt string, events []Event) (contract.SessionInput, error) {
-	in := contract.SessionInput{SchemaVersion: 1, Definition: e.definition, Prompt: prompt, Budget: e.config.Budget}
+	in := contract.SessionInput{Definition: e.definition, Prompt: prompt, Budget: e.config.Budget}
 	id := agentID
 	if slices.ContainsFunc(events, func(e Event) bool { return e.session }) {
 		id, in.Name = agentName, agentName

@@ -84,7 +84,7 @@ func (b *toolBatch) childInput(i int, call domain.ToolCall, tool domain.ToolSpec
 	parent.Approvals = append(parent.Approvals, b.passed.Approvals...)
 	given, _ := domain.NewGiven(nil, nil, b.state.Trusted()) // as they were given to this one
 	return &contract.SessionInput{
-		SchemaVersion: domain.SchemaVersion, AgentID: parent.Call().Subagent(), Definition: definition, Prompt: spawn.Prompt, Given: given,
+		AgentID: parent.Call().Subagent(), Definition: definition, Prompt: spawn.Prompt, Given: given,
 		Timing: b.timing(), By: b.in.By, Attributes: b.in.Attributes, Parent: parent,
 	}
 }

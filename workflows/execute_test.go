@@ -292,7 +292,7 @@ func input(t *testing.T, name string, change ...func(*contract.SessionInput)) co
 	agent, err := domain.AgentIDOf(id)
 	require.NoError(t, err)
 	in := contract.SessionInput{
-		SchemaVersion: 1, AgentID: agent, Name: name, Prompt: "hello",
+		AgentID: agent, Name: name, Prompt: "hello",
 		Definition: domain.Definition{Model: domain.LLMConfig{Provider: "scripted", Model: "/x"}, Tools: []string{"look"}},
 	}
 	for _, c := range change {

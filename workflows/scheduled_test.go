@@ -17,7 +17,7 @@ import (
 // scheduledInput is what a schedule starts a run with: of the session of a name, or of none.
 func scheduledInput(t *testing.T, name string) contract.ScheduledInput {
 	t.Helper()
-	return contract.ScheduledInput{SchemaVersion: 1, Schedule: "digest", Start: input(t, name, func(in *contract.SessionInput) {
+	return contract.ScheduledInput{Schedule: "digest", Start: input(t, name, func(in *contract.SessionInput) {
 		if name == "" {
 			in.AgentID = domain.AgentID{}
 		}

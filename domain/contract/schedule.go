@@ -8,7 +8,6 @@ import (
 
 // A ScheduledInput is what a schedule starts each of its runs with.
 type ScheduledInput struct {
-	SchemaVersion int `json:"schema_version"`
 	// Schedule is the schedule's name.
 	Schedule string `json:"schedule"`
 	// Start is what a run begins. With a name it is a message to that session, which is opened where none is open;

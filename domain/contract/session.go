@@ -8,8 +8,7 @@ import (
 
 // A SessionInput is what an agent's workflow starts with, or goes on with.
 type SessionInput struct {
-	SchemaVersion int            `json:"schema_version"`
-	AgentID       domain.AgentID `json:"agent_id"`
+	AgentID domain.AgentID `json:"agent_id"`
 	// Name is set for a named agent, whose session stays open.
 	Name       string            `json:"name,omitzero"`
 	Definition domain.Definition `json:"definition"`

@@ -203,7 +203,7 @@ func TestStatusTellsWhatHistoryHasWithoutAWorker(t *testing.T) {
 	t.Parallel()
 	run := pricedRun()
 	run.events[0].GetWorkflowExecutionStartedEventAttributes().Input = payloads(contract.SessionInput{
-		SchemaVersion: 1, AgentID: nora.id, Name: nora.name, Prompt: "go", Budget: domain.ExecutionBudget{MaxSteps: new(int64(3))},
+		AgentID: nora.id, Name: nora.name, Prompt: "go", Budget: domain.ExecutionBudget{MaxSteps: new(int64(3))},
 		Definition: domain.Definition{Model: domain.LLMConfig{Provider: "scripted", Model: "x"}},
 	})
 	run.completes(run.infers(1, 1), used(reply("", domain.ToolCall{Name: "ls"}), usage(100, 10), domain.Usage{}, 1))

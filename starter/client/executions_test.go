@@ -149,7 +149,7 @@ func TestASuspensionIsFound(t *testing.T) {
 	on, off := progress.Suspended{Suspension: &contract.Suspension{}}, progress.Suspended{}
 	nora, err := domain.AgentIDOf("nora")
 	require.NoError(t, err)
-	taken := contract.SessionInput{SchemaVersion: 1, AgentID: nora, Carry: &contract.Carry{Suspended: &contract.Suspension{}}}
+	taken := contract.SessionInput{AgentID: nora, Carry: &contract.Carry{Suspended: &contract.Suspension{}}}
 	for name, c := range map[string]struct {
 		newestFirst []progress.Fact
 		want        bool
@@ -158,7 +158,7 @@ func TestASuspensionIsFound(t *testing.T) {
 		"lifted":         {[]progress.Fact{off, on}, false},
 		"since taken":    {[]progress.Fact{sent, on}, false},
 		"taken over":     {[]progress.Fact{progress.TaskDone{}, progress.RunBegan{Input: taken}}, true},
-		"never was":      {[]progress.Fact{progress.TaskDone{}, progress.RunBegan{Input: contract.SessionInput{SchemaVersion: 1, AgentID: nora}}}, false},
+		"never was":      {[]progress.Fact{progress.TaskDone{}, progress.RunBegan{Input: contract.SessionInput{AgentID: nora}}}, false},
 		"too long since": {append(make([]progress.Fact, mostLooked+1), on), false},
 	} {
 		scan := suspensionScan{}

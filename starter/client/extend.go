@@ -333,7 +333,7 @@ func (c *Client) successor(
 
 // leaving is with what the next workflow of an agent starts, but for what that is to do.
 func leaving(in contract.SessionInput) contract.SessionInput {
-	in.SchemaVersion, in.Prompt, in.Given, in.Budget = domain.SchemaVersion, "", nil, domain.ExecutionBudget{}
+	in.Prompt, in.Given, in.Budget = "", nil, domain.ExecutionBudget{}
 	in.GoOn, in.Settle, in.Fork = nil, nil, nil
 	return in
 }

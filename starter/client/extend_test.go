@@ -108,7 +108,7 @@ func lonelyRun(t *testing.T, id string, n int, goOn *contract.GoOn) *fakeRun {
 	a := must(agentOf(lonely))
 	r := newRun(id, nil)
 	r.first = id
-	in := contract.SessionInput{SchemaVersion: 1, AgentID: a.id, Definition: scriptedAgent(), Prompt: "go"}
+	in := contract.SessionInput{AgentID: a.id, Definition: scriptedAgent(), Prompt: "go"}
 	if goOn != nil {
 		state, err := json.Marshal(lonelyState(t, n-1))
 		require.NoError(t, err)

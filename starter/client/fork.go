@@ -208,7 +208,7 @@ func (c *Client) forkInput(ctx context.Context, p pastPoint, state domain.AgentS
 	}
 	p.conversation(definition.Compiler).Carry(&carry, p.log.Base(), nil)
 	in = contract.SessionInput{
-		SchemaVersion: domain.SchemaVersion, AgentID: a.id, Name: a.name, Definition: definition, Prompt: o.Prompt, Budget: o.Budget,
+		AgentID: a.id, Name: a.name, Definition: definition, Prompt: o.Prompt, Budget: o.Budget,
 		Carry: &carry, Fork: &contract.Fork{Origin: p.origin},
 	}
 	if in.Attributes, err = c.registered(ctx); err != nil {

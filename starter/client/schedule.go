@@ -283,7 +283,7 @@ func (c *Client) scheduledInput(ctx context.Context, s Schedule) (contract.Sched
 	}
 	start.Timing, _ = c.cfg.timing()
 	start.By = c.cfg.By
-	in := contract.ScheduledInput{SchemaVersion: domain.SchemaVersion, Schedule: s.Name, Start: start, Model: s.Model, Indexed: c.indexed(start)}
+	in := contract.ScheduledInput{Schedule: s.Name, Start: start, Model: s.Model, Indexed: c.indexed(start)}
 	if err := domain.CheckFits("prompt, definition and what is given", in, maxScheduled); err != nil {
 		return in, invalid(err)
 	}

@@ -164,11 +164,8 @@ func (c *Client) readSchedule(ctx context.Context, name string) (Schedule, sched
 		return Schedule{}, scheduleMemo{}, err
 	}
 	in, err := c.scheduledBy(action)
-	switch {
-	case err != nil:
+	if err != nil {
 		return Schedule{}, scheduleMemo{}, errorf(Refused, err, "schedule %s: what its runs begin with cannot be read; delete it and create it anew", name)
-	case in.SchemaVersion > domain.SchemaVersion:
-		return Schedule{}, scheduleMemo{}, errorf(Refused, nil, "schedule %s: a newer program has written it; update it with that", name)
 	}
 	state, policy := d.Schedule.State, d.Schedule.Policy
 	s := Schedule{

@@ -39,7 +39,7 @@ func outcomeOf(n, steps int) contract.Outcome {
 // newRun begins a run's history. carry is nil for the first.
 func newRun(id string, carry *contract.Carry) *fakeRun {
 	r := &fakeRun{id: id, status: enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING}
-	in := contract.SessionInput{SchemaVersion: 1, AgentID: nora.id, Name: nora.name, Prompt: "go", Carry: carry}
+	in := contract.SessionInput{AgentID: nora.id, Name: nora.name, Prompt: "go", Carry: carry}
 	r.add(&historypb.HistoryEvent{
 		EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED,
 		Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{

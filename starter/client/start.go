@@ -103,7 +103,7 @@ func (c *Client) input(ctx context.Context, a agent, s Start) (contract.SessionI
 		return contract.SessionInput{}, invalid(err)
 	}
 	input := contract.SessionInput{
-		SchemaVersion: domain.SchemaVersion, AgentID: a.id, Name: a.name, Definition: s.Definition,
+		AgentID: a.id, Name: a.name, Definition: s.Definition,
 		Prompt: s.Prompt, Given: given, Budget: s.Budget,
 	}
 	if err := cmp.Or(checkInput(input, time.Now()), checkIndexed(s.Trusted, c.cfg.IndexTrusted)); err != nil {

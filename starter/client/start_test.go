@@ -54,7 +54,7 @@ func TestStartSendsTheInput(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, "nora", name)
 	require.Equal(t, contract.SessionInput{
-		SchemaVersion: domain.SchemaVersion, AgentID: nora.id, Name: "nora", Definition: scriptedAgent(), Prompt: "go",
+		AgentID: nora.id, Name: "nora", Definition: scriptedAgent(), Prompt: "go",
 		Budget: domain.ExecutionBudget{MaxSteps: &steps}, Timing: contract.Timing{Heartbeat: 3 * time.Second, FirstRetry: 100 * time.Millisecond}, By: f.client().cfg.By,
 		Attributes: []string{contract.AttributeAgentName, contract.AttributeAgentStatus},
 	}, input)

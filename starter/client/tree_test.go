@@ -95,7 +95,7 @@ func spawned(by domain.AgentID, execution domain.ExecutionID, step, position, de
 		AgentID: by, ExecutionID: execution, Step: step, Position: position, Subagent: "leaf", Depth: depth, MaxDepth: 3,
 		Grant: domain.ExecutionBudget{MaxTokens: new(int64(500)), MaxCostNanoUSD: new(int64(90))},
 	}
-	return contract.SessionInput{SchemaVersion: 1, AgentID: parent.Call().Subagent(), Prompt: "find", Parent: &parent}
+	return contract.SessionInput{AgentID: parent.Call().Subagent(), Prompt: "find", Parent: &parent}
 }
 
 // spawns records that a sub-agent was to start.

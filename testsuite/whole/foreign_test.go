@@ -23,7 +23,7 @@ func (s *stack) beginForeign(t *testing.T, id string) (agents.Execution, *tempor
 	identity, err := domain.AgentIDOf(uuid.NewString())
 	require.NoError(t, err)
 	run, err := s.temporal.ExecuteWorkflow(within(t), sdk.StartWorkflowOptions{ID: id, TaskQueue: s.queue}, string(contract.Execute),
-		contract.SessionInput{SchemaVersion: 1, AgentID: identity, Prompt: "go", Definition: scripted(longScript(t, 1, 1))})
+		contract.SessionInput{AgentID: identity, Prompt: "go", Definition: scripted(longScript(t, 1, 1))})
 	require.NoError(t, err)
 	var refused *temporal.ApplicationError
 	require.ErrorAs(t, run.Get(within(t), nil), &refused)

@@ -76,7 +76,7 @@ func TestActivitiesFindTheirTranscriptInTheCache(t *testing.T) {
 	agent, err := domain.AgentIDOf("5a0c9d6e-6f0f-4d27-9c7e-0d3f3f1d3a55")
 	require.NoError(t, err)
 	env.ExecuteWorkflow(string(contract.Execute), contract.SessionInput{
-		SchemaVersion: 1, AgentID: agent, Prompt: "hello",
+		AgentID: agent, Prompt: "hello",
 		Definition: domain.Definition{Model: domain.LLMConfig{Provider: "scripted", Model: "/x"}, Tools: []string{"look"}},
 	})
 	require.NoError(t, env.GetWorkflowError())

@@ -74,7 +74,7 @@ func begun() *made {
 	m.add(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED, &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{
 		WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{
 			WorkflowType: &commonpb.WorkflowType{Name: string(contract.Execute)}, FirstExecutionRunId: "run",
-			Input: encoded(contract.SessionInput{SchemaVersion: domain.SchemaVersion, AgentID: agent, Prompt: "go"}),
+			Input: encoded(contract.SessionInput{AgentID: agent, Prompt: "go"}),
 		},
 	})
 	m.add(enumspb.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED, nil)
