@@ -163,17 +163,17 @@ func (b *toolBatch) asGiven(waits domain.PendingApproval) bool {
 	return i >= 0 && waits.Digest == domain.CallDigest(b.calls[i].Name, b.calls[i].Arguments)
 }
 
-// checkNewApprove is checkApprove in time.
-func (s session) checkNewApprove(request contract.ApproveRequest) error {
-	return cmp.Or(s.checkApprove(request), s.stillAsked("approve", request.Call, request.Digest))
+func (s session) checkApprove(request contract.ApproveRequest) error {
+	err := s.stillAsked("approve", request.Call, request.Digest)
+	return cmp.Or(err, checkSeen(request.Digest), checkWord(request.By, request.Reason), s.checkAlways(request))
 }
 
-func (s session) checkApprove(request contract.ApproveRequest) error {
-	_, err := s.askedAbout("approve", request.Call, request.Digest)
-	if err == nil && request.Digest.IsZero() {
-		err = domain.Errorf(domain.Invalid, "digest: is missing; give that of the call that you have seen, so that nothing else runs")
+// checkSeen refuses to approve a call without the digest of what the person was shown.
+func checkSeen(digest domain.Digest) error {
+	if digest.IsZero() {
+		return domain.Errorf(domain.Invalid, "digest: is missing; give that of the call that you have seen, so that nothing else runs")
 	}
-	return cmp.Or(err, checkWord(request.By, request.Reason), s.checkAlways(request))
+	return nil
 }
 
 func (s session) checkDeny(request contract.DenyRequest) error {

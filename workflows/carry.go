@@ -159,9 +159,9 @@ func (s session) checkHandedOn(what, instead string, alter func(outlook) outlook
 	return err
 }
 
-// checkApproveFits is checkNewApprove, and refuses a standing approval for which there is no room.
+// checkApproveFits is checkApprove, and refuses a standing approval for which there is no room.
 func (s session) checkApproveFits(request contract.ApproveRequest) error {
-	err := s.checkNewApprove(request)
+	err := s.checkApprove(request)
 	if err != nil || !request.Always {
 		return err
 	}

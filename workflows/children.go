@@ -50,7 +50,7 @@ func (b *toolBatch) tend(ctx workflow.Context, permit mailbox.Permit, i int, cal
 	encoded, _ := json.Marshal(in) // what cannot be encoded is refused below
 	b.load.Add(ctx, len(encoded)+1024)
 	in.Budget = b.children.granted(in.Parent.Call())
-	in.Parent.Grant, in.Parent.Lends = in.Budget, b.lends(in.Budget)
+	in.Parent.Grant = in.Budget
 	b.emit(domain.SubagentSpawning{EventHeader: b.head(), Subagent: spawn.Subagent, ChildID: in.AgentID})
 	out, err := b.mail.Tend(ctx, permit, b.childOptions(in), in, &lender{toolBatch: b, call: in.Parent.Call()})
 	ended.Child.Grant = b.children.granted(in.Parent.Call())

@@ -14,8 +14,8 @@ import (
 // mostEdits bounds how often people try to edit one call: each time takes some of the history.
 const mostEdits = 50
 
-// checkNewEdit is checkEdit before a worker is asked. It alone looks at the bounds, since no replay asks it again.
-func (s session) checkNewEdit(request contract.EditRequest) error {
+// checkEdit refuses what could not be approved, and what rules deny as the person would have it.
+func (s session) checkEdit(request contract.EditRequest) error {
 	asked, err := s.askedAbout("edit", request.Call, request.Digest)
 	switch {
 	case err != nil:
@@ -25,26 +25,13 @@ func (s session) checkNewEdit(request contract.EditRequest) error {
 	case s.nearBounds() || s.mail.Full():
 		return domain.Errorf(domain.Denied, "edit: the run has no room for it; approve or deny it as it is")
 	}
-	return cmp.Or(s.checkEdit(request), s.stillAsked("edit", request.Call, request.Digest))
-}
-
-// checkEdit refuses what could not be approved, and what rules deny as the person would have it.
-func (s session) checkEdit(request contract.EditRequest) error {
-	approve := contract.ApproveRequest{Call: request.Call, Digest: request.Digest, By: request.By, Reason: request.Reason}
-	if err := s.checkApprove(approve); err != nil {
-		return err
-	}
-	asked, err := s.askedAbout("edit", request.Call, request.Digest)
-	if err != nil {
-		return err
-	}
-	if err := domain.CheckEdited(asked.Arguments, request.Arguments); err != nil {
+	if err := cmp.Or(checkSeen(request.Digest), checkWord(request.By, request.Reason), domain.CheckEdited(asked.Arguments, request.Arguments)); err != nil {
 		return err
 	}
 	if ruling := s.ruling(domain.ToolCall{Name: asked.Tool, Arguments: request.Arguments}); ruling.Then == domain.Deny {
 		return domain.Errorf(domain.Invalid, "arguments: the rules of this agent do not allow the call with them (%s); it waits as it was", ruling.Rule)
 	}
-	return nil
+	return s.inTime("edit", asked.PendingCall, asked.ExpiresAt)
 }
 
 // edit lets a call run with a person's own arguments, where they fit the tool's schema, as a worker says. Else the call
@@ -56,7 +43,9 @@ func (s session) edit(ctx workflow.Context, request contract.EditRequest) (contr
 	}
 	asked.tryEdit()
 	request.Call = asked.ToolExecutionID
-	err = cmp.Or(s.checkFits(ctx, asked.Tool, request.Arguments), s.checkEdit(request))
+	if err = s.checkFits(ctx, asked.Tool, request.Arguments); err == nil {
+		_, err = s.askedAbout("edit", request.Call, request.Digest)
+	}
 	if err != nil && asked.Decision != "" { // what came of that may have cut the check off
 		err = s.notAsked("edit", request.Call)
 	}

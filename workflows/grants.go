@@ -90,7 +90,7 @@ func (b *toolBatch) seat(i int, call domain.ToolCall) *domain.Error {
 	b.keep()
 	left := b.bounds().Left()
 	toStart := b.toSpawn()
-	if b.keepsAnswer(left) {
+	if left.MaxSteps != nil || left.MaxTokens != nil || left.MaxCostNanoUSD != nil { // some of it is kept for the agent's own answer
 		left = left.Remaining(b.keptBack(left, toStart))
 		free := left.Remaining(b.children.pool.Reserved())
 		if use, none := free.Reached(domain.Spent{}, b.now()); none && !use.Rule.Unit.OfTime() {
@@ -116,11 +116,6 @@ func (b *toolBatch) toSpawn() (n int) {
 		}
 	}
 	return n
-}
-
-// keepsAnswer reports whether something of what is left is kept back from sub-agents.
-func (b *toolBatch) keepsAnswer(left domain.ExecutionBudget) bool {
-	return left.MaxSteps != nil || left.MaxTokens != nil || left.MaxCostNanoUSD != nil
 }
 
 // What is kept back for the results of sub-agents, each, and for what the agent says of them, in tokens.

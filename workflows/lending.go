@@ -10,11 +10,6 @@ import (
 	"everstep/workflows/internal/mailbox"
 )
 
-// lends reports whether requests of a sub-agent with a grant are answered.
-func (b *toolBatch) lends(grant domain.ExecutionBudget) bool {
-	return grant.Whole() != domain.Spent{}
-}
-
 // A lender answers what the sub-agent of a call asks for.
 type lender struct {
 	*toolBatch
@@ -137,7 +132,7 @@ func (s session) asksForCalls(calls int) {
 // mayAsk reports whether more of a limit could be had: the agent that has started this one answers, and nothing else bounds
 // it as much.
 func (s session) mayAsk(limit domain.Limit) bool {
-	if s.in.Parent == nil || !s.in.Parent.Lends || s.mail.Ending() {
+	if !s.in.Parent.Lends() || s.mail.Ending() {
 		return false
 	}
 	budget, _ := s.bounds().UseOf(limit, s.now())
@@ -166,7 +161,7 @@ func (s session) asksAbove(ctx workflow.Context, asked contract.BudgetRequest, o
 
 // takeGrants has the budget of an execution in progress rise with what the agent is granted.
 func (s session) takeGrants() {
-	if s.in.Parent == nil || !s.in.Parent.Lends {
+	if !s.in.Parent.Lends() {
 		return
 	}
 	s.mail.TakeGrants(s.in.Parent.Grant, func(before, now domain.ExecutionBudget) {
@@ -178,7 +173,7 @@ func (s session) takeGrants() {
 
 // parent is whose sub-agent the agent is, with what that has granted by now.
 func (s session) parent() *contract.Parent {
-	if s.in.Parent == nil || !s.in.Parent.Lends {
+	if !s.in.Parent.Lends() {
 		return s.in.Parent
 	}
 	p := *s.in.Parent

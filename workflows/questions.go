@@ -93,8 +93,8 @@ func (b *toolBatch) waitingNote() string {
 	return progress.WaitingNote(b.pendingApprovals(), b.pendingQuestions())
 }
 
-// checkNewAnswer is checkAnswer before a worker is asked. It alone looks at the bounds, since no replay asks it again.
-func (s session) checkNewAnswer(request contract.AnswerRequest) error {
+// checkAnswer refuses what is no answer to a question that waits.
+func (s session) checkAnswer(request contract.AnswerRequest) error {
 	asked, err := s.questionOf(request.Call, request.Digest)
 	switch {
 	case err != nil:
@@ -104,17 +104,8 @@ func (s session) checkNewAnswer(request contract.AnswerRequest) error {
 	case len(asked.Schema) > 0 && (s.nearBounds() || s.mail.Full()):
 		return domain.Errorf(domain.Denied, "answer: the run has no room to check it; stop the execution, and extend it")
 	}
-	return cmp.Or(s.inTime("answer", asked.PendingCall, asked.ExpiresAt), s.checkAnswer(request))
-}
-
-// checkAnswer refuses what is no answer to a question that waits.
-func (s session) checkAnswer(request contract.AnswerRequest) error {
-	asked, err := s.questionOf(request.Call, request.Digest)
-	if err != nil {
-		return err
-	}
 	_, err = asked.Content(request.Text, request.Value)
-	return cmp.Or(err, checkWord(request.By, request.Reason))
+	return cmp.Or(s.inTime("answer", asked.PendingCall, asked.ExpiresAt), err, checkWord(request.By, request.Reason))
 }
 
 // answerQuestion writes down somebody's answer, once a worker says that it fits the schema where there is one. Meanwhile
@@ -128,7 +119,9 @@ func (s session) answerQuestion(ctx workflow.Context, request contract.AnswerReq
 	content, err := asked.Content(request.Text, request.Value)
 	if err == nil && len(asked.Schema) > 0 {
 		asked.check()
-		err = cmp.Or(s.checkAgainst(ctx, asked.Schema, content), s.checkAnswer(request))
+		if err = s.checkAgainst(ctx, asked.Schema, content); err == nil {
+			_, err = s.questionOf(request.Call, request.Digest)
+		}
 		if err != nil && !asked.Waits() { // what came of that may have cut the check off
 			err = s.noQuestion(request.Call)
 		}

@@ -25,12 +25,13 @@ type Parent struct {
 	MaxDepth int `json:"max_depth"`
 	// Grant is what it may use of that agent's budget. Only that agent extends it.
 	Grant domain.ExecutionBudget `json:"grant,omitzero"`
-	// Lends says that that agent answers a BudgetRequest.
-	Lends bool `json:"lends,omitzero"`
 	// StoreDown says that another sub-agent of that agent could not be put among the records just before.
 	StoreDown bool `json:"store_down,omitzero"`
 	Above
 }
+
+// Lends reports whether that agent answers a BudgetRequest: where it has granted anything but time.
+func (p *Parent) Lends() bool { return p != nil && p.Grant.Whole() != domain.Spent{} }
 
 // Above are the policies and approvals in force of all agents above a sub-agent. The strictest holds, beside its own.
 type Above struct {

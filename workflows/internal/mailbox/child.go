@@ -35,7 +35,7 @@ func (m *Mailbox) Tend(
 	if err := domain.CheckFits("prompt and definition of the sub-agent", in, domain.MaxPayload); err != nil {
 		return nil, err
 	}
-	if in.Parent.Lends {
+	if in.Parent.Lends() {
 		m.lending.lends(m.root, in.Parent.Call())
 		defer m.lending.over(in.Parent.Call())
 	}
