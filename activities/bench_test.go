@@ -150,7 +150,7 @@ func (silent) Warn(string, ...any)  {}
 func (silent) Error(string, ...any) {}
 
 func request(name string, effect domain.Effect) contract.ToolRequest {
-	return contract.ToolRequest{ExecutionID: domain.ExecutionID{UUID: uuid.MustParse("00000000-0000-4000-8000-000000000001")}, Step: 3, Position: 2, Name: name, Effect: effect}
+	return contract.ToolRequest{ExecutionID: domain.ExecutionID{UUID: uuid.MustParse("00000000-0000-4000-8000-000000000001")}, Step: 3, Position: 2, Name: name, Effect: effect, Tries: 12}
 }
 
 // fake makes a tool without arguments.

@@ -134,13 +134,7 @@ func (c toolCall) notBegun(ctx context.Context, err error) (contract.ToolReply, 
 }
 
 func (c toolCall) triesLeft() bool {
-	tries := cmp.Or(c.tries, toolTries)
-	if c.request.Tries > 0 {
-		tries = min(tries, c.request.Tries)
-	} else if policy := c.info.RetryPolicy; policy != nil && policy.MaximumAttempts > 0 {
-		tries = min(tries, int(policy.MaximumAttempts))
-	}
-	return c.attempt() < tries
+	return c.attempt() < min(cmp.Or(c.tries, toolTries), c.request.Tries)
 }
 
 // toolError reads a tool's error: of another type it is Invalid, or Unavailable where the

@@ -26,7 +26,7 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 		request.Approval = &standing
 	}
 	if tool.Effect.Repeatable() {
-		request.Tries, request.Losses = min(cmp.Or(tool.Attempts, mostTries), b.tryLimit()), tool.Losses
+		request.Tries, request.Losses = min(cmp.Or(tool.Attempts, mostTries), b.tryLimit()), cmp.Or(tool.Losses, domain.DefaultLosses)
 	}
 	options := b.toolOptions(tool, fmt.Sprintf("step %d · %s", b.content.Number, wanted.Name))
 	size := 1024 + domain.ToolCall{Name: request.Name, Arguments: request.Arguments}.Size() + request.Trusted.Size() + len(request.Note)
@@ -70,7 +70,7 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 			request.Attempts++
 			delay = b.apart(max(loss.RetryAfter, b.backoff(request.Attempts)), request.Attempts, position)
 			if loss.How == progress.TimedOut {
-				request.Lost, request.Losses = request.Lost+1, cmp.Or(tool.Losses, domain.DefaultLosses)
+				request.Lost++
 				delay = max(delay, b.afterLoss(request.ID()))
 			}
 			*reply = progress.NotAgain(request)

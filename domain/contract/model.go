@@ -16,13 +16,12 @@ type ModelRequest struct {
 	Resolved domain.Digest `json:"resolved"`
 	// Inference counts the inferences that this conversation has completed.
 	Inference int `json:"inference,omitzero"`
-	// Attempts counts the tries of this inference in earlier activities. Tries is how many there may be in
-	// all, where the workflow makes the one after a worker was lost; zero: the server does.
+	// Attempts counts the tries of this inference in earlier activities, those whose workers were lost aside. Tries is how
+	// many there may be in all.
 	Attempts int `json:"attempts,omitzero"`
-	Tries    int `json:"tries,omitzero"`
-	// Lost counts the workers that were lost with it, and Losses is how many may be; zero: they count as tries.
-	Lost   int `json:"lost,omitzero"`
-	Losses int `json:"losses,omitzero"`
+	Tries    int `json:"tries"`
+	// Lost counts the workers that were lost with it.
+	Lost int `json:"lost,omitzero"`
 	// MaxOutputTokens is what is reserved for the answer. Zero: no bound but the definition's.
 	MaxOutputTokens int64 `json:"max_output_tokens,omitzero"`
 	// TokensLeft is what the budget has for this inference with all its attempts. Zero: no limit.

@@ -24,11 +24,10 @@ type ToolRequest struct {
 	// EffectKey is set where the tool names what makes calls the same effect.
 	EffectKey domain.Digest `json:"effect_key,omitzero"`
 	// Attempts counts the tries of this call in earlier activities that may have begun. Tries is how
-	// many there may be in all, where the workflow makes them; zero: the server does, within one activity.
+	// many there may be in all of a call that may be repeated.
 	Attempts int `json:"attempts,omitzero"`
 	Tries    int `json:"tries,omitzero"`
-	// Lost counts those of the tries whose workers were lost, and Losses is how many there may be; zero:
-	// domain.DefaultLosses, once there was one.
+	// Lost counts those of the tries whose workers were lost, and Losses is how many there may be.
 	Lost   int `json:"lost,omitzero"`
 	Losses int `json:"losses,omitzero"`
 	// Pin is the resolved tool's: a server that has changed the tool since is not called.

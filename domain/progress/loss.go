@@ -77,25 +77,18 @@ func (l Loss) Spent() domain.Usage {
 	return spent
 }
 
-// Tried counts the tries of an inference that ended so, over all activities. Where lost
-// workers are counted apart, the one whose worker was lost is none.
+// Tried counts the tries of an inference that ended so, over all activities. The one whose worker was lost is none.
 func (l Loss) Tried(request contract.ModelRequest) int {
-	tried := request.Attempts + 1
+	tried := request.Attempts
 	if l.Beat != nil {
-		tried = max(tried, l.Beat.Attempt)
-	}
-	if request.Losses > 0 {
-		tried--
+		tried = max(tried, l.Beat.Attempt-1)
 	}
 	return tried
 }
 
 // AskedAgain reports whether the workflow makes an inference again whose worker was lost.
 func (l Loss) AskedAgain(request contract.ModelRequest) bool {
-	if l.How != TimedOut || l.Exhausted || l.Tried(request) >= request.Tries {
-		return false
-	}
-	return request.Losses == 0 || request.Lost+1 < request.Losses
+	return l.How == TimedOut && !l.Exhausted && l.Tried(request) < request.Tries && request.Lost+1 < domain.InferenceLosses
 }
 
 // Kept is what the last heartbeat told of an answer whose worker was lost.
@@ -137,7 +130,7 @@ const workerGone = "its worker does not answer, and has probably ended"
 
 // givesUp reports whether the call has lost as many workers as its tool may cost.
 func (l Loss) givesUp(call contract.ToolRequest) bool {
-	return l.How == TimedOut && call.Losses > 0 && call.Lost+1 >= call.Losses
+	return l.How == TimedOut && call.Lost+1 >= call.Losses
 }
 
 // ToolReply is what the loss means for a tool call. One that may not be repeated

@@ -40,7 +40,7 @@ func inference(attempt int) progress.Work {
 }
 
 func call(position int, effect domain.Effect) progress.Work {
-	return progress.Work{Tool: &contract.ToolRequest{Step: 3, Position: position, Name: "ls", Arguments: "{}", Effect: effect}, Since: noon}
+	return progress.Work{Tool: &contract.ToolRequest{Step: 3, Position: position, Name: "ls", Arguments: "{}", Effect: effect, Losses: domain.DefaultLosses}, Since: noon}
 }
 
 func TestWhatAnInferenceCosts(t *testing.T) {

@@ -308,7 +308,7 @@ func TestALossThatNothingFollows(t *testing.T) {
 		"queues that never come true": {progress.Loss{Told: moved}, domain.ErrorForbade, "elsewhere", false},
 	} {
 		s := begins(contract.SessionInput{Definition: domain.Definition{Attempts: 3}})
-		w := s.asks(progress.Work{Model: &contract.ModelRequest{ExecutionID: nth(1), Step: 1, Tries: 3, Losses: 9}})
+		w := s.asks(progress.Work{Model: &contract.ModelRequest{ExecutionID: nth(1), Step: 1, Tries: 3}})
 		ended := outcome(1, 1, c.end)
 		if c.end == domain.ErrorForbade {
 			ended.Status = domain.StatusFailed

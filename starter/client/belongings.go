@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
@@ -165,7 +164,7 @@ func (c *Client) reads(ctx context.Context, one *belonging, b *Belongings, below
 	}
 	// A sub-agent of which no history tells any more may still be listed.
 	children, err := c.listedRuns(ctx, fmt.Sprintf("WorkflowType = '%s' AND ParentWorkflowId = '%s'", contract.Execute, one.workflowID()))
-	if err != nil && !isAs[*serviceerror.InvalidArgument](err) { // an older server does not list by parents
+	if err != nil {
 		return err
 	}
 	for _, info := range children {

@@ -196,7 +196,7 @@ func TestLiveTextOfALossThatWaits(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				run := newRun("run-1", nil)
-				request := contract.ModelRequest{ExecutionID: nth(1), Step: 1, Tries: 3, Losses: 9}
+				request := contract.ModelRequest{ExecutionID: nth(1), Step: 1, Tries: 3}
 				scheduled := run.schedule(string(contract.CallModel), request)
 				l := watched(t, run)
 				l.beats("2", 1, contract.Heartbeat{Attempt: 1, Tail: "two ", Length: 8})

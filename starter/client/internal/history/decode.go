@@ -177,9 +177,6 @@ func (d *decoder) facts(event *historypb.HistoryEvent) []progress.Fact {
 		if facts, ok := d.child(event); ok {
 			return facts
 		}
-		if enumspb.EventType_name[int32(kind)] == "" && !event.GetWorkerMayIgnore() {
-			return unreadable(fmt.Sprintf("event %d", event.GetEventId()), fmt.Errorf("its type, %d, is newer than this program", kind))
-		}
 	}
 	return nil
 }

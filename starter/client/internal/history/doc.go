@@ -3,7 +3,7 @@
 //
 // Its main type is [Reader], which reads a run forwards, backwards, or as it
 // grows. Its one rule: nothing that a history holds makes it fail. What cannot be
-// read (events of a newer version, gaps, payloads, another program's workflow)
+// read (gaps, payloads, another program's workflow)
 // is a fact too, and the rest is told all the same. Errors are the server's.
 //
 // Start reading at [Reader.Forwards] and at decoder.facts.

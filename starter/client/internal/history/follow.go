@@ -162,11 +162,7 @@ func (f *feed) next(ctx context.Context) ([]*historypb.HistoryEvent, error) {
 		return nil, err
 	}
 	f.token = response.GetNextPageToken()
-	events, err := eventsOf(response)
-	if err != nil {
-		return nil, err
-	}
-	return f.fresh(events), nil
+	return f.fresh(response.GetHistory().GetEvents()), nil
 }
 
 // fresh leaves out the events that were given out before.
@@ -189,9 +185,6 @@ func (f *feed) fresh(events []*historypb.HistoryEvent) []*historypb.HistoryEvent
 // transient reports whether a wait for events may simply be tried again. A
 // server that is shutting down answers in many ways.
 func transient(err error) bool {
-	if errors.Is(err, ErrGarbled) {
-		return false
-	}
 	switch serviceerror.ToStatus(err).Code() {
 	case codes.Canceled, codes.Unknown, codes.Internal:
 		return true

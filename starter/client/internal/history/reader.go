@@ -2,7 +2,6 @@ package history
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -12,7 +11,6 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/converter"
-	"google.golang.org/protobuf/proto"
 
 	"everstep/domain/progress"
 )
@@ -149,11 +147,7 @@ func (r Reader) page(ctx context.Context, run string, token []byte, size int32) 
 			HistoryEventFilterType: r.filter(),
 		})
 	})
-	if err != nil {
-		return nil, nil, err
-	}
-	events, err := eventsOf(response)
-	return events, response.GetNextPageToken(), err
+	return response.GetHistory().GetEvents(), response.GetNextPageToken(), err
 }
 
 func (r Reader) execution(run string) *commonpb.WorkflowExecution {
@@ -166,22 +160,6 @@ func (r Reader) filter() enumspb.HistoryEventFilterType {
 	}
 	return enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT
 }
-
-// eventsOf reads a response in either form in which servers give it.
-func eventsOf(r *workflowservice.GetWorkflowExecutionHistoryResponse) ([]*historypb.HistoryEvent, error) {
-	events := r.GetHistory().GetEvents()
-	for _, blob := range r.GetRawHistory() {
-		var part historypb.History
-		if err := proto.Unmarshal(blob.GetData(), &part); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrGarbled, err)
-		}
-		events = append(events, part.GetEvents()...)
-	}
-	return events, nil
-}
-
-// ErrGarbled says that a server's answer is no history at all.
-var ErrGarbled = errors.New("history: cannot be read")
 
 // CallTimeout bounds one call to the server, its retries included, so that a
 // server that is not there is told within 10 s.
