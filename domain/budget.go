@@ -139,12 +139,6 @@ func (b ExecutionBudget) CheckDeadline(now time.Time) error {
 	return nil
 }
 
-// IsExhausted reports whether a limit other than max_tool_calls is used up, or the deadline has passed.
-func (b ExecutionBudget) IsExhausted(used Spent, now time.Time) bool {
-	_, exhausted := b.Reached(used, now)
-	return exhausted
-}
-
 // Remaining returns each set limit less what was used of it, never below zero. The deadline stays.
 func (b ExecutionBudget) Remaining(used Spent) ExecutionBudget {
 	for _, rule := range limitRules[:] {

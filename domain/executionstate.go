@@ -146,7 +146,7 @@ func (e ExecutionState) terminal() ExecutionStatus {
 	switch {
 	case e.w.Error != nil, ok && signal.Reason == ErrorForbade:
 		return StatusFailed
-	case ok && signal.Reason.Forced():
+	case ok && signal.Reason.WasForceStopped():
 		return StatusStopped
 	}
 	return StatusCompleted

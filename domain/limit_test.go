@@ -24,7 +24,7 @@ func TestLimitTable(t *testing.T) {
 		require.NotEmpty(t, rule.Noun, rule.Limit)
 		require.NotEmpty(t, rule.Done, rule.Limit)
 		require.NotEmpty(t, rule.Help, rule.Limit)
-		require.True(t, rule.Reason.Forced() && rule.Reason.OfLimit(), "%s: an execution that reaches a limit was stopped", rule.Limit)
+		require.True(t, rule.Reason.WasForceStopped() && rule.Reason.OfLimit(), "%s: an execution that reaches a limit was stopped", rule.Limit)
 		require.NoError(t, new(domain.Unit).UnmarshalText([]byte(rule.Unit)))
 		if i > 0 {
 			require.LessOrEqual(t, rules[i-1].Reason.Priority(), rule.Reason.Priority(), "the table is in the order of priority")

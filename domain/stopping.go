@@ -158,11 +158,8 @@ func (r StopReason) Priority() int {
 	return len(StopReasons())
 }
 
-// Forced reports whether an execution that ends for this reason did not end by itself.
-func (r StopReason) Forced() bool { return r != FinishReasonReceived && r != Completed }
-
-// WasForceStopped is Forced under the name that readers of a state expect.
-func (r StopReason) WasForceStopped() bool { return r.Forced() }
+// WasForceStopped reports whether an execution that ends for this reason did not end by itself.
+func (r StopReason) WasForceStopped() bool { return r != FinishReasonReceived && r != Completed }
 
 // Overridable reports whether a continuation request may override the reason. An
 // error, a limit and a user's stop are promises that no hook can cancel.
@@ -281,7 +278,7 @@ func SignalOf(err *Error) StopSignal {
 // not forced counts only where none is: nothing that was content to end hides a stop.
 func CountingSignal(signals []StopSignal) (counts StopSignal, ok bool) {
 	for _, s := range signals {
-		forced, counted := s.Reason.Forced(), counts.Reason.Forced()
+		forced, counted := s.Reason.WasForceStopped(), counts.Reason.WasForceStopped()
 		if !ok || forced && !counted || forced == counted && s.Reason.Priority() < counts.Reason.Priority() {
 			counts, ok = s, true
 		}

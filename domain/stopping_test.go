@@ -37,7 +37,7 @@ func TestStopReasonTable(t *testing.T) {
 	for i, row := range table {
 		require.Equal(t, row.reason, domain.StopReasons()[i])
 		require.Equal(t, row.priority, row.reason.Priority(), row.reason)
-		require.Equal(t, row.forced, row.reason.Forced(), row.reason)
+		require.Equal(t, row.forced, row.reason.WasForceStopped(), row.reason)
 		require.Equal(t, row.forced, row.reason.WasForceStopped(), row.reason)
 		require.Equal(t, row.overridable, row.reason.Overridable(), row.reason)
 	}
@@ -51,7 +51,7 @@ func TestTerminalStatus(t *testing.T) {
 		switch {
 		case reason == domain.ErrorForbade:
 			want = domain.StatusFailed
-		case !reason.Forced():
+		case !reason.WasForceStopped():
 			want = domain.StatusCompleted
 		}
 		s := must(t)(begunState(t).WithStopSignal(domain.StopSignal{Reason: reason}, after(2)))
@@ -196,7 +196,7 @@ func TestAUsersStopIsNeverShownAsCompleted(t *testing.T) {
 	t.Parallel()
 	for _, forced := range domain.StopReasons() {
 		for _, content := range domain.StopReasons() {
-			if !forced.Forced() || content.Forced() {
+			if !forced.WasForceStopped() || content.WasForceStopped() {
 				continue
 			}
 			for _, order := range [][]domain.StopReason{{forced, content}, {content, forced}} {
@@ -231,7 +231,7 @@ func TestCountingSignalLaws(t *testing.T) {
 		}
 		at := slices.IndexFunc(signals, func(s domain.StopSignal) bool { return s.Message == counts.Message })
 		rank := func(s domain.StopSignal) int {
-			if s.Reason.Forced() {
+			if s.Reason.WasForceStopped() {
 				return s.Reason.Priority()
 			}
 			return 100 + s.Reason.Priority()

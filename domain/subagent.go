@@ -90,20 +90,6 @@ func (p SubagentPolicy) Check() error {
 // SubagentNames are those of all sub-agents that the agent may start, in order.
 func (d Definition) SubagentNames() []string { return slices.Sorted(maps.Keys(d.Subagents)) }
 
-// AllSpawned returns the definition with no sub-agent that is a tool of its own.
-func (d Definition) AllSpawned() Definition {
-	d.Subagents = maps.Clone(d.Subagents)
-	for _, name := range d.SubagentNames() {
-		sub := d.Subagents[name]
-		sub.AsTool = false
-		d.Subagents[name] = sub
-	}
-	return d
-}
-
-// HasAgentTools reports whether any sub-agent is a tool of its own.
-func (d Definition) HasAgentTools() bool { return len(d.namesOf(true)) > 0 }
-
 // namesOf are those of its sub-agents that are tools of their own, or of the others.
 func (d Definition) namesOf(asTool bool) []string {
 	return slices.DeleteFunc(d.SubagentNames(), func(name string) bool { return d.Subagents[name].AsTool != asTool })

@@ -205,7 +205,7 @@ func TestStopsAreInTheOrderThatCounts(t *testing.T) {
 		switch {
 		case reason == domain.ErrorForbade:
 			want = domain.StatusFailed
-		case !reason.Forced():
+		case !reason.WasForceStopped():
 			want = domain.StatusCompleted
 		}
 		require.Equal(t, string(want), row[2], reason)

@@ -86,7 +86,7 @@ func TestASubagentAsksForMore(t *testing.T) {
 				require.Equal(t, limit, grant.Limit)
 			}
 			left := query(t, env, contract.QueryStatus, contract.StatusRequest{}).BudgetLeft
-			require.False(t, left.IsExhausted(domain.Spent{}, time.Time{}) && limit != domain.LimitSteps)
+			require.False(t, exhausted(left, domain.Spent{}, time.Time{}) && limit != domain.LimitSteps)
 		})
 	}
 }
@@ -361,4 +361,10 @@ func TestWhatWasSpentBeyondAGrantIsTold(t *testing.T) {
 		}
 	}
 	require.Equal(t, []domain.Limit{domain.LimitTokens}, beyond)
+}
+
+// exhausted reports whether a limit of a budget is used up.
+func exhausted(budget domain.ExecutionBudget, used domain.Spent, now time.Time) bool {
+	_, reached := budget.Reached(used, now)
+	return reached
 }

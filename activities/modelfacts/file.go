@@ -132,17 +132,8 @@ func dollars(text string, least int64) (nano int64, wrong string) {
 	if !ok {
 		return 0, "; give dollars for a million tokens as a number, as in 1.25, or 0 for a free model"
 	}
-	if amount.Sign() < 0 {
-		return 0, "; a price cannot be negative: give dollars for a million tokens, 0 for a free model"
-	}
-	if amount.Cmp(big.NewRat(maxDollars, 1)) > 0 {
-		if amount.IsInt() && amount.Num().IsInt64() && amount.Num().Int64() >= nanos/1000 {
-			return 0, "; that looks like nano-dollars: give dollars for a million tokens, which would be " + domain.USD(amount.Num().Int64())
-		}
-		return 0, fmt.Sprintf("; no model costs more than %d dollars for a million tokens: give dollars for a million tokens", maxDollars)
-	}
-	if amount.Sign() != 0 && amount.Cmp(big.NewRat(least, nanos)) < 0 {
-		return 0, "; that looks like dollars for one token: give dollars for a million tokens"
+	if amount.Cmp(big.NewRat(maxDollars, 1)) > 0 || amount.Sign() != 0 && amount.Cmp(big.NewRat(least, nanos)) < 0 {
+		return 0, fmt.Sprintf("; a price is 0, or from %s to %d dollars for a million tokens", domain.USD(max(least, 1)), maxDollars)
 	}
 	places, _ := amount.FloatPrec() // every decimal number has an end
 	nano, err := domain.ParseUSD(amount.FloatString(places))

@@ -213,10 +213,10 @@ func brokenAgents() []broken {
 			`a.yaml:1:38: model.price.output: is missing; give dollars for a million tokens, 0 for a free model`,
 		}},
 		{"a price below zero", inYAML, "model: {provider: p, name: n, price: {input: -3, output: 1}}\n", []string{
-			`a.yaml:1:46: model.price.input: is "-3"; a price cannot be negative: give dollars for a million tokens, 0 for a free model`,
+			`a.yaml:1:46: model.price.input: is "-3"; a price is 0, or from 0.000000001 to 10000 dollars for a million tokens`,
 		}},
 		{"a price in the wrong unit", inYAML, "model: {provider: p, name: n, price: {input: 3000000000, output: 1}}\n", []string{
-			`a.yaml:1:46: model.price.input: is "3000000000"; that looks like nano-dollars: give dollars for a million tokens, which would be 3`,
+			`a.yaml:1:46: model.price.input: is "3000000000"; a price is 0, or from 0.000000001 to 10000 dollars for a million tokens`,
 		}},
 		{"a price in words", inYAML, "model: {provider: p, name: n, price: {input: $3, output: 1}}\n", []string{
 			`a.yaml:1:46: model.price.input: is "$3"; give dollars for a million tokens as a number, as in 1.25, or 0 for a free model`,

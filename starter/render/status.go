@@ -23,7 +23,7 @@ func StatusText(t Theme, id string, v contract.StatusView, now time.Time) string
 		status += ", suspended"
 	case v.Paused:
 		status += ", paused"
-	case !v.Status.Terminal() && slices.ContainsFunc(v.StopSignals, func(s domain.StopSignal) bool { return s.Reason.Forced() }):
+	case !v.Status.Terminal() && slices.ContainsFunc(v.StopSignals, func(s domain.StopSignal) bool { return s.Reason.WasForceStopped() }):
 		status += ", stopping"
 	}
 	x := newSheet(t, now, id, v.Number, v.Status, status)

@@ -194,7 +194,7 @@ func TestAHookThatStopsForAReason(t *testing.T) {
 						require.NotNil(t, m.Error, "an execution that failed says why")
 						require.Contains(t, m.Error.Message, "because")
 						require.Equal(t, "doer", m.Error.Source)
-					case reason.Forced():
+					case reason.WasForceStopped():
 						require.Equal(t, domain.StatusStopped, m.Outcome.Status)
 					default:
 						require.Equal(t, domain.StatusCompleted, m.Outcome.Status)
