@@ -11,9 +11,9 @@ import (
 )
 
 // paysEachTime is a world of which each execution pays once. Workers say after each other which approvals
-// hold where the definition has none; nil: one that knew nothing of it.
+// hold where the definition has none.
 func paysEachTime(said ...*domain.Approvals) *world {
-	w := &world{tool: saw, older: true}
+	w := &world{tool: saw}
 	w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
 		if r.Step > 1 {
 			return says("done"), nil
@@ -27,7 +27,7 @@ func paysEachTime(said ...*domain.Approvals) *world {
 }
 
 // TestTheWorkersApprovals hold where the definition has none, and for as long as the session: another model, which
-// another worker may resolve, makes nobody freer or stricter. What an older worker resolved asks as the default does.
+// another worker may resolve, makes nobody freer or stricter.
 func TestTheWorkersApprovals(t *testing.T) {
 	t.Parallel()
 	allow, ask := domain.ApprovalsOf("allow"), domain.DefaultApprovals()
@@ -38,8 +38,6 @@ func TestTheWorkersApprovals(t *testing.T) {
 	}{
 		"asks, then allows":         {nil, []*domain.Approvals{ask, allow}, true},
 		"allows, then asks":         {nil, []*domain.Approvals{allow, ask}, false},
-		"older, then allows":        {nil, []*domain.Approvals{nil, allow}, true},
-		"asks, then older":          {nil, []*domain.Approvals{ask, nil}, true},
 		"the definition, and allow": {ask, []*domain.Approvals{allow, allow}, true},
 		"the definition, and ask":   {allow, []*domain.Approvals{ask, ask}, false},
 	} {
@@ -74,42 +72,32 @@ func TestTheWorkersApprovals(t *testing.T) {
 // TestTheWorkersApprovalsGoAlong with what continues as new.
 func TestTheWorkersApprovalsGoAlong(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
-		said, held *domain.Approvals
-	}{
-		"asks":         {domain.DefaultApprovals(), domain.DefaultApprovals()},
-		"says nothing": {nil, domain.DefaultApprovals()},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := paysEachTime(test.said, domain.ApprovalsOf("deny"))
-			env := w.environment(t)
-			outgrows(env, 1)
-			sees(t, env, time.Minute, func(waiting []domain.PendingApproval) {
-				for _, call := range waiting {
-					approves(env, "yes", call)
-				}
-			})
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
-			in, ok := handedOn(t, env)
-			require.True(t, ok)
-			require.Equal(t, test.held, in.Carry.Resolved.Approvals)
-			again := w.environment(t)
-			sends(again, time.Minute, "send", contract.SendRequest{Prompt: "more", Model: &domain.LLMConfig{Provider: "scripted", Model: "/other"}})
-			asked := 0
-			sees(t, again, time.Hour, func(waiting []domain.PendingApproval) {
-				for _, call := range waiting {
-					asked++
-					approves(again, "again", call)
-				}
-			})
-			closes(again, 2*time.Hour, "close")
-			again.ExecuteWorkflow(string(contract.Execute), in)
-			require.Len(t, w.listed, 2)
-			require.Equal(t, test.held != nil, asked == 1)
-			require.Len(t, w.ran, 2)
-		})
-	}
+	w := paysEachTime(domain.DefaultApprovals(), domain.ApprovalsOf("deny"))
+	env := w.environment(t)
+	outgrows(env, 1)
+	sees(t, env, time.Minute, func(waiting []domain.PendingApproval) {
+		for _, call := range waiting {
+			approves(env, "yes", call)
+		}
+	})
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	in, ok := handedOn(t, env)
+	require.True(t, ok)
+	require.Equal(t, domain.DefaultApprovals(), in.Carry.Resolved.Approvals)
+	again := w.environment(t)
+	sends(again, time.Minute, "send", contract.SendRequest{Prompt: "more", Model: &domain.LLMConfig{Provider: "scripted", Model: "/other"}})
+	asked := 0
+	sees(t, again, time.Hour, func(waiting []domain.PendingApproval) {
+		for _, call := range waiting {
+			asked++
+			approves(again, "again", call)
+		}
+	})
+	closes(again, 2*time.Hour, "close")
+	again.ExecuteWorkflow(string(contract.Execute), in)
+	require.Len(t, w.listed, 2)
+	require.Equal(t, 1, asked)
+	require.Len(t, w.ran, 2)
 }
 
 // TestTheWorkersApprovalsOutliveAModelThatNobodyHas: what was decided goes along with what was in force before.

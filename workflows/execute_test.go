@@ -43,8 +43,6 @@ type world struct {
 	send    func(contract.SessionMessage) (contract.SessionReply, error)
 	follow  func(contract.FollowRequest) (contract.FollowReply, error)
 	storage bool
-	// older says that a catalog that names no approvals is of an older worker: else they allow all calls.
-	older bool
 	// approvals are the worker's; nil: all calls are allowed.
 	approvals *domain.Approvals
 	// loses says that attempts at inferences fail by time-outs only.
@@ -119,7 +117,7 @@ func (w *world) environment(t *testing.T) *testsuite.TestWorkflowEnvironment {
 		if w.list != nil {
 			catalog, err = w.list(r)
 		}
-		if !w.older && r.Definition.Approvals == nil {
+		if r.Definition.Approvals == nil {
 			catalog.Approvals = cmp.Or(catalog.Approvals, w.approvals, domain.ApprovalsOf("allow"))
 		}
 		return catalog, err

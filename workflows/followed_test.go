@@ -14,7 +14,7 @@ import (
 
 // deployed is a worker that has other tools with each execution, and knows what it said before.
 func deployed(catalogs ...contract.Catalog) *world {
-	w := &world{older: true}
+	w := &world{}
 	w.list = func(r contract.CatalogRequest) (contract.Catalog, error) {
 		catalog := catalogs[min(len(w.listed), len(catalogs))-1]
 		catalog.MinOutputTokens = 1

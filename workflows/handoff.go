@@ -130,9 +130,6 @@ func (b *toolBatch) handOff(ctx workflow.Context, permit mailbox.Permit, i int, 
 	if fact.Why == nil {
 		resolved := b.offered(to, fact.Catalog)
 		resolved.Definition = request.Definition
-		if b.leavesUnsaid(to, &fact.Catalog) {
-			resolved.Approvals = domain.DefaultApprovals()
-		}
 		if err := domain.CheckFits("tools", resolved, domain.MaxResolved); err != nil {
 			fact.Why = progress.NotHanded(domain.AsError(err))
 		} else {

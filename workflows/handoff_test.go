@@ -255,7 +255,7 @@ func TestRulesAddUp(t *testing.T) {
 				}
 				return says("done")
 			})
-			w.older = true // a worker that names no approvals: the default holds
+			w.approvals = domain.DefaultApprovals()
 			env := w.environment(t)
 			asked := 0
 			sees(t, env, time.Hour, func(waiting []domain.PendingApproval) {

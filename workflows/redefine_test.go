@@ -228,10 +228,10 @@ func TestAWordIsToldOfItsOwnChange(t *testing.T) {
 	}
 }
 
-// TestAnUpdateThatTakesRulesAway leaves no call without any: the workers' hold then, or the default.
+// TestAnUpdateThatTakesRulesAway leaves no call without any: the workers' hold then.
 func TestAnUpdateThatTakesRulesAway(t *testing.T) {
 	t.Parallel()
-	w := paysEachTime(nil)
+	w := paysEachTime(domain.DefaultApprovals())
 	env := w.environment(t)
 	in := input(t, "ann")
 	in.Definition.Approvals = domain.ApprovalsOf("allow")

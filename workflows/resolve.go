@@ -165,15 +165,10 @@ func (d *definition) takeNext() (contract.Redefinition, bool) {
 // handOverAnew begins another execution.
 func (d *definition) handOverAnew() { d.passed.Times = 0 }
 
-// decidedFor reports whether it is decided which calls wait where a definition has no approvals of its own.
-func (d *definition) decidedFor(other domain.Definition) bool {
-	return d.decided && (other.Approvals != nil || d.approvals != nil)
-}
-
 // handTo puts another agent in force. What waits for the next execution is of that one then.
 func (d *definition) handTo(own domain.Definition, resolved contract.Resolved, change contract.DefinitionChange) {
 	d.passed = d.passed.To(change.Agent, *d.resolved, d.own)
-	d.decided = d.decidedFor(own)
+	d.decided = d.decided && (own.Approvals != nil || d.approvals != nil)
 	d.own = own
 	if d.next != nil {
 		d.next = new(d.next.Over(own))
@@ -236,11 +231,6 @@ func (s session) prompt() string {
 	return s.own.Shown(s.state.SystemPrompt(), s.state.Trusted())
 }
 
-// leavesUnsaid reports whether nobody says which calls wait.
-func (s session) leavesUnsaid(d domain.Definition, catalog *contract.Catalog) bool {
-	return !s.decidedFor(d) && catalog.Approvals == nil && d.Approvals == nil
-}
-
 // list makes the definition the one in force, with what a worker adds to it.
 func (s session) list(permit mailbox.Permit) {
 	definition := s.asked()
@@ -270,9 +260,6 @@ func (s session) list(permit mailbox.Permit) {
 	}
 	resolved := s.offered(s.own, *catalog)
 	resolved.Definition = definition
-	if s.leavesUnsaid(s.own, catalog) {
-		resolved.Approvals = domain.DefaultApprovals()
-	}
 	if err := domain.CheckFits("tools", resolved, domain.MaxResolved); err != nil {
 		s.fail(domain.AsError(err))
 		return

@@ -84,12 +84,6 @@ func TestFetchReadsNeededSegmentsOnly(t *testing.T) {
 	_, err := sourceOf(f, storage).fetch(t.Context(), testRun, request{from: 4, ref: log.Ref()})
 	requireError(t, err, domain.Invalid, domain.CodeContextLost, "messages 0 to 4 are lost")
 
-	// Objects of older workers do not say what came before them.
-	store(t, storage, f.segments[1], domain.Digest{}, log.From(5)[:4])
-	got, err := sourceOf(f, storage).fetch(t.Context(), testRun, request{from: 7, ref: log.Ref()})
-	require.NoError(t, err)
-	require.Equal(t, texts(log.From(7)), texts(got.Entries))
-
 	// What is read for it is found again, and is not taken for all.
 	s := sourceOf(f, storage)
 	_, err = s.fetch(t.Context(), testRun, request{from: 6, ref: log.Ref()})

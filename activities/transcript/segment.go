@@ -102,8 +102,7 @@ func (s *Source) toDisk(file *os.File) error {
 
 // stored is what an object holds; whether it is right its segment's digest tells.
 type stored struct {
-	// before is the digest of all messages before the first one; zero in
-	// objects that have none before them, or an earlier segment beside them.
+	// before is the digest of all messages before the first one; zero where there are none.
 	before  domain.Digest
 	entries []domain.Entry
 }

@@ -30,7 +30,7 @@ type Handed struct {
 // To is what is kept once an agent with this in force has handed the conversation over.
 func (h Handed) To(agent string, before Resolved, own domain.Definition) Handed {
 	h.Agent, h.Times = agent, h.Times+1
-	if rules := before.ApprovalsOf(own); rules != nil && !slices.ContainsFunc(h.Approvals, func(a domain.Approvals) bool { return reflect.DeepEqual(a, *rules) }) {
+	if rules := before.ApprovalsOf(own); !slices.ContainsFunc(h.Approvals, func(a domain.Approvals) bool { return reflect.DeepEqual(a, *rules) }) {
 		h.Approvals = append(slices.Clip(h.Approvals), *rules)
 	}
 	return h

@@ -102,9 +102,9 @@ func (r Resolved) Tool(name string) (domain.ToolSpec, bool) {
 	return domain.ToolSpec{}, false
 }
 
-// ApprovalsOf are those in force: a definition's own, else the worker's.
+// ApprovalsOf are those in force: a definition's own, else the worker's. Where neither says any the default ones hold.
 func (r Resolved) ApprovalsOf(d domain.Definition) *domain.Approvals {
-	return cmp.Or(d.Approvals, r.Approvals)
+	return cmp.Or(d.Approvals, r.Approvals, domain.DefaultApprovals())
 }
 
 // Compacts reports whether the conversation may be made shorter. An agent that selects its sections without

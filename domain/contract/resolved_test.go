@@ -19,6 +19,15 @@ func TestResolvedTool(t *testing.T) {
 	require.False(t, ok)
 }
 
+// TestApprovalsInForce: where neither the definition nor the worker says any, people are asked.
+func TestApprovalsInForce(t *testing.T) {
+	t.Parallel()
+	own, worker := domain.ApprovalsOf("deny"), domain.ApprovalsOf("allow")
+	require.Equal(t, own, contract.Resolved{Approvals: worker}.ApprovalsOf(domain.Definition{Approvals: own}))
+	require.Equal(t, worker, contract.Resolved{Approvals: worker}.ApprovalsOf(domain.Definition{}))
+	require.Equal(t, domain.DefaultApprovals(), contract.Resolved{}.ApprovalsOf(domain.Definition{}))
+}
+
 func TestSegmentKey(t *testing.T) {
 	t.Parallel()
 	segment := contract.Segment{RunID: "run", From: 3, To: 7, Digest: domain.DigestOf()}
@@ -45,7 +54,7 @@ func TestCompacts(t *testing.T) {
 		resolved contract.Resolved
 		compacts bool
 	}{
-		"resolved before there was any": {contract.Resolved{}, false},
+		"nothing is said of it":         {contract.Resolved{}, false},
 		"by default":                    {contract.Resolved{Compaction: &domain.Compaction{}}, true},
 		"off":                           {contract.Resolved{Compaction: &domain.Compaction{Off: true}}, false},
 		"all that it needs is selected": {contract.Resolved{Compaction: &domain.Compaction{}, Definition: selected("summary", "buffer")}, true},
