@@ -9,8 +9,8 @@
 //
 // The one rule: state is a value, and every change is a function from one state
 // and one fact to the next state. Times and ids are facts too, so they are
-// arguments; nothing here reads a clock or a random source. What is recorded is
-// a protocol: adding is free, changing is a migration.
+// arguments; nothing here reads a clock or a random source. Saved states
+// and records outlive a build: [SchemaVersion] names their form.
 //
 // Start reading with agentstate.go, then execution.go, steps.go and stopping.go,
 // which are the life of an execution in order; error.go has the one error type,

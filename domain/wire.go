@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// This file is how a saved state looks, and how it is kept. The keys are a
-// protocol: adding is free, changing is a migration.
+// This file is how a saved state looks, and how it is kept. Records and exports hold one, so it outlives a build.
 
 // SchemaVersion is written at the root of each saved state. A state of another
 // number is not read.
@@ -36,7 +35,7 @@ type stateWire struct {
 	ExecutionCount int          `json:"execution_count"`
 	LLMConfig      LLMConfig    `json:"llm_config,omitzero"`
 	Context        AgentContext `json:"context"`
-	// Trusted are the session's values, which never change.
+	// Trusted are the session's values.
 	Trusted Trusted `json:"trusted,omitempty"`
 	// Origin is what the next execution goes on from.
 	Origin *Origin `json:"origin,omitempty"`

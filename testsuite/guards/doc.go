@@ -1,6 +1,6 @@
-// Package guards holds the tests of what must not change, or not part: kept
-// histories replay, scenarios come to what their files say, hooks and pauses do
-// what is promised, the documents name what exists. They need no server and no
+// Package guards holds the tests of the loop as a whole and of the documents:
+// scenarios come to what their files say, hooks and pauses do what is promised,
+// the documents name what exists. They need no server and no
 // recordings, and take seconds: run them with every change.
 //
 //	go test ./testsuite ./testsuite/guards
