@@ -66,9 +66,19 @@ func fill(v reflect.Value, name string) {
 	case *domain.LongPrice:
 		*special = domain.LongPrice{Above: 7, Price: domain.Price{Input: 7, Output: 7, CacheRead: new(int64(7)), CacheWrite: new(int64(7))}}
 		return
-	case *domain.Definition:
-		if name == "Agents" { // those of a definition have none in turn
+	case *domain.Definition: // what follows has a sample of its own, and stands in the others with one field
+		if name != "definition" {
 			*special = domain.Definition{SystemPrompt: "the " + name}
+			return
+		}
+	case *contract.Carry:
+		if name != "carry" {
+			*special = contract.Carry{State: json.RawMessage(`{"raw":true}`)}
+			return
+		}
+	case *contract.Resolved:
+		if name != "catalog" {
+			*special = contract.Resolved{Digest: domain.DigestOf([]byte(name))}
 			return
 		}
 	case *domain.Digest:
@@ -127,6 +137,7 @@ func wireCases(t testing.TB) []wireCase {
 	scheduled, message := filled[contract.ScheduledInput]("scheduled").value.(contract.ScheduledInput), filled[contract.SessionMessage]("message").value.(contract.SessionMessage)
 	scheduled.Start, message.Request = contract.SessionInput{Prompt: "sum up"}, contract.SendRequest{Prompt: "sum up"} // they have samples of their own
 	return append(cases,
+		filled[domain.Definition]("definition"), filled[contract.Carry]("carry"),
 		filled[contract.SessionInput]("session_input"), filled[contract.Outcome]("outcome"),
 		filled[contract.ModelRequest]("model_request"), filled[contract.ModelReply]("model_reply"),
 		filled[contract.Heartbeat]("heartbeat"), filled[contract.ToolRequest]("tool_request"), filled[contract.ToolReply]("tool_reply"),
