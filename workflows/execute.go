@@ -80,10 +80,17 @@ func (o Options) execute(ctx workflow.Context, in *contract.SessionInput) (*cont
 	return s.result(), nil
 }
 
-// tellBuild writes which build has begun this run, since a worker of another one need not be able to replay it. That of the
-// run's first task is recorded with the task itself, so any worker reads the same here.
+// tellBuild writes which build has begun this run, and which one carries it on where that is another, since no other need be
+// able to replay it. The build of each task is recorded with the task itself, so any worker reads the same here.
 func (s session) tellBuild() {
-	upsertMemo(s.root, map[string]any{contract.MemoBuild: s.info.GetCurrentBuildID()})
+	told := s.run.builds
+	if told == nil {
+		told = new(contract.Builds)
+	}
+	if builds := told.With(s.info.GetCurrentBuildID()); s.run.builds == nil || builds != *told {
+		s.run.builds = &builds
+		upsertMemo(s.root, map[string]any{contract.MemoBuild: builds})
+	}
 }
 
 // awaitWork waits until there is an execution to run. It answers false where

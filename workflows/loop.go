@@ -48,6 +48,7 @@ func (s session) loop() {
 		if !s.mayBegin() {
 			return
 		}
+		s.tellBuild()
 		s.runStep()
 		s.mail.DrainSignals()
 		s.goOnForMessages()

@@ -12,7 +12,8 @@ import (
 // and tries again after more and more steps, so that what fails slowly holds it up little.
 type outage struct {
 	// why is how the newest try failed; empty where none has.
-	why   string
+	why string
+	// tries are those that failed and are made again.
 	tries int
 	// steps are those before the next try.
 	steps int
@@ -41,10 +42,11 @@ func (r *run) due() bool {
 
 // outlives reports whether the session goes on in its run, though it should continue as new.
 func (s session) outlives(why *domain.Error) bool {
-	s.run.suffer(why)
-	if s.exhausted() {
+	if s.exhausted() { // what is left of the run is for its end
+		s.run.outage = outage{why: why.Message}
 		return false
 	}
+	s.run.suffer(why)
 	workflow.GetLogger(s.root).Warn("the run cannot continue as new, and goes on", "error", why, "tries", s.run.outage.tries)
 	return true
 }

@@ -28,6 +28,8 @@ type run struct {
 	// stays says that an idle session cannot continue as new: its next execution
 	// will say why.
 	stays bool
+	// builds are those that have run it; nil: none was told yet.
+	builds *contract.Builds
 	// outage is of the storage, without which the run cannot continue as new.
 	outage outage
 	// successor is what the next run starts with, where this one continues.

@@ -61,7 +61,8 @@ func (r *scheduledRun) failed() *domain.Error {
 
 // tell writes down what is known of the run, for whoever has no worker to ask.
 func (r *scheduledRun) tell() {
-	if err := workflow.UpsertMemo(r.calm, map[string]any{contract.MemoScheduled: r.told}); err != nil {
+	builds := contract.Builds{Begun: workflow.GetInfo(r.calm).GetCurrentBuildID()}
+	if err := workflow.UpsertMemo(r.calm, map[string]any{contract.MemoScheduled: r.told, contract.MemoBuild: builds}); err != nil {
 		workflow.GetLogger(r.calm).Error("upsert memo", "error", err)
 	}
 }

@@ -110,8 +110,7 @@ const (
 	MemoWaiting = "waiting"
 	// MemoOutcome is the memo field that says how the newest execution ended.
 	MemoOutcome = "outcome"
-	// MemoBuild is the memo field that says which build of Everstep has begun the run: that of the worker which took its
-	// first task.
+	// MemoBuild is the memo field that says which builds of Everstep have run the agent, in [Builds].
 	MemoBuild = "build"
 	// MemoUnknown is the memo field that lists the agent's unsettled calls.
 	MemoUnknown = "outcome_unknown"

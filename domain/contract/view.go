@@ -28,6 +28,8 @@ type StatusView struct {
 	// where all of them are others. The client fills them in.
 	Build    string `json:"build"`
 	ServedBy string `json:"served_by,omitzero"`
+	// CarriedBy is the build that has carried that run on last, where that is another than Build.
+	CarriedBy string `json:"carried_by,omitzero"`
 	// Lacking says which worker lacks what, while another one is waited for.
 	Lacking string `json:"lacking,omitzero"`
 	Model   string `json:"model,omitzero"`

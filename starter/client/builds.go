@@ -17,6 +17,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"everstep/activities/build"
+	"everstep/domain/contract"
 	"everstep/starter/client/internal/history"
 )
 
@@ -69,64 +70,74 @@ func (p Poller) Ended() bool {
 }
 
 // Builds are those of the workers that serve a task queue or, where none does, that of this program, which may bring one
-// up. Of a server that does not tell there are none.
+// up. There are none where the server does not tell.
 func (c *Client) Builds(ctx context.Context, queue string) (all []string) {
 	pollers, err := c.Pollers(ctx, queue)
 	if err != nil {
 		return nil
 	}
-	for _, p := range pollers {
-		if p.Build != "" && !p.Ended() {
-			all = append(all, p.Build)
-		}
-	}
-	if len(all) == 0 {
+	pollers = slices.DeleteFunc(pollers, Poller.Ended)
+	if len(pollers) == 0 {
 		return []string{build.ID()}
+	}
+	for _, p := range pollers {
+		if p.Build == "" {
+			return nil
+		}
+		all = append(all, p.Build)
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// buildIn is the build that has begun a run; empty: none has yet.
-func (c *Client) buildIn(info *workflowpb.WorkflowExecutionInfo) string {
-	return history.Build(c.cfg.Converter, info.GetMemo())
+// buildsOf are the builds that have run a workflow.
+func (c *Client) buildsOf(info *workflowpb.WorkflowExecutionInfo) contract.Builds {
+	return history.Builds(c.cfg.Converter, info.GetMemo())
 }
 
-// servedBy names the builds that serve a task queue where all of them are others than the one that has begun what is open
-// there. Empty: they are not, or nobody knows.
-func (c *Client) servedBy(ctx context.Context, queue, begun string) string {
-	if begun == "" { // no worker has begun it yet
+// servedBy names the builds that serve a task queue where all of them are others than the one that has to carry on what is
+// open there. Empty: they are not, or nobody knows.
+func (c *Client) servedBy(ctx context.Context, queue string, of contract.Builds) string {
+	if of.Newest() == "" { // no worker has begun it yet
 		return ""
 	}
 	builds := c.Builds(ctx, queue)
-	if slices.Contains(builds, begun) {
+	if slices.Contains(builds, of.Newest()) {
 		return ""
 	}
 	return strings.Join(builds, ", ")
 }
 
-// OtherBuild says what to do about what was begun by another build than this one. Empty: it was not.
-func OtherBuild(begun, this string) string {
-	if begun == "" || this == "" || begun == this {
+// OtherBuild says what to do about what another build than this one has to carry on. Empty: it is this one.
+func OtherBuild(of contract.Builds, this string) string {
+	if newest := of.Newest(); newest == "" || this == "" || newest == this {
 		return ""
 	}
-	return fmt.Sprintf("begun by build %s, this is %s: %s", begun, this, finishThere)
+	return fmt.Sprintf("%s, this is %s: %s", ranBy(of), this, finishThere)
+}
+
+// ranBy says which builds have run a workflow.
+func ranBy(of contract.Builds) string {
+	if of.Last != "" {
+		return fmt.Sprintf("begun by build %s, carried on by build %s", of.Begun, of.Last)
+	}
+	return "begun by build " + of.Begun
 }
 
 const finishThere = "finish it there, or export and fork"
 
-// OtherBuilds says which open agents of a task queue were begun by none of the builds, and what to do. Empty: none was.
+// OtherBuilds says which open agents of a task queue none of the builds has to carry on, and what to do. Empty: there is none.
 func (c *Client) OtherBuilds(ctx context.Context, queue string, builds []string) (string, error) {
 	const shown = 5
 	count, first := 0, []string{}
 	var failed error
 	for l, info := range c.listable(ctx, ListOptions{Open: true}, &failed) {
-		begun := c.buildIn(info)
-		if info.GetTaskQueue() != queue || begun == "" || len(builds) == 0 || slices.Contains(builds, begun) {
+		of := c.buildsOf(info)
+		if info.GetTaskQueue() != queue || of.Newest() == "" || len(builds) == 0 || slices.Contains(builds, of.Newest()) {
 			continue
 		}
 		if count++; count <= shown {
-			first = append(first, fmt.Sprintf("%s begun by build %s", l.ID, begun))
+			first = append(first, l.ID+" "+ranBy(of))
 		}
 	}
 	if count == 0 {

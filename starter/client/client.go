@@ -161,8 +161,8 @@ type snapshot struct {
 	*workflowservice.DescribeWorkflowExecutionResponse
 	// outcome is that of the execution that ended last; nil: none has.
 	outcome *contract.Outcome
-	// build has begun the run; empty: none has yet.
-	build string
+	// builds have run it.
+	builds contract.Builds
 	// settling is the newest run, where it only settles a call after the end of this one.
 	settling *workflowservice.DescribeWorkflowExecutionResponse
 }
@@ -208,7 +208,7 @@ func (c *Client) described(ctx context.Context, a agent, runID string) (snapshot
 	if err != nil {
 		return snapshot{}, err
 	}
-	s := snapshot{agent: a, DescribeWorkflowExecutionResponse: response, build: c.buildIn(response.GetWorkflowExecutionInfo())}
+	s := snapshot{agent: a, DescribeWorkflowExecutionResponse: response, builds: c.buildsOf(response.GetWorkflowExecutionInfo())}
 	if outcome, err := history.Outcome(c.cfg.Converter, s.info().GetMemo()); err == nil {
 		s.outcome = &outcome
 	}

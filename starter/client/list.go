@@ -53,6 +53,8 @@ type Listed struct {
 	CostUSD     *string `json:"cost_usd"`
 	// Build of Everstep has begun its newest run; empty: no worker has yet.
 	Build string `json:"build"`
+	// CarriedBy is the build that has carried it on last, where that is another.
+	CarriedBy string `json:"carried_by,omitzero"`
 	// Schedule has begun the agent, where a schedule has.
 	Schedule string `json:"schedule,omitzero"`
 	// Recorded says that only the records tell of it, and ImportedAt when they came out of a file; zero: they did not.
@@ -180,7 +182,8 @@ func (c *Client) listable(ctx context.Context, o ListOptions, failed *error) ite
 			if foreign {
 				x = Execution{ID: workflowID, Number: 1, WorkflowID: workflowID, RunID: x.RunID}
 			}
-			if count++; !yield(Listed{Execution: x, Foreign: foreign, ParentID: parent, Unknown: unknown, Schedule: scheduleOf(info), Build: c.buildIn(info)}, info) || count == o.Limit && !o.looks() {
+			builds := c.buildsOf(info)
+			if count++; !yield(Listed{Execution: x, Foreign: foreign, ParentID: parent, Unknown: unknown, Schedule: scheduleOf(info), Build: builds.Begun, CarriedBy: builds.Last}, info) || count == o.Limit && !o.looks() {
 				return
 			}
 		}

@@ -31,8 +31,8 @@ func (c *Client) liveStatus(ctx context.Context, id string) (contract.StatusView
 		return contract.StatusView{}, err
 	}
 	v, err := c.statusOfRun(ctx, s, id)
-	if v.Build = s.build; err == nil && s.open() {
-		v.ServedBy = c.servedBy(ctx, s.queue(), s.build)
+	if v.Build, v.CarriedBy = s.builds.Begun, s.builds.Last; err == nil && s.open() {
+		v.ServedBy = c.servedBy(ctx, s.queue(), s.builds)
 	}
 	return v, err
 }
@@ -166,7 +166,7 @@ func (p position) stuck() string {
 	if p.trouble == "" {
 		return ""
 	}
-	if other := OtherBuild(p.build, p.troubled); other != "" {
+	if other := OtherBuild(p.builds, p.troubled); other != "" {
 		return fmt.Sprintf("a worker of another build cannot carry it on (%s), and tries again: %s", other, p.trouble)
 	}
 	return "a worker cannot carry it on, and tries again: " + p.trouble

@@ -103,7 +103,7 @@ func StatusText(t Theme, id string, v contract.StatusView, now time.Time) string
 		x.fact("", where(v.History.Unrecorded != "", "not among the records: "+OneLine(v.History.Unrecorded)))
 	}
 	x.fact("workflow", OneLine(v.WorkflowID)+" "+t.Faint(OneLine(v.RunID)))
-	x.fact("build", OneLine(client.OtherBuild(v.Build, v.ServedBy)))
+	x.fact("build", OneLine(client.OtherBuild(contract.Builds{Begun: v.Build, Last: v.CarriedBy}, v.ServedBy)))
 	x.fact("told by", source(v.Source))
 	return x.String()
 }

@@ -54,12 +54,12 @@ func SessionBudget(c converter.DataConverter, memo *commonpb.Memo) *contract.Ses
 	return &told
 }
 
-// Build reads the memo field that says which build has begun the run; empty: none has, or nobody can read it.
-func Build(c converter.DataConverter, memo *commonpb.Memo) (build string) {
-	if field, ok := memo.GetFields()[contract.MemoBuild]; !ok || c.FromPayload(field, &build) != nil {
-		return ""
+// Builds reads the memo field that says which builds have run the workflow; zero: none has, or nobody can read it.
+func Builds(c converter.DataConverter, memo *commonpb.Memo) (all contract.Builds) {
+	if field, ok := memo.GetFields()[contract.MemoBuild]; !ok || c.FromPayload(field, &all) != nil {
+		return contract.Builds{}
 	}
-	return domain.Shorten(build, maxBuild)
+	return contract.Builds{Begun: domain.Shorten(all.Begun, maxBuild), Last: domain.Shorten(all.Last, maxBuild)}
 }
 
 // maxBuild bounds what is shown of a build's name.
