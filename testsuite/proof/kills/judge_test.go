@@ -416,7 +416,7 @@ func TestStatusIsJudged(t *testing.T) {
 		"ended as it never":           {view: view(1, 3, domain.StatusFailed), before: standing{1, 3}, after: standing{1, 3}, broken: true},
 		"stopped in its middle":       {view: view(1, 1, "waiting"), before: second, after: second, broken: true},
 		"too late":                    {view: view(1, 1, domain.StatusInProgress), before: second, after: second, took: 2 * statusPatience, broken: true},
-		"not at all":                  {err: errors.New("nobody answers"), broken: true},
+		"not at all":                  {view: view(1, 1, domain.StatusInProgress), before: second, after: second, err: errors.New("nobody answers"), broken: true},
 		"an execution that never was": {view: view(2, 0, domain.StatusInProgress), before: second, after: second, broken: true},
 	} {
 		t.Run(name, func(t *testing.T) {
