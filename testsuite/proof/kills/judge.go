@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"everstep/domain"
 	"everstep/domain/progress"
@@ -50,7 +51,7 @@ type verdict struct {
 // judge compares what a run left with what the undisturbed one did. What a kind of run has nothing of is empty in both, and so
 // compares equal: the events of trees, and transcript and events where what must become of each call is said beforehand.
 func judge(r *run, got, base left) *verdict {
-	v := &verdict{run: r, got: got, unknown: make(map[domain.ToolExecutionID]int), transcript: true, events: true, place: root}
+	v := &verdict{run: r, got: got, unknown: make(map[domain.ToolExecutionID]int), broken: r.noted, transcript: true, events: true, place: root}
 	v.holds(len(r.kills) > 0 || !r.agent.once(), PromiseGoesOn, "the point was never reached, and no worker was killed")
 	places := slices.Sorted(maps.Keys(base.agents))
 	v.holds(slices.Equal(slices.Sorted(maps.Keys(got.agents)), places), PromiseOutcome, "there are %d agents, undisturbed %d", len(got.agents), len(base.agents))
@@ -61,6 +62,7 @@ func judge(r *run, got, base left) *verdict {
 		}
 	}
 	v.place = root
+	v.judgeStatus(base.agents[root])
 	v.judgeKills(base.agents[root])
 	v.judgePool()
 	return v
@@ -298,6 +300,41 @@ func (v *verdict) judgeKills(base agentLeft) {
 	if down := v.run.down; down != nil {
 		over := n > 0 && v.run.root().standing() == standing{n, base.results[n-1].Outcome.Steps}
 		v.holds(over, PromiseGoesOn, "after the kill %s it never asked or called anything again", down.point)
+	}
+}
+
+// statusPatience is how long a status may take to tell.
+const statusPatience = 5 * time.Second
+
+// judgeStatus compares what the agent's status was told to be with what the runner had seen by then, and with how it ends.
+func (v *verdict) judgeStatus(base agentLeft) {
+	holds := func(kept bool, format string, args ...any) bool { return v.holds(kept, PromiseStatus, format, args...) }
+	var number, steps int // of the answer before
+	for _, a := range v.run.answers {
+		view := a.view
+		if !holds(a.err == nil, "it could not be told: %v", a.err) {
+			continue
+		}
+		holds(a.took <= statusPatience, "it took %s to tell", a.took.Round(time.Millisecond))
+		holds(view.Number > number || view.Number == number && view.StepCount >= steps,
+			"it went back from step %d of execution %d to step %d of execution %d (told by %s)", steps, number, view.StepCount, view.Number, view.Source)
+		number, steps = view.Number, view.StepCount
+		// A step is complete when the next one's inference begins, and no more are than inferences have begun.
+		holds(number != a.before.execution || steps >= a.before.requested-1,
+			"%d steps were told of execution %d when step %d had begun (told by %s)", steps, number, a.before.requested, view.Source)
+		holds(number != a.after.execution || steps <= a.after.requested,
+			"%d steps were told of execution %d when step %d was the newest (told by %s)", steps, number, a.after.requested, view.Source)
+		switch {
+		case number < 1 || number > len(base.results):
+			holds(false, "execution %d was told", number)
+		case view.Status.Terminal():
+			want := base.results[number-1].Outcome
+			holds(view.Status == want.Status && steps == want.Steps,
+				"execution %d was told to have ended %s after %d steps; undisturbed it ends %s after %d (told by %s)",
+				number, view.Status, steps, want.Status, want.Steps, view.Source)
+		default:
+			holds(view.Status == domain.StatusInProgress || view.Status == domain.StatusPending, "execution %d was told to be %s", number, view.Status)
+		}
 	}
 }
 

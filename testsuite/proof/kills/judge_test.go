@@ -1,9 +1,11 @@
 package kills
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -216,6 +218,7 @@ func TestJudge(t *testing.T) {
 			j.down = j.kills[0]
 			j.root().released(hit{Boundary: contract.BeforeRequest, ExecutionID: sampleExecution(), Step: j.root().number(sampleExecution()) + 2})
 		}, nil},
+		"noted before":      {func(j *judged) { j.noted = []report.Broken{{Promise: PromiseRequests}} }, []report.Promise{PromiseRequests}},
 		"it still runs":     {func(j *judged) { j.got.running = []string{"agent/x"} }, []report.Promise{PromiseOrphans}},
 		"an agent too many": {func(j *judged) { j.got.agents["root, step 1, call 1"] = agentLeft{} }, []report.Promise{PromiseOutcome}},
 		"never killed":      {func(j *judged) { j.agent.points = treePoints() }, []report.Promise{PromiseGoesOn}},
@@ -395,29 +398,37 @@ func TestStatusIsJudged(t *testing.T) {
 	}
 	second := standing{execution: 1, requested: 2}
 	for name, test := range map[string]struct {
-		earlier       newest
+		earlier       contract.StatusView
 		view          contract.StatusView
 		before, after standing
+		err           error
+		took          time.Duration
 		broken        bool
 	}{
 		"one step done":               {view: view(1, 1, domain.StatusInProgress), before: second, after: second},
 		"the step has just ended":     {view: view(1, 2, domain.StatusInProgress), before: second, after: second},
 		"nothing seen yet":            {view: view(1, 0, domain.StatusPending)},
 		"ended":                       {view: view(1, 3, domain.StatusCompleted), before: standing{1, 3}, after: standing{1, 3}},
-		"back":                        {earlier: newest{1, 2}, view: view(1, 1, domain.StatusInProgress), before: second, after: second, broken: true},
+		"back":                        {earlier: view(1, 2, domain.StatusInProgress), view: view(1, 1, domain.StatusInProgress), before: second, after: second, broken: true},
 		"too few":                     {view: view(1, 0, domain.StatusInProgress), before: second, after: second, broken: true},
 		"too many":                    {view: view(1, 3, domain.StatusInProgress), before: second, after: second, broken: true},
 		"ended too early":             {view: view(1, 2, domain.StatusCompleted), before: second, after: second, broken: true},
 		"ended as it never":           {view: view(1, 3, domain.StatusFailed), before: standing{1, 3}, after: standing{1, 3}, broken: true},
 		"stopped in its middle":       {view: view(1, 1, "waiting"), before: second, after: second, broken: true},
+		"too late":                    {view: view(1, 1, domain.StatusInProgress), before: second, after: second, took: 2 * statusPatience, broken: true},
+		"not at all":                  {view: view(1, 1, domain.StatusInProgress), before: second, after: second, err: errors.New("nobody answers"), broken: true},
 		"an execution that never was": {view: view(2, 0, domain.StatusInProgress), before: second, after: second, broken: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := &proof{config: Config{Progress: func(string) {}}}
-			w := statusWatch{proof: p, run: newRun(sample()), base: leftOf(map[string]agentLeft{root: sampleLeft()}), newest: test.earlier}
-			w.check(test.view, test.before, test.after)
-			require.Equal(t, test.broken, len(p.broken) > 0, p.broken)
+			r := newRun(sample())
+			if test.earlier.Number > 0 {
+				r.answers = append(r.answers, statusAnswer{view: test.earlier, before: second, after: second})
+			}
+			r.answers = append(r.answers, statusAnswer{view: test.view, err: test.err, took: test.took, before: test.before, after: test.after})
+			base := leftOf(map[string]agentLeft{root: sampleLeft()})
+			v := judge(r, base, base)
+			require.Equal(t, test.broken, slices.Contains(promises(v.broken), PromiseStatus), v.broken)
 		})
 	}
 }

@@ -115,7 +115,6 @@ type proof struct {
 	baselines map[string]func() (left, error)
 	verdicts  []*verdict
 	broken    []report.Broken
-	status    statusFigures
 }
 
 // prepare connects, and makes the places that workers share.
@@ -245,7 +244,7 @@ func (p *proof) try(ctx context.Context, l *runner, agent Agent) error {
 	defer cancel()
 	var helpers sync.WaitGroup
 	begun := make(chan struct{})
-	helpers.Go(func() { (&statusWatch{proof: p, runner: l, run: r, base: base}).follow(beside, begun) })
+	helpers.Go(func() { l.askStatus(beside, r, begun) })
 	helpers.Go(func() { l.killAside(beside, r) })
 	got, err := p.play(ctx, l, r, func() { close(begun) }, func() {
 		cancel()
@@ -257,32 +256,28 @@ func (p *proof) try(ctx context.Context, l *runner, agent Agent) error {
 	}
 	if err != nil {
 		if ctx.Err() == nil {
-			p.broke(r, PromiseGoesOn, "%s", err)
+			p.note(append(r.noted, r.broken(PromiseGoesOn, "%s", err)))
 		}
 		return fmt.Errorf("run %s: %w", agent.Name, err)
 	}
 	l.mu.Lock() // of what was seen of the run
 	v := judge(r, got, base)
 	l.mu.Unlock()
+	p.note(v.broken)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.verdicts = append(p.verdicts, v)
-	for _, b := range v.broken {
-		p.note(b)
-	}
 	return nil
 }
 
-// broke notes that a promise was broken.
-func (p *proof) broke(r *run, promise report.Promise, format string, args ...any) {
+// note notes promises that were broken.
+func (p *proof) note(broken []report.Broken) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.note(r.broken(promise, format, args...))
-}
-
-func (p *proof) note(b report.Broken) {
-	p.broken = append(p.broken, b)
-	p.config.Progress("BROKEN " + b.String())
+	p.broken = append(p.broken, broken...)
+	for _, b := range broken {
+		p.config.Progress("BROKEN " + b.String())
+	}
 }
 
 // Reached are the points that one of several agents reaches.

@@ -301,6 +301,6 @@ func (p *proof) judgeList(ctx context.Context) error {
 		wrong = wronglyListed(p.verdicts, listed)
 		return len(wrong) == 0, nil
 	})
-	p.broken = append(p.broken, wrong...)
+	p.note(wrong)
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/testsuite/proof/report"
 )
 
@@ -24,11 +25,17 @@ func (p *proof) report(took time.Duration) report.Report {
 	}
 	all := p.row("")
 	r.Rows = append(r.Rows, all)
-	agents, steps, summaries, runs := 0, 0, 0, make(map[string]int)
+	agents, steps, summaries, answers := 0, 0, 0, 0
+	runs, sources, slowest := make(map[string]int), make(map[contract.StatusSource]int), time.Duration(0)
 	for _, v := range p.verdicts {
 		runs[v.run.agent.Name]++
 		summaries += v.summaries
 		agents += len(v.got.agents)
+		answers += len(v.run.answers)
+		for _, a := range v.run.answers {
+			sources[a.view.Source]++
+			slowest = max(slowest, a.took)
+		}
 		for _, s := range v.run.agents {
 			for key, step := range s.steps {
 				if step.requests > 0 && !key.summary {
@@ -53,11 +60,11 @@ func (p *proof) report(took time.Duration) report.Report {
 	r.Facts.Add("steps", "steps", steps)
 	r.Facts.Add("summaries", "summaries", summaries)
 	r.Facts.Add("seconds", "took", took)
-	r.Facts.Add("status_answers", "statuses told", p.status.answers)
-	for _, source := range slices.Sorted(maps.Keys(p.status.sources)) {
-		r.Facts.Add("status_by_"+string(source), "by "+string(source), p.status.sources[source])
+	r.Facts.Add("status_answers", "statuses told", answers)
+	for _, source := range slices.Sorted(maps.Keys(sources)) {
+		r.Facts.Add("status_by_"+string(source), "by "+string(source), sources[source])
 	}
-	r.Facts.Add("status_slowest_seconds", "the slowest after", p.status.slowest)
+	r.Facts.Add("status_slowest_seconds", "the slowest after", slowest)
 	r.Broken = p.broken
 	p.plan.mu.Lock()
 	defer p.plan.mu.Unlock()

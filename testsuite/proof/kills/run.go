@@ -23,6 +23,10 @@ type run struct {
 	kills  []*killed
 	down   *killed  // the newest kill, until the agent has gone on
 	aside  chan hit // delivers the hit at which somebody is to see aside when to kill
+	// noted are promises that were broken before the run was over.
+	noted []report.Broken
+	// answers are those of askStatus, which alone knows them until the run is over.
+	answers []statusAnswer
 }
 
 // A killed is one kill of the worker that had the run.

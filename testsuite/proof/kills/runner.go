@@ -13,6 +13,7 @@ import (
 	"everstep/starter/client"
 	"everstep/starter/kill"
 	"everstep/starter/process"
+	"everstep/testsuite/proof/report"
 )
 
 // A runner is a task queue with one worker process at a time, and the agents that run on it: one where the worker is killed,
@@ -170,7 +171,7 @@ func (l *runner) decide(h hit) (a answer, goOn bool) {
 		a.Result, a.Known = r.agent.result(s.number(h.ExecutionID), h.Step, h.Position)
 	}
 	if !r.released(s, h) {
-		l.proof.broke(r, PromiseRequests, "step %d of execution %d was asked of the model again without a kill", h.Step, s.number(h.ExecutionID))
+		r.noted = append(r.noted, r.broken(PromiseRequests, "step %d of execution %d was asked of the model again without a kill", h.Step, s.number(h.ExecutionID)))
 	}
 	return a, true
 }
@@ -203,6 +204,13 @@ func (l *runner) kill(r *run, s *seen, h hit) {
 	}
 	done, total := l.proof.plan.made()
 	l.proof.config.Progress(fmt.Sprintf("kill %d of %d: %s, worker process %d, %s %s", done, total, point, made.PID, r.agent.Name, at))
+}
+
+// note notes that a promise was broken while a run was under way.
+func (l *runner) note(r *run, promise report.Promise, format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r.noted = append(r.noted, r.broken(promise, format, args...))
 }
 
 func (l *runner) standing(r *run) standing {
