@@ -62,6 +62,21 @@ func TestAnIdleSessionInAnOutage(t *testing.T) {
 	require.Less(t, len(*tried), 600)
 }
 
+// TestAnExhaustedSessionInAnOutage keeps what is left of its run for its end: it tries the storage no more.
+func TestAnExhaustedSessionInAnOutage(t *testing.T) {
+	t.Parallel()
+	env, tried := longTalk(t, 100_000*time.Hour)
+	outgrows(env, 120)
+	promptsHourly(t, env, 130)
+	env.RegisterDelayedCallback(func() { env.SetCurrentHistoryLength(50_100) }, 140*time.Hour)
+	var before int
+	env.RegisterDelayedCallback(func() { before = len(*tried) }, 142*time.Hour)
+	env.RegisterDelayedCallback(env.CancelWorkflow, 441*time.Hour)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	require.NotZero(t, before)
+	require.Len(t, *tried, before)
+}
+
 // TestNearTheBoundsOfARun an execution waits for the storage, says so, and heeds a stop.
 func TestNearTheBoundsOfARun(t *testing.T) {
 	t.Parallel()

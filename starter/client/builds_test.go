@@ -14,8 +14,8 @@ import (
 	"everstep/domain/contract"
 )
 
-func buildMemo(build string) *commonpb.Memo {
-	return &commonpb.Memo{Fields: map[string]*commonpb.Payload{contract.MemoBuild: payloads(build).Payloads[0]}}
+func buildMemo(begun, last string) *commonpb.Memo {
+	return &commonpb.Memo{Fields: map[string]*commonpb.Payload{contract.MemoBuild: payloads(contract.Builds{Begun: begun, Last: last}).Payloads[0]}}
 }
 
 // TestStatusNamesTheBuilds: the one that has begun the run always, and those that serve its queue where they are others.
@@ -23,10 +23,12 @@ func TestStatusNamesTheBuilds(t *testing.T) {
 	t.Parallel()
 	const one, two = "v1.0.0/sdk-v1.50.0", "v1.1.0/sdk-v1.50.0"
 	for name, c := range map[string]struct {
-		begun, polls string
-		silent       time.Duration
-		ended        bool
-		servedBy     string
+		begun, last string
+		polls       string
+		unnamed     bool
+		silent      time.Duration
+		ended       bool
+		servedBy    string
 	}{
 		"the same worker":         {begun: one, polls: one},
 		"another worker":          {begun: one, polls: two, servedBy: two},
@@ -35,24 +37,27 @@ func TestStatusNamesTheBuilds(t *testing.T) {
 		"this program":            {begun: build.ID()},
 		"nobody has begun it":     {polls: two},
 		"an agent that has ended": {begun: one, polls: two, ended: true},
+		"carried on by another":   {begun: one, last: two, polls: one, servedBy: one},
+		"by the one that polls":   {begun: one, last: two, polls: two},
+		"a server that says not":  {begun: one, unnamed: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			run := newRun("run-1", nil)
 			run.infers(1, 1)
 			if c.begun != "" {
-				run.memo = buildMemo(c.begun)
+				run.memo = buildMemo(c.begun, c.last)
 			}
 			if c.ended {
 				run.status = enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED
 			}
 			f := newFake(run)
-			if c.polls != "" {
+			if c.polls != "" || c.unnamed {
 				f.build, f.polled = c.polls, func() time.Time { return time.Now().Add(-c.silent) }
 			}
 			v, err := f.client().Status(t.Context(), "nora")
 			require.NoError(t, err)
-			require.Equal(t, []string{c.begun, c.servedBy}, []string{v.Build, v.ServedBy})
+			require.Equal(t, []string{c.begun, c.last, c.servedBy}, []string{v.Build, v.CarriedBy, v.ServedBy})
 		})
 	}
 }
@@ -61,10 +66,10 @@ func TestStatusNamesTheBuilds(t *testing.T) {
 func TestOtherBuildsAreCounted(t *testing.T) {
 	t.Parallel()
 	f := newFake(newRun("run-1", nil))
-	list := func(id, queue, begun string) {
+	list := func(id, queue, begun, last string) {
 		f.listed = append(f.listed, &workflowpb.WorkflowExecutionInfo{
 			Execution: &commonpb.WorkflowExecution{WorkflowId: "agent/" + id, RunId: "run-" + id}, Type: &commonpb.WorkflowType{Name: string(contract.Execute)},
-			TaskQueue: queue, Memo: buildMemo(begun),
+			TaskQueue: queue, Memo: buildMemo(begun, last),
 		})
 	}
 	told := func() string {
@@ -72,15 +77,25 @@ func TestOtherBuildsAreCounted(t *testing.T) {
 		require.NoError(t, err)
 		return text
 	}
-	list("own", "everstep", "v2")
-	list("elsewhere", "research", "v1")
-	list("waits", "everstep", "")
+	list("own", "everstep", "v2", "")
+	list("elsewhere", "research", "v1", "")
+	list("waits", "everstep", "", "")
+	list("taken-over", "everstep", "v1", "v2")
 	require.Empty(t, told())
-	list("notes", "everstep", "v1")
+	list("notes", "everstep", "v1", "")
 	require.Equal(t, "open agents of another build: 1 (notes begun by build v1), this is v2: finish them there, or export and fork", told())
 	for n := range 9 {
-		list(fmt.Sprint("more-", n), "everstep", "v1")
+		list(fmt.Sprint("more-", n), "everstep", "v1", "")
 	}
 	require.Contains(t, told(), "open agents of another build: 10 (notes begun by build v1, ")
 	require.Contains(t, told(), "more-3 begun by build v1, …), this is v2")
+}
+
+// TestOtherBuild names who has to carry an agent on.
+func TestOtherBuild(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "begun by build v1, this is v2: finish it there, or export and fork", OtherBuild(contract.Builds{Begun: "v1"}, "v2"))
+	require.Equal(t, "begun by build v1, carried on by build v3, this is v1: finish it there, or export and fork", OtherBuild(contract.Builds{Begun: "v1", Last: "v3"}, "v1"))
+	require.Empty(t, OtherBuild(contract.Builds{Begun: "v1", Last: "v2"}, "v2"))
+	require.Empty(t, OtherBuild(contract.Builds{}, "v2"))
 }

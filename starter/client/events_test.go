@@ -158,12 +158,12 @@ func TestStatusSaysWhyNothingMoves(t *testing.T) {
 		"stuck":            {func(r *fakeRun) { r.infers(1, 1); r.fails("hook audit: version 2 is needed") }, "a worker cannot carry it on, and tries again: hook audit: version 2 is needed"},
 		"stuck while idle": {func(r *fakeRun) { r.ends(stopped(1)); r.fails("hook audit") }, "a worker cannot carry it on, and tries again: hook audit"},
 		"another build": {func(r *fakeRun) {
-			r.memo = buildMemo("v1.0.0/sdk-v1.50.0")
+			r.memo = buildMemo("v1.0.0/sdk-v1.50.0", "")
 			r.infers(1, 1)
 			r.failsOn("v1.1.0/sdk-v1.50.0", "[TMPRL1100]")
 		}, "a worker of another build cannot carry it on (begun by build v1.0.0/sdk-v1.50.0, this is v1.1.0/sdk-v1.50.0: finish it there, or export and fork), and tries again: [TMPRL1100]"},
 		"the same build": {func(r *fakeRun) {
-			r.memo = buildMemo("v1.0.0/sdk-v1.50.0")
+			r.memo = buildMemo("v1.0.0/sdk-v1.50.0", "")
 			r.infers(1, 1)
 			r.failsOn("v1.0.0/sdk-v1.50.0", "hook audit")
 		}, "a worker cannot carry it on, and tries again: hook audit"},

@@ -37,6 +37,10 @@ at every trigger, guards, answers that must fit a schema, a bound of money, a
 small window, so that the conversation is summed up as it goes, and executions
 that go on from one that stopped or failed. With --plain there are none of these.
 
+The workers have a seat, by which the next one tells the server at once that the one
+before is gone; those of the last of several lanes have none, and a row of their own
+says how soon their agents go on.
+
 It brings up a dev server of its own, whose state is thrown away afterwards, and
 takes about four seconds a kill and lane. The tables go to standard output; it
 ends 1 if a promise was broken, and says which.

@@ -71,6 +71,14 @@ func TestBuildsAreToldApart(t *testing.T) {
 		require.Contains(t, oneLined(who.do("doctor").out), "open agents of another build: 1 (notes begun by build "+one+"), this is "+two)
 	}
 
+	// Who carries it on has to go on with it.
+	other.ok("send", "notes", "again", "--wait")
+	for _, who := range []*cli{c, other} {
+		require.Equal(t, two, who.json("status", "notes")["carried_by"])
+	}
+	require.NotContains(t, other.ok("status", "notes"), "begun by build")
+	require.NotContains(t, oneLined(other.do("doctor").out), "notes begun by")
+
 	// What one build has saved the other reads, and it is said which build that was.
 	state := c.json("state", "notes")
 	require.Equal(t, one, state["build"])
@@ -84,7 +92,7 @@ func TestBuildsAreToldApart(t *testing.T) {
 	dev.interrupt().wait()
 
 	dev = c.dev()
-	require.NotContains(t, oneLined(c.do("doctor").out), "notes begun by")
+	require.Contains(t, oneLined(c.ok("status", "notes")), "begun by build "+one+", carried on by build "+two+", this is "+one+": finish it there, or export and fork")
 	dev.untilErr("(copy begun by build " + two + "), this is " + one)
 	dev.interrupt().wait()
 }

@@ -451,8 +451,10 @@ func TestRows(t *testing.T) {
 		}
 	}
 	p.plan.unreachable("keyed, in_effect")
+	last := p.verdicts[len(p.verdicts)-1].run
+	last.seatless, last.kills[0].WentOn = true, 6e9
 	found := p.report(1e9)
-	require.Len(t, found.Rows, len(config.Points)+1)
+	require.Len(t, found.Rows, len(config.Points)+2)
 	figures := func(name string) map[string]any {
 		all := map[string]any{}
 		for _, cell := range found.Row(name)[1:] {
@@ -468,6 +470,10 @@ func TestRows(t *testing.T) {
 	all := maps.Clone(one)
 	all["kills"], all["asked"], all["outcome_unknown"], all["not_run"] = 6, 12, 6, 6
 	require.Equal(t, all, figures("all"))
+	alone := maps.Clone(one)
+	alone["kills"], alone["asked"], alone["outcome_unknown"], alone["not_run"] = 1, 2, 1, 1
+	alone["p50_seconds"], alone["p99_seconds"] = last.kills[0].WentOn, last.kills[0].WentOn
+	require.Equal(t, alone, figures(string(seatless)))
 	require.Nil(t, found.Row("read_only, in_effect").Value("most_effects"))
 	require.Equal(t, 0, found.Row("keyed, in_effect").Value("kills"))
 	require.Equal(t, []report.Broken{{Promise: PromiseReached, Detail: "no agent reached keyed, in_effect, so kills were not made: 1"}}, found.Broken)

@@ -149,7 +149,7 @@ func prepare(ctx context.Context, config Config, fail context.CancelCauseFunc) (
 	if p.temporal, err = host.Dial(ctx, host.Connection{Address: config.Address, Namespace: config.Namespace}); err != nil {
 		return p, err
 	}
-	p.undisturbed, err = p.openRunner("undisturbed")
+	p.undisturbed, err = p.openRunner("undisturbed", false)
 	return p, err
 }
 
@@ -172,11 +172,13 @@ func (p *proof) script(a Agent, subagent string) string {
 	return filepath.Join(p.config.Dir, a.Name+subagent+".script.json")
 }
 
-// run has all runners work until every kill is made, or one of them fails, the undisturbed one too.
+// run has all runners work until every kill is made, or one of them fails, the undisturbed one too. The last of several
+// has workers without a seat, as a worker has by default.
 func (p *proof) run(ctx context.Context) error {
 	group, working := errgroup.WithContext(ctx)
 	for i := range p.config.Lanes {
-		group.Go(func() error { return p.work(working, fmt.Sprintf("lane%d", i+1)) })
+		seatless := i > 0 && i == p.config.Lanes-1
+		group.Go(func() error { return p.work(working, fmt.Sprintf("lane%d", i+1), seatless) })
 	}
 	err := group.Wait()
 	if ctx.Err() != nil {
@@ -186,8 +188,8 @@ func (p *proof) run(ctx context.Context) error {
 }
 
 // work makes kills with a runner of its own, until there is none to make.
-func (p *proof) work(ctx context.Context, name string) error {
-	l, err := p.openRunner(name)
+func (p *proof) work(ctx context.Context, name string, seatless bool) error {
+	l, err := p.openRunner(name, seatless)
 	if err != nil {
 		return err
 	}
@@ -239,6 +241,7 @@ func (p *proof) try(ctx context.Context, l *runner, agent Agent) error {
 		return fmt.Errorf("run %s undisturbed: %w", agent.Name, err)
 	}
 	r := newRun(agent)
+	r.seatless = l.seatless
 	l.begin(r)
 	beside, cancel := context.WithCancel(ctx)
 	defer cancel()

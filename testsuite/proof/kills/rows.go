@@ -14,14 +14,20 @@ import (
 // PromiseReached says that all kills were made.
 const PromiseReached report.Promise = "reached"
 
-// report sums up what was found so far: a row for each point and one for all, in which what belongs to a run and not to one kill
-// counts once; then a row for each agent.
+// seatless is the point of the row for all kills of workers without a seat.
+const seatless Point = "without a seat"
+
+// report sums up what was found so far: a row for each point, one for workers without a seat, and one for all, in which what
+// belongs to a run and not to one kill counts once; then a row for each agent.
 func (p *proof) report(took time.Duration) report.Report {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var r report.Report
 	for _, point := range p.config.Points {
 		r.Rows = append(r.Rows, p.row(point))
+	}
+	if p.config.Lanes > 1 {
+		r.Rows = append(r.Rows, p.row(seatless))
 	}
 	all := p.row("")
 	r.Rows = append(r.Rows, all)
@@ -76,7 +82,8 @@ func (p *proof) report(took time.Duration) report.Report {
 	return r
 }
 
-// row is what the kills at a point did; empty: all kills, over all agents.
+// row is what the kills at a point did; empty: all kills, over all agents. How soon an agent goes on is said of workers with a
+// seat, but in the row for those without.
 func (p *proof) row(point Point) report.Row {
 	var kills, agents, lost, doubled, unknown, notRun, asked, hooksAgain, transcripts, events, extra, running int
 	var most any // there may be any number of effects
@@ -84,7 +91,7 @@ func (p *proof) row(point Point) report.Row {
 	for _, v := range p.verdicts {
 		hit := point == ""
 		for _, k := range v.run.kills {
-			if point != "" && k.point != point {
+			if point == seatless && !v.run.seatless || point != "" && point != seatless && k.point != point {
 				continue
 			}
 			hit = true
@@ -97,7 +104,7 @@ func (p *proof) row(point Point) report.Row {
 			}
 			transcripts += count(v.transcript)
 			events += count(v.events)
-			if k.WentOn > 0 {
+			if k.WentOn > 0 && v.run.seatless == (point == seatless) {
 				times = append(times, k.WentOn)
 			}
 		}

@@ -23,6 +23,8 @@ type run struct {
 	kills  []*killed
 	down   *killed  // the newest kill, until the agent has gone on
 	aside  chan hit // delivers the hit at which somebody is to see aside when to kill
+	// seatless says that the workers have no seat: the next one waits until the server misses the one that was killed.
+	seatless bool
 	// noted are promises that were broken before the run was over.
 	noted []report.Broken
 	// answers are those of askStatus, which alone knows them until the run is over.

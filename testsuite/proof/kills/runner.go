@@ -22,6 +22,8 @@ type runner struct {
 	proof  *proof
 	name   string
 	agents *client.Client
+	// seatless says that its workers have no seat.
+	seatless bool
 
 	log        *os.File
 	listener   net.Listener
@@ -32,10 +34,10 @@ type runner struct {
 	next *killPoint // the kill to come; nil: none is
 }
 
-// openRunner starts the worker of a runner, whose socket, seat and log are its own.
-func (p *proof) openRunner(name string) (l *runner, err error) {
+// openRunner starts the worker of a runner, whose socket, log and, unless it is seatless, seat are its own.
+func (p *proof) openRunner(name string, seatless bool) (l *runner, err error) {
 	queue := p.prefix + "-" + name
-	l = &runner{proof: p, name: name, agents: p.client(queue)}
+	l = &runner{proof: p, name: name, agents: p.client(queue), seatless: seatless}
 	defer func() {
 		if err != nil {
 			l.close()
@@ -45,7 +47,10 @@ func (p *proof) openRunner(name string) (l *runner, err error) {
 	plan := WorkerPlan{
 		Address: p.config.Address, Namespace: p.config.Namespace, TaskQueue: queue, Tools: p.tools,
 		Storage: filepath.Join(p.config.Dir, "storage"), Ledgers: filepath.Join(p.config.Dir, ledgers),
-		Socket: filepath.Join(p.sockets, name), Seat: filepath.Join(p.config.Dir, name+".seat"),
+		Socket: filepath.Join(p.sockets, name),
+	}
+	if !seatless {
+		plan.Seat = filepath.Join(p.config.Dir, name+".seat")
 	}
 	if l.listener, err = net.Listen("unix", plan.Socket); err != nil {
 		return l, err
