@@ -201,11 +201,11 @@ func readCount(text string) (int64, error) {
 	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 	switch {
 	case errors.Is(err, strconv.ErrRange):
-		return 0, fmt.Errorf("is out of range; give a whole number from 0 to %d, or leave it out for no limit", int64(math.MaxInt64))
+		return 0, fmt.Errorf("is out of range; give a whole number from 0 to %d, or none for no limit", int64(math.MaxInt64))
 	case err != nil:
-		return 0, errors.New("is no whole number; give one from 0 on, or leave it out for no limit")
+		return 0, errors.New("is no whole number; give one from 0 on, or none for no limit")
 	case n < 0:
-		return 0, errors.New("is negative; give a whole number from 0 on, or leave it out for no limit")
+		return 0, errors.New("is negative; give a whole number from 0 on, or none for no limit")
 	}
 	return n, nil
 }
@@ -217,11 +217,11 @@ func readSeconds(text string) (float64, error) {
 	s, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	switch {
 	case errors.Is(err, strconv.ErrRange) || err == nil && s > domain.MaxBudgetSeconds:
-		return 0, fmt.Errorf("is out of range; give a number from 0 to %.0f, or leave it out for no limit", domain.MaxBudgetSeconds)
+		return 0, fmt.Errorf("is out of range; give a number from 0 to %.0f, or none for no limit", domain.MaxBudgetSeconds)
 	case err != nil || math.IsNaN(s):
-		return 0, errors.New("is no number of seconds; give one such as 30 or 1.5, or leave it out for no limit")
+		return 0, errors.New("is no number of seconds; give one such as 30 or 1.5, or none for no limit")
 	case s < 0:
-		return 0, errors.New("is negative; give a number from 0 on, or leave it out for no limit")
+		return 0, errors.New("is negative; give a number from 0 on, or none for no limit")
 	}
 	return s, nil
 }

@@ -113,7 +113,15 @@ func OtherBuild(of contract.Builds, this string) string {
 	if newest := of.Newest(); newest == "" || this == "" || newest == this {
 		return ""
 	}
-	return fmt.Sprintf("%s, this is %s: %s", ranBy(of), this, finishThere)
+	return fmt.Sprintf("%s, %s: %s", ranBy(of), whose(this), finishThere)
+}
+
+// whose says of builds whether they are this program's or those of the workers.
+func whose(builds ...string) string {
+	if slices.Equal(builds, []string{build.ID()}) {
+		return "this is " + builds[0]
+	}
+	return "the workers are of " + strings.Join(builds, ", ")
 }
 
 // ranBy says which builds have run a workflow.
@@ -146,5 +154,5 @@ func (c *Client) OtherBuilds(ctx context.Context, queue string, builds []string)
 	if count > shown {
 		first = append(first, "…")
 	}
-	return fmt.Sprintf("open agents of another build: %d (%s), this is %s: %s", count, strings.Join(first, ", "), strings.Join(builds, ", "), strings.Replace(finishThere, "it", "them", 1)), failed
+	return fmt.Sprintf("open agents of another build: %d (%s), %s: %s", count, strings.Join(first, ", "), whose(builds...), strings.Replace(finishThere, "it", "them", 1)), failed
 }

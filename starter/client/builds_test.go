@@ -83,19 +83,20 @@ func TestOtherBuildsAreCounted(t *testing.T) {
 	list("taken-over", "everstep", "v1", "v2")
 	require.Empty(t, told())
 	list("notes", "everstep", "v1", "")
-	require.Equal(t, "open agents of another build: 1 (notes begun by build v1), this is v2: finish them there, or export and fork", told())
+	require.Equal(t, "open agents of another build: 1 (notes begun by build v1), the workers are of v2: finish them there, or export and fork", told())
 	for n := range 9 {
 		list(fmt.Sprint("more-", n), "everstep", "v1", "")
 	}
 	require.Contains(t, told(), "open agents of another build: 10 (notes begun by build v1, ")
-	require.Contains(t, told(), "more-3 begun by build v1, …), this is v2")
+	require.Contains(t, told(), "more-3 begun by build v1, …), the workers are of v2")
 }
 
 // TestOtherBuild names who has to carry an agent on.
 func TestOtherBuild(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, "begun by build v1, this is v2: finish it there, or export and fork", OtherBuild(contract.Builds{Begun: "v1"}, "v2"))
-	require.Equal(t, "begun by build v1, carried on by build v3, this is v1: finish it there, or export and fork", OtherBuild(contract.Builds{Begun: "v1", Last: "v3"}, "v1"))
+	require.Equal(t, "begun by build v1, the workers are of v2: finish it there, or export and fork", OtherBuild(contract.Builds{Begun: "v1"}, "v2"))
+	require.Equal(t, "begun by build v1, carried on by build v3, the workers are of v1: finish it there, or export and fork", OtherBuild(contract.Builds{Begun: "v1", Last: "v3"}, "v1"))
 	require.Empty(t, OtherBuild(contract.Builds{Begun: "v1", Last: "v2"}, "v2"))
 	require.Empty(t, OtherBuild(contract.Builds{}, "v2"))
+	require.Equal(t, "begun by build v1, this is "+build.ID()+": finish it there, or export and fork", OtherBuild(contract.Builds{Begun: "v1"}, build.ID()))
 }

@@ -161,7 +161,7 @@ func TestStatusSaysWhyNothingMoves(t *testing.T) {
 			r.memo = buildMemo("v1.0.0/sdk-v1.50.0", "")
 			r.infers(1, 1)
 			r.failsOn("v1.1.0/sdk-v1.50.0", "[TMPRL1100]")
-		}, "a worker of another build cannot carry it on (begun by build v1.0.0/sdk-v1.50.0, this is v1.1.0/sdk-v1.50.0: finish it there, or export and fork), and tries again: [TMPRL1100]"},
+		}, "a worker of another build cannot carry it on (begun by build v1.0.0/sdk-v1.50.0, the workers are of v1.1.0/sdk-v1.50.0: finish it there, or export and fork), and tries again: [TMPRL1100]"},
 		"the same build": {func(r *fakeRun) {
 			r.memo = buildMemo("v1.0.0/sdk-v1.50.0", "")
 			r.infers(1, 1)

@@ -138,7 +138,11 @@ func (s *Stack) checkWorkers(ctx context.Context, m *Machine) Check {
 	}
 	var seen []string
 	for _, poller := range pollers {
-		seen = append(seen, fmt.Sprintf("%s (%s ago)", poller.Identity, render.Duration(poller.Silent)))
+		of := ""
+		if poller.Build != "" && poller.Build != build.ID() {
+			of = ", build " + poller.Build
+		}
+		seen = append(seen, fmt.Sprintf("%s (%s ago%s)", poller.Identity, render.Duration(poller.Silent), of))
 	}
 	if len(seen) == 0 {
 		fix := "start one on it: everstep/worker, or your own"

@@ -66,10 +66,11 @@ func TestBuildsAreToldApart(t *testing.T) {
 	dev := other.dev()
 	dev.untilErr("open agents of another build: 1 (notes begun by build " + one + "), this is " + two + ": finish them there, or export and fork")
 	require.Equal(t, two, object(t, dev.out.String())["build"])
-	for _, who := range []*cli{c, other} {
-		require.Contains(t, oneLined(who.ok("status", "notes")), words)
-		require.Contains(t, oneLined(who.do("doctor").out), "open agents of another build: 1 (notes begun by build "+one+"), this is "+two)
+	for who, said := range map[*cli]string{c: "the workers are of " + two, other: "this is " + two} {
+		require.Contains(t, oneLined(who.ok("status", "notes")), "begun by build "+one+", "+said+": finish it there, or export and fork")
+		require.Contains(t, oneLined(who.do("doctor").out), "open agents of another build: 1 (notes begun by build "+one+"), "+said)
 	}
+	require.Contains(t, oneLined(c.do("doctor").out), ", build "+two+")")
 
 	// Who carries it on has to go on with it.
 	other.ok("send", "notes", "again", "--wait")
@@ -93,7 +94,7 @@ func TestBuildsAreToldApart(t *testing.T) {
 
 	dev = c.dev()
 	require.Contains(t, oneLined(c.ok("status", "notes")), "begun by build "+one+", carried on by build "+two+", this is "+one+": finish it there, or export and fork")
-	dev.untilErr("(copy begun by build " + two + "), this is " + one)
+	dev.untilErr("copy begun by build " + two).untilErr("notes begun by build " + one + ", carried on by build " + two).untilErr("), this is " + one)
 	dev.interrupt().wait()
 }
 
@@ -105,7 +106,7 @@ func TestAWorkerThatCannotReplayAnotherBuild(t *testing.T) {
 	const older = "v9.8.7/sdk-v9.0.0"
 	other := worker.New(s.temporal, s.queue, worker.Options{BuildID: older}) //nolint:staticcheck // as host does
 	other.RegisterWorkflowWithOptions(func(ctx workflow.Context, _ contract.SessionInput) (contract.Outcome, error) {
-		err := workflow.UpsertMemo(ctx, map[string]any{contract.MemoBuild: workflow.GetInfo(ctx).GetCurrentBuildID()})
+		err := workflow.UpsertMemo(ctx, map[string]any{contract.MemoBuild: contract.Builds{Begun: workflow.GetInfo(ctx).GetCurrentBuildID()}})
 		if err == nil {
 			err = workflow.Sleep(ctx, time.Hour)
 		}

@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"go.temporal.io/sdk/contrib/envconfig"
 	"golang.org/x/term"
 
+	"everstep/activities/build"
 	"everstep/domain"
 	"everstep/domain/spelling"
 	"everstep/worker/host/codec"
@@ -123,7 +125,12 @@ handed back; at once on a second signal.`,
 	command.SetFlagErrorFunc(wrongFlag)
 	command.AddCommand(codecCommand(), uiCommand())
 	command.CompletionOptions.DisableDefaultCmd = true
+	version := command.Flags().Bool("version", false, "say which build this is, and end")
 	command.RunE = func(command *cobra.Command, _ []string) error {
+		if *version {
+			_, err := fmt.Fprintf(command.OutOrStdout(), "%s %s (%s)\n", command.Name(), build.ID(), runtime.Version())
+			return err
+		}
 		config, err := FromEnvironment(config, envconfig.EnvLookupOS, connection, own)
 		if err != nil {
 			return err

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"net"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/activities"
+	"everstep/activities/build"
 	"everstep/activities/inference"
 	"everstep/activities/tool"
 	"everstep/domain"
@@ -66,10 +69,21 @@ func TestHelp(t *testing.T) {
 	require.NoError(t, command.ExecuteContext(t.Context()))
 	require.Contains(t, out.String(), "Examples:")
 	command.Flags().VisitAll(func(f *pflag.Flag) {
-		if f.Name != "help" {
+		if f.Name != "help" && f.Name != "version" {
 			require.Regexp(t, `--`+f.Name+`( \S+)? .* \((EVERSTEP|TEMPORAL)_[A-Z_]+\)`, out.String())
 		}
 	})
+}
+
+// TestVersion needs no server.
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	command := Command(Config{})
+	command.SetOut(&out)
+	command.SetArgs([]string{"--version"})
+	require.NoError(t, command.ExecuteContext(t.Context()))
+	require.Equal(t, fmt.Sprintf("worker %s (%s)\n", build.ID(), runtime.Version()), out.String())
 }
 
 // TestHelpNamesTheProgram: a worker of one's own is called by its own name, and its flags fit the terminal.
