@@ -45,7 +45,7 @@ func TestDecodeNamesTheField(t *testing.T) {
 		"no execution id":  {`"execution":{"execution_id":`, `"execution":{"id":`, "execution.execution_id: ", "is missing"},
 		"bad execution id": {`"execution":{"execution_id":"d`, `"execution":{"execution_id":"x`, "execution.execution_id: ", "invalid UUID format"},
 		"no agent":         {`"agent_id":`, `"agent":`, "agent_id: ", "is missing"},
-		"no schema":        {`"schema_version":1`, `"version":1`, "schema_version: ", "no saved state"},
+		"no schema":        {`"schema_version":1`, `"version":1`, "schema_version: ", "is missing, and this build reads 1"},
 		"newer schema":     {`"schema_version":1`, `"schema_version":2`, "schema_version: ", "is 2, written by a build that it does not name, and this build reads 1; read it with the build that wrote it"},
 		"negative count":   {`"execution_count":1`, `"execution_count":-1`, "execution_count: ", "is -1"},
 		"digest":           {`"digest":"Cs`, `"digest":"Ä`, "execution.step_executions[0].input.digest: ", "22 characters of base64url"},

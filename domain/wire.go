@@ -3,7 +3,11 @@ package domain
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"strconv"
+	"strings"
 	"time"
+	"unicode"
 )
 
 // This file is how a saved state looks, and how it is kept. Records and exports hold one, so it outlives a build.
@@ -12,16 +16,53 @@ import (
 // number is not read.
 const SchemaVersion = 1
 
-// CheckSchema refuses what a build has written under another number than the one that this build reads.
-func CheckSchema(number, reads int, build string) error {
-	if number == reads {
+// CheckSchema refuses an object whose schema_version is not the number that this build reads. Where a build may have written
+// that number, the error has an [OtherSchema].
+func CheckSchema(object []byte, reads int) error {
+	var root struct {
+		Number json.RawMessage `json:"schema_version"`
+		Build  json.RawMessage `json:"build"`
+	}
+	if err := DecodeInto(object, &root); err != nil {
+		return err
+	}
+	number, err := strconv.Atoi(string(root.Number))
+	switch {
+	case root.Number == nil:
+		return in("schema_version", Errorf(Invalid, "is missing, and this build reads %d; give it as it was written", reads))
+	case err != nil || number < 1:
+		return in("schema_version", Errorf(Invalid, "is %s, which no build writes, and this build reads %d; give it as it was written", Shorten(oneLine(string(root.Number)), 60), reads))
+	case number == reads:
 		return nil
 	}
-	by, with := "build "+Shorten(build, 100), "that build"
-	if build == "" {
+	var build string
+	if json.Unmarshal(root.Build, &build) != nil {
+		build = "" // what is no text names none
+	}
+	return in("schema_version", &OtherSchema{number, reads, Shorten(oneLine(build), 100)})
+}
+
+// An OtherSchema is the error of what another build has written in a form that this build does not read.
+type OtherSchema struct {
+	number, reads int
+	// build wrote it; empty: it names none.
+	build string
+}
+
+func (e *OtherSchema) Error() string { return e.Advise("read it") }
+
+// Advise says so, and what to do with the build that wrote it.
+func (e *OtherSchema) Advise(what string) string {
+	by, with := "build "+e.build, "that build"
+	if e.build == "" {
 		by, with = "a build that it does not name", "the build that wrote it"
 	}
-	return Errorf(Invalid, "is %d, written by %s, and this build reads %d; read it with %s", number, by, reads, with)
+	return fmt.Sprintf("is %d, written by %s, and this build reads %d; %s with %s", e.number, by, e.reads, what, with)
+}
+
+// oneLine is a text with a single space in place of what has no width of its own or breaks the line.
+func oneLine(text string) string {
+	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || !unicode.IsPrint(r) }), " ")
 }
 
 type stateWire struct {
@@ -141,18 +182,8 @@ func (s AgentState) MarshalJSON() ([]byte, error) { return s.EncodeFull() }
 
 // UnmarshalJSON reads either form.
 func (s *AgentState) UnmarshalJSON(data []byte) error {
-	var head struct {
-		SchemaVersion int    `json:"schema_version"`
-		Build         string `json:"build"`
-	}
-	if err := DecodeInto(data, &head); err != nil {
+	if err := CheckSchema(data, SchemaVersion); err != nil {
 		return err
-	}
-	if head.SchemaVersion < 1 {
-		return in("schema_version", errors.New("is missing; this is no saved state"))
-	}
-	if err := CheckSchema(head.SchemaVersion, SchemaVersion, head.Build); err != nil {
-		return in("schema_version", err)
 	}
 	return decodeWire(data, &s.w, func(w *stateWire) (err error) {
 		if w.AgentID.IsZero() {

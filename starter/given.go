@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"everstep/activities/record"
 	"everstep/domain"
 	"everstep/starter/client"
 )
@@ -95,14 +97,15 @@ func (f *givenFlags) read(ctx context.Context, p *program, prompt string) (messa
 	if err == nil && len(text) > maxGiven {
 		err = fmt.Errorf("has more than %d bytes; leave the oldest messages out", maxGiven)
 	}
-	var head struct {
-		Version *int `json:"schema_version"`
-	}
 	switch {
 	case errors.Is(err, errLeft):
 		return nil, nil, fmt.Errorf("--messages: %w", err)
 	case err != nil:
-	case json.Unmarshal(text, &head) == nil && head.Version != nil:
+	case record.IsFile(text):
+		err = errors.New("is a file of export; import it, and fork from its agent")
+	case isState(text) && !json.Valid(text):
+		err = errors.New("is no whole saved state: it was cut off, or something follows it; give one as it was written")
+	case isState(text):
 		var saved domain.AgentState
 		saved, err = domain.DecodeAgentState(text)
 		state = &saved
@@ -113,6 +116,25 @@ func (f *givenFlags) read(ctx context.Context, p *program, prompt string) (messa
 		return nil, nil, usage("--messages: %s: %s", f.file, err)
 	}
 	return messages, state, nil
+}
+
+// isState reports whether a text begins as an object that has a schema_version, which messages do not have.
+func isState(text []byte) bool {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	if begin, err := decoder.Token(); err != nil || begin != json.Delim('{') {
+		return false
+	}
+	for decoder.More() {
+		key, err := decoder.Token()
+		if key == "schema_version" {
+			return true
+		}
+		var value json.RawMessage
+		if err != nil || decoder.Decode(&value) != nil {
+			return false
+		}
+	}
+	return false
 }
 
 // over is the start of an agent with what is given, whose definition says what a saved state does not.

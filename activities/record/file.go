@@ -187,7 +187,7 @@ func (l *lineReader) head() (head, error) {
 		return readHead(line)
 	case errors.Is(err, errEnds) && len(line) == 0:
 		return head{}, domain.Errorf(domain.Invalid, "is missing: the file is empty; give one that export has written")
-	case !bytes.HasPrefix(line, []byte(`{"format":"`+Format)):
+	case !bytes.HasPrefix(line, plainMagic):
 		return head{}, errNoHead
 	}
 	return head{}, err
@@ -200,10 +200,11 @@ func readHead(line []byte) (h head, err error) {
 		return h, errNoHead
 	case h.Format != Format:
 		return h, domain.Errorf(domain.Invalid, "format: is %q and not %q; give a file that export has written", domain.Shorten(h.Format, 64), Format)
-	case h.SchemaVersion < 1:
-		return h, domain.Errorf(domain.Invalid, "schema_version: is missing")
-	case h.SchemaVersion != SchemaVersion:
-		return h, domain.Errorf(domain.Invalid, "schema_version: %s", domain.CheckSchema(h.SchemaVersion, SchemaVersion, h.Build))
+	}
+	if other := domain.CheckSchema(line, SchemaVersion); other != nil {
+		return h, other
+	}
+	switch {
 	case err != nil:
 		return h, err
 	case h.Records < 0:
@@ -223,11 +224,11 @@ func readKept(line []byte) (r Record, digest domain.Digest, err error) {
 	if domain.DigestOf(k.Record) != k.Digest {
 		return r, digest, domain.Errorf(domain.Invalid, "digest: is not that of the record; the file was damaged or changed"+anew)
 	}
-	if r, err = domain.Decode[Record](k.Record); err == nil {
+	if err = domain.DecodeInto(k.Record, &r); err == nil {
 		err = r.check()
 	}
 	if err != nil {
-		err = domain.Errorf(domain.Invalid, "record.%s", err)
+		err = fmt.Errorf("record.%w", err)
 	}
 	return r, k.Digest, err
 }
@@ -259,6 +260,14 @@ func readTail(line []byte, want domain.Digest) error {
 	}
 	return nil
 }
+
+// IsFile reports whether a text begins as Write or Compressed begins one.
+func IsFile(text []byte) bool {
+	return bytes.HasPrefix(text, plainMagic) || bytes.HasPrefix(text, zstdMagic)
+}
+
+// plainMagic begins what Write writes.
+var plainMagic = []byte(`{"format":"` + Format)
 
 // zstdMagic begins what is compressed.
 var zstdMagic = []byte{0x28, 0xB5, 0x2F, 0xFD}
@@ -321,5 +330,14 @@ func (l *lineReader) next() ([]byte, error) {
 
 // wrong names the line.
 func (l *lineReader) wrong(err error) error {
-	return domain.Errorf(domain.Invalid, "line %d: %s", l.line, err)
+	return wrong{domain.Errorf(domain.Invalid, "line %d: %s", l.line, err), err}
 }
+
+// A wrong is what is said of a file that cannot be read, and why that is so.
+type wrong struct {
+	said *domain.Error
+	why  error
+}
+
+func (w wrong) Error() string   { return w.said.Message }
+func (w wrong) Unwrap() []error { return []error{w.said, w.why} }

@@ -92,6 +92,9 @@ func TestBadFilesSayWhere(t *testing.T) {
 		}
 	}
 	by := func(number int, writer string) string { return head(number, writer, 2) + strings.Join(lines[1:], "") }
+	numbered := func(number string) string {
+		return strings.Replace(good, `"schema_version":1,`, `"schema_version":`+number+`,`, 1)
+	}
 	for name, test := range map[string]struct{ file, want string }{
 		"nothing":                 {"", "line 1: is missing: the file is empty; give one that export has written"},
 		"no line":                 {"hello", "line 1: is no head of a file of everstep-records"},
@@ -104,6 +107,18 @@ func TestBadFilesSayWhere(t *testing.T) {
 		"a list":                  {"[1]\n", "line 1"},
 		"another number":          {by(2, `"v9.8.7/sdk-v9.0.0"`), "line 1: schema_version: is 2, written by build v9.8.7/sdk-v9.0.0, and this build reads 1; read it with that build"},
 		"of nobody":               {by(2, `""`), "line 1: schema_version: is 2, written by a build that it does not name, and this build reads 1; read it with the build that wrote it"},
+		"of many lines":           {by(2, `"v9\n\u2028\u001b[2J \u202e8"`), "written by build v9 [2J 8, and"},
+		"of a blank":              {by(2, `" \n "`), "written by a build that it does not name, and"},
+		"of a number":             {by(2, `7`), "written by a build that it does not name, and"},
+		"a text for a number":     {numbered(`"2"`), `line 1: schema_version: is "2", which no build writes, and this build reads 1; give it as it was written`},
+		"a power of ten":          {numbered(`1e3`), "line 1: schema_version: is 1e3, which"},
+		"a fraction":              {numbered(`1.0`), "line 1: schema_version: is 1.0, which"},
+		"a number that is huge":   {numbered(`99999999999999999999`), "line 1: schema_version: is 99999999999999999999, which"},
+		"a negative number":       {numbered(`-1`), "line 1: schema_version: is -1, which"},
+		"number zero":             {numbered(`0`), "line 1: schema_version: is 0, which"},
+		"a list for a number":     {numbered(`[1]`), "line 1: schema_version: is [1], which"},
+		"a truth for a number":    {numbered(`true`), "line 1: schema_version: is true, which"},
+		"null for a number":       {numbered(`null`), "line 1: schema_version: is null, which"},
 		"a build that is none":    {by(1, `7`), "line 1: build"},
 		"no version":              {strings.Replace(good, `"schema_version":1,`, ``, 1), "line 1: schema_version: is missing"},
 		"fewer than said":         {lines[0] + lines[1] + lines[3], "line 3: record: is missing"},

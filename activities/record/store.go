@@ -103,7 +103,8 @@ func (s *Store) List(ctx context.Context, agent domain.AgentID) ([]Ref, error) {
 	return refs, nil
 }
 
-// Get reads a record. The error is ErrNone where the store has no such, also where it had; of one that cannot be read it says why.
+// Get reads a record. The error is ErrNone where the store has no such, also where it had; one that cannot be read is Internal, and
+// of a build whose form this one does not read a domain.OtherSchema besides.
 func (s *Store) Get(ctx context.Context, ref Ref) (Record, error) {
 	key := ref.key()
 	object, err := s.objects.read(ctx, key)
@@ -120,7 +121,7 @@ func (s *Store) Get(ctx context.Context, ref Ref) (Record, error) {
 	})
 	switch {
 	case err != nil:
-		return Record{}, domain.Errorf(domain.Internal, "records: %s of %s cannot be read: %s", key, s.name, err)
+		return Record{}, wrong{domain.Errorf(domain.Internal, "records: %s of %s cannot be read: %s", key, s.name, err), err}
 	case len(records) != 1 || records[0].Ref() != ref:
 		return Record{}, domain.Errorf(domain.Internal, "records: %s of %s holds another execution", key, s.name)
 	}

@@ -244,6 +244,9 @@ func (b *Belongings) recordedBelow(ctx context.Context, one *belonging, records 
 		case errors.Is(err, record.ErrNone):
 			continue
 		case err != nil:
+			if other, ok := errors.AsType[*domain.OtherSchema](err); ok { // it may name sub-agents, which nothing else names
+				return errorf(Refused, err, "the record of execution %d of %s: schema_version: %s", ref.Number, one.called(), other.Advise("nothing was deleted: delete it"))
+			}
 			if domain.AsError(err).Kind == domain.Unavailable {
 				return err
 			}

@@ -22,8 +22,9 @@ type Export struct {
 // are, else from the server, which takes a worker. Number zero is all of them. Record.Write writes what it returns.
 func (c *Client) Export(ctx context.Context, id string, number int) (x Export, _ error) {
 	_, kept, err := c.keptSession(ctx, id)
-	if err != nil {
-		return x, fail(ctx, id, "reading the records of "+id, err)
+	unread := fail(ctx, id, "reading the records of "+id, err)
+	if unread != nil && len(kept) == 0 {
+		return x, unread
 	}
 	byID := map[domain.ExecutionID]record.Record{}
 	for _, r := range kept {
@@ -41,7 +42,9 @@ func (c *Client) Export(ctx context.Context, id string, number int) (x Export, _
 	for past, err := range c.Executions(ctx, id) {
 		switch {
 		case errors.Is(err, &Error{Class: Gone}):
-			x.Gone = append(x.Gone, err.Error())
+			if number == 0 {
+				x.Gone = append(x.Gone, err.Error())
+			}
 			continue
 		case err != nil:
 			return x, err
@@ -75,6 +78,8 @@ func (c *Client) Export(ctx context.Context, id string, number int) (x Export, _
 	switch {
 	case x.InProgress > 0:
 		return x, errorf(Refused, nil, "execution %d of %s is in progress; export it when it has ended", x.InProgress, id)
+	case number > 0 && unread != nil:
+		return x, unread
 	case number > 0:
 		return x, errorf(NotFound, nil, "execution: nothing is left of execution %d of %s, or it never was", number, id)
 	case len(x.Gone) > 0:

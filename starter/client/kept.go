@@ -29,7 +29,8 @@ func lostToServer(err error) bool {
 	return errors.Is(err, &Error{Class: Gone}) || errors.Is(err, &Error{Class: NotFound}) || errors.Is(err, ErrUnreached)
 }
 
-// keptSession reads the records of an agent: of its session that the server knows, else of the one that ended last.
+// keptSession reads the records of an agent: of its session that the server knows, else of the one that ended last. Where the
+// newest is damaged or of another build, its error comes with the others, as an execution that is named may be among them.
 func (c *Client) keptSession(ctx context.Context, id string) (agent, []record.Record, error) {
 	a, err := agentOf(id)
 	if err != nil || c.cfg.Records == nil {
@@ -40,13 +41,18 @@ func (c *Client) keptSession(ctx context.Context, id string) (agent, []record.Re
 		return a, nil, err
 	}
 	var all []record.Record
+	var unread error
 	for _, ref := range refs {
 		r, err := c.cfg.Records.Get(ctx, ref)
 		if errors.Is(err, record.ErrNone) { // it was deleted meanwhile
 			continue
 		}
-		if err != nil && domain.AsError(err).Kind == domain.Internal && ref.Number < refs[len(refs)-1].Number {
-			c.cfg.Progress(err.Error()) // it is damaged: the others are read without it, but for the newest, by which the agent stands
+		if err != nil && domain.AsError(err).Kind == domain.Internal {
+			if ref.Number < refs[len(refs)-1].Number {
+				c.cfg.Progress(err.Error())
+			} else {
+				unread = err
+			}
 			continue
 		}
 		if err != nil {
@@ -55,7 +61,7 @@ func (c *Client) keptSession(ctx context.Context, id string) (agent, []record.Re
 		all = append(all, r)
 	}
 	if a.name == "" || len(all) == 0 {
-		return a, eachOnce(all), nil // an agent without a name has one session, over several workflows
+		return a, eachOnce(all), unread // an agent without a name has one session, over several workflows
 	}
 	first := a.session
 	if s, err := c.described(ctx, a, ""); err == nil && first == "" {
@@ -64,11 +70,11 @@ func (c *Client) keptSession(ctx context.Context, id string) (agent, []record.Re
 	meant := first != ""
 	if first = sessionOf(all, first); first == "" {
 		if meant { // another session of the name has said something else
-			return a, nil, nil
+			return a, nil, unread
 		}
 		first = slices.MaxFunc(all, lastRecorded).FirstRunID
 	}
-	return a, slices.DeleteFunc(all, func(r record.Record) bool { return r.FirstRunID != first }), nil
+	return a, slices.DeleteFunc(all, func(r record.Record) bool { return r.FirstRunID != first }), unread
 }
 
 // sessionOf is the session that a run names, its first or the one in which an execution ended; empty: none of the records.
@@ -112,19 +118,16 @@ func lastRecorded(x, y record.Record) int {
 // kept is the record of an execution, if there is one. Number zero is the newest.
 func (c *Client) kept(ctx context.Context, id string, number int) (a agent, r record.Record, ok bool, err error) {
 	a, all, err := c.keptSession(ctx, id)
-	if err != nil || len(all) == 0 {
+	if at := slices.IndexFunc(all, func(r record.Record) bool { return r.Number == number }); at >= 0 {
+		return a, all[at], true, nil // also where the newest is another one that cannot be read
+	}
+	if err != nil || len(all) == 0 || number > 0 {
 		return a, r, false, err
 	}
 	at := len(all) - 1
-	switch {
-	case number > 0:
-		at = slices.IndexFunc(all, func(r record.Record) bool { return r.Number == number })
-	case c.unreached != nil && all[at].Imported.IsZero():
+	if c.unreached != nil && all[at].Imported.IsZero() {
 		return a, r, false, errorf(Unreachable, c.unreached, "%s; the records know of execution %d of %s, and not whether there is a later one", c.unreached.Message, all[at].Number, a.called()).
 			next("`explain %s --execution %d` tells of that one, and `history %s` of all that are recorded", a.called(), all[at].Number, a.called())
-	}
-	if at < 0 {
-		return a, r, false, nil
 	}
 	return a, all[at], true, nil
 }
@@ -218,10 +221,7 @@ type filling struct {
 
 // fill yields what the records have up to a place, and the error of the server where that is not all.
 func (f *filling) fill(ctx context.Context, c *Client, id string, end int) bool {
-	_, all, err := c.keptSession(ctx, id)
-	if err != nil {
-		return f.yield(domain.Entry{}, fail(ctx, id, "reading the records of "+id, err))
-	}
+	_, all, unread := c.keptSession(ctx, id)
 	found := false
 	for _, r := range all {
 		for _, e := range r.Messages {
@@ -239,7 +239,11 @@ func (f *filling) fill(ctx context.Context, c *Client, id string, end int) bool 
 	missed := f.missed
 	f.missed = nil
 	switch {
-	case found && (f.next == end || end == math.MaxInt):
+	case f.next == end:
+		return true
+	case unread != nil:
+		missed = fail(ctx, id, "reading the records of "+id, unread)
+	case found && end == math.MaxInt:
 		return true
 	case found:
 		missed = gone("messages %d to %d can no longer be read", f.next, end-1)
@@ -258,9 +262,9 @@ func (c *Client) orKeptExecutions(ctx context.Context, id string, live iter.Seq2
 			if missed == nil {
 				return true
 			}
-			a, all, err := c.keptSession(ctx, id)
-			if err != nil {
-				return yield(Past{}, fail(ctx, id, "reading the records of "+id, err))
+			a, all, unread := c.keptSession(ctx, id)
+			if unread != nil && len(all) == 0 {
+				return yield(Past{}, fail(ctx, id, "reading the records of "+id, unread))
 			}
 			before := next
 			for _, r := range all {
@@ -273,6 +277,10 @@ func (c *Client) orKeptExecutions(ctx context.Context, id string, live iter.Seq2
 				if next = r.Number + 1; !yield(recordedPast(a, r), nil) {
 					return false
 				}
+			}
+			if unread != nil && next < end {
+				missed = nil
+				return yield(Past{}, errorf(Gone, unread, "%s", fail(ctx, id, "reading the records of "+id, unread)))
 			}
 			if whole := next > before && (next == end || end == math.MaxInt); !whole && !yield(Past{}, missed) {
 				return false

@@ -25,8 +25,9 @@ type keptPoint struct {
 // keptPoint finds a point among the records. It reports false where they have no such execution.
 func (c *Client) keptPoint(ctx context.Context, at Point) (p keptPoint, found bool, _ error) {
 	a, all, err := c.keptSession(ctx, at.ID)
-	if err != nil || len(all) == 0 {
-		return p, false, fail(ctx, at.ID, "reading the records of "+at.ID, err)
+	unread := fail(ctx, at.ID, "reading the records of "+at.ID, err)
+	if unread != nil && at.Execution == "" || len(all) == 0 {
+		return p, false, unread
 	}
 	p = keptPoint{agent: a, Record: all[len(all)-1], session: all, newest: all[len(all)-1]}
 	if at.Execution == "" {
@@ -40,7 +41,7 @@ func (c *Client) keptPoint(ctx context.Context, at Point) (p keptPoint, found bo
 			return byNumber && r.Number != number || !byNumber && !strings.HasPrefix(r.ExecutionID.String(), at.Execution)
 		})
 		if len(meant) != 1 {
-			return p, false, nil
+			return p, false, unread
 		}
 		p.Record = meant[0]
 	}
@@ -97,9 +98,18 @@ func (c *Client) pastOf(ctx context.Context, kept keptPoint) (pastPoint, error) 
 	} else if len(kept.Steps) > 0 { // its first step was shown what the executions before it had come to
 		p.edits, p.compiler = kept.Steps[0].Step.Input.Edits, kept.Steps[0].Step.Input.Compiler
 	}
+	last := -1 // the place of the last message, as far as the record tells
+	for _, e := range kept.Messages {
+		if belongs(e) {
+			last = e.Index
+		}
+	}
 	var said []domain.Entry
+messages:
 	for entry, err := range c.Messages(ctx, kept.called()) {
 		switch {
+		case err != nil && len(kept.Missing) == 0 && len(said) > 0 && said[len(said)-1].Index == last:
+			break messages // what follows is not needed
 		case errors.Is(err, &Error{Class: Gone}):
 			return p, errorf(Gone, err, "a part of what %s had said by then is not among the records: %s; export the whole agent, with all its executions", kept.called(), err)
 		case err != nil:

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -178,6 +179,79 @@ func TestNoOtherSessionFillsTheGaps(t *testing.T) {
 	_, all, err = c.keptSession(context.Background(), "ann")
 	require.NoError(t, err)
 	require.Len(t, all, 3)
+}
+
+// TestTheNewestRecordIsOfAnotherBuild: those before it are read where they are named and exported, and a deletion is refused, as
+// it may name what belongs to the agent.
+func TestTheNewestRecordIsOfAnotherBuild(t *testing.T) {
+	t.Parallel()
+	const says = "schema_version: is 2, written by build v9, and this build reads 1; "
+	for name, newer := range map[string]func(line string) string{
+		"its file": func(string) string {
+			return `{"format":"everstep-records","schema_version":2,"build":"v9","records":1}` + "\n"
+		},
+		"its state": func(line string) string {
+			_, text, _ := strings.Cut(strings.TrimSuffix(line, "}\n"), `"record":`)
+			text = strings.Replace(text, `"final_state":{"schema_version":1`, `"final_state":{"schema_version":2,"build":"v9"`, 1)
+			return fmt.Sprintf("{\"format\":\"everstep-records\",\"schema_version\":1,\"records\":1}\n{\"digest\":%q,\"record\":%s}\n", domain.DigestOf([]byte(text)), text)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			store, err := record.OpenDirectory(dir)
+			require.NoError(t, err)
+			t.Cleanup(func() { _ = store.Close() })
+			all := stores.Sample(t, "ann", 3)
+			for i := range all {
+				all[i].Imported = time.Now().UTC()
+				require.NoError(t, store.Record(t.Context(), all[i]))
+			}
+			paths, err := filepath.Glob(filepath.Join(dir, "*", "000003-*"))
+			require.NoError(t, err)
+			require.Len(t, paths, 1)
+			var plain strings.Builder
+			require.NoError(t, record.Write(&plain, all[2]))
+			require.NoError(t, os.WriteFile(paths[0], []byte(newer(strings.SplitAfter(plain.String(), "\n")[1])), 0o600))
+
+			c := OfRecords(Config{Records: store}, errors.New("server: none is up"))
+			require.NotEmpty(t, collected(t, c.Steps(t.Context(), "ann", 2)))
+			_, err = c.Explain(t.Context(), "ann", 2)
+			require.NoError(t, err)
+			p, found, err := c.keptPoint(t.Context(), Point{ID: "ann", Execution: "2"})
+			require.NoError(t, err)
+			require.True(t, found)
+			_, err = c.pastOf(t.Context(), p)
+			require.NoError(t, err)
+			x, err := c.Export(t.Context(), "ann", 2)
+			require.NoError(t, err)
+			require.Len(t, x.Records, 1)
+			require.Empty(t, x.Gone)
+			x, err = c.Export(t.Context(), "ann", 0)
+			require.NoError(t, err)
+			require.Len(t, x.Records, 2)
+			require.Len(t, x.Gone, 1)
+			require.Contains(t, x.Gone[0], says+"read it with that build")
+
+			_, err = c.Export(t.Context(), "ann", 3)
+			require.ErrorContains(t, err, says)
+			_, err = c.Result(t.Context(), "ann", 0)
+			require.ErrorContains(t, err, says)
+			var messages []string
+			for entry, err := range c.Messages(t.Context(), "ann") {
+				if err != nil {
+					require.ErrorContains(t, err, says, "after all that can be read")
+					break
+				}
+				messages = append(messages, entry.Message.Text())
+			}
+			require.NotEmpty(t, messages)
+
+			err = new(Belongings).recordedBelow(t.Context(), &belonging{agent: must(agentOf("ann"))}, store, subagentsOf{})
+			require.ErrorIs(t, err, &Error{Class: Refused})
+			require.ErrorContains(t, err, says+"nothing was deleted: delete it with that build")
+		})
+	}
 }
 
 // TestOneRecordThatIsLostOrDamaged hides no other one: what it held is said to be gone. That of the newest is an error: by it

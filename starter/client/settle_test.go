@@ -16,6 +16,9 @@ import (
 	"everstep/domain/contract"
 )
 
+// settledRun is the run that left it.
+const settledRun = "6ba7b810-9dad-11d1-80b4-00c04fd430c8"
+
 // unsettledCall is what lonely's execution has left.
 func unsettledCall() domain.UnknownCall {
 	return domain.UnknownCall{ID: nth(1).Step(1).Tool(0), Number: 1, Step: 1, Tool: "pay", Since: at(1).AsTime()}
@@ -30,7 +33,7 @@ func settlingRun(settles bool) *fakeRun {
 	}
 	r := newRun("run-1", nil)
 	r.first = "run-1"
-	r.memo = &commonpb.Memo{Fields: map[string]*commonpb.Payload{contract.MemoSettles: payloads(contract.EndedRun{RunID: "run-0", FirstRunID: "run-0"}).Payloads[0]}}
+	r.memo = &commonpb.Memo{Fields: map[string]*commonpb.Payload{contract.MemoSettles: payloads(contract.EndedRun{RunID: settledRun, FirstRunID: settledRun}).Payloads[0]}}
 	r.closes(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED)
 	r.events[len(r.events)-1].Attributes = &historypb.HistoryEvent_WorkflowExecutionCompletedEventAttributes{
 		WorkflowExecutionCompletedEventAttributes: &historypb.WorkflowExecutionCompletedEventAttributes{Result: payloads(ended)},
@@ -46,7 +49,7 @@ func TestSettlingAfterTheEnd(t *testing.T) {
 	}{"by a worker": {true, ""}, "ended before": {false, Failed}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := newFake(lonelyRun(t, "run-0", 1, nil))
+			f := newFake(lonelyRun(t, settledRun, 1, nil))
 			state, err := json.Marshal(lonelyState(t, 1).WithUnknownCall(unsettledCall(), at(2).AsTime()))
 			require.NoError(t, err)
 			messages := answersOf(t, 1, 10, false)
@@ -65,7 +68,7 @@ func TestSettlingAfterTheEnd(t *testing.T) {
 			}
 			word := ResolveOptions{Call: unsettledCall().ID.String()[:8], Verdict: domain.VerdictDone, Reason: "so"}
 			settled, err := f.client().Resolve(t.Context(), lonely, word)
-			require.Equal(t, contract.EndedRun{RunID: "run-0", FirstRunID: "run-0"}, in.Settle.EndedRun)
+			require.Equal(t, contract.EndedRun{RunID: settledRun, FirstRunID: settledRun}, in.Settle.EndedRun)
 			require.Equal(t, unsettledCall().ID, in.Settle.Request.Call)
 			require.Empty(t, in.Prompt)
 			require.Len(t, in.Carry.Entries, 3)
@@ -90,7 +93,7 @@ func TestSettlingAfterTheEnd(t *testing.T) {
 // TestASettlementThatNobodyTakes waits for a worker by itself.
 func TestASettlementThatNobodyTakes(t *testing.T) {
 	t.Parallel()
-	f := newFake(lonelyRun(t, "run-0", 1, nil))
+	f := newFake(lonelyRun(t, settledRun, 1, nil))
 	state, err := json.Marshal(lonelyState(t, 1).WithUnknownCall(unsettledCall(), at(2).AsTime()))
 	require.NoError(t, err)
 	f.query = func(context.Context, string, string, any) (any, error) {

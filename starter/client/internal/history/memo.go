@@ -1,6 +1,7 @@
 package history
 
 import (
+	"github.com/google/uuid"
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/sdk/converter"
 
@@ -68,7 +69,8 @@ const maxBuild = 200
 // Settles reads the memo field that names the run that ended, in a workflow that has but settled a call since.
 func Settles(c converter.DataConverter, memo *commonpb.Memo) (ended contract.EndedRun, ok bool) {
 	field, ok := memo.GetFields()[contract.MemoSettles]
-	return ended, ok && c.FromPayload(field, &ended) == nil && ended.RunID != ""
+	ok = ok && c.FromPayload(field, &ended) == nil && uuid.Validate(ended.RunID) == nil // the server refuses another
+	return ended, ok
 }
 
 // Outcome reads the memo field that says how the newest execution ended.

@@ -1,0 +1,23 @@
+package history_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/sdk/converter"
+
+	"everstep/domain/contract"
+	"everstep/starter/client/internal/history"
+)
+
+// TestSettlesNamesARun: a memo that anyone may have written names no other thing, of which the server would tell nothing.
+func TestSettlesNamesARun(t *testing.T) {
+	t.Parallel()
+	for id, want := range map[string]bool{"6ba7b810-9dad-11d1-80b4-00c04fd430c8": true, "": false, "no run": false} {
+		payload, err := converter.GetDefaultDataConverter().ToPayload(contract.EndedRun{RunID: id})
+		require.NoError(t, err)
+		_, ok := history.Settles(converter.GetDefaultDataConverter(), &commonpb.Memo{Fields: map[string]*commonpb.Payload{contract.MemoSettles: payload}})
+		require.Equal(t, want, ok, id)
+	}
+}
