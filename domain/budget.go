@@ -175,7 +175,7 @@ func (b ExecutionBudget) CappedBy(other ExecutionBudget) ExecutionBudget {
 	return capped
 }
 
-// Extended returns the budget with the totals that are set, and without those that are lifted. Totals that say that there
+// Extended returns the budget with the totals that are set, which take the place of those before, and without those that are lifted. Totals that say that there
 // is to be no max_steps lift it.
 func (b ExecutionBudget) Extended(totals ExecutionBudget, lift []Limit) ExecutionBudget {
 	if totals.MaxStepsFrom == StepsNone {

@@ -229,7 +229,8 @@ func (a Amount) below(other Amount) bool {
 	return a.count < other.count || a.seconds < other.seconds || a.at.Before(other.at)
 }
 
-// MarshalJSON writes a point in time as text, all else as a number of its unit.
+// MarshalJSON writes a point in time as text in RFC 3339, and all else as a whole number: a duration in milliseconds, money in
+// nano-dollars, the rest as counts. The unit stands beside the amount, as signals of stopping have it.
 func (a Amount) MarshalJSON() ([]byte, error) {
 	if a.unit == UnitTime {
 		return json.Marshal(a.at)

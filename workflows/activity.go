@@ -75,7 +75,7 @@ func (s session) activityOptions(timeout time.Duration, attempts int, summary st
 		WaitForCancellation: true,
 		Summary:             domain.Shorten(summary, maxSummary),
 		RetryPolicy: &temporal.RetryPolicy{
-			InitialInterval:        min(s.firstRetry()+s.later(s.firstRetry(), 0, 0), longestBackoff),
+			InitialInterval:        min(s.firstRetry()+s.jitter(s.firstRetry(), 0, 0), longestBackoff),
 			BackoffCoefficient:     2,
 			MaximumInterval:        longestBackoff,
 			MaximumAttempts:        int32(min(attempts, mostTries)), //nolint:gosec // bounded by min

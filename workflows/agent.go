@@ -86,8 +86,9 @@ func (a *agent) rewound() *domain.Origin {
 	return &origin
 }
 
-// standsAt is that step without where its execution went on from, as a status shows it.
-func (a *agent) standsAt() *domain.Origin {
+// rewindTarget is the step from which the next execution goes on, after a rewind or at the begin of a fork, without the
+// chain of what that step's execution went on from. Nil while an execution is in progress, and where nothing was rewound.
+func (a *agent) rewindTarget() *domain.Origin {
 	if origin := a.rewound(); origin != nil {
 		return origin.Branch()
 	}

@@ -236,7 +236,7 @@ func (s session) notAsked(what string, id domain.ToolExecutionID) error {
 				call.Approval.At.Format(time.RFC3339), byWhom(call.Approval.By))
 		}
 	}
-	if call, ok := s.approvals.called(id); ok { // decided a moment ago
+	if call, ok := s.approvals.byID(id); ok { // decided a moment ago
 		return domain.Errorf(domain.Denied, "%s: call %s was %s already%s", what, id, call.Decision, byWhom(call.By))
 	}
 	return domain.Errorf(domain.Denied, "%s: no call %s waits for approval", what, id)
@@ -268,8 +268,8 @@ func byWhom(by string) string {
 	return " by " + by
 }
 
-// shownPending are what waits as it fits into a status.
-func shownPending(pending []domain.PendingApproval) []domain.PendingApproval {
+// shortened cuts the arguments of pending approvals so that they fit into a status.
+func shortened(pending []domain.PendingApproval) []domain.PendingApproval {
 	for i := range pending {
 		pending[i] = pending[i].Cut(min(32<<10, domain.MaxPage/2/len(pending)))
 	}

@@ -60,7 +60,7 @@ func (o Options) execute(ctx workflow.Context, in *contract.SessionInput) (*cont
 	}
 	s.mail.Listen(ctx)
 	s.takeGrants()
-	s.tellBuild()
+	s.run.tellBuild(s.root)
 	s.tellWaits()
 	for s.awaitWork() {
 		if s.runExecution(); s.run.ends() {
@@ -78,19 +78,6 @@ func (o Options) execute(ctx workflow.Context, in *contract.SessionInput) (*cont
 	s.awaitHandlers()
 	s.note("ended")
 	return s.result(), nil
-}
-
-// tellBuild writes which build has begun this run, and which one carries it on where that is another, since no other need be
-// able to replay it. The build of each task is recorded with the task itself, so any worker reads the same here.
-func (s session) tellBuild() {
-	told := s.run.builds
-	if told == nil {
-		told = new(contract.Builds)
-	}
-	if builds := told.With(s.info.GetCurrentBuildID()); s.run.builds == nil || builds != *told {
-		s.run.builds = &builds
-		upsertMemo(s.root, map[string]any{contract.MemoBuild: builds})
-	}
 }
 
 // awaitWork waits until there is an execution to run. It answers false where

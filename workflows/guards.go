@@ -248,9 +248,9 @@ func (t *stepRun) outputRetries() int {
 	return domain.DefaultOutputRetries
 }
 
-// takeGrace withholds the tools at the last step that max_steps allows, where
+// withholdToolsAtTheEnd withholds the tools at the last step that max_steps allows, where
 // the agent wants that, and tells the model to answer.
-func (t *stepRun) takeGrace() {
+func (t *stepRun) withholdToolsAtTheEnd() {
 	if guards := t.resolved.Guards; guards == nil || !guards.FinalAnswer || len(t.resolved.Tools) == 0 {
 		return
 	}

@@ -48,7 +48,7 @@ func (s session) loop() {
 		if !s.mayBegin() {
 			return
 		}
-		s.tellBuild()
+		s.run.tellBuild(s.root)
 		s.runStep()
 		s.mail.DrainSignals()
 		s.goOnForMessages()
@@ -58,13 +58,14 @@ func (s session) loop() {
 	}
 }
 
-// runStep is one turn of the loop: an inference, then the tool calls that it
-// asked for, with the hooks around them.
+// runStep runs one step: the hooks before the inference, the inference unless a hook halted, the tool calls that it asked for,
+// the hooks and guards after the step. The step is kept in the state as it goes, and completed there though it failed; then
+// another agent takes over where a call handed the conversation over. Whether another step follows concluded decides.
 func (s session) runStep() {
 	step := s.startStep()
-	step.takeGrace()
-	step.tellSettled()
-	step.want(fire(step, domain.TriggerBeforeInference, step.request))
+	step.withholdToolsAtTheEnd()
+	step.tellResolvedCalls()
+	step.setRequest(fire(step, domain.TriggerBeforeInference, step.request))
 	step.enter(open)
 	if step.halted {
 		step.learn(progress.CutOff{By: progress.HookBefore})
@@ -75,7 +76,7 @@ func (s session) runStep() {
 	if len(step.calls) > 0 {
 		step.runTools()
 	}
-	step.settle()
+	step.addWhatWaited()
 	fire(step, domain.TriggerAfterStep, hook.Nothing{})
 	step.guard()
 	step.keep()

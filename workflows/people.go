@@ -41,8 +41,9 @@ func (w *waiters[W]) waiting() []W {
 	return slices.DeleteFunc(slices.Clone(w.all), func(one W) bool { return !one.Waits() })
 }
 
-// called is the call of that id, also where somebody has said something a moment ago.
-func (w *waiters[W]) called(id domain.ToolExecutionID) (one W, ok bool) {
+// byID is the call of that id, also where a person has decided or answered it and it has not gone on yet, so that a second
+// answer can be told that there was one. waiting and find pass over such calls.
+func (w *waiters[W]) byID(id domain.ToolExecutionID) (one W, ok bool) {
 	at := slices.IndexFunc(w.all, func(other W) bool { return other.Pending().ToolExecutionID == id })
 	if at < 0 {
 		return one, false

@@ -146,7 +146,7 @@ func (s session) noQuestion(id domain.ToolExecutionID) error {
 	if id.IsZero() {
 		return domain.Errorf(domain.Denied, "answer: no question of this agent waits")
 	}
-	if question, ok := s.questions.called(id); ok { // answered a moment ago
+	if question, ok := s.questions.byID(id); ok { // answered a moment ago
 		return alreadyAnswered(id, question.Answer)
 	}
 	if call, ok := s.toolExecution(id); ok && !call.Answer.IsZero() {

@@ -77,12 +77,13 @@ func (s session) redefinition(request contract.RedefineRequest) contract.Redefin
 		word.Fields = append(word.Fields, "model") // a message has given it another meanwhile
 	}
 	word.Fields = s.withSessionBudget(word.Fields, request, next)
-	word = s.joinedWith(word)
+	word = s.withEarlierNotes(word)
 	return contract.Redefinition{Definition: next, Word: word, Fields: contract.Joined(s.next, request.Fields)}
 }
 
-// joinedWith is a word about the definition that waits, with those before it about the same.
-func (s session) joinedWith(word contract.DefinitionWord) contract.DefinitionWord {
+// withEarlierNotes returns the note (who, when, why) on an update of the definition with the notes of the updates that still
+// wait for the next execution: they take effect as one, and stay listed one by one.
+func (s session) withEarlierNotes(word contract.DefinitionWord) contract.DefinitionWord {
 	if s.next == nil {
 		return word
 	}

@@ -52,11 +52,12 @@ func (s session) backoff(tries int) time.Duration {
 // apart makes a delay up to a quarter longer, by the execution, the step, the call's
 // position in it and how often it was tried: the same on replay, another for others.
 func (s session) apart(delay time.Duration, tries, position int) time.Duration {
-	return delay + s.later(delay, tries, position)
+	return delay + s.jitter(delay, tries, position)
 }
 
-// later is what a delay is made longer by.
-func (s session) later(delay time.Duration, tries, position int) time.Duration {
+// jitter is what is added to the delay before a retry, up to a quarter of it. It comes from the id of the call, so that it
+// differs from call to call and is the same on replay.
+func (s session) jitter(delay time.Duration, tries, position int) time.Duration {
 	execution, _ := s.state.Execution()
 	id := execution.ID().Step(s.state.StepCount() + 1).Tool(position).UUID
 	chance := time.Duration(id[9+tries%7]) // the bytes before are not all random

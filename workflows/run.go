@@ -43,6 +43,19 @@ func newRun(carry contract.Carry) *run {
 	}
 }
 
+// tellBuild writes which build has begun this run, and which one carries it on where that is another, since no other need be
+// able to replay it. The build of each task is recorded with the task itself, so any worker reads the same here.
+func (r *run) tellBuild(ctx workflow.Context) {
+	var told contract.Builds
+	if r.builds != nil {
+		told = *r.builds
+	}
+	if builds := told.With(workflow.GetInfo(ctx).GetCurrentBuildID()); r.builds == nil || builds != told {
+		r.builds = &builds
+		upsertMemo(ctx, map[string]any{contract.MemoBuild: builds})
+	}
+}
+
 func (r *run) ends() bool { return r.successor != nil }
 
 func (r *run) stay() { r.stays = true }

@@ -95,9 +95,9 @@ func (t *stepRun) asks(model string) { t.content.Model, t.unkept = model, true }
 // reads notes what the model is sent for the step's answer.
 func (t *stepRun) reads(input domain.StepInput) { t.content.Input, t.unkept = input, true }
 
-func (t *stepRun) want(request hook.Request) { t.request = request }
+func (t *stepRun) setRequest(request hook.Request) { t.request = request }
 
-func (t *stepRun) settle() {
+func (t *stepRun) addWhatWaited() {
 	t.phase = settled
 	for _, e := range t.pending {
 		t.interject(e.Section, e.Message)

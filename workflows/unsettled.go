@@ -172,8 +172,8 @@ func (s session) announceSettled() {
 	}
 }
 
-// tellSettled tells the model of the calls that were settled since it was last asked.
-func (t *stepRun) tellSettled() {
+// tellResolvedCalls tells the model of the calls that were settled since it was last asked.
+func (t *stepRun) tellResolvedCalls() {
 	for _, c := range t.state.UnknownCalls() {
 		if c.Settlement != nil && !c.Settlement.Told {
 			t.settledIn(c.ID, true)

@@ -36,7 +36,7 @@ func (s session) status(contract.StatusRequest) (contract.StatusView, error) {
 		Usage: s.state.Usage().View(), CostUSD: "0", StopSignals: []domain.StopSignal{},
 		OutcomeUnknown: []domain.UnknownCall{}, PendingApprovals: []domain.PendingApproval{}, PendingQuestions: []domain.PendingQuestion{},
 		StandingApprovals: append([]domain.StandingApproval{}, s.state.StandingApprovals()...),
-		WaitingMessages:   s.waitingMessages(), Suspended: s.mail.Suspended(), RewoundTo: s.standsAt(), Cleared: s.talk.Edits().Emptied,
+		WaitingMessages:   s.waitingMessages(), Suspended: s.mail.Suspended(), RewoundTo: s.rewindTarget(), Cleared: s.talk.Edits().Emptied,
 		Trusted: s.state.Trusted(), Bound: s.bindings.open(), Todo: s.state.Metadata().Todo(), Changes: s.changes, Next: s.waitingDefinition(),
 		History: contract.HistoryView{
 			Events: int64(s.info.GetCurrentHistoryLength()), Bytes: int64(s.info.GetCurrentHistorySize()), Runs: s.run.number,
@@ -68,7 +68,7 @@ func (s session) status(contract.StatusRequest) (contract.StatusView, error) {
 		view.RateLimit, view.ToolLimits = s.resolved.RateLimit, s.resolved.ToolLimits
 		view.Window, view.Context = s.talk.Window(s.resolved), s.talk.Input(s.resolved)
 	}
-	view.PendingApprovals = shownPending(s.pendingApprovals())
+	view.PendingApprovals = shortened(s.pendingApprovals())
 	view.PendingQuestions = shownQuestions(s.pendingQuestions())
 	view.StopReason, _ = s.state.StopReason()
 	view.StopSignals, view.MoreStops = append(view.StopSignals, s.state.StopSignals()...), execution.Continuation().More
@@ -78,8 +78,9 @@ func (s session) status(contract.StatusRequest) (contract.StatusView, error) {
 	return view, nil
 }
 
-// stateView is the agent's state in full form, with a page of its messages, and
-// with as many of its steps as fit beside them.
+// stateView answers the query for the state: all of it, with a page of its messages and as many of its steps as fit beside
+// them, and the definition where that has changed or is asked for. Of an unnamed agent whose execution has ended it has the
+// Carry with which a client starts the workflow that goes on from there; a named one's workflow stays open.
 func (s session) stateView(request contract.StateRequest) (view contract.StateView, err error) {
 	page, _ := s.messages(contract.MessagesRequest{From: request.From})
 	view = contract.StateView{From: page.From, Next: page.From + len(page.Entries), Length: s.talk.Len()}

@@ -186,7 +186,7 @@ const (
 // thread by which those could signal to it who are confined.
 func onPassingThread(do func()) bool {
 	var id int
-	warden.OnPassingThread(func() {
+	warden.OnThrowawayThread(func() {
 		id = unix.Gettid()
 		do()
 	})

@@ -73,7 +73,7 @@ func Start(c Command) (*Process, error) {
 	}
 	started := make(chan error, 1)
 	// A program is bound to the thread that starts it: this one is kept until it is gone.
-	go OnPassingThread(func() {
+	go OnThrowawayThread(func() {
 		defer close(p.done)
 		err := p.cmd.Start()
 		started <- err

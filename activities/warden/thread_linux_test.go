@@ -19,7 +19,7 @@ func TestAPassingThreadIsNeverTheFirst(t *testing.T) {
 	threads := make(chan int, 1000)
 	for range cap(threads) {
 		all.Go(func() {
-			warden.OnPassingThread(func() { threads <- unix.Gettid() })
+			warden.OnThrowawayThread(func() { threads <- unix.Gettid() })
 			runtime.Gosched()
 		})
 	}

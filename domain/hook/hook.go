@@ -133,7 +133,7 @@ func (h Hook) Check() error {
 }
 
 // Run runs a hook that is not an activity. One that panics, or is of another
-// trigger than the context, has failed; the context is then the one given.
+// trigger than the context, has failed; with any error, its own too, the context is the one given.
 func Run[At any](h Hook, c Context[At]) (out Context[At], err error) {
 	run, ok := h.run.(func(Context[At]) (Context[At], error))
 	if !ok || h.trigger != c.Trigger {

@@ -295,7 +295,8 @@ type Recorded struct {
 // String says it in words.
 func (u Unreadable) String() string { return u.What + " cannot be read: " + u.Why }
 
-// Outcome is how the server itself has ended an execution in progress, if it has.
+// Outcome is the outcome of an execution in progress whose run the server itself has ended; ok is false where it has not. The
+// agent's workflow is over then too (Closed). A termination by hand forbids going on by itself, as an error does.
 func (e RunEnd) Outcome() (o contract.Outcome, ok bool) {
 	o, ok = map[RunEnd]contract.Outcome{
 		Terminated:        {Status: domain.StatusFailed, StopReason: domain.ErrorForbade, Code: domain.CodeTerminated},

@@ -18,11 +18,13 @@ type HandedOver struct {
 
 // HandoffWork is the work that such a call is.
 func HandoffWork(call contract.HandoffCall) Work {
-	return Work{Activity: string(contract.ListTools)}.handing(&call)
+	return Work{Activity: string(contract.ListTools)}.asHandoff(&call)
 }
 
-// handing has work be that of a call which hands the conversation over.
-func (w Work) handing(call *contract.HandoffCall) Work {
+// asHandoff returns the activity (ListTools, which looks up the other agent's tools) as the work of the tool call that hands the
+// conversation over, so that its result or failure counts as that call's. The arguments are not in its request: the empty
+// reference says so, and those that the step has are kept.
+func (w Work) asHandoff(call *contract.HandoffCall) Work {
 	w.Handoff = call
 	w.Tool = &contract.ToolRequest{
 		ExecutionID: call.ExecutionID, Step: call.Step, Position: call.Position, CallID: call.CallID, Name: domain.HandoffTool(call.Agent),
@@ -34,7 +36,7 @@ func (w Work) handing(call *contract.HandoffCall) Work {
 // Listed is work that asks a worker what a definition means.
 func (w Work) Listed(request *contract.CatalogRequest) Work {
 	if w.Listing = request; request != nil && request.Handoff != nil {
-		return w.handing(request.Handoff)
+		return w.asHandoff(request.Handoff)
 	}
 	return w
 }

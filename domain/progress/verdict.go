@@ -48,7 +48,7 @@ func Judge(reply contract.ModelReply, tries, attempts int, stopped bool) (Verdic
 	return Again, nil
 }
 
-// WhyUnanswered says what became of an inference that ended without an answer.
+// WhyUnanswered says what became of an inference that ended without an answer. Call it for such a reply alone: it is never nil.
 func WhyUnanswered(reply contract.ModelReply) *domain.Error {
 	switch reply.Outcome {
 	case contract.Interrupted:

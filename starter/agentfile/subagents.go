@@ -132,7 +132,8 @@ func (a *agent) listedOthers(as naming) document.Value {
 	return document.Either(list, a.others(as))
 }
 
-// beside is the file in this one's folder in which an agent of the name stands.
+// beside is the file in this one's folder in which an agent of the name stands: the first that is there, by the order of
+// endings, and NAME.yaml where none is.
 func (a *agent) beside(name string) string {
 	for _, ending := range strings.Split(endings, ", ") {
 		if _, err := os.Stat(a.join(name + ending)); err == nil {

@@ -160,7 +160,7 @@ func (c cron) spec() sdk.ScheduleCalendarSpec {
 	}
 }
 
-// ranges joins values that follow each other.
+// ranges joins values that follow each other, which are sorted and differ. It is nil, which means any value, for none.
 func ranges(values []int) []sdk.ScheduleRange {
 	var all []sdk.ScheduleRange
 	for _, v := range values {

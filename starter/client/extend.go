@@ -331,7 +331,8 @@ func (c *Client) successor(
 	return in, account, err
 }
 
-// leaving is with what the next workflow of an agent starts, but for what that is to do.
+// leaving is the input of an agent's next workflow: that of the one before without what was said to that one alone. What the
+// next one is to do its caller sets.
 func leaving(in contract.SessionInput) contract.SessionInput {
 	in.Prompt, in.Given, in.Budget = "", nil, domain.ExecutionBudget{}
 	in.GoOn, in.Settle, in.Fork = nil, nil, nil

@@ -176,7 +176,7 @@ func (c *Client) begin(ctx context.Context, a agent, o opening) (Execution, erro
 		WorkflowIDReusePolicy:                    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		WorkflowIDConflictPolicy:                 enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
-		TypedSearchAttributes:                    a.initial(o, c.indexed(o.input)),
+		TypedSearchAttributes:                    a.searchAttributes(o, c.indexed(o.input)),
 		StaticSummary:                            a.name,
 		Memo:                                     o.memo(),
 	}, string(contract.Execute), o.input)
@@ -290,7 +290,10 @@ func (c *Client) lost(ctx context.Context, had []string) bool {
 	return err == nil && (trusted && !c.known.trusted || slices.ContainsFunc(had, func(name string) bool { return !slices.Contains(names, name) }))
 }
 
-func (a agent) initial(o opening, trusted []string) temporal.SearchAttributes {
+// searchAttributes are those that a workflow starts with, so that it can be listed before a worker takes it; those that the
+// namespace lacks are left out. A workflow that only resolves a call of an execution that has ended keeps that execution's
+// status and stop reason. trusted are the trusted values, as name=value, that the namespace may index.
+func (a agent) searchAttributes(o opening, trusted []string) temporal.SearchAttributes {
 	values := map[string]string{contract.AttributeAgentName: a.name, contract.AttributeAgentStatus: string(domain.StatusInProgress)}
 	if o.input.Settle != nil { // nothing is in progress then
 		values[contract.AttributeAgentStatus], values[contract.AttributeStopReason] = string(o.before.Status), string(o.before.StopReason)

@@ -22,7 +22,7 @@ type network struct{ namespace *os.File }
 func newNetwork() (*network, error) {
 	n := &network{}
 	var err error
-	warden.OnPassingThread(func() {
+	warden.OnThrowawayThread(func() {
 		if err = unix.Unshare(unix.CLONE_NEWNET); err != nil {
 			err = fmt.Errorf("get a network namespace: %w", err)
 			return
@@ -63,9 +63,11 @@ func (n *network) enter() error {
 		unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0))
 }
 
-// dial connects to an address in there. The connection can be used, and handed on, anywhere.
-func (n *network) dial(ctx context.Context, address string) (conn net.Conn, err error) {
-	warden.OnPassingThread(func() {
+// dialInside opens a TCP connection to an address within the network, which nobody outside reaches. A thread of its own enters
+// the namespace to make the socket; the socket belongs to that namespace, so any goroutine may use the connection or hand it on.
+// Give a literal IPv4 address: a name would be looked up by other threads. A nil network is the machine's own.
+func (n *network) dialInside(ctx context.Context, address string) (conn net.Conn, err error) {
+	warden.OnThrowawayThread(func() {
 		if err = n.enter(); err == nil {
 			conn, err = new(net.Dialer).DialContext(ctx, "tcp4", address) // an address: it is dialed by this goroutine
 		}

@@ -16,7 +16,7 @@ func newNetwork() (*network, error) { return nil, errShared }
 
 func (*network) enter() error { return nil }
 
-func (*network) dial(ctx context.Context, address string) (net.Conn, error) {
+func (*network) dialInside(ctx context.Context, address string) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "tcp4", address)
 }
 

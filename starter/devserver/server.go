@@ -142,7 +142,7 @@ func (s *supervisor) relay(listener net.Listener, address string) {
 			defer outer.Close()
 			ctx, cancel := context.WithTimeout(context.Background(), dialPatience)
 			defer cancel()
-			inner, err := s.network.dial(ctx, address)
+			inner, err := s.network.dialInside(ctx, address)
 			if err != nil {
 				return // the server is stopping
 			}
@@ -171,7 +171,7 @@ func join(one, other *net.TCPConn) {
 // it was loaded could read and steer all agents. The UI listens where no page finds it, and the door passes on what comes
 // from its own pages.
 func (s *supervisor) uiDoor(address string) *http.Server {
-	dial := func(ctx context.Context, _, address string) (net.Conn, error) { return s.network.dial(ctx, address) }
+	dial := func(ctx context.Context, _, address string) (net.Conn, error) { return s.network.dialInside(ctx, address) }
 	ui := &url.URL{Scheme: "http", Host: address}
 	return &http.Server{Handler: door.Door{}.Before(ui, dial), ReadHeaderTimeout: 10 * time.Second}
 }

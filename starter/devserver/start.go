@@ -144,7 +144,7 @@ func stop(p *process.Process) { p.Stop(syscall.SIGTERM, stopPatience) }
 // answers returns nil once the server knows its namespace and can list from it.
 func (s *supervisor) answers(ctx context.Context, p *process.Process) error {
 	conn, err := grpc.NewClient("passthrough:///"+s.inside,
-		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(s.network.dial),
+		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(s.network.dialInside),
 		// The default waits a second after the first refusal.
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: 10 * time.Millisecond, Multiplier: 1, MaxDelay: 10 * time.Millisecond},

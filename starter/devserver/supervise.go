@@ -214,7 +214,7 @@ func (s *supervisor) handOut(conn net.Conn) {
 			return
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), dialPatience)
-		inner, err := s.network.dial(ctx, s.inside)
+		inner, err := s.network.dialInside(ctx, s.inside)
 		cancel()
 		if err != nil {
 			return

@@ -46,7 +46,7 @@ func as(uid int, do func() error) (err error) {
 		}
 		return nil
 	}
-	warden.OnPassingThread(func() {
+	warden.OnThrowawayThread(func() {
 		id := uintptr(uid)
 		err = errors.Join(become(unix.SYS_SETGROUPS, 0, 0), become(unix.SYS_SETRESGID, id, id, id), become(unix.SYS_SETRESUID, id, id, id))
 		if err == nil {

@@ -36,7 +36,7 @@ func StartIn(cmd *exec.Cmd, enter func() error) (*Process, error) {
 	cmd.SysProcAttr = boundToParent()
 	started := make(chan error, 1)
 	// Bound to the parent means bound to its thread: this one is kept until the program is gone.
-	go warden.OnPassingThread(func() {
+	go warden.OnThrowawayThread(func() {
 		defer close(p.done)
 		err := enter()
 		if err == nil {

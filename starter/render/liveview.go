@@ -36,7 +36,7 @@ func (v *liveView) Show(e client.Event) {
 	defer v.out.mu.Unlock()
 	v.out.live = v
 	if v.story.below.join(e); !e.AgentID.IsZero() {
-		v.redraw(v.settleBelow(e), v.going())
+		v.redraw(v.showSubagent(e), v.going())
 		return
 	}
 	lines := v.story.Tell(e)
@@ -95,8 +95,9 @@ func (v *liveView) settle(l line) []string {
 	return []string{l.text}
 }
 
-// settleBelow returns what stays of what a sub-agent does. What it is at stands below the call that it works on.
-func (v *liveView) settleBelow(e client.Event) (settled []string) {
+// showSubagent takes an event of a sub-agent, and returns the lines that stay of it, each with the sub-agent's name. What it
+// does just now stays nowhere: it is drawn under the open call of the parent that has started the sub-agent.
+func (v *liveView) showSubagent(e client.Event) (settled []string) {
 	t := v.out.Theme
 	signs := map[mark]string{markDone: t.Good("✓"), markFailed: t.Bad("✗"), markWarning: t.Warn("!"), markText: t.Faint("·"), markNotice: t.Faint("·")}
 	m, lines := v.story.below.tell(e)

@@ -88,7 +88,7 @@ func (s *stack) serverRequests(t testing.TB) map[string]float64 {
 // inNetworkOf dials in the network of a process. Where that is not this one's, it takes root.
 func inNetworkOf(pid int) func(ctx context.Context, network, address string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (conn net.Conn, err error) {
-		warden.OnPassingThread(func() {
+		warden.OnThrowawayThread(func() {
 			var namespace *os.File
 			if namespace, err = os.Open(fmt.Sprintf("/proc/%d/ns/net", pid)); err != nil {
 				return

@@ -30,7 +30,7 @@ func needRoot(t *testing.T) {
 
 // as runs a function on a thread of another user's, which ends with it.
 func as(uid int, do func() error) (err error) {
-	warden.OnPassingThread(func() {
+	warden.OnThrowawayThread(func() {
 		for _, call := range []func() error{
 			func() error { return errnoOf(syscall.RawSyscall(unix.SYS_SETGROUPS, 0, 0, 0)) },
 			func() error {
