@@ -26,6 +26,9 @@ func (r *run) suffer(why *domain.Error) {
 	r.outage = outage{why: why.Message, tries: r.outage.tries + 1, steps: min(1<<min(r.outage.tries, 16), mostSteps)}
 }
 
+// suffersForGood is suffer where the storage is not tried again.
+func (r *run) suffersForGood(why *domain.Error) { r.outage = outage{why: why.Message} }
+
 // suffers reports whether the newest try failed and the run goes on all the same.
 func (r *run) suffers() bool { return r.outage.tries > 0 }
 
@@ -43,7 +46,7 @@ func (r *run) due() bool {
 // outlives reports whether the session goes on in its run, though it should continue as new.
 func (s session) outlives(why *domain.Error) bool {
 	if s.exhausted() { // what is left of the run is for its end
-		s.run.outage = outage{why: why.Message}
+		s.run.suffersForGood(why)
 		return false
 	}
 	s.run.suffer(why)

@@ -56,6 +56,12 @@ func (r *run) tellBuild(ctx workflow.Context) {
 	}
 }
 
+func upsertMemo(root workflow.Context, memo map[string]any) {
+	if err := workflow.UpsertMemo(root, memo); err != nil {
+		workflow.GetLogger(root).Error("upsert memo", "error", err)
+	}
+}
+
 func (r *run) ends() bool { return r.successor != nil }
 
 func (r *run) stay() { r.stays = true }

@@ -47,12 +47,6 @@ func (s session) addSessionBudget(into map[string]any) map[string]any {
 	return into
 }
 
-func upsertMemo(root workflow.Context, memo map[string]any) {
-	if err := workflow.UpsertMemo(root, memo); err != nil {
-		workflow.GetLogger(root).Error("upsert memo", "error", err)
-	}
-}
-
 // account takes totals that were checked.
 func (a *agent) account(budget domain.ExecutionBudget) {
 	a.state = must(a.state.WithSessionBudget(budget, a.now()))

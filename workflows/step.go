@@ -97,6 +97,7 @@ func (t *stepRun) reads(input domain.StepInput) { t.content.Input, t.unkept = in
 
 func (t *stepRun) setRequest(request hook.Request) { t.request = request }
 
+// addWhatWaited adds the messages that hooks have added while calls ran, now that all of them have results.
 func (t *stepRun) addWhatWaited() {
 	t.phase = settled
 	for _, e := range t.pending {
