@@ -99,6 +99,7 @@ func TestBadFilesSayWhere(t *testing.T) {
 		"nothing":                 {"", "line 1: is missing: the file is empty; give one that export has written"},
 		"no line":                 {"hello", "line 1: is no head of a file of everstep-records"},
 		"half a head":             {lines[0][:len(lines[0])/2+8], "line 1: is missing: the file ends before; it was cut off; export it again, or copy it anew"},
+		"a head too long":         {`{"format":"` + record.Format + `","build":"` + strings.Repeat("x", 1<<17) + "\"}\n", "line 1: is no head of a file of everstep-records"},
 		"one of gzip":             {"\x1f\x8b\x08\x00hello", "line 1: is compressed with gzip; decompress it"},
 		"one of gzip, of lines":   {"\x1f\x8b\x08\x00hel\nlo\n", "line 1: is compressed with gzip; decompress it"},
 		"one endless line":        {strings.Repeat("\x00", 1<<20), "line 1: is no head of a file of everstep-records"},
@@ -148,6 +149,17 @@ func TestBadFilesSayWhere(t *testing.T) {
 			require.Equal(t, domain.Invalid, domain.AsError(err).Kind)
 			require.Empty(t, records)
 		})
+	}
+}
+
+// TestACompressedFileThatWasCutOffIsToldSo, wherever that was.
+func TestACompressedFileThatWasCutOffIsToldSo(t *testing.T) {
+	t.Parallel()
+	var whole bytes.Buffer
+	require.NoError(t, record.Compressed(&whole, stores.Sample(t, "ann", 2)...))
+	for n := 1; n < whole.Len(); n++ {
+		_, err := record.Read(bytes.NewReader(whole.Bytes()[:n]))
+		require.ErrorContains(t, err, "it was cut off; export it again, or copy it anew", "%d bytes of %d", n, whole.Len())
 	}
 }
 
