@@ -63,7 +63,7 @@ func Write(w io.Writer, records ...Record) error {
 	}
 	var all [][]byte
 	for _, r := range records {
-		text, err := encode(r)
+		text, err := domain.Encode(r)
 		if err != nil {
 			return fmt.Errorf("record %d: %w", r.Number, err)
 		}
@@ -74,14 +74,6 @@ func Write(w io.Writer, records ...Record) error {
 		}
 	}
 	return lines.Encode(tail{new(domain.DigestOf(all...))})
-}
-
-func encode(r Record) ([]byte, error) {
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(r)
-	return bytes.TrimSpace(text.Bytes()), err
 }
 
 // Compressed is Write, compressed. Equal records have equal bytes.
@@ -238,7 +230,7 @@ func readKept(line []byte) (r Record, digest domain.Digest, err error) {
 
 // keeps refuses what is read and, once it was written again, no more: whoever made a file may leave out what we always write.
 func (r Record) keeps() error {
-	text, err := encode(r)
+	text, err := domain.Encode(r)
 	if err == nil {
 		var again Record
 		if again, err = domain.Decode[Record](text); err == nil {

@@ -74,7 +74,7 @@ func Import(ctx context.Context, store *Store, records iter.Seq2[Record, error],
 // same reports whether two records say the same, however they came.
 func same(a, b Record) bool {
 	a.Imported, b.Imported = time.Time{}, time.Time{}
-	one, err := encode(a)
-	other, otherErr := encode(b)
+	one, err := domain.Encode(a)
+	other, otherErr := domain.Encode(b)
 	return err == nil && otherErr == nil && domain.DigestOf(one) == domain.DigestOf(other)
 }
