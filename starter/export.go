@@ -151,6 +151,9 @@ them, and fork begins an agent that goes on from there.
 			}
 			defer func() { err = errors.Join(err, store.Close()) }()
 			brought, err := record.Import(command.Context(), store, named(name, record.All(file)), p.now())
+			if errors.Is(err, context.Canceled) {
+				return errLeft
+			}
 			if err != nil {
 				return err
 			}
