@@ -2,6 +2,7 @@ package domain
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -173,6 +174,9 @@ func (s AgentState) LastToolExecution() (last ToolExecution, ok bool) {
 	}
 	return last, ok
 }
+
+// MaxCount is more than the steps of any execution, its messages, or the executions of any agent: a larger count is refused.
+const MaxCount = math.MaxInt32
 
 // MaxFoldedErrors is how many errors of folded steps are kept.
 const MaxFoldedErrors = 20

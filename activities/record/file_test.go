@@ -2,6 +2,7 @@ package record_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -104,6 +105,17 @@ func TestBadFilesSayWhere(t *testing.T) {
 			return strings.Replace(text, from, to, 1)
 		}
 	}
+	without := func(field string) func(string) string {
+		return func(text string) string {
+			var fields map[string]json.RawMessage
+			require.NoError(t, json.Unmarshal([]byte(text), &fields))
+			require.Contains(t, fields, field)
+			delete(fields, field)
+			left, err := json.Marshal(fields)
+			require.NoError(t, err)
+			return string(left)
+		}
+	}
 	by := func(number int, writer string) string { return head(number, writer, 2) + strings.Join(lines[1:], "") }
 	numbered := func(number string) string {
 		return strings.Replace(good, `"schema_version":1,`, `"schema_version":`+number+`,`, 1)
@@ -153,6 +165,14 @@ func TestBadFilesSayWhere(t *testing.T) {
 		"a hostile name":          {signed(t, replaced(`"name":"ann"`, `"name":"../../etc"`), all[0]), "line 2: record.name"},
 		"another's name":          {signed(t, replaced(`"name":"ann"`, `"name":"bob"`), all[0]), `line 2: record.name: "bob" is not that of agent`},
 		"a newer state":           {signed(t, replaced(`"final_state":{"schema_version":1`, `"final_state":{"schema_version":9`), all[0]), "line 2: record.final_state.schema_version: is 9"},
+		"steps left out":          {signed(t, without("steps"), all[0]), `line 2: record.missing: says [], and by its counts the record lacks ["steps 1 to 1"]; export it again`},
+		"messages left out":       {signed(t, without("messages"), all[0]), `line 2: record.missing: says [], and by its counts the record lacks ["messages 0 to 1"]`},
+		"no end of the messages":  {signed(t, without("messages_to"), all[1]), "line 2: record.messages_to: is 0; "},
+		"steps below zero":        {signed(t, replaced(`"step_count":1`, `"step_count":-5`), all[0]), "line 2: record.outcome.step_count: is -5"},
+		"another number's end":    {signed(t, replaced(`"execution_number":1`, `"execution_number":-7`), all[0]), "line 2: record.outcome.execution_number: is -7"},
+		"an outcome of nobody":    {signed(t, replaced(`"outcome":{"agent_id":"`+all[0].AgentID.String()+`",`, `"outcome":{`), all[0]), "line 2: record.outcome.agent_id: is "},
+		"tokens below zero":       {signed(t, replaced(`"step_count":1,"usage":{"input_tokens":0`, `"step_count":1,"usage":{"input_tokens":-3`), all[0]), "line 2: record.outcome: usage: may not be negative"},
+		"endless folded steps":    {signed(t, replaced(`"folded":{"steps":1`, `"folded":{"steps":9223372036854775807`), all[0]), "folded.steps: is 9223372036854775807"},
 		"a step out of order":     {signed(t, replaced(`"steps":[{"number":1`, `"steps":[{"number":0`), all[0]), "line 2: record.steps"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -271,7 +271,7 @@ func TestBadHistories(t *testing.T) {
 						a.UpsertedMemo.Fields[contract.MemoOutcome] = payload(`{}`).GetPayloads()[0]
 					}
 				}
-			}, "how an execution ended cannot be read: it has no execution's number", 2,
+			}, "how an execution ended cannot be read: execution_number: is 0, which no execution can come to", 2,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
