@@ -71,6 +71,14 @@ type Spent struct {
 // IsZero reports whether nothing was spent.
 func (s Spent) IsZero() bool { return s == Spent{} }
 
+// Check refuses what is negative.
+func (s Spent) Check() error {
+	if min(s.Steps, s.Tokens, s.CostNanoUSD, s.ToolCalls) < 0 || s.Seconds < 0 {
+		return Errorf(Invalid, "may not be negative")
+	}
+	return nil
+}
+
 // Add returns the sum. It is asked for after each step of all that came before: it walks no table.
 func (s Spent) Add(t Spent) Spent {
 	return Spent{

@@ -1,9 +1,6 @@
 package domain
 
-import (
-	"errors"
-	"time"
-)
+import "time"
 
 // A SessionAccount is a budget over all executions of a session, with what those that have ended used of it, their
 // sub-agents included. It counts from the first execution that began with one.
@@ -36,10 +33,7 @@ func (a *SessionAccount) Check() error {
 	if err := a.Budget.CheckSession(); err != nil {
 		return in("budget", err)
 	}
-	if s := a.Spent; s.Steps < 0 || s.Tokens < 0 || s.CostNanoUSD < 0 || s.ToolCalls < 0 {
-		return in("spent", errors.New("may not be negative"))
-	}
-	return nil
+	return in("spent", a.Spent.Check())
 }
 
 // CheckSession is Check for a budget over a session, which has no limits of time: it may be idle for days.

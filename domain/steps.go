@@ -2,6 +2,7 @@ package domain
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -174,6 +175,9 @@ func (s AgentState) LastToolExecution() (last ToolExecution, ok bool) {
 	return last, ok
 }
 
+// MaxCount is more than the steps of any execution, its messages, or the executions of any agent: a larger count is refused.
+const MaxCount = math.MaxInt32
+
 // MaxFoldedErrors is how many errors of folded steps are kept.
 const MaxFoldedErrors = 20
 
@@ -199,6 +203,17 @@ type Folded struct {
 type ToolCount struct {
 	Ran    int `json:"ran"`
 	Failed int `json:"failed,omitzero"`
+}
+
+// Check refuses totals that no steps can come to.
+func (f Folded) Check() error {
+	if f.Spent.Check() != nil || f.Usage.Check() != nil || f.ChildSteps < 0 || f.ErrorCount < 0 {
+		return Errorf(Invalid, "counts may not be negative")
+	}
+	if f.Steps > MaxCount {
+		return in("steps", Errorf(Invalid, "is %d; an execution has at most %d", f.Steps, MaxCount))
+	}
+	return nil
 }
 
 func (f Folded) with(step AgentStep) Folded {

@@ -287,8 +287,8 @@ func (w executionWire) check() error {
 		return in("status", errors.New("an execution that exists is in progress or has ended, never pending"))
 	case w.ToolCalls < 0 || w.Waited < 0:
 		return in("tool_calls, waited", errors.New("may not be negative"))
-	case w.Folded.Steps < 0 || w.Folded.ChildSteps < 0 || w.Folded.ErrorCount < 0:
-		return in("folded", errors.New("counts may not be negative"))
+	case w.Folded.Check() != nil:
+		return in("folded", w.Folded.Check())
 	case w.Current == nil && !w.CurrentSince.IsZero():
 		return in("current_step_started_at", errors.New("is given, and there is no current_step"))
 	case w.Current != nil && w.Status.Terminal():

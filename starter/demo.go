@@ -5,8 +5,10 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -53,7 +55,6 @@ type demo struct {
 	program      *program
 	dir          string
 	began        time.Time
-	scratch      string
 	script       string
 	controller   *kill.Controller
 	agent        client.Execution
@@ -104,11 +105,13 @@ func (d *demo) bringUp(ctx context.Context, lost context.CancelCauseFunc) error 
 		return err
 	}
 	d.Lease = lease
-	if d.scratch, err = os.MkdirTemp("", "everstep-demo-"); err != nil {
-		return fmt.Errorf("make a folder for the script: %w", err)
-	}
-	d.script = filepath.Join(d.scratch, "demo.yaml")
-	if err := os.WriteFile(d.script, demoScript, 0o600); err != nil {
+	// It stands beside the server's state, the same for all demos: one that is killed leaves no file of its own.
+	d.script = strings.TrimSuffix(up.StateFile, ".db") + ".demo.yaml"
+	err = writeWhole(d.script, func(w io.Writer) error {
+		_, err := w.Write(demoScript)
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("write the script: %w", err)
 	}
 	spec, err := p.machine.WorkerSpec(up, queue, d.dir)
@@ -152,7 +155,6 @@ func (d *demo) close() {
 	if d.controller != nil {
 		d.controller.Close() // nothing is left to do for the worker
 	}
-	_ = os.RemoveAll(d.scratch) // a temporary one
 	if d.Stack != nil {
 		d.Close()
 	}

@@ -151,6 +151,9 @@ them, and fork begins an agent that goes on from there.
 			}
 			defer func() { err = errors.Join(err, store.Close()) }()
 			brought, err := record.Import(command.Context(), store, named(name, record.All(file)), p.now())
+			if errors.Is(err, context.Canceled) {
+				return errLeft
+			}
 			if err != nil {
 				return err
 			}
@@ -195,7 +198,8 @@ func named(file string, records iter.Seq2[record.Record, error]) iter.Seq2[recor
 	}
 }
 
-// twiceReadable is what comes in, in a file: itself where it is one, else a copy, which done removes.
+// twiceReadable is what comes in, in a file: itself where it is one, else a copy without a name, which goes with the process
+// however that ends, and else by done.
 func twiceReadable(ctx context.Context, in io.Reader) (file io.ReadSeeker, done func() error, err error) {
 	if seeker, ok := in.(io.ReadSeeker); ok {
 		if _, err := seeker.Seek(0, io.SeekStart); err == nil {
@@ -206,7 +210,13 @@ func twiceReadable(ctx context.Context, in io.Reader) (file io.ReadSeeker, done 
 	if err != nil {
 		return nil, nil, err
 	}
-	done = func() error { return errors.Join(kept.Close(), os.Remove(kept.Name())) }
+	undone := os.Remove(kept.Name()) // not every system removes what is open
+	done = func() error {
+		if err := kept.Close(); undone == nil || err != nil {
+			return err
+		}
+		return os.Remove(kept.Name())
+	}
 	if _, err = io.Copy(kept, io.LimitReader(untilLeft(ctx, in), record.MaxBytes)); err != nil {
 		return nil, nil, errors.Join(err, done())
 	}

@@ -72,6 +72,9 @@ func TestLeftWhileReading(t *testing.T) {
 			// More than a pipe has room for: when it is written the program has read of it, and reads on.
 			_, err = to.Write(bytes.Repeat([]byte("x"), 128<<10))
 			require.NoError(t, err)
+			left, err := filepath.Glob(filepath.Join(dir, "*"))
+			require.NoError(t, err)
+			require.Equal(t, []string{pipe}, left, "a process that is killed now leaves nothing either")
 			require.NoError(t, command.Process.Signal(signal))
 			select {
 			case <-ended:
@@ -81,7 +84,7 @@ func TestLeftWhileReading(t *testing.T) {
 			require.Equal(t, exitDetached, command.ProcessState.ExitCode(), said.String())
 			require.Contains(t, said.String(), "left before all of it was read; nothing was done")
 			require.Empty(t, out.String())
-			left, err := filepath.Glob(filepath.Join(dir, "*"))
+			left, err = filepath.Glob(filepath.Join(dir, "*"))
 			require.NoError(t, err)
 			require.Equal(t, []string{pipe}, left)
 		})

@@ -35,15 +35,15 @@ const begun = ".writing-"
 // write writes beside, has the disk take it, and renames: who reads finds the old file or the new one.
 func (d directory) write(ctx context.Context, key string, object []byte) error {
 	folder := path.Dir(key)
-	if err := d.root.MkdirAll(folder, 0o700); err != nil {
-		return cause(err)
-	}
-	d.sweep(folder)
 	beside := folder + "/" + begun + uuid.NewString()
-	file, err := d.root.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	file, err := d.begin(beside)
+	if errors.Is(err, fs.ErrNotExist) { // removeOne has just taken the empty folder away
+		file, err = d.begin(beside)
+	}
 	if err != nil {
 		return cause(err)
 	}
+	d.sweep(folder)
 	_, err = file.Write(object)
 	if err == nil {
 		err = file.Sync()
@@ -65,6 +65,13 @@ func (d directory) write(ctx context.Context, key string, object []byte) error {
 		}
 	}
 	return nil
+}
+
+func (d directory) begin(file string) (*os.File, error) {
+	if err := d.root.MkdirAll(path.Dir(file), 0o700); err != nil {
+		return nil, err
+	}
+	return d.root.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
 // sweep removes what processes that died have left half-written.
@@ -124,6 +131,7 @@ func (d directory) removeOne(_ context.Context, key string) error {
 	if err := d.root.Remove(key); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return cause(err)
 	}
+	_ = d.root.Remove(path.Dir(key)) // only an empty folder can be removed
 	return nil
 }
 

@@ -11,6 +11,8 @@ type Breaker struct {
 	objects
 	// heedless has it answer no sooner where nobody waits any more, as a disk does.
 	heedless bool
+	// During is done in the middle of a write, which is then made whoever waits for it.
+	During func()
 
 	mu     sync.Mutex
 	fault  string
@@ -71,6 +73,10 @@ func (b *Breaker) write(ctx context.Context, key string, object []byte) error {
 		return syscall.ENOSPC
 	case fault == "read-only":
 		return syscall.EROFS
+	}
+	if b.During != nil {
+		b.During()
+		ctx = context.WithoutCancel(ctx)
 	}
 	return b.objects.write(ctx, key, object)
 }

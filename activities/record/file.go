@@ -63,7 +63,7 @@ func Write(w io.Writer, records ...Record) error {
 	}
 	var all [][]byte
 	for _, r := range records {
-		text, err := encode(r)
+		text, err := domain.Encode(r)
 		if err != nil {
 			return fmt.Errorf("record %d: %w", r.Number, err)
 		}
@@ -74,14 +74,6 @@ func Write(w io.Writer, records ...Record) error {
 		}
 	}
 	return lines.Encode(tail{new(domain.DigestOf(all...))})
-}
-
-func encode(r Record) ([]byte, error) {
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(r)
-	return bytes.TrimSpace(text.Bytes()), err
 }
 
 // Compressed is Write, compressed. Equal records have equal bytes.
@@ -128,7 +120,11 @@ var errEnough = errors.New("nobody wants more")
 
 // read has each record of a file taken. No line may be longer than most bytes.
 func read(r io.Reader, most int, take func(Record) error) error {
-	plain, done, err := decompressed(bufio.NewReader(r))
+	file := bufio.NewReader(r)
+	if _, err := file.Peek(1); errors.Is(err, io.EOF) {
+		return domain.Errorf(domain.Invalid, "line 1: is missing: the file is empty; give one that export has written")
+	}
+	plain, done, err := decompressed(file)
 	if err != nil {
 		return err
 	}
@@ -177,17 +173,16 @@ func read(r io.Reader, most int, take func(Record) error) error {
 	return nil
 }
 
-// head reads the first line. What is no file of ours is told so, and not that it was cut off.
+// head reads the first line. Of what does not begin as a file of ours is not said that it was cut off.
 func (l *lineReader) head() (head, error) {
 	line, err := l.next()
+	begun := bytes.HasPrefix(line, plainMagic) || bytes.HasPrefix(plainMagic, line) || bytes.HasPrefix(zstdMagic, line)
 	switch {
 	case bytes.HasPrefix(line, gzipMagic):
 		return head{}, domain.Errorf(domain.Invalid, "is compressed with gzip; decompress it: export compresses with zstd, and what is plain is read too")
 	case err == nil:
 		return readHead(line)
-	case errors.Is(err, errEnds) && len(line) == 0:
-		return head{}, domain.Errorf(domain.Invalid, "is missing: the file is empty; give one that export has written")
-	case !bytes.HasPrefix(line, plainMagic):
+	case !begun, domain.AsError(err).Kind == domain.TooLarge:
 		return head{}, errNoHead
 	}
 	return head{}, err
@@ -235,7 +230,7 @@ func readKept(line []byte) (r Record, digest domain.Digest, err error) {
 
 // keeps refuses what is read and, once it was written again, no more: whoever made a file may leave out what we always write.
 func (r Record) keeps() error {
-	text, err := encode(r)
+	text, err := domain.Encode(r)
 	if err == nil {
 		var again Record
 		if again, err = domain.Decode[Record](text); err == nil {

@@ -2,6 +2,7 @@ package record_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -35,6 +36,19 @@ func TestFilesAreReadBack(t *testing.T) {
 	none, err := record.Read(strings.NewReader(written(t)))
 	require.NoError(t, err)
 	require.Empty(t, none)
+}
+
+// TestWhatIsWrittenSteersNoTerminal, and reads back as it was said.
+func TestWhatIsWrittenSteersNoTerminal(t *testing.T) {
+	t.Parallel()
+	r := stores.Sample(t, "ann", 1)[0]
+	r.End.Answer = "\u009b31m \u202e \x7f \x1b <b>"
+	file := written(t, r)
+	require.NotRegexp(t, `[\x{00}-\x{09}\x{0b}-\x{1f}\x{7f}-\x{9f}\x{202a}-\x{202e}\x{2028}]`, file)
+	require.Contains(t, file, "<b>")
+	got, err := record.Read(strings.NewReader(file))
+	require.NoError(t, err)
+	require.Equal(t, r.End.Answer, got[0].End.Answer)
 }
 
 func written(t testing.TB, all ...record.Record) string {
@@ -91,6 +105,17 @@ func TestBadFilesSayWhere(t *testing.T) {
 			return strings.Replace(text, from, to, 1)
 		}
 	}
+	without := func(field string) func(string) string {
+		return func(text string) string {
+			var fields map[string]json.RawMessage
+			require.NoError(t, json.Unmarshal([]byte(text), &fields))
+			require.Contains(t, fields, field)
+			delete(fields, field)
+			left, err := json.Marshal(fields)
+			require.NoError(t, err)
+			return string(left)
+		}
+	}
 	by := func(number int, writer string) string { return head(number, writer, 2) + strings.Join(lines[1:], "") }
 	numbered := func(number string) string {
 		return strings.Replace(good, `"schema_version":1,`, `"schema_version":`+number+`,`, 1)
@@ -99,6 +124,7 @@ func TestBadFilesSayWhere(t *testing.T) {
 		"nothing":                 {"", "line 1: is missing: the file is empty; give one that export has written"},
 		"no line":                 {"hello", "line 1: is no head of a file of everstep-records"},
 		"half a head":             {lines[0][:len(lines[0])/2+8], "line 1: is missing: the file ends before; it was cut off; export it again, or copy it anew"},
+		"a head too long":         {`{"format":"` + record.Format + `","build":"` + strings.Repeat("x", 1<<17) + "\"}\n", "line 1: is no head of a file of everstep-records"},
 		"one of gzip":             {"\x1f\x8b\x08\x00hello", "line 1: is compressed with gzip; decompress it"},
 		"one of gzip, of lines":   {"\x1f\x8b\x08\x00hel\nlo\n", "line 1: is compressed with gzip; decompress it"},
 		"one endless line":        {strings.Repeat("\x00", 1<<20), "line 1: is no head of a file of everstep-records"},
@@ -139,6 +165,14 @@ func TestBadFilesSayWhere(t *testing.T) {
 		"a hostile name":          {signed(t, replaced(`"name":"ann"`, `"name":"../../etc"`), all[0]), "line 2: record.name"},
 		"another's name":          {signed(t, replaced(`"name":"ann"`, `"name":"bob"`), all[0]), `line 2: record.name: "bob" is not that of agent`},
 		"a newer state":           {signed(t, replaced(`"final_state":{"schema_version":1`, `"final_state":{"schema_version":9`), all[0]), "line 2: record.final_state.schema_version: is 9"},
+		"steps left out":          {signed(t, without("steps"), all[0]), `line 2: record.missing: says [], and by its counts the record lacks ["steps 1 to 1"]; export it again`},
+		"messages left out":       {signed(t, without("messages"), all[0]), `line 2: record.missing: says [], and by its counts the record lacks ["messages 0 to 1"]`},
+		"no end of the messages":  {signed(t, without("messages_to"), all[1]), "line 2: record.messages_to: is 0; "},
+		"steps below zero":        {signed(t, replaced(`"step_count":1`, `"step_count":-5`), all[0]), "line 2: record.outcome.step_count: is -5"},
+		"another number's end":    {signed(t, replaced(`"execution_number":1`, `"execution_number":-7`), all[0]), "line 2: record.outcome.execution_number: is -7"},
+		"an outcome of nobody":    {signed(t, replaced(`"outcome":{"agent_id":"`+all[0].AgentID.String()+`",`, `"outcome":{`), all[0]), "line 2: record.outcome.agent_id: is "},
+		"tokens below zero":       {signed(t, replaced(`"step_count":1,"usage":{"input_tokens":0`, `"step_count":1,"usage":{"input_tokens":-3`), all[0]), "line 2: record.outcome: usage: may not be negative"},
+		"endless folded steps":    {signed(t, replaced(`"folded":{"steps":1`, `"folded":{"steps":9223372036854775807`), all[0]), "folded.steps: is 9223372036854775807"},
 		"a step out of order":     {signed(t, replaced(`"steps":[{"number":1`, `"steps":[{"number":0`), all[0]), "line 2: record.steps"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -148,6 +182,17 @@ func TestBadFilesSayWhere(t *testing.T) {
 			require.Equal(t, domain.Invalid, domain.AsError(err).Kind)
 			require.Empty(t, records)
 		})
+	}
+}
+
+// TestACompressedFileThatWasCutOffIsToldSo, wherever that was.
+func TestACompressedFileThatWasCutOffIsToldSo(t *testing.T) {
+	t.Parallel()
+	var whole bytes.Buffer
+	require.NoError(t, record.Compressed(&whole, stores.Sample(t, "ann", 2)...))
+	for n := 1; n < whole.Len(); n++ {
+		_, err := record.Read(bytes.NewReader(whole.Bytes()[:n]))
+		require.ErrorContains(t, err, "it was cut off; export it again, or copy it anew", "%d bytes of %d", n, whole.Len())
 	}
 }
 

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -23,8 +24,8 @@ type Brought struct {
 }
 
 // Import puts records, such as All those of a file, into a store, marked as imported at a time: all that are new or, where
-// one of them is there already and says something else, or they cannot be read, or the store fails, none. It ranges over
-// them twice and holds one at a time.
+// one of them is there already and says something else, or they cannot be read, or the store fails, or the context ends,
+// none. It ranges over them twice and holds one at a time.
 func Import(ctx context.Context, store *Store, records iter.Seq2[Record, error], now time.Time) (done Imported, err error) {
 	wanted := map[Ref]bool{}
 	for r, err := range records {
@@ -43,38 +44,46 @@ func Import(ctx context.Context, store *Store, records iter.Seq2[Record, error],
 			done.Known++
 		}
 	}
+	// A write that is left may still be done afterwards: each is waited for, and undone with the others.
+	whole := context.WithoutCancel(ctx)
 	defer func() {
 		if err == nil {
 			return
 		}
+		var failed error
 		for _, written := range done.New {
-			err = errors.Join(err, store.Forget(context.WithoutCancel(ctx), written.Ref))
+			failed = cmp.Or(failed, store.Forget(whole, written.Ref))
+		}
+		if failed != nil {
+			err = domain.Errorf(domain.Unavailable, "%s; a part of the file stays imported: %s", err, failed)
 		}
 		done = Imported{}
 	}()
 	for r, err := range records {
-		if err != nil {
+		if err = cmp.Or(context.Cause(ctx), err); err != nil {
 			return done, err
 		}
 		if !wanted[r.Ref()] {
 			continue
 		}
-		if _, err := store.Get(ctx, r.Ref()); !errors.Is(err, ErrNone) {
+		if _, err := store.Get(whole, r.Ref()); err == nil {
 			return done, domain.Errorf(domain.Unavailable, "execution %d of agent %s was recorded in %s meanwhile; nothing was imported, try again", r.Number, r.AgentID, store.Name())
-		}
-		r.Imported = now.UTC() // whatever the file says
-		if err := store.Record(ctx, r); err != nil {
+		} else if !errors.Is(err, ErrNone) {
 			return done, err
 		}
+		r.Imported = now.UTC() // whatever the file says
 		done.New = append(done.New, Brought{r.Ref(), r.Name})
+		if err := store.Record(whole, r); err != nil {
+			return done, err
+		}
 	}
-	return done, nil
+	return done, context.Cause(ctx)
 }
 
 // same reports whether two records say the same, however they came.
 func same(a, b Record) bool {
 	a.Imported, b.Imported = time.Time{}, time.Time{}
-	one, err := encode(a)
-	other, otherErr := encode(b)
+	one, err := domain.Encode(a)
+	other, otherErr := domain.Encode(b)
 	return err == nil && otherErr == nil && domain.DigestOf(one) == domain.DigestOf(other)
 }

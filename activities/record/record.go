@@ -23,10 +23,11 @@ type Record struct {
 	Outcome contract.Outcome `json:"outcome"`
 	// End is what it came to, in words.
 	End contract.End `json:"end,omitzero"`
-	// Messages are those of this execution, by their places in the agent's transcript, and From is the place at which it began.
+	// Messages are those of this execution, by their places in the agent's transcript: from From on, before To.
 	Messages []domain.Entry `json:"messages,omitempty"`
 	From     int            `json:"messages_from,omitzero"`
-	// Missing says what could not be read any more when it was recorded.
+	To       int            `json:"messages_to"`
+	// Missing says which steps and messages could not be read any more when it was recorded.
 	Missing []string `json:"missing,omitempty"`
 	// HeldTo is what bound the agent beside its definition when it was recorded, and binds its forks.
 	HeldTo contract.HeldTo `json:"held_to"`
@@ -68,17 +69,22 @@ func Of(page contract.StepsPage, runID string, steps []domain.StepExecution, mes
 			FinalState: state.WithStepsFolded(0).WithMessageStore(domain.MessageStore{}), Steps: slices.Clip(steps), Usage: execution.Usage(),
 		},
 		Name: told.Name, FirstRunID: told.FirstRunID, RunID: runID, Outcome: *page.Outcome,
-		End: contract.End{Answer: page.Answer, SaidLast: page.SaidLast, Error: page.Error, Signal: page.Signal}, Messages: messages, From: told.From,
+		End: contract.End{Answer: page.Answer, SaidLast: page.SaidLast, Error: page.Error, Signal: page.Signal}, Messages: messages, From: told.From, To: told.Log.Length,
 		HeldTo: told.HeldTo,
 	}
 	if origin, ok := execution.Origin(); ok {
 		r.Origin = &origin
 	}
-	r.Missing = slices.Concat(
-		missing("steps", 1, execution.StepCount(), numbers(steps, func(s domain.StepExecution) int { return s.Step.Number })),
-		missing("messages", told.From, told.Log.Length-1, numbers(messages, func(e domain.Entry) int { return e.Index })),
-	)
+	r.Missing = r.lacks()
 	return r, r.check()
+}
+
+// lacks names the steps and messages that the record counts and does not hold.
+func (r Record) lacks() []string {
+	return slices.Concat(
+		missing("steps", 1, r.FinalState.StepCount(), numbers(r.Steps, func(s domain.StepExecution) int { return s.Step.Number })),
+		missing("messages", r.From, r.To-1, numbers(r.Messages, func(e domain.Entry) int { return e.Index })),
+	)
 }
 
 func numbers[T any](all []T, number func(T) int) []int {
@@ -115,7 +121,7 @@ func (r Record) check() error {
 		return wrong("agent_id", "is missing")
 	case r.ExecutionID.IsZero():
 		return wrong("execution_id", "is missing")
-	case r.Number < 1:
+	case r.Number < 1 || r.Number > domain.MaxCount:
 		return wrong("number", "is %d; executions are counted from 1", r.Number)
 	case r.FirstRunID == "":
 		return wrong("first_run_id", "is missing")
@@ -127,8 +133,22 @@ func (r Record) check() error {
 		return wrong("final_state.agent_id", "is %s, and that of the record %s", r.FinalState.AgentID(), r.AgentID)
 	case r.Outcome.ExecutionID != r.ExecutionID:
 		return wrong("outcome.execution_id", "is %s, and that of the record %s", r.Outcome.ExecutionID, r.ExecutionID)
+	case r.Outcome.AgentID != r.AgentID:
+		return wrong("outcome.agent_id", "is %s, and that of the record %s", r.Outcome.AgentID, r.AgentID)
+	case r.Outcome.Number != r.Number:
+		return wrong("outcome.execution_number", "is %d, and that of the record %d", r.Outcome.Number, r.Number)
+	case r.Outcome.Steps != r.FinalState.StepCount():
+		return wrong("outcome.step_count", "is %d, and that of final_state %d", r.Outcome.Steps, r.FinalState.StepCount())
 	case r.From < 0:
 		return wrong("messages_from", "is %d; it may not be negative", r.From)
+	case r.To < r.From || r.To > domain.MaxCount:
+		return wrong("messages_to", "is %d; it is the place after the last message, and messages_from is %d", r.To, r.From)
+	}
+	if err := r.Outcome.Check(); err != nil {
+		return wrong("outcome", "%s", err)
+	}
+	if err := r.Usage.Check(); err != nil {
+		return wrong("usage", "%s", err)
 	}
 	if err := r.HeldTo.Check(); err != nil {
 		return wrong("held_to", "%s", err)
@@ -143,8 +163,8 @@ func (r Record) check() error {
 		}
 	}
 	for i, step := range r.Steps {
-		if step.Step.Number < 1 || i > 0 && step.Step.Number <= r.Steps[i-1].Step.Number {
-			return wrong(fmt.Sprintf("steps[%d].number", i), "is %d; steps are in order, each once", step.Step.Number)
+		if n := step.Step.Number; n < 1 || n > r.Outcome.Steps || i > 0 && n <= r.Steps[i-1].Step.Number {
+			return wrong(fmt.Sprintf("steps[%d].number", i), "is %d; steps are in order, each once, from 1 to %d", n, r.Outcome.Steps)
 		}
 		// Of ids follow others, such as those of sub-agents, which may be deleted with the agent: none may be another's.
 		id := r.ExecutionID.Step(step.Step.Number)
@@ -158,9 +178,12 @@ func (r Record) check() error {
 		}
 	}
 	for i, e := range r.Messages {
-		if e.Index < r.From || i > 0 && e.Index <= r.Messages[i-1].Index {
-			return wrong(fmt.Sprintf("messages[%d].index", i), "is %d; messages are in order, each once, from %d on", e.Index, r.From)
+		if e.Index < r.From || e.Index >= r.To || i > 0 && e.Index <= r.Messages[i-1].Index {
+			return wrong(fmt.Sprintf("messages[%d].index", i), "is %d; messages are in order, each once, from %d on and before %d", e.Index, r.From, r.To)
 		}
+	}
+	if lacks := r.lacks(); !slices.Equal(r.Missing, lacks) {
+		return wrong("missing", "says %q, and by its counts the record lacks %q; export it again", r.Missing, lacks)
 	}
 	return nil
 }

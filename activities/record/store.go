@@ -33,6 +33,7 @@ type objects interface {
 	folders(ctx context.Context) ([]string, error)
 	// remove deletes a folder and all in it; one that does not exist is well too.
 	remove(ctx context.Context, folder string) error
+	// removeOne deletes an object, and the folder that it was the last of.
 	removeOne(ctx context.Context, key string) error
 	close() error
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -203,6 +204,31 @@ func TestAStoreThatFailsSaysWhatAndWhere(t *testing.T) {
 		cancel(over)
 		require.ErrorIs(t, store.Record(ctx, r), over)
 	})
+}
+
+// TestAnImportThatIsLeftLeavesNothing: neither the records written before, nor the one that is just being written, nor the
+// folders made for them.
+func TestAnImportThatIsLeftLeavesNothing(t *testing.T) {
+	t.Parallel()
+	file := written(t, append(stores.Sample(t, "ann", 2), stores.Sample(t, "bob", 1)...)...)
+	inDir, dir := inDirectory(t)
+	for name, store := range map[string]*record.Store{"directory": inDir, "bucket": inBucket(t, memblob.OpenBucket(nil))} {
+		ctx, leave := context.WithCancel(t.Context())
+		breaker, writes := record.Breaking(store, false), 0
+		breaker.During = func() {
+			if writes++; writes == 2 {
+				leave()
+			}
+		}
+		_, err := record.Import(ctx, store, record.All(strings.NewReader(file)), time.Unix(1, 0))
+		require.Equal(t, context.Canceled, err, name)
+		agents, err := store.Agents(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, agents, name)
+	}
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, left)
 }
 
 // TestPartsOfAnExecution are kept each once, read as they are or not at all, and gone with the agent.

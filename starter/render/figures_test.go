@@ -31,7 +31,7 @@ func TestUnknownCosts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			line, err := encode(Status(c.view))
+			line, err := domain.Encode(Status(c.view))
 			require.NoError(t, err)
 			require.Contains(t, string(line), c.json)
 			text := StatusText(noTheme(), "notes", c.view, testNow)
@@ -48,7 +48,7 @@ func TestUnknownCosts(t *testing.T) {
 func TestUnknownCostsOfResultsAndSteps(t *testing.T) {
 	t.Parallel()
 	result := func(o contract.Outcome) string {
-		line, err := encode(Result(client.Result{Outcome: o}))
+		line, err := domain.Encode(Result(client.Result{Outcome: o}))
 		require.NoError(t, err)
 		return string(line)
 	}
@@ -70,7 +70,7 @@ func TestUnknownCostsOfResultsAndSteps(t *testing.T) {
 		{2_000_000, true, `"cost_usd":"0.002"}`, "10 tokens  $0.002"},
 	} {
 		step.Step.CostNanoUSD = c.cost
-		line, err := encode(Step(step, c.priced))
+		line, err := domain.Encode(Step(step, c.priced))
 		require.NoError(t, err)
 		require.Contains(t, string(line), c.json)
 		require.Equal(t, "  0  final_response      0 ms  "+c.text, Step(step, c.priced).Text(noTheme()))

@@ -101,7 +101,7 @@ func (o *Output) Printf(format string, args ...any) { _, _ = fmt.Fprintf(o, form
 
 // JSON writes a value as one line of JSON.
 func (o *Output) JSON(value any) error {
-	line, err := encode(value)
+	line, err := domain.Encode(value)
 	if err == nil {
 		_, err = o.Write(append(line, '\n'))
 	}

@@ -1,14 +1,11 @@
 package render
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
 	"regexp"
 	"strings"
-	"unicode"
-	"unicode/utf16"
 	"unicode/utf8"
+
+	"everstep/domain"
 )
 
 // Clean makes a text safe to print on a terminal, whoever wrote it: line breaks
@@ -71,18 +68,10 @@ func shown(r rune) rune {
 		return '\u2400' + r // the picture of the control character
 	case r == 0x7f:
 		return '\u2421'
-	case harmful(r):
+	case domain.Steering(r):
 		return utf8.RuneError
 	}
 	return r
-}
-
-// harmful characters beyond ASCII control a terminal, or the order of others.
-func harmful(r rune) bool {
-	return r >= 0x80 && r <= 0x9f || // C1: a terminal may take U+009B for ESC [
-		r >= 0xfff9 && r <= 0xfffb || // interlinear annotation
-		r >= 0xe0000 && r <= 0xe007f || // tags, which show as nothing
-		unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) // direction, and separators of lines
 }
 
 func whole(text string) string {
@@ -92,35 +81,4 @@ func whole(text string) string {
 		}
 	}
 	return text
-}
-
-// encode escapes what clean would replace, so that JSON's values stay the same.
-func encode(value any) ([]byte, error) {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
-		return nil, err
-	}
-	return escape(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
-}
-
-// escape replaces characters that can only stand inside of JSON's strings.
-func escape(text []byte) []byte {
-	safe := make([]byte, 0, len(text))
-	for i := 0; i < len(text); {
-		r, size := utf8.DecodeRune(text[i:])
-		switch {
-		case r == 0x7f || harmful(r):
-			for _, unit := range utf16.Encode([]rune{r}) {
-				safe = fmt.Appendf(safe, `\u%04x`, unit)
-			}
-		case r == utf8.RuneError && size == 1: // raw JSON of others
-			safe = append(safe, `\ufffd`...)
-		default:
-			safe = append(safe, text[i:i+size]...)
-		}
-		i += size
-	}
-	return safe
 }

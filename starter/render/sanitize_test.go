@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
 )
 
 func TestClean(t *testing.T) {
@@ -96,7 +98,7 @@ func FuzzJSONIsHarmlessAndMeansTheSame(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		line, err := encode(map[string]any{"text": text, "raw": json.RawMessage(`{"a":[1,2]}`)})
+		line, err := domain.Encode(map[string]any{"text": text, "raw": json.RawMessage(`{"a":[1,2]}`)})
 		require.NoError(t, err)
 		requireHarmless(t, string(line))
 		require.NotContains(t, string(line), "\n")
@@ -133,7 +135,7 @@ func TestNaughtyStrings(t *testing.T) {
 	for _, text := range texts {
 		requireHarmless(t, Clean(text))
 		requireHarmless(t, OneLine(text))
-		line, err := encode(text)
+		line, err := domain.Encode(text)
 		require.NoError(t, err)
 		requireHarmless(t, string(line))
 		var back string

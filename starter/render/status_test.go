@@ -29,7 +29,7 @@ func TestStatusJSONHasAllItsKeys(t *testing.T) {
 		"stop_signals", "todo", "usage", "waiting_messages", "workflow_id",
 	}
 	keys := func(value any) []string {
-		line, err := encode(value)
+		line, err := domain.Encode(value)
 		require.NoError(t, err)
 		var object map[string]json.RawMessage
 		require.NoError(t, json.Unmarshal(line, &object))
@@ -48,12 +48,12 @@ func TestStatusJSONHasAllItsKeys(t *testing.T) {
 	known := Status(contract.StatusView{CostUSD: "0", Priced: true, Usage: domain.UsageView{TotalTokens: 9}})
 	require.Equal(t, want, keys(known), "null says whether there is a price")
 
-	line, err := encode(Status(contract.StatusView{}))
+	line, err := domain.Encode(Status(contract.StatusView{}))
 	require.NoError(t, err)
 	require.Contains(t, string(line), `"stop_signals":[]`)
 	require.Contains(t, string(line), `"since":null`)
 	require.Contains(t, string(line), `"stop_reason":null`)
-	line, err = encode(full)
+	line, err = domain.Encode(full)
 	require.NoError(t, err)
 	require.Contains(t, string(line), `"stop_reason":"completed"`)
 	require.Contains(t, string(line), `"since":"2030-01-31T12:00:00Z"`)

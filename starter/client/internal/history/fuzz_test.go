@@ -264,6 +264,15 @@ func TestBadHistories(t *testing.T) {
 				}
 			}, "what work came to cannot be read: event 999, which asked for it, is missing", 2,
 		},
+		"an outcome that none can be": {
+			func(h *historypb.History) {
+				for _, e := range h.Events {
+					if a := e.GetWorkflowPropertiesModifiedEventAttributes(); a != nil {
+						a.UpsertedMemo.Fields[contract.MemoOutcome] = payload(`{"execution_number":1,"step_count":-5}`).GetPayloads()[0]
+					}
+				}
+			}, "how an execution ended cannot be read: step_count: is -5, which no execution can come to", 2,
+		},
 		"an outcome that cannot be read": {
 			func(h *historypb.History) {
 				for _, e := range h.Events {
@@ -271,7 +280,7 @@ func TestBadHistories(t *testing.T) {
 						a.UpsertedMemo.Fields[contract.MemoOutcome] = payload(`{}`).GetPayloads()[0]
 					}
 				}
-			}, "how an execution ended cannot be read: it has no execution's number", 2,
+			}, "how an execution ended cannot be read: execution_number: is 0, which no execution can come to", 2,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -77,8 +77,8 @@ func Settles(c converter.DataConverter, memo *commonpb.Memo) (ended contract.End
 func Outcome(c converter.DataConverter, memo *commonpb.Memo) (contract.Outcome, error) {
 	var outcome contract.Outcome
 	err := c.FromPayload(memo.GetFields()[contract.MemoOutcome], &outcome)
-	if err == nil && outcome.Number < 1 {
-		err = domain.Errorf(domain.Invalid, "it has no execution's number")
+	if err == nil {
+		err = outcome.Check()
 	}
 	return outcome, err
 }
