@@ -171,7 +171,9 @@ func join(one, other *net.TCPConn) {
 // it was loaded could read and steer all agents. The UI listens where no page finds it, and the door passes on what comes
 // from its own pages.
 func (s *supervisor) uiDoor(address string) *http.Server {
-	dial := func(ctx context.Context, _, address string) (net.Conn, error) { return s.network.dialInside(ctx, address) }
+	dial := func(ctx context.Context, _, address string) (net.Conn, error) {
+		return s.network.dialInside(ctx, address)
+	}
 	ui := &url.URL{Scheme: "http", Host: address}
 	return &http.Server{Handler: door.Door{}.Before(ui, dial), ReadHeaderTimeout: 10 * time.Second}
 }
