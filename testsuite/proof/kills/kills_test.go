@@ -59,7 +59,7 @@ func TestKills(t *testing.T) {
 		t.Skip("-short: .ci/run makes a few of these kills, .ci/long all and many more")
 	}
 	config := on(t, "60")
-	config.Agents, config.Kills = Scripted(), len(contract.Boundaries())
+	config.Agents, config.Kills, config.Lanes = Scripted(), len(contract.Boundaries()), 1 // whose workers have a seat
 	found := held(t, config)
 	require.Equal(t, report.Share{N: config.Kills, Of: config.Kills}, found.Row("all").Value("events_equal"))
 	for _, b := range contract.Boundaries() {
@@ -73,7 +73,7 @@ func TestKills(t *testing.T) {
 func TestKillsOverTrees(t *testing.T) {
 	t.Parallel()
 	config := on(t, "4096")
-	config.Agents, config.Points, config.Kills = Trees(), []Point{"among_children", pointChildEnded}, 2
+	config.Agents, config.Points, config.Kills, config.Lanes = Trees(), []Point{"among_children", pointChildEnded}, 2, 1 // whose workers have a seat
 	found := held(t, config)
 	require.Equal(t, 12, found.Facts.Value("agents"))
 	for _, point := range config.Points {

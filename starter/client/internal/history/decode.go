@@ -83,12 +83,16 @@ func (d *decoder) gap(event *historypb.HistoryEvent) []progress.Fact {
 }
 
 // told is what an event tells: that it was there, where nothing else is told of it. Workflow tasks that
-// failed change nothing.
+// failed and which build carries the run on change nothing.
 func (d *decoder) told(event *historypb.HistoryEvent) []progress.Fact {
 	facts := d.facts(event)
 	switch event.GetEventType() {
 	case enumspb.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED, enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED, enumspb.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT:
 		return facts
+	case enumspb.EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED:
+		if _, ok := event.GetWorkflowPropertiesModifiedEventAttributes().GetUpsertedMemo().GetFields()[contract.MemoBuild]; ok {
+			return facts
+		}
 	}
 	if len(facts) == 0 && !d.backwards {
 		return one(progress.Aside{})
