@@ -19,9 +19,9 @@ const (
 	sdkModule = "go.temporal.io/sdk"
 )
 
-// ID names the build of this program: the version of module everstep and that of Temporal's SDK. A build of a tree that was
-// modified, or of which nobody knows the revision, has a digest of the program besides, so that two of them differ; it is
-// computed once, the first time that it is needed.
+// ID names the build of this program: the version of module everstep and that of Temporal's SDK. Where the source tree was
+// modified or its revision is unknown, a digest of the program is added, so that two such builds differ. The digest is
+// computed once, when it is first needed.
 var ID = sync.OnceValue(func() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
