@@ -150,7 +150,8 @@ func (s AgentState) Execution() (ExecutionState, bool) { return s.execution(), s
 // HasActiveExecution reports whether an execution is in progress.
 func (s AgentState) HasActiveExecution() bool { return s.Status() == StatusInProgress }
 
-// Status is the execution's, pending between executions.
+// Status is that of the execution in progress or, once it is over, of the one that ended last. Pending: the state holds
+// none, as before the first.
 func (s AgentState) Status() ExecutionStatus {
 	if s.w.Execution == nil {
 		return StatusPending

@@ -82,7 +82,7 @@ type scheduleChanges struct {
 
 	prompt     *string
 	definition domain.Definition
-	// fields are the keys of what the definition changes, limits aside.
+	// fields are the keys of what the definition changes, that of a model included, limits aside; nil where an agent is named.
 	fields   []string
 	messages []domain.Entry
 }
@@ -183,7 +183,8 @@ func (u *scheduleChanges) policies(s *client.Schedule) {
 	}
 }
 
-// redefine changes what a run's agent is, and its limits.
+// redefine changes what a run's agent is, and its limits: a named agent takes the place of all of it, else what the flags
+// name does, a model too. What is changed is checked by our own worker, where one would serve the task queue.
 func (u *scheduleChanges) redefine(ctx context.Context, p *program, s *client.Schedule) error {
 	whole := u.asked.agent != ""
 	switch {
@@ -193,7 +194,7 @@ func (u *scheduleChanges) redefine(ctx context.Context, p *program, s *client.Sc
 		s.Start.Definition = s.Start.Definition.Taking(u.definition, u.fields)
 		s.Start.Budget = s.Start.Budget.Extended(u.asked.budget.budget, nil)
 	}
-	if u.asked.model != "" {
+	if u.asked.model != "" { // the session that the runs go on with takes it too
 		model := s.Start.Definition.Model
 		s.Model = &model
 	}

@@ -95,7 +95,7 @@ func (d *definition) take(resolved *contract.Resolved) {
 	kept := *resolved
 	kept.Approvals = d.approvals
 	d.resolved, d.outdated, d.word = &kept, upToDate, nil
-	d.pins = contract.KeptPins(d.pins, kept.Tools)
+	d.pins = contract.JoinedPins(d.pins, kept.Tools)
 }
 
 // limit takes over what may be another at any time.

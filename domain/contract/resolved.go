@@ -82,8 +82,8 @@ type ToolPin struct {
 // maxPins bounds them: a server that lists ever other tools has the later ones compared with the execution before alone.
 const maxPins = 500
 
-// KeptPins are the pins of a session that was given tools besides. The first one of a name stays.
-func KeptPins(pins []ToolPin, tools []domain.ToolSpec) []ToolPin {
+// JoinedPins adds the pins of tools to those of a session. The first one of a name stays.
+func JoinedPins(pins []ToolPin, tools []domain.ToolSpec) []ToolPin {
 	for _, t := range tools {
 		if len(pins) < maxPins && !t.Pin.IsZero() && !slices.ContainsFunc(pins, func(p ToolPin) bool { return p.Name == t.Name }) {
 			pins = append(slices.Clip(pins), ToolPin{t.Name, t.Pin})

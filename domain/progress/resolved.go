@@ -37,8 +37,10 @@ func (a Agent) resolvedAs(f Resolved, at time.Time) Agent {
 	return a.inForce(now)
 }
 
+// inForce has what a worker made of the definition hold from now on: costs and limits follow from it. The pins of its tools
+// join the session's, and no change of the definition is left without an answer of a worker.
 func (a Agent) inForce(r contract.Resolved) Agent {
-	a.resolved, a.pins, a.word = &r, contract.KeptPins(a.pins, r.Tools), nil
+	a.resolved, a.pins, a.word = &r, contract.JoinedPins(a.pins, r.Tools), nil
 	a.Price, a.Window, a.Limit, a.ToolLimits, a.Hooks = r.Price, r.ContextWindow, r.RateLimit, r.ToolLimits, r.Hooks
 	return a
 }

@@ -147,6 +147,7 @@ func mockAPIs() map[string]struct {
 // fail: dropped, malformed, throttled, cut off. The conversation is the same,
 // and no tool ran twice.
 func TestThirdPartyMock(t *testing.T) {
+	long(t)
 	t.Parallel()
 	plain := startMock(t)
 	chaotic := startMock(t, "--chaos-drop", "0.05", "--chaos-malformed", "0.05", "--chaos-ratelimit", "0.05", "--chaos-disconnect", "0.05")

@@ -81,6 +81,7 @@ func (c *canaryRun) keep(got said) {
 // everything that is kept or shown. None may be there; what is no secret, and
 // stood beside them, must be.
 func TestCanaries(t *testing.T) {
+	long(t)
 	t.Parallel()
 	c, worker := startCanaries(t)
 	fileKeys := map[string]leak{

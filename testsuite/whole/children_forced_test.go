@@ -15,6 +15,7 @@ import (
 
 // TestATreeTerminatedByForce, from its root: nothing of it runs, and what reads it says so of each agent.
 func TestATreeTerminatedByForce(t *testing.T) {
+	long(t)
 	t.Parallel()
 	s := start(t, host.Config{Tools: []tool.Tool{echo()}})
 	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: tree(t, slowLeaf)})
@@ -51,6 +52,7 @@ func TestATreeTerminatedByForce(t *testing.T) {
 
 // TestAHundredSubagentsAtOnce: some wait for their turns, each is asked once, and nothing is left of them.
 func TestAHundredSubagentsAtOnce(t *testing.T) {
+	long(t)
 	t.Parallel()
 	s := start(t, host.Config{})
 	const all = 100

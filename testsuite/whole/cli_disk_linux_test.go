@@ -13,6 +13,7 @@ import (
 // TestAFullDiskIsNamed by whoever follows and whoever asks, and all goes on when there is
 // room again.
 func TestAFullDiskIsNamed(t *testing.T) {
+	long(t)
 	t.Parallel()
 	c := newCLI(t)
 	disk := filepath.Dir(c.state)

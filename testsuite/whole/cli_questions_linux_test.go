@@ -40,6 +40,7 @@ func (c *cli) waitsFor(id, words string) (call string) {
 // TestCLIAnswerOutlivesEverything: a question waits, every process is killed, the server is started again on its file, and
 // the question is answered there: the agent runs on with it.
 func TestCLIAnswerOutlivesEverything(t *testing.T) {
+	long(t)
 	t.Parallel()
 	c := newCLI(t).on("EVERSTEP_BUILTIN_TOOLS=ask_user")
 	c.file("asking.yaml", askingScript)

@@ -115,6 +115,7 @@ func TestCLITerminal(t *testing.T) {
 // TestCLINoColor asks for no colours, for a terminal that can nothing, and for
 // no terminal.
 func TestCLINoColor(t *testing.T) {
+	long(t)
 	t.Parallel()
 	s := start(t, workerConfig())
 	c := newCLI(t).at(s)

@@ -268,6 +268,7 @@ func TestDeleteThatIsCutOff(t *testing.T) {
 
 // TestDeletionRightAfterAnEnd waits for the agent to be recorded, and takes no longer than the server does.
 func TestDeletionRightAfterAnEnd(t *testing.T) {
+	long(t)
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "records")
 	s := start(t, host.Config{Records: dir, Storage: noStorage})

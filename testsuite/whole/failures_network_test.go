@@ -157,7 +157,7 @@ func lostAnswers() []failureCase {
 		silent, gone := stall("")
 		all = append(all, failureCase{
 			name: api + ", no first byte", api: api, plays: []play{silent, fine(api)},
-			define: func(s *client.Start) { s.Definition.Model.Timeouts.FirstByte = 80 * time.Millisecond },
+			define: func(s *client.Start) { s.Definition.Model.Timeouts.FirstByte = time.Second },
 			check: func(t *testing.T, p *part) {
 				t.Helper()
 				isClosed(t, gone)

@@ -189,6 +189,7 @@ func TestAFloodWhileBusy(t *testing.T) {
 
 // TestAFloodOfSends to a session that is idle when it comes, and answers meanwhile: it steers, or queues.
 func TestAFloodOfSends(t *testing.T) {
+	long(t)
 	t.Parallel()
 	for _, delivery := range []contract.Delivery{contract.SteerIfBusy, contract.QueueIfBusy} {
 		t.Run(string(delivery), func(t *testing.T) {

@@ -51,6 +51,7 @@ func (s *stack) lives(t *testing.T, id string) client.Execution {
 
 // TestTheLifeOfASession on a real server: what it takes, what its model sees, and its end.
 func TestTheLifeOfASession(t *testing.T) {
+	long(t)
 	t.Parallel()
 	s := start(t, host.Config{})
 	id := s.named("life")
@@ -127,6 +128,7 @@ func (s *stack) renews(t *testing.T, id string) client.Execution {
 
 // TestAnUpdatedIdleTimeoutOnAServer holds from the next execution on, and begins anew as the session is unsuspended.
 func TestAnUpdatedIdleTimeoutOnAServer(t *testing.T) {
+	long(t)
 	t.Parallel()
 	s := start(t, host.Config{})
 	s.renews(t, s.named("renewed"))

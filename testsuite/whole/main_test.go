@@ -60,6 +60,14 @@ func sideBySide() {
 	}
 }
 
+// long leaves a test of half a minute or more to those who ask for all of them: .ci/long tests.
+func long(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it takes long: run without -short")
+	}
+}
+
 // servers are the dev servers of this package's tests: one for most of them,
 // and one that asks for continue-as-new early.
 var servers serverSet

@@ -116,6 +116,7 @@ turns:
 // TestASessionWithAStatefulServer is one agent's alone, over its steps and executions. Where its worker is killed, or the
 // server, the next call is made in a new one, and the model is told.
 func TestASessionWithAStatefulServer(t *testing.T) {
+	long(t)
 	t.Parallel()
 	file, _ := mcpFile(t, map[string]any{"stateful": true, "effect": "read_only"})
 	s := connect(t, "plain", nil)
@@ -182,6 +183,7 @@ func TestASessionWithAStatefulServer(t *testing.T) {
 // TestACallWhoseWorkerIsKilledInItsSession: one that may not be repeated is of unknown outcome, and one that only reads is made
 // again in a new session; the model is told of the loss with the first result of that.
 func TestACallWhoseWorkerIsKilledInItsSession(t *testing.T) {
+	long(t)
 	t.Parallel()
 	for tool, said := range map[string]string{"linger": "outcome unknown: the call began and its worker was lost", "ponder": "pondered by "} {
 		t.Run(tool, func(t *testing.T) {

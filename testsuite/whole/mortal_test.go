@@ -200,6 +200,7 @@ turns:
 
 // TestAWorkerShortOfMemoryLetsGoOfWorkflows in the middle of what they do, and all of them end as they would.
 func TestAWorkerShortOfMemoryLetsGoOfWorkflows(t *testing.T) {
+	long(t)
 	t.Parallel()
 	s := connect(t, "plain", nil)
 	worker, said := exec.Command(os.Args[0], mortalWorker, s.address, s.queue, t.TempDir()+"/seat"), &transcript{}

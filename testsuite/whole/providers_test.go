@@ -197,6 +197,7 @@ func (s *longServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // TestLongRunThroughEachProvider: a fifth of the requests fail, and nothing of
 // it is seen in the conversation; the cost of what was cut is counted.
 func TestLongRunThroughEachProvider(t *testing.T) {
+	long(t)
 	t.Parallel()
 	for name, api := range apiTables() {
 		t.Run(name, func(t *testing.T) {

@@ -281,6 +281,7 @@ func TestDeletingWhatAScheduleBegan(t *testing.T) {
 
 // TestKillsChangeNoSchedule: each run comes once, and its end is told, wherever workers die.
 func TestKillsChangeNoSchedule(t *testing.T) {
+	long(t)
 	t.Parallel()
 	s := connect(t, "plain", nil)
 	deaths := s.mortals(t)
