@@ -73,8 +73,10 @@ func (s Spent) IsZero() bool { return s == Spent{} }
 
 // Check refuses what is negative.
 func (s Spent) Check() error {
-	if min(s.Steps, s.Tokens, s.CostNanoUSD, s.ToolCalls) < 0 || s.Seconds < 0 {
-		return Errorf(Invalid, "may not be negative")
+	for _, rule := range limitRules[:] {
+		if rule.Used(s, time.Time{}).below(Amount{}) {
+			return Errorf(Invalid, "may not be negative")
+		}
 	}
 	return nil
 }
@@ -84,6 +86,15 @@ func (s Spent) Add(t Spent) Spent {
 	return Spent{
 		Steps: AddCost(s.Steps, t.Steps), Tokens: AddCost(s.Tokens, t.Tokens), CostNanoUSD: AddCost(s.CostNanoUSD, t.CostNanoUSD),
 		ToolCalls: AddCost(s.ToolCalls, t.ToolCalls), Seconds: s.Seconds + t.Seconds,
+	}
+}
+
+// Less returns what is left of it without what another has spent, time aside; nothing where that is more.
+func (s Spent) Less(t Spent) Spent {
+	less := func(all, part int64) int64 { return max(all-part, 0) }
+	return Spent{
+		Steps: less(s.Steps, t.Steps), Tokens: less(s.Tokens, t.Tokens), CostNanoUSD: less(s.CostNanoUSD, t.CostNanoUSD),
+		ToolCalls: less(s.ToolCalls, t.ToolCalls), Seconds: s.Seconds,
 	}
 }
 

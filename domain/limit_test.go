@@ -42,6 +42,11 @@ func TestLimitTable(t *testing.T) {
 			return rule.Unit == domain.UnitTime || rule.Used(one, noon).Int() == 0
 		})
 		require.Len(t, of, 1, "%+v is used of one limit", one)
+		if of[0].Unit != domain.UnitMilliseconds {
+			require.Zero(t, one.Less(one), "Spent.Less leaves a field out")
+		}
+		reflect.ValueOf(&one).Elem().Field(i).Set(reflect.ValueOf(spentOfAll(-1)).Field(i))
+		require.Error(t, one.Check(), "%+v is negative", one)
 	}
 }
 

@@ -50,15 +50,11 @@ func recordedExplanation(a agent, r record.Record) explanation {
 
 // accountBefore is the session's account as an execution began, with the totals as they were at its end.
 func accountBefore(account domain.SessionAccount, r record.Record) *domain.SessionAccount {
-	prior, all := domain.Spent{}, r.FinalState.Spent(r.CompletedAt)
+	own := r.FinalState.Spent(r.CompletedAt)
 	if execution, ok := r.FinalState.Execution(); ok {
-		prior = execution.Counts().Prior
+		own = own.Less(execution.Counts().Prior)
 	}
-	spent := &account.Spent
-	spent.Steps = max(spent.Steps-(all.Steps-prior.Steps), 0)
-	spent.Tokens = max(spent.Tokens-(all.Tokens-prior.Tokens), 0)
-	spent.CostNanoUSD = max(spent.CostNanoUSD-(all.CostNanoUSD-prior.CostNanoUSD), 0)
-	spent.ToolCalls = max(spent.ToolCalls-(all.ToolCalls-prior.ToolCalls), 0)
+	account.Spent = account.Spent.Less(own)
 	return &account
 }
 

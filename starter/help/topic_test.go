@@ -9,6 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/stretchr/testify/require"
 
+	"everstep/domain"
 	"everstep/starter/help"
 )
 
@@ -29,6 +30,19 @@ func TestPagesAreWellFormed(t *testing.T) {
 	}
 	_, ok := help.Named("nothing")
 	require.False(t, ok)
+}
+
+// TestPagesHaveTheNumbersOfGuards: what they say of repeated calls is what holds.
+func TestPagesHaveTheNumbersOfGuards(t *testing.T) {
+	t.Parallel()
+	for name, says := range map[string]string{
+		"hooks": fmt.Sprintf("after %d steps in a row with the same calls and results the model is told, after %d the", domain.DefaultNudge, domain.DefaultStop),
+		"stops": fmt.Sprintf("told after %d times, `stop_requested` after %d", domain.DefaultNudge, domain.DefaultStop),
+	} {
+		topic, ok := help.Named(name)
+		require.True(t, ok)
+		require.Contains(t, topic.Text, says)
+	}
 }
 
 // TestPagesFitTheTerminal: no line is longer than the terminal is wide, and each
