@@ -207,7 +207,7 @@ func TestCallModelSlowConversation(t *testing.T) {
 		phase            contract.InferencePhase
 	}{
 		{name: "slow", heartbeat: 3 * time.Second, takes: 2 * time.Second, first: 1100 * time.Millisecond, phase: contract.PhaseWaiting},
-		{name: "soon enough", heartbeat: 3 * time.Second, takes: time.Second, first: time.Second, phase: contract.PhaseRequested},
+		{name: "soon enough", heartbeat: 3 * time.Second, takes: 950 * time.Millisecond, first: time.Second, phase: contract.PhaseRequested},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
