@@ -73,10 +73,8 @@ type Config struct {
 	// told to stop. The worker's WorkerStopTimeout is longer than that and CancelGrace
 	// together, or what came of the tool is not reported. Zero: 5 s.
 	ShutdownGrace time.Duration
-	// HeartbeatThrottle is the worker's MaxHeartbeatThrottleInterval. Zero: 5 s.
-	HeartbeatThrottle time.Duration
 	// HeartbeatEvery is how often a heartbeat is recorded that tells nothing new, and so
-	// how soon a stop reaches work that is silent. Zero: as often as the throttle allows.
+	// how soon a stop reaches work that is silent. Zero: as often as the worker's throttle allows.
 	HeartbeatEvery time.Duration
 }
 

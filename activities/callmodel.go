@@ -22,7 +22,7 @@ import (
 //
 // It fails only where the attempt surely cost nothing, so that Temporal may try
 // again; whatever may have been billed is a reply. It is safe to run twice: an
-// attempt that finds the heartbeat of one that was lost after its request counts
+// attempt that finds the heartbeat of one that was cut off after its request counts
 // that one as spent, and does not begin where the budget does not cover another.
 //
 // What it holds is the modelCall's: the stack of one that waits for a model is memory.
@@ -107,7 +107,7 @@ func (c *modelCall) attempt(ctx context.Context) error {
 	return err
 }
 
-// begin does what comes before the request, and tells of it.
+// begin does what comes before the request, and notes it.
 func (c *modelCall) begin(ctx context.Context) (inference.Provider, error) {
 	provider, err := c.prepare(ctx)
 	if err == nil {
@@ -116,7 +116,7 @@ func (c *modelCall) begin(ctx context.Context) (inference.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.pulse.requested(ctx, c.reserved(), provider)
+	c.pulse.requested(c.reserved())
 	return provider, context.Cause(ctx)
 }
 

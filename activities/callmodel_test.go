@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -26,8 +27,8 @@ func TestCallModelAnswers(t *testing.T) {
 	b := modelBenchOf(nil)
 	b.model = func(_ context.Context, call inference.Call, emit func(inference.Delta)) (inference.Answer, error) {
 		got = call
+		require.Eventually(t, func() bool { return len(b.recorded()) > 0 }, 10*time.Second, time.Millisecond)
 		beats := b.recorded()
-		require.Len(t, beats, 1, "the first heartbeat is the request's")
 		require.Equal(t, contract.PhaseRequested, beats[0].Phase)
 		require.Equal(t, domain.Usage{InputTokens: call.InputTokens(), OutputTokens: 77, Estimated: true}, beats[0].Reserved)
 		require.Equal(t, 5, beats[0].Attempt)
@@ -128,11 +129,26 @@ func TestCallModelFailures(t *testing.T) {
 			require.GreaterOrEqual(t, app.NextRetryDelay(), test.least)
 			require.LessOrEqual(t, app.NextRetryDelay(), test.most)
 			require.NotContains(t, app.Error(), "secret")
-			beats := b.recorded()
-			require.Equal(t, contract.PhaseWaiting, beats[len(beats)-1].Phase, "the next attempt must not count this one")
-			require.True(t, beats[len(beats)-1].Reserved.IsZero())
+			require.Empty(t, b.recorded(), "the next attempt must not count this one")
 		})
 	}
+}
+
+// TestCallModelTakesItsHeartbeatBack where it cost nothing after all: the next attempt must not count this one.
+func TestCallModelTakesItsHeartbeatBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := modelBenchOf(func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
+			<-time.After(250 * time.Millisecond)
+			return inference.Answer{}, domain.Errorf(domain.Unavailable, "no")
+		})
+		b.failure(t)
+		beats := b.recorded()
+		require.Len(t, beats, 2)
+		require.False(t, beats[0].Reserved.IsZero())
+		require.Equal(t, contract.PhaseWaiting, beats[1].Phase)
+		require.True(t, beats[1].Reserved.IsZero())
+	})
 }
 
 func TestCallModelBackoffGrows(t *testing.T) {

@@ -34,18 +34,6 @@ func (f fakeModel) Infer(ctx context.Context, call inference.Call, emit func(inf
 	return f(ctx, call, emit)
 }
 
-// A freeModel is a fakeModel that costs nothing.
-type freeModel struct{ fakeModel }
-
-func (freeModel) Unbilled() bool { return true }
-
-func (b *modelBench) provider() inference.Provider {
-	if b.unbilled {
-		return freeModel{b.model}
-	}
-	return b.model
-}
-
 func says(text string, usage domain.Usage) inference.Answer {
 	return inference.Answer{
 		Message:  inference.AssistantMessage(nil, text, nil),
@@ -79,8 +67,6 @@ type modelBench struct {
 	artifacts *artifact.Store
 	// made are the newest activities.
 	made *activities.Activities
-	// unbilled makes the model one that costs nothing.
-	unbilled bool
 	// called is the newest call of a model that answeringBench made.
 	called inference.Call
 
@@ -125,7 +111,7 @@ func (b *modelBench) call(t testing.TB, request contract.ModelRequest) (contract
 		source.Cache.Feed(agent, b.log, b.resolved)
 	}
 	a, err := activities.New(activities.Config{
-		Tools: b.tools, Providers: map[string]inference.Provider{"fake": b.provider()}, Transcripts: source, At: b.at, Compilers: b.compilers, Secrets: b.secrets, Facts: b.facts, Limits: b.limits, Allow: b.allow, HeartbeatEvery: b.every,
+		Tools: b.tools, Providers: map[string]inference.Provider{"fake": b.model}, Transcripts: source, At: b.at, Compilers: b.compilers, Secrets: b.secrets, Facts: b.facts, Limits: b.limits, Allow: b.allow, HeartbeatEvery: b.every,
 		Artifacts: b.artifacts,
 	})
 	require.NoError(t, err)

@@ -55,6 +55,7 @@ func (c *modelCall) failed(ctx context.Context, answer inference.Answer, err err
 	case ctx.Err() != nil:
 		// The workflow is gone, or the attempt timed out, was paused or reset:
 		// no reply would be read. The heartbeat stays and tells the next one.
+		c.pulse.record()
 		activity.GetLogger(ctx).Warn("inference cut off by the server", "step", c.request.Step, "attempt", c.tries(), "cause", context.Cause(ctx))
 		return contract.ModelReply{}, failure(domain.Errorf(domain.Unavailable, "the inference was cut off by the server"))
 	}

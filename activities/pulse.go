@@ -29,7 +29,7 @@ func (a *Activities) pulseOf(ctx context.Context, details func() []any) (stop fu
 	timeout := activity.GetInfo(ctx).HeartbeatTimeout
 	alone := max(min(max(timeout/20, beatEvery), time.Second), min(a.config.HeartbeatEvery, timeout/3))
 	every := func() time.Duration { return max(alone, a.beating.apart(timeout)) }
-	return a.beating.repeat(every, func() { activity.RecordHeartbeat(ctx, details()...) })
+	return a.beating.repeat(beatEvery, every, func() { activity.RecordHeartbeat(ctx, details()...) })
 }
 
 // beating counts the activities under way that heartbeat. Each heartbeat is a write of the
@@ -37,9 +37,9 @@ func (a *Activities) pulseOf(ctx context.Context, details func() []any) (stop fu
 type beating struct{ n atomic.Int64 }
 
 // repeat is the function of that name for one of them.
-func (b *beating) repeat(every func() time.Duration, do func()) (stop func()) {
+func (b *beating) repeat(first time.Duration, every func() time.Duration, do func()) (stop func()) {
 	b.n.Add(1)
-	end, leave := repeat(every, do), sync.OnceFunc(func() { b.n.Add(-1) })
+	end, leave := repeat(first, every, do), sync.OnceFunc(func() { b.n.Add(-1) })
 	return func() {
 		end()
 		leave()
@@ -51,15 +51,15 @@ func (b *beating) apart(timeout time.Duration) time.Duration {
 	return min(time.Duration(b.n.Load())*beatShare, timeout/3)
 }
 
-// repeat calls a function, first after beatEvery, until the one that it returns is
+// repeat calls a function, first after a while, until the one that it returns is
 // called, maybe twice. Then it is not under way either.
-func repeat(every func() time.Duration, do func()) (stop func()) {
+func repeat(first time.Duration, every func() time.Duration, do func()) (stop func()) {
 	var doing sync.Mutex
 	var ended bool
 	var timer *time.Timer
 	doing.Lock()
 	defer doing.Unlock()
-	timer = time.AfterFunc(beatEvery, func() {
+	timer = time.AfterFunc(first, func() {
 		doing.Lock()
 		defer doing.Unlock()
 		if !ended {
@@ -76,14 +76,17 @@ func repeat(every func() time.Duration, do func()) (stop func()) {
 }
 
 const (
-	// beatEvery is until the first heartbeat and how often one is recorded. The SDK
+	// beatEvery is how often a heartbeat is recorded, and until the first of a tool call. The SDK
 	// holds most back; recording often is what lets a stop through without delay.
 	beatEvery = 100 * time.Millisecond
+	// firstModelBeat is until the first heartbeat of an inference, so that a short one costs the server none. What a
+	// loss before it may have cost is in the request.
+	firstModelBeat = 200 * time.Millisecond
 	// beatShare is how much of a second each heartbeat takes of a worker's: 100 may come. One
 	// takes the server about a millisecond, and the worker a third of that.
 	beatShare = 10 * time.Millisecond
-	// defaultThrottle is the longest that our workers hold a heartbeat back.
-	defaultThrottle = 5 * time.Second
+	// defaultEarly is when a heartbeat goes out before the request where the activity has no heartbeat time-out.
+	defaultEarly = 5 * time.Second
 	// maxTail and maxReasoning bound, in bytes, what a heartbeat tells a reader who
 	// comes late: several times what arrives between two at a hundred tokens a
 	// second. An attempt that times out leaves them in the history.
@@ -118,13 +121,10 @@ func ending(text string, most int) string {
 	return text[at:]
 }
 
-// A modelPulse reports how far an inference is. The server surely gets only the
-// first heartbeat of an attempt, so that one is kept for the request; where
-// finding the conversation takes so long that one must go out before, the
-// request waits until its own has gone out too.
+// A modelPulse reports how far an inference is. No request waits for a heartbeat: where the newest one of a lost attempt
+// tells of no request, the workflow counts what it had reserved.
 type modelPulse struct {
-	ctx      context.Context
-	throttle time.Duration
+	ctx context.Context
 	// every is how often one is recorded that tells nothing new, and apart how far apart any are.
 	every time.Duration
 	apart func() time.Duration
@@ -134,8 +134,6 @@ type modelPulse struct {
 
 	// sending orders the records: a later one never goes before an earlier.
 	sending sync.Mutex
-	// wasEarly says that one went out before the request's.
-	wasEarly bool
 	// recorded is when the last one was, and told how much the model had said by then.
 	recorded time.Time
 	told     int
@@ -151,12 +149,11 @@ type modelPulse struct {
 func (a *Activities) startModelPulse(ctx context.Context, info activity.Info, beat contract.Heartbeat) *modelPulse {
 	p := &modelPulse{
 		ctx: ctx, beat: beat, text: tail{most: maxTail}, reasoning: tail{most: maxReasoning},
-		throttle: min(cmp.Or(max(a.config.HeartbeatThrottle, 0), defaultThrottle), info.HeartbeatTimeout*4/5),
-		every:    min(a.config.HeartbeatEvery, info.HeartbeatTimeout/3),
-		early:    time.Now().Add(cmp.Or(info.HeartbeatTimeout/3, defaultThrottle)),
-		apart:    func() time.Duration { return a.beating.apart(info.HeartbeatTimeout) },
+		every: min(a.config.HeartbeatEvery, info.HeartbeatTimeout/3),
+		early: time.Now().Add(cmp.Or(info.HeartbeatTimeout/3, defaultEarly)),
+		apart: func() time.Duration { return a.beating.apart(info.HeartbeatTimeout) },
 	}
-	p.stop = a.beating.repeat(func() time.Duration { return beatEvery }, func() {
+	p.stop = a.beating.repeat(firstModelBeat, func() time.Duration { return beatEvery }, func() {
 		if p.due(time.Now()) {
 			p.record()
 		}
@@ -187,33 +184,18 @@ func (p *modelPulse) record() {
 		beat.Tail, beat.Reasoning = p.text.String(), p.reasoning.String()
 	}
 	p.mu.Unlock()
-	p.wasEarly = p.wasEarly || beat.Phase == contract.PhaseWaiting
 	p.recorded, p.told = time.Now(), beat.Length+beat.ReasoningLength
 	activity.RecordHeartbeat(p.ctx, beat)
 }
 
-// requested tells of the request before it is sent, and returns when the server
-// knows. That of an unbilled provider can wait for the timer.
-func (p *modelPulse) requested(ctx context.Context, reserved domain.Usage, provider inference.Provider) {
+// requested notes the request before it is sent. Where an attempt before this one was cut off, its heartbeat is the newest
+// that the server has: this one's replaces it at once.
+func (p *modelPulse) requested(reserved domain.Usage) {
 	p.mu.Lock()
 	p.beat.Phase, p.beat.Reserved = contract.PhaseRequested, reserved
 	p.mu.Unlock()
-	if free, ok := provider.(inference.Unbilled); ok && free.Unbilled() {
-		return
-	}
-	p.record()
-	p.sending.Lock()
-	early := p.wasEarly
-	p.sending.Unlock()
-	if !early {
-		return
-	}
-	// A quarter more than the throttle, for the way to the server.
-	wait := time.NewTimer(p.throttle * 5 / 4)
-	defer wait.Stop()
-	select {
-	case <-ctx.Done():
-	case <-wait.C:
+	if !p.beat.Spent.IsZero() {
+		p.record()
 	}
 }
 
@@ -239,6 +221,9 @@ func (p *modelPulse) heard(delta inference.Delta) {
 // one does not count it. It must be the last thing said.
 func (p *modelPulse) nothingSpent() {
 	p.stop()
+	if p.recorded.IsZero() {
+		return // the server knows of no request
+	}
 	p.mu.Lock()
 	p.beat.Phase, p.beat.Reserved = contract.PhaseWaiting, domain.Usage{}
 	p.text, p.reasoning = tail{}, tail{}

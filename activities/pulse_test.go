@@ -58,25 +58,21 @@ func toldOf(t *testing.T, deltas []inference.Delta, prepare func(*modelBench, *c
 	return <-told, reply
 }
 
-// TestUnbilledModelFirstBeat: what costs nothing need not be known to have been
-// asked, so an answer within 100 ms costs the server no write.
-func TestUnbilledModelFirstBeat(t *testing.T) {
+// TestCallModelFirstBeat: a heartbeat is a write of the server's state, so an answer within 200 ms costs none.
+func TestCallModelFirstBeat(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		unbilled bool
-		takes    time.Duration
-		beats    int
+		takes time.Duration
+		beats int
 	}{
-		{true, 99 * time.Millisecond, 0},
-		{true, 101 * time.Millisecond, 1},
-		{false, 0, 1},
+		{199 * time.Millisecond, 0},
+		{201 * time.Millisecond, 1},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			b := modelBenchOf(func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
 				<-time.After(test.takes)
 				return says("hi", domain.Usage{InputTokens: 1, OutputTokens: 1}), nil
 			})
-			b.unbilled = test.unbilled
 			b.reply(t)
 			require.Len(t, b.recorded(), test.beats)
 			for _, beat := range b.recorded() {
@@ -105,7 +101,7 @@ func TestHeartbeatsComeWithText(t *testing.T) {
 		b.onBeat = func(contract.Heartbeat) { at = append(at, time.Since(began)) }
 		b.reply(t)
 		const tick = 100 * time.Millisecond
-		require.Equal(t, []time.Duration{0, tick, 11 * tick, 21 * tick, 71 * tick}, at)
+		require.Equal(t, []time.Duration{2 * tick, 11 * tick, 21 * tick, 71 * tick}, at)
 	})
 }
 
@@ -201,37 +197,32 @@ func (q *slowQuerier) QueryWorkflow(context.Context, string, string, string, ...
 }
 
 // TestCallModelSlowConversation: while the conversation is looked for the
-// activity stays alive without saying that a request was made, and then the
-// request waits until the server has heard of it, a quarter longer than the worker
-// may hold a heartbeat back. A request that comes first need not wait.
+// activity stays alive without saying that a request was made. The request waits for no heartbeat.
 func TestCallModelSlowConversation(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name             string
 		heartbeat, takes time.Duration
-		first, waited    time.Duration
+		first            time.Duration
 		phase            contract.InferencePhase
 	}{
-		{name: "slow", heartbeat: 3 * time.Second, takes: 2 * time.Second, first: 1100 * time.Millisecond, phase: contract.PhaseWaiting, waited: 3 * time.Second},
-		{name: "slow, and the worker holds heartbeats back for less", heartbeat: 30 * time.Second, takes: 11 * time.Second, first: 10100 * time.Millisecond, phase: contract.PhaseWaiting, waited: 6250 * time.Millisecond},
-		{name: "soon enough", heartbeat: 3 * time.Second, takes: time.Second, first: time.Second, phase: contract.PhaseRequested},
+		{name: "slow", heartbeat: 3 * time.Second, takes: 2 * time.Second, first: 1100 * time.Millisecond, phase: contract.PhaseWaiting},
+		{name: "soon enough", heartbeat: 3 * time.Second, takes: 950 * time.Millisecond, first: time.Second, phase: contract.PhaseRequested},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				var asked, said, first time.Time
+				var asked, first time.Time
 				b := modelBenchOf(func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
 					asked = time.Now()
+					<-time.After(150 * time.Millisecond)
 					return says("x", domain.Usage{InputTokens: 1, OutputTokens: 1}), nil
 				})
 				b.heartbeat = test.heartbeat
 				b.source = &transcript.Source{Cache: transcript.NewCache(1 << 20), Client: &slowQuerier{b, test.takes}}
-				b.onBeat = func(beat contract.Heartbeat) {
+				b.onBeat = func(contract.Heartbeat) {
 					if first.IsZero() {
 						first = time.Now()
-					}
-					if beat.Phase != contract.PhaseWaiting && said.IsZero() {
-						said = time.Now()
 					}
 				}
 				began := time.Now()
@@ -239,7 +230,7 @@ func TestCallModelSlowConversation(t *testing.T) {
 				require.Equal(t, test.first, first.Sub(began))
 				require.Equal(t, test.phase, b.recorded()[0].Phase)
 				require.Equal(t, test.phase == contract.PhaseWaiting, b.recorded()[0].Reserved.IsZero())
-				require.Equal(t, test.waited, asked.Sub(said))
+				require.Equal(t, test.takes, asked.Sub(began))
 			})
 		})
 	}

@@ -37,6 +37,7 @@ func (i *inference) demand(room contract.Reservation) *contract.ModelRequest {
 		Tries: i.tryLimit(), Lost: i.lost, MaxOutputTokens: room.Output, TokensLeft: room.TokensLeft, CostLeftNanoUSD: room.CostLeftNanoUSD,
 		WithoutTools: i.request.WithoutTools || limited && left == 0,
 	}
+	request.Reserved = domain.Usage{InputTokens: i.talk.Input(i.resolved), OutputTokens: room.Longest(i.resolved), Estimated: true}
 	if i.plan != nil {
 		summary := i.plan.Request()
 		request.WithoutTools, request.Summary = true, &summary

@@ -355,6 +355,8 @@ func TestALostInference(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		losses   int
+		silent   bool
+		answers  int64
 		attempts int
 		stop     contract.StopMode
 		paused   time.Duration
@@ -373,6 +375,8 @@ func TestALostInference(t *testing.T) {
 		"a graceful one":           {losses: 9, stop: contract.AfterStep, status: domain.StatusStopped, text: "…half", tokens: 2 * 59, asked: 2},
 		"a stop in a pause after":  {losses: 9, stop: contract.StopNow, paused: time.Hour, status: domain.StatusStopped, text: "…half", tokens: 2 * 59, asked: 2},
 		"a limit of tokens":        {losses: 9, max: number(60), status: domain.StatusStopped, text: "…half", tokens: 59, asked: 1},
+		"nothing heard":            {losses: 1, silent: true, answers: 30, status: domain.StatusCompleted, text: "done", tokens: 36 + 3, asked: 2},
+		"the clamp is smaller":     {losses: 9, silent: true, answers: 30, max: number(20), status: domain.StatusStopped, tokens: 20, asked: 1},
 		"a limit":                  {losses: 9, seconds: 2, status: domain.StatusStopped, text: "…half", tokens: 2 * 59, asked: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -382,6 +386,9 @@ func TestALostInference(t *testing.T) {
 			w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
 				require.Equal(t, []int{0, len(w.asked) - 1, attempts}, []int{r.Attempts, r.Lost, r.Tries})
 				if len(w.asked) <= test.losses {
+					if test.silent {
+						return contract.ModelReply{}, temporal.NewHeartbeatTimeoutError()
+					}
 					return contract.ModelReply{}, temporal.NewHeartbeatTimeoutError(beat)
 				}
 				return with(says("done"), func(r *contract.ModelReply) { r.Response.Usage = domain.Usage{InputTokens: 2, OutputTokens: 1} }), nil
@@ -396,6 +403,7 @@ func TestALostInference(t *testing.T) {
 				pauses(env, 2*time.Second)
 			}
 			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
+				in.Definition.Model.MaxOutputTokens = test.answers
 				if in.Definition.Attempts, in.Budget.MaxTokens = attempts, test.max; test.seconds > 0 {
 					in.Budget.MaxSeconds = &test.seconds
 				}

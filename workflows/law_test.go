@@ -200,7 +200,7 @@ func (n *notingOut) UpsertMemo(ctx workflow.Context, memo map[string]any) error 
 func TestTheLaw(t *testing.T) {
 	t.Parallel()
 	beats := rapid.Custom(func(t *rapid.T) contract.Heartbeat {
-		beat := contract.Heartbeat{Step: 1, Spent: domain.Usage{InputTokens: rapid.Int64Range(0, 9).Draw(t, "spent")}, Reserved: domain.Usage{InputTokens: 5, OutputTokens: 3}}
+		beat := contract.Heartbeat{Step: 1, Phase: rapid.SampledFrom(contract.InferencePhases()).Draw(t, "phase"), Spent: domain.Usage{InputTokens: rapid.Int64Range(0, 9).Draw(t, "spent")}, Reserved: domain.Usage{InputTokens: 5, OutputTokens: 3}}
 		if rapid.Bool().Draw(t, "text") {
 			beat.Tail, beat.Length = "so far", rapid.IntRange(6, 60).Draw(t, "length")
 		}

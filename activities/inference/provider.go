@@ -28,13 +28,6 @@ type Formatter interface {
 	CheckFormat(config domain.LLMConfig, format domain.ResponseFormat, tools bool) error
 }
 
-// An Unbilled provider's requests cost nothing: the server need not know of one before it
-// is sent, which costs a write of its state each time. Of a provider that does not say so
-// every attempt counts from its first byte on, whatever becomes of the worker.
-type Unbilled interface {
-	Unbilled() bool
-}
-
 // A Call is one attempt at one inference.
 type Call struct {
 	Config domain.LLMConfig

@@ -48,9 +48,6 @@ func (p *Provider) Check(_ context.Context, config domain.LLMConfig) error {
 // CheckFormat takes every format: a script answers what its file says.
 func (p *Provider) CheckFormat(domain.LLMConfig, domain.ResponseFormat, bool) error { return nil }
 
-// Unbilled says that a script costs nothing.
-func (p *Provider) Unbilled() bool { return true }
-
 // MinOutputTokens is the smallest bound of an answer.
 func (p *Provider) MinOutputTokens() int64 { return 1 }
 

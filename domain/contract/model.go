@@ -36,6 +36,9 @@ type ModelRequest struct {
 	Heard int64 `json:"heard,omitzero"`
 	// Origins are the executions that this one goes on from, whose traces the model sees.
 	Origins []domain.ExecutionID `json:"origins,omitempty"`
+	// Reserved is what an attempt counts as having used of which nothing more is heard: the estimated input, and the longest
+	// answer that it may get.
+	Reserved domain.Usage `json:"reserved,omitzero"`
 	// Summary makes this an inference that sums up a part of the conversation.
 	Summary *domain.SummaryRequest `json:"summary,omitempty"`
 }
@@ -139,10 +142,15 @@ type Progress struct {
 // MaxProgress bounds the text of a Progress.
 const MaxProgress = 200
 
+// TellsOfRequest reports whether the request may have gone out when it was sent.
+func (b Heartbeat) TellsOfRequest() bool {
+	return b.Phase == PhaseRequested || b.Phase == PhaseStreaming
+}
+
 // Used is what has been used when an attempt that was lost is made again: by those before it, and by itself
 // if its request may have gone out: its input and what had come, since what more was written nobody knows.
 func (b Heartbeat) Used() domain.Usage {
-	if b.Phase != PhaseRequested && b.Phase != PhaseStreaming {
+	if !b.TellsOfRequest() {
 		return b.Spent
 	}
 	return b.Spent.Add(domain.Usage{

@@ -71,6 +71,14 @@ func (r Reservation) Within(bound int64) Reservation {
 	return r
 }
 
+// Longest is how long an answer within the reservation can get; zero: unknown.
+func (r Reservation) Longest(by *Resolved) int64 {
+	if bound := by.AnswerBound(); r.Output == 0 || bound > 0 && bound < r.Output {
+		return bound
+	}
+	return r.Output
+}
+
 // Bound reports whether the budget limited an answer: this reservation, or what lost attempts took of it.
 func (r Reservation) Bound(reply ModelReply) bool {
 	return r.Limit() != "" || (r.TokensLeft > 0 || r.CostLeftNanoUSD > 0) && !reply.Spent.IsZero()

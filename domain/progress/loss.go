@@ -66,13 +66,25 @@ func (l Loss) Err() *domain.Error {
 	return domain.Errorf(domain.Internal, "the worker failed; its log says more")
 }
 
-// Spent is what the loss may have cost: what its last heartbeat counted, and had
-// reserved for the attempt that was never heard of again.
-func (l Loss) Spent() domain.Usage {
-	if l.Beat == nil {
-		return domain.Usage{}
+// Spent is what the loss of an inference may have cost. Of an attempt whose last heartbeat tells of its request it is what had
+// come, where the workflow makes the inference again, else what the heartbeat had reserved. Of one that was never heard of, or
+// only before its request, it is what the workflow had reserved: the request may have left, and been answered, all the same.
+func (l Loss) Spent(request contract.ModelRequest, again bool) domain.Usage {
+	if l.How != TimedOut || l.Untaken {
+		return domain.Usage{} // the activity fails only where it cost nothing
 	}
-	spent := l.Beat.Spent.Add(l.Beat.Reserved)
+	var beat contract.Heartbeat
+	if l.Beat != nil {
+		beat = *l.Beat
+	}
+	if again && beat.TellsOfRequest() {
+		return beat.Used()
+	}
+	reserved := beat.Reserved
+	if !beat.TellsOfRequest() {
+		reserved = request.Reserved
+	}
+	spent := beat.Spent.Add(reserved)
 	spent.Estimated = true
 	return spent
 }

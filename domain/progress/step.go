@@ -191,10 +191,8 @@ func (s Step) lost(f Lost, at At) Step {
 		return s
 	}
 	s.last = lastOf(f.Work, contract.ModelReply{}, &f.Loss)
-	err, spent := f.Loss.Err(), f.Loss.Spent()
-	if s.last.again = !at.Stopped && f.Loss.AskedAgain(*f.Model); s.last.again && f.Loss.Beat != nil {
-		spent = f.Loss.Beat.Used()
-	}
+	s.last.again = !at.Stopped && f.Loss.AskedAgain(*f.Model)
+	err, spent := f.Loss.Err(), f.Loss.Spent(*f.Model, s.last.again)
 	if err.Code == domain.CodeRerouted || err.Lacking {
 		return s.spent(domain.Usage{}, spent, at.Price)
 	}

@@ -36,7 +36,7 @@ func stopped(seconds int) progress.At {
 }
 
 func inference(attempt int) progress.Work {
-	return progress.Work{Model: &contract.ModelRequest{Step: 3}, Attempt: attempt, Since: noon}
+	return progress.Work{Model: &contract.ModelRequest{Step: 3, Reserved: usage(40, 4)}, Attempt: attempt, Since: noon}
 }
 
 func call(position int, effect domain.Effect) progress.Work {
@@ -47,7 +47,11 @@ func TestWhatAnInferenceCosts(t *testing.T) {
 	t.Parallel()
 	rerouted := domain.CodedErrorf(domain.Unavailable, domain.CodeRerouted, "elsewhere")
 	down := domain.Errorf(domain.Unavailable, "down")
-	beat := &contract.Heartbeat{Spent: usage(10, 1), Reserved: usage(20, 2)}
+	beat := &contract.Heartbeat{Phase: contract.PhaseRequested, Spent: usage(10, 1), Reserved: usage(20, 2)}
+	early := &contract.Heartbeat{Phase: contract.PhaseWaiting, Spent: usage(10, 1)}
+	estimated := func(in, out int64) domain.Usage {
+		return domain.Usage{InputTokens: in, OutputTokens: out, Estimated: true}
+	}
 	waiting := inference(0)
 	waiting.Turns = true
 	for name, c := range map[string]struct {
@@ -83,16 +87,25 @@ func TestWhatAnInferenceCosts(t *testing.T) {
 		},
 		"a lost worker": {
 			fact: progress.Lost{Work: inference(1), Loss: progress.Loss{How: progress.TimedOut, Beat: beat}},
-			used: domain.Usage{InputTokens: 30, OutputTokens: 3, Estimated: true}, lost: domain.Usage{InputTokens: 30, OutputTokens: 3, Estimated: true},
+			used: estimated(30, 3), lost: estimated(30, 3),
 			cost: 60, lostCost: 60, failed: 1, why: progress.Loss{How: progress.TimedOut}.Err(), retries: 1,
 		},
 		"a lost worker, nothing heard": {
 			fact: progress.Lost{Work: inference(4), Loss: progress.Loss{How: progress.TimedOut}}, failed: 4, why: progress.Loss{How: progress.TimedOut}.Err(), retries: 1,
+			used: estimated(40, 4), lost: estimated(40, 4), cost: 80, lostCost: 80,
 		},
-		"a worker with another queue":       {fact: progress.Lost{Work: inference(1), Loss: progress.Loss{Told: rerouted}}},
-		"cut off while it waited its turn":  {fact: progress.Lost{Work: waiting, Loss: progress.Loss{How: progress.Cancelled}}},
-		"cut off before a worker had it":    {fact: progress.Lost{Work: inference(0), Loss: progress.Loss{How: progress.Cancelled}}, failed: 1, why: progress.Loss{How: progress.Cancelled}.Err(), retries: 1},
-		"lost by a worker under rate limit": {fact: progress.Lost{Work: waiting, Loss: progress.Loss{How: progress.TimedOut}}, failed: 1, why: progress.Loss{How: progress.TimedOut}.Err(), retries: 1},
+		"a lost worker, heard of before the request alone": {
+			fact: progress.Lost{Work: inference(1), Loss: progress.Loss{How: progress.TimedOut, Beat: early}}, failed: 1, why: progress.Loss{How: progress.TimedOut}.Err(), retries: 1,
+			used: estimated(50, 5), lost: estimated(50, 5), cost: 100, lostCost: 100,
+		},
+		"a worker with another queue":      {fact: progress.Lost{Work: inference(1), Loss: progress.Loss{Told: rerouted}}},
+		"cut off while it waited its turn": {fact: progress.Lost{Work: waiting, Loss: progress.Loss{How: progress.Cancelled}}},
+		"cut off before a worker had it":   {fact: progress.Lost{Work: inference(0), Loss: progress.Loss{How: progress.Cancelled}}, failed: 1, why: progress.Loss{How: progress.Cancelled}.Err(), retries: 1},
+		"no worker took it":                {fact: progress.Lost{Work: inference(1), Loss: progress.Loss{How: progress.TimedOut, Untaken: true}}, failed: 1, why: progress.Loss{How: progress.TimedOut}.Err(), retries: 1},
+		"lost by a worker under rate limit": {
+			fact: progress.Lost{Work: waiting, Loss: progress.Loss{How: progress.TimedOut}}, failed: 1, why: progress.Loss{How: progress.TimedOut}.Err(), retries: 1,
+			used: estimated(40, 4), lost: estimated(40, 4), cost: 80, lostCost: 80,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

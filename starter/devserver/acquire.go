@@ -118,7 +118,7 @@ func (a *acquisition) attempt(ctx context.Context) (*Lease, error) {
 		a.cfg.Progress("using " + a.binary.String())
 	}
 	ended, err := launch(a.cfg, a.binary)
-	if errors.Is(err, process.ErrLocked) {
+	if errors.Is(err, statefile.ErrLocked) {
 		return nil, errAgain
 	}
 	if err != nil {

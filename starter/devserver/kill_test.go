@@ -13,7 +13,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"everstep/starter/process"
 	"everstep/worker/host/statefile"
 )
 
@@ -84,7 +83,7 @@ func launchAndJoin(t *testing.T, cfg Config) (*Lease, <-chan error) {
 	ended, err := launch(cfg, Binary{Path: cfg.Binary, Version: minServer})
 	require.NoError(t, err)
 	_, err = launch(cfg, Binary{Path: cfg.Binary})
-	require.ErrorIs(t, err, process.ErrLocked, "two servers on one file")
+	require.ErrorIs(t, err, statefile.ErrLocked, "two servers on one file")
 	conn, r, err := statefile.Connect(t.Context(), cfg.StateFile)
 	require.NoError(t, err)
 	require.Empty(t, r.Error)

@@ -39,7 +39,7 @@ type spec struct {
 	Shared string
 }
 
-// launch starts the supervisor of a state file, or returns process.ErrLocked where
+// launch starts the supervisor of a state file, or returns statefile.ErrLocked where
 // another one, or its server, is alive. The lock and a listening socket are
 // handed on, so that two can never start and this caller can connect at once. The
 // channel tells how it ended: nil where that was in good order, or by a kill.
@@ -147,7 +147,7 @@ func listenForUsers(stateFile string) (*os.File, error) {
 	return listener.File()
 }
 
-// openLock takes the lock that a file stands for, or returns process.ErrLocked. It is
+// openLock takes the lock that a file stands for, or returns statefile.ErrLocked. It is
 // held until the file is closed here and in every process that inherited it,
 // and ends with them however they end.
 func openLock(path string) (*os.File, error) {
@@ -155,7 +155,7 @@ func openLock(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := process.Lock(file); err != nil {
+	if err := statefile.Lock(file); err != nil {
 		_ = file.Close() // nothing was written
 		return nil, err
 	}
@@ -168,7 +168,7 @@ func waitLock(ctx context.Context, path string, waiting func(waited time.Duratio
 	began := time.Now()
 	for said := -progressEvery; ; {
 		file, err := openLock(path)
-		if !errors.Is(err, process.ErrLocked) {
+		if !errors.Is(err, statefile.ErrLocked) {
 			return file, err
 		}
 		if waited := time.Since(began); waited >= said+progressEvery {

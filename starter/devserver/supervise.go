@@ -11,7 +11,6 @@ import (
 	"syscall"
 	"time"
 
-	"everstep/starter/process"
 	"everstep/worker/host/door"
 	"everstep/worker/host/statefile"
 )
@@ -69,7 +68,7 @@ func inherit(args []string) (*supervisor, error) {
 		return nil, byHand
 	}
 	s.lock = os.NewFile(lockFD, "lock")
-	if err := process.Lock(s.lock); err != nil { // already ours, so nothing changes
+	if err := statefile.Lock(s.lock); err != nil { // already ours, so nothing changes
 		return nil, errors.Join(byHand, err)
 	}
 	socket := os.NewFile(listenerFD, "listener")

@@ -22,6 +22,7 @@ import (
 	"everstep/starter/devserver"
 	"everstep/starter/process"
 	"everstep/worker/host"
+	"everstep/worker/host/statefile"
 )
 
 // A workerKeeper sees to it that a task queue has a worker while a command lasts.
@@ -55,7 +56,7 @@ const (
 func (m *Machine) keepWorker(spec WorkerSpec, folderAsked bool, log io.Writer) (*workerKeeper, error) {
 	spec.log = log
 	lock, holder, err := takeQueue(spec)
-	if err != nil && !errors.Is(err, process.ErrLocked) {
+	if err != nil && !errors.Is(err, statefile.ErrLocked) {
 		return nil, err
 	}
 	folder := spec.Dir
@@ -90,7 +91,7 @@ func (k *workerKeeper) keep(ctx context.Context, lock io.Closer) {
 			return
 		}
 		taken, _, err := takeQueue(k.spec)
-		if errors.Is(err, process.ErrLocked) {
+		if errors.Is(err, statefile.ErrLocked) {
 			continue
 		}
 		if err != nil {
@@ -181,7 +182,7 @@ func StartWorker(spec WorkerSpec) (*WorkerProcess, error) {
 	cmd := exec.Command(spec.executable, WorkerCommand,
 		"--address", spec.address, "--namespace", spec.namespace, "--task-queue", spec.TaskQueue,
 		"--dir", spec.Dir, "--storage", spec.Storage,
-		"--seat", placeOf(spec.state, spec.TaskQueue)+".seat", "--"+FlagUntilStdinEnds)
+		"--"+FlagUntilStdinEnds)
 	cmd.Env = append(slices.Clip(spec.environment), VariableState+"="+spec.state) // which its agents do not see
 	w := &WorkerProcess{tail: &logTail{}}
 	cmd.Stderr = w.tail
@@ -246,15 +247,15 @@ type holder struct {
 }
 
 // takeQueue takes the lock of a task queue, which ends with this process
-// however it ends. Where another process has it the error is process.ErrLocked, and the
+// however it ends. Where another process has it the error is statefile.ErrLocked, and the
 // holder says which.
 func takeQueue(spec WorkerSpec) (io.Closer, holder, error) {
 	file, err := os.OpenFile(lockOf(spec.state, spec.TaskQueue), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, holder{}, fmt.Errorf("lock task queue %s: %w", spec.TaskQueue, err)
 	}
-	err = process.Lock(file)
-	if errors.Is(err, process.ErrLocked) {
+	err = statefile.Lock(file)
+	if errors.Is(err, statefile.ErrLocked) {
 		defer file.Close()
 		var other holder // who cannot be read is nobody: it is only told to users
 		_ = json.NewDecoder(io.LimitReader(file, 64<<10)).Decode(&other)
@@ -283,7 +284,7 @@ func queueHolder(stateFile, taskQueue string) (by holder, served bool) {
 		return by, false
 	}
 	defer file.Close()
-	served = errors.Is(process.Lock(file), process.ErrLocked)
+	served = errors.Is(statefile.Lock(file), statefile.ErrLocked)
 	_ = json.NewDecoder(io.LimitReader(file, 64<<10)).Decode(&by) // who cannot be read says nothing
 	return by, served
 }

@@ -16,10 +16,10 @@ import (
 
 	"everstep/starter/client"
 	"everstep/starter/devserver"
-	"everstep/starter/process"
 	"github.com/stretchr/testify/require"
 
 	"everstep/worker/host"
+	"everstep/worker/host/statefile"
 )
 
 // variablePart makes this test program play a worker; see TestMain.
@@ -68,7 +68,7 @@ func TestWorkerProcess(t *testing.T) {
 	spec, said := part(t, "serve")
 	w, err := StartWorker(spec)
 	require.NoError(t, err)
-	saidSoon(t, said, "process "+strconv.Itoa(w.PID())+" serves with worker --address 127.0.0.1:1 --namespace default --task-queue everstep --dir /d --storage /s --seat "+placeOf(spec.state, "everstep")+".seat --until-stdin-ends")
+	saidSoon(t, said, "process "+strconv.Itoa(w.PID())+" serves with worker --address 127.0.0.1:1 --namespace default --task-queue everstep --dir /d --storage /s --until-stdin-ends")
 	require.NoError(t, w.Input.Close())
 	<-w.Done()
 	require.Contains(t, w.Tail(), "stopped in good order")
@@ -128,7 +128,7 @@ func TestOneProcessServesATaskQueue(t *testing.T) {
 	lock, _, err := takeQueue(spec)
 	require.NoError(t, err)
 	_, other, err := takeQueue(spec)
-	require.ErrorIs(t, err, process.ErrLocked)
+	require.ErrorIs(t, err, statefile.ErrLocked)
 	require.Equal(t, holder{PID: os.Getpid(), Dir: "/d"}, other)
 
 	elsewhere := spec
@@ -150,7 +150,7 @@ func TestOneProcessServesATaskQueue(t *testing.T) {
 	saidSoon(t, told, "this command runs one now, in /elsewhere")
 	require.Eventually(t, k.serving.Load, testPatience, time.Millisecond)
 	_, other, err = takeQueue(spec)
-	require.ErrorIs(t, err, process.ErrLocked)
+	require.ErrorIs(t, err, statefile.ErrLocked)
 	require.Equal(t, "/elsewhere", other.Dir)
 	k.Close()
 	// A process that another test is just starting may hold it for a moment.

@@ -2,7 +2,6 @@ package process
 
 import (
 	"context"
-	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -81,9 +80,6 @@ func (p *Process) Stop(signal os.Signal, patience time.Duration) {
 		p.Kill()
 	}
 }
-
-// ErrLocked means that another process holds the lock.
-var ErrLocked = errors.New("locked by another process")
 
 // Pause waits before something is tried again, unless ctx ends.
 func Pause(ctx context.Context, d time.Duration) error {

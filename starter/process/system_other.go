@@ -2,12 +2,6 @@
 
 package process
 
-import (
-	"os"
-	"syscall"
-)
-
-// Lock locks nothing: there is no dev server of ours here either.
-func Lock(*os.File) error { return nil }
+import "syscall"
 
 func boundToParent() *syscall.SysProcAttr { return nil }

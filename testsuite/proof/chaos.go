@@ -32,10 +32,12 @@ answer is checked, while an execution is paused, and as one goes on from another
 What comes out, transcript and events, is compared with undisturbed runs of the
 same agents and with ledgers that their tools and hooks keep.
 
-Half of the agents are plain. The others have all that an agent can have: hooks
+Two of the agents are plain. Two others have all that an agent can have: hooks
 at every trigger, guards, answers that must fit a schema, a bound of money, a
 small window, so that the conversation is summed up as it goes, and executions
-that go on from one that stopped or failed. With --plain there are none of these.
+that go on from one that stopped or failed. One more has tokens for little more than
+it needs undisturbed: what lost inferences may have cost ends it early, and it is
+judged by never being overdrawn. With --plain there are none of these.
 
 The workers have a seat, by which the next one tells the server at once that the one
 before is gone; those of the last of several lanes have none, and a row of their own

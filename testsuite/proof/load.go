@@ -131,7 +131,6 @@ const (
 
 func (answering) Check(context.Context, domain.LLMConfig) error { return nil }
 func (answering) MinOutputTokens() int64                        { return 1 }
-func (answering) Unbilled() bool                                { return true }
 
 func (answering) Infer(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
 	return inference.Answer{

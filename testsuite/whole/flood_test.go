@@ -29,7 +29,6 @@ type nodder struct{}
 
 func (nodder) Check(context.Context, domain.LLMConfig) error { return nil }
 func (nodder) MinOutputTokens() int64                        { return 1 }
-func (nodder) Unbilled() bool                                { return true }
 
 func (nodder) Infer(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
 	return inference.Answer{

@@ -37,7 +37,6 @@ type talker struct {
 
 func (*talker) Check(context.Context, domain.LLMConfig) error { return nil }
 func (*talker) MinOutputTokens() int64                        { return 1 }
-func (*talker) Unbilled() bool                                { return true }
 
 func (m *talker) Infer(_ context.Context, call inference.Call, _ func(inference.Delta)) (inference.Answer, error) {
 	if m.begins != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"os"
 	"os/exec"
 	"strings"
@@ -53,7 +54,12 @@ func mortalWork(ctx context.Context, args []string) error {
 		}
 		return contract.HookReply{}, nil
 	})
+	var model host.Access
+	if len(args) > 3 {
+		model = host.Access{BaseURL: args[3], Key: "sk-canary"}
+	}
 	return serve(ctx, args, host.Config{
+		Vendors:    map[string]host.Access{"openai": model},
 		Hooks:      []hook.Hook{audit},
 		Approvals:  domain.ApprovalsOf("allow"),
 		Connection: host.Connection{Seat: args[2]}, Tools: []tool.Tool{die, wire, long, echo(), whom()},
@@ -157,6 +163,52 @@ func TestLostWorkersUseUpNoAttempt(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 4, step.Step.Tries)
 		require.Positive(t, step.Step.Lost.OutputTokens, "what was said is counted")
+	}
+}
+
+// TestAKillCostsWhatItIsBilledAtLeast of a request, and the estimate at most, whether or not a heartbeat has told of it.
+func TestAKillCostsWhatItIsBilledAtLeast(t *testing.T) {
+	t.Parallel()
+	const longest = 50
+	prompt := strings.Repeat("four", 100)
+	billed := domain.Usage{InputTokens: 100, OutputTokens: 1}
+	estimate := domain.Usage{InputTokens: domain.EstimateTokens(domain.UserMessage(prompt)), OutputTokens: longest}
+	price := domain.Price{Input: 1_000_000_000, Output: 4_000_000_000}
+	for _, after := range []time.Duration{20 * time.Millisecond, 100 * time.Millisecond, 250 * time.Millisecond} {
+		t.Run(after.String(), func(t *testing.T) {
+			t.Parallel()
+			asked := make(chan time.Time, 1)
+			model := serveChat(t, func(w http.ResponseWriter, r *http.Request) {
+				asked <- time.Now()
+				streamed("", `{"content":"four"}`)(w, r)
+				_ = http.NewResponseController(w).Flush()
+				<-r.Context().Done()
+			}, streamed("stop", `{"content":"done"}`))
+			s, seat := connect(t, "plain", nil), t.TempDir()+"/seat"
+			worker := s.process(t, mortalWorker, seat, model.URL)
+			x, err := s.agents.Start(within(t), client.Start{Prompt: prompt, Definition: domain.Definition{
+				Model: domain.LLMConfig{Provider: "openai-chat", Model: "m-1", MaxOutputTokens: longest, Price: &price},
+			}})
+			require.NoError(t, err)
+			<-time.After(time.Until((<-asked).Add(after)))
+			worker.Kill()
+			s.process(t, mortalWorker, seat, model.URL)
+			result, err := s.agents.Wait(within(t), x.ID, 0)
+			require.NoError(t, err)
+			require.Equal(t, "done", result.Answer, "%v", result.Error)
+			require.NoError(t, s.audited(within(t), x.ID, 1))
+			for step, err := range s.agents.Steps(within(t), x.ID, 0) {
+				require.NoError(t, err)
+				lost := step.Step.Lost
+				require.GreaterOrEqual(t, lost.InputTokens, billed.InputTokens)
+				require.LessOrEqual(t, lost.InputTokens, estimate.InputTokens)
+				require.GreaterOrEqual(t, lost.OutputTokens, billed.OutputTokens)
+				require.LessOrEqual(t, lost.OutputTokens, estimate.OutputTokens)
+				require.GreaterOrEqual(t, step.Step.LostNanoUSD, price.Cost(billed))
+				require.LessOrEqual(t, step.Step.LostNanoUSD, price.Cost(estimate))
+				require.Greater(t, result.Outcome.Usage.TotalTokens(), lost.TotalTokens(), "the answer's is added")
+			}
+		})
 	}
 }
 

@@ -238,7 +238,7 @@ func (s *stack) requireAsPlayed(t *testing.T, p *playedRun, got client.Result, c
 		switch {
 		case !ok || f.Loss.How != progress.TimedOut && !strings.Contains(f.Loss.Err().Message, "cut off by the server"):
 		case f.Model != nil:
-			lost[f.Model.Step-1], estimated = true, estimated.Add(f.Loss.Spent())
+			lost[f.Model.Step-1], estimated = true, estimated.Add(f.Loss.Spent(*f.Model, true))
 		case f.Tool != nil:
 			calls[f.Tool.ID()] = true
 		}

@@ -69,7 +69,7 @@ func (r recordedRun) crowdedUnderKills(t testing.TB) kills.Agent {
 		}
 	}
 	a.Definition = domain.Definition{
-		Model:  domain.LLMConfig{ContextWindow: domain.EstimateText(r.System) + said*2/3, Price: &domain.Price{Input: dollar, Output: dollar}},
+		Model:  domain.LLMConfig{ContextWindow: domain.EstimateText(r.System) + said*2/3, MaxOutputTokens: 4096, Price: &domain.Price{Input: dollar, Output: dollar}},
 		Hooks:  []string{kills.SteerHook, kills.WatchHook(domain.TriggerBeforeToolUse), kills.WatchHook(domain.TriggerAfterStep)},
 		Guards: domain.Guards{FinishReasons: []domain.FinishReason{domain.FinishContentFilter}, Repetition: &domain.Repetition{Nudge: 2}},
 		Budget: domain.ExecutionBudget{MaxCostNanoUSD: new(int64(100 * dollar))},

@@ -65,10 +65,13 @@ func (c Config) states() (files []string) {
 // folder, unless agents or their programs have to do with what else is there.
 func (c Config) unseen(dir string) []string {
 	all := c.keyFiles()
-	for _, name := range []string{c.Storage, c.Records, c.Connection.Seat} {
+	for _, name := range []string{c.Storage, c.Records} {
 		if path, err := storagePath(name); name != "" && path != "" && err == nil {
 			all = append(all, path)
 		}
+	}
+	if seat, err := c.Connection.seatFile(c.TaskQueue); seat != "" && err == nil {
+		all = append(all, seatsFrom(seat)...)
 	}
 	home, _ := os.UserHomeDir() // without one nothing lies in it
 	for _, file := range c.states() {

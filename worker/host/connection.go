@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"os"
 	"strings"
 	"time"
 
@@ -39,10 +40,11 @@ type Connection struct {
 	// that is up on that file is meant. Where its own address is named, the server's supervisor hands out the
 	// connections, so that nothing goes through the relay that listens at the address. Empty: none is looked for.
 	State string
-	// Seat is a file that stands for the place of one worker at a time. The worker
-	// that takes the place of one that was killed tells the server so, whose agents
-	// then go on at once and not after up to 3 s on loopback, 5 s elsewhere. Empty:
-	// nobody tells.
+	// Seat is a file that a worker holds while it serves. The next worker that takes the seat of one that was killed tells
+	// the server so, whose agents then go on at once and not after up to 3 s on loopback, 5 s elsewhere. Where another
+	// worker holds it, the file's name with .2, .3 and so on is the seat. Empty: a file beside State, or where that is
+	// empty beside the state file of starter's own dev server, named by server, namespace and task queue; none where that
+	// folder does not exist or cannot be written. NoSeat: none.
 	Seat string
 	// Logger gets what the SDK has to say, in words of ours where it tells of a kill, an
 	// outage or a shutdown. Nil: nobody.
@@ -186,9 +188,8 @@ func (c Connection) options() client.Options {
 	if Loopback(c.Address) {
 		options.ConnectionOptions.GrpcCompression = &client.GrpcCompressionNone{}
 	}
-	between := []grpc.UnaryClientInterceptor{(&lostAttributes{}).leaveOut, startid.Intercept}
-	if c.Seat != "" {
-		between = append(between, (&seat{connection: c}).take)
+	between := []grpc.UnaryClientInterceptor{
+		(&lostAttributes{}).leaveOut, startid.Intercept, (&seats{connection: c, taken: map[string]*os.File{}}).intercept,
 	}
 	options.ConnectionOptions.DialOptions = append(options.ConnectionOptions.DialOptions, grpc.WithChainUnaryInterceptor(between...))
 	if c.handed {

@@ -16,5 +16,8 @@
 // configured here only influences how work is done. An execution records which
 // hooks and compilers it uses, and a worker that has others says so.
 //
+// A worker holds a seat, a file by which the next worker on the machine tells the server of one that was killed;
+// Connection.Seat says where it lies and how to do without.
+//
 // Start reading at Main.
 package host

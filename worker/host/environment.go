@@ -127,7 +127,7 @@ func workerSettings() []setting {
 		{"records", RecordsVariable, "directory|url", "where executions are recorded when they have ended; the same for all workers of a task queue", into(func(c *Config) *string { return &c.Records }, checked(checkStorage))},
 		// No flag: it names a server only for the commands of starter beside it.
 		{"", "EVERSTEP_STATE", "path", "the state file of a dev server of starter, which is meant where no server is named", into(func(c *Config) *string { return &c.Connection.State }, statefile.Resolve)},
-		{"seat", "EVERSTEP_SEAT", "file", "a file for one worker at a time; with the same one, a worker that takes the place of one that was killed says so to the server, and its agents go on at once", into(func(c *Config) *string { return &c.Connection.Seat }, checked(checkSeat))},
+		{"seat", "EVERSTEP_SEAT", "file", "a file by which a worker that takes the place of one that was killed says so to the server, so that its agents go on at once, or none; beside the state file of starter's dev server unless given", into(func(c *Config) *string { return &c.Connection.Seat }, checked(checkSeat))},
 		{"prices", "EVERSTEP_PRICES", "file", "prices and windows of models, in dollars for a million tokens; they come before those built in", func(c *Config, text string) error {
 			c.Prices = text
 			_, err := modelfacts.Table{}.With(text)
@@ -231,8 +231,11 @@ func readApprovals(word string) (*domain.Approvals, error) {
 	return domain.ApprovalsOf(word), nil
 }
 
-// checkSeat wants a file, or a place for one.
+// checkSeat wants a file, a place for one, or none.
 func checkSeat(path string) error {
+	if path == NoSeat {
+		return nil
+	}
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("%q is no file; give one, or a path for one", path)
 	}

@@ -102,8 +102,9 @@ func gather(ctx context.Context, config Config) (_ *means, err error) {
 	if err = config.Connection.Outside(m.dir); err != nil {
 		return m, err
 	}
+	seat, _ := config.Connection.seatFile(config.TaskQueue) // where there is none, who serves says why
 	for _, state := range append(config.states(), "") {
-		if err = Apart(m.dir, Kept{Storage: config.Storage, Records: config.Records, State: state, Seat: config.Connection.Seat}); err != nil {
+		if err = Apart(m.dir, Kept{Storage: config.Storage, Records: config.Records, State: state, Seat: seat}); err != nil {
 			return m, err
 		}
 	}

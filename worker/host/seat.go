@@ -3,24 +3,37 @@ package host
 import (
 	"context"
 	"errors"
-	"io/fs"
+	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
+
+	"everstep/worker/host/statefile"
 )
 
-// A seat is a file in which a worker notes the queue of the workflows that it has in
-// memory. Until the server knows that a worker was lost, each of its workflows waits
-// for it once more: whoever sits down in its seat ends that.
-type seat struct {
+// NoSeat is the [Connection.Seat] of workers that have none.
+const NoSeat = "none"
+
+// mostSeats bounds the workers of a task queue on one machine that have a seat.
+const mostSeats = 16
+
+// seats are those of the workers that serve by one connection. A seat is a file in which a worker notes the queue of the
+// workflows that it has in memory, and which it keeps locked. Until the server knows that a worker was lost, each of its
+// workflows waits for it once more: the next worker that takes its seat ends that.
+type seats struct {
 	connection Connection
-	once       sync.Once
+	mu         sync.Mutex
+	// taken are the seats by the queues of the workers that came for one; nil: there was none, or the worker has left it.
+	taken map[string]*os.File
 }
 
 const (
@@ -33,38 +46,119 @@ const (
 	allWaits = 20 * time.Second
 )
 
-// take is a gRPC interceptor, for only what a worker asks names its queue.
-func (s *seat) take(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker, options ...grpc.CallOption) error {
-	poll, ok := request.(*workflowservice.PollWorkflowTaskQueueRequest)
-	if ok && poll.GetTaskQueue().GetKind() == enumspb.TASK_QUEUE_KIND_STICKY {
-		s.once.Do(func() {
-			before, err := s.note(poll.GetTaskQueue().GetName())
-			if err != nil && s.connection.Logger != nil {
-				s.connection.Logger.Warn("note the queue of this worker", "seat", s.connection.Seat, "error", err)
-			}
-			if before == "" {
-				return
-			}
-			ctx, poll := context.WithoutCancel(ctx), proto.CloneOf(poll)
+// intercept is a gRPC interceptor, for only what a worker asks names its queue.
+func (s *seats) intercept(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker, options ...grpc.CallOption) error {
+	switch request := request.(type) {
+	case *workflowservice.PollWorkflowTaskQueueRequest:
+		if request.GetTaskQueue().GetKind() != enumspb.TASK_QUEUE_KIND_STICKY {
+			break
+		}
+		if before := s.take(request.GetTaskQueue()); before != "" {
+			ctx, poll := context.WithoutCancel(ctx), proto.CloneOf(request)
 			poll.TaskQueue.Name = before
 			go release(ctx, poll, func(ctx context.Context, method string, request, reply any) error {
 				return call(ctx, method, request, reply, conn)
 			})
-		})
+		}
+	case *workflowservice.ShutdownWorkerRequest: // the worker tells the server itself
+		s.leave(request.GetStickyTaskQueue())
 	}
 	return call(ctx, method, request, reply, conn, options...)
 }
 
+// take takes a seat for a worker that comes for the first time. It returns the queue of the worker that was killed in it.
+func (s *seats) take(queue *taskqueuepb.TaskQueue) (before string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, came := s.taken[queue.GetName()]; came {
+		return ""
+	}
+	file, err := s.connection.freeSeat(queue.GetNormalName())
+	if err == nil && file != nil {
+		before, err = note(file, queue.GetName())
+	}
+	s.taken[queue.GetName()] = file
+	if logger := s.connection.Logger; err != nil && logger != nil {
+		say := logger.Warn
+		if s.connection.Seat == "" { // nobody has asked for one
+			say = logger.Info
+		}
+		say("the worker has no seat: when it is killed, its agents go on later", "error", err)
+	}
+	return before
+}
+
+// leave gives back the seat of a worker that stops.
+func (s *seats) leave(queue string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if file := s.taken[queue]; file != nil {
+		_ = os.Remove(file.Name()) // where it stays, the next worker tells of a queue that has nobody once more
+		_ = file.Close()
+		s.taken[queue] = nil
+	}
+}
+
+// seatFile is the file of the first seat for workers of a task queue, and "" where they have none.
+func (c Connection) seatFile(queue string) (path string, err error) {
+	switch {
+	case c.Seat == NoSeat, c.Seat == "" && statefile.Supported() != nil: // without locks
+		return "", nil
+	case c.Seat != "":
+		return c.Seat, nil
+	}
+	state := c.State
+	if state == "" {
+		if state, err = statefile.Default(); err != nil {
+			return "", err
+		}
+	}
+	if _, err = os.Stat(filepath.Dir(state)); err != nil {
+		return "", err
+	}
+	return statefile.SeatFile(state, c.Address, c.Namespace, queue), nil
+}
+
+// freeSeat opens and locks the first seat that no other worker has. It is nil where there are to be none.
+func (c Connection) freeSeat(queue string) (*os.File, error) {
+	first, err := c.seatFile(queue)
+	if err != nil || first == "" {
+		return nil, err
+	}
+	for _, path := range seatsFrom(first) {
+		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		if err = statefile.Lock(file); err == nil {
+			return file, nil
+		}
+		if err = errors.Join(err, file.Close()); !errors.Is(err, statefile.ErrLocked) {
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("%d other workers have one from %s on", mostSeats, first)
+}
+
+// seatsFrom are the files of all seats, by the first.
+func seatsFrom(first string) []string {
+	paths := []string{first}
+	for n := 2; n <= mostSeats; n++ {
+		paths = append(paths, fmt.Sprintf("%s.%d", first, n))
+	}
+	return paths
+}
+
 // note writes a queue down, and returns the one that was noted before.
-func (s *seat) note(queue string) (before string, err error) {
-	noted, err := os.ReadFile(s.connection.Seat)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
+func note(file *os.File, queue string) (before string, err error) {
+	noted, err := io.ReadAll(file)
+	if err == nil {
+		err = file.Truncate(0)
 	}
-	if before = strings.TrimSpace(string(noted)); before == queue {
-		before = ""
+	if err == nil {
+		_, err = file.WriteAt([]byte(queue+"\n"), 0)
 	}
-	return before, errors.Join(err, os.WriteFile(s.connection.Seat, []byte(queue+"\n"), 0o600))
+	return strings.TrimSpace(string(noted)), err
 }
 
 // release hands back what waits for a worker that is gone, and tells the server that

@@ -124,7 +124,7 @@ func (w *Worker) prepare() (err error) {
 		Providers: w.means.providers, Tools: w.means.tools, Transcripts: w.source, Storage: w.means.storage, Artifacts: w.means.artifacts, Records: w.means.executions(),
 		Hooks: w.means.hooks, Allow: config.Allow, Approvals: config.Approvals, Compilers: config.Compilers, Facts: w.means.facts, Secrets: config.secrets, Limits: limits(w.quotas), ToolLimits: w.toolLimits,
 		Timing: contract.TimingOf(Loopback(config.Connection.Address)), At: config.At, ShutdownGrace: config.StopTimeout, CancelGrace: config.cancelGrace(),
-		HeartbeatThrottle: pace.throttle, HeartbeatEvery: pace.every,
+		HeartbeatEvery: pace.every,
 	})
 	return err
 }

@@ -29,6 +29,9 @@ type Agent struct {
 	points []ownPoint
 	// expected is what must become of its calls; nil: an undisturbed run shows it.
 	expected *expected
+	// requestTokens are what each of its requests costs, where its budget is tight: kills end its execution early, and what is
+	// judged in place of transcript, events and outcome is that it is never overdrawn. Zero: its budget is not.
+	requestTokens int
 }
 
 // An Execution is one prompt and what the tools return after it.
@@ -73,6 +76,9 @@ func (a Agent) watched() bool {
 	return slices.ContainsFunc(domain.Triggers(), func(t domain.Trigger) bool { return a.uses(WatchHook(t)) })
 }
 
+// tight reports whether its budget is enough only while no worker is killed in an inference.
+func (a Agent) tight() bool { return a.requestTokens > 0 }
+
 func (a Agent) formatted() bool {
 	return a.Definition.Format.Type == domain.FormatSchema || a.Definition.Format.Type == domain.FormatJSON
 }
@@ -90,6 +96,7 @@ func (a Agent) has() string {
 	add("compaction", a.Definition.Model.ContextWindow > 0 && !a.Definition.Compaction.Off)
 	add("structured output", a.formatted())
 	add("money", a.Definition.Budget.MaxCostNanoUSD != nil)
+	add("a tight budget", a.tight())
 	add("going on", a.goesOn())
 	return cmp.Or(strings.Join(has, ", "), "plain")
 }

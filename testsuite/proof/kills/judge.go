@@ -28,6 +28,7 @@ const (
 	PromiseStatus     report.Promise = "status"          // status, step count and unknown calls are right
 	PromiseAccount    report.Promise = "account"         // history alone tells of the steps what the execution has kept
 	PromisePool       report.Promise = "pool"            // what the agents of a tree used adds up, and is not above its budget
+	PromiseBudget     report.Promise = "budget"          // no execution uses more than its budget, and none less than it is billed
 	PromiseOrphans    report.Promise = "orphans"         // nothing runs when the agent has ended
 )
 
@@ -62,6 +63,10 @@ func judge(r *run, got, base left) *verdict {
 		}
 	}
 	v.place = root
+	if r.agent.tight() {
+		v.judgeBudget()
+		return v
+	}
 	v.judgeStatus(base.agents[root])
 	v.judgeKills(base.agents[root])
 	v.judgePool()
@@ -80,11 +85,14 @@ func (v *verdict) holds(kept bool, promise report.Promise, format string, args .
 }
 
 func (v *verdict) judgeAgent(got, base agentLeft) {
-	v.judgeSteps(got, base)
 	for _, difference := range got.told {
 		v.holds(false, PromiseAccount, "%s", difference)
 	}
 	v.judgeUnknown(got)
+	if v.run.agent.tight() {
+		return
+	}
+	v.judgeSteps(got, base)
 	v.judgeEffects(got, base)
 	if x := v.run.agent.expected; x != nil {
 		v.judgeExpected(got, *x)
@@ -363,6 +371,18 @@ func (v *verdict) judgePool() {
 		"%d tokens, %d nano-dollars, %d steps and %d calls are above the budget", tokens, cost, steps, calls)
 }
 
+// judgeBudget: of a tight budget, all that was billed is counted, and no more than there is. What ends early was at its limit.
+func (v *verdict) judgeBudget() {
+	o, most := v.got.agents[root].results[0].Outcome, *v.run.agent.Executions[0].Budget.MaxTokens
+	requests := 0
+	for _, step := range v.run.root().steps {
+		requests += step.requests
+	}
+	billed, counted := int64(requests*v.run.agent.requestTokens), o.Usage.TotalTokens()
+	v.holds(billed <= counted && counted <= most, PromiseBudget, "%d tokens were billed and %d counted, of %d", billed, counted, most)
+	v.holds(o.Status == domain.StatusCompleted || o.StopReason == domain.TokenLimitReached, PromiseOutcome, "it ended %s (%s)", o.Status, o.StopReason)
+}
+
 // judgeEvents compares the events by type, step and reason, and their numbers.
 func (v *verdict) judgeEvents(got, base agentLeft) {
 	for i := range base.events {
@@ -412,7 +432,7 @@ func lines(events []domain.Event, calls map[string]place, unknown map[place]bool
 		at, isCall := calls[id]
 		for _, key := range []string{
 			"sequence", "time", "agent_id", "parent_agent_id", "execution_id", "step_id", "tool_execution_id", "child_agent_id",
-			"attempts", "usage", "cost_nano_usd", "duration_ms",
+			"attempts", "usage", "cost_nano_usd", "step_usage", "step_cost_nano_usd", "duration_ms",
 		} {
 			delete(fields, key)
 		}

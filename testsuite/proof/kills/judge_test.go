@@ -289,6 +289,37 @@ func TestTreesAreJudged(t *testing.T) {
 	}
 }
 
+// TestATightBudgetIsJudged by what was billed, counted and there, whichever of its ends the agent came to.
+func TestATightBudgetIsJudged(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		counted int64
+		reason  domain.StopReason
+		want    []report.Promise
+	}{
+		"within":              {counted: 200, reason: domain.TokenLimitReached},
+		"billed and no more":  {counted: 160, reason: domain.Completed},
+		"billed and not told": {counted: 159, reason: domain.Completed, want: []report.Promise{PromiseBudget}},
+		"overdrawn":           {counted: 201, reason: domain.TokenLimitReached, want: []report.Promise{PromiseBudget}},
+		"ended otherwise":     {counted: 200, reason: domain.ErrorForbade, want: []report.Promise{PromiseOutcome}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := sample()
+			a.requestTokens, a.Executions[0].Budget.MaxTokens = 80, new(int64(200))
+			r, base, got := newRun(a), sampleLeft(), sampleLeft()
+			r.root().steps[stepKey{sampleExecution(), 1, false}] = &stepSeen{requests: 2}
+			o := &got.results[0].Outcome
+			o.StopReason, o.Usage.InputTokens = test.reason, test.counted
+			if o.Status = domain.StatusStopped; test.reason == domain.Completed {
+				o.Status = domain.StatusCompleted
+			}
+			v := judge(r, leftOf(map[string]agentLeft{root: got}), leftOf(map[string]agentLeft{root: base}))
+			require.Equal(t, test.want, promises(v.broken), "%v", v.broken)
+		})
+	}
+}
+
 // TestCallsAreJudged: what became of each call is what is said beforehand.
 func TestCallsAreJudged(t *testing.T) {
 	t.Parallel()

@@ -173,7 +173,7 @@ func (p *proof) script(a Agent, subagent string) string {
 }
 
 // run has all runners work until every kill is made, or one of them fails, the undisturbed one too. The last of several
-// has workers without a seat, as a worker has by default.
+// has workers without a seat.
 func (p *proof) run(ctx context.Context) error {
 	group, working := errgroup.WithContext(ctx)
 	for i := range p.config.Lanes {

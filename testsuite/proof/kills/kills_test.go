@@ -82,6 +82,15 @@ func TestKillsOverTrees(t *testing.T) {
 	}
 }
 
+// TestKillsOverATightBudget: what a lost inference may have cost is counted, and leaves no more than there was.
+func TestKillsOverATightBudget(t *testing.T) {
+	t.Parallel()
+	config := on(t, "4096")
+	config.Agents, config.Kills, config.Lanes = []Agent{tight()}, 2, 1
+	config.Points = []Point{Point(contract.BeforeRequest), Point(contract.InStream)}
+	held(t, config)
+}
+
 // TestWithoutItsUndisturbedRunnerTheProofEnds: with nothing to compare runs with it would wait in vain.
 func TestWithoutItsUndisturbedRunnerTheProofEnds(t *testing.T) {
 	t.Parallel()

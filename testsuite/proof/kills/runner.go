@@ -14,6 +14,7 @@ import (
 	"everstep/starter/kill"
 	"everstep/starter/process"
 	"everstep/testsuite/proof/report"
+	"everstep/worker/host"
 )
 
 // A runner is a task queue with one worker process at a time, and the agents that run on it: one where the worker is killed,
@@ -49,7 +50,7 @@ func (p *proof) openRunner(name string, seatless bool) (l *runner, err error) {
 		Storage: filepath.Join(p.config.Dir, "storage"), Ledgers: filepath.Join(p.config.Dir, ledgers),
 		Socket: filepath.Join(p.sockets, name),
 	}
-	if !seatless {
+	if plan.Seat = host.NoSeat; !seatless {
 		plan.Seat = filepath.Join(p.config.Dir, name+".seat")
 	}
 	if l.listener, err = net.Listen("unix", plan.Socket); err != nil {

@@ -18,10 +18,27 @@ func payTools() []Tool {
 	return append([]Tool{{Name: payTool, Effect: domain.AtMostOnce}}, noteTools()...)
 }
 
-// Scripted are the agents of the proof: the plain and the whole ones in turn.
+// Scripted are the agents of the proof: the plain and the whole ones in turn, and the tight one.
 func Scripted() []Agent {
 	plain, whole := Plain(), Whole()
-	return []Agent{plain[0], whole[0], plain[1], whole[1]}
+	return []Agent{plain[0], whole[0], plain[1], whole[1], tight()}
+}
+
+// tight is an agent whose tokens are enough as long as no worker is killed in an inference: what one lost may have cost ends
+// it early. Its instructions are longer than what its model says that it reads, so that no estimate is below that.
+func tight() Agent {
+	const steps = 9
+	var turns []scriptTurn
+	for k := range steps - 1 {
+		turns = append(turns, turnOf("Noting.", noteOf(fmt.Sprint("note ", k+1), 20)))
+	}
+	turns = append(turns, turnOf("All is noted."))
+	used := int64(steps * turns[0].tokens())
+	return Agent{
+		Name: "tight", Tools: noteTools(), System: strings.Repeat("Note. ", 250), Script: encodeTurns(turns), requestTokens: turns[0].tokens(),
+		Definition: domain.Definition{Model: domain.LLMConfig{MaxOutputTokens: 60}},
+		Executions: []Execution{{Prompt: "Take notes.", Budget: domain.ExecutionBudget{MaxTokens: new(used + 700)}}},
+	}
 }
 
 // Plain are agents with a model and tools alone: one whose tool may be repeated, and
@@ -59,6 +76,9 @@ type (
 func turnOf(text string, calls ...scriptCall) scriptTurn {
 	return scriptTurn{Text: text, Calls: calls, Delay: "80ms", Usage: map[string]int{"input_tokens": 200, "output_tokens": 40}}
 }
+
+// tokens are what a request of the turn costs.
+func (t scriptTurn) tokens() int { return t.Usage["input_tokens"] + t.Usage["output_tokens"] }
 
 func answerOf(value map[string]any) scriptTurn {
 	turn := turnOf("")
@@ -168,7 +188,8 @@ const wholeWindow = 4400
 func whole(mode domain.OutputMode, window int64, hooks ...string) domain.Definition {
 	const dollar = 1_000_000_000
 	return domain.Definition{
-		Model: domain.LLMConfig{ContextWindow: window, Price: &domain.Price{Input: dollar, Output: 4 * dollar}},
+		// Without a bound of the answer, what one lost may have cost would be all the money.
+		Model: domain.LLMConfig{ContextWindow: window, MaxOutputTokens: wholeWindow / 4, Price: &domain.Price{Input: dollar, Output: 4 * dollar}},
 		Hooks: hooks,
 		Guards: domain.Guards{
 			FinishReasons: []domain.FinishReason{domain.FinishOther},

@@ -17,7 +17,7 @@ func Trees() []Agent {
 	spawn := func(name, prompt string) scriptCall {
 		return scriptCall{domain.SpawnSubagent, map[string]any{"subagent": name, "prompt": prompt}}
 	}
-	model := domain.LLMConfig{Price: &domain.Price{Input: 1_000_000_000, Output: 4_000_000_000}}
+	model := domain.LLMConfig{MaxOutputTokens: 500, Price: &domain.Price{Input: 1_000_000_000, Output: 4_000_000_000}}
 	leaf := map[string]domain.Subagent{"leaf": {Agent: "leaf"}}
 	return []Agent{{
 		Name: "tree", Tools: payTools(),

@@ -1,6 +1,8 @@
 package statefile
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -58,6 +60,16 @@ func Default() (string, error) {
 func StorageDir(stateFile string) string {
 	return strings.TrimSuffix(stateFile, ".db") + ".storage"
 }
+
+// SeatFile is the file beside a state file for the seat of a worker, by its server, namespace and task queue, which may have
+// any names: so their digest is taken.
+func SeatFile(stateFile, address, namespace, taskQueue string) string {
+	digest := sha256.Sum256([]byte(address + "\x00" + namespace + "\x00" + taskQueue))
+	return strings.TrimSuffix(stateFile, ".db") + ".worker-" + hex.EncodeToString(digest[:8]) + ".seat"
+}
+
+// ErrLocked means that another process holds the lock.
+var ErrLocked = errors.New("locked by another process")
 
 // Files are those that a dev server has of a state file, beside its storage.
 func Files(stateFile string) []string {
