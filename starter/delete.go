@@ -27,8 +27,9 @@ is open. One that was cut off is completed by another.
 
 The server has the histories. Storage and records are deleted where this
 machine reaches them: those that EVERSTEP_STORAGE and EVERSTEP_RECORDS name, as
-for workers, or the storage beside the dev server's state. Where the workers
-have others it is refused, unless --partly leaves those behind.
+for workers, or the storage beside the dev server's state; records are below the
+storage unless EVERSTEP_RECORDS names another place. Where the workers have some
+that are not reached it is refused, unless --partly leaves those behind.
 
 What remains is said: forks keep the conversation until then, and the agent
 whose sub-agent it was keeps its answer. Not looked at are files that export and
@@ -37,7 +38,7 @@ and tools have kept. The dev server's files may hold some of it until the server
 is next started, or has written some 4 MB more.`,
 		Example: `  starter delete notes
   starter delete notes --close --yes
-  EVERSTEP_RECORDS=./records starter delete notes --yes --json`,
+  EVERSTEP_STORAGE=/mnt/shared/everstep starter delete notes --yes --json`,
 	}, "starter delete notes", p.machine.ConnectTo, wholeID, func(ctx context.Context, s *local.Stack, id string) error {
 		if !yes && !p.interactive() {
 			return usage("yes: nobody can be asked here whether to delete everything of %s; --yes says so", id)
@@ -59,7 +60,7 @@ func wholeID(ctx context.Context, s *local.Stack, argument string) (string, erro
 }
 
 func (p *program) delete(ctx context.Context, s *local.Stack, id string, o client.DeleteOptions, yes bool) (err error) {
-	reach, err := p.machine.Reach(ctx, s)
+	reach, err := p.machine.Reach(ctx)
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ func exportCommand(p *program) *cobra.Command {
 		Short: "Write an agent's executions to a file",
 		Long: `Writes the executions of an agent that have ended to a file, or to standard
 output: JSON, one execution a line, each with its digest. It takes them from the
-records where EVERSTEP_RECORDS names them, else from the server, for which it
+workers' records (starter help operations), else from the server, for which it
 needs a worker. What neither has any more is reported as gone (exit 1), and the
 others are written. import reads the file.
 
@@ -120,8 +120,9 @@ func importCommand(p *program) *cobra.Command {
 		Use:   "import FILE",
 		Short: "Put the executions of an exported file among the records",
 		Long: `Reads a file that export has written, and puts its executions among the records,
-in the store that EVERSTEP_RECORDS names: all or, where the file is broken, newer
-or no file of export, or says something else than a record that is there, none.
+in the store that EVERSTEP_RECORDS names, else in the one below the storage: all
+or, where the file is broken, newer or no file of export, or says something else
+than a record that is there, none.
 list --records lists them, and what reads an agent reads them, where the server
 has none of it or is not up. No workflow of them is here: send does not reach
 them, and fork begins an agent that goes on from there.

@@ -44,7 +44,7 @@ a depth, and a path: the names by which it was started. That needs a worker.
 
 Where no server is configured, what the execution needs to go on is brought up,
 as run does. What the server has deleted, or where none can be reached, is shown
-by the records (EVERSTEP_RECORDS): the steps that were taken, and the end.`,
+by the records (starter help operations): the steps that were taken, and the end.`,
 		Example: `  starter watch notes
   starter watch notes --execution 2
   starter watch notes --json | jq -r .type

@@ -53,7 +53,7 @@ knows too, and makes none for the same effect until they are settled with
 resolve, for the fork itself. Other effects it may make again: it is another agent.
 
 Where the server has the agent no more, or it was imported, its records tell
-(EVERSTEP_RECORDS), and its messages are copied. They do not say which tools it
+(starter help operations), and its messages are copied. They do not say which tools it
 may use: the fork has those of --agent, and without it none. It has the budgets
 of the agent, and what agents above that one denied it is denied to the fork too,
 also with --agent.

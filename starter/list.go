@@ -71,8 +71,8 @@ Filters leave out what does not fit all of them. A status is one of
 			ctx := command.Context()
 			connect := p.machine.ConnectToLook
 			if l.records {
-				if err := p.machine.NamesRecords(); err != nil {
-					return err
+				if !p.machine.HasRecords() {
+					return local.ErrNoRecords
 				}
 				connect = p.machine.ConnectToRead
 			}

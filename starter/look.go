@@ -115,8 +115,8 @@ func stateCommand(p *program) *cobra.Command {
 		Long: `Prints what an agent's session holds, in JSON: its messages and metadata, model,
 system prompt and response format, and none of its executions. run, start and
 send take it as --messages FILE. It needs a worker, but for what only the records
-have (EVERSTEP_RECORDS). Messages that can no longer be read are reported as gone
-(exit 1), and left out.`,
+have (starter help operations). Messages that can no longer be read are reported
+as gone (exit 1), and left out.`,
 		Example: `  starter state notes
   starter run --id copy --messages notes.json "Go on from there"`,
 	}, "starter state notes", func(ctx context.Context, s *local.Stack, id string) error {

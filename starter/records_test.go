@@ -101,7 +101,7 @@ func TestWhatAnImportedAgentCannot(t *testing.T) {
 	delete(c.variables, host.RecordsVariable)
 	code, _, stderr = c.call(t.Context(), "list", "--records")
 	require.Equal(t, exitUsage, code)
-	require.Contains(t, stderr, "records: no store is named")
+	require.Contains(t, stderr, "records: there is no store here")
 	code, _, stderr = c.call(t.Context(), "watch", "ann")
 	require.Equal(t, exitNotFound, code, stderr)
 }

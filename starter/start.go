@@ -204,7 +204,7 @@ func (p *program) reachTo(followed *bool) reach {
 		if !*followed {
 			return p.machine.ConnectTo(ctx, id)
 		}
-		if err := p.machine.CheckKept(id); err != nil && p.machine.NamesRecords() != nil { // which may tell of it
+		if err := p.machine.CheckKept(id); err != nil && !p.machine.HasRecords() { // which may tell of it
 			return nil, err
 		}
 		return p.machine.BringUp(ctx, local.Flags{})

@@ -97,21 +97,11 @@ func (m *Machine) ConnectToLook(ctx context.Context, id string) (*Stack, error) 
 	return m.ConnectToRead(ctx, id)
 }
 
-// ConnectToAsk is ConnectToRead for what only reads, and needs a worker to answer. Where no server is up, and no records
-// are named, the dev server that has been there before is brought back, with a worker unless that would have an
-// execution go on: by being read nothing does.
+// ConnectToAsk is ConnectToLook for what needs a worker to answer. The dev server gets one, unless an execution would go
+// on by it: by being read nothing does.
 func (m *Machine) ConnectToAsk(ctx context.Context, id string) (*Stack, error) {
-	s, err := m.ConnectToRead(ctx, id)
-	if err == nil && s.held == nil || m.NamesRecords() == nil {
-		return s, err
-	}
-	if err == nil {
-		return m.withWorker(ctx, s), nil
-	}
-	if !errors.Is(err, errNoServer) {
-		return nil, err
-	}
-	if s, err = m.ConnectToLook(ctx, id); err != nil || s.held == nil {
+	s, err := m.ConnectToLook(ctx, id)
+	if err != nil || s.held == nil {
 		return s, err
 	}
 	return m.withWorker(ctx, s), nil
@@ -202,7 +192,7 @@ func (m *Machine) ConnectTo(ctx context.Context, id string) (*Stack, error) {
 }
 
 // ConnectToRead is ConnectTo for what reads an agent, or all where the id is empty. Where no server can be reached, the
-// records tell, where the environment names any. It starts nothing.
+// records tell, where there are any. It starts nothing.
 func (m *Machine) ConnectToRead(ctx context.Context, id string) (*Stack, error) {
 	connect := func() (*Stack, error) { return m.ConnectTo(ctx, id) }
 	if id == "" {
@@ -229,7 +219,7 @@ func (m *Machine) BringUpToRead(ctx context.Context, f Flags, id string) (*Stack
 	case err == nil:
 		s, err := m.BringUp(ctx, f)
 		return m.orRecords(s, err)
-	case errors.Is(err, &client.Error{Class: client.NotFound}) && m.NamesRecords() == nil:
+	case errors.Is(err, &client.Error{Class: client.NotFound}) && m.HasRecords():
 		return m.ConnectToRead(ctx, id)
 	}
 	return nil, err

@@ -125,7 +125,7 @@ func (m *Machine) checkStorage(ctx context.Context, configured bool, s *Stack) C
 			return ok(name, "%s", err).fail("")
 		}
 		_ = bucket.Close() // it was only tried
-		return ok(name, "%s can be written and read", named)
+		return ok(name, "%s can be written and read", host.Shown(named))
 	}
 	if configured {
 		return ok(name, "not known: it is configured on the workers").warn("give each worker of a task queue the same " + variableStorage)

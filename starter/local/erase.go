@@ -7,7 +7,6 @@ import (
 
 	"everstep/starter/client"
 	"everstep/worker/host"
-	"everstep/worker/host/statefile"
 )
 
 // A Reach is what of the workers' can be deleted from here, beside what the server has. What is nil cannot.
@@ -18,18 +17,16 @@ type Reach struct {
 	closes []func() error
 }
 
-// Reach opens the storage and the records that the environment names, as workers are given them, or the storage beside the
-// state of a dev server of ours.
-func (m *Machine) Reach(ctx context.Context, s *Stack) (r Reach, err error) {
+// Reach opens the storage and the records of the workers, as far as they are known here.
+func (m *Machine) Reach(ctx context.Context) (r Reach, err error) {
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, r.Close())
 		}
 	}()
-	named := m.Env.Value(variableStorage)
-	if named == "" && s.local != nil {
-		named = statefile.StorageDir(s.local.StateFile)
-		if _, missing := os.Stat(named); os.IsNotExist(missing) {
+	named := m.knownStorage()
+	if m.Env.Value(variableStorage) == "" {
+		if _, missing := os.Stat(named); named != "" && os.IsNotExist(missing) {
 			r.Storage, named = noStorage(named), ""
 		}
 	}
@@ -40,7 +37,7 @@ func (m *Machine) Reach(ctx context.Context, s *Stack) (r Reach, err error) {
 		}
 		r.Storage, r.closes = storage, append(r.closes, storage.Close)
 	}
-	if m.Env.Value(host.RecordsVariable) != "" {
+	if m.HasRecords() {
 		records, err := m.Records(ctx)
 		if err != nil {
 			return r, err

@@ -103,6 +103,23 @@ func (m *Machine) storage(stateFile string) string {
 	return cmp.Or(m.Env.Value(variableStorage), statefile.StorageDir(stateFile))
 }
 
+// knownStorage is the storage of the workers, as far as it is known here: the one that the environment names, else, where
+// no server is named, the one of the dev server. Empty: it is not known.
+func (m *Machine) knownStorage() string {
+	if named := m.Env.Value(variableStorage); named != "" {
+		return named
+	}
+	connection, err := m.Configured()
+	if err != nil || connection.Configured {
+		return ""
+	}
+	stateFile, err := statefile.Resolve(m.stateFile())
+	if err != nil {
+		return "" // whoever brings the server up says why
+	}
+	return statefile.StorageDir(stateFile)
+}
+
 // restartDelay is between two tries to bring a part of the stack back.
 const restartDelay = 200 * time.Millisecond
 
@@ -205,7 +222,7 @@ func (e Environment) forWorker() []string {
 		switch {
 		case strings.HasPrefix(name, "TEMPORAL_"):
 		case name == VariableTaskQueue || name == VariableDir || name == variableStorage:
-		case name == host.RecordsVariable && !strings.Contains(e.Value(name), "://"),
+		case name == host.RecordsVariable && e.Value(name) != host.RecordsOff && !strings.Contains(e.Value(name), "://"),
 			name == VariablePrices || name == host.MCPVariable || slices.Contains(keyFiles, name):
 			kept = append(kept, name+"="+e.file(name))
 		default:

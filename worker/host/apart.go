@@ -10,7 +10,8 @@ import (
 	"everstep/worker/host/statefile"
 )
 
-// Kept are the places of what workers keep: the storage, the records, the state file of a dev server, and a worker's seat.
+// Kept are what a worker's configuration names of the places where workers keep something: the storage, the records, the
+// state file of a dev server, and a worker's seat.
 type Kept struct{ Storage, Records, State, Seat string }
 
 // Apart makes sure that agents, who read and write the files of dir, reach nothing that workers keep: none of it may lie
@@ -25,7 +26,7 @@ func Apart(dir string, all Kept) error {
 	}
 	for _, kept := range []struct{ field, variable, name, holds string }{
 		{"storage", "EVERSTEP_STORAGE", all.Storage, "conversations and whole results"},
-		{"records", RecordsVariable, all.Records, "the executions that have ended"},
+		{"records", RecordsVariable, RecordsPlace(all.Storage, all.Records), "the executions that have ended"},
 		{"state", "EVERSTEP_STATE", all.State, "all agents, and could approve their own calls"},
 		{"seat", "EVERSTEP_SEAT", all.Seat, "what workers tell the server"},
 	} {
@@ -65,7 +66,7 @@ func (c Config) states() (files []string) {
 // folder, unless agents or their programs have to do with what else is there.
 func (c Config) unseen(dir string) []string {
 	all := c.keyFiles()
-	for _, name := range []string{c.Storage, c.Records} {
+	for _, name := range []string{c.Storage, RecordsPlace(c.Storage, c.Records)} {
 		if path, err := storagePath(name); name != "" && path != "" && err == nil {
 			all = append(all, path)
 		}

@@ -94,7 +94,7 @@ func (m *means) addHistory(c Config) error {
 		return nil
 	}
 	if m.records == nil {
-		return domain.Errorf(domain.Invalid, "builtin-tools: %s reads what is recorded; name a store with --records (%s)", domain.HistoryTool, RecordsVariable)
+		return domain.Errorf(domain.Invalid, "builtin-tools: %s reads what is recorded; name a storage with --storage (EVERSTEP_STORAGE), or a store with --records (%s)", domain.HistoryTool, RecordsVariable)
 	}
 	m.tools = replace([]tool.Tool{m.records.Tool()}, m.tools)
 	return nil

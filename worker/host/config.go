@@ -49,8 +49,9 @@ type Config struct {
 	// of a bucket. Empty: nowhere, so that a conversation must fit one run. All
 	// workers of a task queue need the same.
 	Storage string
-	// Records is where executions are recorded when they have ended: a directory, or the URL of a bucket. Empty:
-	// nowhere, so that they last as long as the server keeps them. All workers of a task queue need the same.
+	// Records is where executions are recorded when they have ended: a directory, the URL of a bucket, or RecordsOff for
+	// nowhere, so that they last as long as the server keeps them. Empty: records/ below Storage, where there is one.
+	// All workers of a task queue need the same.
 	Records string
 
 	// Tools are added to those that Everstep has, where there are any. One of the same name replaces it.

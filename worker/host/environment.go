@@ -124,7 +124,7 @@ func workerSettings() []setting {
 			return err
 		}},
 		{"storage", "EVERSTEP_STORAGE", "directory|url", "where parts of long conversations go; the same for all workers of a task queue", into(func(c *Config) *string { return &c.Storage }, checked(checkStorage))},
-		{"records", RecordsVariable, "directory|url", "where executions are recorded when they have ended; the same for all workers of a task queue", into(func(c *Config) *string { return &c.Records }, checked(checkStorage))},
+		{"records", RecordsVariable, "directory|url|off", "where executions are recorded when they have ended; records/ below the storage unless given; the same for all workers of a task queue", into(func(c *Config) *string { return &c.Records }, checked(checkStorage))},
 		// No flag: it names a server only for the commands of starter beside it.
 		{"", "EVERSTEP_STATE", "path", "the state file of a dev server of starter, which is meant where no server is named", into(func(c *Config) *string { return &c.Connection.State }, statefile.Resolve)},
 		{"seat", "EVERSTEP_SEAT", "file", "a file by which a worker that takes the place of one that was killed says so to the server, so that its agents go on at once, or none; beside the state file of starter's dev server unless given", into(func(c *Config) *string { return &c.Connection.Seat }, checked(checkSeat))},

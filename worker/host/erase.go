@@ -42,11 +42,11 @@ func FindStorage(ctx context.Context, name string) (*Storage, error) {
 	if err != nil {
 		return nil, storageNotFound(name, err)
 	}
-	return &Storage{bucket, name, path}, nil
+	return &Storage{bucket, Shown(name), path}, nil
 }
 
 func storageNotFound(name string, err error) error {
-	return domain.Errorf(domain.Invalid, "storage: %s: %v; name that of the workers with EVERSTEP_STORAGE", name, err)
+	return domain.Errorf(domain.Invalid, "storage: %s: %s; name that of the workers with EVERSTEP_STORAGE", Shown(name), withoutSecrets(name, err.Error()))
 }
 
 // Name is the storage's, for people.

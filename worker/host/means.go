@@ -43,7 +43,7 @@ func (m *means) describe(config Config) []any {
 		names = append(names, m.servers.Prefixes()...)
 	}
 	described := []any{
-		"dir", cmp.Or(m.dir, "none"), "storage", cmp.Or(m.storageName, noStorage), "records", cmp.Or(config.Records, "none"),
+		"dir", cmp.Or(m.dir, "none"), "storage", cmp.Or(Shown(config.Storage), noStorage), "records", cmp.Or(Shown(RecordsPlace(config.Storage, config.Records)), "none"),
 		"providers", strings.Join(slices.Sorted(maps.Keys(m.providers)), " "),
 		"tools", fmt.Sprintf("%d: %s", len(names), strings.Join(names, " ")),
 		"approvals", cmp.Or(cmp.Or(config.Approvals, domain.DefaultApprovals()).Word(), "rules"),
@@ -64,22 +64,21 @@ func (m *means) describe(config Config) []any {
 
 // means is what a worker's activities work with.
 type means struct {
-	dir         string
-	root        *files.Root
-	shell       *shell.Shell
-	storageName string
-	storage     *blob.Bucket
-	artifacts   *artifact.Store // nil: long results are not kept whole
-	records     *record.Store   // nil: what has ended is not recorded
-	providers   map[string]inference.Provider
-	tools       []tool.Tool
-	servers     *mcp.Servers // nil: there are none
-	hooks       hook.Set
-	facts       func(domain.LLMConfig) (modelfacts.Facts, bool)
+	dir       string
+	root      *files.Root
+	shell     *shell.Shell
+	storage   *blob.Bucket
+	artifacts *artifact.Store // nil: long results are not kept whole
+	records   *record.Store   // nil: what has ended is not recorded
+	providers map[string]inference.Provider
+	tools     []tool.Tool
+	servers   *mcp.Servers // nil: there are none
+	hooks     hook.Set
+	facts     func(domain.LLMConfig) (modelfacts.Facts, bool)
 }
 
 func gather(ctx context.Context, config Config) (_ *means, err error) {
-	m := &means{storageName: config.Storage}
+	m := &means{}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, m.close())
@@ -128,7 +127,7 @@ func gather(ctx context.Context, config Config) (_ *means, err error) {
 		err = m.addArtifacts(config)
 	}
 	if err == nil {
-		m.records, err = OpenRecords(ctx, config.Records)
+		m.records, err = OpenRecords(ctx, RecordsPlace(config.Storage, config.Records))
 	}
 	if err == nil {
 		err = m.addHistory(config)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"gocloud.dev/blob"
 
@@ -14,7 +15,26 @@ import (
 // RecordsVariable names where executions are recorded when they have ended, to workers and to those who read there.
 const RecordsVariable = "EVERSTEP_RECORDS"
 
-// OpenRecords opens what Config.Records names, as FindRecords does, and proves that it can be written, read and deleted.
+// RecordsOff is the value of Config.Records by which nothing is recorded.
+const RecordsOff = "off"
+
+// RecordsPlace is where executions are recorded, for workers and for those who read there: the place that records names,
+// none where it is RecordsOff, and where it is empty records/ below the storage. Empty: nothing is recorded.
+func RecordsPlace(storage, records string) string {
+	switch {
+	case records == RecordsOff:
+		return ""
+	case records != "" || storage == "":
+		return records
+	}
+	path, err := storagePath(storage)
+	if err != nil || path == "" {
+		return storage // records lie in records/ of every bucket; whoever opens it says what is wrong with the name
+	}
+	return filepath.Join(path, "records")
+}
+
+// OpenRecords opens the place of records, as FindRecords does, and proves that it can be written, read and deleted.
 func OpenRecords(ctx context.Context, name string) (*record.Store, error) {
 	store, err := FindRecords(ctx, name)
 	if err != nil || store == nil {
@@ -45,7 +65,7 @@ func FindRecords(ctx context.Context, name string) (*record.Store, error) {
 	} else {
 		var bucket *blob.Bucket
 		if bucket, err = blob.OpenBucket(ctx, name); err == nil {
-			store = record.InBucket(bucket, name)
+			store = record.InBucket(bucket, Shown(name))
 		}
 	}
 	if err != nil {
@@ -55,5 +75,5 @@ func FindRecords(ctx context.Context, name string) (*record.Store, error) {
 }
 
 func recordsError(name string, err error) error {
-	return domain.Errorf(domain.Invalid, "%s", fmt.Sprintf("records: %s: %v; make it writable, or name another with --records (%s)", name, err, RecordsVariable))
+	return domain.Errorf(domain.Invalid, "%s", fmt.Sprintf("records: %s: %s; make it writable, or name another with --records (%s), or the storage that they lie in with EVERSTEP_STORAGE", Shown(name), withoutSecrets(name, err.Error()), RecordsVariable))
 }

@@ -76,10 +76,10 @@ func checkStorage(name string) error {
 	}
 	path, err := storagePath(name)
 	if err != nil {
-		return fmt.Errorf("%q %w; give a directory or the URL of a bucket", name, err)
+		return fmt.Errorf("%q %w; give a directory or the URL of a bucket", Shown(name), err)
 	}
 	if scheme, _, _ := strings.Cut(name, "://"); path == "" && !blob.DefaultURLMux().ValidBucketScheme(scheme) {
-		return fmt.Errorf("%q: no driver for %s:// is linked into this worker; give a directory, or import gocloud.dev's driver in a worker of your own", name, scheme)
+		return fmt.Errorf("%q: no driver for %s:// is linked into this worker; give a directory, or import gocloud.dev's driver in a worker of your own", Shown(name), scheme)
 	}
 	return nil
 }
@@ -102,5 +102,25 @@ func probe(ctx context.Context, bucket *blob.Bucket) (doing string, err error) {
 
 func storageError(name, doing string, err error) error {
 	return domain.Errorf(domain.Invalid,
-		"storage: cannot %s %s: %v; make it writable, or name another with --storage (EVERSTEP_STORAGE)", doing, name, err)
+		"storage: cannot %s %s: %s; make it writable, or name another with --storage (EVERSTEP_STORAGE)", doing, Shown(name), withoutSecrets(name, err.Error()))
+}
+
+// Shown is the name of a storage or of records for people: a URL without its credentials.
+func Shown(name string) string { return withoutSecrets(name, name) }
+
+// withoutSecrets hides in a text what the URL of a bucket may hold of credentials: the user, and all values of the query
+// but the prefix.
+func withoutSecrets(name, text string) string {
+	_, rest, _ := strings.Cut(name, "://")
+	place, query, _ := strings.Cut(rest, "?")
+	var replaced []string
+	if end := strings.LastIndex(place, "@"); end > 0 {
+		replaced = append(replaced, place[:end], "…")
+	}
+	for pair := range strings.SplitSeq(query, "&") {
+		if key, value, _ := strings.Cut(pair, "="); value != "" && key != "prefix" {
+			replaced = append(replaced, pair, key+"=…")
+		}
+	}
+	return strings.NewReplacer(replaced...).Replace(text)
 }
