@@ -249,4 +249,34 @@ func TestAFolderAroundWhatIsKeptGetsNoWorker(t *testing.T) {
 	m = &Machine{Executable: os.Executable, Env: Environment{memory{host.RecordsVariable: filepath.Join(home, "project", "records")}}}
 	_, err = m.WorkerSpec(server, "everstep", filepath.Join(home, "project"))
 	require.ErrorContains(t, err, "records: ")
+	m = &Machine{Executable: os.Executable, Env: Environment{memory{host.RecordsVariable: host.RecordsOff}}}
+	spec, err := m.WorkerSpec(server, "everstep", filepath.Join(home, "project"))
+	require.NoError(t, err)
+	require.Contains(t, spec.environment, host.RecordsVariable+"="+host.RecordsOff, "no folder of that name")
+}
+
+// Where the environment names nothing, the records are below the storage of the dev server, and nowhere where another
+// server is named: its storage is not known here.
+func TestWhereRecordsAre(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	state := filepath.Join(dir, "dev.db")
+	for _, test := range []struct {
+		values memory
+		place  string
+		has    bool
+	}{
+		{memory{VariableState: state}, filepath.Join(dir, "dev.storage", "records"), false},
+		{memory{VariableState: state, variableStorage: dir}, filepath.Join(dir, "records"), false},
+		{memory{VariableState: state, VariableAddress: "127.0.0.1:1"}, "", false},
+		{memory{VariableAddress: "127.0.0.1:1", variableStorage: "mem://"}, "mem://", true},
+		{memory{VariableAddress: "127.0.0.1:1", host.RecordsVariable: dir}, dir, true},
+		{memory{VariableState: state, variableStorage: dir, host.RecordsVariable: host.RecordsOff}, "", false},
+	} {
+		test.values["TEMPORAL_CONFIG_FILE"] = filepath.Join(dir, "none.toml")
+		m := &Machine{Env: Environment{test.values}, Connection: &host.Flags{}}
+		require.Equal(t, test.place, m.recordsPlace(), "%v", test.values)
+		require.Equal(t, test.has, m.HasRecords(), "%v", test.values)
+		require.NoDirExists(t, filepath.Join(dir, "records"), "who reads makes no store")
+	}
 }

@@ -139,6 +139,26 @@ func TestGather(t *testing.T) {
 	require.Contains(t, m.describe(Config{}), strings.Join(slices.Sorted(maps.Keys(m.providers)), " "))
 }
 
+// A worker with storage records there, unless its configuration names another place or says off.
+func TestAWorkerWithStorageRecords(t *testing.T) {
+	t.Parallel()
+	storage, other := t.TempDir(), t.TempDir()
+	for want, config := range map[string]Config{
+		filepath.Join(storage, "records"): {Storage: storage},
+		other:                             {Storage: storage, Records: other},
+		"none":                            {Storage: storage, Records: RecordsOff},
+	} {
+		m, err := gather(t.Context(), config)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, m.close()) })
+		require.Contains(t, m.describe(config), want)
+		require.Equal(t, want != "none", m.executions() != nil)
+		if m.records != nil {
+			require.Equal(t, want, m.records.Name())
+		}
+	}
+}
+
 // What is wrong with the configuration is said before the server is asked for anything.
 func TestWrongConfigurationNeedsNoServer(t *testing.T) {
 	t.Parallel()
