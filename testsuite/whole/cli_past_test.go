@@ -110,7 +110,9 @@ func TestCLIHistoryAndFilters(t *testing.T) {
 // TestCLIDelete deletes an agent by its whole id, once somebody has said so, and tells what it did.
 func TestCLIDelete(t *testing.T) {
 	t.Parallel()
-	s, folder := start(t, workerConfig()), t.TempDir()
+	config, folder := workerConfig(), t.TempDir()
+	config.Storage = folder
+	s := start(t, config)
 	c := newCLI(t).at(s)
 	name := s.named("deleted")
 	c.ok("run", "--id", name, "--model", c.script("hello.yaml", "turns: [{text: one}, {text: two}]"), "hi")
@@ -133,6 +135,7 @@ func TestCLIDelete(t *testing.T) {
 	require.Equal(t, 2, missing.code, missing.err)
 	done := c.on("EVERSTEP_STORAGE="+folder).json("delete", name, "--yes")
 	require.InDelta(t, 1, done["deleted"].(map[string]any)["runs"], 0)
+	require.InDelta(t, 1, done["deleted"].(map[string]any)["records"], 0)
 	require.Equal(t, []any{}, done["remains"])
 	require.Equal(t, 4, c.do("status", name).code)
 	require.Equal(t, 4, c.do("send", name, "hello?").code)

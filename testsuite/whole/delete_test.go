@@ -362,7 +362,7 @@ func TestAForkOutlivesItsOrigin(t *testing.T) {
 	reach, err := host.FindStorage(t.Context(), storage)
 	require.NoError(t, err)
 	defer reach.Close()
-	done, err := s.agents.Delete(within(t), x.ID, client.DeleteOptions{Close: true, Storage: reach})
+	done, err := s.agents.Delete(within(t), x.ID, client.DeleteOptions{Close: true, Storage: reach, Records: storeAt(t, host.RecordsPlace(storage, ""))})
 	require.NoError(t, err)
 	require.Len(t, done.Remains, 1)
 	require.Equal(t, fork.ID, done.Remains[0].ID)
