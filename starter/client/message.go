@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -90,8 +91,7 @@ func (c *Client) Reads(ctx context.Context, sent Execution) (Execution, error) {
 				return Execution{}, err
 			}
 			if read, ok := event.(domain.MessageReceived); ok && read.MessageID == sent.Waits {
-				t, err := c.target(ctx, sent.ID, number)
-				return t.execution(number), err
+				return c.begun(ctx, sent.ID, number)
 			}
 		}
 		status, err := c.Status(ctx, sent.ID)
@@ -106,6 +106,24 @@ func (c *Client) Reads(ctx context.Context, sent Execution) (Execution, error) {
 			if err := process.Pause(ctx, askAgain); err != nil {
 				return Execution{}, fail(ctx, sent.ID, "waiting for a message of "+sent.ID+" to be read", err)
 			}
+		}
+	}
+}
+
+// begun is an execution of which a worker has told that it began. While the one before is recorded, a worker that replays
+// tells so before the server's history does: it is waited for.
+func (c *Client) begun(ctx context.Context, id string, number int) (Execution, error) {
+	for {
+		p, err := c.locate(ctx, id)
+		if err != nil {
+			return Execution{}, err
+		}
+		if p.number >= number {
+			t, err := c.target(ctx, id, number)
+			return t.execution(number), err
+		}
+		if err := process.Pause(ctx, askAgain); err != nil {
+			return Execution{}, fail(ctx, id, fmt.Sprintf("waiting for execution %d of %s", number, id), err)
 		}
 	}
 }
