@@ -11,7 +11,7 @@ import (
 	"gocloud.dev/blob/fileblob"
 
 	"everstep/domain"
-	"everstep/testsuite/stores"
+	"everstep/testsuite/stores" //nolint:depguard // a sample of a record, for the test alone
 	"everstep/worker/host"
 )
 
