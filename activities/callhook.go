@@ -11,6 +11,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/hook"
 )
 
 // CallHook runs a hook that is an activity and returns what it wants done. It may
@@ -42,7 +43,7 @@ func (a *Activities) CallHook(ctx context.Context, request contract.HookRequest)
 	reply := hiddenReply(a.config.Secrets, run.result)
 	err = hookError(request.Hook, run)
 	if err == nil {
-		err = checkReply(request, &reply)
+		reply, err = hook.Checked(request.Hook.Trigger, reply)
 	}
 	if err != nil {
 		return contract.HookReply{}, a.hookFailure(request.Hook, err)

@@ -89,6 +89,14 @@ func hiddenNotes(secrets Secrets, notes domain.Metadata) domain.Metadata {
 	return notes
 }
 
+func hiddenMessages(secrets Secrets, messages []domain.Message) []domain.Message {
+	messages = slices.Clone(messages)
+	for i, m := range messages {
+		messages[i] = hiddenMessage(secrets, m)
+	}
+	return messages
+}
+
 func hideCall(secrets Secrets, call *domain.ToolCall) {
 	hide(secrets, &call.ID, &call.Name, &call.Arguments)
 }
@@ -105,14 +113,22 @@ func hiddenReply(secrets Secrets, reply contract.HookReply) contract.HookReply {
 	if reply.Answer != nil {
 		reply.Answer = new(hiddenMessage(secrets, *reply.Answer))
 	}
-	if reply.Stop != nil {
-		reply.Stop = new(*reply.Stop)
-		hide(secrets, &reply.Stop.Message)
-		reply.Stop.Context = hiddenNotes(secrets, reply.Stop.Context)
+	if reply.Failure != nil {
+		reply.Failure = new(*reply.Failure)
+		hide(secrets, &reply.Failure.Message)
 	}
-	reply.Say = slices.Clone(reply.Say)
-	for i, m := range reply.Say {
-		reply.Say[i] = hiddenMessage(secrets, m)
+	if reply.SystemPrompt != nil {
+		reply.SystemPrompt = new(secrets.Hide(*reply.SystemPrompt))
+	}
+	reply.Stops = slices.Clone(reply.Stops)
+	for i := range reply.Stops {
+		hide(secrets, &reply.Stops[i].Message)
+		reply.Stops[i].Context = hiddenNotes(secrets, reply.Stops[i].Context)
+	}
+	reply.Say = hiddenMessages(secrets, reply.Say)
+	reply.Aside = maps.Clone(reply.Aside)
+	for section, messages := range reply.Aside {
+		reply.Aside[section] = hiddenMessages(secrets, messages)
 	}
 	reply.Note = hiddenNotes(secrets, reply.Note)
 	return reply

@@ -139,7 +139,6 @@ func forks(t *testing.T) map[string]fork {
 		"WithoutSteps": {withStep(t, begunState(t), answerStep(executionID(1), 1, "x")), func(_ *testing.T, s state, n int) state {
 			return s.WithSystemPrompt(strings.Repeat("x", n), after(n)).WithoutSteps()
 		}},
-		"WithStepsOf":     {endedState(t), func(_ *testing.T, s state, n int) state { return s.WithStepsOf(s.WithStepsFolded(n)) }},
 		"WithStepsFolded": {endedState(t), func(_ *testing.T, s state, n int) state { return s.WithStepsFolded(n) }},
 		"WithStepsUnfolded": {endedState(t).WithStepsFolded(1), func(t *testing.T, s state, n int) state {
 			return s.WithStepsUnfolded([]domain.StepExecution{{Step: toolStep(executionID(1+n), 1)}})

@@ -69,18 +69,6 @@ func (w StepWindow) In(s AgentState) AgentState {
 	return s.changed(s.w.UpdatedAt, func(e *executionWire) { e.hold(w.folded, w.steps) })
 }
 
-// WithStepsOf returns the state with the completed steps of another one, from which it was made, and with the
-// calls of unknown outcome and the session's account, which nobody else may change.
-func (s AgentState) WithStepsOf(other AgentState) AgentState {
-	s.w.Unknown, s.w.Session = other.w.Unknown, other.w.Session
-	if s.w.Execution == nil || other.w.Execution == nil {
-		return s
-	}
-	return s.changed(s.w.UpdatedAt, func(e *executionWire) {
-		e.Folded, e.Steps, e.completed = other.w.Execution.w.Folded, other.w.Execution.w.Steps, other.w.Execution.w.completed
-	})
-}
-
 // WithoutSteps returns the state with its steps folded and none in progress, to tell what all else of it takes.
 func (s AgentState) WithoutSteps() AgentState {
 	if s.w.Execution == nil {

@@ -34,6 +34,7 @@ const (
 	kindActivity   commandKind = "activity"
 	kindChild      commandKind = "child workflow"
 	kindSignal     commandKind = "signal"
+	kindHook       commandKind = "reply"
 	kindTimer      commandKind = "timer"
 	kindMemo       commandKind = "memo"
 	kindAttributes commandKind = "search attributes"
@@ -145,6 +146,16 @@ func (r payloadReader) command(event *historypb.HistoryEvent) (c command, by int
 	case *historypb.HistoryEvent_SignalExternalWorkflowExecutionInitiatedEventAttributes:
 		a := event.GetSignalExternalWorkflowExecutionInitiatedEventAttributes()
 		is(a, kindSignal, a.GetSignalName(), a.GetInput())
+	case *historypb.HistoryEvent_MarkerRecordedEventAttributes:
+		a := event.GetMarkerRecordedEventAttributes()
+		if a.GetMarkerName() != "MutableSideEffect" {
+			break
+		}
+		var id string
+		var reply commonpb.Payloads
+		if err = r.converter.FromPayloads(a.GetDetails()["data"], &id, &reply); err == nil {
+			is(a, kindHook, id, &reply)
+		}
 	case *historypb.HistoryEvent_TimerStartedEventAttributes:
 		a := event.GetTimerStartedEventAttributes()
 		is(a, kindTimer, "", nil)
@@ -183,6 +194,8 @@ type replayWatch struct {
 	reader payloadReader
 	done   []command
 	failed error
+	// replies are the last ones of hooks, by id.
+	replies map[string]string
 }
 
 func (w *replayWatch) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
@@ -266,6 +279,21 @@ func (out *replayOutbound) SignalExternalWorkflow(ctx workflow.Context, workflow
 func (out *replayOutbound) SignalChildWorkflow(ctx workflow.Context, workflowID, name string, arg any) workflow.Future {
 	out.watch.input(ctx, kindSignal, name, arg)
 	return out.Next.SignalChildWorkflow(ctx, workflowID, name, arg)
+}
+
+// MutableSideEffect leaves out what is as it was: no event comes of it.
+func (out *replayOutbound) MutableSideEffect(ctx workflow.Context, id string, f func(workflow.Context) any, equals func(a, b any) bool) converter.EncodedValue {
+	value := out.Next.MutableSideEffect(ctx, id, f, equals)
+	var reply json.RawMessage
+	if err := value.Get(&reply); err != nil {
+		out.watch.add(ctx, kindHook, id, nil, err)
+		return value
+	}
+	if last, known := out.watch.replies[id]; !known || last != string(reply) {
+		out.watch.replies[id] = string(reply)
+		out.watch.input(ctx, kindHook, id, reply)
+	}
+	return value
 }
 
 func (out *replayOutbound) NewTimer(ctx workflow.Context, d time.Duration) workflow.Future {

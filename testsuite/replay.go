@@ -14,20 +14,9 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
-	"everstep/domain/hook"
 	"everstep/worker/host/codec"
 	"everstep/workflows"
 )
-
-// ReplayConfig is what a history is replayed with. Its zero value replays the
-// workflow as a worker without hooks runs it.
-//
-// Tools, providers and compilers are not here: they work in activities, whose
-// results the history holds.
-type ReplayConfig struct {
-	// Hooks are those that the worker has, in each version that the histories use.
-	Hooks []hook.Hook
-}
 
 // maxDifferences is how many a failure shows.
 const maxDifferences = 5
@@ -35,19 +24,22 @@ const maxDifferences = 5
 // Replay replays a history and fails where the workflow would now do something
 // else than it did: where Temporal's replayer would refuse it, and where what it
 // hands on differs from what the history recorded: the input of an activity, of
-// a child workflow or of a signal to another workflow, the duration of a timer,
-// the memo, the search attributes, the carry of a run into its successor, the
+// a child workflow or of a signal to another workflow, the reply of a hook, the
+// duration of a timer, the memo, the search attributes, the carry of a run into its successor, the
 // result. Temporal's replayer compares none of these; an execution under way
 // would go on with the wrong ones.
+//
+// It runs no hook: what each wanted is recorded, and so are tools, providers and
+// compilers, which work in activities. A hook of another order or name is noticed.
 //
 // They are compared as JSON, whatever compressed them, but for local activities,
 // whose inputs no history has. A history may be of an execution that is still open;
 // what it does not reach is not compared.
 //
 // A failure names the event, its type, and the place in its JSON.
-func Replay(t testing.TB, history *historypb.History, config ReplayConfig) {
+func Replay(t testing.TB, history *historypb.History) {
 	t.Helper()
-	if wrong := config.replay(history); wrong != "" {
+	if wrong := replayed(history); wrong != "" {
 		t.Errorf("testsuite: Replay: %s", wrong)
 	}
 }
@@ -56,7 +48,7 @@ func Replay(t testing.TB, history *historypb.History, config ReplayConfig) {
 // test of its own. The files hold histories as JSON, as they come from "temporal
 // workflow show --output json". A pattern that finds none
 // fails.
-func ReplayFiles(t *testing.T, pattern string, config ReplayConfig) {
+func ReplayFiles(t *testing.T, pattern string) {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
 	if err != nil {
@@ -75,7 +67,7 @@ func ReplayFiles(t *testing.T, pattern string, config ReplayConfig) {
 			if err != nil {
 				t.Fatalf("testsuite: ReplayFiles: read %s: %v", path, err)
 			}
-			if wrong := config.replay(history); wrong != "" {
+			if wrong := replayed(history); wrong != "" {
 				t.Fatalf("testsuite: ReplayFiles: %s: %s", path, wrong)
 			}
 		})
@@ -83,12 +75,8 @@ func ReplayFiles(t *testing.T, pattern string, config ReplayConfig) {
 }
 
 // replay says what is wrong, or nothing.
-func (c ReplayConfig) replay(history *historypb.History) string {
-	hooks, err := hook.NewSet(c.Hooks...)
-	if err != nil {
-		return fmt.Sprintf("Hooks: %v", err)
-	}
-	watched := &replayWatch{reader: payloadReader{codec.New().DataConverter()}}
+func replayed(history *historypb.History) string {
+	watched := &replayWatch{reader: payloadReader{codec.New().DataConverter()}, replies: map[string]string{}}
 	replayer, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{
 		DataConverter: watched.reader.converter,
 		Interceptors:  []interceptor.WorkerInterceptor{watched},
@@ -98,7 +86,7 @@ func (c ReplayConfig) replay(history *historypb.History) string {
 	if err != nil {
 		return err.Error()
 	}
-	workflows.Register(replayer, workflows.Options{Hooks: hooks})
+	workflows.Register(replayer, workflows.Options{})
 	recorded, finished, err := watched.reader.recorded(history)
 	if err != nil {
 		return err.Error()

@@ -223,9 +223,7 @@ func (a *agent) fail(err *domain.Error) {
 	a.announce(a.state)
 }
 
-func (a *agent) adopt(made domain.AgentState) {
-	a.state = made.WithMessageStore(domain.MessageStore{}).WithStepsOf(a.state)
-}
+func (a *agent) adopt(made domain.AgentState) { a.state = made }
 
 // mayGoOn is the check between steps: only signals stop, and a request to go on
 // is used up.

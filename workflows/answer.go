@@ -18,12 +18,12 @@ func (i *inference) answered(permit mailbox.Permit, room contract.Reservation, r
 	m, _ := progress.Sound(reply.Message)
 	made := hook.Answer{Message: m, Response: reply.Response}
 	if len(i.resolved.Hooks) > 0 {
-		made = fire(i.stepRun, domain.TriggerAfterInference, hook.Answer{Message: m.Clone(), Response: reply.Response})
+		made = fire(i.stepRun, domain.TriggerAfterInference, hook.Answer{Message: m, Response: reply.Response})
 	}
 	response, digest, invalid := made.Response, reply.Digest, reply.Invalid
 	rewritten := !made.Message.Equal(m)
 	if i.rewrite(rewritten); rewritten {
-		m, _ = progress.Sound(new(made.Message.Clone())) // the hook may have kept it
+		m, _ = progress.Sound(&made.Message)
 		m.ToolCalls = i.distinct(m.ToolCalls)
 		digest = fingerprint(m, reply.Digest)
 		invalid = i.checkOutput(permit, m)

@@ -12,9 +12,8 @@ import (
 	"everstep/workflows/internal/mailbox"
 )
 
-// Options are what a worker adds to the workflow. Nothing of it may change what
-// an execution under way does: hooks are found by the version that it recorded,
-// and what is emitted never comes back.
+// Options are what a worker adds to the workflow. A replay needs nothing of it:
+// what hooks want is recorded, and what is emitted never comes back.
 type Options struct {
 	// Hooks are those that executions of this worker may use.
 	Hooks hook.Set

@@ -165,6 +165,5 @@ func (s session) takeOver(h *handoff) {
 	if !before.Definition.Model.Equal(after.Definition.Model) {
 		s.talk.forget()
 	}
-	s.requireHooks()
 	s.emit(domain.ConversationHandedOver{EventHeader: s.head(), ToolExecutionID: h.id, Agent: h.call.Agent})
 }

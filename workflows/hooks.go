@@ -1,8 +1,10 @@
 package workflows
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
@@ -57,7 +59,7 @@ func (t *stepRun) failedBy(spec contract.HookSpec, err error) {
 		own = *typed
 	}
 	own.Code, own.Source = domain.CodeHookFailed, spec.Name
-	own.Message = domain.Shorten(fmt.Sprintf("hook %q, version %d, at %s: %s", spec.Name, spec.Version, spec.Trigger, own.Message), domain.MaxReason)
+	own.Message = domain.Shorten(fmt.Sprintf("hook %q at %s: %s", spec.Name, spec.Trigger, own.Message), domain.MaxReason)
 	t.hookFailed()
 	t.fail(&own)
 }
@@ -112,67 +114,145 @@ type hookRun struct {
 }
 
 func runHook[At any](r hookRun, at At) (At, error) {
-	h := r.hook(r.spec)
 	var reply contract.HookReply
 	var err error
 	if r.spec.IO {
-		if reply, err = r.ask(at); err != nil {
-			return at, err
-		}
-	}
-	state := r.state
-	if !r.spec.IO {
-		state = r.shown()
-	}
-	given := hook.Context[At]{Trigger: r.spec.Trigger, Now: r.now(), State: state.WithMessageStore(r.talk.store()), At: at}
-	made := given
-	if r.spec.IO {
-		made, err = hook.Adopt(given, reply)
-	} else if made, err = hook.Run(h, given); err == nil {
-		err = hook.CheckAt(at, made.At)
+		reply, err = r.ask(at)
+	} else {
+		reply, err = recordedReply(r, at)
 	}
 	if err == nil {
-		err = r.take(given.State, made.State, made.Stops(), made.Continues())
+		err = r.take(reply)
 	}
 	if err != nil {
 		return at, err
 	}
-	return made.At, nil
+	return hook.Replaced(at, reply), nil
 }
 
-// take makes what a hook did to the state that of the session.
-func (r hookRun) take(given, made domain.AgentState, stops []domain.StopSignal, goOn bool) error {
-	if err := hook.CheckChange(given, made); err != nil {
+// recordedReply is what a hook that is not an activity wants done, or why it failed. The hook runs once, and history holds what
+// it wants; a replay takes that, and needs no hook. A worker that lacks the hook must not go on without it: the panic fails the
+// workflow task, with a message that says what is missing, and a worker that has it goes on.
+func recordedReply[At any](r hookRun, at At) (contract.HookReply, error) {
+	id := "hook/" + string(r.spec.Trigger) + "/" + r.spec.Name
+	given := hook.Context[At]{Trigger: r.spec.Trigger, Now: r.now(), State: r.shown().WithMessageStore(r.talk.store()), At: at}
+	value := workflow.MutableSideEffect(r.root, id, func(ctx workflow.Context) any {
+		h, err := r.options.Hooks.Find(r.spec)
+		if err != nil {
+			panic(err)
+		}
+		reply, err := hook.Ask(h, given)
+		if panicked, ok := errors.AsType[*hook.Panic](err); ok {
+			workflow.GetLogger(ctx).Error("a hook panicked", "hook", r.spec.Name, "trigger", string(r.spec.Trigger), "panic", panicked.Value, "stack", string(panicked.Stack))
+			err = domain.Errorf(domain.Internal, "%s", panicked)
+		}
+		if err != nil {
+			return failedReply(err)
+		}
+		encoded, err := json.Marshal(reply)
+		if err == nil {
+			err = r.replies.check(ctx, id, encoded)
+		}
+		if err != nil {
+			return failedReply(err)
+		}
+		return json.RawMessage(encoded)
+	}, func(a, b any) bool {
+		now, isOne := a.(json.RawMessage)
+		last, isOther := b.(json.RawMessage)
+		return isOne && isOther && string(now) == string(last)
+	})
+	var encoded json.RawMessage
+	var reply contract.HookReply
+	if err := errors.Join(value.Get(&encoded), json.Unmarshal(encoded, &reply)); err != nil {
+		panic(err) // a fault of this worker, as in must
+	}
+	r.replies.add(r.root, id, encoded)
+	if reply.Error != nil {
+		return contract.HookReply{}, reply.Error
+	}
+	return reply, nil
+}
+
+// failedReply is the reply of a hook that failed.
+func failedReply(err error) json.RawMessage {
+	own := domain.Error{Kind: domain.Invalid, Message: err.Error()}
+	if typed, ok := errors.AsType[*domain.Error](err); ok {
+		own = *typed
+	}
+	encoded, _ := json.Marshal(contract.HookReply{Error: progress.Bounded(&own)}) // texts can be encoded
+	return encoded
+}
+
+// maxReplies bounds the replies of hooks that one workflow task records: the server refuses 4 MiB of all that it brings, for good.
+const maxReplies = 2 << 20
+
+// hookReplies are those that the run has recorded. A reply that equals the last one of its hook is not recorded again.
+type hookReplies struct {
+	last map[string]domain.Digest
+	// bytes are those that the workflow task of the place has recorded.
+	bytes int
+	place taskPlace
+}
+
+// A taskPlace tells one workflow task from the next.
+type taskPlace struct {
+	events int
+	now    time.Time
+}
+
+// inTask is how many bytes the workflow task has recorded so far.
+func (h *hookReplies) inTask(ctx workflow.Context) int {
+	if place := (taskPlace{workflow.GetInfo(ctx).GetCurrentHistoryLength(), workflow.Now(ctx)}); place != h.place {
+		h.bytes, h.place = 0, place
+	}
+	return h.bytes
+}
+
+// check refuses a reply that the workflow task has no room for.
+func (h *hookReplies) check(ctx workflow.Context, id string, reply []byte) error {
+	recorded := h.inTask(ctx)
+	if recorded+len(reply) > maxReplies && h.last[id] != domain.DigestOf(reply) {
+		return domain.Errorf(domain.TooLarge, "its reply takes %d bytes, and hooks have recorded %d in this workflow task already; at most %d are allowed: make replies smaller", len(reply), recorded, maxReplies)
+	}
+	return nil
+}
+
+// add notes what a hook has replied.
+func (h *hookReplies) add(ctx workflow.Context, id string, reply []byte) {
+	if digest := domain.DigestOf(reply); h.last[id] != digest {
+		h.bytes = h.inTask(ctx) + len(reply)
+		h.last[id] = digest
+	}
+}
+
+// take does what a reply wants done to the state and the conversation.
+func (r hookRun) take(reply contract.HookReply) error {
+	made, err := hook.Changed(r.state, reply, r.now())
+	if err != nil {
 		return err
 	}
-	if budget, _ := made.Budget(); budget.MaxCostNanoUSD != nil && *budget.MaxCostNanoUSD > 0 && r.resolved.Price == nil {
+	if b := reply.Budget; b != nil && b.MaxCostNanoUSD != nil && *b.MaxCostNanoUSD > 0 && r.resolved.Price == nil {
 		return domain.Errorf(domain.Invalid, "it set max_cost, and nobody knows what %s costs", r.state.LLMConfig())
 	}
-	var err error
-	for _, signal := range stops {
+	for _, signal := range reply.Stops {
 		signal.Source = r.spec.Name
-		signal.Message = domain.Shorten(signal.Message, domain.MaxReason)
 		if made, err = made.WithStopSignal(signal, r.now()); err != nil {
 			return err
 		}
+		made = made.WithErrorOf(signal, r.now())
 	}
-	if err := hook.CheckState(given, made); err != nil {
-		return err
-	}
-	if goOn {
+	if reply.Continue {
 		if made, err = made.WithContinuationRequested(r.now()); err != nil {
 			return err
 		}
 	}
-	if added := made.StopSignals()[len(given.StopSignals()):]; len(added) > 0 {
-		for _, signal := range added {
-			made = made.WithErrorOf(signal, r.now())
-		}
+	if len(reply.Stops) > 0 {
 		r.halt()
 	}
 	before := r.state
 	r.adopt(made)
-	for _, e := range made.AddedSince(given) {
+	for _, e := range reply.Messages() {
 		r.interject(e.Section, e.Message)
 	}
 	r.announce(r.state)

@@ -7,7 +7,6 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/domain/hook"
 	"everstep/workflows/internal/mailbox"
 )
 
@@ -277,7 +276,6 @@ func (s session) list(permit mailbox.Permit) {
 		s.take(&resolved)
 		s.tell(change)
 	}
-	s.requireHooks()
 }
 
 // asked is the definition as a worker is asked what it means.
@@ -296,25 +294,4 @@ func (s session) following(definition domain.Definition) contract.CatalogRequest
 		request.Definition, request.Log, request.Listed = definition, domain.LogRef{}, domain.Digest{}
 	}
 	return request
-}
-
-// requireHooks fails the workflow task unless the worker has all the hooks of
-// the execution, before any of them is due.
-func (s session) requireHooks() {
-	if s.resolved != nil {
-		for _, spec := range s.resolved.Hooks {
-			s.hook(spec)
-		}
-	}
-}
-
-// hook finds the hook that the execution recorded. A worker that has another
-// one must not go on: the panic fails the workflow task, with a message that
-// says what is missing, and a worker that has it goes on.
-func (s session) hook(spec contract.HookSpec) hook.Hook {
-	h, err := s.options.Hooks.Find(spec)
-	if err != nil {
-		panic(err)
-	}
-	return h
 }

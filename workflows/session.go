@@ -33,6 +33,7 @@ type session struct {
 	records   *records
 	// children are the sub-agents of the step in progress.
 	children *children
+	replies  *hookReplies
 }
 
 // given is what the run starts from. It never changes.
@@ -60,6 +61,7 @@ func newSession(ctx workflow.Context, in *contract.SessionInput, options Options
 		mail: mailbox.New(root, agent, carry), talk: talk, guards: newGuards(carry.Guarded),
 		run: newRun(carry), archive: &archive{outcome: carry.Outcome}, approvals: &waiters[*askedCall]{}, questions: &waiters[*askedQuestion]{},
 		unsettled: &unsettled{}, bindings: newBindings(carry), records: newRecords(carry), children: &children{},
+		replies: &hookReplies{last: map[string]domain.Digest{}},
 	}
 	switch {
 	case in.GoOn != nil && in.Carry != nil:
@@ -99,7 +101,6 @@ func (s session) resume(carry contract.Carry) error {
 	if err := s.agent.resume(carry); err != nil {
 		return err
 	}
-	s.requireHooks()
 	chain := s.state.Chain()
 	if origin := s.rewound(); origin != nil {
 		chain = origin.Chain()

@@ -52,6 +52,7 @@ func (t *stepRun) runTools() {
 	t.enter(inTools)
 	n := len(t.calls)
 	b := &toolBatch{stepRun: t, results: make([]contract.ToolReply, n), cutOff: make([]bool, n), effects: map[domain.Digest]bool{}, standing: map[int]domain.Approval{}, granted: make([]bool, n)}
+	b.load.Beside = func() int { return b.replies.inTask(b.root) }
 	b.learn(progress.Wanted{Calls: b.calls})
 	b.asksForCalls(n)
 	b.beginAll()
@@ -272,14 +273,7 @@ func (b *toolBatch) review(i int) {
 	if given.StartedAt.IsZero() || b.hooked.failed {
 		return
 	}
-	shown := given
-	if given.Error != nil {
-		shown.Error = new(*given.Error)
-	}
-	if given.Settlement != nil {
-		shown.Settlement = new(*given.Settlement)
-	}
-	made := fire(b.stepRun, domain.TriggerAfterToolUse, hook.Result{Position: i, Execution: shown}).Execution
+	made := fire(b.stepRun, domain.TriggerAfterToolUse, hook.Result{Position: i, Execution: given}).Execution
 	if made.SameOutcome(given) {
 		return
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"everstep/domain"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -145,7 +147,6 @@ type OutputReply struct {
 // A HookSpec is what an execution records of a hook, to know it on another worker.
 type HookSpec struct {
 	Name    string         `json:"name"`
-	Version int            `json:"version"`
 	Trigger domain.Trigger `json:"trigger"`
 	// Priority orders the hooks of a trigger: higher runs first.
 	Priority int `json:"priority,omitzero"`
@@ -199,21 +200,50 @@ type HookRequest struct {
 	Usage domain.Usage `json:"usage"`
 }
 
-// A HookReply is what a hook that is an activity wants done. The zero value changes nothing.
+// A HookReply is what a hook wants done: what one that is an activity returns, and what an execution records of each other
+// one. It has no ids and times, which are given where it is applied, so that the same wish is the same reply. The zero value
+// changes nothing.
 type HookReply struct {
 	// Block forbids the tool call; it is what the model gets to read.
 	Block string `json:"block,omitzero"`
-	// Call replaces the tool call, Content the tool's result, Answer the model's message.
-	Call    *domain.ToolCall `json:"call,omitempty"`
-	Content *string          `json:"content,omitempty"`
-	Answer  *domain.Message  `json:"answer,omitempty"`
-	// Stop asks the loop to stop; Continue asks it to go on.
-	Stop     *domain.StopSignal `json:"stop,omitempty"`
-	Continue bool               `json:"continue,omitzero"`
-	// Say are messages that join the conversation, for the model to read.
-	Say []domain.Message `json:"say,omitempty"`
+	// Call replaces the tool call, Answer the model's message. The call keeps its id.
+	Call   *domain.ToolCall `json:"call,omitempty"`
+	Answer *domain.Message  `json:"answer,omitempty"`
+	// Content replaces the tool's result by a text, Failure replaces it by an error.
+	Content *string       `json:"content,omitempty"`
+	Failure *domain.Error `json:"failure,omitempty"`
+	// WithoutTools and MaxOutputTokens are of the inference that is about to begin; nil leaves them as they are.
+	WithoutTools    *bool  `json:"without_tools,omitempty"`
+	MaxOutputTokens *int64 `json:"max_output_tokens,omitempty"`
+	// Stops ask the loop to stop; Continue asks it to go on.
+	Stops    []domain.StopSignal `json:"stops,omitempty"`
+	Continue bool                `json:"continue,omitzero"`
+	// Say are messages that join the conversation, for the model to read. Aside are those of other sections, by name.
+	Say   []domain.Message            `json:"say,omitempty"`
+	Aside map[string][]domain.Message `json:"aside,omitempty"`
 	// Note are changes of the metadata: null takes a key away.
 	Note domain.Metadata `json:"note,omitempty"`
+	// SystemPrompt, Model, Format and Budget are those in force from here on; nil leaves them as they are.
+	SystemPrompt *string                 `json:"system_prompt,omitempty"`
+	Model        *domain.LLMConfig       `json:"model,omitempty"`
+	Format       *domain.ResponseFormat  `json:"response_format,omitempty"`
+	Budget       *domain.ExecutionBudget `json:"budget,omitempty"`
+	// Error is why the hook failed, which ends the execution; nothing else is set then. An activity returns its error.
+	Error *domain.Error `json:"error,omitempty"`
+}
+
+// Messages are what the hook says, by section.
+func (r HookReply) Messages() []domain.Entry {
+	var all []domain.Entry
+	for _, m := range r.Say {
+		all = append(all, domain.Entry{Section: domain.SectionMessages, Message: m})
+	}
+	for _, section := range slices.Sorted(maps.Keys(r.Aside)) {
+		for _, m := range r.Aside[section] {
+			all = append(all, domain.Entry{Section: section, Message: m})
+		}
+	}
+	return all
 }
 
 // TimeLimit bounds one attempt of a hook that is an activity.

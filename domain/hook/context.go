@@ -11,12 +11,12 @@ import (
 // At is what is at hand at the trigger.
 type Context[At any] struct {
 	Trigger domain.Trigger
-	// Now is the time of the workflow, the same on every replay.
+	// Now is the time of the workflow.
 	Now time.Time
 	// State is the agent's, with the messages that this run holds. A hook may
 	// change its metadata, system prompt, response format, model and budget,
 	// add messages, add signals and request to continue. All of it is kept.
-	// Steps and identity are not a hook's to change: that fails the hook.
+	// Any other change, such as one of steps or identity, fails the hook.
 	//
 	// Of the completed steps it has the newest, domain.RecentSteps at most and all
 	// but the last with long texts cut; Folded has the totals of those before them.
@@ -44,7 +44,8 @@ type Request struct {
 type Answer struct {
 	// Message is the model's; a hook may replace it. It joins the conversation
 	// after all hooks have seen it.
-	Message  domain.Message
+	Message domain.Message
+	// Response is not a hook's to change.
 	Response domain.Response
 }
 
@@ -150,7 +151,7 @@ func Block(c ToolUse, message string) ToolUse {
 	return c
 }
 
-// Stops are those that hooks have asked for. It is for whoever runs hooks.
+// Stops are those that a hook has asked for. It is for tests of hooks.
 func (c Context[At]) Stops() []domain.StopSignal { return c.stops }
 
 // Continues reports whether a hook asked to go on.

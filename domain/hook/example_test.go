@@ -18,8 +18,7 @@ import (
 // examples run each on a context such as the loop would give it, and print what
 // the hook made of it.
 
-// The agent is told what day it is, once, when an execution begins. The time is
-// the context's: a hook reads no clock.
+// The agent is told what day it is, once, when an execution begins.
 func ExampleBeforeExecution() {
 	today := hook.BeforeExecution("today", func(c hook.Point) (hook.Point, error) {
 		prompt := c.State.SystemPrompt() + "\nToday is " + c.Now.Format("Monday, 2 January 2006") + "."
@@ -246,28 +245,25 @@ func ExampleIO() {
 	// Ada has to deploy that. <nil>
 }
 
-// New executions take the highest version of each hook. The old one stays for
-// as long as executions use it.
+// An agent has the hooks that its definition lists, and those for all agents.
 func ExampleNewSet() {
 	pass := func(c hook.Point) (hook.Point, error) { return c, nil }
-	old, now := hook.BeforeStep("pace", pass), hook.BeforeStep("pace", pass)
-	now.Version = 2
 	audit := hook.OnStop("audit", pass)
 	audit.Always, audit.Priority = true, 10
 
-	set, err := hook.NewSet(old, now, audit)
+	set, err := hook.NewSet(hook.BeforeStep("pace", pass), hook.BeforeStep("other", pass), audit)
 	fmt.Println(err)
 	specs, _ := set.Resolve([]string{"pace"}) // what the definition lists
 	for _, spec := range specs {
-		fmt.Println(spec.Name, spec.Version, spec.Trigger)
+		fmt.Println(spec.Name, spec.Trigger)
 	}
 	_, err = set.Resolve([]string{"peace"})
 	fmt.Println(err)
 	// Output:
 	// <nil>
-	// audit 1 on_stop
-	// pace 2 before_step
-	// hooks: this worker has no peace; it has: pace, audit
+	// audit on_stop
+	// pace before_step
+	// hooks: this worker has no peace; it has: pace, other, audit
 }
 
 var friday = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)

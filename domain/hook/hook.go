@@ -4,19 +4,18 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"everstep/domain"
 	"everstep/domain/contract"
 )
 
-// A Hook is a function at one trigger, with the name and version under which
-// executions record it. Make one with the function of its trigger, or with IO.
+// A Hook is a function at one trigger, with the name under which executions
+// record it. Make one with the function of its trigger, or with IO.
 type Hook struct {
 	// Name is what definitions list. Hooks of several triggers may share one.
 	Name string
-	// Version rises with each change of what the hook does. It begins at 1.
-	Version int
 	// Priority orders the hooks of a trigger: higher runs first, equal ones in
 	// the order in which they were registered.
 	Priority int
@@ -91,11 +90,11 @@ func AfterExecution(name string, run func(Point) (Point, error)) Hook {
 
 // IO is a hook at any trigger that runs as an activity.
 func IO(trigger domain.Trigger, name string, run Activity) Hook {
-	return Hook{Name: name, Version: 1, trigger: trigger, io: run}
+	return Hook{Name: name, trigger: trigger, io: run}
 }
 
 func of[At any](trigger domain.Trigger, name string, run func(Context[At]) (Context[At], error)) Hook {
-	h := Hook{Name: name, Version: 1, trigger: trigger}
+	h := Hook{Name: name, trigger: trigger}
 	if run != nil {
 		h.run = run
 	}
@@ -111,7 +110,7 @@ func (h Hook) Activity() Activity { return h.io }
 // Spec is what an execution records of the hook.
 func (h Hook) Spec() contract.HookSpec {
 	return contract.HookSpec{
-		Name: h.Name, Version: h.Version, Trigger: h.trigger, Priority: h.Priority,
+		Name: h.Name, Trigger: h.trigger, Priority: h.Priority,
 		IO: h.io != nil, Timeout: h.Timeout, Attempts: h.Attempts,
 	}
 }
@@ -124,7 +123,6 @@ func (h Hook) Check() error {
 	bounded := h.Timeout != 0 || h.Attempts != 0
 	return cmp.Or(
 		refused(h.Name == "", "hook at %s: name: is empty; definitions list hooks by name", h.trigger),
-		refused(h.Version < 1, "hook %q: version: is %d; versions begin at 1", h.Name, h.Version),
 		refused(h.run == nil && h.io == nil, "hook %q: has no function", h.Name),
 		refused(h.Timeout < 0 || h.Attempts < 0, "hook %q: timeout and attempts may not be negative", h.Name),
 		refused(h.io == nil && bounded,
@@ -132,7 +130,26 @@ func (h Hook) Check() error {
 	)
 }
 
-// Run runs a hook that is not an activity. One that panics, or is of another
+// refused is an error with a text where something is wrong.
+func refused(wrong bool, format string, args ...any) error {
+	if !wrong {
+		return nil
+	}
+	return domain.Errorf(domain.Invalid, format, args...)
+}
+
+// A Panic is the error of a hook that panicked. Its text says nothing of the value, which may be a secret.
+type Panic struct {
+	Value any
+	// Stack is for the worker's log.
+	Stack []byte
+}
+
+func (*Panic) Error() string {
+	return "it panicked: a fault of the hook; the worker's log has the stack"
+}
+
+// Run runs a hook that is not an activity, for tests of it; see Ask. One that panics, or is of another
 // trigger than the context, has failed; with any error, its own too, the context is the one given.
 func Run[At any](h Hook, c Context[At]) (out Context[At], err error) {
 	run, ok := h.run.(func(Context[At]) (Context[At], error))
@@ -141,7 +158,7 @@ func Run[At any](h Hook, c Context[At]) (out Context[At], err error) {
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			out, err = c, domain.Errorf(domain.Internal, "panicked: %v", p)
+			out, err = c, &Panic{Value: p, Stack: debug.Stack()}
 		}
 	}()
 	if out, err = run(c); err != nil {

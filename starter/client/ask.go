@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -15,7 +14,6 @@ import (
 	sdk "go.temporal.io/sdk/client"
 
 	"everstep/domain/contract"
-	"everstep/domain/hook"
 	"everstep/starter/client/internal/history"
 	"everstep/starter/process"
 )
@@ -51,8 +49,7 @@ func glance[In, Out any](ctx context.Context, c *Client, a agent, runID string, 
 type questioning[In, Out any] func(ctx context.Context, c *Client, a agent, runID string, query contract.Query[In, Out], in In) (Out, error)
 
 // read asks one run what only a worker can tell; a closed run is replayed. A worker that is
-// busy is asked again, since a server gives up at half of a question's deadline, and another
-// one where that which was asked lacks a hook of the execution.
+// busy is asked again, since a server gives up at half of a question's deadline.
 func read[In, Out any](ctx context.Context, c *Client, a agent, runID string, query contract.Query[In, Out], in In) (Out, error) {
 	begun, workers := time.Now(), polling{client: c, agent: a}
 	for {
@@ -61,7 +58,7 @@ func read[In, Out any](ctx context.Context, c *Client, a agent, runID string, qu
 		if busy && workers.seen(ctx) {
 			bound = busyTimeout
 		}
-		if !busy && !lacksHook(err) || time.Since(begun) >= bound || process.Pause(ctx, askAgain) != nil {
+		if !busy || time.Since(begun) >= bound || process.Pause(ctx, askAgain) != nil {
 			return out, err
 		}
 	}
@@ -127,10 +124,6 @@ func ask[In, Out any](ctx context.Context, c *Client, a agent, runID string, dea
 		return out, errorf(Failed, err, "%s: the answer cannot be read; the worker may be of another version: %s", query, err)
 	}
 	return out, nil
-}
-
-func lacksHook(err error) bool {
-	return isAs[*serviceerror.QueryFailed](err) && strings.Contains(err.Error(), hook.WantsAnother)
 }
 
 const askAgain = 200 * time.Millisecond

@@ -92,7 +92,7 @@ func (s *reported) Errorf(format string, args ...any) { s.text += fmt.Sprintf(fo
 func replayed(t *testing.T, history *historypb.History) string {
 	t.Helper()
 	heard := &reported{TB: t}
-	testsuite.Replay(heard, history, testsuite.ReplayConfig{})
+	testsuite.Replay(heard, history)
 	return heard.text
 }
 
@@ -253,7 +253,7 @@ func TestReplayCatches(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, os.WriteFile(filepath.Join(dir, name+".json"), encoded, 0o600))
 		}
-		testsuite.ReplayFiles(t, filepath.Join(dir, "*.json"), testsuite.ReplayConfig{})
+		testsuite.ReplayFiles(t, filepath.Join(dir, "*.json"))
 	})
 }
 

@@ -47,7 +47,7 @@ func (s *stack) replaysAtItsEnd(t testing.TB) {
 		for _, run := range s.runsOnQueue(t) {
 			history := s.history(t, run.WorkflowID, run.RunID)
 			if !t.Failed() && len(history.GetEvents()) > 0 {
-				testsuite.Replay(t, history, testsuite.ReplayConfig{Hooks: s.hooks})
+				testsuite.Replay(t, history)
 			}
 			if t.Failed() {
 				t.Logf("it is the history of %s, run %s", run.WorkflowID, run.RunID)

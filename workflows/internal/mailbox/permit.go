@@ -278,6 +278,9 @@ const maxLoad = 2 << 20
 // A Load is about how many bytes of calls go to the server in one request, which is
 // all that a workflow task brings.
 type Load struct {
+	// Beside is how many bytes of other commands the workflow task brings; nil: none.
+	Beside func() int
+
 	bytes int
 	// gone is over when they have gone, where more waits for that.
 	gone workflow.Future
@@ -285,7 +288,7 @@ type Load struct {
 
 // Add waits, in the coroutine of ctx, until so many bytes fit. A timer ends the task.
 func (l *Load) Add(ctx workflow.Context, bytes int) {
-	for l.bytes > 0 && l.bytes+bytes > maxLoad {
+	for sum := l.sum(); sum > 0 && sum+bytes > maxLoad; sum = l.sum() {
 		if l.gone == nil {
 			l.gone = workflow.NewTimer(ctx, time.Millisecond)
 		}
@@ -296,4 +299,11 @@ func (l *Load) Add(ctx workflow.Context, bytes int) {
 		}
 	}
 	l.bytes += bytes
+}
+
+func (l *Load) sum() int {
+	if l.Beside == nil {
+		return l.bytes
+	}
+	return l.bytes + l.Beside()
 }

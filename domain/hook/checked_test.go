@@ -1,0 +1,167 @@
+package hook_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/domain/hook"
+)
+
+func text(text string) []domain.Part {
+	return []domain.Part{{Type: domain.PartText, Text: text}}
+}
+
+func TestChecked(t *testing.T) {
+	t.Parallel()
+	const (
+		tool   = domain.TriggerBeforeToolUse
+		result = domain.TriggerAfterToolUse
+		answer = domain.TriggerAfterInference
+		step   = domain.TriggerBeforeStep
+	)
+	call := domain.ToolCall{ID: "c1", Name: "write", Arguments: "{}"}
+	// brim is a message of the largest size that there may be.
+	brim := func(role domain.Role) domain.Message {
+		least := domain.Message{Role: role, Parts: text("")}.Size()
+		return domain.Message{Role: role, Parts: text(strings.Repeat("x", domain.MaxMessage-least))}
+	}
+	bare, err := json.Marshal(contract.HookReply{Note: domain.Metadata{"k": json.RawMessage(`""`)}})
+	require.NoError(t, err)
+	for _, test := range []struct {
+		name    string
+		trigger domain.Trigger
+		reply   contract.HookReply
+		says    string // empty: it makes sense
+	}{
+		{"nothing", step, contract.HookReply{}, ""},
+		{"block", tool, contract.HookReply{Block: "no"}, ""},
+		{"block elsewhere", result, contract.HookReply{Block: "no"}, "block: is set at after_tool_use; it means something at before_tool_use only"},
+		{"call", tool, contract.HookReply{Call: &domain.ToolCall{Name: "read"}}, ""},
+		{"the same call", tool, contract.HookReply{Call: &call}, ""},
+		{"call elsewhere", step, contract.HookReply{Call: &call}, "call: is set at before_step"},
+		{"call without a name", tool, contract.HookReply{Call: &domain.ToolCall{ID: "c1"}}, "call.name: is empty"},
+		{"block and call", tool, contract.HookReply{Block: "no", Call: &call}, "block, call: both are set"},
+		{"content", result, contract.HookReply{Content: new("clean")}, ""},
+		{"empty content", result, contract.HookReply{Content: new("")}, ""},
+		{"content elsewhere", tool, contract.HookReply{Content: new("")}, "content: is set at before_tool_use"},
+		{"failure", result, contract.HookReply{Failure: domain.Errorf(domain.Invalid, "no")}, ""},
+		{"failure elsewhere", tool, contract.HookReply{Failure: domain.Errorf(domain.Invalid, "no")}, "failure: is set at before_tool_use"},
+		{"content and failure", result, contract.HookReply{Content: new("a"), Failure: domain.Errorf(domain.Invalid, "no")}, "content, failure: both are set"},
+		{"no tools", domain.TriggerBeforeInference, contract.HookReply{WithoutTools: new(true), MaxOutputTokens: new(int64(7))}, ""},
+		{"no tools elsewhere", step, contract.HookReply{WithoutTools: new(true)}, "without_tools: is set at before_step"},
+		{"a bound elsewhere", step, contract.HookReply{MaxOutputTokens: new(int64(7))}, "max_output_tokens: is set at before_step"},
+		{"answer", answer, contract.HookReply{Answer: &domain.Message{Parts: text("mended")}}, ""},
+		{"answer elsewhere", step, contract.HookReply{Answer: &domain.Message{Parts: text("x")}}, "answer: is set at before_step"},
+		{"answer of the user", answer, contract.HookReply{Answer: &domain.Message{Role: domain.RoleUser, Parts: text("x")}}, "answer.role: is user"},
+		{"answer of an unknown role", answer, contract.HookReply{Answer: &domain.Message{Role: "oracle"}}, "answer.role: is oracle"},
+		{"answer with a result", answer, contract.HookReply{Answer: &domain.Message{ToolResult: &domain.ToolResult{}}}, "answer.tool_result: is set"},
+		{"answer with a nameless call", answer, contract.HookReply{Answer: &domain.Message{ToolCalls: []domain.ToolCall{{Name: "a"}, {}}}}, "answer.tool_calls[1].name: is empty"},
+		{"answer with calls without end", answer, contract.HookReply{Answer: &domain.Message{ToolCalls: make([]domain.ToolCall, domain.MaxRequestedCalls+1)}}, "answer.tool_calls: there are 1001"},
+		{"answer with as many calls as may be", answer, contract.HookReply{Answer: &domain.Message{ToolCalls: slices.Repeat([]domain.ToolCall{call}, domain.MaxRequestedCalls)}}, ""},
+		{"answer as long as may be", answer, contract.HookReply{Answer: new(brim(domain.RoleAssistant))}, ""},
+		{"long answer", answer, contract.HookReply{Answer: &domain.Message{Parts: text(strings.Repeat("x", domain.MaxMessage))}}, "its answer takes"},
+		{"answer of an unknown part", answer, contract.HookReply{Answer: &domain.Message{Parts: []domain.Part{{Type: "smell"}}}}, "smell"},
+		{"stop for a reason", step, contract.HookReply{Stops: []domain.StopSignal{{Reason: domain.StepsLimitReached}}}, ""},
+		{"stop for no known reason", step, contract.HookReply{Stops: []domain.StopSignal{{Reason: "tired"}}}, "stops[0].reason: "},
+		{"stop with notes that are no JSON", step, contract.HookReply{Stops: []domain.StopSignal{{Context: domain.Metadata{"k": json.RawMessage("{")}}}}, "cannot be encoded"},
+		{"go on", domain.TriggerAfterStep, contract.HookReply{Continue: true}, ""},
+		{"say", step, contract.HookReply{Say: []domain.Message{{Role: domain.RoleSystem, Parts: text("x")}}}, ""},
+		{"say a result", step, contract.HookReply{Say: []domain.Message{domain.ToolMessage(domain.ToolResult{})}}, "say[0]: is a tool's call or result"},
+		{"say a call", step, contract.HookReply{Say: []domain.Message{{Parts: text("x"), ToolCalls: []domain.ToolCall{call}}}}, "say[0]: is a tool's call or result"},
+		{"say nothing", step, contract.HookReply{Say: []domain.Message{{}}}, "say[0].parts: is empty"},
+		{"say much", step, contract.HookReply{Say: []domain.Message{{Parts: text(strings.Repeat("x", domain.MaxMessage))}}}, "its message takes"},
+		{"say as much as may be", step, contract.HookReply{Say: []domain.Message{brim(domain.RoleUser)}}, ""},
+		{"say as often as may be", step, contract.HookReply{Say: slices.Repeat([]domain.Message{{Parts: text("x")}}, 100)}, ""},
+		{"say often", step, contract.HookReply{Say: make([]domain.Message, 101)}, "say, aside: there are 101 messages"},
+		{"aside", step, contract.HookReply{Aside: map[string][]domain.Message{"notes": {{Parts: text("x")}}}}, ""},
+		{"aside a result", step, contract.HookReply{Aside: map[string][]domain.Message{"notes": {domain.ToolMessage(domain.ToolResult{})}}}, "aside.notes[0]: is a tool's call or result"},
+		{"say and aside often", step, contract.HookReply{Say: make([]domain.Message, 60), Aside: map[string][]domain.Message{"notes": make([]domain.Message, 41)}}, "there are 101 messages"},
+		{"a long stop", step, contract.HookReply{Stops: []domain.StopSignal{{Context: domain.Metadata{"k": json.RawMessage(`"` + strings.Repeat("x", 16<<10) + `"`)}}}}, "its stop signal takes"},
+		{"a prompt", step, contract.HookReply{SystemPrompt: new(strings.Repeat("x", domain.MaxSystemPrompt))}, ""},
+		{"a long prompt", step, contract.HookReply{SystemPrompt: new(strings.Repeat("x", domain.MaxSystemPrompt+1))}, "its system prompt takes"},
+		{"a model with many options", step, contract.HookReply{Model: &domain.LLMConfig{Options: domain.Metadata{"a": json.RawMessage(`"` + strings.Repeat("x", 64<<10) + `"`)}}}, "its model takes"},
+		{"a long format", step, contract.HookReply{Format: &domain.ResponseFormat{Schema: json.RawMessage(`"` + strings.Repeat("x", domain.MaxSystemPrompt) + `"`)}}, "its response format takes"},
+		{"a negative budget", step, contract.HookReply{Budget: &domain.ExecutionBudget{MaxSteps: new(int64(-1))}}, "max_steps"},
+		{"an error", step, contract.HookReply{Error: domain.Errorf(domain.Invalid, "no")}, "error: is set; return the error"},
+		{"note", step, contract.HookReply{Note: domain.Metadata{"k": json.RawMessage("null")}}, ""},
+		{"note without a key", step, contract.HookReply{Note: domain.Metadata{"": json.RawMessage("1")}}, "note: a key is empty"},
+		{"note that is no JSON", step, contract.HookReply{Note: domain.Metadata{"k": json.RawMessage("tru")}}, "note.k: is no JSON"},
+		{"note of nothing", step, contract.HookReply{Note: domain.Metadata{"k": nil}}, "note.k: is no JSON"},
+		{"as much in all as may be", step, contract.HookReply{Note: domain.Metadata{"k": json.RawMessage(`"` + strings.Repeat("x", hook.MaxReply-len(bare)) + `"`)}}, ""},
+		{"much in all", step, contract.HookReply{Note: domain.Metadata{"k": json.RawMessage(`"` + strings.Repeat("x", hook.MaxReply) + `"`)}}, "its reply takes 1048593 bytes; at most 1048576"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := hook.Checked(test.trigger, test.reply)
+			if test.says == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, test.says)
+		})
+	}
+}
+
+// TestCheckedIsAnotherReply: it has no ids, times and sources, and defaults for what was left out; a hook may return the same
+// values each time.
+func TestCheckedIsAnotherReply(t *testing.T) {
+	t.Parallel()
+	given := func() contract.HookReply {
+		m := domain.Message{Parts: text("x"), ID: domain.MessageID{UUID: uuid.NewSHA1(uuid.NameSpaceOID, []byte("m"))}, CreatedAt: time.Unix(7, 0)}
+		return contract.HookReply{
+			Call: &domain.ToolCall{ID: "c2", Name: "read"}, Stops: []domain.StopSignal{{Source: "me"}}, Say: []domain.Message{m},
+			Aside: map[string][]domain.Message{"notes": {m}},
+		}
+	}
+	reply := given()
+	checked, err := hook.Checked(domain.TriggerBeforeToolUse, reply)
+	require.NoError(t, err)
+	require.Equal(t, given(), reply)
+	said := domain.Message{Role: domain.RoleUser, Parts: text("x")}
+	require.Equal(t, contract.HookReply{
+		Call: &domain.ToolCall{Name: "read"}, Stops: []domain.StopSignal{{Reason: domain.StopRequested}}, Say: []domain.Message{said},
+		Aside: map[string][]domain.Message{"notes": {said}},
+	}, checked)
+	answer := domain.Message{ID: domain.MessageID{UUID: uuid.NewSHA1(uuid.NameSpaceOID, []byte("m"))}, CreatedAt: time.Unix(7, 0), Parts: text("x")}
+	checked, err = hook.Checked(domain.TriggerAfterInference, contract.HookReply{Answer: &answer})
+	require.NoError(t, err)
+	require.Equal(t, domain.Message{Role: domain.RoleAssistant, Parts: text("x")}, *checked.Answer)
+}
+
+// TestChanged is the state as a reply wants it. What could not be kept fails.
+func TestChanged(t *testing.T) {
+	t.Parallel()
+	given := made(t)(inStep(t).WithMetadata("old", json.RawMessage(`1`), time.Time{}))
+	state, err := hook.Changed(given, contract.HookReply{
+		Note: domain.Metadata{"old": json.RawMessage(` null `), "new": json.RawMessage(`2`)}, SystemPrompt: new("other"),
+		Model:  &domain.LLMConfig{Provider: "scripted", Model: "y"},
+		Format: &domain.ResponseFormat{Type: domain.FormatJSON}, Budget: &domain.ExecutionBudget{MaxSteps: new(int64(3))},
+	}, time.Unix(7, 0))
+	require.NoError(t, err)
+	require.Equal(t, domain.Metadata{"new": json.RawMessage(`2`)}, state.Metadata())
+	require.Equal(t, "other", state.SystemPrompt())
+	require.Equal(t, "y", state.LLMConfig().Model)
+	require.Equal(t, domain.FormatJSON, state.ResponseFormat().Type)
+	budget, _ := state.Budget()
+	require.Equal(t, int64(3), *budget.MaxSteps)
+	require.Equal(t, time.Unix(7, 0).UTC(), state.UpdatedAt())
+
+	same, err := hook.Changed(given, contract.HookReply{}, time.Unix(7, 0))
+	require.NoError(t, err)
+	require.Equal(t, given, same)
+	for want, reply := range map[string]contract.HookReply{
+		"its metadata takes": {Note: domain.Metadata{"a": json.RawMessage(`"` + strings.Repeat("x", domain.MaxMetadata) + `"`)}},
+		"model":              {Model: &domain.LLMConfig{}},
+	} {
+		_, err := hook.Changed(given, reply, time.Time{})
+		require.ErrorContains(t, err, want)
+	}
+}

@@ -1,0 +1,209 @@
+package hook
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+const (
+	// MaxReply bounds one reply when encoded.
+	MaxReply = 1 << 20
+
+	maxSaid   = 100
+	maxSignal = 16 << 10
+	maxModel  = 64 << 10
+)
+
+// Ask runs a hook that is not an activity, and returns what it wants done: what differs between the context that it was given
+// and the one that it has made. It fails where the hook does, and where that changed what no hook may change.
+func Ask[At any](h Hook, given Context[At]) (contract.HookReply, error) {
+	own := given
+	own.At = copied(given.At)
+	made, err := Run(h, own)
+	if err != nil {
+		return contract.HookReply{}, err
+	}
+	if field := forbiddenChange(given, made); field != "" {
+		return contract.HookReply{}, domain.Errorf(domain.Invalid, "it changed %s, which no hook may change; return the context that was given, changed by its methods", field)
+	}
+	return Checked(h.trigger, replyOf(given, made))
+}
+
+// copied is what is at hand for a hook to change in place.
+func copied[At any](at At) At {
+	switch at := any(&at).(type) {
+	case *Answer:
+		at.Message = at.Message.Clone()
+	case *Result:
+		if err := at.Execution.Error; err != nil {
+			at.Execution.Error = new(*err)
+		}
+		if settlement := at.Execution.Settlement; settlement != nil {
+			at.Execution.Settlement = new(*settlement)
+		}
+	}
+	return at
+}
+
+// forbiddenChange names what a hook has changed of its context that none may change; empty: nothing.
+func forbiddenChange[At any](given, made Context[At]) string {
+	in := func(what, field string) string {
+		if field == "" {
+			return ""
+		}
+		return what + "." + field
+	}
+	if made.Trigger != given.Trigger || !made.Now.Equal(given.Now) {
+		return "trigger or now"
+	}
+	if field := in("state", made.State.ForbiddenChange(given.State)); field != "" {
+		return field
+	}
+	switch is := any(made.At).(type) {
+	case Answer:
+		was, _ := any(given.At).(Answer)
+		return in("response", domain.DifferentField(is.Response, was.Response))
+	case Call:
+		if was, _ := any(given.At).(Call); is.Position != was.Position {
+			return "position"
+		}
+	case Result:
+		was, _ := any(given.At).(Result)
+		if is.Position != was.Position {
+			return "position"
+		}
+		is.Execution.Value, is.Execution.Error = was.Execution.Value, was.Execution.Error
+		return in("execution", domain.DifferentField(is.Execution, was.Execution))
+	case Failure:
+		was, _ := any(given.At).(Failure)
+		return in("error", domain.DifferentField(is.Error, was.Error))
+	}
+	return ""
+}
+
+// replyOf is what a hook has made of a context.
+func replyOf[At any](given, made Context[At]) contract.HookReply {
+	is, was := made.State, given.State
+	reply := contract.HookReply{
+		Stops:    slices.Concat(is.StopSignals()[len(was.StopSignals()):], made.stops),
+		Continue: made.goOn || is.Continuation().Requested && !was.Continuation().Requested,
+		Note:     changedNotes(was.Metadata(), is.Metadata()),
+	}
+	for _, e := range is.AddedSince(was) {
+		if e.Section == domain.SectionMessages {
+			reply.Say = append(reply.Say, e.Message)
+			continue
+		}
+		if reply.Aside == nil {
+			reply.Aside = map[string][]domain.Message{}
+		}
+		reply.Aside[e.Section] = append(reply.Aside[e.Section], e.Message)
+	}
+	if prompt := is.SystemPrompt(); prompt != was.SystemPrompt() {
+		reply.SystemPrompt = &prompt
+	}
+	if model := is.LLMConfig(); !model.Equal(was.LLMConfig()) {
+		reply.Model = &model
+	}
+	if format := is.ResponseFormat(); !format.Equal(was.ResponseFormat()) {
+		reply.Format = &format
+	}
+	before, _ := was.Budget()
+	if budget, _ := is.Budget(); !reflect.DeepEqual(budget, before) {
+		reply.Budget = &budget
+	}
+	switch is := any(made.At).(type) {
+	case Request:
+		was, _ := any(given.At).(Request)
+		if is.WithoutTools != was.WithoutTools {
+			reply.WithoutTools = &is.WithoutTools
+		}
+		if is.MaxOutputTokens != was.MaxOutputTokens {
+			reply.MaxOutputTokens = &is.MaxOutputTokens
+		}
+	case Answer:
+		if was, _ := any(given.At).(Answer); !is.Message.Equal(was.Message) {
+			reply.Answer = &is.Message
+		}
+	case Call:
+		if is.forbid {
+			reply.Block = cmp.Or(is.blocked, "a hook does not allow this call")
+		}
+		was, _ := any(given.At).(Call)
+		if is.Call.ID = was.Call.ID; is.Call != was.Call {
+			reply.Call = &is.Call
+		}
+	case Result:
+		was, _ := any(given.At).(Result)
+		if made := is.Execution; made.SameOutcome(was.Execution) {
+			break
+		} else if made.Error != nil {
+			reply.Failure = made.Error
+		} else {
+			reply.Content = &made.Value
+		}
+	}
+	return reply
+}
+
+// changedNotes are those that differ; null stands for one that is gone.
+func changedNotes(was, is domain.Metadata) domain.Metadata {
+	var changed domain.Metadata
+	change := func(key string, value json.RawMessage) {
+		if changed == nil {
+			changed = domain.Metadata{}
+		}
+		changed[key] = value
+	}
+	for _, key := range slices.Sorted(maps.Keys(is)) {
+		if before, had := was[key]; !had || string(before) != string(is[key]) {
+			change(key, is[key])
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(was)) {
+		if _, has := is[key]; !has {
+			change(key, json.RawMessage("null"))
+		}
+	}
+	return changed
+}
+
+// Replaced returns what is at hand with what a reply puts in its place.
+func Replaced[At any](at At, reply contract.HookReply) At {
+	switch at := any(&at).(type) {
+	case *Request:
+		if reply.WithoutTools != nil {
+			at.WithoutTools = *reply.WithoutTools
+		}
+		if reply.MaxOutputTokens != nil {
+			at.MaxOutputTokens = *reply.MaxOutputTokens
+		}
+	case *Answer:
+		if reply.Answer != nil {
+			id, created := at.Message.ID, at.Message.CreatedAt
+			at.Message = *reply.Answer
+			at.Message.ID, at.Message.CreatedAt = id, created
+		}
+	case *Call:
+		if reply.Call != nil {
+			at.Call = domain.ToolCall{ID: at.Call.ID, Name: reply.Call.Name, Arguments: reply.Call.Arguments}
+		}
+		if reply.Block != "" {
+			*at = at.Block(reply.Block)
+		}
+	case *Result:
+		if reply.Content != nil {
+			at.Execution.Value, at.Execution.Error = *reply.Content, nil
+		}
+		if reply.Failure != nil {
+			at.Execution.Error = reply.Failure
+		}
+	}
+	return at
+}

@@ -1,0 +1,252 @@
+package hook_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/domain/hook"
+)
+
+// inStep is in the first step of its first execution, which a signal asks to stop.
+func inStep(t *testing.T) domain.AgentState {
+	t.Helper()
+	id := domain.AgentID{UUID: uuid.NewSHA1(uuid.NameSpaceOID, []byte("checked"))}
+	execution := id.Execution("run", 1)
+	s := domain.NewAgentState(id, domain.AgentID{}, time.Time{}, domain.LLMConfig{Provider: "scripted", Model: "x"}).
+		WithUserMessage(execution.Prompt(), "hello", time.Time{})
+	s = made(t)(s.BeginExecution(execution, domain.Unlimited(), time.Time{}))
+	s = made(t)(s.WithStopSignal(domain.StopSignal{Reason: domain.StopRequested}, time.Time{}))
+	return made(t)(s.WithStepStarted(execution.Step(1), time.Time{}))
+}
+
+func made(t *testing.T) func(domain.AgentState, error) domain.AgentState {
+	return func(s domain.AgentState, err error) domain.AgentState {
+		t.Helper()
+		require.NoError(t, err)
+		return s
+	}
+}
+
+// asked is what a hook made with a function wants done in the state of inStep.
+func asked[At any](t *testing.T, at At, make func(string, func(hook.Context[At]) (hook.Context[At], error)) hook.Hook, run func(hook.Context[At]) (hook.Context[At], error)) (contract.HookReply, error) {
+	t.Helper()
+	h := make("h", run)
+	state := made(t)(inStep(t).WithMetadata("old", json.RawMessage(`1`), time.Time{}))
+	return hook.Ask(h, hook.Context[At]{Trigger: h.Trigger(), Now: time.Unix(7, 0), State: state, At: at})
+}
+
+// TestAskTellsWhatAHookHasMade, and nothing of one that has made nothing.
+func TestAskTellsWhatAHookHasMade(t *testing.T) {
+	t.Parallel()
+	point := func(run func(hook.Point) (hook.Point, error)) contract.HookReply {
+		reply, err := asked(t, hook.Nothing{}, hook.AfterStep, run)
+		require.NoError(t, err)
+		return reply
+	}
+	idle := point(func(c hook.Point) (hook.Point, error) { return c, nil })
+	encoded, err := json.Marshal(idle)
+	require.NoError(t, err)
+	require.Equal(t, `{}`, string(encoded))
+
+	model, format, budget := domain.LLMConfig{Provider: "scripted", Model: "y"}, domain.ResponseFormat{Type: domain.FormatJSON}, domain.ExecutionBudget{MaxSteps: new(int64(3))}
+	reply := point(func(c hook.Point) (hook.Point, error) {
+		c = c.Stop("enough").Say(domain.RoleSystem, "mind the gap").Continue()
+		c.State = made(t)(c.State.WithStopSignal(domain.StopSignal{Reason: domain.Unknown, Source: "x"}, c.Now))
+		c.State = made(t)(c.State.WithMessages("notes", []domain.Message{domain.UserMessage("aside")}, c.Now))
+		c.State = c.State.WithSystemPrompt("other", c.Now).WithLLMConfig(model, c.Now)
+		c.State = made(t)(c.State.WithResponseFormat(format, c.Now))
+		c.State = made(t)(c.State.WithBudget(budget, c.Now))
+		c, err := c.Note("old", nil)
+		require.NoError(t, err)
+		return c.Note("new", 2)
+	})
+	require.Equal(t, contract.HookReply{
+		Stops: []domain.StopSignal{{Reason: domain.Unknown}, {Reason: domain.StopRequested, Message: "enough"}}, Continue: true,
+		Say:   []domain.Message{{Role: domain.RoleSystem, Parts: text("mind the gap")}},
+		Aside: map[string][]domain.Message{"notes": {domain.UserMessage("aside")}},
+		Note:  domain.Metadata{"old": json.RawMessage("null"), "new": json.RawMessage("2")}, SystemPrompt: new("other"),
+		Model: &model, Format: &format, Budget: &budget,
+	}, reply)
+	require.Equal(t, reply, point(func(hook.Point) (hook.Point, error) {
+		c := hook.Point{Trigger: domain.TriggerAfterStep, Now: time.Unix(7, 0), State: made(t)(inStep(t).WithMetadata("new", json.RawMessage(`2`), time.Unix(8, 0)))}
+		c = c.Say(domain.RoleSystem, "mind the gap").Stop("enough")
+		c.State = made(t)(c.State.WithStopSignal(domain.StopSignal{Reason: domain.Unknown}, c.Now))
+		c.State = made(t)(c.State.WithContinuationRequested(c.Now))
+		c.State = made(t)(c.State.WithMessages("notes", []domain.Message{domain.UserMessage("aside")}, c.Now))
+		c.State = made(t)(made(t)(c.State.WithSystemPrompt("other", c.Now).WithLLMConfig(model, c.Now).WithResponseFormat(format, c.Now)).WithBudget(budget, c.Now))
+		return c, nil
+	}), "the same wish, by other ways, is the same reply")
+}
+
+// TestAskTellsWhatAHookReplaces of what is at hand, also in place, which what was given does not show.
+func TestAskTellsWhatAHookReplaces(t *testing.T) {
+	t.Parallel()
+	reply, err := asked(t, hook.Request{WithoutTools: true}, hook.BeforeInference, func(c hook.Inference) (hook.Inference, error) {
+		c.At.WithoutTools, c.At.MaxOutputTokens = false, 7
+		return c, nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, contract.HookReply{WithoutTools: new(false), MaxOutputTokens: new(int64(7))}, reply)
+	require.Equal(t, hook.Request{MaxOutputTokens: 7}, hook.Replaced(hook.Request{WithoutTools: true}, reply))
+
+	answer := hook.Answer{Message: domain.Message{Role: domain.RoleAssistant, Parts: text("one"), ID: domain.MessageID{UUID: uuid.NewSHA1(uuid.NameSpaceOID, []byte("m"))}}}
+	reply, err = asked(t, answer, hook.AfterInference, func(c hook.Reply) (hook.Reply, error) {
+		c.At.Message.Parts[0].Text = "two"
+		return c, nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, "one", answer.Message.Text())
+	require.Equal(t, domain.Message{Role: domain.RoleAssistant, Parts: text("two")}, *reply.Answer)
+	replaced := hook.Replaced(answer, reply)
+	require.Equal(t, "two", replaced.Message.Text())
+	require.Equal(t, answer.Message.ID, replaced.Message.ID)
+
+	call := hook.Call{Position: 3, Call: domain.ToolCall{ID: "c1", Name: "a"}}
+	reply, err = asked(t, call, hook.BeforeToolUse, func(c hook.ToolUse) (hook.ToolUse, error) {
+		c.At.Call = domain.ToolCall{ID: "c2", Name: "b"}
+		return c, nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, domain.ToolCall{Name: "b"}, *reply.Call)
+	require.Equal(t, hook.Call{Position: 3, Call: domain.ToolCall{ID: "c1", Name: "b"}}, hook.Replaced(call, reply))
+	for given, want := range map[string]string{"no": "no", "": "a hook does not allow this call"} {
+		reply, err = asked(t, call, hook.BeforeToolUse, func(c hook.ToolUse) (hook.ToolUse, error) { return hook.Block(c, given), nil })
+		require.NoError(t, err)
+		message, blocked := hook.Replaced(call, reply).Blocked()
+		require.True(t, blocked)
+		require.Equal(t, want, message)
+	}
+
+	result := hook.Result{Execution: domain.ToolExecution{Error: domain.Errorf(domain.Internal, "broke")}}
+	reply, err = asked(t, result, hook.AfterToolUse, func(c hook.ToolResult) (hook.ToolResult, error) {
+		c.At.Execution.Error.Message = "did not work"
+		return c, nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, "broke", result.Execution.Error.Message)
+	require.Equal(t, "did not work", hook.Replaced(result, reply).Execution.Error.Message)
+	reply, err = asked(t, result, hook.AfterToolUse, func(c hook.ToolResult) (hook.ToolResult, error) {
+		c.At.Execution.Value, c.At.Execution.Error = "", nil
+		return c, nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, domain.ToolExecution{}, hook.Replaced(result, reply).Execution)
+}
+
+// TestAskRefusesOtherChanges, and names the field.
+func TestAskRefusesOtherChanges(t *testing.T) {
+	t.Parallel()
+	var at time.Time
+	state := func(change func(s domain.AgentState) domain.AgentState) func() error {
+		return func() error {
+			_, err := asked(t, hook.Nothing{}, hook.AfterStep, func(c hook.Point) (hook.Point, error) {
+				c.State = change(c.State)
+				return c, nil
+			})
+			return err
+		}
+	}
+	for name, c := range map[string]struct {
+		ask   func() error
+		field string
+	}{
+		"no state":            {state(func(domain.AgentState) domain.AgentState { return domain.AgentState{} }), "state.agent_id"},
+		"the execution ended": {state(func(s domain.AgentState) domain.AgentState { return made(t)(s.WithExecutionCompleted(at)) }), "state.execution.status"},
+		"another execution": {state(func(s domain.AgentState) domain.AgentState {
+			return made(t)(made(t)(s.WithExecutionCompleted(at)).BeginExecution(s.AgentID().Execution("run", 2), domain.Unlimited(), at))
+		}), "state.execution.execution_id"},
+		"messages taken away": {state(func(s domain.AgentState) domain.AgentState { return s.WithMessageStore(domain.MessageStore{}) }), "state.messages"},
+		"a signal taken away": {state(func(s domain.AgentState) domain.AgentState { return s.WithLateSignals(0, at) }), "state.execution.continuation"},
+		"a signal changed": {state(func(s domain.AgentState) domain.AgentState {
+			return made(t)(s.WithLateSignals(0, at).WithStopSignal(domain.StopSignal{Reason: domain.Unknown}, at))
+		}), "state.execution.continuation"},
+		"a step completed": {state(func(s domain.AgentState) domain.AgentState { return made(t)(s.WithCurrentStepCompleted(at)) }), "state.execution.step_executions"},
+		"an error": {state(func(s domain.AgentState) domain.AgentState {
+			return made(t)(s.WithExecutionError(domain.Errorf(domain.Invalid, "no"), at))
+		}), "state.execution.error"},
+		"a trusted value given": {state(func(s domain.AgentState) domain.AgentState {
+			return made(t)(s.WithTrusted(domain.Trusted{"customer": json.RawMessage(`1`)}, at))
+		}), "state.execution.trusted"},
+		"a call allowed always": {state(func(s domain.AgentState) domain.AgentState {
+			return made(t)(s.WithStandingApproval(domain.StandingApproval{Tool: "pay"}, at))
+		}), "state.standing_approvals"},
+		"a call counted": {state(func(s domain.AgentState) domain.AgentState { return s.WithToolCalls(1, at) }), "state.execution.tool_calls"},
+		"the time": {func() error {
+			_, err := asked(t, hook.Nothing{}, hook.AfterStep, func(c hook.Point) (hook.Point, error) {
+				c.Now = c.Now.Add(1)
+				return c, nil
+			})
+			return err
+		}, "trigger or now"},
+		"the response": {func() error {
+			_, err := asked(t, hook.Answer{}, hook.AfterInference, func(c hook.Reply) (hook.Reply, error) {
+				c.At.Response.Finish = domain.FinishStop
+				return c, nil
+			})
+			return err
+		}, "response.finish_reason"},
+		"the position of a call": {func() error {
+			_, err := asked(t, hook.Call{}, hook.BeforeToolUse, func(c hook.ToolUse) (hook.ToolUse, error) {
+				c.At.Position++
+				return c, nil
+			})
+			return err
+		}, "position"},
+		"the call of a result": {func() error {
+			_, err := asked(t, hook.Result{}, hook.AfterToolUse, func(c hook.ToolResult) (hook.ToolResult, error) {
+				c.At.Execution.Call.Name = "other"
+				return c, nil
+			})
+			return err
+		}, "execution.call"},
+		"the position of a result": {func() error {
+			_, err := asked(t, hook.Result{}, hook.AfterToolUse, func(c hook.ToolResult) (hook.ToolResult, error) {
+				c.At.Position++
+				return c, nil
+			})
+			return err
+		}, "position"},
+		"the error at hand": {func() error {
+			_, err := asked(t, hook.Failure{}, hook.OnError, func(c hook.Error) (hook.Error, error) {
+				c.At.Error.Message = "nothing"
+				return c, nil
+			})
+			return err
+		}, "error.message"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.ErrorContains(t, c.ask(), "it changed "+c.field)
+		})
+	}
+}
+
+// TestAskFails where the hook does, or wants what nobody can keep.
+func TestAskFails(t *testing.T) {
+	t.Parallel()
+	for want, run := range map[string]func(hook.Point) (hook.Point, error){
+		"it panicked":        func(hook.Point) (hook.Point, error) { panic("hunter2") },
+		"the ledger is away": func(c hook.Point) (hook.Point, error) { return c, errors.New("the ledger is away") },
+		"its message takes": func(c hook.Point) (hook.Point, error) {
+			return c.Say(domain.RoleUser, strings.Repeat("x", domain.MaxMessage)), nil
+		},
+		"its reply takes": func(c hook.Point) (hook.Point, error) {
+			return c.Say(domain.RoleUser, strings.Repeat("x", hook.MaxReply/2)).Say(domain.RoleUser, strings.Repeat("x", hook.MaxReply/2)), nil
+		},
+	} {
+		reply, err := asked(t, hook.Nothing{}, hook.AfterStep, run)
+		require.ErrorContains(t, err, want)
+		require.NotContains(t, err.Error(), "hunter2")
+		if want == "it panicked" {
+			require.Zero(t, reply)
+		}
+	}
+}
