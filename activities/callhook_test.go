@@ -67,15 +67,15 @@ func TestCallHook(t *testing.T) {
 		require.NoError(t, ctx.Err())
 		require.Equal(t, contract.Heartbeat{ExecutionID: execution, Step: 3, Phase: contract.PhaseRunning, Attempt: 2}, <-beats)
 		return contract.HookReply{
-			Call: &domain.ToolCall{Name: "read", Arguments: "{}"}, Stop: &domain.StopSignal{Message: "enough"},
+			Call: &domain.ToolCall{Name: "read", Arguments: "{}"}, Stops: []domain.StopSignal{{Message: "enough"}},
 			Say: []domain.Message{{Parts: []domain.Part{{Type: domain.PartText, Text: "careful"}}}}, Note: domain.Metadata{"k": json.RawMessage("1")},
 		}, nil
 	})
 	reply, err := b.callHook(t, h, contract.HookRequest{ExecutionID: execution, Step: 3, Call: &domain.ToolCall{ID: "c1", Name: "write"}})
 	require.NoError(t, err)
 	require.Equal(t, "write", asked.Call.Name)
-	require.Equal(t, domain.ToolCall{ID: "c1", Name: "read", Arguments: "{}"}, *reply.Call, "the id is the model's")
-	require.Equal(t, domain.StopRequested, reply.Stop.Reason, "the reason that a hook has unless it names one")
+	require.Equal(t, domain.ToolCall{Name: "read", Arguments: "{}"}, *reply.Call)
+	require.Equal(t, domain.StopRequested, reply.Stops[0].Reason, "the reason that a hook has unless it names one")
 	require.Equal(t, domain.RoleUser, reply.Say[0].Role)
 	require.JSONEq(t, "1", string(reply.Note["k"]))
 }
@@ -112,6 +112,18 @@ func TestCallHookFails(t *testing.T) {
 	}
 }
 
+// TestCallHookRefusesAReply that makes no sense: the hook has failed, for good.
+func TestCallHookRefusesAReply(t *testing.T) {
+	t.Parallel()
+	h := hook.IO(domain.TriggerBeforeStep, "ledger", func(context.Context, contract.HookRequest) (contract.HookReply, error) {
+		return contract.HookReply{Block: "no"}, nil
+	})
+	_, err := benchOf().callHook(t, h, contract.HookRequest{})
+	own, retryable := hookFailed(t, err)
+	require.False(t, retryable)
+	require.Contains(t, own.Message, "block: is set at before_step")
+}
+
 func TestCallHookThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	h := hook.IO(domain.TriggerBeforeStep, "ledger", func(context.Context, contract.HookRequest) (contract.HookReply, error) {
@@ -119,7 +131,6 @@ func TestCallHookThatIsNotThere(t *testing.T) {
 	})
 	for says, change := range map[string]func(*contract.HookSpec){
 		"this worker has none of that name": func(s *contract.HookSpec) { s.Name = "legder" },
-		"this worker has version 1":         func(s *contract.HookSpec) { s.Version = 2 },
 	} {
 		spec := h.Spec()
 		change(&spec)

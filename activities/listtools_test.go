@@ -182,7 +182,7 @@ func TestListToolsResolves(t *testing.T) {
 		Guards: domain.Guards{OutputRetries: new(0)}, Compaction: domain.Compaction{TriggerPercent: 50},
 	})
 	require.NoError(t, err)
-	require.Equal(t, []contract.HookSpec{{Name: "audit", Version: 1, Trigger: domain.TriggerBeforeStep}}, catalog.Hooks)
+	require.Equal(t, []contract.HookSpec{{Name: "audit", Trigger: domain.TriggerBeforeStep}}, catalog.Hooks)
 	require.Equal(t, domain.Guards{Repetition: &domain.Repetition{Nudge: 5, Stop: 10}, OutputRetries: new(0)}, *catalog.Guards, "defaults are recorded")
 	require.Equal(t, domain.Compaction{TriggerPercent: 50, TargetPercent: 25}, *catalog.Compaction)
 	require.Equal(t, known.Price, catalog.Price)

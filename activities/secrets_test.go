@@ -199,7 +199,7 @@ func TestCallHookHidesSecrets(t *testing.T) {
 		"result": say(domain.TriggerAfterToolUse, contract.HookReply{Content: &text}, nil),
 		"answer": say(domain.TriggerAfterInference, contract.HookReply{Answer: &message}, nil),
 		"more": say(domain.TriggerAfterInference, contract.HookReply{
-			Stop: &domain.StopSignal{Message: canary}, Say: []domain.Message{message}, Note: domain.Metadata{"k": json.RawMessage(`"` + canary + `"`)},
+			Stops: []domain.StopSignal{{Message: canary}}, Say: []domain.Message{message}, Aside: map[string][]domain.Message{"notes": {message}}, SystemPrompt: new(canary), Note: domain.Metadata{"k": json.RawMessage(`"` + canary + `"`)},
 		}, nil),
 		"an error":       say(domain.TriggerBeforeToolUse, contract.HookReply{}, errors.New(canary)),
 		"a domain error": say(domain.TriggerBeforeToolUse, contract.HookReply{}, domain.Errorf(domain.Denied, "%s", canary)),

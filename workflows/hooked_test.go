@@ -289,22 +289,6 @@ func TestHooksThatAreActivitiesShareTheirStep(t *testing.T) {
 	}
 }
 
-// TestARunNeedsItsHooksAtOnce, not when they are due.
-func TestARunNeedsItsHooksAtOnce(t *testing.T) {
-	t.Parallel()
-	last := nothing(domain.TriggerOnStop)
-	in := input(t, "")
-	first := hooked(t, steady(8, false), nil, last)
-	outgrows(first, 3)
-	first.ExecuteWorkflow(string(contract.Execute), in)
-	in, continued := handedOn(t, first)
-	require.True(t, continued)
-	c := began(t, in).task()
-	c.calls(string(contract.CallModel))
-	require.NoError(t, c.along(last))
-	require.ErrorContains(t, c.along(), "this worker has none of that name")
-}
-
 // TestAResultThatAHookChanges is what the model reads, and what is kept of the call.
 func TestAResultThatAHookChanges(t *testing.T) {
 	t.Parallel()

@@ -137,7 +137,7 @@ func TestWhatAnActivityGetsToKnow(t *testing.T) {
 			}))
 			require.NotEmpty(t, asked)
 			r := asked[0]
-			require.Equal(t, contract.HookSpec{Name: "doer", Version: 1, Trigger: trigger, IO: true}, r.Hook)
+			require.Equal(t, contract.HookSpec{Name: "doer", Trigger: trigger, IO: true}, r.Hook)
 			require.Equal(t, m.Outcome.ExecutionID, r.ExecutionID)
 			require.Equal(t, m.Outcome.AgentID, r.AgentID)
 			require.Equal(t, 1, r.Number)

@@ -124,19 +124,3 @@ func TestWhichHooksAnAgentHas(t *testing.T) {
 	checkEvents(t, run)
 	require.Len(t, ran, 2, "where nothing is resolved no hooks are known, those for all included")
 }
-
-// TestTheNewestVersionRuns where an execution begins.
-func TestTheNewestVersionRuns(t *testing.T) {
-	t.Parallel()
-	var ran []int
-	version := func(n int) hook.Hook {
-		h := hook.BeforeStep("v", func(c hook.Point) (hook.Point, error) {
-			ran = append(ran, n)
-			return c, nil
-		})
-		h.Version = n
-		return h
-	}
-	meets(t, domain.TriggerBeforeStep, nil, version(1), version(3), version(2))
-	require.Equal(t, []int{3, 3}, ran)
-}

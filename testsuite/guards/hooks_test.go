@@ -154,7 +154,7 @@ func replies(reply contract.HookReply) hook.Activity {
 func TestAHookThatStops(t *testing.T) {
 	t.Parallel()
 	do := func(c hook.Point) (hook.Point, error) { return c.Stop("enough"), nil }
-	io := replies(contract.HookReply{Stop: &domain.StopSignal{Message: "enough"}})
+	io := replies(contract.HookReply{Stops: []domain.StopSignal{{Message: "enough"}}})
 	everywhere(t, do, io, func(t *testing.T, trigger domain.Trigger, h hook.Hook) {
 		m := meets(t, trigger, nil, h)
 		require.Equal(t, reached(trigger), m.reach())
@@ -180,7 +180,7 @@ func TestAHookThatStopsForAReason(t *testing.T) {
 		for _, trigger := range []domain.Trigger{domain.TriggerBeforeStep, domain.TriggerAfterInference, domain.TriggerAfterStep} {
 			notes := domain.Metadata{"n": []byte("1")}
 			do := func(c hook.Point) (hook.Point, error) { return c.StopFor(reason, "because", notes), nil }
-			io := replies(contract.HookReply{Stop: &domain.StopSignal{Reason: reason, Message: "because", Context: notes}})
+			io := replies(contract.HookReply{Stops: []domain.StopSignal{{Reason: reason, Message: "because", Context: notes}}})
 			for kind, h := range map[string]hook.Hook{"go": at(trigger, "doer", do), "activity": hook.IO(trigger, "doer", io)} {
 				t.Run(string(reason)+" "+string(trigger)+" "+kind, func(t *testing.T) {
 					t.Parallel()
@@ -258,7 +258,7 @@ func TestAHookThatFails(t *testing.T) {
 				require.Equal(t, domain.CodeHookFailed, m.Error.Code)
 				require.Equal(t, "doer", m.Error.Source)
 				require.Equal(t, test.kind, m.Error.Kind)
-				require.Contains(t, m.Error.Message, `hook "doer", version 1, at `+string(trigger)+": ")
+				require.Contains(t, m.Error.Message, `hook "doer" at `+string(trigger)+": ")
 				require.Contains(t, m.Error.Message, test.says)
 				if trigger == domain.TriggerOnStop || trigger == domain.TriggerAfterExecution {
 					require.Equal(t, "seen", m.Answer, "the answer is not lost")

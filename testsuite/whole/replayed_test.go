@@ -13,24 +13,10 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"everstep/domain/contract"
-	"everstep/domain/hook"
 	"everstep/starter/client"
 	"everstep/testsuite"
 	"everstep/worker/host"
 )
-
-// has adds hooks to those with which the test's histories are replayed.
-func (s *stack) has(hooks ...hook.Hook) {
-	for _, h := range hooks {
-		same := func(known hook.Hook) bool {
-			a, b := known.Spec(), h.Spec()
-			return a.Name == b.Name && a.Trigger == b.Trigger && a.Version == b.Version
-		}
-		if !slices.ContainsFunc(s.hooks, same) {
-			s.hooks = append(s.hooks, h)
-		}
-	}
-}
 
 // replaysAtItsEnd replays the history of every run on the stack's queue once the test is over. That is how determinism is
 // proved: whatever a test does on a server, its workflows would do again.

@@ -28,9 +28,8 @@ type stack struct {
 	queue    string
 	address  string
 	worker   *host.Worker
-	// hooks and ran are what its histories are replayed with, and executions that were waited for; irreplayable says
+	// ran are executions that were waited for; irreplayable says
 	// why they are not replayed.
-	hooks        []hook.Hook
 	ran          []client.Execution
 	irreplayable string
 }
@@ -77,7 +76,6 @@ func (s *stack) work(t testing.TB, config host.Config) *host.Worker {
 	t.Helper()
 	config.Connection.Address = s.address
 	config.TaskQueue = s.queue
-	s.has(config.Hooks...)
 	config.Approvals = cmp.Or(config.Approvals, domain.ApprovalsOf("allow"))
 	if config.Dir == "" {
 		config.Dir = t.TempDir()

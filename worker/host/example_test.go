@@ -24,7 +24,7 @@ func Example() {
 	})
 	approve := hook.IO(domain.TriggerBeforeExecution, "approve", func(ctx context.Context, request contract.HookRequest) (contract.HookReply, error) {
 		if overdrawn(ctx, request.AgentID) {
-			return contract.HookReply{Stop: &domain.StopSignal{Message: "the account is overdrawn"}}, nil
+			return contract.HookReply{Stops: []domain.StopSignal{{Message: "the account is overdrawn"}}}, nil
 		}
 		return contract.HookReply{}, nil
 	})
