@@ -98,7 +98,7 @@ func TestNoHookChangesATrustedValue(t *testing.T) {
 			}).Run("pay")
 			require.Equal(t, domain.StatusFailed, run.Outcome.Status)
 			require.Equal(t, domain.CodeHookFailed, run.Error.Code)
-			require.Contains(t, run.Error.Message, "it changed trusted values, which only whoever starts the agent can give")
+			require.Contains(t, run.Error.Message, ".trusted, which no hook may change")
 			require.Empty(t, run.Asked)
 		})
 	}

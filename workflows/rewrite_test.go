@@ -2,7 +2,6 @@ package workflows_test
 
 import (
 	"context"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,35 +18,6 @@ func rewrites(text string) hook.Hook {
 		c.At.Message.Parts = []domain.Part{{Type: domain.PartText, Text: text}}
 		return c, nil
 	})
-}
-
-// TestAnAnswerWithNothingForNone, such as an empty list of calls where there was no list, is another one: histories
-// of hooks that leave it so have its check.
-func TestAnAnswerWithNothingForNone(t *testing.T) {
-	t.Parallel()
-	for name, empties := range map[string]func(m *domain.Message){
-		"tool calls": func(m *domain.Message) { m.ToolCalls = []domain.ToolCall{} },
-		"metadata":   func(m *domain.Message) { m.Metadata = domain.Metadata{} },
-		"data":       func(m *domain.Message) { m.Parts[0].Data = []byte{} },
-		"opaque":     func(m *domain.Message) { m.Parts[0].Opaque = []byte{} },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := &world{model: plays(says("{}"))}
-			env := hooked(t, w, nil, hook.AfterInference("empties", func(c hook.Reply) (hook.Reply, error) {
-				empties(&c.At.Message)
-				return c, nil
-			}))
-			checked := 0
-			env.RegisterActivityWithOptions(func(context.Context, contract.OutputRequest) (contract.OutputReply, error) {
-				checked++
-				return contract.OutputReply{}, nil
-			}, activity.RegisterOptions{Name: string(contract.CheckOutput)})
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Definition.Format.Type = domain.FormatJSON }))
-			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
-			require.Equal(t, 1, checked)
-		})
-	}
 }
 
 // TestARewrittenAnswerIsChecked by a worker, where there is a format to fit. What
@@ -158,35 +128,6 @@ func TestALimitOfMoneyThatAHookSets(t *testing.T) {
 			}
 			require.Contains(t, view.Error.Message, test.says)
 			require.Equal(t, domain.CodeHookFailed, view.Error.Code)
-		})
-	}
-}
-
-// TestWhatStaysOfAnAnswerThatIsCutOff: its text, unless a hook may have taken out of
-// it what nobody may read.
-func TestWhatStaysOfAnAnswerThatIsCutOff(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		hooks []hook.Hook
-		stays []string
-	}{"alone": {nil, []string{"hello", "half a se"}}, "with a hook that rewrites": {[]hook.Hook{rewrites("-")}, []string{"hello"}}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var stayed []string
-			hooks := append(slices.Clip(test.hooks), hook.AfterStep("reads", func(c hook.Point) (hook.Point, error) {
-				for _, m := range c.State.Messages() {
-					stayed = append(stayed, m.Text())
-				}
-				return c, nil
-			}))
-			c := began(t, input(t, "")).task()
-			listing := c.calls(string(contract.ListTools))
-			c.returns(listing, hookedCatalog(t, hooks...)).task()
-			inference := c.calls(string(contract.CallModel))
-			c.stops(contract.StopRequest{Mode: contract.StopNow}).task().asksToCancel(inference)
-			c.returns(inference, with(says("half a se"), func(r *contract.ModelReply) { r.Outcome = contract.Interrupted })).task().notes()
-			require.NoError(t, c.along(hooks...))
-			require.Equal(t, test.stays, stayed)
 		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -290,4 +291,33 @@ func TestAHookThatWithholdsTools(t *testing.T) {
 	require.Zero(t, m.Asked[0].MaxOutputTokens)
 	require.Empty(t, m.Asked[1].Tools)
 	require.Equal(t, int64(7), m.Asked[1].MaxOutputTokens)
+}
+
+// TestWhatStaysOfAnAnswerThatIsCutOff: its text, unless a hook may have taken out of
+// it what nobody may read.
+func TestWhatStaysOfAnAnswerThatIsCutOff(t *testing.T) {
+	t.Parallel()
+	rewrites := hook.AfterInference("rewrites", func(c hook.Reply) (hook.Reply, error) {
+		c.At.Message = saying("-")
+		return c, nil
+	})
+	rewrites.Always = true
+	for name, test := range map[string]struct {
+		hooks []hook.Hook
+		stays string
+	}{"alone": {nil, "one two"}, "with a hook that rewrites": {[]hook.Hook{rewrites}, ""}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			run := testsuite.New(t, testsuite.Config{
+				Hooks: test.hooks, Turns: []testsuite.Turn{{Text: "one two three four five six", Delay: time.Minute}},
+			}).Run("go", testsuite.StopAt(30*time.Second, contract.StopNow))
+			require.Equal(t, domain.StatusStopped, run.Outcome.Status)
+			stayed := ""
+			for _, m := range run.Messages[1:] {
+				stayed += m.Text()
+			}
+			require.Equal(t, test.stays == "", stayed == "", stayed)
+			require.True(t, strings.HasPrefix(stayed, test.stays), stayed)
+		})
+	}
 }

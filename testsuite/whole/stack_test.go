@@ -16,7 +16,6 @@ import (
 	sdk "go.temporal.io/sdk/client"
 
 	"everstep/domain"
-	"everstep/domain/hook"
 	"everstep/starter/client"
 	"everstep/worker/host"
 )
