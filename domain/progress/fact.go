@@ -275,7 +275,7 @@ type TaskBegan struct {
 type TaskDone struct{}
 
 // A TaskFailed says why a worker could not carry the workflow on.
-type TaskFailed struct{ Why string }
+type TaskFailed struct{ Why, Worker string }
 
 // A ResetHere says that what came before stands in an earlier run too.
 type ResetHere struct{}

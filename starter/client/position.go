@@ -24,8 +24,8 @@ type position struct {
 	// left means that the agent has gone on in another workflow since.
 	left bool
 	// trouble is why no worker can carry the workflow on, where the newest
-	// workflow task failed, and troubled the build of that worker.
-	trouble, troubled string
+	// workflow task failed, and troubled the build of that worker, failing its name.
+	trouble, troubled, failing string
 	// step is the one in progress by the history, where it is; completed are
 	// the steps before it. It is known where the history had to be read.
 	step int
@@ -140,7 +140,7 @@ func (c *Client) positionWith(ctx context.Context, s snapshot, along func(progre
 			break
 		}
 	}
-	p := position{snapshot: s, trouble: scan.trouble, troubled: scan.troubled}
+	p := position{snapshot: s, trouble: scan.trouble, troubled: scan.troubled, failing: scan.failing}
 	if scan.outcome != nil { // it ended after the description
 		p.outcome = scan.outcome
 	}
@@ -169,9 +169,9 @@ type newestScan struct {
 	// when that is over.
 	between bool
 	// trouble is why the newest workflow task failed; empty where one has gone
-	// well since, which passed tells. troubled is the build of the worker that failed.
-	trouble, troubled string
-	passed            bool
+	// well since, which passed tells. troubled is the build of the worker that failed, failing its name.
+	trouble, troubled, failing string
+	passed                     bool
 }
 
 // take reports whether the fact settles the matter.
@@ -181,7 +181,7 @@ func (n *newestScan) take(fact progress.Fact) bool {
 		n.passed = true
 	case progress.TaskFailed:
 		if !n.passed && n.trouble == "" {
-			n.trouble = f.Why
+			n.trouble, n.failing = f.Why, f.Worker
 		}
 	case progress.TaskBegan: // the failed task's, as the newest comes first
 		if n.trouble != "" {

@@ -40,7 +40,13 @@ func (c *Client) liveStatus(ctx context.Context, id string) (contract.StatusView
 func (c *Client) statusOfRun(ctx context.Context, s snapshot, id string) (contract.StatusView, error) {
 	if _, byServer := history.ServerEnd(s.info().GetStatus()); !byServer {
 		if view := c.statusByWorkflow(ctx, s); view != nil {
-			return c.waiting(ctx, s, c.asking(ctx, c.withoutSettled(s, s.counting(s.completing(*view))))), nil
+			v := c.waiting(ctx, s, c.asking(ctx, c.withoutSettled(s, s.counting(s.completing(*view)))))
+			if s.open() && s.GetPendingWorkflowTask().GetAttempt() > 1 { // the worker that answers may lack a hook
+				if p, err := c.position(ctx, s); err == nil {
+					v.Doing = cmp.Or(p.stuck(), v.Doing)
+				}
+			}
+			return v, nil
 		}
 	}
 	return c.statusByServer(ctx, id)
@@ -169,7 +175,11 @@ func (p position) stuck() string {
 	if other := OtherBuild(p.builds, p.troubled); other != "" {
 		return fmt.Sprintf("a worker of another build cannot carry it on (%s), and tries again: %s", other, p.trouble)
 	}
-	return "a worker cannot carry it on, and tries again: " + p.trouble
+	worker := "a worker"
+	if p.failing != "" {
+		worker = "worker " + p.failing
+	}
+	return worker + " cannot carry it on, and tries again: " + p.trouble
 }
 
 func (p position) doing(work []history.Pending, step int) (string, time.Time) {

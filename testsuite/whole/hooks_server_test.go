@@ -3,11 +3,14 @@ package whole_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 
@@ -146,6 +149,10 @@ func TestAWorkerWithoutTheHook(t *testing.T) {
 			bad := s.work(t, host.Config{Tools: tools, Hooks: test.has})
 			resumed := s.goesOn(t, begun.ID)
 			require.Contains(t, s.failedTask(t, begun), test.says)
+			require.Eventually(t, func() bool {
+				status, err := s.agents.Status(within(t), begun.ID)
+				return err == nil && strings.Contains(status.Doing, test.says) && strings.Contains(status.Doing, fmt.Sprintf("worker %d@", os.Getpid()))
+			}, patience, 20*time.Millisecond)
 			bad.Stop()
 			good := s.work(t, host.Config{Tools: tools, Hooks: []hook.Hook{numbered(1)}})
 			defer good.Stop()
@@ -198,8 +205,8 @@ func TestHooksThatAreActivitiesOnAServer(t *testing.T) {
 	content := "replaced"
 	hooks := []hook.Hook{
 		flaky,
-		hook.IO(domain.TriggerAfterToolUse, "replace", replies(contract.HookReply{Content: &content})),
-		hook.IO(domain.TriggerOnStop, "late", replies(contract.HookReply{Note: domain.Metadata{"ended": []byte("true")}})),
+		hook.IO(domain.TriggerAfterToolUse, "replace", wants(contract.HookReply{Content: &content})),
+		hook.IO(domain.TriggerOnStop, "late", wants(contract.HookReply{Note: domain.Metadata{"ended": []byte("true")}})),
 	}
 	for i := range hooks {
 		hooks[i].Always = true
@@ -215,8 +222,49 @@ func TestHooksThatAreActivitiesOnAServer(t *testing.T) {
 	require.JSONEq(t, "true", string(state.Metadata()["ended"]))
 }
 
-func replies(reply contract.HookReply) hook.Activity {
+func wants(reply contract.HookReply) hook.Activity {
 	return func(context.Context, contract.HookRequest) (contract.HookReply, error) { return reply, nil }
+}
+
+// TestAReplyThatDiffersIsRecordedAgain, and no other: one that changes nothing once, one that alternates each time, one
+// that blocks a call where it does. A hook of a panic has a reply, too.
+func TestAReplyThatDiffersIsRecordedAgain(t *testing.T) {
+	t.Parallel()
+	hooks := []hook.Hook{
+		hook.BeforeStep("idle", func(c hook.Point) (hook.Point, error) { return c, nil }),
+		hook.AfterStep("alternates", func(c hook.Point) (hook.Point, error) {
+			if c.State.StepCount()%2 == 0 {
+				return c, nil
+			}
+			return c.Note("odd", c.State.StepCount())
+		}),
+		hook.BeforeToolUse("blocks", func(c hook.ToolUse) (hook.ToolUse, error) {
+			if c.State.StepCount() == 1 {
+				return hook.Block(c, "not now"), nil
+			}
+			return c, nil
+		}),
+		hook.OnStop("panics", func(hook.Point) (hook.Point, error) { panic("hunter2") }),
+	}
+	for i := range hooks {
+		hooks[i].Always = true
+	}
+	s := start(t, host.Config{Hooks: hooks, Tools: []tool.Tool{echo()}})
+	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: scripted(longScript(t, 5, 1), "echo")})
+	require.NoError(t, err)
+	result, err := s.agents.Wait(within(t), begun.ID, 0)
+	require.NoError(t, err)
+	require.Contains(t, result.Error.Message, `hook "panics" at on_stop: it panicked`)
+	require.NotContains(t, result.Error.Message, "hunter2")
+	recorded := map[string]int{}
+	for _, marker := range replies(s.history(t, begun.WorkflowID, begun.RunID)) {
+		var id string
+		require.NoError(t, codec.New().DataConverter().FromPayloads(marker.Details["data"], &id, new(commonpb.Payloads)))
+		recorded[id]++
+	}
+	require.Equal(t, map[string]int{
+		"hook/before_step/idle": 1, "hook/after_step/alternates": result.Outcome.Steps, "hook/before_tool_use/blocks": 3, "hook/on_stop/panics": 1,
+	}, recorded)
 }
 
 // TestAWorkerWithoutTheHookAnswersQuestions: a replay runs no hook.

@@ -26,6 +26,7 @@ import (
 	"everstep/activities/tool"
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/hook"
 	agents "everstep/starter/client"
 	"everstep/testsuite"
 	"everstep/worker/host"
@@ -52,6 +53,8 @@ turns:
     tool_calls: [{name: echo, arguments: {text: a}}, {name: echo, arguments: {text: b}}, {name: nothing, arguments: {}}, {name: echo, arguments: {text: c}}]
   - text: 'done'
 `, "echo"))
+	s = start(t, host.Config{Hooks: []hook.Hook{saysEachTime("first"), saysEachTime("second")}, Tools: []tool.Tool{echo()}})
+	keep("hooks", s.begin(t, "turns: [{text: hello}]"))
 	begun, err := s.agents.Start(within(t), agents.Start{Prompt: "go", Definition: scripted(longScript(t, 3, 1), "echo"), Budget: steps(2)})
 	require.NoError(t, err)
 	keep("budget", begun)
@@ -87,6 +90,25 @@ type reported struct {
 func (*reported) Helper() {}
 
 func (s *reported) Errorf(format string, args ...any) { s.text += fmt.Sprintf(format, args...) }
+
+// saysEachTime is a hook of all agents that says something else before each step.
+func saysEachTime(name string) hook.Hook {
+	h := hook.BeforeStep(name, func(c hook.Point) (hook.Point, error) {
+		return c.Say(domain.RoleUser, fmt.Sprintf("%s: %d steps", name, c.State.StepCount())), nil
+	})
+	h.Always = true
+	return h
+}
+
+// replies are the events that record what hooks want, in order.
+func replies(history *historypb.History) (all []*historypb.MarkerRecordedEventAttributes) {
+	for _, event := range history.Events {
+		if marker := event.GetMarkerRecordedEventAttributes(); marker != nil {
+			all = append(all, marker)
+		}
+	}
+	return all
+}
 
 // replayed is what Replay reports of a history.
 func replayed(t *testing.T, history *historypb.History) string {
@@ -154,6 +176,13 @@ func TestReplayCatches(t *testing.T) {
 				o["arguments"] = `{"text":"x"}`
 			})
 		}, []string{`, activity agent.CallTool at /arguments: recorded "{\"text\":\"x\"}", now "{\"text\":\"b\"}"`}},
+		"two hooks swapped": {"hooks", func(_ *testing.T, h *historypb.History) {
+			recorded := replies(h)
+			recorded[0].Details, recorded[1].Details = recorded[1].Details, recorded[0].Details
+		}, []string{
+			`, reply hook/before_step/second: is recorded, and now it is reply hook/before_step/first`,
+			`, reply hook/before_step/first: is recorded, and now it is reply hook/before_step/second`,
+		}},
 		"a field dropped": {"plain", func(t *testing.T, h *historypb.History) {
 			edit(t, scheduled(h, string(contract.CallModel))[0].Input.Payloads[0], func(o map[string]any) { o["budget"] = 7 })
 		}, []string{`, activity agent.CallModel at /budget: recorded 7, now missing`}},

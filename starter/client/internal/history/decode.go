@@ -217,7 +217,7 @@ func (d *decoder) taskFailed(a *historypb.WorkflowTaskFailedEventAttributes) []p
 		enumspb.WORKFLOW_TASK_FAILED_CAUSE_FAILOVER_CLOSE_COMMAND:
 		return nil
 	}
-	return one(progress.TaskFailed{Why: d.message(a.GetFailure())})
+	return one(progress.TaskFailed{Why: d.message(a.GetFailure()), Worker: a.GetIdentity()})
 }
 
 func (d *decoder) updated(a *historypb.WorkflowExecutionUpdateCompletedEventAttributes) []progress.Fact {
