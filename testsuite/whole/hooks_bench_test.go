@@ -112,3 +112,45 @@ func BenchmarkHooks(b *testing.B) {
 		require.NoError(b, table.Flush())
 	}
 }
+
+// BenchmarkHookReplies prints what a step costs in history, in bytes and events, for each trigger: of an agent without a hook,
+// with one that changes nothing, and with one whose reply is another one each time. Executions have 100 steps, 20 with -short.
+func BenchmarkHookReplies(b *testing.B) {
+	steps := 100
+	if testing.Short() {
+		steps = 20
+	}
+	sets := []hookSet{{name: "none"}}
+	idle, changing := looksOn("idle"), notesOn("changing")
+	for i, h := range idle {
+		trigger := string(h.Trigger())
+		idle[i].Name, changing[i].Name = "idle-"+trigger, "changing-"+trigger
+		sets = append(sets, hookSet{"nothing at " + trigger, idle[i : i+1]}, hookSet{"another each time at " + trigger, changing[i : i+1]})
+	}
+	providers := map[string]inference.Provider{fmt.Sprintf("talker%d", steps): &talker{steps: steps}}
+	s := startOn(b, "plain", nil, host.Config{Tools: []tool.Tool{recite()}, Providers: providers, Hooks: allHooks(sets)})
+	for b.Loop() {
+		table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+		fmt.Fprintln(table, "hook\tsteps\truns\tevents/step\tbytes/step\t")
+		for _, set := range sets {
+			m := s.measure(b, steps, set.names()...)
+			fmt.Fprintf(table, "%s\t%d\t%d\t%.2f\t%.0f\t\n", set.name, steps, m.runs, float64(m.events)/float64(steps), m.bytesPerStep())
+		}
+		require.NoError(b, table.Flush())
+	}
+}
+
+// notesOn is a hook at each of the triggers that notes another number each time.
+func notesOn(name string) []hook.Hook {
+	return []hook.Hook{
+		hook.BeforeExecution(name, notes[hook.Nothing]), hook.BeforeStep(name, notes[hook.Nothing]),
+		hook.BeforeInference(name, notes[hook.Request]), hook.AfterInference(name, notes[hook.Answer]),
+		hook.BeforeToolUse(name, notes[hook.Call]), hook.AfterToolUse(name, notes[hook.Result]),
+		hook.AfterStep(name, notes[hook.Nothing]), hook.OnError(name, notes[hook.Failure]),
+		hook.OnStop(name, notes[hook.Nothing]), hook.AfterExecution(name, notes[hook.Nothing]),
+	}
+}
+
+func notes[At any](c hook.Context[At]) (hook.Context[At], error) {
+	return c.Note("steps", c.State.StepCount()+1)
+}

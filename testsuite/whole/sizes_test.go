@@ -55,10 +55,21 @@ func TestAStepOfManyMegabytes(t *testing.T) {
 	}
 }
 
-// TestCallsThatAHookMakesLong do not stand still, however little they compress.
+// TestCallsThatAHookMakesLong do not stand still, however little they compress: they go to the server in several requests.
+// What no request has room for, since it is recorded in one workflow task, fails the hook.
 func TestCallsThatAHookMakesLong(t *testing.T) {
 	t.Parallel()
-	const calls, size = 8, 600_000
+	const calls = 8
+	for size, fault := range map[int]string{180_000: "", 600_000: `hook "long" at before_tool_use: its reply takes 800063 bytes, and hooks have recorded 1600126 in this workflow task already`} {
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			t.Parallel()
+			makesLong(t, calls, size, fault)
+		})
+	}
+}
+
+func makesLong(t *testing.T, calls, size int, fault string) {
+	t.Helper()
 	long := hook.BeforeToolUse("long", func(c hook.ToolUse) (hook.ToolUse, error) {
 		noise := make([]byte, size)
 		_, _ = rand.NewChaCha8([32]byte{byte(c.At.Position)}).Read(noise)
@@ -77,6 +88,10 @@ func TestCallsThatAHookMakesLong(t *testing.T) {
 	begun := s.begin(t, script, "weigh")
 	result, err := s.agents.Wait(within(t), begun.ID, 0)
 	require.NoError(t, err)
+	if fault != "" {
+		require.Contains(t, result.Error.Message, fault)
+		return
+	}
 	require.Equal(t, "done", result.Answer, "%v", result.Error)
 	for _, call := range collect(t, s.agents.Steps(within(t), begun.ID, 0))[0].Step.ToolExecutions {
 		require.Equal(t, fmt.Sprint(base64.StdEncoding.EncodedLen(size)), call.Value)

@@ -9,8 +9,7 @@ import (
 	"everstep/domain/hook"
 )
 
-// A Trace is where hook trace ran. It is for runs in memory, where nothing is
-// replayed: a hook may otherwise have no memory of its own.
+// A Trace is where hook trace ran, for runs in memory, where no worker dies.
 type Trace struct {
 	mu  sync.Mutex
 	ran []string

@@ -68,7 +68,7 @@ func (p WorkerPlan) hooks() []hook.Hook {
 }
 
 // announce says that an execution begins, and tells the runner where it
-// goes on from another one. A replay tells it again, which does no harm.
+// goes on from another one. Where its worker dies it tells that again.
 func (p WorkerPlan) announce(c hook.Point) (hook.Point, error) {
 	execution, _ := c.State.Execution()
 	words := "begins"
