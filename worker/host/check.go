@@ -31,7 +31,7 @@ import (
 func checkCommand(config Config) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "check",
-		Short: "Check the configuration and, with --open, that this build fits what is open",
+		Short: "Check the configuration and what is open, before a deployment",
 		Long: `Checks what a worker checks at its start, and that the server answers, and ends.
 
 With --open it also replays all open executions of the task queue with this
