@@ -64,6 +64,9 @@ func TestWorkflowsKeepToTheirHistory(t *testing.T) {
 	lasting := map[string]string{"_": "a proof at compile time", "scheduledBy": "a key, which nothing changes"}
 	fset, files := sourcesBelow(t, "workflows")
 	for _, file := range files {
+		if file.Name.Name == "replay" { // it runs workflows, and is none
+			continue
+		}
 		for _, declared := range file.Decls {
 			if general, ok := declared.(*ast.GenDecl); ok && general.Tok == token.VAR {
 				for _, spec := range general.Specs {

@@ -11,11 +11,14 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain/contract"
 	"everstep/starter/client"
 	"everstep/testsuite"
 	"everstep/worker/host"
+	"everstep/worker/host/codec"
+	"everstep/workflows/replay"
 )
 
 // replaysAtItsEnd replays the history of every run on the stack's queue once the test is over. That is how determinism is
@@ -34,6 +37,7 @@ func (s *stack) replaysAtItsEnd(t testing.TB) {
 			history := s.history(t, run.WorkflowID, run.RunID)
 			if !t.Failed() && len(history.GetEvents()) > 0 {
 				testsuite.Replay(t, history)
+				s.answersAfterItsEnd(t, run, history)
 			}
 			if t.Failed() {
 				t.Logf("it is the history of %s, run %s", run.WorkflowID, run.RunID)
@@ -41,6 +45,21 @@ func (s *stack) replaysAtItsEnd(t testing.TB) {
 			}
 		}
 	})
+}
+
+// answersAfterItsEnd asks the queries of a run without a worker.
+func (s *stack) answersAfterItsEnd(t testing.TB, run client.Execution, history *historypb.History) {
+	t.Helper()
+	began := slices.ContainsFunc(history.Events, func(e *historypb.HistoryEvent) bool { return e.EventType == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED })
+	asked := 0
+	_, err := replay.Ask(context.Background(), history.Events, workflow.Execution{ID: run.WorkflowID, RunID: run.RunID},
+		replay.Options{DataConverter: codec.New().DataConverter()}, func(*replay.Queries) error { asked++; return nil })
+	if !began {
+		require.ErrorIs(t, err, replay.ErrNotBegun)
+		return
+	}
+	require.NoError(t, err)
+	require.Equal(t, 1, asked)
 }
 
 // runsOnQueue are those that the server lists, and the ones that the test has waited for: a list may come late.
@@ -73,6 +92,16 @@ func (s *stack) runsOnQueue(t testing.TB) []client.Execution {
 // history is a run's, empty where the test has deleted it. Of one that is open it goes as far as a worker would get it.
 func (s *stack) history(t testing.TB, workflowID, runID string) *historypb.History {
 	t.Helper()
+	history := s.historyNow(t, workflowID, runID)
+	if len(history.Events) == 0 || ends(history.Events[len(history.Events)-1]) {
+		return history
+	}
+	return openHistory(history)
+}
+
+// historyNow is all that there is of a run's.
+func (s *stack) historyNow(t testing.TB, workflowID, runID string) *historypb.History {
+	t.Helper()
 	history := &historypb.History{}
 	events := s.temporal.GetWorkflowHistory(within(t), workflowID, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {
@@ -83,10 +112,7 @@ func (s *stack) history(t testing.TB, workflowID, runID string) *historypb.Histo
 		require.NoError(t, err)
 		history.Events = append(history.Events, event)
 	}
-	if ends(history.Events[len(history.Events)-1]) {
-		return history
-	}
-	return openHistory(history)
+	return history
 }
 
 func ends(event *historypb.HistoryEvent) bool {

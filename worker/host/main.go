@@ -19,6 +19,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
 	"golang.org/x/term"
 
@@ -123,7 +124,7 @@ handed back; at once on a second signal.`,
 	dir := command.Flags().Lookup("dir")
 	dir.Usage = strings.Replace(dir.Usage, " (", "; "+without+" (", 1)
 	command.SetFlagErrorFunc(wrongFlag)
-	command.AddCommand(codecCommand(), uiCommand())
+	command.AddCommand(checkCommand(config), codecCommand(), uiCommand())
 	command.CompletionOptions.DisableDefaultCmd = true
 	version := command.Flags().Bool("version", false, "say which build this is, and end")
 	command.RunE = func(command *cobra.Command, _ []string) error {
@@ -162,21 +163,9 @@ func noArguments(_ *cobra.Command, args []string) error {
 // Run connects, serves until ctx ends, and stops gracefully. It reads neither
 // flags nor variables.
 func Run(ctx context.Context, config Config) error {
-	locating, cancel := context.WithTimeout(ctx, dialPatience)
-	defer cancel()
-	var err error
-	if config, err = config.located(locating); err != nil {
-		return err
-	}
-	config = config.withDefaults()
-	config.Connection.Logger = config.logger()
-	w, err := ready(ctx, config)
+	w, c, err := prepared(ctx, config)
 	if err != nil {
 		return err
-	}
-	c, err := Dial(ctx, config.Connection)
-	if err != nil {
-		return errors.Join(err, w.close())
 	}
 	defer c.Close()
 	if err := w.start(c); err != nil {
@@ -187,8 +176,27 @@ func Run(ctx context.Context, config Config) error {
 	case <-ctx.Done():
 		return nil
 	case err := <-w.Fatal():
-		return notServing(config, err)
+		return notServing(w.config, err)
 	}
+}
+
+// prepared is a worker that has all it needs but does not serve yet, and the server that it is for.
+func prepared(ctx context.Context, config Config) (*Worker, client.Client, error) {
+	locating, cancel := context.WithTimeout(ctx, dialPatience)
+	defer cancel()
+	config, err := config.located(locating)
+	if err != nil {
+		return nil, nil, err
+	}
+	w, err := ready(ctx, config)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := Dial(ctx, w.config.Connection)
+	if err != nil {
+		return nil, nil, errors.Join(err, w.close())
+	}
+	return w, c, nil
 }
 
 func exitCode(err error) int {

@@ -1,0 +1,172 @@
+package whole_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/activities/tool"
+	"everstep/domain"
+	"everstep/domain/contract"
+	agents "everstep/starter/client"
+	"everstep/worker/host"
+	"everstep/worker/host/codec"
+	"everstep/workflows/replay"
+)
+
+// queryAnswers are what an agent's queries answer.
+type queryAnswers struct {
+	Status   contract.StatusView
+	Steps    contract.StepsPage
+	Messages contract.MessagesPage
+	Events   contract.EventsPage
+}
+
+// replayedAnswers asks a workflow that was replayed along these events.
+func replayedAnswers(t *testing.T, events []*historypb.HistoryEvent) (a queryAnswers, asked int, err error) {
+	t.Helper()
+	started := events[0].GetWorkflowExecutionStartedEventAttributes()
+	execution := workflow.Execution{ID: started.GetWorkflowId(), RunID: started.GetOriginalExecutionRunId()}
+	_, err = replay.Ask(t.Context(), events, execution, replay.Options{DataConverter: codec.New().DataConverter()}, func(q *replay.Queries) (err error) {
+		asked++
+		if a.Status, err = replay.Query(q, contract.QueryStatus, contract.StatusRequest{}); err != nil {
+			return err
+		}
+		if a.Steps, err = replay.Query(q, contract.QuerySteps, contract.StepsRequest{}); err != nil {
+			return err
+		}
+		if a.Messages, err = replay.Query(q, contract.QueryMessages, contract.MessagesRequest{}); err != nil {
+			return err
+		}
+		a.Events, err = replay.Query(q, contract.QueryEvents, contract.EventsRequest{})
+		return err
+	})
+	a.Status.History.Events = 0 // it counts a task that only the replay has
+	return a, asked, err
+}
+
+// workersAnswers asks the worker that is up.
+func (s *stack) workersAnswers(t *testing.T, begun agents.Execution) (a queryAnswers) {
+	t.Helper()
+	for query, into := range map[string]any{
+		string(contract.QueryStatus): &a.Status, string(contract.QuerySteps): &a.Steps, string(contract.QueryMessages): &a.Messages, string(contract.QueryEvents): &a.Events,
+	} {
+		value, err := s.temporal.QueryWorkflow(within(t), begun.WorkflowID, begun.RunID, query, map[string]any{})
+		require.NoError(t, err)
+		require.NoError(t, value.Get(into))
+	}
+	a.Status.History.Events = 0
+	return a
+}
+
+func asJSON(t *testing.T, value any) string {
+	t.Helper()
+	encoded, err := json.Marshal(value)
+	require.NoError(t, err)
+	return string(encoded)
+}
+
+// TestReplayAnswersAsTheWorkerDoes of agents that have ended, of a session that is idle, and of one that waits for a person.
+func TestReplayAnswersAsTheWorkerDoes(t *testing.T) {
+	t.Parallel()
+	s := start(t, host.Config{Tools: []tool.Tool{echo()}})
+	const script = "turns: [{text: looking, tool_calls: [{name: echo, arguments: {text: a}}, {name: nothing, arguments: {}}]}, {text: done}]"
+	same := func(begun agents.Execution) {
+		t.Helper()
+		var events []*historypb.HistoryEvent
+		before, after := "", asJSON(t, s.workersAnswers(t, begun))
+		for before != after { // it goes on meanwhile
+			before, events = after, s.historyNow(t, begun.WorkflowID, begun.RunID).Events
+			after = asJSON(t, s.workersAnswers(t, begun))
+		}
+		replayed, asked, err := replayedAnswers(t, events)
+		require.NoError(t, err)
+		require.Equal(t, 1, asked)
+		require.JSONEq(t, after, asJSON(t, replayed))
+	}
+	begun := s.begin(t, script, "echo")
+	s.ended(t, begun)
+	same(begun)
+	idle, err := s.agents.Start(within(t), agents.Start{ID: s.named("idle"), Prompt: "go", Definition: scripted(writeScript(t, script), "echo")})
+	require.NoError(t, err)
+	s.ended(t, idle)
+	same(idle)
+	definition := scripted(writeScript(t, script), "echo")
+	definition.Approvals = domain.ApprovalsOf("ask")
+	waits, err := s.agents.Start(within(t), agents.Start{ID: s.named("waits"), Prompt: "go", Definition: definition})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		view, err := s.agents.Status(within(t), waits.ID)
+		return err == nil && len(view.PendingApprovals) == 1
+	}, patience, 20*time.Millisecond)
+	same(waits)
+	_, err = s.agents.Stop(within(t), waits.ID, agents.StopOptions{Mode: contract.StopNow})
+	require.NoError(t, err)
+	s.ended(t, waits)
+}
+
+// TestReplayedQueriesOfCutHistories cuts a history of each kind after each of its events. What is answered is as the last
+// completed task has left it: the same until the next is completed, and what is told later begins with it.
+func TestReplayedQueriesOfCutHistories(t *testing.T) {
+	t.Parallel()
+	for name, history := range freshHistories(t) {
+		events := history.Events
+		if events[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowType().GetName() != string(contract.Execute) {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			end, _, err := replayedAnswers(t, events)
+			require.NoError(t, err)
+			task, of := 0, 0 // of which task the answer before was
+			var before string
+			for i, event := range events {
+				if event.EventType == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
+					task = i + 1
+				}
+				a, asked, err := replayedAnswers(t, events[:i+1])
+				switch {
+				case task == 0:
+					require.ErrorIs(t, err, replay.ErrNotBegun)
+					require.Zero(t, asked)
+					continue
+				case i+1 < len(events) && byTask(events[i+1]): // the server writes a task and what it does at once
+					require.ErrorIs(t, err, replay.ErrDiffers)
+					continue
+				}
+				require.NoError(t, err, "cut after event %d", i+1)
+				require.Equal(t, 1, asked)
+				if task == of {
+					require.Equal(t, before, asJSON(t, a))
+				}
+				of, before = task, asJSON(t, a)
+				require.Equal(t, end.Events.Events[:len(a.Events.Events)], a.Events.Events)
+				require.Equal(t, end.Messages.Entries[:len(a.Messages.Entries)], a.Messages.Entries)
+				completed := a.Steps.First - 1
+				for _, e := range a.Events.Events {
+					if domain.EventTypeOf(e.Event) == domain.EventStepCompleted {
+						completed++
+					}
+				}
+				require.Equal(t, completed, a.Status.StepCount)
+			}
+		})
+	}
+}
+
+// byTask reports whether an event is what a workflow task has done, in these histories.
+func byTask(event *historypb.HistoryEvent) bool {
+	switch event.EventType {
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED, enumspb.EVENT_TYPE_TIMER_STARTED, enumspb.EVENT_TYPE_TIMER_CANCELED,
+		enumspb.EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED, enumspb.EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES,
+		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
+		return true
+	default:
+		return false
+	}
+}
