@@ -1,0 +1,108 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/sdk/converter"
+
+	"everstep/domain"
+)
+
+// Kinds of errors.
+var (
+	// ErrNotBegun: no workflow task was completed, so the run's input is all there is to know.
+	ErrNotBegun = errors.New("no worker has completed a workflow task of this run yet")
+	// ErrDiffers: the workflow of this build would do something else than what is recorded.
+	ErrDiffers = errors.New("the history does not fit the workflow of this build")
+	// ErrUnreadable: a payload cannot be decoded, or its storage lacks it.
+	ErrUnreadable = errors.New("the history cannot be decoded")
+	// ErrIncomplete: events are missing or damaged.
+	ErrIncomplete = errors.New("the history is not whole")
+	// ErrForeign: the workflow is of a type that no worker of Everstep has.
+	ErrForeign = errors.New("the workflow is none of Everstep's")
+)
+
+// An Error says why a history cannot be replayed.
+type Error struct {
+	// Kind is one of those above; errors.Is compares it.
+	Kind error
+	// EventID is where the history does not fit or is not whole: of ErrDiffers, the completed workflow task that would do
+	// something else. 0: nobody knows.
+	EventID int64
+	// Detail says what is wrong; it may be empty.
+	Detail string
+}
+
+func (e *Error) Error() string {
+	text := e.Kind.Error()
+	if e.EventID > 0 {
+		text += fmt.Sprintf(" at event %d", e.EventID)
+	}
+	if e.Detail != "" {
+		text += ": " + e.Detail
+	}
+	return text
+}
+
+// Unwrap returns the kind.
+func (e *Error) Unwrap() error { return e.Kind }
+
+// What the SDK says of a difference, of which the attributes of events and commands may hold what nobody should read.
+var (
+	otherCommand   = regexp.MustCompile(`nondeterministic workflow: history event is (.*), replay command is (.*)`)
+	missingCommand = regexp.MustCompile(`nondeterministic workflow: missing replay command for (.*)`)
+	extraCommand   = regexp.MustCompile(`nondeterministic workflow: extra replay command for (.*)`)
+	completedTask  = regexp.MustCompile(`WorkflowTaskCompletedEventId:(\d+)`)
+	kindAndName    = regexp.MustCompile(`^(\w+)(?:.*?(?:ActivityType|WorkflowType):\(Name:([^),]*))?`)
+)
+
+// difference puts into words what the SDK says. Where it names no event, it is at the end of the history that something differs.
+func difference(text string, task int64) *Error {
+	text = oneLine(text)
+	e := &Error{Kind: ErrDiffers, EventID: task, Detail: text}
+	if found := completedTask.FindStringSubmatch(text); found != nil {
+		e.EventID, _ = strconv.ParseInt(found[1], 10, 64)
+	}
+	named := func(attributes string) string {
+		found := kindAndName.FindStringSubmatch(attributes)
+		return strings.TrimSpace(strings.Join(found[1:], " "))
+	}
+	if found := otherCommand.FindStringSubmatch(text); found != nil {
+		e.Detail = fmt.Sprintf("recorded is %s, and now it would be %s", named(found[1]), named(found[2]))
+	} else if found := missingCommand.FindStringSubmatch(text); found != nil {
+		e.Detail = fmt.Sprintf("recorded is %s, which it would not do now", named(found[1]))
+	} else if found := extraCommand.FindStringSubmatch(text); found != nil {
+		e.Detail = fmt.Sprintf("it would now do %s, which is not recorded", named(found[1]))
+	}
+	e.Detail = domain.Shorten(e.Detail, 300)
+	return e
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// decoding is a data converter that keeps the first error of decoding: of a workflow that could not read its input or a
+// result the SDK only tells what came of that.
+type decoding struct {
+	converter.DataConverter
+	err error
+}
+
+func (d *decoding) FromPayload(payload *commonpb.Payload, value any) error {
+	return d.noted(d.DataConverter.FromPayload(payload, value))
+}
+
+func (d *decoding) FromPayloads(payloads *commonpb.Payloads, values ...any) error {
+	return d.noted(d.DataConverter.FromPayloads(payloads, values...))
+}
+
+func (d *decoding) noted(err error) error {
+	if d.err == nil {
+		d.err = err
+	}
+	return err
+}
