@@ -14,7 +14,7 @@ func (s session) accountPage(request account.Request) (account.Page, error) {
 		return account.Page{}, refusal(err)
 	}
 	held := s.executionsHeld()
-	w := account.Writer{Request: request, Page: account.Page{Held: s.held(held)}}
+	w := account.Writer{Request: request, Page: account.Page{Held: s.held(held), Revision: s.revision()}}
 	err := s.writeExecutions(&w, held)
 	if err == nil && s.writeSteps(&w, held) && s.writeEvents(&w, held) && s.writeMessages(&w, held) && w.Page.Next == nil {
 		err = s.writeHead(&w)
@@ -55,7 +55,7 @@ func (s session) heldTo() contract.HeldTo {
 }
 
 func (s session) held(executions []endedExecution) account.Held {
-	held := account.Held{Executions: []account.HeldExecution{}, Messages: s.talk.Log().Base()}
+	held := account.Held{Run: s.ownRun(), Executions: []account.HeldExecution{}, Messages: s.talk.Log().Base()}
 	for _, e := range executions {
 		first := account.HeldExecution{Number: e.state.ExecutionCount(), Step: int(e.state.Folded().Steps) + 1, Event: 1}
 		if len(e.events) > 0 {
@@ -181,14 +181,22 @@ func (s session) writeHead(w *account.Writer) error {
 	return err
 }
 
+func (s session) ownRun() account.Run {
+	own := s.info.WorkflowExecution
+	return account.Run{WorkflowID: own.ID, ID: own.RunID, First: s.info.FirstRunID, Previous: s.info.ContinuedExecutionRunID, Number: s.run.number}
+}
+
+// revision is of all that changes what is listed already: what the model is not shown, where the agent stands, and what
+// people have said of calls.
+func (s session) revision() domain.Digest {
+	encoded, _ := json.Marshal([]any{s.talk.Edits(), s.rewindTarget(), s.state.Settled(), s.state.Unsettled()})
+	return domain.DigestOfTexts(string(encoded))
+}
+
 // accountHead is what is known of the agent as a whole.
 func (s session) accountHead(request account.Request) (account.Head, error) {
-	workflow := s.info.WorkflowExecution
 	head := account.Head{
-		AgentID: s.in.AgentID, Name: s.in.Name,
-		Run: account.Run{
-			WorkflowID: workflow.ID, ID: workflow.RunID, First: s.info.FirstRunID, Previous: s.info.ContinuedExecutionRunID, Number: s.run.number,
-		},
+		AgentID: s.in.AgentID, Name: s.in.Name, Run: s.ownRun(),
 		Doing: s.doing, Since: s.since, Lacking: s.lacking, Open: s.in.Name != "" && !s.mail.Closed(), Suspended: s.mail.Suspended(),
 		Position: account.Position{
 			Length: s.talk.Len(), Edits: s.talk.Edits(), From: s.rewindTarget(), Base: s.talk.Log().Base(), Segments: s.run.inheritedSegments,

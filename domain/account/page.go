@@ -67,10 +67,13 @@ type Page struct {
 	Next *Cursor `json:"next,omitempty"`
 	// Held is what the run holds of each list.
 	Held Held `json:"held"`
+	// Revision names what is marked and changed of what the lists have. Pages of different ones do not fit together.
+	Revision domain.Digest `json:"revision"`
 }
 
 // Held says what a run holds: the rest is with the runs before it, in storage or among the records.
 type Held struct {
+	Run Run `json:"run"`
 	// Executions are the numbers of those that the run holds, the oldest first, each with the first of its steps and events
 	// that it holds.
 	Executions []HeldExecution `json:"executions"`
@@ -108,13 +111,80 @@ func (w *Writer) Add(at Cursor, execution, size int, put func(*Account)) bool {
 	return true
 }
 
-// Join returns an account with what the next page has beside.
-func (a Account) Join(next Account) Account {
+// With returns the account with what the next page of the same run has.
+func (a Account) With(next Account) Account {
 	a.Executions = append(a.Executions, next.Executions...)
 	a.Steps, a.Messages, a.Events = append(a.Steps, next.Steps...), append(a.Messages, next.Messages...), append(a.Events, next.Events...)
-	a.Missing = append(a.Missing, next.Missing...)
 	if next.Head != nil {
 		a.Head = next.Head
 	}
 	return a
+}
+
+// After returns the account of a run with what an earlier run has of what comes before.
+func (a Account) After(earlier Account, held Held) Account {
+	first := map[int]HeldExecution{}
+	for _, e := range held.Executions {
+		first[e.Number] = e
+	}
+	oldest := Account{}
+	numbers := map[domain.ExecutionID]int{}
+	for _, e := range slices.Concat(earlier.Executions, a.Executions) {
+		numbers[e.ExecutionID] = e.Number
+	}
+	for _, e := range earlier.Executions {
+		if _, again := first[e.Number]; !again {
+			oldest.Executions = append(oldest.Executions, e)
+		}
+	}
+	for _, step := range earlier.Steps {
+		if e, again := first[step.Execution]; !again || step.Number < e.Step {
+			oldest.Steps = append(oldest.Steps, step)
+		}
+	}
+	for _, event := range earlier.Events {
+		head := event.Head()
+		if e, again := first[numbers[head.ExecutionID]]; !again || head.Sequence < e.Event {
+			oldest.Events = append(oldest.Events, event)
+		}
+	}
+	for _, entry := range earlier.Messages {
+		if entry.Index < held.Messages {
+			oldest.Messages = append(oldest.Messages, entry)
+		}
+	}
+	head := a.Head
+	a = oldest.With(a)
+	a.Head = head
+	return a
+}
+
+// With returns what a run holds together with an earlier one.
+func (h Held) With(earlier Held) Held {
+	known := len(earlier.Executions)
+	for i, e := range earlier.Executions {
+		if len(h.Executions) > 0 && e.Number >= h.Executions[0].Number {
+			known = i
+			break
+		}
+	}
+	if known < len(earlier.Executions) { // it goes on in this run
+		h.Executions[0] = earlier.Executions[known]
+	}
+	return Held{Run: earlier.Run, Executions: append(slices.Clone(earlier.Executions[:known]), h.Executions...), Messages: min(h.Messages, earlier.Messages)}
+}
+
+// Reaches reports whether a run that holds this holds all that a request asks for, from the beginning on.
+func (h Held) Reaches(r Request) bool {
+	if r.Wants(Messages) && h.Messages > 0 {
+		return false
+	}
+	if len(h.Executions) == 0 {
+		return true // nothing has begun
+	}
+	oldest, from := h.Executions[0], max(r.Execution, 1)
+	if oldest.Number != from {
+		return oldest.Number < from
+	}
+	return (!r.Wants(Steps) || oldest.Step <= 1) && (!r.Wants(Events) || oldest.Event <= 1)
 }
