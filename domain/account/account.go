@@ -23,6 +23,8 @@ type Account struct {
 	Events     []domain.RecordedEvent `json:"events,omitempty"`
 	// Missing names what the agent had and nobody has any more.
 	Missing []Missing `json:"missing,omitempty"`
+	// Imported is when a record came out of a file of somebody else; zero: it did not.
+	Imported time.Time `json:"imported_at,omitzero"`
 }
 
 // A Head is what is known of an agent as a whole, now.
@@ -206,13 +208,3 @@ const (
 	Definition Part = "definition"
 )
 
-// A Missing names a range of a list that nobody has any more.
-type Missing struct {
-	Part Part `json:"part"`
-	// Execution is the number of the execution of which they are; zero: messages are counted over all.
-	Execution int `json:"execution_number,omitzero"`
-	// From is the first that is missing, and To the last.
-	From int    `json:"from"`
-	To   int    `json:"to"`
-	Why  string `json:"why,omitzero"`
-}

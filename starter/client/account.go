@@ -43,6 +43,7 @@ func (r accountReader) read(ctx context.Context, runID string) (account.Account,
 	if err != nil {
 		return all, err
 	}
+	wanted := r.request
 	r.request.Want = r.request.Want[1:] // the head of the newest run is that of the agent
 	for len(r.request.Want) > 0 && !held.Reaches(r.request) {
 		if runID, err = r.before(ctx, held.Run); err != nil && !deleted(err) {
@@ -61,7 +62,7 @@ func (r accountReader) read(ctx context.Context, runID string) (account.Account,
 		all = all.After(earlier, held)
 		held = held.With(heldEarlier)
 	}
-	return all, nil
+	return all.WithMissing(wanted), nil
 }
 
 // before is the run that holds what comes before another, if there is one.
