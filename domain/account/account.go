@@ -207,4 +207,3 @@ const (
 	State      Part = "state"
 	Definition Part = "definition"
 )
-

@@ -46,7 +46,7 @@ func (a Account) WithMissing(r Request) Account {
 		a.Missing = Gaps(Executions, 0, 1, newest, numbers(a.Executions, func(e Execution) int { return e.Number }))
 	}
 	if r.Wants(Steps) {
-		a.Missing = append(a.Missing, a.missingSteps(newest)...)
+		a.Missing = append(a.Missing, a.missingSteps()...)
 	}
 	if r.Wants(Messages) {
 		a.Missing = append(a.Missing, Gaps(Messages, 0, 0, a.Head.Position.Length-1, numbers(a.Messages, func(e domain.Entry) int { return e.Index }))...)
@@ -54,19 +54,14 @@ func (a Account) WithMissing(r Request) Account {
 	return a
 }
 
-// missingSteps are those of executions that the account knows of, up to the last step that has ended. Of others nobody knows
-// how many there were.
-func (a Account) missingSteps(newest int) (gaps []Missing) {
+// missingSteps are those of executions that the account knows of. Of others nobody knows how many there were.
+func (a Account) missingSteps() (gaps []Missing) {
 	of := map[int][]int{}
 	for _, step := range a.Steps {
 		of[step.Execution] = append(of[step.Execution], step.Number)
 	}
 	for _, e := range a.Executions {
-		last := e.Steps
-		if held := of[e.Number]; e.Number == newest && len(held) > 0 && !e.Status.Terminal() {
-			last = held[len(held)-1]
-		}
-		gaps = append(gaps, Gaps(Steps, e.Number, 1, last, of[e.Number])...)
+		gaps = append(gaps, Gaps(Steps, e.Number, 1, e.Steps, of[e.Number])...)
 	}
 	return gaps
 }
