@@ -7,6 +7,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 )
 
@@ -14,7 +15,7 @@ func (s session) answerQueries() error {
 	return errors.Join(
 		answer(s.root, contract.QueryStatus, s.status), answer(s.root, contract.QueryState, s.stateView),
 		answer(s.root, contract.QuerySteps, s.steps), answer(s.root, contract.QueryEvents, s.eventsOf),
-		answer(s.root, contract.QueryMessages, s.messages),
+		answer(s.root, contract.QueryMessages, s.messages), answer(s.root, account.Query, s.accountPage),
 	)
 }
 
@@ -158,15 +159,6 @@ func (s session) steps(request contract.StepsRequest) (contract.StepsPage, error
 	return page, refusal(err)
 }
 
-// heldTo is what bounds the agent beside its definition.
-func (s session) heldTo() contract.HeldTo {
-	held := contract.HeldTo{Above: s.in.Bounds(), Budget: s.asItIs().Budget}
-	if !s.passed.IsZero() {
-		held.Handed = new(s.passed)
-	}
-	return held
-}
-
 // fitting is how many of some things have room on a page, at least one.
 func fitting[T any](all []T, room int, size func(T) int) int {
 	total := 0
@@ -176,20 +168,6 @@ func fitting[T any](all []T, room int, size func(T) int) int {
 		}
 	}
 	return len(all)
-}
-
-// execution finds the agent's n-th execution; zero is the newest.
-func (s session) execution(n int) (endedExecution, bool) {
-	if n == 0 || n == s.state.ExecutionCount() {
-		_, ok := s.state.Execution()
-		return s.ended(s.events), ok
-	}
-	for _, e := range s.archive.ended {
-		if e.state.ExecutionCount() == n {
-			return e, true
-		}
-	}
-	return endedExecution{}, false
 }
 
 func (s session) eventsOf(request contract.EventsRequest) (contract.EventsPage, error) {

@@ -77,6 +77,20 @@ func (r Reader) BackwardsChain(ctx context.Context, run string) iter.Seq2[progre
 	}
 }
 
+// Events downloads all events of a run.
+func (r Reader) Events(ctx context.Context, run string) (all []*historypb.HistoryEvent, _ error) {
+	for token := []byte(nil); ; {
+		events, next, err := r.page(ctx, run, token, 0)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, events...)
+		if token = next; len(token) == 0 {
+			return all, nil
+		}
+	}
+}
+
 // First reads with what a run began. What of it cannot be read is absent.
 func (r Reader) First(ctx context.Context, run string) (progress.RunBegan, error) {
 	events, _, err := r.page(ctx, run, nil, 1)

@@ -1,0 +1,209 @@
+// Package account has what is read of an agent: one form for what its workflow answers, with a worker or by a replay of
+// its history, for what a record keeps, and for what programs get as JSON.
+package account
+
+import (
+	"encoding/json"
+	"time"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// An Account is what is read of an agent. Its lists only grow: what is in them stays where it is. What can change
+// otherwise, such as what was taken back of them, stands in the head.
+type Account struct {
+	// Head is absent where only lists were read.
+	Head *Head `json:"head,omitempty"`
+	// Executions, Steps, Messages and Events are in their order, the oldest first. Of the execution in progress, the last,
+	// they are as they were when it was read.
+	Executions []Execution            `json:"executions,omitempty"`
+	Steps      []Step                 `json:"steps,omitempty"`
+	Messages   []domain.Entry         `json:"messages,omitempty"`
+	Events     []domain.RecordedEvent `json:"events,omitempty"`
+	// Missing names what the agent had and nobody has any more.
+	Missing []Missing `json:"missing,omitempty"`
+	// Imported is when a record came out of a file of somebody else; zero: it did not.
+	Imported time.Time `json:"imported_at,omitzero"`
+}
+
+// A Head is what is known of an agent as a whole, now.
+type Head struct {
+	AgentID domain.AgentID `json:"agent_id"`
+	Name    string         `json:"name,omitzero"`
+	// Parent is set where the agent is a sub-agent.
+	Parent *Parent `json:"parent,omitempty"`
+	Run    Run     `json:"run"`
+	// Newest is the newest execution; absent: none has begun.
+	Newest *Execution `json:"execution,omitempty"`
+	// Doing says in words what is going on, and Since since when. Lacking says which worker lacks what, while another one
+	// is waited for.
+	Doing   string    `json:"doing"`
+	Since   time.Time `json:"since,omitzero"`
+	Lacking string    `json:"lacking,omitzero"`
+	// Open says that the session takes messages, or will. Paused says that nothing new starts until it is resumed.
+	Open      bool                 `json:"open"`
+	Paused    bool                 `json:"paused,omitzero"`
+	Suspended *contract.Suspension `json:"suspended,omitempty"`
+	Position  Position             `json:"position"`
+	// Waits are the calls that wait for a person: for an approval, an answer, or word of what became of them.
+	Waits []Wait `json:"waits"`
+	// AlwaysAllowed are the rules that people have made by an answer to a wait, those too that were revoked.
+	AlwaysAllowed []domain.StandingApproval `json:"always_allowed"`
+	// Unread are the messages that wait for the agent.
+	Unread        []contract.WaitingView  `json:"unread_messages"`
+	Configuration Configuration           `json:"configuration"`
+	Ledger        Ledger                  `json:"ledger"`
+	Children      []contract.SubagentView `json:"subagents"`
+	MCPSessions   []contract.Bound        `json:"mcp_sessions"`
+	// Context is about how many tokens the next inference reads, and Window how many the model can; zero: unknown.
+	Context int64 `json:"context_tokens,omitzero"`
+	Window  int64 `json:"context_window,omitzero"`
+	// Unstored and Unrecorded say why the storage does not take the transcript, and which executions are not among the
+	// records.
+	Unstored   string `json:"unstored,omitzero"`
+	Unrecorded string `json:"unrecorded,omitzero"`
+	// State is the agent's, without messages and steps that have ended, where it was asked for.
+	State json.RawMessage `json:"state,omitempty"`
+}
+
+// A Parent is the agent that has started another.
+type Parent struct {
+	AgentID  domain.AgentID `json:"agent_id"`
+	Subagent string         `json:"subagent"`
+}
+
+// A Run is that of the workflow which told.
+type Run struct {
+	WorkflowID string `json:"workflow_id"`
+	ID         string `json:"run_id"`
+	// First began the agent's chain of runs, of which Previous is the one before this; empty: this is the first.
+	First    string `json:"first_run_id"`
+	Previous string `json:"previous_run_id,omitzero"`
+	// Number counts the runs of the chain from 1.
+	Number int `json:"run_number"`
+}
+
+// An Execution is one of the agent's, with how it ended, or how far it is.
+type Execution struct {
+	contract.Outcome
+	Origin      *domain.Origin `json:"origin,omitempty"`
+	StartedAt   time.Time      `json:"started_at"`
+	CompletedAt time.Time      `json:"completed_at,omitzero"`
+	// Prior is what the executions had spent from which this one goes on.
+	Prior domain.Spent `json:"prior,omitzero"`
+	// Signals are the stops that count, and MoreSignals counts those that are not kept.
+	Signals     []domain.StopSignal `json:"stop_signals"`
+	MoreSignals int                 `json:"more_stops,omitzero"`
+	// MessagesFrom is the index of its first message, MessagesTo of the first after it, and EditsBefore are the edits with
+	// which it began.
+	MessagesFrom int          `json:"messages_from"`
+	MessagesTo   int          `json:"messages_to"`
+	EditsBefore  domain.Edits `json:"edits_before,omitzero"`
+	// End is what it came to, in words; absent: it goes on.
+	Ended *contract.End `json:"ended,omitempty"`
+	// RunID is of the run in which it ended, or that it is in.
+	RunID string `json:"run_id"`
+	// Constraints are what bounds the agent beside its definition, and State is the agent's at the end of the execution,
+	// without messages and steps, where they were asked for.
+	Constraints *contract.HeldTo `json:"held_to,omitempty"`
+	State       json.RawMessage  `json:"final_state,omitempty"`
+}
+
+// A Step is one that has ended.
+type Step struct {
+	// Execution is the number of the execution that it is of.
+	Execution int `json:"execution_number"`
+	domain.WireStep
+}
+
+// A Position says where in its past the agent stands.
+type Position struct {
+	// Length counts all messages, and Edits are what the model is not shown of them, or otherwise than they were said.
+	Length int          `json:"length"`
+	Edits  domain.Edits `json:"edits"`
+	// From is the step from which the next execution goes on, where a rewind has left the session so.
+	From *domain.Origin `json:"from,omitempty"`
+	// Base is the index of the first message that the run holds; Segments are the ranges before it that are in storage.
+	Base     int                `json:"base"`
+	Segments []contract.Segment `json:"segments,omitempty"`
+}
+
+// A Configuration is what is in force of the agent's definition.
+type Configuration struct {
+	// Model is the one in use.
+	Model string `json:"model,omitzero"`
+	// Agent is the one to which the conversation was handed over, and which has it now; empty: it never was.
+	Agent string `json:"agent,omitzero"`
+	// Changes are the newest of what was in force, the newest last.
+	Changes []contract.DefinitionChange `json:"changes"`
+	// Next says who has given the session another definition that waits for its next execution.
+	Next *contract.DefinitionWord `json:"next,omitempty"`
+	// Definition is the session's own, and Resolved what a worker has made of it; absent where they were not asked for.
+	Definition *domain.Definition `json:"definition,omitempty"`
+	Resolved   *contract.Resolved `json:"resolved,omitempty"`
+	// RateLimit holds for the model's inferences, ToolLimits for the tools that have one.
+	RateLimit  *contract.RateLimit           `json:"rate_limit,omitempty"`
+	ToolLimits map[string]contract.ToolLimit `json:"tool_limits,omitempty"`
+}
+
+// A Ledger is what may be spent, and was.
+type Ledger struct {
+	// Execution is the newest's, and Session that over all executions, where there is one.
+	Execution *Holder `json:"execution,omitempty"`
+	Session   *Holder `json:"session,omitempty"`
+}
+
+// A Holder is who may spend up to a limit.
+type Holder struct {
+	Limit domain.ExecutionBudget `json:"limit"`
+	Spent domain.Spent           `json:"spent"`
+	// Left is what it may spend still, by all limits that bound it.
+	Left domain.ExecutionBudget `json:"left"`
+}
+
+// A WaitKind says what a call waits for.
+type WaitKind string
+
+const (
+	// WaitApproval: a person is to allow the call or not.
+	WaitApproval WaitKind = "approval"
+	// WaitQuestion: a person is to answer what the call asks.
+	WaitQuestion WaitKind = "question"
+	// WaitOutcome: a person is to say what became of the call, which may have taken effect.
+	WaitOutcome WaitKind = "outcome"
+)
+
+// A Wait is a call that waits for a person.
+type Wait struct {
+	Kind            WaitKind               `json:"kind"`
+	ToolExecutionID domain.ToolExecutionID `json:"tool_execution_id"`
+	ExecutionID     domain.ExecutionID     `json:"execution_id"`
+	Step            int                    `json:"step"`
+	Tool            string                 `json:"tool"`
+	// Arguments are those that would run, and Digest is of the call with them. They are cut where the call is over.
+	Arguments string        `json:"arguments,omitzero"`
+	Digest    domain.Digest `json:"digest"`
+	// AskedBy is the rule, tool or hook that has the call wait.
+	AskedBy string           `json:"asked_by,omitzero"`
+	Ask     *domain.Question `json:"ask,omitempty"`
+	Why     string           `json:"why,omitzero"`
+	Since   time.Time        `json:"since"`
+	Expires time.Time        `json:"expires_at,omitzero"`
+}
+
+// A Part names a list of an account, or something that a head or an execution has only where it is asked for.
+type Part string
+
+// The parts, in the order in which pages have them.
+const (
+	Executions Part = "executions"
+	Steps      Part = "steps"
+	Events     Part = "events"
+	Messages   Part = "messages"
+	// HeadOf is no list: it comes last, so that it is of no earlier time than they are.
+	HeadOf Part = "head"
+	// State asks for the states of the agent and of its executions, Definition for its configuration.
+	State      Part = "state"
+	Definition Part = "definition"
+)

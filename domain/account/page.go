@@ -1,0 +1,190 @@
+package account
+
+import (
+	"slices"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// Query asks a run of an agent's workflow for a page of the account of what the run holds.
+const Query contract.Query[Request, Page] = "account"
+
+// A Request asks for a page.
+type Request struct {
+	// Want are the parts to be read. Without the head among them the last page has none.
+	Want []Part `json:"want"`
+	// Execution names the one execution of which steps, events and messages are wanted; zero: all that the run holds.
+	Execution int `json:"execution_number,omitzero"`
+	// From is where the page begins: the Next of the page before.
+	From Cursor `json:"from,omitzero"`
+	contract.LargePage
+}
+
+// Wants reports whether a part is to be read.
+func (r Request) Wants(part Part) bool { return slices.Contains(r.Want, part) }
+
+// A Cursor is a place in an account: an item of a list. The zero cursor is its beginning.
+type Cursor struct {
+	Part Part `json:"part,omitzero"`
+	// Execution is the number of the item's execution, and Item its own, counted as its list counts: steps and events from 1
+	// in each execution, messages from 0 over all.
+	Execution int `json:"execution_number,omitzero"`
+	Item      int `json:"item,omitzero"`
+}
+
+// order is that of the parts on pages.
+var order = []Part{"", Executions, Steps, Events, Messages, HeadOf}
+
+// Check refuses a request that names no part of an account.
+func (r Request) Check() error {
+	for _, part := range r.Want {
+		if !slices.Contains(order[1:], part) && part != State && part != Definition {
+			return domain.Errorf(domain.Invalid, "want: %q is no part of an account; give some of %v", part, append(slices.Clone(order[1:]), State, Definition))
+		}
+	}
+	if !slices.Contains(order, r.From.Part) {
+		return domain.Errorf(domain.Invalid, "from.part: %q is no list of an account; give back what the page before had as next", r.From.Part)
+	}
+	return nil
+}
+
+// before reports whether a place comes before another.
+func (c Cursor) before(other Cursor) bool {
+	if c.Part != other.Part {
+		return slices.Index(order, c.Part) < slices.Index(order, other.Part)
+	}
+	if c.Execution != other.Execution {
+		return c.Execution < other.Execution
+	}
+	return c.Item < other.Item
+}
+
+// A Page is a part of an account: as much as has room, at least one item.
+type Page struct {
+	Account
+	// Next is where the next page begins; absent on the last, which alone has the head.
+	Next *Cursor `json:"next,omitempty"`
+	// Held is what the run holds of each list.
+	Held Held `json:"held"`
+	// Revision names what is marked and changed of what the lists have. Pages of different ones do not fit together.
+	Revision domain.Digest `json:"revision"`
+}
+
+// Held says what a run holds: the rest is with the runs before it, in storage or among the records.
+type Held struct {
+	Run Run `json:"run"`
+	// Executions are the numbers of those that the run holds, the oldest first, each with the first of its steps and events
+	// that it holds.
+	Executions []HeldExecution `json:"executions"`
+	// Messages is the index of the first message that it holds.
+	Messages int `json:"messages"`
+}
+
+// A HeldExecution says from where on a run holds an execution.
+type HeldExecution struct {
+	Number int `json:"execution_number"`
+	// Step and Event are the first that it holds; one more than there are: none.
+	Step  int   `json:"step"`
+	Event int64 `json:"event"`
+}
+
+// A Writer fills the page that a request asks for.
+type Writer struct {
+	Request
+	Page Page
+	used int
+}
+
+// Add puts an item of an execution on the page, unless it is not wanted or comes before the page's beginning. It reports
+// false where the page is full.
+func (w *Writer) Add(at Cursor, execution, size int, put func(*Account)) bool {
+	switch {
+	case !w.Wants(at.Part) || at.before(w.From) || w.Execution > 0 && execution != w.Execution:
+		return true
+	case w.used > 0 && w.used+size > w.MaxBytes():
+		w.Page.Next = &at
+		return false
+	}
+	w.used += size
+	put(&w.Page.Account)
+	return true
+}
+
+// With returns the account with what the next page of the same run has.
+func (a Account) With(next Account) Account {
+	a.Executions = append(a.Executions, next.Executions...)
+	a.Steps, a.Messages, a.Events = append(a.Steps, next.Steps...), append(a.Messages, next.Messages...), append(a.Events, next.Events...)
+	if next.Head != nil {
+		a.Head = next.Head
+	}
+	return a
+}
+
+// After returns the account of a run with what an earlier run has of what comes before.
+func (a Account) After(earlier Account, held Held) Account {
+	first := map[int]HeldExecution{}
+	for _, e := range held.Executions {
+		first[e.Number] = e
+	}
+	oldest := Account{}
+	numbers := map[domain.ExecutionID]int{}
+	for _, e := range slices.Concat(earlier.Executions, a.Executions) {
+		numbers[e.ExecutionID] = e.Number
+	}
+	for _, e := range earlier.Executions {
+		if _, again := first[e.Number]; !again {
+			oldest.Executions = append(oldest.Executions, e)
+		}
+	}
+	for _, step := range earlier.Steps {
+		if e, again := first[step.Execution]; !again || step.Number < e.Step {
+			oldest.Steps = append(oldest.Steps, step)
+		}
+	}
+	for _, event := range earlier.Events {
+		head := event.Head()
+		if e, again := first[numbers[head.ExecutionID]]; !again || head.Sequence < e.Event {
+			oldest.Events = append(oldest.Events, event)
+		}
+	}
+	for _, entry := range earlier.Messages {
+		if entry.Index < held.Messages {
+			oldest.Messages = append(oldest.Messages, entry)
+		}
+	}
+	head := a.Head
+	a = oldest.With(a)
+	a.Head = head
+	return a
+}
+
+// With returns what a run holds together with an earlier one.
+func (h Held) With(earlier Held) Held {
+	known := len(earlier.Executions)
+	for i, e := range earlier.Executions {
+		if len(h.Executions) > 0 && e.Number >= h.Executions[0].Number {
+			known = i
+			break
+		}
+	}
+	if known < len(earlier.Executions) { // it goes on in this run
+		h.Executions[0] = earlier.Executions[known]
+	}
+	return Held{Run: earlier.Run, Executions: append(slices.Clone(earlier.Executions[:known]), h.Executions...), Messages: min(h.Messages, earlier.Messages)}
+}
+
+// Reaches reports whether a run that holds this holds all that a request asks for, from the beginning on.
+func (h Held) Reaches(r Request) bool {
+	if r.Wants(Messages) && h.Messages > 0 {
+		return false
+	}
+	if len(h.Executions) == 0 {
+		return true // nothing has begun
+	}
+	oldest, from := h.Executions[0], max(r.Execution, 1)
+	if oldest.Number != from {
+		return oldest.Number < from
+	}
+	return (!r.Wants(Steps) || oldest.Step <= 1) && (!r.Wants(Events) || oldest.Event <= 1)
+}

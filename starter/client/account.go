@@ -1,0 +1,164 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/domain/account"
+	"everstep/workflows/replay"
+)
+
+const (
+	// replayAfter is how long the workflow is waited for alone before its history is replayed here beside.
+	replayAfter = 150 * time.Millisecond
+	// readings is how often lists are read that change while they are.
+	readings = 3
+)
+
+// Account reads the parts of an agent's account, its head always. It needs no worker: where none answers soon, the history
+// is replayed. Of executions that the server has no more the records tell. What nobody has is named in Missing.
+func (c *Client) Account(ctx context.Context, id string, want ...account.Part) (account.Account, error) {
+	s, err := c.describe(ctx, id)
+	if err != nil {
+		return account.Account{}, err
+	}
+	r := accountReader{client: c, agent: s.agent, request: account.Request{Want: append([]account.Part{account.HeadOf}, want...)}}
+	all, err := r.read(ctx, s.newest().runID())
+	return all, fail(ctx, id, "reading the account of "+id, err)
+}
+
+// An accountReader reads the account of one agent over the runs of its workflow, the newest first.
+type accountReader struct {
+	client  *Client
+	agent   agent
+	request account.Request
+}
+
+func (r accountReader) read(ctx context.Context, runID string) (account.Account, error) {
+	all, held, err := r.run(ctx, runID)
+	if err != nil {
+		return all, err
+	}
+	wanted := r.request
+	r.request.Want = r.request.Want[1:] // the head of the newest run is that of the agent
+	for len(r.request.Want) > 0 && !held.Reaches(r.request) {
+		if runID, err = r.before(ctx, held.Run); err != nil && !deleted(err) {
+			return all, err
+		}
+		if runID == "" || err != nil {
+			break
+		}
+		earlier, heldEarlier, err := r.run(ctx, runID)
+		if deleted(err) {
+			break
+		}
+		if err != nil {
+			return all, err
+		}
+		all = all.After(earlier, held)
+		held = held.With(heldEarlier)
+	}
+	return all.WithMissing(wanted), nil
+}
+
+// before is the run that holds what comes before another, if there is one.
+func (r accountReader) before(ctx context.Context, run account.Run) (string, error) {
+	if run.Previous != "" {
+		return run.Previous, nil
+	}
+	return r.client.previous(ctx, r.agent, run.ID)
+}
+
+// A runAccount is what one run tells of itself, or why nobody can tell it.
+type runAccount struct {
+	account.Account
+	held account.Held
+	err  error
+}
+
+// run reads what a run holds: as the workflow answers, or by a replay of its history where that takes too long. Whoever is
+// first tells.
+func (r accountReader) run(ctx context.Context, runID string) (account.Account, account.Held, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	var reading sync.WaitGroup
+	defer reading.Wait()
+	defer cancel()
+	answers := make(chan runAccount, 2)
+	begin := func(read func(ctx context.Context, runID string) runAccount) {
+		reading.Go(func() { answers <- read(ctx, runID) })
+	}
+	begin(r.asked)
+	under, replaying, patience := 1, false, time.After(replayAfter)
+	var failed error
+	for under > 0 {
+		select {
+		case <-patience:
+		case got := <-answers:
+			if got.err == nil || deleted(got.err) {
+				return got.Account, got.held, got.err
+			}
+			under, failed = under-1, errors.Join(failed, got.err)
+		}
+		if !replaying {
+			replaying, under, patience = true, under+1, nil
+			begin(r.replayed)
+		}
+	}
+	if differs, ok := errors.AsType[*replay.Error](failed); ok {
+		failed = errorf(Failed, failed, "no worker answers, and %s", differs)
+	}
+	return account.Account{}, account.Held{}, failed
+}
+
+// asked has the workflow answer.
+func (r accountReader) asked(ctx context.Context, runID string) runAccount {
+	return readPages(r.request, func(page account.Request) (account.Page, error) {
+		page.Large = true
+		return read(ctx, r.client, r.agent, runID, account.Query, page)
+	})
+}
+
+// replayed replays the history of the run here.
+func (r accountReader) replayed(ctx context.Context, runID string) (told runAccount) {
+	events, err := r.client.reader(r.agent).Events(ctx, runID)
+	if err != nil {
+		return runAccount{err: err}
+	}
+	_, err = replay.Ask(ctx, events, workflow.Execution{ID: r.agent.workflowID(), RunID: runID}, replay.Options{DataConverter: r.client.cfg.Converter}, func(q *replay.Queries) error {
+		told = readPages(r.request, func(page account.Request) (account.Page, error) { return replay.Query(q, account.Query, page) })
+		return told.err
+	})
+	if err != nil {
+		return runAccount{err: err}
+	}
+	return told
+}
+
+// readPages reads all pages of a run. It begins anew where what is listed changes meanwhile.
+func readPages(request account.Request, read func(account.Request) (account.Page, error)) runAccount {
+	for range readings {
+		var all account.Account
+		var first *account.Page
+		for next := request; ; {
+			page, err := read(next)
+			if err != nil {
+				return runAccount{err: err}
+			}
+			if first == nil {
+				first = &page
+			}
+			if page.Revision != first.Revision {
+				break
+			}
+			if all = all.With(page.Account); page.Next == nil {
+				return runAccount{Account: all, held: first.Held}
+			}
+			next.From = *page.Next
+		}
+	}
+	return runAccount{err: errorf(Failed, nil, "the account changed while it was read, %d times; ask again", readings)}
+}

@@ -1,0 +1,275 @@
+package workflows
+
+import (
+	"encoding/json"
+
+	"everstep/domain"
+	"everstep/domain/account"
+	"everstep/domain/contract"
+)
+
+// accountPage answers the query for what is read of the agent: a page of what this run holds.
+func (s session) accountPage(request account.Request) (account.Page, error) {
+	if err := request.Check(); err != nil {
+		return account.Page{}, refusal(err)
+	}
+	held := s.executionsHeld()
+	w := account.Writer{Request: request, Page: account.Page{Held: s.held(held), Revision: s.revision()}}
+	err := s.writeExecutions(&w, held)
+	if err == nil && s.writeSteps(&w, held) && s.writeEvents(&w, held) && s.writeMessages(&w, held) && w.Page.Next == nil {
+		err = s.writeHead(&w)
+	}
+	return w.Page, refusal(err)
+}
+
+// executionsHeld are those that ended in this run, and the newest, the oldest first.
+func (s session) executionsHeld() []endedExecution {
+	held := s.archive.ended
+	if newest, ok := s.execution(0); ok {
+		held = append(held[:len(held):len(held)], newest)
+	}
+	return held
+}
+
+// execution finds the agent's n-th execution; zero is the newest.
+func (s session) execution(n int) (endedExecution, bool) {
+	if n == 0 || n == s.state.ExecutionCount() {
+		_, ok := s.state.Execution()
+		return s.ended(s.events), ok
+	}
+	for _, e := range s.archive.ended {
+		if e.state.ExecutionCount() == n {
+			return e, true
+		}
+	}
+	return endedExecution{}, false
+}
+
+// heldTo is what bounds the agent beside its definition.
+func (s session) heldTo() contract.HeldTo {
+	held := contract.HeldTo{Above: s.in.Bounds(), Budget: s.asItIs().Budget}
+	if !s.passed.IsZero() {
+		held.Handed = new(s.passed)
+	}
+	return held
+}
+
+func (s session) held(executions []endedExecution) account.Held {
+	held := account.Held{Run: s.ownRun(), Executions: []account.HeldExecution{}, Messages: s.talk.Log().Base()}
+	for _, e := range executions {
+		first := account.HeldExecution{Number: e.state.ExecutionCount(), Step: int(e.state.Folded().Steps) + 1, Event: 1}
+		if len(e.events) > 0 {
+			first.Event = e.events[0].Head().Sequence
+		}
+		held.Executions = append(held.Executions, first)
+	}
+	return held
+}
+
+func (s session) writeExecutions(w *account.Writer, held []endedExecution) error {
+	for _, e := range held {
+		one, err := s.executionOf(e, w.Wants(account.State))
+		if err != nil {
+			return err
+		}
+		encoded, err := json.Marshal(one)
+		if err != nil {
+			return err
+		}
+		at := account.Cursor{Part: account.Executions, Execution: one.Number}
+		if !w.Add(at, one.Number, len(encoded), func(a *account.Account) { a.Executions = append(a.Executions, one) }) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// executionOf tells of an execution without its steps.
+func (s session) executionOf(e endedExecution, withState bool) (account.Execution, error) {
+	execution, _ := e.state.Execution()
+	one := account.Execution{
+		Outcome: describe(s.in.AgentID, e.state, e.priced), StartedAt: execution.StartedAt(), Prior: execution.Counts().Prior,
+		Signals: append([]domain.StopSignal{}, e.state.StopSignals()...), MoreSignals: execution.Continuation().More,
+		MessagesFrom: e.from, MessagesTo: e.log.Length, EditsBefore: e.before, RunID: s.info.WorkflowExecution.RunID,
+	}
+	one.Unread = e.unread
+	if origin, ok := execution.Origin(); ok {
+		one.Origin = &origin
+	}
+	if !e.state.Status().Terminal() {
+		return one, nil
+	}
+	one.CompletedAt, _ = execution.CompletedAt()
+	one.Ended = new(endOf(e.state))
+	if !withState {
+		return one, nil
+	}
+	one.Constraints = new(s.heldTo())
+	var err error
+	one.State, err = json.Marshal(e.state.WithStepsFolded(0))
+	return one, err
+}
+
+func (s session) writeSteps(w *account.Writer, held []endedExecution) bool {
+	for _, e := range held {
+		if !w.Wants(account.Steps) || w.Page.Next != nil {
+			break
+		}
+		number := e.state.ExecutionCount()
+		for _, step := range e.state.StepExecutions() {
+			at := account.Cursor{Part: account.Steps, Execution: number, Item: step.Step.Number}
+			full := !w.Add(at, number, step.Size(), func(a *account.Account) {
+				step.Step = step.Step.Trimmed(domain.MaxPage)
+				a.Steps = append(a.Steps, account.Step{Execution: number, WireStep: step.Wire()})
+			})
+			if full {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (s session) writeEvents(w *account.Writer, held []endedExecution) bool {
+	for _, e := range held {
+		for _, event := range e.events {
+			if !w.Wants(account.Events) || w.Page.Next != nil {
+				return w.Page.Next == nil
+			}
+			encoded, _ := json.Marshal(event)
+			number := e.state.ExecutionCount()
+			at := account.Cursor{Part: account.Events, Execution: number, Item: int(event.Head().Sequence)}
+			if !w.Add(at, number, len(encoded), func(a *account.Account) { a.Events = append(a.Events, event) }) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// writeMessages has each message be of the execution that began before it and ended after it.
+func (s session) writeMessages(w *account.Writer, held []endedExecution) bool {
+	next := 0
+	for _, entry := range s.talk.Log().From(s.talk.Log().Base()) {
+		for next < len(held) && held[next].log.Length <= entry.Index {
+			next++
+		}
+		number := 0
+		if next < len(held) && held[next].from <= entry.Index {
+			number = held[next].state.ExecutionCount()
+		}
+		at := account.Cursor{Part: account.Messages, Item: entry.Index}
+		if !w.Add(at, number, entry.Size(), func(a *account.Account) { a.Messages = append(a.Messages, entry) }) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s session) writeHead(w *account.Writer) error {
+	if !w.Wants(account.HeadOf) {
+		return nil
+	}
+	head, err := s.accountHead(w.Request)
+	if err != nil {
+		return err
+	}
+	encoded, err := json.Marshal(head)
+	if err == nil {
+		w.Add(account.Cursor{Part: account.HeadOf}, w.Execution, len(encoded), func(a *account.Account) { a.Head = &head })
+	}
+	return err
+}
+
+func (s session) ownRun() account.Run {
+	own := s.info.WorkflowExecution
+	return account.Run{WorkflowID: own.ID, ID: own.RunID, First: s.info.FirstRunID, Previous: s.info.ContinuedExecutionRunID, Number: s.run.number}
+}
+
+// revision is of all that changes what is listed already: what the model is not shown, where the agent stands, and what
+// people have said of calls.
+func (s session) revision() domain.Digest {
+	encoded, _ := json.Marshal([]any{s.talk.Edits(), s.rewindTarget(), s.state.Settled(), s.state.Unsettled()})
+	return domain.DigestOfTexts(string(encoded))
+}
+
+// accountHead is what is known of the agent as a whole.
+func (s session) accountHead(request account.Request) (account.Head, error) {
+	head := account.Head{
+		AgentID: s.in.AgentID, Name: s.in.Name, Run: s.ownRun(),
+		Doing: s.doing, Since: s.since, Lacking: s.lacking, Open: s.in.Name != "" && !s.mail.Closed(), Suspended: s.mail.Suspended(),
+		Position: account.Position{
+			Length: s.talk.Len(), Edits: s.talk.Edits(), From: s.rewindTarget(), Base: s.talk.Log().Base(), Segments: s.run.inheritedSegments,
+		},
+		Waits: s.waitsForPeople(), AlwaysAllowed: append([]domain.StandingApproval{}, s.state.StandingApprovals()...),
+		Unread: s.waitingMessages(), Configuration: s.configuration(request.Wants(account.Definition)), Ledger: s.ledger(),
+		Children: append([]contract.SubagentView{}, s.children.views()...), MCPSessions: append([]contract.Bound{}, s.bindings.open()...),
+		Unstored: s.run.outage.why, Unrecorded: s.records.missing(),
+	}
+	if since, paused := s.mail.Paused(); !since.IsZero() {
+		head.Doing, head.Since, head.Paused = "paused", since, paused
+	}
+	if p := s.in.Parent; p != nil {
+		head.Parent = &account.Parent{AgentID: p.AgentID, Subagent: p.Subagent}
+	}
+	if s.resolved != nil {
+		head.Window, head.Context = s.talk.Window(s.resolved), s.talk.Input(s.resolved)
+	}
+	var err error
+	if newest, ok := s.execution(0); ok {
+		one, failed := s.executionOf(newest, false)
+		head.Newest, err = &one, failed
+	}
+	if err == nil && request.Wants(account.State) {
+		head.State, err = json.Marshal(s.state.WithStepsFolded(0))
+	}
+	return head, err
+}
+
+func (s session) configuration(whole bool) account.Configuration {
+	c := account.Configuration{
+		Model: s.state.LLMConfig().String(), Agent: s.passed.Agent, Changes: append([]contract.DefinitionChange{}, s.changes...), Next: s.waitingDefinition(),
+	}
+	if s.resolved != nil {
+		c.RateLimit, c.ToolLimits = s.resolved.RateLimit, s.resolved.ToolLimits
+	}
+	if whole {
+		c.Definition, c.Resolved = new(s.asItIs()), s.resolved
+	}
+	return c
+}
+
+func (s session) ledger() (ledger account.Ledger) {
+	if _, has := s.state.Execution(); has {
+		left, _ := s.state.BudgetLeft(s.now())
+		ledger.Execution = &account.Holder{Limit: s.budget(), Spent: s.Spent(), Left: left}
+	}
+	if session, has := s.state.Session(); has {
+		ledger.Session = &account.Holder{Limit: session.Budget, Spent: session.Spent, Left: session.Left()}
+	}
+	return ledger
+}
+
+// waitsForPeople are the calls that wait for a person's word or answer, and those of which nobody has said yet what became.
+func (s session) waitsForPeople() []account.Wait {
+	waits := []account.Wait{}
+	for _, p := range shortened(s.pendingApprovals()) {
+		waits = append(waits, account.Wait{
+			Kind: account.WaitApproval, ToolExecutionID: p.ToolExecutionID, ExecutionID: p.ExecutionID, Step: p.Step, Tool: p.Tool,
+			Arguments: p.Arguments, Digest: p.Digest, AskedBy: p.Rule, Since: p.AskedAt, Expires: p.ExpiresAt,
+		})
+	}
+	for _, p := range shownQuestions(s.pendingQuestions()) {
+		waits = append(waits, account.Wait{
+			Kind: account.WaitQuestion, ToolExecutionID: p.ToolExecutionID, ExecutionID: p.ExecutionID, Step: p.Step, Tool: p.Tool,
+			Digest: p.Digest, Ask: new(p.Question), Since: p.AskedAt, Expires: p.ExpiresAt,
+		})
+	}
+	for _, u := range s.state.Unsettled() {
+		waits = append(waits, account.Wait{
+			Kind: account.WaitOutcome, ToolExecutionID: u.ID, ExecutionID: u.ExecutionID, Step: u.Step, Tool: u.Tool,
+			Arguments: u.Arguments, Digest: u.Key, Why: u.Why, Since: u.Since,
+		})
+	}
+	return waits
+}
