@@ -21,6 +21,8 @@ type Account struct {
 	Steps      []Step                 `json:"steps,omitempty"`
 	Messages   []domain.Entry         `json:"messages,omitempty"`
 	Events     []domain.RecordedEvent `json:"events,omitempty"`
+	// Server is absent in what a workflow itself answers, and in records.
+	Server *Server `json:"server,omitempty"`
 	// Missing names what the agent had and nobody has any more.
 	Missing []Missing `json:"missing,omitempty"`
 	// Imported is when a record came out of a file of somebody else; zero: it did not.
@@ -65,6 +67,34 @@ type Head struct {
 	Unrecorded string `json:"unrecorded,omitzero"`
 	// State is the agent's, without messages and steps that have ended, where it was asked for.
 	State json.RawMessage `json:"state,omitempty"`
+}
+
+// A Server is what only Temporal's server knows of an agent, and where the account comes from.
+type Server struct {
+	Source contract.StatusSource `json:"source"`
+	Builds contract.Builds       `json:"build"`
+	// Ended says how the server has ended the workflow, where not that itself has.
+	Ended domain.Code `json:"ended,omitzero"`
+	// Untaken counts the events that wait for a worker: the account is of the time before them.
+	Untaken int       `json:"untaken_events,omitzero"`
+	Pending []Pending `json:"pending_activities"`
+}
+
+// A Pending is an activity that has not ended.
+type Pending struct {
+	ID       string `json:"id"`
+	Activity string `json:"activity"`
+	// Attempt is the newest, and Since is from when on it waits or works.
+	Attempt int       `json:"attempt"`
+	Since   time.Time `json:"since"`
+	// Waiting says that no worker has it; until Next, where that is set, on purpose.
+	Waiting bool      `json:"waiting,omitzero"`
+	Next    time.Time `json:"next_attempt_at,omitzero"`
+	// Limited is the task queue on which it waits for its turn, by a rate limit.
+	Limited string `json:"limited,omitzero"`
+	// Failure is why the attempt before failed, and Heartbeat what an attempt has reported last.
+	Failure   *domain.Error       `json:"failure,omitempty"`
+	Heartbeat *contract.Heartbeat `json:"heartbeat,omitempty"`
 }
 
 // A Parent is the agent that has started another.

@@ -153,9 +153,9 @@ func (a Account) After(earlier Account, held Held) Account {
 			oldest.Messages = append(oldest.Messages, entry)
 		}
 	}
-	head := a.Head
+	head, server := a.Head, a.Server
 	a = oldest.With(a)
-	a.Head = head
+	a.Head, a.Server = head, server
 	return a
 }
 

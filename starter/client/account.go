@@ -9,6 +9,8 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain/account"
+	"everstep/domain/contract"
+	"everstep/starter/client/internal/history"
 	"everstep/workflows/replay"
 )
 
@@ -28,7 +30,20 @@ func (c *Client) Account(ctx context.Context, id string, want ...account.Part) (
 	}
 	r := accountReader{client: c, agent: s.agent, request: account.Request{Want: append([]account.Part{account.HeadOf}, want...)}}
 	all, err := r.read(ctx, s.newest().runID())
-	return all, fail(ctx, id, "reading the account of "+id, err)
+	if err != nil {
+		return account.Account{}, fail(ctx, id, "reading the account of "+id, err)
+	}
+	all.Server.Builds, all.Server.Pending = s.builds, []account.Pending{}
+	if ended, ok := history.ServerEnd(s.newest().info().GetStatus()); ok {
+		all.Server.Ended = ended.Code
+	}
+	for _, p := range c.pending(s.newest()) {
+		all.Server.Pending = append(all.Server.Pending, account.Pending{
+			ID: p.ID, Activity: p.Activity, Attempt: p.Attempt, Since: p.Since, Waiting: p.Waiting, Next: p.Next, Limited: p.Limited,
+			Failure: p.Before, Heartbeat: p.Beat,
+		})
+	}
+	return all, nil
 }
 
 // An accountReader reads the account of one agent over the runs of its workflow, the newest first.
@@ -116,10 +131,12 @@ func (r accountReader) run(ctx context.Context, runID string) (account.Account, 
 
 // asked has the workflow answer.
 func (r accountReader) asked(ctx context.Context, runID string) runAccount {
-	return readPages(r.request, func(page account.Request) (account.Page, error) {
+	told := readPages(r.request, func(page account.Request) (account.Page, error) {
 		page.Large = true
 		return read(ctx, r.client, r.agent, runID, account.Query, page)
 	})
+	told.Server = &account.Server{Source: contract.FromWorkflow}
+	return told
 }
 
 // replayed replays the history of the run here.
@@ -128,13 +145,14 @@ func (r accountReader) replayed(ctx context.Context, runID string) (told runAcco
 	if err != nil {
 		return runAccount{err: err}
 	}
-	_, err = replay.Ask(ctx, events, workflow.Execution{ID: r.agent.workflowID(), RunID: runID}, replay.Options{DataConverter: r.client.cfg.Converter}, func(q *replay.Queries) error {
+	untaken, err := replay.Ask(ctx, events, workflow.Execution{ID: r.agent.workflowID(), RunID: runID}, replay.Options{DataConverter: r.client.cfg.Converter}, func(q *replay.Queries) error {
 		told = readPages(r.request, func(page account.Request) (account.Page, error) { return replay.Query(q, account.Query, page) })
 		return told.err
 	})
 	if err != nil {
 		return runAccount{err: err}
 	}
+	told.Server = &account.Server{Source: contract.FromHistory, Untaken: len(untaken)}
 	return told
 }
 
