@@ -16,7 +16,7 @@ func (s session) accountPage(request account.Request) (account.Page, error) {
 	held := s.executionsHeld()
 	w := account.Writer{Request: request, Page: account.Page{Held: s.held(held), Revision: s.revision()}}
 	err := s.writeExecutions(&w, held)
-	if err == nil && s.writeSteps(&w, held) && s.writeEvents(&w, held) && s.writeMessages(&w, held) && w.Page.Next == nil {
+	if err == nil && s.writeSteps(&w, held) && s.writeEvents(&w, held) && s.writeMessages(&w, held) {
 		err = s.writeHead(&w)
 	}
 	return w.Page, refusal(err)
@@ -35,7 +35,7 @@ func (s session) executionsHeld() []endedExecution {
 func (s session) execution(n int) (endedExecution, bool) {
 	if n == 0 || n == s.state.ExecutionCount() {
 		_, ok := s.state.Execution()
-		return s.ended(s.events), ok
+		return s.ended(), ok
 	}
 	for _, e := range s.archive.ended {
 		if e.state.ExecutionCount() == n {
@@ -57,16 +57,18 @@ func (s session) heldTo() contract.HeldTo {
 func (s session) held(executions []endedExecution) account.Held {
 	held := account.Held{Run: s.ownRun(), Executions: []account.HeldExecution{}, Messages: s.talk.Log().Base()}
 	for _, e := range executions {
-		first := account.HeldExecution{Number: e.state.ExecutionCount(), Step: int(e.state.Folded().Steps) + 1, Event: 1}
-		if len(e.events) > 0 {
-			first.Event = e.events[0].Head().Sequence
-		}
-		held.Executions = append(held.Executions, first)
+		execution, _ := e.state.Execution()
+		held.Executions = append(held.Executions, account.HeldExecution{
+			Number: e.state.ExecutionCount(), ID: execution.ID(), Step: int(e.state.Folded().Steps) + 1, Event: e.firstEvent,
+		})
 	}
 	return held
 }
 
 func (s session) writeExecutions(w *account.Writer, held []endedExecution) error {
+	if !w.Wants(account.Executions) {
+		return nil
+	}
 	for _, e := range held {
 		one, err := s.executionOf(e, w.Wants(account.State))
 		if err != nil {
@@ -112,9 +114,6 @@ func (s session) executionOf(e endedExecution, withState bool) (account.Executio
 
 func (s session) writeSteps(w *account.Writer, held []endedExecution) bool {
 	for _, e := range held {
-		if !w.Wants(account.Steps) || w.Page.Next != nil {
-			break
-		}
 		number := e.state.ExecutionCount()
 		for _, step := range e.state.StepExecutions() {
 			at := account.Cursor{Part: account.Steps, Execution: number, Item: step.Step.Number}
@@ -131,13 +130,13 @@ func (s session) writeSteps(w *account.Writer, held []endedExecution) bool {
 }
 
 func (s session) writeEvents(w *account.Writer, held []endedExecution) bool {
+	if !w.Wants(account.Events) {
+		return true
+	}
 	for _, e := range held {
+		number := e.state.ExecutionCount()
 		for _, event := range e.events {
-			if !w.Wants(account.Events) || w.Page.Next != nil {
-				return w.Page.Next == nil
-			}
-			encoded, _ := json.Marshal(event)
-			number := e.state.ExecutionCount()
+			encoded, _ := json.Marshal(event) // it was made here
 			at := account.Cursor{Part: account.Events, Execution: number, Item: int(event.Head().Sequence)}
 			if !w.Add(at, number, len(encoded), func(a *account.Account) { a.Events = append(a.Events, event) }) {
 				return false

@@ -42,11 +42,7 @@ func (l *eventLog) noteLacking(what string) {
 	l.doing, l.lacking = what+"; waiting for a worker that has it", what
 }
 
-func (l *eventLog) restart() []domain.RecordedEvent {
-	ended := l.events
-	l.events, l.last, l.announced = nil, 0, 0
-	return ended
-}
+func (l *eventLog) restart() { l.events, l.last, l.announced = nil, 0, 0 }
 
 // enterStep makes a step the one that events belong to, the zero one none.
 func (l *eventLog) enterStep(id domain.StepID, number int) { l.step, l.number = id, number }
@@ -93,9 +89,11 @@ type archive struct {
 }
 
 type endedExecution struct {
-	state  domain.AgentState
-	events []domain.RecordedEvent
-	priced bool
+	state domain.AgentState
+	// events are those of this run, and firstEvent is the number of the first of them, or of the next where there are none.
+	events     []domain.RecordedEvent
+	firstEvent int64
+	priced     bool
 	// from is the index of its first message, before are the edits with which it began, and log is the transcript at its
 	// end.
 	from   int

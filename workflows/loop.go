@@ -86,10 +86,10 @@ func (s session) runStep() {
 
 func (s session) beginExecution() {
 	next := s.mail.Take()
-	events := s.restart()
 	if s.state.ExecutionCount() > 0 {
-		s.archive.keep(s.ended(events))
+		s.archive.keep(s.ended())
 	}
+	s.restart()
 	if restored := s.guards.forget(); restored != nil {
 		s.useModel(*restored)
 	}

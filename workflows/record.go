@@ -108,6 +108,9 @@ func (s session) patienceWithStore() (time.Duration, int) {
 }
 
 // ended is the newest execution with its events, as it is asked for when another one has begun.
-func (s session) ended(events []domain.RecordedEvent) endedExecution {
-	return endedExecution{s.whole(), events, s.price() != nil, s.talk.from, s.talk.before, s.talk.Log().Ref(), s.archive.unread(s.state)}
+func (s session) ended() endedExecution {
+	return endedExecution{
+		s.whole(), s.events, s.last - int64(len(s.events)) + 1, s.price() != nil,
+		s.talk.from, s.talk.before, s.talk.Log().Ref(), s.archive.unread(s.state),
+	}
 }

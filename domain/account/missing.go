@@ -2,6 +2,7 @@ package account
 
 import (
 	"fmt"
+	"slices"
 
 	"everstep/domain"
 )
@@ -35,8 +36,9 @@ func Gaps(part Part, execution, first, last int, numbers []int) (gaps []Missing)
 	return gaps
 }
 
-// WithMissing returns the account, which has a head, with what is missing of the lists that were asked for.
-func (a Account) WithMissing(r Request) Account {
+// WithMissing returns the account, which has a head, with what is missing of the lists that were asked for. Held says from
+// where on the runs that were read have them.
+func (a Account) WithMissing(r Request, held Held) Account {
 	a.Missing = nil
 	newest := 0
 	if a.Head.Newest != nil {
@@ -46,7 +48,10 @@ func (a Account) WithMissing(r Request) Account {
 		a.Missing = Gaps(Executions, 0, 1, newest, numbers(a.Executions, func(e Execution) int { return e.Number }))
 	}
 	if r.Wants(Steps) {
-		a.Missing = append(a.Missing, a.missingSteps()...)
+		a.Missing = append(a.Missing, a.missingSteps(held)...)
+	}
+	if r.Wants(Events) {
+		a.Missing = append(a.Missing, a.missingEvents(held)...)
 	}
 	if r.Wants(Messages) {
 		a.Missing = append(a.Missing, Gaps(Messages, 0, 0, a.Head.Position.Length-1, numbers(a.Messages, func(e domain.Entry) int { return e.Index }))...)
@@ -54,16 +59,35 @@ func (a Account) WithMissing(r Request) Account {
 	return a
 }
 
-// missingSteps are those of executions that the account knows of. Of others nobody knows how many there were.
-func (a Account) missingSteps() (gaps []Missing) {
+// missingSteps are those before what the runs hold. Of an execution that none of them holds nobody knows how many there were.
+func (a Account) missingSteps(held Held) (gaps []Missing) {
 	of := map[int][]int{}
 	for _, step := range a.Steps {
 		of[step.Execution] = append(of[step.Execution], step.Number)
 	}
-	for _, e := range a.Executions {
-		gaps = append(gaps, Gaps(Steps, e.Number, 1, e.Steps, of[e.Number])...)
+	for _, e := range held.Executions {
+		gaps = append(gaps, Gaps(Steps, e.Number, 1, e.Step-1, before(e.Step, of[e.Number]))...)
 	}
 	return gaps
+}
+
+// missingEvents are found as missing steps are.
+func (a Account) missingEvents(held Held) (gaps []Missing) {
+	of := map[domain.ExecutionID][]int{}
+	for _, event := range a.Events {
+		head := event.Head()
+		of[head.ExecutionID] = append(of[head.ExecutionID], int(head.Sequence))
+	}
+	for _, e := range held.Executions {
+		gaps = append(gaps, Gaps(Events, e.Number, 1, int(e.Event)-1, before(int(e.Event), of[e.ID]))...)
+	}
+	return gaps
+}
+
+// before are those of some numbers, in their order, that are less than another.
+func before(end int, numbers []int) []int {
+	n, _ := slices.BinarySearch(numbers, end)
+	return numbers[:n]
 }
 
 func numbers[T any](all []T, number func(T) int) []int {

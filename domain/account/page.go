@@ -18,6 +18,8 @@ type Request struct {
 	Execution int `json:"execution_number,omitzero"`
 	// From is where the page begins: the Next of the page before.
 	From Cursor `json:"from,omitzero"`
+	// Bytes bounds the page, where that is less than what a page may have.
+	Bytes int `json:"bytes,omitzero"`
 	contract.LargePage
 }
 
@@ -43,10 +45,24 @@ func (r Request) Check() error {
 			return domain.Errorf(domain.Invalid, "want: %q is no part of an account; give some of %v", part, append(slices.Clone(order[1:]), State, Definition))
 		}
 	}
-	if !slices.Contains(order, r.From.Part) {
-		return domain.Errorf(domain.Invalid, "from.part: %q is no list of an account; give back what the page before had as next", r.From.Part)
+	if r.Execution < 0 {
+		return domain.Errorf(domain.Invalid, "execution_number: is %d; executions are counted from 1, and 0 stands for all", r.Execution)
+	}
+	if r.Bytes < 0 {
+		return domain.Errorf(domain.Invalid, "bytes: is %d; give a number from 1 on, or 0 for as many as a page may have", r.Bytes)
+	}
+	if from := r.From; from != (Cursor{}) && (!slices.Contains(order[1:], from.Part) || !r.Wants(from.Part) || from.Execution < 0 || from.Item < 0) {
+		return domain.Errorf(domain.Invalid, "from: %s %d of execution %d is no place in what is wanted; give back what the page before had as next", from.Part, from.Item, from.Execution)
 	}
 	return nil
+}
+
+// room is how many bytes a page may have.
+func (r Request) room() int {
+	if r.Bytes > 0 {
+		return min(r.Bytes, r.MaxBytes())
+	}
+	return r.MaxBytes()
 }
 
 // before reports whether a place comes before another.
@@ -83,7 +99,8 @@ type Held struct {
 
 // A HeldExecution says from where on a run holds an execution.
 type HeldExecution struct {
-	Number int `json:"execution_number"`
+	Number int                `json:"execution_number"`
+	ID     domain.ExecutionID `json:"execution_id"`
 	// Step and Event are the first that it holds; one more than there are: none.
 	Step  int   `json:"step"`
 	Event int64 `json:"event"`
@@ -97,12 +114,14 @@ type Writer struct {
 }
 
 // Add puts an item of an execution on the page, unless it is not wanted or comes before the page's beginning. It reports
-// false where the page is full.
+// false where the page is full, and then adds nothing more.
 func (w *Writer) Add(at Cursor, execution, size int, put func(*Account)) bool {
 	switch {
+	case w.Page.Next != nil:
+		return false
 	case !w.Wants(at.Part) || at.before(w.From) || w.Execution > 0 && execution != w.Execution:
 		return true
-	case w.used > 0 && w.used+size > w.MaxBytes():
+	case w.used > 0 && w.used+size > w.room():
 		w.Page.Next = &at
 		return false
 	}
@@ -123,28 +142,24 @@ func (a Account) With(next Account) Account {
 
 // After returns the account of a run with what an earlier run has of what comes before.
 func (a Account) After(earlier Account, held Held) Account {
-	first := map[int]HeldExecution{}
+	steps, events := map[int]int{}, map[domain.ExecutionID]int64{}
 	for _, e := range held.Executions {
-		first[e.Number] = e
+		steps[e.Number], events[e.ID] = e.Step, e.Event
 	}
 	oldest := Account{}
-	numbers := map[domain.ExecutionID]int{}
-	for _, e := range slices.Concat(earlier.Executions, a.Executions) {
-		numbers[e.ExecutionID] = e.Number
-	}
 	for _, e := range earlier.Executions {
-		if _, again := first[e.Number]; !again {
+		if _, again := steps[e.Number]; !again {
 			oldest.Executions = append(oldest.Executions, e)
 		}
 	}
 	for _, step := range earlier.Steps {
-		if e, again := first[step.Execution]; !again || step.Number < e.Step {
+		if first, again := steps[step.Execution]; !again || step.Number < first {
 			oldest.Steps = append(oldest.Steps, step)
 		}
 	}
 	for _, event := range earlier.Events {
 		head := event.Head()
-		if e, again := first[numbers[head.ExecutionID]]; !again || head.Sequence < e.Event {
+		if first, again := events[head.ExecutionID]; !again || head.Sequence < first {
 			oldest.Events = append(oldest.Events, event)
 		}
 	}
@@ -159,19 +174,15 @@ func (a Account) After(earlier Account, held Held) Account {
 	return a
 }
 
-// With returns what a run holds together with an earlier one.
+// With returns what a run holds together with an earlier one, which holds more of an execution that both have.
 func (h Held) With(earlier Held) Held {
-	known := len(earlier.Executions)
-	for i, e := range earlier.Executions {
-		if len(h.Executions) > 0 && e.Number >= h.Executions[0].Number {
-			known = i
-			break
+	all := Held{Run: earlier.Run, Executions: slices.Clone(earlier.Executions), Messages: min(h.Messages, earlier.Messages)}
+	for _, e := range h.Executions {
+		if n := len(all.Executions); n == 0 || e.Number > all.Executions[n-1].Number {
+			all.Executions = append(all.Executions, e)
 		}
 	}
-	if known < len(earlier.Executions) { // it goes on in this run
-		h.Executions[0] = earlier.Executions[known]
-	}
-	return Held{Run: earlier.Run, Executions: append(slices.Clone(earlier.Executions[:known]), h.Executions...), Messages: min(h.Messages, earlier.Messages)}
+	return all
 }
 
 // Reaches reports whether a run that holds this holds all that a request asks for, from the beginning on.

@@ -77,7 +77,7 @@ func (r accountReader) read(ctx context.Context, runID string) (account.Account,
 		all = all.After(earlier, held)
 		held = held.With(heldEarlier)
 	}
-	return all.WithMissing(wanted), nil
+	return all.WithMissing(wanted, held), nil
 }
 
 // before is the run that holds what comes before another, if there is one.

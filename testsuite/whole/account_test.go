@@ -1,0 +1,267 @@
+package whole_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	sdk "go.temporal.io/sdk/client"
+	sdkworker "go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/activities/tool"
+	"everstep/domain"
+	agentaccount "everstep/domain/account"
+	"everstep/domain/contract"
+	"everstep/starter/client"
+	"everstep/worker/host"
+)
+
+var allParts = []agentaccount.Part{
+	agentaccount.Executions, agentaccount.Steps, agentaccount.Events, agentaccount.Messages, agentaccount.State, agentaccount.Definition,
+}
+
+// wholeAccount reads an account in which nothing may be missing or there twice.
+func (s *stack) wholeAccount(t *testing.T, id string) agentaccount.Account {
+	t.Helper()
+	read, err := s.agents.Account(within(t), id, allParts...)
+	require.NoError(t, err)
+	require.Empty(t, read.Missing)
+	requireComplete(t, read)
+	return read
+}
+
+// requireComplete requires of an account all that there ever was, in its order.
+func requireComplete(t *testing.T, read agentaccount.Account) {
+	t.Helper()
+	steps, events := map[int]int{}, map[domain.ExecutionID]int64{}
+	for _, step := range read.Steps {
+		steps[step.Execution]++
+		require.Equal(t, steps[step.Execution], step.Number, "of execution %d", step.Execution)
+	}
+	for _, event := range read.Events {
+		head := event.Head()
+		events[head.ExecutionID]++
+		require.Equal(t, events[head.ExecutionID], head.Sequence, "of execution %s", head.ExecutionID)
+	}
+	require.Len(t, read.Executions, read.Head.Newest.Number)
+	for i, execution := range read.Executions {
+		require.Equal(t, i+1, execution.Number)
+		require.Equal(t, execution.Steps, steps[i+1], "steps of execution %d", i+1)
+		require.Greater(t, events[execution.ExecutionID], int64(1), "events of execution %d", i+1)
+	}
+	require.Len(t, read.Messages, read.Head.Position.Length)
+	for i, entry := range read.Messages {
+		require.Equal(t, i, entry.Index)
+	}
+}
+
+// talkScript is one of so many executions, each with a call.
+func talkScript(t *testing.T, executions int) string {
+	t.Helper()
+	var turns strings.Builder
+	turns.WriteString("turns:\n")
+	for n := range executions {
+		fmt.Fprintf(&turns, "  - {text: looking, tool_calls: [{name: echo, arguments: {text: 'call %d'}}]}\n  - {text: 'answer %d'}\n", n, n)
+	}
+	return writeScript(t, turns.String())
+}
+
+// TestAccountOverRuns of a session that continues as new, also while it is idle: then its newest run has none of the events
+// of its newest execution. It is the same with and without a worker, and with events that no worker has taken. What a
+// deleted run had is missing by name.
+func TestAccountOverRuns(t *testing.T) {
+	t.Parallel()
+	const executions = 9
+	s := startOn(t, "continuing", continuing, host.Config{Tools: []tool.Tool{echo()}})
+	id := s.named("talk")
+	definition := scripted(talkScript(t, executions), "echo")
+	idleRuns := 0
+	for n := range executions {
+		var err error
+		if n == 0 {
+			_, err = s.agents.Start(within(t), client.Start{ID: id, Prompt: "go", Definition: definition})
+		} else {
+			_, err = s.agents.Send(within(t), id, client.SendOptions{Prompt: "go on"})
+		}
+		require.NoError(t, err)
+		result, err := s.waits(within(t), id, n+1)
+		require.NoError(t, err)
+		require.Equal(t, fmt.Sprintf("answer %d", n), result.Answer)
+		read := s.wholeAccount(t, id)
+		if read.Executions[n].CompletedAt.Before(s.began(t, id)) {
+			idleRuns++
+		}
+	}
+	require.Positive(t, idleRuns, "the session never continued as new while it was idle")
+
+	withWorker := s.wholeAccount(t, id)
+	require.Greater(t, withWorker.Head.Run.Number, 2)
+	s.worker.Stop()
+	require.JSONEq(t, known(t, withWorker), known(t, s.wholeAccount(t, id)))
+	for _, part := range allParts[:4] { // each by itself is what it is among all
+		read, err := s.agents.Account(within(t), id, part)
+		require.NoError(t, err)
+		require.Empty(t, read.Missing)
+		want := withWorker
+		for other, list := range map[agentaccount.Part]func(){
+			agentaccount.Executions: func() { want.Executions = nil }, agentaccount.Steps: func() { want.Steps = nil },
+			agentaccount.Events: func() { want.Events = nil }, agentaccount.Messages: func() { want.Messages = nil },
+		} {
+			if other != part {
+				list()
+			}
+		}
+		read.Head = want.Head
+		for i := range read.Executions {
+			read.Executions[i].State, read.Executions[i].Constraints = want.Executions[i].State, want.Executions[i].Constraints
+		}
+		require.JSONEq(t, known(t, want), known(t, read), "%s alone", part)
+	}
+
+	require.NoError(t, s.temporal.CancelWorkflow(within(t), domain.WorkflowID(id), ""))
+	read := s.wholeAccount(t, id)
+	require.JSONEq(t, known(t, withWorker), known(t, read), "what no worker has taken changes nothing")
+	require.Equal(t, contract.FromHistory, read.Server.Source)
+	require.Positive(t, read.Server.Untaken)
+
+	s.irreplayable = "a run is deleted"
+	s.forgetsRun(t, id, withWorker.Head.Run.Previous)
+	var err error
+	read, err = s.agents.Account(within(t), id, allParts...)
+	require.NoError(t, err)
+	missing := map[agentaccount.Part]string{}
+	for _, m := range read.Missing {
+		missing[m.Part] += m.String() + "; "
+	}
+	first := read.Executions[0].Number
+	require.Greater(t, first, 1)
+	require.Contains(t, missing[agentaccount.Executions], fmt.Sprintf("executions 1 to %d", first-1))
+	require.Contains(t, missing[agentaccount.Messages], fmt.Sprintf("messages 0 to %d", read.Messages[0].Index-1))
+	for _, e := range read.Executions {
+		require.Equal(t, e.Steps, countSteps(read, e.Number)+countMissing(read, agentaccount.Steps, e.Number), "execution %d", e.Number)
+		seen, last := 0, 0
+		for _, event := range read.Events {
+			if head := event.Head(); head.ExecutionID == e.ExecutionID {
+				seen, last = seen+1, int(head.Sequence)
+			}
+		}
+		missing := countMissing(read, agentaccount.Events, e.Number)
+		require.Equal(t, max(last, missing), seen+missing, "execution %d", e.Number)
+	}
+	require.Equal(t, withWorker.Head.Newest, read.Head.Newest)
+}
+
+// known is what an account has of its agent itself, as JSON.
+func known(t *testing.T, read agentaccount.Account) string {
+	t.Helper()
+	read.Server = nil
+	return asJSON(t, read)
+}
+
+func countSteps(read agentaccount.Account, execution int) (n int) {
+	for _, step := range read.Steps {
+		if step.Execution == execution {
+			n++
+		}
+	}
+	return n
+}
+
+func countMissing(read agentaccount.Account, part agentaccount.Part, execution int) (n int) {
+	for _, m := range read.Missing {
+		if m.Part == part && m.Execution == execution {
+			n += m.To - m.From + 1
+		}
+	}
+	return n
+}
+
+// began is when the newest run of an agent's workflow began.
+func (s *stack) began(t *testing.T, id string) time.Time {
+	t.Helper()
+	described, err := s.temporal.DescribeWorkflowExecution(within(t), domain.WorkflowID(id), "")
+	require.NoError(t, err)
+	return described.GetWorkflowExecutionInfo().GetStartTime().AsTime()
+}
+
+// TestAccountOfAnExtendedAgent: each of its executions is a workflow of its own.
+func TestAccountOfAnExtendedAgent(t *testing.T) {
+	t.Parallel()
+	s := start(t, host.Config{Tools: []tool.Tool{echo()}})
+	id := uuid.NewString()
+	_, err := s.agents.Start(within(t), client.Start{ID: id, Prompt: "go", Definition: scripted(longScript(t, 4, 1), "echo"), Budget: steps(1)})
+	require.NoError(t, err)
+	for n := range 2 {
+		_, err = s.waits(within(t), id, n+1)
+		require.NoError(t, err)
+		_, err = s.agents.Extend(within(t), id, client.ExtendOptions{Budget: steps(int64(3 + 10*n))})
+		require.NoError(t, err)
+	}
+	result, err := s.waits(within(t), id, 3)
+	require.NoError(t, err)
+	require.Equal(t, domain.StatusCompleted, result.Outcome.Status)
+	withWorker := s.wholeAccount(t, id)
+	require.Len(t, withWorker.Executions, 3)
+	s.worker.Stop()
+	require.JSONEq(t, known(t, withWorker), known(t, s.wholeAccount(t, id)))
+}
+
+// TestAccountWhileACallWaits: a step that has not ended is none of the steps, and not missing.
+func TestAccountWhileACallWaits(t *testing.T) {
+	t.Parallel()
+	s := start(t, host.Config{Tools: []tool.Tool{echo()}})
+	definition := scripted(longScript(t, 2, 1), "echo")
+	definition.Approvals = domain.ApprovalsOf("ask")
+	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: definition})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		read, err := s.agents.Account(within(t), begun.ID)
+		return err == nil && len(read.Head.Waits) == 1
+	}, patience, 50*time.Millisecond)
+	withWorker, err := s.agents.Account(within(t), begun.ID, allParts...)
+	require.NoError(t, err)
+	require.Empty(t, withWorker.Missing)
+	require.Equal(t, agentaccount.WaitApproval, withWorker.Head.Waits[0].Kind)
+	s.worker.Stop()
+	without, err := s.agents.Account(within(t), begun.ID, allParts...)
+	require.NoError(t, err)
+	require.JSONEq(t, known(t, withWorker), known(t, without))
+}
+
+// TestAccountOfARunThatNoWorkerHasTaken without a worker.
+func TestAccountOfARunThatNoWorkerHasTaken(t *testing.T) {
+	t.Parallel()
+	s := connect(t, "plain", nil)
+	started, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: scripted(longScript(t, 1, 1))})
+	require.NoError(t, err)
+	_, err = s.agents.Account(within(t), started.ID)
+	require.ErrorContains(t, err, "no worker answers, and no worker has completed a workflow task of this run yet")
+}
+
+// TestAccountOfAnotherWorkflow without a worker: the workflow of another build has written the history.
+func TestAccountOfAnotherWorkflow(t *testing.T) {
+	t.Parallel()
+	s := connect(t, "plain", nil)
+	s.irreplayable = "another workflow has written the history"
+	other := sdkworker.New(s.temporal, s.queue, sdkworker.Options{})
+	other.RegisterWorkflowWithOptions(func(ctx workflow.Context, _ contract.SessionInput) error {
+		return workflow.Sleep(ctx, time.Hour)
+	}, workflow.RegisterOptions{Name: string(contract.Execute)})
+	require.NoError(t, other.Start())
+	id := s.named("other")
+	identity, err := domain.AgentIDOf(uuid.NewString())
+	require.NoError(t, err)
+	_, err = s.temporal.ExecuteWorkflow(within(t), sdk.StartWorkflowOptions{ID: domain.WorkflowID(id), TaskQueue: s.queue},
+		string(contract.Execute), contract.SessionInput{AgentID: identity, Prompt: "go", Definition: scripted(longScript(t, 1, 1))})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		return len(s.history(t, domain.WorkflowID(id), "").GetEvents()) >= 3
+	}, patience, 50*time.Millisecond)
+	other.Stop()
+	_, err = s.agents.Account(within(t), id)
+	require.ErrorContains(t, err, "no worker answers, and the history does not fit the workflow of this build")
+}
