@@ -195,7 +195,7 @@ func TestRecordedRunsWithFaultsOnAServer(t *testing.T) {
 	}
 	slices.Sort(names)
 	config.Tools = tools.tools(slices.Compact(names), replay.call)
-	s := start(t, config)
+	s := startCompared(t, "plain", nil, config)
 	ctx, results := within(t), make([]client.Result, len(runs))
 	var group errgroup.Group
 	for n, run := range runs {

@@ -34,7 +34,7 @@ func TestRecordedRunsWithAllGuards(t *testing.T) {
 		runs = runs[:min(len(runs), 4)]
 	}
 	replay := newReplayer(t)
-	s := start(t, host.Config{Tools: replay.tools(runs)})
+	s := startCompared(t, "plain", nil, host.Config{Tools: replay.tools(runs)})
 	dir := t.TempDir()
 	var group errgroup.Group
 	group.SetLimit(6)
@@ -83,7 +83,7 @@ func TestRecordedRunsStopOnAServer(t *testing.T) {
 		config.Hooks = append(config.Hooks, run.user())
 	}
 	config.Tools = replay.tools(recorded)
-	s := startOn(t, "continuing", continuing, config)
+	s := startCompared(t, "continuing", continuing, config)
 	dir := t.TempDir()
 	var group errgroup.Group
 	group.SetLimit(8)

@@ -16,6 +16,7 @@ import (
 	"everstep/domain/contract"
 	"everstep/starter/client"
 	"everstep/testsuite"
+	"everstep/testsuite/internal/accountcheck"
 	"everstep/worker/host"
 	"everstep/worker/host/codec"
 	"everstep/workflows/replay"
@@ -33,18 +34,42 @@ func (s *stack) replaysAtItsEnd(t testing.TB) {
 		require.NoError(t, err)
 		defer temporal.Close()
 		s.temporal = temporal
-		for _, run := range s.runsOnQueue(t) {
+		runs := s.runsOnQueue(t)
+		for _, run := range runs {
 			history := s.history(t, run.WorkflowID, run.RunID)
 			if !t.Failed() && len(history.GetEvents()) > 0 {
 				testsuite.Replay(t, history)
 				s.answersAfterItsEnd(t, run, history)
+				s.comparesAccounts(t, run.RunID, history.GetEvents())
 			}
 			if t.Failed() {
 				t.Logf("it is the history of %s, run %s", run.WorkflowID, run.RunID)
 				return
 			}
 		}
+		if s.accounts != nil && len(runs) > 0 {
+			require.Positive(t, s.compared, "no account was compared")
+		}
 	})
+}
+
+// comparesAccounts holds what the worker had of a run's account after its workflow tasks against a replay of each.
+func (s *stack) comparesAccounts(t testing.TB, runID string, events []*historypb.HistoryEvent) {
+	t.Helper()
+	if s.accounts == nil {
+		return
+	}
+	notes, err := s.accounts.Notes()
+	require.NoError(t, err)
+	most := 0
+	if testing.Short() {
+		most = 30
+	}
+	compared, differ, err := accountcheck.Compare(context.Background(), events, notes[runID], most,
+		replay.Options{DataConverter: codec.New().DataConverter()}) // the test's own context has ended
+	require.NoError(t, err)
+	require.Empty(t, differ)
+	s.compared += compared
 }
 
 // answersAfterItsEnd asks the queries of a run without a worker.

@@ -17,6 +17,7 @@ import (
 
 	"everstep/domain"
 	"everstep/starter/client"
+	"everstep/testsuite/internal/accountcheck"
 	"everstep/worker/host"
 )
 
@@ -31,6 +32,10 @@ type stack struct {
 	// why they are not replayed.
 	ran          []client.Execution
 	irreplayable string
+	// accounts has noted what the stack's workers would have told of their agents after each workflow task; nil: nothing is.
+	// compared counts those that were compared with a replay.
+	accounts *accountcheck.Recorder
+	compared int
 }
 
 // noStorage as a worker's storage means none; empty is a folder of the test's.
@@ -57,6 +62,17 @@ func startOn(t testing.TB, server string, dynamic map[string]string, config host
 	return s
 }
 
+// startCompared is startOn for a test at whose end the accounts of its agents are compared: those that the worker had after
+// each workflow task with those of a replay.
+func startCompared(t testing.TB, server string, dynamic map[string]string, config host.Config) *stack {
+	t.Helper()
+	s := connect(t, server, dynamic)
+	s.accounts = &accountcheck.Recorder{}
+	s.worker = s.work(t, config)
+	t.Cleanup(s.worker.Stop)
+	return s
+}
+
 // connect makes a stack without a worker.
 func connect(t testing.TB, server string, dynamic map[string]string) *stack {
 	t.Helper()
@@ -75,6 +91,9 @@ func (s *stack) work(t testing.TB, config host.Config) *host.Worker {
 	t.Helper()
 	config.Connection.Address = s.address
 	config.TaskQueue = s.queue
+	if s.accounts != nil {
+		config.Interceptors = append(config.Interceptors, s.accounts)
+	}
 	config.Approvals = cmp.Or(config.Approvals, domain.ApprovalsOf("allow"))
 	if config.Dir == "" {
 		config.Dir = t.TempDir()

@@ -5,6 +5,8 @@ import (
 	"context"
 	"time"
 
+	"go.temporal.io/sdk/interceptor"
+
 	"everstep/activities"
 	"everstep/activities/inference"
 	"everstep/activities/inference/wire"
@@ -114,6 +116,9 @@ type Config struct {
 	// At is called at the points where a worker can die; contract.PlaceOf says
 	// where that is. It is for proofs that kill workers there, and nil otherwise.
 	At func(context.Context, contract.Boundary)
+	// Interceptors see the worker's workflows and activities. They are for tests, which compare what is seen there with
+	// histories, and nil otherwise.
+	Interceptors []interceptor.WorkerInterceptor
 
 	// secrets are what the log hides and no conversation keeps; withDefaults makes
 	// them.

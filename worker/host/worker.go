@@ -207,7 +207,7 @@ func (w *Worker) options(config Config) worker.Options {
 		DisableRegistrationAliasing:      true,
 		DeadlockDetectionTimeout:         pace.deadlock,
 		SysInfoProvider:                  sysinfo.SysInfoProvider(),
-		Interceptors:                     []interceptor.WorkerInterceptor{&feeder{cache: w.cache, at: config.At}, &stopper{stopping: w.stopping}},
+		Interceptors:                     append([]interceptor.WorkerInterceptor{&feeder{cache: w.cache, at: config.At}, &stopper{stopping: w.stopping}}, config.Interceptors...),
 		OnFatalError:                     w.failed,
 	}
 }
