@@ -26,7 +26,7 @@ const (
 	PromiseOutcome    report.Promise = "outcome"         // status, reason and answer are the undisturbed ones
 	PromiseRequests   report.Promise = "requests"        // a kill costs an agent at most one model request
 	PromiseStatus     report.Promise = "status"          // status, step count and unknown calls are right
-	PromiseAccount    report.Promise = "account"         // history alone tells of the steps what the execution has kept
+	PromiseAccount    report.Promise = "account"         // history alone tells of the steps what the execution has kept, and a replay what the workers would have told
 	PromisePool       report.Promise = "pool"            // what the agents of a tree used adds up, and is not above its budget
 	PromiseBudget     report.Promise = "budget"          // no execution uses more than its budget, and none less than it is billed
 	PromiseOrphans    report.Promise = "orphans"         // nothing runs when the agent has ended

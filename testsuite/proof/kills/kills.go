@@ -131,7 +131,7 @@ func prepare(ctx context.Context, config Config, fail context.CancelCauseFunc) (
 	if p.tools, err = tools(config.Agents); err != nil {
 		return p, err
 	}
-	for _, folder := range []string{"storage", ledgers} {
+	for _, folder := range []string{"storage", ledgers, accounts} {
 		if err := os.MkdirAll(filepath.Join(config.Dir, folder), 0o700); err != nil {
 			return p, fmt.Errorf("make a folder for the workers: %w", err)
 		}

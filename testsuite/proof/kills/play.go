@@ -40,7 +40,7 @@ type agentLeft struct {
 	steps    [][]domain.StepExecution
 	events   [][]domain.Event // by execution; empty for the agents of trees
 	messages []domain.Entry
-	told     []string // the differences of what history tells from what executions have kept
+	told     []string // the differences of what history tells from what executions have kept, and of replays from workers
 	own      client.TreeUse
 	// unsettled are the calls of unknown outcome by its status.
 	unsettled []domain.UnknownCall
@@ -207,6 +207,11 @@ func (p *proof) read(ctx context.Context, agents *client.Client, a *agentLeft, i
 	if a.lost, err = lostCalls(ctx, agents, id, runs); err != nil {
 		return err
 	}
+	differ, err := p.compareAccounts(ctx, id)
+	if err != nil {
+		return err
+	}
+	a.told = append(a.told, differ...)
 	a.ledger, err = readLedger(p.ledgers(), domain.WorkflowID(id))
 	return err
 }

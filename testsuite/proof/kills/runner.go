@@ -48,7 +48,8 @@ func (p *proof) openRunner(name string, seatless bool) (l *runner, err error) {
 	plan := WorkerPlan{
 		Address: p.config.Address, Namespace: p.config.Namespace, TaskQueue: queue, Tools: p.tools,
 		Storage: filepath.Join(p.config.Dir, "storage"), Ledgers: filepath.Join(p.config.Dir, ledgers),
-		Socket: filepath.Join(p.sockets, name),
+		Accounts: filepath.Join(p.config.Dir, accounts),
+		Socket:   filepath.Join(p.sockets, name),
 	}
 	if plan.Seat = host.NoSeat; !seatless {
 		plan.Seat = filepath.Join(p.config.Dir, name+".seat")

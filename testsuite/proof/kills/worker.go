@@ -14,12 +14,14 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/interceptor"
 
 	"everstep/activities/inference"
 	"everstep/activities/tool"
 	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/starter/process"
+	"everstep/testsuite/internal/accountcheck"
 	"everstep/worker/host"
 )
 
@@ -35,7 +37,9 @@ type WorkerPlan struct {
 
 	Socket  string // of the runner, which hits are told to; empty: the worker asks nobody
 	Ledgers string // a folder
-	Tools   []Tool
+	// Accounts is a folder, in which the worker notes what it would tell of its agents after each workflow task.
+	Accounts string
+	Tools    []Tool
 }
 
 // StartWorker starts this program again as a worker, which ends with this process.
@@ -78,6 +82,7 @@ func Worker(providers map[string]inference.Provider) func(ctx context.Context, a
 		}
 		if p.Socket != "" {
 			config.Tools, config.Hooks, config.At = p.tools(), p.hooks(), p.at
+			config.Interceptors = []interceptor.WorkerInterceptor{&accountcheck.Recorder{Dir: p.Accounts}}
 		}
 		return host.Run(ctx, config)
 	}
