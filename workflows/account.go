@@ -57,7 +57,7 @@ func (s session) heldTo() contract.HeldTo {
 func (s session) held(executions []endedExecution) account.Held {
 	held := account.Held{Run: s.ownRun(), Executions: []account.HeldExecution{}, Messages: s.talk.Log().Base()}
 	for _, e := range executions {
-		first := account.HeldExecution{Number: e.state.ExecutionCount(), Step: int(e.state.Folded().Steps) + 1, Event: 1}
+		first := account.HeldExecution{Number: e.state.ExecutionCount(), Step: int(e.state.Folded().Steps) + 1, Event: s.last + 1, Message: e.from}
 		if len(e.events) > 0 {
 			first.Event = e.events[0].Head().Sequence
 		}

@@ -20,18 +20,25 @@ func (m Missing) String() string {
 	if m.Execution > 0 {
 		return fmt.Sprintf("%s %d to %d of execution %d", m.Part, m.From, m.To, m.Execution)
 	}
-	return fmt.Sprintf("%s %d to %d", m.Part, m.From, m.To)
+	return m.Range()
 }
 
-// Gaps are the ranges from first to last in which a list of numbers, in their order, has nothing.
-func Gaps(part Part, execution, first, last int, numbers []int) (gaps []Missing) {
+// Range names the range to whoever knows of which execution it is.
+func (m Missing) Range() string { return fmt.Sprintf("%s %d to %d", m.Part, m.From, m.To) }
+
+// Gaps are the ranges from first to last in which a list, in the order of its numbers, has nothing.
+func Gaps[T any](part Part, execution, first, last int, list []T, number func(T) int) (gaps []Missing) {
 	next := first
-	for _, n := range append(numbers[:len(numbers):len(numbers)], last+1) {
+	reach := func(n int) {
 		if n > next {
 			gaps = append(gaps, Missing{part, execution, next, n - 1})
 		}
 		next = n + 1
 	}
+	for _, one := range list {
+		reach(number(one))
+	}
+	reach(last + 1)
 	return gaps
 }
 
@@ -43,33 +50,25 @@ func (a Account) WithMissing(r Request) Account {
 		newest = a.Head.Newest.Number
 	}
 	if r.Wants(Executions) {
-		a.Missing = Gaps(Executions, 0, 1, newest, numbers(a.Executions, func(e Execution) int { return e.Number }))
+		a.Missing = Gaps(Executions, 0, 1, newest, a.Executions, func(e Execution) int { return e.Number })
 	}
 	if r.Wants(Steps) {
 		a.Missing = append(a.Missing, a.missingSteps()...)
 	}
 	if r.Wants(Messages) {
-		a.Missing = append(a.Missing, Gaps(Messages, 0, 0, a.Head.Position.Length-1, numbers(a.Messages, func(e domain.Entry) int { return e.Index }))...)
+		a.Missing = append(a.Missing, Gaps(Messages, 0, 0, a.Head.Position.Length-1, a.Messages, func(e domain.Entry) int { return e.Index })...)
 	}
 	return a
 }
 
 // missingSteps are those of executions that the account knows of. Of others nobody knows how many there were.
 func (a Account) missingSteps() (gaps []Missing) {
-	of := map[int][]int{}
+	of := map[int][]Step{}
 	for _, step := range a.Steps {
-		of[step.Execution] = append(of[step.Execution], step.Number)
+		of[step.Execution] = append(of[step.Execution], step)
 	}
 	for _, e := range a.Executions {
-		gaps = append(gaps, Gaps(Steps, e.Number, 1, e.Steps, of[e.Number])...)
+		gaps = append(gaps, Gaps(Steps, e.Number, 1, e.Steps, of[e.Number], func(s Step) int { return s.Number })...)
 	}
 	return gaps
-}
-
-func numbers[T any](all []T, number func(T) int) []int {
-	list := make([]int, len(all))
-	for i, one := range all {
-		list[i] = number(one)
-	}
-	return list
 }

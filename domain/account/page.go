@@ -1,6 +1,7 @@
 package account
 
 import (
+	"errors"
 	"slices"
 
 	"everstep/domain"
@@ -87,6 +88,8 @@ type HeldExecution struct {
 	// Step and Event are the first that it holds; one more than there are: none.
 	Step  int   `json:"step"`
 	Event int64 `json:"event"`
+	// Message is the index of the execution's first message, which the run may hold or not.
+	Message int `json:"message"`
 }
 
 // A Writer fills the page that a request asks for.
@@ -133,7 +136,12 @@ func (a Account) After(earlier Account, held Held) Account {
 		numbers[e.ExecutionID] = e.Number
 	}
 	for _, e := range earlier.Executions {
-		if _, again := first[e.Number]; !again {
+		_, again := first[e.Number]
+		if at := slices.IndexFunc(a.Executions, func(later Execution) bool { return later.Number == e.Number }); at >= 0 && e.Ended != nil {
+			a.Executions = slices.Clone(a.Executions)
+			a.Executions[at] = e // it ended there, and the later run only remembers it
+		}
+		if !again {
 			oldest.Executions = append(oldest.Executions, e)
 		}
 	}
@@ -169,6 +177,7 @@ func (h Held) With(earlier Held) Held {
 		}
 	}
 	if known < len(earlier.Executions) { // it goes on in this run
+		h.Executions = slices.Clone(h.Executions)
 		h.Executions[0] = earlier.Executions[known]
 	}
 	return Held{Run: earlier.Run, Executions: append(slices.Clone(earlier.Executions[:known]), h.Executions...), Messages: min(h.Messages, earlier.Messages)}
@@ -176,7 +185,13 @@ func (h Held) With(earlier Held) Held {
 
 // Reaches reports whether a run that holds this holds all that a request asks for, from the beginning on.
 func (h Held) Reaches(r Request) bool {
-	if r.Wants(Messages) && h.Messages > 0 {
+	message := 0
+	for _, e := range h.Executions {
+		if e.Number == r.Execution {
+			message = e.Message
+		}
+	}
+	if r.Wants(Messages) && h.Messages > message {
 		return false
 	}
 	if len(h.Executions) == 0 {
@@ -187,4 +202,69 @@ func (h Held) Reaches(r Request) bool {
 		return oldest.Number < from
 	}
 	return (!r.Wants(Steps) || oldest.Step <= 1) && (!r.Wants(Events) || oldest.Event <= 1)
+}
+
+// readings is how often lists are read that change while they are.
+const readings = 3
+
+// ReadRun reads all pages of a run, and says what the run holds. It begins anew where what is listed changes meanwhile.
+func ReadRun(r Request, ask func(Request) (Page, error)) (Account, Held, error) {
+	for range readings {
+		var all Account
+		var first *Page
+		for next := r; ; {
+			page, err := ask(next)
+			if err != nil {
+				return Account{}, Held{}, err
+			}
+			if first == nil {
+				first = &page
+			}
+			if page.Revision != first.Revision {
+				break
+			}
+			if all = all.With(page.Account); page.Next == nil {
+				return all, first.Held, nil
+			}
+			next.From = *page.Next
+		}
+	}
+	return Account{}, Held{}, domain.Errorf(domain.Unavailable, "the account changed while it was read, %d times; ask again", readings)
+}
+
+// Read reads an account over the runs of a chain from one on backwards, as far as a request reaches. run reads one of them,
+// and before names the run before one; empty: there is none.
+// Where either says that a run is Gone, what that held is missing.
+func Read(r Request, id string, run func(id string, r Request) (Account, Held, error), before func(Run) (string, error)) (Account, Held, error) {
+	all, held, err := run(id, r)
+	if err != nil {
+		return all, held, err
+	}
+	newest := held
+	r.Want = slices.DeleteFunc(slices.Clone(r.Want), func(p Part) bool { return p == HeadOf }) // that of the newest run is the agent's
+	for len(r.Want) > 0 && !held.Reaches(r) {
+		id, err := before(held.Run)
+		if err != nil || id == "" {
+			return all, newest, unlessGone(err)
+		}
+		earlier, heldEarlier, err := run(id, r)
+		if err != nil {
+			return all, newest, unlessGone(err)
+		}
+		all, held = all.After(earlier, held), held.With(heldEarlier)
+	}
+	return all, newest, nil
+}
+
+// Gone is the error of a run that nobody can read any more.
+type Gone struct{ Err error }
+
+func (g Gone) Error() string { return g.Err.Error() }
+func (g Gone) Unwrap() error { return g.Err }
+
+func unlessGone(err error) error {
+	if _, gone := errors.AsType[Gone](err); gone {
+		return nil
+	}
+	return err
 }

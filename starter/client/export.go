@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"everstep/activities/record"
 	"everstep/domain"
@@ -35,7 +34,7 @@ func (c *Client) Export(ctx context.Context, id string, number int) (x Export, _
 		if !taken[r.ExecutionID] && (number == 0 || number == r.Number) {
 			taken[r.ExecutionID], x.Records = true, append(x.Records, r)
 			if len(r.Missing) > 0 {
-				x.Gone = append(x.Gone, gone("of execution %d of %s can no longer be read: %s", r.Number, id, strings.Join(r.Missing, ", ")).Error())
+				x.Gone = append(x.Gone, gone("of execution %d of %s can no longer be read: %s", r.Number, id, r.Lacks()).Error())
 			}
 		}
 	}

@@ -4,15 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 
 	"everstep/activities/record"
 	"everstep/domain"
-	"everstep/domain/contract"
+	"everstep/domain/account"
 )
 
 // Histories are the executions of one agent that have ended, as the server itself keeps them: as far as its retention
-// reaches, read-only, and told by a worker.
+// reaches, read-only.
 type Histories struct {
 	client *Client
 	id     string
@@ -65,59 +64,26 @@ func (h Histories) Get(ctx context.Context, ref record.Ref) (record.Record, erro
 	case err != nil:
 		return record.Record{}, err
 	}
-	page, runID, err := h.ended(ctx, t)
+	want := []account.Part{account.HeadOf, account.Executions, account.Steps, account.Events, account.Messages, account.State}
+	reader := accountReader{client: h.client, agent: t.agent, request: account.Request{Want: want, Execution: ref.Number}}
+	told, err := reader.read(ctx, t.runID())
+	if err == nil && len(told.Executions) == 1 && told.Executions[0].RunID != told.Head.Run.ID {
+		told, err = reader.read(ctx, told.Executions[0].RunID) // the run in which it ended knows of which session it is
+	}
 	if err != nil {
 		return record.Record{}, fail(ctx, h.id, "reading execution "+fmt.Sprint(ref.Number)+" of "+h.id, h.client.unanswered(t.snapshot, err))
 	}
-	if page.Ended == nil {
+	if len(told.Executions) != 1 || told.Executions[0].ExecutionID != ref.ExecutionID || told.Executions[0].Ended == nil {
 		return record.Record{}, none
 	}
-	steps, err := readable(sequence(ctx, h.id, "reading the steps of ", func(yield func(domain.StepExecution, error) bool) error {
-		return h.client.stepsOf(ctx, t, nil, nil, func(contract.StepsPage) {}, yield)
-	}), nil)
+	r, err := record.Of(told)
+	store, ok := h.client.cfg.Records.(PartRecords)
+	if err != nil || !ok || len(r.Missing) == 0 {
+		return r, err
+	}
+	parts, err := store.Parts(ctx, r.Ref())
 	if err != nil {
-		return record.Record{}, err
+		return record.Record{}, fail(ctx, h.id, "reading the records of "+h.id, err)
 	}
-	end := page.Ended.Log.Length
-	messages, err := readable(h.client.entries(ctx, a, runID, page.Ended.From, h.client.reading(a)), func(e domain.Entry) bool { return e.Index < end })
-	if err != nil {
-		return record.Record{}, fail(ctx, h.id, "reading the messages of "+h.id, err)
-	}
-	return record.Of(page, runID, steps, messages)
-}
-
-// ended asks the runs, the newest first, for the one in which the execution ended.
-func (h Histories) ended(ctx context.Context, t target) (page contract.StepsPage, runID string, err error) {
-	for runID = t.runID(); runID != ""; {
-		page, err = read(ctx, h.client, t.agent, runID, contract.QuerySteps, contract.StepsRequest{Number: t.asked, From: math.MaxInt32, Ended: true})
-		if err == nil && page.ExecutionID == t.want() && page.Ended != nil {
-			return page, runID, nil
-		}
-		if err != nil {
-			return page, runID, err
-		}
-		previous, err := h.client.previous(ctx, t.agent, runID)
-		if err != nil && !deleted(err) {
-			return page, runID, err
-		}
-		runID = previous
-	}
-	page.Ended = nil
-	return page, runID, nil
-}
-
-// readable are those of some things that can still be read, until one of them is not wanted.
-func readable[T any](all func(func(T, error) bool), wanted func(T) bool) (some []T, _ error) {
-	for one, err := range all {
-		switch {
-		case errors.Is(err, &Error{Class: Gone}):
-			continue
-		case err != nil:
-			return nil, err
-		case wanted != nil && !wanted(one):
-			return some, nil
-		}
-		some = append(some, one)
-	}
-	return some, nil
+	return r.WithParts(parts)
 }

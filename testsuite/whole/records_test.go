@@ -266,7 +266,7 @@ func TestStepsOutlastTheRuns(t *testing.T) {
 			require.Len(t, r.Messages, r.Outcome.Steps*2, "a prompt, two for each step, and an answer: segments have them")
 			if breaks {
 				require.Less(t, len(r.Steps), 22)
-				require.Contains(t, strings.Join(r.Missing, "; "), "steps 1 to ")
+				require.Contains(t, r.Lacks(), "steps 1 to ")
 				return
 			}
 			require.Empty(t, r.Missing)
