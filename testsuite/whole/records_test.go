@@ -19,6 +19,7 @@ import (
 	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/starter/client"
+	"everstep/testsuite/stores"
 	"everstep/worker/host"
 )
 
@@ -109,6 +110,10 @@ func TestRecordsHoldAll(t *testing.T) {
 			require.Equal(t, domain.StatusCompleted, all[0].Status)
 			require.Equal(t, domain.StatusFailed, all[1].Status, "the script has no further turn")
 			s.requireAsTold(t, long, all)
+			for _, r := range all {
+				require.NotEmpty(t, r.Events)
+			}
+			stores.Reads(t, s.agents.Histories(long), all...)
 		})
 	}
 }
