@@ -46,17 +46,14 @@ func (a *Activities) recordPart(ctx context.Context) error {
 	if err != nil || !goesOn || len(told.Steps) == 0 {
 		return err
 	}
-	part := record.Part{
-		Ref: record.Ref{AgentID: told.Head.AgentID, ExecutionID: told.Head.Newest.ExecutionID, Number: told.Head.Newest.Number}, RunID: told.Head.Run.ID, Events: told.Events,
+	steps, err := told.KeptSteps()
+	if err != nil {
+		return err
 	}
-	for _, step := range told.Steps {
-		kept, err := step.Kept()
-		if err != nil {
-			return err
-		}
-		part.Steps = append(part.Steps, kept)
-	}
-	return a.config.Records.RecordPart(ctx, part)
+	return a.config.Records.RecordPart(ctx, record.Part{
+		Ref:   record.Ref{AgentID: told.Head.AgentID, ExecutionID: told.Head.Newest.ExecutionID, Number: told.Head.Newest.Number},
+		RunID: told.Head.Run.ID, Steps: steps, Events: told.Events,
+	})
 }
 
 // recordEnded puts an execution among the records. What of it can no longer be told is missing there, and said to be.

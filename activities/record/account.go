@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"fmt"
 
 	"everstep/domain"
@@ -34,7 +35,7 @@ func accountOf(r Record) (account.Account, error) {
 	}
 	execution, _ := r.FinalState.Execution()
 	a := account.Account{
-		Head: &account.Head{AgentID: r.AgentID, Name: r.Name, Run: account.Run{WorkflowID: workflowID(r), ID: r.RunID, First: r.FirstRunID}},
+		Head: &account.Head{AgentID: r.AgentID, Name: r.Name, Run: account.Run{WorkflowID: domain.WorkflowID(cmp.Or(r.Name, r.AgentID.String())), ID: r.RunID, First: r.FirstRunID}},
 		Executions: []account.Execution{{
 			Outcome: r.Outcome, Origin: r.Origin, StartedAt: r.StartedAt, CompletedAt: r.CompletedAt, Prior: execution.Counts().Prior,
 			Signals: append([]domain.StopSignal{}, r.FinalState.StopSignals()...), MoreSignals: execution.Continuation().More,
@@ -48,55 +49,45 @@ func accountOf(r Record) (account.Account, error) {
 	return a, nil
 }
 
-// workflowID follows from the agent's name, where it has one.
-func workflowID(r Record) string {
-	if r.Name != "" {
-		return domain.WorkflowID(r.Name)
-	}
-	return domain.WorkflowID(r.AgentID.String())
-}
-
 // recordOf reads the record out of the account of one execution that has ended, and refuses an account of anything else.
 func recordOf(a account.Account) (Record, error) {
 	if a.Head == nil {
-		return Record{}, wrongField("head", "is missing")
+		return Record{}, invalid("head", "is missing")
 	}
 	if len(a.Executions) != 1 {
-		return Record{}, wrongField("executions", "has %d; a record is of one", len(a.Executions))
+		return Record{}, invalid("executions", "has %d; a record is of one", len(a.Executions))
 	}
 	e := a.Executions[0]
 	switch {
 	case e.RunID != a.Head.Run.ID:
-		return Record{}, wrongField("executions[0].run_id", "is %q, and that of the head %q", domain.Shorten(e.RunID, 64), domain.Shorten(a.Head.Run.ID, 64))
+		return Record{}, invalid("executions[0].run_id", "is %q, and that of the head %q", domain.Shorten(e.RunID, 64), domain.Shorten(a.Head.Run.ID, 64))
 	case e.Ended == nil:
-		return Record{}, wrongField("executions[0].ended", "is missing; only what has ended is recorded")
+		return Record{}, invalid("executions[0].ended", "is missing; only what has ended is recorded")
 	case e.Constraints == nil:
-		return Record{}, wrongField("executions[0].held_to", "is missing; it says what bounds the agent's forks")
+		return Record{}, invalid("executions[0].held_to", "is missing; it says what bounds the agent's forks")
 	case e.State == nil:
-		return Record{}, wrongField("executions[0].final_state", "is missing")
+		return Record{}, invalid("executions[0].final_state", "is missing")
 	}
 	var state domain.AgentState
 	if err := domain.DecodeInto(e.State, &state); err != nil {
 		return Record{}, fmt.Errorf("executions[0].final_state.%w", err)
 	}
-	r := Record{
+	for i, step := range a.Steps {
+		if step.Execution != e.Number {
+			return Record{}, invalid(fmt.Sprintf("steps[%d].execution_number", i), "is %d, and that of the execution %d", step.Execution, e.Number)
+		}
+	}
+	steps, err := a.KeptSteps()
+	if err != nil {
+		return Record{}, err
+	}
+	return Record{
 		ExecutionRecord: domain.ExecutionRecord{
 			ExecutionID: e.ExecutionID, AgentID: a.Head.AgentID, Number: e.Number, Origin: e.Origin, StartedAt: e.StartedAt, CompletedAt: e.CompletedAt,
-			Status: e.Status, StopReason: e.StopReason, FinalState: state, Usage: e.Usage,
+			Status: e.Status, StopReason: e.StopReason, FinalState: state, Steps: steps, Usage: e.Usage,
 		},
 		Name: a.Head.Name, FirstRunID: a.Head.Run.First, RunID: e.RunID, Outcome: e.Outcome, End: *e.Ended,
 		Messages: a.Messages, From: e.MessagesFrom, To: e.MessagesTo, Events: a.Events, EditsBefore: e.EditsBefore,
 		Missing: a.Missing, HeldTo: *e.Constraints, Imported: a.Imported,
-	}
-	for i, step := range a.Steps {
-		if step.Execution != e.Number {
-			return Record{}, wrongField(fmt.Sprintf("steps[%d].execution_number", i), "is %d, and that of the execution %d", step.Execution, e.Number)
-		}
-		kept, err := step.Kept()
-		if err != nil {
-			return Record{}, fmt.Errorf("steps[%d].%w", i, err)
-		}
-		r.Steps = append(r.Steps, kept)
-	}
-	return r, nil
+	}, nil
 }

@@ -140,7 +140,7 @@ func (r Record) shown(from int) string {
 		b.WriteString("\n")
 	}
 	for _, missing := range r.Missing {
-		fmt.Fprintf(&b, "not recorded: %s\n", missing.Range())
+		fmt.Fprintf(&b, "not recorded: %s\n", missing)
 	}
 	return strings.TrimSpace(b.String())
 }

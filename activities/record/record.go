@@ -109,36 +109,33 @@ func (r Record) Lacks() string { return ranges(r.Missing) }
 func ranges(missing []account.Missing) string {
 	names := make([]string, len(missing))
 	for i, m := range missing {
-		names[i] = m.Range()
+		names[i] = m.String()
 	}
 	return strings.Join(names, ", ")
 }
 
-func wrongField(field, format string, args ...any) error {
+func invalid(field, format string, args ...any) error {
 	return domain.Errorf(domain.Invalid, "%s: %s", field, fmt.Sprintf(format, args...))
 }
 
 // check refuses what is no record of an execution that has ended. Its errors name the field of the record's account.
 func (r Record) check() error {
-	wrong := wrongField
-	ended := func(field, format string, args ...any) error { return wrong("executions[0]."+field, format, args...) }
+	ended := func(field, format string, args ...any) error { return invalid("executions[0]."+field, format, args...) }
 	switch {
 	case r.AgentID.IsZero():
-		return wrong("head.agent_id", "is missing")
+		return invalid("head.agent_id", "is missing")
 	case r.ExecutionID.IsZero():
 		return ended("execution_id", "is missing")
 	case r.Number < 1 || r.Number > domain.MaxCount:
 		return ended("execution_number", "is %d; executions are counted from 1", r.Number)
 	case r.FirstRunID == "":
-		return wrong("head.run.first_run_id", "is missing")
+		return invalid("head.run.first_run_id", "is missing")
 	case r.ExecutionID != r.AgentID.Execution(r.FirstRunID, r.Number):
 		return ended("execution_id", "is %s, which is not that of execution %d of the session that run %q began", r.ExecutionID, r.Number, domain.Shorten(r.FirstRunID, 64))
 	case !r.Status.Terminal():
 		return ended("status", "is %s; only what has ended is recorded", r.Status)
 	case r.FinalState.AgentID() != r.AgentID:
 		return ended("final_state.agent_id", "is %s, and that of the record %s", r.FinalState.AgentID(), r.AgentID)
-	case r.Outcome.ExecutionID != r.ExecutionID || r.Outcome.Number != r.Number || r.Outcome.Status != r.Status:
-		return wrong("executions[0]", "is not of execution %d, %s, which is %s", r.Number, r.ExecutionID, r.Status)
 	case r.Outcome.AgentID != r.AgentID:
 		return ended("agent_id", "is %s, and that of the record %s", r.Outcome.AgentID, r.AgentID)
 	case r.Outcome.Steps != r.FinalState.StepCount():
@@ -157,37 +154,37 @@ func (r Record) check() error {
 	if r.Name != "" {
 		id, err := domain.AgentIDOf(r.Name)
 		if err != nil {
-			return wrong("head.name", "%s", err)
+			return invalid("head.name", "%s", err)
 		}
 		if id != r.AgentID {
-			return wrong("head.name", "%q is not that of agent %s", r.Name, r.AgentID)
+			return invalid("head.name", "%q is not that of agent %s", r.Name, r.AgentID)
 		}
 	}
 	for i, step := range r.Steps {
 		if n := step.Step.Number; n < 1 || n > r.Outcome.Steps || i > 0 && n <= r.Steps[i-1].Step.Number {
-			return wrong(fmt.Sprintf("steps[%d].number", i), "is %d; steps are in order, each once, from 1 to %d", n, r.Outcome.Steps)
+			return invalid(fmt.Sprintf("steps[%d].number", i), "is %d; steps are in order, each once, from 1 to %d", n, r.Outcome.Steps)
 		}
 		// Of ids follow others, such as those of sub-agents, which may be deleted with the agent: none may be another's.
 		id := r.ExecutionID.Step(step.Step.Number)
 		if step.Step.ID != id {
-			return wrong(fmt.Sprintf("steps[%d].step_id", i), "is %s, which is not that of step %d of the execution", step.Step.ID, step.Step.Number)
+			return invalid(fmt.Sprintf("steps[%d].step_id", i), "is %s, which is not that of step %d of the execution", step.Step.ID, step.Step.Number)
 		}
 		for n, x := range step.Step.ToolExecutions {
 			if x.ID != id.Tool(n) {
-				return wrong(fmt.Sprintf("steps[%d].tool_executions[%d].tool_execution_id", i, n), "is %s, which is not that of call %d of step %d of the execution", x.ID, n+1, step.Step.Number)
+				return invalid(fmt.Sprintf("steps[%d].tool_executions[%d].tool_execution_id", i, n), "is %s, which is not that of call %d of step %d of the execution", x.ID, n+1, step.Step.Number)
 			}
 		}
 	}
 	for i, e := range r.Messages {
 		if e.Index < r.From || e.Index >= r.To || i > 0 && e.Index <= r.Messages[i-1].Index {
-			return wrong(fmt.Sprintf("messages[%d].index", i), "is %d; messages are in order, each once, from %d on and before %d", e.Index, r.From, r.To)
+			return invalid(fmt.Sprintf("messages[%d].index", i), "is %d; messages are in order, each once, from %d on and before %d", e.Index, r.From, r.To)
 		}
 	}
 	if err := r.checkEvents(); err != nil {
 		return err
 	}
 	if gaps := r.gaps(); !slices.Equal(r.Missing, gaps) {
-		return wrong("missing", "says %q, and by its counts the record lacks %q; export it again", ranges(r.Missing), ranges(gaps))
+		return invalid("missing", "says %q, and by its counts the record lacks %q; export it again", ranges(r.Missing), ranges(gaps))
 	}
 	return nil
 }
@@ -196,16 +193,16 @@ func (r Record) checkEvents() error {
 	last := int64(0)
 	for i, e := range r.Events {
 		if e.Event == nil {
-			return wrongField(fmt.Sprintf("events[%d]", i), "is missing")
+			return invalid(fmt.Sprintf("events[%d]", i), "is missing")
 		}
 		head := e.Head()
 		switch {
 		case head.Sequence <= last || head.Sequence > domain.MaxCount:
-			return wrongField(fmt.Sprintf("events[%d].sequence", i), "is %d; events are in order, each once, from 1 to %d", head.Sequence, domain.MaxCount)
+			return invalid(fmt.Sprintf("events[%d].sequence", i), "is %d; events are in order, each once, from 1 to %d", head.Sequence, domain.MaxCount)
 		case head.AgentID != r.AgentID:
-			return wrongField(fmt.Sprintf("events[%d].agent_id", i), "is %s, and that of the record %s", head.AgentID, r.AgentID)
+			return invalid(fmt.Sprintf("events[%d].agent_id", i), "is %s, and that of the record %s", head.AgentID, r.AgentID)
 		case head.ExecutionID != r.ExecutionID:
-			return wrongField(fmt.Sprintf("events[%d].execution_id", i), "is %s, and that of the record %s", head.ExecutionID, r.ExecutionID)
+			return invalid(fmt.Sprintf("events[%d].execution_id", i), "is %s, and that of the record %s", head.ExecutionID, r.ExecutionID)
 		}
 		last = head.Sequence
 	}

@@ -34,14 +34,12 @@ func (s *Source) Ended(ctx context.Context, want contract.EndedExecution) (accou
 
 // account reads what a run and those before it hold, as far as a request reaches.
 func (s *Source) account(ctx context.Context, run workflow.Execution, request account.Request) (account.Account, account.Held, error) {
-	return account.Read(request, run.RunID, func(id string, r account.Request) (account.Account, account.Held, error) {
+	runs := account.Runs{Gone: lost, Before: func(run account.Run) (string, error) { return run.Previous, nil }}
+	runs.Read = func(id string, request account.Request) (account.Account, account.Held, error) {
 		run.RunID = id
-		told, held, err := account.ReadRun(r, func(page account.Request) (account.Page, error) { return put(ctx, s, run, account.Query, page) })
-		if lost(err) {
-			err = account.Gone{Err: err} // what is missing the record says
-		}
-		return told, held, err
-	}, func(run account.Run) (string, error) { return run.Previous, nil })
+		return account.ReadRun(request, func(page account.Request) (account.Page, error) { return put(ctx, s, run, account.Query, page) })
+	}
+	return runs.Account(run.RunID, request)
 }
 
 // lost reports whether nobody can tell something any more, or this worker cannot: others record what they can.

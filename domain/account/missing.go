@@ -16,15 +16,8 @@ type Missing struct {
 	To   int `json:"to"`
 }
 
-func (m Missing) String() string {
-	if m.Execution > 0 {
-		return fmt.Sprintf("%s %d to %d of execution %d", m.Part, m.From, m.To, m.Execution)
-	}
-	return m.Range()
-}
-
-// Range names the range to whoever knows of which execution it is.
-func (m Missing) Range() string { return fmt.Sprintf("%s %d to %d", m.Part, m.From, m.To) }
+// String names the range to whoever knows of which execution it is.
+func (m Missing) String() string { return fmt.Sprintf("%s %d to %d", m.Part, m.From, m.To) }
 
 // Gaps are the ranges from first to last in which a list, in the order of its numbers, has nothing.
 func Gaps[T any](part Part, execution, first, last int, list []T, number func(T) int) (gaps []Missing) {

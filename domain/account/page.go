@@ -1,7 +1,7 @@
 package account
 
 import (
-	"errors"
+	"fmt"
 	"slices"
 
 	"everstep/domain"
@@ -112,6 +112,18 @@ func (w *Writer) Add(at Cursor, execution, size int, put func(*Account)) bool {
 	w.used += size
 	put(&w.Page.Account)
 	return true
+}
+
+// KeptSteps are the account's steps as an execution keeps them.
+func (a Account) KeptSteps() ([]domain.StepExecution, error) {
+	steps := make([]domain.StepExecution, len(a.Steps))
+	for i, step := range a.Steps {
+		var err error
+		if steps[i], err = step.Kept(); err != nil {
+			return nil, fmt.Errorf("steps[%d].%w", i, err)
+		}
+	}
+	return steps, nil
 }
 
 // With returns the account with what the next page of the same run has.
@@ -232,39 +244,37 @@ func ReadRun(r Request, ask func(Request) (Page, error)) (Account, Held, error) 
 	return Account{}, Held{}, domain.Errorf(domain.Unavailable, "the account changed while it was read, %d times; ask again", readings)
 }
 
-// Read reads an account over the runs of a chain from one on backwards, as far as a request reaches. run reads one of them,
-// and before names the run before one; empty: there is none.
-// Where either says that a run is Gone, what that held is missing.
-func Read(r Request, id string, run func(id string, r Request) (Account, Held, error), before func(Run) (string, error)) (Account, Held, error) {
-	all, held, err := run(id, r)
+// Runs are those of one agent's workflow, each of which goes on from the one before.
+type Runs struct {
+	// Read reads what a run holds.
+	Read func(runID string, r Request) (Account, Held, error)
+	// Before names the run before one; empty: there is none.
+	Before func(Run) (string, error)
+	// Gone reports whether an error means that nobody can read a run any more.
+	Gone func(error) bool
+}
+
+// Account reads an account from a run on backwards, as far as a request reaches, and says what that run holds. What earlier
+// runs held that are gone is missing.
+func (runs Runs) Account(runID string, r Request) (Account, Held, error) {
+	all, newest, err := runs.Read(runID, r)
 	if err != nil {
-		return all, held, err
+		return all, newest, err
 	}
-	newest := held
 	r.Want = slices.DeleteFunc(slices.Clone(r.Want), func(p Part) bool { return p == HeadOf }) // that of the newest run is the agent's
-	for len(r.Want) > 0 && !held.Reaches(r) {
-		id, err := before(held.Run)
-		if err != nil || id == "" {
-			return all, newest, unlessGone(err)
+	for held := newest; len(r.Want) > 0 && !held.Reaches(r); {
+		var earlier Account
+		var heldEarlier Held
+		if runID, err = runs.Before(held.Run); err == nil && runID != "" {
+			earlier, heldEarlier, err = runs.Read(runID, r)
 		}
-		earlier, heldEarlier, err := run(id, r)
+		if runID == "" || runs.Gone(err) {
+			break
+		}
 		if err != nil {
-			return all, newest, unlessGone(err)
+			return all, newest, err
 		}
 		all, held = all.After(earlier, held), held.With(heldEarlier)
 	}
 	return all, newest, nil
-}
-
-// Gone is the error of a run that nobody can read any more.
-type Gone struct{ Err error }
-
-func (g Gone) Error() string { return g.Err.Error() }
-func (g Gone) Unwrap() error { return g.Err }
-
-func unlessGone(err error) error {
-	if _, gone := errors.AsType[Gone](err); gone {
-		return nil
-	}
-	return err
 }

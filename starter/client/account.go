@@ -51,22 +51,13 @@ type accountReader struct {
 }
 
 func (r accountReader) read(ctx context.Context, runID string) (account.Account, error) {
-	all, _, err := account.Read(r.request, runID, func(id string, request account.Request) (account.Account, account.Held, error) {
+	runs := account.Runs{Gone: deleted, Before: func(run account.Run) (string, error) { return r.before(ctx, run) }}
+	runs.Read = func(id string, request account.Request) (account.Account, account.Held, error) {
 		r.request = request
-		told, held, err := r.run(ctx, id)
-		return told, held, orGone(err)
-	}, func(run account.Run) (string, error) {
-		id, err := r.before(ctx, run)
-		return id, orGone(err)
-	})
-	return all, err
-}
-
-func orGone(err error) error {
-	if deleted(err) {
-		return account.Gone{Err: err}
+		return r.run(ctx, id)
 	}
-	return err
+	all, _, err := runs.Account(runID, r.request)
+	return all, err
 }
 
 // before is the run that holds what comes before another, if there is one.

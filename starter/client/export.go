@@ -18,7 +18,7 @@ type Export struct {
 }
 
 // Export takes the executions of an agent that have ended, with their steps and messages: from the records where they
-// are, else from the server, which takes a worker. Number zero is all of them. Record.Write writes what it returns.
+// are, else from the server. Number zero is all of them. Record.Write writes what it returns.
 func (c *Client) Export(ctx context.Context, id string, number int) (x Export, _ error) {
 	_, kept, err := c.keptSession(ctx, id)
 	unread := fail(ctx, id, "reading the records of "+id, err)

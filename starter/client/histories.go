@@ -53,25 +53,21 @@ func (h Histories) List(ctx context.Context, id domain.AgentID) ([]record.Ref, e
 // ended is told by nobody.
 func (h Histories) Get(ctx context.Context, ref record.Ref) (record.Record, error) {
 	none := fmt.Errorf("execution %d of %s: %w", ref.Number, h.id, record.ErrNone)
-	a, err := agentOf(h.id)
-	if err != nil || a.id != ref.AgentID {
+	s, err := h.client.describe(ctx, h.id)
+	if lostToServer(err) || err == nil && s.id != ref.AgentID {
 		return record.Record{}, none
 	}
-	t, err := h.client.targetEnd(ctx, h.id, ref.Number)
-	switch {
-	case lostToServer(err), err == nil && (t.outcome == nil || t.want() != ref.ExecutionID):
-		return record.Record{}, none
-	case err != nil:
+	if err != nil {
 		return record.Record{}, err
 	}
 	want := []account.Part{account.HeadOf, account.Executions, account.Steps, account.Events, account.Messages, account.State}
-	reader := accountReader{client: h.client, agent: t.agent, request: account.Request{Want: want, Execution: ref.Number}}
-	told, err := reader.read(ctx, t.runID())
+	reader := accountReader{client: h.client, agent: s.agent, request: account.Request{Want: want, Execution: ref.Number}}
+	told, err := reader.read(ctx, s.newest().runID())
 	if err == nil && len(told.Executions) == 1 && told.Executions[0].RunID != told.Head.Run.ID {
 		told, err = reader.read(ctx, told.Executions[0].RunID) // the run in which it ended knows of which session it is
 	}
 	if err != nil {
-		return record.Record{}, fail(ctx, h.id, "reading execution "+fmt.Sprint(ref.Number)+" of "+h.id, h.client.unanswered(t.snapshot, err))
+		return record.Record{}, fail(ctx, h.id, "reading execution "+fmt.Sprint(ref.Number)+" of "+h.id, h.client.unanswered(s, err))
 	}
 	if len(told.Executions) != 1 || told.Executions[0].ExecutionID != ref.ExecutionID || told.Executions[0].Ended == nil {
 		return record.Record{}, none
