@@ -183,7 +183,8 @@ func TestBadFilesSayWhere(t *testing.T) {
 		"an event left out":       {signed(t, replaced(`"sequence":2`, `"sequence":3`), all[0]), `line 2: record.missing: says "", and by its counts the record lacks "events 2 to 2"`},
 		"an event out of order":   {signed(t, replaced(`"sequence":2`, `"sequence":1`), all[0]), "line 2: record.events[1].sequence: is 1"},
 		"an event of another": {signed(t, func(s string) string {
-			return s[:strings.Index(s, `"events":`)] + strings.Replace(s[strings.Index(s, `"events":`):], all[0].ExecutionID.String(), all[1].ExecutionID.String(), 1)
+			before, events, _ := strings.Cut(s, `"events":`)
+			return before + `"events":` + strings.Replace(events, all[0].ExecutionID.String(), all[1].ExecutionID.String(), 1)
 		}, all[0]), "line 2: record.events[0].execution_id: is "},
 		"a null event":        {signed(t, replaced(`"events":[`, `"events":[null,`), all[0]), "line 2: record.events[0]"},
 		"a step out of order": {signed(t, replaced(`"steps":[{"execution_number":1,"number":1`, `"steps":[{"execution_number":1,"number":0`), all[0]), "line 2: record.steps"},
