@@ -29,14 +29,14 @@ func exportCommand(p *program) *cobra.Command {
 		Short: "Write an agent's executions to a file",
 		Long: `Writes the executions of an agent that have ended to a file, or to standard
 output: JSON, one execution a line, each with its digest. It takes them from the
-workers' records (starter help operations), else from the server, for which it
-needs a worker. What neither has any more is reported as gone (exit 1), and the
-others are written. import reads the file.
+workers' records (starter help operations), else from the server. What neither
+has any more is reported as gone (exit 1), and the others are written. import
+reads the file.
 
 The file holds all that was said. A name that ends in .zst has it compressed.`,
 		Example: `  starter export notes -o notes.jsonl.zst
   starter export notes --execution 2 -o second.jsonl
-  starter export notes | jq -r '.record.end.answer // empty'`,
+  starter export notes | jq -r '.record.executions[0]?.ended.answer // empty'`,
 	}, "starter export notes -o notes.jsonl.zst", func(ctx context.Context, s *local.Stack, id string) error {
 		x, err := s.Agents.Export(ctx, id, number)
 		if err != nil {

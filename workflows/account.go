@@ -59,7 +59,7 @@ func (s session) held(executions []endedExecution) account.Held {
 	for _, e := range executions {
 		execution, _ := e.state.Execution()
 		held.Executions = append(held.Executions, account.HeldExecution{
-			Number: e.state.ExecutionCount(), ID: execution.ID(), Step: int(e.state.Folded().Steps) + 1, Event: e.firstEvent,
+			Number: e.state.ExecutionCount(), ID: execution.ID(), Step: int(e.state.Folded().Steps) + 1, Event: e.firstEvent, Message: e.from,
 		})
 	}
 	return held

@@ -16,6 +16,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 )
 
@@ -311,6 +312,34 @@ func TestAnUpdateIsRepeatedOverRuns(t *testing.T) {
 	require.Equal(t, 2, outcome(t, env).Number)
 	require.Equal(t, first, second)
 	require.Len(t, w.asked, 2)
+}
+
+// TestTheAccountOfAnEndedExecutionOverRuns: the run that remembers it holds none of it, and the run in which it ended tells.
+func TestTheAccountOfAnEndedExecutionOverRuns(t *testing.T) {
+	t.Parallel()
+	w := &world{storage: true, record: stores, model: plays(says("one"), says("two"))}
+	env := w.environment(t)
+	env.RegisterDelayedCallback(func() {
+		env.UpdateWorkflow(string(contract.UpdateSend), "u1", callback(t, new(contract.SendReply)), contract.SendRequest{Prompt: "more"})
+	}, time.Minute)
+	outgrows(env, 2)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	in, ok := handedOn(t, env)
+	require.True(t, ok)
+	request := account.Request{Want: []account.Part{account.Executions, account.Steps, account.Events, account.State}, Execution: 2}
+	told := query(t, env, account.Query, request)
+	require.NotEmpty(t, told.Events)
+	told.Executions[0].RunID = "the run in which it ended"
+
+	env = w.environment(t)
+	env.RegisterDelayedCallback(func() {
+		remembered := query(t, env, account.Query, request)
+		require.False(t, remembered.Held.Reaches(request))
+		require.Equal(t, told.Account, remembered.After(told.Account, remembered.Held))
+		env.CancelWorkflow()
+	}, time.Minute)
+	env.ExecuteWorkflow(string(contract.Execute), in)
+	require.NoError(t, env.GetWorkflowError())
 }
 
 // TestWhatIsHandedOnIsBounded, whatever the last step holds.

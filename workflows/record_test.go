@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 )
 
@@ -36,16 +37,21 @@ func TestEachExecutionIsRecordedOnce(t *testing.T) {
 	var env *testsuite.TestWorkflowEnvironment
 	var numbers []int
 	w := recorder(func(ended contract.EndedExecution) error {
-		value, err := env.QueryWorkflow(string(contract.QuerySteps), contract.StepsRequest{Number: ended.Number, Ended: true})
+		want := account.Request{Want: []account.Part{account.Executions, account.Messages, account.State}, Execution: ended.Number}
+		value, err := env.QueryWorkflow(string(account.Query), want)
 		if err != nil {
 			return err
 		}
-		var page contract.StepsPage
+		var page account.Page
 		require.NoError(t, value.Get(&page))
-		require.NotNil(t, page.Outcome)
-		require.NotNil(t, page.Ended)
-		require.Equal(t, 2*(ended.Number-1), page.Ended.From, "a question and an answer each")
-		require.Equal(t, 2*ended.Number, page.Ended.Log.Length)
+		require.Len(t, page.Executions, 1)
+		one := page.Executions[0]
+		require.NotNil(t, one.Ended)
+		require.NotNil(t, one.Constraints)
+		require.NotEmpty(t, one.State)
+		require.Equal(t, 2*(ended.Number-1), one.MessagesFrom, "a question and an answer each")
+		require.Equal(t, 2*ended.Number, one.MessagesTo)
+		require.Len(t, page.Messages, 2)
 		numbers = append(numbers, ended.Number)
 		return nil
 	})

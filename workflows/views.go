@@ -137,17 +137,6 @@ func (s session) steps(request contract.StepsRequest) (contract.StepsPage, error
 		page.Outcome = new(describe(s.in.AgentID, state, found.priced))
 		page.Outcome.Unread = found.unread
 	}
-	if request.Ended {
-		page.Previous = s.info.ContinuedExecutionRunID
-	}
-	if request.Ended && page.Outcome != nil {
-		ended := contract.EndedView{Name: s.in.Name, FirstRunID: s.info.FirstRunID, From: found.from, Log: found.log, HeldTo: s.heldTo()}
-		var err error
-		if ended.State, err = json.Marshal(state.WithStepsFolded(0)); err != nil {
-			return page, refusal(err)
-		}
-		page.Ended = &ended
-	}
 	if !request.State || page.Next > 0 || page.Number != s.state.ExecutionCount() {
 		return page, nil
 	}

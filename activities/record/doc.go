@@ -1,7 +1,7 @@
 // Package record keeps executions that have ended, beyond what the server keeps of them: in a directory, or in a
 // bucket of gocloud.dev/blob.
 //
-// Its main types are [Record], an execution with its steps and messages, and [Store], which keeps them. Its one rule:
+// Its main types are [Record], an execution with its steps, messages and events, and [Store], which keeps them. Its one rule:
 // what is read is whole and as it was written, or an error; a digest stands beside each record, and an end after the
 // last. Kept records and exported files have one form, which [Write] writes and [Read] reads.
 //

@@ -155,25 +155,39 @@ func TestBadFilesSayWhere(t *testing.T) {
 		"in another order":        {lines[0] + lines[2] + lines[1] + lines[3], "line 4: end: is not the digest of the records"},
 		"something after the end": {good + lines[1], "line 5: follows the end"},
 		"the same twice":          {signed(t, func(s string) string { return s }, all[0], all[0]), "line 3: record.execution_id"},
-		"no agent":                {signed(t, replaced(`"agent_id":"`+all[0].AgentID.String()+`"`, `"agent_id":""`), all[0]), "line 2: record.agent_id"},
-		"an unknown status":       {signed(t, replaced(`"status":"completed"`, `"status":"sleeping"`), all[0]), "line 2: record.status"},
-		"another execution's id":  {signed(t, replaced(`"number":1`, `"number":3`), all[0]), "line 2: record.execution_id: is "},
-		"another session's id":    {signed(t, replaced(`"first_run_id":"first-run"`, `"first_run_id":"other-run"`), all[0]), "line 2: record.execution_id: is "},
-		"no session":              {signed(t, replaced(`"first_run_id":"first-run"`, `"first_run_id":""`), all[0]), "line 2: record.first_run_id: is missing"},
-		"not ended":               {signed(t, replaced(`"status":"completed"`, `"status":"in_progress"`), all[0]), "line 2: record.status: is in_progress"},
-		"no time":                 {signed(t, replaced(`"started_at":"2026`, `"started_at":"soon`), all[0]), "line 2: record.started_at"},
-		"a hostile name":          {signed(t, replaced(`"name":"ann"`, `"name":"../../etc"`), all[0]), "line 2: record.name"},
-		"another's name":          {signed(t, replaced(`"name":"ann"`, `"name":"bob"`), all[0]), `line 2: record.name: "bob" is not that of agent`},
-		"a newer state":           {signed(t, replaced(`"final_state":{"schema_version":1`, `"final_state":{"schema_version":9`), all[0]), "line 2: record.final_state.schema_version: is 9"},
-		"steps left out":          {signed(t, without("steps"), all[0]), `line 2: record.missing: says [], and by its counts the record lacks ["steps 1 to 1"]; export it again`},
-		"messages left out":       {signed(t, without("messages"), all[0]), `line 2: record.missing: says [], and by its counts the record lacks ["messages 0 to 1"]`},
-		"no end of the messages":  {signed(t, without("messages_to"), all[1]), "line 2: record.messages_to: is 0; "},
-		"steps below zero":        {signed(t, replaced(`"step_count":1`, `"step_count":-5`), all[0]), "line 2: record.outcome.step_count: is -5"},
-		"another number's end":    {signed(t, replaced(`"execution_number":1`, `"execution_number":-7`), all[0]), "line 2: record.outcome.execution_number: is -7"},
-		"an outcome of nobody":    {signed(t, replaced(`"outcome":{"agent_id":"`+all[0].AgentID.String()+`",`, `"outcome":{`), all[0]), "line 2: record.outcome.agent_id: is "},
-		"tokens below zero":       {signed(t, replaced(`"step_count":1,"usage":{"input_tokens":0`, `"step_count":1,"usage":{"input_tokens":-3`), all[0]), "line 2: record.outcome: usage: may not be negative"},
+		"no agent":                {signed(t, replaced(`"agent_id":"`+all[0].AgentID.String()+`"`, `"agent_id":""`), all[0]), "line 2: record.head.agent_id"},
+		"an unknown status":       {signed(t, replaced(`"status":"completed"`, `"status":"sleeping"`), all[0]), "line 2: record.executions[0].status"},
+		"another execution's id":  {signed(t, replaced(`"execution_number":1`, `"execution_number":3`), all[0]), "line 2: record.steps[0].execution_number: is 1, and that of the execution 3"},
+		"another session's id":    {signed(t, replaced(`"first_run_id":"first-run"`, `"first_run_id":"other-run"`), all[0]), "line 2: record.executions[0].execution_id: is "},
+		"no session":              {signed(t, replaced(`"first_run_id":"first-run"`, `"first_run_id":""`), all[0]), "line 2: record.head.run.first_run_id: is missing"},
+		"not ended":               {signed(t, replaced(`"status":"completed"`, `"status":"in_progress"`), all[0]), "line 2: record.executions[0].status: is in_progress"},
+		"no time":                 {signed(t, replaced(`"started_at":"2026`, `"started_at":"soon`), all[0]), "line 2: record.executions[0].started_at"},
+		"a hostile name":          {signed(t, replaced(`"name":"ann"`, `"name":"../../etc"`), all[0]), "line 2: record.head.name"},
+		"another's name":          {signed(t, replaced(`"name":"ann"`, `"name":"bob"`), all[0]), `line 2: record.head.name: "bob" is not that of agent`},
+		"a newer state":           {signed(t, replaced(`"final_state":{"schema_version":1`, `"final_state":{"schema_version":9`), all[0]), "line 2: record.executions[0].final_state.schema_version: is 9"},
+		"steps left out":          {signed(t, without("steps"), all[0]), `line 2: record.missing: says "", and by its counts the record lacks "steps 1 to 1"; export it again`},
+		"messages left out":       {signed(t, without("messages"), all[0]), `line 2: record.missing: says "", and by its counts the record lacks "messages 0 to 1"`},
+		"no end of the messages":  {signed(t, replaced(`,"messages_to":4`, ``), all[1]), "line 2: record.executions[0].messages_to: is 0; "},
+		"steps below zero":        {signed(t, replaced(`"step_count":1`, `"step_count":-5`), all[0]), "line 2: record.executions[0].step_count: is -5"},
+		"another number's end":    {signed(t, func(s string) string { return strings.ReplaceAll(s, `"execution_number":1`, `"execution_number":-7`) }, all[0]), "line 2: record.executions[0].execution_number: is -7"},
+		"an outcome of nobody":    {signed(t, replaced(`"executions":[{"agent_id":"`+all[0].AgentID.String()+`",`, `"executions":[{`), all[0]), "line 2: record.executions[0].agent_id: is "},
+		"tokens below zero":       {signed(t, replaced(`"step_count":1,"usage":{"input_tokens":0`, `"step_count":1,"usage":{"input_tokens":-3`), all[0]), "line 2: record.executions[0].usage: may not be negative"},
 		"endless folded steps":    {signed(t, replaced(`"folded":{"steps":1`, `"folded":{"steps":9223372036854775807`), all[0]), "folded.steps: is 9223372036854775807"},
-		"a step out of order":     {signed(t, replaced(`"steps":[{"number":1`, `"steps":[{"number":0`), all[0]), "line 2: record.steps"},
+		"no head":                 {signed(t, without("head"), all[0]), "line 2: record.head: is missing"},
+		"no execution":            {signed(t, without("executions"), all[0]), "line 2: record.executions: has 0; a record is of one"},
+		"no end":                  {signed(t, replaced(`"ended":{"answer":"Nothing."},`, ``), all[0]), "line 2: record.executions[0].ended: is missing"},
+		"no bounds":               {signed(t, replaced(`"held_to":{},`, ``), all[0]), "line 2: record.executions[0].held_to: is missing"},
+		"no state":                {signed(t, replaced(`"final_state":`, `"finale":`), all[0]), "line 2: record.executions[0].final_state: is missing"},
+		"another run":             {signed(t, replaced(`"run_id":"run"`, `"run_id":"other"`), all[0]), `line 2: record.executions[0].run_id: is "run", and that of the head "other"`},
+		"a step of another":       {signed(t, replaced(`"steps":[{"execution_number":1`, `"steps":[{"execution_number":2`), all[0]), "line 2: record.steps[0].execution_number: is 2, and that of the execution 1"},
+		"an event left out":       {signed(t, replaced(`"sequence":2`, `"sequence":3`), all[0]), `line 2: record.missing: says "", and by its counts the record lacks "events 2 to 2"`},
+		"an event out of order":   {signed(t, replaced(`"sequence":2`, `"sequence":1`), all[0]), "line 2: record.events[1].sequence: is 1"},
+		"an event of another": {signed(t, func(s string) string {
+			before, events, _ := strings.Cut(s, `"events":`)
+			return before + `"events":` + strings.Replace(events, all[0].ExecutionID.String(), all[1].ExecutionID.String(), 1)
+		}, all[0]), "line 2: record.events[0].execution_id: is "},
+		"a null event":        {signed(t, replaced(`"events":[`, `"events":[null,`), all[0]), "line 2: record.events[0]"},
+		"a step out of order": {signed(t, replaced(`"steps":[{"execution_number":1,"number":1`, `"steps":[{"execution_number":1,"number":0`), all[0]), "line 2: record.steps"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -260,10 +274,10 @@ func FuzzRead(f *testing.F) {
 func FuzzForged(f *testing.F) {
 	text := stores.Text(f, stores.Sample(f, "ann", 1)[0])
 	for _, seed := range stores.Changed(f, text, [][2]string{
-		{`"number":1`, `"number":-1`}, {`"messages":[`, `"messages_from":-5,"messages":[`}, {`"index":0`, `"index":-1`}, {`"index":1`, `"index":9223372036854775807`},
+		{`"number":1`, `"number":-1`}, {`"messages_from":0`, `"messages_from":-5`}, {`"index":0`, `"index":-1`}, {`"index":1`, `"index":9223372036854775807`},
 		{`"steps":[`, `"steps":[null,`}, {`"messages":[`, `"messages":[{},`}, {`"status":"completed"`, `"status":""`}, {`"role":"user"`, `"role":"root"`},
-		{`"final_state":{`, `"final_state":{"schema_version":99,`}, {`"name":"ann"`, `"name":"\u0000"`}, {`"outcome":{`, `"outcome":{"number":-3,`},
-		{`"completed_at":"2026`, `"completed_at":"9999`}, {`"name":"ann"`, `"origin":{"step":-1},"name":"ann"`},
+		{`"final_state":{`, `"final_state":{"schema_version":99,`}, {`"name":"ann"`, `"name":"\u0000"`}, {`"executions":[{`, `"executions":[{"execution_number":-3,`},
+		{`"completed_at":"2026`, `"completed_at":"9999`}, {`"stop_signals":[`, `"origin":{"step":-1},"stop_signals":[`}, {`"events":[`, `"events":[null,`}, {`"sequence":1`, `"sequence":-1`}, {`"head":{`, `"head":null,"was":{`},
 	}) {
 		f.Add(seed)
 	}

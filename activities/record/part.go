@@ -16,12 +16,13 @@ import (
 	"everstep/domain"
 )
 
-// A Part are steps of an execution in progress, as the run told them that another one continues: that run may be deleted
+// A Part are steps and events of an execution in progress, as the run told them that another one continues: that run may be deleted
 // before the execution ends.
 type Part struct {
 	Ref
-	RunID string                 `json:"run_id"`
-	Steps []domain.StepExecution `json:"steps"`
+	RunID  string                 `json:"run_id"`
+	Steps  []domain.StepExecution `json:"steps"`
+	Events []domain.RecordedEvent `json:"events,omitempty"`
 }
 
 // A keptPart is what an object of a part holds. The digest is of the bytes of the part as they stand.

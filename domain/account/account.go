@@ -29,7 +29,8 @@ type Account struct {
 	Imported time.Time `json:"imported_at,omitzero"`
 }
 
-// A Head is what is known of an agent as a whole, now.
+// A Head is what is known of an agent as a whole, now. That of a record names the agent and the run: what it came to says
+// the execution.
 type Head struct {
 	AgentID domain.AgentID `json:"agent_id"`
 	Name    string         `json:"name,omitzero"`
@@ -40,24 +41,24 @@ type Head struct {
 	Newest *Execution `json:"execution,omitempty"`
 	// Doing says in words what is going on, and Since since when. Lacking says which worker lacks what, while another one
 	// is waited for.
-	Doing   string    `json:"doing"`
+	Doing   string    `json:"doing,omitzero"`
 	Since   time.Time `json:"since,omitzero"`
 	Lacking string    `json:"lacking,omitzero"`
 	// Open says that the session takes messages, or will. Paused says that nothing new starts until it is resumed.
-	Open      bool                 `json:"open"`
+	Open      bool                 `json:"open,omitzero"`
 	Paused    bool                 `json:"paused,omitzero"`
 	Suspended *contract.Suspension `json:"suspended,omitempty"`
-	Position  Position             `json:"position"`
+	Position  Position             `json:"position,omitzero"`
 	// Waits are the calls that wait for a person: for an approval, an answer, or word of what became of them.
-	Waits []Wait `json:"waits"`
+	Waits []Wait `json:"waits,omitzero"`
 	// AlwaysAllowed are the rules that people have made by an answer to a wait, those too that were revoked.
-	AlwaysAllowed []domain.StandingApproval `json:"always_allowed"`
+	AlwaysAllowed []domain.StandingApproval `json:"always_allowed,omitzero"`
 	// Unread are the messages that wait for the agent.
-	Unread        []contract.WaitingView  `json:"unread_messages"`
-	Configuration Configuration           `json:"configuration"`
-	Ledger        Ledger                  `json:"ledger"`
-	Children      []contract.SubagentView `json:"subagents"`
-	MCPSessions   []contract.Bound        `json:"mcp_sessions"`
+	Unread        []contract.WaitingView  `json:"unread_messages,omitzero"`
+	Configuration Configuration           `json:"configuration,omitzero"`
+	Ledger        Ledger                  `json:"ledger,omitzero"`
+	Children      []contract.SubagentView `json:"subagents,omitzero"`
+	MCPSessions   []contract.Bound        `json:"mcp_sessions,omitzero"`
 	// Context is about how many tokens the next inference reads, and Window how many the model can; zero: unknown.
 	Context int64 `json:"context_tokens,omitzero"`
 	Window  int64 `json:"context_window,omitzero"`
@@ -110,8 +111,8 @@ type Run struct {
 	// First began the agent's chain of runs, of which Previous is the one before this; empty: this is the first.
 	First    string `json:"first_run_id"`
 	Previous string `json:"previous_run_id,omitzero"`
-	// Number counts the runs of the chain from 1.
-	Number int `json:"run_number"`
+	// Number counts the runs of the chain from 1; zero: it is not known.
+	Number int `json:"run_number,omitzero"`
 }
 
 // An Execution is one of the agent's, with how it ended, or how far it is.
@@ -130,7 +131,7 @@ type Execution struct {
 	MessagesFrom int          `json:"messages_from"`
 	MessagesTo   int          `json:"messages_to"`
 	EditsBefore  domain.Edits `json:"edits_before,omitzero"`
-	// End is what it came to, in words; absent: it goes on.
+	// Ended is what it came to, in words; absent: it goes on.
 	Ended *contract.End `json:"ended,omitempty"`
 	// RunID is of the run in which it ended, or that it is in.
 	RunID string `json:"run_id"`

@@ -17,22 +17,22 @@ type Missing struct {
 	To   int `json:"to"`
 }
 
-func (m Missing) String() string {
-	if m.Execution > 0 {
-		return fmt.Sprintf("%s %d to %d of execution %d", m.Part, m.From, m.To, m.Execution)
-	}
-	return fmt.Sprintf("%s %d to %d", m.Part, m.From, m.To)
-}
+// String names the range to whoever knows of which execution it is.
+func (m Missing) String() string { return fmt.Sprintf("%s %d to %d", m.Part, m.From, m.To) }
 
-// Gaps are the ranges from first to last in which a list of numbers, in their order, has nothing.
-func Gaps(part Part, execution, first, last int, numbers []int) (gaps []Missing) {
+// Gaps are the ranges from first to last in which a list, in the order of its numbers, has nothing.
+func Gaps[T any](part Part, execution, first, last int, list []T, number func(T) int) (gaps []Missing) {
 	next := first
-	for _, n := range append(numbers[:len(numbers):len(numbers)], last+1) {
+	reach := func(n int) {
 		if n > next {
 			gaps = append(gaps, Missing{part, execution, next, n - 1})
 		}
 		next = n + 1
 	}
+	for _, one := range list {
+		reach(number(one))
+	}
+	reach(last + 1)
 	return gaps
 }
 
@@ -45,7 +45,7 @@ func (a Account) WithMissing(r Request, held Held) Account {
 		newest = a.Head.Newest.Number
 	}
 	if r.Wants(Executions) {
-		a.Missing = Gaps(Executions, 0, 1, newest, numbers(a.Executions, func(e Execution) int { return e.Number }))
+		a.Missing = Gaps(Executions, 0, 1, newest, a.Executions, func(e Execution) int { return e.Number })
 	}
 	if r.Wants(Steps) {
 		a.Missing = append(a.Missing, a.missingSteps(held)...)
@@ -54,46 +54,31 @@ func (a Account) WithMissing(r Request, held Held) Account {
 		a.Missing = append(a.Missing, a.missingEvents(held)...)
 	}
 	if r.Wants(Messages) {
-		a.Missing = append(a.Missing, Gaps(Messages, 0, 0, a.Head.Position.Length-1, numbers(a.Messages, func(e domain.Entry) int { return e.Index }))...)
+		a.Missing = append(a.Missing, Gaps(Messages, 0, 0, a.Head.Position.Length-1, a.Messages, func(e domain.Entry) int { return e.Index })...)
 	}
 	return a
 }
 
 // missingSteps are those before what the runs hold. Of an execution that none of them holds nobody knows how many there were.
 func (a Account) missingSteps(held Held) (gaps []Missing) {
-	of := map[int][]int{}
-	for _, step := range a.Steps {
-		of[step.Execution] = append(of[step.Execution], step.Number)
-	}
 	for _, e := range held.Executions {
-		gaps = append(gaps, Gaps(Steps, e.Number, 1, e.Step-1, before(e.Step, of[e.Number]))...)
+		if e.Step > 1 {
+			earlier := slices.DeleteFunc(slices.Clone(a.Steps), func(s Step) bool { return s.Execution != e.Number || s.Number >= e.Step })
+			gaps = append(gaps, Gaps(Steps, e.Number, 1, e.Step-1, earlier, func(s Step) int { return s.Number })...)
+		}
 	}
 	return gaps
 }
 
 // missingEvents are found as missing steps are.
 func (a Account) missingEvents(held Held) (gaps []Missing) {
-	of := map[domain.ExecutionID][]int{}
-	for _, event := range a.Events {
-		head := event.Head()
-		of[head.ExecutionID] = append(of[head.ExecutionID], int(head.Sequence))
-	}
 	for _, e := range held.Executions {
-		gaps = append(gaps, Gaps(Events, e.Number, 1, int(e.Event)-1, before(int(e.Event), of[e.ID]))...)
+		if e.Event > 1 {
+			earlier := slices.DeleteFunc(slices.Clone(a.Events), func(event domain.RecordedEvent) bool {
+				return event.Head().ExecutionID != e.ID || event.Head().Sequence >= e.Event
+			})
+			gaps = append(gaps, Gaps(Events, e.Number, 1, int(e.Event)-1, earlier, func(event domain.RecordedEvent) int { return int(event.Head().Sequence) })...)
+		}
 	}
 	return gaps
-}
-
-// before are those of some numbers, in their order, that are less than another.
-func before(end int, numbers []int) []int {
-	n, _ := slices.BinarySearch(numbers, end)
-	return numbers[:n]
-}
-
-func numbers[T any](all []T, number func(T) int) []int {
-	list := make([]int, len(all))
-	for i, one := range all {
-		list[i] = number(one)
-	}
-	return list
 }

@@ -1,6 +1,7 @@
 package account
 
 import (
+	"fmt"
 	"slices"
 
 	"everstep/domain"
@@ -104,6 +105,8 @@ type HeldExecution struct {
 	// Step and Event are the first that it holds; one more than there are: none.
 	Step  int   `json:"step"`
 	Event int64 `json:"event"`
+	// Message is the index of the execution's first message, which the run may hold or not.
+	Message int `json:"message"`
 }
 
 // A Writer fills the page that a request asks for.
@@ -130,6 +133,18 @@ func (w *Writer) Add(at Cursor, execution, size int, put func(*Account)) bool {
 	return true
 }
 
+// KeptSteps are the account's steps as an execution keeps them.
+func (a Account) KeptSteps() ([]domain.StepExecution, error) {
+	steps := make([]domain.StepExecution, len(a.Steps))
+	for i, step := range a.Steps {
+		var err error
+		if steps[i], err = step.Kept(); err != nil {
+			return nil, fmt.Errorf("steps[%d].%w", i, err)
+		}
+	}
+	return steps, nil
+}
+
 // With returns the account with what the next page of the same run has.
 func (a Account) With(next Account) Account {
 	a.Executions = append(a.Executions, next.Executions...)
@@ -148,7 +163,12 @@ func (a Account) After(earlier Account, held Held) Account {
 	}
 	oldest := Account{}
 	for _, e := range earlier.Executions {
-		if _, again := steps[e.Number]; !again {
+		_, again := steps[e.Number]
+		if at := slices.IndexFunc(a.Executions, func(later Execution) bool { return later.Number == e.Number }); at >= 0 && e.Ended != nil {
+			a.Executions = slices.Clone(a.Executions)
+			a.Executions[at] = e // it ended there, and the later run only remembers it
+		}
+		if !again {
 			oldest.Executions = append(oldest.Executions, e)
 		}
 	}
@@ -187,7 +207,13 @@ func (h Held) With(earlier Held) Held {
 
 // Reaches reports whether a run that holds this holds all that a request asks for, from the beginning on.
 func (h Held) Reaches(r Request) bool {
-	if r.Wants(Messages) && h.Messages > 0 {
+	message := 0
+	for _, e := range h.Executions {
+		if e.Number == r.Execution {
+			message = e.Message
+		}
+	}
+	if r.Wants(Messages) && h.Messages > message {
 		return false
 	}
 	if len(h.Executions) == 0 {
@@ -198,4 +224,67 @@ func (h Held) Reaches(r Request) bool {
 		return oldest.Number < from
 	}
 	return (!r.Wants(Steps) || oldest.Step <= 1) && (!r.Wants(Events) || oldest.Event <= 1)
+}
+
+// readings is how often lists are read that change while they are.
+const readings = 3
+
+// ReadRun reads all pages of a run, and says what the run holds. It begins anew where what is listed changes meanwhile.
+func ReadRun(r Request, ask func(Request) (Page, error)) (Account, Held, error) {
+	for range readings {
+		var all Account
+		var first *Page
+		for next := r; ; {
+			page, err := ask(next)
+			if err != nil {
+				return Account{}, Held{}, err
+			}
+			if first == nil {
+				first = &page
+			}
+			if page.Revision != first.Revision {
+				break
+			}
+			if all = all.With(page.Account); page.Next == nil {
+				return all, first.Held, nil
+			}
+			next.From = *page.Next
+		}
+	}
+	return Account{}, Held{}, domain.Errorf(domain.Unavailable, "the account changed while it was read, %d times; ask again", readings)
+}
+
+// Runs are those of one agent's workflow, each of which goes on from the one before.
+type Runs struct {
+	// Read reads what a run holds.
+	Read func(runID string, r Request) (Account, Held, error)
+	// Before names the run before one; empty: there is none.
+	Before func(Run) (string, error)
+	// Gone reports whether an error means that nobody can read a run any more.
+	Gone func(error) bool
+}
+
+// Account reads an account from a run on backwards, as far as a request reaches, and says what the runs that were
+// read hold. What earlier runs held that are gone is missing.
+func (runs Runs) Account(runID string, r Request) (Account, Held, error) {
+	all, held, err := runs.Read(runID, r)
+	if err != nil {
+		return all, held, err
+	}
+	r.Want = slices.DeleteFunc(slices.Clone(r.Want), func(p Part) bool { return p == HeadOf }) // that of the newest run is the agent's
+	for len(r.Want) > 0 && !held.Reaches(r) {
+		var earlier Account
+		var heldEarlier Held
+		if runID, err = runs.Before(held.Run); err == nil && runID != "" {
+			earlier, heldEarlier, err = runs.Read(runID, r)
+		}
+		if runID == "" || runs.Gone(err) {
+			break
+		}
+		if err != nil {
+			return all, held, err
+		}
+		all, held = all.After(earlier, held), held.With(heldEarlier)
+	}
+	return all, held, nil
 }

@@ -187,8 +187,6 @@ type StepsRequest struct {
 	From int `json:"from,omitzero"`
 	// State asks for what else is known of the newest execution, on its last page.
 	State bool `json:"state,omitzero"`
-	// Ended asks for what a record of the execution takes beside its steps.
-	Ended bool `json:"ended,omitzero"`
 	LargePage
 }
 
@@ -236,24 +234,6 @@ type StepsPage struct {
 	// Status and State are set where they were asked for: the state is without messages and steps.
 	Status *StatusView     `json:"status,omitempty"`
 	State  json.RawMessage `json:"state,omitempty"`
-	// Ended is set on the last page of an execution that has ended, and Previous names the run before this one, where
-	// they were asked for.
-	Ended    *EndedView `json:"ended,omitempty"`
-	Previous string     `json:"previous_run_id,omitzero"`
-}
-
-// An EndedView is what a record of an execution takes beside its steps.
-type EndedView struct {
-	// State is that at its end, without messages and steps.
-	State json.RawMessage `json:"state"`
-	// Name is the agent's, and FirstRunID names its session among those of the name.
-	Name       string `json:"name,omitzero"`
-	FirstRunID string `json:"first_run_id"`
-	// From is the index of its first message, and Log is the transcript at its end.
-	From int           `json:"messages_from,omitzero"`
-	Log  domain.LogRef `json:"log"`
-	// HeldTo is what bounds the agent beside its definition.
-	HeldTo HeldTo `json:"held_to"`
 }
 
 // Kept are the page's steps as an execution keeps them.

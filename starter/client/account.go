@@ -14,12 +14,8 @@ import (
 	"everstep/workflows/replay"
 )
 
-const (
-	// replayAfter is how long the workflow is waited for alone before its history is replayed here beside.
-	replayAfter = 150 * time.Millisecond
-	// readings is how often lists are read that change while they are.
-	readings = 3
-)
+// replayAfter is how long the workflow is waited for alone before its history is replayed here beside.
+const replayAfter = 150 * time.Millisecond
 
 // Account reads the parts of an agent's account, its head always. It needs no worker: where none answers soon, the history
 // is replayed. Of executions that the server has no more the records tell. What nobody has is named in Missing.
@@ -54,28 +50,15 @@ type accountReader struct {
 }
 
 func (r accountReader) read(ctx context.Context, runID string) (account.Account, error) {
-	all, held, err := r.run(ctx, runID)
-	if err != nil {
-		return all, err
+	runs := account.Runs{Gone: deleted, Before: func(run account.Run) (string, error) { return r.before(ctx, run) }}
+	runs.Read = func(id string, request account.Request) (account.Account, account.Held, error) {
+		r.request = request
+		return r.run(ctx, id)
 	}
 	wanted := r.request
-	r.request.Want = r.request.Want[1:] // the head of the newest run is that of the agent
-	for len(r.request.Want) > 0 && !held.Reaches(r.request) {
-		if runID, err = r.before(ctx, held.Run); err != nil && !deleted(err) {
-			return all, err
-		}
-		if runID == "" || err != nil {
-			break
-		}
-		earlier, heldEarlier, err := r.run(ctx, runID)
-		if deleted(err) {
-			break
-		}
-		if err != nil {
-			return all, err
-		}
-		all = all.After(earlier, held)
-		held = held.With(heldEarlier)
+	all, held, err := runs.Account(runID, wanted)
+	if err != nil {
+		return all, err
 	}
 	return all.WithMissing(wanted, held), nil
 }
@@ -131,7 +114,7 @@ func (r accountReader) run(ctx context.Context, runID string) (account.Account, 
 
 // asked has the workflow answer.
 func (r accountReader) asked(ctx context.Context, runID string) runAccount {
-	told := readPages(r.request, func(page account.Request) (account.Page, error) {
+	told := pagesOf(r.request, func(page account.Request) (account.Page, error) {
 		page.Large = true
 		return read(ctx, r.client, r.agent, runID, account.Query, page)
 	})
@@ -146,7 +129,7 @@ func (r accountReader) replayed(ctx context.Context, runID string) (told runAcco
 		return runAccount{err: err}
 	}
 	untaken, err := replay.Ask(ctx, events, workflow.Execution{ID: r.agent.workflowID(), RunID: runID}, replay.Options{DataConverter: r.client.cfg.Converter}, func(q *replay.Queries) error {
-		told = readPages(r.request, func(page account.Request) (account.Page, error) { return replay.Query(q, account.Query, page) })
+		told = pagesOf(r.request, func(page account.Request) (account.Page, error) { return replay.Query(q, account.Query, page) })
 		return told.err
 	})
 	if err != nil {
@@ -156,27 +139,7 @@ func (r accountReader) replayed(ctx context.Context, runID string) (told runAcco
 	return told
 }
 
-// readPages reads all pages of a run. It begins anew where what is listed changes meanwhile.
-func readPages(request account.Request, read func(account.Request) (account.Page, error)) runAccount {
-	for range readings {
-		var all account.Account
-		var first *account.Page
-		for next := request; ; {
-			page, err := read(next)
-			if err != nil {
-				return runAccount{err: err}
-			}
-			if first == nil {
-				first = &page
-			}
-			if page.Revision != first.Revision {
-				break
-			}
-			if all = all.With(page.Account); page.Next == nil {
-				return runAccount{Account: all, held: first.Held}
-			}
-			next.From = *page.Next
-		}
-	}
-	return runAccount{err: errorf(Failed, nil, "the account changed while it was read, %d times; ask again", readings)}
+func pagesOf(request account.Request, ask func(account.Request) (account.Page, error)) runAccount {
+	all, held, err := account.ReadRun(request, ask)
+	return runAccount{all, held, err}
 }

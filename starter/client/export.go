@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"everstep/activities/record"
 	"everstep/domain"
@@ -19,7 +18,7 @@ type Export struct {
 }
 
 // Export takes the executions of an agent that have ended, with their steps and messages: from the records where they
-// are, else from the server, which takes a worker. Number zero is all of them. Record.Write writes what it returns.
+// are, else from the server. Number zero is all of them. Record.Write writes what it returns.
 func (c *Client) Export(ctx context.Context, id string, number int) (x Export, _ error) {
 	_, kept, err := c.keptSession(ctx, id)
 	unread := fail(ctx, id, "reading the records of "+id, err)
@@ -35,7 +34,7 @@ func (c *Client) Export(ctx context.Context, id string, number int) (x Export, _
 		if !taken[r.ExecutionID] && (number == 0 || number == r.Number) {
 			taken[r.ExecutionID], x.Records = true, append(x.Records, r)
 			if len(r.Missing) > 0 {
-				x.Gone = append(x.Gone, gone("of execution %d of %s can no longer be read: %s", r.Number, id, strings.Join(r.Missing, ", ")).Error())
+				x.Gone = append(x.Gone, gone("of execution %d of %s can no longer be read: %s", r.Number, id, r.Lacks()).Error())
 			}
 		}
 	}

@@ -4,15 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 
 	"everstep/activities/record"
 	"everstep/domain"
-	"everstep/domain/contract"
+	"everstep/domain/account"
 )
 
 // Histories are the executions of one agent that have ended, as the server itself keeps them: as far as its retention
-// reaches, read-only, and told by a worker.
+// reaches, read-only.
 type Histories struct {
 	client *Client
 	id     string
@@ -54,70 +53,33 @@ func (h Histories) List(ctx context.Context, id domain.AgentID) ([]record.Ref, e
 // ended is told by nobody.
 func (h Histories) Get(ctx context.Context, ref record.Ref) (record.Record, error) {
 	none := fmt.Errorf("execution %d of %s: %w", ref.Number, h.id, record.ErrNone)
-	a, err := agentOf(h.id)
-	if err != nil || a.id != ref.AgentID {
+	s, err := h.client.describe(ctx, h.id)
+	if lostToServer(err) || err == nil && s.id != ref.AgentID {
 		return record.Record{}, none
 	}
-	t, err := h.client.targetEnd(ctx, h.id, ref.Number)
-	switch {
-	case lostToServer(err), err == nil && (t.outcome == nil || t.want() != ref.ExecutionID):
-		return record.Record{}, none
-	case err != nil:
-		return record.Record{}, err
-	}
-	page, runID, err := h.ended(ctx, t)
-	if err != nil {
-		return record.Record{}, fail(ctx, h.id, "reading execution "+fmt.Sprint(ref.Number)+" of "+h.id, h.client.unanswered(t.snapshot, err))
-	}
-	if page.Ended == nil {
-		return record.Record{}, none
-	}
-	steps, err := readable(sequence(ctx, h.id, "reading the steps of ", func(yield func(domain.StepExecution, error) bool) error {
-		return h.client.stepsOf(ctx, t, nil, nil, func(contract.StepsPage) {}, yield)
-	}), nil)
 	if err != nil {
 		return record.Record{}, err
 	}
-	end := page.Ended.Log.Length
-	messages, err := readable(h.client.entries(ctx, a, runID, page.Ended.From, h.client.reading(a)), func(e domain.Entry) bool { return e.Index < end })
+	want := []account.Part{account.HeadOf, account.Executions, account.Steps, account.Events, account.Messages, account.State}
+	reader := accountReader{client: h.client, agent: s.agent, request: account.Request{Want: want, Execution: ref.Number}}
+	told, err := reader.read(ctx, s.newest().runID())
+	if err == nil && len(told.Executions) == 1 && told.Executions[0].RunID != told.Head.Run.ID {
+		told, err = reader.read(ctx, told.Executions[0].RunID) // the run in which it ended knows of which session it is
+	}
 	if err != nil {
-		return record.Record{}, fail(ctx, h.id, "reading the messages of "+h.id, err)
+		return record.Record{}, fail(ctx, h.id, "reading execution "+fmt.Sprint(ref.Number)+" of "+h.id, h.client.unanswered(s, err))
 	}
-	return record.Of(page, runID, steps, messages)
-}
-
-// ended asks the runs, the newest first, for the one in which the execution ended.
-func (h Histories) ended(ctx context.Context, t target) (page contract.StepsPage, runID string, err error) {
-	for runID = t.runID(); runID != ""; {
-		page, err = read(ctx, h.client, t.agent, runID, contract.QuerySteps, contract.StepsRequest{Number: t.asked, From: math.MaxInt32, Ended: true})
-		if err == nil && page.ExecutionID == t.want() && page.Ended != nil {
-			return page, runID, nil
-		}
-		if err != nil {
-			return page, runID, err
-		}
-		previous, err := h.client.previous(ctx, t.agent, runID)
-		if err != nil && !deleted(err) {
-			return page, runID, err
-		}
-		runID = previous
+	if len(told.Executions) != 1 || told.Executions[0].ExecutionID != ref.ExecutionID || told.Executions[0].Ended == nil {
+		return record.Record{}, none
 	}
-	page.Ended = nil
-	return page, runID, nil
-}
-
-// readable are those of some things that can still be read, until one of them is not wanted.
-func readable[T any](all func(func(T, error) bool), wanted func(T) bool) (some []T, _ error) {
-	for one, err := range all {
-		switch {
-		case errors.Is(err, &Error{Class: Gone}):
-			continue
-		case err != nil:
-			return nil, err
-		case wanted != nil && !wanted(one):
-			return some, nil
-		}
-		some = append(some, one)
+	r, err := record.Of(told)
+	store, ok := h.client.cfg.Records.(PartRecords)
+	if err != nil || !ok || len(r.Missing) == 0 {
+		return r, err
 	}
-	return some, nil
+	parts, err := store.Parts(ctx, r.Ref())
+	if err != nil {
+		return record.Record{}, fail(ctx, h.id, "reading the records of "+h.id, err)
+	}
+	return r.WithParts(parts)
 }

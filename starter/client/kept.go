@@ -7,7 +7,6 @@ import (
 	"iter"
 	"math"
 	"slices"
-	"strings"
 
 	"everstep/activities/record"
 	"everstep/domain"
@@ -172,7 +171,7 @@ func (c *Client) orKeptSteps(ctx context.Context, id string, number int, live it
 
 // yieldKeptSteps yields the steps of a record from one on, after what is missing of them.
 func yieldKeptSteps(r record.Record, from int, yield func(domain.StepExecution, error) bool) {
-	if len(r.Missing) > 0 && !yield(domain.StepExecution{}, gone("of execution %d was not recorded: %s", r.Number, strings.Join(r.Missing, ", "))) {
+	if len(r.Missing) > 0 && !yield(domain.StepExecution{}, gone("of execution %d was not recorded: %s", r.Number, r.Lacks())) {
 		return
 	}
 	for _, step := range r.Steps {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"strings"
 
 	"everstep/activities/record"
 	"everstep/domain"
@@ -32,7 +31,7 @@ func (c *Client) orKeptEvents(ctx context.Context, id string, number int, live i
 				yield(event, err)
 			default:
 				if len(r.Missing) > 0 {
-					c.cfg.Progress(fmt.Sprintf("of execution %d was not recorded: %s", r.Number, strings.Join(r.Missing, ", ")))
+					c.cfg.Progress(fmt.Sprintf("of execution %d was not recorded: %s", r.Number, r.Lacks()))
 				}
 				yieldRecorded(a, r, yield)
 			}

@@ -66,7 +66,7 @@ func stepsOfRecord(r record.Record, at Point) ([]domain.StepExecution, error) {
 		}
 	}
 	if last > len(r.Steps) || last > 0 && r.Steps[last-1].Step.Number != last {
-		return nil, gone("step: of execution %d of %s was not recorded: %s", r.Number, at.ID, strings.Join(r.Missing, ", "))
+		return nil, gone("step: of execution %d of %s was not recorded: %s", r.Number, at.ID, r.Lacks())
 	}
 	return r.Steps[:last], nil
 }

@@ -61,7 +61,9 @@ func accountBefore(account domain.SessionAccount, r record.Record) *domain.Sessi
 func explanationOf(_ *Client, a agent, r record.Record) ExplainView {
 	e := recordedExplanation(a, r)
 	e.missing = []string{"what only its history had: failed attempts, waits, bytes; the record of the execution tells"}
-	e.missing = append(e.missing, r.Missing...)
+	if len(r.Missing) > 0 {
+		e.missing = append(e.missing, r.Lacks())
+	}
 	if !r.Imported.IsZero() {
 		e.missing = append(e.missing, "it was imported on "+r.Imported.Format("2006-01-02 15:04 MST")+"; no workflow of it is here")
 	}

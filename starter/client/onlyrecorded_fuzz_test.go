@@ -18,11 +18,11 @@ import (
 func FuzzImportedAgent(f *testing.F) {
 	text := stores.Text(f, stores.Sample(f, "ann", 1)[0])
 	for _, seed := range stores.Changed(f, text, [][2]string{
-		{`"messages":[`, `"messages_from":7,"messages":[`}, {`"index":0`, `"index":5`}, {`"step_count":1`, `"step_count":-1`},
+		{`"messages_from":0`, `"messages_from":7`}, {`"index":0`, `"index":5`}, {`"step_count":1`, `"step_count":-1`},
 		{`"started_at":"2026`, `"started_at":"9999`}, {`"completed_at":"2026`, `"completed_at":"0001`}, {`"steps":[{`, `"steps":[{"number":9000000000,`},
 		{`"name":"ann",`, ``}, {`"input_tokens":3`, `"input_tokens":-9223372036854775808`}, {`"output":[`, `"output":[{"role":"tool"},`},
 		{`"stop_reason":"completed"`, `"stop_reason":""`}, {`"status":"completed"`, `"status":"failed"`}, {`"execution":{`, `"executionless":{`},
-		{`"outcome":{`, `"outcome":{"outcome_unknown":-1,"code":"timed_out",`}, {`"number":1,"step_id"`, `"number":1,"input":{"edits":{"hidden":-4}},"step_id"`},
+		{`"executions":[{`, `"executions":[{"outcome_unknown":-1,"code":"timed_out",`}, {`"number":1,"step_id"`, `"number":1,"input":{"edits":{"hidden":-4}},"step_id"`},
 	}) {
 		f.Add(seed)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"everstep/activities/record"
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 	"everstep/testsuite/stores"
 )
@@ -270,7 +271,7 @@ func TestOneRecordThatIsLostOrDamaged(t *testing.T) {
 			t.Cleanup(func() { _ = store.Close() })
 			for _, r := range stores.Sample(t, "ann", 3) {
 				if r.Imported = time.Now(); r.Number == 3 {
-					r.Steps, r.Missing = nil, []string{"steps 1 to 1"}
+					r.Steps, r.Missing = nil, []account.Missing{{Part: account.Steps, Execution: 3, From: 1, To: 1}}
 				}
 				require.NoError(t, store.Record(t.Context(), r))
 			}

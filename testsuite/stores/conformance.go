@@ -13,6 +13,7 @@ import (
 
 	"everstep/activities/record"
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 )
 
@@ -181,18 +182,32 @@ func Sample(t testing.TB, name string, n int) (all []record.Record) {
 func sampleOf(t testing.TB, name string, state domain.AgentState, log domain.Log, from int) record.Record {
 	t.Helper()
 	execution, _ := state.Execution()
-	folded, err := json.Marshal(state.WithStepsFolded(0).WithMessageStore(domain.MessageStore{}))
+	folded, err := json.Marshal(state)
 	require.NoError(t, err)
 	reason, _ := state.StopReason()
-	page := contract.StepsPage{
-		ExecutionID: execution.ID(), Number: state.ExecutionCount(), Answer: "Nothing.",
-		Outcome: &contract.Outcome{
-			AgentID: state.AgentID(), ExecutionID: execution.ID(), Number: state.ExecutionCount(), Status: state.Status(), StopReason: reason,
-			Steps: state.StepCount(), Usage: state.Usage(),
-		},
-		Ended: &contract.EndedView{State: folded, Name: name, FirstRunID: "first-run", From: from, Log: log.Ref()},
+	completed, _ := execution.CompletedAt()
+	told := account.Account{
+		Head: &account.Head{AgentID: state.AgentID(), Name: name, Run: account.Run{ID: "run", First: "first-run"}},
+		Executions: []account.Execution{{
+			Outcome: contract.Outcome{
+				AgentID: state.AgentID(), ExecutionID: execution.ID(), Number: state.ExecutionCount(), Status: state.Status(), StopReason: reason,
+				Steps: state.StepCount(), Usage: state.Usage(),
+			},
+			StartedAt: execution.StartedAt(), CompletedAt: completed, MessagesFrom: from, MessagesTo: log.Len(), RunID: "run",
+			Ended: &contract.End{Answer: "Nothing."}, Constraints: &contract.HeldTo{}, State: folded,
+		}},
+		Messages: log.From(from),
 	}
-	r, err := record.Of(page, "run", execution.StepExecutions(), log.From(from))
+	for _, step := range execution.StepExecutions() {
+		told.Steps = append(told.Steps, account.Step{Execution: state.ExecutionCount(), WireStep: step.Wire()})
+	}
+	head := domain.EventHeader{Sequence: 1, Time: execution.StartedAt(), AgentID: state.AgentID(), ExecutionID: execution.ID()}
+	told.Events = append(told.Events, domain.RecordedEvent{Event: domain.AgentExecutionStarted{EventHeader: head, Number: state.ExecutionCount()}})
+	head.Sequence, head.Time = 2, completed
+	told.Events = append(told.Events, domain.RecordedEvent{Event: domain.AgentExecutionCompleted{
+		EventHeader: head, Status: state.Status(), StopReason: reason, Steps: state.StepCount(), Usage: state.Usage(),
+	}})
+	r, err := record.Of(told)
 	require.NoError(t, err)
 	require.Empty(t, r.Missing)
 	return r

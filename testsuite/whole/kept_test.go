@@ -221,11 +221,34 @@ func TestHistoriesAreAStore(t *testing.T) {
 	s := start(t, host.Config{Records: dir})
 	name := s.named("histories")
 	s.talked(t, name)
-	stores.Reads(t, s.agents.Histories(name), recordedIn(t, storeAt(t, dir), name, 2)...)
+	all := recordedIn(t, storeAt(t, dir), name, 2)
+	stores.Reads(t, s.agents.Histories(name), all...)
+	s.worker.Stop()
+	stores.Reads(t, s.agents.Histories(name), all...)
 	s.forgets(t, name)
 	refs, err := s.agents.Histories(name).List(t.Context(), domainID(t, name))
 	require.NoError(t, err)
 	require.Empty(t, refs)
+}
+
+// TestHistoriesOverRuns: an execution that later runs only remember is read from the run in which it ended.
+func TestHistoriesOverRuns(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "records")
+	s := startOn(t, "continuing", continuing, host.Config{Tools: []tool.Tool{echo()}, Records: dir})
+	name := s.named("histories")
+	turns := "turns:\n  - text: one\n" + strings.Repeat("  - tool_calls: [{name: echo, arguments: {text: more}}]\n", 30) + "  - text: two\n"
+	_, err := s.agents.Start(within(t), client.Start{ID: name, Prompt: "go", Definition: scripted(writeScript(t, turns), "echo")})
+	require.NoError(t, err)
+	_, err = s.waits(within(t), name, 1)
+	require.NoError(t, err)
+	_, err = s.agents.Send(within(t), name, client.SendOptions{Prompt: "on"})
+	require.NoError(t, err)
+	_, err = s.waits(within(t), name, 2)
+	require.NoError(t, err)
+	all := recordedIn(t, storeAt(t, dir), name, 2)
+	require.NotEqual(t, all[0].RunID, all[1].RunID)
+	stores.Reads(t, s.agents.Histories(name), all...)
 }
 
 // TestImportIsAllOrNothing, also where the store fails in the middle, or has another record of the same execution.

@@ -19,6 +19,7 @@ import (
 	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/starter/client"
+	"everstep/testsuite/stores"
 	"everstep/worker/host"
 )
 
@@ -109,6 +110,10 @@ func TestRecordsHoldAll(t *testing.T) {
 			require.Equal(t, domain.StatusCompleted, all[0].Status)
 			require.Equal(t, domain.StatusFailed, all[1].Status, "the script has no further turn")
 			s.requireAsTold(t, long, all)
+			for _, r := range all {
+				require.NotEmpty(t, r.Events)
+			}
+			stores.Reads(t, s.agents.Histories(long), all...)
 		})
 	}
 }
@@ -266,7 +271,7 @@ func TestStepsOutlastTheRuns(t *testing.T) {
 			require.Len(t, r.Messages, r.Outcome.Steps*2, "a prompt, two for each step, and an answer: segments have them")
 			if breaks {
 				require.Less(t, len(r.Steps), 22)
-				require.Contains(t, strings.Join(r.Missing, "; "), "steps 1 to ")
+				require.Contains(t, r.Lacks(), "steps 1 to ")
 				return
 			}
 			require.Empty(t, r.Missing)
