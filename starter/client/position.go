@@ -206,10 +206,11 @@ func (n *newestScan) take(fact progress.Fact) bool {
 		}
 		return n.step > 0
 	case progress.Sent:
-		if f.Reply.Began && f.Reply.Number > n.ended { // and no step after it
-			n.step = 1
-		}
-		return n.step > 0
+		return n.begun(f.Reply.Began, f.Reply.Number)
+	case progress.Rewound:
+		return n.begun(f.Began(), f.Number())
+	case progress.Extended:
+		return n.begun(f.Reply.Began, f.Reply.Number)
 	case progress.RunBegan:
 		switch took := progress.Carried(f.Input); {
 		case !f.Readable():
@@ -221,6 +222,14 @@ func (n *newestScan) take(fact progress.Fact) bool {
 		return true
 	}
 	return false
+}
+
+// begun is told that an update has begun an execution, and that no step has come after it.
+func (n *newestScan) begun(began bool, number int) bool {
+	if began && number > n.ended {
+		n.step = 1
+	}
+	return n.step > 0
 }
 
 // earlier finds the workflow of an execution before the newest: each has one, and knows the one before.
