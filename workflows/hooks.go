@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -184,8 +185,12 @@ func failedReply(err error) json.RawMessage {
 	return encoded
 }
 
-// maxReplies bounds the replies of hooks that one workflow task records: the server refuses 4 MiB of all that it brings, for good.
+// maxReplies bounds the replies of hooks that one workflow task records: the server refuses 4 MiB of all that it brings, for
+// good, and the input of an activity may come with them.
 const maxReplies = 2 << 20
+
+// recordedSize is how many bytes a reply takes in history: the SDK writes it in base64.
+func recordedSize(reply []byte) int { return base64.StdEncoding.EncodedLen(len(reply)) }
 
 // hookReplies are those that the run has recorded. A reply that equals the last one of its hook is not recorded again.
 type hookReplies struct {
@@ -212,8 +217,8 @@ func (h *hookReplies) inTask(ctx workflow.Context) int {
 // check refuses a reply that the workflow task has no room for.
 func (h *hookReplies) check(ctx workflow.Context, id string, reply []byte) error {
 	recorded := h.inTask(ctx)
-	if recorded+len(reply) > maxReplies && h.last[id] != domain.DigestOf(reply) {
-		return domain.Errorf(domain.TooLarge, "its reply takes %d bytes, and hooks have recorded %d in this workflow task already; at most %d are allowed: make replies smaller", len(reply), recorded, maxReplies)
+	if size := recordedSize(reply); recorded+size > maxReplies && h.last[id] != domain.DigestOf(reply) {
+		return domain.Errorf(domain.TooLarge, "its reply takes %d bytes of history, and hooks have recorded %d in this workflow task already; at most %d are allowed: make replies smaller", size, recorded, maxReplies)
 	}
 	return nil
 }
@@ -221,7 +226,7 @@ func (h *hookReplies) check(ctx workflow.Context, id string, reply []byte) error
 // add notes what a hook has replied.
 func (h *hookReplies) add(ctx workflow.Context, id string, reply []byte) {
 	if digest := domain.DigestOf(reply); h.last[id] != digest {
-		h.bytes = h.inTask(ctx) + len(reply)
+		h.bytes = h.inTask(ctx) + recordedSize(reply)
 		h.last[id] = digest
 	}
 }

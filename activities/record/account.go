@@ -27,6 +27,9 @@ func (r *Record) UnmarshalJSON(data []byte) error {
 	return err
 }
 
+// Account is the account of the execution.
+func (r Record) Account() (account.Account, error) { return accountOf(r) }
+
 // accountOf is the account of the execution that a record holds. Its head names the agent and the run in which it ended.
 func accountOf(r Record) (account.Account, error) {
 	state, err := domain.Encode(r.FinalState)

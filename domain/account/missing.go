@@ -36,16 +36,14 @@ func Gaps[T any](part Part, execution, first, last int, list []T, number func(T)
 	return gaps
 }
 
-// WithMissing returns the account, which has a head, with what is missing of the lists that were asked for. Held says from
-// where on the runs that were read have them.
+// WithMissing returns the account with what is missing of the lists that were asked for: of what comes before all that the
+// runs hold which were read. What they hold is there, or has come since.
 func (a Account) WithMissing(r Request, held Held) Account {
-	a.Missing = nil
-	newest := 0
-	if a.Head.Newest != nil {
-		newest = a.Head.Newest.Number
-	}
-	if r.Wants(Executions) {
-		a.Missing = Gaps(Executions, 0, 1, newest, a.Executions, func(e Execution) int { return e.Number })
+	a.Missing = slices.Clip(a.Missing)
+	if r.Wants(Executions) && len(held.Executions) > 0 {
+		first := held.Executions[0].Number
+		earlier := slices.DeleteFunc(slices.Clone(a.Executions), func(e Execution) bool { return e.Number >= first })
+		a.Missing = append(a.Missing, Gaps(Executions, 0, 1, first-1, earlier, func(e Execution) int { return e.Number })...)
 	}
 	if r.Wants(Steps) {
 		a.Missing = append(a.Missing, a.missingSteps(held)...)
@@ -54,7 +52,8 @@ func (a Account) WithMissing(r Request, held Held) Account {
 		a.Missing = append(a.Missing, a.missingEvents(held)...)
 	}
 	if r.Wants(Messages) {
-		a.Missing = append(a.Missing, Gaps(Messages, 0, 0, a.Head.Position.Length-1, a.Messages, func(e domain.Entry) int { return e.Index })...)
+		earlier := slices.DeleteFunc(slices.Clone(a.Messages), func(e domain.Entry) bool { return e.Index >= held.Messages })
+		a.Missing = append(a.Missing, Gaps(Messages, 0, 0, held.Messages-1, earlier, func(e domain.Entry) int { return e.Index })...)
 	}
 	return a
 }

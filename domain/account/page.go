@@ -149,8 +149,24 @@ func (a Account) KeptSteps() ([]domain.StepExecution, error) {
 func (a Account) With(next Account) Account {
 	a.Executions = append(a.Executions, next.Executions...)
 	a.Steps, a.Messages, a.Events = append(a.Steps, next.Steps...), append(a.Messages, next.Messages...), append(a.Events, next.Events...)
+	a.Missing = append(a.Missing, next.Missing...)
 	if next.Head != nil {
 		a.Head = next.Head
+	}
+	return a
+}
+
+// Only returns the account with those lists alone that are wanted.
+func (a Account) Only(r Request) Account {
+	all := a
+	a = Account{Head: all.Head, Missing: all.Missing}
+	for part, take := range map[Part]func(){
+		Executions: func() { a.Executions = all.Executions }, Steps: func() { a.Steps = all.Steps },
+		Events: func() { a.Events = all.Events }, Messages: func() { a.Messages = all.Messages },
+	} {
+		if r.Wants(part) {
+			take()
+		}
 	}
 	return a
 }
@@ -188,6 +204,7 @@ func (a Account) After(earlier Account, held Held) Account {
 			oldest.Messages = append(oldest.Messages, entry)
 		}
 	}
+	oldest.Missing = earlier.Missing
 	head, server := a.Head, a.Server
 	a = oldest.With(a)
 	a.Head, a.Server = head, server

@@ -20,11 +20,15 @@ const replayAfter = 150 * time.Millisecond
 // Account reads the parts of an agent's account, its head always. It needs no worker: where none answers soon, the history
 // is replayed. Of executions that the server has no more the records tell. What nobody has is named in Missing.
 func (c *Client) Account(ctx context.Context, id string, want ...account.Part) (account.Account, error) {
+	request := account.Request{Want: append([]account.Part{account.HeadOf}, want...)}
 	s, err := c.describe(ctx, id)
+	if lostToServer(err) && c.cfg.Records != nil {
+		return c.recordedAccount(ctx, id, request, err)
+	}
 	if err != nil {
 		return account.Account{}, err
 	}
-	r := accountReader{client: c, agent: s.agent, request: account.Request{Want: append([]account.Part{account.HeadOf}, want...)}}
+	r := accountReader{client: c, agent: s.agent, request: request}
 	all, err := r.read(ctx, s.newest().runID())
 	if err != nil {
 		return account.Account{}, fail(ctx, id, "reading the account of "+id, err)
@@ -60,7 +64,49 @@ func (r accountReader) read(ctx context.Context, runID string) (account.Account,
 	if err != nil {
 		return all, err
 	}
+	if r.client.cfg.Records != nil && len(all.WithMissing(wanted, held).Missing) > 0 {
+		recorded, heldThere, err := r.client.fromRecords(ctx, r.agent.called(), wanted)
+		if err != nil {
+			return all, err
+		}
+		all, held = all.After(recorded, held), held.With(heldThere)
+	}
 	return all.WithMissing(wanted, held), nil
+}
+
+// recordedAccount is that of an agent of which records alone tell. lost says that the server does not.
+func (c *Client) recordedAccount(ctx context.Context, id string, wanted account.Request, lost error) (account.Account, error) {
+	all, held, err := c.fromRecords(ctx, id, wanted)
+	if err != nil {
+		return all, err
+	}
+	if all.Head == nil {
+		return all, lost
+	}
+	all.Server = &account.Server{Source: contract.FromRecords, Pending: []account.Pending{}}
+	return all.WithMissing(wanted, held), nil
+}
+
+// fromRecords is what the records of an agent tell, with the head of the newest.
+func (c *Client) fromRecords(ctx context.Context, id string, wanted account.Request) (all account.Account, held account.Held, err error) {
+	_, records, err := c.keptSession(ctx, id)
+	if err != nil {
+		return all, held, err
+	}
+	for _, r := range records {
+		one, err := r.Account()
+		if err != nil {
+			return all, held, err
+		}
+		if len(held.Executions) == 0 {
+			held.Messages = r.From
+		}
+		all = all.With(one.Only(wanted))
+		held.Run, held.Executions = one.Head.Run, append(held.Executions, account.HeldExecution{
+			Number: r.Number, ID: r.ExecutionID, Step: 1, Event: 1, Message: r.From,
+		})
+	}
+	return all, held, nil
 }
 
 // before is the run that holds what comes before another, if there is one.
@@ -106,7 +152,7 @@ func (r accountReader) run(ctx context.Context, runID string) (account.Account, 
 			begin(r.replayed)
 		}
 	}
-	if differs, ok := errors.AsType[*replay.Error](failed); ok {
+	if differs, ok := errors.AsType[*replay.Error](failed); ok && errors.Is(failed, errNoWorker) {
 		failed = errorf(Failed, failed, "no worker answers, and %s", differs)
 	}
 	return account.Account{}, account.Held{}, failed

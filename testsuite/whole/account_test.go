@@ -265,3 +265,48 @@ func TestAccountOfAnotherWorkflow(t *testing.T) {
 	_, err = s.agents.Account(within(t), id)
 	require.ErrorContains(t, err, "no worker answers, and the history does not fit the workflow of this build")
 }
+
+// TestAccountOfRecords: what the server has no more of an agent its records tell, of some runs as of all.
+func TestAccountOfRecords(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := start(t, host.Config{Tools: []tool.Tool{echo()}, Records: dir})
+	id := uuid.NewString()
+	first, err := s.agents.Start(within(t), client.Start{ID: id, Prompt: "go", Definition: scripted(longScript(t, 4, 1), "echo"), Budget: steps(1)})
+	require.NoError(t, err)
+	_, err = s.waits(within(t), id, 1)
+	require.NoError(t, err)
+	_, err = s.agents.Extend(within(t), id, client.ExtendOptions{Budget: steps(20)})
+	require.NoError(t, err)
+	last, err := s.waits(within(t), id, 2)
+	require.NoError(t, err)
+	recordedIn(t, storeAt(t, dir), id, 2)
+	live := s.wholeAccount(t, id)
+
+	readers := client.New(s.temporal, client.Config{Records: storeAt(t, dir)})
+	s.deletes(t, first.WorkflowID, first.RunID)
+	without, err := s.agents.Account(within(t), id, allParts...)
+	require.NoError(t, err)
+	require.Equal(t, agentaccount.Missing{Part: agentaccount.Events, Execution: 1, From: 1, To: 13}, without.Missing[0], "the later run knows the rest")
+	partly, err := readers.Account(within(t), id, allParts...)
+	require.NoError(t, err)
+	require.Empty(t, partly.Missing)
+	requireComplete(t, partly)
+	require.JSONEq(t, asJSON(t, live.Steps), asJSON(t, partly.Steps))
+	require.JSONEq(t, asJSON(t, live.Events), asJSON(t, partly.Events))
+
+	s.deletes(t, last.WorkflowID, last.RunID)
+	_, err = s.agents.Account(within(t), id)
+	require.ErrorIs(t, err, &client.Error{Class: client.NotFound})
+	kept, err := readers.Account(within(t), id, allParts...)
+	require.NoError(t, err)
+	require.Equal(t, contract.FromRecords, kept.Server.Source)
+	require.Empty(t, kept.Missing)
+	for _, list := range [][2]any{{live.Executions, kept.Executions}, {live.Steps, kept.Steps}, {live.Events, kept.Events}, {live.Messages, kept.Messages}} {
+		require.JSONEq(t, asJSON(t, list[0]), asJSON(t, list[1]))
+	}
+	short, err := readers.Account(within(t), id, agentaccount.Messages)
+	require.NoError(t, err)
+	require.Empty(t, short.Steps)
+	require.Len(t, short.Messages, len(live.Messages))
+}

@@ -22,6 +22,7 @@ import (
 	"golang.org/x/term"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 	"everstep/worker/host/codec"
 	"everstep/workflows/replay"
@@ -162,12 +163,19 @@ func (w *Worker) replay(ctx context.Context, c client.Client, info *workflowpb.W
 		events = append(events, event)
 	}
 	converts := codec.New().DataConverter()
-	options := replay.Options{DataConverter: converts} // hooks are not called: their replies are recorded
-	_, err := replay.Ask(ctx, events, workflow.Execution{ID: id, RunID: run}, options, func(*replay.Queries) error { return nil })
+	var lacks error // a replay calls no hook: their replies are recorded
+	_, err := replay.Ask(ctx, events, workflow.Execution{ID: id, RunID: run}, replay.Options{DataConverter: converts}, func(q *replay.Queries) error {
+		if info.GetType().GetName() == string(contract.Execute) {
+			lacks = w.lacksHook(q)
+		}
+		return nil
+	})
 	wrong, ok := errors.AsType[*replay.Error](err)
 	switch {
 	case errors.Is(err, replay.ErrNotBegun): // this build would begin it
 		return nil, nil
+	case err == nil && lacks != nil:
+		wrong = &replay.Error{Detail: lacks.Error()}
 	case !ok:
 		return nil, err
 	}
@@ -175,11 +183,29 @@ func (w *Worker) replay(ctx context.Context, c client.Client, info *workflowpb.W
 	if memo := info.GetMemo().GetFields()[contract.MemoBuild]; memo != nil {
 		_ = converts.FromPayload(memo, &builds) // nobody knows, then
 	}
-	reason := wrong.Kind.Error()
-	if wrong.Detail != "" {
-		reason = wrong.Detail
+	reason := wrong.Detail
+	if reason == "" {
+		reason = wrong.Kind.Error()
 	}
 	return &misfit{
 		ID: strings.TrimPrefix(id, domain.WorkflowIDPrefix), WorkflowID: id, RunID: run, EventID: wrong.EventID, Build: builds.Begun, Reason: reason,
 	}, nil
+}
+
+// lacksHook says which hook a replayed agent uses that this worker has not.
+func (w *Worker) lacksHook(q *replay.Queries) error {
+	page, err := replay.Query(q, account.Query, account.Request{Want: []account.Part{account.HeadOf, account.Definition}})
+	if err != nil {
+		return err
+	}
+	resolved := page.Head.Configuration.Resolved
+	if resolved == nil {
+		return nil
+	}
+	for _, spec := range resolved.Hooks {
+		if _, err := w.means.hooks.Find(spec); err != nil {
+			return err
+		}
+	}
+	return nil
 }
