@@ -12,11 +12,19 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain/contract"
+	"everstep/domain/hook"
 	"everstep/worker/host"
 )
 
 // changedCommand is the name under which this binary is a worker of another build.
 const changedCommand = "changed-worker"
+
+// hookedCommand is the name under which this binary is a worker with a hook.
+const hookedCommand = "hooked-worker"
+
+func hookedWorker() {
+	host.Main(host.Config{Hooks: []hook.Hook{hook.BeforeExecution("greeter", func(h hook.Context[hook.Nothing]) (hook.Context[hook.Nothing], error) { return h, nil })}})
+}
 
 // changedWorker is a worker whose workflow begins with a timer. It ends when it has begun an agent.
 func changedWorker() {

@@ -25,7 +25,7 @@ import (
 // TestMain builds the programs, has one dev server with a worker up for the scripts that share it, and lets this
 // binary be the MCP server of the scripts and the worker of another build.
 func TestMain(m *testing.M) {
-	testscript.Main(suite{m}, map[string]func(){mcpCommand: mcpServe, changedCommand: changedWorker})
+	testscript.Main(suite{m}, map[string]func(){mcpCommand: mcpServe, changedCommand: changedWorker, hookedCommand: hookedWorker})
 }
 
 type suite struct{ *testing.M }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -112,7 +113,11 @@ func (f openCheck) write(out io.Writer, asJSON bool) error {
 		_, _ = fmt.Fprintln(rows, "AGENT\tWORKFLOW\tRUN\tEVENT\tBUILD\tREASON") // Flush has the error
 	}
 	for _, m := range f.Breaks {
-		_, _ = fmt.Fprintf(rows, "%s\t%s\t%s\t%d\t%s\t%s\n", m.ID, m.WorkflowID, m.RunID, m.EventID, m.Build, m.Reason)
+		event := "-"
+		if m.EventID > 0 {
+			event = strconv.FormatInt(m.EventID, 10)
+		}
+		_, _ = fmt.Fprintf(rows, "%s\t%s\t%s\t%s\t%s\t%s\n", m.ID, m.WorkflowID, m.RunID, event, m.Build, m.Reason)
 	}
 	_, _ = fmt.Fprintf(rows, "open: %d, would break: %d\n", f.Open, len(f.Breaks))
 	return rows.Flush()
