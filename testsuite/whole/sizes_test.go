@@ -60,7 +60,7 @@ func TestAStepOfManyMegabytes(t *testing.T) {
 func TestCallsThatAHookMakesLong(t *testing.T) {
 	t.Parallel()
 	const calls = 8
-	for size, fault := range map[int]string{180_000: "", 600_000: `hook "long" at before_tool_use: its reply takes 800063 bytes, and hooks have recorded 1600126 in this workflow task already`} {
+	for size, fault := range map[int]string{140_000: "", 600_000: `hook "long" at before_tool_use: its reply takes 1066752 bytes of history, and hooks have recorded 1066752 in this workflow task already`} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			t.Parallel()
 			makesLong(t, calls, size, fault)
