@@ -67,6 +67,8 @@ func (c *Client) target(ctx context.Context, id string, number int) (target, err
 	p, err := c.locate(ctx, id)
 	switch {
 	case err != nil:
+	case number == p.number+1 && p.beginsNext():
+		p.number, p.ended, p.step = number, nil, 1
 	case number > p.number:
 		return target{}, errorf(NotFound, nil, "execution: %s has no execution %d; its newest is %d", id, number, p.number)
 	case number == 0:
@@ -75,6 +77,11 @@ func (c *Client) target(ctx context.Context, id string, number int) (target, err
 		p, err = c.earlier(ctx, p, number)
 	}
 	return target{position: p, asked: number}, err
+}
+
+// beginsNext reports whether messages that the newest execution has left unread begin the next one, as soon as that is recorded.
+func (p position) beginsNext() bool {
+	return p.name != "" && p.open() && p.ended != nil && p.ended.Unread > 0
 }
 
 // targetEnd is target with how the execution ended, where it has.

@@ -4,6 +4,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
 
 	"everstep/domain/contract"
 	"everstep/domain/progress"
@@ -24,4 +27,19 @@ func TestAnExecutionIsTheNewestOnceItsUpdateIsAnswered(t *testing.T) {
 	scan := newestScan{ended: 2}
 	require.False(t, scan.take(progress.Rewound{Request: contract.RewindRequest{Newest: 2}}), "the next message begins it")
 	require.Zero(t, scan.step)
+}
+
+// TestUnreadMessagesBeginTheNextExecution, of an open session alone, and once the newest has ended.
+func TestUnreadMessagesBeginTheNextExecution(t *testing.T) {
+	t.Parallel()
+	of := func(name string, status enumspb.WorkflowExecutionStatus, ended *contract.Outcome) position {
+		described := &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Status: status}}
+		return position{snapshot: snapshot{agent: agent{name: name}, DescribeWorkflowExecutionResponse: described}, ended: ended}
+	}
+	open, closed := enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED
+	require.True(t, of("named", open, &contract.Outcome{Unread: 1}).beginsNext())
+	require.False(t, of("named", open, &contract.Outcome{}).beginsNext())
+	require.False(t, of("named", open, nil).beginsNext(), "it is in progress")
+	require.False(t, of("named", closed, &contract.Outcome{Unread: 1}).beginsNext())
+	require.False(t, of("", open, &contract.Outcome{Unread: 1}).beginsNext(), "nothing comes after it")
 }
