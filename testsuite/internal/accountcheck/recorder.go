@@ -79,6 +79,8 @@ type inbound struct {
 	interceptor.WorkflowInboundInterceptorBase
 	recorder *Recorder
 	ask      func(account.Request) (account.Page, error)
+	// repeated is where the newest task began that was repeated, by the length of history.
+	repeated int
 }
 
 func (in *inbound) Init(next interceptor.WorkflowOutboundInterceptor) error {
@@ -100,12 +102,16 @@ func (in *inbound) ExecuteWorkflow(ctx workflow.Context, input *interceptor.Exec
 	return result, err
 }
 
-// note notes the account, unless the worker only repeats what is recorded.
+// note notes the account, unless the worker only repeats what is recorded. One that replays to answer a query goes on with
+// events that no task has taken yet, as if it did so first: it still stands at the last task that it has repeated.
 func (in *inbound) note(ctx workflow.Context) {
-	if in.ask == nil || workflow.IsReplaying(ctx) {
+	info := workflow.GetInfo(ctx)
+	if workflow.IsReplaying(ctx) {
+		in.repeated = info.GetCurrentHistoryLength()
+	}
+	if in.ask == nil || in.repeated == info.GetCurrentHistoryLength() {
 		return
 	}
-	info := workflow.GetInfo(ctx)
 	note, err := noteOf(info.WorkflowExecution.RunID, info.GetCurrentHistoryLength(), in.ask)
 	in.recorder.add(info.WorkflowExecution.ID, note, err)
 }
