@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// sideBySide lets four times as many tests run at a time, where no number was asked
+// sideBySide lets three times as many tests run at a time, where no number was asked
 // for: those of this package wait for servers more than they compute.
 func sideBySide() {
 	const name = "test.parallel"
@@ -56,7 +56,7 @@ func sideBySide() {
 	asked := false
 	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == name })
 	if !asked {
-		_ = flag.Set(name, strconv.Itoa(4*runtime.GOMAXPROCS(0))) // it is a number
+		_ = flag.Set(name, strconv.Itoa(3*runtime.GOMAXPROCS(0))) // it is a number
 	}
 }
 
