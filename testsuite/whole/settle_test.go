@@ -108,6 +108,10 @@ func TestACallIsSettledAfterTheEnd(t *testing.T) {
 	require.ErrorIs(t, err, &agents.Error{Class: agents.Refused})
 	require.ErrorContains(t, err, "was settled as done")
 
+	require.Eventually(t, func() bool { // explain reads the history of the run that settles, which may lack its end yet
+		view, err := s.agents.Explain(within(t), id, 1)
+		return err == nil && view.Steps[0].Tools[0].Settlement != nil
+	}, patience, 100*time.Millisecond)
 	after := s.accountOf(t, id)
 	require.Equal(t, calls[1:], after.Status.OutcomeUnknown)
 	require.Equal(t, settled.Call.Settlement, after.Explain.Steps[0].Tools[0].Settlement)
