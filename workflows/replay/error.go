@@ -19,7 +19,7 @@ var (
 	ErrNotBegun = errors.New("no worker has completed a workflow task of this run yet")
 	// ErrDiffers: the workflow of this build would do something else than what is recorded.
 	ErrDiffers = errors.New("the history does not fit the workflow of this build")
-	// ErrUnreadable: a payload cannot be decoded, or its storage lacks it.
+	// ErrUnreadable: a payload cannot be decoded.
 	ErrUnreadable = errors.New("the history cannot be decoded")
 	// ErrIncomplete: events are missing or damaged.
 	ErrIncomplete = errors.New("the history is not whole")

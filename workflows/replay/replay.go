@@ -25,8 +25,6 @@ import (
 type Options struct {
 	// DataConverter reads the payloads. Nil: Temporal's default.
 	DataConverter converter.DataConverter
-	// ExternalStorage has those payloads that the history only refers to.
-	ExternalStorage converter.ExternalStorage
 }
 
 // Queries are the query handlers of a replayed workflow. They can be called only inside the function that [Ask] calls.
@@ -107,7 +105,6 @@ func (r *reader) replay(execution workflow.Execution, options Options) (err erro
 		DataConverter: r.decoding,
 		// The SDK's own reads no messages that were encoded.
 		FailureConverter:         temporal.NewDefaultFailureConverter(temporal.DefaultFailureConverterOptions{DataConverter: r.decoding, EncodeCommonAttributes: true}),
-		ExternalStorage:          options.ExternalStorage,
 		Interceptors:             []interceptor.WorkerInterceptor{r},
 		DisableDeadlockDetection: true, // whoever asks may take long
 	})
