@@ -74,12 +74,8 @@ func (s session) writeExecutions(w *account.Writer, held []endedExecution) error
 		if err != nil {
 			return err
 		}
-		encoded, err := json.Marshal(one)
-		if err != nil {
-			return err
-		}
 		at := account.Cursor{Part: account.Executions, Execution: one.Number}
-		if !w.Add(at, one.Number, len(encoded), func(a *account.Account) { a.Executions = append(a.Executions, one) }) {
+		if !w.Add(at, one.Number, sizeOf(one), func(a *account.Account) { a.Executions = append(a.Executions, one) }) {
 			return nil
 		}
 	}
@@ -117,7 +113,7 @@ func (s session) writeSteps(w *account.Writer, held []endedExecution) bool {
 		number := e.state.ExecutionCount()
 		for _, step := range e.state.StepExecutions() {
 			at := account.Cursor{Part: account.Steps, Execution: number, Item: step.Step.Number}
-			full := !w.Add(at, number, step.Size(), func(a *account.Account) {
+			full := !w.Add(at, number, step.Size, func(a *account.Account) {
 				step.Step = step.Step.Trimmed(domain.MaxPage)
 				a.Steps = append(a.Steps, account.Step{Execution: number, WireStep: step.Wire()})
 			})
@@ -136,9 +132,8 @@ func (s session) writeEvents(w *account.Writer, held []endedExecution) bool {
 	for _, e := range held {
 		number := e.state.ExecutionCount()
 		for _, event := range e.events {
-			encoded, _ := json.Marshal(event) // it was made here
 			at := account.Cursor{Part: account.Events, Execution: number, Item: int(event.Head().Sequence)}
-			if !w.Add(at, number, len(encoded), func(a *account.Account) { a.Events = append(a.Events, event) }) {
+			if !w.Add(at, number, sizeOf(event), func(a *account.Account) { a.Events = append(a.Events, event) }) {
 				return false
 			}
 		}
@@ -158,7 +153,7 @@ func (s session) writeMessages(w *account.Writer, held []endedExecution) bool {
 			number = held[next].state.ExecutionCount()
 		}
 		at := account.Cursor{Part: account.Messages, Item: entry.Index}
-		if !w.Add(at, number, entry.Size(), func(a *account.Account) { a.Messages = append(a.Messages, entry) }) {
+		if !w.Add(at, number, entry.Size, func(a *account.Account) { a.Messages = append(a.Messages, entry) }) {
 			return false
 		}
 	}
@@ -173,11 +168,16 @@ func (s session) writeHead(w *account.Writer) error {
 	if err != nil {
 		return err
 	}
-	encoded, err := json.Marshal(head)
-	if err == nil {
-		w.Add(account.Cursor{Part: account.HeadOf}, w.Execution, len(encoded), func(a *account.Account) { a.Head = &head })
+	w.Add(account.Cursor{Part: account.HeadOf}, w.Execution, sizeOf(head), func(a *account.Account) { a.Head = &head })
+	return nil
+}
+
+// sizeOf measures what was made here, and so can be encoded.
+func sizeOf(value any) func() int {
+	return func() int {
+		encoded, _ := json.Marshal(value)
+		return len(encoded)
 	}
-	return err
 }
 
 func (s session) ownRun() account.Run {

@@ -21,6 +21,8 @@ type Request struct {
 	From Cursor `json:"from,omitzero"`
 	// Bytes bounds the page, where that is less than what a page may have.
 	Bytes int `json:"bytes,omitzero"`
+	// Unbounded is set by a reader in the same process, to which no page has to be sent: all is on one.
+	Unbounded bool `json:"-"`
 	contract.LargePage
 }
 
@@ -117,18 +119,23 @@ type Writer struct {
 }
 
 // Add puts an item of an execution on the page, unless it is not wanted or comes before the page's beginning. It reports
-// false where the page is full, and then adds nothing more.
-func (w *Writer) Add(at Cursor, execution, size int, put func(*Account)) bool {
-	switch {
-	case w.Page.Next != nil:
-		return false
-	case !w.Wants(at.Part) || at.before(w.From) || w.Execution > 0 && execution != w.Execution:
-		return true
-	case w.used > 0 && w.used+size > w.room():
-		w.Page.Next = &at
+// false where the page is full, and then adds nothing more. It asks for the size, which costs an encoding, only where a page
+// has bounds.
+func (w *Writer) Add(at Cursor, execution int, size func() int, put func(*Account)) bool {
+	if w.Page.Next != nil {
 		return false
 	}
-	w.used += size
+	if !w.Wants(at.Part) || at.before(w.From) || w.Execution > 0 && execution != w.Execution {
+		return true
+	}
+	if !w.Unbounded {
+		bytes := size()
+		if w.used > 0 && w.used+bytes > w.room() {
+			w.Page.Next = &at
+			return false
+		}
+		w.used += bytes
+	}
 	put(&w.Page.Account)
 	return true
 }

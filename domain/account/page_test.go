@@ -130,13 +130,13 @@ func (p past) page(n int, r account.Request) (page account.Page, sizes []int) {
 			if part == account.Messages {
 				at.Execution = 0
 			}
-			w.Add(at, it.execution, it.size, func(a *account.Account) {
+			w.Add(at, it.execution, func() int { return it.size }, func(a *account.Account) {
 				sizes = append(sizes, it.size)
 				p.put(a, it)
 			})
 		}
 	}
-	w.Add(account.Cursor{Part: account.HeadOf}, r.Execution, 10, func(a *account.Account) {
+	w.Add(account.Cursor{Part: account.HeadOf}, r.Execution, func() int { return 10 }, func(a *account.Account) {
 		sizes = append(sizes, 10)
 		a.Head = &account.Head{Name: fmt.Sprint(n)}
 	})

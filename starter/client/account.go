@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -54,10 +55,15 @@ type accountReader struct {
 }
 
 func (r accountReader) read(ctx context.Context, runID string) (account.Account, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	ahead := readAhead{accountReader: r, newest: runID, begun: map[string]chan runAccount{}}
+	defer ahead.reading.Wait()
+	defer cancel()
 	runs := account.Runs{Gone: deleted, Before: func(run account.Run) (string, error) { return r.before(ctx, run) }}
 	runs.Read = func(id string, request account.Request) (account.Account, account.Held, error) {
-		r.request = request
-		return r.run(ctx, id)
+		ahead.request = request
+		told := ahead.read(ctx, id)
+		return told.Account, told.held, told.err
 	}
 	wanted := r.request
 	all, held, err := runs.Account(runID, wanted)
@@ -124,9 +130,57 @@ type runAccount struct {
 	err  error
 }
 
-// run reads what a run holds: as the workflow answers, or by a replay of its history where that takes too long. Whoever is
-// first tells.
-func (r accountReader) run(ctx context.Context, runID string) (account.Account, account.Held, error) {
+// A readAhead reads the runs of an agent one after the other, and where all of them are wanted, the run before each meanwhile.
+type readAhead struct {
+	accountReader
+	newest  string
+	begun   map[string]chan runAccount
+	reading sync.WaitGroup
+}
+
+func (r *readAhead) read(ctx context.Context, runID string) runAccount {
+	if r.request.Execution == 0 && (r.request.Wants(account.Steps) || r.request.Wants(account.Messages) || r.request.Wants(account.Events)) {
+		if before, err := r.client.previous(ctx, r.agent, runID); err == nil && before != "" { // an error comes again when it is read
+			r.begin(ctx, before)
+		}
+	}
+	r.begin(ctx, runID)
+	return <-r.begun[runID]
+}
+
+// begin reads a run, unless that was begun before.
+func (r *readAhead) begin(ctx context.Context, runID string) {
+	if r.begun[runID] != nil {
+		return
+	}
+	told, reader := make(chan runAccount, 1), r.accountReader
+	r.begun[runID] = told
+	r.reading.Go(func() {
+		if runID != r.newest {
+			reader.request.Want = slices.DeleteFunc(slices.Clone(reader.request.Want), func(p account.Part) bool { return p == account.HeadOf })
+			told <- reader.earlier(ctx, runID)
+			return
+		}
+		told <- reader.run(ctx, runID)
+	})
+}
+
+// earlier reads a run that has ended. No worker has it at hand: it would replay it for each page. So it is replayed here, and a
+// worker is asked where that fails.
+func (r accountReader) earlier(ctx context.Context, runID string) runAccount {
+	told := r.replayed(ctx, runID)
+	if told.err == nil || deleted(told.err) {
+		return told
+	}
+	if asked := r.asked(ctx, runID); asked.err == nil {
+		return asked
+	}
+	return told
+}
+
+// run reads what the newest run holds: as the workflow answers, or by a replay of its history where that takes too long.
+// Whoever is first tells.
+func (r accountReader) run(ctx context.Context, runID string) runAccount {
 	ctx, cancel := context.WithCancel(ctx)
 	var reading sync.WaitGroup
 	defer reading.Wait()
@@ -143,7 +197,7 @@ func (r accountReader) run(ctx context.Context, runID string) (account.Account, 
 		case <-patience:
 		case got := <-answers:
 			if got.err == nil || deleted(got.err) {
-				return got.Account, got.held, got.err
+				return got
 			}
 			under, failed = under-1, errors.Join(failed, got.err)
 		}
@@ -155,7 +209,7 @@ func (r accountReader) run(ctx context.Context, runID string) (account.Account, 
 	if differs, ok := errors.AsType[*replay.Error](failed); ok && errors.Is(failed, errNoWorker) {
 		failed = errorf(Failed, failed, "no worker answers, and %s", differs)
 	}
-	return account.Account{}, account.Held{}, failed
+	return runAccount{err: failed}
 }
 
 // asked has the workflow answer.
@@ -175,7 +229,10 @@ func (r accountReader) replayed(ctx context.Context, runID string) (told runAcco
 		return runAccount{err: err}
 	}
 	untaken, err := replay.Ask(ctx, events, workflow.Execution{ID: r.agent.workflowID(), RunID: runID}, replay.Options{DataConverter: r.client.cfg.Converter}, func(q *replay.Queries) error {
-		told = pagesOf(r.request, func(page account.Request) (account.Page, error) { return replay.Query(q, account.Query, page) })
+		told = pagesOf(r.request, func(page account.Request) (account.Page, error) {
+			page.Unbounded = true
+			return replay.Query(q, account.Query, page)
+		})
 		return told.err
 	})
 	if err != nil {
