@@ -63,12 +63,8 @@ func (p *program) warned(do agentWork) agentWork {
 	}
 }
 
-// reading is withAgent of a command that reads the records where no server is up, and says so.
-func (p *program) reading(command *cobra.Command, like string, do agentWork) *cobra.Command {
-	return p.withAgent(command, like, p.machine.ConnectToAsk, p.idOf, p.fromRecords(do))
-}
-
-// looking is reading of a command that needs no worker: the dev server that has been there is brought back for it.
+// looking is withAgent of a command that needs no worker. The dev server that has been there is brought back for it; where no
+// server is up, the records are read, and that is said.
 func (p *program) looking(command *cobra.Command, like string, do agentWork) *cobra.Command {
 	return p.withAgent(command, like, p.machine.ConnectToLook, p.idOf, p.fromRecords(do))
 }

@@ -24,7 +24,7 @@ import (
 func exportCommand(p *program) *cobra.Command {
 	var number int
 	var file string
-	command := p.reading(&cobra.Command{
+	command := p.looking(&cobra.Command{
 		Use:   "export ID",
 		Short: "Write an agent's executions to a file",
 		Long: `Writes the executions of an agent that have ended to a file, or to standard

@@ -43,10 +43,10 @@ command is not) it says so: finish the agent there, or export and fork.`,
 func stepsCommand(p *program) *cobra.Command {
 	var number int
 	var tree bool
-	command := p.reading(&cobra.Command{
+	command := p.looking(&cobra.Command{
 		Use:   "steps ID",
 		Short: "Show the completed steps of an execution",
-		Long: `Shows the completed steps of an execution, one a line. It needs a worker. Steps
+		Long: `Shows the completed steps of an execution, one a line. It needs no worker. Steps
 that can no longer be read are reported as gone (exit 1), and the others follow.
 
 With --tree the steps of sub-agents follow the step that started them, and those
@@ -86,10 +86,10 @@ func (p *program) treeSteps(ctx context.Context, s *local.Stack, id string, numb
 }
 
 func messagesCommand(p *program) *cobra.Command {
-	return p.reading(&cobra.Command{
+	return p.looking(&cobra.Command{
 		Use:   "messages ID",
 		Short: "Show an agent's transcript",
-		Long: `Shows the transcript of an agent over all its executions. It needs a worker.
+		Long: `Shows the transcript of an agent over all its executions. It needs no worker.
 Messages that can no longer be read are reported as gone (exit 1), and the
 others follow. What a rewind has taken back, or clear has dropped, is shown, and
 marked: the model sees it no more.`,
@@ -109,14 +109,13 @@ marked: the model sees it no more.`,
 }
 
 func stateCommand(p *program) *cobra.Command {
-	return p.reading(&cobra.Command{
+	return p.looking(&cobra.Command{
 		Use:   "state ID",
 		Short: "Save an agent's state, for another to begin with",
 		Long: `Prints what an agent's session holds, in JSON: its messages and metadata, model,
 system prompt and response format, and none of its executions. run, start and
-send take it as --messages FILE. It needs a worker, but for what only the records
-have (starter help operations). Messages that can no longer be read are reported
-as gone (exit 1), and left out.`,
+send take it as --messages FILE. It needs no worker. Messages that can no longer be
+read are reported as gone (exit 1), and left out.`,
 		Example: `  starter state notes
   starter run --id copy --messages notes.json "Go on from there"`,
 	}, "starter state notes", func(ctx context.Context, s *local.Stack, id string) error {

@@ -14,6 +14,7 @@ func (s session) accountPage(request account.Request) (account.Page, error) {
 		return account.Page{}, refusal(err)
 	}
 	held := s.executionsHeld()
+	request = request.Of(s.held(held))
 	w := account.Writer{Request: request, Page: account.Page{Held: s.held(held), Revision: s.revision()}}
 	err := s.writeExecutions(&w, held)
 	if err == nil && s.writeSteps(&w, held) && s.writeEvents(&w, held) && s.writeMessages(&w, held) {

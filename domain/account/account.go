@@ -70,6 +70,11 @@ type Head struct {
 	State json.RawMessage `json:"state,omitempty"`
 }
 
+// BeginsNext reports whether messages that the newest execution has left unread begin the next one, as soon as that is recorded.
+func (h Head) BeginsNext() bool {
+	return h.Open && h.Newest != nil && h.Newest.Ended != nil && h.Newest.Unread > 0
+}
+
 // A Server is what only Temporal's server knows of an agent, and where the account comes from.
 type Server struct {
 	Source contract.StatusSource `json:"source"`

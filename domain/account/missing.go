@@ -39,23 +39,41 @@ func Gaps[T any](part Part, execution, first, last int, list []T, number func(T)
 // WithMissing returns the account with what is missing of the lists that were asked for: of what comes before all that the
 // runs hold which were read. What they hold is there, or has come since.
 func (a Account) WithMissing(r Request, held Held) Account {
+	r = r.Of(held)
 	a.Missing = slices.Clip(a.Missing)
 	if r.Wants(Executions) && len(held.Executions) > 0 {
-		first := held.Executions[0].Number
-		earlier := slices.DeleteFunc(slices.Clone(a.Executions), func(e Execution) bool { return e.Number >= first })
-		a.Missing = append(a.Missing, Gaps(Executions, 0, 1, first-1, earlier, func(e Execution) int { return e.Number })...)
+		first, last := max(r.Execution, 1), held.Executions[0].Number-1
+		if r.Execution > 0 {
+			last = min(last, r.Execution)
+		}
+		earlier := slices.DeleteFunc(slices.Clone(a.Executions), func(e Execution) bool { return e.Number > last })
+		a.Missing = append(a.Missing, Gaps(Executions, 0, first, last, earlier, func(e Execution) int { return e.Number })...)
 	}
+	meant := held
+	meant.Executions = slices.DeleteFunc(slices.Clone(held.Executions), func(e HeldExecution) bool { return r.Execution > 0 && e.Number != r.Execution })
 	if r.Wants(Steps) {
-		a.Missing = append(a.Missing, a.missingSteps(held)...)
+		a.Missing = append(a.Missing, a.missingSteps(meant)...)
 	}
 	if r.Wants(Events) {
-		a.Missing = append(a.Missing, a.missingEvents(held)...)
+		a.Missing = append(a.Missing, a.missingEvents(meant)...)
 	}
 	if r.Wants(Messages) {
-		earlier := slices.DeleteFunc(slices.Clone(a.Messages), func(e domain.Entry) bool { return e.Index >= held.Messages })
-		a.Missing = append(a.Missing, Gaps(Messages, 0, 0, held.Messages-1, earlier, func(e domain.Entry) int { return e.Index })...)
+		a.Missing = append(a.Missing, a.missingMessages(r, held)...)
 	}
 	return a
+}
+
+// missingMessages are those before what the runs hold. Of an execution that none of them holds nobody knows which were its.
+func (a Account) missingMessages(r Request, held Held) []Missing {
+	last, at := held.Messages-1, held.at(r.Execution)
+	if r.Execution > 0 && at < 0 {
+		return nil
+	}
+	if r.Execution > 0 && at+1 < len(held.Executions) {
+		last = min(last, held.Executions[at+1].Message-1)
+	}
+	earlier := slices.DeleteFunc(slices.Clone(a.Messages), func(e domain.Entry) bool { return e.Index > last })
+	return Gaps(Messages, 0, r.firstMessage(held), last, earlier, func(e domain.Entry) int { return e.Index })
 }
 
 // missingSteps are those before what the runs hold. Of an execution that none of them holds nobody knows how many there were.

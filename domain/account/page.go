@@ -15,7 +15,8 @@ const Query contract.Query[Request, Page] = "account"
 type Request struct {
 	// Want are the parts to be read. Without the head among them the last page has none.
 	Want []Part `json:"want"`
-	// Execution names the one execution of which steps, events and messages are wanted; zero: all that the run holds.
+	// Execution names the one execution that is wanted, with its steps, events and messages: by its number, or as [Newest].
+	// Zero: all that the run holds.
 	Execution int `json:"execution_number,omitzero"`
 	// From is where the page begins: the Next of the page before.
 	From Cursor `json:"from,omitzero"`
@@ -25,6 +26,9 @@ type Request struct {
 	Unbounded bool `json:"-"`
 	contract.LargePage
 }
+
+// Newest stands for the number of the agent's newest execution.
+const Newest = -1
 
 // Wants reports whether a part is to be read.
 func (r Request) Wants(part Part) bool { return slices.Contains(r.Want, part) }
@@ -48,8 +52,8 @@ func (r Request) Check() error {
 			return domain.Errorf(domain.Invalid, "want: %q is no part of an account; give some of %v", part, append(slices.Clone(order[1:]), State, Definition))
 		}
 	}
-	if r.Execution < 0 {
-		return domain.Errorf(domain.Invalid, "execution_number: is %d; executions are counted from 1, and 0 stands for all", r.Execution)
+	if r.Execution < Newest {
+		return domain.Errorf(domain.Invalid, "execution_number: is %d; executions are counted from 1, 0 stands for all, and %d for the newest", r.Execution, Newest)
 	}
 	if r.Bytes < 0 {
 		return domain.Errorf(domain.Invalid, "bytes: is %d; give a number from 1 on, or 0 for as many as a page may have", r.Bytes)
@@ -58,6 +62,14 @@ func (r Request) Check() error {
 		return domain.Errorf(domain.Invalid, "from: %s %d of execution %d is no place in what is wanted; give back what the page before had as next", from.Part, from.Item, from.Execution)
 	}
 	return nil
+}
+
+// Of returns the request with the number of the newest execution, where that is wanted and a run holds any.
+func (r Request) Of(held Held) Request {
+	if last := len(held.Executions) - 1; r.Execution == Newest && last >= 0 {
+		r.Execution = held.Executions[last].Number
+	}
+	return r
 }
 
 // room is how many bytes a page may have.
@@ -169,13 +181,20 @@ func (a Account) Only(r Request) Account {
 	a = Account{Head: all.Head, Missing: all.Missing}
 	for part, take := range map[Part]func(){
 		Executions: func() { a.Executions = all.Executions }, Steps: func() { a.Steps = all.Steps },
-		Events: func() { a.Events = all.Events }, Messages: func() { a.Messages = all.Messages },
+		Events: func() { a.Events = all.Events }, Messages: func() { a.Messages = all.messagesFrom(r.From) },
 	} {
 		if r.Wants(part) {
 			take()
 		}
 	}
 	return a
+}
+
+func (a Account) messagesFrom(from Cursor) []domain.Entry {
+	if from.Part != Messages {
+		return a.Messages
+	}
+	return slices.DeleteFunc(slices.Clone(a.Messages), func(e domain.Entry) bool { return e.Index < from.Item })
 }
 
 // After returns the account of a run with what an earlier run has of what comes before.
@@ -231,13 +250,7 @@ func (h Held) With(earlier Held) Held {
 
 // Reaches reports whether a run that holds this holds all that a request asks for, from the beginning on.
 func (h Held) Reaches(r Request) bool {
-	message := 0
-	for _, e := range h.Executions {
-		if e.Number == r.Execution {
-			message = e.Message
-		}
-	}
-	if r.Wants(Messages) && h.Messages > message {
+	if r.Wants(Messages) && h.Messages > r.firstMessage(h) {
 		return false
 	}
 	if len(h.Executions) == 0 {
@@ -245,9 +258,25 @@ func (h Held) Reaches(r Request) bool {
 	}
 	oldest, from := h.Executions[0], max(r.Execution, 1)
 	if oldest.Number != from {
-		return oldest.Number < from
+		return oldest.Number < from || !r.Wants(Executions) && !r.Wants(Steps) && !r.Wants(Events)
 	}
 	return (!r.Wants(Steps) || oldest.Step <= 1) && (!r.Wants(Events) || oldest.Event <= 1)
+}
+
+// firstMessage is the index of the first message that is wanted, as far as that is known.
+func (r Request) firstMessage(h Held) (first int) {
+	if at := h.at(r.Execution); at >= 0 {
+		first = h.Executions[at].Message
+	}
+	if r.From.Part == Messages {
+		first = max(first, r.From.Item)
+	}
+	return first
+}
+
+// at is where an execution stands among those that are held; -1: it is not held.
+func (h Held) at(number int) int {
+	return slices.IndexFunc(h.Executions, func(e HeldExecution) bool { return e.Number == number })
 }
 
 // readings is how often lists are read that change while they are.
@@ -295,6 +324,7 @@ func (runs Runs) Account(runID string, r Request) (Account, Held, error) {
 	if err != nil {
 		return all, held, err
 	}
+	r = r.Of(held)
 	r.Want = slices.DeleteFunc(slices.Clone(r.Want), func(p Part) bool { return p == HeadOf }) // that of the newest run is the agent's
 	for len(r.Want) > 0 && !held.Reaches(r) {
 		var earlier Account

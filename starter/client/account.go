@@ -1,14 +1,19 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
 
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/workflow"
 
+	"everstep/activities/record"
+	"everstep/domain"
 	"everstep/domain/account"
 	"everstep/domain/contract"
 	"everstep/starter/client/internal/history"
@@ -21,7 +26,12 @@ const replayAfter = 150 * time.Millisecond
 // Account reads the parts of an agent's account, its head always. It needs no worker: where none answers soon, the history
 // is replayed. Of executions that the server has no more the records tell. What nobody has is named in Missing.
 func (c *Client) Account(ctx context.Context, id string, want ...account.Part) (account.Account, error) {
-	request := account.Request{Want: append([]account.Part{account.HeadOf}, want...)}
+	return c.account(ctx, id, account.Request{Want: want})
+}
+
+// account is Account of what a request asks for, and of the head.
+func (c *Client) account(ctx context.Context, id string, request account.Request) (account.Account, error) {
+	request.Want = append([]account.Part{account.HeadOf}, request.Want...)
 	s, err := c.describe(ctx, id)
 	if lostToServer(err) && c.cfg.Records != nil {
 		return c.recordedAccount(ctx, id, request, err)
@@ -33,6 +43,9 @@ func (c *Client) Account(ctx context.Context, id string, want ...account.Part) (
 	all, err := r.read(ctx, s.newest().runID())
 	if err != nil {
 		return account.Account{}, fail(ctx, id, "reading the account of "+id, err)
+	}
+	if all.Head == nil {
+		return account.Account{}, errorf(Failed, nil, "the account of %s has no head; the worker may be of another version", id)
 	}
 	all.Server.Builds, all.Server.Pending = s.builds, []account.Pending{}
 	if ended, ok := history.ServerEnd(s.newest().info().GetStatus()); ok {
@@ -55,6 +68,25 @@ type accountReader struct {
 }
 
 func (r accountReader) read(ctx context.Context, runID string) (account.Account, error) {
+	wanted := r.request
+	all, held, err := r.runs(ctx, runID)
+	if err != nil {
+		return all, err
+	}
+	if r.client.cfg.Records == nil || len(all.WithMissing(wanted, held).Missing) == 0 {
+		return all.WithMissing(wanted, held), nil
+	}
+	recorded, heldThere, err := r.client.fromRecords(ctx, r.agent.called(), wanted.Of(held))
+	if err != nil {
+		return all, err
+	}
+	all, held = all.After(recorded, held), held.With(heldThere)
+	parts, err := r.client.fromParts(ctx, r.agent.id, wanted.Of(held), held)
+	return all.After(parts, held).WithMissing(wanted, held), err
+}
+
+// runs reads what a run and those before it hold, and what a fork has of the messages of its origin.
+func (r accountReader) runs(ctx context.Context, runID string) (account.Account, account.Held, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	ahead := readAhead{accountReader: r, newest: runID, begun: map[string]chan runAccount{}}
 	defer ahead.reading.Wait()
@@ -65,19 +97,38 @@ func (r accountReader) read(ctx context.Context, runID string) (account.Account,
 		told := ahead.read(ctx, id)
 		return told.Account, told.held, told.err
 	}
-	wanted := r.request
-	all, held, err := runs.Account(runID, wanted)
+	all, held, err := runs.Account(runID, r.request)
+	if err != nil || r.request.Execution != 0 || held.Reaches(account.Request{Want: []account.Part{account.Messages}, From: r.request.From}) {
+		return all, held, err
+	}
+	return r.withCopied(ctx, all, held)
+}
+
+// withCopied adds the messages that a fork has in storage alone, as its origin tells them.
+func (r accountReader) withCopied(ctx context.Context, all account.Account, held account.Held) (account.Account, account.Held, error) {
+	if !r.request.Wants(account.Messages) {
+		return all, held, nil
+	}
+	began, err := r.client.reader(r.agent).First(ctx, held.Run.ID)
+	origin, runID := copiedFrom(began)
+	if deleted(err) || err == nil && runID == "" {
+		return all, held, nil
+	}
+	var told account.Account
+	var there account.Held
+	if err == nil {
+		from := accountReader{client: r.client, agent: origin, request: account.Request{Want: []account.Part{account.Messages}, From: r.request.From}}
+		told, there, err = from.runs(ctx, runID)
+	}
+	if deleted(err) {
+		return all, held, nil
+	}
 	if err != nil {
-		return all, err
+		return all, held, err
 	}
-	if r.client.cfg.Records != nil && len(all.WithMissing(wanted, held).Missing) > 0 {
-		recorded, heldThere, err := r.client.fromRecords(ctx, r.agent.called(), wanted)
-		if err != nil {
-			return all, err
-		}
-		all, held = all.After(recorded, held), held.With(heldThere)
-	}
-	return all.WithMissing(wanted, held), nil
+	all = all.After(account.Account{Messages: told.Messages}, held)
+	held.Messages = min(held.Messages, there.Messages)
+	return all, held, nil
 }
 
 // recordedAccount is that of an agent of which records alone tell. lost says that the server does not.
@@ -93,26 +144,69 @@ func (c *Client) recordedAccount(ctx context.Context, id string, wanted account.
 	return all.WithMissing(wanted, held), nil
 }
 
-// fromRecords is what the records of an agent tell, with the head of the newest.
+// fromRecords is what the records of an agent tell, with the head of the newest. Where some cannot be read the others tell, but
+// for what has to be of the newest.
 func (c *Client) fromRecords(ctx context.Context, id string, wanted account.Request) (all account.Account, held account.Held, err error) {
 	_, records, err := c.keptSession(ctx, id)
+	if err != nil && (len(records) == 0 || wanted.Execution == account.Newest) {
+		return all, held, fail(ctx, id, "reading the records of "+id, err)
+	}
 	if err != nil {
-		return all, held, err
+		c.cfg.Progress(err.Error())
+	}
+	if len(records) > 0 && wanted.Execution == account.Newest {
+		wanted.Execution = records[len(records)-1].Number
 	}
 	for _, r := range records {
 		one, err := r.Account()
 		if err != nil {
 			return all, held, err
 		}
+		all.Head, held.Run = one.Head, one.Head.Run
+		all.Head.Newest = new(one.Executions[0])
+		all.Head.Newest.State, all.Head.Newest.Constraints = nil, nil
+		if wanted.Execution > 0 && r.Number != wanted.Execution {
+			continue
+		}
 		if len(held.Executions) == 0 {
 			held.Messages = r.From
 		}
 		all = all.With(one.Only(wanted))
-		held.Run, held.Executions = one.Head.Run, append(held.Executions, account.HeldExecution{
-			Number: r.Number, ID: r.ExecutionID, Step: 1, Event: 1, Message: r.From,
-		})
+		held.Executions = append(held.Executions, account.HeldExecution{Number: r.Number, ID: r.ExecutionID, Step: 1, Event: 1, Message: r.From})
 	}
 	return all, held, nil
+}
+
+// fromParts is what runs have recorded of the steps of executions before they continued as new, where nothing else holds them.
+func (c *Client) fromParts(ctx context.Context, agent domain.AgentID, wanted account.Request, held account.Held) (all account.Account, err error) {
+	store, ok := c.cfg.Records.(PartRecords)
+	if !ok || !wanted.Wants(account.Steps) {
+		return all, nil
+	}
+	for _, e := range held.Executions {
+		if e.Step <= 1 || wanted.Execution > 0 && e.Number != wanted.Execution {
+			continue
+		}
+		parts, err := store.Parts(ctx, record.Ref{AgentID: agent, ExecutionID: e.ID, Number: e.Number})
+		if err != nil {
+			return all, fail(ctx, agent.String(), "reading the records of "+agent.String(), err)
+		}
+		for _, step := range stepsOfParts(parts) {
+			all.Steps = append(all.Steps, account.Step{Execution: e.Number, WireStep: step.Wire()})
+		}
+	}
+	return all, nil
+}
+
+// stepsOfParts are in their order, each once.
+func stepsOfParts(parts []record.Part) []domain.StepExecution {
+	byNumber := map[int]domain.StepExecution{}
+	for _, part := range parts {
+		for _, step := range part.Steps {
+			byNumber[step.Step.Number] = step
+		}
+	}
+	return slices.SortedFunc(maps.Values(byNumber), func(a, b domain.StepExecution) int { return cmp.Compare(a.Step.Number, b.Step.Number) })
 }
 
 // before is the run that holds what comes before another, if there is one.
@@ -214,10 +308,16 @@ func (r accountReader) run(ctx context.Context, runID string) runAccount {
 
 // asked has the workflow answer.
 func (r accountReader) asked(ctx context.Context, runID string) runAccount {
-	told := pagesOf(r.request, func(page account.Request) (account.Page, error) {
-		page.Large = true
-		return read(ctx, r.client, r.agent, runID, account.Query, page)
-	})
+	ask := func(large bool) runAccount {
+		return pagesOf(r.request, func(page account.Request) (account.Page, error) {
+			page.Large = large
+			return read(ctx, r.client, r.agent, runID, account.Query, page)
+		})
+	}
+	told := ask(true)
+	if isAs[*serviceerror.QueryFailed](told.err) { // it may be too large for the server
+		told = ask(false)
+	}
 	told.Server = &account.Server{Source: contract.FromWorkflow}
 	return told
 }

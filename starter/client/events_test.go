@@ -182,3 +182,19 @@ func TestStatusSaysWhyNothingMoves(t *testing.T) {
 		})
 	}
 }
+
+// threeRuns is a chain of three runs in the middle of nora's first execution, each of which takes over what
+// is before its range.
+func threeRuns[N int | int64](ranges map[string][2]N) *fakeServer {
+	f, last := newFake(newRun("run-1", nil)), ranges["run-1"][1]
+	for _, id := range []string{"run-2", "run-3"} {
+		held, ok := ranges[id]
+		if !ok {
+			held = [2]N{last + 1, last}
+		}
+		carry := inMidst(1, int(held[0])-1)
+		carry.Base, carry.Sequence, last = int(held[0]), int64(held[0])-1, held[1]
+		f.runs = append(f.runs, newRun(id, carry).continues(f.newest().id))
+	}
+	return f
+}

@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 
-	"everstep/activities/build"
 	"everstep/domain"
 	"everstep/domain/contract"
 )
@@ -26,35 +25,6 @@ func (c *Client) Execute(ctx context.Context, s Start) (domain.AgentState, error
 		}
 	}
 	return final, err
-}
-
-// State returns the agent's state with all messages, and all steps of its newest execution. Where parts
-// can no longer be read an error of class Gone beside it says which. It needs a worker. Of an agent of which only records
-// tell it is that of the newest record, with all messages and no steps.
-func (c *Client) State(ctx context.Context, id string) (domain.AgentState, error) {
-	state, err := c.liveState(ctx, id)
-	if c.cfg.Records != nil && lostToServer(err) && state.AgentID().IsZero() {
-		state, err = c.keptState(ctx, id, err)
-	}
-	return state.WithBuild(build.ID()), err
-}
-
-func (c *Client) liveState(ctx context.Context, id string) (domain.AgentState, error) {
-	t, err := c.target(ctx, id, 0)
-	if err != nil {
-		return domain.AgentState{}, err
-	}
-	a := &assembly{telling: telling{client: c, target: t}}
-	state, known, err := a.state(ctx, t.runID())
-	switch {
-	case err != nil:
-		return domain.AgentState{}, fail(ctx, id, "reading the state of "+id, err)
-	case !known:
-		return domain.AgentState{}, errorf(Refused, nil, "execution %d of %s is about to begin; ask again in a moment", t.asked, id)
-	case len(a.lost) > 0:
-		return state, a.lost[0]
-	}
-	return state, nil
 }
 
 // IterateOptions choose where Iterate begins. The zero value is the first step

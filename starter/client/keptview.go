@@ -1,10 +1,7 @@
 package client
 
 import (
-	"cmp"
-	"context"
 	"encoding/json"
-	"errors"
 	"strings"
 
 	"everstep/activities/record"
@@ -91,27 +88,6 @@ func statusOf(_ *Client, a agent, r record.Record) contract.StatusView {
 		v.SessionBudget, v.SessionBudgetLeft = &account.Budget, new(account.Left())
 	}
 	return v
-}
-
-// keptState is the state of the newest record with all messages; why is what kept the server from telling it.
-func (c *Client) keptState(ctx context.Context, id string, why error) (domain.AgentState, error) {
-	_, all, err := c.keptSession(ctx, id)
-	if err != nil || len(all) == 0 {
-		return domain.AgentState{}, cmp.Or(fail(ctx, id, "reading the records of "+id, err), why)
-	}
-	var said []domain.Entry
-	var lost error
-	for entry, err := range c.Messages(ctx, id) {
-		switch {
-		case err == nil:
-			said = append(said, entry)
-		case !errors.Is(err, &Error{Class: Gone}):
-			return domain.AgentState{}, err
-		default:
-			lost = cmp.Or(lost, err)
-		}
-	}
-	return all[len(all)-1].FinalState.WithMessageStore(domain.StoreOf(said)), lost
 }
 
 // hereSince says that a record is all that there is.

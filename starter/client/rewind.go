@@ -152,26 +152,3 @@ func tellEffects(number int, step domain.AgentStep, r *contract.Resolved, tell f
 		}
 	}
 }
-
-// Edits are what rewinds and clears have made of an agent's messages: TakenBack and Emptied alone are set. It needs a
-// worker, but for what the records tell.
-func (c *Client) Edits(ctx context.Context, id string) (domain.Edits, error) {
-	s, err := c.describe(ctx, id)
-	if err == nil {
-		var page contract.MessagesPage
-		if page, err = c.reading(s.agent)(ctx, s.runID(), contract.MessagesRequest{From: math.MaxInt32, Limit: 1}); err == nil {
-			return domain.Edits{TakenBack: page.TakenBack, Emptied: page.Emptied}, nil
-		}
-	}
-	err = fail(ctx, id, "reading the messages of "+id, goneIfDeleted(err, "what was taken back or cleared of %s is no longer told", id))
-	if !lostToServer(err) {
-		return domain.Edits{}, err
-	}
-	_, all, failed := c.keptSession(ctx, id) // by what they know, where there may be more
-	if failed != nil || len(all) == 0 || len(all[len(all)-1].Steps) == 0 {
-		return domain.Edits{}, cmp.Or(fail(ctx, id, "reading the records of "+id, failed), err)
-	}
-	steps := all[len(all)-1].Steps
-	then := steps[len(steps)-1].Step.Input.Edits
-	return domain.Edits{TakenBack: then.TakenBack, Emptied: then.Emptied}, nil
-}

@@ -128,15 +128,14 @@ func TestAServerThatIsNotThere(t *testing.T) {
 	})
 }
 
-func TestAskTellsAMissingWorkerFromAMissingServer(t *testing.T) {
+func TestReadingTellsThatTheServerIsMissing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(newRun("run-1", nil))
-		for _, err := range f.client().Steps(t.Context(), "nora", 0) {
-			requireClass(t, err, Unreachable)
-			require.ErrorContains(t, err, "no worker answers")
+		f.query = func(context.Context, string, string, any) (any, error) {
+			f.change(func() { f.down = true })
+			return nil, errDown
 		}
-		f.query = func(context.Context, string, string, any) (any, error) { return nil, errDown }
 		seen := 0
 		for _, err := range f.client().Messages(t.Context(), "nora") {
 			requireClass(t, err, Unreachable)

@@ -16,13 +16,6 @@ import (
 	"everstep/domain/progress"
 )
 
-// Steps yields the completed steps of an execution in order. Number zero is the newest. Where earlier
-// ones can no longer be read it first yields an error of class Gone that says which; any other error
-// ends the sequence. It needs a worker, but for what the records tell.
-func (c *Client) Steps(ctx context.Context, id string, number int) iter.Seq2[domain.StepExecution, error] {
-	return c.orKeptSteps(ctx, id, number, sequence(ctx, id, "reading the steps of ", func(yield func(domain.StepExecution, error) bool) error { return c.steps(ctx, id, number, yield) }))
-}
-
 // sequence yields what a reading does, and its error in the end.
 func sequence[T any](ctx context.Context, id, doing string, read func(yield func(T, error) bool) error) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
@@ -31,14 +24,6 @@ func sequence[T any](ctx context.Context, id, doing string, read func(yield func
 			yield(none, fail(ctx, id, doing+id, err))
 		}
 	}
-}
-
-func (c *Client) steps(ctx context.Context, id string, number int, yield func(domain.StepExecution, error) bool) error {
-	t, err := c.target(ctx, id, number)
-	if err != nil {
-		return err
-	}
-	return c.stepsOf(ctx, t, nil, c.retold(t.agent), func(contract.StepsPage) {}, yield)
 }
 
 type readSteps struct {
@@ -112,33 +97,6 @@ func (t target) part(first func(progress.Takeover) int) func(progress.RunBegan) 
 			return 1, true
 		}
 		return first(took), took.Number == t.asked
-	}
-}
-
-// Messages yields the agent's transcript over all its executions in order. Where a part can no longer
-// be read it yields an error of class Gone that says which, and then what follows; any other error
-// ends the sequence. It needs a worker, but for what the records tell.
-func (c *Client) Messages(ctx context.Context, id string) iter.Seq2[domain.Entry, error] {
-	return c.MessagesFrom(ctx, id, 0)
-}
-
-// MessagesFrom is Messages from an index on: what was read before is not read again.
-func (c *Client) MessagesFrom(ctx context.Context, id string, index int) iter.Seq2[domain.Entry, error] {
-	return c.orKeptMessages(ctx, id, index, c.serverMessages(ctx, id, index))
-}
-
-func (c *Client) serverMessages(ctx context.Context, id string, index int) iter.Seq2[domain.Entry, error] {
-	return func(yield func(domain.Entry, error) bool) {
-		s, err := c.describe(ctx, id)
-		if err != nil {
-			yield(domain.Entry{}, err)
-			return
-		}
-		for entry, err := range c.entries(ctx, s.agent, s.runID(), index, c.reading(s.agent)) {
-			if !yield(entry, fail(ctx, id, "reading the messages of "+id, err)) {
-				return
-			}
-		}
 	}
 }
 

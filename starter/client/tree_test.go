@@ -20,6 +20,7 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 )
 
@@ -354,11 +355,15 @@ func TestTreeSteps(t *testing.T) {
 	t.Parallel()
 	f, ids := grove(t)
 	for id, s := range f.by {
-		s.query = func(_ context.Context, _, _ string, in any) (any, error) {
+		s.query = func(context.Context, string, string, any) (any, error) {
 			agent := must(agentOf(id[len("agent/"):]))
-			page := contract.StepsPage{ExecutionID: agent.id.Execution(s.runs[0].id, 1), Number: 1, First: 1}
-			for n := 1; n <= 2 && in.(contract.StepsRequest).From <= 1 && id != "agent/"+ids[3]; n++ {
-				page.Steps = append(page.Steps, domain.StepExecution{Step: domain.AgentStep{ID: page.ExecutionID.Step(n), Number: n}}.Wire())
+			execution := agent.id.Execution(s.runs[0].id, 1)
+			one := account.Execution{Outcome: contract.Outcome{Number: 1, ExecutionID: execution, Status: domain.StatusInProgress}}
+			page := account.Page{Held: account.Held{Executions: []account.HeldExecution{{Number: 1, ID: execution, Step: 1, Event: 1}}}}
+			page.Head, page.Executions = &account.Head{Newest: &one}, []account.Execution{one}
+			for n := 1; n <= 2 && id != "agent/"+ids[3]; n++ {
+				step := domain.StepExecution{Step: domain.AgentStep{ID: execution.Step(n), Number: n}}
+				page.Steps = append(page.Steps, account.Step{Execution: 1, WireStep: step.Wire()})
 			}
 			return page, nil
 		}

@@ -85,7 +85,7 @@ func (r Reader) Events(ctx context.Context, run string) (all []*historypb.Histor
 			return nil, err
 		}
 		all = append(all, events...)
-		if token = next; len(token) == 0 {
+		if token = next; len(token) == 0 || len(events) == 0 {
 			return all, nil
 		}
 	}
@@ -145,7 +145,7 @@ func (r Reader) facts(d *decoder, page func(token []byte) ([]*historypb.HistoryE
 					return
 				}
 			}
-			if token = next; len(token) == 0 {
+			if token = next; len(token) == 0 || len(events) == 0 {
 				return
 			}
 		}

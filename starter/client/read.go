@@ -1,0 +1,137 @@
+package client
+
+import (
+	"context"
+	"iter"
+	"slices"
+
+	"everstep/activities/build"
+	"everstep/domain"
+	"everstep/domain/account"
+)
+
+// Steps yields the completed steps of an execution in order. Number zero is the newest. It needs no worker. Where some can no
+// longer be read it yields, in their place, an error of class Gone that says which; any other error ends it.
+func (c *Client) Steps(ctx context.Context, id string, number int) iter.Seq2[domain.StepExecution, error] {
+	return sequence(ctx, id, "reading the steps of ", func(yield func(domain.StepExecution, error) bool) error {
+		all, err := c.execution(ctx, id, number, account.Steps)
+		if err != nil {
+			return err
+		}
+		steps, err := all.KeptSteps()
+		if err == nil {
+			yieldAll(account.Steps, steps, func(s domain.StepExecution) int { return s.Step.Number }, all.Missing, yield)
+		}
+		return err
+	})
+}
+
+// execution reads parts of one execution, of which number zero is the newest.
+func (c *Client) execution(ctx context.Context, id string, number int, want ...account.Part) (account.Account, error) {
+	if number < 0 {
+		return account.Account{}, errorf(Invalid, nil, "execution: is %d; executions are counted from 1", number)
+	}
+	request := account.Request{Want: append(want, account.Executions), Execution: number}
+	if number == 0 {
+		request.Execution = account.Newest
+	}
+	all, err := c.account(ctx, id, request)
+	if err != nil || len(all.Executions) > 0 || number == 0 {
+		return all, err
+	}
+	newest := 0
+	if all.Head.Newest != nil {
+		newest = all.Head.Newest.Number
+	}
+	switch {
+	case number <= newest:
+		return all, gone("execution: nothing is left of execution %d of %s", number, id)
+	case number == newest+1 && all.Head.BeginsNext():
+		return all, nil
+	}
+	return all, errorf(NotFound, nil, "execution: %s has no execution %d; its newest is %d", id, number, newest)
+}
+
+// Messages yields the agent's transcript over all its executions in order. It needs no worker. Where a part can no longer be
+// read it yields, in its place, an error of class Gone that says which; any other error ends it.
+func (c *Client) Messages(ctx context.Context, id string) iter.Seq2[domain.Entry, error] {
+	return c.MessagesFrom(ctx, id, 0)
+}
+
+// MessagesFrom is Messages from an index on.
+func (c *Client) MessagesFrom(ctx context.Context, id string, index int) iter.Seq2[domain.Entry, error] {
+	return sequence(ctx, id, "reading the messages of ", func(yield func(domain.Entry, error) bool) error {
+		all, err := c.account(ctx, id, account.Request{Want: []account.Part{account.Messages}, From: account.Cursor{Part: account.Messages, Item: index}})
+		if err == nil {
+			yieldAll(account.Messages, all.Messages, func(e domain.Entry) int { return e.Index }, all.Missing, yield)
+		}
+		return err
+	})
+}
+
+// yieldAll yields a list with, in the place of what is missing of it, errors that say so.
+func yieldAll[T any](part account.Part, list []T, number func(T) int, missing []account.Missing, yield func(T, error) bool) {
+	missing = slices.DeleteFunc(slices.Clone(missing), func(m account.Missing) bool { return m.Part != part })
+	for _, one := range list {
+		for len(missing) > 0 && missing[0].From < number(one) {
+			if !yieldMissing(missing[0], yield) {
+				return
+			}
+			missing = missing[1:]
+		}
+		if !yield(one, nil) {
+			return
+		}
+	}
+	for _, m := range missing {
+		if !yieldMissing(m, yield) {
+			return
+		}
+	}
+}
+
+func yieldMissing[T any](m account.Missing, yield func(T, error) bool) bool {
+	var none T
+	return yield(none, gone("%s can no longer be read", m))
+}
+
+// Edits are what rewinds and clears have made of an agent's messages, among others.
+func (c *Client) Edits(ctx context.Context, id string) (domain.Edits, error) {
+	all, err := c.Account(ctx, id)
+	if err != nil {
+		return domain.Edits{}, fail(ctx, id, "reading the messages of "+id, err)
+	}
+	return all.Head.Position.Edits, nil
+}
+
+// State returns the agent's state with all messages, and all steps of its newest execution. It needs no worker. Where parts can
+// no longer be read an error of class Gone beside it says which.
+func (c *Client) State(ctx context.Context, id string) (domain.AgentState, error) {
+	all, err := c.Account(ctx, id, account.State, account.Executions, account.Steps, account.Messages)
+	if err != nil {
+		return domain.AgentState{}, fail(ctx, id, "reading the state of "+id, err)
+	}
+	saved := all.Head.State
+	if saved == nil && len(all.Executions) > 0 { // a record has that of its execution
+		saved = all.Executions[len(all.Executions)-1].State
+	}
+	state, err := domain.DecodeAgentState(saved)
+	if err != nil {
+		return domain.AgentState{}, errorf(Failed, err, "the state of %s cannot be read; the worker may be of another version: %s", id, err)
+	}
+	all.Steps = slices.DeleteFunc(all.Steps, func(s account.Step) bool { return s.Execution != state.ExecutionCount() })
+	steps, err := all.KeptSteps()
+	if err != nil {
+		return domain.AgentState{}, errorf(Failed, err, "the steps of %s cannot be read; the worker may be of another version: %s", id, err)
+	}
+	if len(steps) == state.StepCount() {
+		state = state.WithStepsUnfolded(steps)
+	}
+	state = state.WithMessageStore(domain.StoreOf(all.Messages)).WithBuild(build.ID())
+	for _, m := range all.Missing {
+		if m.Part == account.Messages || m.Part == account.Steps && m.Execution == state.ExecutionCount() {
+			return state, gone("%s can no longer be read", m)
+		}
+	}
+	return state, nil
+}
