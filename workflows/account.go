@@ -91,7 +91,7 @@ func (s session) executionOf(e endedExecution, withState bool) (account.Executio
 		Signals: append([]domain.StopSignal{}, e.state.StopSignals()...), MoreSignals: execution.Continuation().More,
 		MessagesFrom: e.from, MessagesTo: e.log.Length, EditsBefore: e.before, RunID: s.info.WorkflowExecution.RunID,
 	}
-	one.Unread = e.unread
+	one.Unread = e.unread()
 	if origin, ok := execution.Origin(); ok {
 		one.Origin = &origin
 	}

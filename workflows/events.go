@@ -99,18 +99,26 @@ type endedExecution struct {
 	from   int
 	before domain.Edits
 	log    domain.LogRef
-	// unread counts the messages that it has left waiting.
-	unread int
+	// outcome is how it ended; nil: it has not.
+	outcome *contract.Outcome
+}
+
+// unread counts the messages that it has left waiting.
+func (e endedExecution) unread() int {
+	if e.outcome == nil {
+		return 0
+	}
+	return e.outcome.Unread
 }
 
 func (a *archive) keep(ended endedExecution) { a.ended = append(a.ended, ended) }
 
 func (a *archive) conclude(outcome *contract.Outcome) { a.outcome = outcome }
 
-// unread counts the messages that the newest execution has left waiting, where it has ended.
-func (a *archive) unread(newest domain.AgentState) int {
+// outcomeOf is how the newest execution ended; nil: it has not.
+func (a *archive) outcomeOf(newest domain.AgentState) *contract.Outcome {
 	if a.outcome == nil || a.outcome.Number != newest.ExecutionCount() {
-		return 0
+		return nil
 	}
-	return a.outcome.Unread
+	return a.outcome
 }

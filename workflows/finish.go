@@ -85,14 +85,19 @@ func endOf(state domain.AgentState) contract.End {
 	return end
 }
 
+// withEnd adds to an outcome what its execution came to in words, where that is short.
+func withEnd(outcome contract.Outcome, state domain.AgentState) contract.Outcome {
+	if end := endOf(state); domain.CheckFits("end", end, domain.MaxEnd) == nil {
+		outcome.End = &end
+	}
+	return outcome
+}
+
 // result is the outcome of the newest execution, where the session is over.
 func (s session) result() *contract.Outcome {
 	out := contract.Outcome{AgentID: s.in.AgentID, Status: domain.StatusPending}
 	if s.archive.outcome != nil {
-		out = *s.archive.outcome
-		if end := endOf(s.state); domain.CheckFits("end", end, domain.MaxEnd) == nil {
-			out.End = &end
-		}
+		out = withEnd(*s.archive.outcome, s.state)
 	}
 	if s.in.Parent != nil {
 		out.Report = s.report()

@@ -121,7 +121,7 @@ func (s session) carriable(permit mailbox.Permit) bool {
 	if storage {
 		unstored = s.storeSegment(permit)
 	}
-	s.awaitHandlers()
+	s.wait(func() bool { return !s.mail.Answering() })
 	active, stopped := s.state.HasActiveExecution(), s.mail.Stopped()
 	if active && stopped || !active && s.mail.Woken() {
 		return false
@@ -146,6 +146,7 @@ func (s session) carriable(permit mailbox.Permit) bool {
 	return false
 }
 
+// awaitHandlers lets those that wait for an end answer, once nothing else is to come in this run.
 func (s session) awaitHandlers() {
 	s.wait(func() bool { return workflow.AllHandlersFinished(s.root) })
 }
@@ -208,5 +209,6 @@ func (s session) copyMessages() {
 func (s session) continueAsNew(ctx workflow.Context) error {
 	s.note("continuing as new")
 	s.mail.Disarm()
+	s.awaitHandlers()
 	return workflow.NewContinueAsNewError(ctx, string(contract.Execute), *s.run.successor)
 }

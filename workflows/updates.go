@@ -33,6 +33,7 @@ func (s session) acceptUpdates() error {
 		accept(s, contract.UpdateClear, &s.mail.Emptied, s.checkClear, s.clear),
 		accept(s, contract.UpdateRewind, &s.mail.Rewound, s.checkRewind, s.rewind),
 		accept(s, contract.UpdateClose, nil, s.checkClose, s.closeSession),
+		handle(s, contract.UpdateAwait, s.checkAwait, s.awaitEnd),
 	)
 }
 
@@ -55,11 +56,12 @@ func acceptSlow[In, Out any](
 		}
 		return refusal(cmp.Or(s.roomFor(string(update)), check(request)))
 	}
-	handle := func(ctx workflow.Context, request In) (Out, error) {
+	answer := func(ctx workflow.Context, request In) (Out, error) {
 		id := workflow.GetCurrentUpdateInfo(ctx).ID
 		reply, repeated := memory.Reply(id)
 		if !repeated {
 			s.mail.Took()
+			defer s.mail.Answered()
 			var err error
 			if reply, err = do(ctx, request); err != nil {
 				return reply, refusal(err)
@@ -68,7 +70,14 @@ func acceptSlow[In, Out any](
 		}
 		return reply, nil
 	}
-	return workflow.SetUpdateHandlerWithOptions(s.root, string(update), handle, workflow.UpdateHandlerOptions{Validator: validate})
+	return handle(s, update, validate, answer)
+}
+
+// handle registers the two halves of an update as they are.
+func handle[In, Out any](
+	s session, update contract.Update[In, Out], check func(workflow.Context, In) error, answer func(workflow.Context, In) (Out, error),
+) error {
+	return workflow.SetUpdateHandlerWithOptions(s.root, string(update), answer, workflow.UpdateHandlerOptions{Validator: check})
 }
 
 // roomFor refuses an update where the run has taken nearly as many as the server lets it, so that people can always say

@@ -135,7 +135,7 @@ func (s session) steps(request contract.StepsRequest) (contract.StepsPage, error
 		end := endOf(state)
 		page.Answer, page.SaidLast, page.Error, page.Signal = end.Answer, end.SaidLast, end.Error, end.Signal
 		page.Outcome = new(describe(s.in.AgentID, state, found.priced))
-		page.Outcome.Unread = found.unread
+		page.Outcome.Unread = found.unread()
 	}
 	if !request.State || page.Next > 0 || page.Number != s.state.ExecutionCount() {
 		return page, nil

@@ -105,6 +105,8 @@ const (
 	UpdateRedefine Update[RedefineRequest, RedefineReply] = "update"
 	// UpdateResolve says what a call of unknown outcome really did.
 	UpdateResolve Update[ResolveRequest, ResolveReply] = "resolve"
+	// UpdateAwait waits for the end of an execution. All who wait for the same one share an update, whose id [AwaitID] says.
+	UpdateAwait Update[AwaitRequest, AwaitReply] = "await"
 
 	// MemoWaiting is the memo field that says what waits for people.
 	MemoWaiting = "waiting"

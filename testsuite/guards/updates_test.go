@@ -11,6 +11,7 @@ import (
 // Updates that the account of history needs not, and why.
 var untold = map[string]string{
 	"UpdateClose": "the end of the run tells that the session is closed",
+	"UpdateAwait": "it changes nothing",
 }
 
 // TestEachUpdateIsKnown: what a client may ask of a running agent is accepted by the workflow, asked by a method of the

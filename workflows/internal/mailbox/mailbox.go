@@ -42,8 +42,8 @@ type Mailbox struct {
 	Redefined   Memory[contract.RedefineReply]
 	Revoked     Memory[contract.RevokeReply]
 	Totals      Memory[contract.ExtendSessionReply]
-	// taken counts all updates of this run.
-	taken int
+	// taken counts all updates of this run, answering those under way that ask for a change.
+	taken, answering int
 
 	agent Agent
 	// root outlives a cancellation of the workflow, which is taken as a stop.

@@ -77,8 +77,21 @@ func (m *Memory[Reply]) carried() []contract.AnsweredUpdate[Reply] {
 	return m.answered[from:]
 }
 
-// Took counts an update that was taken.
-func (m *Mailbox) Took() { m.taken, m.spoken = m.taken+1, m.now() }
+// Took counts an update that was taken and asks for a change. It is under way until Answered is called.
+func (m *Mailbox) Took() {
+	m.Awaited()
+	m.answering++
+	m.spoken = m.now()
+}
+
+// Answered ends that.
+func (m *Mailbox) Answered() { m.answering-- }
+
+// Answering reports whether an update that asks for a change is under way.
+func (m *Mailbox) Answering() bool { return m.answering > 0 }
+
+// Awaited counts an update that was taken and only waits: nobody has spoken to the session.
+func (m *Mailbox) Awaited() { m.taken++ }
 
 // Full reports whether this run has taken about as many updates as the server
 // lets one take.

@@ -1,0 +1,51 @@
+package workflows
+
+import (
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// checkAwait refuses to wait for an execution that nothing has begun, and no message that waits will begin.
+func (s session) checkAwait(_ workflow.Context, request contract.AwaitRequest) error {
+	newest := s.state.ExecutionCount()
+	if s.mail.Posted() || len(s.mail.Waiting()) > 0 {
+		newest++
+	}
+	switch {
+	case s.in.Name == "":
+		return refusal(domain.Errorf(domain.Denied, "await: the agent has no name, so its workflow ends with its execution; wait for that"))
+	case request.Number < 1:
+		return refusal(domain.Errorf(domain.Invalid, "execution_number: is %d; executions are counted from 1", request.Number))
+	case request.Number > newest:
+		return refusal(domain.Errorf(domain.Denied, "execution_number: there is no execution %d; the newest is %d", request.Number, newest))
+	}
+	return nil
+}
+
+// awaitEnd waits for the end of an execution. It also ends before the run continues as new and when the session closes:
+// an update that is still under way then fails. A stop of the workflow does not end it, since the execution ends then.
+func (s session) awaitEnd(ctx workflow.Context, request contract.AwaitRequest) (contract.AwaitReply, error) {
+	s.mail.Awaited()
+	ctx, _ = workflow.NewDisconnectedContext(ctx)
+	err := workflow.Await(ctx, func() bool {
+		return s.hasEnded(request.Number) || s.run.ends() || s.mail.Closed() && !s.busy()
+	})
+	return contract.AwaitReply{Outcome: s.outcomeOf(request.Number)}, err
+}
+
+func (s session) hasEnded(number int) bool {
+	newest := s.state.ExecutionCount()
+	return number < newest || number == newest && s.state.Status().Terminal()
+}
+
+// outcomeOf is how an execution ended that ended in this run, or is the newest; nil of any other.
+func (s session) outcomeOf(number int) *contract.Outcome {
+	execution, held := s.execution(number)
+	if !held || execution.outcome == nil {
+		return nil
+	}
+	outcome := withEnd(*execution.outcome, execution.state)
+	return &outcome
+}

@@ -1,0 +1,174 @@
+package workflows_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/testsuite"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// awaits asks at a time for the end of an execution, as clients do, but under an id of the test's own: the environment
+// answers what it has answered before, as the server does.
+func awaits(env *testsuite.TestWorkflowEnvironment, at time.Duration, id string, number int) *verdict {
+	return puts(env, at, id, contract.UpdateAwait, contract.AwaitRequest{Number: number})
+}
+
+// awaited is the outcome with which an update was answered.
+func awaited(t *testing.T, v *verdict) contract.Outcome {
+	t.Helper()
+	require.NoError(t, v.rejected)
+	require.NoError(t, v.err)
+	require.IsType(t, contract.AwaitReply{}, v.value)
+	outcome := v.value.(contract.AwaitReply).Outcome
+	require.NotNil(t, outcome)
+	return *outcome
+}
+
+// TestAwait tells all who wait how an execution has ended, once it has, and at once whoever asks later.
+func TestAwait(t *testing.T) {
+	t.Parallel()
+	w := &world{model: plays(busy(), says("one"), says("two"))}
+	env := w.environment(t)
+	first, same, other := awaits(env, time.Minute, contract.AwaitID(1), 1), awaits(env, 2*time.Minute, contract.AwaitID(1), 1), awaits(env, 3*time.Minute, "u1", 1)
+	sends(env, 4*time.Minute, "u2", queued("later"))
+	next := awaits(env, 5*time.Minute, contract.AwaitID(2), 2)
+	var early []any
+	env.RegisterDelayedCallback(func() { early = []any{first.value, same.value, other.value, next.value} }, 59*time.Minute)
+	late, last := awaits(env, 2*time.Hour, "u3", 1), awaits(env, 2*time.Hour, "u4", 2)
+	closes(env, 3*time.Hour, "u5")
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	out := outcome(t, env)
+	require.Equal(t, []any{nil, nil, nil, nil}, early)
+	for _, v := range []*verdict{first, same, other, late} {
+		one := awaited(t, v)
+		require.Equal(t, []any{1, domain.StatusCompleted, "one", 1}, []any{one.Number, one.Status, one.End.Answer, one.Unread})
+	}
+	for _, v := range []*verdict{next, last} {
+		two := awaited(t, v)
+		require.Equal(t, out.ExecutionID, two.ExecutionID)
+		require.Equal(t, []any{2, "two"}, []any{two.Number, two.End.Answer})
+	}
+}
+
+// TestAwaitHoldsNothingUp: a stop and a cancellation end the execution, people have their say, and the session closes.
+func TestAwaitHoldsNothingUp(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		act    func(env *testsuite.TestWorkflowEnvironment)
+		reason domain.StopReason
+	}{
+		"a stop": {func(env *testsuite.TestWorkflowEnvironment) { stopsAt(env, 2*time.Minute) }, domain.UserRequested},
+		"a cancellation": {func(env *testsuite.TestWorkflowEnvironment) {
+			env.RegisterDelayedCallback(env.CancelWorkflow, 2*time.Minute)
+		}, domain.UserRequested},
+		"a pause": {func(env *testsuite.TestWorkflowEnvironment) {
+			puts(env, 2*time.Minute, "u1", contract.UpdatePause, contract.PauseRequest{})
+			puts(env, 3*time.Minute, "u2", contract.UpdateResume, contract.PauseRequest{})
+		}, domain.Completed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{model: plays(busy(), says("one"))}
+			env := w.environment(t)
+			v := awaits(env, time.Minute, contract.AwaitID(1), 1)
+			test.act(env)
+			closes(env, 3*time.Hour, "u3")
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+			require.Equal(t, 1, outcome(t, env).Number)
+			require.Equal(t, test.reason, awaited(t, v).StopReason)
+		})
+	}
+}
+
+// TestAwaitOverRuns: whoever waits is told to ask the next run, which knows both the execution in progress and the one that
+// has ended before.
+func TestAwaitOverRuns(t *testing.T) {
+	t.Parallel()
+	for name, storage := range map[string]bool{"with storage": true, "without": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := steady(6, storage)
+			w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) { return saw(r) }
+			env := w.environment(t)
+			outgrows(env, 4)
+			v := awaits(env, 0, contract.AwaitID(1), 1)
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+			next, ok := handedOn(t, env)
+			require.True(t, ok)
+			require.NoError(t, v.err)
+			require.Equal(t, contract.AwaitReply{}, v.value)
+
+			env = w.environment(t)
+			v = awaits(env, 0, contract.AwaitID(1), 1)
+			env.RegisterDelayedCallback(func() { env.SetContinueAsNewSuggested(true) }, time.Hour)
+			puts(env, 2*time.Hour, "u1", contract.UpdateSuspend, contract.SuspendRequest{}) // has it look
+			env.ExecuteWorkflow(string(contract.Execute), next)
+			require.Equal(t, "all done", awaited(t, v).End.Answer)
+			next, ok = handedOn(t, env)
+			require.True(t, ok)
+
+			env = w.environment(t)
+			v = awaits(env, time.Hour, contract.AwaitID(1), 1)
+			puts(env, 2*time.Hour, "u2", contract.UpdateUnsuspend, contract.UnsuspendRequest{})
+			closes(env, 3*time.Hour, "u3")
+			env.ExecuteWorkflow(string(contract.Execute), next)
+			outcome(t, env)
+			require.Equal(t, "all done", awaited(t, v).End.Answer)
+		})
+	}
+}
+
+// TestAwaitOfWhatDoesNotCome: an execution that nothing begins is refused, and the close of the session ends the wait for
+// one whose message was taken back.
+func TestAwaitOfWhatDoesNotCome(t *testing.T) {
+	t.Parallel()
+	w := &world{model: plays(busy(), says("one"))}
+	env := w.environment(t)
+	none, zero := awaits(env, time.Minute, "u1", 2), awaits(env, time.Minute, "u2", 0)
+	held := sends(env, 2*time.Minute, "u3", queued("later"))
+	puts(env, 3*time.Minute, "u4", contract.UpdateSuspend, contract.SuspendRequest{})
+	second, third := awaits(env, 4*time.Minute, contract.AwaitID(2), 2), awaits(env, 4*time.Minute, "u5", 3)
+	env.RegisterDelayedCallback(func() {
+		id := held.value.(contract.SendReply).Waits
+		env.UpdateWorkflow(string(contract.UpdateUnsend), "u6", &verdict{}, contract.UnsendRequest{MessageID: id})
+	}, 2*time.Hour)
+	var waits any
+	env.RegisterDelayedCallback(func() { waits = second.value }, 3*time.Hour)
+	closes(env, 4*time.Hour, "u7")
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	require.Equal(t, 1, outcome(t, env).Number)
+	require.ErrorContains(t, none.rejected, "there is no execution 2; the newest is 1")
+	require.ErrorContains(t, zero.rejected, "counted from 1")
+	require.ErrorContains(t, third.rejected, "there is no execution 3")
+	require.Nil(t, waits)
+	require.NoError(t, second.err)
+	require.Equal(t, contract.AwaitReply{}, second.value)
+}
+
+// TestAwaitKeepsNoSessionOpen: to ask is not to speak to it.
+func TestAwaitKeepsNoSessionOpen(t *testing.T) {
+	t.Parallel()
+	w := &world{model: plays(says("one"))}
+	env := w.environment(t)
+	began := env.Now()
+	v := awaits(env, 40*time.Minute, contract.AwaitID(1), 1)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", func(in *contract.SessionInput) { in.Definition.IdleTimeout = time.Hour }))
+	require.True(t, outcome(t, env).Closed)
+	require.Equal(t, "one", awaited(t, v).End.Answer)
+	require.InDelta(t, 60, env.Now().Sub(began).Minutes(), 1)
+}
+
+// TestAwaitOfAnAgentWithoutAName is refused: the close of its workflow tells.
+func TestAwaitOfAnAgentWithoutAName(t *testing.T) {
+	t.Parallel()
+	w := &world{model: plays(busy(), says("one"))}
+	env := w.environment(t)
+	v := awaits(env, time.Minute, contract.AwaitID(1), 1)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	outcome(t, env)
+	require.ErrorContains(t, v.rejected, "no name")
+}
