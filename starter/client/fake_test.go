@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/api/serviceerror"
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	updatepb "go.temporal.io/api/update/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	sdk "go.temporal.io/sdk/client"
@@ -37,6 +38,10 @@ type fakeServer struct {
 	// slow is how many descriptions fail for want of time.
 	slow  int
 	polls int
+	// described and awaited count the descriptions, and the requests for an end.
+	described, awaited int
+	// awaits answers those: nil where nothing is to be told yet. Where there is none no worker is up.
+	awaits func(number int) *contract.AwaitReply
 	// read counts the events that readers of histories were given.
 	read  int
 	query func(ctx context.Context, runID, query string, in any) (any, error)
@@ -97,6 +102,7 @@ func (f *fakeServer) run(id string) (*fakeRun, error) {
 func (f *fakeServer) DescribeWorkflowExecution(_ context.Context, _, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.described++
 	if f.slow > 0 {
 		f.slow--
 		return nil, context.DeadlineExceeded
@@ -179,6 +185,47 @@ func (h fakeHistory) GetWorkflowExecutionHistory(ctx context.Context, r *workflo
 		}
 		select {
 		case <-changed:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// UpdateWorkflowExecution takes requests for an end, for 20 s each. While no worker takes one a workflow task waits.
+func (h fakeHistory) UpdateWorkflowExecution(ctx context.Context, r *workflowservice.UpdateWorkflowExecutionRequest, _ ...grpc.CallOption) (*workflowservice.UpdateWorkflowExecutionResponse, error) {
+	f := h.fake
+	var asked contract.AwaitRequest
+	if err := converter.GetDefaultDataConverter().FromPayloads(r.GetRequest().GetInput().GetArgs(), &asked); err != nil || r.GetRequest().GetMeta().GetUpdateId() != contract.AwaitID(asked.Number) {
+		panic("not a request for an end")
+	}
+	f.mu.Lock()
+	f.awaited++
+	f.mu.Unlock()
+	for over := time.After(20 * time.Second); ; {
+		f.mu.Lock()
+		run, err := f.run("")
+		changed := f.changed
+		var reply *contract.AwaitReply
+		switch {
+		case err != nil:
+		case run.status != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING:
+			err = serviceerror.NewNotFound("workflow execution already completed")
+		case f.awaits == nil:
+			run.task = &workflowpb.PendingWorkflowTaskInfo{State: enumspb.PENDING_WORKFLOW_TASK_STATE_SCHEDULED}
+		default:
+			reply, run.task = f.awaits(asked.Number), nil
+		}
+		f.mu.Unlock()
+		switch {
+		case err != nil:
+			return nil, err
+		case reply != nil:
+			return &workflowservice.UpdateWorkflowExecutionResponse{Outcome: &updatepb.Outcome{Value: &updatepb.Outcome_Success{Success: payloads(*reply)}}}, nil
+		}
+		select {
+		case <-changed:
+		case <-over:
+			return &workflowservice.UpdateWorkflowExecutionResponse{}, nil
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}

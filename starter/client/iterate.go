@@ -16,10 +16,13 @@ import (
 func (c *Client) Execute(ctx context.Context, s Start) (domain.AgentState, error) {
 	var final domain.AgentState
 	x, err := c.Start(ctx, s)
-	if err != nil {
-		return final, err
+	if err == nil && x.Name != "" {
+		_, err = c.await(ctx, x.ID, x.Number)
 	}
-	for final, err = range c.Iterate(ctx, x.ID, IterateOptions{Number: x.Number, After: math.MaxInt}) {
+	if err != nil {
+		return final, fail(ctx, x.ID, "waiting for "+x.ID, err)
+	}
+	for final, err = range c.Iterate(ctx, x.ID, IterateOptions{Number: x.Number, After: math.MaxInt, insists: true}) {
 		if err != nil {
 			break
 		}
@@ -34,6 +37,8 @@ type IterateOptions struct {
 	Number int
 	// After leaves out the states after steps up to this one.
 	After int
+	// insists waits for a worker, also where the execution has ended.
+	insists bool
 }
 
 // Iterate yields the agent's state after each step of an execution, with all
@@ -58,7 +63,7 @@ func (c *Client) iterate(ctx context.Context, id string, o IterateOptions, yield
 	if err != nil {
 		return err
 	}
-	s := &stepper{assembly: assembly{telling: telling{client: c, target: t, insists: t.running()}}, done: o.After, yield: yield}
+	s := &stepper{assembly: assembly{telling: telling{client: c, target: t, insists: o.insists || t.running()}}, done: o.After, yield: yield}
 	look := func(runID string) (bool, error) { return s.look(ctx, runID) }
 	var ended bool
 	if t.running() {

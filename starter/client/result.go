@@ -3,12 +3,9 @@ package client
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"iter"
 	"math"
 	"reflect"
 	"strings"
-	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -17,9 +14,7 @@ import (
 	"everstep/activities/record"
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/domain/progress"
 	"everstep/starter/client/internal/history"
-	"everstep/starter/process"
 )
 
 // Result returns how an execution ended and what it answered, without waiting:
@@ -43,6 +38,7 @@ func (c *Client) liveResult(ctx context.Context, id string, number int) (Result,
 
 func (c *Client) result(ctx context.Context, t target) (Result, error) {
 	outcome := *t.outcome
+	outcome.End = nil
 	r := Result{Execution: t.execution(outcome.Number), Outcome: outcome, Source: contract.FromWorkflow}
 	if _, byServer := history.ServerEnd(t.info().GetStatus()); !byServer {
 		end, ok := c.recorded(ctx, t)
@@ -80,8 +76,11 @@ func (c *Client) result(ctx context.Context, t target) (Result, error) {
 	return c.withOutput(ctx, t.agent, r), nil
 }
 
-// recorded reads the result of a workflow that is done: to ask it would have it replayed.
+// recorded is what the outcome says in words, or the result of a workflow that is done: to ask it would have it replayed.
 func (c *Client) recorded(ctx context.Context, t target) (contract.End, bool) {
+	if t.outcome.End != nil {
+		return *t.outcome.End, true
+	}
 	if t.info().GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED {
 		return contract.End{}, false
 	}
@@ -104,115 +103,6 @@ func (c *Client) told(ctx context.Context, t target) (contract.End, bool) {
 	page, err := put(ctx, c, t.agent, runID, contract.QuerySteps, contract.StepsRequest{Number: t.outcome.Number, From: math.MaxInt32})
 	return contract.End{Answer: page.Answer, SaidLast: page.SaidLast, Error: page.Error, Signal: page.Signal},
 		err == nil && page.ExecutionID == t.outcome.ExecutionID && page.Outcome != nil
-}
-
-// Wait waits until an execution has ended, in whatever way, and returns its
-// result. Number zero is the newest execution at the time of the call. It
-// needs no worker and outlives restarts of the server. The end of a session's
-// execution is told up to a second late: it is asked for less and less often.
-func (c *Client) Wait(ctx context.Context, id string, number int) (Result, error) {
-	t, until, err := c.lookOut(ctx, id, number)
-	if err == nil && t == nil && (!until.among || !c.endsSoon(ctx, id, until.asked)) {
-		err = c.await(until)
-	}
-	if err == nil && t == nil {
-		t, err = c.ended(ctx, id, until.asked)
-	}
-	r, err := c.waited(ctx, id, t, err)
-	return orKept(ctx, c, id, number, *r, err, resultOf)
-}
-
-// An end is what one waits for: that of an execution. Behind a pointer, as all that one who waits
-// keeps, whose stack is memory.
-type end struct {
-	asked int
-	// among says that it is an event among others, in a session.
-	among bool
-	// news is what happens in the workflow.
-	news iter.Seq2[history.Item, error]
-}
-
-// lookOut finds the execution that has ended, else what to wait for: the end of the workflow where the
-// agent has no name, as it ends with its execution, and an event among others in a session.
-func (c *Client) lookOut(ctx context.Context, id string, number int) (*target, *end, error) {
-	t, err := c.targetEnd(ctx, id, number)
-	if err != nil || t.outcome != nil {
-		return &t, nil, err
-	}
-	r := c.reader(t.agent)
-	r.OnlyEnds, r.Sparing = t.name == "", t.name != ""
-	return nil, &end{t.asked, t.name != "", c.chain(ctx, r, t.runs(), t.runID())}, nil
-}
-
-const (
-	// soon is for how long an execution of a session is looked at before its history is followed.
-	soon = 15 * time.Second
-	// firstLook is between the first two looks.
-	firstLook = 10 * time.Millisecond
-)
-
-// endsSoon looks for the end of a session's execution in what the server says of the workflow, less and less often, and
-// reports whether it has ended, or nothing is to be expected. To follow the history from its beginning takes the longer
-// the more turns the session has had, so that is for executions that take longer by themselves.
-func (c *Client) endsSoon(ctx context.Context, id string, asked int) bool {
-	for began := time.Now(); time.Since(began) < soon; {
-		if process.Pause(ctx, min(max(time.Since(began)/8, firstLook), time.Second)) != nil {
-			return false
-		}
-		s, err := c.describe(ctx, id)
-		if err != nil || s.outcome == nil && s.firstRunID() != s.runID() {
-			return false // whoever follows the history sees to that, and that of a new run is short
-		}
-		if !s.open() || s.outcome != nil && s.outcome.Number >= asked {
-			return true
-		}
-	}
-	return false
-}
-
-// ended is targetEnd for whoever has waited so long that a server which is slow, or away for
-// a while, is no reason to give up.
-func (c *Client) ended(ctx context.Context, id string, number int) (*target, error) {
-	for {
-		t, err := c.targetEnd(ctx, id, number)
-		if !errors.Is(err, &Error{Class: Unreachable}) || process.Pause(ctx, time.Second) != nil {
-			return &t, err
-		}
-	}
-}
-
-// waited is the result after a wait.
-func (c *Client) waited(ctx context.Context, id string, t *target, err error) (*Result, error) {
-	switch {
-	case err != nil:
-		return &Result{}, fail(ctx, id, "waiting for "+id, err)
-	case t.outcome == nil:
-		return &Result{}, t.vanished(t.asked)
-	}
-	r, err := c.result(ctx, *t)
-	return &r, err
-}
-
-// await follows the history until an execution has ended, or the workflow has.
-func (c *Client) await(until *end) error {
-	for it, err := range until.news {
-		if err != nil {
-			return err
-		}
-		if c.connection(it); ends(it, until.asked) {
-			break
-		}
-	}
-	return nil
-}
-
-// ends reports whether an execution has ended, or a later one has.
-func ends(it history.Item, number int) bool {
-	if it.Fact == nil {
-		return false
-	}
-	outcome, ok := progress.OutcomeOf(it.Fact)
-	return ok && outcome.Number >= number
 }
 
 // FormatOf returns the response format whose answers are values of a Go type:

@@ -46,29 +46,88 @@ func TestWait(t *testing.T) {
 	})
 }
 
-// TestWaitForATurnReadsNoHistory from its beginning, which is as long as the session.
-func TestWaitForATurnReadsNoHistory(t *testing.T) {
+// TestWaitForATurn takes one request for each 20 s, beside one to find the session and one to see that a worker has taken
+// the first; no history is read, which is as long as the session.
+func TestWaitForATurn(t *testing.T) {
+	t.Parallel()
+	for lasts, requests := range map[time.Duration][2]int{500 * time.Millisecond: {1, 1}, 10 * time.Second: {2, 1}, time.Minute - time.Second: {2, 3}} {
+		synctest.Test(t, func(t *testing.T) {
+			run := newRun("run-1", nil)
+			run.answers(1, 1, "one")
+			run.ends(outcomeOf(1, 1))
+			run.sent(2)
+			f, over := newFake(run), false
+			second := outcomeOf(2, 1)
+			second.End = &contract.End{Answer: "two"}
+			f.awaits = func(int) *contract.AwaitReply {
+				if over {
+					return &contract.AwaitReply{Outcome: &second}
+				}
+				return nil
+			}
+			var ended time.Time
+			r, err := waiting(t, f, 2, func() {
+				time.Sleep(lasts)
+				ended = time.Now()
+				f.change(func() { over = true })
+			})
+			require.NoError(t, err)
+			require.Equal(t, "two", r.Answer)
+			require.Equal(t, outcomeOf(2, 1), r.Outcome)
+			require.Equal(t, nth(2), r.ExecutionID)
+			require.Equal(t, contract.FromWorkflow, r.Source)
+			require.Zero(t, time.Since(ended))
+			require.Zero(t, f.polls)
+			require.Equal(t, requests, [2]int{f.described, f.awaited})
+		})
+	}
+}
+
+// TestWaitForATurnThatContinuesAsNew asks the next run at once when this one is over, and no run twice a second.
+func TestWaitForATurnThatContinuesAsNew(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		run := newRun("run-1", nil)
-		run.answers(1, 1, "one")
-		run.ends(outcomeOf(1, 1))
-		run.sent(2)
-		f, second := newFake(run), outcomeOf(2, 1)
-		f.query = answering(contract.StepsPage{Number: 2, ExecutionID: nth(2), Outcome: &second, Answer: "two"})
+		first, second := newRun("run-1", nil), newRun("run-2", inMidst(1, 1)).continues("run-1")
+		f, untold := newFake(first), 0
+		outcome := outcomeOf(1, 2)
+		var told *contract.Outcome
+		f.awaits = func(int) *contract.AwaitReply {
+			if untold > 0 {
+				untold--
+				return &contract.AwaitReply{}
+			}
+			if told == nil {
+				return nil
+			}
+			return &contract.AwaitReply{Outcome: told}
+		}
 		began := time.Now()
-		r, err := waiting(t, f, 2, func() {
-			time.Sleep(2 * time.Second)
-			f.change(func() { run.answers(2, 1, "two"); run.ends(outcomeOf(2, 1)) })
+		r, err := waiting(t, f, 1, func() {
+			f.change(func() {
+				first.answers(1, 1, "a")
+				first.handsOn("run-2")
+				f.runs = append(f.runs, second)
+				untold = 3
+			})
+			time.Sleep(5 * time.Second)
+			f.change(func() {
+				second.answers(1, 2, "b")
+				second.ends(outcome)
+				with := outcome
+				with.End = &contract.End{Answer: "b"}
+				told = &with
+			})
 		})
 		require.NoError(t, err)
-		require.Equal(t, "two", r.Answer)
-		require.Less(t, time.Since(began), 3*time.Second)
-		require.Zero(t, f.polls)
+		require.Equal(t, "b", r.Answer)
+		require.Equal(t, outcome, r.Outcome)
+		require.Equal(t, "run-2", r.RunID)
+		require.Equal(t, 5*time.Second, time.Since(began))
+		require.Equal(t, 4, f.awaited, "the second run was asked at once, and then twice more with a second between")
 	})
 }
 
-// TestWaitForATurnThatANewRunHasHeardOf: its own memo tells of no end, so nobody waits for that.
+// TestWaitForATurnThatANewRunHasHeardOf: its own memo tells of no end, and no worker answers.
 func TestWaitForATurnThatANewRunHasHeardOf(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -89,22 +148,6 @@ func TestWaitForATurnThatANewRunHasHeardOf(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, outcomeOf(1, 1), r.Outcome)
 		require.Less(t, time.Since(began), 5*time.Second)
-	})
-}
-
-// TestWaitForATurnThatTakesLong follows the history at last.
-func TestWaitForATurnThatTakesLong(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		run := newRun("run-1", nil)
-		f := newFake(run)
-		r, err := waiting(t, f, 1, func() {
-			time.Sleep(time.Hour)
-			f.change(func() { run.answers(1, 1, "one"); run.ends(outcomeOf(1, 1)) })
-		})
-		require.NoError(t, err)
-		require.Equal(t, "one", r.Answer)
-		require.Positive(t, f.polls)
 	})
 }
 
@@ -324,11 +367,11 @@ func (f *fakeServer) withDeleted(ids ...string) *fakeServer {
 }
 
 // TestWaitAsksSeldom: whoever waits does not ask the server after each event. The
-// end of an agent without a name is one request away; a session is asked at
-// distances that grow up to a second.
+// end of an agent without a name is one request away; where no worker answers for a session the server is looked at once
+// a second, and the end that it tells of is noticed.
 func TestWaitAsksSeldom(t *testing.T) {
 	t.Parallel()
-	for id, most := range map[string]int{lonely: 1, nora.name: 45} {
+	for id, most := range map[string]int{lonely: 2, nora.name: 24} {
 		synctest.Test(t, func(t *testing.T) {
 			run, end := newRun("run-1", nil), outcomeOf(1, 1)
 			if id == lonely {
@@ -348,7 +391,7 @@ func TestWaitAsksSeldom(t *testing.T) {
 				f.change(run.decides)
 				synctest.Wait()
 			}
-			require.LessOrEqual(t, f.polls, most)
+			require.LessOrEqual(t, f.polls+f.described+f.awaited, most)
 			f.change(func() { run.ends(end); run.closes(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED) })
 			ended := time.Now()
 			require.NoError(t, <-waited)

@@ -44,7 +44,7 @@ func (r Reader) Follow(ctx context.Context, run string, reset bool) iter.Seq2[It
 
 // Following is Follow that can be left and taken up again.
 func (r Reader) Following(run string, reset bool) *Following {
-	return &Following{feed: feed{Reader: r, run: run}, decoder: newDecoder(r.Converter, run, false), reset: reset, began: time.Now()}
+	return &Following{feed: feed{Reader: r, run: run}, decoder: newDecoder(r.Converter, run, false), reset: reset}
 }
 
 // A Following gives out a run's facts as they come. It holds what is needed for that,
@@ -57,7 +57,6 @@ type Following struct {
 	rest []progress.Recorded
 	// reset means that what comes stands in an earlier run too.
 	reset bool
-	began time.Time
 	// away says that the server does not answer, and delay how long to wait before it is asked again.
 	away  bool
 	delay time.Duration
@@ -76,7 +75,7 @@ func (f *Following) follow(ctx context.Context, yield func(Item, error) bool) {
 		if events, err := f.next(ctx); err != nil {
 			more = f.failed(ctx, err, yield)
 		} else {
-			more = f.give(events, yield) && f.spare(ctx, yield)
+			more = f.give(events, yield)
 		}
 	}
 }
@@ -122,15 +121,6 @@ func (f *Following) hand(yield func(Item, error) bool) bool {
 		}
 	}
 	f.rest = nil
-	return true
-}
-
-// spare waits until the server is to be asked for more, where one asks it less and less often.
-func (f *Following) spare(ctx context.Context, yield func(Item, error) bool) bool {
-	if f.Sparing && !f.closed && process.Pause(ctx, min(time.Since(f.began)/10, time.Second)) != nil {
-		yield(Item{}, ctx.Err())
-		return false
-	}
 	return true
 }
 

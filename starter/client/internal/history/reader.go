@@ -24,9 +24,6 @@ type Reader struct {
 	// OnlyEnds has Follow wait for nothing but how runs end, which is one request a
 	// run and not one for each batch of events.
 	OnlyEnds bool
-	// Sparing has Follow ask at growing distances, up to a second: what comes
-	// meanwhile comes together, late by no more than a tenth of the wait.
-	Sparing bool
 }
 
 // Decode makes facts of a run's events, in their order.

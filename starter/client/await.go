@@ -1,0 +1,199 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	updatepb "go.temporal.io/api/update/v1"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"everstep/domain/contract"
+	"everstep/domain/progress"
+	"everstep/starter/client/internal/history"
+	"everstep/starter/process"
+)
+
+// Wait waits until an execution has ended, in whatever way, and returns its result. Number zero is the newest execution
+// at the time of the call. It needs no worker and outlives restarts of the server.
+func (c *Client) Wait(ctx context.Context, id string, number int) (Result, error) {
+	r, err := c.waited(ctx, id, number)
+	return orKept(ctx, c, id, number, *r, err, resultOf)
+}
+
+func (c *Client) waited(ctx context.Context, id string, number int) (*Result, error) {
+	t, err := c.await(ctx, id, number)
+	switch {
+	case err != nil:
+		return &Result{}, fail(ctx, id, "waiting for "+id, err)
+	case t.outcome == nil:
+		return &Result{}, t.vanished(t.asked)
+	}
+	r, err := c.result(ctx, *t)
+	return &r, err
+}
+
+// await is targetEnd of an execution that has ended. The workflow of an agent without a name ends with its execution, so
+// its close event is waited for; that of a session is asked, by an update that all who wait share. It returns a pointer,
+// since the stack of one who waits is memory.
+func (c *Client) await(ctx context.Context, id string, number int) (*target, error) {
+	t, err := c.awaited(ctx, id, number)
+	if err != nil || t.outcome != nil {
+		return t, err
+	}
+	if t.name != "" {
+		return c.awaitInSession(ctx, t)
+	}
+	r := c.reader(t.agent)
+	r.OnlyEnds = true
+	for it, err := range c.chain(ctx, r, t.runs(), t.runID()) {
+		if err != nil {
+			return t, err
+		}
+		if c.connection(it); endsExecution(it, t.asked) {
+			break
+		}
+	}
+	return c.ended(ctx, id, t.asked)
+}
+
+// awaited is the execution to wait for. Of a session's with a number no history is read: where the memo does not tell of
+// its end the workflow says whether there is such an execution.
+func (c *Client) awaited(ctx context.Context, id string, number int) (*target, error) {
+	if a, err := agentOf(id); err == nil && a.name != "" && number > 0 {
+		s, err := c.describe(ctx, id)
+		if err != nil || s.open() && !s.tellsEnd(number) {
+			return &target{position: position{snapshot: s, number: number}, asked: number}, err
+		}
+	}
+	t, err := c.targetEnd(ctx, id, number)
+	return &t, err
+}
+
+// tellsEnd reports whether the memo tells that an execution has ended.
+func (s snapshot) tellsEnd(number int) bool { return s.outcome != nil && s.outcome.Number >= number }
+
+// endsExecution reports whether an execution has ended, or a later one has.
+func endsExecution(it history.Item, number int) bool {
+	if it.Fact == nil {
+		return false
+	}
+	outcome, ok := progress.OutcomeOf(it.Fact)
+	return ok && outcome.Number >= number
+}
+
+// ended is targetEnd for whoever has waited so long that a server which is slow, or away for
+// a while, is no reason to give up.
+func (c *Client) ended(ctx context.Context, id string, number int) (*target, error) {
+	for {
+		t, err := c.targetEnd(ctx, id, number)
+		if !errors.Is(err, &Error{Class: Unreachable}) || process.Pause(ctx, time.Second) != nil {
+			return &t, err
+		}
+	}
+}
+
+// awaitInSession asks the session's workflow until it tells of the end. Where the workflow does not, since it has
+// continued as new, is closed, or knows of no such execution, what is recorded tells whether to ask again.
+func (c *Client) awaitInSession(ctx context.Context, t *target) (*target, error) {
+	for {
+		outcome, err := c.askForEnd(ctx, t)
+		switch {
+		case outcome != nil && outcome.End != nil: // of a longer one the rest is to be read
+			t.ended, t.outcome = outcome, outcome
+			return t, nil
+		case ctx.Err() != nil:
+			return t, ctx.Err()
+		}
+		away := serverAway(err)
+		if away {
+			c.connection(history.Item{Away: err})
+		}
+		now, err := c.ended(ctx, t.called(), t.asked)
+		if err != nil || now.outcome != nil {
+			return now, err
+		}
+		if away {
+			c.connection(history.Item{Back: true})
+		}
+		if now.runID() == t.runID() && process.Pause(ctx, lookAgain) != nil {
+			return now, ctx.Err()
+		}
+		t = now
+	}
+}
+
+func serverAway(err error) bool { return isAs[*serviceerror.Unavailable](err) }
+
+const (
+	// askedFor is how long one request for an end may take; the server ends it sooner by itself, after 20 s.
+	askedFor = 90 * time.Second
+	// lookAgain is between two looks at what the server says of a workflow whose workers do not answer.
+	lookAgain = time.Second
+)
+
+// askForEnd is how the execution ended, as its workflow tells; nil where that does not, or the server tells of an end that
+// the workflow cannot tell of.
+func (c *Client) askForEnd(ctx context.Context, t *target) (*contract.Outcome, error) {
+	input, err := c.cfg.Converter.ToPayloads(contract.AwaitRequest{Number: t.asked})
+	if err != nil {
+		return nil, err
+	}
+	request := &workflowservice.UpdateWorkflowExecutionRequest{
+		Namespace:           c.cfg.Namespace,
+		WorkflowExecution:   &commonpb.WorkflowExecution{WorkflowId: t.workflowID()},
+		FirstExecutionRunId: t.firstRunID(),
+		WaitPolicy:          &updatepb.WaitPolicy{LifecycleStage: enumspb.UPDATE_WORKFLOW_EXECUTION_LIFECYCLE_STAGE_COMPLETED},
+		Request: &updatepb.Request{
+			Meta:  &updatepb.Meta{UpdateId: contract.AwaitID(t.asked), Identity: c.cfg.By.Identity},
+			Input: &updatepb.Input{Name: string(contract.UpdateAwait), Args: input},
+		},
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go c.lookForEnd(ctx, *t, cancel)
+	for {
+		call, done := context.WithTimeout(ctx, askedFor)
+		response, err := c.temporal.WorkflowService().UpdateWorkflowExecution(call, request)
+		done()
+		if err != nil {
+			return nil, err
+		}
+		if outcome := response.GetOutcome(); outcome != nil {
+			var reply contract.AwaitReply
+			if outcome.GetSuccess() != nil { // else it was refused, or the run has ended meanwhile
+				err = c.cfg.Converter.FromPayloads(outcome.GetSuccess(), &reply)
+			}
+			return reply.Outcome, err
+		}
+	}
+}
+
+// lookForEnd looks once a second whether the server has ended the workflow, until a worker has taken the question: as long
+// as none has, a workflow task waits. It calls found where the workflow is not to be waited for any more.
+func (c *Client) lookForEnd(ctx context.Context, t target, found context.CancelFunc) {
+	for looks := 1; process.Pause(ctx, lookAgain) == nil; looks++ {
+		s, err := c.snapshot(ctx, t.agent, "")
+		switch {
+		case err != nil && !deleted(err):
+			continue // the server is away, or slow
+		case err == nil && s.open() && s.GetPendingWorkflowTask() == nil:
+			return
+		case err != nil || !s.open() || s.tellsEnd(t.asked) || looks == 1 && !c.goesOn(ctx, t):
+			found()
+			return
+		case looks == 5:
+			c.cfg.Progress("no worker answers (" + c.cfg.place(s.queue()) + "); waiting until one is up")
+		}
+	}
+}
+
+// goesOn reports whether the history, too, tells that the execution is in progress or about to begin. A server that does
+// not answer is no reason to doubt that.
+func (c *Client) goesOn(ctx context.Context, t target) bool {
+	now, err := c.targetEnd(ctx, t.called(), t.asked)
+	return err == nil && now.outcome == nil || errors.Is(err, &Error{Class: Unreachable})
+}
