@@ -205,6 +205,23 @@ func registerLong[In, Out any](r worker.ActivityRegistry, name contract.Activity
 	}, activity.RegisterOptions{Name: string(name)})
 }
 
+// stopGrace is for how long a worker that is told to stop waits for what other workers are asked.
+const stopGrace = time.Second
+
+// servedContext ends with the activity's, and soon after its worker is told to stop: a worker that stops answers no query,
+// so an activity that asks its own workflow would wait in vain where no other worker is up.
+func servedContext(ctx context.Context) (context.Context, context.CancelFunc) {
+	served, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-activity.GetWorkerStopChannel(ctx):
+			time.AfterFunc(stopGrace, cancel)
+		case <-served.Done():
+		}
+	}()
+	return served, cancel
+}
+
 // Record writes a range of the transcript to storage, and answers where it is; or it puts an execution
 // that has ended among the records, where the request names one, and answers nothing.
 // It may run any number of times: see transcript.Source.Record and record.Store.Record.
@@ -212,6 +229,8 @@ func registerLong[In, Out any](r worker.ActivityRegistry, name contract.Activity
 // A transcript that cannot be read back any more fails for good, with the code
 // context_lost. A storage or a workflow that does not answer is tried again.
 func (a *Activities) Record(ctx context.Context, request contract.RecordRequest) (contract.Segment, error) {
+	ctx, cancel := servedContext(ctx)
+	defer cancel()
 	defer a.pulse(ctx)()
 	segment, err := a.record(ctx, request)
 	switch {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/serviceerror"
@@ -132,4 +134,37 @@ func TestRecordFailures(t *testing.T) {
 			require.Equal(t, test.final, app.NonRetryable())
 		})
 	}
+}
+
+// unanswering is a workflow whose worker has stopped, so that nobody answers.
+type unanswering struct{}
+
+func (unanswering) QueryWorkflow(ctx context.Context, _, _, _ string, _ ...any) (converter.EncodedValue, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// TestRecordEndsWithItsWorker, which answers no question to the workflow any more: another worker writes the record, and
+// this one does not stop only when its time is up.
+func TestRecordEndsWithItsWorker(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		source := &transcript.Source{Cache: transcript.NewCache(0), Client: unanswering{}, Storage: memblob.OpenBucket(nil)}
+		a, err := activities.New(activities.Config{Transcripts: source, Storage: source.Storage})
+		require.NoError(t, err)
+		var suite testsuite.WorkflowTestSuite
+		suite.SetLogger(silent{})
+		env := suite.NewTestActivityEnvironment()
+		stopping := make(chan struct{})
+		env.SetWorkerStopChannel(stopping)
+		env.RegisterActivity(a.Record)
+		began := time.Now()
+		time.AfterFunc(100*time.Millisecond, func() { close(stopping) })
+		_, err = env.ExecuteActivity(a.Record, contract.RecordRequest{Log: said("one").Ref()})
+		app, ok := errors.AsType[*temporal.ApplicationError](err)
+		require.True(t, ok, "%v", err)
+		require.Equal(t, string(domain.Unavailable), app.Type())
+		require.False(t, app.NonRetryable())
+		require.Less(t, time.Since(began), 3*time.Second)
+	})
 }

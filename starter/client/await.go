@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	updatepb "go.temporal.io/api/update/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/converter"
 
 	"everstep/domain/contract"
 	"everstep/domain/progress"
@@ -138,7 +139,8 @@ const (
 // askForEnd is how the execution ended, as its workflow tells; nil where that does not, or the server tells of an end that
 // the workflow cannot tell of.
 func (c *Client) askForEnd(ctx context.Context, t *target) (*contract.Outcome, error) {
-	input, err := c.cfg.Converter.ToPayloads(contract.AwaitRequest{Number: t.asked})
+	// What updates ask is not encoded, as host.Dial has it, so that Temporal's own tools can read it.
+	input, err := converter.GetDefaultDataConverter().ToPayloads(contract.AwaitRequest{Number: t.asked})
 	if err != nil {
 		return nil, err
 	}

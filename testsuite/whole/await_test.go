@@ -1,0 +1,180 @@
+package whole_test
+
+import (
+	"context"
+	"path"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	sdk "go.temporal.io/sdk/client"
+	"google.golang.org/grpc"
+
+	"everstep/activities/tool"
+	"everstep/domain"
+	agents "everstep/starter/client"
+	"everstep/worker/host"
+)
+
+// requests counts what goes to a server, by method.
+type requests struct {
+	mu   sync.Mutex
+	sent map[string]int
+}
+
+func (r *requests) count(ctx context.Context, method string, in, out any, conn *grpc.ClientConn, next grpc.UnaryInvoker, options ...grpc.CallOption) error {
+	r.mu.Lock()
+	r.sent[path.Base(method)]++
+	r.mu.Unlock()
+	return next(ctx, method, in, out, conn, options...)
+}
+
+// of is how many there were of a method since the counts began.
+func (r *requests) of(method string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.sent[method]
+}
+
+// counted is a client whose requests are counted, from now on.
+func (s *stack) counted(t testing.TB) (*agents.Client, *requests) {
+	t.Helper()
+	counts := &requests{sent: map[string]int{}}
+	temporal, err := sdk.Dial(sdk.Options{HostPort: s.address, ConnectionOptions: sdk.ConnectionOptions{
+		DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(counts.count)},
+	}})
+	require.NoError(t, err)
+	t.Cleanup(temporal.Close)
+	counts.sent = map[string]int{}
+	return agents.New(temporal, agents.Config{TaskQueue: s.queue, Loopback: true}), counts
+}
+
+// eventsOf counts the events of a run, by their types.
+func (s *stack) eventsOf(t testing.TB, workflowID string) map[enumspb.EventType]int {
+	t.Helper()
+	counts := map[enumspb.EventType]int{}
+	for events := s.temporal.GetWorkflowHistory(within(t), workflowID, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
+		event, err := events.Next()
+		require.NoError(t, err)
+		counts[event.GetEventType()]++
+	}
+	return counts
+}
+
+// TestAwaitIsShared: however many wait for one execution, its workflow has two events of it, and each of them makes a
+// request for each 20 s, one to find the session, and one to see that a worker has taken the first.
+func TestAwaitIsShared(t *testing.T) {
+	t.Parallel()
+	const many = 100
+	w := newWorkshop()
+	s := start(t, host.Config{Tools: []tool.Tool{w.tool(domain.Idempotent)}})
+	begun, err := s.agents.Start(within(t), agents.Start{ID: s.named("shared"), Prompt: "go", Definition: scripted(writeScript(t, toolScript), "work")})
+	require.NoError(t, err)
+	<-w.began
+	client, counts := s.counted(t)
+	began := time.Now()
+	answers := make([]string, many)
+	var waiting sync.WaitGroup
+	for i := range many {
+		waiting.Go(func() {
+			if result, err := client.Wait(within(t), begun.ID, 1); err == nil {
+				answers[i] = result.Answer
+			}
+		})
+	}
+	require.Eventually(t, func() bool { return counts.of("UpdateWorkflowExecution") >= many }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool {
+		return s.eventsOf(t, begun.WorkflowID)[enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED] == 1
+	}, patience, 50*time.Millisecond)
+	w.open()
+	waiting.Wait()
+	for _, answer := range answers {
+		require.Equal(t, "answered", answer)
+	}
+	events := s.eventsOf(t, begun.WorkflowID)
+	require.Equal(t, 1, events[enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED])
+	require.Equal(t, 1, events[enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED])
+	rounds := 1 + int(time.Since(began)/(20*time.Second))
+	require.LessOrEqual(t, counts.of("UpdateWorkflowExecution"), many*rounds)
+	require.Zero(t, counts.of("GetWorkflowExecutionHistory")+counts.of("GetWorkflowExecutionHistoryReverse")+counts.of("QueryWorkflow"))
+}
+
+// TestTheDeadHoldNothing: clients that were killed while they waited take no slot from who decides.
+func TestTheDeadHoldNothing(t *testing.T) {
+	t.Parallel()
+	s := start(t, host.Config{Tools: payTools(make(chan string, 8))})
+	begun, calls := s.startApprovals(t, s.named("dead"))
+	client, counts := s.counted(t)
+	ctx, kill := context.WithCancel(within(t))
+	var waiting sync.WaitGroup
+	for range 10 {
+		waiting.Go(func() { _, _ = client.Wait(ctx, begun.ID, 1) })
+	}
+	require.Eventually(t, func() bool { return counts.of("UpdateWorkflowExecution") >= 10 }, patience, 10*time.Millisecond)
+	kill()
+	waiting.Wait()
+	for _, call := range calls {
+		_, err := s.agents.Approve(within(t), begun.ID, agents.Word{Call: call.ToolExecutionID, Digest: call.Digest})
+		require.NoError(t, err)
+	}
+	result, err := s.agents.Wait(within(t), begun.ID, 1)
+	require.NoError(t, err)
+	require.Equal(t, domain.StatusCompleted, result.Outcome.Status)
+}
+
+// TestAwaitWithoutAWorker notices that the server has ended the workflow, or has it no more, and goes on where a worker
+// comes.
+func TestAwaitWithoutAWorker(t *testing.T) {
+	t.Parallel()
+	s := connect(t, "plain", nil)
+	begin := func(name string) (agents.Execution, chan error, *agents.Result) {
+		begun, err := s.agents.Start(within(t), agents.Start{ID: s.named(name), Prompt: "go", Definition: scripted(writeScript(t, "turns: [{text: done}]"))})
+		require.NoError(t, err)
+		client, counts := s.counted(t)
+		ended, result := make(chan error, 1), &agents.Result{}
+		go func() {
+			var err error
+			*result, err = client.Wait(within(t), begun.ID, 1)
+			ended <- err
+		}()
+		require.Eventually(t, func() bool { return counts.of("DescribeWorkflowExecution") >= 3 }, patience, 10*time.Millisecond)
+		require.Equal(t, 1, counts.of("UpdateWorkflowExecution"))
+		return begun, ended, result
+	}
+	begun, ended, result := begin("terminated")
+	require.NoError(t, s.temporal.TerminateWorkflow(within(t), begun.WorkflowID, "", "by force"))
+	require.NoError(t, <-ended)
+	require.Equal(t, domain.CodeTerminated, result.Outcome.Code)
+
+	_, ended, result = begin("served")
+	served := s.work(t, host.Config{})
+	require.NoError(t, <-ended)
+	served.Stop()
+	require.Equal(t, "done", result.Answer)
+}
+
+// TestAwaitOutlivesTheServer and the runs of the workflow, of which the session is in another when it ends.
+func TestAwaitOutlivesTheServer(t *testing.T) {
+	t.Parallel()
+	const server = "awaited"
+	w := newWorkshop()
+	s := startOn(t, server, nil, host.Config{Tools: []tool.Tool{w.tool(domain.Idempotent)}})
+	begun, err := s.agents.Start(within(t), agents.Start{ID: s.named("outlives"), Prompt: "go", Definition: scripted(writeScript(t, toolScript), "work")})
+	require.NoError(t, err)
+	<-w.began
+	ended := make(chan error, 1)
+	var result agents.Result
+	go func() {
+		result, err = s.agents.Wait(within(t), begun.ID, 1)
+		ended <- err
+	}()
+	require.Eventually(t, func() bool {
+		return s.eventsOf(t, begun.WorkflowID)[enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED] == 1
+	}, patience, 50*time.Millisecond)
+	servers.restart(t, server)
+	w.open()
+	require.NoError(t, <-ended)
+	require.Equal(t, "answered", result.Answer)
+}
