@@ -155,7 +155,25 @@ func TestAwaitWithoutAWorker(t *testing.T) {
 	require.Equal(t, "done", result.Answer)
 }
 
-// TestAwaitOutlivesTheServer and the runs of the workflow, of which the session is in another when it ends.
+// TestAwaitGoesOnWithTheRuns of the workflow, each of which is asked once.
+func TestAwaitGoesOnWithTheRuns(t *testing.T) {
+	t.Parallel()
+	const steps = 40
+	s := startOn(t, "continuing", continuing, host.Config{Tools: []tool.Tool{echo()}})
+	begun, err := s.agents.Start(within(t), agents.Start{ID: s.named("runs"), Prompt: "go", Definition: scripted(longScript(t, steps, 1), "echo")})
+	require.NoError(t, err)
+	client, counts := s.counted(t)
+	result, err := client.Wait(within(t), begun.ID, 1)
+	require.NoError(t, err)
+	require.Equal(t, "All done. echo: call 40", result.Answer)
+	status, err := s.agents.Status(within(t), begun.ID)
+	require.NoError(t, err)
+	require.Greater(t, status.History.Runs, 2)
+	require.GreaterOrEqual(t, counts.of("UpdateWorkflowExecution"), 2)
+	require.Equal(t, status.RunID, result.RunID)
+}
+
+// TestAwaitOutlivesTheServer, which is restarted meanwhile.
 func TestAwaitOutlivesTheServer(t *testing.T) {
 	t.Parallel()
 	const server = "awaited"
