@@ -38,6 +38,15 @@ func (r *requests) of(method string) int {
 	return r.sent[method]
 }
 
+func (r *requests) all() (n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, sent := range r.sent {
+		n += sent
+	}
+	return n
+}
+
 // counted is a client whose requests are counted, from now on.
 func (s *stack) counted(t testing.TB) (*agents.Client, *requests) {
 	t.Helper()
