@@ -92,7 +92,7 @@ func TestAwaitOverRuns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := steady(6, storage)
-			w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) { return saw(r) }
+			w.tool = saw
 			env := w.environment(t)
 			outgrows(env, 4)
 			v := awaits(env, 0, contract.AwaitID(1), 1)
