@@ -113,15 +113,16 @@ func TestAwaitIsShared(t *testing.T) {
 // TestTheDeadHoldNothing: clients that were killed while they waited take no slot from who decides.
 func TestTheDeadHoldNothing(t *testing.T) {
 	t.Parallel()
+	const dead = 120 // the dev server has 100 slots, other servers 10
 	s := start(t, host.Config{Tools: payTools(make(chan string, 8))})
 	begun, calls := s.startApprovals(t, s.named("dead"))
 	client, counts := s.counted(t)
 	ctx, kill := context.WithCancel(within(t))
 	var waiting sync.WaitGroup
-	for range 10 {
+	for range dead {
 		waiting.Go(func() { _, _ = client.Wait(ctx, begun.ID, 1) })
 	}
-	require.Eventually(t, func() bool { return counts.of("UpdateWorkflowExecution") >= 10 }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return counts.of("UpdateWorkflowExecution") >= dead }, patience, 10*time.Millisecond)
 	kill()
 	waiting.Wait()
 	for _, call := range calls {
