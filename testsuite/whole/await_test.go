@@ -110,31 +110,6 @@ func TestAwaitIsShared(t *testing.T) {
 	require.Zero(t, counts.of("GetWorkflowExecutionHistory")+counts.of("GetWorkflowExecutionHistoryReverse")+counts.of("QueryWorkflow"))
 }
 
-// TestTheDeadHoldNothing: clients that were killed while they waited take no slot from who decides.
-func TestTheDeadHoldNothing(t *testing.T) {
-	t.Parallel()
-	const dead = 120 // the dev server has 100 slots, other servers 10
-	s := start(t, host.Config{Tools: payTools(make(chan string, 8))})
-	begun, calls := s.startApprovals(t, s.named("dead"))
-	client, counts := s.counted(t)
-	ctx, kill := context.WithCancel(within(t))
-	var waiting sync.WaitGroup
-	for range dead {
-		waiting.Go(func() { _, _ = client.Wait(ctx, begun.ID, 1) })
-	}
-	// Each looks once more when it has waited for a second.
-	require.Eventually(t, func() bool { return counts.of("DescribeWorkflowExecution") >= 2*dead }, patience, 10*time.Millisecond)
-	kill()
-	waiting.Wait()
-	for _, call := range calls {
-		_, err := s.agents.Approve(within(t), begun.ID, agents.Word{Call: call.ToolExecutionID, Digest: call.Digest})
-		require.NoError(t, err)
-	}
-	result, err := s.agents.Wait(within(t), begun.ID, 1)
-	require.NoError(t, err)
-	require.Equal(t, domain.StatusCompleted, result.Outcome.Status)
-}
-
 // TestAwaitWithoutAWorker notices that the server has ended the workflow, or has it no more, and goes on where a worker
 // comes.
 func TestAwaitWithoutAWorker(t *testing.T) {
