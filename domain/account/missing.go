@@ -52,10 +52,10 @@ func (a Account) WithMissing(r Request, held Held) Account {
 	meant := held
 	meant.Executions = slices.DeleteFunc(slices.Clone(held.Executions), func(e HeldExecution) bool { return r.Execution > 0 && e.Number != r.Execution })
 	if r.Wants(Steps) {
-		a.Missing = append(a.Missing, a.missingSteps(meant)...)
+		a.Missing = append(a.Missing, a.missingSteps(r, meant)...)
 	}
 	if r.Wants(Events) {
-		a.Missing = append(a.Missing, a.missingEvents(meant)...)
+		a.Missing = append(a.Missing, a.missingEvents(r, meant)...)
 	}
 	if r.Wants(Messages) {
 		a.Missing = append(a.Missing, a.missingMessages(r, held)...)
@@ -77,24 +77,24 @@ func (a Account) missingMessages(r Request, held Held) []Missing {
 }
 
 // missingSteps are those before what the runs hold. Of an execution that none of them holds nobody knows how many there were.
-func (a Account) missingSteps(held Held) (gaps []Missing) {
+func (a Account) missingSteps(r Request, held Held) (gaps []Missing) {
 	for _, e := range held.Executions {
 		if e.Step > 1 {
 			earlier := slices.DeleteFunc(slices.Clone(a.Steps), func(s Step) bool { return s.Execution != e.Number || s.Number >= e.Step })
-			gaps = append(gaps, Gaps(Steps, e.Number, 1, e.Step-1, earlier, func(s Step) int { return s.Number })...)
+			gaps = append(gaps, Gaps(Steps, e.Number, r.first(Steps, e.Number), e.Step-1, earlier, func(s Step) int { return s.Number })...)
 		}
 	}
 	return gaps
 }
 
 // missingEvents are found as missing steps are.
-func (a Account) missingEvents(held Held) (gaps []Missing) {
+func (a Account) missingEvents(r Request, held Held) (gaps []Missing) {
 	for _, e := range held.Executions {
 		if e.Event > 1 {
 			earlier := slices.DeleteFunc(slices.Clone(a.Events), func(event domain.RecordedEvent) bool {
 				return event.Head().ExecutionID != e.ID || event.Head().Sequence >= e.Event
 			})
-			gaps = append(gaps, Gaps(Events, e.Number, 1, int(e.Event)-1, earlier, func(event domain.RecordedEvent) int { return int(event.Head().Sequence) })...)
+			gaps = append(gaps, Gaps(Events, e.Number, r.first(Events, e.Number), int(e.Event)-1, earlier, func(event domain.RecordedEvent) int { return int(event.Head().Sequence) })...)
 		}
 	}
 	return gaps

@@ -175,26 +175,25 @@ func (a Account) With(next Account) Account {
 	return a
 }
 
-// Only returns the account with those lists alone that are wanted.
+// Only returns the account with what alone is wanted of its lists, from where the request begins.
 func (a Account) Only(r Request) Account {
-	all := a
-	a = Account{Head: all.Head, Missing: all.Missing}
-	for part, take := range map[Part]func(){
-		Executions: func() { a.Executions = all.Executions }, Steps: func() { a.Steps = all.Steps },
-		Events: func() { a.Events = all.Events }, Messages: func() { a.Messages = all.messagesFrom(r.From) },
-	} {
-		if r.Wants(part) {
-			take()
-		}
+	only := Account{Head: a.Head, Missing: a.Missing}
+	numbers := map[domain.ExecutionID]int{}
+	for _, e := range a.Executions {
+		numbers[e.ExecutionID] = e.Number
 	}
-	return a
+	only.Executions = wanted(r, a.Executions, func(e Execution) Cursor { return Cursor{Executions, e.Number, 0} })
+	only.Steps = wanted(r, a.Steps, func(s Step) Cursor { return Cursor{Steps, s.Execution, s.Number} })
+	only.Events = wanted(r, a.Events, func(e domain.RecordedEvent) Cursor {
+		return Cursor{Events, numbers[e.Head().ExecutionID], int(e.Head().Sequence)}
+	})
+	only.Messages = wanted(r, a.Messages, func(e domain.Entry) Cursor { return Cursor{Messages, 0, e.Index} })
+	return only
 }
 
-func (a Account) messagesFrom(from Cursor) []domain.Entry {
-	if from.Part != Messages {
-		return a.Messages
-	}
-	return slices.DeleteFunc(slices.Clone(a.Messages), func(e domain.Entry) bool { return e.Index < from.Item })
+// wanted are the items of a list that a request asks for.
+func wanted[T any](r Request, list []T, at func(T) Cursor) []T {
+	return slices.DeleteFunc(slices.Clone(list), func(one T) bool { return !r.Wants(at(one).Part) || at(one).before(r.From) })
 }
 
 // After returns the account of a run with what an earlier run has of what comes before.
@@ -260,7 +259,15 @@ func (h Held) Reaches(r Request) bool {
 	if oldest.Number != from {
 		return oldest.Number < from || !r.Wants(Executions) && !r.Wants(Steps) && !r.Wants(Events)
 	}
-	return (!r.Wants(Steps) || oldest.Step <= 1) && (!r.Wants(Events) || oldest.Event <= 1)
+	return (!r.Wants(Steps) || oldest.Step <= r.first(Steps, oldest.Number)) && (!r.Wants(Events) || oldest.Event <= int64(r.first(Events, oldest.Number)))
+}
+
+// first is the number of the first step or event of an execution that is wanted.
+func (r Request) first(part Part, execution int) int {
+	if r.From.Part == part && r.From.Execution == execution {
+		return max(r.From.Item, 1)
+	}
+	return 1
 }
 
 // firstMessage is the index of the first message that is wanted, as far as that is known.

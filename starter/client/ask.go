@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"sync/atomic"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -14,7 +13,6 @@ import (
 	sdk "go.temporal.io/sdk/client"
 
 	"everstep/domain/contract"
-	"everstep/starter/client/internal/history"
 	"everstep/starter/process"
 )
 
@@ -127,30 +125,3 @@ func ask[In, Out any](ctx context.Context, c *Client, a agent, runID string, dea
 }
 
 const askAgain = 200 * time.Millisecond
-
-// A telling asks runs of one agent what only a worker can tell. Where it insists it waits
-// for a worker and the server as long as ctx lasts.
-type telling struct {
-	client *Client
-	target
-	insists bool
-	// told means that Config.Progress has been told why it takes long.
-	told atomic.Bool
-}
-
-func tell[In, Out any](ctx context.Context, t *telling, runID string, query contract.Query[In, Out], in In) (Out, error) {
-	for {
-		out, err := read(ctx, t.client, t.agent, runID, query, in)
-		missing := errors.Is(err, errNoWorker) || err != nil && history.Away(err)
-		err = t.client.unanswered(t.snapshot, err)
-		if !missing || ctx.Err() != nil || !t.insists {
-			return out, err
-		}
-		if t.told.CompareAndSwap(false, true) {
-			t.client.cfg.Progress("no worker answers (" + t.client.cfg.place(t.queue()) + "); waiting until one is up")
-		}
-		if process.Pause(ctx, askAgain) != nil {
-			return out, ctx.Err()
-		}
-	}
-}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 )
 
@@ -36,10 +37,17 @@ func TestTreeEvents(t *testing.T) {
 	for workflow, s := range f.by {
 		of := strings.TrimPrefix(workflow, "agent/")
 		s.query = func(_ context.Context, _, _ string, in any) (any, error) {
-			page := contract.EventsPage{ExecutionID: id(of).Execution(s.runs[0].id, 1), Number: 1, First: 1, Ended: true}
+			execution := id(of).Execution(s.runs[0].id, 1)
+			one := account.Execution{Outcome: contract.Outcome{Number: 1, ExecutionID: execution, Status: domain.StatusCompleted}, Ended: &contract.End{}}
+			page := account.Page{Held: account.Held{Executions: []account.HeldExecution{{Number: 1, ID: execution, Step: 1, Event: 1}}}}
+			page.Head = &account.Head{Newest: &one}
+			request := in.(account.Request)
+			if request.Wants(account.Executions) {
+				page.Executions = []account.Execution{one}
+			}
 			for i, e := range noted[of] {
-				if n := int64(i + 1); n > in.(contract.EventsRequest).After {
-					page.Events = append(page.Events, domain.RecordedEvent{Event: numbered(t, e, n)})
+				if n := i + 1; request.Wants(account.Events) && n >= request.From.Item {
+					page.Events = append(page.Events, domain.RecordedEvent{Event: numbered(t, e, int64(n))})
 				}
 			}
 			return page, nil

@@ -2,13 +2,12 @@ package client
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"math"
 	"slices"
 
 	"everstep/domain"
-	"everstep/domain/contract"
+	"everstep/domain/account"
 )
 
 // Execute begins an execution, as Start does, waits for its end, and returns the agent's final state,
@@ -59,22 +58,16 @@ func (c *Client) iterate(ctx context.Context, id string, o IterateOptions, yield
 	if o.After < 0 {
 		return errorf(Invalid, nil, "after: is %d; steps are counted from 1", o.After)
 	}
-	t, err := c.target(ctx, id, o.Number)
+	number, err := c.numberOf(ctx, id, o.Number)
 	if err != nil {
 		return err
 	}
-	s := &stepper{assembly: assembly{telling: telling{client: c, target: t, insists: o.insists || t.running()}}, done: o.After, yield: yield}
-	look := func(runID string) (bool, error) { return s.look(ctx, runID) }
-	var ended bool
-	if t.running() {
-		ended, err = c.along(ctx, t.snapshot, t.runID(), look)
-	} else {
-		ended, err = look(t.runID())
-	}
+	s := &stepper{assembly: assembly{client: c, id: id, number: number}, done: o.After, yield: yield}
+	ended, err := c.followed(ctx, id, s.look)
 	if err != nil || ended {
 		return err
 	}
-	return errorf(Failed, nil, "execution %d of %s was ended by the server in the middle, so it has no final state", t.asked, id)
+	return errorf(Failed, nil, "execution %d of %s was ended by the server in the middle, so it has no final state", number, id)
 }
 
 // A stepper gives out the states of one execution. It is used by one goroutine.
@@ -87,11 +80,11 @@ type stepper struct {
 	yield func(domain.AgentState, error) bool
 }
 
-// look gives out what a run knows beyond that. done: the state was final, or no more is wanted.
-func (s *stepper) look(ctx context.Context, runID string) (bool, error) {
-	state, known, err := s.state(ctx, runID)
+// look gives out what is known beyond that. done: the state was final, or no more is wanted.
+func (s *stepper) look(ctx context.Context) (bool, error) {
+	state, known, err := s.state(ctx)
 	if err != nil || !known {
-		return false, goneIfDeleted(err, "the state of execution %d of %s: its run has been deleted", s.asked, s.called())
+		return false, err
 	}
 	for ; s.told < len(s.lost); s.told++ {
 		if !s.yield(domain.AgentState{}, s.lost[s.told]) {
@@ -130,94 +123,74 @@ func (s *stepper) step(state domain.AgentState, certain int) bool {
 	return s.yield(after, nil)
 }
 
-// An assembly puts an agent's state together from what the runs of its workflow tell by page.
-// What it has it does not ask for again. It is used by one goroutine.
+// An assembly puts an agent's state together. What it has it does not read again. It is used by one goroutine.
 type assembly struct {
-	telling
+	client  *Client
+	id      string
+	number  int
 	entries []domain.Entry
 	steps   []domain.StepExecution
 	// lost are the parts that can no longer be read, each once.
 	lost []error
 }
 
-// state returns the agent's state as a run knows it. It reports false where the
-// execution that is wanted has not begun there, and is gone where a later one has.
-func (a *assembly) state(ctx context.Context, runID string) (domain.AgentState, bool, error) {
-	view, err := tell(ctx, &a.telling, runID, contract.QueryState, contract.StateRequest{From: math.MaxInt32})
-	if err != nil {
-		return domain.AgentState{}, false, err
+// state returns the agent's state as it is now. It reports false where the execution has not begun, or has got on while it was
+// read, and is gone where a later one has begun.
+func (a *assembly) state(ctx context.Context) (state domain.AgentState, known bool, err error) {
+	next := account.Cursor{Part: account.Steps, Execution: a.number, Item: 1}
+	if n := len(a.steps); n > 0 {
+		next.Item = a.steps[n-1].Step.Number + 1
 	}
-	state, err := domain.DecodeAgentState(view.State)
-	_, has := state.Execution()
-	switch count := state.ExecutionCount(); {
-	case err != nil:
-		return state, false, a.unreadable(err)
-	case count > a.asked:
-		return state, false, gone("the state of execution %d of %s: execution %d has begun since, and the workflow keeps the newest alone", a.asked, a.called(), count)
-	case count < a.asked || !has:
+	all, err := a.client.account(ctx, a.id, account.Request{Want: []account.Part{account.Steps, account.State}, Execution: a.number, From: next})
+	if err != nil {
+		return state, false, err
+	}
+	newest := all.Head.Newest
+	switch {
+	case newest == nil || newest.Number < a.number:
+		return state, false, nil
+	case newest.Number > a.number:
+		return state, false, gone("the state of execution %d of %s: execution %d has begun since, and the workflow keeps the newest alone", a.number, a.id, newest.Number)
+	}
+	if state, err = stateIn(all, a.id); err != nil {
+		return state, false, err
+	}
+	steps, err := all.KeptSteps()
+	if err != nil {
+		return state, false, unreadable("steps", a.id, err)
+	}
+	a.steps = append(a.steps, steps...)
+	a.lose(account.Steps, all.Missing)
+	if err := a.loadMessages(ctx); err != nil {
+		return state, false, err
+	}
+	if len(a.steps) == state.StepCount() {
+		state = state.WithStepsUnfolded(a.steps)
+	} else if len(a.lost) == 0 {
 		return state, false, nil
 	}
-	if err := a.loadMessages(ctx, runID); err != nil {
-		return state, false, err
-	}
-	if state, err = a.withSteps(ctx, state); err != nil {
-		return state, false, err
-	}
-	held := slices.DeleteFunc(slices.Clone(a.entries), func(e domain.Entry) bool { return e.Index >= view.Length })
+	held := slices.DeleteFunc(slices.Clone(a.entries), func(e domain.Entry) bool { return e.Index >= all.Head.Position.Length })
 	return state.WithMessageStore(domain.StoreOf(held)), true, nil
 }
 
-func (a *assembly) unreadable(err error) *Error {
-	return errorf(Failed, err, "the state of %s cannot be read; the worker may be of another version: %s", a.called(), err)
+func (a *assembly) lose(part account.Part, missing []account.Missing) {
+	for _, m := range missing {
+		if m.Part == part {
+			a.lost = append(a.lost, gone("%s can no longer be read", m))
+		}
+	}
 }
 
-func (a *assembly) loadMessages(ctx context.Context, runID string) error {
-	from := 0
+func (a *assembly) loadMessages(ctx context.Context) error {
+	next := account.Cursor{Part: account.Messages}
 	if n := len(a.entries); n > 0 {
-		from = a.entries[n-1].Index + 1
+		next.Item = a.entries[n-1].Index + 1
 	}
-	insisting := func(ctx context.Context, runID string, r contract.MessagesRequest) (contract.MessagesPage, error) {
-		return tell(ctx, &a.telling, runID, contract.QueryMessages, r)
+	all, err := a.client.account(ctx, a.id, account.Request{Want: []account.Part{account.Messages}, From: next})
+	if err != nil {
+		return err
 	}
-	for entry, err := range a.client.entries(ctx, a.agent, runID, from, insisting) {
-		switch {
-		case errors.Is(err, &Error{Class: Gone}):
-			a.lost = append(a.lost, err)
-		case err != nil:
-			return err
-		default:
-			a.entries = append(a.entries, entry)
-		}
-	}
-	return nil
-}
-
-// withSteps is the state with all steps of the execution; as it is where earlier ones can no longer be read.
-func (a *assembly) withSteps(ctx context.Context, state domain.AgentState) (domain.AgentState, error) {
-	folded := state.StepCount() - len(state.StepExecutions())
-	if folded > len(a.steps) {
-		if err := a.loadSteps(ctx, folded); err != nil || folded > len(a.steps) {
-			return state, err
-		}
-	}
-	state = state.WithStepsUnfolded(a.steps[:folded])
-	a.steps = state.StepExecutions()
-	return state, nil
-}
-
-func (a *assembly) loadSteps(ctx context.Context, upTo int) error {
-	for step, err := range a.client.Steps(ctx, a.called(), a.asked) {
-		switch {
-		case errors.Is(err, &Error{Class: Gone}):
-			a.lost = append(a.lost, err)
-			return nil
-		case err != nil:
-			return err
-		case step.Step.Number > upTo:
-			return nil
-		case step.Step.Number > len(a.steps):
-			a.steps = append(a.steps, step)
-		}
-	}
+	a.entries = append(a.entries, all.Messages...)
+	a.lose(account.Messages, all.Missing)
 	return nil
 }

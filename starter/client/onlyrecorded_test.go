@@ -96,9 +96,7 @@ func TestImportedAgentsAreReadWithoutAServer(t *testing.T) {
 	state, err := c.State(ctx, "ann")
 	require.NoError(t, err)
 	require.Len(t, state.Context().MessageStore().Section("messages"), 6)
-	for _, err := range c.Events(ctx, "ann", EventsOptions{}) {
-		require.ErrorIs(t, err, &Error{Class: Gone})
-	}
+	require.NotEmpty(t, collected(t, c.Events(ctx, "ann", EventsOptions{})))
 	_, err = c.Find(ctx, "nobody")
 	require.ErrorIs(t, err, &Error{Class: Unreachable})
 	require.ErrorContains(t, err, "none is up; the records tell nothing of nobody")

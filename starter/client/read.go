@@ -2,12 +2,14 @@ package client
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"slices"
 
 	"everstep/activities/build"
 	"everstep/domain"
 	"everstep/domain/account"
+	"everstep/starter/process"
 )
 
 // Steps yields the completed steps of an execution in order. Number zero is the newest. It needs no worker. Where some can no
@@ -111,18 +113,14 @@ func (c *Client) State(ctx context.Context, id string) (domain.AgentState, error
 	if err != nil {
 		return domain.AgentState{}, fail(ctx, id, "reading the state of "+id, err)
 	}
-	saved := all.Head.State
-	if saved == nil && len(all.Executions) > 0 { // a record has that of its execution
-		saved = all.Executions[len(all.Executions)-1].State
-	}
-	state, err := domain.DecodeAgentState(saved)
+	state, err := stateIn(all, id)
 	if err != nil {
-		return domain.AgentState{}, errorf(Failed, err, "the state of %s cannot be read; the worker may be of another version: %s", id, err)
+		return state, err
 	}
 	all.Steps = slices.DeleteFunc(all.Steps, func(s account.Step) bool { return s.Execution != state.ExecutionCount() })
 	steps, err := all.KeptSteps()
 	if err != nil {
-		return domain.AgentState{}, errorf(Failed, err, "the steps of %s cannot be read; the worker may be of another version: %s", id, err)
+		return state, unreadable("steps", id, err)
 	}
 	if len(steps) == state.StepCount() {
 		state = state.WithStepsUnfolded(steps)
@@ -134,4 +132,57 @@ func (c *Client) State(ctx context.Context, id string) (domain.AgentState, error
 		}
 	}
 	return state, nil
+}
+
+// stateIn is the agent's state in an account, without messages and steps.
+func stateIn(all account.Account, id string) (domain.AgentState, error) {
+	saved := all.Head.State
+	if saved == nil && len(all.Executions) > 0 { // a record has that of its execution
+		saved = all.Executions[len(all.Executions)-1].State
+	}
+	state, err := domain.DecodeAgentState(saved)
+	if err != nil {
+		return state, unreadable("state", id, err)
+	}
+	return state, nil
+}
+
+func unreadable(what, id string, err error) *Error {
+	return errorf(Failed, err, "the %s of %s cannot be read; the worker may be of another version: %s", what, id, err)
+}
+
+// numberOf is the number of the execution that a caller means; zero is the newest.
+func (c *Client) numberOf(ctx context.Context, id string, number int) (int, error) {
+	all, err := c.execution(ctx, id, number)
+	switch {
+	case err != nil || number > 0:
+		return number, err
+	case all.Head.Newest == nil:
+		return 1, nil // it is about to begin
+	}
+	return all.Head.Newest.Number, nil
+}
+
+// followed looks at once, and then whenever the agent's workflow has got on, until look reports true, or the workflow has ended:
+// then it reports false. A server that goes away meanwhile is waited for.
+func (c *Client) followed(ctx context.Context, id string, look func(context.Context) (bool, error)) (bool, error) {
+	s, err := c.describe(ctx, id)
+	if lostToServer(err) && c.cfg.Records != nil {
+		return look(ctx) // of what has ended
+	}
+	if err != nil {
+		return false, err
+	}
+	return c.along(ctx, s, s.runID(), func(string) (bool, error) {
+		for told := false; ; {
+			done, err := look(ctx)
+			if !errors.Is(err, &Error{Class: Unreachable}) || process.Pause(ctx, askAgain) != nil {
+				return done, err
+			}
+			if !told {
+				told = true
+				c.cfg.Progress(err.Error() + "; waiting until that is mended")
+			}
+		}
+	})
 }
