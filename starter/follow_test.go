@@ -51,6 +51,26 @@ func TestCommandLines(t *testing.T) {
 	require.Equal(t, "starter extend a --address x:1", p.again("extend a"))
 }
 
+// TestAnAnswerOfAnotherBuildIsSaidToBeOne, beside it.
+func TestAnAnswerOfAnotherBuildIsSaidToBeOne(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		result client.Result
+		says   string
+	}{
+		{client.Result{Answer: "42", Source: contract.FromHistory}, ""},
+		{client.Result{Answer: "42", Source: contract.FromRawHistory, Build: "v9", Event: 7},
+			"no worker answers, and this build cannot replay the history that build v9 has written: the answer is that of the last inference in it (event 7), and may not be the final one\n"},
+		{client.Result{Source: contract.FromRawHistory}, "no worker answers, and this build cannot replay the history that another build has written: no inference can be read in it\n"},
+	} {
+		var out, said locked
+		p := &program{out: render.Plain(&out), err: render.Plain(&said)}
+		require.NoError(t, p.answer(c.result))
+		require.Equal(t, c.says, strings.ReplaceAll(said.String(), "\n  ", " "))
+		require.Equal(t, c.result.Answer, strings.TrimSpace(out.String()))
+	}
+}
+
 // TestAfterwardsIsSaidToPeople alone: never to scripts, and hints never to files.
 func TestAfterwardsIsSaidToPeople(t *testing.T) {
 	t.Parallel()

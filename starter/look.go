@@ -186,10 +186,12 @@ func resultCommand(p *program) *cobra.Command {
 		Use:   "result ID",
 		Short: "Wait for an execution's end and print its answer",
 		Long: `Waits until an execution has ended, prints its answer, and exits 0 where it
-completed, 1 where it failed, 3 where it was stopped. It needs no worker. Where
-the agent answers in JSON, --json has the answer's value under output. Of one
-that did not complete it also says what it said last, where it has no answer,
-and what it has done: --json has said_last and outcome.effects.`,
+completed, 1 where it failed, 3 where it was stopped. It needs no worker; where
+none answers and this build cannot replay what another one has written, the
+answer is that of the last inference, and it is said beside it. Where the agent
+answers in JSON, --json has the answer's value under output. Of one that did not
+complete it also says what it said last, where it has no answer, and what it has
+done: --json has said_last and outcome.effects.`,
 		Example: `  starter result notes
   starter result notes --execution 2 --no-wait --json
   starter result notes --json | jq .output`,

@@ -27,6 +27,7 @@ import (
 	"go.temporal.io/sdk/contrib/envconfig"
 
 	"everstep/activities/build"
+	"everstep/domain/contract"
 	"everstep/starter/client"
 	"everstep/starter/devserver"
 	"everstep/starter/local"
@@ -162,6 +163,9 @@ func (p *program) show(value any, text string) error {
 
 // answer shows what an execution has come to.
 func (p *program) answer(result client.Result) error {
+	if result.Source == contract.FromRawHistory {
+		p.say("%s", render.RawAnswer(result))
+	}
 	if p.flags.raw && !p.flags.json {
 		p.out.Printf("%s", result.Answer)
 		return nil

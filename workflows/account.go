@@ -61,6 +61,7 @@ func (s session) held(executions []endedExecution) account.Held {
 		execution, _ := e.state.Execution()
 		held.Executions = append(held.Executions, account.HeldExecution{
 			Number: e.state.ExecutionCount(), ID: execution.ID(), Step: int(e.state.Folded().Steps) + 1, Event: e.firstEvent, Message: e.from,
+			EndedBefore: e.state.Status().Terminal() && len(e.events) == 0,
 		})
 	}
 	return held

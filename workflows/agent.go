@@ -14,16 +14,14 @@ import (
 type agent struct {
 	eventLog
 	state domain.AgentState
-	// rewritten says that a hook has changed the newest answer.
-	rewritten bool
 	// window is of the completed steps, and cut counts those of it that an earlier
 	// run has handed on: it has them whole.
 	window domain.StepWindow
 	cut    int
 }
 
-func newAgent(root workflow.Context, listen func(domain.Event), carry contract.Carry) *agent {
-	a := &agent{eventLog: eventLog{root: root, listen: listen}, rewritten: carry.Guarded.Rewritten}
+func newAgent(root workflow.Context, listen func(domain.Event)) *agent {
+	a := &agent{eventLog: eventLog{root: root, listen: listen}}
 	a.note("starting")
 	return a
 }
@@ -112,7 +110,7 @@ func (a *agent) enterExecution(id domain.ExecutionID, budget domain.ExecutionBud
 		a.state = must(a.state.WithOriginHere(a.now()))
 	}
 	a.state = must(a.state.BeginExecution(id, budget, a.now())).WithCounts(domain.ExecutionCounts{Prior: prior}, a.now())
-	a.rewritten, a.cut = false, 0
+	a.cut = 0
 }
 
 func (a *agent) noteGiven(given *domain.Given) { a.state = must(a.state.WithNotesOf(given, a.now())) }
@@ -161,13 +159,10 @@ func (a *agent) Spent() domain.Spent { return a.state.Spent(a.now()) }
 
 func (a *agent) Wait(on bool) { a.state = a.state.WithWaiting(on, a.now()) }
 
-func (a *agent) rewrite(changed bool) { a.rewritten = changed }
-
 // carryOver writes down what the next run needs beside the state.
 func (a *agent) carryOver(to *contract.Carry) {
 	counts := a.state.Counts()
 	to.Prior, to.Sequence = counts.Prior, a.last
-	to.Guarded.Rewritten = a.rewritten
 }
 
 func (a *agent) outcomeUnknown(call domain.UnknownCall) {

@@ -21,8 +21,7 @@ func (i *inference) answered(permit mailbox.Permit, room contract.Reservation, r
 		made = fire(i.stepRun, domain.TriggerAfterInference, hook.Answer{Message: m, Response: reply.Response})
 	}
 	response, digest, invalid := made.Response, reply.Digest, reply.Invalid
-	rewritten := !made.Message.Equal(m)
-	if i.rewrite(rewritten); rewritten {
+	if !made.Message.Equal(m) {
 		m, _ = progress.Sound(&made.Message)
 		m.ToolCalls = i.distinct(m.ToolCalls)
 		digest = fingerprint(m, reply.Digest)

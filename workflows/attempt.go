@@ -154,12 +154,8 @@ func (i *inference) cut(by progress.Cut, reply contract.ModelReply) course {
 	}
 	i.learn(progress.CutOff{By: by, Reply: reply})
 	m, written := progress.Remains(reply)
-	switch {
-	case !written:
 	// Nothing stays where a hook might have taken out of it what nobody may read.
-	case contract.Rewriter(i.resolved.Hooks) != "":
-		i.rewrite(true)
-	default:
+	if written && contract.Rewriter(i.resolved.Hooks) == "" {
 		i.say("", m, reply.Digest, domain.Tag{Trace: true, CutOff: true})
 	}
 	return over

@@ -53,7 +53,7 @@ func fullCarry(t *testing.T, in contract.SessionInput) contract.Carry {
 		NewestRole: domain.RoleUser, Prior: prior, Paused: true, Sequence: 13,
 		Guarded: contract.Guarded{
 			Cycles: domain.Cycles{Newest: []domain.Digest{domain.DigestOfTexts("calls")}, Same: []int{14}}, Fallback: 1, Primary: &fallback, Misguided: 15,
-			Rewritten: true, Invalid: 16, Results: 17, ResultTokens: 18, Window: 19, Excess: 20,
+			Invalid: 16, Results: 17, ResultTokens: 18, Window: 19, Excess: 20,
 		},
 		Bound:   []contract.Bound{{Server: "shop", ID: "1", TaskQueue: "q/mcp/1"}},
 		Untold:  &contract.DefinitionWord{By: "ben", At: noon, Fields: []string{"tools"}},

@@ -27,7 +27,7 @@ func (s session) finish() {
 	s.fire(domain.TriggerAfterExecution)
 	s.complete(counted)
 	outcome := describe(s.in.AgentID, s.state, s.price() != nil)
-	outcome.Rewritten, outcome.Unread = s.rewritten, len(s.mail.Waiting())
+	outcome.Unread = len(s.mail.Waiting())
 	s.archive.conclude(&outcome)
 	s.emitEnd(outcome)
 	s.publish(outcome)

@@ -55,7 +55,7 @@ func newSession(ctx workflow.Context, in *contract.SessionInput, options Options
 	talk, definition := newTranscript(in.Definition.Compiler), newDefinition(in.Definition, carry)
 	root, _ := workflow.NewDisconnectedContext(ctx)
 	root = workflow.WithValue(root, sourceKey{}, source{talk, definition})
-	agent := newAgent(root, options.Emit, carry)
+	agent := newAgent(root, options.Emit)
 	s := session{
 		given: &given{in, options, workflow.GetInfo(ctx)}, agent: agent, definition: definition,
 		mail: mailbox.New(root, agent, carry), talk: talk, guards: newGuards(carry.Guarded),

@@ -81,9 +81,33 @@ type Server struct {
 	Builds contract.Builds       `json:"build"`
 	// Ended says how the server has ended the workflow, where not that itself has.
 	Ended domain.Code `json:"ended,omitzero"`
+	// OtherBuilds have written what was replayed here with another workflow than theirs, which may tell it otherwise.
+	OtherBuilds []string `json:"other_builds,omitempty"`
+	// FailingTask is the workflow task that workers fail to complete: until one does nothing goes on.
+	FailingTask *FailingTask `json:"failing_task,omitempty"`
+	// Reset says from where the run was reset, where it was.
+	Reset *Reset `json:"reset,omitempty"`
 	// Untaken counts the events that wait for a worker: the account is of the time before them.
 	Untaken int       `json:"untaken_events,omitzero"`
 	Pending []Pending `json:"pending_activities"`
+}
+
+// A FailingTask is a workflow task that has failed at least once.
+type FailingTask struct {
+	// Attempt is the one that is due or under way, and Since is when the first was.
+	Attempt int       `json:"attempt"`
+	Since   time.Time `json:"since"`
+	// Worker, of Build, has failed the task last, and Failure says why. They are empty where the workers have not answered in time.
+	Worker  string `json:"worker,omitzero"`
+	Build   string `json:"build,omitzero"`
+	Failure string `json:"failure,omitzero"`
+}
+
+// A Reset says that an operator has reset the workflow: the run began with what an earlier one had done before an event.
+type Reset struct {
+	RunID string    `json:"run_id"`
+	Event int64     `json:"event_id"`
+	At    time.Time `json:"at"`
 }
 
 // A Pending is an activity that has not ended.

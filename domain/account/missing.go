@@ -36,18 +36,13 @@ func Gaps[T any](part Part, execution, first, last int, list []T, number func(T)
 	return gaps
 }
 
-// WithMissing returns the account with what is missing of the lists that were asked for: of what comes before all that the
-// runs hold which were read. What they hold is there, or has come since.
+// WithMissing returns the account with what is missing of the lists that were asked for: what comes before all that the runs
+// and records hold which were read, and holes between. What they hold is there, or has come since.
 func (a Account) WithMissing(r Request, held Held) Account {
 	r = r.Of(held)
 	a.Missing = slices.Clip(a.Missing)
-	if r.Wants(Executions) && len(held.Executions) > 0 {
-		first, last := max(r.Execution, 1), held.Executions[0].Number-1
-		if r.Execution > 0 {
-			last = min(last, r.Execution)
-		}
-		earlier := slices.DeleteFunc(slices.Clone(a.Executions), func(e Execution) bool { return e.Number > last })
-		a.Missing = append(a.Missing, Gaps(Executions, 0, first, last, earlier, func(e Execution) int { return e.Number })...)
+	if r.Wants(Executions) || r.Wants(Steps) || r.Wants(Events) { // of an execution that is missing nobody knows how many steps it had
+		a.Missing = append(a.Missing, a.missingExecutions(r, held)...)
 	}
 	meant := held
 	meant.Executions = slices.DeleteFunc(slices.Clone(held.Executions), func(e HeldExecution) bool { return r.Execution > 0 && e.Number != r.Execution })
@@ -63,17 +58,42 @@ func (a Account) WithMissing(r Request, held Held) Account {
 	return a
 }
 
-// missingMessages are those before what the runs hold. Of an execution that none of them holds nobody knows which were its.
+// missingExecutions are those before the newest that is known, of which nothing is.
+func (a Account) missingExecutions(r Request, held Held) []Missing {
+	var known []int
+	for _, e := range held.Executions {
+		known = append(known, e.Number)
+	}
+	for _, e := range a.Executions {
+		known = append(known, e.Number)
+	}
+	if len(known) == 0 {
+		return nil
+	}
+	slices.Sort(known)
+	first, last := 1, known[len(known)-1]
+	if r.Execution > 0 {
+		first, last = r.Execution, min(r.Execution, last)
+		known = slices.DeleteFunc(known, func(n int) bool { return n != r.Execution })
+	}
+	return Gaps(Executions, 0, first, last, slices.Compact(known), func(n int) int { return n })
+}
+
+// missingMessages are those before what the runs hold, and holes. Of an execution that none of them holds nobody knows which
+// were its.
 func (a Account) missingMessages(r Request, held Held) []Missing {
-	last, at := held.Messages-1, held.at(r.Execution)
+	first, last, at := r.firstMessage(held), held.Messages-1, held.at(r.Execution)
 	if r.Execution > 0 && at < 0 {
 		return nil
+	}
+	if n := len(a.Messages); r.Execution == 0 && n > 0 {
+		last = max(last, a.Messages[n-1].Index)
 	}
 	if r.Execution > 0 && at+1 < len(held.Executions) {
 		last = min(last, held.Executions[at+1].Message-1)
 	}
-	earlier := slices.DeleteFunc(slices.Clone(a.Messages), func(e domain.Entry) bool { return e.Index > last })
-	return Gaps(Messages, 0, r.firstMessage(held), last, earlier, func(e domain.Entry) int { return e.Index })
+	meant := slices.DeleteFunc(slices.Clone(a.Messages), func(e domain.Entry) bool { return e.Index < first || e.Index > last })
+	return Gaps(Messages, 0, first, last, meant, func(e domain.Entry) int { return e.Index })
 }
 
 // missingSteps are those before what the runs hold. Of an execution that none of them holds nobody knows how many there were.

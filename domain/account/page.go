@@ -121,6 +121,8 @@ type HeldExecution struct {
 	Event int64 `json:"event"`
 	// Message is the index of the execution's first message, which the run may hold or not.
 	Message int `json:"message"`
+	// EndedBefore says that it ended in an earlier run: this one has none of its events, and only remembers it.
+	EndedBefore bool `json:"ended_before,omitzero"`
 }
 
 // A Writer fills the page that a request asks for.
@@ -198,16 +200,17 @@ func wanted[T any](r Request, list []T, at func(T) Cursor) []T {
 
 // After returns the account of a run with what an earlier run has of what comes before.
 func (a Account) After(earlier Account, held Held) Account {
-	steps, events := map[int]int{}, map[domain.ExecutionID]int64{}
+	steps, events, remembered := map[int]int{}, map[domain.ExecutionID]int64{}, map[int]bool{}
 	for _, e := range held.Executions {
-		steps[e.Number], events[e.ID] = e.Step, e.Event
+		steps[e.Number], events[e.ID], remembered[e.Number] = e.Step, e.Event, e.EndedBefore
 	}
 	oldest := Account{}
 	for _, e := range earlier.Executions {
 		_, again := steps[e.Number]
-		if at := slices.IndexFunc(a.Executions, func(later Execution) bool { return later.Number == e.Number }); at >= 0 && e.Ended != nil {
+		at := slices.IndexFunc(a.Executions, func(later Execution) bool { return later.Number == e.Number })
+		if at >= 0 && e.Ended != nil && remembered[e.Number] {
 			a.Executions = slices.Clone(a.Executions)
-			a.Executions[at] = e // it ended there, and the later run only remembers it
+			a.Executions[at] = e
 		}
 		if !again {
 			oldest.Executions = append(oldest.Executions, e)
@@ -245,6 +248,14 @@ func (h Held) With(earlier Held) Held {
 		}
 	}
 	return all
+}
+
+// Newest is the number of the newest execution of which a run knows; zero: none has begun.
+func (h Held) Newest() int {
+	if len(h.Executions) == 0 {
+		return 0
+	}
+	return h.Executions[len(h.Executions)-1].Number
 }
 
 // Reaches reports whether a run that holds this holds all that a request asks for, from the beginning on.

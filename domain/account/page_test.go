@@ -319,6 +319,42 @@ func TestMissingNamesWhatNoRunHas(t *testing.T) {
 	})
 }
 
+// TestMissingNamesHoles: of what was read some in the middle may be gone too.
+func TestMissingNamesHoles(t *testing.T) {
+	t.Parallel()
+	all := account.Account{Messages: []domain.Entry{{Index: 0}, {Index: 1}, {Index: 4}, {Index: 5}}}
+	held := account.Held{Messages: 0, Executions: []account.HeldExecution{{Number: 2, Step: 1, Event: 1}, {Number: 5, Step: 1, Event: 1}}}
+	for want, missing := range map[account.Part]string{
+		account.Executions: "[executions 1 to 1 executions 3 to 4]", account.Steps: "[executions 1 to 1 executions 3 to 4]",
+		account.Events: "[executions 1 to 1 executions 3 to 4]", account.Messages: "[messages 2 to 3]", account.HeadOf: "[]",
+	} {
+		require.Equal(t, missing, fmt.Sprint(all.WithMissing(account.Request{Want: []account.Part{want}}, held).Missing), want)
+	}
+	for number, missing := range map[int]string{1: "[executions 1 to 1]", 2: "[]", 4: "[executions 4 to 4]", 6: "[]"} {
+		request := account.Request{Want: []account.Part{account.Executions}, Execution: number}
+		require.Equal(t, missing, fmt.Sprint(all.WithMissing(request, held).Missing), number)
+	}
+}
+
+// TestAnEarlierAccountDoesNotSayOtherwise than a later one of what that holds whole. Of an execution that a later run only
+// remembers the earlier one knows more.
+func TestAnEarlierAccountDoesNotSayOtherwise(t *testing.T) {
+	t.Parallel()
+	told := func(answer string, numbers ...int) (a account.Account) {
+		for _, n := range numbers {
+			a.Executions = append(a.Executions, account.Execution{Outcome: contract.Outcome{Number: n}, Ended: &contract.End{Answer: answer}})
+		}
+		return a
+	}
+	for remembers, want := range map[bool]string{false: "own", true: "earlier"} {
+		held := account.Held{Executions: []account.HeldExecution{{Number: 2, Step: 1, Event: 1, EndedBefore: remembers}}}
+		all := told("own", 2).After(told("earlier", 1, 2), held)
+		require.Len(t, all.Executions, 2)
+		require.Equal(t, "earlier", all.Executions[0].Ended.Answer)
+		require.Equal(t, want, all.Executions[1].Ended.Answer)
+	}
+}
+
 func TestDamagedRequestsAreRefused(t *testing.T) {
 	t.Parallel()
 	steps := []account.Part{account.Steps}

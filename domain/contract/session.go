@@ -179,8 +179,6 @@ type Guarded struct {
 	Primary  *domain.LLMConfig `json:"primary,omitempty"`
 	// Misguided counts the steps in a row whose calls all were of unknown tools or could not be read.
 	Misguided int `json:"misguided,omitzero"`
-	// Rewritten means that a hook has changed the newest answer.
-	Rewritten bool `json:"rewritten,omitzero"`
 	// Invalid counts the answers that did not fit the response format.
 	Invalid int `json:"invalid,omitzero"`
 	// Results counts the tool results that are shown whole, and ResultTokens estimates them.
@@ -211,9 +209,7 @@ type Outcome struct {
 	// SessionLimit says that it was a limit of that which ended this one.
 	SessionSpent *domain.Spent `json:"session_spent,omitempty"`
 	SessionLimit bool          `json:"session_limit,omitzero"`
-	// Rewritten means that a hook has changed the answer, so that history does not tell it.
-	Rewritten bool `json:"answer_rewritten,omitzero"`
-	Closed    bool `json:"closed,omitzero"`
+	Closed       bool          `json:"closed,omitzero"`
 	// Unsettled counts the agent's calls of which nobody knows whether they took effect.
 	Unsettled int `json:"outcome_unknown,omitzero"`
 	// Effects are what the execution has done, its sub-agents included.

@@ -125,6 +125,8 @@ const (
 	FromHeartbeat StatusSource = "heartbeat"
 	// FromHistory: no worker answered; the history tells.
 	FromHistory StatusSource = "history"
+	// FromRawHistory: no worker answered, and this build cannot replay the history; what its last inference answered tells.
+	FromRawHistory StatusSource = "raw_history"
 	// FromMemo: the execution ended; its memo tells.
 	FromMemo StatusSource = "memo"
 	// FromServer: the server ended the workflow, and tells.
@@ -135,7 +137,7 @@ const (
 
 // StatusSources lists every source.
 func StatusSources() []StatusSource {
-	return []StatusSource{FromWorkflow, FromHeartbeat, FromHistory, FromMemo, FromServer, FromRecords}
+	return []StatusSource{FromWorkflow, FromHeartbeat, FromHistory, FromRawHistory, FromMemo, FromServer, FromRecords}
 }
 
 // UnmarshalText accepts the known sources only.

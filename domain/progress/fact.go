@@ -278,7 +278,7 @@ type TaskDone struct{}
 type TaskFailed struct{ Why, Worker string }
 
 // A ResetHere says that what came before stands in an earlier run too.
-type ResetHere struct{}
+type ResetHere struct{ From string }
 
 // An Unreadable says what cannot be read, and why.
 type Unreadable struct{ What, Why string }

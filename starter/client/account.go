@@ -4,24 +4,32 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 
+	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/workflow"
 
+	"everstep/activities/build"
 	"everstep/activities/record"
 	"everstep/domain"
 	"everstep/domain/account"
 	"everstep/domain/contract"
+	"everstep/domain/progress"
 	"everstep/starter/client/internal/history"
+	"everstep/starter/process"
 	"everstep/workflows/replay"
 )
 
 // replayAfter is how long the workflow is waited for alone before its history is replayed here beside.
 const replayAfter = 150 * time.Millisecond
+
+// withoutWorker is how long the workflow is waited for where its history cannot be replayed and no worker is known.
+const withoutWorker = time.Second
 
 // Account reads the parts of an agent's account, its head always. It needs no worker: where none answers soon, the history
 // is replayed. Of executions that the server has no more the records tell. What nobody has is named in Missing.
@@ -39,44 +47,89 @@ func (c *Client) account(ctx context.Context, id string, request account.Request
 	if err != nil {
 		return account.Account{}, err
 	}
-	r := accountReader{client: c, agent: s.agent, request: request}
-	all, err := r.read(ctx, s.newest().runID())
+	r := accountReader{client: c, request: request}
+	all, err := r.read(ctx, s.newest())
 	if err != nil {
 		return account.Account{}, fail(ctx, id, "reading the account of "+id, err)
 	}
 	if all.Head == nil {
 		return account.Account{}, errorf(Failed, nil, "the account of %s has no head; the worker may be of another version", id)
 	}
-	all.Server.Builds, all.Server.Pending = s.builds, []account.Pending{}
-	if ended, ok := history.ServerEnd(s.newest().info().GetStatus()); ok {
-		all.Server.Ended = ended.Code
+	all.Server.Builds = s.builds
+	err = c.adding(ctx, s.newest(), all.Server)
+	return all, fail(ctx, id, "reading the history of "+id, err)
+}
+
+// adding adds to an account what the server alone knows of its newest run.
+func (c *Client) adding(ctx context.Context, s snapshot, server *account.Server) (err error) {
+	if ended, ok := history.ServerEnd(s.info().GetStatus()); ok {
+		server.Ended = ended.Code
 	}
-	for _, p := range c.pending(s.newest()) {
-		all.Server.Pending = append(all.Server.Pending, account.Pending{
+	server.Pending = []account.Pending{}
+	for _, p := range c.pending(s) {
+		server.Pending = append(server.Pending, account.Pending{
 			ID: p.ID, Activity: p.Activity, Attempt: p.Attempt, Since: p.Since, Waiting: p.Waiting, Next: p.Next, Limited: p.Limited,
 			Failure: p.Before, Heartbeat: p.Beat,
 		})
 	}
-	return all, nil
+	if s.GetPendingWorkflowTask().GetAttempt() > 1 {
+		server.FailingTask, err = c.failingTask(ctx, s)
+	}
+	if err == nil && s.GetWorkflowExtendedInfo().GetLastResetTime() != nil {
+		server.Reset, err = c.resetOf(ctx, s)
+	}
+	return err
 }
 
-// An accountReader reads the account of one agent over the runs of its workflow, the newest first.
+// failingTask reads the failure of the newest workflow task, which no worker has completed yet.
+func (c *Client) failingTask(ctx context.Context, s snapshot) (*account.FailingTask, error) {
+	task, scan := s.GetPendingWorkflowTask(), newestScan{}
+	for recorded, err := range c.reader(s.agent).Backwards(ctx, s.runID()) {
+		if err != nil {
+			return nil, err
+		}
+		if scan.take(recorded.Fact); scan.passed || scan.troubled != "" {
+			break
+		}
+	}
+	return &account.FailingTask{
+		Attempt: int(task.GetAttempt()), Since: task.GetOriginalScheduledTime().AsTime(), Worker: scan.failing, Build: scan.troubled, Failure: scan.trouble,
+	}, nil
+}
+
+// resetOf reads from where a run was reset last; nil: its history does not say so.
+func (c *Client) resetOf(ctx context.Context, s snapshot) (*account.Reset, error) {
+	for recorded, err := range c.reader(s.agent).Backwards(ctx, s.runID()) {
+		if err != nil {
+			return nil, err
+		}
+		if reset, ok := recorded.Fact.(progress.ResetHere); ok {
+			return &account.Reset{RunID: reset.From, Event: recorded.Event, At: recorded.At}, nil
+		}
+	}
+	return nil, nil
+}
+
+// An accountReader reads the account of one agent over the runs of its workflow, from one on backwards.
 type accountReader struct {
 	client  *Client
-	agent   agent
 	request account.Request
+	// snapshot is of the run with which it begins.
+	snapshot
 }
 
-func (r accountReader) read(ctx context.Context, runID string) (account.Account, error) {
+// read reads from a run on backwards, and from records what the runs lack.
+func (r accountReader) read(ctx context.Context, from snapshot) (account.Account, error) {
+	r.snapshot = from
 	wanted := r.request
-	all, held, err := r.runs(ctx, runID)
+	all, held, err := r.runs(ctx, from)
 	if err != nil {
 		return all, err
 	}
 	if r.client.cfg.Records == nil || len(all.WithMissing(wanted, held).Missing) == 0 {
 		return all.WithMissing(wanted, held), nil
 	}
-	recorded, heldThere, err := r.client.fromRecords(ctx, r.agent.called(), wanted.Of(held))
+	recorded, heldThere, err := r.client.fromRecords(ctx, r.agent.called(), wanted.Of(held), held.Newest())
 	if err != nil {
 		return all, err
 	}
@@ -86,18 +139,27 @@ func (r accountReader) read(ctx context.Context, runID string) (account.Account,
 }
 
 // runs reads what a run and those before it hold, and what a fork has of the messages of its origin.
-func (r accountReader) runs(ctx context.Context, runID string) (account.Account, account.Held, error) {
+func (r accountReader) runs(ctx context.Context, from snapshot) (account.Account, account.Held, error) {
+	r.snapshot = from
 	ctx, cancel := context.WithCancel(ctx)
-	ahead := readAhead{accountReader: r, newest: runID, begun: map[string]chan runAccount{}}
+	ahead := readAhead{accountReader: r, begun: map[string]chan runAccount{}}
 	defer ahead.reading.Wait()
 	defer cancel()
 	runs := account.Runs{Gone: deleted, Before: func(run account.Run) (string, error) { return r.before(ctx, run) }}
+	var others []string
 	runs.Read = func(id string, request account.Request) (account.Account, account.Held, error) {
 		ahead.request = request
 		told := ahead.read(ctx, id)
+		if told.err == nil {
+			others = append(others, told.Server.OtherBuilds...)
+		}
 		return told.Account, told.held, told.err
 	}
-	all, held, err := runs.Account(runID, r.request)
+	all, held, err := runs.Account(r.runID(), r.request)
+	if err == nil {
+		slices.Sort(others)
+		all.Server.OtherBuilds = slices.Compact(others)
+	}
 	if err != nil || r.request.Execution != 0 || held.Reaches(account.Request{Want: []account.Part{account.Messages}, From: r.request.From}) {
 		return all, held, err
 	}
@@ -116,9 +178,13 @@ func (r accountReader) withCopied(ctx context.Context, all account.Account, held
 	}
 	var told account.Account
 	var there account.Held
+	var run snapshot
 	if err == nil {
-		from := accountReader{client: r.client, agent: origin, request: account.Request{Want: []account.Part{account.Messages}, From: r.request.From}}
-		told, there, err = from.runs(ctx, runID)
+		run, err = r.client.described(ctx, origin, runID)
+	}
+	if err == nil {
+		from := accountReader{client: r.client, request: account.Request{Want: []account.Part{account.Messages}, From: r.request.From}}
+		told, there, err = from.runs(ctx, run)
 	}
 	if deleted(err) {
 		return all, held, nil
@@ -133,7 +199,7 @@ func (r accountReader) withCopied(ctx context.Context, all account.Account, held
 
 // recordedAccount is that of an agent of which records alone tell. lost says that the server does not.
 func (c *Client) recordedAccount(ctx context.Context, id string, wanted account.Request, lost error) (account.Account, error) {
-	all, held, err := c.fromRecords(ctx, id, wanted)
+	all, held, err := c.fromRecords(ctx, id, wanted, domain.MaxCount)
 	if err != nil {
 		return all, err
 	}
@@ -144,9 +210,9 @@ func (c *Client) recordedAccount(ctx context.Context, id string, wanted account.
 	return all.WithMissing(wanted, held), nil
 }
 
-// fromRecords is what the records of an agent tell, with the head of the newest. Where some cannot be read the others tell, but
-// for what has to be of the newest.
-func (c *Client) fromRecords(ctx context.Context, id string, wanted account.Request) (all account.Account, held account.Held, err error) {
+// fromRecords is what the records of an agent tell up to an execution, with the head of the newest: a reset of the workflow may
+// have taken back what came after. Where some cannot be read the others tell, but for what has to be of the newest.
+func (c *Client) fromRecords(ctx context.Context, id string, wanted account.Request, newest int) (all account.Account, held account.Held, err error) {
 	_, records, err := c.keptSession(ctx, id)
 	if err != nil && (len(records) == 0 || wanted.Execution == account.Newest) {
 		return all, held, fail(ctx, id, "reading the records of "+id, err)
@@ -158,6 +224,9 @@ func (c *Client) fromRecords(ctx context.Context, id string, wanted account.Requ
 		wanted.Execution = records[len(records)-1].Number
 	}
 	for _, r := range records {
+		if r.Number > newest {
+			continue
+		}
 		one, err := r.Account()
 		if err != nil {
 			return all, held, err
@@ -227,7 +296,6 @@ type runAccount struct {
 // A readAhead reads the runs of an agent one after the other, and where all of them are wanted, the run before each meanwhile.
 type readAhead struct {
 	accountReader
-	newest  string
 	begun   map[string]chan runAccount
 	reading sync.WaitGroup
 }
@@ -250,7 +318,7 @@ func (r *readAhead) begin(ctx context.Context, runID string) {
 	told, reader := make(chan runAccount, 1), r.accountReader
 	r.begun[runID] = told
 	r.reading.Go(func() {
-		if runID != r.newest {
+		if runID != r.runID() {
 			reader.request.Want = slices.DeleteFunc(slices.Clone(reader.request.Want), func(p account.Part) bool { return p == account.HeadOf })
 			told <- reader.earlier(ctx, runID)
 			return
@@ -266,44 +334,78 @@ func (r accountReader) earlier(ctx context.Context, runID string) runAccount {
 	if told.err == nil || deleted(told.err) {
 		return told
 	}
-	if asked := r.asked(ctx, runID); asked.err == nil {
-		return asked
+	asking, giveUp := context.WithCancelCause(ctx)
+	var waiting sync.WaitGroup
+	defer waiting.Wait()
+	defer giveUp(nil)
+	waiting.Go(func() { r.giveUpWithoutWorker(asking, giveUp) })
+	asked := r.asked(asking, runID)
+	if asked.err != nil && !deleted(asked.err) {
+		asked.err = unread(asked.err, told.err)
 	}
-	return told
+	return asked
+}
+
+// giveUpWithoutWorker ends the wait for a worker's answer soon where none may be there.
+func (r accountReader) giveUpWithoutWorker(asking context.Context, giveUp context.CancelCauseFunc) {
+	if !r.client.hasWorker(asking, r.queue()) && process.Pause(asking, withoutWorker) == nil {
+		giveUp(errNoWorker)
+	}
 }
 
 // run reads what the newest run holds: as the workflow answers, or by a replay of its history where that takes too long.
-// Whoever is first tells.
+// Whoever is first tells. Where the replay fails too, the workflow is waited for only if a worker may be there.
 func (r accountReader) run(ctx context.Context, runID string) runAccount {
 	ctx, cancel := context.WithCancel(ctx)
 	var reading sync.WaitGroup
 	defer reading.Wait()
 	defer cancel()
-	answers := make(chan runAccount, 2)
-	begin := func(read func(ctx context.Context, runID string) runAccount) {
-		reading.Go(func() { answers <- read(ctx, runID) })
+	begin := func(ctx context.Context, read func(ctx context.Context, runID string) runAccount) chan runAccount {
+		answer := make(chan runAccount, 1)
+		reading.Go(func() { answer <- read(ctx, runID) })
+		return answer
 	}
-	begin(r.asked)
-	under, replaying, patience := 1, false, time.After(replayAfter)
-	var failed error
-	for under > 0 {
+	asking, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
+	asked, replayed := begin(asking, r.asked), chan runAccount(nil)
+	patience := time.After(replayAfter)
+	var unasked, unreplayed error
+	for unasked == nil || unreplayed == nil {
 		select {
 		case <-patience:
-		case got := <-answers:
-			if got.err == nil || deleted(got.err) {
+		case got := <-asked:
+			if unasked = got.err; unasked == nil || deleted(unasked) {
 				return got
 			}
-			under, failed = under-1, errors.Join(failed, got.err)
+		case got := <-replayed:
+			if unreplayed = got.err; unreplayed == nil || deleted(unreplayed) {
+				return got
+			}
+			if unasked == nil {
+				reading.Go(func() { r.giveUpWithoutWorker(asking, giveUp) })
+			}
 		}
-		if !replaying {
-			replaying, under, patience = true, under+1, nil
-			begin(r.replayed)
+		if replayed == nil {
+			replayed, patience = begin(ctx, r.replayed), nil
 		}
 	}
-	if differs, ok := errors.AsType[*replay.Error](failed); ok && errors.Is(failed, errNoWorker) {
-		failed = errorf(Failed, failed, "no worker answers, and %s", differs)
+	return runAccount{err: unread(unasked, unreplayed)}
+}
+
+// unread says why nobody can tell what a run holds.
+func unread(unasked, unreplayed error) error {
+	both := errors.Join(unasked, unreplayed)
+	_, differs := errors.AsType[*replay.Error](unreplayed)
+	switch {
+	case !errors.Is(unasked, errNoWorker), errors.Is(unreplayed, context.Canceled):
+		return both
+	case differs:
+		return errorf(Failed, both, "no worker answers, and %s", unreplayed)
+	case history.Away(unreplayed):
+		return errorf(Unreachable, both, "no worker answers, and the server does not give the history: %s", unreplayed)
+	default:
+		return errorf(Failed, both, "no worker answers, and the history cannot be read: %s", unreplayed)
 	}
-	return runAccount{err: failed}
 }
 
 // asked has the workflow answer.
@@ -318,6 +420,9 @@ func (r accountReader) asked(ctx context.Context, runID string) runAccount {
 	if isAs[*serviceerror.QueryFailed](told.err) { // it may be too large for the server
 		told = ask(false)
 	}
+	if told.err != nil && errors.Is(context.Cause(ctx), errNoWorker) {
+		told.err = errNoWorker
+	}
 	told.Server = &account.Server{Source: contract.FromWorkflow}
 	return told
 }
@@ -325,6 +430,9 @@ func (r accountReader) asked(ctx context.Context, runID string) runAccount {
 // replayed replays the history of the run here.
 func (r accountReader) replayed(ctx context.Context, runID string) (told runAccount) {
 	events, err := r.client.reader(r.agent).Events(ctx, runID)
+	if err == nil {
+		err = r.whole(events, runID)
+	}
 	if err != nil {
 		return runAccount{err: err}
 	}
@@ -339,7 +447,29 @@ func (r accountReader) replayed(ctx context.Context, runID string) (told runAcco
 		return runAccount{err: err}
 	}
 	told.Server = &account.Server{Source: contract.FromHistory, Untaken: len(untaken)}
+	if wrote := history.NewestBuild(events); wrote != "" && wrote != build.ID() {
+		told.Server.OtherBuilds = []string{wrote}
+	}
 	return told
+}
+
+// whole refuses a part of a run's history: fewer events than the server said that the first one has, or no end of an
+// earlier one. A page or its token may be lost between here and there.
+func (r accountReader) whole(events []*historypb.HistoryEvent, runID string) error {
+	given := int64(0)
+	if len(events) > 0 {
+		given = events[len(events)-1].GetEventId()
+	}
+	incomplete := replay.Error{Kind: replay.ErrIncomplete, EventID: given + 1}
+	switch first := runID == r.runID(); {
+	case first && given < r.info().GetHistoryLength():
+		incomplete.Detail = fmt.Sprintf("the server has %d events of the run, and gave those up to %d", r.info().GetHistoryLength(), given)
+	case !first && !history.HasEnded(events):
+		incomplete.Detail = "the run has ended, and its end is not among what the server gave"
+	default:
+		return nil
+	}
+	return &incomplete
 }
 
 func pagesOf(request account.Request, ask func(account.Request) (account.Page, error)) runAccount {

@@ -69,6 +69,12 @@ func (p Poller) Ended() bool {
 	return err != nil || errors.Is(process.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }
 
+// hasWorker reports whether a worker may be there that serves a task queue.
+func (c *Client) hasWorker(ctx context.Context, queue string) bool {
+	pollers, err := c.Pollers(ctx, queue)
+	return err != nil || slices.ContainsFunc(pollers, func(p Poller) bool { return !p.Ended() })
+}
+
 // Builds are those of the workers that serve a task queue or, where none does, that of this program, which may bring one
 // up. There are none where the server does not tell.
 func (c *Client) Builds(ctx context.Context, queue string) (all []string) {

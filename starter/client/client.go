@@ -315,8 +315,12 @@ type Result struct {
 	// Signal is the one that ended the execution, where it did not complete. What
 	// of it only a worker tells is absent where none answers.
 	Signal *domain.StopSignal `json:"signal,omitempty"`
-	// Source says who told the answer.
+	// Source says who told the answer. Where that is contract.FromRawHistory it was read from Event, which Build has written, as
+	// no worker answers and this build cannot replay the history: it may not be the final one. What that build alone knows of
+	// the outcome is empty then.
 	Source contract.StatusSource `json:"source"`
+	Event  int64                 `json:"event_id,omitzero"`
+	Build  string                `json:"build,omitzero"`
 	// ImportedAt is when its record came out of a file; zero: it did not.
 	ImportedAt time.Time `json:"imported_at,omitzero"`
 }

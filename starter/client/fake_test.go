@@ -45,6 +45,8 @@ type fakeServer struct {
 	// read counts the events that readers of histories were given.
 	read  int
 	query func(ctx context.Context, runID, query string, in any) (any, error)
+	// paged changes a page of a history, which begins behind so many events, or refuses it; nil: it is given as it is.
+	paged func(from int, page *workflowservice.GetWorkflowExecutionHistoryResponse) error
 	// update answers updates, start and signal see what is sent.
 	update func(id string, in any) (any, error)
 	start  func(o sdk.StartWorkflowOptions, in contract.SessionInput) error
@@ -63,7 +65,9 @@ type fakeRun struct {
 	status  enumspb.WorkflowExecutionStatus
 	pending []*workflowpb.PendingActivityInfo
 	task    *workflowpb.PendingWorkflowTaskInfo
-	memo    *commonpb.Memo
+	// reset is when somebody reset the workflow last; nil: nobody did.
+	reset *timestamppb.Timestamp
+	memo  *commonpb.Memo
 	// first is the run with which its chain began; empty: the fake's oldest.
 	first string
 }
@@ -121,7 +125,8 @@ func (f *fakeServer) DescribeWorkflowExecution(_ context.Context, _, runID strin
 			Memo: r.memo, HistoryLength: int64(len(r.events)), HistorySizeBytes: 1000,
 		},
 		PendingActivities: r.pending, PendingWorkflowTask: r.task,
-		ExecutionConfig: &workflowpb.WorkflowExecutionConfig{TaskQueue: &taskqueuepb.TaskQueue{Name: "of nora"}},
+		WorkflowExtendedInfo: &workflowpb.WorkflowExecutionExtendedInfo{LastResetTime: r.reset},
+		ExecutionConfig:      &workflowpb.WorkflowExecutionConfig{TaskQueue: &taskqueuepb.TaskQueue{Name: "of nora"}},
 	}, nil
 }
 
@@ -179,9 +184,13 @@ func (h fakeHistory) GetWorkflowExecutionHistory(ctx context.Context, r *workflo
 			f.mu.Lock()
 			f.read += len(events)
 			f.mu.Unlock()
-			return &workflowservice.GetWorkflowExecutionHistoryResponse{
+			page := &workflowservice.GetWorkflowExecutionHistoryResponse{
 				History: &historypb.History{Events: events}, NextPageToken: []byte{byte(from + len(events))},
-			}, nil
+			}
+			if f.paged != nil {
+				err = f.paged(from, page)
+			}
+			return page, err
 		}
 		select {
 		case <-changed:

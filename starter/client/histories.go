@@ -61,10 +61,13 @@ func (h Histories) Get(ctx context.Context, ref record.Ref) (record.Record, erro
 		return record.Record{}, err
 	}
 	want := []account.Part{account.HeadOf, account.Executions, account.Steps, account.Events, account.Messages, account.State}
-	reader := accountReader{client: h.client, agent: s.agent, request: account.Request{Want: want, Execution: ref.Number}}
-	told, err := reader.read(ctx, s.newest().runID())
+	reader := accountReader{client: h.client, request: account.Request{Want: want, Execution: ref.Number}}
+	told, err := reader.read(ctx, s.newest())
 	if err == nil && len(told.Executions) == 1 && told.Executions[0].RunID != told.Head.Run.ID {
-		told, err = reader.read(ctx, told.Executions[0].RunID) // the run in which it ended knows of which session it is
+		var ended snapshot
+		if ended, err = h.client.described(ctx, s.agent, told.Executions[0].RunID); err == nil {
+			told, err = reader.read(ctx, ended) // it knows of which session it is
+		}
 	}
 	if err != nil {
 		return record.Record{}, fail(ctx, h.id, "reading execution "+fmt.Sprint(ref.Number)+" of "+h.id, h.client.unanswered(s, err))

@@ -121,11 +121,9 @@ func TestResultHasTheSignal(t *testing.T) {
 	t.Parallel()
 	run := newRun("run-1", nil)
 	run.ends(stopped(1))
-	f, o := newFake(run), stopped(1)
+	f := newFake(run)
 	said := &domain.StopSignal{Reason: domain.StepsLimitReached, Message: "max_steps is 2 and 2 are done"}
-	f.query = func(context.Context, string, string, any) (any, error) {
-		return contract.StepsPage{ExecutionID: nth(1), Number: 1, Outcome: &o, Signal: said}, nil
-	}
+	f.query = answeringEnd(stopped(1), contract.End{Signal: said})
 	r, err := f.client().Wait(t.Context(), "nora", 0)
 	require.NoError(t, err)
 	require.Equal(t, said, r.Signal)

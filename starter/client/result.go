@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -13,6 +14,7 @@ import (
 	"everstep/activities/output"
 	"everstep/activities/record"
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 	"everstep/starter/client/internal/history"
 )
@@ -30,6 +32,8 @@ func (c *Client) liveResult(ctx context.Context, id string, number int) (Result,
 	switch {
 	case err != nil:
 		return Result{}, err
+	case t.outcome == nil && t.endedUnreadably():
+		return c.unreadable(ctx, t)
 	case t.outcome == nil:
 		return Result{}, errorf(Refused, nil, "execution %d of %s is in progress; wait for it, or ask again later", t.asked, id)
 	}
@@ -37,21 +41,18 @@ func (c *Client) liveResult(ctx context.Context, id string, number int) (Result,
 }
 
 func (c *Client) result(ctx context.Context, t target) (Result, error) {
-	outcome := *t.outcome
-	outcome.End = nil
-	r := Result{Execution: t.execution(outcome.Number), Outcome: outcome, Source: contract.FromWorkflow}
+	r := Result{Execution: t.execution(t.outcome.Number), Outcome: *t.outcome, Source: contract.FromWorkflow}
+	r.Outcome.End = nil
+	var untold error
 	if _, byServer := history.ServerEnd(t.info().GetStatus()); !byServer {
-		end, ok := c.recorded(ctx, t)
-		if !ok {
-			end, ok = c.told(ctx, t)
+		end := c.recorded(ctx, t)
+		if end == nil {
+			end, r.Source, untold = c.told(ctx, t)
 		}
-		if ok {
+		if end != nil {
 			r.Answer, r.SaidLast, r.Error, r.Signal = end.Answer, end.SaidLast, end.Error, end.Signal
 			return c.withOutput(ctx, t.agent, r), nil
 		}
-	}
-	if outcome.Rewritten {
-		return Result{}, errorf(Unreachable, nil, "a hook has changed the answer of execution %d of %s, so history does not hold it: it takes a worker to tell it", outcome.Number, t.called()).next("`dev` has one")
 	}
 	e := explanation{target: t}
 	if err := e.read(ctx, c, nil); err != nil {
@@ -61,48 +62,91 @@ func (c *Client) result(ctx context.Context, t target) (Result, error) {
 		return Result{}, gone("the answer of %s: its run has been deleted", t.called())
 	}
 	r.Answer, r.Source = e.answer, contract.FromHistory
-	if strings.TrimSpace(e.answer) == "" {
+	if untold != nil {
+		if err := c.lastAnswer(ctx, e, e.want(), &r); err != nil {
+			return Result{}, fail(ctx, t.called(), "reading the history of "+t.called(), err)
+		}
+	}
+	if strings.TrimSpace(r.Answer) == "" {
 		r.SaidLast = e.saidLast
 	}
 	if e.byServerHere() {
 		r.Outcome.EffectCounts = e.effects()
 	}
-	if outcome.Status == domain.StatusFailed {
+	if r.Outcome.Status == domain.StatusFailed {
 		r.Error = e.error()
 	}
-	if c, at, _ := e.counting(); at >= 0 && outcome.Status != domain.StatusCompleted {
+	if c, at, _ := e.counting(); at >= 0 && r.Outcome.Status != domain.StatusCompleted {
 		r.Signal = &c.StopSignals[at]
 	}
 	return c.withOutput(ctx, t.agent, r), nil
 }
 
-// recorded is what the outcome says in words, or the result of a workflow that is done: to ask it would have it replayed.
-func (c *Client) recorded(ctx context.Context, t target) (contract.End, bool) {
+// recorded is what the outcome says in words, or the result of a workflow that is done, as to ask it would have it replayed; nil:
+// neither holds it.
+func (c *Client) recorded(ctx context.Context, t target) *contract.End {
 	if t.outcome.End != nil {
-		return *t.outcome.End, true
+		return t.outcome.End
 	}
 	if t.info().GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED {
-		return contract.End{}, false
+		return nil
 	}
 	ended, err := c.reader(t.agent).End(ctx, t.runID())
 	if err != nil || ended.End == nil || ended.Outcome.ExecutionID != t.outcome.ExecutionID {
-		return contract.End{}, false
+		return nil
 	}
-	return *ended.End, true
+	return ended.End
 }
 
-// told asks the workflow; false: no worker answers, or it knows of a later execution only.
-func (c *Client) told(ctx context.Context, t target) (contract.End, bool) {
-	put, runID := glance[contract.StepsRequest, contract.StepsPage], t.questioned()
-	if t.outcome.Rewritten {
-		put = read[contract.StepsRequest, contract.StepsPage] // nothing else can tell
+// told reads in the agent's account what the execution came to; nil: its runs know of others only. The error says why neither
+// a worker nor a replay tells.
+func (c *Client) told(ctx context.Context, t target) (*contract.End, contract.StatusSource, error) {
+	reader := accountReader{client: c, request: account.Request{
+		Want: []account.Part{account.Executions}, Execution: t.outcome.Number,
+	}}
+	all, _, err := reader.runs(ctx, t.snapshot)
+	if err != nil {
+		return nil, "", err
 	}
-	if t.left {
-		runID = t.runID()
+	for _, e := range all.Executions {
+		if e.ExecutionID == t.outcome.ExecutionID {
+			return e.Ended, all.Server.Source, nil
+		}
 	}
-	page, err := put(ctx, c, t.agent, runID, contract.QuerySteps, contract.StepsRequest{Number: t.outcome.Number, From: math.MaxInt32})
-	return contract.End{Answer: page.Answer, SaidLast: page.SaidLast, Error: page.Error, Signal: page.Signal},
-		err == nil && page.ExecutionID == t.outcome.ExecutionID && page.Outcome != nil
+	return nil, "", nil
+}
+
+// endedUnreadably reports whether the workflow has noted the end of an execution in a way that this build cannot read.
+func (s snapshot) endedUnreadably() bool {
+	_, noted := s.info().GetMemo().GetFields()[contract.MemoOutcome]
+	return s.outcome == nil && (noted || s.info().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
+}
+
+// unreadable is the result where nobody can read which execution has ended, and how.
+func (c *Client) unreadable(ctx context.Context, t target) (Result, error) {
+	r := Result{Execution: Execution{AgentID: t.id, ID: t.called(), Name: t.name, WorkflowID: t.workflowID(), RunID: t.runID()}}
+	err := c.lastAnswer(ctx, explanation{target: t}, domain.ExecutionID{}, &r)
+	if err == nil && r.Event == 0 {
+		err = errorf(Failed, nil, "nobody can read how %s has ended, and no inference of it either: another build has written its history", t.called())
+	}
+	return r, fail(ctx, t.called(), "reading the history of "+t.called(), err)
+}
+
+// lastAnswer has the last inference of an execution tell the answer, or of any, in the newest run that has one.
+func (c *Client) lastAnswer(ctx context.Context, e explanation, of domain.ExecutionID, r *Result) error {
+	r.Source, r.Build = contract.FromRawHistory, e.builds.Newest()
+	runs, err := e.runs(ctx, c)
+	for _, runID := range slices.Backward(runs) {
+		events, err := c.reader(e.agent).Events(ctx, runID)
+		if err != nil {
+			return err
+		}
+		if text, event, ok := history.LastAnswer(c.cfg.Converter, events, of); ok {
+			r.Answer, r.RunID, r.Event = text, runID, event
+			return nil
+		}
+	}
+	return err
 }
 
 // FormatOf returns the response format whose answers are values of a Go type:

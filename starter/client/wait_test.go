@@ -11,6 +11,7 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 )
 
@@ -41,7 +42,7 @@ func TestWait(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, outcomeOf(1, 1), r.Outcome)
 		require.Equal(t, "42", r.Answer)
-		require.Equal(t, contract.FromHistory, r.Source, "no worker is up")
+		require.Equal(t, contract.FromRawHistory, r.Source, "no worker is up, and no workflow has written this")
 		require.Equal(t, nth(1), r.ExecutionID)
 	})
 }
@@ -258,8 +259,7 @@ func TestWaitForWhatHasEnded(t *testing.T) {
 	run.answers(2, 1, "two")
 	run.ends(outcomeOf(2, 1))
 	f := newFake(run)
-	second := outcomeOf(2, 1)
-	f.query = answering(contract.StepsPage{Number: 2, ExecutionID: nth(2), Outcome: &second, Answer: "asked"})
+	f.query = answeringEnd(outcomeOf(2, 1), contract.End{Answer: "asked"})
 
 	r, err := f.client().Wait(t.Context(), "nora", 0)
 	require.NoError(t, err)
@@ -299,8 +299,8 @@ func TestWhatIsRecordedIsNotAskedFor(t *testing.T) {
 				WorkflowExecutionCompletedEventAttributes: &historypb.WorkflowExecutionCompletedEventAttributes{Result: payloads(test.outcome)},
 			}
 			f := newFake(run)
-			asked, ended := 0, outcomeOf(1, 1)
-			answer := answering(contract.StepsPage{Number: 1, ExecutionID: nth(1), Outcome: &ended, Answer: "asked"})
+			asked := 0
+			answer := answeringEnd(outcomeOf(1, 1), contract.End{Answer: "asked"})
 			f.query = func(ctx context.Context, runID, query string, in any) (any, error) {
 				asked++
 				return answer(ctx, runID, query, in)
@@ -356,6 +356,14 @@ func TestResultOfADeletedRun(t *testing.T) {
 // answering is a worker that knows one answer.
 func answering(out any) func(context.Context, string, string, any) (any, error) {
 	return func(context.Context, string, string, any) (any, error) { return out, nil }
+}
+
+// answeringEnd is a worker that tells how an execution of nora has ended.
+func answeringEnd(o contract.Outcome, end contract.End) func(context.Context, string, string, any) (any, error) {
+	return answering(account.Page{
+		Account: account.Account{Executions: []account.Execution{{Outcome: o, Ended: &end}}},
+		Held:    account.Held{Executions: []account.HeldExecution{{Number: o.Number, ID: o.ExecutionID, Step: 1, Event: 1}}},
+	})
 }
 
 // withDeleted takes runs away, as retention does.

@@ -256,12 +256,13 @@ func limitText(rule domain.LimitRule, total domain.Amount) string {
 
 func source(s contract.StatusSource) string {
 	words := map[contract.StatusSource]string{
-		contract.FromWorkflow:  "the workflow",
-		contract.FromHeartbeat: "the heartbeat of what is under way; no worker answers",
-		contract.FromHistory:   "the history; no worker answers",
-		contract.FromMemo:      "what was noted at the end; no worker answers",
-		contract.FromServer:    "the server, which ended it",
-		contract.FromRecords:   "the record of the execution; no workflow of it is here",
+		contract.FromWorkflow:   "the workflow",
+		contract.FromHeartbeat:  "the heartbeat of what is under way; no worker answers",
+		contract.FromHistory:    "the history; no worker answers",
+		contract.FromRawHistory: "the last inference in the history; no worker answers, and this build cannot replay it",
+		contract.FromMemo:       "what was noted at the end; no worker answers",
+		contract.FromServer:     "the server, which ended it",
+		contract.FromRecords:    "the record of the execution; no workflow of it is here",
 	}
 	return cmp.Or(words[s], string(s))
 }

@@ -131,6 +131,19 @@ func Result(r client.Result) ResultJSON {
 	return ResultJSON{Result: r, CostUSD: knownCost(o.CostNanoUSD, o.Usage.TotalTokens(), o.Priced)}
 }
 
+// RawAnswer says of an answer that it was read from the history of another build, where nobody tells the result.
+func RawAnswer(r client.Result) string {
+	wrote := "another build"
+	if r.Build != "" {
+		wrote = "build " + OneLine(r.Build)
+	}
+	text := fmt.Sprintf("no worker answers, and this build cannot replay the history that %s has written: ", wrote)
+	if r.Event == 0 {
+		return text + "no inference can be read in it"
+	}
+	return text + fmt.Sprintf("the answer is that of the last inference in it (event %d), and may not be the final one", r.Event)
+}
+
 // Failure is an error for people, with who it came from.
 func Failure(e *domain.Error) string {
 	text := OneLine(e.Message)

@@ -8,6 +8,9 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	sdk "go.temporal.io/sdk/client"
 	sdkworker "go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
@@ -264,6 +267,56 @@ func TestAccountOfAnotherWorkflow(t *testing.T) {
 	other.Stop()
 	_, err = s.agents.Account(within(t), id)
 	require.ErrorContains(t, err, "no worker answers, and the history does not fit the workflow of this build")
+}
+
+// TestAccountOfAReset to a task of the second of three executions: it has nothing of what was taken back, and is the same with
+// and without a worker.
+func TestAccountOfAReset(t *testing.T) {
+	t.Parallel()
+	s := start(t, host.Config{Tools: []tool.Tool{echo()}})
+	s.irreplayable = "the run that a reset begins has another id than its history says"
+	id := s.named("reset")
+	_, err := s.agents.Start(within(t), client.Start{ID: id, Prompt: "go", Definition: scripted(talkScript(t, 3), "echo")})
+	require.NoError(t, err)
+	for n := range 3 {
+		if n > 0 {
+			_, err = s.agents.Send(within(t), id, client.SendOptions{Prompt: fmt.Sprintf("go on %d", n)})
+			require.NoError(t, err)
+		}
+		_, err = s.waits(within(t), id, n+1)
+		require.NoError(t, err)
+	}
+	before := s.wholeAccount(t, id)
+	require.Contains(t, asJSON(t, before), "go on 2")
+	require.Nil(t, before.Server.Reset)
+	run := before.Head.Run.ID
+	var tasks []int64
+	task := int64(0) // the third last before the third execution was asked for: the second has not ended there
+	for _, event := range s.historyNow(t, domain.WorkflowID(id), run).Events {
+		if event.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
+			tasks = append(tasks, event.GetEventId())
+		}
+		if event.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED {
+			task = tasks[len(tasks)-3]
+		}
+	}
+	_, err = s.temporal.ResetWorkflowExecution(within(t), &workflowservice.ResetWorkflowExecutionRequest{
+		Namespace: "default", WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: domain.WorkflowID(id), RunId: run}, RequestId: uuid.NewString(),
+		WorkflowTaskFinishEventId: task, ResetReapplyExcludeTypes: []enumspb.ResetReapplyExcludeType{enumspb.RESET_REAPPLY_EXCLUDE_TYPE_SIGNAL, enumspb.RESET_REAPPLY_EXCLUDE_TYPE_UPDATE},
+	})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		read, err := s.agents.Account(within(t), id)
+		return err == nil && read.Head.Run.ID != run && read.Head.Newest.Ended != nil && read.Head.Unrecorded == "" && len(read.Server.Pending) == 0
+	}, patience, 50*time.Millisecond)
+	withWorker := s.wholeAccount(t, id)
+	require.Equal(t, "answer 1", withWorker.Executions[len(withWorker.Executions)-1].Ended.Answer)
+	require.NotContains(t, asJSON(t, withWorker), "go on 2")
+	require.Equal(t, &agentaccount.Reset{RunID: run, Event: task, At: withWorker.Server.Reset.At}, withWorker.Server.Reset)
+	s.worker.Stop()
+	without := s.wholeAccount(t, id)
+	require.JSONEq(t, known(t, withWorker), known(t, without))
+	require.Equal(t, withWorker.Server.Reset, without.Server.Reset)
 }
 
 // TestAccountOfRecords: what the server has no more of an agent its records tell, of some runs as of all.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
@@ -129,5 +130,49 @@ func TestAWorkerThatCannotReplayAnotherBuild(t *testing.T) {
 		v, err := s.agents.Status(within(t), id)
 		return err == nil && strings.HasPrefix(v.Doing, want)
 	}, patience, 100*time.Millisecond)
+	require.NoError(t, s.temporal.TerminateWorkflow(within(t), domain.WorkflowID(id), "", "the test is over"))
+}
+
+// TestTheResultOfAnotherBuild, without a worker and of a session that is idle: its workflow did what this build's would not, so its
+// last inference tells the answer. With a worker of that build it would be the workflow's own.
+func TestTheResultOfAnotherBuild(t *testing.T) {
+	t.Parallel()
+	s := connect(t, "plain", nil)
+	s.irreplayable = "another build has begun it"
+	const older = "v9.8.7/sdk-v9.0.0"
+	other := worker.New(s.temporal, s.queue, worker.Options{BuildID: older}) //nolint:staticcheck // as host does
+	other.RegisterWorkflowWithOptions(func(ctx workflow.Context, in contract.SessionInput) error {
+		info := workflow.GetInfo(ctx)
+		begun := in.AgentID.Execution(info.FirstRunID, 1)
+		ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: time.Minute})
+		var reply contract.ModelReply
+		err := workflow.ExecuteActivity(ctx, string(contract.CallModel), contract.ModelRequest{ExecutionID: begun, Step: 1}).Get(ctx, &reply)
+		if err != nil {
+			return err
+		}
+		ended := contract.Outcome{AgentID: in.AgentID, ExecutionID: begun, Number: 1, Status: domain.StatusCompleted, StopReason: domain.Completed, Steps: 1}
+		if err := workflow.UpsertMemo(ctx, map[string]any{contract.MemoBuild: contract.Builds{Begun: info.GetCurrentBuildID()}, contract.MemoOutcome: ended}); err != nil {
+			return err
+		}
+		return workflow.Sleep(ctx, time.Hour)
+	}, workflow.RegisterOptions{Name: string(contract.Execute)})
+	other.RegisterActivityWithOptions(func(contract.ModelRequest) (contract.ModelReply, error) {
+		message := domain.Message{Role: domain.RoleAssistant, Parts: []domain.Part{{Type: domain.PartText, Text: "42"}}}
+		return contract.ModelReply{Outcome: contract.Answered, Message: &message}, nil
+	}, activity.RegisterOptions{Name: string(contract.CallModel)})
+	require.NoError(t, other.Start())
+	id := s.named("other")
+	_, err := s.agents.Start(within(t), agents.Start{ID: id, Prompt: "go", Definition: scripted(longScript(t, 1, 1))})
+	require.NoError(t, err)
+	result, err := s.waits(within(t), id, 1)
+	require.NoError(t, err)
+	require.Equal(t, "42", result.Answer)
+	other.Stop()
+
+	result, err = s.agents.Result(within(t), id, 0)
+	require.NoError(t, err)
+	require.Equal(t, []any{"42", contract.FromRawHistory, older, domain.StatusCompleted}, []any{result.Answer, result.Source, result.Build, result.Outcome.Status})
+	event := s.historyNow(t, domain.WorkflowID(id), "").Events[result.Event-1]
+	require.NotNil(t, event.GetActivityTaskCompletedEventAttributes())
 	require.NoError(t, s.temporal.TerminateWorkflow(within(t), domain.WorkflowID(id), "", "the test is over"))
 }

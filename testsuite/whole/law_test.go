@@ -2,15 +2,11 @@ package whole_test
 
 import (
 	"encoding/json"
-	"log/slog"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	historypb "go.temporal.io/api/history/v1"
-	"go.temporal.io/sdk/interceptor"
-	"go.temporal.io/sdk/log"
-	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
@@ -18,7 +14,7 @@ import (
 	"everstep/domain/progress"
 	agents "everstep/starter/client"
 	"everstep/worker/host/codec"
-	"everstep/workflows"
+	"everstep/workflows/replay"
 )
 
 // TestHistoriesTellOneStory replays a fresh history of each kind, asks the workflow for what it has kept, and holds what
@@ -32,7 +28,6 @@ func TestHistoriesTellOneStory(t *testing.T) {
 			if of := history.GetEvents()[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowType().GetName(); of != string(contract.Execute) {
 				t.Skip("it is no agent's, but of " + of)
 			}
-			asked := replayedQueries(t, history)
 			compress := codec.New()
 			first := history.GetEvents()[0].GetWorkflowExecutionStartedEventAttributes().GetFirstExecutionRunId()
 			told := map[int]progress.Agent{}
@@ -48,18 +43,17 @@ func TestHistoriesTellOneStory(t *testing.T) {
 				told[agent.Execution.Number] = agent
 			}
 			require.Empty(t, agent.Unread)
-			asked.requireHeld(t, took)
+			requireHeld(t, history, took)
 			audited := 0
 			for number := 1; number <= agent.Execution.Number; number++ {
-				page, err := asked.steps(contract.StepsRequest{Number: number})
-				require.NoError(t, err)
+				page := replayedAnswer(t, history, contract.QuerySteps, contract.StepsRequest{Number: number})
 				if _, here := told[number]; !here || number <= over || page.Outcome == nil { // of an earlier run, or under way
 					continue
 				}
 				audited++
 				at := told[number].Execution
 				require.Equal(t, page.ExecutionID, at.ID)
-				require.Equal(t, page.Outcome, asEnded(at.Outcome), "the outcome")
+				require.Equal(t, page.Outcome, at.Outcome, "the outcome")
 				kept, err := page.Kept()
 				require.NoError(t, err)
 				steps := sinceRun(kept, at)
@@ -69,7 +63,7 @@ func TestHistoriesTellOneStory(t *testing.T) {
 						require.Equal(t, step.Step.Effects(), tells[i].Effects(), "what step %d has done", step.Step.Number)
 					}
 				}
-				require.Equal(t, asked.stopsOf(t, number), at.Stops)
+				require.Equal(t, stopsOf(t, history, number), at.Stops)
 				for _, signal := range at.Signals() {
 					if page.Signal != nil && signal.Reason == page.Signal.Reason {
 						require.Equal(t, *page.Signal, signal)
@@ -95,48 +89,38 @@ func sinceRun(steps []domain.StepExecution, at progress.Execution) []domain.Step
 	return steps
 }
 
-// asEnded is an outcome without what only its end knows.
-func asEnded(o *contract.Outcome) *contract.Outcome {
-	if o == nil {
-		return nil
-	}
-	own := *o
-	own.Rewritten = false
-	return &own
-}
-
-// askable are the queries of a workflow that was replayed.
-type askable struct {
-	steps func(contract.StepsRequest) (contract.StepsPage, error)
-	state func(contract.StateRequest) (contract.StateView, error)
-
-	events   func(contract.EventsRequest) (contract.EventsPage, error)
-	messages func(contract.MessagesRequest) (contract.MessagesPage, error)
+// replayedAnswer replays a history, and asks the workflow as it was then.
+func replayedAnswer[In, Out any](t *testing.T, history *historypb.History, query contract.Query[In, Out], in In) (out Out) {
+	t.Helper()
+	started := history.GetEvents()[0].GetWorkflowExecutionStartedEventAttributes()
+	execution := workflow.Execution{ID: started.GetWorkflowId(), RunID: started.GetOriginalExecutionRunId()}
+	_, err := replay.Ask(t.Context(), history.GetEvents(), execution, replay.Options{DataConverter: codec.New().DataConverter()}, func(q *replay.Queries) (err error) {
+		out, err = replay.Query(q, query, in)
+		return err
+	})
+	require.NoError(t, err)
+	return out
 }
 
 // requireHeld: what a run holds is known from what it began with, so that nobody has to ask for that.
-func (a askable) requireHeld(t *testing.T, took progress.Takeover) {
+func requireHeld(t *testing.T, history *historypb.History, took progress.Takeover) {
 	t.Helper()
-	messages, err := a.messages(contract.MessagesRequest{})
-	require.NoError(t, err)
+	messages := replayedAnswer(t, history, contract.QueryMessages, contract.MessagesRequest{})
 	require.Equal(t, messages.Base, took.FirstMessage)
-	steps, err := a.steps(contract.StepsRequest{Number: took.Number})
-	require.NoError(t, err)
+	steps := replayedAnswer(t, history, contract.QuerySteps, contract.StepsRequest{Number: took.Number})
 	if len(steps.Steps) > 0 {
 		require.Equal(t, steps.First, took.FirstStep)
 	}
-	events, err := a.events(contract.EventsRequest{Number: took.Number})
-	require.NoError(t, err)
+	events := replayedAnswer(t, history, contract.QueryEvents, contract.EventsRequest{Number: took.Number})
 	if len(events.Events) > 0 {
 		require.EqualValues(t, events.First, took.FirstEvent)
 	}
 }
 
 // stopsOf are the requests to stop of the newest execution.
-func (a askable) stopsOf(t *testing.T, number int) []domain.StopSignal {
+func stopsOf(t *testing.T, history *historypb.History, number int) []domain.StopSignal {
 	t.Helper()
-	view, err := a.state(contract.StateRequest{})
-	require.NoError(t, err)
+	view := replayedAnswer(t, history, contract.QueryState, contract.StateRequest{})
 	state, err := domain.DecodeAgentState(view.State)
 	require.NoError(t, err)
 	if state.ExecutionCount() != number {
@@ -152,66 +136,6 @@ func (a askable) stopsOf(t *testing.T, number int) []domain.StopSignal {
 		}
 	}
 	return stops
-}
-
-// replayedQueries replays a history, and returns what the workflow can be asked then.
-func replayedQueries(t *testing.T, history *historypb.History) *askable {
-	t.Helper()
-	asked := &askable{}
-	compress := codec.New()
-	r, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{
-		DataConverter: compress.DataConverter(), Interceptors: []interceptor.WorkerInterceptor{&handlersKept{asked: asked}},
-		DisableDeadlockDetection: true, // a busy machine is none
-	})
-	require.NoError(t, err)
-	workflows.Register(r, workflows.Options{})
-	started := history.GetEvents()[0].GetWorkflowExecutionStartedEventAttributes()
-	require.NoError(t, r.ReplayWorkflowHistoryWithOptions(log.NewStructuredLogger(slog.New(slog.DiscardHandler)), history, worker.ReplayWorkflowHistoryOptions{
-		OriginalExecution: workflow.Execution{ID: started.GetWorkflowId(), RunID: started.GetOriginalExecutionRunId()},
-	}))
-	return asked
-}
-
-// A handlersKept keeps the handlers of a workflow's queries.
-type handlersKept struct {
-	interceptor.WorkerInterceptorBase
-	asked *askable
-}
-
-func (l *handlersKept) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
-	in := &handlersInbound{asked: l.asked}
-	in.Next = next
-	return in
-}
-
-type handlersInbound struct {
-	interceptor.WorkflowInboundInterceptorBase
-	asked *askable
-}
-
-func (l *handlersInbound) Init(next interceptor.WorkflowOutboundInterceptor) error {
-	out := &handlersOutbound{asked: l.asked}
-	out.Next = next
-	return l.Next.Init(out)
-}
-
-type handlersOutbound struct {
-	interceptor.WorkflowOutboundInterceptorBase
-	asked *askable
-}
-
-func (a *handlersOutbound) SetQueryHandler(ctx workflow.Context, query string, handler any) error {
-	switch handle := handler.(type) {
-	case func(contract.StepsRequest) (contract.StepsPage, error):
-		a.asked.steps = handle
-	case func(contract.StateRequest) (contract.StateView, error):
-		a.asked.state = handle
-	case func(contract.EventsRequest) (contract.EventsPage, error):
-		a.asked.events = handle
-	case func(contract.MessagesRequest) (contract.MessagesPage, error):
-		a.asked.messages = handle
-	}
-	return a.Next.SetQueryHandler(ctx, query, handler)
 }
 
 // TestRunsAreRetold: what is told of a run that continues as new by its history alone is what the workflow answers. Of one
@@ -265,15 +189,12 @@ func requireRetold(t *testing.T, history *historypb.History) {
 	}
 	run, ok := r.Told(next)
 	require.True(t, ok)
-	asked := replayedQueries(t, history)
-	page, err := asked.steps(contract.StepsRequest{LargePage: contract.LargePage{Large: true}})
-	require.NoError(t, err)
+	page := replayedAnswer(t, history, contract.QuerySteps, contract.StepsRequest{LargePage: contract.LargePage{Large: true}})
 	kept, err := page.Kept()
 	require.NoError(t, err)
 	require.Equal(t, page.ExecutionID, run.ExecutionID)
 	require.Equal(t, kept, run.Steps)
-	messages, err := asked.messages(contract.MessagesRequest{LargePage: contract.LargePage{Large: true}})
-	require.NoError(t, err)
+	messages := replayedAnswer(t, history, contract.QueryMessages, contract.MessagesRequest{LargePage: contract.LargePage{Large: true}})
 	require.Equal(t, entriesText(t, messages.Entries), entriesText(t, run.Entries))
 }
 

@@ -3,6 +3,7 @@ package history
 import (
 	"fmt"
 	"iter"
+	"slices"
 
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -107,9 +108,7 @@ func (d *decoder) facts(event *historypb.HistoryEvent) []progress.Fact {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
 		return d.began(event)
 	case enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED:
-		a := event.GetWorkflowTaskStartedEventAttributes()
-		build := a.GetWorkerVersion().GetBuildId() //nolint:staticcheck // the newer field is for versioned deployments
-		return one(progress.TaskBegan{Suggested: a.GetSuggestContinueAsNew(), Build: domain.Shorten(build, maxBuild)})
+		return one(progress.TaskBegan{Suggested: event.GetWorkflowTaskStartedEventAttributes().GetSuggestContinueAsNew(), Build: buildOf(event)})
 	case enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
 		return one(progress.TaskDone{})
 	case enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED:
@@ -210,7 +209,7 @@ func (d *decoder) began(event *historypb.HistoryEvent) []progress.Fact {
 func (d *decoder) taskFailed(a *historypb.WorkflowTaskFailedEventAttributes) []progress.Fact {
 	switch a.GetCause() {
 	case enumspb.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW:
-		return one(progress.ResetHere{})
+		return one(progress.ResetHere{From: a.GetBaseRunId()})
 	case enumspb.WORKFLOW_TASK_FAILED_CAUSE_RESET_STICKY_TASK_QUEUE,
 		enumspb.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND,
 		enumspb.WORKFLOW_TASK_FAILED_CAUSE_FORCE_CLOSE_COMMAND,
@@ -302,6 +301,31 @@ var ends = map[enumspb.EventType]progress.RunEnd{
 	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:         progress.CancelledByServer,
 	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:       progress.Terminated,
 	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW: progress.Continued,
+}
+
+// NewestBuild is that of the worker which has completed the newest workflow task of a run; empty: none has, or it did not say.
+func NewestBuild(events []*historypb.HistoryEvent) string {
+	for i, e := range slices.Backward(events) {
+		if e.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED && i > 0 {
+			return buildOf(events[i-1])
+		}
+	}
+	return ""
+}
+
+// buildOf is that of the worker which has begun a workflow task.
+func buildOf(started *historypb.HistoryEvent) string {
+	build := started.GetWorkflowTaskStartedEventAttributes().GetWorkerVersion().GetBuildId() //nolint:staticcheck // the newer field is for versioned deployments
+	return domain.Shorten(build, maxBuild)
+}
+
+// HasEnded reports whether the events of a run go to its end.
+func HasEnded(events []*historypb.HistoryEvent) bool {
+	if len(events) == 0 {
+		return false
+	}
+	_, closes := ends[events[len(events)-1].GetEventType()]
+	return closes
 }
 
 var endsByStatus = map[enumspb.WorkflowExecutionStatus]progress.RunEnd{

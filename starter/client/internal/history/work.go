@@ -2,11 +2,13 @@ package history
 
 import (
 	"fmt"
+	"slices"
 
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	failurepb "go.temporal.io/api/failure/v1"
 	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/converter"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -121,6 +123,30 @@ func replied[T any](d *decoder, w progress.Work, result *commonpb.Payloads, fact
 		return append(unreadable("the reply of "+w.Activity, err), progress.Lost{Work: w, Loss: progress.Loss{How: progress.Garbled}})
 	}
 	return one(fact(*reply))
+}
+
+// LastAnswer is the text of the last inference that has ended, of an execution or, where that is zero, of any, and the event
+// which has it. It looks at the events alone, whichever workflow has written them. What cannot be decoded is passed over.
+func LastAnswer(c converter.DataConverter, events []*historypb.HistoryEvent, of domain.ExecutionID) (text string, event int64, ok bool) {
+	for _, e := range slices.Backward(events) {
+		done := e.GetActivityTaskCompletedEventAttributes()
+		asked := done.GetScheduledEventId()
+		if done == nil || asked < 1 || asked > int64(len(events)) {
+			continue
+		}
+		scheduled := events[asked-1].GetActivityTaskScheduledEventAttributes()
+		if scheduled.GetActivityType().GetName() != string(contract.CallModel) {
+			continue
+		}
+		request, err := decode[contract.ModelRequest](c, scheduled.GetInput())
+		if err == nil && (request.Summary != nil || !of.IsZero() && request.ExecutionID != of) {
+			continue
+		}
+		if reply, err := decode[contract.ModelReply](c, done.GetResult()); err == nil && reply.Message != nil {
+			return reply.Message.Text(), e.GetEventId(), true
+		}
+	}
+	return "", 0, false
 }
 
 // oversized is how newer servers name a result above their limit.
