@@ -170,6 +170,7 @@ func wireCases(t testing.TB) []wireCase {
 		wire("scheduled_input", scheduled), filled[contract.ScheduledRun]("scheduled_run"),
 		wire("session_message", message), filled[contract.SessionReply]("session_reply"),
 		filled[contract.FollowRequest]("follow_request"), filled[contract.FollowReply]("follow_reply"),
+		filled[contract.AwaitRequest]("await_request"), filled[contract.AwaitReply]("await_reply"),
 		filled[contract.PauseRequest]("pause_request"), filled[contract.PauseReply]("pause_reply"),
 	)
 }
