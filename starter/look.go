@@ -98,13 +98,17 @@ marked: the model sees it no more.`,
   starter messages notes --json | jq 'select(.taken_back or .cleared | not)'`,
 	}, "starter messages notes", func(ctx context.Context, s *local.Stack, id string) error {
 		edits, err := s.Agents.Edits(ctx, id)
-		if err != nil && !errors.Is(err, &client.Error{Class: client.Gone}) {
-			return err
+		if err != nil {
+			if !errors.Is(err, &client.Error{Class: client.Gone}) {
+				return err
+			}
+			p.report(err)
 		}
-		return each(p, s.Agents.Messages(ctx, id), func(entry domain.Entry) error {
+		shown := each(p, s.Agents.Messages(ctx, id), func(entry domain.Entry) error {
 			said := render.Said(entry, edits)
 			return p.show(said, said.Text(p.out.Theme))
 		})
+		return cmp.Or(shown, reported(err))
 	})
 }
 

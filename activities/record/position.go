@@ -22,9 +22,11 @@ type Position struct {
 	Imported time.Time
 }
 
-// PositionOf takes the position out of the head of a session that was moved.
+// PositionOf takes the position out of the head of a session that was moved. Of the run it keeps what names the session, which
+// may go on in another run.
 func PositionOf(head account.Head) (Position, error) {
-	p := Position{Head: account.Head{AgentID: head.AgentID, Name: head.Name, Run: head.Run, Position: head.Position}}
+	run := account.Run{WorkflowID: head.Run.WorkflowID, First: head.Run.First}
+	p := Position{Head: account.Head{AgentID: head.AgentID, Name: head.Name, Run: run, Position: head.Position}}
 	p.Head.Position.Base, p.Head.Position.Segments = 0, nil
 	if err := p.check(); err != nil {
 		return Position{}, fmt.Errorf("position: %w", err)

@@ -32,9 +32,19 @@ const replayAfter = 150 * time.Millisecond
 const withoutWorker = time.Second
 
 // Account reads the parts of an agent's account, its head always. It needs no worker: where none answers soon, the history
-// is replayed. Of executions that the server has no more the records tell. What nobody has is named in Missing.
+// is replayed. Of executions that the server has no more the records tell. What nobody has is named in Missing. Where the
+// record of where the session stands cannot be read an error of class Gone says so.
 func (c *Client) Account(ctx context.Context, id string, want ...account.Part) (account.Account, error) {
-	return c.account(ctx, id, account.Request{Want: want})
+	all, err := c.account(ctx, id, account.Request{Want: want})
+	if err != nil || all.Server.Source != contract.FromRecords {
+		return all, err
+	}
+	newest := all.Head.Newest
+	after := record.Ref{AgentID: all.Head.AgentID, ExecutionID: newest.ExecutionID, Number: newest.Number}
+	if all.Head.Position, err = c.positionAfter(ctx, all.Head.Name, after, newest.MessagesTo, newest.EditsBefore); err != nil {
+		return account.Account{}, errorf(Gone, err, "whether %s was rewound or cleared since execution %d is not told: %s", id, newest.Number, err)
+	}
+	return all, nil
 }
 
 // account is Account of what a request asks for, and of the head.
