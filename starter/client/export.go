@@ -73,7 +73,7 @@ func (c *Client) Export(ctx context.Context, id string, number int) (x Export, _
 		take(r)
 	}
 	if len(x.Records) > 0 {
-		if number == 0 && x.InProgress == 0 {
+		if number == 0 && x.InProgress == 0 && unread == nil {
 			c.exportPosition(ctx, id, &x)
 		}
 		return x, nil
