@@ -116,10 +116,11 @@ func stateCommand(p *program) *cobra.Command {
 	return p.looking(&cobra.Command{
 		Use:   "state ID",
 		Short: "Save an agent's state, for another to begin with",
-		Long: `Prints what an agent's session holds, in JSON: its messages and metadata, model,
-system prompt and response format, and none of its executions. run, start and
-send take it as --messages FILE. It needs no worker. Messages that can no longer be
-read are reported as gone (exit 1), and left out.`,
+		Long: `Prints what an agent's session holds, in JSON: its messages but those that a
+rewind has taken back, its metadata, model, system prompt and response format, and
+none of its executions. run, start and send take it as --messages FILE. It needs
+no worker. Messages that can no longer be read are reported as gone (exit 1), and
+left out.`,
 		Example: `  starter state notes
   starter run --id copy --messages notes.json "Go on from there"`,
 	}, "starter state notes", func(ctx context.Context, s *local.Stack, id string) error {
