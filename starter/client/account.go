@@ -36,15 +36,27 @@ const withoutWorker = time.Second
 // record of where the session stands cannot be read an error of class Gone says so.
 func (c *Client) Account(ctx context.Context, id string, want ...account.Part) (account.Account, error) {
 	all, err := c.account(ctx, id, account.Request{Want: want})
-	if err != nil || all.Server.Source != contract.FromRecords {
-		return all, err
+	if err == nil {
+		all.Head.Position, err = c.positionIn(ctx, id, all)
 	}
-	newest := all.Head.Newest
-	after := record.Ref{AgentID: all.Head.AgentID, ExecutionID: newest.ExecutionID, Number: newest.Number}
-	if all.Head.Position, err = c.positionAfter(ctx, all.Head.Name, after, newest.MessagesTo, newest.EditsBefore); err != nil {
-		return account.Account{}, errorf(Gone, err, "whether %s was rewound or cleared since execution %d is not told: %s", id, newest.Number, err)
+	if err != nil {
+		return account.Account{}, err
 	}
 	return all, nil
+}
+
+// positionIn is where the session of an account stands, which records have apart.
+func (c *Client) positionIn(ctx context.Context, id string, a account.Account) (account.Position, error) {
+	if a.Server.Source != contract.FromRecords {
+		return a.Head.Position, nil
+	}
+	newest := a.Head.Newest
+	after := record.Ref{AgentID: a.Head.AgentID, ExecutionID: newest.ExecutionID, Number: newest.Number}
+	position, err := c.positionAfter(ctx, a.Head.Name, after, newest.MessagesTo, newest.EditsBefore)
+	if err != nil {
+		err = errorf(Gone, err, "whether %s was rewound or cleared since execution %d is not told: %s", id, newest.Number, err)
+	}
+	return position, err
 }
 
 // account is Account of what a request asks for, and of the head.

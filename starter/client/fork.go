@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 	"everstep/domain/progress"
 	"everstep/worker/host/startid"
@@ -169,12 +170,16 @@ func (c *Client) rewoundPoint(ctx context.Context, at Point) (Point, error) {
 	if err != nil || a.name == "" || at.Execution != "" || at.Step != nil {
 		return at, err
 	}
-	told, err := c.Account(ctx, at.ID)
+	told, err := c.account(ctx, at.ID, account.Request{})
 	if lostToServer(err) { // whoever reads the point says so
 		return at, nil
 	}
-	if err == nil && told.Head.Position.From != nil && told.Head.Position.From.AgentID == a.id {
-		at.Execution, at.Step = told.Head.Position.From.ExecutionID.String(), &told.Head.Position.From.Step
+	if err != nil {
+		return at, err
+	}
+	position, err := c.positionIn(ctx, at.ID, told)
+	if from := position.From; err == nil && from != nil && from.AgentID == a.id {
+		at.Execution, at.Step = from.ExecutionID.String(), &from.Step
 	}
 	return at, err
 }
