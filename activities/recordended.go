@@ -11,19 +11,24 @@ import (
 	"everstep/domain/contract"
 )
 
-// An ExecutionStore takes records of executions that have ended, and before that parts of them. To record one twice does
-// no harm. record.Store is one.
+// An ExecutionStore takes records of executions that have ended, before that parts of them, and after it the positions of their
+// session. To record one twice does no harm. record.Store is one.
 type ExecutionStore interface {
 	Record(ctx context.Context, r record.Record) error
 	RecordPart(ctx context.Context, p record.Part) error
 	// Parts are those of an execution, and ForgetParts deletes them.
 	Parts(ctx context.Context, r record.Ref) ([]record.Part, error)
 	ForgetParts(ctx context.Context, r record.Ref) error
+	// RecordPosition takes where a session stands since a rewind or a clear.
+	RecordPosition(ctx context.Context, p record.Position) error
 }
 
 func (a *Activities) record(ctx context.Context, request contract.RecordRequest) (contract.Segment, error) {
 	if request.Ended != nil {
 		return contract.Segment{}, a.recordEnded(ctx, *request.Ended)
+	}
+	if request.Moved != nil {
+		return contract.Segment{}, a.recordPosition(ctx, *request.Moved)
 	}
 	segment, err := a.config.Transcripts.Record(ctx, request)
 	if err == nil && request.RunID == "" && request.WorkflowID == "" && a.config.Records != nil {
@@ -58,8 +63,8 @@ func (a *Activities) recordPart(ctx context.Context) error {
 
 // recordEnded puts an execution among the records. What of it can no longer be told is missing there, and said to be.
 func (a *Activities) recordEnded(ctx context.Context, ended contract.EndedExecution) error {
-	if a.config.Records == nil {
-		return lacking(domain.Errorf(domain.Unavailable, "records: this worker has none; give it those of the others with --records (EVERSTEP_RECORDS)"))
+	if err := a.checkRecords(); err != nil {
+		return err
 	}
 	told, began, err := a.config.Transcripts.Ended(ctx, ended)
 	if err != nil {
@@ -82,4 +87,32 @@ func (a *Activities) recordEnded(ctx context.Context, ended contract.EndedExecut
 		activity.GetLogger(ctx).Warn("parts of an execution that is recorded as a whole are still among the records", "error", err)
 	}
 	return nil
+}
+
+func (a *Activities) checkRecords() error {
+	if a.config.Records == nil {
+		return lacking(domain.Errorf(domain.Unavailable, "records: this worker has none; give it those of the others with --records (EVERSTEP_RECORDS)"))
+	}
+	return nil
+}
+
+// recordPosition puts the position of an idle session among the records. Where the session has been moved again since, or an
+// execution has begun, there is nothing to do: a later record says where the session stands, or from where it went on.
+func (a *Activities) recordPosition(ctx context.Context, moved contract.Move) error {
+	if err := a.checkRecords(); err != nil {
+		return err
+	}
+	head, err := a.config.Transcripts.Head(ctx)
+	if err != nil {
+		return err
+	}
+	stands := head.Position.Moved != nil && head.Position.Moved.Number == moved.Number && head.Newest != nil && head.Newest.Number == moved.After
+	if !stands || head.Newest.Ended == nil {
+		return nil
+	}
+	p, err := record.PositionOf(head)
+	if err != nil {
+		return err
+	}
+	return a.config.Records.RecordPosition(ctx, p)
 }

@@ -28,7 +28,8 @@ func exportCommand(p *program) *cobra.Command {
 		Use:   "export ID",
 		Short: "Write an agent's executions to a file",
 		Long: `Writes the executions of an agent that have ended to a file, or to standard
-output: JSON, one execution a line, each with its digest. It takes them from the
+output: JSON, one execution a line, each with its digest, and where a rewind or a
+clear has left its session since. It takes them from the
 workers' records (starter help operations), else from the server. What neither
 has any more is reported as gone (exit 1), and the others are written. import
 reads the file.

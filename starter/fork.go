@@ -43,8 +43,9 @@ func forkCommand(p *program) *cobra.Command {
 		Use:   `fork ID "prompt"`,
 		Short: "Begin another agent from a step of this one",
 		Long: `Begins a new agent with what an agent had come to after a step of any of its
-executions, running or ended, and with a prompt of its own. Nothing is asked of a
-model again, and the agent that it comes from stays as it was.
+executions, running or ended, and with a prompt of its own: where neither is
+named after the last one, or where a rewind has left the session. Nothing is asked
+of a model again, and the agent that it comes from stays as it was.
 
 The fork has the model, tools and settings of the agent as they are now, unless
 flags say otherwise, and a budget of its own. It has no trusted values but those

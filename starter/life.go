@@ -62,6 +62,7 @@ func clearCommand(p *program) *cobra.Command {
 		Long: `Drops the conversation of an idle session for what its model sees. All of it
 stays readable, and the session keeps what it is and has done: its model, calls
 of unknown outcome, standing approvals, trusted values, notes of tools, counts.
+A rewind takes it back. messages marks what was cleared, from the records too.
 execution_history shows the model none of what was cleared.`,
 		Example: `  starter clear notes`,
 	}, "starter clear notes", func(ctx context.Context, s *local.Stack, id string) error {

@@ -98,13 +98,17 @@ marked: the model sees it no more.`,
   starter messages notes --json | jq 'select(.taken_back or .cleared | not)'`,
 	}, "starter messages notes", func(ctx context.Context, s *local.Stack, id string) error {
 		edits, err := s.Agents.Edits(ctx, id)
-		if err != nil && !errors.Is(err, &client.Error{Class: client.Gone}) {
-			return err
+		if err != nil {
+			if !errors.Is(err, &client.Error{Class: client.Gone}) {
+				return err
+			}
+			p.report(err)
 		}
-		return each(p, s.Agents.Messages(ctx, id), func(entry domain.Entry) error {
+		shown := each(p, s.Agents.Messages(ctx, id), func(entry domain.Entry) error {
 			said := render.Said(entry, edits)
 			return p.show(said, said.Text(p.out.Theme))
 		})
+		return cmp.Or(shown, reported(err))
 	})
 }
 
@@ -112,10 +116,11 @@ func stateCommand(p *program) *cobra.Command {
 	return p.looking(&cobra.Command{
 		Use:   "state ID",
 		Short: "Save an agent's state, for another to begin with",
-		Long: `Prints what an agent's session holds, in JSON: its messages and metadata, model,
-system prompt and response format, and none of its executions. run, start and
-send take it as --messages FILE. It needs no worker. Messages that can no longer be
-read are reported as gone (exit 1), and left out.`,
+		Long: `Prints what an agent's session holds, in JSON: its messages but those that a
+rewind has taken back, its metadata, model, system prompt and response format, and
+none of its executions. run, start and send take it as --messages FILE. It needs
+no worker. Messages that can no longer be read are reported as gone (exit 1), and
+left out.`,
 		Example: `  starter state notes
   starter run --id copy --messages notes.json "Go on from there"`,
 	}, "starter state notes", func(ctx context.Context, s *local.Stack, id string) error {

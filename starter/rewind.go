@@ -35,7 +35,7 @@ Nothing that was done since is undone. Calls have had their effects: those that
 may have are named. Tokens and money stay spent, and what is remembered beside the
 conversation stays as it is now: calls of unknown outcome, standing approvals,
 notes, trusted values, the model. All stays readable; messages marks what was
-taken back.
+taken back, from the records too (starter help operations).
 
 It is refused while an execution is in progress, and needs a server that is up and
 a worker. An agent without a name is not rewound: fork it.`,

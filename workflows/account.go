@@ -200,7 +200,7 @@ func (s session) accountHead(request account.Request) (account.Head, error) {
 		AgentID: s.in.AgentID, Name: s.in.Name, Run: s.ownRun(),
 		Doing: s.doing, Since: s.since, Lacking: s.lacking, Open: s.in.Name != "" && !s.mail.Closed(), Suspended: s.mail.Suspended(),
 		Position: account.Position{
-			Length: s.talk.Len(), Edits: s.talk.Edits(), From: s.rewindTarget(), Base: s.talk.Log().Base(), Segments: s.run.inheritedSegments,
+			Length: s.talk.Len(), Edits: s.talk.Edits(), From: s.rewindTarget(), Moved: s.records.moved, Base: s.talk.Log().Base(), Segments: s.run.inheritedSegments,
 		},
 		Waits: s.waitsForPeople(), AlwaysAllowed: append([]domain.StandingApproval{}, s.state.StandingApprovals()...),
 		Unread: s.waitingMessages(), Configuration: s.configuration(request.Wants(account.Definition)), Ledger: s.ledger(),

@@ -62,6 +62,7 @@ func fullCarry(t *testing.T, in contract.SessionInput) contract.Carry {
 		Handed: &contract.Handed{
 			Agent: "billing", Times: 2, Approvals: []domain.Approvals{*domain.ApprovalsOf("writes")},
 		},
+		Moved: &contract.Move{Number: 3, After: 1, At: noon}, PositionUnrecorded: true,
 		MessagesFrom: 5, Unrecorded: []contract.EndedExecution{{Number: 1, RunID: "run"}},
 		Unsent: []contract.AnsweredUpdate[contract.UnsendReply]{{ID: "d"}}, MessagesWaited: 22,
 		Suspended: &contract.Suspension{Reason: "audit"}, Emptied: []contract.AnsweredUpdate[contract.ClearReply]{{ID: "e"}},

@@ -72,6 +72,7 @@ func (o Options) execute(ctx workflow.Context, in *contract.SessionInput) (*cont
 	}
 	if s.in.Name != "" {
 		s.recordPending()
+		s.recordLastPosition()
 	}
 	s.unbind()
 	s.awaitHandlers()
@@ -90,6 +91,11 @@ func (s session) awaitWork() bool {
 			return false
 		case s.mail.PostWaiting():
 			return true
+		case s.recordsPosition():
+			if permit, ok := s.mail.Permit(mailbox.WhileIdle); ok {
+				s.recordPosition(permit)
+			}
+			continue
 		case s.wantsNewRun():
 			s.idleInOutage()
 			if permit, ok := s.mail.Permit(mailbox.WhileIdle); ok && s.carriable(permit) {

@@ -102,6 +102,7 @@ func (s session) clear(contract.ClearRequest) contract.ClearReply {
 	hidden := s.talk.Len() - s.talk.Edits().Hidden
 	s.talk.empty()
 	s.standAt(nil)
+	s.moved()
 	return contract.ClearReply{Messages: hidden}
 }
 
@@ -124,19 +125,22 @@ func (s session) idleTime() (timeout time.Duration, since time.Time) {
 func (s session) idle() {
 	timeout, since := s.idleTime()
 	if timeout == 0 {
-		s.wait(func() bool { return s.mail.Woken() || s.wantsNewRun() })
+		s.wait(func() bool { return s.mail.Woken() || s.hasIdleWork() })
 		return
 	}
 	if left := since.Add(timeout).Sub(s.now()); left > 0 {
-		s.mail.Idle(left, s.wantsNewRun)
+		s.mail.Idle(left, s.hasIdleWork)
 		return
 	}
 	if s.staysOpen() {
 		s.note(fmt.Sprintf("idle for longer than %s, and open all the same: it is suspended, or calls of unknown outcome are unsettled", timeout))
-		s.wait(func() bool { return s.mail.Woken() || s.wantsNewRun() || !s.staysOpen() })
+		s.wait(func() bool { return s.mail.Woken() || s.hasIdleWork() || !s.staysOpen() })
 		return
 	}
 	s.mail.Close()
 }
+
+// hasIdleWork reports whether there is something to do while the session is idle.
+func (s session) hasIdleWork() bool { return s.wantsNewRun() || s.recordsPosition() }
 
 func (s session) staysOpen() bool { return len(s.state.Unsettled()) > 0 || s.mail.Suspended() != nil }

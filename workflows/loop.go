@@ -106,6 +106,7 @@ func (s session) beginExecution() {
 			prior = s.in.Carry.Prior
 		}
 	}
+	s.records.forgetPosition()
 	id := s.nextExecutionID()
 	next.Parts = next.Parts || !next.GoesOn && s.rewound() != nil
 	s.mail.Begin()

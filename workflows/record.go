@@ -12,20 +12,41 @@ import (
 	"everstep/workflows/internal/mailbox"
 )
 
-// records are the ended executions that are not among the records yet. A store that is down holds nothing up for
-// good: what it did not take is tried again when the next execution has ended.
+// records are the ended executions that are not among the records yet, and the position of the session. A store that is down
+// holds nothing up for good: the executions that it did not take are tried again when the next one has ended.
 type records struct {
 	pending []contract.EndedExecution
 	// why is how the newest try failed; empty where none has.
 	why string
 	// lost counts those that were given up.
 	lost int
+	// moved is the newest rewind or clear. position says whether where the session stands since then is among the records.
+	moved    *contract.Move
+	position positionRecord
 }
+
+// A positionRecord says what has become of the record of the session's position.
+type positionRecord int
+
+const (
+	// positionRecorded: it is among the records, or needs no record, as no move has come since the newest execution began.
+	positionRecorded positionRecord = iota
+	// positionDue: it is to be recorded while the session is idle.
+	positionDue
+	// positionFailed: the store did not take it in this run. It is tried again when the session closes, or in the next run.
+	positionFailed
+)
 
 // mostUnrecorded bounds the executions that wait for the store.
 const mostUnrecorded = 64
 
-func newRecords(carry contract.Carry) *records { return &records{pending: carry.Unrecorded} }
+func newRecords(carry contract.Carry) *records {
+	position := positionRecorded
+	if carry.PositionUnrecorded {
+		position = positionDue
+	}
+	return &records{pending: carry.Unrecorded, moved: carry.Moved, position: position}
+}
 
 func (r *records) add(ended contract.EndedExecution) {
 	r.pending = append(slices.Clip(r.pending), ended)
@@ -44,13 +65,37 @@ func (r *records) took(told bool) {
 
 func (r *records) failed(why string) { r.why = why }
 
-func (r *records) handOver(to *contract.Carry) { to.Unrecorded = r.pending }
+// move notes where the session stands from now on, which is due to be recorded where anything is.
+func (r *records) move(after int, at time.Time, recorded bool) {
+	move := contract.Move{Number: 1, After: after, At: at}
+	if r.moved != nil {
+		move.Number = r.moved.Number + 1
+	}
+	if r.moved = &move; recorded && after > 0 {
+		r.position = positionDue
+	}
+}
 
-// missing says which executions are not among the records; empty: all are that are to be.
+// forgetPosition is for an execution that begins: its own record will say from where it went on.
+func (r *records) forgetPosition() { r.position = positionRecorded }
+
+func (r *records) tookPosition() { r.position, r.why = positionRecorded, "" }
+
+func (r *records) failedPosition(why string) { r.position, r.why = positionFailed, why }
+
+func (r *records) handOver(to *contract.Carry) {
+	to.Unrecorded, to.Moved, to.PositionUnrecorded = r.pending, r.moved, r.position != positionRecorded
+}
+
+// missing says what is not among the records; empty: all is that is to be.
 func (r *records) missing() string {
 	switch {
-	case len(r.pending)+r.lost == 0:
+	case len(r.pending)+r.lost == 0 && r.position == positionRecorded:
 		return ""
+	case len(r.pending)+r.lost == 0 && r.why == "":
+		return "the position of the session, which waits for it"
+	case len(r.pending)+r.lost == 0:
+		return "the position of the session; " + r.why
 	case len(r.pending) == 0:
 		return fmt.Sprintf("executions that could no longer be told: %d", r.lost)
 	case r.why == "":
@@ -62,12 +107,56 @@ func (r *records) missing() string {
 // recordEnded puts the execution that has ended among the records, after those that still wait. Its outcome has been
 // told by then. The activity may run twice: a record takes the place of the same one.
 func (s session) recordEnded() {
-	if s.resolved == nil || !s.resolved.Records {
+	if !s.hasRecords() {
 		return
 	}
 	s.records.add(contract.EndedExecution{Number: s.state.ExecutionCount(), RunID: s.info.WorkflowExecution.RunID})
 	s.recordPending()
 	s.note("ended")
+}
+
+func (s session) hasRecords() bool { return s.resolved != nil && s.resolved.Records }
+
+// moved notes that a rewind or a clear has changed where the session stands.
+func (s session) moved() { s.records.move(s.state.ExecutionCount(), s.now(), s.hasRecords()) }
+
+// recordsPosition reports whether the position is to be recorded now.
+func (s session) recordsPosition() bool {
+	return s.records.position == positionDue && s.canRecordPosition()
+}
+
+// canRecordPosition reports whether the position can be recorded: after the executions, so that while they wait for the store
+// it waits too.
+func (s session) canRecordPosition() bool {
+	return len(s.records.pending) == 0 && s.hasRecords() && !s.exhausted()
+}
+
+// recordLastPosition tries once more, as the session is over.
+func (s session) recordLastPosition() {
+	if s.records.position != positionRecorded && s.canRecordPosition() {
+		s.recordPosition(s.mail.LastWord())
+	}
+}
+
+// recordPosition puts where the session stands among the records. A message that begins an execution cuts it off where the
+// permit lets it, since the record of that execution says from where it went on. The activity may run twice: it writes the
+// same record.
+func (s session) recordPosition(permit mailbox.Permit) {
+	s.note("recording the position")
+	moved := *s.records.moved
+	timeout, attempts := s.patienceWithStore()
+	options := s.briefOptions(timeout, attempts, fmt.Sprintf("record the position after execution %d", moved.After))
+	options.ScheduleToCloseTimeout = timeout
+	_, cutOff, err := mailbox.Call(s.root, permit, options, contract.Record, contract.RecordRequest{Moved: &moved})
+	switch {
+	case cutOff, s.records.moved.Number != moved.Number: // it is still due
+	case err == nil:
+		s.records.tookPosition()
+	default:
+		why := lossOf(err).Err()
+		workflow.GetLogger(s.root).Warn("the position of the session is not among the records", "after", moved.After, "error", why)
+		s.records.failedPosition(why.Message)
+	}
 }
 
 // recordPending tries those that wait, the oldest first. A session that closes tries once more.

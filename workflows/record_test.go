@@ -22,6 +22,18 @@ func recorder(try func(ended contract.EndedExecution) error) *world {
 	return w
 }
 
+// positionRecorder is a world whose worker has records, which take executions. A try to record a position is told its move.
+func positionRecorder(try func(contract.Move) error) *world {
+	w := recorder(nil)
+	w.record = func(r contract.RecordRequest) (contract.Segment, error) {
+		if r.Moved == nil {
+			return contract.Segment{}, nil
+		}
+		return contract.Segment{}, try(*r.Moved)
+	}
+	return w
+}
+
 func unrecorded(t *testing.T, env *testsuite.TestWorkflowEnvironment) string {
 	t.Helper()
 	value, err := env.QueryWorkflow(string(contract.QueryStatus), contract.StatusRequest{})
@@ -158,4 +170,125 @@ func TestACancellationBetweenExecutions(t *testing.T) {
 			require.Contains(t, spoken(t, env), "user: more")
 		})
 	}
+}
+
+// TestEachMoveOfAnIdleSessionIsRecorded, with the position as the activity reads it. A rewind that begins an execution needs no
+// record: that of the execution says from where it went on.
+func TestEachMoveOfAnIdleSessionIsRecorded(t *testing.T) {
+	t.Parallel()
+	var env *testsuite.TestWorkflowEnvironment
+	var moves [][]int
+	w := positionRecorder(func(moved contract.Move) error {
+		value, err := env.QueryWorkflow(string(account.Query), account.Request{Want: []account.Part{account.HeadOf}})
+		if err != nil {
+			return err
+		}
+		var page account.Page
+		require.NoError(t, value.Get(&page))
+		position := page.Head.Position
+		require.Equal(t, moved, *position.Moved)
+		require.NotNil(t, page.Head.Newest.Ended)
+		moves = append(moves, []int{moved.Number, moved.After, position.Length, len(position.Edits.TakenBack), position.Edits.Emptied})
+		return nil
+	})
+	env = w.environment(t)
+	promptsHourly(t, env, 1)
+	begun := env.Now()
+	rewinds(t, env, 2*time.Hour, "r1", 1, 1)
+	puts(env, 3*time.Hour, "c1", contract.UpdateClear, contract.ClearRequest{})
+	rewinds(t, env, 4*time.Hour, "r2", 2, 1)
+	rewinds(t, env, 5*time.Hour, "r3", 1, 1, thenSaying("otherwise"))
+	env.RegisterDelayedCallback(func() {
+		require.Empty(t, unrecorded(t, env))
+		moved := query(t, env, account.Query, account.Request{Want: []account.Part{account.HeadOf}}).Head.Position.Moved
+		require.Equal(t, contract.Move{Number: 4, After: 2, At: begun.Add(5 * time.Hour).UTC()}, *moved)
+	}, 6*time.Hour)
+	puts(env, 7*time.Hour, "c2", contract.UpdateClear, contract.ClearRequest{})
+	closes(env, 8*time.Hour, "close")
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, [][]int{{1, 2, 4, 1, 0}, {2, 2, 4, 1, 4}, {3, 2, 4, 0, 0}, {5, 3, 6, 1, 6}}, moves)
+}
+
+// TestAStoreThatDoesNotTakeAPosition holds nothing up: what is missing is said, and tried again with the next move, and when the
+// session closes. What an execution has gone on from since is told by its own record.
+func TestAStoreThatDoesNotTakeAPosition(t *testing.T) {
+	t.Parallel()
+	const down = "the position of the session; the worker failed: the bucket is gone"
+	var env *testsuite.TestWorkflowEnvironment
+	var taken []int
+	begun, tries := time.Time{}, 0
+	w := positionRecorder(func(moved contract.Move) error {
+		if tries++; env.Now().Sub(begun) < 7*time.Hour {
+			return bucketGone()
+		}
+		taken = append(taken, moved.Number)
+		return nil
+	})
+	env = w.environment(t)
+	begun = env.Now()
+	puts(env, time.Hour, "c1", contract.UpdateClear, contract.ClearRequest{})
+	tried := 0
+	env.RegisterDelayedCallback(func() {
+		require.Equal(t, down, unrecorded(t, env))
+		tried = tries
+	}, 2*time.Hour)
+	sends(env, 3*time.Hour, "u1", contract.SendRequest{Prompt: "more"})
+	env.RegisterDelayedCallback(func() {
+		require.Empty(t, unrecorded(t, env))
+		require.Equal(t, tried, tries, "it is not tried while nothing happens, nor needed any more")
+	}, 4*time.Hour)
+	puts(env, 5*time.Hour, "c2", contract.UpdateClear, contract.ClearRequest{})
+	env.RegisterDelayedCallback(func() { require.Equal(t, down, unrecorded(t, env)) }, 6*time.Hour)
+	closes(env, 8*time.Hour, "close")
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, []int{2}, taken)
+	require.Empty(t, unrecorded(t, env))
+}
+
+// TestAMessageDoesNotWaitForThePosition: the execution that it begins cuts off the record.
+func TestAMessageDoesNotWaitForThePosition(t *testing.T) {
+	t.Parallel()
+	var env *testsuite.TestWorkflowEnvironment
+	sent := &verdict{}
+	w := positionRecorder(func(contract.Move) error {
+		if !sent.accepted {
+			env.UpdateWorkflow(string(contract.UpdateSend), "u1", sent, contract.SendRequest{Prompt: "more"})
+		}
+		return bucketGone()
+	})
+	env = w.environment(t)
+	begun := env.Now()
+	var began time.Duration
+	w.model = func(contract.ModelRequest) (contract.ModelReply, error) {
+		began = env.Now().Sub(begun)
+		return says("one"), nil
+	}
+	puts(env, time.Hour, "c1", contract.UpdateClear, contract.ClearRequest{})
+	closes(env, 2*time.Hour, "close")
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, 2, outcome(t, env).Number)
+	require.Equal(t, time.Hour, began)
+}
+
+// TestAPositionIsRecordedByTheNextRun, where the one before could not.
+func TestAPositionIsRecordedByTheNextRun(t *testing.T) {
+	t.Parallel()
+	in := input(t, "named")
+	in.Prompt = ""
+	carry := fullCarry(t, in)
+	carry.Unrecorded, carry.Resolved.Records, carry.Suspended = nil, true, nil
+	in.Carry = &carry
+	var taken []int
+	w := positionRecorder(func(moved contract.Move) error {
+		taken = append(taken, moved.Number)
+		return nil
+	})
+	env := w.environment(t)
+	env.RegisterDelayedCallback(func() { require.Empty(t, unrecorded(t, env)) }, time.Minute)
+	env.RegisterDelayedCallback(env.CancelWorkflow, time.Hour)
+	env.ExecuteWorkflow(string(contract.Execute), in)
+	require.Equal(t, []int{3}, taken)
 }

@@ -53,6 +53,7 @@ func (s session) rewind(r contract.RewindRequest) contract.RewindReply {
 	}
 	s.talk.rewind(r)
 	s.standAt(&r.Origin)
+	s.moved()
 	if reply.Began {
 		s.mail.Post(mailbox.NextExecution{Prompt: r.Prompt, Model: r.Model, Budget: r.Budget, By: domain.Starter{Program: r.By}})
 	}

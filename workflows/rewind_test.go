@@ -168,6 +168,23 @@ func TestClearAfterARewind(t *testing.T) {
 	require.Equal(t, []string{"anew"}, seen(t, env, w.asked[1]))
 }
 
+// TestARewindTakesAClearBack: to the end of the newest execution too, with which the clear stands at the same message.
+func TestARewindTakesAClearBack(t *testing.T) {
+	t.Parallel()
+	w := &world{model: plays(says("one"), says("two"))}
+	env := w.environment(t)
+	puts(env, time.Hour, "u1", contract.UpdateClear, contract.ClearRequest{})
+	rewinds(t, env, 2*time.Hour, "u2", 1, 1)
+	var view contract.StatusView
+	env.RegisterDelayedCallback(func() { view = status(t, env) }, 3*time.Hour)
+	sends(env, 4*time.Hour, "u3", contract.SendRequest{Prompt: "more"})
+	closes(env, 5*time.Hour, "u4")
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	require.Equal(t, 2, outcome(t, env).Number)
+	require.Equal(t, []string{"hello", "one", "more"}, seen(t, env, w.asked[1]))
+	require.Zero(t, view.Cleared, "nothing is marked as cleared that the model sees")
+}
+
 // TestWhatNoSessionIsRewoundTo is refused, and changes nothing.
 func TestWhatNoSessionIsRewoundTo(t *testing.T) {
 	t.Parallel()

@@ -13,6 +13,7 @@ import (
 
 	"everstep/activities/build"
 	"everstep/domain"
+	"everstep/domain/account"
 )
 
 // Format names the form of kept records and exported files.
@@ -43,7 +44,7 @@ type head struct {
 	Records       int    `json:"records"`
 }
 
-// A kept is the line of a record. The digest is of the bytes of the record as they stand.
+// A kept is the line of a record or of a position. The digest is of the bytes of the record as they stand.
 type kept struct {
 	Digest domain.Digest   `json:"digest"`
 	Record json.RawMessage `json:"record"`
@@ -54,40 +55,54 @@ type tail struct {
 	End *domain.Digest `json:"end"`
 }
 
-// Write writes records: a line that says what the file is, one for each record with its digest, and an end.
-func Write(w io.Writer, records ...Record) error {
+// Write writes records: a line that says what the file is, one for each execution with its digest, behind it one for the
+// position that the session was moved to since, and an end.
+func Write(w io.Writer, records ...Record) error { return write(w, linesOf(records)...) }
+
+// Compressed is Write, compressed. Equal records have equal bytes.
+func Compressed(w io.Writer, records ...Record) error { return compressed(w, linesOf(records)...) }
+
+func linesOf(records []Record) (lines []any) {
+	for _, r := range records {
+		if lines = append(lines, r); r.Moved != nil {
+			lines = append(lines, *r.Moved)
+		}
+	}
+	return lines
+}
+
+func write(w io.Writer, all ...any) error {
 	lines := json.NewEncoder(w)
 	lines.SetEscapeHTML(false)
-	if err := lines.Encode(head{Format, SchemaVersion, build.ID(), len(records)}); err != nil {
+	if err := lines.Encode(head{Format, SchemaVersion, build.ID(), len(all)}); err != nil {
 		return err
 	}
-	var all [][]byte
-	for _, r := range records {
-		text, err := domain.Encode(r)
+	var digests [][]byte
+	for i, line := range all {
+		text, err := domain.Encode(line)
 		if err != nil {
-			return fmt.Errorf("record %d: %w", r.Number, err)
+			return fmt.Errorf("record %d: %w", i+1, err)
 		}
 		digest := domain.DigestOf(text)
-		all = append(all, digest[:])
+		digests = append(digests, digest[:])
 		if _, err = fmt.Fprintf(w, "{\"digest\":%q,\"record\":%s}\n", digest, text); err != nil {
 			return err
 		}
 	}
-	return lines.Encode(tail{new(domain.DigestOf(all...))})
+	return lines.Encode(tail{new(domain.DigestOf(digests...))})
 }
 
-// Compressed is Write, compressed. Equal records have equal bytes.
-func Compressed(w io.Writer, records ...Record) error {
+func compressed(w io.Writer, lines ...any) error {
 	z, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		return err
 	}
-	return errors.Join(Write(z, records...), z.Close())
+	return errors.Join(write(z, lines...), z.Close())
 }
 
 // Read reads what Write or Compressed has written, whole or not at all. Its errors name the line and the field.
 func Read(r io.Reader) (records []Record, _ error) {
-	err := read(r, MaxRecord, func(one Record) error {
+	err := readRecords(r, func(one Record) error {
 		records = append(records, one)
 		return nil
 	})
@@ -103,7 +118,7 @@ func All(file io.ReadSeeker) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		_, err := file.Seek(0, io.SeekStart)
 		if err == nil {
-			err = read(file, MaxRecord, func(one Record) error {
+			err = readRecords(file, func(one Record) error {
 				if !yield(one, nil) {
 					return errEnough
 				}
@@ -118,8 +133,31 @@ func All(file io.ReadSeeker) iter.Seq2[Record, error] {
 
 var errEnough = errors.New("nobody wants more")
 
-// read has each record of a file taken. No line may be longer than most bytes.
-func read(r io.Reader, most int, take func(Record) error) error {
+// readRecords has each record of a file taken, with the position that stands behind it.
+func readRecords(r io.Reader, take func(Record) error) error {
+	var last *Record
+	err := read(r, MaxRecord, func(line any) (err error) {
+		if p, moved := line.(Position); moved {
+			if last == nil || last.Moved != nil || last.Ref() != p.After() {
+				return invalid("record.head.position.moved", "does not stand behind the execution that it comes after, %d", p.After().Number)
+			}
+			last.Moved = &p
+			return nil
+		}
+		if last != nil {
+			err = take(*last)
+		}
+		last = new(line.(Record))
+		return err
+	})
+	if err == nil && last != nil {
+		err = take(*last)
+	}
+	return err
+}
+
+// read has each line of a file taken, which is a Record or a Position. No line may be longer than most bytes.
+func read(r io.Reader, most int, take func(any) error) error {
 	file := bufio.NewReader(r)
 	if _, err := file.Peek(1); errors.Is(err, io.EOF) {
 		return domain.Errorf(domain.Invalid, "line 1: is missing: the file is empty; give one that export has written")
@@ -144,18 +182,24 @@ func read(r io.Reader, most int, take func(Record) error) error {
 		}
 		one, digest, err := readKept(line)
 		if err == nil && most == MaxRecord {
-			err = one.keeps()
+			err = keeps(one)
 		}
-		if err == nil && seen[one.ExecutionID] {
-			err = domain.Errorf(domain.Invalid, "record.execution_id: %s comes twice", one.ExecutionID)
+		if r, ok := one.(Record); ok && err == nil {
+			if seen[r.ExecutionID] {
+				err = domain.Errorf(domain.Invalid, "record.execution_id: %s comes twice", r.ExecutionID)
+			}
+			seen[r.ExecutionID], r.Build = true, domain.Shorten(head.Build, maxBuild)
+			one = r
+		}
+		if err == nil {
+			digests = append(digests, digest[:])
+			err = take(one)
+		}
+		if errors.Is(err, errEnough) {
+			return err
 		}
 		if err != nil {
 			return lines.wrong(err)
-		}
-		seen[one.ExecutionID] = true
-		one.Build = domain.Shorten(head.Build, maxBuild)
-		if digests = append(digests, digest[:]); take(one) != nil {
-			return errEnough
 		}
 	}
 	last, err := lines.next()
@@ -208,34 +252,44 @@ func readHead(line []byte) (h head, err error) {
 	return h, nil
 }
 
-func readKept(line []byte) (r Record, digest domain.Digest, err error) {
+func readKept(line []byte) (one any, digest domain.Digest, err error) {
 	var k kept
 	if err := domain.DecodeInto(line, &k); err != nil {
-		return r, digest, err
+		return nil, digest, err
 	}
 	if k.Record == nil {
-		return r, digest, domain.Errorf(domain.Invalid, "record: is missing; the head says that there are more")
+		return nil, digest, domain.Errorf(domain.Invalid, "record: is missing; the head says that there are more")
 	}
 	if domain.DigestOf(k.Record) != k.Digest {
-		return r, digest, domain.Errorf(domain.Invalid, "digest: is not that of the record; the file was damaged or changed"+anew)
+		return nil, digest, domain.Errorf(domain.Invalid, "digest: is not that of the record; the file was damaged or changed"+anew)
 	}
-	if err = domain.DecodeInto(k.Record, &r); err == nil {
-		err = r.check()
-	}
-	if err != nil {
+	if one, err = decoded(k.Record); err != nil {
 		err = fmt.Errorf("record.%w", err)
 	}
-	return r, k.Digest, err
+	return one, k.Digest, err
+}
+
+// decoded reads a Record or a Position out of its account.
+func decoded(text []byte) (any, error) {
+	var a account.Account
+	if err := domain.DecodeInto(text, &a); err != nil {
+		return nil, err
+	}
+	if a.Head != nil && a.Head.Position.Moved != nil {
+		return positionIn(a)
+	}
+	r, err := recordOf(a)
+	if err == nil {
+		err = r.check()
+	}
+	return r, err
 }
 
 // keeps refuses what is read and, once it was written again, no more: whoever made a file may leave out what we always write.
-func (r Record) keeps() error {
-	text, err := domain.Encode(r)
+func keeps(line any) error {
+	text, err := domain.Encode(line)
 	if err == nil {
-		var again Record
-		if again, err = domain.Decode[Record](text); err == nil {
-			err = again.check()
-		}
+		_, err = decoded(text)
 	}
 	if err != nil {
 		return domain.Errorf(domain.Invalid, "record.%s", err)

@@ -41,6 +41,9 @@ type Record struct {
 	Build string
 	// Imported is when it came out of a file; zero: it was recorded here.
 	Imported time.Time
+	// Moved is where a rewind or a clear has moved the session to since, in a file where it stands behind the record; nil: none has.
+	// In a store it is an object of its own, and no part of the record.
+	Moved *Position
 }
 
 // A Ref names a record of an agent.
@@ -121,15 +124,14 @@ func invalid(field, format string, args ...any) error {
 // check refuses what is no record of an execution that has ended. Its errors name the field of the record's account.
 func (r Record) check() error {
 	ended := func(field, format string, args ...any) error { return invalid("executions[0]."+field, format, args...) }
+	if err := checkHead(account.Head{AgentID: r.AgentID, Name: r.Name, Run: account.Run{First: r.FirstRunID}}); err != nil {
+		return err
+	}
 	switch {
-	case r.AgentID.IsZero():
-		return invalid("head.agent_id", "is missing")
 	case r.ExecutionID.IsZero():
 		return ended("execution_id", "is missing")
 	case r.Number < 1 || r.Number > domain.MaxCount:
 		return ended("execution_number", "is %d; executions are counted from 1", r.Number)
-	case r.FirstRunID == "":
-		return invalid("head.run.first_run_id", "is missing")
 	case r.ExecutionID != r.AgentID.Execution(r.FirstRunID, r.Number):
 		return ended("execution_id", "is %s, which is not that of execution %d of the session that run %q began", r.ExecutionID, r.Number, domain.Shorten(r.FirstRunID, 64))
 	case !r.Status.Terminal():
@@ -150,15 +152,6 @@ func (r Record) check() error {
 	}
 	if err := r.HeldTo.Check(); err != nil {
 		return ended("held_to", "%s", err)
-	}
-	if r.Name != "" {
-		id, err := domain.AgentIDOf(r.Name)
-		if err != nil {
-			return invalid("head.name", "%s", err)
-		}
-		if id != r.AgentID {
-			return invalid("head.name", "%q is not that of agent %s", r.Name, r.AgentID)
-		}
 	}
 	for i, step := range r.Steps {
 		if n := step.Step.Number; n < 1 || n > r.Outcome.Steps || i > 0 && n <= r.Steps[i-1].Step.Number {

@@ -64,11 +64,17 @@ func (s *Store) Record(ctx context.Context, r Record) error {
 	if err := r.check(); err != nil {
 		return err
 	}
+	r.Moved = nil // it is an object of its own
+	return s.write(ctx, r.Ref().key(), r)
+}
+
+// write keeps a record or a position as a file of its own.
+func (s *Store) write(ctx context.Context, key string, line any) error {
 	var object bytes.Buffer
-	if err := Compressed(&object, r); err != nil {
-		return domain.Errorf(domain.Internal, "record: execution %d: %s", r.Number, err)
+	if err := compressed(&object, line); err != nil {
+		return domain.Errorf(domain.Internal, "record: %s: %s", key, err)
 	}
-	return s.failed(ctx, "write", r.Ref().key(), s.objects.write(ctx, r.Ref().key(), object.Bytes()))
+	return s.failed(ctx, "write", key, s.objects.write(ctx, key, object.Bytes()))
 }
 
 // Agents are those of which there may be records, in no order: of one whose records are just being deleted there may be none.
@@ -92,50 +98,61 @@ func (s *Store) List(ctx context.Context, agent domain.AgentID) ([]Ref, error) {
 	if err != nil {
 		return nil, s.failed(ctx, "list", folder(agent), err)
 	}
-	var refs []Ref
-	for _, name := range names {
-		if r, ok := refOf(agent, name); ok {
-			refs = append(refs, r)
-		}
-	}
+	refs := refsIn(agent, names)
 	slices.SortFunc(refs, func(a, b Ref) int {
 		return cmp.Or(cmp.Compare(a.Number, b.Number), strings.Compare(a.ExecutionID.String(), b.ExecutionID.String()))
 	})
 	return refs, nil
 }
 
+// refsIn are the records among the names of an agent's folder.
+func refsIn(agent domain.AgentID, names []string) (refs []Ref) {
+	for _, name := range names {
+		if r, ok := refOf(agent, name); ok {
+			refs = append(refs, r)
+		}
+	}
+	return refs
+}
+
 // Get reads a record. The error is ErrNone where the store has no such, also where it had; one that cannot be read is Internal, and
 // of a build whose form this one does not read a domain.OtherSchema besides.
 func (s *Store) Get(ctx context.Context, ref Ref) (Record, error) {
-	key := ref.key()
-	object, err := s.objects.read(ctx, key)
-	if errors.Is(err, fs.ErrNotExist) {
-		return Record{}, fmt.Errorf("records: %s has no %s: %w", s.name, key, ErrNone)
-	}
-	if err != nil {
-		return Record{}, s.failed(ctx, "read", key, err)
-	}
-	var records []Record
-	err = read(bytes.NewReader(object), MaxBytes, func(one Record) error { // it was written here, or bounded when it was imported
-		records = append(records, one)
-		return nil
-	})
-	switch {
-	case err != nil:
-		return Record{}, wrong{domain.Errorf(domain.Internal, "records: %s of %s cannot be read: %s", key, s.name, err), err}
-	case len(records) != 1 || records[0].Ref() != ref:
-		return Record{}, domain.Errorf(domain.Internal, "records: %s of %s holds another execution", key, s.name)
-	}
-	return records[0], nil
+	return get(ctx, s, ref.key(), func(r Record) bool { return r.Ref() == ref })
 }
 
-// Delete deletes all records of an agent, and says how many there were. It may be done again.
-func (s *Store) Delete(ctx context.Context, agent domain.AgentID) (int, error) {
-	refs, err := s.List(ctx, agent)
-	if err != nil {
-		return 0, err
+// get reads the one record or position that an object holds, which has to be ours.
+func get[T Record | Position](ctx context.Context, s *Store, key string, ours func(T) bool) (none T, _ error) {
+	object, err := s.objects.read(ctx, key)
+	if errors.Is(err, fs.ErrNotExist) {
+		return none, fmt.Errorf("records: %s has no %s: %w", s.name, key, ErrNone)
 	}
-	return len(refs), s.failed(ctx, "delete", folder(agent), s.objects.remove(ctx, folder(agent)))
+	if err != nil {
+		return none, s.failed(ctx, "read", key, err)
+	}
+	var lines []any
+	err = read(bytes.NewReader(object), MaxBytes, func(line any) error { // it was written here, or bounded when it was imported
+		lines = append(lines, line)
+		return nil
+	})
+	if err != nil {
+		return none, wrong{domain.Errorf(domain.Internal, "records: %s of %s cannot be read: %s", key, s.name, err), err}
+	}
+	if len(lines) == 1 {
+		if one, ok := lines[0].(T); ok && ours(one) {
+			return one, nil
+		}
+	}
+	return none, domain.Errorf(domain.Internal, "records: %s of %s holds something else than its name says", key, s.name)
+}
+
+// Delete deletes all records of an agent, those of positions too, and says how many there were. It may be done again.
+func (s *Store) Delete(ctx context.Context, agent domain.AgentID) (int, error) {
+	names, err := s.objects.list(ctx, folder(agent))
+	if err != nil {
+		return 0, s.failed(ctx, "list", folder(agent), err)
+	}
+	return len(refsIn(agent, names)) + positions(names), s.failed(ctx, "delete", folder(agent), s.objects.remove(ctx, folder(agent)))
 }
 
 // Forget deletes one record.

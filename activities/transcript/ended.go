@@ -69,12 +69,27 @@ func (s *Source) messagesOf(ctx context.Context, run workflow.Execution, e accou
 // InProgress is what the activity's own run holds of an execution in progress. It reports false where none is. Only activities
 // may call it.
 func (s *Source) InProgress(ctx context.Context) (account.Account, bool, error) {
-	run := activity.GetInfo(ctx).WorkflowExecution
-	ask := func(page account.Request) (account.Page, error) { return put(ctx, s, run, account.Query, page) }
-	told, _, err := account.ReadRun(account.Request{Want: []account.Part{account.HeadOf}}, ask)
-	if err != nil || told.Head.Newest == nil || told.Head.Newest.Ended != nil {
+	head, err := s.Head(ctx)
+	told := account.Account{Head: &head}
+	if err != nil || head.Newest == nil || head.Newest.Ended != nil {
 		return told, false, err
 	}
-	lists, _, err := account.ReadRun(account.Request{Want: []account.Part{account.Steps, account.Events}, Execution: told.Head.Newest.Number}, ask)
+	lists, err := s.ownRun(ctx, account.Request{Want: []account.Part{account.Steps, account.Events}, Execution: head.Newest.Number})
 	return told.With(lists), true, err
+}
+
+// Head is what the activity's own run tells of the agent as a whole. Only activities may call it.
+func (s *Source) Head(ctx context.Context) (account.Head, error) {
+	told, err := s.ownRun(ctx, account.Request{Want: []account.Part{account.HeadOf}})
+	if err != nil {
+		return account.Head{}, err
+	}
+	return *told.Head, nil
+}
+
+// ownRun reads what the activity's own run holds.
+func (s *Source) ownRun(ctx context.Context, request account.Request) (account.Account, error) {
+	run := activity.GetInfo(ctx).WorkflowExecution
+	told, _, err := account.ReadRun(request, func(page account.Request) (account.Page, error) { return put(ctx, s, run, account.Query, page) })
+	return told, err
 }

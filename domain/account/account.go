@@ -29,8 +29,8 @@ type Account struct {
 	Imported time.Time `json:"imported_at,omitzero"`
 }
 
-// A Head is what is known of an agent as a whole, now. That of a record names the agent and the run: what it came to says
-// the execution.
+// A Head is what is known of an agent as a whole, now. That of the record of an execution names the agent and the run: what it
+// came to says the execution. That of the record of a position, which is an account of a head alone, has the position beside.
 type Head struct {
 	AgentID domain.AgentID `json:"agent_id"`
 	Name    string         `json:"name,omitzero"`
@@ -184,8 +184,10 @@ type Position struct {
 	Edits  domain.Edits `json:"edits"`
 	// From is the step from which the next execution goes on, where a rewind has left the session so.
 	From *domain.Origin `json:"from,omitempty"`
+	// Moved is the newest rewind or clear of the session; absent: there was none.
+	Moved *contract.Move `json:"moved,omitempty"`
 	// Base is the index of the first message that the run holds; Segments are the ranges before it that are in storage.
-	Base     int                `json:"base"`
+	Base     int                `json:"base,omitzero"`
 	Segments []contract.Segment `json:"segments,omitempty"`
 }
 

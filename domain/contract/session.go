@@ -136,6 +136,9 @@ type Carry struct {
 	MessagesFrom int `json:"messages_from,omitzero"`
 	// Unrecorded are the ended executions that are not among the records yet.
 	Unrecorded []EndedExecution `json:"unrecorded,omitempty"`
+	// Moved is the newest move of the session, and PositionUnrecorded says that its position is not among the records yet.
+	Moved              *Move `json:"moved,omitempty"`
+	PositionUnrecorded bool  `json:"position_unrecorded,omitzero"`
 	// Outcome is that of the execution that ended last.
 	Outcome *Outcome `json:"outcome,omitempty"`
 	// Waiting are the messages that wait for the agent, in the order in which they came, and MessagesWaited counts all

@@ -332,6 +332,17 @@ type RecordRequest struct {
 	WorkflowID string `json:"workflow_id,omitzero"`
 	// Ended, where given, is an execution that is to be put among the records instead.
 	Ended *EndedExecution `json:"ended,omitempty"`
+	// Moved, where given, is the newest move of the session, whose position is to be put among the records instead.
+	Moved *Move `json:"moved,omitempty"`
+}
+
+// A Move is a rewind or a clear, which changes where in its past an idle session stands.
+type Move struct {
+	// Number counts the moves of the session from 1.
+	Number int `json:"number"`
+	// After is the number of the execution that had ended last.
+	After int       `json:"after_execution"`
+	At    time.Time `json:"at"`
 }
 
 // An EndedExecution names one that has ended, by the run that tells it.

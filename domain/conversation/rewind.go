@@ -39,7 +39,7 @@ func (c Conversation) CheckRewind(r contract.RewindRequest, kept func(from int) 
 func (c Conversation) WithRewound(r contract.RewindRequest) Conversation {
 	edits := r.Edits.WithTakenBack(r.Log.Length, c.log.Len())
 	edits.Emptied = c.edits.Emptied
-	if edits.Emptied > r.Log.Length { // it was cleared after that; a clear before it hid all that came first
+	if edits.Emptied >= r.Log.Length { // it was cleared after that; a clear before it hid all that came first
 		edits.Emptied = edits.Hidden
 	}
 	c.edits, c.chain, c.inferences = edits, r.Origin.Chain(), r.Inferences

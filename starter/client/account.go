@@ -32,9 +32,31 @@ const replayAfter = 150 * time.Millisecond
 const withoutWorker = time.Second
 
 // Account reads the parts of an agent's account, its head always. It needs no worker: where none answers soon, the history
-// is replayed. Of executions that the server has no more the records tell. What nobody has is named in Missing.
+// is replayed. Of executions that the server has no more the records tell. What nobody has is named in Missing. Where the
+// record of where the session stands cannot be read an error of class Gone says so.
 func (c *Client) Account(ctx context.Context, id string, want ...account.Part) (account.Account, error) {
-	return c.account(ctx, id, account.Request{Want: want})
+	all, err := c.account(ctx, id, account.Request{Want: want})
+	if err == nil {
+		all.Head.Position, err = c.positionIn(ctx, id, all)
+	}
+	if err != nil {
+		return account.Account{}, err
+	}
+	return all, nil
+}
+
+// positionIn is where the session of an account stands, which records have apart.
+func (c *Client) positionIn(ctx context.Context, id string, a account.Account) (account.Position, error) {
+	if a.Server.Source != contract.FromRecords {
+		return a.Head.Position, nil
+	}
+	newest := a.Head.Newest
+	after := record.Ref{AgentID: a.Head.AgentID, ExecutionID: newest.ExecutionID, Number: newest.Number}
+	position, err := c.positionAfter(ctx, a.Head.Name, after, newest.MessagesTo, newest.EditsBefore)
+	if err != nil {
+		err = errorf(Gone, err, "whether %s was rewound or cleared since execution %d is not told: %s", id, newest.Number, err)
+	}
+	return position, err
 }
 
 // account is Account of what a request asks for, and of the head.

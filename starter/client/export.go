@@ -18,7 +18,8 @@ type Export struct {
 }
 
 // Export takes the executions of an agent that have ended, with their steps and messages: from the records where they
-// are, else from the server. Number zero is all of them. Record.Write writes what it returns.
+// are, else from the server. Number zero is all of them, and where a rewind or a clear has moved the session to since.
+// Record.Write writes what it returns.
 func (c *Client) Export(ctx context.Context, id string, number int) (x Export, _ error) {
 	_, kept, err := c.keptSession(ctx, id)
 	unread := fail(ctx, id, "reading the records of "+id, err)
@@ -72,6 +73,9 @@ func (c *Client) Export(ctx context.Context, id string, number int) (x Export, _
 		take(r)
 	}
 	if len(x.Records) > 0 {
+		if number == 0 && x.InProgress == 0 && unread == nil {
+			c.exportPosition(ctx, id, &x)
+		}
 		return x, nil
 	}
 	switch {
@@ -85,4 +89,24 @@ func (c *Client) Export(ctx context.Context, id string, number int) (x Export, _
 		return x, gone("%s", x.Gone[0])
 	}
 	return x, errorf(NotFound, nil, "%s has had no execution that could be exported", id)
+}
+
+// exportPosition puts where a session was moved to since its newest execution behind that.
+func (c *Client) exportPosition(ctx context.Context, id string, x *Export) {
+	newest := &x.Records[len(x.Records)-1]
+	if newest.Name == "" { // an agent without a name is not moved
+		return
+	}
+	told, err := c.Account(ctx, id)
+	if err != nil {
+		x.Gone = append(x.Gone, err.Error())
+		return
+	}
+	if moved := told.Head.Position.Moved; moved == nil || moved.After != newest.Number {
+		return
+	}
+	position, err := record.PositionOf(*told.Head)
+	if err == nil && position.After() == newest.Ref() {
+		newest.Moved = &position
+	}
 }

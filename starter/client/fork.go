@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 	"everstep/domain/progress"
 	"everstep/worker/host/startid"
@@ -66,7 +67,8 @@ var forkRequests = uuid.MustParse("0b0f6a43-6c0c-4b67-9d51-5b8f5a3f7c11")
 //
 // What the server has no more of the origin the records tell, also of one that was imported, whose messages are copied then.
 // A step that there never was is NotFound, one that is no longer kept Gone. Conversations of more than
-// domain.MaxCarriedMessages are copied by the workers' storage, and refused where they have none.
+// domain.MaxCarriedMessages are copied by the workers' storage, and refused where they have none. A session that was rewound
+// is forked where it stands, unless an execution or a step is named.
 func (c *Client) Fork(ctx context.Context, from Point, o ForkOptions) (Execution, error) {
 	a, err := agentOf(cmp.Or(o.ID, o.requested()))
 	switch {
@@ -131,7 +133,11 @@ func (c *Client) forkedBefore(ctx context.Context, a agent, o ForkOptions) (begu
 
 // forkedAt is with what the workflow of a fork begins, and from where it goes on: told by the server, else by the records.
 func (c *Client) forkedAt(ctx context.Context, from Point, a agent, o ForkOptions) (in contract.SessionInput, p pastPoint, _ error) {
-	p, err := c.pastPoint(ctx, from)
+	from, err := c.rewoundPoint(ctx, from)
+	if err != nil {
+		return in, p, err
+	}
+	p, err = c.pastPoint(ctx, from)
 	if err == nil {
 		in, err = c.forked(ctx, p, a, o)
 		return in, p, err
@@ -156,6 +162,26 @@ func (c *Client) forkedAt(ctx context.Context, from Point, a agent, o ForkOption
 	p.position, p.copied = live, true
 	in, err = c.forked(ctx, p, a, o)
 	return in, p, err
+}
+
+// rewoundPoint is the point from which a session goes on that was rewound, where no other is named.
+func (c *Client) rewoundPoint(ctx context.Context, at Point) (Point, error) {
+	a, err := agentOf(at.ID)
+	if err != nil || a.name == "" || at.Execution != "" || at.Step != nil {
+		return at, err
+	}
+	told, err := c.account(ctx, at.ID, account.Request{})
+	if lostToServer(err) { // whoever reads the point says so
+		return at, nil
+	}
+	if err != nil {
+		return at, err
+	}
+	position, err := c.positionIn(ctx, at.ID, told)
+	if from := position.From; err == nil && from != nil && from.AgentID == a.id {
+		at.Execution, at.Step = from.ExecutionID.String(), &from.Step
+	}
+	return at, err
 }
 
 // forked is with what the workflow of a fork begins whose origin the server has.

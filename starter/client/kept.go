@@ -10,10 +10,10 @@ import (
 
 	"everstep/activities/record"
 	"everstep/domain"
+	"everstep/domain/account"
 )
 
-// Records are the executions that have ended, as they were recorded. record.Store is one, and so are the Histories of an
-// agent, as far as the server keeps them.
+// Records are the executions that have ended, as they were recorded, and where sessions stand since. record.Store is one.
 type Records interface {
 	// Agents are those of which there may be records, in no order.
 	Agents(ctx context.Context) ([]domain.AgentID, error)
@@ -21,6 +21,9 @@ type Records interface {
 	List(ctx context.Context, agent domain.AgentID) ([]record.Ref, error)
 	// Get reads one. Where there is no such the error is record.ErrNone.
 	Get(ctx context.Context, ref record.Ref) (record.Record, error)
+	// Position is where the session stands since the newest rewind or clear that came after an execution. Where there was none
+	// the error is record.ErrNone.
+	Position(ctx context.Context, after record.Ref) (record.Position, error)
 }
 
 // lostToServer reports whether the server has not, or no more, what was asked for, or is not there.
@@ -114,6 +117,25 @@ func lastRecorded(x, y record.Record) int {
 	return cmp.Or(cmp.Compare(own(x), own(y)), x.CompletedAt.Compare(y.CompletedAt))
 }
 
+// keptPosition is where a session stands by its records, of which the newest is given.
+func (c *Client) keptPosition(ctx context.Context, newest record.Record) (account.Position, error) {
+	return c.positionAfter(ctx, newest.Name, newest.Ref(), newest.To, newest.EditsBefore)
+}
+
+// positionAfter is where a session was moved to since an execution, the newest, else where that has left it: with so many
+// messages, of which no more were taken back or cleared than as it began. What it has edited otherwise is not told here.
+func (c *Client) positionAfter(ctx context.Context, name string, after record.Ref, length int, before domain.Edits) (account.Position, error) {
+	left := account.Position{Length: length, Edits: domain.Edits{TakenBack: before.TakenBack, Emptied: before.Emptied}}
+	if name == "" { // an agent without a name is not moved
+		return left, nil
+	}
+	moved, err := c.cfg.Records.Position(ctx, after)
+	if errors.Is(err, record.ErrNone) {
+		return left, nil
+	}
+	return moved.Head.Position, err
+}
+
 // kept is the record of an execution, if there is one. Number zero is the newest.
 func (c *Client) kept(ctx context.Context, id string, number int) (a agent, r record.Record, ok bool, err error) {
 	a, all, err := c.keptSession(ctx, id)
@@ -161,6 +183,12 @@ func (c *Client) orKeptExecutions(ctx context.Context, id string, live iter.Seq2
 			if unread != nil && len(all) == 0 {
 				return yield(Past{}, fail(ctx, id, "reading the records of "+id, unread))
 			}
+			var position account.Position
+			if len(all) > 0 {
+				var unmarked error
+				position, unmarked = c.keptPosition(ctx, all[len(all)-1])
+				unread = cmp.Or(unread, unmarked)
+			}
 			before := next
 			for _, r := range all {
 				if r.Number < next || r.Number >= end {
@@ -169,7 +197,11 @@ func (c *Client) orKeptExecutions(ctx context.Context, id string, live iter.Seq2
 				if r.Number > next && !yield(Past{}, unrecorded(a, next, r.Number-1, missed)) {
 					return false
 				}
-				if next = r.Number + 1; !yield(recordedPast(a, r), nil) {
+				past := recordedPast(a, r)
+				if past.Cleared = r.From < position.Edits.Emptied; r.Number == all[len(all)-1].Number {
+					past.NextOrigin = position.From
+				}
+				if next = r.Number + 1; !yield(past, nil) {
 					return false
 				}
 			}

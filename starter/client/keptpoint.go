@@ -146,11 +146,7 @@ messages:
 // checkEdits refuses edits of messages that are not there: a file can say anything, and the first step of an execution may
 // have summed up its prompt.
 func checkEdits(e domain.Edits, n int, kept keptPoint) error {
-	bounds := []int{e.Cleared, e.Emptied, e.Hidden, e.Summary, e.Buffered}
-	for _, s := range e.TakenBack {
-		bounds = append(bounds, s.From, s.To, s.To-s.From)
-	}
-	if len(e.TakenBack) <= domain.MaxTakenBack && slices.Min(bounds) >= 0 && slices.Max(bounds) <= n {
+	if e.Check(n) == nil {
 		return nil
 	}
 	return errorf(Failed, nil, "step: what the model was shown after step %d of execution %d of %s names messages that had not been said by then; name another step", len(kept.until), kept.Number, kept.called())

@@ -6,6 +6,7 @@ import (
 
 	"everstep/activities/record"
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 )
 
@@ -72,13 +73,13 @@ func explanationOf(_ *Client, a agent, r record.Record) ExplainView {
 	return v
 }
 
-// statusOf is what a record tells of an agent of which no workflow is there: nothing of it goes on.
-func statusOf(_ *Client, a agent, r record.Record) contract.StatusView {
+// statusOf is what a record tells of an agent of which no workflow is there, with where its session stands: nothing of it goes on.
+func statusOf(a agent, r record.Record, position account.Position) contract.StatusView {
 	e := recordedExplanation(a, r)
 	v := e.adding(e.position.view(nil))
 	x, now := a.recorded(r), r.CompletedAt
 	v.ExecutionID, v.RunID, v.Number, v.Error = x.ExecutionID, x.RunID, x.Number, r.End.Error
-	v.Build = r.Build
+	v.Build, v.RewoundTo, v.Cleared = r.Build, position.From, position.Edits.Emptied
 	v.Doing, v.Since, v.Source = "ended; "+hereSince(r), now, contract.FromRecords
 	v.OutcomeUnknown = append([]domain.UnknownCall{}, r.FinalState.Unsettled()...)
 	v.Budget, _ = r.FinalState.Budget()

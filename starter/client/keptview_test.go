@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/testsuite/stores"
 )
 
@@ -35,13 +36,13 @@ func TestARecordTellsTheSessionsBudget(t *testing.T) {
 		require.NoError(t, err)
 	}
 	r.FinalState, r.CompletedAt = state.WithStepsFolded(0), now.Add(time.Second)
-	account, _ := state.Session()
-	require.EqualValues(t, 3, account.Spent.Steps)
-	r.Outcome.SessionSpent = &account.Spent
+	session, _ := state.Session()
+	require.EqualValues(t, 3, session.Spent.Steps)
+	r.Outcome.SessionSpent = &session.Spent
 	v := explanationOf(nil, a, r)
 	require.Len(t, v.SessionBudget, 1)
 	l := v.SessionBudget[0]
 	require.Equal(t, []int64{5, 1, 2, 2}, []int64{*l.Total, *l.Prior, *l.Used, *l.Left})
-	status := statusOf(nil, a, r)
+	status := statusOf(a, r, account.Position{})
 	require.Equal(t, []int64{5, 2}, []int64{*status.SessionBudget.MaxSteps, *status.SessionBudgetLeft.MaxSteps})
 }

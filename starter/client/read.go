@@ -106,8 +106,8 @@ func (c *Client) Edits(ctx context.Context, id string) (domain.Edits, error) {
 	return all.Head.Position.Edits, nil
 }
 
-// State returns the agent's state with all messages, and all steps of its newest execution. It needs no worker. Where parts can
-// no longer be read an error of class Gone beside it says which.
+// State returns the agent's state with all messages that no rewind has taken back, and all steps of its newest execution. It
+// needs no worker. Where parts can no longer be read an error of class Gone beside it says which.
 func (c *Client) State(ctx context.Context, id string) (domain.AgentState, error) {
 	all, err := c.Account(ctx, id, account.State, account.Executions, account.Steps, account.Messages)
 	if err != nil {
@@ -125,7 +125,8 @@ func (c *Client) State(ctx context.Context, id string) (domain.AgentState, error
 	if len(steps) == state.StepCount() {
 		state = state.WithStepsUnfolded(steps)
 	}
-	state = state.WithMessageStore(domain.StoreOf(all.Messages)).WithBuild(build.ID())
+	said := slices.DeleteFunc(all.Messages, func(e domain.Entry) bool { return all.Head.Position.Edits.TookBack(e.Index) })
+	state = state.WithMessageStore(domain.StoreOf(said)).WithBuild(build.ID())
 	for _, m := range all.Missing {
 		if m.Part == account.Messages || m.Part == account.Steps && m.Execution == state.ExecutionCount() {
 			return state, gone("%s can no longer be read", m)
@@ -136,11 +137,15 @@ func (c *Client) State(ctx context.Context, id string) (domain.AgentState, error
 
 // stateIn is the agent's state in an account, without messages and steps.
 func stateIn(all account.Account, id string) (domain.AgentState, error) {
-	saved := all.Head.State
-	if saved == nil && len(all.Executions) > 0 { // a record has that of its execution
+	saved, position := all.Head.State, all.Head.Position
+	recorded := saved == nil && len(all.Executions) > 0
+	if recorded { // a record has that of its execution
 		saved = all.Executions[len(all.Executions)-1].State
 	}
 	state, err := domain.DecodeAgentState(saved)
+	if err == nil && recorded && position.From != nil {
+		state, err = state.WithOrigin(position.From, position.Moved.At)
+	}
 	if err != nil {
 		return state, unreadable("state", id, err)
 	}

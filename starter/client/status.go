@@ -11,6 +11,7 @@ import (
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
+	"everstep/activities/record"
 	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/domain/progress"
@@ -22,7 +23,13 @@ import (
 // signals of hooks and tools. Of an agent that the server does not have, its newest record tells.
 func (c *Client) Status(ctx context.Context, id string) (contract.StatusView, error) {
 	v, err := c.liveStatus(ctx, id)
-	return orKept(ctx, c, id, 0, v, err, statusOf)
+	return orKept(ctx, c, id, 0, v, err, func(c *Client, a agent, r record.Record) contract.StatusView {
+		position, err := c.keptPosition(ctx, r)
+		if err != nil {
+			c.cfg.Progress(err.Error())
+		}
+		return statusOf(a, r, position)
+	})
 }
 
 func (c *Client) liveStatus(ctx context.Context, id string) (contract.StatusView, error) {

@@ -86,3 +86,12 @@ func (l lazyRecords) Get(ctx context.Context, ref record.Ref) (record.Record, er
 	}
 	return store.Get(ctx, ref)
 }
+
+// Position is record.Store's.
+func (l lazyRecords) Position(ctx context.Context, after record.Ref) (record.Position, error) {
+	store, err := l.open()
+	if err != nil {
+		return record.Position{}, err
+	}
+	return store.Position(ctx, after)
+}

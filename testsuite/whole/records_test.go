@@ -164,6 +164,55 @@ func TestRecordsOverKills(t *testing.T) {
 	s.requireAsTold(t, name, all)
 }
 
+// TestARewindIsRecordedOverAKill: the worker is killed after a rewind and before where the session stands is among the records,
+// which can be written again when another worker is there. What the server forgets then is read as it was.
+func TestARewindIsRecordedOverAKill(t *testing.T) {
+	t.Parallel()
+	s, dir := connect(t, "plain", nil), filepath.Join(t.TempDir(), "records")
+	name := s.named("rewound")
+	worker := s.process(t, recordsWorker, dir)
+	_, err := s.agents.Start(within(t), client.Start{ID: name, Prompt: "go", Definition: scripted(writeScript(t, "turns: [{text: one}, {text: two}]"))})
+	require.NoError(t, err)
+	_, err = s.waits(within(t), name, 1)
+	require.NoError(t, err)
+	_, err = s.agents.Send(within(t), name, client.SendOptions{Prompt: "more"})
+	require.NoError(t, err)
+	_, err = s.waits(within(t), name, 2)
+	require.NoError(t, err)
+	store := storeAt(t, dir)
+	newest := recordedIn(t, store, name, 2)[1].Ref()
+
+	folder := filepath.Join(dir, newest.AgentID.String())
+	require.NoError(t, os.Rename(folder, folder+".away"))
+	require.NoError(t, os.WriteFile(folder, nil, 0o600))
+	_, err = s.agents.Rewind(within(t), client.Point{ID: name, Execution: "1"}, client.RewindOptions{})
+	require.NoError(t, err)
+	worker.Kill()
+	require.NoError(t, os.Remove(folder))
+	require.NoError(t, os.Rename(folder+".away", folder))
+	_, err = store.Position(t.Context(), newest)
+	require.ErrorIs(t, err, record.ErrNone)
+	marks := func(c *client.Client) (marks []any) {
+		for past, err := range c.Executions(within(t), name) {
+			require.NoError(t, err)
+			marks = append(marks, past.TakenBack, past.NextOrigin)
+		}
+		return marks
+	}
+	before := marks(s.agents)
+	require.NotNil(t, before[2])
+
+	s.process(t, recordsWorker, dir)
+	_, err = s.agents.Close(within(t), name) // a store that has failed too often meanwhile is tried once more
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		_, err := store.Position(t.Context(), newest)
+		return err == nil
+	}, patience, 20*time.Millisecond)
+	s.forgets(t, name)
+	require.Equal(t, before, marks(client.New(s.temporal, client.Config{TaskQueue: s.queue, Loopback: true, Records: store})))
+}
+
 func domainID(t *testing.T, name string) domain.AgentID {
 	t.Helper()
 	id, err := domain.AgentIDOf(name)

@@ -1,0 +1,161 @@
+package record
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"everstep/domain"
+	"everstep/domain/account"
+)
+
+// A Position says where a session stands in its past, since a rewind or a clear that came after an execution had ended. Its
+// JSON is an account with a head alone. A record of an execution never changes, so the position is a record of its own; the
+// next execution says in its record where it went on from.
+type Position struct {
+	// Head names the agent and the run, and has the position.
+	Head account.Head
+	// Imported is when it came out of a file; zero: it was recorded here.
+	Imported time.Time
+}
+
+// PositionOf takes the position out of the head of a session that was moved. Of the run it keeps what names the session, which
+// may go on in another run.
+func PositionOf(head account.Head) (Position, error) {
+	run := account.Run{WorkflowID: head.Run.WorkflowID, First: head.Run.First}
+	p := Position{Head: account.Head{AgentID: head.AgentID, Name: head.Name, Run: run, Position: head.Position}}
+	p.Head.Position.Base, p.Head.Position.Segments = 0, nil
+	if err := p.check(); err != nil {
+		return Position{}, fmt.Errorf("position: %w", err)
+	}
+	return p, nil
+}
+
+// After names the execution that the position follows.
+func (p Position) After() Ref {
+	after := p.Head.Position.Moved.After
+	return Ref{p.Head.AgentID, p.Head.AgentID.Execution(p.Head.Run.First, after), after}
+}
+
+// check refuses what is no position of a session. Its errors name the field of the position's account.
+func (p Position) check() error {
+	at := func(field, format string, args ...any) error { return invalid("head.position."+field, format, args...) }
+	h, moved := p.Head, p.Head.Position.Moved
+	if err := checkHead(h); err != nil {
+		return err
+	}
+	switch from := h.Position.From; {
+	case moved == nil:
+		return at("moved", "is missing; only a rewind or a clear makes a position")
+	case moved.Number < 1 || moved.Number > domain.MaxCount:
+		return at("moved.number", "is %d; moves are counted from 1", moved.Number)
+	case moved.After < 1 || moved.After > domain.MaxCount:
+		return at("moved.after_execution", "is %d; executions are counted from 1", moved.After)
+	case moved.At.IsZero():
+		return at("moved.at", "is missing")
+	case h.Position.Length < 0 || h.Position.Length > domain.MaxCount:
+		return at("length", "is %d; it counts messages", h.Position.Length)
+	case from != nil && (from.AgentID != h.AgentID || from.ExecutionID.IsZero() || from.Step < 0 || from.Origin != nil):
+		return at("from", "is no step of agent %s", h.AgentID)
+	}
+	if err := h.Position.Edits.Check(h.Position.Length); err != nil {
+		return fmt.Errorf("head.position.%w", err)
+	}
+	return nil
+}
+
+// checkHead refuses a head that does not name the agent and the session.
+func checkHead(h account.Head) error {
+	if h.AgentID.IsZero() {
+		return invalid("head.agent_id", "is missing")
+	}
+	if h.Run.First == "" {
+		return invalid("head.run.first_run_id", "is missing")
+	}
+	if h.Name == "" {
+		return nil
+	}
+	id, err := domain.AgentIDOf(h.Name)
+	if err != nil {
+		return invalid("head.name", "%s", err)
+	}
+	if id != h.AgentID {
+		return invalid("head.name", "%q is not that of agent %s", h.Name, h.AgentID)
+	}
+	return nil
+}
+
+// MarshalJSON writes the position as an account.
+func (p Position) MarshalJSON() ([]byte, error) {
+	return domain.Encode(account.Account{Head: &p.Head, Imported: p.Imported})
+}
+
+// positionIn reads the position out of an account with a head alone.
+func positionIn(a account.Account) (Position, error) {
+	if len(a.Executions)+len(a.Steps)+len(a.Messages)+len(a.Events) > 0 {
+		return Position{}, invalid("head.position.moved", "stands beside executions, steps, messages or events; the record of a position has a head alone")
+	}
+	p := Position{Head: *a.Head, Imported: a.Imported}
+	return p, p.check()
+}
+
+// positionExtension ends the names of positions, which stand behind that of the execution that they follow.
+const positionExtension = ".position"
+
+func positionKey(after Ref, move int) string {
+	return fmt.Sprintf("%s%s-%06d%s", strings.TrimSuffix(after.key(), extension), positionExtension, move, extension)
+}
+
+// moveOf reads the number of the move in the name of a position after an execution. What has none is no such position.
+func moveOf(after Ref, name string) (int, bool) {
+	_, rest, _ := strings.Cut(strings.TrimSuffix(name, extension), positionExtension+"-")
+	move, err := strconv.Atoi(rest)
+	return move, err == nil && positionKey(after, move) == folder(after.AgentID)+"/"+name
+}
+
+// RecordPosition keeps a position, beside those of earlier moves. It may be done again.
+func (s *Store) RecordPosition(ctx context.Context, p Position) error {
+	if err := p.check(); err != nil {
+		return err
+	}
+	return s.write(ctx, positionKey(p.After(), p.Head.Position.Moved.Number), p)
+}
+
+// Position is where the session has stood since the newest move after an execution. The error is ErrNone where it was not
+// moved since; a position that cannot be read is Internal, and no earlier one is taken for it.
+func (s *Store) Position(ctx context.Context, after Ref) (Position, error) {
+	names, err := s.objects.list(ctx, folder(after.AgentID))
+	if err != nil {
+		return Position{}, s.failed(ctx, "list", folder(after.AgentID), err)
+	}
+	newest := 0
+	for _, name := range names {
+		if move, ok := moveOf(after, name); ok {
+			newest = max(newest, move)
+		}
+	}
+	if newest == 0 {
+		return Position{}, fmt.Errorf("records: %s has no position after execution %d of agent %s: %w", s.name, after.Number, after.AgentID, ErrNone)
+	}
+	return s.position(ctx, after, newest)
+}
+
+func (s *Store) position(ctx context.Context, after Ref, move int) (Position, error) {
+	return get(ctx, s, positionKey(after, move), func(p Position) bool { return p.After() == after && p.Head.Position.Moved.Number == move })
+}
+
+// forgetPosition deletes one position.
+func (s *Store) forgetPosition(ctx context.Context, p Position) error {
+	key := positionKey(p.After(), p.Head.Position.Moved.Number)
+	return s.failed(ctx, "delete", key, s.objects.removeOne(ctx, key))
+}
+
+// positions counts the names of positions among those of a folder.
+func positions(names []string) int {
+	return len(slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return !strings.Contains(name, positionExtension+"-") || !strings.HasSuffix(name, extension) || strings.Contains(name, "/")
+	}))
+}

@@ -1,0 +1,139 @@
+package client
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/activities/record"
+	"everstep/domain"
+	"everstep/domain/account"
+	"everstep/domain/contract"
+	"everstep/testsuite/stores"
+)
+
+// movedTo are the records of ann, whose three executions have two messages each, and where its session was moved to after one.
+func movedTo(t *testing.T, after int, position account.Position) (*record.Store, string) {
+	t.Helper()
+	dir := t.TempDir()
+	store, err := record.OpenDirectory(dir)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = store.Close() })
+	for _, r := range stores.Sample(t, "ann", 3) {
+		require.NoError(t, store.Record(t.Context(), r))
+		if r.Number == after {
+			position.Length, position.Moved = r.To, &contract.Move{Number: 1, After: after, At: r.CompletedAt.Add(time.Second)}
+			p, err := record.PositionOf(account.Head{AgentID: r.AgentID, Name: r.Name, Run: account.Run{First: r.FirstRunID}, Position: position})
+			require.NoError(t, err)
+			require.NoError(t, store.RecordPosition(t.Context(), p))
+		}
+	}
+	return store, dir
+}
+
+// TestRecordsAreMarkedByWhereTheSessionWasMovedTo, after its newest execution: what came to an execution later says that itself.
+func TestRecordsAreMarkedByWhereTheSessionWasMovedTo(t *testing.T) {
+	t.Parallel()
+	id := stores.Sample(t, "ann", 1)[0].AgentID
+	rewound := account.Position{
+		From:  &domain.Origin{AgentID: id, ExecutionID: id.Execution("first-run", 1), Step: 1},
+		Edits: domain.Edits{TakenBack: []domain.Span{{From: 2, To: 6}}},
+	}
+	cleared := account.Position{Edits: domain.Edits{Emptied: 6, Hidden: 6}}
+	for name, test := range map[string]struct {
+		after          int
+		position       account.Position
+		back, cleared  []int // the numbers of the executions
+		state, emptied int   // how many messages
+	}{
+		"rewound":                   {3, rewound, []int{2, 3}, nil, 2, 0},
+		"cleared":                   {3, cleared, nil, []int{1, 2, 3}, 6, 6},
+		"cleared before executions": {1, account.Position{Edits: domain.Edits{Emptied: 2, Hidden: 2}}, nil, nil, 6, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store, _ := movedTo(t, test.after, test.position)
+			c := OfRecords(Config{Records: store}, errors.New("server: none is up"))
+			var back, cleared []int
+			all := collected(t, c.Executions(t.Context(), "ann"))
+			require.Len(t, all, 3)
+			for _, past := range all {
+				if past.TakenBack != nil {
+					back = append(back, past.Number)
+				}
+				if past.Cleared {
+					cleared = append(cleared, past.Number)
+				}
+			}
+			require.Equal(t, test.back, back)
+			require.Equal(t, test.cleared, cleared)
+			require.Equal(t, test.back != nil, all[2].NextOrigin != nil)
+			edits, err := c.Edits(t.Context(), "ann")
+			require.NoError(t, err)
+			require.Equal(t, test.emptied, edits.Emptied)
+			require.Equal(t, test.back != nil, edits.TookBack(5))
+			state, err := c.State(t.Context(), "ann")
+			require.NoError(t, err)
+			require.Len(t, state.Messages(), test.state)
+			told, err := c.Account(t.Context(), "ann")
+			require.NoError(t, err)
+			require.Equal(t, edits.TakenBack, told.Head.Position.Edits.TakenBack)
+			at, err := c.rewoundPoint(t.Context(), Point{ID: "ann"})
+			require.NoError(t, err)
+			require.Equal(t, test.back != nil, at.Execution == id.Execution("first-run", 1).String())
+			x, err := c.Export(t.Context(), "ann", 0)
+			require.NoError(t, err)
+			require.Empty(t, x.Gone)
+			require.Equal(t, test.after == 3, x.Records[2].Moved != nil)
+		})
+	}
+}
+
+// TestAPositionThatCannotBeRead is told wherever marks would be missing, after all that can be read; each execution is read as
+// before, and nothing goes on as if there had been no rewind.
+func TestAPositionThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	store, dir := movedTo(t, 3, account.Position{Edits: domain.Edits{TakenBack: []domain.Span{{From: 2, To: 6}}}})
+	files, err := filepath.Glob(filepath.Join(dir, "*", "000003-*.position-*"))
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+	require.NoError(t, os.Truncate(files[0], 100))
+	const says = ".position-000001.jsonl.zst"
+	var notes []string
+	c := New(newFake(), Config{Records: store, Loopback: true, Progress: func(text string) { notes = append(notes, text) }})
+
+	numbers, told := []int{}, ""
+	for past, err := range c.Executions(t.Context(), "ann") {
+		if err != nil {
+			require.ErrorIs(t, err, &Error{Class: Gone})
+			told = err.Error()
+			continue
+		}
+		numbers = append(numbers, past.Number)
+	}
+	require.Equal(t, []int{1, 2, 3}, numbers)
+	require.Contains(t, told, says)
+	_, err = c.Edits(t.Context(), "ann")
+	require.ErrorContains(t, err, says)
+	_, err = c.State(t.Context(), "ann")
+	require.ErrorContains(t, err, says)
+	_, err = c.Fork(t.Context(), Point{ID: "ann"}, ForkOptions{Prompt: "on"})
+	require.ErrorContains(t, err, says)
+	x, err := c.Export(t.Context(), "ann", 0)
+	require.NoError(t, err)
+	require.Len(t, x.Records, 3)
+	require.Contains(t, x.Gone[0], says)
+
+	require.Len(t, collected(t, c.Messages(t.Context(), "ann")), 6)
+	require.NotEmpty(t, collected(t, c.Steps(t.Context(), "ann", 0)))
+	result, err := c.Result(t.Context(), "ann", 0)
+	require.NoError(t, err)
+	require.Equal(t, 3, result.Number)
+	_, err = c.Status(t.Context(), "ann")
+	require.NoError(t, err)
+	require.Contains(t, notes[len(notes)-1], says)
+}
