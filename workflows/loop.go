@@ -1,6 +1,8 @@
 package workflows
 
 import (
+	"strings"
+
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
@@ -121,7 +123,11 @@ func (s session) beginExecution() {
 	execution, _ := s.state.Execution()
 	origin, _ := execution.Origin()
 	by := next.By.Bounded()
-	s.emit(domain.AgentExecutionStarted{EventHeader: s.head(), Number: s.state.ExecutionCount(), Origin: origin.ExecutionID, By: by})
+	started := domain.AgentExecutionStarted{EventHeader: s.head(), Number: s.state.ExecutionCount(), Origin: origin.ExecutionID, By: by}
+	if given := next.Given; given != nil {
+		started.GivenMessages, started.GivenMetadata = len(given.Messages), domain.Shorten(strings.Join(given.Notes(), ","), maxEventText)
+	}
+	s.emit(started)
 	if next.Waited != nil {
 		s.emitReceived(*next.Waited, true)
 	}
