@@ -159,12 +159,12 @@ func (r accountReader) read(ctx context.Context, from snapshot) (account.Account
 	if r.client.cfg.Records == nil || len(all.WithMissing(wanted, held).Missing) == 0 {
 		return all.WithMissing(wanted, held), nil
 	}
-	recorded, heldThere, err := r.client.fromRecords(ctx, r.agent.called(), wanted.Of(held), held.Newest())
+	recorded, heldThere, err := r.client.fromRecords(ctx, r.called(), wanted.Of(held), held.Newest())
 	if err != nil {
 		return all, err
 	}
 	all, held = all.After(recorded, held), held.With(heldThere)
-	parts, err := r.client.fromParts(ctx, r.agent.id, wanted.Of(held), held)
+	parts, err := r.client.fromParts(ctx, r.id, wanted.Of(held), held)
 	return all.After(parts, held).WithMissing(wanted, held), err
 }
 
@@ -466,7 +466,7 @@ func (r accountReader) replayed(ctx context.Context, runID string) (told runAcco
 	if err != nil {
 		return runAccount{err: err}
 	}
-	untaken, err := replay.Ask(ctx, events, workflow.Execution{ID: r.agent.workflowID(), RunID: runID}, replay.Options{DataConverter: r.client.cfg.Converter}, func(q *replay.Queries) error {
+	untaken, err := replay.Ask(ctx, events, workflow.Execution{ID: r.workflowID(), RunID: runID}, replay.Options{DataConverter: r.client.cfg.Converter}, func(q *replay.Queries) error {
 		told = pagesOf(r.request, func(page account.Request) (account.Page, error) {
 			page.Unbounded = true
 			return replay.Query(q, account.Query, page)
