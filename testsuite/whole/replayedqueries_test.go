@@ -130,18 +130,13 @@ func TestReplayedQueriesOfCutHistories(t *testing.T) {
 					task = i + 1
 				}
 				a, asked, err := replayedAnswers(t, events[:i+1])
-				switch {
-				case task == 0:
-					require.ErrorIs(t, err, replay.ErrNotBegun)
-					require.Zero(t, asked)
-					continue
-				case i+1 < len(events) && byTask(events[i+1]): // the server writes a task and what it does at once
+				if task > 0 && i+1 < len(events) && byTask(events[i+1]) { // the server writes a task and what it does at once
 					require.ErrorIs(t, err, replay.ErrDiffers)
 					continue
 				}
 				require.NoError(t, err, "cut after event %d", i+1)
 				require.Equal(t, 1, asked)
-				if task == of {
+				if task == of && before != "" {
 					require.Equal(t, before, asJSON(t, a))
 				}
 				of, before = task, asJSON(t, a)

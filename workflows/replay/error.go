@@ -15,7 +15,7 @@ import (
 
 // Kinds of errors.
 var (
-	// ErrNotBegun: no workflow task was completed, so the run's input is all there is to know.
+	// ErrNotBegun: no workflow task was completed, and the run's input alone does not tell how the workflow begins.
 	ErrNotBegun = errors.New("no worker has completed a workflow task of this run yet")
 	// ErrDiffers: the workflow of this build would do something else than what is recorded.
 	ErrDiffers = errors.New("the history does not fit the workflow of this build")

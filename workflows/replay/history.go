@@ -15,7 +15,7 @@ type past struct {
 	// replayed ends with what the last completed workflow task has done and, where that has not ended the workflow, with an
 	// idle task.
 	replayed []*historypb.HistoryEvent
-	// task is the id of the event by which that task was completed.
+	// task is the id of the event by which that task was completed; 0: none was, and the first one is made up.
 	task int64
 	// idle is the id of the event by which the idle task was started; 0: the workflow has ended.
 	idle int
@@ -34,7 +34,8 @@ func split(events []*historypb.HistoryEvent) (past, error) {
 	since := events[task+1:]
 	p := past{waiting: slices.DeleteFunc(slices.Clone(since), func(e *historypb.HistoryEvent) bool { return isCommand(e) || !isTaken(e) })}
 	if task < 0 {
-		return p, &Error{Kind: ErrNotBegun}
+		p.replayed, p.idle = firstTask(events[0]), 3
+		return p, nil
 	}
 	started := events[max(task-1, 0)]
 	if started.GetEventType() != enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED {
@@ -62,6 +63,24 @@ func split(events []*historypb.HistoryEvent) (past, error) {
 	}
 	p.idle = len(p.replayed) - 1
 	return p, nil
+}
+
+// firstTask is a run of which no task has been completed, with one made up that does nothing: the workflow's own code tells
+// from the run's input alone as much as there is to know.
+func firstTask(began *historypb.HistoryEvent) []*historypb.HistoryEvent {
+	events := []*historypb.HistoryEvent{
+		began, {EventType: enumspb.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED},
+		{EventType: enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED, Attributes: &historypb.HistoryEvent_WorkflowTaskStartedEventAttributes{
+			WorkflowTaskStartedEventAttributes: &historypb.WorkflowTaskStartedEventAttributes{ScheduledEventId: 2},
+		}},
+		{EventType: enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED, Attributes: &historypb.HistoryEvent_WorkflowTaskCompletedEventAttributes{
+			WorkflowTaskCompletedEventAttributes: &historypb.WorkflowTaskCompletedEventAttributes{ScheduledEventId: 2, StartedEventId: 3},
+		}},
+	}
+	for i, e := range events[1:] {
+		e.EventId, e.EventTime = int64(i+2), began.GetEventTime()
+	}
+	return events
 }
 
 // check refuses what is not the history of a workflow of ours from its beginning on.

@@ -45,7 +45,8 @@ func Query[In, Out any](q *Queries, query contract.Query[In, Out], in In) (out O
 }
 
 // Ask replays the history of a run and calls ask once, with the workflow as the last completed workflow task has left it;
-// where the workflow has ended, as it was at its end. The events must be all of the run's. Of the status, the size of the
+// where the workflow has ended, as it was at its end, and where no task was completed, as its first one would begin. The events
+// must be all of the run's. Of the status, the size of the
 // history alone may differ from what a worker would answer.
 //
 // It returns the events that no worker has taken yet: signals, results, timers. An open run waits for a worker because of
@@ -68,6 +69,10 @@ func Ask(ctx context.Context, events []*historypb.HistoryEvent, execution workfl
 		return past.waiting, &Error{Kind: ErrUnreadable, Detail: oneLine(r.decoding.err.Error())}
 	case failed != nil && !r.began:
 		return past.waiting, &Error{Kind: ErrUnreadable, Detail: oneLine(failed.Error())}
+	case past.task == 0 && !r.asked:
+		return past.waiting, &Error{Kind: ErrNotBegun}
+	case past.task == 0: // what the workflow would do first is recorded nowhere, so there is nothing to fit
+		return past.waiting, r.err
 	case failed != nil:
 		return past.waiting, difference(failed.Error(), past.task)
 	case past.idle == 0 && !r.returned:
@@ -159,7 +164,7 @@ func (in *inbound) ExecuteWorkflow(ctx workflow.Context, input *interceptor.Exec
 			if err := r.ctx.Err(); err != nil {
 				panic(err) // ends the replay
 			}
-			if r.past.idle > 0 && workflow.GetInfo(ctx).GetCurrentHistoryLength() == r.past.idle {
+			if r.past.idle > 0 && !r.returned && workflow.GetInfo(ctx).GetCurrentHistoryLength() == r.past.idle {
 				r.askOnce()
 			}
 			return false

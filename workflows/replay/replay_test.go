@@ -113,6 +113,19 @@ func TestAskOfAnOpenRun(t *testing.T) {
 	require.Equal(t, "two", waiting[1].GetWorkflowExecutionSignaledEventAttributes().GetSignalName())
 }
 
+// TestAskOfARunThatNoWorkerHasBegun: what its input tells is there, and its signals wait.
+func TestAskOfARunThatNoWorkerHasBegun(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 2, 3} {
+		view, waiting, err := status(t, append(begun(t)[:n:n], numbered(append(begun(t)[:n:n], signalled("one")))[n:]...), replay.Options{})
+		require.NoError(t, err)
+		require.Equal(t, id, view.Name)
+		require.Equal(t, "scripted//x", view.Model)
+		require.True(t, view.Open)
+		require.Len(t, waiting, 1)
+	}
+}
+
 // TestAskLeavesNothingBehind: when it returns, all coroutines of the workflow have ended.
 func TestAskLeavesNothingBehind(t *testing.T) { //nolint:paralleltest // it looks at all goroutines
 	for range 20 {
@@ -159,7 +172,7 @@ func TestAskSaysWhyItCannot(t *testing.T) {
 	}{
 		"nothing": {func([]*historypb.HistoryEvent) []*historypb.HistoryEvent { return nil }, replay.Options{}, replay.ErrIncomplete,
 			"the history is not whole: it has no events"},
-		"no task": {func(e []*historypb.HistoryEvent) []*historypb.HistoryEvent { return e[:3] }, replay.Options{}, replay.ErrNotBegun,
+		"a start that a worker would refuse": {func(e []*historypb.HistoryEvent) []*historypb.HistoryEvent { return e[:2] }, replay.Options{}, replay.ErrNotBegun,
 			"no worker has completed a workflow task of this run yet"},
 		"its beginning is missing": {func(e []*historypb.HistoryEvent) []*historypb.HistoryEvent { return e[1:] }, replay.Options{}, replay.ErrIncomplete,
 			"the history is not whole at event 1: event 2 stands in the place of event 1"},
@@ -199,7 +212,13 @@ func TestAskSaysWhyItCannot(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, _, err := status(t, test.events(begun(t)), test.options)
+			events := begun(t)
+			if test.kind == replay.ErrNotBegun {
+				input, err := converter.GetDefaultDataConverter().ToPayloads(contract.SessionInput{Name: id})
+				require.NoError(t, err)
+				events[0].GetWorkflowExecutionStartedEventAttributes().Input = input
+			}
+			_, _, err := status(t, test.events(events), test.options)
 			require.ErrorIs(t, err, test.kind)
 			require.ErrorContains(t, err, test.says)
 		})
