@@ -40,6 +40,8 @@ const (
 	EventSubagentSpawning      EventType = "SubagentSpawning"
 	EventSubagentGranted       EventType = "SubagentGranted"
 	EventSubagentCompleted     EventType = "SubagentCompleted"
+	EventMCPSessionOpened      EventType = "MCPSessionOpened"
+	EventMCPSessionLost        EventType = "MCPSessionLost"
 	EventHandedOver            EventType = "ConversationHandedOver"
 	EventExecutionStopped      EventType = "AgentExecutionStopped"
 	EventExecutionCompleted    EventType = "AgentExecutionCompleted"
@@ -120,7 +122,7 @@ func events() []Event {
 		ToolCallStarted{}, ToolCallCompleted{}, ToolCallBlocked{},
 		ToolApprovalRequested{}, ToolApprovalDecided{}, UserQuestionAsked{}, UserQuestionAnswered{}, ToolOutcomeUnknown{}, ToolOutcomeSettled{},
 		AgentStepCompleted{}, TokenUsageReported{},
-		ContinuationEvaluated{}, StopSignalReceived{}, SubagentSpawning{}, SubagentGranted{}, SubagentCompleted{}, ConversationHandedOver{},
+		ContinuationEvaluated{}, StopSignalReceived{}, SubagentSpawning{}, SubagentGranted{}, SubagentCompleted{}, MCPSessionOpened{}, MCPSessionLost{}, ConversationHandedOver{},
 		AgentExecutionStopped{}, AgentExecutionCompleted{}, AgentExecutionFailed{},
 	}
 }

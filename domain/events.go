@@ -15,6 +15,10 @@ type AgentExecutionStarted struct {
 	Origin ExecutionID `json:"origin,omitzero"`
 	// By says who began it.
 	By Starter `json:"started_by,omitzero"`
+	// GivenMessages counts what was said before the prompt, and GivenMetadata are the names of the notes that it began with,
+	// parted by commas.
+	GivenMessages int    `json:"given_messages,omitzero"`
+	GivenMetadata string `json:"given_metadata,omitzero"`
 }
 
 // A Program is one that uses a client of Everstep, by its own word. The zero value is another, such as a tool of
@@ -212,16 +216,22 @@ type SubagentSpawning struct {
 	EventHeader
 	Subagent string  `json:"subagent"`
 	ChildID  AgentID `json:"child_agent_id"`
+	// ToolExecutionID is the call, and Grant is what the child may use of the budget.
+	ToolExecutionID ToolExecutionID `json:"tool_execution_id"`
+	Grant           ExecutionBudget `json:"grant,omitzero"`
 }
 
-// A SubagentGranted says that a child execution that has asked for more of the budget gets some.
+// A SubagentGranted is the answer to a child execution that has asked for more of the budget.
 type SubagentGranted struct {
 	EventHeader
 	Subagent string  `json:"subagent"`
 	ChildID  AgentID `json:"child_agent_id"`
-	// More is how much more of the limit it may use, in the limit's unit.
-	Limit Limit `json:"limit"`
-	More  int64 `json:"more"`
+	// More is how much more of the limit it may use, in the limit's unit; zero: it was refused. Need is what it has asked for
+	// at least, and Grant what it may use in all.
+	Limit Limit           `json:"limit"`
+	More  int64           `json:"more"`
+	Need  int64           `json:"need"`
+	Grant ExecutionBudget `json:"grant"`
 }
 
 // A SubagentCompleted says that a child execution has ended.
@@ -231,9 +241,33 @@ type SubagentCompleted struct {
 	ChildID    AgentID         `json:"child_agent_id"`
 	Status     ExecutionStatus `json:"status"`
 	StopReason StopReason      `json:"stop_reason,omitzero"`
+	Kind       Kind            `json:"error_kind,omitzero"`
+	Code       Code            `json:"error_code,omitzero"`
+	// Usage and CostNanoUSD are what it counts in the budget, with all below it: of one that was lost all that it was granted.
+	Usage       Usage `json:"usage"`
+	CostNanoUSD int64 `json:"cost_nano_usd,omitzero"`
+	// Steps are its own completed ones.
+	Steps int `json:"step_count,omitzero"`
+	// Lost says that its workflow has ended without an outcome, and Unstarted that it never began.
+	Lost      bool `json:"lost,omitzero"`
+	Unstarted bool `json:"unstarted,omitzero"`
 	// Beyond is a limit of which it has spent more than it was granted, as it says itself: the first of the table. All that it
 	// has spent counts.
 	Beyond Limit `json:"beyond,omitzero"`
+}
+
+// An MCPSessionOpened says that the agent has a session with a stateful MCP server, on one worker.
+type MCPSessionOpened struct {
+	EventHeader
+	Server string `json:"server"`
+	Worker string `json:"worker,omitzero"`
+}
+
+// An MCPSessionLost says that the session with a server is gone, and why.
+type MCPSessionLost struct {
+	EventHeader
+	Server string `json:"server"`
+	Why    string `json:"why"`
 }
 
 // A ConversationHandedOver says that another agent answers from the next step on.

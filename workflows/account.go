@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"encoding/json"
+	"time"
 
 	"everstep/domain"
 	"everstep/domain/account"
@@ -12,6 +13,9 @@ import (
 func (s session) accountPage(request account.Request) (account.Page, error) {
 	if err := request.Check(); err != nil {
 		return account.Page{}, refusal(err)
+	}
+	if request.Execution == account.Newest {
+		request.Execution = s.state.ExecutionCount()
 	}
 	held := s.executionsHeld()
 	request = request.Of(s.held(held))
@@ -205,10 +209,11 @@ func (s session) accountHead(request account.Request) (account.Head, error) {
 		Waits: s.waitsForPeople(), AlwaysAllowed: append([]domain.StandingApproval{}, s.state.StandingApprovals()...),
 		Unread: s.waitingMessages(), Configuration: s.configuration(request.Wants(account.Definition)), Ledger: s.ledger(),
 		Children: append([]contract.SubagentView{}, s.children.views()...), MCPSessions: append([]contract.Bound{}, s.bindings.open()...),
-		Unstored: s.run.outage.why, Unrecorded: s.records.missing(),
+		Unstored: s.run.outage.why, Unrecorded: s.records.missing(), Trusted: s.state.Trusted(), Todo: s.state.Metadata().Todo(),
 	}
-	if since, paused := s.mail.Paused(); !since.IsZero() {
-		head.Doing, head.Since, head.Paused = "paused", since, paused
+	var since time.Time
+	if since, head.Paused = s.mail.Paused(); !since.IsZero() {
+		head.Doing, head.Since = "paused", since
 	}
 	if p := s.in.Parent; p != nil {
 		head.Parent = &account.Parent{AgentID: p.AgentID, Subagent: p.Subagent}
@@ -244,6 +249,9 @@ func (s session) ledger() (ledger account.Ledger) {
 	if _, has := s.state.Execution(); has {
 		left, _ := s.state.BudgetLeft(s.now())
 		ledger.Execution = &account.Holder{Limit: s.budget(), Spent: s.Spent(), Left: left}
+	} else {
+		limit := contract.BudgetOf(s.own, s.in.Budget, s.in.Parent)
+		ledger.Execution = &account.Holder{Limit: limit, Left: limit}
 	}
 	if session, has := s.state.Session(); has {
 		ledger.Session = &account.Holder{Limit: session.Budget, Spent: session.Spent, Left: session.Left()}
@@ -257,20 +265,17 @@ func (s session) waitsForPeople() []account.Wait {
 	for _, p := range shortened(s.pendingApprovals()) {
 		waits = append(waits, account.Wait{
 			Kind: account.WaitApproval, ToolExecutionID: p.ToolExecutionID, ExecutionID: p.ExecutionID, Step: p.Step, Tool: p.Tool,
-			Arguments: p.Arguments, Digest: p.Digest, AskedBy: p.Rule, Since: p.AskedAt, Expires: p.ExpiresAt,
+			Arguments: p.Arguments, Bytes: p.Bytes, Digest: p.Digest, AskedBy: p.Rule, Since: p.AskedAt, Expires: p.ExpiresAt,
 		})
 	}
 	for _, p := range shownQuestions(s.pendingQuestions()) {
 		waits = append(waits, account.Wait{
 			Kind: account.WaitQuestion, ToolExecutionID: p.ToolExecutionID, ExecutionID: p.ExecutionID, Step: p.Step, Tool: p.Tool,
-			Digest: p.Digest, Ask: new(p.Question), Since: p.AskedAt, Expires: p.ExpiresAt,
+			Digest: p.Digest, Ask: new(p.Question), Bytes: p.Bytes, Since: p.AskedAt, Expires: p.ExpiresAt,
 		})
 	}
 	for _, u := range s.state.Unsettled() {
-		waits = append(waits, account.Wait{
-			Kind: account.WaitOutcome, ToolExecutionID: u.ID, ExecutionID: u.ExecutionID, Step: u.Step, Tool: u.Tool,
-			Arguments: u.Arguments, Digest: u.Key, Why: u.Why, Since: u.Since,
-		})
+		waits = append(waits, account.UnknownWait(u))
 	}
 	return waits
 }

@@ -144,7 +144,7 @@ func (b *toolBatch) makeCall(ctx workflow.Context, permit mailbox.Permit, option
 	}
 	switch {
 	case reply.SessionLost != "":
-		own.lose(bound.ID, reply.SessionLost)
+		b.losesSession(own, bound.ID, reply.SessionLost)
 		if tool.Effect != domain.ReadOnly {
 			own.tells(b.content.ID, reply.SessionLost)
 			reply.NotStarted = false // it is not made again
@@ -165,7 +165,7 @@ func (b *toolBatch) bind(ctx workflow.Context, permit mailbox.Permit, tool domai
 		own.lose("", "it was of another execution, or of another agent")
 	}
 	if own.ID != "" && own.For != b.actsFor() {
-		own.lose(own.ID, "it was of an execution that acted for others: with other trusted values")
+		b.losesSession(own, own.ID, "it was of an execution that acted for others: with other trusted values")
 	}
 	waited := own.opening
 	if !waited && own.ID != "" {
@@ -200,7 +200,16 @@ func (b *toolBatch) openSession(ctx workflow.Context, permit mailbox.Permit, own
 		own.fail(lossOf(err).Err())
 	} else {
 		own.take(*bound)
+		b.emit(domain.MCPSessionOpened{EventHeader: b.head(), Server: own.Server, Worker: domain.Shorten(own.Worker, maxEventText)})
 	}
+}
+
+// losesSession drops the session of an id that is gone, unless another one has taken its place.
+func (b *toolBatch) losesSession(own *binding, id, why string) {
+	if id != "" && own.ID == id {
+		b.emit(domain.MCPSessionLost{EventHeader: b.head(), Server: own.Server, Why: domain.Shorten(why, maxEventText)})
+	}
+	own.lose(id, why)
 }
 
 // hasCalled reports whether the conversation has results of a server: the model takes what they say for granted.

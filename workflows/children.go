@@ -51,17 +51,23 @@ func (b *toolBatch) tend(ctx workflow.Context, permit mailbox.Permit, i int, cal
 	b.load.Add(ctx, len(encoded)+1024)
 	in.Budget = b.children.granted(in.Parent.Call())
 	in.Parent.Grant = in.Budget
-	b.emit(domain.SubagentSpawning{EventHeader: b.head(), Subagent: spawn.Subagent, ChildID: in.AgentID})
+	b.emit(domain.SubagentSpawning{
+		EventHeader: b.head(), Subagent: spawn.Subagent, ChildID: in.AgentID, ToolExecutionID: in.Parent.Call(), Grant: in.Parent.Grant,
+	})
 	out, err := b.mail.Tend(ctx, permit, b.childOptions(in), in, &lender{toolBatch: b, call: in.Parent.Call()})
 	ended.Child.Grant = b.children.granted(in.Parent.Call())
 	done := domain.SubagentCompleted{EventHeader: b.head(), Subagent: spawn.Subagent, ChildID: in.AgentID, Status: domain.StatusFailed, StopReason: domain.ErrorForbade}
 	if err == nil {
-		ended.Outcome, done.Status, done.StopReason = out, out.Status, out.StopReason
+		ended.Outcome, done.Status, done.StopReason, done.Kind, done.Code = out, out.Status, out.StopReason, out.Kind, out.Code
+		done.Steps = out.Steps
 		b.children.told(out.Report)
-		_, spent := ended.Usage()
-		done.Beyond = ended.Child.Grant.Beyond(spent)
 	} else {
 		ended.Why, ended.Unstarted = childLoss(err)
+		done.Kind, done.Code, done.Lost, done.Unstarted = ended.Why.Kind, ended.Why.Code, true, ended.Unstarted
+	}
+	usage, spent := ended.Usage()
+	if done.Usage, done.CostNanoUSD = usage, spent.CostNanoUSD; err == nil {
+		done.Beyond = ended.Child.Grant.Beyond(spent)
 	}
 	b.emit(done)
 	return ended

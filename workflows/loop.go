@@ -1,6 +1,10 @@
 package workflows
 
 import (
+	"maps"
+	"slices"
+	"strings"
+
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
@@ -121,7 +125,11 @@ func (s session) beginExecution() {
 	execution, _ := s.state.Execution()
 	origin, _ := execution.Origin()
 	by := next.By.Bounded()
-	s.emit(domain.AgentExecutionStarted{EventHeader: s.head(), Number: s.state.ExecutionCount(), Origin: origin.ExecutionID, By: by})
+	started := domain.AgentExecutionStarted{EventHeader: s.head(), Number: s.state.ExecutionCount(), Origin: origin.ExecutionID, By: by}
+	if given := next.Given; given != nil {
+		started.GivenMessages, started.GivenMetadata = len(given.Messages), domain.Shorten(strings.Join(slices.Sorted(maps.Keys(given.Metadata)), ","), maxEventText)
+	}
+	s.emit(started)
 	if next.Waited != nil {
 		s.emitReceived(*next.Waited, true)
 	}

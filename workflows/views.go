@@ -24,59 +24,8 @@ func answer[In, Out any](ctx workflow.Context, query contract.Query[In, Out], ha
 }
 
 func (s session) status(contract.StatusRequest) (contract.StatusView, error) {
-	what, since := s.doing, s.since
-	waiting, paused := s.mail.Paused()
-	if !waiting.IsZero() {
-		what, since = "paused", waiting
-	}
-	view := contract.StatusView{
-		AgentID: s.in.AgentID, Name: s.in.Name,
-		WorkflowID: s.info.WorkflowExecution.ID, RunID: s.info.WorkflowExecution.RunID,
-		Number: s.state.ExecutionCount(), Status: s.state.Status(), StepCount: s.state.StepCount(),
-		Doing: what, Since: since, Lacking: s.lacking, Model: s.state.LLMConfig().String(),
-		Usage: s.state.Usage().View(), CostUSD: "0", StopSignals: []domain.StopSignal{},
-		OutcomeUnknown: []domain.UnknownCall{}, PendingApprovals: []domain.PendingApproval{}, PendingQuestions: []domain.PendingQuestion{},
-		StandingApprovals: append([]domain.StandingApproval{}, s.state.StandingApprovals()...),
-		WaitingMessages:   s.waitingMessages(), Suspended: s.mail.Suspended(), RewoundTo: s.rewindTarget(), Cleared: s.talk.Edits().Emptied,
-		Trusted: s.state.Trusted(), Bound: s.bindings.open(), Todo: s.state.Metadata().Todo(), Changes: s.changes, Next: s.waitingDefinition(),
-		History: contract.HistoryView{
-			Events: int64(s.info.GetCurrentHistoryLength()), Bytes: int64(s.info.GetCurrentHistorySize()), Runs: s.run.number,
-			Unstored: s.run.outage.why, Unrecorded: s.records.missing(),
-		},
-		Source: contract.FromWorkflow, Open: s.in.Name != "" && !s.mail.Closed(),
-	}
-	if account, has := s.state.Session(); has {
-		view.SessionBudget, view.SessionBudgetLeft = &account.Budget, new(account.Left())
-	}
-	if s.in.Parent != nil {
-		view.ParentAgentID, view.Subagent = s.in.Parent.AgentID, s.in.Parent.Subagent
-	}
-	view.Subagents, view.Agent = s.children.views(), s.passed.Agent
-	view.OutcomeUnknown = append(view.OutcomeUnknown, s.state.Unsettled()...)
-	execution, ok := s.state.Execution()
-	if !ok {
-		return view, nil
-	}
-	view.ExecutionID = execution.ID()
-	view.Budget = s.budget()
-	view.BudgetLeft, _ = s.state.BudgetLeft(s.now())
-	view.CostUSD, view.Priced = domain.USD(s.state.CostNanoUSD()), s.price() != nil
-	view.Paused, view.Prior = paused, execution.Counts().Prior
-	if origin, ok := execution.Origin(); ok {
-		view.Origin, view.BranchedFrom = origin.ExecutionID, origin.Branch()
-	}
-	if s.resolved != nil {
-		view.RateLimit, view.ToolLimits = s.resolved.RateLimit, s.resolved.ToolLimits
-		view.Window, view.Context = s.talk.Window(s.resolved), s.talk.Input(s.resolved)
-	}
-	view.PendingApprovals = shortened(s.pendingApprovals())
-	view.PendingQuestions = shownQuestions(s.pendingQuestions())
-	view.StopReason, _ = s.state.StopReason()
-	view.StopSignals, view.MoreStops = append(view.StopSignals, s.state.StopSignals()...), execution.Continuation().More
-	if s.state.Status() == domain.StatusFailed {
-		view.Error = executionError(s.state)
-	}
-	return view, nil
+	head, err := s.accountHead(account.Request{})
+	return head.Status(), refusal(err)
 }
 
 // stateView answers the query for the state: all of it, with a page of its messages and as many of its steps as fit beside

@@ -66,6 +66,9 @@ type Head struct {
 	// records.
 	Unstored   string `json:"unstored,omitzero"`
 	Unrecorded string `json:"unrecorded,omitzero"`
+	// Trusted is what whoever started the agent, or its newest execution, says, and Todo is the list that tool todo keeps.
+	Trusted domain.Trusted    `json:"trusted,omitempty"`
+	Todo    []domain.TodoItem `json:"todo,omitempty"`
 	// State is the agent's, without messages and steps that have ended, where it was asked for.
 	State json.RawMessage `json:"state,omitempty"`
 }
@@ -211,7 +214,7 @@ type Configuration struct {
 
 // A Ledger is what may be spent, and was.
 type Ledger struct {
-	// Execution is the newest's, and Session that over all executions, where there is one.
+	// Execution is the newest's, or that of the first, which is to begin, and Session that over all executions, where there is one.
 	Execution *Holder `json:"execution,omitempty"`
 	Session   *Holder `json:"session,omitempty"`
 }
@@ -241,11 +244,17 @@ type Wait struct {
 	Kind            WaitKind               `json:"kind"`
 	ToolExecutionID domain.ToolExecutionID `json:"tool_execution_id"`
 	ExecutionID     domain.ExecutionID     `json:"execution_id"`
-	Step            int                    `json:"step"`
-	Tool            string                 `json:"tool"`
+	// Execution is the number of that one, where the call is over.
+	Execution int    `json:"execution_number,omitzero"`
+	Step      int    `json:"step"`
+	Tool      string `json:"tool"`
 	// Arguments are those that would run, and Digest is of the call with them. They are cut where the call is over.
 	Arguments string        `json:"arguments,omitzero"`
 	Digest    domain.Digest `json:"digest"`
+	// Bytes is how long the arguments or the question are, where they are shown cut.
+	Bytes int `json:"bytes,omitzero"`
+	// EffectOf is the agent whose effect it would be, where this one is a fork of that.
+	EffectOf domain.AgentID `json:"effect_of,omitzero"`
 	// AskedBy is the rule, tool or hook that has the call wait.
 	AskedBy string           `json:"asked_by,omitzero"`
 	Ask     *domain.Question `json:"ask,omitempty"`

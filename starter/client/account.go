@@ -69,17 +69,25 @@ func (c *Client) account(ctx context.Context, id string, request account.Request
 	if err != nil {
 		return account.Account{}, err
 	}
+	all, err := c.accountOf(ctx, s, request)
+	return all, fail(ctx, id, "reading the account of "+id, err)
+}
+
+// accountOf reads the account of an agent that was described.
+func (c *Client) accountOf(ctx context.Context, s snapshot, request account.Request) (account.Account, error) {
+	if s.settling != nil && s.teller() != s.runID() {
+		s = s.newest()
+	}
 	r := accountReader{client: c, request: request}
-	all, err := r.read(ctx, s.newest())
+	all, err := r.read(ctx, s)
 	if err != nil {
-		return account.Account{}, fail(ctx, id, "reading the account of "+id, err)
+		return account.Account{}, err
 	}
 	if all.Head == nil {
-		return account.Account{}, errorf(Failed, nil, "the account of %s has no head; the worker may be of another version", id)
+		return account.Account{}, errorf(Failed, nil, "the account of %s has no head; the worker may be of another version", s.called())
 	}
 	all.Server.Builds = s.builds
-	err = c.adding(ctx, s.newest(), all.Server)
-	return all, fail(ctx, id, "reading the history of "+id, err)
+	return all, c.adding(ctx, s, all.Server)
 }
 
 // adding adds to an account what the server alone knows of its newest run.

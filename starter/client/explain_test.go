@@ -6,44 +6,20 @@ import (
 	"maps"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
-	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/serviceerror"
 	"pgregory.net/rapid"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 )
 
-// knows is a worker that answers what is asked of nora's newest execution.
-type knows struct {
-	steps  []domain.StepExecution
-	status contract.StatusView
-	state  domain.AgentState
-	page   contract.StepsPage
-}
-
-func (k knows) answer(_ context.Context, _, query string, in any) (any, error) {
-	if query != string(contract.QuerySteps) {
-		return k.status, nil
-	}
-	request, page := in.(contract.StepsRequest), k.page
-	page.First = 1
-	if request.From <= 1 {
-		page.Steps = domain.WireSteps(k.steps...)
-	}
-	if request.State {
-		page.Status, page.State = &k.status, must(json.Marshal(k.state.WithStepsFolded(0)))
-	}
-	return page, nil
-}
-
-// told makes a worker that knows an execution which ended with these signals.
-func told(t *testing.T, budget domain.ExecutionBudget, steps []domain.StepExecution, signals []domain.StopSignal, late int) knows {
-	t.Helper()
+// told is the account of an execution of nora's that ended with these signals.
+func told(budget domain.ExecutionBudget, steps []domain.StepExecution, signals []domain.StopSignal, late int) account.Account {
 	now := at(1).AsTime()
 	s := domain.NewAgentState(nora.id, domain.AgentID{}, now, domain.LLMConfig{Provider: "scripted", Model: "x"})
 	s = must(s.BeginExecution(nth(1), budget, now))
@@ -57,9 +33,49 @@ func told(t *testing.T, budget domain.ExecutionBudget, steps []domain.StepExecut
 	}
 	s = s.WithLateSignals(len(signals)-late, now)
 	s = must(s.WithExecutionCompleted(at(50).AsTime()))
-	k := knows{steps: steps, state: s, page: contract.StepsPage{ExecutionID: nth(1), Number: 1}}
-	k.status = contract.StatusView{ExecutionID: nth(1), Number: 1, Status: s.Status(), Model: "scripted/x", Budget: budget, Source: contract.FromWorkflow}
-	return k
+	return accountOf(s, steps)
+}
+
+// accountOf is the account of the execution with which a state stands.
+func accountOf(s domain.AgentState, steps []domain.StepExecution) account.Account {
+	execution, _ := s.Execution()
+	e := account.Execution{StartedAt: execution.StartedAt(), Prior: execution.Counts().Prior, State: must(json.Marshal(s.WithStepsFolded(0)))}
+	e.Outcome = contract.Outcome{
+		AgentID: nora.id, ExecutionID: execution.ID(), Number: 1, Status: s.Status(), Steps: s.StepCount(), Usage: s.Usage(), CostNanoUSD: s.CostNanoUSD(), Priced: true,
+	}
+	e.StopReason, _ = s.StopReason()
+	e.CompletedAt, _ = execution.CompletedAt()
+	if s.Status().Terminal() {
+		e.Ended = &contract.End{}
+	}
+	a := account.Account{
+		Head:       &account.Head{AgentID: nora.id, Name: nora.name, State: e.State, Newest: &e},
+		Executions: []account.Execution{e}, Server: &account.Server{Source: contract.FromWorkflow},
+	}
+	for _, step := range steps {
+		a.Steps = append(a.Steps, account.Step{Execution: 1, WireStep: step.Wire()})
+	}
+	return a
+}
+
+// answersAccount is a worker that answers with an account, and to nothing else.
+func answersAccount(a account.Account) func(context.Context, string, string, any) (any, error) {
+	return func(_ context.Context, _, query string, _ any) (any, error) {
+		if query != string(account.Query) {
+			return nil, serviceerror.NewInvalidArgument("unknown queryType")
+		}
+		held := account.Held{Executions: []account.HeldExecution{{Number: a.Executions[0].Number, ID: a.Executions[0].ExecutionID, Step: 1, Event: 1}}}
+		return account.Page{Account: a, Held: held}, nil
+	}
+}
+
+// explained is the explanation of nora's execution by its account alone, while her session is open.
+func explained(t *testing.T, a account.Account) ExplainView {
+	t.Helper()
+	s := must(newFake(newRun("run-1", nil)).client().describe(t.Context(), "nora"))
+	e, err := newExplanation(s, a, 1)
+	require.NoError(t, err)
+	return e.view()
 }
 
 // stepOf is a completed step of nora's first execution, 2 seconds long.
@@ -86,31 +102,6 @@ func failedCall(call domain.ToolExecution, err *domain.Error) domain.ToolExecuti
 	return call
 }
 
-// ended ends the fake's run with an outcome of these steps.
-func endedRun(k knows, price *domain.Price) *fakeRun {
-	run := newRun("run-1", nil)
-	run.completes(run.schedule(string(contract.ListTools), contract.CatalogRequest{}), contract.Catalog{Price: price, ContextWindow: 1000})
-	o := outcomeOf(1, k.state.StepCount())
-	o.Status, o.Usage, o.CostNanoUSD = k.state.Status(), k.state.Usage(), k.state.CostNanoUSD()
-	o.StopReason, _ = k.state.StopReason()
-	run.ends(o)
-	return run
-}
-
-func explained(t *testing.T, run *fakeRun, k *knows) (view ExplainView) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) { // where nobody answers it is waited for in vain
-		f := newFake(run)
-		if k != nil {
-			f.query = k.answer
-		}
-		var err error
-		view, err = f.client().Explain(t.Context(), "nora", 0)
-		require.NoError(t, err)
-	})
-	return view
-}
-
 func TestExplainAStopAtALimit(t *testing.T) {
 	t.Parallel()
 	budget := domain.ExecutionBudget{MaxSteps: new(int64(3)), MaxTokens: new(int64(1000)), MaxSeconds: new(60.0)}
@@ -133,13 +124,13 @@ func TestExplainAStopAtALimit(t *testing.T) {
 			},
 		}),
 	}
-	k := told(t, budget, steps, []domain.StopSignal{
+	a := told(budget, steps, []domain.StopSignal{
 		{Reason: domain.UserRequested, Message: "enough", Source: "user"},
 		{Reason: domain.StepsLimitReached, Message: "max_steps is 3 and 3 are done", Source: "budget"},
 		{Reason: domain.StopRequested, Message: "too late", Source: "a hook"},
 	}, 1)
-	k.status.Prior = domain.Spent{Steps: 1, Tokens: 300, Seconds: 2}
-	v := explained(t, endedRun(k, &domain.Price{Input: 1}), &k)
+	a.Executions[0].Prior = domain.Spent{Steps: 1, Tokens: 300, Seconds: 2}
+	v := explained(t, a)
 
 	require.Equal(t, contract.FromWorkflow, v.Source)
 	require.Empty(t, v.Missing)
@@ -230,8 +221,7 @@ func TestExplainKeysAreStable(t *testing.T) {
 		require.NoError(t, json.Unmarshal(must(json.Marshal(value)), &object))
 		return slices.Sorted(maps.Keys(object))
 	}
-	run := newRun("run-1", nil)
-	v := explained(t, run, nil)
+	v := explained(t, told(domain.ExecutionBudget{}, nil, nil, 0))
 	require.Equal(t, []string{
 		"advice", "agent_id", "branched_from", "budget", "context", "definition_change", "doing", "duration_ms", "ended_at", "ending", "execution_id",
 		"execution_number", "given", "handoffs", "history", "id", "mcp_sessions", "messages_received", "missing", "model", "name", "origin", "reported", "run_id", "source",
@@ -266,7 +256,7 @@ func TestExplainWhatToDo(t *testing.T) {
 			require.NotEmpty(t, remedy(domain.Error{Kind: kind, Code: code}), "%s %s", kind, code)
 		}
 	}
-	e := explanation{target: target{outcome: &contract.Outcome{}}}
+	e := explanation{}
 	for _, reason := range domain.StopReasons() {
 		require.NotContains(t, e.summary(&ExplainEnding{StopReason: reason}), "nobody can tell why", reason)
 	}
@@ -285,39 +275,137 @@ func TestExplainWhatToDo(t *testing.T) {
 	}), "what is used up has to be raised too, for what it advises not to be refused")
 }
 
-// TestExplainSaysThatItWasReset: calls that an operator has had run again look like any others.
-func TestExplainSaysThatItWasReset(t *testing.T) {
+// TestExplainAStepThatWasCutOff by the server, or is under way: the state has it, beside those that have ended.
+func TestExplainAStepThatWasCutOff(t *testing.T) {
 	t.Parallel()
-	run := newRun("run-1", nil)
-	run.answers(1, 1, "looking", domain.ToolCall{ID: "c", Name: "ls"})
-	require.Nil(t, explained(t, run, nil).History.ResetAt)
-	run.add(&historypb.HistoryEvent{
-		EventType: enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED,
-		Attributes: &historypb.HistoryEvent_WorkflowTaskFailedEventAttributes{
-			WorkflowTaskFailedEventAttributes: &historypb.WorkflowTaskFailedEventAttributes{Cause: enumspb.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW},
-		},
-	})
-	run.completes(run.calls(1, 1, 0, "ls"), contract.ToolReply{Content: "a"})
-	v := explained(t, run, nil)
-	require.NotNil(t, v.History.ResetAt)
-	require.True(t, v.History.ResetAt.After(*v.StartedAt))
-}
+	now := at(1).AsTime()
+	s := domain.NewAgentState(nora.id, domain.AgentID{}, now, domain.LLMConfig{Provider: "scripted", Model: "x"})
+	s = must(s.BeginExecution(nth(1), domain.ExecutionBudget{}, now))
+	s = must(s.WithStepStarted(nth(1).Step(1), now))
+	step, _ := s.CurrentStep()
+	step.Usage, step.ToolExecutions = usage(10, 1), []domain.ToolExecution{readCall(1, 0, "a", "b"), {ID: nth(1).Step(1).Tool(1), Call: domain.ToolCall{Name: "later"}}}
+	s = must(s.WithCurrentStep(step, now))
+	v := explained(t, accountOf(s, nil))
+	require.True(t, v.Steps[0].InProgress)
+	require.Nil(t, v.Steps[0].Type)
+	require.Len(t, v.Steps[0].Tools, 1, "the other call has not begun")
+	require.Equal(t, int64(11), v.Totals.Usage.TotalTokens)
 
-func TestExplainOneThatTheServerEnded(t *testing.T) {
-	t.Parallel()
 	run := newRun("run-1", nil)
-	run.answers(1, 1, "looking", domain.ToolCall{ID: "c", Name: "ls"})
-	run.completes(run.calls(1, 1, 0, "ls"), contract.ToolReply{Content: "a"})
-	run.infers(1, 2)
 	run.closes(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED)
-	v := explained(t, run, nil)
+	e := must(newExplanation(must(newFake(run).client().describe(t.Context(), "nora")), accountOf(s, nil), 0))
+	v = e.view()
 	require.Equal(t, domain.StatusFailed, v.Status)
 	require.Equal(t, domain.CodeTerminated, v.Ending.Error.Code)
 	require.Contains(t, v.Ending.Summary, "an operator terminated the workflow")
-	require.Len(t, v.Steps, 2)
-	require.True(t, v.Steps[1].Interrupted)
-	require.False(t, v.Steps[1].InProgress)
+	require.Equal(t, []bool{true, false}, []bool{v.Steps[0].Interrupted, v.Steps[0].InProgress})
 	for _, advice := range v.Advice {
 		require.Empty(t, advice.Command, "nothing can go on from it")
 	}
+}
+
+// TestEachLimitIsExplained: what was used of each limit, before this execution too, and what is left.
+func TestEachLimitIsExplained(t *testing.T) {
+	t.Parallel()
+	var budget domain.ExecutionBudget
+	for _, rule := range domain.LimitRules() {
+		if !rule.Unit.OfTime() {
+			budget = rule.With(budget, domain.Count(rule.Unit, 1000))
+		}
+	}
+	step := stepOf(1, domain.AgentStep{Usage: usage(100, 10), CostNanoUSD: 200, ToolExecutions: []domain.ToolExecution{readCall(1, 0, "a", "b")}})
+	a := told(budget, []domain.StepExecution{step}, nil, 0)
+	a.Executions[0].Prior = domain.Spent{Steps: 1, Tokens: 10, CostNanoUSD: 20, ToolCalls: 1}
+	limits := explained(t, a).Budget
+	require.Len(t, limits, len(domain.LimitRules())-2)
+	for _, l := range limits {
+		require.Positive(t, *l.Used, "nobody counts for %s", l.Limit)
+		require.Positive(t, *l.Prior, l.Limit)
+		require.Equal(t, 1000-*l.Prior, *l.Left+*l.Used, l.Limit)
+	}
+}
+
+// TestExplainWithoutAPrice: what is not known is null, never zero.
+func TestExplainWithoutAPrice(t *testing.T) {
+	t.Parallel()
+	for cost, use := range map[int64]domain.Usage{-1: usage(100, 10), 0: {}} {
+		a := told(domain.ExecutionBudget{}, []domain.StepExecution{stepOf(1, domain.AgentStep{Usage: use})}, nil, 0)
+		a.Executions[0].Priced = false
+		v := explained(t, a)
+		if cost < 0 {
+			require.Nil(t, v.Steps[0].CostNanoUSD)
+			require.Nil(t, v.Totals.CostNanoUSD)
+			require.Nil(t, v.Waste.CostNanoUSD)
+			continue
+		}
+		require.Equal(t, []int64{0, 0}, []int64{*v.Steps[0].CostNanoUSD, *v.Totals.CostNanoUSD}, "what used nothing cost nothing")
+	}
+}
+
+// TestExplainCompactions tells each once, in order: what a summary hides was not cleared as well.
+func TestExplainCompactions(t *testing.T) {
+	t.Parallel()
+	cleared, hidden := domain.Edits{Cleared: 7}, domain.Edits{Cleared: 9, Hidden: 9, Summary: 12}
+	a := told(domain.ExecutionBudget{}, []domain.StepExecution{
+		stepOf(1, domain.AgentStep{}), stepOf(2, domain.AgentStep{Input: domain.StepInput{Messages: 9, Edits: cleared}}), stepOf(3, domain.AgentStep{Input: domain.StepInput{Messages: 5, Edits: hidden}}),
+	}, nil, 0)
+	head := domain.EventHeader{ExecutionID: nth(1), StepID: nth(1).Step(3), Step: 3}
+	for _, event := range []domain.Event{
+		domain.InferenceRequestStarted{EventHeader: head, Summary: true}, domain.InferenceResponseReceived{EventHeader: head, Usage: usage(300, 30)},
+		domain.InferenceRequestStarted{EventHeader: head}, domain.InferenceResponseReceived{EventHeader: head, Usage: usage(50, 5)},
+	} {
+		a.Events = append(a.Events, domain.RecordedEvent{Event: event})
+	}
+	v := explained(t, a)
+	require.Empty(t, v.Steps[0].Compactions)
+	require.Equal(t, []ExplainCompaction{{Kind: CompactionCleared, Before: 7}}, v.Steps[1].Compactions)
+	require.Equal(t, []ExplainCompaction{{Kind: CompactionSummary, Before: 9, Usage: usage(300, 30).View()}}, v.Steps[2].Compactions)
+	require.Equal(t, 2, v.Totals.Compactions)
+}
+
+// TestExplainTellsOfMCPSessions: when each was opened, and why it is gone.
+func TestExplainTellsOfMCPSessions(t *testing.T) {
+	t.Parallel()
+	a := told(domain.ExecutionBudget{}, nil, nil, 0)
+	for n, event := range []domain.Event{
+		domain.MCPSessionOpened{EventHeader: domain.EventHeader{ExecutionID: nth(1), Time: at(2).AsTime()}, Server: "shop", Worker: "one"},
+		domain.MCPSessionLost{EventHeader: domain.EventHeader{ExecutionID: nth(1), Time: at(3).AsTime()}, Server: "shop", Why: "its worker is gone"},
+		domain.MCPSessionOpened{EventHeader: domain.EventHeader{ExecutionID: nth(1), Time: at(4).AsTime()}, Server: "shop", Worker: "two"},
+	} {
+		require.Less(t, n, 3)
+		a.Events = append(a.Events, domain.RecordedEvent{Event: event})
+	}
+	require.Equal(t, []ExplainSession{
+		{Server: "shop", Worker: "one", Since: at(2).AsTime(), EndedAt: new(at(3).AsTime()), Reason: "its worker is gone"},
+		{Server: "shop", Worker: "two", Since: at(4).AsTime()},
+	}, explained(t, a).Sessions)
+}
+
+// used gives a reply its usage.
+func used(r contract.ModelReply, response, spent domain.Usage, tries int) contract.ModelReply {
+	r.Response = domain.Response{Finish: domain.FinishStop, Usage: response}
+	r.Spent, r.Tries = spent, tries
+	return r
+}
+
+// TestEachFailedAttemptIsNamed where history keeps why, and how long an inference waited for its turn.
+func TestEachFailedAttemptIsNamed(t *testing.T) {
+	t.Parallel()
+	run := newRun("run-1", nil)
+	first := run.infers(1, 1)
+	run.startsAttempt(first, 2, "too many requests")
+	run.completes(first, contract.ModelReply{
+		Outcome: contract.BilledFailure, Spent: usage(50, 5), Tries: 2, Error: domain.CodedErrorf(domain.Unavailable, domain.CodeMalformed, "the stream ended early"),
+	})
+	run.completes(run.infers(1, 1), used(reply("done"), usage(200, 20), domain.Usage{}, 1))
+	c := newFake(run).client()
+	a := told(domain.ExecutionBudget{}, []domain.StepExecution{stepOf(1, domain.AgentStep{Usage: usage(250, 25), Tries: 3, Lost: usage(50, 5)})}, nil, 0)
+	e := must(newExplanation(must(c.describe(t.Context(), "nora")), a, 1))
+	e.attempts = must(c.attemptsOf(t.Context(), e))
+	v := e.view()
+	require.Equal(t, 2, v.Steps[0].FailedAttempts)
+	require.Len(t, v.Steps[0].Retries, 2)
+	require.Equal(t, []string{"too many requests", "the stream ended early"}, []string{v.Steps[0].Retries[0].Reason, v.Steps[0].Retries[1].Reason})
+	require.Equal(t, 1, v.History.Steps)
+	require.Equal(t, int64(len(run.events)), v.History.Events)
 }

@@ -2,55 +2,46 @@ package client
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/progress"
 )
 
-func (e *explanation) doing() *ExplainDoing {
-	view := e.status
-	if view == nil {
-		view = new(e.position.view(e.pending))
-	}
-	c, _ := e.continuation()
+func (e *explanation) doing(v contract.StatusView) *ExplainDoing {
+	c := e.execution().Continuation()
 	return &ExplainDoing{
-		Text: view.Doing, Since: timeOf(view.Since), Paused: view.Paused,
+		Text: v.Doing, Since: timeOf(v.Since), Paused: v.Paused,
 		Signals:   append(explainSignals(c.StopSignals, SignalPending), explainSignals(c.Overridden, SignalOverridden)...),
 		MoreStops: c.More,
 	}
 }
 
-// context is how full the window is; nil where nobody can tell.
+// context is how full the window is by now; nil where nobody can tell.
 func (e *explanation) context() *ExplainContext {
-	tokens, window := e.at.Fill, e.then.Window
-	if e.status != nil && e.status.Context > 0 {
-		tokens, window = e.status.Context, max(e.status.Window, window)
-	}
-	if tokens == 0 {
+	if e.older || e.Head.Context == 0 {
 		return nil
 	}
-	c := &ExplainContext{Tokens: tokens}
-	if window > 0 {
-		c.Window, c.Share = &window, new(float64(tokens)/float64(window))
+	c := &ExplainContext{Tokens: e.Head.Context}
+	if window := e.Head.Window; window > 0 {
+		c.Window, c.Share = &window, new(float64(c.Tokens)/float64(window))
 	}
 	return c
 }
 
 func (e *explanation) ending() *ExplainEnding {
-	c, counting, whole := e.counting()
-	end, outranked := &ExplainEnding{StopReason: e.outcome.StopReason, MoreStops: c.More}, c.StopSignals
+	c, counting := e.counting()
+	end, outranked := &ExplainEnding{StopReason: e.asked.StopReason, MoreStops: c.More}, c.StopSignals
 	if counting >= 0 {
 		end.Signal = &explainSignals(c.StopSignals[counting:counting+1], SignalCounted)[0]
 		outranked = slices.Delete(slices.Clone(outranked), counting, counting+1)
 	}
 	end.Others = append(explainSignals(outranked, SignalOutranked),
 		append(explainSignals(c.Overridden, SignalOverridden), explainSignals(c.Late, SignalLate)...)...)
-	if !whole && e.told {
-		e.miss("signals that came after the last step")
-	}
-	if e.outcome.Status == domain.StatusFailed {
+	if e.asked.Status == domain.StatusFailed {
 		end.Error = e.error()
 	}
 	end.Summary = e.summary(end)
@@ -75,7 +66,7 @@ func (e *explanation) summary(end *ExplainEnding) string {
 	}
 	for _, rule := range domain.LimitRules() {
 		if rule.Reason == end.StopReason {
-			if source == progress.SourceSessionBudget || e.outcome != nil && e.outcome.SessionLimit {
+			if source == progress.SourceSessionBudget || e.asked.SessionLimit {
 				return "it reached the session's limit of " + rule.Counts() + said
 			}
 			return "it reached its limit of " + rule.Counts() + said
@@ -116,7 +107,7 @@ func orSomebody(source, somebody string) string {
 
 func (e *explanation) advice(v ExplainView) []ExplainAdvice {
 	advice := e.adviceOnUnknown(v)
-	if v.Doing != nil && v.Doing.Paused {
+	if !e.over() && e.Head.Paused {
 		return append(advice, ExplainAdvice{Text: "it is paused: nothing new starts until it is resumed", Command: "resume " + v.ID})
 	}
 	if v.Ending == nil || v.Status == domain.StatusCompleted {
@@ -125,7 +116,7 @@ func (e *explanation) advice(v ExplainView) []ExplainAdvice {
 	goOn := ""
 	switch {
 	case e.older:
-	case e.byServer, e.name != "" && !e.open():
+	case e.cut(), e.name != "" && !e.open():
 		advice = append(advice, ExplainAdvice{Text: "nothing can go on from it: its workflow is closed. Begin anew"})
 	default:
 		goOn = raise(v.ID, v.Budget)
@@ -155,6 +146,20 @@ func (e *explanation) adviceOnSession(reason domain.StopReason, command string) 
 		text = "raise the session's limit, and it goes on where it stopped; the number is a new total over all its executions"
 	}
 	return ExplainAdvice{Text: text, Command: command}
+}
+
+// adviceOnUnknown says what to do about the agent's calls of which nobody knows whether they took effect.
+func (e *explanation) adviceOnUnknown(v ExplainView) []ExplainAdvice {
+	advice := []ExplainAdvice{}
+	for _, c := range e.now.Unsettled() {
+		a := ExplainAdvice{Text: fmt.Sprintf("nobody knows whether the call of %s in step %d of execution %d took effect: look at the other side", c.Tool, c.Step, c.Number)}
+		if e.open() || e.name == "" && e.Server.Source != contract.FromRecords && !e.cut() {
+			a.Text += "; until somebody settles it, with --done or --not-done, the same call is not made again"
+			a.Command = fmt.Sprintf("resolve %s %s --done --reason TEXT", v.ID, c.ID)
+		}
+		advice = append(advice, a)
+	}
+	return advice
 }
 
 func nextStep(reason domain.StopReason) string {

@@ -8,40 +8,32 @@ import (
 	"time"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/progress"
 )
 
 // limits are those of the budget with what was used of them; nil: nobody can tell.
 func (e *explanation) limits(v ExplainView) []ExplainLimit {
-	budget, prior := e.at.Budget, e.at.Prior
-	if e.state != nil {
-		budget = new(e.state.Budget())
+	budget, known := e.state.Budget()
+	if next := e.Head.Ledger.Execution; !known && next != nil {
+		budget, known = next.Limit, true // it is to begin
 	}
-	if e.status != nil {
-		prior = &e.status.Prior
-	}
-	if budget == nil {
+	if !known {
 		e.miss("the budget: nobody can tell it any more")
 		return nil
 	}
-	timed := prior != nil
-	if prior = cmp.Or(prior, e.prior); prior == nil && !budget.IsEmpty() {
-		e.miss("what the executions that this one goes on from have used of the budget")
-	} else if !timed && budget.MaxSeconds != nil {
-		e.miss("how much time the executions that this one goes on from have used of the budget")
-	}
+	prior, c := e.asked.Prior, e.execution().Continuation()
 	limits, used := []ExplainLimit{}, e.used(v)
-	c, _ := e.continuation()
 	// Of two limits of time it is the deadline that was reached, if past.
 	past := budget.Deadline != nil && v.EndedAt != nil && !v.EndedAt.Before(*budget.Deadline)
 	for _, rule := range domain.LimitRules() {
-		total, limited := rule.Total(*budget)
+		total, limited := rule.Total(budget)
 		if !limited {
 			continue
 		}
 		came := slices.ContainsFunc(c.StopSignals, func(s domain.StopSignal) bool {
 			return s.Reason == rule.Reason && s.Source != progress.SourceSessionBudget
-		}) || e.outcome != nil && e.outcome.StopReason == rule.Reason && !e.outcome.SessionLimit
+		}) || e.asked.StopReason == rule.Reason && !e.asked.SessionLimit
 		l := ExplainLimit{Limit: rule.Limit, Unit: rule.Unit}
 		l.Default = rule.Limit == domain.LimitSteps && budget.MaxStepsFrom == domain.StepsDefault
 		l.Reached = came && (!rule.Unit.OfTime() || past == (rule.Unit == domain.UnitTime))
@@ -50,11 +42,8 @@ func (e *explanation) limits(v ExplainView) []ExplainLimit {
 			limits = append(limits, l)
 			continue
 		}
-		l.Total, l.Used = new(total.Int()), used[rule.Limit]
-		if prior != nil && (timed || rule.Unit != domain.UnitMilliseconds) {
-			l.Prior = new(rule.Used(*prior, time.Time{}).Int())
-		}
-		if l.Used != nil && l.Prior != nil {
+		l.Total, l.Used, l.Prior = new(total.Int()), used[rule.Limit], new(rule.Used(prior, time.Time{}).Int())
+		if l.Used != nil {
 			l.Left = new(max(*l.Total-*l.Used-*l.Prior, 0))
 		}
 		limits = append(limits, l)
@@ -62,25 +51,15 @@ func (e *explanation) limits(v ExplainView) []ExplainLimit {
 	return limits
 }
 
-// account is the session's as of the execution, with what that has used itself; nil where it has no budget.
-func (e *explanation) account() *domain.SessionAccount {
-	switch {
-	case e.at.Session == nil:
-		return e.then.Session // given since
-	case e.outcome != nil:
-		return cmp.Or(e.then.Session, e.at.Session)
-	}
-	account := *e.at.Session
-	account.Spent = account.Spent.Add(totalsOf(e.recorded()).spent)
-	return &account
-}
-
 // sessionLimits are those over the session, as they bound the execution.
 func (e *explanation) sessionLimits(v ExplainView) (limits []ExplainLimit) {
-	if e.at.Session == nil {
+	before, has := e.state.Session()
+	if !has {
 		return nil
 	}
-	before, used := *e.at.Session, e.used(v)
+	own := e.state.Spent(e.asked.CompletedAt).Less(e.execution().Counts().Prior)
+	before.Spent = before.Spent.Less(own)
+	used := e.used(v)
 	for _, rule := range domain.LimitRules() {
 		total, limited := rule.Total(before.Budget)
 		if !limited {
@@ -88,7 +67,7 @@ func (e *explanation) sessionLimits(v ExplainView) (limits []ExplainLimit) {
 		}
 		prior := rule.Used(before.Spent, time.Time{}).Int()
 		l := ExplainLimit{Limit: rule.Limit, Unit: rule.Unit, Total: new(total.Int()), Prior: &prior, Used: used[rule.Limit]}
-		if o := e.outcome; o != nil && o.SessionSpent != nil {
+		if o := e.asked.Outcome; o.SessionSpent != nil {
 			l.Used = new(rule.Used(*o.SessionSpent, time.Time{}).Int() - prior)
 			l.Reached = o.SessionLimit && o.StopReason == rule.Reason
 		}
@@ -100,24 +79,35 @@ func (e *explanation) sessionLimits(v ExplainView) (limits []ExplainLimit) {
 	return limits
 }
 
-// used is what the execution used of each limit, where known. What it has counted itself goes
-// before what the steps that can be read add up to.
+// used is what the execution used of each limit, where known. What it has counted itself goes before what the steps that can
+// be read add up to.
 func (e *explanation) used(v ExplainView) map[domain.Limit]*int64 {
 	used := map[domain.Limit]*int64{}
-	if r := v.Reported; r != nil && r.Steps > len(v.Steps) {
-		used[domain.LimitSteps], used[domain.LimitTokens] = new(int64(r.Steps)), &r.Usage.TotalTokens
-		used[domain.LimitCost] = r.CostNanoUSD
-	} else if !e.gone {
+	if missing := e.asked.Steps > len(e.Steps); !missing {
 		for _, rule := range domain.LimitRules() {
 			used[rule.Limit] = new(rule.Used(v.Totals.spent, time.Time{}).Int())
 		}
 		used[domain.LimitCost] = v.Totals.CostNanoUSD
+	} else {
+		used[domain.LimitSteps], used[domain.LimitTokens] = new(int64(v.Reported.Steps)), &v.Reported.Usage.TotalTokens
+		used[domain.LimitCost] = v.Reported.CostNanoUSD
 	}
-	used[domain.LimitSeconds] = v.Milliseconds
-	if s := e.status; s != nil && s.Budget.MaxSeconds != nil && s.BudgetLeft.MaxSeconds != nil && *s.BudgetLeft.MaxSeconds > 0 {
-		used[domain.LimitSeconds] = new(int64((*s.Budget.MaxSeconds - *s.BudgetLeft.MaxSeconds - s.Prior.Seconds) * 1000))
-	}
+	used[domain.LimitSeconds] = e.milliseconds()
 	return used
+}
+
+// milliseconds is the time that counts: not what it waited for people. It is not known of one in progress without a worker.
+func (e *explanation) milliseconds() *int64 {
+	own := e.Head.Ledger.Execution
+	switch {
+	case e.asked.Status == domain.StatusPending:
+		return nil
+	case e.over():
+		return new(int64(e.state.Spent(e.asked.CompletedAt).Less(e.execution().Counts().Prior).Seconds * 1000))
+	case own == nil || e.Server.Source != contract.FromWorkflow:
+		return nil
+	}
+	return new(int64(own.Spent.Less(e.execution().Counts().Prior).Seconds * 1000))
 }
 
 // exhausted reports whether nothing can go on. Without tool calls an agent still answers.

@@ -34,9 +34,8 @@ func explainStep(s domain.StepExecution, priced bool) ExplainStep {
 	return e
 }
 
-// explainRecorded is what history tells of a step; open: it is still under way.
-func explainRecorded(s progress.Step, priced, open bool) ExplainStep {
-	e := explainStep(s.Execution(), priced)
+// withAttempts adds what the history alone has of the attempts at the step's inferences.
+func (e ExplainStep) withAttempts(s progress.Step, price *domain.Price) ExplainStep {
 	e.FailedAttempts, e.QueuedMilliseconds = s.FailedAttempts(), s.Queued.Milliseconds()
 	for _, r := range s.Retries {
 		retry := ExplainRetry{Attempts: r.Attempts, Reason: "history does not say why", Usage: r.Usage.View()}
@@ -46,23 +45,10 @@ func explainRecorded(s progress.Step, priced, open bool) ExplainStep {
 				retry.Code = &r.Why.Code
 			}
 		}
-		if priced {
+		if price != nil {
 			retry.CostNanoUSD = &r.CostNanoUSD
 		}
 		e.Retries = append(e.Retries, retry)
-	}
-	for _, c := range s.Compactions {
-		kind := CompactionCleared
-		if c.Summary {
-			kind = CompactionSummary
-		}
-		e.Compactions = append(e.Compactions, ExplainCompaction{Kind: kind, Before: c.Before, Usage: c.Usage.View()})
-	}
-	if open {
-		e.InProgress, e.Type = true, nil
-		e.Tools = slices.DeleteFunc(e.Tools, func(t ExplainTool) bool {
-			return t.Milliseconds == nil && t.Outcome != domain.ToolRunning && t.Error == nil
-		})
 	}
 	return e
 }
@@ -90,13 +76,6 @@ func explainTool(call domain.ToolExecution) ExplainTool {
 		e.Attempts = max(call.Attempts, 1)
 	}
 	e.print = call.Digest()
-	return e
-}
-
-func (e ExplainStep) withHistory(h ExplainStep) ExplainStep {
-	e.Retries, e.Compactions, e.QueuedMilliseconds = h.Retries, h.Compactions, h.QueuedMilliseconds
-	// A step's own count has its inferences in it that were answered.
-	e.FailedAttempts = h.FailedAttempts
 	return e
 }
 

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 	"everstep/worker/host/startid"
 )
@@ -376,7 +377,12 @@ func TestExecutionsOfEarlierWorkflows(t *testing.T) {
 	f := newFake(
 		lonelyRun(t, "run-0", 1, nil), lonelyRun(t, "run-5", 2, &contract.GoOn{RunID: "run-0"}), lonelyRun(t, "run-9", 3, &contract.GoOn{RunID: "run-5"}),
 	)
-	f.query = func(context.Context, string, string, any) (any, error) { return nil, errDown }
+	f.query = func(ctx context.Context, run, query string, in any) (any, error) {
+		a, n := told(domain.ExecutionBudget{}, nil, nil, 0), map[string]int{"run-0": 1, "run-5": 2, "run-9": 3}[run]
+		a.Executions[0].Number, a.Executions[0].ExecutionID = n, must(agentOf(lonely)).id.Execution(run, n)
+		a.Head.Newest, a.Head.Run = &a.Executions[0], account.Run{ID: run}
+		return answersAccount(a)(ctx, run, query, in)
+	}
 	for n, run := range map[int]string{1: "run-0", 2: "run-5", 3: "run-9"} {
 		r, err := f.client().Wait(t.Context(), lonely, n)
 		require.NoError(t, err)

@@ -26,48 +26,48 @@ func resultOf(_ *Client, a agent, r record.Record) Result {
 	return result
 }
 
-// recordedExplanation is what a record tells of an execution: not what its attempts met, nor how long its history was.
-func recordedExplanation(a agent, r record.Record) explanation {
-	execution, _ := r.FinalState.Execution()
-	t := target{position: position{snapshot: snapshot{agent: a}, number: r.Number, ended: &r.Outcome, left: true}, asked: r.Number, outcome: &r.Outcome}
-	e := explanation{target: t, older: true, testimony: testimony{
-		told: true, steps: r.Steps, failure: r.End.Error, signal: r.End.Signal, state: &execution,
-	}}
-	e.then.Model, e.at.Trusted, e.at.Prior = r.FinalState.LLMConfig().String(), r.FinalState.Trusted(), new(execution.Counts().Prior)
-	if r.Origin != nil {
-		e.at.Origin = r.Origin.ExecutionID
+// recordedAccount is that of the execution of a record, with as much of a head as the record tells.
+func (a agent) recordedAccount(r record.Record) account.Account {
+	all, err := r.Account()
+	if err != nil { // the state was decoded
+		all.Head, all.Executions = &account.Head{AgentID: r.AgentID, Name: r.Name}, []account.Execution{{Outcome: r.Outcome, Ended: &r.End}}
 	}
-	if r.Outcome.Priced {
-		e.then.Price = &domain.Price{}
+	x, now, state := a.recorded(r), r.CompletedAt, r.FinalState
+	e := &all.Executions[0]
+	e.ExecutionID, e.Number = x.ExecutionID, x.Number
+	head := all.Head
+	head.Newest, head.Configuration.Model, head.Trusted, head.Todo = e, state.LLMConfig().String(), state.Trusted(), state.Metadata().Todo()
+	head.Doing, head.Since, head.AlwaysAllowed = "ended; "+hereSince(r), now, state.StandingApprovals()
+	for _, call := range state.Unsettled() {
+		head.Waits = append(head.Waits, account.UnknownWait(call))
 	}
-	if account, has := r.FinalState.Session(); has {
-		e.then.Session, e.at.Session = &account, accountBefore(account, r)
+	own := &account.Holder{Spent: state.Spent(now)}
+	own.Limit, _ = state.Budget()
+	own.Left, _ = state.BudgetLeft(now)
+	head.Ledger.Execution = own
+	if session, has := state.Session(); has {
+		head.Ledger.Session = &account.Holder{Limit: session.Budget, Spent: session.Spent, Left: session.Left()}
 	}
-	return e
+	all.Server = &account.Server{Source: contract.FromRecords, Builds: contract.Builds{Begun: r.Build}, Pending: []account.Pending{}}
+	return all
 }
 
-// accountBefore is the session's account as an execution began, with the totals as they were at its end.
-func accountBefore(account domain.SessionAccount, r record.Record) *domain.SessionAccount {
-	own := r.FinalState.Spent(r.CompletedAt)
-	if execution, ok := r.FinalState.Execution(); ok {
-		own = own.Less(execution.Counts().Prior)
-	}
-	account.Spent = account.Spent.Less(own)
-	return &account
-}
-
+// explanationOf is what a record tells of an execution: not what its attempts met, nor how long its history was.
 func explanationOf(_ *Client, a agent, r record.Record) ExplainView {
-	e := recordedExplanation(a, r)
-	e.missing = []string{"what only its history had: failed attempts, waits, bytes; the record of the execution tells"}
+	e, err := newExplanation(snapshot{agent: a}, a.recordedAccount(r), r.Number)
+	e.older = true
+	e.miss("what only its history had: failed attempts, waits, bytes; the record of the execution tells")
+	if err != nil {
+		e.miss("%s", err)
+	}
 	if len(r.Missing) > 0 {
-		e.missing = append(e.missing, r.Lacks())
+		e.miss("%s", r.Lacks())
 	}
 	if !r.Imported.IsZero() {
-		e.missing = append(e.missing, "it was imported on "+r.Imported.Format("2006-01-02 15:04 MST")+"; no workflow of it is here")
+		e.miss("it was imported on %s; no workflow of it is here", r.Imported.Format("2006-01-02 15:04 MST"))
 	}
 	v := e.view()
-	v.Execution, v.Source = a.recorded(r), contract.FromRecords
-	if !r.Imported.IsZero() {
+	if v.Execution = a.recorded(r); !r.Imported.IsZero() {
 		v.ImportedAt = &r.Imported
 	}
 	return v
@@ -75,19 +75,11 @@ func explanationOf(_ *Client, a agent, r record.Record) ExplainView {
 
 // statusOf is what a record tells of an agent of which no workflow is there, with where its session stands: nothing of it goes on.
 func statusOf(a agent, r record.Record, position account.Position) contract.StatusView {
-	e := recordedExplanation(a, r)
-	v := e.adding(e.position.view(nil))
-	x, now := a.recorded(r), r.CompletedAt
-	v.ExecutionID, v.RunID, v.Number, v.Error = x.ExecutionID, x.RunID, x.Number, r.End.Error
-	v.Build, v.RewoundTo, v.Cleared = r.Build, position.From, position.Edits.Emptied
-	v.Doing, v.Since, v.Source = "ended; "+hereSince(r), now, contract.FromRecords
-	v.OutcomeUnknown = append([]domain.UnknownCall{}, r.FinalState.Unsettled()...)
-	v.Budget, _ = r.FinalState.Budget()
-	v.BudgetLeft, _ = r.FinalState.BudgetLeft(now)
-	v.StandingApprovals = append([]domain.StandingApproval{}, r.FinalState.StandingApprovals()...)
-	if account, has := r.FinalState.Session(); has {
-		v.SessionBudget, v.SessionBudgetLeft = &account.Budget, new(account.Left())
-	}
+	all := a.recordedAccount(r)
+	all.Head.Position = position
+	v := all.Head.Status()
+	v.AgentID, v.Name, v.WorkflowID, v.RunID = a.id, a.name, a.workflowID(), a.recorded(r).RunID
+	v.Source, v.Build, v.Open = all.Server.Source, r.Build, false
 	return v
 }
 

@@ -211,9 +211,11 @@ func TestAnEarlierSessionOfANameIsRead(t *testing.T) {
 
 	id := "nora@" + life
 	var asked []string
-	f.query = func(_ context.Context, runID, _ string, _ any) (any, error) {
+	a := told(domain.ExecutionBudget{}, nil, nil, 0)
+	a.Executions[0].Ended = &contract.End{Answer: "the earlier answer"}
+	f.query = func(ctx context.Context, runID, query string, in any) (any, error) {
 		asked = append(asked, runID)
-		return nil, errDown
+		return answersAccount(a)(ctx, runID, query, in)
 	}
 	result, err := agents.Wait(t.Context(), id, 0)
 	require.NoError(t, err)

@@ -54,32 +54,42 @@ func (c *Client) result(ctx context.Context, t target) (Result, error) {
 			return c.withOutput(ctx, t.agent, r), nil
 		}
 	}
-	e := explanation{target: t}
-	if err := e.read(ctx, c, nil); err != nil {
-		return Result{}, fail(ctx, t.called(), "reading the history of "+t.called(), err)
-	}
-	if e.gone && len(e.at.Done) == 0 {
-		return Result{}, gone("the answer of %s: its run has been deleted", t.called())
-	}
-	r.Answer, r.Source = e.answer, contract.FromHistory
-	if untold != nil {
-		if err := c.lastAnswer(ctx, e, e.want(), &r); err != nil {
-			return Result{}, fail(ctx, t.called(), "reading the history of "+t.called(), err)
+	if untold == nil {
+		e, err := c.explained(ctx, t.called(), t.outcome.Number)
+		if err == nil {
+			return c.withOutput(ctx, t.agent, r.explained(e)), nil
+		}
+		if lostToServer(err) {
+			return Result{}, err
 		}
 	}
-	if strings.TrimSpace(r.Answer) == "" {
-		r.SaidLast = e.saidLast
+	if err := c.lastAnswer(ctx, t, t.want(), &r); err != nil {
+		return Result{}, fail(ctx, t.called(), "reading the history of "+t.called(), goneIfDeleted(err, "the answer of %s: its run has been deleted", t.called()))
 	}
-	if e.byServerHere() {
-		r.Outcome.EffectCounts = e.effects()
+	if r.Outcome.Status == domain.StatusFailed {
+		r.Error = failureOf(r.Outcome)
+	}
+	return c.withOutput(ctx, t.agent, r), nil
+}
+
+// explained returns the result of an execution that the server has ended, or of an earlier workflow, as its account tells it.
+func (r Result) explained(e explanation) Result {
+	if r.Source = e.Server.Source; e.cut() {
+		r.Source, r.Answer, r.Outcome.EffectCounts = contract.FromHistory, e.state.Answer(), e.state.Effects()
+		r.Outcome.Unknown = r.Outcome.Unknown || len(e.Head.Children) > 0
+		if strings.TrimSpace(r.Answer) == "" {
+			r.SaidLast = e.state.SaidLast()
+		}
+	} else if end := e.asked.Ended; end != nil {
+		r.Answer, r.SaidLast = end.Answer, end.SaidLast
 	}
 	if r.Outcome.Status == domain.StatusFailed {
 		r.Error = e.error()
 	}
-	if c, at, _ := e.counting(); at >= 0 && r.Outcome.Status != domain.StatusCompleted {
+	if c, at := e.counting(); at >= 0 && r.Outcome.Status != domain.StatusCompleted {
 		r.Signal = &c.StopSignals[at]
 	}
-	return c.withOutput(ctx, t.agent, r), nil
+	return r
 }
 
 // recorded is what the outcome says in words, or the result of a workflow that is done, as to ask it would have it replayed; nil:
@@ -125,7 +135,7 @@ func (s snapshot) endedUnreadably() bool {
 // unreadable is the result where nobody can read which execution has ended, and how.
 func (c *Client) unreadable(ctx context.Context, t target) (Result, error) {
 	r := Result{Execution: Execution{AgentID: t.id, ID: t.called(), Name: t.name, WorkflowID: t.workflowID(), RunID: t.runID()}}
-	err := c.lastAnswer(ctx, explanation{target: t}, domain.ExecutionID{}, &r)
+	err := c.lastAnswer(ctx, t, domain.ExecutionID{}, &r)
 	if err == nil && r.Event == 0 {
 		err = errorf(Failed, nil, "nobody can read how %s has ended, and no inference of it either: another build has written its history", t.called())
 	}
@@ -133,11 +143,11 @@ func (c *Client) unreadable(ctx context.Context, t target) (Result, error) {
 }
 
 // lastAnswer has the last inference of an execution tell the answer, or of any, in the newest run that has one.
-func (c *Client) lastAnswer(ctx context.Context, e explanation, of domain.ExecutionID, r *Result) error {
-	r.Source, r.Build = contract.FromRawHistory, e.builds.Newest()
-	runs, err := e.runs(ctx, c)
+func (c *Client) lastAnswer(ctx context.Context, t target, of domain.ExecutionID, r *Result) error {
+	r.Source, r.Build = contract.FromRawHistory, t.builds.Newest()
+	runs, _, err := c.runsOfExecution(ctx, t.agent, t.runID(), t.asked, t.want())
 	for _, runID := range slices.Backward(runs) {
-		events, err := c.reader(e.agent).Events(ctx, runID)
+		events, err := c.reader(t.agent).Events(ctx, runID)
 		if err != nil {
 			return err
 		}

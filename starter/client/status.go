@@ -1,11 +1,10 @@
 package client
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"time"
+	"strings"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
@@ -13,14 +12,14 @@ import (
 
 	"everstep/activities/record"
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 	"everstep/domain/progress"
 	"everstep/starter/client/internal/history"
 )
 
-// Status says what an agent is doing now. Where no worker answers within 2 s, what the server knows is
-// told instead, and Source says so. What that cannot tell is then zero: how much time is left, and
-// signals of hooks and tools. Of an agent that the server does not have, its newest record tells.
+// Status says what an agent is doing now. Without a worker it is what the workflow knew when a worker carried it on last, with
+// what waits for a worker since. Of an agent that the server does not have, its newest record tells.
 func (c *Client) Status(ctx context.Context, id string) (contract.StatusView, error) {
 	v, err := c.liveStatus(ctx, id)
 	return orKept(ctx, c, id, 0, v, err, func(c *Client, a agent, r record.Record) contract.StatusView {
@@ -37,168 +36,107 @@ func (c *Client) liveStatus(ctx context.Context, id string) (contract.StatusView
 	if err != nil {
 		return contract.StatusView{}, err
 	}
-	v, err := c.statusOfRun(ctx, s, id)
-	if v.Build, v.CarriedBy = s.builds.Begun, s.builds.Last; err == nil && s.open() {
+	a, err := c.accountOf(ctx, s, account.Request{Want: []account.Part{account.HeadOf}})
+	if err != nil {
+		return contract.StatusView{}, fail(ctx, id, "reading the account of "+id, err)
+	}
+	v := c.status(ctx, s, s.endedByServer(a))
+	if v.Build, v.CarriedBy = s.builds.Begun, s.builds.Last; s.open() {
 		v.ServedBy = c.servedBy(ctx, s.queue(), s.builds)
 	}
-	return v, err
-}
-
-func (c *Client) statusOfRun(ctx context.Context, s snapshot, id string) (contract.StatusView, error) {
-	if _, byServer := history.ServerEnd(s.info().GetStatus()); !byServer {
-		if view := c.statusByWorkflow(ctx, s); view != nil {
-			v := c.waiting(ctx, s, c.asking(ctx, c.withoutSettled(s, s.counting(s.completing(*view)))))
-			if s.open() && s.GetPendingWorkflowTask().GetAttempt() > 1 { // the worker that answers may lack a hook
-				if p, err := c.position(ctx, s); err == nil {
-					v.Doing = cmp.Or(p.stuck(), v.Doing)
-				}
-			}
-			return v, nil
-		}
-	}
-	return c.statusByServer(ctx, id)
-}
-
-// asking says which sub-agents wait for a person's word, as far as the server tells.
-func (c *Client) asking(ctx context.Context, v contract.StatusView) contract.StatusView {
 	for i, sub := range v.Subagents {
 		if s, err := c.described(ctx, agent{id: sub.AgentID}, ""); err == nil {
 			v.Subagents[i].Waiting = c.waitingIn(s.info()) > 0
 		}
 	}
-	return v
+	return v, nil
 }
 
-// statusByWorkflow is nil where no worker answers.
-func (c *Client) statusByWorkflow(ctx context.Context, s snapshot) *contract.StatusView {
-	view, err := glance(ctx, c, s.agent, s.questioned(), contract.QueryStatus, contract.StatusRequest{})
-	if err != nil {
-		return nil
+// endedByServer returns the account with the end of the execution in progress, where the server has ended the workflow: that
+// itself does not know.
+func (s snapshot) endedByServer(a account.Account) account.Account {
+	cut, ok := history.ServerEnd(s.info().GetStatus())
+	newest := s.newestOf(a)
+	if !ok || newest.Status.Terminal() {
+		return a
 	}
-	return &view
-}
-
-// withoutSettled leaves out the calls that were settled after the end.
-func (c *Client) withoutSettled(s snapshot, v contract.StatusView) contract.StatusView {
-	if s.settling == nil {
-		return v
+	newest.Status, newest.StopReason, newest.Code, newest.Closed = cut.Status, cut.StopReason, cut.Code, true
+	newest.CompletedAt, newest.Ended = s.info().GetCloseTime().AsTime(), &contract.End{}
+	if cut.Status == domain.StatusFailed {
+		newest.Ended.Error = failureOf(cut)
 	}
-	left, _ := history.Unsettled(c.cfg.Converter, s.newest().info().GetMemo()) // the workflow has written it
-	v.OutcomeUnknown = slices.DeleteFunc(v.OutcomeUnknown, func(u domain.UnknownCall) bool {
-		return !slices.ContainsFunc(left, func(l domain.UnknownCall) bool { return l.ID == u.ID })
-	})
-	return v
+	head := *a.Head
+	head.Newest, a.Head = &newest, &head
+	a.Executions = slices.Clone(a.Executions)
+	for i, e := range a.Executions {
+		if e.Number == newest.Number {
+			newest.State = e.State
+			a.Executions[i] = newest
+		}
+	}
+	return a
 }
 
-// completing adds to the workflow's own view what only the server knows.
-func (s snapshot) completing(v contract.StatusView) contract.StatusView {
-	v.WorkflowID, v.RunID = s.workflowID(), s.runID()
+// newestOf is the newest execution, or the first, which is to begin.
+func (s snapshot) newestOf(a account.Account) account.Execution {
+	if a.Head.Newest != nil {
+		return *a.Head.Newest
+	}
+	return account.Execution{Outcome: contract.Outcome{AgentID: s.id, ExecutionID: s.executionID(1), Number: 1, Status: domain.StatusPending}}
+}
+
+// status is the status of an agent whose account was read.
+func (c *Client) status(ctx context.Context, s snapshot, a account.Account) contract.StatusView {
+	v := a.Head.Status()
+	if a.Head.Newest == nil {
+		v.Number, v.ExecutionID = 1, s.executionID(1)
+	}
+	v.RunID, v.Source, v.Open = s.runID(), a.Server.Source, v.Open && s.open()
 	v.History.Events, v.History.Bytes = s.info().GetHistoryLength(), s.info().GetHistorySizeBytes()
-	v.Source, v.Open = contract.FromWorkflow, v.Open && s.open()
-	if !s.open() {
-		v.Doing = "ended"
-	}
-	return v
-}
-
-// counting names by number the executions of the session that a status names by id.
-func (s snapshot) counting(v contract.StatusView) contract.StatusView {
-	numberOf := func(id domain.ExecutionID) int {
-		for n := 1; n <= v.Number && !id.IsZero(); n++ {
-			if s.executionID(n) == id {
-				return n
-			}
-		}
-		return 0
-	}
-	v.OriginNumber = numberOf(v.Origin)
-	if v.BranchedFrom != nil {
-		v.OriginNumber = numberOf(v.BranchedFrom.ExecutionID)
-	}
+	v.OriginNumber, v.RewoundToNumber = s.numberOf(v.Origin, v.Number), 0
 	if v.RewoundTo != nil {
-		v.RewoundToNumber = numberOf(v.RewoundTo.ExecutionID)
+		v.RewoundToNumber = s.numberOf(v.RewoundTo.ExecutionID, v.Number)
 	}
-	return v
-}
-
-// statusByServer tells what can be told without a worker.
-func (c *Client) statusByServer(ctx context.Context, id string) (contract.StatusView, error) {
-	p, err := c.locate(ctx, id)
-	if err != nil {
-		return contract.StatusView{}, err
-	}
-	e := explanation{target: target{position: p, asked: p.number, outcome: p.ended}}
-	if err := e.read(ctx, c, nil); err != nil {
-		return contract.StatusView{}, fail(ctx, id, "reading the history of "+id, err)
-	}
-	return c.waiting(ctx, p.snapshot, p.counting(e.adding(p.view(c.pending(p.snapshot))))), nil
-}
-
-// view shows an agent by the outcome of its newest execution, else by its pending work, else
-// by the step that the history names.
-func (p position) view(work []history.Pending) contract.StatusView {
-	v := contract.StatusView{
-		AgentID: p.id, Name: p.name, ExecutionID: p.executionID(p.number), Number: p.number,
-		WorkflowID: p.workflowID(), RunID: p.runID(), CostUSD: "0",
-		StopSignals: []domain.StopSignal{}, OutcomeUnknown: []domain.UnknownCall{}, PendingApprovals: []domain.PendingApproval{}, PendingQuestions: []domain.PendingQuestion{},
-		StandingApprovals: []domain.StandingApproval{}, WaitingMessages: []contract.WaitingView{},
-		History: contract.HistoryView{Events: p.info().GetHistoryLength(), Bytes: p.info().GetHistorySizeBytes()},
-		Open:    p.open() && p.name != "",
-	}
-	if p.ended == nil {
-		v.Status, v.Source = domain.StatusInProgress, contract.FromHistory
-		step := p.step
-		for _, w := range work {
-			if w.Beat != nil && w.Beat.ExecutionID == v.ExecutionID && w.Beat.Step >= step {
-				step, v.Source = w.Beat.Step, contract.FromHeartbeat
-			}
+	if !s.open() {
+		v.Doing, v.Since = "ended", s.info().GetCloseTime().AsTime()
+		if _, cut := history.ServerEnd(s.info().GetStatus()); cut {
+			v.Source = contract.FromServer
 		}
-		v.StepCount = max(step-1, 0)
-		v.Doing, v.Since = p.doing(work, step)
 		return v
 	}
-	o := *p.ended
-	v.Status, v.StopReason, v.StepCount, v.Usage = o.Status, o.StopReason, o.Steps, o.Usage.View()
-	v.CostUSD, v.Priced = domain.USD(o.CostNanoUSD), o.Priced
-	v.Source, v.Doing = contract.FromMemo, "ended"
-	if p.open() {
-		v.Doing = cmp.Or(p.stuck(), "idle")
-	} else if closed := p.info().GetCloseTime(); closed != nil {
-		v.Since = closed.AsTime()
-	}
-	if p.byServer {
-		v.Source = contract.FromServer
-	}
-	if o.Status == domain.StatusFailed {
-		v.Error = failureOf(o)
-	}
-	return v
-}
-
-func (p position) stuck() string {
-	if p.trouble == "" {
-		return ""
-	}
-	if other := OtherBuild(p.builds, p.troubled); other != "" {
-		return fmt.Sprintf("a worker of another build cannot carry it on (%s), and tries again: %s", other, p.trouble)
-	}
-	worker := "a worker"
-	if p.failing != "" {
-		worker = "worker " + p.failing
-	}
-	return worker + " cannot carry it on, and tries again: " + p.trouble
-}
-
-func (p position) doing(work []history.Pending, step int) (string, time.Time) {
-	if p.trouble == "" && len(work) > 0 {
+	work := c.pending(s)
+	switch task := s.GetPendingWorkflowTask(); {
+	case a.Server.FailingTask != nil && a.Server.FailingTask.Failure != "":
+		v.Doing = failing(s.builds, *a.Server.FailingTask)
+	case v.Source == contract.FromWorkflow || v.Paused:
+	case len(work) > 0:
 		oldest := slices.MinFunc(work, func(a, b history.Pending) int { return a.Since.Compare(b.Since) })
-		return describeWork(work, step), oldest.Since
+		v.Doing, v.Since = describeWork(work, v.StepCount+1), oldest.Since
+	case task != nil:
+		v.Doing, v.Since = "it waits for a worker"+s.ofQueue()+" to go on", task.GetOriginalScheduledTime().AsTime()
 	}
-	text, since := "no worker"+p.ofQueue()+" says", time.Time{}
-	if task := p.GetPendingWorkflowTask(); task != nil {
-		text, since = "it waits for a worker"+p.ofQueue()+" to go on", task.GetOriginalScheduledTime().AsTime()
+	if v.Source != contract.FromWorkflow {
+		v.BudgetLeft.MaxSeconds = nil // how long it waited for people since is not known
 	}
-	return cmp.Or(p.stuck(), text), since
+	return c.waiting(ctx, s, v)
+}
+
+// numberOf is the number of an execution among the first ones of the session; zero: it is none of them.
+func (s snapshot) numberOf(id domain.ExecutionID, newest int) int {
+	for n := 1; n <= newest && !id.IsZero(); n++ {
+		if s.executionID(n) == id {
+			return n
+		}
+	}
+	return 0
+}
+
+// failing says of a workflow task which worker fails to complete it, and why.
+func failing(builds contract.Builds, task account.FailingTask) string {
+	if other := OtherBuild(builds, task.Build); other != "" {
+		return fmt.Sprintf("a worker of another build cannot carry it on (%s), and tries again: %s", other, task.Failure)
+	}
+	return strings.TrimSpace("worker "+task.Worker) + " cannot carry it on, and tries again: " + task.Failure
 }
 
 // ofQueue names the task queue whose workers take the agent's tasks.
@@ -269,7 +207,7 @@ func limited(work []history.Pending) []history.Pending {
 
 // waiting says in a status for what an inference waits that does not go on.
 func (c *Client) waiting(ctx context.Context, s snapshot, v contract.StatusView) contract.StatusView {
-	if v.Status != domain.StatusInProgress {
+	if v.Status.Terminal() {
 		return v
 	}
 	work := c.pending(s)

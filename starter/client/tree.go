@@ -3,7 +3,6 @@ package client
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"iter"
 	"math"
@@ -12,9 +11,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"everstep/activities/record"
 	"everstep/domain"
-	"everstep/domain/progress"
+	"everstep/domain/account"
 )
 
 // A Tree is one execution of an agent, with the sub-agents that it has started, and theirs in turn. Names come from
@@ -59,8 +57,83 @@ type Tree struct {
 	Children []Tree `json:"children"`
 
 	priced bool
-	// born is with what a sub-agent began and ended, by the agent that started it; nil at the root.
-	born *born
+	// startedChild is what the agent that started it has noted; nil at the root.
+	startedChild *startedChild
+}
+
+// A TreeGrant says what a sub-agent might use in all of the budget of the agent that started it, from a time on: with what
+// it began, or what it got when it asked for more.
+type TreeGrant struct {
+	At    time.Time              `json:"at"`
+	Grant domain.ExecutionBudget `json:"grant"`
+	// Asked is what it asked for; nil: nothing. Refused says that it got nothing of that.
+	Asked   *domain.MoreAsked `json:"asked,omitempty"`
+	Refused bool              `json:"refused,omitzero"`
+}
+
+// A startedChild is a sub-agent as the events of the agent that started it tell: how it began and, where it has, how it ended.
+type startedChild struct {
+	domain.SubagentSpawning
+	ended *domain.SubagentCompleted
+	// call is what the call came to for the model; nil: it has not ended.
+	call     *domain.ToolExecution
+	position int
+	grants   []TreeGrant
+}
+
+// startedBy are the sub-agents that events tell of, in the order in which they began. steps have the calls.
+func startedBy(events []domain.RecordedEvent, steps []domain.AgentStep) (all []*startedChild) {
+	of := func(id domain.AgentID) *startedChild {
+		for _, one := range slices.Backward(all) {
+			if one.ChildID == id {
+				return one
+			}
+		}
+		return &startedChild{} // its beginning can no longer be read
+	}
+	for _, event := range events {
+		switch event := event.Event.(type) {
+		case domain.SubagentSpawning:
+			one := &startedChild{SubagentSpawning: event, grants: []TreeGrant{{At: event.Time, Grant: event.Grant}}}
+			one.call, one.position = callIn(steps, event.ToolExecutionID)
+			all = append(all, one)
+		case domain.SubagentGranted:
+			one := of(event.ChildID)
+			one.grants = append(one.grants, TreeGrant{
+				At: event.Time, Grant: event.Grant, Asked: &domain.MoreAsked{Limit: event.Limit, Need: event.Need}, Refused: event.More == 0,
+			})
+		case domain.SubagentCompleted:
+			of(event.ChildID).ended = &event
+		}
+	}
+	return all
+}
+
+// callIn finds a call in steps, with its position in its step.
+func callIn(steps []domain.AgentStep, id domain.ToolExecutionID) (*domain.ToolExecution, int) {
+	for _, step := range steps {
+		for i, call := range step.ToolExecutions {
+			if call.ID == id {
+				return &call, i
+			}
+		}
+	}
+	return nil, 0
+}
+
+// grantsOf are the grants of a sub-agent by the account of the agent that has started it; none where it has asked for no more
+// than it began with, or where nobody tells it any more.
+func (c *Client) grantsOf(ctx context.Context, child account.Head) []TreeGrant {
+	parent, err := c.Account(ctx, child.Parent.AgentID.String(), account.Events)
+	if err != nil {
+		return nil
+	}
+	for _, one := range startedBy(parent.Events, nil) {
+		if one.ChildID == child.AgentID && len(one.grants) > 1 {
+			return one.grants
+		}
+	}
+	return nil
 }
 
 // TreeUse is what agents of a tree have used.
@@ -76,9 +149,8 @@ type TreeUse struct {
 // agentsAtOnce bounds how many agents of a tree are read side by side.
 const agentsAtOnce = 8
 
-// Tree reads an execution and all sub-agents below it, to any depth, from their histories, or the records where the server
-// has deleted those. Number zero is the newest. It needs no worker. A sub-agent that can no longer be read stands in it
-// with what the agent that started it has noted.
+// Tree reads an execution and all sub-agents below it, to any depth, by their accounts. Number zero is the newest. It needs no
+// worker. A sub-agent that can no longer be read stands in it with what the agent that started it has noted.
 func (c *Client) Tree(ctx context.Context, id string, number int) (Tree, error) {
 	r := treeReader{client: c, seats: make(chan struct{}, agentsAtOnce)}
 	tree, err := r.read(ctx, id, number, Tree{})
@@ -117,19 +189,27 @@ func (r treeReader) read(ctx context.Context, id string, number int, t Tree) (Tr
 	if err != nil {
 		return t, err
 	}
-	slices.SortStableFunc(children, func(a, b born) int { return cmp.Or(cmp.Compare(a.step, b.step), cmp.Compare(a.position, b.position)) })
+	slices.SortStableFunc(children, func(a, b *startedChild) int {
+		return cmp.Or(cmp.Compare(a.Step, b.Step), cmp.Compare(a.position, b.position))
+	})
 	t.Children = make([]Tree, len(children))
 	group, ctx := errgroup.WithContext(ctx)
-	for i, b := range children {
+	for i, one := range children {
 		group.Go(func() error {
 			child := Tree{
-				Subagent: b.subagent, ParentAgentID: t.AgentID, Depth: t.Depth + 1, Step: b.step, Position: b.position,
-				ToolExecutionID: b.call, Grant: b.grant, MoreGranted: b.more, Grants: b.grants, StartedAt: timeOf(b.since), Status: domain.StatusFailed, Code: domain.CodeTerminated, born: &b,
+				Subagent: one.Subagent, ParentAgentID: t.AgentID, Depth: t.Depth + 1, Step: one.Step, Position: one.position,
+				ToolExecutionID: one.ToolExecutionID, Grant: &one.grants[len(one.grants)-1].Grant, Grants: one.grants, StartedAt: timeOf(one.Time),
+				Status: domain.StatusFailed, Code: domain.CodeTerminated, startedChild: one,
+			}
+			for _, g := range one.grants[1:] {
+				if !g.Refused {
+					child.MoreGranted++
+				}
 			}
 			if !t.Status.Terminal() {
 				child.Status, child.Code = domain.StatusInProgress, ""
 			}
-			read, err := r.read(ctx, b.id.String(), 0, child)
+			read, err := r.read(ctx, one.ChildID.String(), 0, child)
 			t.Children[i] = read
 			return err
 		})
@@ -137,14 +217,13 @@ func (r treeReader) read(ctx context.Context, id string, number int, t Tree) (Tr
 	if err := group.Wait(); err != nil {
 		return t, err
 	}
-	t.Children = slices.DeleteFunc(t.Children, func(child Tree) bool { return child.born.unsure && child.RunID == "" })
 	t.reckon()
 	return t, nil
 }
 
 // agent fills in what is told of one agent, and says whom it has started. The cost and usage that are in Total then are
 // as it has counted them by itself.
-func (r treeReader) agent(ctx context.Context, id string, number int, t *Tree) ([]born, error) {
+func (r treeReader) agent(ctx context.Context, id string, number int, t *Tree) ([]*startedChild, error) {
 	select {
 	case r.seats <- struct{}{}:
 		defer func() { <-r.seats }()
@@ -156,92 +235,63 @@ func (r treeReader) agent(ctx context.Context, id string, number int, t *Tree) (
 	if err != nil {
 		return nil, err
 	}
-	if b := t.born; b != nil && b.ended != nil && b.ended.Unstarted {
-		t.Execution = a.begun(1, domain.ExecutionID{}, "")
-		return nil, nil
+	e, err := c.explained(ctx, id, number)
+	if lostToServer(err) {
+		_, kept, ok, failed := c.kept(ctx, id, number)
+		if failed != nil {
+			return nil, failed
+		}
+		if ok {
+			e, err = newExplanation(snapshot{agent: a}, a.recordedAccount(kept), kept.Number)
+			e.run = a.recorded(kept).RunID
+		}
 	}
-	e, err := c.treeHistory(ctx, id, number)
 	switch {
 	case err == nil:
-		t.told(e)
-		return e.children, nil
-	case !lostToServer(err):
-		return nil, err
+		return t.told(e)
+	case lostToServer(err) && t.startedChild != nil:
+		t.lost(a)
+		return nil, nil
 	}
-	a, kept, ok, failed := c.kept(ctx, id, number)
-	switch {
-	case failed != nil:
-		return nil, failed
-	case ok:
-		t.kept(a, kept)
-		return bornOf(kept), nil
-	case t.born == nil:
-		return nil, err
-	}
-	t.lost(a)
-	return nil, nil
+	return nil, err
 }
 
-// treeHistory reads the history of an execution.
-func (c *Client) treeHistory(ctx context.Context, id string, number int) (*explanation, error) {
-	t, err := c.targetEnd(ctx, id, number)
+// told takes what its account tells.
+func (t *Tree) told(e explanation) ([]*startedChild, error) {
+	x := e.asked
+	t.Execution = e.begun(x.Number, x.ExecutionID, cmp.Or(e.runID(), e.run))
+	t.Status, t.StopReason, t.Code, t.SessionLimit, t.priced = x.Status, x.StopReason, x.Code, x.SessionLimit, x.Priced
+	if t.Status == domain.StatusPending {
+		t.Status = domain.StatusInProgress
+	}
+	t.StartedAt, t.EndedAt, t.Steps = cmp.Or(timeOf(x.StartedAt), t.StartedAt), timeOf(x.CompletedAt), &x.Steps
+	usage, cost := x.Usage, x.CostNanoUSD
+	completed, err := e.KeptSteps()
 	if err != nil {
 		return nil, err
 	}
-	e := &explanation{target: t}
-	if err = e.read(ctx, c, nil); err == nil && e.at.Number == 0 {
-		err = gone("the runs of %s have been deleted", id)
+	steps := make([]domain.AgentStep, len(completed))
+	for i, s := range completed {
+		steps[i] = s.Step
 	}
-	return e, goneIfDeleted(err, "the runs of %s have been deleted", id)
-}
-
-// told takes what a history tells.
-func (t *Tree) told(e *explanation) {
-	t.Execution = e.execution(e.asked)
-	t.ExecutionID, t.Status, t.priced = e.want(), domain.StatusInProgress, e.then.Price != nil
-	t.StartedAt, t.EndedAt = cmp.Or(timeOf(e.at.StartedAt), t.StartedAt), timeOf(e.at.EndedAt)
-	var usage domain.Usage
-	var cost int64
-	steps, open := e.at.Steps(len(e.then.Open) > 0)
-	for _, s := range steps {
-		usage, cost = usage.Add(s.Usage), domain.AddCost(cost, s.CostNanoUSD)
-	}
-	completed := len(steps)
-	if open {
-		completed--
-	}
-	if t.Steps = &completed; e.gone {
-		t.Steps, t.Gone = nil, "earlier runs of it have been deleted, and what it did and started in them"
-	}
-	if o := e.outcome; o != nil {
-		t.Status, t.StopReason, t.Code, t.SessionLimit = o.Status, o.StopReason, o.Code, o.SessionLimit
-		if !e.byServerHere() {
-			usage, cost, t.Steps, t.priced = o.Usage, o.CostNanoUSD, &o.Steps, t.priced || o.Priced
-		}
+	if current, ok := e.execution().CurrentStep(); ok {
+		steps = append(steps, current)
 	}
 	t.use(usage, cost)
-}
-
-// kept takes what a record tells.
-func (t *Tree) kept(a agent, r record.Record) {
-	t.Execution, t.Status, t.StopReason, t.Code = a.recorded(r), r.Status, r.StopReason, r.Outcome.Code
-	t.SessionLimit = r.Outcome.SessionLimit
-	t.Steps, t.StartedAt, t.EndedAt, t.priced = &r.Outcome.Steps, timeOf(r.StartedAt), timeOf(r.CompletedAt), r.Outcome.Priced
-	t.use(r.Usage, r.Outcome.CostNanoUSD)
+	if slices.ContainsFunc(e.Missing, func(m account.Missing) bool { return m.Part == account.Events && m.Execution == x.Number }) {
+		t.Gone = "earlier runs of it have been deleted, and what it did and started in them"
+	}
+	return startedBy(e.Events, steps), nil
 }
 
 // lost takes what the agent that started one knows of it, as nobody else does.
 func (t *Tree) lost(a agent) {
 	t.Execution = a.begun(1, domain.ExecutionID{}, "")
-	x, ended := t.born.wrote, t.born.ended
-	if x == nil && ended == nil && !t.Status.Terminal() { // it is not there yet
-		return
-	}
-	if t.Gone = "its history has been deleted, and there is no record of it"; x != nil {
-		var result progress.ChildResult
-		if json.Unmarshal([]byte(x.Value), &result) == nil {
-			t.Status, t.StopReason = result.Status, result.StopReason
-		}
+	switch ended := t.startedChild.ended; {
+	case ended == nil && !t.Status.Terminal(): // it is not there yet
+	case ended != nil && ended.Unstarted:
+	default:
+		t.Gone = "its history has been deleted, and there is no record of it"
 	}
 }
 
@@ -254,34 +304,47 @@ func useOf(usage domain.Usage, cost int64, priced bool) TreeUse {
 	return TreeUse{Usage: usage.View(), CostNanoUSD: costOf(cost, priced || usage.TotalTokens() == 0), used: usage, cost: cost}
 }
 
-// reckon takes the account of the agent that started one, where that has counted it, and tells what was its own.
+// reckon counts what was its own, and what it took with all below it: where the agent that started one has counted it, as that
+// has. What a sub-agent has used that it has not counted, as one that is under way or was begun before a reset, comes on top.
 func (t *Tree) reckon() {
-	counted := false
-	if b := t.born; b != nil && b.ended != nil {
-		counted = true
-		usage, spent := b.ended.Usage()
-		t.use(usage, spent.CostNanoUSD)
-		if t.EndedAt == nil {
-			t.EndedAt = timeOf(b.at)
-		}
-		if o := b.ended.Outcome; o != nil {
-			t.Status, t.StopReason, t.Code, t.SessionLimit = o.Status, o.StopReason, o.Code, o.SessionLimit
-			t.Steps, t.priced = &o.Steps, t.priced || o.Priced
-			t.ExecutionID = o.ExecutionID
-			t.use(usage, spent.CostNanoUSD)
-		} else {
-			t.Status, t.StopReason, t.Code, t.Error = domain.StatusFailed, domain.ErrorForbade, b.ended.Why.Code, b.ended.Why
-		}
+	counted := t.Total
+	if one := t.startedChild; one != nil && one.ended != nil && (!one.ended.Unstarted || t.RunID == "") {
+		t.ended(*one.ended)
+		counted = t.Total
 	}
 	var below TreeUse
 	for i := range t.Children {
 		child := &t.Children[i]
-		below = below.plus(child.Total)
-		if b := child.born; !counted && b.ended == nil && b.wrote == nil {
+		if child.counted() {
+			below = below.plus(child.Total)
+		} else {
 			t.use(t.Total.used.Add(child.Total.used), domain.AddCost(t.Total.cost, child.Total.cost))
 		}
 	}
-	t.Own = t.Total.less(below, t.priced)
+	t.Own = counted.less(below, t.priced)
+}
+
+// counted reports whether the agent that started it has counted what it used.
+func (t *Tree) counted() bool {
+	return t.startedChild != nil && t.startedChild.ended != nil && !t.startedChild.ended.Unstarted
+}
+
+// ended takes how it ended by the account of the agent that started it. That of itself says more, where it has one.
+func (t *Tree) ended(by domain.SubagentCompleted) {
+	if t.EndedAt == nil {
+		t.EndedAt = &by.Time
+	}
+	if by.Lost || t.RunID == "" {
+		t.Status, t.StopReason, t.Code = by.Status, by.StopReason, by.Code
+	}
+	if t.RunID == "" && !by.Lost {
+		t.Steps = &by.Steps
+	}
+	if call := t.startedChild.call; by.Lost && call != nil {
+		t.Error = call.Error
+	}
+	t.priced = t.priced || by.CostNanoUSD > 0
+	t.use(by.Usage, by.CostNanoUSD)
 }
 
 func (u TreeUse) plus(v TreeUse) TreeUse {

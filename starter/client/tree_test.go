@@ -2,11 +2,9 @@ package client
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -190,59 +188,6 @@ func grove(t *testing.T) (f *forest, ids []string) {
 	}}, ids
 }
 
-// TestTree: each agent is told where it belongs, with what it used itself and in all; those whose history is deleted are
-// told by the agent that started them.
-func TestTree(t *testing.T) {
-	t.Parallel()
-	f, ids := grove(t)
-	tree, err := New(f, Config{Loopback: true}).Tree(t.Context(), "nora", 0)
-	require.NoError(t, err)
-
-	require.Equal(t, "nora", tree.ID)
-	require.Equal(t, domain.StatusInProgress, tree.Status)
-	require.Len(t, tree.Children, 4)
-	branch, gone, cut, running := tree.Children[0], tree.Children[1], tree.Children[2], tree.Children[3]
-	for i, child := range tree.Children {
-		require.Equal(t, ids[i], child.ID)
-		require.Equal(t, "leaf", child.Subagent)
-		require.Equal(t, nora.id, child.ParentAgentID)
-		require.Equal(t, 1, child.Depth)
-		require.Equal(t, i, child.Position)
-	}
-	require.Equal(t, int64(200), branch.Own.Usage.TotalTokens)
-	require.Equal(t, int64(300), branch.Total.Usage.TotalTokens)
-	require.Equal(t, int64(20), *branch.Own.CostNanoUSD)
-	require.Equal(t, 3, *branch.Steps)
-	require.Len(t, branch.Children, 1)
-	require.Equal(t, ids[4], branch.Children[0].ID)
-	require.Equal(t, 2, branch.Children[0].Depth)
-
-	require.Equal(t, domain.StatusStopped, gone.Status)
-	require.Equal(t, domain.StepsLimitReached, gone.StopReason)
-	require.Equal(t, int64(200), gone.Total.Usage.TotalTokens, "as the agent that started it has counted")
-	require.Equal(t, 2, *gone.Steps)
-	require.Contains(t, gone.Gone, "deleted")
-	require.Empty(t, branch.Gone)
-
-	require.Equal(t, domain.CodeTerminated, cut.Code)
-	require.NotNil(t, cut.Error)
-	require.Equal(t, int64(500), cut.Total.Usage.TotalTokens, "all that it was granted")
-	require.True(t, cut.Total.Usage.Estimated)
-
-	require.Equal(t, domain.StatusInProgress, running.Status)
-	require.Equal(t, int64(7), running.Own.Usage.TotalTokens)
-	require.Equal(t, int64(50), tree.Own.Usage.TotalTokens)
-	require.Equal(t, int64(50+300+200+500+7), tree.Total.Usage.TotalTokens, "those under way too")
-	var sum int64
-	for one := range tree.All() {
-		sum += one.Own.Usage.TotalTokens
-	}
-	require.Equal(t, tree.Total.Usage.TotalTokens, sum)
-
-	_, err = New(f, Config{Loopback: true}).Tree(t.Context(), "nobody", 0)
-	requireClass(t, err, NotFound)
-}
-
 // signaled records that a workflow was given a signal.
 func (r *fakeRun) signaled(name string, in any) {
 	r.add(&historypb.HistoryEvent{
@@ -268,131 +213,6 @@ func (r *fakeRun) tells(workflow, name string, in any) {
 			},
 		},
 	})
-}
-
-// TestTreeTellsOfGrants: with what a sub-agent began, what it asked for and got, and what it was refused.
-func TestTreeTellsOfGrants(t *testing.T) {
-	t.Parallel()
-	f, ids := grove(t)
-	root, in := f.by["agent/nora"].newest(), spawned(nora.id, nth(1), 1, 3, 1)
-	asks := func(call domain.ToolExecutionID, number int, limit domain.Limit, need int64) domain.MoreAsked {
-		asked := domain.MoreAsked{Limit: limit, Need: need}
-		root.signaled(string(contract.SignalBudgetRequest), contract.BudgetRequest{ToolExecutionID: call, Number: number, MoreAsked: asked})
-		return asked
-	}
-	grant := domain.ExecutionBudget{MaxTokens: new(int64(900)), MaxCostNanoUSD: new(int64(90))}
-	tokens := asks(in.Parent.Call(), 1, domain.LimitTokens, 300)
-	root.lends(in.WorkflowID(), contract.BudgetGrant{Number: 1, Grant: grant})
-	cost := asks(in.Parent.Call(), 2, domain.LimitCost, 10)
-	root.lends(in.WorkflowID(), contract.BudgetGrant{Number: 2, Grant: grant})
-	asks(domain.ToolExecutionID{}, 3, domain.LimitCost, 10) // nobody's
-	asks(in.Parent.Call(), 4, domain.LimitCost, 20)
-	root.lends(in.WorkflowID(), contract.BudgetGrant{Number: 3, Grant: grant}) // to one before that
-	tree, err := New(f, Config{Loopback: true}).Tree(t.Context(), "nora", 0)
-	require.NoError(t, err)
-	child := tree.Children[3]
-	require.Equal(t, ids[3], child.ID)
-	require.Equal(t, 1, child.MoreGranted)
-	for i := range child.Grants {
-		require.False(t, child.Grants[i].At.IsZero())
-		child.Grants[i].At = time.Time{}
-	}
-	require.Equal(t, []TreeGrant{
-		{Grant: in.Parent.Grant}, {Grant: grant, Asked: &tokens}, {Grant: grant, Asked: &cost, Refused: true}, {Grant: grant, Refused: true},
-	}, child.Grants)
-	require.Len(t, tree.Children[0].Grants, 1)
-	require.Empty(t, tree.Grants)
-}
-
-// TestExplainTellsOfGrants of a sub-agent: each answer to what it asked for, and once that somebody sent one to nothing.
-func TestExplainTellsOfGrants(t *testing.T) {
-	t.Parallel()
-	in := spawned(nora.id, nth(1), 1, 0, 1)
-	forged := domain.ExecutionBudget{MaxTokens: new(int64(1_000_000)), MaxCostNanoUSD: new(int64(1_000_000))}
-	in.Budget = in.Parent.Grant
-	run := subRun(in)
-	forge := func() {
-		run.signaled(string(contract.SignalBudgetGrant), contract.BudgetGrant{Number: 1, Grant: forged})
-	}
-	forge()
-	request := contract.BudgetRequest{ToolExecutionID: in.Parent.Call(), Number: 1001, MoreAsked: domain.MoreAsked{Limit: domain.LimitTokens, Need: 300}}
-	run.tells("agent/nora", string(contract.SignalBudgetRequest), request)
-	forge()
-	given := contract.BudgetGrant{Number: 1001, Grant: domain.ExecutionBudget{MaxTokens: new(int64(900)), MaxCostNanoUSD: new(int64(90))}}
-	run.signaled(string(contract.SignalBudgetGrant), given)
-	forge()
-	v := explained(t, run, nil)
-	require.Equal(t, int64(900), *v.Budget[0].Total)
-	require.Equal(t, int64(90), *v.Budget[1].Total)
-	require.Len(t, v.Grants, 2)
-	require.Equal(t, in.Parent.Grant, v.Grants[0].Grant)
-	require.Equal(t, given.Grant, v.Grants[1].Grant)
-	require.Equal(t, &request.MoreAsked, v.Grants[1].Asked)
-	require.False(t, v.Grants[1].At.IsZero())
-	told := 0
-	for _, text := range v.Missing {
-		if strings.Contains(text, "budget.grant") {
-			told++
-			require.Contains(t, text, "it answers no request of the agent, and has changed nothing")
-		}
-	}
-	require.Equal(t, 1, told)
-}
-
-// TestASubagentThatIsNotThereYet is in progress, and not gone.
-func TestASubagentThatIsNotThereYet(t *testing.T) {
-	t.Parallel()
-	f, ids := grove(t)
-	delete(f.by, "agent/"+ids[3])
-	tree, err := New(f, Config{Loopback: true}).Tree(t.Context(), "nora", 0)
-	require.NoError(t, err)
-	require.Equal(t, domain.StatusInProgress, tree.Children[3].Status)
-	require.Empty(t, tree.Children[3].Gone)
-}
-
-// TestTreeSteps: those of a sub-agent follow the step that started it, and what is gone is told.
-func TestTreeSteps(t *testing.T) {
-	t.Parallel()
-	f, ids := grove(t)
-	for id, s := range f.by {
-		s.query = func(context.Context, string, string, any) (any, error) {
-			agent := must(agentOf(id[len("agent/"):]))
-			execution := agent.id.Execution(s.runs[0].id, 1)
-			one := account.Execution{Outcome: contract.Outcome{Number: 1, ExecutionID: execution, Status: domain.StatusInProgress}}
-			page := account.Page{Held: account.Held{Executions: []account.HeldExecution{{Number: 1, ID: execution, Step: 1, Event: 1}}}}
-			page.Head, page.Executions = &account.Head{Newest: &one}, []account.Execution{one}
-			for n := 1; n <= 2 && id != "agent/"+ids[3]; n++ {
-				step := domain.StepExecution{Step: domain.AgentStep{ID: execution.Step(n), Number: n}}
-				page.Steps = append(page.Steps, account.Step{Execution: 1, WireStep: step.Wire()})
-			}
-			return page, nil
-		}
-	}
-	type line struct {
-		agent string
-		step  int
-	}
-	var lines []line
-	var missing []string
-	for at, err := range New(f, Config{Loopback: true}).TreeSteps(t.Context(), "nora", 0) {
-		switch {
-		case errors.Is(err, &Error{Class: Gone}):
-			missing = append(missing, err.Error())
-		case err != nil:
-			require.NoError(t, err)
-		case at.Step == nil:
-			lines = append(lines, line{at.Agent.ID, 0})
-		default:
-			lines = append(lines, line{at.Agent.ID, at.Step.Step.Number})
-		}
-	}
-	require.Equal(t, []line{
-		{"nora", 0}, {"nora", 1},
-		{ids[0], 0}, {ids[0], 1}, {ids[0], 2}, {ids[4], 0}, {ids[4], 1}, {ids[4], 2},
-		{ids[1], 0}, {ids[2], 0}, {ids[2], 1}, {ids[2], 2}, {ids[3], 0}, {"nora", 2},
-	}, lines)
-	require.Len(t, missing, 1)
-	require.Contains(t, missing[0], ids[1])
 }
 
 // TestListOfATree: Temporal's own fields tell whose sub-agent one is.

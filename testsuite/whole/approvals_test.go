@@ -112,7 +112,4 @@ func TestApprovals(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{"approved ann checked", "denied bob too much", "expired"}, said)
-	different, err := s.agents.Audit(ctx, begun.ID, 1)
-	require.NoError(t, err)
-	require.Empty(t, different)
 }

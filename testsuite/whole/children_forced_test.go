@@ -71,7 +71,6 @@ func TestAHundredSubagentsAtOnce(t *testing.T) {
 		require.JSONEq(t, `{"status":"completed","stop_reason":"completed","answer":"found","effects":[]}`, call.Value)
 	}
 	require.Equal(t, int64(15*(all+2)), result.Outcome.Usage.TotalTokens())
-	require.NoError(t, s.audited(within(t), begun.ID, 0))
 	s.nothingRuns(t)
 }
 

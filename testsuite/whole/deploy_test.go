@@ -119,7 +119,6 @@ func TestTwoUpdatesBeforeAnExecution(t *testing.T) {
 		return []any{w.By, w.Fields, w.Asked, w.Before[0].By, w.Before[0].Reason, w.Before[0].Asked, len(w.Before)}
 	}
 	require.Equal(t, by(word), by(explained.Changed.Word))
-	require.NoError(t, s.audited(within(t), name, 3))
 	worker.Stop()
 	read, err := s.agents.Status(within(t), name)
 	require.NoError(t, err)
@@ -140,7 +139,6 @@ func TestADeployThatRenamesATool(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "tools + find, - lookup; system_prompt", explained.Changed.String())
 	require.Equal(t, "ann", explained.Changed.Word.By)
-	require.NoError(t, s.audited(within(t), name, 3))
 }
 
 // TestADeployInTheMiddleOfASession: the next execution has the tool as it is by now, and status and explain say what is
@@ -164,7 +162,4 @@ func TestADeployInTheMiddleOfASession(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, status.Changes, 1)
 	require.Equal(t, 3, status.Changes[0].Number)
-	for number := range 3 {
-		require.NoError(t, s.audited(within(t), name, number+1))
-	}
 }

@@ -117,21 +117,8 @@ func TestExplainACompletedOne(t *testing.T) {
 	worker.Stop()
 	alone := s.explained(t, begun.ID)
 	require.Equal(t, contract.FromHistory, alone.Source)
-	require.Len(t, alone.Missing, 1)
-	require.Contains(t, alone.Missing[0], "no worker answers")
-	require.Equal(t, v.Ending.Summary, alone.Ending.Summary)
-	require.Equal(t, v.Totals, alone.Totals, "history has all of it")
-	require.Equal(t, v.Waste, alone.Waste)
-	require.Equal(t, v.Model, alone.Model)
-	require.Equal(t, types(v.Steps), types(alone.Steps))
-}
-
-func types(steps []client.ExplainStep) []domain.StepType {
-	var all []domain.StepType
-	for _, s := range steps {
-		all = append(all, *s.Type)
-	}
-	return all
+	alone.Source = v.Source
+	require.Equal(t, v, alone, "a replay tells the same")
 }
 
 func TestExplainOneStoppedAtLimits(t *testing.T) {
@@ -236,7 +223,7 @@ func TestExplainOneThatNoWorkerHasSeen(t *testing.T) {
 	require.Equal(t, "it waits for a worker of task queue "+s.queue+" to go on", v.Doing.Text)
 	require.Empty(t, v.Steps)
 	require.Equal(t, int64(2), *v.Budget[0].Left)
-	require.NotEmpty(t, v.Missing)
+	require.Empty(t, v.Missing)
 	require.Nil(t, v.Context)
 
 	_, err = s.agents.Explain(within(t), begun.ID, 2)

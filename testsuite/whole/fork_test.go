@@ -55,7 +55,6 @@ func (s *stack) forkedEverywhere(t *testing.T, id string, number, steps int, cut
 		require.Equal(t, 1, result.Outcome.Steps)
 		forked := s.lines(t, x.ID)
 		require.Equal(t, before[:cut(step)], forked[:len(forked)-2], "step %d: what came before is the same, byte for byte", step)
-		require.NoError(t, s.audited(within(t), x.ID, 1))
 		status, err := s.agents.Status(within(t), x.ID)
 		require.NoError(t, err)
 		require.Equal(t, step, status.BranchedFrom.Step)

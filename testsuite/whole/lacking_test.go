@@ -50,7 +50,4 @@ func TestARollingDeploymentEndsNoExecution(t *testing.T) {
 		require.Equal(t, "done", result.Answer, "%v", result.Error)
 	}
 	older.Stop() // it cannot say what it does not know
-	for _, x := range begun {
-		require.NoError(t, s.audited(ctx, x.ID, 1))
-	}
 }

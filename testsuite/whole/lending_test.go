@@ -49,9 +49,7 @@ func TestASubagentAsksForMoreOfTheBudget(t *testing.T) {
 	result, err := s.agents.Wait(within(t), begun.ID, 0)
 	require.NoError(t, err)
 	require.Equal(t, domain.StatusCompleted, result.Outcome.Status, "%v", result.Error)
-	require.NoError(t, s.audited(within(t), begun.ID, 0))
 	long := children(begun.ExecutionID, 2)[1]
-	require.NoError(t, s.audited(within(t), long, 0))
 	for step, err := range s.agents.Steps(within(t), begun.ID, 0) {
 		require.NoError(t, err)
 		for i, call := range step.Step.ToolExecutions {
@@ -121,7 +119,6 @@ func TestATreeOverKillsKeepsToItsBudget(t *testing.T) {
 		long, err := s.agents.Status(within(t), children(begun.ExecutionID, 2)[1])
 		require.NoError(t, err)
 		runs = max(runs, long.History.Runs)
-		require.NoError(t, s.audited(within(t), begun.ID, 0))
 	}
 	require.Positive(t, deaths.Load())
 	require.Greater(t, runs, 1, "it has gone on in another run")
@@ -148,8 +145,6 @@ func TestAStopReachesThoseThatAsk(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, domain.UserRequested, status.StopReason)
 	require.NotContains(t, s.signals(t, long), string(contract.SignalBudgetGrant), "it could come before the stop")
-	require.NoError(t, s.audited(within(t), begun.ID, 0))
-	require.NoError(t, s.audited(within(t), long, 0))
 }
 
 // signals are the names of those that the newest run of an agent was sent.

@@ -71,7 +71,6 @@ turns:
 	require.Contains(t, result.Answer, "[hello again]")
 	require.NotContains(t, result.Answer, token)
 	require.Equal(t, "paid 5\n", notesOf(t, notes), "once")
-	require.NoError(t, s.audited(ctx, x.ID, 1))
 
 	x, err = s.agents.Start(ctx, client.Start{Prompt: "go", Definition: scripted(writeScript(t, `
 turns:
@@ -116,7 +115,6 @@ turns:
 	require.NoError(t, err)
 	require.Equal(t, "a dot\n[link to a resource: file:///dot.png, dot, the same]\n{\"dots\":1}\n"+
 		"[image image/png 1 KB]\n[audio audio/wav 1 KB: not shown]\n[file application/pdf 1 KB file:///dot.pdf: not shown]", result.Answer)
-	require.NoError(t, s.audited(ctx, x.ID, 1))
 	messages := collect(t, s.agents.Messages(ctx, x.ID))
 	require.Len(t, messages, 5)
 	for i, want := range []string{result.Answer, "a dot\n[image image/png 1 KB]"} {
@@ -146,7 +144,6 @@ func TestAToolThatAnMCPServerChanges(t *testing.T) {
 		require.NoError(t, err)
 		result, err := s.agents.Wait(ctx, x.ID, 0)
 		require.NoError(t, err)
-		require.NoError(t, s.audited(ctx, x.ID, 1))
 		return result.Answer
 	}
 	require.Equal(t, `not run: its server has changed the tool shop__echo since this agent was given it: its description was "Says it again." and is "Says it again, and sends me the key."; `+

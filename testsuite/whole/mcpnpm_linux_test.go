@@ -103,7 +103,6 @@ turns:
 	require.Contains(t, parts[2], "written")
 	require.Contains(t, parts[3], "counts")
 	require.Contains(t, parts[4], "thoughtNumber")
-	require.NoError(t, s.audited(ctx, x.ID, 1))
 	s.worker.Stop()
 	require.Eventually(t, func() bool { return len(marked(mark)) == 0 }, patience, 10*time.Millisecond, "nothing outlives the worker")
 }

@@ -158,7 +158,6 @@ func TestLostWorkersUseUpNoAttempt(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "done", result.Answer, "%v", result.Error)
 	require.EqualValues(t, 3, deaths.Load())
-	require.NoError(t, s.audited(ctx, x.ID, 1))
 	for step, err := range s.agents.Steps(ctx, x.ID, 0) {
 		require.NoError(t, err)
 		require.Equal(t, 4, step.Step.Tries)
@@ -196,7 +195,6 @@ func TestAKillCostsWhatItIsBilledAtLeast(t *testing.T) {
 			result, err := s.agents.Wait(within(t), x.ID, 0)
 			require.NoError(t, err)
 			require.Equal(t, "done", result.Answer, "%v", result.Error)
-			require.NoError(t, s.audited(within(t), x.ID, 1))
 			for step, err := range s.agents.Steps(within(t), x.ID, 0) {
 				require.NoError(t, err)
 				lost := step.Step.Lost
@@ -241,7 +239,6 @@ turns:
 	result, err := s.agents.Wait(ctx, x.ID, 0)
 	require.NoError(t, err)
 	require.Contains(t, result.Answer, "its worker was lost each time")
-	require.NoError(t, s.audited(ctx, x.ID, 1))
 	for i, one := range beside {
 		result, err := s.agents.Wait(ctx, one.ID, 0)
 		require.NoError(t, err, fmt.Sprint(i))
@@ -287,6 +284,5 @@ func TestAWorkerShortOfMemoryLetsGoOfWorkflows(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "done", result.Answer)
 		require.Equal(t, 21, result.Outcome.Steps)
-		require.NoError(t, s.audited(within(t), x.ID, 1))
 	}
 }

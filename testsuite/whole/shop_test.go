@@ -174,7 +174,6 @@ func TestAShop(t *testing.T) {
 		result, err := s.agents.Wait(within(t), x.ID, 1)
 		require.NoError(t, err)
 		require.Equal(t, "done", result.Answer, name)
-		require.NoError(t, s.audited(within(t), x.ID, 1))
 	}
 	wait(nil)
 	require.Eventually(t, func() bool { return s.unknownIn(t, s.named("slow")) == 0 }, patience, 50*time.Millisecond)

@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
-	"strings"
 	"testing"
 	"time"
 
@@ -150,15 +148,4 @@ func collect[T any](t testing.TB, seq func(func(T, error) bool)) []T {
 // scripted is the definition of an agent that plays a script.
 func scripted(path string, tools ...string) domain.Definition {
 	return domain.Definition{Model: domain.LLMConfig{Provider: "scripted", Model: path}, Tools: tools}
-}
-
-// audited fails where what history alone tells of an ended execution is not what
-// the workflow has kept of it. That is the law of package progress: one account
-// of what happened, whoever reads it.
-func (s *stack) audited(ctx context.Context, id string, number int) error {
-	differences, err := s.agents.Audit(ctx, id, number)
-	if err == nil && len(differences) > 0 {
-		err = fmt.Errorf("history and the workflow tell two stories of execution %d of %s:\n%s", number, id, strings.Join(differences, "\n"))
-	}
-	return err
 }

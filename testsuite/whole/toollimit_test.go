@@ -89,7 +89,6 @@ func TestAToolsRateHoldsOverWorkers(t *testing.T) {
 	result, err := s.agents.Wait(within(t), begun.ID, 0)
 	require.NoError(t, err)
 	require.Equal(t, "done", result.Answer)
-	require.NoError(t, s.audited(within(t), begun.ID, 1))
 	for _, done := range collect(t, s.agents.Steps(within(t), begun.ID, 1))[0].Step.ToolExecutions {
 		require.Equal(t, "paid", done.Value)
 	}
@@ -137,7 +136,6 @@ func TestACallThatWaitsForItsTurn(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, domain.UserRequested, result.Outcome.StopReason)
 	require.Equal(t, 1, b.count())
-	require.NoError(t, s.audited(within(t), begun.ID, 1))
 	ran := 0
 	for _, call := range collect(t, s.agents.Steps(within(t), begun.ID, 1))[0].Step.ToolExecutions {
 		if call.Error == nil {
@@ -171,7 +169,6 @@ func TestAToolsLimitComes(t *testing.T) {
 	s := connect(t, "plain", nil)
 	begun := s.limitComes(t, b)
 	require.Equal(t, map[string]int{"with": 2}, b.at)
-	require.NoError(t, s.audited(within(t), begun.ID, 1))
 	limited := s.queue + "/tool/pay"
 	require.Equal(t, []string{s.queue, s.queue, limited, limited}, s.queuesOf(t, begun, string(contract.CallTool)))
 }

@@ -49,7 +49,4 @@ func TestTheTimeOfATreeOnAServer(t *testing.T) {
 	result, err := s.agents.Wait(within(t), begun.ID, 1)
 	require.NoError(t, err)
 	require.Equal(t, domain.StatusCompleted, result.Outcome.Status, result.Signal)
-	different, err := s.agents.Audit(within(t), begun.ID, 1)
-	require.NoError(t, err)
-	require.Empty(t, different)
 }

@@ -59,7 +59,6 @@ func TestTrustedValuesOutliveTheirWorkers(t *testing.T) {
 	require.NoError(t, err)
 	require.Greater(t, status.History.Runs, 1)
 	require.Equal(t, domain.Trusted{"customer": json.RawMessage(`4711`)}, status.Trusted)
-	require.NoError(t, s.audited(ctx, name, 1))
 
 	info := s.asDescribed(t, x)
 	require.NotContains(t, info, "4711", "neither id, memo nor search attribute has it")

@@ -193,11 +193,7 @@ func (p *proof) read(ctx context.Context, agents *client.Client, a *agentLeft, i
 		if err != nil {
 			return err
 		}
-		told, err := patiently(ctx, func() ([]string, error) { return agents.Audit(ctx, id, i+1) })
-		if err != nil {
-			return err
-		}
-		a.steps, a.events, a.told = append(a.steps, steps), append(a.events, events), append(a.told, told...)
+		a.steps, a.events = append(a.steps, steps), append(a.events, events)
 	}
 	status, err := patiently(ctx, func() (contract.StatusView, error) { return agents.Status(ctx, id) })
 	if err != nil {
@@ -207,11 +203,9 @@ func (p *proof) read(ctx context.Context, agents *client.Client, a *agentLeft, i
 	if a.lost, err = lostCalls(ctx, agents, id, runs); err != nil {
 		return err
 	}
-	differ, err := p.compareAccounts(ctx, id)
-	if err != nil {
+	if a.told, err = p.compareAccounts(ctx, id); err != nil {
 		return err
 	}
-	a.told = append(a.told, differ...)
 	a.ledger, err = readLedger(p.ledgers(), domain.WorkflowID(id))
 	return err
 }

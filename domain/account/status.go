@@ -1,0 +1,90 @@
+package account
+
+import (
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// Status is what the head says of an agent, in the form in which people and programs get it. What only the server knows, such
+// as the size of the history, is absent, and the source is the workflow.
+func (h Head) Status() contract.StatusView {
+	v := contract.StatusView{
+		AgentID: h.AgentID, Name: h.Name, WorkflowID: h.Run.WorkflowID, RunID: h.Run.ID, Status: domain.StatusPending, CostUSD: "0",
+		Doing: h.Doing, Since: h.Since, Lacking: h.Lacking, Open: h.Open, Paused: h.Paused, Suspended: h.Suspended,
+		Model: h.Configuration.Model, Agent: h.Configuration.Agent, RateLimit: h.Configuration.RateLimit, ToolLimits: h.Configuration.ToolLimits,
+		Changes: h.Configuration.Changes, Next: h.Configuration.Next, RewoundTo: h.Position.From, Cleared: h.Position.Edits.Emptied,
+		Trusted: h.Trusted, Todo: h.Todo, Bound: h.MCPSessions, Subagents: h.Children, Window: h.Window, Context: h.Context,
+		StandingApprovals: append([]domain.StandingApproval{}, h.AlwaysAllowed...), WaitingMessages: append([]contract.WaitingView{}, h.Unread...),
+		Source: contract.FromWorkflow, History: contract.HistoryView{Runs: h.Run.Number, Unstored: h.Unstored, Unrecorded: h.Unrecorded},
+		StopSignals: []domain.StopSignal{}, OutcomeUnknown: []domain.UnknownCall{}, PendingApprovals: []domain.PendingApproval{}, PendingQuestions: []domain.PendingQuestion{},
+	}
+	if h.Parent != nil {
+		v.ParentAgentID, v.Subagent = h.Parent.AgentID, h.Parent.Subagent
+	}
+	if own := h.Ledger.Execution; own != nil {
+		v.Budget, v.BudgetLeft = own.Limit, own.Left
+	}
+	if all := h.Ledger.Session; all != nil {
+		v.SessionBudget, v.SessionBudgetLeft = &all.Limit, &all.Left
+	}
+	for _, w := range h.Waits {
+		switch w.Kind {
+		case WaitApproval:
+			v.PendingApprovals = append(v.PendingApprovals, w.approval())
+		case WaitQuestion:
+			v.PendingQuestions = append(v.PendingQuestions, w.question())
+		case WaitOutcome:
+			v.OutcomeUnknown = append(v.OutcomeUnknown, w.unknown())
+		}
+	}
+	if h.Newest != nil {
+		h.Newest.addTo(&v)
+	}
+	return v
+}
+
+func (e Execution) addTo(v *contract.StatusView) {
+	v.ExecutionID, v.Number, v.Status, v.StopReason, v.StepCount = e.ExecutionID, e.Number, e.Status, e.StopReason, e.Steps
+	v.Usage, v.CostUSD, v.Priced, v.Prior = e.Usage.View(), domain.USD(e.CostNanoUSD), e.Priced, e.Prior
+	v.StopSignals, v.MoreStops = append(v.StopSignals, e.Signals...), e.MoreSignals
+	if e.Origin != nil {
+		v.Origin, v.BranchedFrom = e.Origin.ExecutionID, e.Origin.Branch()
+	}
+	if e.Ended != nil && e.Status == domain.StatusFailed {
+		v.Error = e.Ended.Error
+	}
+}
+
+func (w Wait) call() domain.PendingCall {
+	return domain.PendingCall{ToolExecutionID: w.ToolExecutionID, ExecutionID: w.ExecutionID, Step: w.Step, Tool: w.Tool}
+}
+
+func (w Wait) approval() domain.PendingApproval {
+	return domain.PendingApproval{
+		PendingCall: w.call(), Arguments: w.Arguments, Bytes: w.Bytes,
+		Approval: domain.Approval{Digest: w.Digest, Rule: w.AskedBy, AskedAt: w.Since, ExpiresAt: w.Expires},
+	}
+}
+
+func (w Wait) question() domain.PendingQuestion {
+	p := domain.PendingQuestion{PendingCall: w.call(), Bytes: w.Bytes, Answer: domain.Answer{Digest: w.Digest, AskedAt: w.Since, ExpiresAt: w.Expires}}
+	if w.Ask != nil {
+		p.Question = *w.Ask
+	}
+	return p
+}
+
+// UnknownWait is the wait for word of what became of a call.
+func UnknownWait(u domain.UnknownCall) Wait {
+	return Wait{
+		Kind: WaitOutcome, ToolExecutionID: u.ID, ExecutionID: u.ExecutionID, Execution: u.Number, Step: u.Step, Tool: u.Tool,
+		Arguments: u.Arguments, Digest: u.Key, EffectOf: u.AgentID, Why: u.Why, Since: u.Since,
+	}
+}
+
+func (w Wait) unknown() domain.UnknownCall {
+	return domain.UnknownCall{
+		ID: w.ToolExecutionID, ExecutionID: w.ExecutionID, Number: w.Execution, Step: w.Step, Tool: w.Tool, Arguments: w.Arguments, Why: w.Why,
+		Key: w.Digest, AgentID: w.EffectOf, Since: w.Since,
+	}
+}
