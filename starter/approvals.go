@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"os/user"
 	"slices"
@@ -21,8 +22,8 @@ func approvalsCommand(p *program) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "approvals [ID]",
 		Short: "Show what waits for a person: tool calls and questions",
-		Long: `Shows what waits for people, of all agents or of one: tool calls that wait for
-somebody's word, with the exact arguments that would run, and questions that wait
+		Long: `Shows what waits for people, of all agents, or of one and the sub-agents below it:
+tool calls that wait for somebody's word, with the exact arguments that would run, and questions that wait
 for an answer. approve and deny decide about the calls, answer answers the
 questions. Of one agent its standing approvals are shown, too (approve --always,
 revoke).`,
@@ -50,7 +51,11 @@ revoke).`,
 				return err
 			}
 		}
-		all, err := waitingOf(ctx, s, id)
+		agents := s.Agents.AllWaiting(ctx, id)
+		if id != "" {
+			agents = s.Agents.WaitingBelow(ctx, id)
+		}
+		all, err := gathered(agents)
 		if err == nil {
 			p.sayUnreached(s)
 		}
@@ -83,7 +88,11 @@ type allWaiting struct {
 }
 
 func waitingOf(ctx context.Context, s *local.Stack, id string) (all allWaiting, _ error) {
-	for agent, err := range s.Agents.AllWaiting(ctx, id) {
+	return gathered(s.Agents.AllWaiting(ctx, id))
+}
+
+func gathered(agents iter.Seq2[client.AgentWaits, error]) (all allWaiting, _ error) {
+	for agent, err := range agents {
 		if err != nil {
 			return all, err
 		}

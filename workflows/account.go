@@ -14,9 +14,6 @@ func (s session) accountPage(request account.Request) (account.Page, error) {
 	if err := request.Check(); err != nil {
 		return account.Page{}, refusal(err)
 	}
-	if request.Execution == account.Newest {
-		request.Execution = s.state.ExecutionCount()
-	}
 	held := s.executionsHeld()
 	request = request.Of(s.held(held))
 	w := account.Writer{Request: request, Page: account.Page{Held: s.held(held), Revision: s.revision()}}

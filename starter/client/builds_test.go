@@ -55,6 +55,7 @@ func TestStatusNamesTheBuilds(t *testing.T) {
 			if c.polls != "" || c.unnamed {
 				f.build, f.polled = c.polls, func() time.Time { return time.Now().Add(-c.silent) }
 			}
+			f.query = answersAccount(underWay())
 			v, err := f.client().Status(t.Context(), "nora")
 			require.NoError(t, err)
 			require.Equal(t, []string{c.begun, c.last, c.servedBy}, []string{v.Build, v.CarriedBy, v.ServedBy})

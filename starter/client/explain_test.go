@@ -58,13 +58,21 @@ func accountOf(s domain.AgentState, steps []domain.StepExecution) account.Accoun
 	return a
 }
 
+// underWay is the account of an execution of nora's that is in progress.
+func underWay() account.Account {
+	s := domain.NewAgentState(nora.id, domain.AgentID{}, at(1).AsTime(), domain.LLMConfig{Provider: "scripted", Model: "x"})
+	a := accountOf(must(s.BeginExecution(nth(1), domain.ExecutionBudget{}, at(1).AsTime())), nil)
+	a.Head.Doing = "as the workflow says"
+	return a
+}
+
 // answersAccount is a worker that answers with an account, and to nothing else.
 func answersAccount(a account.Account) func(context.Context, string, string, any) (any, error) {
 	return func(_ context.Context, _, query string, _ any) (any, error) {
 		if query != string(account.Query) {
 			return nil, serviceerror.NewInvalidArgument("unknown queryType")
 		}
-		held := account.Held{Executions: []account.HeldExecution{{Number: a.Executions[0].Number, ID: a.Executions[0].ExecutionID, Step: 1, Event: 1}}}
+		held := account.Held{Run: a.Head.Run, Executions: []account.HeldExecution{{Number: a.Executions[0].Number, ID: a.Executions[0].ExecutionID, Step: 1, Event: 1}}}
 		return account.Page{Account: a, Held: held}, nil
 	}
 }

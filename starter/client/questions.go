@@ -46,6 +46,28 @@ func (c *Client) AllWaiting(ctx context.Context, id string) iter.Seq2[AgentWaits
 	}
 }
 
+// WaitingBelow yields an agent and the sub-agents under way below it, to any depth, as far as something of them waits for people.
+func (c *Client) WaitingBelow(ctx context.Context, id string) iter.Seq2[AgentWaits, error] {
+	return func(yield func(AgentWaits, error) bool) { c.waitingBelow(ctx, id, yield) }
+}
+
+func (c *Client) waitingBelow(ctx context.Context, id string, yield func(AgentWaits, error) bool) bool {
+	status, err := c.Status(ctx, id)
+	if err != nil {
+		return yield(AgentWaits{}, err)
+	}
+	waits := AgentWaits{id, status.PendingApprovals, status.PendingQuestions}
+	if len(waits.Approvals)+len(waits.Questions) > 0 && !yield(waits, nil) {
+		return false
+	}
+	for _, sub := range status.Subagents {
+		if !c.waitingBelow(ctx, sub.AgentID.String(), yield) {
+			return false
+		}
+	}
+	return true
+}
+
 // A WaitingQuestion is a question of an agent that waits for a person's answer.
 type WaitingQuestion struct {
 	// ID names the agent.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
@@ -136,7 +135,11 @@ func failing(builds contract.Builds, task account.FailingTask) string {
 	if other := OtherBuild(builds, task.Build); other != "" {
 		return fmt.Sprintf("a worker of another build cannot carry it on (%s), and tries again: %s", other, task.Failure)
 	}
-	return strings.TrimSpace("worker "+task.Worker) + " cannot carry it on, and tries again: " + task.Failure
+	worker := "a worker"
+	if task.Worker != "" {
+		worker = "worker " + task.Worker
+	}
+	return worker + " cannot carry it on, and tries again: " + task.Failure
 }
 
 // ofQueue names the task queue whose workers take the agent's tasks.

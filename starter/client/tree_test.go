@@ -18,7 +18,6 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 
 	"everstep/domain"
-	"everstep/domain/account"
 	"everstep/domain/contract"
 )
 

@@ -209,6 +209,7 @@ func TestWaitWhereTheServerEndsIt(t *testing.T) {
 				run := newRun("run-1", nil)
 				run.answers(1, 1, "first", domain.ToolCall{Name: "x"})
 				f := newFake(run)
+				f.query = answersAccount(underWay())
 				r, err := waiting(t, f, 0, func() { f.change(func() { run.infers(1, 2); run.closes(event) }) })
 				require.NoError(t, err)
 				require.Equal(t, domain.StatusFailed, r.Outcome.Status)

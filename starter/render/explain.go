@@ -145,7 +145,7 @@ func wasted(w client.ExplainWaste) []string {
 		if w.Share != nil {
 			text += fmt.Sprintf(" (%s of all)", percent(*w.Share))
 		}
-		lines = append(lines, text+within(", ", costWords(w.CostNanoUSD), ""))
+		lines = append(lines, text+within(", ", costOfUse(w.CostNanoUSD, w.Usage), ""))
 	}
 	for i, r := range w.Repeated {
 		if i == shownRepeats {
@@ -295,7 +295,7 @@ func stepCells(s client.ExplainStep, began *time.Time) []string {
 	}
 	return []string{
 		"", grouped(int64(s.Number)), kind, at, took, in, grouped(s.Usage.CacheReadTokens),
-		grouped(s.Usage.OutputTokens), grouped(s.Usage.ReasoningTokens), cmp.Or(costWords(s.CostNanoUSD), unknownCost), finish,
+		grouped(s.Usage.OutputTokens), grouped(s.Usage.ReasoningTokens), cmp.Or(costOfUse(s.CostNanoUSD, s.Usage), unknownCost), finish,
 	}
 }
 
@@ -350,7 +350,7 @@ func (x *sheet) toolLine(tool client.ExplainTool) string {
 
 func retryWords(r client.ExplainRetry) string {
 	text := Counted(int64(r.Attempts), "failed attempt") + " · " + tokens(r.Usage.TotalTokens, r.Usage.Estimated) +
-		within(", ", costWords(r.CostNanoUSD), "") + ": " + OneLine(r.Reason)
+		within(", ", costOfUse(r.CostNanoUSD, r.Usage), "") + ": " + OneLine(r.Reason)
 	if r.Code != nil {
 		text += " (" + string(*r.Code) + ")"
 	}
@@ -364,6 +364,12 @@ func compactionWords(c client.ExplainCompaction) string {
 	return fmt.Sprintf("compacted: the messages before message %s are summed up · %s", grouped(int64(c.Before)), tokens(c.Usage.TotalTokens, c.Usage.Estimated))
 }
 
+// costOfUse is the cost of tokens, marked as they are where it is in part estimated.
+func costOfUse(nano *int64, u domain.UsageView) string {
+	text := costWords(nano)
+	return where(u.Estimated && text != "" && *nano > 0, "~") + text
+}
+
 func errorWords(e domain.Error) string {
 	return cmp.Or(string(e.Code), string(e.Kind)) + ": " + OneLine(e.Message)
 }
@@ -372,7 +378,7 @@ func totalWords(v client.ExplainView) string {
 	t, u := v.Totals, v.Totals.Usage
 	used := fmt.Sprintf("%s (%s in, %s cached, %s out, %s reasoning)", tokens(u.TotalTokens, u.Estimated),
 		grouped(u.InputTokens), grouped(u.CacheReadTokens), grouped(u.OutputTokens), grouped(u.ReasoningTokens))
-	cost := where(t.Steps > 0, costWords(t.CostNanoUSD))
+	cost := where(t.Steps > 0, costOfUse(t.CostNanoUSD, u))
 	if t.CostNanoUSD == nil {
 		cost = costUnknown
 	}

@@ -155,3 +155,18 @@ func TestExplanationFitsATerminal(t *testing.T) {
 	require.Equal(t, "ID                     STATUS\na-name-of-twenty-long  broken…\nno room for COST: a wider\nterminal or --columns shows\nmore\n", status.Render(out),
 		"what says that something is wrong is cut before it goes")
 }
+
+// TestExplainMarksEstimatedCosts as it marks the tokens beside them.
+func TestExplainMarksEstimatedCosts(t *testing.T) {
+	t.Parallel()
+	v := explainedAgent()
+	v.Steps[0].Usage.Estimated, v.Totals.Usage.Estimated, v.Totals.CostNanoUSD = true, true, new(int64(7_000_000))
+	text := Explanation(Plain(nil), v, testNow)
+	require.Contains(t, text, "~$0.0042")
+	require.Contains(t, text, "~$0.007")
+	require.Contains(t, text, "~100 tokens, ~$0.0000001: too many requests")
+	v.Steps[0].Usage.Estimated, v.Totals.Usage.Estimated = false, false
+	text = Explanation(Plain(nil), v, testNow)
+	require.NotContains(t, text, "~$0.0042")
+	require.NotContains(t, text, "~$0.007")
+}
