@@ -167,7 +167,6 @@ func TestHowAWaitEnds(t *testing.T) {
 			messages := query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries
 			require.Contains(t, messages[2].Message.ToolResult.Content, test.says)
 			require.Empty(t, pending(t, env))
-			require.Zero(t, w.notes.agent.Execution.Compare(nil, keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))))
 		})
 	}
 }
@@ -324,8 +323,6 @@ func TestAnApprovedCallThatDoesNotRun(t *testing.T) {
 	call := executions(t, env)[0]
 	require.Equal(t, domain.Approved, call.Approval.Decision)
 	require.Equal(t, progress.NotBegun().Message, call.Error.Message)
-	steps := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))
-	require.Zero(t, w.notes.agent.Execution.Compare(nil, steps))
 	told, _ := w.notes.agent.Execution.Steps(false)
 	require.NotContains(t, told[0].ToolExecutions[0].Error.Message, "before a person")
 }

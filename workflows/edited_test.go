@@ -61,7 +61,6 @@ func TestAnEditedCall(t *testing.T) {
 	require.Equal(t, domain.EditedNote(edited)+"seen", entries[2].Message.ToolResult.Content)
 	require.Equal(t, pay("7").Arguments, entries[1].Message.ToolCalls[0].Arguments, "what the model said stays")
 	require.Equal(t, call.Approval.Edited, eventsIn(t, env, 1, domain.EventApprovalDecided)[0].(domain.ToolApprovalDecided).Edited)
-	require.Zero(t, w.notes.agent.Execution.Compare(nil, keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))))
 }
 
 // TestEditsThatAreRefused leave the call waiting as it was.
@@ -144,7 +143,6 @@ func TestTwoWordsAtOnce(t *testing.T) {
 				ran = append(ran, r.Arguments)
 			}
 			require.Equal(t, test.ran, ran)
-			require.Zero(t, w.notes.agent.Execution.Compare(nil, keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))))
 		})
 	}
 }
@@ -234,7 +232,6 @@ func TestAnEditIsTheEffectThatItIs(t *testing.T) {
 	require.Equal(t, domain.CodeUnsettled, eventsIn(t, env, 1, domain.EventToolCallBlocked)[0].(domain.ToolCallBlocked).Code)
 	texts := told(t, env)
 	require.Contains(t, texts[2], domain.EditedNote(payFor(7, "edited").Arguments)+"not run: nobody knows")
-	require.Zero(t, w.notes.agent.Execution.Compare(nil, keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))))
 }
 
 // TestEditsAreBounded: whoever tries on and on fills no run; the call waits, and is decided about as it is.

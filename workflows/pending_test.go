@@ -67,7 +67,6 @@ func TestACallGoesOnElsewhere(t *testing.T) {
 	call := steps[0].Step.ToolExecutions[0]
 	require.Equal(t, "seen", call.Value)
 	require.InDelta(t, time.Hour, call.Duration(), float64(10*time.Minute))
-	require.Empty(t, notes.agent.Execution.Compare(nil, steps))
 }
 
 // TestACallThatGoesOnIsGivenUp by a stop of mode now and by the budget's time, and the other side is told. A stop
@@ -132,7 +131,6 @@ func TestACallThatGoesOnIsGivenUp(t *testing.T) {
 			} else {
 				require.Equal(t, test.want, call.Error.Code)
 			}
-			require.Empty(t, notes.agent.Execution.Compare(nil, steps))
 		})
 	}
 }

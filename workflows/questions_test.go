@@ -97,7 +97,6 @@ func TestAnAnsweredQuestion(t *testing.T) {
 	require.Len(t, events, 2)
 	require.Equal(t, "ann", events[1].(domain.UserQuestionAnswered).By)
 	require.Empty(t, questions(t, env))
-	require.Zero(t, w.notes.agent.Execution.Compare(nil, keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))))
 }
 
 // TestHowAQuestionEnds that nobody answers: the model gets to read why.
@@ -151,7 +150,6 @@ func TestHowAQuestionEnds(t *testing.T) {
 			require.NotContains(t, told.Metadata, "provenance", "no person has said it")
 			require.Empty(t, questions(t, env))
 			if name != "what no worker lets pass" {
-				require.Zero(t, w.notes.agent.Execution.Compare(nil, keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))))
 			}
 		})
 	}
@@ -209,7 +207,6 @@ func TestAnswersThatAreRefused(t *testing.T) {
 		said = append(said, call.Value)
 	}
 	require.Equal(t, []string{"words", "b", "5"}, said)
-	require.Zero(t, w.notes.agent.Execution.Compare(nil, keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))))
 }
 
 // TestTwoAnswersAtOnce: while a worker checks the first, the time is over, or another person answers. Who comes second is told.

@@ -86,15 +86,7 @@ func (s session) steps(request contract.StepsRequest) (contract.StepsPage, error
 		page.Outcome = new(describe(s.in.AgentID, state, found.priced))
 		page.Outcome.Unread = found.unread()
 	}
-	if !request.State || page.Next > 0 || page.Number != s.state.ExecutionCount() {
-		return page, nil
-	}
-	status, err := s.status(contract.StatusRequest{})
-	if err == nil {
-		page.Status = &status
-		page.State, err = json.Marshal(s.state.WithStepsFolded(0))
-	}
-	return page, refusal(err)
+	return page, nil
 }
 
 // fitting is how many of some things have room on a page, at least one.

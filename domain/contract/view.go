@@ -72,7 +72,7 @@ type StatusView struct {
 	// WaitingMessages have met an execution in progress and were not read yet: never, where the agent has ended.
 	WaitingMessages []WaitingView `json:"waiting_messages"`
 	History         HistoryView   `json:"history"`
-	// Source says who answered: workflow, heartbeat, history or memo.
+	// Source says who answered.
 	Source StatusSource `json:"source"`
 	// Open says that the session takes messages, or will.
 	Open bool `json:"open"`
@@ -121,14 +121,10 @@ type StatusSource string
 const (
 	// FromWorkflow: the workflow itself answered.
 	FromWorkflow StatusSource = "workflow"
-	// FromHeartbeat: no worker answered; a pending activity's heartbeat tells.
-	FromHeartbeat StatusSource = "heartbeat"
-	// FromHistory: no worker answered; the history tells.
+	// FromHistory: no worker answered; the history was replayed.
 	FromHistory StatusSource = "history"
 	// FromRawHistory: no worker answered, and this build cannot replay the history; what its last inference answered tells.
 	FromRawHistory StatusSource = "raw_history"
-	// FromMemo: the execution ended; its memo tells.
-	FromMemo StatusSource = "memo"
 	// FromServer: the server ended the workflow, and tells.
 	FromServer StatusSource = "server"
 	// FromRecords: the server has it no more; the record of the execution tells.
@@ -137,7 +133,7 @@ const (
 
 // StatusSources lists every source.
 func StatusSources() []StatusSource {
-	return []StatusSource{FromWorkflow, FromHeartbeat, FromHistory, FromRawHistory, FromMemo, FromServer, FromRecords}
+	return []StatusSource{FromWorkflow, FromHistory, FromRawHistory, FromServer, FromRecords}
 }
 
 // UnmarshalText accepts the known sources only.
@@ -187,8 +183,6 @@ type StepsRequest struct {
 	Number int `json:"execution_number,omitzero"`
 	// From is the first step wanted, counted from 1.
 	From int `json:"from,omitzero"`
-	// State asks for what else is known of the newest execution, on its last page.
-	State bool `json:"state,omitzero"`
 	LargePage
 }
 
@@ -233,9 +227,6 @@ type StepsPage struct {
 	// SaidLast is there where the answer is empty: the newest text of any step.
 	SaidLast string        `json:"said_last,omitzero"`
 	Error    *domain.Error `json:"error,omitempty"`
-	// Status and State are set where they were asked for: the state is without messages and steps.
-	Status *StatusView     `json:"status,omitempty"`
-	State  json.RawMessage `json:"state,omitempty"`
 }
 
 // Kept are the page's steps as an execution keeps them.

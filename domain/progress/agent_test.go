@@ -332,49 +332,6 @@ func TestAgentsFork(t *testing.T) {
 	require.Equal(t, "one", one.steps()[0].ToolExecutions[0].Value)
 }
 
-// Each thing that a history and an execution can differ in is found.
-func TestCompareFindsEachDifference(t *testing.T) {
-	t.Parallel()
-	s := begins(contract.SessionInput{}).answers(1, 1, "", domain.ToolCall{ID: "c", Name: "ls"})
-	s.then(progress.ToolReplied{Work: s.calls(1, 1, 0), Reply: contract.ToolReply{Content: "a", Attempts: 2}}, progress.Ended{Outcome: outcome(1, 1, domain.Completed)})
-	keep := func(change func(*domain.AgentStep)) []domain.StepExecution {
-		step := s.steps()[0].AgentStep
-		step.ToolExecutions = append([]domain.ToolExecution{}, step.ToolExecutions...)
-		response := *step.Response
-		step.Response = &response
-		change(&step)
-		return []domain.StepExecution{{Step: step}}
-	}
-	require.Empty(t, s.Execution.Compare(nil, keep(func(*domain.AgentStep) {})))
-	for what, change := range map[string]func(*domain.AgentStep){
-		"usage":       func(k *domain.AgentStep) { k.Usage.InputTokens++ },
-		"lost usage":  func(k *domain.AgentStep) { k.Lost.InputTokens++ },
-		"cost":        func(k *domain.AgentStep) { k.LostNanoUSD++ },
-		"tries":       func(k *domain.AgentStep) { k.Tries++ },
-		"interrupted": func(k *domain.AgentStep) { k.Interrupted = true },
-		"errors":      func(k *domain.AgentStep) { k.Errors = []domain.Error{{Message: "x"}} },
-		"response":    func(k *domain.AgentStep) { k.Response.Model = "x" },
-		"calls":       func(k *domain.AgentStep) { k.ToolExecutions = nil },
-		"begun":       func(k *domain.AgentStep) { k.ToolExecutions[0].StartedAt = time.Time{} },
-		"call":        func(k *domain.AgentStep) { k.ToolExecutions[0].Call.Arguments = "x" },
-		"value":       func(k *domain.AgentStep) { k.ToolExecutions[0].Value = "x" },
-		"error of":    func(k *domain.AgentStep) { k.ToolExecutions[0].Error = &domain.Error{Message: "x"} },
-		"attempts":    func(k *domain.AgentStep) { k.ToolExecutions[0].Attempts = 5 },
-	} {
-		found := s.Execution.Compare(nil, keep(change))
-		require.Len(t, found, 1, what)
-		require.Contains(t, found[0], "step 1: "+what)
-	}
-	require.Empty(t, s.Execution.Compare(nil, keep(func(k *domain.AgentStep) { k.ToolExecutions[0].Attempts = 0 })), "it does not say")
-	require.Len(t, s.Execution.Compare(nil, nil), 1)
-	require.Len(t, s.Execution.Compare(nil, append(keep(func(*domain.AgentStep) {}), domain.StepExecution{Step: domain.AgentStep{Number: 2, Tries: 2, Usage: usage(1, 1)}})), 1)
-	require.Empty(t, s.Execution.Compare(nil, append(keep(func(*domain.AgentStep) {}), domain.StepExecution{Step: domain.AgentStep{Number: 2}})), "one that asked for nothing")
-	hooks := []contract.HookSpec{{Trigger: domain.TriggerAfterToolUse}}
-	require.Empty(t, s.Execution.Compare(hooks, keep(func(k *domain.AgentStep) { k.ToolExecutions[0].Value = "a hook's" })))
-	hooks[0].Trigger = domain.TriggerAfterInference
-	require.Empty(t, s.Execution.Compare(hooks, keep(func(k *domain.AgentStep) { k.Response.Model = "a hook's" })))
-}
-
 func TestCompactionsAreToldOnce(t *testing.T) {
 	t.Parallel()
 	s := begins(contract.SessionInput{}).answers(1, 1, "", domain.ToolCall{Name: "ls"})

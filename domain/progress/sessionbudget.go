@@ -1,7 +1,6 @@
 package progress
 
 import (
-	"fmt"
 	"slices"
 
 	"everstep/domain"
@@ -69,25 +68,6 @@ func (a Agent) totals() domain.ExecutionBudget {
 		bounds.Session = a.Session.Budget
 	}
 	return bounds.Totals()
-}
-
-// CompareSession holds what an ended execution says that its session has used against what the session had used before
-// and what its own steps come to. Calls of tools are left out: one that a stop kept from being begun has been counted by
-// the execution alone.
-func (e Execution) CompareSession(kept []domain.StepExecution) []string {
-	if e.Outcome == nil || e.Outcome.SessionSpent == nil || e.Session == nil {
-		return nil
-	}
-	told := e.Session.Spent
-	for _, step := range kept {
-		told = told.Add(step.Step.Spent())
-	}
-	said := *e.Outcome.SessionSpent
-	if told.ToolCalls = said.ToolCalls; told == said {
-		return nil
-	}
-	return []string{fmt.Sprintf("the session's budget: history tells of %d steps, %d tokens and %d nano-dollars, the execution of %d, %d and %d",
-		told.Steps, told.Tokens, told.CostNanoUSD, said.Steps, said.Tokens, said.CostNanoUSD)}
 }
 
 // bounds are those among which the limit is that ended the execution; ok is false where they are not known.

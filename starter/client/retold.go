@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"slices"
-	"sync"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -54,65 +53,4 @@ func messagesOf(told progress.Retold, ok bool, from int) (contract.MessagesPage,
 		i = len(told.Entries)
 	}
 	return contract.MessagesPage{Entries: told.Entries[i:], From: from, Length: from + len(told.Entries) - i}, true
-}
-
-// retellings are what is told of runs while somebody else reads their histories.
-type retellings struct {
-	mu   sync.Mutex
-	runs map[string]chan retold
-	// over is closed when no more is told.
-	over chan struct{}
-}
-
-// A retold is what was told of a run, or that only a worker can tell it.
-type retold struct {
-	progress.Retold
-	ok bool
-}
-
-func newRetellings() *retellings {
-	return &retellings{runs: map[string]chan retold{}, over: make(chan struct{})}
-}
-
-func (r *retellings) run(id string) chan retold {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.runs[id] == nil {
-		r.runs[id] = make(chan retold, 1)
-	}
-	return r.runs[id]
-}
-
-// tell tells of a run, once; next is what the one that goes on took over.
-func (r *retellings) tell(run string, of *progress.Retelling, next progress.RunBegan) {
-	if r == nil {
-		return
-	}
-	told, ok := of.Told(next)
-	r.run(run) <- retold{told, ok}
-}
-
-// end says that no more is told.
-func (r *retellings) end() {
-	if r != nil {
-		close(r.over)
-	}
-}
-
-// of waits until a run is told of, and is asked once for each.
-func (r *retellings) of(ctx context.Context, of part) (progress.Retold, bool) {
-	var told retold
-	run := r.run(of.runID)
-	if of.next != nil {
-		select {
-		case told = <-run:
-		case <-ctx.Done():
-		case <-r.over:
-			select {
-			case told = <-run:
-			default:
-			}
-		}
-	}
-	return told.Retold, told.ok
 }

@@ -51,7 +51,7 @@ func (c *Client) stepsOf(ctx context.Context, t target, first questioning[contra
 			if first != nil && of == parts[len(parts)-1] && from == max(of.first, 1) {
 				put = first
 			}
-			page.StepsPage, err = put(ctx, c, t.agent, of.runID, contract.QuerySteps, contract.StepsRequest{Number: t.asked, From: from, State: t.asked == t.number, LargePage: size})
+			page.StepsPage, err = put(ctx, c, t.agent, of.runID, contract.QuerySteps, contract.StepsRequest{Number: t.asked, From: from, LargePage: size})
 			if err == nil {
 				page.steps, err = page.Kept()
 			}

@@ -22,12 +22,11 @@ func TestUnknownCosts(t *testing.T) {
 		text string
 	}{
 		"no price":             {contract.StatusView{Usage: used, CostUSD: "0", Source: contract.FromWorkflow}, `"cost_usd":null`, "cost      unknown\n"},
-		"no price, at the end": {contract.StatusView{Usage: used, CostUSD: "0", Source: contract.FromMemo}, `"cost_usd":null`, "cost      unknown\n"},
+		"no price, at the end": {contract.StatusView{Usage: used, CostUSD: "0", Source: contract.FromHistory}, `"cost_usd":null`, "cost      unknown\n"},
 		"free":                 {contract.StatusView{Usage: used, CostUSD: "0", Priced: true, Source: contract.FromWorkflow}, `"cost_usd":"0"`, ""},
 		"priced":               {contract.StatusView{Usage: used, CostUSD: "0.5", Priced: true, Source: contract.FromWorkflow}, `"cost_usd":"0.5"`, "cost      $0.5\n"},
-		"of an earlier worker": {contract.StatusView{Usage: used, CostUSD: "0.5", Source: contract.FromMemo}, `"cost_usd":"0.5"`, "cost      $0.5\n"},
+		"of an earlier worker": {contract.StatusView{Usage: used, CostUSD: "0.5", Source: contract.FromHistory}, `"cost_usd":"0.5"`, "cost      $0.5\n"},
 		"nothing used yet":     {contract.StatusView{CostUSD: "0", Source: contract.FromWorkflow}, `"cost_usd":"0"`, ""},
-		"nobody tells":         {contract.StatusView{CostUSD: "0", Source: contract.FromHeartbeat}, `"cost_usd":null`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

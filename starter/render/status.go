@@ -257,10 +257,8 @@ func limitText(rule domain.LimitRule, total domain.Amount) string {
 func source(s contract.StatusSource) string {
 	words := map[contract.StatusSource]string{
 		contract.FromWorkflow:   "the workflow",
-		contract.FromHeartbeat:  "the heartbeat of what is under way; no worker answers",
 		contract.FromHistory:    "the history; no worker answers",
 		contract.FromRawHistory: "the last inference in the history; no worker answers, and this build cannot replay it",
-		contract.FromMemo:       "what was noted at the end; no worker answers",
 		contract.FromServer:     "the server, which ended it",
 		contract.FromRecords:    "the record of the execution; no workflow of it is here",
 	}
@@ -322,12 +320,9 @@ func present[T comparable](value T) *T {
 	return &value
 }
 
-// costOfStatus is known to the workflow, and from what was noted at the end.
+// costOfStatus is nil where nobody knows what the model costs.
 func costOfStatus(v contract.StatusView) *string {
-	switch {
-	case v.Source != "" && v.Source != contract.FromWorkflow && v.Source != contract.FromMemo:
-		return nil
-	case v.Priced || v.Usage.TotalTokens == 0 || costText(v.CostUSD) != "":
+	if v.Priced || v.Usage.TotalTokens == 0 || costText(v.CostUSD) != "" {
 		return new(v.CostUSD)
 	}
 	return nil

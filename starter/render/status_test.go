@@ -67,7 +67,7 @@ func TestStatusText(t *testing.T) {
 		Doing: "step 3: waiting for the \x1bmodel", Since: testNow.Add(-4 * time.Second), Model: "openai-chat/m",
 		Usage: domain.UsageView{InputTokens: 1200, OutputTokens: 34, TotalTokens: 1234, Estimated: true}, CostUSD: "0",
 		Budget: domain.ExecutionBudget{MaxSteps: &steps, MaxSeconds: &secs}, BudgetLeft: domain.ExecutionBudget{MaxSteps: &left},
-		History: contract.HistoryView{Events: 31, Bytes: 6804, Runs: 2}, Source: contract.FromHeartbeat, Open: true,
+		History: contract.HistoryView{Events: 31, Bytes: 6804, Runs: 2}, Source: contract.FromHistory, Open: true,
 	}, testNow)
 	requireGolden(t, "status", got)
 

@@ -20,6 +20,8 @@ var (
 		domain.EventSubagentSpawning:  "a scenario is one agent; testsuite/whole has trees of them",
 		domain.EventSubagentGranted:   "a scenario is one agent; testsuite/whole has trees of them",
 		domain.EventSubagentCompleted: "a scenario is one agent; testsuite/whole has trees of them",
+		domain.EventMCPSessionOpened:  "a scenario has no MCP server; testsuite/whole has",
+		domain.EventMCPSessionLost:    "a scenario has no MCP server; testsuite/whole has",
 		domain.EventHandedOver:        "a scenario is one agent; testsuite/whole has some that hand over",
 	}
 )

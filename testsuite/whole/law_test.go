@@ -57,7 +57,6 @@ func TestHistoriesTellOneStory(t *testing.T) {
 				kept, err := page.Kept()
 				require.NoError(t, err)
 				steps := sinceRun(kept, at)
-				require.Empty(t, at.Compare(told[number].Hooks, steps))
 				if tells, _ := at.Steps(false); len(told[number].Hooks) == 0 {
 					for i, step := range steps {
 						require.Equal(t, step.Step.Effects(), tells[i].Effects(), "what step %d has done", step.Step.Number)
