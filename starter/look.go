@@ -21,7 +21,8 @@ func statusCommand(p *program) *cobra.Command {
 		Use:   "status ID",
 		Short: "Show what an agent is doing",
 		Long: `Shows what an agent is doing now, what it has used, and what its budget leaves.
-Where no worker is up, it shows what the server knows, and says so.
+Where no worker is up, it shows what the agent knew when one carried it on last,
+with what waits for a worker since, and says so.
 
 With --json, build is the one that has begun the agent's newest run. Where no
 worker that serves its task queue is of that build (or where none serves it, this
@@ -148,8 +149,8 @@ func explainCommand(p *program) *cobra.Command {
 		Short: "Explain why an execution ended, and what it cost",
 		Long: `Explains why an execution ended, or what it is doing now: a line a step with its
 time, tokens, cost and tool calls, what was wasted, what the budget has left and
-how to raise it, and how long the history is. Where no worker is up it tells
-what the history has, and says what is missing.
+how to raise it, and how long the history is. It needs no worker, and says what
+can no longer be told.
 
 With --tree it also says of each sub-agent below the execution, to any depth, how
 it ended, what it used and cost itself, and what with those below it; and what it
