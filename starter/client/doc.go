@@ -4,9 +4,9 @@
 // Its main type is [Client], made by [New] from a connected Temporal client,
 // that of host.Dial, which converts payloads as Everstep's workers do.
 // Its one rule: whatever can be told without a worker is told without one.
-// Waiting, following, listing and the status of an agent come from Temporal's
-// history, visibility and heartbeats; only what the workflow alone knows is
-// asked of it, and where no worker answers the caller learns so.
+// Waiting, following and listing come from Temporal's history, visibility and heartbeats; what the workflow knows
+// is asked of it and, where no worker answers, told by its own code, which replays its history; what neither can
+// tell the caller learns.
 //
 // Three ways lead through an execution: [Client.Execute] runs it to its end,
 // [Client.Iterate] yields the state after each step, and [Client.Events] what the
