@@ -27,6 +27,9 @@ type Given struct {
 	Trusted Trusted `json:"trusted,omitempty"`
 }
 
+// Notes are the names of the notes, sorted.
+func (g *Given) Notes() []string { return slices.Sorted(maps.Keys(g.Metadata)) }
+
 // MaxMetadata bounds the metadata of an agent when encoded: every request of a hook made with IO carries it.
 const MaxMetadata = 64 << 10
 

@@ -1,8 +1,6 @@
 package workflows
 
 import (
-	"maps"
-	"slices"
 	"strings"
 
 	"go.temporal.io/sdk/workflow"
@@ -127,7 +125,7 @@ func (s session) beginExecution() {
 	by := next.By.Bounded()
 	started := domain.AgentExecutionStarted{EventHeader: s.head(), Number: s.state.ExecutionCount(), Origin: origin.ExecutionID, By: by}
 	if given := next.Given; given != nil {
-		started.GivenMessages, started.GivenMetadata = len(given.Messages), domain.Shorten(strings.Join(slices.Sorted(maps.Keys(given.Metadata)), ","), maxEventText)
+		started.GivenMessages, started.GivenMetadata = len(given.Messages), domain.Shorten(strings.Join(given.Notes(), ","), maxEventText)
 	}
 	s.emit(started)
 	if next.Waited != nil {

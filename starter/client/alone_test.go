@@ -19,18 +19,6 @@ import (
 	"everstep/domain/contract"
 )
 
-// failedOf is the outcome of nora's first execution, which failed with an error.
-func failedOf(err *domain.Error, steps int) contract.Outcome {
-	o := outcomeOf(1, steps)
-	o.Status, o.StopReason, o.Kind, o.Code = domain.StatusFailed, domain.ErrorForbade, err.Kind, err.Code
-	return o
-}
-
-// extends records an extension that began an execution.
-func (r *fakeRun) extends(n int, budget domain.ExecutionBudget) {
-	r.updates(string(contract.UpdateExtend), contract.ExtendRequest{Budget: budget}, contract.ExtendReply{ExecutionID: nth(n), Number: n, Began: true, Budget: budget})
-}
-
 // updates records an update and its answer.
 func (r *fakeRun) updates(name string, request, reply any) {
 	accepted := r.add(&historypb.HistoryEvent{
@@ -123,9 +111,4 @@ func TestABusyWorkerIsAskedAgain(t *testing.T) {
 			require.Equal(t, tc.fails, errors.Is(err, &Error{Class: Unreachable}), "%s: %v", name, err)
 		})
 	}
-}
-
-// resultOf is Result of the newest execution.
-func (c *Client) resultOf(ctx context.Context, id string) (Result, error) {
-	return c.Result(ctx, id, 0)
 }

@@ -197,23 +197,6 @@ func (r *fakeRun) signaled(name string, in any) {
 	})
 }
 
-// lends records an answer to what a sub-agent has asked for.
-func (r *fakeRun) lends(child string, grant contract.BudgetGrant) {
-	r.tells(child, string(contract.SignalBudgetGrant), grant)
-}
-
-// tells records that the workflow signalled another one.
-func (r *fakeRun) tells(workflow, name string, in any) {
-	r.add(&historypb.HistoryEvent{
-		EventType: enumspb.EVENT_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED,
-		Attributes: &historypb.HistoryEvent_SignalExternalWorkflowExecutionInitiatedEventAttributes{
-			SignalExternalWorkflowExecutionInitiatedEventAttributes: &historypb.SignalExternalWorkflowExecutionInitiatedEventAttributes{
-				SignalName: name, Input: payloads(in), WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: workflow},
-			},
-		},
-	})
-}
-
 // TestListOfATree: Temporal's own fields tell whose sub-agent one is.
 func TestListOfATree(t *testing.T) {
 	t.Parallel()
