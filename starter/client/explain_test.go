@@ -291,6 +291,7 @@ func TestExplainAStepThatWasCutOff(t *testing.T) {
 	s = must(s.BeginExecution(nth(1), domain.ExecutionBudget{}, now))
 	s = must(s.WithStepStarted(nth(1).Step(1), now))
 	step, _ := s.CurrentStep()
+	step.Output = []domain.Message{{Role: domain.RoleAssistant, Parts: []domain.Part{{Type: domain.PartText, Text: "found it"}}}}
 	step.Usage, step.ToolExecutions = usage(10, 1), []domain.ToolExecution{readCall(1, 0, "a", "b"), {ID: nth(1).Step(1).Tool(1), Call: domain.ToolCall{Name: "later"}}}
 	s = must(s.WithCurrentStep(step, now))
 	v := explained(t, accountOf(s, nil))
@@ -310,6 +311,11 @@ func TestExplainAStepThatWasCutOff(t *testing.T) {
 	for _, advice := range v.Advice {
 		require.Empty(t, advice.Command, "nothing can go on from it")
 	}
+	e.Head.Children = []contract.SubagentView{{Subagent: "leaf"}}
+	r := Result{Outcome: e.asked.Outcome}.explained(e)
+	require.Contains(t, r.Answer+r.SaidLast, "found it")
+	require.Equal(t, domain.CodeTerminated, r.Error.Code)
+	require.True(t, r.Outcome.Unknown, "nobody knows what the sub-agent has done")
 }
 
 // TestEachLimitIsExplained: what was used of each limit, before this execution too, and what is left.

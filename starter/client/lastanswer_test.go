@@ -2,6 +2,7 @@ package client
 
 import (
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 	commonpb "go.temporal.io/api/common/v1"
@@ -30,7 +31,15 @@ func TestResultOfAHistoryThatCannotBeReplayed(t *testing.T) {
 	run.completes(run.schedule(string(contract.CallModel), contract.ModelRequest{ExecutionID: nth(1), Step: 3, Summary: &domain.SummaryRequest{}}), reply("a summary"))
 	run.ends(outcomeOf(1, 3))
 	run.memo.Fields[contract.MemoBuild] = payloads(contract.Builds{Begun: "v8", Last: "v9"}).Payloads[0]
-	r := alone(t, run, (*Client).resultOf)
+	result := func() (r Result) {
+		synctest.Test(t, func(t *testing.T) {
+			var err error
+			r, err = newFake(run).client().Result(t.Context(), nora.name, 0)
+			require.NoError(t, err)
+		})
+		return r
+	}
+	r := result()
 	require.Equal(t, "the answer", r.Answer)
 	require.Equal(t, contract.FromRawHistory, r.Source)
 	require.Equal(t, []any{answered, "v9", "run-1"}, []any{r.Event, r.Build, r.RunID})
@@ -39,7 +48,7 @@ func TestResultOfAHistoryThatCannotBeReplayed(t *testing.T) {
 	run.sent(2)
 	run.answers(2, 1, "of the second")
 	run.ends(outcomeOf(2, 1))
-	require.Equal(t, "of the second", alone(t, run, (*Client).resultOf).Answer)
+	require.Equal(t, "of the second", result().Answer)
 
 	// The session has gone on in a new run since, which has no inference yet.
 	run.handsOn("run-2")

@@ -222,35 +222,6 @@ func TestWaitWhereTheServerEndsIt(t *testing.T) {
 	}
 }
 
-// TestHistoryTellsWhatWasSaidAndDone where the server has ended the workflow, with a call and a sub-agent under way.
-func TestHistoryTellsWhatWasSaidAndDone(t *testing.T) {
-	t.Parallel()
-	for name, below := range map[string]bool{"alone": false, "with a sub-agent": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			run := newRun("run-1", nil)
-			pays := func(step, position int) int64 {
-				return run.schedule(string(contract.CallTool), contract.ToolRequest{
-					ExecutionID: nth(1), Step: step, Position: position, Name: "pay", Effect: domain.AtMostOnce, Arguments: "{}",
-				})
-			}
-			run.answers(1, 1, "found it", domain.ToolCall{ID: "a", Name: "pay"})
-			run.completes(pays(1, 0), contract.ToolReply{Content: "paid"})
-			run.answers(1, 2, "", domain.ToolCall{ID: "b", Name: "pay"}, domain.ToolCall{ID: "c", Name: domain.SpawnSubagent})
-			pays(2, 0)
-			if below {
-				run.spawns(contract.SessionInput{AgentID: nth(1).Step(2).Tool(1).Subagent(), Parent: &contract.Parent{ExecutionID: nth(1), Step: 2, Position: 1}})
-			}
-			run.closes(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED)
-			r, err := newFake(run).client().Result(t.Context(), "nora", 0)
-			require.NoError(t, err)
-			require.Empty(t, r.Answer)
-			require.Equal(t, "found it", r.SaidLast)
-			require.Equal(t, domain.EffectCounts{Calls: []domain.EffectCount{{Tool: "pay", Done: 1, Unknown: 1}}, Unknown: below}, r.Outcome.EffectCounts)
-		})
-	}
-}
-
 func TestWaitForWhatHasEnded(t *testing.T) {
 	t.Parallel()
 	run := newRun("run-1", nil)
@@ -272,7 +243,7 @@ func TestWaitForWhatHasEnded(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, outcomeOf(1, 1), r.Outcome)
 	require.Equal(t, "one", r.Answer, "the workflow tells of the second only")
-	require.Equal(t, contract.FromHistory, r.Source)
+	require.Equal(t, contract.FromRawHistory, r.Source)
 }
 
 // TestWhatIsRecordedIsNotAskedFor: to ask a workflow that is done has a worker replay it.
