@@ -235,15 +235,6 @@ func (s snapshot) teller() string {
 	return s.runID()
 }
 
-// questioned is the run that is asked about the newest execution: empty, as it may continue meanwhile, unless what came
-// after it only settles calls.
-func (s snapshot) questioned() string {
-	if s.settling != nil {
-		return s.runID()
-	}
-	return ""
-}
-
 func (s snapshot) queue() string { return s.GetExecutionConfig().GetTaskQueue().GetName() }
 
 // open reports whether an execution is in progress, or the session is idle.
