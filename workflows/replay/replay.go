@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/converter"
@@ -61,7 +62,7 @@ func Ask(ctx context.Context, events []*historypb.HistoryEvent, execution workfl
 	}
 	r := &reader{ctx: ctx, past: past, ask: ask, queries: &Queries{handlers: map[string]any{}}, decoding: &decoding{}}
 	failed := r.replay(execution, options)
-	r.running.Wait()
+	r.awaitEnd(failed != nil)
 	switch {
 	case ctx.Err() != nil:
 		return past.waiting, context.Cause(ctx)
@@ -124,6 +125,27 @@ func (r *reader) replay(execution workflow.Execution, options Options) (err erro
 	}()
 	silent := log.NewStructuredLogger(slog.New(slog.DiscardHandler))
 	return replayer.ReplayWorkflowHistoryWithOptions(silent, &historypb.History{Events: r.past.replayed}, worker.ReplayWorkflowHistoryOptions{OriginalExecution: execution})
+}
+
+// leftWithin is how long the coroutines of a replay that has failed are waited for.
+const leftWithin = time.Second
+
+// awaitEnd waits until the coroutines have ended. Of a replay that has failed the SDK now and then ends none: they wait for good
+// then, and nothing wakes them.
+func (r *reader) awaitEnd(failed bool) {
+	ended := make(chan struct{})
+	go func() {
+		r.running.Wait()
+		close(ended)
+	}()
+	if !failed {
+		<-ended
+		return
+	}
+	select {
+	case <-ended:
+	case <-time.After(leftWithin):
+	}
 }
 
 // askOnce calls ask, inside a coroutine of the workflow.
