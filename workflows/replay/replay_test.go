@@ -213,7 +213,7 @@ func TestAskSaysWhyItCannot(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			events := begun(t)
-			if test.kind == replay.ErrNotBegun {
+			if errors.Is(test.kind, replay.ErrNotBegun) {
 				input, err := converter.GetDefaultDataConverter().ToPayloads(contract.SessionInput{Name: id})
 				require.NoError(t, err)
 				events[0].GetWorkflowExecutionStartedEventAttributes().Input = input
