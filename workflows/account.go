@@ -91,7 +91,7 @@ func (s session) executionOf(e endedExecution, withState bool) (account.Executio
 	one := account.Execution{
 		Outcome: describe(s.in.AgentID, e.state, e.priced), StartedAt: execution.StartedAt(), Prior: execution.Counts().Prior,
 		Signals: append([]domain.StopSignal{}, e.state.StopSignals()...), MoreSignals: execution.Continuation().More,
-		MessagesFrom: e.from, MessagesTo: e.log.Length, EditsBefore: e.before, RunID: s.info.WorkflowExecution.RunID,
+		MessagesFrom: e.from, MessagesTo: e.log.Length, EditsBefore: e.before, Agent: e.agent, RunID: s.info.WorkflowExecution.RunID,
 	}
 	one.Unread = e.unread()
 	if origin, ok := execution.Origin(); ok {

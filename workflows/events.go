@@ -101,6 +101,8 @@ type endedExecution struct {
 	log    domain.LogRef
 	// outcome is how it ended; nil: it has not.
 	outcome *contract.Outcome
+	// agent is who has the conversation, where it was handed over.
+	agent string
 }
 
 // unread counts the messages that it has left waiting.

@@ -200,6 +200,6 @@ func (s session) patienceWithStore() (time.Duration, int) {
 func (s session) ended() endedExecution {
 	return endedExecution{
 		s.whole(), s.events, s.last - int64(len(s.events)) + 1, s.price() != nil,
-		s.talk.from, s.talk.before, s.talk.Log().Ref(), s.archive.outcomeOf(s.state),
+		s.talk.from, s.talk.before, s.talk.Log().Ref(), s.archive.outcomeOf(s.state), s.passed.Agent,
 	}
 }

@@ -46,6 +46,9 @@ func accountOf(r Record) (account.Account, error) {
 		}},
 		Messages: r.Messages, Events: r.Events, Missing: r.Missing, Imported: r.Imported,
 	}
+	if r.HeldTo.Handed != nil {
+		a.Executions[0].Agent = r.HeldTo.Handed.Agent
+	}
 	for _, step := range r.Steps {
 		a.Steps = append(a.Steps, account.Step{Execution: r.Number, WireStep: step.Wire()})
 	}

@@ -163,6 +163,8 @@ type Execution struct {
 	MessagesFrom int          `json:"messages_from"`
 	MessagesTo   int          `json:"messages_to"`
 	EditsBefore  domain.Edits `json:"edits_before,omitzero"`
+	// Agent is who had the conversation in the end, where it was handed over.
+	Agent string `json:"agent,omitzero"`
 	// Ended is what it came to, in words; absent: it goes on.
 	Ended *contract.End `json:"ended,omitempty"`
 	// RunID is of the run in which it ended, or that it is in.
@@ -171,6 +173,8 @@ type Execution struct {
 	// without messages and steps, where they were asked for.
 	Constraints *contract.HeldTo `json:"held_to,omitempty"`
 	State       json.RawMessage  `json:"final_state,omitempty"`
+	// Imported is when its record came out of a file of somebody else; zero: it did not.
+	Imported time.Time `json:"imported_at,omitzero"`
 }
 
 // A Step is one that has ended.

@@ -3,6 +3,7 @@ package account
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"everstep/domain"
 )
@@ -18,7 +19,12 @@ type Missing struct {
 }
 
 // String names the range to whoever knows of which execution it is.
-func (m Missing) String() string { return fmt.Sprintf("%s %d to %d", m.Part, m.From, m.To) }
+func (m Missing) String() string {
+	if m.From == m.To {
+		return fmt.Sprintf("%s %d", strings.TrimSuffix(string(m.Part), "s"), m.From)
+	}
+	return fmt.Sprintf("%s %d to %d", m.Part, m.From, m.To)
+}
 
 // Gaps are the ranges from first to last in which a list, in the order of its numbers, has nothing.
 func Gaps[T any](part Part, execution, first, last int, list []T, number func(T) int) (gaps []Missing) {

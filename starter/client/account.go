@@ -270,6 +270,7 @@ func (c *Client) fromRecords(ctx context.Context, id string, wanted account.Requ
 		if len(held.Executions) == 0 {
 			held.Messages = r.From
 		}
+		one.Executions[0].Imported = r.Imported
 		all = all.With(one.Only(wanted))
 		held.Executions = append(held.Executions, account.HeldExecution{Number: r.Number, ID: r.ExecutionID, Step: 1, Event: 1, Message: r.From})
 	}
@@ -331,7 +332,7 @@ type readAhead struct {
 }
 
 func (r *readAhead) read(ctx context.Context, runID string) runAccount {
-	if r.request.Execution == 0 && (r.request.Wants(account.Steps) || r.request.Wants(account.Messages) || r.request.Wants(account.Events)) {
+	if r.request.Execution == 0 && (r.request.Wants(account.Executions) || r.request.Wants(account.Steps) || r.request.Wants(account.Messages) || r.request.Wants(account.Events)) {
 		if before, err := r.client.previous(ctx, r.agent, runID); err == nil && before != "" { // an error comes again when it is read
 			r.begin(ctx, before)
 		}

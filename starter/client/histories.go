@@ -32,18 +32,21 @@ func (h Histories) List(ctx context.Context, id domain.AgentID) ([]record.Ref, e
 	if err != nil || a.id != id {
 		return nil, err
 	}
+	s, err := h.client.describe(ctx, h.id)
+	if errors.Is(err, &Error{Class: NotFound}) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	told, _, err := accountReader{client: h.client, request: account.Request{Want: []account.Part{account.HeadOf, account.Executions}}}.runs(ctx, s.newest())
+	if err != nil {
+		return nil, fail(ctx, h.id, "reading the executions of "+h.id, err)
+	}
 	var refs []record.Ref
-	for past, err := range h.client.serverExecutions(ctx, h.id) {
-		switch {
-		case errors.Is(err, &Error{Class: Gone}):
-			continue
-		case errors.Is(err, &Error{Class: NotFound}):
-			return nil, nil
-		case err != nil:
-			return nil, err
-		}
-		if past.Status.Terminal() {
-			refs = append(refs, record.Ref{AgentID: id, ExecutionID: past.ExecutionID, Number: past.Number})
+	for _, e := range told.Executions {
+		if e.Status.Terminal() {
+			refs = append(refs, record.Ref{AgentID: id, ExecutionID: e.ExecutionID, Number: e.Number})
 		}
 	}
 	return refs, nil

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"iter"
-	"math"
 	"slices"
 
 	"everstep/activities/record"
@@ -166,79 +164,4 @@ func orKept[T any](ctx context.Context, c *Client, id string, number int, live T
 		return live, err
 	}
 	return of(c, a, r), nil
-}
-
-// orKeptExecutions has the records fill the gaps.
-func (c *Client) orKeptExecutions(ctx context.Context, id string, live iter.Seq2[Past, error]) iter.Seq2[Past, error] {
-	if c.cfg.Records == nil {
-		return live
-	}
-	return func(yield func(Past, error) bool) {
-		next, missed := 1, error(nil)
-		fill := func(end int) bool {
-			if missed == nil {
-				return true
-			}
-			a, all, unread := c.keptSession(ctx, id)
-			if unread != nil && len(all) == 0 {
-				return yield(Past{}, fail(ctx, id, "reading the records of "+id, unread))
-			}
-			var position account.Position
-			if len(all) > 0 {
-				var unmarked error
-				position, unmarked = c.keptPosition(ctx, all[len(all)-1])
-				unread = cmp.Or(unread, unmarked)
-			}
-			before := next
-			for _, r := range all {
-				if r.Number < next || r.Number >= end {
-					continue
-				}
-				if r.Number > next && !yield(Past{}, unrecorded(a, next, r.Number-1, missed)) {
-					return false
-				}
-				past := recordedPast(a, r)
-				if past.Cleared = r.From < position.Edits.Emptied; r.Number == all[len(all)-1].Number {
-					past.NextOrigin = position.From
-				}
-				if next = r.Number + 1; !yield(past, nil) {
-					return false
-				}
-			}
-			if unread != nil && next < end {
-				missed = nil
-				return yield(Past{}, errorf(Gone, unread, "%s", fail(ctx, id, "reading the records of "+id, unread)))
-			}
-			if whole := next > before && (next == end || end == math.MaxInt); !whole && !yield(Past{}, missed) {
-				return false
-			}
-			missed = nil
-			return true
-		}
-		for past, err := range live {
-			switch {
-			case lostToServer(err):
-				missed = cmp.Or(missed, err)
-				continue
-			case err == nil && !fill(past.Number):
-				return
-			}
-			if !yield(past, err) {
-				return
-			}
-			next = past.Number + 1
-		}
-		fill(math.MaxInt)
-	}
-}
-
-// unrecorded says that executions are not among the records, where no server was asked whether it has them.
-func unrecorded(a agent, first, last int, missed error) error {
-	switch {
-	case errors.Is(missed, &Error{Class: Gone}):
-		return missed
-	case first == last:
-		return gone("execution %d of %s is not among the records", first, a.called())
-	}
-	return gone("executions %d to %d of %s are not among the records", first, last, a.called())
 }

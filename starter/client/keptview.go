@@ -90,11 +90,3 @@ func hereSince(r record.Record) string {
 	}
 	return "it was imported on " + r.Imported.Format("2006-01-02 15:04 MST") + ", and can only be read here"
 }
-
-func recordedPast(a agent, r record.Record) Past {
-	p := Past{
-		Execution: a.recorded(r), Status: r.Status, StopReason: r.StopReason, Code: r.Outcome.Code, SessionLimit: r.Outcome.SessionLimit, Steps: &r.Outcome.Steps,
-		TotalTokens: new(r.Usage.TotalTokens()), CostUSD: costInUSD(r.Outcome), StartedAt: r.StartedAt, EndedAt: r.CompletedAt, Origin: r.Origin, ImportedAt: r.Imported,
-	}
-	return p
-}

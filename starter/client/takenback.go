@@ -1,10 +1,6 @@
 package client
 
-import (
-	"iter"
-
-	"everstep/domain"
-)
+import "everstep/domain"
 
 // A TakenBack says of an execution, or of its last steps, that they are no part of the conversation any more: the agent went
 // on from before them.
@@ -15,25 +11,13 @@ type TakenBack struct {
 	AfterStep int `json:"after_step,omitzero"`
 }
 
-// withTakenBack marks the executions that rewinds have taken back.
-func withTakenBack(all iter.Seq2[Past, error]) iter.Seq2[Past, error] {
-	return func(yield func(Past, error) bool) {
-		var items []*Past
-		var errs []error
-		line := conversationLine{told: map[int]*Past{}, numbers: map[domain.ExecutionID]int{}}
-		for past, err := range all {
-			items, errs = append(items, &past), append(errs, err)
-			if err == nil {
-				line.told[past.Number], line.numbers[past.ExecutionID], line.newest = &past, past.Number, past.Number
-			}
-		}
-		line.mark()
-		for i, past := range items {
-			if !yield(*past, errs[i]) {
-				return
-			}
-		}
+// markTakenBack marks the executions that rewinds have taken back.
+func markTakenBack(past []Past) {
+	line := conversationLine{told: map[int]*Past{}, numbers: map[domain.ExecutionID]int{}}
+	for i, p := range past {
+		line.told[p.Number], line.numbers[p.ExecutionID], line.newest = &past[i], p.Number, p.Number
 	}
+	line.mark()
 }
 
 // A conversationLine follows from where each execution went on. What came before one that is gone nobody can tell.
