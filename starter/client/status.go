@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -15,6 +16,7 @@ import (
 	"everstep/domain/contract"
 	"everstep/domain/progress"
 	"everstep/starter/client/internal/history"
+	"everstep/workflows/replay"
 )
 
 // Status says what an agent is doing now. Without a worker it is what the workflow knew when a worker carried it on last, with
@@ -36,6 +38,9 @@ func (c *Client) liveStatus(ctx context.Context, id string) (contract.StatusView
 		return contract.StatusView{}, err
 	}
 	a, err := c.accountOf(ctx, s, account.Request{Want: []account.Part{account.HeadOf}})
+	if _, differs := errors.AsType[*replay.Error](err); differs {
+		a, err = c.describedAccount(ctx, s)
+	}
 	if err != nil {
 		return contract.StatusView{}, fail(ctx, id, "reading the account of "+id, err)
 	}
@@ -49,6 +54,18 @@ func (c *Client) liveStatus(ctx context.Context, id string) (contract.StatusView
 		}
 	}
 	return v, nil
+}
+
+// describedAccount is what the server alone tells of an agent whose history this build cannot replay, while no worker answers.
+func (c *Client) describedAccount(ctx context.Context, s snapshot) (account.Account, error) {
+	head := account.Head{
+		AgentID: s.id, Name: s.name, Run: account.Run{WorkflowID: s.workflowID(), ID: s.runID(), First: s.firstRunID()}, Open: s.name != "",
+	}
+	if s.outcome != nil {
+		head.Newest = &account.Execution{Outcome: *s.outcome}
+	}
+	a := account.Account{Head: &head, Server: &account.Server{Source: contract.FromRawHistory, Builds: s.builds}}
+	return a, c.adding(ctx, s, a.Server)
 }
 
 // endedByServer returns the account with the end of the execution in progress, where the server has ended the workflow: that

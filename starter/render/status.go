@@ -258,7 +258,7 @@ func source(s contract.StatusSource) string {
 	words := map[contract.StatusSource]string{
 		contract.FromWorkflow:   "the workflow",
 		contract.FromHistory:    "the history; no worker answers",
-		contract.FromRawHistory: "the last inference in the history; no worker answers, and this build cannot replay it",
+		contract.FromRawHistory: "the history as it stands; no worker answers, and this build cannot replay it",
 		contract.FromServer:     "the server, which ended it",
 		contract.FromRecords:    "the record of the execution; no workflow of it is here",
 	}

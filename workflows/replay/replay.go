@@ -142,9 +142,11 @@ func (r *reader) awaitEnd(failed bool) {
 		<-ended
 		return
 	}
+	over, cancel := context.WithTimeout(context.Background(), leftWithin)
+	defer cancel()
 	select {
 	case <-ended:
-	case <-time.After(leftWithin):
+	case <-over.Done():
 	}
 }
 
