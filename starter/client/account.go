@@ -87,7 +87,7 @@ func (c *Client) accountOf(ctx context.Context, s snapshot, request account.Requ
 		return account.Account{}, errorf(Failed, nil, "the account of %s has no head; the worker may be of another version", s.called())
 	}
 	all.Server.Builds = s.builds
-	return all, c.adding(ctx, s, all.Server)
+	return s.endedByServer(all), c.adding(ctx, s, all.Server)
 }
 
 // adding adds to an account what the server alone knows of its newest run.

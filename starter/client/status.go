@@ -44,7 +44,7 @@ func (c *Client) liveStatus(ctx context.Context, id string) (contract.StatusView
 	if err != nil {
 		return contract.StatusView{}, fail(ctx, id, "reading the account of "+id, err)
 	}
-	v := c.status(ctx, s, s.endedByServer(a))
+	v := c.status(ctx, s, a)
 	if v.Build, v.CarriedBy = s.builds.Begun, s.builds.Last; s.open() {
 		v.ServedBy = c.servedBy(ctx, s.queue(), s.builds)
 	}

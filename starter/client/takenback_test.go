@@ -1,7 +1,6 @@
 package client
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/google/uuid"
@@ -17,7 +16,6 @@ func TestWhatRewindsHaveTakenBack(t *testing.T) {
 	id := stores.Sample(t, "ann", 1)[0].AgentID
 	type to struct{ number, step int }
 	type back map[int]TakenBack
-	gone := gone("an execution is gone")
 	for name, test := range map[string]struct {
 		n       int
 		rewinds map[int]to
@@ -50,18 +48,19 @@ func TestWhatRewindsHaveTakenBack(t *testing.T) {
 				return nil
 			}
 			got := back{}
-			for past, err := range withTakenBack(func(yield func(Past, error) bool) {
-				for n := 1; n <= test.n; n++ {
-					past := Past{Execution: Execution{AgentID: id, ExecutionID: id.Execution("run", n), Number: n}, Steps: new(2), Origin: origin(n)}
-					if n == test.n {
-						past.NextOrigin = origin(n + 1)
-					}
-					if n == test.gone && !yield(Past{}, gone) || n != test.gone && !yield(past, nil) {
-						return
-					}
+			var all []Past
+			for n := 1; n <= test.n; n++ {
+				past := Past{Execution: Execution{AgentID: id, ExecutionID: id.Execution("run", n), Number: n}, Steps: new(2), Origin: origin(n)}
+				if n == test.n {
+					past.NextOrigin = origin(n + 1)
 				}
-			}) {
-				if err == nil && past.TakenBack != nil {
+				if n != test.gone {
+					all = append(all, past)
+				}
+			}
+			markTakenBack(all)
+			for _, past := range all {
+				if past.TakenBack != nil {
 					got[past.Number] = *past.TakenBack
 				}
 			}
@@ -73,20 +72,12 @@ func TestWhatRewindsHaveTakenBack(t *testing.T) {
 // TestAForkTakesNothingBack: the origin of another agent is none of its own executions.
 func TestAForkTakesNothingBack(t *testing.T) {
 	t.Parallel()
-	all := slices.Collect(func(yield func(Past) bool) {
-		forked := Past{Execution: Execution{AgentID: domain.AgentID{UUID: uuid.New()}, Number: 2, ExecutionID: domain.ExecutionID{UUID: uuid.New()}}}
-		forked.Origin = &domain.Origin{AgentID: domain.AgentID{UUID: uuid.New()}, ExecutionID: forked.ExecutionID}
-		for past, err := range withTakenBack(func(yield func(Past, error) bool) {
-			first := forked
-			first.Number = 1
-			_ = yield(first, nil) && yield(forked, nil)
-		}) {
-			require.NoError(t, err)
-			if !yield(past) {
-				return
-			}
-		}
-	})
+	forked := Past{Execution: Execution{AgentID: domain.AgentID{UUID: uuid.New()}, Number: 2, ExecutionID: domain.ExecutionID{UUID: uuid.New()}}}
+	forked.Origin = &domain.Origin{AgentID: domain.AgentID{UUID: uuid.New()}, ExecutionID: forked.ExecutionID}
+	first := forked
+	first.Number = 1
+	all := []Past{first, forked}
+	markTakenBack(all)
 	require.Len(t, all, 2)
 	require.Nil(t, all[0].TakenBack)
 }
