@@ -54,7 +54,7 @@ func (s session) loop() {
 		s.runStep()
 		s.mail.DrainSignals()
 		s.goOnForMessages()
-		if s.concluded() {
+		if s.concludeStep() {
 			return
 		}
 	}
@@ -62,7 +62,7 @@ func (s session) loop() {
 
 // runStep runs one step: the hooks before the inference, the inference unless a hook halted, the tool calls that it asked for,
 // the hooks and guards after the step. The step is kept in the state as it goes, and completed there though it failed; then
-// another agent takes over where a call handed the conversation over. Whether another step follows concluded decides.
+// another agent takes over where a call handed the conversation over. concludeStep decides whether another step follows.
 func (s session) runStep() {
 	step := s.startStep()
 	step.withholdToolsAtTheEnd()
@@ -89,7 +89,7 @@ func (s session) runStep() {
 func (s session) beginExecution() {
 	next := s.mail.Take()
 	if s.state.ExecutionCount() > 0 {
-		s.archive.keep(s.ended())
+		s.archive.keep(s.newest())
 	}
 	s.restart()
 	if restored := s.guards.forget(); restored != nil {
@@ -151,8 +151,8 @@ func (s session) mayBegin() bool {
 	return s.goesOn()
 }
 
-// goesOn is the check between steps, after all that has arrived.
+// goesOn is checkBetweenSteps after all signals that have arrived.
 func (s session) goesOn() bool {
 	s.mail.DrainSignals()
-	return s.mayGoOn()
+	return s.checkBetweenSteps()
 }
