@@ -25,7 +25,7 @@ func (s session) accountPage(request account.Request) (account.Page, error) {
 }
 
 // executionsHeld are those that ended in this run, and the newest, the oldest first.
-func (s session) executionsHeld() []endedExecution {
+func (s session) executionsHeld() []heldExecution {
 	held := s.archive.ended
 	if newest, ok := s.execution(0); ok {
 		held = append(held[:len(held):len(held)], newest)
@@ -34,17 +34,17 @@ func (s session) executionsHeld() []endedExecution {
 }
 
 // execution finds the agent's n-th execution; zero is the newest.
-func (s session) execution(n int) (endedExecution, bool) {
+func (s session) execution(n int) (heldExecution, bool) {
 	if n == 0 || n == s.state.ExecutionCount() {
 		_, ok := s.state.Execution()
-		return s.ended(), ok
+		return s.newest(), ok
 	}
 	for _, e := range s.archive.ended {
 		if e.state.ExecutionCount() == n {
 			return e, true
 		}
 	}
-	return endedExecution{}, false
+	return heldExecution{}, false
 }
 
 // heldTo is what bounds the agent beside its definition.
@@ -56,7 +56,7 @@ func (s session) heldTo() contract.HeldTo {
 	return held
 }
 
-func (s session) held(executions []endedExecution) account.Held {
+func (s session) held(executions []heldExecution) account.Held {
 	held := account.Held{Run: s.ownRun(), Executions: []account.HeldExecution{}, Messages: s.talk.Log().Base()}
 	for _, e := range executions {
 		execution, _ := e.state.Execution()
@@ -68,7 +68,7 @@ func (s session) held(executions []endedExecution) account.Held {
 	return held
 }
 
-func (s session) writeExecutions(w *account.Writer, held []endedExecution) error {
+func (s session) writeExecutions(w *account.Writer, held []heldExecution) error {
 	if !w.Wants(account.Executions) {
 		return nil
 	}
@@ -86,7 +86,7 @@ func (s session) writeExecutions(w *account.Writer, held []endedExecution) error
 }
 
 // executionOf tells of an execution without its steps.
-func (s session) executionOf(e endedExecution, withState bool) (account.Execution, error) {
+func (s session) executionOf(e heldExecution, withState bool) (account.Execution, error) {
 	execution, _ := e.state.Execution()
 	one := account.Execution{
 		Outcome: describe(s.in.AgentID, e.state, e.priced), StartedAt: execution.StartedAt(), Prior: execution.Counts().Prior,
@@ -111,7 +111,7 @@ func (s session) executionOf(e endedExecution, withState bool) (account.Executio
 	return one, err
 }
 
-func (s session) writeSteps(w *account.Writer, held []endedExecution) bool {
+func (s session) writeSteps(w *account.Writer, held []heldExecution) bool {
 	for _, e := range held {
 		number := e.state.ExecutionCount()
 		for _, step := range e.state.StepExecutions() {
@@ -128,7 +128,7 @@ func (s session) writeSteps(w *account.Writer, held []endedExecution) bool {
 	return true
 }
 
-func (s session) writeEvents(w *account.Writer, held []endedExecution) bool {
+func (s session) writeEvents(w *account.Writer, held []heldExecution) bool {
 	if !w.Wants(account.Events) {
 		return true
 	}
@@ -144,8 +144,9 @@ func (s session) writeEvents(w *account.Writer, held []endedExecution) bool {
 	return true
 }
 
-// writeMessages has each message be of the execution that began before it and ended after it.
-func (s session) writeMessages(w *account.Writer, held []endedExecution) bool {
+// writeMessages puts the messages that this run holds on the page, and reports false where that is full. A message counts to
+// the execution that was in progress when it came; to none, number 0, where the run does not hold that execution.
+func (s session) writeMessages(w *account.Writer, held []heldExecution) bool {
 	next := 0
 	for _, entry := range s.talk.Log().From(s.talk.Log().Base()) {
 		for next < len(held) && held[next].log.Length <= entry.Index {

@@ -220,31 +220,35 @@ func (a *agent) fail(err *domain.Error) {
 
 func (a *agent) adopt(made domain.AgentState) { a.state = made }
 
-// mayGoOn is the check between steps: only signals stop, and a request to go on
-// is used up.
-func (a *agent) mayGoOn() bool {
+// checkBetweenSteps reports whether the next step may begin, which only a signal forbids, or the lack of an execution. It
+// uses up a request to go on, and a stop is told as an event: a second call may say otherwise than the first.
+func (a *agent) checkBetweenSteps() bool {
 	state, stop := a.state.EvaluateBetween(a.now())
-	a.evaluated(state, stop, !stop)
+	overridden := a.takeEvaluated(state)
+	if stop {
+		a.emitEvaluated(stop, overridden)
+	}
 	return !stop
 }
 
-// concluded evaluates the step that just ended: is it the last?
-func (a *agent) concluded() bool {
+// concludeStep evaluates the step that just ended, tells the result as an event, and reports whether the step is the last.
+func (a *agent) concludeStep() bool {
 	state, stop := a.state.Evaluate(a.now())
-	a.evaluated(state, stop, false)
+	a.emitEvaluated(stop, a.takeEvaluated(state))
 	a.enterStep(domain.StepID{}, 0)
 	return stop
 }
 
-// evaluated takes over the state after an evaluation, and tells what came of it.
-func (a *agent) evaluated(state domain.AgentState, stops, silent bool) {
-	overridden := len(a.state.StopSignals()) - len(state.StopSignals())
+// takeEvaluated takes over the state after an evaluation, and returns how many stop signals a request to go on overrode.
+func (a *agent) takeEvaluated(state domain.AgentState) (overridden int) {
+	overridden = len(a.state.StopSignals()) - len(state.StopSignals())
 	a.state = state
 	a.announced = len(state.StopSignals())
-	if silent {
-		return
-	}
-	reason, _ := state.StopReason()
+	return overridden
+}
+
+func (a *agent) emitEvaluated(stops bool, overridden int) {
+	reason, _ := a.state.StopReason()
 	a.emit(domain.ContinuationEvaluated{EventHeader: a.head(), Stops: stops, Reason: reason, Overridden: overridden})
 }
 

@@ -67,7 +67,7 @@ func fullCarry(t *testing.T, in contract.SessionInput) contract.Carry {
 		Unsent: []contract.AnsweredUpdate[contract.UnsendReply]{{ID: "d"}}, MessagesWaited: 22,
 		Suspended: &contract.Suspension{Reason: "audit"}, Emptied: []contract.AnsweredUpdate[contract.ClearReply]{{ID: "e"}},
 		Rewound: []contract.AnsweredUpdate[contract.RewindReply]{{ID: "f"}}, EditsBefore: domain.Edits{Cleared: 1, TakenBack: []domain.Span{{From: 1, To: 2}}},
-		IdleSince:   noon.Add(time.Minute),
+		SpokenSince: noon.Add(time.Minute),
 		Pauses:      []contract.AnsweredUpdate[contract.PauseReply]{{ID: "g"}},
 		Suspensions: []contract.AnsweredUpdate[contract.SuspendReply]{{ID: "h"}},
 		Redefined:   []contract.AnsweredUpdate[contract.RedefineReply]{{ID: "i"}},

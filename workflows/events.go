@@ -84,18 +84,19 @@ const maxEventText = 128
 // An archive holds the executions that have ended in this run, the newest last,
 // and how the newest of all ended.
 type archive struct {
-	ended   []endedExecution
+	ended   []heldExecution
 	outcome *contract.Outcome
 }
 
-type endedExecution struct {
+// A heldExecution is one that ended in this run, or the newest, ended or not.
+type heldExecution struct {
 	state domain.AgentState
 	// events are those of this run, and firstEvent is the number of the first of them, or of the next where there are none.
 	events     []domain.RecordedEvent
 	firstEvent int64
 	priced     bool
 	// from is the index of its first message, before are the edits with which it began, and log is the transcript at its
-	// end.
+	// end, or until now.
 	from   int
 	before domain.Edits
 	log    domain.LogRef
@@ -106,14 +107,14 @@ type endedExecution struct {
 }
 
 // unread counts the messages that it has left waiting.
-func (e endedExecution) unread() int {
+func (e heldExecution) unread() int {
 	if e.outcome == nil {
 		return 0
 	}
 	return e.outcome.Unread
 }
 
-func (a *archive) keep(ended endedExecution) { a.ended = append(a.ended, ended) }
+func (a *archive) keep(ended heldExecution) { a.ended = append(a.ended, ended) }
 
 func (a *archive) conclude(outcome *contract.Outcome) { a.outcome = outcome }
 

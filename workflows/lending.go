@@ -88,7 +88,7 @@ func (l *lender) more(r mailbox.Request) int64 {
 
 // handsOn reports whether the agent that has started this one may be asked for what is lacking.
 func (l *lender) handsOn(r mailbox.Request) bool {
-	return !r.Handed && !l.mail.Asking() && l.mayAsk(r.Limit)
+	return !r.Handed && !l.mail.Asking() && l.couldBorrow(r.Limit)
 }
 
 // hopeless reports whether nothing can come to the sub-agents under way, all of which wait with requests, and this is the
@@ -101,7 +101,7 @@ func (l *lender) hopeless() bool {
 // asksFor asks the agent that has started this one for so much of a limit that the next inference fits, where the
 // execution would stop for it, and reports whether it got some.
 func (s session) asksFor(limit domain.Limit) bool {
-	if !s.mayAsk(limit) {
+	if !s.couldBorrow(limit) {
 		return false
 	}
 	use, _ := s.bounds().UseOf(limit, s.now())
@@ -118,20 +118,21 @@ const roomyAnswer = 1000
 // whether it got some. Without, the answer has what there is.
 func (s session) asksForRoom(room contract.Reservation) bool {
 	limit := room.Limit()
-	return limit != "" && room.Output < roomyAnswer && !s.mail.Declined() && s.mayAsk(limit) &&
+	return limit != "" && room.Output < roomyAnswer && !s.mail.Declined() && s.couldBorrow(limit) &&
 		s.asksItself(contract.BudgetRequest{MoreAsked: domain.MoreAsked{Limit: limit}, AtOnce: true})
 }
 
 // asksForCalls asks for as many tool calls as an answer has, where fewer are left.
 func (s session) asksForCalls(calls int) {
-	if left, limited := s.callsLeft(); limited && left < int64(calls) && s.mayAsk(domain.LimitToolCalls) {
+	if left, limited := s.callsLeft(); limited && left < int64(calls) && s.couldBorrow(domain.LimitToolCalls) {
 		s.asksItself(contract.BudgetRequest{MoreAsked: domain.MoreAsked{Limit: domain.LimitToolCalls, Need: int64(calls) - left}})
 	}
 }
 
-// mayAsk reports whether more of a limit could be had: the agent that has started this one answers, and nothing else bounds
-// it as much.
-func (s session) mayAsk(limit domain.Limit) bool {
+// couldBorrow reports whether it is of use to ask the parent for more of a limit: it has granted this one, its grant is what
+// bounds the execution, the definition would allow more, and the loop is not over. Time is never lent. Whether a request was
+// refused before, or is under way, is for the caller to see.
+func (s session) couldBorrow(limit domain.Limit) bool {
 	if !s.in.Parent.Lends() || s.mail.Ending() {
 		return false
 	}

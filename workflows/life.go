@@ -106,14 +106,15 @@ func (s session) clear(contract.ClearRequest) contract.ClearReply {
 	return contract.ClearReply{Messages: hidden}
 }
 
-// idleTime is how long a session may be idle, and since when it is; no time: for as long as it likes.
+// idleTime is how long an idle session stays open, and since when it is idle: the end of its newest execution, or when people
+// last spoke to it after that. A timeout of zero: for as long as it likes; then since says nothing.
 func (s session) idleTime() (timeout time.Duration, since time.Time) {
 	execution, _ := s.state.Execution()
 	since, known := execution.CompletedAt()
 	if !known {
 		return 0, since
 	}
-	if spoken := s.mail.IdleSince(); !spoken.IsZero() {
+	if spoken := s.mail.SpokenSince(); !spoken.IsZero() {
 		since = spoken
 	}
 	return s.own.IdleTimeout, since

@@ -231,7 +231,7 @@ func TestTheNextRunKnowsSinceWhenASessionIsIdle(t *testing.T) {
 	w := &world{model: plays(says("one"))}
 	env := w.environment(t)
 	began := env.Now()
-	carry.IdleSince = began.Add(-10 * time.Minute).UTC()
+	carry.SpokenSince = began.Add(-10 * time.Minute).UTC()
 	in.Carry = &carry
 	env.ExecuteWorkflow(string(contract.Execute), in)
 	require.True(t, outcome(t, env).Closed)

@@ -16,7 +16,7 @@ import (
 // and runs it to its end or to that of the run.
 func (s session) runExecution() {
 	if s.enterLoop() {
-		s.loop()
+		s.runSteps()
 	}
 	if !s.run.ends() {
 		s.finish()
@@ -42,19 +42,22 @@ func (s session) enterLoop() bool {
 	return !fresh || s.goesOn()
 }
 
-func (s session) loop() {
+// runSteps runs one step after another of the execution in progress, until none may follow, or until the run is ready to
+// continue as new: then run.ends() says so, and the execution goes on in the next run. Where that fails the steps go on here,
+// unless the failure ends the execution.
+func (s session) runSteps() {
 	for {
-		if s.outgrown() && (s.run.due() || s.nearBounds() || s.mail.Pressed()) && s.handsOver() {
+		if s.outgrown() && (s.run.triesStorage() || s.nearBounds() || s.mail.Pressed()) && s.handsOver() {
 			return
 		}
-		if !s.mayBegin() {
+		if !s.prepareStep() {
 			return
 		}
 		s.run.tellBuild(s.root)
 		s.runStep()
 		s.mail.DrainSignals()
 		s.goOnForMessages()
-		if s.concluded() {
+		if s.concludeStep() {
 			return
 		}
 	}
@@ -62,7 +65,7 @@ func (s session) loop() {
 
 // runStep runs one step: the hooks before the inference, the inference unless a hook halted, the tool calls that it asked for,
 // the hooks and guards after the step. The step is kept in the state as it goes, and completed there though it failed; then
-// another agent takes over where a call handed the conversation over. Whether another step follows concluded decides.
+// another agent takes over where a call handed the conversation over. concludeStep decides whether another step follows.
 func (s session) runStep() {
 	step := s.startStep()
 	step.withholdToolsAtTheEnd()
@@ -89,7 +92,7 @@ func (s session) runStep() {
 func (s session) beginExecution() {
 	next := s.mail.Take()
 	if s.state.ExecutionCount() > 0 {
-		s.archive.keep(s.ended())
+		s.archive.keep(s.newest())
 	}
 	s.restart()
 	if restored := s.guards.forget(); restored != nil {
@@ -137,9 +140,9 @@ func (s session) beginExecution() {
 		"client", by.Client, "identity", by.Identity, "schedule", by.Schedule, "parent", by.Parent)
 }
 
-// mayBegin reports whether the next step may begin: what was said meanwhile joins,
-// hooks have a say, then the budget, then the check. A stop here leaves no step behind.
-func (s session) mayBegin() bool {
+// prepareStep does what comes before a step, and reports whether the step may begin: messages that have waited join, the
+// hooks run, then the budget is checked, then goesOn decides. A stop here leaves no step behind.
+func (s session) prepareStep() bool {
 	if permit, ok := s.mail.Permit(mailbox.ForStep); ok {
 		s.hear()
 		s.fire(domain.TriggerBeforeStep)
@@ -151,8 +154,8 @@ func (s session) mayBegin() bool {
 	return s.goesOn()
 }
 
-// goesOn is the check between steps, after all that has arrived.
+// goesOn takes in the signals that have arrived, and makes the check between steps.
 func (s session) goesOn() bool {
 	s.mail.DrainSignals()
-	return s.mayGoOn()
+	return s.checkBetweenSteps()
 }

@@ -37,8 +37,8 @@ func (r *run) pause(longest time.Duration) time.Duration {
 	return min(time.Minute<<min(r.outage.tries-1, 10), longest)
 }
 
-// due counts a step, and reports whether the storage is to be tried after it.
-func (r *run) due() bool {
+// triesStorage counts a step, and reports whether the storage is to be tried after it.
+func (r *run) triesStorage() bool {
 	r.outage.steps--
 	return r.outage.steps <= 0
 }

@@ -196,9 +196,9 @@ func (s session) patienceWithStore() (time.Duration, int) {
 	return endedTimeout, storeAttempts
 }
 
-// ended is the newest execution with its events, as it is asked for when another one has begun.
-func (s session) ended() endedExecution {
-	return endedExecution{
+// newest is the newest execution with its events, ended or not. The archive keeps it when another one begins.
+func (s session) newest() heldExecution {
+	return heldExecution{
 		s.whole(), s.events, s.last - int64(len(s.events)) + 1, s.price() != nil,
 		s.talk.from, s.talk.before, s.talk.Log().Ref(), s.archive.outcomeOf(s.state), s.passed.Agent,
 	}

@@ -93,7 +93,7 @@ func (p Position) MarshalJSON() ([]byte, error) {
 	return domain.Encode(account.Account{Head: &p.Head, Imported: p.Imported})
 }
 
-// positionIn reads the position out of an account with a head alone.
+// positionIn reads the position out of an account with a head alone. The account has a head.
 func positionIn(a account.Account) (Position, error) {
 	if len(a.Executions)+len(a.Steps)+len(a.Messages)+len(a.Events) > 0 {
 		return Position{}, invalid("head.position.moved", "stands beside executions, steps, messages or events; the record of a position has a head alone")

@@ -153,8 +153,8 @@ type Carry struct {
 	Emptied   []AnsweredUpdate[ClearReply] `json:"emptied,omitempty"`
 	// Rewound are the answers to the newest rewinds, as Answered.
 	Rewound []AnsweredUpdate[RewindReply] `json:"rewound,omitempty"`
-	// IdleSince is when people last spoke to a session that is idle, where that was after its newest execution.
-	IdleSince time.Time `json:"idle_since,omitzero"`
+	// SpokenSince is when people last spoke to the session after its newest execution ended; zero: nobody has.
+	SpokenSince time.Time `json:"spoken_since,omitzero"`
 	// Pauses are the answers to the newest updates that paused and resumed, Suspensions to those that suspended and
 	// unsuspended, Redefined to those of the definition, Revoked to those that took standing approvals back, Totals to
 	// those of the session's budget, as Answered.

@@ -292,7 +292,7 @@ const (
 func (c *Client) deleteRun(ctx context.Context, workflowID, called, run string) (bool, error) {
 	call, cancel := context.WithTimeout(ctx, deletePatience)
 	defer cancel()
-	_, err := history.Retried(call, func() (*workflowservice.DeleteWorkflowExecutionResponse, error) {
+	_, err := history.RetryWhileAway(call, func() (*workflowservice.DeleteWorkflowExecutionResponse, error) {
 		return c.temporal.WorkflowService().DeleteWorkflowExecution(call, &workflowservice.DeleteWorkflowExecutionRequest{
 			Namespace: c.cfg.Namespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: workflowID, RunId: run},
 		})

@@ -114,6 +114,7 @@ func costOf(nano int64, priced bool) *int64 {
 	return &nano
 }
 
+// textOf is a text that is null in JSON where it is empty.
 func textOf(text string) *string {
 	if text == "" {
 		return nil

@@ -17,9 +17,10 @@ type Export struct {
 	Gone []string
 }
 
-// Export takes the executions of an agent that have ended, with their steps and messages: from the records where they
-// are, else from the server. Number zero is all of them, and where a rewind or a clear has moved the session to since.
-// Record.Write writes what it returns.
+// Export takes the executions of an agent that have ended, with their steps and messages: from the records where those are
+// whole, else from the server, else from what the records have. Number zero is all of them, and where a rewind or a clear has
+// moved the session to since. What neither has stands in Gone, and one in progress in InProgress. It is an error only where
+// nothing is left to export, or where reading the server fails. The function record.Write writes the records.
 func (c *Client) Export(ctx context.Context, id string, number int) (x Export, _ error) {
 	_, kept, err := c.keptSession(ctx, id)
 	unread := fail(ctx, id, "reading the records of "+id, err)

@@ -165,7 +165,7 @@ func (c *Client) describeSchedule(ctx context.Context, name string) (*sdk.Schedu
 	}
 	call, cancel := context.WithTimeout(ctx, history.CallTimeout)
 	defer cancel()
-	d, err := history.Retried(call, func() (*sdk.ScheduleDescription, error) {
+	d, err := history.RetryWhileAway(call, func() (*sdk.ScheduleDescription, error) {
 		return c.temporal.ScheduleClient().GetHandle(call, name).Describe(call)
 	})
 	if err != nil {

@@ -151,7 +151,7 @@ func (c *Client) keptSchedule(ctx context.Context, name string) (*workflowservic
 	if err := checkScheduleName(name); err != nil {
 		return nil, invalid(err)
 	}
-	kept, err := history.Retried(ctx, func() (*workflowservice.DescribeScheduleResponse, error) {
+	kept, err := history.RetryWhileAway(ctx, func() (*workflowservice.DescribeScheduleResponse, error) {
 		return c.temporal.WorkflowService().DescribeSchedule(ctx, &workflowservice.DescribeScheduleRequest{Namespace: c.cfg.Namespace, ScheduleId: name})
 	})
 	return kept, c.failSchedule(ctx, name, "reading schedule "+name, err)

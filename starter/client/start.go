@@ -260,7 +260,7 @@ func (c *Client) registered(ctx context.Context) ([]string, error) {
 	}
 	call, cancel := context.WithTimeout(ctx, history.CallTimeout)
 	defer cancel()
-	response, err := history.Retried(call, func() (*operatorservice.ListSearchAttributesResponse, error) {
+	response, err := history.RetryWhileAway(call, func() (*operatorservice.ListSearchAttributesResponse, error) {
 		return c.temporal.OperatorService().ListSearchAttributes(call, &operatorservice.ListSearchAttributesRequest{
 			Namespace: c.cfg.Namespace,
 		})

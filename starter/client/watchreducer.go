@@ -254,12 +254,14 @@ func (r *watchReducer) inference(work *shownWork) {
 	r.summing = summary
 }
 
-// retried notes another attempt, once, whoever tells it first.
-func (r *watchReducer) retried(work *shownWork, attempt int, why *domain.Error) {
-	if attempt <= work.Attempt || work.Model == nil && work.Tool == nil {
+// retried tells of another attempt of an inference or a call, by its number within the activity, and withdraws what was shown
+// of the one before. The history and the description of pending work may both tell of it; the second says nothing new. The
+// event's number counts over all activities.
+func (r *watchReducer) retried(work *shownWork, ofActivity int, why *domain.Error) {
+	if ofActivity <= work.Attempt || work.Model == nil && work.Tool == nil {
 		return
 	}
-	work.Attempt = attempt
+	work.Attempt = ofActivity
 	r.withdraw(work, why)
 	e := Event{Type: EventRetry, Step: work.Step(), Attempt: work.tries(), Reason: messageOf(why), Error: why}
 	if work.Tool != nil {

@@ -110,7 +110,7 @@ type NextExecution struct {
 // New returns the mailbox of an agent, with what an earlier run handed on.
 func New(root workflow.Context, agent Agent, carry contract.Carry) *Mailbox {
 	m := &Mailbox{
-		agent: agent, root: root, paused: carry.Paused, spoken: carry.IdleSince,
+		agent: agent, root: root, paused: carry.Paused, spoken: carry.SpokenSince,
 		Sent:     Memory[contract.SendReply]{answered: carry.Answered, room: rememberedSends},
 		Extended: Memory[contract.ExtendReply]{answered: carry.Extended},
 		Decided:  Memory[contract.DecisionReply]{answered: carry.Decided}, Unsent: Memory[contract.UnsendReply]{answered: carry.Unsent},
@@ -212,9 +212,9 @@ func (m *Mailbox) Unsuspend() bool {
 // Suspended is set while the session accepts nothing. The caller must not change it.
 func (m *Mailbox) Suspended() *contract.Suspension { return m.suspended }
 
-// IdleSince is since when nobody has spoken to a session without an execution in progress: what people say of it, and is
-// taken, counts as much as an execution. Zero: nobody has since the newest one ended.
-func (m *Mailbox) IdleSince() time.Time {
+// SpokenSince is when people last spoke to the session after its newest execution ended: when the newest update that asks for
+// a change was taken. Zero: nobody has.
+func (m *Mailbox) SpokenSince() time.Time {
 	execution, _ := m.agent.State().Execution()
 	if ended, known := execution.CompletedAt(); known && m.spoken.After(ended) {
 		return m.spoken

@@ -107,5 +107,5 @@ func (m *Mailbox) Carry(to *contract.Carry) {
 	to.Emptied, to.Suspended, to.Rewound = m.Emptied.carried(), m.suspended, m.Rewound.carried()
 	to.Pauses, to.Suspensions, to.Redefined, to.Revoked = m.Pauses.carried(), m.Suspensions.carried(), m.Redefined.carried(), m.Revoked.carried()
 	to.Totals = m.Totals.carried()
-	to.IdleSince = m.IdleSince()
+	to.SpokenSince = m.SpokenSince()
 }

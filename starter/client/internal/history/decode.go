@@ -51,8 +51,9 @@ func newDecoder(c converter.DataConverter, run string, backwards bool) *decoder 
 	}
 }
 
-// all yields what events tell; most tell nothing.
-func (d *decoder) all(events []*historypb.HistoryEvent) iter.Seq[progress.Recorded] {
+// decode yields the facts of the next events in the decoder's direction, a gap before them included. Forwards nearly every
+// event is a fact, be it an Aside. The decoder remembers the events: range over them once and to the end, or use it no more.
+func (d *decoder) decode(events []*historypb.HistoryEvent) iter.Seq[progress.Recorded] {
 	return func(yield func(progress.Recorded) bool) {
 		for _, event := range events {
 			for _, fact := range append(d.gap(event), d.told(event)...) {

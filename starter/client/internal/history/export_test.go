@@ -11,5 +11,5 @@ import (
 
 // DecodeBackwards makes facts of a run's events, the newest first.
 func DecodeBackwards(c converter.DataConverter, run string, events []*historypb.HistoryEvent) iter.Seq[progress.Recorded] {
-	return newDecoder(c, run, true).all(events)
+	return newDecoder(c, run, true).decode(events)
 }

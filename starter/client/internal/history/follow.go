@@ -103,7 +103,7 @@ func (f *Following) failed(ctx context.Context, err error, yield func(Item, erro
 // give gives out the facts of some events.
 func (f *Following) give(events []*historypb.HistoryEvent, yield func(Item, error) bool) bool {
 	was := f.away
-	f.away, f.rest = false, slices.Collect(f.decoder.all(events))
+	f.away, f.rest = false, slices.Collect(f.decoder.decode(events))
 	return (!was || yield(Item{Back: true}, nil)) && f.hand(yield)
 }
 
@@ -196,8 +196,10 @@ func Away(err error) bool {
 	return false
 }
 
-// Retried makes a call that changes nothing again while the server is away and ctx lasts.
-func Retried[T any](ctx context.Context, call func() (T, error)) (T, error) {
+// RetryWhileAway makes a call until it succeeds, fails for another reason than that the server is away, or ctx ends, and
+// returns what the last one did. It may make the call more than once: it is for reads, and for what does no harm when done
+// twice.
+func RetryWhileAway[T any](ctx context.Context, call func() (T, error)) (T, error) {
 	for delay := 50 * time.Millisecond; ; delay = min(2*delay, time.Second) {
 		value, err := call()
 		if err == nil || !Away(err) || process.Pause(ctx, delay) != nil {

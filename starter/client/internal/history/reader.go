@@ -28,7 +28,7 @@ type Reader struct {
 
 // Decode makes facts of a run's events, in their order.
 func Decode(c converter.DataConverter, run string, events []*historypb.HistoryEvent) iter.Seq[progress.Recorded] {
-	return newDecoder(c, run, false).all(events)
+	return newDecoder(c, run, false).decode(events)
 }
 
 // Forwards yields the facts of a run, the oldest first, without waiting for more.
@@ -47,7 +47,7 @@ func (r Reader) Backwards(ctx context.Context, run string) iter.Seq2[progress.Re
 	return r.facts(newDecoder(r.Converter, run, true), func(token []byte) ([]*historypb.HistoryEvent, []byte, error) {
 		call, cancel := context.WithTimeout(ctx, CallTimeout)
 		defer cancel()
-		response, err := Retried(call, func() (*workflowservice.GetWorkflowExecutionHistoryReverseResponse, error) {
+		response, err := RetryWhileAway(call, func() (*workflowservice.GetWorkflowExecutionHistoryReverseResponse, error) {
 			return r.Service.GetWorkflowExecutionHistoryReverse(call, &workflowservice.GetWorkflowExecutionHistoryReverseRequest{
 				Namespace: r.Namespace, Execution: r.execution(run), MaximumPageSize: 200, NextPageToken: token,
 			})
@@ -137,7 +137,7 @@ func (r Reader) facts(d *decoder, page func(token []byte) ([]*historypb.HistoryE
 				yield(progress.Recorded{}, err)
 				return
 			}
-			for recorded := range d.all(events) {
+			for recorded := range d.decode(events) {
 				if !yield(recorded, nil) {
 					return
 				}
@@ -152,7 +152,7 @@ func (r Reader) facts(d *decoder, page func(token []byte) ([]*historypb.HistoryE
 func (r Reader) page(ctx context.Context, run string, token []byte, size int32) ([]*historypb.HistoryEvent, []byte, error) {
 	call, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()
-	response, err := Retried(call, func() (*workflowservice.GetWorkflowExecutionHistoryResponse, error) {
+	response, err := RetryWhileAway(call, func() (*workflowservice.GetWorkflowExecutionHistoryResponse, error) {
 		return r.Service.GetWorkflowExecutionHistory(call, &workflowservice.GetWorkflowExecutionHistoryRequest{
 			Namespace: r.Namespace, Execution: r.execution(run), NextPageToken: token, MaximumPageSize: size, SkipArchival: true,
 			HistoryEventFilterType: r.filter(),
