@@ -286,6 +286,19 @@ func (b *toolBatch) review(i int) {
 	b.callChanged(i, result.Content, result.Error)
 }
 
+// toolMessage is the message that tells the model what came of a call.
+func toolMessage(call domain.ToolCall, reply contract.ToolReply) domain.Message {
+	content := reply.Content
+	if reply.Error != nil && content == "" {
+		content = reply.Error.Message
+	}
+	m := domain.ToolMessage(domain.ToolResult{CallID: call.ID, Name: call.Name, Content: content, IsError: reply.Error != nil})
+	if reply.Error == nil {
+		m.Parts = reply.Parts
+	}
+	return m
+}
+
 // maxToolStops is how many requests to stop one step keeps as signals. One
 // stops the execution as well as a thousand.
 const maxToolStops = 20
@@ -295,7 +308,7 @@ func (b *toolBatch) join() {
 	for i, result := range b.results {
 		call, result := b.calls[i], b.tellEdited(i, result)
 		b.takeNote(b.content.ToolExecutions[i].Name(), result.Note)
-		message := b.content.ToolExecutions[i].Answer.Mark(progress.ToolMessage(call, result))
+		message := b.content.ToolExecutions[i].Answer.Mark(toolMessage(call, result))
 		b.say("", message, result.Digest, domain.Tag{Trace: true, ToolExecutionID: b.content.ID.Tool(i)})
 		if result.Stop != nil && stops < maxToolStops {
 			stops++

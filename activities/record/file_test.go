@@ -165,7 +165,7 @@ func TestBadFilesSayWhere(t *testing.T) {
 		"a hostile name":          {signed(t, replaced(`"name":"ann"`, `"name":"../../etc"`), all[0]), "line 2: record.head.name"},
 		"another's name":          {signed(t, replaced(`"name":"ann"`, `"name":"bob"`), all[0]), `line 2: record.head.name: "bob" is not that of agent`},
 		"a newer state":           {signed(t, replaced(`"final_state":{"schema_version":1`, `"final_state":{"schema_version":9`), all[0]), "line 2: record.executions[0].final_state.schema_version: is 9"},
-		"steps left out":          {signed(t, without("steps"), all[0]), `line 2: record.missing: says "", and by its counts the record lacks "steps 1 to 1"; export it again`},
+		"steps left out":          {signed(t, without("steps"), all[0]), `line 2: record.missing: says "", and by its counts the record lacks "step 1"; export it again`},
 		"messages left out":       {signed(t, without("messages"), all[0]), `line 2: record.missing: says "", and by its counts the record lacks "messages 0 to 1"`},
 		"no end of the messages":  {signed(t, replaced(`,"messages_to":4`, ``), all[1]), "line 2: record.executions[0].messages_to: is 0; "},
 		"steps below zero":        {signed(t, replaced(`"step_count":1`, `"step_count":-5`), all[0]), "line 2: record.executions[0].step_count: is -5"},
@@ -180,7 +180,7 @@ func TestBadFilesSayWhere(t *testing.T) {
 		"no state":                {signed(t, replaced(`"final_state":`, `"finale":`), all[0]), "line 2: record.executions[0].final_state: is missing"},
 		"another run":             {signed(t, replaced(`"run_id":"run"`, `"run_id":"other"`), all[0]), `line 2: record.executions[0].run_id: is "run", and that of the head "other"`},
 		"a step of another":       {signed(t, replaced(`"steps":[{"execution_number":1`, `"steps":[{"execution_number":2`), all[0]), "line 2: record.steps[0].execution_number: is 2, and that of the execution 1"},
-		"an event left out":       {signed(t, replaced(`"sequence":2`, `"sequence":3`), all[0]), `line 2: record.missing: says "", and by its counts the record lacks "events 2 to 2"`},
+		"an event left out":       {signed(t, replaced(`"sequence":2`, `"sequence":3`), all[0]), `line 2: record.missing: says "", and by its counts the record lacks "event 2"`},
 		"an event out of order":   {signed(t, replaced(`"sequence":2`, `"sequence":1`), all[0]), "line 2: record.events[1].sequence: is 1"},
 		"an event of another": {signed(t, func(s string) string {
 			before, events, _ := strings.Cut(s, `"events":`)

@@ -325,12 +325,12 @@ func TestMissingNamesHoles(t *testing.T) {
 	all := account.Account{Messages: []domain.Entry{{Index: 0}, {Index: 1}, {Index: 4}, {Index: 5}}}
 	held := account.Held{Messages: 0, Executions: []account.HeldExecution{{Number: 2, Step: 1, Event: 1}, {Number: 5, Step: 1, Event: 1}}}
 	for want, missing := range map[account.Part]string{
-		account.Executions: "[executions 1 to 1 executions 3 to 4]", account.Steps: "[executions 1 to 1 executions 3 to 4]",
-		account.Events: "[executions 1 to 1 executions 3 to 4]", account.Messages: "[messages 2 to 3]", account.HeadOf: "[]",
+		account.Executions: "[execution 1 executions 3 to 4]", account.Steps: "[execution 1 executions 3 to 4]",
+		account.Events: "[execution 1 executions 3 to 4]", account.Messages: "[messages 2 to 3]", account.HeadOf: "[]",
 	} {
 		require.Equal(t, missing, fmt.Sprint(all.WithMissing(account.Request{Want: []account.Part{want}}, held).Missing), want)
 	}
-	for number, missing := range map[int]string{1: "[executions 1 to 1]", 2: "[]", 4: "[executions 4 to 4]", 6: "[]"} {
+	for number, missing := range map[int]string{1: "[execution 1]", 2: "[]", 4: "[execution 4]", 6: "[]"} {
 		request := account.Request{Want: []account.Part{account.Executions}, Execution: number}
 		require.Equal(t, missing, fmt.Sprint(all.WithMissing(request, held).Missing), number)
 	}

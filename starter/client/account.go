@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -225,6 +226,19 @@ func (r accountReader) withCopied(ctx context.Context, all account.Account, held
 	all = all.After(account.Account{Messages: told.Messages}, held)
 	held.Messages = min(held.Messages, there.Messages)
 	return all, held, nil
+}
+
+// copiedFrom is the run of another agent whose messages a fork has in storage alone.
+func copiedFrom(began progress.RunBegan) (agent, string) {
+	in := began.Input
+	if in.Fork == nil || in.Fork.Copy == nil {
+		return agent{}, ""
+	}
+	origin, err := agentOf(strings.TrimPrefix(in.Fork.Copy.WorkflowID, domain.WorkflowIDPrefix))
+	if err != nil {
+		return agent{}, ""
+	}
+	return origin, in.Fork.Copy.RunID
 }
 
 // recordedAccount is that of an agent of which records alone tell. lost says that the server does not.

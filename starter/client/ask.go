@@ -43,9 +43,6 @@ func glance[In, Out any](ctx context.Context, c *Client, a agent, runID string, 
 	return out, err
 }
 
-// A questioning is glance or read.
-type questioning[In, Out any] func(ctx context.Context, c *Client, a agent, runID string, query contract.Query[In, Out], in In) (Out, error)
-
 // read asks one run what only a worker can tell; a closed run is replayed. A worker that is
 // busy is asked again, since a server gives up at half of a question's deadline.
 func read[In, Out any](ctx context.Context, c *Client, a agent, runID string, query contract.Query[In, Out], in In) (Out, error) {

@@ -143,20 +143,20 @@ func (c *Client) liveLine(ctx context.Context, at Point) ([]lineStep, DiffSide, 
 	if err != nil {
 		return nil, DiffSide{}, err
 	}
-	page, steps, err := c.stepsUntil(ctx, t, at.Step)
+	execution, steps, err := c.stepsUntil(ctx, t, at.Step)
 	if err != nil {
 		return nil, DiffSide{}, fail(ctx, at.ID, "reading the steps of "+at.ID, err)
 	}
-	before := originSteps(page.Origin)
+	before := originSteps(execution.Origin)
 	line := before
 	for i := range steps {
 		if steps[i].Step.Number == 0 {
 			return nil, DiffSide{}, gone("step: step %d of execution %d of %s is no longer kept", i+1, t.asked, t.called())
 		}
-		line = append(line, lineStep{StepPlace{page.ExecutionID, i + 1}, &steps[i].Step})
+		line = append(line, lineStep{StepPlace{execution.ExecutionID, i + 1}, &steps[i].Step})
 	}
 	x := t.execution(t.asked)
-	x.ExecutionID = page.ExecutionID
+	x.ExecutionID = execution.ExecutionID
 	return line, DiffSide{Execution: x, Steps: len(steps), Before: len(before)}, nil
 }
 

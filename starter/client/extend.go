@@ -358,7 +358,7 @@ func (c *Client) loadEntries(ctx context.Context, p position, in *contract.Sessi
 	before := carry.Copy
 	carry.Copy, carry.Entries = nil, nil
 	size, log := 0, domain.LogAt(carry.Base, carry.Chain)
-	for entry, err := range c.entries(ctx, p.agent, runID, carry.Base, c.reading(p.agent)) {
+	for entry, err := range c.MessagesFrom(ctx, p.called(), carry.Base) {
 		if err == nil {
 			log, err = log.Join(entry)
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/google/uuid"
@@ -278,6 +277,9 @@ func (c *Client) hand(ctx context.Context, p pastPoint, in *contract.SessionInpu
 
 // stores reports whether the workers of an agent have storage.
 func (c *Client) stores(ctx context.Context, t target) (bool, error) {
-	page, err := c.reading(t.agent)(ctx, t.runID(), contract.MessagesRequest{From: math.MaxInt32, Limit: 1, Resolved: new(domain.Digest{})})
-	return page.Resolved != nil && page.Resolved.Storage, err
+	now, err := c.Account(ctx, t.called(), account.Definition)
+	if err != nil || now.Head.Configuration.Resolved == nil {
+		return false, err
+	}
+	return now.Head.Configuration.Resolved.Storage, nil
 }

@@ -58,6 +58,9 @@ type recordedRun struct {
 	err error
 }
 
+// askedAtOnce bounds how many histories are read side by side.
+const askedAtOnce = 3
+
 // histories yields what some runs record, in their order, and reads meanwhile those that come next.
 func (c *Client) histories(ctx context.Context, a agent, runs []string) iter.Seq[recordedRun] {
 	return func(yield func(recordedRun) bool) {

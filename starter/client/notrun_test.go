@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 
 	"everstep/domain"
@@ -127,27 +126,6 @@ func TestResultHasTheSignal(t *testing.T) {
 	r, err := f.client().Wait(t.Context(), "nora", 0)
 	require.NoError(t, err)
 	require.Equal(t, said, r.Signal)
-}
-
-// TestPriced asks who knows: the outcome once there is one, before the workflow.
-func TestPriced(t *testing.T) {
-	t.Parallel()
-	run := newRun("run-1", nil)
-	f := newFake(run)
-	f.query = func(context.Context, string, string, any) (any, error) {
-		return contract.StepsPage{ExecutionID: nth(1), Number: 1, Priced: true}, nil
-	}
-	priced := func() bool { return must(f.client().Priced(t.Context(), "nora", 0)) }
-	require.True(t, priced())
-	f.query = func(context.Context, string, string, any) (any, error) { return contract.StepsPage{Number: 1}, nil }
-	require.False(t, priced())
-	o := outcomeOf(1, 2)
-	run.ends(o)
-	require.False(t, priced())
-	o.CostNanoUSD = 1
-	run.memo = memoOf(o)
-	run.closes(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED)
-	require.True(t, priced(), "what cost something has a price, whoever wrote it")
 }
 
 // TestRefusalsAreInOurWords has nothing that the SDK writes for programs.

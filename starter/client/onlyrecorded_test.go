@@ -302,7 +302,7 @@ func TestOneRecordThatIsLostOrDamaged(t *testing.T) {
 			x, err := c.Export(t.Context(), "ann", 0)
 			require.NoError(t, err)
 			require.Len(t, x.Records, 2)
-			require.Equal(t, []string{"execution 2 can no longer be read", "of execution 3 of ann can no longer be read: steps 1 to 1"}, x.Gone, "also what a record lacks")
+			require.Equal(t, []string{"execution 2 can no longer be read", "of execution 3 of ann can no longer be read: step 1"}, x.Gone, "also what a record lacks")
 
 			require.NoError(t, os.Truncate(of("000003"), 100))
 			_, err = c.Result(t.Context(), "ann", 0)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 	"everstep/domain/conversation"
 )
@@ -102,18 +103,25 @@ func (c *Client) pointOf(ctx context.Context, t target, wanted *int) (pastPoint,
 }
 
 // stepsUntil reads an execution up to a step; the steps before it that can no longer be read are zero.
-func (c *Client) stepsUntil(ctx context.Context, t target, wanted *int) (execution contract.StepsPage, steps []domain.StepExecution, err error) {
+func (c *Client) stepsUntil(ctx context.Context, t target, wanted *int) (execution account.Execution, steps []domain.StepExecution, err error) {
 	if wanted != nil && *wanted < 0 {
 		return execution, nil, errorf(Invalid, nil, "step: is %d; steps are counted from 1, and 0 is before the first", *wanted)
 	}
-	seen := func(page contract.StepsPage) { execution = page }
+	all, err := c.execution(ctx, t.called(), t.asked, account.Steps)
+	if err == nil && len(all.Executions) > 0 {
+		execution = all.Executions[0]
+	}
 	var lost error
-	err = c.stepsOf(ctx, t, nil, nil, seen, func(step domain.StepExecution, err error) bool {
-		if lost = cmp.Or(err, lost); err == nil {
-			steps = append(append(steps, make([]domain.StepExecution, max(step.Step.Number-1-len(steps), 0))...), step)
-		}
-		return err == nil || errors.Is(err, &Error{Class: Gone})
-	})
+	if err == nil {
+		var read []domain.StepExecution
+		read, err = all.KeptSteps()
+		yieldAll(account.Steps, read, numberOfStep, all.Missing, func(step domain.StepExecution, err error) bool {
+			if lost = cmp.Or(err, lost); err == nil {
+				steps = append(append(steps, make([]domain.StepExecution, max(step.Step.Number-1-len(steps), 0))...), step)
+			}
+			return true
+		})
+	}
 	switch {
 	case err != nil:
 		return execution, nil, err
@@ -168,7 +176,7 @@ func (c *Client) loadStart(ctx context.Context, p *pastPoint, edits domain.Edits
 // gone.
 func (c *Client) load(ctx context.Context, p *pastPoint, belongs func(domain.Entry) bool) error {
 	var lost error
-	for entry, err := range c.entries(ctx, p.agent, p.runID(), 0, c.reading(p.agent)) {
+	for entry, err := range c.Messages(ctx, p.called()) {
 		switch {
 		case errors.Is(err, &Error{Class: Gone}):
 			lost = err
@@ -203,7 +211,7 @@ func (c *Client) load(ctx context.Context, p *pastPoint, belongs func(domain.Ent
 // chainBefore is the digest of all messages before one, which are no longer kept.
 func (c *Client) chainBefore(ctx context.Context, p *pastPoint, entry domain.Entry) (domain.Digest, error) {
 	for runID := p.runID(); runID != ""; {
-		page, err := c.reading(p.agent)(ctx, runID, contract.MessagesRequest{From: entry.Index, Limit: 1})
+		page, err := read(ctx, c, p.agent, runID, contract.QueryMessages, contract.MessagesRequest{From: entry.Index, Limit: 1})
 		if err != nil {
 			return domain.Digest{}, err
 		}

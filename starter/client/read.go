@@ -22,11 +22,13 @@ func (c *Client) Steps(ctx context.Context, id string, number int) iter.Seq2[dom
 		}
 		steps, err := all.KeptSteps()
 		if err == nil {
-			yieldAll(account.Steps, steps, func(s domain.StepExecution) int { return s.Step.Number }, all.Missing, yield)
+			yieldAll(account.Steps, steps, numberOfStep, all.Missing, yield)
 		}
 		return err
 	})
 }
+
+func numberOfStep(s domain.StepExecution) int { return s.Step.Number }
 
 // execution reads parts of one execution, of which number zero is the newest.
 func (c *Client) execution(ctx context.Context, id string, number int, want ...account.Part) (account.Account, error) {
@@ -190,4 +192,14 @@ func (c *Client) followed(ctx context.Context, id string, look func(context.Cont
 			}
 		}
 	})
+}
+
+// sequence yields what a reading does, and its error in the end.
+func sequence[T any](ctx context.Context, id, doing string, read func(yield func(T, error) bool) error) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		if err := read(yield); err != nil {
+			var none T
+			yield(none, fail(ctx, id, doing+id, err))
+		}
+	}
 }

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"encoding/json"
-	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 
 	"everstep/activities/output"
-	"everstep/activities/record"
 	"everstep/domain"
 	"everstep/domain/account"
 	"everstep/domain/contract"
@@ -220,21 +218,12 @@ func (c *Client) withOutput(ctx context.Context, a agent, r Result) Result {
 	return r
 }
 
-// Priced reports whether what an execution costs is known, else all its costs are zero. Number zero is
-// the newest. For one in progress it needs a worker.
+// Priced reports whether what an execution costs is known, else all its costs are zero. Number zero is the newest.
 func (c *Client) Priced(ctx context.Context, id string, number int) (bool, error) {
-	priced, err := c.livePriced(ctx, id, number)
-	return orKept(ctx, c, id, number, priced, err, func(_ *Client, _ agent, r record.Record) bool { return r.Outcome.Priced })
-}
-
-func (c *Client) livePriced(ctx context.Context, id string, number int) (bool, error) {
-	t, err := c.targetEnd(ctx, id, number)
-	switch {
-	case err != nil:
-		return false, err
-	case t.outcome != nil:
-		return t.outcome.Priced || t.outcome.CostNanoUSD > 0, nil
+	all, err := c.execution(ctx, id, number)
+	if err != nil || len(all.Executions) == 0 {
+		return false, fail(ctx, id, "reading the executions of "+id, err)
 	}
-	page, err := read(ctx, c, t.agent, t.runID(), contract.QuerySteps, contract.StepsRequest{Number: t.asked, From: math.MaxInt32})
-	return page.Priced, fail(ctx, id, "reading the steps of "+id, c.unanswered(t.snapshot, err))
+	x := all.Executions[0]
+	return x.Priced || x.CostNanoUSD > 0, nil
 }

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"math"
 	"slices"
 	"time"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 )
 
@@ -120,23 +120,17 @@ func checkRewind(to Point, o RewindOptions) error {
 // since tells of the calls made after a point, and before an execution, of tools that do more than read, as the workers
 // know them now. The error says that there may be more.
 func (c *Client) since(ctx context.Context, p pastPoint, before int, tell func(SinceCall)) error {
-	page, err := c.reading(p.agent)(ctx, p.runID(), contract.MessagesRequest{From: math.MaxInt32, Limit: 1, Resolved: new(domain.Digest{})})
+	now, err := c.Account(ctx, p.called(), account.Definition)
 	if err != nil {
 		return err
 	}
 	var lost error
-	for number := p.asked; number < before; number++ {
-		t := p.target
-		if t.asked = number; number > t.number {
-			break
-		}
-		err := c.stepsOf(ctx, t, nil, nil, func(contract.StepsPage) {}, func(step domain.StepExecution, err error) bool {
+	for number := p.asked; number < min(before, p.number+1); number++ {
+		for step, err := range c.Steps(ctx, p.called(), number) {
 			if lost = cmp.Or(lost, err); err == nil && (number > p.asked || step.Step.Number > p.origin.Step) {
-				tellEffects(number, step.Step, page.Resolved, tell)
+				tellEffects(number, step.Step, now.Head.Configuration.Resolved, tell)
 			}
-			return err == nil || errors.Is(err, &Error{Class: Gone})
-		})
-		lost = cmp.Or(lost, err)
+		}
 	}
 	return lost
 }

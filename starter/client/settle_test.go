@@ -13,6 +13,7 @@ import (
 	sdk "go.temporal.io/sdk/client"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 )
 
@@ -96,7 +97,10 @@ func TestASettlementThatNobodyTakes(t *testing.T) {
 	f := newFake(lonelyRun(t, settledRun, 1, nil))
 	state, err := json.Marshal(lonelyState(t, 1).WithUnknownCall(unsettledCall(), at(2).AsTime()))
 	require.NoError(t, err)
-	f.query = func(context.Context, string, string, any) (any, error) {
+	f.query = func(_ context.Context, _, query string, _ any) (any, error) {
+		if query == string(account.Query) {
+			return account.Page{Account: account.Account{Head: &account.Head{}}}, nil
+		}
 		return contract.StateView{State: state, Carry: &contract.Carry{State: state}}, nil
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)

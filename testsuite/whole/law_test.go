@@ -1,8 +1,6 @@
 package whole_test
 
 import (
-	"encoding/json"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -135,89 +133,4 @@ func stopsOf(t *testing.T, history *historypb.History, number int) []domain.Stop
 		}
 	}
 	return stops
-}
-
-// TestRunsAreRetold: what is told of a run that continues as new by its history alone is what the workflow answers. Of one
-// in which anything else happened than history tells whole, nothing is told.
-func TestRunsAreRetold(t *testing.T) {
-	t.Parallel()
-	history := freshHistories(t)["continue-as-new"]
-	began, facts, next := factsOf(t, history)
-	tells := func(facts []progress.Recorded, next progress.RunBegan) bool {
-		r := progress.Retell(began)
-		for _, recorded := range facts {
-			r.Take(recorded.Fact, recorded.At)
-		}
-		_, ok := r.Told(next)
-		return ok
-	}
-	require.True(t, tells(facts, next))
-	requireRetold(t, history)
-	for _, odd := range []progress.Fact{
-		progress.Aside{}, progress.StopAsked{}, progress.StopForced{}, progress.Paused{On: true}, progress.Sent{}, progress.Extended{},
-		progress.Lost{}, progress.CancelAsked{}, progress.Unreadable{}, progress.Ended{}, progress.ResetHere{},
-		progress.Asked{Work: progress.Work{Activity: string(contract.CallHook)}},
-	} {
-		at := len(facts) / 2
-		require.False(t, tells(slices.Insert(slices.Clone(facts), at, progress.Recorded{Fact: odd, At: facts[at].At}), next), "%T", odd)
-	}
-	for i, recorded := range facts {
-		switch f := recorded.Fact.(type) {
-		case progress.ModelReplied:
-			f.Reply.Digest = domain.DigestOf([]byte("another"))
-			recorded.Fact = f
-		case progress.ToolReplied:
-			f.Reply.Digest = domain.DigestOf([]byte("another"))
-			recorded.Fact = f
-		default:
-			continue
-		}
-		require.False(t, tells(slices.Concat(facts[:i], []progress.Recorded{recorded}, facts[i+1:]), next), "another answer")
-		require.False(t, tells(slices.Concat(facts[:i], facts[i+1:]), next), "no answer")
-	}
-	require.False(t, tells(facts, progress.RunBegan{}), "nobody goes on")
-	require.False(t, tells(facts, began), "another run goes on")
-}
-
-func requireRetold(t *testing.T, history *historypb.History) {
-	t.Helper()
-	began, facts, next := factsOf(t, history)
-	r := progress.Retell(began)
-	for _, recorded := range facts {
-		r.Take(recorded.Fact, recorded.At)
-	}
-	run, ok := r.Told(next)
-	require.True(t, ok)
-	page := replayedAnswer(t, history, contract.QuerySteps, contract.StepsRequest{LargePage: contract.LargePage{Large: true}})
-	kept, err := page.Kept()
-	require.NoError(t, err)
-	require.Equal(t, page.ExecutionID, run.ExecutionID)
-	require.Equal(t, kept, run.Steps)
-	messages := replayedAnswer(t, history, contract.QueryMessages, contract.MessagesRequest{LargePage: contract.LargePage{Large: true}})
-	require.Equal(t, entriesText(t, messages.Entries), entriesText(t, run.Entries))
-}
-
-// factsOf is what a history that continues as new tells, and with what the next run begins.
-func factsOf(t *testing.T, history *historypb.History) (began progress.RunBegan, facts []progress.Recorded, next progress.RunBegan) {
-	t.Helper()
-	converter := codec.New().DataConverter()
-	for recorded := range agents.FactsOf(history, converter) {
-		if f, ok := recorded.Fact.(progress.RunBegan); ok {
-			began = f
-		}
-		facts = append(facts, recorded)
-	}
-	events := history.GetEvents()
-	handed := events[len(events)-1].GetWorkflowExecutionContinuedAsNewEventAttributes().GetInput()
-	if handed != nil {
-		require.NoError(t, converter.FromPayloads(handed, &next.Input))
-	}
-	return began, facts, next
-}
-
-func entriesText(t *testing.T, entries []domain.Entry) string {
-	t.Helper()
-	encoded, err := json.MarshalIndent(entries, "", " ")
-	require.NoError(t, err)
-	return string(encoded)
 }
