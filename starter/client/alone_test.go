@@ -106,9 +106,9 @@ func TestABusyWorkerIsAskedAgain(t *testing.T) {
 				time.Sleep(readTimeout / 2) // as a server does
 				return contract.StepsPage{ExecutionID: nth(1), Number: 1}, tc.says[asked-1]
 			}
-			_, err := f.client().Priced(t.Context(), nora.name, 0)
+			_, err := read(t.Context(), f.client(), nora, "run-1", contract.QuerySteps, contract.StepsRequest{})
 			require.Equal(t, tc.asked, asked, name)
-			require.Equal(t, tc.fails, errors.Is(err, &Error{Class: Unreachable}), "%s: %v", name, err)
+			require.Equal(t, tc.fails, errors.Is(err, errNoWorker), "%s: %v", name, err)
 		})
 	}
 }

@@ -150,9 +150,9 @@ func answersOf(t *testing.T, n, size int, storage bool) func(context.Context, st
 		if query == string(contract.QueryState) {
 			return contract.StateView{State: state, Length: 3, Carry: &contract.Carry{State: state, Resolved: &contract.Resolved{Storage: storage}}}, nil
 		}
-		page := contract.MessagesPage{From: in.(contract.MessagesRequest).From, Length: 3}
-		if page.From < 3 {
-			page.Entries = []domain.Entry{{Index: page.From, Message: domain.UserMessage(string(make([]byte, size)))}}
+		page := account.Page{Account: account.Account{Head: &account.Head{}}}
+		for n := in.(account.Request).From.Item; n < 3; n++ {
+			page.Messages = append(page.Messages, domain.Entry{Index: n, Message: domain.UserMessage(string(make([]byte, size)))})
 		}
 		return page, nil
 	}
