@@ -19,7 +19,7 @@ them, and the tokens. A and B are ids of agents, of which the newest execution i
 meant, or ID:EXECUTION with its number or id, or how that begins.
 
 Steps that a fork has from its origin are the origin's own: the first that differs
-is where they part. It needs a worker. Exit 0, whether they differ or not.`,
+is where they part. It needs no worker. Exit 0, whether they differ or not.`,
 		Example: `  starter diff notes:1 notes:2
   starter diff notes notes-anew
   starter diff notes:1 notes:2 --json | jq .equal_steps`,
@@ -34,7 +34,7 @@ is where they part. It needs a worker. Exit 0, whether they differ or not.`,
 					return err
 				}
 			}
-			s, err := p.machine.ConnectToAsk(ctx, points[0].ID)
+			s, err := p.machine.ConnectToLook(ctx, points[0].ID)
 			if err != nil {
 				return err
 			}

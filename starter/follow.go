@@ -40,7 +40,7 @@ With --events each event that the execution itself has noted is a line of JSON
 instead: each once, in order, the same at any time, and without any text of users,
 models or tools. Those of sub-agents stand between the events that say that one
 begins, and that it has ended; each agent's are in order, and have its agent_id,
-a depth, and a path: the names by which it was started. That needs a worker.
+a depth, and a path: the names by which it was started.
 
 Where no server is configured, what the execution needs to go on is brought up,
 as run does. What the server has deleted, or where none can be reached, is shown

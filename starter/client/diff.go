@@ -67,8 +67,8 @@ type lineStep struct {
 }
 
 // Diff compares two executions step by step, those of one agent or of two, such as a fork and its origin: what the model
-// said, which calls it asked for, what came of them, and what that took. The points' steps bound what is compared. It
-// needs a worker. A step that is no longer kept is an error of class Gone.
+// said, which calls it asked for, what came of them, and what that took. The points' steps bound what is compared. A
+// step that is no longer kept is an error of class Gone.
 func (c *Client) Diff(ctx context.Context, a, b Point) (Difference, error) {
 	var d Difference
 	lineA, sideA, err := c.line(ctx, a)

@@ -13,7 +13,6 @@ import (
 	sdk "go.temporal.io/sdk/client"
 
 	"everstep/domain"
-	"everstep/domain/contract"
 	"everstep/starter/client"
 	"everstep/starter/devserver"
 	"everstep/worker/host"
@@ -95,43 +94,6 @@ func (m *Machine) ConnectToLook(ctx context.Context, id string) (*Stack, error) 
 		return m.Connect(ctx, "")
 	}
 	return m.ConnectToRead(ctx, id)
-}
-
-// ConnectToAsk is ConnectToLook for what needs a worker to answer. The dev server gets one, unless an execution would go
-// on by it: by being read nothing does.
-func (m *Machine) ConnectToAsk(ctx context.Context, id string) (*Stack, error) {
-	s, err := m.ConnectToLook(ctx, id)
-	if err != nil || s.held == nil {
-		return s, err
-	}
-	return m.withWorker(ctx, s), nil
-}
-
-// withWorker has a stack run a worker where nobody does, and nothing would go on by it.
-func (m *Machine) withWorker(ctx context.Context, s *Stack) *Stack {
-	if queueServed(s.local.StateFile, s.taskQueue) || s.taskQueue != contract.DefaultTaskQueue || s.served(ctx, s.taskQueue) == nil {
-		return s
-	}
-	for agent, err := range s.Agents.List(ctx, client.ListOptions{Open: true}) {
-		if err != nil || !agent.Status.Terminal() {
-			return s
-		}
-	}
-	dir, err := m.Folder("")
-	if err == nil {
-		err = host.CheckWorker(m.Env)
-	}
-	var spec WorkerSpec
-	if err == nil {
-		spec, err = m.WorkerSpec(s.held.Server(), s.taskQueue, dir)
-	}
-	if err == nil {
-		s.worker, err = m.keepWorker(spec, false, nil)
-	}
-	if err != nil {
-		m.Say("no worker answers here: %s", err)
-	}
-	return s
 }
 
 // bringBack joins the dev server of a state file, or starts it, and waits for one that is about to stop.
