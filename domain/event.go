@@ -78,6 +78,37 @@ type EventHeader struct {
 // Head returns the header.
 func (h EventHeader) Head() EventHeader { return h }
 
+// CheckCounts refuses an event of an execution, by its number, with what no execution can have spent.
+func CheckCounts(e Event, execution int) error {
+	var used, usedInStep Usage
+	steps := 0
+	switch e := e.(type) {
+	case AgentExecutionStarted:
+		if e.Number != execution {
+			return Errorf(Invalid, "execution_number: is %d, and that of the execution %d", e.Number, execution)
+		}
+	case InferenceResponseReceived:
+		used = e.Usage
+	case AgentStepCompleted:
+		used = e.Usage
+	case TokenUsageReported:
+		used, usedInStep = e.Usage, e.StepUsage
+	case SubagentCompleted:
+		used, steps = e.Usage, e.Steps
+	case AgentExecutionCompleted:
+		used, steps = e.Usage, e.Steps
+	case AgentExecutionFailed:
+		used, steps = e.Usage, e.Steps
+	}
+	if steps < 0 || steps > MaxCount {
+		return Errorf(Invalid, "step_count: is %d; give one from 0 to %d", steps, MaxCount)
+	}
+	if err := usedInStep.Check(); err != nil {
+		return Errorf(Invalid, "step_%s", err)
+	}
+	return used.Check()
+}
+
 // A RecordedEvent is an event as JSON: its fields, and its type under "type".
 type RecordedEvent struct{ Event }
 

@@ -88,6 +88,16 @@ type Origin struct {
 	Origin *Origin `json:"origin,omitempty"`
 }
 
+// Check refuses a step, of it or of an origin before it, that no execution can come to.
+func (o *Origin) Check() error {
+	for ; o != nil; o = o.Origin {
+		if o.Step < 0 || o.Step > MaxCount {
+			return in("step", Errorf(Invalid, "is %d; give one from 0 to %d", o.Step, MaxCount))
+		}
+	}
+	return nil
+}
+
 func (o *Origin) chain(id ExecutionID) []ExecutionID {
 	chain := []ExecutionID{id}
 	for ; o != nil; o = o.Origin {

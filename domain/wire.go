@@ -192,6 +192,9 @@ func (s *AgentState) UnmarshalJSON(data []byte) error {
 		if w.ExecutionCount < 0 {
 			return in("execution_count", Errorf(Invalid, "is %d; it may not be negative", w.ExecutionCount))
 		}
+		if err := w.Origin.Check(); err != nil {
+			return in("origin", err)
+		}
 		for i, c := range w.Unknown {
 			if c.ID.IsZero() {
 				return inItem("outcome_unknown", i, in("tool_execution_id", errors.New("is missing")))

@@ -58,7 +58,7 @@ func (p Position) check() error {
 		return at("moved.at", "is missing")
 	case h.Position.Length < 0 || h.Position.Length > domain.MaxCount:
 		return at("length", "is %d; it counts messages", h.Position.Length)
-	case from != nil && (from.AgentID != h.AgentID || from.ExecutionID.IsZero() || from.Step < 0 || from.Origin != nil):
+	case from != nil && (from.AgentID != h.AgentID || from.ExecutionID.IsZero() || from.Check() != nil || from.Origin != nil):
 		return at("from", "is no step of agent %s", h.AgentID)
 	}
 	if err := h.Position.Edits.Check(h.Position.Length); err != nil {

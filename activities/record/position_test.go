@@ -109,6 +109,7 @@ func TestABadPositionIsTold(t *testing.T) {
 		"of an execution":            {stores.Forged(stores.Text(t, r)), "something else than its name says"},
 		"with messages that are not": {stores.Forged(strings.Replace(text, `"to":2`, `"to":3`, 1)), "head.position.edits.taken_back[0]"},
 		"from another agent's step":  {stores.Forged(strings.Replace(text, `"step":0,"agent_id":"`+r.AgentID.String(), `"step":0,"agent_id":"`+other, 1)), "head.position.from"},
+		"from an endless step":       {stores.Forged(strings.Replace(text, `"step":0,"agent_id"`, `"step":9000000000000000000,"agent_id"`, 1)), "head.position.from"},
 		"beside executions":          {stores.Forged(strings.Replace(text, `{"head"`, `{"executions":[{"execution_number":1}],"head"`, 1)), "head alone"},
 		"of no time":                 {stores.Forged(strings.Replace(text, `"at":"2026-01-02T03:07:05.000006789Z"`, `"at":"0001-01-01T00:00:00Z"`, 1)), "head.position.moved.at"},
 	} {

@@ -140,6 +140,8 @@ func (r Record) check() error {
 		return ended("final_state.agent_id", "is %s, and that of the record %s", r.FinalState.AgentID(), r.AgentID)
 	case r.Outcome.AgentID != r.AgentID:
 		return ended("agent_id", "is %s, and that of the record %s", r.Outcome.AgentID, r.AgentID)
+	case r.FinalState.ExecutionCount() != r.Number:
+		return ended("final_state.execution_count", "is %d, and the number of the execution %d", r.FinalState.ExecutionCount(), r.Number)
 	case r.Outcome.Steps != r.FinalState.StepCount():
 		return ended("step_count", "is %d, and that of final_state %d", r.Outcome.Steps, r.FinalState.StepCount())
 	case r.From < 0:
@@ -149,6 +151,9 @@ func (r Record) check() error {
 	}
 	if err := r.Outcome.Check(); err != nil {
 		return fmt.Errorf("executions[0].%w", err)
+	}
+	if err := r.Origin.Check(); err != nil {
+		return fmt.Errorf("executions[0].origin.%w", err)
 	}
 	if err := r.HeldTo.Check(); err != nil {
 		return ended("held_to", "%s", err)
@@ -161,6 +166,9 @@ func (r Record) check() error {
 		id := r.ExecutionID.Step(step.Step.Number)
 		if step.Step.ID != id {
 			return invalid(fmt.Sprintf("steps[%d].step_id", i), "is %s, which is not that of step %d of the execution", step.Step.ID, step.Step.Number)
+		}
+		if err := step.Step.CheckCounts(); err != nil {
+			return fmt.Errorf("steps[%d].%w", i, err)
 		}
 		for n, x := range step.Step.ToolExecutions {
 			if x.ID != id.Tool(n) {
@@ -196,6 +204,9 @@ func (r Record) checkEvents() error {
 			return invalid(fmt.Sprintf("events[%d].agent_id", i), "is %s, and that of the record %s", head.AgentID, r.AgentID)
 		case head.ExecutionID != r.ExecutionID:
 			return invalid(fmt.Sprintf("events[%d].execution_id", i), "is %s, and that of the record %s", head.ExecutionID, r.ExecutionID)
+		}
+		if err := domain.CheckCounts(e.Event, r.Number); err != nil {
+			return fmt.Errorf("events[%d].%w", i, err)
 		}
 		last = head.Sequence
 	}

@@ -134,8 +134,7 @@ func (c *Client) line(ctx context.Context, at Point) ([]lineStep, DiffSide, erro
 	if failed != nil || !found {
 		return nil, DiffSide{}, cmp.Or(failed, err)
 	}
-	line, side = kept.line()
-	return line, side, nil
+	return kept.line()
 }
 
 func (c *Client) liveLine(ctx context.Context, at Point) ([]lineStep, DiffSide, error) {
@@ -147,7 +146,10 @@ func (c *Client) liveLine(ctx context.Context, at Point) ([]lineStep, DiffSide, 
 	if err != nil {
 		return nil, DiffSide{}, fail(ctx, at.ID, "reading the steps of "+at.ID, err)
 	}
-	before := originSteps(execution.Origin)
+	before, err := originSteps(execution.Origin)
+	if err != nil {
+		return nil, DiffSide{}, err
+	}
 	line := before
 	for i := range steps {
 		if steps[i].Step.Number == 0 {
@@ -160,16 +162,28 @@ func (c *Client) liveLine(ctx context.Context, at Point) ([]lineStep, DiffSide, 
 	return line, DiffSide{Execution: x, Steps: len(steps), Before: len(before)}, nil
 }
 
+// maxOriginSteps bounds the steps of origins that are compared: a file can say that there are any number.
+const maxOriginSteps = 1_000_000
+
 // originSteps are the places of all steps that an execution has from its origins, the oldest first.
-func originSteps(origin *domain.Origin) (line []lineStep) {
-	if origin == nil {
-		return nil
+func originSteps(origin *domain.Origin) (line []lineStep, _ error) {
+	var origins []*domain.Origin
+	steps := 0
+	for ; origin != nil; origin = origin.Origin {
+		if err := origin.Check(); err != nil {
+			return nil, errorf(Invalid, err, "origin.%s", err)
+		}
+		if steps += origin.Step; steps > maxOriginSteps {
+			return nil, errorf(Failed, nil, "origin: the execution has more than %d steps from its origins, more than are compared; compare others", maxOriginSteps)
+		}
+		origins = append(origins, origin)
 	}
-	line = originSteps(origin.Origin)
-	for n := range origin.Step {
-		line = append(line, lineStep{StepPlace: StepPlace{origin.ExecutionID, n + 1}})
+	for _, origin := range slices.Backward(origins) {
+		for n := range origin.Step {
+			line = append(line, lineStep{StepPlace: StepPlace{origin.ExecutionID, n + 1}})
+		}
 	}
-	return line
+	return line, nil
 }
 
 func stepDifferences(a, b domain.AgentStep) []FieldDifference {

@@ -36,9 +36,21 @@ func TestStepDifferences(t *testing.T) {
 // TestOriginSteps: the oldest origin's come first.
 func TestOriginSteps(t *testing.T) {
 	t.Parallel()
-	require.Empty(t, originSteps(nil))
-	line := originSteps(&domain.Origin{ExecutionID: nth(2), Step: 1, Origin: &domain.Origin{ExecutionID: nth(1), Step: 2}})
+	line, err := originSteps(nil)
+	require.NoError(t, err)
+	require.Empty(t, line)
+	line, err = originSteps(&domain.Origin{ExecutionID: nth(2), Step: 1, Origin: &domain.Origin{ExecutionID: nth(1), Step: 2}})
+	require.NoError(t, err)
 	require.Equal(t, []lineStep{{StepPlace: StepPlace{nth(1), 1}}, {StepPlace: StepPlace{nth(1), 2}}, {StepPlace: StepPlace{nth(2), 1}}}, line)
+}
+
+// TestOriginsOfTooManyStepsAreRefused, before a place is made for any.
+func TestOriginsOfTooManyStepsAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, step := range []int{-1, 1_000_000, domain.MaxCount, 9e18} {
+		_, err := originSteps(&domain.Origin{ExecutionID: nth(2), Step: 1, Origin: &domain.Origin{ExecutionID: nth(1), Step: step}})
+		require.ErrorContains(t, err, "step", "%d", step)
+	}
 }
 
 func TestErrorsOfADiffWithoutCodes(t *testing.T) {

@@ -72,13 +72,13 @@ func stepsOfRecord(r record.Record, at Point) ([]domain.StepExecution, error) {
 }
 
 // line is what a comparison takes of it.
-func (p keptPoint) line() ([]lineStep, DiffSide) {
-	before := originSteps(p.Origin)
+func (p keptPoint) line() ([]lineStep, DiffSide, error) {
+	before, err := originSteps(p.Origin)
 	line := before
 	for i := range p.until {
 		line = append(line, lineStep{StepPlace{p.ExecutionID, i + 1}, &p.until[i].Step})
 	}
-	return line, DiffSide{Execution: p.recorded(p.Record), Steps: len(p.until), Before: len(before)}
+	return line, DiffSide{Execution: p.recorded(p.Record), Steps: len(p.until), Before: len(before)}, err
 }
 
 // pastOf is what the agent had come to at the point, by its messages that the server and the records have.
