@@ -32,7 +32,7 @@ func (b bucket) read(ctx context.Context, key string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	object, err := io.ReadAll(io.LimitReader(r, MaxBytes))
+	object, err := io.ReadAll(io.LimitReader(r, maxObject))
 	return object, errors.Join(err, r.Close())
 }
 

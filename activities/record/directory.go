@@ -98,12 +98,23 @@ func (d directory) read(_ context.Context, key string) ([]byte, error) {
 		return nil, cause(err)
 	}
 	defer file.Close()
-	return io.ReadAll(io.LimitReader(file, MaxBytes))
+	return io.ReadAll(io.LimitReader(file, maxObject))
 }
 
+// list takes folders only: to open what else may stand there could wait for ever.
 func (d directory) list(_ context.Context, folder string) ([]string, error) {
-	entries, err := fs.ReadDir(d.root.FS(), folder)
+	info, err := d.root.Stat(folder)
 	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, cause(err)
+	}
+	if !info.IsDir() {
+		return nil, errors.New("it is no folder")
+	}
+	entries, err := fs.ReadDir(d.root.FS(), folder)
+	if errors.Is(err, fs.ErrNotExist) { // it was deleted meanwhile
 		return nil, nil
 	}
 	var names []string

@@ -1,10 +1,12 @@
 package record_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -44,4 +46,32 @@ func TestADiskOfItsOwn(t *testing.T) {
 	require.ErrorContains(t, err, "read-only file system")
 	require.ErrorContains(t, store.Forget(t.Context(), all[0].Ref()), "read-only file system")
 	stores.Reads(t, store, all[:2]...)
+}
+
+// TestWhatIsNoFolderIsNotListed: to open what else may stand there could wait for ever.
+func TestWhatIsNoFolderIsNotListed(t *testing.T) {
+	t.Parallel()
+	store, dir := inDirectory(t)
+	r := stores.Sample(t, "ann", 1)[0]
+	pipe := filepath.Join(dir, r.AgentID.String())
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	t.Cleanup(func() { // whoever waits for a writer has one
+		if end, err := os.OpenFile(pipe, os.O_RDWR, 0); err == nil {
+			_ = end.Close()
+		}
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	for what, do := range map[string]func() error{
+		"list":     func() error { _, err := store.List(ctx, r.AgentID); return err },
+		"position": func() error { _, err := store.Position(ctx, r.Ref()); return err },
+		"delete":   func() error { _, err := store.Delete(ctx, r.AgentID); return err },
+		"record":   func() error { return store.Record(ctx, r) },
+	} {
+		err := do()
+		require.Error(t, err, what)
+		require.NoError(t, ctx.Err(), "%s waits", what)
+	}
+	_, err := store.List(ctx, r.AgentID)
+	require.ErrorContains(t, err, "it is no folder")
 }

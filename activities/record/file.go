@@ -25,7 +25,7 @@ const SchemaVersion = 1
 const (
 	// MaxBytes bounds the JSON of a file: a few bytes can be the compressed form of any amount of it.
 	MaxBytes = 1 << 30
-	// MaxRecord bounds that of one record of a file, which is held in memory several times over. A step of a few KB takes
+	// MaxRecord bounds that of one record, in a file and in a store, which is held in memory several times over. A step of a few KB takes
 	// some 4 KB, so 500 of them 2 MB; it has room for a thousand of the longest results of tools.
 	MaxRecord = 64 << 20
 	// maxBuild bounds what is taken of the name of the build that wrote a file.
@@ -34,6 +34,8 @@ const (
 	maxHead = 64 << 10
 	// maxWindow bounds how far back what is compressed refers: Compressed needs 8 MiB.
 	maxWindow = 32 << 20
+	// maxObject bounds the bytes of an object of a store, which has one record with a head and an end.
+	maxObject = MaxRecord + 1<<20
 )
 
 // A head is the first line of a file.
@@ -82,6 +84,9 @@ func write(w io.Writer, all ...any) error {
 		text, err := domain.Encode(line)
 		if err != nil {
 			return fmt.Errorf("record %d: %w", i+1, err)
+		}
+		if len(text) > MaxRecord-maxHead { // the line has the digest too; no reader would take it
+			return domain.CodedErrorf(domain.TooLarge, domain.CodeContextLost, "record %d: has %d MiB; no more than %d are recorded", i+1, len(text)>>20, MaxRecord>>20)
 		}
 		digest := domain.DigestOf(text)
 		digests = append(digests, digest[:])
@@ -136,7 +141,10 @@ var errEnough = errors.New("nobody wants more")
 // readRecords has each record of a file taken, with the position that stands behind it.
 func readRecords(r io.Reader, take func(Record) error) error {
 	var last *Record
-	err := read(r, MaxRecord, func(line any) (err error) {
+	err := read(r, func(line any) (err error) {
+		if err := keeps(line); err != nil {
+			return err
+		}
 		if p, moved := line.(Position); moved {
 			if last == nil || last.Moved != nil || last.Ref() != p.After() {
 				return invalid("record.head.position.moved", "does not stand behind the execution that it comes after, %d", p.After().Number)
@@ -156,8 +164,8 @@ func readRecords(r io.Reader, take func(Record) error) error {
 	return err
 }
 
-// read has each line of a file taken, which is a Record or a Position. No line may be longer than most bytes.
-func read(r io.Reader, most int, take func(any) error) error {
+// read has each line of a file taken, which is a Record or a Position.
+func read(r io.Reader, take func(any) error) error {
 	file := bufio.NewReader(r)
 	if _, err := file.Peek(1); errors.Is(err, io.EOF) {
 		return domain.Errorf(domain.Invalid, "line 1: is missing: the file is empty; give one that export has written")
@@ -169,7 +177,7 @@ func read(r io.Reader, most int, take func(any) error) error {
 	defer done()
 	lines := &lineReader{r: bufio.NewReader(plain), left: MaxBytes, most: maxHead}
 	head, err := lines.head()
-	lines.most = most
+	lines.most = MaxRecord
 	if err != nil {
 		return lines.wrong(err)
 	}
@@ -181,9 +189,6 @@ func read(r io.Reader, most int, take func(any) error) error {
 			return lines.wrong(err)
 		}
 		one, digest, err := readKept(line)
-		if err == nil && most == MaxRecord {
-			err = keeps(one)
-		}
 		if r, ok := one.(Record); ok && err == nil {
 			if seen[r.ExecutionID] {
 				err = domain.Errorf(domain.Invalid, "record.execution_id: %s comes twice", r.ExecutionID)
@@ -363,7 +368,7 @@ func (l *lineReader) next() ([]byte, error) {
 			return line, errBytes
 		}
 		if len(line) > l.most {
-			return line, domain.Errorf(domain.TooLarge, "is longer than %d MiB, more than an execution of a file may have", l.most>>20)
+			return line, domain.Errorf(domain.TooLarge, "is longer than %d MiB, more than an execution may have", l.most>>20)
 		}
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):

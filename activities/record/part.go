@@ -48,6 +48,9 @@ func (s *Store) RecordPart(ctx context.Context, p Part) error {
 	if err != nil {
 		return domain.Errorf(domain.Internal, "record: a part of execution %d: %s", p.Number, err)
 	}
+	if len(whole) > MaxRecord {
+		return domain.Errorf(domain.TooLarge, "record: a part of execution %d has %d MiB; no more than %d are recorded", p.Number, len(whole)>>20, MaxRecord>>20)
+	}
 	var object bytes.Buffer
 	z, err := zstd.NewWriter(&object, zstd.WithEncoderConcurrency(1))
 	if err == nil {
@@ -88,7 +91,7 @@ func readPart(object []byte) (p Part, _ error) {
 		return p, err
 	}
 	defer done()
-	text, err := io.ReadAll(io.LimitReader(plain, MaxBytes))
+	text, err := io.ReadAll(io.LimitReader(plain, MaxRecord))
 	if err != nil {
 		return p, err
 	}

@@ -71,7 +71,11 @@ func (s *Store) Record(ctx context.Context, r Record) error {
 // write keeps a record or a position as a file of its own.
 func (s *Store) write(ctx context.Context, key string, line any) error {
 	var object bytes.Buffer
-	if err := compressed(&object, line); err != nil {
+	err := compressed(&object, line)
+	if err != nil && domain.AsError(err).Kind == domain.TooLarge {
+		return err
+	}
+	if err != nil {
 		return domain.Errorf(domain.Internal, "record: %s: %s", key, err)
 	}
 	return s.failed(ctx, "write", key, s.objects.write(ctx, key, object.Bytes()))
@@ -131,10 +135,15 @@ func get[T Record | Position](ctx context.Context, s *Store, key string, ours fu
 		return none, s.failed(ctx, "read", key, err)
 	}
 	var lines []any
-	err = read(bytes.NewReader(object), MaxBytes, func(line any) error { // it was written here, or bounded when it was imported
-		lines = append(lines, line)
+	err = read(bytes.NewReader(object), func(line any) error {
+		if lines = append(lines, line); len(lines) > 1 {
+			return errEnough
+		}
 		return nil
 	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
 	if err != nil {
 		return none, wrong{domain.Errorf(domain.Internal, "records: %s of %s cannot be read: %s", key, s.name, err), err}
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 	"gocloud.dev/blob"
 	"gocloud.dev/blob/fileblob"
@@ -159,6 +160,47 @@ func TestNamesThatAreNoneOfOurs(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(file), other), []byte("x"), 0o600))
 	}
 	stores.Reads(t, store, r)
+}
+
+// bomb is a small object that is long once it is decompressed: a head, and a line of spaces without an end.
+func bomb(t *testing.T) []byte {
+	t.Helper()
+	var object bytes.Buffer
+	z, err := zstd.NewWriter(&object)
+	require.NoError(t, err)
+	_, err = z.Write([]byte(head(record.SchemaVersion, `"v9"`, 1)))
+	require.NoError(t, err)
+	blank := bytes.Repeat([]byte(" "), 1<<20)
+	for range record.MaxRecord>>20 + 64 {
+		_, err = z.Write(blank)
+		require.NoError(t, err)
+	}
+	require.NoError(t, z.Close())
+	return object.Bytes()
+}
+
+// TestAnObjectThatIsLongOnceItIsDecompressed is read as far as an import would, and no further.
+func TestAnObjectThatIsLongOnceItIsDecompressed(t *testing.T) {
+	t.Parallel()
+	store, r, file := recorded(t)
+	require.NoError(t, os.WriteFile(file, bomb(t), 0o600))
+	_, err := store.Get(t.Context(), r.Ref())
+	require.ErrorContains(t, err, "line 2: is longer than 64 MiB")
+	require.Equal(t, domain.Internal, domain.AsError(err).Kind)
+}
+
+// TestARecordThatIsTooLongToBeReadIsRefused, as what could no longer be told: nobody tries it again.
+func TestARecordThatIsTooLongToBeReadIsRefused(t *testing.T) {
+	t.Parallel()
+	store, _ := inDirectory(t)
+	r := stores.Sample(t, "ann", 1)[0]
+	r.End.Answer = strings.Repeat("x", record.MaxRecord)
+	err := store.Record(t.Context(), r)
+	require.ErrorContains(t, err, "64 MiB")
+	require.Equal(t, domain.CodeContextLost, domain.AsError(err).Code)
+	left, err := store.List(t.Context(), r.AgentID)
+	require.NoError(t, err)
+	require.Empty(t, left)
 }
 
 // TestAStoreThatFailsSaysWhatAndWhere: the store, the object and the cause.
