@@ -116,6 +116,16 @@ func moveOf(after Ref, name string) (int, bool) {
 	return move, err == nil && positionKey(after, move) == folder(after.AgentID)+"/"+name
 }
 
+// afterOf reads which execution a position follows in its name. What has none is no position.
+func afterOf(agent domain.AgentID, name string) (Ref, bool) {
+	execution, _, _ := strings.Cut(name, positionExtension)
+	after, ok := refOf(agent, execution+extension)
+	if ok {
+		_, ok = moveOf(after, name)
+	}
+	return after, ok
+}
+
 // RecordPosition keeps a position, beside those of earlier moves. It may be done again.
 func (s *Store) RecordPosition(ctx context.Context, p Position) error {
 	if err := p.check(); err != nil {

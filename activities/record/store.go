@@ -96,17 +96,23 @@ func (s *Store) Agents(ctx context.Context) (all []domain.AgentID, _ error) {
 	return all, nil
 }
 
-// List names the records of an agent, by number; those of an agent without any are none.
+// List names the records of an agent, by number, and those that are missing while the position after them is there; of an agent
+// without any there are none.
 func (s *Store) List(ctx context.Context, agent domain.AgentID) ([]Ref, error) {
 	names, err := s.objects.list(ctx, folder(agent))
 	if err != nil {
 		return nil, s.failed(ctx, "list", folder(agent), err)
 	}
 	refs := refsIn(agent, names)
+	for _, name := range names {
+		if after, ok := afterOf(agent, name); ok {
+			refs = append(refs, after)
+		}
+	}
 	slices.SortFunc(refs, func(a, b Ref) int {
 		return cmp.Or(cmp.Compare(a.Number, b.Number), strings.Compare(a.ExecutionID.String(), b.ExecutionID.String()))
 	})
-	return refs, nil
+	return slices.Compact(refs), nil
 }
 
 // refsIn are the records among the names of an agent's folder.

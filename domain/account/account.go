@@ -93,6 +93,9 @@ type Server struct {
 	// Untaken counts the events that wait for a worker: the account is of the time before them.
 	Untaken int       `json:"untaken_events,omitzero"`
 	Pending []Pending `json:"pending_activities"`
+	// Unread says why a record after the newest execution of the account cannot be read. What came of that execution, and where
+	// the session stands since, is not known.
+	Unread string `json:"unread,omitzero"`
 }
 
 // A FailingTask is a workflow task that has failed at least once.

@@ -52,10 +52,16 @@ func (c *Client) positionIn(ctx context.Context, id string, a account.Account) (
 		return a.Head.Position, nil
 	}
 	newest := a.Head.Newest
+	untold := func(why any, err error) error {
+		return errorf(Gone, err, "whether %s was rewound or cleared since execution %d is not told: %s", id, newest.Number, why)
+	}
+	if a.Server.Unread != "" {
+		return account.Position{}, untold(a.Server.Unread, nil)
+	}
 	after := record.Ref{AgentID: a.Head.AgentID, ExecutionID: newest.ExecutionID, Number: newest.Number}
 	position, err := c.positionAfter(ctx, a.Head.Name, after, newest.MessagesTo, newest.EditsBefore)
 	if err != nil {
-		err = errorf(Gone, err, "whether %s was rewound or cleared since execution %d is not told: %s", id, newest.Number, err)
+		err = untold(err, err)
 	}
 	return position, err
 }
@@ -250,7 +256,6 @@ func (c *Client) recordedAccount(ctx context.Context, id string, wanted account.
 	if all.Head == nil {
 		return all, lost
 	}
-	all.Server = &account.Server{Source: contract.FromRecords, Pending: []account.Pending{}}
 	return all.WithMissing(wanted, held), nil
 }
 
@@ -261,8 +266,9 @@ func (c *Client) fromRecords(ctx context.Context, id string, wanted account.Requ
 	if err != nil && (len(records) == 0 || wanted.Execution == account.Newest) {
 		return all, held, fail(ctx, id, "reading the records of "+id, err)
 	}
+	all.Server = &account.Server{Source: contract.FromRecords, Pending: []account.Pending{}}
 	if err != nil {
-		c.cfg.Progress(err.Error())
+		all.Server.Unread = fail(ctx, id, "reading the records of "+id, err).Error()
 	}
 	if len(records) > 0 && wanted.Execution == account.Newest {
 		wanted.Execution = records[len(records)-1].Number

@@ -29,8 +29,8 @@ func lostToServer(err error) bool {
 	return errors.Is(err, &Error{Class: Gone}) || errors.Is(err, &Error{Class: NotFound}) || errors.Is(err, ErrUnreached)
 }
 
-// keptSession reads the records of an agent: of its session that the server knows, else of the one that ended last. Where the
-// newest is damaged or of another build, its error comes with the others, as an execution that is named may be among them.
+// keptSession reads the records of an agent: of its session that the server knows, else of the one that ended last. Where a record
+// after them is damaged, of another build or missing, its error comes with them, as an execution that is named may be among them.
 func (c *Client) keptSession(ctx context.Context, id string) (agent, []record.Record, error) {
 	a, err := agentOf(id)
 	if err != nil || c.cfg.Records == nil {
@@ -41,40 +41,56 @@ func (c *Client) keptSession(ctx context.Context, id string) (agent, []record.Re
 		return a, nil, err
 	}
 	var all []record.Record
-	var unread error
+	unread := map[record.Ref]error{}
 	for _, ref := range refs {
-		r, err := c.cfg.Records.Get(ctx, ref)
-		if errors.Is(err, record.ErrNone) { // it was deleted meanwhile
-			continue
-		}
-		if err != nil && domain.AsError(err).Kind == domain.Internal {
-			if ref.Number < refs[len(refs)-1].Number {
-				c.cfg.Progress(err.Error())
-			} else {
-				unread = err
-			}
-			continue
-		}
-		if err != nil {
+		switch r, err := c.cfg.Records.Get(ctx, ref); {
+		case err == nil:
+			all = append(all, r)
+		case errors.Is(err, record.ErrNone), domain.AsError(err).Kind == domain.Internal:
+			unread[ref] = err
+		default:
 			return a, nil, err
 		}
-		all = append(all, r)
 	}
-	if a.name == "" || len(all) == 0 {
-		return a, eachOnce(all), unread // an agent without a name has one session, over several workflows
-	}
-	first := a.session
-	if s, err := c.described(ctx, a, ""); err == nil && first == "" {
-		first = s.firstRunID()
-	}
-	meant := first != ""
-	if first = sessionOf(all, first); first == "" {
-		if meant { // another session of the name has said something else
-			return a, nil, unread
+	switch {
+	case a.name == "": // an agent without a name has one session, over several workflows
+		all = eachOnce(all)
+	case len(all) > 0:
+		first := a.session
+		if s, err := c.described(ctx, a, ""); err == nil && first == "" {
+			first = s.firstRunID()
 		}
-		first = slices.MaxFunc(all, lastRecorded).FirstRunID
+		meant := first != ""
+		if first = sessionOf(all, first); first == "" && !meant {
+			first = slices.MaxFunc(all, lastRecorded).FirstRunID
+		}
+		all = slices.DeleteFunc(all, func(r record.Record) bool { return r.FirstRunID != first })
 	}
-	return a, slices.DeleteFunc(all, func(r record.Record) bool { return r.FirstRunID != first }), unread
+	return a, all, c.unreadAfter(a, all, refs, unread)
+}
+
+// unreadAfter is the error of the newest record that cannot be read, where it comes after those that can. One that comes before
+// them is only reported.
+func (c *Client) unreadAfter(a agent, all []record.Record, refs []record.Ref, unread map[record.Ref]error) (last error) {
+	newest := 0
+	if len(all) > 0 {
+		newest = all[len(all)-1].Number
+	}
+	for _, ref := range refs {
+		err := unread[ref]
+		missing := errors.Is(err, record.ErrNone)
+		switch {
+		case err == nil:
+		case missing && (newest == 0 || ref.ExecutionID != a.id.Execution(all[0].FirstRunID, ref.Number)): // all are being deleted, or it is of another session
+		case ref.Number > newest && missing:
+			last = gone("execution %d of %s is not among the records", ref.Number, a.called())
+		case ref.Number > newest:
+			last = err
+		case !missing:
+			c.cfg.Progress(err.Error())
+		}
+	}
+	return last
 }
 
 // sessionOf is the session that a run names, its first or the one in which an execution ended; empty: none of the records.

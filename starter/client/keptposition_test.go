@@ -137,3 +137,69 @@ func TestAPositionThatCannotBeRead(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, notes[len(notes)-1], says)
 }
+
+// TestTheNewestRecordCannotBeRead: where it is damaged, of a newer build, or missing while where the session was moved to after it
+// is recorded, nobody says that nothing was taken back. What the other records have is shown, and what is missing is named.
+func TestTheNewestRecordCannotBeRead(t *testing.T) {
+	t.Parallel()
+	damage := func(object string) func(*testing.T, string) {
+		return func(t *testing.T, file string) { require.NoError(t, os.WriteFile(file, []byte(object), 0o600)) }
+	}
+	for name, test := range map[string]struct {
+		spoil func(t *testing.T, file string)
+		says  string
+	}{
+		"damaged":          {damage("x"), "cannot be read"},
+		"of a newer build": {damage(`{"format":"everstep-records","schema_version":2,"build":"v9","records":1}` + "\n"), "written by build v9"},
+		"missing":          {func(t *testing.T, file string) { require.NoError(t, os.Remove(file)) }, "execution 3 of ann is not among the records"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store, dir := movedTo(t, 3, account.Position{Edits: domain.Edits{TakenBack: []domain.Span{{From: 2, To: 6}}}})
+			files, err := filepath.Glob(filepath.Join(dir, "*", "000003-*"))
+			require.NoError(t, err)
+			require.Len(t, files, 2)
+			test.spoil(t, files[0])
+			c := New(newFake(), Config{Records: store, Loopback: true})
+
+			const untold = "whether ann was rewound or cleared since execution 2 is not told: "
+			_, err = c.Edits(t.Context(), "ann")
+			require.ErrorIs(t, err, &Error{Class: Gone})
+			require.ErrorContains(t, err, untold)
+			require.ErrorContains(t, err, test.says)
+			_, err = c.State(t.Context(), "ann")
+			require.ErrorContains(t, err, untold)
+			_, err = c.Fork(t.Context(), Point{ID: "ann"}, ForkOptions{Prompt: "on"})
+			require.ErrorContains(t, err, untold)
+
+			told, said := "", 0
+			for _, err := range c.Messages(t.Context(), "ann") {
+				if said++; err != nil {
+					require.ErrorIs(t, err, &Error{Class: Gone})
+					told = err.Error()
+				}
+			}
+			require.Equal(t, 5, said, "the messages of the executions before it, and what is missing")
+			require.Contains(t, told, test.says)
+			told = ""
+			for past, err := range c.Executions(t.Context(), "ann") {
+				if err != nil {
+					require.ErrorIs(t, err, &Error{Class: Gone})
+					told = err.Error()
+					continue
+				}
+				require.Less(t, past.Number, 3)
+			}
+			require.Contains(t, told, test.says)
+			x, err := c.Export(t.Context(), "ann", 0)
+			require.NoError(t, err)
+			require.Len(t, x.Records, 2)
+			require.Contains(t, x.Gone[0], test.says)
+			_, err = c.Result(t.Context(), "ann", 0)
+			require.ErrorContains(t, err, test.says)
+			result, err := c.Result(t.Context(), "ann", 2)
+			require.NoError(t, err)
+			require.Equal(t, 2, result.Number)
+		})
+	}
+}

@@ -67,31 +67,35 @@ func (c *Client) MessagesFrom(ctx context.Context, id string, index int) iter.Se
 	return sequence(ctx, id, "reading the messages of ", func(yield func(domain.Entry, error) bool) error {
 		all, err := c.account(ctx, id, account.Request{Want: []account.Part{account.Messages}, From: account.Cursor{Part: account.Messages, Item: index}})
 		if err == nil {
-			yieldAll(account.Messages, all.Messages, func(e domain.Entry) int { return e.Index }, all.Missing, yield)
+			more := yieldAll(account.Messages, all.Messages, func(e domain.Entry) int { return e.Index }, all.Missing, yield)
+			if more && all.Server != nil && all.Server.Unread != "" {
+				err = gone("the messages after those can no longer be read: %s", all.Server.Unread)
+			}
 		}
 		return err
 	})
 }
 
-// yieldAll yields a list with, in the place of what is missing of it, errors that say so.
-func yieldAll[T any](part account.Part, list []T, number func(T) int, missing []account.Missing, yield func(T, error) bool) {
+// yieldAll yields a list with, in the place of what is missing of it, errors that say so. It reports whether more is wanted.
+func yieldAll[T any](part account.Part, list []T, number func(T) int, missing []account.Missing, yield func(T, error) bool) bool {
 	missing = slices.DeleteFunc(slices.Clone(missing), func(m account.Missing) bool { return m.Part != part })
 	for _, one := range list {
 		for len(missing) > 0 && missing[0].From < number(one) {
 			if !yieldMissing(missing[0], yield) {
-				return
+				return false
 			}
 			missing = missing[1:]
 		}
 		if !yield(one, nil) {
-			return
+			return false
 		}
 	}
 	for _, m := range missing {
 		if !yieldMissing(m, yield) {
-			return
+			return false
 		}
 	}
+	return true
 }
 
 func yieldMissing[T any](m account.Missing, yield func(T, error) bool) bool {
