@@ -159,7 +159,11 @@ them, and fork begins an agent that goes on from there.
 			if err != nil {
 				return err
 			}
-			return p.done(importedOf(brought), "imported %s into %s; %d were there already", render.Counted(int64(len(brought.New)), "execution"), store.Name(), brought.Known)
+			moved := ""
+			if brought.Moved > 0 {
+				moved = fmt.Sprintf("; %s that were there stand elsewhere now, by a rewind or a clear that the file tells of", render.Counted(int64(brought.Moved), "session"))
+			}
+			return p.done(importedOf(brought), "imported %s into %s; %d were there already%s", render.Counted(int64(len(brought.New)), "execution"), store.Name(), brought.Known, moved)
 		},
 	}
 }
@@ -245,5 +249,7 @@ func importedOf(done record.Imported) any {
 		Agents []importedAgent `json:"agents"`
 		// Known counts those that were there already.
 		Known int `json:"known"`
-	}{agents, done.Known}
+		// Moved counts sessions that were there, and that the file says were rewound or cleared since.
+		Moved int `json:"moved"`
+	}{agents, done.Known, done.Moved}
 }

@@ -149,6 +149,9 @@ func readRecords(r io.Reader, take func(Record) error) error {
 			if last == nil || last.Moved != nil || last.Ref() != p.After() {
 				return invalid("record.head.position.moved", "does not stand behind the execution that it comes after, %d", p.After().Number)
 			}
+			if err := p.checkBehind(*last); err != nil {
+				return fmt.Errorf("record.%w", err)
+			}
 			last.Moved = &p
 			return nil
 		}

@@ -15,6 +15,8 @@ type Imported struct {
 	// New are the records that were not there, and Known counts those that were, the same.
 	New   []Brought
 	Known int
+	// Moved counts sessions whose newest execution was there, and that stand elsewhere now.
+	Moved int
 }
 
 // A Brought is a record that an import has brought. Name is its agent's; empty: it has none.
@@ -76,7 +78,9 @@ func Import(ctx context.Context, store *Store, records iter.Seq2[Record, error],
 		}
 		if moves[r.Ref()] {
 			r.Moved.Imported = now.UTC()
-			moved = append(moved, *r.Moved)
+			if moved = append(moved, *r.Moved); !wanted[r.Ref()] {
+				done.Moved++
+			}
 			if err := store.RecordPosition(whole, *r.Moved); err != nil {
 				return done, err
 			}

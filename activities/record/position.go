@@ -2,6 +2,7 @@ package record
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -65,6 +66,44 @@ func (p Position) check() error {
 		return fmt.Errorf("head.position.%w", err)
 	}
 	return nil
+}
+
+// checkBehind refuses a position that the record of the execution that it follows contradicts.
+func (p Position) checkBehind(r Record) error {
+	at := func(field, format string, args ...any) error { return invalid("head.position."+field, format, args...) }
+	stands := p.Head.Position
+	if stands.Length != r.To {
+		return at("length", "is %d, and execution %d ended with %d messages", stands.Length, r.Number, r.To)
+	}
+	if stands.From == nil && stands.Edits.Emptied != r.To {
+		return at("edits.emptied", "is %d of %d messages; a clear leaves none, and a rewind has from", stands.Edits.Emptied, r.To)
+	}
+	if stands.From == nil {
+		return nil
+	}
+	first, spans := r.firstAfter(*stands.From), stands.Edits.TakenBack
+	if n := len(spans); first < r.To && (n == 0 || spans[n-1].From > first || spans[n-1].To != r.To) {
+		return at("edits.taken_back", "leaves messages from %d to %d, which were said after the step that from names", first, r.To-1)
+	}
+	return nil
+}
+
+// firstAfter is the index of the first message of the record that was said after a step of the session; To: none was, as far as
+// the record tells.
+func (r Record) firstAfter(step domain.Origin) int {
+	if step.ExecutionID != r.ExecutionID || step.Step == 0 {
+		return r.From
+	}
+	later := map[domain.StepID]bool{}
+	for _, s := range r.Steps {
+		later[s.Step.ID] = s.Step.Number > step.Step
+	}
+	for _, e := range r.Messages {
+		if later[domain.TagOf(e.Message).StepID] {
+			return e.Index
+		}
+	}
+	return r.To
 }
 
 // checkHead refuses a head that does not name the agent and the session.
@@ -150,7 +189,21 @@ func (s *Store) Position(ctx context.Context, after Ref) (Position, error) {
 	if newest == 0 {
 		return Position{}, fmt.Errorf("records: %s has no position after execution %d of agent %s: %w", s.name, after.Number, after.AgentID, ErrNone)
 	}
-	return s.position(ctx, after, newest)
+	p, err := s.position(ctx, after, newest)
+	if err != nil {
+		return p, err
+	}
+	switch r, err := s.Get(ctx, after); {
+	case errors.Is(err, ErrNone): // who reads the session says so
+		return p, nil
+	case err != nil:
+		return Position{}, err
+	default:
+		if wrong := p.checkBehind(r); wrong != nil {
+			return Position{}, domain.Errorf(domain.Internal, "records: %s of %s contradicts the record of the execution: %s", positionKey(after, newest), s.name, wrong)
+		}
+		return p, nil
+	}
 }
 
 func (s *Store) position(ctx context.Context, after Ref, move int) (Position, error) {

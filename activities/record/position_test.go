@@ -160,6 +160,57 @@ func TestAFileHasThePosition(t *testing.T) {
 	}
 }
 
+// TestAPositionThatContradictsItsRecord is taken neither from a file nor from a store.
+func TestAPositionThatContradictsItsRecord(t *testing.T) {
+	t.Parallel()
+	all := stores.Sample(t, "ann", 3) // of two messages each
+	last := all[2]
+	from := func(number, step int) *domain.Origin {
+		return &domain.Origin{AgentID: last.AgentID, ExecutionID: last.AgentID.Execution("first-run", number), Step: step}
+	}
+	back := func(first, end int) domain.Edits {
+		return domain.Edits{TakenBack: []domain.Span{{From: first, To: end}}}
+	}
+	for name, test := range map[string]struct {
+		position account.Position
+		says     string
+	}{
+		"fewer messages":                    {account.Position{Length: 1, From: from(3, 1)}, "head.position.length: is 1, and execution 3 ended with 6 messages"},
+		"more messages":                     {account.Position{Length: 1_000_000, Edits: back(0, 1_000_000), From: from(1, 0)}, "head.position.length: is 1000000"},
+		"a rewind that takes nothing back":  {account.Position{Length: 6, From: from(1, 1)}, "head.position.edits.taken_back"},
+		"one that leaves the end":           {account.Position{Length: 6, Edits: back(2, 5), From: from(1, 1)}, "head.position.edits.taken_back"},
+		"one that leaves the newest prompt": {account.Position{Length: 6, Edits: back(5, 6), From: from(3, 0)}, "head.position.edits.taken_back"},
+		"neither a rewind nor a clear":      {account.Position{Length: 6}, "head.position.edits.emptied: is 0"},
+		"a clear of a part":                 {account.Position{Length: 6, Edits: domain.Edits{Emptied: 4, Hidden: 4}}, "head.position.edits.emptied: is 4"},
+		"a rewind":                          {account.Position{Length: 6, Edits: back(2, 6), From: from(1, 1)}, ""},
+		"a rewind of the newest execution":  {account.Position{Length: 6, Edits: back(4, 6), From: from(3, 0)}, ""},
+		"a rewind to where the session was": {account.Position{Length: 6, From: from(3, 1)}, ""},
+		"a clear after a rewind":            {account.Position{Length: 6, Edits: domain.Edits{Emptied: 6, Hidden: 6, TakenBack: []domain.Span{{From: 2, To: 4}}}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test.position.Moved = &contract.Move{Number: 1, After: 3, At: last.CompletedAt.Add(time.Second)}
+			p, err := record.PositionOf(account.Head{AgentID: last.AgentID, Name: last.Name, Run: account.Run{First: last.FirstRunID}, Position: test.position})
+			require.NoError(t, err)
+			r := last
+			r.Moved = &p
+			_, inFile := record.Read(strings.NewReader(written(t, all[0], all[1], r)))
+			store, _ := inDirectory(t)
+			require.NoError(t, store.Record(t.Context(), last))
+			require.NoError(t, store.RecordPosition(t.Context(), p))
+			_, inStore := store.Position(t.Context(), last.Ref())
+			if test.says == "" {
+				require.NoError(t, inFile)
+				require.NoError(t, inStore)
+				return
+			}
+			require.ErrorContains(t, inFile, "line 5: record."+test.says)
+			require.ErrorContains(t, inStore, test.says)
+			require.Equal(t, domain.Internal, domain.AsError(inStore).Kind)
+		})
+	}
+}
+
 // TestAnImportBringsThePosition, once, and not where what was recorded here says where the session stands.
 func TestAnImportBringsThePosition(t *testing.T) {
 	t.Parallel()
@@ -180,20 +231,21 @@ func TestAnImportBringsThePosition(t *testing.T) {
 
 	store, _ := inDirectory(t)
 	for range 2 {
-		_, err = imports(store, r)
+		done, err := imports(store, r)
 		require.NoError(t, err)
+		require.Zero(t, done.Moved)
 		got, err := store.Position(t.Context(), r.Ref())
 		require.NoError(t, err)
 		require.Equal(t, now, got.Imported)
 		require.Equal(t, r.Moved.Head, got.Head)
 	}
-	r.Moved.Head.Position.Edits.TakenBack = nil
+	r.Moved.Head.Position.Moved.At = now
 	_, err = imports(store, r)
 	require.ErrorContains(t, err, "where agent "+r.AgentID.String()+" stands after execution 1 is recorded")
 	r.Moved = new(positionAfter(t, r, 2))
 	done, err := imports(store, r)
 	require.NoError(t, err)
-	require.Equal(t, []int{0, 1}, []int{len(done.New), done.Known})
+	require.Equal(t, []int{0, 1, 1}, []int{len(done.New), done.Known, done.Moved}, "a session that was there is moved, which is told")
 	got, err := store.Position(t.Context(), r.Ref())
 	require.NoError(t, err)
 	require.Equal(t, 2, got.Head.Position.Moved.Number)
