@@ -90,13 +90,13 @@ func (a *attempts) take(e explanation, recorded progress.Recorded, newest domain
 			a.stepsOfRun++
 		}
 	case progress.Attempted:
-		limit := e.Head.Configuration.RateLimit
-		f.Turns = f.Model != nil && limit != nil && f.Queue == limit.TaskQueue
+		f.Turns = e.takesTurns(f.Work)
 		work, fact = f.Work, f
 	case progress.ModelReplied:
 		work = f.Work
 	case progress.Lost:
-		work = f.Work
+		f.Turns = e.takesTurns(f.Work)
+		work, fact = f.Work, f
 	}
 	if work.Activity == string(contract.CallModel) && work.Execution() == e.asked.ExecutionID {
 		step, begun := a.steps[work.Step()]
@@ -106,4 +106,10 @@ func (a *attempts) take(e explanation, recorded progress.Recorded, newest domain
 		a.steps[work.Step()] = step.With(fact, progress.At{Time: recorded.At, Price: e.price()})
 	}
 	return newest
+}
+
+// takesTurns reports whether work is an inference that waits for its turn under the rate limit.
+func (e explanation) takesTurns(w progress.Work) bool {
+	limit := e.Head.Configuration.RateLimit
+	return w.Model != nil && limit != nil && w.Queue == limit.TaskQueue
 }

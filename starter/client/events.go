@@ -75,7 +75,7 @@ func (r *eventReader) look(ctx context.Context) (done bool, err error) {
 	})
 	r.cut = all.Server.Ended
 	newest := all.Head.Newest
-	over := newest != nil && (newest.Number > r.number || newest.Ended != nil)
+	over := newest != nil && (newest.Number > r.number || newest.Ended != nil && !newest.Closed)
 	if over && r.last == 0 && !left {
 		return false, gone("the events of execution %d of %s can no longer be read", r.number, r.id)
 	}

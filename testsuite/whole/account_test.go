@@ -245,14 +245,16 @@ func TestAccountWhileACallWaits(t *testing.T) {
 	require.JSONEq(t, known(t, withWorker), known(t, without))
 }
 
-// TestAccountOfARunThatNoWorkerHasTaken without a worker.
+// TestAccountOfARunThatNoWorkerHasTaken without a worker, by its input alone.
 func TestAccountOfARunThatNoWorkerHasTaken(t *testing.T) {
 	t.Parallel()
 	s := connect(t, "plain", nil)
 	started, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: scripted(longScript(t, 1, 1))})
 	require.NoError(t, err)
-	_, err = s.agents.Account(within(t), started.ID)
-	require.ErrorContains(t, err, "no worker answers, and no worker has completed a workflow task of this run yet")
+	told, err := s.agents.Account(within(t), started.ID)
+	require.NoError(t, err)
+	require.Equal(t, started.AgentID, told.Head.AgentID)
+	require.Equal(t, contract.FromHistory, told.Server.Source)
 }
 
 // TestAccountOfAnotherWorkflow without a worker: the workflow of another build has written the history.

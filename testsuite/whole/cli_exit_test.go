@@ -191,7 +191,7 @@ func TestCLIReadsWithoutAWorker(t *testing.T) {
 	for _, command := range []string{"steps", "messages", "state"} {
 		require.Contains(t, c.ok(command, id), "Hello.", command)
 	}
-	require.Equal(t, "memo", c.json("status", id)["source"])
+	require.Equal(t, "history", c.json("status", id)["source"])
 	require.Equal(t, "Hello.\n", c.ok("result", id))
 	require.Contains(t, c.ok("list"), id)
 	require.Equal(t, 130, sent.interrupt().wait().code)

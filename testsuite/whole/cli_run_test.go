@@ -101,9 +101,9 @@ func TestCLIDetach(t *testing.T) {
 	c.quiet()
 	look := c.json("status", "left")
 	require.Equal(t, "in_progress", look["status"], "the server is back for a look")
-	require.Contains(t, []any{"history", "heartbeat"}, look["source"], "and no worker: nothing goes on by looking")
+	require.Contains(t, []any{"history"}, look["source"], "and no worker: nothing goes on by looking")
 	c.quiet()
-	require.Equal(t, 5, c.do("messages", "left").code, "what needs a worker says so")
+	require.NotEmpty(t, c.ok("messages", "left"))
 
 	dev := c.dev()
 	require.Equal(t, slowAnswer, c.ok("result", "left"))
