@@ -107,11 +107,13 @@ func TestACallIsSettledAfterTheEnd(t *testing.T) {
 
 	after := s.accountOf(t, id)
 	require.Equal(t, calls[1:], after.Status.OutcomeUnknown)
-	require.Equal(t, settled.Call.Settlement, after.Explain.Steps[0].Tools[0].Settlement)
-	require.Nil(t, after.Explain.Steps[0].Tools[1].Settlement)
+	// Two calls that run at once are lost in any order.
+	which := slices.IndexFunc(after.Steps[0].Step.ToolExecutions, func(c domain.ToolExecution) bool { return c.ID == calls[0].ID })
+	require.Equal(t, settled.Call.Settlement, after.Explain.Steps[0].Tools[which].Settlement)
+	require.Nil(t, after.Explain.Steps[0].Tools[1-which].Settlement)
 	require.Len(t, after.Explain.Advice, len(before.Explain.Advice)-1)
 	after.Status.OutcomeUnknown, after.Explain.Advice = before.Status.OutcomeUnknown, before.Explain.Advice
-	after.Explain.Steps[0].Tools[0].Settlement = nil
+	after.Explain.Steps[0].Tools[which].Settlement = nil
 	require.Equal(t, before, after)
 	require.Eventually(t, func() bool {
 		for listed, err := range s.agents.List(within(t), agents.ListOptions{Unknown: true}) {
