@@ -157,7 +157,8 @@ func (s session) writeMessages(w *account.Writer, held []heldExecution) bool {
 			number = held[next].state.ExecutionCount()
 		}
 		at := account.Cursor{Part: account.Messages, Item: entry.Index}
-		if !w.Add(at, number, entry.Size, func(a *account.Account) { a.Messages = append(a.Messages, entry) }) {
+		told := domain.Entry{Index: entry.Index, Section: entry.Section, Message: entry.Message, Digest: entry.Digest} // without what the log has made of it
+		if !w.Add(at, number, entry.Size, func(a *account.Account) { a.Messages = append(a.Messages, told) }) {
 			return false
 		}
 	}
