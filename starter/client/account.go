@@ -397,10 +397,15 @@ func (r accountReader) earlier(ctx context.Context, runID string) runAccount {
 	return asked
 }
 
-// giveUpWithoutWorker ends the wait for a worker's answer soon where none may be there.
+// giveUpWithoutWorker ends the wait for a worker's answer where none may be there, or where those that are there cannot carry
+// the run on: a question waits for that.
 func (r accountReader) giveUpWithoutWorker(asking context.Context, giveUp context.CancelCauseFunc) {
-	if !r.client.hasWorker(asking, r.queue()) && process.Pause(asking, withoutWorker) == nil {
-		giveUp(errNoWorker)
+	for process.Pause(asking, withoutWorker) == nil {
+		now, err := r.client.described(asking, r.agent, r.runID())
+		if failing := err == nil && now.GetPendingWorkflowTask().GetAttempt() > 1; failing || !r.client.hasWorker(asking, r.queue()) {
+			giveUp(errNoWorker)
+			return
+		}
 	}
 }
 
