@@ -205,7 +205,7 @@ func registerLong[In, Out any](r worker.ActivityRegistry, name contract.Activity
 	}, activity.RegisterOptions{Name: string(name)})
 }
 
-// stopGrace is for how long a worker that is told to stop waits for what other workers are asked.
+// stopGrace is how long an activity may go on that queries its workflow, once its worker is told to stop.
 const stopGrace = time.Second
 
 // servedContext ends with the activity's, and soon after its worker is told to stop: a worker that stops answers no query,

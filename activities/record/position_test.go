@@ -245,7 +245,7 @@ func TestAnImportBringsThePosition(t *testing.T) {
 	r.Moved = new(positionAfter(t, r, 2))
 	done, err := imports(store, r)
 	require.NoError(t, err)
-	require.Equal(t, []int{0, 1, 1}, []int{len(done.New), done.Known, done.Moved}, "a session that was there is moved, which is told")
+	require.Equal(t, []int{0, 1, 1}, []int{len(done.New), done.Known, done.Moved}, "the import counts the sessions that it has moved")
 	got, err := store.Position(t.Context(), r.Ref())
 	require.NoError(t, err)
 	require.Equal(t, 2, got.Head.Position.Moved.Number)

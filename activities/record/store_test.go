@@ -189,7 +189,7 @@ func TestAnObjectThatIsLongOnceItIsDecompressed(t *testing.T) {
 	require.Equal(t, domain.Internal, domain.AsError(err).Kind)
 }
 
-// TestARecordThatIsTooLongToBeReadIsRefused, as what could no longer be told: nobody tries it again.
+// TestARecordThatIsTooLongToBeReadIsRefused with the code of what is lost for good, so that it is not retried.
 func TestARecordThatIsTooLongToBeReadIsRefused(t *testing.T) {
 	t.Parallel()
 	store, _ := inDirectory(t)

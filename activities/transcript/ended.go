@@ -78,11 +78,14 @@ func (s *Source) InProgress(ctx context.Context) (account.Account, bool, error) 
 	return told.With(lists), true, err
 }
 
-// Head is what the activity's own run tells of the agent as a whole. Only activities may call it.
+// Head queries the activity's own run for the head of its account. Only activities may call it.
 func (s *Source) Head(ctx context.Context) (account.Head, error) {
 	told, err := s.ownRun(ctx, account.Request{Want: []account.Part{account.HeadOf}})
 	if err != nil {
 		return account.Head{}, err
+	}
+	if told.Head == nil {
+		return account.Head{}, domain.Errorf(domain.Internal, "account: the run's own account has no head")
 	}
 	return *told.Head, nil
 }

@@ -7,7 +7,6 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/account"
-	"everstep/domain/contract"
 )
 
 // A Past is one execution of an agent, as its history tells of it.
@@ -60,9 +59,12 @@ func (c *Client) Executions(ctx context.Context, id string) iter.Seq2[Past, erro
 			}
 		}
 		markTakenBack(past)
-		yieldAll(account.Executions, past, func(p Past) int { return p.Number }, all.Missing, yield)
-		if _, _, unread := c.keptSession(ctx, id); unread != nil && all.Server.Source == contract.FromRecords {
-			return errorf(Gone, unread, "%s", fail(ctx, id, "reading the records of "+id, unread))
+		more := yieldAll(account.Executions, past, func(p Past) int { return p.Number }, all.Missing, yield)
+		switch {
+		case !more:
+			return nil
+		case all.Server.Unread != "":
+			return gone("%s", all.Server.Unread)
 		}
 		return unmarked
 	})
