@@ -182,6 +182,9 @@ func TestTheNewestRecordCannotBeRead(t *testing.T) {
 			require.Equal(t, 5, said, "the messages of the executions before it, and what is missing")
 			require.Contains(t, told, test.says)
 			told = ""
+			for range c.Executions(t.Context(), "ann") {
+				break // whoever has enough is told nothing more
+			}
 			for past, err := range c.Executions(t.Context(), "ann") {
 				if err != nil {
 					require.ErrorIs(t, err, &Error{Class: Gone})
