@@ -27,7 +27,7 @@ func (a *Activities) CallTool(ctx context.Context, request contract.ToolRequest)
 	attempt, told := c.attempt(), c.told // c is not ready yet when a heartbeat may go
 	defer a.pulseOf(ctx, func() []any {
 		return []any{contract.Heartbeat{
-			ExecutionID: request.ExecutionID, Step: request.Step, Phase: contract.PhaseRunning, Attempt: attempt, Progress: told.newest(),
+			ExecutionID: request.ExecutionID, Step: request.Step, Phase: contract.PhaseRunning, Attempt: attempt, Progress: told.newest(), Call: request.ID(),
 		}}
 	})()
 

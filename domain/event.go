@@ -20,11 +20,19 @@ func EventTypeOf(e Event) EventType { return EventType(reflect.TypeOf(e).Name())
 // The types of events, in the order of an execution.
 const (
 	EventExecutionStarted      EventType = "AgentExecutionStarted"
+	EventMessageWaiting        EventType = "MessageWaiting"
 	EventMessageReceived       EventType = "MessageReceived"
+	EventMessageUnsent         EventType = "MessageUnsent"
+	EventPaused                EventType = "AgentExecutionPaused"
+	EventResumed               EventType = "AgentExecutionResumed"
+	EventHookCalled            EventType = "HookCalled"
+	EventHookFailed            EventType = "HookFailed"
 	EventStepStarted           EventType = "AgentStepStarted"
 	EventInferenceRequested    EventType = "InferenceRequestStarted"
 	EventInferenceReceived     EventType = "InferenceResponseReceived"
 	EventToolCallStarted       EventType = "ToolCallStarted"
+	EventToolCallWaiting       EventType = "ToolCallWaiting"
+	EventToolCallRetried       EventType = "ToolCallRetried"
 	EventToolCallCompleted     EventType = "ToolCallCompleted"
 	EventToolCallBlocked       EventType = "ToolCallBlocked"
 	EventApprovalRequested     EventType = "ToolApprovalRequested"
@@ -149,8 +157,9 @@ func (r *RecordedEvent) UnmarshalJSON(data []byte) error {
 // events has the zero value of each type of event.
 func events() []Event {
 	return []Event{
-		AgentExecutionStarted{}, MessageReceived{}, AgentStepStarted{}, InferenceRequestStarted{}, InferenceResponseReceived{},
-		ToolCallStarted{}, ToolCallCompleted{}, ToolCallBlocked{},
+		AgentExecutionStarted{}, MessageWaiting{}, MessageReceived{}, MessageUnsent{}, AgentExecutionPaused{}, AgentExecutionResumed{},
+		HookCalled{}, HookFailed{}, AgentStepStarted{}, InferenceRequestStarted{}, InferenceResponseReceived{},
+		ToolCallStarted{}, ToolCallWaiting{}, ToolCallRetried{}, ToolCallCompleted{}, ToolCallBlocked{},
 		ToolApprovalRequested{}, ToolApprovalDecided{}, UserQuestionAsked{}, UserQuestionAnswered{}, ToolOutcomeUnknown{}, ToolOutcomeSettled{},
 		AgentStepCompleted{}, TokenUsageReported{},
 		ContinuationEvaluated{}, StopSignalReceived{}, SubagentSpawning{}, SubagentGranted{}, SubagentCompleted{}, MCPSessionOpened{}, MCPSessionLost{}, ConversationHandedOver{},

@@ -59,6 +59,46 @@ type MessageReceived struct {
 	By Program `json:"sent_by,omitzero"`
 }
 
+// A MessageWaiting says that a message came while the execution was in progress, and has to wait. A MessageReceived or a
+// MessageUnsent says what became of it; in the execution that it begins, where it is left for that.
+type MessageWaiting struct {
+	EventHeader
+	MessageID MessageID `json:"message_id"`
+	Bytes     int       `json:"bytes"`
+	// Queued says that it waits to begin an execution of its own, and not for the next step.
+	Queued bool `json:"queued,omitzero"`
+	// By is who has sent it.
+	By Program `json:"sent_by,omitzero"`
+}
+
+// A MessageUnsent says that a message that waited was taken back.
+type MessageUnsent struct {
+	EventHeader
+	MessageID MessageID `json:"message_id"`
+}
+
+// An AgentExecutionPaused says that nothing new starts until an AgentExecutionResumed.
+type AgentExecutionPaused struct{ EventHeader }
+
+// An AgentExecutionResumed says that a pause is over.
+type AgentExecutionResumed struct{ EventHeader }
+
+// A HookCalled says that a hook that is an activity was called. Of the others there is none: they take no time.
+type HookCalled struct {
+	EventHeader
+	Hook    string  `json:"hook"`
+	Trigger Trigger `json:"trigger"`
+}
+
+// A HookFailed says that a hook failed, which ends the execution.
+type HookFailed struct {
+	EventHeader
+	Hook    string  `json:"hook"`
+	Trigger Trigger `json:"trigger"`
+	Kind    Kind    `json:"error_kind"`
+	Code    Code    `json:"error_code,omitzero"`
+}
+
 // An AgentStepStarted says that a step began, and nothing stopped it before.
 type AgentStepStarted struct{ EventHeader }
 
@@ -88,6 +128,28 @@ type ToolCallStarted struct {
 	EventHeader
 	ToolExecutionID ToolExecutionID `json:"tool_execution_id"`
 	Tool            string          `json:"tool"`
+}
+
+// A ToolCallWaiting says that a call that was made waits, and is made or asked about again: until a time that its tool has
+// named, or while its other side goes on with it.
+type ToolCallWaiting struct {
+	EventHeader
+	ToolExecutionID ToolExecutionID `json:"tool_execution_id"`
+	Tool            string          `json:"tool"`
+	// Until is the time; zero: the other side goes on, and Status is what it said of that, where it said anything.
+	Until  time.Time `json:"until,omitzero"`
+	Status string    `json:"status,omitzero"`
+}
+
+// A ToolCallRetried says that a call failed and is made again.
+type ToolCallRetried struct {
+	EventHeader
+	ToolExecutionID ToolExecutionID `json:"tool_execution_id"`
+	Tool            string          `json:"tool"`
+	// Attempt is the coming one, and Kind and Code say why the one before failed.
+	Attempt int  `json:"attempt"`
+	Kind    Kind `json:"error_kind"`
+	Code    Code `json:"error_code,omitzero"`
 }
 
 // A ToolCallCompleted says that a tool call that began has ended.

@@ -78,7 +78,7 @@ func (a *asker) take(e client.Event) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.drop(e.ToolExecutionID)
-	if e.Type == client.EventApprovalAsked || e.Type == client.EventQuestionAsked {
+	if e.Type == domain.EventApprovalRequested || e.Type == domain.EventQuestionAsked {
 		a.calls = append(a.calls, e)
 	}
 	select {
@@ -151,7 +151,7 @@ type matter struct {
 // about asks about what waits, and reports whether the person has said something about it. They may leave it for later.
 func (a *asker) about(ctx context.Context, asked client.Event) (said bool) {
 	look := a.call
-	if asked.Type == client.EventQuestionAsked {
+	if asked.Type == domain.EventQuestionAsked {
 		look = a.question
 	}
 	about, err := look(ctx, asked)
@@ -232,7 +232,7 @@ func linesOf(in io.Reader) <-chan string {
 // howToAnswer says what waits, and how a person decides about it, or answers it, from anywhere.
 func (p *program) howToAnswer(id string, e client.Event) string {
 	id, call := render.OneLine(id), render.ShortCall(e.ToolExecutionID)
-	if e.Type == client.EventQuestionAsked {
+	if e.Type == domain.EventQuestionAsked {
 		return fmt.Sprintf("%s waits until somebody answers: `%s \"…\"`", render.OneLine(e.Tool), p.again("answer", id, call))
 	}
 	return fmt.Sprintf("%s waits until somebody decides: `%s` lets it run, `%s` does not (--approvals allow lets all calls run)",

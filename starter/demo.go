@@ -234,11 +234,11 @@ func (d *demo) run(ctx context.Context) (demoReport, error) {
 // falls counts what is done, and reports whether the agent is in the middle of its step.
 func (k *demoKill) falls(e client.Event) bool {
 	switch e.Type {
-	case client.EventStep:
+	case domain.EventStepStarted:
 		k.StepsKept = e.Step - 1
-	case client.EventToolDone:
+	case domain.EventToolCallCompleted:
 		k.CallsKept++
-	case client.EventText, client.EventTool:
+	case client.EventText, domain.EventToolCallStarted:
 		if e.Step < demoKillStep {
 			return false
 		}
@@ -268,7 +268,7 @@ func (d *demo) killWorker(k *demoKill) (err error) {
 // noteRecovery notes the first thing that can only be the second worker's.
 func (d *demo) noteRecovery(k *demoKill, e client.Event) {
 	switch e.Type {
-	case client.EventWithdrawn, client.EventAnswered, client.EventTool, client.EventToolDone, client.EventStep:
+	case client.EventWithdrawn, domain.EventInferenceReceived, domain.EventToolCallStarted, domain.EventToolCallCompleted, domain.EventStepStarted:
 		if k.made.GoesOn() {
 			k.Seconds = inSeconds(k.made.WentOn)
 			d.say("%.1f s after the kill the agent goes on, at step %d", k.Seconds, k.Step)

@@ -17,12 +17,12 @@ import (
 func watchCommand(p *program) *cobra.Command {
 	var f local.Flags
 	var number int
-	var exactly bool
+	var after int64
 	command := &cobra.Command{
 		Use:   "watch ID",
 		Short: "Follow an execution to its end",
 		Long: `Follows an execution from its beginning to its end, as run does. It can be
-started at any time and any number of times, and costs the execution nothing.
+started at any time and any number of times.
 
 What the model writes is shown as it arrives; what it thinks as well, on a
 terminal and with --json. Whoever comes in the middle gets the last 8 KiB of it.
@@ -33,14 +33,14 @@ What sub-agents do is shown too, with their names, and their calls that wait for
 person are asked about here. With --json their events have agent_id, subagent and
 depth, which those of the agent itself have not.
 
-With --json each event is a line; text, reasoning and text_withdrawn say of which
-attempt they are.
-
-With --events each event that the execution itself has noted is a line of JSON
-instead: each once, in order, the same at any time, and without any text of users,
-models or tools. Those of sub-agents stand between the events that say that one
-begins, and that it has ended; each agent's are in order, and have its agent_id,
-a depth, and a path: the names by which it was started.
+With --json each line is one thing that happens. What the execution itself has
+noted has a sequence number: each of these comes once, in order, the same at any
+time, with what it is about beside: texts, arguments, results of people. Between
+them, without numbers, stands what only the moment knows: text as it arrives,
+retries of the server, that no worker is up (starter help events has all types).
+Those of sub-agents stand between the events that say that one begins, and that it
+has ended, and have a path: the names by which it was started. With --after N the
+first N events of the execution itself are left out.
 
 Where no server is configured, what the execution needs to go on is brought up,
 as run does. What the server has deleted, or where none can be reached, is shown
@@ -49,8 +49,8 @@ by the records (starter help operations): the steps that were taken, and the end
   starter watch notes --execution 2
   starter watch notes --json | jq -r .type
   starter watch notes --json | jq -j 'select(.type == "text").text'
-  starter watch notes --events | jq -c 'select(.usage).usage'
-  starter watch notes --events | jq -c 'select(.depth | not)'`,
+  starter watch notes --json --after 120
+  starter watch notes --json | jq -c 'select(.sequence and (.path | not))'`,
 		Args:              arguments("starter watch notes", "id"),
 		ValidArgsFunction: p.completeIDs,
 		RunE: func(command *cobra.Command, args []string) error {
@@ -67,10 +67,8 @@ by the records (starter help operations): the steps that were taken, and the end
 				return err
 			}
 			q := followed{stack: s, view: p.newView(args[0], s.UI(args[0]))}
-			switch {
-			case exactly:
-				q.view, q.events, q.exactly = render.Blind(), true, true
-			case p.flags.json:
+			q.after = after
+			if p.flags.json {
 				q.view, q.events = render.JSONView(p.out), true
 			}
 			return p.fromRecords(func(ctx context.Context, _ *local.Stack, id string) error {
@@ -80,7 +78,7 @@ by the records (starter help operations): the steps that were taken, and the end
 	}
 	executionFlag(command, &number)
 	rawFlag(command, p)
-	command.Flags().BoolVar(&exactly, "events", false, "write the events that the execution itself has noted, one a line, in JSON")
+	command.Flags().Int64Var(&after, "after", 0, "leave out the execution's own events up to this sequence number")
 	f.Register(command.Flags())
 	return command
 }
@@ -91,8 +89,8 @@ type followed struct {
 	view  render.View
 	// events: JSON has gone to standard output, so that the answer is not written again.
 	events bool
-	// exactly shows, in place of the view, what the execution itself has noted.
-	exactly bool
+	// after leaves out the execution's own events up to a sequence number.
+	after int64
 }
 
 // followNew follows an execution that this command has begun.
@@ -131,12 +129,8 @@ func (p *program) showToEnd(ctx context.Context, q followed, x *client.Execution
 		case <-ctx.Done():
 		}
 	}()
-	show := p.showEvents
-	if q.exactly {
-		show = p.writeEvents
-	}
 	var result client.Result
-	err := show(ctx, q, x)
+	err := p.showEvents(ctx, q, x)
 	if err == nil {
 		err = ctx.Err()
 	}
@@ -153,10 +147,8 @@ func (p *program) showToEnd(ctx context.Context, q followed, x *client.Execution
 func (p *program) showEvents(ctx context.Context, q followed, x *client.Execution) error {
 	asks := p.newAsker(ctx, q.stack.Agents, x.ID)
 	defer asks.close()
-	for event, err := range q.stack.Agents.Follow(ctx, x.ID, client.FollowOptions{Number: x.Number, Tree: true}) {
-		if err != nil {
-			return err
-		}
+	followed := q.stack.Agents.Follow(ctx, x.ID, client.FollowOptions{Number: x.Number, After: q.after, Tree: true})
+	return each(p, followed, func(event client.Event) error {
 		if x.Number == 0 {
 			x.Number = event.Number
 		}
@@ -164,25 +156,15 @@ func (p *program) showEvents(ctx context.Context, q followed, x *client.Executio
 			event.Reason = cmp.Or(q.stack.Full(), event.Reason)
 		}
 		q.view.Show(event)
-		asked := event.Type == client.EventApprovalAsked || event.Type == client.EventQuestionAsked
-		switch over := event.Type == client.EventApprovalDecided || event.Type == client.EventQuestionAnswered; {
+		asked := event.Type == domain.EventApprovalRequested || event.Type == domain.EventQuestionAsked
+		switch over := event.Type == domain.EventApprovalDecided || event.Type == domain.EventQuestionAnswered; {
 		case !asked && !over:
 		case asks != nil:
 			asks.take(event)
 		case asked && !q.events:
 			p.warn(p.howToAnswer(agentOf(x.ID, event), event))
 		}
-	}
-	return nil
-}
-
-// writeEvents writes each event as a line of JSON. What is gone is said.
-func (p *program) writeEvents(ctx context.Context, q followed, x *client.Execution) error {
-	return each(p, q.stack.Agents.TreeEvents(ctx, x.ID, x.Number), func(event client.TreeEvent) error {
-		if started, ok := event.Event.(domain.AgentExecutionStarted); ok && len(event.Path) == 0 {
-			x.Number = started.Number
-		}
-		return p.out.JSON(event)
+		return nil
 	})
 }
 

@@ -18,7 +18,7 @@ func (s session) accountPage(request account.Request) (account.Page, error) {
 	request = request.Of(s.held(held))
 	w := account.Writer{Request: request, Page: account.Page{Held: s.held(held), Revision: s.revision()}}
 	err := s.writeExecutions(&w, held)
-	if err == nil && s.writeSteps(&w, held) && s.writeEvents(&w, held) && s.writeMessages(&w, held) {
+	if err == nil && s.writeSteps(&w, held) && s.writeEvents(&w, held) && s.writeMessages(&w, held) && s.writeCurrent(&w) {
 		err = s.writeHead(&w)
 	}
 	return w.Page, refusal(err)
@@ -128,6 +128,21 @@ func (s session) writeSteps(w *account.Writer, held []heldExecution) bool {
 	return true
 }
 
+// writeCurrent puts the step in progress on the page.
+func (s session) writeCurrent(w *account.Writer) bool {
+	current, ok := s.state.CurrentStep()
+	if !ok {
+		return true
+	}
+	number := s.state.ExecutionCount()
+	step := domain.StepExecution{Step: current}
+	step.StartedAt, _ = s.state.CurrentStepStartedAt()
+	return w.Add(account.Cursor{Part: account.Current}, number, step.Size, func(a *account.Account) {
+		step.Step = step.Step.Trimmed(domain.MaxPage)
+		a.Current = &account.Step{Execution: number, WireStep: step.Wire()}
+	})
+}
+
 func (s session) writeEvents(w *account.Writer, held []heldExecution) bool {
 	if !w.Wants(account.Events) {
 		return true
@@ -201,7 +216,7 @@ func (s session) revision() domain.Digest {
 func (s session) accountHead(request account.Request) (account.Head, error) {
 	head := account.Head{
 		AgentID: s.in.AgentID, Name: s.in.Name, Run: s.ownRun(),
-		Doing: s.doing, Since: s.since, Lacking: s.lacking, Open: s.in.Name != "" && !s.mail.Closed(), Suspended: s.mail.Suspended(),
+		Doing: s.doing, Since: s.since, Lacking: s.lacking, InferenceFailure: s.failure, Open: s.in.Name != "" && !s.mail.Closed(), Suspended: s.mail.Suspended(),
 		Position: account.Position{
 			Length: s.talk.Len(), Edits: s.talk.Edits(), From: s.rewindTarget(), Moved: s.records.moved, Base: s.talk.Log().Base(), Segments: s.run.inheritedSegments,
 		},
@@ -218,6 +233,7 @@ func (s session) accountHead(request account.Request) (account.Head, error) {
 		head.Parent = &account.Parent{AgentID: p.AgentID, Subagent: p.Subagent}
 	}
 	if s.resolved != nil {
+		head.Withheld = contract.Rewriter(s.resolved.Hooks)
 		head.Window, head.Context = s.talk.Window(s.resolved), s.talk.Input(s.resolved)
 	}
 	var err error

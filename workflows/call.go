@@ -52,6 +52,7 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 			request.WaitUntil, delay = reply.WaitUntil, reply.WaitUntil.Sub(b.now())
 			ends = func() bool { return b.halted || b.mail.Asked() } // not for a call that was one too many
 			b.note(fmt.Sprintf("step %d: %s waits until %s", b.content.Number, domain.Shorten(wanted.Name, 64), reply.WaitUntil.Format(time.RFC3339)))
+			b.emit(domain.ToolCallWaiting{EventHeader: b.head(), ToolExecutionID: request.ID(), Tool: domain.Shorten(wanted.Name, maxEventText), Until: reply.WaitUntil})
 		case err == nil && options.TaskQueue == "" && b.reroutes(*reply):
 			options.TaskQueue = reply.TaskQueue
 		case err != nil && lossOf(err).Strands(request):
@@ -76,6 +77,10 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 			*reply = progress.NotAgain(request)
 			b.note(fmt.Sprintf("step %d: %s failed (%s), trying again in %s",
 				b.content.Number, domain.Shorten(wanted.Name, 64), loss.Err().Kind, delay))
+			b.emit(domain.ToolCallRetried{
+				EventHeader: b.head(), ToolExecutionID: request.ID(), Tool: domain.Shorten(wanted.Name, maxEventText), Attempt: request.Attempts + 1,
+				Kind: loss.Err().Kind, Code: loss.Err().Code,
+			})
 		}
 		again, ok := b.mail.BackOffCall(ctx, delay, ends, b.hold)
 		if !ok {

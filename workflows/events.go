@@ -28,6 +28,8 @@ type eventLog struct {
 	since time.Time
 	// lacking says which worker lacks what, while another one is waited for.
 	lacking string
+	// failure says why the newest inference failed that has ended; nil: the model answered it.
+	failure *domain.Error
 }
 
 func (l *eventLog) now() time.Time { return workflow.Now(l.root).UTC() }
@@ -60,6 +62,9 @@ func (l *eventLog) head(state domain.AgentState) domain.EventHeader {
 // emit adds an event, made with the head of now.
 func (l *eventLog) emit(event domain.Event) {
 	l.events = append(l.events, domain.RecordedEvent{Event: event})
+	if _, ended := event.(domain.InferenceResponseReceived); ended {
+		l.failure = nil
+	}
 	if l.listen != nil && !workflow.IsReplaying(l.root) {
 		l.listen(event)
 	}

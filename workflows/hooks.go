@@ -61,6 +61,7 @@ func (t *stepRun) failedBy(spec contract.HookSpec, err error) {
 	own.Code, own.Source = domain.CodeHookFailed, spec.Name
 	own.Message = domain.Shorten(fmt.Sprintf("hook %q at %s: %s", spec.Name, spec.Trigger, own.Message), domain.MaxReason)
 	t.hookFailed()
+	t.emit(domain.HookFailed{EventHeader: t.head(), Hook: domain.Shorten(spec.Name, maxEventText), Trigger: spec.Trigger, Kind: own.Kind, Code: own.Code})
 	t.fail(&own)
 }
 
@@ -281,6 +282,7 @@ func (r hookRun) ask(at any) (contract.HookReply, error) {
 	if r.phase == inTools {
 		r.keep() // calls that have begun are seen while it waits
 	}
+	r.emit(domain.HookCalled{EventHeader: r.head(), Hook: domain.Shorten(r.spec.Name, maxEventText), Trigger: r.spec.Trigger})
 	permit, _ := r.mail.Permit(mailbox.ForHook)
 	var reply *contract.HookReply
 	var err error

@@ -60,7 +60,11 @@ func (s session) holdMessage(request contract.SendRequest) contract.SendReply {
 	}
 	if !s.state.HasActiveExecution() {
 		reply.ExecutionID, reply.Number = s.nextExecutionID(), reply.Number+1
+		return reply
 	}
+	s.emit(domain.MessageWaiting{
+		EventHeader: s.head(), MessageID: waits.ID, Bytes: len(request.Prompt), Queued: !waits.Steers(), By: domain.Starter{Program: request.By}.Bounded().Program,
+	})
 	return reply
 }
 
@@ -145,5 +149,8 @@ func findWaiting(waiting []contract.WaitingMessage, id domain.MessageID) (contra
 func (s session) unsend(request contract.UnsendRequest) contract.UnsendReply {
 	w, _ := findWaiting(s.mail.Waiting(), request.MessageID)
 	s.mail.TakeBack(w.ID)
+	if s.state.HasActiveExecution() {
+		s.emit(domain.MessageUnsent{EventHeader: s.head(), MessageID: w.ID})
+	}
 	return contract.UnsendReply{MessageID: w.ID, Delivery: w.Request.IfBusy, Left: len(s.mail.Waiting())}
 }

@@ -31,6 +31,11 @@ func (b *toolBatch) follow(ctx workflow.Context, options workflow.ActivityOption
 	options.TaskQueue = ""               // what is asked counts in no rate
 	options.RetryPolicy.MaximumAttempts = 1
 	for asked := 0; ; asked++ {
+		if asked == 0 || reply.Pending.Status != request.Pending.Status {
+			b.emit(domain.ToolCallWaiting{
+				EventHeader: b.head(), ToolExecutionID: request.ID(), Tool: domain.Shorten(request.Name, maxEventText), Status: domain.Shorten(reply.Pending.Status, maxEventText),
+			})
+		}
 		request.Pending = reply.Pending
 		b.note(fmt.Sprintf("step %d: %s %s; asked again at %s",
 			b.content.Number, domain.Shorten(request.Name, 64), reply.Pending.Says(), reply.Pending.AskAt.Format(time.RFC3339)))

@@ -282,6 +282,13 @@ func (s session) checkPause(request contract.PauseRequest) error {
 func (s session) pause(on bool) func(contract.PauseRequest) contract.PauseReply {
 	return func(contract.PauseRequest) contract.PauseReply {
 		execution, _ := s.state.Execution()
-		return contract.PauseReply{ExecutionID: execution.ID(), Number: s.state.ExecutionCount(), Changed: s.mail.Pause(on)}
+		reply := contract.PauseReply{ExecutionID: execution.ID(), Number: s.state.ExecutionCount(), Changed: s.mail.Pause(on)}
+		switch {
+		case reply.Changed && on:
+			s.emit(domain.AgentExecutionPaused{EventHeader: s.head()})
+		case reply.Changed:
+			s.emit(domain.AgentExecutionResumed{EventHeader: s.head()})
+		}
+		return reply
 	}
 }

@@ -21,6 +21,8 @@ type Account struct {
 	Steps      []Step                 `json:"steps,omitempty"`
 	Messages   []domain.Entry         `json:"messages,omitempty"`
 	Events     []domain.RecordedEvent `json:"events,omitempty"`
+	// Current is the step in progress as far as it is, where it was asked for and there is one.
+	Current *Step `json:"current_step,omitempty"`
 	// Server is absent in what a workflow itself answers, and in records.
 	Server *Server `json:"server,omitempty"`
 	// Missing names what the agent had and nobody has any more.
@@ -44,6 +46,10 @@ type Head struct {
 	Doing   string    `json:"doing,omitzero"`
 	Since   time.Time `json:"since,omitzero"`
 	Lacking string    `json:"lacking,omitzero"`
+	// InferenceFailure says why the newest inference failed that has ended; absent: the model answered it.
+	InferenceFailure *domain.Error `json:"inference_failure,omitempty"`
+	// Withheld is a hook that may rewrite what the model says, so that none of that is shown while it arrives.
+	Withheld string `json:"withheld_by_hook,omitzero"`
 	// Open says that the session takes messages, or will. Paused says that nothing new starts until it is resumed.
 	Open      bool                 `json:"open,omitzero"`
 	Paused    bool                 `json:"paused,omitzero"`
@@ -279,6 +285,8 @@ const (
 	Steps      Part = "steps"
 	Events     Part = "events"
 	Messages   Part = "messages"
+	// Current is the step in progress.
+	Current Part = "current_step"
 	// HeadOf is no list: it comes last, so that it is of no earlier time than they are.
 	HeadOf Part = "head"
 	// State asks for the states of the agent and of its executions, Definition for its configuration.

@@ -18,6 +18,8 @@ type Request struct {
 	// Execution names the one execution that is wanted, with its steps, events and messages: by its number, or as [Newest].
 	// Zero: all that the run holds.
 	Execution int `json:"execution_number,omitzero"`
+	// After leaves out what a reader of one execution has of it already.
+	After Seen `json:"after,omitzero"`
 	// From is where the page begins: the Next of the page before.
 	From Cursor `json:"from,omitzero"`
 	// Bytes bounds the page, where that is less than what a page may have.
@@ -25,6 +27,17 @@ type Request struct {
 	// Unbounded is set by a reader in the same process, to which no page has to be sent: all is on one.
 	Unbounded bool `json:"-"`
 	contract.LargePage
+}
+
+// Seen is how far a reader has read an execution: the numbers of the newest step and event that it has.
+type Seen struct {
+	Step  int   `json:"step,omitzero"`
+	Event int64 `json:"event,omitzero"`
+}
+
+// has reports whether a reader who has seen so much has what stands at a place.
+func (s Seen) has(at Cursor) bool {
+	return at.Part == Steps && at.Item <= s.Step || at.Part == Events && int64(at.Item) <= s.Event
 }
 
 // Newest stands for the number of the agent's newest execution.
@@ -43,7 +56,7 @@ type Cursor struct {
 }
 
 // order is that of the parts on pages.
-var order = []Part{"", Executions, Steps, Events, Messages, HeadOf}
+var order = []Part{"", Executions, Steps, Events, Messages, Current, HeadOf}
 
 // Check refuses a request that names no part of an account.
 func (r Request) Check() error {
@@ -54,6 +67,9 @@ func (r Request) Check() error {
 	}
 	if r.Execution < Newest {
 		return domain.Errorf(domain.Invalid, "execution_number: is %d; executions are counted from 1, 0 stands for all, and %d for the newest", r.Execution, Newest)
+	}
+	if r.After != (Seen{}) && (r.Execution == 0 || r.After.Step < 0 || r.After.Event < 0) {
+		return domain.Errorf(domain.Invalid, "after: is step %d and event %d of execution %d; steps, events and executions are counted from 1", r.After.Step, r.After.Event, r.Execution)
 	}
 	if r.Bytes < 0 {
 		return domain.Errorf(domain.Invalid, "bytes: is %d; give a number from 1 on, or 0 for as many as a page may have", r.Bytes)
@@ -139,7 +155,7 @@ func (w *Writer) Add(at Cursor, execution int, size func() int, put func(*Accoun
 	if w.Page.Next != nil {
 		return false
 	}
-	if !w.Wants(at.Part) || at.before(w.From) || w.Execution > 0 && execution != w.Execution {
+	if !w.Wants(at.Part) || at.before(w.From) || w.After.has(at) || w.Execution > 0 && execution != w.Execution {
 		return true
 	}
 	if !w.Unbounded {
@@ -171,6 +187,9 @@ func (a Account) With(next Account) Account {
 	a.Executions = append(a.Executions, next.Executions...)
 	a.Steps, a.Messages, a.Events = append(a.Steps, next.Steps...), append(a.Messages, next.Messages...), append(a.Events, next.Events...)
 	a.Missing = append(a.Missing, next.Missing...)
+	if next.Current != nil {
+		a.Current = next.Current
+	}
 	if next.Head != nil {
 		a.Head = next.Head
 	}
@@ -195,7 +214,7 @@ func (a Account) Only(r Request) Account {
 
 // wanted are the items of a list that a request asks for.
 func wanted[T any](r Request, list []T, at func(T) Cursor) []T {
-	return slices.DeleteFunc(slices.Clone(list), func(one T) bool { return !r.Wants(at(one).Part) || at(one).before(r.From) })
+	return slices.DeleteFunc(slices.Clone(list), func(one T) bool { return !r.Wants(at(one).Part) || at(one).before(r.From) || r.After.has(at(one)) })
 }
 
 // After returns the account of a run with what an earlier run has of what comes before.
@@ -233,9 +252,9 @@ func (a Account) After(earlier Account, held Held) Account {
 		}
 	}
 	oldest.Missing = earlier.Missing
-	head, server := a.Head, a.Server
+	head, server, current := a.Head, a.Server, a.Current
 	a = oldest.With(a)
-	a.Head, a.Server = head, server
+	a.Head, a.Server, a.Current = head, server, current
 	return a
 }
 
@@ -275,10 +294,14 @@ func (h Held) Reaches(r Request) bool {
 
 // first is the number of the first step or event of an execution that is wanted.
 func (r Request) first(part Part, execution int) int {
-	if r.From.Part == part && r.From.Execution == execution {
-		return max(r.From.Item, 1)
+	first := 1
+	if r.Execution == execution {
+		first += map[Part]int{Steps: r.After.Step, Events: int(r.After.Event)}[part]
 	}
-	return 1
+	if r.From.Part == part && r.From.Execution == execution {
+		first = max(r.From.Item, first)
+	}
+	return first
 }
 
 // firstMessage is the index of the first message that is wanted, as far as that is known.

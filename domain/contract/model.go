@@ -129,8 +129,9 @@ type Heartbeat struct {
 	// Reasoning is the end of the reasoning so far, and ReasoningLength how many bytes there are.
 	Reasoning       string `json:"reasoning,omitzero"`
 	ReasoningLength int    `json:"reasoning_length,omitzero"`
-	// Progress is what a tool last told of its progress.
-	Progress *Progress `json:"progress,omitempty"`
+	// Progress is what a tool last told of its progress, and Call the call of it.
+	Progress *Progress              `json:"progress,omitempty"`
+	Call     domain.ToolExecutionID `json:"tool_execution_id,omitzero"`
 }
 
 // A Progress is how far a tool call is, in the tool's own words.

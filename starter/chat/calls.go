@@ -31,25 +31,25 @@ func (p *part) follows(key callKey) bool {
 func (t *talk) heardCall(key callKey, e client.Event) {
 	p := t.callAt(key, e)
 	switch e.Type {
-	case client.EventApprovalAsked:
+	case domain.EventApprovalRequested:
 		p.call, p.at = callWaits, ""
-	case client.EventQuestionAsked:
+	case domain.EventQuestionAsked:
 		p.call, p.at = callAsks, ""
-	case client.EventApprovalDecided:
+	case domain.EventApprovalDecided:
 		p.decided(e)
-	case client.EventTool:
+	case domain.EventToolCallStarted:
 		p.call, p.began = callRuns, e.Time
 		if e.Arguments != "" { // those that run may be a person's own
 			p.text = render.CallWords(e.Tool, e.Arguments)
 		}
 	case client.EventToolProgress:
 		p.at = e.Text
-	case client.EventToolDone:
+	case domain.EventToolCallCompleted:
 		p.done(e)
-	case client.EventNotRun:
+	case domain.EventToolCallBlocked:
 		p.call, p.at = callNotRun, ""
 		if e.Error != nil {
-			p.at = e.Error.Message
+			p.at = render.Why(e.Error)
 		}
 	default:
 	}
@@ -75,7 +75,7 @@ func (p *part) done(e client.Event) {
 	if e.Error == nil {
 		return
 	}
-	p.call, p.at = callFailed, e.Error.Message
+	p.call, p.at = callFailed, render.Why(e.Error)
 	if e.Error.Code == domain.CodeOutcomeUnknown {
 		p.call = callUnknown
 	}

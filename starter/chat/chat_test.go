@@ -115,9 +115,9 @@ func pays(arguments string) domain.PendingApproval {
 
 // asked has a call wait.
 func (s *sitting) asked(call domain.PendingApproval) *sitting {
-	s.hears(client.Event{Type: client.EventBegan}, client.Event{Type: client.EventStep, Step: 1},
-		client.Event{Type: client.EventAnswered, Step: 1, Text: "I pay."},
-		client.Event{Type: client.EventApprovalAsked, Step: 1, Tool: call.Tool, Arguments: call.Arguments, ToolExecutionID: call.ToolExecutionID, Approval: &call.Approval})
+	s.hears(client.Event{Type: domain.EventExecutionStarted}, client.Event{Type: domain.EventStepStarted, Step: 1},
+		client.Event{Type: domain.EventInferenceReceived, Step: 1, Text: "I pay."},
+		client.Event{Type: domain.EventApprovalRequested, Step: 1, Tool: call.Tool, Arguments: call.Arguments, ToolExecutionID: call.ToolExecutionID, Approval: &call.Approval})
 	s.take(looked{view: contract.StatusView{
 		Number: 3, Status: domain.StatusInProgress, Open: true, StepCount: 1, PendingApprovals: []domain.PendingApproval{call}, Model: "openai/gpt-5-mini",
 	}})
@@ -185,10 +185,10 @@ func TestInterrupts(t *testing.T) {
 	require.Equal(t, []want{wantLeave{}}, s.after(time.Second).keys(ctrlC))
 
 	s = sit(t, 80, 24).idle()
-	s.hears(client.Event{Type: client.EventBegan}, client.Event{Type: client.EventStep, Step: 1}, client.Event{Type: client.EventText, Step: 1, Text: "so"})
+	s.hears(client.Event{Type: domain.EventExecutionStarted}, client.Event{Type: domain.EventStepStarted, Step: 1}, client.Event{Type: client.EventText, Step: 1, Text: "so"})
 	require.Equal(t, []want{wantStop{contract.StopNow}}, s.keys(ctrlC))
 	require.Equal(t, []want{wantStop{contract.StopNow}}, s.after(3*time.Second).keys(ctrlC), "that was long ago")
-	s.hears(client.Event{Type: client.EventAnswered, Step: 1, Text: "so"}, client.Event{Type: client.EventTool, Step: 1, Tool: "pay"})
+	s.hears(client.Event{Type: domain.EventInferenceReceived, Step: 1, Text: "so"}, client.Event{Type: domain.EventToolCallStarted, Step: 1, Tool: "pay"})
 	require.Equal(t, []want{wantStop{contract.AfterInference}}, s.after(3*time.Second).keys(ctrlC))
 	require.Equal(t, []want{wantLeave{}}, s.keys(ctrlC))
 	e, _ := s.Ending()
@@ -299,7 +299,7 @@ func TestDecidesOnlyWhatIsSeen(t *testing.T) {
 func TestSlash(t *testing.T) {
 	t.Parallel()
 	running := func(s *sitting) {
-		s.hears(client.Event{Type: client.EventBegan}, client.Event{Type: client.EventStep, Step: 1})
+		s.hears(client.Event{Type: domain.EventExecutionStarted}, client.Event{Type: domain.EventStepStarted, Step: 1})
 	}
 	for line, test := range map[string]struct {
 		busy bool
@@ -361,8 +361,8 @@ func TestFollowedAgain(t *testing.T) {
 	t.Parallel()
 	s := sit(t, 80, 24).idle()
 	events := []client.Event{
-		{Type: client.EventBegan}, {Type: client.EventStep, Step: 1}, {Type: client.EventText, Step: 1, Text: "so it"},
-		{Type: client.EventAnswered, Step: 1, Text: "so it is", Usage: domain.Usage{InputTokens: 3, OutputTokens: 4}},
+		{Type: domain.EventExecutionStarted}, {Type: domain.EventStepStarted, Step: 1}, {Type: client.EventText, Step: 1, Text: "so it"},
+		{Type: domain.EventInferenceReceived, Step: 1, Text: "so it is", Usage: domain.Usage{InputTokens: 3, OutputTokens: 4}},
 	}
 	s.hears(events...)
 	once := s.talk.draw(s.cfg.Theme, 80, s.now)
@@ -412,18 +412,18 @@ func TestPastesOfManyLines(t *testing.T) {
 func TestCallsInTheirOrder(t *testing.T) {
 	t.Parallel()
 	s := sit(t, 80, 24).idle()
-	s.hears(client.Event{Type: client.EventBegan}, client.Event{Type: client.EventStep, Step: 1}, client.Event{Type: client.EventAnswered, Step: 1, Text: "Three."},
-		client.Event{Type: client.EventApprovalAsked, Step: 1, Position: 2, Tool: "third"},
-		client.Event{Type: client.EventTool, Step: 1, Position: 0, Tool: "first"},
-		client.Event{Type: client.EventTool, Step: 1, Position: 1, Tool: "ask_user"},
-		client.Event{Type: client.EventQuestionAsked, Step: 1, Position: 1, Tool: "ask_user", Question: &domain.Question{Text: "Which city?"}})
+	s.hears(client.Event{Type: domain.EventExecutionStarted}, client.Event{Type: domain.EventStepStarted, Step: 1}, client.Event{Type: domain.EventInferenceReceived, Step: 1, Text: "Three."},
+		client.Event{Type: domain.EventApprovalRequested, Step: 1, Position: 2, Tool: "third"},
+		client.Event{Type: domain.EventToolCallStarted, Step: 1, Position: 0, Tool: "first"},
+		client.Event{Type: domain.EventToolCallStarted, Step: 1, Position: 1, Tool: "ask_user"},
+		client.Event{Type: domain.EventQuestionAsked, Step: 1, Position: 1, Tool: "ask_user", Question: &domain.Question{Text: "Which city?"}})
 	screen := s.View().Content
 	require.Less(t, strings.Index(screen, "first"), strings.Index(screen, "? ask_user · waits for an answer"))
 	require.Less(t, strings.Index(screen, "ask_user"), strings.Index(screen, "? third"))
 	require.NotContains(t, screen, "Which city?", "the panel asks it")
-	s.hears(client.Event{Type: client.EventQuestionAnswered, Step: 1, Position: 1, Tool: "ask_user", Text: "Oslo", Answer: &domain.Answer{Outcome: domain.AnsweredByPerson, By: "ann"}},
-		client.Event{Type: client.EventToolDone, Step: 1, Position: 1, Tool: "ask_user"},
-		client.Event{Type: client.EventCut, Step: 2, Outcome: contract.BilledFailure, Error: domain.Errorf(domain.Unavailable, "it went away")},
+	s.hears(client.Event{Type: domain.EventQuestionAnswered, Step: 1, Position: 1, Tool: "ask_user", Text: "Oslo", Answer: &domain.Answer{Outcome: domain.AnsweredByPerson, By: "ann"}},
+		client.Event{Type: domain.EventToolCallCompleted, Step: 1, Position: 1, Tool: "ask_user"},
+		client.Event{Type: domain.EventInferenceReceived, Step: 2, Outcome: contract.BilledFailure, Error: domain.Errorf(domain.Unavailable, "it went away")},
 		client.Event{Type: client.EventRetry, Step: 2, Attempt: 2, Reason: "it went away"})
 	screen = s.View().Content
 	require.Contains(t, screen, "✓ ask_user")
@@ -443,7 +443,7 @@ func TestEndingOfAClosedSession(t *testing.T) {
 
 // poses has a call ask the person.
 func (s *sitting) poses(id domain.ToolExecutionID, q domain.Question) *sitting {
-	s.hears(client.Event{Type: client.EventBegan}, client.Event{Type: client.EventStep, Step: 1})
+	s.hears(client.Event{Type: domain.EventExecutionStarted}, client.Event{Type: domain.EventStepStarted, Step: 1})
 	s.take(looked{view: contract.StatusView{Number: 3, Status: domain.StatusInProgress, Open: true, PendingQuestions: []domain.PendingQuestion{
 		{PendingCall: domain.PendingCall{ToolExecutionID: id, Step: 1, Tool: "ask_user"}, Question: q, Answer: domain.Answer{AskedAt: noon}},
 	}}})

@@ -119,7 +119,6 @@ func (f *feed) recall(ctx context.Context, live domain.ExecutionID) error {
 
 // follow gives what happens in an execution until it has ended.
 func (f *feed) follow(ctx context.Context, number int, id domain.ExecutionID) {
-	withheld := false
 	for event, err := range f.agents.Follow(ctx, f.id, client.FollowOptions{Number: number, Tree: true}) {
 		if err != nil {
 			if ctx.Err() == nil {
@@ -128,13 +127,7 @@ func (f *feed) follow(ctx context.Context, number int, id domain.ExecutionID) {
 			}
 			return
 		}
-		withheld = withheld || event.Type == client.EventWithheld && event.AgentID.IsZero()
 		f.give(heard{event})
-	}
-	if withheld {
-		if result, err := f.agents.Result(ctx, f.id, number); err == nil {
-			f.give(concluded{result.Answer})
-		}
 	}
 	// What it has added was shown, but for what was said to it meanwhile. Where that fails the next look reads it.
 	_ = f.recall(ctx, id)

@@ -48,7 +48,7 @@ func TestSaysHowToGoOn(t *testing.T) {
 		"── stopped (user_requested) · 0 steps":               {Status: domain.StatusStopped, StopReason: domain.UserRequested},
 	} {
 		s := sit(t, 120, 24).idle()
-		s.hears(client.Event{Type: client.EventBegan}, client.Event{Type: client.EventEnded, Ended: &ended})
+		s.hears(client.Event{Type: domain.EventExecutionStarted}, client.Event{Type: client.EventEnded, Ended: &ended})
 		require.Contains(t, s.View().Content, want)
 	}
 	s := sit(t, 120, 24)

@@ -91,14 +91,14 @@ func (m *Model) messaged(e client.Event) {
 		return
 	}
 	switch e.Type {
-	case client.EventMessageWaits:
+	case domain.EventMessageWaiting:
 		m.inbox.add(pending{WaitingView: *e.Message})
-	case client.EventMessageRead:
+	case domain.EventMessageReceived:
 		if p, waited := m.inbox.drop(e.Message.ID); waited {
 			m.talk.add(&part{kind: said, text: p.Text, cut: false})
 			m.inbox.shown = append(m.inbox.shown, p)
 		}
-	case client.EventMessageUnsent:
+	case domain.EventMessageUnsent:
 		if _, waited := m.inbox.drop(e.Message.ID); waited {
 			m.talk.note("a message was taken back: " + render.MessageText(*e.Message))
 		}

@@ -16,7 +16,7 @@ import (
 func (s *sitting) working() (*sitting, domain.ExecutionID) {
 	id := domain.ExecutionID{UUID: uuid.New()}
 	s.take(looked{view: contract.StatusView{Number: 3, ExecutionID: id, Status: domain.StatusInProgress, Open: true, Model: "openai/gpt-5-mini"}})
-	s.hears(client.Event{Type: client.EventBegan}, client.Event{Type: client.EventStep, Step: 1})
+	s.hears(client.Event{Type: domain.EventExecutionStarted}, client.Event{Type: domain.EventStepStarted, Step: 1})
 	return s, id
 }
 
@@ -41,10 +41,10 @@ func TestSteers(t *testing.T) {
 	w, view := s.waits("and this")
 	require.Equal(t, []any{contract.SteerIfBusy, execution}, []any{w.delivery, w.execution})
 	require.Contains(t, s.screenText(), "> and this\n  · waits for the next step · /unsend "+view.ID.String()[:8])
-	s.hears(client.Event{Type: client.EventMessageWaits, Message: &view})
+	s.hears(client.Event{Type: domain.EventMessageWaiting, Message: &view})
 	require.Len(t, s.inbox.waiting, 1, "it is the same")
 	require.Zero(t, countSaid(s, "and this"))
-	s.hears(client.Event{Type: client.EventMessageRead, Message: &view})
+	s.hears(client.Event{Type: domain.EventMessageReceived, Message: &view})
 	require.Equal(t, 1, countSaid(s, "and this"))
 	require.Empty(t, s.inbox.waiting)
 	entry := userEntry("and this", execution)
@@ -58,7 +58,7 @@ func TestSteers(t *testing.T) {
 	entry = userEntry("more", execution)
 	entry.Message.ID = other.ID
 	s.take(recalled{entries: []domain.Entry{entry}, live: execution})
-	s.hears(client.Event{Type: client.EventMessageRead, Message: &other})
+	s.hears(client.Event{Type: domain.EventMessageReceived, Message: &other})
 	require.Equal(t, 1, countSaid(s, "more"))
 	require.Empty(t, s.inbox.waiting)
 }
@@ -76,7 +76,7 @@ func TestQueues(t *testing.T) {
 	require.Equal(t, "gpt-5", w.model.Model)
 	next := domain.ExecutionID{UUID: uuid.New()}
 	s.take(recalled{entries: []domain.Entry{userEntry("then this", next)}, live: next})
-	s.hears(client.Event{Type: client.EventBegan, Number: 4}, client.Event{Type: client.EventMessageRead, Number: 4, Message: &view})
+	s.hears(client.Event{Type: domain.EventExecutionStarted, Number: 4}, client.Event{Type: domain.EventMessageReceived, Number: 4, Message: &view})
 	require.Equal(t, 1, countSaid(s, "then this"))
 	require.Len(t, s.inbox.waiting, 1)
 	require.Empty(t, s.says("/queue"))

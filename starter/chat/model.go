@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -129,10 +128,6 @@ func (m *Model) take(msg tea.Msg) []want {
 		return m.heard(msg.Event)
 	case retold:
 		m.retold(msg)
-	case concluded:
-		if text := strings.TrimSpace(msg.answer); text != "" {
-			m.talk.add(&part{kind: answered, text: text})
-		}
 	case looked:
 		return m.looked(msg)
 	case lost:
@@ -197,15 +192,13 @@ func (m *Model) heard(e client.Event) []want {
 	m.turn.heard(e)
 	m.messaged(e)
 	switch e.Type {
-	case client.EventApprovalDecided, client.EventQuestionAnswered:
+	case domain.EventApprovalDecided, domain.EventQuestionAnswered:
 		m.decided(e.ToolExecutionID)
 		return m.look()
-	case client.EventToolDone:
-		if !e.ChildID.IsZero() {
-			m.gather()
-			return m.look() // what it has cost counts here now
-		}
-	case client.EventEnded:
+	case domain.EventSubagentCompleted:
+		m.gather()
+		return m.look() // what it has cost counts here now
+	case domain.EventExecutionCompleted, domain.EventExecutionFailed, client.EventEnded:
 		m.pending = pendings{}
 		for _, sub := range m.subagents.order {
 			sub.stopsWaiting()
@@ -217,7 +210,7 @@ func (m *Model) heard(e client.Event) []want {
 			}
 		}
 		return append(m.look(), m.send()...)
-	case client.EventApprovalAsked, client.EventQuestionAsked, client.EventStep, client.EventAnswered:
+	case domain.EventApprovalRequested, domain.EventQuestionAsked, domain.EventStepStarted, domain.EventInferenceReceived:
 		return m.look()
 	default:
 	}

@@ -70,7 +70,7 @@ func (m *Model) retold(msg retold) {
 		switch sub := m.subagents.all[e.ChildID]; {
 		case !e.AgentID.IsZero():
 			m.heardBelow(e.Event, true)
-		case e.Type == client.EventTool && sub == nil:
+		case e.Type == domain.EventSubagentSpawning && sub == nil:
 			m.subagents.joinPast(&m.talk, e)
 		default:
 			m.subagents.over(e.Event)

@@ -60,7 +60,7 @@ func (p *pendings) drop(id domain.ToolExecutionID) {
 
 // join notes that a call of a talk has started a sub-agent. One that is told of once more begins anew.
 func (s *subagents) join(t *talk, e client.Event) {
-	if e.Type != client.EventTool || e.ChildID.IsZero() {
+	if e.Type != domain.EventSubagentSpawning {
 		return
 	}
 	t.callAt(callKey{e.Number, e.Step, e.Position}, e).sub = s.add(e)
@@ -80,14 +80,14 @@ func (s *subagents) add(e client.Event) *subagent {
 // over are those that a call has started and that its end tells of, where they did not themselves.
 func (s *subagents) over(e client.Event) {
 	sub := s.all[e.ChildID]
-	if e.Type != client.EventToolDone || sub == nil {
+	if e.Type != domain.EventSubagentCompleted || sub == nil {
 		return
 	}
 	sub.stopsWaiting()
 	if sub.ended == nil && sub.lost == "" {
 		sub.lost = "its end is not told"
 		if e.Error != nil {
-			sub.lost = e.Error.Message
+			sub.lost = render.Why(e.Error)
 		}
 	}
 }
@@ -110,23 +110,27 @@ func (s *subagent) heard(e client.Event) {
 		s.turn.heard(e)
 	}
 	switch e.Type {
-	case client.EventBegan:
+	case domain.EventExecutionStarted:
 		s.ended, s.lost = nil, ""
 		s.talk.heard(e)
-	case client.EventAnswered:
+	case domain.EventInferenceReceived:
+		if e.Error != nil {
+			s.talk.heard(e)
+			break
+		}
 		s.talk.add(&part{kind: stepped, number: e.Number, text: stepWords(e)})
 	case client.EventGone:
 		s.lost = e.Reason
-	case client.EventEnded:
+	case domain.EventExecutionCompleted, domain.EventExecutionFailed, client.EventEnded:
 		s.stopsWaiting()
 		if s.ended = e.Ended; !s.turn.began.IsZero() {
 			s.took = e.Time.Sub(s.turn.began)
 		}
 		s.talk.closes(e)
-	case client.EventApprovalAsked, client.EventQuestionAsked:
+	case domain.EventApprovalRequested, domain.EventQuestionAsked:
 		s.waits = append(s.waits, waitingWords{e.ToolExecutionID, render.CallWords(e.Tool, e.Arguments)})
 		s.talk.heard(e)
-	case client.EventApprovalDecided, client.EventQuestionAnswered:
+	case domain.EventApprovalDecided, domain.EventQuestionAnswered:
 		s.decided(e.ToolExecutionID)
 		s.talk.heard(e)
 	default:
@@ -166,9 +170,9 @@ func (m *Model) heardBelow(e client.Event, past bool) []want {
 		return nil
 	}
 	switch e.Type {
-	case client.EventApprovalDecided, client.EventQuestionAnswered, client.EventEnded:
+	case domain.EventApprovalDecided, domain.EventQuestionAnswered, domain.EventExecutionCompleted, domain.EventExecutionFailed, client.EventEnded:
 		m.gather()
-	case client.EventApprovalAsked, client.EventQuestionAsked, client.EventAnswered:
+	case domain.EventApprovalRequested, domain.EventQuestionAsked, domain.EventInferenceReceived:
 		return sub.look()
 	default:
 	}

@@ -33,21 +33,21 @@ func belowEvents() []client.Event {
 	call := pays(`{"to": "acme", "amount": 5}`)
 	return slices.Concat(
 		[]client.Event{
-			{Type: client.EventBegan}, {Type: client.EventStep, Step: 1}, {Type: client.EventAnswered, Step: 1, Text: "I have two look into it."},
-			{Type: client.EventTool, Step: 1, Position: 0, Tool: "spawn_subagent", Arguments: `{"subagent":"researcher","prompt":"look"}`, ChildID: researcher, ChildName: "researcher"},
-			{Type: client.EventTool, Step: 1, Position: 1, Tool: "critic", Arguments: `{"prompt":"criticize"}`, ChildID: critic, ChildName: "critic"},
+			{Type: domain.EventExecutionStarted}, {Type: domain.EventStepStarted, Step: 1}, {Type: domain.EventInferenceReceived, Step: 1, Text: "I have two look into it."},
+			{Type: domain.EventToolCallStarted, Step: 1, Position: 0, Tool: "spawn_subagent", Arguments: `{"subagent":"researcher","prompt":"look"}`, ChildID: researcher, ChildName: "researcher"},
+			{Type: domain.EventToolCallStarted, Step: 1, Position: 1, Tool: "critic", Arguments: `{"prompt":"criticize"}`, ChildID: critic, ChildName: "critic"},
 		},
 		by(researcher, "researcher", 1,
-			client.Event{Type: client.EventBegan}, client.Event{Type: client.EventStep, Step: 1},
-			client.Event{Type: client.EventAnswered, Step: 1, Text: "I have it read,\nand pay then.", Usage: domain.Usage{InputTokens: 1200, OutputTokens: 34}},
-			client.Event{Type: client.EventTool, Step: 1, Tool: "reader", Arguments: `{"prompt":"read"}`, ChildID: reader, ChildName: "reader"}),
-		by(reader, "reader", 2, client.Event{Type: client.EventBegan}, client.Event{Type: client.EventStep, Step: 1}),
+			client.Event{Type: domain.EventExecutionStarted}, client.Event{Type: domain.EventStepStarted, Step: 1},
+			client.Event{Type: domain.EventInferenceReceived, Step: 1, Text: "I have it read,\nand pay then.", Usage: domain.Usage{InputTokens: 1200, OutputTokens: 34}},
+			client.Event{Type: domain.EventToolCallStarted, Step: 1, Tool: "reader", Arguments: `{"prompt":"read"}`, ChildID: reader, ChildName: "reader"}),
+		by(reader, "reader", 2, client.Event{Type: domain.EventExecutionStarted}, client.Event{Type: domain.EventStepStarted, Step: 1}),
 		by(critic, "critic", 1,
-			client.Event{Type: client.EventBegan}, client.Event{Type: client.EventStep, Step: 1}, client.Event{Type: client.EventAnswered, Step: 1, Text: "All is well."},
+			client.Event{Type: domain.EventExecutionStarted}, client.Event{Type: domain.EventStepStarted, Step: 1}, client.Event{Type: domain.EventInferenceReceived, Step: 1, Text: "All is well."},
 			client.Event{Type: client.EventEnded, Ended: &contract.Outcome{Status: domain.StatusCompleted, StopReason: domain.Completed, Steps: 1, Usage: domain.Usage{InputTokens: 90}, CostNanoUSD: 20_000}}),
-		[]client.Event{{Type: client.EventToolDone, Step: 1, Position: 1, Tool: "critic", ChildID: critic}},
+		[]client.Event{{Type: domain.EventToolCallCompleted, Step: 1, Position: 1, Tool: "critic", ChildID: critic}},
 		by(researcher, "researcher", 1,
-			client.Event{Type: client.EventApprovalAsked, Step: 1, Position: 1, Tool: call.Tool, Arguments: call.Arguments, ToolExecutionID: call.ToolExecutionID, Approval: &call.Approval}),
+			client.Event{Type: domain.EventApprovalRequested, Step: 1, Position: 1, Tool: call.Tool, Arguments: call.Arguments, ToolExecutionID: call.ToolExecutionID, Approval: &call.Approval}),
 	)
 }
 
@@ -82,11 +82,11 @@ func TestSubagents(t *testing.T) {
 	word := client.Word{Call: call.ToolExecutionID, Digest: call.Digest, By: "ann"}
 	require.Equal(t, []want{wantDecide{decision{word: word, of: researcher.String()}}}, s.after(time.Minute).says("y"))
 	s.take(did{call: call.ToolExecutionID})
-	s.hears(by(researcher, "researcher", 1, client.Event{Type: client.EventApprovalDecided, Step: 1, Position: 1, Tool: "pay", ToolExecutionID: call.ToolExecutionID, Approval: &domain.Approval{Decision: domain.Approved}})...)
+	s.hears(by(researcher, "researcher", 1, client.Event{Type: domain.EventApprovalDecided, Step: 1, Position: 1, Tool: "pay", ToolExecutionID: call.ToolExecutionID, Approval: &domain.Approval{Decision: domain.Approved}})...)
 	require.NotContains(t, s.View().Content, "y runs it")
 	require.Zero(t, s.waiting())
 
-	s.hears(client.Event{Type: client.EventToolDone, Step: 1, Tool: "spawn_subagent", ChildID: researcher, Error: domain.Errorf(domain.Unavailable, "it was terminated from outside")})
+	s.hears(client.Event{Type: domain.EventToolCallCompleted, Step: 1, Tool: "spawn_subagent", ChildID: researcher, Error: domain.Errorf(domain.Unavailable, "it was terminated from outside")})
 	require.Contains(t, s.View().Content, "researcher 3f0a3c5e · it was terminated from outside", "it tells no end itself")
 	s.take(looked{of: researcher, view: contract.StatusView{Number: 1, Status: domain.StatusInProgress, PendingApprovals: []domain.PendingApproval{call}}})
 	require.Zero(t, s.waiting(), "what comes late is of one that is over")
@@ -97,7 +97,7 @@ func TestASubagentAsks(t *testing.T) {
 	t.Parallel()
 	s := sit(t, 80, 40).idle()
 	s.hears(belowEvents()[:5]...)
-	s.hears(by(critic, "critic", 1, client.Event{Type: client.EventBegan})...)
+	s.hears(by(critic, "critic", 1, client.Event{Type: domain.EventExecutionStarted})...)
 	id := domain.ToolExecutionID{UUID: uuid.New()}
 	s.take(looked{of: critic, view: contract.StatusView{Number: 1, Status: domain.StatusInProgress, PendingQuestions: []domain.PendingQuestion{
 		{PendingCall: domain.PendingCall{ToolExecutionID: id, Step: 1, Tool: "ask_user"}, Question: domain.Question{Text: "Which city?"}, Answer: domain.Answer{AskedAt: noon}},
@@ -138,10 +138,10 @@ func TestSubagentsOfThePast(t *testing.T) {
 	require.Equal(t, []want{wantTell{[]domain.ExecutionID{execution}}}, s.take(recalled{entries: entries}))
 	var events []pastEvent
 	for _, e := range slices.Concat(
-		[]client.Event{{Type: client.EventTool, Number: 1, Step: 1, Position: 1, Tool: "critic", ChildID: critic, ChildName: "critic"}},
-		by(critic, "critic", 1, client.Event{Type: client.EventBegan}, client.Event{Type: client.EventAnswered, Step: 1, Text: "It is fine."},
+		[]client.Event{{Type: domain.EventToolCallStarted, Number: 1, Step: 1, Position: 1, Tool: "critic", ChildID: critic, ChildName: "critic"}},
+		by(critic, "critic", 1, client.Event{Type: domain.EventExecutionStarted}, client.Event{Type: domain.EventInferenceReceived, Step: 1, Text: "It is fine."},
 			client.Event{Type: client.EventEnded, Ended: &contract.Outcome{Status: domain.StatusCompleted, Steps: 1, Usage: domain.Usage{InputTokens: 70}}}),
-		[]client.Event{{Type: client.EventToolDone, Number: 1, Step: 1, Position: 1, Tool: "critic", ChildID: critic}},
+		[]client.Event{{Type: domain.EventToolCallCompleted, Number: 1, Step: 1, Position: 1, Tool: "critic", ChildID: critic}},
 	) {
 		events = append(events, pastEvent{execution, e})
 	}

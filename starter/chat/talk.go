@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -184,7 +185,7 @@ func (t *talk) heard(e client.Event) {
 func (t *talk) shows(e client.Event) {
 	key := callKey{e.Number, e.Step, e.Position}
 	switch e.Type {
-	case client.EventBegan:
+	case domain.EventExecutionStarted:
 		t.begins(e)
 	case client.EventReasoning:
 		t.arrives(thought, e)
@@ -193,20 +194,26 @@ func (t *talk) shows(e client.Event) {
 		t.arrives(answered, e)
 	case client.EventWithdrawn:
 		t.withdraw()
-	case client.EventAnswered, client.EventCut:
+	case domain.EventInferenceReceived:
 		t.replied(e)
-	case client.EventTool, client.EventToolProgress, client.EventToolDone, client.EventNotRun, client.EventApprovalAsked, client.EventApprovalDecided,
-		client.EventQuestionAsked:
+	case domain.EventToolCallStarted, client.EventToolProgress, domain.EventToolCallCompleted, domain.EventToolCallBlocked, domain.EventApprovalRequested, domain.EventApprovalDecided,
+		domain.EventQuestionAsked:
 		t.heardCall(key, e)
-	case client.EventQuestionAnswered:
+	case domain.EventQuestionAnswered:
 		t.callAt(key, e).call = callRuns
 		t.told(e)
 	case client.EventRetry:
-		t.retried(key, e)
-	case client.EventEnded:
+		t.retried(e)
+	case domain.EventInferenceRequested:
+		if e.Attempt > 1 {
+			t.retried(e)
+		}
+	case domain.EventToolCallRetried, domain.EventToolCallWaiting:
+		t.callAt(key, e).at, _ = render.Notice(e)
+	case domain.EventExecutionCompleted, domain.EventExecutionFailed, client.EventEnded:
 		t.over(e)
-	case client.EventStep, client.EventHook, client.EventContinued: // the line below tells as much as a reader needs
-	case client.EventMessageWaits, client.EventMessageRead, client.EventMessageUnsent: // it is shown where it stands
+	case domain.EventStepStarted, domain.EventHookCalled, domain.EventSubagentSpawning, client.EventContinued: // the line below tells as much as a reader needs
+	case domain.EventMessageWaiting, domain.EventMessageReceived, domain.EventMessageUnsent: // it is shown where it stands
 	default:
 		t.told(e)
 	}
@@ -214,7 +221,10 @@ func (t *talk) shows(e client.Event) {
 
 func (t *talk) told(e client.Event) {
 	text, warns := render.Notice(e)
-	if e.Type == client.EventPaused && !t.brief {
+	if text == "" {
+		return
+	}
+	if e.Type == domain.EventPaused && !t.brief {
 		text += "; /resume ends that"
 	}
 	if warns {
@@ -271,7 +281,7 @@ func (t *talk) replied(e client.Event) {
 	t.settle(thought, e.Time)
 	p := t.settle(answered, e.Time)
 	text := strings.TrimSpace(e.Text)
-	if e.Type == client.EventCut && e.Outcome != contract.Interrupted {
+	if e.Error != nil && e.Outcome != contract.Interrupted {
 		text = ""
 	}
 	switch {
@@ -280,7 +290,7 @@ func (t *talk) replied(e client.Event) {
 	case text != "":
 		p.text, p.cut, p.width = text, e.Skipped > 0, 0
 	}
-	if e.Type != client.EventCut {
+	if e.Error == nil {
 		return
 	}
 	switch words := "the inference was cut off"; e.Outcome {
@@ -290,26 +300,20 @@ func (t *talk) replied(e client.Event) {
 		words = inferenceFailed
 		fallthrough
 	default:
-		if e.Error != nil {
-			words += ": " + e.Error.Message
-		}
-		t.warn(words)
+		t.warn(words + ": " + render.Why(e.Error))
 	}
 }
 
 // inferenceFailed is how it is told that one did.
 const inferenceFailed = "the inference failed"
 
-func (t *talk) retried(key callKey, e client.Event) {
-	if e.Tool == "" {
-		if at := len(t.parts) - 1; at >= 0 && t.parts[at].kind == warned && strings.HasPrefix(t.parts[at].text, inferenceFailed) {
-			t.parts = t.parts[:at] // the same is told with what becomes of it
-		}
-		t.told(e)
+// retried tells that an inference is made again. The same was told with why.
+func (t *talk) retried(e client.Event) {
+	if at := len(t.parts) - 1; at >= 0 && t.parts[at].kind == warned && strings.HasPrefix(t.parts[at].text, inferenceFailed) {
+		t.parts[at].text, t.parts[at].width = fmt.Sprintf("%s; it is tried again (attempt %d)", t.parts[at].text, e.Attempt), 0
 		return
 	}
-	p := t.callAt(key, e)
-	p.at, _ = render.Notice(e)
+	t.told(e)
 }
 
 // closes has nothing more come of an execution.

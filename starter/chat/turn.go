@@ -34,8 +34,8 @@ type turn struct {
 	began     time.Time
 	// running counts the calls under way, by their places in the step.
 	running map[int]string
-	// stop is the mode of a stop that was asked for; empty: none was.
-	stop   contract.StopMode
+	// stops says that a stop was asked for.
+	stops  bool
 	paused bool
 	// away says that the server does not answer, and stalled what else it waits for.
 	away, stalled string
@@ -72,7 +72,7 @@ func (t *turn) begins(number int) {
 	if t.busy() && t.number == number {
 		return
 	}
-	t.phase, t.number, t.step, t.tokens, t.stop, t.running = thinks, number, 0, 0, "", map[int]string{}
+	t.phase, t.number, t.step, t.tokens, t.stops, t.running = thinks, number, 0, 0, false, map[int]string{}
 	t.began, t.stalled, t.execution = time.Time{}, "", domain.ExecutionID{}
 }
 
@@ -82,37 +82,36 @@ func (t *turn) heard(e client.Event) {
 		t.stalled, t.away = "", ""
 	}
 	switch e.Type {
-	case client.EventBegan:
+	case domain.EventExecutionStarted:
 		t.begins(e.Number)
 		t.began, t.tokens = e.Time, 0
-	case client.EventStep, client.EventReasoning, client.EventRetry, client.EventSummary:
+	case domain.EventStepStarted, domain.EventInferenceRequested, client.EventReasoning, client.EventRetry:
 		t.phase, t.step = thinks, max(e.Step, t.step)
-		if e.Type == client.EventRetry && e.Tool != "" {
-			t.phase = calls
-		}
 	case client.EventText:
 		t.phase = writes
-	case client.EventAnswered, client.EventCut:
+	case domain.EventInferenceReceived:
 		t.phase, t.tokens = thinks, t.tokens+e.Usage.TotalTokens()
-	case client.EventTool:
+	case domain.EventToolCallStarted:
 		t.phase, t.running[e.Position] = calls, e.Tool
-	case client.EventToolDone, client.EventNotRun:
+	case domain.EventToolCallCompleted, domain.EventToolCallBlocked:
 		delete(t.running, e.Position)
 		if len(t.running) == 0 {
 			t.phase = thinks
 		}
-	case client.EventStopAsked:
-		t.stop = e.Mode
-	case client.EventPaused, client.EventResumed:
-		t.paused = e.Type == client.EventPaused
+	case domain.EventStopSignalReceived:
+		if asked, ok := e.Recorded.(domain.StopSignalReceived); ok && (asked.Reason == domain.UserRequested || asked.Reason == domain.StopRequested) {
+			t.stops = true
+		}
+	case domain.EventPaused, domain.EventResumed:
+		t.paused = e.Type == domain.EventPaused
 	case client.EventNoWorker, client.EventTrouble:
 		t.stalled = "no worker takes what is next"
 	case client.EventRateLimited:
 		t.stalled = "a rate limit has it wait for its turn"
 	case client.EventReconnecting:
 		t.away = "the server is away; trying again"
-	case client.EventEnded:
-		t.phase, t.stop, t.running, t.paused = idle, "", nil, false
+	case domain.EventExecutionCompleted, domain.EventExecutionFailed, client.EventEnded:
+		t.phase, t.stops, t.running, t.paused = idle, false, nil, false
 		if e.Ended != nil {
 			t.tokens = max(t.tokens, e.Ended.Usage.TotalTokens())
 		}
@@ -146,8 +145,8 @@ func (t *turn) words(now time.Time, waits int) string {
 		}
 	}
 	switch {
-	case t.stop != "":
-		doing = fmt.Sprintf("stopping (%s)", t.stop)
+	case t.stops:
+		doing = "stopping"
 	case waits > 0:
 		doing = "waits for your word"
 	case t.paused:

@@ -67,8 +67,8 @@ func TestScreens(t *testing.T) {
 			s.idle()
 			s.hears(turnEvents()...)
 			s.hears(
-				client.Event{Type: client.EventStopAsked, Mode: contract.StopNow},
-				client.Event{Type: client.EventCut, Step: 2, Outcome: contract.Interrupted, Text: "The newest file"},
+				client.Event{Type: domain.EventStopSignalReceived, Mode: contract.StopNow},
+				client.Event{Type: domain.EventInferenceReceived, Step: 2, Outcome: contract.Interrupted, Text: "The newest file"},
 				client.Event{Type: client.EventEnded, Ended: &contract.Outcome{
 					Number: 3, Status: domain.StatusStopped, StopReason: domain.UserRequested, Steps: 2, Usage: domain.Usage{InputTokens: 900, OutputTokens: 104}, CostNanoUSD: 1_230_000,
 				}},
@@ -76,7 +76,7 @@ func TestScreens(t *testing.T) {
 		},
 		"away": func(s *sitting) {
 			s.idle()
-			s.hears(client.Event{Type: client.EventBegan}, client.Event{Type: client.EventReconnecting, Reason: "the server does not answer"})
+			s.hears(client.Event{Type: domain.EventExecutionStarted}, client.Event{Type: client.EventReconnecting, Reason: "the server does not answer"})
 			s.types("typed meanwhile")
 		},
 		"scrolled": func(s *sitting) {
@@ -90,10 +90,10 @@ func TestScreens(t *testing.T) {
 			bad := "a\x1b[2J\x1b]0;pwned\a\u202eb\x00\r\tc"
 			s.take(recalled{entries: []domain.Entry{{Message: domain.UserMessage(bad)}}})
 			s.hears(
-				client.Event{Type: client.EventBegan}, client.Event{Type: client.EventReasoning, Step: 1, Text: bad},
-				client.Event{Type: client.EventText, Step: 1, Text: bad}, client.Event{Type: client.EventTool, Step: 1, Tool: bad, Arguments: bad},
+				client.Event{Type: domain.EventExecutionStarted}, client.Event{Type: client.EventReasoning, Step: 1, Text: bad},
+				client.Event{Type: client.EventText, Step: 1, Text: bad}, client.Event{Type: domain.EventToolCallStarted, Step: 1, Tool: bad, Arguments: bad},
 				client.Event{Type: client.EventToolProgress, Step: 1, Tool: bad, Text: bad},
-				client.Event{Type: client.EventToolDone, Step: 1, Tool: bad, Error: domain.Errorf(domain.Invalid, "%s", bad)},
+				client.Event{Type: domain.EventToolCallCompleted, Step: 1, Tool: bad, Error: domain.Errorf(domain.Invalid, "%s", bad)},
 			)
 			s.take(did{err: fmt.Errorf("%s", bad)})
 		},
@@ -135,34 +135,34 @@ func conversation() []domain.Entry {
 // turnEvents are a turn in which the model writes its answer after a call.
 func turnEvents() []client.Event {
 	return []client.Event{
-		{Type: client.EventBegan}, {Type: client.EventStep, Step: 1},
+		{Type: domain.EventExecutionStarted}, {Type: domain.EventStepStarted, Step: 1},
 		{Type: client.EventReasoning, Step: 1, Text: "First the list of files, "}, {Type: client.EventReasoning, Step: 1, Text: "then the newest of them."},
-		{Type: client.EventAnswered, Step: 1, Usage: domain.Usage{InputTokens: 400, OutputTokens: 50}},
-		{Type: client.EventTool, Step: 1, Tool: "list_files", Arguments: `{"path": "."}`}, {Type: client.EventToolDone, Step: 1, Tool: "list_files"},
-		{Type: client.EventStep, Step: 2}, {Type: client.EventText, Step: 2, Text: "The newest file is "}, {Type: client.EventText, Step: 2, Text: "a.txt, which"},
+		{Type: domain.EventInferenceReceived, Step: 1, Usage: domain.Usage{InputTokens: 400, OutputTokens: 50}},
+		{Type: domain.EventToolCallStarted, Step: 1, Tool: "list_files", Arguments: `{"path": "."}`}, {Type: domain.EventToolCallCompleted, Step: 1, Tool: "list_files"},
+		{Type: domain.EventStepStarted, Step: 2}, {Type: client.EventText, Step: 2, Text: "The newest file is "}, {Type: client.EventText, Step: 2, Text: "a.txt, which"},
 	}
 }
 
 // callEvents are calls in each state.
 func callEvents() []client.Event {
-	events := []client.Event{{Type: client.EventBegan}, {Type: client.EventStep, Step: 1}, {Type: client.EventAnswered, Step: 1, Text: "Seven at once."}}
+	events := []client.Event{{Type: domain.EventExecutionStarted}, {Type: domain.EventStepStarted, Step: 1}, {Type: domain.EventInferenceReceived, Step: 1, Text: "Seven at once."}}
 	calls := []string{"done", "fails", "unknown", "runs", "waits", "denied", "blocked"}
 	for i, name := range calls {
-		e := client.Event{Type: client.EventTool, Step: 1, Position: i, Tool: name, Arguments: `{"n": 1}`}
+		e := client.Event{Type: domain.EventToolCallStarted, Step: 1, Position: i, Tool: name, Arguments: `{"n": 1}`}
 		if name == "waits" || name == "denied" {
-			e.Type = client.EventApprovalAsked
+			e.Type = domain.EventApprovalRequested
 		}
 		if name != "blocked" {
 			events = append(events, e)
 		}
 	}
 	return append(events,
-		client.Event{Type: client.EventToolDone, Step: 1, Position: 0, Tool: "done"},
-		client.Event{Type: client.EventToolDone, Step: 1, Position: 1, Tool: "fails", Error: domain.Errorf(domain.Invalid, "there is no such file")},
-		client.Event{Type: client.EventToolDone, Step: 1, Position: 2, Tool: "unknown", Error: domain.CodedErrorf(domain.Internal, domain.CodeOutcomeUnknown, "the worker was lost")},
+		client.Event{Type: domain.EventToolCallCompleted, Step: 1, Position: 0, Tool: "done"},
+		client.Event{Type: domain.EventToolCallCompleted, Step: 1, Position: 1, Tool: "fails", Error: domain.Errorf(domain.Invalid, "there is no such file")},
+		client.Event{Type: domain.EventToolCallCompleted, Step: 1, Position: 2, Tool: "unknown", Error: domain.CodedErrorf(domain.Internal, domain.CodeOutcomeUnknown, "the worker was lost")},
 		client.Event{Type: client.EventToolProgress, Step: 1, Position: 3, Tool: "runs", Text: "3 of 7 files"},
-		client.Event{Type: client.EventApprovalDecided, Step: 1, Position: 5, Tool: "denied", Approval: &domain.Approval{Decision: domain.WasDenied, By: "bob", Reason: "not now"}},
-		client.Event{Type: client.EventNotRun, Step: 1, Position: 6, Tool: "blocked", Arguments: `{"n": 1}`, Error: domain.Errorf(domain.Denied, "a hook blocks it")},
+		client.Event{Type: domain.EventApprovalDecided, Step: 1, Position: 5, Tool: "denied", Approval: &domain.Approval{Decision: domain.WasDenied, By: "bob", Reason: "not now"}},
+		client.Event{Type: domain.EventToolCallBlocked, Step: 1, Position: 6, Tool: "blocked", Arguments: `{"n": 1}`, Error: domain.Errorf(domain.Denied, "a hook blocks it")},
 	)
 }
 

@@ -85,8 +85,6 @@ type (
 	}
 	// heard is an event of the execution that is followed.
 	heard struct{ client.Event }
-	// concluded is the answer of an execution that showed none while it went on.
-	concluded struct{ answer string }
 	// looked is what the agent says of itself, or a sub-agent.
 	looked struct {
 		view contract.StatusView

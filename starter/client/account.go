@@ -82,10 +82,13 @@ func (c *Client) account(ctx context.Context, id string, request account.Request
 
 // accountOf reads the account of an agent that was described.
 func (c *Client) accountOf(ctx context.Context, s snapshot, request account.Request) (account.Account, error) {
+	return c.accountBy(ctx, s, accountReader{client: c, request: request})
+}
+
+func (c *Client) accountBy(ctx context.Context, s snapshot, r accountReader) (account.Account, error) {
 	if s.settling != nil && s.teller() != s.runID() {
 		s = s.newest()
 	}
-	r := accountReader{client: c, request: request}
 	all, err := r.read(ctx, s)
 	if err != nil {
 		return account.Account{}, err
@@ -151,6 +154,8 @@ func (c *Client) resetOf(ctx context.Context, s snapshot) (*account.Reset, error
 type accountReader struct {
 	client  *Client
 	request account.Request
+	// patience is how long the workflow is waited for alone before its history is replayed beside; zero: as long as for any reader.
+	patience time.Duration
 	// snapshot is of the run with which it begins.
 	snapshot
 }
@@ -424,7 +429,7 @@ func (r accountReader) run(ctx context.Context, runID string) runAccount {
 	asking, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
 	asked, replayed := begin(asking, r.asked), chan runAccount(nil)
-	patience := time.After(replayAfter)
+	patience := time.After(cmp.Or(r.patience, replayAfter))
 	var unasked, unreplayed error
 	for unasked == nil || unreplayed == nil {
 		select {

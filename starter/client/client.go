@@ -58,8 +58,6 @@ type Client struct {
 	temporal sdk.Client
 	cfg      Config
 	known    attributes
-	// standings are where sessions were left by those who have followed them.
-	standings standings
 	// unreached is why there is no server to be asked; nil: there is one.
 	unreached *Error
 }

@@ -54,7 +54,7 @@ func ExampleClient_Follow() {
 			fmt.Print(event.Text)
 		case client.EventWithdrawn:
 			fmt.Println("\n[again from the beginning]")
-		case client.EventAnswered:
+		case domain.EventInferenceReceived:
 			fmt.Print(event.Text[event.Shown:]) // what came too fast to be seen
 		case client.EventEnded:
 			fmt.Println("\n", event.Ended.Status)

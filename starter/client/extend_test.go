@@ -395,7 +395,7 @@ func TestExecutionsOfEarlierWorkflows(t *testing.T) {
 			require.Equal(t, n, e.Number)
 			types = append(types, e.Type)
 		}
-		require.Equal(t, []EventType{EventBegan, EventEnded}, types)
+		require.Equal(t, []EventType{domain.EventExecutionStarted, EventEnded}, types)
 	}
 	f.deleted["run-0"] = true
 	_, err := f.client().Wait(t.Context(), lonely, 1)

@@ -48,8 +48,8 @@ func TestFollowTellsTheStory(t *testing.T) {
 
 	events := followed(t, newFake(run), FollowOptions{})
 	require.Equal(t, []EventType{
-		EventBegan, EventStep, EventAnswered, EventTool, EventTool, EventToolDone, EventRetry, EventToolDone,
-		EventStep, EventAnswered, EventEnded,
+		domain.EventExecutionStarted, domain.EventStepStarted, domain.EventInferenceReceived, domain.EventToolCallStarted, domain.EventToolCallStarted, domain.EventToolCallCompleted, EventRetry, domain.EventToolCallCompleted,
+		domain.EventStepStarted, domain.EventInferenceReceived, EventEnded,
 	}, typesOf(events))
 	require.Equal(t, nth(1), events[0].ExecutionID)
 	require.Equal(t, "looking", events[2].Text)
@@ -89,7 +89,7 @@ func TestFollowTellsOfCallsMadeAgain(t *testing.T) {
 
 	events := followed(t, newFake(run), FollowOptions{})
 	require.Equal(t, []EventType{
-		EventBegan, EventStep, EventAnswered, EventTool, EventRetry, EventToolDone, EventTool, EventStopAsked, EventToolDone, EventEnded,
+		domain.EventExecutionStarted, domain.EventStepStarted, domain.EventInferenceReceived, domain.EventToolCallStarted, EventRetry, domain.EventToolCallCompleted, domain.EventToolCallStarted, domain.EventStopSignalReceived, domain.EventToolCallCompleted, EventEnded,
 	}, typesOf(events))
 	require.Equal(t, []any{"read_file", 2, "disk busy"}, []any{events[4].Tool, events[4].Attempt, events[4].Reason})
 	require.Nil(t, events[5].Error)
@@ -106,8 +106,8 @@ func TestFollowShowsOneExecution(t *testing.T) {
 	run.ends(outcomeOf(2, 1))
 	f := newFake(run)
 	first, second := followed(t, f, FollowOptions{Number: 1}), followed(t, f, FollowOptions{})
-	require.Equal(t, []EventType{EventBegan, EventStep, EventAnswered, EventEnded}, typesOf(first))
-	require.Equal(t, []EventType{EventBegan, EventStep, EventEnded}, typesOf(second))
+	require.Equal(t, []EventType{domain.EventExecutionStarted, domain.EventStepStarted, domain.EventInferenceReceived, EventEnded}, typesOf(first))
+	require.Equal(t, []EventType{domain.EventExecutionStarted, domain.EventStepStarted, EventEnded}, typesOf(second))
 	require.Equal(t, nth(2), second[0].ExecutionID)
 }
 
@@ -122,12 +122,12 @@ func TestFollowBeginsInTheRunInWhichTheExecutionBegan(t *testing.T) {
 	f := newFake(first, second)
 	events := followed(t, f, FollowOptions{})
 	require.Equal(t, []EventType{
-		EventBegan, EventStep, EventAnswered, EventContinued, EventStep, EventAnswered, EventEnded,
+		domain.EventExecutionStarted, domain.EventStepStarted, domain.EventInferenceReceived, EventContinued, domain.EventStepStarted, domain.EventInferenceReceived, EventEnded,
 	}, typesOf(events))
 	require.Equal(t, "run-2", events[3].RunID)
 
 	f.withDeleted("run-1")
-	require.Equal(t, []EventType{EventStep, EventAnswered, EventEnded}, typesOf(followed(t, f, FollowOptions{})))
+	require.Equal(t, []EventType{domain.EventStepStarted, domain.EventInferenceReceived, EventEnded}, typesOf(followed(t, f, FollowOptions{})))
 }
 
 // beating is a pending inference that reports.
@@ -168,8 +168,8 @@ func TestFollowShowsLiveText(t *testing.T) {
 		f.change(func() { run.pending = nil; run.completes(scheduled, reply("It is 42.")); run.ends(outcomeOf(1, 1)) })
 		<-done
 		require.Equal(t, []EventType{
-			EventBegan, EventStep, EventText, EventText, EventWithdrawn, EventRetry, EventText, EventText,
-			EventAnswered, EventEnded,
+			domain.EventExecutionStarted, domain.EventStepStarted, EventText, EventText, EventWithdrawn, EventRetry, EventText, EventText,
+			domain.EventInferenceReceived, EventEnded,
 		}, typesOf(events))
 		require.Equal(t, "swer", events[3].Text)
 		require.Equal(t, "is 42", events[7].Text)
@@ -228,7 +228,7 @@ func TestFollowSaysThatNoWorkerIsUp(t *testing.T) {
 			if e.Type == EventNoWorker {
 				break
 			}
-			require.Equal(t, EventBegan, e.Type)
+			require.Equal(t, domain.EventExecutionStarted, e.Type)
 		}
 		require.GreaterOrEqual(t, time.Since(start), stalledAfter)
 		require.LessOrEqual(t, time.Since(start), stalledAfter+workEvery)
@@ -253,7 +253,7 @@ func TestFollowReconnects(t *testing.T) {
 		f.change(func() { f.down = false; run.ends(outcomeOf(1, 1)) })
 		<-done
 		require.Equal(t, []EventType{
-			EventBegan, EventStep, EventAnswered, EventReconnecting, EventReconnected, EventEnded,
+			domain.EventExecutionStarted, domain.EventStepStarted, domain.EventInferenceReceived, EventReconnecting, EventReconnected, EventEnded,
 		}, typesOf(events), "each once")
 	})
 }
@@ -264,7 +264,7 @@ func TestFollowOfWhatTheServerEnds(t *testing.T) {
 	run.infers(1, 1)
 	run.closes(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED)
 	events := followed(t, newFake(run), FollowOptions{})
-	require.Equal(t, []EventType{EventBegan, EventStep, EventEnded}, typesOf(events))
+	require.Equal(t, []EventType{domain.EventExecutionStarted, domain.EventStepStarted, EventEnded}, typesOf(events))
 	require.Equal(t, domain.CodeTerminated, events[2].Ended.Code)
 }
 

@@ -66,7 +66,7 @@ func attemptsIn(events []Event) []attempted {
 	var out []attempted
 	for _, e := range events {
 		switch e.Type {
-		case EventReasoning, EventText, EventWithdrawn, EventRetry, EventAnswered, EventCut:
+		case EventReasoning, EventText, EventWithdrawn, EventRetry, domain.EventInferenceReceived, domain.EventInferenceReceived:
 			out = append(out, attempted{e.Type, e.Attempt, e.Text})
 		default:
 		}
@@ -102,17 +102,17 @@ func TestLiveTextByAttempt(t *testing.T) {
 		require.Equal(t, []attempted{
 			{EventReasoning, 1, "hm"},
 			{EventReasoning, 1, ", 6×7"}, {EventText, 1, "It"},
-			{EventWithdrawn, 1, ""}, {EventCut, 1, ""}, {EventRetry, 2, ""},
+			{EventWithdrawn, 1, ""}, {domain.EventInferenceReceived, 1, ""}, {EventRetry, 2, ""},
 			{EventText, 2, "Fort"},
 			{EventWithdrawn, 2, ""}, {EventRetry, 3, ""},
 			{EventReasoning, 3, "anew"}, {EventText, 3, "42"},
-			{EventAnswered, 3, "42."},
+			{domain.EventInferenceReceived, 3, "42."},
 		}, attemptsIn(events))
 		for _, e := range events {
 			if e.Type == EventWithdrawn && e.Attempt == 1 {
 				require.Equal(t, "cut", e.Reason)
 			}
-			if e.Type == EventAnswered {
+			if e.Type == domain.EventInferenceReceived {
 				require.Equal(t, 2, e.Shown)
 			}
 		}
@@ -133,7 +133,7 @@ func TestLiveTextComesLate(t *testing.T) {
 		l.then(func() { l.completes(2, reply(whole)) })
 		events := l.ended()
 		require.Equal(t, []attempted{
-			{EventReasoning, 1, "thought"}, {EventText, 1, "the end"}, {EventText, 1, " of it"}, {EventAnswered, 1, whole},
+			{EventReasoning, 1, "thought"}, {EventText, 1, "the end"}, {EventText, 1, " of it"}, {domain.EventInferenceReceived, 1, whole},
 		}, attemptsIn(events))
 		require.Equal(t, []int{500, 1000, 0}, []int{events[2].Skipped, events[3].Skipped, events[4].Skipped})
 		require.Equal(t, 1013, events[5].Shown)
@@ -149,11 +149,11 @@ func TestLiveTextOfALostWorker(t *testing.T) {
 		want []attempted
 		skip int
 	}{
-		"stopped":           {&contract.StopRequest{Mode: contract.StopNow}, []attempted{{EventText, 1, "two "}, {EventText, 1, "three"}, {EventCut, 1, "two three"}}, 4},
-		"stopped by now":    {&contract.StopRequest{Within: contract.Span(time.Nanosecond)}, []attempted{{EventText, 1, "two "}, {EventText, 1, "three"}, {EventCut, 1, "two three"}}, 4},
-		"to stop later":     {&contract.StopRequest{Within: contract.Span(time.Hour)}, []attempted{{EventText, 1, "two "}, {EventWithdrawn, 1, ""}, {EventCut, 1, ""}}, 0},
-		"to stop at a step": {&contract.StopRequest{}, []attempted{{EventText, 1, "two "}, {EventWithdrawn, 1, ""}, {EventCut, 1, ""}}, 0},
-		"not stopped":       {nil, []attempted{{EventText, 1, "two "}, {EventWithdrawn, 1, ""}, {EventCut, 1, ""}}, 0},
+		"stopped":           {&contract.StopRequest{Mode: contract.StopNow}, []attempted{{EventText, 1, "two "}, {EventText, 1, "three"}, {domain.EventInferenceReceived, 1, "two three"}}, 4},
+		"stopped by now":    {&contract.StopRequest{Within: contract.Span(time.Nanosecond)}, []attempted{{EventText, 1, "two "}, {EventText, 1, "three"}, {domain.EventInferenceReceived, 1, "two three"}}, 4},
+		"to stop later":     {&contract.StopRequest{Within: contract.Span(time.Hour)}, []attempted{{EventText, 1, "two "}, {EventWithdrawn, 1, ""}, {domain.EventInferenceReceived, 1, ""}}, 0},
+		"to stop at a step": {&contract.StopRequest{}, []attempted{{EventText, 1, "two "}, {EventWithdrawn, 1, ""}, {domain.EventInferenceReceived, 1, ""}}, 0},
+		"not stopped":       {nil, []attempted{{EventText, 1, "two "}, {EventWithdrawn, 1, ""}, {domain.EventInferenceReceived, 1, ""}}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -188,9 +188,9 @@ func TestLiveTextOfALossThatWaits(t *testing.T) {
 		again, stop bool
 		want        []attempted
 	}{
-		"made again": {true, false, []attempted{{EventText, 1, "two "}, {EventText, 1, "three"}, {EventWithdrawn, 1, ""}, {EventCut, 1, ""}, {EventRetry, 1, ""}, {EventAnswered, 1, "four"}}},
-		"a stop":     {false, true, []attempted{{EventText, 1, "two "}, {EventText, 1, "three"}, {EventCut, 1, "two three"}}},
-		"a limit":    {false, false, []attempted{{EventText, 1, "two "}, {EventText, 1, "three"}, {EventCut, 1, "two three"}}},
+		"made again": {true, false, []attempted{{EventText, 1, "two "}, {EventText, 1, "three"}, {EventWithdrawn, 1, ""}, {domain.EventInferenceReceived, 1, ""}, {EventRetry, 1, ""}, {domain.EventInferenceReceived, 1, "four"}}},
+		"a stop":     {false, true, []attempted{{EventText, 1, "two "}, {EventText, 1, "three"}, {domain.EventInferenceReceived, 1, "two three"}}},
+		"a limit":    {false, false, []attempted{{EventText, 1, "two "}, {EventText, 1, "three"}, {domain.EventInferenceReceived, 1, "two three"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -244,7 +244,7 @@ func TestLiveTextIsWithheld(t *testing.T) {
 			}
 			require.Len(t, withheld, 1)
 			require.Equal(t, "redact", withheld[0].Hook)
-			require.Equal(t, []EventType{EventStep, EventWithheld, EventAnswered}, typesOf(events)[len(events)-7:len(events)-4])
+			require.Equal(t, []EventType{domain.EventStepStarted, EventWithheld, domain.EventInferenceReceived}, typesOf(events)[len(events)-7:len(events)-4])
 		})
 	}
 }
@@ -258,7 +258,7 @@ func TestLiveTextOfASummary(t *testing.T) {
 		l := watched(t, run)
 		l.beats("2", 1, contract.Heartbeat{Attempt: 1, Tail: "in short", Length: 8, Reasoning: "hm", ReasoningLength: 2})
 		l.then(func() { l.completes(scheduled, reply("in short")) })
-		require.Equal(t, []EventType{EventBegan, EventStep, EventSummary, EventEnded}, typesOf(l.ended()))
+		require.Equal(t, []EventType{domain.EventExecutionStarted, domain.EventStepStarted, EventSummary, EventEnded}, typesOf(l.ended()))
 	})
 }
 

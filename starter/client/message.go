@@ -9,7 +9,6 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/domain/progress"
 	"everstep/starter/process"
 )
 
@@ -126,25 +125,4 @@ func (c *Client) begun(ctx context.Context, id string, number int) (Execution, e
 			return Execution{}, fail(ctx, id, fmt.Sprintf("waiting for execution %d of %s", number, id), err)
 		}
 	}
-}
-
-// messages tells which messages have come since before, and what became of those that waited.
-func (r *watchReducer) messages(before progress.Agent, fact progress.Fact) {
-	now := r.agent.Waiting
-	if _, began := fact.(progress.RunBegan); began {
-		return // it took them over
-	}
-	told := func(is EventType, all, but []contract.WaitingMessage) {
-		for _, w := range all {
-			if !slices.ContainsFunc(but, func(o contract.WaitingMessage) bool { return o.ID == w.ID }) {
-				r.emit(Event{Type: is, Message: new(w.View())})
-			}
-		}
-	}
-	gone := EventMessageRead
-	if _, unsent := fact.(progress.Unsent); unsent {
-		gone = EventMessageUnsent
-	}
-	told(gone, before.Waiting, now)
-	told(EventMessageWaits, now, before.Waiting)
 }

@@ -41,7 +41,7 @@ func TestFollowShowsCallsThatWereNotRun(t *testing.T) {
 	f.query = refusesCalls(&asked)
 	events := followed(t, f, FollowOptions{})
 	require.Equal(t, []EventType{
-		EventBegan, EventStep, EventAnswered, EventTool, EventToolDone, EventNotRun, EventNotRun, EventStep, EventAnswered, EventEnded,
+		domain.EventExecutionStarted, domain.EventStepStarted, domain.EventInferenceReceived, domain.EventToolCallStarted, domain.EventToolCallCompleted, domain.EventToolCallBlocked, domain.EventToolCallBlocked, domain.EventStepStarted, domain.EventInferenceReceived, EventEnded,
 	}, typesOf(events))
 	require.Equal(t, 1, asked)
 	require.Equal(t, domain.CodeBlocked, events[5].Error.Code)
@@ -52,7 +52,7 @@ func TestFollowShowsCallsThatWereNotRun(t *testing.T) {
 
 	f.query = func(context.Context, string, string, any) (any, error) { asked++; return nil, errNoWorker }
 	events = followed(t, f, FollowOptions{})
-	require.Equal(t, []EventType{EventNotRun, EventNotRun, EventNotRun}, typesOf(events)[5:8], "history alone cannot tell that a hook took one out")
+	require.Equal(t, []EventType{domain.EventToolCallBlocked, domain.EventToolCallBlocked, domain.EventToolCallBlocked}, typesOf(events)[5:8], "history alone cannot tell that a hook took one out")
 	require.Nil(t, events[5].Error)
 	require.Equal(t, 2, asked)
 }
@@ -66,7 +66,7 @@ func TestFollowShowsCallsOfTheLastStep(t *testing.T) {
 	f := newFake(run)
 	f.query = func(context.Context, string, string, any) (any, error) { return nil, errDown }
 	events := followed(t, f, FollowOptions{})
-	require.Equal(t, []EventType{EventBegan, EventStep, EventAnswered, EventNotRun, EventEnded}, typesOf(events))
+	require.Equal(t, []EventType{domain.EventExecutionStarted, domain.EventStepStarted, domain.EventInferenceReceived, domain.EventToolCallBlocked, EventEnded}, typesOf(events))
 	require.Equal(t, "{}", events[3].Arguments)
 }
 
@@ -89,7 +89,7 @@ func TestFollowShowsHooksAndSummaries(t *testing.T) {
 	run.ends(outcomeOf(1, 1))
 	events := followed(t, newFake(run), FollowOptions{})
 	require.Equal(t, []EventType{
-		EventBegan, EventHook, EventStep, EventSummary, EventCut, EventRetry, EventAnswered, EventHook, EventHookFailed, EventEnded,
+		domain.EventExecutionStarted, domain.EventHookCalled, domain.EventStepStarted, EventSummary, domain.EventInferenceReceived, EventRetry, domain.EventInferenceReceived, domain.EventHookCalled, domain.EventHookFailed, EventEnded,
 	}, typesOf(events))
 	require.Equal(t, "audit", events[1].Hook)
 	require.Equal(t, domain.TriggerBeforeExecution, events[1].Trigger)
@@ -102,7 +102,7 @@ func TestFollowShowsHooksAndSummaries(t *testing.T) {
 func TestFollowShowsAHookThatFailed(t *testing.T) {
 	t.Parallel()
 	for again, want := range map[bool][]EventType{
-		true: {EventBegan, EventHook, EventEnded}, false: {EventBegan, EventHook, EventHookFailed, EventEnded},
+		true: {domain.EventExecutionStarted, domain.EventHookCalled, EventEnded}, false: {domain.EventExecutionStarted, domain.EventHookCalled, domain.EventHookFailed, EventEnded},
 	} {
 		run := newRun("run-1", nil)
 		hook := contract.HookRequest{Hook: contract.HookSpec{Name: "audit", Trigger: domain.TriggerBeforeExecution}, ExecutionID: nth(1), Number: 1}
@@ -155,7 +155,7 @@ func TestFollowShowsNoHookAsFailedThatAWorkerLacked(t *testing.T) {
 	lacks := domain.Errorf(domain.Unavailable, "worker 7@there: no such hook")
 	lacks.Lacking = true
 	for again, want := range map[bool][]EventType{
-		true: {EventBegan, EventHook, EventEnded}, false: {EventBegan, EventHook, EventHookFailed, EventEnded},
+		true: {domain.EventExecutionStarted, domain.EventHookCalled, EventEnded}, false: {domain.EventExecutionStarted, domain.EventHookCalled, domain.EventHookFailed, EventEnded},
 	} {
 		run := newRun("run-1", nil)
 		hook := contract.HookRequest{Hook: contract.HookSpec{Name: "audit", Trigger: domain.TriggerBeforeExecution}, ExecutionID: nth(1), Number: 1}

@@ -89,7 +89,7 @@ func TestImportedAgentsAreReadWithoutAServer(t *testing.T) {
 		require.Equal(t, 2, event.Number)
 		shown = append(shown, event.Type)
 	}
-	require.Equal(t, []EventType{EventBegan, EventStep, EventAnswered, EventEnded}, shown)
+	require.Equal(t, []EventType{domain.EventExecutionStarted, domain.EventStepStarted, domain.EventInferenceReceived, EventEnded}, shown)
 	waited, err := c.Wait(ctx, "ann", 2)
 	require.NoError(t, err)
 	require.Equal(t, domain.StatusStopped, waited.Outcome.Status)

@@ -250,12 +250,12 @@ func TestFollowATree(t *testing.T) {
 		at[id], order = append(at[id], e.Type), append(order, id+" "+string(e.Type)+" "+e.ChildID.String())
 	}
 	require.Equal(t, []EventType{
-		EventBegan, EventStep, EventAnswered, EventTool, EventTool, EventTool, EventTool, EventToolDone, EventToolDone, EventToolDone, EventToolDone, EventEnded,
+		domain.EventExecutionStarted, domain.EventStepStarted, domain.EventInferenceReceived, domain.EventToolCallStarted, domain.EventToolCallStarted, domain.EventToolCallStarted, domain.EventToolCallStarted, domain.EventToolCallCompleted, domain.EventToolCallCompleted, domain.EventToolCallCompleted, domain.EventToolCallCompleted, EventEnded,
 	}, at["nora"])
-	require.Equal(t, []EventType{EventBegan, EventTool, EventToolDone, EventEnded}, at[ids[0]])
-	require.Equal(t, []EventType{EventBegan, EventEnded}, at[ids[4]])
+	require.Equal(t, []EventType{domain.EventExecutionStarted, domain.EventToolCallStarted, domain.EventToolCallCompleted, EventEnded}, at[ids[0]])
+	require.Equal(t, []EventType{domain.EventExecutionStarted, EventEnded}, at[ids[4]])
 	require.Equal(t, []EventType{EventGone}, at[ids[1]])
-	require.Equal(t, []EventType{EventBegan, EventStep, EventAnswered, EventEnded}, at[ids[3]])
+	require.Equal(t, []EventType{domain.EventExecutionStarted, domain.EventStepStarted, domain.EventInferenceReceived, EventEnded}, at[ids[3]])
 	where := func(what string) int {
 		return slices.IndexFunc(order, func(s string) bool { return strings.HasPrefix(s, what) })
 	}

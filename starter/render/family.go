@@ -24,7 +24,7 @@ type member struct {
 
 // join notes that a call has started a sub-agent.
 func (f *family) join(e client.Event) {
-	if e.Type != client.EventTool || e.ChildID.IsZero() {
+	if e.Type != domain.EventSubagentSpawning {
 		return
 	}
 	if f.members == nil {
@@ -35,7 +35,7 @@ func (f *family) join(e client.Event) {
 		call = above.call
 	}
 	id := e.ChildID.String()
-	f.members[e.ChildID] = &member{story: newStory(id, ""), name: joined(" ", OneLine(e.ChildName), shortAgent(id)), depth: e.Depth + 1, call: call}
+	f.members[e.ChildID] = &member{story: newStory(id, ""), name: joined(" ", OneLine(e.ChildName), shortAgent(id)), depth: e.Depth() + 1, call: call}
 }
 
 // tell returns the lines of an event of a sub-agent. Of one that nobody knows there are none.

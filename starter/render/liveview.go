@@ -8,6 +8,7 @@ import (
 
 	"charm.land/lipgloss/v2"
 
+	"everstep/domain"
 	"everstep/starter/client"
 )
 
@@ -41,7 +42,7 @@ func (v *liveView) Show(e client.Event) {
 	}
 	lines := v.story.Tell(e)
 	v.writing.follow(e)
-	if e.Type == client.EventEnded || e.Type == client.EventStep {
+	if e.Ended != nil || e.Type == domain.EventStepStarted {
 		v.open = nil
 	}
 	var settled []string
@@ -236,7 +237,7 @@ func (t *tail) add(text string, skipped int) {
 
 func (w *streamBuffer) follow(e client.Event) {
 	switch e.Type {
-	case client.EventStep:
+	case domain.EventStepStarted:
 		*w = streamBuffer{step: e.Step}
 	case client.EventReasoning:
 		w.step, w.attempt = e.Step, e.Attempt
@@ -246,11 +247,9 @@ func (w *streamBuffer) follow(e client.Event) {
 		w.text.add(e.Text, e.Skipped)
 	case client.EventWithdrawn:
 		w.text, w.reasoning = tail{}, tail{}
-	case client.EventRetry:
-		if e.Tool == "" {
-			*w = streamBuffer{step: e.Step, attempt: e.Attempt}
-		}
-	case client.EventAnswered, client.EventCut, client.EventEnded:
+	case client.EventRetry, domain.EventInferenceRequested:
+		*w = streamBuffer{step: e.Step, attempt: e.Attempt}
+	case domain.EventInferenceReceived, domain.EventExecutionCompleted, domain.EventExecutionFailed, client.EventEnded:
 		*w = streamBuffer{}
 	default:
 	}

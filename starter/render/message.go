@@ -1,6 +1,7 @@
 package render
 
 import (
+	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/starter/client"
 )
@@ -29,9 +30,9 @@ func messageNotice(e client.Event) string {
 	}
 	text := MessageText(*e.Message)
 	switch e.Type {
-	case client.EventMessageRead:
+	case domain.EventMessageReceived:
 		return "message " + text + " has joined the conversation"
-	case client.EventMessageUnsent:
+	case domain.EventMessageUnsent:
 		return "message " + text + " was taken back"
 	default:
 		return "message " + text + where(e.Message.Delivery == contract.QueueIfBusy, " waits to begin an execution of its own") +

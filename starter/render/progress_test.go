@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/starter/client"
 )
@@ -17,7 +18,7 @@ func TestProgressIsShown(t *testing.T) {
 	require.NotContains(t, StatusText(noTheme(), "notes", v, testNow), "\x1b[2J")
 
 	s := newStory("notes", "")
-	s.Tell(client.Event{Type: client.EventTool, Step: 2, Position: 1, Tool: "index", Arguments: "{}"})
+	s.Tell(client.Event{Type: domain.EventToolCallStarted, Step: 2, Position: 1, Tool: "index", Arguments: "{}"})
 	lines := s.Tell(client.Event{Type: client.EventToolProgress, Step: 2, Position: 1, Tool: "index", Text: "3 of\n9"})
 	require.Len(t, lines, 1)
 	require.Equal(t, callKey{2, 1}, lines[0].call)

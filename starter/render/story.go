@@ -50,8 +50,6 @@ type story struct {
 	thinks time.Time
 	// held is the newest text, a line only if the story goes on: the answer is elsewhere.
 	held *line
-	// failed is why the newest inference failed that failed, as it was told.
-	failed string
 	// below are its sub-agents.
 	below family
 }
@@ -68,7 +66,7 @@ func newStory(id, ui string) *story {
 // Tell returns the lines of an event.
 func (s *story) Tell(e client.Event) []line {
 	var lines []line
-	if s.held != nil && e.Type == client.EventStep {
+	if s.held != nil && e.Type == domain.EventStepStarted {
 		lines = append(lines, *s.held)
 		s.held = nil
 	}
@@ -81,14 +79,14 @@ func (s *story) thought(e client.Event) []line {
 		if s.thinks.IsZero() && e.Skipped == 0 {
 			s.thinks = e.Time
 		}
-	case client.EventText, client.EventAnswered, client.EventCut:
+	case client.EventText, domain.EventInferenceReceived:
 		took := e.Time.Sub(s.thinks)
 		known := !s.thinks.IsZero()
 		s.thinks = time.Time{}
 		if known && took >= time.Second {
 			return []line{{mark: markNotice, step: e.Step, text: "thought for " + Duration(took)}}
 		}
-	case client.EventStep, client.EventWithdrawn:
+	case domain.EventStepStarted, client.EventWithdrawn:
 		s.thinks = time.Time{}
 	default:
 	}
@@ -98,53 +96,59 @@ func (s *story) thought(e client.Event) []line {
 func (s *story) tell(e client.Event) []line {
 	at := callKey{e.Step, e.Position}
 	switch e.Type {
-	case client.EventBegan:
+	case domain.EventExecutionStarted:
 		s.began = e.Time
 		lines := []line{{mark: markBegan, text: fmt.Sprintf("%s · execution %d", OneLine(s.id), e.Number)}}
 		if s.ui != "" {
 			lines = append(lines, line{mark: markLink, text: s.ui + e.RunID})
 		}
 		return lines
-	case client.EventStep:
+	case domain.EventStepStarted:
 		return []line{{mark: markStep, step: e.Step, text: fmt.Sprintf("step %d", e.Step)}}
 	case client.EventToolProgress:
 		return []line{{mark: markAt, step: e.Step, call: at, text: OneLine(e.Tool) + ": " + OneLine(e.Text)}}
-	case client.EventAnswered:
-		return s.answered(e)
-	case client.EventCut:
-		if e.Error != nil {
-			s.failed = e.Error.Message
+	case domain.EventInferenceRequested:
+		return s.requested(e)
+	case domain.EventInferenceReceived:
+		if e.Error == nil {
+			return s.answered(e)
 		}
 		return s.cut(e)
-	case client.EventRetry:
-		if e.Tool == "" && s.failed != "" && e.Reason == s.failed { // which was told
-			s.failed = ""
-			attempt := where(e.Attempt > 1, fmt.Sprintf(" (attempt %d)", e.Attempt)) // one whose worker was lost does not count
-			return []line{{mark: markNotice, step: e.Step, text: "it is tried again" + attempt}}
-		}
-		m, text := notice(e)
-		return []line{{mark: m, step: e.Step, text: OneLine(text)}}
-	case client.EventTool:
+	case domain.EventToolCallStarted:
 		c := call{words: CallWords(e.Tool, e.Arguments), since: e.Time}
 		s.calls[at] = c
 		text := c.words
-		if !e.ChildID.IsZero() {
-			text += " · sub-agent " + e.ChildID.String()
-		}
 		if e.Approval != nil {
 			text += " · " + decisionWords(*e.Approval)
 		}
 		return []line{{mark: markCall, step: e.Step, call: at, text: text}}
-	case client.EventToolDone:
+	case domain.EventToolCallCompleted:
 		return []line{s.toolDone(e, at)}
-	case client.EventEnded:
+	case domain.EventToolCallWaiting:
+		_, text := notice(e)
+		return []line{{mark: markAt, step: e.Step, call: at, text: OneLine(text)}}
+	case domain.EventExecutionCompleted, domain.EventExecutionFailed, client.EventEnded:
 		return []line{s.ended(e)}
 	case client.EventText, client.EventReasoning:
 		return nil // each view shows in its own way what arrives
 	default:
 		m, text := notice(e)
+		if text == "" {
+			return nil
+		}
 		return []line{{mark: m, step: e.Step, text: OneLine(text)}}
 	}
+}
+
+// requested tells of an inference that is not a step's first.
+func (s *story) requested(e client.Event) []line {
+	if r, ok := e.Recorded.(domain.InferenceRequestStarted); ok && r.Summary && e.Attempt == 1 {
+		return []line{{mark: markNotice, step: e.Step, text: "making the conversation shorter"}}
+	}
+	if e.Attempt > 1 {
+		return []line{{mark: markNotice, step: e.Step, text: fmt.Sprintf("it is tried again (attempt %d)", e.Attempt)}}
+	}
+	return nil
 }
 
 func (s *story) answered(e client.Event) []line {
@@ -175,10 +179,7 @@ func (s *story) cut(e client.Event) []line {
 		words = "the inference failed"
 	case contract.Answered, contract.Interrupted:
 	}
-	if e.Error != nil {
-		words += ": " + OneLine(e.Error.Message)
-	}
-	return append(lines, line{mark: markWarning, step: e.Step, text: words})
+	return append(lines, line{mark: markWarning, step: e.Step, text: words + within(": ", Why(e.Error), "")})
 }
 
 func (s *story) toolDone(e client.Event, at callKey) line {
@@ -192,7 +193,7 @@ func (s *story) toolDone(e client.Event, at callKey) line {
 	}
 	if e.Error != nil {
 		l.mark = markFailed
-		l.text += ": " + OneLine(e.Error.Message)
+		l.text += ": " + Why(e.Error)
 	}
 	return l
 }
@@ -233,50 +234,47 @@ func notice(e client.Event) (mark, string) {
 	reason := within(": ", OneLine(e.Reason), "")
 	hook := fmt.Sprintf("hook %s at %s", OneLine(e.Hook), OneLine(string(e.Trigger)))
 	switch e.Type {
-	case client.EventRetry:
+	case client.EventRetry, domain.EventToolCallRetried, domain.EventInferenceRequested:
 		what := cmp.Or(OneLine(e.Tool), "the inference")
 		if e.Attempt > 1 { // one whose worker was lost does not count
 			what = fmt.Sprintf("%s failed and is tried again (attempt %d)", what, e.Attempt)
 		} else {
 			what += " failed and is tried again"
 		}
-		return markWarning, what + reason
-	case client.EventNotRun:
+		return markWarning, what + cmp.Or(reason, within(": ", Why(e.Error), ""))
+	case domain.EventToolCallWaiting:
+		return markNotice, waitingCall(e)
+	case domain.EventToolCallBlocked:
 		return markWarning, notRun(e)
-	case client.EventHook:
+	case domain.EventHookCalled:
 		return markNotice, hook
-	case client.EventHookFailed:
-		if e.Error != nil {
-			return markWarning, hook + " failed: " + OneLine(e.Error.Message)
-		}
-		return markWarning, hook + " failed"
+	case domain.EventHookFailed:
+		return markWarning, hook + " failed" + within(": ", Why(e.Error), "")
 	case client.EventWithdrawn:
 		return markNotice, fmt.Sprintf("what came so far of attempt %d is withdrawn", max(e.Attempt, 1))
 	case client.EventWithheld:
 		return markNotice, fmt.Sprintf("what the model says is withheld: hook %s may rewrite it", OneLine(e.Hook))
-	case client.EventSummary:
-		return markNotice, "making the conversation shorter"
 	case client.EventNoWorker:
 		return markWarning, "no worker has taken the work for 5 s; waiting until one is up" + reason
 	case client.EventRateLimited:
 		return markNotice, "under a rate limit what is next has to wait for its turn" + reason
 	case client.EventTrouble:
 		return markWarning, "a worker cannot carry this on, and tries again" + reason
-	case client.EventStopAsked:
-		return markWarning, fmt.Sprintf("asked to stop (%s)%s", e.Mode, reason)
-	case client.EventApprovalAsked:
+	case domain.EventStopSignalReceived:
+		return markWarning, stopAsked(e)
+	case domain.EventApprovalRequested:
 		return markWarning, CallWords(e.Tool, e.Arguments) + " waits for approval"
-	case client.EventApprovalDecided:
+	case domain.EventApprovalDecided:
 		return markNotice, CallWords(e.Tool, e.Arguments) + " " + decisionOf(e)
-	case client.EventQuestionAsked:
+	case domain.EventQuestionAsked:
 		return markWarning, OneLine(e.Tool) + " asks: " + asked(e)
-	case client.EventQuestionAnswered:
+	case domain.EventQuestionAnswered:
 		return markNotice, OneLine(e.Tool) + " " + replied(e)
-	case client.EventMessageWaits, client.EventMessageRead, client.EventMessageUnsent:
+	case domain.EventMessageWaiting, domain.EventMessageReceived, domain.EventMessageUnsent:
 		return markNotice, messageNotice(e)
-	case client.EventPaused:
+	case domain.EventPaused:
 		return markWarning, "paused: nothing new starts until it is resumed"
-	case client.EventResumed:
+	case domain.EventResumed:
 		return markNotice, "resumed"
 	case client.EventContinued:
 		return markNotice, "the history goes on in a new run"
@@ -286,15 +284,51 @@ func notice(e client.Event) (mark, string) {
 		return markNotice, "the server is back"
 	case client.EventGone:
 		return markWarning, "what it does cannot be read" + reason
-	default:
-		return markWarning, OneLine(string(e.Type)) + reason
+	case domain.EventSubagentSpawning:
+		return markNotice, joined(" ", "sub-agent", OneLine(e.ChildName), e.ChildID.String(), "begins")
+	case domain.EventHandedOver:
+		handed, _ := e.Recorded.(domain.ConversationHandedOver)
+		return markNotice, "the conversation is handed over to " + OneLine(handed.Agent)
+	case domain.EventToolOutcomeUnknown:
+		return markWarning, "nobody knows whether " + OneLine(e.Tool) + " took effect"
+	case domain.EventMCPSessionLost:
+		lost, _ := e.Recorded.(domain.MCPSessionLost)
+		return markWarning, "the session with MCP server " + OneLine(lost.Server) + " is lost" + within(": ", OneLine(lost.Why), "")
+	default: // what else is noted shows in what comes of it
+		return markNotice, ""
 	}
 }
 
-func notRun(e client.Event) string {
-	words := CallWords(e.Tool, e.Arguments)
-	if e.Error == nil {
-		return words + ": not run; no worker tells why"
+// stopAsked tells that somebody has asked to stop. That a limit or the end of the work did says the end.
+func stopAsked(e client.Event) string {
+	asked, _ := e.Recorded.(domain.StopSignalReceived)
+	if asked.Reason != domain.UserRequested && asked.Reason != domain.StopRequested {
+		return ""
 	}
-	return words + ": " + OneLine(e.Error.Message) + within(" (", OneLine(e.Error.Source), ")")
+	return "asked to stop" + within(" by ", OneLine(asked.Source), "") + within(": ", OneLine(e.Reason), "")
+}
+
+func notRun(e client.Event) string {
+	words := CallWords(e.Tool, e.Arguments) + ": " + cmp.Or(Why(e.Error), "not run")
+	if e.Error == nil {
+		return words
+	}
+	return words + within(" (", OneLine(e.Error.Source), ")")
+}
+
+// waitingCall says for what a call waits that was made.
+func waitingCall(e client.Event) string {
+	waiting, _ := e.Recorded.(domain.ToolCallWaiting)
+	if !waiting.Until.IsZero() {
+		return OneLine(e.Tool) + " waits until " + moment(waiting.Until)
+	}
+	return OneLine(e.Tool) + " goes on at its server" + within(": ", OneLine(waiting.Status), "")
+}
+
+// Why is why something failed, in one line. Of an error that is no longer known it is what is left of that.
+func Why(err *domain.Error) string {
+	if err == nil {
+		return ""
+	}
+	return OneLine(cmp.Or(err.Message, joined(", ", string(err.Kind), string(err.Code))))
 }

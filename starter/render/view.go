@@ -3,6 +3,7 @@ package render
 import (
 	"strings"
 
+	"everstep/domain"
 	"everstep/starter/client"
 )
 
@@ -61,9 +62,9 @@ func (v *plainView) show(e client.Event) {
 	}
 	unseen := e.Type == client.EventWithdrawn && v.text.written == 0
 	switch e.Type {
-	case client.EventAnswered, client.EventCut:
+	case domain.EventInferenceReceived:
 		e = v.finished(e)
-	case client.EventWithdrawn, client.EventStep:
+	case client.EventWithdrawn, domain.EventStepStarted:
 		v.text = plainText{}
 	default:
 	}

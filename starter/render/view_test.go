@@ -39,20 +39,20 @@ func tales() map[string][]client.Event {
 	ended := func(status domain.ExecutionStatus, reason domain.StopReason, code domain.Code) client.Event {
 		return client.Event{Type: client.EventEnded, Ended: &contract.Outcome{Status: status, StopReason: reason, Code: code, Steps: 2, Usage: usage}}
 	}
-	began := client.Event{Type: client.EventBegan, Number: 3}
-	step := func(n int) client.Event { return client.Event{Type: client.EventStep, Step: n} }
+	began := client.Event{Type: domain.EventExecutionStarted, Number: 3}
+	step := func(n int) client.Event { return client.Event{Type: domain.EventStepStarted, Step: n} }
 	return map[string][]client.Event{
 		"completed": tale(began, step(1),
 			client.Event{Type: client.EventText, Step: 1, Text: "Let me "},
 			client.Event{Type: client.EventText, Step: 1, Text: "look."},
-			client.Event{Type: client.EventAnswered, Step: 1, Text: "Let me look.", Shown: 12, Calls: []domain.ToolCall{{Name: "list_files"}, {Name: "read_file"}}, Usage: usage},
-			client.Event{Type: client.EventTool, Step: 1, Position: 0, Tool: "list_files", Arguments: `{"path":"."}`},
-			client.Event{Type: client.EventTool, Step: 1, Position: 1, Tool: "read_file", Arguments: `{"path":"a.txt"}`},
-			client.Event{Type: client.EventToolDone, Step: 1, Position: 1, Tool: "read_file", Error: domain.Errorf(domain.Invalid, "path: there is no a.txt")},
-			client.Event{Type: client.EventToolDone, Step: 1, Position: 0, Tool: "list_files"},
+			client.Event{Type: domain.EventInferenceReceived, Step: 1, Text: "Let me look.", Shown: 12, Calls: []domain.ToolCall{{Name: "list_files"}, {Name: "read_file"}}, Usage: usage},
+			client.Event{Type: domain.EventToolCallStarted, Step: 1, Position: 0, Tool: "list_files", Arguments: `{"path":"."}`},
+			client.Event{Type: domain.EventToolCallStarted, Step: 1, Position: 1, Tool: "read_file", Arguments: `{"path":"a.txt"}`},
+			client.Event{Type: domain.EventToolCallCompleted, Step: 1, Position: 1, Tool: "read_file", Error: domain.Errorf(domain.Invalid, "path: there is no a.txt")},
+			client.Event{Type: domain.EventToolCallCompleted, Step: 1, Position: 0, Tool: "list_files"},
 			step(2),
 			client.Event{Type: client.EventText, Step: 2, Text: "Nothing there, I"},
-			client.Event{Type: client.EventAnswered, Step: 2, Text: "Nothing there, I am afraid.", Finish: domain.FinishStop, Usage: usage},
+			client.Event{Type: domain.EventInferenceReceived, Step: 2, Text: "Nothing there, I am afraid.", Finish: domain.FinishStop, Usage: usage},
 			ended(domain.StatusCompleted, domain.Completed, ""),
 		),
 		"troubled": tale(began, step(1),
@@ -65,56 +65,56 @@ func tales() map[string][]client.Event {
 			client.Event{Type: client.EventReconnected},
 			client.Event{Type: client.EventContinued, RunID: "r2"},
 			client.Event{Type: client.EventTrouble, Reason: "nondeterminism"},
-			client.Event{Type: client.EventCut, Step: 1, Outcome: contract.ShutDown},
-			client.Event{Type: client.EventCut, Step: 1, Outcome: contract.BilledFailure, Error: domain.Errorf(domain.Unavailable, "the stream ended early")},
+			client.Event{Type: domain.EventInferenceReceived, Step: 1, Outcome: contract.ShutDown},
+			client.Event{Type: domain.EventInferenceReceived, Step: 1, Outcome: contract.BilledFailure, Error: domain.Errorf(domain.Unavailable, "the stream ended early")},
 			ended(domain.StatusFailed, domain.ErrorForbade, domain.CodeMalformed),
 		),
 		"stopped": tale(began, step(1),
 			client.Event{Type: client.EventText, Step: 1, Text: "Counting: one"},
-			client.Event{Type: client.EventPaused}, client.Event{Type: client.EventResumed},
-			client.Event{Type: client.EventStopAsked, Mode: contract.StopNow, Reason: "enough"},
-			client.Event{Type: client.EventCut, Step: 1, Outcome: contract.Interrupted, Text: "Counting: one, two", Error: domain.Errorf(domain.Denied, "it was interrupted")},
+			client.Event{Type: domain.EventPaused}, client.Event{Type: domain.EventResumed},
+			client.Event{Type: domain.EventStopSignalReceived, Mode: contract.StopNow, Reason: "enough"},
+			client.Event{Type: domain.EventInferenceReceived, Step: 1, Outcome: contract.Interrupted, Text: "Counting: one, two", Error: domain.Errorf(domain.Denied, "it was interrupted")},
 			ended(domain.StatusStopped, domain.UserRequested, ""),
 		),
 		"skipping": tale(began,
-			client.Event{Type: client.EventHook, Hook: "audit", Trigger: domain.TriggerBeforeExecution},
+			client.Event{Type: domain.EventHookCalled, Hook: "audit", Trigger: domain.TriggerBeforeExecution},
 			step(1),
 			client.Event{Type: client.EventSummary, Step: 1},
-			client.Event{Type: client.EventAnswered, Step: 1, Text: "Let me look.", Calls: []domain.ToolCall{{Name: "read_file"}, {Name: "read_file"}, {Name: "list_files"}}, Usage: usage},
-			client.Event{Type: client.EventHookFailed, Step: 1, Hook: "audit", Trigger: domain.TriggerAfterStep, Error: domain.Errorf(domain.Internal, "the disk is full")},
-			client.Event{Type: client.EventNotRun, Step: 1, Tool: "read_file", Arguments: `{"path":"key.pem"}`, Error: domain.CodedErrorf(domain.Denied, domain.CodeBlocked, "blocked: no keys").From("privacy")},
-			client.Event{Type: client.EventNotRun, Step: 1, Position: 1, Tool: "read_file", Arguments: `{"path":"b"}`, Error: domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: the execution was stopped")},
-			client.Event{Type: client.EventNotRun, Step: 1, Position: 2, Tool: "list_files"},
+			client.Event{Type: domain.EventInferenceReceived, Step: 1, Text: "Let me look.", Calls: []domain.ToolCall{{Name: "read_file"}, {Name: "read_file"}, {Name: "list_files"}}, Usage: usage},
+			client.Event{Type: domain.EventHookFailed, Step: 1, Hook: "audit", Trigger: domain.TriggerAfterStep, Error: domain.Errorf(domain.Internal, "the disk is full")},
+			client.Event{Type: domain.EventToolCallBlocked, Step: 1, Tool: "read_file", Arguments: `{"path":"key.pem"}`, Error: domain.CodedErrorf(domain.Denied, domain.CodeBlocked, "blocked: no keys").From("privacy")},
+			client.Event{Type: domain.EventToolCallBlocked, Step: 1, Position: 1, Tool: "read_file", Arguments: `{"path":"b"}`, Error: domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: the execution was stopped")},
+			client.Event{Type: domain.EventToolCallBlocked, Step: 1, Position: 2, Tool: "list_files"},
 			ended(domain.StatusStopped, domain.StepsLimitReached, ""),
 		),
 		"retried": tale(began, step(1),
 			client.Event{Type: client.EventReasoning, Step: 1, Attempt: 1, Text: "They want an overview. "},
 			client.Event{Type: client.EventText, Step: 1, Attempt: 1, Text: "The folder has\n- a file\n- anoth"},
 			client.Event{Type: client.EventWithdrawn, Step: 1, Attempt: 1, Reason: "the stream ended early"},
-			client.Event{Type: client.EventCut, Step: 1, Attempt: 1, Outcome: contract.BilledFailure, Error: domain.Errorf(domain.Unavailable, "the stream ended early")},
+			client.Event{Type: domain.EventInferenceReceived, Step: 1, Attempt: 1, Outcome: contract.BilledFailure, Error: domain.Errorf(domain.Unavailable, "the stream ended early")},
 			client.Event{Type: client.EventRetry, Step: 1, Attempt: 2, Reason: "the stream ended early"},
 			client.Event{Type: client.EventText, Step: 1, Attempt: 2, Text: "I look:\nfirst "},
-			client.Event{Type: client.EventAnswered, Step: 1, Attempt: 2, Text: "I look:\nfirst here,\nthen there.", Shown: 14, Calls: []domain.ToolCall{{Name: "read_file"}}, Usage: usage},
+			client.Event{Type: domain.EventInferenceReceived, Step: 1, Attempt: 2, Text: "I look:\nfirst here,\nthen there.", Shown: 14, Calls: []domain.ToolCall{{Name: "read_file"}}, Usage: usage},
 			client.Event{Type: client.EventWithheld, Step: 1, Hook: "redact"},
 			ended(domain.StatusCompleted, domain.Completed, ""),
 		),
 		"lost": tale(began, step(1),
-			client.Event{Type: client.EventCut, Step: 1, Attempt: 1, Outcome: contract.BilledFailure, Error: domain.Errorf(domain.Unavailable, "no worker finished it in time")},
+			client.Event{Type: domain.EventInferenceReceived, Step: 1, Attempt: 1, Outcome: contract.BilledFailure, Error: domain.Errorf(domain.Unavailable, "no worker finished it in time")},
 			client.Event{Type: client.EventRetry, Step: 1, Attempt: 1, Reason: "no worker finished it in time"},
-			client.Event{Type: client.EventAnswered, Step: 1, Attempt: 1, Text: "There it is.", Finish: domain.FinishStop, Usage: usage},
+			client.Event{Type: domain.EventInferenceReceived, Step: 1, Attempt: 1, Text: "There it is.", Finish: domain.FinishStop, Usage: usage},
 			ended(domain.StatusCompleted, domain.Completed, ""),
 		),
 		"thinking": tale(append(append([]client.Event{began, step(1)},
 			slices.Repeat([]client.Event{{Type: client.EventReasoning, Step: 1, Attempt: 1, Text: "Let me see. "}}, 15)...),
 			client.Event{Type: client.EventText, Step: 1, Attempt: 1, Text: "It is 42."},
-			client.Event{Type: client.EventAnswered, Step: 1, Attempt: 1, Text: "It is 42.", Finish: domain.FinishStop, Usage: usage},
+			client.Event{Type: domain.EventInferenceReceived, Step: 1, Attempt: 1, Text: "It is 42.", Finish: domain.FinishStop, Usage: usage},
 			ended(domain.StatusCompleted, domain.Completed, ""),
 		)...),
 		"late": tale(began, step(1),
 			client.Event{Type: client.EventReasoning, Step: 1, Attempt: 1, Text: "the end of a thought", Skipped: 5000},
 			client.Event{Type: client.EventText, Step: 1, Attempt: 1, Text: "last word of a line\nA whole line\nand a", Skipped: 9000},
 			client.Event{Type: client.EventText, Step: 1, Attempt: 1, Text: "nother one, " + strings.Repeat("which is long, ", 12)},
-			client.Event{Type: client.EventCut, Step: 1, Attempt: 1, Outcome: contract.Interrupted, Text: "last words", Skipped: 9000},
+			client.Event{Type: domain.EventInferenceReceived, Step: 1, Attempt: 1, Outcome: contract.Interrupted, Text: "last words", Skipped: 9000},
 			ended(domain.StatusStopped, domain.UserRequested, ""),
 		),
 		"tree": tale(twoDeep()...),
@@ -122,11 +122,11 @@ func tales() map[string][]client.Event {
 			client.Event{Type: client.EventReasoning, Step: 1, Text: "\x1b[2J\u202ethought\xe4\xb8"},
 			client.Event{Type: client.EventText, Step: 1, Text: "\x1b[3J\r\n\x07\n"},
 			client.Event{Type: client.EventText, Step: 1, Text: "\x1b[2J\x1b]0;owned\x07 \u202eevil\xe4\xb8"},
-			client.Event{Type: client.EventAnswered, Step: 1, Text: "\x1b[2Jgone\r\nnext\tline", Calls: []domain.ToolCall{{Name: "x"}}},
-			client.Event{Type: client.EventTool, Step: 1, Tool: "x\x1b[1A", Arguments: "{\"a\":\"\x1b[31m\n\"" + strings.Repeat("x", 300)},
-			client.Event{Type: client.EventToolDone, Step: 1, Tool: "x\x1b[1A", Error: domain.Errorf(domain.Invalid, "\x1b[5m\u009b31mno")},
+			client.Event{Type: domain.EventInferenceReceived, Step: 1, Text: "\x1b[2Jgone\r\nnext\tline", Calls: []domain.ToolCall{{Name: "x"}}},
+			client.Event{Type: domain.EventToolCallStarted, Step: 1, Tool: "x\x1b[1A", Arguments: "{\"a\":\"\x1b[31m\n\"" + strings.Repeat("x", 300)},
+			client.Event{Type: domain.EventToolCallCompleted, Step: 1, Tool: "x\x1b[1A", Error: domain.Errorf(domain.Invalid, "\x1b[5m\u009b31mno")},
 			client.Event{Type: client.EventRetry, Step: 1, Tool: "\x07", Attempt: 2, Reason: "\x1b[H"},
-			client.Event{Type: client.EventStopAsked, Mode: "now\x1b[H", Reason: "\x1b[H"},
+			client.Event{Type: domain.EventStopSignalReceived, Mode: "now\x1b[H", Reason: "\x1b[H"},
 			ended(domain.StatusFailed, domain.ErrorForbade, domain.CodeAuth),
 		),
 	}
@@ -149,22 +149,22 @@ func twoDeep() []client.Event {
 		return e
 	}
 	starts := func(i, position int) client.Event {
-		return client.Event{Type: client.EventTool, Step: 1, Position: position, Tool: "spawn_subagent", Arguments: `{"subagent":"` + names[i] + `","prompt":"go"}`, ChildID: ids[i], ChildName: names[i]}
+		return client.Event{Type: domain.EventToolCallStarted, Step: 1, Position: position, Tool: "spawn_subagent", Arguments: `{"subagent":"` + names[i] + `","prompt":"go"}`, ChildID: ids[i], ChildName: names[i]}
 	}
 	over := func(i, position int) client.Event {
-		return client.Event{Type: client.EventToolDone, Step: 1, Position: position, Tool: "spawn_subagent", ChildID: ids[i], ChildName: names[i]}
+		return client.Event{Type: domain.EventToolCallCompleted, Step: 1, Position: position, Tool: "spawn_subagent", ChildID: ids[i], ChildName: names[i]}
 	}
-	began, step := client.Event{Type: client.EventBegan, Number: 1}, client.Event{Type: client.EventStep, Step: 1}
+	began, step := client.Event{Type: domain.EventExecutionStarted, Number: 1}, client.Event{Type: domain.EventStepStarted, Step: 1}
 	ended := client.Event{Type: client.EventEnded, Ended: &contract.Outcome{Status: domain.StatusCompleted, StopReason: domain.Completed, Steps: 1, Usage: domain.Usage{InputTokens: 20}}}
 	return []client.Event{
-		began, step, {Type: client.EventAnswered, Step: 1, Calls: []domain.ToolCall{{Name: "spawn_subagent"}, {Name: "spawn_subagent"}}}, starts(0, 0), starts(1, 1),
+		began, step, {Type: domain.EventInferenceReceived, Step: 1, Calls: []domain.ToolCall{{Name: "spawn_subagent"}, {Name: "spawn_subagent"}}}, starts(0, 0), starts(1, 1),
 		of(0, 1, began), of(1, 1, began), of(0, 1, step), of(0, 1, starts(2, 0)), of(2, 2, began), of(2, 2, step),
-		of(1, 1, step), of(1, 1, client.Event{Type: client.EventAnswered, Step: 1, Text: "I write\nit down.", Calls: []domain.ToolCall{{Name: "write_file"}}}),
-		of(1, 1, client.Event{Type: client.EventTool, Step: 1, Tool: "write_file", Arguments: `{"path":"a.md"}`}),
-		of(1, 1, client.Event{Type: client.EventApprovalAsked, Step: 1, Tool: "write_file", Arguments: `{"path":"a.md"}`}),
-		of(2, 2, client.Event{Type: client.EventToolDone, Step: 1, Tool: "read_file", Error: domain.Errorf(domain.Invalid, "path: there is no b.md")}),
+		of(1, 1, step), of(1, 1, client.Event{Type: domain.EventInferenceReceived, Step: 1, Text: "I write\nit down.", Calls: []domain.ToolCall{{Name: "write_file"}}}),
+		of(1, 1, client.Event{Type: domain.EventToolCallStarted, Step: 1, Tool: "write_file", Arguments: `{"path":"a.md"}`}),
+		of(1, 1, client.Event{Type: domain.EventApprovalRequested, Step: 1, Tool: "write_file", Arguments: `{"path":"a.md"}`}),
+		of(2, 2, client.Event{Type: domain.EventToolCallCompleted, Step: 1, Tool: "read_file", Error: domain.Errorf(domain.Invalid, "path: there is no b.md")}),
 		of(2, 2, ended), of(0, 1, over(2, 0)), of(0, 1, ended), over(0, 0),
-		of(1, 1, client.Event{Type: client.EventToolDone, Step: 1, Tool: "write_file"}),
+		of(1, 1, client.Event{Type: domain.EventToolCallCompleted, Step: 1, Tool: "write_file"}),
 		of(1, 1, client.Event{Type: client.EventGone, Reason: "the runs have been deleted"}), over(1, 1),
 		ended,
 	}
@@ -221,7 +221,7 @@ func TestLiveViewWhileItGoesOn(t *testing.T) {
 	require.Contains(t, screen.String(), `⋯ list_files {"path":"."}`)
 	v.out.Note("the dev server is gone")
 	require.Contains(t, screen.String(), "the dev server is gone\n    ⋯ list_files", "a note goes above what is under way")
-	v.Show(client.Event{Type: client.EventStep, Step: 2})
+	v.Show(client.Event{Type: domain.EventStepStarted, Step: 2})
 	v.Show(client.Event{Type: client.EventText, Step: 2, Text: strings.Repeat("many words ", 100) + "at the end"})
 	lines := strings.Split(strings.TrimRight(screen.String(), "\n"), "\n")
 	require.Contains(t, lines[len(lines)-1], "at the end")
@@ -237,7 +237,7 @@ func TestLiveViewOfThinking(t *testing.T) {
 	t.Parallel()
 	screen := &screen{width: 60}
 	v := liveOn(screen, "")
-	v.Show(client.Event{Type: client.EventStep, Step: 1})
+	v.Show(client.Event{Type: domain.EventStepStarted, Step: 1})
 	require.Contains(t, screen.String(), "⋯ thinking\n")
 	v.Show(client.Event{Type: client.EventReasoning, Step: 1, Attempt: 1, Text: "They want "})
 	v.Show(client.Event{Type: client.EventReasoning, Step: 1, Attempt: 1, Text: "a number."})
@@ -249,7 +249,7 @@ func TestLiveViewOfThinking(t *testing.T) {
 	v.Show(client.Event{Type: client.EventWithdrawn, Step: 1, Attempt: 1})
 	require.NotContains(t, screen.String(), "It is")
 	require.Contains(t, screen.String(), "of attempt 1 is withdrawn")
-	v.Show(client.Event{Type: client.EventCut, Step: 1, Attempt: 1, Outcome: contract.BilledFailure})
+	v.Show(client.Event{Type: domain.EventInferenceReceived, Step: 1, Attempt: 1, Outcome: contract.BilledFailure})
 	v.Show(client.Event{Type: client.EventRetry, Step: 1, Attempt: 2})
 	require.Contains(t, screen.String(), "⋯ thinking · attempt 2\n")
 	v.Show(client.Event{Type: client.EventText, Step: 1, Attempt: 2, Text: "42"})
@@ -268,16 +268,16 @@ func TestPlainViewShowsTextAsItArrives(t *testing.T) {
 	var out strings.Builder
 	v := settled((&plainView{out: Plain(&out), story: newStory("notes", "")}).show)
 	said := func(e client.Event) string { before := len(out.String()); v.Show(e); return out.String()[before:] }
-	v.Show(client.Event{Type: client.EventStep, Step: 1})
+	v.Show(client.Event{Type: domain.EventStepStarted, Step: 1})
 	require.Empty(t, said(client.Event{Type: client.EventText, Step: 1, Text: "one"}))
 	require.Equal(t, "step 1: one two\n", said(client.Event{Type: client.EventText, Step: 1, Text: " two\nthr"}))
 	require.Equal(t, "step 1: three\nstep 1: \n", said(client.Event{Type: client.EventText, Step: 1, Text: "ee\r\n\nfo"}))
-	require.Equal(t, "step 1: four.\n", said(client.Event{Type: client.EventAnswered, Step: 1, Text: "one two\nthree\r\n\nfour.\n", Shown: 17}))
-	require.Equal(t, "step 2\n", said(client.Event{Type: client.EventStep, Step: 2}), "it was told already")
+	require.Equal(t, "step 1: four.\n", said(client.Event{Type: domain.EventInferenceReceived, Step: 1, Text: "one two\nthree\r\n\nfour.\n", Shown: 17}))
+	require.Equal(t, "step 2\n", said(client.Event{Type: domain.EventStepStarted, Step: 2}), "it was told already")
 	require.Empty(t, said(client.Event{Type: client.EventText, Step: 2, Text: "five"}))
 	require.Empty(t, said(client.Event{Type: client.EventWithdrawn, Step: 2, Attempt: 1}), "nobody saw it")
 	require.Empty(t, said(client.Event{Type: client.EventText, Step: 2, Text: "six"}))
-	require.Empty(t, said(client.Event{Type: client.EventAnswered, Step: 2, Text: "six"}), "an answer has a place of its own")
+	require.Empty(t, said(client.Event{Type: domain.EventInferenceReceived, Step: 2, Text: "six"}), "an answer has a place of its own")
 }
 
 // Whatever comes in whatever order, nothing harmful is printed, no line is

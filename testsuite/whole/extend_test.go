@@ -98,7 +98,7 @@ func requireAllThree(t *testing.T, s *stack, id string, counts []int) {
 			require.NoError(t, err)
 			types = append(types, event.Type)
 		}
-		require.Equal(t, client.EventBegan, types[0])
+		require.Equal(t, domain.EventExecutionStarted, types[0])
 		require.Equal(t, client.EventEnded, types[len(types)-1])
 	}
 }

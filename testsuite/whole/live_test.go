@@ -290,7 +290,7 @@ func TestLiveText(t *testing.T) {
 
 	const answer = "KEPT one and two"
 	for _, f := range []*follower{early, late} {
-		answered := f.until(client.EventAnswered, 2, answer)
+		answered := f.until(domain.EventInferenceReceived, 2, answer)
 		require.Equal(t, len(answer), answered.Shown)
 		require.Equal(t, client.EventEnded, f.rest()[len(f.rest())-1].Type)
 	}
@@ -318,9 +318,9 @@ func requireAttempts(t *testing.T, out string) {
 	}
 	require.Equal(t, []int{2}, attempts[client.EventReasoning])
 	require.Equal(t, []int{2, 2}, attempts[client.EventText])
-	require.Equal(t, []int{1}, attempts[client.EventCut])
+	require.Equal(t, []int{1}, attempts[domain.EventInferenceReceived])
 	require.Equal(t, []int{2}, attempts[client.EventRetry])
-	require.Equal(t, []int{2}, attempts[client.EventAnswered])
+	require.Equal(t, []int{2}, attempts[domain.EventInferenceReceived])
 }
 
 // TestLiveReasoningOfMessages: thinking in the other form in which it comes.
@@ -345,7 +345,7 @@ func TestLiveReasoningOfMessages(t *testing.T) {
 	f.until(client.EventText, 1, "42")
 	a.raw(event("content_block_stop", `,"index":1`) + event("message_delta", `,"delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":9}`) + event("message_stop", ""))
 	close(a.say)
-	require.Equal(t, "42", f.until(client.EventAnswered, 1, "").Text)
+	require.Equal(t, "42", f.until(domain.EventInferenceReceived, 1, "").Text)
 	for _, e := range f.rest() {
 		require.NotEqual(t, client.EventWithdrawn, e.Type)
 	}
@@ -367,7 +367,7 @@ func TestLiveTextStaysAfterAStop(t *testing.T) {
 	plain.untilErr("step 1: Counting:\n")
 	_, err := s.agents.Stop(within(t), begun.ID, client.StopOptions{Mode: contract.StopNow})
 	require.NoError(t, err)
-	cut := f.until(client.EventCut, 1, "")
+	cut := f.until(domain.EventInferenceReceived, 1, "")
 	<-a.gone
 	require.Equal(t, contract.Interrupted, cut.Outcome)
 	require.Equal(t, "Counting:\none, two", cut.Text)

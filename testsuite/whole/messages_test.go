@@ -78,7 +78,7 @@ turns:
 			told = append(told, event.Type)
 		}
 	}
-	waits, gone, reads := client.EventMessageWaits, client.EventMessageUnsent, client.EventMessageRead
+	waits, gone, reads := domain.EventMessageWaiting, domain.EventMessageUnsent, domain.EventMessageReceived
 	require.Equal(t, []client.EventType{waits, waits, waits, waits, gone, reads, reads}, told)
 	view, err := s.agents.Explain(ctx, id, 1)
 	require.NoError(t, err)

@@ -1,0 +1,296 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	"everstep/domain"
+	"everstep/domain/account"
+	"everstep/domain/contract"
+	"everstep/starter/process"
+)
+
+// FollowOptions choose what Follow shows.
+type FollowOptions struct {
+	// Number names the execution. Zero: the newest.
+	Number int
+	// After is the sequence number of the last event that the caller has.
+	After int64
+	// Tree adds the events of its sub-agents and theirs, while those work: see Event.Path. All of one stand between the
+	// SubagentSpawning and the SubagentCompleted that are about it. The text of a sub-agent is not given as it arrives.
+	Tree bool
+	// below says that it is a sub-agent of the tree.
+	below bool
+}
+
+// Follow yields what happens in an execution, from its beginning to its end, as it happens: each event that the execution has
+// noted once and in order, and between them what only the server or the moment knows, such as the model's text while it
+// arrives. It can be begun any number of times and needs no worker; it asks the server four times a second at most. Where the
+// server goes away it says so, and goes on when that is back. Where some events can no longer be read it yields an error of
+// class Gone that says which, and goes on; any other error ends it. Breaking out of the loop leaves the execution as it is.
+func (c *Client) Follow(ctx context.Context, id string, o FollowOptions) iter.Seq2[Event, error] {
+	return sequence(ctx, id, "following ", func(yield func(Event, error) bool) error {
+		if o.Tree {
+			return followTree(ctx, c, id, o, yield)
+		}
+		return c.followOne(ctx, id, o, yield)
+	})
+}
+
+// EventsOptions choose events. The zero value is all of the newest execution.
+type EventsOptions struct {
+	// Number names the execution. Zero: the newest.
+	Number int
+	// After is the last sequence number that the caller has.
+	After int64
+}
+
+// Events yields what Follow does of an execution, without what only the server or the moment knows.
+func (c *Client) Events(ctx context.Context, id string, o EventsOptions) iter.Seq2[domain.Event, error] {
+	return func(yield func(domain.Event, error) bool) {
+		for e, err := range c.Follow(ctx, id, FollowOptions{Number: o.Number, After: o.After}) {
+			if (err != nil || e.Recorded != nil) && !yield(e.Recorded, err) {
+				return
+			}
+		}
+	}
+}
+
+func (c *Client) followOne(ctx context.Context, id string, o FollowOptions, yield func(Event, error) bool) error {
+	if o.After < 0 {
+		return errorf(Invalid, nil, "after: is %d; events are counted from 1", o.After)
+	}
+	number, err := c.numberOf(ctx, id, o.Number)
+	if err != nil {
+		return err
+	}
+	f := &follower{client: c, id: id, number: number, below: o.below, yield: yield, content: newContent(), moment: moments{calls: map[domain.ToolExecutionID]callMoment{}}}
+	f.seen.Event = o.After
+	return f.run(ctx)
+}
+
+const (
+	// askEvery is how often a follower asks the server at most, and askBelowEvery one of a sub-agent, of which there may be many.
+	askEvery, askBelowEvery = 250 * time.Millisecond, time.Second
+	// patientWith is how long a worker is waited for that has answered before, until the history is replayed beside it.
+	patientWith = 2 * time.Second
+)
+
+// A follower shows one execution. It is used by one goroutine.
+type follower struct {
+	client *Client
+	id     string
+	number int
+	// below says that it is of a sub-agent, beside which many may be followed.
+	below bool
+	yield func(Event, error) bool
+	// finished says that the caller has seen all, or wants no more; ended that the end was among it.
+	finished, ended bool
+
+	// seen is how far the execution was read.
+	seen account.Seen
+	// session is the first run of the agent's workflow, and current the newest: they are empty until it was described.
+	session, current string
+	// mark tells whether the workflow has got on since its account was read, and answers that a worker has told that.
+	mark    mark
+	answers bool
+	content content
+	moment  moments
+}
+
+// A mark is what changes in the description of a workflow that gets on.
+type mark struct {
+	run     string
+	events  int64
+	attempt int32
+	open    bool
+}
+
+func markOf(s snapshot) mark {
+	return mark{s.newest().runID(), s.newest().info().GetHistoryLength(), s.GetPendingWorkflowTask().GetAttempt(), s.open()}
+}
+
+// run asks until all was shown.
+func (f *follower) run(ctx context.Context) error {
+	for {
+		asked, err := f.look(ctx)
+		switch {
+		case err != nil && ctx.Err() == nil && f.passes(err):
+			asked = 4 // it may take a while
+		case err != nil || f.finished:
+			return err
+		}
+		pause := time.Duration(max(asked, 1)) * askEvery
+		if f.below {
+			pause = max(pause, askBelowEvery)
+		}
+		if err := process.Pause(ctx, pause); err != nil {
+			return err
+		}
+	}
+}
+
+// passes reports whether an error is one after which it goes on: a server that is away, and whatever keeps an open workflow from
+// being read until a worker is up. Each is told once.
+func (f *follower) passes(err error) bool {
+	class := classOf(err)
+	if f.session == "" || class == Gone || class == NotFound || class == Invalid {
+		return false
+	}
+	if class == Unreachable {
+		f.show(f.moment.away(f.number))
+		return !f.finished
+	}
+	f.show(f.moment.troubled(f.number, err.Error()))
+	return !f.finished && f.mark.open
+}
+
+func classOf(err error) Class {
+	if known, ok := errors.AsType[*Error](err); ok {
+		return known.Class
+	}
+	return Failed
+}
+
+// look asks the server how far the workflow is, and where it has got on for its account. It returns how often the server was asked.
+func (f *follower) look(ctx context.Context) (asked int, err error) {
+	s, err := f.client.describe(ctx, f.id)
+	if lostToServer(err) && f.client.cfg.Records != nil {
+		all, err := f.client.recordedAccount(ctx, f.id, f.request(), err)
+		if err == nil {
+			f.take(ctx, all)
+			f.over(ctx, all)
+		}
+		return 1, err
+	}
+	if err != nil {
+		return 1, err
+	}
+	f.show(f.moment.back(f.number))
+	if f.session != "" && f.session != s.firstRunID() { // another session has begun under the name
+		return 3, f.leave(ctx, s.agent)
+	}
+	f.session = s.firstRunID()
+	if now := markOf(s); now != f.mark {
+		asked++
+		if err := f.read(ctx, s); err != nil {
+			f.mark.open = now.open
+			return asked + 1, err
+		}
+		f.mark = now
+	}
+	if !f.finished {
+		f.show(f.live(ctx, s)...)
+	}
+	return asked + 1, nil
+}
+
+// request asks for what is new.
+func (f *follower) request() account.Request {
+	want := []account.Part{account.HeadOf, account.Steps, account.Events, account.Current}
+	return account.Request{Want: want, Execution: f.number, After: f.seen}
+}
+
+// read reads what is new, and shows it.
+func (f *follower) read(ctx context.Context, s snapshot) error {
+	reader := accountReader{client: f.client, request: f.request()}
+	if f.answers {
+		reader.patience = patientWith
+	}
+	all, err := f.client.accountBy(ctx, s, reader)
+	if err != nil {
+		return fail(ctx, f.id, "following "+f.id, err)
+	}
+	f.answers = all.Server.Source == contract.FromWorkflow
+	if was := f.current; was != "" && was != all.Head.Run.ID {
+		f.show(Event{Type: EventContinued, Time: time.Now(), Number: f.number, RunID: all.Head.Run.ID})
+	}
+	f.current = all.Head.Run.ID
+	if task := all.Server.FailingTask; task != nil && task.Failure != "" {
+		f.show(f.moment.troubled(f.number, "a workflow task failed: "+task.Failure))
+	}
+	f.take(ctx, all)
+	newest := all.Head.Newest
+	ended := newest != nil && (newest.Number > f.number || newest.Ended != nil)
+	if ended && (f.ended || len(all.Events) == 0) { // else what came while the pages were read is still to be shown
+		f.over(ctx, all)
+	} else if ended {
+		return f.read(ctx, s)
+	}
+	return nil
+}
+
+// leave shows what is left of a session that is over, since another one has its name.
+func (f *follower) leave(ctx context.Context, a agent) error {
+	s, err := f.client.described(ctx, a, f.current)
+	if err == nil {
+		err = f.read(ctx, s)
+	}
+	if err == nil && !f.finished {
+		err = gone("the session of %s that was followed is over, and another one has begun", f.id)
+	}
+	return goneIfDeleted(err, "run %s of %s has been deleted", f.current, f.id)
+}
+
+// take shows the events of an account, with what they are about. Those of which that is not there yet come the next time.
+func (f *follower) take(ctx context.Context, all account.Account) {
+	if err := f.content.learn(all); err != nil {
+		f.fail(unreadable("steps", f.id, err))
+		return
+	}
+	yieldAll(account.Events, all.Events, func(e domain.RecordedEvent) int { return int(e.Head().Sequence) }, all.Missing, func(e domain.RecordedEvent, err error) bool {
+		if err != nil {
+			f.fail(err)
+			return !f.finished
+		}
+		f.seen.Event = e.Head().Sequence
+		f.show(f.tell(ctx, e.Event, all)...)
+		return !f.finished
+	})
+	f.seen.Step = max(f.seen.Step, f.content.newest)
+}
+
+// fail tells of an error after which it goes on.
+func (f *follower) fail(err error) {
+	f.finished = f.finished || !f.yield(Event{Number: f.number}, err)
+}
+
+// over ends it: the execution is. How it ended is told where no event has.
+func (f *follower) over(ctx context.Context, all account.Account) {
+	if f.finished {
+		return
+	}
+	if !f.ended {
+		if outcome, ended := f.outcome(ctx, all); ended {
+			f.show(Event{Type: EventEnded, Time: time.Now(), Number: f.number, Ended: outcome})
+		} else {
+			f.fail(gone("how execution %d of %s ended can no longer be read", f.number, f.id))
+		}
+	}
+	f.finished = true
+}
+
+// outcome is how the execution ended, as far as that can be read.
+func (f *follower) outcome(ctx context.Context, all account.Account) (*contract.Outcome, bool) {
+	if newest := all.Head.Newest; newest != nil && newest.Number == f.number {
+		return &newest.Outcome, newest.Status.Terminal()
+	}
+	told, err := f.client.execution(ctx, f.id, f.number)
+	if err != nil || len(told.Executions) == 0 {
+		return nil, false
+	}
+	return &told.Executions[0].Outcome, told.Executions[0].Status.Terminal()
+}
+
+// show gives events to the caller, as long as that wants any.
+func (f *follower) show(events ...Event) {
+	for _, e := range events {
+		if f.finished || e.Type == "" {
+			continue
+		}
+		f.ended = f.ended || e.Ended != nil
+		f.finished = !f.yield(e, nil)
+	}
+}

@@ -1,0 +1,441 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"everstep/domain"
+	"everstep/domain/account"
+	"everstep/domain/contract"
+)
+
+// The types of what only the server or the moment knows. It has no numbers, and whoever reads later is not told of it.
+const (
+	// EventReasoning: more of what the model thinks before it answers arrived. Fields as of EventText.
+	EventReasoning domain.EventType = "reasoning"
+	// EventText: more of the model's answer arrived. Step; Attempt: the try that it is of, counted from 1; Text: what follows the
+	// text before of the same attempt; Skipped: bytes before Text that were missed. Whoever comes late gets the last 8 KiB of the
+	// text, and 4 KiB of the reasoning.
+	EventText domain.EventType = "text"
+	// EventWithdrawn: what came of an attempt does not count; another one, or the whole answer, begins from nothing. Step;
+	// Attempt: the withdrawn one; Reason: why, where it is known.
+	EventWithdrawn domain.EventType = "text_withdrawn"
+	// EventWithheld: what the model says is not shown while it arrives, since a hook may rewrite it. It comes once an
+	// execution. Step, Hook.
+	EventWithheld domain.EventType = "text_withheld"
+	// EventToolProgress: a tool call has told how far it is. Step, Position, Tool, Text.
+	EventToolProgress domain.EventType = "tool_progress"
+	// EventRetry: the server tries an inference again whose attempt failed at no cost, or whose worker was lost. Step; Attempt:
+	// the coming one, where those whose worker was lost do not count; Reason.
+	EventRetry domain.EventType = "retry"
+	// EventNoWorker: no worker has taken what is waiting for 5 s. It comes once until work goes on. Reason: where it waits.
+	EventNoWorker domain.EventType = "no_worker"
+	// EventRateLimited: an inference or a call has waited 5 s for its turn under a rate limit. It comes once until work goes on.
+	// Reason: the task queue where it waits.
+	EventRateLimited domain.EventType = "rate_limited"
+	// EventTrouble: the workflow cannot be carried on, or not be read, and that is tried again without end. Reason.
+	EventTrouble domain.EventType = "trouble"
+	// EventContinued: the workflow went on in a new run. RunID.
+	EventContinued domain.EventType = "continued_as_new"
+	// EventReconnecting: the server went away; Reason. The sequence goes on.
+	EventReconnecting domain.EventType = "reconnecting"
+	// EventReconnected: the server is back.
+	EventReconnected domain.EventType = "reconnected"
+	// EventGone: what a sub-agent does, or did, cannot be read. Path, Reason.
+	EventGone domain.EventType = "sub_agent_gone"
+	// EventEnded: the execution ended, and no event of its own says so: the server has ended it, or they are gone. Ended.
+	EventEnded domain.EventType = "execution_ended"
+)
+
+// Moments lists the types of what only the server or the moment knows.
+func Moments() []domain.EventType {
+	return []domain.EventType{
+		EventReasoning, EventText, EventWithdrawn, EventWithheld, EventToolProgress, EventRetry, EventNoWorker, EventRateLimited, EventTrouble,
+		EventContinued, EventReconnecting, EventReconnected, EventGone, EventEnded,
+	}
+}
+
+// An Event is one thing that Follow yields. Its type says which fields are set. Texts, arguments and reasons come from models
+// and tools: clean them for a terminal.
+type Event struct {
+	// Type is that of what the execution has noted, or of what only the moment knows.
+	Type domain.EventType `json:"type,omitzero"`
+	// Recorded is what the execution has noted, with its number; nil: only the moment knows of it. What it has itself stands in
+	// the fields below too, where views need it.
+	Recorded domain.Event `json:"-"`
+	// Time is the server's, or this machine's for what only it knows.
+	Time time.Time `json:"time,omitzero"`
+	// AgentID is the sub-agent whose event it is, where FollowOptions.Tree asked for those. Path are the names by which that was
+	// started, from the root on, whose own events have neither.
+	AgentID domain.AgentID `json:"agent_id,omitzero"`
+	Path    []string       `json:"path,omitempty"`
+	// Number is the execution's.
+	Number int    `json:"execution_number,omitzero"`
+	RunID  string `json:"run_id,omitzero"`
+	Step   int    `json:"step,omitzero"`
+	// Attempt counts the tries of an inference or a call from 1.
+	Attempt int `json:"attempt,omitzero"`
+	// Text is what the model or a tool says, or what the model reads as the answer to a question. Skipped counts the bytes before
+	// it that were missed, Shown those of it that EventText gave.
+	Text    string            `json:"text,omitzero"`
+	Skipped int               `json:"skipped,omitzero"`
+	Shown   int               `json:"shown,omitzero"`
+	Calls   []domain.ToolCall `json:"calls,omitempty"`
+	// Outcome says how an inference ended, and Usage what it has used.
+	Outcome contract.ModelOutcome `json:"-"`
+	Usage   domain.Usage          `json:"-"`
+	// Position counts the step's calls from 0. Of a call that waits for approval the arguments are those that would run.
+	ToolExecutionID domain.ToolExecutionID `json:"tool_execution_id,omitzero"`
+	Position        int                    `json:"position,omitzero"`
+	Tool            string                 `json:"tool,omitzero"`
+	Arguments       string                 `json:"arguments,omitzero"`
+	// Approval is a person's word about the call, Question what it asks a person, and Answer what became of that.
+	Approval *domain.Approval `json:"approval,omitempty"`
+	Question *domain.Question `json:"question,omitempty"`
+	Answer   *domain.Answer   `json:"answer,omitempty"`
+	// ChildID is the sub-agent that begins or has ended, and ChildName its name.
+	ChildID   domain.AgentID `json:"-"`
+	ChildName string         `json:"-"`
+	// Message is one that waits, or waited.
+	Message *contract.WaitingView `json:"message,omitempty"`
+	Hook    string                `json:"hook,omitzero"`
+	Trigger domain.Trigger        `json:"-"`
+	// Reason is why, in words, and Error why what the event tells of failed. Where only its kind and code are left it has no
+	// message.
+	Reason string        `json:"reason,omitzero"`
+	Error  *domain.Error `json:"error,omitempty"`
+	// Ended is how the execution ended.
+	Ended *contract.Outcome `json:"ended,omitempty"`
+}
+
+// Depth is how deep the agent is below the one that is followed.
+func (e Event) Depth() int { return len(e.Path) }
+
+// Subagent is the name by which the agent was started; empty: it is the one that is followed.
+func (e Event) Subagent() string {
+	if len(e.Path) == 0 {
+		return ""
+	}
+	return e.Path[len(e.Path)-1]
+}
+
+// MarshalJSON writes what the execution has noted as a domain.RecordedEvent, with what it is about beside; else the fields that
+// are set.
+func (e Event) MarshalJSON() ([]byte, error) {
+	type plain Event
+	if e.Recorded == nil {
+		return json.Marshal(plain(e))
+	}
+	event, err := json.Marshal(domain.RecordedEvent{Event: e.Recorded})
+	if err != nil {
+		return nil, err
+	}
+	beside := plain(e)
+	beside.Type, beside.Time, beside.AgentID, beside.Step, beside.Attempt = "", time.Time{}, domain.AgentID{}, 0, 0
+	beside.ToolExecutionID, beside.Tool, beside.Hook = domain.ToolExecutionID{}, "", ""
+	if _, has := e.Recorded.(domain.AgentExecutionStarted); has {
+		beside.Number = 0
+	}
+	content, err := json.Marshal(beside)
+	if err != nil || string(content) == "{}" {
+		return event, err
+	}
+	return append(append(bytes.TrimSuffix(event, []byte("}")), ','), content[1:]...), nil
+}
+
+// callAbout names the call that an event is about, and its tool.
+func callAbout(e domain.Event) (domain.ToolExecutionID, string) {
+	switch e := e.(type) {
+	case domain.ToolCallStarted:
+		return e.ToolExecutionID, e.Tool
+	case domain.ToolCallWaiting:
+		return e.ToolExecutionID, e.Tool
+	case domain.ToolCallRetried:
+		return e.ToolExecutionID, e.Tool
+	case domain.ToolCallCompleted:
+		return e.ToolExecutionID, e.Tool
+	case domain.ToolCallBlocked:
+		return e.ToolExecutionID, e.Tool
+	case domain.ToolApprovalRequested:
+		return e.ToolExecutionID, e.Tool
+	case domain.ToolApprovalDecided:
+		return e.ToolExecutionID, e.Tool
+	case domain.UserQuestionAsked:
+		return e.ToolExecutionID, e.Tool
+	case domain.UserQuestionAnswered:
+		return e.ToolExecutionID, e.Tool
+	case domain.ToolOutcomeUnknown:
+		return e.ToolExecutionID, e.Tool
+	case domain.ToolOutcomeSettled:
+		return e.ToolExecutionID, e.Tool
+	case domain.SubagentSpawning:
+		return e.ToolExecutionID, ""
+	}
+	return domain.ToolExecutionID{}, ""
+}
+
+// A content is what was read of an execution that its events are about. It is used by one goroutine.
+type content struct {
+	// steps are by number: those that have ended since the last reading, and the one in progress. newest is that which ended last.
+	steps  map[int]domain.StepExecution
+	newest int
+	// questions are what calls ask that wait for a person, and messages those that wait, or waited, for the agent.
+	questions map[domain.ToolExecutionID]domain.Question
+	messages  map[domain.MessageID]contract.WaitingView
+}
+
+func newContent() content {
+	return content{
+		steps: map[int]domain.StepExecution{}, questions: map[domain.ToolExecutionID]domain.Question{}, messages: map[domain.MessageID]contract.WaitingView{},
+	}
+}
+
+// learn takes what an account has that is new.
+func (c *content) learn(all account.Account) error {
+	for number := range c.steps {
+		if number < c.newest {
+			delete(c.steps, number)
+		}
+	}
+	steps, err := all.KeptSteps()
+	if err != nil {
+		return err
+	}
+	for _, step := range steps {
+		c.steps[step.Step.Number], c.newest = step, step.Step.Number
+	}
+	if all.Current != nil {
+		current, err := all.Current.Kept()
+		if err != nil {
+			return err
+		}
+		c.steps[current.Step.Number] = current
+	}
+	for _, wait := range all.Head.Waits {
+		if wait.Ask != nil {
+			c.questions[wait.ToolExecutionID] = *wait.Ask
+		}
+	}
+	for _, message := range all.Head.Unread {
+		c.messages[message.ID] = message
+	}
+	return nil
+}
+
+// call is a call of a step, by its position.
+func (c *content) call(step int, id domain.ToolExecutionID) (domain.ToolExecution, int) {
+	calls := c.steps[step].Step.ToolExecutions
+	at := slices.IndexFunc(calls, func(call domain.ToolExecution) bool { return call.ID == id })
+	if at < 0 {
+		return domain.ToolExecution{}, 0
+	}
+	return calls[at], at
+}
+
+// answer is what the model said in a step at a time, the summaries of conversations aside.
+func (c *content) answer(step int, at time.Time) domain.Message {
+	for _, m := range c.steps[step].Step.Output {
+		if m.Role == domain.RoleAssistant && m.CreatedAt.Equal(at) {
+			return m
+		}
+	}
+	return domain.Message{}
+}
+
+// tell returns an event with what it is about, and before it what it withdraws.
+func (f *follower) tell(ctx context.Context, recorded domain.Event, all account.Account) []Event {
+	head := recorded.Head()
+	e := Event{Type: domain.EventTypeOf(recorded), Recorded: recorded, Time: head.Time, Number: f.number, Step: head.Step}
+	if id, tool := callAbout(recorded); !id.IsZero() {
+		var call domain.ToolExecution
+		call, e.Position = f.content.call(head.Step, id)
+		e.ToolExecutionID, e.Tool = id, tool
+		f.tellOfCall(&e, id, call)
+		return []Event{e}
+	}
+	switch r := recorded.(type) {
+	case domain.AgentExecutionStarted:
+		e.RunID = all.Head.Run.ID
+	case domain.AgentStepStarted:
+		if hook := all.Head.Withheld; hook != "" && !f.moment.withheld {
+			f.moment.withheld = true
+			return []Event{e, {Type: EventWithheld, Time: head.Time, Number: f.number, Step: head.Step, Hook: hook}}
+		}
+	case domain.InferenceRequestStarted:
+		e.Attempt = r.Attempts + 1
+		f.moment.inference.begin(r)
+	case domain.InferenceResponseReceived:
+		return f.tellOfAnswer(e, r, all.Head)
+	case domain.MessageWaiting:
+		e.Message = f.message(ctx, r.MessageID)
+	case domain.MessageReceived:
+		e.Message = f.message(ctx, r.MessageID)
+	case domain.MessageUnsent:
+		e.Message = f.message(ctx, r.MessageID)
+	case domain.StopSignalReceived:
+		e.Reason = f.reasonOf(r, all)
+	case domain.SubagentCompleted:
+		if e.ChildID, e.ChildName = r.ChildID, r.Subagent; r.Kind != "" {
+			e.Error = &domain.Error{Kind: r.Kind, Code: r.Code}
+		}
+	case domain.HookCalled:
+		e.Hook, e.Trigger = r.Hook, r.Trigger
+	case domain.HookFailed:
+		e.Hook, e.Trigger = r.Hook, r.Trigger
+		e.Error = f.hookError(head.Step, r, all)
+	case domain.AgentExecutionCompleted, domain.AgentExecutionFailed:
+		if outcome, ended := f.outcome(ctx, all); ended {
+			e.Ended = outcome
+		} else {
+			e.Ended = endOf(f.number, recorded)
+		}
+	}
+	return []Event{e}
+}
+
+// tellOfCall adds what is known of the call that an event is about.
+func (f *follower) tellOfCall(e *Event, id domain.ToolExecutionID, call domain.ToolExecution) {
+	switch r := e.Recorded.(type) {
+	case domain.ToolCallStarted:
+		f.moment.calls[id] = callMoment{step: e.Step, position: e.Position}
+		e.Arguments = call.Args()
+		if !call.Approval.Standing.IsZero() {
+			e.Approval = &call.Approval
+		}
+	case domain.ToolCallRetried:
+		e.Attempt = r.Attempt
+	case domain.ToolCallCompleted:
+		delete(f.moment.calls, id)
+		if r.Kind != "" {
+			e.Error = errorIn(call.Error, r.Kind, r.Code)
+		}
+	case domain.ToolCallBlocked:
+		e.Arguments, e.Error = call.Args(), errorIn(call.Error, "", r.Code)
+	case domain.ToolApprovalRequested, domain.ToolApprovalDecided:
+		if !call.Approval.Digest.IsZero() {
+			e.Approval = &call.Approval
+		}
+		if call.Approval.Runs() == domain.CallDigest(call.Name(), call.Args()) { // else a hook has changed them
+			e.Arguments = call.Args()
+		}
+	case domain.SubagentSpawning:
+		e.ChildID, e.ChildName = r.ChildID, r.Subagent
+	case domain.UserQuestionAsked:
+		if question, known := f.content.questions[id]; known {
+			e.Question = &question
+		}
+	case domain.UserQuestionAnswered:
+		e.Answer, e.Text = &call.Answer, call.Value
+	}
+}
+
+// errorIn is an error of which only the kind and the code may be left.
+func errorIn(known *domain.Error, kind domain.Kind, code domain.Code) *domain.Error {
+	if known != nil && known.Code == code {
+		return known
+	}
+	return &domain.Error{Kind: kind, Code: code}
+}
+
+// tellOfAnswer tells how an inference ended. What had arrived of another answer is withdrawn.
+func (f *follower) tellOfAnswer(e Event, r domain.InferenceResponseReceived, head *account.Head) []Event {
+	e.Usage, e.Outcome = r.Usage, contract.Answered
+	if r.Kind != "" {
+		e.Error, e.Outcome = errorIn(head.InferenceFailure, r.Kind, r.Code), outcomeOfInference(r.Code)
+	}
+	live := &f.moment.inference
+	if live.summary {
+		live.end()
+		return []Event{e}
+	}
+	m := f.content.answer(e.Step, e.Time)
+	e.Text, e.Calls, e.Attempt = m.Text(), m.ToolCalls, live.attempt
+	var told []Event
+	shown, ok := live.text.within(e.Text)
+	switch rest, cut := strings.CutPrefix(e.Text, "…"); {
+	case ok && (e.Text != "" || live.text.shown == 0 && live.reasoning.shown == 0):
+		e.Shown = shown
+	case cut && strings.HasSuffix(live.text.last, rest): // its worker was lost, and its beginning with it
+		e.Shown = len(e.Text)
+	default:
+		told = append(told, f.moment.withdraw(f.number, e.Error)...)
+	}
+	live.end()
+	return append(told, e)
+}
+
+// outcomeOfInference is how an inference ended without a whole answer, by the code of its error.
+func outcomeOfInference(code domain.Code) contract.ModelOutcome {
+	switch code {
+	case domain.CodeInterrupted:
+		return contract.Interrupted
+	case domain.CodeWorkerShutdown:
+		return contract.ShutDown
+	}
+	return contract.BilledFailure
+}
+
+// reasonOf is the sentence of a signal to stop, where that is still known.
+func (f *follower) reasonOf(r domain.StopSignalReceived, all account.Account) string {
+	if newest := all.Head.Newest; newest != nil && newest.Number == f.number {
+		for _, signal := range slices.Backward(newest.Signals) {
+			if signal.Reason == r.Reason && domain.Shorten(signal.Source, len(r.Source)) == r.Source {
+				return signal.Message
+			}
+		}
+	}
+	return ""
+}
+
+// hookError is why a hook failed, which ends the execution.
+func (f *follower) hookError(step int, r domain.HookFailed, all account.Account) *domain.Error {
+	for _, err := range f.content.steps[step].Step.Errors {
+		if err.Code == r.Code && err.Source == r.Hook {
+			return &err
+		}
+	}
+	if newest := all.Head.Newest; newest != nil && newest.Number == f.number && newest.Ended != nil && newest.Ended.Error != nil {
+		return errorIn(newest.Ended.Error, r.Kind, r.Code)
+	}
+	return &domain.Error{Kind: r.Kind, Code: r.Code}
+}
+
+// message is one that waits, or waited. What nobody remembers any more is read back.
+func (f *follower) message(ctx context.Context, id domain.MessageID) *contract.WaitingView {
+	if known, ok := f.content.messages[id]; ok {
+		return &known
+	}
+	all, err := f.client.account(ctx, f.id, account.Request{Want: []account.Part{account.Messages}, Execution: f.number})
+	if err != nil {
+		return nil
+	}
+	for _, entry := range all.Messages {
+		if entry.Message.ID == id {
+			text := entry.Message.Text()
+			view := contract.WaitingView{ID: id, SentAt: entry.Message.CreatedAt, Bytes: len(text), Text: domain.Shorten(text, shownOfMessage)}
+			view.Cut = len(view.Text) < len(text)
+			f.content.messages[id] = view
+			return &view
+		}
+	}
+	return &contract.WaitingView{ID: id}
+}
+
+// shownOfMessage bounds what is told of a message that was read back, as of one that waits.
+const shownOfMessage = 200
+
+// endOf is how an execution ended as far as its own event tells.
+func endOf(number int, recorded domain.Event) *contract.Outcome {
+	o := &contract.Outcome{AgentID: recorded.Head().AgentID, ExecutionID: recorded.Head().ExecutionID, Number: number}
+	switch r := recorded.(type) {
+	case domain.AgentExecutionCompleted:
+		o.Status, o.StopReason, o.Steps, o.Usage, o.CostNanoUSD = r.Status, r.StopReason, r.Steps, r.Usage, r.CostNanoUSD
+	case domain.AgentExecutionFailed:
+		o.Status, o.StopReason, o.Kind, o.Code, o.Steps, o.Usage, o.CostNanoUSD = domain.StatusFailed, r.StopReason, r.Kind, r.Code, r.Steps, r.Usage, r.CostNanoUSD
+	}
+	return o
+}

@@ -1,0 +1,235 @@
+package client
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/starter/client/internal/history"
+)
+
+// stalledAfter is how long work may wait for a worker without a word.
+const stalledAfter = 5 * time.Second
+
+// The moments are what was told that only the server or the moment knows. They are used by one goroutine.
+type moments struct {
+	inference inferenceMoment
+	// calls are those under way.
+	calls map[domain.ToolExecutionID]callMoment
+	// stalled is since when work has waited for a worker, looked when that was last not known; told that it was said.
+	stalled time.Time
+	looked  time.Time
+	told    bool
+	// trouble is what was told last of that, gone that the server was said to be away, withheld that a hook may rewrite answers.
+	trouble  string
+	gone     bool
+	withheld bool
+}
+
+// An inferenceMoment is what has arrived of the inference under way, as far as it was shown.
+type inferenceMoment struct {
+	// open says that there is one, summary that it sums up the conversation, and attempt is the try of it that is known.
+	open, summary bool
+	step, attempt int
+	// activity is the one whose heartbeats text and reasoning are of, and tries how often the server has tried that.
+	activity string
+	tries    int
+	// done is the activity of the inference before, which may still be described.
+	done            string
+	text, reasoning liveText
+}
+
+func (i *inferenceMoment) begin(r domain.InferenceRequestStarted) {
+	*i = inferenceMoment{open: true, summary: r.Summary, step: r.Step, attempt: r.Attempts + 1, done: i.done}
+}
+
+func (i *inferenceMoment) end() {
+	*i = inferenceMoment{done: i.activity, attempt: i.attempt}
+}
+
+type callMoment struct {
+	step, position int
+	progress       contract.Progress
+}
+
+// away tells once that the server does not answer, and back that it does.
+func (m *moments) away(number int) Event {
+	if m.gone {
+		return Event{}
+	}
+	m.gone = true
+	return Event{Type: EventReconnecting, Time: time.Now(), Number: number, Reason: "the server does not answer"}
+}
+
+func (m *moments) back(number int) Event {
+	if !m.gone {
+		return Event{}
+	}
+	m.gone = false
+	return Event{Type: EventReconnected, Time: time.Now(), Number: number}
+}
+
+// troubled tells once of what keeps the workflow from being carried on, or read.
+func (m *moments) troubled(number int, why string) Event {
+	if m.trouble == why {
+		return Event{}
+	}
+	m.trouble = why
+	return Event{Type: EventTrouble, Time: time.Now(), Number: number, Reason: why}
+}
+
+// withdraw takes back what was shown of an attempt, where anything was.
+func (m *moments) withdraw(number int, why *domain.Error) []Event {
+	i := &m.inference
+	had := i.text.shown+i.reasoning.shown > 0
+	i.text, i.reasoning = liveText{}, liveText{}
+	if !had {
+		return nil
+	}
+	return []Event{{Type: EventWithdrawn, Time: time.Now(), Number: number, Attempt: i.attempt, Reason: messageOf(why)}}
+}
+
+func messageOf(err *domain.Error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Message
+}
+
+// live returns what the description of a workflow adds to its account: live text, retries, and that no worker is up.
+func (f *follower) live(ctx context.Context, s snapshot) (told []Event) {
+	work := f.client.pending(s)
+	for _, p := range work {
+		switch {
+		case p.Activity == string(contract.CallModel) && f.moment.inference.open && p.ID != f.moment.inference.done:
+			told = append(told, f.inferring(p)...)
+		case p.Activity == string(contract.CallTool) && p.Fresh && p.Beat.Progress != nil:
+			told = append(told, f.progress(p)...)
+		}
+	}
+	for i := range told {
+		told[i].Time, told[i].Number = time.Now(), f.number
+	}
+	return append(told, f.stall(ctx, s, work)...)
+}
+
+// inferring tells of the inference under way: that it is tried again, and what has arrived.
+func (f *follower) inferring(p history.Pending) (told []Event) {
+	i := &f.moment.inference
+	step := i.step
+	again := func() {
+		told = append(told, f.moment.withdraw(f.number, p.Before)...)
+		for at := range told {
+			told[at].Step = step
+		}
+	}
+	lost := i.activity != "" && i.activity != p.ID
+	failed := p.Attempt > max(i.tries, 1) && p.Before != nil
+	if lost || failed {
+		again()
+		if failed {
+			i.attempt += p.Attempt - max(i.tries, 1)
+		}
+		told = append(told, Event{Type: EventRetry, Step: step, Attempt: i.attempt, Reason: messageOf(p.Before), Error: p.Before})
+	}
+	i.activity, i.tries = p.ID, p.Attempt
+	if !p.Fresh || p.Beat.Step != step || i.summary || f.below || f.moment.withheld {
+		return told
+	}
+	if p.Beat.Attempt != i.attempt {
+		again()
+		i.attempt = p.Beat.Attempt
+	}
+	if text, skipped := i.reasoning.take(p.Beat.Reasoning, p.Beat.ReasoningLength); text != "" {
+		told = append(told, Event{Type: EventReasoning, Step: step, Attempt: i.attempt, Text: text, Skipped: skipped})
+	}
+	if text, skipped := i.text.take(p.Beat.Tail, p.Beat.Length); text != "" {
+		told = append(told, Event{Type: EventText, Step: step, Attempt: i.attempt, Text: text, Skipped: skipped})
+	}
+	return told
+}
+
+// progress tells how far a call under way says that it is.
+func (f *follower) progress(p history.Pending) []Event {
+	call, open := f.moment.calls[p.Beat.Call]
+	if !open || call.progress == *p.Beat.Progress {
+		return nil
+	}
+	call.progress = *p.Beat.Progress
+	f.moment.calls[p.Beat.Call] = call
+	return []Event{{Type: EventToolProgress, Step: call.step, Tool: call.progress.Tool, Position: call.position, Text: call.progress.Text}}
+}
+
+// stall says, once until work goes on, that no worker takes what waits, and why. The wait may have begun just after the look
+// before.
+func (f *follower) stall(ctx context.Context, s snapshot, work []history.Pending) []Event {
+	m, now := &f.moment, time.Now()
+	looked := m.looked
+	m.looked = now
+	switch {
+	case !s.open() || !stalls(s, work):
+		m.stalled, m.told = time.Time{}, false
+	case m.stalled.IsZero():
+		if m.stalled = looked; looked.IsZero() {
+			m.stalled = now
+		}
+	case now.Sub(m.stalled) >= stalledAfter && !m.told:
+		m.told = true
+		e := Event{Type: EventNoWorker, Time: now, Number: f.number, Reason: f.client.cfg.place(s.queue())}
+		if waits := limited(work); len(waits) > 0 {
+			e.Reason = unserved(waits[0])
+			if f.client.served(ctx, waits[0].Limited) {
+				e.Type, e.Reason = EventRateLimited, "it waits on task queue "+waits[0].Limited
+			}
+		}
+		return []Event{e}
+	}
+	return nil
+}
+
+// stalls reports whether something waits for a worker and none is at work.
+func stalls(s snapshot, work []history.Pending) bool {
+	if s.GetPendingWorkflowTask().GetState() == enumspb.PENDING_WORKFLOW_TASK_STATE_SCHEDULED {
+		return true
+	}
+	return !slices.ContainsFunc(work, func(w history.Pending) bool { return !w.Waiting }) &&
+		slices.ContainsFunc(work, func(w history.Pending) bool { return !w.BackingOff })
+}
+
+// A liveText is a text as far as it was shown.
+type liveText struct {
+	shown int
+	// last is the end of what was shown.
+	last string
+}
+
+// within is how many bytes of a whole text were shown; false: what was shown is not of it.
+func (l *liveText) within(whole string) (int, bool) {
+	if l.shown == 0 {
+		return 0, true
+	}
+	if l.shown <= len(whole) && whole[l.shown-len(l.last):l.shown] == l.last {
+		return l.shown, true
+	}
+	return 0, false
+}
+
+// take returns what a heartbeat adds, and how much before it was missed.
+func (l *liveText) take(end string, length int) (text string, skipped int) {
+	fresh := length - l.shown
+	if fresh <= 0 || end == "" {
+		return "", 0
+	}
+	text = end
+	if fresh <= len(text) {
+		text = text[len(text)-fresh:]
+	} else {
+		skipped = fresh - len(text)
+	}
+	l.shown, l.last = length, text
+	return text, skipped
+}

@@ -1,0 +1,181 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"everstep/domain"
+)
+
+// A treeFollow follows an execution and the sub-agents below it. Each agent is followed by a goroutine of its own, which
+// gives what it is told of that agent to the caller's.
+type treeFollow struct {
+	client *Client
+	out    chan treeItem
+	// missed is when it was last said that no worker takes what waits: that is told once for all.
+	mu     sync.Mutex
+	missed time.Time
+}
+
+// A kin says where in its tree an agent is: by what names it was started, from the root on, whose path is empty.
+type kin struct {
+	agent domain.AgentID
+	path  []string
+}
+
+type treeItem struct {
+	event Event
+	err   error
+}
+
+// A followedChild is a sub-agent that is followed beside the agent that started it.
+type followedChild struct {
+	// over is closed once that agent knows how it ended, done when all was told of it.
+	over, done chan struct{}
+	leave      context.CancelFunc
+}
+
+const (
+	// childEvery is how often a sub-agent is looked for that is not there yet.
+	childEvery = 200 * time.Millisecond
+	// childPatience bounds the wait for what is to be told of a sub-agent whose workflow has ended without an outcome.
+	childPatience = 5 * time.Second
+)
+
+// followTree yields what Follow does of an execution, and of all below it.
+func followTree(ctx context.Context, c *Client, id string, o FollowOptions, yield func(Event, error) bool) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	f := &treeFollow{client: c, out: make(chan treeItem)}
+	var err error
+	go func() {
+		defer close(f.out)
+		err = f.agent(ctx, id, o, kin{})
+	}()
+	for it := range f.out {
+		if !yield(it.event, it.err) {
+			cancel()
+			for range f.out { // let them end
+			}
+			return nil
+		}
+	}
+	return err
+}
+
+// give hands what is told to the caller. It reports false where nobody wants it any more.
+func (f *treeFollow) give(ctx context.Context, e Event, err error) bool {
+	select {
+	case f.out <- treeItem{e, err}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// agent follows one agent and those below it to their ends.
+func (f *treeFollow) agent(ctx context.Context, id string, o FollowOptions, whose kin) error {
+	children := map[domain.AgentID]followedChild{}
+	var below sync.WaitGroup
+	beside, cancel := context.WithCancel(ctx)
+	defer func() {
+		for _, child := range children { // its parent has ended without a word of it
+			close(child.over)
+			time.AfterFunc(childPatience, child.leave)
+		}
+		below.Wait()
+		cancel()
+	}()
+	var failed error
+	follow := func(event Event, err error) bool {
+		event, wanted := f.marked(event, whose)
+		if err != nil || !wanted {
+			return err == nil || f.give(ctx, event, err)
+		}
+		if ended, ok := event.Recorded.(domain.SubagentCompleted); ok { // what it did comes first
+			f.join(children, ended)
+		}
+		if !f.give(ctx, event, nil) {
+			return false
+		}
+		spawned, ok := event.Recorded.(domain.SubagentSpawning)
+		if _, known := children[spawned.ChildID]; ok && !known {
+			beside, leave := context.WithCancel(beside)
+			child := followedChild{over: make(chan struct{}), done: make(chan struct{}), leave: leave}
+			children[spawned.ChildID] = child
+			below.Go(func() {
+				defer close(child.done)
+				defer leave()
+				f.child(beside, child, kin{spawned.ChildID, append(slices.Clip(whose.path), spawned.Subagent)})
+			})
+		}
+		return true
+	}
+	o.Tree, o.below = false, len(whose.path) > 0
+	if failed = f.client.followOne(ctx, id, o, follow); failed == nil {
+		failed = ctx.Err()
+	}
+	return failed
+}
+
+// join waits until all was told of a sub-agent that has ended.
+func (f *treeFollow) join(children map[domain.AgentID]followedChild, ended domain.SubagentCompleted) {
+	child, known := children[ended.ChildID]
+	if !known {
+		return
+	}
+	delete(children, ended.ChildID)
+	close(child.over)
+	if ended.Lost { // its workflow may not tell of an end
+		defer time.AfterFunc(childPatience, child.leave).Stop()
+	}
+	<-child.done
+}
+
+// child follows a sub-agent, and says where that cannot be.
+func (f *treeFollow) child(ctx context.Context, child followedChild, whose kin) {
+	for {
+		over := false
+		select {
+		case <-child.over:
+			over = true
+		default:
+		}
+		err := f.agent(ctx, whose.agent.String(), FollowOptions{}, whose)
+		switch {
+		case err == nil, ctx.Err() != nil:
+			return
+		case over || !errors.Is(err, &Error{Class: NotFound}):
+			lost, _ := f.marked(Event{Type: EventGone, Time: time.Now(), Reason: err.Error()}, whose)
+			f.give(ctx, lost, nil)
+			return
+		}
+		select { // it was asked for a moment ago
+		case <-child.over:
+		case <-time.After(childEvery):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// marked says whose event it is, and reports false for what all agents of a tree would say of one server and its workers.
+func (f *treeFollow) marked(e Event, whose kin) (Event, bool) {
+	e.AgentID, e.Path = whose.agent, whose.path
+	switch e.Type {
+	case EventReconnecting, EventReconnected:
+		return e, len(whose.path) == 0
+	case EventNoWorker:
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if time.Since(f.missed) < 2*stalledAfter {
+			return e, false
+		}
+		f.missed = time.Now()
+	default:
+	}
+	return e, true
+}
