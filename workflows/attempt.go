@@ -97,7 +97,7 @@ func (i *inference) asked(request *contract.ModelRequest, reply *contract.ModelR
 
 func (i *inference) emitUnanswered(err *domain.Error, usage domain.Usage) {
 	i.emit(domain.InferenceResponseReceived{EventHeader: i.head(), Usage: usage, Kind: err.Kind, Code: err.Code})
-	i.failure = progress.Bounded(err)
+	i.noteFailure(progress.Bounded(err))
 }
 
 func (i *inference) unanswered(reply contract.ModelReply) course {

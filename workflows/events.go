@@ -70,6 +70,9 @@ func (l *eventLog) emit(event domain.Event) {
 	}
 }
 
+// noteFailure notes why the inference that has just ended failed.
+func (l *eventLog) noteFailure(err *domain.Error) { l.failure = err }
+
 // announce emits the stop signals that were added since it was last called.
 func (l *eventLog) announce(state domain.AgentState) {
 	signals := state.StopSignals()

@@ -23,7 +23,7 @@ var (
 // by has events be those of a sub-agent.
 func by(id domain.AgentID, name string, depth int, events ...client.Event) []client.Event {
 	for i := range events {
-		events[i].AgentID, events[i].Subagent, events[i].Depth, events[i].Number = id, name, depth, 1
+		events[i].AgentID, events[i].Path, events[i].Number = id, append(slices.Repeat([]string{"above"}, depth-1), name), 1
 	}
 	return events
 }
@@ -34,18 +34,18 @@ func belowEvents() []client.Event {
 	return slices.Concat(
 		[]client.Event{
 			{Type: domain.EventExecutionStarted}, {Type: domain.EventStepStarted, Step: 1}, {Type: domain.EventInferenceReceived, Step: 1, Text: "I have two look into it."},
-			{Type: domain.EventToolCallStarted, Step: 1, Position: 0, Tool: "spawn_subagent", Arguments: `{"subagent":"researcher","prompt":"look"}`, ChildID: researcher, ChildName: "researcher"},
-			{Type: domain.EventToolCallStarted, Step: 1, Position: 1, Tool: "critic", Arguments: `{"prompt":"criticize"}`, ChildID: critic, ChildName: "critic"},
+			{Type: domain.EventToolCallStarted, Step: 1, Position: 0, Tool: "spawn_subagent", Arguments: `{"subagent":"researcher","prompt":"look"}`}, {Type: domain.EventSubagentSpawning, Step: 1, Position: 0, ChildID: researcher, ChildName: "researcher"},
+			{Type: domain.EventToolCallStarted, Step: 1, Position: 1, Tool: "critic", Arguments: `{"prompt":"criticize"}`}, {Type: domain.EventSubagentSpawning, Step: 1, Position: 1, ChildID: critic, ChildName: "critic"},
 		},
 		by(researcher, "researcher", 1,
 			client.Event{Type: domain.EventExecutionStarted}, client.Event{Type: domain.EventStepStarted, Step: 1},
 			client.Event{Type: domain.EventInferenceReceived, Step: 1, Text: "I have it read,\nand pay then.", Usage: domain.Usage{InputTokens: 1200, OutputTokens: 34}},
-			client.Event{Type: domain.EventToolCallStarted, Step: 1, Tool: "reader", Arguments: `{"prompt":"read"}`, ChildID: reader, ChildName: "reader"}),
+			client.Event{Type: domain.EventToolCallStarted, Step: 1, Tool: "reader", Arguments: `{"prompt":"read"}`}, client.Event{Type: domain.EventSubagentSpawning, Step: 1, ChildID: reader, ChildName: "reader"}),
 		by(reader, "reader", 2, client.Event{Type: domain.EventExecutionStarted}, client.Event{Type: domain.EventStepStarted, Step: 1}),
 		by(critic, "critic", 1,
 			client.Event{Type: domain.EventExecutionStarted}, client.Event{Type: domain.EventStepStarted, Step: 1}, client.Event{Type: domain.EventInferenceReceived, Step: 1, Text: "All is well."},
 			client.Event{Type: client.EventEnded, Ended: &contract.Outcome{Status: domain.StatusCompleted, StopReason: domain.Completed, Steps: 1, Usage: domain.Usage{InputTokens: 90}, CostNanoUSD: 20_000}}),
-		[]client.Event{{Type: domain.EventToolCallCompleted, Step: 1, Position: 1, Tool: "critic", ChildID: critic}},
+		[]client.Event{{Type: domain.EventSubagentCompleted, Step: 1, Position: 1, ChildID: critic}, {Type: domain.EventToolCallCompleted, Step: 1, Position: 1, Tool: "critic"}},
 		by(researcher, "researcher", 1,
 			client.Event{Type: domain.EventApprovalRequested, Step: 1, Position: 1, Tool: call.Tool, Arguments: call.Arguments, ToolExecutionID: call.ToolExecutionID, Approval: &call.Approval}),
 	)
@@ -86,7 +86,7 @@ func TestSubagents(t *testing.T) {
 	require.NotContains(t, s.View().Content, "y runs it")
 	require.Zero(t, s.waiting())
 
-	s.hears(client.Event{Type: domain.EventToolCallCompleted, Step: 1, Tool: "spawn_subagent", ChildID: researcher, Error: domain.Errorf(domain.Unavailable, "it was terminated from outside")})
+	s.hears(client.Event{Type: domain.EventSubagentCompleted, Step: 1, ChildID: researcher, Error: domain.Errorf(domain.Unavailable, "it was terminated from outside")}, client.Event{Type: domain.EventToolCallCompleted, Step: 1, Tool: "spawn_subagent", Error: domain.Errorf(domain.Unavailable, "it was terminated from outside")})
 	require.Contains(t, s.View().Content, "researcher 3f0a3c5e · it was terminated from outside", "it tells no end itself")
 	s.take(looked{of: researcher, view: contract.StatusView{Number: 1, Status: domain.StatusInProgress, PendingApprovals: []domain.PendingApproval{call}}})
 	require.Zero(t, s.waiting(), "what comes late is of one that is over")
@@ -96,7 +96,7 @@ func TestSubagents(t *testing.T) {
 func TestASubagentAsks(t *testing.T) {
 	t.Parallel()
 	s := sit(t, 80, 40).idle()
-	s.hears(belowEvents()[:5]...)
+	s.hears(belowEvents()[:7]...)
 	s.hears(by(critic, "critic", 1, client.Event{Type: domain.EventExecutionStarted})...)
 	id := domain.ToolExecutionID{UUID: uuid.New()}
 	s.take(looked{of: critic, view: contract.StatusView{Number: 1, Status: domain.StatusInProgress, PendingQuestions: []domain.PendingQuestion{
@@ -138,10 +138,10 @@ func TestSubagentsOfThePast(t *testing.T) {
 	require.Equal(t, []want{wantTell{[]domain.ExecutionID{execution}}}, s.take(recalled{entries: entries}))
 	var events []pastEvent
 	for _, e := range slices.Concat(
-		[]client.Event{{Type: domain.EventToolCallStarted, Number: 1, Step: 1, Position: 1, Tool: "critic", ChildID: critic, ChildName: "critic"}},
+		[]client.Event{{Type: domain.EventToolCallStarted, Number: 1, Step: 1, Position: 1, Tool: "critic"}, {Type: domain.EventSubagentSpawning, Number: 1, Step: 1, Position: 1, ChildID: critic, ChildName: "critic"}},
 		by(critic, "critic", 1, client.Event{Type: domain.EventExecutionStarted}, client.Event{Type: domain.EventInferenceReceived, Step: 1, Text: "It is fine."},
 			client.Event{Type: client.EventEnded, Ended: &contract.Outcome{Status: domain.StatusCompleted, Steps: 1, Usage: domain.Usage{InputTokens: 70}}}),
-		[]client.Event{{Type: domain.EventToolCallCompleted, Number: 1, Step: 1, Position: 1, Tool: "critic", ChildID: critic}},
+		[]client.Event{{Type: domain.EventSubagentCompleted, Number: 1, Step: 1, Position: 1, ChildID: critic}, {Type: domain.EventToolCallCompleted, Number: 1, Step: 1, Position: 1, Tool: "critic"}},
 	) {
 		events = append(events, pastEvent{execution, e})
 	}

@@ -389,13 +389,13 @@ func TestExecutionsOfEarlierWorkflows(t *testing.T) {
 		require.Equal(t, n, r.Number)
 		require.Equal(t, run, r.RunID)
 		require.Equal(t, must(agentOf(lonely)).id.Execution(run, n), r.ExecutionID)
-		var types []EventType
+		var types []domain.EventType
 		for e, err := range f.client().Follow(t.Context(), lonely, FollowOptions{Number: n}) {
 			require.NoError(t, err)
 			require.Equal(t, n, e.Number)
 			types = append(types, e.Type)
 		}
-		require.Equal(t, []EventType{domain.EventExecutionStarted, EventEnded}, types)
+		require.Equal(t, []domain.EventType{EventEnded}, types)
 	}
 	f.deleted["run-0"] = true
 	_, err := f.client().Wait(t.Context(), lonely, 1)

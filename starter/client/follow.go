@@ -47,10 +47,14 @@ type EventsOptions struct {
 	After int64
 }
 
-// Events yields what Follow does of an execution, without what only the server or the moment knows.
+// Events yields what Follow does of an execution, without what only the server or the moment knows. Where no event tells how
+// the execution ended an error does.
 func (c *Client) Events(ctx context.Context, id string, o EventsOptions) iter.Seq2[domain.Event, error] {
 	return func(yield func(domain.Event, error) bool) {
 		for e, err := range c.Follow(ctx, id, FollowOptions{Number: o.Number, After: o.After}) {
+			if err == nil && e.Type == EventEnded {
+				err = errorf(Failed, nil, "execution %d of %s was ended by the server (%s), so no event says how it ended", e.Number, id, e.Ended.Code)
+			}
 			if (err != nil || e.Recorded != nil) && !yield(e.Recorded, err) {
 				return
 			}

@@ -186,11 +186,14 @@ type content struct {
 	// questions are what calls ask that wait for a person, and messages those that wait, or waited, for the agent.
 	questions map[domain.ToolExecutionID]domain.Question
 	messages  map[domain.MessageID]contract.WaitingView
+	// spawned are the calls that have started sub-agents.
+	spawned map[domain.AgentID]domain.ToolExecutionID
 }
 
 func newContent() content {
 	return content{
 		steps: map[int]domain.StepExecution{}, questions: map[domain.ToolExecutionID]domain.Question{}, messages: map[domain.MessageID]contract.WaitingView{},
+		spawned: map[domain.AgentID]domain.ToolExecutionID{},
 	}
 }
 
@@ -280,7 +283,8 @@ func (f *follower) tell(ctx context.Context, recorded domain.Event, all account.
 		e.Reason = f.reasonOf(r, all)
 	case domain.SubagentCompleted:
 		if e.ChildID, e.ChildName = r.ChildID, r.Subagent; r.Kind != "" {
-			e.Error = &domain.Error{Kind: r.Kind, Code: r.Code}
+			call, _ := f.content.call(head.Step, f.content.spawned[r.ChildID])
+			e.Error = errorIn(call.Error, r.Kind, r.Code)
 		}
 	case domain.HookCalled:
 		e.Hook, e.Trigger = r.Hook, r.Trigger
@@ -324,6 +328,7 @@ func (f *follower) tellOfCall(e *Event, id domain.ToolExecutionID, call domain.T
 		}
 	case domain.SubagentSpawning:
 		e.ChildID, e.ChildName = r.ChildID, r.Subagent
+		f.content.spawned[r.ChildID] = id
 	case domain.UserQuestionAsked:
 		if question, known := f.content.questions[id]; known {
 			e.Question = &question

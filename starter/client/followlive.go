@@ -90,7 +90,7 @@ func (m *moments) withdraw(number int, why *domain.Error) []Event {
 	if !had {
 		return nil
 	}
-	return []Event{{Type: EventWithdrawn, Time: time.Now(), Number: number, Attempt: i.attempt, Reason: messageOf(why)}}
+	return []Event{{Type: EventWithdrawn, Time: time.Now(), Number: number, Step: i.step, Attempt: i.attempt, Reason: messageOf(why)}}
 }
 
 func messageOf(err *domain.Error) string {
@@ -123,9 +123,6 @@ func (f *follower) inferring(p history.Pending) (told []Event) {
 	step := i.step
 	again := func() {
 		told = append(told, f.moment.withdraw(f.number, p.Before)...)
-		for at := range told {
-			told[at].Step = step
-		}
 	}
 	lost := i.activity != "" && i.activity != p.ID
 	failed := p.Attempt > max(i.tries, 1) && p.Before != nil

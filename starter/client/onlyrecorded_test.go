@@ -84,12 +84,12 @@ func TestImportedAgentsAreReadWithoutAServer(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, domain.StatusCompleted, tree.Status)
 
-	var shown []EventType
+	var shown []domain.EventType
 	for _, event := range collected(t, c.Follow(ctx, "ann", FollowOptions{Number: 2, Tree: true})) {
 		require.Equal(t, 2, event.Number)
 		shown = append(shown, event.Type)
 	}
-	require.Equal(t, []EventType{domain.EventExecutionStarted, domain.EventStepStarted, domain.EventInferenceReceived, EventEnded}, shown)
+	require.Equal(t, []domain.EventType{domain.EventExecutionStarted, domain.EventExecutionCompleted}, shown)
 	waited, err := c.Wait(ctx, "ann", 2)
 	require.NoError(t, err)
 	require.Equal(t, domain.StatusStopped, waited.Outcome.Status)

@@ -2,8 +2,6 @@ package client
 
 import (
 	"context"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -221,67 +219,4 @@ func TestListOfATree(t *testing.T) {
 	for _, err := range agents.List(t.Context(), ListOptions{ListFilter: ListFilter{Parent: "a'b"}}) {
 		requireClass(t, err, Invalid)
 	}
-}
-
-// TestFollowATree: what a sub-agent does stands between the call that starts it and the end of that call, those below it in
-// the same way, and what cannot be read is told.
-func TestFollowATree(t *testing.T) {
-	t.Parallel()
-	f, ids := grove(t)
-	root, running := f.by["agent/nora"].newest(), f.by["agent/"+ids[3]].newest()
-	end := outcomeWith(spawned(nora.id, nth(1), 1, 3, 1), running.id, 1, 7)
-	running.ends(end)
-	running.closes(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED)
-	begun := slices.IndexFunc(root.events, func(e *historypb.HistoryEvent) bool {
-		return e.GetEventType() == enumspb.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED
-	})
-	root.childEnds(root.events[begun+3].GetEventId(), end)
-	root.ends(outcomeOf(1, 2))
-
-	at := map[string][]EventType{}
-	var order []string
-	for e, err := range New(f, Config{Loopback: true}).Follow(t.Context(), "nora", FollowOptions{Tree: true}) {
-		require.NoError(t, err)
-		id := e.AgentID.String()
-		if e.AgentID.IsZero() {
-			id = "nora"
-		}
-		require.Equal(t, e.AgentID.IsZero(), e.Depth == 0)
-		at[id], order = append(at[id], e.Type), append(order, id+" "+string(e.Type)+" "+e.ChildID.String())
-	}
-	require.Equal(t, []EventType{
-		domain.EventExecutionStarted, domain.EventStepStarted, domain.EventInferenceReceived, domain.EventToolCallStarted, domain.EventToolCallStarted, domain.EventToolCallStarted, domain.EventToolCallStarted, domain.EventToolCallCompleted, domain.EventToolCallCompleted, domain.EventToolCallCompleted, domain.EventToolCallCompleted, EventEnded,
-	}, at["nora"])
-	require.Equal(t, []EventType{domain.EventExecutionStarted, domain.EventToolCallStarted, domain.EventToolCallCompleted, EventEnded}, at[ids[0]])
-	require.Equal(t, []EventType{domain.EventExecutionStarted, EventEnded}, at[ids[4]])
-	require.Equal(t, []EventType{EventGone}, at[ids[1]])
-	require.Equal(t, []EventType{domain.EventExecutionStarted, domain.EventStepStarted, domain.EventInferenceReceived, EventEnded}, at[ids[3]])
-	where := func(what string) int {
-		return slices.IndexFunc(order, func(s string) bool { return strings.HasPrefix(s, what) })
-	}
-	for i, id := range ids[:4] {
-		began := where("nora tool_started " + id)
-		over := where("nora tool_finished " + id)
-		for n, what := range order {
-			if strings.HasPrefix(what, id) {
-				require.Greater(t, n, began, "sub-agent %d: %v", i, order)
-				require.Less(t, n, over, "sub-agent %d: %v", i, order)
-			}
-		}
-	}
-	require.Less(t, where(ids[4]+" execution_ended"), where(ids[0]+" tool_finished"))
-}
-
-// TestFollowATreeThatIsLeft ends with all that follow it.
-func TestFollowATreeThatIsLeft(t *testing.T) {
-	t.Parallel()
-	f, _ := grove(t)
-	seen := 0
-	for _, err := range New(f, Config{Loopback: true}).Follow(t.Context(), "nora", FollowOptions{Tree: true}) {
-		require.NoError(t, err)
-		if seen++; seen == 5 {
-			break
-		}
-	}
-	require.Equal(t, 5, seen)
 }

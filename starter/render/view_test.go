@@ -52,7 +52,7 @@ func tales() map[string][]client.Event {
 			client.Event{Type: domain.EventToolCallCompleted, Step: 1, Position: 0, Tool: "list_files"},
 			step(2),
 			client.Event{Type: client.EventText, Step: 2, Text: "Nothing there, I"},
-			client.Event{Type: domain.EventInferenceReceived, Step: 2, Text: "Nothing there, I am afraid.", Finish: domain.FinishStop, Usage: usage},
+			client.Event{Type: domain.EventInferenceReceived, Step: 2, Text: "Nothing there, I am afraid.", Usage: usage},
 			ended(domain.StatusCompleted, domain.Completed, ""),
 		),
 		"troubled": tale(began, step(1),
@@ -65,21 +65,21 @@ func tales() map[string][]client.Event {
 			client.Event{Type: client.EventReconnected},
 			client.Event{Type: client.EventContinued, RunID: "r2"},
 			client.Event{Type: client.EventTrouble, Reason: "nondeterminism"},
-			client.Event{Type: domain.EventInferenceReceived, Step: 1, Outcome: contract.ShutDown},
+			client.Event{Type: domain.EventInferenceReceived, Step: 1, Outcome: contract.ShutDown, Error: domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown, "cut off by a worker that stopped")},
 			client.Event{Type: domain.EventInferenceReceived, Step: 1, Outcome: contract.BilledFailure, Error: domain.Errorf(domain.Unavailable, "the stream ended early")},
 			ended(domain.StatusFailed, domain.ErrorForbade, domain.CodeMalformed),
 		),
 		"stopped": tale(began, step(1),
 			client.Event{Type: client.EventText, Step: 1, Text: "Counting: one"},
 			client.Event{Type: domain.EventPaused}, client.Event{Type: domain.EventResumed},
-			client.Event{Type: domain.EventStopSignalReceived, Mode: contract.StopNow, Reason: "enough"},
+			client.Event{Type: domain.EventStopSignalReceived, Recorded: domain.StopSignalReceived{Reason: domain.UserRequested, Source: "ann"}, Reason: "enough"},
 			client.Event{Type: domain.EventInferenceReceived, Step: 1, Outcome: contract.Interrupted, Text: "Counting: one, two", Error: domain.Errorf(domain.Denied, "it was interrupted")},
 			ended(domain.StatusStopped, domain.UserRequested, ""),
 		),
 		"skipping": tale(began,
 			client.Event{Type: domain.EventHookCalled, Hook: "audit", Trigger: domain.TriggerBeforeExecution},
 			step(1),
-			client.Event{Type: client.EventSummary, Step: 1},
+			client.Event{Type: domain.EventInferenceRequested, Recorded: domain.InferenceRequestStarted{Summary: true}, Step: 1, Attempt: 1},
 			client.Event{Type: domain.EventInferenceReceived, Step: 1, Text: "Let me look.", Calls: []domain.ToolCall{{Name: "read_file"}, {Name: "read_file"}, {Name: "list_files"}}, Usage: usage},
 			client.Event{Type: domain.EventHookFailed, Step: 1, Hook: "audit", Trigger: domain.TriggerAfterStep, Error: domain.Errorf(domain.Internal, "the disk is full")},
 			client.Event{Type: domain.EventToolCallBlocked, Step: 1, Tool: "read_file", Arguments: `{"path":"key.pem"}`, Error: domain.CodedErrorf(domain.Denied, domain.CodeBlocked, "blocked: no keys").From("privacy")},
@@ -92,7 +92,7 @@ func tales() map[string][]client.Event {
 			client.Event{Type: client.EventText, Step: 1, Attempt: 1, Text: "The folder has\n- a file\n- anoth"},
 			client.Event{Type: client.EventWithdrawn, Step: 1, Attempt: 1, Reason: "the stream ended early"},
 			client.Event{Type: domain.EventInferenceReceived, Step: 1, Attempt: 1, Outcome: contract.BilledFailure, Error: domain.Errorf(domain.Unavailable, "the stream ended early")},
-			client.Event{Type: client.EventRetry, Step: 1, Attempt: 2, Reason: "the stream ended early"},
+			client.Event{Type: domain.EventInferenceRequested, Recorded: domain.InferenceRequestStarted{Attempts: 1}, Step: 1, Attempt: 2},
 			client.Event{Type: client.EventText, Step: 1, Attempt: 2, Text: "I look:\nfirst "},
 			client.Event{Type: domain.EventInferenceReceived, Step: 1, Attempt: 2, Text: "I look:\nfirst here,\nthen there.", Shown: 14, Calls: []domain.ToolCall{{Name: "read_file"}}, Usage: usage},
 			client.Event{Type: client.EventWithheld, Step: 1, Hook: "redact"},
@@ -101,20 +101,20 @@ func tales() map[string][]client.Event {
 		"lost": tale(began, step(1),
 			client.Event{Type: domain.EventInferenceReceived, Step: 1, Attempt: 1, Outcome: contract.BilledFailure, Error: domain.Errorf(domain.Unavailable, "no worker finished it in time")},
 			client.Event{Type: client.EventRetry, Step: 1, Attempt: 1, Reason: "no worker finished it in time"},
-			client.Event{Type: domain.EventInferenceReceived, Step: 1, Attempt: 1, Text: "There it is.", Finish: domain.FinishStop, Usage: usage},
+			client.Event{Type: domain.EventInferenceReceived, Step: 1, Attempt: 1, Text: "There it is.", Usage: usage},
 			ended(domain.StatusCompleted, domain.Completed, ""),
 		),
 		"thinking": tale(append(append([]client.Event{began, step(1)},
 			slices.Repeat([]client.Event{{Type: client.EventReasoning, Step: 1, Attempt: 1, Text: "Let me see. "}}, 15)...),
 			client.Event{Type: client.EventText, Step: 1, Attempt: 1, Text: "It is 42."},
-			client.Event{Type: domain.EventInferenceReceived, Step: 1, Attempt: 1, Text: "It is 42.", Finish: domain.FinishStop, Usage: usage},
+			client.Event{Type: domain.EventInferenceReceived, Step: 1, Attempt: 1, Text: "It is 42.", Usage: usage},
 			ended(domain.StatusCompleted, domain.Completed, ""),
 		)...),
 		"late": tale(began, step(1),
 			client.Event{Type: client.EventReasoning, Step: 1, Attempt: 1, Text: "the end of a thought", Skipped: 5000},
 			client.Event{Type: client.EventText, Step: 1, Attempt: 1, Text: "last word of a line\nA whole line\nand a", Skipped: 9000},
 			client.Event{Type: client.EventText, Step: 1, Attempt: 1, Text: "nother one, " + strings.Repeat("which is long, ", 12)},
-			client.Event{Type: domain.EventInferenceReceived, Step: 1, Attempt: 1, Outcome: contract.Interrupted, Text: "last words", Skipped: 9000},
+			client.Event{Type: domain.EventInferenceReceived, Step: 1, Attempt: 1, Outcome: contract.Interrupted, Text: "last words", Skipped: 9000, Error: domain.CodedErrorf(domain.Unavailable, domain.CodeInterrupted, "cut off by a stop")},
 			ended(domain.StatusStopped, domain.UserRequested, ""),
 		),
 		"tree": tale(twoDeep()...),
@@ -126,7 +126,7 @@ func tales() map[string][]client.Event {
 			client.Event{Type: domain.EventToolCallStarted, Step: 1, Tool: "x\x1b[1A", Arguments: "{\"a\":\"\x1b[31m\n\"" + strings.Repeat("x", 300)},
 			client.Event{Type: domain.EventToolCallCompleted, Step: 1, Tool: "x\x1b[1A", Error: domain.Errorf(domain.Invalid, "\x1b[5m\u009b31mno")},
 			client.Event{Type: client.EventRetry, Step: 1, Tool: "\x07", Attempt: 2, Reason: "\x1b[H"},
-			client.Event{Type: domain.EventStopSignalReceived, Mode: "now\x1b[H", Reason: "\x1b[H"},
+			client.Event{Type: domain.EventStopSignalReceived, Recorded: domain.StopSignalReceived{Reason: domain.UserRequested, Source: "now\x1b[H"}, Reason: "\x1b[H"},
 			ended(domain.StatusFailed, domain.ErrorForbade, domain.CodeAuth),
 		),
 	}
@@ -145,20 +145,23 @@ func twoDeep() []client.Event {
 	ids := []domain.AgentID{agentID("a"), agentID("b"), agentID("c")}
 	names := []string{"researcher", "writer", "critic"}
 	of := func(i, depth int, e client.Event) client.Event {
-		e.AgentID, e.Subagent, e.Depth = ids[i], names[i], depth
+		e.AgentID, e.Path = ids[i], append(slices.Repeat([]string{"above"}, depth-1), names[i])
 		return e
 	}
 	starts := func(i, position int) client.Event {
-		return client.Event{Type: domain.EventToolCallStarted, Step: 1, Position: position, Tool: "spawn_subagent", Arguments: `{"subagent":"` + names[i] + `","prompt":"go"}`, ChildID: ids[i], ChildName: names[i]}
+		return client.Event{Type: domain.EventToolCallStarted, Step: 1, Position: position, Tool: "spawn_subagent", Arguments: `{"subagent":"` + names[i] + `","prompt":"go"}`}
+	}
+	spawns := func(i, position int) client.Event {
+		return client.Event{Type: domain.EventSubagentSpawning, Step: 1, Position: position, ChildID: ids[i], ChildName: names[i]}
 	}
 	over := func(i, position int) client.Event {
-		return client.Event{Type: domain.EventToolCallCompleted, Step: 1, Position: position, Tool: "spawn_subagent", ChildID: ids[i], ChildName: names[i]}
+		return client.Event{Type: domain.EventToolCallCompleted, Step: 1, Position: position, Tool: "spawn_subagent"}
 	}
 	began, step := client.Event{Type: domain.EventExecutionStarted, Number: 1}, client.Event{Type: domain.EventStepStarted, Step: 1}
 	ended := client.Event{Type: client.EventEnded, Ended: &contract.Outcome{Status: domain.StatusCompleted, StopReason: domain.Completed, Steps: 1, Usage: domain.Usage{InputTokens: 20}}}
 	return []client.Event{
-		began, step, {Type: domain.EventInferenceReceived, Step: 1, Calls: []domain.ToolCall{{Name: "spawn_subagent"}, {Name: "spawn_subagent"}}}, starts(0, 0), starts(1, 1),
-		of(0, 1, began), of(1, 1, began), of(0, 1, step), of(0, 1, starts(2, 0)), of(2, 2, began), of(2, 2, step),
+		began, step, {Type: domain.EventInferenceReceived, Step: 1, Calls: []domain.ToolCall{{Name: "spawn_subagent"}, {Name: "spawn_subagent"}}}, starts(0, 0), starts(1, 1), spawns(0, 0), spawns(1, 1),
+		of(0, 1, began), of(1, 1, began), of(0, 1, step), of(0, 1, starts(2, 0)), of(0, 1, spawns(2, 0)), of(2, 2, began), of(2, 2, step),
 		of(1, 1, step), of(1, 1, client.Event{Type: domain.EventInferenceReceived, Step: 1, Text: "I write\nit down.", Calls: []domain.ToolCall{{Name: "write_file"}}}),
 		of(1, 1, client.Event{Type: domain.EventToolCallStarted, Step: 1, Tool: "write_file", Arguments: `{"path":"a.md"}`}),
 		of(1, 1, client.Event{Type: domain.EventApprovalRequested, Step: 1, Tool: "write_file", Arguments: `{"path":"a.md"}`}),
@@ -176,7 +179,7 @@ func TestLiveViewOfATree(t *testing.T) {
 	for _, width := range []int{80, 140} {
 		screen := &screen{width: width}
 		v := liveOn(screen, "")
-		for _, e := range tale(twoDeep()...)[:16] {
+		for _, e := range tale(twoDeep()...)[:19] {
 			v.Show(e)
 		}
 		requireGolden(t, fmt.Sprintf("live-tree-%d", width), screen.String())
@@ -291,14 +294,14 @@ func TestLiveViewOfAnything(t *testing.T) {
 		text := rapid.StringN(0, 80, -1)
 		for range rapid.IntRange(0, 30).Draw(t, "events") {
 			e := client.Event{
-				Type: rapid.SampledFrom(client.EventTypes()).Draw(t, "type"), Time: testNow,
+				Type: rapid.SampledFrom(append(domain.EventTypes(), client.Moments()...)).Draw(t, "type"), Time: testNow,
 				Step: rapid.IntRange(0, 3).Draw(t, "step"), Position: rapid.IntRange(0, 2).Draw(t, "position"),
 				Text: text.Draw(t, "text"), Tool: text.Draw(t, "tool"), Arguments: text.Draw(t, "arguments"),
 				Reason: text.Draw(t, "reason"), Skipped: rapid.IntRange(0, 1).Draw(t, "skipped"),
 			}
 			ids := []domain.AgentID{{}, agentID("a"), agentID("b")}
 			e.AgentID, e.ChildID = rapid.SampledFrom(ids).Draw(t, "agent"), rapid.SampledFrom(ids).Draw(t, "child")
-			e.ChildName, e.Depth = text.Draw(t, "name"), rapid.IntRange(0, 10).Draw(t, "depth")
+			e.ChildName, e.Path = text.Draw(t, "name"), rapid.SliceOfN(text, 0, 10).Draw(t, "path")
 			if rapid.Bool().Draw(t, "failed") {
 				e.Error = domain.Errorf(domain.Internal, "%s", text.Draw(t, "message"))
 			}

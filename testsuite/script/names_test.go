@@ -12,7 +12,6 @@ var names = map[string]string{
 	"start":          "start",
 	"executions":     "history",
 	"export-session": "state",
-	"watch-events":   "watch --events",
 	"pause-session":  "suspend",
 	"resume-session": "unsuspend",
 	"revoke":         "revoke $1 $2",

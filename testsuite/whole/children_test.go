@@ -192,7 +192,7 @@ func (s *stack) seen(t *testing.T, root client.Execution, branches, leaves []str
 	for e, err := range s.agents.Follow(within(t), root.ID, client.FollowOptions{Tree: true}) {
 		require.NoError(t, err)
 		require.NotEqual(t, client.EventGone, e.Type)
-		if e.Type == client.EventEnded {
+		if e.Ended != nil {
 			ends[e.Ended.AgentID.String()]++
 		}
 	}

@@ -277,7 +277,7 @@ func TestDeletionRightAfterAnEnd(t *testing.T) {
 		require.NoError(t, err)
 		for event, err := range s.agents.Follow(within(t), x.ID, client.FollowOptions{}) {
 			require.NoError(t, err)
-			if event.Type == client.EventEnded {
+			if event.Ended != nil {
 				break
 			}
 		}

@@ -68,10 +68,11 @@ func TestASubagentAsksForMoreOfTheBudget(t *testing.T) {
 	require.Equal(t, domain.LimitSteps, grants[1].Asked.Limit)
 	require.Equal(t, tree.Children[1].Grant, &grants[len(grants)-1].Grant)
 	heard := map[string][]int64{}
-	for e, err := range s.agents.TreeEvents(within(t), begun.ID, 0) {
+	for e, err := range s.agents.Follow(within(t), begun.ID, client.FollowOptions{Tree: true}) {
 		require.NoError(t, err)
-		path := strings.Join(e.Path, "/")
-		heard[path] = append(heard[path], e.Head().Sequence)
+		if path := strings.Join(e.Path, "/"); e.Recorded != nil {
+			heard[path] = append(heard[path], e.Recorded.Head().Sequence)
+		}
 	}
 	require.ElementsMatch(t, []string{"", "quick", "long", "long/leaf"}, slices.Collect(maps.Keys(heard)))
 	for path, numbers := range heard {

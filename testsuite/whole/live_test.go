@@ -181,7 +181,7 @@ func (s *stack) follows(t *testing.T, id string) *follower {
 
 // until waits for an event of a type and, where it is live, until all of a text
 // has come. It returns the event.
-func (f *follower) until(kind client.EventType, attempt int, text string) client.Event {
+func (f *follower) until(kind domain.EventType, attempt int, text string) client.Event {
 	f.t.Helper()
 	got := ""
 	for event := range f.events {
@@ -269,7 +269,7 @@ func TestLiveText(t *testing.T) {
 	first.cut()
 	withdrawn := early.until(client.EventWithdrawn, 1, "")
 	require.NotEmpty(t, withdrawn.Reason)
-	early.until(client.EventRetry, 2, "")
+	early.until(domain.EventInferenceRequested, 2, "")
 	plain.untilErr("step 1: -- what came so far of attempt 1 is withdrawn\n")
 
 	second := server.next(t)
@@ -292,7 +292,7 @@ func TestLiveText(t *testing.T) {
 	for _, f := range []*follower{early, late} {
 		answered := f.until(domain.EventInferenceReceived, 2, answer)
 		require.Equal(t, len(answer), answered.Shown)
-		require.Equal(t, client.EventEnded, f.rest()[len(f.rest())-1].Type)
+		require.Equal(t, domain.EventExecutionCompleted, f.rest()[len(f.rest())-1].Type)
 	}
 	for _, e := range late.seen {
 		require.NotContains(t, e.Text, "DOOMED", "what was withdrawn is over")
@@ -310,7 +310,7 @@ func TestLiveText(t *testing.T) {
 // requireAttempts looks at the lines of a watcher that came in the second attempt.
 func requireAttempts(t *testing.T, out string) {
 	t.Helper()
-	attempts := map[client.EventType][]int{}
+	attempts := map[domain.EventType][]int{}
 	for line := range strings.Lines(out) {
 		var event client.Event
 		require.NoError(t, json.Unmarshal([]byte(line), &event))
@@ -318,9 +318,8 @@ func requireAttempts(t *testing.T, out string) {
 	}
 	require.Equal(t, []int{2}, attempts[client.EventReasoning])
 	require.Equal(t, []int{2, 2}, attempts[client.EventText])
-	require.Equal(t, []int{1}, attempts[domain.EventInferenceReceived])
-	require.Equal(t, []int{2}, attempts[client.EventRetry])
-	require.Equal(t, []int{2}, attempts[domain.EventInferenceReceived])
+	require.Len(t, attempts[domain.EventInferenceRequested], 2)
+	require.Len(t, attempts[domain.EventInferenceReceived], 2)
 }
 
 // TestLiveReasoningOfMessages: thinking in the other form in which it comes.
@@ -446,6 +445,6 @@ func TestLiveTextOfASummaryIsNotShown(t *testing.T) {
 	for _, e := range f.rest() {
 		require.NotContains(t, e.Text, "SUMMARY")
 	}
-	require.Equal(t, client.EventEnded, f.seen[len(f.seen)-1].Type)
+	require.Equal(t, domain.EventExecutionCompleted, f.seen[len(f.seen)-1].Type)
 	require.Equal(t, domain.StatusCompleted, f.seen[len(f.seen)-1].Ended.Status)
 }

@@ -71,7 +71,7 @@ turns:
 	require.Equal(t, []string{"go", "I look"}, said[:2])
 	require.Equal(t, []string{"and that", "and this", "one", "then that", "two"}, said[len(said)-5:])
 
-	var told []client.EventType
+	var told []domain.EventType
 	for event, err := range s.agents.Follow(ctx, id, client.FollowOptions{Number: 1}) {
 		require.NoError(t, err)
 		if event.Message != nil {
@@ -79,7 +79,7 @@ turns:
 		}
 	}
 	waits, gone, reads := domain.EventMessageWaiting, domain.EventMessageUnsent, domain.EventMessageReceived
-	require.Equal(t, []client.EventType{waits, waits, waits, waits, gone, reads, reads}, told)
+	require.Equal(t, []domain.EventType{waits, waits, waits, waits, gone, reads, reads}, told)
 	view, err := s.agents.Explain(ctx, id, 1)
 	require.NoError(t, err)
 	require.Equal(t, 2, view.Messages)
