@@ -629,7 +629,7 @@ func TestFollowATreeThatIsLeft(t *testing.T) {
 func TestEventAsJSON(t *testing.T) {
 	t.Parallel()
 	call := nth(1).Step(1).Tool(1)
-	recorded := domain.ToolCallRetried{EventHeader: domain.EventHeader{Sequence: 3, Step: 1, AgentID: nora.id, ExecutionID: nth(1)}, ToolExecutionID: call, Tool: "read_file", Attempt: 2, Kind: domain.Unavailable}
+	recorded := domain.ToolCallRetried{EventHeader: domain.EventHeader{Sequence: 3, Time: at(1).AsTime(), Step: 1, AgentID: nora.id, ExecutionID: nth(1)}, ToolExecutionID: call, Tool: "read_file", Attempt: 2, Kind: domain.Unavailable}
 	e := Event{
 		Type: domain.EventToolCallRetried, Recorded: recorded, Time: at(1).AsTime(), Number: 4, Step: 1, Attempt: 2, ToolExecutionID: call, Tool: "read_file", Position: 1,
 		AgentID: nora.id, Path: []string{"branch", "twig"},
@@ -639,6 +639,12 @@ func TestEventAsJSON(t *testing.T) {
 	got, err := json.Marshal(e)
 	require.NoError(t, err)
 	require.Equal(t, strings.TrimSuffix(string(plain), "}")+`,"path":["branch","twig"],"execution_number":4,"position":1}`, string(got))
+
+	var read Event
+	require.NoError(t, json.Unmarshal(got, &read))
+	e.AgentID = read.AgentID
+	require.Equal(t, e, read)
+	require.Error(t, json.Unmarshal([]byte(`{"type":"other"}`), &read))
 
 	got, err = json.Marshal(Event{Type: EventText, Time: at(1).AsTime(), Number: 4, Step: 1, Attempt: 2, Text: "It"})
 	require.NoError(t, err)

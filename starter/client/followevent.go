@@ -147,6 +147,31 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	return append(append(bytes.TrimSuffix(event, []byte("}")), ','), content[1:]...), nil
 }
 
+// UnmarshalJSON reads what MarshalJSON writes.
+func (e *Event) UnmarshalJSON(data []byte) error {
+	type plain Event
+	var read struct {
+		plain
+		Type string `json:"type"`
+	}
+	if err := domain.DecodeInto(data, &read); err != nil {
+		return err
+	}
+	*e = Event(read.plain)
+	if e.Type = domain.EventType(read.Type); slices.Contains(Moments(), e.Type) {
+		return nil
+	}
+	var recorded domain.RecordedEvent
+	if err := recorded.UnmarshalJSON(data); err != nil {
+		return err
+	}
+	e.Recorded, e.Time, e.Step = recorded.Event, recorded.Head().Time, recorded.Head().Step
+	if len(e.Path) == 0 {
+		e.AgentID = domain.AgentID{}
+	}
+	return nil
+}
+
 // callAbout names the call that an event is about, and its tool.
 func callAbout(e domain.Event) (domain.ToolExecutionID, string) {
 	switch e := e.(type) {
