@@ -45,7 +45,7 @@ func TestImportedAgentsWithoutAServer(t *testing.T) {
 		"explain ann":                           "none is here: the record of the execution tells, which was imported",
 		"explain ann --tree":                    "completed",
 		"watch ann":                             "Nothing.",
-		"watch ann --execution 1 --json":        `"type":"execution_ended"`,
+		"watch ann --execution 1 --json":        `"type":"AgentExecutionCompleted"`,
 		"approvals ann --json":                  "[]",
 		"state ann":                             `"execution_count":3`,
 		"diff ann:1 ann:3":                      "no step differs",
@@ -95,7 +95,7 @@ func TestWhatAnImportedAgentCannot(t *testing.T) {
 	}
 	code, _, stderr := c.call(t.Context(), "watch", "ann", "--execution", "2")
 	require.Equal(t, exitStopped, code, "by its outcome, as that of one that is followed: %s", stderr)
-	code, stdout, stderr := c.call(t.Context(), "watch", "ann", "--events")
+	code, stdout, stderr := c.call(t.Context(), "watch", "ann", "--json")
 	require.Zero(t, code, stderr)
 	require.Contains(t, stdout, "AgentExecution")
 	delete(c.variables, host.RecordsVariable)

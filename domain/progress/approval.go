@@ -3,7 +3,6 @@ package progress
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -53,17 +52,6 @@ func (s Step) waits(f Awaiting, at At) Step {
 	return s
 }
 
-// decided takes somebody's word about a call, and a standing approval that came with it.
-func (a Agent) decided(f Decided, at time.Time) Agent {
-	if f.Reply.Standing != nil {
-		a.Standing = domain.KeptStanding(a.Standing, *f.Reply.Standing)
-	}
-	if f.Reply.ExecutionID != a.Execution.ID {
-		return a
-	}
-	return a.heard(f, at)
-}
-
 func (s Step) decided(i int, approval domain.Approval, at At) Step {
 	s.ToolExecutions = slices.Clone(s.ToolExecutions)
 	call := &s.ToolExecutions[i]
@@ -72,28 +60,6 @@ func (s Step) decided(i int, approval domain.Approval, at At) Step {
 		call.Error, call.CompletedAt = refusal, at.Time
 	}
 	return s
-}
-
-func (e Execution) pending(call domain.ToolExecution) domain.PendingCall {
-	return domain.PendingCall{ToolExecutionID: call.ID, ExecutionID: e.ID, Step: e.Now.Number, Tool: call.Call.Name}
-}
-
-// Pending are the calls of the step in progress that wait for people.
-func (e Execution) Pending() []domain.PendingApproval {
-	pending := []domain.PendingApproval{}
-	if e.Now == nil || !e.Running {
-		return pending
-	}
-	for _, call := range e.Now.ToolExecutions {
-		if call.Approval.Waits() && call.StartedAt.IsZero() && call.Error == nil {
-			one := domain.PendingApproval{PendingCall: e.pending(call), Arguments: call.Call.Arguments, Approval: call.Approval}
-			if !one.Known() {
-				one.Arguments = "" // nobody may approve what does not run
-			}
-			pending = append(pending, one)
-		}
-	}
-	return pending
 }
 
 // WaitingNote says in one line what waits for people; empty: nothing does.

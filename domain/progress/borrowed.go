@@ -55,28 +55,3 @@ type Answer struct {
 	// Refused says that it got no more.
 	Refused bool
 }
-
-// granted has the budget of a sub-agent rise with what it is granted, where it has asked for that.
-func (a Agent) granted(f Granted, at time.Time) Agent {
-	before := a.borrowed.Grant()
-	borrowed, to, ok := a.borrowed.Answered(f.Answer)
-	if !ok {
-		return a.unasked()
-	}
-	a.borrowed = borrowed
-	answer := Answer{At: at, Asked: to.MoreAsked, Before: before, Grant: borrowed.Grant(), Refused: borrowed.Grant().Within(before)}
-	a.Execution.Answers = append(slices.Clip(a.Execution.Answers), answer)
-	if a.Execution.Running && a.Execution.Budget != nil {
-		a.Execution.Budget = new(a.Execution.Budget.Regranted(before, borrowed.Grant()))
-	}
-	return a
-}
-
-// unasked notes, once, that somebody has sent a grant that is the answer to nothing.
-func (a Agent) unasked() Agent {
-	note := Unreadable{What: "a signal " + string(contract.SignalBudgetGrant), Why: "it answers no request of the agent, and has changed nothing"}
-	if !slices.Contains(a.Unread, note) {
-		a.Unread = append(slices.Clip(a.Unread), note)
-	}
-	return a
-}

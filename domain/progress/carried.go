@@ -123,12 +123,3 @@ type carriedState struct {
 		Trusted   domain.Trusted         `json:"trusted"`
 	} `json:"execution"`
 }
-
-// joined are two sets of trusted values as one.
-func joined(session, own domain.Trusted) domain.Trusted {
-	all, err := session.With(own)
-	if err != nil { // the workflow has refused it
-		return session
-	}
-	return all
-}

@@ -3,7 +3,6 @@ package progress
 import (
 	"bytes"
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"everstep/domain"
@@ -64,17 +63,6 @@ func (w Work) Lent(grant domain.ExecutionBudget) Work {
 	child := *w.Child
 	child.Grant, w.Child = grant, &child
 	return w
-}
-
-// lent is work under way, once a sub-agent is granted more.
-func (f ChildGranted) lent(open []Work) []Work {
-	open = slices.Clone(open)
-	for i, w := range open {
-		if w.Child != nil && w.ChildID == f.Child {
-			open[i] = w.Lent(f.Grant)
-		}
-	}
-	return open
 }
 
 // Usage is what the sub-agent used, and Spent counts it against limits. Without an outcome it has spent all that it was

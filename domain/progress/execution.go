@@ -1,7 +1,6 @@
 package progress
 
 import (
-	"slices"
 	"time"
 
 	"everstep/domain"
@@ -56,96 +55,4 @@ type Execution struct {
 	heard int64
 	// gentle says that a stop lets no further tool call begin.
 	gentle bool
-}
-
-// Halted reports whether a stop lets nothing go on by a time.
-func (e Execution) Halted(at time.Time) bool { return !e.Halt.IsZero() && !at.Before(e.Halt) }
-
-// halts notes a stop of all that is in flight, unless another comes before it.
-func (e Execution) halts(at time.Time) Execution {
-	if e.Halt.IsZero() || at.Before(e.Halt) {
-		e.Halt = at
-	}
-	return e
-}
-
-// Steps are those of which facts tell, in order. The last one is open where the
-// execution is running and that step has something to do or to wait for.
-func (e Execution) Steps(busy bool) (steps []Step, open bool) {
-	for _, s := range e.Done {
-		steps = append(steps, *s)
-	}
-	if e.Now == nil {
-		return steps, false
-	}
-	if e.Running && (busy || e.Now.unfinished()) {
-		return append(steps, *e.Now), true
-	}
-	return append(steps, e.Now.closed(closing{At: At{Time: e.Now.SeenAt}})), false
-}
-
-// Meant reports whether a request to stop is about the execution in progress.
-func (e Execution) Meant(r contract.StopRequest) bool {
-	return e.Running && (r.ExecutionID.IsZero() || r.ExecutionID == e.ID)
-}
-
-// asksToStop is what a request to stop means for the execution.
-func (e Execution) asksToStop(r contract.StopRequest, at time.Time) Execution {
-	if !e.Meant(r) {
-		return e
-	}
-	e.gentle = e.gentle || r.Mode == contract.AfterInference
-	if after, ok := r.Escalation(); ok {
-		e = e.halts(at.Add(after))
-	}
-	if len(e.Stops) < domain.MaxStops {
-		e.Stops = append(slices.Clip(e.Stops), StopOf(r))
-	} else {
-		e.MoreStops++
-	}
-	return e
-}
-
-func (e Execution) turnsTo(number int, c closing) Execution {
-	if e.Now != nil && e.Now.Number == number {
-		return e
-	}
-	e = e.settled(c)
-	s := Begin(e.ID.Step(number), number)
-	s.StartedAt = c.Time
-	e.Now, e.Step = &s, max(e.Step, number)
-	return e
-}
-
-// heldBy notes on the step in progress, as it begins, which agent has the conversation.
-func (e Execution) heldBy(agent string) Execution {
-	if e.Now != nil && agent != "" {
-		s := *e.Now
-		s.Agent, e.Now = agent, &s
-	}
-	return e
-}
-
-func (e Execution) settled(c closing) Execution {
-	if e.Now == nil {
-		return e
-	}
-	if c.underWay {
-		e = e.seen(c.Time)
-	}
-	s := e.Now.closed(c)
-	e.Done, e.Now = append(slices.Clip(e.Done), &s), nil
-	return e
-}
-
-func (e Execution) seen(at time.Time) Execution {
-	s := *e.Now
-	s.SeenAt, e.Now = at, &s
-	return e
-}
-
-func (e Execution) with(fact Fact, at At) Execution {
-	s := e.Now.With(fact, at)
-	e.Now = &s
-	return e
 }

@@ -1,9 +1,6 @@
 package progress
 
 import (
-	"slices"
-	"time"
-
 	"everstep/domain"
 	"everstep/domain/contract"
 )
@@ -63,57 +60,3 @@ func (f HandedOver) Reply() contract.ToolReply {
 	reply.Digest = domain.DigestOf([]byte(reply.Content))
 	return reply
 }
-
-// handedOver takes what came of a call: another agent has the conversation from the next step on.
-func (a Agent) handedOver(f HandedOver, at time.Time) Agent {
-	if a.Execution.Budget != nil {
-		f = f.Within(a.totals())
-	}
-	if a = a.ended(f.Work, f, at); f.Why == nil {
-		a.handing, a.handedAt = &f, at
-	}
-	return a
-}
-
-// takesOver has the agent go on to which the conversation was handed over.
-func (a Agent) takesOver() Agent {
-	if a.handing == nil {
-		return a
-	}
-	f := *a.handing
-	a.handing = nil
-	now := f.Catalog
-	if f.Listing != nil {
-		now.Definition = f.Listing.Definition
-		a.Model = now.Definition.Model.String()
-	}
-	if a.resolved != nil {
-		was := *a.resolved
-		a.handed = a.handed.To(f.Handoff.Agent, was, a.Definition)
-		if was.Approvals != nil { // decided for as long as the session
-			now.Approvals = was.Approvals
-		}
-		now = now.Pinned(was, a.pins)
-		change := contract.HandoverOf(*f.Handoff, was, now)
-		change.Number, change.At = a.Execution.Number, a.handedAt
-		a.Changes = contract.KeptChanges(a.Changes, change)
-	}
-	a.handed.Agent = f.Handoff.Agent
-	if to, ok := a.Definition.HandsTo(f.Handoff.Agent); ok {
-		a.Definition = to
-	}
-	if a.next != nil {
-		a.next = new(a.next.Over(a.Definition))
-	}
-	return a.inForce(now)
-}
-
-// HandoffsOf are the newest times at which the conversation was handed over in an execution.
-func (a Agent) HandoffsOf(number int) []contract.DefinitionChange {
-	return slices.DeleteFunc(append([]contract.DefinitionChange{}, a.Changes...), func(c contract.DefinitionChange) bool {
-		return c.Number != number || c.Agent == ""
-	})
-}
-
-// Holder is the agent to which the conversation was handed over, and which has it now; empty: it never was.
-func (a Agent) Holder() string { return a.handed.Agent }

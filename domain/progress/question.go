@@ -2,7 +2,6 @@ package progress
 
 import (
 	"slices"
-	"time"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -93,26 +92,4 @@ func (s Step) taught(f Replied, at At) Step {
 		content, _ = question.Content(f.Request.Text, f.Request.Value) // the workflow has taken it
 	}
 	return s.answered(i, question, f.Reply.Answer, content, at)
-}
-
-func (a Agent) taught(f Replied, at time.Time) Agent {
-	if f.Reply.ExecutionID != a.Execution.ID {
-		return a
-	}
-	return a.heard(f, at)
-}
-
-// Questions are what calls of the step in progress ask people.
-func (e Execution) Questions() []domain.PendingQuestion {
-	pending := []domain.PendingQuestion{}
-	if e.Now == nil || !e.Running {
-		return pending
-	}
-	for i, call := range e.Now.ToolExecutions {
-		question, asked := e.Now.question(i)
-		if asked && call.Answer.Waits() && call.Error == nil {
-			pending = append(pending, domain.PendingQuestion{PendingCall: e.pending(call), Question: question, Answer: call.Answer})
-		}
-	}
-	return pending
 }

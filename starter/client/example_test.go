@@ -56,9 +56,10 @@ func ExampleClient_Follow() {
 			fmt.Println("\n[again from the beginning]")
 		case domain.EventInferenceReceived:
 			fmt.Print(event.Text[event.Shown:]) // what came too fast to be seen
-		case client.EventEnded:
+		default: // tool calls, retries, stops: see the types of events of domain, and client.Moments
+		}
+		if event.Ended != nil {
 			fmt.Println("\n", event.Ended.Status)
-		default: // tool calls, retries, stops: see client.EventType
 		}
 	}
 }

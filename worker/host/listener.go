@@ -21,7 +21,7 @@ import (
 // Listeners are best effort: none slows an agent or another listener, and one
 // that does not keep up misses events, which is logged. After a crash events may
 // come again; their sequence numbers tell. What has to be exact is read from the
-// execution: query events, watch --events.
+// execution: Follow of starter/client, watch --json.
 type Listener struct {
 	name string
 	// hear takes the events that the listener asked for, and ignores others.

@@ -39,6 +39,14 @@ func eventWords(event domain.Event) string {
 	switch e := event.(type) {
 	case domain.AgentExecutionStarted:
 		return fmt.Sprint(e.Number) + where(!e.Origin.IsZero(), ", going on")
+	case domain.MessageWaiting:
+		return fmt.Sprintf("bytes: %d", e.Bytes) + where(e.Queued, ", for an execution of its own")
+	case domain.MessageUnsent, domain.AgentExecutionPaused, domain.AgentExecutionResumed:
+		return ""
+	case domain.HookCalled:
+		return fmt.Sprintf("%s at %s", e.Hook, e.Trigger)
+	case domain.HookFailed:
+		return fmt.Sprintf("%s at %s %s", e.Hook, e.Trigger, e.Kind)
 	case domain.MessageReceived:
 		return fmt.Sprintf("bytes: %d", e.Bytes) + where(e.Began, ", begins it")
 	case domain.AgentStepStarted:
@@ -49,6 +57,10 @@ func eventWords(event domain.Event) string {
 		return fmt.Sprintf("%s %s %s", e.FinishReason, e.Kind, e.Code) + where(e.ToolCalls > 0, " calls: %d", e.ToolCalls)
 	case domain.ToolCallStarted:
 		return e.Tool
+	case domain.ToolCallWaiting:
+		return e.Tool + where(!e.Until.IsZero(), " until a time") + where(e.Status != "", " %s", e.Status)
+	case domain.ToolCallRetried:
+		return fmt.Sprintf("%s attempt: %d %s %s", e.Tool, e.Attempt, e.Kind, e.Code)
 	case domain.ToolCallCompleted:
 		return fmt.Sprintf("%s %s %s", e.Tool, e.Kind, e.Code)
 	case domain.ToolApprovalRequested:

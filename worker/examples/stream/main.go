@@ -61,10 +61,8 @@ func (s server) follow(ctx context.Context, w http.ResponseWriter, agent client.
 		if err != nil {
 			return
 		}
-		switch event.Type {
-		case client.EventText, client.EventWithdrawn, client.EventEnded:
+		if event.Type == client.EventText || event.Type == client.EventWithdrawn || event.Ended != nil { // what else happens is not for this caller
 			write(w, event)
-		default: // what else happens is not for this caller
 		}
 	}
 }

@@ -45,7 +45,7 @@ func TestToTheEnd(t *testing.T) {
 	_, url := serve(t, "turns: [{text: Once upon a time., delay: 500ms}]")
 	body, err := io.ReadAll(ask(t.Context(), t, url).Body)
 	require.NoError(t, err)
-	require.Contains(t, string(body), "event: execution_ended\n")
+	require.Contains(t, string(body), "event: AgentExecutionCompleted\n")
 	require.Contains(t, string(body), `"status":"completed"`)
 }
 

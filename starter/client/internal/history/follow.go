@@ -36,12 +36,6 @@ type Item struct {
 // sooner by itself.
 const longPoll = 90 * time.Second
 
-// Follow yields the facts of a run from its beginning to its end, waiting for more, once. Where the
-// server goes away it says so once and tries again. reset: the run goes on from a part of an earlier one.
-func (r Reader) Follow(ctx context.Context, run string, reset bool) iter.Seq2[Item, error] {
-	return r.Following(run, reset).Items(ctx)
-}
-
 // Following is Follow that can be left and taken up again.
 func (r Reader) Following(run string, reset bool) *Following {
 	return &Following{feed: feed{Reader: r, run: run}, decoder: newDecoder(r.Converter, run, false), reset: reset}
