@@ -255,7 +255,7 @@ func (s session) configuration(whole bool) account.Configuration {
 		c.RateLimit, c.ToolLimits = s.resolved.RateLimit, s.resolved.ToolLimits
 	}
 	if whole {
-		c.Definition, c.Resolved = new(s.asItIs()), s.resolved
+		c.Definition, c.Resolved, c.Constraints = new(s.asItIs()), s.resolved, new(s.heldTo())
 	}
 	return c
 }

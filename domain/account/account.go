@@ -220,6 +220,8 @@ type Configuration struct {
 	// Definition is the session's own, and Resolved what a worker has made of it; absent where they were not asked for.
 	Definition *domain.Definition `json:"definition,omitempty"`
 	Resolved   *contract.Resolved `json:"resolved,omitempty"`
+	// Constraints are what bounds the agent beside the definition; absent where that was not asked for.
+	Constraints *contract.HeldTo `json:"held_to,omitempty"`
 	// RateLimit holds for the model's inferences, ToolLimits for the tools that have one.
 	RateLimit  *contract.RateLimit           `json:"rate_limit,omitempty"`
 	ToolLimits map[string]contract.ToolLimit `json:"tool_limits,omitempty"`

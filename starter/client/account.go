@@ -68,16 +68,22 @@ func (c *Client) positionIn(ctx context.Context, id string, a account.Account) (
 
 // account is Account of what a request asks for, and of the head.
 func (c *Client) account(ctx context.Context, id string, request account.Request) (account.Account, error) {
+	_, all, err := c.accountWith(ctx, id, request)
+	return all, err
+}
+
+// accountWith is account, with what the server says of the agent: nothing, where records alone tell.
+func (c *Client) accountWith(ctx context.Context, id string, request account.Request) (s snapshot, all account.Account, err error) {
 	request.Want = append([]account.Part{account.HeadOf}, request.Want...)
-	s, err := c.describe(ctx, id)
-	if lostToServer(err) && c.cfg.Records != nil {
-		return c.recordedAccount(ctx, id, request, err)
+	s, err = c.describe(ctx, id)
+	switch {
+	case lostToServer(err) && c.cfg.Records != nil:
+		s.agent, _ = agentOf(id) // it was asked about
+		all, err = c.recordedAccount(ctx, id, request, err)
+	case err == nil:
+		all, err = c.accountOf(ctx, s, request)
 	}
-	if err != nil {
-		return account.Account{}, err
-	}
-	all, err := c.accountOf(ctx, s, request)
-	return all, fail(ctx, id, "reading the account of "+id, err)
+	return s, all, fail(ctx, id, "reading the account of "+id, err)
 }
 
 // accountOf reads the account of an agent that was described.
@@ -286,20 +292,60 @@ func (c *Client) fromRecords(ctx context.Context, id string, wanted account.Requ
 		if err != nil {
 			return all, held, err
 		}
+		one.Executions[0].Imported = r.Imported
+		one.Head = recordedHead(r, one)
 		all.Head, held.Run = one.Head, one.Head.Run
-		all.Head.Newest = new(one.Executions[0])
-		all.Head.Newest.State, all.Head.Newest.Constraints = nil, nil
+		all.Server.Builds.Begun = r.Build
 		if wanted.Execution > 0 && r.Number != wanted.Execution {
 			continue
 		}
 		if len(held.Executions) == 0 {
 			held.Messages = r.From
 		}
-		one.Executions[0].Imported = r.Imported
 		all = all.With(one.Only(wanted))
 		held.Executions = append(held.Executions, account.HeldExecution{Number: r.Number, ID: r.ExecutionID, Step: 1, Event: 1, Message: r.From})
 	}
 	return all, held, nil
+}
+
+// recordedHead is that of an agent as the execution of a record has left it.
+func recordedHead(r record.Record, one account.Account) *account.Head {
+	head, newest, state := *one.Head, one.Executions[0], r.FinalState
+	head.Doing, head.Since, head.AlwaysAllowed = "ended; "+hereSince(r), r.CompletedAt, state.StandingApprovals()
+	head.State, head.Configuration.Model, head.Configuration.Constraints = newest.State, state.LLMConfig().String(), newest.Constraints
+	newest.State, newest.Constraints = nil, nil
+	head.Newest, head.Trusted, head.Todo = &newest, state.Trusted(), state.Metadata().Todo()
+	for _, call := range state.Unsettled() {
+		head.Waits = append(head.Waits, account.UnknownWait(call))
+	}
+	own := &account.Holder{Spent: state.Spent(r.CompletedAt)}
+	own.Limit, _ = state.Budget()
+	own.Left, _ = state.BudgetLeft(r.CompletedAt)
+	head.Ledger.Execution = own
+	if session, has := state.Session(); has {
+		head.Ledger.Session = &account.Holder{Limit: session.Budget, Spent: session.Spent, Left: session.Left()}
+	}
+	return &head
+}
+
+// hereSince says that a record is all that there is.
+func hereSince(r record.Record) string {
+	if r.Imported.IsZero() {
+		return "only its records are left"
+	}
+	return "it was imported on " + r.Imported.Format("2006-01-02 15:04 MST") + ", and can only be read here"
+}
+
+// checkNewest refuses to take the newest execution of the records for the agent's, where no server says whether there is a later
+// one. Of one that was imported there is no workflow.
+func (c *Client) checkNewest(a account.Account) error {
+	newest := a.Head.Newest
+	if c.unreached == nil || a.Server.Source != contract.FromRecords || !newest.Imported.IsZero() {
+		return nil
+	}
+	called := cmp.Or(a.Head.Name, a.Head.AgentID.String())
+	return errorf(Unreachable, c.unreached, "%s; the records know of execution %d of %s, and not whether there is a later one", c.unreached.Message, newest.Number, called).
+		next("`explain %s --execution %d` tells of that one, and `history %s` of all that are recorded", called, newest.Number, called)
 }
 
 // fromParts is what runs have recorded of the steps of executions before they continued as new, where nothing else holds them.

@@ -22,7 +22,7 @@ import (
 // at the time of the call. It needs no worker and outlives restarts of the server.
 func (c *Client) Wait(ctx context.Context, id string, number int) (Result, error) {
 	r, err := c.waited(ctx, id, number)
-	return orKept(ctx, c, id, number, *r, err, resultOf)
+	return c.orRecorded(ctx, id, number, *r, err)
 }
 
 func (c *Client) waited(ctx context.Context, id string, number int) (*Result, error) {

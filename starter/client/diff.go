@@ -1,7 +1,6 @@
 package client
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -123,43 +122,28 @@ func (c *Client) changedBetween(ctx context.Context, id string, from, to int) []
 	return slices.DeleteFunc(slices.Clone(status.Changes), func(change contract.DefinitionChange) bool { return change.Number <= from || change.Number > to })
 }
 
-// line reads an execution's steps, after those of its origins, of which only the places are known: as the server has them,
-// else as they were recorded.
+// line reads an execution's steps, after those of its origins, of which only the places are known.
 func (c *Client) line(ctx context.Context, at Point) ([]lineStep, DiffSide, error) {
-	line, side, err := c.liveLine(ctx, at)
-	if c.cfg.Records == nil || !lostToServer(err) {
-		return line, side, err
-	}
-	kept, found, failed := c.keptPoint(ctx, at)
-	if failed != nil || !found {
-		return nil, DiffSide{}, cmp.Or(failed, err)
-	}
-	return kept.line()
-}
-
-func (c *Client) liveLine(ctx context.Context, at Point) ([]lineStep, DiffSide, error) {
-	t, err := c.find(ctx, at)
-	if err != nil {
-		return nil, DiffSide{}, err
-	}
-	execution, steps, err := c.stepsUntil(ctx, t, at.Step)
+	p, err := c.stepsUntil(ctx, at)
 	if err != nil {
 		return nil, DiffSide{}, fail(ctx, at.ID, "reading the steps of "+at.ID, err)
 	}
-	before, err := originSteps(execution.Origin)
+	before, err := originSteps(p.execution.Origin)
 	if err != nil {
 		return nil, DiffSide{}, err
 	}
 	line := before
-	for i := range steps {
-		if steps[i].Step.Number == 0 {
-			return nil, DiffSide{}, gone("step: step %d of execution %d of %s is no longer kept", i+1, t.asked, t.called())
+	for i := range p.until {
+		if p.until[i].Step.Number != i+1 {
+			break
 		}
-		line = append(line, lineStep{StepPlace{execution.ExecutionID, i + 1}, &steps[i].Step})
+		line = append(line, lineStep{StepPlace{p.execution.ExecutionID, i + 1}, &p.until[i].Step})
 	}
-	x := t.execution(t.asked)
-	x.ExecutionID = execution.ExecutionID
-	return line, DiffSide{Execution: x, Steps: len(steps), Before: len(before)}, nil
+	if n := len(line) - len(before); n < p.origin.Step {
+		return nil, DiffSide{}, gone("step: step %d of execution %d of %s can no longer be read", n+1, p.execution.Number, at.ID)
+	}
+	x := p.begun(p.execution.Number, p.execution.ExecutionID, p.execution.RunID)
+	return line, DiffSide{Execution: x, Steps: p.origin.Step, Before: len(before)}, nil
 }
 
 // maxOriginSteps bounds the steps of origins that are compared: a file can say that there are any number.

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -10,14 +11,13 @@ import (
 // Explain says why an execution ended, or what it is doing, what its steps cost, and what was wasted. Number zero is the newest.
 // It needs no worker. Missing says what nobody could tell.
 func (c *Client) Explain(ctx context.Context, id string, number int) (ExplainView, error) {
-	v, err := c.liveExplain(ctx, id, number)
-	return orKept(ctx, c, id, number, v, err, explanationOf)
-}
-
-func (c *Client) liveExplain(ctx context.Context, id string, number int) (ExplainView, error) {
 	e, err := c.explained(ctx, id, number)
 	if err != nil {
 		return ExplainView{}, err
+	}
+	if e.recorded() {
+		e.missOfRecord()
+		return e.view(), nil
 	}
 	if e.attempts, err = c.attemptsOf(ctx, e); err != nil {
 		return ExplainView{}, fail(ctx, id, "reading the history of "+id, goneIfDeleted(err, "the runs of %s have been deleted", id))
@@ -38,10 +38,25 @@ func (c *Client) liveExplain(ctx context.Context, id string, number int) (Explai
 	return v, nil
 }
 
+// missOfRecord says what a record does not tell of an execution: not what its attempts met, nor how long its history was.
+func (e *explanation) missOfRecord() {
+	e.miss("what only its history had: failed attempts, waits, bytes; the record of the execution tells")
+	var lacks []string
+	for _, m := range e.Missing {
+		lacks = append(lacks, m.String())
+	}
+	if len(lacks) > 0 {
+		e.miss("%s", strings.Join(lacks, ", "))
+	}
+	if at := e.asked.Imported; !at.IsZero() {
+		e.miss("it was imported on %s; no workflow of it is here", at.Format("2006-01-02 15:04 MST"))
+	}
+}
+
 func (e *explanation) view() ExplainView {
 	x := e.asked
 	v := ExplainView{
-		Execution: e.begun(x.Number, x.ExecutionID, e.runID()), Status: x.Status, Source: e.Server.Source, StartedAt: timeOf(x.StartedAt),
+		Execution: e.begun(x.Number, x.ExecutionID, cmp.Or(e.runID(), x.RunID)), Status: x.Status, Source: e.Server.Source, StartedAt: timeOf(x.StartedAt),
 		Trusted: e.state.Trusted(), Given: e.given(), Sessions: e.sessions(),
 	}
 	if x.Status == domain.StatusPending {
@@ -55,6 +70,9 @@ func (e *explanation) view() ExplainView {
 	}
 	if !e.older {
 		v.Todo = e.now.Metadata().Todo()
+	}
+	if !x.Imported.IsZero() {
+		v.ImportedAt = &x.Imported
 	}
 	v.Changed, v.Handoffs = e.changes()
 	for _, event := range e.Events {

@@ -21,9 +21,7 @@ type explanation struct {
 	// state is the agent's as the execution has left it or stands, and now is that as of now.
 	state, now domain.AgentState
 	// older means that the agent has begun an execution after this one, or has gone on elsewhere.
-	older bool
-	// run is the run in which it was, where records alone tell.
-	run      string
+	older    bool
 	attempts attempts
 	missing  []string
 }
@@ -44,7 +42,7 @@ func newExplanation(s snapshot, a account.Account, number int) (e explanation, e
 	default:
 		return e, s.vanished(number)
 	}
-	e.older = e.asked.Number < newest.Number
+	e.older = e.asked.Number < newest.Number || e.recorded()
 	e.Steps = slices.DeleteFunc(e.Steps, func(s account.Step) bool { return s.Execution != e.asked.Number })
 	e.Events = slices.DeleteFunc(e.Events, func(event domain.RecordedEvent) bool { return event.Head().ExecutionID != e.asked.ExecutionID })
 	if e.Head.State != nil {
@@ -64,19 +62,21 @@ func (c *Client) explained(ctx context.Context, id string, number int) (explanat
 	if number < 0 {
 		return explanation{}, errorf(Invalid, nil, "execution: is %d; executions are counted from 1", number)
 	}
-	s, err := c.describe(ctx, id)
+	s, a, err := c.accountWith(ctx, id, account.Request{
+		Want:      []account.Part{account.Executions, account.Steps, account.Events, account.State, account.Definition},
+		Execution: cmp.Or(number, account.Newest),
+	})
+	if err == nil && number == 0 {
+		err = c.checkNewest(a)
+	}
 	if err != nil {
 		return explanation{}, err
 	}
-	a, err := c.accountOf(ctx, s, account.Request{
-		Want:      []account.Part{account.HeadOf, account.Executions, account.Steps, account.Events, account.State, account.Definition},
-		Execution: cmp.Or(number, account.Newest),
-	})
-	if err != nil {
-		return explanation{}, fail(ctx, id, "reading the account of "+id, err)
-	}
 	return newExplanation(s, a, number)
 }
+
+// recorded reports whether records alone tell of it.
+func (e *explanation) recorded() bool { return e.Server.Source == contract.FromRecords }
 
 func (e *explanation) miss(format string, args ...any) {
 	e.missing = append(e.missing, fmt.Sprintf(format, args...))

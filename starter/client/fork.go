@@ -86,7 +86,7 @@ func (c *Client) Fork(ctx context.Context, from Point, o ForkOptions) (Execution
 	if begun, found, err := c.forkedBefore(ctx, a, o); err != nil || found {
 		return begun, err
 	}
-	input, point, err := c.forkedAt(ctx, from, a, o)
+	input, queue, err := c.forkedAt(ctx, from, a, o)
 	if err != nil {
 		return Execution{}, err
 	}
@@ -98,7 +98,7 @@ func (c *Client) Fork(ctx context.Context, from Point, o ForkOptions) (Execution
 	if o.RequestID != "" { // with clients of host.Dial two that are at it at once are one also where the first has ended by then
 		ctx = startid.With(ctx, "fork/"+o.RequestID)
 	}
-	execution, err := c.begin(ctx, a, opening{input: input, number: 1, queue: cmp.Or(point.queue(), c.cfg.TaskQueue)})
+	execution, err := c.begin(ctx, a, opening{input: input, number: 1, queue: cmp.Or(queue, c.cfg.TaskQueue)})
 	if isAs[*serviceerror.WorkflowExecutionAlreadyStarted](err) {
 		if begun, found, _ := c.forkedBefore(ctx, a, o); found {
 			return begun, nil
@@ -130,37 +130,25 @@ func (c *Client) forkedBefore(ctx context.Context, a agent, o ForkOptions) (begu
 	return a.begun(1, a.id.Execution(t.firstRunID(), 1), t.firstRunID()), true, nil
 }
 
-// forkedAt is with what the workflow of a fork begins, and from where it goes on: told by the server, else by the records.
-func (c *Client) forkedAt(ctx context.Context, from Point, a agent, o ForkOptions) (in contract.SessionInput, p pastPoint, _ error) {
+// forkedAt is with what the workflow of a fork begins, and the task queue of its origin; empty: only records tell of that.
+func (c *Client) forkedAt(ctx context.Context, from Point, a agent, o ForkOptions) (in contract.SessionInput, queue string, _ error) {
 	from, err := c.rewoundPoint(ctx, from)
 	if err != nil {
-		return in, p, err
+		return in, "", err
 	}
-	p, err = c.pastPoint(ctx, from)
-	if err == nil {
-		in, err = c.forked(ctx, p, a, o)
-		return in, p, err
-	}
-	if !lostToServer(err) {
-		return in, p, err
-	}
-	kept, found, failed := c.keptPoint(ctx, from)
-	if failed != nil || !found {
-		return in, p, cmp.Or(failed, err)
-	}
-	live, err := c.locate(ctx, from.ID)
-	if lostToServer(err) {
-		return c.forkedRecord(ctx, kept, a, o)
-	}
-	if err == nil {
-		p, err = c.pastOf(ctx, kept)
-	}
+	p, err := c.pastPoint(ctx, from)
 	if err != nil {
-		return in, p, err
+		return in, "", err
 	}
-	p.position, p.copied = live, true
+	if !p.recorded() {
+		now, err := c.describe(ctx, from.ID)
+		if err != nil {
+			return in, "", err
+		}
+		queue = now.queue()
+	}
 	in, err = c.forked(ctx, p, a, o)
-	return in, p, err
+	return in, queue, err
 }
 
 // rewoundPoint is the point from which a session goes on that was rewound, where no other is named.
@@ -183,35 +171,46 @@ func (c *Client) rewoundPoint(ctx context.Context, at Point) (Point, error) {
 	return at, err
 }
 
-// forked is with what the workflow of a fork begins whose origin the server has.
+// forked is with what the workflow of a fork begins.
 func (c *Client) forked(ctx context.Context, p pastPoint, a agent, o ForkOptions) (in contract.SessionInput, _ error) {
-	began, err := c.reader(p.agent).First(ctx, p.runID())
-	switch {
-	case err != nil:
-		return in, fail(ctx, p.called(), "reading the history of "+p.called(), err)
-	case !began.Readable():
-		return in, errorf(Failed, nil, "reading the history of %s: what the workflow started with cannot be read", p.called())
-	}
-	state, view, err := c.stateOf(ctx, p.target)
+	state, err := stateIn(p.Account, p.called())
 	if err != nil {
-		return in, fail(ctx, p.called(), "reading the state of "+p.called(), err)
-	}
-	switch {
-	case p.asked == 1 && p.origin.Step == 0 && began.Input.Carry == nil:
-		if state, err = withNotesAtStart(state, began.Input.Given, time.Now()); err != nil {
-			return in, fail(ctx, p.called(), "reading the metadata of "+p.called(), err)
-		}
-	case len(state.Metadata()) > 0 && (p.asked != p.number || p.ended == nil || p.origin.Step != p.ended.Steps):
-		c.cfg.Progress(fmt.Sprintf("the metadata that %s begins with is that of %s by now: what it was after that step nobody knows", a.called(), p.called()))
-	}
-	if in, err = c.forkInput(ctx, p, state, *view.Definition, a, o); err != nil {
 		return in, err
 	}
-	in.Carry.Handed = view.Handed
-	if above := began.Input.Bounds(); len(above.Policies)+len(above.Approvals) > 0 {
+	bounds := p.Head.Configuration.Constraints
+	if bounds == nil {
+		return in, errorf(Failed, nil, "the account of %s does not say what bounds it; the worker may be of another version", p.called())
+	}
+	definition := definitionOf(state, bounds.Budget)
+	switch {
+	case !p.recorded():
+		definition = *p.Head.Configuration.Definition
+	case o.Definition == nil:
+		c.cfg.Progress("records do not tell which tools an agent may use, nor its hooks and approvals: " + a.called() + " has none; give its definition, for example by --agent")
+	}
+	if !p.recorded() {
+		if state, err = c.withNotesAt(ctx, p, state, a); err != nil {
+			return in, fail(ctx, p.called(), "reading the metadata of "+p.called(), err)
+		}
+	}
+	if in, err = c.forkInput(ctx, p, state, definition, a, o); err != nil {
+		return in, err
+	}
+	in.Carry.Handed = bounds.Handed
+	if above := bounds.Above; len(above.Policies)+len(above.Approvals) > 0 {
 		in.Above = &above
 	}
-	return in, c.hand(ctx, p, &in)
+	return in, c.hand(p, &in)
+}
+
+// definitionOf is what a record tells of an agent's definition: its model, its system prompt, what it answers in and its
+// budgets; neither tools nor hooks, approvals or sub-agents, which whoever forks it has to give.
+func definitionOf(state domain.AgentState, budget domain.ExecutionBudget) domain.Definition {
+	d := domain.Definition{Model: state.LLMConfig(), SystemPrompt: state.SystemPrompt(), Format: state.ResponseFormat(), Budget: budget}
+	if account, has := state.Session(); has {
+		d.SessionBudget = account.Budget
+	}
+	return d
 }
 
 // forkInput is the input of a fork by its origin's state and definition, as it is before its messages are handed on.
@@ -242,6 +241,25 @@ func (c *Client) forkInput(ctx context.Context, p pastPoint, state domain.AgentS
 	return in, nil
 }
 
+// withNotesAt is a state with the metadata that a fork begins with: what its origin began with, where it goes on from before the
+// first step, else what that has by now.
+func (c *Client) withNotesAt(ctx context.Context, p pastPoint, state domain.AgentState, a agent) (domain.AgentState, error) {
+	if p.execution.Number == 1 && p.origin.Step == 0 {
+		began, err := c.reader(p.agent).First(ctx, p.execution.RunID)
+		if err != nil {
+			return state, err
+		}
+		if began.Input.Carry == nil {
+			return withNotesAtStart(state, began.Input.Given, time.Now())
+		}
+	}
+	newest := p.Head.Newest
+	if len(state.Metadata()) > 0 && (p.execution.Number != newest.Number || !newest.Status.Terminal() || p.origin.Step != newest.Steps) {
+		c.cfg.Progress(fmt.Sprintf("the metadata that %s begins with is that of %s by now: what it was after that step nobody knows", a.called(), p.called()))
+	}
+	return state, nil
+}
+
 // withNotesAtStart is a state with the metadata that its agent began with, and none that was added since.
 func withNotesAtStart(state domain.AgentState, given *domain.Given, now time.Time) (domain.AgentState, error) {
 	for key := range state.Metadata() {
@@ -257,29 +275,17 @@ func withNotesAtStart(state domain.AgentState, given *domain.Given, now time.Tim
 }
 
 // hand sees to it that the messages are carried in the input, or copied where they are too long for that.
-func (c *Client) hand(ctx context.Context, p pastPoint, in *contract.SessionInput) error {
+func (c *Client) hand(p pastPoint, in *contract.SessionInput) error {
 	if p.log.Size() <= domain.MaxCarriedMessages && domain.CheckFits("conversation", in, domain.MaxPayload) == nil {
 		return nil
 	}
-	if p.copied {
+	if p.recorded() {
 		return errorf(Refused, nil, "%s: its conversation until then takes more than the %d bytes that can be handed on out of records; begin another agent with a part of its messages", p.called(), domain.MaxCarriedMessages)
 	}
-	if stored, err := c.stores(ctx, p.target); err != nil || !stored {
-		if err != nil {
-			return fail(ctx, p.called(), "reading the history of "+p.called(), err)
-		}
+	if resolved := p.Head.Configuration.Resolved; resolved == nil || !resolved.Storage {
 		return errorf(Refused, nil, "%s: its conversation takes more than the %d bytes that can be handed on without storage; configure storage on the workers of the agents to come", p.called(), domain.MaxCarriedMessages)
 	}
 	in.Carry.Entries, in.Carry.Base, in.Carry.Chain = nil, 0, domain.Digest{}
-	in.Fork.Copy = &contract.RecordRequest{From: p.log.Base(), Log: p.log.Ref(), RunID: p.runID(), WorkflowID: p.workflowID()}
+	in.Fork.Copy = &contract.RecordRequest{From: p.log.Base(), Log: p.log.Ref(), RunID: p.Head.Run.ID, WorkflowID: p.workflowID()}
 	return nil
-}
-
-// stores reports whether the workers of an agent have storage.
-func (c *Client) stores(ctx context.Context, t target) (bool, error) {
-	now, err := c.Account(ctx, t.called(), account.Definition)
-	if err != nil || now.Head.Configuration.Resolved == nil {
-		return false, err
-	}
-	return now.Head.Configuration.Resolved.Storage, nil
 }

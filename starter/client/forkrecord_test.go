@@ -18,7 +18,7 @@ func TestAForkOfARecordHasItsBudgets(t *testing.T) {
 	var err error
 	r.FinalState, err = r.FinalState.WithSessionBudget(domain.ExecutionBudget{MaxSteps: new(int64(9))}, time.Now())
 	require.NoError(t, err)
-	d := definitionOf(r, domain.ExecutionBudget{MaxSteps: new(int64(3))})
+	d := definitionOf(r.FinalState, domain.ExecutionBudget{MaxSteps: new(int64(3))})
 	require.Equal(t, []any{"scripted//x", int64(3), int64(9)}, []any{d.Model.String(), *d.Budget.MaxSteps, *d.SessionBudget.MaxSteps})
 	require.Equal(t, domain.Definition{Model: d.Model, Budget: d.Budget, SessionBudget: d.SessionBudget}, d)
 }

@@ -24,6 +24,13 @@ type Records interface {
 	Position(ctx context.Context, after record.Ref) (record.Position, error)
 }
 
+// PartRecords are Records that also hold steps of executions in progress, of runs that have continued as new. record.Store is
+// such.
+type PartRecords interface {
+	// Parts are those of an execution, in no order; none is no error.
+	Parts(ctx context.Context, ref record.Ref) ([]record.Part, error)
+}
+
 // lostToServer reports whether the server has not, or no more, what was asked for, or is not there.
 func lostToServer(err error) bool {
 	return errors.Is(err, &Error{Class: Gone}) || errors.Is(err, &Error{Class: NotFound}) || errors.Is(err, ErrUnreached)
@@ -131,11 +138,6 @@ func lastRecorded(x, y record.Record) int {
 	return cmp.Or(cmp.Compare(own(x), own(y)), x.CompletedAt.Compare(y.CompletedAt))
 }
 
-// keptPosition is where a session stands by its records, of which the newest is given.
-func (c *Client) keptPosition(ctx context.Context, newest record.Record) (account.Position, error) {
-	return c.positionAfter(ctx, newest.Name, newest.Ref(), newest.To, newest.EditsBefore)
-}
-
 // positionAfter is where a session was moved to since an execution, the newest, else where that has left it: with so many
 // messages, of which no more were taken back or cleared than as it began. What it has edited otherwise is not told here.
 func (c *Client) positionAfter(ctx context.Context, name string, after record.Ref, length int, before domain.Edits) (account.Position, error) {
@@ -165,19 +167,4 @@ func (c *Client) kept(ctx context.Context, id string, number int) (a agent, r re
 			next("`explain %s --execution %d` tells of that one, and `history %s` of all that are recorded", a.called(), all[at].Number, a.called())
 	}
 	return a, all[at], true, nil
-}
-
-// orKept is what a record tells where the server could not.
-func orKept[T any](ctx context.Context, c *Client, id string, number int, live T, err error, of func(*Client, agent, record.Record) T) (T, error) {
-	if c.cfg.Records == nil || !lostToServer(err) {
-		return live, err
-	}
-	a, r, ok, failed := c.kept(ctx, id, number)
-	if failed != nil {
-		return live, fail(ctx, id, "reading the records of "+id, failed)
-	}
-	if !ok {
-		return live, err
-	}
-	return of(c, a, r), nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/account"
+	"everstep/domain/contract"
 	"everstep/testsuite/stores"
 )
 
@@ -15,12 +16,21 @@ import (
 func TestARecordTellsTheSessionsBudget(t *testing.T) {
 	t.Parallel()
 	r := stores.Sample(t, "ann", 1)[0]
-	a, err := agentOf("ann")
-	require.NoError(t, err)
-	require.Empty(t, explanationOf(nil, a, r).SessionBudget, "it has none")
+	told := func() account.Account {
+		all, err := r.Account()
+		require.NoError(t, err)
+		all.Head, all.Server = recordedHead(r, all), &account.Server{Source: contract.FromRecords}
+		return all
+	}
+	explain := func() ExplainView {
+		e, err := newExplanation(snapshot{agent: must(agentOf("ann"))}, told(), r.Number)
+		require.NoError(t, err)
+		return e.view()
+	}
+	require.Empty(t, explain().SessionBudget, "it has none")
 
 	now, state := r.StartedAt, domain.NewAgentState(r.AgentID, domain.AgentID{}, r.StartedAt, domain.LLMConfig{Provider: "scripted", Model: "/x"})
-	state, err = state.WithSessionBudget(domain.ExecutionBudget{MaxSteps: new(int64(5))}, now)
+	state, err := state.WithSessionBudget(domain.ExecutionBudget{MaxSteps: new(int64(5))}, now)
 	require.NoError(t, err)
 	for number := 1; number <= 2; number++ {
 		execution := r.AgentID.Execution("first-run", number)
@@ -39,10 +49,10 @@ func TestARecordTellsTheSessionsBudget(t *testing.T) {
 	session, _ := state.Session()
 	require.EqualValues(t, 3, session.Spent.Steps)
 	r.Outcome.SessionSpent = &session.Spent
-	v := explanationOf(nil, a, r)
+	v := explain()
 	require.Len(t, v.SessionBudget, 1)
 	l := v.SessionBudget[0]
 	require.Equal(t, []int64{5, 1, 2, 2}, []int64{*l.Total, *l.Prior, *l.Used, *l.Left})
-	status := statusOf(a, r, account.Position{})
+	status := told().Head.Status()
 	require.Equal(t, []int64{5, 2}, []int64{*status.SessionBudget.MaxSteps, *status.SessionBudgetLeft.MaxSteps})
 }

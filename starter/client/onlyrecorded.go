@@ -125,7 +125,7 @@ func (c *Client) newestRecord(ctx context.Context, id domain.AgentID) (newest re
 func recordedAgent(r record.Record) Listed {
 	a := agent{id: r.AgentID, name: r.Name}
 	l := Listed{
-		Execution: a.recorded(r), Recorded: true, Build: r.Build, ImportedAt: r.Imported, Unknown: len(r.FinalState.Unsettled()), StartedAt: r.StartedAt, ClosedAt: r.CompletedAt,
+		Execution: a.begun(r.Number, r.ExecutionID, r.RunID), Recorded: true, Build: r.Build, ImportedAt: r.Imported, Unknown: len(r.FinalState.Unsettled()), StartedAt: r.StartedAt, ClosedAt: r.CompletedAt,
 	}
 	l.ExecutionID = domain.ExecutionID{}
 	if parent, ok := r.FinalState.ParentAgentID(); ok {

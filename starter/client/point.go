@@ -1,10 +1,9 @@
 package client
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,9 +24,13 @@ type Point struct {
 	Step *int
 }
 
-// A past point is what an agent had come to after a step.
+// A pastPoint is what an agent had come to after a step.
 type pastPoint struct {
-	target
+	agent
+	account.Account
+	// execution is the one of the step, and until are its steps up to that, as far as they can be read.
+	execution account.Execution
+	until     []domain.StepExecution
 	// origin is the point, with where its execution goes on from itself.
 	origin domain.Origin
 	// log has the messages until then, edits as the model was shown them.
@@ -37,20 +40,18 @@ type pastPoint struct {
 	compiler domain.Compiler
 	// inferences counts those that were completed by then, by the answers that the transcript has.
 	inferences int
-	// copied says that records told of it: no run holds all of its messages.
-	copied bool
 }
 
-// find locates the execution of a point.
-func (c *Client) find(ctx context.Context, at Point) (target, error) {
+// numberAt is the number of the execution that a point names; zero: it names none.
+func (c *Client) numberAt(ctx context.Context, at Point) (int, error) {
 	number, err := strconv.Atoi(at.Execution)
 	switch {
 	case at.Execution == "":
-		return c.target(ctx, at.ID, 0)
+		return 0, nil
 	case err == nil && number > 0 && len(at.Execution) < 8:
-		return c.target(ctx, at.ID, number)
+		return number, nil
 	case len(at.Execution) < leastBeginning:
-		return target{}, errorf(Invalid, nil, "execution: %q is neither a number nor enough of an id; give at least %d characters of it", at.Execution, leastBeginning)
+		return 0, errorf(Invalid, nil, "execution: %q is neither a number nor enough of an id; give at least %d characters of it", at.Execution, leastBeginning)
 	}
 	var found []int
 	var lost error
@@ -59,187 +60,201 @@ func (c *Client) find(ctx context.Context, at Point) (target, error) {
 		case errors.Is(err, &Error{Class: Gone}):
 			lost = err
 		case err != nil:
-			return target{}, err
+			return 0, err
 		case strings.HasPrefix(x.ExecutionID.String(), at.Execution):
 			found = append(found, x.Number)
 		}
 	}
 	switch {
 	case len(found) == 1:
-		return c.target(ctx, at.ID, found[0])
+		return found[0], nil
 	case len(found) > 1:
-		return target{}, errorf(Invalid, nil, "execution: the ids of %d executions of %s begin with %q; write more of it, or give its number", len(found), at.ID, at.Execution)
+		return 0, errorf(Invalid, nil, "execution: the ids of %d executions of %s begin with %q; write more of it, or give its number", len(found), at.ID, at.Execution)
 	case lost != nil:
-		return target{}, errorf(Gone, lost, "execution: nothing tells of execution %s of %s any more; %s", domain.Shorten(at.Execution, 60), at.ID, lost)
+		return 0, errorf(Gone, lost, "execution: nothing tells of execution %s of %s any more; %s", domain.Shorten(at.Execution, 60), at.ID, lost)
 	}
-	return target{}, errorf(NotFound, nil, "execution: %s has no execution %q", at.ID, domain.Shorten(at.Execution, 60)).next("`history %s` lists those that it has", at.ID)
+	return 0, errorf(NotFound, nil, "execution: %s has no execution %q", at.ID, domain.Shorten(at.Execution, 60)).next("`history %s` lists those that it has", at.ID)
 }
 
-// pastPoint reads what an agent had come to at a point. It needs a worker.
-func (c *Client) pastPoint(ctx context.Context, at Point) (pastPoint, error) {
-	t, err := c.find(ctx, at)
-	if err != nil {
-		return pastPoint{}, err
+// stepsUntil reads an execution up to a point, and parts of its agent's account beside.
+func (c *Client) stepsUntil(ctx context.Context, at Point, want ...account.Part) (p pastPoint, err error) {
+	if p.agent, err = agentOf(at.ID); err != nil {
+		return p, err
 	}
-	p, err := c.pointOf(ctx, t, at.Step)
-	return p, fail(ctx, at.ID, "reading the past of "+at.ID, err)
-}
-
-func (c *Client) pointOf(ctx context.Context, t target, wanted *int) (pastPoint, error) {
-	p := pastPoint{target: t}
-	execution, steps, err := c.stepsUntil(ctx, t, wanted)
+	if at.Step != nil && *at.Step < 0 {
+		return p, errorf(Invalid, nil, "step: is %d; steps are counted from 1, and 0 is before the first", *at.Step)
+	}
+	number, err := c.numberAt(ctx, at)
+	if err == nil {
+		p.Account, err = c.execution(ctx, at.ID, number, append(want, account.Steps)...)
+	}
+	if err == nil && number == 0 {
+		err = c.checkNewest(p.Account)
+	}
 	if err != nil {
 		return p, err
 	}
-	p.origin = domain.Origin{ExecutionID: execution.ExecutionID, Step: len(steps), AgentID: t.id, Origin: execution.Origin}
-	if len(steps) == 0 {
-		return p, c.loadStart(ctx, &p, execution.EditsBefore)
+	if len(p.Executions) == 0 {
+		return p, errorf(NotFound, nil, "execution: %s has not begun it yet; name another one, or try again once it has", at.ID)
 	}
-	last := steps[len(steps)-1].Step
-	p.edits, p.compiler = last.Input.Edits, last.Input.Compiler
-	return p, c.load(ctx, &p, func(e domain.Entry) bool {
-		return e.Index < last.Input.Messages || domain.TagOf(e.Message).StepID == last.ID
-	})
+	p.execution = p.Executions[0]
+	steps, err := p.KeptSteps()
+	if err != nil {
+		return p, unreadable("steps", at.ID, err)
+	}
+	last := p.execution.Steps
+	if n := len(steps); n > 0 {
+		last = max(last, steps[n-1].Step.Number)
+	}
+	p.origin = domain.Origin{ExecutionID: p.execution.ExecutionID, Step: last, AgentID: p.id, Origin: p.execution.Origin}
+	if at.Step != nil {
+		if p.origin.Step = *at.Step; *at.Step > last {
+			so := "has"
+			if !p.execution.Status.Terminal() {
+				so = "has completed"
+			}
+			return p, errorf(NotFound, nil, "step: execution %d of %s %s %s, and no step %d", p.execution.Number, at.ID, so, stepsIn(last), *at.Step)
+		}
+	}
+	p.compiler, p.edits = compilerAtStart(steps, p.Head.Configuration.Definition), p.execution.EditsBefore
+	p.until = slices.DeleteFunc(steps, func(s domain.StepExecution) bool { return s.Step.Number > p.origin.Step })
+	return p, nil
 }
 
-// stepsUntil reads an execution up to a step; the steps before it that can no longer be read are zero.
-func (c *Client) stepsUntil(ctx context.Context, t target, wanted *int) (execution account.Execution, steps []domain.StepExecution, err error) {
-	if wanted != nil && *wanted < 0 {
-		return execution, nil, errorf(Invalid, nil, "step: is %d; steps are counted from 1, and 0 is before the first", *wanted)
-	}
-	all, err := c.execution(ctx, t.called(), t.asked, account.Steps)
-	if err == nil && len(all.Executions) > 0 {
-		execution = all.Executions[0]
-	}
-	var lost error
-	if err == nil {
-		var read []domain.StepExecution
-		read, err = all.KeptSteps()
-		yieldAll(account.Steps, read, numberOfStep, all.Missing, func(step domain.StepExecution, err error) bool {
-			if lost = cmp.Or(err, lost); err == nil {
-				steps = append(append(steps, make([]domain.StepExecution, max(step.Step.Number-1-len(steps), 0))...), step)
-			}
-			return true
-		})
-	}
+// compilerAtStart is that of an execution's first inference, or of the next one where none was.
+func compilerAtStart(steps []domain.StepExecution, next *domain.Definition) (none domain.Compiler) {
 	switch {
-	case err != nil:
-		return execution, nil, err
-	case wanted == nil:
-	case *wanted > len(steps):
-		so := "has"
-		if t.running() {
-			so = "has completed"
-		}
-		return execution, nil, errorf(NotFound, nil, "step: execution %d of %s %s %s, and no step %d", t.asked, t.called(), so, stepsIn(len(steps)), *wanted)
-	default:
-		steps = steps[:*wanted]
+	case len(steps) > 0 && steps[0].Step.Number == 1:
+		return steps[0].Step.Input.Compiler
+	case next != nil:
+		return next.Compiler
 	}
-	if n := len(steps); n > 0 && steps[n-1].Step.Number == 0 {
-		return execution, nil, errorf(Gone, lost, "step: step %d of execution %d of %s is no longer kept: %s", n, t.asked, t.called(), lost)
-	}
-	return execution, steps, nil
+	return none
 }
 
-// loadStart reads what an agent had come to before the first step of an execution, without its prompt, and with the
-// edits with which it began, as a worker of ours tells them where there were any.
-func (c *Client) loadStart(ctx context.Context, p *pastPoint, edits domain.Edits) error {
-	began, err := c.reader(p.agent).First(ctx, p.firstRunID())
-	p.compiler = began.Input.Definition.Compiler
-	switch in := began.Input; {
-	case !edits.IsZero():
-		p.edits = edits
-	case err != nil && !deleted(err):
-		return err
-	case err == nil && p.asked == 1 && in.Carry != nil:
-		p.edits = in.Carry.Edits
-	case p.asked > 1:
-		before, err := c.target(ctx, p.called(), p.asked-1)
-		if err != nil {
-			return err
-		}
-		_, steps, err := c.stepsUntil(ctx, before, nil)
-		if err != nil {
-			return err
-		}
-		if n := len(steps); n > 0 {
-			p.edits = steps[n-1].Step.Input.Edits
-		}
+// lastStep is the step at whose end the point is; false: it is before the first.
+func (p *pastPoint) lastStep() (step domain.AgentStep, ok bool, err error) {
+	if p.origin.Step == 0 {
+		return step, false, nil
 	}
-	id := p.origin.ExecutionID
-	return c.load(ctx, p, func(e domain.Entry) bool {
-		return e.Message.ID != id.Prompt() && domain.TagOf(e.Message).ExecutionID != id
-	})
+	if n := len(p.until); n > 0 && p.until[n-1].Step.Number == p.origin.Step {
+		return p.until[n-1].Step, true, nil
+	}
+	return step, false, gone("step: step %d of execution %d of %s can no longer be read", p.origin.Step, p.execution.Number, p.called())
 }
 
-// load reads the messages for as long as they belong to what the point has. What the model was no longer shown may be
+// pastPoint reads what an agent had come to at a point.
+func (c *Client) pastPoint(ctx context.Context, at Point) (pastPoint, error) {
+	p, err := c.stepsUntil(ctx, at, account.State, account.Definition)
+	if err == nil {
+		err = c.loadMessages(ctx, &p)
+	}
+	return p, fail(ctx, at.ID, "reading the past of "+at.ID, err)
+}
+
+// loadMessages reads the messages for as long as they belong to what the point has. What the model was no longer shown may be
 // gone.
-func (c *Client) load(ctx context.Context, p *pastPoint, belongs func(domain.Entry) bool) error {
-	var lost error
-	for entry, err := range c.Messages(ctx, p.called()) {
-		switch {
-		case errors.Is(err, &Error{Class: Gone}):
-			lost = err
-			continue
-		case err != nil:
-			return err
-		case !belongs(entry):
-			return nil
-		case entry.Index > p.log.Len() && (p.log.Len() > 0 || entry.Index > p.edits.Hidden):
-			return errorf(Gone, lost, "a part of what %s had said by then is no longer kept: %s", p.called(), lost)
-		case entry.Index > p.log.Len():
-			before, err := c.chainBefore(ctx, p, entry)
-			if err != nil {
-				return err
-			}
-			p.log = domain.LogAt(entry.Index, before)
+func (c *Client) loadMessages(ctx context.Context, p *pastPoint) error {
+	last, completed, err := p.lastStep()
+	if err != nil {
+		return err
+	}
+	prompt, end := p.origin.ExecutionID.Prompt(), p.execution.MessagesFrom
+	belongs := func(e domain.Entry) bool {
+		return e.Message.ID != prompt && domain.TagOf(e.Message).ExecutionID != p.origin.ExecutionID
+	}
+	if completed {
+		if p.edits, p.compiler, end = last.Input.Edits, last.Input.Compiler, domain.MaxCount; p.execution.Status.Terminal() && last.Number == p.execution.Steps {
+			end = p.execution.MessagesTo
 		}
-		var err2 error
-		if p.log, err2 = p.log.Join(entry); err2 != nil {
-			return err2
+		belongs = func(e domain.Entry) bool {
+			return e.Index < last.Input.Messages || domain.TagOf(e.Message).StepID == last.ID
+		}
+	}
+	told, err := c.account(ctx, p.called(), account.Request{Want: []account.Part{account.Messages}})
+	if err != nil {
+		return err
+	}
+	said := told.Messages
+	if n := slices.IndexFunc(said, func(e domain.Entry) bool { return !belongs(e) }); n >= 0 {
+		said = said[:n]
+	}
+	if !p.execution.Imported.IsZero() { // whoever wrote the file has chosen the digests
+		if said, err = digested(said); err != nil {
+			return err
+		}
+	}
+	if len(said) > 0 && said[0].Index > 0 {
+		before, ok := chainBefore(told.Head.Position, said[0].Index)
+		if !ok || said[0].Index > p.edits.Hidden {
+			return p.incomplete(told.Missing)
+		}
+		p.log = domain.LogAt(said[0].Index, before)
+	}
+	for _, entry := range said {
+		if entry.Index != p.log.Len() {
+			return p.incomplete(told.Missing)
+		}
+		if p.log, err = p.log.Join(entry); err != nil {
+			return err
 		}
 		if entry.Message.Role == domain.RoleAssistant && !p.edits.TookBack(entry.Index) && !domain.TagOf(entry.Message).StepID.IsZero() {
 			p.inferences++
 		}
 	}
-	if lost != nil && p.log.Len() == 0 {
-		return errorf(Gone, lost, "what %s had said by then is no longer kept: %s", p.called(), lost)
+	if n := p.log.Len(); n < end && slices.ContainsFunc(told.Missing, func(m account.Missing) bool { return m.Part == account.Messages && m.From <= n && n <= m.To }) {
+		return p.incomplete(told.Missing)
+	}
+	if p.edits.Check(p.log.Len()) != nil { // a file can say anything
+		return errorf(Failed, nil, "step: what the model was shown after step %d of execution %d of %s names messages that had not been said by then; name another step", p.origin.Step, p.execution.Number, p.called())
 	}
 	return nil
 }
 
-// chainBefore is the digest of all messages before one, which are no longer kept.
-func (c *Client) chainBefore(ctx context.Context, p *pastPoint, entry domain.Entry) (domain.Digest, error) {
-	for runID := p.runID(); runID != ""; {
-		page, err := read(ctx, c, p.agent, runID, contract.QueryMessages, contract.MessagesRequest{From: entry.Index, Limit: 1})
-		if err != nil {
-			return domain.Digest{}, err
-		}
-		if page.From == entry.Index {
-			return page.Before, nil
-		}
-		if runID, err = c.previous(ctx, p.agent, runID); err != nil {
-			return domain.Digest{}, err
+// incomplete says that messages until the point can no longer be read.
+func (p *pastPoint) incomplete(missing []account.Missing) *Error {
+	var ranges []string
+	for _, m := range missing {
+		if m.Part == account.Messages {
+			ranges = append(ranges, m.String())
 		}
 	}
-	return domain.Digest{}, gone("the messages of %s from %d on are no longer kept", p.called(), entry.Index)
+	err := gone("a part of what %s had said by then can no longer be read: %s", p.called(), strings.Join(ranges, ", "))
+	if p.recorded() {
+		err.Message += "; export the whole agent, with all its executions"
+	}
+	return err
+}
+
+// recorded reports whether records alone tell of the agent: no run holds its messages.
+func (p *pastPoint) recorded() bool { return p.Server.Source == contract.FromRecords }
+
+// digested are messages with the digests of what they say.
+func digested(said []domain.Entry) ([]domain.Entry, error) {
+	given, err := domain.NewGiven(nil, said, nil)
+	if err != nil {
+		return nil, invalid(err)
+	}
+	said = slices.Clone(said)
+	for i := range said {
+		said[i].Message, said[i].Digest = given.Messages[i].Message, given.Messages[i].Digest
+	}
+	return said, nil
+}
+
+// chainBefore is the digest of all messages before one, where a segment of the transcript ends there.
+func chainBefore(p account.Position, index int) (domain.Digest, bool) {
+	for _, segment := range p.Segments {
+		if segment.To == index {
+			return segment.Digest, true
+		}
+	}
+	return domain.Digest{}, false
 }
 
 // conversation is what the point's agent knew, as the loop reckons with it.
 func (p *pastPoint) conversation(compiler domain.Compiler) conversation.Conversation {
 	return conversation.At(p.log, p.edits, compiler, p.origin.Chain(), p.inferences)
-}
-
-// state is the agent's state now, without messages.
-func (c *Client) stateOf(ctx context.Context, t target) (state domain.AgentState, view *contract.StateView, _ error) {
-	said, err := read(ctx, c, t.agent, t.teller(), contract.QueryState, contract.StateRequest{From: math.MaxInt32, Definition: true})
-	if err != nil {
-		return state, nil, c.unanswered(t.snapshot, err)
-	}
-	if state, err = domain.DecodeAgentState(said.State); err != nil {
-		return state, nil, errorf(Failed, err, "reading the state of %s: %s", t.called(), err)
-	}
-	return state, &said, nil
 }
 
 func stepsIn(n int) string {

@@ -9,6 +9,7 @@ import (
 	"everstep/activities/build"
 	"everstep/domain"
 	"everstep/domain/account"
+	"everstep/domain/contract"
 	"everstep/starter/process"
 )
 
@@ -48,6 +49,8 @@ func (c *Client) execution(ctx context.Context, id string, number int, want ...a
 		newest = all.Head.Newest.Number
 	}
 	switch {
+	case all.Server.Unread != "":
+		return all, gone("%s", all.Server.Unread)
 	case number <= newest:
 		return all, gone("execution: nothing is left of execution %d of %s", number, id)
 	case number == newest+1 && all.Head.BeginsNext():
@@ -141,15 +144,11 @@ func (c *Client) State(ctx context.Context, id string) (domain.AgentState, error
 	return state, nil
 }
 
-// stateIn is the agent's state in an account, without messages and steps.
+// stateIn is the agent's state in an account, without messages and steps. A record has that of its execution, before any rewind.
 func stateIn(all account.Account, id string) (domain.AgentState, error) {
-	saved, position := all.Head.State, all.Head.Position
-	recorded := saved == nil && len(all.Executions) > 0
-	if recorded { // a record has that of its execution
-		saved = all.Executions[len(all.Executions)-1].State
-	}
-	state, err := domain.DecodeAgentState(saved)
-	if err == nil && recorded && position.From != nil {
+	position := all.Head.Position
+	state, err := domain.DecodeAgentState(all.Head.State)
+	if err == nil && all.Server.Source == contract.FromRecords && position.From != nil {
 		state, err = state.WithOrigin(position.From, position.Moved.At)
 	}
 	if err != nil {

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"reflect"
@@ -22,7 +23,35 @@ import (
 // The workflow is asked first; where no worker answers, history is read.
 func (c *Client) Result(ctx context.Context, id string, number int) (Result, error) {
 	r, err := c.liveResult(ctx, id, number)
-	return orKept(ctx, c, id, number, r, err, resultOf)
+	return c.orRecorded(ctx, id, number, r, err)
+}
+
+// orRecorded is the result that records tell, where the server does not.
+func (c *Client) orRecorded(ctx context.Context, id string, number int, live Result, lost error) (Result, error) {
+	if c.cfg.Records == nil || !lostToServer(lost) {
+		return live, lost
+	}
+	all, err := c.execution(ctx, id, number, account.State)
+	if err == nil && number == 0 {
+		err = c.checkNewest(all)
+	}
+	if err != nil {
+		return live, fail(ctx, id, "reading the records of "+id, err)
+	}
+	a, err := agentOf(id)
+	if err != nil || len(all.Executions) == 0 || all.Executions[0].Ended == nil {
+		return live, cmp.Or(err, lost)
+	}
+	x := all.Executions[0]
+	state, err := domain.DecodeAgentState(x.State)
+	if err != nil {
+		return live, unreadable("state", id, err)
+	}
+	r := Result{
+		Execution: a.begun(x.Number, x.ExecutionID, x.RunID), Outcome: x.Outcome, Answer: x.Ended.Answer, SaidLast: x.Ended.SaidLast,
+		Error: x.Ended.Error, Signal: x.Ended.Signal, Source: contract.FromRecords, ImportedAt: x.Imported,
+	}
+	return r.withOutput(state.ResponseFormat()), nil
 }
 
 func (c *Client) liveResult(ctx context.Context, id string, number int) (Result, error) {
@@ -49,13 +78,13 @@ func (c *Client) result(ctx context.Context, t target) (Result, error) {
 		}
 		if end != nil {
 			r.Answer, r.SaidLast, r.Error, r.Signal = end.Answer, end.SaidLast, end.Error, end.Signal
-			return c.withOutput(ctx, t.agent, r), nil
+			return c.formatted(ctx, t.agent, r), nil
 		}
 	}
 	if untold == nil {
 		e, err := c.explained(ctx, t.called(), t.outcome.Number)
 		if err == nil {
-			return c.withOutput(ctx, t.agent, r.explained(e)), nil
+			return c.formatted(ctx, t.agent, r.explained(e)), nil
 		}
 		if lostToServer(err) {
 			return Result{}, err
@@ -67,7 +96,7 @@ func (c *Client) result(ctx context.Context, t target) (Result, error) {
 	if r.Outcome.Status == domain.StatusFailed {
 		r.Error = failureOf(r.Outcome)
 	}
-	return c.withOutput(ctx, t.agent, r), nil
+	return c.formatted(ctx, t.agent, r), nil
 }
 
 // explained returns the result of an execution that the server has ended, or of an earlier workflow, as its account tells it.
@@ -205,14 +234,22 @@ func Output[T any](ctx context.Context, c *Client, id string, number int) (T, er
 	return value, nil
 }
 
-// withOutput adds the answer as a JSON value, where it is known to be one.
-func (c *Client) withOutput(ctx context.Context, a agent, r Result) Result {
+// formatted adds the answer as a JSON value, where the agent's definition asks for one.
+func (c *Client) formatted(ctx context.Context, a agent, r Result) Result {
 	if r.Outcome.Status != domain.StatusCompleted || !json.Valid([]byte(r.Answer)) {
 		return r
 	}
 	began, err := c.reader(a).First(ctx, r.RunID)
-	format := began.Input.Definition.Format.Type
-	if err == nil && (format == domain.FormatJSON || format == domain.FormatSchema) {
+	if err != nil {
+		return r
+	}
+	return r.withOutput(began.Input.Definition.Format)
+}
+
+// withOutput adds the answer as a JSON value, where the format asks for one.
+func (r Result) withOutput(format domain.ResponseFormat) Result {
+	asked := format.Type == domain.FormatJSON || format.Type == domain.FormatSchema
+	if asked && r.Outcome.Status == domain.StatusCompleted && json.Valid([]byte(r.Answer)) {
 		r.Output = json.RawMessage(strings.TrimSpace(r.Answer))
 	}
 	return r

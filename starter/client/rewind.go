@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"everstep/domain"
-	"everstep/domain/account"
 	"everstep/domain/contract"
 )
 
@@ -85,7 +84,7 @@ func (c *Client) Rewind(ctx context.Context, to Point, o RewindOptions) (Rewound
 	carry := contract.Carry{}
 	p.conversation(p.compiler).Carry(&carry, p.log.Base(), nil)
 	request := contract.RewindRequest{
-		Origin: p.origin, Number: p.asked, Newest: p.number, Log: p.log.Ref(), Edits: p.edits, Inferences: p.inferences,
+		Origin: p.origin, Number: p.execution.Number, Newest: p.Head.Newest.Number, Log: p.log.Ref(), Edits: p.edits, Inferences: p.inferences,
 		Visible: carry.Visible, Traces: carry.Traces, Results: carry.Guarded.Results, ResultTokens: carry.Guarded.ResultTokens,
 		Prompt: o.Prompt, Model: o.Model, Budget: o.Budget, By: c.cfg.By,
 	}
@@ -99,7 +98,7 @@ func (c *Client) Rewind(ctx context.Context, to Point, o RewindOptions) (Rewound
 	}
 	rewound := Rewound{
 		Execution: a.begun(reply.Number, reply.ExecutionID, reply.RunID), Began: reply.Began, To: *p.origin.Branch(),
-		ToNumber: p.asked, Undo: reply.Number - 1, TakenBack: reply.TakenBack, Since: []SinceCall{},
+		ToNumber: p.execution.Number, Undo: reply.Number - 1, TakenBack: reply.TakenBack, Since: []SinceCall{},
 	}
 	rewound.Untold = c.since(ctx, p, reply.Number, func(call SinceCall) { rewound.Since = append(rewound.Since, call) }) != nil
 	return rewound, nil
@@ -120,15 +119,11 @@ func checkRewind(to Point, o RewindOptions) error {
 // since tells of the calls made after a point, and before an execution, of tools that do more than read, as the workers
 // know them now. The error says that there may be more.
 func (c *Client) since(ctx context.Context, p pastPoint, before int, tell func(SinceCall)) error {
-	now, err := c.Account(ctx, p.called(), account.Definition)
-	if err != nil {
-		return err
-	}
 	var lost error
-	for number := p.asked; number < min(before, p.number+1); number++ {
+	for number := p.execution.Number; number < min(before, p.Head.Newest.Number+1); number++ {
 		for step, err := range c.Steps(ctx, p.called(), number) {
-			if lost = cmp.Or(lost, err); err == nil && (number > p.asked || step.Step.Number > p.origin.Step) {
-				tellEffects(number, step.Step, now.Head.Configuration.Resolved, tell)
+			if lost = cmp.Or(lost, err); err == nil && (number > p.execution.Number || step.Step.Number > p.origin.Step) {
+				tellEffects(number, step.Step, p.Head.Configuration.Resolved, tell)
 			}
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
-	"everstep/activities/record"
 	"everstep/domain"
 	"everstep/domain/account"
 	"everstep/domain/contract"
@@ -22,27 +21,23 @@ import (
 // Status says what an agent is doing now. Without a worker it is what the workflow knew when a worker carried it on last, with
 // what waits for a worker since. Of an agent that the server does not have, its newest record tells.
 func (c *Client) Status(ctx context.Context, id string) (contract.StatusView, error) {
-	v, err := c.liveStatus(ctx, id)
-	return orKept(ctx, c, id, 0, v, err, func(c *Client, a agent, r record.Record) contract.StatusView {
-		position, err := c.keptPosition(ctx, r)
-		if err != nil {
-			c.cfg.Progress(err.Error())
-		}
-		return statusOf(a, r, position)
-	})
-}
-
-func (c *Client) liveStatus(ctx context.Context, id string) (contract.StatusView, error) {
-	s, err := c.describe(ctx, id)
-	if err != nil {
-		return contract.StatusView{}, err
-	}
-	a, err := c.accountOf(ctx, s, account.Request{Want: []account.Part{account.HeadOf}})
+	s, a, err := c.accountWith(ctx, id, account.Request{Execution: account.Newest})
 	if _, differs := errors.AsType[*replay.Error](err); differs {
 		a, err = c.describedAccount(ctx, s)
 	}
+	if err == nil {
+		err = c.checkNewest(a)
+	}
 	if err != nil {
 		return contract.StatusView{}, fail(ctx, id, "reading the account of "+id, err)
+	}
+	if a.Server.Source == contract.FromRecords {
+		if a.Head.Position, err = c.positionIn(ctx, id, a); err != nil {
+			c.cfg.Progress(err.Error())
+		}
+		v := a.Head.Status()
+		v.Source, v.Build = a.Server.Source, a.Server.Builds.Begun
+		return v, nil
 	}
 	v := c.status(ctx, s, a)
 	if v.Build, v.CarriedBy = s.builds.Begun, s.builds.Last; s.open() {

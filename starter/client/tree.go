@@ -236,16 +236,6 @@ func (r treeReader) agent(ctx context.Context, id string, number int, t *Tree) (
 		return nil, err
 	}
 	e, err := c.explained(ctx, id, number)
-	if lostToServer(err) {
-		_, kept, ok, failed := c.kept(ctx, id, number)
-		if failed != nil {
-			return nil, failed
-		}
-		if ok {
-			e, err = newExplanation(snapshot{agent: a}, a.recordedAccount(kept), kept.Number)
-			e.run = a.recorded(kept).RunID
-		}
-	}
 	switch {
 	case err == nil:
 		return t.told(e)
@@ -259,7 +249,7 @@ func (r treeReader) agent(ctx context.Context, id string, number int, t *Tree) (
 // told takes what its account tells.
 func (t *Tree) told(e explanation) ([]*startedChild, error) {
 	x := e.asked
-	t.Execution = e.begun(x.Number, x.ExecutionID, cmp.Or(e.runID(), e.run))
+	t.Execution = e.begun(x.Number, x.ExecutionID, cmp.Or(e.runID(), x.RunID))
 	t.Status, t.StopReason, t.Code, t.SessionLimit, t.priced = x.Status, x.StopReason, x.Code, x.SessionLimit, x.Priced
 	if t.Status == domain.StatusPending {
 		t.Status = domain.StatusInProgress
