@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 	"everstep/domain/progress"
 )
@@ -42,13 +43,13 @@ func (a *Activities) Send(ctx context.Context, m contract.SessionMessage) (contr
 		case refused.Kind != domain.Denied:
 			return contract.SessionReply{}, failure(refused)
 		}
-		status, err := statusOf(ctx, c, id)
+		now, err := ask(ctx, c, id, "", account.Request{Want: []account.Part{account.HeadOf}})
 		switch {
 		case err != nil:
 			return contract.SessionReply{}, unanswered("send", err)
-		case status.Suspended == nil && (!status.Status.Terminal() || !status.Open):
+		case now.Head.Suspended == nil && (now.Head.Newest == nil || !now.Head.Newest.Status.Terminal() || !now.Head.Open):
 			return contract.SessionReply{State: contract.SessionBusy}, nil
-		case status.Suspended != nil || again: // it is no execution that is in the way
+		case now.Head.Suspended != nil || again: // it is no execution that is in the way
 			return contract.SessionReply{}, failure(refused)
 		}
 	}
@@ -65,12 +66,16 @@ func sendOnce(ctx context.Context, c client.Client, id string, m contract.Sessio
 	return reply, err
 }
 
-func statusOf(ctx context.Context, c client.Client, id string) (view contract.StatusView, err error) {
-	value, err := c.QueryWorkflow(ctx, id, "", string(contract.QueryStatus), contract.StatusRequest{})
+// ask reads a page of the account of what a run of a session holds; empty: its newest run.
+func ask(ctx context.Context, c client.Client, id, run string, request account.Request) (page account.Page, err error) {
+	value, err := c.QueryWorkflow(ctx, id, run, string(account.Query), request)
 	if err == nil {
-		err = value.Get(&view)
+		err = value.Get(&page)
 	}
-	return view, err
+	if err == nil && request.Wants(account.HeadOf) && page.Head == nil {
+		err = errors.New("its account has no head; the worker may be of another version")
+	}
+	return page, err
 }
 
 // closedSession reports whether an update met a workflow that has ended, or never was.
@@ -173,12 +178,11 @@ var endsByServer = map[enumspb.WorkflowExecutionStatus]progress.RunEnd{
 
 // toldBy is how a run of the workflow says that the execution ended.
 func toldBy(ctx context.Context, c client.Client, r contract.FollowRequest, run string) *contract.Outcome {
-	var page contract.StepsPage
-	value, err := c.QueryWorkflow(ctx, domain.WorkflowID(r.Name), run, string(contract.QuerySteps), contract.StepsRequest{Number: r.Number, From: 1 << 30})
-	if err != nil || value.Get(&page) != nil || page.ExecutionID != r.ExecutionID {
+	page, err := ask(ctx, c, domain.WorkflowID(r.Name), run, account.Request{Want: []account.Part{account.Executions}, Execution: r.Number})
+	if err != nil || len(page.Executions) == 0 || page.Executions[0].ExecutionID != r.ExecutionID || !page.Executions[0].Status.Terminal() {
 		return nil
 	}
-	return page.Outcome
+	return &page.Executions[0].Outcome
 }
 
 // untold is the error of an execution of which nobody can tell any more how it ended.

@@ -6,32 +6,32 @@ import (
 	"fmt"
 	"time"
 
-	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 )
 
 // ApproveAt lets a tool call run that waits for a person, some time after the agent began: the first that waits of the
 // tool. Where none does the test ends.
 func ApproveAt(after time.Duration, tool string) Event {
-	return wordAt(after, tool, func(call domain.PendingApproval) (string, any) {
+	return wordAt(after, tool, func(call account.Wait) (string, any) {
 		return string(contract.UpdateApprove), contract.ApproveRequest{Call: call.ToolExecutionID, Digest: call.Digest, By: "the test"}
 	})
 }
 
 // DenyAt does not let it run, with a reason that the model gets to read.
 func DenyAt(after time.Duration, tool, reason string) Event {
-	return wordAt(after, tool, func(call domain.PendingApproval) (string, any) {
+	return wordAt(after, tool, func(call account.Wait) (string, any) {
 		return string(contract.UpdateDeny), contract.DenyRequest{Call: call.ToolExecutionID, Digest: call.Digest, By: "the test", Reason: reason}
 	})
 }
 
-func wordAt(after time.Duration, tool string, word func(domain.PendingApproval) (string, any)) Event {
+func wordAt(after time.Duration, tool string, word func(account.Wait) (string, any)) Event {
 	return Event{after: after, word: func(s *stage) (string, any, error) {
-		status, err := ask(s.env, contract.QueryStatus, contract.StatusRequest{})
+		calls, err := s.waits(account.WaitApproval)
 		if err != nil {
 			return "", nil, err
 		}
-		for _, call := range status.PendingApprovals {
+		for _, call := range calls {
 			if call.Tool == tool {
 				update, request := word(call)
 				return update, request, nil
@@ -54,14 +54,14 @@ func AnswerValueAt(after time.Duration, value string) Event {
 
 func answerAt(after time.Duration, request contract.AnswerRequest) Event {
 	return Event{after: after, word: func(s *stage) (string, any, error) {
-		status, err := ask(s.env, contract.QueryStatus, contract.StatusRequest{})
-		if err == nil && len(status.PendingQuestions) == 0 {
+		questions, err := s.waits(account.WaitQuestion)
+		if err == nil && len(questions) == 0 {
 			err = errors.New("no question waits for an answer")
 		}
 		if err != nil {
 			return "", nil, err
 		}
-		asked := status.PendingQuestions[0]
+		asked := questions[0]
 		request.Call, request.Digest, request.By = asked.ToolExecutionID, asked.Digest, "the test"
 		return string(contract.UpdateAnswer), request, nil
 	}}

@@ -25,6 +25,7 @@ import (
 	"everstep/activities/scripted"
 	"everstep/activities/transcript"
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 	"everstep/workflows"
 )
@@ -112,6 +113,10 @@ func (e *Env) run(prompt string, events []Event) (_ Run, err error) {
 	if len(s.failed) > 0 {
 		return Run{}, s.failed[0]
 	}
+	var ended contract.Outcome
+	if err := s.env.GetWorkflowResult(&ended); err != nil {
+		return Run{}, err
+	}
 	result, err := s.read()
 	result.Asked, result.Heard, result.sections = model.asked(), s.heard, e.definition.Sections
 	return result, err
@@ -159,12 +164,12 @@ func (s *stage) schedule(events []Event, session bool) {
 
 // settling names the oldest unsettled call.
 func (s *stage) settling(request contract.ResolveRequest) (contract.ResolveRequest, error) {
-	status, err := ask(s.env, contract.QueryStatus, contract.StatusRequest{})
-	if err == nil && len(status.OutcomeUnknown) == 0 {
+	unknown, err := s.waits(account.WaitOutcome)
+	if err == nil && len(unknown) == 0 {
 		err = errors.New("SettleAt: there is no call of unknown outcome at that time")
 	}
 	if err == nil {
-		request.Call = status.OutcomeUnknown[0].ID
+		request.Call = unknown[0].ToolExecutionID
 	}
 	return request, err
 }
@@ -178,70 +183,63 @@ func (s *stage) closeAfter(delay time.Duration, try int) {
 	}, delay)
 }
 
-func (s *stage) read() (Run, error) {
-	var newest contract.Outcome
-	if err := s.env.GetWorkflowResult(&newest); err != nil {
-		return Run{}, err
-	}
-	var run Run
-	for n := 1; n <= newest.Number; n++ {
-		execution, err := s.execution(n)
-		if err != nil {
-			return run, err
-		}
-		run.Executions = append(run.Executions, execution)
-		run.Execution = execution
-	}
-	for from := 0; ; {
-		page, err := ask(s.env, contract.QueryMessages, contract.MessagesRequest{From: from})
-		if err != nil || len(page.Entries) == 0 {
-			return run, err
-		}
-		run.entries = append(run.entries, page.Entries...)
-		for _, entry := range page.Entries {
-			run.Messages = append(run.Messages, entry.Message)
-		}
-		from += len(page.Entries)
-	}
-}
-
-func (s *stage) execution(n int) (Execution, error) {
-	var e Execution
-	for from := 1; from > 0; {
-		page, err := ask(s.env, contract.QuerySteps, contract.StepsRequest{Number: n, From: from})
-		if err != nil {
-			return e, err
-		}
-		steps, err := page.Kept()
-		if err != nil {
-			return e, err
-		}
-		e.Steps = append(e.Steps, steps...)
-		e.Answer, e.Error = page.Answer, page.Error
-		if page.Outcome != nil {
-			e.Outcome = *page.Outcome
-		}
-		from = page.Next
-	}
-	for after := int64(0); ; {
-		page, err := ask(s.env, contract.QueryEvents, contract.EventsRequest{Number: n, After: after})
-		for _, event := range page.Events {
-			e.Events = append(e.Events, event.Event)
-			after = event.Head().Sequence
-		}
-		if err != nil || !page.More {
-			return e, err
-		}
-	}
-}
-
-func ask[In, Out any](env *testsuite.TestWorkflowEnvironment, query contract.Query[In, Out], in In) (Out, error) {
-	var out Out
-	value, err := env.QueryWorkflow(string(query), in)
+func (s *stage) read() (run Run, _ error) {
+	all, err := s.account(account.Executions, account.Steps, account.Events, account.Messages)
 	if err != nil {
-		return out, err
+		return run, err
 	}
-	return out, value.Get(&out)
+	steps, err := all.KeptSteps()
+	if err != nil {
+		return run, err
+	}
+	for _, told := range all.Executions {
+		e := Execution{Outcome: told.Outcome}
+		if told.Ended != nil {
+			e.Answer, e.Error = told.Ended.Answer, told.Ended.Error
+		}
+		for i, step := range all.Steps {
+			if step.Execution == told.Number {
+				e.Steps = append(e.Steps, steps[i])
+			}
+		}
+		for _, event := range all.Events {
+			if event.Head().ExecutionID == told.ExecutionID {
+				e.Events = append(e.Events, event.Event)
+			}
+		}
+		run.Executions, run.Execution = append(run.Executions, e), e
+	}
+	run.entries = all.Messages
+	for _, entry := range all.Messages {
+		run.Messages = append(run.Messages, entry.Message)
+	}
+	return run, nil
+}
+
+// account reads parts of the agent's account.
+func (s *stage) account(want ...account.Part) (account.Account, error) {
+	all, _, err := account.ReadRun(account.Request{Want: want}, func(request account.Request) (page account.Page, err error) {
+		value, err := s.env.QueryWorkflow(string(account.Query), request)
+		if err == nil {
+			err = value.Get(&page)
+		}
+		return page, err
+	})
+	return all, err
+}
+
+// waits are the calls that wait for a person now, of one kind.
+func (s *stage) waits(kind account.WaitKind) (waits []account.Wait, _ error) {
+	all, err := s.account(account.HeadOf)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range all.Head.Waits {
+		if w.Kind == kind {
+			waits = append(waits, w)
+		}
+	}
+	return waits, nil
 }
 
 // answered is told when an update was refused or failed.

@@ -116,9 +116,12 @@ func (s session) writeSteps(w *account.Writer, held []heldExecution) bool {
 		number := e.state.ExecutionCount()
 		for _, step := range e.state.StepExecutions() {
 			at := account.Cursor{Part: account.Steps, Execution: number, Item: step.Step.Number}
-			full := !w.Add(at, number, step.Size, func(a *account.Account) {
+			trimmed := func() domain.StepExecution {
 				step.Step = step.Step.Trimmed(domain.MaxPage)
-				a.Steps = append(a.Steps, account.Step{Execution: number, WireStep: step.Wire()})
+				return step
+			}
+			full := !w.Add(at, number, func() int { return trimmed().Size() }, func(a *account.Account) {
+				a.Steps = append(a.Steps, account.Step{Execution: number, WireStep: trimmed().Wire()})
 			})
 			if full {
 				return false
@@ -244,7 +247,20 @@ func (s session) accountHead(request account.Request) (account.Head, error) {
 	if err == nil && request.Wants(account.State) {
 		head.State, err = json.Marshal(s.state.WithStepsFolded(0))
 	}
+	if err == nil && request.Wants(account.Carry) && !s.state.HasActiveExecution() && s.in.Name == "" {
+		head.Carry, err = s.leftBehind()
+	}
 	return head, err
+}
+
+// leftBehind is the carry with which a client starts the workflow that goes on from this one. Messages come by page, and what is
+// said of this workflow is true of no other.
+func (s session) leftBehind() (*contract.Carry, error) {
+	carry, err := s.carryWithin(domain.MaxCarriedState)
+	carry.Entries, carry.Answered, carry.Extended, carry.Runs = nil, nil, nil, 0
+	carry.Waiting, carry.MessagesWaited, carry.Unsent = nil, 0, nil
+	carry.Prior = s.Spent()
+	return &carry, err
 }
 
 func (s session) configuration(whole bool) account.Configuration {

@@ -48,14 +48,14 @@ func TestAnAgentIsAToolOfItsOwn(t *testing.T) {
 	require.Equal(t, left[0], left[1], "equal shares of what was left")
 	require.InDelta(t, 20_000/3, left[0], 100, "and one of them stays for the answer")
 	require.Empty(t, w.ran, "no worker is asked for it")
-	step := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))[0].Step
+	step := stepsIn(t, env, 0)[0].Step
 	require.Equal(t, domain.Spent{Steps: 2, Tokens: 30}, step.Children)
 	for _, call := range step.ToolExecutions {
 		require.Equal(t, "leaf", call.Name())
 		require.JSONEq(t, `{"status":"completed","stop_reason":"completed","answer":"found","effects":[]}`, call.Value)
 	}
 	var events []string
-	for _, e := range query(t, env, contract.QueryEvents, contract.EventsRequest{}).Events {
+	for _, e := range eventsOf(t, env, 0) {
 		if spawning, ok := e.Event.(domain.SubagentSpawning); ok {
 			events = append(events, spawning.Subagent)
 		}
@@ -89,7 +89,7 @@ func TestCallsOfAnAgentThatStartNone(t *testing.T) {
 			env.ExecuteWorkflow(string(contract.Execute), in)
 
 			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
-			call := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))[0].Step.ToolExecutions[0]
+			call := stepsIn(t, env, 0)[0].Step.ToolExecutions[0]
 			require.NotNil(t, call.Error)
 			require.Contains(t, call.Error.Message, test.says)
 			require.Len(t, w.listed, 1, "nobody was started")

@@ -33,7 +33,7 @@ func pays() []domain.ToolSpec {
 // pending is what waits at some time.
 func pending(t *testing.T, env *testsuite.TestWorkflowEnvironment) []domain.PendingApproval {
 	t.Helper()
-	return query(t, env, contract.QueryStatus, contract.StatusRequest{}).PendingApprovals
+	return status(t, env).PendingApprovals
 }
 
 // sees has somebody look at what waits at a time, and do something about it.
@@ -56,7 +56,7 @@ func denies(env *testsuite.TestWorkflowEnvironment, id, reason string, call doma
 
 func executions(t *testing.T, env *testsuite.TestWorkflowEnvironment) []domain.ToolExecution {
 	t.Helper()
-	return keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))[0].Step.ToolExecutions
+	return stepsIn(t, env, 0)[0].Step.ToolExecutions
 }
 
 // TestAnApprovedCall waits a week, which does not count, while the others of its step run.
@@ -75,7 +75,7 @@ func TestAnApprovedCall(t *testing.T) {
 		told := w.notes.agent.Execution.Pending()
 		require.Len(t, told, 1)
 		require.Equal(t, waiting[0].Arguments, told[0].Arguments, "history tells what would run, as the model gave it")
-		status := query(t, env, contract.QueryStatus, contract.StatusRequest{})
+		status := status(t, env)
 		require.Equal(t, "step 1: pay waits for approval", status.Doing)
 		require.InDelta(t, 60, *status.BudgetLeft.MaxSeconds, 1)
 	})
@@ -97,7 +97,7 @@ func TestAnApprovedCall(t *testing.T) {
 	require.Equal(t, week, call.Approval.At.Sub(call.Approval.AskedAt).Round(time.Minute))
 	require.Empty(t, pending(t, env))
 	var types []domain.EventType
-	for _, event := range query(t, env, contract.QueryEvents, contract.EventsRequest{}).Events {
+	for _, event := range eventsOf(t, env, 0) {
 		types = append(types, domain.EventTypeOf(event.Event))
 	}
 	require.Subset(t, types, []domain.EventType{domain.EventApprovalRequested, domain.EventApprovalDecided})

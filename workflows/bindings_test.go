@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 )
 
@@ -77,7 +78,7 @@ func TestCallsOfAStatefulServerAreMadeInOneSession(t *testing.T) {
 		return inner(r)
 	}
 	env.RegisterDelayedCallback(func() {
-		open := query(t, env, contract.QueryStatus, contract.StatusRequest{}).Bound
+		open := status(t, env).Bound
 		require.Equal(t, []contract.Bound{{Server: "shop", ID: "1", TaskQueue: "q/mcp/1"}}, open)
 		require.Equal(t, open, notes.agent.Bound(), "history tells the same")
 		require.Empty(t, b.unbound)
@@ -149,7 +150,7 @@ func TestASessionThatIsLost(t *testing.T) {
 			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
 			require.Equal(t, test.in, b.in)
-			steps := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))
+			steps := stepsIn(t, env, 0)
 			call := steps[0].Step.ToolExecutions[0]
 			if test.code == "" {
 				require.Nil(t, call.Error)
@@ -195,7 +196,7 @@ func TestNothingIsDoneInASessionThatTheModelTakesForAnother(t *testing.T) {
 	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
 	require.Equal(t, []string{"1 ", "1 ", "1 ", "2 ", "2 ", "2 "}, b.in)
-	for i, step := range keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))[:3] {
+	for i, step := range stepsIn(t, env, 0)[:3] {
 		for _, call := range step.Step.ToolExecutions {
 			require.Equal(t, i == 1, call.Error != nil)
 			require.Equal(t, i == 1, call.NotStarted)
@@ -224,7 +225,7 @@ func TestASessionIsFreshInOneStepOfOneExecution(t *testing.T) {
 	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
 	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
 	for number, lost := range map[int]bool{1: true, 2: false, 3: false} {
-		call := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{Number: number}))[0].Step.ToolExecutions[0]
+		call := stepsIn(t, env, number)[0].Step.ToolExecutions[0]
 		require.Equal(t, lost, call.Error != nil, "execution %d: %v", number, call.Error)
 	}
 	require.Equal(t, []string{"1 ", "2 ", "2 "}, b.in)
@@ -249,7 +250,7 @@ func TestACallThatOnlyReadsTellsForTheNextStep(t *testing.T) {
 	env := w.environment(t)
 	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
-	calls := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))[0].Step.ToolExecutions
+	calls := stepsIn(t, env, 0)[0].Step.ToolExecutions
 	require.Nil(t, calls[0].Error)
 	require.Contains(t, calls[1].Error.Message, "is lost: its program has ended")
 }
@@ -298,7 +299,7 @@ func TestASessionActsForNobodyElse(t *testing.T) {
 		sends(env, time.Duration(i+1)*time.Hour, customer+fmt.Sprint(i), contract.SendRequest{Prompt: "more", Given: trusts("customer", customer)})
 	}
 	env.RegisterDelayedCallback(func() {
-		require.Equal(t, query(t, env, contract.QueryStatus, contract.StatusRequest{}).Bound, notes.agent.Bound(), "history tells the same")
+		require.Equal(t, status(t, env).Bound, notes.agent.Bound(), "history tells the same")
 	}, 4*time.Hour)
 	closes(env, 5*time.Hour, "z")
 	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
@@ -324,7 +325,7 @@ func TestNoSessionCanBeOpened(t *testing.T) {
 	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
 	require.Equal(t, 3, tries)
 	require.Empty(t, b.in)
-	steps := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))
+	steps := stepsIn(t, env, 0)
 	for _, call := range steps[0].Step.ToolExecutions {
 		require.Equal(t, domain.CodeNotRun, call.Error.Code)
 		require.Equal(t, "not run: no session with MCP server shop could be opened: this worker has as many sessions as it may", call.Error.Message)
@@ -359,7 +360,7 @@ func TestASessionIsCarriedToTheNextRun(t *testing.T) {
 	next.Carry.Bound = nil
 	env = w.environment(t)
 	env.ExecuteWorkflow(string(contract.Execute), next)
-	call := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{From: 2}))[0].Step.ToolExecutions[0]
+	call := stepIn(t, env, 2).Step.ToolExecutions[0]
 	require.Contains(t, call.Error.Message, "is lost: it was of another execution, or of another agent. What earlier")
 }
 
@@ -388,7 +389,7 @@ func TestAModelIsToldOnceThatASessionIsGone(t *testing.T) {
 	env = w.environment(t)
 	env.ExecuteWorkflow(string(contract.Execute), next)
 	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
-	call := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{From: 3}))[0].Step.ToolExecutions[0]
+	call := stepIn(t, env, 3).Step.ToolExecutions[0]
 	require.Nil(t, call.Error)
 	require.Equal(t, []string{"1 ", "1 ", "2 "}, b.in)
 
@@ -401,6 +402,6 @@ func TestAModelIsToldOnceThatASessionIsGone(t *testing.T) {
 	env = w.environment(t)
 	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
-	require.Equal(t, []contract.Bound{{Server: "shop"}}, query(t, env, contract.QueryState, contract.StateRequest{From: 100}).Carry.Bound,
+	require.Equal(t, []contract.Bound{{Server: "shop"}}, readAccount(t, env, account.HeadOf, account.Carry).Head.Carry.Bound,
 		"nor does an execution that goes on from this one")
 }

@@ -79,18 +79,18 @@ func TestSubagentsAnswerSideBySide(t *testing.T) {
 	require.Len(t, left, 2)
 	require.Equal(t, left[0], left[1], "equal shares of what was left")
 	require.InDelta(t, 20_000/3, left[0], 100, "and one of them stays for the answer")
-	steps := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))
+	steps := stepsIn(t, env, 0)
 	require.Equal(t, domain.Spent{Steps: 2, Tokens: 30}, steps[0].Step.Children)
 	for i, call := range steps[0].Step.ToolExecutions {
 		require.JSONEq(t, `{"status":"completed","stop_reason":"completed","answer":"found","effects":[]}`, call.Value)
 		child := call.ID.Subagent()
 		require.False(t, child.IsZero(), i)
 	}
-	status := query(t, env, contract.QueryStatus, contract.StatusRequest{})
+	status := status(t, env)
 	require.Empty(t, status.Subagents)
 	require.Equal(t, int64(20_000-60), *status.BudgetLeft.MaxTokens, "what they did not use came back")
 	var events []string
-	for _, e := range query(t, env, contract.QueryEvents, contract.EventsRequest{}).Events {
+	for _, e := range eventsOf(t, env, 0) {
 		if kind := domain.EventTypeOf(e.Event); strings.HasPrefix(string(kind), "Subagent") {
 			events = append(events, string(kind))
 		}
@@ -128,7 +128,7 @@ func TestCallsThatStartNoSubagent(t *testing.T) {
 			env.ExecuteWorkflow(string(contract.Execute), in)
 
 			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
-			call := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))[0].Step.ToolExecutions[0]
+			call := stepsIn(t, env, 0)[0].Step.ToolExecutions[0]
 			require.NotNil(t, call.Error)
 			require.Contains(t, call.Error.Message, test.says)
 			require.Len(t, w.listed, 1, "nobody was started")
@@ -178,7 +178,7 @@ func TestASubagentThatFailsIsAnErrorOfItsCall(t *testing.T) {
 	out := outcome(t, env)
 	require.Equal(t, domain.StatusCompleted, out.Status, "it is data for the model")
 	require.Equal(t, int64(37), out.Usage.TotalTokens())
-	step := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))[0].Step
+	step := stepsIn(t, env, 0)[0].Step
 	require.Equal(t, domain.CodeFiltered, step.ToolExecutions[0].Error.Code)
 	result := step.Output[1].ToolResult
 	require.True(t, result.IsError)
@@ -197,7 +197,7 @@ func TestAStopReachesSubagents(t *testing.T) {
 			env := w.environment(t)
 			reachesRoot(env)
 			env.RegisterDelayedCallback(func() {
-				status := query(t, env, contract.QueryStatus, contract.StatusRequest{})
+				status := status(t, env)
 				require.Len(t, status.Subagents, 2)
 				env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: mode, Reason: "enough"})
 			}, time.Hour)
@@ -209,7 +209,7 @@ func TestAStopReachesSubagents(t *testing.T) {
 			require.Equal(t, domain.StatusStopped, out.Status)
 			require.Equal(t, domain.UserRequested, out.StopReason)
 			require.Empty(t, w.ran)
-			calls := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))[0].Step.ToolExecutions
+			calls := stepsIn(t, env, 0)[0].Step.ToolExecutions
 			for _, call := range calls {
 				require.JSONEq(t, `{"status":"stopped","stop_reason":"user_requested","answer":"I pay","effects":[]}`, call.Value)
 			}

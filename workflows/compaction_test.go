@@ -95,7 +95,7 @@ func TestAConversationThatIsTooLong(t *testing.T) {
 			require.Equal(t, test.code, out.Code)
 			require.Equal(t, test.summaries, summaries)
 			told := 0
-			for _, e := range query(t, env, contract.QueryEvents, contract.EventsRequest{}).Events {
+			for _, e := range eventsOf(t, env, 0) {
 				if started, ok := e.Event.(domain.InferenceRequestStarted); ok && started.Summary {
 					told++
 				}

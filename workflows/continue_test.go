@@ -94,25 +94,28 @@ func TestOneRunOrMany(t *testing.T) {
 				outgrows(env, 4)
 				env.ExecuteWorkflow(string(contract.Execute), in)
 				runs++
-				status := query(t, env, contract.QueryStatus, contract.StatusRequest{})
-				require.Equal(t, runs, status.History.Runs)
-				for _, step := range keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{From: seen + 1})) {
+				now := status(t, env)
+				require.Equal(t, runs, now.History.Runs)
+				for _, step := range stepsIn(t, env, 0) {
+					if step.Step.Number == seen {
+						continue // it has the answer so far
+					}
 					seen++
 					require.Equal(t, seen, step.Step.Number)
 					steps = append(steps, step.Step.Text())
 				}
 				next, ok := handedOn(t, env)
 				if ok {
-					require.Equal(t, seen, status.StepCount)
+					require.Equal(t, seen, now.StepCount)
 					require.Equal(t, storage, len(next.Carry.Entries) == 0)
 					in = next
 					continue
 				}
 				require.Equal(t, expected, outcome(t, env))
-				require.Equal(t, query(t, one, contract.QueryStatus, contract.StatusRequest{}).Usage, status.Usage)
-				require.Equal(t, int64(100-30), *status.BudgetLeft.MaxToolCalls)
-				require.Equal(t, query(t, one, contract.QuerySteps, contract.StepsRequest{}).Answer,
-					query(t, env, contract.QuerySteps, contract.StepsRequest{}).Answer)
+				require.Equal(t, status(t, one).Usage, now.Usage)
+				require.Equal(t, int64(100-30), *now.BudgetLeft.MaxToolCalls)
+				require.Equal(t, endOf(t, one, 0).Answer,
+					endOf(t, env, 0).Answer)
 				break
 			}
 			require.Greater(t, runs, 5)
@@ -142,7 +145,7 @@ func TestTheAnswerSoFarOutlivesARun(t *testing.T) {
 	require.Equal(t, domain.TimeLimitReached, out.StopReason)
 	require.Equal(t, 3, out.Steps)
 	require.Len(t, w.asked, 3)
-	require.Equal(t, "step 3", query(t, env, contract.QuerySteps, contract.StepsRequest{}).Answer)
+	require.Equal(t, "step 3", endOf(t, env, 0).Answer)
 }
 
 // TestWhatCutsOffTheRecording: the run goes on with what came, and loses no time.
@@ -241,7 +244,7 @@ func TestAStorageThatFails(t *testing.T) {
 		env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 		require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
 		require.Equal(t, []int{20, 21, 23, 27, 35, 51}, tried, "less and less often")
-		require.Contains(t, query(t, env, contract.QueryStatus, contract.StatusRequest{}).History.Unstored, "the bucket is gone")
+		require.Contains(t, status(t, env).History.Unstored, "the bucket is gone")
 	})
 	t.Run("until it is back", func(t *testing.T) {
 		t.Parallel()
@@ -256,7 +259,7 @@ func TestAStorageThatFails(t *testing.T) {
 		in, continued := handedOn(t, env)
 		require.True(t, continued)
 		require.Equal(t, 55, in.Carry.Segments[0].To)
-		require.Empty(t, query(t, env, contract.QueryStatus, contract.StatusRequest{}).History.Unstored)
+		require.Empty(t, status(t, env).History.Unstored)
 	})
 	for name, near := range map[string]func(*testsuite.TestWorkflowEnvironment){
 		"the server's bound of events": func(env *testsuite.TestWorkflowEnvironment) { env.SetCurrentHistoryLength(50_000) },
@@ -276,7 +279,7 @@ func TestAStorageThatFails(t *testing.T) {
 			require.Equal(t, domain.StatusFailed, out.Status)
 			require.Equal(t, domain.CodeContextLost, out.Code)
 			require.Equal(t, 30, out.Steps)
-			why := query(t, env, contract.QueryStatus, contract.StatusRequest{}).Error.Message
+			why := status(t, env).Error.Message
 			require.Contains(t, why, "the bucket is gone")
 			require.Contains(t, why, "the server ends a run at 51200 events or 50 MiB")
 		})
@@ -302,10 +305,10 @@ func TestAnUpdateIsRepeatedOverRuns(t *testing.T) {
 		env.UpdateWorkflow(string(contract.UpdateSend), "u1", callback(t, &second), contract.SendRequest{Prompt: "more"})
 	}, time.Minute)
 	env.RegisterDelayedCallback(func() {
-		status := query(t, env, contract.QueryStatus, contract.StatusRequest{})
+		status := status(t, env)
 		require.Equal(t, domain.StatusCompleted, status.Status)
 		require.Equal(t, "idle", status.Doing)
-		require.Equal(t, "two", query(t, env, contract.QuerySteps, contract.StepsRequest{}).Answer, "the last answer is still there")
+		require.Equal(t, "two", endOf(t, env, 0).Answer, "the last answer is still there")
 		env.CancelWorkflow()
 	}, 2*time.Minute)
 	env.ExecuteWorkflow(string(contract.Execute), in)
@@ -361,7 +364,8 @@ func TestWhatIsHandedOnIsBounded(t *testing.T) {
 	require.NoError(t, err)
 	require.LessOrEqual(t, len(encoded.Data), domain.MaxPayload)
 	for _, page := range []any{
-		query(t, env, contract.QuerySteps, contract.StepsRequest{}), query(t, env, contract.QueryState, contract.StateRequest{}),
+		query(t, env, account.Query, account.Request{Want: []account.Part{account.Steps}}),
+		query(t, env, account.Query, account.Request{Want: []account.Part{account.HeadOf, account.State, account.Definition, account.Carry}}),
 		query(t, env, contract.QueryMessages, contract.MessagesRequest{Resolved: &domain.Digest{}}),
 	} {
 		encoded, err := converter.GetDefaultDataConverter().ToPayload(page)

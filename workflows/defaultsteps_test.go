@@ -45,7 +45,7 @@ func TestStepsAreLimitedByDefault(t *testing.T) {
 			out := outcome(t, env)
 			require.Equal(t, test.reason, out.StopReason)
 			require.Equal(t, test.steps, out.Steps)
-			status := query(t, env, contract.QueryStatus, contract.StatusRequest{})
+			status := status(t, env)
 			require.Equal(t, status.Budget, *w.notes.agent.Execution.Budget)
 			if test.reason != domain.StepsLimitReached {
 				require.NotEqual(t, domain.StepsDefault, status.Budget.MaxStepsFrom)
@@ -64,7 +64,7 @@ func TestEachExecutionHasTheDefault(t *testing.T) {
 	env := w.environment(t)
 	budget := func(at time.Duration, want domain.ExecutionBudget) {
 		env.RegisterDelayedCallback(func() {
-			require.Equal(t, want, query(t, env, contract.QueryStatus, contract.StatusRequest{}).Budget)
+			require.Equal(t, want, status(t, env).Budget)
 		}, at)
 	}
 	byDefault := domain.ExecutionBudget{}.WithDefaultSteps()
@@ -94,7 +94,7 @@ func TestTheDefaultIsExtended(t *testing.T) {
 			env := w.environment(t)
 			extends(env, time.Hour, "x", test.request)
 			env.RegisterDelayedCallback(func() {
-				status := query(t, env, contract.QueryStatus, contract.StatusRequest{})
+				status := status(t, env)
 				require.Equal(t, test.want, status.Budget)
 				require.Equal(t, domain.Completed, status.StopReason)
 			}, 2*time.Hour)
@@ -128,10 +128,7 @@ func TestASubagentHasNoDefaultOfItsOwn(t *testing.T) {
 			}))
 			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
 			child := executions(t, env)[0].ID.Subagent()
-			value, err := env.QueryWorkflowByID(domain.WorkflowID(child.String()), string(contract.QueryStatus), contract.StatusRequest{})
-			require.NoError(t, err)
-			var status contract.StatusView
-			require.NoError(t, value.Get(&status))
+			status := statusOf(t, env, child)
 			require.Equal(t, test.want, status.Budget.MaxSteps)
 			require.NotEqual(t, domain.StepsDefault, status.Budget.MaxStepsFrom)
 		})

@@ -58,8 +58,7 @@ func TestWhatASubagentHasDoneReachesItsParent(t *testing.T) {
 			}))
 			out := outcome(t, env)
 			require.Equal(t, domain.StatusCompleted, out.Status)
-			page := query(t, env, contract.QuerySteps, contract.StepsRequest{})
-			steps := keptSteps(t, page)
+			steps := stepsIn(t, env, 0)
 			require.Equal(t, steps[0].Step.ChildEffects, out.EffectCounts, "they are the agent's own, too")
 			result := steps[0].Step.Output[1].ToolResult
 			require.Equal(t, test.failed, result.IsError)
@@ -135,7 +134,7 @@ func TestEffectsOfAllLevelsAddUp(t *testing.T) {
 	out := outcome(t, env)
 	require.Equal(t, domain.StatusCompleted, out.Status)
 	require.Equal(t, []domain.EffectCount{{Tool: "pay", Done: 6}}, out.Calls, "two of each leaf, one of each that starts one")
-	for _, call := range keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))[0].Step.ToolExecutions {
+	for _, call := range stepsIn(t, env, 0)[0].Step.ToolExecutions {
 		require.Contains(t, call.Value, `"effects":[{"tool":"pay","done":3,"unknown":0}]`)
 	}
 }
@@ -169,7 +168,7 @@ func TestWhatWasSaidAndDoneGoesOnInLaterRuns(t *testing.T) {
 		require.Equal(t, domain.EffectCounts{Calls: []domain.EffectCount{{Tool: "pay", Done: 20}}}, out.EffectCounts)
 		require.Empty(t, out.End.Answer)
 		require.Equal(t, "found it", out.End.SaidLast)
-		require.Equal(t, "found it", query(t, env, contract.QuerySteps, contract.StepsRequest{From: 1000}).SaidLast)
+		require.Equal(t, "found it", endOf(t, env, 0).SaidLast)
 		return
 	}
 }

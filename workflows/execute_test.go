@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	failurepb "go.temporal.io/api/failure/v1"
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
@@ -24,6 +26,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 	"everstep/workflows"
 )
@@ -308,12 +311,106 @@ func query[In, Out any](t *testing.T, env *testsuite.TestWorkflowEnvironment, q 
 	return out
 }
 
-// keptSteps are a page's steps as the execution keeps them.
-func keptSteps(t *testing.T, page contract.StepsPage) []domain.StepExecution {
+// readAccount are parts of the account that a workflow tells.
+func readAccount(t *testing.T, env *testsuite.TestWorkflowEnvironment, want ...account.Part) account.Account {
 	t.Helper()
-	steps, err := page.Kept()
+	return accountFrom(t, account.Request{Want: want}, func(request account.Request) (converter.EncodedValue, error) {
+		return env.QueryWorkflow(string(account.Query), request)
+	})
+}
+
+func accountFrom(t *testing.T, request account.Request, ask func(account.Request) (converter.EncodedValue, error)) account.Account {
+	t.Helper()
+	all, _, err := account.ReadRun(request, func(request account.Request) (page account.Page, err error) {
+		value, err := ask(request)
+		if err == nil {
+			err = value.Get(&page)
+		}
+		return page, err
+	})
 	require.NoError(t, err)
+	return all
+}
+
+func status(t *testing.T, env *testsuite.TestWorkflowEnvironment) contract.StatusView {
+	t.Helper()
+	return readAccount(t, env, account.HeadOf).Head.Status()
+}
+
+// statusOf is the status of a sub-agent.
+func statusOf(t *testing.T, env *testsuite.TestWorkflowEnvironment, id domain.AgentID) contract.StatusView {
+	t.Helper()
+	told := accountFrom(t, account.Request{Want: []account.Part{account.HeadOf}}, func(request account.Request) (converter.EncodedValue, error) {
+		return env.QueryWorkflowByID(domain.WorkflowID(id.String()), string(account.Query), request)
+	})
+	return told.Head.Status()
+}
+
+// executionIn is an execution of the agent by its number; zero is the newest.
+func executionIn(t *testing.T, env *testsuite.TestWorkflowEnvironment, number int) account.Execution {
+	t.Helper()
+	all := readAccount(t, env, account.Executions).Executions
+	require.NotEmpty(t, all)
+	if number == 0 {
+		return all[len(all)-1]
+	}
+	at := slices.IndexFunc(all, func(e account.Execution) bool { return e.Number == number })
+	require.GreaterOrEqual(t, at, 0, "execution %d", number)
+	return all[at]
+}
+
+// endOf is what an execution came to.
+func endOf(t *testing.T, env *testsuite.TestWorkflowEnvironment, number int) contract.End {
+	t.Helper()
+	end := executionIn(t, env, number).Ended
+	require.NotNil(t, end)
+	return *end
+}
+
+// stepsIn are the steps of an execution by its number; zero is the newest.
+func stepsIn(t *testing.T, env *testsuite.TestWorkflowEnvironment, number int) (steps []domain.StepExecution) {
+	t.Helper()
+	if number == 0 {
+		number = executionIn(t, env, 0).Number
+	}
+	all := readAccount(t, env, account.Steps)
+	kept, err := all.KeptSteps()
+	require.NoError(t, err)
+	for i, step := range kept {
+		if all.Steps[i].Execution == number {
+			steps = append(steps, step)
+		}
+	}
 	return steps
+}
+
+// stepIn is a step of the newest execution by its number.
+func stepIn(t *testing.T, env *testsuite.TestWorkflowEnvironment, number int) domain.StepExecution {
+	t.Helper()
+	steps := stepsIn(t, env, 0)
+	at := slices.IndexFunc(steps, func(s domain.StepExecution) bool { return s.Step.Number == number })
+	require.GreaterOrEqual(t, at, 0, "step %d", number)
+	return steps[at]
+}
+
+// eventsOf are the events of an execution by its number; zero is the newest.
+func eventsOf(t *testing.T, env *testsuite.TestWorkflowEnvironment, number int) (events []domain.RecordedEvent) {
+	t.Helper()
+	id := executionIn(t, env, number).ExecutionID
+	for _, event := range readAccount(t, env, account.Events).Events {
+		if event.Head().ExecutionID == id {
+			events = append(events, event)
+		}
+	}
+	return events
+}
+
+// stateIn is the agent's state, without messages and steps that have ended.
+func stateIn(t *testing.T, env *testsuite.TestWorkflowEnvironment) domain.AgentState {
+	t.Helper()
+	state, err := domain.DecodeAgentState(readAccount(t, env, account.HeadOf, account.State).Head.State)
+	require.NoError(t, err)
+	return state
 }
 
 func outcome(t *testing.T, env *testsuite.TestWorkflowEnvironment) contract.Outcome {
@@ -336,8 +433,7 @@ func TestOneStepAnswer(t *testing.T) {
 	require.Equal(t, domain.Completed, out.StopReason)
 	require.Equal(t, 1, out.Steps)
 	require.Equal(t, int64(15), out.Usage.TotalTokens())
-	steps := query(t, env, contract.QuerySteps, contract.StepsRequest{})
-	require.Equal(t, "hi", steps.Answer)
+	require.Equal(t, "hi", endOf(t, env, 0).Answer)
 	messages := query(t, env, contract.QueryMessages, contract.MessagesRequest{})
 	require.Len(t, messages.Entries, 2)
 	require.Equal(t, 1, w.asked[0].Log.Length, "the model was asked with the prompt alone")
@@ -425,8 +521,8 @@ func TestASessionTakesTheNextMessageWhenIdle(t *testing.T) {
 	require.Equal(t, 2, out.Number)
 	require.Equal(t, 2, second.Number)
 	require.Equal(t, out.ExecutionID, second.ExecutionID)
-	require.Equal(t, "1", query(t, env, contract.QuerySteps, contract.StepsRequest{}).Answer)
-	require.Equal(t, "0", query(t, env, contract.QuerySteps, contract.StepsRequest{Number: 1}).Answer)
+	require.Equal(t, "1", endOf(t, env, 0).Answer)
+	require.Equal(t, "0", endOf(t, env, 1).Answer)
 }
 
 // updated collects an update's answer.

@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 )
 
@@ -88,7 +89,7 @@ func TestExtendARunningExecution(t *testing.T) {
 			reply := v.value.(contract.ExtendReply)
 			require.False(t, reply.Began)
 			require.Equal(t, out.ExecutionID, reply.ExecutionID)
-			require.Equal(t, query(t, env, contract.QueryStatus, contract.StatusRequest{}).Budget, reply.Budget)
+			require.Equal(t, status(t, env).Budget, reply.Budget)
 		})
 	}
 }
@@ -150,7 +151,7 @@ func TestWhatExtendRefuses(t *testing.T) {
 			require.ErrorContains(t, v.rejected, test.says)
 			require.False(t, v.accepted)
 			require.Equal(t, 1, outcome(t, env).Number)
-			require.Equal(t, int64(7), *query(t, env, contract.QueryStatus, contract.StatusRequest{}).Budget.MaxSteps)
+			require.Equal(t, int64(7), *status(t, env).Budget.MaxSteps)
 		})
 	}
 }
@@ -206,8 +207,9 @@ func TestASessionGoesOn(t *testing.T) {
 			}
 			env := w.environment(t)
 			v := extends(env, time.Hour, "e1", test.request)
-			var first contract.StepsPage
-			env.RegisterDelayedCallback(func() { first = query(t, env, contract.QuerySteps, contract.StepsRequest{}) }, time.Minute)
+			var first account.Execution
+			var steps []domain.StepExecution
+			env.RegisterDelayedCallback(func() { first, steps = executionIn(t, env, 0), stepsIn(t, env, 0) }, time.Minute)
 			closes(env, 2*time.Hour, "close")
 			env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", func(in *contract.SessionInput) { in.Budget = test.budget }))
 			require.NoError(t, v.rejected)
@@ -221,13 +223,13 @@ func TestASessionGoesOn(t *testing.T) {
 			require.Equal(t, out.Number, reply.Number)
 			require.NotEqual(t, first.ExecutionID, out.ExecutionID)
 
-			status := query(t, env, contract.QueryStatus, contract.StatusRequest{})
+			status := status(t, env)
 			require.Equal(t, first.ExecutionID, status.Origin)
 			status.Prior.Seconds = 0
 			require.Equal(t, test.prior, status.Prior)
 			require.Equal(t, int64(15*test.steps), status.Usage.TotalTokens, "usage is the execution's own")
-			require.Equal(t, keptSteps(t, first), keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{Number: 1})), "the old one is untouched")
-			for _, step := range keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{})) {
+			require.Equal(t, steps, stepsIn(t, env, 1), "the old one is untouched")
+			for _, step := range stepsIn(t, env, 0) {
 				require.Equal(t, 1, step.Step.Number, "steps are counted from 1")
 				break
 			}
@@ -272,7 +274,7 @@ func TestGoingOnAgainAndAgain(t *testing.T) {
 	out := outcome(t, env)
 	require.Equal(t, 4, out.Number)
 	require.Equal(t, 3, out.Steps)
-	require.Equal(t, int64(9), query(t, env, contract.QueryStatus, contract.StatusRequest{}).Prior.Steps)
+	require.Equal(t, int64(9), status(t, env).Prior.Steps)
 	require.Len(t, w.asked[len(w.asked)-1].Origins, 3)
 	require.Len(t, w.asked, 12)
 }

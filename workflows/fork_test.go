@@ -16,21 +16,15 @@ import (
 // forkOf is the start of another agent, which goes on from a step of one that has ended.
 func forkOf(t *testing.T, env *testsuite.TestWorkflowEnvironment, step int) contract.SessionInput {
 	t.Helper()
-	view := query(t, env, contract.QueryState, contract.StateRequest{})
-	page := query(t, env, contract.QuerySteps, contract.StepsRequest{})
-	state, err := domain.DecodeAgentState(view.State)
-	require.NoError(t, err)
-	kept, err := page.Kept()
-	require.NoError(t, err)
-	last := kept[step-1].Step
-	log := domain.Log{}
+	state, last := stateIn(t, env), stepsIn(t, env, 0)[step-1].Step
+	log, err := domain.Log{}, error(nil)
 	for _, e := range query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries {
 		if e.Index < last.Input.Messages || domain.TagOf(e.Message).StepID == last.ID {
 			log, err = log.Join(e)
 			require.NoError(t, err)
 		}
 	}
-	origin := domain.Origin{ExecutionID: page.ExecutionID, Step: step, AgentID: state.AgentID()}
+	origin := domain.Origin{ExecutionID: executionIn(t, env, 0).ExecutionID, Step: step, AgentID: state.AgentID()}
 	return input(t, "", func(in *contract.SessionInput) {
 		in.AgentID, err = domain.AgentIDOf("7a0c9d6e-6f0f-4d27-9c7e-0d3f3f1d3a77")
 		require.NoError(t, err)
@@ -67,12 +61,12 @@ func TestAForkGoesOn(t *testing.T) {
 		require.Equal(t, encode(t, e), encode(t, forked[i]), "message %d", i)
 	}
 	require.Equal(t, "now otherwise", forked[5].Message.Text())
-	view := query(t, env, contract.QueryStatus, contract.StatusRequest{})
+	view := status(t, env)
 	require.Equal(t, &in.Fork.Origin, view.BranchedFrom)
 	require.Equal(t, ended.ExecutionID, view.Origin)
 	require.Equal(t, in.Given.Trusted, view.Trusted)
 	require.Zero(t, view.Prior)
-	require.Equal(t, &in.Fork.Origin, query(t, env, contract.QuerySteps, contract.StepsRequest{}).Origin)
+	require.Equal(t, &in.Fork.Origin, executionIn(t, env, 0).Origin)
 }
 
 func encode(t *testing.T, value any) string {
@@ -89,19 +83,18 @@ func TestAForkKnowsOfUnsettledCalls(t *testing.T) {
 	w.tools, w.model, w.tool = paysOnce(), plays(says("", payFor(7, "first"))), losesFirst(w)
 	origin := w.environment(t)
 	origin.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget = stepsOf(1) }))
-	require.Len(t, query(t, origin, contract.QueryStatus, contract.StatusRequest{}).OutcomeUnknown, 1)
+	require.Len(t, status(t, origin).OutcomeUnknown, 1)
 	in := forkOf(t, origin, 1)
 	w.ran, w.tool, w.model = nil, saw, plays(says("", payFor(7, "again")), says("", payFor(8, "another")), says("done"))
 	env := w.environment(t)
 	env.ExecuteWorkflow(string(contract.Execute), in)
 	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
 	require.Len(t, w.ran, 1, "the one for another effect alone")
-	steps, err := query(t, env, contract.QuerySteps, contract.StepsRequest{}).Kept()
-	require.NoError(t, err)
+	steps := stepsIn(t, env, 0)
 	err1, failed := steps[0].Step.ToolExecutions[0].Err()
 	require.True(t, failed)
 	require.Equal(t, domain.CodeUnsettled, err1.Code)
-	require.Len(t, query(t, env, contract.QueryStatus, contract.StatusRequest{}).OutcomeUnknown, 1)
+	require.Len(t, status(t, env).OutcomeUnknown, 1)
 }
 
 // TestWhatNoForkBeginsWith is refused, and nothing is asked of a model.

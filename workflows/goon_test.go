@@ -7,6 +7,7 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 )
 
@@ -14,7 +15,7 @@ import (
 // has ended.
 func wentOn(t *testing.T, env *testsuite.TestWorkflowEnvironment, budget domain.ExecutionBudget) contract.SessionInput {
 	t.Helper()
-	carry := *query(t, env, contract.QueryState, contract.StateRequest{}).Carry
+	carry := *readAccount(t, env, account.HeadOf, account.Carry).Head.Carry
 	carry.Entries = query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries
 	return input(t, "", func(in *contract.SessionInput) {
 		in.Prompt, in.Carry, in.GoOn = "", &carry, &contract.GoOn{Budget: budget, RunID: "earlier"}
@@ -50,7 +51,7 @@ func TestAnotherWorkflowGoesOn(t *testing.T) {
 			out := outcome(t, env)
 			require.Equal(t, test.reason, out.StopReason)
 			require.Equal(t, []int{2, test.steps}, []int{out.Number, out.Steps})
-			view := query(t, env, contract.QueryStatus, contract.StatusRequest{})
+			view := status(t, env)
 			require.EqualValues(t, 1, view.Prior.Steps)
 			earlier, err := domain.DecodeAgentState(in.Carry.State)
 			require.NoError(t, err)

@@ -40,7 +40,7 @@ func TestAnAgentKeepsAnAnswer(t *testing.T) {
 			}))
 			out := outcome(t, env)
 			require.Equal(t, domain.StatusCompleted, out.Status, out.StopReason)
-			calls := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))[0].Step.ToolExecutions
+			calls := stepsIn(t, env, 0)[0].Step.ToolExecutions
 			stopped, told := 0, 0
 			for _, call := range calls {
 				if strings.Contains(call.Value, `"status":"stopped"`) {
@@ -67,7 +67,7 @@ func TestNothingIsSharedWhereItIsTooLittle(t *testing.T) {
 	env.ExecuteWorkflow(string(contract.Execute), input(t, "", withLeaf, func(in *contract.SessionInput) { in.Budget.MaxSteps = new(int64(2)) }))
 	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
 	require.Len(t, w.listed, 1, "nobody was started")
-	for _, call := range keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))[0].Step.ToolExecutions {
+	for _, call := range stepsIn(t, env, 0)[0].Step.ToolExecutions {
 		require.Equal(t, domain.CodeNotRun, call.Error.Code)
 		require.Contains(t, call.Error.Message, "too little is left of max_steps")
 	}
@@ -87,7 +87,7 @@ func TestSeatsAreTakenAtOnce(t *testing.T) {
 	reachesRoot(env)
 	var under int
 	env.RegisterDelayedCallback(func() {
-		under = len(query(t, env, contract.QueryStatus, contract.StatusRequest{}).Subagents)
+		under = len(status(t, env).Subagents)
 		env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{})
 	}, time.Hour)
 	env.ExecuteWorkflow(string(contract.Execute), input(t, "", withLeaf, func(in *contract.SessionInput) {
@@ -153,7 +153,7 @@ func TestAStoreThatHangsLosesNoSubagent(t *testing.T) {
 			require.False(t, out.Usage.Estimated, "no grant is counted in place of what was used")
 			require.Equal(t, int64(test.levels+1)*15, out.Usage.TotalTokens())
 			require.Less(t, env.Now().Sub(stopped), test.within)
-			call := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))[0].Step.ToolExecutions[0]
+			call := stepsIn(t, env, 0)[0].Step.ToolExecutions[0]
 			require.Contains(t, call.Value, `"status":"stopped"`)
 		})
 	}

@@ -28,7 +28,7 @@ func guarded(w *world, guards domain.Guards) *world {
 // signalled is what stopped an execution, in words.
 func signalled(t *testing.T, env *testsuite.TestWorkflowEnvironment) domain.StopSignal {
 	t.Helper()
-	signals := query(t, env, contract.QueryStatus, contract.StatusRequest{}).StopSignals
+	signals := status(t, env).StopSignals
 	require.Len(t, signals, 1)
 	return signals[0]
 }
@@ -199,9 +199,8 @@ func TestStructuredOutputGuard(t *testing.T) {
 			out := outcome(t, env)
 			require.Equal(t, test.reason, out.StopReason)
 			require.Equal(t, test.steps, out.Steps)
-			page := query(t, env, contract.QuerySteps, contract.StepsRequest{})
-			require.Equal(t, test.answer, page.Answer)
-			last := keptSteps(t, page)[test.steps-1].Step
+			require.Equal(t, test.answer, endOf(t, env, 0).Answer)
+			last := stepsIn(t, env, 0)[test.steps-1].Step
 			if test.reason == domain.Completed {
 				require.Equal(t, domain.StepFinalResponse, last.Type())
 				return

@@ -81,7 +81,7 @@ func TestAConversationIsHandedOver(t *testing.T) {
 		ran = append(ran, call.Name)
 	}
 	require.Equal(t, []string{"look", "pay"}, ran, "each agent has its own tools")
-	steps := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{Number: 1}))
+	steps := stepsIn(t, env, 1)
 	require.Len(t, steps, 3)
 	first := steps[0].Step
 	require.Nil(t, first.ToolExecutions[0].Error)
@@ -97,7 +97,7 @@ func TestAConversationIsHandedOver(t *testing.T) {
 	require.NotEqual(t, w.asked[0].Resolved, w.asked[1].Resolved)
 	require.Equal(t, w.asked[1].Resolved, w.asked[2].Resolved)
 
-	status := query(t, env, contract.QueryStatus, contract.StatusRequest{})
+	status := status(t, env)
 	require.Equal(t, "billing", status.Agent)
 	require.Equal(t, 2, status.Number, "the session goes on")
 	require.Equal(t, int64(2), *status.Budget.MaxSteps, "the budget of billing holds from the next execution on")
@@ -107,7 +107,7 @@ func TestAConversationIsHandedOver(t *testing.T) {
 	require.Equal(t, "billing", w.listed[1].Definition.SystemPrompt)
 	require.False(t, w.listed[2].Known.IsZero(), "the next execution follows what billing began with")
 	var events []string
-	for _, e := range query(t, env, contract.QueryEvents, contract.EventsRequest{Number: 1}).Events {
+	for _, e := range eventsOf(t, env, 1) {
 		if over, ok := e.Event.(domain.ConversationHandedOver); ok {
 			events = append(events, over.Agent)
 		}
@@ -140,7 +140,7 @@ func TestTheFirstHandoffCounts(t *testing.T) {
 	require.Equal(t, domain.CodeDenied, calls[0].Error.Code)
 	require.Nil(t, calls[1].Error)
 	require.Equal(t, "not run: the conversation was handed over to billing in the same turn", calls[2].Error.Message)
-	require.Equal(t, "billing", query(t, env, contract.QuerySteps, contract.StepsRequest{}).Answer)
+	require.Equal(t, "billing", endOf(t, env, 0).Answer)
 }
 
 // TestAHandoffThatIsNone leaves the conversation where it is, and the call has its result.
@@ -192,7 +192,7 @@ func TestAHandoffThatIsNone(t *testing.T) {
 			env.ExecuteWorkflow(string(contract.Execute), in)
 			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
 			require.Contains(t, executions(t, env)[0].Error.Message, test.says)
-			require.Empty(t, query(t, env, contract.QueryStatus, contract.StatusRequest{}).Agent)
+			require.Empty(t, status(t, env).Agent)
 			require.Equal(t, w.asked[0].Resolved, w.asked[1].Resolved)
 		})
 	}
@@ -354,7 +354,7 @@ func TestASubagentHandsItsOwnConversationOver(t *testing.T) {
 			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
 			require.Len(t, w.ran, test.ran)
 			require.Len(t, w.listed, test.listed)
-			require.Empty(t, query(t, env, contract.QueryStatus, contract.StatusRequest{}).Agent, "only its own")
+			require.Empty(t, status(t, env).Agent, "only its own")
 		})
 	}
 }
@@ -382,5 +382,5 @@ func TestAHandoffWaitsForTheOtherCalls(t *testing.T) {
 	}))
 	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
 	require.Len(t, w.ran, 1)
-	require.Equal(t, "billing", query(t, env, contract.QuerySteps, contract.StepsRequest{}).Answer)
+	require.Equal(t, "billing", endOf(t, env, 0).Answer)
 }

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/activity"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 	"everstep/domain/hook"
 )
@@ -92,7 +93,7 @@ func TestWhatAHookAsksFor(t *testing.T) {
 					require.Equal(t, name == "a word before all", domain.TagOf(e.Message).StepID.IsZero())
 				}
 			}
-			status := query(t, env, contract.QueryStatus, contract.StatusRequest{})
+			status := status(t, env)
 			if test.reason == domain.Completed {
 				require.Equal(t, []domain.StopSignal{domain.Done()}, status.StopSignals, "a natural end says so, too")
 			} else {
@@ -118,7 +119,7 @@ func TestWhatIsOverriddenIsCounted(t *testing.T) {
 	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 	require.Equal(t, 3, outcome(t, env).Steps)
 	var overridden []int
-	for _, e := range query(t, env, contract.QueryEvents, contract.EventsRequest{}).Events {
+	for _, e := range eventsOf(t, env, 0) {
 		if evaluated, ok := e.Event.(domain.ContinuationEvaluated); ok {
 			overridden = append(overridden, evaluated.Overridden)
 		}
@@ -140,7 +141,7 @@ func TestOverriddenIsToldEachTime(t *testing.T) {
 	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 	require.Equal(t, times+1, outcome(t, env).Steps)
 	told := 0
-	for _, e := range query(t, env, contract.QueryEvents, contract.EventsRequest{}).Events {
+	for _, e := range eventsOf(t, env, 0) {
 		if evaluated, ok := e.Event.(domain.ContinuationEvaluated); ok {
 			told += evaluated.Overridden
 		}
@@ -174,8 +175,7 @@ func TestCallsThatHaveBegunAreSeenWhileALaterOneWaits(t *testing.T) {
 	}, activity.RegisterOptions{Name: string(contract.CallHook)})
 	var seen []domain.ToolOutcome
 	env.RegisterDelayedCallback(func() {
-		state, err := domain.DecodeAgentState(query(t, env, contract.QueryState, contract.StateRequest{}).State)
-		require.NoError(t, err)
+		state := stateIn(t, env)
 		step, _ := state.CurrentStep()
 		for _, call := range step.ToolExecutions {
 			seen = append(seen, call.Outcome())
@@ -194,7 +194,7 @@ func TestUsageIsToldOfTheStepAndOfAll(t *testing.T) {
 	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 	var sum domain.Usage
 	told := 0
-	for _, e := range query(t, env, contract.QueryEvents, contract.EventsRequest{}).Events {
+	for _, e := range eventsOf(t, env, 0) {
 		if reported, ok := e.Event.(domain.TokenUsageReported); ok {
 			require.Positive(t, reported.StepUsage.TotalTokens())
 			sum = sum.Add(reported.StepUsage)
@@ -215,12 +215,9 @@ func TestTheStateHasMessagesBySection(t *testing.T) {
 		return c, err
 	}))
 	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-	view := query(t, env, contract.QueryState, contract.StateRequest{})
-	state, err := domain.DecodeAgentState(view.State)
-	require.NoError(t, err)
-	require.Equal(t, 3, view.Length)
-	require.Len(t, state.Messages(), 2)
-	notes := state.Context().MessageStore().Section("notes")
+	store := domain.StoreOf(readAccount(t, env, account.Messages).Messages)
+	require.Len(t, store.Section(domain.SectionMessages), 2)
+	notes := store.Section("notes")
 	require.Len(t, notes, 1)
 	require.Equal(t, "aside", notes[0].Text())
 }
@@ -238,11 +235,11 @@ func TestEachOfManyStopsIsTold(t *testing.T) {
 	}
 	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 	require.Equal(t, domain.StatusStopped, outcome(t, env).Status)
-	status := query(t, env, contract.QueryStatus, contract.StatusRequest{})
+	status := status(t, env)
 	require.Len(t, status.StopSignals, domain.MaxStops)
 	require.Equal(t, 30, status.MoreStops)
 	told := 0
-	for _, e := range query(t, env, contract.QueryEvents, contract.EventsRequest{}).Events {
+	for _, e := range eventsOf(t, env, 0) {
 		if _, ok := e.Event.(domain.StopSignalReceived); ok {
 			told++
 		}
@@ -279,7 +276,7 @@ func TestHooksThatAreActivitiesShareTheirStep(t *testing.T) {
 			env.RegisterActivityWithOptions(func(context.Context, contract.HookRequest) (contract.HookReply, error) { return test.reply() },
 				activity.RegisterOptions{Name: string(contract.CallHook)})
 			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-			status := query(t, env, contract.QueryStatus, contract.StatusRequest{})
+			status := status(t, env)
 			if test.says == "" {
 				require.Nil(t, status.Error)
 				return
@@ -316,7 +313,7 @@ func TestAResultThatAHookChanges(t *testing.T) {
 			result := query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries[2].Message.ToolResult
 			require.Equal(t, test.content, result.Content)
 			require.Equal(t, test.failed, result.IsError)
-			kept := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))[0].Step.ToolExecutions[0]
+			kept := stepsIn(t, env, 0)[0].Step.ToolExecutions[0]
 			require.Equal(t, test.failed, kept.HasError())
 		})
 	}

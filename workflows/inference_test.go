@@ -53,7 +53,7 @@ func reads() []domain.ToolSpec { return []domain.ToolSpec{{Name: "look", Effect:
 
 func lastStep(t *testing.T, env *testsuite.TestWorkflowEnvironment) domain.AgentStep {
 	t.Helper()
-	steps := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))
+	steps := stepsIn(t, env, 0)
 	require.NotEmpty(t, steps)
 	return steps[len(steps)-1].Step
 }
@@ -125,7 +125,7 @@ func TestWhatAnInferenceComesTo(t *testing.T) {
 			require.Equal(t, test.code, out.Code)
 			require.Equal(t, test.tokens, out.Usage.TotalTokens())
 			require.Len(t, w.asked, test.asked)
-			require.Equal(t, test.answer, query(t, env, contract.QuerySteps, contract.StepsRequest{}).Answer)
+			require.Equal(t, test.answer, endOf(t, env, 0).Answer)
 			require.Equal(t, 1, out.Steps, "the step is kept, whatever it came to")
 			for i, r := range w.asked {
 				require.Equal(t, i, r.Attempts+r.Inference, "every try is counted")
@@ -303,7 +303,7 @@ func TestLongErrorsAreCut(t *testing.T) {
 	env := w.environment(t)
 	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 	require.Equal(t, domain.StatusFailed, outcome(t, env).Status)
-	for _, step := range keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{})) {
+	for _, step := range stepsIn(t, env, 0) {
 		for _, err := range step.Step.AllErrors() {
 			require.LessOrEqual(t, len(err.Message), domain.MaxReason)
 		}

@@ -82,9 +82,9 @@ func TestAWorkerThatLacksWhatIsNeeded(t *testing.T) {
 				}
 				return contract.HookReply{}, lacks(&test.hook)
 			}, activity.RegisterOptions{Name: string(contract.CallHook)})
-			var status contract.StatusView
+			var meanwhile contract.StatusView
 			env.RegisterDelayedCallback(func() {
-				status = query(t, env, contract.QueryStatus, contract.StatusRequest{})
+				meanwhile = status(t, env)
 				if test.stop != "" {
 					env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: test.stop})
 				}
@@ -95,10 +95,10 @@ func TestAWorkerThatLacksWhatIsNeeded(t *testing.T) {
 			if soon {
 				return
 			}
-			require.Equal(t, "worker 7@there: no such thing", status.Lacking)
-			require.Contains(t, status.Doing, "worker 7@there: no such thing; waiting for a worker that has it")
+			require.Equal(t, "worker 7@there: no such thing", meanwhile.Lacking)
+			require.Contains(t, meanwhile.Doing, "worker 7@there: no such thing; waiting for a worker that has it")
 			if test.status == domain.StatusFailed {
-				require.Contains(t, query(t, env, contract.QueryStatus, contract.StatusRequest{}).Error.Message, "no such thing")
+				require.Contains(t, status(t, env).Error.Message, "no such thing")
 			}
 		})
 	}

@@ -266,8 +266,7 @@ func TestTheLaw(t *testing.T) {
 		at := notes.agent.Execution
 		require.Equal(draw, out.ExecutionID, at.ID)
 		require.NotNil(draw, at.Outcome)
-		state, err := domain.DecodeAgentState(query(t, env, contract.QueryState, contract.StateRequest{}).State)
-		require.NoError(draw, err)
+		state := stateIn(t, env)
 		require.Len(draw, notes.agent.Unsettled, len(state.Unsettled()))
 		for i, unsettled := range state.Unsettled() {
 			require.Equal(draw, unsettled.Brief(), notes.agent.Unsettled[i])

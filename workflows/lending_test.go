@@ -33,7 +33,7 @@ func unlike() func(contract.ToolRequest) (contract.ToolReply, error) {
 // granted are the requests that an agent's events say were met.
 func granted(t *testing.T, env *testsuite.TestWorkflowEnvironment) (all []domain.SubagentGranted) {
 	t.Helper()
-	for _, e := range query(t, env, contract.QueryEvents, contract.EventsRequest{}).Events {
+	for _, e := range eventsOf(t, env, 0) {
 		if event, ok := e.Event.(domain.SubagentGranted); ok {
 			all = append(all, event)
 		}
@@ -77,7 +77,7 @@ func TestASubagentAsksForMore(t *testing.T) {
 			}))
 			out := outcome(t, env)
 			require.Equal(t, domain.StatusCompleted, out.Status, out.StopReason)
-			steps := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))
+			steps := stepsIn(t, env, 0)
 			for _, call := range steps[0].Step.ToolExecutions {
 				require.JSONEq(t, `{"status":"completed","stop_reason":"completed","answer":"found","effects":[]}`, call.Value)
 			}
@@ -85,7 +85,7 @@ func TestASubagentAsksForMore(t *testing.T) {
 			for _, grant := range granted(t, env) {
 				require.Equal(t, limit, grant.Limit)
 			}
-			left := query(t, env, contract.QueryStatus, contract.StatusRequest{}).BudgetLeft
+			left := status(t, env).BudgetLeft
 			require.False(t, exhausted(left, domain.Spent{}, time.Time{}) && limit != domain.LimitSteps)
 		})
 	}
@@ -103,7 +103,7 @@ func TestAllThatAskAreRefusedInTurn(t *testing.T) {
 	out := outcome(t, env)
 	require.Equal(t, domain.StatusCompleted, out.Status, out.StopReason)
 	require.Less(t, env.Now().Sub(began), time.Minute, "nobody waits in vain")
-	for _, call := range keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))[0].Step.ToolExecutions {
+	for _, call := range stepsIn(t, env, 0)[0].Step.ToolExecutions {
 		require.JSONEq(t, `{"status":"stopped","stop_reason":"steps_limit","answer":"I look","effects":[]}`, call.Value)
 	}
 }
@@ -219,7 +219,7 @@ func TestATreeKeepsToItsBudget(t *testing.T) {
 			require.Equal(t, g.spent.TotalTokens(), out.Usage.TotalTokens())
 			require.Equal(t, 1000*g.spent.TotalTokens(), out.CostNanoUSD)
 		}
-		left := query(t, env, contract.QueryStatus, contract.StatusRequest{}).BudgetLeft
+		left := status(t, env).BudgetLeft
 		require.GreaterOrEqual(t, *budget.MaxSteps-*left.MaxSteps, g.steps)
 		more += len(granted(t, env))
 		ended[out.StopReason]++
@@ -246,7 +246,7 @@ func TestAPauseHoldsASubagentThatAskedInVain(t *testing.T) {
 	paused := &verdict{}
 	env.RegisterDelayedCallback(func() {
 		before = asked
-		for _, e := range query(t, env, contract.QueryEvents, contract.EventsRequest{}).Events {
+		for _, e := range eventsOf(t, env, 0) {
 			if event, ok := e.Event.(domain.SubagentSpawning); ok {
 				require.NoError(t, env.UpdateWorkflowByID(domain.WorkflowID(event.ChildID.String()), string(contract.UpdatePause), "p", paused, contract.PauseRequest{}))
 			}
@@ -335,7 +335,7 @@ func TestAGrantThatNobodyGaveIsNone(t *testing.T) {
 	out := outcome(t, env)
 	require.Equal(t, domain.StatusCompleted, out.Status, out.StopReason)
 	require.Equal(t, 4, inferences, "a step each is the root's before and after")
-	left := query(t, env, contract.QueryStatus, contract.StatusRequest{}).BudgetLeft
+	left := status(t, env).BudgetLeft
 	require.Zero(t, *left.MaxSteps)
 }
 
@@ -355,7 +355,7 @@ func TestWhatWasSpentBeyondAGrantIsTold(t *testing.T) {
 	require.Equal(t, domain.TokenLimitReached, out.StopReason)
 	require.Equal(t, 1, out.Steps)
 	var beyond []domain.Limit
-	for _, e := range query(t, env, contract.QueryEvents, contract.EventsRequest{}).Events {
+	for _, e := range eventsOf(t, env, 0) {
 		if event, ok := e.Event.(domain.SubagentCompleted); ok {
 			beyond = append(beyond, event.Beyond)
 		}

@@ -48,17 +48,12 @@ func spoken(t *testing.T, env *testsuite.TestWorkflowEnvironment) (said []string
 // received are the messages that an execution has read, by its events.
 func received(t *testing.T, env *testsuite.TestWorkflowEnvironment, number int) (events []domain.MessageReceived) {
 	t.Helper()
-	for _, e := range query(t, env, contract.QueryEvents, contract.EventsRequest{Number: number}).Events {
+	for _, e := range eventsOf(t, env, number) {
 		if r, ok := e.Event.(domain.MessageReceived); ok {
 			events = append(events, r)
 		}
 	}
 	return events
-}
-
-func status(t *testing.T, env *testsuite.TestWorkflowEnvironment) contract.StatusView {
-	t.Helper()
-	return query(t, env, contract.QueryStatus, contract.StatusRequest{})
 }
 
 // TestMessagesJoinTheNextStep in the order in which they came, each once; named or not.
@@ -111,7 +106,7 @@ func TestAMessageKeepsTheExecutionGoing(t *testing.T) {
 	out := outcome(t, env)
 	require.Equal(t, []any{domain.StatusCompleted, domain.Completed, 2}, []any{out.Status, out.StopReason, out.Steps})
 	require.Equal(t, []string{"user: hello", "assistant: one", "user: more", "assistant: two"}, spoken(t, env))
-	require.Equal(t, "two", query(t, env, contract.QuerySteps, contract.StepsRequest{}).Answer)
+	require.Equal(t, "two", endOf(t, env, 0).Answer)
 }
 
 // TestWhatAStopLeavesUnread begins the session's next execution, before what was to have one of its own.
@@ -127,7 +122,7 @@ func TestWhatAStopLeavesUnread(t *testing.T) {
 	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
 	require.Equal(t, 3, outcome(t, env).Number)
 	require.Equal(t, []string{"user: hello", "user: first", "user: second", "assistant: two", "user: own", "assistant: three"}, spoken(t, env))
-	require.Equal(t, 3, query(t, env, contract.QuerySteps, contract.StepsRequest{Number: 3}).Number)
+	require.Equal(t, 3, executionIn(t, env, 3).Number)
 	for number, began := range map[int][]bool{1: nil, 2: {true, false}, 3: {true}} {
 		var found []bool
 		for _, e := range received(t, env, number) {
@@ -154,8 +149,7 @@ func TestQueuedMessagesHaveTheirOwnExecutions(t *testing.T) {
 	require.False(t, last.value.(contract.SendReply).Began)
 	require.Equal(t, []string{"user: hello", "assistant: one", "user: a", "assistant: two", "user: b", "assistant: three"}, spoken(t, env))
 	for n := 1; n <= 3; n++ {
-		page := query(t, env, contract.QuerySteps, contract.StepsRequest{Number: n})
-		require.Equal(t, 1, page.Outcome.Steps, n)
+		require.Equal(t, 1, executionIn(t, env, n).Steps, n)
 	}
 }
 
@@ -184,8 +178,8 @@ func TestNoStepIsLeftForAMessage(t *testing.T) {
 	closes(env, 3*time.Hour, "u2")
 	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", func(in *contract.SessionInput) { in.Definition.Budget.MaxSteps = number(1) }))
 	require.Equal(t, 2, outcome(t, env).Number)
-	page := query(t, env, contract.QuerySteps, contract.StepsRequest{Number: 1})
-	require.Equal(t, []any{domain.StatusCompleted, "one"}, []any{page.Outcome.Status, page.Answer})
+	first := executionIn(t, env, 1)
+	require.Equal(t, []any{domain.StatusCompleted, "one"}, []any{first.Status, first.Ended.Answer})
 	require.Equal(t, []string{"user: hello", "assistant: one", "user: more", "assistant: two"}, spoken(t, env))
 }
 

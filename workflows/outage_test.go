@@ -106,7 +106,7 @@ func TestNearTheBoundsOfARun(t *testing.T) {
 		t.Parallel()
 		w, env := near(t, 5*time.Hour)
 		env.RegisterDelayedCallback(func() {
-			status := query(t, env, contract.QueryStatus, contract.StatusRequest{})
+			status := status(t, env)
 			require.Contains(t, status.Doing, "waiting for the storage")
 			require.Contains(t, status.History.Unstored, "the bucket is gone")
 		}, 4*time.Hour)

@@ -106,7 +106,7 @@ func TestTimeInAPause(t *testing.T) {
 			for i, at := range test.asked {
 				require.InDelta(t, at, (*asked)[i], 6, "a delay is up to a quarter longer")
 			}
-			status := query(t, env, contract.QueryStatus, contract.StatusRequest{})
+			status := status(t, env)
 			require.False(t, status.Paused, "what has ended is not paused")
 		})
 	}
@@ -190,10 +190,10 @@ func TestWhatAPauseSays(t *testing.T) {
 	first, again := pauses(env, time.Second), pauses(env, 2*time.Second)
 	other := updates(env, 3*time.Second, contract.UpdatePause, "other", contract.PauseRequest{ExecutionID: input(t, "").AgentID.Execution("x", 7)})
 	env.RegisterDelayedCallback(func() {
-		require.True(t, query(t, env, contract.QueryStatus, contract.StatusRequest{}).Paused)
+		require.True(t, status(t, env).Paused)
 	}, 4*time.Second)
 	env.RegisterDelayedCallback(func() {
-		status := query(t, env, contract.QueryStatus, contract.StatusRequest{})
+		status := status(t, env)
 		require.Equal(t, "paused", status.Doing)
 		require.True(t, status.Paused)
 	}, 2*time.Minute)
@@ -248,7 +248,7 @@ func TestAPauseOutlivesARun(t *testing.T) {
 		asked, _ := timed(w, env)
 		env.RegisterDelayedCallback(func() {
 			require.Empty(t, *asked)
-			require.True(t, query(t, env, contract.QueryStatus, contract.StatusRequest{}).Paused)
+			require.True(t, status(t, env).Paused)
 		}, time.Hour)
 		resumes(env, 2*time.Hour)
 		env.ExecuteWorkflow(string(contract.Execute), in)

@@ -44,7 +44,7 @@ func TestACallGoesOnElsewhere(t *testing.T) {
 	}
 	env.RegisterDelayedCallback(func() {
 		require.Equal(t, "step 1: look goes on at its server: queued; asked again at "+begun.Add(time.Minute).UTC().Format(time.RFC3339),
-			query(t, env, contract.QueryStatus, contract.StatusRequest{}).Doing)
+			status(t, env).Doing)
 		env.UpdateWorkflow(string(contract.UpdatePause), "p", &verdict{}, contract.PauseRequest{})
 	}, 30*time.Second)
 	env.RegisterDelayedCallback(func() {
@@ -63,7 +63,7 @@ func TestACallGoesOnElsewhere(t *testing.T) {
 	}
 	require.Equal(t, 1, first)
 	require.Len(t, w.ran, 9)
-	steps := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))
+	steps := stepsIn(t, env, 0)
 	call := steps[0].Step.ToolExecutions[0]
 	require.Equal(t, "seen", call.Value)
 	require.InDelta(t, time.Hour, call.Duration(), float64(10*time.Minute))
@@ -117,7 +117,7 @@ func TestACallThatGoesOnIsGivenUp(t *testing.T) {
 				}
 			}))
 			require.Equal(t, domain.StatusStopped, outcome(t, env).Status)
-			steps := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))
+			steps := stepsIn(t, env, 0)
 			call := steps[0].Step.ToolExecutions[0]
 			last := w.ran[len(w.ran)-1]
 			require.Equal(t, test.gaveUp, last.TakeBack)
@@ -157,7 +157,7 @@ func TestACallGoesOnForAMonthAtTheMost(t *testing.T) {
 		require.True(t, w.ran[len(w.ran)-1].TakeBack, name)
 		require.LessOrEqual(t, len(w.ran), 1002, name)
 		require.Less(t, env.Now().Sub(begun), 32*24*time.Hour, name)
-		require.Len(t, query(t, env, contract.QueryStatus, contract.StatusRequest{}).OutcomeUnknown, 1, name)
+		require.Len(t, status(t, env).OutcomeUnknown, 1, name)
 	}
 }
 
@@ -198,7 +198,7 @@ func TestAsksLeaveRoomInTheRun(t *testing.T) {
 			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
 			require.LessOrEqual(t, len(w.ran), test.calls*test.most)
 			require.Equal(t, test.near > 0, w.ran[len(w.ran)-1].TakeBack)
-			call := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))[0].Step.ToolExecutions[0]
+			call := stepsIn(t, env, 0)[0].Step.ToolExecutions[0]
 			if test.near > 0 {
 				require.Equal(t, domain.CodeOutcomeUnknown, call.Error.Code)
 			} else {

@@ -40,7 +40,7 @@ func poses(r contract.ToolRequest) (contract.ToolReply, error) {
 
 func questions(t *testing.T, env *testsuite.TestWorkflowEnvironment) []domain.PendingQuestion {
 	t.Helper()
-	return query(t, env, contract.QueryStatus, contract.StatusRequest{}).PendingQuestions
+	return status(t, env).PendingQuestions
 }
 
 func hears(t *testing.T, env *testsuite.TestWorkflowEnvironment, at time.Duration, do func(waiting []domain.PendingQuestion)) {
@@ -69,7 +69,7 @@ func TestAnAnsweredQuestion(t *testing.T) {
 		require.Equal(t, "Which color?", waiting[0].Text)
 		require.Equal(t, domain.CallDigest("ask_user", `{"question": "Which color?"}`), waiting[0].Digest)
 		require.Equal(t, waiting, w.notes.agent.Execution.Questions(), "history tells the same")
-		status := query(t, env, contract.QueryStatus, contract.StatusRequest{})
+		status := status(t, env)
 		require.Equal(t, "step 1: ask_user waits for an answer", status.Doing)
 		require.InDelta(t, 60, *status.BudgetLeft.MaxSeconds, 1)
 		require.Len(t, w.ran, 2, "what asks nobody runs meanwhile")
@@ -186,7 +186,7 @@ func TestAnswersThatAreRefused(t *testing.T) {
 	})
 	hears(t, env, time.Hour, func(waiting []domain.PendingQuestion) {
 		require.Len(t, waiting, 2)
-		status := query(t, env, contract.QueryStatus, contract.StatusRequest{})
+		status := status(t, env)
 		require.Equal(t, "step 1: 2 calls wait for answers", status.Doing)
 		replies(env, "text", contract.AnswerRequest{Call: waiting[0].ToolExecutionID, Text: "words"})
 		replies(env, "value", contract.AnswerRequest{Call: waiting[1].ToolExecutionID, Value: json.RawMessage(` 5 `)})

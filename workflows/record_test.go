@@ -36,11 +36,7 @@ func positionRecorder(try func(contract.Move) error) *world {
 
 func unrecorded(t *testing.T, env *testsuite.TestWorkflowEnvironment) string {
 	t.Helper()
-	value, err := env.QueryWorkflow(string(contract.QueryStatus), contract.StatusRequest{})
-	require.NoError(t, err)
-	var view contract.StatusView
-	require.NoError(t, value.Get(&view))
-	return view.History.Unrecorded
+	return status(t, env).History.Unrecorded
 }
 
 // TestEachExecutionIsRecordedOnce, after its outcome has been told.

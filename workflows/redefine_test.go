@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 )
 
@@ -33,7 +34,7 @@ func TestAnUpdateHoldsFromTheNextExecutionOn(t *testing.T) {
 		Fields:     []string{"system_prompt", "tools", "budget"}, By: "ann", Reason: "renamed",
 	})
 	env.RegisterDelayedCallback(func() {
-		next := query(t, env, contract.QueryStatus, contract.StatusRequest{}).Next
+		next := status(t, env).Next
 		require.Equal(t, []string{"system_prompt", "tools", "budget"}, next.Fields)
 	}, 2*time.Minute)
 	sends(env, time.Hour, "send", contract.SendRequest{Prompt: "more"})
@@ -47,7 +48,7 @@ func TestAnUpdateHoldsFromTheNextExecutionOn(t *testing.T) {
 	require.Equal(t, "be brief", asked.SystemPrompt)
 	require.Equal(t, []string{"find"}, asked.Tools)
 	require.Equal(t, w.listed[0].Definition.Model, asked.Model)
-	status := query(t, env, contract.QueryStatus, contract.StatusRequest{})
+	status := status(t, env)
 	require.Nil(t, status.Next)
 	require.Equal(t, int64(3), *status.Budget.MaxSteps)
 	require.Len(t, status.Changes, 1)
@@ -71,7 +72,7 @@ func TestAnUpdateOfAPart(t *testing.T) {
 	})
 	env.ExecuteWorkflow(string(contract.Execute), in)
 	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
-	now := query(t, env, contract.QueryState, contract.StateRequest{Definition: true}).Definition
+	now := readAccount(t, env, account.HeadOf, account.Definition).Head.Configuration.Definition
 	require.Equal(t, domain.ExecutionBudget{MaxSteps: number(3), MaxTokens: number(100_000)}, now.Budget)
 	require.Equal(t, domain.Guards{OutputRetries: new(5), FinalAnswer: true}, now.Guards)
 	model := in.Definition.Model
@@ -90,7 +91,7 @@ func TestAnUpdateWithAnotherModel(t *testing.T) {
 	closes(env, 2*time.Hour, "close")
 	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
 	require.Equal(t, other, w.listed[1].Definition.Model)
-	require.Equal(t, "scripted//other", query(t, env, contract.QueryStatus, contract.StatusRequest{}).Model)
+	require.Equal(t, "scripted//other", status(t, env).Model)
 }
 
 // TestAnUpdateLeavesTheModelOfTheOneBefore, where both come before the execution begins, also after a message has given the
@@ -123,7 +124,7 @@ func TestUpdatesBeforeAnExecution(t *testing.T) {
 	redefines(env, 2*time.Minute, "u1", contract.RedefineRequest{Definition: domain.Definition{Model: in.Definition.Model}, Fields: []string{"model"}, By: "ann", Reason: "cheaper"})
 	redefines(env, 3*time.Minute, "u2", contract.RedefineRequest{Definition: domain.Definition{SystemPrompt: "be brief"}, Fields: []string{"system_prompt"}, By: "bob"})
 	env.RegisterDelayedCallback(func() {
-		next := query(t, env, contract.QueryStatus, contract.StatusRequest{}).Next
+		next := status(t, env).Next
 		require.Equal(t, []string{"system_prompt", "model"}, next.Fields)
 		require.Equal(t, []string{"ann", "cheaper"}, []string{next.Before[0].By, next.Before[0].Reason})
 	}, 4*time.Minute)
@@ -133,7 +134,7 @@ func TestUpdatesBeforeAnExecution(t *testing.T) {
 	require.Equal(t, 3, outcome(t, env).Number)
 	require.Equal(t, in.Definition.Model.Model, w.listed[2].Definition.Model.Model)
 	require.Equal(t, "be brief", w.listed[2].Definition.SystemPrompt)
-	changes := query(t, env, contract.QueryStatus, contract.StatusRequest{}).Changes
+	changes := status(t, env).Changes
 	word := changes[len(changes)-1].Word
 	require.Equal(t, []any{"bob", []string{"system_prompt"}}, []any{word.By, word.Asked})
 	require.Len(t, word.Before, 1)
@@ -154,7 +155,7 @@ func TestManyUpdatesBeforeAnExecution(t *testing.T) {
 	sends(env, time.Hour, "send", contract.SendRequest{Prompt: "more"})
 	closes(env, 2*time.Hour, "close")
 	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
-	word := query(t, env, contract.QueryStatus, contract.StatusRequest{}).Changes[0].Word
+	word := status(t, env).Changes[0].Word
 	require.Equal(t, []any{"6", 2, 4, "2", "5"}, []any{word.By, word.MoreBefore, len(word.Before), word.Before[0].By, word.Before[3].By})
 	require.Less(t, len(word.Before[0].Reason), 220)
 }
@@ -213,7 +214,7 @@ func TestAWordIsToldOfItsOwnChange(t *testing.T) {
 			env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
 			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
 			var told [][]string
-			for _, change := range query(t, env, contract.QueryStatus, contract.StatusRequest{}).Changes {
+			for _, change := range status(t, env).Changes {
 				var by []string
 				if change.Word != nil {
 					by = append(by, change.Word.By)

@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 	"everstep/domain/conversation"
 )
@@ -15,20 +16,17 @@ import (
 // rewindTo asks a session to go on from a step of one of its executions, as a client that has read its past does.
 func rewindTo(t *testing.T, env *testsuite.TestWorkflowEnvironment, number, step int, changes ...func(*contract.RewindRequest)) contract.RewindRequest {
 	t.Helper()
-	page := query(t, env, contract.QuerySteps, contract.StepsRequest{Number: number})
-	view := query(t, env, contract.QueryStatus, contract.StatusRequest{})
-	kept, err := page.Kept()
-	require.NoError(t, err)
-	edits, id := page.EditsBefore, page.ExecutionID
+	execution, view := executionIn(t, env, number), status(t, env)
+	edits, id := execution.EditsBefore, execution.ExecutionID
 	belongs := func(e domain.Entry) bool { return domain.TagOf(e.Message).ExecutionID != id }
 	if step > 0 {
-		last := kept[step-1].Step
+		last := stepsIn(t, env, number)[step-1].Step
 		edits = last.Input.Edits
 		belongs = func(e domain.Entry) bool {
 			return e.Index < last.Input.Messages || domain.TagOf(e.Message).StepID == last.ID
 		}
 	}
-	log, inferences := domain.Log{}, 0
+	log, inferences, err := domain.Log{}, 0, error(nil)
 	for _, e := range query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries {
 		if !belongs(e) {
 			break
@@ -40,7 +38,7 @@ func rewindTo(t *testing.T, env *testsuite.TestWorkflowEnvironment, number, step
 		}
 	}
 	request := contract.RewindRequest{
-		Origin: domain.Origin{ExecutionID: id, Step: step, AgentID: view.AgentID, Origin: page.Origin}, Number: number,
+		Origin: domain.Origin{ExecutionID: id, Step: step, AgentID: view.AgentID, Origin: execution.Origin}, Number: number,
 		Newest: view.Number, Log: log.Ref(), Edits: edits, Inferences: inferences,
 	}
 	carry := contract.Carry{}
@@ -104,27 +102,23 @@ func TestARewoundSession(t *testing.T) {
 	require.Equal(t, []any{3, 3, false}, []any{reply.Number, reply.TakenBack, reply.Began})
 	require.Equal(t, reply, again.value, "it is remembered")
 	require.ErrorContains(t, gone.rejected, "rewound")
-	first := query(t, env, contract.QuerySteps, contract.StepsRequest{Number: 1}).ExecutionID
+	first := executionIn(t, env, 1).ExecutionID
 	require.Equal(t, &domain.Origin{ExecutionID: first, Step: 1, AgentID: stands.AgentID}, stands.RewoundTo)
 	require.Equal(t, 2, stands.Number)
 
 	require.Equal(t, []string{"hello", "looking", "result", "go on otherwise"}, seen(t, env, w.asked[3]))
 	require.Equal(t, 1, w.asked[3].Inference, "the conversation is where it was")
 	require.Equal(t, []domain.ExecutionID{first}, w.asked[3].Origins)
-	third := query(t, env, contract.QuerySteps, contract.StepsRequest{Number: 3})
+	third := executionIn(t, env, 3)
 	require.Equal(t, &domain.Origin{ExecutionID: first, Step: 1, AgentID: stands.AgentID}, third.Origin)
 	require.Equal(t, reply.ExecutionID, third.ExecutionID)
 	require.Equal(t, []string{"hello", "go on otherwise", "otherwise", "and then"}, seen(t, env, w.asked[4]), "the next one has no origin, and sees no traces")
-	require.Nil(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}).Origin)
+	require.Nil(t, executionIn(t, env, 0).Origin)
 
-	page := query(t, env, contract.QueryMessages, contract.MessagesRequest{})
-	require.Equal(t, []domain.Span{{From: 3, To: 6}}, page.TakenBack)
+	require.Equal(t, []domain.Span{{From: 3, To: 6}}, readAccount(t, env, account.HeadOf).Head.Position.Edits.TakenBack)
 	require.Equal(t, []string{"user: hello", "assistant: looking", "tool: look", "assistant: one", "user: more", "assistant: two", "user: go on otherwise", "assistant: otherwise", "user: and then", "assistant: on"}, spoken(t, env))
-	view := query(t, env, contract.QueryStatus, contract.StatusRequest{})
+	view := status(t, env)
 	require.Nil(t, view.RewoundTo)
-	state, err := domain.DecodeAgentState(query(t, env, contract.QueryState, contract.StateRequest{}).State)
-	require.NoError(t, err)
-	require.Len(t, state.Messages(), 7, "what was taken back is no part of the state")
 }
 
 // TestRewindingTwice, to before a rewind and back again, and after a clear.
@@ -164,7 +158,7 @@ func TestClearAfterARewind(t *testing.T) {
 	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
 	require.Equal(t, 2, outcome(t, env).Number)
 	require.Nil(t, view.RewoundTo)
-	require.Nil(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}).Origin)
+	require.Nil(t, executionIn(t, env, 0).Origin)
 	require.Equal(t, []string{"anew"}, seen(t, env, w.asked[1]))
 }
 
@@ -282,5 +276,5 @@ func TestARewoundSessionInAnotherRun(t *testing.T) {
 	require.Equal(t, 3, again.value.(contract.RewindReply).Number)
 	require.Equal(t, 1, stands.RewoundTo.Step)
 	require.Equal(t, []string{"hello", "one", "on"}, seen(t, env, w.asked[2]))
-	require.Equal(t, stands.RewoundTo, query(t, env, contract.QuerySteps, contract.StepsRequest{}).Origin)
+	require.Equal(t, stands.RewoundTo, executionIn(t, env, 0).Origin)
 }

@@ -60,7 +60,7 @@ func TestARewrittenAnswerIsChecked(t *testing.T) {
 			out := outcome(t, env)
 			require.Equal(t, test.reason, out.StopReason)
 			require.Equal(t, test.checked, checked)
-			require.Equal(t, "[]", query(t, env, contract.QuerySteps, contract.StepsRequest{}).Answer)
+			require.Equal(t, "[]", endOf(t, env, 0).Answer)
 			if test.says != "" {
 				require.Contains(t, lastStep(t, env).Errors[0].Message, test.says)
 			}
@@ -84,7 +84,7 @@ func TestCallsThatAHookMakes(t *testing.T) {
 	}))
 	out := outcome(t, env)
 	require.Equal(t, domain.StatusCompleted, out.Status)
-	calls := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))[0].Step.ToolExecutions
+	calls := stepsIn(t, env, 0)[0].Step.ToolExecutions
 	require.Equal(t, "a", calls[1].Call.ID)
 	seen := map[string]bool{"": true}
 	for _, e := range calls {
@@ -118,7 +118,7 @@ func TestALimitOfMoneyThatAHookSets(t *testing.T) {
 				return catalog, err
 			}
 			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-			view := query(t, env, contract.QueryStatus, contract.StatusRequest{})
+			view := status(t, env)
 			if test.says == "" {
 				require.Nil(t, view.Error)
 				require.Equal(t, &test.limit, view.Budget.MaxCostNanoUSD)

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 )
 
@@ -168,7 +169,7 @@ func TestAnUpdateIsDoneOnce(t *testing.T) {
 	env.RegisterDelayedCallback(func() { meanwhile = status(t, env) }, 2*time.Minute)
 	var definition *domain.Definition
 	env.RegisterDelayedCallback(func() {
-		definition = query(t, env, contract.QueryState, contract.StateRequest{Definition: true}).Definition
+		definition = readAccount(t, env, account.HeadOf, account.Definition).Head.Configuration.Definition
 	}, 2*time.Minute)
 	closes(env, 3*time.Hour, "close")
 	env.ExecuteWorkflow(string(contract.Execute), next)

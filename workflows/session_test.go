@@ -97,7 +97,7 @@ func TestASessionAtWork(t *testing.T) {
 	require.Equal(t, contract.CloseReply{Executions: 2}, closed.value)
 	require.Equal(t, 2, out.Number)
 	require.True(t, out.Closed)
-	status := query(t, env, contract.QueryStatus, contract.StatusRequest{})
+	status := status(t, env)
 	require.False(t, status.Open)
 	require.Equal(t, "ended", status.Doing)
 }
@@ -166,7 +166,7 @@ func TestWhereResolvingFails(t *testing.T) {
 			require.Zero(t, out.Steps)
 			require.Empty(t, w.asked)
 			if test.says != "" {
-				require.Contains(t, query(t, env, contract.QueryStatus, contract.StatusRequest{}).Error.Message, test.says)
+				require.Contains(t, status(t, env).Error.Message, test.says)
 			}
 		})
 	}
@@ -201,7 +201,7 @@ func TestAnotherModel(t *testing.T) {
 	require.Len(t, w.listed, 3)
 	require.Equal(t, other, w.listed[1].Definition.Model)
 	require.Zero(t, w.listed[2].Definition, "the same as before")
-	require.Equal(t, "scripted//other", query(t, env, contract.QueryStatus, contract.StatusRequest{}).Model)
+	require.Equal(t, "scripted//other", status(t, env).Model)
 }
 
 // TestTracesThatStayVisibleAreReckonedWith: a compiler that shows those of
@@ -237,14 +237,14 @@ func TestUsageShowsWhileAStepIsInProgress(t *testing.T) {
 	t.Parallel()
 	w := &world{model: plays(with(billed(domain.Throttled), func(r *contract.ModelReply) { r.RetryAfterMillis = time.Hour.Milliseconds() }), says("one"))}
 	env := w.environment(t)
-	var status contract.StatusView
-	env.RegisterDelayedCallback(func() { status = query(t, env, contract.QueryStatus, contract.StatusRequest{}) }, time.Minute)
+	var meanwhile contract.StatusView
+	env.RegisterDelayedCallback(func() { meanwhile = status(t, env) }, time.Minute)
 	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
-	require.Equal(t, domain.StatusInProgress, status.Status)
-	require.Zero(t, status.StepCount)
-	require.Equal(t, int64(100), status.Usage.TotalTokens)
-	require.Contains(t, status.Doing, "attempt 2 at the model waits until")
+	require.Equal(t, domain.StatusInProgress, meanwhile.Status)
+	require.Zero(t, meanwhile.StepCount)
+	require.Equal(t, int64(100), meanwhile.Usage.TotalTokens)
+	require.Contains(t, meanwhile.Doing, "attempt 2 at the model waits until")
 }
 
 // TestEachExecutionSaysWhoBeganIt: by the word of the program, and by the server's
@@ -267,7 +267,6 @@ func TestEachExecutionSaysWhoBeganIt(t *testing.T) {
 		2: {Program: domain.Program{Client: "stream", Identity: "7@there\uFFFD"}},
 		3: {},
 	} {
-		page := query(t, env, contract.QueryEvents, contract.EventsRequest{Number: number})
-		require.Equal(t, by, page.Events[0].Event.(domain.AgentExecutionStarted).By, number)
+		require.Equal(t, by, eventsOf(t, env, number)[0].Event.(domain.AgentExecutionStarted).By, number)
 	}
 }

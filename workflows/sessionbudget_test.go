@@ -100,7 +100,7 @@ func TestTheSmallerBudgetBinds(t *testing.T) {
 			env.ExecuteWorkflow(string(contract.Execute), input(t, "", ofSession(test.session), func(in *contract.SessionInput) { in.Budget = test.own }))
 			out := outcome(t, env)
 			require.Equal(t, test.reason, out.StopReason)
-			view := query(t, env, contract.QueryStatus, contract.StatusRequest{})
+			view := status(t, env)
 			require.Equal(t, test.source, view.StopSignals[0].Source, view.StopSignals[0].Message)
 			require.Equal(t, test.source == "session_budget", out.SessionLimit)
 			require.Len(t, w.asked, test.steps)
@@ -124,8 +124,7 @@ func TestAMessageThatWaitsForAUsedUpSession(t *testing.T) {
 	require.NoError(t, steered.rejected)
 	require.Equal(t, []any{2, 0, domain.StepsLimitReached, true}, []any{out.Number, out.Steps, out.StopReason, out.SessionLimit})
 	require.Equal(t, asked, len(w.asked))
-	first := query(t, env, contract.QuerySteps, contract.StepsRequest{Number: 1})
-	require.Len(t, first.Steps, 3)
+	require.Len(t, stepsIn(t, env, 1), 3)
 }
 
 // TestAMessageIsNotReadByAnExecutionThatIsOver: one that comes in the last step that the session has begins the next.
@@ -367,7 +366,7 @@ func TestASessionIsNeverOverdrawn(t *testing.T) {
 			closes(env, at+time.Minute, fmt.Sprint("close", run))
 			env.ExecuteWorkflow(string(contract.Execute), in)
 			within(fmt.Sprint("run ", run))
-			view := query(t, env, contract.QueryStatus, contract.StatusRequest{})
+			view := status(t, env)
 			require.True(t, totals.Equal(*view.SessionBudget))
 			require.True(t, totals.Remaining(used).Equal(*view.SessionBudgetLeft), "all that was used is counted, over runs and executions")
 			next, ok := handedOn(t, env)

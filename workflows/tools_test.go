@@ -77,9 +77,9 @@ func TestWhatBecomesOfACall(t *testing.T) {
 			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status, "what a tool does is data for the model")
 			require.Len(t, w.ran, test.ran)
 			require.Equal(t, test.ran > 1, w.options[string(contract.CallTool)].DisableEagerExecution, "another worker is asked")
-			page := query(t, env, contract.QuerySteps, contract.StepsRequest{})
-			require.Len(t, keptSteps(t, page)[0].Step.ToolExecutions, 1)
-			execution := keptSteps(t, page)[0].Step.ToolExecutions[0]
+			step := stepsIn(t, env, 0)[0].Step
+			require.Len(t, step.ToolExecutions, 1)
+			execution := step.ToolExecutions[0]
 			messages := query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries
 			require.Len(t, messages, 4)
 			result := messages[2].Message.ToolResult
@@ -89,10 +89,10 @@ func TestWhatBecomesOfACall(t *testing.T) {
 			require.Equal(t, execution.ID, domain.TagOf(messages[2].Message).ToolExecutionID)
 			if execution.HasError() {
 				require.Equal(t, test.code, execution.Error.Code)
-				require.Equal(t, domain.StepError, keptSteps(t, page)[0].Step.Type())
+				require.Equal(t, domain.StepError, step.Type())
 			} else {
 				require.Empty(t, test.code)
-				require.Equal(t, domain.StepToolExecution, keptSteps(t, page)[0].Step.Type())
+				require.Equal(t, domain.StepToolExecution, step.Type())
 			}
 		})
 	}
@@ -164,7 +164,7 @@ func TestAThousandCallsOfOneAnswer(t *testing.T) {
 			env := w.environment(t)
 			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
-			step := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))[0].Step
+			step := stepsIn(t, env, 0)[0].Step
 			require.Len(t, step.ToolExecutions, domain.MaxRequestedCalls)
 			executed := 0
 			if name == "look" {
@@ -220,7 +220,7 @@ func TestToolCallBudget(t *testing.T) {
 			require.Equal(t, test.reason, outcome(t, env).StopReason)
 			require.Len(t, w.ran, test.ran)
 			require.Equal(t, test.max == 0, w.asked[0].WithoutTools)
-			require.Equal(t, test.left, *query(t, env, contract.QueryStatus, contract.StatusRequest{}).BudgetLeft.MaxToolCalls)
+			require.Equal(t, test.left, *status(t, env).BudgetLeft.MaxToolCalls)
 		})
 	}
 }
@@ -245,7 +245,7 @@ func TestAToolThatAsksToStop(t *testing.T) {
 	require.Equal(t, domain.StopRequested, out.StopReason, "always, whatever the tool says")
 	require.Equal(t, 1, out.Steps)
 	require.Len(t, w.ran, 2, "the call that did not begin is not made again")
-	signals := query(t, env, contract.QueryStatus, contract.StatusRequest{}).StopSignals
+	signals := status(t, env).StopSignals
 	require.Equal(t, []domain.StopSignal{{
 		Reason: domain.StopRequested, Message: "enough", Source: "stop", Context: domain.Metadata{"why": []byte(`"so"`)},
 	}}, signals)
@@ -303,7 +303,7 @@ func TestACallMadeAgainUntilAStop(t *testing.T) {
 			for i, r := range w.ran {
 				require.Equal(t, i, r.Attempts)
 			}
-			call := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))[0].Step.ToolExecutions[0]
+			call := stepsIn(t, env, 0)[0].Step.ToolExecutions[0]
 			require.Equal(t, test.attempts, call.Attempts)
 			if call.HasError() {
 				require.Equal(t, test.code, call.Error.Code)
@@ -314,7 +314,7 @@ func TestACallMadeAgainUntilAStop(t *testing.T) {
 				used = 1
 			}
 			require.Equal(t, test.code != domain.CodeNotRun, call.Outcome().Ran())
-			require.Equal(t, 5-used, *query(t, env, contract.QueryStatus, contract.StatusRequest{}).BudgetLeft.MaxToolCalls)
+			require.Equal(t, 5-used, *status(t, env).BudgetLeft.MaxToolCalls)
 		})
 	}
 }
@@ -355,7 +355,7 @@ func TestACallThatEndsItsWorkerIsGivenUp(t *testing.T) {
 			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
 			require.Len(t, w.ran, len(test.tries))
-			call := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))[0].Step.ToolExecutions[0]
+			call := stepsIn(t, env, 0)[0].Step.ToolExecutions[0]
 			if test.code != "" {
 				require.Equal(t, test.code, call.Error.Code)
 			}
@@ -414,7 +414,7 @@ func TestACallThatDidNotBeginWaits(t *testing.T) {
 	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
 	require.GreaterOrEqual(t, env.Now().Sub(begun), 3*time.Second)
 	require.Less(t, env.Now().Sub(begun), 6*time.Second, "a second, then two")
-	require.Equal(t, "seen", keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))[0].Step.ToolExecutions[0].Value)
+	require.Equal(t, "seen", stepsIn(t, env, 0)[0].Step.ToolExecutions[0].Value)
 }
 
 // TestLongArgumentsTravelByReference, and the message that holds them is named.
@@ -475,5 +475,5 @@ func TestManyToolsThatAskToStop(t *testing.T) {
 	env := w.environment(t)
 	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 	require.Equal(t, domain.StopRequested, outcome(t, env).StopReason)
-	require.Len(t, query(t, env, contract.QueryStatus, contract.StatusRequest{}).StopSignals, 20)
+	require.Len(t, status(t, env).StopSignals, 20)
 }

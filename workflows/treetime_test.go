@@ -17,11 +17,7 @@ func approvesBelow(t *testing.T, env *testsuite.TestWorkflowEnvironment, at time
 	t.Helper()
 	env.RegisterDelayedCallback(func() {
 		for _, below := range status(t, env).Subagents {
-			encoded, err := env.QueryWorkflowByID(domain.WorkflowID(below.AgentID.String()), string(contract.QueryStatus), contract.StatusRequest{})
-			require.NoError(t, err)
-			var view contract.StatusView
-			require.NoError(t, encoded.Get(&view))
-			for _, call := range view.PendingApprovals {
+			for _, call := range statusOf(t, env, below.AgentID).PendingApprovals {
 				if most--; most >= 0 {
 					request := contract.ApproveRequest{Call: call.ToolExecutionID, Digest: call.Digest, By: "ann"}
 					require.NoError(t, env.UpdateWorkflowByID(domain.WorkflowID(below.AgentID.String()), string(contract.UpdateApprove), at.String()+call.ToolExecutionID.String(), &verdict{}, request))
@@ -126,7 +122,7 @@ func TestTheTimeOfASubagentStandsStill(t *testing.T) {
 		in.Definition.Approvals, in.Budget.MaxSteps = domain.ApprovalsOf("writes"), new(int64(13))
 		in.Definition.Agents = map[string]domain.Definition{"leaf.yaml": {SystemPrompt: "leaf", Budget: domain.ExecutionBudget{MaxSeconds: new(300.0)}}}
 	}))
-	calls := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))[0].Step.ToolExecutions
+	calls := stepsIn(t, env, 0)[0].Step.ToolExecutions
 	var said []string
 	for _, call := range calls {
 		said = append(said, call.Value)

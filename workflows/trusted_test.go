@@ -41,7 +41,7 @@ func TestTrustedValuesGoAlong(t *testing.T) {
 	require.Equal(t, domain.Completed, outcome(t, env).StopReason)
 	values := trusts("customer", "4711").Trusted
 	require.Equal(t, []domain.Trusted{values, values, values}, called)
-	require.Equal(t, values, query(t, env, contract.QueryStatus, contract.StatusRequest{}).Trusted)
+	require.Equal(t, values, status(t, env).Trusted)
 }
 
 // TestASessionsTrustedValuesAreFixed: an execution may bring more, for itself alone, and none that is another.

@@ -65,7 +65,7 @@ func TestCallsOfOneEffectTakeTurns(t *testing.T) {
 			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
 			require.Equal(t, test.atOnce, most)
 			require.Len(t, w.ran, test.ran)
-			calls := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))[0].Step.ToolExecutions
+			calls := stepsIn(t, env, 0)[0].Step.ToolExecutions
 			if last := calls[len(calls)-1]; test.code != "" {
 				require.Equal(t, test.code, last.Error.Code)
 				require.True(t, last.StartedAt.IsZero())
@@ -102,7 +102,7 @@ func TestAStopEndsTheWaitForATurn(t *testing.T) {
 			env.RegisterDelayedCallback(func() { env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: mode}) }, time.Minute)
 			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 			require.Equal(t, domain.StatusStopped, outcome(t, env).Status)
-			calls := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))[0].Step.ToolExecutions
+			calls := stepsIn(t, env, 0)[0].Step.ToolExecutions
 			require.Len(t, calls, 2)
 			if ran == 1 {
 				require.Equal(t, domain.CodeNotRun, calls[1].Error.Code)

@@ -59,7 +59,7 @@ func TestAToolSaysWhatBecameOfItsCall(t *testing.T) {
 			require.Equal(t, w.ran[0].ID(), asked[0].ID())
 			require.Equal(t, w.ran[0].Arguments, asked[0].Arguments)
 
-			call := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))[0].Step.ToolExecutions[0]
+			call := stepsIn(t, env, 0)[0].Step.ToolExecutions[0]
 			require.Equal(t, test.outcome, call.Outcome())
 			require.Len(t, eventsIn(t, env, 1, domain.EventToolOutcomeUnknown), test.unsettled)
 			events := eventsIn(t, env, 1, domain.EventToolOutcomeSettled)

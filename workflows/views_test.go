@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 )
 
@@ -36,23 +37,26 @@ func TestStepsComeByPage(t *testing.T) {
 			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget.MaxSteps = &test.max }))
 			require.Equal(t, test.status, outcome(t, env).Status)
 			var seen []int
-			pages := 0
-			for from := 1; from > 0; pages++ {
-				page := query(t, env, contract.QuerySteps, contract.StepsRequest{From: from})
-				require.Equal(t, 1, page.First)
-				require.NotEmpty(t, keptSteps(t, page))
-				require.Equal(t, from, keptSteps(t, page)[0].Step.Number)
-				for _, step := range keptSteps(t, page) {
-					seen = append(seen, step.Step.Number)
-				}
-				require.Equal(t, page.Next == 0, page.Outcome != nil)
-				require.Equal(t, page.Next == 0 && test.status == domain.StatusStopped, page.Signal != nil)
-				from = page.Next
+			read := func(large bool) (pages int) {
+				seen = nil
+				_, _, err := account.ReadRun(account.Request{Want: []account.Part{account.Steps}, LargePage: contract.LargePage{Large: large}}, func(request account.Request) (account.Page, error) {
+					page := query(t, env, account.Query, request)
+					require.NotEmpty(t, page.Steps)
+					for _, step := range page.Steps {
+						seen = append(seen, step.Number)
+					}
+					pages++
+					return page, nil
+				})
+				require.NoError(t, err)
+				return pages
 			}
+			pages := read(false)
 			require.Greater(t, pages, 1)
 			require.Equal(t, test.steps, seen)
-			large := query(t, env, contract.QuerySteps, contract.StepsRequest{LargePage: contract.LargePage{Large: true}})
-			require.Greater(t, len(large.Steps)*(pages-1), len(seen), "a large page holds more")
+			require.Less(t, read(true), pages, "a large page holds more")
+			require.Equal(t, test.steps, seen)
+			require.Equal(t, test.status == domain.StatusStopped, endOf(t, env, 0).Signal != nil)
 		})
 	}
 }
@@ -83,10 +87,10 @@ func TestTheResultTellsTheEnd(t *testing.T) {
 				in.Budget.MaxSteps = &test.steps
 			}))
 			end := outcome(t, env).End
-			require.Nil(t, query(t, env, contract.QueryState, contract.StateRequest{}).Carry.Outcome.End, "it is the memo's")
+			require.Nil(t, readAccount(t, env, account.HeadOf, account.Carry).Head.Carry.Outcome.End, "it is the memo's")
 			require.Equal(t, test.told, end != nil)
-			if page := query(t, env, contract.QuerySteps, contract.StepsRequest{}); test.told {
-				require.Equal(t, contract.End{Answer: page.Answer, Error: page.Error, Signal: page.Signal}, *end)
+			if test.told {
+				require.Equal(t, endOf(t, env, 0), *end)
 				require.Equal(t, test.answer, end.Answer)
 				require.Equal(t, test.steps == 1, end.Signal != nil)
 			}
@@ -94,8 +98,7 @@ func TestTheResultTellsTheEnd(t *testing.T) {
 	}
 }
 
-// TestEventsComeByPage: after the one that the asker has, as many as fit; only the
-// last page says that no more will come.
+// TestEventsComeByPage, each once and in order.
 func TestEventsComeByPage(t *testing.T) {
 	t.Parallel()
 	w := steady(3, false)
@@ -108,20 +111,17 @@ func TestEventsComeByPage(t *testing.T) {
 	env := w.environment(t)
 	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
-	var seen, pages int64
-	for more := true; more; pages++ {
-		page := query(t, env, contract.QueryEvents, contract.EventsRequest{After: seen})
-		require.EqualValues(t, 1, page.First)
-		require.NotEmpty(t, page.Events)
-		for _, e := range page.Events {
-			seen++
-			require.Equal(t, seen, e.Head().Sequence)
-		}
-		require.Equal(t, !page.More, page.Ended)
-		more = page.More
+	pages := 0
+	all, _, err := account.ReadRun(account.Request{Want: []account.Part{account.Events}}, func(request account.Request) (account.Page, error) {
+		pages++
+		return query(t, env, account.Query, request), nil
+	})
+	require.NoError(t, err)
+	require.Greater(t, pages, 1)
+	for i, e := range all.Events {
+		require.EqualValues(t, i+1, e.Head().Sequence)
 	}
-	require.Greater(t, pages, int64(1))
-	require.Empty(t, query(t, env, contract.QueryEvents, contract.EventsRequest{After: seen}).Events)
+	require.Equal(t, domain.EventExecutionCompleted, domain.EventTypeOf(all.Events[len(all.Events)-1].Event))
 }
 
 // TestWhatComesWithMessages: the definition, where the asker has another one, and,
@@ -145,13 +145,6 @@ func TestWhatComesWithMessages(t *testing.T) {
 	require.Empty(t, rest.Segments)
 	require.Equal(t, in.Carry.Resolved.Digest, rest.Resolved.Digest)
 	require.Nil(t, query(t, env, contract.QueryMessages, contract.MessagesRequest{Resolved: &rest.Resolved.Digest}).Resolved, "the asker has it")
-
-	state := query(t, env, contract.QueryState, contract.StateRequest{From: all.From + 1})
-	require.Equal(t, all.From+1, state.From)
-	require.Equal(t, state.Length, state.Next)
-	decoded, err := domain.DecodeAgentState(state.State)
-	require.NoError(t, err)
-	require.Len(t, decoded.Messages(), state.Length-state.From)
 }
 
 // TestAPriceIsSaid of every execution that has one, wherever its cost is.
@@ -169,7 +162,7 @@ func TestAPriceIsSaid(t *testing.T) {
 			env := w.environment(t)
 			sends(env, time.Minute, "u1", contract.SendRequest{Prompt: "more"})
 			var idle contract.StatusView
-			env.RegisterDelayedCallback(func() { idle = query(t, env, contract.QueryStatus, contract.StatusRequest{}) }, time.Hour)
+			env.RegisterDelayedCallback(func() { idle = status(t, env) }, time.Hour)
 			closes(env, 2*time.Hour, "u2")
 			env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
 			out := outcome(t, env)
@@ -178,11 +171,9 @@ func TestAPriceIsSaid(t *testing.T) {
 			require.True(t, idle.Open, "it takes another message")
 			require.Positive(t, idle.Context)
 			for number := range 3 {
-				page := query(t, env, contract.QuerySteps, contract.StepsRequest{Number: number})
-				require.Equal(t, price != nil, page.Priced)
-				require.Equal(t, price != nil, page.Outcome.Priced)
+				require.Equal(t, price != nil, executionIn(t, env, number).Priced)
 			}
-			require.Empty(t, keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{Number: 3})), "there was none")
+			require.Empty(t, stepsIn(t, env, 3), "there was none")
 		})
 	}
 }
@@ -200,5 +191,5 @@ func TestTheErrorThatCounts(t *testing.T) {
 	env := w.environment(t)
 	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 	require.Equal(t, domain.CodeQuota, outcome(t, env).Code)
-	require.Equal(t, domain.Denied, query(t, env, contract.QueryStatus, contract.StatusRequest{}).Error.Kind)
+	require.Equal(t, domain.Denied, status(t, env).Error.Kind)
 }

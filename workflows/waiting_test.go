@@ -35,7 +35,7 @@ func TestACallWaits(t *testing.T) {
 		return saw(r)
 	}
 	env.RegisterDelayedCallback(func() {
-		require.Equal(t, "step 1: look waits until "+begun.Add(time.Hour).UTC().Format(time.RFC3339), query(t, env, contract.QueryStatus, contract.StatusRequest{}).Doing)
+		require.Equal(t, "step 1: look waits until "+begun.Add(time.Hour).UTC().Format(time.RFC3339), status(t, env).Doing)
 	}, time.Minute)
 	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget.MaxToolCalls = number(1) }))
 	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
@@ -45,7 +45,7 @@ func TestACallWaits(t *testing.T) {
 		require.True(t, at.Equal(begun.Add(time.Duration(i+1)*time.Hour)), "%d: %s", i, at)
 	}
 	require.WithinDuration(t, begun.Add(5*time.Hour), env.Now(), time.Minute)
-	steps := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))
+	steps := stepsIn(t, env, 0)
 	require.Equal(t, "seen", steps[0].Step.ToolExecutions[0].Value)
 }
 
@@ -74,7 +74,7 @@ func TestAWaitEnds(t *testing.T) {
 			require.Equal(t, domain.StatusStopped, outcome(t, env).Status)
 			require.WithinDuration(t, begun.Add(time.Hour), env.Now(), time.Minute)
 			require.Len(t, w.ran, 1)
-			call := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))[0].Step.ToolExecutions[0]
+			call := stepsIn(t, env, 0)[0].Step.ToolExecutions[0]
 			require.Equal(t, domain.ToolNotRun, call.Outcome())
 		})
 	}
@@ -97,7 +97,7 @@ func TestWaitsLeaveRoomInTheRun(t *testing.T) {
 	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
 	require.Len(t, w.ran, 4)
-	call := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))[0].Step.ToolExecutions[0]
+	call := stepsIn(t, env, 0)[0].Step.ToolExecutions[0]
 	require.Equal(t, domain.ToolNotRun, call.Outcome())
 	require.Contains(t, call.Error.Message, "have waited so often that its run has no room for more")
 }
@@ -123,8 +123,7 @@ func TestASessionKeepsWhatAToolNotes(t *testing.T) {
 	}))
 	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
 	require.Equal(t, map[int]string{0: `["given"]`, 1: `["given"]`, 2: ""}, notes)
-	state, err := domain.DecodeAgentState(query(t, env, contract.QueryState, contract.StateRequest{}).State)
-	require.NoError(t, err)
+	state := stateIn(t, env)
 	require.JSONEq(t, `["second"]`, string(state.Metadata()["list"]))
 }
 
@@ -143,7 +142,7 @@ func TestACallThatIsOneTooManyEndsNoWait(t *testing.T) {
 	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget.MaxToolCalls = number(1) }))
 	require.Equal(t, domain.ToolCallLimitReached, outcome(t, env).StopReason)
 	require.WithinDuration(t, begun.Add(time.Hour), env.Now(), time.Minute)
-	calls := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))[0].Step.ToolExecutions
+	calls := stepsIn(t, env, 0)[0].Step.ToolExecutions
 	require.Equal(t, []string{"seen", ""}, []string{calls[0].Value, calls[1].Value})
 	require.Equal(t, domain.CodeNotRun, calls[1].Error.Code)
 }

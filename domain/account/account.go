@@ -77,6 +77,9 @@ type Head struct {
 	Todo    []domain.TodoItem `json:"todo,omitempty"`
 	// State is the agent's, without messages and steps that have ended, where it was asked for.
 	State json.RawMessage `json:"state,omitempty"`
+	// Carry is what another workflow of the agent needs to go on from the execution, its messages aside, where it was asked for.
+	// Absent where the execution is in progress, and of a named agent, whose workflow stays open.
+	Carry *contract.Carry `json:"carry,omitempty"`
 }
 
 // BeginsNext reports whether messages that the newest execution has left unread begin the next one, as soon as that is recorded.
@@ -291,7 +294,9 @@ const (
 	Current Part = "current_step"
 	// HeadOf is no list: it comes last, so that it is of no earlier time than they are.
 	HeadOf Part = "head"
-	// State asks for the states of the agent and of its executions, Definition for its configuration.
+	// State asks for the states of the agent and of its executions, Definition for its configuration, Carry for what another
+	// workflow needs to go on from it.
 	State      Part = "state"
 	Definition Part = "definition"
+	Carry      Part = "carry"
 )

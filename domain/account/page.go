@@ -61,8 +61,8 @@ var order = []Part{"", Executions, Steps, Events, Messages, Current, HeadOf}
 // Check refuses a request that names no part of an account.
 func (r Request) Check() error {
 	for _, part := range r.Want {
-		if !slices.Contains(order[1:], part) && part != State && part != Definition {
-			return domain.Errorf(domain.Invalid, "want: %q is no part of an account; give some of %v", part, append(slices.Clone(order[1:]), State, Definition))
+		if known := append(slices.Clone(order[1:]), State, Definition, Carry); !slices.Contains(known, part) {
+			return domain.Errorf(domain.Invalid, "want: %q is no part of an account; give some of %v", part, known)
 		}
 	}
 	if r.Execution < Newest {

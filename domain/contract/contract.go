@@ -48,16 +48,8 @@ const (
 	// CheckOutput checks a text against a response format.
 	CheckOutput Activity[OutputRequest, OutputReply] = "agent.CheckOutput"
 
-	// QueryStatus answers what the execution is doing now.
-	QueryStatus Query[StatusRequest, StatusView] = "status"
-	// QueryState answers the agent's state, its messages by page.
-	QueryState Query[StateRequest, StateView] = "state"
-	// QuerySteps answers the steps of one execution, by page.
-	QuerySteps Query[StepsRequest, StepsPage] = "steps"
-	// QueryMessages answers the transcript that this run holds, by page, to activities too.
+	// QueryMessages answers the transcript that this run holds, by page, to activities.
 	QueryMessages Query[MessagesRequest, MessagesPage] = "messages"
-	// QueryEvents answers the events of one execution, by page.
-	QueryEvents Query[EventsRequest, EventsPage] = "events"
 
 	// SignalStop asks the execution in progress to stop.
 	SignalStop Signal[StopRequest] = "stop"

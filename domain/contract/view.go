@@ -1,15 +1,11 @@
 package contract
 
 import (
-	"encoding/json"
 	"everstep/domain"
 	"everstep/domain/enum"
 	"fmt"
 	"time"
 )
-
-// A StatusRequest asks for a StatusView.
-type StatusRequest struct{}
 
 // A StatusView says what an agent is doing now.
 type StatusView struct {
@@ -155,37 +151,6 @@ type HistoryView struct {
 	Unrecorded string `json:"unrecorded,omitzero"`
 }
 
-// A StateRequest asks for the state, with messages from an index on.
-type StateRequest struct {
-	From int `json:"from,omitzero"`
-	// Definition asks for the one that the next execution begins with.
-	Definition bool `json:"definition,omitzero"`
-}
-
-// A StateView is the agent's state in full form, its messages by page.
-type StateView struct {
-	State json.RawMessage `json:"state"`
-	// From and Next say which messages it holds, by section; Next is Length on the last page.
-	From   int `json:"from"`
-	Next   int `json:"next"`
-	Length int `json:"length"`
-	// Carry is what a workflow needs to go on from the ended execution, its messages aside.
-	Carry *Carry `json:"carry,omitempty"`
-	// Handed is of its conversation, where that was handed over, and Definition is there where it was asked for,
-	// or is another than the run's input has.
-	Handed     *Handed            `json:"handed,omitempty"`
-	Definition *domain.Definition `json:"definition,omitempty"`
-}
-
-// A StepsRequest asks for steps of one execution.
-type StepsRequest struct {
-	// Number names the execution; zero is the newest.
-	Number int `json:"execution_number,omitzero"`
-	// From is the first step wanted, counted from 1.
-	From int `json:"from,omitzero"`
-	LargePage
-}
-
 // A LargePage in a request asks for all of a run at once, where that is not too much. A page from 64 KiB
 // on is compressed then, as host.Dial makes clients read it; others ask without.
 type LargePage struct {
@@ -203,44 +168,6 @@ func (p LargePage) MaxBytes() int {
 	return domain.MaxPage
 }
 
-// A StepsPage holds the steps that this run knows of an execution.
-type StepsPage struct {
-	ExecutionID domain.ExecutionID `json:"execution_id,omitzero"`
-	Number      int                `json:"execution_number"`
-	// First is the number of the first step that this run holds; earlier ones are with earlier runs.
-	First int               `json:"first"`
-	Steps []domain.WireStep `json:"steps"`
-	// Next is the first step that did not fit on the page; zero on the last.
-	Next int `json:"next,omitzero"`
-	// Priced says that the model has a price: the steps' costs are known.
-	Priced bool `json:"priced,omitzero"`
-	// Origin is what the execution goes on from, where it does.
-	Origin *domain.Origin `json:"origin,omitempty"`
-	// EditsBefore are those of the transcript with which it began, where there were any.
-	EditsBefore domain.Edits `json:"edits_before,omitzero"`
-	// Outcome is set where the execution has ended.
-	Outcome *Outcome `json:"outcome,omitempty"`
-	// Signal is the one that ended it, where it did not complete.
-	Signal *domain.StopSignal `json:"signal,omitempty"`
-	// Answer is the current response's text, on the last page.
-	Answer string `json:"answer,omitzero"`
-	// SaidLast is there where the answer is empty: the newest text of any step.
-	SaidLast string        `json:"said_last,omitzero"`
-	Error    *domain.Error `json:"error,omitempty"`
-}
-
-// Kept are the page's steps as an execution keeps them.
-func (p StepsPage) Kept() ([]domain.StepExecution, error) {
-	steps := make([]domain.StepExecution, len(p.Steps))
-	for i, wire := range p.Steps {
-		var err error
-		if steps[i], err = wire.Kept(); err != nil {
-			return nil, err
-		}
-	}
-	return steps, nil
-}
-
 // A MessagesRequest asks for the transcript from an index on.
 type MessagesRequest struct {
 	From int `json:"from,omitzero"`
@@ -251,7 +178,6 @@ type MessagesRequest struct {
 	Resolved *domain.Digest `json:"resolved,omitempty"`
 	// Limit bounds the number of messages; zero is as many as fit.
 	Limit int `json:"limit,omitzero"`
-	LargePage
 }
 
 // A MessagesPage is a part of the transcript.
@@ -266,31 +192,6 @@ type MessagesPage struct {
 	Length   int       `json:"length"`
 	Segments []Segment `json:"segments,omitempty"`
 	Resolved *Resolved `json:"resolved,omitempty"`
-	// TakenBack are the messages, of the whole transcript, that rewinds have taken back.
-	TakenBack []domain.Span `json:"taken_back,omitempty"`
-	// Emptied is the index before which a clear has dropped all; zero: nothing.
-	Emptied int `json:"emptied,omitzero"`
-}
-
-// An EventsRequest asks for events of one execution.
-type EventsRequest struct {
-	// Number names the execution; zero is the newest.
-	Number int `json:"execution_number,omitzero"`
-	// After is the last sequence number that the asker has.
-	After int64 `json:"after,omitzero"`
-}
-
-// An EventsPage holds the events that this run knows of an execution.
-type EventsPage struct {
-	ExecutionID domain.ExecutionID `json:"execution_id,omitzero"`
-	Number      int                `json:"execution_number"`
-	// First is the number of the first event that this run holds; earlier ones are with earlier runs.
-	First  int64                  `json:"first"`
-	Events []domain.RecordedEvent `json:"events"`
-	// More means that the page was full.
-	More bool `json:"more,omitzero"`
-	// Ended means that the page has or follows the execution's last event.
-	Ended bool `json:"ended,omitzero"`
 }
 
 // A Segment is a range of the transcript that lives in storage: the messages

@@ -203,7 +203,7 @@ func (c Conversation) Page(request contract.MessagesRequest, size int) contract.
 	page := contract.MessagesPage{From: from, Before: before, Base: c.log.Base(), Length: c.log.Len(), Entries: []domain.Entry{}}
 	for _, e := range c.log.From(from) {
 		size += e.Size()
-		full := size > request.MaxBytes() || request.Limit > 0 && len(page.Entries) >= request.Limit
+		full := size > domain.MaxPage || request.Limit > 0 && len(page.Entries) >= request.Limit
 		if len(page.Entries) > 0 && full {
 			break
 		}

@@ -16,6 +16,7 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 )
 
@@ -101,9 +102,9 @@ func TestABusyWorkerIsAskedAgain(t *testing.T) {
 			f.query = func(context.Context, string, string, any) (any, error) {
 				asked++
 				time.Sleep(readTimeout / 2) // as a server does
-				return contract.StepsPage{ExecutionID: nth(1), Number: 1}, tc.says[asked-1]
+				return account.Page{}, tc.says[asked-1]
 			}
-			_, err := read(t.Context(), f.client(), nora, "run-1", contract.QuerySteps, contract.StepsRequest{})
+			_, err := read(t.Context(), f.client(), nora, "run-1", account.Query, account.Request{})
 			require.Equal(t, tc.asked, asked, name)
 			require.Equal(t, tc.fails, errors.Is(err, errNoWorker), "%s: %v", name, err)
 		})

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"math"
 	"slices"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 	"everstep/starter/client/internal/history"
 	"everstep/worker/host/startid"
@@ -155,7 +155,7 @@ func (c *Client) goOn(ctx context.Context, p position, o extension) (Extended, e
 	if p.byServer {
 		return Extended{}, errorf(Refused, nil, "execution %d of %s was ended by the server in the middle, so there is no end to go on from", p.number, id).next("`run` starts another agent")
 	}
-	in, view, err := c.leftBy(ctx, p)
+	in, left, err := c.leftBy(ctx, p)
 	if err != nil {
 		return Extended{}, err
 	}
@@ -173,7 +173,7 @@ func (c *Client) goOn(ctx context.Context, p position, o extension) (Extended, e
 			}
 		}
 	}
-	in, account, err := c.successor(ctx, p, in, view, o)
+	in, session, err := c.successor(ctx, p, in, left, o)
 	if err != nil {
 		return Extended{}, err
 	}
@@ -181,31 +181,32 @@ func (c *Client) goOn(ctx context.Context, p position, o extension) (Extended, e
 	if err != nil {
 		return Extended{}, err
 	}
-	return Extended{Execution: execution, Began: true, Budget: in.GoOn.Budget, account: account}, nil
+	return Extended{Execution: execution, Began: true, Budget: in.GoOn.Budget, account: session}, nil
 }
 
-// leftBy is with what the newest workflow of an agent without a name began, and what it has left.
-func (c *Client) leftBy(ctx context.Context, p position) (in contract.SessionInput, view contract.StateView, _ error) {
+// leftBy is with what the newest workflow of an agent without a name began, by the definition in force now, and what it has left.
+func (c *Client) leftBy(ctx context.Context, p position) (in contract.SessionInput, left account.Head, _ error) {
 	id := p.called()
 	if err := c.closedItself(ctx, p.newest()); err != nil {
-		return in, view, fail(ctx, id, "waiting for the end of "+id, err)
+		return in, left, fail(ctx, id, "waiting for the end of "+id, err)
 	}
-	runID := p.teller()
-	began, err := c.reader(p.agent).First(ctx, runID)
+	began, err := c.reader(p.agent).First(ctx, p.teller())
 	switch {
 	case err != nil:
-		return in, view, fail(ctx, id, "reading the history of "+id, err)
+		return in, left, fail(ctx, id, "reading the history of "+id, err)
 	case !began.Readable():
-		return in, view, errorf(Failed, nil, "reading the history of %s: what the workflow started with cannot be read", id)
+		return in, left, errorf(Failed, nil, "reading the history of %s: what the workflow started with cannot be read", id)
 	}
-	view, err = read(ctx, c, p.agent, runID, contract.QueryState, contract.StateRequest{From: math.MaxInt32})
+	all, err := c.accountOf(ctx, p.snapshot, account.Request{Want: []account.Part{account.HeadOf, account.Definition, account.Carry}})
 	if err != nil {
-		return in, view, fail(ctx, id, "reading the state of "+id, c.unanswered(p.snapshot, err))
+		return in, left, fail(ctx, id, "reading the account of "+id, err)
 	}
-	if in = began.Input; view.Definition != nil {
-		in.Definition = *view.Definition
+	if left = *all.Head; left.Carry == nil || left.Configuration.Definition == nil {
+		return in, left, errorf(Failed, nil, "the account of %s does not say what it has left; the worker may be of another version", id)
 	}
-	return in, view, nil
+	in = began.Input
+	in.Definition = *left.Configuration.Definition
+	return in, left, nil
 }
 
 // follow starts a workflow of an agent without a name that has ended. errOvertaken: somebody else did.
@@ -290,45 +291,45 @@ func (p position) repeated(reply contract.ExtendReply) Extended {
 
 // successor is the input of the workflow that goes on from a closed run, with its session's account.
 func (c *Client) successor(
-	ctx context.Context, p position, in contract.SessionInput, view contract.StateView, o extension,
-) (_ contract.SessionInput, account domain.SessionAccount, _ error) {
-	carry := *view.Carry
+	ctx context.Context, p position, in contract.SessionInput, left account.Head, o extension,
+) (_ contract.SessionInput, session domain.SessionAccount, _ error) {
+	carry := *left.Carry
 	state, err := domain.DecodeAgentState(carry.State)
 	if err != nil {
-		return in, account, errorf(Failed, err, "reading the state of %s: %s", p.called(), err)
+		return in, session, errorf(Failed, err, "reading the state of %s: %s", p.called(), err)
 	}
 	if state, err = o.rebudgeted(p, state); err != nil {
-		return in, account, err
+		return in, session, err
 	}
 	if o.session != nil {
 		if carry.State, err = state.EncodeFull(); err != nil {
-			return in, account, errorf(Failed, err, "the state of %s cannot be handed on: %s", p.called(), err)
+			return in, session, errorf(Failed, err, "the state of %s cannot be handed on: %s", p.called(), err)
 		}
 	}
-	account, _ = state.Session()
+	session, _ = state.Session()
 	budget, _ := state.Budget()
 	in = leaving(in)
 	in.GoOn = &contract.GoOn{Budget: budget.Extended(o.Budget, o.Lift), RunID: p.teller()}
-	bounds := account.Bounds()
+	bounds := session.Bounds()
 	bounds.Own, bounds.Spent = in.GoOn.Budget, carry.Prior
 	if r := carry.Resolved; bounds.Totals().MaxCostNanoUSD != nil && r != nil && r.Price == nil {
-		return in, account, errorf(Invalid, nil, "max_cost: nobody knows what %s costs; extend another limit", state.LLMConfig())
+		return in, session, errorf(Invalid, nil, "max_cost: nobody knows what %s costs; extend another limit", state.LLMConfig())
 	}
 	if use, reached := bounds.Reached(time.Now()); reached {
-		return in, account, exhausted(p.called(), use)
+		return in, session, exhausted(p.called(), use)
 	}
 	if in.Attributes, err = c.registered(ctx); err != nil {
-		return in, account, fail(ctx, p.called(), "starting "+p.called(), err)
+		return in, session, fail(ctx, p.called(), "starting "+p.called(), err)
 	}
 	carry.Extended = []contract.AnsweredUpdate[contract.ExtendReply]{{
 		ID: o.RequestID, Reply: contract.ExtendReply{Number: p.number + 1, Began: true, Budget: in.GoOn.Budget},
 	}}
 	in.Carry = &carry
-	in.GoOn.Copy, err = c.loadEntries(ctx, p, &in, view.Length)
+	in.GoOn.Copy, err = c.loadEntries(ctx, p, &in, left.Position.Length)
 	if storage := carry.Resolved != nil && carry.Resolved.Storage; err == nil && in.GoOn.Copy != nil && !storage {
 		err = errorf(Refused, nil, "%s: its conversation takes more than the %d bytes that can be handed on without storage; configure storage on the workers of the next agent", p.called(), domain.MaxCarriedMessages)
 	}
-	return in, account, err
+	return in, session, err
 }
 
 // leaving is the input of an agent's next workflow: that of the one before without what was said to that one alone. What the

@@ -140,17 +140,23 @@ func lonelyState(t *testing.T, n int) domain.AgentState {
 	return s
 }
 
+// leaving3 is the head of an agent that has ended after three messages.
+func leaving3(state json.RawMessage, storage bool) *account.Head {
+	return &account.Head{
+		Position:      account.Position{Length: 3},
+		Carry:         &contract.Carry{State: state, Resolved: &contract.Resolved{Storage: storage}},
+		Configuration: account.Configuration{Definition: new(scriptedAgent())},
+	}
+}
+
 // answersOf is a worker that knows lonely's state after n executions, and three
 // messages of a size.
 func answersOf(t *testing.T, n, size int, storage bool) func(context.Context, string, string, any) (any, error) {
 	t.Helper()
 	state, err := json.Marshal(lonelyState(t, n))
 	require.NoError(t, err)
-	return func(_ context.Context, _, query string, in any) (any, error) {
-		if query == string(contract.QueryState) {
-			return contract.StateView{State: state, Length: 3, Carry: &contract.Carry{State: state, Resolved: &contract.Resolved{Storage: storage}}}, nil
-		}
-		page := account.Page{Account: account.Account{Head: &account.Head{}}}
+	return func(_ context.Context, _, _ string, in any) (any, error) {
+		page := account.Page{Account: account.Account{Head: leaving3(state, storage)}}
 		for n := in.(account.Request).From.Item; n < 3; n++ {
 			page.Messages = append(page.Messages, domain.Entry{Index: n, Message: domain.UserMessage(string(make([]byte, size)))})
 		}
@@ -234,9 +240,8 @@ func TestGoingOnNeedsSomethingLeft(t *testing.T) {
 			answer := answersOf(t, 1, 10, false)
 			f.query = func(ctx context.Context, run, query string, in any) (any, error) {
 				out, err := answer(ctx, run, query, in)
-				if view, ok := out.(contract.StateView); ok {
-					view.Carry.Prior, view.Carry.Resolved.Price = c.used, &domain.Price{Input: 1}
-				}
+				carry := out.(account.Page).Head.Carry
+				carry.Prior, carry.Resolved.Price = c.used, &domain.Price{Input: 1}
 				return out, err
 			}
 			started := false

@@ -74,11 +74,11 @@ func (c *Client) resolveAt(ctx context.Context, p position, o ResolveOptions) (r
 // settleEnded settles a call after the end, by a workflow that goes on from what was left and does nothing else: so the
 // settlement is as durable as all else, and no end of an execution is another than it was.
 func (c *Client) settleEnded(ctx context.Context, p position, call string, request contract.ResolveRequest) (reply contract.ResolveReply, _ error) {
-	in, view, err := c.leftBy(ctx, p)
+	in, left, err := c.leftBy(ctx, p)
 	if err != nil {
 		return reply, err
 	}
-	state, err := domain.DecodeAgentState(view.State)
+	state, err := domain.DecodeAgentState(left.Carry.State)
 	if err != nil {
 		return reply, errorf(Failed, err, "reading the state of %s: %s", p.called(), err)
 	}
@@ -94,14 +94,14 @@ func (c *Client) settleEnded(ctx context.Context, p position, call string, reque
 	}
 	extended := in.Carry
 	if in = leaving(in); extended != nil {
-		view.Carry.Extended = extended.Extended // who repeats an extension is still answered
+		left.Carry.Extended = extended.Extended // who repeats an extension is still answered
 	}
-	in.Carry = view.Carry
+	in.Carry = left.Carry
 	in.Settle = &contract.Settling{EndedRun: contract.EndedRun{RunID: p.runID(), FirstRunID: p.firstRunID()}, Request: request}
 	if in.Attributes, err = c.registered(ctx); err != nil {
 		return reply, err
 	}
-	if in.Settle.Copy, err = c.loadEntries(ctx, p, &in, view.Length); err != nil {
+	if in.Settle.Copy, err = c.loadEntries(ctx, p, &in, left.Position.Length); err != nil {
 		return reply, err
 	}
 	begun, err := c.follow(ctx, p, in, p.number)

@@ -55,10 +55,9 @@ func TestSettlingAfterTheEnd(t *testing.T) {
 			require.NoError(t, err)
 			messages := answersOf(t, 1, 10, false)
 			f.query = func(ctx context.Context, runID, query string, in any) (any, error) {
-				if query == string(contract.QueryState) {
-					return contract.StateView{State: state, Length: 3, Carry: &contract.Carry{State: state}}, nil
-				}
-				return messages(ctx, runID, query, in)
+				out, err := messages(ctx, runID, query, in)
+				out.(account.Page).Head.Carry.State = state
+				return out, err
 			}
 			var in contract.SessionInput
 			var options sdk.StartWorkflowOptions
@@ -97,11 +96,8 @@ func TestASettlementThatNobodyTakes(t *testing.T) {
 	f := newFake(lonelyRun(t, settledRun, 1, nil))
 	state, err := json.Marshal(lonelyState(t, 1).WithUnknownCall(unsettledCall(), at(2).AsTime()))
 	require.NoError(t, err)
-	f.query = func(_ context.Context, _, query string, _ any) (any, error) {
-		if query == string(account.Query) {
-			return account.Page{Account: account.Account{Head: &account.Head{}}}, nil
-		}
-		return contract.StateView{State: state, Carry: &contract.Carry{State: state}}, nil
+	f.query = func(context.Context, string, string, any) (any, error) {
+		return account.Page{Account: account.Account{Head: leaving3(state, false)}}, nil
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	f.start = func(sdk.StartWorkflowOptions, contract.SessionInput) error {

@@ -16,6 +16,7 @@ import (
 
 	"everstep/activities/tool"
 	"everstep/domain"
+	agentaccount "everstep/domain/account"
 	"everstep/domain/contract"
 	"everstep/starter/client"
 	"everstep/worker/host"
@@ -119,11 +120,7 @@ func (s *stack) requireRetold(t *testing.T, id string, runs int) {
 	byIndex := map[int]domain.Entry{}
 	for run := ""; ; {
 		info, previous := s.runInfo(t, "agent/"+id, run)
-		answer, err := s.temporal.QueryWorkflow(ctx, "agent/"+id, info.GetExecution().GetRunId(), string(contract.QueryMessages), contract.MessagesRequest{})
-		require.NoError(t, err)
-		var page contract.MessagesPage
-		require.NoError(t, answer.Get(&page))
-		for _, entry := range page.Entries {
+		for _, entry := range s.workersAccount(t, "agent/"+id, info.GetExecution().GetRunId(), agentaccount.Messages).Messages {
 			byIndex[entry.Index] = entry
 		}
 		if run = previous; run == "" {

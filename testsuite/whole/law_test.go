@@ -4,15 +4,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	historypb "go.temporal.io/api/history/v1"
-	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
+	agentaccount "everstep/domain/account"
 	"everstep/domain/contract"
 	"everstep/domain/progress"
 	agents "everstep/starter/client"
 	"everstep/worker/host/codec"
-	"everstep/workflows/replay"
 )
 
 // TestHistoriesTellOneStory replays a fresh history of each kind, asks the workflow for what it has kept, and holds what
@@ -41,29 +39,37 @@ func TestHistoriesTellOneStory(t *testing.T) {
 				told[agent.Execution.Number] = agent
 			}
 			require.Empty(t, agent.Unread)
-			requireHeld(t, history, took)
+			all, held, _, err := replayedAccount(t, history.GetEvents(), wholePage...)
+			require.NoError(t, err)
+			requireHeld(t, held, took)
+			kept, err := all.KeptSteps()
+			require.NoError(t, err)
 			audited := 0
-			for number := 1; number <= agent.Execution.Number; number++ {
-				page := replayedAnswer(t, history, contract.QuerySteps, contract.StepsRequest{Number: number})
-				if _, here := told[number]; !here || number <= over || page.Outcome == nil { // of an earlier run, or under way
+			for _, execution := range all.Executions {
+				number := execution.Number
+				if _, here := told[number]; !here || number <= over || execution.Ended == nil { // of an earlier run, or under way
 					continue
 				}
 				audited++
 				at := told[number].Execution
-				require.Equal(t, page.ExecutionID, at.ID)
-				require.Equal(t, page.Outcome, at.Outcome, "the outcome")
-				kept, err := page.Kept()
-				require.NoError(t, err)
-				steps := sinceRun(kept, at)
+				require.Equal(t, execution.ExecutionID, at.ID)
+				require.Equal(t, &execution.Outcome, at.Outcome, "the outcome")
+				var own []domain.StepExecution
+				for i, step := range all.Steps {
+					if step.Execution == number {
+						own = append(own, kept[i])
+					}
+				}
+				steps := sinceRun(own, at)
 				if tells, _ := at.Steps(false); len(told[number].Hooks) == 0 {
 					for i, step := range steps {
 						require.Equal(t, step.Step.Effects(), tells[i].Effects(), "what step %d has done", step.Step.Number)
 					}
 				}
-				require.Equal(t, stopsOf(t, history, number), at.Stops)
+				require.Equal(t, stopsOf(t, *all.Head, number), at.Stops)
 				for _, signal := range at.Signals() {
-					if page.Signal != nil && signal.Reason == page.Signal.Reason {
-						require.Equal(t, *page.Signal, signal)
+					if ended := execution.Ended.Signal; ended != nil && signal.Reason == ended.Reason {
+						require.Equal(t, *ended, signal)
 					}
 				}
 			}
@@ -86,39 +92,22 @@ func sinceRun(steps []domain.StepExecution, at progress.Execution) []domain.Step
 	return steps
 }
 
-// replayedAnswer replays a history, and asks the workflow as it was then.
-func replayedAnswer[In, Out any](t *testing.T, history *historypb.History, query contract.Query[In, Out], in In) (out Out) {
-	t.Helper()
-	started := history.GetEvents()[0].GetWorkflowExecutionStartedEventAttributes()
-	execution := workflow.Execution{ID: started.GetWorkflowId(), RunID: started.GetOriginalExecutionRunId()}
-	_, err := replay.Ask(t.Context(), history.GetEvents(), execution, replay.Options{DataConverter: codec.New().DataConverter()}, func(q *replay.Queries) (err error) {
-		out, err = replay.Query(q, query, in)
-		return err
-	})
-	require.NoError(t, err)
-	return out
-}
-
 // requireHeld: what a run holds is known from what it began with, so that nobody has to ask for that.
-func requireHeld(t *testing.T, history *historypb.History, took progress.Takeover) {
+func requireHeld(t *testing.T, held agentaccount.Held, took progress.Takeover) {
 	t.Helper()
-	messages := replayedAnswer(t, history, contract.QueryMessages, contract.MessagesRequest{})
-	require.Equal(t, messages.Base, took.FirstMessage)
-	steps := replayedAnswer(t, history, contract.QuerySteps, contract.StepsRequest{Number: took.Number})
-	if len(steps.Steps) > 0 {
-		require.Equal(t, steps.First, took.FirstStep)
-	}
-	events := replayedAnswer(t, history, contract.QueryEvents, contract.EventsRequest{Number: took.Number})
-	if len(events.Events) > 0 {
-		require.EqualValues(t, events.First, took.FirstEvent)
+	require.Equal(t, held.Messages, took.FirstMessage)
+	for _, e := range held.Executions {
+		if e.Number == took.Number && !e.EndedBefore {
+			require.Equal(t, e.Step, took.FirstStep)
+			require.EqualValues(t, e.Event, took.FirstEvent)
+		}
 	}
 }
 
 // stopsOf are the requests to stop of the newest execution.
-func stopsOf(t *testing.T, history *historypb.History, number int) []domain.StopSignal {
+func stopsOf(t *testing.T, head agentaccount.Head, number int) []domain.StopSignal {
 	t.Helper()
-	view := replayedAnswer(t, history, contract.QueryState, contract.StateRequest{})
-	state, err := domain.DecodeAgentState(view.State)
+	state, err := domain.DecodeAgentState(head.State)
 	require.NoError(t, err)
 	if state.ExecutionCount() != number {
 		return nil

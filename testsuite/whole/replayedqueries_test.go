@@ -12,6 +12,7 @@ import (
 
 	"everstep/activities/tool"
 	"everstep/domain"
+	agentaccount "everstep/domain/account"
 	"everstep/domain/contract"
 	agents "everstep/starter/client"
 	"everstep/worker/host"
@@ -19,49 +20,36 @@ import (
 	"everstep/workflows/replay"
 )
 
-// queryAnswers are what an agent's queries answer.
-type queryAnswers struct {
-	Status   contract.StatusView
-	Steps    contract.StepsPage
-	Messages contract.MessagesPage
-	Events   contract.EventsPage
-}
+// wholePage is all that a run tells.
+var wholePage = append([]agentaccount.Part{agentaccount.HeadOf}, allParts...)
 
-// replayedAnswers asks a workflow that was replayed along these events.
-func replayedAnswers(t *testing.T, events []*historypb.HistoryEvent) (a queryAnswers, asked int, err error) {
+// replayedAccount asks a workflow that was replayed along these events for its account, and what of it the run holds.
+func replayedAccount(t *testing.T, events []*historypb.HistoryEvent, want ...agentaccount.Part) (all agentaccount.Account, held agentaccount.Held, asked int, err error) {
 	t.Helper()
 	started := events[0].GetWorkflowExecutionStartedEventAttributes()
 	execution := workflow.Execution{ID: started.GetWorkflowId(), RunID: started.GetOriginalExecutionRunId()}
 	_, err = replay.Ask(t.Context(), events, execution, replay.Options{DataConverter: codec.New().DataConverter()}, func(q *replay.Queries) (err error) {
 		asked++
-		if a.Status, err = replay.Query(q, contract.QueryStatus, contract.StatusRequest{}); err != nil {
-			return err
-		}
-		if a.Steps, err = replay.Query(q, contract.QuerySteps, contract.StepsRequest{}); err != nil {
-			return err
-		}
-		if a.Messages, err = replay.Query(q, contract.QueryMessages, contract.MessagesRequest{}); err != nil {
-			return err
-		}
-		a.Events, err = replay.Query(q, contract.QueryEvents, contract.EventsRequest{})
+		all, held, err = agentaccount.ReadRun(agentaccount.Request{Want: want}, func(request agentaccount.Request) (agentaccount.Page, error) {
+			return replay.Query(q, agentaccount.Query, request)
+		})
 		return err
 	})
-	a.Status.History.Events = 0 // it counts a task that only the replay has
-	return a, asked, err
+	return all, held, asked, err
 }
 
-// workersAnswers asks the worker that is up.
-func (s *stack) workersAnswers(t *testing.T, begun agents.Execution) (a queryAnswers) {
+// workersAccount asks the worker that is up.
+func (s *stack) workersAccount(t *testing.T, workflowID, runID string, want ...agentaccount.Part) agentaccount.Account {
 	t.Helper()
-	for query, into := range map[string]any{
-		string(contract.QueryStatus): &a.Status, string(contract.QuerySteps): &a.Steps, string(contract.QueryMessages): &a.Messages, string(contract.QueryEvents): &a.Events,
-	} {
-		value, err := s.temporal.QueryWorkflow(within(t), begun.WorkflowID, begun.RunID, query, map[string]any{})
-		require.NoError(t, err)
-		require.NoError(t, value.Get(into))
-	}
-	a.Status.History.Events = 0
-	return a
+	all, _, err := agentaccount.ReadRun(agentaccount.Request{Want: want}, func(request agentaccount.Request) (page agentaccount.Page, err error) {
+		value, err := s.temporal.QueryWorkflow(within(t), workflowID, runID, string(agentaccount.Query), request)
+		if err == nil {
+			err = value.Get(&page)
+		}
+		return page, err
+	})
+	require.NoError(t, err)
+	return all
 }
 
 func asJSON(t *testing.T, value any) string {
@@ -79,12 +67,12 @@ func TestReplayAnswersAsTheWorkerDoes(t *testing.T) {
 	same := func(begun agents.Execution) {
 		t.Helper()
 		var events []*historypb.HistoryEvent
-		before, after := "", asJSON(t, s.workersAnswers(t, begun))
+		before, after := "", asJSON(t, s.workersAccount(t, begun.WorkflowID, begun.RunID, wholePage...))
 		for before != after { // it goes on meanwhile
 			before, events = after, s.historyNow(t, begun.WorkflowID, begun.RunID).Events
-			after = asJSON(t, s.workersAnswers(t, begun))
+			after = asJSON(t, s.workersAccount(t, begun.WorkflowID, begun.RunID, wholePage...))
 		}
-		replayed, asked, err := replayedAnswers(t, events)
+		replayed, _, asked, err := replayedAccount(t, events, wholePage...)
 		require.NoError(t, err)
 		require.Equal(t, 1, asked)
 		require.JSONEq(t, after, asJSON(t, replayed))
@@ -121,7 +109,7 @@ func TestReplayedQueriesOfCutHistories(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			end, _, err := replayedAnswers(t, events)
+			end, _, _, err := replayedAccount(t, events, wholePage...)
 			require.NoError(t, err)
 			task, of := 0, 0 // of which task the answer before was
 			var before string
@@ -129,7 +117,7 @@ func TestReplayedQueriesOfCutHistories(t *testing.T) {
 				if event.EventType == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
 					task = i + 1
 				}
-				a, asked, err := replayedAnswers(t, events[:i+1])
+				a, held, asked, err := replayedAccount(t, events[:i+1], wholePage...)
 				if task > 0 && i+1 < len(events) && byTask(events[i+1]) { // the server writes a task and what it does at once
 					require.ErrorIs(t, err, replay.ErrDiffers)
 					continue
@@ -143,15 +131,19 @@ func TestReplayedQueriesOfCutHistories(t *testing.T) {
 					require.Equal(t, before, asJSON(t, a))
 				}
 				of, before = task, asJSON(t, a)
-				require.Equal(t, end.Events.Events[:len(a.Events.Events)], a.Events.Events)
-				require.Equal(t, end.Messages.Entries[:len(a.Messages.Entries)], a.Messages.Entries)
-				completed := a.Steps.First - 1
-				for _, e := range a.Events.Events {
-					if domain.EventTypeOf(e.Event) == domain.EventStepCompleted {
+				require.Equal(t, end.Events[:len(a.Events)], a.Events)
+				require.Equal(t, end.Messages[:len(a.Messages)], a.Messages)
+				if a.Head.Newest == nil {
+					require.Empty(t, a.Executions)
+					continue
+				}
+				completed := held.Executions[len(held.Executions)-1].Step - 1
+				for _, e := range a.Events {
+					if e.Head().ExecutionID == a.Head.Newest.ExecutionID && domain.EventTypeOf(e.Event) == domain.EventStepCompleted {
 						completed++
 					}
 				}
-				require.Equal(t, completed, a.Status.StepCount)
+				require.Equal(t, completed, a.Head.Newest.Steps)
 			}
 		})
 	}

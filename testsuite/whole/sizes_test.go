@@ -12,7 +12,7 @@ import (
 
 	"everstep/activities/tool"
 	"everstep/domain"
-	"everstep/domain/contract"
+	agentaccount "everstep/domain/account"
 	"everstep/domain/hook"
 	"everstep/starter/client"
 	"everstep/worker/host"
@@ -45,11 +45,9 @@ func TestAStepOfManyMegabytes(t *testing.T) {
 	require.Len(t, messages, calls+3)
 	require.Greater(t, len(messages[9].Message.ToolResult.Content), 60<<10, "the transcript has all of it")
 	for _, run := range []string{begun.RunID, ""} {
-		value, err := s.temporal.QueryWorkflow(within(t), begun.WorkflowID, run, string(contract.QueryState), contract.StateRequest{})
-		require.NoError(t, err)
-		var view contract.StateView
-		require.NoError(t, value.Get(&view))
-		state, err := domain.DecodeAgentState(view.State)
+		told := s.workersAccount(t, begun.WorkflowID, run, agentaccount.HeadOf, agentaccount.State, agentaccount.Steps)
+		require.NotEmpty(t, told.Steps)
+		state, err := domain.DecodeAgentState(told.Head.State)
 		require.NoError(t, err)
 		require.Positive(t, state.StepCount())
 	}

@@ -19,6 +19,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 	"everstep/worker/host/codec"
 )
@@ -151,18 +152,18 @@ func TestLargePagesAreCompressed(t *testing.T) {
 	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: 2 * time.Minute, Interceptors: []interceptor.WorkerInterceptor{&plain{}}})
 	env.SetTestTimeout(2 * time.Minute)
 	env.RegisterWorkflowWithOptions(func(ctx workflow.Context) error {
-		return workflow.SetQueryHandler(ctx, "ask", func(contract.StepsRequest) (contract.StepsPage, error) {
-			return contract.StepsPage{Answer: string(noise)}, nil
+		return workflow.SetQueryHandler(ctx, "ask", func(account.Request) (string, error) {
+			return string(noise), nil
 		})
 	}, workflow.RegisterOptions{Name: "answering"})
 	env.ExecuteWorkflow("answering")
 	require.NoError(t, env.GetWorkflowError())
-	var page contract.StepsPage
-	value, err := env.QueryWorkflow("ask", contract.StepsRequest{})
+	var answer string
+	value, err := env.QueryWorkflow("ask", account.Request{})
 	require.NoError(t, err)
-	require.NoError(t, value.Get(&page))
-	require.Equal(t, string(noise), page.Answer)
-	value, err = env.QueryWorkflow("ask", contract.StepsRequest{LargePage: contract.LargePage{Large: true}})
+	require.NoError(t, value.Get(&answer))
+	require.Equal(t, string(noise), answer)
+	value, err = env.QueryWorkflow("ask", account.Request{LargePage: contract.LargePage{Large: true}})
 	require.NoError(t, err)
 	var compressed converter.RawValue
 	require.NoError(t, value.Get(&compressed))

@@ -22,6 +22,7 @@ import (
 	"pgregory.net/rapid"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 	"everstep/workflows/replay"
 )
@@ -84,7 +85,10 @@ func status(t require.TestingT, events []*historypb.HistoryEvent, options replay
 	asked := 0
 	waiting, err = replay.Ask(context.Background(), events, notes, options, func(q *replay.Queries) (err error) {
 		asked++
-		view, err = replay.Query(q, contract.QueryStatus, contract.StatusRequest{})
+		page, err := replay.Query(q, account.Query, account.Request{Want: []account.Part{account.HeadOf}})
+		if err == nil {
+			view = page.Head.Status()
+		}
 		return err
 	})
 	require.LessOrEqual(t, asked, 1)
