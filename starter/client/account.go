@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -129,18 +128,27 @@ func (c *Client) adding(ctx context.Context, s snapshot, server *account.Server)
 
 // failingTask reads the failure of the newest workflow task, which no worker has completed yet.
 func (c *Client) failingTask(ctx context.Context, s snapshot) (*account.FailingTask, error) {
-	task, scan := s.GetPendingWorkflowTask(), newestScan{}
+	task := s.GetPendingWorkflowTask()
+	failing := &account.FailingTask{Attempt: int(task.GetAttempt()), Since: task.GetOriginalScheduledTime().AsTime()}
 	for recorded, err := range c.reader(s.agent).Backwards(ctx, s.runID()) {
 		if err != nil {
 			return nil, err
 		}
-		if scan.take(recorded.Fact); scan.passed || scan.troubled != "" {
-			break
+		switch f := recorded.Fact.(type) {
+		case progress.TaskDone:
+			return failing, nil
+		case progress.TaskFailed:
+			if failing.Failure == "" {
+				failing.Failure, failing.Worker = f.Why, f.Worker
+			}
+		case progress.TaskBegan: // the failed task's, as the newest comes first
+			if failing.Failure != "" && f.Build != "" {
+				failing.Build = f.Build
+				return failing, nil
+			}
 		}
 	}
-	return &account.FailingTask{
-		Attempt: int(task.GetAttempt()), Since: task.GetOriginalScheduledTime().AsTime(), Worker: scan.failing, Build: scan.troubled, Failure: scan.trouble,
-	}, nil
+	return failing, nil
 }
 
 // resetOf reads from where a run was reset last; nil: its history does not say so.
@@ -348,36 +356,42 @@ func (c *Client) checkNewest(a account.Account) error {
 		next("`explain %s --execution %d` tells of that one, and `history %s` of all that are recorded", called, newest.Number, called)
 }
 
-// fromParts is what runs have recorded of the steps of executions before they continued as new, where nothing else holds them.
+// fromParts is what runs have recorded of the steps and events of executions before they continued as new, where nothing else
+// holds them.
 func (c *Client) fromParts(ctx context.Context, agent domain.AgentID, wanted account.Request, held account.Held) (all account.Account, err error) {
 	store, ok := c.cfg.Records.(PartRecords)
-	if !ok || !wanted.Wants(account.Steps) {
+	if !ok || !wanted.Wants(account.Steps) && !wanted.Wants(account.Events) {
 		return all, nil
 	}
 	for _, e := range held.Executions {
-		if e.Step <= 1 || wanted.Execution > 0 && e.Number != wanted.Execution {
+		if e.Step <= 1 && e.Event <= 1 || wanted.Execution > 0 && e.Number != wanted.Execution {
 			continue
 		}
 		parts, err := store.Parts(ctx, record.Ref{AgentID: agent, ExecutionID: e.ID, Number: e.Number})
 		if err != nil {
 			return all, fail(ctx, agent.String(), "reading the records of "+agent.String(), err)
 		}
-		for _, step := range stepsOfParts(parts) {
-			all.Steps = append(all.Steps, account.Step{Execution: e.Number, WireStep: step.Wire()})
+		one := account.Account{}
+		for _, part := range parts {
+			for _, step := range part.Steps {
+				one.Steps = append(one.Steps, account.Step{Execution: e.Number, WireStep: step.Wire()})
+			}
+			one.Events = append(one.Events, part.Events...)
+		}
+		if wanted.Wants(account.Steps) {
+			all.Steps = append(all.Steps, eachInOrder(one.Steps, func(s account.Step) int { return s.Number })...)
+		}
+		if wanted.Wants(account.Events) {
+			all.Events = append(all.Events, eachInOrder(one.Events, func(e domain.RecordedEvent) int { return int(e.Head().Sequence) })...)
 		}
 	}
 	return all, nil
 }
 
-// stepsOfParts are in their order, each once.
-func stepsOfParts(parts []record.Part) []domain.StepExecution {
-	byNumber := map[int]domain.StepExecution{}
-	for _, part := range parts {
-		for _, step := range part.Steps {
-			byNumber[step.Step.Number] = step
-		}
-	}
-	return slices.SortedFunc(maps.Values(byNumber), func(a, b domain.StepExecution) int { return cmp.Compare(a.Step.Number, b.Step.Number) })
+// eachInOrder are the items of a list in the order of their numbers, each once.
+func eachInOrder[T any](list []T, number func(T) int) []T {
+	slices.SortStableFunc(list, func(a, b T) int { return cmp.Compare(number(a), number(b)) })
+	return slices.CompactFunc(list, func(a, b T) bool { return number(a) == number(b) })
 }
 
 // before is the run that holds what comes before another, if there is one.

@@ -3,9 +3,11 @@ package client
 import (
 	"context"
 	"errors"
+	"strconv"
 
 	"everstep/activities/record"
 	"everstep/domain"
+	"everstep/domain/account"
 )
 
 // An Export is what was taken of an agent.
@@ -59,8 +61,7 @@ func (c *Client) Export(ctx context.Context, id string, number int) (x Export, _
 			take(r)
 			continue
 		}
-		a, _ := agentOf(id) // it was listed
-		r, err := c.Histories(id).Get(ctx, record.Ref{AgentID: a.id, ExecutionID: past.ExecutionID, Number: past.Number})
+		r, err := c.recordOf(ctx, id, past)
 		if before, ok := byID[past.ExecutionID]; err != nil && ok {
 			r, err = before, nil
 		}
@@ -90,6 +91,29 @@ func (c *Client) Export(ctx context.Context, id string, number int) (x Export, _
 		return x, gone("%s", x.Gone[0])
 	}
 	return x, errorf(NotFound, nil, "%s has had no execution that could be exported", id)
+}
+
+// recordOf is the record of an execution that has ended, by the agent's account. It says what nobody has of it any more. Where the
+// server itself has ended it there is none.
+func (c *Client) recordOf(ctx context.Context, id string, past Past) (none record.Record, _ error) {
+	want := []account.Part{account.Executions, account.Steps, account.Events, account.Messages, account.State}
+	s, all, err := c.accountWith(ctx, id, account.Request{Want: want, Execution: past.Number})
+	if err != nil {
+		return none, err
+	}
+	if len(all.Executions) != 1 || all.Executions[0].ExecutionID != past.ExecutionID || all.Executions[0].State == nil {
+		return none, record.ErrNone
+	}
+	if run := all.Executions[0].RunID; run != all.Head.Run.ID { // an agent without a name has other first runs
+		ended, err := c.described(ctx, s.agent, run)
+		if err != nil {
+			return none, fail(ctx, id, "reading execution "+strconv.Itoa(past.Number)+" of "+id, goneIfDeleted(err, "run %s of %s has been deleted", run, id))
+		}
+		head := *all.Head
+		head.Run = account.Run{WorkflowID: s.workflowID(), ID: run, First: ended.firstRunID()}
+		all.Head = &head
+	}
+	return record.Of(all)
 }
 
 // exportPosition puts where a session was moved to since its newest execution behind that.

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"cmp"
 	"context"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -21,11 +20,6 @@ type position struct {
 	ended *contract.Outcome
 	// byServer means that the server ended it, and not the workflow.
 	byServer bool
-	// left means that the agent has gone on in another workflow since.
-	left bool
-	// trouble is why no worker can carry the workflow on, where the newest
-	// workflow task failed, and troubled the build of that worker, failing its name.
-	trouble, troubled, failing string
 	// step is the one in progress by the history, where it is; completed are
 	// the steps before it. It is known where the history had to be read.
 	step int
@@ -147,7 +141,7 @@ func (c *Client) positionWith(ctx context.Context, s snapshot, along func(progre
 			break
 		}
 	}
-	p := position{snapshot: s, trouble: scan.trouble, troubled: scan.troubled, failing: scan.failing}
+	p := position{snapshot: s}
 	if scan.outcome != nil { // it ended after the description
 		p.outcome = scan.outcome
 	}
@@ -175,25 +169,11 @@ type newestScan struct {
 	// between says that the transcript was to be stored since the newest step, which is done
 	// when that is over.
 	between bool
-	// trouble is why the newest workflow task failed; empty where one has gone
-	// well since, which passed tells. troubled is the build of the worker that failed, failing its name.
-	trouble, troubled, failing string
-	passed                     bool
 }
 
 // take reports whether the fact settles the matter.
 func (n *newestScan) take(fact progress.Fact) bool {
 	switch f := fact.(type) {
-	case progress.TaskDone:
-		n.passed = true
-	case progress.TaskFailed:
-		if !n.passed && n.trouble == "" {
-			n.trouble, n.failing = f.Why, f.Worker
-		}
-	case progress.TaskBegan: // the failed task's, as the newest comes first
-		if n.trouble != "" {
-			n.troubled = cmp.Or(n.troubled, f.Build)
-		}
 	case progress.Ended, progress.RunEnded:
 		outcome, ok := progress.OutcomeOf(fact)
 		if ok && outcome.Number > n.ended {
@@ -261,6 +241,5 @@ func (c *Client) earlier(ctx context.Context, p position, number int) (position,
 	if p.number != number {
 		return p, a.vanished(number)
 	}
-	p.left = true
 	return p, nil
 }

@@ -47,11 +47,8 @@ func (c *Client) orRecorded(ctx context.Context, id string, number int, live Res
 	if err != nil {
 		return live, unreadable("state", id, err)
 	}
-	r := Result{
-		Execution: a.begun(x.Number, x.ExecutionID, x.RunID), Outcome: x.Outcome, Answer: x.Ended.Answer, SaidLast: x.Ended.SaidLast,
-		Error: x.Ended.Error, Signal: x.Ended.Signal, Source: contract.FromRecords, ImportedAt: x.Imported,
-	}
-	return r.withOutput(state.ResponseFormat()), nil
+	r := Result{Execution: a.begun(x.Number, x.ExecutionID, x.RunID), Outcome: x.Outcome, Source: contract.FromRecords, ImportedAt: x.Imported}
+	return r.withEnd(*x.Ended).withOutput(state.ResponseFormat()), nil
 }
 
 func (c *Client) liveResult(ctx context.Context, id string, number int) (Result, error) {
@@ -70,25 +67,20 @@ func (c *Client) liveResult(ctx context.Context, id string, number int) (Result,
 func (c *Client) result(ctx context.Context, t target) (Result, error) {
 	r := Result{Execution: t.execution(t.outcome.Number), Outcome: *t.outcome, Source: contract.FromWorkflow}
 	r.Outcome.End = nil
-	var untold error
 	if _, byServer := history.ServerEnd(t.info().GetStatus()); !byServer {
-		end := c.recorded(ctx, t)
-		if end == nil {
-			end, r.Source, untold = c.told(ctx, t)
-		}
-		if end != nil {
-			r.Answer, r.SaidLast, r.Error, r.Signal = end.Answer, end.SaidLast, end.Error, end.Signal
-			return c.formatted(ctx, t.agent, r), nil
+		if end := c.recorded(ctx, t); end != nil {
+			return c.formatted(ctx, t.agent, r.withEnd(*end)), nil
 		}
 	}
-	if untold == nil {
-		e, err := c.explained(ctx, t.called(), t.outcome.Number)
-		if err == nil {
+	s, a, err := c.accountWith(ctx, t.called(), account.Request{Want: []account.Part{account.Executions, account.State}, Execution: t.asked})
+	if err == nil {
+		var e explanation
+		if e, err = newExplanation(s, a, t.asked); err == nil && e.asked.Ended != nil {
 			return c.formatted(ctx, t.agent, r.explained(e)), nil
 		}
-		if lostToServer(err) {
-			return Result{}, err
-		}
+	}
+	if lostToServer(err) {
+		return Result{}, err
 	}
 	if err := c.lastAnswer(ctx, t, t.want(), &r); err != nil {
 		return Result{}, fail(ctx, t.called(), "reading the history of "+t.called(), goneIfDeleted(err, "the answer of %s: its run has been deleted", t.called()))
@@ -99,21 +91,27 @@ func (c *Client) result(ctx context.Context, t target) (Result, error) {
 	return c.formatted(ctx, t.agent, r), nil
 }
 
-// explained returns the result of an execution that the server has ended, or of an earlier workflow, as its account tells it.
+// withEnd returns the result with what the execution came to.
+func (r Result) withEnd(end contract.End) Result {
+	r.Answer, r.SaidLast, r.Error, r.Signal = end.Answer, end.SaidLast, end.Error, end.Signal
+	return r
+}
+
+// explained returns the result as the agent's account tells it. Of an execution that the server has ended the workflow knows of no
+// end: its state tells.
 func (r Result) explained(e explanation) Result {
-	if r.Source = e.Server.Source; e.cut() {
-		r.Source, r.Answer, r.Outcome.EffectCounts = contract.FromHistory, e.state.Answer(), e.state.Effects()
-		r.Outcome.Unknown = r.Outcome.Unknown || len(e.Head.Children) > 0
-		if strings.TrimSpace(r.Answer) == "" {
-			r.SaidLast = e.state.SaidLast()
-		}
-	} else if end := e.asked.Ended; end != nil {
-		r.Answer, r.SaidLast = end.Answer, end.SaidLast
+	if r.Source = e.Server.Source; !e.cut() {
+		return r.withEnd(*e.asked.Ended)
+	}
+	r.Source, r.Answer, r.Outcome.EffectCounts = contract.FromHistory, e.state.Answer(), e.state.Effects()
+	r.Outcome.Unknown = r.Outcome.Unknown || len(e.Head.Children) > 0
+	if strings.TrimSpace(r.Answer) == "" {
+		r.SaidLast = e.state.SaidLast()
 	}
 	if r.Outcome.Status == domain.StatusFailed {
 		r.Error = e.error()
 	}
-	if c, at := e.counting(); at >= 0 && r.Outcome.Status != domain.StatusCompleted {
+	if c, at := e.counting(); at >= 0 {
 		r.Signal = &c.StopSignals[at]
 	}
 	return r
@@ -133,24 +131,6 @@ func (c *Client) recorded(ctx context.Context, t target) *contract.End {
 		return nil
 	}
 	return ended.End
-}
-
-// told reads in the agent's account what the execution came to; nil: its runs know of others only. The error says why neither
-// a worker nor a replay tells.
-func (c *Client) told(ctx context.Context, t target) (*contract.End, contract.StatusSource, error) {
-	reader := accountReader{client: c, request: account.Request{
-		Want: []account.Part{account.Executions}, Execution: t.outcome.Number,
-	}}
-	all, _, err := reader.runs(ctx, t.snapshot)
-	if err != nil {
-		return nil, "", err
-	}
-	for _, e := range all.Executions {
-		if e.ExecutionID == t.outcome.ExecutionID {
-			return e.Ended, all.Server.Source, nil
-		}
-	}
-	return nil, "", nil
 }
 
 // endedUnreadably reports whether the workflow has noted the end of an execution in a way that this build cannot read.

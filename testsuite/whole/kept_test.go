@@ -214,25 +214,37 @@ func TestForgedImportsAreNotForked(t *testing.T) {
 	}
 }
 
-// TestHistoriesAreAStore: the server, as far as it keeps executions, is held to what stores promise.
-func TestHistoriesAreAStore(t *testing.T) {
+// requireExports: without records an export has the same, from the server.
+func (s *stack) requireExports(t *testing.T, name string, want ...record.Record) {
+	t.Helper()
+	x, err := s.agents.Export(within(t), name, 0)
+	require.NoError(t, err)
+	require.Empty(t, x.Gone)
+	require.Len(t, x.Records, len(want))
+	for i := range want {
+		want[i].Moved, x.Records[i].Moved = nil, nil
+		require.JSONEq(t, encoded(t, want[i]), encoded(t, x.Records[i]))
+	}
+}
+
+// TestTheServerExportsWhatWasRecorded, with a worker and without.
+func TestTheServerExportsWhatWasRecorded(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "records")
 	s := start(t, host.Config{Records: dir})
 	name := s.named("histories")
 	s.talked(t, name)
 	all := recordedIn(t, storeAt(t, dir), name, 2)
-	stores.Reads(t, s.agents.Histories(name), all...)
+	s.requireExports(t, name, all...)
 	s.worker.Stop()
-	stores.Reads(t, s.agents.Histories(name), all...)
+	s.requireExports(t, name, all...)
 	s.forgets(t, name)
-	refs, err := s.agents.Histories(name).List(t.Context(), domainID(t, name))
-	require.NoError(t, err)
-	require.Empty(t, refs)
+	_, err := s.agents.Export(within(t), name, 0)
+	require.ErrorIs(t, err, &client.Error{Class: client.NotFound})
 }
 
-// TestHistoriesOverRuns: an execution that later runs only remember is read from the run in which it ended.
-func TestHistoriesOverRuns(t *testing.T) {
+// TestAnExportOverRuns: an execution that later runs only remember is read from the run in which it ended.
+func TestAnExportOverRuns(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "records")
 	s := startOn(t, "continuing", continuing, host.Config{Tools: []tool.Tool{echo()}, Records: dir})
@@ -248,7 +260,7 @@ func TestHistoriesOverRuns(t *testing.T) {
 	require.NoError(t, err)
 	all := recordedIn(t, storeAt(t, dir), name, 2)
 	require.NotEqual(t, all[0].RunID, all[1].RunID)
-	stores.Reads(t, s.agents.Histories(name), all...)
+	s.requireExports(t, name, all...)
 }
 
 // TestImportIsAllOrNothing, also where the store fails in the middle, or has another record of the same execution.

@@ -19,7 +19,6 @@ import (
 	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/starter/client"
-	"everstep/testsuite/stores"
 	"everstep/worker/host"
 )
 
@@ -113,7 +112,7 @@ func TestRecordsHoldAll(t *testing.T) {
 			for _, r := range all {
 				require.NotEmpty(t, r.Events)
 			}
-			stores.Reads(t, s.agents.Histories(long), all...)
+			s.requireExports(t, long, all...)
 		})
 	}
 }
