@@ -3,7 +3,6 @@ package domain
 import (
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // shortest is how much of a text is always left.
@@ -102,15 +101,7 @@ func cut(text string, longest int) string {
 	if len(text) <= longest+32 {
 		return text
 	}
-	return Shorten(text, longest) + cutNote(text)
-}
-
-func cutNote(text string) string { return fmt.Sprintf("… [cut, %d bytes in all]", len(text)) }
-
-// LeftOf reports whether a text is all of a whole one, or what trimming has left of it.
-func LeftOf(text, whole string) bool {
-	left, trimmed := strings.CutSuffix(text, cutNote(whole))
-	return text == whole || trimmed && strings.HasPrefix(whole, left)
+	return Shorten(text, longest) + fmt.Sprintf("… [cut, %d bytes in all]", len(text))
 }
 
 // roomBeside is what a state takes beside its steps: its signals, errors and context.

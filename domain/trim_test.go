@@ -58,18 +58,6 @@ func TestTrimmedStepsFit(t *testing.T) {
 	}
 }
 
-// TestLeftOf knows what trimming leaves of a text.
-func TestLeftOf(t *testing.T) {
-	t.Parallel()
-	whole := strings.Repeat("x", 64<<10)
-	left := bigStep(128, whole).Trimmed(domain.MaxPage).ToolExecutions[0].Value
-	require.NotEqual(t, whole, left)
-	require.True(t, domain.LeftOf(left, whole))
-	require.True(t, domain.LeftOf(whole, whole))
-	require.False(t, domain.LeftOf(left, whole+"x"))
-	require.False(t, domain.LeftOf(left, "y"+whole[1:]))
-}
-
 func TestStepsThatFitAreNotTouched(t *testing.T) {
 	t.Parallel()
 	step := toolStep(executionID(1), 1)

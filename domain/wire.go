@@ -327,15 +327,6 @@ func (s StepExecution) Wire() WireStep {
 	return WireStep{w}
 }
 
-// WireSteps returns steps as JSON has them.
-func WireSteps(steps ...StepExecution) []WireStep {
-	wire := make([]WireStep, len(steps))
-	for i, step := range steps {
-		wire[i] = step.Wire()
-	}
-	return wire
-}
-
 // Kept returns the step as it is kept, and refuses what no step can be.
 func (w WireStep) Kept() (StepExecution, error) {
 	if w.Number < 1 {

@@ -115,11 +115,7 @@ func fail(ctx context.Context, id, doing string, err error) error {
 	case errors.Is(err, errClosed):
 		return ended(id, err)
 	case errors.Is(err, errNoWorker):
-		where := "the task queue"
-		if asked, ok := errors.AsType[unanswered](err); ok {
-			where = asked.place
-		}
-		return errorf(Unreachable, err, "%s: no worker answers; see that one is up on %s", id, where).next("`dev` has one")
+		return errorf(Unreachable, err, "%s: no worker answers; see that one is up on its task queue", id).next("`dev` has one")
 	case isAs[*serviceerror.NamespaceNotFound](err):
 		return errorf(Failed, err, "namespace: the server does not know it; create it, or name another one")
 	case code == codes.NotFound:
@@ -151,22 +147,6 @@ var (
 	// errBusy is that of a question to which there may be a worker yet.
 	errBusy = fmt.Errorf("%w in time", errNoWorker)
 )
-
-// unanswered is errNoWorker of a place where one was waited for.
-type unanswered struct {
-	error
-	place string
-}
-
-func (u unanswered) Unwrap() error { return u.error }
-
-// unanswered says of an error that is errNoWorker where one was waited for.
-func (c *Client) unanswered(s snapshot, err error) error {
-	if errors.Is(err, errNoWorker) {
-		return unanswered{err, c.cfg.place(s.queue())}
-	}
-	return err
-}
 
 // refusalOf finds what the workflow itself said, where err comes from it.
 func refusalOf(err error) (*domain.Error, bool) {

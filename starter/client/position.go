@@ -44,8 +44,6 @@ type target struct {
 	outcome *contract.Outcome
 }
 
-func (t target) running() bool { return t.asked == t.number && t.ended == nil }
-
 func (t target) want() domain.ExecutionID {
 	if t.outcome != nil && !t.outcome.ExecutionID.IsZero() { // one of an earlier workflow has another than it would have in this one
 		return t.outcome.ExecutionID
