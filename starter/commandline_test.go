@@ -27,14 +27,15 @@ func TestCommandLineThatIsWrong(t *testing.T) {
 		says  string
 		never string
 	}{
-		"unknown command":             {args: []string{"staus", "x"}, says: "\"staus\" is not a command; did you mean `starter status`?"},
-		"unknown command after flags": {args: []string{"--state", "f", "--json", "lst"}, says: "did you mean `starter list`?"},
-		"nothing like a command":      {args: []string{"frobnicate"}, says: "`starter --help` lists"},
-		"unknown flag":                {args: []string{"run", "--modle", "x", "hi"}, says: "--modle: there is no such flag; did you mean --model?"},
-		"nothing like a flag":         {args: []string{"run", "--frobnicate", "hi"}, says: "--frobnicate: there is no such flag; `starter run --help`"},
-		"prompt with a dash":          {args: []string{"run", "-x"}, says: "goes after --"},
-		"flag without its value":      {args: []string{"run", "hi", "--model"}, says: "--model: needs a value"},
-		"flag that is not a switch":   {args: []string{"list", "--json=perhaps"}, says: `--json: "perhaps" is neither true nor false`},
+		"unknown command":               {args: []string{"staus", "x"}, says: "\"staus\" is not a command; did you mean `starter status`?"},
+		"flags that exclude each other": {args: []string{"export", "n", "--session", "--execution", "1"}, says: "[execution session] were all set; give one of them"},
+		"unknown command after flags":   {args: []string{"--state", "f", "--json", "lst"}, says: "did you mean `starter list`?"},
+		"nothing like a command":        {args: []string{"frobnicate"}, says: "`starter --help` lists"},
+		"unknown flag":                  {args: []string{"run", "--modle", "x", "hi"}, says: "--modle: there is no such flag; did you mean --model?"},
+		"nothing like a flag":           {args: []string{"run", "--frobnicate", "hi"}, says: "--frobnicate: there is no such flag; `starter run --help`"},
+		"prompt with a dash":            {args: []string{"run", "-x"}, says: "goes after --"},
+		"flag without its value":        {args: []string{"run", "hi", "--model"}, says: "--model: needs a value"},
+		"flag that is not a switch":     {args: []string{"list", "--json=perhaps"}, says: `--json: "perhaps" is neither true nor false`},
 
 		"no prompt":            {args: []string{"run", "--model", model}, says: "prompt: is missing"},
 		"empty prompt":         {args: []string{"run", "--model", model, ""}, says: "prompt: is empty"},

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -23,10 +25,11 @@ import (
 
 func exportCommand(p *program) *cobra.Command {
 	var number int
+	var session bool
 	var file string
 	command := p.looking(&cobra.Command{
 		Use:   "export ID",
-		Short: "Write an agent's executions to a file",
+		Short: "Write an agent's executions or session to a file",
 		Long: `Writes the executions of an agent that have ended to a file, or to standard
 output: JSON, one execution a line, each with its digest, and where a rewind or a
 clear has left its session since. It takes them from the
@@ -34,11 +37,22 @@ workers' records (starter help operations), else from the server. What neither
 has any more is reported as gone (exit 1), and the others are written. import
 reads the file.
 
-The file holds all that was said. A name that ends in .zst has it compressed.`,
+The file holds all that was said. A name that ends in .zst has it compressed.
+
+With --session it writes what the agent's session holds, in JSON, for another agent
+to begin with: the messages that its model sees, its metadata, model, system prompt
+and response format, and none of its executions. run, start and send take it as
+--messages FILE. Messages that can no longer be read are reported as gone (exit 1),
+and left out.`,
 		Example: `  starter export notes -o notes.jsonl.zst
   starter export notes --execution 2 -o second.jsonl
-  starter export notes | jq -r '.record.executions[0]?.ended.answer // empty'`,
+  starter export notes | jq -r '.record.executions[0]?.ended.answer // empty'
+  starter export notes --session -o notes.json
+  starter run --id copy --messages notes.json "Go on from there"`,
 	}, "starter export notes -o notes.jsonl.zst", func(ctx context.Context, s *local.Stack, id string) error {
+		if session {
+			return p.exportSession(ctx, s, id, file)
+		}
 		x, err := s.Agents.Export(ctx, id, number)
 		if err != nil {
 			return err
@@ -61,8 +75,41 @@ The file holds all that was said. A name that ends in .zst has it compressed.`,
 	})
 	executionFlag(command, &number)
 	command.Flag("execution").Usage = "the execution's number; all unless given"
+	command.Flags().BoolVar(&session, "session", false, "write what the session holds, which run takes as --messages FILE")
+	command.MarkFlagsMutuallyExclusive("session", "execution")
 	command.Flags().StringVarP(&file, "output", "o", "", "the `FILE` to write, in place of one of that name; standard output unless given")
 	return command
+}
+
+// exportSession writes what the session of an agent holds. Where messages of it are gone it writes the others.
+func (p *program) exportSession(ctx context.Context, s *local.Stack, id, file string) error {
+	if strings.HasSuffix(file, ".zst") {
+		return usage("--output: what a session holds is not compressed; give a name that does not end in .zst")
+	}
+	state, err := s.Agents.State(ctx, id)
+	gone := errors.Is(err, &client.Error{Class: client.Gone}) && !state.AgentID().IsZero()
+	if err != nil && !gone {
+		return err
+	}
+	saved, encodingErr := state.EncodeSession()
+	if encodingErr != nil {
+		return encodingErr
+	}
+	if gone {
+		p.report(err)
+	}
+	if file == "" {
+		return cmp.Or(p.out.JSON(json.RawMessage(saved)), reported(err))
+	}
+	write := func(w io.Writer) error {
+		_, err := w.Write(append(saved, '\n'))
+		return err
+	}
+	if err := writeWhole(file, write); err != nil {
+		return err
+	}
+	p.say("wrote the session of %s to %s", id, file)
+	return reported(err)
 }
 
 func writeRecords(w io.Writer, file string, records []record.Record) error {

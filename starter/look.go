@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -110,34 +109,6 @@ marked: the model sees it no more.`,
 			return p.show(said, said.Text(p.out.Theme))
 		})
 		return cmp.Or(shown, reported(err))
-	})
-}
-
-func stateCommand(p *program) *cobra.Command {
-	return p.looking(&cobra.Command{
-		Use:   "state ID",
-		Short: "Save an agent's state, for another to begin with",
-		Long: `Prints what an agent's session holds, in JSON: its messages but those that a
-rewind has taken back, its metadata, model, system prompt and response format, and
-none of its executions. run, start and send take it as --messages FILE. It needs
-no worker. Messages that can no longer be read are reported as gone (exit 1), and
-left out.`,
-		Example: `  starter state notes
-  starter run --id copy --messages notes.json "Go on from there"`,
-	}, "starter state notes", func(ctx context.Context, s *local.Stack, id string) error {
-		state, err := s.Agents.State(ctx, id)
-		gone := errors.Is(err, &client.Error{Class: client.Gone}) && !state.AgentID().IsZero()
-		if err != nil && !gone {
-			return err
-		}
-		saved, encodingErr := state.EncodeSession()
-		if encodingErr != nil {
-			return encodingErr
-		}
-		if gone {
-			p.report(err)
-		}
-		return cmp.Or(p.out.JSON(json.RawMessage(saved)), reported(err))
 	})
 }
 

@@ -74,6 +74,9 @@ func (p *program) run(ctx context.Context, args []string) int {
 	if _, told := errors.AsType[*exitError](err); err != nil && !told && command == root && !errors.Is(err, context.Canceled) {
 		err = unknownCommand(root, args)
 	}
+	if groups := command.ValidateFlagGroups(); err != nil && groups != nil {
+		err = usage("%s; give one of them", groups)
+	}
 	if err == nil {
 		err = p.out.Complete()
 	}
@@ -318,7 +321,7 @@ Exit codes: 0 done or completed, 1 failed or another error, 2 wrong usage,
 	set.BoolVar(&p.flags.quiet, "quiet", false, "print answers and errors only")
 	add(root, groupAgents,
 		runCommand(p), chatCommand(p), startCommand(p), sendCommand(p), unsendCommand(p), watchCommand(p), resultCommand(p), statusCommand(p),
-		stepsCommand(p), explainCommand(p), messagesCommand(p), stateCommand(p), listCommand(p), historyCommand(p), diffCommand(p), stopCommand(p),
+		stepsCommand(p), explainCommand(p), messagesCommand(p), listCommand(p), executionsCommand(p), diffCommand(p), stopCommand(p),
 		extendCommand(p), forkCommand(p), rewindCommand(p), approvalsCommand(p), approveCommand(p), denyCommand(p), answerCommand(p), revokeCommand(p), pauseCommand(p), resumeCommand(p), resolveCommand(p), updateCommand(p),
 		suspendCommand(p), unsuspendCommand(p), clearCommand(p), closeCommand(p), deleteCommand(p),
 		exportCommand(p), importCommand(p),

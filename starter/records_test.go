@@ -35,8 +35,8 @@ func TestImportedAgentsWithoutAServer(t *testing.T) {
 	for line, want := range map[string]string{
 		"list --records":                        "completed, imported",
 		"list --records --status stopped":       "",
-		"history ann":                           "stopped (user_requested), imported",
-		"history an":                            "completed, imported",
+		"executions ann":                        "stopped (user_requested), imported",
+		"executions an":                         "completed, imported",
 		"steps ann --execution 2":               "stop",
 		"steps ann --tree":                      "stop",
 		"messages ann":                          "What of <ann>?",
@@ -47,10 +47,10 @@ func TestImportedAgentsWithoutAServer(t *testing.T) {
 		"watch ann":                             "Nothing.",
 		"watch ann --execution 1 --json":        `"type":"AgentExecutionCompleted"`,
 		"approvals ann --json":                  "[]",
-		"state ann":                             `"execution_count":3`,
+		"export ann --session":                  `"execution_count":3`,
 		"diff ann:1 ann:3":                      "no step differs",
 		"export ann --execution 1":              `"format":"everstep-records"`,
-		"history ann --json":                    `"imported_at":"2030-01-31T12:00:00Z"`,
+		"executions ann --json":                 `"imported_at":"2030-01-31T12:00:00Z"`,
 		"list --records --json":                 `"imported_at":"2030-01-31T12:00:00Z"`,
 		"result ann --json":                     `"imported_at":"2030-01-31T12:00:00Z"`,
 		"explain ann --json":                    `"imported_at":"2030-01-31T12:00:00Z"`,
@@ -88,7 +88,7 @@ func TestWhatAnImportedAgentCannot(t *testing.T) {
 		require.Empty(t, stdout)
 		require.Contains(t, stderr, want)
 	}
-	for _, line := range []string{"watch bob", "approvals bob", "messages bob", "steps bob", "state bob"} {
+	for _, line := range []string{"watch bob", "approvals bob", "messages bob", "steps bob", "export bob --session"} {
 		code, _, stderr := c.call(t.Context(), strings.Fields(line)...)
 		require.Equal(t, exitUnreachable, code, "%s: %s", line, stderr)
 		require.Contains(t, stderr, "the records tell nothing of bob", line)

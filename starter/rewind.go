@@ -48,7 +48,7 @@ a worker. An agent without a name is not rewound: fork it.`,
 				return err
 			}
 			if to.Execution == "" {
-				return usage("--to: is missing; name an execution by its number or id, as `%s` lists them", p.again("history", args[0]))
+				return usage("--to: is missing; name an execution by its number or id, as `%s` lists them", p.again("executions", args[0]))
 			}
 			if step >= 0 {
 				to.Step = &step

@@ -164,7 +164,7 @@ func (c *Client) kept(ctx context.Context, id string, number int) (a agent, r re
 	at := len(all) - 1
 	if c.unreached != nil && all[at].Imported.IsZero() {
 		return a, r, false, errorf(Unreachable, c.unreached, "%s; the records know of execution %d of %s, and not whether there is a later one", c.unreached.Message, all[at].Number, a.called()).
-			next("`explain %s --execution %d` tells of that one, and `history %s` of all that are recorded", a.called(), all[at].Number, a.called())
+			next("`explain %s --execution %d` tells of that one, and `executions %s` of all that are recorded", a.called(), all[at].Number, a.called())
 	}
 	return a, all[at], true, nil
 }

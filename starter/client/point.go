@@ -73,7 +73,7 @@ func (c *Client) numberAt(ctx context.Context, at Point) (int, error) {
 	case lost != nil:
 		return 0, errorf(Gone, lost, "execution: nothing tells of execution %s of %s any more; %s", domain.Shorten(at.Execution, 60), at.ID, lost)
 	}
-	return 0, errorf(NotFound, nil, "execution: %s has no execution %q", at.ID, domain.Shorten(at.Execution, 60)).next("`history %s` lists those that it has", at.ID)
+	return 0, errorf(NotFound, nil, "execution: %s has no execution %q", at.ID, domain.Shorten(at.Execution, 60)).next("`executions %s` lists those that it has", at.ID)
 }
 
 // stepsUntil reads an execution up to a point, and parts of its agent's account beside.

@@ -188,8 +188,8 @@ func listStatus(a client.Listed) string {
 	return status
 }
 
-// History is the table of an agent's executions. named says that they are of several sessions.
-func History(executions []client.Past, now time.Time, named bool) Table {
+// Executions is the table of an agent's executions. named says that they are of several sessions.
+func Executions(executions []client.Past, now time.Time, named bool) Table {
 	t := Table{Head: []string{"EXEC", "STATUS", "STEPS", "TOKENS", "COST", "TOOK", "BEGAN", "FROM", "EXECUTION ID"}}
 	handed := slices.ContainsFunc(executions, func(x client.Past) bool { return x.Agent != "" })
 	if handed {

@@ -109,17 +109,17 @@ func TestHistoryTable(t *testing.T) {
 			Origin: &domain.Origin{ExecutionID: ids[0], Step: 3},
 		},
 	}
-	table := History(past, testNow, false)
+	table := Executions(past, testNow, false)
 	require.Equal(t, []string{"1", "stopped (steps_limit)", "3", "1,200", "$0", "10.0 s", moment(past[0].StartedAt), "-", ids[0].String()}, table.Rows[0])
 	require.Equal(t, []string{"2", "in_progress", "-", "-", "-", "2.0 s", moment(past[1].StartedAt), "1, step 3", ids[1].String()}, table.Rows[1])
-	require.Equal(t, "ID", History(past, testNow, true).Head[0])
+	require.Equal(t, "ID", Executions(past, testNow, true).Head[0])
 	require.Empty(t, NextOrigin(past))
 	past[0].TakenBack, past[1].TakenBack = &client.TakenBack{By: 3, AfterStep: 2}, &client.TakenBack{By: 3}
 	past[1].NextOrigin = &domain.Origin{ExecutionID: ids[0], Step: 2}
-	table = History(past, testNow, false)
+	table = Executions(past, testNow, false)
 	require.Equal(t, "stopped (steps_limit), after step 2 taken back by 3", table.Rows[0][1])
 	require.Equal(t, "in_progress, taken back by 3", table.Rows[1][1])
 	require.Equal(t, "execution 3 will go on from 1, step 2", NextOrigin(past))
 	short, _, _ := strings.Cut(ids[0].String(), "-")
-	require.Equal(t, short+", step 3", History(past[1:], testNow, false).Rows[0][7], "it is another agent's")
+	require.Equal(t, short+", step 3", Executions(past[1:], testNow, false).Rows[0][7], "it is another agent's")
 }

@@ -10,8 +10,7 @@ import (
 // follow at the end.
 var names = map[string]string{
 	"start":          "start",
-	"executions":     "history",
-	"export-session": "state",
+	"export-session": "export --session",
 	"pause-session":  "suspend",
 	"resume-session": "unsuspend",
 	"revoke":         "revoke $1 $2",

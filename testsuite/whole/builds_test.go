@@ -82,7 +82,7 @@ func TestBuildsAreToldApart(t *testing.T) {
 	require.NotContains(t, oneLined(other.do("doctor").out), "notes begun by")
 
 	// What one build has saved the other reads, and it is said which build that was.
-	state := c.json("state", "notes")
+	state := c.json("export", "notes", "--session")
 	require.Equal(t, one, state["build"])
 	text, err := json.Marshal(state)
 	require.NoError(t, err)

@@ -111,7 +111,7 @@ func TestCLIChatSteers(t *testing.T) {
 	messages := c.ok("messages", "notes")
 	require.Equal(t, 1, strings.Count(messages, "And this too."))
 	require.Less(t, strings.Index(messages, "And this too."), strings.Index(messages, "I have read both."))
-	require.Len(t, c.listed("history", "notes"), 1, "it was one turn")
+	require.Len(t, c.listed("executions", "notes"), 1, "it was one turn")
 	s.types("/rewind\r").sees("undoes it").types("/quit\r")
 	require.Equal(t, 0, s.wait().code)
 	require.Contains(t, c.ok("messages", "notes"), "(taken back: the model sees it no more)")

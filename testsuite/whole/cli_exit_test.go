@@ -188,8 +188,8 @@ func TestCLIReadsWithoutAWorker(t *testing.T) {
 	c.ok("run", "--id", id, "--model", model, "hi")
 	w.Stop()
 	sent := c.start("send", id, "more").untilErr("worker")
-	for _, command := range []string{"steps", "messages", "state"} {
-		require.Contains(t, c.ok(command, id), "Hello.", command)
+	for _, command := range [][]string{{"steps", id}, {"messages", id}, {"export", "--session", id}} {
+		require.Contains(t, c.ok(command...), "Hello.", command)
 	}
 	require.Equal(t, "history", c.json("status", id)["source"])
 	require.Equal(t, "Hello.\n", c.ok("result", id))

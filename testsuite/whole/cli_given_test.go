@@ -36,7 +36,7 @@ func TestCLIGivesWhatWasSaid(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, domain.Metadata{"ticket": []byte(`"A-7"`)}, state.Metadata())
 	saved := s.named("saved")
-	require.Equal(t, "Blue.\n", c.ok("run", "--id", saved, "--messages", c.file("state.json", c.ok("state", id)), "Again?"))
+	require.Equal(t, "Blue.\n", c.ok("run", "--id", saved, "--messages", c.file("state.json", c.ok("export", id, "--session")), "Again?"))
 	again, err := s.agents.State(within(t), saved)
 	require.NoError(t, err)
 	require.Equal(t, state.Metadata(), again.Metadata())

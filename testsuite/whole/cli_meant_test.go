@@ -73,7 +73,7 @@ func TestCLINamesTheCommandThatIsMeant(t *testing.T) {
 	c.ok("unsuspend", "meant")
 	c.ok("clear", "meant")
 	c.ok("send", "meant", "anew", "--wait")
-	require.Contains(t, c.ok("history", "meant"), "completed, cleared")
+	require.Contains(t, c.ok("executions", "meant"), "completed, cleared")
 	require.Contains(t, c.ok("status", "meant"), "6 messages from before the clear, of which the model sees none")
 	said := c.ok("messages", "meant")
 	require.Equal(t, 6, strings.Count(said, "(cleared: the model sees it no more)"), said)

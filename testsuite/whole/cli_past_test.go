@@ -34,7 +34,7 @@ func TestCLIFork(t *testing.T) {
 	for _, command := range []string{"status", "explain"} {
 		require.Contains(t, c.ok(command, name), "from execution "+origin["execution_id"].(string)+", step 1, of agent "+id)
 	}
-	require.Equal(t, status["branched_from"], c.listed("history", name)[0]["origin"])
+	require.Equal(t, status["branched_from"], c.listed("executions", name)[0]["origin"])
 	require.Len(t, objects(t, c.ok("messages", name, "--json")), 5)
 	begun := c.json("fork", id, "--step", "0", "--model", other, "from the start")
 	require.Equal(t, "a\n", c.ok("result", begun["id"].(string)))
@@ -59,7 +59,7 @@ func TestCLIHistoryAndFilters(t *testing.T) {
 	model, id, name := c.script("counting.yaml", counting), uuid.NewString(), s.named("past")
 	require.Equal(t, 3, c.do("run", "--id", id, "--model", model, "--tool", "list_files", "--max-steps", "2", "count").code)
 	c.ok("extend", id, "--max-steps", "9", "--wait")
-	history := c.listed("history", id)
+	history := c.listed("executions", id)
 	require.Len(t, history, 2)
 	require.Equal(t, []any{"stopped", "steps_limit", 2.0, 2200.0}, []any{history[0]["status"], history[0]["stop_reason"], history[0]["step_count"], history[0]["total_tokens"]})
 	require.Equal(t, map[string]any{"execution_id": history[0]["execution_id"], "step": 2.0}, history[1]["origin"])
@@ -70,9 +70,9 @@ func TestCLIHistoryAndFilters(t *testing.T) {
 	c.ok("send", name, "--wait", "more")
 	c.ok("close", name)
 	c.ok("run", "--id", name, "--model", hello, "anew")
-	require.Len(t, c.listed("history", name), 1)
-	require.Len(t, c.listed("history", name, "--all"), 3)
-	table := c.do("history", name)
+	require.Len(t, c.listed("executions", name), 1)
+	require.Len(t, c.listed("executions", name, "--all"), 3)
+	table := c.do("executions", name)
 	require.Contains(t, table.err, "1 session of that name before this one")
 	require.Contains(t, table.out, "EXECUTION ID")
 

@@ -120,7 +120,7 @@ func TestCLILooksAfterARun(t *testing.T) {
 	}
 	c := newCLI(t)
 	model := c.script("long.yaml", "turns:\n"+strings.Repeat("  - text: Hello.\n", 20))
-	looks := [][]string{{"list"}, {"status", "seen"}, {"explain", "seen"}, {"history", "seen"}, {"result", "seen"}, {"approvals"}, {"schedule", "list"}, {"messages", "seen"}, {"steps", "seen"}, {"state", "seen"}}
+	looks := [][]string{{"list"}, {"status", "seen"}, {"explain", "seen"}, {"executions", "seen"}, {"result", "seen"}, {"approvals"}, {"schedule", "list"}, {"messages", "seen"}, {"steps", "seen"}, {"export", "--session", "seen"}}
 	for i, look := range looks {
 		c.do("run", "--id", "seen", "--model", model, "hi")
 		time.Sleep(time.Duration(i) * 120 * time.Millisecond) // to meet another moment, not to wait for one

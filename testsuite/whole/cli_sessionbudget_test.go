@@ -30,7 +30,7 @@ turns:
 	require.Equal(t, 3, got.code, got.err)
 	require.Contains(t, got.err, "the session's max_steps is 3 and 3 are done")
 	require.Contains(t, c.ok("list"), "steps_limit of the session")
-	require.Contains(t, c.ok("history", id), "(steps_limit of the session)")
+	require.Contains(t, c.ok("executions", id), "(steps_limit of the session)")
 	require.Contains(t, c.ok("status", id), "in all 3 steps (0 left)")
 	require.Contains(t, c.ok("status", id), "steps_limit of the session")
 	explained := c.ok("explain", id)

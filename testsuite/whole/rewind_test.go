@@ -123,9 +123,9 @@ func TestARewoundSessionOnAServer(t *testing.T) {
 	require.ErrorIs(t, err, &client.Error{Class: client.Refused})
 }
 
-// TestHistoryMarksWhatWasTakenBack by rewinds, also where the next execution has not begun, by the server and by the records;
+// TestExecutionsMarkWhatWasTakenBack by rewinds, also where the next execution has not begun, by the server and by the records;
 // what was taken back is compared and forked all the same.
-func TestHistoryMarksWhatWasTakenBack(t *testing.T) {
+func TestExecutionsMarkWhatWasTakenBack(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "records")
 	s := start(t, host.Config{Tools: []tool.Tool{echo()}, Records: dir})
@@ -352,7 +352,7 @@ turns:
 	require.Equal(t, 4, strings.Count(c.ok("messages", name), "(taken back: the model sees it no more)"))
 	require.Len(t, objects(t, c.ok("messages", name, "--json")), 6)
 	require.Equal(t, "two\n", c.ok("rewind", name, "--to", "2", "--step", "1", "--wait", "again"))
-	history := c.listed("history", name)
+	history := c.listed("executions", name)
 	require.Equal(t, []any{history[1]["execution_id"], 1.0}, []any{history[2]["origin"].(map[string]any)["execution_id"], history[2]["origin"].(map[string]any)["step"]})
 	second := history[1]["execution_id"].(string)
 	require.Contains(t, c.ok("status", name), "from execution 2 ("+second[:8]+"), step 1")

@@ -13,10 +13,10 @@ import (
 	"everstep/starter/render"
 )
 
-func historyCommand(p *program) *cobra.Command {
+func executionsCommand(p *program) *cobra.Command {
 	var all bool
 	command := p.looking(&cobra.Command{
-		Use:   "history ID",
+		Use:   "executions ID",
 		Short: "List the executions of an agent",
 		Long: `Lists the executions of an agent, the oldest first: how each ended, its steps,
 tokens, cost and time, and where it goes on from. One that a rewind has taken
@@ -27,18 +27,18 @@ are reported as gone (exit 1), and the others follow.
 
 Each session of a name counts from 1. With --all those before the open one are
 listed too, as far as the server has them; NAME@RUN lists one of them.`,
-		Example: `  starter history notes
-  starter history notes --all
-  starter history notes --json | jq '.[] | {execution_number, status, cost_usd}'
-  starter history notes --json | jq '.[] | select(.taken_back == null)'`,
-	}, "starter history notes", func(ctx context.Context, s *local.Stack, id string) error {
+		Example: `  starter executions notes
+  starter executions notes --all
+  starter executions notes --json | jq '.[] | {execution_number, status}'
+  starter executions notes --json | jq '.[] | select(.taken_back == null)'`,
+	}, "starter executions notes", func(ctx context.Context, s *local.Stack, id string) error {
 		ids, err := sessionsOf(ctx, s, id)
 		if err != nil {
 			return err
 		}
 		if earlier := len(ids) - 1; !all {
 			if ids = ids[earlier:]; earlier > 0 {
-				p.say("%s of that name before this one; `%s` lists them too", render.Counted(int64(earlier), "session"), p.again("history", id, "--all"))
+				p.say("%s of that name before this one; `%s` lists them too", render.Counted(int64(earlier), "session"), p.again("executions", id, "--all"))
 			}
 		}
 		var gone error
@@ -57,7 +57,7 @@ listed too, as far as the server has them; NAME@RUN lists one of them.`,
 			}
 		}
 		if len(past) > 0 || p.flags.json {
-			if err := p.table(past, render.History(past, p.now(), len(ids) > 1), ""); err != nil {
+			if err := p.table(past, render.Executions(past, p.now(), len(ids) > 1), ""); err != nil {
 				return err
 			}
 			if next := render.NextOrigin(past); next != "" {
