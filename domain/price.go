@@ -162,6 +162,14 @@ func USD(nano int64) string {
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }
 
+// KnownCost is what tokens cost, in nano-dollars; nil where tokens were used and nobody knows their price.
+func KnownCost(nano, tokens int64, priced bool) *int64 {
+	if nano == 0 && tokens > 0 && !priced {
+		return nil
+	}
+	return &nano
+}
+
 // ParseUSD reads dollars, such as "0.5" or "$2", as nano-dollars, exactly: ParseUSD(USD(n)) is n from 0 on.
 // An error continues the name of what was read, and does not repeat the text.
 func ParseUSD(text string) (nano int64, err error) {

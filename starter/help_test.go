@@ -213,6 +213,15 @@ func TestStopsAreInTheOrderThatCounts(t *testing.T) {
 	require.Equal(t, domain.StopReasons(), reasons)
 }
 
+// TestHelpListsTheKeysOfStatus as the rows have them, of which text and JSON come too.
+func TestHelpListsTheKeysOfStatus(t *testing.T) {
+	t.Parallel()
+	page, _ := help.Named("json")
+	_, listed, _ := strings.Cut(page.Text, "| key |")
+	listed, _, _ = strings.Cut(listed, "\n\n")
+	require.Equal(t, render.StatusKeys(), "| key |"+listed+"\n", "put the first into starter/help/json.md")
+}
+
 // TestHelpHasTheNameByWhichItWasCalled, and so have the errors that name commands.
 func TestHelpHasTheNameByWhichItWasCalled(t *testing.T) {
 	t.Parallel()

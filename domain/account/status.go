@@ -9,7 +9,7 @@ import (
 // as the size of the history, is absent, and the source is the workflow.
 func (h Head) Status() contract.StatusView {
 	v := contract.StatusView{
-		AgentID: h.AgentID, Name: h.Name, WorkflowID: h.Run.WorkflowID, RunID: h.Run.ID, Status: domain.StatusPending, CostUSD: "0",
+		AgentID: h.AgentID, Name: h.Name, WorkflowID: h.Run.WorkflowID, RunID: h.Run.ID, Status: domain.StatusPending,
 		Doing: h.Doing, Since: h.Since, Lacking: h.Lacking, Open: h.Open, Paused: h.Paused, Suspended: h.Suspended,
 		Model: h.Configuration.Model, Agent: h.Configuration.Agent, RateLimit: h.Configuration.RateLimit, ToolLimits: h.Configuration.ToolLimits,
 		Changes: h.Configuration.Changes, Next: h.Configuration.Next, RewoundTo: h.Position.From, Cleared: h.Position.Edits.Emptied,
@@ -45,7 +45,8 @@ func (h Head) Status() contract.StatusView {
 
 func (e Execution) addTo(v *contract.StatusView) {
 	v.ExecutionID, v.Number, v.Status, v.StopReason, v.StepCount = e.ExecutionID, e.Number, e.Status, e.StopReason, e.Steps
-	v.Usage, v.CostUSD, v.Priced, v.Prior = e.Usage.View(), domain.USD(e.CostNanoUSD), e.Priced, e.Prior
+	v.Usage, v.CostNanoUSD, v.Priced, v.Prior = e.Usage.View(), e.CostNanoUSD, e.Priced, e.Prior
+	v.SessionLimit = e.SessionLimit
 	v.StopSignals, v.MoreStops = append(v.StopSignals, e.Signals...), e.MoreSignals
 	if e.Origin != nil {
 		v.Origin, v.BranchedFrom = e.Origin.ExecutionID, e.Origin.Branch()

@@ -228,6 +228,11 @@ type Outcome struct {
 	Report *Report `json:"report,omitempty"`
 }
 
+// Cost is in nano-dollars; nil where nobody knows it.
+func (o Outcome) Cost() *int64 {
+	return domain.KnownCost(o.CostNanoUSD, o.Usage.TotalTokens(), o.Priced)
+}
+
 // Check refuses counts that no execution can come to.
 func (o Outcome) Check() error {
 	wrong := func(field string, n int64) error {

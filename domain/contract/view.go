@@ -40,8 +40,8 @@ type StatusView struct {
 	// Progress is what the tool calls under way have told of themselves.
 	Progress []Progress `json:"progress,omitempty"`
 
-	Usage   domain.UsageView `json:"usage"`
-	CostUSD string           `json:"cost_usd"`
+	Usage       domain.UsageView `json:"usage"`
+	CostNanoUSD int64            `json:"cost_nano_usd"`
 	// Priced says that the model has a price: without one nobody knows the cost, and it is zero.
 	Priced     bool                   `json:"priced,omitzero"`
 	Budget     domain.ExecutionBudget `json:"budget"`
@@ -53,6 +53,8 @@ type StatusView struct {
 
 	StopReason  domain.StopReason   `json:"stop_reason,omitzero"`
 	StopSignals []domain.StopSignal `json:"stop_signals"`
+	// SessionLimit says that it was a limit of the session's budget which ended the execution.
+	SessionLimit bool `json:"session_limit,omitzero"`
 	// MoreStops counts the stops of users that came beyond domain.MaxStops of them.
 	MoreStops int           `json:"more_stops,omitzero"`
 	Error     *domain.Error `json:"error,omitempty"`
@@ -109,6 +111,11 @@ type StatusView struct {
 	Next *DefinitionWord `json:"next_definition,omitempty"`
 	// Todo is the list that tool todo keeps for the session. Without a worker it is not known.
 	Todo []domain.TodoItem `json:"todo,omitempty"`
+}
+
+// Cost is in nano-dollars; nil where nobody knows it.
+func (v StatusView) Cost() *int64 {
+	return domain.KnownCost(v.CostNanoUSD, v.Usage.TotalTokens, v.Priced)
 }
 
 // A StatusSource says where a status comes from.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/domain/spelling"
 	"everstep/starter/render"
@@ -115,8 +116,8 @@ func (m *Model) showCost() {
 		return
 	}
 	text := fmt.Sprintf("turn %d: %s, %s", v.Number, render.Counted(int64(v.StepCount), "step"), render.Counted(v.Usage.TotalTokens, "token"))
-	if cost := render.Status(v).CostUSD; cost != nil {
-		text += ", $" + *cost
+	if cost := v.Cost(); cost != nil {
+		text += ", $" + domain.USD(*cost)
 	} else {
 		text += ", cost unknown"
 	}

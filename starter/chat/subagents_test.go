@@ -54,7 +54,7 @@ func belowEvents() []client.Event {
 // asksBelow has the sub-agent tell what of it waits.
 func (s *sitting) asksBelow() []want {
 	return s.take(looked{of: researcher, view: contract.StatusView{
-		Number: 1, Status: domain.StatusInProgress, StepCount: 1, Usage: domain.UsageView{TotalTokens: 1234}, CostUSD: "0.0021", Priced: true,
+		Number: 1, Status: domain.StatusInProgress, StepCount: 1, Usage: domain.UsageView{TotalTokens: 1234}, CostNanoUSD: 2_100_000, Priced: true,
 		PendingApprovals: []domain.PendingApproval{pays(`{"to": "acme", "amount": 5}`)},
 	}})
 }

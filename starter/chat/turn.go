@@ -182,8 +182,8 @@ func (t *turn) used() string {
 		parts = append(parts, render.Counted(tokens, "token"))
 	}
 	if t.view.Number == t.number {
-		if cost := render.Status(t.view).CostUSD; cost != nil && strings.Trim(*cost, "0.") != "" {
-			parts = append(parts, "$"+*cost)
+		if cost := t.view.CostNanoUSD; cost != 0 {
+			parts = append(parts, "$"+domain.USD(cost))
 		}
 	}
 	return strings.Join(parts, " · ")

@@ -19,9 +19,9 @@ type Past struct {
 	SessionLimit bool `json:"session_limit,omitzero"`
 	// Steps are those that are over, as far as history tells. It is nil where the server ended the execution.
 	Steps *int `json:"step_count"`
-	// TotalTokens and CostUSD are nil until the execution has ended; CostUSD also where nobody knows what its model costs.
-	TotalTokens *int64  `json:"total_tokens"`
-	CostUSD     *string `json:"cost_usd"`
+	// TotalTokens and CostNanoUSD are nil until the execution has ended; CostNanoUSD also where nobody knows what its model costs.
+	TotalTokens *int64 `json:"total_tokens"`
+	CostNanoUSD *int64 `json:"cost_nano_usd"`
 	// StartedAt and EndedAt are zero where nothing tells them, and EndedAt while it is in progress.
 	StartedAt time.Time `json:"started_at,omitzero"`
 	EndedAt   time.Time `json:"ended_at,omitzero"`
@@ -83,7 +83,7 @@ func (a agent) past(e account.Execution) Past {
 		p.EndedAt = e.CompletedAt
 	}
 	if e.Status.Terminal() && !e.Closed {
-		p.TotalTokens, p.CostUSD = new(e.Usage.TotalTokens()), costInUSD(e.Outcome)
+		p.TotalTokens, p.CostNanoUSD = new(e.Usage.TotalTokens()), e.Cost()
 	}
 	return p
 }

@@ -17,8 +17,8 @@ func explainStep(s domain.StepExecution, priced bool) ExplainStep {
 	e := ExplainStep{
 		Number: step.Number, StepID: step.ID, Type: new(step.Type()), Interrupted: step.Interrupted,
 		StartedAt: timeOf(s.StartedAt), Milliseconds: between(s.StartedAt, s.CompletedAt),
-		Usage: step.Usage.View(), CostNanoUSD: costOf(step.CostNanoUSD, priced || step.Usage.TotalTokens() == 0), used: step.Usage, spent: step.Spent(),
-		Lost: step.Lost.View(), LostNanoUSD: costOf(step.LostNanoUSD, priced), lost: step.Lost,
+		Usage: step.Usage.View(), CostNanoUSD: domain.KnownCost(step.CostNanoUSD, step.Usage.TotalTokens(), priced), used: step.Usage, spent: step.Spent(),
+		Lost: step.Lost.View(), LostNanoUSD: domain.KnownCost(step.LostNanoUSD, step.Lost.TotalTokens(), priced), lost: step.Lost,
 		Agent: textOf(step.Agent), FailedAttempts: step.Tries, Tools: []ExplainTool{}, Retries: []ExplainRetry{},
 		Compactions: []ExplainCompaction{}, Errors: append([]domain.Error{}, step.Errors...),
 	}
@@ -106,14 +106,6 @@ func addCost(a, b *int64) *int64 {
 	return new(domain.AddCost(*a, *b))
 }
 
-// costOf is a cost that is zero where the model has no price, and then unknown.
-func costOf(nano int64, priced bool) *int64 {
-	if nano == 0 && !priced {
-		return nil
-	}
-	return &nano
-}
-
 // textOf is a text that is null in JSON where it is empty.
 func textOf(text string) *string {
 	if text == "" {
@@ -141,6 +133,9 @@ func wasteOf(steps []ExplainStep, t ExplainTotals) ExplainWaste {
 	w := ExplainWaste{
 		FailedAttempts: t.FailedAttempts, Usage: t.Lost, CostNanoUSD: t.LostNanoUSD,
 		Repeated: repeatedCalls(steps), ErrorSteps: []int{},
+	}
+	if t.CostNanoUSD == nil {
+		w.CostNanoUSD = nil // a part of what nobody knows
 	}
 	if t.Usage.TotalTokens > 0 {
 		w.Share = new(float64(t.Lost.TotalTokens) / float64(t.Usage.TotalTokens))

@@ -47,10 +47,10 @@ type Listed struct {
 	Questions int `json:"questions,omitzero"`
 	// Unknown counts its calls of which nobody knows whether they took effect.
 	Unknown int `json:"outcome_unknown,omitzero"`
-	// TotalTokens and CostUSD are what the execution took, as Steps nil until it has ended; CostUSD also where nobody
+	// TotalTokens and CostNanoUSD are what the execution took, as Steps nil until it has ended; CostNanoUSD also where nobody
 	// knows what the model costs.
-	TotalTokens *int64  `json:"total_tokens"`
-	CostUSD     *string `json:"cost_usd"`
+	TotalTokens *int64 `json:"total_tokens"`
+	CostNanoUSD *int64 `json:"cost_nano_usd"`
 	// Build of Everstep has begun its newest run; empty: no worker has yet.
 	Build string `json:"build"`
 	// CarriedBy is the build that has carried it on last, where that is another.
@@ -345,9 +345,8 @@ func (c *Client) steered(ctx context.Context, p position) (paused, stopping bool
 func (l Listed) with(o contract.Outcome) Listed {
 	l.Status, l.Number, l.StopReason, l.Code, l.Steps, l.SessionLimit = o.Status, o.Number, o.StopReason, o.Code, nil, o.SessionLimit
 	byServer := o.Code == domain.CodeTerminated || o.Code == domain.CodeTimedOut
-	if l.TotalTokens, l.CostUSD = nil, nil; o.Status.Terminal() && !byServer {
-		l.Steps, l.TotalTokens = &o.Steps, new(o.Usage.TotalTokens())
-		l.CostUSD = costInUSD(o)
+	if l.TotalTokens, l.CostNanoUSD = nil, nil; o.Status.Terminal() && !byServer {
+		l.Steps, l.TotalTokens, l.CostNanoUSD = &o.Steps, new(o.Usage.TotalTokens()), o.Cost()
 	}
 	return l
 }

@@ -66,7 +66,7 @@ func TestListJoinsBothStatuses(t *testing.T) {
 		{Execution: Execution{ID: "X", Number: 1}, Foreign: true, Status: domain.StatusFailed, Steps: new(0), StopReason: domain.ErrorForbade, ServerStatus: "failed"},
 	} {
 		if want.Steps != nil {
-			want.TotalTokens, want.CostUSD = new(int64(0)), new("0")
+			want.TotalTokens, want.CostNanoUSD = new(int64(0)), new(int64(0))
 		}
 		want.AgentID, want.WorkflowID, want.RunID, want.StartedAt = got[i].AgentID, got[i].WorkflowID, got[i].RunID, got[i].StartedAt
 		require.Equal(t, want, got[i])

@@ -161,11 +161,3 @@ func ours(info *workflowpb.WorkflowExecutionInfo) bool {
 	kind := info.GetType().GetName()
 	return kind == "" || kind == string(contract.Execute)
 }
-
-// costInUSD is what an execution cost in dollars; nil where nobody knows.
-func costInUSD(o contract.Outcome) *string {
-	if !o.Priced && o.CostNanoUSD == 0 && o.Usage.TotalTokens() > 0 {
-		return nil
-	}
-	return new(domain.USD(o.CostNanoUSD))
-}

@@ -291,7 +291,7 @@ func (t *Tree) use(usage domain.Usage, cost int64) {
 }
 
 func useOf(usage domain.Usage, cost int64, priced bool) TreeUse {
-	return TreeUse{Usage: usage.View(), CostNanoUSD: costOf(cost, priced || usage.TotalTokens() == 0), used: usage, cost: cost}
+	return TreeUse{Usage: usage.View(), CostNanoUSD: domain.KnownCost(cost, usage.TotalTokens(), priced), used: usage, cost: cost}
 }
 
 // reckon counts what was its own, and what it took with all below it: where the agent that started one has counted it, as that

@@ -71,39 +71,16 @@ const (
 	costUnknown = "cost " + unknownCost
 )
 
-// knownCost is in dollars; nil where tokens were used at an unknown price. Free costs 0.
-func knownCost(nanoUSD, tokens int64, priced bool) *string {
-	if nanoUSD == 0 && tokens > 0 && !priced {
-		return nil
-	}
-	return new(domain.USD(nanoUSD))
-}
-
-// costFact is a cost for people; empty where nothing was used, or it was free.
-func costFact(cost *string, tokens int64) string {
-	switch {
-	case cost != nil:
-		return costText(*cost)
-	case tokens > 0:
-		return unknownCost
-	}
-	return ""
-}
-
-func costText(usd string) string {
-	if strings.Trim(usd, "0.") == "" {
-		return ""
-	}
-	return "$" + OneLine(usd)
-}
-
-// costWords is a cost in dollars; empty where nobody can tell.
+// costWords is a cost in dollars, which nobody knows where it is nil.
 func costWords(nano *int64) string {
 	if nano == nil {
-		return ""
+		return unknownCost
 	}
 	return "$" + domain.USD(*nano)
 }
+
+// paidWords is costWords; empty where nothing was used, or it was free.
+func paidWords(nano *int64) string { return where(nano == nil || *nano != 0, costWords(nano)) }
 
 func limitNumber(a domain.Amount) string {
 	switch a.Unit() {

@@ -18,9 +18,8 @@ func Explanation(out *Output, v client.ExplainView, now time.Time) string {
 	if v.Model != nil {
 		x.fact("model", ModelName(*v.Model))
 	}
-	if branch := v.BranchedFrom; branch != nil {
-		x.fact(branchWords(*branch, v.AgentID, 0))
-	} else if v.Origin != nil {
+	x.fact("branched", branchText(v.BranchedFrom, v.AgentID, 0))
+	if v.Origin != nil && v.BranchedFrom == nil {
 		x.fact("goes on", "from execution "+v.Origin.String())
 	}
 	x.fact("trusted", trustedText(v.Trusted))
@@ -39,7 +38,7 @@ func Explanation(out *Output, v client.ExplainView, now time.Time) string {
 		}
 		x.fact("session", OneLine(text))
 	}
-	x.todo(v.Todo)
+	x.fact("to do", todoLines(v.Todo)...)
 	x.fact("steps", totalWords(v))
 	x.steps(v, out.Width())
 	x.fact("waste", wasted(v.Waste)...)
@@ -145,7 +144,7 @@ func wasted(w client.ExplainWaste) []string {
 		if w.Share != nil {
 			text += fmt.Sprintf(" (%s of all)", percent(*w.Share))
 		}
-		lines = append(lines, text+within(", ", costOfUse(w.CostNanoUSD, w.Usage), ""))
+		lines = append(lines, text+where(w.CostNanoUSD != nil, ", "+costOfUse(w.CostNanoUSD, w.Usage)))
 	}
 	for i, r := range w.Repeated {
 		if i == shownRepeats {
@@ -295,7 +294,7 @@ func stepCells(s client.ExplainStep, began *time.Time) []string {
 	}
 	return []string{
 		"", grouped(int64(s.Number)), kind, at, took, in, grouped(s.Usage.CacheReadTokens),
-		grouped(s.Usage.OutputTokens), grouped(s.Usage.ReasoningTokens), cmp.Or(costOfUse(s.CostNanoUSD, s.Usage), unknownCost), finish,
+		grouped(s.Usage.OutputTokens), grouped(s.Usage.ReasoningTokens), costOfUse(s.CostNanoUSD, s.Usage), finish,
 	}
 }
 
@@ -350,7 +349,7 @@ func (x *sheet) toolLine(tool client.ExplainTool) string {
 
 func retryWords(r client.ExplainRetry) string {
 	text := Counted(int64(r.Attempts), "failed attempt") + " · " + tokens(r.Usage.TotalTokens, r.Usage.Estimated) +
-		within(", ", costOfUse(r.CostNanoUSD, r.Usage), "") + ": " + OneLine(r.Reason)
+		where(r.CostNanoUSD != nil, ", "+costOfUse(r.CostNanoUSD, r.Usage)) + ": " + OneLine(r.Reason)
 	if r.Code != nil {
 		text += " (" + string(*r.Code) + ")"
 	}
@@ -366,8 +365,7 @@ func compactionWords(c client.ExplainCompaction) string {
 
 // costOfUse is the cost of tokens, marked as they are where it is in part estimated.
 func costOfUse(nano *int64, u domain.UsageView) string {
-	text := costWords(nano)
-	return where(u.Estimated && text != "" && *nano > 0, "~") + text
+	return where(u.Estimated && nano != nil && *nano > 0, "~") + costWords(nano)
 }
 
 func errorWords(e domain.Error) string {

@@ -32,7 +32,7 @@ func (x *sheet) history(v client.ExplainView) {
 	next := percent(h.Share) + " of the way to a new run"
 	switch {
 	case h.Unstored != nil:
-		next = "no new run, as the storage fails, which is tried again after some steps: " + OneLine(*h.Unstored)
+		next = unstoredText(*h.Unstored)
 	case h.Suggested:
 		next = "the server suggests a new run, which begins with the next step"
 	case h.StepsLeft != nil:
@@ -40,12 +40,6 @@ func (x *sheet) history(v client.ExplainView) {
 	}
 	x.fact("", next)
 	if c := v.Context; c != nil {
-		text := "about " + Counted(c.Tokens, "token")
-		if c.Window != nil && c.Share != nil {
-			text += fmt.Sprintf(" of %s (%s)", grouped(*c.Window), percent(*c.Share))
-		} else {
-			text += "; the model's window is unknown"
-		}
-		x.fact("context", text)
+		x.fact("context", contextText(c.Tokens, known(c.Window)))
 	}
 }

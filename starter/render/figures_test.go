@@ -21,12 +21,12 @@ func TestUnknownCosts(t *testing.T) {
 		json string
 		text string
 	}{
-		"no price":             {contract.StatusView{Usage: used, CostUSD: "0", Source: contract.FromWorkflow}, `"cost_usd":null`, "cost      unknown\n"},
-		"no price, at the end": {contract.StatusView{Usage: used, CostUSD: "0", Source: contract.FromHistory}, `"cost_usd":null`, "cost      unknown\n"},
-		"free":                 {contract.StatusView{Usage: used, CostUSD: "0", Priced: true, Source: contract.FromWorkflow}, `"cost_usd":"0"`, ""},
-		"priced":               {contract.StatusView{Usage: used, CostUSD: "0.5", Priced: true, Source: contract.FromWorkflow}, `"cost_usd":"0.5"`, "cost      $0.5\n"},
-		"of an earlier worker": {contract.StatusView{Usage: used, CostUSD: "0.5", Source: contract.FromHistory}, `"cost_usd":"0.5"`, "cost      $0.5\n"},
-		"nothing used yet":     {contract.StatusView{CostUSD: "0", Source: contract.FromWorkflow}, `"cost_usd":"0"`, ""},
+		"no price":             {contract.StatusView{Usage: used, Source: contract.FromWorkflow}, `"cost_nano_usd":null`, "cost      unknown\n"},
+		"no price, at the end": {contract.StatusView{Usage: used, Source: contract.FromHistory}, `"cost_nano_usd":null`, "cost      unknown\n"},
+		"free":                 {contract.StatusView{Usage: used, Priced: true, Source: contract.FromWorkflow}, `"cost_nano_usd":0`, ""},
+		"priced":               {contract.StatusView{Usage: used, CostNanoUSD: 500_000_000, Priced: true, Source: contract.FromWorkflow}, `"cost_nano_usd":500000000`, "cost      $0.5\n"},
+		"of an earlier worker": {contract.StatusView{Usage: used, CostNanoUSD: 500_000_000, Source: contract.FromHistory}, `"cost_nano_usd":500000000`, "cost      $0.5\n"},
+		"nothing used yet":     {contract.StatusView{Source: contract.FromWorkflow}, `"cost_nano_usd":0`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -40,8 +40,9 @@ func TestUnknownCosts(t *testing.T) {
 			require.Contains(t, text, c.text)
 		})
 	}
-	prior := Status(contract.StatusView{Prior: domain.Spent{Steps: 1, Tokens: 9}})
-	require.Nil(t, prior.Prior.CostUSD)
+	prior, err := domain.Encode(Status(contract.StatusView{Prior: domain.Spent{Steps: 1, Tokens: 9}}))
+	require.NoError(t, err)
+	require.Contains(t, string(prior), `"prior":{"steps":1,"tokens":9,"cost_nano_usd":null}`)
 }
 
 func TestUnknownCostsOfResultsAndSteps(t *testing.T) {
@@ -52,11 +53,11 @@ func TestUnknownCostsOfResultsAndSteps(t *testing.T) {
 		return string(line)
 	}
 	usage := domain.Usage{InputTokens: 10}
-	require.Contains(t, result(contract.Outcome{Usage: usage}), `"cost_usd":null`)
-	require.Contains(t, result(contract.Outcome{Usage: usage, Priced: true}), `"cost_usd":"0"`)
-	require.Contains(t, result(contract.Outcome{Usage: usage, CostNanoUSD: 5_000_000}), `"cost_usd":"0.005"`)
-	require.Contains(t, result(contract.Outcome{}), `"cost_usd":"0"`)
-	require.Contains(t, result(contract.Outcome{Code: domain.CodeTerminated}), `"cost_usd":null`, "the server counts nothing")
+	require.Contains(t, result(contract.Outcome{Usage: usage}), `"cost_nano_usd":null`)
+	require.Contains(t, result(contract.Outcome{Usage: usage, Priced: true}), `"cost_nano_usd":0`)
+	require.Contains(t, result(contract.Outcome{Usage: usage, CostNanoUSD: 5_000_000}), `"cost_nano_usd":5000000`)
+	require.Contains(t, result(contract.Outcome{}), `"cost_nano_usd":0`)
+	require.Contains(t, result(contract.Outcome{Code: domain.CodeTerminated}), `"cost_nano_usd":null`, "the server counts nothing")
 
 	step := domain.StepExecution{Step: domain.AgentStep{Usage: usage}}
 	for _, c := range []struct {
@@ -65,8 +66,8 @@ func TestUnknownCostsOfResultsAndSteps(t *testing.T) {
 		json   string
 		text   string
 	}{
-		{0, false, `"cost_usd":null}`, "10 tokens  cost unknown"}, {0, true, `"cost_usd":"0"}`, "10 tokens"},
-		{2_000_000, true, `"cost_usd":"0.002"}`, "10 tokens  $0.002"},
+		{0, false, `"cost_nano_usd":null}`, "10 tokens  cost unknown"}, {0, true, `"cost_nano_usd":0}`, "10 tokens"},
+		{2_000_000, true, `"cost_nano_usd":2000000}`, "10 tokens  $0.002"},
 	} {
 		step.Step.CostNanoUSD = c.cost
 		line, err := domain.Encode(Step(step, c.priced))

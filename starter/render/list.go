@@ -26,7 +26,7 @@ var listColumns = []listColumn{
 	{"age", "AGE", func(a client.Listed, now time.Time) string { return ago(a.StartedAt, now) }, func(a, b client.Listed) int { return b.StartedAt.Compare(a.StartedAt) }},
 	{"steps", "STEPS", func(a client.Listed, _ time.Time) string { return countOf(a.Steps) }, by(func(a client.Listed) int { return known(a.Steps) })},
 	{"tokens", "TOKENS", func(a client.Listed, _ time.Time) string { return countOf(a.TotalTokens) }, by(func(a client.Listed) int64 { return known(a.TotalTokens) })},
-	{"cost", "COST", func(a client.Listed, _ time.Time) string { return costCell(a.CostUSD, a.TotalTokens) }, by(func(a client.Listed) int64 { return nanoOf(a.CostUSD) })},
+	{"cost", "COST", func(a client.Listed, _ time.Time) string { return costCell(a.CostNanoUSD, a.TotalTokens) }, by(func(a client.Listed) int64 { return known(a.CostNanoUSD) })},
 	{"reason", "REASON", func(a client.Listed, _ time.Time) string { return cmp.Or(listReason(a), "-") }, by(listReason)},
 	{"waiting", "WAITING", func(a client.Listed, _ time.Time) string { return grouped(int64(a.Waiting)) }, by(func(a client.Listed) int { return a.Waiting })},
 	{"unknown", "UNKNOWN", func(a client.Listed, _ time.Time) string { return grouped(int64(a.Unknown)) }, by(func(a client.Listed) int { return a.Unknown })},
@@ -122,22 +122,11 @@ func countOf[N int | int64](n *N) string {
 }
 
 // costCell is what was paid, as far as it is told: of an execution in progress neither tokens nor cost are.
-func costCell(usd *string, tokens *int64) string {
-	switch {
-	case usd == nil && known(tokens) > 0:
-		return unknownCost
-	case usd == nil:
+func costCell(nano, tokens *int64) string {
+	if nano == nil && known(tokens) <= 0 {
 		return "-"
 	}
-	return cmp.Or(costText(*usd), "$0")
-}
-
-func nanoOf(usd *string) int64 {
-	if usd == nil {
-		return -1
-	}
-	nano, _ := domain.ParseUSD(*usd) // we have written it
-	return nano
+	return costWords(nano)
 }
 
 func ago(t, now time.Time) string {
@@ -149,11 +138,10 @@ func ago(t, now time.Time) string {
 
 // listReason is why the newest execution ended, but where it completed.
 func listReason(a client.Listed) string {
-	why := cmp.Or(string(a.Code), string(a.StopReason))
-	if why == string(domain.Completed) || a.Foreign {
+	if a.Foreign {
 		return ""
 	}
-	return OneLine(why) + ofSession(a.SessionLimit)
+	return endedBy(a.Code, a.StopReason, a.SessionLimit)
 }
 
 func listStatus(a client.Listed) string {
@@ -199,10 +187,7 @@ func Executions(executions []client.Past, now time.Time, named bool) Table {
 		t.Head = append([]string{"ID"}, t.Head...)
 	}
 	for _, x := range executions {
-		status := string(x.Status)
-		if why := cmp.Or(string(x.Code), string(x.StopReason)); why != "" && why != string(domain.Completed) {
-			status += " (" + OneLine(why) + ofSession(x.SessionLimit) + ")"
-		}
+		status := string(x.Status) + within(" (", endedBy(x.Code, x.StopReason, x.SessionLimit), ")")
 		if !x.ImportedAt.IsZero() {
 			status += ", imported"
 		}
@@ -215,7 +200,7 @@ func Executions(executions []client.Past, now time.Time, named bool) Table {
 			took = Duration(end.Sub(x.StartedAt))
 		}
 		row := []string{
-			grouped(int64(x.Number)), status, countOf(x.Steps), countOf(x.TotalTokens), costCell(x.CostUSD, x.TotalTokens), took, cmp.Or(moment(x.StartedAt), "-"),
+			grouped(int64(x.Number)), status, countOf(x.Steps), countOf(x.TotalTokens), costCell(x.CostNanoUSD, x.TotalTokens), took, cmp.Or(moment(x.StartedAt), "-"),
 			pastOrigin(executions, x.Origin), x.ExecutionID.String(),
 		}
 		if handed {

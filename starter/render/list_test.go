@@ -16,9 +16,9 @@ import (
 func TestListColumnsAndOrder(t *testing.T) {
 	t.Parallel()
 	agents := []client.Listed{
-		{Execution: client.Execution{ID: "b", Number: 1}, Status: domain.StatusCompleted, Steps: new(12), CostUSD: new("0.5"), TotalTokens: new(int64(10)), StartedAt: testNow.Add(-time.Hour)},
+		{Execution: client.Execution{ID: "b", Number: 1}, Status: domain.StatusCompleted, Steps: new(12), CostNanoUSD: new(int64(500_000_000)), TotalTokens: new(int64(10)), StartedAt: testNow.Add(-time.Hour)},
 		{Execution: client.Execution{ID: "a", Number: 3}, Status: domain.StatusInProgress, StartedAt: testNow.Add(-time.Minute)},
-		{Execution: client.Execution{ID: "c", Number: 2}, Status: domain.StatusStopped, StopReason: domain.CostLimitReached, Steps: new(9), CostUSD: new("2"), TotalTokens: new(int64(2000)), StartedAt: testNow.Add(-time.Second)},
+		{Execution: client.Execution{ID: "c", Number: 2}, Status: domain.StatusStopped, StopReason: domain.CostLimitReached, Steps: new(9), CostNanoUSD: new(int64(2_000_000_000)), TotalTokens: new(int64(2000)), StartedAt: testNow.Add(-time.Second)},
 	}
 	order := func(column string, reverse bool) string {
 		SortList(agents, column, reverse)
@@ -71,7 +71,7 @@ func TestUnknownCostsOfLists(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "unknown", costCell(nil, new(int64(12))))
 	require.Equal(t, "-", costCell(nil, nil), "it is in progress")
-	require.Equal(t, []string{"$0", "$0.5"}, []string{costCell(new("0"), new(int64(12))), costCell(new("0.5"), nil)})
+	require.Equal(t, []string{"$0", "$0.5"}, []string{costCell(new(int64(0)), new(int64(12))), costCell(new(int64(500_000_000)), nil)})
 }
 
 func TestListTellsOfSuspendedSessions(t *testing.T) {
@@ -102,7 +102,7 @@ func TestHistoryTable(t *testing.T) {
 	past := []client.Past{
 		{
 			Execution: client.Execution{ID: "notes", Number: 1, ExecutionID: ids[0]}, Status: domain.StatusStopped, StopReason: domain.StepsLimitReached,
-			Steps: new(3), TotalTokens: new(int64(1200)), CostUSD: new("0"), StartedAt: testNow.Add(-time.Minute), EndedAt: testNow.Add(-50 * time.Second),
+			Steps: new(3), TotalTokens: new(int64(1200)), CostNanoUSD: new(int64(0)), StartedAt: testNow.Add(-time.Minute), EndedAt: testNow.Add(-50 * time.Second),
 		},
 		{
 			Execution: client.Execution{ID: "notes", Number: 2, ExecutionID: ids[1]}, Status: domain.StatusInProgress, StartedAt: testNow.Add(-2 * time.Second),

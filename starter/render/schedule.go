@@ -118,10 +118,7 @@ func runStatus(r client.ScheduleRun) string {
 	if r.Why != "" {
 		return "did nothing"
 	}
-	if why := cmp.Or(string(r.Code), string(r.StopReason)); why != "" && why != string(domain.Completed) {
-		status += " (" + OneLine(why) + ofSession(r.SessionLimit) + ")"
-	}
-	return status
+	return status + within(" (", endedBy(r.Code, r.StopReason, r.SessionLimit), ")")
 }
 
 func runTook(r client.ScheduleRun, now time.Time) string {

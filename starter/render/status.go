@@ -9,11 +9,10 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/domain/progress"
 	"everstep/starter/client"
 )
 
-// StatusText is a status for people, each fact under its name.
+// StatusText is a status for people, each fact under its title.
 func StatusText(t Theme, id string, v contract.StatusView, now time.Time) string {
 	status := string(v.Status)
 	switch {
@@ -27,85 +26,207 @@ func StatusText(t Theme, id string, v contract.StatusView, now time.Time) string
 		status += ", stopping"
 	}
 	x := newSheet(t, now, id, v.Number, v.Status, status)
-	if what, why, _ := strings.Cut(v.Doing, "; "); v.Source == contract.FromRecords { // the time is that of the end
-		x.fact("doing", OneLine(what)+lasting(v.Since, now)+within("; ", OneLine(why), ""))
-	} else if v.Doing != "" {
-		x.fact("doing", OneLine(v.Doing)+lasting(v.Since, now))
-	}
-	for _, p := range v.Progress {
-		x.fact("progress", OneLine(p.Tool)+": "+OneLine(p.Text))
-	}
-	if v.Suspended != nil {
-		x.fact("suspended", OneLine("since "+moment(v.Suspended.Since)+within(" by ", v.Suspended.By, "")+within(": ", v.Suspended.Reason, "")))
-	}
-	if to := v.RewoundTo; to != nil {
-		x.fact("stands", fmt.Sprintf("after step %d of execution %s, to which it was rewound: the next message goes on from there", to.Step, executionWords(v.RewoundToNumber, to.ExecutionID)))
-	}
-	x.fact("cleared", where(v.Cleared > 0, Counted(int64(v.Cleared), "message")+" from before the clear, of which the model sees none"))
-	x.fact("why", why(v))
-	x.fact("steps", grouped(int64(v.StepCount)))
-	x.fact("agent", OneLine(where(v.Agent != "", v.Agent+", to which the conversation was handed over")))
-	x.fact("model", ModelName(v.Model))
-	x.fact("usage", usageText(v.Usage))
-	x.fact("cost", costFact(costOfStatus(v), v.Usage.TotalTokens))
-	x.fact("budget", budgetFact(v.Budget, v.BudgetLeft))
-	x.fact("session", SessionBudget(v))
-	if branch := v.BranchedFrom; branch != nil {
-		x.fact(branchWords(*branch, v.AgentID, v.OriginNumber))
-	} else if !v.Origin.IsZero() {
-		x.fact("goes on", strings.TrimSpace("from execution "+executionWords(v.OriginNumber, v.Origin)+spentText(v.Prior)))
-	}
-	x.fact("trusted", trustedText(v.Trusted))
-	for _, change := range v.Changes {
-		if change.Agent != "" {
-			x.fact("handed over", fmt.Sprintf("execution %d, %s", change.Number, handoverText(change)))
-			continue
+	for _, r := range statusRows(t, id, v, now) {
+		for _, lines := range r.facts {
+			x.fact(r.title, lines...)
 		}
-		x.fact("changed", fmt.Sprintf("from execution %d on: %s", change.Number, OneLine(change.String()+wordText(change.Word))))
 	}
-	if v.Next != nil {
-		x.fact("next", "another definition from the next execution on: "+OneLine(strings.Join(v.Next.Fields, ", ")+wordText(v.Next)))
-	}
-	for _, s := range v.Bound {
-		x.fact("session", OneLine(sessionWords(s.Server, s.Worker, s.Since)))
-	}
-	if !v.ParentAgentID.IsZero() {
-		x.fact("started by", fmt.Sprintf("agent %s, as its sub-agent %s", v.ParentAgentID, OneLine(v.Subagent)))
-	}
-	for _, sub := range v.Subagents {
-		x.fact("sub-agent", fmt.Sprintf("%s %s%s%s", OneLine(sub.Subagent), sub.AgentID, lasting(sub.Since, now), where(sub.Waiting, ", waits for a person: `approvals "+sub.AgentID.String()+"`")))
-	}
-	x.todo(v.Todo)
-	x.fact("context", contextText(v.Context, v.Window))
-	for _, signal := range v.StopSignals {
-		x.fact("signal", OneLine(fmt.Sprintf("%s %s", signal.Reason, signal.Message)))
-	}
-	x.fact("", where(v.MoreStops > 0, more(v.MoreStops, "signal")))
-	for _, call := range v.OutcomeUnknown {
-		x.fact("unknown", OneLine(UnknownCall(call)))
-	}
-	for _, approval := range v.PendingApprovals {
-		x.fact("approval", pendingWords(approval), t.Faint("approve "+OneLine(id)+" "+ShortCall(approval.ToolExecutionID)+" · deny "+OneLine(id)+" "+ShortCall(approval.ToolExecutionID)))
-	}
-	for _, standing := range v.StandingApprovals {
-		x.fact("always", where(standing.Revocation == nil, StandingApproval(standing)), t.Faint("revoke "+OneLine(id)+" "+ShortCall(standing.ID)))
-	}
-	for _, w := range v.WaitingMessages {
-		x.fact("message", messageWords(w, v), where(v.Open || !v.Status.Terminal(), t.Faint("unsend "+OneLine(id)+" "+w.ID.String()[:8])))
-	}
-	for _, question := range v.PendingQuestions {
-		x.fact("question", pendingQuestionWords(question), t.Faint("answer "+OneLine(id)+" "+ShortCall(question.ToolExecutionID)+where(len(question.Schema) > 0, " --value JSON")))
-	}
-	if v.History.Events > 0 {
-		x.fact("history", joined(", ", Counted(v.History.Events, "event"), size(v.History.Bytes),
-			where(v.History.Runs > 1, "run "+grouped(int64(v.History.Runs)))))
-		x.fact("", where(v.History.Unstored != "", "no new run, as the storage fails, which is tried again after some steps: "+OneLine(v.History.Unstored)))
-		x.fact("", where(v.History.Unrecorded != "", "not among the records: "+OneLine(v.History.Unrecorded)))
-	}
-	x.fact("workflow", OneLine(v.WorkflowID)+" "+t.Faint(OneLine(v.RunID)))
-	x.fact("build", OneLine(client.OtherBuild(contract.Builds{Begun: v.Build, Last: v.CarriedBy}, v.ServedBy)))
-	x.fact("told by", source(v.Source))
 	return x.String()
+}
+
+// Status is a status for programs: an object with all keys. What is absent is null, or a list without items.
+func Status(v contract.StatusView) any { return object(statusRows(noTheme(), "", v, time.Time{})) }
+
+// StatusKeys are the keys of a status, as help lists them.
+func StatusKeys() string {
+	return keyTable(statusRows(noTheme(), "", contract.StatusView{}, time.Time{}))
+}
+
+// statusRows are all facts of a status, in the order in which people read them. The id is the one to enter in commands.
+func statusRows(t Theme, id string, v contract.StatusView, now time.Time) []row {
+	enter := func(command, what string) string { return t.Faint(command + " " + OneLine(id) + " " + what) }
+	var prior *priorJSON
+	if !v.Prior.IsZero() {
+		prior = &priorJSON{v.Prior, domain.KnownCost(v.Prior.CostNanoUSD, v.Prior.Tokens, v.Priced)}
+	}
+	return []row{
+		{key: "agent_id", about: "the agent's id", value: v.AgentID},
+		{key: "name", about: "its name, where it has one", value: present(v.Name)},
+		{key: "execution_id", about: "the newest execution's id", value: present(v.ExecutionID)},
+		{key: "execution_number", about: "its number, from 1", value: v.Number},
+		{key: "status", about: "`pending`, `in_progress`, `completed`, `stopped` or `failed`", value: v.Status},
+		{key: "open", about: "the session takes messages, or will", value: v.Open},
+		{key: "paused", about: "nothing new starts until it is resumed", value: v.Paused},
+		{key: "doing", about: "what is going on, in words", value: v.Doing, title: "doing", facts: fact(doingText(v, now))},
+		{key: "since", about: "since when", value: present(v.Since)},
+		{key: "progress", about: "what tool calls under way tell of themselves: each `tool`, `text`", value: listed(v.Progress),
+			title: "progress", facts: facts(v.Progress, func(p contract.Progress) []string { return []string{OneLine(p.Tool) + ": " + OneLine(p.Text)} })},
+		{key: "lacking", about: "which worker lacks what, while another one is waited for", value: present(v.Lacking)},
+		{key: "suspended", about: "`since` when, `by` whom and for what `reason` the session accepts nothing", value: v.Suspended,
+			title: "suspended", facts: fact(suspendedText(v.Suspended))},
+		{key: "rewound_to", about: "from where the session's next execution goes on, where a rewind has left it so: as `branched_from`", value: v.RewoundTo,
+			title: "stands", facts: fact(rewoundText(v))},
+		{key: "rewound_to_number", about: "the number of that execution; 0: it is not the session's", value: v.RewoundToNumber},
+		{key: "messages_cleared", about: "how many of the first messages `clear` has dropped", value: v.Cleared,
+			title: "cleared", facts: fact(where(v.Cleared > 0, Counted(int64(v.Cleared), "message")+" from before the clear, of which the model sees none"))},
+		{key: "stop_reason", about: "why it ended: `starter help stops`", value: present(v.StopReason), title: "why", facts: fact(whyText(v))},
+		{key: "session_limit", about: "a limit of the session ended it", value: v.SessionLimit},
+		{key: "error", about: "why it failed: `kind`, `code`, `message`", value: v.Error},
+		{key: "step_count", about: "the steps that have ended", value: v.StepCount, title: "steps", facts: fact(grouped(int64(v.StepCount)))},
+		{key: "agent", about: "who has the conversation, where it was handed over", value: present(v.Agent),
+			title: "agent", facts: fact(OneLine(where(v.Agent != "", v.Agent+", to which the conversation was handed over")))},
+		{key: "model", about: "the model in use", value: present(v.Model), title: "model", facts: fact(ModelName(v.Model))},
+		{key: "rate_limit", about: "of the model's inferences", value: v.RateLimit},
+		{key: "tool_limits", about: "by the names of the tools that have one", value: v.ToolLimits},
+		{key: "rate_limited", about: "an inference or a call waits for its turn", value: v.RateLimited},
+		{key: "usage", about: "what the execution has used: tokens", value: v.Usage, title: "usage", facts: fact(usageText(v.Usage))},
+		{key: "cost_nano_usd", about: "what that has cost", value: v.Cost(), title: "cost", facts: fact(paidWords(v.Cost()))},
+		{key: "budget", about: "its limits; `max_steps_from` is `default` where nobody has given `max_steps`, and `none` where there is to be none", value: v.Budget,
+			title: "budget", facts: fact(budgetFact(v.Budget, v.BudgetLeft))},
+		{key: "budget_left", about: "what is left of them", value: v.BudgetLeft},
+		{key: "session_budget", about: "the limits over all executions of the session, where it has such", value: v.SessionBudget,
+			title: "session", facts: fact(SessionBudget(v))},
+		{key: "session_budget_left", about: "what is left of those", value: v.SessionBudgetLeft},
+		{key: "branched_from", about: "the step from which it was forked or rewound: `execution_id`, `step`, `agent_id`", value: v.BranchedFrom,
+			title: "branched", facts: fact(branchText(v.BranchedFrom, v.AgentID, v.OriginNumber))},
+		{key: "origin", about: "the id of the execution that it goes on from", value: present(v.Origin), title: "goes on", facts: fact(originText(v))},
+		{key: "origin_number", about: "the number of that execution; 0: it is not the session's", value: v.OriginNumber},
+		{key: "prior", about: "what had been used by then", value: prior},
+		{key: "trusted", about: "what whoever has started it says: `starter help trusted`", value: v.Trusted, title: "trusted", facts: fact(trustedText(v.Trusted))},
+		{key: "definition_changes", about: "the newest changes of what is in force: each `execution_number`, `at`, `agent` and `step` (where the conversation was handed over), `tools_added`, `tools_removed`, `tools_changed`, `more_tools`, `fields`, `update`: who has given the agent another definition", value: listed(v.Changes),
+			title: "changed", facts: facts(v.Changes, func(c contract.DefinitionChange) []string { return []string{changeText(c)} })},
+		{key: "next_definition", about: "who has given it a definition that waits for the next execution: `by`, `at`, `reason`, `fields`, `asked`: what of it was given, and of earlier ones that hold from the same execution on `before`, each `by`, `at`, `reason`, `asked`, and `more_before`", value: v.Next,
+			title: "next", facts: fact(nextText(v.Next))},
+		{key: "mcp_sessions", about: "with stateful MCP servers: each `server`, `worker`, `since`", value: listed(v.Bound),
+			title: "session", facts: facts(v.Bound, func(b contract.Bound) []string { return []string{OneLine(sessionWords(b.Server, b.Worker, b.Since))} })},
+		{key: "parent_agent_id", about: "whose sub-agent it is, where it is one", value: present(v.ParentAgentID),
+			title: "started by", facts: fact(where(!v.ParentAgentID.IsZero(), fmt.Sprintf("agent %s, as its sub-agent %s", v.ParentAgentID, OneLine(v.Subagent))))},
+		{key: "subagent", about: "its name there", value: present(v.Subagent)},
+		{key: "subagents", about: "those under way: each `agent_id`, `subagent`, `tool_execution_id`, `since`, `grant`, `waiting` (for a person)", value: listed(v.Subagents),
+			title: "sub-agent", facts: facts(v.Subagents, func(sub contract.SubagentView) []string { return []string{subagentText(sub, now)} })},
+		{key: "todo", about: "what tool `todo` keeps: each `text`, `status`", value: listed(v.Todo), title: "to do", facts: fact(todoLines(v.Todo)...)},
+		{key: "context_tokens", about: "about how many the next inference reads; null: nobody knows", value: present(v.Context),
+			title: "context", facts: fact(contextText(v.Context, v.Window))},
+		{key: "context_window", about: "how many the model can read; null: nobody knows", value: present(v.Window)},
+		{key: "stop_signals", about: "requests to stop: each `reason`, `source`, `message`", value: listed(v.StopSignals),
+			title: "signal", facts: facts(v.StopSignals, func(s domain.StopSignal) []string {
+				return []string{OneLine(fmt.Sprintf("%s %s", s.Reason, s.Message))}
+			})},
+		{key: "more_stops", about: "how many of users came beyond the 100 that are kept", value: v.MoreStops, facts: fact(where(v.MoreStops > 0, more(v.MoreStops, "signal")))},
+		{key: "outcome_unknown", about: "calls of which nobody knows whether they took effect", value: listed(v.OutcomeUnknown),
+			title: "unknown", facts: facts(v.OutcomeUnknown, func(c domain.UnknownCall) []string { return []string{OneLine(UnknownCall(c))} })},
+		{key: "pending_approvals", about: "calls that wait for a person's word: `domain.PendingApproval`", value: listed(v.PendingApprovals),
+			title: "approval", facts: facts(v.PendingApprovals, func(p domain.PendingApproval) []string {
+				call := ShortCall(p.ToolExecutionID)
+				return []string{pendingWords(p), enter("approve", call) + t.Faint(" · ") + enter("deny", call)}
+			})},
+		{key: "standing_approvals", about: "calls that always run, those too that were revoked: `domain.StandingApproval`", value: listed(v.StandingApprovals),
+			title: "always", facts: facts(v.StandingApprovals, func(a domain.StandingApproval) []string {
+				if a.Revocation != nil {
+					return nil
+				}
+				return []string{StandingApproval(a), enter("revoke", ShortCall(a.ID))}
+			})},
+		{key: "waiting_messages", about: "those that were not read yet: each `message_id`, `place`, `sent_at`, `if_busy`, `bytes`, `text`, `cut`, `sent_by`", value: listed(v.WaitingMessages),
+			title: "message", facts: facts(v.WaitingMessages, func(w contract.WaitingView) []string {
+				return []string{messageWords(w, v), where(v.Open || !v.Status.Terminal(), enter("unsend", w.ID.String()[:8]))}
+			})},
+		{key: "pending_questions", about: "of `ask_user`: `domain.PendingQuestion`", value: listed(v.PendingQuestions),
+			title: "question", facts: facts(v.PendingQuestions, func(q domain.PendingQuestion) []string {
+				return []string{pendingQuestionWords(q), enter("answer", ShortCall(q.ToolExecutionID)+where(len(q.Schema) > 0, " --value JSON"))}
+			})},
+		{key: "history", about: "of the newest run: `events`, `bytes`, `runs`, `unstored` (why the storage does not take what a new run would need), `unrecorded` (what is not among the records, and why)", value: v.History,
+			title: "history", facts: fact(historyLines(v.History)...)},
+		{key: "workflow_id", about: "of its workflow", value: v.WorkflowID, title: "workflow", facts: fact(joined(" ", OneLine(v.WorkflowID), t.Faint(OneLine(v.RunID))))},
+		{key: "run_id", about: "of that one's newest run", value: v.RunID},
+		{key: "build", about: "the build that has begun that run; empty: none has yet", value: v.Build,
+			title: "build", facts: fact(OneLine(client.OtherBuild(contract.Builds{Begun: v.Build, Last: v.CarriedBy}, v.ServedBy)))},
+		{key: "carried_by", about: "the build that has carried it on last, where that is another", value: present(v.CarriedBy)},
+		{key: "served_by", about: "the builds of the workers, where all are of others", value: present(v.ServedBy)},
+		{key: "source", about: "who tells: `workflow`, `history`, `raw_history`, `server` or `records`", value: v.Source, title: "told by", facts: fact(source(v.Source))},
+	}
+}
+
+func doingText(v contract.StatusView, now time.Time) string {
+	if v.Doing == "" {
+		return ""
+	}
+	what, why, _ := strings.Cut(v.Doing, "; ")
+	if v.Source != contract.FromRecords { // of a record the time is that of the end
+		what, why = v.Doing, ""
+	}
+	return OneLine(what) + lasting(v.Since, now) + within("; ", OneLine(why), "")
+}
+
+func suspendedText(s *contract.Suspension) string {
+	if s == nil {
+		return ""
+	}
+	return OneLine("since " + moment(s.Since) + within(" by ", s.By, "") + within(": ", s.Reason, ""))
+}
+
+func rewoundText(v contract.StatusView) string {
+	if v.RewoundTo == nil {
+		return ""
+	}
+	return fmt.Sprintf("after step %d of execution %s, to which it was rewound: the next message goes on from there", v.RewoundTo.Step, executionWords(v.RewoundToNumber, v.RewoundTo.ExecutionID))
+}
+
+func whyText(v contract.StatusView) string {
+	if v.Error != nil {
+		return OneLine(v.Error.Message)
+	}
+	return where(v.Status == domain.StatusStopped, endedBy("", v.StopReason, v.SessionLimit))
+}
+
+// endedBy is why an execution ended: the code of its error, else the reason; empty where it completed.
+func endedBy(code domain.Code, reason domain.StopReason, session bool) string {
+	why := cmp.Or(string(code), string(reason))
+	if why == string(domain.Completed) {
+		return ""
+	}
+	return OneLine(why) + ofSession(session)
+}
+
+func originText(v contract.StatusView) string {
+	if v.Origin.IsZero() || v.BranchedFrom != nil {
+		return ""
+	}
+	return "from execution " + executionWords(v.OriginNumber, v.Origin) + spentText(v.Prior)
+}
+
+// changeText says from when on something else was in force, or another agent had the conversation.
+func changeText(c contract.DefinitionChange) string {
+	if c.Agent != "" {
+		return fmt.Sprintf("execution %d, handed over %s", c.Number, handoverText(c))
+	}
+	return fmt.Sprintf("from execution %d on: %s", c.Number, OneLine(c.String()+wordText(c.Word)))
+}
+
+func nextText(next *contract.DefinitionWord) string {
+	if next == nil {
+		return ""
+	}
+	return "another definition from the next execution on: " + OneLine(strings.Join(next.Fields, ", ")+wordText(next))
+}
+
+func subagentText(sub contract.SubagentView, now time.Time) string {
+	return OneLine(sub.Subagent) + " " + sub.AgentID.String() + lasting(sub.Since, now) + where(sub.Waiting, ", waits for a person: `approvals "+sub.AgentID.String()+"`")
+}
+
+func historyLines(h contract.HistoryView) []string {
+	if h.Events == 0 {
+		return nil
+	}
+	return []string{
+		joined(", ", Counted(h.Events, "event"), size(h.Bytes), where(h.Runs > 1, "run "+grouped(int64(h.Runs)))),
+		unstoredText(h.Unstored), within("not among the records: ", OneLine(h.Unrecorded), ""),
+	}
+}
+
+// unstoredText says why a run that is long goes on; empty where it need not.
+func unstoredText(why string) string {
+	return within("no new run, as the storage fails, which is tried again after some steps: ", OneLine(why), "")
 }
 
 // ModelName is a model for people. That of a script is named with a slash before its path, which may begin with one.
@@ -142,18 +263,6 @@ func UnknownCall(c domain.UnknownCall) string {
 // ofSession says whose limit it was, where that was the session's.
 func ofSession(session bool) string { return where(session, " of the session") }
 
-func why(v contract.StatusView) string {
-	switch {
-	case v.Error != nil:
-		return OneLine(v.Error.Message)
-	case v.Status == domain.StatusStopped:
-		return string(v.StopReason) + ofSession(slices.ContainsFunc(v.StopSignals, func(s domain.StopSignal) bool {
-			return s.Reason == v.StopReason && s.Source == progress.SourceSessionBudget
-		}))
-	}
-	return ""
-}
-
 func usageText(u domain.UsageView) string {
 	return where(u.TotalTokens > 0, fmt.Sprintf("%s (%s in, %s out)", Counted(u.TotalTokens, "token"), grouped(u.InputTokens),
 		grouped(u.OutputTokens))+where(u.Estimated, ", in part estimated"))
@@ -184,18 +293,20 @@ func sessionWords(server, worker string, since time.Time) string {
 	return "with MCP server " + server + " on worker " + worker + within(" since ", moment(since), "")
 }
 
-// todo shows what the model means to do, a line each.
-func (x *sheet) todo(items []domain.TodoItem) {
-	for i, item := range items {
-		x.fact(where(i == 0, "to do"), OneLine(item.String()))
+// todoLines are what the model means to do.
+func todoLines(items []domain.TodoItem) []string {
+	var lines []string
+	for _, item := range items {
+		lines = append(lines, OneLine(item.String()))
 	}
+	return lines
 }
 
 func contextText(used, window int64) string {
 	switch {
 	case used == 0:
 		return ""
-	case window == 0:
+	case window <= 0:
 		return "about " + Counted(used, "token")
 	}
 	return fmt.Sprintf("about %s of %s tokens (%d %%)", grouped(used), grouped(window), used*100/window)
@@ -265,49 +376,10 @@ func source(s contract.StatusSource) string {
 	return cmp.Or(words[s], string(s))
 }
 
-// A StatusJSON is a status with all its keys, for scripts: what is absent is null or empty.
-type StatusJSON struct {
-	contract.StatusView
-	ExecutionID *domain.ExecutionID `json:"execution_id"`
-	CostUSD     *string             `json:"cost_usd"` // null where nobody knows it
-	Since       *time.Time          `json:"since"`
-	StopReason  *domain.StopReason  `json:"stop_reason"`
-	Progress    []contract.Progress `json:"progress"`
-	Paused      bool                `json:"paused"`
-	Origin      *domain.ExecutionID `json:"origin"`
-	// BranchedFrom is null unless it was forked or rewound.
-	BranchedFrom *domain.Origin   `json:"branched_from"`
-	RewoundTo    *domain.Origin   `json:"rewound_to"`
-	Prior        *priorJSON       `json:"prior"`
-	Window       *int64           `json:"context_window"`
-	Context      *int64           `json:"context_tokens"`
-	Sessions     []contract.Bound `json:"mcp_sessions"`
-	// Changes are of what is in force, execution by execution.
-	Changes []contract.DefinitionChange `json:"definition_changes"`
-	Next    *contract.DefinitionWord    `json:"next_definition"`
-	Todo    []domain.TodoItem           `json:"todo"`
-}
-
+// A priorJSON is what was spent, with a cost that is null where nobody knows it.
 type priorJSON struct {
 	domain.Spent
-	CostUSD *string `json:"cost_usd"`
-}
-
-// Status fills in all keys.
-func Status(v contract.StatusView) StatusJSON {
-	s := StatusJSON{StatusView: v, ExecutionID: present(v.ExecutionID), Since: present(v.Since), StopReason: present(v.StopReason)}
-	s.BranchedFrom, s.RewoundTo = v.BranchedFrom, v.RewoundTo
-	s.Paused, s.Origin, s.Window, s.Context = v.Paused, present(v.Origin), present(v.Window), present(v.Context)
-	s.CostUSD, s.Priced = costOfStatus(v), false // null says it
-	if !v.Prior.IsZero() {
-		s.Prior = &priorJSON{Spent: v.Prior, CostUSD: knownCost(v.Prior.CostNanoUSD, v.Prior.Tokens, v.Priced)}
-	}
-	s.Progress, s.Todo = listed(v.Progress), listed(v.Todo)
-	s.OutcomeUnknown, s.StandingApprovals = listed(v.OutcomeUnknown), listed(v.StandingApprovals)
-	s.Sessions, s.Changes, s.Next = listed(v.Bound), listed(v.Changes), v.Next
-	s.WaitingMessages = listed(v.WaitingMessages)
-	s.StopSignals, s.PendingApprovals, s.PendingQuestions = listed(v.StopSignals), listed(v.PendingApprovals), listed(v.PendingQuestions)
-	return s
+	CostNanoUSD *int64 `json:"cost_nano_usd"`
 }
 
 // listed is empty in JSON, not null, where nothing is in it.
@@ -320,14 +392,6 @@ func present[T comparable](value T) *T {
 	return &value
 }
 
-// costOfStatus is nil where nobody knows what the model costs.
-func costOfStatus(v contract.StatusView) *string {
-	if v.Priced || v.Usage.TotalTokens == 0 || costText(v.CostUSD) != "" {
-		return new(v.CostUSD)
-	}
-	return nil
-}
-
 // executionWords name an execution by its number in the session, or by its id where it has none there.
 func executionWords(number int, id domain.ExecutionID) string {
 	if number == 0 {
@@ -336,11 +400,14 @@ func executionWords(number int, id domain.ExecutionID) string {
 	return grouped(int64(number)) + " (" + id.String()[:8] + ")"
 }
 
-// branchWords say where an execution of an agent was forked or rewound from.
-func branchWords(origin domain.Origin, agent domain.AgentID, number int) (name, text string) {
-	name, text = "rewound", fmt.Sprintf("from execution %s, step %d", executionWords(number, origin.ExecutionID), origin.Step)
-	if origin.AgentID != agent {
-		name, text = "forked", text+", of agent "+origin.AgentID.String()
+// branchText says where an execution of an agent was forked or rewound from; empty where it was not.
+func branchText(from *domain.Origin, agent domain.AgentID, number int) string {
+	if from == nil {
+		return ""
 	}
-	return name, text
+	text := fmt.Sprintf("from execution %s, step %d", executionWords(number, from.ExecutionID), from.Step)
+	if from.AgentID != agent {
+		return "forked " + text + ", of agent " + from.AgentID.String()
+	}
+	return "rewound " + text
 }

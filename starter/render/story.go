@@ -213,7 +213,7 @@ func (s *story) ended(e client.Event) line {
 func Ending(o contract.Outcome, took time.Duration) string {
 	why := map[domain.ExecutionStatus]string{domain.StatusFailed: string(o.Code), domain.StatusStopped: string(o.StopReason)}[o.Status]
 	return OneLine(joined(" · ", string(o.Status)+within(" (", why+ofSession(o.SessionLimit), ")"), Counted(int64(o.Steps), "step"), some(o.Usage.TotalTokens(), "token"),
-		costText(domain.USD(o.CostNanoUSD)), where(took > 0, Duration(took))))
+		paidWords(&o.CostNanoUSD), where(took > 0, Duration(took))))
 }
 
 const maxWords = 120

@@ -20,8 +20,8 @@ type StepLine struct {
 func Step(s domain.StepExecution, priced bool) StepLine { return StepLine{s, priced} }
 
 // cost is nil where nobody knows it.
-func (s StepLine) cost() *string {
-	return knownCost(s.Step.CostNanoUSD, s.Usage().TotalTokens(), s.priced)
+func (s StepLine) cost() *int64 {
+	return domain.KnownCost(s.Step.CostNanoUSD, s.Usage().TotalTokens(), s.priced)
 }
 
 // MarshalJSON adds the cost to the step's own keys.
@@ -34,17 +34,17 @@ func (s StepLine) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	line = append(bytes.TrimSuffix(line, []byte("}")), `,"cost_usd":`...)
+	line = append(bytes.TrimSuffix(line, []byte("}")), `,"cost_nano_usd":`...)
 	return append(append(line, cost...), '}'), nil
 }
 
 // Text is the step in one line.
 func (s StepLine) Text(t Theme) string {
 	finish, _ := s.Step.FinishReason()
-	cost, text := costFact(s.cost(), s.Usage().TotalTokens()), OneLine(s.Step.Text())
+	cost, text := s.cost(), OneLine(s.Step.Text())
 	parts := []string{
 		fmt.Sprintf("%3d  %-14s  %8s", s.Step.Number, s.Step.Type(), Duration(s.Duration())),
-		tokens(s.Usage().TotalTokens(), s.Usage().Estimated), where(cost == unknownCost, costUnknown) + where(cost != unknownCost, cost),
+		tokens(s.Usage().TotalTokens(), s.Usage().Estimated), where(cost == nil, "cost ") + paidWords(cost),
 		where(s.Step.Tries > 1, fmt.Sprintf("%d tries", s.Step.Tries)), string(finish), where(s.Step.Interrupted, t.Warn("interrupted")),
 	}
 	for _, call := range s.Step.ToolExecutions {
@@ -116,10 +116,10 @@ func Message(t Theme, e domain.Entry) string {
 	return b.String()
 }
 
-// A ResultJSON is a result with its cost in dollars.
+// A ResultJSON is a result with its cost.
 type ResultJSON struct {
 	client.Result
-	CostUSD *string `json:"cost_usd"` // null where nobody knows it
+	CostNanoUSD *int64 `json:"cost_nano_usd"` // null where nobody knows it
 }
 
 // Result adds what an execution cost. What the server ended has counted nothing.
@@ -128,7 +128,7 @@ func Result(r client.Result) ResultJSON {
 	if o.Code == domain.CodeTerminated || o.Code == domain.CodeTimedOut {
 		return ResultJSON{Result: r}
 	}
-	return ResultJSON{Result: r, CostUSD: knownCost(o.CostNanoUSD, o.Usage.TotalTokens(), o.Priced)}
+	return ResultJSON{Result: r, CostNanoUSD: o.Cost()}
 }
 
 // RawAnswer says of an answer that it was read from the history of another build, where nobody tells the result.
@@ -198,5 +198,5 @@ func Stopped(r client.Result, shown bool) string {
 	if shown {
 		return within("  ", message, "")
 	}
-	return "stopped" + within(" (", string(r.Outcome.StopReason)+ofSession(r.Outcome.SessionLimit), ")") + within(": ", message, "")
+	return "stopped" + within(" (", endedBy("", r.Outcome.StopReason, r.Outcome.SessionLimit), ")") + within(": ", message, "")
 }

@@ -124,19 +124,11 @@ func treeName(t *client.Tree) string {
 }
 
 func treeStatus(t *client.Tree) string {
-	why := cmp.Or(string(t.Code), string(t.StopReason))
-	if why == string(domain.Completed) {
-		why = ""
-	}
-	return string(t.Status) + within(" (", OneLine(why)+ofSession(t.SessionLimit), ")") + where(t.Gone != "", ", gone")
+	return string(t.Status) + within(" (", endedBy(t.Code, t.StopReason, t.SessionLimit), ")") + where(t.Gone != "", ", gone")
 }
 
 func useCells(u client.TreeUse) []string {
-	cost := unknownCost
-	if u.CostNanoUSD != nil {
-		cost = where(u.Usage.Estimated && *u.CostNanoUSD > 0, "~") + cmp.Or(costText(domain.USD(*u.CostNanoUSD)), "$0")
-	}
-	return []string{where(u.Usage.Estimated, "~") + grouped(u.Usage.TotalTokens), cost}
+	return []string{where(u.Usage.Estimated, "~") + grouped(u.Usage.TotalTokens), costOfUse(u.CostNanoUSD, u.Usage)}
 }
 
 func treeTook(t *client.Tree, now time.Time) string {

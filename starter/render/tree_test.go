@@ -88,7 +88,7 @@ func TestTreeStepsAsLines(t *testing.T) {
 	require.InDelta(t, 1, keys["depth"], 0)
 	require.InDelta(t, 1, keys["number"], 0)
 	require.Contains(t, keys, "agent_id")
-	require.Contains(t, keys, "cost_usd")
+	require.Contains(t, keys, "cost_nano_usd")
 }
 
 // TestListNamesParents where there are any.

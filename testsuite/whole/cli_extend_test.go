@@ -37,20 +37,20 @@ func TestCLIExtend(t *testing.T) {
 	result := object(t, got.out)
 	require.InDelta(t, 2, result["execution_number"], 0)
 	require.Equal(t, map[string]any{"count": 3.0}, result["output"])
-	require.Equal(t, "0.004", result["cost_usd"])
+	require.InDelta(t, 4_000_000, result["cost_nano_usd"], 0)
 	require.Equal(t, result["output"], c.json("result", id)["output"])
 	got = c.do("extend", id, "--max-steps", "20")
 	require.Equal(t, 6, got.code)
 	requireOneError(t, got.err, "execution 2 of "+id, "run` starts another agent")
 
 	status := c.json("status", id)
-	require.Equal(t, "0.004", status["cost_usd"])
+	require.InDelta(t, 4_000_000, status["cost_nano_usd"], 0)
 	require.InDelta(t, 2, status["prior"].(map[string]any)["steps"], 0)
-	require.Equal(t, "0.004", status["prior"].(map[string]any)["cost_usd"])
+	require.InDelta(t, 4_000_000, status["prior"].(map[string]any)["cost_nano_usd"], 0)
 	require.InDelta(t, 5, status["budget_left"].(map[string]any)["max_steps"], 0)
 	require.Contains(t, c.ok("status", id), "goes on")
 	for _, step := range objects(t, c.ok("steps", id, "--execution", "1", "--json")) {
-		require.Equal(t, "0.002", step["cost_usd"])
+		require.InDelta(t, 2_000_000, step["cost_nano_usd"], 0)
 	}
 	for number, last := range map[string]string{"1": "stopped", "2": "completed"} {
 		got := c.do("watch", id, "--events", "--execution", number)

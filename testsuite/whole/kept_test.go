@@ -80,7 +80,7 @@ func reads(t *testing.T, c *client.Client, name string) string {
 	}
 	for past, err := range c.Executions(within(t), name) {
 		past.StartedAt, past.EndedAt, past.RunID = past.StartedAt.Truncate(time.Second), past.EndedAt.Truncate(time.Second), ""
-		note([]any{past.Number, past.ExecutionID, past.Status, past.Steps, past.TotalTokens, past.CostUSD}, err)
+		note([]any{past.Number, past.ExecutionID, past.Status, past.Steps, past.TotalTokens, past.CostNanoUSD}, err)
 	}
 	return told.String()
 }
