@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"iter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,7 +17,8 @@ import (
 )
 
 func statusCommand(p *program) *cobra.Command {
-	return p.looking(&cobra.Command{
+	var at momentFlags
+	command := p.looking(&cobra.Command{
 		Use:   "status ID",
 		Short: "Show what an agent is doing",
 		Long: `Shows what an agent is doing now, what it has used, and what its budget leaves.
@@ -25,10 +27,16 @@ with what waits for a worker since, and says so.
 
 With --json, build is the one that has begun the agent's newest run. Where no
 worker that serves its task queue is of that build (or where none serves it, this
-command is not) it says so: finish the agent there, or export and fork.`,
+command is not) it says so: finish the agent there, or export and fork.
+
+With --at it shows the state in which an earlier event left the agent.`,
 		Example: `  starter status notes
-  starter status notes --json | jq -r .status`,
+  starter status notes --json | jq -r .status
+  starter status notes --execution 2 --at 7`,
 	}, "starter status notes", func(ctx context.Context, s *local.Stack, id string) error {
+		if at.given() {
+			return p.statusAt(ctx, s, id, at.Moment)
+		}
 		status, err := s.Agents.Status(ctx, id)
 		if err != nil {
 			return err
@@ -38,7 +46,37 @@ command is not) it says so: finish the agent there, or export and fork.`,
 		}
 		return p.show(render.Status(status), render.StatusText(p.out.Theme, id, status, p.now()))
 	})
+	at.register(command)
+	return command
 }
+
+// statusAt shows what an agent was doing at a moment.
+func (p *program) statusAt(ctx context.Context, s *local.Stack, id string, at client.Moment) error {
+	status, when, err := s.Agents.StatusAt(ctx, id, at)
+	if err != nil {
+		return err
+	}
+	p.say("as it was at %s, after event %d", when.Local().Format(time.DateTime), at.Event)
+	return p.show(render.Status(status), render.StatusText(p.out.Theme, id, status, when))
+}
+
+// momentFlags name an event of an execution, as that has left the agent.
+type momentFlags struct{ client.Moment }
+
+func (f *momentFlags) register(command *cobra.Command) {
+	command.Flags().Var(numberFlag(&f.Event, 1, 1<<31-1), "at",
+		"the state after an event: its `SEQUENCE` in the JSON of watch")
+	executionFlag(command, &f.Execution)
+	command.Flag("execution").Usage = "the execution of that event; the newest unless given"
+	command.PreRunE = func(*cobra.Command, []string) error {
+		if f.Execution > 0 && !f.given() {
+			return usage("--at: is missing; name an event of execution %d", f.Execution)
+		}
+		return nil
+	}
+}
+
+func (f *momentFlags) given() bool { return f.Event > 0 }
 
 func stepsCommand(p *program) *cobra.Command {
 	var number int
@@ -86,17 +124,28 @@ func (p *program) treeSteps(ctx context.Context, s *local.Stack, id string, numb
 }
 
 func messagesCommand(p *program) *cobra.Command {
-	return p.looking(&cobra.Command{
+	var at momentFlags
+	command := p.looking(&cobra.Command{
 		Use:   "messages ID",
 		Short: "Show an agent's transcript",
 		Long: `Shows the transcript of an agent over all its executions. It needs no worker.
 Messages that can no longer be read are reported as gone (exit 1), and the
 others follow. What a rewind has taken back, or clear has dropped, is shown, and
-marked: the model sees it no more.`,
+marked: the model sees it no more.
+
+With --at it shows them as an earlier event left them.`,
 		Example: `  starter messages notes
+  starter messages notes --execution 2 --at 7
   starter messages notes --json | jq -r '.message.parts[].text'
   starter messages notes --json | jq 'select(.taken_back or .cleared | not)'`,
 	}, "starter messages notes", func(ctx context.Context, s *local.Stack, id string) error {
+		if at.given() {
+			messages, edits, err := s.Agents.MessagesAt(ctx, id, at.Moment)
+			if err != nil {
+				return err
+			}
+			return p.showMessages(messages, edits)
+		}
 		edits, err := s.Agents.Edits(ctx, id)
 		if err != nil {
 			if !errors.Is(err, &client.Error{Class: client.Gone}) {
@@ -104,11 +153,16 @@ marked: the model sees it no more.`,
 			}
 			p.report(err)
 		}
-		shown := each(p, s.Agents.Messages(ctx, id), func(entry domain.Entry) error {
-			said := render.Said(entry, edits)
-			return p.show(said, said.Text(p.out.Theme))
-		})
-		return cmp.Or(shown, reported(err))
+		return cmp.Or(p.showMessages(s.Agents.Messages(ctx, id), edits), reported(err))
+	})
+	at.register(command)
+	return command
+}
+
+func (p *program) showMessages(messages iter.Seq2[domain.Entry, error], edits domain.Edits) error {
+	return each(p, messages, func(entry domain.Entry) error {
+		said := render.Said(entry, edits)
+		return p.show(said, said.Text(p.out.Theme))
 	})
 }
 

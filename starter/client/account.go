@@ -172,6 +172,8 @@ type accountReader struct {
 	patience time.Duration
 	// snapshot is of the run with which it begins.
 	snapshot
+	// upTo is the history of that run as far as it counts; empty: all of it, and a worker is asked first.
+	upTo []*historypb.HistoryEvent
 }
 
 // read reads from a run on backwards, and from records what the runs lack.
@@ -477,6 +479,9 @@ func (r accountReader) giveUpWithoutWorker(asking context.Context, giveUp contex
 // run reads what the newest run holds: as the workflow answers, or by a replay of its history where that takes too long.
 // Whoever is first tells. Where the replay fails too, the workflow is waited for only if a worker may be there.
 func (r accountReader) run(ctx context.Context, runID string) runAccount {
+	if len(r.upTo) > 0 {
+		return r.replayed(ctx, runID)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	var reading sync.WaitGroup
 	defer reading.Wait()
@@ -550,10 +555,7 @@ func (r accountReader) asked(ctx context.Context, runID string) runAccount {
 
 // replayed replays the history of the run here.
 func (r accountReader) replayed(ctx context.Context, runID string) (told runAccount) {
-	events, err := r.client.reader(r.agent).Events(ctx, runID)
-	if err == nil {
-		err = r.whole(events, runID)
-	}
+	events, err := r.history(ctx, runID)
 	if err != nil {
 		return runAccount{err: err}
 	}
@@ -572,6 +574,18 @@ func (r accountReader) replayed(ctx context.Context, runID string) (told runAcco
 		told.Server.OtherBuilds = []string{wrote}
 	}
 	return told
+}
+
+// history is that of a run, as far as it counts.
+func (r accountReader) history(ctx context.Context, runID string) ([]*historypb.HistoryEvent, error) {
+	if len(r.upTo) > 0 && runID == r.runID() {
+		return r.upTo, nil
+	}
+	events, err := r.client.reader(r.agent).Events(ctx, runID)
+	if err == nil {
+		err = r.whole(events, runID)
+	}
+	return events, err
 }
 
 // whole refuses a part of a run's history: fewer events than the server said that the first one has, or no end of an

@@ -96,18 +96,25 @@ func (s snapshot) newestOf(a account.Account) account.Execution {
 	return account.Execution{Outcome: contract.Outcome{AgentID: s.id, ExecutionID: s.executionID(1), Number: 1, Status: domain.StatusPending}}
 }
 
-// status is the status of an agent whose account was read.
-func (c *Client) status(ctx context.Context, s snapshot, a account.Account) contract.StatusView {
+// headStatus is what an account itself says of what an agent is doing.
+func (s snapshot) headStatus(a account.Account) contract.StatusView {
 	v := a.Head.Status()
 	if a.Head.Newest == nil {
 		v.Number, v.ExecutionID = 1, s.executionID(1)
 	}
-	v.RunID, v.Source, v.Open = s.runID(), a.Server.Source, v.Open && s.open()
-	v.History.Events, v.History.Bytes = s.info().GetHistoryLength(), s.info().GetHistorySizeBytes()
-	v.OriginNumber, v.RewoundToNumber = s.numberOf(v.Origin, v.Number), 0
+	v.RunID, v.Source = s.runID(), a.Server.Source
+	v.OriginNumber = s.numberOf(v.Origin, v.Number)
 	if v.RewoundTo != nil {
 		v.RewoundToNumber = s.numberOf(v.RewoundTo.ExecutionID, v.Number)
 	}
+	return v
+}
+
+// status is the status of an agent whose account was read.
+func (c *Client) status(ctx context.Context, s snapshot, a account.Account) contract.StatusView {
+	v := s.headStatus(a)
+	v.Open = v.Open && s.open()
+	v.History.Events, v.History.Bytes = s.info().GetHistoryLength(), s.info().GetHistorySizeBytes()
 	if !s.open() {
 		v.Doing, v.Since = "ended", s.info().GetCloseTime().AsTime()
 		if _, cut := history.ServerEnd(s.info().GetStatus()); cut {
