@@ -39,8 +39,33 @@ func (h Head) Status() contract.StatusView {
 	}
 	if h.Newest != nil {
 		h.Newest.addTo(&v)
+		v.OriginNumber = h.OriginNumber(*h.Newest)
+		if v.RewoundTo != nil {
+			v.RewoundToNumber = h.numberOf(v.RewoundTo.ExecutionID, h.Newest.Number)
+		}
 	}
 	return v
+}
+
+// OriginNumber is the number of the execution that one of the agent goes on from; zero: that is another agent's, or there is none.
+func (h Head) OriginNumber(e Execution) int {
+	switch {
+	case e.Origin == nil, !e.Origin.AgentID.IsZero() && e.Origin.AgentID != h.AgentID:
+		return 0
+	case h.Name == "": // it goes on from where it has ended, in another workflow
+		return e.Number - 1
+	}
+	return h.numberOf(e.Origin.ExecutionID, e.Number-1)
+}
+
+// numberOf is the number of an execution of the session, up to the newest that it can be; zero: it is none of them.
+func (h Head) numberOf(id domain.ExecutionID, newest int) int {
+	for n := newest; n > 0; n-- {
+		if h.AgentID.Execution(h.Run.First, n) == id {
+			return n
+		}
+	}
+	return 0
 }
 
 func (e Execution) addTo(v *contract.StatusView) {

@@ -80,7 +80,7 @@ type StatusView struct {
 	// answers it is zero.
 	Cleared int `json:"messages_cleared,omitzero"`
 	// OriginNumber and RewoundToNumber count the executions of Origin, or BranchedFrom, and of RewoundTo; zero: they are not
-	// the session's, or nobody tells. The client counts them.
+	// the agent's.
 	OriginNumber    int `json:"origin_number,omitzero"`
 	RewoundToNumber int `json:"rewound_to_number,omitzero"`
 	// Paused says that nothing new starts until the execution is resumed.

@@ -66,7 +66,7 @@ func (e *explanation) view() ExplainView {
 		v.Model = &model
 	}
 	if x.Origin != nil {
-		v.Origin, v.BranchedFrom = &x.Origin.ExecutionID, x.Origin.Branch()
+		v.Origin, v.OriginNumber, v.BranchedFrom = &x.Origin.ExecutionID, e.Head.OriginNumber(x), x.Origin.Branch()
 	}
 	if !e.older {
 		v.Todo = e.now.Metadata().Todo()

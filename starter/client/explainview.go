@@ -17,6 +17,8 @@ type ExplainView struct {
 	Model  *string                `json:"model"`
 	// Origin is the execution that this one goes on from.
 	Origin *domain.ExecutionID `json:"origin"`
+	// OriginNumber is the number of that one; zero: it is another agent's, or there is none.
+	OriginNumber int `json:"origin_number"`
 	// BranchedFrom is the step from which it was forked or rewound, where it was.
 	BranchedFrom *domain.Origin `json:"branched_from"`
 	// Trusted is what whoever started the agent, or this execution, says.

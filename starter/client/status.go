@@ -103,10 +103,6 @@ func (s snapshot) headStatus(a account.Account) contract.StatusView {
 		v.Number, v.ExecutionID = 1, s.executionID(1)
 	}
 	v.RunID, v.Source = s.runID(), a.Server.Source
-	v.OriginNumber = s.numberOf(v.Origin, v.Number)
-	if v.RewoundTo != nil {
-		v.RewoundToNumber = s.numberOf(v.RewoundTo.ExecutionID, v.Number)
-	}
 	return v
 }
 
@@ -137,16 +133,6 @@ func (c *Client) status(ctx context.Context, s snapshot, a account.Account) cont
 		v.BudgetLeft.MaxSeconds = nil // how long it waited for people since is not known
 	}
 	return c.waiting(ctx, s, v)
-}
-
-// numberOf is the number of an execution among the first ones of the session; zero: it is none of them.
-func (s snapshot) numberOf(id domain.ExecutionID, newest int) int {
-	for n := 1; n <= newest && !id.IsZero(); n++ {
-		if s.executionID(n) == id {
-			return n
-		}
-	}
-	return 0
 }
 
 // failing says of a workflow task which worker fails to complete it, and why.

@@ -18,9 +18,9 @@ func Explanation(out *Output, v client.ExplainView, now time.Time) string {
 	if v.Model != nil {
 		x.fact("model", ModelName(*v.Model))
 	}
-	x.fact("branched", branchText(v.BranchedFrom, v.AgentID, 0))
+	x.fact("branched", branchText(v.BranchedFrom, v.AgentID, v.OriginNumber))
 	if v.Origin != nil && v.BranchedFrom == nil {
-		x.fact("goes on", "from execution "+v.Origin.String())
+		x.fact("goes on", "from execution "+executionWords(v.OriginNumber, *v.Origin))
 	}
 	x.fact("trusted", trustedText(v.Trusted))
 	x.fact("given", givenText(v.Given))
