@@ -40,7 +40,7 @@ func (c *Client) attemptsOf(ctx context.Context, e explanation) (all attempts, e
 		}
 		all.gone = all.gone || read.err != nil
 		newest := domain.StepID{}
-		for _, recorded := range read.all {
+		for _, recorded := range taken(read.all) {
 			newest = all.take(e, recorded, newest)
 		}
 	}
@@ -71,6 +71,22 @@ func (c *Client) runsOfExecution(ctx context.Context, a agent, runID string, num
 	}
 	slices.Reverse(runs)
 	return runs, gone, nil
+}
+
+// taken are the facts of a run without the ends of work that no worker has taken: the account counts nothing of them.
+func taken(facts []progress.Recorded) []progress.Recorded {
+	done := len(facts) - 1
+	for done >= 0 && facts[done].Fact != progress.Fact(progress.TaskDone{}) {
+		done--
+	}
+	since := slices.DeleteFunc(slices.Clone(facts[done+1:]), func(r progress.Recorded) bool {
+		switch r.Fact.(type) {
+		case progress.Lost, progress.ModelReplied:
+			return true
+		}
+		return false
+	})
+	return append(slices.Clip(facts[:done+1]), since...)
 }
 
 // take takes a fact. newest is the step that has asked for work last.

@@ -222,6 +222,15 @@ func TestExplainSumsAreThoseOfItsSteps(t *testing.T) {
 	})
 }
 
+// TestStepsInProgressAreNotCounted among those that have ended, as in a status.
+func TestStepsInProgressAreNotCounted(t *testing.T) {
+	t.Parallel()
+	over, open := explainStep(stepOf(1, domain.AgentStep{Usage: usage(1, 2)}), true), ExplainStep{Number: 2, InProgress: true, used: usage(3, 4)}
+	total := totalsOf([]ExplainStep{over, open})
+	require.Equal(t, 1, total.Steps)
+	require.Equal(t, int64(10), total.Usage.TotalTokens, "what it has used counts")
+}
+
 func TestExplainKeysAreStable(t *testing.T) {
 	t.Parallel()
 	keys := func(value any) []string {
@@ -412,6 +421,8 @@ func TestEachFailedAttemptIsNamed(t *testing.T) {
 		Outcome: contract.BilledFailure, Spent: usage(50, 5), Tries: 2, Error: domain.CodedErrorf(domain.Unavailable, domain.CodeMalformed, "the stream ended early"),
 	})
 	run.completes(run.infers(1, 1), used(reply("done"), usage(200, 20), domain.Usage{}, 1))
+	run.tasks("this one")
+	run.loses(run.infers(1, 2), domain.CodedErrorf(domain.Unavailable, domain.CodeMalformed, "lost since"))
 	c := newFake(run).client()
 	a := told(domain.ExecutionBudget{}, []domain.StepExecution{stepOf(1, domain.AgentStep{Usage: usage(250, 25), Tries: 3, Lost: usage(50, 5)})}, nil, 0)
 	e := must(newExplanation(must(c.describe(t.Context(), "nora")), a, 1))
@@ -420,6 +431,7 @@ func TestEachFailedAttemptIsNamed(t *testing.T) {
 	require.Equal(t, 2, v.Steps[0].FailedAttempts)
 	require.Len(t, v.Steps[0].Retries, 2)
 	require.Equal(t, []string{"too many requests", "the stream ended early"}, []string{v.Steps[0].Retries[0].Reason, v.Steps[0].Retries[1].Reason})
-	require.Equal(t, 1, v.History.Steps)
+	require.Empty(t, e.attempts.steps[2].Retries, "no worker has taken it, and no account counts what it has cost")
+	require.Equal(t, 2, v.History.Steps)
 	require.Equal(t, int64(len(run.events)), v.History.Events)
 }

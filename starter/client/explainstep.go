@@ -84,9 +84,12 @@ func (e ExplainStep) hasError() bool {
 }
 
 func totalsOf(steps []ExplainStep) ExplainTotals {
-	t := ExplainTotals{Steps: len(steps), CostNanoUSD: new(int64(0)), LostNanoUSD: new(int64(0))}
+	t := ExplainTotals{CostNanoUSD: new(int64(0)), LostNanoUSD: new(int64(0))}
 	var used, lost domain.Usage
 	for _, s := range steps {
+		if !s.InProgress {
+			t.Steps++
+		}
 		used, lost, t.spent = used.Add(s.used), lost.Add(s.lost), t.spent.Add(s.spent)
 		t.CostNanoUSD, t.LostNanoUSD = addCost(t.CostNanoUSD, s.CostNanoUSD), addCost(t.LostNanoUSD, s.LostNanoUSD)
 		t.FailedAttempts += s.FailedAttempts

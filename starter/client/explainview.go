@@ -209,6 +209,7 @@ type ExplainCompaction struct {
 
 // ExplainTotals are sums over steps.
 type ExplainTotals struct {
+	// Steps are those that have ended, as a status counts them.
 	Steps     int              `json:"steps"`
 	Usage     domain.UsageView `json:"usage"`
 	ToolCalls int64            `json:"tool_calls"`

@@ -144,7 +144,7 @@ func wasted(w client.ExplainWaste) []string {
 		if w.Share != nil {
 			text += fmt.Sprintf(" (%s of all)", percent(*w.Share))
 		}
-		lines = append(lines, text+where(w.CostNanoUSD != nil, ", "+costOfUse(w.CostNanoUSD, w.Usage)))
+		lines = append(lines, text+where(w.CostNanoUSD != nil && w.Usage.TotalTokens > 0, ", "+costOfUse(w.CostNanoUSD, w.Usage)))
 	}
 	for i, r := range w.Repeated {
 		if i == shownRepeats {
@@ -349,7 +349,7 @@ func (x *sheet) toolLine(tool client.ExplainTool) string {
 
 func retryWords(r client.ExplainRetry) string {
 	text := Counted(int64(r.Attempts), "failed attempt") + " · " + tokens(r.Usage.TotalTokens, r.Usage.Estimated) +
-		where(r.CostNanoUSD != nil, ", "+costOfUse(r.CostNanoUSD, r.Usage)) + ": " + OneLine(r.Reason)
+		where(r.CostNanoUSD != nil && r.Usage.TotalTokens > 0, ", "+costOfUse(r.CostNanoUSD, r.Usage)) + ": " + OneLine(r.Reason)
 	if r.Code != nil {
 		text += " (" + string(*r.Code) + ")"
 	}
@@ -365,6 +365,9 @@ func compactionWords(c client.ExplainCompaction) string {
 
 // costOfUse is the cost of tokens, marked as they are where it is in part estimated.
 func costOfUse(nano *int64, u domain.UsageView) string {
+	if u.TotalTokens == 0 {
+		return "-" // what used none says nothing of the price
+	}
 	return where(u.Estimated && nano != nil && *nano > 0, "~") + costWords(nano)
 }
 
@@ -376,9 +379,13 @@ func totalWords(v client.ExplainView) string {
 	t, u := v.Totals, v.Totals.Usage
 	used := fmt.Sprintf("%s (%s in, %s cached, %s out, %s reasoning)", tokens(u.TotalTokens, u.Estimated),
 		grouped(u.InputTokens), grouped(u.CacheReadTokens), grouped(u.OutputTokens), grouped(u.ReasoningTokens))
-	cost := where(t.Steps > 0, costOfUse(t.CostNanoUSD, u))
+	cost := where(u.TotalTokens > 0, costOfUse(t.CostNanoUSD, u))
 	if t.CostNanoUSD == nil {
 		cost = costUnknown
 	}
-	return joined(" · ", grouped(int64(t.Steps)), where(u.TotalTokens > 0, used), cost, some(t.ToolCalls, "tool call"))
+	steps := grouped(int64(t.Steps))
+	if n := len(v.Steps); n > 0 && v.Steps[n-1].InProgress {
+		steps += ", and one in progress"
+	}
+	return joined(" · ", steps, where(u.TotalTokens > 0, used), cost, some(t.ToolCalls, "tool call"))
 }
