@@ -117,7 +117,23 @@ func blame(data []byte, typ reflect.Type, err error) error {
 			}
 		}
 	}
-	return err
+	return wholeNumber(err)
+}
+
+// wholeNumber says how to mend a number that no whole one of its type is.
+func wholeNumber(err error) error {
+	mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	if !ok || mismatch.Type.Kind() < reflect.Int || mismatch.Type.Kind() > reflect.Uint64 {
+		return err
+	}
+	number, is := strings.CutPrefix(mismatch.Value, "number ")
+	switch {
+	case !is:
+		return err
+	case strings.ContainsAny(number, ".eE"):
+		return fmt.Errorf("is %s; give a whole number, without a point", Shorten(number, 64))
+	}
+	return fmt.Errorf("is %s, which is too large; give a smaller whole number", Shorten(number, 64))
 }
 
 func decodesItself(typ reflect.Type) bool {

@@ -108,8 +108,8 @@ func (s *Store) read(ctx context.Context, arguments json.RawMessage) (tool.Resul
 		Offset int64  `json:"offset"`
 		Limit  int64  `json:"limit"`
 	}{Limit: most}
-	if err := json.Unmarshal(arguments, &given); err != nil {
-		return tool.Result{}, err
+	if err := domain.DecodeInto(arguments, &given); err != nil {
+		return tool.Result{}, domain.CodedErrorf(domain.Invalid, domain.CodeMalformed, "arguments: %s", err)
 	}
 	id, err := uuid.Parse(given.ID)
 	if err != nil || id.String() != given.ID {

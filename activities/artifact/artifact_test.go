@@ -66,6 +66,7 @@ func TestArtifact(t *testing.T) {
 		"a form of a UUID":  {"agent/notes", `{"id":"{00000000-0000-4000-8000-000000000001}"}`, "is no artifact's"},
 		"capitals":          {"agent/notes", `{"id":"urn:uuid:00000000-0000-4000-8000-000000000001"}`, "is no artifact's"},
 		"beyond its end":    {"agent/notes", fmt.Sprintf(`{"id":%q,"offset":1000000}`, id), "the artifact has 200000 bytes"},
+		"with a point":      {"agent/notes", fmt.Sprintf(`{"id":%q,"offset":1.0}`, id), "arguments: offset: is 1.0; give a whole number, without a point"},
 		"before":            {"agent/notes", fmt.Sprintf(`{"id":%q,"offset":-1}`, id), "at /offset: is -1"},
 		"more than at once": {"agent/notes", fmt.Sprintf(`{"id":%q,"limit":100000}`, id), "at /limit: is 100000"},
 	} {

@@ -29,7 +29,7 @@ func Tool() tool.Tool {
 
 func ask(_ context.Context, arguments json.RawMessage) (tool.Result, error) {
 	var question domain.Question
-	err := json.Unmarshal(arguments, &question)
+	err := domain.DecodeInto(arguments, &question)
 	if err == nil {
 		err = check(question)
 	}

@@ -37,8 +37,8 @@ func (s *Store) history(ctx context.Context, arguments json.RawMessage) (tool.Re
 		Before   int `json:"before"`
 		FromStep int `json:"from_step"`
 	}
-	if err := json.Unmarshal(arguments, &asked); err != nil {
-		return tool.Result{}, err
+	if err := domain.DecodeInto(arguments, &asked); err != nil {
+		return tool.Result{}, domain.CodedErrorf(domain.Invalid, domain.CodeMalformed, "arguments: %s", err)
 	}
 	call, ok := tool.ExecutionOf(ctx)
 	if !ok || call.Past == nil {

@@ -62,6 +62,8 @@ func TestAnAgentReadsItsOwnPast(t *testing.T) {
 	require.NotContains(t, listed, "execution 27: ", "a person has cleared it")
 	_, err = asks(id, now, `{"number": 27}`)
 	require.ErrorContains(t, err, "number: no execution 27")
+	_, err = asks(id, now, `{"number": 2.0}`)
+	require.ErrorContains(t, err, "number: is 2.0; give a whole number, without a point")
 	fork := domain.AgentID{UUID: uuid.New()} // another agent, for whom somebody else may ask: it knows what it was given of its origin
 	listed, err = asks(fork, domain.Past{FirstRunID: "fork-run", Origins: []domain.ExecutionID{ann[4].ExecutionID}}, `{}`)
 	require.NoError(t, err)

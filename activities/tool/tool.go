@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -315,15 +313,10 @@ const maxDecodeError = 1000
 
 // decode reads an object that fits the schema of the arguments' type into them.
 func decode(object []byte, args any) error {
-	err := json.Unmarshal(object, args)
-	if err == nil {
+	if json.Unmarshal(object, args) == nil {
 		return nil
 	}
-	text := strings.TrimPrefix(err.Error(), "json: ")
-	if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		text = fmt.Sprintf("%s: %s does not fit here (%s wanted)", cmp.Or(mismatch.Field, "a value"), mismatch.Value, mismatch.Type)
-	}
-	return malformed(domain.Shorten(text, maxDecodeError))
+	return malformed(domain.Shorten(domain.DecodeInto(object, args).Error(), maxDecodeError)) // which names the field
 }
 
 func malformed(text string) error {

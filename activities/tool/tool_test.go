@@ -116,7 +116,7 @@ func TestArgumentsThatDoNotFit(t *testing.T) {
 		{"unknown field, deep", `{"city":"a","spot":{"lat":1,"Lat":2}}`, "at /spot/Lat: the schema has no such property; leave it out"},
 		{"all at once", `{"days":"x","tags":[1]}`, "at the root: lacks \"city\"\nat /days: must be of type integer and is of type string\nat /tags/0: must be of type string and is of type integer"},
 		{"fraction", `{"city":"a","days":1.5}`, "at /days: must be of type integer and is of type number"},
-		{"beyond an integer", `{"city":"a","days":9223372036854775808}`, "days: number 9223372036854775808 does not fit here (int wanted)"},
+		{"beyond an integer", `{"city":"a","days":9223372036854775808}`, "days: is 9223372036854775808, which is too large; give a smaller whole number"},
 		{"beyond a number", `{"city":"a","days":1e999}`, "at /days: has a number that is too large"},
 		{"not UTF-8", "{\"city\":\"\xff\"}", "not valid UTF-8"},
 		{"deep", strings.Repeat(`{"a":`, 20_000), "exceeded max depth"},

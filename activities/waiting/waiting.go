@@ -47,7 +47,7 @@ func sleep(arguments json.RawMessage, now time.Time) (time.Time, error) {
 	var given struct {
 		Seconds float64 `json:"seconds"`
 	}
-	err := json.Unmarshal(arguments, &given)
+	err := domain.DecodeInto(arguments, &given)
 	return now.Add(time.Duration(given.Seconds * float64(time.Second))), err
 }
 
@@ -55,7 +55,7 @@ func until(arguments json.RawMessage, now time.Time) (time.Time, error) {
 	var given struct {
 		Time string `json:"time"`
 	}
-	if err := json.Unmarshal(arguments, &given); err != nil {
+	if err := domain.DecodeInto(arguments, &given); err != nil {
 		return now, err
 	}
 	at, err := time.Parse(time.RFC3339, given.Time)

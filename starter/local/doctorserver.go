@@ -142,7 +142,7 @@ func (s *Stack) checkWorkers(ctx context.Context, m *Machine) Check {
 		if poller.Build != "" && poller.Build != build.ID() {
 			of = ", build " + poller.Build
 		}
-		seen = append(seen, fmt.Sprintf("%s (%s ago%s)", poller.Identity, render.Duration(poller.Silent), of))
+		seen = append(seen, fmt.Sprintf("%s (last heard %s ago%s)", poller.Identity, render.Duration(poller.Silent), of))
 	}
 	if len(seen) == 0 {
 		fix := "start one on it: everstep/worker, or your own"
@@ -152,7 +152,7 @@ func (s *Stack) checkWorkers(ctx context.Context, m *Machine) Check {
 		return ok(name, "none has asked task queue %s for work in the last minute", s.taskQueue).warn(fix)
 	}
 	slices.Sort(seen)
-	return ok(name, "%s on task queue %s: %s", render.Counted(int64(len(seen)), "worker"), s.taskQueue, strings.Join(seen, ", "))
+	return ok(name, "%s asked task queue %s for work in the last minute, and may have ended since: %s", render.Counted(int64(len(seen)), "worker"), s.taskQueue, strings.Join(seen, ", "))
 }
 
 // checkBuilds says which open agents none of the workers has begun; nothing, where there is none of them.
