@@ -32,7 +32,7 @@ const (
 	// Refused means that the state the agent is in forbids it: running, ended,
 	// idle, not finished.
 	Refused Class = "refused"
-	// Cancelled means that the caller's context ended. What was started goes on.
+	// Cancelled means that the caller's context ended. What it has asked for may be done all the same.
 	Cancelled Class = "cancelled"
 	// Gone means that what was asked for existed and has been deleted, or left
 	// the runs that can still be asked.
@@ -106,7 +106,7 @@ func fail(ctx context.Context, id, doing string, err error) error {
 		return known
 	}
 	if ctx.Err() != nil {
-		return errorf(Cancelled, ctx.Err(), "%s: gave up waiting; what was started goes on", doing)
+		return errorf(Cancelled, ctx.Err(), "%s: gave up waiting for an answer", doing)
 	}
 	if refusal, ok := refusalOf(err); ok {
 		return ofDomain(refusal)

@@ -51,6 +51,15 @@ func TestFailGivesEachErrorItsClass(t *testing.T) {
 	}
 }
 
+// TestALeftReadHasStartedNothing, and its error does not speak of what goes on.
+func TestALeftReadHasStartedNothing(t *testing.T) {
+	t.Parallel()
+	left, cancel := context.WithCancel(t.Context())
+	cancel()
+	err := fail(left, "nora", "reading the steps of nora", context.Canceled)
+	require.EqualError(t, err, "reading the steps of nora: gave up waiting for an answer")
+}
+
 // TestListsMissNothing reads the source, so that a new constant cannot be
 // forgotten in the list of its type.
 func TestListsMissNothing(t *testing.T) {
