@@ -6,6 +6,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/account"
+	"everstep/domain/contract"
 )
 
 // MarshalJSON writes the record as the account of its execution.
@@ -46,6 +47,7 @@ func accountOf(r Record) (account.Account, error) {
 		}},
 		Messages: r.Messages, Events: r.Events, Missing: r.Missing, Imported: r.Imported,
 	}
+	a.Head.Parent, a.Head.Configuration.Changes = r.Parent, r.Changes
 	if r.HeldTo.Handed != nil {
 		a.Executions[0].Agent = r.HeldTo.Handed.Agent
 	}
@@ -87,12 +89,18 @@ func recordOf(a account.Account) (Record, error) {
 	if err != nil {
 		return Record{}, err
 	}
+	var changes []contract.DefinitionChange
+	for _, c := range a.Head.Configuration.Changes {
+		if c.Number <= e.Number {
+			changes = append(changes, c)
+		}
+	}
 	return Record{
 		ExecutionRecord: domain.ExecutionRecord{
 			ExecutionID: e.ExecutionID, AgentID: a.Head.AgentID, Number: e.Number, Origin: e.Origin, StartedAt: e.StartedAt, CompletedAt: e.CompletedAt,
 			Status: e.Status, StopReason: e.StopReason, FinalState: state, Steps: steps, Usage: e.Usage,
 		},
-		Name: a.Head.Name, FirstRunID: a.Head.Run.First, RunID: e.RunID, Outcome: e.Outcome, End: *e.Ended,
+		Name: a.Head.Name, Parent: a.Head.Parent, Changes: changes, FirstRunID: a.Head.Run.First, RunID: e.RunID, Outcome: e.Outcome, End: *e.Ended,
 		Messages: a.Messages, From: e.MessagesFrom, To: e.MessagesTo, Events: a.Events, EditsBefore: e.EditsBefore,
 		Missing: a.Missing, HeldTo: *e.Constraints, Imported: a.Imported,
 	}, nil

@@ -19,6 +19,10 @@ type Record struct {
 	domain.ExecutionRecord
 	// Name is the agent's; empty: it has none.
 	Name string
+	// Parent is the agent whose sub-agent it is; nil: it is none.
+	Parent *account.Parent
+	// Changes are the newest of what was in force by then, hand-overs too, as its account remembered them when it was recorded.
+	Changes []contract.DefinitionChange
 	// FirstRunID tells the sessions of a name apart: Temporal's id of the run with which the execution's session began.
 	FirstRunID string
 	// RunID is the run in which it ended.
@@ -134,6 +138,8 @@ func (r Record) check() error {
 		return ended("execution_number", "is %d; executions are counted from 1", r.Number)
 	case r.ExecutionID != r.AgentID.Execution(r.FirstRunID, r.Number):
 		return ended("execution_id", "is %s, which is not that of execution %d of the session that run %q began", r.ExecutionID, r.Number, domain.Shorten(r.FirstRunID, 64))
+	case r.Parent != nil && r.Parent.AgentID != r.parent():
+		return invalid("head.parent.agent_id", "is %s, which is not that of final_state", r.Parent.AgentID)
 	case !r.Status.Terminal():
 		return ended("status", "is %s; only what has ended is recorded", r.Status)
 	case r.FinalState.AgentID() != r.AgentID:
@@ -188,6 +194,12 @@ func (r Record) check() error {
 		return invalid("missing", "says %q, and by its counts the record lacks %q; export it again", ranges(r.Missing), ranges(gaps))
 	}
 	return nil
+}
+
+// parent is the agent that has started the record's, by its state.
+func (r Record) parent() domain.AgentID {
+	id, _ := r.FinalState.ParentAgentID()
+	return id
 }
 
 func (r Record) checkEvents() error {
