@@ -127,7 +127,7 @@ func TestEachLimitHolds(t *testing.T) {
 			require.Equal(t, total, use.Used)
 			for _, signal := range []domain.StopSignal{use.ReachedSignal(), use.TimeOverSignal(), use.TooShortSignal(5), use.DeniedSignal(3)} {
 				require.Equal(t, rule.Reason, signal.Reason)
-				require.Contains(t, signal.Message, use.GoOn())
+				require.Equal(t, use.GoOn(), signal.GoOn())
 				require.JSONEq(t, `"`+string(rule.Limit)+`"`, string(signal.Context["limit"]))
 				require.JSONEq(t, string(signal.Context["total"]), string(signal.Context["used"]))
 			}
@@ -158,22 +158,22 @@ func TestLimitSentences(t *testing.T) {
 		return signal(use).Message
 	}
 	reached := domain.LimitUse.ReachedSignal
-	require.Equal(t, "max_steps is 3 and 3 are done; extend it with a higher max_steps to go on", said(domain.LimitSteps, reached))
-	require.Equal(t, "max_tokens is 100 and 120 are used; extend it with a higher max_tokens to go on", said(domain.LimitTokens, reached))
-	require.Equal(t, "max_cost is $0.5 and $0.51 are spent; extend it with a higher max_cost to go on", said(domain.LimitCost, reached))
-	require.Equal(t, "max_seconds is 1.5 and 1.6 are used; extend it with a higher max_seconds to go on", said(domain.LimitSeconds, reached))
-	require.Equal(t, "the deadline has passed; extend it with a later one to go on", said(domain.LimitDeadline, reached))
-	require.Equal(t, "max_seconds is 1.5 and they are over; extend it with a higher max_seconds to go on", said(domain.LimitSeconds, domain.LimitUse.TimeOverSignal))
-	require.Equal(t, "the deadline 2026-01-31T12:00:00Z has passed; extend it with a later one to go on", said(domain.LimitDeadline, domain.LimitUse.TimeOverSignal))
-	require.Equal(t, "max_cost is $0.5, $0.51 are spent, and the next inference is estimated to read 40 tokens; extend it with a higher max_cost to go on",
+	require.Equal(t, "max_steps is 3 and 3 are done", said(domain.LimitSteps, reached))
+	require.Equal(t, "max_tokens is 100 and 120 are used", said(domain.LimitTokens, reached))
+	require.Equal(t, "max_cost is $0.5 and $0.51 are spent", said(domain.LimitCost, reached))
+	require.Equal(t, "max_seconds is 1.5 and 1.6 are used", said(domain.LimitSeconds, reached))
+	require.Equal(t, "the deadline has passed", said(domain.LimitDeadline, reached))
+	require.Equal(t, "max_seconds is 1.5 and they are over", said(domain.LimitSeconds, domain.LimitUse.TimeOverSignal))
+	require.Equal(t, "the deadline 2026-01-31T12:00:00Z has passed", said(domain.LimitDeadline, domain.LimitUse.TimeOverSignal))
+	require.Equal(t, "max_cost is $0.5, $0.51 are spent, and the next inference is estimated to read 40 tokens",
 		said(domain.LimitCost, func(u domain.LimitUse) domain.StopSignal { return u.TooShortSignal(40) }))
-	require.Equal(t, "max_tool_calls is 2, 1 were used before this step, and the model asked for 3 more; extend it with a higher max_tool_calls to go on",
+	require.Equal(t, "max_tool_calls is 2, 1 were used before this step, and the model asked for 3 more",
 		said(domain.LimitToolCalls, func(u domain.LimitUse) domain.StopSignal { return u.DeniedSignal(3) }))
 	spent.Steps = domain.DefaultMaxSteps
 	steps, limited := domain.ExecutionBudget{}.WithDefaultSteps().UseOf(domain.LimitSteps, spent, at)
 	require.True(t, limited)
 	signal := steps.ReachedSignal()
-	require.Equal(t, "max_steps is 200, the default, and 200 are done; extend it with a higher max_steps, or with none, to go on", signal.Message)
+	require.Equal(t, "max_steps is 200, the default, and 200 are done", signal.Message)
 	require.JSONEq(t, "true", string(signal.Context["default"]))
 	use, _ := budget.UseOf(domain.LimitSeconds, spent, at)
 	context, err := json.Marshal(use.ReachedSignal().Context)

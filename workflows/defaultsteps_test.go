@@ -52,7 +52,7 @@ func TestStepsAreLimitedByDefault(t *testing.T) {
 				return
 			}
 			require.Equal(t, domain.StepsDefault, status.Budget.MaxStepsFrom)
-			require.Equal(t, "max_steps is 200, the default, and 200 are done; extend it with a higher max_steps, or with none, to go on", signalled(t, env).Message)
+			require.Equal(t, "max_steps is 200, the default, and 200 are done", signalled(t, env).Message)
 		})
 	}
 }

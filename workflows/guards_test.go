@@ -294,16 +294,16 @@ func TestWhatALimitSays(t *testing.T) {
 		budget domain.ExecutionBudget
 		says   string
 	}{
-		"steps":      {stepsOf(2), "max_steps is 2 and 2 are done; extend it with a higher max_steps to go on"},
-		"tokens":     {domain.ExecutionBudget{MaxTokens: number(15)}, "max_tokens is 15 and 15 are used; extend it with a higher max_tokens to go on"},
+		"steps":      {stepsOf(2), "max_steps is 2 and 2 are done"},
+		"tokens":     {domain.ExecutionBudget{MaxTokens: number(15)}, "max_tokens is 15 and 15 are used"},
 		"few tokens": {domain.ExecutionBudget{MaxTokens: number(17)}, "max_tokens is 17, 15 are used, and the next inference is estimated to read "},
-		"cost":       {domain.ExecutionBudget{MaxCostNanoUSD: number(20_000_000)}, "max_cost is $0.02 and $0.02 are spent; extend it with a higher max_cost to go on"},
+		"cost":       {domain.ExecutionBudget{MaxCostNanoUSD: number(20_000_000)}, "max_cost is $0.02 and $0.02 are spent"},
 		"little cost": {domain.ExecutionBudget{MaxCostNanoUSD: number(21_000_000)},
 			"max_cost is $0.021, $0.02 are spent, and the next inference is estimated to read "},
 		"little cost, many tokens": {domain.ExecutionBudget{MaxTokens: number(1000), MaxCostNanoUSD: number(21_000_000)}, "max_cost is $0.021, $0.02 are spent"},
-		"tool calls":               {domain.ExecutionBudget{MaxToolCalls: number(1)}, "max_tool_calls is 1, 1 were used before this step, and the model asked for 1 more; extend it with a higher max_tool_calls to go on"},
-		"seconds":                  {domain.ExecutionBudget{MaxSeconds: new(0.0)}, "max_seconds is 0 and 0.0 are used; extend it with a higher max_seconds to go on"},
-		"deadline":                 {domain.ExecutionBudget{Deadline: &past}, "the deadline has passed; extend it with a later one to go on"},
+		"tool calls":               {domain.ExecutionBudget{MaxToolCalls: number(1)}, "max_tool_calls is 1, 1 were used before this step, and the model asked for 1 more"},
+		"seconds":                  {domain.ExecutionBudget{MaxSeconds: new(0.0)}, "max_seconds is 0 and 0.0 are used"},
+		"deadline":                 {domain.ExecutionBudget{Deadline: &past}, "the deadline has passed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

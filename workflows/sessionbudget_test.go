@@ -58,7 +58,7 @@ func TestASessionsBudget(t *testing.T) {
 	require.Equal(t, domain.StepsLimitReached, stopped.StopReason)
 	require.Equal(t, []any{2, 1, int64(3), int64(0)}, []any{stopped.Number, stopped.StepCount, *stopped.SessionBudget.MaxSteps, *stopped.SessionBudgetLeft.MaxSteps})
 	require.Equal(t, "session_budget", stopped.StopSignals[0].Source)
-	require.Equal(t, "the session's max_steps is 3 and 3 are done; extend the session with a higher max_steps to go on", stopped.StopSignals[0].Message)
+	require.Equal(t, "the session's max_steps is 3 and 3 are done", stopped.StopSignals[0].Message)
 	require.Equal(t, domain.StepsDefault, stopped.Budget.MaxStepsFrom, "its own has the default, of which more is left")
 
 	require.ErrorContains(t, refused.rejected, "send: nothing is left of the session's budget: the session's max_steps is 3 and 3 are done; "+

@@ -85,6 +85,11 @@ func TestStoppedText(t *testing.T) {
 	}
 	require.Equal(t, "stopped ("+string(domain.StepsLimitReached)+"): max_steps is 2 and 2 are done", Stopped(r, false))
 	require.Equal(t, "  max_steps is 2 and 2 are done", Stopped(r, true), "the view has shown the reason")
+	r.Signal = new(domain.LimitUse{Rule: domain.LimitRules()[0], Total: domain.Count(domain.UnitSteps, 2), Used: domain.Count(domain.UnitSteps, 2)}.ReachedSignal())
+	for source, goesOn := range map[contract.StatusSource]bool{contract.FromWorkflow: true, contract.FromHistory: true, contract.FromRecords: false, contract.FromServer: false} {
+		r.Source = source
+		require.Equal(t, goesOn, strings.HasSuffix(Stopped(r, false), "; extend it with a higher max_steps to go on"), "of %s: what no workflow has nobody can extend", source)
+	}
 	r.Signal = nil
 	require.Equal(t, "stopped ("+string(domain.StepsLimitReached)+")", Stopped(r, false))
 	require.Empty(t, Stopped(r, true))

@@ -44,7 +44,9 @@ func StatusKeys() string {
 
 // statusRows are all facts of a status, in the order in which people read them. The id is the one to enter in commands.
 func statusRows(t Theme, id string, v contract.StatusView, now time.Time) []row {
-	enter := func(command, what string) string { return t.Faint(command + " " + OneLine(id) + " " + what) }
+	enter := func(command, what string) string { // nothing, where no workflow would take it
+		return where(v.Source != contract.FromRecords, t.Faint(command+" "+OneLine(id)+" "+what))
+	}
 	var prior *priorJSON
 	if !v.Prior.IsZero() {
 		prior = &priorJSON{v.Prior, domain.KnownCost(v.Prior.CostNanoUSD, v.Prior.Tokens, v.Priced)}
@@ -114,11 +116,11 @@ func statusRows(t Theme, id string, v contract.StatusView, now time.Time) []row 
 			})},
 		{key: "more_stops", about: "how many of users came beyond the 100 that are kept", value: v.MoreStops, facts: fact(where(v.MoreStops > 0, more(v.MoreStops, "signal")))},
 		{key: "outcome_unknown", about: "calls of which nobody knows whether they took effect", value: listed(v.OutcomeUnknown),
-			title: "unknown", facts: facts(v.OutcomeUnknown, func(c domain.UnknownCall) []string { return []string{OneLine(UnknownCall(c))} })},
+			title: "unknown", facts: facts(v.OutcomeUnknown, func(c domain.UnknownCall) []string { return []string{OneLine(unknownText(c)), enter("resolve", ShortCall(c.ID))} })},
 		{key: "pending_approvals", about: "calls that wait for a person's word: `domain.PendingApproval`", value: listed(v.PendingApprovals),
 			title: "approval", facts: facts(v.PendingApprovals, func(p domain.PendingApproval) []string {
 				call := ShortCall(p.ToolExecutionID)
-				return []string{pendingWords(p), enter("approve", call) + t.Faint(" · ") + enter("deny", call)}
+				return []string{pendingWords(p), joined(t.Faint(" · "), enter("approve", call), enter("deny", call))}
 			})},
 		{key: "standing_approvals", about: "calls that always run, those too that were revoked: `domain.StandingApproval`", value: listed(v.StandingApprovals),
 			title: "always", facts: facts(v.StandingApprovals, func(a domain.StandingApproval) []string {
@@ -254,9 +256,9 @@ func wordText(w *contract.DefinitionWord) string {
 	return said
 }
 
-// UnknownCall names a call of which nobody knows whether it took effect.
-func UnknownCall(c domain.UnknownCall) string {
-	return fmt.Sprintf("whether %s took effect%s (execution %d, step %d, call %s); `resolve` settles it",
+// unknownText names a call of which nobody knows whether it took effect.
+func unknownText(c domain.UnknownCall) string {
+	return fmt.Sprintf("whether %s took effect%s (execution %d, step %d, call %s)",
 		c.Tool, within(" with ", c.Arguments, ""), c.Number, c.Step, c.ID)
 }
 

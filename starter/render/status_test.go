@@ -145,6 +145,21 @@ func TestWords(t *testing.T) {
 	require.Empty(t, moment(time.Time{}))
 }
 
+// TestRecordsAdviseNoCommand: what no workflow has nobody can settle, revoke or take back.
+func TestRecordsAdviseNoCommand(t *testing.T) {
+	t.Parallel()
+	v := contract.StatusView{Status: domain.StatusCompleted, Source: contract.FromWorkflow, Open: true}
+	v.OutcomeUnknown, v.StandingApprovals = []domain.UnknownCall{{Tool: "pay"}}, []domain.StandingApproval{{Tool: "pay"}}
+	live := StatusText(noTheme(), "notes", v, testNow)
+	require.Contains(t, live, "resolve notes 00000000")
+	require.Contains(t, live, "revoke notes 00000000")
+	v.Source, v.Open = contract.FromRecords, false
+	kept := StatusText(noTheme(), "notes", v, testNow)
+	require.Contains(t, kept, "whether pay took effect")
+	require.NotContains(t, kept, "resolve")
+	require.NotContains(t, kept, "revoke")
+}
+
 // TestTodoIsShown as the model reads it, and cleaned.
 // TestUsedUp says of each limit of a session of which nothing is left above what it has to be raised.
 func TestUsedUp(t *testing.T) {

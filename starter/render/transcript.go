@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/starter/client"
 )
 
@@ -194,6 +195,9 @@ func Stopped(r client.Result, shown bool) string {
 	message := ""
 	if r.Signal != nil {
 		message = OneLine(r.Signal.Message)
+		if canGoOn := r.Source == contract.FromWorkflow || r.Source == contract.FromHistory; canGoOn {
+			message = joined("; ", message, r.Signal.GoOn())
+		}
 	}
 	if shown {
 		return within("  ", message, "")
