@@ -116,7 +116,9 @@ func statusRows(t Theme, id string, v contract.StatusView, now time.Time) []row 
 			})},
 		{key: "more_stops", about: "how many of users came beyond the 100 that are kept", value: v.MoreStops, facts: fact(where(v.MoreStops > 0, more(v.MoreStops, "signal")))},
 		{key: "outcome_unknown", about: "calls of which nobody knows whether they took effect", value: listed(v.OutcomeUnknown),
-			title: "unknown", facts: facts(v.OutcomeUnknown, func(c domain.UnknownCall) []string { return []string{OneLine(unknownText(c)), enter("resolve", ShortCall(c.ID))} })},
+			title: "unknown", facts: facts(v.OutcomeUnknown, func(c domain.UnknownCall) []string {
+				return []string{OneLine(unknownText(c)), enter("resolve", ShortCall(c.ID))}
+			})},
 		{key: "pending_approvals", about: "calls that wait for a person's word: `domain.PendingApproval`", value: listed(v.PendingApprovals),
 			title: "approval", facts: facts(v.PendingApprovals, func(p domain.PendingApproval) []string {
 				call := ShortCall(p.ToolExecutionID)
