@@ -2,7 +2,6 @@ package progress
 
 import (
 	"slices"
-	"time"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -44,14 +43,4 @@ func (b Borrowed) Answered(answer contract.BudgetGrant) (after Borrowed, to cont
 		}
 	}
 	return b, to, false
-}
-
-// An Answer is what came of a request of a sub-agent for more: Grant is what it may use in all from then on, and Before what
-// it might until then.
-type Answer struct {
-	At            time.Time
-	Asked         domain.MoreAsked
-	Before, Grant domain.ExecutionBudget
-	// Refused says that it got no more.
-	Refused bool
 }

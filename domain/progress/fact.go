@@ -69,9 +69,6 @@ type Asked struct{ Work }
 // An Attempted says that a worker has begun an attempt.
 type Attempted struct{ Work }
 
-// A CancelAsked says that a stop cuts the work off.
-type CancelAsked struct{ Work }
-
 // A ModelReplied says that an inference ended with a reply, an answer or not.
 type ModelReplied struct {
 	Work
@@ -94,12 +91,6 @@ type Verified struct {
 type Resolved struct {
 	Work
 	Catalog contract.Catalog
-}
-
-// A BoundTo says that the agent has a session with a stateful server.
-type BoundTo struct {
-	Work
-	Bound contract.Bound
 }
 
 // A Finished says that other work ended well.
@@ -188,9 +179,6 @@ const (
 	Unstarted
 )
 
-// An Aside is an event of which no other fact tells: a timer, a marker, an update. It is told forwards only.
-type Aside struct{}
-
 // A StopAsked says that somebody asked to stop.
 type StopAsked struct{ Request contract.StopRequest }
 
@@ -208,41 +196,6 @@ type Sent struct {
 
 // An Extended says that new totals were taken.
 type Extended struct{ Reply contract.ExtendReply }
-
-// A SessionExtended says that new totals were taken for the session.
-type SessionExtended struct{ Reply contract.ExtendSessionReply }
-
-// A ChildGranted says what a sub-agent that asked for more may use in all, and a Granted the same to that one.
-type ChildGranted struct {
-	Child domain.AgentID
-	Grant domain.ExecutionBudget
-	// Asked is what it asked for; nil: that is not known.
-	Asked *domain.MoreAsked
-}
-
-// A MoreAsked says that the agent asks the one that has started it for more.
-type MoreAsked struct{ Request contract.BudgetRequest }
-
-// A Granted is a ChildGranted in the history of the sub-agent, whoever has sent it.
-type Granted struct{ Answer contract.BudgetGrant }
-
-// A SessionTold says which budget the session has, and what the executions that have ended used of it.
-type SessionTold struct{ Account domain.SessionAccount }
-
-// An Unsettled lists the calls of the agent of which nobody knows whether they took effect.
-type Unsettled struct{ Calls []domain.UnknownCall }
-
-// A Settled says what such a call really did.
-type Settled struct{ Call domain.UnknownCall }
-
-// A Revoked says that a standing approval was taken back.
-type Revoked struct{ Standing domain.StandingApproval }
-
-// A Redefined says that a session was given another definition, for its next execution.
-type Redefined struct {
-	Request contract.RedefineRequest
-	Reply   contract.RedefineReply
-}
 
 // An Ended says how an execution ended.
 type Ended struct{ Outcome contract.Outcome }

@@ -8,9 +8,6 @@ import (
 // A Suspended says that the session accepts nothing, or does again.
 type Suspended struct{ Suspension *contract.Suspension }
 
-// A Cleared says that the session's conversation was dropped.
-type Cleared struct{}
-
 // A Rewound says that the session goes on from a step of its past.
 type Rewound struct{ Request contract.RewindRequest }
 

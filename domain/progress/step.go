@@ -13,31 +13,10 @@ type Step struct {
 	domain.AgentStep
 	// Retries are the attempts at inferences that failed.
 	Retries []Retry
-	// Compactions say how the conversation was made shorter.
-	Compactions []Compaction
 	// Queued is how long its inferences are known to have waited for their turns.
 	Queued time.Duration
-	// StartedAt is when it began, SeenAt when its newest work ended, as history
-	// tells it. They are zero in a workflow, which knows better.
-	StartedAt, SeenAt time.Time
 	// tries counts the attempts at its inferences.
 	tries int
-	// last is how its newest inference ended, as long as nothing follows from it.
-	last *inference
-	// unmade are replies after which a call may be made again.
-	unmade []unmade
-	// pauses and nothings count the answers that were no whole ones.
-	pauses, nothings int
-}
-
-// An inference is how one ended: with a reply, or a loss.
-type inference struct {
-	summary bool
-	tries   int
-	bound   bool // by the budget, in length
-	reply   contract.ModelReply
-	loss    *Loss
-	again   bool // it is made again after the loss
 }
 
 // A Retry are attempts at an inference that failed one after another within one
@@ -49,26 +28,13 @@ type Retry struct {
 	CostNanoUSD int64 // zero where the model has no price
 }
 
-// A Compaction is one shortening of what the model is shown.
-type Compaction struct {
-	// Summary says that one stands for old messages; else a note does for results.
-	Summary bool
-	// Before is the index of the message before which all was cleared or summed up.
-	Before int
-	// Usage is the summary's own inference, which the step's usage includes.
-	Usage domain.Usage
-}
-
 // An At says when and under which circumstances a fact came.
 type At struct {
 	Time time.Time
 	// Price is the model's, nil where it has none.
 	Price *domain.Price
-	// Stopped says that a stop let nothing go on by then, NoTools that one let no
-	// further tool call begin.
-	Stopped, NoTools bool
-	// StopAsked says that somebody had asked to stop by then, in whatever mode, or that a time limit was over.
-	StopAsked bool
+	// Stopped says that a stop let nothing go on by then.
+	Stopped bool
 }
 
 // Begin returns a step in which nothing has happened.
@@ -79,8 +45,6 @@ func Begin(id domain.StepID, number int) Step {
 // With returns the step with one more fact. Others leave it as it is.
 func (s Step) With(fact Fact, at At) Step {
 	switch f := fact.(type) {
-	case Asked:
-		return s.asked(f.Work)
 	case Attempted:
 		if f.Attempt == 1 && f.Turns {
 			s.Queued += at.Time.Sub(f.Since)
@@ -95,29 +59,14 @@ func (s Step) With(fact Fact, at At) Step {
 		return s.childEnded(f, at)
 	case HandedOver:
 		return s.called(f.Tool.Position, f.Reply(), f.CutOff, at)
-	case unmade:
-		if s.unmade = append(slices.Clip(s.unmade), f); f.Reply.Question != nil {
-			return s.asks(f, at)
-		}
-	case Replied:
-		return s.taught(f, at)
 	case Lost:
 		return s.lost(f, at)
 	case Answered:
-		s.Response, s.last = &f.Response, nil
+		s.Response = &f.Response
 	case Wanted:
 		s.ToolExecutions = make([]domain.ToolExecution, len(f.Calls))
 		for i, call := range f.Calls {
 			s.ToolExecutions[i] = domain.ToolExecution{ID: s.ID.Tool(i), Call: call}
-		}
-	case Awaiting:
-		return s.waits(f, at)
-	case Decided:
-		if i := slices.IndexFunc(s.ToolExecutions, func(t domain.ToolExecution) bool { return t.ID == f.Reply.ToolExecutionID }); i >= 0 {
-			s = s.decided(i, f.Reply.Approval, at)
-			if !f.Reply.Approval.Edited.IsZero() {
-				s.ToolExecutions[i].Call.Arguments = f.Edited
-			}
 		}
 	case CutOff:
 		return s.cutOff(f)
@@ -127,45 +76,9 @@ func (s Step) With(fact Fact, at At) Step {
 	return s
 }
 
-// asked notes what is to be shorter in a request, and that a call has begun.
-func (s Step) asked(work Work) Step {
-	if work.Model != nil && work.Model.Summary != nil {
-		s.Compactions = append(slices.Clip(s.Compactions), Compaction{Summary: true, Before: work.Model.Summary.To})
-	}
-	if work.Verify != nil {
-		return s.verifies(work)
-	}
-	asked := work.Tool
-	if asked == nil {
-		return s
-	}
-	s.unmade = slices.DeleteFunc(slices.Clone(s.unmade), func(u unmade) bool { return u.Tool.Position == asked.Position })
-	s.ToolExecutions = slices.Clone(s.ToolExecutions)
-	for n := len(s.ToolExecutions); n <= asked.Position; n++ { // the answer that asked for it is not known
-		s.ToolExecutions = append(s.ToolExecutions, domain.ToolExecution{ID: s.ID.Tool(n)})
-	}
-	call := &s.ToolExecutions[asked.Position]
-	if call.Call.Name == "" || asked.Reference == nil {
-		call.Call.Name, call.Call.Arguments = asked.Name, asked.Arguments
-	}
-	if call.Effect = asked.Effect; call.StartedAt.IsZero() {
-		call.StartedAt = work.Since
-	}
-	if asked.Approval != nil {
-		call.Approval = *asked.Approval
-	}
-	call.CompletedAt, call.Error, call.NotStarted = time.Time{}, nil, false
-	return s
-}
-
 // replied counts what an inference used, lost and tried.
 func (s Step) replied(f ModelReplied, at At) Step {
-	s.last = lastOf(f.Work, f.Reply, nil)
 	s = s.tried(max(f.Reply.Tries, 1)).spent(f.Reply.Response.Usage, f.Reply.Spent, at.Price)
-	if n := len(s.Compactions); f.Model != nil && f.Model.Summary != nil && n > 0 {
-		s.Compactions = slices.Clone(s.Compactions)
-		s.Compactions[n-1].Usage = f.Reply.Response.Usage.Add(f.Reply.Spent)
-	}
 	failed, before, why := max(f.Reply.Tries, f.Attempt, 1), f.Before, WhyUnanswered(f.Reply)
 	if f.Reply.Outcome == contract.Answered || f.Reply.Outcome == contract.Interrupted {
 		failed, before, why = failed-1, nil, f.Before
@@ -190,9 +103,7 @@ func (s Step) lost(f Lost, at At) Step {
 	if f.Model == nil {
 		return s
 	}
-	s.last = lastOf(f.Work, contract.ModelReply{}, &f.Loss)
-	s.last.again = !at.Stopped && f.Loss.AskedAgain(*f.Model)
-	err, spent := f.Loss.Err(), f.Loss.Spent(*f.Model, s.last.again)
+	err, spent := f.Loss.Err(), f.Loss.Spent(*f.Model, !at.Stopped && f.Loss.AskedAgain(*f.Model))
 	if err.Code == domain.CodeRerouted || err.Lacking {
 		return s.spent(domain.Usage{}, spent, at.Price)
 	}
@@ -204,15 +115,6 @@ func (s Step) lost(f Lost, at At) Step {
 		return s
 	}
 	return s.retried(max(f.Attempt, 1), f.Before, err, spent, at.Price)
-}
-
-func lastOf(work Work, reply contract.ModelReply, loss *Loss) *inference {
-	last := &inference{reply: reply, loss: loss, tries: max(reply.Tries, 1)}
-	if r := work.Model; r != nil {
-		last.summary, last.tries = r.Summary != nil, last.tries+r.Attempts
-		last.bound = r.MaxOutputTokens > 0 || (r.TokensLeft > 0 || r.CostLeftNanoUSD > 0) && !reply.Spent.IsZero()
-	}
-	return last
 }
 
 // tried counts attempts at the step's inferences. One alone is not worth noting.

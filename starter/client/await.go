@@ -13,8 +13,6 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"everstep/domain/contract"
-	"everstep/domain/progress"
-	"everstep/starter/client/internal/history"
 	"everstep/starter/process"
 )
 
@@ -48,15 +46,8 @@ func (c *Client) await(ctx context.Context, id string, number int) (*target, err
 	if t.name != "" {
 		return c.awaitInSession(ctx, t)
 	}
-	r := c.reader(t.agent)
-	r.OnlyEnds = true
-	for it, err := range c.chain(ctx, r, t.runs(), t.runID()) {
-		if err != nil {
-			return t, err
-		}
-		if c.connection(it); endsExecution(it, t.asked) {
-			break
-		}
+	if _, err := c.untilClosed(ctx, t.agent, t.firstRunID(), t.runID()); err != nil {
+		return t, err
 	}
 	return c.ended(ctx, id, t.asked)
 }
@@ -76,15 +67,6 @@ func (c *Client) awaited(ctx context.Context, id string, number int) (*target, e
 
 // tellsEnd reports whether the memo tells that an execution has ended.
 func (s snapshot) tellsEnd(number int) bool { return s.outcome != nil && s.outcome.Number >= number }
-
-// endsExecution reports whether an execution has ended, or a later one has.
-func endsExecution(it history.Item, number int) bool {
-	if it.Fact == nil {
-		return false
-	}
-	outcome, ok := progress.OutcomeOf(it.Fact)
-	return ok && outcome.Number >= number
-}
 
 // ended is targetEnd for whoever has waited so long that a server which is slow, or away for
 // a while, is no reason to give up.
@@ -111,14 +93,14 @@ func (c *Client) awaitInSession(ctx context.Context, t *target) (*target, error)
 		}
 		away := serverAway(err)
 		if away {
-			c.connection(history.Item{Away: err})
+			c.connection(err)
 		}
 		now, err := c.ended(ctx, t.called(), t.asked)
 		if err != nil || now.outcome != nil {
 			return now, err
 		}
 		if away {
-			c.connection(history.Item{Back: true})
+			c.connection(nil)
 		}
 		if now.runID() == t.runID() && process.Pause(ctx, lookAgain) != nil {
 			return now, ctx.Err()

@@ -273,12 +273,8 @@ func (c *Client) closedItself(ctx context.Context, s snapshot) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, history.CallTimeout)
 	defer cancel()
-	for _, err := range c.chain(ctx, c.reader(s.agent), s.runs(), s.runID()) {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err := c.untilClosed(ctx, s.agent, s.firstRunID(), s.runID())
+	return err
 }
 
 // repeated answers again. Which run began was not known when the answer was noted.

@@ -183,18 +183,38 @@ func (c *Client) followed(ctx context.Context, id string, look func(context.Cont
 	if err != nil {
 		return false, err
 	}
-	return c.along(ctx, s, s.runID(), func(string) (bool, error) {
-		for told := false; ; {
+	told := false
+	waits := func(err error) error {
+		if !errors.Is(err, &Error{Class: Unreachable}) {
+			return err
+		}
+		if !told {
+			told = true
+			c.cfg.Progress(err.Error() + "; waiting until that is mended")
+		}
+		return nil
+	}
+	for seen := (mark{}); ; {
+		if now := markOf(s); now != seen {
 			done, err := look(ctx)
-			if !errors.Is(err, &Error{Class: Unreachable}) || process.Pause(ctx, askAgain) != nil {
-				return done, err
+			if done || err == nil && !s.open() {
+				return done, nil
 			}
-			if !told {
-				told = true
-				c.cfg.Progress(err.Error() + "; waiting until that is mended")
+			if err == nil {
+				seen = now
+			} else if err := waits(err); err != nil {
+				return false, err
 			}
 		}
-	})
+		if err := process.Pause(ctx, 2*askEvery); err != nil {
+			return false, err
+		}
+		if next, err := c.describe(ctx, id); err == nil {
+			s = next
+		} else if err := waits(err); err != nil {
+			return false, err
+		}
+	}
 }
 
 // sequence yields what a reading does, and its error in the end.

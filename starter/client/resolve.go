@@ -9,7 +9,6 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/domain/progress"
 	"everstep/starter/client/internal/history"
 )
 
@@ -118,28 +117,19 @@ func (c *Client) settled(ctx context.Context, p position, runID string, id domai
 	defer time.AfterFunc(updateTry, func() {
 		c.cfg.Progress(fmt.Sprintf("no worker has answered for 5 s (%s); the settlement waits until one is up, and so it does where nobody waits for it", c.cfg.place(p.queue())))
 	}).Stop()
-	r := c.reader(p.agent)
-	r.OnlyEnds = true
-	for it, err := range c.chain(ctx, r, runs{p.agent, runID}, runID) {
-		switch {
-		case ctx.Err() != nil:
-			return call, errorf(Cancelled, ctx.Err(), "%s: gave up waiting; the call is settled when a worker is up", p.called())
-		case err != nil:
-			return call, err
-		}
-		c.connection(it)
-		ended, ok := it.Fact.(progress.RunEnded)
-		if !ok {
-			continue
-		}
-		for _, call = range ended.Settled {
-			if call.ID == id {
-				return call, nil
-			}
-		}
-		return call, errorf(Failed, nil, "nothing was settled: the server has ended its workflow; settle it again")
+	ended, err := c.untilClosed(ctx, p.agent, runID, runID)
+	switch {
+	case ctx.Err() != nil:
+		return call, errorf(Cancelled, ctx.Err(), "%s: gave up waiting; the call is settled when a worker is up", p.called())
+	case err != nil:
+		return call, err
 	}
-	return call, p.vanished(p.number)
+	for _, call = range ended.Settled {
+		if call.ID == id {
+			return call, nil
+		}
+	}
+	return call, errorf(Failed, nil, "nothing was settled: the server has ended its workflow; settle it again")
 }
 
 // callOf finds a call by its id or the beginning of it. One that is not unsettled may be settled, as the workflow knows.

@@ -151,13 +151,7 @@ func (c *Client) awaitClosed(ctx context.Context, s snapshot) {
 	defer time.AfterFunc(time.Second, func() {
 		c.cfg.Progress(s.called() + " is closed, and ends its sessions with MCP servers")
 	}).Stop()
-	r := c.reader(s.agent)
-	r.OnlyEnds = true
-	for _, err := range c.chain(ctx, r, s.runs(), s.runID()) {
-		if err != nil {
-			return // it is closed all the same
-		}
-	}
+	_, _ = c.untilClosed(ctx, s.agent, s.firstRunID(), s.runID()) // it is closed all the same
 }
 
 // OpenOn is the task queue on which an agent's workflow waits for workers; empty where it has ended, or where

@@ -29,34 +29,22 @@ type decoder struct {
 	open map[int64]progress.Work
 	// ended holds, backwards, how work ended whose request is still to come.
 	ended map[int64]func(progress.Work) []progress.Fact
-	// grants are, backwards, what sub-agents were granted last, by their workflows.
-	grants map[string]domain.ExecutionBudget
-	// asked are the newest requests of sub-agents under way for more.
-	asked map[domain.AgentID]contract.BudgetRequest
-	// updates are those that were accepted, by the event that says so.
-	updates map[int64]update
-}
-
-// An update is a request that was accepted.
-type update struct {
-	name string
-	args *commonpb.Payloads
+	// updates are the names of those that were accepted, by the event that says so.
+	updates map[int64]string
 }
 
 func newDecoder(c converter.DataConverter, run string, backwards bool) *decoder {
 	return &decoder{
 		converter: c, run: run, backwards: backwards, open: map[int64]progress.Work{},
-		ended: map[int64]func(progress.Work) []progress.Fact{}, updates: map[int64]update{},
-		grants: map[string]domain.ExecutionBudget{}, asked: map[domain.AgentID]contract.BudgetRequest{},
+		ended: map[int64]func(progress.Work) []progress.Fact{}, updates: map[int64]string{},
 	}
 }
 
-// decode yields the facts of the next events in the decoder's direction, a gap before them included. Forwards nearly every
-// event is a fact, be it an Aside. The decoder remembers the events: range over them once and to the end, or use it no more.
+// decode yields the facts of the next events in the decoder's direction, a gap before them included. The decoder remembers the events: range over them once and to the end, or use it no more.
 func (d *decoder) decode(events []*historypb.HistoryEvent) iter.Seq[progress.Recorded] {
 	return func(yield func(progress.Recorded) bool) {
 		for _, event := range events {
-			for _, fact := range append(d.gap(event), d.told(event)...) {
+			for _, fact := range append(d.gap(event), d.facts(event)...) {
 				if !yield(progress.Recorded{Fact: fact, At: event.GetEventTime().AsTime(), Run: d.run, Event: event.GetEventId()}) {
 					return
 				}
@@ -84,24 +72,6 @@ func (d *decoder) gap(event *historypb.HistoryEvent) []progress.Fact {
 	return one(progress.Unreadable{What: what, Why: "the history has a gap there"})
 }
 
-// told is what an event tells: that it was there, where nothing else is told of it. Workflow tasks that
-// failed and which build carries the run on change nothing.
-func (d *decoder) told(event *historypb.HistoryEvent) []progress.Fact {
-	facts := d.facts(event)
-	switch event.GetEventType() {
-	case enumspb.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED, enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED, enumspb.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT:
-		return facts
-	case enumspb.EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED:
-		if _, ok := event.GetWorkflowPropertiesModifiedEventAttributes().GetUpsertedMemo().GetFields()[contract.MemoBuild]; ok {
-			return facts
-		}
-	}
-	if len(facts) == 0 && !d.backwards {
-		return one(progress.Aside{})
-	}
-	return facts
-}
-
 // facts are what an event by itself tells.
 func (d *decoder) facts(event *historypb.HistoryEvent) []progress.Fact {
 	kind := event.GetEventType()
@@ -116,7 +86,7 @@ func (d *decoder) facts(event *historypb.HistoryEvent) []progress.Fact {
 		return d.taskFailed(event.GetWorkflowTaskFailedEventAttributes())
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED:
 		in := event.GetWorkflowExecutionUpdateAcceptedEventAttributes().GetAcceptedRequest().GetInput()
-		d.updates[event.GetEventId()] = update{in.GetName(), in.GetArgs()}
+		d.updates[event.GetEventId()] = in.GetName()
 		switch in.GetName() {
 		case string(contract.UpdateUnsuspend):
 			return one(progress.Suspended{})
@@ -126,12 +96,6 @@ func (d *decoder) facts(event *historypb.HistoryEvent) []progress.Fact {
 				suspension.Reason, suspension.By = request.Reason, request.By
 			}
 			return one(progress.Suspended{Suspension: suspension})
-		case string(contract.UpdateRedefine): // its answer, which was read before, did not know of what
-			if request, err := decode[contract.RedefineRequest](d.converter, in.GetArgs()); err == nil && d.backwards {
-				return one(progress.Redefined{Request: *request})
-			}
-		case string(contract.UpdateClear):
-			return one(progress.Cleared{})
 		case string(contract.UpdateRewind): // which then always is done, and begins what it says
 			request, err := decode[contract.RewindRequest](d.converter, in.GetArgs())
 			if err != nil {
@@ -145,7 +109,11 @@ func (d *decoder) facts(event *historypb.HistoryEvent) []progress.Fact {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED:
 		return d.updated(event.GetWorkflowExecutionUpdateCompletedEventAttributes())
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:
-		return d.signaled(event.GetWorkflowExecutionSignaledEventAttributes())
+		if a := event.GetWorkflowExecutionSignaledEventAttributes(); a.GetSignalName() == string(contract.SignalStop) {
+			return one(progress.StopAsked{Request: progress.ReadStop(d.raw(a.GetInput()))})
+		}
+	case enumspb.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED:
+		return d.childAsked(event)
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
 		return one(progress.StopForced{})
 	case enumspb.EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED:
@@ -154,13 +122,6 @@ func (d *decoder) facts(event *historypb.HistoryEvent) []progress.Fact {
 		return d.scheduled(event)
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED:
 		return d.attempted(event.GetActivityTaskStartedEventAttributes())
-	case enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED:
-		id := event.GetActivityTaskCancelRequestedEventAttributes().GetScheduledEventId()
-		return d.of(id, false, func(w progress.Work) []progress.Fact {
-			w.CutOff = true
-			d.open[id] = w
-			return one(progress.CancelAsked{Work: w})
-		})
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
 		a := event.GetActivityTaskCompletedEventAttributes()
 		return d.of(a.GetScheduledEventId(), true, func(w progress.Work) []progress.Fact { return d.completed(w, a.GetResult()) })
@@ -177,9 +138,6 @@ func (d *decoder) facts(event *historypb.HistoryEvent) []progress.Fact {
 	default:
 		if _, closes := ends[kind]; closes {
 			return d.closed(event)
-		}
-		if facts, ok := d.child(event); ok {
-			return facts
 		}
 	}
 	return nil
@@ -226,70 +184,18 @@ func (d *decoder) updated(a *historypb.WorkflowExecutionUpdateCompletedEventAttr
 	answer := a.GetOutcome().GetSuccess()
 	switch {
 	case answer == nil:
-	case asked.name == string(contract.UpdateExtend):
+	case asked == string(contract.UpdateExtend):
 		reply, err := decode[contract.ExtendReply](d.converter, answer)
 		if err != nil {
 			return unreadable("the answer to an extension", err)
 		}
 		return one(progress.Extended{Reply: *reply})
-	case asked.name == string(contract.UpdateExtendSession):
-		reply, err := decode[contract.ExtendSessionReply](d.converter, answer)
-		if err != nil {
-			return unreadable("the answer to an extension of the session", err)
-		}
-		return one(progress.SessionExtended{Reply: *reply})
-	case asked.name == string(contract.UpdateApprove), asked.name == string(contract.UpdateEdit), asked.name == string(contract.UpdateDeny):
-		reply, err := decode[contract.DecisionReply](d.converter, answer)
-		if err != nil {
-			return unreadable("what was decided about a call", err)
-		}
-		fact := progress.Decided{Reply: *reply}
-		if request, err := decode[contract.EditRequest](d.converter, asked.args); err == nil {
-			fact.Edited = request.Arguments
-		}
-		return one(fact)
-	case asked.name == string(contract.UpdateAnswer):
-		reply, err := decode[contract.AnswerReply](d.converter, answer)
-		if err != nil {
-			return unreadable("what was answered to a question", err)
-		}
-		request, _ := decode[contract.AnswerRequest](d.converter, asked.args)
-		return one(progress.Replied{Request: request, Reply: *reply})
-	case asked.name == string(contract.UpdateResolve):
-		reply, err := decode[contract.ResolveReply](d.converter, answer)
-		if err != nil {
-			return unreadable("what became of a call of unknown outcome", err)
-		}
-		return one(progress.Settled{Call: reply.Call})
-	case asked.name == string(contract.UpdateRedefine):
-		reply, err := decode[contract.RedefineReply](d.converter, answer)
-		if err != nil {
-			return unreadable("from when on another definition holds", err)
-		}
-		request, err := decode[contract.RedefineRequest](d.converter, asked.args)
-		if err != nil {
-			return unreadable("another definition", err)
-		}
-		return one(progress.Redefined{Request: *request, Reply: *reply})
-	case asked.name == string(contract.UpdateRevoke):
-		reply, err := decode[contract.RevokeReply](d.converter, answer)
-		if err != nil {
-			return unreadable("which standing approval was revoked", err)
-		}
-		return one(progress.Revoked{Standing: reply.Standing})
-	case asked.name == string(contract.UpdateUnsend):
-		reply, err := decode[contract.UnsendReply](d.converter, answer)
-		if err != nil {
-			return unreadable("which message was taken back", err)
-		}
-		return one(progress.Unsent{MessageID: reply.MessageID})
-	case asked.name == string(contract.UpdateSend), asked.name == "": // without its request an answer tells no less
+	case asked == string(contract.UpdateSend), asked == "": // without its request an answer tells no less
 		reply, err := decode[contract.SendReply](d.converter, answer)
 		if err != nil {
 			return unreadable("the answer to a message", err)
 		}
-		request, _ := decode[contract.SendRequest](d.converter, asked.args)
-		return one(progress.Sent{Request: request, Reply: *reply})
+		return one(progress.Sent{Reply: *reply})
 	}
 	return nil
 }

@@ -10,25 +10,9 @@ import (
 	"everstep/domain/progress"
 )
 
+// memo tells how an execution ended, where the memo was changed so.
 func (d *decoder) memo(memo *commonpb.Memo) []progress.Fact {
-	if _, ok := memo.GetFields()[contract.MemoWaiting]; ok {
-		waiting, err := Waiting(d.converter, memo)
-		if err != nil {
-			return unreadable("what waits for people", err)
-		}
-		return one(progress.Awaiting{Waiting: waiting})
-	}
-	if _, ok := memo.GetFields()[contract.MemoUnknown]; ok {
-		calls, err := Unsettled(d.converter, memo)
-		if err != nil {
-			return unreadable("which calls are of unknown outcome", err)
-		}
-		return one(progress.Unsettled{Calls: calls})
-	}
 	if _, ok := memo.GetFields()[contract.MemoOutcome]; !ok {
-		if told := SessionBudget(d.converter, memo); told != nil && told.Account != nil {
-			return one(progress.SessionTold{Account: *told.Account})
-		}
 		return nil
 	}
 	outcome, err := Outcome(d.converter, memo)

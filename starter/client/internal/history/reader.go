@@ -21,8 +21,7 @@ type Reader struct {
 	Converter converter.DataConverter
 	// Namespace and Workflow name the workflow.
 	Namespace, Workflow string
-	// OnlyEnds has Follow wait for nothing but how runs end, which is one request a
-	// run and not one for each batch of events.
+	// OnlyEnds leaves out all events but those with which runs end.
 	OnlyEnds bool
 }
 

@@ -60,10 +60,6 @@ func (d *decoder) scheduled(event *historypb.HistoryEvent) []progress.Fact {
 		w.Verify, err = d.call(a.GetInput())
 	case string(contract.CallHook):
 		w.Hook, err = decode[contract.HookRequest](d.converter, a.GetInput())
-	case string(contract.ListTools):
-		var request *contract.CatalogRequest
-		request, err = decode[contract.CatalogRequest](d.converter, a.GetInput())
-		w = w.Listed(request)
 	}
 	d.open[event.GetEventId()] = w
 	var facts []progress.Fact
@@ -103,14 +99,6 @@ func (d *decoder) completed(w progress.Work, result *commonpb.Payloads) []progre
 	switch {
 	case w.Model != nil:
 		return replied(d, w, result, func(r contract.ModelReply) progress.Fact { return progress.ModelReplied{Work: w, Reply: r} })
-	case w.Handoff != nil:
-		return replied(d, w, result, func(c contract.Catalog) progress.Fact { return progress.HandedOver{Work: w, Catalog: c} })
-	case w.Tool != nil:
-		return replied(d, w, result, func(r contract.ToolReply) progress.Fact { return progress.ToolReplied{Work: w, Reply: r} })
-	case w.Verify != nil:
-		return replied(d, w, result, func(r contract.VerifyReply) progress.Fact { return progress.Verified{Work: w, Reply: r} })
-	case w.Activity == string(contract.Bind):
-		return replied(d, w, result, func(b contract.Bound) progress.Fact { return progress.BoundTo{Work: w, Bound: b} })
 	case w.Activity == string(contract.ListTools):
 		return replied(d, w, result, func(c contract.Catalog) progress.Fact { return progress.Resolved{Work: w, Catalog: c} })
 	}

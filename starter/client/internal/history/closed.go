@@ -1,0 +1,96 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	sdk "go.temporal.io/sdk/client"
+	"google.golang.org/grpc/codes"
+
+	"everstep/domain/progress"
+	"everstep/starter/process"
+)
+
+// longPoll is how long one wait for the end of a run may take; the server ends it sooner by itself.
+const longPoll = 90 * time.Second
+
+// Closed waits until a run has ended, and says how. Where the server goes away, away is told why once, and nil when it is back.
+func (r Reader) Closed(ctx context.Context, run string, away func(error)) (progress.RunEnded, error) {
+	r.OnlyEnds = true
+	var token []byte
+	const first, most = 50 * time.Millisecond, 2 * time.Second
+	for delay, gone := first, false; ; {
+		events, next, err := r.await(ctx, run, token)
+		switch {
+		case err != nil && (ctx.Err() != nil || !transient(err)):
+			return progress.RunEnded{}, err
+		case err != nil:
+			if token = nil; !gone { // it may not outlive the server that gave it
+				away(err)
+			}
+			if gone = true; process.Pause(ctx, delay) != nil {
+				return progress.RunEnded{}, ctx.Err()
+			}
+			delay = min(2*delay, most)
+			continue
+		case gone:
+			away(nil)
+		}
+		for recorded := range Decode(r.Converter, run, events) {
+			if ended, ok := recorded.Fact.(progress.RunEnded); ok {
+				return ended, nil
+			}
+		}
+		delay, gone, token = first, false, next
+	}
+}
+
+// await waits for news of a run once.
+func (r Reader) await(ctx context.Context, run string, token []byte) ([]*historypb.HistoryEvent, []byte, error) {
+	call, cancel := context.WithTimeout(ctx, longPoll)
+	defer cancel()
+	response, err := r.Service.GetWorkflowExecutionHistory(call, &workflowservice.GetWorkflowExecutionHistoryRequest{
+		Namespace: r.Namespace, Execution: r.execution(run), WaitNewEvent: true, NextPageToken: token, SkipArchival: true, HistoryEventFilterType: r.filter(),
+	})
+	return response.GetHistory().GetEvents(), response.GetNextPageToken(), err
+}
+
+// transient reports whether a wait for events may simply be tried again. A
+// server that is shutting down answers in many ways.
+func transient(err error) bool {
+	switch serviceerror.ToStatus(err).Code() {
+	case codes.Canceled, codes.Unknown, codes.Internal:
+		return true
+	default:
+		return Away(err)
+	}
+}
+
+// Away reports whether the server could not be reached or is too busy, so that the call may succeed later.
+func Away(err error) bool {
+	_, update := errors.AsType[*sdk.WorkflowUpdateServiceTimeoutOrCanceledError](err)
+	if update || errors.Is(err, context.DeadlineExceeded) {
+		return true
+	}
+	switch serviceerror.ToStatus(err).Code() {
+	case codes.Unavailable, codes.DeadlineExceeded, codes.ResourceExhausted, codes.Aborted:
+		return true
+	}
+	return false
+}
+
+// RetryWhileAway makes a call until it succeeds, fails for another reason than that the server is away, or ctx ends, and
+// returns what the last one did. It may make the call more than once: it is for reads, and for what does no harm when done
+// twice.
+func RetryWhileAway[T any](ctx context.Context, call func() (T, error)) (T, error) {
+	for delay := 50 * time.Millisecond; ; delay = min(2*delay, time.Second) {
+		value, err := call()
+		if err == nil || !Away(err) || process.Pause(ctx, delay) != nil {
+			return value, err
+		}
+	}
+}
