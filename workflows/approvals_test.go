@@ -63,7 +63,7 @@ func executions(t *testing.T, env *testsuite.TestWorkflowEnvironment) []domain.T
 func TestAnApprovedCall(t *testing.T) {
 	t.Parallel()
 	const week = 7 * 24 * time.Hour
-	w := &world{tools: pays(), model: calling(pay("7"), look()), tool: saw, notes: &stenographer{}}
+	w := &world{tools: pays(), model: calling(pay("7"), look()), tool: saw}
 	env := w.environment(t)
 	in := askedFor(t)
 	in.Budget.MaxSeconds = new(60.0)
@@ -72,9 +72,6 @@ func TestAnApprovedCall(t *testing.T) {
 		require.Equal(t, `{"amount": 7}`, waiting[0].Arguments)
 		require.Equal(t, "no rule, and its effect is at_most_once", waiting[0].Rule)
 		require.Len(t, w.ran, 1, "what needs nobody's word runs meanwhile")
-		told := w.notes.agent.Execution.Pending()
-		require.Len(t, told, 1)
-		require.Equal(t, waiting[0].Arguments, told[0].Arguments, "history tells what would run, as the model gave it")
 		status := status(t, env)
 		require.Equal(t, "step 1: pay waits for approval", status.Doing)
 		require.InDelta(t, 60, *status.BudgetLeft.MaxSeconds, 1)
@@ -145,7 +142,7 @@ func TestHowAWaitEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &world{tools: pays(), model: calling(pay("7"), look()), tool: saw, notes: &stenographer{}}
+			w := &world{tools: pays(), model: calling(pay("7"), look()), tool: saw}
 			env := w.environment(t)
 			env.SetStartTime(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))
 			if test.does != nil {
@@ -269,48 +266,25 @@ func TestAnApprovedCallWaitsInAPause(t *testing.T) {
 	require.Equal(t, []int{3600}, *ran)
 }
 
-// TestHistoryTellsWhatWaits: the memo and the answers to updates do.
-func TestHistoryTellsWhatWaits(t *testing.T) {
+// TestTheMemoHasNoTextsOfWhatWaits, nor what such a text could be guessed from.
+func TestTheMemoHasNoTextsOfWhatWaits(t *testing.T) {
 	t.Parallel()
-	id, err := domain.AgentIDOf("ann")
-	require.NoError(t, err)
 	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
-	agent := progress.NewAgent(id, "chain").With(progress.RunBegan{Input: contract.SessionInput{AgentID: id}}, now)
-	execution := agent.Execution.ID
-	model := progress.Work{ID: "1", Activity: string(contract.CallModel), Model: &contract.ModelRequest{ExecutionID: execution, Step: 1}}
-	agent = agent.With(progress.Asked{Work: model}, now).
-		With(progress.ModelReplied{Work: model, Reply: says("paying", pay("1"), pay("2"))}, now)
-	call := func(i int) domain.PendingApproval {
-		approval := domain.Approval{Digest: domain.CallDigest("pay", pay("1").Arguments), AskedAt: now, ExpiresAt: now.Add(time.Hour)}
-		return domain.PendingApproval{PendingCall: domain.PendingCall{ToolExecutionID: execution.Step(1).Tool(i), ExecutionID: execution, Step: 1, Tool: "pay"}, Approval: approval}
-	}
-	memo := contract.WaitingFor([]domain.PendingApproval{call(0), call(1)}, nil, func(p domain.PendingApproval) bool { return p.ToolExecutionID == call(0).ToolExecutionID })
-	question := domain.PendingQuestion{PendingCall: call(0).PendingCall, Answer: domain.Answer{Digest: call(0).Digest, AskedAt: now}}
-	memo.Questions = contract.WaitingFor(nil, []domain.PendingQuestion{question}, nil).Questions
+	approval := domain.Approval{Digest: domain.CallDigest("pay", pay("1").Arguments), AskedAt: now, ExpiresAt: now.Add(time.Hour)}
+	call := domain.PendingApproval{PendingCall: domain.PendingCall{Step: 1, Tool: "pay"}, Arguments: pay("1").Arguments, Approval: approval}
+	question := domain.PendingQuestion{PendingCall: call.PendingCall, Answer: domain.Answer{Digest: call.Digest, AskedAt: now}}
+	memo := contract.WaitingFor([]domain.PendingApproval{call}, []domain.PendingQuestion{question}, func(domain.PendingApproval) bool { return true })
 	require.Len(t, memo.Questions, 1)
 	encoded, err := json.Marshal(memo)
 	require.NoError(t, err)
-	require.NotContains(t, string(encoded), "amount", "a memo holds no text of users")
-	require.NotContains(t, string(encoded), call(0).Digest.String(), "nor what such a text could be guessed from")
-	agent = agent.With(progress.Awaiting{Waiting: memo}, now)
-	require.Len(t, agent.Execution.Pending(), 2)
-	require.Equal(t, pay("1").Arguments, agent.Execution.Pending()[0].Arguments)
-	require.Empty(t, agent.Execution.Pending()[1].Arguments, "what a hook has put in place of what the model wrote is not known")
-	require.False(t, agent.Execution.Pending()[1].Known())
-	denied := call(0).Decided(domain.WasDenied, "bob", "no", now)
-	agent = agent.With(progress.Decided{Reply: contract.DecisionReply{ExecutionID: execution, Step: 1, ToolExecutionID: call(0).ToolExecutionID, Approval: denied}}, now)
-	require.Len(t, agent.Execution.Pending(), 1)
-	agent = agent.With(progress.Awaiting{}, now.Add(time.Hour))
-	require.Empty(t, agent.Execution.Pending())
-	calls := agent.Execution.Now.ToolExecutions
-	require.Equal(t, []domain.Decision{domain.WasDenied, domain.Expired}, []domain.Decision{calls[0].Approval.Decision, calls[1].Approval.Decision})
-	require.Equal(t, domain.CodeDenied, calls[1].Error.Code)
+	require.NotContains(t, string(encoded), "amount")
+	require.NotContains(t, string(encoded), call.Digest.String())
 }
 
-// TestAnApprovedCallThatDoesNotRun is told apart from one that nobody had approved, by the workflow and by its history.
+// TestAnApprovedCallThatDoesNotRun is told apart from one that nobody had approved.
 func TestAnApprovedCallThatDoesNotRun(t *testing.T) {
 	t.Parallel()
-	w := &world{tools: pays(), model: calling(pay("7")), tool: saw, notes: &stenographer{}}
+	w := &world{tools: pays(), model: calling(pay("7")), tool: saw}
 	env := w.environment(t)
 	pauses(env, time.Minute)
 	sees(t, env, time.Hour, func(waiting []domain.PendingApproval) { approves(env, "yes", waiting[0]) })
@@ -323,6 +297,4 @@ func TestAnApprovedCallThatDoesNotRun(t *testing.T) {
 	call := executions(t, env)[0]
 	require.Equal(t, domain.Approved, call.Approval.Decision)
 	require.Equal(t, progress.NotBegun().Message, call.Error.Message)
-	told, _ := w.notes.agent.Execution.Steps(false)
-	require.NotContains(t, told[0].ToolExecutions[0].Error.Message, "before a person")
 }

@@ -64,8 +64,8 @@ func lost() contract.ToolReply {
 // TestCallsOfAStatefulServerAreMadeInOneSession, over executions, which ends with the agent.
 func TestCallsOfAStatefulServerAreMadeInOneSession(t *testing.T) {
 	t.Parallel()
-	b, notes := &binder{}, &stenographer{}
-	w := b.on(&world{tools: shop(domain.AtMostOnce), model: calling(shopping(3)...), notes: notes}, func(_ int, r contract.ToolRequest) (contract.ToolReply, error) { return saw(r) })
+	b := &binder{}
+	w := b.on(&world{tools: shop(domain.AtMostOnce), model: calling(shopping(3)...)}, func(_ int, r contract.ToolRequest) (contract.ToolReply, error) { return saw(r) })
 	env := w.environment(t)
 	var queues []string
 	inner := w.tool
@@ -80,7 +80,6 @@ func TestCallsOfAStatefulServerAreMadeInOneSession(t *testing.T) {
 	env.RegisterDelayedCallback(func() {
 		open := status(t, env).Bound
 		require.Equal(t, []contract.Bound{{Server: "shop", ID: "1", TaskQueue: "q/mcp/1"}}, open)
-		require.Equal(t, open, notes.agent.Bound(), "history tells the same")
 		require.Empty(t, b.unbound)
 	}, 90*time.Minute)
 	sends(env, time.Hour, "a", contract.SendRequest{Prompt: "more"})
@@ -144,8 +143,8 @@ func TestASessionThatIsLost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b, notes := &binder{}, &stenographer{}
-			w := b.on(&world{tools: shop(test.effect), model: calling(shopping(1)...), notes: notes}, test.tool)
+			b := &binder{}
+			w := b.on(&world{tools: shop(test.effect), model: calling(shopping(1)...)}, test.tool)
 			env := w.environment(t)
 			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
@@ -158,13 +157,8 @@ func TestASessionThatIsLost(t *testing.T) {
 				require.Equal(t, test.code, call.Error.Code)
 				require.Equal(t, test.code != domain.CodeOutcomeUnknown && test.code != "" && name != "before an effect", strings.Contains(call.Error.Message, "set it up again where you need it, then make this call"))
 			}
-			ended := 0
-			for _, s := range notes.agent.Sessions {
-				if s.Why == gone || s.Why == "its program has ended" {
-					ended++
-				}
-			}
-			require.Equal(t, len(b.asked), ended+len(b.unbound))
+			lost := eventsIn(t, env, 1, domain.EventMCPSessionLost)
+			require.Equal(t, len(b.asked), len(lost)+len(b.unbound))
 			for i, r := range b.asked {
 				require.Equal(t, i > 0, r.Lost != "")
 			}
@@ -292,15 +286,12 @@ func TestNothingBeginsAfterAWaitForASession(t *testing.T) {
 // TestASessionActsForNobodyElse: an execution with other trusted values has another one, whose server is logged in for nobody yet.
 func TestASessionActsForNobodyElse(t *testing.T) {
 	t.Parallel()
-	b, notes := &binder{}, &stenographer{}
-	w := b.on(&world{tools: shop(domain.ReadOnly), model: calling(shopping(1)...), notes: notes}, func(_ int, r contract.ToolRequest) (contract.ToolReply, error) { return saw(r) })
+	b := &binder{}
+	w := b.on(&world{tools: shop(domain.ReadOnly), model: calling(shopping(1)...)}, func(_ int, r contract.ToolRequest) (contract.ToolReply, error) { return saw(r) })
 	env := w.environment(t)
 	for i, customer := range []string{"1", "1", "2"} {
 		sends(env, time.Duration(i+1)*time.Hour, customer+fmt.Sprint(i), contract.SendRequest{Prompt: "more", Given: trusts("customer", customer)})
 	}
-	env.RegisterDelayedCallback(func() {
-		require.Equal(t, status(t, env).Bound, notes.agent.Bound(), "history tells the same")
-	}, 4*time.Hour)
 	closes(env, 5*time.Hour, "z")
 	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
 	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
@@ -311,8 +302,8 @@ func TestASessionActsForNobodyElse(t *testing.T) {
 // TestNoSessionCanBeOpened: the calls that need it are not run, and are told why; a stop ends the wait.
 func TestNoSessionCanBeOpened(t *testing.T) {
 	t.Parallel()
-	b, notes := &binder{}, &stenographer{}
-	w := b.on(&world{tools: shop(domain.AtMostOnce), model: calling(shopping(2)...), notes: notes}, nil)
+	b := &binder{}
+	w := b.on(&world{tools: shop(domain.AtMostOnce), model: calling(shopping(2)...)}, nil)
 	tries := 0
 	w.bind = func(contract.BindRequest) (contract.Bound, error) {
 		tries++

@@ -41,7 +41,7 @@ func edits(env *testsuite.TestWorkflowEnvironment, id, arguments string, call do
 func TestAnEditedCall(t *testing.T) {
 	t.Parallel()
 	const edited = `{"amount":  5}`
-	w := &world{tools: pays(), model: calling(pay("7"), look()), tool: saw, notes: &stenographer{}}
+	w := &world{tools: pays(), model: calling(pay("7"), look()), tool: saw}
 	env := w.environment(t)
 	checking(env, "never")
 	var word *verdict
@@ -125,7 +125,7 @@ func TestTwoWordsAtOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &world{tools: pays(), model: calling(pay("7")), tool: saw, notes: &stenographer{}}
+			w := &world{tools: pays(), model: calling(pay("7")), tool: saw}
 			env := w.environment(t)
 			checking(env, "never")
 			var first, second *verdict
@@ -217,7 +217,7 @@ func TestHooksTakeTheirTime(t *testing.T) {
 // TestAnEditIsTheEffectThatItIs: one of unknown outcome is not made again by it, and two of one step take turns.
 func TestAnEditIsTheEffectThatItIs(t *testing.T) {
 	t.Parallel()
-	w := &world{tools: paysOnce(), notes: &stenographer{}}
+	w := &world{tools: paysOnce()}
 	w.model = plays(says("", payFor(7, "first")), says("", payFor(8, "second")), says("gave up"))
 	w.tool = losesFirst(w)
 	env := w.environment(t)

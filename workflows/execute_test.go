@@ -60,8 +60,7 @@ type world struct {
 	first func()
 	// exhausted counts the inferences, first of all, that end with lostAtLast.
 	exhausted int
-	// notes, where given, writes down what happens, and logger takes what is logged.
-	notes  *stenographer
+	// logger takes what is logged.
 	logger log.Logger
 
 	mu     sync.Mutex
@@ -93,9 +92,6 @@ func (w *world) environment(t *testing.T) *testsuite.TestWorkflowEnvironment {
 		w.first = func() { env.SetContinueAsNewSuggested(false) }
 	}
 	interceptors := []interceptor.WorkerInterceptor{&ownID{world: w}}
-	if w.notes != nil {
-		interceptors = append(interceptors, w.notes)
-	}
 	// The race detector on a busy machine is no deadlock, nor is an activity stuck that has no processor.
 	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: 2 * time.Minute, Interceptors: interceptors})
 	env.SetTestTimeout(2 * time.Minute)

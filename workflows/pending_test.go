@@ -27,8 +27,7 @@ func goesOn(r contract.ToolRequest, now, ask time.Time, status string) contract.
 // what is asked is shown.
 func TestACallGoesOnElsewhere(t *testing.T) {
 	t.Parallel()
-	notes := &stenographer{}
-	w := &world{tools: []domain.ToolSpec{{Name: "look", Effect: domain.AtMostOnce}}, model: calling(look()), notes: notes}
+	w := &world{tools: []domain.ToolSpec{{Name: "look", Effect: domain.AtMostOnce}}, model: calling(look())}
 	env := w.environment(t)
 	begun := env.Now()
 	w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
@@ -91,8 +90,7 @@ func TestACallThatGoesOnIsGivenUp(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			notes := &stenographer{}
-			w := &world{tools: []domain.ToolSpec{{Name: "look", Effect: test.effect}}, model: calling(look()), notes: notes}
+			w := &world{tools: []domain.ToolSpec{{Name: "look", Effect: test.effect}}, model: calling(look())}
 			env := w.environment(t)
 			begun := env.Now()
 			w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {

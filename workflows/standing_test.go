@@ -33,7 +33,6 @@ func revokes(env *testsuite.TestWorkflowEnvironment, at time.Duration, rule func
 func TestAStandingApproval(t *testing.T) {
 	t.Parallel()
 	w := paysEachTime(domain.DefaultApprovals())
-	w.notes = &stenographer{}
 	env := w.environment(t)
 	asked := map[int]int{}
 	answers := func(at time.Duration, number int, do func(call domain.PendingApproval)) {
@@ -71,7 +70,6 @@ func TestAStandingApproval(t *testing.T) {
 	kept := status(t, env).StandingApprovals
 	require.Len(t, kept, 1)
 	require.Equal(t, "bob enough", kept[0].Revocation.By+" "+kept[0].Revocation.Reason)
-	require.Equal(t, kept, w.notes.agent.Standing, "history tells the same")
 
 	steps := stepsIn(t, env, 2)
 	approval := steps[0].Step.ToolExecutions[0].Approval
@@ -114,7 +112,6 @@ func TestAStandingApprovalInTheNextRun(t *testing.T) {
 			if test.change != nil {
 				test.change(&in)
 			}
-			w.notes = &stenographer{}
 			w.list = func(contract.CatalogRequest) (contract.Catalog, error) {
 				return contract.Catalog{Tools: in.Carry.Resolved.Tools, MinOutputTokens: 1}, nil
 			}
@@ -136,7 +133,6 @@ func TestAStandingApprovalInTheNextRun(t *testing.T) {
 			if name == "denied by a rule" {
 				require.Contains(t, call.Error.Message, "the rules of this agent do not allow this call")
 			}
-			require.Len(t, w.notes.agent.Standing, 1, "the run that begins has it from the one before")
 		})
 	}
 }
@@ -145,7 +141,7 @@ func TestAStandingApprovalInTheNextRun(t *testing.T) {
 // effect.
 func TestAStandingApprovalSettlesNothing(t *testing.T) {
 	t.Parallel()
-	w := &world{tools: paysOnce(), notes: &stenographer{}}
+	w := &world{tools: paysOnce()}
 	w.model = plays(says("", payFor(7, "first")), says("", payFor(7, "first")), says("gave up"))
 	w.tool = losesFirst(w)
 	env := w.environment(t)
@@ -187,7 +183,7 @@ func TestARevocationIsHeededByCallsThatHaveNotBegun(t *testing.T) {
 	for name, revoked := range map[string]bool{"revoked": true, "as it was": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &world{tools: pays(), notes: &stenographer{}}
+			w := &world{tools: pays()}
 			w.model = plays(says("", pay("1")), says("paid"), says("", pay("1"), pay("1")), says("done"))
 			env := w.environment(t)
 			begun := env.Now()

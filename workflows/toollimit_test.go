@@ -113,7 +113,7 @@ func TestACallThatNobodyTakes(t *testing.T) {
 			if len(test.limits) > 2 {
 				effect = domain.AtMostOnce
 			}
-			w := &world{model: calling(pay("7")), notes: &stenographer{}}
+			w := &world{model: calling(pay("7"))}
 			asked := 0
 			w.list = func(contract.CatalogRequest) (contract.Catalog, error) {
 				resolved := catalog()

@@ -80,7 +80,7 @@ func eventsIn(t *testing.T, env *testsuite.TestWorkflowEnvironment, number int, 
 // what makes the effect.
 func TestUnsettledCallsAreNotMadeAgain(t *testing.T) {
 	t.Parallel()
-	w := &world{tools: paysOnce(), notes: &stenographer{}}
+	w := &world{tools: paysOnce()}
 	w.model = plays(says("", payFor(7, "first")), says("", payFor(7, "again"), payFor(8, "another"), look()), says("gave up"))
 	w.tool = losesFirst(w)
 	env := w.environment(t)
@@ -107,7 +107,6 @@ func TestUnsettledCallsAreNotMadeAgain(t *testing.T) {
 	blocked := eventsIn(t, env, 1, domain.EventToolCallBlocked)
 	require.Equal(t, domain.CodeUnsettled, blocked[0].(domain.ToolCallBlocked).Code)
 	require.Equal(t, unknown[0].ID, eventsIn(t, env, 1, domain.EventToolOutcomeUnknown)[0].(domain.ToolOutcomeUnknown).ToolExecutionID)
-	require.Equal(t, []domain.UnknownCall{unknown[0].Brief()}, w.notes.agent.Unsettled, "the memo tells it, without texts")
 }
 
 // TestWhichCallsAreUnsettled: those of which a second one would be a second effect.
@@ -152,7 +151,7 @@ func TestASettledCallIsTold(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &world{tools: paysOnce(), notes: &stenographer{}}
+			w := &world{tools: paysOnce()}
 			// The second step waits for an hour, in which the call is settled.
 			w.model = plays(says("", payFor(7, "first")), wait, says("", payFor(7, "now")), says("", payFor(7, "once more")), says("done"))
 			w.tool = losesFirst(w)
@@ -170,7 +169,6 @@ func TestASettledCallIsTold(t *testing.T) {
 			require.Len(t, event, 1)
 			require.Equal(t, test.verdict, event[0].(domain.ToolOutcomeSettled).Verdict)
 			require.Empty(t, status(t, env).OutcomeUnknown)
-			require.Empty(t, w.notes.agent.Unsettled)
 		})
 	}
 }
@@ -227,13 +225,12 @@ func TestUnsettledCallsGoAlong(t *testing.T) {
 	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget = stepsOf(1) }))
 	require.Equal(t, 1, outcome(t, env).Unsettled)
 
-	w.notes, w.model = &stenographer{}, plays(says("", payFor(7, "again")), says("well"))
+	w.model = plays(says("", payFor(7, "again")), says("well"))
 	in := wentOn(t, env, stepsOf(9))
 	later := w.environment(t)
 	later.ExecuteWorkflow(string(contract.Execute), in)
 	require.Equal(t, 1, outcome(t, later).Unsettled)
 	require.Len(t, w.ran, 1)
-	require.Len(t, w.notes.agent.Unsettled, 1, "the new workflow's memo has it")
 }
 
 // TestWhatIsNotSettled is refused.

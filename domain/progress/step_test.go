@@ -1,6 +1,7 @@
 package progress_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -41,6 +42,15 @@ func inference(attempt int) progress.Work {
 
 func call(position int, effect domain.Effect) progress.Work {
 	return progress.Work{Tool: &contract.ToolRequest{Step: 3, Position: position, Name: "ls", Arguments: "{}", Effect: effect, Losses: domain.DefaultLosses}, Since: noon}
+}
+
+// calling is a step whose calls have begun.
+func calling(calls int) progress.Step {
+	s := begun().With(progress.Wanted{Calls: slices.Repeat([]domain.ToolCall{{ID: "c", Name: "ls", Arguments: "{}"}}, calls)}, at(0))
+	for i := range s.ToolExecutions {
+		s.ToolExecutions[i].StartedAt = noon
+	}
+	return s
 }
 
 func TestWhatAnInferenceCosts(t *testing.T) {
@@ -265,7 +275,7 @@ func TestHowACallEnded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			before := begun().With(progress.Wanted{Calls: []domain.ToolCall{{ID: "c", Name: "ls", Arguments: "{}"}}}, at(0)).With(progress.Asked{Work: c.work}, at(1))
+			before := calling(1)
 			require.True(t, before.ToolExecutions[0].InFlight())
 			s := before.With(c.fact(c.work), c.at)
 			require.True(t, before.ToolExecutions[0].InFlight(), "what a step was made from stays as it was")
@@ -290,29 +300,14 @@ func TestHowACallEnded(t *testing.T) {
 // Of several calls that a stop cut off it is said once.
 func TestAStopInterruptsOnce(t *testing.T) {
 	t.Parallel()
-	s := begun()
+	s := calling(2)
 	for i := range 2 {
 		work := call(i, domain.ReadOnly)
-		s = s.With(progress.Asked{Work: work}, at(1)).With(progress.Lost{Work: work, Loss: progress.Loss{How: progress.Cancelled}}, stopped(2))
+		s = s.With(progress.Lost{Work: work, Loss: progress.Loss{How: progress.Cancelled}}, stopped(2))
 	}
 	require.Len(t, s.ToolExecutions, 2)
 	require.Len(t, s.Errors, 1)
 	require.Equal(t, step.Tool(1), s.ToolExecutions[1].ID)
-}
-
-// A call that surely did not begin is made again as if it had never ended.
-func TestACallIsMadeAgain(t *testing.T) {
-	t.Parallel()
-	work := call(1, domain.AtMostOnce)
-	notBegun := contract.ToolReply{NotStarted: true, Error: domain.Errorf(domain.Unavailable, "busy")}
-	s := begun().With(progress.Asked{Work: work}, at(1)).With(progress.ToolReplied{Work: work, Reply: notBegun}, at(2))
-	require.Equal(t, domain.ToolNotRun, s.ToolExecutions[1].Outcome())
-	work.Since = noon.Add(time.Minute)
-	s = s.With(progress.Asked{Work: work}, at(3))
-	require.Equal(t, domain.ToolRunning, s.ToolExecutions[1].Outcome())
-	require.Equal(t, noon, s.ToolExecutions[1].StartedAt)
-	s = s.With(progress.Lost{Work: progress.Work{Tool: work.Tool, Attempt: 3}, Loss: progress.Loss{}}, at(4))
-	require.Equal(t, 3, s.ToolExecutions[1].Attempts)
 }
 
 // A call that surely did nothing was not run, whatever hooks make of its result.
@@ -331,25 +326,13 @@ func TestWhatCountsAsRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			work := call(0, domain.ReadOnly)
-			s := begun().With(progress.Asked{Work: work}, at(1)).With(progress.ToolReplied{Work: work, Reply: c.reply}, at(2))
+			s := calling(1).With(progress.ToolReplied{Work: work, Reply: c.reply}, at(2))
 			require.Equal(t, c.want, s.ToolExecutions[0].Outcome())
 			made := s.ToolExecutions[0]
 			made.Value, made.Error = "a hook's", nil
 			require.Equal(t, c.want.Ran(), made.Outcome().Ran())
 		})
 	}
-}
-
-// Arguments that stand in the transcript are not in the request.
-func TestArgumentsByReference(t *testing.T) {
-	t.Parallel()
-	work := call(0, domain.ReadOnly)
-	s := begun().With(progress.Wanted{Calls: []domain.ToolCall{{ID: "c", Name: "ls", Arguments: "long"}}}, at(0))
-	work.Tool.Reference, work.Tool.Arguments = &contract.ArgumentsRef{}, ""
-	require.Equal(t, "long", s.With(progress.Asked{Work: work}, at(1)).ToolExecutions[0].Call.Arguments)
-	changed := call(0, domain.ReadOnly)
-	changed.Tool.Arguments = "a hook's"
-	require.Equal(t, domain.ToolCall{ID: "c", Name: "ls", Arguments: "a hook's"}, s.With(progress.Asked{Work: changed}, at(1)).ToolExecutions[0].Call)
 }
 
 func TestWhatAStopKeeps(t *testing.T) {
@@ -451,7 +434,7 @@ func TestCuts(t *testing.T) {
 	}
 }
 
-func TestWaitsAndSummaries(t *testing.T) {
+func TestWaitsForATurn(t *testing.T) {
 	t.Parallel()
 	turn := inference(1)
 	turn.Turns = true
@@ -460,12 +443,4 @@ func TestWaitsAndSummaries(t *testing.T) {
 	turn.Attempt = 2
 	require.Equal(t, 7*time.Second, s.With(progress.Attempted{Work: turn}, at(9)).Queued, "of a later attempt nobody knows when the first began")
 	require.Equal(t, 7*time.Second, s.With(progress.Attempted{Work: inference(1)}, at(9)).Queued)
-
-	sum := progress.Work{Model: &contract.ModelRequest{Summary: &domain.SummaryRequest{To: 9}}}
-	asked := s.With(progress.Asked{Work: sum}, at(8))
-	done := asked.With(progress.ModelReplied{Work: sum, Reply: contract.ModelReply{
-		Outcome: contract.Answered, Response: domain.Response{Usage: usage(3, 1)}, Spent: usage(1, 1),
-	}}, at(9))
-	require.Equal(t, []progress.Compaction{{Summary: true, Before: 9, Usage: usage(4, 2)}}, done.Compactions)
-	require.Zero(t, asked.Compactions[0].Usage, "what a step was made from stays as it was")
 }

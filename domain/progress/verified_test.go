@@ -10,52 +10,30 @@ import (
 	"everstep/domain/progress"
 )
 
-// verifies is a story in which a tool is asked what became of its call.
-func verifies() (*story, progress.Work) {
-	s := begins(contract.SessionInput{}).answers(1, 1, "", domain.ToolCall{Name: "ls"}, domain.ToolCall{Name: "ls"})
-	s.then(progress.Lost{Work: s.calls(1, 1, 0), Loss: progress.Loss{How: progress.TimedOut}})
-	return s, s.asks(progress.Work{Verify: &contract.ToolRequest{ExecutionID: nth(1), Step: 1, Name: "ls"}})
-}
-
-// TestAVerifiedCall ends as its tool has found out; where that knows nothing, as it had ended before.
+// TestAVerifiedCall ends as its tool has found out; where that knows nothing, nothing follows.
 func TestAVerifiedCall(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		ends    func(w progress.Work) progress.Fact
+		found   contract.VerifyReply
 		outcome domain.ToolOutcome
-		verdict domain.Verdict
 	}{
-		"done": {func(w progress.Work) progress.Fact {
-			return progress.Verified{Work: w, Reply: contract.VerifyReply{Verdict: domain.VerdictDone, Result: "r", Reason: "journal"}}
-		}, domain.ToolOK, domain.VerdictDone},
-		"not done": {func(w progress.Work) progress.Fact {
-			return progress.Verified{Work: w, Reply: contract.VerifyReply{Verdict: domain.VerdictNotDone, Reason: "void"}}
-		}, domain.ToolNotRun, domain.VerdictNotDone},
-		"not known": {func(w progress.Work) progress.Fact { return progress.Verified{Work: w} }, domain.ToolUnknown, ""},
-		"lost": {func(w progress.Work) progress.Fact {
-			return progress.Lost{Work: w, Loss: progress.Loss{How: progress.TimedOut}}
-		}, domain.ToolUnknown, ""},
-		"the end": {func(progress.Work) progress.Fact {
-			return progress.RunEnded{How: progress.Terminated}
-		}, domain.ToolUnknown, ""},
+		"done":      {contract.VerifyReply{Verdict: domain.VerdictDone, Result: "r", Reason: "journal"}, domain.ToolOK},
+		"not done":  {contract.VerifyReply{Verdict: domain.VerdictNotDone, Reason: "void"}, domain.ToolNotRun},
+		"not known": {contract.VerifyReply{}, domain.ToolRunning},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, asked := verifies()
-			require.Equal(t, domain.ToolRunning, s.Execution.Now.ToolExecutions[0].Outcome(), "it is not over")
-			s.then(test.ends(asked))
-			call := s.steps()[0].ToolExecutions[0]
+			work := call(0, domain.AtMostOnce)
+			s := calling(1).With(progress.Verified{Work: progress.Work{Verify: work.Tool}, Reply: test.found}, at(3))
+			call := s.ToolExecutions[0]
 			require.Equal(t, test.outcome, call.Outcome())
-			require.False(t, call.CompletedAt.IsZero())
-			if test.verdict == "" {
+			if test.found.Verdict == "" {
 				require.Nil(t, call.Settlement)
 				return
 			}
-			require.Equal(t, test.verdict, call.Settlement.Verdict)
-			require.Equal(t, s.now(), call.Settlement.At)
+			require.Equal(t, at(3).Time, call.CompletedAt)
+			require.Equal(t, test.found.Verdict, call.Settlement.Verdict)
+			require.Equal(t, at(3).Time, call.Settlement.At)
 		})
 	}
-	s := begins(contract.SessionInput{}).answers(1, 1, "", domain.ToolCall{Name: "ls"})
-	s.then(progress.Verified{Work: progress.Work{Verify: &contract.ToolRequest{ExecutionID: nth(1), Step: 1}}})
-	require.Equal(t, domain.ToolNotRun, s.steps()[0].ToolExecutions[0].Outcome(), "of what was not asked nothing follows")
 }

@@ -152,31 +152,32 @@ func encoded(value any) *commonpb.Payloads {
 	return payloads
 }
 
-// told reads events forwards into the agent whose history was kept, and returns
-// it with all facts.
-func told(kept *historypb.History, events []*historypb.HistoryEvent) (progress.Agent, []progress.Recorded) {
-	first := kept.GetEvents()[0].GetWorkflowExecutionStartedEventAttributes()
-	var in contract.SessionInput
-	if err := codec.New().DataConverter().FromPayloads(first.GetInput(), &in); err != nil {
-		panic(err)
-	}
-	agent := progress.NewAgent(in.AgentID, first.GetFirstExecutionRunId())
-	facts := slices.Collect(history.Decode(codec.New().DataConverter(), "run", events))
+// told reads events forwards.
+func told(events []*historypb.HistoryEvent) []progress.Recorded {
+	return slices.Collect(history.Decode(codec.New().DataConverter(), "run", events))
+}
+
+// replies counts the inferences of which the facts tell that they ended with a reply, and those that were lost.
+func replies(facts []progress.Recorded) (n int) {
 	for _, recorded := range facts {
-		agent = agent.With(recorded.Fact, recorded.At)
+		switch f := recorded.Fact.(type) {
+		case progress.ModelReplied:
+			n++
+		case progress.Lost:
+			if f.Model != nil {
+				n++
+			}
+		}
 	}
-	return agent, facts
+	return n
 }
 
-func stepsOf(agent progress.Agent) int {
-	steps, _ := agent.Execution.Steps(len(agent.Open) > 0)
-	return len(steps)
-}
-
-func unread(agent progress.Agent) string {
+func unread(facts []progress.Recorded) string {
 	var all []string
-	for _, u := range agent.Unread {
-		all = append(all, u.String())
+	for _, recorded := range facts {
+		if u, ok := recorded.Fact.(progress.Unreadable); ok {
+			all = append(all, u.String())
+		}
 	}
 	return strings.Join(all, "\n")
 }
@@ -185,14 +186,13 @@ func cloned(h *historypb.History) *historypb.History {
 	return proto.Clone(h).(*historypb.History)
 }
 
-// Nothing of a history is unreadable, and nothing of it is left out.
+// Nothing of a history is unreadable.
 func TestHistoriesAreReadWhole(t *testing.T) {
 	t.Parallel()
 	for name, h := range madeHistories(t) {
-		agent, facts := told(h, h.GetEvents())
-		require.Empty(t, agent.Unread, name)
+		facts := told(h.GetEvents())
+		require.Empty(t, unread(facts), name)
 		require.IsType(t, progress.RunBegan{}, facts[0].Fact)
-		require.Equal(t, 1, agent.Execution.Number, name)
 	}
 }
 
@@ -201,12 +201,11 @@ func TestBadHistories(t *testing.T) {
 	t.Parallel()
 	kept := madeHistories(t)
 	intact := kept["parallel-tools"]
-	whole, _ := told(intact, intact.GetEvents())
-	require.Equal(t, 2, stepsOf(whole))
+	require.Equal(t, 2, replies(told(intact.GetEvents())))
 	for name, c := range map[string]struct {
-		spoil func(h *historypb.History)
-		says  string
-		steps int
+		spoil   func(h *historypb.History)
+		says    string
+		replies int
 	}{
 		"an event of an unknown type": {
 			func(h *historypb.History) { h.Events[1].EventType = 9999 }, "", 2,
@@ -238,13 +237,13 @@ func TestBadHistories(t *testing.T) {
 		"a request that cannot be read": {
 			func(h *historypb.History) {
 				of(h, contract.CallModel).Input = payload(`{"step":"first"}`)
-			}, "a request of agent.CallModel cannot be read: ", 2,
+			}, "a request of agent.CallModel cannot be read: ", 1,
 		},
 		"a call that no answer has": {
 			func(h *historypb.History) {
 				of(h, contract.CallModel).Input, of(h, contract.CallModel).ActivityType = payload(`{"position":-1}`), &commonpb.ActivityType{Name: string(contract.CallTool)}
 			},
-			"a request of agent.CallTool cannot be read: no answer has a call -1", 2,
+			"a request of agent.CallTool cannot be read: no answer has a call -1", 1,
 		},
 		"a reply that cannot be read": {
 			func(h *historypb.History) {
@@ -262,7 +261,7 @@ func TestBadHistories(t *testing.T) {
 						a.ScheduledEventId = 999
 					}
 				}
-			}, "what work came to cannot be read: event 999, which asked for it, is missing", 2,
+			}, "what work came to cannot be read: event 999, which asked for it, is missing", 0,
 		},
 		"an outcome that none can be": {
 			func(h *historypb.History) {
@@ -287,13 +286,13 @@ func TestBadHistories(t *testing.T) {
 			t.Parallel()
 			h := cloned(intact)
 			c.spoil(h)
-			agent, _ := told(intact, h.GetEvents())
+			facts := told(h.GetEvents())
 			if c.says == "" {
-				require.Empty(t, unread(agent))
+				require.Empty(t, unread(facts))
 			} else {
-				require.Contains(t, unread(agent), c.says)
+				require.Contains(t, unread(facts), c.says)
 			}
-			require.Equal(t, c.steps, stepsOf(agent), unread(agent))
+			require.Equal(t, c.replies, replies(facts), unread(facts))
 		})
 	}
 }
@@ -314,20 +313,12 @@ func of[In, Out any](h *historypb.History, activity contract.Activity[In, Out]) 
 	return nil
 }
 
-// A history that was cut tells what stands in it: the longer it is the more, and
-// what it tells of steps that are over stays.
+// TestCutHistories tell what stands in them.
 func TestCutHistories(t *testing.T) {
 	t.Parallel()
 	for name, h := range madeHistories(t) {
-		before := 0
 		for n := range h.GetEvents() {
-			agent, _ := told(h, h.GetEvents()[:n+1])
-			require.Empty(t, agent.Unread, "%s cut after %d", name, n+1)
-			done := len(agent.Execution.Done)
-			if agent.Execution.Number == 1 {
-				require.GreaterOrEqual(t, done, before, "%s cut after %d", name, n+1)
-				before = done
-			}
+			require.Empty(t, unread(told(h.GetEvents()[:n+1])), "%s cut after %d", name, n+1)
 		}
 	}
 }
@@ -368,13 +359,7 @@ func FuzzHistory(f *testing.F) {
 			}
 			h = spoiled
 		}
-		agent, _ := told(intact, h.GetEvents())
-		steps, _ := agent.Execution.Steps(len(agent.Open) > 0)
-		for _, s := range steps {
-			require.Positive(t, s.Number)
-			_ = s.Type()
-		}
-		_ = unread(agent)
+		_ = unread(told(h.GetEvents()))
 		for range history.DecodeBackwards(codec.New().DataConverter(), "run", reversed(h.GetEvents())) {
 		}
 	})
@@ -399,13 +384,13 @@ func TestBackwardsTellsTheSame(t *testing.T) {
 	t.Parallel()
 	ends := func(fact progress.Fact) bool {
 		switch fact.(type) {
-		case progress.Attempted, progress.CancelAsked, progress.Extended, progress.SessionExtended, progress.Sent, progress.Aside, progress.Decided, progress.Revoked, progress.Redefined, progress.Settled, progress.Unsent, progress.Replied:
+		case progress.Attempted, progress.Extended, progress.Sent:
 			return false
 		}
 		return true
 	}
 	for name, h := range madeHistories(t) {
-		_, forwards := told(h, h.GetEvents())
+		forwards := told(h.GetEvents())
 		backwards := slices.Collect(history.DecodeBackwards(codec.New().DataConverter(), "run", reversed(h.GetEvents())))
 		count := func(all []progress.Recorded) map[string]int {
 			n := map[string]int{}
