@@ -51,13 +51,9 @@ func (a *Activities) recordPart(ctx context.Context) error {
 	if err != nil || !goesOn || len(told.Steps) == 0 {
 		return err
 	}
-	steps, err := told.KeptSteps()
-	if err != nil {
-		return err
-	}
 	return a.config.Records.RecordPart(ctx, record.Part{
 		Ref:   record.Ref{AgentID: told.Head.AgentID, ExecutionID: told.Head.Newest.ExecutionID, Number: told.Head.Newest.Number},
-		RunID: told.Head.Run.ID, Steps: steps, Events: told.Events,
+		RunID: told.Head.Run.ID, Steps: told.StepExecutions(), Events: told.Events,
 	})
 }
 

@@ -9,9 +9,9 @@ import (
 
 // An AgentStep is one turn of the loop: one inference and the tool calls that it asked for.
 type AgentStep struct {
-	ID StepID `json:"step_id"`
 	// Number counts the execution's steps from 1.
-	Number int `json:"number"`
+	Number int    `json:"number"`
+	ID     StepID `json:"step_id"`
 	// Model is the one that was asked, as "provider/name"; empty where none was.
 	Model string `json:"model,omitzero"`
 	// Agent is the one to which the conversation was handed over, and which took the step; empty: it never was.
@@ -220,11 +220,11 @@ func (s AgentStep) keptAfter(before AgentStep, log Log) (AgentStep, error) {
 		}
 		s.Output[i] = log.held(kept, 2*len(s.Output))
 	}
-	s.ToolExecutions = slices.Clone(nilIfEmpty(s.ToolExecutions))
+	s.ToolExecutions = slices.Clone(orEmpty(s.ToolExecutions))
 	for i, t := range s.ToolExecutions {
 		s.ToolExecutions[i] = t.kept()
 	}
-	s.Errors = keptErrors(s.Errors)
+	s.Errors = orEmpty(keptErrors(s.Errors))
 	s.Response, s.ChildEffects.Calls = copied(s.Response), slices.Clone(nilIfEmpty(s.ChildEffects.Calls))
 	s.Input.Sections, s.Input.Edits = slices.Clone(nilIfEmpty(s.Input.Sections)), s.Input.Edits.kept()
 	return s, nil
@@ -240,14 +240,42 @@ func (s AgentStep) interrupted() AgentStep {
 	return s
 }
 
+// Step names the step within a StepExecution, whose JSON has the keys of both on one level.
+type Step = AgentStep
+
 // A StepExecution is a completed step: what happened, when, and what the continuation was then.
 type StepExecution struct {
-	Step AgentStep
+	Step
+	// Type and FinishReason are what the step's methods say, written for readers of its JSON.
+	Type         StepType     `json:"type,omitzero"`
+	FinishReason FinishReason `json:"finish_reason,omitzero"`
 	// StartedAt and CompletedAt span the inference and the tool calls.
-	StartedAt   time.Time
-	CompletedAt time.Time
+	StartedAt   time.Time `json:"started_at,omitzero"`
+	CompletedAt time.Time `json:"completed_at,omitzero"`
 	// Continuation is a copy, as it was when the step ended.
-	Continuation Continuation
+	Continuation Continuation `json:"continuation,omitzero"`
+}
+
+// NewStepExecution is a step that was completed.
+func NewStepExecution(step AgentStep, began, completed time.Time, c Continuation) StepExecution {
+	finish, _ := step.FinishReason()
+	return StepExecution{Step: step, Type: step.Type(), FinishReason: finish, StartedAt: utc(began), CompletedAt: utc(completed), Continuation: c}
+}
+
+// Kept returns a step that was read from elsewhere as it is kept, and refuses what no step can be.
+func (s StepExecution) Kept() (StepExecution, error) {
+	if s.Number < 1 {
+		return s, in("number", Errorf(Invalid, "is %d; steps count from 1", s.Number))
+	}
+	step, err := s.Step.kept()
+	if err != nil {
+		return s, err
+	}
+	continuation, err := s.Continuation.kept()
+	if err != nil {
+		return s, in("continuation", err)
+	}
+	return NewStepExecution(step, s.StartedAt, s.CompletedAt, continuation), nil
 }
 
 func (s StepExecution) clone() StepExecution {

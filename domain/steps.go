@@ -21,7 +21,7 @@ func (s AgentState) WithStepStarted(id StepID, now time.Time) (AgentState, error
 	}
 	number := s.StepCount() + 1
 	return s.changed(now, func(e *executionWire) {
-		e.Current, e.CurrentSince = &AgentStep{ID: id, Number: number}, utc(now)
+		e.Current, e.CurrentSince = &AgentStep{ID: id, Number: number, ToolExecutions: []ToolExecution{}, Errors: []Error{}}, utc(now)
 	}), nil
 }
 
@@ -63,7 +63,7 @@ func (s AgentState) WithCurrentStepCompleted(now time.Time) (AgentState, error) 
 
 func (s AgentState) completedStep(now time.Time) AgentState {
 	return s.changed(now, func(e *executionWire) {
-		e.add(&StepExecution{Step: *e.Current, StartedAt: e.CurrentSince, CompletedAt: utc(now), Continuation: e.Continuation})
+		e.add(new(NewStepExecution(*e.Current, e.CurrentSince, now, e.Continuation)))
 		e.Current, e.CurrentSince = nil, time.Time{}
 	})
 }

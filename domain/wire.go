@@ -140,22 +140,6 @@ func (w *executionWire) add(step *StepExecution) {
 	w.Steps, w.completed = plus(w.Steps, step), w.completed.plus(&step.Step)
 }
 
-// stepWire is a step or a step execution as one flat object, which is also what users read.
-type stepWire struct {
-	Number int    `json:"number"`
-	ID     StepID `json:"step_id"`
-	// Type and FinishReason are written for readers and derived when read.
-	Type         StepType     `json:"type,omitzero"`
-	StartedAt    time.Time    `json:"started_at,omitzero"`
-	CompletedAt  time.Time    `json:"completed_at,omitzero"`
-	FinishReason FinishReason `json:"finish_reason,omitzero"`
-	plainStep
-	Continuation Continuation `json:"continuation,omitzero"`
-}
-
-// A plainStep is a step without its methods, so that its fields are written.
-type plainStep AgentStep
-
 // WithBuild says which build saves the state.
 func (s AgentState) WithBuild(build string) AgentState {
 	s.w.Build = build
@@ -270,6 +254,16 @@ func (e *ExecutionState) UnmarshalJSON(data []byte) error {
 		w.StartedAt, w.CompletedAt, w.Budget = utc(w.StartedAt), utc(w.CompletedAt), w.Budget.clone()
 		w.WaitingSince, w.CurrentSince = utc(w.WaitingSince), utc(w.CurrentSince)
 		w.Folded.Errors = keptErrors(w.Folded.Errors)
+		for i, step := range w.Steps {
+			if *step, err = step.Kept(); err != nil {
+				return inItem("step_executions", i, err)
+			}
+		}
+		if w.Current != nil {
+			if *w.Current, err = w.Current.kept(); err != nil {
+				return in("current_step", err)
+			}
+		}
 		w.hold(w.Folded, w.Steps)
 		if w.Error != nil {
 			w.Error = new(w.Error.kept())
@@ -309,68 +303,6 @@ func (w executionWire) check() error {
 		return in("current_step", in("number", Errorf(Invalid, apart, w.Current.Number, want)))
 	}
 	return in("budget", w.Budget.Check())
-}
-
-// A WireStep is a step execution as JSON has it. Many are written and read in one go so: what marshals itself is
-// scanned once more for each level in which it lies.
-type WireStep struct{ stepWire }
-
-// Wire returns the step as JSON has it.
-func (s StepExecution) Wire() WireStep {
-	finish, _ := s.Step.FinishReason()
-	w := stepWire{
-		Number: s.Step.Number, ID: s.Step.ID, Type: s.Step.Type(), StartedAt: s.StartedAt, CompletedAt: s.CompletedAt,
-		FinishReason: finish, plainStep: plainStep(s.Step), Continuation: s.Continuation,
-	}
-	w.plainStep.Number, w.plainStep.ID = 0, StepID{} // they stand before it
-	w.ToolExecutions, w.Errors = orEmpty(w.ToolExecutions), orEmpty(w.Errors)
-	return WireStep{w}
-}
-
-// Kept returns the step as it is kept, and refuses what no step can be.
-func (w WireStep) Kept() (StepExecution, error) {
-	if w.Number < 1 {
-		return StepExecution{}, in("number", Errorf(Invalid, "is %d; steps count from 1", w.Number))
-	}
-	w.plainStep.Number, w.plainStep.ID = w.Number, w.ID
-	step, err := AgentStep(w.plainStep).kept()
-	if err != nil {
-		return StepExecution{}, err
-	}
-	continuation, err := w.Continuation.kept()
-	if err != nil {
-		return StepExecution{}, in("continuation", err)
-	}
-	return StepExecution{step, utc(w.StartedAt), utc(w.CompletedAt), continuation}, nil
-}
-
-// MarshalJSON writes one flat object: the step's keys and the times.
-func (s StepExecution) MarshalJSON() ([]byte, error) { return json.Marshal(s.Wire()) }
-
-// UnmarshalJSON reads it.
-func (s *StepExecution) UnmarshalJSON(data []byte) error {
-	var w WireStep
-	if err := DecodeInto(data, &w.stepWire); err != nil {
-		return err
-	}
-	step, err := w.Kept()
-	if err == nil {
-		*s = step
-	}
-	return err
-}
-
-// MarshalJSON writes the step, with its type and finish reason for readers.
-func (s AgentStep) MarshalJSON() ([]byte, error) { return StepExecution{Step: s}.MarshalJSON() }
-
-// UnmarshalJSON reads it.
-func (s *AgentStep) UnmarshalJSON(data []byte) error {
-	var execution StepExecution
-	err := execution.UnmarshalJSON(data)
-	if err == nil {
-		*s = execution.Step
-	}
-	return err
 }
 
 // decodeWire reads a wire struct as a state keeps it. The target changes only where all went well.

@@ -245,7 +245,9 @@ func TestKeysOfAStep(t *testing.T) {
 			"number", "step_id", "type", "started_at", "completed_at", "usage", "finish_reason", "tool_executions", "errors",
 		})
 	}
-	empty := encoded(t, domain.AgentStep{Number: 1})
+	step, err := domain.StepExecution{Step: domain.AgentStep{Number: 1}}.Kept()
+	require.NoError(t, err)
+	empty := encoded(t, step)
 	require.Contains(t, empty, `"tool_executions":[]`)
 	require.Contains(t, empty, `"errors":[]`)
 }

@@ -188,18 +188,14 @@ func (s *stage) read() (run Run, _ error) {
 	if err != nil {
 		return run, err
 	}
-	steps, err := all.KeptSteps()
-	if err != nil {
-		return run, err
-	}
 	for _, told := range all.Executions {
 		e := Execution{Outcome: told.Outcome}
 		if told.Ended != nil {
 			e.Answer, e.Error = told.Ended.Answer, told.Ended.Error
 		}
-		for i, step := range all.Steps {
+		for _, step := range all.Steps {
 			if step.Execution == told.Number {
-				e.Steps = append(e.Steps, steps[i])
+				e.Steps = append(e.Steps, step.StepExecution)
 			}
 		}
 		for _, event := range all.Events {

@@ -121,7 +121,7 @@ func (s session) writeSteps(w *account.Writer, held []heldExecution) bool {
 				return step
 			}
 			full := !w.Add(at, number, func() int { return trimmed().Size() }, func(a *account.Account) {
-				a.Steps = append(a.Steps, account.Step{Execution: number, WireStep: trimmed().Wire()})
+				a.Steps = append(a.Steps, account.Step{Execution: number, StepExecution: trimmed()})
 			})
 			if full {
 				return false
@@ -142,7 +142,7 @@ func (s session) writeCurrent(w *account.Writer) bool {
 	step.StartedAt, _ = s.state.CurrentStepStartedAt()
 	return w.Add(account.Cursor{Part: account.Current}, number, step.Size, func(a *account.Account) {
 		step.Step = step.Step.Trimmed(domain.MaxPage)
-		a.Current = &account.Step{Execution: number, WireStep: step.Wire()}
+		a.Current = &account.Step{Execution: number, StepExecution: step}
 	})
 }
 

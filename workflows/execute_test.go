@@ -370,11 +370,9 @@ func stepsIn(t *testing.T, env *testsuite.TestWorkflowEnvironment, number int) (
 		number = executionIn(t, env, 0).Number
 	}
 	all := readAccount(t, env, account.Steps)
-	kept, err := all.KeptSteps()
-	require.NoError(t, err)
-	for i, step := range kept {
-		if all.Steps[i].Execution == number {
-			steps = append(steps, step)
+	for _, step := range all.Steps {
+		if step.Execution == number {
+			steps = append(steps, step.StepExecution)
 		}
 	}
 	return steps

@@ -52,7 +52,7 @@ func accountOf(r Record) (account.Account, error) {
 		a.Executions[0].Agent = r.HeldTo.Handed.Agent
 	}
 	for _, step := range r.Steps {
-		a.Steps = append(a.Steps, account.Step{Execution: r.Number, WireStep: step.Wire()})
+		a.Steps = append(a.Steps, account.Step{Execution: r.Number, StepExecution: step})
 	}
 	return a, nil
 }
@@ -85,9 +85,12 @@ func recordOf(a account.Account) (Record, error) {
 			return Record{}, invalid(fmt.Sprintf("steps[%d].execution_number", i), "is %d, and that of the execution %d", step.Execution, e.Number)
 		}
 	}
-	steps, err := a.KeptSteps()
-	if err != nil {
-		return Record{}, err
+	steps := a.StepExecutions()
+	for i := range steps {
+		var err error
+		if steps[i], err = steps[i].Kept(); err != nil {
+			return Record{}, fmt.Errorf("steps[%d].%w", i, err)
+		}
 	}
 	var changes []contract.DefinitionChange
 	for _, c := range a.Head.Configuration.Changes {

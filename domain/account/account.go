@@ -193,7 +193,7 @@ type Execution struct {
 type Step struct {
 	// Execution is the number of the execution that it is of.
 	Execution int `json:"execution_number"`
-	domain.WireStep
+	domain.StepExecution
 }
 
 // A Position says where in its past the agent stands.

@@ -1,7 +1,6 @@
 package account
 
 import (
-	"fmt"
 	"slices"
 
 	"everstep/domain"
@@ -170,16 +169,13 @@ func (w *Writer) Add(at Cursor, execution int, size func() int, put func(*Accoun
 	return true
 }
 
-// KeptSteps are the account's steps as an execution keeps them.
-func (a Account) KeptSteps() ([]domain.StepExecution, error) {
+// StepExecutions are the account's steps, without the numbers of their executions.
+func (a Account) StepExecutions() []domain.StepExecution {
 	steps := make([]domain.StepExecution, len(a.Steps))
 	for i, step := range a.Steps {
-		var err error
-		if steps[i], err = step.Kept(); err != nil {
-			return nil, fmt.Errorf("steps[%d].%w", i, err)
-		}
+		steps[i] = step.StepExecution
 	}
-	return steps, nil
+	return steps
 }
 
 // With returns the account with what the next page of the same run has.

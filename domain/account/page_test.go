@@ -156,7 +156,7 @@ func (p past) put(a *account.Account, it item) {
 		a.Executions = append(a.Executions, account.Execution{Outcome: contract.Outcome{Number: it.execution, ExecutionID: id}})
 	case account.Steps:
 		step := domain.StepExecution{Step: domain.AgentStep{Number: it.number}}
-		a.Steps = append(a.Steps, account.Step{Execution: it.execution, WireStep: step.Wire()})
+		a.Steps = append(a.Steps, account.Step{Execution: it.execution, StepExecution: step})
 	case account.Events:
 		header := domain.EventHeader{Sequence: int64(it.number), ExecutionID: id}
 		a.Events = append(a.Events, domain.RecordedEvent{Event: domain.AgentExecutionStarted{EventHeader: header, Number: it.execution}})

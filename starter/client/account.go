@@ -377,7 +377,7 @@ func (c *Client) fromParts(ctx context.Context, agent domain.AgentID, wanted acc
 		one := account.Account{}
 		for _, part := range parts {
 			for _, step := range part.Steps {
-				one.Steps = append(one.Steps, account.Step{Execution: e.Number, WireStep: step.Wire()})
+				one.Steps = append(one.Steps, account.Step{Execution: e.Number, StepExecution: step})
 			}
 			one.Events = append(one.Events, part.Events...)
 		}

@@ -53,7 +53,7 @@ func accountOf(s domain.AgentState, steps []domain.StepExecution) account.Accoun
 		Executions: []account.Execution{e}, Server: &account.Server{Source: contract.FromWorkflow},
 	}
 	for _, step := range steps {
-		a.Steps = append(a.Steps, account.Step{Execution: 1, WireStep: step.Wire()})
+		a.Steps = append(a.Steps, account.Step{Execution: 1, StepExecution: step})
 	}
 	return a
 }

@@ -100,10 +100,7 @@ func (e *explanation) priced() bool { return e.asked.Priced || e.asked.CostNanoU
 
 // steps are those that have ended, and the one in progress.
 func (e *explanation) steps() []ExplainStep {
-	completed, err := e.KeptSteps()
-	if err != nil {
-		e.miss("steps: %s", err)
-	}
+	completed := e.StepExecutions()
 	if step, ok := e.execution().CurrentStep(); ok {
 		since, _ := e.execution().CurrentStepStartedAt()
 		completed = append(completed, domain.StepExecution{Step: step, StartedAt: since})

@@ -240,10 +240,7 @@ func (f *follower) leave(ctx context.Context, a agent) error {
 
 // take shows the events of an account, with what they are about. Those of which that is not there yet come the next time.
 func (f *follower) take(ctx context.Context, all account.Account) {
-	if err := f.content.learn(all); err != nil {
-		f.fail(unreadable("steps", f.id, err))
-		return
-	}
+	f.content.learn(all)
 	yieldAll(account.Events, all.Events, func(e domain.RecordedEvent) int { return int(e.Head().Sequence) }, all.Missing, func(e domain.RecordedEvent, err error) bool {
 		if err != nil {
 			f.fail(err)

@@ -52,7 +52,7 @@ func (s *teller) answer(_ context.Context, _, _ string, in any) (any, error) {
 	newest := s.newest
 	head.Newest, all.Head = &newest, &head
 	if request.Wants(account.Current) && !s.current.Step.ID.IsZero() {
-		all.Current = &account.Step{Execution: 1, WireStep: s.current.Wire()}
+		all.Current = &account.Step{Execution: 1, StepExecution: s.current}
 	}
 	held := account.Held{Run: head.Run, Executions: []account.HeldExecution{{Number: 1, ID: s.execution(), Step: 1, Event: 1}}}
 	return account.Page{Account: all, Held: held}, nil
@@ -108,7 +108,7 @@ func (s *teller) fails(step int, err *domain.Error) {
 // completes ends the step in progress.
 func (s *teller) completes() {
 	step := s.current
-	s.all.Steps = append(s.all.Steps, account.Step{Execution: 1, WireStep: step.Wire()})
+	s.all.Steps = append(s.all.Steps, account.Step{Execution: 1, StepExecution: step})
 	s.current = domain.StepExecution{}
 	s.note(domain.AgentStepCompleted{EventHeader: s.head(step.Step.Number), StepType: step.Step.Type()})
 }

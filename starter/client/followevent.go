@@ -223,25 +223,17 @@ func newContent() content {
 }
 
 // learn takes what an account has that is new.
-func (c *content) learn(all account.Account) error {
+func (c *content) learn(all account.Account) {
 	for number := range c.steps {
 		if number < c.newest {
 			delete(c.steps, number)
 		}
 	}
-	steps, err := all.KeptSteps()
-	if err != nil {
-		return err
-	}
-	for _, step := range steps {
-		c.steps[step.Step.Number], c.newest = step, step.Step.Number
+	for _, step := range all.Steps {
+		c.steps[step.Number], c.newest = step.StepExecution, step.Number
 	}
 	if all.Current != nil {
-		current, err := all.Current.Kept()
-		if err != nil {
-			return err
-		}
-		c.steps[current.Step.Number] = current
+		c.steps[all.Current.Number] = all.Current.StepExecution
 	}
 	for _, wait := range all.Head.Waits {
 		if wait.Ask != nil {
@@ -251,7 +243,6 @@ func (c *content) learn(all account.Account) error {
 	for _, message := range all.Head.Unread {
 		c.messages[message.ID] = message
 	}
-	return nil
 }
 
 // call is a call of a step, by its position.

@@ -155,11 +155,7 @@ func (a *assembly) state(ctx context.Context) (state domain.AgentState, known bo
 	if state, err = stateIn(all, a.id); err != nil {
 		return state, false, err
 	}
-	steps, err := all.KeptSteps()
-	if err != nil {
-		return state, false, unreadable("steps", a.id, err)
-	}
-	a.steps = append(a.steps, steps...)
+	a.steps = append(a.steps, all.StepExecutions()...)
 	a.lose(account.Steps, all.Missing)
 	if err := a.loadMessages(ctx); err != nil {
 		return state, false, err

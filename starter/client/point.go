@@ -98,10 +98,7 @@ func (c *Client) stepsUntil(ctx context.Context, at Point, want ...account.Part)
 		return p, errorf(NotFound, nil, "execution: %s has not begun it yet; name another one, or try again once it has", at.ID)
 	}
 	p.execution = p.Executions[0]
-	steps, err := p.KeptSteps()
-	if err != nil {
-		return p, unreadable("steps", at.ID, err)
-	}
+	steps := p.StepExecutions()
 	last := p.execution.Steps
 	if n := len(steps); n > 0 {
 		last = max(last, steps[n-1].Step.Number)

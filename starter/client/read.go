@@ -21,11 +21,8 @@ func (c *Client) Steps(ctx context.Context, id string, number int) iter.Seq2[dom
 		if err != nil {
 			return err
 		}
-		steps, err := all.KeptSteps()
-		if err == nil {
-			yieldAll(account.Steps, steps, numberOfStep, all.Missing, yield)
-		}
-		return err
+		yieldAll(account.Steps, all.StepExecutions(), numberOfStep, all.Missing, yield)
+		return nil
 	})
 }
 
@@ -55,6 +52,8 @@ func (c *Client) execution(ctx context.Context, id string, number int, want ...a
 		return all, gone("execution: nothing is left of execution %d of %s", number, id)
 	case number == newest+1 && all.Head.BeginsNext():
 		return all, nil
+	case c.unreached != nil:
+		return all, errorf(Unreachable, c.unreached, "%s; the records know of execution %d of %s, and of no later one", c.unreached.Message, newest, id)
 	}
 	return all, errorf(NotFound, nil, "execution: %s has no execution %d; its newest is %d", id, number, newest)
 }
@@ -127,11 +126,7 @@ func (c *Client) State(ctx context.Context, id string) (domain.AgentState, error
 		return state, err
 	}
 	all.Steps = slices.DeleteFunc(all.Steps, func(s account.Step) bool { return s.Execution != state.ExecutionCount() })
-	steps, err := all.KeptSteps()
-	if err != nil {
-		return state, unreadable("steps", id, err)
-	}
-	if len(steps) == state.StepCount() {
+	if steps := all.StepExecutions(); len(steps) == state.StepCount() {
 		state = state.WithStepsUnfolded(steps)
 	}
 	said := slices.DeleteFunc(all.Messages, func(e domain.Entry) bool { return all.Head.Position.Edits.TookBack(e.Index) })

@@ -256,12 +256,8 @@ func (t *Tree) told(e explanation) ([]*startedChild, error) {
 	}
 	t.StartedAt, t.EndedAt, t.Steps = cmp.Or(timeOf(x.StartedAt), t.StartedAt), timeOf(x.CompletedAt), &x.Steps
 	usage, cost := x.Usage, x.CostNanoUSD
-	completed, err := e.KeptSteps()
-	if err != nil {
-		return nil, err
-	}
-	steps := make([]domain.AgentStep, len(completed))
-	for i, s := range completed {
+	steps := make([]domain.AgentStep, len(e.Steps))
+	for i, s := range e.Steps {
 		steps[i] = s.Step
 	}
 	if current, ok := e.execution().CurrentStep(); ok {

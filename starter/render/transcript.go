@@ -1,7 +1,6 @@
 package render
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -27,16 +26,10 @@ func (s StepLine) cost() *int64 {
 
 // MarshalJSON adds the cost to the step's own keys.
 func (s StepLine) MarshalJSON() ([]byte, error) {
-	line, err := s.StepExecution.MarshalJSON()
-	if err != nil {
-		return nil, err
-	}
-	cost, err := json.Marshal(s.cost())
-	if err != nil {
-		return nil, err
-	}
-	line = append(bytes.TrimSuffix(line, []byte("}")), `,"cost_nano_usd":`...)
-	return append(append(line, cost...), '}'), nil
+	return json.Marshal(struct {
+		domain.StepExecution
+		CostNanoUSD *int64 `json:"cost_nano_usd"`
+	}{s.StepExecution, s.cost()})
 }
 
 // Text is the step in one line.

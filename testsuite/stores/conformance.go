@@ -199,7 +199,7 @@ func sampleOf(t testing.TB, name string, state domain.AgentState, log domain.Log
 		Messages: log.From(from),
 	}
 	for _, step := range execution.StepExecutions() {
-		told.Steps = append(told.Steps, account.Step{Execution: state.ExecutionCount(), WireStep: step.Wire()})
+		told.Steps = append(told.Steps, account.Step{Execution: state.ExecutionCount(), StepExecution: step})
 	}
 	head := domain.EventHeader{Sequence: 1, Time: execution.StartedAt(), AgentID: state.AgentID(), ExecutionID: execution.ID()}
 	told.Events = append(told.Events, domain.RecordedEvent{Event: domain.AgentExecutionStarted{EventHeader: head, Number: state.ExecutionCount()}})
