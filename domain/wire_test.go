@@ -148,7 +148,7 @@ func wireCases(t testing.TB) []wireCase {
 		filled[contract.SuspendRequest]("suspend_request"), filled[contract.UnsuspendRequest]("unsuspend_request"), filled[contract.SuspendReply]("suspend_reply"),
 		filled[contract.ClearRequest]("clear_request"), filled[contract.ClearReply]("clear_reply"),
 		filled[contract.RewindRequest]("rewind_request"), filled[contract.RewindReply]("rewind_reply"),
-		filled[contract.CloseReply]("close_reply"), filled[contract.StatusView]("status_view"),
+		filled[contract.CloseReply]("close_reply"),
 		filled[contract.MessagesRequest]("messages_request"), filled[contract.MessagesPage]("messages_page"),
 		filled[contract.CloseRequest]("close_request"),
 		filled[contract.HookRequest]("hook_request"), filled[contract.HookReply]("hook_reply"),

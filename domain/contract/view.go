@@ -7,110 +7,107 @@ import (
 	"time"
 )
 
-// A StatusView says what an agent is doing now.
+// A StatusView says what an agent is doing now. It is no form of its own that is sent or kept: the head of an account is.
 type StatusView struct {
-	AgentID     domain.AgentID         `json:"agent_id"`
-	Name        string                 `json:"name,omitzero"`
-	ExecutionID domain.ExecutionID     `json:"execution_id,omitzero"`
-	Number      int                    `json:"execution_number"`
-	WorkflowID  string                 `json:"workflow_id"`
-	RunID       string                 `json:"run_id"`
-	Status      domain.ExecutionStatus `json:"status"`
-	StepCount   int                    `json:"step_count"`
+	AgentID     domain.AgentID
+	Name        string
+	ExecutionID domain.ExecutionID
+	Number      int
+	WorkflowID  string
+	RunID       string
+	Status      domain.ExecutionStatus
+	StepCount   int
 	// Doing says in words what is going on, and Since since when.
-	Doing string    `json:"doing"`
-	Since time.Time `json:"since,omitzero"`
+	Doing string
+	Since time.Time
 	// Build has begun the agent's newest run; empty: no worker has yet. ServedBy are the builds that would carry it on,
 	// where all of them are others. The client fills them in.
-	Build    string `json:"build"`
-	ServedBy string `json:"served_by,omitzero"`
+	Build    string
+	ServedBy string
 	// CarriedBy is the build that has carried that run on last, where that is another than Build.
-	CarriedBy string `json:"carried_by,omitzero"`
+	CarriedBy string
 	// Lacking says which worker lacks what, while another one is waited for.
-	Lacking string `json:"lacking,omitzero"`
-	Model   string `json:"model,omitzero"`
+	Lacking string
+	Model   string
 	// Agent is the one to which the conversation was handed over, and which has it now; empty: it never was.
-	Agent string `json:"agent,omitzero"`
+	Agent string
 	// RateLimit holds for the model's inferences, ToolLimits for the tools that have one. RateLimited says that an
 	// inference or a call waits for its turn.
-	RateLimit   *RateLimit           `json:"rate_limit,omitempty"`
-	ToolLimits  map[string]ToolLimit `json:"tool_limits,omitempty"`
-	RateLimited bool                 `json:"rate_limited,omitzero"`
+	RateLimit   *RateLimit
+	ToolLimits  map[string]ToolLimit
+	RateLimited bool
 
 	// Progress is what the tool calls under way have told of themselves.
-	Progress []Progress `json:"progress,omitempty"`
+	Progress []Progress
 
-	Usage       domain.UsageView `json:"usage"`
-	CostNanoUSD int64            `json:"cost_nano_usd"`
+	Usage       domain.UsageView
+	CostNanoUSD int64
 	// Priced says that the model has a price: without one nobody knows the cost, and it is zero.
-	Priced     bool                   `json:"priced,omitzero"`
-	Budget     domain.ExecutionBudget `json:"budget"`
-	BudgetLeft domain.ExecutionBudget `json:"budget_left"`
+	Priced     bool
+	Budget     domain.ExecutionBudget
+	BudgetLeft domain.ExecutionBudget
 	// SessionBudget is the one over all executions of the session, where it has one, and SessionBudgetLeft what they
 	// leave of it.
-	SessionBudget     *domain.ExecutionBudget `json:"session_budget,omitempty"`
-	SessionBudgetLeft *domain.ExecutionBudget `json:"session_budget_left,omitempty"`
+	SessionBudget     *domain.ExecutionBudget
+	SessionBudgetLeft *domain.ExecutionBudget
 
-	StopReason  domain.StopReason   `json:"stop_reason,omitzero"`
-	StopSignals []domain.StopSignal `json:"stop_signals"`
+	StopReason  domain.StopReason
+	StopSignals []domain.StopSignal
 	// SessionLimit says that it was a limit of the session's budget which ended the execution.
-	SessionLimit bool `json:"session_limit,omitzero"`
+	SessionLimit bool
 	// MoreStops counts the stops of users that came beyond domain.MaxStops of them.
-	MoreStops int           `json:"more_stops,omitzero"`
-	Error     *domain.Error `json:"error,omitempty"`
+	MoreStops int
+	Error     *domain.Error
 
-	// OutcomeUnknown are the agent's calls of which nobody knows whether they took effect; where no worker
-	// answers, without their texts.
-	OutcomeUnknown []domain.UnknownCall `json:"outcome_unknown"`
+	// OutcomeUnknown are the agent's calls of which nobody knows whether they took effect.
+	OutcomeUnknown []domain.UnknownCall
 	// PendingApprovals are the tool calls that wait for a person's word.
-	PendingApprovals []domain.PendingApproval `json:"pending_approvals"`
-	PendingQuestions []domain.PendingQuestion `json:"pending_questions"`
+	PendingApprovals []domain.PendingApproval
+	PendingQuestions []domain.PendingQuestion
 	// StandingApprovals are the session's, those too that were revoked.
-	StandingApprovals []domain.StandingApproval `json:"standing_approvals"`
+	StandingApprovals []domain.StandingApproval
 	// WaitingMessages have met an execution in progress and were not read yet: never, where the agent has ended.
-	WaitingMessages []WaitingView `json:"waiting_messages"`
-	History         HistoryView   `json:"history"`
+	WaitingMessages []WaitingView
+	History         HistoryView
 	// Source says who answered.
-	Source StatusSource `json:"source"`
+	Source StatusSource
 	// Open says that the session takes messages, or will.
-	Open bool `json:"open"`
+	Open bool
 	// Suspended is set while the session accepts nothing.
-	Suspended *Suspension `json:"suspended,omitempty"`
-	// Cleared is how many messages a clear has dropped, from the first on: the agent reads none of them. Where no worker
-	// answers it is zero.
-	Cleared int `json:"messages_cleared,omitzero"`
+	Suspended *Suspension
+	// Cleared is how many messages a clear has dropped, from the first on: the agent reads none of them.
+	Cleared int
 	// OriginNumber and RewoundToNumber count the executions of Origin, or BranchedFrom, and of RewoundTo; zero: they are not
 	// the agent's.
-	OriginNumber    int `json:"origin_number,omitzero"`
-	RewoundToNumber int `json:"rewound_to_number,omitzero"`
+	OriginNumber    int
+	RewoundToNumber int
 	// Paused says that nothing new starts until the execution is resumed.
-	Paused bool `json:"paused,omitzero"`
+	Paused bool
 	// Origin is the execution that this one goes on from, and Prior what had been spent by then.
-	Origin domain.ExecutionID `json:"origin,omitzero"`
-	Prior  domain.Spent       `json:"prior,omitzero"`
+	Origin domain.ExecutionID
+	Prior  domain.Spent
 	// BranchedFrom is the step from which it was forked or rewound, where it was.
-	BranchedFrom *domain.Origin `json:"branched_from,omitempty"`
+	BranchedFrom *domain.Origin
 	// RewoundTo is the step from which the session's next execution goes on, where a rewind has left it so.
-	RewoundTo *domain.Origin `json:"rewound_to,omitempty"`
+	RewoundTo *domain.Origin
 	// Window is the model's context window, and Context about how much of it is filled; zero: unknown.
-	Window  int64 `json:"context_window,omitzero"`
-	Context int64 `json:"context_tokens,omitzero"`
+	Window  int64
+	Context int64
 	// Trusted is what whoever started the agent, or its newest execution, says.
-	Trusted domain.Trusted `json:"trusted,omitempty"`
+	Trusted domain.Trusted
 	// Bound are the agent's sessions with stateful servers, each on one worker.
-	Bound []Bound `json:"mcp_sessions,omitempty"`
-	// Changes are the newest of what is in force for the session's executions, the newest last. Without a worker they
-	// are not known.
-	Changes []DefinitionChange `json:"definition_changes,omitempty"`
+	Bound []Bound
+	// Changes are the newest of what is in force for the session's executions, the newest last.
+	Changes []DefinitionChange
 	// ParentAgentID is the agent whose sub-agent this one is, and Subagent its name there.
-	ParentAgentID domain.AgentID `json:"parent_agent_id,omitzero"`
-	Subagent      string         `json:"subagent,omitzero"`
+	ParentAgentID domain.AgentID
+	Subagent      string
 	// Subagents are those under way.
-	Subagents []SubagentView `json:"subagents,omitempty"`
+	Subagents []SubagentView
 	// Next says who has given the session another definition that waits for its next execution.
-	Next *DefinitionWord `json:"next_definition,omitempty"`
-	// Todo is the list that tool todo keeps for the session. Without a worker it is not known.
-	Todo []domain.TodoItem `json:"todo,omitempty"`
+	Next *DefinitionWord
+	// Todo is the list that tool todo keeps for the session.
+	Todo []domain.TodoItem
 }
 
 // Cost is in nano-dollars; nil where nobody knows it.
