@@ -4,34 +4,123 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+
+	"everstep/domain/enum"
 )
 
 // Edits are what hides or replaces parts of a transcript, which never changes, from the model.
-// All bounds are indexes of the transcript; Cleared, Emptied and Hidden only ever grow, but for a rewind, which has them again as
+// All bounds are indexes of the transcript; Cleared and Hidden only ever grow, but for a rewind, which has them again as
 // they were at its step.
 type Edits struct {
 	// Cleared: results of tools before this index are shown by a note.
 	Cleared int `json:"cleared,omitzero"`
-	// Emptied: a person had the conversation begin anew here; the agent reads nothing from before, by no tool either.
-	Emptied int `json:"emptied,omitzero"`
 	// Hidden: the summary stands for messages before this index. It never parts a call from its result.
 	Hidden int `json:"hidden,omitzero"`
 	// Summary is the index of the summary, which is shown first, plus one; zero: none.
 	Summary int `json:"summary,omitzero"`
 	// Buffered: messages from Hidden up to here were recent when the summary was made.
 	Buffered int `json:"buffered,omitzero"`
-	// TakenBack are the messages of which rewinds show nothing, in order, apart from each other. They must not be changed.
+	// TakenBack are the messages that are not on the session's present path: rewinds and clears went on from before them. They
+	// are in order, apart from each other, and must not be changed.
 	TakenBack []Span `json:"taken_back,omitempty"`
 }
 
-// A Span is a range of messages: From up to but not including To.
+// A Span is a range of messages that were taken back: From up to but not including To.
 type Span struct {
 	From int `json:"from"`
 	To   int `json:"to"`
+	// By is the number of the execution that goes on without them. It may not have begun yet.
+	By int `json:"by_execution,omitzero"`
+	// AfterStep is the last step that stays of the execution whose messages they are the last of; zero: none does.
+	AfterStep int `json:"after_step,omitzero"`
+	// Cleared says that a clear has taken them back: a rewind to before all messages.
+	Cleared bool `json:"cleared,omitzero"`
 }
 
-// Holds reports whether a message is within the span.
-func (s Span) Holds(index int) bool { return s.From <= index && index < s.To }
+// A Mark says why the model is not shown a message. A rewind or a clear changes it, and so does a compaction.
+type Mark string
+
+const (
+	// MarkCleared: a clear has taken it back.
+	MarkCleared Mark = "cleared"
+	// MarkTakenBack: a rewind has.
+	MarkTakenBack Mark = "taken_back"
+	// MarkSummarised: the summary in force stands for it.
+	MarkSummarised Mark = "summarised"
+	// MarkSilent: it has nothing that a provider takes.
+	MarkSilent Mark = "silent"
+)
+
+// Marks lists every mark.
+func Marks() []Mark { return []Mark{MarkCleared, MarkTakenBack, MarkSummarised, MarkSilent} }
+
+// UnmarshalText accepts the known marks only.
+func (m *Mark) UnmarshalText(text []byte) error { return enum.Decode(m, text, Marks(), "mark") }
+
+// OffPath reports whether a message with this mark is no part of the session's present path, so that no other agent gets it.
+func (m Mark) OffPath() bool { return m == MarkCleared || m == MarkTakenBack }
+
+// Mark says why the next request does not hold an entry of the transcript; empty: it does, unless the definition's compiler
+// leaves it out. It is the one answer to that: what compilers choose from, what is handed out and what people see as marked
+// follow from it. A result is marked as its call is, which edits never part it from.
+func (e Edits) Mark(entry *Entry) Mark {
+	span, back := e.SpanOf(entry.Index)
+	switch {
+	case back && span.Cleared:
+		return MarkCleared
+	case back:
+		return MarkTakenBack
+	case entry.tags().silent:
+		return MarkSilent
+	case e.isSummary(entry):
+		return ""
+	case entry.Index < e.Hidden, sectionName(entry.Section) == SectionSummary && entry.Index < e.Summary:
+		return MarkSummarised
+	}
+	return ""
+}
+
+// SpanOf finds the span that has taken a message back.
+func (e Edits) SpanOf(index int) (Span, bool) {
+	i := slices.IndexFunc(e.TakenBack, func(s Span) bool { return s.From <= index && index < s.To })
+	if i < 0 {
+		return Span{}, false
+	}
+	return e.TakenBack[i], true
+}
+
+// TookBack reports whether a rewind or a clear has taken a message back.
+func (e Edits) TookBack(index int) bool {
+	_, back := e.SpanOf(index)
+	return back
+}
+
+// Tail is the span that has taken back the last of the messages from an index up to another. It has taken all of them back where
+// it begins no later than they do.
+func (e Edits) Tail(from, to int) (span Span, back bool) {
+	if from < to {
+		span, back = e.SpanOf(to - 1)
+	}
+	return span, back
+}
+
+// OnPath returns those of some entries that are on the session's present path.
+func (e Edits) OnPath(entries []Entry) []Entry {
+	if len(e.TakenBack) == 0 {
+		return entries
+	}
+	return slices.DeleteFunc(slices.Clone(entries), func(entry Entry) bool { return e.Mark(&entry).OffPath() })
+}
+
+// CountCleared counts the messages that a clear has taken back.
+func (e Edits) CountCleared() (n int) {
+	for _, s := range e.TakenBack {
+		if s.Cleared {
+			n += s.To - s.From
+		}
+	}
+	return n
+}
 
 // MaxTakenBack is how many spans may be taken back: each inference names them.
 const MaxTakenBack = 256
@@ -41,27 +130,28 @@ func (e Edits) IsZero() bool { return e.Equal(Edits{}) }
 
 // Equal reports whether two edits are the same.
 func (e Edits) Equal(other Edits) bool {
-	return e.Cleared == other.Cleared && e.Emptied == other.Emptied && e.Hidden == other.Hidden && e.Summary == other.Summary && e.Buffered == other.Buffered &&
+	return e.Cleared == other.Cleared && e.Hidden == other.Hidden && e.Summary == other.Summary && e.Buffered == other.Buffered &&
 		slices.Equal(e.TakenBack, other.TakenBack)
 }
 
-// WithTakenBack returns the edits, which are of as many messages as come before an index, where those from there up to
-// another are taken back beside.
-func (e Edits) WithTakenBack(from, to int) Edits {
+// WithTakenBack returns the edits, which are of as many messages as come before a span, with the span taken back beside. It
+// joins the one that ends where it begins, so that whoever rewinds again and again to the same place has one.
+func (e Edits) WithTakenBack(span Span) Edits {
 	switch n := len(e.TakenBack); {
-	case from >= to:
-	case n > 0 && e.TakenBack[n-1].To == from:
+	case span.From >= span.To:
+	case n > 0 && e.TakenBack[n-1].To == span.From && e.TakenBack[n-1].Cleared == span.Cleared:
 		e.TakenBack = slices.Clone(e.TakenBack)
-		e.TakenBack[n-1].To = to
+		e.TakenBack[n-1].To, e.TakenBack[n-1].By = span.To, span.By
 	default:
-		e.TakenBack = plus(e.TakenBack, Span{from, to})
+		e.TakenBack = plus(e.TakenBack, span)
 	}
 	return e
 }
 
-// TookBack reports whether a message was taken back.
-func (e Edits) TookBack(index int) bool {
-	return slices.ContainsFunc(e.TakenBack, func(s Span) bool { return s.Holds(index) })
+// AllCleared reports whether a clear is the last that became of so many messages: the next execution begins with none.
+func (e Edits) AllCleared(length int) bool {
+	span, ok := e.SpanOf(length - 1)
+	return ok && span.Cleared
 }
 
 // First is the index of the first message of which the edits leave anything.
@@ -78,18 +168,12 @@ func (e Edits) kept() Edits {
 	return e
 }
 
-// Shown are the edits as far as they change what the model is shown.
-func (e Edits) Shown() Edits {
-	e.Emptied = 0
-	return e
-}
-
 // Check says which edit cannot be one of a transcript of so many messages.
 func (e Edits) Check(length int) error {
 	for _, bound := range []struct {
 		field string
 		value int
-	}{{"cleared", e.Cleared}, {"emptied", e.Emptied}, {"hidden", e.Hidden}, {"summary", e.Summary}, {"buffered", e.Buffered}} {
+	}{{"cleared", e.Cleared}, {"hidden", e.Hidden}, {"summary", e.Summary}, {"buffered", e.Buffered}} {
 		if bound.value < 0 || bound.value > length {
 			return Errorf(Invalid, "edits.%s: is %d; the transcript has %d messages, so give 0 to %d", bound.field, bound.value, length, length)
 		}
@@ -104,6 +188,9 @@ func (e Edits) Check(length int) error {
 	for i, s := range e.TakenBack {
 		if s.From < before || s.To <= s.From || s.To > length {
 			return Errorf(Invalid, "edits.taken_back[%d]: is from %d to %d; spans are in order, apart, and within the %d messages", i, s.From, s.To, length)
+		}
+		if s.By < 0 || s.By > MaxCount || s.AfterStep < 0 || s.AfterStep > MaxCount {
+			return Errorf(Invalid, "edits.taken_back[%d]: is by execution %d after step %d; give both from 0 to %d", i, s.By, s.AfterStep, MaxCount)
 		}
 		before = s.To
 	}
@@ -120,11 +207,7 @@ func (e Edits) Apply(entries []Entry) []Entry {
 	left := make([]Entry, 0, len(entries))
 	for i, section := range e.shown(entries) {
 		entry := entries[i]
-		tags := entry.tags()
-		if tags.silent {
-			continue
-		}
-		if tags.cutOff {
+		if entry.tags().cutOff {
 			entry.Message = entry.Message.asCutOff()
 		}
 		if section != sectionName(entry.Section) {
@@ -167,13 +250,11 @@ func (e Edits) shown(entries []Entry) iter.Seq2[int, string] {
 func (e Edits) place(entry *Entry) (section string, shown bool) {
 	section = sectionName(entry.Section)
 	switch {
+	case e.Mark(entry) != "":
+		return "", false
 	case e.isSummary(entry):
 		return SectionSummary, true
-	case entry.Index < e.Hidden, e.TookBack(entry.Index):
-		return "", false
-	case section == SectionSummary:
-		return section, entry.Index >= e.Summary // the newest stands for those before it
-	case entry.Index < e.Buffered:
+	case section != SectionSummary && entry.Index < e.Buffered:
 		return SectionBuffer, true
 	}
 	return section, true

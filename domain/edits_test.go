@@ -225,17 +225,17 @@ func BenchmarkCompileEdited(b *testing.B) {
 func TestTakenBack(t *testing.T) {
 	t.Parallel()
 	e := domain.Edits{Hidden: 1}
-	first := e.WithTakenBack(2, 4)
-	both := first.WithTakenBack(6, 8)
-	require.Equal(t, []domain.Span{{From: 2, To: 4}, {From: 6, To: 8}}, both.TakenBack)
-	require.Equal(t, []domain.Span{{From: 2, To: 6}}, first.WithTakenBack(4, 6).TakenBack)
-	require.Equal(t, []domain.Span{{From: 2, To: 4}}, first.TakenBack, "the one before stays as it was")
-	require.Equal(t, first, first.WithTakenBack(4, 4))
+	first := e.WithTakenBack(domain.Span{From: 2, To: 4, By: 4})
+	both := first.WithTakenBack(domain.Span{From: 6, To: 8, By: 8})
+	require.Equal(t, []domain.Span{{From: 2, To: 4, By: 4}, {From: 6, To: 8, By: 8}}, both.TakenBack)
+	require.Equal(t, []domain.Span{{From: 2, To: 6, By: 6}}, first.WithTakenBack(domain.Span{From: 4, To: 6, By: 6}).TakenBack)
+	require.Equal(t, []domain.Span{{From: 2, To: 4, By: 4}}, first.TakenBack, "the one before stays as it was")
+	require.Equal(t, first, first.WithTakenBack(domain.Span{From: 4, To: 4, By: 4}))
 	require.True(t, both.TookBack(7))
 	require.False(t, both.TookBack(4))
 	require.False(t, both.Equal(first))
 	require.NoError(t, both.Check(8))
-	for _, wrong := range [][]domain.Span{{{From: 4, To: 4}}, {{From: 4, To: 9}}, {{From: 4, To: 6}, {From: 5, To: 7}}, {{From: -1, To: 2}}} {
+	for _, wrong := range [][]domain.Span{{{From: 4, To: 4}}, {{From: 4, To: 9}}, {{From: 4, To: 6}, {From: 5, To: 7}}, {{From: -1, To: 2}}, {{To: 2, By: -1}}, {{To: 2, AfterStep: -1}}} {
 		require.ErrorContains(t, domain.Edits{TakenBack: wrong}.Check(8), "edits.taken_back[")
 	}
 	require.ErrorContains(t, domain.Edits{TakenBack: make([]domain.Span, domain.MaxTakenBack+1)}.Check(8), "at most 256")

@@ -54,6 +54,7 @@ var enums = map[string]struct {
 	"Expiry":          {listed(domain.Expiries), decoded[domain.Expiry], "deny", false},
 	"Decision":        {listed(domain.Decisions), decoded[domain.Decision], "-", false},
 	"AnswerOutcome":   {listed(domain.AnswerOutcomes), decoded[domain.AnswerOutcome], "-", false},
+	"Mark":            {listed(domain.Marks), decoded[domain.Mark], "-", false},
 	"Boundary":        {listed(contract.Boundaries), decoded[contract.Boundary], "-", false},
 }
 

@@ -12,12 +12,11 @@ type Past struct {
 	FirstRunID string `json:"first_run_id"`
 	// Origins are the executions that this one goes on from, which another workflow may have run.
 	Origins []ExecutionID `json:"origins,omitempty"`
-	// From is the place in the transcript at which a person had the conversation begin anew; zero: nobody had.
-	From int `json:"from,omitzero"`
+	// TakenBack are the messages that rewinds and clears have taken back: of their text nothing may be read.
+	TakenBack []Span `json:"taken_back,omitempty"`
 }
 
-// Holds reports whether an execution of an agent, which began at a place of the transcript, is of this past.
-func (p Past) Holds(agent AgentID, execution ExecutionID, number, from int) bool {
-	own := agent.Execution(p.FirstRunID, number) == execution || slices.Contains(p.Origins, execution)
-	return own && from >= p.From
+// Holds reports whether an execution of an agent is of this past.
+func (p Past) Holds(agent AgentID, execution ExecutionID, number int) bool {
+	return agent.Execution(p.FirstRunID, number) == execution || slices.Contains(p.Origins, execution)
 }

@@ -59,11 +59,12 @@ func clearCommand(p *program) *cobra.Command {
 	return p.changing(&cobra.Command{
 		Use:   "clear ID",
 		Short: "Begin the conversation of a session anew",
-		Long: `Drops the conversation of an idle session for what its model sees. All of it
-stays readable, and the session keeps what it is and has done: its model, calls
-of unknown outcome, standing approvals, trusted values, notes of tools, counts.
-A rewind takes it back. messages marks what was cleared, from the records too.
-execution_history shows the model none of what was cleared.`,
+		Long: `Rewinds an idle session to before all messages, those that were given too: the
+model sees none of them. All of it stays readable, and the session keeps what it
+is and has done: its model, calls of unknown outcome, standing approvals, trusted
+values, notes of tools, counts. A rewind takes it back. messages marks what was
+cleared, from the records too. Of what was cleared execution_history shows the
+model how it ended, and no text.`,
 		Example: `  starter clear notes`,
 	}, "starter clear notes", func(ctx context.Context, s *local.Stack, id string) error {
 		cleared, err := s.Agents.Clear(ctx, id)

@@ -130,8 +130,8 @@ func messagesCommand(p *program) *cobra.Command {
 		Short: "Show an agent's transcript",
 		Long: `Shows the transcript of an agent over all its executions. It needs no worker.
 Messages that can no longer be read are reported as gone (exit 1), and the
-others follow. What a rewind has taken back, or clear has dropped, is shown, and
-marked: the model sees it no more.
+others follow. What a rewind or clear has taken back, and what a summary stands
+for, is shown, and marked: the model sees it no more.
 
 With --at it shows them as an earlier event left them.`,
 		Example: `  starter messages notes

@@ -33,7 +33,7 @@ func (i *inference) demand(room contract.Reservation) *contract.ModelRequest {
 	left, limited := i.callsLeft()
 	request := contract.ModelRequest{
 		ExecutionID: i.execution, Step: i.content.Number, Log: i.talk.Log().Ref(), Resolved: i.resolved.Digest,
-		Inference: i.talk.Inferences(), Attempts: i.tries, Edits: i.talk.Edits().Shown(), Origins: i.talk.Origins(), Heard: i.mail.Heard(),
+		Inference: i.talk.Inferences(), Attempts: i.tries, Edits: i.talk.Edits(), Origins: i.talk.Origins(), Heard: i.mail.Heard(),
 		Tries: i.tryLimit(), Lost: i.lost, MaxOutputTokens: room.Output, TokensLeft: room.TokensLeft, CostLeftNanoUSD: room.CostLeftNanoUSD,
 		WithoutTools: i.request.WithoutTools || limited && left == 0,
 	}

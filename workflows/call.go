@@ -100,7 +100,7 @@ func (b *toolBatch) requestOf(position int, wanted domain.ToolCall) contract.Too
 		Arguments: wanted.Arguments, Pin: tool.Pin, Trusted: b.state.Trusted(),
 	}
 	if wanted.Name == domain.HistoryTool {
-		request.Past = &domain.Past{FirstRunID: b.info.FirstRunID, Origins: b.talk.Origins(), From: b.talk.Edits().Emptied}
+		request.Past = &domain.Past{FirstRunID: b.info.FirstRunID, Origins: b.talk.Origins(), TakenBack: b.talk.Edits().TakenBack}
 	}
 	if len(tool.EffectKey) > 0 {
 		request.EffectKey = tool.EffectKeyOf(b.in.AgentID, wanted.Arguments)

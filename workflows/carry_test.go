@@ -48,7 +48,7 @@ func fullCarry(t *testing.T, in contract.SessionInput) contract.Carry {
 		Decided:    []contract.AnsweredUpdate[contract.DecisionReply]{{ID: "c"}},
 		Replied:    []contract.AnsweredUpdate[contract.AnswerReply]{{ID: "d"}},
 		Copy:       &contract.RecordRequest{Log: domain.LogRef{Length: 4, Digest: chain}, RunID: "earlier"},
-		Edits:      domain.Edits{Emptied: 1, Cleared: 3, Hidden: 2, Summary: 4, Buffered: 3, TakenBack: []domain.Span{{From: 5, To: 6}}},
+		Edits:      domain.Edits{Cleared: 3, Hidden: 2, Summary: 4, Buffered: 3, TakenBack: []domain.Span{{From: 5, To: 6, By: 2, AfterStep: 1}}},
 		Sketch:     []int64{11<<5 | 1, 12<<5 | 16},
 		NewestRole: domain.RoleUser, Prior: prior, Paused: true, Sequence: 13,
 		Guarded: contract.Guarded{

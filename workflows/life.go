@@ -94,18 +94,6 @@ func (s session) unsuspend(contract.UnsuspendRequest) contract.SuspendReply {
 	return contract.SuspendReply{Changed: s.mail.Unsuspend(), Busy: s.busy()}
 }
 
-func (s session) checkClear(contract.ClearRequest) error { return s.idleFor("clear") }
-
-// clear hides what was said. What the agent is, what it has done and what is allowed stays: calls of unknown outcome,
-// standing approvals, trusted values, notes of tools.
-func (s session) clear(contract.ClearRequest) contract.ClearReply {
-	hidden := s.talk.Len() - s.talk.Edits().Hidden
-	s.talk.empty()
-	s.standAt(nil)
-	s.moved()
-	return contract.ClearReply{Messages: hidden}
-}
-
 // idleTime is how long an idle session stays open, and since when it is idle: the end of its newest execution, or when people
 // last spoke to it after that. A timeout of zero: for as long as it likes; then since says nothing.
 func (s session) idleTime() (timeout time.Duration, since time.Time) {

@@ -81,8 +81,8 @@ func TestAClearedConversation(t *testing.T) {
 	require.Equal(t, contract.ClearReply{Messages: 4}, cleared.value)
 	require.Error(t, gone.rejected)
 	require.Len(t, spoken(t, env), 8, "all of it can still be read")
-	require.Equal(t, domain.Edits{Cleared: 4, Hidden: 4}, w.asked[3].Edits)
-	require.Equal(t, domain.Edits{Cleared: 4, Hidden: 4}, w.asked[4].Edits)
+	require.Equal(t, domain.Edits{Cleared: 4, Hidden: 4, TakenBack: []domain.Span{{To: 4, By: 2, Cleared: true}}}, w.asked[3].Edits)
+	require.Equal(t, domain.Edits{Cleared: 4, Hidden: 4, TakenBack: []domain.Span{{To: 4, By: 2, Cleared: true}}}, w.asked[4].Edits)
 	require.Equal(t, 3, w.asked[4].Inference, "the conversation is the same one")
 	entries := query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries
 	shown := domain.CompileEdited(domain.CurrentTrace, nil, entries[:7], []domain.ExecutionID{out.ExecutionID}, w.asked[4].Edits)
@@ -112,12 +112,12 @@ func TestAnAgentMayReadItsOwnPast(t *testing.T) {
 		}
 	}
 	last := w.ran[2].Past
-	require.Equal(t, 5, last.From)
+	require.Equal(t, []domain.Span{{To: 5, By: 2, Cleared: true}}, last.TakenBack)
 	require.Equal(t, w.ran[2].ExecutionID, input(t, "ann").AgentID.Execution(last.FirstRunID, 2))
 	delete(asked, 2)
 	require.Len(t, asked, 1)
 	for _, first := range asked {
-		require.Zero(t, first.From)
+		require.Empty(t, first.TakenBack)
 	}
 }
 

@@ -117,9 +117,6 @@ func (s session) recordEnded() {
 
 func (s session) hasRecords() bool { return s.resolved != nil && s.resolved.Records }
 
-// moved notes that a rewind or a clear has changed where the session stands.
-func (s session) moved() { s.records.move(s.state.ExecutionCount(), s.now(), s.hasRecords()) }
-
 // recordsPosition reports whether the position is to be recorded now.
 func (s session) recordsPosition() bool {
 	return s.records.position == positionDue && s.canRecordPosition()

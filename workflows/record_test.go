@@ -184,7 +184,7 @@ func TestEachMoveOfAnIdleSessionIsRecorded(t *testing.T) {
 		position := page.Head.Position
 		require.Equal(t, moved, *position.Moved)
 		require.NotNil(t, page.Head.Newest.Ended)
-		moves = append(moves, []int{moved.Number, moved.After, position.Length, len(position.Edits.TakenBack), position.Edits.Emptied})
+		moves = append(moves, []int{moved.Number, moved.After, position.Length, len(position.Edits.TakenBack), position.Edits.CountCleared()})
 		return nil
 	})
 	env = w.environment(t)

@@ -5,6 +5,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/conversation"
 	"everstep/workflows/internal/mailbox"
 )
 
@@ -49,13 +50,29 @@ func (s session) stored(from int) bool {
 func (s session) rewind(r contract.RewindRequest) contract.RewindReply {
 	reply := contract.RewindReply{
 		ExecutionID: s.nextExecutionID(), Number: s.state.ExecutionCount() + 1, RunID: s.info.WorkflowExecution.RunID,
-		Began: r.Prompt != "", TakenBack: s.talk.Len() - r.Log.Length,
+		Began: r.Prompt != "", TakenBack: s.talk.ShownSince(r.Log.Length),
 	}
-	s.talk.rewind(r)
-	s.standAt(&r.Origin)
-	s.moved()
+	s.moveTo(s.talk.WithRewound(r, reply.Number), &r.Origin)
 	if reply.Began {
 		s.mail.Post(mailbox.NextExecution{Prompt: r.Prompt, Model: r.Model, Budget: r.Budget, By: domain.Starter{Program: r.By}})
 	}
 	return reply
+}
+
+// checkClear needs no more than an idle session.
+func (s session) checkClear(contract.ClearRequest) error { return s.idleFor("clear") }
+
+// clear is a rewind to before all messages. What the agent is, what it has done and what is allowed stays: calls of unknown
+// outcome, standing approvals, trusted values, notes of tools.
+func (s session) clear(contract.ClearRequest) contract.ClearReply {
+	reply := contract.ClearReply{Messages: s.talk.ShownSince(0)}
+	s.moveTo(s.talk.WithCleared(s.state.ExecutionCount()+1), nil)
+	return reply
+}
+
+// moveTo has the next execution go on from an earlier place of the conversation: from a step, or from before all.
+func (s session) moveTo(moved conversation.Conversation, from *domain.Origin) {
+	s.talk.move(moved)
+	s.standAt(from)
+	s.records.move(s.state.ExecutionCount(), s.now(), s.hasRecords())
 }

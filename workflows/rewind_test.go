@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -115,7 +116,7 @@ func TestARewoundSession(t *testing.T) {
 	require.Equal(t, []string{"hello", "go on otherwise", "otherwise", "and then"}, seen(t, env, w.asked[4]), "the next one has no origin, and sees no traces")
 	require.Nil(t, executionIn(t, env, 0).Origin)
 
-	require.Equal(t, []domain.Span{{From: 3, To: 6}}, readAccount(t, env, account.HeadOf).Head.Position.Edits.TakenBack)
+	require.Equal(t, []domain.Span{{From: 3, To: 6, By: 3, AfterStep: 1}}, readAccount(t, env, account.HeadOf).Head.Position.Edits.TakenBack)
 	require.Equal(t, []string{"user: hello", "assistant: looking", "tool: look", "assistant: one", "user: more", "assistant: two", "user: go on otherwise", "assistant: otherwise", "user: and then", "assistant: on"}, spoken(t, env))
 	view := status(t, env)
 	require.Nil(t, view.RewoundTo)
@@ -139,8 +140,8 @@ func TestRewindingTwice(t *testing.T) {
 	require.Equal(t, []string{"hello", "one", "c", "three", "d"}, seen(t, env, w.asked[3]))
 	require.Equal(t, []string{"hello", "one", "b", "two", "e"}, seen(t, env, w.asked[4]))
 	require.Equal(t, []string{"hello", "one", "b", "two", "f"}, seen(t, env, w.asked[5]))
-	require.Equal(t, []domain.Span{{From: 2, To: 4}}, w.asked[3].Edits.TakenBack)
-	require.Equal(t, []domain.Span{{From: 4, To: 8}}, w.asked[4].Edits.TakenBack, "what the rewind before took back stands again")
+	require.Equal(t, []domain.Span{{From: 2, To: 4, By: 3, AfterStep: 1}}, w.asked[3].Edits.TakenBack)
+	require.Equal(t, []domain.Span{{From: 4, To: 8, By: 5, AfterStep: 1}}, w.asked[4].Edits.TakenBack, "what the rewind before took back stands again")
 	require.Equal(t, []int{1, 2, 2, 2}, []int{w.asked[2].Inference, w.asked[3].Inference, w.asked[4].Inference, w.asked[5].Inference})
 }
 
@@ -277,4 +278,62 @@ func TestARewoundSessionInAnotherRun(t *testing.T) {
 	require.Equal(t, 1, stands.RewoundTo.Step)
 	require.Equal(t, []string{"hello", "one", "on"}, seen(t, env, w.asked[2]))
 	require.Equal(t, stands.RewoundTo, executionIn(t, env, 0).Origin)
+}
+
+// shownByMarks are the texts of the messages that no mark says the model sees no more.
+func shownByMarks(t *testing.T, env *testsuite.TestWorkflowEnvironment) (shown []string) {
+	t.Helper()
+	edits := query(t, env, account.Query, account.Request{Want: []account.Part{account.HeadOf}}).Head.Position.Edits
+	for _, e := range query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries {
+		if edits.Mark(&e) == "" {
+			shown = append(shown, e.Message.Text())
+		}
+	}
+	return shown
+}
+
+// TestMarksAreTheNextRequest after clears and rewinds in any order, and the past that the agent may read is the same.
+func TestMarksAreTheNextRequest(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		moves []int // the execution to whose end the session is rewound; 0: it is cleared; -1: it is sent a message
+		want  []string
+	}{
+		"a clear is taken back":                        {[]int{0, 1}, []string{"hello", "one", "last"}},
+		"a clear before a message is there again":      {[]int{0, -1, 0, 1, 2}, []string{"more", "two", "last"}},
+		"a clear after a message is taken back":        {[]int{0, -1, 0, 1}, []string{"hello", "one", "last"}},
+		"a rewind to before a clear":                   {[]int{0, -1, 1}, []string{"hello", "one", "last"}},
+		"a rewind to before a rewind, after a clear":   {[]int{-1, 1, -1, 0, 2}, []string{"hello", "one", "more", "two", "last"}},
+		"a clear after a rewind":                       {[]int{-1, 1, 0}, []string{"last"}},
+		"a clear after a clear":                        {[]int{0, -1, 0, -1, 0}, []string{"last"}},
+		"a rewind to where the session stands already": {[]int{-1, 2}, []string{"hello", "one", "more", "two", "last"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{model: plays(says("one"), says("two"), says("three"), says("four"), says("five"))}
+			env := w.environment(t)
+			at := time.Hour
+			for i, move := range append(test.moves, -1) {
+				id := fmt.Sprintf("u%d", i)
+				switch {
+				case move < 0 && i == len(test.moves):
+					env.RegisterDelayedCallback(func() {
+						require.Equal(t, test.want[:len(test.want)-1], append([]string{}, shownByMarks(t, env)...))
+					}, at-time.Minute)
+					sends(env, at, id, contract.SendRequest{Prompt: "last"})
+				case move < 0:
+					sends(env, at, id, contract.SendRequest{Prompt: "more"})
+				case move == 0:
+					puts(env, at, id, contract.UpdateClear, contract.ClearRequest{})
+				default:
+					rewinds(t, env, at, id, move, 1)
+				}
+				at += time.Hour
+			}
+			closes(env, at, "end")
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+			outcome(t, env)
+			require.Equal(t, test.want, seen(t, env, w.asked[len(w.asked)-1]))
+		})
+	}
 }

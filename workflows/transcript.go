@@ -1,7 +1,6 @@
 package workflows
 
 import (
-	"slices"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -68,12 +67,9 @@ func (t *transcript) hear(id domain.ExecutionID, w contract.WaitingMessage, now 
 	t.Conversation = t.WithMessage(id, w.ID, w.Request.Prompt, now)
 }
 
-// empty hides all that was said from the model.
-func (t *transcript) empty() { t.Conversation = t.WithoutAll() }
-
-// rewind shows the model what it saw after a step, and nothing of what was said since.
-func (t *transcript) rewind(request contract.RewindRequest) {
-	t.Conversation = t.WithRewound(request)
+// move puts a rewound or cleared conversation in the place of this one.
+func (t *transcript) move(moved conversation.Conversation) {
+	t.Conversation = moved
 	t.gathered.ref = domain.LogRef{}
 }
 
@@ -133,18 +129,9 @@ func (t *transcript) summed(plan conversation.SummaryPlan, r *contract.Resolved)
 // the same.
 func (t *transcript) store() domain.MessageStore {
 	if ref := t.Log().Ref(); t.gathered.ref != ref || ref.Length == 0 {
-		t.gathered.ref, t.gathered.store = ref, domain.StoreOf(t.standing(t.Log().Entries()))
+		t.gathered.ref, t.gathered.store = ref, domain.StoreOf(t.Edits().OnPath(t.Log().Entries()))
 	}
 	return t.gathered.store
-}
-
-// standing are those of some messages that no rewind has taken back.
-func (t *transcript) standing(entries []domain.Entry) []domain.Entry {
-	edits := t.Edits()
-	if len(edits.TakenBack) == 0 {
-		return entries
-	}
-	return slices.DeleteFunc(slices.Clone(entries), func(e domain.Entry) bool { return edits.TookBack(e.Index) })
 }
 
 type sourceKey struct{}

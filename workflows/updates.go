@@ -219,7 +219,7 @@ func (s session) checkExtend(request contract.ExtendRequest) error {
 		return domain.Errorf(domain.Denied, "extend: the execution is stopping; extend it when it has ended, and it goes on")
 	case !active && s.mail.Suspended() != nil:
 		return s.notSuspended("extend")
-	case !active && s.talk.Emptied():
+	case !active && s.talk.Cleared():
 		return domain.Errorf(domain.Denied, "extend: the conversation was cleared, so there is nothing to go on with; send the agent a message instead")
 	case !active && s.rewound() != nil:
 		return domain.Errorf(domain.Denied, "extend: the session was rewound, so its next execution goes on from there; send the agent a message instead")

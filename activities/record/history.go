@@ -27,7 +27,7 @@ const (
 func (s *Store) Tool() tool.Tool {
 	return tool.FromSpec(domain.ToolSpec{
 		Name: domain.HistoryTool, Effect: domain.ReadOnly, Schema: json.RawMessage(historySchema),
-		Description: "Reads your own earlier executions in this session, those that have ended: lists them, or shows one with its prompt, answer and steps. What was cleared is not shown.",
+		Description: "Reads your own earlier executions in this session, those that have ended: lists them, or shows one with its prompt, answer and steps. Of what was cleared or taken back only the outcome is shown.",
 	}, s.history)
 }
 
@@ -55,7 +55,7 @@ func (s *Store) history(ctx context.Context, arguments json.RawMessage) (tool.Re
 				continue
 			}
 			if r, own, err := s.own(ctx, *call.Past, ref); own || err != nil {
-				return tool.Result{Content: r.shown(max(asked.FromStep, 1))}, err
+				return tool.Result{Content: r.present(*call.Past).shown(max(asked.FromStep, 1))}, err
 			}
 		}
 		return tool.Result{}, domain.Errorf(domain.Invalid, "number: no execution %d of this session is recorded; leave it out to list those that are", asked.Number)
@@ -74,7 +74,7 @@ func (s *Store) history(ctx context.Context, arguments json.RawMessage) (tool.Re
 			return tool.Result{}, err
 		}
 		if own {
-			lines = append(lines, r.line())
+			lines = append(lines, r.present(*call.Past).line())
 		}
 	}
 	if len(lines) == 0 {
@@ -90,12 +90,45 @@ func (s *Store) own(ctx context.Context, past domain.Past, ref Ref) (Record, boo
 	if errors.Is(err, ErrNone) {
 		return r, false, nil
 	}
-	return r, err == nil && r.Imported.IsZero() && past.Holds(ref.AgentID, ref.ExecutionID, ref.Number, r.From), err
+	return r, err == nil && r.Imported.IsZero() && past.Holds(ref.AgentID, ref.ExecutionID, ref.Number), err
 }
 
-func (r Record) line() string {
-	return fmt.Sprintf("execution %d: %s, %d steps, ended %s; asked: %q; answered: %q",
-		r.Number, r.Status, len(r.Steps), r.CompletedAt.Format(time.RFC3339), domain.Shorten(r.prompt(), 120), domain.Shorten(r.End.Answer, 120))
+// A presentRecord is a record as its agent may read it: what is on the present path of the session.
+type presentRecord struct {
+	Record
+	// outcome is how the execution ended.
+	outcome string
+	// goneText says why nothing of the text may be read, goneAfter why nothing after its steps may.
+	goneText, goneAfter string
+}
+
+// present is what of the record is on the present path.
+func (r Record) present(past domain.Past) presentRecord {
+	p := presentRecord{Record: r, outcome: fmt.Sprintf("execution %d: %s (%s), %d steps, ended %s", r.Number, r.Status, r.StopReason, len(r.Steps), r.CompletedAt.Format(time.RFC3339))}
+	edits := domain.Edits{TakenBack: past.TakenBack}
+	span, back := edits.Tail(r.From, r.To)
+	switch {
+	case !back:
+	case span.Cleared:
+		p.goneText = "the conversation was cleared since"
+	case span.From <= r.From:
+		p.goneText = "a rewind has taken it back"
+	default:
+		p.goneAfter = fmt.Sprintf("a rewind has taken back what came after step %d", span.AfterStep)
+		p.Messages = edits.OnPath(r.Messages)
+		p.Steps = slices.DeleteFunc(slices.Clone(r.Steps), func(s domain.StepExecution) bool { return s.Step.Number > span.AfterStep })
+	}
+	return p
+}
+
+func (p presentRecord) line() string {
+	switch {
+	case p.goneText != "":
+		return p.outcome + "; " + p.goneText
+	case p.goneAfter != "":
+		return fmt.Sprintf("%s; asked: %q; %s", p.outcome, domain.Shorten(p.prompt(), 120), p.goneAfter)
+	}
+	return fmt.Sprintf("%s; asked: %q; answered: %q", p.outcome, domain.Shorten(p.prompt(), 120), domain.Shorten(p.End.Answer, 120))
 }
 
 // prompt is what began the execution, where a message did.
@@ -108,16 +141,23 @@ func (r Record) prompt() string {
 	return ""
 }
 
-// shown is the record from a step on.
-func (r Record) shown(from int) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "execution %d: %s (%s), %s to %s\n", r.Number, r.Status, r.StopReason, r.StartedAt.Format(time.RFC3339), r.CompletedAt.Format(time.RFC3339))
-	if r.End.Error != nil {
-		fmt.Fprintf(&b, "error: %s\n", domain.Shorten(r.End.Error.Message, 500))
+// shown is what may be read of the record from a step on.
+func (p presentRecord) shown(from int) string {
+	if p.goneText != "" {
+		return p.outcome + "\n" + p.goneText
 	}
-	fmt.Fprintf(&b, "asked: %s\nanswered: %s\n", domain.Shorten(r.prompt(), longestText), domain.Shorten(r.End.Answer, longestText))
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\nasked: %s\n", p.outcome, domain.Shorten(p.prompt(), longestText))
+	if p.goneAfter != "" {
+		fmt.Fprintln(&b, p.goneAfter)
+	} else {
+		if p.End.Error != nil {
+			fmt.Fprintf(&b, "error: %s\n", domain.Shorten(p.End.Error.Message, 500))
+		}
+		fmt.Fprintf(&b, "answered: %s\n", domain.Shorten(p.End.Answer, longestText))
+	}
 	shown := 0
-	for _, step := range r.Steps {
+	for _, step := range p.Steps {
 		if step.Step.Number < from {
 			continue
 		}
@@ -139,7 +179,7 @@ func (r Record) shown(from int) string {
 		}
 		b.WriteString("\n")
 	}
-	for _, missing := range r.Missing {
+	for _, missing := range p.Missing {
 		fmt.Fprintf(&b, "not recorded: %s\n", missing)
 	}
 	return strings.TrimSpace(b.String())

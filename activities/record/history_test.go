@@ -2,6 +2,7 @@ package record_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -32,7 +33,7 @@ func TestAnAgentReadsItsOwnPast(t *testing.T) {
 	now := domain.Past{FirstRunID: "first-run"}
 	listed, err := asks(id, now, `{}`)
 	require.NoError(t, err)
-	require.Contains(t, listed, "execution 30: stopped, 1 steps")
+	require.Contains(t, listed, "execution 30: stopped (user_requested), 1 steps")
 	require.Contains(t, listed, "there are more: before 11 lists those")
 	require.NotContains(t, listed, "bob")
 	listed, err = asks(id, now, `{"before": 2}`)
@@ -55,13 +56,6 @@ func TestAnAgentReadsItsOwnPast(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, listed, "execution 5: ", "it goes on from this one")
 	require.NotContains(t, listed, "execution 4: ")
-	now.From = ann[27].From
-	listed, err = asks(id, now, `{}`)
-	require.NoError(t, err)
-	require.Contains(t, listed, "execution 28: ")
-	require.NotContains(t, listed, "execution 27: ", "a person has cleared it")
-	_, err = asks(id, now, `{"number": 27}`)
-	require.ErrorContains(t, err, "number: no execution 27")
 	_, err = asks(id, now, `{"number": 2.0}`)
 	require.ErrorContains(t, err, "number: is 2.0; give a whole number, without a point")
 	fork := domain.AgentID{UUID: uuid.New()} // another agent, for whom somebody else may ask: it knows what it was given of its origin
@@ -74,6 +68,45 @@ func TestAnAgentReadsItsOwnPast(t *testing.T) {
 	require.ErrorContains(t, err, "which session")
 	listed, _ = asks(domain.AgentID{UUID: uuid.New()}, now, `{"agent_id": "`+id.String()+`"}`)
 	require.NotContains(t, listed, "execution 1")
+}
+
+// TestAnAgentReadsTheTextOfItsPresentPathAlone: of what a clear or a rewind has taken back it reads how that ended.
+func TestAnAgentReadsTheTextOfItsPresentPathAlone(t *testing.T) {
+	t.Parallel()
+	store, _ := inDirectory(t)
+	all := stores.Sample(t, "ann", 3)
+	for _, r := range all {
+		require.NoError(t, store.Record(t.Context(), r))
+	}
+	asked, answered := fmt.Sprintf("asked: %s", all[1].Messages[0].Message.Text()), "answered: "+all[1].End.Answer
+	for name, test := range map[string]struct {
+		span        domain.Span
+		says        string
+		asked, step bool
+	}{
+		"taken back":            {domain.Span{From: all[1].From, To: all[2].To, By: 4}, "a rewind has taken it back", false, false},
+		"cleared":               {domain.Span{To: all[2].To, By: 4, Cleared: true}, "the conversation was cleared since", false, false},
+		"taken back after that": {domain.Span{From: all[1].From + 1, To: all[2].To, By: 4}, "a rewind has taken back what came after step 0", true, false},
+		"another one":           {domain.Span{From: all[2].From, To: all[2].To, By: 4}, answered, true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			past := domain.Past{FirstRunID: all[0].FirstRunID, TakenBack: []domain.Span{test.span}}
+			ctx := tool.WithExecution(context.Background(), tool.Call{AgentID: all[0].AgentID, Past: &past})
+			listed, err := store.Tool().Call(ctx, `{}`)
+			require.NoError(t, err)
+			line := strings.Split(listed.Content, "\n")[1]
+			require.Contains(t, line, "execution 2: "+string(all[1].Status))
+			require.Equal(t, test.asked, strings.Contains(line, "asked: "), line)
+			one, err := store.Tool().Call(ctx, `{"number": 2}`)
+			require.NoError(t, err)
+			require.Contains(t, one.Content, "execution 2: "+string(all[1].Status))
+			require.Contains(t, one.Content, test.says)
+			require.Equal(t, test.asked, strings.Contains(one.Content, asked), one.Content)
+			require.Equal(t, test.step, strings.Contains(one.Content, answered), one.Content)
+			require.Equal(t, test.step, strings.Contains(one.Content, "step 1: "), one.Content)
+		})
+	}
 }
 
 // TestAnAgentDoesNotReadWhatCameOutOfAFile, whoever wrote that.

@@ -75,8 +75,8 @@ func (p Position) checkBehind(r Record) error {
 	if stands.Length != r.To {
 		return at("length", "is %d, and execution %d ended with %d messages", stands.Length, r.Number, r.To)
 	}
-	if stands.From == nil && stands.Edits.Emptied != r.To {
-		return at("edits.emptied", "is %d of %d messages; a clear leaves none, and a rewind has from", stands.Edits.Emptied, r.To)
+	if stands.From == nil && stands.Edits.CountCleared() != r.To {
+		return at("edits.taken_back", "has %d of %d messages that were cleared; a clear leaves none, and a rewind has from", stands.Edits.CountCleared(), r.To)
 	}
 	if stands.From == nil {
 		return nil

@@ -171,6 +171,9 @@ func TestAPositionThatContradictsItsRecord(t *testing.T) {
 	back := func(first, end int) domain.Edits {
 		return domain.Edits{TakenBack: []domain.Span{{From: first, To: end}}}
 	}
+	cleared := func(end int) domain.Edits {
+		return domain.Edits{Hidden: end, TakenBack: []domain.Span{{To: end, Cleared: true}}}
+	}
 	for name, test := range map[string]struct {
 		position account.Position
 		says     string
@@ -180,12 +183,12 @@ func TestAPositionThatContradictsItsRecord(t *testing.T) {
 		"a rewind that takes nothing back":  {account.Position{Length: 6, From: from(1, 1)}, "head.position.edits.taken_back"},
 		"one that leaves the end":           {account.Position{Length: 6, Edits: back(2, 5), From: from(1, 1)}, "head.position.edits.taken_back"},
 		"one that leaves the newest prompt": {account.Position{Length: 6, Edits: back(5, 6), From: from(3, 0)}, "head.position.edits.taken_back"},
-		"neither a rewind nor a clear":      {account.Position{Length: 6}, "head.position.edits.emptied: is 0"},
-		"a clear of a part":                 {account.Position{Length: 6, Edits: domain.Edits{Emptied: 4, Hidden: 4}}, "head.position.edits.emptied: is 4"},
+		"neither a rewind nor a clear":      {account.Position{Length: 6}, "head.position.edits.taken_back: has 0 of 6"},
+		"a clear of a part":                 {account.Position{Length: 6, Edits: cleared(4)}, "head.position.edits.taken_back: has 4 of 6"},
 		"a rewind":                          {account.Position{Length: 6, Edits: back(2, 6), From: from(1, 1)}, ""},
 		"a rewind of the newest execution":  {account.Position{Length: 6, Edits: back(4, 6), From: from(3, 0)}, ""},
 		"a rewind to where the session was": {account.Position{Length: 6, From: from(3, 1)}, ""},
-		"a clear after a rewind":            {account.Position{Length: 6, Edits: domain.Edits{Emptied: 6, Hidden: 6, TakenBack: []domain.Span{{From: 2, To: 4}}}}, ""},
+		"a clear":                           {account.Position{Length: 6, Edits: cleared(6)}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

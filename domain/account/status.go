@@ -12,7 +12,7 @@ func (h Head) Status() contract.StatusView {
 		AgentID: h.AgentID, Name: h.Name, WorkflowID: h.Run.WorkflowID, RunID: h.Run.ID, Status: domain.StatusPending,
 		Doing: h.Doing, Since: h.Since, Lacking: h.Lacking, Open: h.Open, Paused: h.Paused, Suspended: h.Suspended,
 		Model: h.Configuration.Model, Agent: h.Configuration.Agent, RateLimit: h.Configuration.RateLimit, ToolLimits: h.Configuration.ToolLimits,
-		Changes: h.Configuration.Changes, Next: h.Configuration.Next, RewoundTo: h.Position.From, Cleared: h.Position.Edits.Emptied,
+		Changes: h.Configuration.Changes, Next: h.Configuration.Next, RewoundTo: h.Position.From, Cleared: h.Position.Edits.CountCleared(),
 		Trusted: h.Trusted, Todo: h.Todo, Bound: h.MCPSessions, Subagents: h.Children, Window: h.Window, Context: h.Context,
 		StandingApprovals: append([]domain.StandingApproval{}, h.AlwaysAllowed...), WaitingMessages: append([]contract.WaitingView{}, h.Unread...),
 		Source: contract.FromWorkflow, History: contract.HistoryView{Runs: h.Run.Number, Unstored: h.Unstored, Unrecorded: h.Unrecorded},

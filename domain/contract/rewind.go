@@ -37,6 +37,6 @@ type RewindReply struct {
 	Number      int                `json:"execution_number"`
 	RunID       string             `json:"run_id"`
 	Began       bool               `json:"began,omitzero"`
-	// TakenBack counts the messages that the model sees no more: all that came after the step.
+	// TakenBack counts the messages that the model sees no more: those that came after the step, and were not taken back before.
 	TakenBack int `json:"messages_taken_back"`
 }

@@ -144,16 +144,18 @@ func (c Conversation) WithGiven(id domain.ExecutionID, given *domain.Given, now 
 	return c
 }
 
-// WithoutAll returns the conversation of which the model sees nothing that was said until now. The transcript stays.
-func (c Conversation) WithoutAll() Conversation {
-	c.edits = domain.Edits{Cleared: c.log.Len(), Emptied: c.log.Len(), Hidden: c.log.Len(), TakenBack: c.edits.TakenBack}
-	c.messageSummaries, c.newest = nil, ""
-	c.visible, c.traces, c.results, c.resultTokens, c.excess = 0, 0, 0, 0, 0
-	return c
+// ShownSince counts the messages from an index on that neither a rewind nor a clear has taken back, and no summary stands for.
+func (c Conversation) ShownSince(index int) (n int) {
+	for i := max(index, c.edits.Hidden); i < c.log.Len(); i++ {
+		if !c.edits.TookBack(i) {
+			n++
+		}
+	}
+	return n
 }
 
-// Emptied reports whether the model sees nothing of what was said.
-func (c Conversation) Emptied() bool { return c.log.Len() > 0 && c.edits.Hidden == c.log.Len() }
+// Cleared reports whether a clear is the last that became of it.
+func (c Conversation) Cleared() bool { return c.edits.AllCleared(c.log.Len()) }
 
 // WithGoOn returns the conversation as it begins an execution that goes on from
 // the one before. A model is never asked to answer its own words, so it is told
@@ -177,7 +179,7 @@ func (c *Conversation) newestRole() domain.Role {
 
 // StepInput names what the next inference reads: a reference, never a copy.
 func (c Conversation) StepInput() domain.StepInput {
-	input := domain.StepInput{Compiler: c.compiler.OrDefault(), Messages: c.log.Len(), Digest: c.log.Chain(), Edits: c.edits.Shown()}
+	input := domain.StepInput{Compiler: c.compiler.OrDefault(), Messages: c.log.Len(), Digest: c.log.Chain(), Edits: c.edits}
 	if c.edits.Summary > 0 {
 		start := max(c.edits.Buffered, c.edits.Hidden)
 		input.Sections = []domain.SectionLength{

@@ -28,28 +28,38 @@ func (c Conversation) CheckRewind(r contract.RewindRequest, kept func(from int) 
 		return domain.CodedErrorf(domain.Denied, domain.CodeContextLost,
 			"rewind: messages that the model was shown then have left memory, and no storage has them; rewind to a later step, or configure storage on the workers of the next agent")
 	}
-	if spans := r.Edits.WithTakenBack(length, c.log.Len()).TakenBack; len(spans) > domain.MaxTakenBack {
+	if spans := r.Edits.WithTakenBack(domain.Span{From: length, To: c.log.Len()}).TakenBack; len(spans) > domain.MaxTakenBack {
 		return domain.Errorf(domain.TooLarge, "rewind: %d parts of the conversation were taken back already, and no more can be; fork the agent", domain.MaxTakenBack)
 	}
 	return nil
 }
 
 // WithRewound returns the conversation of which the model sees what it saw after a step, which was checked, and nothing of
-// what was said since. The transcript stays.
-func (c Conversation) WithRewound(r contract.RewindRequest) Conversation {
-	edits := r.Edits.WithTakenBack(r.Log.Length, c.log.Len())
-	edits.Emptied = c.edits.Emptied
-	if edits.Emptied >= r.Log.Length { // it was cleared after that; a clear before it hid all that came first
-		edits.Emptied = edits.Hidden
-	}
-	c.edits, c.chain, c.inferences = edits, r.Origin.Chain(), r.Inferences
-	c.messageSummaries, c.newest, c.excess = nil, "", 0
-	if r.Edits.First() >= r.Log.Length { // nothing had been said, and what was is not asked for
-		c.edits.Cleared, c.edits.Hidden = c.log.Len(), c.log.Len()
-	}
+// what was said since. The execution of a number goes on from there. The transcript stays.
+func (c Conversation) WithRewound(r contract.RewindRequest, number int) Conversation {
+	span := domain.Span{From: r.Log.Length, To: c.log.Len(), By: number, AfterStep: r.Origin.Step}
+	c = c.back(r.Edits, span)
+	c.chain, c.inferences = r.Origin.Chain(), r.Inferences
 	if c.edits.First() >= c.log.Base() {
 		return c.recounted()
 	}
 	c.visible, c.traces, c.results, c.resultTokens = r.Visible, r.Traces, r.Results, r.ResultTokens
+	return c
+}
+
+// WithCleared returns the conversation rewound to before all messages, those that were given too. The execution of a number
+// goes on from there. It stays the same conversation: what was inferred in it counts.
+func (c Conversation) WithCleared(number int) Conversation {
+	return c.back(domain.Edits{}, domain.Span{To: c.log.Len(), By: number, Cleared: true}).recounted()
+}
+
+// back returns the conversation with the edits of an earlier time, and what was said since taken back.
+func (c Conversation) back(edits domain.Edits, since domain.Span) Conversation {
+	nothing := edits.First() >= since.From // had been said, or was still shown
+	c.edits = edits.WithTakenBack(since)
+	c.messageSummaries, c.newest, c.excess = nil, "", 0
+	if nothing { // what was said has not to be kept in memory
+		c.edits.Cleared, c.edits.Hidden = c.log.Len(), c.log.Len()
+	}
 	return c
 }

@@ -29,11 +29,11 @@ type Past struct {
 	Origin *domain.Origin `json:"origin,omitempty"`
 	// NextOrigin is set on the newest where a rewind has left the session so: from where its next execution goes on.
 	NextOrigin *domain.Origin `json:"next_origin,omitempty"`
-	// TakenBack is set where a rewind has taken the execution, or the steps after one, back.
+	// TakenBack is set where a rewind has taken back the execution, or its steps after one.
 	TakenBack *TakenBack `json:"taken_back,omitempty"`
 	// ImportedAt is when its record came out of a file; zero: it did not.
 	ImportedAt time.Time `json:"imported_at,omitzero"`
-	// Cleared says that clear has dropped its messages, and no rewind has brought them back.
+	// Cleared is set where a clear has taken the execution back, and no rewind has brought it back.
 	Cleared bool `json:"cleared,omitzero"`
 	// Agent is who had the conversation in the end, where it was handed over.
 	Agent string `json:"agent,omitzero"`
@@ -53,12 +53,11 @@ func (c *Client) Executions(ctx context.Context, id string) iter.Seq2[Past, erro
 		past := make([]Past, len(all.Executions))
 		for i, e := range all.Executions {
 			past[i] = a.past(e)
-			past[i].Cleared = e.MessagesFrom < position.Edits.Emptied
+			past[i].markTaken(position.Edits, e.MessagesFrom, e.MessagesTo)
 			if i == len(past)-1 {
 				past[i].NextOrigin = placeOf(position.From)
 			}
 		}
-		markTakenBack(past)
 		more := yieldAll(account.Executions, past, func(p Past) int { return p.Number }, all.Missing, yield)
 		switch {
 		case !more:
@@ -86,6 +85,29 @@ func (a agent) past(e account.Execution) Past {
 		p.TotalTokens, p.CostNanoUSD = new(e.Usage.TotalTokens()), e.Cost()
 	}
 	return p
+}
+
+// A TakenBack says of an execution, or of its last steps, that they are no part of the conversation any more: the agent went
+// on from before them.
+type TakenBack struct {
+	// By is the number of the execution that goes on without them; its origin says from where. It may not have begun yet.
+	By int `json:"by_execution"`
+	// AfterStep is the last step that is a part of the conversation; zero: none is, nor the prompt.
+	AfterStep int `json:"after_step,omitzero"`
+}
+
+// markTaken marks the execution whose messages are from one up to another as edits have them.
+func (p *Past) markTaken(edits domain.Edits, from, to int) {
+	span, back := edits.Tail(from, to)
+	switch {
+	case !back:
+	case span.Cleared:
+		p.Cleared = true
+	case span.From <= from:
+		p.TakenBack = &TakenBack{By: span.By}
+	case p.Steps == nil || span.AfterStep < *p.Steps:
+		p.TakenBack = &TakenBack{By: span.By, AfterStep: span.AfterStep}
+	}
 }
 
 // placeOf is from where an execution goes on, without where that went on from.

@@ -141,7 +141,7 @@ func lastRecorded(x, y record.Record) int {
 // positionAfter is where a session was moved to since an execution, the newest, else where that has left it: with so many
 // messages, of which no more were taken back or cleared than as it began. What it has edited otherwise is not told here.
 func (c *Client) positionAfter(ctx context.Context, name string, after record.Ref, length int, before domain.Edits) (account.Position, error) {
-	left := account.Position{Length: length, Edits: domain.Edits{TakenBack: before.TakenBack, Emptied: before.Emptied}}
+	left := account.Position{Length: length, Edits: domain.Edits{TakenBack: before.TakenBack}}
 	if name == "" { // an agent without a name is not moved
 		return left, nil
 	}

@@ -58,8 +58,8 @@ type Cleared struct {
 	contract.ClearReply
 }
 
-// Clear drops the conversation of an idle session for what its model sees: its next execution begins with its message
-// alone. All stays readable, and so does what the session is and has done: calls of unknown outcome, standing approvals,
+// Clear rewinds an idle session to before all messages, those that were given too: its next execution begins with its message
+// alone. A rewind takes it back. All stays readable, and so does what the session is and has done: calls of unknown outcome, standing approvals,
 // trusted values, notes of tools, counts. It is refused while an execution is in progress. It needs a worker, as Send does.
 func (c *Client) Clear(ctx context.Context, id string) (Cleared, error) {
 	a, err := agentOf(id)
@@ -76,13 +76,6 @@ func (c *Client) Clear(ctx context.Context, id string) (Cleared, error) {
 	reply, err := update(ctx, c, a, "", contract.UpdateClear, contract.ClearRequest{})
 	if err != nil {
 		return Cleared{}, fail(ctx, id, "clearing "+id, err)
-	}
-	if edits, err := c.Edits(ctx, id); err == nil { // it has done its work; who cannot tell these counts them
-		for n := edits.Emptied - reply.Messages; n < edits.Emptied; n++ {
-			if edits.TookBack(n) {
-				reply.Messages--
-			}
-		}
 	}
 	return Cleared{id, reply}, nil
 }

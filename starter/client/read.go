@@ -114,7 +114,7 @@ func (c *Client) Edits(ctx context.Context, id string) (domain.Edits, error) {
 	return all.Head.Position.Edits, nil
 }
 
-// State returns the agent's state with all messages that no rewind has taken back, and all steps of its newest execution. It
+// State returns the agent's state with all messages that no rewind or clear has taken back, and all steps of its newest execution. It
 // needs no worker. Where parts can no longer be read an error of class Gone beside it says which.
 func (c *Client) State(ctx context.Context, id string) (domain.AgentState, error) {
 	all, err := c.Account(ctx, id, account.State, account.Executions, account.Steps, account.Messages)
@@ -129,8 +129,7 @@ func (c *Client) State(ctx context.Context, id string) (domain.AgentState, error
 	if steps := all.StepExecutions(); len(steps) == state.StepCount() {
 		state = state.WithStepsUnfolded(steps)
 	}
-	said := slices.DeleteFunc(all.Messages, func(e domain.Entry) bool { return all.Head.Position.Edits.TookBack(e.Index) })
-	state = state.WithMessageStore(domain.StoreOf(said)).WithBuild(build.ID())
+	state = state.WithMessageStore(domain.StoreOf(all.Head.Position.Edits.OnPath(all.Messages))).WithBuild(build.ID())
 	for _, m := range all.Missing {
 		if m.Part == account.Messages || m.Part == account.Steps && m.Execution == state.ExecutionCount() {
 			return state, gone("%s can no longer be read", m)

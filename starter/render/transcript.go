@@ -51,30 +51,30 @@ func (s StepLine) Text(t Theme) string {
 	return joined("  ", append(parts, where(text != "", t.Faint(shortened(text, 80))))...)
 }
 
-// A SaidMessage is a message with whether it was taken back, as text and as JSON.
+// A SaidMessage is a message with why the model sees it no more, as text and as JSON.
 type SaidMessage struct {
 	domain.Entry
-	TakenBack bool `json:"taken_back,omitzero"`
-	// Cleared says that clear has dropped it.
-	Cleared bool `json:"cleared,omitzero"`
+	// TakenBack and Cleared say that a rewind or a clear has taken it back, Summarised that a summary stands for it.
+	TakenBack  bool `json:"taken_back,omitzero"`
+	Cleared    bool `json:"cleared,omitzero"`
+	Summarised bool `json:"summarised,omitzero"`
 }
 
 // Said is a message of a transcript, with what has become of it.
 func Said(e domain.Entry, edits domain.Edits) SaidMessage {
-	return SaidMessage{Entry: e, TakenBack: edits.TookBack(e.Index), Cleared: e.Index < edits.Emptied}
+	mark := edits.Mark(&e)
+	return SaidMessage{Entry: e, TakenBack: mark == domain.MarkTakenBack, Cleared: mark == domain.MarkCleared, Summarised: mark == domain.MarkSummarised}
 }
 
 // Text is the message for people.
 func (m SaidMessage) Text(t Theme) string {
-	word := "taken back"
-	switch {
-	case !m.TakenBack && !m.Cleared:
-		return Message(t, m.Entry)
-	case !m.TakenBack:
-		word = "cleared"
+	text := Message(t, m.Entry)
+	why := where(m.TakenBack, "taken back") + where(m.Cleared, "cleared") + where(m.Summarised, "summed up")
+	if why == "" {
+		return text
 	}
-	head, body, _ := strings.Cut(Message(t, m.Entry), "\n")
-	return head + t.Faint(" ("+word+": the model sees it no more)") + "\n" + body
+	head, body, _ := strings.Cut(text, "\n")
+	return head + t.Faint(" ("+why+": the model sees it no more)") + "\n" + body
 }
 
 // Message is a message under a line that says whose it is.

@@ -58,12 +58,12 @@ func TestTheLifeOfASession(t *testing.T) {
 	last := s.lives(t, id)
 	for step, err := range s.agents.Steps(within(t), id, 3) {
 		require.NoError(t, err)
-		require.Equal(t, domain.Edits{Cleared: 4, Hidden: 4}, step.Step.Input.Edits)
+		require.Equal(t, domain.Edits{Cleared: 4, Hidden: 4, TakenBack: []domain.Span{{To: 4, By: 3, Cleared: true}}}, step.Step.Input.Edits)
 	}
 	require.Equal(t, 3, last.Number)
 	edits, err := s.agents.Edits(within(t), id)
 	require.NoError(t, err)
-	require.Equal(t, domain.Edits{Emptied: 4}, edits, "messages tells which were dropped")
+	require.Equal(t, 4, edits.CountCleared(), "messages tells which were dropped")
 	status, err := s.agents.Status(within(t), id)
 	require.NoError(t, err)
 	require.Equal(t, 4, status.Cleared)
