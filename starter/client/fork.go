@@ -67,7 +67,7 @@ var forkRequests = uuid.MustParse("0b0f6a43-6c0c-4b67-9d51-5b8f5a3f7c11")
 // What the server has no more of the origin the records tell, also of one that was imported, whose messages are copied then.
 // A step that there never was is NotFound, one that is no longer kept Gone. Conversations of more than
 // domain.MaxCarriedMessages are copied by the workers' storage, and refused where they have none. A session that was rewound
-// is forked where it stands, unless an execution or a step is named.
+// or cleared is forked where it stands, unless an execution or a step is named.
 func (c *Client) Fork(ctx context.Context, from Point, o ForkOptions) (Execution, error) {
 	a, err := agentOf(cmp.Or(o.ID, o.requested()))
 	switch {
@@ -132,11 +132,16 @@ func (c *Client) forkedBefore(ctx context.Context, a agent, o ForkOptions) (begu
 
 // forkedAt is with what the workflow of a fork begins, and the task queue of its origin; empty: only records tell of that.
 func (c *Client) forkedAt(ctx context.Context, from Point, a agent, o ForkOptions) (in contract.SessionInput, queue string, _ error) {
-	from, err := c.rewoundPoint(ctx, from)
+	from, cleared, err := c.standing(ctx, from)
 	if err != nil {
 		return in, "", err
 	}
-	p, err := c.pastPoint(ctx, from)
+	var p pastPoint
+	if cleared {
+		p, err = c.clearedPoint(ctx, from.ID)
+	} else {
+		p, err = c.pastPoint(ctx, from)
+	}
 	if err != nil {
 		return in, "", err
 	}
@@ -151,24 +156,25 @@ func (c *Client) forkedAt(ctx context.Context, from Point, a agent, o ForkOption
 	return in, queue, err
 }
 
-// rewoundPoint is the point from which a session goes on that was rewound, where no other is named.
-func (c *Client) rewoundPoint(ctx context.Context, at Point) (Point, error) {
+// standing is where a session stands of which neither an execution nor a step is named: at the step to which it was rewound, or
+// where it was cleared before all messages.
+func (c *Client) standing(ctx context.Context, at Point) (_ Point, cleared bool, _ error) {
 	a, err := agentOf(at.ID)
 	if err != nil || a.name == "" || at.Execution != "" || at.Step != nil {
-		return at, err
+		return at, false, err
 	}
 	told, err := c.account(ctx, at.ID, account.Request{})
 	if lostToServer(err) { // whoever reads the point says so
-		return at, nil
+		return at, false, nil
 	}
 	if err != nil {
-		return at, err
+		return at, false, err
 	}
 	position, err := c.positionIn(ctx, at.ID, told)
 	if from := position.From; err == nil && from != nil && from.AgentID == a.id {
 		at.Execution, at.Step = from.ExecutionID.String(), &from.Step
 	}
-	return at, err
+	return at, position.Edits.AllCleared(position.Length), err
 }
 
 // forked is with what the workflow of a fork begins.
@@ -188,7 +194,7 @@ func (c *Client) forked(ctx context.Context, p pastPoint, a agent, o ForkOptions
 	case o.Definition == nil:
 		c.cfg.Progress("records do not tell which tools an agent may use, nor its hooks and approvals: " + a.called() + " has none; give its definition, for example by --agent")
 	}
-	if !p.recorded() {
+	if !p.recorded() && !p.cleared { // else it has what the session has noted by now
 		if state, err = c.withNotesAt(ctx, p, state, a); err != nil {
 			return in, fail(ctx, p.called(), "reading the metadata of "+p.called(), err)
 		}

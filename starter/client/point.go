@@ -40,6 +40,8 @@ type pastPoint struct {
 	compiler domain.Compiler
 	// inferences counts those that were completed by then, by the answers that the transcript has.
 	inferences int
+	// cleared says that it is before all messages of a session, where a clear has left it.
+	cleared bool
 }
 
 // numberAt is the number of the execution that a point names; zero: it names none.
@@ -147,6 +149,20 @@ func (c *Client) pastPoint(ctx context.Context, at Point) (pastPoint, error) {
 		err = c.loadMessages(ctx, &p)
 	}
 	return p, fail(ctx, at.ID, "reading the past of "+at.ID, err)
+}
+
+// clearedPoint is where a session stands that was cleared. It has no message, and needs none to be read.
+func (c *Client) clearedPoint(ctx context.Context, id string) (pastPoint, error) {
+	a, err := agentOf(id)
+	if err != nil {
+		return pastPoint{}, err
+	}
+	told, err := c.account(ctx, id, account.Request{Want: []account.Part{account.State, account.Definition}})
+	if err == nil {
+		err = c.checkNewest(told)
+	}
+	origin := domain.Origin{ExecutionID: a.id.Execution(told.Head.Run.First, 1), AgentID: a.id}
+	return pastPoint{agent: a, Account: told, origin: origin, cleared: true}, fail(ctx, id, "reading the state of "+id, err)
 }
 
 // loadMessages reads the messages for as long as they belong to what the point has. What the model was no longer shown may be
