@@ -104,6 +104,13 @@ func (e Edits) Tail(from, to int) (span Span, back bool) {
 	return span, back
 }
 
+// GoesOnFrom reports whether the end of the newest execution, of which the messages are from one up to another, is where what
+// comes next begins. rewound is the end to which a rewind has led the session since; nil: none has.
+func (e Edits) GoesOnFrom(newest ExecutionID, steps, from, to int, rewound *Origin) bool {
+	_, back := e.Tail(from, to)
+	return !back && (rewound == nil || rewound.ExecutionID == newest && rewound.Step == steps)
+}
+
 // OnPath returns those of some entries that are on the session's present path.
 func (e Edits) OnPath(entries []Entry) []Entry {
 	if len(e.TakenBack) == 0 {

@@ -337,3 +337,43 @@ func TestMarksAreTheNextRequest(t *testing.T) {
 		})
 	}
 }
+
+// TestExtendGoesOnFromWhereTheSessionStands: where that is the end of the newest execution, as if there had been no rewind, and
+// else it is refused.
+func TestExtendGoesOnFromWhereTheSessionStands(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		to      []int // the executions to whose ends the session is rewound; 0: it is cleared
+		refused string
+	}{
+		"rewound and back": {[]int{1, 2}, ""},
+		"cleared and back": {[]int{0, 2}, ""},
+		"rewound":          {[]int{2, 1}, "the session was rewound"},
+		"cleared":          {[]int{1, 0}, "the conversation was cleared"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{tools: reads(), tool: saw, model: plays(says("one"), says("looking", look()), says("two"))}
+			env := w.environment(t)
+			sends(env, time.Hour, "u1", contract.SendRequest{Prompt: "more", Budget: stepsOf(1)})
+			for i, to := range test.to {
+				at, id := time.Duration(i+2)*time.Hour, fmt.Sprintf("m%d", i)
+				if to == 0 {
+					puts(env, at, id, contract.UpdateClear, contract.ClearRequest{})
+				} else {
+					rewinds(t, env, at, id, to, 1)
+				}
+			}
+			extended := extends(env, 5*time.Hour, "u2", contract.ExtendRequest{Budget: stepsOf(2)})
+			closes(env, 6*time.Hour, "u3")
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+			outcome(t, env)
+			if test.refused != "" {
+				require.ErrorContains(t, extended.rejected, test.refused)
+				return
+			}
+			require.NoError(t, extended.rejected)
+			require.Equal(t, []string{"hello", "one", "more", "looking", "result"}, seen(t, env, w.asked[2]))
+		})
+	}
+}

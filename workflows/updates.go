@@ -221,7 +221,7 @@ func (s session) checkExtend(request contract.ExtendRequest) error {
 		return s.notSuspended("extend")
 	case !active && s.talk.Cleared():
 		return domain.Errorf(domain.Denied, "extend: the conversation was cleared, so there is nothing to go on with; send the agent a message instead")
-	case !active && s.rewound() != nil:
+	case !active && !s.talk.Edits().GoesOnFrom(execution.ID(), s.state.StepCount(), s.talk.from, s.talk.Len(), s.rewound()):
 		return domain.Errorf(domain.Denied, "extend: the session was rewound, so its next execution goes on from there; send the agent a message instead")
 	case !active && s.mail.Woken():
 		return domain.Errorf(domain.Denied, "extend: the session is closed or begins its next execution")

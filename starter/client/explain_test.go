@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"fmt"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -173,6 +174,17 @@ func TestExplainAStopAtALimit(t *testing.T) {
 		{domain.LimitSeconds, domain.UnitMilliseconds, new(int64(60_000)), new(int64(49_000)), new(int64(2000)), new(int64(9000)), nil, false, false},
 	}, v.Budget)
 	require.Equal(t, "extend nora --max-steps 6", v.Advice[0].Command)
+	end := domain.Origin{AgentID: nora.id, ExecutionID: nth(1), Step: 2}
+	a.Executions[0].MessagesTo, a.Head.Position = 6, account.Position{Length: 6, From: &end}
+	require.Equal(t, v.Advice, explained(t, a).Advice, "it was rewound to its own end")
+	for what, position := range map[string]account.Position{
+		"rewound": {Length: 6, From: &domain.Origin{AgentID: nora.id, ExecutionID: nth(1), Step: 1}, Edits: domain.Edits{TakenBack: []domain.Span{{From: 4, To: 6, By: 2, AfterStep: 1}}}},
+		"cleared": {Length: 6, Edits: domain.Edits{TakenBack: []domain.Span{{To: 6, By: 2, Cleared: true}}}},
+	} {
+		a.Head.Position = position
+		require.NotContains(t, fmt.Sprint(explained(t, a).Advice), "extend", what)
+		require.Contains(t, fmt.Sprint(explained(t, a).Advice), "send nora", what)
+	}
 }
 
 func outcomes(tools []ExplainTool) []domain.ToolOutcome {

@@ -118,6 +118,8 @@ func (e *explanation) advice(v ExplainView) []ExplainAdvice {
 	case e.older:
 	case e.cut(), e.name != "" && !e.open():
 		advice = append(advice, ExplainAdvice{Text: "nothing can go on from it: its workflow is closed. Begin anew"})
+	case !e.Head.Position.Edits.GoesOnFrom(e.asked.ExecutionID, e.asked.Steps, e.asked.MessagesFrom, e.asked.MessagesTo, e.Head.Position.From):
+		advice = append(advice, ExplainAdvice{Text: "the session was rewound or cleared since, and its next message goes on from there", Command: "send " + v.ID + " TEXT"})
 	default:
 		goOn = raise(v.ID, v.Budget)
 		if more := raise(v.ID+" --session", v.SessionBudget); strings.Contains(more, "--max") {
