@@ -37,9 +37,10 @@ func (b *toolBatch) follow(ctx workflow.Context, options workflow.ActivityOption
 			})
 		}
 		request.Pending = reply.Pending
+		delay := b.untilAsked(*reply.Pending, asked)
 		b.note(fmt.Sprintf("step %d: %s %s; asked again at %s",
-			b.content.Number, domain.Shorten(request.Name, 64), reply.Pending.Says(), reply.Pending.AskAt.Format(time.RFC3339)))
-		permit, ok := b.mail.BackOffAsking(ctx, b.untilAsked(*reply.Pending, asked))
+			b.content.Number, domain.Shorten(request.Name, 64), reply.Pending.Says(), b.now().Add(delay).UTC().Format(time.RFC3339)))
+		permit, ok := b.mail.BackOffAsking(ctx, delay)
 		if !ok || asked >= mostAsked || b.nearBounds() || b.now().Sub(reply.Pending.Since) > longestPending {
 			return b.takeBack(ctx, options, request)
 		}

@@ -205,3 +205,26 @@ func TestAsksLeaveRoomInTheRun(t *testing.T) {
 		})
 	}
 }
+
+// TestWhatIsAskedLaterIsNotedSo: a call that goes on for long is asked about less often than its tool says, and the note tells when.
+func TestWhatIsAskedLaterIsNotedSo(t *testing.T) {
+	t.Parallel()
+	w := &world{tools: []domain.ToolSpec{{Name: "look", Effect: domain.AtMostOnce}}, model: calling(look()), notes: &stenographer{}}
+	env := w.environment(t)
+	begun := env.Now()
+	var noted string
+	var next time.Time
+	w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
+		if noted != "" && next.IsZero() {
+			next = env.Now()
+		}
+		if env.Now().Sub(begun) > 48*time.Hour {
+			return saw(r)
+		}
+		return goesOn(r, begun, env.Now().Add(10*time.Minute), ""), nil
+	}
+	env.RegisterDelayedCallback(func() { noted = status(t, env).Doing }, 40*time.Hour)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	require.Contains(t, noted, "asked again at "+next.UTC().Format(time.RFC3339))
+}
