@@ -219,7 +219,7 @@ func (s session) revision() domain.Digest {
 func (s session) accountHead(request account.Request) (account.Head, error) {
 	head := account.Head{
 		AgentID: s.in.AgentID, Name: s.in.Name, Run: s.ownRun(),
-		Doing: s.doing, Since: s.since, Lacking: s.lacking, InferenceFailure: s.failure, Open: s.in.Name != "" && !s.mail.Closed(), Suspended: s.mail.Suspended(),
+		Doing: s.doing, Since: s.since, Lacking: s.lacking, InferenceFailure: s.failure, Open: s.in.Name != "" && !s.mail.Closed(), Begun: s.mail.Posted(), Suspended: s.mail.Suspended(),
 		Position: account.Position{
 			Length: s.talk.Len(), Edits: s.talk.Edits(), From: s.rewindTarget(), Moved: s.records.moved, Base: s.talk.Log().Base(), Segments: s.run.inheritedSegments,
 		},

@@ -288,3 +288,31 @@ func TestAPositionIsRecordedByTheNextRun(t *testing.T) {
 	env.ExecuteWorkflow(string(contract.Execute), in)
 	require.Equal(t, []int{3}, taken)
 }
+
+// TestAnExecutionIsKnownBeforeItBegins: whoever has sent the message that begins it may ask for it while the one before is
+// recorded.
+func TestAnExecutionIsKnownBeforeItBegins(t *testing.T) {
+	t.Parallel()
+	var env *testsuite.TestWorkflowEnvironment
+	sent := &verdict{}
+	known := false
+	w := recorder(func(ended contract.EndedExecution) error {
+		if ended.Number > 1 {
+			return nil
+		}
+		env.UpdateWorkflow(string(contract.UpdateSend), "u1", sent, contract.SendRequest{Prompt: "more"})
+		for deadline := time.Now().Add(5 * time.Second); !known && time.Now().Before(deadline); {
+			value, err := env.QueryWorkflow(string(account.Query), account.Request{Want: []account.Part{account.HeadOf}})
+			require.NoError(t, err)
+			var page account.Page
+			require.NoError(t, value.Get(&page))
+			known = page.Head.Newest.Number == 1 && page.Head.BeginsNext()
+		}
+		return nil
+	})
+	env = w.environment(t)
+	closes(env, 2*time.Hour, "close")
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	require.Equal(t, 2, outcome(t, env).Number)
+	require.True(t, known)
+}

@@ -51,7 +51,9 @@ type Head struct {
 	// Withheld is a hook that may rewrite what the model says, so that none of that is shown while it arrives.
 	Withheld string `json:"withheld_by_hook,omitzero"`
 	// Open says that the session takes messages, or will. Paused says that nothing new starts until it is resumed.
+	// Begun says that a message was taken that begins the next execution, as soon as what is recorded between two is.
 	Open      bool                 `json:"open,omitzero"`
+	Begun     bool                 `json:"next_begun,omitzero"`
 	Paused    bool                 `json:"paused,omitzero"`
 	Suspended *contract.Suspension `json:"suspended,omitempty"`
 	Position  Position             `json:"position,omitzero"`
@@ -82,9 +84,10 @@ type Head struct {
 	Carry *contract.Carry `json:"carry,omitempty"`
 }
 
-// BeginsNext reports whether messages that the newest execution has left unread begin the next one, as soon as that is recorded.
+// BeginsNext reports whether a message that was taken, or that the newest execution has left unread, begins the next one as soon
+// as that is recorded.
 func (h Head) BeginsNext() bool {
-	return h.Open && h.Newest != nil && h.Newest.Ended != nil && h.Newest.Unread > 0
+	return h.Open && h.Newest != nil && h.Newest.Ended != nil && (h.Begun || h.Newest.Unread > 0)
 }
 
 // A Server is what only Temporal's server knows of an agent, and where the account comes from.
