@@ -22,6 +22,9 @@ func (s *Source) complete(ctx context.Context, run workflow.Execution, want requ
 		}
 		got.segments = page.Segments
 	}
+	if want.ref.Length < got.log.Base() {
+		return s.earlier(ctx, run.ID, got.segments, held, want.from, want.ref)
+	}
 	before, _ := got.log.ChainAt(got.log.Base())
 	upto := domain.LogRef{Length: got.log.Base(), Digest: before}
 	earlier, err := s.earlier(ctx, run.ID, got.segments, held, want.from, upto)
@@ -31,8 +34,8 @@ func (s *Source) complete(ctx context.Context, run workflow.Execution, want requ
 	return earlier.Join(got.log.Entries()...)
 }
 
-// earlier returns the messages from an index up to the first one that the workflow holds: from
-// memory where it has them, else from the segments that are needed.
+// earlier returns the messages from an index up to one that the workflow does not hold any more, or to the first that it holds:
+// from memory where it has them, else from the segments that are needed.
 func (s *Source) earlier(ctx context.Context, workflowID string, segments []contract.Segment, held domain.Log, from int, upto domain.LogRef) (domain.Log, error) {
 	if log, ok := covered(held, from, upto); ok {
 		return log, nil
@@ -69,6 +72,9 @@ func (s *Source) earlier(ctx context.Context, workflowID string, segments []cont
 	}
 	if log.Len() < upto.Length {
 		return log, lostf("messages %d to %d are in no segment", max(from, log.Len()), upto.Length-1)
+	}
+	if log.Len() > upto.Length { // it ends within a segment
+		log, _ = log.Upto(upto.Length)
 	}
 	if log.Ref() != upto {
 		return log, mismatchf("the stored messages before %d are not those that the workflow continues", upto.Length)

@@ -23,7 +23,7 @@ const (
 )
 
 type answer struct {
-	// log ends at what was asked for; it continues the held one where that fits.
+	// log ends at what was asked for, or begins after it; it continues the held one where that fits.
 	log      domain.Log
 	resolved contract.Resolved
 	// segments are those before the run's first message, where located says so.
@@ -63,6 +63,9 @@ func (s *Source) ask(ctx context.Context, run workflow.Execution, want request, 
 		if len(page.Entries) == 0 && got.log.Len() < want.ref.Length {
 			return got, mismatchf("the workflow holds %d of %d messages", got.log.Len(), want.ref.Length)
 		}
+	}
+	if got.log.Base() > want.ref.Length { // all of it is in segments, which vouch for it
+		return got, nil
 	}
 	log, ok := prefix(got.log, want.ref.Length)
 	if !ok || log.Ref() != want.ref {

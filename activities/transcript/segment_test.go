@@ -91,26 +91,38 @@ func TestSegmentsInADirectoryReachTheDisk(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A fork's segment holds the messages of another agent until a step, those too that its storage has.
+// A fork's segment holds the messages of another agent until a step, those too that its storage has, also where the step lies
+// within what is stored as one.
 func TestRecordCopiesFromAnotherAgent(t *testing.T) {
 	t.Parallel()
-	storage := memory(t)
-	log := conversation(12, 12, "")
-	origin := &fakeWorkflow{log: log}
-	origin.leave(t, storage, 4)
-	fork := workflow.Execution{ID: "agent/fork", RunID: "run-9"}
-	upTo, _ := log.Upto(7)
-	want := contract.RecordRequest{Log: upTo.Ref(), RunID: testRun.RunID, WorkflowID: testRun.ID}
-	segment, err := sourceOf(origin, storage).record(t.Context(), fork, want)
-	require.NoError(t, err)
-	require.Equal(t, contract.Segment{RunID: "run-9", To: 7, Digest: upTo.Chain(), Bytes: segment.Bytes}, segment)
-	found, err := sourceOf(origin, storage).read(t.Context(), fork.ID, segment)
-	require.NoError(t, err)
-	require.Equal(t, texts(upTo.Entries()), texts(found.entries))
+	for name, length := range map[string]int{"in memory": 7, "where a segment ends": 4, "within the first segment": 1, "within the second": 3} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			storage := memory(t)
+			log := conversation(12, 12, "")
+			origin := &fakeWorkflow{log: log}
+			origin.leave(t, storage, 2)
+			origin.leave(t, storage, 4)
+			fork := workflow.Execution{ID: "agent/fork", RunID: "run-9"}
+			upTo := mustUpto(t, log, length)
+			want := contract.RecordRequest{Log: upTo.Ref(), RunID: testRun.RunID, WorkflowID: testRun.ID}
+			segment, err := sourceOf(origin, storage).record(t.Context(), fork, want)
+			require.NoError(t, err)
+			require.Equal(t, contract.Segment{RunID: "run-9", To: length, Digest: upTo.Chain(), Bytes: segment.Bytes}, segment)
+			found, err := sourceOf(origin, storage).read(t.Context(), fork.ID, segment)
+			require.NoError(t, err)
+			require.Equal(t, texts(upTo.Entries()), texts(found.entries))
 
-	want.WorkflowID = ""
-	_, err = sourceOf(origin, storage).record(t.Context(), fork, want)
-	require.ErrorContains(t, err, "did not tell its messages", "it is none of the fork's own runs")
+			other := want
+			other.Log.Digest = domain.DigestOf([]byte("another conversation"))
+			_, err = sourceOf(origin, storage).record(t.Context(), fork, other)
+			requireError(t, err, domain.Unavailable, domain.CodeContextLost, "are not those that")
+
+			want.WorkflowID = ""
+			_, err = sourceOf(origin, storage).record(t.Context(), fork, want)
+			require.ErrorContains(t, err, "did not tell its messages", "it is none of the fork's own runs")
+		})
+	}
 }
 
 // An ended run's messages are copied into a segment of the run that goes on.
