@@ -14,9 +14,10 @@ func diffCommand(p *program) *cobra.Command {
 		Use:   "diff A B",
 		Short: "Show where two executions part",
 		Long: `Compares two executions step by step, and shows what is different in each step
-that is not the same: what the model said, which calls it asked for, what came of
-them, and the tokens. A and B are ids of agents, of which the newest execution is
-meant, or ID:EXECUTION with its number or id, or how that begins.
+that is not the same: what it was asked, what the model said, which calls it
+asked for, what came of them, and the tokens. A and B are ids of agents, of which
+the newest execution is meant, or ID:EXECUTION with its number or id, or how that
+begins.
 
 Steps that a fork has from its origin are the origin's own: the first that differs
 is where they part. It needs no worker. Exit 0, whether they differ or not.`,

@@ -1,12 +1,14 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 )
 
@@ -41,7 +43,7 @@ type StepDifference struct {
 	A *StepPlace `json:"a"`
 	B *StepPlace `json:"b"`
 	// Differences are what is not the same, in the order in which it came to be. Empty: one side has no such step, or it
-	// is one of an origin, which was not read.
+	// is one of an origin, which can no longer be read.
 	Differences []FieldDifference `json:"differences"`
 }
 
@@ -53,20 +55,26 @@ type StepPlace struct {
 
 // A FieldDifference is one thing that is not the same. The texts are of models and tools: clean them for a terminal.
 type FieldDifference struct {
-	// What it is: model, text, call 1 and so on, result 1 and so on, finish_reason, errors, usage.
+	// What it is: prompt, which is what people had said since the step before, model, text, call 1 and so on, result 1 and
+	// so on, finish_reason, errors, usage.
 	What string `json:"what"`
 	A    string `json:"a"`
 	B    string `json:"b"`
 }
 
-// A lineStep is a step of an execution or of what it goes on from. step is nil where it was not read.
+// A lineStep is a step of an execution or of what it goes on from.
 type lineStep struct {
 	StepPlace
+	// agent is whose it is.
+	agent domain.AgentID
+	// step is nil where it was not read.
 	step *domain.AgentStep
+	// prompt is what people have said since the step before; nil: not all of it is still there.
+	prompt *string
 }
 
-// Diff compares two executions step by step, those of one agent or of two, such as a fork and its origin: what the model
-// said, which calls it asked for, what came of them, and what that took. The points' steps bound what is compared. A
+// Diff compares two executions step by step, those of one agent or of two, such as a fork and its origin: what people and the
+// model said, which calls it asked for, what came of them, and what that took. The points' steps bound what is compared. A
 // step that is no longer kept is an error of class Gone.
 func (c *Client) Diff(ctx context.Context, a, b Point) (Difference, error) {
 	var d Difference
@@ -79,6 +87,7 @@ func (c *Client) Diff(ctx context.Context, a, b Point) (Difference, error) {
 		return d, err
 	}
 	d = Difference{A: sideA, B: sideB, Steps: []StepDifference{}}
+	origins := originReader{client: c, ids: map[domain.AgentID]string{sideA.AgentID: sideA.ID, sideB.AgentID: sideB.ID}, read: map[domain.ExecutionID][]lineStep{}}
 	for i := range max(len(lineA), len(lineB)) {
 		one := StepDifference{Step: i + 1, Differences: []FieldDifference{}}
 		if i < len(lineA) {
@@ -94,11 +103,12 @@ func (c *Client) Diff(ctx context.Context, a, b Point) (Difference, error) {
 			if d.Shared == i {
 				d.Shared++
 			}
-		case lineA[i].step == nil || lineB[i].step == nil:
-			differs = true
 		default:
-			one.Differences = stepDifferences(*lineA[i].step, *lineB[i].step)
-			differs = len(one.Differences) > 0
+			stepA, stepB := origins.whole(ctx, lineA[i]), origins.whole(ctx, lineB[i])
+			if differs = stepA.step == nil || stepB.step == nil; !differs {
+				one.Differences = stepDifferences(stepA, stepB)
+				differs = len(one.Differences) > 0
+			}
 		}
 		if differs {
 			d.Steps = append(d.Steps, one)
@@ -124,34 +134,85 @@ func (c *Client) changedBetween(ctx context.Context, id string, from, to int) []
 
 // line reads an execution's steps, after those of its origins, of which only the places are known.
 func (c *Client) line(ctx context.Context, at Point) ([]lineStep, DiffSide, error) {
-	p, err := c.stepsUntil(ctx, at)
-	if err != nil {
-		return nil, DiffSide{}, fail(ctx, at.ID, "reading the steps of "+at.ID, err)
-	}
-	before, err := originSteps(p.execution.Origin)
+	p, own, err := c.ownLine(ctx, at)
 	if err != nil {
 		return nil, DiffSide{}, err
 	}
-	line := before
+	before, err := originSteps(p.id, p.execution.Origin)
+	x := p.begun(p.execution.Number, p.execution.ExecutionID, p.execution.RunID)
+	return append(before, own...), DiffSide{Execution: x, Steps: p.origin.Step, Before: len(before)}, err
+}
+
+// ownLine reads an execution's own steps, each with its prompt.
+func (c *Client) ownLine(ctx context.Context, at Point) (p pastPoint, line []lineStep, _ error) {
+	p, err := c.stepsUntil(ctx, at, account.Messages)
+	if err != nil {
+		return p, nil, fail(ctx, at.ID, "reading the steps of "+at.ID, err)
+	}
+	from := p.execution.MessagesFrom
 	for i := range p.until {
-		if p.until[i].Step.Number != i+1 {
+		step := &p.until[i].Step
+		if step.Number != i+1 {
 			break
 		}
-		line = append(line, lineStep{StepPlace{p.execution.ExecutionID, i + 1}, &p.until[i].Step})
+		line = append(line, lineStep{StepPlace{p.execution.ExecutionID, i + 1}, p.id, step, promptIn(p.Messages, from, step.Input.Messages)})
+		from = step.Input.Messages
 	}
-	if n := len(line) - len(before); n < p.origin.Step {
-		return nil, DiffSide{}, gone("step: step %d of execution %d of %s can no longer be read", n+1, p.execution.Number, at.ID)
+	if n := len(line); n < p.origin.Step {
+		return p, nil, gone("step: step %d of execution %d of %s can no longer be read", n+1, p.execution.Number, at.ID)
 	}
-	x := p.begun(p.execution.Number, p.execution.ExecutionID, p.execution.RunID)
-	return line, DiffSide{Execution: x, Steps: p.origin.Step, Before: len(before)}, nil
+	return p, line, nil
+}
+
+// promptIn is what people have said in the messages from one up to another; nil where one of these is not there.
+func promptIn(messages []domain.Entry, from, to int) *string {
+	var said []string
+	read := 0
+	for _, e := range messages {
+		if e.Index < from || e.Index >= to {
+			continue
+		}
+		read++
+		if e.Message.Role == domain.RoleUser && !e.Trace() {
+			said = append(said, e.Message.Text())
+		}
+	}
+	if read < to-from {
+		return nil
+	}
+	return new(strings.Join(said, "\n"))
+}
+
+// An originReader reads the steps of origins, those of each execution once.
+type originReader struct {
+	client *Client
+	// ids are those by which the agents that are compared were asked for: an origin has its agent's UUID alone.
+	ids  map[domain.AgentID]string
+	read map[domain.ExecutionID][]lineStep
+}
+
+// whole is a step with what is in it, where that can be read.
+func (r originReader) whole(ctx context.Context, s lineStep) lineStep {
+	if s.step != nil {
+		return s
+	}
+	steps, known := r.read[s.ExecutionID]
+	if !known {
+		_, steps, _ = r.client.ownLine(ctx, Point{ID: cmp.Or(r.ids[s.agent], s.agent.String()), Execution: s.ExecutionID.String()})
+		r.read[s.ExecutionID] = steps
+	}
+	if s.Number <= len(steps) {
+		return steps[s.Number-1]
+	}
+	return s
 }
 
 // maxOriginSteps bounds the steps of origins that are compared: a file can say that there are any number.
 const maxOriginSteps = 1_000_000
 
-// originSteps are the places of all steps that an execution has from its origins, the oldest first.
-func originSteps(origin *domain.Origin) (line []lineStep, _ error) {
-	var origins []*domain.Origin
+// originSteps are the places of all steps that an execution of an agent has from its origins, the oldest first.
+func originSteps(agent domain.AgentID, origin *domain.Origin) (line []lineStep, _ error) {
+	var origins []lineStep // the last step of each
 	steps := 0
 	for ; origin != nil; origin = origin.Origin {
 		if err := origin.Check(); err != nil {
@@ -160,22 +221,27 @@ func originSteps(origin *domain.Origin) (line []lineStep, _ error) {
 		if steps += origin.Step; steps > maxOriginSteps {
 			return nil, errorf(Failed, nil, "origin: the execution has more than %d steps from its origins, more than are compared; compare others", maxOriginSteps)
 		}
-		origins = append(origins, origin)
+		agent = cmp.Or(origin.AgentID, agent) // one that goes on from where another of the same agent has ended names none
+		origins = append(origins, lineStep{StepPlace: StepPlace{origin.ExecutionID, origin.Step}, agent: agent})
 	}
-	for _, origin := range slices.Backward(origins) {
-		for n := range origin.Step {
-			line = append(line, lineStep{StepPlace: StepPlace{origin.ExecutionID, n + 1}})
+	for _, last := range slices.Backward(origins) {
+		for n := range last.Number {
+			line = append(line, lineStep{StepPlace: StepPlace{last.ExecutionID, n + 1}, agent: last.agent})
 		}
 	}
 	return line, nil
 }
 
-func stepDifferences(a, b domain.AgentStep) []FieldDifference {
+func stepDifferences(lineA, lineB lineStep) []FieldDifference {
+	a, b := lineA.step, lineB.step
 	found := []FieldDifference{}
 	differ := func(what, a, b string) {
 		if a != b {
 			found = append(found, FieldDifference{what, a, b})
 		}
+	}
+	if lineA.prompt != nil && lineB.prompt != nil {
+		differ("prompt", *lineA.prompt, *lineB.prompt)
 	}
 	differ("model", a.Model, b.Model)
 	differ("text", a.Text(), b.Text())
