@@ -101,6 +101,13 @@ func TestARewoundSessionOnAServer(t *testing.T) {
 	require.NoError(t, err)
 	s.ended(t, forked)
 	require.Equal(t, "p1 p2 f", s.promptsSeen(t, forked.ID, 1), "a fork of a rewound session has not what was taken back")
+	stopped, err := s.agents.Fork(within(t), client.Point{ID: id, Execution: "4", Step: new(0)}, client.ForkOptions{Prompt: "f", Budget: steps(0)})
+	require.NoError(t, err)
+	s.ended(t, stopped)
+	extended, err := s.agents.Extend(within(t), stopped.ID, client.ExtendOptions{Budget: steps(5)})
+	require.NoError(t, err)
+	s.ended(t, extended.Execution)
+	require.Equal(t, "p1 p2 f", s.promptsSeen(t, stopped.ID, 2), "nor has what goes on from that")
 
 	for _, refused := range []struct {
 		to    client.Point
@@ -142,7 +149,7 @@ func TestExecutionsMarkWhatWasTakenBack(t *testing.T) {
 		}
 		return found, next
 	}
-	want := marks{1: {By: 5}, 2: {By: 5}, 3: {By: 4}, 4: {By: 5}}
+	want := marks{1: {By: 5}, 2: {By: 5}, 3: {By: 5}, 4: {By: 5}}
 	got, next := marked(s.agents)
 	require.Equal(t, want, got)
 	require.Nil(t, next)
@@ -157,7 +164,7 @@ func TestExecutionsMarkWhatWasTakenBack(t *testing.T) {
 	_, err = s.agents.Rewind(within(t), client.Point{ID: id, Execution: "2", Step: new(1)}, client.RewindOptions{})
 	require.NoError(t, err)
 	got, next = marked(s.agents)
-	require.Equal(t, marks{2: {By: 6, AfterStep: 1}, 3: {By: 4}, 4: {By: 5}, 5: {By: 6}}, got)
+	require.Equal(t, marks{2: {By: 6, AfterStep: 1}, 3: {By: 6}, 4: {By: 6}, 5: {By: 6}}, got)
 	require.Equal(t, 1, next.Step)
 	_, err = s.agents.Close(within(t), id)
 	require.NoError(t, err)
