@@ -40,10 +40,10 @@ reads the file.
 The file holds all that was said. A name that ends in .zst has it compressed.
 
 With --session it writes what the agent's session holds, in JSON, for another agent
-to begin with: the messages that its model sees, its metadata, model, system prompt
-and response format, and none of its executions. run, start and send take it as
---messages FILE. Messages that can no longer be read are reported as gone (exit 1),
-and left out.`,
+to begin with: its messages but those that a rewind or a clear has taken back, its
+metadata, model, system prompt and response format, and none of its executions.
+run, start and send take it as --messages FILE. Messages that can no longer be read
+are reported as gone (exit 1), and left out.`,
 		Example: `  starter export notes -o notes.jsonl.zst
   starter export notes --execution 2 -o second.jsonl
   starter export notes | jq -r '.record.executions[0]?.ended.answer // empty'
