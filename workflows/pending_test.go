@@ -209,7 +209,7 @@ func TestAsksLeaveRoomInTheRun(t *testing.T) {
 // TestWhatIsAskedLaterIsNotedSo: a call that goes on for long is asked about less often than its tool says, and the note tells when.
 func TestWhatIsAskedLaterIsNotedSo(t *testing.T) {
 	t.Parallel()
-	w := &world{tools: []domain.ToolSpec{{Name: "look", Effect: domain.AtMostOnce}}, model: calling(look()), notes: &stenographer{}}
+	w := &world{tools: []domain.ToolSpec{{Name: "look", Effect: domain.AtMostOnce}}, model: calling(look())}
 	env := w.environment(t)
 	begun := env.Now()
 	var noted string
