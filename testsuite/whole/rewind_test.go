@@ -363,7 +363,7 @@ turns:
 	require.Equal(t, []any{history[1]["execution_id"], 1.0}, []any{history[2]["origin"].(map[string]any)["execution_id"], history[2]["origin"].(map[string]any)["step"]})
 	second := history[1]["execution_id"].(string)
 	require.Contains(t, c.ok("status", name), "from execution 2 ("+second[:8]+"), step 1")
-	require.Contains(t, c.ok("explain", name), "from execution "+second+", step 1")
+	require.Contains(t, c.ok("explain", name), "from execution 2 ("+second[:8]+"), step 1")
 	for args, code := range map[string]int{
 		"rewind " + name: 2, "rewind " + name + " --to 7": 4, "rewind " + name + " --to 1 --step 9": 4, "rewind " + name + " --to 1 --wait": 2,
 		"rewind nobody --to 1": 4, "rewind " + name + " --to 1 --step x": 2, "rewind " + name + " --to 1 a b": 2,
