@@ -52,7 +52,7 @@ type EventsOptions struct {
 func (c *Client) Events(ctx context.Context, id string, o EventsOptions) iter.Seq2[domain.Event, error] {
 	return func(yield func(domain.Event, error) bool) {
 		for e, err := range c.Follow(ctx, id, FollowOptions{Number: o.Number, After: o.After}) {
-			if err == nil && e.Type == EventEnded {
+			if err == nil && e.Type == EventEnded && e.Ended.Closed {
 				err = errorf(Failed, nil, "execution %d of %s was ended by the server (%s), so no event says how it ended", e.Number, id, e.Ended.Code)
 			}
 			if (err != nil || e.Recorded != nil) && !yield(e.Recorded, err) {
@@ -208,10 +208,10 @@ func (f *follower) read(ctx context.Context, s snapshot) error {
 		return fail(ctx, f.id, "following "+f.id, err)
 	}
 	f.answers = all.Server.Source == contract.FromWorkflow
-	if was := f.current; was != "" && was != all.Head.Run.ID {
-		f.show(Event{Type: EventContinued, Time: time.Now(), Number: f.number, RunID: all.Head.Run.ID})
+	was := f.current
+	if f.current = s.runID(); was != "" && was != f.current {
+		f.show(Event{Type: EventContinued, Time: time.Now(), Number: f.number, RunID: f.current})
 	}
-	f.current = all.Head.Run.ID
 	if task := all.Server.FailingTask; task != nil && task.Failure != "" {
 		f.show(f.moment.troubled(f.number, "a workflow task failed: "+task.Failure))
 	}

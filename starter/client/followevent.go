@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -74,9 +75,10 @@ type Event struct {
 	AgentID domain.AgentID `json:"agent_id,omitzero"`
 	Path    []string       `json:"path,omitempty"`
 	// Number is the execution's.
-	Number int    `json:"execution_number,omitzero"`
-	RunID  string `json:"run_id,omitzero"`
-	Step   int    `json:"step,omitzero"`
+	Number int `json:"execution_number,omitzero"`
+	// RunID is the newest run of the workflow.
+	RunID string `json:"run_id,omitzero"`
+	Step  int    `json:"step,omitzero"`
 	// Attempt counts the tries of an inference or a call from 1.
 	Attempt int `json:"attempt,omitzero"`
 	// Text is what the model or a tool says, or what the model reads as the answer to a question. Skipped counts the bytes before
@@ -136,7 +138,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	}
 	beside := plain(e)
 	beside.Type, beside.Time, beside.AgentID, beside.Step, beside.Attempt = "", time.Time{}, domain.AgentID{}, 0, 0
-	beside.ToolExecutionID, beside.Tool, beside.Hook = domain.ToolExecutionID{}, "", ""
+	beside.ToolExecutionID, beside.Tool, beside.Hook, beside.RunID = domain.ToolExecutionID{}, "", "", ""
 	if _, has := e.Recorded.(domain.AgentExecutionStarted); has {
 		beside.Number = 0
 	}
@@ -278,7 +280,7 @@ func (f *follower) tell(ctx context.Context, recorded domain.Event, all account.
 	}
 	switch r := recorded.(type) {
 	case domain.AgentExecutionStarted:
-		e.RunID = all.Head.Run.ID
+		e.RunID = cmp.Or(f.current, all.Head.Run.ID)
 	case domain.AgentStepStarted:
 		if hook := all.Head.Withheld; hook != "" && !f.moment.withheld {
 			f.moment.withheld = true

@@ -189,7 +189,7 @@ func (c *canaryRun) play(l leak) {
 	seen := make(chan struct{})
 	stop := c.lookout.heartbeats(c.t, "agent/"+id, c.control+" has ", func() { close(seen) })
 	p := c.start(append(args, "Is it "+c.control+"?")...)
-	follower := c.start("watch", id, "--events", "--json")
+	follower := c.start("watch", id, "--json")
 	switch l.model {
 	case "text":
 		c.heard(seen, p)

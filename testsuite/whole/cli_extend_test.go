@@ -53,7 +53,7 @@ func TestCLIExtend(t *testing.T) {
 		require.InDelta(t, 2_000_000, step["cost_nano_usd"], 0)
 	}
 	for number, last := range map[string]string{"1": "stopped", "2": "completed"} {
-		got := c.do("watch", id, "--events", "--execution", number)
+		got := c.do("watch", id, "--json", "--execution", number)
 		events := objects(t, got.out)
 		require.Equal(t, map[string]int{"stopped": 3, "completed": 0}[last], got.code, got.err)
 		for i, event := range events {
@@ -71,7 +71,7 @@ func TestCLIPause(t *testing.T) {
 	c := newCLI(t).at(s)
 	id := s.named("pausing")
 	c.ok("start", "--id", id, "--model", c.script("slow.yaml", "turns:\n  - {text: one two three four, delay: 60s}\n"), "hi")
-	p := c.start("watch", id, "--events")
+	p := c.start("watch", id, "--json")
 	p.untilOut("InferenceRequestStarted")
 	require.Equal(t, true, c.json("pause", id)["changed"])
 	require.Equal(t, false, c.json("pause", id)["changed"])

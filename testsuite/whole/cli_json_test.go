@@ -103,11 +103,13 @@ func requireEvents(t *testing.T, c *cli, id string) {
 	t.Helper()
 	var types []string
 	for _, event := range objects(t, c.ok("watch", id, "--json")) {
-		require.Subset(t, keysOf(event), []string{"execution_number", "time", "type"})
+		require.Subset(t, keysOf(event), []string{"execution_number", "sequence", "time", "type"})
 		types = append(types, event["type"].(string))
 	}
 	require.Equal(t, []string{
-		"execution_began", "step_started", "model_answered", "tool_started", "tool_finished", "step_started", "model_answered", "execution_ended",
+		"AgentExecutionStarted", "AgentStepStarted", "InferenceRequestStarted", "InferenceResponseReceived", "ToolCallStarted", "ToolCallCompleted",
+		"AgentStepCompleted", "TokenUsageReported", "ContinuationEvaluated", "AgentStepStarted", "InferenceRequestStarted", "InferenceResponseReceived",
+		"AgentStepCompleted", "TokenUsageReported", "ContinuationEvaluated", "StopSignalReceived", "AgentExecutionStopped", "AgentExecutionCompleted",
 	}, slices.DeleteFunc(types, func(name string) bool { return name == "text" }))
 }
 
