@@ -20,28 +20,11 @@ const (
 	// patience is how long the workflow is waited for where there is another
 	// source to turn to.
 	patience = 2 * time.Second
-	// askTimeout is the deadline of such a question: a server may use half of
-	// it to find out that no worker is up.
-	askTimeout = 4 * time.Second
 	// readTimeout is the deadline of a question that only a worker can answer.
 	readTimeout = 10 * time.Second
 	// busyTimeout is how long one that is too busy for it is asked again, where workers are seen to ask for work meanwhile.
 	busyTimeout = time.Minute
 )
-
-// glance puts a typed query to a run where there is another source to turn to;
-// the empty run id is the newest. Where no worker answers in time the error is
-// errNoWorker.
-func glance[In, Out any](ctx context.Context, c *Client, a agent, runID string, query contract.Query[In, Out], in In) (Out, error) {
-	call, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer time.AfterFunc(patience, cancel).Stop() // the call's own deadline, which the server sees, is later
-	out, err := ask(call, c, a, runID, askTimeout, query, in)
-	if err != nil && call.Err() != nil && ctx.Err() == nil {
-		err = errNoWorker
-	}
-	return out, err
-}
 
 // read asks one run what only a worker can tell; a closed run is replayed. A worker that is
 // busy is asked again, since a server gives up at half of a question's deadline.

@@ -551,7 +551,7 @@ func TestFollowATree(t *testing.T) {
 	forest.by["agent/nora"] = root.fakeServer
 	child := func(of *teller, position int, name string, known bool) (*teller, func()) {
 		id := of.id.Execution(of.run.id, 1).Step(1).Tool(position)
-		a := must(agentOf(domain.AgentID{UUID: id.UUID}.String()))
+		a := must(agentOf(domain.AgentID(id).String()))
 		of.note(domain.SubagentSpawning{EventHeader: of.head(1), Subagent: name, ChildID: a.id, ToolExecutionID: id})
 		s := newTeller(a, newRun("run-"+a.id.String()[:8], nil))
 		if known {

@@ -398,8 +398,9 @@ func outcomeOfInference(code domain.Code) contract.ModelOutcome {
 		return contract.Interrupted
 	case domain.CodeWorkerShutdown:
 		return contract.ShutDown
+	default:
+		return contract.BilledFailure
 	}
-	return contract.BilledFailure
 }
 
 // reasonOf is the sentence of a signal to stop, where that is still known.

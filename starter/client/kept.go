@@ -151,20 +151,3 @@ func (c *Client) positionAfter(ctx context.Context, name string, after record.Re
 	}
 	return moved.Head.Position, err
 }
-
-// kept is the record of an execution, if there is one. Number zero is the newest.
-func (c *Client) kept(ctx context.Context, id string, number int) (a agent, r record.Record, ok bool, err error) {
-	a, all, err := c.keptSession(ctx, id)
-	if at := slices.IndexFunc(all, func(r record.Record) bool { return r.Number == number }); at >= 0 {
-		return a, all[at], true, nil // also where the newest is another one that cannot be read
-	}
-	if err != nil || len(all) == 0 || number > 0 {
-		return a, r, false, err
-	}
-	at := len(all) - 1
-	if c.unreached != nil && all[at].Imported.IsZero() {
-		return a, r, false, errorf(Unreachable, c.unreached, "%s; the records know of execution %d of %s, and not whether there is a later one", c.unreached.Message, all[at].Number, a.called()).
-			next("`explain %s --execution %d` tells of that one, and `executions %s` of all that are recorded", a.called(), all[at].Number, a.called())
-	}
-	return a, all[at], true, nil
-}

@@ -251,7 +251,7 @@ func TestMarksAreTheNextRequestOnAServer(t *testing.T) {
 	definition := scripted(writeScript(t, "turns:\n"+strings.Repeat("  - {text: look, tool_calls: [{name: echo, arguments: {text: a}}]}\n  - {text: seen}\n", 40)), "echo")
 	for n := range orders {
 		t.Run(strconv.Itoa(n), func(t *testing.T) { //nolint:paralleltest // they share the stack's list of what it ran
-			p := &markedPlay{stack: s, t: t, drawn: rand.New(rand.NewPCG(7, uint64(n))), name: fmt.Sprintf("order-%d", n), definition: definition} //nolint:gosec // seeded
+			p := &markedPlay{stack: s, t: t, drawn: rand.New(rand.NewPCG(7, uint64(n))), name: fmt.Sprintf("order-%d", n), definition: definition}
 			p.begin()
 			for range 8 {
 				at := p.sessions[p.drawn.IntN(len(p.sessions))]

@@ -437,6 +437,8 @@ func lines(events []domain.Event, calls map[string]place, unknown map[place]bool
 			delete(fields, key)
 		}
 		switch e := event.(type) {
+		case domain.ToolCallRetried, domain.AgentExecutionPaused, domain.AgentExecutionResumed, domain.MessageWaiting:
+			continue // a kill has a call made again, the runner pauses for one, and whether a message has to wait is a matter of time
 		case domain.ToolOutcomeUnknown:
 			if unknown[at] {
 				continue
