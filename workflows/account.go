@@ -47,6 +47,15 @@ func (s session) execution(n int) (heldExecution, bool) {
 	return heldExecution{}, false
 }
 
+// heldTo is what bounds the agent beside its definition.
+func (s session) heldTo() contract.HeldTo {
+	held := contract.HeldTo{Above: s.in.Bounds(), Budget: s.asItIs().Budget}
+	if !s.passed.IsZero() {
+		held.Handed = new(s.passed)
+	}
+	return held
+}
+
 func (s session) held(executions []heldExecution) account.Held {
 	held := account.Held{Run: s.ownRun(), Executions: []account.HeldExecution{}, Messages: s.talk.Log().Base()}
 	for _, e := range executions {
