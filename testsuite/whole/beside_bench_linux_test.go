@@ -74,11 +74,12 @@ func (s *stack) ours(t testing.TB, providers map[string]inference.Provider, reci
 	return side{name: "everstep", run: run, stop: w.Stop}
 }
 
-// start begins an execution of so many steps, and finish waits for it. They are apart, so
+// start begins an execution of so many steps, of a named agent with a billed model, as a user has them, and finish waits for it. They are apart, so
 // that no definition lies on the stack of whoever waits.
 func (s *stack) start(ctx context.Context, steps int) (client.Execution, error) {
-	return s.agents.Start(ctx, client.Start{Prompt: "go", Definition: domain.Definition{
-		Model: domain.LLMConfig{Provider: fmt.Sprintf("talker%d", steps), Model: "x"}, Tools: []string{"recite"}, Guards: repeats, Budget: domain.Unlimited(),
+	model := domain.LLMConfig{Provider: fmt.Sprintf("talker%d", steps), Model: "x", Price: &domain.Price{Input: 1_000_000, Output: 10_000_000}}
+	return s.agents.Start(ctx, client.Start{ID: "beside-" + uuid.NewString(), Prompt: "go", Definition: domain.Definition{
+		Model: model, Tools: []string{"recite"}, Guards: repeats, Budget: domain.Unlimited(),
 	}})
 }
 
@@ -208,7 +209,7 @@ func (l load) String() string {
 // profile of processor time, the label loop tells whose it is.
 func BenchmarkBeside(b *testing.B) {
 	loads := []load{
-		{1, 100, 3, 0}, {1, 500, 3, 0}, {1, 2000, 1, 0}, {20, 20, 3, 0}, {100, 20, 3, 0}, {300, 20, 1, 0},
+		{1, 100, 6, 0}, {1, 500, 6, 0}, {1, 2000, 1, 0}, {20, 20, 6, 0}, {100, 20, 6, 0}, {300, 20, 6, 0},
 		{100, 4, 1, 3 * time.Second}, {300, 10, 1, 3 * time.Second},
 	}
 	if testing.Short() {
