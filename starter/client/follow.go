@@ -238,7 +238,7 @@ func (f *follower) leave(ctx context.Context, a agent) error {
 	return goneIfDeleted(err, "run %s of %s has been deleted", f.current, f.id)
 }
 
-// take shows the events of an account, with what they are about. Those of which that is not there yet come the next time.
+// take shows the events of an account, with what they are about.
 func (f *follower) take(ctx context.Context, all account.Account) {
 	f.content.learn(all)
 	yieldAll(account.Events, all.Events, func(e domain.RecordedEvent) int { return int(e.Head().Sequence) }, all.Missing, func(e domain.RecordedEvent, err error) bool {
