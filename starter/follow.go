@@ -30,8 +30,7 @@ Where an attempt failed, its text is withdrawn and that of the next one follows.
 None of it is shown where a hook may rewrite answers.
 
 What sub-agents do is shown too, with their names, and their calls that wait for a
-person are asked about here. With --json their events have agent_id, subagent and
-depth, which those of the agent itself have not.
+person are asked about here.
 
 With --json each line is one thing that happens. What the execution itself has
 noted has a sequence number: each of these comes once, in order, the same at any
@@ -48,7 +47,6 @@ by the records (starter help operations): the steps that were taken, and the end
 		Example: `  starter watch notes
   starter watch notes --execution 2
   starter watch notes --json | jq -r .type
-  starter watch notes --json | jq -j 'select(.type == "text").text'
   starter watch notes --json --after 120
   starter watch notes --json | jq -c 'select(.sequence and (.path | not))'`,
 		Args:              arguments("starter watch notes", "id"),
@@ -159,6 +157,7 @@ func (p *program) showEvents(ctx context.Context, q followed, x *client.Executio
 		asked := event.Type == domain.EventApprovalRequested || event.Type == domain.EventQuestionAsked
 		switch over := event.Type == domain.EventApprovalDecided || event.Type == domain.EventQuestionAnswered; {
 		case !asked && !over:
+		case asked && !event.Waits(): // it was decided since
 		case asks != nil:
 			asks.take(event)
 		case asked && !q.events:

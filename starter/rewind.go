@@ -25,7 +25,7 @@ func rewindCommand(p *program) *cobra.Command {
 	command := &cobra.Command{
 		Use:   `rewind ID --to EXECUTION ["prompt"]`,
 		Short: "Have a session go on from a step of its past",
-		Long: `Has an idle session go on from a step of one of its executions, which history
+		Long: `Has an idle session go on from a step of one of its executions, which executions
 lists: its model sees what it saw then, and nothing of what was said since. With a
 prompt the next execution begins at once; without one the session stands there,
 and the next message begins it. A rewind to the end of a later execution takes

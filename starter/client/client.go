@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -165,13 +166,27 @@ type snapshot struct {
 	settling *workflowservice.DescribeWorkflowExecutionResponse
 }
 
+// A describer asks the server about a run of a workflow.
+type describer func(ctx context.Context, workflowID, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error)
+
+// once asks a single time, and so tells at once that the server is away.
+func (c *Client) once(ctx context.Context, workflowID, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	return c.temporal.WorkflowService().DescribeWorkflowExecution(ctx, &workflowservice.DescribeWorkflowExecutionRequest{
+		Namespace: c.cfg.Namespace, Execution: &commonpb.WorkflowExecution{WorkflowId: workflowID, RunId: runID},
+	})
+}
+
 // describe asks the server, and no worker, about an agent.
 func (c *Client) describe(ctx context.Context, id string) (snapshot, error) {
+	return c.describeBy(ctx, id, c.temporal.DescribeWorkflowExecution)
+}
+
+func (c *Client) describeBy(ctx context.Context, id string, ask describer) (snapshot, error) {
 	a, err := agentOf(id)
 	if err != nil {
 		return snapshot{}, err
 	}
-	s, err := c.snapshot(ctx, a, "")
+	s, err := c.snapshotBy(ctx, a, "", ask)
 	if deleted(err) {
 		if only := c.onlyRecorded(ctx, id); only != nil {
 			return snapshot{}, only
@@ -183,7 +198,11 @@ func (c *Client) describe(ctx context.Context, id string) (snapshot, error) {
 // snapshot is what the server says of one run; the empty id is the newest, or that of the session that was chosen. Of one
 // that only settles a call it is what is said of the run that ended before, as long as that is there.
 func (c *Client) snapshot(ctx context.Context, a agent, runID string) (snapshot, error) {
-	s, err := c.described(ctx, a, runID)
+	return c.snapshotBy(ctx, a, runID, c.temporal.DescribeWorkflowExecution)
+}
+
+func (c *Client) snapshotBy(ctx context.Context, a agent, runID string, ask describer) (snapshot, error) {
+	s, err := c.describedBy(ctx, a, runID, ask)
 	if err != nil {
 		return snapshot{}, err
 	}
@@ -191,7 +210,7 @@ func (c *Client) snapshot(ctx context.Context, a agent, runID string) (snapshot,
 	if !ok {
 		return s, nil
 	}
-	before, err := c.described(ctx, a, settles.RunID)
+	before, err := c.describedBy(ctx, a, settles.RunID, ask)
 	if deleted(err) {
 		return s, nil
 	}
@@ -200,9 +219,13 @@ func (c *Client) snapshot(ctx context.Context, a agent, runID string) (snapshot,
 }
 
 func (c *Client) described(ctx context.Context, a agent, runID string) (snapshot, error) {
+	return c.describedBy(ctx, a, runID, c.temporal.DescribeWorkflowExecution)
+}
+
+func (c *Client) describedBy(ctx context.Context, a agent, runID string, ask describer) (snapshot, error) {
 	call, cancel := context.WithTimeout(ctx, history.CallTimeout)
 	defer cancel()
-	response, err := c.temporal.DescribeWorkflowExecution(call, a.workflowID(), cmp.Or(runID, a.session))
+	response, err := ask(call, a.workflowID(), cmp.Or(runID, a.session))
 	if err != nil {
 		return snapshot{}, err
 	}

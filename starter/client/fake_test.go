@@ -140,6 +140,11 @@ type fakeHistory struct {
 	fake *fakeServer
 }
 
+// DescribeWorkflowExecution is the fake's own.
+func (h fakeHistory) DescribeWorkflowExecution(ctx context.Context, in *workflowservice.DescribeWorkflowExecutionRequest, _ ...grpc.CallOption) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	return h.fake.DescribeWorkflowExecution(ctx, in.GetExecution().GetWorkflowId(), in.GetExecution().GetRunId())
+}
+
 // DescribeTaskQueue lists one worker, which was seen when polled says.
 func (h fakeHistory) DescribeTaskQueue(context.Context, *workflowservice.DescribeTaskQueueRequest, ...grpc.CallOption) (*workflowservice.DescribeTaskQueueResponse, error) {
 	if h.fake.polled == nil {

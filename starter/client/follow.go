@@ -9,6 +9,7 @@ import (
 	"everstep/domain"
 	"everstep/domain/account"
 	"everstep/domain/contract"
+	"everstep/starter/client/internal/history"
 	"everstep/starter/process"
 )
 
@@ -35,7 +36,7 @@ func (c *Client) Follow(ctx context.Context, id string, o FollowOptions) iter.Se
 		if o.Tree {
 			return followTree(ctx, c, id, o, yield)
 		}
-		return c.followOne(ctx, id, o, yield)
+		return c.followOne(ctx, id, o, func(e Event, err error) bool { return e.earlier || yield(e, err) })
 	})
 }
 
@@ -62,6 +63,8 @@ func (c *Client) Events(ctx context.Context, id string, o EventsOptions) iter.Se
 	}
 }
 
+// followOne follows one agent. It yields the events before those that are wanted too, as earlier ones, and one without a type
+// when they are over: what goes on is known from them.
 func (c *Client) followOne(ctx context.Context, id string, o FollowOptions, yield func(Event, error) bool) error {
 	if o.After < 0 {
 		return errorf(Invalid, nil, "after: is %d; events are counted from 1", o.After)
@@ -70,8 +73,7 @@ func (c *Client) followOne(ctx context.Context, id string, o FollowOptions, yiel
 	if err != nil {
 		return err
 	}
-	f := &follower{client: c, id: id, number: number, below: o.below, yield: yield, content: newContent(), moment: moments{calls: map[domain.ToolExecutionID]callMoment{}}}
-	f.seen.Event = o.After
+	f := &follower{client: c, id: id, number: number, after: o.After, below: o.below, yield: yield, content: newContent(), moment: moments{calls: map[domain.ToolExecutionID]callMoment{}}}
 	return f.run(ctx)
 }
 
@@ -80,6 +82,8 @@ const (
 	askEvery, askBelowEvery = 250 * time.Millisecond, time.Second
 	// patientWith is how long a worker is waited for that has answered before, until the history is replayed beside it.
 	patientWith = 2 * time.Second
+	// answersWithin is how long the server may take to describe the workflow, until it is said to be away.
+	answersWithin = 2 * time.Second
 )
 
 // A follower shows one execution. It is used by one goroutine.
@@ -87,14 +91,17 @@ type follower struct {
 	client *Client
 	id     string
 	number int
+	// after leaves out the events up to its number.
+	after int64
 	// below says that it is of a sub-agent, beside which many may be followed.
 	below bool
 	yield func(Event, error) bool
 	// finished says that the caller has seen all, or wants no more; ended that the end was among it.
 	finished, ended bool
 
-	// seen is how far the execution was read.
-	seen account.Seen
+	// seen is how far the execution was read; caughtUp says that all was shown that had happened before.
+	seen     account.Seen
+	caughtUp bool
 	// session is the first run of the agent's workflow, and current the newest: they are empty until it was described.
 	session, current string
 	// mark tells whether the workflow has got on since its account was read, and answers that a worker has told that.
@@ -160,7 +167,12 @@ func classOf(err error) Class {
 
 // look asks the server how far the workflow is, and where it has got on for its account. It returns how often the server was asked.
 func (f *follower) look(ctx context.Context) (asked int, err error) {
-	s, err := f.client.describe(ctx, f.id)
+	call, cancel := context.WithTimeout(ctx, answersWithin)
+	s, err := f.client.describeBy(call, f.id, f.client.once)
+	if call.Err() != nil && ctx.Err() == nil {
+		err = errorf(Unreachable, err, "the server does not answer")
+	}
+	cancel()
 	if lostToServer(err) && f.client.cfg.Records != nil {
 		all, err := f.client.recordedAccount(ctx, f.id, f.request(), err)
 		if err == nil {
@@ -203,7 +215,7 @@ func (f *follower) read(ctx context.Context, s snapshot) error {
 	if f.answers {
 		reader.patience = patientWith
 	}
-	all, err := f.client.accountBy(ctx, s, reader)
+	all, err := f.account(ctx, s, reader)
 	if err != nil {
 		return fail(ctx, f.id, "following "+f.id, err)
 	}
@@ -224,6 +236,31 @@ func (f *follower) read(ctx context.Context, s snapshot) error {
 		return f.read(ctx, s)
 	}
 	return nil
+}
+
+// account reads an account. A server that goes away meanwhile, which the reading outlasts, is told all the same.
+func (f *follower) account(ctx context.Context, s snapshot, reader accountReader) (all account.Account, err error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		all, err = f.client.accountBy(ctx, s, reader)
+	}()
+	for {
+		select {
+		case <-done:
+			return all, err
+		case <-time.After(askEvery):
+		}
+		call, cancel := context.WithTimeout(ctx, answersWithin)
+		_, away := f.client.describedBy(call, s.agent, s.runID(), f.client.once)
+		cancel()
+		switch {
+		case away == nil:
+			f.show(f.moment.back(f.number))
+		case history.Away(away) && ctx.Err() == nil:
+			f.show(f.moment.away(f.number))
+		}
+	}
 }
 
 // leave shows what is left of a session that is over, since another one has its name.
@@ -251,6 +288,10 @@ func (f *follower) take(ctx context.Context, all account.Account) {
 		return !f.finished
 	})
 	f.seen.Step = max(f.seen.Step, f.content.newest)
+	if !f.caughtUp && !f.finished {
+		f.caughtUp = true
+		f.finished = !f.yield(Event{Number: f.number, earlier: true}, nil)
+	}
 }
 
 // fail tells of an error after which it goes on.
@@ -263,14 +304,25 @@ func (f *follower) over(ctx context.Context, all account.Account) {
 	if f.finished {
 		return
 	}
-	if !f.ended {
-		if outcome, ended := f.outcome(ctx, all); ended {
-			f.show(Event{Type: EventEnded, Time: time.Now(), Number: f.number, Ended: outcome})
-		} else {
-			f.fail(gone("how execution %d of %s ended can no longer be read", f.number, f.id))
-		}
+	outcome, ended := f.outcome(ctx, all)
+	switch {
+	case f.after > f.seen.Event:
+		f.fail(errorf(NotFound, nil, "after: execution %d of %s has no event %d; its last is %d", f.number, f.id, f.after, f.seen.Event))
+	case f.ended:
+	case ended:
+		f.show(Event{Type: EventEnded, Time: f.endedAt(all), Number: f.number, Ended: outcome})
+	default:
+		f.fail(gone("how execution %d of %s ended can no longer be read", f.number, f.id))
 	}
 	f.finished = true
+}
+
+// endedAt is when the execution ended, as far as its account tells.
+func (f *follower) endedAt(all account.Account) time.Time {
+	if newest := all.Head.Newest; newest != nil && newest.Number == f.number && !newest.CompletedAt.IsZero() {
+		return newest.CompletedAt
+	}
+	return time.Now()
 }
 
 // outcome is how the execution ended, as far as that can be read.
@@ -292,6 +344,7 @@ func (f *follower) show(events ...Event) {
 			continue
 		}
 		f.ended = f.ended || e.Ended != nil
+		e.earlier = e.Recorded != nil && e.Recorded.Head().Sequence <= f.after || e.Recorded == nil && f.seen.Event < f.after
 		f.finished = !f.yield(e, nil)
 	}
 }

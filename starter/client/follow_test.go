@@ -246,6 +246,10 @@ func TestFollowTellsTheStory(t *testing.T) {
 	tell(whole)
 	check(t, followed(t, whole.fakeServer, FollowOptions{}))
 	require.Equal(t, domain.EventStepStarted, followed(t, whole.fakeServer, FollowOptions{After: 9})[0].Type)
+	require.Empty(t, followed(t, whole.fakeServer, FollowOptions{After: 14}))
+	for _, err := range whole.client().Follow(t.Context(), "nora", FollowOptions{After: 15}) {
+		requireClass(t, err, NotFound)
+	}
 
 	synctest.Test(t, func(t *testing.T) {
 		s := newTeller(nora, newRun("run-1", nil))
@@ -591,6 +595,12 @@ func TestFollowATree(t *testing.T) {
 	require.Equal(t, map[string][]int64{
 		"": {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, "branch": {1, 2, 3, 4}, "leaf": {1, 2}, "branch/twig": {1, 2},
 	}, numbers)
+	later := map[string][]int64{}
+	for e, err := range New(forest, Config{Loopback: true}).Follow(t.Context(), "nora", FollowOptions{Tree: true, After: 7}) {
+		require.NoError(t, err)
+		later[strings.Join(e.Path, "/")] = append(later[strings.Join(e.Path, "/")], e.Recorded.Head().Sequence)
+	}
+	require.Equal(t, map[string][]int64{"": {8, 9, 10, 11}, "branch": {1, 2, 3, 4}, "leaf": {1, 2}, "branch/twig": {1, 2}}, later, "those that worked then")
 	for _, path := range []string{"branch", "leaf", "branch/twig", "lost"} {
 		name := path[strings.LastIndex(path, "/")+1:]
 		from, to := -1, -1

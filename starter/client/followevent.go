@@ -112,7 +112,13 @@ type Event struct {
 	Error  *domain.Error `json:"error,omitempty"`
 	// Ended is how the execution ended.
 	Ended *contract.Outcome `json:"ended,omitempty"`
+
+	// earlier says that it comes before what was asked for, and waits that a person's word is still waited for.
+	earlier, waits bool
 }
+
+// Waits reports whether a call that asks for a person's word still waits for it.
+func (e Event) Waits() bool { return e.waits }
 
 // Depth is how deep the agent is below the one that is followed.
 func (e Event) Depth() int { return len(e.Path) }
@@ -292,11 +298,11 @@ func (f *follower) tell(ctx context.Context, recorded domain.Event, all account.
 	case domain.InferenceResponseReceived:
 		return f.tellOfAnswer(e, r, all.Head)
 	case domain.MessageWaiting:
-		e.Message = f.message(ctx, r.MessageID)
+		e.Message = f.message(ctx, r.MessageID, waitsAs(r))
 	case domain.MessageReceived:
-		e.Message = f.message(ctx, r.MessageID)
+		e.Message = f.message(ctx, r.MessageID, contract.WaitingView{ID: r.MessageID, Bytes: r.Bytes, By: r.By})
 	case domain.MessageUnsent:
-		e.Message = f.message(ctx, r.MessageID)
+		e.Message = f.message(ctx, r.MessageID, contract.WaitingView{ID: r.MessageID})
 	case domain.StopSignalReceived:
 		e.Reason = f.reasonOf(r, all)
 	case domain.SubagentCompleted:
@@ -339,7 +345,10 @@ func (f *follower) tellOfCall(e *Event, id domain.ToolExecutionID, call domain.T
 		e.Arguments, e.Error = call.Args(), errorIn(call.Error, "", r.Code)
 	case domain.ToolApprovalRequested, domain.ToolApprovalDecided:
 		if !call.Approval.Digest.IsZero() {
-			e.Approval = &call.Approval
+			e.Approval, e.waits = &call.Approval, call.Approval.Waits()
+		}
+		if _, requested := r.(domain.ToolApprovalRequested); requested && e.Approval != nil {
+			e.Approval = &domain.Approval{Digest: call.Approval.Digest, Rule: call.Approval.Rule, AskedAt: call.Approval.AskedAt, ExpiresAt: call.Approval.ExpiresAt}
 		}
 		if call.Approval.Runs() == domain.CallDigest(call.Name(), call.Args()) { // else a hook has changed them
 			e.Arguments = call.Args()
@@ -348,6 +357,7 @@ func (f *follower) tellOfCall(e *Event, id domain.ToolExecutionID, call domain.T
 		e.ChildID, e.ChildName = r.ChildID, r.Subagent
 		f.content.spawned[r.ChildID] = id
 	case domain.UserQuestionAsked:
+		e.Arguments, e.waits = call.Args(), call.Answer.Waits()
 		if question, known := f.content.questions[id]; known {
 			e.Question = &question
 		}
@@ -428,25 +438,33 @@ func (f *follower) hookError(step int, r domain.HookFailed, all account.Account)
 	return &domain.Error{Kind: r.Kind, Code: r.Code}
 }
 
-// message is one that waits, or waited. What nobody remembers any more is read back.
-func (f *follower) message(ctx context.Context, id domain.MessageID) *contract.WaitingView {
+// waitsAs is what the event of a message that waits tells of it.
+func waitsAs(r domain.MessageWaiting) contract.WaitingView {
+	w := contract.WaitingView{ID: r.MessageID, SentAt: r.Time, Bytes: r.Bytes, By: r.By, Delivery: contract.SteerIfBusy}
+	if r.Queued {
+		w.Delivery = contract.QueueIfBusy
+	}
+	return w
+}
+
+// message is one that waits, or waited, with what an event tells of it. The text of one that nobody remembers any more is read
+// back from the conversation; that of one that was taken back is nowhere.
+func (f *follower) message(ctx context.Context, id domain.MessageID, told contract.WaitingView) *contract.WaitingView {
 	if known, ok := f.content.messages[id]; ok {
 		return &known
 	}
-	all, err := f.client.account(ctx, f.id, account.Request{Want: []account.Part{account.Messages}, Execution: f.number})
+	all, err := f.client.account(ctx, f.id, account.Request{Want: []account.Part{account.Messages}})
 	if err != nil {
-		return nil
+		return &told
 	}
 	for _, entry := range all.Messages {
-		if entry.Message.ID == id {
-			text := entry.Message.Text()
-			view := contract.WaitingView{ID: id, SentAt: entry.Message.CreatedAt, Bytes: len(text), Text: domain.Shorten(text, shownOfMessage)}
-			view.Cut = len(view.Text) < len(text)
-			f.content.messages[id] = view
-			return &view
+		if text := entry.Message.Text(); entry.Message.ID == id {
+			told.Bytes, told.Text = len(text), domain.Shorten(text, shownOfMessage)
+			told.Cut = len(told.Text) < len(text)
 		}
 	}
-	return &contract.WaitingView{ID: id}
+	f.content.messages[id] = told
+	return &told
 }
 
 // shownOfMessage bounds what is told of a message that was read back, as of one that waits.

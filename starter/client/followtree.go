@@ -78,7 +78,7 @@ func (f *treeFollow) give(ctx context.Context, e Event, err error) bool {
 
 // agent follows one agent and those below it to their ends.
 func (f *treeFollow) agent(ctx context.Context, id string, o FollowOptions, whose kin) error {
-	children := map[domain.AgentID]followedChild{}
+	children, earlier := map[domain.AgentID]followedChild{}, []domain.SubagentSpawning(nil)
 	var below sync.WaitGroup
 	beside, cancel := context.WithCancel(ctx)
 	defer func() {
@@ -89,11 +89,39 @@ func (f *treeFollow) agent(ctx context.Context, id string, o FollowOptions, whos
 		below.Wait()
 		cancel()
 	}()
-	var failed error
+	begin := func(spawned domain.SubagentSpawning) {
+		if _, known := children[spawned.ChildID]; known {
+			return
+		}
+		beside, leave := context.WithCancel(beside)
+		child := followedChild{over: make(chan struct{}), done: make(chan struct{}), leave: leave}
+		children[spawned.ChildID] = child
+		below.Go(func() {
+			defer close(child.done)
+			defer leave()
+			f.child(beside, child, kin{spawned.ChildID, append(slices.Clip(whose.path), spawned.Subagent)})
+		})
+	}
 	follow := func(event Event, err error) bool {
 		event, wanted := f.marked(event, whose)
-		if err != nil || !wanted {
-			return err == nil || f.give(ctx, event, err)
+		switch {
+		case err != nil:
+			return f.give(ctx, event, err)
+		case event.earlier: // of the sub-agents that began before, those are followed that have not ended before
+			switch recorded := event.Recorded.(type) {
+			case domain.SubagentSpawning:
+				earlier = append(earlier, recorded)
+			case domain.SubagentCompleted:
+				earlier = slices.DeleteFunc(earlier, func(s domain.SubagentSpawning) bool { return s.ChildID == recorded.ChildID })
+			}
+			if event.Type == "" {
+				for _, spawned := range earlier {
+					begin(spawned)
+				}
+			}
+			return true
+		case !wanted:
+			return true
 		}
 		if ended, ok := event.Recorded.(domain.SubagentCompleted); ok { // what it did comes first
 			f.join(children, ended)
@@ -101,24 +129,16 @@ func (f *treeFollow) agent(ctx context.Context, id string, o FollowOptions, whos
 		if !f.give(ctx, event, nil) {
 			return false
 		}
-		spawned, ok := event.Recorded.(domain.SubagentSpawning)
-		if _, known := children[spawned.ChildID]; ok && !known {
-			beside, leave := context.WithCancel(beside)
-			child := followedChild{over: make(chan struct{}), done: make(chan struct{}), leave: leave}
-			children[spawned.ChildID] = child
-			below.Go(func() {
-				defer close(child.done)
-				defer leave()
-				f.child(beside, child, kin{spawned.ChildID, append(slices.Clip(whose.path), spawned.Subagent)})
-			})
+		if spawned, ok := event.Recorded.(domain.SubagentSpawning); ok {
+			begin(spawned)
 		}
 		return true
 	}
 	o.Tree, o.below = false, len(whose.path) > 0
-	if failed = f.client.followOne(ctx, id, o, follow); failed == nil {
-		failed = ctx.Err()
+	if err := f.client.followOne(ctx, id, o, follow); err != nil {
+		return err
 	}
-	return failed
+	return ctx.Err()
 }
 
 // join waits until all was told of a sub-agent that has ended.

@@ -61,6 +61,10 @@ type forestHistory struct {
 	forest *forest
 }
 
+func (h forestHistory) DescribeWorkflowExecution(ctx context.Context, in *workflowservice.DescribeWorkflowExecutionRequest, _ ...grpc.CallOption) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	return h.forest.DescribeWorkflowExecution(ctx, in.GetExecution().GetWorkflowId(), in.GetExecution().GetRunId())
+}
+
 func (h forestHistory) DescribeTaskQueue(context.Context, *workflowservice.DescribeTaskQueueRequest, ...grpc.CallOption) (*workflowservice.DescribeTaskQueueResponse, error) {
 	return &workflowservice.DescribeTaskQueueResponse{}, nil
 }

@@ -20,6 +20,9 @@ func messageWords(w contract.WaitingView, v contract.StatusView) string {
 
 // MessageText is how a message begins, as it is quoted.
 func MessageText(w contract.WaitingView) string {
+	if w.Text == "" {
+		return "whose text is not kept"
+	}
 	return `"` + OneLine(w.Text) + where(w.Cut, "…") + `"`
 }
 

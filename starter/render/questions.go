@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -73,7 +74,7 @@ func answerWords(a domain.Answer, said string) string {
 
 func asked(e client.Event) string {
 	if e.Question == nil {
-		return "a person"
+		return cmp.Or(shortened(legible(e.Arguments), 2*maxWords), "a person")
 	}
 	return questionWords(*e.Question)
 }

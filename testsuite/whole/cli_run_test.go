@@ -235,7 +235,7 @@ func TestCLIStopped(t *testing.T) {
 	got := p.wait()
 	require.Equal(t, 3, got.code, got.err)
 	require.Regexp(t, `^O[^D]*\n$`, got.out)
-	requireInOrder(t, got.err, "asked to stop (now): seen ", "enough", "stopped (user_requested) · 3 steps")
+	requireInOrder(t, got.err, "asked to stop by user: seen ", "enough", "stopped (user_requested) · 3 steps")
 	require.NotContains(t, got.err, "\x1b")
 	require.Equal(t, 3, watch.wait().code)
 	steps := objects(t, c.ok("steps", id, "--json"))

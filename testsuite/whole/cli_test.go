@@ -268,7 +268,7 @@ func (p *process) until(where *transcript, text string) *process {
 	p.t.Helper()
 	seen := func() bool { return strings.Contains(where.String(), text) }
 	require.Eventually(p.t, func() bool { return seen() || !p.running() }, patience, 5*time.Millisecond,
-		"%v never said %q", p.cmd.Args, text)
+		"%v never said %q; it said:\n%s", p.cmd.Args, text, where)
 	require.True(p.t, seen(), "%v ended (%v) without saying %q:\n%s\n%s", p.cmd.Args, p.cmd.ProcessState, text, p.out, p.err)
 	return p
 }

@@ -83,8 +83,9 @@ func (m *Mailbox) Tend(
 
 // handedOn is the stop of the execution as a sub-agent gets it.
 func (m *Mailbox) handedOn() contract.StopRequest {
-	signal, _ := m.agent.State().StopSignal()
-	return contract.StopRequest{
-		Mode: m.stop.mode, Reason: domain.Shorten("the agent that started it was stopped: "+signal.Message, domain.MaxReason), Source: progress.SourceParent,
+	why := "the agent that started it was stopped"
+	if signal, _ := m.agent.State().StopSignal(); signal.Message != "" {
+		why += ": " + signal.Message
 	}
+	return contract.StopRequest{Mode: m.stop.mode, Reason: domain.Shorten(why, domain.MaxReason), Source: progress.SourceParent}
 }
