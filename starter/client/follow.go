@@ -229,7 +229,7 @@ func (f *follower) read(ctx context.Context, s snapshot) error {
 	}
 	f.take(ctx, all)
 	newest := all.Head.Newest
-	ended := newest != nil && (newest.Number > f.number || newest.Ended != nil)
+	ended := newest != nil && (newest.Number > f.number || newest.Number == f.number && newest.Ended != nil)
 	if ended && (f.ended || len(all.Events) == 0) { // else what came while the pages were read is still to be shown
 		f.over(ctx, all)
 	} else if ended {

@@ -27,11 +27,13 @@ type teller struct {
 	all     account.Account
 	newest  account.Execution
 	current domain.StepExecution
+	// number is that of the newest execution.
+	number int
 }
 
 // newTeller is an agent whose first execution has begun.
 func newTeller(a agent, run *fakeRun) *teller {
-	t := &teller{fakeServer: newFake(run), id: a.id, run: run}
+	t := &teller{fakeServer: newFake(run), id: a.id, run: run, number: 1}
 	t.newest = account.Execution{Outcome: contract.Outcome{AgentID: a.id, ExecutionID: t.execution(), Number: 1, Status: domain.StatusInProgress}}
 	t.all.Head = &account.Head{AgentID: a.id, Newest: &t.newest, Run: account.Run{ID: run.id, First: run.id}}
 	t.query = t.answer
@@ -39,14 +41,16 @@ func newTeller(a agent, run *fakeRun) *teller {
 	return t
 }
 
-func (s *teller) execution() domain.ExecutionID { return s.id.Execution(s.run.id, 1) }
+func (s *teller) execution() domain.ExecutionID { return s.id.Execution(s.run.id, s.number) }
 
 func (s *teller) answer(_ context.Context, _, _ string, in any) (any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	request := in.(account.Request)
 	all := s.all
-	all.Executions = []account.Execution{s.newest}
+	if all.Executions = []account.Execution{s.newest}; request.Execution > s.number {
+		all.Executions, all.Events, all.Steps = nil, nil, nil
+	}
 	all = all.Only(request)
 	head := *s.all.Head
 	newest := s.newest
@@ -54,7 +58,7 @@ func (s *teller) answer(_ context.Context, _, _ string, in any) (any, error) {
 	if request.Wants(account.Current) && !s.current.Step.ID.IsZero() {
 		all.Current = &account.Step{Execution: 1, StepExecution: s.current}
 	}
-	held := account.Held{Run: head.Run, Executions: []account.HeldExecution{{Number: 1, ID: s.execution(), Step: 1, Event: 1}}}
+	held := account.Held{Run: head.Run, Executions: []account.HeldExecution{{Number: s.number, ID: s.execution(), Step: 1, Event: 1}}}
 	return account.Page{Account: all, Held: held}, nil
 }
 
@@ -508,6 +512,30 @@ func TestFollowOfWhatTheServerEnds(t *testing.T) {
 	events := followed(t, s.fakeServer, FollowOptions{})
 	require.Equal(t, []domain.EventType{domain.EventExecutionStarted, domain.EventStepStarted, domain.EventInferenceRequested, EventEnded}, typesOf(events))
 	require.Equal(t, domain.CodeTerminated, events[3].Ended.Code)
+}
+
+// TestFollowWaitsForWhatIsAboutToBegin, also where the execution before has ended.
+func TestFollowWaitsForWhatIsAboutToBegin(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newTeller(nora, newRun("run-1", nil))
+		s.begins(1)
+		s.completes()
+		s.ends()
+		s.all.Head.Open, s.newest.Unread = true, 1
+		events := make(chan []Event, 1)
+		go func() { events <- followed(t, s.fakeServer, FollowOptions{Number: 2}) }()
+		time.Sleep(4 * askEvery) // in the bubble's time
+		synctest.Wait()
+		require.Empty(t, events)
+		s.change(func() {
+			s.all.Events, s.number = nil, 2
+			s.newest = account.Execution{Outcome: contract.Outcome{AgentID: s.id, ExecutionID: s.execution(), Number: 2, Status: domain.StatusInProgress}}
+			s.note(domain.AgentExecutionStarted{EventHeader: s.head(0), Number: 2})
+			s.ends()
+		})
+		require.Equal(t, []domain.EventType{domain.EventExecutionStarted, domain.EventExecutionCompleted}, typesOf(<-events))
+	})
 }
 
 // TestFollowSaysWhatIsGone, and goes on.
