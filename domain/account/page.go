@@ -265,6 +265,15 @@ func (h Held) With(earlier Held) Held {
 	return all
 }
 
+// ofOne is what a run holds that is asked for one execution: of messages before those of the oldest execution that it holds it
+// does not know whose they are, and gives none.
+func (h Held) ofOne(r Request) Held {
+	if r.Execution > 0 && len(h.Executions) > 0 {
+		h.Messages = max(h.Messages, h.Executions[0].Message)
+	}
+	return h
+}
+
 // Newest is the number of the newest execution of which a run knows; zero: none has begun.
 func (h Held) Newest() int {
 	if len(h.Executions) == 0 {
@@ -362,6 +371,7 @@ func (runs Runs) Account(runID string, r Request) (Account, Held, error) {
 		return all, held, err
 	}
 	r = r.Of(held)
+	held = held.ofOne(r)
 	r.Want = slices.DeleteFunc(slices.Clone(r.Want), func(p Part) bool { return p == HeadOf }) // that of the newest run is the agent's
 	for len(r.Want) > 0 && !held.Reaches(r) {
 		var earlier Account
@@ -375,7 +385,7 @@ func (runs Runs) Account(runID string, r Request) (Account, Held, error) {
 		if err != nil {
 			return all, held, err
 		}
-		all, held = all.After(earlier, held), held.With(heldEarlier)
+		all, held = all.After(earlier, held), held.With(heldEarlier.ofOne(r))
 	}
 	return all, held, nil
 }
