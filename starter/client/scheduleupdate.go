@@ -17,6 +17,7 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	sdk "go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -94,9 +95,11 @@ func (c *Client) updateSchedule(ctx context.Context, name string, change func(*S
 	if err != nil {
 		return nil, false, err
 	}
+	id := uuid.NewString()
+	noteUpdate(startOf(wanted), id)
 	_, err = c.temporal.WorkflowService().UpdateSchedule(call, &workflowservice.UpdateScheduleRequest{
 		Namespace: c.cfg.Namespace, ScheduleId: name, Schedule: wanted, ConflictToken: kept.GetConflictToken(),
-		Identity: c.cfg.By.Identity, RequestId: uuid.NewString(),
+		Identity: c.cfg.By.Identity, RequestId: id,
 	})
 	if _, conflict := errors.AsType[*serviceerror.FailedPrecondition](err); conflict {
 		return nil, false, nil
@@ -104,12 +107,12 @@ func (c *Client) updateSchedule(ctx context.Context, name string, change func(*S
 	if err != nil {
 		return nil, false, c.failSchedule(ctx, name, "updating schedule "+name, err)
 	}
-	done, err := c.tookSchedule(ctx, name, kept.GetConflictToken(), wanted)
+	done, err := c.tookSchedule(ctx, name, kept.GetConflictToken(), id)
 	return changed, done, err
 }
 
 // tookSchedule reports whether the server has taken an update. Some drop one that meets another change without a word.
-func (c *Client) tookSchedule(ctx context.Context, name string, token []byte, wanted *schedulepb.Schedule) (bool, error) {
+func (c *Client) tookSchedule(ctx context.Context, name string, token []byte, update string) (bool, error) {
 	for until := time.Now().Add(updatePatience); ; {
 		call, cancel := context.WithTimeout(ctx, history.CallTimeout)
 		now, err := c.keptSchedule(call, name)
@@ -117,11 +120,9 @@ func (c *Client) tookSchedule(ctx context.Context, name string, token []byte, wa
 		if err != nil {
 			return false, err
 		}
-		is := now.GetSchedule()
 		switch {
 		case !bytes.Equal(now.GetConflictToken(), token):
-			return proto.Equal(startOf(is).GetInput(), startOf(wanted).GetInput()) && startOf(is).GetTaskQueue().GetName() == startOf(wanted).GetTaskQueue().GetName() &&
-				proto.Equal(is.GetPolicies(), wanted.GetPolicies()) && sameSpec(is.GetSpec(), wanted.GetSpec()), nil
+			return slices.Contains(notedUpdates(startOf(now.GetSchedule())), update), nil
 		case time.Now().After(until):
 			return false, errorf(Unreachable, nil, "schedule %s: the server has accepted the update and does not show it yet", name).next("`schedule show %s` tells whether it holds", name)
 		}
@@ -131,15 +132,26 @@ func (c *Client) tookSchedule(ctx context.Context, name string, token []byte, wa
 	}
 }
 
-// sameSpec leaves aside what the server adds, such as what it knows of the time zone.
-func sameSpec(a, b *schedulepb.ScheduleSpec) bool {
-	bare := func(s *schedulepb.ScheduleSpec) *schedulepb.ScheduleSpec {
-		return &schedulepb.ScheduleSpec{
-			StructuredCalendar: s.GetStructuredCalendar(), Interval: s.GetInterval(), ExcludeStructuredCalendar: s.GetExcludeStructuredCalendar(),
-			StartTime: s.GetStartTime(), EndTime: s.GetEndTime(), TimezoneName: s.GetTimezoneName(),
-		}
+const (
+	// updatesHeader is the header of a schedule's runs that lists its newest updates by their ids. Every update takes the
+	// list over and adds itself, so that whoever finds theirs there knows that it was taken, though others have come since.
+	updatesHeader = "everstep-schedule-updates"
+	// maxNotedUpdates is more than can come between an update and the look whether it was taken.
+	maxNotedUpdates = 16
+)
+
+func noteUpdate(start *workflowpb.NewWorkflowExecutionInfo, id string) {
+	noted := append(notedUpdates(start), id)
+	encoded, _ := json.Marshal(noted[max(0, len(noted)-maxNotedUpdates):]) // texts cannot fail
+	if start.GetHeader().GetFields() == nil {
+		start.Header = &commonpb.Header{Fields: map[string]*commonpb.Payload{}}
 	}
-	return proto.Equal(bare(a), bare(b)) && a.GetJitter().AsDuration() == b.GetJitter().AsDuration()
+	start.Header.Fields[updatesHeader] = &commonpb.Payload{Metadata: map[string][]byte{converter.MetadataEncoding: []byte(converter.MetadataEncodingJSON)}, Data: encoded}
+}
+
+func notedUpdates(start *workflowpb.NewWorkflowExecutionInfo) (ids []string) {
+	_ = json.Unmarshal(start.GetHeader().GetFields()[updatesHeader].GetData(), &ids) // of a schedule that nobody has updated there are none
+	return ids
 }
 
 func startOf(s *schedulepb.Schedule) *workflowpb.NewWorkflowExecutionInfo {
