@@ -30,7 +30,10 @@ type nodder struct{}
 func (nodder) Check(context.Context, domain.LLMConfig) error { return nil }
 func (nodder) MinOutputTokens() int64                        { return 1 }
 
-func (nodder) Infer(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
+func (nodder) Infer(ctx context.Context, _ inference.Call, _ func(inference.Delta)) (inference.Answer, error) {
+	if err := ctx.Err(); err != nil { // as any provider does: a busy worker may give a held attempt up, and it is held anew
+		return inference.Answer{}, err
+	}
 	return inference.Answer{
 		Message:  inference.AssistantMessage(nil, "yes", nil),
 		Response: domain.Response{Finish: domain.FinishStop, Usage: domain.Usage{InputTokens: 1, OutputTokens: 1}},
