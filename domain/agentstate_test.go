@@ -46,8 +46,7 @@ func TestStateBetweenExecutions(t *testing.T) {
 	for name, s := range map[string]domain.AgentState{
 		"before the first": idleState(t), "after one": must(t)(endedState(t).ForNextExecution(after(9))),
 	} {
-		_, ok := s.Execution()
-		require.False(t, ok, name)
+		require.True(t, s.Execution.IsZero(), name)
 		require.Equal(t, domain.StatusPending, s.Status(), name)
 		require.Zero(t, s.StepCount(), name)
 		require.Zero(t, s.TransientStepCount(), name)
@@ -56,7 +55,7 @@ func TestStateBetweenExecutions(t *testing.T) {
 		require.True(t, s.ShouldStop(), name)
 		require.False(t, s.HasActiveExecution() || s.HasErrors(), name)
 		require.Empty(t, s.Chain(), name)
-		_, ok = s.Budget()
+		_, ok := s.Budget()
 		require.False(t, ok, name)
 		_, ok = s.StopReason()
 		require.False(t, ok, name)
@@ -68,7 +67,7 @@ func TestStateBetweenExecutions(t *testing.T) {
 func TestLifeOfAnExecution(t *testing.T) {
 	t.Parallel()
 	s := begunState(t)
-	require.Equal(t, 1, s.ExecutionCount())
+	require.Equal(t, 1, s.ExecutionCount)
 	require.Equal(t, domain.StatusInProgress, s.Status())
 	require.Equal(t, executionID(1), domain.TagOf(s.Messages()[0]).ExecutionID, "the message that waited is taken")
 	s = must(t)(s.WithStepStarted(executionID(1).Step(1), after(2)))
@@ -95,10 +94,10 @@ func TestLifeOfAnExecution(t *testing.T) {
 	require.Equal(t, domain.StatusCompleted, s.Status(), "a tool that failed is data for the model")
 	require.True(t, s.HasErrors())
 	require.Equal(t, 7*time.Second, s.ExecutionDuration(after(99)))
-	require.Equal(t, after(8), s.UpdatedAt())
-	require.Equal(t, noon, s.CreatedAt())
+	require.Equal(t, after(8), s.UpdatedAt)
+	require.Equal(t, noon, s.CreatedAt)
 	next := must(t)(s.BeginExecution(executionID(2), domain.Unlimited(), after(20)))
-	require.Equal(t, 2, next.ExecutionCount())
+	require.Equal(t, 2, next.ExecutionCount)
 	require.Zero(t, next.StepCount())
 	require.Equal(t, s.Messages(), next.Messages(), "an earlier execution's messages keep their tags")
 }
@@ -186,10 +185,7 @@ func TestExecutionErrorFails(t *testing.T) {
 	}, s.StopSignals())
 	kept := domain.Error{Kind: domain.Internal, Code: domain.CodeHookFailed, Message: "broke", Source: "hook/a"}
 	require.Equal(t, []domain.Error{kept}, s.Errors(), "without what is for operators")
-	execution, _ := s.Execution()
-	own, ok := execution.Err()
-	require.True(t, ok)
-	require.Equal(t, kept, own)
+	require.Equal(t, &kept, s.Execution.Error)
 }
 
 // TestErrorIsListedOnce gives the execution an error that its step has.
@@ -206,21 +202,21 @@ func TestErrorIsListedOnce(t *testing.T) {
 func TestSpent(t *testing.T) {
 	t.Parallel()
 	require.Zero(t, idleState(t).Spent(after(9)))
-	require.Zero(t, idleState(t).WithToolCalls(3, after(9)).Counts(), "there is no execution that could count")
+	require.Zero(t, idleState(t).WithToolCalls(3, after(9)).Execution.ExecutionCounts, "there is no execution that could count")
 	s := waitingState(t)
 	want := domain.Spent{Steps: 3, Tokens: 150, Seconds: 4.5, CostNanoUSD: 540, ToolCalls: 7}
 	require.Equal(t, want, s.Spent(after(6)), "5 s, less 2 of waiting, and 1.5 of the origin")
 	require.Equal(t, want, s.Spent(after(60)), "while it waits no time passes")
 	again := s.WithWaiting(false, after(60))
-	require.Equal(t, 56*time.Second, again.Counts().Waited)
+	require.Equal(t, 56*time.Second, again.Execution.ExecutionCounts.Waited)
 	require.Equal(t, again, again.WithWaiting(false, after(60)), "it does not wait any more")
-	require.Equal(t, s.Counts(), s.WithWaiting(true, after(70)).Counts(), "it waits already")
+	require.Equal(t, s.Execution.ExecutionCounts, s.WithWaiting(true, after(70)).Execution.ExecutionCounts, "it waits already")
 	want.Seconds += 3
 	require.Equal(t, want, again.Spent(after(63)))
 	ended := must(t)(again.WithExecutionCompleted(after(63)))
 	require.Equal(t, want, ended.Spent(after(99)), "it has ended")
-	require.Equal(t, domain.ExecutionCounts{}, must(t)(ended.BeginExecution(executionID(2), domain.Unlimited(), after(99))).Counts())
-	require.Zero(t, begunState(t).WithToolCalls(-1, after(2)).Counts().ToolCalls)
+	require.Equal(t, domain.ExecutionCounts{}, must(t)(ended.BeginExecution(executionID(2), domain.Unlimited(), after(99))).Execution.ExecutionCounts)
+	require.Zero(t, begunState(t).WithToolCalls(-1, after(2)).Execution.ExecutionCounts.ToolCalls)
 }
 
 func TestStepsFolded(t *testing.T) {
@@ -236,13 +232,13 @@ func TestStepsFolded(t *testing.T) {
 		require.Equal(t, int64(30*500), folded.CostNanoUSD())
 		require.Equal(t, whole.Spent(after(40)), folded.Spent(after(40)))
 		require.True(t, folded.HasErrors())
-		require.Equal(t, whole.UpdatedAt(), folded.UpdatedAt())
+		require.Equal(t, whole.UpdatedAt, folded.UpdatedAt)
 		require.Len(t, folded.StepExecutions(), keep)
-		execution, _ := folded.Execution()
-		require.Len(t, execution.Folded().Errors, domain.MaxFoldedErrors)
+		execution := folded.Execution
+		require.Len(t, execution.Folded.Errors, domain.MaxFoldedErrors)
 		held := len(folded.StepExecutions())
 		require.Equal(t, whole, folded.WithStepsUnfolded(whole.StepExecutions()[:30-held]), "nothing is lost to whoever has the steps")
-		require.Equal(t, 60-2*held, execution.Folded().ErrorCount)
+		require.Equal(t, 60-2*held, execution.Folded.ErrorCount)
 		next := withStep(t, folded, answerStep(executionID(1), 31, "done"))
 		require.Equal(t, 31, next.StepCount())
 		last, _ := next.LastStep()
@@ -299,7 +295,7 @@ func TestSectionsInInferenceOrder(t *testing.T) {
 func TestMetadataIsTakenAway(t *testing.T) {
 	t.Parallel()
 	s := must(t)(idleState(t).WithMetadata("team", nil, after(1)))
-	require.Empty(t, s.Metadata())
+	require.Empty(t, s.Metadata)
 	s = must(t)(s.WithMetadata("a", json.RawMessage(` {"b": "<" } `), after(1)))
-	require.Equal(t, `{"b":"\u003c"}`, string(s.Metadata()["a"]), "as it will be read back")
+	require.Equal(t, `{"b":"\u003c"}`, string(s.Metadata["a"]), "as it will be read back")
 }

@@ -256,21 +256,19 @@ type ExecutionCounts struct {
 	Prior Spent `json:"prior,omitzero"`
 }
 
-// Counts are the execution's; zero between executions.
-func (s AgentState) Counts() ExecutionCounts { return s.execution().Counts() }
-
 // WithCounts returns the state with other counts: those with which a loop takes over an execution.
 func (s AgentState) WithCounts(c ExecutionCounts, now time.Time) AgentState {
-	if s.w.Execution == nil {
+	if s.Execution.IsZero() {
 		return s
 	}
 	c.WaitingSince = utc(c.WaitingSince)
-	return s.changed(now, func(e *executionWire) { e.ExecutionCounts = c })
+	s.Execution.ExecutionCounts = c
+	return s.updated(now)
 }
 
 // WithToolCalls counts more tool calls; a negative number takes off those that did not begin after all.
 func (s AgentState) WithToolCalls(calls int64, now time.Time) AgentState {
-	counts := s.Counts()
+	counts := s.Execution.ExecutionCounts
 	counts.ToolCalls = max(counts.ToolCalls+calls, 0)
 	return s.WithCounts(counts, now)
 }
@@ -278,7 +276,7 @@ func (s AgentState) WithToolCalls(calls int64, now time.Time) AgentState {
 // WithWaiting returns the state of an execution that begins to wait for people,
 // or goes on. The time between does not count as spent.
 func (s AgentState) WithWaiting(on bool, now time.Time) AgentState {
-	counts := s.Counts()
+	counts := s.Execution.ExecutionCounts
 	switch waiting := !counts.WaitingSince.IsZero(); {
 	case on && !waiting:
 		counts.WaitingSince = now
@@ -298,24 +296,24 @@ func (c ExecutionCounts) waited(now time.Time) time.Duration {
 // Spent is what counts against the execution's totals: its own, the step in progress included, and what its
 // origins had spent. Time that it has waited for people does not count.
 func (s AgentState) Spent(now time.Time) Spent {
-	if s.w.Execution == nil {
+	if s.Execution.IsZero() {
 		return Spent{}
 	}
-	e := s.w.Execution
-	if e.w.Status.Terminal() {
-		now = e.w.CompletedAt
+	e := s.Execution
+	if e.Status.Terminal() {
+		now = e.CompletedAt
 	}
 	own := s.ownSpent()
-	own.Seconds = max(e.Duration(now).Seconds()-e.w.waited(now).Seconds(), 0)
-	return own.Add(e.w.Prior)
+	own.Seconds = max(e.Duration(now).Seconds()-e.waited(now).Seconds(), 0)
+	return own.Add(e.Prior)
 }
 
 // ownSpent is what the execution itself has used, its time aside.
 func (s AgentState) ownSpent() Spent {
-	total := s.w.Execution.total()
+	total := s.Execution.total()
 	own := total.Spent
 	own.Steps = AddCost(own.Steps, total.ChildSteps)
-	own.Tokens, own.ToolCalls, own.Seconds = total.Usage.TotalTokens(), s.w.Execution.w.ToolCalls, 0
+	own.Tokens, own.ToolCalls, own.Seconds = total.Usage.TotalTokens(), s.Execution.ToolCalls, 0
 	return own
 }
 

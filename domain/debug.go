@@ -22,10 +22,10 @@ type DebugView struct {
 
 // Debug sums up the state as it is now.
 func (s AgentState) Debug(now time.Time) DebugView {
-	execution, ok := s.Execution()
+	execution := s.Execution
 	left, _ := s.BudgetLeft(now)
 	view := DebugView{
-		Status: s.Status(), ExecutionCount: s.w.ExecutionCount, HasExecution: ok, ExecutionID: execution.ID(),
+		Status: s.Status(), ExecutionCount: s.ExecutionCount, HasExecution: !execution.IsZero(), ExecutionID: execution.ID,
 		Steps: s.StepCount(), Continuation: s.inWords(), HasErrors: s.HasErrors(), Errors: []string{},
 		UsageView: s.Usage().View(), BudgetLeft: left,
 	}
@@ -43,19 +43,19 @@ func (s AgentState) Debug(now time.Time) DebugView {
 func (s AgentState) inWords() string {
 	signal, _ := s.StopSignal()
 	switch {
-	case s.w.Execution == nil:
+	case s.Execution.IsZero():
 		return "stops: there is no execution"
 	case s.Status().Terminal():
 		return fmt.Sprintf("ended: %s", signal.Reason)
-	case s.Continuation().Stops() && signal.Source != "":
+	case s.Execution.Continuation.Stops() && signal.Source != "":
 		return fmt.Sprintf("stops: %s, by %s", signal.Reason, signal.Source)
-	case s.Continuation().Stops():
+	case s.Execution.Continuation.Stops():
 		return fmt.Sprintf("stops: %s", signal.Reason)
-	case s.Continuation().Requested:
+	case s.Execution.Continuation.Requested:
 		return "goes on: something asked for it"
 	case !s.ShouldStop():
 		return "goes on: the step asked for tools"
-	case s.execution().currentOrLast() == nil:
+	case s.Execution.currentOrLast() == nil:
 		return "stops: no step has begun"
 	}
 	return "stops: the step asked for no tools"

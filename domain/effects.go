@@ -82,14 +82,13 @@ func (t ToolExecution) mayHaveDone() bool {
 // Effects are what the execution has done: all its steps, the one in progress and folded ones included. Calls that somebody
 // has settled before it ended count as what they were said to be.
 func (s AgentState) Effects() EffectCounts {
-	execution := s.execution()
-	effects := execution.w.Folded.EffectCounts
+	execution := s.Execution
+	effects := execution.Folded.EffectCounts
 	for step := range execution.steps {
 		effects = effects.Merged(step.Effects())
 	}
-	end, ended := execution.CompletedAt()
-	for _, call := range s.w.Unknown {
-		if settled := call.Settlement; settled != nil && call.ExecutionID == execution.ID() && (!ended || !settled.At.After(end)) {
+	for _, call := range s.UnknownCalls {
+		if settled := call.Settlement; settled != nil && call.ExecutionID == execution.ID && (!execution.Status.Terminal() || !settled.At.After(execution.CompletedAt)) {
 			count := EffectCount{Tool: call.Tool, Unknown: -1}
 			if settled.Verdict == VerdictDone {
 				count.Done = 1
@@ -103,8 +102,8 @@ func (s AgentState) Effects() EffectCounts {
 // SaidLast is the newest text of the model in the execution, in whatever step, in part where it is long. It is for who
 // finds no answer: an execution that ended in the middle of its work has said what it found before.
 func (s AgentState) SaidLast() string {
-	said := s.execution().w.Folded.SaidLast
-	for step := range s.execution().steps {
+	said := s.Execution.Folded.SaidLast
+	for step := range s.Execution.steps {
 		if text := step.Text(); strings.TrimSpace(text) != "" {
 			said = HeadAndTail(text, MaxSaidLast)
 		}

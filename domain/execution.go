@@ -11,7 +11,7 @@ import (
 // where one is in progress or the input makes no sense.
 func (s AgentState) BeginExecution(id ExecutionID, budget ExecutionBudget, now time.Time) (AgentState, error) {
 	if s.HasActiveExecution() {
-		return s, Errorf(Denied, "execution: %s is in progress; wait for its end or stop it", s.execution().ID())
+		return s, Errorf(Denied, "execution: %s is in progress; wait for its end or stop it", s.Execution.ID)
 	}
 	if id.IsZero() {
 		return s, Errorf(Invalid, "execution_id: is missing; derive it from the agent's")
@@ -20,15 +20,15 @@ func (s AgentState) BeginExecution(id ExecutionID, budget ExecutionBudget, now t
 		return s, err
 	}
 	var trusted Trusted
-	if before := s.execution(); s.w.Origin != nil && s.w.Origin.Branch() == nil && s.w.Origin.ExecutionID == before.ID() {
-		trusted = before.w.Trusted
+	if before := s.Execution; s.Origin != nil && s.Origin.Branch() == nil && s.Origin.ExecutionID == before.ID {
+		trusted = before.Trusted
 	}
-	s.w.Execution = &ExecutionState{executionWire{
-		ID: id, Origin: s.w.Origin, Status: StatusInProgress, StartedAt: utc(now), Budget: budget.clone(), Trusted: trusted,
-	}}
-	s.w.Origin, s.w.Unknown = nil, withoutTold(s.w.Unknown)
-	s.w.ExecutionCount++
-	s.w.Context.w.MessageStore = s.store().taken(id)
+	s.Execution = ExecutionState{
+		ID: id, Origin: s.Origin, Status: StatusInProgress, StartedAt: utc(now), Budget: budget.clone(), Trusted: trusted,
+	}
+	s.Origin, s.UnknownCalls = nil, withoutTold(s.UnknownCalls)
+	s.ExecutionCount++
+	s.MessageStore = s.MessageStore.taken(id)
 	return s.updated(now), nil
 }
 
@@ -42,20 +42,19 @@ func (s AgentState) WithExecutionError(err *Error, now time.Time) (AgentState, e
 	if failed != nil {
 		return s, failed
 	}
-	return s.changed(now, func(e *executionWire) {
-		if e.Error == nil {
-			e.Error = new(err.kept())
-		}
-	}), nil
+	if s.Execution.Error == nil {
+		s.Execution.Error = new(err.kept())
+	}
+	return s, nil
 }
 
 // WithErrorOf returns the state with a signal of reason error as the execution's own error, unless it has one.
 func (s AgentState) WithErrorOf(signal StopSignal, now time.Time) AgentState {
-	if s.w.Execution == nil || s.w.Execution.w.Error != nil || signal.Reason != ErrorForbade {
+	if s.Execution.IsZero() || s.Execution.Error != nil || signal.Reason != ErrorForbade {
 		return s
 	}
-	err := Error{Kind: Denied, Message: signal.Message, Source: signal.Source}
-	return s.changed(now, func(e *executionWire) { e.Error = &err })
+	s.Execution.Error = &Error{Kind: Denied, Message: signal.Message, Source: signal.Source}
+	return s.updated(now)
 }
 
 // WithExecutionCompleted returns the state with the execution ended: failed by an error, stopped by a
@@ -64,25 +63,25 @@ func (s AgentState) WithExecutionCompleted(now time.Time) (AgentState, error) {
 	if err := s.active("completing the execution"); err != nil {
 		return s, err
 	}
-	if s.w.Execution.w.Current != nil {
-		s = s.changed(now, func(e *executionWire) { e.Current = new(e.Current.interrupted()) })
+	if step := s.Execution.CurrentStep; step != nil {
+		s.Execution.CurrentStep = new(step.interrupted())
 		s = s.completedStep(now)
 	}
-	status := s.execution().terminal()
-	return s.booked(s.ownSpent()).changed(now, func(e *executionWire) {
-		e.Status, e.CompletedAt = status, utc(now)
-		if len(e.Continuation.StopSignals) == 0 {
-			e.Continuation.StopSignals = []StopSignal{Done()}
-		}
-	}), nil
+	s = s.booked(s.ownSpent())
+	e := &s.Execution
+	e.Status, e.CompletedAt = e.terminal(), utc(now)
+	if len(e.Continuation.StopSignals) == 0 {
+		e.Continuation.StopSignals = []StopSignal{Done()}
+	}
+	return s.updated(now), nil
 }
 
 // ForNextExecution returns the state without its ended execution. It fails where one is in progress.
 func (s AgentState) ForNextExecution(now time.Time) (AgentState, error) {
 	if s.HasActiveExecution() {
-		return s, Errorf(Denied, "execution: %s is in progress; wait for its end or stop it", s.execution().ID())
+		return s, Errorf(Denied, "execution: %s is in progress; wait for its end or stop it", s.Execution.ID)
 	}
-	s.w.Execution = nil
+	s.Execution = ExecutionState{}
 	return s.updated(now), nil
 }
 
@@ -91,7 +90,7 @@ func (s AgentState) WithOriginHere(now time.Time) (AgentState, error) {
 	if !s.Status().Terminal() {
 		return s, Errorf(Denied, "origin: no execution has ended (status %s); there is nothing to go on from", s.Status())
 	}
-	s.w.Origin = &Origin{ExecutionID: s.execution().ID(), Step: s.StepCount(), Origin: s.w.Execution.w.Origin.kept()}
+	s.Origin = &Origin{ExecutionID: s.Execution.ID, Step: s.StepCount(), Origin: s.Execution.Origin}
 	return s.updated(now), nil
 }
 
@@ -99,12 +98,12 @@ func (s AgentState) WithOriginHere(now time.Time) (AgentState, error) {
 // fails where an execution is in progress, and where the step is another agent's.
 func (s AgentState) WithOrigin(origin *Origin, now time.Time) (AgentState, error) {
 	if s.HasActiveExecution() {
-		return s, Errorf(Denied, "execution: %s is in progress; wait for its end or stop it", s.execution().ID())
+		return s, Errorf(Denied, "execution: %s is in progress; wait for its end or stop it", s.Execution.ID)
 	}
-	if origin != nil && origin.AgentID != s.w.AgentID {
+	if origin != nil && origin.AgentID != s.AgentID {
 		return s, Errorf(Invalid, "origin: is a step of agent %s and not of this one; fork that", origin.AgentID)
 	}
-	s.w.Origin = origin.kept()
+	s.Origin = origin
 	return s.updated(now), nil
 }
 
@@ -116,22 +115,20 @@ func (s AgentState) WithBudget(b ExecutionBudget, now time.Time) (AgentState, er
 	if err := b.Check(); err != nil {
 		return s, err
 	}
-	return s.changed(now, func(e *executionWire) { e.Budget = b.clone() }), nil
+	s.Execution.Budget = b.clone()
+	return s.updated(now), nil
 }
 
 // WithStepsFolded returns the state without its completed steps, all but the newest, whose totals
 // and UpdatedAt stay. Fold after Evaluate: it looks at the last step.
 func (s AgentState) WithStepsFolded(keep int) AgentState {
-	if s.w.Execution == nil {
-		return s
-	}
-	steps, folded := s.w.Execution.w.Steps, s.w.Execution.w.Folded
+	steps, folded := s.Execution.Steps, s.Execution.Folded
 	first := max(len(steps)-keep, 0)
 	for _, step := range steps[:first] {
 		folded = folded.with(step.Step)
 	}
-	kept := slices.Clone(nilIfEmpty(steps[first:]))
-	return s.changed(s.w.UpdatedAt, func(e *executionWire) { e.hold(folded, kept) })
+	s.Execution = s.Execution.holding(folded, slices.Clone(nilIfEmpty(steps[first:])))
+	return s
 }
 
 // WithStepsUnfolded returns the state with the steps that were folded, all of them in their order, in place
@@ -141,11 +138,9 @@ func (s AgentState) WithStepsUnfolded(folded []StepExecution) AgentState {
 	for _, step := range folded {
 		steps = append(steps, &step)
 	}
-	return s.changed(s.w.UpdatedAt, func(e *executionWire) { e.hold(Folded{}, append(steps, e.Steps...)) })
+	s.Execution = s.Execution.holding(Folded{}, append(steps, s.Execution.Steps...))
+	return s
 }
-
-// Execution returns the execution in progress or the one that ended last.
-func (s AgentState) Execution() (ExecutionState, bool) { return s.execution(), s.w.Execution != nil }
 
 // HasActiveExecution reports whether an execution is in progress.
 func (s AgentState) HasActiveExecution() bool { return s.Status() == StatusInProgress }
@@ -153,52 +148,49 @@ func (s AgentState) HasActiveExecution() bool { return s.Status() == StatusInPro
 // Status is that of the execution in progress or, once it is over, of the one that ended last. Pending: the state holds
 // none, as before the first.
 func (s AgentState) Status() ExecutionStatus {
-	if s.w.Execution == nil {
+	if s.Execution.IsZero() {
 		return StatusPending
 	}
-	return s.w.Execution.w.Status
+	return s.Execution.Status
 }
-
-// Origin is what the next execution goes on from, if anything.
-func (s AgentState) Origin() (Origin, bool) { return s.w.Origin.value() }
 
 // Chain lists the execution and those it goes on from, for Compile. It is empty between executions.
 func (s AgentState) Chain() []ExecutionID {
-	if s.w.Execution == nil {
+	if s.Execution.IsZero() {
 		return nil
 	}
-	return s.w.Execution.Chain()
+	return s.Execution.Chain()
 }
 
 // Budget is the execution's, where there is one.
 func (s AgentState) Budget() (ExecutionBudget, bool) {
-	return s.execution().Budget(), s.w.Execution != nil
+	return s.Execution.Budget, !s.Execution.IsZero()
 }
 
 // ExecutionStartedAt is when the execution began, where there is one.
 func (s AgentState) ExecutionStartedAt() (time.Time, bool) {
-	return s.execution().StartedAt(), s.w.Execution != nil
+	return s.Execution.StartedAt, !s.Execution.IsZero()
 }
 
 // ExecutionDuration is how long the execution took until now or its end; zero between executions.
 func (s AgentState) ExecutionDuration(now time.Time) time.Duration {
-	if s.w.Execution == nil {
+	if s.Execution.IsZero() {
 		return 0
 	}
-	return s.w.Execution.Duration(now)
+	return s.Execution.Duration(now)
 }
 
 // Usage is the execution's sum; zero between executions.
-func (s AgentState) Usage() Usage { return s.execution().Usage() }
+func (s AgentState) Usage() Usage { return s.Execution.Usage() }
 
 // CostNanoUSD is what the execution cost; zero where its model has no price.
-func (s AgentState) CostNanoUSD() int64 { return s.execution().CostNanoUSD() }
+func (s AgentState) CostNanoUSD() int64 { return s.Execution.CostNanoUSD() }
 
 // Errors lists each error of the execution once; see ExecutionState.Errors.
-func (s AgentState) Errors() []Error { return s.execution().Errors() }
+func (s AgentState) Errors() []Error { return s.Execution.Errors() }
 
 // HasErrors reports whether anything in the execution failed.
-func (s AgentState) HasErrors() bool { return s.execution().HasErrors() }
+func (s AgentState) HasErrors() bool { return s.Execution.HasErrors() }
 
 // An ExecutionStatus says how far an execution is: it moves from pending to in_progress to one of the others.
 type ExecutionStatus string

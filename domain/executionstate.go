@@ -1,85 +1,64 @@
 package domain
 
 import (
-	"maps"
 	"slices"
 	"time"
 )
 
 // An ExecutionState is one execution of an agent. It never changes; AgentState makes the next.
-type ExecutionState struct{ w executionWire }
+type ExecutionState struct {
+	ID ExecutionID `json:"execution_id"`
+	// Status is in_progress or terminal, never pending.
+	Status    ExecutionStatus `json:"status"`
+	StartedAt time.Time       `json:"started_at"`
+	// CompletedAt is zero while the execution is in progress.
+	CompletedAt time.Time `json:"completed_at,omitzero"`
+	// Origin says which execution this one goes on from; nil: from none.
+	Origin *Origin         `json:"origin,omitempty"`
+	Budget ExecutionBudget `json:"budget,omitzero"`
+	// Trusted are the values that came with this execution, beside the session's.
+	Trusted Trusted `json:"trusted,omitempty"`
+	ExecutionCounts
+	// Folded holds the totals of the first steps, which have left memory.
+	Folded Folded `json:"folded,omitzero"`
+	// Steps are the completed ones in memory.
+	Steps                []*StepExecution `json:"step_executions,omitempty"`
+	CurrentStepStartedAt time.Time        `json:"current_step_started_at,omitzero"`
+	// CurrentStep is nil between steps.
+	CurrentStep *AgentStep `json:"current_step,omitempty"`
+	// Continuation is what decides whether the loop goes on.
+	Continuation Continuation `json:"continuation,omitzero"`
+	// Error is the execution's own; those of its steps are with the steps.
+	Error *Error `json:"error,omitempty"`
+	// completed is what Folded and Steps come to, so that nobody adds up all steps again at each of them.
+	completed Folded
+}
 
-// ID identifies the execution.
-func (e ExecutionState) ID() ExecutionID { return e.w.ID }
+// holding returns the execution with other completed steps.
+func (e ExecutionState) holding(folded Folded, steps []*StepExecution) ExecutionState {
+	e.Folded, e.Steps, e.completed = folded, steps, Folded{Spent: folded.Spent, ChildSteps: folded.ChildSteps, Usage: folded.Usage}
+	for _, step := range steps {
+		e.completed = e.completed.plus(&step.Step)
+	}
+	return e
+}
 
-// Origin says which execution this one goes on from, if any.
-func (e ExecutionState) Origin() (Origin, bool) { return e.w.Origin.value() }
+// IsZero reports whether there is no execution.
+func (e ExecutionState) IsZero() bool { return e.ID.IsZero() }
 
 // Chain lists this execution and those it goes on from, the newest first.
-func (e ExecutionState) Chain() []ExecutionID { return e.w.Origin.chain(e.w.ID) }
-
-// Status is in_progress or terminal, never pending.
-func (e ExecutionState) Status() ExecutionStatus { return e.w.Status }
-
-// StartedAt is when the execution began.
-func (e ExecutionState) StartedAt() time.Time { return e.w.StartedAt }
-
-// CompletedAt is when the execution ended, where it has.
-func (e ExecutionState) CompletedAt() (time.Time, bool) {
-	return e.w.CompletedAt, e.w.Status.Terminal()
-}
+func (e ExecutionState) Chain() []ExecutionID { return e.Origin.chain(e.ID) }
 
 // Duration is how long the execution took, or has taken until now.
 func (e ExecutionState) Duration(now time.Time) time.Duration {
-	if e.w.Status.Terminal() {
-		now = e.w.CompletedAt
+	if e.Status.Terminal() {
+		now = e.CompletedAt
 	}
-	return now.Sub(e.w.StartedAt)
-}
-
-// Budget is the effective one.
-func (e ExecutionState) Budget() ExecutionBudget { return e.w.Budget.clone() }
-
-// Counts are what the execution has used that its steps do not tell.
-func (e ExecutionState) Counts() ExecutionCounts { return e.w.ExecutionCounts }
-
-// Folded holds the totals of the steps that have left memory.
-func (e ExecutionState) Folded() Folded {
-	folded := e.w.Folded
-	folded.Errors, folded.Tools, folded.Calls = slices.Clone(folded.Errors), maps.Clone(folded.Tools), slices.Clone(folded.Calls)
-	return folded
-}
-
-// StepExecutions are a copy of the completed steps in memory.
-func (e ExecutionState) StepExecutions() []StepExecution {
-	var steps []StepExecution
-	for _, s := range e.w.Steps {
-		steps = append(steps, s.clone())
-	}
-	return steps
+	return now.Sub(e.StartedAt)
 }
 
 // StepCount is the number of completed steps, folded ones included.
-func (e ExecutionState) StepCount() int { return int(e.w.Folded.Steps) + len(e.w.Steps) }
-
-// CurrentStep returns a copy of the step in progress, where there is one.
-func (e ExecutionState) CurrentStep() (AgentStep, bool) {
-	if e.w.Current == nil {
-		return AgentStep{}, false
-	}
-	return e.w.Current.clone(), true
-}
-
-// CurrentStepStartedAt is when the step in progress began.
-func (e ExecutionState) CurrentStepStartedAt() (time.Time, bool) {
-	return e.w.CurrentSince, e.w.Current != nil
-}
-
-// Continuation is a copy of what decides whether the loop goes on.
-func (e ExecutionState) Continuation() Continuation { return e.w.Continuation.clone() }
-
-// Err is the execution's own error, where there is one; those of its steps are with the steps.
-func (e ExecutionState) Err() (Error, bool) { return e.w.Error.value() }
+func (e ExecutionState) StepCount() int { return int(e.Folded.Steps) + len(e.Steps) }
 
 // Usage is the sum over all steps, the one in progress and folded ones included.
 func (e ExecutionState) Usage() Usage { return e.total().Usage }
@@ -89,38 +68,38 @@ func (e ExecutionState) CostNanoUSD() int64 { return e.total().CostNanoUSD }
 
 // total is what all steps used, the one in progress and folded ones included.
 func (e ExecutionState) total() Folded {
-	if e.w.Current == nil {
-		return e.w.completed
+	if e.CurrentStep == nil {
+		return e.completed
 	}
-	return e.w.completed.plus(e.w.Current)
+	return e.completed.plus(e.CurrentStep)
 }
 
 // steps yields the steps in memory, the one in progress last.
 func (e ExecutionState) steps(yield func(*AgentStep) bool) {
-	for _, s := range e.w.Steps {
+	for _, s := range e.Steps {
 		if !yield(&s.Step) {
 			return
 		}
 	}
-	if e.w.Current != nil {
-		yield(e.w.Current)
+	if e.CurrentStep != nil {
+		yield(e.CurrentStep)
 	}
 }
 
 // Errors lists each error in memory once: those of the steps, in order, then the execution's own.
 func (e ExecutionState) Errors() []Error {
-	all := slices.Clone(e.w.Folded.Errors)
+	all := slices.Clone(e.Folded.Errors)
 	for s := range e.steps {
 		all = append(all, s.AllErrors()...)
 	}
-	if err, ok := e.Err(); ok && !slices.Contains(all, err) {
-		all = append(all, err)
+	if e.Error != nil && !slices.Contains(all, *e.Error) {
+		all = append(all, *e.Error)
 	}
 	return all
 }
 
 // HasErrors reports whether anything failed, in folded steps too.
-func (e ExecutionState) HasErrors() bool { return e.w.Folded.ErrorCount > 0 || len(e.Errors()) > 0 }
+func (e ExecutionState) HasErrors() bool { return e.Folded.ErrorCount > 0 || len(e.Errors()) > 0 }
 
 func (e ExecutionState) currentOrLast() (last *AgentStep) {
 	for s := range e.steps {
@@ -131,9 +110,9 @@ func (e ExecutionState) currentOrLast() (last *AgentStep) {
 
 func (e ExecutionState) shouldStop() bool {
 	switch {
-	case e.w.Status.Terminal(), e.w.Continuation.Stops():
+	case e.Status.Terminal(), e.Continuation.Stops():
 		return true
-	case e.w.Continuation.Requested:
+	case e.Continuation.Requested:
 		return false
 	}
 	step := e.currentOrLast()
@@ -142,9 +121,9 @@ func (e ExecutionState) shouldStop() bool {
 
 // terminal is the status in which the execution ends; the first that fits.
 func (e ExecutionState) terminal() ExecutionStatus {
-	signal, ok := e.w.Continuation.Signal()
+	signal, ok := e.Continuation.Signal()
 	switch {
-	case e.w.Error != nil, ok && signal.Reason == ErrorForbade:
+	case e.Error != nil, ok && signal.Reason == ErrorForbade:
 		return StatusFailed
 	case ok && signal.Reason.WasForceStopped():
 		return StatusStopped

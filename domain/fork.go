@@ -7,15 +7,15 @@ import "time"
 // same effect begins until they are settled. It has neither trusted values nor standing approvals: those were given to
 // the other agent. Calls whose outcome is known are the other's effects, and it may make them again.
 func (s AgentState) Forked(id AgentID, origin Origin, now time.Time) AgentState {
-	forked := NewAgentState(id, AgentID{}, now, s.w.LLMConfig)
-	forked.w.Context.w = s.w.Context.w
-	forked.w.Context.w.MessageStore = MessageStore{}
-	forked.w.Origin = origin.kept()
-	for _, call := range withoutTold(s.w.Unknown) {
+	forked := NewAgentState(id, AgentID{}, now, s.LLMConfig)
+	forked.Context = s.Context
+	forked.Context.MessageStore = MessageStore{}
+	forked.Origin = &origin
+	for _, call := range withoutTold(s.UnknownCalls) {
 		if call.AgentID.IsZero() {
-			call.AgentID = s.AgentID()
+			call.AgentID = s.AgentID
 		}
-		forked.w.Unknown = append(forked.w.Unknown, call.kept())
+		forked.UnknownCalls = append(forked.UnknownCalls, call.kept())
 	}
 	return forked
 }

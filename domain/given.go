@@ -73,7 +73,7 @@ func (g *Given) Check(to AgentState) error {
 	if g == nil {
 		return nil
 	}
-	if err := cmp.Or(g.checkMetadata(to.Metadata()), to.checkTrusted(g.Trusted)); err != nil {
+	if err := cmp.Or(g.checkMetadata(to.Metadata), to.checkTrusted(g.Trusted)); err != nil {
 		return err
 	}
 	var order MessageOrder

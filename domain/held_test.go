@@ -36,7 +36,7 @@ func TestStoreOf(t *testing.T) {
 	store := domain.StoreOf(log.Entries())
 	require.Equal(t, []string{"messages", "notes"}, store.Sections())
 	s := busyState(t).WithMessageStore(store)
-	require.Equal(t, busyState(t).UpdatedAt(), s.UpdatedAt())
+	require.Equal(t, busyState(t).UpdatedAt, s.UpdatedAt)
 	require.Len(t, s.Messages(), 3)
 	require.Equal(t, "d", s.Messages()[2].Text())
 	require.Equal(t, "b", store.Section("notes")[0].Text())

@@ -9,7 +9,7 @@ import (
 // hook may change; empty: none does. A hook may add messages and stop signals, ask to go on, and set metadata, system prompt,
 // model, response format and budget.
 func (s AgentState) ForbiddenChange(given AgentState) string {
-	is, was := s.w, given.w
+	is, was := s, given
 	if is.AgentID != was.AgentID {
 		return "agent_id"
 	}
@@ -17,8 +17,8 @@ func (s AgentState) ForbiddenChange(given AgentState) string {
 		return "messages"
 	}
 	is.UpdatedAt, is.LLMConfig, is.Context = was.UpdatedAt, was.LLMConfig, was.Context
-	if is.Execution != nil && was.Execution != nil {
-		if field := is.Execution.w.forbiddenChange(was.Execution.w); field != "" {
+	if !is.Execution.IsZero() && !was.Execution.IsZero() {
+		if field := is.Execution.forbiddenChange(was.Execution); field != "" {
 			return "execution." + field
 		}
 		is.Execution = was.Execution
@@ -26,13 +26,13 @@ func (s AgentState) ForbiddenChange(given AgentState) string {
 	return DifferentField(is, was)
 }
 
-func (w executionWire) forbiddenChange(given executionWire) string {
-	is, was := &w.Continuation, given.Continuation
+func (e ExecutionState) forbiddenChange(given ExecutionState) string {
+	is, was := &e.Continuation, given.Continuation
 	kept := len(was.StopSignals)
 	lost := len(is.StopSignals) < kept || kept > 0 && !reflect.DeepEqual(is.StopSignals[:kept], was.StopSignals)
 	is.StopSignals, is.Requested = was.StopSignals, is.Requested && was.Requested
-	w.Budget = given.Budget
-	if field := DifferentField(w, given); field != "" || !lost {
+	e.Budget = given.Budget
+	if field := DifferentField(e, given); field != "" || !lost {
 		return field
 	}
 	return "continuation.stop_signals"

@@ -16,6 +16,11 @@ const (
 // the section, so add many messages at once. The zero value is empty.
 type MessageStore struct{ sections []section }
 
+type section struct {
+	Name     string    `json:"name"`
+	Messages []Message `json:"messages"`
+}
+
 // Sections lists the names, in order of creation.
 func (s MessageStore) Sections() []string {
 	names := make([]string, len(s.sections))
@@ -116,15 +121,15 @@ func StoreOf(entries []Entry) MessageStore {
 
 // WithMessageStore returns the state with the messages that a workflow keeps beside it, for whoever looks.
 func (s AgentState) WithMessageStore(store MessageStore) AgentState {
-	s.w.Context.w.MessageStore = store
+	s.MessageStore = store
 	return s
 }
 
 // AddedSince lists the messages that an earlier state has not. Their Index means nothing.
 func (s AgentState) AddedSince(earlier AgentState) []Entry {
 	var added []Entry
-	for _, section := range s.store().sections {
-		before := len(earlier.store().held(section.Name))
+	for _, section := range s.MessageStore.sections {
+		before := len(earlier.MessageStore.held(section.Name))
 		for _, m := range section.Messages[min(before, len(section.Messages)):] {
 			added = append(added, Entry{Section: section.Name, Message: m})
 		}
@@ -134,8 +139,8 @@ func (s AgentState) AddedSince(earlier AgentState) []Entry {
 
 // Extends reports whether the state has all messages of an earlier one: of each section it looks at both ends.
 func (s AgentState) Extends(earlier AgentState) bool {
-	for _, section := range earlier.store().sections {
-		was, is := section.Messages, s.store().held(section.Name)
+	for _, section := range earlier.MessageStore.sections {
+		was, is := section.Messages, s.MessageStore.held(section.Name)
 		if len(is) < len(was) {
 			return false
 		}

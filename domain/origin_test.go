@@ -13,16 +13,14 @@ import (
 func TestGoingOnSeveralTimes(t *testing.T) {
 	t.Parallel()
 	s := withStep(t, begunState(t), toolStep(executionID(1), 1))
-	_, ok := s.Origin()
-	require.False(t, ok)
+	require.Nil(t, s.Origin)
 	for n := 1; n <= 3; n++ {
 		s = must(t)(s.WithStopSignal(domain.StopSignal{Reason: domain.StepsLimitReached}, after(10*n)))
 		s = must(t)(s.WithExecutionCompleted(after(10 * n)))
 		ended := encoded(t, s)
 		gone := must(t)(s.WithOriginHere(after(10*n + 1)))
 		require.Equal(t, ended, encoded(t, s), "the ended one stays as it was")
-		origin, ok := gone.Origin()
-		require.True(t, ok)
+		origin := gone.Origin
 		require.Equal(t, executionID(n), origin.ExecutionID)
 		require.Equal(t, 1, origin.Step)
 		saved, err := gone.EncodeSession()
@@ -30,12 +28,8 @@ func TestGoingOnSeveralTimes(t *testing.T) {
 		gone, err = domain.DecodeAgentState(saved)
 		require.NoError(t, err, "it is kept between executions")
 		s = must(t)(gone.BeginExecution(executionID(n+1), domain.Unlimited(), after(10*n+2)))
-		_, ok = s.Origin()
-		require.False(t, ok, "it is used up")
-		execution, _ := s.Execution()
-		first, ok := execution.Origin()
-		require.True(t, ok)
-		require.Equal(t, origin, first)
+		require.Nil(t, s.Origin, "it is used up")
+		require.Equal(t, origin, s.Execution.Origin)
 		s = withStep(t, s, toolStep(executionID(n+1), 1))
 	}
 	require.Equal(t, []domain.ExecutionID{executionID(4), executionID(3), executionID(2), executionID(1)}, s.Chain())

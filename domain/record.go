@@ -26,11 +26,11 @@ type ExecutionRecord struct {
 // NewExecutionRecord returns the record of the execution that has ended on a state. earlier are the steps
 // that left its memory. It fails where none has ended, or the steps do not count from 1 to the last.
 func NewExecutionRecord(final AgentState, earlier ...StepExecution) (ExecutionRecord, error) {
-	execution := final.execution()
+	execution := final.Execution
 	if !final.Status().Terminal() {
 		return ExecutionRecord{}, Errorf(Denied, "record: no execution has ended (status %s); record it at its end", final.Status())
 	}
-	steps := slices.Concat(earlier, execution.StepExecutions())
+	steps := slices.Concat(earlier, final.StepExecutions())
 	for i, step := range steps {
 		if step.Step.Number != i+1 {
 			return ExecutionRecord{}, Errorf(Invalid, "record: step %d stands where step %d belongs; give every step once, in order", step.Step.Number, i+1)
@@ -41,8 +41,8 @@ func NewExecutionRecord(final AgentState, earlier ...StepExecution) (ExecutionRe
 	}
 	reason, _ := final.StopReason()
 	return ExecutionRecord{
-		ExecutionID: execution.w.ID, AgentID: final.AgentID(), Number: final.ExecutionCount(), Origin: execution.w.Origin.kept(),
-		StartedAt: execution.w.StartedAt, CompletedAt: execution.w.CompletedAt, Status: execution.w.Status, StopReason: reason,
+		ExecutionID: execution.ID, AgentID: final.AgentID, Number: final.ExecutionCount, Origin: execution.Origin,
+		StartedAt: execution.StartedAt, CompletedAt: execution.CompletedAt, Status: execution.Status, StopReason: reason,
 		FinalState: final, Steps: nilIfEmpty(steps), Usage: execution.Usage(),
 	}, nil
 }
@@ -54,7 +54,7 @@ const FinalStep = -1
 // there. Step 0 is before the first, without the prompt; FinalStep gives the final state as it is.
 func FromExecutionRecord(record ExecutionRecord, step int, now time.Time) (AgentState, error) {
 	s := record.FinalState
-	s.w.Origin = &Origin{ExecutionID: record.ExecutionID, Step: len(record.Steps), Origin: record.Origin.kept()}
+	s.Origin = &Origin{ExecutionID: record.ExecutionID, Step: len(record.Steps), Origin: record.Origin}
 	if step == FinalStep {
 		return s.updated(now), nil
 	}
@@ -65,15 +65,15 @@ func FromExecutionRecord(record ExecutionRecord, step int, now time.Time) (Agent
 	for _, s := range record.Steps[step:] {
 		later[s.Step.ID] = true
 	}
-	s.w.Context.w.MessageStore = s.store().filtered(func(m Message) bool {
+	s.MessageStore = s.MessageStore.filtered(func(m Message) bool {
 		tag := TagOf(m)
 		if tag.ExecutionID != record.ExecutionID {
 			return true
 		}
 		return step > 0 && !later[tag.StepID]
 	})
-	s.w.Execution = nil
-	s.w.Origin.Step = step
+	s.Execution = ExecutionState{}
+	s.Origin.Step = step
 	return s.updated(now), nil
 }
 
@@ -117,28 +117,14 @@ func (o Origin) Branch() *Origin {
 // Chain lists the execution and those that it went on from itself.
 func (o Origin) Chain() []ExecutionID { return o.Origin.chain(o.ExecutionID) }
 
-func (o *Origin) value() (Origin, bool) {
-	if o == nil {
-		return Origin{}, false
-	}
-	return *o.kept(), true
-}
-
-func (o *Origin) kept() *Origin {
-	if o == nil {
-		return nil
-	}
-	return &Origin{o.ExecutionID, o.Step, o.AgentID, o.Origin.kept()}
-}
-
 // AtStep returns the state as it was when the execution's k-th step had ended: in progress, without later
 // steps and their messages. What no step remembers (metadata, prompt, budget) is as it is now. Zero is
 // before the first. It fails where there is no such step, or it has left memory.
 func (s AgentState) AtStep(k int, now time.Time) (AgentState, error) {
-	if s.w.Execution == nil {
+	if s.Execution.IsZero() {
 		return s, Errorf(Denied, "step: there is no execution (status %s)", s.Status())
 	}
-	execution := s.w.Execution.w
+	execution := s.Execution
 	count, folded := s.StepCount(), int(execution.Folded.Steps)
 	switch {
 	case k < 0 || k > count:
@@ -151,18 +137,18 @@ func (s AgentState) AtStep(k int, now time.Time) (AgentState, error) {
 		continuation = execution.Steps[k-folded-1].Continuation
 	}
 	later := map[StepID]bool{}
-	for step := range s.execution().steps {
+	for step := range s.Execution.steps {
 		later[step.ID] = step.Number > k
 	}
-	s.w.Context.w.MessageStore = s.store().filtered(func(m Message) bool { return !later[TagOf(m).StepID] })
-	return s.changed(now, func(e *executionWire) {
-		e.hold(e.Folded, nilIfEmpty(slices.Clip(e.Steps[:k-folded])))
-		e.Current, e.CurrentSince = nil, time.Time{}
-		e.Status, e.CompletedAt, e.Continuation = StatusInProgress, time.Time{}, continuation
-		if e.Error != nil && !continuation.holds(SignalOf(e.Error)) {
-			e.Error = nil
-		}
-	}), nil
+	s.MessageStore = s.MessageStore.filtered(func(m Message) bool { return !later[TagOf(m).StepID] })
+	e := execution.holding(execution.Folded, nilIfEmpty(slices.Clip(execution.Steps[:k-folded])))
+	e.CurrentStep, e.CurrentStepStartedAt = nil, time.Time{}
+	e.Status, e.CompletedAt, e.Continuation = StatusInProgress, time.Time{}, continuation
+	if e.Error != nil && !continuation.holds(SignalOf(e.Error)) {
+		e.Error = nil
+	}
+	s.Execution = e
+	return s.updated(now), nil
 }
 
 // holds reports whether a signal is among those that count.

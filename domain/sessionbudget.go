@@ -58,10 +58,10 @@ func SessionLimits() (limits []Limit) {
 
 // Session is the session's account until now, the execution in progress included; ok is false where it has no budget.
 func (s AgentState) Session() (account SessionAccount, ok bool) {
-	if s.w.Session == nil {
+	if s.SessionAccount == nil {
 		return account, false
 	}
-	account = SessionAccount{s.w.Session.Budget.clone(), s.w.Session.Spent}
+	account = SessionAccount{s.SessionAccount.Budget.clone(), s.SessionAccount.Spent}
 	if s.HasActiveExecution() {
 		account.Spent = account.Spent.Add(s.ownSpent())
 	}
@@ -74,28 +74,28 @@ func (s AgentState) WithSessionBudget(b ExecutionBudget, now time.Time) (AgentSt
 		return s, err
 	}
 	account := SessionAccount{Budget: b.clone()}
-	if s.w.Session != nil {
-		account.Spent = s.w.Session.Spent
+	if s.SessionAccount != nil {
+		account.Spent = s.SessionAccount.Spent
 	}
-	s.w.Session = &account
+	s.SessionAccount = &account
 	return s.updated(now), nil
 }
 
 // SessionBooked is the session's account by the end of so many executions, the one in progress aside.
 func (s AgentState) SessionBooked() (account SessionAccount, executions int, ok bool) {
-	if executions = s.ExecutionCount(); s.HasActiveExecution() {
+	if executions = s.ExecutionCount; s.HasActiveExecution() {
 		executions--
 	}
-	if s.w.Session == nil {
+	if s.SessionAccount == nil {
 		return account, executions, false
 	}
-	return SessionAccount{s.w.Session.Budget.clone(), s.w.Session.Spent}, executions, true
+	return SessionAccount{s.SessionAccount.Budget.clone(), s.SessionAccount.Spent}, executions, true
 }
 
 // booked is the state once what its execution has spent stands in the session's account.
 func (s AgentState) booked(spent Spent) AgentState {
-	if s.w.Session != nil {
-		s.w.Session = &SessionAccount{s.w.Session.Budget, s.w.Session.Spent.Add(spent)}
+	if s.SessionAccount != nil {
+		s.SessionAccount = &SessionAccount{s.SessionAccount.Budget, s.SessionAccount.Spent.Add(spent)}
 	}
 	return s
 }

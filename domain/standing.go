@@ -101,21 +101,18 @@ func KeptStanding(all []StandingApproval, one StandingApproval) []StandingApprov
 	return append(all, one.kept())
 }
 
-// StandingApprovals are a copy of the session's, the oldest first, those too that were revoked.
-func (s AgentState) StandingApprovals() []StandingApproval { return keptStanding(s.w.Standing) }
-
 // StandingFor is the standing approval that lets a call run in a context.
 func (s AgentState) StandingFor(call, context Digest) (StandingApproval, bool) {
-	i := slices.IndexFunc(s.w.Standing, func(a StandingApproval) bool { return a.Holds(call, context) })
+	i := slices.IndexFunc(s.StandingApprovals, func(a StandingApproval) bool { return a.Holds(call, context) })
 	if i < 0 {
 		return StandingApproval{}, false
 	}
-	return s.w.Standing[i].kept(), true
+	return s.StandingApprovals[i], true
 }
 
 // CheckStandingRoom fails where the session has as many standing approvals as it may.
 func (s AgentState) CheckStandingRoom() error {
-	held := slices.DeleteFunc(s.StandingApprovals(), func(a StandingApproval) bool { return a.Revocation != nil })
+	held := slices.DeleteFunc(slices.Clone(s.StandingApprovals), func(a StandingApproval) bool { return a.Revocation != nil })
 	if len(held) >= MaxStanding {
 		return Errorf(TooLarge, "always: the session has %d standing approvals, which is as many as it may; revoke one, or approve the call this once", len(held))
 	}
@@ -127,18 +124,18 @@ func (s AgentState) WithStandingApproval(a StandingApproval, now time.Time) (Age
 	if err := s.CheckStandingRoom(); err != nil {
 		return s, err
 	}
-	s.w.Standing = KeptStanding(s.w.Standing, a)
+	s.StandingApprovals = KeptStanding(s.StandingApprovals, a)
 	return s.updated(now), nil
 }
 
 // WithRevocation returns the state with a standing approval taken back. It fails where there is none of that id, and where
 // it was taken back before.
 func (s AgentState) WithRevocation(id ToolExecutionID, r Revocation, now time.Time) (AgentState, error) {
-	i := slices.IndexFunc(s.w.Standing, func(a StandingApproval) bool { return a.ID == id })
+	i := slices.IndexFunc(s.StandingApprovals, func(a StandingApproval) bool { return a.ID == id })
 	if i < 0 {
 		return s, Errorf(Invalid, "rule: %s is no standing approval of this session", id)
 	}
-	one := s.w.Standing[i]
+	one := s.StandingApprovals[i]
 	if was := one.Revocation; was != nil {
 		by := ""
 		if was.By != "" {
@@ -148,14 +145,6 @@ func (s AgentState) WithRevocation(id ToolExecutionID, r Revocation, now time.Ti
 	}
 	r.At = utc(now)
 	one.Revocation = &r
-	s.w.Standing = KeptStanding(s.w.Standing, one)
+	s.StandingApprovals = KeptStanding(s.StandingApprovals, one)
 	return s.updated(now), nil
-}
-
-func keptStanding(all []StandingApproval) []StandingApproval {
-	var kept []StandingApproval
-	for _, a := range all {
-		kept = append(kept, a.kept())
-	}
-	return kept
 }

@@ -16,13 +16,12 @@ func (s AgentState) WithStepStarted(id StepID, now time.Time) (AgentState, error
 	if id.IsZero() {
 		return s, Errorf(Invalid, "step_id: is missing; derive it from the execution's")
 	}
-	if c := s.w.Execution.w.Current; c != nil {
+	if c := s.Execution.CurrentStep; c != nil {
 		return s, Errorf(Denied, "step: step %d is in progress; complete it first", c.Number)
 	}
-	number := s.StepCount() + 1
-	return s.changed(now, func(e *executionWire) {
-		e.Current, e.CurrentSince = &AgentStep{ID: id, Number: number, ToolExecutions: []ToolExecution{}, Errors: []Error{}}, utc(now)
-	}), nil
+	s.Execution.CurrentStep = &AgentStep{ID: id, Number: s.StepCount() + 1, ToolExecutions: []ToolExecution{}, Errors: []Error{}}
+	s.Execution.CurrentStepStartedAt = utc(now)
+	return s.updated(now), nil
 }
 
 // WithCurrentStep returns the state with other content for the step in progress.
@@ -49,7 +48,8 @@ func (s AgentState) WithCurrentStepIn(log Log, step AgentStep, now time.Time) (A
 		return s, invalid(err)
 	}
 	kept.ID, kept.Number = current.ID, current.Number
-	return s.changed(now, func(e *executionWire) { e.Current = &kept }), nil
+	s.Execution.CurrentStep = &kept
+	return s.updated(now), nil
 }
 
 // WithCurrentStepCompleted returns the state with the step in progress among the completed ones. Its
@@ -62,56 +62,68 @@ func (s AgentState) WithCurrentStepCompleted(now time.Time) (AgentState, error) 
 }
 
 func (s AgentState) completedStep(now time.Time) AgentState {
-	return s.changed(now, func(e *executionWire) {
-		e.add(new(NewStepExecution(*e.Current, e.CurrentSince, now, e.Continuation)))
-		e.Current, e.CurrentSince = nil, time.Time{}
-	})
+	e := &s.Execution
+	step := NewStepExecution(*e.CurrentStep, e.CurrentStepStartedAt, now, e.Continuation)
+	e.Steps, e.completed = plus(e.Steps, &step), e.completed.plus(&step.Step)
+	e.CurrentStep, e.CurrentStepStartedAt = nil, time.Time{}
+	return s.updated(now)
 }
 
 func (s AgentState) inStep(doing string) (AgentStep, error) {
 	if err := s.active(doing); err != nil {
 		return AgentStep{}, err
 	}
-	if s.w.Execution.w.Current == nil {
+	if s.Execution.CurrentStep == nil {
 		return AgentStep{}, Errorf(Denied, "%s: no step is in progress; begin one first", doing)
 	}
-	return *s.w.Execution.w.Current, nil
+	return *s.Execution.CurrentStep, nil
 }
 
 // StepCount is the number of completed steps of the execution.
-func (s AgentState) StepCount() int { return s.execution().StepCount() }
+func (s AgentState) StepCount() int { return s.Execution.StepCount() }
 
 // TransientStepCount is StepCount and the step in progress.
 func (s AgentState) TransientStepCount() int {
-	if s.execution().w.Current == nil {
+	if s.Execution.CurrentStep == nil {
 		return s.StepCount()
 	}
 	return s.StepCount() + 1
 }
 
 // StepExecutions are a copy of the completed steps in memory.
-func (s AgentState) StepExecutions() []StepExecution { return s.execution().StepExecutions() }
+func (s AgentState) StepExecutions() []StepExecution {
+	var steps []StepExecution
+	for _, step := range s.Execution.Steps {
+		steps = append(steps, step.clone())
+	}
+	return steps
+}
 
-// Steps are StepExecutions without their times. Hooks get the newest of them; see Folded and ToolCounts.
+// Steps are StepExecutions without their times. Hooks get the newest of them; see Execution.Folded and ToolCounts.
 func (s AgentState) Steps() []AgentStep {
 	var steps []AgentStep
-	for _, step := range s.execution().w.Steps {
+	for _, step := range s.Execution.Steps {
 		steps = append(steps, step.Step.clone())
 	}
 	return steps
 }
 
 // CurrentStep returns a copy of the step in progress, where there is one.
-func (s AgentState) CurrentStep() (AgentStep, bool) { return s.execution().CurrentStep() }
+func (s AgentState) CurrentStep() (AgentStep, bool) {
+	if s.Execution.CurrentStep == nil {
+		return AgentStep{}, false
+	}
+	return s.Execution.CurrentStep.clone(), true
+}
 
 // CurrentStepStartedAt is when the step in progress began, where there is one.
 func (s AgentState) CurrentStepStartedAt() (time.Time, bool) {
-	return s.execution().CurrentStepStartedAt()
+	return s.Execution.CurrentStepStartedAt, s.Execution.CurrentStep != nil
 }
 
 // LastStepExecution returns the completed step with the highest number, where it is in memory.
 func (s AgentState) LastStepExecution() (StepExecution, bool) {
-	steps := s.execution().w.Steps
+	steps := s.Execution.Steps
 	if len(steps) == 0 {
 		return StepExecution{}, false
 	}
@@ -167,7 +179,7 @@ func (s AgentState) LastStepToolExecutions() []ToolExecution {
 
 // LastToolExecution is the last tool call of the last step that has one, be it in progress.
 func (s AgentState) LastToolExecution() (last ToolExecution, ok bool) {
-	for step := range s.execution().steps {
+	for step := range s.Execution.steps {
 		if n := len(step.ToolExecutions); n > 0 {
 			last, ok = step.ToolExecutions[n-1].kept(), true
 		}
@@ -252,15 +264,12 @@ func (s AgentStep) counted(counts map[string]ToolCount) map[string]ToolCount {
 // ToolCounts counts the calls of the execution that were run, or may have been, by the tool's name: in any run
 // those of all its steps, the one in progress and folded ones included.
 func (s AgentState) ToolCounts() map[string]ToolCount {
-	counts := maps.Clone(s.execution().w.Folded.Tools)
-	for step := range s.execution().steps {
+	counts := maps.Clone(s.Execution.Folded.Tools)
+	for step := range s.Execution.steps {
 		counts = step.counted(counts)
 	}
 	return counts
 }
-
-// Folded holds the totals of the execution's first steps, those that are not among Steps any more.
-func (s AgentState) Folded() Folded { return s.execution().Folded() }
 
 // plus is with, errors aside.
 func (f Folded) plus(step *AgentStep) Folded {

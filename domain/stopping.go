@@ -26,18 +26,17 @@ func (s AgentState) WithStopSignal(signal StopSignal, now time.Time) (AgentState
 		return s, invalid(err)
 	}
 	stops := 0
-	for _, other := range s.StopSignals() {
+	for _, other := range s.Execution.Continuation.StopSignals {
 		if other.Reason == UserRequested {
 			stops++
 		}
 	}
-	return s.changed(now, func(e *executionWire) {
-		if kept.Reason == UserRequested && stops >= MaxStops {
-			e.Continuation.More++
-			return
-		}
-		e.Continuation.StopSignals = plus(e.Continuation.StopSignals, kept)
-	}), nil
+	if c := &s.Execution.Continuation; kept.Reason == UserRequested && stops >= MaxStops {
+		c.More++
+	} else {
+		c.StopSignals = plus(c.StopSignals, kept)
+	}
+	return s.updated(now), nil
 }
 
 // WithContinuationRequested returns the state with a request to go on, which the next evaluation uses up.
@@ -46,32 +45,32 @@ func (s AgentState) WithContinuationRequested(now time.Time) (AgentState, error)
 	if err := s.active("requesting to continue"); err != nil {
 		return s, err
 	}
-	return s.changed(now, func(e *executionWire) { e.Continuation.Requested = true }), nil
+	s.Execution.Continuation.Requested = true
+	return s.updated(now), nil
 }
 
 // WithLateSignals returns the state with the signals from an index on as late ones, which never count.
 // Those of reason error stay: they fail an execution at any time.
 func (s AgentState) WithLateSignals(from int, now time.Time) AgentState {
-	if from < 0 || from >= len(s.StopSignals()) {
+	if from < 0 || from >= len(s.Execution.Continuation.StopSignals) {
 		return s
 	}
-	return s.changed(now, func(e *executionWire) {
-		c := &e.Continuation
-		came := c.StopSignals[from:]
-		c.StopSignals = slices.Clone(nilIfEmpty(c.StopSignals[:from]))
-		for _, signal := range came {
-			if signal.Reason == ErrorForbade {
-				c.StopSignals = append(c.StopSignals, signal)
-			} else {
-				c.Late = plus(c.Late, signal)
-			}
+	c := &s.Execution.Continuation
+	came := c.StopSignals[from:]
+	c.StopSignals = slices.Clone(nilIfEmpty(c.StopSignals[:from]))
+	for _, signal := range came {
+		if signal.Reason == ErrorForbade {
+			c.StopSignals = append(c.StopSignals, signal)
+		} else {
+			c.Late = plus(c.Late, signal)
 		}
-	})
+	}
+	return s.updated(now)
 }
 
 // ShouldStop reports whether the loop is over; the first that fits: a signal that no request overrides,
 // stop; a request to continue, go on; the step asked for tools, go on; else stop.
-func (s AgentState) ShouldStop() bool { return s.w.Execution == nil || s.w.Execution.shouldStop() }
+func (s AgentState) ShouldStop() bool { return s.Execution.IsZero() || s.Execution.shouldStop() }
 
 // Evaluate is ShouldStop after a step. It uses up a request to continue, and what that overrode.
 func (s AgentState) Evaluate(now time.Time) (AgentState, bool) {
@@ -81,19 +80,20 @@ func (s AgentState) Evaluate(now time.Time) (AgentState, bool) {
 
 // EvaluateBetween is the check before a step: only the first rule, that of signals. It too uses up a request.
 func (s AgentState) EvaluateBetween(now time.Time) (AgentState, bool) {
-	stop := !s.HasActiveExecution() || s.Continuation().Stops()
+	stop := !s.HasActiveExecution() || s.Execution.Continuation.Stops()
 	return s.evaluated(now), stop
 }
 
 func (s AgentState) evaluated(now time.Time) AgentState {
-	if !s.HasActiveExecution() || !s.Continuation().Requested {
+	if !s.HasActiveExecution() || !s.Execution.Continuation.Requested {
 		return s
 	}
-	return s.changed(now, func(e *executionWire) { e.Continuation = e.Continuation.evaluated() })
+	s.Execution.Continuation = s.Execution.Continuation.evaluated()
+	return s.updated(now)
 }
 
 // StopSignal returns the signal that counts.
-func (s AgentState) StopSignal() (StopSignal, bool) { return s.Continuation().Signal() }
+func (s AgentState) StopSignal() (StopSignal, bool) { return s.Execution.Continuation.Signal() }
 
 // StopReason is the reason that counts.
 func (s AgentState) StopReason() (StopReason, bool) {
@@ -105,7 +105,7 @@ func (s AgentState) StopReason() (StopReason, bool) {
 func (s AgentState) StopSignals() []StopSignal { return s.Continuation().StopSignals }
 
 // Continuation is a copy of all signals and the request to continue.
-func (s AgentState) Continuation() Continuation { return s.execution().Continuation() }
+func (s AgentState) Continuation() Continuation { return s.Execution.Continuation.clone() }
 
 // A StopReason says why an execution stops. Unknown values fail to decode.
 type StopReason string

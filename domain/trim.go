@@ -111,10 +111,10 @@ const roomBeside = 64 << 10
 // is, else with all but the last folded and that one trimmed. It reckons and does not encode.
 func (s AgentState) WithStepsWithin(limit int) AgentState {
 	size := 0
-	for _, step := range s.execution().w.Steps {
+	for _, step := range s.Execution.Steps {
 		size += step.Size()
 	}
-	if current := s.execution().w.Current; current != nil {
+	if current := s.Execution.CurrentStep; current != nil {
 		size += current.Size()
 	}
 	if size <= limit {
@@ -125,19 +125,16 @@ func (s AgentState) WithStepsWithin(limit int) AgentState {
 
 // WithStepsTrimmed returns the state with its steps in memory trimmed, each to its share of limit bytes.
 func (s AgentState) WithStepsTrimmed(limit int) AgentState {
-	if s.w.Execution == nil {
-		return s
+	e := &s.Execution
+	share := limit / (len(e.Steps) + 1)
+	e.Steps = slices.Clone(e.Steps)
+	for i, step := range e.Steps {
+		trimmed := *step
+		trimmed.Step = step.Step.Trimmed(share)
+		e.Steps[i] = &trimmed
 	}
-	return s.changed(s.w.UpdatedAt, func(e *executionWire) {
-		share := limit / (len(e.Steps) + 1)
-		e.Steps = slices.Clone(e.Steps)
-		for i, step := range e.Steps {
-			trimmed := *step
-			trimmed.Step = step.Step.Trimmed(share)
-			e.Steps[i] = &trimmed
-		}
-		if e.Current != nil {
-			e.Current = new(e.Current.Trimmed(share))
-		}
-	})
+	if e.CurrentStep != nil {
+		e.CurrentStep = new(e.CurrentStep.Trimmed(share))
+	}
+	return s
 }

@@ -180,8 +180,8 @@ func (d Definition) Shown(prompt string, t Trusted) string {
 // Trusted returns a copy of what whoever started the session and the execution says. An execution that has ended
 // keeps its own until the next one begins.
 func (s AgentState) Trusted() Trusted {
-	all := s.w.Trusted.clone()
-	if own := s.execution().w.Trusted; len(own) > 0 {
+	all := s.SessionTrusted.clone()
+	if own := s.Execution.Trusted; len(own) > 0 {
 		if all == nil {
 			all = Trusted{}
 		}
@@ -189,9 +189,6 @@ func (s AgentState) Trusted() Trusted {
 	}
 	return all
 }
-
-// SessionTrusted returns a copy of the values that each execution of the session has.
-func (s AgentState) SessionTrusted() Trusted { return s.w.Trusted.clone() }
 
 // WithTrusted returns the state with more trusted values. Before the first execution they are the session's, and
 // fixed from then on; in an execution they are its own. It fails on a name that is there with another value, on
@@ -207,20 +204,21 @@ func (s AgentState) WithTrusted(values Trusted, now time.Time) (AgentState, erro
 	case s.HasActiveExecution():
 		own := Trusted{}
 		for _, name := range all.Names() {
-			if s.w.Trusted[name] == nil {
+			if s.SessionTrusted[name] == nil {
 				own[name] = all[name]
 			}
 		}
-		return s.changed(now, func(e *executionWire) { e.Trusted = own }), nil
-	case s.w.ExecutionCount > 0:
+		s.Execution.Trusted = own
+		return s.updated(now), nil
+	case s.ExecutionCount > 0:
 		return s, Errorf(Denied, "trusted: the session's values are fixed; give more with what begins its next execution")
 	}
-	s.w.Trusted = all
+	s.SessionTrusted = all
 	return s.updated(now), nil
 }
 
 // checkTrusted says whether the next execution can begin with more values.
 func (s AgentState) checkTrusted(more Trusted) error {
-	_, err := s.w.Trusted.With(more)
+	_, err := s.SessionTrusted.With(more)
 	return err
 }

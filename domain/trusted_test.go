@@ -68,7 +68,7 @@ func TestTrustedValuesOverExecutions(t *testing.T) {
 	s := trustingState(t)
 	both := `{"customer":4711,"order":{"n":["\u003c"]}}`
 	require.Equal(t, both, encoded(t, s.Trusted()))
-	require.Equal(t, `{"customer":4711}`, encoded(t, s.SessionTrusted()))
+	require.Equal(t, `{"customer":4711}`, encoded(t, s.SessionTrusted))
 	for _, name := range []string{"customer", "order"} {
 		_, err := s.WithTrusted(trusted(name, `1`), after(2))
 		require.ErrorContains(t, err, "trusted."+name+": has another value already")

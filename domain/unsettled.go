@@ -169,23 +169,19 @@ func (s Settlement) kept() Settlement {
 	return s
 }
 
-// UnknownCalls are a copy of the agent's calls of unknown outcome, the oldest first. One that is settled stays
-// until the model has been told and an execution after that one begins.
-func (s AgentState) UnknownCalls() []UnknownCall { return keptCalls(s.w.Unknown) }
-
 // Unsettled are those of UnknownCalls that nobody has settled.
 func (s AgentState) Unsettled() []UnknownCall {
-	return slices.DeleteFunc(s.UnknownCalls(), func(c UnknownCall) bool { return c.Settlement != nil })
+	return slices.DeleteFunc(slices.Clone(s.UnknownCalls), func(c UnknownCall) bool { return c.Settlement != nil })
 }
 
 // Settled are those of UnknownCalls that somebody has settled.
 func (s AgentState) Settled() []UnknownCall {
-	return slices.DeleteFunc(s.UnknownCalls(), func(c UnknownCall) bool { return c.Settlement == nil })
+	return slices.DeleteFunc(slices.Clone(s.UnknownCalls), func(c UnknownCall) bool { return c.Settlement == nil })
 }
 
 // UnknownCall is the agent's call of unknown outcome that has the id, settled or not; the zero one where there is none.
 func (s AgentState) UnknownCall(id ToolExecutionID) UnknownCall {
-	for _, c := range s.UnknownCalls() {
+	for _, c := range s.UnknownCalls {
 		if c.ID == id {
 			return c
 		}
@@ -195,7 +191,7 @@ func (s AgentState) UnknownCall(id ToolExecutionID) UnknownCall {
 
 // WithUnknownCall returns the state with one more call of which nobody knows how it ended.
 func (s AgentState) WithUnknownCall(c UnknownCall, now time.Time) AgentState {
-	s.w.Unknown = plus(s.w.Unknown, c.kept())
+	s.UnknownCalls = plus(s.UnknownCalls, c.kept())
 	return s.updated(now)
 }
 
@@ -205,11 +201,11 @@ func (s AgentState) WithSettlement(id ToolExecutionID, settled Settlement, now t
 	if err := settled.Check(); err != nil {
 		return s, err
 	}
-	i := slices.IndexFunc(s.w.Unknown, func(c UnknownCall) bool { return c.ID == id })
+	i := slices.IndexFunc(s.UnknownCalls, func(c UnknownCall) bool { return c.ID == id })
 	if i < 0 {
 		return s, Errorf(Invalid, "call: %s is no call of unknown outcome of this agent", id)
 	}
-	if before := s.w.Unknown[i].Settlement; before != nil {
+	if before := s.UnknownCalls[i].Settlement; before != nil {
 		return s, Errorf(Denied, "call: %s was settled as %s at %s", id, before.Verdict, before.At.Format(time.RFC3339))
 	}
 	return s.settled(i, settled, now), nil
@@ -218,33 +214,25 @@ func (s AgentState) WithSettlement(id ToolExecutionID, settled Settlement, now t
 // WithSettlementIn returns the state with a settlement as one that an execution's events have, and with told that
 // the model has read of.
 func (s AgentState) WithSettlementIn(id ToolExecutionID, execution ExecutionID, told bool, now time.Time) AgentState {
-	i := slices.IndexFunc(s.w.Unknown, func(c UnknownCall) bool { return c.ID == id && c.Settlement != nil })
+	i := slices.IndexFunc(s.UnknownCalls, func(c UnknownCall) bool { return c.ID == id && c.Settlement != nil })
 	if i < 0 {
 		return s
 	}
-	settled := *s.w.Unknown[i].Settlement
+	settled := *s.UnknownCalls[i].Settlement
 	settled.ExecutionID, settled.Told = execution, settled.Told || told
 	return s.settled(i, settled, now)
 }
 
 func (s AgentState) settled(i int, settled Settlement, now time.Time) AgentState {
-	calls := slices.Clone(s.w.Unknown)
-	calls[i].Settlement = &settled
-	s.w.Unknown = keptCalls(calls)
+	calls := slices.Clone(s.UnknownCalls)
+	calls[i].Settlement = new(settled.kept())
+	s.UnknownCalls = calls
 	return s.updated(now)
 }
 
 // withoutTold leaves out the calls whose settlement the model has been told: it knows.
 func withoutTold(calls []UnknownCall) []UnknownCall {
 	return nilIfEmpty(slices.DeleteFunc(slices.Clone(calls), func(c UnknownCall) bool { return c.Settlement != nil && c.Settlement.Told }))
-}
-
-func keptCalls(calls []UnknownCall) []UnknownCall {
-	var all []UnknownCall
-	for _, c := range calls {
-		all = append(all, c.kept())
-	}
-	return all
 }
 
 // Unsettling reports whether a call of a tool can become one of unknown outcome: to make it again would be a

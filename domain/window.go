@@ -24,11 +24,11 @@ type StepWindow struct {
 
 // Of returns the window of a state's execution. One that was of the same execution before saves work.
 func (w StepWindow) Of(s AgentState) StepWindow {
-	e := s.execution()
-	if known := int(w.folded.Steps) + len(w.steps); w.id != e.ID() || known > e.StepCount() || known < int(e.w.Folded.Steps) {
-		w = StepWindow{id: e.ID(), folded: e.w.Folded}
+	e := s.Execution
+	if known := int(w.folded.Steps) + len(w.steps); w.id != e.ID || known > e.StepCount() || known < int(e.Folded.Steps) {
+		w = StepWindow{id: e.ID, folded: e.Folded}
 	}
-	steps := e.w.Steps[int(w.folded.Steps-e.w.Folded.Steps)+len(w.steps):]
+	steps := e.Steps[int(w.folded.Steps-e.Folded.Steps)+len(w.steps):]
 	// Of what cannot stay nothing is kept but totals and errors, so that nothing else of it is trimmed.
 	for ; len(w.steps) == 0 && len(steps) > RecentSteps; steps = steps[1:] {
 		step := steps[0].Step
@@ -61,26 +61,26 @@ func (w StepWindow) with(step *StepExecution) StepWindow {
 
 // In returns the state with the window in place of its steps.
 func (w StepWindow) In(s AgentState) AgentState {
-	held := s.execution().w.Steps
+	held := s.Execution.Steps
 	same := slices.EqualFunc(w.steps, held, func(a, b *StepExecution) bool { return a == b || a.Step.Size() == b.Step.Size() })
-	if same || s.w.Execution == nil {
+	if same || s.Execution.IsZero() {
 		return s
 	}
-	return s.changed(s.w.UpdatedAt, func(e *executionWire) { e.hold(w.folded, w.steps) })
+	s.Execution = s.Execution.holding(w.folded, w.steps)
+	return s
 }
 
 // WithoutSteps returns the state with its steps folded and none in progress, to tell what all else of it takes.
 func (s AgentState) WithoutSteps() AgentState {
-	if s.w.Execution == nil {
-		return s
-	}
-	return s.WithStepsFolded(0).changed(s.w.UpdatedAt, func(e *executionWire) { e.Current = nil })
+	s = s.WithStepsFolded(0)
+	s.Execution.CurrentStep = nil
+	return s
 }
 
 // WithLastStepWithin returns the state with its last completed step trimmed, such that with those before it takes
 // about limit bytes when encoded. Where what people said of the steps' calls takes too much beside, that is cut in all.
 func (s AgentState) WithLastStepWithin(limit int) AgentState {
-	steps := s.execution().w.Steps
+	steps := s.Execution.Steps
 	if len(steps) == 0 {
 		return s
 	}
@@ -106,8 +106,6 @@ func (s AgentState) WithLastStepWithin(limit int) AgentState {
 	if last.Size() > limit {
 		last.Step = last.Step.Trimmed(limit - roomBeside)
 	}
-	return s.changed(s.w.UpdatedAt, func(e *executionWire) {
-		e.Steps = slices.Clone(steps)
-		e.Steps[len(e.Steps)-1] = &last
-	})
+	s.Execution.Steps = append(slices.Clone(steps[:len(steps)-1]), &last)
+	return s
 }

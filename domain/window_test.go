@@ -16,7 +16,7 @@ func TestHooksSeeTheSameInAnyRun(t *testing.T) {
 	t.Parallel()
 	shown := func(w domain.StepWindow, s domain.AgentState) ([]domain.AgentStep, domain.Folded) {
 		recent := w.Of(s).In(s)
-		return recent.Steps(), recent.Folded()
+		return recent.Steps(), recent.Execution.Folded
 	}
 	begun := begunState(t)
 	rapid.Check(t, func(r *rapid.T) {
@@ -76,7 +76,7 @@ func TestToolCounts(t *testing.T) {
 	want := map[string]domain.ToolCount{"read_file": {Ran: 2}, "write_file": {Ran: 2, Failed: 2}}
 	require.Equal(t, want, s.ToolCounts(), "what was blocked was not run")
 	require.Equal(t, want, s.WithStepsFolded(1).ToolCounts())
-	s.WithStepsFolded(0).Folded().Tools["read_file"] = domain.ToolCount{}
+	s.WithStepsFolded(0).Execution.Folded.Tools["read_file"] = domain.ToolCount{}
 	require.Equal(t, want, s.WithStepsFolded(0).ToolCounts())
 }
 

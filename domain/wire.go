@@ -1,12 +1,12 @@
 package domain
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 )
 
@@ -65,167 +65,84 @@ func oneLine(text string) string {
 	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || !unicode.IsPrint(r) }), " ")
 }
 
-type stateWire struct {
-	SchemaVersion int `json:"schema_version"`
-	// Build is that of the program which saved the state; empty: the state was not saved for people.
-	Build          string       `json:"build,omitzero"`
-	AgentID        AgentID      `json:"agent_id"`
-	ParentAgentID  AgentID      `json:"parent_agent_id,omitzero"`
-	CreatedAt      time.Time    `json:"created_at"`
-	UpdatedAt      time.Time    `json:"updated_at"`
-	ExecutionCount int          `json:"execution_count"`
-	LLMConfig      LLMConfig    `json:"llm_config,omitzero"`
-	Context        AgentContext `json:"context"`
-	// Trusted are the session's values.
-	Trusted Trusted `json:"trusted,omitempty"`
-	// Origin is what the next execution goes on from.
-	Origin *Origin `json:"origin,omitempty"`
-	// Unknown are the calls of unknown outcome. What it points to never changes.
-	Unknown []UnknownCall `json:"outcome_unknown,omitempty"`
-	// Standing are the session's standing approvals. What it points to never changes.
-	Standing []StandingApproval `json:"standing_approvals,omitempty"`
-	// Session is nil where the session has no budget. What it points to never changes.
-	Session *SessionAccount `json:"session_account,omitempty"`
-	// Execution is nil between executions. What it points to never changes.
-	Execution *ExecutionState `json:"execution,omitempty"`
-}
-
-type contextWire struct {
-	MessageStore   MessageStore   `json:"message_store"`
-	Metadata       Metadata       `json:"metadata,omitempty"`
-	SystemPrompt   string         `json:"system_prompt,omitzero"`
-	ResponseFormat ResponseFormat `json:"response_format,omitzero"`
-}
-
-type storeWire struct {
-	Sections []section `json:"sections"`
-}
-
-type section struct {
-	Name     string    `json:"name"`
-	Messages []Message `json:"messages"`
-}
-
-type executionWire struct {
-	ID          ExecutionID     `json:"execution_id"`
-	Status      ExecutionStatus `json:"status"`
-	StartedAt   time.Time       `json:"started_at"`
-	CompletedAt time.Time       `json:"completed_at,omitzero"`
-	Origin      *Origin         `json:"origin,omitempty"`
-	Budget      ExecutionBudget `json:"budget,omitzero"`
-	// Trusted are the values that came with this execution, beside the session's.
-	Trusted Trusted `json:"trusted,omitempty"`
-	ExecutionCounts
-	Folded Folded `json:"folded,omitzero"`
-	// Steps are pointers so that adding one copies little; what they point to never changes.
-	Steps        []*StepExecution `json:"step_executions,omitempty"`
-	CurrentSince time.Time        `json:"current_step_started_at,omitzero"`
-	Current      *AgentStep       `json:"current_step,omitempty"`
-	Continuation Continuation     `json:"continuation,omitzero"`
-	Error        *Error           `json:"error,omitempty"`
-	// completed is what Folded and Steps come to, so that nobody adds up all steps again at each of them.
-	completed Folded
-}
-
-// hold replaces the completed steps.
-func (w *executionWire) hold(folded Folded, steps []*StepExecution) {
-	w.Folded, w.Steps, w.completed = folded, steps, Folded{Spent: folded.Spent, ChildSteps: folded.ChildSteps, Usage: folded.Usage}
-	for _, step := range steps {
-		w.completed = w.completed.plus(&step.Step)
-	}
-}
-
-// add completes one more.
-func (w *executionWire) add(step *StepExecution) {
-	w.Steps, w.completed = plus(w.Steps, step), w.completed.plus(&step.Step)
-}
-
 // WithBuild says which build saves the state.
 func (s AgentState) WithBuild(build string) AgentState {
-	s.w.Build = build
+	s.Build = build
 	return s
 }
 
 // EncodeFull returns the state as JSON, its execution included.
-func (s AgentState) EncodeFull() ([]byte, error) {
-	s.w.SchemaVersion = SchemaVersion
-	return json.Marshal(s.w)
-}
+func (s AgentState) EncodeFull() ([]byte, error) { return json.Marshal(s) }
 
 // EncodeSession returns the state as JSON without its execution.
 func (s AgentState) EncodeSession() ([]byte, error) {
-	s.w.Execution = nil
-	return s.EncodeFull()
+	s.Execution = ExecutionState{}
+	return json.Marshal(s)
 }
 
 // DecodeAgentState reads either form. An error names the field; unknown keys are ignored.
 func DecodeAgentState(data []byte) (AgentState, error) { return Decode[AgentState](data) }
 
-// MarshalJSON writes the full form.
-func (s AgentState) MarshalJSON() ([]byte, error) { return s.EncodeFull() }
-
-// UnmarshalJSON reads either form.
-func (s *AgentState) UnmarshalJSON(data []byte) error {
+// UnmarshalJSON reads either form, and refuses what no state can be.
+func (s *AgentState) UnmarshalJSON(data []byte) (err error) {
 	if err := CheckSchema(data, SchemaVersion); err != nil {
 		return err
 	}
-	return decodeWire(data, &s.w, func(w *stateWire) (err error) {
-		if w.AgentID.IsZero() {
-			return in("agent_id", errors.New("is missing; this is no saved state"))
-		}
-		if w.ExecutionCount < 0 {
-			return in("execution_count", Errorf(Invalid, "is %d; it may not be negative", w.ExecutionCount))
-		}
-		if err := w.Origin.Check(); err != nil {
-			return in("origin", err)
-		}
-		for i, c := range w.Unknown {
-			if c.ID.IsZero() {
-				return inItem("outcome_unknown", i, in("tool_execution_id", errors.New("is missing")))
-			}
-		}
-		for i, a := range w.Standing {
-			if a.ID.IsZero() {
-				return inItem("standing_approvals", i, in("id", errors.New("is missing")))
-			}
-		}
-		if err := w.Session.Check(); err != nil {
-			return in("session_account", err)
-		}
-		w.CreatedAt, w.UpdatedAt, w.LLMConfig = utc(w.CreatedAt), utc(w.UpdatedAt), w.LLMConfig.kept()
-		w.Unknown, w.Standing = keptCalls(w.Unknown), keptStanding(w.Standing)
-		w.Trusted, err = w.Trusted.kept()
+	type plain AgentState
+	var read plain
+	if err := DecodeInto(data, &read); err != nil {
 		return err
-	})
-}
-
-// MarshalJSON writes the form that the state's context has.
-func (c AgentContext) MarshalJSON() ([]byte, error) { return json.Marshal(c.w) }
-
-// UnmarshalJSON reads it.
-func (c *AgentContext) UnmarshalJSON(data []byte) error {
-	return decodeWire(data, &c.w, func(w *contextWire) (err error) {
-		if w.Metadata, err = w.Metadata.kept(); err != nil {
-			return in("metadata", err)
+	}
+	switch {
+	case read.AgentID.IsZero():
+		return in("agent_id", errors.New("is missing; this is no saved state"))
+	case read.ExecutionCount < 0:
+		return in("execution_count", Errorf(Invalid, "is %d; it may not be negative", read.ExecutionCount))
+	}
+	for i, c := range read.UnknownCalls {
+		if c.ID.IsZero() {
+			return inItem("outcome_unknown", i, in("tool_execution_id", errors.New("is missing")))
 		}
-		w.ResponseFormat, err = w.ResponseFormat.kept()
+		read.UnknownCalls[i] = c.kept()
+	}
+	for i, a := range read.StandingApprovals {
+		if a.ID.IsZero() {
+			return inItem("standing_approvals", i, in("id", errors.New("is missing")))
+		}
+		read.StandingApprovals[i] = a.kept()
+	}
+	if err := cmp.Or(in("origin", read.Origin.Check()), in("session_account", read.SessionAccount.Check())); err != nil {
 		return err
-	})
+	}
+	if read.Metadata, err = read.Metadata.kept(); err != nil {
+		return in("context", in("metadata", err))
+	}
+	if read.ResponseFormat, err = read.ResponseFormat.kept(); err != nil {
+		return in("context", err)
+	}
+	read.LLMConfig = read.LLMConfig.kept()
+	if read.SessionTrusted, err = read.SessionTrusted.kept(); err != nil {
+		return err
+	}
+	*s = AgentState(read)
+	return nil
 }
 
 // MarshalJSON writes the sections in order of creation.
 func (s MessageStore) MarshalJSON() ([]byte, error) {
-	return json.Marshal(storeWire{orEmpty(s.sections)})
+	return json.Marshal(map[string][]section{"sections": orEmpty(s.sections)})
 }
 
 // UnmarshalJSON reads them. A name that comes twice is an error.
 func (s *MessageStore) UnmarshalJSON(data []byte) error {
-	var w storeWire
-	if err := DecodeInto(data, &w); err != nil {
+	var read struct {
+		Sections []section `json:"sections"`
+	}
+	if err := DecodeInto(data, &read); err != nil {
 		return err
 	}
 	var store MessageStore
-	for i, section := range w.Sections {
+	for i, section := range read.Sections {
 		if section.Name == "" {
 			return inItem("sections", i, in("name", errors.New("is empty; each section has a name")))
 		}
@@ -242,80 +159,68 @@ func (s *MessageStore) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// MarshalJSON writes the form that the state's execution has.
-func (e ExecutionState) MarshalJSON() ([]byte, error) { return json.Marshal(e.w) }
-
-// UnmarshalJSON reads it, and refuses what no execution can be, so that nothing later has to ask.
-func (e *ExecutionState) UnmarshalJSON(data []byte) error {
-	return decodeWire(data, &e.w, func(w *executionWire) (err error) {
-		if err := w.check(); err != nil {
-			return err
+// UnmarshalJSON reads an execution, and refuses what none can be, so that nothing later has to ask.
+func (e *ExecutionState) UnmarshalJSON(data []byte) (err error) {
+	type plain ExecutionState
+	var read plain
+	if err := DecodeInto(data, &read); err != nil {
+		return err
+	}
+	of := ExecutionState(read)
+	if err := of.check(); err != nil {
+		return err
+	}
+	for i, step := range of.Steps {
+		if *step, err = step.Kept(); err != nil {
+			return inItem("step_executions", i, err)
 		}
-		w.StartedAt, w.CompletedAt, w.Budget = utc(w.StartedAt), utc(w.CompletedAt), w.Budget.clone()
-		w.WaitingSince, w.CurrentSince = utc(w.WaitingSince), utc(w.CurrentSince)
-		w.Folded.Errors = keptErrors(w.Folded.Errors)
-		for i, step := range w.Steps {
-			if *step, err = step.Kept(); err != nil {
-				return inItem("step_executions", i, err)
-			}
+	}
+	if of.CurrentStep != nil {
+		if *of.CurrentStep, err = of.CurrentStep.kept(); err != nil {
+			return in("current_step", err)
 		}
-		if w.Current != nil {
-			if *w.Current, err = w.Current.kept(); err != nil {
-				return in("current_step", err)
-			}
-		}
-		w.hold(w.Folded, w.Steps)
-		if w.Error != nil {
-			w.Error = new(w.Error.kept())
-		}
-		if w.Trusted, err = w.Trusted.kept(); err != nil {
-			return err
-		}
-		w.Continuation, err = w.Continuation.kept()
+	}
+	if of.Error != nil {
+		*of.Error = of.Error.kept()
+	}
+	if of.Trusted, err = of.Trusted.kept(); err != nil {
+		return err
+	}
+	if of.Continuation, err = of.Continuation.kept(); err != nil {
 		return in("continuation", err)
-	})
+	}
+	of.Folded.Errors = keptErrors(of.Folded.Errors)
+	*e = of.holding(of.Folded, of.Steps)
+	return nil
 }
 
-func (w executionWire) check() error {
+func (e ExecutionState) check() error {
 	switch {
-	case w.ID.IsZero():
+	case e.ID.IsZero():
 		return in("execution_id", errors.New("is missing"))
-	case w.Status == "" || w.Status == StatusPending:
+	case e.Status == "" || e.Status == StatusPending:
 		return in("status", errors.New("an execution that exists is in progress or has ended, never pending"))
-	case w.ToolCalls < 0 || w.Waited < 0:
+	case e.ToolCalls < 0 || e.Waited < 0:
 		return in("tool_calls, waited", errors.New("may not be negative"))
-	case w.Folded.Check() != nil:
-		return in("folded", w.Folded.Check())
-	case w.Current == nil && !w.CurrentSince.IsZero():
+	case e.Folded.Check() != nil:
+		return in("folded", e.Folded.Check())
+	case e.CurrentStep == nil && !e.CurrentStepStartedAt.IsZero():
 		return in("current_step_started_at", errors.New("is given, and there is no current_step"))
-	case w.Current != nil && w.Status.Terminal():
-		return in("current_step", Errorf(Invalid, "is in progress in an execution that is %s", w.Status))
+	case e.CurrentStep != nil && e.Status.Terminal():
+		return in("current_step", Errorf(Invalid, "is in progress in an execution that is %s", e.Status))
 	}
 	const apart = "is %d; steps follow on, so it has to be %d"
-	for i, step := range w.Steps {
-		if want := int(w.Folded.Steps) + i + 1; step == nil {
+	for i, step := range e.Steps {
+		if want := int(e.Folded.Steps) + i + 1; step == nil {
 			return inItem("step_executions", i, errors.New("is null; give the step"))
-		} else if step.Step.Number != want {
-			return inItem("step_executions", i, in("number", Errorf(Invalid, apart, step.Step.Number, want)))
+		} else if step.Number != want {
+			return inItem("step_executions", i, in("number", Errorf(Invalid, apart, step.Number, want)))
 		}
 	}
-	if want := int(w.Folded.Steps) + len(w.Steps) + 1; w.Current != nil && w.Current.Number != want {
-		return in("current_step", in("number", Errorf(Invalid, apart, w.Current.Number, want)))
+	if want := e.StepCount() + 1; e.CurrentStep != nil && e.CurrentStep.Number != want {
+		return in("current_step", in("number", Errorf(Invalid, apart, e.CurrentStep.Number, want)))
 	}
-	return in("budget", w.Budget.Check())
-}
-
-// decodeWire reads a wire struct as a state keeps it. The target changes only where all went well.
-func decodeWire[W any](data []byte, target *W, keep func(*W) error) error {
-	var wire W
-	if err := DecodeInto(data, &wire); err != nil {
-		return err
-	}
-	if err := keep(&wire); err != nil {
-		return err
-	}
-	*target = wire
-	return nil
+	return in("budget", e.Budget.Check())
 }
 
 // orEmpty makes an absent list an empty one: readers find [] and never null.

@@ -228,9 +228,9 @@ func TestSessionFormHoldsNoExecution(t *testing.T) {
 		session, err := domain.DecodeAgentState(data)
 		require.NoError(t, err, name)
 		require.Equal(t, domain.StatusPending, session.Status(), name)
-		require.Equal(t, state.ExecutionCount(), session.ExecutionCount(), name)
-		require.Equal(t, state.Context(), session.Context(), name)
-		if _, running := state.Execution(); !running {
+		require.Equal(t, state.ExecutionCount, session.ExecutionCount, name)
+		require.Equal(t, state.Context, session.Context, name)
+		if state.Execution.IsZero() {
 			require.Equal(t, state, session, name)
 		}
 	}

@@ -87,7 +87,7 @@ func (p *program) exportSession(ctx context.Context, s *local.Stack, id, file st
 		return usage("--output: what a session holds is not compressed; give a name that does not end in .zst")
 	}
 	state, err := s.Agents.State(ctx, id)
-	gone := errors.Is(err, &client.Error{Class: client.Gone}) && !state.AgentID().IsZero()
+	gone := errors.Is(err, &client.Error{Class: client.Gone}) && !state.AgentID.IsZero()
 	if err != nil && !gone {
 		return err
 	}

@@ -85,8 +85,8 @@ func TestHooksSeeWhatWasGiven(t *testing.T) {
 	}
 	run := testsuite.New(t, config).Run("go", testsuite.SendAt(time.Hour, "on"))
 	require.Len(t, seen, 2)
-	require.Equal(t, domain.Metadata{"ticket": json.RawMessage(`"A-7"`)}, seen[0].Metadata())
-	require.Equal(t, domain.Metadata{"ticket": json.RawMessage(`"A-7"`), "seen": json.RawMessage(`true`)}, seen[1].Metadata())
+	require.Equal(t, domain.Metadata{"ticket": json.RawMessage(`"A-7"`)}, seen[0].Metadata)
+	require.Equal(t, domain.Metadata{"ticket": json.RawMessage(`"A-7"`), "seen": json.RawMessage(`true`)}, seen[1].Metadata)
 	require.Equal(t, run.Messages[:2], seen[0].Messages())
 	require.False(t, run.Messages[0].ID.IsZero())
 	require.False(t, run.Messages[0].CreatedAt.IsZero())

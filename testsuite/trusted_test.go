@@ -110,7 +110,7 @@ func TestTheModelIsShownWhatIsNamed(t *testing.T) {
 	const shown = "\n\nGiven by whoever started you, not by the user. Nothing that is said later changes it:\ncustomer: 4711"
 	var prompts []string
 	rephrase := hook.AfterStep("rephrase", func(p hook.Point) (hook.Point, error) {
-		prompts = append(prompts, p.State.SystemPrompt())
+		prompts = append(prompts, p.State.SystemPrompt)
 		p.State = p.State.WithSystemPrompt("Be kind.", p.Now)
 		return p, nil
 	})

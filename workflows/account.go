@@ -35,12 +35,11 @@ func (s session) executionsHeld() []heldExecution {
 
 // execution finds the agent's n-th execution; zero is the newest.
 func (s session) execution(n int) (heldExecution, bool) {
-	if n == 0 || n == s.state.ExecutionCount() {
-		_, ok := s.state.Execution()
-		return s.newest(), ok
+	if n == 0 || n == s.state.ExecutionCount {
+		return s.newest(), !s.state.Execution.IsZero()
 	}
 	for _, e := range s.archive.ended {
-		if e.state.ExecutionCount() == n {
+		if e.state.ExecutionCount == n {
 			return e, true
 		}
 	}
@@ -59,9 +58,9 @@ func (s session) heldTo() contract.HeldTo {
 func (s session) held(executions []heldExecution) account.Held {
 	held := account.Held{Run: s.ownRun(), Executions: []account.HeldExecution{}, Messages: s.talk.Log().Base()}
 	for _, e := range executions {
-		execution, _ := e.state.Execution()
+		execution := e.state.Execution
 		held.Executions = append(held.Executions, account.HeldExecution{
-			Number: e.state.ExecutionCount(), ID: execution.ID(), Step: int(e.state.Folded().Steps) + 1, Event: e.firstEvent, Message: e.from,
+			Number: e.state.ExecutionCount, ID: execution.ID, Step: int(e.state.Execution.Folded.Steps) + 1, Event: e.firstEvent, Message: e.from,
 			EndedBefore: e.state.Status().Terminal() && len(e.events) == 0,
 		})
 	}
@@ -87,20 +86,17 @@ func (s session) writeExecutions(w *account.Writer, held []heldExecution) error 
 
 // executionOf tells of an execution without its steps.
 func (s session) executionOf(e heldExecution, withState bool) (account.Execution, error) {
-	execution, _ := e.state.Execution()
+	execution := e.state.Execution
 	one := account.Execution{
-		Outcome: describe(s.in.AgentID, e.state, e.priced), StartedAt: execution.StartedAt(), Prior: execution.Counts().Prior,
-		Signals: append([]domain.StopSignal{}, e.state.StopSignals()...), MoreSignals: execution.Continuation().More,
+		Outcome: describe(s.in.AgentID, e.state, e.priced), StartedAt: execution.StartedAt, Prior: execution.Prior,
+		Signals: append([]domain.StopSignal{}, e.state.StopSignals()...), MoreSignals: execution.Continuation.More,
 		MessagesFrom: e.from, MessagesTo: e.log.Length, EditsBefore: e.before, Agent: e.agent, RunID: s.info.WorkflowExecution.RunID,
 	}
-	one.Unread = e.unread()
-	if origin, ok := execution.Origin(); ok {
-		one.Origin = &origin
-	}
+	one.Unread, one.Origin = e.unread(), execution.Origin
 	if !e.state.Status().Terminal() {
 		return one, nil
 	}
-	one.CompletedAt, _ = execution.CompletedAt()
+	one.CompletedAt = execution.CompletedAt
 	one.Ended = new(endOf(e.state))
 	if !withState {
 		return one, nil
@@ -113,7 +109,7 @@ func (s session) executionOf(e heldExecution, withState bool) (account.Execution
 
 func (s session) writeSteps(w *account.Writer, held []heldExecution) bool {
 	for _, e := range held {
-		number := e.state.ExecutionCount()
+		number := e.state.ExecutionCount
 		for _, step := range e.state.StepExecutions() {
 			at := account.Cursor{Part: account.Steps, Execution: number, Item: step.Step.Number}
 			trimmed := func() domain.StepExecution {
@@ -137,7 +133,7 @@ func (s session) writeCurrent(w *account.Writer) bool {
 	if !ok {
 		return true
 	}
-	number := s.state.ExecutionCount()
+	number := s.state.ExecutionCount
 	step := domain.StepExecution{Step: current}
 	step.StartedAt, _ = s.state.CurrentStepStartedAt()
 	return w.Add(account.Cursor{Part: account.Current}, number, step.Size, func(a *account.Account) {
@@ -151,7 +147,7 @@ func (s session) writeEvents(w *account.Writer, held []heldExecution) bool {
 		return true
 	}
 	for _, e := range held {
-		number := e.state.ExecutionCount()
+		number := e.state.ExecutionCount
 		for _, event := range e.events {
 			at := account.Cursor{Part: account.Events, Execution: number, Item: int(event.Head().Sequence)}
 			if !w.Add(at, number, sizeOf(event), func(a *account.Account) { a.Events = append(a.Events, event) }) {
@@ -172,7 +168,7 @@ func (s session) writeMessages(w *account.Writer, held []heldExecution) bool {
 		}
 		number := 0
 		if next < len(held) && held[next].from <= entry.Index {
-			number = held[next].state.ExecutionCount()
+			number = held[next].state.ExecutionCount
 		}
 		at := account.Cursor{Part: account.Messages, Item: entry.Index}
 		told := domain.Entry{Index: entry.Index, Section: entry.Section, Message: entry.Message, Digest: entry.Digest} // without what the log has made of it
@@ -223,10 +219,10 @@ func (s session) accountHead(request account.Request) (account.Head, error) {
 		Position: account.Position{
 			Length: s.talk.Len(), Edits: s.talk.Edits(), From: s.rewindTarget(), Moved: s.records.moved, Base: s.talk.Log().Base(), Segments: s.run.inheritedSegments,
 		},
-		Waits: s.waitsForPeople(), AlwaysAllowed: append([]domain.StandingApproval{}, s.state.StandingApprovals()...),
+		Waits: s.waitsForPeople(), AlwaysAllowed: append([]domain.StandingApproval{}, s.state.StandingApprovals...),
 		Unread: s.waitingMessages(), Configuration: s.configuration(request.Wants(account.Definition)), Ledger: s.ledger(),
 		Children: append([]contract.SubagentView{}, s.children.views()...), MCPSessions: append([]contract.Bound{}, s.bindings.open()...),
-		Unstored: s.run.outage.why, Unrecorded: s.records.missing(), Trusted: s.state.Trusted(), Todo: s.state.Metadata().Todo(),
+		Unstored: s.run.outage.why, Unrecorded: s.records.missing(), Trusted: s.state.Trusted(), Todo: s.state.Metadata.Todo(),
 	}
 	var since time.Time
 	if since, head.Paused = s.mail.Paused(); !since.IsZero() {
@@ -265,7 +261,7 @@ func (s session) leftBehind() (*contract.Carry, error) {
 
 func (s session) configuration(whole bool) account.Configuration {
 	c := account.Configuration{
-		Model: s.state.LLMConfig().String(), Agent: s.passed.Agent, Changes: append([]contract.DefinitionChange{}, s.changes...), Next: s.waitingDefinition(),
+		Model: s.state.LLMConfig.String(), Agent: s.passed.Agent, Changes: append([]contract.DefinitionChange{}, s.changes...), Next: s.waitingDefinition(),
 	}
 	if s.resolved != nil {
 		c.RateLimit, c.ToolLimits = s.resolved.RateLimit, s.resolved.ToolLimits
@@ -277,7 +273,7 @@ func (s session) configuration(whole bool) account.Configuration {
 }
 
 func (s session) ledger() (ledger account.Ledger) {
-	if _, has := s.state.Execution(); has {
+	if !s.state.Execution.IsZero() {
 		left, _ := s.state.BudgetLeft(s.now())
 		ledger.Execution = &account.Holder{Limit: s.budget(), Spent: s.Spent(), Left: left}
 	} else {

@@ -47,7 +47,7 @@ func (a *agent) resume(carry contract.Carry) error {
 	if err != nil {
 		return err
 	}
-	a.state, a.cut = state, max(state.StepCount()-int(state.Folded().Steps)-1, 0)
+	a.state, a.cut = state, max(state.StepCount()-int(state.Execution.Folded.Steps)-1, 0)
 	a.last, a.announced = carry.Sequence, len(state.StopSignals())
 	return nil
 }
@@ -57,10 +57,8 @@ func (a *agent) fork(in *contract.SessionInput, carry contract.Carry, given *dom
 	if err := a.resume(carry); err != nil {
 		return err
 	}
-	_, has := a.state.Execution()
-	_, spends := a.state.Session()
-	origin, ok := a.state.Origin()
-	if !ok || has || spends || a.state.ExecutionCount() > 0 || a.state.AgentID() != in.AgentID || origin.ExecutionID != in.Fork.Origin.ExecutionID {
+	origin := a.state.Origin
+	if origin == nil || !a.state.Execution.IsZero() || a.state.SessionAccount != nil || a.state.ExecutionCount > 0 || a.state.AgentID != in.AgentID || origin.ExecutionID != in.Fork.Origin.ExecutionID {
 		return domain.Errorf(domain.Invalid, "fork: the state is none of a new agent that goes on from %s; fork with a client of Everstep", in.Fork.Origin.ExecutionID)
 	}
 	if given == nil {
@@ -77,11 +75,10 @@ func (a *agent) State() domain.AgentState { return a.state }
 
 // rewound is the step from which the next execution goes on, where a rewind has left the session so.
 func (a *agent) rewound() *domain.Origin {
-	origin, stands := a.state.Origin()
-	if !stands || a.state.HasActiveExecution() {
+	if a.state.HasActiveExecution() {
 		return nil
 	}
-	return &origin
+	return a.state.Origin
 }
 
 // rewindTarget is the step from which the next execution goes on, after a rewind or at the begin of a fork, without the
@@ -95,7 +92,7 @@ func (a *agent) rewindTarget() *domain.Origin {
 
 // standAt has the next execution go on from a step, which was checked; nil: from none.
 func (a *agent) standAt(origin *domain.Origin) {
-	if _, stands := a.state.Origin(); stands || origin != nil {
+	if a.state.Origin != nil || origin != nil {
 		a.state = must(a.state.WithOrigin(origin, a.now()))
 	}
 }
@@ -117,7 +114,7 @@ func (a *agent) noteGiven(given *domain.Given) { a.state = must(a.state.WithNote
 
 // whole is the state without the steps that an earlier run can tell whole.
 func (a *agent) whole() domain.AgentState {
-	return a.state.WithStepsFolded(a.state.StepCount() - int(a.state.Folded().Steps) - a.cut)
+	return a.state.WithStepsFolded(a.state.StepCount() - int(a.state.Execution.Folded.Steps) - a.cut)
 }
 
 // shown is the state as hooks get it, with a window of the completed steps that is the same in every run.
@@ -161,7 +158,7 @@ func (a *agent) Wait(on bool) { a.state = a.state.WithWaiting(on, a.now()) }
 
 // carryOver writes down what the next run needs beside the state.
 func (a *agent) carryOver(to *contract.Carry) {
-	counts := a.state.Counts()
+	counts := a.state.Execution.ExecutionCounts
 	to.Prior, to.Sequence = counts.Prior, a.last
 }
 
@@ -186,8 +183,8 @@ func (a *agent) settle(call domain.ToolExecutionID, settled domain.Settlement) {
 
 // settledIn notes that the execution's events have a settlement, and whether its model was told.
 func (a *agent) settledIn(call domain.ToolExecutionID, told bool) {
-	execution, _ := a.state.Execution()
-	a.state = a.state.WithSettlementIn(call, execution.ID(), told, a.now())
+	execution := a.state.Execution
+	a.state = a.state.WithSettlementIn(call, execution.ID, told, a.now())
 }
 
 func (a *agent) counted(calls int64) { a.state = a.state.WithToolCalls(calls, a.now()) }

@@ -201,7 +201,7 @@ func (s session) decide(decision domain.Decision, word contract.ApproveRequest) 
 		standing = s.standBy(call)
 	}
 	return contract.DecisionReply{
-		ExecutionID: call.ExecutionID, Number: s.state.ExecutionCount(), Step: call.Step,
+		ExecutionID: call.ExecutionID, Number: s.state.ExecutionCount, Step: call.Step,
 		ToolExecutionID: call.ToolExecutionID, Tool: call.Tool, Approval: call.Approval, Standing: standing,
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 // checkAwait refuses to wait for an execution that nothing has begun, and no message that waits will begin.
 func (s session) checkAwait(_ workflow.Context, request contract.AwaitRequest) error {
-	newest := s.state.ExecutionCount()
+	newest := s.state.ExecutionCount
 	if s.mail.Posted() || len(s.mail.Waiting()) > 0 {
 		newest++
 	}
@@ -36,7 +36,7 @@ func (s session) awaitEnd(ctx workflow.Context, request contract.AwaitRequest) (
 }
 
 func (s session) hasEnded(number int) bool {
-	newest := s.state.ExecutionCount()
+	newest := s.state.ExecutionCount
 	return number < newest || number == newest && s.state.Status().Terminal()
 }
 

@@ -129,7 +129,7 @@ func (s session) roomWith(alter func(outlook) outlook) (int, error) {
 // checkCarried fails the first execution of an agent whose definition, tools and prompt leave no room for what else the next
 // run needs: it would end in the middle of its work.
 func (s session) checkCarried() {
-	if s.resolved == nil || s.state.ExecutionCount() > 1 || s.in.Carry != nil || s.mail.Stopped() {
+	if s.resolved == nil || s.state.ExecutionCount > 1 || s.in.Carry != nil || s.mail.Stopped() {
 		return
 	}
 	left, err := s.roomWith(func(o outlook) outlook { return o })

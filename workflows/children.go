@@ -76,7 +76,7 @@ func (b *toolBatch) tend(ctx workflow.Context, permit mailbox.Permit, i int, cal
 // childInput is what the sub-agent of a call starts with, its grant aside.
 func (b *toolBatch) childInput(i int, call domain.ToolCall, tool domain.ToolSpec, spawn domain.Spawn) *contract.SessionInput {
 	own := b.own
-	own.Model = b.state.LLMConfig()
+	own.Model = b.state.LLMConfig
 	definition, _ := own.Subagent(spawn.Subagent)
 	depth, most := b.in.Parent.Below(own.SubagentPolicy)
 	parent := &contract.Parent{

@@ -196,7 +196,7 @@ func TestWhatCutsOffTheRecording(t *testing.T) {
 				require.True(t, continued, "before its first step, since storage fails and the conversation is short")
 				state, err := domain.DecodeAgentState(in.Carry.State)
 				require.NoError(t, err)
-				require.Equal(t, 2, state.ExecutionCount())
+				require.Equal(t, 2, state.ExecutionCount)
 				require.Equal(t, "more", in.Carry.Entries[2].Message.Text())
 				return
 			}

@@ -51,11 +51,11 @@ func (l *eventLog) enterStep(id domain.StepID, number int) { l.step, l.number = 
 
 func (l *eventLog) head(state domain.AgentState) domain.EventHeader {
 	l.last++
-	execution, _ := state.Execution()
-	parent, _ := state.ParentAgentID()
+	execution := state.Execution
+	parent := state.ParentAgentID
 	return domain.EventHeader{
-		Sequence: l.last, Time: l.now(), AgentID: state.AgentID(), ParentAgentID: parent,
-		ExecutionID: execution.ID(), StepID: l.step, Step: l.number,
+		Sequence: l.last, Time: l.now(), AgentID: state.AgentID, ParentAgentID: parent,
+		ExecutionID: execution.ID, StepID: l.step, Step: l.number,
 	}
 }
 
@@ -128,7 +128,7 @@ func (a *archive) conclude(outcome *contract.Outcome) { a.outcome = outcome }
 
 // outcomeOf is how the newest execution ended; nil: it has not.
 func (a *archive) outcomeOf(newest domain.AgentState) *contract.Outcome {
-	if a.outcome == nil || a.outcome.Number != newest.ExecutionCount() {
+	if a.outcome == nil || a.outcome.Number != newest.ExecutionCount {
 		return nil
 	}
 	return a.outcome

@@ -60,10 +60,10 @@ func (s session) emitEnd(outcome contract.Outcome) {
 }
 
 func describe(agent domain.AgentID, state domain.AgentState, priced bool) contract.Outcome {
-	execution, _ := state.Execution()
+	execution := state.Execution
 	reason, _ := state.StopReason()
 	outcome := contract.Outcome{
-		AgentID: agent, ExecutionID: execution.ID(), Number: state.ExecutionCount(), Status: state.Status(), StopReason: reason,
+		AgentID: agent, ExecutionID: execution.ID, Number: state.ExecutionCount, Status: state.Status(), StopReason: reason,
 		Steps: state.StepCount(), Usage: state.Usage(), CostNanoUSD: state.CostNanoUSD(), Priced: priced,
 		Unsettled: unsettledAtEnd(state), EffectCounts: state.Effects(),
 	}
@@ -145,9 +145,8 @@ func executionError(state domain.AgentState) *domain.Error {
 			return &found
 		}
 	}
-	execution, _ := state.Execution()
-	if own, failed := execution.Err(); failed {
-		found = own
+	if own := state.Execution.Error; own != nil {
+		found = *own
 	}
 	return &found
 }

@@ -24,7 +24,7 @@ func forkOf(t *testing.T, env *testsuite.TestWorkflowEnvironment, step int) cont
 			require.NoError(t, err)
 		}
 	}
-	origin := domain.Origin{ExecutionID: executionIn(t, env, 0).ExecutionID, Step: step, AgentID: state.AgentID()}
+	origin := domain.Origin{ExecutionID: executionIn(t, env, 0).ExecutionID, Step: step, AgentID: state.AgentID}
 	return input(t, "", func(in *contract.SessionInput) {
 		in.AgentID, err = domain.AgentIDOf("7a0c9d6e-6f0f-4d27-9c7e-0d3f3f1d3a77")
 		require.NoError(t, err)

@@ -36,7 +36,7 @@ func TestWhatIsGivenIsHandedOnOnce(t *testing.T) {
 	require.Equal(t, "before", in.Carry.Entries[0].Message.Text())
 	state, err := domain.DecodeAgentState(in.Carry.State)
 	require.NoError(t, err)
-	require.Equal(t, conversed(t).Metadata, state.Metadata())
+	require.Equal(t, conversed(t).Metadata, state.Metadata)
 	require.Equal(t, 3, w.asked[0].Log.Length)
 
 	env = w.environment(t)

@@ -55,8 +55,8 @@ func TestAnotherWorkflowGoesOn(t *testing.T) {
 			require.EqualValues(t, 1, view.Prior.Steps)
 			earlier, err := domain.DecodeAgentState(in.Carry.State)
 			require.NoError(t, err)
-			before, _ := earlier.Execution()
-			require.Equal(t, before.ID(), view.Origin)
+			before := earlier.Execution
+			require.Equal(t, before.ID, view.Origin)
 			require.Equal(t, len(in.Carry.Entries), w.asked[0].Log.Length, "the results that it waits for are the last")
 		})
 	}

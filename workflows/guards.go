@@ -268,7 +268,7 @@ func (t *stepRun) failOver(err *domain.Error) bool {
 	if !ok || t.noMore() {
 		return false
 	}
-	model, found := t.guards.next(t.resolved.Definition.Fallbacks, failure, t.state.LLMConfig())
+	model, found := t.guards.next(t.resolved.Definition.Fallbacks, failure, t.state.LLMConfig)
 	if !found {
 		return false
 	}

@@ -90,7 +90,7 @@ func (b *toolBatch) handoffTo(call domain.ToolCall) (to domain.Definition, _ *do
 		return to, why
 	}
 	own := b.own
-	own.Model = b.state.LLMConfig()
+	own.Model = b.state.LLMConfig
 	tool, _ := b.resolved.Tool(call.Name)
 	to, ok := own.HandsTo(tool.Handoff)
 	switch {
@@ -142,7 +142,7 @@ func (b *toolBatch) handOff(ctx workflow.Context, permit mailbox.Permit, i int, 
 // askedAs is the definition of another agent as a worker is asked what it means.
 func (b *toolBatch) askedAs(to domain.Definition) domain.Definition {
 	to.SystemPrompt = to.Shown(to.SystemPrompt, b.state.Trusted())
-	to.Format = must(b.state.WithResponseFormat(to.Format, b.now())).ResponseFormat() // it was checked
+	to.Format = must(b.state.WithResponseFormat(to.Format, b.now())).ResponseFormat // it was checked
 	return to
 }
 
@@ -157,7 +157,7 @@ func (s session) takeOver(h *handoff) {
 	before := *s.resolved
 	after := h.resolved.Pinned(before, s.pins)
 	change := contract.HandoverOf(h.call, before, after)
-	change.Number, change.At = s.state.ExecutionCount(), s.now()
+	change.Number, change.At = s.state.ExecutionCount, s.now()
 	s.handTo(h.own, after, change)
 	s.useModel(after.Definition.Model)
 	s.instruct(h.own)

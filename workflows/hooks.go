@@ -238,7 +238,7 @@ func (r hookRun) take(reply contract.HookReply) error {
 		return err
 	}
 	if b := reply.Budget; b != nil && b.MaxCostNanoUSD != nil && *b.MaxCostNanoUSD > 0 && r.resolved.Price == nil {
-		return domain.Errorf(domain.Invalid, "it set max_cost, and nobody knows what %s costs", r.state.LLMConfig())
+		return domain.Errorf(domain.Invalid, "it set max_cost, and nobody knows what %s costs", r.state.LLMConfig)
 	}
 	for _, signal := range reply.Stops {
 		signal.Source = r.spec.Name
@@ -266,7 +266,7 @@ func (r hookRun) take(reply contract.HookReply) error {
 	if was, _ := before.Budget(); !was.SameTime(r.budget()) {
 		r.mail.WatchTime()
 	}
-	if prompt := r.state.SystemPrompt(); prompt != before.SystemPrompt() {
+	if prompt := r.state.SystemPrompt; prompt != before.SystemPrompt {
 		r.prompted(r.prompt())
 	}
 	return nil
@@ -318,10 +318,10 @@ func (r hookRun) lostAgain(err error, lost int) bool {
 }
 
 func (r hookRun) request(at any) contract.HookRequest {
-	execution, _ := r.state.Execution()
+	execution := r.state.Execution
 	request := contract.HookRequest{
-		Hook: r.spec, AgentID: r.in.AgentID, ExecutionID: execution.ID(), Number: r.state.ExecutionCount(),
-		Step: r.content.Number, Metadata: r.state.Metadata(), Trusted: r.state.Trusted(), Steps: r.state.StepCount(), Usage: r.state.Usage(),
+		Hook: r.spec, AgentID: r.in.AgentID, ExecutionID: execution.ID, Number: r.state.ExecutionCount,
+		Step: r.content.Number, Metadata: r.state.Metadata, Trusted: r.state.Trusted(), Steps: r.state.StepCount(), Usage: r.state.Usage(),
 	}
 	if signal, ok := r.state.StopSignal(); ok {
 		request.Signal = &signal

@@ -193,7 +193,7 @@ func TestHooksOverManyRuns(t *testing.T) {
 		}),
 		hook.BeforeStep("h", func(c hook.Point) (hook.Point, error) {
 			steps++
-			if string(c.State.Metadata()["k"]) != `"v"` || c.State.SystemPrompt() != "You are terse." {
+			if string(c.State.Metadata["k"]) != `"v"` || c.State.SystemPrompt != "You are terse." {
 				return c, fmt.Errorf("the state is not what it was")
 			}
 			return c, nil
@@ -225,7 +225,7 @@ func TestHooksDecideTheSameOverManyRuns(t *testing.T) {
 	const steps = domain.RecentSteps + 8
 	seen := func(inferences int) (seen []string) {
 		look := hook.BeforeStep("h", func(c hook.Point) (hook.Point, error) {
-			shown, err := json.Marshal([]any{c.State.Steps(), c.State.ToolCounts(), c.State.Folded(), c.State.StepCount()})
+			shown, err := json.Marshal([]any{c.State.Steps(), c.State.ToolCounts(), c.State.Execution.Folded, c.State.StepCount()})
 			seen = append(seen, timeless.ReplaceAllString(string(shown), ""))
 			require.LessOrEqual(t, len(c.State.Steps()), domain.RecentSteps)
 			return c, err

@@ -20,7 +20,7 @@ func (s session) idleFor(what string) error {
 	case s.mail.Closed():
 		return domain.Errorf(domain.Denied, "%s: the session is closed", what)
 	case s.busy():
-		return domain.Errorf(domain.Denied, "%s: execution %d is in progress; wait for it or stop it", what, s.state.ExecutionCount())
+		return domain.Errorf(domain.Denied, "%s: execution %d is in progress; wait for it or stop it", what, s.state.ExecutionCount)
 	}
 	return nil
 }
@@ -60,7 +60,7 @@ func (s session) checkBeginning(request contract.SendRequest) error {
 
 // checkCost refuses a limit of money that would end the execution at once.
 func (s session) checkCost(request contract.SendRequest) error {
-	model, r := *cmp.Or(request.Model, s.guards.failover.first, new(s.state.LLMConfig())), s.resolved
+	model, r := *cmp.Or(request.Model, s.guards.failover.first, new(s.state.LLMConfig)), s.resolved
 	limit := s.upcoming().Budget.CappedBy(request.Budget).CappedBy(s.upcomingAccount().Budget).MaxCostNanoUSD
 	if limit == nil || *limit == 0 || r == nil || r.Price != nil || !r.Definition.Model.Equal(model) {
 		return nil
@@ -97,11 +97,10 @@ func (s session) unsuspend(contract.UnsuspendRequest) contract.SuspendReply {
 // idleTime is how long an idle session stays open, and since when it is idle: the end of its newest execution, or when people
 // last spoke to it after that. A timeout of zero: for as long as it likes; then since says nothing.
 func (s session) idleTime() (timeout time.Duration, since time.Time) {
-	execution, _ := s.state.Execution()
-	since, known := execution.CompletedAt()
-	if !known {
-		return 0, since
+	if !s.state.Status().Terminal() {
+		return 0, time.Time{}
 	}
+	since = s.state.Execution.CompletedAt
 	if spoken := s.mail.SpokenSince(); !spoken.IsZero() {
 		since = spoken
 	}

@@ -91,7 +91,7 @@ func (s session) runStep() {
 
 func (s session) beginExecution() {
 	next := s.mail.Take()
-	if s.state.ExecutionCount() > 0 {
+	if s.state.ExecutionCount > 0 {
 		s.archive.keep(s.newest())
 	}
 	s.restart()
@@ -101,7 +101,7 @@ func (s session) beginExecution() {
 	s.recheck()
 	s.handOverAnew()
 	s.adoptDefinition()
-	if next.Model != nil && !next.Model.Equal(s.state.LLMConfig()) {
+	if next.Model != nil && !next.Model.Equal(s.state.LLMConfig) {
 		s.useModel(*next.Model)
 	}
 	budget, prior := contract.BudgetOf(s.own, next.Budget, s.in.Parent), domain.Spent{}
@@ -119,14 +119,16 @@ func (s session) beginExecution() {
 	s.noteGiven(next.Given)
 	s.showTrusted()
 	s.talk.begin(id, s.state.Chain(), next, s.resolved, s.now())
-	if s.state.ExecutionCount() > 1 {
+	if s.state.ExecutionCount > 1 {
 		// Whoever started the workflow has published the first.
 		s.publish(contract.Outcome{Status: domain.StatusInProgress})
 	}
-	execution, _ := s.state.Execution()
-	origin, _ := execution.Origin()
+	execution := s.state.Execution
 	by := next.By.Bounded()
-	started := domain.AgentExecutionStarted{EventHeader: s.head(), Number: s.state.ExecutionCount(), Origin: origin.ExecutionID, By: by}
+	started := domain.AgentExecutionStarted{EventHeader: s.head(), Number: s.state.ExecutionCount, By: by}
+	if origin := execution.Origin; origin != nil {
+		started.Origin = origin.ExecutionID
+	}
 	if given := next.Given; given != nil {
 		started.GivenMessages, started.GivenMetadata = len(given.Messages), domain.Shorten(strings.Join(given.Notes(), ","), maxEventText)
 	}
@@ -136,7 +138,7 @@ func (s session) beginExecution() {
 	}
 	s.announceSettled()
 	s.publishUnsettled()
-	workflow.GetLogger(s.root).Info("execution begins", "execution", id, "number", s.state.ExecutionCount(),
+	workflow.GetLogger(s.root).Info("execution begins", "execution", id, "number", s.state.ExecutionCount,
 		"client", by.Client, "identity", by.Identity, "schedule", by.Schedule, "parent", by.Parent)
 }
 

@@ -238,7 +238,7 @@ func TestAPauseOutlivesARun(t *testing.T) {
 		require.False(t, in.Carry.Paused)
 		state, err := domain.DecodeAgentState(in.Carry.State)
 		require.NoError(t, err)
-		require.Equal(t, time.Hour-10*time.Second, state.Counts().Waited.Round(time.Second))
+		require.Equal(t, time.Hour-10*time.Second, state.Execution.ExecutionCounts.Waited.Round(time.Second))
 
 		// The same in the next run, which begins paused.
 		in.Carry.Paused = true

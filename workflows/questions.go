@@ -131,7 +131,7 @@ func (s session) answerQuestion(ctx workflow.Context, request contract.AnswerReq
 	}
 	asked.answered(content, request.By, request.Reason, s.now())
 	return contract.AnswerReply{
-		ExecutionID: asked.ExecutionID, Number: s.state.ExecutionCount(), Step: asked.Step,
+		ExecutionID: asked.ExecutionID, Number: s.state.ExecutionCount, Step: asked.Step,
 		ToolExecutionID: asked.ToolExecutionID, Tool: asked.Tool, Answer: asked.Answer,
 	}, nil
 }

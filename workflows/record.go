@@ -110,7 +110,7 @@ func (s session) recordEnded() {
 	if !s.hasRecords() {
 		return
 	}
-	s.records.add(contract.EndedExecution{Number: s.state.ExecutionCount(), RunID: s.info.WorkflowExecution.RunID})
+	s.records.add(contract.EndedExecution{Number: s.state.ExecutionCount, RunID: s.info.WorkflowExecution.RunID})
 	s.recordPending()
 	s.note("ended")
 }

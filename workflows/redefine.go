@@ -65,7 +65,7 @@ func (s session) redefineSession(request contract.RedefineRequest) contract.Rede
 			s.tellSessionBudget()
 		}
 	}
-	return contract.RedefineReply{Number: s.state.ExecutionCount() + 1, Fields: next.Word.Fields}
+	return contract.RedefineReply{Number: s.state.ExecutionCount + 1, Fields: next.Word.Fields}
 }
 
 // redefinition is what waits for the next execution, once a request was taken.
@@ -73,7 +73,7 @@ func (s session) redefinition(request contract.RedefineRequest) contract.Redefin
 	next := s.redefinedBy(request)
 	word := contract.WordOf(request, s.now(), s.own.Differing(next))
 	asks := s.names(request, "model") || s.next != nil && slices.Contains(s.next.Word.Fields, "model")
-	if asks && !slices.Contains(word.Fields, "model") && !next.Model.Equal(s.state.LLMConfig()) {
+	if asks && !slices.Contains(word.Fields, "model") && !next.Model.Equal(s.state.LLMConfig) {
 		word.Fields = append(word.Fields, "model") // a message has given it another meanwhile
 	}
 	word.Fields = s.withSessionBudget(word.Fields, request, next)

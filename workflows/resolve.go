@@ -126,7 +126,7 @@ func (d *definition) upcoming() domain.Definition {
 func (s session) asItIs() domain.Definition {
 	d := s.upcoming()
 	if s.next == nil || !slices.Contains(s.next.Word.Fields, "model") {
-		d.Model = s.state.LLMConfig()
+		d.Model = s.state.LLMConfig
 	}
 	return d
 }
@@ -203,7 +203,7 @@ func (s session) resolve(permit mailbox.Permit) {
 	}
 	if limit := s.bounds().Totals().MaxCostNanoUSD; limit != nil && *limit > 0 && s.resolved != nil && s.resolved.Price == nil {
 		s.fail(domain.Errorf(domain.Invalid, "max_cost: nobody knows what %s costs, so money cannot be limited; "+
-			"give its price in the definition, with --price or in the worker's price file, or leave the limit out", s.state.LLMConfig()))
+			"give its price in the definition, with --price or in the worker's price file, or leave the limit out", s.state.LLMConfig))
 	}
 }
 
@@ -220,14 +220,14 @@ func (s session) resolveAgain(permit mailbox.Permit) bool {
 // whether it is of another model or response format, or was never asked for.
 func (s session) stale() bool { return s.outdated != upToDate || s.changed() }
 func (s session) changed() bool {
-	return s.resolved == nil || !s.resolved.Definition.Model.Equal(s.state.LLMConfig()) ||
-		!s.resolved.Definition.Format.Equal(s.state.ResponseFormat())
+	return s.resolved == nil || !s.resolved.Definition.Model.Equal(s.state.LLMConfig) ||
+		!s.resolved.Definition.Format.Equal(s.state.ResponseFormat)
 }
 
 // prompt is the system prompt as the model gets it. Hooks see the state's, in which no
 // trusted value stands.
 func (s session) prompt() string {
-	return s.own.Shown(s.state.SystemPrompt(), s.state.Trusted())
+	return s.own.Shown(s.state.SystemPrompt, s.state.Trusted())
 }
 
 // list makes the definition the one in force, with what a worker adds to it.
@@ -267,12 +267,12 @@ func (s session) list(permit mailbox.Permit) {
 		s.talk.forget()
 	}
 	if s.outdated == allOutdated {
-		s.follow(&resolved, s.state.ExecutionCount(), s.now())
+		s.follow(&resolved, s.state.ExecutionCount, s.now())
 	} else {
 		if s.resolved != nil { // another model, within an execution
 			resolved = resolved.Pinned(*s.resolved, s.pins)
 		}
-		change := contract.FirstChange(s.state.ExecutionCount(), s.now(), s.word)
+		change := contract.FirstChange(s.state.ExecutionCount, s.now(), s.word)
 		s.take(&resolved)
 		s.tell(change)
 	}
@@ -281,8 +281,8 @@ func (s session) list(permit mailbox.Permit) {
 // asked is the definition as a worker is asked what it means.
 func (s session) asked() domain.Definition {
 	definition := s.own
-	definition.Model = s.state.LLMConfig()
-	definition.SystemPrompt, definition.Format = s.prompt(), s.state.ResponseFormat()
+	definition.Model = s.state.LLMConfig
+	definition.SystemPrompt, definition.Format = s.prompt(), s.state.ResponseFormat
 	return definition
 }
 

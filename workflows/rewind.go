@@ -17,7 +17,7 @@ func (s session) checkRewind(r contract.RewindRequest) error {
 	if err := cmp.Or(s.idleFor("rewind"), s.notSuspended("rewind")); err != nil {
 		return err
 	}
-	count := s.state.ExecutionCount()
+	count := s.state.ExecutionCount
 	switch {
 	case r.Number < 1 || r.Number > count || r.Origin.ExecutionID != s.in.AgentID.Execution(s.info.FirstRunID, r.Number):
 		return domain.Errorf(domain.Invalid, "origin: %s is not execution %d of this session, which has had %d", r.Origin.ExecutionID, r.Number, count)
@@ -49,7 +49,7 @@ func (s session) stored(from int) bool {
 // calls of unknown outcome and the effects of all.
 func (s session) rewind(r contract.RewindRequest) contract.RewindReply {
 	reply := contract.RewindReply{
-		ExecutionID: s.nextExecutionID(), Number: s.state.ExecutionCount() + 1, RunID: s.info.WorkflowExecution.RunID,
+		ExecutionID: s.nextExecutionID(), Number: s.state.ExecutionCount + 1, RunID: s.info.WorkflowExecution.RunID,
 		Began: r.Prompt != "", TakenBack: s.talk.ShownSince(r.Log.Length),
 	}
 	s.moveTo(s.talk.WithRewound(r, reply.Number), &r.Origin)
@@ -66,7 +66,7 @@ func (s session) checkClear(contract.ClearRequest) error { return s.idleFor("cle
 // outcome, standing approvals, trusted values, notes of tools.
 func (s session) clear(contract.ClearRequest) contract.ClearReply {
 	reply := contract.ClearReply{Messages: s.talk.ShownSince(0)}
-	s.moveTo(s.talk.WithCleared(s.state.ExecutionCount()+1), nil)
+	s.moveTo(s.talk.WithCleared(s.state.ExecutionCount+1), nil)
 	return reply
 }
 
@@ -74,5 +74,5 @@ func (s session) clear(contract.ClearRequest) contract.ClearReply {
 func (s session) moveTo(moved conversation.Conversation, from *domain.Origin) {
 	s.talk.move(moved)
 	s.standAt(from)
-	s.records.move(s.state.ExecutionCount(), s.now(), s.hasRecords())
+	s.records.move(s.state.ExecutionCount, s.now(), s.hasRecords())
 }

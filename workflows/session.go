@@ -151,8 +151,7 @@ func (s session) fork(carry contract.Carry) error {
 	if err != nil {
 		return err
 	}
-	origin, _ := s.state.Origin()
-	if err := s.talk.resume(carry, s.in.Definition.Compiler, origin.Chain()); err != nil {
+	if err := s.talk.resume(carry, s.in.Definition.Compiler, s.state.Origin.Chain()); err != nil {
 		return err
 	}
 	if err := s.copyLater(s.in.Fork.Copy, carry); err != nil {
@@ -176,7 +175,7 @@ func (s session) settleEnded(carry contract.Carry) error {
 	case s.in.Name != "":
 		return domain.Errorf(domain.Denied, "settle: agent %s has a name, so its open session settles; send it the update %s", s.in.Name, contract.UpdateResolve)
 	case !s.state.Status().Terminal():
-		return domain.Errorf(domain.Denied, "settle: execution %d is %s, so its own workflow settles; send that the update %s", s.state.ExecutionCount(), s.state.Status(), contract.UpdateResolve)
+		return domain.Errorf(domain.Denied, "settle: execution %d is %s, so its own workflow settles; send that the update %s", s.state.ExecutionCount, s.state.Status(), contract.UpdateResolve)
 	}
 	err := s.talk.resume(carry, s.own.Compiler, s.state.Chain())
 	if err == nil {
@@ -247,5 +246,5 @@ func (s session) checkStart(prompt string, given *domain.Given, budget domain.Ex
 }
 
 func (s session) nextExecutionID() domain.ExecutionID {
-	return s.in.AgentID.Execution(s.info.FirstRunID, s.state.ExecutionCount()+1)
+	return s.in.AgentID.Execution(s.info.FirstRunID, s.state.ExecutionCount+1)
 }

@@ -19,7 +19,7 @@ func (s session) limitSession(budget domain.ExecutionBudget) {
 		}
 	}
 	s.account(budget)
-	if _, told := workflow.GetInfo(s.root).Memo.GetFields()[contract.MemoSessionBudget]; !told || s.state.ExecutionCount() > 0 {
+	if _, told := workflow.GetInfo(s.root).Memo.GetFields()[contract.MemoSessionBudget]; !told || s.state.ExecutionCount > 0 {
 		s.tellSessionBudget()
 	}
 }
@@ -38,7 +38,7 @@ func (s session) addSessionBudget(into map[string]any) map[string]any {
 	if has {
 		memo.Account = &account
 	} else {
-		memo.Executions = s.state.ExecutionCount()
+		memo.Executions = s.state.ExecutionCount
 	}
 	if rebudgets(s.next) {
 		memo.Next = &s.next.Definition.SessionBudget
@@ -99,7 +99,7 @@ func (s session) checkExtendSession(request contract.ExtendSessionRequest) error
 	case request.Budget.IsZero() && len(request.Lift) == 0:
 		return domain.Errorf(domain.Invalid, "extend: give at least one new total of the session, such as max_steps")
 	case totals.MaxCostNanoUSD != nil && s.resolved != nil && s.resolved.Price == nil:
-		return domain.Errorf(domain.Invalid, "max_cost: nobody knows what %s costs; extend another limit", s.state.LLMConfig())
+		return domain.Errorf(domain.Invalid, "max_cost: nobody knows what %s costs; extend another limit", s.state.LLMConfig)
 	}
 	return request.Budget.CheckSession()
 }
@@ -110,5 +110,5 @@ func (s session) extendSession(request contract.ExtendSessionRequest) contract.E
 	s.account(account.Budget.Extended(request.Budget, request.Lift))
 	s.tellSessionBudget()
 	account, _ = s.state.Session()
-	return contract.ExtendSessionReply{Number: s.state.ExecutionCount(), InProgress: s.state.HasActiveExecution(), Account: account}
+	return contract.ExtendSessionReply{Number: s.state.ExecutionCount, InProgress: s.state.HasActiveExecution(), Account: account}
 }

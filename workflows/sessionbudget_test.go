@@ -274,7 +274,7 @@ func TestAnUnnamedAgentsSessionGoesOn(t *testing.T) {
 			in := wentOn(t, first, domain.ExecutionBudget{})
 			state, err := domain.DecodeAgentState(in.Carry.State)
 			require.NoError(t, err)
-			state, err = state.WithSessionBudget(test.totals, state.UpdatedAt())
+			state, err = state.WithSessionBudget(test.totals, state.UpdatedAt)
 			require.NoError(t, err)
 			in.Carry.State, err = state.EncodeFull()
 			require.NoError(t, err)

@@ -80,7 +80,7 @@ func (s session) checkRevoke(request contract.RevokeRequest) error {
 func (s session) revoke(request contract.RevokeRequest) contract.RevokeReply {
 	s.revokeAlways(request.ID, domain.Revocation{By: request.By, Reason: request.Reason})
 	reply := contract.RevokeReply{}
-	for _, standing := range s.state.StandingApprovals() {
+	for _, standing := range s.state.StandingApprovals {
 		if standing.ID == request.ID {
 			reply.Standing = standing
 		}

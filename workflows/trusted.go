@@ -5,7 +5,7 @@ import "everstep/domain"
 // checkShown refuses what begins an execution without a value that its model is to
 // be shown.
 func (s session) checkShown(given *domain.Given) error {
-	values := s.state.SessionTrusted()
+	values := s.state.SessionTrusted
 	if given != nil {
 		var err error
 		if values, err = values.With(given.Trusted); err != nil {

@@ -59,7 +59,7 @@ func (b *toolBatch) takeUnknown(i int, reply contract.ToolReply) contract.ToolRe
 		return reply
 	}
 	unknown := domain.UnknownCall{
-		ID: id, ExecutionID: b.execution, Number: b.state.ExecutionCount(), Step: b.content.Number, Tool: tool.Name,
+		ID: id, ExecutionID: b.execution, Number: b.state.ExecutionCount, Step: b.content.Number, Tool: tool.Name,
 		Arguments: call.Arguments, Why: reply.Error.Message, Key: tool.EffectKeyOf(b.in.AgentID, call.Arguments), Since: b.now(),
 	}
 	b.outcomeUnknown(unknown)
@@ -72,11 +72,9 @@ func (b *toolBatch) takeUnknown(i int, reply contract.ToolReply) contract.ToolRe
 
 // unsettledAtEnd counts the calls that were unsettled when the execution ended, whatever was said of them since.
 func unsettledAtEnd(state domain.AgentState) int {
-	execution, _ := state.Execution()
-	end, _ := execution.CompletedAt()
 	n := 0
-	for _, c := range state.UnknownCalls() {
-		if c.Settlement == nil || c.Settlement.At.After(end) {
+	for _, c := range state.UnknownCalls {
+		if c.Settlement == nil || c.Settlement.At.After(state.Execution.CompletedAt) {
 			n++
 		}
 	}
@@ -100,7 +98,7 @@ func (s session) publishUnsettled() {
 // unsettledBy is why a call may not begin that would be the same effect as one of unknown outcome, or that could
 // become one too many of those; nil where it may.
 func (b *toolBatch) unsettledBy(call domain.ToolCall) *domain.Error {
-	calls := b.state.UnknownCalls()
+	calls := b.state.UnknownCalls
 	tool, known := b.resolved.Tool(call.Name)
 	if len(calls) == 0 || !known || !tool.Effect.Unsettling(len(tool.EffectKey) > 0) {
 		return nil
@@ -160,7 +158,7 @@ func (s session) settleCall(id domain.ToolExecutionID, settled domain.Settlement
 
 // announceSettled has the execution's events tell of the calls that were settled in it, or before it began.
 func (s session) announceSettled() {
-	for _, c := range s.state.UnknownCalls() {
+	for _, c := range s.state.UnknownCalls {
 		if c.Settlement == nil || !c.Settlement.ExecutionID.IsZero() {
 			continue
 		}
@@ -174,7 +172,7 @@ func (s session) announceSettled() {
 
 // tellResolvedCalls tells the model of the calls that were settled since it was last asked.
 func (t *stepRun) tellResolvedCalls() {
-	for _, c := range t.state.UnknownCalls() {
+	for _, c := range t.state.UnknownCalls {
 		if c.Settlement != nil && !c.Settlement.Told {
 			t.settledIn(c.ID, true)
 			t.interject("", domain.UserMessage(c.Say()))

@@ -132,11 +132,11 @@ func (s session) checkNotes(given *domain.Given) error {
 // checkWait refuses a message that cannot wait for the execution in progress. What could wait, but for nothing, would
 // only look as if it were read.
 func (s session) checkWait(request contract.SendRequest) error {
-	execution, _ := s.state.Execution()
+	execution := s.state.Execution
 	switch {
 	case s.mail.Closed():
 		return domain.Errorf(domain.Denied, "send: the session is closed")
-	case !request.ExecutionID.IsZero() && (s.mail.Posted() || request.ExecutionID != execution.ID()):
+	case !request.ExecutionID.IsZero() && (s.mail.Posted() || request.ExecutionID != execution.ID):
 		return domain.Errorf(domain.Denied, "execution_id: %s is not in progress", request.ExecutionID)
 	case s.in.Name == "" && request.IfBusy == contract.QueueIfBusy:
 		return domain.Errorf(domain.Denied, "if_busy: the agent has no name, so no execution follows this one; steer it, or start another agent")
@@ -150,7 +150,7 @@ func (s session) checkWait(request contract.SendRequest) error {
 		}
 	default:
 		if field := changes(request); field != "" {
-			return domain.Errorf(domain.Denied, "%s: execution %d is in progress, which no message changes; queue the message, or leave it out", field, max(s.state.ExecutionCount(), 1))
+			return domain.Errorf(domain.Denied, "%s: execution %d is in progress, which no message changes; queue the message, or leave it out", field, max(s.state.ExecutionCount, 1))
 		}
 		if err := domain.CheckPrompt(request.Prompt); err != nil {
 			return err
@@ -181,7 +181,7 @@ func (s session) send(request contract.SendRequest) contract.SendReply {
 	}
 	s.mail.Post(mailbox.NextExecution{Prompt: request.Prompt, Given: request.Given, Model: request.Model, Budget: request.Budget, By: domain.Starter{Program: request.By}})
 	return contract.SendReply{
-		ExecutionID: s.nextExecutionID(), Number: s.state.ExecutionCount() + 1,
+		ExecutionID: s.nextExecutionID(), Number: s.state.ExecutionCount + 1,
 		RunID: s.info.WorkflowExecution.RunID, Began: true,
 	}
 }
@@ -205,28 +205,28 @@ func (s session) checkClose(contract.CloseRequest) error {
 
 func (s session) closeSession(contract.CloseRequest) contract.CloseReply {
 	s.mail.Close()
-	return contract.CloseReply{Executions: s.state.ExecutionCount()}
+	return contract.CloseReply{Executions: s.state.ExecutionCount}
 }
 
 func (s session) checkExtend(request contract.ExtendRequest) error {
-	execution, _ := s.state.Execution()
+	execution := s.state.Execution
 	active := s.state.HasActiveExecution()
 	budget := s.budget().Extended(request.Budget, request.Lift)
 	switch {
-	case !request.ExecutionID.IsZero() && request.ExecutionID != execution.ID():
-		return domain.Errorf(domain.Denied, "execution_id: %s is not the newest execution; %s is", request.ExecutionID, execution.ID())
+	case !request.ExecutionID.IsZero() && request.ExecutionID != execution.ID:
+		return domain.Errorf(domain.Denied, "execution_id: %s is not the newest execution; %s is", request.ExecutionID, execution.ID)
 	case s.mail.Ending() || active && s.state.Continuation().Stops():
 		return domain.Errorf(domain.Denied, "extend: the execution is stopping; extend it when it has ended, and it goes on")
 	case !active && s.mail.Suspended() != nil:
 		return s.notSuspended("extend")
 	case !active && s.talk.Cleared():
 		return domain.Errorf(domain.Denied, "extend: the conversation was cleared, so there is nothing to go on with; send the agent a message instead")
-	case !active && !s.talk.Edits().GoesOnFrom(execution.ID(), s.state.StepCount(), s.talk.from, s.talk.Len(), s.rewound()):
+	case !active && !s.talk.Edits().GoesOnFrom(execution.ID, s.state.StepCount(), s.talk.from, s.talk.Len(), s.rewound()):
 		return domain.Errorf(domain.Denied, "extend: the session was rewound, so its next execution goes on from there; send the agent a message instead")
 	case !active && s.mail.Woken():
 		return domain.Errorf(domain.Denied, "extend: the session is closed or begins its next execution")
 	case !active && s.state.Status() == domain.StatusCompleted:
-		return domain.Errorf(domain.Denied, "extend: execution %d completed; send the agent a message instead", s.state.ExecutionCount())
+		return domain.Errorf(domain.Denied, "extend: execution %d completed; send the agent a message instead", s.state.ExecutionCount)
 	case !active && !s.state.Status().Terminal():
 		return domain.Errorf(domain.Denied, "extend: no execution has begun")
 	case active && request.Budget.IsZero() && len(request.Lift) == 0:
@@ -234,7 +234,7 @@ func (s session) checkExtend(request contract.ExtendRequest) error {
 	case s.in.Parent != nil && !budget.Within(s.parent().Grant):
 		return domain.Errorf(domain.Denied, "extend: the agent that started this sub-agent has granted it no more; extend agent %s, and what it starts next gets a share", s.in.Parent.AgentID)
 	case budget.MaxCostNanoUSD != nil && s.resolved != nil && s.resolved.Price == nil:
-		return domain.Errorf(domain.Invalid, "max_cost: nobody knows what %s costs; extend another limit", s.state.LLMConfig())
+		return domain.Errorf(domain.Invalid, "max_cost: nobody knows what %s costs; extend another limit", s.state.LLMConfig)
 	}
 	if err := cmp.Or(request.Budget.Check(), request.Budget.CheckDeadline(s.now())); err != nil {
 		return err
@@ -252,9 +252,9 @@ func (s session) checkExtend(request contract.ExtendRequest) error {
 
 // extend gives the execution in progress new totals, or goes on from the one that ended.
 func (s session) extend(request contract.ExtendRequest) contract.ExtendReply {
-	execution, _ := s.state.Execution()
+	execution := s.state.Execution
 	reply := contract.ExtendReply{
-		ExecutionID: execution.ID(), Number: s.state.ExecutionCount(), RunID: s.info.WorkflowExecution.RunID,
+		ExecutionID: execution.ID, Number: s.state.ExecutionCount, RunID: s.info.WorkflowExecution.RunID,
 		Budget: s.budget().Extended(request.Budget, request.Lift),
 	}
 	if s.state.HasActiveExecution() {
@@ -269,20 +269,20 @@ func (s session) extend(request contract.ExtendRequest) contract.ExtendReply {
 }
 
 func (s session) checkPause(request contract.PauseRequest) error {
-	execution, _ := s.state.Execution()
+	execution := s.state.Execution
 	switch {
 	case !s.state.HasActiveExecution() || s.mail.Ending():
 		return domain.Errorf(domain.Denied, "pause, resume: no execution is in progress")
-	case !request.ExecutionID.IsZero() && request.ExecutionID != execution.ID():
-		return domain.Errorf(domain.Denied, "execution_id: %s is not in progress; %s is", request.ExecutionID, execution.ID())
+	case !request.ExecutionID.IsZero() && request.ExecutionID != execution.ID:
+		return domain.Errorf(domain.Denied, "execution_id: %s is not in progress; %s is", request.ExecutionID, execution.ID)
 	}
 	return nil
 }
 
 func (s session) pause(on bool) func(contract.PauseRequest) contract.PauseReply {
 	return func(contract.PauseRequest) contract.PauseReply {
-		execution, _ := s.state.Execution()
-		reply := contract.PauseReply{ExecutionID: execution.ID(), Number: s.state.ExecutionCount(), Changed: s.mail.Pause(on)}
+		execution := s.state.Execution
+		reply := contract.PauseReply{ExecutionID: execution.ID, Number: s.state.ExecutionCount, Changed: s.mail.Pause(on)}
 		switch {
 		case reply.Changed && on:
 			s.emit(domain.AgentExecutionPaused{EventHeader: s.head()})

@@ -124,7 +124,7 @@ func TestASessionKeepsWhatAToolNotes(t *testing.T) {
 	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
 	require.Equal(t, map[int]string{0: `["given"]`, 1: `["given"]`, 2: ""}, notes)
 	state := stateIn(t, env)
-	require.JSONEq(t, `["second"]`, string(state.Metadata()["list"]))
+	require.JSONEq(t, `["second"]`, string(state.Metadata["list"]))
 }
 
 // TestACallThatIsOneTooManyEndsNoWait of those that the budget allows: they run, and then the execution stops.

@@ -32,7 +32,7 @@ func (b *toolBatch) noteFor(tool domain.ToolSpec) json.RawMessage {
 	if tool.Note == "" {
 		return nil
 	}
-	return b.state.Metadata()[tool.Note]
+	return b.state.Metadata[tool.Note]
 }
 
 // takeNote has the session keep what a call has given it.

@@ -142,12 +142,12 @@ func (r Record) check() error {
 		return invalid("head.parent.agent_id", "is %s, which is not that of final_state", r.Parent.AgentID)
 	case !r.Status.Terminal():
 		return ended("status", "is %s; only what has ended is recorded", r.Status)
-	case r.FinalState.AgentID() != r.AgentID:
-		return ended("final_state.agent_id", "is %s, and that of the record %s", r.FinalState.AgentID(), r.AgentID)
+	case r.FinalState.AgentID != r.AgentID:
+		return ended("final_state.agent_id", "is %s, and that of the record %s", r.FinalState.AgentID, r.AgentID)
 	case r.Outcome.AgentID != r.AgentID:
 		return ended("agent_id", "is %s, and that of the record %s", r.Outcome.AgentID, r.AgentID)
-	case r.FinalState.ExecutionCount() != r.Number:
-		return ended("final_state.execution_count", "is %d, and the number of the execution %d", r.FinalState.ExecutionCount(), r.Number)
+	case r.FinalState.ExecutionCount != r.Number:
+		return ended("final_state.execution_count", "is %d, and the number of the execution %d", r.FinalState.ExecutionCount, r.Number)
 	case r.Outcome.Steps != r.FinalState.StepCount():
 		return ended("step_count", "is %d, and that of final_state %d", r.Outcome.Steps, r.FinalState.StepCount())
 	case r.From < 0:
@@ -198,7 +198,7 @@ func (r Record) check() error {
 
 // parent is the agent that has started the record's, by its state.
 func (r Record) parent() domain.AgentID {
-	id, _ := r.FinalState.ParentAgentID()
+	id := r.FinalState.ParentAgentID
 	return id
 }
 

@@ -219,7 +219,7 @@ func Changed(state domain.AgentState, reply contract.HookReply, now time.Time) (
 		}
 	}
 	if len(reply.Note) > 0 {
-		if err := fits("metadata", state.Metadata(), domain.MaxMetadata); err != nil {
+		if err := fits("metadata", state.Metadata, domain.MaxMetadata); err != nil {
 			return given, err
 		}
 	}
@@ -235,7 +235,7 @@ func Changed(state domain.AgentState, reply contract.HookReply, now time.Time) (
 		}
 	}
 	if reply.Model != nil || reply.Format != nil {
-		if err := (domain.Definition{Model: state.LLMConfig(), Format: state.ResponseFormat()}).Check(); err != nil {
+		if err := (domain.Definition{Model: state.LLMConfig, Format: state.ResponseFormat}).Check(); err != nil {
 			return given, err
 		}
 	}

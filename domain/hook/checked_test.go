@@ -146,13 +146,13 @@ func TestChanged(t *testing.T) {
 		Format: &domain.ResponseFormat{Type: domain.FormatJSON}, Budget: &domain.ExecutionBudget{MaxSteps: new(int64(3))},
 	}, time.Unix(7, 0))
 	require.NoError(t, err)
-	require.Equal(t, domain.Metadata{"new": json.RawMessage(`2`)}, state.Metadata())
-	require.Equal(t, "other", state.SystemPrompt())
-	require.Equal(t, "y", state.LLMConfig().Model)
-	require.Equal(t, domain.FormatJSON, state.ResponseFormat().Type)
+	require.Equal(t, domain.Metadata{"new": json.RawMessage(`2`)}, state.Metadata)
+	require.Equal(t, "other", state.SystemPrompt)
+	require.Equal(t, "y", state.LLMConfig.Model)
+	require.Equal(t, domain.FormatJSON, state.ResponseFormat.Type)
 	budget, _ := state.Budget()
 	require.Equal(t, int64(3), *budget.MaxSteps)
-	require.Equal(t, time.Unix(7, 0).UTC(), state.UpdatedAt())
+	require.Equal(t, time.Unix(7, 0).UTC(), state.UpdatedAt)
 
 	same, err := hook.Changed(given, contract.HookReply{}, time.Unix(7, 0))
 	require.NoError(t, err)

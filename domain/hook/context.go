@@ -19,7 +19,7 @@ type Context[At any] struct {
 	// Any other change, such as one of steps or identity, fails the hook.
 	//
 	// Of the completed steps it has the newest, domain.RecentSteps at most and all
-	// but the last with long texts cut; Folded has the totals of those before them.
+	// but the last with long texts cut; Execution.Folded has the totals of those before them.
 	// That is the same in every run. StepCount, Spent, Usage and ToolCounts are of
 	// all steps.
 	State domain.AgentState

@@ -21,13 +21,13 @@ import (
 // The agent is told what day it is, once, when an execution begins.
 func ExampleBeforeExecution() {
 	today := hook.BeforeExecution("today", func(c hook.Point) (hook.Point, error) {
-		prompt := c.State.SystemPrompt() + "\nToday is " + c.Now.Format("Monday, 2 January 2006") + "."
+		prompt := c.State.SystemPrompt + "\nToday is " + c.Now.Format("Monday, 2 January 2006") + "."
 		c.State = c.State.WithSystemPrompt(prompt, c.Now)
 		return c, nil
 	})
 
 	c, err := hook.Run(today, point(domain.TriggerBeforeExecution))
-	fmt.Println(c.State.SystemPrompt(), err)
+	fmt.Println(c.State.SystemPrompt, err)
 	// Output:
 	// You tidy up repositories.
 	// Today is Friday, 2 January 2026. <nil>
@@ -159,8 +159,8 @@ func ExampleAfterStep() {
 	})
 
 	c := point(domain.TriggerAfterStep)
-	id, _ := c.State.Execution()
-	c.State, _ = c.State.WithStepStarted(id.ID().Step(1), c.Now) // the step that answers
+	id := c.State.Execution
+	c.State, _ = c.State.WithStepStarted(id.ID.Step(1), c.Now) // the step that answers
 	c, err := hook.Run(tested, c)
 	fmt.Println(c.Continues(), c.State.Messages()[1].Text(), err)
 	// Output:
@@ -177,7 +177,7 @@ func ExampleOnError() {
 
 	failure := hook.Failure{Error: *domain.CodedErrorf(domain.Denied, domain.CodeQuota, "no money left").From("openai-chat")}
 	c, err := hook.Run(remember, hook.Error{Trigger: domain.TriggerOnError, Now: friday, State: begun(), At: failure})
-	fmt.Println(string(c.State.Metadata()["last_failure"]), err)
+	fmt.Println(string(c.State.Metadata["last_failure"]), err)
 	// Output:
 	// {"at":"2026-01-02T12:00:00Z","code":"quota","source":"openai-chat"} <nil>
 }
@@ -205,7 +205,7 @@ func ExampleOnStop() {
 func ExampleAfterExecution() {
 	tally := hook.AfterExecution("tally", func(c hook.Point) (hook.Point, error) {
 		sum := c.State.ExecutionDuration(c.Now)
-		if before, ok := c.State.Metadata()["time_spent"]; ok {
+		if before, ok := c.State.Metadata["time_spent"]; ok {
 			earlier, err := time.ParseDuration(strings.Trim(string(before), `"`))
 			if err != nil {
 				return c, fmt.Errorf("time_spent: %w", err) // fails the execution, with this text
@@ -218,7 +218,7 @@ func ExampleAfterExecution() {
 	c := point(domain.TriggerAfterExecution)
 	c, _ = hook.Run(tally, c)
 	c, err := hook.Run(tally, c)
-	fmt.Println(string(c.State.Metadata()["time_spent"]), err)
+	fmt.Println(string(c.State.Metadata["time_spent"]), err)
 	// Output:
 	// "2m0s" <nil>
 }

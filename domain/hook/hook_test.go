@@ -182,10 +182,10 @@ func TestNote(t *testing.T) {
 	t.Parallel()
 	c, err := point(domain.TriggerOnStop).Note("seen", map[string]int{"files": 3})
 	require.NoError(t, err)
-	require.JSONEq(t, `{"files":3}`, string(c.State.Metadata()["seen"]))
+	require.JSONEq(t, `{"files":3}`, string(c.State.Metadata["seen"]))
 	c, err = c.Note("seen", nil)
 	require.NoError(t, err)
-	require.NotContains(t, c.State.Metadata(), "seen")
+	require.NotContains(t, c.State.Metadata, "seen")
 	given := c
 	for fault, value := range map[string]any{"note key: json: unsupported type": make(chan int), "note key: json: error calling": json.RawMessage("{")} {
 		c, err = given.Note("key", value)

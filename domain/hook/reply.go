@@ -24,7 +24,7 @@ const (
 // and the one that it has made. It fails where the hook does, and where that changed what no hook may change.
 func Ask[At any](h Hook, given Context[At]) (contract.HookReply, error) {
 	own := given
-	own.At = copied(given.At)
+	own.State, own.At = given.State.Clone(), copied(given.At)
 	made, err := Run(h, own)
 	if err != nil {
 		return contract.HookReply{}, err
@@ -93,7 +93,7 @@ func replyOf[At any](given, made Context[At]) contract.HookReply {
 	reply := contract.HookReply{
 		Stops:    slices.Concat(is.StopSignals()[len(was.StopSignals()):], made.stops),
 		Continue: made.goOn || is.Continuation().Requested && !was.Continuation().Requested,
-		Note:     changedNotes(was.Metadata(), is.Metadata()),
+		Note:     changedNotes(was.Metadata, is.Metadata),
 	}
 	for _, e := range is.AddedSince(was) {
 		if e.Section == domain.SectionMessages {
@@ -105,13 +105,13 @@ func replyOf[At any](given, made Context[At]) contract.HookReply {
 		}
 		reply.Aside[e.Section] = append(reply.Aside[e.Section], e.Message)
 	}
-	if prompt := is.SystemPrompt(); prompt != was.SystemPrompt() {
+	if prompt := is.SystemPrompt; prompt != was.SystemPrompt {
 		reply.SystemPrompt = &prompt
 	}
-	if model := is.LLMConfig(); !model.Equal(was.LLMConfig()) {
+	if model := is.LLMConfig; !model.Equal(was.LLMConfig) {
 		reply.Model = &model
 	}
-	if format := is.ResponseFormat(); !format.Equal(was.ResponseFormat()) {
+	if format := is.ResponseFormat; !format.Equal(was.ResponseFormat) {
 		reply.Format = &format
 	}
 	before, _ := was.Budget()

@@ -161,7 +161,7 @@ func TestAskRefusesOtherChanges(t *testing.T) {
 		"no state":            {state(func(domain.AgentState) domain.AgentState { return domain.AgentState{} }), "state.agent_id"},
 		"the execution ended": {state(func(s domain.AgentState) domain.AgentState { return made(t)(s.WithExecutionCompleted(at)) }), "state.execution.status"},
 		"another execution": {state(func(s domain.AgentState) domain.AgentState {
-			return made(t)(made(t)(s.WithExecutionCompleted(at)).BeginExecution(s.AgentID().Execution("run", 2), domain.Unlimited(), at))
+			return made(t)(made(t)(s.WithExecutionCompleted(at)).BeginExecution(s.AgentID.Execution("run", 2), domain.Unlimited(), at))
 		}), "state.execution.execution_id"},
 		"messages taken away": {state(func(s domain.AgentState) domain.AgentState { return s.WithMessageStore(domain.MessageStore{}) }), "state.messages"},
 		"a signal taken away": {state(func(s domain.AgentState) domain.AgentState { return s.WithLateSignals(0, at) }), "state.execution.continuation"},

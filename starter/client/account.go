@@ -321,11 +321,11 @@ func (c *Client) fromRecords(ctx context.Context, id string, wanted account.Requ
 // recordedHead is that of an agent as the execution of a record has left it.
 func recordedHead(r record.Record, one account.Account) *account.Head {
 	head, newest, state := *one.Head, one.Executions[0], r.FinalState
-	head.Doing, head.Since, head.AlwaysAllowed = "ended; "+hereSince(r), r.CompletedAt, state.StandingApprovals()
-	head.State, head.Configuration.Model, head.Configuration.Agent = newest.State, state.LLMConfig().String(), newest.Agent
+	head.Doing, head.Since, head.AlwaysAllowed = "ended; "+hereSince(r), r.CompletedAt, state.StandingApprovals
+	head.State, head.Configuration.Model, head.Configuration.Agent = newest.State, state.LLMConfig.String(), newest.Agent
 	head.Configuration.Constraints = newest.Constraints
 	newest.State, newest.Constraints = nil, nil
-	head.Newest, head.Trusted, head.Todo = &newest, state.Trusted(), state.Metadata().Todo()
+	head.Newest, head.Trusted, head.Todo = &newest, state.Trusted(), state.Metadata.Todo()
 	for _, call := range state.Unsettled() {
 		head.Waits = append(head.Waits, account.UnknownWait(call))
 	}

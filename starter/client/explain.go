@@ -62,14 +62,14 @@ func (e *explanation) view() ExplainView {
 	if x.Status == domain.StatusPending {
 		v.Status = domain.StatusInProgress
 	}
-	if model := e.state.LLMConfig().String(); e.state.LLMConfig().Model != "" {
+	if model := e.state.LLMConfig.String(); e.state.LLMConfig.Model != "" {
 		v.Model = &model
 	}
 	if x.Origin != nil {
 		v.Origin, v.OriginNumber, v.BranchedFrom = &x.Origin.ExecutionID, e.Head.OriginNumber(x), x.Origin.Branch()
 	}
 	if !e.older {
-		v.Todo = e.now.Metadata().Todo()
+		v.Todo = e.now.Metadata.Todo()
 	}
 	if !x.Imported.IsZero() {
 		v.ImportedAt = &x.Imported

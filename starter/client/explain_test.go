@@ -39,13 +39,13 @@ func told(budget domain.ExecutionBudget, steps []domain.StepExecution, signals [
 
 // accountOf is the account of the execution with which a state stands.
 func accountOf(s domain.AgentState, steps []domain.StepExecution) account.Account {
-	execution, _ := s.Execution()
-	e := account.Execution{StartedAt: execution.StartedAt(), Prior: execution.Counts().Prior, State: must(json.Marshal(s.WithStepsFolded(0)))}
+	execution := s.Execution
+	e := account.Execution{StartedAt: execution.StartedAt, Prior: execution.ExecutionCounts.Prior, State: must(json.Marshal(s.WithStepsFolded(0)))}
 	e.Outcome = contract.Outcome{
-		AgentID: nora.id, ExecutionID: execution.ID(), Number: 1, Status: s.Status(), Steps: s.StepCount(), Usage: s.Usage(), CostNanoUSD: s.CostNanoUSD(), Priced: true,
+		AgentID: nora.id, ExecutionID: execution.ID, Number: 1, Status: s.Status(), Steps: s.StepCount(), Usage: s.Usage(), CostNanoUSD: s.CostNanoUSD(), Priced: true,
 	}
 	e.StopReason, _ = s.StopReason()
-	e.CompletedAt, _ = execution.CompletedAt()
+	e.CompletedAt = execution.CompletedAt
 	if s.Status().Terminal() {
 		e.Ended = &contract.End{}
 	}

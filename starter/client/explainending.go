@@ -12,7 +12,7 @@ import (
 )
 
 func (e *explanation) doing(v contract.StatusView) *ExplainDoing {
-	c := e.execution().Continuation()
+	c := e.execution().Continuation
 	return &ExplainDoing{
 		Text: v.Doing, Since: timeOf(v.Since), Paused: v.Paused,
 		Signals:   append(explainSignals(c.StopSignals, SignalPending), explainSignals(c.Overridden, SignalOverridden)...),

@@ -22,7 +22,7 @@ func (e *explanation) limits(v ExplainView) []ExplainLimit {
 		e.miss("the budget: nobody can tell it any more")
 		return nil
 	}
-	prior, c := e.asked.Prior, e.execution().Continuation()
+	prior, c := e.asked.Prior, e.execution().Continuation
 	limits, used := []ExplainLimit{}, e.used(v)
 	// Of two limits of time it is the deadline that was reached, if past.
 	past := budget.Deadline != nil && v.EndedAt != nil && !v.EndedAt.Before(*budget.Deadline)
@@ -57,7 +57,7 @@ func (e *explanation) sessionLimits(v ExplainView) (limits []ExplainLimit) {
 	if !has {
 		return nil
 	}
-	own := e.state.Spent(e.asked.CompletedAt).Less(e.execution().Counts().Prior)
+	own := e.state.Spent(e.asked.CompletedAt).Less(e.execution().ExecutionCounts.Prior)
 	before.Spent = before.Spent.Less(own)
 	used := e.used(v)
 	for _, rule := range domain.LimitRules() {
@@ -103,11 +103,11 @@ func (e *explanation) milliseconds() *int64 {
 	case e.asked.Status == domain.StatusPending:
 		return nil
 	case e.over():
-		return new(int64(e.state.Spent(e.asked.CompletedAt).Less(e.execution().Counts().Prior).Seconds * 1000))
+		return new(int64(e.state.Spent(e.asked.CompletedAt).Less(e.execution().ExecutionCounts.Prior).Seconds * 1000))
 	case own == nil || e.Server.Source != contract.FromWorkflow:
 		return nil
 	}
-	return new(int64(own.Spent.Less(e.execution().Counts().Prior).Seconds * 1000))
+	return new(int64(own.Spent.Less(e.execution().ExecutionCounts.Prior).Seconds * 1000))
 }
 
 // exhausted reports whether nothing can go on. Without tool calls an agent still answers.

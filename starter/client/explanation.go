@@ -91,8 +91,7 @@ func (e *explanation) cut() bool {
 }
 
 func (e *explanation) execution() domain.ExecutionState {
-	execution, _ := e.state.Execution()
-	return execution
+	return e.state.Execution
 }
 
 // priced reports whether it is known what its tokens cost.
@@ -101,9 +100,8 @@ func (e *explanation) priced() bool { return e.asked.Priced || e.asked.CostNanoU
 // steps are those that have ended, and the one in progress.
 func (e *explanation) steps() []ExplainStep {
 	completed := e.StepExecutions()
-	if step, ok := e.execution().CurrentStep(); ok {
-		since, _ := e.execution().CurrentStepStartedAt()
-		completed = append(completed, domain.StepExecution{Step: step, StartedAt: since})
+	if step := e.execution().CurrentStep; step != nil {
+		completed = append(completed, domain.StepExecution{Step: *step, StartedAt: e.execution().CurrentStepStartedAt})
 	}
 	steps := make([]ExplainStep, len(completed))
 	edits := e.asked.EditsBefore
@@ -220,7 +218,7 @@ func (e *explanation) sessions() []ExplainSession {
 
 // counting is what is known of the signals, with the place of the one that has ended the execution; negative: nobody tells.
 func (e *explanation) counting() (c domain.Continuation, at int) {
-	c = e.execution().Continuation()
+	c = e.execution().Continuation
 	reason := e.asked.StopReason
 	if signal, ok := c.Signal(); ok && signal.Reason == reason {
 		return c, slices.IndexFunc(c.StopSignals, func(s domain.StopSignal) bool { return s.Reason == reason && s.Message == signal.Message })

@@ -309,7 +309,7 @@ func (c *Client) successor(
 	bounds := session.Bounds()
 	bounds.Own, bounds.Spent = in.GoOn.Budget, carry.Prior
 	if r := carry.Resolved; bounds.Totals().MaxCostNanoUSD != nil && r != nil && r.Price == nil {
-		return in, session, errorf(Invalid, nil, "max_cost: nobody knows what %s costs; extend another limit", state.LLMConfig())
+		return in, session, errorf(Invalid, nil, "max_cost: nobody knows what %s costs; extend another limit", state.LLMConfig)
 	}
 	if use, reached := bounds.Reached(time.Now()); reached {
 		return in, session, exhausted(p.called(), use)

@@ -99,7 +99,7 @@ func (x extension) rebudgeted(p position, state domain.AgentState) (domain.Agent
 	if !has {
 		return state, errorf(Refused, nil, "extend: the session of %s has no budget", p.called()).next("`extend %s` gives its executions other limits", p.called())
 	}
-	with, err := state.WithSessionBudget(account.Budget.Extended(x.session.Budget, x.session.Lift), state.UpdatedAt())
+	with, err := state.WithSessionBudget(account.Budget.Extended(x.session.Budget, x.session.Lift), state.UpdatedAt)
 	if err != nil {
 		return state, invalid(err)
 	}

@@ -212,7 +212,7 @@ func (c *Client) forked(ctx context.Context, p pastPoint, a agent, o ForkOptions
 // definitionOf is what a record tells of an agent's definition: its model, its system prompt, what it answers in and its
 // budgets; neither tools nor hooks, approvals or sub-agents, which whoever forks it has to give.
 func definitionOf(state domain.AgentState, budget domain.ExecutionBudget) domain.Definition {
-	d := domain.Definition{Model: state.LLMConfig(), SystemPrompt: state.SystemPrompt(), Format: state.ResponseFormat(), Budget: budget}
+	d := domain.Definition{Model: state.LLMConfig, SystemPrompt: state.SystemPrompt, Format: state.ResponseFormat, Budget: budget}
 	if account, has := state.Session(); has {
 		d.SessionBudget = account.Budget
 	}
@@ -260,7 +260,7 @@ func (c *Client) withNotesAt(ctx context.Context, p pastPoint, state domain.Agen
 		}
 	}
 	newest := p.Head.Newest
-	if len(state.Metadata()) > 0 && (p.execution.Number != newest.Number || !newest.Status.Terminal() || p.origin.Step != newest.Steps) {
+	if len(state.Metadata) > 0 && (p.execution.Number != newest.Number || !newest.Status.Terminal() || p.origin.Step != newest.Steps) {
 		c.cfg.Progress(fmt.Sprintf("the metadata that %s begins with is that of %s by now: what it was after that step nobody knows", a.called(), p.called()))
 	}
 	return state, nil
@@ -268,7 +268,7 @@ func (c *Client) withNotesAt(ctx context.Context, p pastPoint, state domain.Agen
 
 // withNotesAtStart is a state with the metadata that its agent began with, and none that was added since.
 func withNotesAtStart(state domain.AgentState, given *domain.Given, now time.Time) (domain.AgentState, error) {
-	for key := range state.Metadata() {
+	for key := range state.Metadata {
 		var err error
 		if state, err = state.WithMetadata(key, nil, now); err != nil {
 			return state, err

@@ -25,9 +25,9 @@ func TestAForkFromTheBeginningHasTheMetadataOfThen(t *testing.T) {
 	require.NoError(t, err)
 	then, err := withNotesAtStart(state, given, now)
 	require.NoError(t, err)
-	require.Equal(t, domain.Metadata{"given": json.RawMessage(`"first"`)}, then.Metadata())
+	require.Equal(t, domain.Metadata{"given": json.RawMessage(`"first"`)}, then.Metadata)
 	then, err = withNotesAtStart(state, nil, now)
 	require.NoError(t, err)
-	require.Empty(t, then.Metadata())
-	require.Len(t, state.Metadata(), 2)
+	require.Empty(t, then.Metadata)
+	require.Len(t, state.Metadata, 2)
 }

@@ -19,7 +19,7 @@ import (
 // and whoever wrote the file may have written them. A state whose execution is in progress is refused.
 func (s Start) WithState(state domain.AgentState) (Start, error) {
 	if state.HasActiveExecution() {
-		return s, errorf(Invalid, nil, "state: execution %d is in progress; save the state when it has ended, or its session alone", state.ExecutionCount())
+		return s, errorf(Invalid, nil, "state: execution %d is in progress; save the state when it has ended, or its session alone", state.ExecutionCount)
 	}
 	s.Definition = over(s.Definition, state)
 	if s.Given != nil {
@@ -27,10 +27,10 @@ func (s Start) WithState(state domain.AgentState) (Start, error) {
 	}
 	own := s.Metadata
 	s.Metadata = domain.Metadata{}
-	maps.Copy(s.Metadata, state.Metadata())
+	maps.Copy(s.Metadata, state.Metadata)
 	maps.Copy(s.Metadata, own)
 	var messages []domain.Entry
-	store := state.Context().MessageStore()
+	store := state.Context.MessageStore
 	for _, section := range store.Sections() {
 		for _, m := range store.Section(section) {
 			messages = append(messages, domain.Entry{Section: section, Message: m})
@@ -43,13 +43,13 @@ func (s Start) WithState(state domain.AgentState) (Start, error) {
 // over is the definition, and the state's where it says nothing.
 func over(d domain.Definition, state domain.AgentState) domain.Definition {
 	if d.Model.Provider == "" {
-		d.Model = state.LLMConfig()
+		d.Model = state.LLMConfig
 	}
 	if d.SystemPrompt == "" {
-		d.SystemPrompt = state.SystemPrompt()
+		d.SystemPrompt = state.SystemPrompt
 	}
 	if d.Format.Type == "" {
-		d.Format = state.ResponseFormat()
+		d.Format = state.ResponseFormat
 	}
 	return d
 }

@@ -128,7 +128,7 @@ func recordedAgent(r record.Record) Listed {
 		Execution: a.begun(r.Number, r.ExecutionID, r.RunID), Recorded: true, Build: r.Build, ImportedAt: r.Imported, Unknown: len(r.FinalState.Unsettled()), StartedAt: r.StartedAt, ClosedAt: r.CompletedAt,
 	}
 	l.ExecutionID = domain.ExecutionID{}
-	if parent, ok := r.FinalState.ParentAgentID(); ok {
+	if parent := r.FinalState.ParentAgentID; !parent.IsZero() {
 		l.ParentID = parent.String()
 	}
 	return l.with(r.Outcome)

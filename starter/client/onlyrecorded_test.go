@@ -95,7 +95,7 @@ func TestImportedAgentsAreReadWithoutAServer(t *testing.T) {
 	require.Equal(t, domain.StatusStopped, waited.Outcome.Status)
 	state, err := c.State(ctx, "ann")
 	require.NoError(t, err)
-	require.Len(t, state.Context().MessageStore().Section("messages"), 6)
+	require.Len(t, state.Context.MessageStore.Section("messages"), 6)
 	require.NotEmpty(t, collected(t, c.Events(ctx, "ann", EventsOptions{})))
 	_, err = c.Find(ctx, "nobody")
 	require.ErrorIs(t, err, &Error{Class: Unreachable})

@@ -125,13 +125,13 @@ func (c *Client) State(ctx context.Context, id string) (domain.AgentState, error
 	if err != nil {
 		return state, err
 	}
-	all.Steps = slices.DeleteFunc(all.Steps, func(s account.Step) bool { return s.Execution != state.ExecutionCount() })
+	all.Steps = slices.DeleteFunc(all.Steps, func(s account.Step) bool { return s.Execution != state.ExecutionCount })
 	if steps := all.StepExecutions(); len(steps) == state.StepCount() {
 		state = state.WithStepsUnfolded(steps)
 	}
 	state = state.WithMessageStore(domain.StoreOf(all.Head.Position.Edits.OnPath(all.Messages))).WithBuild(build.ID())
 	for _, m := range all.Missing {
-		if m.Part == account.Messages || m.Part == account.Steps && m.Execution == state.ExecutionCount() {
+		if m.Part == account.Messages || m.Part == account.Steps && m.Execution == state.ExecutionCount {
 			return state, gone("%s can no longer be read", m)
 		}
 	}

@@ -48,7 +48,7 @@ func (c *Client) orRecorded(ctx context.Context, id string, number int, live Res
 		return live, unreadable("state", id, err)
 	}
 	r := Result{Execution: a.begun(x.Number, x.ExecutionID, x.RunID), Outcome: x.Outcome, Source: contract.FromRecords, ImportedAt: x.Imported}
-	return r.withEnd(*x.Ended).withOutput(state.ResponseFormat()), nil
+	return r.withEnd(*x.Ended).withOutput(state.ResponseFormat), nil
 }
 
 func (c *Client) liveResult(ctx context.Context, id string, number int) (Result, error) {

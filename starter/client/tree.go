@@ -260,8 +260,8 @@ func (t *Tree) told(e explanation) ([]*startedChild, error) {
 	for i, s := range e.Steps {
 		steps[i] = s.Step
 	}
-	if current, ok := e.execution().CurrentStep(); ok {
-		steps = append(steps, current)
+	if current := e.execution().CurrentStep; current != nil {
+		steps = append(steps, *current)
 	}
 	t.use(usage, cost)
 	if slices.ContainsFunc(e.Missing, func(m account.Missing) bool { return m.Part == account.Events && m.Execution == x.Number }) {

@@ -22,7 +22,7 @@ func TestAHookThatNotes(t *testing.T) {
 	everywhere(t, do, io, func(t *testing.T, trigger domain.Trigger, h hook.Hook) {
 		m := meets(t, trigger, nil, h)
 		require.True(t, m.known)
-		require.JSONEq(t, `"v"`, string(m.last.Metadata()["k"]))
+		require.JSONEq(t, `"v"`, string(m.last.Metadata["k"]))
 	})
 }
 
@@ -36,7 +36,7 @@ func TestAHookThatTakesANoteAway(t *testing.T) {
 		first.Priority = 1
 		m := meets(t, trigger, nil, first, h)
 		require.True(t, m.known)
-		require.NotContains(t, m.last.Metadata(), "k")
+		require.NotContains(t, m.last.Metadata, "k")
 	})
 }
 
@@ -45,7 +45,7 @@ func TestAHookThatTakesANoteAway(t *testing.T) {
 func TestAHookThatSays(t *testing.T) {
 	t.Parallel()
 	do := func(c hook.Point) (hook.Point, error) {
-		if c.State.Metadata()["said"] != nil {
+		if c.State.Metadata["said"] != nil {
 			return c, nil
 		}
 		return c.Say(domain.RoleUser, "psst").Note("said", true)
@@ -123,7 +123,7 @@ func TestAHookThatInstructs(t *testing.T) {
 	}
 	everywhere(t, do, nil, func(t *testing.T, trigger domain.Trigger, h hook.Hook) {
 		m := meets(t, trigger, func(c *testsuite.Config) { c.Definition.SystemPrompt = "You are kind." }, h)
-		require.Equal(t, "You are terse.", m.last.SystemPrompt())
+		require.Equal(t, "You are terse.", m.last.SystemPrompt)
 		for i, call := range m.Asked {
 			want := "You are kind."
 			if inLoop(trigger) && i >= firstAsked(trigger, true) {
@@ -139,14 +139,14 @@ func TestAHookThatInstructs(t *testing.T) {
 func TestAHookThatChangesTheModel(t *testing.T) {
 	t.Parallel()
 	do := func(c hook.Point) (hook.Point, error) {
-		model := c.State.LLMConfig()
+		model := c.State.LLMConfig
 		model.Temperature = new(0.5)
 		c.State = c.State.WithLLMConfig(model, c.Now)
 		return c, nil
 	}
 	everywhere(t, do, nil, func(t *testing.T, trigger domain.Trigger, h hook.Hook) {
 		m := meets(t, trigger, nil, h)
-		require.NotNil(t, m.last.LLMConfig().Temperature)
+		require.NotNil(t, m.last.LLMConfig.Temperature)
 		for i, call := range m.Asked {
 			changed := inLoop(trigger) && i >= firstAsked(trigger, false)
 			require.Equal(t, changed, call.Config.Temperature != nil, "inference %d", i)
@@ -180,7 +180,7 @@ func TestAHookThatAsksForAnotherFormat(t *testing.T) {
 	require.Len(t, defined.Asked, 3)
 	everywhere(t, do, nil, func(t *testing.T, trigger domain.Trigger, h hook.Hook) {
 		m := meets(t, trigger, nil, h)
-		require.Equal(t, domain.FormatJSON, m.last.ResponseFormat().Type)
+		require.Equal(t, domain.FormatJSON, m.last.ResponseFormat.Type)
 		if !inLoop(trigger) {
 			return
 		}
@@ -221,7 +221,7 @@ func TestAHookThatReturnsNonsense(t *testing.T) {
 			return c, nil
 		},
 		"another agent's state": func(c hook.Point) (hook.Point, error) {
-			c.State = domain.NewAgentState(other, domain.AgentID{}, c.Now, c.State.LLMConfig())
+			c.State = domain.NewAgentState(other, domain.AgentID{}, c.Now, c.State.LLMConfig)
 			return c, nil
 		},
 		"an ended execution": func(c hook.Point) (hook.Point, error) {
@@ -232,7 +232,7 @@ func TestAHookThatReturnsNonsense(t *testing.T) {
 		"another execution": func(c hook.Point) (hook.Point, error) {
 			c.State, _ = c.State.WithExecutionCompleted(c.Now)
 			var err error
-			c.State, err = c.State.BeginExecution(c.State.AgentID().Execution("x", 9), domain.ExecutionBudget{}, c.Now)
+			c.State, err = c.State.BeginExecution(c.State.AgentID.Execution("x", 9), domain.ExecutionBudget{}, c.Now)
 			return c, err
 		},
 		"a step begun or completed": func(c hook.Point) (hook.Point, error) {
@@ -240,8 +240,8 @@ func TestAHookThatReturnsNonsense(t *testing.T) {
 			if _, ok := c.State.CurrentStep(); ok {
 				c.State, err = c.State.WithCurrentStepCompleted(c.Now)
 			} else {
-				e, _ := c.State.Execution()
-				c.State, err = c.State.WithStepStarted(e.ID().Step(99), c.Now)
+				e := c.State.Execution
+				c.State, err = c.State.WithStepStarted(e.ID.Step(99), c.Now)
 			}
 			return c, err
 		},

@@ -23,7 +23,7 @@ func TestHooksRunByPriority(t *testing.T) {
 			t.Parallel()
 			adds := func(name string, priority int) hook.Hook {
 				h := at(trigger, name, func(c hook.Point) (hook.Point, error) {
-					return c.Note("ran", strings.Trim(string(c.State.Metadata()["ran"]), `"`)+name)
+					return c.Note("ran", strings.Trim(string(c.State.Metadata["ran"]), `"`)+name)
 				})
 				h.Priority = priority
 				return h
@@ -33,7 +33,7 @@ func TestHooksRunByPriority(t *testing.T) {
 				return contract.HookReply{Note: domain.Metadata{"ran": fmt.Appendf(nil, "%q", ran)}}, nil
 			})
 			m := meets(t, trigger, nil, adds("c", 0), activity, adds("b", 7), adds("e", 0), adds("a", 9), adds("f", -7))
-			require.Equal(t, "abcdef", strings.Trim(string(m.last.Metadata()["ran"]), `"`)[:6])
+			require.Equal(t, "abcdef", strings.Trim(string(m.last.Metadata["ran"]), `"`)[:6])
 		})
 	}
 }
@@ -90,7 +90,7 @@ func TestAHookThatFailsIsTheLastOfItsTrigger(t *testing.T) {
 			require.Equal(t, domain.StatusFailed, m.Outcome.Status)
 			require.Zero(t, ran)
 			if m.known {
-				require.Equal(t, "kept", m.last.SystemPrompt(), "state changed by any hook is kept")
+				require.Equal(t, "kept", m.last.SystemPrompt, "state changed by any hook is kept")
 			}
 		})
 	}

@@ -181,28 +181,28 @@ func Sample(t testing.TB, name string, n int) (all []record.Record) {
 
 func sampleOf(t testing.TB, name string, state domain.AgentState, log domain.Log, from int) record.Record {
 	t.Helper()
-	execution, _ := state.Execution()
+	execution := state.Execution
 	folded, err := json.Marshal(state)
 	require.NoError(t, err)
 	reason, _ := state.StopReason()
-	completed, _ := execution.CompletedAt()
+	completed := execution.CompletedAt
 	told := account.Account{
-		Head: &account.Head{AgentID: state.AgentID(), Name: name, Run: account.Run{ID: "run", First: "first-run"}},
+		Head: &account.Head{AgentID: state.AgentID, Name: name, Run: account.Run{ID: "run", First: "first-run"}},
 		Executions: []account.Execution{{
 			Outcome: contract.Outcome{
-				AgentID: state.AgentID(), ExecutionID: execution.ID(), Number: state.ExecutionCount(), Status: state.Status(), StopReason: reason,
+				AgentID: state.AgentID, ExecutionID: execution.ID, Number: state.ExecutionCount, Status: state.Status(), StopReason: reason,
 				Steps: state.StepCount(), Usage: state.Usage(),
 			},
-			StartedAt: execution.StartedAt(), CompletedAt: completed, MessagesFrom: from, MessagesTo: log.Len(), RunID: "run",
+			StartedAt: execution.StartedAt, CompletedAt: completed, MessagesFrom: from, MessagesTo: log.Len(), RunID: "run",
 			Ended: &contract.End{Answer: "Nothing."}, Constraints: &contract.HeldTo{}, State: folded,
 		}},
 		Messages: log.From(from),
 	}
-	for _, step := range execution.StepExecutions() {
-		told.Steps = append(told.Steps, account.Step{Execution: state.ExecutionCount(), StepExecution: step})
+	for _, step := range state.StepExecutions() {
+		told.Steps = append(told.Steps, account.Step{Execution: state.ExecutionCount, StepExecution: step})
 	}
-	head := domain.EventHeader{Sequence: 1, Time: execution.StartedAt(), AgentID: state.AgentID(), ExecutionID: execution.ID()}
-	told.Events = append(told.Events, domain.RecordedEvent{Event: domain.AgentExecutionStarted{EventHeader: head, Number: state.ExecutionCount()}})
+	head := domain.EventHeader{Sequence: 1, Time: execution.StartedAt, AgentID: state.AgentID, ExecutionID: execution.ID}
+	told.Events = append(told.Events, domain.RecordedEvent{Event: domain.AgentExecutionStarted{EventHeader: head, Number: state.ExecutionCount}})
 	head.Sequence, head.Time = 2, completed
 	told.Events = append(told.Events, domain.RecordedEvent{Event: domain.AgentExecutionCompleted{
 		EventHeader: head, Status: state.Status(), StopReason: reason, Steps: state.StepCount(), Usage: state.Usage(),

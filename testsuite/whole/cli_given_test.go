@@ -34,12 +34,12 @@ func TestCLIGivesWhatWasSaid(t *testing.T) {
 
 	state, err := s.agents.State(within(t), id)
 	require.NoError(t, err)
-	require.Equal(t, domain.Metadata{"ticket": []byte(`"A-7"`)}, state.Metadata())
+	require.Equal(t, domain.Metadata{"ticket": []byte(`"A-7"`)}, state.Metadata)
 	saved := s.named("saved")
 	require.Equal(t, "Blue.\n", c.ok("run", "--id", saved, "--messages", c.file("state.json", c.ok("export", id, "--session")), "Again?"))
 	again, err := s.agents.State(within(t), saved)
 	require.NoError(t, err)
-	require.Equal(t, state.Metadata(), again.Metadata())
+	require.Equal(t, state.Metadata, again.Metadata)
 	require.Equal(t, state.Messages(), again.Messages()[:2])
 
 	// An unnamed agent goes on from one that was given messages, and has them once.

@@ -219,7 +219,7 @@ func TestHooksThatAreActivitiesOnAServer(t *testing.T) {
 	require.Equal(t, []string{"I am here"}, s.said(t, begun.ID))
 	state, err := s.agents.State(within(t), begun.ID)
 	require.NoError(t, err)
-	require.JSONEq(t, "true", string(state.Metadata()["ended"]))
+	require.JSONEq(t, "true", string(state.Metadata["ended"]))
 }
 
 func wants(reply contract.HookReply) hook.Activity {

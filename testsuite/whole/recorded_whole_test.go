@@ -152,7 +152,7 @@ func (w wholeRun) tools() []tool.Tool {
 // user is the hook that says what the user said, after the step that it followed.
 func (w wholeRun) user() hook.Hook {
 	return hook.AfterStep("user of "+w.id, func(c hook.Point) (hook.Point, error) {
-		at := int(c.State.Counts().Prior.Steps) + c.State.StepCount() // the step in progress is not counted
+		at := int(c.State.Execution.ExecutionCounts.Prior.Steps) + c.State.StepCount() // the step in progress is not counted
 		if at >= len(w.steps) || w.steps[at].user == "" {
 			return c, nil
 		}

@@ -57,7 +57,7 @@ func (p WorkerPlan) hooks() []hook.Hook {
 			return c.Say(domain.RoleUser, fmt.Sprintf("(%d steps; %s)", c.State.StepCount(), reason)), nil
 		}),
 		hook.AfterExecution(SteerHook, func(c hook.Point) (hook.Point, error) {
-			return c.Note(fmt.Sprintf("tally_%d", c.State.ExecutionCount()), c.State.StepCount())
+			return c.Note(fmt.Sprintf("tally_%d", c.State.ExecutionCount), c.State.StepCount())
 		}),
 		hook.BeforeStep(fallHook, fall),
 	}
@@ -70,13 +70,13 @@ func (p WorkerPlan) hooks() []hook.Hook {
 // announce says that an execution begins, and tells the runner where it
 // goes on from another one. Where its worker dies it tells that again.
 func (p WorkerPlan) announce(c hook.Point) (hook.Point, error) {
-	execution, _ := c.State.Execution()
+	execution := c.State.Execution
 	words := "begins"
-	if _, goesOn := execution.Origin(); goesOn {
+	if execution.Origin != nil {
 		words = "goes on"
-		p.ask(hit{PID: os.Getpid(), Boundary: contract.GoingOn, AgentID: c.State.AgentID(), ExecutionID: execution.ID()})
+		p.ask(hit{PID: os.Getpid(), Boundary: contract.GoingOn, AgentID: c.State.AgentID, ExecutionID: execution.ID})
 	}
-	return c.Say(domain.RoleUser, fmt.Sprintf("Execution %d %s.", c.State.ExecutionCount(), words)), nil
+	return c.Say(domain.RoleUser, fmt.Sprintf("Execution %d %s.", c.State.ExecutionCount, words)), nil
 }
 
 // pace says something before every fourth step, and notes how far it is.
@@ -130,8 +130,7 @@ func insist(c hook.Point) (hook.Point, error) {
 }
 
 func fall(c hook.Point) (hook.Point, error) {
-	execution, _ := c.State.Execution()
-	if _, goesOn := execution.Origin(); !goesOn && c.State.StepCount() == fallAfter {
+	if c.State.Execution.Origin == nil && c.State.StepCount() == fallAfter {
 		return c, errors.New("it falls, once")
 	}
 	return c, nil

@@ -215,8 +215,7 @@ func (m *Mailbox) Suspended() *contract.Suspension { return m.suspended }
 // SpokenSince is when people last spoke to the session after its newest execution ended: when the newest update that asks for
 // a change was taken. Zero: nobody has.
 func (m *Mailbox) SpokenSince() time.Time {
-	execution, _ := m.agent.State().Execution()
-	if ended, known := execution.CompletedAt(); known && m.spoken.After(ended) {
+	if e := m.agent.State().Execution; e.Status.Terminal() && m.spoken.After(e.CompletedAt) {
 		return m.spoken
 	}
 	return time.Time{}

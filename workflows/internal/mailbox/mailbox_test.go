@@ -198,7 +198,7 @@ func TestAPauseHoldsBack(t *testing.T) {
 				require.False(t, p.Pause(true))
 				_, ok := p.Permit(mailbox.ForStep)
 				require.Equal(t, test.ok, ok)
-				require.InDelta(t, test.waited, p.state.Counts().Waited, float64(time.Second))
+				require.InDelta(t, test.waited, p.state.Execution.ExecutionCounts.Waited, float64(time.Second))
 				since, _ := p.Paused()
 				require.Zero(t, since)
 			})

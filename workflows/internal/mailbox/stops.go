@@ -85,8 +85,8 @@ func (m *Mailbox) DrainSignals() {
 // session, or names another execution, is dropped and logged.
 func (m *Mailbox) take(request contract.StopRequest) {
 	state := m.agent.State()
-	execution, _ := state.Execution()
-	if !state.HasActiveExecution() || !request.ExecutionID.IsZero() && request.ExecutionID != execution.ID() {
+	execution := state.Execution
+	if !state.HasActiveExecution() || !request.ExecutionID.IsZero() && request.ExecutionID != execution.ID {
 		workflow.GetLogger(m.root).Info("stop dropped: what it is meant for is not in progress", "execution_id", request.ExecutionID)
 		return
 	}
