@@ -213,7 +213,7 @@ func TestWhatADecisionTellsTheModel(t *testing.T) {
 	require.Contains(t, asked.Decided(domain.Expired, "", "", after(1)).Refusal().Message, "the approval expired")
 	call := domain.ToolExecution{Error: denied.Refusal(), Approval: denied}
 	require.True(t, call.WasBlocked())
-	require.False(t, call.Executed())
+	require.False(t, call.Outcome().Ran())
 	require.NotEqual(t, domain.CallDigest("pay", "{}"), domain.CallDigest("pay{", "}"))
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"math/big"
@@ -53,7 +54,7 @@ func readTrusted(trusted Trusted) argumentTree {
 	return readArguments(string(encoded))
 }
 
-var errAmbiguous = errors.New("ambiguous")
+var errAmbiguous = fmt.Errorf("is not read alike by all programs; give JSON in UTF-8 of at most %d levels and %d values", maxNesting, maxValues)
 
 const (
 	// maxNesting bounds how deep arguments are looked into, and maxValues how many values they may have there:
@@ -87,8 +88,11 @@ func (r *reader) read(depth int) (any, error) {
 		for r.More() {
 			key, err := r.Token()
 			name, ok := key.(string)
-			if _, twice := o[folded(name)]; err != nil || !ok || twice || mangled(name) {
+			if err != nil || !ok || mangled(name) {
 				return nil, errAmbiguous
+			}
+			if _, twice := o[folded(name)]; twice {
+				return nil, fmt.Errorf("has the key %q twice, be it in another case; give it once", Shorten(name, 60))
 			}
 			value, err := r.read(depth + 1)
 			if err != nil {

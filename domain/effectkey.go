@@ -2,6 +2,7 @@ package domain
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -16,9 +17,10 @@ import (
 // the white space, or how a number or text is written.
 func (t ToolSpec) EffectKeyOf(agent AgentID, arguments string) Digest {
 	parts := []string{"effect", agent.String(), t.Name}
-	object, ok := decodeObject(arguments)
+	value, ok := decoded(cmp.Or(arguments, "{}")) // no text stands for an object without fields
+	object, is := value.(map[string]any)
 	switch {
-	case !ok: // no tool takes it
+	case !ok || !is: // no tool takes it
 		parts = append(parts, arguments)
 	case len(t.EffectKey) == 0:
 		parts = append(parts, sameJSON(object))
@@ -31,19 +33,15 @@ func (t ToolSpec) EffectKeyOf(agent AgentID, arguments string) Digest {
 	return DigestOfTexts(parts...)
 }
 
-// decodeObject reads arguments; no text stands for an object without fields.
-func decodeObject(text string) (map[string]any, bool) {
-	if text == "" {
-		return map[string]any{}, true
-	}
+// decoded reads one JSON value, with numbers as they are written.
+func decoded(text string) (value any, ok bool) {
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()
-	var object map[string]any
-	if decoder.Decode(&object) != nil || object == nil {
+	if decoder.Decode(&value) != nil {
 		return nil, false
 	}
 	_, err := decoder.Token()
-	return object, errors.Is(err, io.EOF)
+	return value, errors.Is(err, io.EOF)
 }
 
 // sameJSON is one text for all JSON texts of a value.

@@ -150,13 +150,6 @@ func AsError(err error) *Error {
 	return &Error{Kind: Internal, Message: "internal error", Detail: err.Error()}
 }
 
-func (e *Error) value() (Error, bool) {
-	if e == nil {
-		return Error{}, false
-	}
-	return *e, true
-}
-
 // kept returns the error without what was for the next attempt or for operators; its kind is never empty.
 func (e Error) kept() Error {
 	if e.Kind == "" {

@@ -143,8 +143,6 @@ func forks(t *testing.T) map[string]fork {
 		"WithStepsUnfolded": {endedState(t).WithStepsFolded(1), func(t *testing.T, s state, n int) state {
 			return s.WithStepsUnfolded([]domain.StepExecution{{Step: toolStep(executionID(1+n), 1)}})
 		}},
-		"WithStepsWithin":  {longState(t), func(_ *testing.T, s state, n int) state { return s.WithStepsWithin(4000 * (n + 1)) }},
-		"WithStepsTrimmed": {longState(t), func(_ *testing.T, s state, n int) state { return s.WithStepsTrimmed(4000 * (n + 1)) }},
 		"WithUnknownCall": {unsettledState(t), func(_ *testing.T, s state, n int) state {
 			return s.WithUnknownCall(unknownCall(7+n), after(20+n))
 		}},

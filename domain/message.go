@@ -6,6 +6,7 @@ import (
 	"everstep/domain/enum"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -174,37 +175,15 @@ func (m Metadata) clone() Metadata {
 	return copied
 }
 
-// Equal reports whether two messages are the same in all that is recorded, where an empty list is another than none:
-// executions went on accordingly.
+// Equal reports whether two messages are the same in all that is recorded, where an empty list is another than none.
 func (m Message) Equal(other Message) bool {
-	return m.ID == other.ID && m.CreatedAt.Equal(other.CreatedAt) && m.Role == other.Role && m.Name == other.Name &&
-		bothNil(m.Parts, other.Parts) && slices.EqualFunc(m.Parts, other.Parts, Part.equal) &&
-		bothNil(m.ToolCalls, other.ToolCalls) && slices.Equal(m.ToolCalls, other.ToolCalls) &&
-		same(m.ToolResult, other.ToolResult, func(a, b ToolResult) bool { return a == b }) && m.Metadata.equal(other.Metadata)
-}
-
-// bothNil reports whether two lists are both nil, or neither is.
-func bothNil[T any](a, b []T) bool { return (a == nil) == (b == nil) }
-
-func (p Part) equal(other Part) bool {
-	return p.Type == other.Type && p.Text == other.Text && p.MediaType == other.MediaType && p.URL == other.URL &&
-		p.Filename == other.Filename && p.Signature == other.Signature && bothNil(p.Data, other.Data) && bytes.Equal(p.Data, other.Data) &&
-		bothNil(p.Opaque, other.Opaque) && bytes.Equal(p.Opaque, other.Opaque)
+	same := m.CreatedAt.Equal(other.CreatedAt)
+	m.CreatedAt = other.CreatedAt
+	return same && reflect.DeepEqual(m, other)
 }
 
 // Metadata is what hooks, tools and programs note: JSON values by key.
 type Metadata map[string]json.RawMessage
-
-func (m Metadata) equal(other Metadata) bool {
-	// A comparison has no order.
-	//workflowcheck:ignore
-	for key, value := range m {
-		if theirs, ok := other[key]; !ok || !bothNil(value, theirs) || !bytes.Equal(value, theirs) {
-			return false
-		}
-	}
-	return len(m) == len(other) && (m == nil) == (other == nil)
-}
 
 // Text returns the text parts of the message, joined.
 func (m Message) Text() string {

@@ -1,9 +1,8 @@
 package domain
 
 import (
+	"cmp"
 	"encoding/json"
-	"errors"
-	"io"
 	"slices"
 	"strings"
 )
@@ -77,19 +76,11 @@ func (t ToolExecution) Digest() Digest {
 	if t.Error != nil || result.IsZero() {
 		result = DigestOfTexts(CanonicalJSON(t.Value))
 	}
-	parts := []string{t.Call.Name, canonicalArguments(t.Call.Arguments), string(t.Outcome()), result.String()}
+	parts := []string{t.Call.Name, CanonicalJSON(cmp.Or(t.Call.Arguments, "{}")), string(t.Outcome()), result.String()}
 	if t.Error != nil {
 		parts = append(parts, string(t.Error.Code), CanonicalJSON(t.Error.Message))
 	}
 	return DigestOfTexts(parts...)
-}
-
-// canonicalArguments is one text for all texts of equal arguments. No text stands for an object without fields.
-func canonicalArguments(text string) string {
-	if text == "" {
-		text = "{}"
-	}
-	return CanonicalJSON(text)
 }
 
 // CanonicalJSON is one text for all JSON texts of a value. A text that is not JSON is returned as it is.
@@ -97,14 +88,8 @@ func CanonicalJSON(text string) string {
 	if trimmed := strings.TrimSpace(text); trimmed == "" || !strings.ContainsAny(trimmed[:1], `{["`) && !json.Valid([]byte(trimmed)) {
 		return text // most results are plain text
 	}
-	decoder := json.NewDecoder(strings.NewReader(text))
-	decoder.UseNumber()
-	var value any
-	if decoder.Decode(&value) != nil {
-		return text
+	if value, ok := decoded(text); ok {
+		return sameJSON(value)
 	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return text
-	}
-	return sameJSON(value)
+	return text
 }

@@ -62,7 +62,10 @@ func (s AgentStep) Size() int {
 		n += m.Size()
 	}
 	for _, t := range s.ToolExecutions {
-		n += 256 + t.Call.Size() + encodedLen(t.Value)
+		n += 256 + t.Call.Size() + encodedLen(t.Value) + encodedLen(t.Approval.Reason) + encodedLen(t.Answer.Reason)
+		if t.Settlement != nil {
+			n += encodedLen(t.Settlement.Reason) + encodedLen(t.Settlement.Result)
+		}
 	}
 	for _, e := range s.AllErrors() {
 		n += 96 + encodedLen(e.Message) + encodedLen(e.Source)

@@ -161,7 +161,7 @@ func (s AgentStep) RequestedToolCalls() []ToolCall {
 func (s AgentStep) ExecutedToolCalls() []ToolCall {
 	var calls []ToolCall
 	for _, t := range s.ToolExecutions {
-		if t.Executed() {
+		if t.Outcome().Ran() {
 			calls = append(calls, t.Call)
 		}
 	}

@@ -90,22 +90,18 @@ func (t ToolExecution) Name() string { return t.Call.Name }
 func (t ToolExecution) Args() string { return t.Call.Arguments }
 
 // Err returns the error, where there is one.
-func (t ToolExecution) Err() (Error, bool) { return t.Error.value() }
+func (t ToolExecution) Err() (Error, bool) {
+	if t.Error == nil {
+		return Error{}, false
+	}
+	return *t.Error, true
+}
 
 // HasError reports whether the call failed, was blocked or not run, or nobody knows.
 func (t ToolExecution) HasError() bool { return t.Error != nil }
 
 // WasBlocked reports whether a hook, a rule or a person forbade the call.
 func (t ToolExecution) WasBlocked() bool { return t.Outcome() == ToolBlocked }
-
-// OutcomeUnknown reports whether the call began and nobody knows how it ended.
-func (t ToolExecution) OutcomeUnknown() bool { return t.Outcome() == ToolUnknown }
-
-// Executed reports whether the call was really run, or may have been.
-func (t ToolExecution) Executed() bool { return t.Outcome().Ran() }
-
-// InFlight reports whether the call has begun and not ended.
-func (t ToolExecution) InFlight() bool { return !t.StartedAt.IsZero() && t.CompletedAt.IsZero() }
 
 // Duration is how long the call took; zero while it is in flight.
 func (t ToolExecution) Duration() time.Duration {

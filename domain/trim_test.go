@@ -12,12 +12,6 @@ import (
 	"everstep/domain"
 )
 
-// longState is one step whose answer is long.
-func longState(t testing.TB) domain.AgentState {
-	t.Helper()
-	return withStep(t, begunState(t), answerStep(executionID(1), 1, strings.Repeat("word ", 1000)))
-}
-
 // bigStep is a step of many calls with long results.
 func bigStep(calls int, result string) domain.AgentStep {
 	id := executionID(1).Step(1)

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -78,11 +76,6 @@ func (t Trusted) With(more Trusted) (Trusted, error) {
 	return all, CheckFits("trusted", all, MaxTrusted)
 }
 
-// Equal reports whether both have the same values.
-func (t Trusted) Equal(other Trusted) bool {
-	return len(t)+len(other) == 0 || Metadata(t).equal(Metadata(other))
-}
-
 // Size is about how many bytes the values take when encoded.
 func (t Trusted) Size() int { return Metadata(t).size() }
 
@@ -100,7 +93,7 @@ func (t Trusted) kept() (Trusted, error) {
 		return nil, in("trusted", err)
 	}
 	for _, name := range Trusted(kept).Names() {
-		err := repeatedKey(kept[name])
+		_, err := newReader(string(kept[name])).read(0)
 		if string(kept[name]) == "null" {
 			err = errors.New("is null; give a value, or leave the name out")
 		}
@@ -109,45 +102,6 @@ func (t Trusted) kept() (Trusted, error) {
 		}
 	}
 	return Trusted(kept), nil
-}
-
-// repeatedKey names a key that comes twice in one object: readers would not agree which one holds.
-func repeatedKey(value json.RawMessage) error {
-	type object struct {
-		seen  map[string]bool // nil in a list
-		isKey bool
-	}
-	var open []object
-	for d := json.NewDecoder(bytes.NewReader(value)); ; {
-		token, err := d.Token()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		top := len(open) - 1
-		key, isText := token.(string)
-		switch {
-		case token == json.Delim('{'), token == json.Delim('['):
-			if top >= 0 {
-				open[top].isKey = open[top].seen != nil
-			}
-			if open = append(open, object{}); token == json.Delim('{') {
-				open[top+1] = object{seen: map[string]bool{}, isKey: true}
-			}
-		case token == json.Delim('}'), token == json.Delim(']'):
-			open = open[:top]
-		case top < 0 || open[top].seen == nil:
-		case open[top].isKey && isText:
-			if open[top].seen[key] {
-				return fmt.Errorf("has the key %q twice; give it once", Shorten(key, 60))
-			}
-			open[top].seen[key], open[top].isKey = true, false
-		default:
-			open[top].isKey = true
-		}
-	}
 }
 
 // CheckShown says which value is not given that the model is to be shown.

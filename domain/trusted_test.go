@@ -56,7 +56,7 @@ func TestTrustedValuesAreCheckedAtTheDoor(t *testing.T) {
 			}
 			require.NoError(t, err)
 			require.JSONEq(t, `4711`, string(all["customer"]))
-			require.True(t, all.Equal(domain.Trusted{"customer": json.RawMessage(`4711`), "order_2": all["order_2"]}) || len(all) == 1)
+			require.Subset(t, []string{"customer", "order_2"}, all.Names())
 		})
 	}
 }

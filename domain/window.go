@@ -78,34 +78,18 @@ func (s AgentState) WithoutSteps() AgentState {
 }
 
 // WithLastStepWithin returns the state with its last completed step trimmed, such that with those before it takes
-// about limit bytes when encoded. Where what people said of the steps' calls takes too much beside, that is cut in all.
+// about limit bytes when encoded.
 func (s AgentState) WithLastStepWithin(limit int) AgentState {
-	steps := s.Execution.Steps
-	if len(steps) == 0 {
+	last := len(s.Execution.Steps) - 1
+	if last < 0 {
 		return s
 	}
-	size, said := 0, 0
-	for _, step := range steps {
-		size, said = size+step.Size(), said+step.Step.said()
-	}
-	if size+said <= limit {
-		return s
-	}
-	if said > limit/4 {
-		steps = slices.Clone(steps)
-		for i, step := range steps {
-			short := *step
-			short.Step = step.Step.saidWithin(shortest)
-			steps[i] = &short
-		}
-	}
-	last := *steps[len(steps)-1]
-	for _, step := range steps[:len(steps)-1] {
+	for _, step := range s.Execution.Steps[:last] {
 		limit -= step.Size()
 	}
-	if last.Size() > limit {
-		last.Step = last.Step.Trimmed(limit - roomBeside)
+	if step := *s.Execution.Steps[last]; step.Size() > limit {
+		step.Step = step.Step.Trimmed(limit - roomBeside)
+		s.Execution.Steps = plus(s.Execution.Steps[:last], &step)
 	}
-	s.Execution.Steps = append(slices.Clone(steps[:len(steps)-1]), &last)
 	return s
 }

@@ -160,7 +160,7 @@ func TestHowAWaitEnds(t *testing.T) {
 			call := executions(t, env)[0]
 			require.Equal(t, test.code, call.Error.Code)
 			require.Contains(t, call.Error.Message, test.says)
-			require.False(t, call.Executed())
+			require.False(t, call.Outcome().Ran())
 			messages := query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries
 			require.Contains(t, messages[2].Message.ToolResult.Content, test.says)
 			require.Empty(t, pending(t, env))

@@ -42,7 +42,7 @@ func lastWords() map[string]lastWord {
 			t.Helper()
 			return approves(env, "word", one(t, env))
 		}, func(call domain.ToolExecution) bool {
-			return call.Approval.Decision == domain.Approved && call.Executed()
+			return call.Approval.Decision == domain.Approved && call.Outcome().Ran()
 		}},
 		"deny": {pay("1"), until, func(t *testing.T, env *testsuite.TestWorkflowEnvironment) *verdict {
 			t.Helper()

@@ -143,7 +143,7 @@ func TestHowAQuestionEnds(t *testing.T) {
 			require.Equal(t, test.reason, outcome(t, env).StopReason)
 			call := executions(t, env)[0]
 			require.Equal(t, test.outcome, call.Answer.Outcome)
-			require.Equal(t, test.says != stopped, call.Executed(), "one that a stop ended uses up no budget")
+			require.Equal(t, test.says != stopped, call.Outcome().Ran(), "one that a stop ended uses up no budget")
 			told := query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries[2].Message
 			require.Contains(t, told.ToolResult.Content, test.says)
 			require.NotContains(t, told.Metadata, "provenance", "no person has said it")

@@ -276,9 +276,9 @@ func TestHowACallEnded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			before := calling(1)
-			require.True(t, before.ToolExecutions[0].InFlight())
+			require.True(t, before.ToolExecutions[0].CompletedAt.IsZero())
 			s := before.With(c.fact(c.work), c.at)
-			require.True(t, before.ToolExecutions[0].InFlight(), "what a step was made from stays as it was")
+			require.True(t, before.ToolExecutions[0].CompletedAt.IsZero(), "what a step was made from stays as it was")
 			got := s.ToolExecutions[0]
 			require.Equal(t, c.value, got.Value)
 			require.Equal(t, noon, got.StartedAt)

@@ -141,7 +141,7 @@ func TestAHookThatReplacesAResult(t *testing.T) {
 		require.True(t, m.Messages[2].ToolResult.IsError)
 		require.Equal(t, "that was a secret", m.Messages[2].ToolResult.Content)
 		require.NotContains(t, m.Transcript(), "sunny")
-		require.True(t, m.ToolExecutions()[0].Executed(), "the call has been made all the same")
+		require.True(t, m.ToolExecutions()[0].Outcome().Ran(), "the call has been made all the same")
 		require.Equal(t, domain.StepError, m.Steps[0].Step.Type())
 	})
 	t.Run("an error by a value", func(t *testing.T) {

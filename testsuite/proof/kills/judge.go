@@ -132,7 +132,7 @@ func (v *verdict) judgeUnknown(got agentLeft) {
 	var unknown []domain.ToolExecutionID
 	found := make(map[domain.ToolExecutionID]bool) // calls that may be lost without being unknown: their tools know
 	for _, call := range got.calls() {
-		tool, is := v.run.agent.tool(call.Name()), call.OutcomeUnknown()
+		tool, is := v.run.agent.tool(call.Name()), call.Outcome() == domain.ToolUnknown
 		found[call.ID] = tool.Verified
 		if pid, lost := got.lost[call.ID]; is {
 			byKill := slices.ContainsFunc(v.run.kills, func(k *killed) bool { return k.PID == pid })
@@ -505,7 +505,7 @@ func wronglyListed(verdicts []*verdict, listed map[string]int) (wrong []report.B
 	for _, v := range verdicts {
 		unknown := 0
 		for _, call := range v.got.agents[root].calls() {
-			if call.OutcomeUnknown() {
+			if call.Outcome() == domain.ToolUnknown {
 				unknown++
 			}
 		}
