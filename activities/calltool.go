@@ -13,6 +13,7 @@ import (
 	"everstep/activities/tool"
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/enum"
 )
 
 // CallTool makes one tool call. A tool that fails, panics, hangs, answers too
@@ -127,7 +128,7 @@ func (c toolCall) attempt() int { return c.request.Attempts + int(c.info.Attempt
 // stricter returns the effect that allows less: a tool may have become stricter since
 // the session began.
 func stricter(a, b domain.Effect) domain.Effect {
-	effects := domain.Effects()
+	effects := enum.Known[domain.Effect]()
 	i, j := slices.Index(effects, a), slices.Index(effects, b)
 	if i < 0 || j < 0 {
 		return domain.AtMostOnce

@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"everstep/domain"
+	"everstep/domain/enum"
 )
 
 // maxRetryDelay bounds what another side may ask us to wait. Some send a day.
@@ -40,10 +41,10 @@ func lacking(err error) error {
 // secrets, and without what no reader knows, which would cost the whole reply,
 // usage and all. Otherwise is the kind of one that has none.
 func (a *Activities) recordable(err domain.Error, otherwise domain.Kind) *domain.Error {
-	if !slices.Contains(domain.Kinds(), err.Kind) {
+	if !slices.Contains(enum.Known[domain.Kind](), err.Kind) {
 		err.Kind = otherwise
 	}
-	if !slices.Contains(domain.Codes(), err.Code) {
+	if !slices.Contains(enum.Known[domain.Code](), err.Code) {
 		err.Code = ""
 	}
 	hide(a.config.Secrets, &err.Message, &err.Detail)

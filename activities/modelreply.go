@@ -12,6 +12,7 @@ import (
 	"everstep/activities/inference"
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/enum"
 )
 
 func (c *modelCall) answered(ctx context.Context, answer inference.Answer) (contract.ModelReply, error) {
@@ -109,7 +110,7 @@ const (
 
 // bounded keeps of a response what may be recorded.
 func bounded(r domain.Response) domain.Response {
-	if r.Finish != "" && !slices.Contains(domain.FinishReasons(), r.Finish) {
+	if r.Finish != "" && !slices.Contains(enum.Known[domain.FinishReason](), r.Finish) {
 		r.Finish, r.FinishWord = domain.FinishOther, string(r.Finish)
 	}
 	r.ID, r.RequestID = domain.Shorten(r.ID, maxWord), domain.Shorten(r.RequestID, maxWord)

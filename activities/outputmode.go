@@ -12,6 +12,7 @@ import (
 	"everstep/activities/output"
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/enum"
 )
 
 // CheckOutput says whether a text fits a response format, for an answer that a
@@ -41,7 +42,7 @@ func (a *Activities) outputMode(definition domain.Definition, provider inference
 	if format.Mode != "" {
 		return format.Mode, a.tellable(definition, format.Mode, provider)
 	}
-	modes := domain.OutputModes() // the last one is never refused
+	modes := enum.Known[domain.OutputMode]() // the last one is never refused
 	return modes[slices.IndexFunc(modes, func(mode domain.OutputMode) bool {
 		return a.tellable(definition, mode, provider) == nil
 	})], nil
@@ -70,7 +71,7 @@ func (a *Activities) tellable(definition domain.Definition, mode domain.OutputMo
 		}
 	case domain.OutputInstruction:
 	default:
-		return domain.Errorf(domain.Invalid, "response_format.mode: there is no %q; give one of %v", domain.Shorten(string(mode), 64), domain.OutputModes())
+		return domain.Errorf(domain.Invalid, "response_format.mode: there is no %q; give one of %v", domain.Shorten(string(mode), 64), enum.Known[domain.OutputMode]())
 	}
 	return nil
 }

@@ -44,12 +44,9 @@ const (
 	Expired Decision = "expired"
 )
 
-// Decisions lists every decision.
-func Decisions() []Decision { return []Decision{Approved, WasDenied, Expired} }
-
 // UnmarshalText accepts the known decisions only.
 func (d *Decision) UnmarshalText(text []byte) error {
-	return enum.Decode(d, text, Decisions(), "decision")
+	return enum.Decode(d, text, "decision", Approved, WasDenied, Expired)
 }
 
 // IsZero reports whether nobody was asked.

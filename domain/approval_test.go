@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/domain/enum"
 )
 
 func patterns(text string) map[string]json.RawMessage {
@@ -222,7 +223,7 @@ func TestWhatADecisionTellsTheModel(t *testing.T) {
 func TestHintsOnlyTighten(t *testing.T) {
 	t.Parallel()
 	pin := domain.DigestOf([]byte("listed"))
-	harmless := domain.Hints()
+	harmless := enum.Known[domain.Hint]()
 	warned := domain.ApprovalRule{Hints: []domain.Hint{domain.Destructive}, Then: domain.AskFirst}
 	for name, test := range map[string]struct {
 		rules []domain.ApprovalRule
@@ -239,7 +240,7 @@ func TestHintsOnlyTighten(t *testing.T) {
 		"no rule, and reads":      {[]domain.ApprovalRule{warned}, domain.ToolSpec{Pin: pin, Effect: domain.ReadOnly}, domain.AskFirst},
 		"no rule, harmless":       {[]domain.ApprovalRule{warned}, domain.ToolSpec{Pin: pin, Disclaims: harmless, Effect: domain.AtMostOnce}, domain.AskFirst},
 		"no rule, harmless reads": {[]domain.ApprovalRule{warned}, domain.ToolSpec{Pin: pin, Disclaims: harmless, Effect: domain.ReadOnly}, domain.Allow},
-		"the stricter of two":     {[]domain.ApprovalRule{warned, {Hints: domain.Hints(), Then: domain.Deny}, {Then: domain.Allow}}, domain.ToolSpec{Pin: pin}, domain.Deny},
+		"the stricter of two":     {[]domain.ApprovalRule{warned, {Hints: enum.Known[domain.Hint](), Then: domain.Deny}, {Then: domain.Allow}}, domain.ToolSpec{Pin: pin}, domain.Deny},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -57,12 +57,9 @@ const (
 	Deny Permission = "deny"
 )
 
-// Permissions lists every permission.
-func Permissions() []Permission { return []Permission{Allow, AskFirst, Deny} }
-
-// UnmarshalText accepts the known permissions only.
+// UnmarshalText accepts the known permissions only, the strictest last.
 func (p *Permission) UnmarshalText(text []byte) error {
-	return enum.Decode(p, text, Permissions(), "permission")
+	return enum.Decode(p, text, "permission", Allow, AskFirst, Deny)
 }
 
 // An Expiry says what comes of a call about which nobody has decided in time.
@@ -75,12 +72,9 @@ const (
 	ExpiryStops Expiry = "stop"
 )
 
-// Expiries lists every expiry.
-func Expiries() []Expiry { return []Expiry{ExpiryDenies, ExpiryStops} }
-
 // UnmarshalText accepts the known ones, and reads the empty text as ExpiryDenies.
 func (e *Expiry) UnmarshalText(text []byte) error {
-	return enum.DecodeOr(e, text, Expiries(), "at_expiry", ExpiryDenies)
+	return enum.DecodeOr(e, text, "at_expiry", ExpiryDenies, ExpiryDenies, ExpiryStops)
 }
 
 // Everywhere are approvals of one permission for all calls.
@@ -150,7 +144,8 @@ func (a *Approvals) RuleOn(tool ToolSpec, arguments string, trusted Trusted) Rul
 
 // OrStricter is the other ruling where that is stricter. Any is stricter than the zero one.
 func (r Ruling) OrStricter(other Ruling) Ruling {
-	if slices.Index(Permissions(), other.Then) > slices.Index(Permissions(), r.Then) {
+	permissions := enum.Known[Permission]()
+	if slices.Index(permissions, other.Then) > slices.Index(permissions, r.Then) {
 		return other
 	}
 	return r

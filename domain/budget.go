@@ -42,12 +42,9 @@ const (
 	StepsNone StepsFrom = "none"
 )
 
-// StepsFroms lists every such word.
-func StepsFroms() []StepsFrom { return []StepsFrom{StepsDefault, StepsNone} }
-
 // UnmarshalText accepts the known words only.
 func (f *StepsFrom) UnmarshalText(text []byte) error {
-	return enum.Decode(f, text, StepsFroms(), "max_steps_from")
+	return enum.Decode(f, text, "max_steps_from", StepsDefault, StepsNone)
 }
 
 // WithDefaultSteps returns the budget of an execution that begins with these limits: where they say nothing of max_steps
@@ -144,8 +141,8 @@ func (b ExecutionBudget) Check() error {
 	if b.MaxStepsFrom == StepsNone && b.MaxSteps != nil {
 		return Errorf(Invalid, "max_steps_from: is none, and max_steps is %d; leave one of them out", *b.MaxSteps)
 	}
-	if b.MaxStepsFrom != "" && !slices.Contains(StepsFroms(), b.MaxStepsFrom) {
-		return Errorf(Invalid, "max_steps_from: is %q; give %s or %s, or leave it out", Shorten(string(b.MaxStepsFrom), 64), StepsDefault, StepsNone)
+	if err := b.MaxStepsFrom.UnmarshalText([]byte(b.MaxStepsFrom)); b.MaxStepsFrom != "" && err != nil {
+		return invalid(err)
 	}
 	return nil
 }

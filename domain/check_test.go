@@ -15,6 +15,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/enum"
 )
 
 func TestDefinitionCheck(t *testing.T) {
@@ -172,7 +173,7 @@ func TestFallbacksAreChecked(t *testing.T) {
 		return domain.Definition{Model: domain.LLMConfig{Provider: "scripted", Model: "plan.yaml"}, Fallbacks: []domain.Fallback{f}}.Check()
 	}
 	other := domain.LLMConfig{Provider: "scripted", Model: "other.yaml"}
-	require.NoError(t, with(domain.Fallback{Model: other, On: domain.Failures()}))
+	require.NoError(t, with(domain.Fallback{Model: other, On: enum.Known[domain.Failure]()}))
 	require.ErrorContains(t, with(domain.Fallback{}), "fallbacks[0]: model: has no provider")
 	require.ErrorContains(t, with(domain.Fallback{Model: other, On: []domain.Failure{"rain"}}), "fallbacks[0].on: ")
 }

@@ -76,12 +76,9 @@ const (
 	FormatSchema FormatType = "json_schema"
 )
 
-// FormatTypes lists every format type.
-func FormatTypes() []FormatType { return []FormatType{FormatText, FormatJSON, FormatSchema} }
-
 // UnmarshalText accepts the known types, and reads the empty text as FormatText.
 func (f *FormatType) UnmarshalText(text []byte) error {
-	return enum.DecodeOr(f, text, FormatTypes(), "response format", FormatText)
+	return enum.DecodeOr(f, text, "response format", FormatText, FormatText, FormatJSON, FormatSchema)
 }
 
 // An OutputMode says how a model is told of a response format. The answer is checked all the same.
@@ -96,12 +93,9 @@ const (
 	OutputInstruction OutputMode = "instruction"
 )
 
-// OutputModes lists every mode.
-func OutputModes() []OutputMode { return []OutputMode{OutputNative, OutputTool, OutputInstruction} }
-
 // UnmarshalText accepts the known modes, and the empty text, which lets the worker choose.
 func (m *OutputMode) UnmarshalText(text []byte) error {
-	return enum.DecodeOr(m, text, OutputModes(), "output mode", "")
+	return enum.DecodeOr(m, text, "output mode", "", OutputNative, OutputTool, OutputInstruction)
 }
 
 // An Effect says what happens if a tool call is made twice, and so what may be done after a crash.
@@ -118,15 +112,12 @@ const (
 	AtMostOnce Effect = "at_most_once"
 )
 
-// Effects lists every effect, the harmless first.
-func Effects() []Effect { return []Effect{ReadOnly, Idempotent, Keyed, AtMostOnce} }
-
 // Repeatable reports whether a call that may have begun may run again.
 func (e Effect) Repeatable() bool { return e == ReadOnly || e == Idempotent || e == Keyed }
 
-// UnmarshalText accepts the known effects, and reads the empty text as AtMostOnce.
+// UnmarshalText accepts the known effects, the harmless first, and reads the empty text as AtMostOnce.
 func (e *Effect) UnmarshalText(text []byte) error {
-	return enum.DecodeOr(e, text, Effects(), "effect", AtMostOnce)
+	return enum.DecodeOr(e, text, "effect", AtMostOnce, ReadOnly, Idempotent, Keyed, AtMostOnce)
 }
 
 // A ToolSpec is what the model and the workflow know of a tool.

@@ -51,11 +51,10 @@ const (
 	MarkSilent Mark = "silent"
 )
 
-// Marks lists every mark.
-func Marks() []Mark { return []Mark{MarkCleared, MarkTakenBack, MarkSummarised, MarkSilent} }
-
 // UnmarshalText accepts the known marks only.
-func (m *Mark) UnmarshalText(text []byte) error { return enum.Decode(m, text, Marks(), "mark") }
+func (m *Mark) UnmarshalText(text []byte) error {
+	return enum.Decode(m, text, "mark", MarkCleared, MarkTakenBack, MarkSummarised, MarkSilent)
+}
 
 // OffPath reports whether a message with this mark is no part of the session's present path, so that no other agent gets it.
 func (m Mark) OffPath() bool { return m == MarkCleared || m == MarkTakenBack }

@@ -12,6 +12,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/enum"
 )
 
 // enums is a row for each enum.
@@ -23,39 +24,39 @@ var enums = map[string]struct {
 	// open enums take other names too, which the worker knows.
 	open bool
 }{
-	"Kind":            {listed(domain.Kinds), decoded[domain.Kind], "-", false},
-	"Code":            {listed(domain.Codes), decoded[domain.Code], "-", false},
-	"Role":            {listed(domain.Roles), decoded[domain.Role], "-", false},
-	"PartType":        {listed(domain.PartTypes), decoded[domain.PartType], "-", false},
-	"FormatType":      {listed(domain.FormatTypes), decoded[domain.FormatType], "text", false},
-	"Effect":          {listed(domain.Effects), decoded[domain.Effect], "at_most_once", false},
-	"ModelOutcome":    {listed(contract.ModelOutcomes), decoded[contract.ModelOutcome], "-", false},
-	"InferencePhase":  {listed(contract.InferencePhases), decoded[contract.InferencePhase], "-", false},
-	"SessionState":    {listed(contract.SessionStates), decoded[contract.SessionState], "-", false},
-	"Delivery":        {listed(contract.Deliveries), decoded[contract.Delivery], "refuse", false},
-	"StopMode":        {listed(contract.StopModes), decoded[contract.StopMode], "after_step", false},
-	"StatusSource":    {listed(contract.StatusSources), decoded[contract.StatusSource], "-", false},
-	"ExecutionStatus": {listed(domain.ExecutionStatuses), decoded[domain.ExecutionStatus], "-", false},
-	"FinishReason":    {listed(domain.FinishReasons), decoded[domain.FinishReason], "-", false},
-	"StopReason":      {listed(domain.StopReasons), decoded[domain.StopReason], "-", false},
-	"ToolOutcome":     {listed(domain.ToolOutcomes), decoded[domain.ToolOutcome], "-", false},
-	"Verdict":         {listed(domain.Verdicts), decoded[domain.Verdict], "-", false},
-	"StepType":        {listed(domain.StepTypes), decoded[domain.StepType], "-", false},
+	"Kind":            {listed(enum.Known[domain.Kind]), decoded[domain.Kind], "-", false},
+	"Code":            {listed(enum.Known[domain.Code]), decoded[domain.Code], "-", false},
+	"Role":            {listed(enum.Known[domain.Role]), decoded[domain.Role], "-", false},
+	"PartType":        {listed(enum.Known[domain.PartType]), decoded[domain.PartType], "-", false},
+	"FormatType":      {listed(enum.Known[domain.FormatType]), decoded[domain.FormatType], "text", false},
+	"Effect":          {listed(enum.Known[domain.Effect]), decoded[domain.Effect], "at_most_once", false},
+	"ModelOutcome":    {listed(enum.Known[contract.ModelOutcome]), decoded[contract.ModelOutcome], "-", false},
+	"InferencePhase":  {listed(enum.Known[contract.InferencePhase]), decoded[contract.InferencePhase], "-", false},
+	"SessionState":    {listed(enum.Known[contract.SessionState]), decoded[contract.SessionState], "-", false},
+	"Delivery":        {listed(enum.Known[contract.Delivery]), decoded[contract.Delivery], "refuse", false},
+	"StopMode":        {listed(enum.Known[contract.StopMode]), decoded[contract.StopMode], "after_step", false},
+	"StatusSource":    {listed(enum.Known[contract.StatusSource]), decoded[contract.StatusSource], "-", false},
+	"ExecutionStatus": {listed(enum.Known[domain.ExecutionStatus]), decoded[domain.ExecutionStatus], "-", false},
+	"FinishReason":    {listed(enum.Known[domain.FinishReason]), decoded[domain.FinishReason], "-", false},
+	"StopReason":      {listed(enum.Known[domain.StopReason]), decoded[domain.StopReason], "-", false},
+	"ToolOutcome":     {listed(enum.Known[domain.ToolOutcome]), decoded[domain.ToolOutcome], "-", false},
+	"Verdict":         {listed(enum.Known[domain.Verdict]), decoded[domain.Verdict], "-", false},
+	"StepType":        {listed(enum.Known[domain.StepType]), decoded[domain.StepType], "-", false},
 	"Compiler":        {listed(domain.Compilers), decoded[domain.Compiler], "whole_conversation", true},
-	"Trigger":         {listed(domain.Triggers), decoded[domain.Trigger], "-", false},
+	"Trigger":         {listed(enum.Known[domain.Trigger]), decoded[domain.Trigger], "-", false},
 	"EventType":       {listed(domain.EventTypes), decoded[domain.EventType], "-", false},
 	"Limit":           {listed(domain.Limits), decoded[domain.Limit], "-", false},
-	"StepsFrom":       {listed(domain.StepsFroms), decoded[domain.StepsFrom], "-", false},
-	"Unit":            {listed(domain.Units), decoded[domain.Unit], "-", false},
-	"Failure":         {listed(domain.Failures), decoded[domain.Failure], "-", false},
-	"OutputMode":      {listed(domain.OutputModes), decoded[domain.OutputMode], "", false},
-	"Hint":            {listed(domain.Hints), decoded[domain.Hint], "-", false},
-	"Permission":      {listed(domain.Permissions), decoded[domain.Permission], "-", false},
-	"Expiry":          {listed(domain.Expiries), decoded[domain.Expiry], "deny", false},
-	"Decision":        {listed(domain.Decisions), decoded[domain.Decision], "-", false},
-	"AnswerOutcome":   {listed(domain.AnswerOutcomes), decoded[domain.AnswerOutcome], "-", false},
-	"Mark":            {listed(domain.Marks), decoded[domain.Mark], "-", false},
-	"Boundary":        {listed(contract.Boundaries), decoded[contract.Boundary], "-", false},
+	"StepsFrom":       {listed(enum.Known[domain.StepsFrom]), decoded[domain.StepsFrom], "-", false},
+	"Unit":            {listed(enum.Known[domain.Unit]), decoded[domain.Unit], "-", false},
+	"Failure":         {listed(enum.Known[domain.Failure]), decoded[domain.Failure], "-", false},
+	"OutputMode":      {listed(enum.Known[domain.OutputMode]), decoded[domain.OutputMode], "", false},
+	"Hint":            {listed(enum.Known[domain.Hint]), decoded[domain.Hint], "-", false},
+	"Permission":      {listed(enum.Known[domain.Permission]), decoded[domain.Permission], "-", false},
+	"Expiry":          {listed(enum.Known[domain.Expiry]), decoded[domain.Expiry], "deny", false},
+	"Decision":        {listed(enum.Known[domain.Decision]), decoded[domain.Decision], "-", false},
+	"AnswerOutcome":   {listed(enum.Known[domain.AnswerOutcome]), decoded[domain.AnswerOutcome], "-", false},
+	"Mark":            {listed(enum.Known[domain.Mark]), decoded[domain.Mark], "-", false},
+	"Boundary":        {listed(enum.Known[contract.Boundary]), decoded[contract.Boundary], "-", false},
 }
 
 func listed[E ~string](list func() []E) []string {
@@ -108,7 +109,7 @@ func TestEnumsReadTheirOwnWords(t *testing.T) {
 }
 
 // TestEnumListsMissNone reads the source: each string type that has constants is
-// in the table above, and its list function names each constant once. Of a list that
+// in the table above, and its UnmarshalText names each constant once. Of a list that
 // is made of a table the source does not tell what is in it, but how many there have to be.
 func TestEnumListsMissNone(t *testing.T) {
 	t.Parallel()
@@ -129,8 +130,7 @@ func TestEnumListsMissNone(t *testing.T) {
 }
 
 // enumSource returns the package's string types, the names of the constants of
-// each, and the names that the function without arguments returning a slice of
-// it lists.
+// each, and those that its UnmarshalText names.
 func enumSource(t *testing.T) (types map[string]bool, constants, lists map[string][]string) {
 	t.Helper()
 	types, constants, lists = map[string]bool{}, map[string][]string{}, map[string][]string{}
@@ -170,27 +170,26 @@ func noteSpec(t *testing.T, tok token.Token, spec ast.Spec, types map[string]boo
 	}
 }
 
+// noteList notes the words that a type's UnmarshalText names.
 func noteList(t *testing.T, f *ast.FuncDecl, lists map[string][]string) {
 	t.Helper()
-	if f.Recv != nil || f.Type.Results == nil || len(f.Type.Params.List) > 0 || len(f.Body.List) != 1 {
+	if f.Name.Name != "UnmarshalText" {
 		return
 	}
-	result, ok := f.Body.List[0].(*ast.ReturnStmt)
-	if !ok || len(result.Results) != 1 {
-		return
-	}
-	literal, ok := result.Results[0].(*ast.CompositeLit)
-	if !ok {
-		return
-	}
-	array, ok := literal.Type.(*ast.ArrayType)
-	if !ok {
-		return
-	}
-	element := printed(t, array.Elt)
-	for _, item := range literal.Elts {
-		lists[element] = append(lists[element], printed(t, item))
-	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok || call.Ellipsis != token.NoPos {
+			return true
+		}
+		first, decodes := map[string]int{"enum.Decode": 3, "enum.DecodeOr": 4}[printed(t, call.Fun)]
+		if decodes {
+			element := strings.TrimPrefix(printed(t, f.Recv.List[0].Type), "*")
+			for _, item := range call.Args[first:] {
+				lists[element] = append(lists[element], printed(t, item))
+			}
+		}
+		return true
+	})
 }
 
 // TestCompilerNames: any plain name is one, that of a worker's own compiler too.
@@ -222,7 +221,7 @@ func TestCompilerNames(t *testing.T) {
 func TestKindRetryable(t *testing.T) {
 	t.Parallel()
 	var retryable []domain.Kind
-	for _, kind := range domain.Kinds() {
+	for _, kind := range enum.Known[domain.Kind]() {
 		if kind.Retryable() {
 			retryable = append(retryable, kind)
 		}
@@ -232,7 +231,7 @@ func TestKindRetryable(t *testing.T) {
 
 func TestEffectRepeatable(t *testing.T) {
 	t.Parallel()
-	for _, effect := range domain.Effects() {
+	for _, effect := range enum.Known[domain.Effect]() {
 		require.Equal(t, effect != domain.AtMostOnce, effect.Repeatable(), effect)
 	}
 	require.False(t, domain.Effect("").Repeatable(), "a tool that says nothing runs at most once")

@@ -26,14 +26,13 @@ const (
 	Internal Kind = "internal"
 )
 
-// Kinds lists every kind.
-func Kinds() []Kind { return []Kind{Invalid, Denied, Throttled, Unavailable, TooLarge, Internal} }
-
 // Retryable reports whether the same request may succeed later.
 func (k Kind) Retryable() bool { return k == Throttled || k == Unavailable }
 
 // UnmarshalText accepts the known kinds only.
-func (k *Kind) UnmarshalText(text []byte) error { return enum.Decode(k, text, Kinds(), "error kind") }
+func (k *Kind) UnmarshalText(text []byte) error {
+	return enum.Decode(k, text, "error kind", Invalid, Denied, Throttled, Unavailable, TooLarge, Internal)
+}
 
 // A Code says what happened. The zero value says nothing more than the kind.
 type Code string
@@ -87,19 +86,14 @@ const (
 	CodeDenied Code = "denied"
 )
 
-// Codes lists every code.
-func Codes() []Code {
-	return []Code{
+// UnmarshalText accepts the known codes only.
+func (c *Code) UnmarshalText(text []byte) error {
+	return enum.Decode(c, text, "error code",
 		CodeBlocked, CodeNotRun, CodeInterrupted, CodeOutcomeUnknown, CodeTimeout, CodeEmptyResponse,
 		CodeFiltered, CodeInvalidOutput, CodeQuota, CodeAuth, CodeContextOverflow, CodeContextLost,
 		CodeHookFailed, CodeMalformed, CodeModelNotFound, CodeUnknownTool, CodeWorkerShutdown,
 		CodeTerminated, CodeTimedOut, CodeGivenUp, CodeRerouted, CodeDenied, CodeUnsettled,
-	}
-}
-
-// UnmarshalText accepts the known codes only.
-func (c *Code) UnmarshalText(text []byte) error {
-	return enum.Decode(c, text, Codes(), "error code")
+	)
 }
 
 // An Error is the one error type of Everstep: what to do, what happened, and a text that is safe for
@@ -194,23 +188,18 @@ const (
 	FailureFiltered Failure = "filtered"
 )
 
-// Failures lists every failure.
-func Failures() []Failure {
-	return []Failure{
-		FailureUnavailable, FailureThrottled, FailureQuota, FailureAuth,
-		FailureModelNotFound, FailureContextOverflow, FailureFiltered,
-	}
-}
-
 // UnmarshalText accepts the known failures only.
 func (f *Failure) UnmarshalText(text []byte) error {
-	return enum.Decode(f, text, Failures(), "failure")
+	return enum.Decode(f, text, "failure",
+		FailureUnavailable, FailureThrottled, FailureQuota, FailureAuth,
+		FailureModelNotFound, FailureContextOverflow, FailureFiltered,
+	)
 }
 
 // FailureOf names an error as fallbacks do; ok is false where none takes over.
 func FailureOf(err *Error) (failure Failure, ok bool) {
-	if slices.Contains(Failures(), Failure(err.Code)) {
-		return Failure(err.Code), true
+	if failure.UnmarshalText([]byte(err.Code)) == nil {
+		return failure, true
 	}
 	if slices.Contains([]Code{CodeTimeout, CodeMalformed, CodeEmptyResponse, CodeWorkerShutdown, CodeGivenUp}, err.Code) {
 		return FailureUnavailable, true

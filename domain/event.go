@@ -67,7 +67,7 @@ func EventTypes() []EventType {
 
 // UnmarshalText accepts the known types only.
 func (t *EventType) UnmarshalText(text []byte) error {
-	return enum.Decode(t, text, EventTypes(), "event type")
+	return enum.Decode(t, text, "event type", EventTypes()...)
 }
 
 // An EventHeader is what every event has.

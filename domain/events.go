@@ -395,15 +395,10 @@ const (
 	TriggerAfterExecution Trigger = "after_execution"
 )
 
-// Triggers lists every trigger, in the order of the loop.
-func Triggers() []Trigger {
-	return []Trigger{
+// UnmarshalText accepts the known triggers only, in the order of the loop.
+func (t *Trigger) UnmarshalText(text []byte) error {
+	return enum.Decode(t, text, "trigger",
 		TriggerBeforeExecution, TriggerBeforeStep, TriggerBeforeInference, TriggerAfterInference,
 		TriggerBeforeToolUse, TriggerAfterToolUse, TriggerAfterStep, TriggerOnError, TriggerOnStop, TriggerAfterExecution,
-	}
-}
-
-// UnmarshalText accepts the known triggers only.
-func (t *Trigger) UnmarshalText(text []byte) error {
-	return enum.Decode(t, text, Triggers(), "trigger")
+	)
 }

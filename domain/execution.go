@@ -208,17 +208,12 @@ const (
 	StatusFailed ExecutionStatus = "failed"
 )
 
-// ExecutionStatuses lists every status, in the order of life.
-func ExecutionStatuses() []ExecutionStatus {
-	return []ExecutionStatus{StatusPending, StatusInProgress, StatusCompleted, StatusStopped, StatusFailed}
-}
-
 // Terminal reports whether the execution has ended.
 func (s ExecutionStatus) Terminal() bool {
 	return s == StatusCompleted || s == StatusStopped || s == StatusFailed
 }
 
-// UnmarshalText accepts the known statuses only.
+// UnmarshalText accepts the known statuses only, in the order of life.
 func (s *ExecutionStatus) UnmarshalText(text []byte) error {
-	return enum.Decode(s, text, ExecutionStatuses(), "status")
+	return enum.Decode(s, text, "status", StatusPending, StatusInProgress, StatusCompleted, StatusStopped, StatusFailed)
 }

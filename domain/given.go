@@ -12,8 +12,6 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
-
-	"everstep/domain/enum"
 )
 
 // A Given is what an execution begins with beside its prompt. Make one with NewGiven; nil is nothing.
@@ -173,9 +171,10 @@ func (o *MessageOrder) Dangling() (int, error) {
 
 // checkKind says what a message of its role may not hold, or lacks.
 func (m Message) checkKind() error {
+	if err := m.Role.UnmarshalText([]byte(m.Role)); err != nil {
+		return in("role", err)
+	}
 	switch {
-	case !slices.Contains(Roles(), m.Role):
-		return in("role", fmt.Errorf("%q is none of %s", Shorten(string(m.Role), 20), enum.Names(Roles(), ", ")))
 	case (m.Role == RoleTool) != (m.ToolResult != nil):
 		return in("tool_result", errors.New("belongs to messages of role tool, and to each of them"))
 	case m.Role != RoleAssistant && len(m.ToolCalls) > 0:
@@ -191,10 +190,9 @@ func (m Message) checkKind() error {
 // checkParts says which part no provider could be sent.
 func (m Message) checkParts() error {
 	for i, p := range m.Parts {
-		var err error
+		err := in("type", p.Type.UnmarshalText([]byte(p.Type)))
 		switch {
-		case !slices.Contains(PartTypes(), p.Type):
-			err = in("type", fmt.Errorf("%q is none of %s", Shorten(string(p.Type), 20), enum.Names(PartTypes(), ", ")))
+		case err != nil:
 		case m.Role == RoleTool && p.Type != PartImage:
 			err = in("type", fmt.Errorf("is %s; what a tool said stands in tool_result, and only its images beside that", p.Type))
 		case p.Type == PartText || m.Role == RoleAssistant:

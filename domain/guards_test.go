@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/domain/enum"
 )
 
 func TestGuardsDefaults(t *testing.T) {
@@ -31,7 +32,7 @@ func TestGuardsCheck(t *testing.T) {
 	}
 	for _, g := range []domain.Guards{
 		{}, repeats(0, 0), repeats(2, 0), repeats(0, 2), repeats(2, 3), {OutputRetries: new(domain.MaxOutputRetries)}, {OutputRetries: new(0)},
-		{FinishReasons: domain.FinishReasons()},
+		{FinishReasons: enum.Known[domain.FinishReason]()},
 	} {
 		require.NoError(t, g.Check(), "%+v", g)
 	}

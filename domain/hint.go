@@ -16,11 +16,10 @@ const (
 	OpenWorld Hint = "open_world"
 )
 
-// Hints lists every hint.
-func Hints() []Hint { return []Hint{Destructive, OpenWorld} }
-
 // UnmarshalText accepts the known hints only.
-func (h *Hint) UnmarshalText(text []byte) error { return enum.Decode(h, text, Hints(), "hint") }
+func (h *Hint) UnmarshalText(text []byte) error {
+	return enum.Decode(h, text, "hint", Destructive, OpenWorld)
+}
 
 // Warns reports whether a hint holds for the tool: it is a server's, which has not said that it does not. A tool of the
 // worker's own has none.

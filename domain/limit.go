@@ -32,7 +32,7 @@ func Limits() (limits []Limit) {
 }
 
 // UnmarshalText accepts the known limits only.
-func (l *Limit) UnmarshalText(text []byte) error { return enum.Decode(l, text, Limits(), "limit") }
+func (l *Limit) UnmarshalText(text []byte) error { return enum.Decode(l, text, "limit", Limits()...) }
 
 // Flag is the limit's name on a command line, dashes aside.
 func (l Limit) Flag() string { return strings.ReplaceAll(string(l), "_", "-") }
@@ -155,7 +155,7 @@ func (r LimitRule) Counts() string {
 // A Unit says what a limit counts: milliseconds, nano-dollars, a point in time, or by default plain things.
 type Unit string
 
-// The units, in the order of Units.
+// The units.
 const (
 	UnitSteps        Unit = "steps"
 	UnitTokens       Unit = "tokens"
@@ -165,16 +165,13 @@ const (
 	UnitTime         Unit = "time"
 )
 
-// Units lists every unit.
-func Units() []Unit {
-	return []Unit{UnitSteps, UnitTokens, UnitMilliseconds, UnitNanoUSD, UnitCalls, UnitTime}
-}
-
 // OfTime reports whether it is time that is limited.
 func (u Unit) OfTime() bool { return u == UnitMilliseconds || u == UnitTime }
 
 // UnmarshalText accepts the known units only.
-func (u *Unit) UnmarshalText(text []byte) error { return enum.Decode(u, text, Units(), "unit") }
+func (u *Unit) UnmarshalText(text []byte) error {
+	return enum.Decode(u, text, "unit", UnitSteps, UnitTokens, UnitMilliseconds, UnitNanoUSD, UnitCalls, UnitTime)
+}
 
 // An Amount is so much of what a limit counts, in the limit's unit.
 type Amount struct {

@@ -28,11 +28,10 @@ const (
 	RoleTool Role = "tool"
 )
 
-// Roles lists every role.
-func Roles() []Role { return []Role{RoleSystem, RoleDeveloper, RoleUser, RoleAssistant, RoleTool} }
-
 // UnmarshalText accepts the known roles only.
-func (r *Role) UnmarshalText(text []byte) error { return enum.Decode(r, text, Roles(), "role") }
+func (r *Role) UnmarshalText(text []byte) error {
+	return enum.Decode(r, text, "role", RoleSystem, RoleDeveloper, RoleUser, RoleAssistant, RoleTool)
+}
 
 // A PartType says what a part of a message holds.
 type PartType string
@@ -50,14 +49,9 @@ const (
 	PartReasoning PartType = "reasoning"
 )
 
-// PartTypes lists every part type.
-func PartTypes() []PartType {
-	return []PartType{PartText, PartImage, PartFile, PartAudio, PartReasoning}
-}
-
 // UnmarshalText accepts the known part types only.
 func (p *PartType) UnmarshalText(text []byte) error {
-	return enum.Decode(p, text, PartTypes(), "part type")
+	return enum.Decode(p, text, "type", PartText, PartImage, PartFile, PartAudio, PartReasoning)
 }
 
 // A Part is one piece of a message's content.

@@ -138,14 +138,9 @@ const (
 	NobodyAnswered AnswerOutcome = "expired"
 )
 
-// AnswerOutcomes lists every outcome.
-func AnswerOutcomes() []AnswerOutcome {
-	return []AnswerOutcome{AnsweredByPerson, AnsweredByDefault, NobodyAnswered}
-}
-
 // UnmarshalText accepts the known outcomes only.
 func (o *AnswerOutcome) UnmarshalText(text []byte) error {
-	return enum.Decode(o, text, AnswerOutcomes(), "answer outcome")
+	return enum.Decode(o, text, "answer outcome", AnsweredByPerson, AnsweredByDefault, NobodyAnswered)
 }
 
 // IsZero reports whether nothing was asked.

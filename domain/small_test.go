@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/domain/enum"
 )
 
 // TestTheSameOutcome is one of the same value and the same error, whoever holds it.
@@ -47,7 +48,7 @@ func TestReasonsOfLimits(t *testing.T) {
 		limits = append(limits, rule.Reason)
 	}
 	require.NotContains(t, limits, domain.UserRequested)
-	for _, reason := range domain.StopReasons() {
+	for _, reason := range enum.Known[domain.StopReason]() {
 		require.Equal(t, slices.Contains(limits, reason), reason.OfLimit(), reason)
 	}
 }

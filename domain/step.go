@@ -106,11 +106,10 @@ const (
 	StepFinalResponse StepType = "final_response"
 )
 
-// StepTypes lists every type, in the order in which they are tried.
-func StepTypes() []StepType { return []StepType{StepError, StepToolExecution, StepFinalResponse} }
-
-// UnmarshalText accepts the known types only.
-func (t *StepType) UnmarshalText(text []byte) error { return enum.Decode(t, text, StepTypes(), "type") }
+// UnmarshalText accepts the known types only, in the order in which they are tried.
+func (t *StepType) UnmarshalText(text []byte) error {
+	return enum.Decode(t, text, "type", StepError, StepToolExecution, StepFinalResponse)
+}
 
 // Type derives the step's type; the first that fits.
 func (s AgentStep) Type() StepType {
@@ -312,16 +311,9 @@ const (
 	FinishOther FinishReason = "other"
 )
 
-// FinishReasons lists every finish reason.
-func FinishReasons() []FinishReason {
-	return []FinishReason{
-		FinishStop, FinishLength, FinishToolCalls, FinishContentFilter, FinishRefusal, FinishError, FinishOther,
-	}
-}
-
 // UnmarshalText accepts the known reasons only.
 func (f *FinishReason) UnmarshalText(text []byte) error {
-	return enum.Decode(f, text, FinishReasons(), "finish_reason")
+	return enum.Decode(f, text, "finish_reason", FinishStop, FinishLength, FinishToolCalls, FinishContentFilter, FinishRefusal, FinishError, FinishOther)
 }
 
 // WordPaused is the provider's word, beside FinishOther, for an answer that goes on when it is sent back.

@@ -137,25 +137,17 @@ const (
 	Unknown StopReason = "unknown"
 )
 
-// StopReasons lists every reason, the one that counts most first; of equals, in the order of limits.
-func StopReasons() []StopReason {
-	return []StopReason{
-		ErrorForbade, StopRequested, StepsLimitReached, TokenLimitReached, CostLimitReached,
-		ToolCallLimitReached, TimeLimitReached, RetryLimitReached, FinishReasonReceived, UserRequested,
-		Completed, Unknown,
-	}
-}
-
 // Priority ranks the reasons, those that are not forced among themselves: the lowest number counts, and the
 // earliest among equals. See CountingSignal.
 func (r StopReason) Priority() int {
 	if r == CostLimitReached || r == ToolCallLimitReached {
 		r = TokenLimitReached
 	}
-	if rank := slices.Index(StopReasons(), r); rank >= 0 {
+	reasons := enum.Known[StopReason]()
+	if rank := slices.Index(reasons, r); rank >= 0 {
 		return rank
 	}
-	return len(StopReasons())
+	return len(reasons)
 }
 
 // WasForceStopped reports whether an execution that ends for this reason did not end by itself.
@@ -172,9 +164,13 @@ func (r StopReason) OfLimit() bool {
 	return slices.ContainsFunc(limitRules[:], func(rule LimitRule) bool { return rule.Reason == r })
 }
 
-// UnmarshalText accepts the known reasons only.
+// UnmarshalText accepts the known reasons only, which stand in the order of their priority; of equals, in that of limits.
 func (r *StopReason) UnmarshalText(text []byte) error {
-	return enum.Decode(r, text, StopReasons(), "stop reason")
+	return enum.Decode(r, text, "stop reason",
+		ErrorForbade, StopRequested, StepsLimitReached, TokenLimitReached, CostLimitReached,
+		ToolCallLimitReached, TimeLimitReached, RetryLimitReached, FinishReasonReceived, UserRequested,
+		Completed, Unknown,
+	)
 }
 
 // A Continuation is what decides whether the loop goes on: signals to stop, and a request to continue.

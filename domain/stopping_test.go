@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"everstep/domain"
+	"everstep/domain/enum"
 )
 
 // TestStopReasonTable has what each reason means for the loop.
@@ -33,9 +34,9 @@ func TestStopReasonTable(t *testing.T) {
 		{domain.Completed, 10, false, true},
 		{domain.Unknown, 11, true, true},
 	}
-	require.Len(t, table, len(domain.StopReasons()))
+	require.Len(t, table, len(enum.Known[domain.StopReason]()))
 	for i, row := range table {
-		require.Equal(t, row.reason, domain.StopReasons()[i])
+		require.Equal(t, row.reason, enum.Known[domain.StopReason]()[i])
 		require.Equal(t, row.priority, row.reason.Priority(), row.reason)
 		require.Equal(t, row.forced, row.reason.WasForceStopped(), row.reason)
 		require.Equal(t, row.forced, row.reason.WasForceStopped(), row.reason)
@@ -46,7 +47,7 @@ func TestStopReasonTable(t *testing.T) {
 // TestTerminalStatus ends an execution under each reason.
 func TestTerminalStatus(t *testing.T) {
 	t.Parallel()
-	for _, reason := range domain.StopReasons() {
+	for _, reason := range enum.Known[domain.StopReason]() {
 		want := domain.StatusStopped
 		switch {
 		case reason == domain.ErrorForbade:
@@ -194,8 +195,8 @@ func TestWithStopSignalRefuses(t *testing.T) {
 // was content to end beside it, and whichever came first.
 func TestAUsersStopIsNeverShownAsCompleted(t *testing.T) {
 	t.Parallel()
-	for _, forced := range domain.StopReasons() {
-		for _, content := range domain.StopReasons() {
+	for _, forced := range enum.Known[domain.StopReason]() {
+		for _, content := range enum.Known[domain.StopReason]() {
 			if !forced.WasForceStopped() || content.WasForceStopped() {
 				continue
 			}
@@ -219,7 +220,7 @@ func TestAUsersStopIsNeverShownAsCompleted(t *testing.T) {
 func TestCountingSignalLaws(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		reasons := rapid.SliceOf(rapid.SampledFrom(domain.StopReasons())).Draw(t, "reasons")
+		reasons := rapid.SliceOf(rapid.SampledFrom(enum.Known[domain.StopReason]())).Draw(t, "reasons")
 		signals := make([]domain.StopSignal, len(reasons))
 		for i, reason := range reasons {
 			signals[i] = domain.StopSignal{Reason: reason, Message: string(rune('a' + i))}

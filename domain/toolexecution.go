@@ -52,14 +52,9 @@ const (
 	ToolRunning ToolOutcome = "running"
 )
 
-// ToolOutcomes lists every outcome.
-func ToolOutcomes() []ToolOutcome {
-	return []ToolOutcome{ToolOK, ToolFailed, ToolBlocked, ToolNotRun, ToolUnknown, ToolRunning}
-}
-
 // UnmarshalText accepts the known outcomes only.
 func (o *ToolOutcome) UnmarshalText(text []byte) error {
-	return enum.Decode(o, text, ToolOutcomes(), "tool outcome")
+	return enum.Decode(o, text, "tool outcome", ToolOK, ToolFailed, ToolBlocked, ToolNotRun, ToolUnknown, ToolRunning)
 }
 
 // Ran reports whether the call was run, or may have been, and so counts against max_tool_calls.

@@ -73,19 +73,17 @@ const (
 	VerdictNotDone Verdict = "not_done"
 )
 
-// Verdicts lists every verdict.
-func Verdicts() []Verdict { return []Verdict{VerdictDone, VerdictNotDone} }
-
 // UnmarshalText accepts the known verdicts only.
 func (v *Verdict) UnmarshalText(text []byte) error {
-	return enum.Decode(v, text, Verdicts(), "verdict")
+	return enum.Decode(v, text, "verdict", VerdictDone, VerdictNotDone)
 }
 
 // Check says what is wrong with a settlement that somebody gives.
 func (s Settlement) Check() error {
+	if err := new(Verdict).UnmarshalText([]byte(s.Verdict)); err != nil {
+		return invalid(err)
+	}
 	switch {
-	case new(Verdict).UnmarshalText([]byte(s.Verdict)) != nil:
-		return Errorf(Invalid, "verdict: %q is none of %s", s.Verdict, enum.Names(Verdicts(), ", "))
 	case s.Reason == "":
 		return Errorf(Invalid, "reason: is missing; say how you know")
 	case s.Result != "" && s.Verdict != VerdictDone:

@@ -8,6 +8,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/enum"
 	"everstep/starter/client"
 	"everstep/starter/local"
 	"everstep/starter/render"
@@ -36,7 +37,7 @@ its partial answer is kept.
 		}
 		return p.done(execution, "asked execution %d of %s to stop (%s); `%s` waits for the end", execution.Number, execution.ID, mode, p.again("result", execution.ID))
 	})
-	command.Flags().Var(choiceFlag(&mode, contract.StopModes()), "mode", "how much may still finish")
+	command.Flags().Var(choiceFlag(&mode, enum.Known[contract.StopMode]()), "mode", "how much may still finish")
 	command.Flags().Var(spanFlag(&within), "within", "go over to mode now after so long; 0s is at once, never is the default")
 	command.Flags().StringVar(&reason, "reason", "", "a `TEXT` for whoever reads the outcome")
 	p.completeWith(command, "mode", cobra.FixedCompletions([]cobra.Completion{

@@ -10,6 +10,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/enum"
 	"everstep/starter/client"
 )
 
@@ -27,7 +28,7 @@ func TestExitCodes(t *testing.T) {
 	kinds := map[domain.Kind]int{
 		domain.Invalid: 2, domain.TooLarge: 2, domain.Denied: 6, domain.Unavailable: 5, domain.Throttled: 5, domain.Internal: 1,
 	}
-	for _, kind := range domain.Kinds() {
+	for _, kind := range enum.Known[domain.Kind]() {
 		code, known := kinds[kind]
 		require.True(t, known, kind)
 		require.Equal(t, code, exitCode(domain.Errorf(kind, "x")), kind)
@@ -43,7 +44,7 @@ func TestOutcomeExitCodes(t *testing.T) {
 	want := map[domain.ExecutionStatus]int{
 		domain.StatusPending: 1, domain.StatusInProgress: 1, domain.StatusCompleted: 0, domain.StatusStopped: 3, domain.StatusFailed: 1,
 	}
-	for _, status := range domain.ExecutionStatuses() {
+	for _, status := range enum.Known[domain.ExecutionStatus]() {
 		code, known := want[status]
 		require.True(t, known, status)
 		require.Equal(t, code, exitCode(outcomeOf(client.Result{Outcome: contract.Outcome{Status: status}})), status)

@@ -278,7 +278,7 @@ type outputFlags struct {
 func (f *outputFlags) register(p *program, command *cobra.Command) {
 	set := command.Flags()
 	set.Var(textFlag(&f.schema), "output", "the `FILE` of a JSON Schema that the answer must fit; the model is asked again where it does not")
-	set.Var(choiceFlag(&f.mode, domain.OutputModes()), "output-mode", "how the model is told of it; chosen for the provider unless given")
+	set.Var(choiceFlag(&f.mode, enum.Known[domain.OutputMode]()), "output-mode", "how the model is told of it; chosen for the provider unless given")
 	set.BoolVar(&f.final, "final-answer", false, "at the last step that --max-steps allows, withhold the tools and ask for the answer")
 	p.completeWith(command, "output", cobra.FixedCompletions([]cobra.Completion{"json"}, cobra.ShellCompDirectiveFilterFileExt))
 	p.completeWith(command, "output-mode", cobra.FixedCompletions([]cobra.Completion{

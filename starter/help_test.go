@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/domain/enum"
 	"everstep/starter/help"
 	"everstep/starter/local"
 	"everstep/starter/render"
@@ -210,7 +211,7 @@ func TestStopsAreInTheOrderThatCounts(t *testing.T) {
 		}
 		require.Equal(t, string(want), row[2], reason)
 	}
-	require.Equal(t, domain.StopReasons(), reasons)
+	require.Equal(t, enum.Known[domain.StopReason](), reasons)
 }
 
 // TestHelpListsTheKeysOfStatus as the rows have them, of which text and JSON come too.

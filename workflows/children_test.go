@@ -12,6 +12,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/enum"
 )
 
 // leafDigest is of what a worker makes of the definition of a leaf, which starts nobody.
@@ -188,7 +189,7 @@ func TestASubagentThatFailsIsAnErrorOfItsCall(t *testing.T) {
 // TestAStopReachesSubagents in each mode, where they wait for a person.
 func TestAStopReachesSubagents(t *testing.T) {
 	t.Parallel()
-	for _, mode := range contract.StopModes() {
+	for _, mode := range enum.Known[contract.StopMode]() {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
 			w := family(spawnsOnce("leaf", "a", "b"), func(contract.ModelRequest) (contract.ModelReply, error) {

@@ -18,6 +18,7 @@ import (
 	"everstep/domain"
 	"everstep/domain/account"
 	"everstep/domain/contract"
+	"everstep/domain/enum"
 )
 
 // outgrows lets the run be long enough after a number of inferences.
@@ -152,7 +153,7 @@ func TestTheAnswerSoFarOutlivesARun(t *testing.T) {
 func TestWhatCutsOffTheRecording(t *testing.T) {
 	t.Parallel()
 	busy := temporal.NewApplicationErrorWithOptions("busy", string(domain.Unavailable), temporal.ApplicationErrorOptions{})
-	for _, mode := range contract.StopModes() {
+	for _, mode := range enum.Known[contract.StopMode]() {
 		t.Run(fmt.Sprint("a stop ", mode), func(t *testing.T) {
 			t.Parallel()
 			w := steady(30, true)

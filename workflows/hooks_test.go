@@ -16,6 +16,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/enum"
 	"everstep/domain/hook"
 	"everstep/domain/progress"
 	"everstep/workflows"
@@ -309,7 +310,7 @@ func counted(name string, ran *[]string) hook.Hook {
 func TestAHookAndAStopOfTheSameTask(t *testing.T) {
 	t.Parallel()
 	for _, trigger := range []domain.Trigger{domain.TriggerBeforeExecution, domain.TriggerBeforeStep, domain.TriggerBeforeInference, domain.TriggerAfterInference, domain.TriggerBeforeToolUse} {
-		for _, mode := range contract.StopModes() {
+		for _, mode := range enum.Known[contract.StopMode]() {
 			for _, order := range []string{"stop first", "stop last"} {
 				t.Run(fmt.Sprint(trigger, " ", mode, " ", order), func(t *testing.T) {
 					t.Parallel()

@@ -16,6 +16,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/enum"
 )
 
 // unlike is a tool whose results are never the same.
@@ -196,7 +197,7 @@ func TestATreeKeepsToItsBudget(t *testing.T) {
 		reachesRoot(env)
 		cutOff := false
 		if stopped {
-			mode := rapid.SampledFrom(contract.StopModes()).Draw(draw, "mode")
+			mode := rapid.SampledFrom(enum.Known[contract.StopMode]()).Draw(draw, "mode")
 			cutOff = mode == contract.StopNow
 			env.RegisterDelayedCallback(func() { env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: mode}) },
 				time.Duration(rapid.IntRange(0, 3000).Draw(draw, "at"))*time.Millisecond)

@@ -12,6 +12,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/enum"
 )
 
 // compiled are the messages that an inference was asked with, by the default compiler.
@@ -77,7 +78,7 @@ func TestRequestsBeginWithTheOneBefore(t *testing.T) {
 				case "extend":
 					puts(env, at, id, contract.UpdateExtend, contract.ExtendRequest{Budget: domain.ExecutionBudget{MaxSteps: number(9)}})
 				case "stop":
-					mode := rapid.SampledFrom(contract.StopModes()).Draw(draw, "mode")
+					mode := rapid.SampledFrom(enum.Known[contract.StopMode]()).Draw(draw, "mode")
 					env.RegisterDelayedCallback(func() { env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: mode}) }, at)
 				}
 			}

@@ -12,6 +12,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/enum"
 )
 
 // modelReplies draws what a model may come to, well or badly.
@@ -31,8 +32,8 @@ func modelReplies() *rapid.Generator[contract.ModelReply] {
 	return rapid.Custom(func(t *rapid.T) contract.ModelReply {
 		text := rapid.SampledFrom([]string{"", " ", "words", "words and more words"}).Draw(t, "text")
 		reply := says(text, rapid.SliceOfN(call, 0, 4).Draw(t, "calls")...)
-		reply.Outcome = rapid.SampledFrom(append(contract.ModelOutcomes(), contract.Answered, contract.Answered, contract.Answered)).Draw(t, "outcome")
-		reply.Response.Finish = rapid.SampledFrom(domain.FinishReasons()).Draw(t, "finish")
+		reply.Outcome = rapid.SampledFrom(append(enum.Known[contract.ModelOutcome](), contract.Answered, contract.Answered, contract.Answered)).Draw(t, "outcome")
+		reply.Response.Finish = rapid.SampledFrom(enum.Known[domain.FinishReason]()).Draw(t, "finish")
 		reply.Response.Usage = usage.Draw(t, "usage")
 		reply.Spent = usage.Draw(t, "spent")
 		reply.Tries = rapid.IntRange(0, 3).Draw(t, "tries")
@@ -40,7 +41,7 @@ func modelReplies() *rapid.Generator[contract.ModelReply] {
 			reply.Message = nil
 		}
 		if reply.Outcome == contract.BilledFailure {
-			reply.Error = domain.Errorf(rapid.SampledFrom(domain.Kinds()).Draw(t, "kind"), "it failed")
+			reply.Error = domain.Errorf(rapid.SampledFrom(enum.Known[domain.Kind]()).Draw(t, "kind"), "it failed")
 			reply.RetryAfterMillis = rapid.Int64Range(-1, 5000).Draw(t, "after")
 		}
 		return reply
@@ -52,7 +53,7 @@ func toolReplies() *rapid.Generator[func() (contract.ToolReply, error)] {
 	return rapid.Custom(func(t *rapid.T) func() (contract.ToolReply, error) {
 		reply := contract.ToolReply{Content: rapid.SampledFrom([]string{"", "seen", "<\x00>"}).Draw(t, "content")}
 		if rapid.IntRange(0, 3).Draw(t, "failed") == 0 {
-			reply.Error = domain.CodedErrorf(rapid.SampledFrom(domain.Kinds()).Draw(t, "kind"), rapid.SampledFrom(domain.Codes()).Draw(t, "code"), "it failed")
+			reply.Error = domain.CodedErrorf(rapid.SampledFrom(enum.Known[domain.Kind]()).Draw(t, "kind"), rapid.SampledFrom(enum.Known[domain.Code]()).Draw(t, "code"), "it failed")
 			reply.NotStarted = rapid.Bool().Draw(t, "not started")
 		}
 		if rapid.IntRange(0, 9).Draw(t, "stops") == 0 {
@@ -120,7 +121,7 @@ func TestWhateverComes(t *testing.T) {
 		env := w.environment(t)
 		for i := range rapid.IntRange(0, 2).Draw(draw, "stops") {
 			request := contract.StopRequest{
-				Mode:   rapid.SampledFrom(contract.StopModes()).Draw(draw, "mode"),
+				Mode:   rapid.SampledFrom(enum.Known[contract.StopMode]()).Draw(draw, "mode"),
 				Within: contract.Span(rapid.SampledFrom([]time.Duration{0, time.Nanosecond, time.Second}).Draw(draw, "within")),
 			}
 			cancelled = cancelled || request.Mode == contract.StopNow || request.Within > 0

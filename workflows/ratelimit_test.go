@@ -8,6 +8,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/enum"
 )
 
 // rerouted is what a worker says that has a rate limit, on another task queue.
@@ -72,7 +73,7 @@ func TestARateLimitThatComes(t *testing.T) {
 // under way.
 func TestAStopWhileWorkersDoNotAgree(t *testing.T) {
 	t.Parallel()
-	for _, mode := range contract.StopModes() {
+	for _, mode := range enum.Known[contract.StopMode]() {
 		w := &world{model: func(contract.ModelRequest) (contract.ModelReply, error) { return rerouted(false) }}
 		env := w.environment(t)
 		begun := env.Now()

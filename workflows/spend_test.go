@@ -12,6 +12,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/enum"
 )
 
 // A till is the provider's side of the money: what was asked for, what it
@@ -115,7 +116,7 @@ func TestNothingIsSpentBeyondALimit(t *testing.T) {
 		env := w.environment(t)
 		cancelled := false
 		if rapid.Bool().Draw(draw, "stop") {
-			mode := rapid.SampledFrom(contract.StopModes()).Draw(draw, "mode")
+			mode := rapid.SampledFrom(enum.Known[contract.StopMode]()).Draw(draw, "mode")
 			cancelled = mode == contract.StopNow
 			env.RegisterDelayedCallback(func() {
 				env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: mode})

@@ -11,6 +11,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/enum"
 )
 
 // A moment is when a stop comes: while an activity runs, or at a time.
@@ -104,7 +105,7 @@ func moments() map[string]moment {
 func TestStopAtEachMoment(t *testing.T) {
 	t.Parallel()
 	for name, m := range moments() {
-		for _, mode := range contract.StopModes() {
+		for _, mode := range enum.Known[contract.StopMode]() {
 			t.Run(fmt.Sprint(name, ", ", mode), func(t *testing.T) {
 				t.Parallel()
 				w := &world{tools: reads(), model: calling(calls("look", 2)...), tool: saw}

@@ -9,6 +9,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/enum"
 )
 
 func catalog() contract.Catalog {
@@ -33,7 +34,7 @@ func look() domain.ToolCall { return domain.ToolCall{ID: "1", Name: "look", Argu
 // under way come to the workflow at once.
 func TestNothingStartsAfterAStopOfTheSameTask(t *testing.T) {
 	t.Parallel()
-	for _, mode := range contract.StopModes() {
+	for _, mode := range enum.Known[contract.StopMode]() {
 		for _, order := range []string{"stop first", "stop last"} {
 			t.Run(fmt.Sprint(mode, " ", order), func(t *testing.T) {
 				t.Parallel()
@@ -61,7 +62,7 @@ func TestNothingStartsAfterAStopOfTheSameTask(t *testing.T) {
 // TestNoStepAfterAStopWithTheLastTool: the stop comes with the end of the tool.
 func TestNoStepAfterAStopWithTheLastTool(t *testing.T) {
 	t.Parallel()
-	for _, mode := range contract.StopModes() {
+	for _, mode := range enum.Known[contract.StopMode]() {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
 			c, inference := asking(t)
@@ -129,7 +130,7 @@ func TestALateAlarmOfASession(t *testing.T) {
 // TestAStopBeforeTheFirstTaskStartsNothing at all, not even a look at the tools.
 func TestAStopBeforeTheFirstTaskStartsNothing(t *testing.T) {
 	t.Parallel()
-	for _, mode := range contract.StopModes() {
+	for _, mode := range enum.Known[contract.StopMode]() {
 		c := began(t, input(t, "")).stops(contract.StopRequest{Mode: mode}).task()
 		out := c.ends()
 		require.Equal(t, domain.UserRequested, out.StopReason)
@@ -190,7 +191,7 @@ func TestALostWorkerIsCounted(t *testing.T) {
 // TestAStopWhileTheToolsAreListed waits for nothing.
 func TestAStopWhileTheToolsAreListed(t *testing.T) {
 	t.Parallel()
-	for _, mode := range contract.StopModes() {
+	for _, mode := range enum.Known[contract.StopMode]() {
 		c := began(t, input(t, "")).task()
 		listing := c.calls(string(contract.ListTools))
 		c.stops(contract.StopRequest{Mode: mode}).task().asksToCancel(listing)

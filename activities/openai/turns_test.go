@@ -16,6 +16,7 @@ import (
 
 	"everstep/activities/inference"
 	"everstep/domain"
+	"everstep/domain/enum"
 	"everstep/testsuite/providers"
 )
 
@@ -192,7 +193,7 @@ func FuzzAnswers(f *testing.F) {
 			require.Empty(t, answer.Message.ToolCalls)
 			return
 		}
-		require.Contains(t, domain.FinishReasons(), answer.Response.Finish)
+		require.Contains(t, enum.Known[domain.FinishReason](), answer.Response.Finish)
 		recorded, err := json.Marshal(answer.Message)
 		require.NoError(t, err)
 		var message domain.Message

@@ -8,6 +8,7 @@ import (
 	"everstep/activities/inference"
 	"everstep/activities/openaichat"
 	"everstep/domain"
+	"everstep/domain/enum"
 	"everstep/testsuite/providers"
 )
 
@@ -32,7 +33,7 @@ func TestRequestsFitTheSchema(t *testing.T) {
 	}
 	require.NoError(t, schema.Validate(sent(t, call)))
 	for _, format := range []domain.ResponseFormat{{Type: domain.FormatJSON}, {Type: domain.FormatSchema, Schema: []byte(looseSchema)}, {Type: domain.FormatSchema, Name: "out", Schema: []byte(strictSchema)}} {
-		for _, mode := range domain.OutputModes() {
+		for _, mode := range enum.Known[domain.OutputMode]() {
 			for _, tools := range [][]domain.ToolSpec{nil, call.Tools} {
 				formatted := told(mode, format, tools...)
 				formatted.Messages = call.Messages

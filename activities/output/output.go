@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"everstep/domain"
+	"everstep/domain/enum"
 )
 
 const (
@@ -39,7 +40,7 @@ func Compile(format domain.ResponseFormat) (*Checker, error) {
 		return &Checker{format: format.Type}, checkName(format.Name)
 	case domain.FormatSchema:
 	default:
-		return nil, domain.Errorf(domain.Invalid, "response_format.type: there is no %s; give one of %v", quoted(string(format.Type)), domain.FormatTypes())
+		return nil, domain.Errorf(domain.Invalid, "response_format.type: there is no %s; give one of %v", quoted(string(format.Type)), enum.Known[domain.FormatType]())
 	}
 	if err := checkName(format.Name); err != nil {
 		return nil, err

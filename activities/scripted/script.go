@@ -12,6 +12,7 @@ import (
 	"everstep/activities/document"
 	"everstep/activities/inference"
 	"everstep/domain"
+	"everstep/domain/enum"
 )
 
 const (
@@ -113,7 +114,7 @@ func turnValue(t *turn) document.Value {
 		{Name: "json", Value: document.Value{Schema: &jsonschema.Schema{}, Read: t.json.read}},
 		{Name: "reasoning", Value: document.Text(&t.reasoning)},
 		{Name: "tool_calls", Value: document.ListOf(&t.calls, callValue)},
-		{Name: "finish_reason", Value: document.Word(&t.finish, domain.FinishReasons())},
+		{Name: "finish_reason", Value: document.Word(&t.finish, enum.Known[domain.FinishReason]())},
 	}
 	return document.Mapping(append(keys, t.shared()...)).Then(func(r *document.Reader, field string, node *yaml.Node) {
 		t.line = node.Line

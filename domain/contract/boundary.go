@@ -40,17 +40,12 @@ const (
 	GoingOn Boundary = "going_on"
 )
 
-// Boundaries lists every boundary: those of a plain agent's step in order, then the others.
-func Boundaries() []Boundary {
-	return []Boundary{
+// UnmarshalText accepts the known boundaries only: those of a plain agent's step in order, then the others.
+func (b *Boundary) UnmarshalText(text []byte) error {
+	return enum.Decode(b, text, "boundary",
 		BeforeRequest, InStream, AfterRequest, BeforeEffect, AfterEffect, AmongCalls, BetweenSteps, Continuing,
 		InSummary, BeforeHook, AfterHook, Checking, Paused, GoingOn,
-	}
-}
-
-// UnmarshalText accepts the known boundaries only.
-func (b *Boundary) UnmarshalText(text []byte) error {
-	return enum.Decode(b, text, Boundaries(), "boundary")
+	)
 }
 
 // A Place says in which agent's work a boundary was reached.

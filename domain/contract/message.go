@@ -21,12 +21,9 @@ const (
 	QueueIfBusy Delivery = "queue"
 )
 
-// Deliveries lists every way of delivery.
-func Deliveries() []Delivery { return []Delivery{RefuseIfBusy, SteerIfBusy, QueueIfBusy} }
-
 // UnmarshalText accepts the known ways, and reads the empty text as RefuseIfBusy.
 func (d *Delivery) UnmarshalText(text []byte) error {
-	return enum.DecodeOr(d, text, Deliveries(), "if_busy", RefuseIfBusy)
+	return enum.DecodeOr(d, text, "if_busy", RefuseIfBusy, RefuseIfBusy, SteerIfBusy, QueueIfBusy)
 }
 
 // Waits reports whether a message waits for an execution in progress, and is not refused.

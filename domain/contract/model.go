@@ -58,14 +58,9 @@ const (
 	BilledFailure ModelOutcome = "failed"
 )
 
-// ModelOutcomes lists every outcome.
-func ModelOutcomes() []ModelOutcome {
-	return []ModelOutcome{Answered, Interrupted, ShutDown, BilledFailure}
-}
-
 // UnmarshalText accepts the known outcomes only.
 func (o *ModelOutcome) UnmarshalText(text []byte) error {
-	return enum.Decode(o, text, ModelOutcomes(), "model outcome")
+	return enum.Decode(o, text, "model outcome", Answered, Interrupted, ShutDown, BilledFailure)
 }
 
 // A ModelReply is what came of an inference.
@@ -101,14 +96,9 @@ const (
 	PhaseRunning InferencePhase = "running"
 )
 
-// InferencePhases lists every phase.
-func InferencePhases() []InferencePhase {
-	return []InferencePhase{PhaseWaiting, PhaseRequested, PhaseStreaming, PhaseRunning}
-}
-
 // UnmarshalText accepts the known phases only.
 func (p *InferencePhase) UnmarshalText(text []byte) error {
-	return enum.Decode(p, text, InferencePhases(), "phase")
+	return enum.Decode(p, text, "phase", PhaseWaiting, PhaseRequested, PhaseStreaming, PhaseRunning)
 }
 
 // A Heartbeat is what an activity reports while it works, for all who describe the workflow.

@@ -7,6 +7,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/enum"
 )
 
 func TestResolvedTool(t *testing.T) {
@@ -36,7 +37,7 @@ func TestSegmentKey(t *testing.T) {
 
 func TestStopModeStronger(t *testing.T) {
 	t.Parallel()
-	modes := contract.StopModes()
+	modes := enum.Known[contract.StopMode]()
 	for i, a := range modes {
 		for k, b := range modes {
 			require.Equal(t, modes[max(i, k)], a.Stronger(b), "%s and %s", a, b)

@@ -72,14 +72,9 @@ const (
 	SessionClosed SessionState = "closed"
 )
 
-// SessionStates lists every state.
-func SessionStates() []SessionState {
-	return []SessionState{SessionBegan, SessionBusy, SessionClosed}
-}
-
 // UnmarshalText accepts the known states only.
 func (s *SessionState) UnmarshalText(text []byte) error {
-	return enum.Decode(s, text, SessionStates(), "state")
+	return enum.Decode(s, text, "state", SessionBegan, SessionBusy, SessionClosed)
 }
 
 // A SessionReply is the answer. What the session refuses for good is an error instead.

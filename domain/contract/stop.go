@@ -19,17 +19,14 @@ const (
 	StopNow StopMode = "now"
 )
 
-// StopModes lists every mode, the gentlest first.
-func StopModes() []StopMode { return []StopMode{AfterStep, AfterInference, StopNow} }
-
-// UnmarshalText accepts the known modes, and reads the empty text as AfterStep.
+// UnmarshalText accepts the known modes, the gentlest first, and reads the empty text as AfterStep.
 func (m *StopMode) UnmarshalText(text []byte) error {
-	return enum.DecodeOr(m, text, StopModes(), "mode", AfterStep)
+	return enum.DecodeOr(m, text, "mode", AfterStep, AfterStep, AfterInference, StopNow)
 }
 
 // Stronger returns the one of two modes that lets less finish.
 func (m StopMode) Stronger(other StopMode) StopMode {
-	modes := StopModes()
+	modes := enum.Known[StopMode]()
 	return modes[max(slices.Index(modes, m), slices.Index(modes, other), 0)]
 }
 

@@ -131,14 +131,9 @@ const (
 	FromRecords StatusSource = "records"
 )
 
-// StatusSources lists every source.
-func StatusSources() []StatusSource {
-	return []StatusSource{FromWorkflow, FromHistory, FromRawHistory, FromServer, FromRecords}
-}
-
 // UnmarshalText accepts the known sources only.
 func (s *StatusSource) UnmarshalText(text []byte) error {
-	return enum.Decode(s, text, StatusSources(), "source")
+	return enum.Decode(s, text, "source", FromWorkflow, FromHistory, FromRawHistory, FromServer, FromRecords)
 }
 
 // A HistoryView is the size of the current run's history.

@@ -14,6 +14,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/enum"
 	"everstep/domain/hook"
 )
 
@@ -43,8 +44,8 @@ func TestEachTriggerHasAFunction(t *testing.T) {
 		require.NoError(t, h.Check())
 		require.Nil(t, h.Activity())
 	}
-	require.Equal(t, domain.Triggers(), triggers)
-	for _, trigger := range domain.Triggers() {
+	require.Equal(t, enum.Known[domain.Trigger](), triggers)
+	for _, trigger := range enum.Known[domain.Trigger]() {
 		h := hook.IO(trigger, "io", nothing)
 		h.Priority, h.Timeout, h.Attempts = 3, time.Second, 2
 		require.NoError(t, h.Check(), trigger)

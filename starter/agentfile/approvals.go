@@ -8,6 +8,7 @@ import (
 
 	"everstep/activities/document"
 	"everstep/domain"
+	"everstep/domain/enum"
 )
 
 // approvals are a word for all calls, or a list of rules.
@@ -36,17 +37,17 @@ func approvalRule(rule *domain.ApprovalRule) document.Value {
 		{Name: "arguments", Doc: "Patterns by path, such as order.id or items.*.price: a text with * and ?, a number, true, false, or bounds of a number, {at_least: 1, at_most: 50}. All of them have to match.",
 			Value: document.JSON(func(raw json.RawMessage) string { return failure(json.Unmarshal(raw, &rule.Arguments)) })},
 		{Name: "effects", Doc: "The effects that the tool may have; any unless given.",
-			Value: document.ListOf(&rule.Effects, func(e *domain.Effect) document.Value { return document.Word(e, domain.Effects()) })},
+			Value: document.ListOf(&rule.Effects, func(e *domain.Effect) document.Value { return document.Word(e, enum.Known[domain.Effect]()) })},
 		{Name: "hints", Doc: "What the tool's MCP server says of it, or leaves open; one has to hold. Such a rule asks or denies, and later rules do not make that freer.",
-			Value: document.ListOf(&rule.Hints, func(h *domain.Hint) document.Value { return document.Word(h, domain.Hints()) })},
+			Value: document.ListOf(&rule.Hints, func(h *domain.Hint) document.Value { return document.Word(h, enum.Known[domain.Hint]()) })},
 		{Name: "trusted", Doc: "Patterns as of arguments for trusted values, such as customer.group: their names, and paths into them.",
 			Value: document.JSON(func(raw json.RawMessage) string { return failure(json.Unmarshal(raw, &rule.Trusted)) })},
 		{Name: "then", Doc: "allow: the call runs. ask: it waits for a person. deny: it does not run.", Needed: "say allow, ask or deny",
-			Value: document.Word(&rule.Then, domain.Permissions())},
+			Value: document.Word(&rule.Then, enum.Known[domain.Permission]())},
 		{Name: "expires_after", Doc: "For how long a person is asked; for good unless given.",
 			Value: document.Duration(func(d time.Duration) { rule.ExpiresAfter = d })},
 		{Name: "at_expiry", Doc: "What comes then: the call is denied, and with stop the execution stops, too.",
-			Value: document.Word(&rule.AtExpiry, domain.Expiries()).Default(domain.ExpiryDenies)},
+			Value: document.Word(&rule.AtExpiry, enum.Known[domain.Expiry]()).Default(domain.ExpiryDenies)},
 	}
 	return document.Mapping(keys)
 }

@@ -16,6 +16,7 @@ import (
 
 	"everstep/activities/document"
 	"everstep/domain"
+	"everstep/domain/enum"
 	"everstep/starter/agentfile"
 )
 
@@ -201,12 +202,12 @@ func TestSchemaHasTheWords(t *testing.T) {
 		}
 		return texts
 	}
-	require.Equal(t, wordsOf(domain.FinishReasons()), words(schema.Properties["guards"].Properties["finish_reasons"].Items.Enum))
+	require.Equal(t, wordsOf(enum.Known[domain.FinishReason]()), words(schema.Properties["guards"].Properties["finish_reasons"].Items.Enum))
 	format := schema.Properties["response_format"].OneOf
 	require.Equal(t, wordsOf([]domain.FormatType{domain.FormatText, domain.FormatJSON}), words(format[0].Enum))
-	require.Equal(t, wordsOf(domain.OutputModes()), words(format[1].Properties["mode"].Enum))
+	require.Equal(t, wordsOf(enum.Known[domain.OutputMode]()), words(format[1].Properties["mode"].Enum))
 	on := schema.Properties["fallbacks"].Items.OneOf[1].Properties["on"]
-	require.Equal(t, wordsOf(domain.Failures()), words(on.Items.Enum))
+	require.Equal(t, wordsOf(enum.Known[domain.Failure]()), words(on.Items.Enum))
 	require.Equal(t, wordsOf(domain.Compilers()), words(schema.Properties["compiler"].Examples))
 }
 

@@ -15,6 +15,7 @@ import (
 	"everstep/activities/modelfacts"
 	"everstep/activities/scripted"
 	"everstep/domain"
+	"everstep/domain/enum"
 	"everstep/domain/spelling"
 )
 
@@ -124,7 +125,7 @@ func checkTrusted(name string) string {
 // failures are those that a fallback takes over from. To leave the list out means
 // many and not none, so an empty one is a problem.
 func failures(f *domain.Fallback) document.Value {
-	word := func(f *domain.Failure) document.Value { return document.Word(f, domain.Failures()) }
+	word := func(f *domain.Failure) document.Value { return document.Word(f, enum.Known[domain.Failure]()) }
 	list := document.ListOf(&f.On, word).Default(takes(domain.Fallback{})).Then(func(r *document.Reader, field string, node *yaml.Node) {
 		if len(f.On) == 0 {
 			r.Problem(node, field, "is empty; name a failure or leave the key out")
@@ -141,7 +142,7 @@ func failures(f *domain.Fallback) document.Value {
 
 // takes are all failures that a fallback takes over from.
 func takes(f domain.Fallback) []domain.Failure {
-	return slices.DeleteFunc(domain.Failures(), func(failure domain.Failure) bool { return !f.Takes(failure) })
+	return slices.DeleteFunc(enum.Known[domain.Failure](), func(failure domain.Failure) bool { return !f.Takes(failure) })
 }
 
 func tools(into *[]string, doubts *document.Problems) document.Value {
@@ -242,7 +243,7 @@ func (a *agent) format(into *domain.ResponseFormat) document.Value {
 		{Name: "name", Doc: "What the provider is told that the answer is called.", Value: document.Text(&f.Name, checkFormatName).Pattern(validTool).Default(DefaultFormatName)},
 		{Name: "schema", Doc: "A JSON Schema, or the path of a JSON file that holds one, in the agent's folder or below.",
 			Value: a.schema(&f.Schema), Needed: "give a JSON Schema, or the path of a file that holds one"},
-		{Name: "mode", Doc: "How the model is told; what the provider does best unless given.", Value: document.Word(&f.Mode, domain.OutputModes())},
+		{Name: "mode", Doc: "How the model is told; what the provider does best unless given.", Value: document.Word(&f.Mode, enum.Known[domain.OutputMode]())},
 	}).Then(func(*document.Reader, string, *yaml.Node) { *into = f }))
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/enum"
 	"everstep/domain/spelling"
 	"everstep/starter/render"
 )
@@ -63,7 +64,7 @@ func (m *Model) slashStop(rest string) []want {
 	if rest != "" {
 		mode = contract.StopMode(rest)
 	}
-	if !slices.Contains(contract.StopModes(), mode) {
+	if !slices.Contains(enum.Known[contract.StopMode](), mode) {
 		m.talk.warn(fmt.Sprintf("/stop: %q is none of after_step, after_inference, now", rest))
 		return nil
 	}

@@ -103,7 +103,7 @@ func RemainingKinds() []RemainingKind {
 
 // UnmarshalText accepts the known kinds only.
 func (k *RemainingKind) UnmarshalText(text []byte) error {
-	return enum.Decode(k, text, RemainingKinds(), "kind")
+	return enum.Decode(k, text, "kind", RemainingKinds()...)
 }
 
 // Delete deletes everything of an agent, of all sessions that its name has had, and of all sub-agents below it: segments

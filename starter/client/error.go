@@ -47,7 +47,7 @@ func Classes() []Class {
 }
 
 // UnmarshalText accepts the known classes only.
-func (c *Class) UnmarshalText(text []byte) error { return enum.Decode(c, text, Classes(), "class") }
+func (c *Class) UnmarshalText(text []byte) error { return enum.Decode(c, text, "class", Classes()...) }
 
 // An Error is what every function of this package returns on failure. Its text
 // is one line that is safe for users and says what to do.

@@ -17,6 +17,7 @@ import (
 	"everstep/domain"
 	"everstep/domain/account"
 	"everstep/domain/contract"
+	"everstep/domain/enum"
 )
 
 // told is the account of an execution of nora's that ended with these signals.
@@ -271,7 +272,7 @@ func TestExplainEnumsAreStrict(t *testing.T) {
 	for _, kind := range CompactionKinds() {
 		require.NoError(t, new(CompactionKind).UnmarshalText([]byte(kind)))
 	}
-	for _, unit := range domain.Units() {
+	for _, unit := range enum.Known[domain.Unit]() {
 		require.NoError(t, new(domain.Unit).UnmarshalText([]byte(unit)))
 	}
 	require.ErrorContains(t, new(SignalFate).UnmarshalText([]byte("fine")), `fate: "fine"`)
@@ -279,14 +280,14 @@ func TestExplainEnumsAreStrict(t *testing.T) {
 
 func TestExplainWhatToDo(t *testing.T) {
 	t.Parallel()
-	for _, code := range append(domain.Codes(), "") {
+	for _, code := range append(enum.Known[domain.Code](), "") {
 		require.Contains(t, remedies, code, "say what to do about it, or leave it to its kind")
-		for _, kind := range domain.Kinds() {
+		for _, kind := range enum.Known[domain.Kind]() {
 			require.NotEmpty(t, remedy(domain.Error{Kind: kind, Code: code}), "%s %s", kind, code)
 		}
 	}
 	e := explanation{}
-	for _, reason := range domain.StopReasons() {
+	for _, reason := range enum.Known[domain.StopReason]() {
 		require.NotContains(t, e.summary(&ExplainEnding{StopReason: reason}), "nobody can tell why", reason)
 	}
 	require.Equal(t, "extend x --max-tokens 700 --max-cost 0.5 --max-tool-calls 10 --max-seconds 3 --deadline 1h", raise("x", []ExplainLimit{

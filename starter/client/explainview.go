@@ -342,7 +342,7 @@ func SignalFates() []SignalFate {
 
 // UnmarshalText accepts the known fates only.
 func (f *SignalFate) UnmarshalText(text []byte) error {
-	return enum.Decode(f, text, SignalFates(), "fate")
+	return enum.Decode(f, text, "fate", SignalFates()...)
 }
 
 // A CompactionKind says how a conversation was made shorter.
@@ -362,5 +362,5 @@ func CompactionKinds() []CompactionKind {
 
 // UnmarshalText accepts the known kinds only.
 func (k *CompactionKind) UnmarshalText(text []byte) error {
-	return enum.Decode(k, text, CompactionKinds(), "compaction kind")
+	return enum.Decode(k, text, "compaction kind", CompactionKinds()...)
 }

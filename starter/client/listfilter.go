@@ -63,7 +63,7 @@ func ListStatuses() []ListStatus {
 
 // UnmarshalText accepts the known statuses only.
 func (s *ListStatus) UnmarshalText(text []byte) error {
-	return enum.Decode(s, text, ListStatuses(), "status")
+	return enum.Decode(s, text, "status", ListStatuses()...)
 }
 
 // In reports whether an agent of a list is in a status. What is foreign is in none.

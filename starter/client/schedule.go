@@ -82,7 +82,7 @@ func Overlaps() []Overlap {
 
 // UnmarshalText accepts the known policies, and reads the empty text as OverlapSkip.
 func (o *Overlap) UnmarshalText(text []byte) error {
-	return enum.DecodeOr(o, text, Overlaps(), "overlap", OverlapSkip)
+	return enum.DecodeOr(o, text, "overlap", OverlapSkip, Overlaps()...)
 }
 
 var overlapPolicies = map[Overlap]enumspb.ScheduleOverlapPolicy{

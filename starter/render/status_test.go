@@ -15,6 +15,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/enum"
 	"everstep/starter/client"
 )
 
@@ -64,7 +65,7 @@ func TestStatusText(t *testing.T) {
 		Status: domain.StatusCompleted, Doing: "ended; only its records are left", Since: testNow.Add(-time.Minute), Source: contract.FromRecords,
 	}, testNow)
 	require.Contains(t, kept, "ended, for 1 min 0 s; only its records are left")
-	for _, s := range contract.StatusSources() {
+	for _, s := range enum.Known[contract.StatusSource]() {
 		require.NotEqual(t, string(s), source(s), "each source is put into words")
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/enum"
 	"everstep/domain/hook"
 	"everstep/testsuite"
 )
@@ -51,7 +52,7 @@ func TestAHookThatIsTriedAgain(t *testing.T) {
 // TestAHookThatTakesTooLong has failed.
 func TestAHookThatTakesTooLong(t *testing.T) {
 	t.Parallel()
-	for _, trigger := range domain.Triggers() {
+	for _, trigger := range enum.Known[domain.Trigger]() {
 		t.Run(string(trigger), func(t *testing.T) {
 			t.Parallel()
 			h := hook.IO(trigger, "doer", func(ctx context.Context, _ contract.HookRequest) (contract.HookReply, error) {
@@ -75,7 +76,7 @@ func TestAHookThatTakesTooLong(t *testing.T) {
 func TestAHookIsCutOffByAStop(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []contract.StopMode{contract.AfterStep, contract.StopNow} {
-		for _, trigger := range domain.Triggers() {
+		for _, trigger := range enum.Known[domain.Trigger]() {
 			t.Run(string(mode)+" "+string(trigger), func(t *testing.T) {
 				t.Parallel()
 				var mu sync.Mutex
@@ -127,7 +128,7 @@ func TestAHookIsCutOffByAStop(t *testing.T) {
 // TestWhatAnActivityGetsToKnow is what is at hand at its trigger.
 func TestWhatAnActivityGetsToKnow(t *testing.T) {
 	t.Parallel()
-	for _, trigger := range domain.Triggers() {
+	for _, trigger := range enum.Known[domain.Trigger]() {
 		t.Run(string(trigger), func(t *testing.T) {
 			t.Parallel()
 			var asked []contract.HookRequest

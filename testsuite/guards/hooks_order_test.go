@@ -10,6 +10,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/enum"
 	"everstep/domain/hook"
 	"everstep/testsuite"
 )
@@ -18,7 +19,7 @@ import (
 // Go hooks and activities in one row; each sees what the ones before it made.
 func TestHooksRunByPriority(t *testing.T) {
 	t.Parallel()
-	for _, trigger := range domain.Triggers() {
+	for _, trigger := range enum.Known[domain.Trigger]() {
 		t.Run(string(trigger), func(t *testing.T) {
 			t.Parallel()
 			adds := func(name string, priority int) hook.Hook {
@@ -73,7 +74,7 @@ func TestHooksSeeEachOthersChanges(t *testing.T) {
 // TestAHookThatFailsIsTheLastOfItsTrigger.
 func TestAHookThatFailsIsTheLastOfItsTrigger(t *testing.T) {
 	t.Parallel()
-	for _, trigger := range domain.Triggers() {
+	for _, trigger := range enum.Known[domain.Trigger]() {
 		t.Run(string(trigger), func(t *testing.T) {
 			t.Parallel()
 			ran := 0

@@ -11,6 +11,7 @@ import (
 	"everstep/activities/tool"
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/enum"
 	"everstep/domain/hook"
 	"everstep/testsuite"
 )
@@ -132,7 +133,7 @@ func (m *meeting) reach() reach {
 // one, with a hook that is an activity.
 func everywhere(t *testing.T, do deed, io hook.Activity, test func(t *testing.T, trigger domain.Trigger, h hook.Hook)) {
 	t.Helper()
-	for _, trigger := range domain.Triggers() {
+	for _, trigger := range enum.Known[domain.Trigger]() {
 		t.Run(string(trigger), func(t *testing.T) {
 			t.Parallel()
 			test(t, trigger, at(trigger, "doer", do))
@@ -176,7 +177,7 @@ func TestAHookThatStops(t *testing.T) {
 // TestAHookThatStopsForAReason: the reason, message and notes are its own.
 func TestAHookThatStopsForAReason(t *testing.T) {
 	t.Parallel()
-	for _, reason := range domain.StopReasons() {
+	for _, reason := range enum.Known[domain.StopReason]() {
 		for _, trigger := range []domain.Trigger{domain.TriggerBeforeStep, domain.TriggerAfterInference, domain.TriggerAfterStep} {
 			notes := domain.Metadata{"n": []byte("1")}
 			do := func(c hook.Point) (hook.Point, error) { return c.StopFor(reason, "because", notes), nil }

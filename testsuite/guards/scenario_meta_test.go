@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/domain/enum"
 	"everstep/testsuite/internal/kept"
 )
 
@@ -42,7 +43,7 @@ func TestScenariosShowAll(t *testing.T) {
 		t.Helper()
 		require.Regexp(t, `(?m)^ +(- )?`+line, expected.String(), "no scenario shows the %s %s", kind, value)
 	}
-	for _, status := range domain.ExecutionStatuses() {
+	for _, status := range enum.Known[domain.ExecutionStatus]() {
 		switch {
 		case noScenarioOfStatus[status] != "":
 		case status.Terminal():
@@ -51,10 +52,10 @@ func TestScenariosShowAll(t *testing.T) {
 			shows("status", string(status), fmt.Sprintf("before_execution %s,", status))
 		}
 	}
-	for _, reason := range domain.StopReasons() {
+	for _, reason := range enum.Known[domain.StopReason]() {
 		shows("stop reason", string(reason), fmt.Sprintf("stop_reason: %s$", reason))
 	}
-	for _, trigger := range domain.Triggers() {
+	for _, trigger := range enum.Known[domain.Trigger]() {
 		shows("trigger", string(trigger), string(trigger)+"( |$)")
 	}
 	for _, kind := range domain.EventTypes() {
@@ -62,7 +63,7 @@ func TestScenariosShowAll(t *testing.T) {
 			shows("type of event", string(kind), string(kind)+"( |$)")
 		}
 	}
-	for _, kind := range domain.StepTypes() {
+	for _, kind := range enum.Known[domain.StepType]() {
 		require.Regexp(t, `(?m)^ +steps: \[.*\b`+string(kind)+`\b`, expected.String(), "no scenario shows the type of step %s", kind)
 	}
 }

@@ -106,7 +106,7 @@ TLS and keys, and which continues runs as new only if it suggests that early.`,
 	set := command.Flags()
 	p.machine.Connection = host.ConnectionFlags(set)
 	set.Var(number{&config.Kills, 1, 1_000_000}, "kills", "how many SIGKILLs, spread evenly over the boundaries; 80 unless given")
-	set.StringSliceVar(&boundaries, "boundary", nil, "`NAME` of a boundary to kill at; once for each, or separated by commas; all unless given: "+enum.Names(contract.Boundaries(), ", "))
+	set.StringSliceVar(&boundaries, "boundary", nil, "`NAME` of a boundary to kill at; once for each, or separated by commas; all unless given: "+enum.Names(enum.Known[contract.Boundary](), ", "))
 	set.Var(number{&config.Lanes, 1, 64}, "lanes", "how many agents run at a time, each with a worker of its own; 2 unless given")
 	set.BoolVar(&plain, "plain", false, "only agents with a model and tools; no hooks, guards, compaction, schema, money, pauses or going on")
 	set.Uint64Var(&config.Seed, "seed", 0, "`NUMBER` that chooses the kills; by chance unless given")
@@ -123,8 +123,8 @@ TLS and keys, and which continues runs as new only if it suggests that early.`,
 func chooseBoundaries(config *kills.Config, named []string) error {
 	reached := kills.Reached(config.Agents)
 	for _, name := range named {
-		if !slices.Contains(contract.Boundaries(), contract.Boundary(name)) {
-			return domain.Errorf(domain.Invalid, "--boundary: %q is none of %s", domain.Shorten(name, 100), enum.Names(contract.Boundaries(), ", "))
+		if !slices.Contains(enum.Known[contract.Boundary](), contract.Boundary(name)) {
+			return domain.Errorf(domain.Invalid, "--boundary: %q is none of %s", domain.Shorten(name, 100), enum.Names(enum.Known[contract.Boundary](), ", "))
 		}
 		if !slices.Contains(reached, kills.Point(name)) {
 			return domain.Errorf(domain.Invalid, "--boundary: no plain agent reaches %s; leave out --plain, or name one of %s", name, enum.Names(reached, ", "))

@@ -13,6 +13,7 @@ import (
 
 	"everstep/activities/inference"
 	"everstep/domain"
+	"everstep/domain/enum"
 )
 
 // Key is the key of every attempt. No error may hold it.
@@ -115,7 +116,7 @@ func (o Outcome) checkAnswer(t *testing.T) {
 	require.Equal(t, 1, o.Sent, "the provider says when it sends")
 	require.False(t, o.Answer.Partial)
 	require.Equal(t, domain.RoleAssistant, o.Answer.Message.Role)
-	require.Contains(t, domain.FinishReasons(), o.Answer.Response.Finish)
+	require.Contains(t, enum.Known[domain.FinishReason](), o.Answer.Response.Finish)
 	var told, called []string
 	for _, d := range o.Deltas {
 		if d.Tool != "" {
@@ -139,9 +140,9 @@ func (o Outcome) checkAnswer(t *testing.T) {
 
 func (o Outcome) checkError(t *testing.T, provider string) {
 	t.Helper()
-	require.Contains(t, domain.Kinds(), o.Err.Kind)
+	require.Contains(t, enum.Known[domain.Kind](), o.Err.Kind)
 	if o.Err.Code != "" {
-		require.Contains(t, domain.Codes(), o.Err.Code)
+		require.Contains(t, enum.Known[domain.Code](), o.Err.Code)
 	}
 	require.NotEmpty(t, o.Err.Message)
 	require.Equal(t, provider, o.Err.Source)

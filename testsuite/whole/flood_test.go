@@ -20,6 +20,7 @@ import (
 	"everstep/activities/inference"
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/enum"
 	"everstep/starter/client"
 	"everstep/worker/host"
 )
@@ -260,7 +261,7 @@ func TestARunThatIsFullOfUpdates(t *testing.T) {
 func TestSendsThatCannotBe(t *testing.T) {
 	t.Parallel()
 	f, begun, _ := floods(t, false)
-	for _, delivery := range contract.Deliveries() {
+	for _, delivery := range enum.Known[contract.Delivery]() {
 		_, err := f.agents.Send(within(t), f.id, client.SendOptions{Prompt: strings.Repeat("x", 5_000_000), IfBusy: delivery})
 		require.ErrorIs(t, err, &client.Error{Class: client.Invalid})
 		require.ErrorContains(t, err, "prompt: ")
@@ -298,7 +299,7 @@ func TestSendsThatCannotBe(t *testing.T) {
 // refuses sends in each way, and requires each to be refused.
 func (f *flood) refuses(t *testing.T, class client.Class, says string) {
 	t.Helper()
-	for _, delivery := range contract.Deliveries() {
+	for _, delivery := range enum.Known[contract.Delivery]() {
 		_, err := f.agents.Send(within(t), f.id, client.SendOptions{Prompt: "more", IfBusy: delivery})
 		require.ErrorIs(t, err, &client.Error{Class: class})
 		require.ErrorContains(t, err, says)

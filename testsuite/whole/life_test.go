@@ -9,6 +9,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/enum"
 	"everstep/starter/client"
 	"everstep/worker/host"
 )
@@ -25,7 +26,7 @@ func (s *stack) lives(t *testing.T, id string) client.Execution {
 	suspended, err := s.agents.Suspend(ctx, id, client.SuspendOptions{Reason: "an audit", By: "ann"})
 	require.NoError(t, err)
 	require.Equal(t, contract.SuspendReply{Changed: true}, suspended.SuspendReply)
-	for _, delivery := range contract.Deliveries() {
+	for _, delivery := range enum.Known[contract.Delivery]() {
 		_, err = s.agents.Send(ctx, id, client.SendOptions{Prompt: "more", IfBusy: delivery})
 		require.ErrorIs(t, err, &client.Error{Class: client.Refused})
 		require.ErrorContains(t, err, "(an audit); unsuspend it first")

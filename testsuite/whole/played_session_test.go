@@ -22,6 +22,7 @@ import (
 	"everstep/activities/tool"
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/enum"
 	"everstep/starter/client"
 )
 
@@ -429,7 +430,7 @@ func (p *playedSession) stopIn(turn, calling int) *playedStop {
 	if turn == len(p.Executions) || draw.IntN(3) >= p.n%3 {
 		return nil
 	}
-	modes := contract.StopModes()
+	modes := enum.Known[contract.StopMode]()
 	return &playedStop{
 		mode: modes[draw.IntN(len(modes))], answers: draw.IntN(calling + 1), place: stopPlace(draw.IntN(3)), event: draw.IntN(12),
 	}

@@ -15,6 +15,7 @@ import (
 	"everstep/activities/openaichat"
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/enum"
 	"everstep/domain/progress"
 	"everstep/starter/client"
 	"everstep/worker/host"
@@ -81,7 +82,7 @@ func TestRateLimitWaits(t *testing.T) {
 // and explain say until when, and why. Any stop ends the wait: nothing is under way.
 func TestAttemptWaits(t *testing.T) {
 	t.Parallel()
-	for _, mode := range contract.StopModes() {
+	for _, mode := range enum.Known[contract.StopMode]() {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
 			attemptWaits(t, mode)

@@ -16,6 +16,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/enum"
 	"everstep/domain/hook"
 	"everstep/testsuite"
 )
@@ -162,7 +163,7 @@ func TestRecordedRunsKeepWhatALostWorkerSaid(t *testing.T) {
 		stopped, wait := &loser{step: step, times: 3}, l.again.Sub(l.began)-500*time.Millisecond
 		reason, budget := domain.UserRequested, domain.ExecutionBudget{}
 		var events []testsuite.Event
-		if modes := contract.StopModes(); draw.IntN(4) > 0 {
+		if modes := enum.Known[contract.StopMode](); draw.IntN(4) > 0 {
 			events = append(events, testsuite.StopAt(wait, modes[draw.IntN(len(modes))]))
 		} else {
 			reason, budget.MaxSeconds = domain.TimeLimitReached, new(wait.Seconds())

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"everstep/domain"
+	"everstep/domain/enum"
 )
 
 // An Agent is one that is run undisturbed once and then under kills.
@@ -73,7 +74,7 @@ func (a Agent) uses(name string) bool { return slices.Contains(a.Definition.Hook
 
 // watched reports whether the agent has a hook that is an activity.
 func (a Agent) watched() bool {
-	return slices.ContainsFunc(domain.Triggers(), func(t domain.Trigger) bool { return a.uses(WatchHook(t)) })
+	return slices.ContainsFunc(enum.Known[domain.Trigger](), func(t domain.Trigger) bool { return a.uses(WatchHook(t)) })
 }
 
 // tight reports whether its budget is enough only while no worker is killed in an inference.

@@ -12,6 +12,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/enum"
 	"everstep/domain/hook"
 )
 
@@ -61,7 +62,7 @@ func (p WorkerPlan) hooks() []hook.Hook {
 		}),
 		hook.BeforeStep(fallHook, fall),
 	}
-	for _, trigger := range domain.Triggers() {
+	for _, trigger := range enum.Known[domain.Trigger]() {
 		all = append(all, p.watcher(trigger))
 	}
 	return all

@@ -16,6 +16,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/enum"
 	"everstep/starter/client"
 	"everstep/starter/local"
 	"everstep/testsuite/proof/report"
@@ -291,7 +292,7 @@ func Reached(agents []Agent) []Point {
 			points = append(points, p)
 		}
 	}
-	for _, b := range contract.Boundaries() {
+	for _, b := range enum.Known[contract.Boundary]() {
 		add(Point(b))
 	}
 	for _, a := range agents {

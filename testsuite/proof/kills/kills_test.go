@@ -16,6 +16,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/enum"
 	"everstep/starter/client"
 	"everstep/starter/devserver"
 	"everstep/starter/local"
@@ -59,10 +60,10 @@ func TestKills(t *testing.T) {
 		t.Skip("-short: .ci/run makes a few of these kills, .ci/long all and many more")
 	}
 	config := on(t, "60")
-	config.Agents, config.Kills, config.Lanes = Scripted(), len(contract.Boundaries()), 1 // whose workers have a seat
+	config.Agents, config.Kills, config.Lanes = Scripted(), len(enum.Known[contract.Boundary]()), 1 // whose workers have a seat
 	found := held(t, config)
 	require.Equal(t, report.Share{N: config.Kills, Of: config.Kills}, found.Row("all").Value("events_equal"))
-	for _, b := range contract.Boundaries() {
+	for _, b := range enum.Known[contract.Boundary]() {
 		require.Positive(t, found.Row(string(b)).Value("kills"), b)
 		require.Positive(t, found.Row(string(b)).Value("p50_seconds"), b)
 	}
@@ -188,7 +189,7 @@ func TestWholeAgents(t *testing.T) {
 			met[strings.Split(key, "/")[2]] = true
 		}
 	}
-	require.Len(t, met, len(domain.Triggers()), "an activity at every trigger: %v", met)
+	require.Len(t, met, len(enum.Known[domain.Trigger]()), "an activity at every trigger: %v", met)
 }
 
 func endings(b agentLeft) []string {

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"everstep/domain/contract"
+	"everstep/domain/enum"
 )
 
 // A Point is where in the work of an agent its worker is killed: a contract.Boundary, or a point of an agent of [Calls] or
@@ -39,7 +40,7 @@ func (a Agent) reaches(p Point) bool {
 	case contract.Paused:
 		return len(a.Definition.Hooks) > 0
 	default:
-		return slices.Contains(contract.Boundaries(), contract.Boundary(p))
+		return slices.Contains(enum.Known[contract.Boundary](), contract.Boundary(p))
 	}
 }
 

@@ -7,10 +7,11 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/enum"
 )
 
 func boundaries() (all []Point) {
-	for _, b := range contract.Boundaries() {
+	for _, b := range enum.Known[contract.Boundary]() {
 		all = append(all, Point(b))
 	}
 	return all

@@ -17,6 +17,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/enum"
 	"everstep/domain/progress"
 	"everstep/workflows/internal/mailbox"
 )
@@ -277,7 +278,7 @@ func TestAStopInAPauseLetsCallsFinish(t *testing.T) {
 // TestAnyStopEndsTheWaitOfAnInference: nothing is under way meanwhile.
 func TestAnyStopEndsTheWaitOfAnInference(t *testing.T) {
 	t.Parallel()
-	for _, mode := range contract.StopModes() {
+	for _, mode := range enum.Known[contract.StopMode]() {
 		p := newPlay()
 		p.sends(time.Second, contract.StopRequest{Mode: mode})
 		p.perform(t, domain.ExecutionBudget{}, func(workflow.Context) {
