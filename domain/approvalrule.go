@@ -112,11 +112,8 @@ type Ruling struct {
 	AtExpiry     Expiry
 }
 
-// RuleOn says whether a call may run. Without approvals, as in sessions that began before there were any, it does.
+// RuleOn says whether a call may run.
 func (a *Approvals) RuleOn(tool ToolSpec, arguments string, trusted Trusted) Ruling {
-	if a == nil {
-		return Ruling{Then: Allow}
-	}
 	var read argumentTree
 	if slices.ContainsFunc(a.Rules, func(r ApprovalRule) bool { return len(r.Arguments) > 0 }) {
 		read = readArguments(arguments)

@@ -301,7 +301,7 @@ func (s AgentState) Spent(now time.Time) Spent {
 		now = e.CompletedAt
 	}
 	own := s.ownSpent()
-	own.Seconds = max(e.Duration(now).Seconds()-e.waited(now).Seconds(), 0)
+	own.Seconds = max((now.Sub(e.StartedAt) - e.waited(now)).Seconds(), 0)
 	return own.Add(e.Prior)
 }
 

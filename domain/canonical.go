@@ -76,10 +76,6 @@ func (p Part) kept() (Part, error) {
 	return p, in("opaque", err)
 }
 
-func keptMessages(messages []Message) ([]Message, error) {
-	return keptAll("messages", messages, Message.kept)
-}
-
 // keptAll returns a copy of a list as a state keeps it, nil for an empty one.
 func keptAll[T any](field string, list []T, kept func(T) (T, error)) ([]T, error) {
 	list = slices.Clone(nilIfEmpty(list))
@@ -93,10 +89,10 @@ func keptAll[T any](field string, list []T, kept func(T) (T, error)) ([]T, error
 }
 
 func (s StopSignal) kept() (StopSignal, error) {
-	if s.Reason == "" {
-		return s, in("reason", Errorf(Invalid, "is missing; a signal has one"))
+	err := s.Reason.UnmarshalText([]byte(s.Reason))
+	if err != nil {
+		return s, in("reason", err)
 	}
-	var err error
 	s.Context, err = s.Context.kept()
 	return s, in("context", err)
 }

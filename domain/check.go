@@ -103,15 +103,11 @@ func (d Definition) Check() error {
 	if _, err := d.Format.kept(); err != nil {
 		return invalid(err)
 	}
-	price := cmp.Or(d.Model.Price, &Price{})
-	return cmp.Or(price.Check(), d.Approvals.Check(), d.Guards.Check(), d.Compaction.Check(), d.Budget.Check(), d.checkSession(), d.checkSubagents())
-}
-
-func (d Definition) checkSession() error {
 	if err := d.SessionBudget.CheckSession(); err != nil {
 		return Errorf(Invalid, "session_budget.%s", AsError(err).Message)
 	}
-	return nil
+	price := cmp.Or(d.Model.Price, &Price{})
+	return cmp.Or(price.Check(), d.Approvals.Check(), d.Guards.Check(), d.Compaction.Check(), d.Budget.Check(), d.checkSubagents())
 }
 
 func checkText(field, text string, limit int) error {

@@ -25,7 +25,7 @@ func TestDecodeNamesTheField(t *testing.T) {
 		"step type":        {`"type":"error","finish_reason"`, `"type":"oops","finish_reason"`, "execution.step_executions[0].type: ", `"oops" is none of`},
 		"finish reason":    {`"finish_reason":"tool_calls","finish_word"`, `"finish_reason":"done","finish_word"`, "execution.step_executions[0].response.finish_reason: ", `"done" is none of stop`},
 		"signal reason":    {`"reason":"user_requested"`, `"reason":"bored"`, "execution.continuation.stop_signals[0].reason: ", `"bored" is none of error`},
-		"overridden":       {`"overridden":[{"reason":"stop_requested"`, `"overridden":[{"why":"stop_requested"`, "execution.continuation.overridden[0].reason: ", "is missing"},
+		"overridden":       {`"overridden":[{"reason":"stop_requested"`, `"overridden":[{"why":"stop_requested"`, "execution.continuation.overridden[0].reason: ", `"" is none of error`},
 		"error code":       {`"code":"blocked"`, `"code":"forbidden"`, "execution.step_executions[0].tool_executions[1].error.code: ", `"forbidden" is none of`},
 		"error kind":       {`"kind":"denied"`, `"kind":"mean"`, "execution.step_executions[0].tool_executions[1].error.kind: ", `"mean" is none of invalid`},
 		"role":             {`"role":"user"`, `"role":"boss"`, "context.message_store.sections[0].messages[0].role: ", `"boss" is none of system`},

@@ -154,12 +154,12 @@ func (s AgentState) Status() ExecutionStatus {
 	return s.Execution.Status
 }
 
-// Chain lists the execution and those it goes on from, for Compile. It is empty between executions.
+// Chain lists the execution and those it goes on from, the newest first, for Compile. It is empty between executions.
 func (s AgentState) Chain() []ExecutionID {
 	if s.Execution.IsZero() {
 		return nil
 	}
-	return s.Execution.Chain()
+	return s.Execution.Origin.chain(s.Execution.ID)
 }
 
 // Budget is the execution's, where there is one.
@@ -174,23 +174,35 @@ func (s AgentState) ExecutionStartedAt() (time.Time, bool) {
 
 // ExecutionDuration is how long the execution took until now or its end; zero between executions.
 func (s AgentState) ExecutionDuration(now time.Time) time.Duration {
-	if s.Execution.IsZero() {
+	switch e := s.Execution; {
+	case e.IsZero():
 		return 0
+	case e.Status.Terminal():
+		return e.CompletedAt.Sub(e.StartedAt)
 	}
-	return s.Execution.Duration(now)
+	return now.Sub(s.Execution.StartedAt)
 }
 
-// Usage is the execution's sum; zero between executions.
-func (s AgentState) Usage() Usage { return s.Execution.Usage() }
+// Usage is the sum over all steps of the execution, the one in progress and folded ones included.
+func (s AgentState) Usage() Usage { return s.Execution.total().Usage }
 
-// CostNanoUSD is what the execution cost; zero where its model has no price.
-func (s AgentState) CostNanoUSD() int64 { return s.Execution.CostNanoUSD() }
+// CostNanoUSD is what they cost; zero where the model has no price.
+func (s AgentState) CostNanoUSD() int64 { return s.Execution.total().CostNanoUSD }
 
-// Errors lists each error of the execution once; see ExecutionState.Errors.
-func (s AgentState) Errors() []Error { return s.Execution.Errors() }
+// Errors lists each error in memory once: those of the execution's steps, in order, then its own.
+func (s AgentState) Errors() []Error {
+	all := slices.Clone(s.Execution.Folded.Errors)
+	for step := range s.Execution.steps {
+		all = append(all, step.AllErrors()...)
+	}
+	if err := s.Execution.Error; err != nil && !slices.Contains(all, *err) {
+		all = append(all, *err)
+	}
+	return all
+}
 
-// HasErrors reports whether anything in the execution failed.
-func (s AgentState) HasErrors() bool { return s.Execution.HasErrors() }
+// HasErrors reports whether anything in the execution failed, in folded steps too.
+func (s AgentState) HasErrors() bool { return s.Execution.Folded.ErrorCount > 0 || len(s.Errors()) > 0 }
 
 // An ExecutionStatus says how far an execution is: it moves from pending to in_progress to one of the others.
 type ExecutionStatus string

@@ -1,7 +1,6 @@
 package domain
 
 import (
-	"slices"
 	"time"
 )
 
@@ -46,25 +45,8 @@ func (e ExecutionState) holding(folded Folded, steps []*StepExecution) Execution
 // IsZero reports whether there is no execution.
 func (e ExecutionState) IsZero() bool { return e.ID.IsZero() }
 
-// Chain lists this execution and those it goes on from, the newest first.
-func (e ExecutionState) Chain() []ExecutionID { return e.Origin.chain(e.ID) }
-
-// Duration is how long the execution took, or has taken until now.
-func (e ExecutionState) Duration(now time.Time) time.Duration {
-	if e.Status.Terminal() {
-		now = e.CompletedAt
-	}
-	return now.Sub(e.StartedAt)
-}
-
 // StepCount is the number of completed steps, folded ones included.
 func (e ExecutionState) StepCount() int { return int(e.Folded.Steps) + len(e.Steps) }
-
-// Usage is the sum over all steps, the one in progress and folded ones included.
-func (e ExecutionState) Usage() Usage { return e.total().Usage }
-
-// CostNanoUSD is what all steps cost, as Usage; zero where the model has no price.
-func (e ExecutionState) CostNanoUSD() int64 { return e.total().CostNanoUSD }
 
 // total is what all steps used, the one in progress and folded ones included.
 func (e ExecutionState) total() Folded {
@@ -86,37 +68,11 @@ func (e ExecutionState) steps(yield func(*AgentStep) bool) {
 	}
 }
 
-// Errors lists each error in memory once: those of the steps, in order, then the execution's own.
-func (e ExecutionState) Errors() []Error {
-	all := slices.Clone(e.Folded.Errors)
-	for s := range e.steps {
-		all = append(all, s.AllErrors()...)
-	}
-	if e.Error != nil && !slices.Contains(all, *e.Error) {
-		all = append(all, *e.Error)
-	}
-	return all
-}
-
-// HasErrors reports whether anything failed, in folded steps too.
-func (e ExecutionState) HasErrors() bool { return e.Folded.ErrorCount > 0 || len(e.Errors()) > 0 }
-
 func (e ExecutionState) currentOrLast() (last *AgentStep) {
 	for s := range e.steps {
 		last = s
 	}
 	return last
-}
-
-func (e ExecutionState) shouldStop() bool {
-	switch {
-	case e.Status.Terminal(), e.Continuation.Stops():
-		return true
-	case e.Continuation.Requested:
-		return false
-	}
-	step := e.currentOrLast()
-	return step == nil || !step.AsksForTools()
 }
 
 // terminal is the status in which the execution ends; the first that fits.

@@ -81,7 +81,7 @@ func forks(t *testing.T) map[string]fork {
 		}},
 		"WithSessionBudget": {accountState(t), func(t *testing.T, s state, n int) state {
 			account, _ := s.Session()
-			*account.Budget.MaxSteps = int64(n)
+			account.Budget.MaxSteps = new(int64(n))
 			return must(t)(s.WithSessionBudget(account.Budget, after(20+n)))
 		}},
 		"WithBuild": {begunState(t), func(_ *testing.T, s state, n int) state { return s.WithBuild(string(raw(n))) }},

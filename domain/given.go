@@ -71,7 +71,8 @@ func (g *Given) Check(to AgentState) error {
 	if g == nil {
 		return nil
 	}
-	if err := cmp.Or(g.checkMetadata(to.Metadata), to.checkTrusted(g.Trusted)); err != nil {
+	_, err := to.SessionTrusted.With(g.Trusted)
+	if err = cmp.Or(g.checkMetadata(to.Metadata), err); err != nil {
 		return err
 	}
 	var order MessageOrder

@@ -33,7 +33,7 @@ func (e *Entry) tags() tagged {
 		return *e.tagged
 	}
 	cutOff := isSet(e.Message, keyIsCutOff) && len(e.Message.ToolCalls) == 0
-	return tagged{trace: isSet(e.Message, keyIsTrace), execution: executionOf(e.Message), cutOff: cutOff, silent: e.Message.silent(cutOff)}
+	return tagged{trace: isSet(e.Message, keyIsTrace), execution: ExecutionID{e.Message.Metadata.id(keyExecutionID)}, cutOff: cutOff, silent: e.Message.silent(cutOff)}
 }
 
 // Size is about how many bytes the entry takes, in memory and encoded.

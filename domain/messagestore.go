@@ -42,7 +42,7 @@ func (s MessageStore) held(name string) []Message {
 
 // With returns the store with messages at the end of a section, new or not. It fails on what is not JSON.
 func (s MessageStore) With(name string, messages ...Message) (MessageStore, error) {
-	kept, err := keptMessages(messages)
+	kept, err := keptAll("messages", messages, Message.kept)
 	if err != nil {
 		return s, err
 	}

@@ -43,7 +43,7 @@ func NewExecutionRecord(final AgentState, earlier ...StepExecution) (ExecutionRe
 	return ExecutionRecord{
 		ExecutionID: execution.ID, AgentID: final.AgentID, Number: final.ExecutionCount, Origin: execution.Origin,
 		StartedAt: execution.StartedAt, CompletedAt: execution.CompletedAt, Status: execution.Status, StopReason: reason,
-		FinalState: final, Steps: nilIfEmpty(steps), Usage: execution.Usage(),
+		FinalState: final, Steps: nilIfEmpty(steps), Usage: final.Usage(),
 	}, nil
 }
 

@@ -61,7 +61,7 @@ func (s AgentState) Session() (account SessionAccount, ok bool) {
 	if s.SessionAccount == nil {
 		return account, false
 	}
-	account = SessionAccount{s.SessionAccount.Budget.clone(), s.SessionAccount.Spent}
+	account = *s.SessionAccount
 	if s.HasActiveExecution() {
 		account.Spent = account.Spent.Add(s.ownSpent())
 	}
@@ -89,7 +89,7 @@ func (s AgentState) SessionBooked() (account SessionAccount, executions int, ok 
 	if s.SessionAccount == nil {
 		return account, executions, false
 	}
-	return SessionAccount{s.SessionAccount.Budget.clone(), s.SessionAccount.Spent}, executions, true
+	return *s.SessionAccount, executions, true
 }
 
 // booked is the state once what its execution has spent stands in the session's account.

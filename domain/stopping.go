@@ -18,9 +18,6 @@ func (s AgentState) WithStopSignal(signal StopSignal, now time.Time) (AgentState
 	if err := s.active("signalling a stop"); err != nil {
 		return s, err
 	}
-	if err := new(StopReason).UnmarshalText([]byte(signal.Reason)); err != nil {
-		return s, invalid(err)
-	}
 	kept, err := signal.kept()
 	if err != nil {
 		return s, invalid(err)
@@ -70,7 +67,17 @@ func (s AgentState) WithLateSignals(from int, now time.Time) AgentState {
 
 // ShouldStop reports whether the loop is over; the first that fits: a signal that no request overrides,
 // stop; a request to continue, go on; the step asked for tools, go on; else stop.
-func (s AgentState) ShouldStop() bool { return s.Execution.IsZero() || s.Execution.shouldStop() }
+func (s AgentState) ShouldStop() bool {
+	e := s.Execution
+	switch {
+	case !s.HasActiveExecution(), e.Continuation.Stops():
+		return true
+	case e.Continuation.Requested:
+		return false
+	}
+	step := e.currentOrLast()
+	return step == nil || !step.AsksForTools()
+}
 
 // Evaluate is ShouldStop after a step. It uses up a request to continue, and what that overrode.
 func (s AgentState) Evaluate(now time.Time) (AgentState, bool) {
@@ -84,11 +91,18 @@ func (s AgentState) EvaluateBetween(now time.Time) (AgentState, bool) {
 	return s.evaluated(now), stop
 }
 
+// evaluated returns the state with its request to continue used up, and what that overrode apart.
 func (s AgentState) evaluated(now time.Time) AgentState {
 	if !s.HasActiveExecution() || !s.Execution.Continuation.Requested {
 		return s
 	}
-	s.Execution.Continuation = s.Execution.Continuation.evaluated()
+	c := &s.Execution.Continuation
+	if c.continues() && len(c.StopSignals) > 0 {
+		c.Overridden = append(slices.Clip(c.Overridden), c.StopSignals...)
+		c.Overridden = c.Overridden[max(len(c.Overridden)-MaxOverridden, 0):]
+		c.StopSignals = nil
+	}
+	c.Requested = false
 	return s.updated(now)
 }
 
@@ -220,17 +234,6 @@ func (c Continuation) continues() bool {
 	return c.Requested && !slices.ContainsFunc(c.StopSignals, func(s StopSignal) bool {
 		return !s.Reason.Overridable()
 	})
-}
-
-// evaluated returns the continuation with its request used up, and what that overrode apart.
-func (c Continuation) evaluated() Continuation {
-	if c.continues() && len(c.StopSignals) > 0 {
-		c.Overridden = append(slices.Clip(c.Overridden), c.StopSignals...)
-		c.Overridden = c.Overridden[max(len(c.Overridden)-MaxOverridden, 0):]
-		c.StopSignals = nil
-	}
-	c.Requested = false
-	return c
 }
 
 // A StopSignal is one request to stop. Of several the priority of their reasons decides which counts.

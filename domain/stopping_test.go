@@ -292,7 +292,7 @@ func TestLateSignals(t *testing.T) {
 	require.NoError(t, err, "on its own it is a plain struct")
 	_, err = domain.DecodeAgentState([]byte(`{"schema_version":1,"context":{"message_store":{"sections":[]}},"execution":{"execution_id":"` +
 		executionID(1).String() + `","status":"in_progress","continuation":{"late":[{"message":"no reason"}]}}}`))
-	require.ErrorContains(t, err, "execution.continuation.late[0].reason: is missing")
+	require.ErrorContains(t, err, `execution.continuation.late[0].reason: stop reason: "" is none of error`)
 }
 
 // TestLateSignalsFork: three of them leave room behind for a fourth, which two

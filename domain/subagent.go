@@ -127,19 +127,12 @@ func (d Definition) other(sub Subagent) (Definition, bool) {
 	return other, true
 }
 
-// others are the keys of the agents that the agent names.
-func (d Definition) others() (keys []string) {
-	for _, sub := range d.named() {
-		keys = append(keys, sub.Agent)
-	}
-	return keys
-}
-
 // below are the definitions of the agents that an agent names, and of those that they do. A ring is gone round once.
 func (d Definition) below(agent Definition) map[string]Definition {
 	var found map[string]Definition
 	for next := []Definition{agent}; len(next) > 0; next = next[1:] {
-		for _, key := range next[0].others() {
+		for _, sub := range next[0].named() {
+			key := sub.Agent
 			definition, ok := d.Agents[key]
 			if _, seen := found[key]; seen || !ok {
 				continue

@@ -61,8 +61,6 @@ func TagOf(m Message) Tag {
 
 func isSet(m Message, flag string) bool { return string(m.Metadata[flag]) == "true" }
 
-func executionOf(m Message) ExecutionID { return ExecutionID{m.Metadata.id(keyExecutionID)} }
-
 // setFlag has a key that is true, or none.
 func (m Metadata) setFlag(key string, on bool) {
 	delete(m, key)

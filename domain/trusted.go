@@ -170,9 +170,3 @@ func (s AgentState) WithTrusted(values Trusted, now time.Time) (AgentState, erro
 	s.SessionTrusted = all
 	return s.updated(now), nil
 }
-
-// checkTrusted says whether the next execution can begin with more values.
-func (s AgentState) checkTrusted(more Trusted) error {
-	_, err := s.SessionTrusted.With(more)
-	return err
-}

@@ -15,7 +15,9 @@ import (
 // An unknown is the error of a word that is none of those that are known.
 type unknown struct{ what, text, known string }
 
-func (u *unknown) Error() string { return fmt.Sprintf("%s: %.60q is none of %s", u.what, u.text, u.known) }
+func (u *unknown) Error() string {
+	return fmt.Sprintf("%s: %.60q is none of %s", u.what, u.text, u.known)
+}
 
 const separator = ", "
 
