@@ -157,14 +157,12 @@ func (b ExecutionBudget) CheckDeadline(now time.Time) error {
 
 // Remaining returns each set limit less what was used of it, never below zero. The deadline stays.
 func (b ExecutionBudget) Remaining(used Spent) ExecutionBudget {
-	for _, rule := range limitRules[:] {
-		if left, set := rule.in(&b); set {
-			// A negative use counts as none, so that nothing overflows.
-			spent := rule.Used(used, time.Time{})
-			left.count = max(left.count-max(spent.count, 0), 0)
-			left.seconds = max(left.seconds-max(spent.seconds, 0), 0)
-			b = rule.With(b, left)
-		}
+	for rule, left := range b.limits {
+		// A negative use counts as none, so that nothing overflows.
+		spent := rule.Used(used, time.Time{})
+		left.count = max(left.count-max(spent.count, 0), 0)
+		left.seconds = max(left.seconds-max(spent.seconds, 0), 0)
+		b = rule.With(b, left)
 	}
 	return b
 }
@@ -173,13 +171,9 @@ func (b ExecutionBudget) Remaining(used Spent) ExecutionBudget {
 // says that there is none.
 func (b ExecutionBudget) CappedBy(other ExecutionBudget) ExecutionBudget {
 	capped := b
-	for _, rule := range limitRules[:] {
-		own, limited := rule.in(&b)
-		if limit, set := rule.in(&other); set && (!limited || limit.below(own)) {
-			own, limited = limit, true
-		}
-		if limited {
-			capped = rule.With(capped, own)
+	for rule, limit := range other.limits {
+		if own, limited := rule.in(&b); !limited || limit.below(own) {
+			capped = rule.With(capped, limit)
 		}
 	}
 	// The word that goes with the number that counts, or with there being none.

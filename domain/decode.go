@@ -100,7 +100,7 @@ func blame(data []byte, typ reflect.Type, err error) error {
 		return blame(data, typ.Elem(), err)
 	case typ.Kind() == reflect.Struct && json.Unmarshal(data, &values) == nil:
 		for _, field := range reflect.VisibleFields(typ) {
-			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			name := keyOf(field)
 			for _, key := range slices.Sorted(maps.Keys(values)) {
 				if name == "" || name == "-" || !strings.EqualFold(key, name) {
 					continue

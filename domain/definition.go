@@ -247,11 +247,10 @@ func (d Definition) Conflicts(given Definition) []string {
 	}
 	var fields []string
 	for field, value := range reflect.ValueOf(given).Fields() {
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		own := reflect.ValueOf(d).FieldByIndex(field.Index)
 		bothEmpty := value.Kind() == reflect.Slice && value.Len()+own.Len() == 0
 		if !value.IsZero() && !bothEmpty && !reflect.DeepEqual(value.Interface(), own.Interface()) {
-			fields = append(fields, name)
+			fields = append(fields, keyOf(field))
 		}
 	}
 	return slices.DeleteFunc(fields, func(name string) bool { return slices.Contains([]string{"model", "budget", "source"}, name) })

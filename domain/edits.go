@@ -132,12 +132,8 @@ func (e Edits) CountCleared() (n int) {
 const MaxTakenBack = 256
 
 // IsZero reports whether nothing is edited.
-func (e Edits) IsZero() bool { return e.Equal(Edits{}) }
-
-// Equal reports whether two edits are the same.
-func (e Edits) Equal(other Edits) bool {
-	return e.Cleared == other.Cleared && e.Hidden == other.Hidden && e.Summary == other.Summary && e.Buffered == other.Buffered &&
-		slices.Equal(e.TakenBack, other.TakenBack)
+func (e Edits) IsZero() bool {
+	return e.Cleared == 0 && e.Hidden == 0 && e.Summary == 0 && e.Buffered == 0 && len(e.TakenBack) == 0
 }
 
 // WithTakenBack returns the edits, which are of as many messages as come before a span, with the span taken back beside. It

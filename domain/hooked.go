@@ -2,7 +2,6 @@ package domain
 
 import (
 	"reflect"
-	"strings"
 )
 
 // ForbiddenChange names the first field, by its key, in which a state differs from the one that a hook was given and which no
@@ -52,8 +51,7 @@ func differentField(a, b reflect.Value) string {
 		if field.Anonymous {
 			return differentField(a.Field(i), b.Field(i))
 		}
-		key, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		return key
+		return keyOf(field)
 	}
 	return ""
 }

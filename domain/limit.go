@@ -92,6 +92,15 @@ var limitRules = [...]LimitRule{
 	},
 }
 
+// limits yields the limits that the budget sets with their totals, in the order of the table.
+func (b ExecutionBudget) limits(yield func(LimitRule, Amount) bool) {
+	for _, rule := range limitRules[:] {
+		if total, set := rule.in(&b); set && !yield(rule, total) {
+			return
+		}
+	}
+}
+
 // Total is the limit in a budget; ok is false where it is not set.
 func (r LimitRule) Total(b ExecutionBudget) (total Amount, ok bool) { return r.in(&b) }
 
@@ -259,13 +268,7 @@ func (b ExecutionBudget) UseOf(limit Limit, spent Spent, now time.Time) (use Lim
 
 // Reached returns the limit that is used up, where one is: the first of the table.
 func (b ExecutionBudget) Reached(spent Spent, now time.Time) (use LimitUse, reached bool) {
-	for _, rule := range limitRules[:] {
-		use, set := b.UseOf(rule.Limit, spent, now)
-		if set && use.reached() {
-			return use, true
-		}
-	}
-	return LimitUse{}, false
+	return Bounds{Own: b, Spent: spent}.Reached(now)
 }
 
 func (u LimitUse) reached() bool { return u.Rule.Exhausts && !u.Used.below(u.Total) }

@@ -6,8 +6,8 @@ import "time"
 // remainder stays. Time is not divided: each part has all of it.
 func (b ExecutionBudget) Share(reserved Spent, parts int64) ExecutionBudget {
 	b = b.Remaining(reserved)
-	for _, rule := range limitRules[:] {
-		if left, set := rule.in(&b); set && !rule.Unit.OfTime() {
+	for rule, left := range b.limits {
+		if !rule.Unit.OfTime() {
 			left.count /= max(parts, 1)
 			b = rule.With(b, left)
 		}
@@ -17,9 +17,8 @@ func (b ExecutionBudget) Share(reserved Spent, parts int64) ExecutionBudget {
 
 // Whole is what is spent of a budget that is used up, time aside. What it does not limit counts as nothing.
 func (b ExecutionBudget) Whole() (spent Spent) {
-	for _, rule := range limitRules[:] {
-		total, set := rule.in(&b)
-		if into, ok := rule.spent(&spent).(*int64); ok && set {
+	for rule, total := range b.limits {
+		if into, ok := rule.spent(&spent).(*int64); ok {
 			*into = total.count
 		}
 	}
@@ -81,8 +80,8 @@ func (p Pool) More(left ExecutionBudget, asked MoreAsked, parts int64) int64 {
 
 // WithMore returns the pool with so much more of a limit for somebody who has a grant, and the new grant.
 func (p Pool) WithMore(grant ExecutionBudget, limit Limit, more int64) (Pool, ExecutionBudget) {
-	for _, rule := range limitRules[:] {
-		if total, set := rule.in(&grant); set && rule.Limit == limit {
+	for rule, total := range grant.limits {
+		if rule.Limit == limit {
 			p = p.WithReturn(grant)
 			total.count = AddCost(total.count, more)
 			grant = rule.With(grant, total)
@@ -94,10 +93,9 @@ func (p Pool) WithMore(grant ExecutionBudget, limit Limit, more int64) (Pool, Ex
 
 // Regranted is the budget of one that had a grant and has a higher one: limits that were those of the grant rise with it.
 func (b ExecutionBudget) Regranted(before, now ExecutionBudget) ExecutionBudget {
-	for _, rule := range limitRules[:] {
-		own, limited := rule.in(&b)
+	for rule, own := range b.limits {
 		had, bound := rule.in(&before)
-		if has, set := rule.in(&now); limited && bound && set && !rule.Unit.OfTime() && own.count == had.count && had.below(has) {
+		if has, set := rule.in(&now); bound && set && !rule.Unit.OfTime() && own.count == had.count && had.below(has) {
 			b = rule.With(b, has)
 		}
 	}
@@ -107,10 +105,9 @@ func (b ExecutionBudget) Regranted(before, now ExecutionBudget) ExecutionBudget 
 // Raised is a grant once what was asked for is answered with another one: it has more of that limit, at most as much as was
 // asked for, and of no other.
 func (b ExecutionBudget) Raised(asked MoreAsked, answer ExecutionBudget) ExecutionBudget {
-	for _, rule := range limitRules[:] {
-		had, limited := rule.in(&b)
+	for rule, had := range b.limits {
 		has, set := rule.in(&answer)
-		if rule.Limit != asked.Limit || !limited || !set || rule.Unit.OfTime() {
+		if rule.Limit != asked.Limit || !set || rule.Unit.OfTime() {
 			continue
 		}
 		if asked.Most != nil {
@@ -125,8 +122,8 @@ func (b ExecutionBudget) Raised(asked MoreAsked, answer ExecutionBudget) Executi
 
 // Beyond is a limit of a grant of which more was spent than that, the first of the table; empty: there is none.
 func (b ExecutionBudget) Beyond(spent Spent) Limit {
-	for _, rule := range limitRules[:] {
-		if total, set := rule.in(&b); set && !rule.Unit.OfTime() && total.below(rule.Used(spent, time.Time{})) {
+	for rule, total := range b.limits {
+		if !rule.Unit.OfTime() && total.below(rule.Used(spent, time.Time{})) {
 			return rule.Limit
 		}
 	}
@@ -146,9 +143,8 @@ func (b ExecutionBudget) Equal(other ExecutionBudget) bool { return b.Within(oth
 
 // Within reports whether a budget allows nothing that another one does not.
 func (b ExecutionBudget) Within(bound ExecutionBudget) bool {
-	for _, rule := range limitRules[:] {
-		limit, set := rule.in(&bound)
-		if own, limited := rule.in(&b); set && (!limited || limit.below(own)) {
+	for rule, limit := range bound.limits {
+		if own, limited := rule.in(&b); !limited || limit.below(own) {
 			return false
 		}
 	}

@@ -38,8 +38,8 @@ func (a *SessionAccount) Check() error {
 
 // CheckSession is Check for a budget over a session, which has no limits of time: it may be idle for days.
 func (b ExecutionBudget) CheckSession() error {
-	for _, rule := range limitRules[:] {
-		if _, set := rule.in(&b); set && rule.Unit.OfTime() {
+	for rule := range b.limits {
+		if rule.Unit.OfTime() {
 			return Errorf(Invalid, "%s: is no limit of a session, which may be idle for days; give it in budget, for each execution, or bound how long the session is idle by idle_timeout", rule.Limit)
 		}
 	}
@@ -120,11 +120,9 @@ func (b Bounds) Budget() ExecutionBudget {
 		return b.Own
 	}
 	left := b.Session.Remaining(b.SessionSpent)
-	for _, rule := range limitRules[:] {
-		if amount, set := rule.in(&left); set {
-			amount.count = AddCost(amount.count, rule.Used(b.Spent, time.Time{}).count)
-			left = rule.With(left, amount)
-		}
+	for rule, amount := range left.limits {
+		amount.count = AddCost(amount.count, rule.Used(b.Spent, time.Time{}).count)
+		left = rule.With(left, amount)
 	}
 	return b.Own.CappedBy(left)
 }

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -246,7 +247,7 @@ func crowdedRequests(run testsuite.Run) (calls []inference.Call, compacted []int
 		}
 	}
 	for i := 1; i < len(calls); i++ {
-		if !run.Steps[i-1].Step.Input.Edits.Equal(run.Steps[i].Step.Input.Edits) {
+		if !reflect.DeepEqual(run.Steps[i-1].Step.Input.Edits, run.Steps[i].Step.Input.Edits) {
 			compacted = append(compacted, i)
 		}
 	}
