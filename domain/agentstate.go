@@ -57,7 +57,7 @@ type Context = AgentContext
 func NewAgentState(id, parent AgentID, now time.Time, config LLMConfig) AgentState {
 	return AgentState{
 		SchemaVersion: SchemaVersion, AgentID: id, ParentAgentID: parent,
-		CreatedAt: utc(now), UpdatedAt: utc(now), LLMConfig: config.kept(),
+		CreatedAt: now, UpdatedAt: now, LLMConfig: config.kept(),
 	}
 }
 
@@ -88,7 +88,7 @@ func (s AgentState) WithSystemPrompt(text string, now time.Time) AgentState {
 // WithUserMessage returns the state with a user's text added, tagged with the execution in progress, if any.
 func (s AgentState) WithUserMessage(id MessageID, text string, now time.Time) AgentState {
 	m := UserMessage(text)
-	m.ID, m.CreatedAt = id, utc(now)
+	m.ID, m.CreatedAt = id, now
 	if s.HasActiveExecution() {
 		m = Tag{ExecutionID: s.Execution.ID}.Apply(m)
 	}
@@ -133,7 +133,7 @@ func (s AgentState) WithResponseFormat(f ResponseFormat, now time.Time) (AgentSt
 }
 
 func (s AgentState) updated(now time.Time) AgentState {
-	s.UpdatedAt = utc(now)
+	s.UpdatedAt = now
 	return s
 }
 

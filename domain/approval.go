@@ -57,7 +57,7 @@ func (a Approval) Waits() bool { return !a.IsZero() && a.Decision == "" }
 
 // Decided returns the approval with somebody's word.
 func (a Approval) Decided(decision Decision, by, reason string, at time.Time) Approval {
-	a.Decision, a.By, a.Reason, a.At = decision, Shorten(by, MaxDecider), Shorten(reason, MaxReason), utc(at)
+	a.Decision, a.By, a.Reason, a.At = decision, Shorten(by, MaxDecider), Shorten(reason, MaxReason), at
 	return a
 }
 
@@ -115,11 +115,6 @@ func (a Approval) Refusal() *Error {
 	case Approved:
 	}
 	return nil
-}
-
-func (a Approval) kept() Approval {
-	a.AskedAt, a.ExpiresAt, a.At = utc(a.AskedAt), utc(a.ExpiresAt), utc(a.At)
-	return a
 }
 
 // A PendingApproval is a call that waits for a person's word, as it is shown to people.

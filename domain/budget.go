@@ -252,7 +252,6 @@ func (s AgentState) WithCounts(c ExecutionCounts, now time.Time) AgentState {
 	if s.Execution.IsZero() {
 		return s
 	}
-	c.WaitingSince = utc(c.WaitingSince)
 	s.Execution.ExecutionCounts = c
 	return s.updated(now)
 }

@@ -8,8 +8,8 @@
 // [Log]; what the model sees of it is chosen by [CompileEdited].
 //
 // The one rule: state is a value, and every change is a function from one state
-// and one fact to the next state. Times and ids are facts too, so they are
-// arguments; nothing here reads a clock or a random source. Saved states
+// and one fact to the next state. Times, in UTC, and ids are facts too, so they
+// are arguments; nothing here reads a clock or a random source. Saved states
 // and records outlive a build: [SchemaVersion] names their form.
 //
 // Start reading with agentstate.go, then execution.go, steps.go and stopping.go,

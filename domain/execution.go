@@ -24,7 +24,7 @@ func (s AgentState) BeginExecution(id ExecutionID, budget ExecutionBudget, now t
 		trusted = before.Trusted
 	}
 	s.Execution = ExecutionState{
-		ID: id, Origin: s.Origin, Status: StatusInProgress, StartedAt: utc(now), Budget: budget.clone(), Trusted: trusted,
+		ID: id, Origin: s.Origin, Status: StatusInProgress, StartedAt: now, Budget: budget.clone(), Trusted: trusted,
 	}
 	s.Origin, s.UnknownCalls = nil, withoutTold(s.UnknownCalls)
 	s.ExecutionCount++
@@ -69,7 +69,7 @@ func (s AgentState) WithExecutionCompleted(now time.Time) (AgentState, error) {
 	}
 	s = s.booked(s.ownSpent())
 	e := &s.Execution
-	e.Status, e.CompletedAt = e.terminal(), utc(now)
+	e.Status, e.CompletedAt = e.terminal(), now
 	if len(e.Continuation.StopSignals) == 0 {
 		e.Continuation.StopSignals = []StopSignal{Done()}
 	}

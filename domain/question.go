@@ -151,13 +151,13 @@ func (a Answer) Waits() bool { return !a.IsZero() && a.Outcome == "" }
 
 // Answered returns the answer with somebody's word.
 func (a Answer) Answered(by, reason string, at time.Time) Answer {
-	a.Outcome, a.By, a.Reason, a.At = AnsweredByPerson, Shorten(by, MaxDecider), Shorten(reason, MaxReason), utc(at)
+	a.Outcome, a.By, a.Reason, a.At = AnsweredByPerson, Shorten(by, MaxDecider), Shorten(reason, MaxReason), at
 	return a
 }
 
 // Expired returns the answer to a question whose time is over.
 func (a Answer) Expired(q Question, at time.Time) Answer {
-	a.Outcome, a.At = NobodyAnswered, utc(at)
+	a.Outcome, a.At = NobodyAnswered, at
 	if len(q.Default) > 0 {
 		a.Outcome = AnsweredByDefault
 	}
@@ -196,11 +196,6 @@ func (a Answer) Mark(m Message) Message {
 	metadata[keyProvenance], metadata[keySaidBy] = json.RawMessage(`"`+ProvenancePerson+`"`), by
 	m.Metadata = metadata
 	return m
-}
-
-func (a Answer) kept() Answer {
-	a.AskedAt, a.ExpiresAt, a.At = utc(a.AskedAt), utc(a.ExpiresAt), utc(a.At)
-	return a
 }
 
 // A PendingQuestion is a question that waits for a person's answer, as it is shown to people.

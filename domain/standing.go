@@ -81,9 +81,9 @@ func (a StandingApproval) Holds(call, context Digest) bool {
 }
 
 func (a StandingApproval) kept() StandingApproval {
-	a.Arguments, a.Reason, a.At = Shorten(a.Arguments, maxStandingText), Shorten(a.Reason, MaxStandingReason), utc(a.At)
+	a.Arguments, a.Reason = Shorten(a.Arguments, maxStandingText), Shorten(a.Reason, MaxStandingReason)
 	if r := a.Revocation; r != nil {
-		a.Revocation = &Revocation{Shorten(r.By, MaxDecider), utc(r.At), Shorten(r.Reason, MaxStandingReason)}
+		a.Revocation = &Revocation{Shorten(r.By, MaxDecider), r.At, Shorten(r.Reason, MaxStandingReason)}
 	}
 	return a
 }
@@ -143,7 +143,7 @@ func (s AgentState) WithRevocation(id ToolExecutionID, r Revocation, now time.Ti
 		}
 		return s, Errorf(Denied, "rule: %s was revoked already, at %s%s", id, was.At.Format(time.RFC3339), by)
 	}
-	r.At = utc(now)
+	r.At = now
 	one.Revocation = &r
 	s.StandingApprovals = KeptStanding(s.StandingApprovals, one)
 	return s.updated(now), nil

@@ -258,7 +258,7 @@ type StepExecution struct {
 // NewStepExecution is a step that was completed.
 func NewStepExecution(step AgentStep, began, completed time.Time, c Continuation) StepExecution {
 	finish, _ := step.FinishReason()
-	return StepExecution{Step: step, Type: step.Type(), FinishReason: finish, StartedAt: utc(began), CompletedAt: utc(completed), Continuation: c}
+	return StepExecution{Step: step, Type: step.Type(), FinishReason: finish, StartedAt: began, CompletedAt: completed, Continuation: c}
 }
 
 // Kept returns a step that was read from elsewhere as it is kept, and refuses what no step can be.

@@ -20,7 +20,7 @@ func (s AgentState) WithStepStarted(id StepID, now time.Time) (AgentState, error
 		return s, Errorf(Denied, "step: step %d is in progress; complete it first", c.Number)
 	}
 	s.Execution.CurrentStep = &AgentStep{ID: id, Number: s.StepCount() + 1, ToolExecutions: []ToolExecution{}, Errors: []Error{}}
-	s.Execution.CurrentStepStartedAt = utc(now)
+	s.Execution.CurrentStepStartedAt = now
 	return s.updated(now), nil
 }
 

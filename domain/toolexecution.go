@@ -119,13 +119,8 @@ func (t ToolExecution) clone() ToolExecution {
 }
 
 func (t ToolExecution) kept() ToolExecution {
-	t.StartedAt, t.CompletedAt, t.Approval = utc(t.StartedAt), utc(t.CompletedAt), t.Approval.kept()
-	t.Answer = t.Answer.kept()
-	if t.Error != nil {
-		t.Error = new(t.Error.kept())
-	}
-	if t.Settlement != nil {
-		t.Settlement = new(t.Settlement.kept())
+	if t = t.clone(); t.Error != nil {
+		*t.Error = t.Error.kept()
 	}
 	return t
 }

@@ -155,16 +155,8 @@ func (c UnknownCall) Brief() UnknownCall {
 }
 
 func (c UnknownCall) kept() UnknownCall {
-	c.Arguments, c.Why, c.Since = Shorten(c.Arguments, maxUnknownText), Shorten(c.Why, maxUnknownText), utc(c.Since)
-	if c.Settlement != nil {
-		c.Settlement = new(c.Settlement.kept())
-	}
+	c.Arguments, c.Why, c.Settlement = Shorten(c.Arguments, maxUnknownText), Shorten(c.Why, maxUnknownText), copied(c.Settlement)
 	return c
-}
-
-func (s Settlement) kept() Settlement {
-	s.At = utc(s.At)
-	return s
 }
 
 // Unsettled are those of UnknownCalls that nobody has settled.
@@ -223,7 +215,7 @@ func (s AgentState) WithSettlementIn(id ToolExecutionID, execution ExecutionID, 
 
 func (s AgentState) settled(i int, settled Settlement, now time.Time) AgentState {
 	calls := slices.Clone(s.UnknownCalls)
-	calls[i].Settlement = new(settled.kept())
+	calls[i].Settlement = &settled
 	s.UnknownCalls = calls
 	return s.updated(now)
 }

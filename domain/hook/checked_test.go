@@ -144,7 +144,7 @@ func TestChanged(t *testing.T) {
 		Note: domain.Metadata{"old": json.RawMessage(` null `), "new": json.RawMessage(`2`)}, SystemPrompt: new("other"),
 		Model:  &domain.LLMConfig{Provider: "scripted", Model: "y"},
 		Format: &domain.ResponseFormat{Type: domain.FormatJSON}, Budget: &domain.ExecutionBudget{MaxSteps: new(int64(3))},
-	}, time.Unix(7, 0))
+	}, time.Unix(7, 0).UTC())
 	require.NoError(t, err)
 	require.Equal(t, domain.Metadata{"new": json.RawMessage(`2`)}, state.Metadata)
 	require.Equal(t, "other", state.SystemPrompt)
