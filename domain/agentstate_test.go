@@ -234,11 +234,10 @@ func TestStepsFolded(t *testing.T) {
 		require.True(t, folded.HasErrors())
 		require.Equal(t, whole.UpdatedAt, folded.UpdatedAt)
 		require.Len(t, folded.StepExecutions(), keep)
-		execution := folded.Execution
-		require.Len(t, execution.Folded.Errors, domain.MaxFoldedErrors)
+		require.Len(t, folded.Execution.Folded.Errors, domain.MaxFoldedErrors)
 		held := len(folded.StepExecutions())
 		require.Equal(t, whole, folded.WithStepsUnfolded(whole.StepExecutions()[:30-held]), "nothing is lost to whoever has the steps")
-		require.Equal(t, 60-2*held, execution.Folded.ErrorCount)
+		require.Equal(t, 60-2*held, folded.Execution.Folded.ErrorCount)
 		next := withStep(t, folded, answerStep(executionID(1), 31, "done"))
 		require.Equal(t, 31, next.StepCount())
 		last, _ := next.LastStep()

@@ -22,10 +22,9 @@ type DebugView struct {
 
 // Debug sums up the state as it is now.
 func (s AgentState) Debug(now time.Time) DebugView {
-	execution := s.Execution
 	left, _ := s.BudgetLeft(now)
 	view := DebugView{
-		Status: s.Status(), ExecutionCount: s.ExecutionCount, HasExecution: !execution.IsZero(), ExecutionID: execution.ID,
+		Status: s.Status(), ExecutionCount: s.ExecutionCount, HasExecution: !s.Execution.IsZero(), ExecutionID: s.Execution.ID,
 		Steps: s.StepCount(), Continuation: s.inWords(), HasErrors: s.HasErrors(), Errors: []string{},
 		UsageView: s.Usage().View(), BudgetLeft: left,
 	}

@@ -58,9 +58,8 @@ func (s session) heldTo() contract.HeldTo {
 func (s session) held(executions []heldExecution) account.Held {
 	held := account.Held{Run: s.ownRun(), Executions: []account.HeldExecution{}, Messages: s.talk.Log().Base()}
 	for _, e := range executions {
-		execution := e.state.Execution
 		held.Executions = append(held.Executions, account.HeldExecution{
-			Number: e.state.ExecutionCount, ID: execution.ID, Step: int(e.state.Execution.Folded.Steps) + 1, Event: e.firstEvent, Message: e.from,
+			Number: e.state.ExecutionCount, ID: e.state.Execution.ID, Step: int(e.state.Execution.Folded.Steps) + 1, Event: e.firstEvent, Message: e.from,
 			EndedBefore: e.state.Status().Terminal() && len(e.events) == 0,
 		})
 	}

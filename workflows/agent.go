@@ -183,8 +183,7 @@ func (a *agent) settle(call domain.ToolExecutionID, settled domain.Settlement) {
 
 // settledIn notes that the execution's events have a settlement, and whether its model was told.
 func (a *agent) settledIn(call domain.ToolExecutionID, told bool) {
-	execution := a.state.Execution
-	a.state = a.state.WithSettlementIn(call, execution.ID, told, a.now())
+	a.state = a.state.WithSettlementIn(call, a.state.Execution.ID, told, a.now())
 }
 
 func (a *agent) counted(calls int64) { a.state = a.state.WithToolCalls(calls, a.now()) }

@@ -51,11 +51,10 @@ func (l *eventLog) enterStep(id domain.StepID, number int) { l.step, l.number = 
 
 func (l *eventLog) head(state domain.AgentState) domain.EventHeader {
 	l.last++
-	execution := state.Execution
 	parent := state.ParentAgentID
 	return domain.EventHeader{
 		Sequence: l.last, Time: l.now(), AgentID: state.AgentID, ParentAgentID: parent,
-		ExecutionID: execution.ID, StepID: l.step, Step: l.number,
+		ExecutionID: state.Execution.ID, StepID: l.step, Step: l.number,
 	}
 }
 

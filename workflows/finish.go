@@ -60,10 +60,9 @@ func (s session) emitEnd(outcome contract.Outcome) {
 }
 
 func describe(agent domain.AgentID, state domain.AgentState, priced bool) contract.Outcome {
-	execution := state.Execution
 	reason, _ := state.StopReason()
 	outcome := contract.Outcome{
-		AgentID: agent, ExecutionID: execution.ID, Number: state.ExecutionCount, Status: state.Status(), StopReason: reason,
+		AgentID: agent, ExecutionID: state.Execution.ID, Number: state.ExecutionCount, Status: state.Status(), StopReason: reason,
 		Steps: state.StepCount(), Usage: state.Usage(), CostNanoUSD: state.CostNanoUSD(), Priced: priced,
 		Unsettled: unsettledAtEnd(state), EffectCounts: state.Effects(),
 	}

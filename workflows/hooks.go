@@ -318,9 +318,8 @@ func (r hookRun) lostAgain(err error, lost int) bool {
 }
 
 func (r hookRun) request(at any) contract.HookRequest {
-	execution := r.state.Execution
 	request := contract.HookRequest{
-		Hook: r.spec, AgentID: r.in.AgentID, ExecutionID: execution.ID, Number: r.state.ExecutionCount,
+		Hook: r.spec, AgentID: r.in.AgentID, ExecutionID: r.state.Execution.ID, Number: r.state.ExecutionCount,
 		Step: r.content.Number, Metadata: r.state.Metadata, Trusted: r.state.Trusted(), Steps: r.state.StepCount(), Usage: r.state.Usage(),
 	}
 	if signal, ok := r.state.StopSignal(); ok {

@@ -123,10 +123,9 @@ func (s session) beginExecution() {
 		// Whoever started the workflow has published the first.
 		s.publish(contract.Outcome{Status: domain.StatusInProgress})
 	}
-	execution := s.state.Execution
 	by := next.By.Bounded()
 	started := domain.AgentExecutionStarted{EventHeader: s.head(), Number: s.state.ExecutionCount, By: by}
-	if origin := execution.Origin; origin != nil {
+	if origin := s.state.Execution.Origin; origin != nil {
 		started.Origin = origin.ExecutionID
 	}
 	if given := next.Given; given != nil {

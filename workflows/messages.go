@@ -53,9 +53,8 @@ func encodedSize(request contract.SendRequest, waiting []contract.WaitingMessage
 // holdMessage has a message wait for the execution in progress, or about to begin.
 func (s session) holdMessage(request contract.SendRequest) contract.SendReply {
 	waits := s.mail.Hold(func(place int64) domain.MessageID { return s.in.AgentID.Waiting(s.info.FirstRunID, place) }, held(request))
-	execution := s.state.Execution
 	reply := contract.SendReply{
-		ExecutionID: execution.ID, Number: s.state.ExecutionCount, RunID: s.info.WorkflowExecution.RunID,
+		ExecutionID: s.state.Execution.ID, Number: s.state.ExecutionCount, RunID: s.info.WorkflowExecution.RunID,
 		Waits: waits.ID, Place: waits.Place,
 	}
 	if !s.state.HasActiveExecution() {
@@ -74,9 +73,8 @@ func (s session) hear() {
 	if !s.mail.Steered() || s.spentUp() {
 		return
 	}
-	execution := s.state.Execution
 	for _, w := range s.mail.Hear() {
-		s.talk.hear(execution.ID, w, s.now())
+		s.talk.hear(s.state.Execution.ID, w, s.now())
 		s.emitReceived(w, false)
 	}
 }

@@ -58,8 +58,7 @@ func (s session) apart(delay time.Duration, tries, position int) time.Duration {
 // jitter is what is added to the delay before a retry, up to a quarter of it. It comes from the id of the call, so that it
 // differs from call to call and is the same on replay.
 func (s session) jitter(delay time.Duration, tries, position int) time.Duration {
-	execution := s.state.Execution
-	id := execution.ID.Step(s.state.StepCount() + 1).Tool(position).UUID
+	id := s.state.Execution.ID.Step(s.state.StepCount() + 1).Tool(position).UUID
 	chance := time.Duration(id[9+tries%7]) // the bytes before are not all random
 	return min(delay, longestBackoff) / 4 * chance / 255
 }

@@ -73,10 +73,9 @@ type hooked struct {
 }
 
 func (s session) startStep() *stepRun {
-	execution := s.state.Execution
 	number := s.state.StepCount() + 1
-	id := execution.ID.Step(number)
-	step := &stepRun{session: s, execution: execution.ID, content: progress.Begin(id, number), phase: beforeModel}
+	id := s.state.Execution.ID.Step(number)
+	step := &stepRun{session: s, execution: s.state.Execution.ID, content: progress.Begin(id, number), phase: beforeModel}
 	step.content.Agent = s.passed.Agent
 	s.agent.startStep(id, number)
 	return step
@@ -84,8 +83,7 @@ func (s session) startStep() *stepRun {
 
 // between is no step, for what happens between two.
 func (s session) between() *stepRun {
-	execution := s.state.Execution
-	return &stepRun{session: s, execution: execution.ID}
+	return &stepRun{session: s, execution: s.state.Execution.ID}
 }
 
 func (t *stepRun) enter(p phase) { t.phase = p }

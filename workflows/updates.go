@@ -132,11 +132,10 @@ func (s session) checkNotes(given *domain.Given) error {
 // checkWait refuses a message that cannot wait for the execution in progress. What could wait, but for nothing, would
 // only look as if it were read.
 func (s session) checkWait(request contract.SendRequest) error {
-	execution := s.state.Execution
 	switch {
 	case s.mail.Closed():
 		return domain.Errorf(domain.Denied, "send: the session is closed")
-	case !request.ExecutionID.IsZero() && (s.mail.Posted() || request.ExecutionID != execution.ID):
+	case !request.ExecutionID.IsZero() && (s.mail.Posted() || request.ExecutionID != s.state.Execution.ID):
 		return domain.Errorf(domain.Denied, "execution_id: %s is not in progress", request.ExecutionID)
 	case s.in.Name == "" && request.IfBusy == contract.QueueIfBusy:
 		return domain.Errorf(domain.Denied, "if_busy: the agent has no name, so no execution follows this one; steer it, or start another agent")
@@ -252,9 +251,8 @@ func (s session) checkExtend(request contract.ExtendRequest) error {
 
 // extend gives the execution in progress new totals, or goes on from the one that ended.
 func (s session) extend(request contract.ExtendRequest) contract.ExtendReply {
-	execution := s.state.Execution
 	reply := contract.ExtendReply{
-		ExecutionID: execution.ID, Number: s.state.ExecutionCount, RunID: s.info.WorkflowExecution.RunID,
+		ExecutionID: s.state.Execution.ID, Number: s.state.ExecutionCount, RunID: s.info.WorkflowExecution.RunID,
 		Budget: s.budget().Extended(request.Budget, request.Lift),
 	}
 	if s.state.HasActiveExecution() {
@@ -269,20 +267,18 @@ func (s session) extend(request contract.ExtendRequest) contract.ExtendReply {
 }
 
 func (s session) checkPause(request contract.PauseRequest) error {
-	execution := s.state.Execution
 	switch {
 	case !s.state.HasActiveExecution() || s.mail.Ending():
 		return domain.Errorf(domain.Denied, "pause, resume: no execution is in progress")
-	case !request.ExecutionID.IsZero() && request.ExecutionID != execution.ID:
-		return domain.Errorf(domain.Denied, "execution_id: %s is not in progress; %s is", request.ExecutionID, execution.ID)
+	case !request.ExecutionID.IsZero() && request.ExecutionID != s.state.Execution.ID:
+		return domain.Errorf(domain.Denied, "execution_id: %s is not in progress; %s is", request.ExecutionID, s.state.Execution.ID)
 	}
 	return nil
 }
 
 func (s session) pause(on bool) func(contract.PauseRequest) contract.PauseReply {
 	return func(contract.PauseRequest) contract.PauseReply {
-		execution := s.state.Execution
-		reply := contract.PauseReply{ExecutionID: execution.ID, Number: s.state.ExecutionCount, Changed: s.mail.Pause(on)}
+		reply := contract.PauseReply{ExecutionID: s.state.Execution.ID, Number: s.state.ExecutionCount, Changed: s.mail.Pause(on)}
 		switch {
 		case reply.Changed && on:
 			s.emit(domain.AgentExecutionPaused{EventHeader: s.head()})

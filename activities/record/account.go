@@ -37,12 +37,11 @@ func accountOf(r Record) (account.Account, error) {
 	if err != nil {
 		return account.Account{}, err
 	}
-	execution := r.FinalState.Execution
 	a := account.Account{
 		Head: &account.Head{AgentID: r.AgentID, Name: r.Name, Run: account.Run{WorkflowID: domain.WorkflowID(cmp.Or(r.Name, r.AgentID.String())), ID: r.RunID, First: r.FirstRunID}},
 		Executions: []account.Execution{{
-			Outcome: r.Outcome, Origin: r.Origin, StartedAt: r.StartedAt, CompletedAt: r.CompletedAt, Prior: execution.ExecutionCounts.Prior,
-			Signals: append([]domain.StopSignal{}, r.FinalState.StopSignals()...), MoreSignals: execution.Continuation.More,
+			Outcome: r.Outcome, Origin: r.Origin, StartedAt: r.StartedAt, CompletedAt: r.CompletedAt, Prior: r.FinalState.Execution.ExecutionCounts.Prior,
+			Signals: append([]domain.StopSignal{}, r.FinalState.StopSignals()...), MoreSignals: r.FinalState.Execution.Continuation.More,
 			MessagesFrom: r.From, MessagesTo: r.To, EditsBefore: r.EditsBefore, Ended: &r.End, RunID: r.RunID, Constraints: &r.HeldTo, State: state,
 		}},
 		Messages: r.Messages, Events: r.Events, Missing: r.Missing, Imported: r.Imported,

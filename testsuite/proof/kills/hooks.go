@@ -71,11 +71,10 @@ func (p WorkerPlan) hooks() []hook.Hook {
 // announce says that an execution begins, and tells the runner where it
 // goes on from another one. Where its worker dies it tells that again.
 func (p WorkerPlan) announce(c hook.Point) (hook.Point, error) {
-	execution := c.State.Execution
 	words := "begins"
-	if execution.Origin != nil {
+	if c.State.Execution.Origin != nil {
 		words = "goes on"
-		p.ask(hit{PID: os.Getpid(), Boundary: contract.GoingOn, AgentID: c.State.AgentID, ExecutionID: execution.ID})
+		p.ask(hit{PID: os.Getpid(), Boundary: contract.GoingOn, AgentID: c.State.AgentID, ExecutionID: c.State.Execution.ID})
 	}
 	return c.Say(domain.RoleUser, fmt.Sprintf("Execution %d %s.", c.State.ExecutionCount, words)), nil
 }

@@ -85,8 +85,7 @@ func (m *Mailbox) DrainSignals() {
 // session, or names another execution, is dropped and logged.
 func (m *Mailbox) take(request contract.StopRequest) {
 	state := m.agent.State()
-	execution := state.Execution
-	if !state.HasActiveExecution() || !request.ExecutionID.IsZero() && request.ExecutionID != execution.ID {
+	if !state.HasActiveExecution() || !request.ExecutionID.IsZero() && request.ExecutionID != state.Execution.ID {
 		workflow.GetLogger(m.root).Info("stop dropped: what it is meant for is not in progress", "execution_id", request.ExecutionID)
 		return
 	}
