@@ -157,3 +157,40 @@ func (c Continuation) holds(signal StopSignal) bool {
 		return s.Reason == signal.Reason && s.Message == signal.Message && s.Source == signal.Source
 	})
 }
+
+// HistoryTool is the name of the tool with which an agent reads its own past executions.
+const HistoryTool = "execution_history"
+
+// A Past is what an execution may read of the earlier ones of its agent: those of its own session, and those that it goes
+// on from. Whoever had the same id or name before acted for somebody else.
+type Past struct {
+	// FirstRunID names the session: its executions' ids follow from it.
+	FirstRunID string `json:"first_run_id"`
+	// Origins are the executions that this one goes on from, which another workflow may have run.
+	Origins []ExecutionID `json:"origins,omitempty"`
+	// TakenBack are the messages that rewinds and clears have taken back: of their text nothing may be read.
+	TakenBack []Span `json:"taken_back,omitempty"`
+}
+
+// Holds reports whether an execution of an agent is of this past.
+func (p Past) Holds(agent AgentID, execution ExecutionID, number int) bool {
+	return agent.Execution(p.FirstRunID, number) == execution || slices.Contains(p.Origins, execution)
+}
+
+// Forked returns the state of another agent, which has done nothing yet and whose first execution goes on from an origin
+// in this one: its context without messages, which a log has, and its calls of unknown outcome, so that no call of the
+// same effect begins until they are settled. It has neither trusted values nor standing approvals: those were given to
+// the other agent. Calls whose outcome is known are the other's effects, and it may make them again.
+func (s AgentState) Forked(id AgentID, origin Origin, now time.Time) AgentState {
+	forked := NewAgentState(id, AgentID{}, now, s.LLMConfig)
+	forked.Context = s.Context
+	forked.Context.MessageStore = MessageStore{}
+	forked.Origin = &origin
+	for _, call := range withoutTold(s.UnknownCalls) {
+		if call.AgentID.IsZero() {
+			call.AgentID = s.AgentID
+		}
+		forked.UnknownCalls = append(forked.UnknownCalls, call.kept())
+	}
+	return forked
+}
