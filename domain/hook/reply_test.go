@@ -86,6 +86,26 @@ func TestAskTellsWhatAHookHasMade(t *testing.T) {
 	}), "the same wish, by other ways, is the same reply")
 }
 
+// TestAHookMayWriteIntoItsState: what it writes there is its wish, and the workflow's state stays as it was.
+func TestAHookMayWriteIntoItsState(t *testing.T) {
+	t.Parallel()
+	state := made(t)(inStep(t).WithMetadata("old", json.RawMessage(`1`), time.Time{}))
+	state = made(t)(state.WithBudget(domain.ExecutionBudget{MaxSteps: new(int64(3))}, time.Time{}))
+	ask := func(write func(domain.AgentState)) contract.HookReply {
+		h := hook.AfterStep("h", func(c hook.Point) (hook.Point, error) {
+			write(c.State)
+			return c, nil
+		})
+		reply, err := hook.Ask(h, hook.Point{Trigger: domain.TriggerAfterStep, Now: time.Unix(7, 0), State: state})
+		require.NoError(t, err)
+		return reply
+	}
+	require.Equal(t, contract.HookReply{Note: domain.Metadata{"old": json.RawMessage(`2`)}}, ask(func(s domain.AgentState) { s.Metadata["old"] = json.RawMessage(`2`) }))
+	require.Equal(t, contract.HookReply{Budget: &domain.ExecutionBudget{MaxSteps: new(int64(9))}}, ask(func(s domain.AgentState) { *s.Execution.Budget.MaxSteps = 9 }))
+	require.Equal(t, `1`, string(state.Metadata["old"]))
+	require.Equal(t, int64(3), *state.Execution.Budget.MaxSteps)
+}
+
 // TestAskTellsWhatAHookReplaces of what is at hand, also in place, which what was given does not show.
 func TestAskTellsWhatAHookReplaces(t *testing.T) {
 	t.Parallel()
