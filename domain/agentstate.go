@@ -65,6 +65,7 @@ func NewAgentState(id, parent AgentID, now time.Time, config LLMConfig) AgentSta
 // messages are shared all the same.
 func (s AgentState) Clone() AgentState {
 	s.LLMConfig, s.Metadata, s.ResponseFormat.Schema = s.LLMConfig.kept(), s.Metadata.clone(), bytes.Clone(s.ResponseFormat.Schema)
+	s.UnknownCalls, s.StandingApprovals = slices.Clone(s.UnknownCalls), slices.Clone(s.StandingApprovals)
 	s.SessionTrusted, s.Execution.Trusted = s.SessionTrusted.clone(), s.Execution.Trusted.clone()
 	s.Execution.Budget, s.Execution.Continuation = s.Execution.Budget.clone(), s.Execution.Continuation.clone()
 	return s
