@@ -20,7 +20,8 @@ the newest execution is meant, or ID:EXECUTION with its number or id, or how tha
 begins.
 
 Steps that a fork has from its origin are the origin's own: the first that differs
-is where they part. It needs no worker. Exit 0, whether they differ or not.`,
+is where they part. Two executions of one agent that have no such steps in common
+are compared by their own. It needs no worker. Exit 0, whether they differ or not.`,
 		Example: `  starter diff notes:1 notes:2
   starter diff notes notes-anew
   starter diff notes:1 notes:2 --json | jq .equal_steps`,

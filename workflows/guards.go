@@ -190,7 +190,7 @@ func (t *stepRun) guardCalls() {
 	})
 	if n := t.guards.sawMisguided(len(t.content.ToolExecutions) > 0 && !taken); n >= maxMisguided {
 		t.signalWith(domain.StopRequested, guardCalls, fmt.Sprintf(
-			"in %d steps in a row the model asked only for unknown tools or with arguments that no tool takes (%s)", n, t.toolNames()),
+			"in %d steps in a row the model asked only for unknown tools or with arguments that no tool takes (%s)", n, toolNames(t.calls)),
 			map[string]any{"limit": guardCalls, "used": n, "total": maxMisguided, "calls": t.noted()})
 	}
 }
@@ -202,7 +202,7 @@ func (t *stepRun) guardRepetition(limits domain.Repetition) {
 	case limits.Stop > 0 && times >= limits.Stop:
 		t.signalWith(domain.StopRequested, guardRepeated, fmt.Sprintf(
 			"%s made the same tool calls (%s) and got the same results; guards.repeated_calls.stop_after is %d",
-			repeatedSteps(length, times), t.toolNames(), limits.Stop),
+			repeatedSteps(length, times), toolNames(t.calls), limits.Stop),
 			map[string]any{"limit": "repeated_calls.stop_after", "used": times, "total": limits.Stop, "cycle_steps": length, "calls": t.noted()})
 	case times == limits.Nudge:
 		t.interject("", domain.UserMessage(fmt.Sprintf(

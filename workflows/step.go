@@ -228,14 +228,14 @@ func (t *stepRun) callPermit() (mailbox.Permit, *domain.Error) {
 
 func (t *stepRun) noMore() bool { return t.mail.NoTools() || t.halted }
 
-// toolNames lists up to three names, for the one line that says what goes on.
-func (t *stepRun) toolNames() string {
+// toolNames lists up to three names of calls, for a line that people read.
+func toolNames(calls []domain.ToolCall) string {
 	const shown = 3
 	names := make([]string, 0, shown)
-	for _, call := range t.calls[:min(len(t.calls), shown)] {
+	for _, call := range calls[:min(len(calls), shown)] {
 		names = append(names, domain.Shorten(call.Name, 64))
 	}
-	if more := len(t.calls) - shown; more > 0 {
+	if more := len(calls) - shown; more > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(names, ", "), more)
 	}
 	return strings.Join(names, ", ")

@@ -150,6 +150,7 @@ func (b *toolBatch) begin(i int) {
 		}
 		b.children.over(b.content.ID.Tool(i))
 		b.ended++
+		b.noteRunning()
 		b.reckon()
 		if !b.begun {
 			b.keep()

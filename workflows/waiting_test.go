@@ -146,3 +146,24 @@ func TestACallThatIsOneTooManyEndsNoWait(t *testing.T) {
 	require.Equal(t, []string{"seen", ""}, []string{calls[0].Value, calls[1].Value})
 	require.Equal(t, domain.CodeNotRun, calls[1].Error.Code)
 }
+
+// TestTheStatusNamesTheCallsThatStillRun, and none that has ended.
+func TestTheStatusNamesTheCallsThatStillRun(t *testing.T) {
+	t.Parallel()
+	peek := domain.ToolCall{ID: "2", Name: "peek", Arguments: "{}"}
+	w := &world{tools: []domain.ToolSpec{{Name: "look", Effect: domain.AtMostOnce}, {Name: "peek", Effect: domain.AtMostOnce}}, model: calling(look(), peek)}
+	env := w.environment(t)
+	looked, doing := 0, ""
+	w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
+		if r.Name == "look" {
+			if looked++; looked == 1 {
+				return asksToWait(env.Now().Add(time.Hour)), nil
+			}
+			doing = status(t, env).Doing
+		}
+		return saw(r)
+	}
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	require.Equal(t, "step 1: running look", doing)
+}

@@ -57,5 +57,13 @@ func (b *toolBatch) noteRunning() {
 		b.note(waiting)
 		return
 	}
-	b.note(fmt.Sprintf("step %d: running %s", b.content.Number, b.toolNames()))
+	var running []domain.ToolCall
+	for i, call := range b.calls {
+		if b.content.ToolExecutions[i].CompletedAt.IsZero() {
+			running = append(running, call)
+		}
+	}
+	if len(running) > 0 {
+		b.note(fmt.Sprintf("step %d: running %s", b.content.Number, toolNames(running)))
+	}
 }

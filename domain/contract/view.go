@@ -69,8 +69,9 @@ type StatusView struct {
 	// WaitingMessages have met an execution in progress and were not read yet: never, where the agent has ended.
 	WaitingMessages []WaitingView
 	History         HistoryView
-	// Source says who answered.
-	Source StatusSource
+	// Source says who answered. AtEvent is the event of the execution as which the status is told; zero: as of now.
+	Source  StatusSource
+	AtEvent int
 	// Open says that the session takes messages, or will.
 	Open bool
 	// Suspended is set while the session accepts nothing.

@@ -12,7 +12,8 @@ import (
 	"everstep/domain/contract"
 )
 
-// A Difference says where two executions part. A step that one has from its origin counts before its own.
+// A Difference says where two executions part. A step that one has from its origin counts before its own, but where they are of
+// one agent and have no step of an origin in common.
 type Difference struct {
 	A DiffSide `json:"a"`
 	B DiffSide `json:"b"`
@@ -30,7 +31,7 @@ type Difference struct {
 // A DiffSide is one of two executions that are compared.
 type DiffSide struct {
 	Execution
-	// Steps counts its own, as far as they are complete, and Before those that it has from its origins.
+	// Steps counts its own, as far as they are complete, and Before those that it has from its origins, where these are compared.
 	Steps  int `json:"step_count"`
 	Before int `json:"steps_before"`
 }
@@ -86,6 +87,7 @@ func (c *Client) Diff(ctx context.Context, a, b Point) (Difference, error) {
 	if err != nil {
 		return d, err
 	}
+	lineA, lineB = ownAlone(lineA, lineB, &sideA, &sideB)
 	d = Difference{A: sideA, B: sideB, Steps: []StepDifference{}}
 	origins := originReader{client: c, ids: map[domain.AgentID]string{sideA.AgentID: sideA.ID, sideB.AgentID: sideB.ID}, read: map[domain.ExecutionID][]lineStep{}}
 	for i := range max(len(lineA), len(lineB)) {
@@ -120,6 +122,18 @@ func (c *Client) Diff(ctx context.Context, a, b Point) (Difference, error) {
 		d.Definitions = c.changedBetween(ctx, sideA.ID, min(sideA.Number, sideB.Number), max(sideA.Number, sideB.Number))
 	}
 	return d, nil
+}
+
+// ownAlone leaves the steps of origins out where two executions of one agent share none: in the session each came after those
+// of the other's, or was rewound past them.
+func ownAlone(lineA, lineB []lineStep, a, b *DiffSide) (ownA, ownB []lineStep) {
+	shares := len(lineA) > 0 && len(lineB) > 0 && lineA[0].StepPlace == lineB[0].StepPlace
+	if a.AgentID != b.AgentID || shares {
+		return lineA, lineB
+	}
+	lineA, lineB = lineA[a.Before:], lineB[b.Before:]
+	a.Before, b.Before = 0, 0
+	return lineA, lineB
 }
 
 // changedBetween are the changes of an agent's definition from after one execution on up to another. What is not told of

@@ -64,6 +64,39 @@ func TestOriginSteps(t *testing.T) {
 	require.Equal(t, []lineStep{{StepPlace: StepPlace{nth(1), 1}, agent: other}, {StepPlace: StepPlace{nth(1), 2}, agent: other}, {StepPlace: StepPlace{nth(2), 1}, agent: nora.id}}, line)
 }
 
+// TestOriginsThatOneAgentDoesNotShareAreLeftOut: of two executions of a session the one that was rewound is compared from its own
+// first step with the other's own first.
+func TestOriginsThatOneAgentDoesNotShareAreLeftOut(t *testing.T) {
+	t.Parallel()
+	other := domain.AgentID{UUID: uuid.New()}
+	line := func(agent domain.AgentID, places ...StepPlace) (line []lineStep) {
+		for _, place := range places {
+			line = append(line, lineStep{StepPlace: place, agent: agent})
+		}
+		return line
+	}
+	rewound := line(nora.id, StepPlace{nth(1), 1}, StepPlace{nth(1), 2}, StepPlace{nth(3), 1})
+	side := DiffSide{Execution: Execution{AgentID: nora.id}}
+	for name, c := range map[string]struct {
+		a       []lineStep
+		agent   domain.AgentID
+		left    int
+		because string
+	}{
+		"the one before":  {line(nora.id, StepPlace{nth(2), 1}), nora.id, 2, "neither has a step of the other's"},
+		"its origin":      {line(nora.id, StepPlace{nth(1), 1}, StepPlace{nth(1), 2}), nora.id, 0, "they have its steps in common"},
+		"another agent's": {line(other, StepPlace{nth(2), 1}), other, 0, "it may have done the same from the beginning on"},
+	} {
+		a := DiffSide{Execution: Execution{AgentID: c.agent}}
+		b := side
+		b.Before = 2
+		gotA, gotB := ownAlone(c.a, rewound, &a, &b)
+		require.Equal(t, c.a, gotA, name)
+		require.Equal(t, rewound[c.left:], gotB, "%s: %s", name, c.because)
+		require.Equal(t, 2-c.left, b.Before, name)
+	}
+}
+
 // TestOriginsOfTooManyStepsAreRefused, before a place is made for any.
 func TestOriginsOfTooManyStepsAreRefused(t *testing.T) {
 	t.Parallel()

@@ -34,7 +34,7 @@ func (c *Client) StatusAt(ctx context.Context, id string, at Moment) (v contract
 	}
 	last := r.upTo[len(r.upTo)-1]
 	v = r.headStatus(all)
-	v.History.Events = int64(len(r.upTo))
+	v.History.Events, v.AtEvent = int64(len(r.upTo)), at.Event
 	return v, last.GetEventTime().AsTime(), nil
 }
 

@@ -57,6 +57,8 @@ type Tree struct {
 	Children []Tree `json:"children"`
 
 	priced bool
+	// estimated says that of an inference of its own the tokens were estimated.
+	estimated bool
 	// startedChild is what the agent that started it has noted; nil at the root.
 	startedChild *startedChild
 }
@@ -255,7 +257,6 @@ func (t *Tree) told(e explanation) ([]*startedChild, error) {
 		t.Status = domain.StatusInProgress
 	}
 	t.StartedAt, t.EndedAt, t.Steps = cmp.Or(timeOf(x.StartedAt), t.StartedAt), timeOf(x.CompletedAt), &x.Steps
-	usage, cost := x.Usage, x.CostNanoUSD
 	steps := make([]domain.AgentStep, len(e.Steps))
 	for i, s := range e.Steps {
 		steps[i] = s.Step
@@ -263,7 +264,11 @@ func (t *Tree) told(e explanation) ([]*startedChild, error) {
 	if current := e.execution().CurrentStep; current != nil {
 		steps = append(steps, *current)
 	}
-	t.use(usage, cost)
+	t.use(x.Usage, x.CostNanoUSD)
+	t.estimated = slices.ContainsFunc(e.Events, func(event domain.RecordedEvent) bool {
+		reply, ok := event.Event.(domain.InferenceResponseReceived)
+		return ok && reply.Usage.Estimated
+	})
 	if slices.ContainsFunc(e.Missing, func(m account.Missing) bool { return m.Part == account.Events && m.Execution == x.Number }) {
 		t.Gone = "earlier runs of it have been deleted, and what it did and started in them"
 	}
@@ -308,6 +313,7 @@ func (t *Tree) reckon() {
 		}
 	}
 	t.Own = counted.less(below, t.priced)
+	t.Own.Usage.Estimated = t.Own.Usage.Estimated || t.estimated
 }
 
 // counted reports whether the agent that started it has counted what it used.

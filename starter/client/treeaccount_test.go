@@ -15,6 +15,8 @@ import (
 type wood struct {
 	forest
 	root account.Account
+	// estimated says that what she has used in all is, in part, an estimate.
+	estimated bool
 }
 
 // plant has nora start a sub-agent, whose account is there where it has used anything.
@@ -45,6 +47,7 @@ func (w *wood) plant(position int, ended *domain.SubagentCompleted, status domai
 func (w *wood) tree(t *testing.T, tokens int64) Tree {
 	t.Helper()
 	w.root.Executions[0].Usage = usage(tokens, 0)
+	w.root.Executions[0].Usage.Estimated = w.estimated
 	w.root.Head.Newest = &w.root.Executions[0]
 	f := newFake(newRun("run-1", nil))
 	f.query = answersAccount(w.root)
@@ -79,6 +82,24 @@ func TestTree(t *testing.T) {
 	require.Equal(t, 2, *tree.Children[1].Steps)
 	require.Contains(t, tree.Children[1].Gone, "has been deleted")
 	require.Empty(t, tree.Children[3].Gone, "it is not there yet")
+}
+
+// TestWhatAnAgentHasEstimatedIsMarked as its own, also where a sub-agent's use is an estimate too.
+func TestWhatAnAgentHasEstimatedIsMarked(t *testing.T) {
+	t.Parallel()
+	for own, want := range map[bool]bool{true: true, false: false} {
+		w := newWood()
+		estimate := usage(100, 0)
+		estimate.Estimated = true
+		w.plant(0, &domain.SubagentCompleted{Status: domain.StatusFailed, Code: domain.CodeTerminated, Lost: true, Usage: estimate}, "", 0)
+		reply := domain.InferenceResponseReceived{EventHeader: domain.EventHeader{ExecutionID: nth(1), Step: 1}, Usage: domain.Usage{InputTokens: 50, Estimated: own}}
+		w.root.Events = append(w.root.Events, domain.RecordedEvent{Event: reply})
+		w.estimated = true
+		tree := w.tree(t, 150)
+		require.Equal(t, int64(50), tree.Own.Usage.TotalTokens)
+		require.Equal(t, want, tree.Own.Usage.Estimated)
+		require.True(t, tree.Total.Usage.Estimated)
+	}
 }
 
 // TestATreeAfterAReset: the sub-agent that has completed before its parent was reset was not started again, and is told as it

@@ -186,12 +186,16 @@ func Executions(executions []client.Past, now time.Time, named bool) Table {
 	if named {
 		t.Head = append([]string{"ID"}, t.Head...)
 	}
+	newest := map[string]int{}
+	for _, x := range executions {
+		newest[x.ID] = max(newest[x.ID], x.Number)
+	}
 	for _, x := range executions {
 		status := string(x.Status) + within(" (", endedBy(x.Code, x.StopReason, x.SessionLimit), ")")
 		if !x.ImportedAt.IsZero() {
 			status += ", imported"
 		}
-		status += where(x.Cleared, ", cleared") + takenBack(x.TakenBack)
+		status += where(x.Cleared, ", cleared") + takenBack(x.TakenBack, newest[x.ID])
 		took, end := "-", x.EndedAt
 		if end.IsZero() && !x.Status.Terminal() {
 			end = now
@@ -214,15 +218,17 @@ func Executions(executions []client.Past, now time.Time, named bool) Table {
 	return t
 }
 
-// takenBack says which execution goes on without one, or without its last steps.
-func takenBack(t *client.TakenBack) string {
-	switch {
-	case t == nil:
+// takenBack says which execution goes on without one, or without its last steps: where that is later than the newest it is
+// still to begin.
+func takenBack(t *client.TakenBack, newest int) string {
+	if t == nil {
 		return ""
-	case t.AfterStep == 0:
-		return ", taken back by " + grouped(int64(t.By))
 	}
-	return fmt.Sprintf(", after step %s taken back by %s", grouped(int64(t.AfterStep)), grouped(int64(t.By)))
+	by := grouped(int64(t.By))
+	if t.By > newest {
+		by = "the next"
+	}
+	return ", " + where(t.AfterStep > 0, "after step "+grouped(int64(t.AfterStep))+" ") + "taken back by " + by
 }
 
 // NextOrigin says from where the next execution of a session goes on that was rewound; empty: it was not.

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -117,8 +118,10 @@ func TestHistoryTable(t *testing.T) {
 	past[0].TakenBack, past[1].TakenBack = &client.TakenBack{By: 3, AfterStep: 2}, &client.TakenBack{By: 3}
 	past[1].NextOrigin = &domain.Origin{ExecutionID: ids[0], Step: 2}
 	table = Executions(past, testNow, false)
-	require.Equal(t, "stopped (steps_limit), after step 2 taken back by 3", table.Rows[0][1])
-	require.Equal(t, "in_progress, taken back by 3", table.Rows[1][1])
+	require.Equal(t, "stopped (steps_limit), after step 2 taken back by the next", table.Rows[0][1], "there is no third yet")
+	require.Equal(t, "in_progress, taken back by the next", table.Rows[1][1])
+	begun := append(slices.Clone(past), client.Past{Execution: client.Execution{ID: "notes", Number: 3}})
+	require.Equal(t, "stopped (steps_limit), after step 2 taken back by 3", Executions(begun, testNow, false).Rows[0][1])
 	require.Equal(t, "execution 3 will go on from 1, step 2", NextOrigin(past))
 	short, _, _ := strings.Cut(ids[0].String(), "-")
 	require.Equal(t, short+", step 3", Executions(past[1:], testNow, false).Rows[0][7], "it is another agent's")

@@ -147,7 +147,7 @@ func statusRows(t Theme, id string, v contract.StatusView, now time.Time) []row 
 			title: "build", facts: fact(OneLine(client.OtherBuild(contract.Builds{Begun: v.Build, Last: v.CarriedBy}, v.ServedBy)))},
 		{key: "carried_by", about: "the build that has carried it on last, where that is another", value: present(v.CarriedBy)},
 		{key: "served_by", about: "the builds of the workers, where all are of others", value: present(v.ServedBy)},
-		{key: "source", about: "who tells: `workflow`, `history`, `raw_history`, `server` or `records`", value: v.Source, title: "told by", facts: fact(source(v.Source))},
+		{key: "source", about: "who tells: `workflow`, `history`, `raw_history`, `server` or `records`", value: v.Source, title: "told by", facts: fact(source(v))},
 	}
 }
 
@@ -369,7 +369,10 @@ func limitText(rule domain.LimitRule, total domain.Amount) string {
 	}
 }
 
-func source(s contract.StatusSource) string {
+func source(v contract.StatusView) string {
+	if v.AtEvent > 0 {
+		return "the history, replayed as far as event " + grouped(int64(v.AtEvent))
+	}
 	words := map[contract.StatusSource]string{
 		contract.FromWorkflow:   "the workflow",
 		contract.FromHistory:    "the history; no worker answers",
@@ -377,7 +380,7 @@ func source(s contract.StatusSource) string {
 		contract.FromServer:     "the server, which ended it",
 		contract.FromRecords:    "the record of the execution; no workflow of it is here",
 	}
-	return cmp.Or(words[s], string(s))
+	return cmp.Or(words[v.Source], string(v.Source))
 }
 
 // A priorJSON is what was spent, with a cost that is null where nobody knows it.

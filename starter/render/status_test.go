@@ -66,8 +66,11 @@ func TestStatusText(t *testing.T) {
 	}, testNow)
 	require.Contains(t, kept, "ended, for 1 min 0 s; only its records are left")
 	for _, s := range enum.Known[contract.StatusSource]() {
-		require.NotEqual(t, string(s), source(s), "each source is put into words")
+		require.NotEqual(t, string(s), source(contract.StatusView{Source: s}), "each source is put into words")
 	}
+	earlier := StatusText(noTheme(), "notes", contract.StatusView{Source: contract.FromHistory, AtEvent: 7}, testNow)
+	require.Contains(t, earlier, "told by   the history, replayed as far as event 7")
+	require.NotContains(t, earlier, "no worker answers", "none was asked")
 }
 
 // TestStatusOfWhatGoesOn has what only some executions have.
