@@ -1,20 +1,24 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/charmbracelet/x/ansi"
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
 	"everstep/domain/enum"
+	"everstep/starter/client"
 	"everstep/starter/help"
 	"everstep/starter/local"
 	"everstep/starter/render"
@@ -221,6 +225,36 @@ func TestHelpListsTheKeysOfStatus(t *testing.T) {
 	_, listed, _ := strings.Cut(page.Text, "| key |")
 	listed, _, _ = strings.Cut(listed, "\n\n")
 	require.Equal(t, render.StatusKeys(), "| key |"+listed+"\n", "put the first into starter/help/json.md")
+}
+
+// TestHelpListsTheKeysOfSteps: those of the step's type, and those that --tree adds.
+func TestHelpListsTheKeysOfSteps(t *testing.T) {
+	t.Parallel()
+	page, _ := help.Named("json")
+	_, row, _ := strings.Cut(page.Text, "\n| `steps` | ")
+	row, _, _ = strings.Cut(row, "\n")
+	var listed []string
+	for _, quoted := range regexp.MustCompile("`([a-z_]+)`").FindAllStringSubmatch(row, -1) {
+		listed = append(listed, quoted[1])
+	}
+	var keys []string
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[domain.StepExecution]()) {
+		if key, _, _ := strings.Cut(field.Tag.Get("json"), ","); key != "" {
+			keys = append(keys, key)
+		}
+	}
+	id := domain.AgentID{UUID: uuid.New()}
+	below := &client.Tree{Execution: client.Execution{AgentID: id}, ParentAgentID: id, Subagent: "critic", ToolExecutionID: id.Execution("run", 1).Step(1).Tool(0)}
+	line, err := domain.Encode(render.TreeStep(client.TreeStep{Agent: below, Step: &domain.StepExecution{}}))
+	require.NoError(t, err)
+	var encoded map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal(line, &encoded))
+	for key := range encoded {
+		if !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	require.ElementsMatch(t, keys, listed)
 }
 
 // TestHelpHasTheNameByWhichItWasCalled, and so have the errors that name commands.
