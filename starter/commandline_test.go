@@ -28,7 +28,7 @@ func TestCommandLineThatIsWrong(t *testing.T) {
 		never string
 	}{
 		"unknown command":               {args: []string{"staus", "x"}, says: "\"staus\" is not a command; did you mean `starter status`?"},
-		"flags that exclude each other": {args: []string{"export", "n", "--session", "--execution", "1"}, says: "[execution session] were all set; give one of them"},
+		"flags that exclude each other": {args: []string{"export", "n", "--session", "--execution", "1"}, says: "--session, --execution: exclude each other; give one of them"},
 		"unknown command after flags":   {args: []string{"--state", "f", "--json", "lst"}, says: "did you mean `starter list`?"},
 		"nothing like a command":        {args: []string{"frobnicate"}, says: "`starter --help` lists"},
 		"unknown flag":                  {args: []string{"run", "--modle", "x", "hi"}, says: "--modle: there is no such flag; did you mean --model?"},

@@ -74,8 +74,8 @@ func (p *program) run(ctx context.Context, args []string) int {
 	if _, told := errors.AsType[*exitError](err); err != nil && !told && command == root && !errors.Is(err, context.Canceled) {
 		err = unknownCommand(root, args)
 	}
-	if groups := command.ValidateFlagGroups(); err != nil && groups != nil {
-		err = usage("%s; give one of them", groups)
+	if err != nil && command.ValidateFlagGroups() != nil {
+		err = givenTogether(command)
 	}
 	if err == nil {
 		err = p.out.Complete()

@@ -32,6 +32,20 @@ func flagError(command *cobra.Command, err error) error {
 	return usage("%s; see `%s --help`", err, command.CommandPath())
 }
 
+// givenTogether names the flags of a command that exclude each other, and were given.
+func givenTogether(command *cobra.Command) error {
+	var names []string
+	command.Flags().Visit(func(flag *pflag.Flag) {
+		if len(flag.Annotations[exclusive]) > 0 {
+			names = append(names, "--"+flag.Name)
+		}
+	})
+	return usage("%s: exclude each other; give one of them", strings.Join(names, ", "))
+}
+
+// exclusive is under what cobra notes of a flag which others it excludes.
+const exclusive = "cobra_annotation_mutually_exclusive"
+
 func unknownFlag(command *cobra.Command, unknown *pflag.NotExistError) error {
 	if group := unknown.GetSpecifiedShortnames(); group != "" {
 		return usage("-%s: there is no such flag; `%s --help` lists those that there are, and a prompt that begins with a dash goes after --", group, command.CommandPath())

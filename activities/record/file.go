@@ -232,6 +232,8 @@ func (l *lineReader) head() (head, error) {
 	switch {
 	case bytes.HasPrefix(line, gzipMagic):
 		return head{}, domain.Errorf(domain.Invalid, "is compressed with gzip; decompress it: export compresses with zstd, and what is plain is read too")
+	case bytes.HasPrefix(line, sessionMagic):
+		return head{}, domain.Errorf(domain.Invalid, "is a saved session, which run takes as --messages FILE; give a file that export has written without --session")
 	case err == nil:
 		return readHead(line)
 	case !begun, domain.AsError(err).Kind == domain.TooLarge:
@@ -325,6 +327,9 @@ func IsFile(text []byte) bool {
 
 // plainMagic begins what Write writes.
 var plainMagic = []byte(`{"format":"` + Format)
+
+// sessionMagic begins a saved session, which export writes too.
+var sessionMagic = []byte(`{"schema_version":`)
 
 // zstdMagic begins what is compressed.
 var zstdMagic = []byte{0x28, 0xB5, 0x2F, 0xFD}

@@ -53,7 +53,7 @@ type Flags struct {
 
 // Register adds the flags to those of a command.
 func (f *Flags) Register(set *pflag.FlagSet) {
-	set.StringVar(&f.TaskQueue, "task-queue", "", "the task queue's `NAME`, where workers listen ("+VariableTaskQueue+")")
+	set.StringVar(&f.TaskQueue, "task-queue", "", "the task queue's `NAME`, where workers listen ("+VariableTaskQueue+"); but for "+contract.DefaultTaskQueue+" they are your own, or dev's")
 	set.StringVar(&f.dir, "dir", "", "the `FOLDER` for file tools, where this command brings up the worker ("+VariableDir+"; the current one unless given)")
 }
 

@@ -39,7 +39,8 @@ type Stack struct {
 func (s *Stack) Unreached() bool { return s.unreached }
 
 // BringUp reaches the configured server. Where none is, it joins or starts the
-// dev server, and starts a worker unless a process of ours already has one.
+// dev server, and starts a worker unless a process of ours already has one. Where another task queue than the usual one is named
+// it starts none, and says so.
 func (m *Machine) BringUp(ctx context.Context, f Flags) (*Stack, error) {
 	ownServer, ownWorker, err := m.ownStack(f)
 	if err != nil {
@@ -58,6 +59,9 @@ func (m *Machine) BringUp(ctx context.Context, f Flags) (*Stack, error) {
 		return nil, err
 	}
 	if s.Lease = lease; !ownWorker {
+		if !queueServed(lease.Server().StateFile, s.taskQueue) {
+			m.Say("no worker is brought up for task queue %s, which may have some of your own: start one, or `%s`", s.taskQueue, m.Again("dev", "--task-queue", s.taskQueue))
+		}
 		return s, nil
 	}
 	return s, s.keepWorker(m, f, dir, s.taskQueue, nil)
