@@ -148,6 +148,7 @@ func (w allWaiting) callsOf(id string, named bool, argument string) (calls []cli
 func (w allWaiting) questionsOf(id, argument string) (questions []client.WaitingQuestion, call domain.ToolExecutionID, _ error) {
 	calls, questions := beginning(w.calls, argument), beginning(w.questions, argument)
 	if id = render.OneLine(id); len(questions) == 0 && len(calls) > 0 {
+		id += " " + render.ShortCall(calls[0].ToolExecutionID)
 		return nil, call, &client.Error{Class: client.Refused, Message: "call: what waits is a tool call for somebody's word, and no question", Next: "`approve " + id + "` or `deny " + id + "` decides about it"}
 	}
 	if argument == "" {

@@ -125,7 +125,11 @@ func TestKeptExecutions(t *testing.T) {
 		require.NoError(t, os.WriteFile(file, nil, 0o600))
 		code, _, stderr = c.call(t.Context(), args...)
 		require.Equal(t, exitUnreachable, code, stderr)
-		require.Contains(t, stderr, "kept in "+file+": `starter dev`, or `starter watch notes`, brings them back")
+		brings := "`starter watch notes`"
+		if slices.Contains([]string{"send", "extend"}, args[0]) {
+			brings = "this command with --wait"
+		}
+		require.Contains(t, stderr, "kept in "+file+": `starter dev`, or "+brings+", brings them back")
 		looks := slices.Contains([]string{"status", "explain", "result", "messages"}, args[0])
 		require.Equal(t, looks, strings.Contains(stderr, "it does not come back: a test may not start a process"), "%s: %s", args, stderr)
 	}

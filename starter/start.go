@@ -202,7 +202,7 @@ input.`,
 func (p *program) reachTo(followed *bool) reach {
 	return func(ctx context.Context, id string) (*local.Stack, error) {
 		if !*followed {
-			return p.machine.ConnectTo(ctx, id)
+			return p.machine.ConnectToBegin(ctx, id)
 		}
 		if err := p.machine.CheckKept(id); err != nil && !p.machine.HasRecords() { // which may tell of it
 			return nil, err

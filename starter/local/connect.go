@@ -137,6 +137,16 @@ var errNoServer = errors.New("no server is up")
 
 // ConnectTo says where the dev server is down what brings an agent back.
 func (m *Machine) ConnectTo(ctx context.Context, id string) (*Stack, error) {
+	return m.connectOr(ctx, "`"+m.Again("watch", id)+"`")
+}
+
+// ConnectToBegin is ConnectTo for what begins an execution, and brings up by itself what that needs where it is to --wait.
+func (m *Machine) ConnectToBegin(ctx context.Context, _ string) (*Stack, error) {
+	return m.connectOr(ctx, "this command with --wait")
+}
+
+// connectOr says where the dev server is down what else than dev brings it back.
+func (m *Machine) connectOr(ctx context.Context, brings string) (*Stack, error) {
 	s, err := m.Connect(ctx, "")
 	if !errors.Is(err, errNoServer) {
 		return s, err
@@ -149,8 +159,8 @@ func (m *Machine) ConnectTo(ctx context.Context, id string) (*Stack, error) {
 		return nil, &client.Error{Class: client.Unreachable, Err: full, Message: "server: none is up; " + full.Error()}
 	}
 	return nil, &client.Error{Class: client.Unreachable, Err: err, Message: fmt.Sprintf(
-		"server: none is up; all executions are kept in %s: `%s`, or `%s`, brings them back; or name another server with --address or %s",
-		file, m.Again("dev"), m.Again("watch", id), VariableAddress)}
+		"server: none is up; all executions are kept in %s: `%s`, or %s, brings them back; or name another server with --address or %s",
+		file, m.Again("dev"), brings, VariableAddress)}
 }
 
 // ConnectToRead is ConnectTo for what reads an agent, or all where the id is empty. Where no server can be reached, the

@@ -45,7 +45,9 @@ type story struct {
 	ui string // where a person looks at the agent, a run's id aside; empty for nowhere
 
 	calls map[callKey]call
-	began time.Time
+	// headed says that the line was told which names the execution.
+	headed bool
+	began  time.Time
 	// thinks is since when the model thinks; zero: it does not, or nobody knows.
 	thinks time.Time
 	// held is the newest text, a line only if the story goes on: the answer is elsewhere.
@@ -66,6 +68,10 @@ func newStory(id, ui string) *story {
 // Tell returns the lines of an event.
 func (s *story) Tell(e client.Event) []line {
 	var lines []line
+	if !s.headed && e.Number > 0 {
+		s.headed = true
+		lines = append(lines, line{mark: markBegan, text: fmt.Sprintf("%s · execution %d", OneLine(s.id), e.Number)})
+	}
 	if s.held != nil && e.Type == domain.EventStepStarted {
 		lines = append(lines, *s.held)
 		s.held = nil
@@ -98,11 +104,10 @@ func (s *story) tell(e client.Event) []line {
 	switch e.Type {
 	case domain.EventExecutionStarted:
 		s.began = e.Time
-		lines := []line{{mark: markBegan, text: fmt.Sprintf("%s · execution %d", OneLine(s.id), e.Number)}}
 		if s.ui != "" {
-			lines = append(lines, line{mark: markLink, text: s.ui + e.RunID})
+			return []line{{mark: markLink, text: s.ui + e.RunID}}
 		}
-		return lines
+		return nil
 	case domain.EventStepStarted:
 		return []line{{mark: markStep, step: e.Step, text: fmt.Sprintf("step %d", e.Step)}}
 	case client.EventToolProgress:

@@ -201,6 +201,16 @@ func TestPlainView(t *testing.T) {
 	}
 }
 
+// TestAViewFromAMomentOnHasItsHeader too, though the event that begins the execution is left out.
+func TestAViewFromAMomentOnHasItsHeader(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	v := settled((&plainView{out: Plain(&out), story: newStory("notes", "")}).show)
+	v.Show(client.Event{Type: domain.EventStepStarted, Number: 3, Step: 2})
+	v.Show(client.Event{Type: domain.EventStepStarted, Number: 3, Step: 3})
+	require.Equal(t, "notes · execution 3\nstep 2\nstep 3\n", out.String())
+}
+
 func TestLiveView(t *testing.T) {
 	t.Parallel()
 	for name, events := range tales() {

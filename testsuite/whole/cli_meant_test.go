@@ -47,7 +47,7 @@ func TestCLINamesTheCommandThatIsMeant(t *testing.T) {
 	refused(2, `"me" is short for a command that changes an agent; write at least 4 characters of meant`, "answer", "me", "--value", "{}")
 	c.ok("answer", "mean", call[:4], "--value", "{}")
 	call = untilWaits("pending_approvals")
-	refused(6, "`starter approve meant` or `starter deny meant` decides about it", "answer", "meant", "Berlin")
+	refused(6, "`starter approve meant "+call[:8]+"` or `starter deny meant "+call[:8]+"` decides about it", "answer", "meant", "Berlin")
 	refused(2, "give at least 4 characters", "approve", "meant", call[:2])
 	c.ok("approve", "meant", call[:4])
 	c.ok("result", "me")
