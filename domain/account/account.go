@@ -103,8 +103,10 @@ type Server struct {
 	// Reset says from where the run was reset, where it was.
 	Reset *Reset `json:"reset,omitempty"`
 	// Untaken counts the events that wait for a worker: the account is of the time before them.
-	Untaken int       `json:"untaken_events,omitzero"`
-	Pending []Pending `json:"pending_activities"`
+	Untaken int `json:"untaken_events,omitzero"`
+	// Stops are the requests among them to stop the newest execution.
+	Stops   []contract.StopRequest `json:"untaken_stops,omitempty"`
+	Pending []Pending              `json:"pending_activities"`
 	// Unread says why a record after the newest execution of the account cannot be read. What came of that execution, and where
 	// the session stands since, is not known.
 	Unread string `json:"unread,omitzero"`

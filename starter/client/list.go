@@ -321,13 +321,12 @@ func (s *suspensionScan) take(fact progress.Fact) (enough bool) {
 func (c *Client) steered(ctx context.Context, p position) (paused, stopping bool, _ error) {
 	told, want := false, p.executionID(p.number)
 	for recorded, err := range c.reader(p.agent).Backwards(ctx, p.runID()) {
+		if _, stops := stopIn(recorded.Fact, want); stops {
+			stopping = true
+		}
 		switch f := recorded.Fact.(type) {
 		case progress.Paused:
 			paused, told = !told && f.On || paused, true
-		case progress.StopAsked:
-			stopping = stopping || f.Request.ExecutionID.IsZero() || f.Request.ExecutionID == want
-		case progress.StopForced:
-			stopping = true
 		case progress.RunBegan:
 			paused = paused || !told && f.Input.Carry != nil && f.Input.Carry.Paused
 		}

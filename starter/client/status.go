@@ -102,8 +102,24 @@ func (s snapshot) headStatus(a account.Account) contract.StatusView {
 	if a.Head.Newest == nil {
 		v.Number, v.ExecutionID = 1, s.executionID(1)
 	}
+	if !v.Status.Terminal() {
+		for _, stop := range a.Server.Stops {
+			v.StopSignals = append(v.StopSignals, progress.StopOf(stop))
+		}
+	}
 	v.RunID, v.Source = s.runID(), a.Server.Source
 	return v
+}
+
+// stopIn is the request to stop an execution that a fact of its run tells of, if it is one.
+func stopIn(fact progress.Fact, execution domain.ExecutionID) (_ contract.StopRequest, ok bool) {
+	switch f := fact.(type) {
+	case progress.StopAsked:
+		return f.Request, f.Request.ExecutionID.IsZero() || f.Request.ExecutionID == execution
+	case progress.StopForced:
+		return progress.ServerStop(), true
+	}
+	return contract.StopRequest{}, false
 }
 
 // status is the status of an agent whose account was read.

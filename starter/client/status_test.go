@@ -10,6 +10,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 
+	"everstep/activities/build"
 	"everstep/domain"
 	"everstep/domain/account"
 	"everstep/domain/contract"
@@ -52,6 +53,32 @@ func TestStatusTellsWhatTheServerKnows(t *testing.T) {
 			require.Equal(t, c.want == domain.StatusFailed, v.Error != nil)
 			require.Equal(t, domain.StatusInProgress, head.Newest.Status, "what was read stays as it is")
 		})
+	}
+}
+
+// TestAStopThatWaitsForAWorkerIsTold by the status as by the list; one that means another execution is not.
+func TestAStopThatWaitsForAWorkerIsTold(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		request contract.StopRequest
+		want    []domain.StopSignal
+	}{
+		"of this execution": {contract.StopRequest{ExecutionID: nth(1), Reason: "lunch"}, []domain.StopSignal{{Reason: domain.UserRequested, Source: "user", Message: "lunch"}}},
+		"of any":            {contract.StopRequest{}, []domain.StopSignal{{Reason: domain.UserRequested, Source: "user"}}},
+		"of a later one":    {contract.StopRequest{ExecutionID: nth(2)}, []domain.StopSignal{}},
+	} {
+		run := replayable(build.ID())
+		run.signals(c.request)
+		f := newFake(run)
+		f.listed = []*workflowpb.WorkflowExecutionInfo{visible("agent/nora", "run-1", enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, nil)}
+		agents := f.client()
+		v, err := agents.Status(t.Context(), nora.name)
+		require.NoError(t, err)
+		require.Equal(t, c.want, v.StopSignals, name)
+		for l, err := range agents.List(t.Context(), ListOptions{}) {
+			require.NoError(t, err)
+			require.Equal(t, len(c.want) > 0, l.Stopping, name)
+		}
 	}
 }
 
