@@ -42,7 +42,8 @@ has ended, and have a path: the names by which it was started. With --after N th
 first N events of the execution itself are left out.
 
 Where no server is configured, what the execution needs to go on is brought up,
-as run does. What the server has deleted, or where none can be reached, is shown
+as run does; a worker only where it has the agent's tools, also in the place of
+one that ends. What the server has deleted, or where none can be reached, is shown
 by the records (starter help operations): the steps that were taken, and the end.`,
 		Example: `  starter watch notes
   starter watch notes --execution 2

@@ -183,13 +183,13 @@ func (m *Machine) orRecords(s *Stack, err error) (*Stack, error) {
 	return &Stack{unreached: true, Agents: client.OfRecords(client.Config{Records: records, Progress: m.Progress}, err)}, nil
 }
 
-// BringUpToRead is BringUp for one agent, of which the records tell where no server can be reached, or none of ours has
+// BringUpToRead is BringUp for one agent, whose tools the worker has to have, and of which the records tell where no server can be reached, or none of ours has
 // ever run.
 func (m *Machine) BringUpToRead(ctx context.Context, f Flags, id string) (*Stack, error) {
 	err := m.CheckKept(id)
 	switch {
 	case err == nil:
-		s, err := m.BringUp(ctx, f)
+		s, err := m.bringUp(ctx, f, id)
 		return m.orRecords(s, err)
 	case errors.Is(err, &client.Error{Class: client.NotFound}) && m.HasRecords():
 		return m.ConnectToRead(ctx, id)

@@ -10,6 +10,7 @@ import (
 
 	sdk "go.temporal.io/sdk/client"
 
+	"everstep/domain/account"
 	"everstep/starter/client"
 	"everstep/starter/devserver"
 	"everstep/starter/process"
@@ -41,7 +42,10 @@ func (s *Stack) Unreached() bool { return s.unreached }
 // BringUp reaches the configured server. Where none is, it joins or starts the
 // dev server, and starts a worker unless a process of ours already has one. Where another task queue than the usual one is named
 // it starts none, and says so.
-func (m *Machine) BringUp(ctx context.Context, f Flags) (*Stack, error) {
+func (m *Machine) BringUp(ctx context.Context, f Flags) (*Stack, error) { return m.bringUp(ctx, f, "") }
+
+// bringUp is BringUp, for one agent where an id is given: a worker that would lack its tools is not started.
+func (m *Machine) bringUp(ctx context.Context, f Flags, id string) (*Stack, error) {
 	ownServer, ownWorker, err := m.ownStack(f)
 	if err != nil {
 		return nil, err
@@ -64,7 +68,24 @@ func (m *Machine) BringUp(ctx context.Context, f Flags) (*Stack, error) {
 		}
 		return s, nil
 	}
-	return s, s.keepWorker(m, f, dir, s.taskQueue, nil)
+	lacks := func(ctx context.Context) error { return m.lacks(ctx, s, f, id) }
+	return s, s.keepWorker(ctx, m, f, dir, s.taskQueue, nil, lacks)
+}
+
+// lacks says which tool of an open agent a worker of this command would not have; nil: none, or nobody can tell.
+func (m *Machine) lacks(ctx context.Context, s *Stack, f Flags, id string) error {
+	if id == "" {
+		return nil
+	}
+	id, err := s.Agents.Find(ctx, id)
+	if err != nil || s.Agents.OpenOn(ctx, id) == "" {
+		return nil
+	}
+	told, err := s.Agents.Account(ctx, id, account.Definition)
+	if err != nil || told.Head.Configuration.Definition == nil {
+		return nil
+	}
+	return m.checkTools(f, told.Head.Configuration.Definition.Tools)
 }
 
 // Serve has the dev server and a worker that says what it logs. It connects to nothing.
@@ -78,7 +99,7 @@ func (m *Machine) Serve(ctx context.Context, f Flags, cfg devserver.Config, log 
 		return nil, err
 	}
 	s := &Stack{Lease: lease}
-	return s, s.keepWorker(m, f, dir, queue, log)
+	return s, s.keepWorker(ctx, m, f, dir, queue, log, nil)
 }
 
 // leased has the dev server once it is clear where a worker of ours could work.
@@ -94,11 +115,12 @@ func (m *Machine) leased(ctx context.Context, f Flags, cfg devserver.Config, wor
 	return lease, dir, err
 }
 
-// keepWorker has the stack keep a worker, or closes it.
-func (s *Stack) keepWorker(m *Machine, f Flags, dir, queue string, log io.Writer) error {
+// keepWorker has the stack keep a worker, or closes it. lacks says why one of this command would be of no use; nil: it has all.
+func (s *Stack) keepWorker(ctx context.Context, m *Machine, f Flags, dir, queue string, log io.Writer, lacks func(context.Context) error) error {
 	spec, err := m.WorkerSpec(s.Lease.Server(), queue, dir)
 	if err == nil {
-		s.worker, err = m.keepWorker(spec, f.dir != "", log)
+		spec.log, spec.lacks = log, lacks
+		s.worker, err = m.keepWorker(ctx, spec, f.dir != "")
 	}
 	if err != nil {
 		s.Close()

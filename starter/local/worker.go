@@ -51,17 +51,18 @@ const (
 )
 
 // keepWorker starts to keep a worker. Where the queue is already served from
-// another folder it says so, and refuses where the folder was asked for. log
-// gets what the worker logs; nil keeps its end for when it fails.
-func (m *Machine) keepWorker(spec WorkerSpec, folderAsked bool, log io.Writer) (*workerKeeper, error) {
-	spec.log = log
+// another folder it says so, and refuses where the folder was asked for.
+func (m *Machine) keepWorker(ctx context.Context, spec WorkerSpec, folderAsked bool) (*workerKeeper, error) {
+	k := &workerKeeper{failed: make(chan error, 1), spec: spec, folder: spec.Dir, say: m.Say, cancel: func() {}}
+	if !queueServed(spec.state, spec.TaskQueue) && k.useless(ctx) {
+		return k, nil
+	}
 	lock, holder, err := takeQueue(spec)
 	if err != nil && !errors.Is(err, statefile.ErrLocked) {
 		return nil, err
 	}
-	folder := spec.Dir
 	if lock == nil {
-		folder = cmp.Or(holder.Dir, folder)
+		k.folder = cmp.Or(holder.Dir, spec.Dir)
 		switch {
 		case holder.Dir == spec.Dir:
 			m.Say("process %d already runs a worker for task queue %s", holder.PID, spec.TaskQueue)
@@ -73,10 +74,22 @@ func (m *Machine) keepWorker(spec WorkerSpec, folderAsked bool, log io.Writer) (
 			m.Say("process %d already runs a worker for task queue %s: file tools work in %s", holder.PID, spec.TaskQueue, holder.Dir)
 		}
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	k := &workerKeeper{failed: make(chan error, 1), spec: spec, folder: folder, say: m.Say, cancel: cancel}
-	k.ended.Go(func() { k.keep(ctx, lock) })
+	background, cancel := context.WithCancel(context.Background())
+	k.cancel = cancel
+	k.ended.Go(func() { k.keep(background, lock) })
 	return k, nil
+}
+
+// useless reports whether a worker of this command would lack what the agent needs, for which it is brought up, and says so.
+func (k *workerKeeper) useless(ctx context.Context) bool {
+	if k.spec.lacks == nil {
+		return false
+	}
+	lacks := k.spec.lacks(ctx)
+	if lacks != nil {
+		k.say("no worker is brought up: %s", lacks)
+	}
+	return lacks != nil
 }
 
 // Close stops the worker gracefully, and returns when it has ended.
@@ -88,6 +101,12 @@ func (k *workerKeeper) Close() {
 func (k *workerKeeper) keep(ctx context.Context, lock io.Closer) {
 	for lock == nil {
 		if process.Pause(ctx, restartDelay) != nil {
+			return
+		}
+		if queueServed(k.spec.state, k.spec.TaskQueue) {
+			continue
+		}
+		if k.useless(ctx) {
 			return
 		}
 		taken, _, err := takeQueue(k.spec)
@@ -156,7 +175,10 @@ type WorkerSpec struct {
 	state       string
 	environment []string
 	tools       []string // that it has turned on
-	log         io.Writer
+	// log gets what the worker logs; nil keeps its end for when it fails.
+	log io.Writer
+	// lacks says what a worker would lack that it is brought up for; nil: nothing.
+	lacks func(context.Context) error
 }
 
 // WorkerSpec is the worker of a task queue of a dev server of ours.

@@ -159,7 +159,7 @@ func TestOneProcessServesATaskQueue(t *testing.T) {
 
 	// A folder that was asked for is not silently another one.
 	spec.Dir = "/third"
-	_, err = new(Machine).keepWorker(spec, true, io.Discard)
+	_, err = new(Machine).keepWorker(t.Context(), spec, true)
 	require.ErrorIs(t, err, &client.Error{Class: client.Refused})
 	require.ErrorContains(t, err, "in /elsewhere; leave --dir out")
 
@@ -174,7 +174,7 @@ func keep(t *testing.T, spec WorkerSpec) (*workerKeeper, *notes) {
 	t.Helper()
 	var said notes
 	m := &Machine{Say: func(format string, args ...any) { _, _ = fmt.Fprintf(&said, format+"\n", args...) }}
-	k, err := m.keepWorker(spec, false, spec.log)
+	k, err := m.keepWorker(t.Context(), spec, false)
 	require.NoError(t, err)
 	t.Cleanup(k.Close)
 	return k, &said
