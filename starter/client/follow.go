@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -69,11 +70,10 @@ func (c *Client) followOne(ctx context.Context, id string, o FollowOptions, yiel
 	if o.After < 0 {
 		return errorf(Invalid, nil, "after: is %d; events are counted from 1", o.After)
 	}
-	number, err := c.numberOf(ctx, id, o.Number)
-	if err != nil {
-		return err
+	if o.Number < 0 {
+		return errorf(Invalid, nil, "execution: is %d; executions are counted from 1", o.Number)
 	}
-	f := &follower{client: c, id: id, number: number, after: o.After, below: o.below, yield: yield, content: newContent(), moment: moments{calls: map[domain.ToolExecutionID]callMoment{}}}
+	f := &follower{client: c, id: id, number: o.Number, after: o.After, below: o.below, yield: yield, content: newContent(), moment: moments{calls: map[domain.ToolExecutionID]callMoment{}}}
 	return f.run(ctx)
 }
 
@@ -90,6 +90,7 @@ const (
 type follower struct {
 	client *Client
 	id     string
+	// number is the execution's; zero: the newest, whose number is not known before its account is read.
 	number int
 	// after leaves out the events up to its number.
 	after int64
@@ -176,6 +177,9 @@ func (f *follower) look(ctx context.Context) (asked int, err error) {
 	if lostToServer(err) && f.client.cfg.Records != nil {
 		all, err := f.client.recordedAccount(ctx, f.id, f.request(), err)
 		if err == nil {
+			err = f.find(all)
+		}
+		if err == nil {
 			f.take(ctx, all)
 			f.over(ctx, all)
 		}
@@ -188,7 +192,6 @@ func (f *follower) look(ctx context.Context) (asked int, err error) {
 	if f.session != "" && f.session != s.firstRunID() { // another session has begun under the name
 		return 3, f.leave(ctx, s.agent)
 	}
-	f.session = s.firstRunID()
 	if now := markOf(s); now != f.mark {
 		asked++
 		if err := f.read(ctx, s); err != nil {
@@ -197,6 +200,7 @@ func (f *follower) look(ctx context.Context) (asked int, err error) {
 		}
 		f.mark = now
 	}
+	f.session = s.firstRunID()
 	if !f.finished {
 		f.show(f.live(ctx, s)...)
 	}
@@ -206,7 +210,23 @@ func (f *follower) look(ctx context.Context) (asked int, err error) {
 // request asks for what is new.
 func (f *follower) request() account.Request {
 	want := []account.Part{account.HeadOf, account.Steps, account.Events, account.Current}
-	return account.Request{Want: want, Execution: f.number, After: f.seen}
+	if f.session == "" {
+		want = append(want, account.Executions)
+	}
+	return account.Request{Want: want, Execution: cmp.Or(f.number, account.Newest), After: f.seen}
+}
+
+// find finds the execution that is followed in the account that was read first.
+func (f *follower) find(all account.Account) error {
+	if f.session != "" {
+		return nil
+	}
+	err := f.client.checkHas(all, f.id, f.number)
+	if f.number == 0 && all.Head.Newest != nil {
+		f.number = all.Head.Newest.Number
+	}
+	f.number = max(f.number, 1) // the first is about to begin
+	return err
 }
 
 // read reads what is new, and shows it.
@@ -216,6 +236,9 @@ func (f *follower) read(ctx context.Context, s snapshot) error {
 		reader.patience = patientWith
 	}
 	all, err := f.account(ctx, s, reader)
+	if err == nil {
+		err = f.find(all)
+	}
 	if err != nil {
 		return fail(ctx, f.id, "following "+f.id, err)
 	}

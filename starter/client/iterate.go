@@ -1,13 +1,16 @@
 package client
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"iter"
 	"math"
 	"slices"
 
 	"everstep/domain"
 	"everstep/domain/account"
+	"everstep/starter/process"
 )
 
 // Execute begins an execution, as Start does, waits for its end, and returns the agent's final state,
@@ -21,7 +24,7 @@ func (c *Client) Execute(ctx context.Context, s Start) (domain.AgentState, error
 	if err != nil {
 		return final, fail(ctx, x.ID, "waiting for "+x.ID, err)
 	}
-	for final, err = range c.Iterate(ctx, x.ID, IterateOptions{Number: x.Number, After: math.MaxInt, insists: true}) {
+	for final, err = range c.Iterate(ctx, x.ID, IterateOptions{Number: x.Number, After: math.MaxInt}) {
 		if err != nil {
 			break
 		}
@@ -36,8 +39,6 @@ type IterateOptions struct {
 	Number int
 	// After leaves out the states after steps up to this one.
 	After int
-	// insists waits for a worker, also where the execution has ended.
-	insists bool
 }
 
 // Iterate yields the agent's state after each step of an execution, with all
@@ -47,8 +48,8 @@ type IterateOptions struct {
 // step was the last. Breaking out of the loop leaves the execution as it is.
 //
 // Where a state can no longer be told it yields an error of class Gone that
-// says which, and goes on; any other error ends it. It needs a worker: for an
-// execution in progress it waits until one is up, and Config.Progress is told.
+// says which, and goes on; any other error ends it. It needs no worker for what
+// has happened. A server that goes away is waited for, and Config.Progress is told.
 // The final state is gone as soon as the agent begins another execution.
 func (c *Client) Iterate(ctx context.Context, id string, o IterateOptions) iter.Seq2[domain.AgentState, error] {
 	return sequence(ctx, id, "reading the state of ", func(yield func(domain.AgentState, error) bool) error { return c.iterate(ctx, id, o, yield) })
@@ -58,16 +59,30 @@ func (c *Client) iterate(ctx context.Context, id string, o IterateOptions, yield
 	if o.After < 0 {
 		return errorf(Invalid, nil, "after: is %d; steps are counted from 1", o.After)
 	}
-	number, err := c.numberOf(ctx, id, o.Number)
-	if err != nil {
+	s := &stepper{assembly: assembly{client: c, id: id}, done: o.After, yield: yield}
+	over, caughtUp := false, false
+	var failed error
+	err := c.followOne(ctx, id, FollowOptions{Number: o.Number}, func(e Event, err error) bool {
+		s.number = e.Number
+		switch {
+		case err != nil && !errors.Is(err, &Error{Class: Gone}): // that events are gone says nothing of the steps
+			failed = err
+			return false
+		case e.Type == EventReconnecting:
+			c.connection(errors.New(e.Reason))
+		case e.Type == EventReconnected:
+			c.connection(nil)
+		}
+		caughtUp = caughtUp || e.earlier
+		if caughtUp && (e.earlier || e.Type == domain.EventStepStarted || e.Ended != nil) {
+			over, failed = s.look(ctx)
+		}
+		return !over && failed == nil
+	})
+	if err = cmp.Or(err, failed); err != nil || over {
 		return err
 	}
-	s := &stepper{assembly: assembly{client: c, id: id, number: number}, done: o.After, yield: yield}
-	ended, err := c.followed(ctx, id, s.look)
-	if err != nil || ended {
-		return err
-	}
-	return errorf(Failed, nil, "execution %d of %s was ended by the server in the middle, so it has no final state", number, id)
+	return errorf(Failed, nil, "execution %d of %s was ended by the server in the middle, so it has no final state", s.number, id)
 }
 
 // A stepper gives out the states of one execution. It is used by one goroutine.
@@ -80,9 +95,13 @@ type stepper struct {
 	yield func(domain.AgentState, error) bool
 }
 
-// look gives out what is known beyond that. done: the state was final, or no more is wanted.
+// look gives out what is known beyond that. done: the state was final, or no more is wanted. A server that goes away meanwhile is
+// waited for.
 func (s *stepper) look(ctx context.Context) (bool, error) {
 	state, known, err := s.state(ctx)
+	for errors.Is(err, &Error{Class: Unreachable}) && process.Pause(ctx, 2*askEvery) == nil {
+		state, known, err = s.state(ctx)
+	}
 	if err != nil || !known {
 		return false, err
 	}

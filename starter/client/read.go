@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"slices"
 
@@ -10,7 +9,6 @@ import (
 	"everstep/domain"
 	"everstep/domain/account"
 	"everstep/domain/contract"
-	"everstep/starter/process"
 )
 
 // Steps yields the completed steps of an execution in order. Number zero is the newest. It needs no worker. Where some can no
@@ -38,8 +36,16 @@ func (c *Client) execution(ctx context.Context, id string, number int, want ...a
 		request.Execution = account.Newest
 	}
 	all, err := c.account(ctx, id, request)
-	if err != nil || len(all.Executions) > 0 || number == 0 {
-		return all, err
+	if err == nil {
+		err = c.checkHas(all, id, number)
+	}
+	return all, err
+}
+
+// checkHas refuses an account, which was read for an execution, without that; number zero is the newest.
+func (c *Client) checkHas(all account.Account, id string, number int) error {
+	if len(all.Executions) > 0 || number == 0 {
+		return nil
 	}
 	newest := 0
 	if all.Head.Newest != nil {
@@ -47,15 +53,15 @@ func (c *Client) execution(ctx context.Context, id string, number int, want ...a
 	}
 	switch {
 	case all.Server.Unread != "":
-		return all, gone("%s", all.Server.Unread)
+		return gone("%s", all.Server.Unread)
 	case number <= newest:
-		return all, gone("execution: nothing is left of execution %d of %s", number, id)
+		return gone("execution: nothing is left of execution %d of %s", number, id)
 	case number == newest+1 && all.Head.BeginsNext():
-		return all, nil
+		return nil
 	case c.unreached != nil:
-		return all, errorf(Unreachable, c.unreached, "%s; the records know of execution %d of %s, and of no later one", c.unreached.Message, newest, id)
+		return errorf(Unreachable, c.unreached, "%s; the records know of execution %d of %s, and of no later one", c.unreached.Message, newest, id)
 	}
-	return all, errorf(NotFound, nil, "execution: %s has no execution %d; its newest is %d", id, number, newest)
+	return errorf(NotFound, nil, "execution: %s has no execution %d; its newest is %d", id, number, newest)
 }
 
 // Messages yields the agent's transcript over all its executions in order. It needs no worker. Where a part can no longer be
@@ -153,62 +159,6 @@ func stateIn(all account.Account, id string) (domain.AgentState, error) {
 
 func unreadable(what, id string, err error) *Error {
 	return errorf(Failed, err, "the %s of %s cannot be read; the worker may be of another version: %s", what, id, err)
-}
-
-// numberOf is the number of the execution that a caller means; zero is the newest.
-func (c *Client) numberOf(ctx context.Context, id string, number int) (int, error) {
-	all, err := c.execution(ctx, id, number)
-	switch {
-	case err != nil || number > 0:
-		return number, err
-	case all.Head.Newest == nil:
-		return 1, nil // it is about to begin
-	}
-	return all.Head.Newest.Number, nil
-}
-
-// followed looks at once, and then whenever the agent's workflow has got on, until look reports true, or the workflow has ended:
-// then it reports false. A server that goes away meanwhile is waited for.
-func (c *Client) followed(ctx context.Context, id string, look func(context.Context) (bool, error)) (bool, error) {
-	s, err := c.describe(ctx, id)
-	if lostToServer(err) && c.cfg.Records != nil {
-		return look(ctx) // of what has ended
-	}
-	if err != nil {
-		return false, err
-	}
-	told := false
-	waits := func(err error) error {
-		if !errors.Is(err, &Error{Class: Unreachable}) {
-			return err
-		}
-		if !told {
-			told = true
-			c.cfg.Progress(err.Error() + "; waiting until that is mended")
-		}
-		return nil
-	}
-	for seen := (mark{}); ; {
-		if now := markOf(s); now != seen {
-			done, err := look(ctx)
-			if done || err == nil && !s.open() {
-				return done, nil
-			}
-			if err == nil {
-				seen = now
-			} else if err := waits(err); err != nil {
-				return false, err
-			}
-		}
-		if err := process.Pause(ctx, 2*askEvery); err != nil {
-			return false, err
-		}
-		if next, err := c.describe(ctx, id); err == nil {
-			s = next
-		} else if err := waits(err); err != nil {
-			return false, err
-		}
-	}
 }
 
 // sequence yields what a reading does, and its error in the end.
