@@ -142,9 +142,11 @@ type Pending struct {
 	Next    time.Time `json:"next_attempt_at,omitzero"`
 	// Limited is the task queue on which it waits for its turn, by a rate limit.
 	Limited string `json:"limited,omitzero"`
-	// Failure is why the attempt before failed, and Heartbeat what an attempt has reported last.
+	// Failure is why the attempt before failed, and Heartbeat what an attempt has reported last; Fresh that this was the one under
+	// way.
 	Failure   *domain.Error       `json:"failure,omitempty"`
 	Heartbeat *contract.Heartbeat `json:"heartbeat,omitempty"`
+	Fresh     bool                `json:"fresh,omitzero"`
 }
 
 // A Parent is the agent that has started another.

@@ -110,13 +110,7 @@ func (c *Client) adding(ctx context.Context, s snapshot, server *account.Server)
 	if ended, ok := history.ServerEnd(s.info().GetStatus()); ok {
 		server.Ended = ended.Code
 	}
-	server.Pending = []account.Pending{}
-	for _, p := range c.pending(s) {
-		server.Pending = append(server.Pending, account.Pending{
-			ID: p.ID, Activity: p.Activity, Attempt: p.Attempt, Since: p.Since, Waiting: p.Waiting, Next: p.Next, Limited: p.Limited,
-			Failure: p.Before, Heartbeat: p.Beat,
-		})
-	}
+	server.Pending = c.pending(s)
 	if s.GetPendingWorkflowTask().GetAttempt() > 1 {
 		server.FailingTask, err = c.failingTask(ctx, s)
 	}

@@ -19,6 +19,7 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 	"everstep/starter/client/internal/history"
 	"everstep/worker/host/codec"
@@ -274,7 +275,7 @@ func (s snapshot) execution(n int) Execution {
 	return s.begun(n, s.executionID(n), s.runID())
 }
 
-func (c *Client) pending(s snapshot) []history.Pending {
+func (c *Client) pending(s snapshot) []account.Pending {
 	return history.Pendings(c.cfg.Converter, s.DescribeWorkflowExecutionResponse)
 }
 

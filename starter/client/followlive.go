@@ -8,8 +8,8 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
-	"everstep/starter/client/internal/history"
 )
 
 // stalledAfter is how long work may wait for a worker without a word.
@@ -107,7 +107,7 @@ func (f *follower) live(ctx context.Context, s snapshot) (told []Event) {
 		switch {
 		case p.Activity == string(contract.CallModel) && f.moment.inference.open && p.ID != f.moment.inference.done:
 			told = append(told, f.inferring(p)...)
-		case p.Activity == string(contract.CallTool) && p.Fresh && p.Beat.Progress != nil:
+		case p.Activity == string(contract.CallTool) && p.Fresh && p.Heartbeat.Progress != nil:
 			told = append(told, f.progress(p)...)
 		}
 	}
@@ -118,52 +118,52 @@ func (f *follower) live(ctx context.Context, s snapshot) (told []Event) {
 }
 
 // inferring tells of the inference under way: that it is tried again, and what has arrived.
-func (f *follower) inferring(p history.Pending) (told []Event) {
+func (f *follower) inferring(p account.Pending) (told []Event) {
 	i := &f.moment.inference
 	step := i.step
 	again := func() {
-		told = append(told, f.moment.withdraw(f.number, p.Before)...)
+		told = append(told, f.moment.withdraw(f.number, p.Failure)...)
 	}
 	lost := i.activity != "" && i.activity != p.ID
-	failed := p.Attempt > max(i.tries, 1) && p.Before != nil
+	failed := p.Attempt > max(i.tries, 1) && p.Failure != nil
 	if lost || failed {
 		again()
 		if failed {
 			i.attempt += p.Attempt - max(i.tries, 1)
 		}
-		told = append(told, Event{Type: EventRetry, Step: step, Attempt: i.attempt, Reason: messageOf(p.Before), Error: p.Before})
+		told = append(told, Event{Type: EventRetry, Step: step, Attempt: i.attempt, Reason: messageOf(p.Failure), Error: p.Failure})
 	}
 	i.activity, i.tries = p.ID, p.Attempt
-	if !p.Fresh || p.Beat.Step != step || i.summary || f.below || f.moment.withheld {
+	if !p.Fresh || p.Heartbeat.Step != step || i.summary || f.below || f.moment.withheld {
 		return told
 	}
-	if p.Beat.Attempt != i.attempt {
+	if p.Heartbeat.Attempt != i.attempt {
 		again()
-		i.attempt = p.Beat.Attempt
+		i.attempt = p.Heartbeat.Attempt
 	}
-	if text, skipped := i.reasoning.take(p.Beat.Reasoning, p.Beat.ReasoningLength); text != "" {
+	if text, skipped := i.reasoning.take(p.Heartbeat.Reasoning, p.Heartbeat.ReasoningLength); text != "" {
 		told = append(told, Event{Type: EventReasoning, Step: step, Attempt: i.attempt, Text: text, Skipped: skipped})
 	}
-	if text, skipped := i.text.take(p.Beat.Tail, p.Beat.Length); text != "" {
+	if text, skipped := i.text.take(p.Heartbeat.Tail, p.Heartbeat.Length); text != "" {
 		told = append(told, Event{Type: EventText, Step: step, Attempt: i.attempt, Text: text, Skipped: skipped})
 	}
 	return told
 }
 
 // progress tells how far a call under way says that it is.
-func (f *follower) progress(p history.Pending) []Event {
-	call, open := f.moment.calls[p.Beat.Call]
-	if !open || call.progress == *p.Beat.Progress {
+func (f *follower) progress(p account.Pending) []Event {
+	call, open := f.moment.calls[p.Heartbeat.Call]
+	if !open || call.progress == *p.Heartbeat.Progress {
 		return nil
 	}
-	call.progress = *p.Beat.Progress
-	f.moment.calls[p.Beat.Call] = call
+	call.progress = *p.Heartbeat.Progress
+	f.moment.calls[p.Heartbeat.Call] = call
 	return []Event{{Type: EventToolProgress, Step: call.step, Tool: call.progress.Tool, Position: call.position, Text: call.progress.Text}}
 }
 
 // stall says, once until work goes on, that no worker takes what waits, and why. The wait may have begun just after the look
 // before.
-func (f *follower) stall(ctx context.Context, s snapshot, work []history.Pending) []Event {
+func (f *follower) stall(ctx context.Context, s snapshot, work []account.Pending) []Event {
 	m, now := &f.moment, time.Now()
 	looked := m.looked
 	m.looked = now
@@ -189,12 +189,12 @@ func (f *follower) stall(ctx context.Context, s snapshot, work []history.Pending
 }
 
 // stalls reports whether something waits for a worker and none is at work.
-func stalls(s snapshot, work []history.Pending) bool {
+func stalls(s snapshot, work []account.Pending) bool {
 	if s.GetPendingWorkflowTask().GetState() == enumspb.PENDING_WORKFLOW_TASK_STATE_SCHEDULED {
 		return true
 	}
-	return !slices.ContainsFunc(work, func(w history.Pending) bool { return !w.Waiting }) &&
-		slices.ContainsFunc(work, func(w history.Pending) bool { return !w.BackingOff })
+	return !slices.ContainsFunc(work, func(w account.Pending) bool { return !w.Waiting }) &&
+		slices.ContainsFunc(work, func(w account.Pending) bool { return w.Next.IsZero() })
 }
 
 // A liveText is a text as far as it was shown.

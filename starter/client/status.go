@@ -134,13 +134,13 @@ func (c *Client) status(ctx context.Context, s snapshot, a account.Account) cont
 		}
 		return v
 	}
-	work := c.pending(s)
+	work := a.Server.Pending
 	switch task := s.GetPendingWorkflowTask(); {
 	case a.Server.FailingTask != nil && a.Server.FailingTask.Failure != "":
 		v.Doing = failing(s.builds, *a.Server.FailingTask)
 	case v.Source == contract.FromWorkflow || v.Paused:
 	case len(work) > 0:
-		oldest := slices.MinFunc(work, func(a, b history.Pending) int { return a.Since.Compare(b.Since) })
+		oldest := slices.MinFunc(work, func(a, b account.Pending) int { return a.Since.Compare(b.Since) })
 		v.Doing, v.Since = describeWork(work, v.StepCount+1), oldest.Since
 	case task != nil:
 		v.Doing, v.Since = "it waits for a worker"+s.ofQueue()+" to go on", task.GetOriginalScheduledTime().AsTime()
@@ -148,7 +148,7 @@ func (c *Client) status(ctx context.Context, s snapshot, a account.Account) cont
 	if v.Source != contract.FromWorkflow {
 		v.BudgetLeft.MaxSeconds = nil // how long it waited for people since is not known
 	}
-	return c.waiting(ctx, s, v)
+	return c.waiting(ctx, work, v)
 }
 
 // failing says of a workflow task which worker fails to complete it, and why.
@@ -171,7 +171,7 @@ func (s snapshot) ofQueue() string {
 	return " of task queue " + s.queue()
 }
 
-func describeWork(work []history.Pending, step int) string {
+func describeWork(work []account.Pending, step int) string {
 	var tools int
 	for _, w := range work {
 		switch w.Activity {
@@ -203,56 +203,55 @@ func describeWork(work []history.Pending, step int) string {
 	}
 }
 
-func how(w history.Pending) string {
+func how(w account.Pending) string {
 	switch {
-	case w.BackingOff:
+	case !w.Next.IsZero():
 		return fmt.Sprintf(", attempt %d waits for its time", w.Attempt)
 	case w.Limited != "":
 		return ", waits for its turn: task queue " + w.Limited + " has a rate limit"
 	case w.Waiting:
 		return ", waits for a worker"
-	case w.Beat != nil && w.Attempt > 1:
-		return fmt.Sprintf(", %s, attempt %d", w.Beat.Phase, w.Attempt)
-	case w.Beat != nil:
-		return ", " + string(w.Beat.Phase)
+	case w.Heartbeat != nil && w.Attempt > 1:
+		return fmt.Sprintf(", %s, attempt %d", w.Heartbeat.Phase, w.Attempt)
+	case w.Heartbeat != nil:
+		return ", " + string(w.Heartbeat.Phase)
 	}
 	return ""
 }
 
 // limited are the pieces of work that wait for their turn under a limit, on the queue of the first of them.
-func limited(work []history.Pending) []history.Pending {
-	i := slices.IndexFunc(work, func(w history.Pending) bool { return w.Limited != "" })
+func limited(work []account.Pending) []account.Pending {
+	i := slices.IndexFunc(work, func(w account.Pending) bool { return w.Limited != "" })
 	if i < 0 {
 		return nil
 	}
 	queue := work[i].Limited
-	return slices.DeleteFunc(slices.Clone(work), func(w history.Pending) bool { return w.Limited != queue })
+	return slices.DeleteFunc(slices.Clone(work), func(w account.Pending) bool { return w.Limited != queue })
 }
 
 // waiting says in a status for what an inference waits that does not go on.
-func (c *Client) waiting(ctx context.Context, s snapshot, v contract.StatusView) contract.StatusView {
+func (c *Client) waiting(ctx context.Context, work []account.Pending, v contract.StatusView) contract.StatusView {
 	if v.Status.Terminal() {
 		return v
 	}
-	work := c.pending(s)
 	for _, w := range work {
-		if w.Fresh && w.Beat.Progress != nil {
-			v.Progress = append(v.Progress, *w.Beat.Progress)
+		if w.Fresh && w.Heartbeat.Progress != nil {
+			v.Progress = append(v.Progress, *w.Heartbeat.Progress)
 		}
 	}
 	if waits := limited(work); len(waits) > 0 {
 		return c.rateLimited(ctx, waits, v)
 	}
 	for _, w := range work {
-		if w.Activity == string(contract.CallModel) && w.BackingOff && w.Before != nil {
-			v.Doing = progress.Waits(v.StepCount+1, w.Attempt, w.Next, w.Before)
+		if w.Activity == string(contract.CallModel) && !w.Next.IsZero() && w.Failure != nil {
+			v.Doing = progress.Waits(v.StepCount+1, w.Attempt, w.Next, w.Failure)
 			return v
 		}
 	}
 	return v
 }
 
-func (c *Client) rateLimited(ctx context.Context, waits []history.Pending, v contract.StatusView) contract.StatusView {
+func (c *Client) rateLimited(ctx context.Context, waits []account.Pending, v contract.StatusView) contract.StatusView {
 	first := waits[0]
 	v.RateLimited, v.Since = true, first.Since
 	rate, what := "task queue "+first.Limited+" has a rate limit", "waits for its turn to ask the model"
@@ -275,7 +274,7 @@ func (c *Client) rateLimited(ctx context.Context, waits []history.Pending, v con
 }
 
 // unserved says what to do about a queue that nobody asks for work.
-func unserved(waits history.Pending) string {
+func unserved(waits account.Pending) string {
 	if waits.Activity == string(contract.CallTool) {
 		return "no worker serves task queue " + waits.Limited + ", where its calls wait; start one that has the tool's limit (EVERSTEP_TOOL_LIMITS); where none has it any more, the agent notices after some minutes"
 	}

@@ -47,7 +47,7 @@ func TestStatusTellsWhatTheServerKnows(t *testing.T) {
 			head := account.Head{AgentID: nora.id, Name: "nora", Open: true, Doing: "as the workflow says", Newest: &account.Execution{
 				Outcome: contract.Outcome{AgentID: nora.id, ExecutionID: nth(1), Number: 1, Status: domain.StatusInProgress, Steps: 2},
 			}}
-			v := agents.status(t.Context(), s, s.endedByServer(account.Account{Head: &head, Server: &account.Server{Source: c.source}}))
+			v := agents.status(t.Context(), s, s.endedByServer(account.Account{Head: &head, Server: &account.Server{Source: c.source, Pending: agents.pending(s)}}))
 			require.Equal(t, []any{c.want, c.from, c.doing, 2, nth(1)}, []any{v.Status, v.Source, v.Doing, v.StepCount, v.ExecutionID})
 			require.Equal(t, []any{"run-1", int64(1000)}, []any{v.RunID, v.History.Bytes})
 			require.Equal(t, c.want == domain.StatusFailed, v.Error != nil)

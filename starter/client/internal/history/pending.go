@@ -1,45 +1,25 @@
 package history
 
 import (
-	"time"
-
 	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/converter"
 
+	"everstep/domain/account"
 	"everstep/domain/contract"
 	"everstep/domain/progress"
 )
 
-// A Pending is work that has not ended, as the server describes it.
-type Pending struct {
-	// Work has its ID, its Activity, since when it waits or works, the newest
-	// Attempt and why the one Before failed, but no request.
-	progress.Work
-	// Waiting means that no worker has it; BackingOff that this is on purpose,
-	// until its next attempt, which is due at Next.
-	Waiting    bool
-	BackingOff bool
-	Next       time.Time
-	// Limited is the task queue on which it waits for its turn, empty where it
-	// waits for no rate limit.
-	Limited string
-	// Beat is what it last reported, over all attempts; Fresh that this was by
-	// the attempt under way.
-	Beat  *contract.Heartbeat
-	Fresh bool
-}
-
-// Pendings reads the work that a description says has not ended.
-func Pendings(c converter.DataConverter, s *workflowservice.DescribeWorkflowExecutionResponse) []Pending {
-	var work []Pending
+// Pendings reads the activities that a description says have not ended.
+func Pendings(c converter.DataConverter, s *workflowservice.DescribeWorkflowExecutionResponse) []account.Pending {
+	work := []account.Pending{}
 	own := s.GetExecutionConfig().GetTaskQueue().GetName()
 	for _, info := range s.GetPendingActivities() {
 		p := pending(c, info)
 		queue := info.GetActivityOptions().GetTaskQueue().GetName()
 		limits := p.Activity == string(contract.CallModel) || p.Activity == string(contract.CallTool)
-		if p.Waiting && !p.BackingOff && limits && queue != own && !contract.IsOwnQueue(queue, own) {
+		if p.Waiting && p.Next.IsZero() && limits && queue != own && !contract.IsOwnQueue(queue, own) {
 			p.Limited = queue
 		}
 		work = append(work, p)
@@ -47,26 +27,22 @@ func Pendings(c converter.DataConverter, s *workflowservice.DescribeWorkflowExec
 	return work
 }
 
-func pending(c converter.DataConverter, info *workflowpb.PendingActivityInfo) Pending {
-	d := newDecoder(c, "", false)
-	p := Pending{
-		Work: progress.Work{
-			ID: info.GetActivityId(), Activity: info.GetActivityType().GetName(),
-			Since: info.GetScheduledTime().AsTime(), Attempt: int(info.GetAttempt()),
-		},
-		Waiting: info.GetState() == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED,
+func pending(c converter.DataConverter, info *workflowpb.PendingActivityInfo) account.Pending {
+	p := account.Pending{
+		ID: info.GetActivityId(), Activity: info.GetActivityType().GetName(),
+		Since: info.GetScheduledTime().AsTime(), Attempt: int(info.GetAttempt()), Waiting: info.GetState() == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED,
 	}
 	if f := info.GetLastFailure(); f != nil {
-		p.Before = d.loss(f, progress.Broke).Err()
+		p.Failure = newDecoder(c, "", false).loss(f, progress.Broke).Err()
 	}
 	if next := info.GetNextAttemptScheduleTime(); next != nil && p.Waiting {
-		p.BackingOff, p.Next = true, next.AsTime()
+		p.Next = next.AsTime()
 	}
 	if started := info.GetLastStartedTime(); started != nil && !p.Waiting {
 		p.Since = started.AsTime()
 	}
 	if beat, err := decode[contract.Heartbeat](c, info.GetHeartbeatDetails()); err == nil && beat.Step > 0 {
-		p.Beat = beat
+		p.Heartbeat = beat
 		p.Fresh = !p.Waiting && info.GetLastHeartbeatTime().AsTime().After(info.GetLastStartedTime().AsTime())
 	}
 	return p
