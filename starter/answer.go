@@ -95,7 +95,7 @@ func (p *program) replyTo(ctx context.Context, s *local.Stack, id, call, text st
 			return nil, usage("value: is no JSON")
 		}
 	}
-	all, err := waitingOf(ctx, s, id)
+	all, err := waitingOf(ctx, s.Agents, id)
 	if err != nil {
 		return nil, err
 	}

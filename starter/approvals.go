@@ -14,7 +14,6 @@ import (
 
 	"everstep/domain"
 	"everstep/starter/client"
-	"everstep/starter/local"
 	"everstep/starter/render"
 )
 
@@ -87,8 +86,8 @@ type allWaiting struct {
 	questions []client.WaitingQuestion
 }
 
-func waitingOf(ctx context.Context, s *local.Stack, id string) (all allWaiting, _ error) {
-	return gathered(s.Agents.AllWaiting(ctx, id))
+func waitingOf(ctx context.Context, agents *client.Client, id string) (all allWaiting, _ error) {
+	return gathered(agents.AllWaiting(ctx, id))
 }
 
 func gathered(agents iter.Seq2[client.AgentWaits, error]) (all allWaiting, _ error) {

@@ -11,10 +11,9 @@ import (
 // call is a call that waits for the person's word, with exactly what would run, as the workflow says. Nil: it does not wait
 // any more, or nobody can be asked about it here.
 func (a *asker) call(ctx context.Context, asked client.Event) (*matter, error) {
-	for call, err := range a.agents.Waiting(ctx, a.of(asked)) {
+	all, err := waitingOf(ctx, a.agents, a.of(asked))
+	for _, call := range all.calls {
 		switch {
-		case err != nil:
-			return nil, err
 		case call.ToolExecutionID != asked.ToolExecutionID:
 		case !call.Known(): // nobody says yes to what they cannot see
 			a.program.warn(a.program.howToAnswer(a.of(asked), asked))
@@ -28,7 +27,7 @@ func (a *asker) call(ctx context.Context, asked client.Event) (*matter, error) {
 			}, nil
 		}
 	}
-	return nil, nil
+	return nil, err
 }
 
 // decide does what a line says about a call.

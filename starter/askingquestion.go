@@ -10,11 +10,9 @@ import (
 
 // question is what a call asks, as the workflow says. Nil: it does not wait any more.
 func (a *asker) question(ctx context.Context, asked client.Event) (*matter, error) {
-	for question, err := range a.agents.Questions(ctx, a.of(asked)) {
-		switch {
-		case err != nil:
-			return nil, err
-		case question.ToolExecutionID == asked.ToolExecutionID:
+	all, err := waitingOf(ctx, a.agents, a.of(asked))
+	for _, question := range all.questions {
+		if question.ToolExecutionID == asked.ToolExecutionID {
 			return &matter{
 				PendingCall: question.PendingCall, kind: "question",
 				shown:  render.Questions([]client.WaitingQuestion{question}, a.program.now()),
@@ -23,7 +21,7 @@ func (a *asker) question(ctx context.Context, asked client.Event) (*matter, erro
 			}, nil
 		}
 	}
-	return nil, nil
+	return nil, err
 }
 
 // reply gives what was typed as the answer to a question.

@@ -67,7 +67,7 @@ func (p *program) deciding(
 			}
 		}
 		return p.change(command.Context(), args[0], func(ctx context.Context, s *local.Stack, id string) error {
-			all, err := waitingOf(ctx, s, id)
+			all, err := waitingOf(ctx, s.Agents, id)
 			if err != nil {
 				return err
 			}

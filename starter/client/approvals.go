@@ -20,24 +20,7 @@ type WaitingCall struct {
 	domain.PendingApproval
 }
 
-// Waiting yields the tool calls of all agents, or of one where id is not empty, that wait for a person's word, as AllWaiting
-// knows them. Questions yields what waits for answers.
-func (c *Client) Waiting(ctx context.Context, id string) iter.Seq2[WaitingCall, error] {
-	return func(yield func(WaitingCall, error) bool) {
-		for agent, err := range c.AllWaiting(ctx, id) {
-			if err != nil {
-				yield(WaitingCall{}, err)
-				return
-			}
-			for _, call := range agent.Approvals {
-				if !yield(WaitingCall{agent.ID, call}, nil) {
-					return
-				}
-			}
-		}
-	}
-}
-
+// waitingAgents yields the agents, or the one where id is not empty, of which something waits by the server's list.
 func (c *Client) waitingAgents(ctx context.Context, id string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		if id != "" {
@@ -75,7 +58,7 @@ func (c *Client) questionsIn(info *workflowpb.WorkflowExecutionInfo) int {
 type Word struct {
 	// Call is the call's own id. The zero one is the only call that waits.
 	Call domain.ToolExecutionID
-	// Digest is that of the call which the person has seen, as Waiting tells it. Another call is refused.
+	// Digest is that of the call which the person has seen, as AllWaiting tells it. Another call is refused.
 	// To approve it is needed.
 	Digest domain.Digest
 	// By is who says it, by their own word. Empty: the process, as Config.By names it.

@@ -75,29 +75,11 @@ type WaitingQuestion struct {
 	domain.PendingQuestion
 }
 
-// Questions yields the questions of all agents, or of one where id is not empty, that wait for a person's answer, as
-// AllWaiting knows them.
-func (c *Client) Questions(ctx context.Context, id string) iter.Seq2[WaitingQuestion, error] {
-	return func(yield func(WaitingQuestion, error) bool) {
-		for agent, err := range c.AllWaiting(ctx, id) {
-			if err != nil {
-				yield(WaitingQuestion{}, err)
-				return
-			}
-			for _, question := range agent.Questions {
-				if !yield(WaitingQuestion{agent.ID, question}, nil) {
-					return
-				}
-			}
-		}
-	}
-}
-
 // A Reply is what a person answers to a question.
 type Reply struct {
 	// Call is the id of the call that asks. The zero one is the only one that does.
 	Call domain.ToolExecutionID
-	// Digest is that of the question which the person has seen, as Questions tells it. Where given, another one is refused.
+	// Digest is that of the question which the person has seen, as AllWaiting tells it. Where given, another one is refused.
 	Digest domain.Digest
 	// Text is the answer, or one of the choices; Value is the one to a question with a schema.
 	Text  string

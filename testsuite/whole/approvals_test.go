@@ -41,11 +41,13 @@ func (s *stack) waitingOf(t *testing.T, id string, n int) []agents.WaitingCall {
 	var calls []agents.WaitingCall
 	require.Eventually(t, func() bool {
 		calls = nil
-		for call, err := range s.agents.Waiting(within(t), id) {
+		for agent, err := range s.agents.AllWaiting(within(t), id) {
 			if err != nil {
 				return false
 			}
-			calls = append(calls, call)
+			for _, call := range agent.Approvals {
+				calls = append(calls, agents.WaitingCall{ID: agent.ID, PendingApproval: call})
+			}
 		}
 		return len(calls) == n
 	}, patience, 50*time.Millisecond)

@@ -32,11 +32,13 @@ func (s *stack) questionsOf(t *testing.T, id string, n int) []agents.WaitingQues
 	var questions []agents.WaitingQuestion
 	require.Eventually(t, func() bool {
 		questions = nil
-		for question, err := range s.agents.Questions(within(t), id) {
+		for agent, err := range s.agents.AllWaiting(within(t), id) {
 			if err != nil {
 				return false
 			}
-			questions = append(questions, question)
+			for _, question := range agent.Questions {
+				questions = append(questions, agents.WaitingQuestion{ID: agent.ID, PendingQuestion: question})
+			}
 		}
 		return len(questions) == n
 	}, patience, 50*time.Millisecond)

@@ -92,12 +92,14 @@ func shopScripts() map[string]string {
 // waitingIn are the calls that wait, of agents whose names end as the test's, as AGENT TOOL.
 func (s *stack) waitingIn(t *testing.T) (found []string) {
 	t.Helper()
-	for call, err := range s.agents.Waiting(within(t), "") {
+	for agent, err := range s.agents.AllWaiting(within(t), "") {
 		if err != nil {
 			return nil // the server is busy, and is asked again
 		}
-		if name, own := strings.CutSuffix(call.ID, s.named("")); own {
-			found = append(found, name+" "+call.Tool)
+		for _, call := range agent.Approvals {
+			if name, own := strings.CutSuffix(agent.ID, s.named("")); own {
+				found = append(found, name+" "+call.Tool)
+			}
 		}
 	}
 	slices.Sort(found)
@@ -107,10 +109,12 @@ func (s *stack) waitingIn(t *testing.T) (found []string) {
 // says decides about all calls of an agent that wait.
 func (s *stack) says(t *testing.T, name string, decide func(context.Context, string, agents.Word) (agents.Decision, error)) {
 	t.Helper()
-	for call, err := range s.agents.Waiting(within(t), s.named(name)) {
+	for agent, err := range s.agents.AllWaiting(within(t), s.named(name)) {
 		require.NoError(t, err)
-		_, err = decide(within(t), s.named(name), agents.Word{Call: call.ToolExecutionID, Digest: call.Digest, By: "ann", Reason: "as it is"})
-		require.NoError(t, err)
+		for _, call := range agent.Approvals {
+			_, err = decide(within(t), s.named(name), agents.Word{Call: call.ToolExecutionID, Digest: call.Digest, By: "ann", Reason: "as it is"})
+			require.NoError(t, err)
+		}
 	}
 }
 
