@@ -10,21 +10,20 @@ import (
 
 	"everstep/activities/record"
 	"everstep/domain"
+	"everstep/domain/account"
 )
 
 // onlyRecorded says of an agent that the server does not have what can be done with its records; nil: there are none.
 func (c *Client) onlyRecorded(ctx context.Context, id string) error {
-	a, all, err := c.keptSession(ctx, id)
-	if err != nil || len(all) == 0 {
+	all, _, err := c.fromRecords(ctx, id, account.Request{Want: []account.Part{account.HeadOf}}, domain.MaxCount)
+	if err != nil || all.Head == nil || all.Server.Unread != "" {
 		return nil // that there is no such agent is said then
 	}
-	newest := slices.MaxFunc(all, lastRecorded)
-	if newest.Imported.IsZero() {
-		return errorf(NotFound, nil, "id: the server has nothing left of %s; what its records tell can be read", a.called()).
-			next("`fork %s \"…\"` begins an agent that goes on from there", a.called())
+	only := errorf(NotFound, nil, "id: the server has nothing left of %s; what its records tell can be read", id)
+	if imported := all.Head.Newest.Imported; !imported.IsZero() {
+		only = errorf(NotFound, nil, "id: no workflow of %s is here: its executions were imported on %s, and can only be read", id, imported.Format(time.DateOnly))
 	}
-	return errorf(NotFound, nil, "id: no workflow of %s is here: its executions were imported on %s, and can only be read", a.called(), newest.Imported.Format(time.DateOnly)).
-		next("`fork %s \"…\"` begins an agent that goes on from there", a.called())
+	return only.next("`fork %s \"…\"` begins an agent that goes on from there", id)
 }
 
 // ListRecorded yields the agents of which only the records tell, each with its newest session, in no order. Of options that
