@@ -277,7 +277,7 @@ func (c *Client) recordedAccount(ctx context.Context, id string, wanted account.
 // fromRecords is what the records of an agent tell up to an execution, with the head of the newest: a reset of the workflow may
 // have taken back what came after. Where some cannot be read the others tell, but for what has to be of the newest.
 func (c *Client) fromRecords(ctx context.Context, id string, wanted account.Request, newest int) (all account.Account, held account.Held, err error) {
-	_, records, err := c.keptSession(ctx, id)
+	records, err := c.keptSession(ctx, id)
 	if err != nil && (len(records) == 0 || wanted.Execution == account.Newest) {
 		return all, held, fail(ctx, id, "reading the records of "+id, err)
 	}

@@ -24,7 +24,7 @@ type Export struct {
 // moved the session to since. What neither has stands in Gone, and one in progress in InProgress. It is an error only where
 // nothing is left to export, or where reading the server fails. The function record.Write writes the records.
 func (c *Client) Export(ctx context.Context, id string, number int) (x Export, _ error) {
-	_, kept, err := c.keptSession(ctx, id)
+	kept, err := c.keptSession(ctx, id)
 	unread := fail(ctx, id, "reading the records of "+id, err)
 	if unread != nil && len(kept) == 0 {
 		return x, unread

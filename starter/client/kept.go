@@ -38,14 +38,14 @@ func lostToServer(err error) bool {
 
 // keptSession reads the records of an agent: of its session that the server knows, else of the one that ended last. Where a record
 // after them is damaged, of another build or missing, its error comes with them, as an execution that is named may be among them.
-func (c *Client) keptSession(ctx context.Context, id string) (agent, []record.Record, error) {
+func (c *Client) keptSession(ctx context.Context, id string) ([]record.Record, error) {
 	a, err := agentOf(id)
 	if err != nil || c.cfg.Records == nil {
-		return a, nil, err
+		return nil, err
 	}
 	refs, err := c.cfg.Records.List(ctx, a.id)
 	if err != nil || len(refs) == 0 {
-		return a, nil, err
+		return nil, err
 	}
 	var all []record.Record
 	unread := map[record.Ref]error{}
@@ -56,7 +56,7 @@ func (c *Client) keptSession(ctx context.Context, id string) (agent, []record.Re
 		case errors.Is(err, record.ErrNone), domain.AsError(err).Kind == domain.Internal:
 			unread[ref] = err
 		default:
-			return a, nil, err
+			return nil, err
 		}
 	}
 	switch {
@@ -73,7 +73,7 @@ func (c *Client) keptSession(ctx context.Context, id string) (agent, []record.Re
 		}
 		all = slices.DeleteFunc(all, func(r record.Record) bool { return r.FirstRunID != first })
 	}
-	return a, all, c.unreadAfter(a, all, refs, unread)
+	return all, c.unreadAfter(a, all, refs, unread)
 }
 
 // unreadAfter is the error of the newest record that cannot be read, where it comes after those that can. One that comes before

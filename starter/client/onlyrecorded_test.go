@@ -171,11 +171,11 @@ func TestListRecorded(t *testing.T) {
 func TestNoOtherSessionFillsTheGaps(t *testing.T) {
 	t.Parallel()
 	c := New(newFake(&fakeRun{id: "another-session"}), Config{Loopback: true, Records: imported(t)})
-	_, all, err := c.keptSession(context.Background(), "ann")
+	all, err := c.keptSession(context.Background(), "ann")
 	require.NoError(t, err)
 	require.Empty(t, all)
 	c = New(newFake(&fakeRun{id: "first-run"}), Config{Loopback: true, Records: imported(t)})
-	_, all, err = c.keptSession(context.Background(), "ann")
+	all, err = c.keptSession(context.Background(), "ann")
 	require.NoError(t, err)
 	require.Len(t, all, 3)
 }
