@@ -108,7 +108,7 @@ func TestAConversationIsHandedOver(t *testing.T) {
 	require.False(t, w.listed[2].Known.IsZero(), "the next execution follows what billing began with")
 	var events []string
 	for _, e := range eventsOf(t, env, 1) {
-		if over, ok := e.Event.(domain.ConversationHandedOver); ok {
+		if over, ok := e.Data.(domain.ConversationHandedOver); ok {
 			events = append(events, over.Agent)
 		}
 	}

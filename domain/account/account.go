@@ -17,10 +17,10 @@ type Account struct {
 	Head *Head `json:"head,omitempty"`
 	// Executions, Steps, Messages and Events are in their order, the oldest first. Of the execution in progress, the last,
 	// they are as they were when it was read.
-	Executions []Execution            `json:"executions,omitempty"`
-	Steps      []Step                 `json:"steps,omitempty"`
-	Messages   []domain.Entry         `json:"messages,omitempty"`
-	Events     []domain.RecordedEvent `json:"events,omitempty"`
+	Executions []Execution    `json:"executions,omitempty"`
+	Steps      []Step         `json:"steps,omitempty"`
+	Messages   []domain.Entry `json:"messages,omitempty"`
+	Events     []domain.Event `json:"events,omitempty"`
 	// Current is the step in progress as far as it is, where it was asked for and there is one.
 	Current *Step `json:"current_step,omitempty"`
 	// Server is absent in what a workflow itself answers, and in records.

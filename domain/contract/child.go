@@ -154,3 +154,16 @@ type SubagentView struct {
 	// Waiting says that it waits for a person's word.
 	Waiting bool `json:"waiting,omitzero"`
 }
+
+// A ChildResult is what the model reads of a sub-agent, as the result of the call that started it.
+type ChildResult struct {
+	Status     domain.ExecutionStatus `json:"status"`
+	StopReason domain.StopReason      `json:"stop_reason,omitzero"`
+	Error      string                 `json:"error,omitzero"`
+	Answer     string                 `json:"answer"`
+	// SaidLast is there where Answer is empty.
+	SaidLast string `json:"said_last,omitzero"`
+	// Effects are what the sub-agent and those below it have done, so that whoever reads it does not have it done again.
+	// They are an empty list where it is known that there were none.
+	domain.EffectCounts
+}

@@ -13,7 +13,7 @@ import (
 	"everstep/domain"
 	"everstep/domain/account"
 	"everstep/domain/contract"
-	"everstep/domain/progress"
+
 	"everstep/starter/client/internal/history"
 	"everstep/workflows/replay"
 )
@@ -229,7 +229,7 @@ func (c *Client) waiting(ctx context.Context, s snapshot, v contract.StatusView)
 	}
 	for _, w := range work {
 		if w.Activity == string(contract.CallModel) && w.BackingOff && w.Before != nil {
-			v.Doing = progress.Waits(v.StepCount+1, w.Attempt, w.Next, w.Before)
+			v.Doing = contract.AttemptWaits(v.StepCount+1, w.Attempt, w.Next, w.Before)
 			return v
 		}
 	}

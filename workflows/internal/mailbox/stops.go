@@ -1,14 +1,15 @@
 package mailbox
 
 import (
+	"encoding/json"
 	"slices"
 	"time"
 
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/workflow"
 
+	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/domain/progress"
 )
 
 // stopping is what stops do to the work of one execution. What they do to its
@@ -65,12 +66,12 @@ func (m *Mailbox) DrainSignals() {
 	if m.cancelled() {
 		m.door = cut
 		m.wake()
-		m.take(progress.ServerStop())
+		m.take(serverStop())
 	}
 	for m.signals.Len() > 0 {
 		var raw converter.RawValue
 		m.signals.ReceiveAsync(&raw)
-		m.take(progress.ReadStop(raw.Payload().GetData()))
+		m.take(readStop(raw.Payload().GetData()))
 	}
 	for _, a := range m.stop.alarms {
 		if a.due() {
@@ -89,7 +90,7 @@ func (m *Mailbox) take(request contract.StopRequest) {
 		workflow.GetLogger(m.root).Info("stop dropped: what it is meant for is not in progress", "execution_id", request.ExecutionID)
 		return
 	}
-	m.agent.Signal(progress.StopOf(request))
+	m.agent.Signal(stopOf(request))
 	m.stop.mode = m.stop.mode.Stronger(request.Mode)
 	if _, within := state.CurrentStepStartedAt(); m.stop.mode == contract.StopNow || !within {
 		// Between steps there is nothing that a gentler stop would let finish.
@@ -106,7 +107,7 @@ func (m *Mailbox) take(request contract.StopRequest) {
 // it begins, so it tells how it ended.
 func (m *Mailbox) HeedCancellation() {
 	if m.door == cut {
-		m.take(progress.ServerStop())
+		m.take(serverStop())
 	}
 }
 
@@ -124,4 +125,32 @@ func (m *Mailbox) escalate(within time.Duration) {
 func (m *Mailbox) interrupt() {
 	m.stop.mode = contract.StopNow
 	m.cancel()
+}
+
+// readStop reads a stop's signal. One that cannot be read counts in the default mode, and says so.
+func readStop(data []byte) contract.StopRequest {
+	var request contract.StopRequest
+	if len(data) > 0 && json.Unmarshal(data, &request) != nil {
+		request = contract.StopRequest{Reason: "the stop's payload could not be read; taken as after_step"}
+	}
+	if request.Mode == "" {
+		request.Mode = contract.AfterStep
+	}
+	request.Reason = domain.Shorten(request.Reason, domain.MaxReason)
+	request.Source = domain.Shorten(request.Source, domain.MaxReason)
+	return request
+}
+
+// serverStop is what a cancellation with the server's own tools asks for.
+func serverStop() contract.StopRequest {
+	return contract.StopRequest{Reason: "the workflow was cancelled", Mode: contract.StopNow, Source: "server"}
+}
+
+// stopOf is the signal that a request to stop adds.
+func stopOf(r contract.StopRequest) domain.StopSignal {
+	signal := domain.StopSignal{Reason: domain.UserRequested, Message: r.Reason, Source: r.Source}
+	if signal.Source == "" {
+		signal.Source = "user"
+	}
+	return signal
 }

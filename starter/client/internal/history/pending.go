@@ -9,14 +9,13 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"everstep/domain/contract"
-	"everstep/domain/progress"
 )
 
 // A Pending is work that has not ended, as the server describes it.
 type Pending struct {
 	// Work has its ID, its Activity, since when it waits or works, the newest
 	// Attempt and why the one Before failed, but no request.
-	progress.Work
+	Work
 	// Waiting means that no worker has it; BackingOff that this is on purpose,
 	// until its next attempt, which is due at Next.
 	Waiting    bool
@@ -50,14 +49,14 @@ func Pendings(c converter.DataConverter, s *workflowservice.DescribeWorkflowExec
 func pending(c converter.DataConverter, info *workflowpb.PendingActivityInfo) Pending {
 	d := newDecoder(c, "", false)
 	p := Pending{
-		Work: progress.Work{
+		Work: Work{
 			ID: info.GetActivityId(), Activity: info.GetActivityType().GetName(),
 			Since: info.GetScheduledTime().AsTime(), Attempt: int(info.GetAttempt()),
 		},
 		Waiting: info.GetState() == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED,
 	}
 	if f := info.GetLastFailure(); f != nil {
-		p.Before = d.loss(f, progress.Broke).Err()
+		p.Before = d.loss(f, contract.Broke).Err()
 	}
 	if next := info.GetNextAttemptScheduleTime(); next != nil && p.Waiting {
 		p.BackingOff, p.Next = true, next.AsTime()
