@@ -194,7 +194,7 @@ func (b *toolBatch) openSession(ctx workflow.Context, permit mailbox.Permit, own
 	own.open()
 	options := b.briefOptions(bindTimeout, unstarted, fmt.Sprintf("step %d · bind %s", b.content.Number, own.Server))
 	options.DisableEagerExecution = own.Lost != "" // any other worker may have room, and a server that works
-	bound, _, err := mailbox.Call(ctx, permit, options, contract.Bind, contract.BindRequest{Server: own.Server, Lost: own.Lost, For: b.actsFor()})
+	bound, _, err := mailbox.Call(ctx, permit, options, contract.Bind, contract.BindRequest{Server: own.Server, For: b.actsFor()})
 	if err != nil {
 		own.fail(lossOf(err).Err())
 	} else {

@@ -79,11 +79,8 @@ func (b *toolBatch) childInput(i int, call domain.ToolCall, tool domain.ToolSpec
 	definition, _ := own.Subagent(spawn.Subagent)
 	depth, most := b.in.Parent.Below(own.SubagentPolicy)
 	parent := &contract.Parent{
-		AgentID: b.in.AgentID, ExecutionID: b.execution, Step: b.content.Number, Position: i, CallID: call.ID,
+		AgentID: b.in.AgentID, ExecutionID: b.execution, Step: b.content.Number, Position: i,
 		Subagent: spawn.Subagent, Depth: depth, MaxDepth: most, StoreDown: b.children.storeDown,
-	}
-	if tool.Subagent != "" {
-		parent.Tool = tool.Name
 	}
 	parent.Above = b.in.Bounds().And(own.SubagentPolicy, b.binding(own))
 	parent.Approvals = append(parent.Approvals, b.passed.Approvals...)

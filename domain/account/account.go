@@ -222,7 +222,7 @@ type Configuration struct {
 	// Changes are the newest of what was in force, the newest last.
 	Changes []contract.DefinitionChange `json:"changes"`
 	// Next says who has given the session another definition that waits for its next execution.
-	Next *contract.DefinitionWord `json:"next,omitempty"`
+	Next *contract.UpdateNote `json:"next,omitempty"`
 	// Definition is the session's own, and Resolved what a worker has made of it; absent where they were not asked for.
 	Definition *domain.Definition `json:"definition,omitempty"`
 	Resolved   *contract.Resolved `json:"resolved,omitempty"`
