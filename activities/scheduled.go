@@ -18,7 +18,6 @@ import (
 	"everstep/domain"
 	"everstep/domain/account"
 	"everstep/domain/contract"
-	"everstep/domain/progress"
 )
 
 // Send gives an open session a message of a schedule's, with which its next execution begins. It may run any number of
@@ -169,11 +168,11 @@ func ofSession(info *workflowpb.WorkflowExecutionInfo, r contract.FollowRequest)
 }
 
 // endsByServer are the ends of a workflow that are none of ours.
-var endsByServer = map[enumspb.WorkflowExecutionStatus]progress.RunEnd{
-	enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED: progress.Terminated,
-	enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED:   progress.CancelledByServer,
-	enumspb.WORKFLOW_EXECUTION_STATUS_FAILED:     progress.Aborted,
-	enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:  progress.RanOut,
+var endsByServer = map[enumspb.WorkflowExecutionStatus]contract.RunEnd{
+	enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED: contract.RunTerminated,
+	enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED:   contract.RunCancelled,
+	enumspb.WORKFLOW_EXECUTION_STATUS_FAILED:     contract.RunFailed,
+	enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:  contract.RunTimedOut,
 }
 
 // toldBy is how a run of the workflow says that the execution ended.

@@ -9,7 +9,6 @@ import (
 	"everstep/activities/tool"
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/domain/progress"
 )
 
 func goesOn(err error) bool {
@@ -96,5 +95,5 @@ const (
 func (c toolCall) left() contract.ToolReply {
 	request := c.request
 	request.Effect = c.effect
-	return c.failed(progress.GivenUp(request).Error)
+	return c.failed(contract.GivenUp(request).Error)
 }

@@ -4,7 +4,6 @@ import (
 	"everstep/activities/tool"
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/domain/progress"
 )
 
 func asks(err error) bool {
@@ -23,7 +22,7 @@ func (c toolCall) asks(err error) contract.ToolReply {
 	if wrong := question.Check(); wrong != nil {
 		return c.failed(domain.AsError(wrong))
 	}
-	reply := c.failed(progress.NotAnswered())
+	reply := c.failed(domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not answered: the execution was stopped before anybody had answered the question"))
 	reply.NotStarted, reply.Question = true, &question
 	return reply
 }

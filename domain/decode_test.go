@@ -109,7 +109,7 @@ func TestSingleValuesAreInUTC(t *testing.T) {
 		`{"started_at":TIME,"completed_at":TIME}`:                   func(b []byte) (any, error) { return domain.Decode[domain.ToolExecution](b) },
 		`{"deadline":TIME}`:                                         func(b []byte) (any, error) { return domain.Decode[domain.ExecutionBudget](b) },
 		`{"waiting_since":TIME}`:                                    func(b []byte) (any, error) { return domain.Decode[domain.ExecutionCounts](b) },
-		`{"type":"AgentStepStarted","time":TIME}`:                   func(b []byte) (any, error) { return domain.Decode[domain.RecordedEvent](b) },
+		`{"type":"AgentStepStarted","time":TIME}`:                   func(b []byte) (any, error) { return domain.Decode[domain.Event](b) },
 	} {
 		got, err := again([]byte(strings.ReplaceAll(name, "TIME", zoned)))
 		require.NoError(t, err)

@@ -2,72 +2,19 @@ package domain
 
 import (
 	"encoding/json"
-	"everstep/domain/enum"
-	"reflect"
+	"strings"
 	"time"
+
+	"everstep/domain/enum"
 )
 
-// An Event is something that happened in an execution. Each is a type of its own, which embeds an
-// EventHeader, and holds ids, numbers and reasons, and nothing of what users, models or tools said.
-type Event interface{ Head() EventHeader }
-
-// An EventType names a kind of event; it is the event's Go type.
-type EventType string
-
-// EventTypeOf names the kind of an event.
-func EventTypeOf(e Event) EventType { return EventType(reflect.TypeOf(e).Name()) }
-
-// The types of events, in the order of an execution.
-const (
-	EventExecutionStarted      EventType = "AgentExecutionStarted"
-	EventMessageWaiting        EventType = "MessageWaiting"
-	EventMessageReceived       EventType = "MessageReceived"
-	EventMessageUnsent         EventType = "MessageUnsent"
-	EventPaused                EventType = "AgentExecutionPaused"
-	EventResumed               EventType = "AgentExecutionResumed"
-	EventHookCalled            EventType = "HookCalled"
-	EventHookFailed            EventType = "HookFailed"
-	EventStepStarted           EventType = "AgentStepStarted"
-	EventInferenceRequested    EventType = "InferenceRequestStarted"
-	EventInferenceReceived     EventType = "InferenceResponseReceived"
-	EventToolCallStarted       EventType = "ToolCallStarted"
-	EventToolCallWaiting       EventType = "ToolCallWaiting"
-	EventToolCallRetried       EventType = "ToolCallRetried"
-	EventToolCallCompleted     EventType = "ToolCallCompleted"
-	EventToolCallBlocked       EventType = "ToolCallBlocked"
-	EventApprovalRequested     EventType = "ToolApprovalRequested"
-	EventApprovalDecided       EventType = "ToolApprovalDecided"
-	EventQuestionAsked         EventType = "UserQuestionAsked"
-	EventQuestionAnswered      EventType = "UserQuestionAnswered"
-	EventToolOutcomeUnknown    EventType = "ToolOutcomeUnknown"
-	EventToolOutcomeSettled    EventType = "ToolOutcomeSettled"
-	EventStepCompleted         EventType = "AgentStepCompleted"
-	EventTokenUsageReported    EventType = "TokenUsageReported"
-	EventContinuationEvaluated EventType = "ContinuationEvaluated"
-	EventStopSignalReceived    EventType = "StopSignalReceived"
-	EventSubagentSpawning      EventType = "SubagentSpawning"
-	EventSubagentGranted       EventType = "SubagentGranted"
-	EventSubagentCompleted     EventType = "SubagentCompleted"
-	EventMCPSessionOpened      EventType = "MCPSessionOpened"
-	EventMCPSessionLost        EventType = "MCPSessionLost"
-	EventHandedOver            EventType = "ConversationHandedOver"
-	EventExecutionStopped      EventType = "AgentExecutionStopped"
-	EventExecutionCompleted    EventType = "AgentExecutionCompleted"
-	EventExecutionFailed       EventType = "AgentExecutionFailed"
-)
-
-// EventTypes lists every type.
-func EventTypes() []EventType {
-	types := make([]EventType, 0, len(events()))
-	for _, none := range events() {
-		types = append(types, EventTypeOf(none))
-	}
-	return types
-}
-
-// UnmarshalText accepts the known types only.
-func (t *EventType) UnmarshalText(text []byte) error {
-	return enum.Decode(t, text, "event type", EventTypes()...)
+// An Event is something that happened in an execution. It holds ids, numbers and reasons, and nothing of what users, models or
+// tools said. As JSON it is one flat object: its type under "type", the fields of its header, and those of its data.
+type Event struct {
+	Type EventType
+	EventHeader
+	// Data is what events of the type have beside, a value of the type that EventType names; nil: nothing.
+	Data any
 }
 
 // An EventHeader is what every event has.
@@ -83,30 +30,225 @@ type EventHeader struct {
 	Step   int    `json:"step,omitzero"`
 }
 
-// Head returns the header.
-func (h EventHeader) Head() EventHeader { return h }
+// An EventType names a kind of event. Each constant names the type of the event's data.
+type EventType string
+
+// The types of events, in the order of an execution.
+const (
+	// EventExecutionStarted: an execution began; going on after a crash or in a new run is none. AgentExecutionStarted.
+	EventExecutionStarted EventType = "AgentExecutionStarted"
+	// EventMessageWaiting: a message came while the execution was in progress, and has to wait. An EventMessageReceived or
+	// EventMessageUnsent tells what became of it; in the execution that it begins, where it is left for that. MessageWaiting.
+	EventMessageWaiting EventType = "MessageWaiting"
+	// EventMessageReceived: a message that had to wait was read: it joined the conversation before the next step, or began the
+	// execution. MessageReceived.
+	EventMessageReceived EventType = "MessageReceived"
+	// EventMessageUnsent: a message that waited was taken back. MessageUnsent.
+	EventMessageUnsent EventType = "MessageUnsent"
+	// EventPaused: nothing new starts until an EventResumed. It has no data.
+	EventPaused EventType = "AgentExecutionPaused"
+	// EventResumed: a pause is over. It has no data.
+	EventResumed EventType = "AgentExecutionResumed"
+	// EventHookCalled: a hook that is an activity was called. The others have no event: they take no time. HookEvent.
+	EventHookCalled EventType = "HookCalled"
+	// EventHookFailed: a hook failed, which ends the execution. HookEvent.
+	EventHookFailed EventType = "HookFailed"
+	// EventStepStarted: a step began, and nothing stopped it before. It has no data.
+	EventStepStarted EventType = "AgentStepStarted"
+	// EventInferenceRequested: the model is asked. An EventInferenceReceived closes it. InferenceRequestStarted.
+	EventInferenceRequested EventType = "InferenceRequestStarted"
+	// EventInferenceReceived: the model answered, or surely will not. InferenceResponseReceived.
+	EventInferenceReceived EventType = "InferenceResponseReceived"
+	// EventToolCallStarted: a tool call began. An EventToolCallCompleted closes each. EventCall.
+	EventToolCallStarted EventType = "ToolCallStarted"
+	// EventToolCallWaiting: a call that was made waits, and is made or asked about again: at a time that its tool has named, or
+	// while its other side goes on with it. ToolCallWaiting.
+	EventToolCallWaiting EventType = "ToolCallWaiting"
+	// EventToolCallRetried: a call failed and is made again. ToolCallRetried.
+	EventToolCallRetried EventType = "ToolCallRetried"
+	// EventToolCallCompleted: a tool call that began has ended. ToolCallCompleted.
+	EventToolCallCompleted EventType = "ToolCallCompleted"
+	// EventToolCallBlocked: a call was not begun. ToolCallBlocked.
+	EventToolCallBlocked EventType = "ToolCallBlocked"
+	// EventApprovalRequested: a tool call waits for a person's approval. CallAsked.
+	EventApprovalRequested EventType = "ToolApprovalRequested"
+	// EventApprovalDecided: the wait is over: by somebody's decision, or because its time was. A call that a standing approval
+	// lets run did not wait. ToolApprovalDecided.
+	EventApprovalDecided EventType = "ToolApprovalDecided"
+	// EventQuestionAsked: a tool call waits for a person's answer. It comes after the call's EventToolCallStarted. CallAsked.
+	EventQuestionAsked EventType = "UserQuestionAsked"
+	// EventQuestionAnswered: the wait is over: by somebody's answer, or because its time was. A stop ends a wait without this
+	// event. UserQuestionAnswered.
+	EventQuestionAnswered EventType = "UserQuestionAnswered"
+	// EventToolOutcomeUnknown: nobody knows whether a tool call took effect. It comes before the call's EventToolCallCompleted.
+	// EventCall.
+	EventToolOutcomeUnknown EventType = "ToolOutcomeUnknown"
+	// EventToolOutcomeSettled: somebody has said what such a call did, which may be of an earlier step or execution.
+	// ToolOutcomeSettled.
+	EventToolOutcomeSettled EventType = "ToolOutcomeSettled"
+	// EventStepCompleted: a step ended. AgentStepCompleted.
+	EventStepCompleted EventType = "AgentStepCompleted"
+	// EventTokenUsageReported: what the execution has used so far. It comes after each step. TokenUsageReported.
+	EventTokenUsageReported EventType = "TokenUsageReported"
+	// EventContinuationEvaluated: whether the loop goes on; between steps only where it stops. ContinuationEvaluated.
+	EventContinuationEvaluated EventType = "ContinuationEvaluated"
+	// EventStopSignalReceived: something asked to stop. StopEvent.
+	EventStopSignalReceived EventType = "StopSignalReceived"
+	// EventSubagentSpawning: a child execution is about to begin. SubagentSpawning.
+	EventSubagentSpawning EventType = "SubagentSpawning"
+	// EventSubagentGranted: a child execution that has asked for more of the budget is answered. SubagentGranted.
+	EventSubagentGranted EventType = "SubagentGranted"
+	// EventSubagentCompleted: a child execution has ended. SubagentCompleted.
+	EventSubagentCompleted EventType = "SubagentCompleted"
+	// EventMCPSessionOpened: the agent has a session with a stateful MCP server, on one worker. MCPSessionEvent.
+	EventMCPSessionOpened EventType = "MCPSessionOpened"
+	// EventMCPSessionLost: the session with a server is gone. MCPSessionEvent.
+	EventMCPSessionLost EventType = "MCPSessionLost"
+	// EventHandedOver: another agent answers from the next step on. ConversationHandedOver.
+	EventHandedOver EventType = "ConversationHandedOver"
+	// EventExecutionStopped: the loop is over, with the reason that counts. It comes once. StopEvent.
+	EventExecutionStopped EventType = "AgentExecutionStopped"
+	// EventExecutionCompleted: the execution has ended, completed or stopped. ExecutionEnded.
+	EventExecutionCompleted EventType = "AgentExecutionCompleted"
+	// EventExecutionFailed: the execution has ended because of an error. ExecutionEnded.
+	EventExecutionFailed EventType = "AgentExecutionFailed"
+)
+
+// An eventKind is a type of event with the type of its data.
+type eventKind struct {
+	name EventType
+	// read decodes the data; nil: events of the type have none.
+	read func(fields []byte) (any, error)
+}
+
+// eventKinds is the table of the types of events, in the order of an execution.
+func eventKinds() []eventKind {
+	return []eventKind{
+		{EventExecutionStarted, eventData[AgentExecutionStarted]},
+		{EventMessageWaiting, eventData[MessageWaiting]},
+		{EventMessageReceived, eventData[MessageReceived]},
+		{EventMessageUnsent, eventData[MessageUnsent]},
+		{EventPaused, nil},
+		{EventResumed, nil},
+		{EventHookCalled, eventData[HookEvent]},
+		{EventHookFailed, eventData[HookEvent]},
+		{EventStepStarted, nil},
+		{EventInferenceRequested, eventData[InferenceRequestStarted]},
+		{EventInferenceReceived, eventData[InferenceResponseReceived]},
+		{EventToolCallStarted, eventData[EventCall]},
+		{EventToolCallWaiting, eventData[ToolCallWaiting]},
+		{EventToolCallRetried, eventData[ToolCallRetried]},
+		{EventToolCallCompleted, eventData[ToolCallCompleted]},
+		{EventToolCallBlocked, eventData[ToolCallBlocked]},
+		{EventApprovalRequested, eventData[CallAsked]},
+		{EventApprovalDecided, eventData[ToolApprovalDecided]},
+		{EventQuestionAsked, eventData[CallAsked]},
+		{EventQuestionAnswered, eventData[UserQuestionAnswered]},
+		{EventToolOutcomeUnknown, eventData[EventCall]},
+		{EventToolOutcomeSettled, eventData[ToolOutcomeSettled]},
+		{EventStepCompleted, eventData[AgentStepCompleted]},
+		{EventTokenUsageReported, eventData[TokenUsageReported]},
+		{EventContinuationEvaluated, eventData[ContinuationEvaluated]},
+		{EventStopSignalReceived, eventData[StopEvent]},
+		{EventSubagentSpawning, eventData[SubagentSpawning]},
+		{EventSubagentGranted, eventData[SubagentGranted]},
+		{EventSubagentCompleted, eventData[SubagentCompleted]},
+		{EventMCPSessionOpened, eventData[MCPSessionEvent]},
+		{EventMCPSessionLost, eventData[MCPSessionEvent]},
+		{EventHandedOver, eventData[ConversationHandedOver]},
+		{EventExecutionStopped, eventData[StopEvent]},
+		{EventExecutionCompleted, eventData[ExecutionEnded]},
+		{EventExecutionFailed, eventData[ExecutionEnded]},
+	}
+}
+
+func eventData[T any](fields []byte) (any, error) {
+	var data T
+	err := DecodeInto(fields, &data)
+	return data, err
+}
+
+// EventTypes lists every type.
+func EventTypes() []EventType {
+	kinds := eventKinds()
+	types := make([]EventType, len(kinds))
+	for i, kind := range kinds {
+		types[i] = kind.name
+	}
+	return types
+}
+
+// UnmarshalText accepts the known types only.
+func (t *EventType) UnmarshalText(text []byte) error {
+	return enum.Decode(t, text, "event type", EventTypes()...)
+}
+
+// MarshalJSON writes the event as one flat object.
+func (e Event) MarshalJSON() ([]byte, error) {
+	if e.Type == "" {
+		return nil, Errorf(Internal, "event: has no type; give one of %s and so on", EventExecutionStarted)
+	}
+	object, err := json.Marshal(struct {
+		Type EventType `json:"type"`
+		EventHeader
+	}{e.Type, e.EventHeader})
+	if err != nil || e.Data == nil {
+		return object, err
+	}
+	data, err := json.Marshal(e.Data)
+	if err != nil || len(data) == len("{}") {
+		return object, err
+	}
+	object[len(object)-1] = ','
+	return append(object, data[1:]...), nil
+}
+
+// UnmarshalJSON reads any type of event. Fields of no event are passed over.
+func (e *Event) UnmarshalJSON(object []byte) error {
+	var head struct {
+		Type EventType `json:"type"`
+		EventHeader
+	}
+	if err := DecodeInto(object, &head); err != nil {
+		return err
+	}
+	for _, kind := range eventKinds() {
+		if kind.name != head.Type {
+			continue
+		}
+		read := Event{Type: head.Type, EventHeader: head.EventHeader}
+		if kind.read != nil {
+			data, err := kind.read(object)
+			if err != nil {
+				return err
+			}
+			read.Data = data
+		}
+		*e = read
+		return nil
+	}
+	return Errorf(Invalid, "event: has no type")
+}
 
 // CheckCounts refuses an event of an execution, by its number, with what no execution can have spent.
-func CheckCounts(e Event, execution int) error {
+func (e Event) CheckCounts(execution int) error {
 	var used, usedInStep Usage
 	steps := 0
-	switch e := e.(type) {
+	switch data := e.Data.(type) {
 	case AgentExecutionStarted:
-		if e.Number != execution {
-			return Errorf(Invalid, "execution_number: is %d, and that of the execution %d", e.Number, execution)
+		if data.Number != execution {
+			return Errorf(Invalid, "execution_number: is %d, and that of the execution %d", data.Number, execution)
 		}
 	case InferenceResponseReceived:
-		used = e.Usage
+		used = data.Usage
 	case AgentStepCompleted:
-		used = e.Usage
+		used = data.Usage
 	case TokenUsageReported:
-		used, usedInStep = e.Usage, e.StepUsage
+		used, usedInStep = data.Usage, data.StepUsage
 	case SubagentCompleted:
-		used, steps = e.Usage, e.Steps
-	case AgentExecutionCompleted:
-		used, steps = e.Usage, e.Steps
-	case AgentExecutionFailed:
-		used, steps = e.Usage, e.Steps
+		used, steps = data.Usage, data.Steps
+	case ExecutionEnded:
+		used, steps = data.Usage, data.Steps
 	}
 	if steps < 0 || steps > MaxCount {
 		return Errorf(Invalid, "step_count: is %d; give one from 0 to %d", steps, MaxCount)
@@ -117,52 +259,277 @@ func CheckCounts(e Event, execution int) error {
 	return used.Check()
 }
 
-// A RecordedEvent is an event as JSON: its fields, and its type under "type".
-type RecordedEvent struct{ Event }
-
-// MarshalJSON writes the event's fields beside its type.
-func (r RecordedEvent) MarshalJSON() ([]byte, error) {
-	if r.Event == nil {
-		return nil, Errorf(Internal, "event: is none; give one of %s and so on", EventExecutionStarted)
-	}
-	fields, err := json.Marshal(r.Event)
-	if err != nil {
-		return nil, err
-	}
-	return append([]byte(`{"type":"`+EventTypeOf(r.Event)+`",`), fields[1:]...), nil
+// An AgentExecutionStarted is how an execution began.
+type AgentExecutionStarted struct {
+	Number int `json:"execution_number"`
+	// Origin is the execution that this one goes on from.
+	Origin ExecutionID `json:"origin,omitzero"`
+	// By says who began it.
+	By Starter `json:"started_by,omitzero"`
+	// GivenMessages counts what was said before the prompt, and GivenMetadata are the names of the notes that it began with,
+	// parted by commas.
+	GivenMessages int    `json:"given_messages,omitzero"`
+	GivenMetadata string `json:"given_metadata,omitzero"`
 }
 
-// UnmarshalJSON reads any type of event.
-func (r *RecordedEvent) UnmarshalJSON(data []byte) error {
-	var head struct {
-		Type EventType `json:"type"`
-	}
-	if err := DecodeInto(data, &head); err != nil {
-		return err
-	}
-	for _, none := range events() {
-		if EventTypeOf(none) != head.Type {
-			continue
-		}
-		event := reflect.New(reflect.TypeOf(none))
-		if err := DecodeInto(data, event.Interface()); err != nil {
-			return err
-		}
-		r.Event = event.Elem().Interface().(Event)
-		return nil
-	}
-	return Errorf(Invalid, "event: has no type")
+// A Program is one that uses a client of Everstep, by its own word. The zero value is another, such as a tool of
+// Temporal's.
+type Program struct {
+	// Client is the program's name, and Identity which process of whose machine it is.
+	Client   string `json:"client,omitzero"`
+	Identity string `json:"identity,omitzero"`
 }
 
-// events has the zero value of each type of event.
-func events() []Event {
-	return []Event{
-		AgentExecutionStarted{}, MessageWaiting{}, MessageReceived{}, MessageUnsent{}, AgentExecutionPaused{}, AgentExecutionResumed{},
-		HookCalled{}, HookFailed{}, AgentStepStarted{}, InferenceRequestStarted{}, InferenceResponseReceived{},
-		ToolCallStarted{}, ToolCallWaiting{}, ToolCallRetried{}, ToolCallCompleted{}, ToolCallBlocked{},
-		ToolApprovalRequested{}, ToolApprovalDecided{}, UserQuestionAsked{}, UserQuestionAnswered{}, ToolOutcomeUnknown{}, ToolOutcomeSettled{},
-		AgentStepCompleted{}, TokenUsageReported{},
-		ContinuationEvaluated{}, StopSignalReceived{}, SubagentSpawning{}, SubagentGranted{}, SubagentCompleted{}, MCPSessionOpened{}, MCPSessionLost{}, ConversationHandedOver{},
-		AgentExecutionStopped{}, AgentExecutionCompleted{}, AgentExecutionFailed{},
+// A Starter says who began an execution: a program, or by the server's word a schedule or another workflow.
+type Starter struct {
+	Program
+	// Schedule is the id of a schedule of Temporal's, and Parent that of the workflow that has it as its child.
+	Schedule string `json:"schedule,omitzero"`
+	Parent   string `json:"parent,omitzero"`
+}
+
+// Bounded returns the starter with names that may be recorded and shown.
+func (s Starter) Bounded() Starter {
+	for _, name := range []*string{&s.Client, &s.Identity, &s.Schedule, &s.Parent} {
+		*name = Shorten(strings.ToValidUTF8(*name, "\uFFFD"), 128)
 	}
+	return s
+}
+
+// A MessageWaiting is a message that has to wait.
+type MessageWaiting struct {
+	MessageID MessageID `json:"message_id"`
+	Bytes     int       `json:"bytes"`
+	// Queued says that it waits to begin an execution of its own, and not for the next step.
+	Queued bool `json:"queued,omitzero"`
+	// By is who has sent it.
+	By Program `json:"sent_by,omitzero"`
+}
+
+// A MessageReceived is a message that was read after it had to wait.
+type MessageReceived struct {
+	MessageID MessageID `json:"message_id"`
+	// Began says that it began the execution.
+	Began bool `json:"began,omitzero"`
+	// Bytes is its length, and Milliseconds how long it has waited.
+	Bytes        int   `json:"bytes"`
+	Milliseconds int64 `json:"waited_ms"`
+	// By is who has sent it.
+	By Program `json:"sent_by,omitzero"`
+}
+
+// A MessageUnsent is a message that was taken back.
+type MessageUnsent struct {
+	MessageID MessageID `json:"message_id"`
+}
+
+// A HookEvent is a hook that was called, or has failed.
+type HookEvent struct {
+	Hook    string  `json:"hook"`
+	Trigger Trigger `json:"trigger"`
+	// Kind and Code say what failed.
+	Kind Kind `json:"error_kind,omitzero"`
+	Code Code `json:"error_code,omitzero"`
+}
+
+// An InferenceRequestStarted is a request to the model.
+type InferenceRequestStarted struct {
+	Model string `json:"model"`
+	// Attempts counts the tries of this inference that were made before.
+	Attempts int `json:"attempts,omitzero"`
+	// Summary means that it sums up a part of the conversation.
+	Summary bool `json:"summary,omitzero"`
+}
+
+// An InferenceResponseReceived is how an inference ended.
+type InferenceResponseReceived struct {
+	FinishReason FinishReason `json:"finish_reason,omitzero"`
+	Usage        Usage        `json:"usage"`
+	ToolCalls    int          `json:"tool_calls,omitzero"`
+	// Kind and Code say what failed; both are empty where an answer came.
+	Kind Kind `json:"error_kind,omitzero"`
+	Code Code `json:"error_code,omitzero"`
+}
+
+// An EventCall is the call that an event is about. The data of other events of calls embed it.
+type EventCall struct {
+	ToolExecutionID ToolExecutionID `json:"tool_execution_id"`
+	Tool            string          `json:"tool"`
+}
+
+// Call returns the call.
+func (c EventCall) Call() EventCall { return c }
+
+// A ToolCallWaiting is a call that waits for a time or for its other side.
+type ToolCallWaiting struct {
+	EventCall
+	// Until is the time; zero: the other side goes on, and Status is what it said of that, where it said anything.
+	Until  time.Time `json:"until,omitzero"`
+	Status string    `json:"status,omitzero"`
+}
+
+// A ToolCallRetried is a call that is made again.
+type ToolCallRetried struct {
+	EventCall
+	// Attempt is the coming one, and Kind and Code say why the one before failed.
+	Attempt int  `json:"attempt"`
+	Kind    Kind `json:"error_kind"`
+	Code    Code `json:"error_code,omitzero"`
+}
+
+// A ToolCallCompleted is how a call ended: Kind and Code are empty where it did not fail.
+type ToolCallCompleted struct {
+	EventCall
+	Milliseconds int64 `json:"duration_ms"`
+	Kind         Kind  `json:"error_kind,omitzero"`
+	Code         Code  `json:"error_code,omitzero"`
+}
+
+// A ToolCallBlocked is a call that was not begun: Code is blocked where a hook forbade it.
+type ToolCallBlocked struct {
+	EventCall
+	Code Code `json:"error_code"`
+	// Source is the hook that forbade it.
+	Source string `json:"source,omitzero"`
+}
+
+// A CallAsked is a call that waits for a person.
+type CallAsked struct {
+	EventCall
+	// Digest names the exact arguments of the call, and ExpiresAt is zero where the wait has no end.
+	Digest    Digest    `json:"digest"`
+	ExpiresAt time.Time `json:"expires_at,omitzero"`
+}
+
+// A ToolApprovalDecided is what was decided of a call.
+type ToolApprovalDecided struct {
+	EventCall
+	Digest   Digest   `json:"digest"`
+	Decision Decision `json:"decision"`
+	By       string   `json:"by,omitzero"`
+	// Standing is the standing approval by which it runs, or that was given with the word.
+	Standing ToolExecutionID `json:"standing_approval,omitzero"`
+	// Edited is the digest of what runs instead, where the person has changed the arguments.
+	Edited Digest `json:"edited,omitzero"`
+}
+
+// A UserQuestionAnswered is what came of a question.
+type UserQuestionAnswered struct {
+	EventCall
+	Digest  Digest        `json:"digest"`
+	Outcome AnswerOutcome `json:"outcome"`
+	By      string        `json:"by,omitzero"`
+}
+
+// A ToolOutcomeSettled is what somebody has said of a call whose outcome was unknown.
+type ToolOutcomeSettled struct {
+	EventCall
+	Verdict Verdict `json:"verdict"`
+	By      Program `json:"by,omitzero"`
+}
+
+// An AgentStepCompleted is how a step ended.
+type AgentStepCompleted struct {
+	StepType     StepType     `json:"step_type"`
+	Usage        Usage        `json:"usage"`
+	CostNanoUSD  int64        `json:"cost_nano_usd,omitzero"`
+	FinishReason FinishReason `json:"finish_reason,omitzero"`
+	Milliseconds int64        `json:"duration_ms"`
+	ToolCalls    int          `json:"tool_calls"`
+	Errors       int          `json:"errors"`
+}
+
+// A TokenUsageReported is what the execution has used so far, and what the step has of that.
+type TokenUsageReported struct {
+	Usage           Usage `json:"usage"`
+	CostNanoUSD     int64 `json:"cost_nano_usd,omitzero"`
+	StepUsage       Usage `json:"step_usage,omitzero"`
+	StepCostNanoUSD int64 `json:"step_cost_nano_usd,omitzero"`
+}
+
+// A ContinuationEvaluated is the decision whether the loop goes on.
+type ContinuationEvaluated struct {
+	Stops bool `json:"stops"`
+	// Reason is that of the signal that counts, where there is one.
+	Reason StopReason `json:"stop_reason,omitzero"`
+	// Overridden counts the signals that a request to continue has overridden.
+	Overridden int `json:"overridden,omitzero"`
+}
+
+// A StopEvent is a signal to stop: one that was received, or the one that counts.
+type StopEvent struct {
+	Reason StopReason `json:"stop_reason"`
+	Source string     `json:"source,omitzero"`
+}
+
+// A SubagentSpawning is a child execution that is about to begin.
+type SubagentSpawning struct {
+	Subagent string  `json:"subagent"`
+	ChildID  AgentID `json:"child_agent_id"`
+	// ToolExecutionID is the call, and Grant is what the child may use of the budget.
+	ToolExecutionID ToolExecutionID `json:"tool_execution_id"`
+	Grant           ExecutionBudget `json:"grant,omitzero"`
+}
+
+// Call returns the call that starts the child.
+func (s SubagentSpawning) Call() EventCall { return EventCall{ToolExecutionID: s.ToolExecutionID} }
+
+// A SubagentGranted is the answer to a child execution that has asked for more of the budget.
+type SubagentGranted struct {
+	Subagent string  `json:"subagent"`
+	ChildID  AgentID `json:"child_agent_id"`
+	// More is how much more of the limit it may use, in the limit's unit; zero: it was refused. Need is what it has asked for
+	// at least, and Grant what it may use in all.
+	Limit Limit           `json:"limit"`
+	More  int64           `json:"more"`
+	Need  int64           `json:"need"`
+	Grant ExecutionBudget `json:"grant"`
+}
+
+// A SubagentCompleted is how a child execution ended.
+type SubagentCompleted struct {
+	Subagent   string          `json:"subagent"`
+	ChildID    AgentID         `json:"child_agent_id"`
+	Status     ExecutionStatus `json:"status"`
+	StopReason StopReason      `json:"stop_reason,omitzero"`
+	Kind       Kind            `json:"error_kind,omitzero"`
+	Code       Code            `json:"error_code,omitzero"`
+	// Usage and CostNanoUSD are what it counts in the budget, with all below it: of one that was lost all that it was granted.
+	Usage       Usage `json:"usage"`
+	CostNanoUSD int64 `json:"cost_nano_usd,omitzero"`
+	// Steps are its own completed ones.
+	Steps int `json:"step_count,omitzero"`
+	// Lost says that its workflow has ended without an outcome, and Unstarted that it never began.
+	Lost      bool `json:"lost,omitzero"`
+	Unstarted bool `json:"unstarted,omitzero"`
+	// Beyond is a limit of which it has spent more than it was granted, as it says itself: the first of the table. All that it
+	// has spent counts.
+	Beyond Limit `json:"beyond,omitzero"`
+}
+
+// An MCPSessionEvent is a session with a stateful MCP server, on a worker: Why is why it is gone.
+type MCPSessionEvent struct {
+	Server string `json:"server"`
+	Worker string `json:"worker,omitzero"`
+	Why    string `json:"why,omitzero"`
+}
+
+// A ConversationHandedOver is who answers from the next step on.
+type ConversationHandedOver struct {
+	ToolExecutionID ToolExecutionID `json:"tool_execution_id"`
+	// Agent is the one that does, by the name that the one before has for it.
+	Agent string `json:"agent"`
+}
+
+// An ExecutionEnded is how an execution ended.
+type ExecutionEnded struct {
+	// Status is absent of one that failed: Kind and Code say of that what failed, and Source where.
+	Status      ExecutionStatus `json:"status,omitzero"`
+	StopReason  StopReason      `json:"stop_reason"`
+	Kind        Kind            `json:"error_kind,omitzero"`
+	Code        Code            `json:"error_code,omitzero"`
+	Source      string          `json:"source,omitzero"`
+	Steps       int             `json:"step_count"`
+	Usage       Usage           `json:"usage"`
+	CostNanoUSD int64           `json:"cost_nano_usd,omitzero"`
 }

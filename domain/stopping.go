@@ -260,8 +260,16 @@ func (s StopSignal) Noted(data map[string]any) StopSignal {
 	return s
 }
 
-// SourceAgent is the source of the signal of an agent that was done. It is recorded.
-const SourceAgent = "agent"
+// The sources of errors and stop signals that are none of a hook's, tool's or provider's. They are recorded.
+const (
+	SourceAgent         = "agent"             // the signal of an agent that was done
+	SourceInference     = "inference"         // what becomes of asking the model
+	SourceOutput        = "structured_output" // the guard of the response format
+	SourceBudget        = "budget"            // a limit's signal
+	SourceSessionBudget = "session_budget"    // the signal of a limit over the session
+	SourceSubagent      = "subagent"          // what goes wrong with sub-agents
+	SourceParent        = "parent"            // stops that the agent that started a sub-agent hands on to it
+)
 
 // Done is the signal of a natural end.
 func Done() StopSignal {

@@ -57,8 +57,8 @@ func fill(v reflect.Value, name string) {
 	case *domain.AgentState:
 		*special = domain.NewAgentState(sampleAgent(), domain.AgentID{}, noon, domain.LLMConfig{})
 		return
-	case *domain.RecordedEvent:
-		*special = domain.RecordedEvent{Event: domain.AgentStepStarted{EventHeader: domain.EventHeader{Sequence: 2, Time: noon, Step: 1}}}
+	case *domain.Event:
+		*special = domain.Event{Type: domain.EventStepStarted, EventHeader: domain.EventHeader{Sequence: 2, Time: noon, Step: 1}}
 		return
 	case **domain.Origin:
 		*special = &domain.Origin{ExecutionID: executionID(1), Step: 1}
@@ -130,7 +130,7 @@ func wireCases(t testing.TB) []wireCase {
 	require.NoError(t, err)
 	cases := []wireCase{wire("state", standingState(t).WithStepsFolded(0)), wire("record", record)}
 	for _, event := range filledEvents(t) {
-		cases = append(cases, wire("event_"+string(domain.EventTypeOf(event.Event)), event))
+		cases = append(cases, wire("event_"+string(event.Type), event))
 	}
 	catalog := filled[contract.Resolved]("catalog").value.(contract.Resolved)
 	catalog.Definition = domain.Definition{} // the asker has it

@@ -33,10 +33,11 @@ type Run struct {
 func (r Run) Shown(step domain.AgentStep) []domain.Message {
 	var chain []domain.ExecutionID
 	for _, e := range slices.Backward(r.Executions) {
-		started, _ := e.Events[0].(domain.AgentExecutionStarted)
-		begun := slices.ContainsFunc(e.Steps, func(s domain.StepExecution) bool { return s.Step.ID == step.ID })
-		if begun || len(chain) > 0 && chain[len(chain)-1] == started.ExecutionID {
-			chain = append(chain[:max(len(chain)-1, 0)], started.ExecutionID, started.Origin)
+		begun := e.Events[0]
+		started, _ := begun.Data.(domain.AgentExecutionStarted)
+		has := slices.ContainsFunc(e.Steps, func(s domain.StepExecution) bool { return s.Step.ID == step.ID })
+		if has || len(chain) > 0 && chain[len(chain)-1] == begun.ExecutionID {
+			chain = append(chain[:max(len(chain)-1, 0)], begun.ExecutionID, started.Origin)
 		}
 	}
 	return step.Input.Compile(r.sections, r.entries, chain)
@@ -60,7 +61,7 @@ type Execution struct {
 func (e Execution) EventTypes() []domain.EventType {
 	types := make([]domain.EventType, len(e.Events))
 	for i, event := range e.Events {
-		types[i] = domain.EventTypeOf(event)
+		types[i] = event.Type
 	}
 	return types
 }

@@ -199,8 +199,8 @@ func (s *stage) read() (run Run, _ error) {
 			}
 		}
 		for _, event := range all.Events {
-			if event.Head().ExecutionID == told.ExecutionID {
-				e.Events = append(e.Events, event.Event)
+			if event.ExecutionID == told.ExecutionID {
+				e.Events = append(e.Events, event)
 			}
 		}
 		run.Executions, run.Execution = append(run.Executions, e), e

@@ -148,7 +148,7 @@ func (s session) writeEvents(w *account.Writer, held []heldExecution) bool {
 	for _, e := range held {
 		number := e.state.ExecutionCount
 		for _, event := range e.events {
-			at := account.Cursor{Part: account.Events, Execution: number, Item: int(event.Head().Sequence)}
+			at := account.Cursor{Part: account.Events, Execution: number, Item: int(event.Sequence)}
 			if !w.Add(at, number, sizeOf(event), func(a *account.Account) { a.Events = append(a.Events, event) }) {
 				return false
 			}

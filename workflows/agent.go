@@ -245,13 +245,13 @@ func (a *agent) takeEvaluated(state domain.AgentState) (overridden int) {
 
 func (a *agent) emitEvaluated(stops bool, overridden int) {
 	reason, _ := a.state.StopReason()
-	a.emit(domain.ContinuationEvaluated{EventHeader: a.head(), Stops: stops, Reason: reason, Overridden: overridden})
+	a.emit(domain.EventContinuationEvaluated, domain.ContinuationEvaluated{Stops: stops, Reason: reason, Overridden: overridden})
 }
 
 func (a *agent) startStep(id domain.StepID, number int) {
 	a.state = must(a.state.WithStepStarted(id, a.now()))
 	a.enterStep(id, number)
-	a.emit(domain.AgentStepStarted{EventHeader: a.head()})
+	a.emit(domain.EventStepStarted, nil)
 }
 
 // keep has the state hold the step, and with it the messages that a log has.
@@ -264,12 +264,12 @@ func (a *agent) completeStep(step *domain.AgentStep) {
 	began, _ := a.state.CurrentStepStartedAt()
 	a.state = must(a.state.WithCurrentStepCompleted(a.now()))
 	finish, _ := step.FinishReason()
-	a.emit(domain.AgentStepCompleted{
-		EventHeader: a.head(), StepType: step.Type(), Usage: step.Usage, CostNanoUSD: step.CostNanoUSD, FinishReason: finish,
+	a.emit(domain.EventStepCompleted, domain.AgentStepCompleted{
+		StepType: step.Type(), Usage: step.Usage, CostNanoUSD: step.CostNanoUSD, FinishReason: finish,
 		Milliseconds: a.now().Sub(began).Milliseconds(), ToolCalls: len(step.ToolExecutions), Errors: len(step.AllErrors()),
 	})
-	a.emit(domain.TokenUsageReported{
-		EventHeader: a.head(), Usage: a.state.Usage(), CostNanoUSD: a.state.CostNanoUSD(), StepUsage: step.Usage, StepCostNanoUSD: step.CostNanoUSD,
+	a.emit(domain.EventTokenUsageReported, domain.TokenUsageReported{
+		Usage: a.state.Usage(), CostNanoUSD: a.state.CostNanoUSD(), StepUsage: step.Usage, StepCostNanoUSD: step.CostNanoUSD,
 	})
 }
 
@@ -280,7 +280,8 @@ func (a *agent) complete(counted int) {
 	a.state = must(a.state.WithExecutionCompleted(a.now()))
 }
 
-func (a *agent) head() domain.EventHeader { return a.eventLog.head(a.state) }
+// emit adds an event of the agent's.
+func (a *agent) emit(kind domain.EventType, data any) { a.eventLog.emit(a.state, kind, data) }
 
 // must unwraps a change that the loop's own order makes possible. An error is a fault
 // of the loop: the panic keeps the execution as it is until a mended worker comes.

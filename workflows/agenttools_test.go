@@ -56,7 +56,7 @@ func TestAnAgentIsAToolOfItsOwn(t *testing.T) {
 	}
 	var events []string
 	for _, e := range eventsOf(t, env, 0) {
-		if spawning, ok := e.Event.(domain.SubagentSpawning); ok {
+		if spawning, ok := e.Data.(domain.SubagentSpawning); ok {
 			events = append(events, spawning.Subagent)
 		}
 	}

@@ -8,41 +8,44 @@ import (
 	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/domain/hook"
-	"everstep/domain/progress"
 	"everstep/workflows/internal/mailbox"
 )
 
 // answered takes a whole answer, as hooks leave it, or has the model asked once
 // more where there is nothing in it.
 func (i *inference) answered(permit mailbox.Permit, room contract.Reservation, reply contract.ModelReply) course {
-	m, _ := progress.Sound(reply.Message)
+	m, _ := sound(reply.Message)
 	made := hook.Answer{Message: m, Response: reply.Response}
 	if len(i.resolved.Hooks) > 0 {
 		made = fire(i.stepRun, domain.TriggerAfterInference, hook.Answer{Message: m, Response: reply.Response})
 	}
 	response, digest, invalid := made.Response, reply.Digest, reply.Invalid
 	if !made.Message.Equal(m) {
-		m, _ = progress.Sound(&made.Message)
+		m, _ = sound(&made.Message)
 		m.ToolCalls = i.distinct(m.ToolCalls)
 		digest = fingerprint(m, reply.Digest)
 		invalid = i.checkOutput(permit, m)
 	}
-	i.learn(progress.Answered{Message: m, Response: response, Invalid: invalid})
+	content := i.content
+	content.Response = &response
+	i.learn(content)
 	calls := len(m.ToolCalls)
-	i.emit(domain.InferenceResponseReceived{
-		EventHeader: i.head(), FinishReason: response.Finish, Usage: reply.Response.Usage.Add(reply.Spent), ToolCalls: calls,
+	i.emit(domain.EventInferenceReceived, domain.InferenceResponseReceived{
+		FinishReason: response.Finish, Usage: reply.Response.Usage.Add(reply.Spent), ToolCalls: calls,
 	})
-	switch progress.Read(m, response) {
-	case progress.InPart:
+	switch kindOfAnswer(m, response) {
+	case partialAnswer:
 		return i.answeredInPart(m, digest)
-	case progress.Nothing:
+	case emptyAnswer:
 		return i.answeredNothing(response.Finish, room, reply)
-	case progress.TooMany:
-		return i.failed(progress.TooManyCalls(calls))
-	case progress.Whole:
+	case wholeAnswer:
 	}
-	if misfit := progress.Misfit(m, response, invalid); misfit != nil {
-		i.answeredInvalid(misfit, invalid)
+	if calls > domain.MaxRequestedCalls {
+		return i.failed(domain.CodedErrorf(domain.TooLarge, domain.CodeMalformed,
+			"the model asked for %d tool calls in one answer; at most %d are taken", calls, domain.MaxRequestedCalls))
+	}
+	if err := misfit(m, response, invalid); err != nil {
+		i.answeredInvalid(err, invalid)
 	}
 	at := i.talk.Len()
 	if len(m.Parts)+calls > 0 {
@@ -60,14 +63,14 @@ func (i *inference) answered(permit mailbox.Permit, room contract.Reservation, r
 func (i *inference) answeredInPart(m domain.Message, digest domain.Digest) course {
 	pauses, noMore := i.pauseOnce(), i.noMore()
 	if len(m.Parts) > 0 {
-		i.say("", m, digest, domain.Tag{Trace: true, CutOff: noMore || pauses > progress.MaxPauses})
+		i.say("", m, digest, domain.Tag{Trace: true, CutOff: noMore || pauses > maxPauses})
 	}
 	switch {
 	case noMore:
-		i.learn(progress.CutOff{By: progress.StopAtPause})
+		i.learn(i.content.cutOff(stopAtPause, contract.ModelReply{}))
 		return over
-	case pauses > progress.MaxPauses:
-		return i.failed(progress.TooManyPauses(pauses))
+	case pauses > maxPauses:
+		return i.failed(domain.CodedErrorf(domain.Unavailable, domain.CodeMalformed, "the model paused %d times in one answer", pauses))
 	}
 	i.tries = 0
 	return again
@@ -77,16 +80,16 @@ func (i *inference) answeredNothing(finish domain.FinishReason, room contract.Re
 	nothings := i.giveNothing()
 	switch {
 	case finish == domain.FinishContentFilter:
-		return i.failed(progress.Withheld())
+		return i.failed(domain.CodedErrorf(domain.Denied, domain.CodeFiltered, "the provider's filter withheld the answer"))
 	case finish == domain.FinishLength && room.Bound(reply):
 		// What the budget left went into reasoning; asking again would too.
 		i.signalShort(room.Limit())
 		return over
 	case i.noMore():
-		i.learn(progress.CutOff{By: progress.StopAtNothing})
+		i.learn(i.content.cutOff(stopAtNothing, contract.ModelReply{}))
 		return over
 	case nothings > 1:
-		return i.failed(progress.NothingTwice())
+		return i.failed(domain.CodedErrorf(domain.Unavailable, domain.CodeEmptyResponse, "the model gave neither text nor tool calls, twice"))
 	}
 	i.tries = 0
 	return again
@@ -110,7 +113,7 @@ func (i *inference) distinct(calls []domain.ToolCall) []domain.ToolCall {
 // response format. Nothing fails open: what cannot be checked does not fit.
 func (i *inference) checkOutput(permit mailbox.Permit, m domain.Message) string {
 	format := i.resolved.Definition.Format
-	if format.Type == "" || format.Type == domain.FormatText || len(m.ToolCalls) > 0 || progress.Blank(m) {
+	if format.Type == "" || format.Type == domain.FormatText || len(m.ToolCalls) > 0 || blank(m) {
 		return ""
 	}
 	request := contract.OutputRequest{Format: format, Text: m.Text()}
@@ -125,7 +128,7 @@ func (i *inference) checkOutput(permit mailbox.Permit, m domain.Message) string 
 // an error of its step, and so trace; the guard decides what follows.
 func (i *inference) answeredInvalid(err *domain.Error, problems string) {
 	i.repeatFor(inTheFormat)
-	i.learn(progress.Failed{Err: err})
+	i.learn(i.content.failed(err))
 	if i.guards.misfit() > i.outputRetries() {
 		return
 	}
@@ -142,10 +145,10 @@ func (i *inference) summarised(reply contract.ModelReply) course {
 		m = *reply.Message
 	}
 	m.Role, m.ToolCalls, m.ToolResult = domain.RoleUser, nil, nil
-	i.emit(domain.InferenceResponseReceived{
-		EventHeader: i.head(), FinishReason: reply.Response.Finish, Usage: reply.Response.Usage.Add(reply.Spent),
+	i.emit(domain.EventInferenceReceived, domain.InferenceResponseReceived{
+		FinishReason: reply.Response.Finish, Usage: reply.Response.Usage.Add(reply.Spent),
 	})
-	if len(m.Parts) == 0 || progress.Blank(domain.Message{Parts: m.Parts[len(m.Parts)-1:]}) {
+	if len(m.Parts) == 0 || blank(domain.Message{Parts: m.Parts[len(m.Parts)-1:]}) {
 		return i.failed(domain.CodedErrorf(domain.Unavailable, domain.CodeContextOverflow,
 			"the conversation nears the model's window of %d tokens, and the model gave no summary of it", i.talk.Window(i.resolved)))
 	}

@@ -10,7 +10,6 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/domain/progress"
 	"everstep/workflows/internal/mailbox"
 )
 
@@ -62,7 +61,7 @@ func (b *toolBatch) ask(i int, call domain.ToolCall) (*askedCall, *domain.Error)
 		return nil, nil
 	case b.mail.StopAsked():
 		b.allowed--
-		return nil, progress.NotApproved()
+		return nil, notApproved()
 	}
 	approval := domain.Approval{Digest: domain.CallDigest(call.Name, call.Arguments), Rule: ruling.Rule, AskedAt: b.now()}
 	if ruling.ExpiresAfter > 0 {
@@ -76,9 +75,9 @@ func (b *toolBatch) ask(i int, call domain.ToolCall) (*askedCall, *domain.Error)
 	b.held++
 	b.unpublished = true
 	b.approvalChanged(i, asked.Approval)
-	b.emit(domain.ToolApprovalRequested{
-		EventHeader: b.head(), ToolExecutionID: asked.ToolExecutionID, Tool: domain.Shorten(call.Name, maxEventText),
-		Digest: asked.Digest, ExpiresAt: asked.ExpiresAt,
+	b.emit(domain.EventApprovalRequested, domain.CallAsked{
+		EventCall: eventCall(asked.ToolExecutionID, call.Name),
+		Digest:    asked.Digest, ExpiresAt: asked.ExpiresAt,
 	})
 	return asked, nil
 }
@@ -97,7 +96,7 @@ func (b *toolBatch) awaitWord(ctx workflow.Context, i int, call domain.ToolCall,
 	b.approvals.over(asked)
 	b.unpublished = true
 	if !decided {
-		return mailbox.Permit{}, call, progress.NotApproved()
+		return mailbox.Permit{}, call, notApproved()
 	}
 	if asked.Waits() {
 		asked.decide(domain.Expired, "", "", b.now())
@@ -106,9 +105,9 @@ func (b *toolBatch) awaitWord(ctx workflow.Context, i int, call domain.ToolCall,
 		call.Arguments = asked.edited
 		b.callAs(i, call)
 	}
-	b.emit(domain.ToolApprovalDecided{
-		EventHeader: b.head(), ToolExecutionID: asked.ToolExecutionID, Tool: domain.Shorten(asked.Tool, maxEventText),
-		Digest: asked.Digest, Decision: asked.Decision, By: asked.By, Standing: asked.Standing, Edited: asked.Edited,
+	b.emit(domain.EventApprovalDecided, domain.ToolApprovalDecided{
+		EventCall: eventCall(asked.ToolExecutionID, asked.Tool),
+		Digest:    asked.Digest, Decision: asked.Decision, By: asked.By, Standing: asked.Standing, Edited: asked.Edited,
 	})
 	if refusal := asked.Refusal(); refusal != nil {
 		if asked.Decision == domain.Expired && asked.stops {
@@ -124,7 +123,7 @@ func (b *toolBatch) awaitWord(ctx workflow.Context, i int, call domain.ToolCall,
 	}
 	permit, ok := b.mail.AfterWord(ctx, halted)
 	if !ok {
-		return permit, call, progress.NotBegun()
+		return permit, call, notBegun()
 	}
 	return permit, call, nil
 }
@@ -274,4 +273,9 @@ func shortened(pending []domain.PendingApproval) []domain.PendingApproval {
 		pending[i] = pending[i].Cut(min(32<<10, domain.MaxPage/2/len(pending)))
 	}
 	return pending
+}
+
+// notApproved is what the model gets to read of a call that a stop kept from being approved.
+func notApproved() *domain.Error {
+	return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: the execution was stopped before a person had approved the call")
 }

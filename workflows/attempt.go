@@ -7,7 +7,6 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/domain/progress"
 	"everstep/workflows/internal/mailbox"
 )
 
@@ -57,8 +56,8 @@ func (i *inference) asking() workflow.ActivityOptions {
 		i.reads(i.talk.StepInput())
 	}
 	if !i.resumes { // else it has been told
-		i.emit(domain.InferenceRequestStarted{
-			EventHeader: i.head(), Model: domain.Shorten(i.content.Model, maxEventText), Attempts: i.tries, Summary: i.plan != nil,
+		i.emit(domain.EventInferenceRequested, domain.InferenceRequestStarted{
+			Model: domain.Shorten(i.content.Model, maxEventText), Attempts: i.tries, Summary: i.plan != nil,
 		})
 	}
 	i.resumes, i.kept = false, contract.ModelReply{}
@@ -70,13 +69,13 @@ func (i *inference) asking() workflow.ActivityOptions {
 // asked counts what an inference activity used, and tells of it. The request is left
 // without tries where it is not made again after a loss.
 func (i *inference) asked(request *contract.ModelRequest, reply *contract.ModelReply, err error) {
-	work := progress.Work{Model: request}
 	if err != nil {
 		loss := lossOf(err)
-		if !loss.AskedAgain(*request) || i.mail.CutOff() {
+		again := loss.AskedAgain(*request) && !i.mail.CutOff()
+		if !again {
 			request.Tries = 0
 		}
-		i.learn(progress.Lost{Work: work, Loss: loss})
+		i.learn(i.content.lost(*request, loss, again, i.price()))
 		i.keep()
 		if request.Tries == 0 {
 			i.emitUnanswered(loss.Err(), domain.Usage{})
@@ -85,35 +84,33 @@ func (i *inference) asked(request *contract.ModelRequest, reply *contract.ModelR
 	}
 	// Whoever asks sees at once what was used, and the budget counts it before
 	// anything else is reserved.
-	i.learn(progress.ModelReplied{Work: work, Reply: *reply})
+	i.learn(i.content.replied(*reply, i.price()))
 	i.keep()
 	switch {
 	case reply.Outcome != contract.Answered:
-		i.emitUnanswered(progress.WhyUnanswered(*reply), reply.Response.Usage.Add(reply.Spent))
+		i.emitUnanswered(reply.WhyUnanswered(), reply.Response.Usage.Add(reply.Spent))
 	case i.plan == nil:
 		i.talk.answered(reply.Response.Usage, i.resolved)
 	}
 }
 
 func (i *inference) emitUnanswered(err *domain.Error, usage domain.Usage) {
-	i.emit(domain.InferenceResponseReceived{EventHeader: i.head(), Usage: usage, Kind: err.Kind, Code: err.Code})
-	i.noteFailure(progress.Bounded(err))
+	i.emit(domain.EventInferenceReceived, domain.InferenceResponseReceived{Usage: usage, Kind: err.Kind, Code: err.Code})
+	i.noteFailure(contract.Bounded(err))
 }
 
 func (i *inference) unanswered(reply contract.ModelReply) course {
-	verdict, err := progress.Judge(reply, i.tries, i.tryLimit(), i.mail.CutOff())
+	verdict, err := judge(reply, i.tries, i.tryLimit(), i.mail.CutOff())
 	switch {
-	case verdict == progress.Stop:
+	case verdict == verdictStop:
 		return i.interrupted(reply)
-	case verdict == progress.Fail && i.plan != nil && (reply.Outcome == contract.Interrupted || reply.Outcome == contract.ShutDown):
-		return i.failed(err)
-	case verdict == progress.Fail:
+	case verdict == verdictFail:
 		return i.failed(err)
 	case reply.Outcome != contract.BilledFailure:
 		return again
 	}
-	delay := i.apart(progress.Delay(reply, i.backoff(i.tries)), i.tries, 0)
-	i.note(progress.Waits(i.content.Number, i.tries+1, i.now().Add(delay), progress.WhyUnanswered(reply)))
+	delay := i.apart(inferenceDelay(reply, i.backoff(i.tries)), i.tries, 0)
+	i.note(contract.AttemptWaits(i.content.Number, i.tries+1, i.now().Add(delay), reply.WhyUnanswered()))
 	if !i.mail.BackOffInference(delay) {
 		return i.interrupted(contract.ModelReply{})
 	}
@@ -122,10 +119,10 @@ func (i *inference) unanswered(reply contract.ModelReply) course {
 
 // waitAfter waits before an inference is made again whose worker was lost. No event tells
 // of that, as of what the server tries again.
-func (i *inference) waitAfter(loss progress.Loss, request contract.ModelRequest) course {
+func (i *inference) waitAfter(loss contract.Loss, request contract.ModelRequest) course {
 	i.tries, i.lost, i.kept = loss.Tried(request), i.lost+1, loss.Kept()
 	delay := i.apart(i.backoff(max(i.tries, i.lost)), i.tries+i.lost, 0)
-	i.note(progress.Waits(i.content.Number, i.tries+1, i.now().Add(delay), loss.Err()))
+	i.note(contract.AttemptWaits(i.content.Number, i.tries+1, i.now().Add(delay), loss.Err()))
 	if i.resumes = i.mail.BackOffInference(delay); i.resumes {
 		return again
 	}
@@ -135,8 +132,8 @@ func (i *inference) waitAfter(loss progress.Loss, request contract.ModelRequest)
 
 // failed ends the step, unless another model takes over.
 func (i *inference) failed(err *domain.Error) course {
-	err = progress.Ending(err)
-	i.learn(progress.Failed{Err: err})
+	err = stepError(err)
+	i.learn(i.content.failed(err))
 	if !i.failOver(err) {
 		i.signal(domain.ErrorForbade, err.Source, err.Message)
 	}
@@ -144,17 +141,17 @@ func (i *inference) failed(err *domain.Error) course {
 }
 
 func (i *inference) interrupted(reply contract.ModelReply) course {
-	return i.cut(progress.StopInInference, reply)
+	return i.cut(stopInInference, reply)
 }
 
 // cut keeps what had come of an answer that was cut off. The text of a summary so
 // far is no answer of the agent's.
-func (i *inference) cut(by progress.Cut, reply contract.ModelReply) course {
+func (i *inference) cut(by interruption, reply contract.ModelReply) course {
 	if i.plan != nil {
 		reply = contract.ModelReply{}
 	}
-	i.learn(progress.CutOff{By: by, Reply: reply})
-	m, written := progress.Remains(reply)
+	i.learn(i.content.cutOff(by, reply))
+	m, written := remains(reply)
 	// Nothing stays where a hook might have taken out of it what nobody may read.
 	if written && contract.Rewriter(i.resolved.Hooks) == "" {
 		i.say("", m, reply.Digest, domain.Tag{Trace: true, CutOff: true})

@@ -11,7 +11,6 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/domain/progress"
 	"everstep/workflows/internal/mailbox"
 )
 
@@ -121,13 +120,13 @@ func (b *toolBatch) makeCall(ctx workflow.Context, permit mailbox.Permit, option
 	own, again := b.bind(ctx, permit, tool)
 	switch {
 	case own.ID == "":
-		reply := progress.NotMade(request, own.failed.Kind, fmt.Sprintf("not run: no session with MCP server %s could be opened: %s", own.Server, own.failed.Message))
+		reply := contract.NotMade(request, own.failed.Kind, fmt.Sprintf("not run: no session with MCP server %s could be opened: %s", own.Server, own.failed.Message))
 		return &reply, false, nil
 	case again == nil:
-		reply := progress.NotMade(request, domain.Denied, "not run: the execution was stopped")
+		reply := contract.NotMade(request, domain.Denied, "not run: the execution was stopped")
 		return &reply, b.mail.CutOff(), nil
 	case tool.Effect != domain.ReadOnly && own.misleads(b.content.ID):
-		reply := progress.NotMade(request, domain.Unavailable, "not run: "+contract.SessionGone(own.why))
+		reply := contract.NotMade(request, domain.Unavailable, "not run: "+contract.SessionGone(own.why))
 		return &reply, false, nil
 	}
 	permit = *again
@@ -195,19 +194,19 @@ func (b *toolBatch) openSession(ctx workflow.Context, permit mailbox.Permit, own
 	own.open()
 	options := b.briefOptions(bindTimeout, unstarted, fmt.Sprintf("step %d · bind %s", b.content.Number, own.Server))
 	options.DisableEagerExecution = own.Lost != "" // any other worker may have room, and a server that works
-	bound, _, err := mailbox.Call(ctx, permit, options, contract.Bind, contract.BindRequest{Server: own.Server, Lost: own.Lost, For: b.actsFor()})
+	bound, _, err := mailbox.Call(ctx, permit, options, contract.Bind, contract.BindRequest{Server: own.Server, For: b.actsFor()})
 	if err != nil {
 		own.fail(lossOf(err).Err())
 	} else {
 		own.take(*bound)
-		b.emit(domain.MCPSessionOpened{EventHeader: b.head(), Server: own.Server, Worker: domain.Shorten(own.Worker, maxEventText)})
+		b.emit(domain.EventMCPSessionOpened, domain.MCPSessionEvent{Server: own.Server, Worker: domain.Shorten(own.Worker, maxEventText)})
 	}
 }
 
 // losesSession drops the session of an id that is gone, unless another one has taken its place.
 func (b *toolBatch) losesSession(own *binding, id, why string) {
 	if id != "" && own.ID == id {
-		b.emit(domain.MCPSessionLost{EventHeader: b.head(), Server: own.Server, Why: domain.Shorten(why, maxEventText)})
+		b.emit(domain.EventMCPSessionLost, domain.MCPSessionEvent{Server: own.Server, Why: domain.Shorten(why, maxEventText)})
 	}
 	own.lose(id, why)
 }

@@ -10,7 +10,6 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/domain/progress"
 	"everstep/workflows/internal/mailbox"
 )
 
@@ -36,7 +35,7 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 		reply, cutOff, err := b.makeCall(ctx, permit, options, request, tool)
 		b.cutOff[position] = cutOff
 		if refused, ok := errors.AsType[*domain.Error](err); ok {
-			return progress.Unanswered(refused) // it was never asked for
+			return contract.Unanswered(refused) // it was never asked for
 		}
 		var delay time.Duration
 		ends := func() bool { return b.halted }
@@ -46,13 +45,13 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 		case err == nil && reply.NotStarted && reply.Question != nil:
 			return b.awaitAnswer(ctx, position, wanted, *reply)
 		case err == nil && b.waits(*reply, waited) && b.nearBounds():
-			return progress.Unanswered(waitedTooOften())
+			return contract.Unanswered(waitedTooOften())
 		case err == nil && b.waits(*reply, waited):
 			waited++
 			request.WaitUntil, delay = reply.WaitUntil, reply.WaitUntil.Sub(b.now())
 			ends = func() bool { return b.halted || b.mail.Asked() } // not for a call that was one too many
 			b.note(fmt.Sprintf("step %d: %s waits until %s", b.content.Number, domain.Shorten(wanted.Name, 64), reply.WaitUntil.Format(time.RFC3339)))
-			b.emit(domain.ToolCallWaiting{EventHeader: b.head(), ToolExecutionID: request.ID(), Tool: domain.Shorten(wanted.Name, maxEventText), Until: reply.WaitUntil})
+			b.emit(domain.EventToolCallWaiting, domain.ToolCallWaiting{EventCall: eventCall(request.ID(), wanted.Name), Until: reply.WaitUntil})
 		case err == nil && options.TaskQueue == "" && b.reroutes(*reply):
 			options.TaskQueue = reply.TaskQueue
 		case err != nil && lossOf(err).Strands(request):
@@ -70,15 +69,15 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 			}
 			request.Attempts++
 			delay = b.apart(max(loss.RetryAfter, b.backoff(request.Attempts)), request.Attempts, position)
-			if loss.How == progress.TimedOut {
+			if loss.How == contract.TimedOut {
 				request.Lost++
 				delay = max(delay, b.afterLoss(request.ID()))
 			}
-			*reply = progress.NotAgain(request)
+			*reply = contract.NotAgain(request)
 			b.note(fmt.Sprintf("step %d: %s failed (%s), trying again in %s",
 				b.content.Number, domain.Shorten(wanted.Name, 64), loss.Err().Kind, delay))
-			b.emit(domain.ToolCallRetried{
-				EventHeader: b.head(), ToolExecutionID: request.ID(), Tool: domain.Shorten(wanted.Name, maxEventText), Attempt: request.Attempts + 1,
+			b.emit(domain.EventToolCallRetried, domain.ToolCallRetried{
+				EventCall: eventCall(request.ID(), wanted.Name), Attempt: request.Attempts + 1,
 				Kind: loss.Err().Kind, Code: loss.Err().Code,
 			})
 		}

@@ -56,8 +56,8 @@ func fullCarry(t *testing.T, in contract.SessionInput) contract.Carry {
 			Invalid: 16, Results: 17, ResultTokens: 18, Window: 19, Excess: 20,
 		},
 		Bound:   []contract.Bound{{Server: "shop", ID: "1", TaskQueue: "q/mcp/1"}},
-		Untold:  &contract.DefinitionWord{By: "ben", At: noon, Fields: []string{"tools"}},
-		Next:    &contract.Redefinition{Definition: in.Definition, Word: contract.DefinitionWord{By: "ann", At: noon, Fields: []string{"tools"}}},
+		Untold:  &contract.UpdateNote{ChangeNote: contract.ChangeNote{By: "ben", At: noon}, Fields: []string{"tools"}},
+		Next:    &contract.Redefinition{Definition: in.Definition, Word: contract.UpdateNote{ChangeNote: contract.ChangeNote{By: "ann", At: noon}, Fields: []string{"tools"}}},
 		Changes: []contract.DefinitionChange{{Number: 1, At: noon, Fields: []string{"price"}}},
 		Handed: &contract.Handed{
 			Agent: "billing", Times: 2, Approvals: []domain.Approvals{*domain.ApprovalsOf("writes")},

@@ -12,7 +12,6 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/domain/progress"
 	"everstep/workflows/internal/mailbox"
 )
 
@@ -38,38 +37,38 @@ func (b *toolBatch) refusedSpawn(call domain.ToolCall) *domain.Error {
 }
 
 // tend has a sub-agent work, in the coroutine of its call, and says how it ended.
-func (b *toolBatch) tend(ctx workflow.Context, permit mailbox.Permit, i int, call domain.ToolCall) progress.ChildEnded {
+func (b *toolBatch) tend(ctx workflow.Context, permit mailbox.Permit, i int, call domain.ToolCall) endedChild {
 	tool, _ := b.resolved.Tool(call.Name)
 	spawn, wrong := b.own.SpawnOf(tool, call)
 	in := b.childInput(i, call, tool, spawn)
-	ended := progress.ChildEnded{Work: progress.ChildWork(*in)}
+	var ended endedChild
 	if wrong != nil { // a person has edited it
-		ended.Why, ended.Unstarted = wrong, true
+		ended.why, ended.unstarted = wrong, true
 		return ended
 	}
 	encoded, _ := json.Marshal(in) // what cannot be encoded is refused below
 	b.load.Add(ctx, len(encoded)+1024)
 	in.Budget = b.children.granted(in.Parent.Call())
 	in.Parent.Grant = in.Budget
-	b.emit(domain.SubagentSpawning{
-		EventHeader: b.head(), Subagent: spawn.Subagent, ChildID: in.AgentID, ToolExecutionID: in.Parent.Call(), Grant: in.Parent.Grant,
+	b.emit(domain.EventSubagentSpawning, domain.SubagentSpawning{
+		Subagent: spawn.Subagent, ChildID: in.AgentID, ToolExecutionID: in.Parent.Call(), Grant: in.Parent.Grant,
 	})
 	out, err := b.mail.Tend(ctx, permit, b.childOptions(in), in, &lender{toolBatch: b, call: in.Parent.Call()})
-	ended.Child.Grant = b.children.granted(in.Parent.Call())
-	done := domain.SubagentCompleted{EventHeader: b.head(), Subagent: spawn.Subagent, ChildID: in.AgentID, Status: domain.StatusFailed, StopReason: domain.ErrorForbade}
+	ended.grant = b.children.granted(in.Parent.Call())
+	done := domain.SubagentCompleted{Subagent: spawn.Subagent, ChildID: in.AgentID, Status: domain.StatusFailed, StopReason: domain.ErrorForbade}
 	if err == nil {
-		ended.Outcome, done.Status, done.StopReason, done.Kind, done.Code = out, out.Status, out.StopReason, out.Kind, out.Code
+		ended.outcome, done.Status, done.StopReason, done.Kind, done.Code = out, out.Status, out.StopReason, out.Kind, out.Code
 		done.Steps = out.Steps
 		b.children.told(out.Report)
 	} else {
-		ended.Why, ended.Unstarted = childLoss(err)
-		done.Kind, done.Code, done.Lost, done.Unstarted = ended.Why.Kind, ended.Why.Code, true, ended.Unstarted
+		ended.why, ended.unstarted = childLoss(err)
+		done.Kind, done.Code, done.Lost, done.Unstarted = ended.why.Kind, ended.why.Code, true, ended.unstarted
 	}
-	usage, spent := ended.Usage()
+	usage, spent := ended.usage()
 	if done.Usage, done.CostNanoUSD = usage, spent.CostNanoUSD; err == nil {
-		done.Beyond = ended.Child.Grant.Beyond(spent)
+		done.Beyond = ended.grant.Beyond(spent)
 	}
-	b.emit(done)
+	b.emit(domain.EventSubagentCompleted, done)
 	return ended
 }
 
@@ -80,11 +79,8 @@ func (b *toolBatch) childInput(i int, call domain.ToolCall, tool domain.ToolSpec
 	definition, _ := own.Subagent(spawn.Subagent)
 	depth, most := b.in.Parent.Below(own.SubagentPolicy)
 	parent := &contract.Parent{
-		AgentID: b.in.AgentID, ExecutionID: b.execution, Step: b.content.Number, Position: i, CallID: call.ID,
+		AgentID: b.in.AgentID, ExecutionID: b.execution, Step: b.content.Number, Position: i,
 		Subagent: spawn.Subagent, Depth: depth, MaxDepth: most, StoreDown: b.children.storeDown,
-	}
-	if tool.Subagent != "" {
-		parent.Tool = tool.Name
 	}
 	parent.Above = b.in.Bounds().And(own.SubagentPolicy, b.binding(own))
 	parent.Approvals = append(parent.Approvals, b.passed.Approvals...)
@@ -127,16 +123,27 @@ func childLoss(err error) (why *domain.Error, unstarted bool) {
 		return own, own.Code != domain.CodeInterrupted
 	}
 	if _, ok := errors.AsType[*temporal.ChildWorkflowExecutionAlreadyStartedError](err); ok {
-		return progress.ChildLost(progress.Unstarted, nil), true
+		return domain.CodedErrorf(domain.Internal, domain.CodeNotRun, "not run: a workflow of the sub-agent's id is running already"), true
 	}
-	how := progress.Aborted
-	switch {
+	return childLost(err), false
+}
+
+// childLost is why a sub-agent has no outcome, by how its workflow ended and what that told.
+func childLost(err error) *domain.Error {
+	const granted = "; all that it was granted counts as spent"
+	lost := func(code domain.Code, how string) *domain.Error {
+		return domain.CodedErrorf(domain.Unavailable, code, "the sub-agent's workflow %s%s", how, granted)
+	}
+	why := domain.Errorf(domain.Internal, "the sub-agent's workflow failed"+granted)
+	switch told := lossOf(err).Told; {
 	case temporal.IsTerminatedError(err):
-		how = progress.Terminated
+		why = lost(domain.CodeTerminated, "was terminated from outside")
 	case temporal.IsTimeoutError(err):
-		how = progress.RanOut
+		why = lost(domain.CodeTimedOut, "ran out of the server's time")
 	case temporal.IsCanceledError(err):
-		how = progress.CancelledByServer
+		why = lost(domain.CodeInterrupted, "was cancelled")
+	case told != nil:
+		why = domain.CodedErrorf(told.Kind, told.Code, "the sub-agent failed: %s"+granted, told.Message)
 	}
-	return progress.ChildLost(how, lossOf(err).Told), false
+	return why.From(domain.SourceSubagent)
 }

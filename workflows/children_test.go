@@ -92,7 +92,7 @@ func TestSubagentsAnswerSideBySide(t *testing.T) {
 	require.Equal(t, int64(20_000-60), *status.BudgetLeft.MaxTokens, "what they did not use came back")
 	var events []string
 	for _, e := range eventsOf(t, env, 0) {
-		if kind := domain.EventTypeOf(e.Event); strings.HasPrefix(string(kind), "Subagent") {
+		if kind := e.Type; strings.HasPrefix(string(kind), "Subagent") {
 			events = append(events, string(kind))
 		}
 	}

@@ -96,7 +96,7 @@ func TestAConversationThatIsTooLong(t *testing.T) {
 			require.Equal(t, test.summaries, summaries)
 			told := 0
 			for _, e := range eventsOf(t, env, 0) {
-				if started, ok := e.Event.(domain.InferenceRequestStarted); ok && started.Summary {
+				if started, ok := e.Data.(domain.InferenceRequestStarted); ok && started.Summary {
 					told++
 				}
 			}

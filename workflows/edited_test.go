@@ -60,7 +60,7 @@ func TestAnEditedCall(t *testing.T) {
 	entries := query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries
 	require.Equal(t, domain.EditedNote(edited)+"seen", entries[2].Message.ToolResult.Content)
 	require.Equal(t, pay("7").Arguments, entries[1].Message.ToolCalls[0].Arguments, "what the model said stays")
-	require.Equal(t, call.Approval.Edited, eventsIn(t, env, 1, domain.EventApprovalDecided)[0].(domain.ToolApprovalDecided).Edited)
+	require.Equal(t, call.Approval.Edited, eventsIn(t, env, 1, domain.EventApprovalDecided)[0].Data.(domain.ToolApprovalDecided).Edited)
 }
 
 // TestEditsThatAreRefused leave the call waiting as it was.
@@ -229,7 +229,7 @@ func TestAnEditIsTheEffectThatItIs(t *testing.T) {
 	env.ExecuteWorkflow(string(contract.Execute), askedFor(t))
 	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
 	require.Len(t, w.ran, 1)
-	require.Equal(t, domain.CodeUnsettled, eventsIn(t, env, 1, domain.EventToolCallBlocked)[0].(domain.ToolCallBlocked).Code)
+	require.Equal(t, domain.CodeUnsettled, eventsIn(t, env, 1, domain.EventToolCallBlocked)[0].Data.(domain.ToolCallBlocked).Code)
 	texts := told(t, env)
 	require.Contains(t, texts[2], domain.EditedNote(payFor(7, "edited").Arguments)+"not run: nobody knows")
 }

@@ -10,7 +10,6 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/domain/progress"
 )
 
 // paying is an answer that calls a tool with an effect, with another amount each time.
@@ -65,7 +64,7 @@ func TestWhatASubagentHasDoneReachesItsParent(t *testing.T) {
 			if test.want != "" {
 				require.JSONEq(t, test.want, result.Content)
 			} else {
-				var read progress.ChildResult
+				var read contract.ChildResult
 				require.NoError(t, json.Unmarshal([]byte(result.Content), &read))
 				require.Equal(t, domain.StatusFailed, read.Status)
 				require.Equal(t, []domain.EffectCount{{Tool: "pay", Done: 2}}, read.Calls)

@@ -16,7 +16,7 @@ type eventLog struct {
 	root workflow.Context
 	// listen gets each event as it happens, except on replay.
 	listen func(domain.Event)
-	events []domain.RecordedEvent
+	events []domain.Event
 	// last is the number of the newest event, also one of an earlier run.
 	last int64
 	// announced counts the state's stop signals that have had their event.
@@ -49,19 +49,18 @@ func (l *eventLog) restart() { l.events, l.last, l.announced = nil, 0, 0 }
 // enterStep makes a step the one that events belong to, the zero one none.
 func (l *eventLog) enterStep(id domain.StepID, number int) { l.step, l.number = id, number }
 
-func (l *eventLog) head(state domain.AgentState) domain.EventHeader {
+// emit adds an event that happens now, and tells the listener.
+func (l *eventLog) emit(state domain.AgentState, kind domain.EventType, data any) {
 	l.last++
-	parent := state.ParentAgentID
-	return domain.EventHeader{
-		Sequence: l.last, Time: l.now(), AgentID: state.AgentID, ParentAgentID: parent,
-		ExecutionID: state.Execution.ID, StepID: l.step, Step: l.number,
+	event := domain.Event{
+		Type: kind, Data: data,
+		EventHeader: domain.EventHeader{
+			Sequence: l.last, Time: l.now(), AgentID: state.AgentID, ParentAgentID: state.ParentAgentID,
+			ExecutionID: state.Execution.ID, StepID: l.step, Step: l.number,
+		},
 	}
-}
-
-// emit adds an event, made with the head of now.
-func (l *eventLog) emit(event domain.Event) {
-	l.events = append(l.events, domain.RecordedEvent{Event: event})
-	if _, ended := event.(domain.InferenceResponseReceived); ended {
+	l.events = append(l.events, event)
+	if kind == domain.EventInferenceReceived {
 		l.failure = nil
 	}
 	if l.listen != nil && !workflow.IsReplaying(l.root) {
@@ -82,11 +81,16 @@ func (l *eventLog) announce(state domain.AgentState) {
 }
 
 func (l *eventLog) emitStop(state domain.AgentState, signal domain.StopSignal) {
-	l.emit(domain.StopSignalReceived{EventHeader: l.head(state), Reason: signal.Reason, Source: domain.Shorten(signal.Source, maxEventText)})
+	l.emit(state, domain.EventStopSignalReceived, domain.StopEvent{Reason: signal.Reason, Source: domain.Shorten(signal.Source, maxEventText)})
 }
 
 // maxEventText bounds what an event holds of names that others choose.
 const maxEventText = 128
+
+// eventCall is how events name a call.
+func eventCall(id domain.ToolExecutionID, tool string) domain.EventCall {
+	return domain.EventCall{ToolExecutionID: id, Tool: domain.Shorten(tool, maxEventText)}
+}
 
 // An archive holds the executions that have ended in this run, the newest last,
 // and how the newest of all ended.
@@ -99,7 +103,7 @@ type archive struct {
 type heldExecution struct {
 	state domain.AgentState
 	// events are those of this run, and firstEvent is the number of the first of them, or of the next where there are none.
-	events     []domain.RecordedEvent
+	events     []domain.Event
 	firstEvent int64
 	priced     bool
 	// from is the index of its first message, before are the edits with which it began, and log is the transcript at its

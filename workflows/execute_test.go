@@ -388,11 +388,11 @@ func stepIn(t *testing.T, env *testsuite.TestWorkflowEnvironment, number int) do
 }
 
 // eventsOf are the events of an execution by its number; zero is the newest.
-func eventsOf(t *testing.T, env *testsuite.TestWorkflowEnvironment, number int) (events []domain.RecordedEvent) {
+func eventsOf(t *testing.T, env *testsuite.TestWorkflowEnvironment, number int) (events []domain.Event) {
 	t.Helper()
 	id := executionIn(t, env, number).ExecutionID
 	for _, event := range readAccount(t, env, account.Events).Events {
-		if event.Head().ExecutionID == id {
+		if event.ExecutionID == id {
 			events = append(events, event)
 		}
 	}

@@ -8,12 +8,11 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/domain/progress"
 )
 
 // lossOf reads how an activity ended that gave no reply.
-func lossOf(err error) progress.Loss {
-	var loss progress.Loss
+func lossOf(err error) contract.Loss {
+	var loss contract.Loss
 	if timeout, ok := errors.AsType[*temporal.TimeoutError](err); ok {
 		loss.Untaken = timeout.TimeoutType() == enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START
 		var beat contract.Heartbeat
@@ -25,11 +24,11 @@ func lossOf(err error) progress.Loss {
 	loss.Exhausted = failed && ended.RetryState() == enumspb.RETRY_STATE_MAXIMUM_ATTEMPTS_REACHED
 	switch {
 	case temporal.IsCanceledError(err):
-		loss.How = progress.Cancelled
+		loss.How = contract.Cancelled
 	case temporal.IsTimeoutError(err):
-		loss.How = progress.TimedOut
+		loss.How = contract.TimedOut
 	case !failed:
-		loss.How = progress.Garbled
+		loss.How = contract.Garbled
 	}
 	if own, ok := errors.AsType[*domain.Error](err); ok {
 		loss.Told = own
@@ -42,9 +41,9 @@ func lossOf(err error) progress.Loss {
 		case app.HasDetails() && app.Details(&own) == nil && own.Kind != "":
 			loss.Told = &own
 		case app.Type() == payloadSizeError:
-			loss.How = progress.Oversized
+			loss.How = contract.Oversized
 		default:
-			loss.Told = progress.Told(app.Message())
+			loss.Told = contract.Told(app.Message())
 		}
 	}
 	return loss

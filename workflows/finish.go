@@ -9,7 +9,6 @@ import (
 	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/domain/hook"
-	"everstep/domain/progress"
 )
 
 func (s session) finish() {
@@ -22,7 +21,7 @@ func (s session) finish() {
 		s.Signal(domain.Done())
 	}
 	signal, _ := s.state.StopSignal()
-	s.emit(domain.AgentExecutionStopped{EventHeader: s.head(), Reason: signal.Reason, Source: domain.Shorten(signal.Source, maxEventText)})
+	s.emit(domain.EventExecutionStopped, domain.StopEvent{Reason: signal.Reason, Source: domain.Shorten(signal.Source, maxEventText)})
 	counted := len(s.state.StopSignals())
 	s.fire(domain.TriggerAfterExecution)
 	s.complete(counted)
@@ -47,14 +46,14 @@ func (s session) tellEnd(outcome contract.Outcome) {
 
 func (s session) emitEnd(outcome contract.Outcome) {
 	if err := executionError(s.state); err != nil {
-		s.emit(domain.AgentExecutionFailed{
-			EventHeader: s.head(), StopReason: outcome.StopReason, Kind: err.Kind, Code: err.Code,
+		s.emit(domain.EventExecutionFailed, domain.ExecutionEnded{
+			StopReason: outcome.StopReason, Kind: err.Kind, Code: err.Code,
 			Source: domain.Shorten(err.Source, maxEventText), Steps: outcome.Steps, Usage: outcome.Usage, CostNanoUSD: outcome.CostNanoUSD,
 		})
 		return
 	}
-	s.emit(domain.AgentExecutionCompleted{
-		EventHeader: s.head(), Status: outcome.Status, StopReason: outcome.StopReason,
+	s.emit(domain.EventExecutionCompleted, domain.ExecutionEnded{
+		Status: outcome.Status, StopReason: outcome.StopReason,
 		Steps: outcome.Steps, Usage: outcome.Usage, CostNanoUSD: outcome.CostNanoUSD,
 	})
 }
@@ -71,7 +70,7 @@ func describe(agent domain.AgentID, state domain.AgentState, priced bool) contra
 	}
 	if account, has := state.Session(); has {
 		signal, _ := state.StopSignal()
-		outcome.SessionSpent, outcome.SessionLimit = &account.Spent, signal.Source == progress.SourceSessionBudget && reason.OfLimit()
+		outcome.SessionSpent, outcome.SessionLimit = &account.Spent, signal.Source == domain.SourceSessionBudget && reason.OfLimit()
 	}
 	return outcome
 }
@@ -115,7 +114,7 @@ const maxReport = domain.MaxToolResult - 12<<10 // beside what else the result o
 func (s session) report() *contract.Report {
 	err := executionError(s.state)
 	if err != nil {
-		err = progress.Bounded(err)
+		err = contract.Bounded(err)
 	}
 	return &contract.Report{
 		Answer: domain.HeadAndTail(s.state.Answer(), maxReport), SaidLast: saidInstead(s.state), Error: err, Spent: s.Spent(), StoreDown: s.records.why != "",

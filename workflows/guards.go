@@ -7,14 +7,13 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/domain/progress"
 )
 
 // The sources of what guards signal. They are recorded.
 const (
 	guardFinish   = "finish_reasons"
 	guardRepeated = "repeated_calls"
-	guardOutput   = progress.SourceOutput
+	guardOutput   = domain.SourceOutput
 	guardCalls    = "misguided_calls"
 )
 
@@ -137,7 +136,7 @@ func (s session) signalShort(limit domain.Limit) {
 
 // limited stops the execution at a limit, of its own or of its session.
 func (s session) limited(use domain.LimitUse, signal domain.StopSignal) {
-	signal.Source = progress.SourceOf(use)
+	signal.Source = sourceOf(use)
 	s.Signal(signal)
 }
 
@@ -275,4 +274,12 @@ func (t *stepRun) failOver(err *domain.Error) bool {
 	t.useModel(model)
 	t.repeatFor(byAnotherModel)
 	return true
+}
+
+// sourceOf is the source of the signal of a limit.
+func sourceOf(use domain.LimitUse) string {
+	if use.Session {
+		return domain.SourceSessionBudget
+	}
+	return domain.SourceBudget
 }

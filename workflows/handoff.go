@@ -7,7 +7,6 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/domain/progress"
 	"everstep/workflows/internal/mailbox"
 )
 
@@ -16,11 +15,12 @@ import (
 //
 // The execution goes on: another one would have a budget of its own, and hide from the other agent what this one has done.
 // The call itself asks the worker what the other's definition means, so that one that cannot run costs a result and not the
-// conversation, and history tells by one activity that it was handed over; each request names what is in force by its
-// digest, as ever.
+// conversation. Each request names what is in force by its digest, as ever.
 type handoff struct {
-	call contract.HandoffCall
-	id   domain.ToolExecutionID
+	// id is the call, in step, and agent the other one by the name that the agent has for it.
+	id    domain.ToolExecutionID
+	step  int
+	agent string
 	// own is the other agent's definition, and resolved what a worker makes of it.
 	own      domain.Definition
 	resolved contract.Resolved
@@ -97,7 +97,7 @@ func (b *toolBatch) handoffTo(call domain.ToolCall) (to domain.Definition, _ *do
 	case !ok:
 		return to, notHanded("there is no such agent")
 	case b.handoff != nil:
-		return to, notHanded("the conversation was handed over to " + b.handoff.call.Agent + " in the same turn")
+		return to, notHanded("the conversation was handed over to " + b.handoff.agent + " in the same turn")
 	case b.passed.Times >= domain.MaxHandoffs:
 		return to, domain.CodedErrorf(domain.Denied, domain.CodeNotRun,
 			"not run: the conversation was handed over %d times in this execution, and may not be again; answer yourself", domain.MaxHandoffs)
@@ -110,33 +110,37 @@ func (b *toolBatch) handoffTo(call domain.ToolCall) (to domain.Definition, _ *do
 
 // handOff asks a worker what the definition of the other agent means, in the coroutine of the call, and says what came of
 // it. Where no worker can say, or none may run it, the conversation stays where it is.
-func (b *toolBatch) handOff(ctx workflow.Context, permit mailbox.Permit, i int, call domain.ToolCall) progress.HandedOver {
+func (b *toolBatch) handOff(ctx workflow.Context, permit mailbox.Permit, i int, call domain.ToolCall) contract.ToolReply {
 	to, _ := b.handoffTo(call) // as when it was let begin
 	tool, _ := b.resolved.Tool(call.Name)
-	handed := contract.HandoffCall{ExecutionID: b.execution, Step: b.content.Number, Position: i, CallID: call.ID, Agent: tool.Handoff}
-	request := contract.CatalogRequest{Definition: b.askedAs(to), Handoff: &handed}
+	request := contract.CatalogRequest{Definition: b.askedAs(to)}
 	encoded, _ := json.Marshal(request) // what cannot be encoded is refused below
 	b.load.Add(ctx, len(encoded)+1024)
 	catalog, cutOff, err := mailbox.Call(ctx, permit, b.briefOptions(listTimeout, ownAttempts, "hand over to "+domain.Shorten(tool.Handoff, maxSummary)), contract.ListTools, request)
 	b.cutOff[i] = cutOff
-	fact := progress.HandedOver{Work: progress.HandoffWork(handed)}
-	fact.CutOff = cutOff
+	refused := func(why *domain.Error) contract.ToolReply {
+		return contract.ToolReply{Error: contract.Bounded(why), Digest: domain.DigestOf([]byte(""))}
+	}
 	if err != nil {
-		fact.Why = progress.NotHanded(lossOf(err).Err())
-	} else {
-		fact.Catalog = *catalog
+		return refused(notHandedOver(lossOf(err).Err()))
 	}
-	fact = fact.Within(b.bounds().Totals())
-	if fact.Why == nil {
-		resolved := b.offered(to, fact.Catalog)
-		resolved.Definition = request.Definition
-		if err := domain.CheckFits("tools", resolved, domain.MaxResolved); err != nil {
-			fact.Why = progress.NotHanded(domain.AsError(err))
-		} else {
-			b.handOver(&handoff{handed, b.content.ID.Tool(i), to, resolved})
-		}
+	if catalog.Unpriced(b.bounds().Totals()) { // nobody takes over whose cost is unknown where money is limited
+		return refused(notHandedOver(domain.Errorf(domain.Invalid, "max_cost: nobody knows what the model of %s costs", tool.Handoff)))
 	}
-	return fact
+	resolved := b.offered(to, *catalog)
+	resolved.Definition = request.Definition
+	if err := domain.CheckFits("tools", resolved, domain.MaxResolved); err != nil {
+		return refused(notHandedOver(domain.AsError(err)))
+	}
+	b.handOver(&handoff{b.content.ID.Tool(i), b.content.Number, tool.Handoff, to, resolved})
+	reply := contract.ToolReply{Content: "The conversation is with the agent " + tool.Handoff + " now, which answers from here on."}
+	reply.Digest = domain.DigestOf([]byte(reply.Content))
+	return reply
+}
+
+// notHandedOver is why the conversation was not handed over, where a worker was asked.
+func notHandedOver(why *domain.Error) *domain.Error {
+	return domain.CodedErrorf(why.Kind, why.Code, "the conversation was not handed over: %s", why.Message)
 }
 
 // askedAs is the definition of another agent as a worker is asked what it means.
@@ -156,7 +160,7 @@ func (s session) takeOver(h *handoff) {
 	}
 	before := *s.resolved
 	after := h.resolved.Pinned(before, s.pins)
-	change := contract.HandoverOf(h.call, before, after)
+	change := contract.HandoverOf(h.agent, h.step, before, after)
 	change.Number, change.At = s.state.ExecutionCount, s.now()
 	s.handTo(h.own, after, change)
 	s.useModel(after.Definition.Model)
@@ -165,5 +169,5 @@ func (s session) takeOver(h *handoff) {
 	if !before.Definition.Model.Equal(after.Definition.Model) {
 		s.talk.forget()
 	}
-	s.emit(domain.ConversationHandedOver{EventHeader: s.head(), ToolExecutionID: h.id, Agent: h.call.Agent})
+	s.emit(domain.EventHandedOver, domain.ConversationHandedOver{ToolExecutionID: h.id, Agent: h.agent})
 }

@@ -108,7 +108,7 @@ func TestAConversationIsHandedOver(t *testing.T) {
 	require.False(t, w.listed[2].Known.IsZero(), "the next execution follows what billing began with")
 	var events []string
 	for _, e := range eventsOf(t, env, 1) {
-		if over, ok := e.Event.(domain.ConversationHandedOver); ok {
+		if over, ok := e.Data.(domain.ConversationHandedOver); ok {
 			events = append(events, over.Agent)
 		}
 	}
@@ -149,7 +149,7 @@ func TestAHandoffThatIsNone(t *testing.T) {
 	refuses := func(w *world) {
 		list := w.list
 		w.list = func(r contract.CatalogRequest) (contract.Catalog, error) {
-			if r.Handoff != nil {
+			if r.Definition.SystemPrompt != "triage" {
 				return contract.Catalog{}, refused(domain.Errorf(domain.Denied, "definition: is none of the agents that this worker serves"))
 			}
 			return list(r)
@@ -298,12 +298,13 @@ func TestAToolStaysAsItWasGiven(t *testing.T) {
 				}
 				return says("done")
 			})
-			list := w.list
+			list, asked := w.list, 0
 			w.list = func(r contract.CatalogRequest) (contract.Catalog, error) {
 				catalog, err := list(r)
+				asked++
 				for i := range catalog.Tools {
 					if catalog.Tools[i].Name == "look" {
-						if catalog.Tools[i] = pin("a"); r.Handoff != nil {
+						if catalog.Tools[i] = pin("a"); asked > 1 {
 							catalog.Tools[i] = pin(later)
 						}
 					}

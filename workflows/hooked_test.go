@@ -120,7 +120,7 @@ func TestWhatIsOverriddenIsCounted(t *testing.T) {
 	require.Equal(t, 3, outcome(t, env).Steps)
 	var overridden []int
 	for _, e := range eventsOf(t, env, 0) {
-		if evaluated, ok := e.Event.(domain.ContinuationEvaluated); ok {
+		if evaluated, ok := e.Data.(domain.ContinuationEvaluated); ok {
 			overridden = append(overridden, evaluated.Overridden)
 		}
 	}
@@ -142,7 +142,7 @@ func TestOverriddenIsToldEachTime(t *testing.T) {
 	require.Equal(t, times+1, outcome(t, env).Steps)
 	told := 0
 	for _, e := range eventsOf(t, env, 0) {
-		if evaluated, ok := e.Event.(domain.ContinuationEvaluated); ok {
+		if evaluated, ok := e.Data.(domain.ContinuationEvaluated); ok {
 			told += evaluated.Overridden
 		}
 	}
@@ -195,7 +195,7 @@ func TestUsageIsToldOfTheStepAndOfAll(t *testing.T) {
 	var sum domain.Usage
 	told := 0
 	for _, e := range eventsOf(t, env, 0) {
-		if reported, ok := e.Event.(domain.TokenUsageReported); ok {
+		if reported, ok := e.Data.(domain.TokenUsageReported); ok {
 			require.Positive(t, reported.StepUsage.TotalTokens())
 			sum = sum.Add(reported.StepUsage)
 			require.Equal(t, sum, reported.Usage)
@@ -240,7 +240,7 @@ func TestEachOfManyStopsIsTold(t *testing.T) {
 	require.Equal(t, 30, status.MoreStops)
 	told := 0
 	for _, e := range eventsOf(t, env, 0) {
-		if _, ok := e.Event.(domain.StopSignalReceived); ok {
+		if e.Type == domain.EventStopSignalReceived {
 			told++
 		}
 	}

@@ -13,7 +13,6 @@ import (
 	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/domain/hook"
-	"everstep/domain/progress"
 	"everstep/workflows/internal/mailbox"
 )
 
@@ -61,7 +60,7 @@ func (t *stepRun) failedBy(spec contract.HookSpec, err error) {
 	own.Code, own.Source = domain.CodeHookFailed, spec.Name
 	own.Message = domain.Shorten(fmt.Sprintf("hook %q at %s: %s", spec.Name, spec.Trigger, own.Message), domain.MaxReason)
 	t.hookFailed()
-	t.emit(domain.HookFailed{EventHeader: t.head(), Hook: domain.Shorten(spec.Name, maxEventText), Trigger: spec.Trigger, Kind: own.Kind, Code: own.Code})
+	t.emit(domain.EventHookFailed, domain.HookEvent{Hook: domain.Shorten(spec.Name, maxEventText), Trigger: spec.Trigger, Kind: own.Kind, Code: own.Code})
 	t.fail(&own)
 }
 
@@ -89,7 +88,7 @@ func (b *toolBatch) reviewEdits() {
 	b.edits = nil
 	for _, e := range edits {
 		if b.halted { // a hook that has failed was the last one
-			e.take(progress.NotBegun())
+			e.take(notBegun())
 			continue
 		}
 		made := fire(b.stepRun, domain.TriggerBeforeToolUse, hook.Call{Position: e.position, Call: e.call})
@@ -181,7 +180,7 @@ func failedReply(err error) json.RawMessage {
 	if typed, ok := errors.AsType[*domain.Error](err); ok {
 		own = *typed
 	}
-	encoded, _ := json.Marshal(contract.HookReply{Error: progress.Bounded(&own)}) // texts can be encoded
+	encoded, _ := json.Marshal(contract.HookReply{Error: contract.Bounded(&own)}) // texts can be encoded
 	return encoded
 }
 
@@ -282,7 +281,7 @@ func (r hookRun) ask(at any) (contract.HookReply, error) {
 	if r.phase == inTools {
 		r.keep() // calls that have begun are seen while it waits
 	}
-	r.emit(domain.HookCalled{EventHeader: r.head(), Hook: domain.Shorten(r.spec.Name, maxEventText), Trigger: r.spec.Trigger})
+	r.emit(domain.EventHookCalled, domain.HookEvent{Hook: domain.Shorten(r.spec.Name, maxEventText), Trigger: r.spec.Trigger})
 	permit, _ := r.mail.Permit(mailbox.ForHook)
 	var reply *contract.HookReply
 	var err error
@@ -336,4 +335,9 @@ func (r hookRun) request(at any) contract.HookRequest {
 		request.Error = &at.Error
 	}
 	return request
+}
+
+// notBegun is what the model gets to read of a call that was approved and then kept from beginning by a stop.
+func notBegun() *domain.Error {
+	return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: a person had approved the call, but the execution was stopped before it began")
 }

@@ -4,7 +4,6 @@ import (
 	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/domain/conversation"
-	"everstep/domain/progress"
 	"everstep/workflows/internal/mailbox"
 )
 
@@ -44,7 +43,7 @@ func (i *inference) run() course {
 		permit, room, ok := i.prepare()
 		if !ok {
 			if i.resumes {
-				i.emitUnanswered(progress.Loss{How: progress.TimedOut}.Err(), domain.Usage{})
+				i.emitUnanswered(contract.Loss{How: contract.TimedOut}.Err(), domain.Usage{})
 			}
 			return over
 		}
@@ -59,9 +58,9 @@ func (i *inference) run() course {
 // prepare compacts the conversation where it nears the model's window, and
 // reserves what the next try may use. It answers false where that ends the step.
 func (i *inference) prepare() (mailbox.Permit, contract.Reservation, bool) {
-	bound, noBudget := i.request.MaxOutputTokens, progress.NoBudget
+	bound, tooLittle := i.request.MaxOutputTokens, noBudget
 	if i.plan != nil {
-		bound, noBudget = i.plan.Request().MaxTokens, progress.NoBudgetToSumUp
+		bound, tooLittle = i.plan.Request().MaxTokens, noBudgetToSumUp
 	} else if _, ok := i.mail.Permit(mailbox.ForInference); ok && !i.resumes && i.compact() == over {
 		return mailbox.Permit{}, contract.Reservation{}, false
 	}
@@ -83,7 +82,7 @@ func (i *inference) prepare() (mailbox.Permit, contract.Reservation, bool) {
 	room, short = i.reserve()
 	if short != "" {
 		i.signalShort(short)
-		i.cut(noBudget, i.kept)
+		i.cut(tooLittle, i.kept)
 		return permit, room, false
 	}
 	return permit, room.Within(bound), true
@@ -94,7 +93,7 @@ func (i *inference) decide(
 	permit mailbox.Permit, room contract.Reservation, request *contract.ModelRequest, reply *contract.ModelReply, err error,
 ) course {
 	i.asked(request, reply, err)
-	var loss progress.Loss
+	var loss contract.Loss
 	var why *domain.Error
 	if err != nil {
 		loss = lossOf(err)
@@ -102,7 +101,7 @@ func (i *inference) decide(
 	} else {
 		i.tries += max(reply.Tries, 1)
 		if reply.Outcome == contract.BilledFailure {
-			why = progress.WhyUnanswered(*reply)
+			why = reply.WhyUnanswered()
 		}
 	}
 	if why != nil {

@@ -59,8 +59,8 @@ func (l *lender) Lend(ctx workflow.Context, over func() bool) (contract.BudgetGr
 	}
 	grant := l.children.lend(l.call, request.Limit, more)
 	view := l.children.all[l.children.at(l.call)]
-	l.emit(domain.SubagentGranted{
-		EventHeader: l.head(), Subagent: view.Subagent, ChildID: view.AgentID, Limit: request.Limit, More: more, Need: request.Need, Grant: grant,
+	l.emit(domain.EventSubagentGranted, domain.SubagentGranted{
+		Subagent: view.Subagent, ChildID: view.AgentID, Limit: request.Limit, More: more, Need: request.Need, Grant: grant,
 	})
 	return contract.BudgetGrant{Number: request.Number, Grant: grant}, true
 }

@@ -35,7 +35,7 @@ func unlike() func(contract.ToolRequest) (contract.ToolReply, error) {
 func granted(t *testing.T, env *testsuite.TestWorkflowEnvironment) (all []domain.SubagentGranted) {
 	t.Helper()
 	for _, e := range eventsOf(t, env, 0) {
-		if event, ok := e.Event.(domain.SubagentGranted); ok {
+		if event, ok := e.Data.(domain.SubagentGranted); ok {
 			all = append(all, event)
 		}
 	}
@@ -248,7 +248,7 @@ func TestAPauseHoldsASubagentThatAskedInVain(t *testing.T) {
 	env.RegisterDelayedCallback(func() {
 		before = asked
 		for _, e := range eventsOf(t, env, 0) {
-			if event, ok := e.Event.(domain.SubagentSpawning); ok {
+			if event, ok := e.Data.(domain.SubagentSpawning); ok {
 				require.NoError(t, env.UpdateWorkflowByID(domain.WorkflowID(event.ChildID.String()), string(contract.UpdatePause), "p", paused, contract.PauseRequest{}))
 			}
 		}
@@ -357,7 +357,7 @@ func TestWhatWasSpentBeyondAGrantIsTold(t *testing.T) {
 	require.Equal(t, 1, out.Steps)
 	var beyond []domain.Limit
 	for _, e := range eventsOf(t, env, 0) {
-		if event, ok := e.Event.(domain.SubagentCompleted); ok {
+		if event, ok := e.Data.(domain.SubagentCompleted); ok {
 			beyond = append(beyond, event.Beyond)
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/domain/hook"
-	"everstep/domain/progress"
 	"everstep/workflows/internal/mailbox"
 )
 
@@ -73,7 +72,7 @@ func (s session) runStep() {
 	step.setRequest(fire(step, domain.TriggerBeforeInference, step.request))
 	step.enter(open)
 	if step.halted {
-		step.learn(progress.CutOff{By: progress.HookBefore})
+		step.learn(step.content.cutOff(hookBefore, contract.ModelReply{}))
 	} else {
 		step.infer()
 	}
@@ -124,14 +123,14 @@ func (s session) beginExecution() {
 		s.publish(contract.Outcome{Status: domain.StatusInProgress})
 	}
 	by := next.By.Bounded()
-	started := domain.AgentExecutionStarted{EventHeader: s.head(), Number: s.state.ExecutionCount, By: by}
+	started := domain.AgentExecutionStarted{Number: s.state.ExecutionCount, By: by}
 	if origin := s.state.Execution.Origin; origin != nil {
 		started.Origin = origin.ExecutionID
 	}
 	if given := next.Given; given != nil {
 		started.GivenMessages, started.GivenMetadata = len(given.Messages), domain.Shorten(strings.Join(given.Notes(), ","), maxEventText)
 	}
-	s.emit(started)
+	s.emit(domain.EventExecutionStarted, started)
 	if next.Waited != nil {
 		s.emitReceived(*next.Waited, true)
 	}

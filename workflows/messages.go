@@ -61,8 +61,8 @@ func (s session) holdMessage(request contract.SendRequest) contract.SendReply {
 		reply.ExecutionID, reply.Number = s.nextExecutionID(), reply.Number+1
 		return reply
 	}
-	s.emit(domain.MessageWaiting{
-		EventHeader: s.head(), MessageID: waits.ID, Bytes: len(request.Prompt), Queued: !waits.Steers(), By: domain.Starter{Program: request.By}.Bounded().Program,
+	s.emit(domain.EventMessageWaiting, domain.MessageWaiting{
+		MessageID: waits.ID, Bytes: len(request.Prompt), Queued: !waits.Steers(), By: domain.Starter{Program: request.By}.Bounded().Program,
 	})
 	return reply
 }
@@ -93,8 +93,8 @@ func (s session) spentUp() bool {
 }
 
 func (s session) emitReceived(w contract.WaitingMessage, began bool) {
-	s.emit(domain.MessageReceived{
-		EventHeader: s.head(), MessageID: w.ID, Began: began, Bytes: len(w.Request.Prompt),
+	s.emit(domain.EventMessageReceived, domain.MessageReceived{
+		MessageID: w.ID, Began: began, Bytes: len(w.Request.Prompt),
 		Milliseconds: s.mail.WaitedSince(w).Milliseconds(), By: domain.Starter{Program: w.Request.By}.Bounded().Program,
 	})
 }
@@ -148,7 +148,7 @@ func (s session) unsend(request contract.UnsendRequest) contract.UnsendReply {
 	w, _ := findWaiting(s.mail.Waiting(), request.MessageID)
 	s.mail.TakeBack(w.ID)
 	if s.state.HasActiveExecution() {
-		s.emit(domain.MessageUnsent{EventHeader: s.head(), MessageID: w.ID})
+		s.emit(domain.EventMessageUnsent, domain.MessageUnsent{MessageID: w.ID})
 	}
 	return contract.UnsendReply{MessageID: w.ID, Delivery: w.Request.IfBusy, Left: len(s.mail.Waiting())}
 }

@@ -49,7 +49,7 @@ func spoken(t *testing.T, env *testsuite.TestWorkflowEnvironment) (said []string
 func received(t *testing.T, env *testsuite.TestWorkflowEnvironment, number int) (events []domain.MessageReceived) {
 	t.Helper()
 	for _, e := range eventsOf(t, env, number) {
-		if r, ok := e.Event.(domain.MessageReceived); ok {
+		if r, ok := e.Data.(domain.MessageReceived); ok {
 			events = append(events, r)
 		}
 	}

@@ -8,7 +8,6 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/domain/progress"
 	"everstep/workflows/internal/mailbox"
 )
 
@@ -32,8 +31,8 @@ func (b *toolBatch) follow(ctx workflow.Context, options workflow.ActivityOption
 	options.RetryPolicy.MaximumAttempts = 1
 	for asked := 0; ; asked++ {
 		if asked == 0 || reply.Pending.Status != request.Pending.Status {
-			b.emit(domain.ToolCallWaiting{
-				EventHeader: b.head(), ToolExecutionID: request.ID(), Tool: domain.Shorten(request.Name, maxEventText), Status: domain.Shorten(reply.Pending.Status, maxEventText),
+			b.emit(domain.EventToolCallWaiting, domain.ToolCallWaiting{
+				EventCall: eventCall(request.ID(), request.Name), Status: domain.Shorten(reply.Pending.Status, maxEventText),
 			})
 		}
 		request.Pending = reply.Pending
@@ -48,7 +47,7 @@ func (b *toolBatch) follow(ctx workflow.Context, options workflow.ActivityOption
 		next, cutOff, err := mailbox.Call(ctx, permit, options, contract.CallTool, request)
 		b.cutOff[request.Position] = cutOff
 		switch {
-		case err != nil && lossOf(err).How == progress.Cancelled: // the wait ends at once
+		case err != nil && lossOf(err).How == contract.Cancelled: // the wait ends at once
 		case err != nil && !lossOf(err).MadeAgain(request):
 			return lossOf(err).ToolReply(request)
 		case err != nil:

@@ -10,12 +10,11 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/domain/progress"
 )
 
 // goesOn replies to a call that its other side goes on with.
 func goesOn(r contract.ToolRequest, now, ask time.Time, status string) contract.ToolReply {
-	reply := progress.GivenUp(r)
+	reply := contract.GivenUp(r)
 	reply.Pending = &contract.Pending{Handle: json.RawMessage(`{"task":"7"}`), Since: now, AskAt: ask, Status: status}
 	if r.Pending != nil {
 		reply.Pending.Since = r.Pending.Since
@@ -98,7 +97,7 @@ func TestACallThatGoesOnIsGivenUp(t *testing.T) {
 				case r.TakeBack && test.last != nil:
 					return test.last(r)
 				case r.TakeBack:
-					return progress.GivenUp(r), nil
+					return contract.GivenUp(r), nil
 				case env.Now().Sub(begun) < 24*time.Hour:
 					return goesOn(r, begun, env.Now().Add(20*time.Minute), ""), nil
 				}
@@ -146,7 +145,7 @@ func TestACallGoesOnForAMonthAtTheMost(t *testing.T) {
 		begun := env.Now()
 		w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
 			if r.TakeBack {
-				return progress.GivenUp(r), nil
+				return contract.GivenUp(r), nil
 			}
 			return goesOn(r, begun, env.Now().Add(every), ""), nil
 		}
@@ -186,7 +185,7 @@ func TestAsksLeaveRoomInTheRun(t *testing.T) {
 				w.mu.Unlock()
 				switch {
 				case r.TakeBack:
-					return progress.GivenUp(r), nil
+					return contract.GivenUp(r), nil
 				case env.Now().Sub(begun) < 24*time.Hour:
 					return goesOn(r, begun, env.Now().Add(time.Second), ""), nil
 				}

@@ -2,13 +2,13 @@ package workflows
 
 import (
 	"cmp"
+	"fmt"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/domain/progress"
 )
 
 // An askedQuestion is one that a call asks.
@@ -40,7 +40,7 @@ const mostChecks = 50
 // what came of it. Nothing of the call is under way meanwhile.
 func (b *toolBatch) awaitAnswer(ctx workflow.Context, i int, call domain.ToolCall, reply contract.ToolReply) contract.ToolReply {
 	if wrong := reply.Question.Check(); wrong != nil { // no worker of ours lets it pass
-		return progress.Unanswered(domain.AsError(wrong))
+		return contract.Unanswered(domain.AsError(wrong))
 	}
 	asked := b.pose(i, call, *reply.Question)
 	defer b.release()
@@ -55,11 +55,12 @@ func (b *toolBatch) awaitAnswer(ctx workflow.Context, i int, call domain.ToolCal
 		asked.expire(b.now())
 	}
 	b.answerChanged(i, asked.Answer)
-	b.emit(domain.UserQuestionAnswered{
-		EventHeader: b.head(), ToolExecutionID: asked.ToolExecutionID, Tool: domain.Shorten(asked.Tool, maxEventText),
-		Digest: asked.Digest, Outcome: asked.Outcome, By: asked.By,
+	b.emit(domain.EventQuestionAnswered, domain.UserQuestionAnswered{
+		EventCall: eventCall(asked.ToolExecutionID, asked.Tool),
+		Digest:    asked.Digest, Outcome: asked.Outcome, By: asked.By,
 	})
-	return progress.AnswerOf(asked.Question, asked.Answer, asked.content)
+	said := asked.Answer.Says(asked.Question, asked.content)
+	return contract.ToolReply{Content: said, Digest: domain.DigestOf([]byte(said))}
 }
 
 // pose asks people what a call wants to know.
@@ -71,9 +72,9 @@ func (b *toolBatch) pose(i int, call domain.ToolCall, question domain.Question) 
 	asked := &askedQuestion{PendingQuestion: domain.PendingQuestion{PendingCall: b.pendingCall(i, call), Question: question, Answer: answer}, position: i}
 	b.questions.ask(asked)
 	b.answerChanged(i, answer)
-	b.emit(domain.UserQuestionAsked{
-		EventHeader: b.head(), ToolExecutionID: asked.ToolExecutionID, Tool: domain.Shorten(call.Name, maxEventText),
-		Digest: answer.Digest, ExpiresAt: answer.ExpiresAt,
+	b.emit(domain.EventQuestionAsked, domain.CallAsked{
+		EventCall: eventCall(asked.ToolExecutionID, call.Name),
+		Digest:    answer.Digest, ExpiresAt: answer.ExpiresAt,
 	})
 	b.holdForPeople()
 	return asked
@@ -90,7 +91,7 @@ func (b *toolBatch) publishWaiting() {
 
 // waitingNote says in one line what waits for people; empty: nothing does.
 func (b *toolBatch) waitingNote() string {
-	return progress.WaitingNote(b.pendingApprovals(), b.pendingQuestions())
+	return waitingNote(b.pendingApprovals(), b.pendingQuestions())
 }
 
 // checkAnswer refuses what is no answer to a question that waits.
@@ -174,4 +175,22 @@ func shownQuestions(pending []domain.PendingQuestion) []domain.PendingQuestion {
 		pending[i] = pending[i].Cut(min(32<<10, domain.MaxPage/4/len(pending)))
 	}
 	return pending
+}
+
+// waitingNote says in one line what waits for people; empty: nothing does.
+func waitingNote(pending []domain.PendingApproval, questions []domain.PendingQuestion) string {
+	switch n := len(pending) + len(questions); {
+	case n == 0:
+		return ""
+	case n == 1 && len(pending) == 1:
+		return fmt.Sprintf("step %d: %s waits for approval", pending[0].Step, domain.Shorten(pending[0].Tool, 64))
+	case n == 1:
+		return fmt.Sprintf("step %d: %s waits for an answer", questions[0].Step, domain.Shorten(questions[0].Tool, 64))
+	case len(questions) == 0:
+		return fmt.Sprintf("step %d: %d calls wait for approval", pending[0].Step, n)
+	case len(pending) == 0:
+		return fmt.Sprintf("step %d: %d calls wait for answers", questions[0].Step, n)
+	default:
+		return fmt.Sprintf("step %d: %d calls wait for people", questions[0].Step, n)
+	}
 }

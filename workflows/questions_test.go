@@ -12,7 +12,6 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/domain/progress"
 )
 
 // asksUser is a call that asks what its arguments say.
@@ -33,7 +32,7 @@ func poses(r contract.ToolRequest) (contract.ToolReply, error) {
 	if err := json.Unmarshal([]byte(r.Arguments), &question); err != nil {
 		return contract.ToolReply{}, err
 	}
-	reply := progress.Unanswered(progress.NotAnswered())
+	reply := contract.Unanswered(domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not answered: the execution was stopped before anybody had answered the question"))
 	reply.NotStarted, reply.Question = true, &question
 	return reply, nil
 }
@@ -94,7 +93,7 @@ func TestAnAnsweredQuestion(t *testing.T) {
 	require.Equal(t, []string{`"person"`, `"ann"`}, []string{string(told.Metadata["provenance"]), string(told.Metadata["said_by"])})
 	events := eventsIn(t, env, 1, domain.EventQuestionAsked, domain.EventQuestionAnswered)
 	require.Len(t, events, 2)
-	require.Equal(t, "ann", events[1].(domain.UserQuestionAnswered).By)
+	require.Equal(t, "ann", events[1].Data.(domain.UserQuestionAnswered).By)
 	require.Empty(t, questions(t, env))
 }
 

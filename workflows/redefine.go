@@ -71,7 +71,7 @@ func (s session) redefineSession(request contract.RedefineRequest) contract.Rede
 // redefinition is what waits for the next execution, once a request was taken.
 func (s session) redefinition(request contract.RedefineRequest) contract.Redefinition {
 	next := s.redefinedBy(request)
-	word := contract.WordOf(request, s.now(), s.own.Differing(next))
+	word := contract.NoteOf(request, s.now(), s.own.Differing(next))
 	asks := s.names(request, "model") || s.next != nil && slices.Contains(s.next.Word.Fields, "model")
 	if asks && !slices.Contains(word.Fields, "model") && !next.Model.Equal(s.state.LLMConfig) {
 		word.Fields = append(word.Fields, "model") // a message has given it another meanwhile
@@ -83,7 +83,7 @@ func (s session) redefinition(request contract.RedefineRequest) contract.Redefin
 
 // withEarlierNotes returns the note (who, when, why) on an update of the definition with the notes of the updates that still
 // wait for the next execution: they take effect as one, and stay listed one by one.
-func (s session) withEarlierNotes(word contract.DefinitionWord) contract.DefinitionWord {
+func (s session) withEarlierNotes(word contract.UpdateNote) contract.UpdateNote {
 	if s.next == nil {
 		return word
 	}

@@ -24,7 +24,7 @@ type definition struct {
 	// the next execution. word is of whoever gave the own one, until a worker has said what that means.
 	own  domain.Definition
 	next *contract.Redefinition
-	word *contract.DefinitionWord
+	word *contract.UpdateNote
 	// approvals are those of a definition without any, as they were when a worker first said, and decided that one
 	// has: a session does not become freer or stricter with another worker or model.
 	approvals *domain.Approvals
@@ -60,7 +60,7 @@ func newDefinition(own domain.Definition, carry contract.Carry) *definition {
 }
 
 // owe has the word of whoever gave the own definition told once a worker says what that means, and tell a change.
-func (d *definition) owe(word *contract.DefinitionWord) { d.word = word }
+func (d *definition) owe(word *contract.UpdateNote) { d.word = word }
 func (d *definition) tell(change contract.DefinitionChange) {
 	d.changes = contract.KeptChanges(d.changes, change)
 }
@@ -132,7 +132,7 @@ func (s session) asItIs() domain.Definition {
 }
 
 // waitingDefinition is the word about a definition that waits for the next execution.
-func (d *definition) waitingDefinition() *contract.DefinitionWord {
+func (d *definition) waitingDefinition() *contract.UpdateNote {
 	if d.next == nil {
 		return nil
 	}

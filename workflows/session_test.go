@@ -267,6 +267,6 @@ func TestEachExecutionSaysWhoBeganIt(t *testing.T) {
 		2: {Program: domain.Program{Client: "stream", Identity: "7@there\uFFFD"}},
 		3: {},
 	} {
-		require.Equal(t, by, eventsOf(t, env, number)[0].Event.(domain.AgentExecutionStarted).By, number)
+		require.Equal(t, by, eventsOf(t, env, number)[0].Data.(domain.AgentExecutionStarted).By, number)
 	}
 }

@@ -38,9 +38,9 @@ func (b *toolBatch) noteStanding(i int, call domain.ToolCall) {
 		return
 	}
 	b.approvalChanged(i, approval)
-	b.emit(domain.ToolApprovalDecided{
-		EventHeader: b.head(), ToolExecutionID: b.content.ID.Tool(i), Tool: domain.Shorten(call.Name, maxEventText),
-		Digest: approval.Digest, Decision: approval.Decision, By: approval.By, Standing: approval.Standing,
+	b.emit(domain.EventApprovalDecided, domain.ToolApprovalDecided{
+		EventCall: eventCall(b.content.ID.Tool(i), call.Name),
+		Digest:    approval.Digest, Decision: approval.Decision, By: approval.By, Standing: approval.Standing,
 	})
 }
 

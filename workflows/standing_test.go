@@ -79,7 +79,7 @@ func TestAStandingApproval(t *testing.T) {
 	require.Equal(t, approval, *w.ran[1].Approval, "history tells why nobody was asked")
 	events := eventsIn(t, env, 2, domain.EventApprovalRequested, domain.EventApprovalDecided)
 	require.Len(t, events, 1)
-	require.Equal(t, kept[0].ID, events[0].(domain.ToolApprovalDecided).Standing)
+	require.Equal(t, kept[0].ID, events[0].Data.(domain.ToolApprovalDecided).Standing)
 }
 
 // TestAStandingApprovalInTheNextRun holds where all is as it was, lets nothing run that rules deny, and has people asked
@@ -151,7 +151,7 @@ func TestAStandingApprovalSettlesNothing(t *testing.T) {
 	env.ExecuteWorkflow(string(contract.Execute), askedFor(t))
 	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
 	require.Len(t, w.ran, 1)
-	require.Equal(t, domain.CodeUnsettled, eventsIn(t, env, 1, domain.EventToolCallBlocked)[0].(domain.ToolCallBlocked).Code)
+	require.Equal(t, domain.CodeUnsettled, eventsIn(t, env, 1, domain.EventToolCallBlocked)[0].Data.(domain.ToolCallBlocked).Code)
 }
 
 // TestAlwaysIsOneApproval where two calls wait that are the same: the second is asked about still, and makes no other.

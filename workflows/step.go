@@ -7,7 +7,6 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/hook"
-	"everstep/domain/progress"
 	"everstep/workflows/internal/mailbox"
 )
 
@@ -16,7 +15,7 @@ import (
 type stepRun struct {
 	session
 	execution domain.ExecutionID
-	content   progress.Step
+	content   stepContent
 	// unkept says that the state does not have all of the content yet.
 	unkept bool
 	phase  phase
@@ -75,7 +74,7 @@ type hooked struct {
 func (s session) startStep() *stepRun {
 	number := s.state.StepCount() + 1
 	id := s.state.Execution.ID.Step(number)
-	step := &stepRun{session: s, execution: s.state.Execution.ID, content: progress.Begin(id, number), phase: beforeModel}
+	step := &stepRun{session: s, execution: s.state.Execution.ID, content: stepContent{AgentStep: domain.AgentStep{ID: id, Number: number}}, phase: beforeModel}
 	step.content.Agent = s.passed.Agent
 	s.agent.startStep(id, number)
 	return step
@@ -105,11 +104,8 @@ func (t *stepRun) addWhatWaited() {
 	t.keep()
 }
 
-// learn adds a fact to the step. What follows from it is decided there.
-func (t *stepRun) learn(fact progress.Fact) {
-	t.content = t.content.With(fact, progress.At{Time: t.now(), Price: t.price(), Stopped: t.mail.CutOff()})
-	t.unkept = true
-}
+// learn takes the step's content with one more thing in it.
+func (t *stepRun) learn(content stepContent) { t.content, t.unkept = content, true }
 
 func (t *stepRun) keep() {
 	if t.unkept {
@@ -160,13 +156,11 @@ func (t *stepRun) blockedBy(hook string) { t.hooked.blocker = hook }
 // completed tells that a call has ended.
 func (t *stepRun) completed(i int, call domain.ToolCall) {
 	done := t.content.ToolExecutions[i]
-	event := domain.ToolCallCompleted{
-		EventHeader: t.head(), ToolExecutionID: done.ID, Tool: domain.Shorten(call.Name, maxEventText), Milliseconds: done.Duration().Milliseconds(),
-	}
+	event := domain.ToolCallCompleted{EventCall: eventCall(done.ID, call.Name), Milliseconds: done.Duration().Milliseconds()}
 	if done.Error != nil {
 		event.Kind, event.Code = done.Error.Kind, done.Error.Code
 	}
-	t.emit(event)
+	t.emit(domain.EventToolCallCompleted, event)
 }
 
 // maxHooked bounds what the hooks of one step that are activities may put into

@@ -8,7 +8,6 @@ import (
 	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/domain/hook"
-	"everstep/domain/progress"
 	"everstep/workflows/internal/mailbox"
 )
 
@@ -53,7 +52,7 @@ func (t *stepRun) runTools() {
 	n := len(t.calls)
 	b := &toolBatch{stepRun: t, results: make([]contract.ToolReply, n), cutOff: make([]bool, n), effects: map[domain.Digest]bool{}, standing: map[int]domain.Approval{}, granted: make([]bool, n)}
 	b.load.Beside = func() int { return b.replies.inTask(b.root) }
-	b.learn(progress.Wanted{Calls: b.calls})
+	b.learn(b.content.wanted(b.calls))
 	b.asksForCalls(n)
 	b.beginAll()
 	if b.denied > 0 {
@@ -162,12 +161,12 @@ func (b *toolBatch) begin(i int) {
 func (b *toolBatch) perform(ctx workflow.Context, permit mailbox.Permit, i int, call domain.ToolCall) {
 	switch {
 	case b.handsOff(call):
-		handed := b.handOff(ctx, permit, i, call)
-		b.endAs(i, handed.Reply(), handed)
+		reply := b.handOff(ctx, permit, i, call)
+		b.endAs(i, reply, b.content.called(i, reply, b.cutOff[i], b.now()))
 	case b.spawns(call):
 		ended := b.tend(ctx, permit, i, call)
-		b.endAs(i, ended.Reply(), ended)
-		_, spent := ended.Usage()
+		b.endAs(i, ended.reply(), b.content.childEnded(i, ended, b.mail.CutOff(), b.now()))
+		_, spent := ended.usage()
 		b.counted(spent.ToolCalls)
 		b.keep()
 	default:
@@ -178,9 +177,9 @@ func (b *toolBatch) perform(ctx workflow.Context, permit mailbox.Permit, i int, 
 // block gives a call that may not begin its result.
 func (b *toolBatch) block(i int, call domain.ToolCall, why *domain.Error) {
 	b.cutOff[i] = b.mail.CutOff()
-	b.end(i, progress.Unanswered(why))
-	b.emit(domain.ToolCallBlocked{
-		EventHeader: b.head(), ToolExecutionID: b.content.ID.Tool(i), Tool: domain.Shorten(call.Name, maxEventText), Code: why.Code, Source: why.Source,
+	b.end(i, contract.Unanswered(why))
+	b.emit(domain.EventToolCallBlocked, domain.ToolCallBlocked{
+		EventCall: eventCall(b.content.ID.Tool(i), call.Name), Code: why.Code, Source: why.Source,
 	})
 }
 
@@ -189,7 +188,7 @@ func (b *toolBatch) start(i int, call domain.ToolCall, effect domain.Digest) {
 	b.noteStanding(i, call)
 	tool, _ := b.resolved.Tool(call.Name)
 	b.callStarted(i, tool.Effect)
-	b.emit(domain.ToolCallStarted{EventHeader: b.head(), ToolExecutionID: b.content.ID.Tool(i), Tool: domain.Shorten(call.Name, maxEventText)})
+	b.emit(domain.EventToolCallStarted, eventCall(b.content.ID.Tool(i), call.Name))
 }
 
 // judge decides whether a call may run; what it returns is why it may not.
@@ -236,15 +235,15 @@ func (b *toolBatch) conclude(ctx workflow.Context, i int, call domain.ToolCall, 
 	if asked {
 		b.noteRunning()
 	}
-	verified, ok := progress.VerifiedReply(request, found)
+	verified, ok := verifiedReply(request, found)
 	if !ok {
 		b.end(i, reply)
 		return
 	}
-	b.endAs(i, verified, progress.Verified{Work: progress.Work{Verify: &request, CutOff: b.cutOff[i]}, Reply: found})
-	b.emit(domain.ToolOutcomeSettled{
-		EventHeader: b.head(), ToolExecutionID: request.ID(), Tool: domain.Shorten(call.Name, maxEventText),
-		Verdict: found.Verdict, By: domain.Program{Client: domain.VerifyClient},
+	b.endAs(i, verified, b.content.verified(i, found, verified, b.cutOff[i], b.now()))
+	b.emit(domain.EventToolOutcomeSettled, domain.ToolOutcomeSettled{
+		EventCall: eventCall(request.ID(), call.Name),
+		Verdict:   found.Verdict, By: domain.Program{Client: domain.VerifyClient},
 	})
 }
 
@@ -253,13 +252,13 @@ func (b *toolBatch) conclude(ctx workflow.Context, i int, call domain.ToolCall, 
 // that never ran uses up no budget.
 func (b *toolBatch) end(i int, reply contract.ToolReply) {
 	reply = b.takeUnknown(i, reply)
-	b.endAs(i, reply, progress.ToolReplied{Work: progress.Work{Tool: &contract.ToolRequest{Position: i}, CutOff: b.cutOff[i]}, Reply: reply})
+	b.endAs(i, reply, b.content.called(i, reply, b.cutOff[i], b.now()))
 }
 
-// endAs is end by the fact that tells of it.
-func (b *toolBatch) endAs(i int, reply contract.ToolReply, fact progress.Fact) {
+// endAs is end where the step's content follows from more than the reply.
+func (b *toolBatch) endAs(i int, reply contract.ToolReply, content stepContent) {
 	b.results[i] = reply
-	b.learn(fact)
+	b.learn(content)
 	if b.content.ToolExecutions[i].NotStarted {
 		b.counted(-1)
 	}
@@ -280,7 +279,7 @@ func (b *toolBatch) review(i int) {
 	}
 	result.Content, result.Parts, result.Error = domain.Shorten(made.Value, domain.MaxToolResult), nil, nil
 	if made.Error != nil {
-		result.Content, result.Error = "", progress.Bounded(made.Error)
+		result.Content, result.Error = "", contract.Bounded(made.Error)
 	}
 	result.Digest = domain.DigestOf([]byte(result.Digest.String()), []byte(result.Content))
 	b.results[i] = result
@@ -319,4 +318,21 @@ func (b *toolBatch) join() {
 			})
 		}
 	}
+}
+
+// verifiedReply is what came of a call of which nobody knew how it ended, where its tool's Verify has found out; ok is
+// false where it has not.
+func verifiedReply(call contract.ToolRequest, found contract.VerifyReply) (reply contract.ToolReply, ok bool) {
+	switch found.Verdict {
+	case domain.VerdictDone:
+		reply = contract.ToolReply{Content: found.Result, Digest: domain.DigestOf([]byte(found.Result))}
+	case domain.VerdictNotDone:
+		reply = contract.Unanswered(domain.CodedErrorf(domain.Unavailable, domain.CodeNotRun,
+			"not done: the call of %s broke off, and the tool has made sure that it did nothing and cannot do anything any more (%s); it may be called again",
+			call.Name, found.Reason))
+	default:
+		return reply, false
+	}
+	reply.Attempts = call.Attempts
+	return reply, true
 }

@@ -74,7 +74,7 @@ func TestCallsOfOneEffectTakeTurns(t *testing.T) {
 				require.Len(t, eventsIn(t, env, 1, domain.EventToolCallStarted), test.ran)
 			}
 			for i, event := range eventsIn(t, env, 1, domain.EventToolCallStarted, domain.EventToolCallCompleted) {
-				_, started := event.(domain.ToolCallStarted)
+				_, started := event.Data.(domain.EventCall)
 				require.Equal(t, i/test.atOnce%2 == 0, started, "one after another, or all at once")
 			}
 			if len(test.tool.EffectKey) > 0 && test.ran > 1 {

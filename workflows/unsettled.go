@@ -64,7 +64,7 @@ func (b *toolBatch) takeUnknown(i int, reply contract.ToolReply) contract.ToolRe
 	}
 	b.outcomeUnknown(unknown)
 	b.unsettled.changed()
-	b.emit(domain.ToolOutcomeUnknown{EventHeader: b.head(), ToolExecutionID: id, Tool: domain.Shorten(tool.Name, maxEventText)})
+	b.emit(domain.EventToolOutcomeUnknown, eventCall(id, tool.Name))
 	reply.Content += "\n\n" + unknown.Advice()
 	reply.Digest = domain.DigestOf([]byte(reply.Digest.String()), []byte(reply.Content))
 	return reply
@@ -163,9 +163,9 @@ func (s session) announceSettled() {
 			continue
 		}
 		s.settledIn(c.ID, false)
-		s.emit(domain.ToolOutcomeSettled{
-			EventHeader: s.head(), ToolExecutionID: c.ID, Tool: domain.Shorten(c.Tool, maxEventText),
-			Verdict: c.Settlement.Verdict, By: c.Settlement.By,
+		s.emit(domain.EventToolOutcomeSettled, domain.ToolOutcomeSettled{
+			EventCall: eventCall(c.ID, c.Tool),
+			Verdict:   c.Settlement.Verdict, By: c.Settlement.By,
 		})
 	}
 }

@@ -69,8 +69,8 @@ func eventsIn(t *testing.T, env *testsuite.TestWorkflowEnvironment, number int, 
 	t.Helper()
 	var found []domain.Event
 	for _, e := range eventsOf(t, env, number) {
-		if slices.Contains(types, domain.EventTypeOf(e.Event)) {
-			found = append(found, e.Event)
+		if slices.Contains(types, e.Type) {
+			found = append(found, e)
 		}
 	}
 	return found
@@ -105,8 +105,8 @@ func TestUnsettledCallsAreNotMadeAgain(t *testing.T) {
 	require.Len(t, unknown, 1)
 	require.Equal(t, payFor(7, "first").Arguments, unknown[0].Arguments)
 	blocked := eventsIn(t, env, 1, domain.EventToolCallBlocked)
-	require.Equal(t, domain.CodeUnsettled, blocked[0].(domain.ToolCallBlocked).Code)
-	require.Equal(t, unknown[0].ID, eventsIn(t, env, 1, domain.EventToolOutcomeUnknown)[0].(domain.ToolOutcomeUnknown).ToolExecutionID)
+	require.Equal(t, domain.CodeUnsettled, blocked[0].Data.(domain.ToolCallBlocked).Code)
+	require.Equal(t, unknown[0].ID, eventsIn(t, env, 1, domain.EventToolOutcomeUnknown)[0].Data.(domain.EventCall).ToolExecutionID)
 }
 
 // TestWhichCallsAreUnsettled: those of which a second one would be a second effect.
@@ -167,7 +167,7 @@ func TestASettledCallIsTold(t *testing.T) {
 			require.Contains(t, told(t, env)[3], test.says, "%q", told(t, env))
 			event := eventsIn(t, env, 1, domain.EventToolOutcomeSettled)
 			require.Len(t, event, 1)
-			require.Equal(t, test.verdict, event[0].(domain.ToolOutcomeSettled).Verdict)
+			require.Equal(t, test.verdict, event[0].Data.(domain.ToolOutcomeSettled).Verdict)
 			require.Empty(t, status(t, env).OutcomeUnknown)
 		})
 	}
@@ -212,7 +212,7 @@ func TestAnIdleSessionSettles(t *testing.T) {
 	require.ErrorContains(t, twice.rejected, "was settled as done")
 	require.Empty(t, eventsIn(t, env, 1, domain.EventToolOutcomeSettled), "it had ended")
 	require.Len(t, eventsIn(t, env, 2, domain.EventToolOutcomeSettled), 1)
-	require.Equal(t, domain.CodeBlocked, eventsIn(t, env, 2, domain.EventToolCallBlocked)[0].(domain.ToolCallBlocked).Code)
+	require.Equal(t, domain.CodeBlocked, eventsIn(t, env, 2, domain.EventToolCallBlocked)[0].Data.(domain.ToolCallBlocked).Code)
 	require.Len(t, w.ran, 2, "the third execution is asked for anew, by somebody who knows")
 }
 

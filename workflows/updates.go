@@ -281,9 +281,9 @@ func (s session) pause(on bool) func(contract.PauseRequest) contract.PauseReply 
 		reply := contract.PauseReply{ExecutionID: s.state.Execution.ID, Number: s.state.ExecutionCount, Changed: s.mail.Pause(on)}
 		switch {
 		case reply.Changed && on:
-			s.emit(domain.AgentExecutionPaused{EventHeader: s.head()})
+			s.emit(domain.EventPaused, nil)
 		case reply.Changed:
-			s.emit(domain.AgentExecutionResumed{EventHeader: s.head()})
+			s.emit(domain.EventResumed, nil)
 		}
 		return reply
 	}

@@ -73,7 +73,7 @@ func TestAToolSaysWhatBecameOfItsCall(t *testing.T) {
 				Verdict: test.found.Verdict, By: domain.Program{Client: "tool.Verify"}, Reason: test.found.Reason, At: call.Settlement.At,
 			}, *call.Settlement)
 			require.Len(t, events, 1)
-			require.Equal(t, call.Settlement.By, events[0].(domain.ToolOutcomeSettled).By)
+			require.Equal(t, call.Settlement.By, events[0].Data.(domain.ToolOutcomeSettled).By)
 		})
 	}
 }

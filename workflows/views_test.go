@@ -119,9 +119,9 @@ func TestEventsComeByPage(t *testing.T) {
 	require.NoError(t, err)
 	require.Greater(t, pages, 1)
 	for i, e := range all.Events {
-		require.EqualValues(t, i+1, e.Head().Sequence)
+		require.EqualValues(t, i+1, e.Sequence)
 	}
-	require.Equal(t, domain.EventExecutionCompleted, domain.EventTypeOf(all.Events[len(all.Events)-1].Event))
+	require.Equal(t, domain.EventExecutionCompleted, all.Events[len(all.Events)-1].Type)
 }
 
 // TestWhatComesWithMessages: the definition, where the asker has another one, and,

@@ -21,9 +21,9 @@ func TestCountsThatNoExecutionComesTo(t *testing.T) {
 		return &domain.Origin{ExecutionID: id, Step: 1, Origin: &domain.Origin{ExecutionID: id, Step: step}}
 	}
 	event := func(e domain.Event) func(*record.Record) {
-		return func(r *record.Record) { r.Events[1] = domain.RecordedEvent{Event: e} }
+		return func(r *record.Record) { r.Events[1] = e }
 	}
-	head := stores.Sample(t, "ann", 1)[0].Events[1].Head()
+	head := stores.Sample(t, "ann", 1)[0].Events[1].EventHeader
 	for name, test := range map[string]struct {
 		change func(*record.Record)
 		want   string
@@ -36,14 +36,14 @@ func TestCountsThatNoExecutionComesTo(t *testing.T) {
 		"tokens of a step's children": {func(r *record.Record) { r.Steps[0].Step.Children.Tokens = -1 }, "steps[0].children: may not be negative"},
 		"tokens of a response":        {func(r *record.Record) { r.Steps[0].Step.Response.Usage = negative }, "steps[0].response.usage: may not be negative"},
 		"a step's cost":               {func(r *record.Record) { r.Steps[0].Step.CostNanoUSD = -1 }, "steps[0].cost_nano_usd: is -1"},
-		"an execution begun":          {event(domain.AgentExecutionStarted{EventHeader: head, Number: 2}), "events[1].execution_number: is 2, and that of the execution 1"},
-		"an inference":                {event(domain.InferenceResponseReceived{EventHeader: head, Usage: negative}), "events[1].usage: may not be negative"},
-		"a step":                      {event(domain.AgentStepCompleted{EventHeader: head, StepType: domain.StepError, Usage: negative}), "events[1].usage: may not be negative"},
-		"tokens so far":               {event(domain.TokenUsageReported{EventHeader: head, Usage: negative}), "events[1].usage: may not be negative"},
-		"tokens of the step":          {event(domain.TokenUsageReported{EventHeader: head, StepUsage: negative}), "events[1].step_usage: may not be negative"},
-		"a sub-agent":                 {event(domain.SubagentCompleted{EventHeader: head, Status: domain.StatusCompleted, Steps: endless}), "events[1].step_count: is 4611686018427387904"},
-		"an end":                      {event(domain.AgentExecutionCompleted{EventHeader: head, Status: domain.StatusCompleted, StopReason: domain.UserRequested, Steps: -1}), "events[1].step_count: is -1"},
-		"a failure":                   {event(domain.AgentExecutionFailed{EventHeader: head, StopReason: domain.UserRequested, Kind: domain.Internal, Usage: negative}), "events[1].usage: may not be negative"},
+		"an execution begun":          {event(domain.Event{Type: domain.EventExecutionStarted, EventHeader: head, Data: domain.AgentExecutionStarted{Number: 2}}), "events[1].execution_number: is 2, and that of the execution 1"},
+		"an inference":                {event(domain.Event{Type: domain.EventInferenceReceived, EventHeader: head, Data: domain.InferenceResponseReceived{Usage: negative}}), "events[1].usage: may not be negative"},
+		"a step":                      {event(domain.Event{Type: domain.EventStepCompleted, EventHeader: head, Data: domain.AgentStepCompleted{StepType: domain.StepError, Usage: negative}}), "events[1].usage: may not be negative"},
+		"tokens so far":               {event(domain.Event{Type: domain.EventTokenUsageReported, EventHeader: head, Data: domain.TokenUsageReported{Usage: negative}}), "events[1].usage: may not be negative"},
+		"tokens of the step":          {event(domain.Event{Type: domain.EventTokenUsageReported, EventHeader: head, Data: domain.TokenUsageReported{StepUsage: negative}}), "events[1].step_usage: may not be negative"},
+		"a sub-agent":                 {event(domain.Event{Type: domain.EventSubagentCompleted, EventHeader: head, Data: domain.SubagentCompleted{Status: domain.StatusCompleted, Steps: endless}}), "events[1].step_count: is 4611686018427387904"},
+		"an end":                      {event(domain.Event{Type: domain.EventExecutionCompleted, EventHeader: head, Data: domain.ExecutionEnded{Status: domain.StatusCompleted, StopReason: domain.UserRequested, Steps: -1}}), "events[1].step_count: is -1"},
+		"a failure":                   {event(domain.Event{Type: domain.EventExecutionFailed, EventHeader: head, Data: domain.ExecutionEnded{StopReason: domain.UserRequested, Kind: domain.Internal, Usage: negative}}), "events[1].usage: may not be negative"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

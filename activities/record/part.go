@@ -22,7 +22,7 @@ type Part struct {
 	Ref
 	RunID  string                 `json:"run_id"`
 	Steps  []domain.StepExecution `json:"steps"`
-	Events []domain.RecordedEvent `json:"events,omitempty"`
+	Events []domain.Event         `json:"events,omitempty"`
 }
 
 // A keptPart is what an object of a part holds. The digest is of the bytes of the part as they stand.

@@ -34,7 +34,7 @@ type Record struct {
 	Messages []domain.Entry
 	From     int
 	To       int
-	Events   []domain.RecordedEvent
+	Events   []domain.Event
 	// EditsBefore are those of the transcript with which it began.
 	EditsBefore domain.Edits
 	// Missing says which steps, messages and events could not be read any more when it was recorded.
@@ -88,9 +88,9 @@ func eachByNumber[T any](list []T, number func(T) int) []T {
 	return slices.CompactFunc(list, func(x, y T) bool { return number(x) == number(y) })
 }
 
-func stepNumber(s domain.StepExecution) int  { return s.Step.Number }
-func eventNumber(e domain.RecordedEvent) int { return int(e.Head().Sequence) }
-func messageIndex(e domain.Entry) int        { return e.Index }
+func stepNumber(s domain.StepExecution) int { return s.Step.Number }
+func eventNumber(e domain.Event) int        { return int(e.Sequence) }
+func messageIndex(e domain.Entry) int       { return e.Index }
 
 func (r Record) withMissing() (Record, error) {
 	r.Missing = r.gaps()
@@ -205,22 +205,21 @@ func (r Record) parent() domain.AgentID {
 func (r Record) checkEvents() error {
 	last := int64(0)
 	for i, e := range r.Events {
-		if e.Event == nil {
+		if e.Type == "" {
 			return invalid(fmt.Sprintf("events[%d]", i), "is missing")
 		}
-		head := e.Head()
 		switch {
-		case head.Sequence <= last || head.Sequence > domain.MaxCount:
-			return invalid(fmt.Sprintf("events[%d].sequence", i), "is %d; events are in order, each once, from 1 to %d", head.Sequence, domain.MaxCount)
-		case head.AgentID != r.AgentID:
-			return invalid(fmt.Sprintf("events[%d].agent_id", i), "is %s, and that of the record %s", head.AgentID, r.AgentID)
-		case head.ExecutionID != r.ExecutionID:
-			return invalid(fmt.Sprintf("events[%d].execution_id", i), "is %s, and that of the record %s", head.ExecutionID, r.ExecutionID)
+		case e.Sequence <= last || e.Sequence > domain.MaxCount:
+			return invalid(fmt.Sprintf("events[%d].sequence", i), "is %d; events are in order, each once, from 1 to %d", e.Sequence, domain.MaxCount)
+		case e.AgentID != r.AgentID:
+			return invalid(fmt.Sprintf("events[%d].agent_id", i), "is %s, and that of the record %s", e.AgentID, r.AgentID)
+		case e.ExecutionID != r.ExecutionID:
+			return invalid(fmt.Sprintf("events[%d].execution_id", i), "is %s, and that of the record %s", e.ExecutionID, r.ExecutionID)
 		}
-		if err := domain.CheckCounts(e.Event, r.Number); err != nil {
+		if err := e.CheckCounts(r.Number); err != nil {
 			return fmt.Errorf("events[%d].%w", i, err)
 		}
-		last = head.Sequence
+		last = e.Sequence
 	}
 	return nil
 }

@@ -17,10 +17,10 @@ type Account struct {
 	Head *Head `json:"head,omitempty"`
 	// Executions, Steps, Messages and Events are in their order, the oldest first. Of the execution in progress, the last,
 	// they are as they were when it was read.
-	Executions []Execution            `json:"executions,omitempty"`
-	Steps      []Step                 `json:"steps,omitempty"`
-	Messages   []domain.Entry         `json:"messages,omitempty"`
-	Events     []domain.RecordedEvent `json:"events,omitempty"`
+	Executions []Execution    `json:"executions,omitempty"`
+	Steps      []Step         `json:"steps,omitempty"`
+	Messages   []domain.Entry `json:"messages,omitempty"`
+	Events     []domain.Event `json:"events,omitempty"`
 	// Current is the step in progress as far as it is, where it was asked for and there is one.
 	Current *Step `json:"current_step,omitempty"`
 	// Server is absent in what a workflow itself answers, and in records.
@@ -226,7 +226,7 @@ type Configuration struct {
 	// Changes are the newest of what was in force, the newest last.
 	Changes []contract.DefinitionChange `json:"changes"`
 	// Next says who has given the session another definition that waits for its next execution.
-	Next *contract.DefinitionWord `json:"next,omitempty"`
+	Next *contract.UpdateNote `json:"next,omitempty"`
 	// Definition is the session's own, and Resolved what a worker has made of it; absent where they were not asked for.
 	Definition *domain.Definition `json:"definition,omitempty"`
 	Resolved   *contract.Resolved `json:"resolved,omitempty"`

@@ -117,10 +117,10 @@ func (a Account) missingSteps(r Request, held Held) (gaps []Missing) {
 func (a Account) missingEvents(r Request, held Held) (gaps []Missing) {
 	for _, e := range held.Executions {
 		if e.Event > 1 {
-			earlier := slices.DeleteFunc(slices.Clone(a.Events), func(event domain.RecordedEvent) bool {
-				return event.Head().ExecutionID != e.ID || event.Head().Sequence >= e.Event
+			earlier := slices.DeleteFunc(slices.Clone(a.Events), func(event domain.Event) bool {
+				return event.ExecutionID != e.ID || event.Sequence >= e.Event
 			})
-			gaps = append(gaps, Gaps(Events, e.Number, r.first(Events, e.Number), int(e.Event)-1, earlier, func(event domain.RecordedEvent) int { return int(event.Head().Sequence) })...)
+			gaps = append(gaps, Gaps(Events, e.Number, r.first(Events, e.Number), int(e.Event)-1, earlier, func(event domain.Event) int { return int(event.Sequence) })...)
 		}
 	}
 	return gaps

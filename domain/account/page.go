@@ -201,8 +201,8 @@ func (a Account) Only(r Request) Account {
 	}
 	only.Executions = wanted(r, a.Executions, func(e Execution) Cursor { return Cursor{Executions, e.Number, 0} })
 	only.Steps = wanted(r, a.Steps, func(s Step) Cursor { return Cursor{Steps, s.Execution, s.Number} })
-	only.Events = wanted(r, a.Events, func(e domain.RecordedEvent) Cursor {
-		return Cursor{Events, numbers[e.Head().ExecutionID], int(e.Head().Sequence)}
+	only.Events = wanted(r, a.Events, func(e domain.Event) Cursor {
+		return Cursor{Events, numbers[e.ExecutionID], int(e.Sequence)}
 	})
 	only.Messages = wanted(r, a.Messages, func(e domain.Entry) Cursor { return Cursor{Messages, 0, e.Index} })
 	return only
@@ -237,8 +237,7 @@ func (a Account) After(earlier Account, held Held) Account {
 		}
 	}
 	for _, event := range earlier.Events {
-		head := event.Head()
-		if first, again := events[head.ExecutionID]; !again || head.Sequence < first {
+		if first, again := events[event.ExecutionID]; !again || event.Sequence < first {
 			oldest.Events = append(oldest.Events, event)
 		}
 	}

@@ -159,7 +159,7 @@ func (p past) put(a *account.Account, it item) {
 		a.Steps = append(a.Steps, account.Step{Execution: it.execution, StepExecution: step})
 	case account.Events:
 		header := domain.EventHeader{Sequence: int64(it.number), ExecutionID: id}
-		a.Events = append(a.Events, domain.RecordedEvent{Event: domain.AgentExecutionStarted{EventHeader: header, Number: it.execution}})
+		a.Events = append(a.Events, domain.Event{Type: domain.EventExecutionStarted, EventHeader: header, Data: domain.AgentExecutionStarted{Number: it.execution}})
 	default:
 		a.Messages = append(a.Messages, domain.Entry{Index: it.number})
 	}
@@ -213,7 +213,7 @@ func short(a account.Account) (names []string) {
 		names = append(names, fmt.Sprintf("step %d of %d", step.Number, step.Execution))
 	}
 	for _, event := range a.Events {
-		names = append(names, fmt.Sprintf("event %d of %s", event.Head().Sequence, event.Head().ExecutionID))
+		names = append(names, fmt.Sprintf("event %d of %s", event.Sequence, event.ExecutionID))
 	}
 	for _, entry := range a.Messages {
 		names = append(names, fmt.Sprint("message ", entry.Index))

@@ -48,8 +48,6 @@ const maxLost = 300
 // A BindRequest asks for a session for the agent that asks.
 type BindRequest struct {
 	Server string `json:"server"`
-	// Lost is why the one before is gone, where there was one.
-	Lost string `json:"lost,omitzero"`
 	// For is what the session's will be.
 	For domain.Digest `json:"for,omitzero"`
 }

@@ -1,7 +1,6 @@
 package contract
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -15,11 +14,8 @@ type Parent struct {
 	ExecutionID domain.ExecutionID `json:"execution_id"`
 	Step        int                `json:"step"`
 	Position    int                `json:"position"`
-	CallID      string             `json:"call_id,omitzero"`
 	// Subagent is its name with that agent.
 	Subagent string `json:"subagent"`
-	// Tool is the one whose call started it; absent: domain.SpawnSubagent.
-	Tool string `json:"tool,omitzero"`
 	// Depth counts from the root, whose sub-agents are at 1, and MaxDepth is how deep any below it may be.
 	Depth    int `json:"depth"`
 	MaxDepth int `json:"max_depth"`
@@ -53,17 +49,6 @@ func (a Above) And(policy domain.SubagentPolicy, approvals *domain.Approvals) Ab
 
 // Call is the id of the call that started the sub-agent.
 func (p Parent) Call() domain.ToolExecutionID { return p.ExecutionID.Step(p.Step).Tool(p.Position) }
-
-// Called is the tool whose call started the sub-agent.
-func (p Parent) Called() string { return cmp.Or(p.Tool, domain.SpawnSubagent) }
-
-// Spawn are the arguments of the call that started the sub-agent with a prompt.
-func (p Parent) Spawn(prompt string) domain.Spawn {
-	if p.Tool != "" {
-		return domain.Spawn{Prompt: prompt}
-	}
-	return domain.Spawn{Subagent: p.Subagent, Prompt: prompt}
-}
 
 // Permits reports whether all agents above let the sub-agent have a tool; a root may have any.
 func (a Above) Permits(tool domain.ToolSpec) bool {
@@ -153,4 +138,17 @@ type SubagentView struct {
 	Grant domain.ExecutionBudget `json:"grant,omitzero"`
 	// Waiting says that it waits for a person's word.
 	Waiting bool `json:"waiting,omitzero"`
+}
+
+// A ChildResult is what the model reads of a sub-agent, as the result of the call that started it.
+type ChildResult struct {
+	Status     domain.ExecutionStatus `json:"status"`
+	StopReason domain.StopReason      `json:"stop_reason,omitzero"`
+	Error      string                 `json:"error,omitzero"`
+	Answer     string                 `json:"answer"`
+	// SaidLast is there where Answer is empty.
+	SaidLast string `json:"said_last,omitzero"`
+	// Effects are what the sub-agent and those below it have done, so that whoever reads it does not have it done again.
+	// They are an empty list where it is known that there were none.
+	domain.EffectCounts
 }

@@ -26,7 +26,7 @@ type DefinitionChange struct {
 	// Fields are what else differs, by the keys of Resolved and of its definition.
 	Fields []string `json:"fields,omitempty"`
 	// Word is of whoever gave the session another definition; absent: nobody has, the workers have changed.
-	Word *DefinitionWord `json:"update,omitempty"`
+	Word *UpdateNote `json:"update,omitempty"`
 }
 
 // A ToolChange names what differs of a tool, by the keys of domain.ToolSpec.
@@ -99,7 +99,7 @@ func same(was, now reflect.Value) bool {
 
 // FirstChange is of a session's first definition that a worker could say the meaning of, where an update has made it one;
 // what it differs in is what the update says. Zero: none has.
-func FirstChange(number int, at time.Time, word *DefinitionWord) DefinitionChange {
+func FirstChange(number int, at time.Time, word *UpdateNote) DefinitionChange {
 	if word == nil {
 		return DefinitionChange{}
 	}

@@ -7,16 +7,6 @@ import (
 	"everstep/domain"
 )
 
-// A HandoffCall is a call that hands the conversation over to another agent.
-type HandoffCall struct {
-	ExecutionID domain.ExecutionID `json:"execution_id"`
-	Step        int                `json:"step"`
-	Position    int                `json:"position"`
-	CallID      string             `json:"call_id,omitzero"`
-	// Agent is the other one, by the name that the agent has for it.
-	Agent string `json:"agent"`
-}
-
 // Handed is what a session whose conversation was handed over keeps of that.
 type Handed struct {
 	// Agent is who has it now, by the name that the one before has for it.
@@ -58,9 +48,9 @@ func (r Resolved) Unpriced(budget domain.ExecutionBudget) bool {
 	return budget.MaxCostNanoUSD != nil && *budget.MaxCostNanoUSD > 0 && r.Price == nil
 }
 
-// HandoverOf is the change that a hand-off is: from the step after its call on.
-func HandoverOf(call HandoffCall, before, after Resolved) DefinitionChange {
+// HandoverOf is the change that a hand-off to an agent is: from the step after that of its call on.
+func HandoverOf(agent string, step int, before, after Resolved) DefinitionChange {
 	change := ChangeOf(before, after)
-	change.Agent, change.Step = call.Agent, call.Step+1
+	change.Agent, change.Step = agent, step+1
 	return change
 }

@@ -37,7 +37,7 @@ type RedefineReply struct {
 // A Redefinition waits for a session's next execution.
 type Redefinition struct {
 	Definition domain.Definition `json:"definition"`
-	Word       DefinitionWord    `json:"word"`
+	Word       UpdateNote        `json:"word"`
 	// Fields are those that were asked for; none: all of the definition.
 	Fields []string `json:"fields,omitempty"`
 }
@@ -61,55 +61,51 @@ func Joined(before *Redefinition, fields []string) []string {
 	return slices.Compact(joined)
 }
 
-// A DefinitionWord says who has given a session another definition, when and why.
-type DefinitionWord struct {
+// A ChangeNote says who has given a session another definition, when and why.
+type ChangeNote struct {
 	By     string    `json:"by,omitzero"`
 	At     time.Time `json:"at"`
 	Reason string    `json:"reason,omitzero"`
-	// Fields are what differs from the definition before, of this and of all that are in Before.
-	Fields []string `json:"fields"`
-	// Asked are the keys that this one gave; none: all of the definition.
+	// Asked are the keys that were given; none: all of the definition.
 	Asked []string `json:"asked,omitempty"`
-	// Before are the newest of those that hold from the same execution on and came earlier, the oldest first, and MoreBefore
-	// counts the others.
-	Before     []EarlierWord `json:"before,omitempty"`
-	MoreBefore int           `json:"more_before,omitzero"`
 }
 
-// An EarlierWord is of an update of the definition after which another one came before any execution began.
-type EarlierWord struct {
-	By     string    `json:"by,omitzero"`
-	At     time.Time `json:"at"`
-	Reason string    `json:"reason,omitzero"`
-	// Asked are the keys that it gave; none: all of the definition.
-	Asked []string `json:"asked,omitempty"`
+// An UpdateNote is the ChangeNote of the newest update that holds from an execution on, with those that came earlier.
+type UpdateNote struct {
+	ChangeNote
+	// Fields are what differs from the definition before, of this and of all that are in Before.
+	Fields []string `json:"fields"`
+	// Before are the newest of the earlier ones, the oldest first, and MoreBefore counts the others.
+	Before     []ChangeNote `json:"before,omitempty"`
+	MoreBefore int          `json:"more_before,omitzero"`
 }
 
 const (
-	// MaxEarlierWords bounds how many of them are kept, the newest.
-	MaxEarlierWords = 4
+	// MaxEarlierNotes bounds how many of them are kept, the newest.
+	MaxEarlierNotes = 4
 	// maxEarlierReason bounds what is kept of the reason of each.
 	maxEarlierReason = 200
 )
 
-// WordOf is that of whoever asks for another definition, which differs in some fields.
-func WordOf(r RedefineRequest, at time.Time, fields []string) DefinitionWord {
+// NoteOf is that of whoever asks for another definition, which differs in some fields.
+func NoteOf(r RedefineRequest, at time.Time, fields []string) UpdateNote {
 	asked := slices.Clone(r.Fields)
 	slices.Sort(asked)
-	return DefinitionWord{By: r.By, At: at, Reason: r.Reason, Fields: fields, Asked: slices.Compact(asked)}
+	return UpdateNote{ChangeNote: ChangeNote{r.By, at, r.Reason, slices.Compact(asked)}, Fields: fields}
 }
 
-// After is the word where another one was given earlier, and no execution has begun with that.
-func (w DefinitionWord) After(earlier DefinitionWord) DefinitionWord {
-	last := EarlierWord{By: earlier.By, At: earlier.At, Reason: domain.Shorten(earlier.Reason, maxEarlierReason), Asked: earlier.Asked}
-	all := slices.Concat(earlier.Before, []EarlierWord{last}, w.Before)
-	more := max(len(all)-MaxEarlierWords, 0)
+// After is the note where another one was given earlier, and no execution has begun with that.
+func (w UpdateNote) After(earlier UpdateNote) UpdateNote {
+	last := earlier.ChangeNote
+	last.Reason = domain.Shorten(last.Reason, maxEarlierReason)
+	all := slices.Concat(earlier.Before, []ChangeNote{last}, w.Before)
+	more := max(len(all)-MaxEarlierNotes, 0)
 	w.Before, w.MoreBefore = all[more:], earlier.MoreBefore+w.MoreBefore+more
 	return w
 }
 
 // AfterUntold is After where the earlier one was in force, and no worker has said what it means: what differs is of both.
-func (w DefinitionWord) AfterUntold(earlier *DefinitionWord) *DefinitionWord {
+func (w UpdateNote) AfterUntold(earlier *UpdateNote) *UpdateNote {
 	if earlier != nil {
 		fields := slices.Concat(earlier.Fields, w.Fields)
 		slices.Sort(fields)

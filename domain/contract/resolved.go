@@ -136,8 +136,6 @@ type CatalogRequest struct {
 	Log   domain.LogRef `json:"log,omitzero"`
 	// Listed is what the worker had said of Known, where the session has made others of its tools since.
 	Listed domain.Digest `json:"listed,omitzero"`
-	// Handoff is set where a call wants to hand the conversation over to the agent of the definition.
-	Handoff *HandoffCall `json:"handoff,omitempty"`
 }
 
 // A Catalog is the worker's answer, without the definition, which the asker has.

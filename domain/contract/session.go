@@ -89,7 +89,7 @@ type Carry struct {
 	// Next waits for the session's next execution.
 	Next *Redefinition `json:"next_definition,omitempty"`
 	// Untold is of the update with whose definition an execution has begun, where no worker has said yet what it means.
-	Untold *DefinitionWord `json:"untold_update,omitempty"`
+	Untold *UpdateNote `json:"untold_update,omitempty"`
 	// Handed is set where the conversation was handed over.
 	Handed *Handed `json:"handed,omitempty"`
 	// Segments are the ranges of the transcript that are in storage.

@@ -1,6 +1,8 @@
 package contract
 
 import (
+	"cmp"
+	"encoding/json"
 	"everstep/domain"
 	"everstep/domain/enum"
 	"slices"
@@ -42,6 +44,30 @@ type StopRequest struct {
 	ExecutionID domain.ExecutionID `json:"execution_id,omitzero"`
 	// Source says who asked. The CLI leaves it empty.
 	Source string `json:"source,omitzero"`
+}
+
+// ReadStop reads a stop's signal. One that cannot be read counts in the default mode, and says so.
+func ReadStop(data []byte) StopRequest {
+	var request StopRequest
+	if len(data) > 0 && json.Unmarshal(data, &request) != nil {
+		request = StopRequest{Reason: "the stop's payload could not be read; taken as after_step"}
+	}
+	if request.Mode == "" {
+		request.Mode = AfterStep
+	}
+	request.Reason = domain.Shorten(request.Reason, domain.MaxReason)
+	request.Source = domain.Shorten(request.Source, domain.MaxReason)
+	return request
+}
+
+// ServerStop is what a cancellation with the server's own tools asks for.
+func ServerStop() StopRequest {
+	return StopRequest{Reason: "the workflow was cancelled", Mode: StopNow, Source: "server"}
+}
+
+// Signal is what the request adds to an execution.
+func (r StopRequest) Signal() domain.StopSignal {
+	return domain.StopSignal{Reason: domain.UserRequested, Message: r.Reason, Source: cmp.Or(r.Source, "user")}
 }
 
 // Escalation is how long after it came the stop lets nothing go on; ok is false where it never does.

@@ -15,7 +15,6 @@ type ToolRequest struct {
 	Step        int                `json:"step"`
 	// Position counts the step's calls from 0.
 	Position int    `json:"position"`
-	CallID   string `json:"call_id,omitzero"`
 	Name     string `json:"name"`
 	// Effect is the resolved tool's: what the workflow relies on.
 	Effect domain.Effect `json:"effect"`
@@ -43,7 +42,7 @@ type ToolRequest struct {
 	// ImageRoom is how many bytes of images are recorded with the result, where it is less than
 	// domain.MaxResultData: the call shares a step's room with many; zero: that.
 	ImageRoom int `json:"image_room,omitzero"`
-	// Approval is set where a standing approval lets the call run.
+	// Approval is set where a standing approval lets the call run: history tells by it why nobody was asked.
 	Approval *domain.Approval `json:"approval,omitempty"`
 	// Pending is set where the call was made, and its other side goes on with it: it is only asked about.
 	// TakeBack says that it is to be given up, and what became of it is asked once more; Stopped that a stop

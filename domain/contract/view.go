@@ -106,7 +106,7 @@ type StatusView struct {
 	// Subagents are those under way.
 	Subagents []SubagentView
 	// Next says who has given the session another definition that waits for its next execution.
-	Next *DefinitionWord
+	Next *UpdateNote
 	// Todo is the list that tool todo keeps for the session.
 	Todo []domain.TodoItem
 }

@@ -5,7 +5,8 @@ import (
 	"slices"
 
 	"everstep/domain"
-	"everstep/domain/progress"
+	"everstep/domain/contract"
+
 	"everstep/starter/client"
 )
 
@@ -30,7 +31,7 @@ func retells(msg recalled) []want {
 		if result == nil {
 			continue
 		}
-		var child progress.ChildResult
+		var child contract.ChildResult
 		of := domain.TagOf(entry.Message).ExecutionID
 		if !spawned[result.CallID] && (json.Unmarshal([]byte(result.Content), &child) != nil || !child.Status.Terminal()) {
 			continue

@@ -99,7 +99,7 @@ func (t *turn) heard(e client.Event) {
 			t.phase = thinks
 		}
 	case domain.EventStopSignalReceived:
-		if asked, ok := e.Recorded.(domain.StopSignalReceived); ok && (asked.Reason == domain.UserRequested || asked.Reason == domain.StopRequested) {
+		if asked, ok := e.Recorded.Data.(domain.StopEvent); ok && (asked.Reason == domain.UserRequested || asked.Reason == domain.StopRequested) {
 			t.stops = true
 		}
 	case domain.EventPaused, domain.EventResumed:

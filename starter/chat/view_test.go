@@ -67,7 +67,7 @@ func TestScreens(t *testing.T) {
 			s.idle()
 			s.hears(turnEvents()...)
 			s.hears(
-				client.Event{Type: domain.EventStopSignalReceived, Recorded: domain.StopSignalReceived{Reason: domain.UserRequested}},
+				client.Event{Type: domain.EventStopSignalReceived, Recorded: domain.Event{Type: domain.EventStopSignalReceived, Data: domain.StopEvent{Reason: domain.UserRequested}}},
 				client.Event{Type: domain.EventInferenceReceived, Step: 2, Outcome: contract.Interrupted, Text: "The newest file"},
 				client.Event{Type: client.EventEnded, Ended: &contract.Outcome{
 					Number: 3, Status: domain.StatusStopped, StopReason: domain.UserRequested, Steps: 2, Usage: domain.Usage{InputTokens: 900, OutputTokens: 104}, CostNanoUSD: 1_230_000,

@@ -19,7 +19,7 @@ import (
 	"everstep/domain"
 	"everstep/domain/account"
 	"everstep/domain/contract"
-	"everstep/domain/progress"
+
 	"everstep/starter/client/internal/history"
 	"everstep/starter/process"
 	"everstep/workflows/replay"
@@ -129,13 +129,13 @@ func (c *Client) failingTask(ctx context.Context, s snapshot) (*account.FailingT
 			return nil, err
 		}
 		switch f := recorded.Fact.(type) {
-		case progress.TaskDone:
+		case history.TaskDone:
 			return failing, nil
-		case progress.TaskFailed:
+		case history.TaskFailed:
 			if failing.Failure == "" {
 				failing.Failure, failing.Worker = f.Why, f.Worker
 			}
-		case progress.TaskBegan: // the failed task's, as the newest comes first
+		case history.TaskBegan: // the failed task's, as the newest comes first
 			if failing.Failure != "" && f.Build != "" {
 				failing.Build = f.Build
 				return failing, nil
@@ -151,7 +151,7 @@ func (c *Client) resetOf(ctx context.Context, s snapshot) (*account.Reset, error
 		if err != nil {
 			return nil, err
 		}
-		if reset, ok := recorded.Fact.(progress.ResetHere); ok {
+		if reset, ok := recorded.Fact.(history.ResetHere); ok {
 			return &account.Reset{RunID: reset.From, Event: recorded.Event, At: recorded.At}, nil
 		}
 	}
@@ -250,7 +250,7 @@ func (r accountReader) withCopied(ctx context.Context, all account.Account, held
 }
 
 // copiedFrom is the run of another agent whose messages a fork has in storage alone.
-func copiedFrom(began progress.RunBegan) (agent, string) {
+func copiedFrom(began history.RunBegan) (agent, string) {
 	in := began.Input
 	if in.Fork == nil || in.Fork.Copy == nil {
 		return agent{}, ""
@@ -379,7 +379,7 @@ func (c *Client) fromParts(ctx context.Context, agent domain.AgentID, wanted acc
 			all.Steps = append(all.Steps, eachInOrder(one.Steps, func(s account.Step) int { return s.Number })...)
 		}
 		if wanted.Wants(account.Events) {
-			all.Events = append(all.Events, eachInOrder(one.Events, func(e domain.RecordedEvent) int { return int(e.Head().Sequence) })...)
+			all.Events = append(all.Events, eachInOrder(one.Events, func(e domain.Event) int { return int(e.Sequence) })...)
 		}
 	}
 	return all, nil

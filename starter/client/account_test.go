@@ -253,7 +253,7 @@ func TestAccountKeepsToTheServer(t *testing.T) {
 	require.Equal(t, []string{"1", "2"}, each(all.Steps, func(s account.Step) string { return fmt.Sprint(s.Execution) }))
 	require.Equal(t, []string{"0", "1", "2", "3"}, each(all.Messages, func(e domain.Entry) string { return fmt.Sprint(e.Index) }))
 	for _, event := range all.Events {
-		require.NotEqual(t, records[2].ExecutionID, event.Head().ExecutionID)
+		require.NotEqual(t, records[2].ExecutionID, event.ExecutionID)
 	}
 }
 

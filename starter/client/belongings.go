@@ -14,7 +14,7 @@ import (
 	"everstep/activities/record"
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/domain/progress"
+	"everstep/starter/client/internal/history"
 )
 
 // Belongings are what belongs to an agent, as far as it was found.
@@ -204,9 +204,9 @@ func (c *Client) chained(ctx context.Context, one *belonging) (*workflowpb.Workf
 }
 
 // take takes what a fact names of what belongs to the agent.
-func (one *belonging) take(fact progress.Fact, b *Belongings, below subagentsOf) {
+func (one *belonging) take(fact history.Fact, b *Belongings, below subagentsOf) {
 	switch f := fact.(type) {
-	case progress.RunBegan:
+	case history.RunBegan:
 		if parent := f.Input.Parent; parent != nil && one == b.all[0] && !slices.ContainsFunc(b.remains, func(r Remaining) bool { return r.Kind == RemainsInParent }) {
 			b.remains = append(b.remains, Remaining{RemainsInParent, parent.AgentID.String(), fmt.Sprintf(
 				"the agent whose sub-agent it was, %s, has what it was asked and what it answered", parent.AgentID)})
@@ -222,11 +222,11 @@ func (one *belonging) take(fact progress.Fact, b *Belongings, below subagentsOf)
 		if resolved := f.Input.Carry.Resolved; resolved != nil {
 			b.Storage, b.Records = b.Storage || resolved.Storage, b.Records || resolved.Records
 		}
-	case progress.Resolved:
+	case history.Resolved:
 		b.Storage, b.Records = b.Storage || f.Catalog.Storage, b.Records || f.Catalog.Records
-	case progress.Asked:
-		if f.Child != nil && !f.ChildID.IsZero() {
-			below.add(f.ChildID, true)
+	case history.Asked:
+		if !f.Child.IsZero() {
+			below.add(f.Child, true)
 		}
 	}
 }

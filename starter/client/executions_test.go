@@ -11,27 +11,27 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/domain/progress"
+	"everstep/starter/client/internal/history"
 )
 
 // TestASuspensionIsFound by the newest that a run tells of it.
 func TestASuspensionIsFound(t *testing.T) {
 	t.Parallel()
-	sent := progress.Sent{Reply: contract.SendReply{ExecutionID: domain.AgentID{}.Execution("c", 1)}}
-	on, off := progress.Suspended{Suspension: &contract.Suspension{}}, progress.Suspended{}
+	sent := history.Sent{Reply: contract.SendReply{ExecutionID: domain.AgentID{}.Execution("c", 1)}}
+	on, off := history.Suspended{Suspension: &contract.Suspension{}}, history.Suspended{}
 	nora, err := domain.AgentIDOf("nora")
 	require.NoError(t, err)
 	taken := contract.SessionInput{AgentID: nora, Carry: &contract.Carry{Suspended: &contract.Suspension{}}}
 	for name, c := range map[string]struct {
-		newestFirst []progress.Fact
+		newestFirst []history.Fact
 		want        bool
 	}{
-		"suspended":      {[]progress.Fact{progress.TaskDone{}, progress.Sent{}, on, sent}, true},
-		"lifted":         {[]progress.Fact{off, on}, false},
-		"since taken":    {[]progress.Fact{sent, on}, false},
-		"taken over":     {[]progress.Fact{progress.TaskDone{}, progress.RunBegan{Input: taken}}, true},
-		"never was":      {[]progress.Fact{progress.TaskDone{}, progress.RunBegan{Input: contract.SessionInput{AgentID: nora}}}, false},
-		"too long since": {append(make([]progress.Fact, mostLooked+1), on), false},
+		"suspended":      {[]history.Fact{history.TaskDone{}, history.Sent{}, on, sent}, true},
+		"lifted":         {[]history.Fact{off, on}, false},
+		"since taken":    {[]history.Fact{sent, on}, false},
+		"taken over":     {[]history.Fact{history.TaskDone{}, history.RunBegan{Input: taken}}, true},
+		"never was":      {[]history.Fact{history.TaskDone{}, history.RunBegan{Input: contract.SessionInput{AgentID: nora}}}, false},
+		"too long since": {append(make([]history.Fact, mostLooked+1), on), false},
 	} {
 		scan := suspensionScan{}
 		for _, fact := range c.newestFirst {

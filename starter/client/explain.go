@@ -76,7 +76,7 @@ func (e *explanation) view() ExplainView {
 	}
 	v.Changed, v.Handoffs = e.changes()
 	for _, event := range e.Events {
-		if received, ok := event.Event.(domain.MessageReceived); ok && !received.Began {
+		if received, ok := event.Data.(domain.MessageReceived); ok && !received.Began {
 			v.Messages++
 		}
 	}
@@ -104,7 +104,7 @@ func (e *explanation) view() ExplainView {
 // given is what it began with beside the prompt; nil where the event that tells it is gone.
 func (e *explanation) given() *ExplainGiven {
 	for _, event := range e.Events {
-		if started, ok := event.Event.(domain.AgentExecutionStarted); ok {
+		if started, ok := event.Data.(domain.AgentExecutionStarted); ok {
 			names := strings.FieldsFunc(started.GivenMetadata, func(r rune) bool { return r == ',' })
 			return &ExplainGiven{Messages: started.GivenMessages, Metadata: append([]string{}, names...)}
 		}

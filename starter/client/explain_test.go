@@ -387,10 +387,10 @@ func TestExplainCompactions(t *testing.T) {
 	}, nil, 0)
 	head := domain.EventHeader{ExecutionID: nth(1), StepID: nth(1).Step(3), Step: 3}
 	for _, event := range []domain.Event{
-		domain.InferenceRequestStarted{EventHeader: head, Summary: true}, domain.InferenceResponseReceived{EventHeader: head, Usage: usage(300, 30)},
-		domain.InferenceRequestStarted{EventHeader: head}, domain.InferenceResponseReceived{EventHeader: head, Usage: usage(50, 5)},
+		domain.Event{Type: domain.EventInferenceRequested, EventHeader: head, Data: domain.InferenceRequestStarted{Summary: true}}, domain.Event{Type: domain.EventInferenceReceived, EventHeader: head, Data: domain.InferenceResponseReceived{Usage: usage(300, 30)}},
+		domain.Event{Type: domain.EventInferenceRequested, EventHeader: head, Data: domain.InferenceRequestStarted{}}, domain.Event{Type: domain.EventInferenceReceived, EventHeader: head, Data: domain.InferenceResponseReceived{Usage: usage(50, 5)}},
 	} {
-		a.Events = append(a.Events, domain.RecordedEvent{Event: event})
+		a.Events = append(a.Events, event)
 	}
 	v := explained(t, a)
 	require.Empty(t, v.Steps[0].Compactions)
@@ -404,12 +404,12 @@ func TestExplainTellsOfMCPSessions(t *testing.T) {
 	t.Parallel()
 	a := told(domain.ExecutionBudget{}, nil, nil, 0)
 	for n, event := range []domain.Event{
-		domain.MCPSessionOpened{EventHeader: domain.EventHeader{ExecutionID: nth(1), Time: at(2).AsTime()}, Server: "shop", Worker: "one"},
-		domain.MCPSessionLost{EventHeader: domain.EventHeader{ExecutionID: nth(1), Time: at(3).AsTime()}, Server: "shop", Why: "its worker is gone"},
-		domain.MCPSessionOpened{EventHeader: domain.EventHeader{ExecutionID: nth(1), Time: at(4).AsTime()}, Server: "shop", Worker: "two"},
+		domain.Event{Type: domain.EventMCPSessionOpened, EventHeader: domain.EventHeader{ExecutionID: nth(1), Time: at(2).AsTime()}, Data: domain.MCPSessionEvent{Server: "shop", Worker: "one"}},
+		domain.Event{Type: domain.EventMCPSessionLost, EventHeader: domain.EventHeader{ExecutionID: nth(1), Time: at(3).AsTime()}, Data: domain.MCPSessionEvent{Server: "shop", Why: "its worker is gone"}},
+		domain.Event{Type: domain.EventMCPSessionOpened, EventHeader: domain.EventHeader{ExecutionID: nth(1), Time: at(4).AsTime()}, Data: domain.MCPSessionEvent{Server: "shop", Worker: "two"}},
 	} {
 		require.Less(t, n, 3)
-		a.Events = append(a.Events, domain.RecordedEvent{Event: event})
+		a.Events = append(a.Events, event)
 	}
 	require.Equal(t, []ExplainSession{
 		{Server: "shop", Worker: "one", Since: at(2).AsTime(), EndedAt: new(at(3).AsTime()), Reason: "its worker is gone"},
@@ -444,7 +444,7 @@ func TestEachFailedAttemptIsNamed(t *testing.T) {
 	require.Equal(t, 2, v.Steps[0].FailedAttempts)
 	require.Len(t, v.Steps[0].Retries, 2)
 	require.Equal(t, []string{"too many requests", "the stream ended early"}, []string{v.Steps[0].Retries[0].Reason, v.Steps[0].Retries[1].Reason})
-	require.Empty(t, e.attempts.steps[2].Retries, "no worker has taken it, and no account counts what it has cost")
+	require.Empty(t, e.attempts.steps[2].retries, "no worker has taken it, and no account counts what it has cost")
 	require.Equal(t, 2, v.History.Steps)
 	require.Equal(t, int64(len(run.events)), v.History.Events)
 }

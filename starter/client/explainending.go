@@ -8,7 +8,6 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/domain/progress"
 )
 
 func (e *explanation) doing(v contract.StatusView) *ExplainDoing {
@@ -66,7 +65,7 @@ func (e *explanation) summary(end *ExplainEnding) string {
 	}
 	for _, rule := range domain.LimitRules() {
 		if rule.Reason == end.StopReason {
-			if source == progress.SourceSessionBudget || e.asked.SessionLimit {
+			if source == domain.SourceSessionBudget || e.asked.SessionLimit {
 				return "it reached the session's limit of " + rule.Counts() + said
 			}
 			return "it reached its limit of " + rule.Counts() + said

@@ -9,7 +9,6 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/domain/progress"
 )
 
 // limits are those of the budget with what was used of them; nil: nobody can tell.
@@ -32,7 +31,7 @@ func (e *explanation) limits(v ExplainView) []ExplainLimit {
 			continue
 		}
 		came := slices.ContainsFunc(c.StopSignals, func(s domain.StopSignal) bool {
-			return s.Reason == rule.Reason && s.Source != progress.SourceSessionBudget
+			return s.Reason == rule.Reason && s.Source != domain.SourceSessionBudget
 		}) || e.asked.StopReason == rule.Reason && !e.asked.SessionLimit
 		l := ExplainLimit{Limit: rule.Limit, Unit: rule.Unit}
 		l.Default = rule.Limit == domain.LimitSteps && budget.MaxStepsFrom == domain.StepsDefault

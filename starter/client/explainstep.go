@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"everstep/domain"
-	"everstep/domain/progress"
 )
 
 const maxExplainedArguments = 500
@@ -35,21 +34,8 @@ func explainStep(s domain.StepExecution, priced bool) ExplainStep {
 }
 
 // withAttempts adds what the history alone has of the attempts at the step's inferences.
-func (e ExplainStep) withAttempts(s progress.Step, price *domain.Price) ExplainStep {
-	e.FailedAttempts, e.QueuedMilliseconds = s.FailedAttempts(), s.Queued.Milliseconds()
-	for _, r := range s.Retries {
-		retry := ExplainRetry{Attempts: r.Attempts, Reason: "history does not say why", Usage: r.Usage.View()}
-		if r.Why != nil {
-			retry.Reason = r.Why.Message
-			if r.Why.Code != "" {
-				retry.Code = &r.Why.Code
-			}
-		}
-		if price != nil {
-			retry.CostNanoUSD = &r.CostNanoUSD
-		}
-		e.Retries = append(e.Retries, retry)
-	}
+func (e ExplainStep) withAttempts(s stepAttempts) ExplainStep {
+	e.FailedAttempts, e.QueuedMilliseconds, e.Retries = s.failed(), s.queued.Milliseconds(), append(e.Retries, s.retries...)
 	return e
 }
 

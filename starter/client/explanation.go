@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"everstep/domain"
 	"everstep/domain/account"
@@ -44,7 +45,7 @@ func newExplanation(s snapshot, a account.Account, number int) (e explanation, e
 	}
 	e.older = e.asked.Number < newest.Number || e.recorded()
 	e.Steps = slices.DeleteFunc(e.Steps, func(s account.Step) bool { return s.Execution != e.asked.Number })
-	e.Events = slices.DeleteFunc(e.Events, func(event domain.RecordedEvent) bool { return event.Head().ExecutionID != e.asked.ExecutionID })
+	e.Events = slices.DeleteFunc(e.Events, func(event domain.Event) bool { return event.ExecutionID != e.asked.ExecutionID })
 	if e.Head.State != nil {
 		e.now, err = domain.DecodeAgentState(e.Head.State)
 	}
@@ -116,7 +117,7 @@ func (e *explanation) steps() []ExplainStep {
 			edits = s.Step.Input.Edits
 		}
 		if raw, ok := e.attempts.steps[s.Step.Number]; ok {
-			steps[i] = steps[i].withAttempts(raw, e.price())
+			steps[i] = steps[i].withAttempts(raw)
 		}
 		if open && !e.over() {
 			steps[i].InProgress, steps[i].Type = true, nil
@@ -146,12 +147,12 @@ func (e *explanation) price() *domain.Price {
 func (e *explanation) summariesOf(id domain.StepID) (used domain.Usage) {
 	summary := false
 	for _, event := range e.Events {
-		switch event := event.Event.(type) {
+		switch data := event.Data.(type) {
 		case domain.InferenceRequestStarted:
-			summary = event.Summary && event.StepID == id
+			summary = data.Summary && event.StepID == id
 		case domain.InferenceResponseReceived:
 			if summary {
-				used = used.Add(event.Usage)
+				used = used.Add(data.Usage)
 			}
 		}
 	}
@@ -183,10 +184,10 @@ func (e *explanation) settle(calls []ExplainTool) {
 // sessions are those with stateful MCP servers that it has opened, or has now.
 func (e *explanation) sessions() []ExplainSession {
 	all := []ExplainSession{}
-	lose := func(server, why string, event domain.EventHeader) {
+	lose := func(server, why string, at time.Time) {
 		for i, s := range all {
 			if s.Server == server && s.EndedAt == nil {
-				all[i].EndedAt, all[i].Reason = &event.Time, why
+				all[i].EndedAt, all[i].Reason = &at, why
 			}
 		}
 	}
@@ -198,12 +199,13 @@ func (e *explanation) sessions() []ExplainSession {
 		}
 	}
 	for _, event := range e.Events {
-		switch event := event.Event.(type) {
-		case domain.MCPSessionOpened:
-			lose(event.Server, "another one was opened", event.EventHeader)
-			all = append(all, ExplainSession{Server: event.Server, Worker: event.Worker, Since: event.Time})
-		case domain.MCPSessionLost:
-			lose(event.Server, event.Why, event.EventHeader)
+		session, _ := event.Data.(domain.MCPSessionEvent)
+		switch event.Type {
+		case domain.EventMCPSessionOpened:
+			lose(session.Server, "another one was opened", event.Time)
+			all = append(all, ExplainSession{Server: session.Server, Worker: session.Worker, Since: event.Time})
+		case domain.EventMCPSessionLost:
+			lose(session.Server, session.Why, event.Time)
 		}
 	}
 	if !e.open() && !e.older && e.over() {

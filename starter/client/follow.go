@@ -57,7 +57,7 @@ func (c *Client) Events(ctx context.Context, id string, o EventsOptions) iter.Se
 			if err == nil && e.Type == EventEnded && e.Ended.Closed {
 				err = errorf(Failed, nil, "execution %d of %s was ended by the server (%s), so no event says how it ended", e.Number, id, e.Ended.Code)
 			}
-			if (err != nil || e.Recorded != nil) && !yield(e.Recorded, err) {
+			if (err != nil || e.Recorded.Type != "") && !yield(e.Recorded, err) {
 				return
 			}
 		}
@@ -301,13 +301,13 @@ func (f *follower) leave(ctx context.Context, a agent) error {
 // take shows the events of an account, with what they are about.
 func (f *follower) take(ctx context.Context, all account.Account) {
 	f.content.learn(all)
-	yieldAll(account.Events, all.Events, func(e domain.RecordedEvent) int { return int(e.Head().Sequence) }, all.Missing, func(e domain.RecordedEvent, err error) bool {
+	yieldAll(account.Events, all.Events, func(e domain.Event) int { return int(e.Sequence) }, all.Missing, func(e domain.Event, err error) bool {
 		if err != nil {
 			f.fail(err)
 			return !f.finished
 		}
-		f.seen.Event = e.Head().Sequence
-		f.show(f.tell(ctx, e.Event, all)...)
+		f.seen.Event = e.Sequence
+		f.show(f.tell(ctx, e, all)...)
 		return !f.finished
 	})
 	f.seen.Step = max(f.seen.Step, f.content.newest)
@@ -367,7 +367,7 @@ func (f *follower) show(events ...Event) {
 			continue
 		}
 		f.ended = f.ended || e.Ended != nil
-		e.earlier = e.Recorded != nil && e.Recorded.Head().Sequence <= f.after || e.Recorded == nil && f.seen.Event < f.after
+		e.earlier = e.Recorded.Type != "" && e.Recorded.Sequence <= f.after || e.Recorded.Type == "" && f.seen.Event < f.after
 		f.finished = !f.yield(e, nil)
 	}
 }

@@ -37,7 +37,7 @@ func newTeller(a agent, run *fakeRun) *teller {
 	t.newest = account.Execution{Outcome: contract.Outcome{AgentID: a.id, ExecutionID: t.execution(), Number: 1, Status: domain.StatusInProgress}}
 	t.all.Head = &account.Head{AgentID: a.id, Newest: &t.newest, Run: account.Run{ID: run.id, First: run.id}}
 	t.query = t.answer
-	t.note(domain.AgentExecutionStarted{EventHeader: t.head(0), Number: 1})
+	t.note(domain.Event{Type: domain.EventExecutionStarted, EventHeader: t.head(0), Data: domain.AgentExecutionStarted{Number: 1}})
 	return t
 }
 
@@ -74,19 +74,19 @@ func (s *teller) head(step int) domain.EventHeader {
 
 // note adds an event, made with the head of now, and has the workflow get on.
 func (s *teller) note(e domain.Event) {
-	s.all.Events = append(s.all.Events, domain.RecordedEvent{Event: e})
+	s.all.Events = append(s.all.Events, e)
 	s.run.add(&historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED})
 }
 
 // begins begins a step with its inference.
 func (s *teller) begins(step int) {
 	s.current = domain.StepExecution{Step: domain.AgentStep{ID: s.execution().Step(step), Number: step}}
-	s.note(domain.AgentStepStarted{EventHeader: s.head(step)})
+	s.note(domain.Event{Type: domain.EventStepStarted, EventHeader: s.head(step)})
 	s.infers(step, 0)
 }
 
 func (s *teller) infers(step, attempts int) {
-	s.note(domain.InferenceRequestStarted{EventHeader: s.head(step), Model: "scripted/x", Attempts: attempts})
+	s.note(domain.Event{Type: domain.EventInferenceRequested, EventHeader: s.head(step), Data: domain.InferenceRequestStarted{Model: "scripted/x", Attempts: attempts}})
 }
 
 // answers ends an inference with a text and calls, which wait to be made.
@@ -100,13 +100,13 @@ func (s *teller) answers(step int, text string, calls ...domain.ToolCall) {
 	for i, call := range calls {
 		s.current.Step.ToolExecutions = append(s.current.Step.ToolExecutions, domain.ToolExecution{ID: s.current.Step.ID.Tool(i), Call: call})
 	}
-	s.note(domain.InferenceResponseReceived{EventHeader: head, ToolCalls: len(calls)})
+	s.note(domain.Event{Type: domain.EventInferenceReceived, EventHeader: head, Data: domain.InferenceResponseReceived{ToolCalls: len(calls)}})
 }
 
 // fails ends an inference without an answer.
 func (s *teller) fails(step int, err *domain.Error) {
 	s.all.Head.InferenceFailure = err
-	s.note(domain.InferenceResponseReceived{EventHeader: s.head(step), Kind: err.Kind, Code: err.Code})
+	s.note(domain.Event{Type: domain.EventInferenceReceived, EventHeader: s.head(step), Data: domain.InferenceResponseReceived{Kind: err.Kind, Code: err.Code}})
 }
 
 // completes ends the step in progress.
@@ -114,13 +114,13 @@ func (s *teller) completes() {
 	step := s.current
 	s.all.Steps = append(s.all.Steps, account.Step{Execution: 1, StepExecution: step})
 	s.current = domain.StepExecution{}
-	s.note(domain.AgentStepCompleted{EventHeader: s.head(step.Step.Number), StepType: step.Step.Type()})
+	s.note(domain.Event{Type: domain.EventStepCompleted, EventHeader: s.head(step.Step.Number), Data: domain.AgentStepCompleted{StepType: step.Step.Type()}})
 }
 
 // ends ends the execution.
 func (s *teller) ends() {
 	s.newest.Status, s.newest.StopReason, s.newest.Ended = domain.StatusCompleted, domain.Completed, &contract.End{}
-	s.note(domain.AgentExecutionCompleted{EventHeader: s.head(0), Status: domain.StatusCompleted, StopReason: domain.Completed})
+	s.note(domain.Event{Type: domain.EventExecutionCompleted, EventHeader: s.head(0), Data: domain.ExecutionEnded{Status: domain.StatusCompleted, StopReason: domain.Completed}})
 }
 
 // A followedLive is what comes of an execution that is followed while it goes on, in a bubble of time.
@@ -214,12 +214,12 @@ func TestFollowTellsTheStory(t *testing.T) {
 		s.begins(1)
 		s.answers(1, "looking", domain.ToolCall{ID: "a", Name: "read_file", Arguments: `{"path":"."}`}, domain.ToolCall{ID: "b", Name: "gone", Arguments: "{}"})
 		read, gone := s.current.Step.ID.Tool(0), s.current.Step.ID.Tool(1)
-		s.note(domain.ToolCallStarted{EventHeader: s.head(1), ToolExecutionID: read, Tool: "read_file"})
+		s.note(domain.Event{Type: domain.EventToolCallStarted, EventHeader: s.head(1), Data: domain.EventCall{ToolExecutionID: read, Tool: "read_file"}})
 		why := domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "no such tool").From("tools")
 		s.current.Step.ToolExecutions[1].Error = why
-		s.note(domain.ToolCallBlocked{EventHeader: s.head(1), ToolExecutionID: gone, Tool: "gone", Code: why.Code})
-		s.note(domain.ToolCallRetried{EventHeader: s.head(1), ToolExecutionID: read, Tool: "read_file", Attempt: 2, Kind: domain.Unavailable})
-		s.note(domain.ToolCallCompleted{EventHeader: s.head(1), ToolExecutionID: read, Tool: "read_file"})
+		s.note(domain.Event{Type: domain.EventToolCallBlocked, EventHeader: s.head(1), Data: domain.ToolCallBlocked{EventCall: domain.EventCall{ToolExecutionID: gone, Tool: "gone"}, Code: why.Code}})
+		s.note(domain.Event{Type: domain.EventToolCallRetried, EventHeader: s.head(1), Data: domain.ToolCallRetried{EventCall: domain.EventCall{ToolExecutionID: read, Tool: "read_file"}, Attempt: 2, Kind: domain.Unavailable}})
+		s.note(domain.Event{Type: domain.EventToolCallCompleted, EventHeader: s.head(1), Data: domain.ToolCallCompleted{EventCall: domain.EventCall{ToolExecutionID: read, Tool: "read_file"}}})
 		s.completes()
 		s.begins(2)
 		s.answers(2, "42")
@@ -243,7 +243,7 @@ func TestFollowTellsTheStory(t *testing.T) {
 		require.Equal(t, domain.StatusCompleted, events[13].Ended.Status)
 		for i, e := range events {
 			require.Equal(t, 1, e.Number)
-			require.Equal(t, int64(i+1), e.Recorded.Head().Sequence)
+			require.Equal(t, int64(i+1), e.Recorded.Sequence)
 		}
 	}
 	whole := newTeller(nora, newRun("run-1", nil))
@@ -399,7 +399,7 @@ func TestLiveTextOfALostWorker(t *testing.T) {
 
 // says adds a text to the step, at the time of the newest event.
 func (s *teller) says(step int, text string) {
-	last := s.all.Events[len(s.all.Events)-1].Head().Time
+	last := s.all.Events[len(s.all.Events)-1].Time
 	s.current.Step.Output = append(s.current.Step.Output, domain.Message{
 		ID: s.execution().Step(step).Message(9), CreatedAt: last, Role: domain.RoleAssistant, Parts: []domain.Part{{Type: domain.PartText, Text: text}},
 	})
@@ -433,10 +433,13 @@ func TestLiveTextOfASummary(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTeller(nora, newRun("run-1", nil))
 		s.current.Step.ID, s.current.Step.Number = nth(1).Step(1), 1
-		s.note(domain.InferenceRequestStarted{EventHeader: s.head(1), Summary: true})
+		s.note(domain.Event{Type: domain.EventInferenceRequested, EventHeader: s.head(1), Data: domain.InferenceRequestStarted{Summary: true}})
 		l := s.followed(t)
 		l.beats("2", 1, contract.Heartbeat{Attempt: 1, Tail: "in short", Length: 8})
-		l.then(func() { s.run.pending = nil; s.note(domain.InferenceResponseReceived{EventHeader: s.head(1)}) })
+		l.then(func() {
+			s.run.pending = nil
+			s.note(domain.Event{Type: domain.EventInferenceReceived, EventHeader: s.head(1), Data: domain.InferenceResponseReceived{}})
+		})
 		require.Equal(t, []toldAttempt{{domain.EventInferenceReceived, 0, ""}}, attemptsIn(l.ended()))
 	})
 }
@@ -449,7 +452,7 @@ func TestFollowShowsProgress(t *testing.T) {
 		s.begins(1)
 		s.answers(1, "", domain.ToolCall{ID: "a", Name: "index"}, domain.ToolCall{ID: "b", Name: "index"})
 		id := s.current.Step.ID.Tool(1)
-		s.note(domain.ToolCallStarted{EventHeader: s.head(1), ToolExecutionID: id, Tool: "index"})
+		s.note(domain.Event{Type: domain.EventToolCallStarted, EventHeader: s.head(1), Data: domain.EventCall{ToolExecutionID: id, Tool: "index"}})
 		l := s.followed(t)
 		tells := func(text string) {
 			l.then(func() {
@@ -461,7 +464,9 @@ func TestFollowShowsProgress(t *testing.T) {
 		tells("300 of 900")
 		tells("300 of 900")
 		tells("900 of 900")
-		l.then(func() { s.note(domain.ToolCallCompleted{EventHeader: s.head(1), ToolExecutionID: id, Tool: "index"}) })
+		l.then(func() {
+			s.note(domain.Event{Type: domain.EventToolCallCompleted, EventHeader: s.head(1), Data: domain.ToolCallCompleted{EventCall: domain.EventCall{ToolExecutionID: id, Tool: "index"}}})
+		})
 		tells("late")
 		var got []string
 		for _, e := range l.ended() {
@@ -536,7 +541,7 @@ func TestFollowWaitsForWhatIsAboutToBegin(t *testing.T) {
 		s.change(func() {
 			s.all.Events, s.number = nil, 2
 			s.newest = account.Execution{Outcome: contract.Outcome{AgentID: s.id, ExecutionID: s.execution(), Number: 2, Status: domain.StatusInProgress}}
-			s.note(domain.AgentExecutionStarted{EventHeader: s.head(0), Number: 2})
+			s.note(domain.Event{Type: domain.EventExecutionStarted, EventHeader: s.head(0), Data: domain.AgentExecutionStarted{Number: 2}})
 			s.ends()
 		})
 		require.Equal(t, []domain.EventType{domain.EventExecutionStarted, domain.EventExecutionCompleted}, typesOf(<-events))
@@ -589,14 +594,14 @@ func TestFollowATree(t *testing.T) {
 	child := func(of *teller, position int, name string, known bool) (*teller, func()) {
 		id := of.id.Execution(of.run.id, 1).Step(1).Tool(position)
 		a := must(agentOf(domain.AgentID(id).String()))
-		of.note(domain.SubagentSpawning{EventHeader: of.head(1), Subagent: name, ChildID: a.id, ToolExecutionID: id})
+		of.note(domain.Event{Type: domain.EventSubagentSpawning, EventHeader: of.head(1), Data: domain.SubagentSpawning{Subagent: name, ChildID: a.id, ToolExecutionID: id}})
 		s := newTeller(a, newRun("run-"+a.id.String()[:8], nil))
 		if known {
 			forest.by["agent/"+a.id.String()] = s.fakeServer
 		}
 		return s, func() {
 			s.ends()
-			of.note(domain.SubagentCompleted{EventHeader: of.head(1), Subagent: name, ChildID: a.id, Status: domain.StatusCompleted})
+			of.note(domain.Event{Type: domain.EventSubagentCompleted, EventHeader: of.head(1), Data: domain.SubagentCompleted{Subagent: name, ChildID: a.id, Status: domain.StatusCompleted}})
 		}
 	}
 	root.begins(1)
@@ -622,7 +627,7 @@ func TestFollowATree(t *testing.T) {
 			order = append(order, path+" gone ")
 			continue
 		}
-		numbers[path] = append(numbers[path], e.Recorded.Head().Sequence)
+		numbers[path] = append(numbers[path], e.Recorded.Sequence)
 		order = append(order, path+" "+string(e.Type)+" "+e.ChildName)
 	}
 	require.Equal(t, map[string][]int64{
@@ -631,7 +636,7 @@ func TestFollowATree(t *testing.T) {
 	later := map[string][]int64{}
 	for e, err := range New(forest, Config{Loopback: true}).Follow(t.Context(), "nora", FollowOptions{Tree: true, After: 7}) {
 		require.NoError(t, err)
-		later[strings.Join(e.Path, "/")] = append(later[strings.Join(e.Path, "/")], e.Recorded.Head().Sequence)
+		later[strings.Join(e.Path, "/")] = append(later[strings.Join(e.Path, "/")], e.Recorded.Sequence)
 	}
 	require.Equal(t, map[string][]int64{"": {8, 9, 10, 11}, "branch": {1, 2, 3, 4}, "leaf": {1, 2}, "branch/twig": {1, 2}}, later, "those that worked then")
 	for _, path := range []string{"branch", "leaf", "branch/twig", "lost"} {
@@ -672,12 +677,12 @@ func TestFollowATreeThatIsLeft(t *testing.T) {
 func TestEventAsJSON(t *testing.T) {
 	t.Parallel()
 	call := nth(1).Step(1).Tool(1)
-	recorded := domain.ToolCallRetried{EventHeader: domain.EventHeader{Sequence: 3, Time: at(1).AsTime(), Step: 1, AgentID: nora.id, ExecutionID: nth(1)}, ToolExecutionID: call, Tool: "read_file", Attempt: 2, Kind: domain.Unavailable}
+	recorded := domain.Event{Type: domain.EventToolCallRetried, EventHeader: domain.EventHeader{Sequence: 3, Time: at(1).AsTime(), Step: 1, AgentID: nora.id, ExecutionID: nth(1)}, Data: domain.ToolCallRetried{EventCall: domain.EventCall{ToolExecutionID: call, Tool: "read_file"}, Attempt: 2, Kind: domain.Unavailable}}
 	e := Event{
 		Type: domain.EventToolCallRetried, Recorded: recorded, Time: at(1).AsTime(), Number: 4, Step: 1, Attempt: 2, ToolExecutionID: call, Tool: "read_file", Position: 1,
 		AgentID: nora.id, Path: []string{"branch", "twig"},
 	}
-	plain, err := json.Marshal(domain.RecordedEvent{Event: recorded})
+	plain, err := json.Marshal(recorded)
 	require.NoError(t, err)
 	got, err := json.Marshal(e)
 	require.NoError(t, err)

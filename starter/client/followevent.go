@@ -65,7 +65,7 @@ func Moments() []domain.EventType {
 type Event struct {
 	// Type is that of what the execution has noted, or of what only the moment knows.
 	Type domain.EventType `json:"type,omitzero"`
-	// Recorded is what the execution has noted, with its number; nil: only the moment knows of it. What it has itself stands in
+	// Recorded is what the execution has noted, with its number; without a type: only the moment knows of it. What it has itself stands in
 	// the fields below too, where views need it.
 	Recorded domain.Event `json:"-"`
 	// Time is the server's, or this machine's for what only it knows.
@@ -131,21 +131,21 @@ func (e Event) Subagent() string {
 	return e.Path[len(e.Path)-1]
 }
 
-// MarshalJSON writes what the execution has noted as a domain.RecordedEvent, with what it is about beside; else the fields that
+// MarshalJSON writes what the execution has noted as a domain.Event does, with what it is about beside; else the fields that
 // are set.
 func (e Event) MarshalJSON() ([]byte, error) {
 	type plain Event
-	if e.Recorded == nil {
+	if e.Recorded.Type == "" {
 		return json.Marshal(plain(e))
 	}
-	event, err := json.Marshal(domain.RecordedEvent{Event: e.Recorded})
+	event, err := json.Marshal(e.Recorded)
 	if err != nil {
 		return nil, err
 	}
 	beside := plain(e)
 	beside.Type, beside.Time, beside.AgentID, beside.Step, beside.Attempt = "", time.Time{}, domain.AgentID{}, 0, 0
 	beside.ToolExecutionID, beside.Tool, beside.Hook, beside.RunID = domain.ToolExecutionID{}, "", "", ""
-	if _, has := e.Recorded.(domain.AgentExecutionStarted); has {
+	if e.Type == domain.EventExecutionStarted {
 		beside.Number = 0
 	}
 	content, err := json.Marshal(beside)
@@ -169,46 +169,23 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 	if e.Type = domain.EventType(read.Type); slices.Contains(Moments(), e.Type) {
 		return nil
 	}
-	var recorded domain.RecordedEvent
+	var recorded domain.Event
 	if err := recorded.UnmarshalJSON(data); err != nil {
 		return err
 	}
-	e.Recorded, e.Time, e.Step = recorded.Event, recorded.Head().Time, recorded.Head().Step
+	e.Recorded, e.Time, e.Step = recorded, recorded.Time, recorded.Step
 	if len(e.Path) == 0 {
 		e.AgentID = domain.AgentID{}
 	}
 	return nil
 }
 
-// callAbout names the call that an event is about, and its tool.
-func callAbout(e domain.Event) (domain.ToolExecutionID, string) {
-	switch e := e.(type) {
-	case domain.ToolCallStarted:
-		return e.ToolExecutionID, e.Tool
-	case domain.ToolCallWaiting:
-		return e.ToolExecutionID, e.Tool
-	case domain.ToolCallRetried:
-		return e.ToolExecutionID, e.Tool
-	case domain.ToolCallCompleted:
-		return e.ToolExecutionID, e.Tool
-	case domain.ToolCallBlocked:
-		return e.ToolExecutionID, e.Tool
-	case domain.ToolApprovalRequested:
-		return e.ToolExecutionID, e.Tool
-	case domain.ToolApprovalDecided:
-		return e.ToolExecutionID, e.Tool
-	case domain.UserQuestionAsked:
-		return e.ToolExecutionID, e.Tool
-	case domain.UserQuestionAnswered:
-		return e.ToolExecutionID, e.Tool
-	case domain.ToolOutcomeUnknown:
-		return e.ToolExecutionID, e.Tool
-	case domain.ToolOutcomeSettled:
-		return e.ToolExecutionID, e.Tool
-	case domain.SubagentSpawning:
-		return e.ToolExecutionID, ""
+// callAbout is the call that an event is about, where it is about one.
+func callAbout(e domain.Event) domain.EventCall {
+	if about, ok := e.Data.(interface{ Call() domain.EventCall }); ok {
+		return about.Call()
 	}
-	return domain.ToolExecutionID{}, ""
+	return domain.EventCall{}
 }
 
 // A content is what was read of an execution that its events are about. It is used by one goroutine.
@@ -275,65 +252,82 @@ func (c *content) answer(step int, at time.Time) domain.Message {
 
 // tell returns an event with what it is about, and before it what it withdraws.
 func (f *follower) tell(ctx context.Context, recorded domain.Event, all account.Account) []Event {
-	head := recorded.Head()
-	e := Event{Type: domain.EventTypeOf(recorded), Recorded: recorded, Time: head.Time, Number: f.number, Step: head.Step}
-	if id, tool := callAbout(recorded); !id.IsZero() {
+	e := Event{Type: recorded.Type, Recorded: recorded, Time: recorded.Time, Number: f.number, Step: recorded.Step}
+	if about := callAbout(recorded); !about.ToolExecutionID.IsZero() {
 		var call domain.ToolExecution
-		call, e.Position = f.content.call(head.Step, id)
-		e.ToolExecutionID, e.Tool = id, tool
-		f.tellOfCall(&e, id, call)
+		call, e.Position = f.content.call(e.Step, about.ToolExecutionID)
+		e.ToolExecutionID, e.Tool = about.ToolExecutionID, about.Tool
+		f.tellOfCall(&e, call)
 		return []Event{e}
 	}
-	switch r := recorded.(type) {
+	if hook := all.Head.Withheld; e.Type == domain.EventStepStarted && hook != "" && !f.moment.withheld {
+		f.moment.withheld = true
+		return []Event{e, {Type: EventWithheld, Time: e.Time, Number: f.number, Step: e.Step, Hook: hook}}
+	}
+	switch r := recorded.Data.(type) {
 	case domain.AgentExecutionStarted:
 		e.RunID = cmp.Or(f.current, all.Head.Run.ID)
-	case domain.AgentStepStarted:
-		if hook := all.Head.Withheld; hook != "" && !f.moment.withheld {
-			f.moment.withheld = true
-			return []Event{e, {Type: EventWithheld, Time: head.Time, Number: f.number, Step: head.Step, Hook: hook}}
-		}
 	case domain.InferenceRequestStarted:
 		e.Attempt = r.Attempts + 1
-		f.moment.inference.begin(r)
+		f.moment.inference.begin(e.Step, r)
 	case domain.InferenceResponseReceived:
 		return f.tellOfAnswer(e, r, all.Head)
 	case domain.MessageWaiting:
-		e.Message = f.message(ctx, r.MessageID, waitsAs(r))
+		e.Message = f.message(ctx, r.MessageID, waitsAs(e.Time, r))
 	case domain.MessageReceived:
 		e.Message = f.message(ctx, r.MessageID, contract.WaitingView{ID: r.MessageID, Bytes: r.Bytes, By: r.By})
 	case domain.MessageUnsent:
 		e.Message = f.message(ctx, r.MessageID, contract.WaitingView{ID: r.MessageID})
-	case domain.StopSignalReceived:
-		e.Reason = f.reasonOf(r, all)
+	case domain.StopEvent:
+		if e.Type == domain.EventStopSignalReceived {
+			e.Reason = f.reasonOf(r, all)
+		}
 	case domain.SubagentCompleted:
 		if e.ChildID, e.ChildName = r.ChildID, r.Subagent; r.Kind != "" {
-			call, _ := f.content.call(head.Step, f.content.spawned[r.ChildID])
+			call, _ := f.content.call(e.Step, f.content.spawned[r.ChildID])
 			e.Error = errorIn(call.Error, r.Kind, r.Code)
 		}
-	case domain.HookCalled:
-		e.Hook, e.Trigger = r.Hook, r.Trigger
-	case domain.HookFailed:
-		e.Hook, e.Trigger = r.Hook, r.Trigger
-		e.Error = f.hookError(head.Step, r, all)
-	case domain.AgentExecutionCompleted, domain.AgentExecutionFailed:
+	case domain.HookEvent:
+		if e.Hook, e.Trigger = r.Hook, r.Trigger; e.Type == domain.EventHookFailed {
+			e.Error = f.hookError(e.Step, r, all)
+		}
+	case domain.ExecutionEnded:
 		if outcome, ended := f.outcome(ctx, all); ended {
 			e.Ended = outcome
 		} else {
-			e.Ended = endOf(f.number, recorded)
+			e.Ended = endOf(f.number, recorded, r)
 		}
 	}
 	return []Event{e}
 }
 
 // tellOfCall adds what is known of the call that an event is about.
-func (f *follower) tellOfCall(e *Event, id domain.ToolExecutionID, call domain.ToolExecution) {
-	switch r := e.Recorded.(type) {
-	case domain.ToolCallStarted:
+func (f *follower) tellOfCall(e *Event, call domain.ToolExecution) {
+	id := e.ToolExecutionID
+	switch e.Type {
+	case domain.EventToolCallStarted:
 		f.moment.calls[id] = callMoment{step: e.Step, position: e.Position}
 		e.Arguments = call.Args()
 		if !call.Approval.Standing.IsZero() {
 			e.Approval = &call.Approval
 		}
+	case domain.EventApprovalRequested, domain.EventApprovalDecided:
+		if !call.Approval.Digest.IsZero() {
+			e.Approval, e.waits = &call.Approval, call.Approval.Waits()
+		}
+		if e.Type == domain.EventApprovalRequested && e.Approval != nil {
+			e.Approval = &domain.Approval{Digest: call.Approval.Digest, Rule: call.Approval.Rule, AskedAt: call.Approval.AskedAt, ExpiresAt: call.Approval.ExpiresAt}
+		}
+		if call.Approval.Runs() == domain.CallDigest(call.Name(), call.Args()) { // else a hook has changed them
+			e.Arguments = call.Args()
+		}
+	case domain.EventQuestionAsked:
+		e.Arguments, e.waits = call.Args(), call.Answer.Waits()
+		if question, known := f.content.questions[id]; known {
+			e.Question = &question
+		}
+	}
+	switch r := e.Recorded.Data.(type) {
 	case domain.ToolCallRetried:
 		e.Attempt = r.Attempt
 	case domain.ToolCallCompleted:
@@ -343,24 +337,9 @@ func (f *follower) tellOfCall(e *Event, id domain.ToolExecutionID, call domain.T
 		}
 	case domain.ToolCallBlocked:
 		e.Arguments, e.Error = call.Args(), errorIn(call.Error, "", r.Code)
-	case domain.ToolApprovalRequested, domain.ToolApprovalDecided:
-		if !call.Approval.Digest.IsZero() {
-			e.Approval, e.waits = &call.Approval, call.Approval.Waits()
-		}
-		if _, requested := r.(domain.ToolApprovalRequested); requested && e.Approval != nil {
-			e.Approval = &domain.Approval{Digest: call.Approval.Digest, Rule: call.Approval.Rule, AskedAt: call.Approval.AskedAt, ExpiresAt: call.Approval.ExpiresAt}
-		}
-		if call.Approval.Runs() == domain.CallDigest(call.Name(), call.Args()) { // else a hook has changed them
-			e.Arguments = call.Args()
-		}
 	case domain.SubagentSpawning:
 		e.ChildID, e.ChildName = r.ChildID, r.Subagent
 		f.content.spawned[r.ChildID] = id
-	case domain.UserQuestionAsked:
-		e.Arguments, e.waits = call.Args(), call.Answer.Waits()
-		if question, known := f.content.questions[id]; known {
-			e.Question = &question
-		}
 	case domain.UserQuestionAnswered:
 		e.Answer, e.Text = &call.Answer, call.Value
 	}
@@ -414,7 +393,7 @@ func outcomeOfInference(code domain.Code) contract.ModelOutcome {
 }
 
 // reasonOf is the sentence of a signal to stop, where that is still known.
-func (f *follower) reasonOf(r domain.StopSignalReceived, all account.Account) string {
+func (f *follower) reasonOf(r domain.StopEvent, all account.Account) string {
 	if newest := all.Head.Newest; newest != nil && newest.Number == f.number {
 		for _, signal := range slices.Backward(newest.Signals) {
 			if signal.Reason == r.Reason && domain.Shorten(signal.Source, len(r.Source)) == r.Source {
@@ -426,7 +405,7 @@ func (f *follower) reasonOf(r domain.StopSignalReceived, all account.Account) st
 }
 
 // hookError is why a hook failed, which ends the execution.
-func (f *follower) hookError(step int, r domain.HookFailed, all account.Account) *domain.Error {
+func (f *follower) hookError(step int, r domain.HookEvent, all account.Account) *domain.Error {
 	for _, err := range f.content.steps[step].Step.Errors {
 		if err.Code == r.Code && err.Source == r.Hook {
 			return &err
@@ -439,8 +418,8 @@ func (f *follower) hookError(step int, r domain.HookFailed, all account.Account)
 }
 
 // waitsAs is what the event of a message that waits tells of it.
-func waitsAs(r domain.MessageWaiting) contract.WaitingView {
-	w := contract.WaitingView{ID: r.MessageID, SentAt: r.Time, Bytes: r.Bytes, By: r.By, Delivery: contract.SteerIfBusy}
+func waitsAs(sent time.Time, r domain.MessageWaiting) contract.WaitingView {
+	w := contract.WaitingView{ID: r.MessageID, SentAt: sent, Bytes: r.Bytes, By: r.By, Delivery: contract.SteerIfBusy}
 	if r.Queued {
 		w.Delivery = contract.QueueIfBusy
 	}
@@ -471,13 +450,9 @@ func (f *follower) message(ctx context.Context, id domain.MessageID, told contra
 const shownOfMessage = 200
 
 // endOf is how an execution ended as far as its own event tells.
-func endOf(number int, recorded domain.Event) *contract.Outcome {
-	o := &contract.Outcome{AgentID: recorded.Head().AgentID, ExecutionID: recorded.Head().ExecutionID, Number: number}
-	switch r := recorded.(type) {
-	case domain.AgentExecutionCompleted:
-		o.Status, o.StopReason, o.Steps, o.Usage, o.CostNanoUSD = r.Status, r.StopReason, r.Steps, r.Usage, r.CostNanoUSD
-	case domain.AgentExecutionFailed:
-		o.Status, o.StopReason, o.Kind, o.Code, o.Steps, o.Usage, o.CostNanoUSD = domain.StatusFailed, r.StopReason, r.Kind, r.Code, r.Steps, r.Usage, r.CostNanoUSD
+func endOf(number int, event domain.Event, ended domain.ExecutionEnded) *contract.Outcome {
+	return &contract.Outcome{
+		AgentID: event.AgentID, ExecutionID: event.ExecutionID, Number: number, Status: cmp.Or(ended.Status, domain.StatusFailed),
+		StopReason: ended.StopReason, Kind: ended.Kind, Code: ended.Code, Steps: ended.Steps, Usage: ended.Usage, CostNanoUSD: ended.CostNanoUSD,
 	}
-	return o
 }

@@ -43,8 +43,8 @@ type inferenceMoment struct {
 	text, reasoning liveText
 }
 
-func (i *inferenceMoment) begin(r domain.InferenceRequestStarted) {
-	*i = inferenceMoment{open: true, summary: r.Summary, step: r.Step, attempt: r.Attempts + 1, done: i.done}
+func (i *inferenceMoment) begin(step int, r domain.InferenceRequestStarted) {
+	*i = inferenceMoment{open: true, summary: r.Summary, step: step, attempt: r.Attempts + 1, done: i.done}
 }
 
 func (i *inferenceMoment) end() {

@@ -108,7 +108,7 @@ func (f *treeFollow) agent(ctx context.Context, id string, o FollowOptions, whos
 		case err != nil:
 			return f.give(ctx, event, err)
 		case event.earlier: // of the sub-agents that began before, those are followed that have not ended before
-			switch recorded := event.Recorded.(type) {
+			switch recorded := event.Recorded.Data.(type) {
 			case domain.SubagentSpawning:
 				earlier = append(earlier, recorded)
 			case domain.SubagentCompleted:
@@ -123,13 +123,13 @@ func (f *treeFollow) agent(ctx context.Context, id string, o FollowOptions, whos
 		case !wanted:
 			return true
 		}
-		if ended, ok := event.Recorded.(domain.SubagentCompleted); ok { // what it did comes first
+		if ended, ok := event.Recorded.Data.(domain.SubagentCompleted); ok { // what it did comes first
 			f.join(children, ended)
 		}
 		if !f.give(ctx, event, nil) {
 			return false
 		}
-		if spawned, ok := event.Recorded.(domain.SubagentSpawning); ok {
+		if spawned, ok := event.Recorded.Data.(domain.SubagentSpawning); ok {
 			begin(spawned)
 		}
 		return true

@@ -12,7 +12,7 @@ import (
 	"everstep/domain"
 	"everstep/domain/account"
 	"everstep/domain/contract"
-	"everstep/domain/progress"
+	"everstep/starter/client/internal/history"
 	"everstep/worker/host/startid"
 )
 
@@ -118,7 +118,7 @@ func (c *Client) forkedBefore(ctx context.Context, a agent, o ForkOptions) (begu
 		return begun, false, nil
 	}
 	if err == nil && o.ID != "" { // an id that is the request's own is of nobody else
-		var began progress.RunBegan
+		var began history.RunBegan
 		began, err = c.reader(a).First(ctx, t.firstRunID())
 		if fork := began.Input.Fork; err == nil && (fork == nil || fork.Request != o.request()) {
 			return begun, false, nil

@@ -15,7 +15,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/domain/progress"
+	"everstep/starter/client/internal/history"
 )
 
 const (
@@ -175,7 +175,7 @@ func (s *forkSearch) copies(ctx context.Context, a agent, run string) (bool, err
 		if err != nil {
 			return false, err
 		}
-		if done, ok := recorded.Fact.(progress.Finished); ok && done.Activity == string(contract.Record) {
+		if done, ok := recorded.Fact.(history.Finished); ok && done.Activity == string(contract.Record) {
 			return false, nil
 		}
 	}

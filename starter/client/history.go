@@ -5,7 +5,7 @@ import (
 	"iter"
 	"sync"
 
-	"everstep/domain/progress"
+	"everstep/domain/contract"
 	"everstep/starter/client/internal/history"
 )
 
@@ -15,43 +15,9 @@ func (c *Client) reader(a agent) history.Reader {
 	}
 }
 
-// History yields what the histories of an agent's workflow record, the oldest first, from a run on, or
-// from the first where that is empty. It needs no worker and does not wait for more. What cannot be
-// read is among the facts; an error ends it.
-func (c *Client) History(ctx context.Context, id, runID string) iter.Seq2[progress.Recorded, error] {
-	return func(yield func(progress.Recorded, error) bool) {
-		s, err := c.describe(ctx, id)
-		if err != nil {
-			yield(progress.Recorded{}, err)
-			return
-		}
-		if runID == "" {
-			runID = s.firstRunID()
-		}
-		for runID != "" {
-			next := ""
-			for recorded, err := range c.reader(s.agent).Forwards(ctx, runID) {
-				if err != nil {
-					yield(progress.Recorded{}, fail(ctx, id, "reading the history of "+id, goneIfDeleted(err, "run %s of %s has been deleted", runID, id)))
-					return
-				}
-				if !yield(recorded, nil) {
-					return
-				}
-				if ended, ok := recorded.Fact.(progress.RunEnded); ok {
-					next = ended.Next
-				}
-			}
-			if runID = next; runID == "" && s.settling != nil {
-				runID, s = s.newest().runID(), s.newest()
-			}
-		}
-	}
-}
-
 // A recordedRun is what the history of a run records, and why no more of it can be read, if so.
 type recordedRun struct {
-	all []progress.Recorded
+	all []history.Recorded
 	err error
 }
 
@@ -94,7 +60,7 @@ func (c *Client) previous(ctx context.Context, a agent, runID string) (string, e
 }
 
 // untilClosed waits until a run and those that go on from it have ended, and says how the last one did.
-func (c *Client) untilClosed(ctx context.Context, a agent, first, runID string) (progress.RunEnded, error) {
+func (c *Client) untilClosed(ctx context.Context, a agent, first, runID string) (history.RunEnded, error) {
 	for {
 		ended, err := c.reader(a).Closed(ctx, runID, c.connection)
 		if err == nil {
@@ -112,8 +78,8 @@ func (c *Client) untilClosed(ctx context.Context, a agent, first, runID string) 
 }
 
 // following is the run that goes on from one, also after a reset; empty: none does.
-func (c *Client) following(ctx context.Context, a agent, first, runID string, ended progress.RunEnded) (string, error) {
-	if ended.How != progress.Terminated {
+func (c *Client) following(ctx context.Context, a agent, first, runID string, ended history.RunEnded) (string, error) {
+	if ended.How != contract.RunTerminated {
 		return ended.Next, nil
 	}
 	now, err := c.snapshot(ctx, a, "")

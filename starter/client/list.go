@@ -16,7 +16,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/domain/progress"
+
 	"everstep/starter/client/internal/history"
 )
 
@@ -301,15 +301,15 @@ type suspensionScan struct {
 // mostLooked bounds how far back a list looks for a suspension: what is longer ago in one execution is not told.
 const mostLooked = 1000
 
-func (s *suspensionScan) take(fact progress.Fact) (enough bool) {
+func (s *suspensionScan) take(fact history.Fact) (enough bool) {
 	s.looked++
 	switch f := fact.(type) {
-	case progress.Suspended:
+	case history.Suspended:
 		s.suspended = f.Suspension != nil
 		return true
-	case progress.Sent: // it was taken, so it was not refused; read backwards any update's answer looks like one
+	case history.Sent: // it was taken, so it was not refused; read backwards any update's answer looks like one
 		return !f.Reply.ExecutionID.IsZero()
-	case progress.RunBegan:
+	case history.RunBegan:
 		s.suspended = f.Readable() && f.Input.Carry != nil && f.Input.Carry.Suspended != nil
 		return true
 	}
@@ -325,16 +325,16 @@ func (c *Client) steered(ctx context.Context, p position) (paused, stopping bool
 			stopping = true
 		}
 		switch f := recorded.Fact.(type) {
-		case progress.Paused:
+		case history.Paused:
 			paused, told = !told && f.On || paused, true
-		case progress.RunBegan:
+		case history.RunBegan:
 			paused = paused || !told && f.Input.Carry != nil && f.Input.Carry.Paused
 		}
 		if err != nil {
 			return paused, stopping, err
 		}
-		asked, ok := recorded.Fact.(progress.Asked)
-		if ok && asked.Step() > 0 && (asked.Step() < p.step || asked.Execution() != want) {
+		asked, ok := recorded.Fact.(history.Asked)
+		if ok && asked.Step > 0 && (asked.Step < p.step || asked.Execution != want) {
 			break
 		}
 	}

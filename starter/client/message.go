@@ -89,7 +89,7 @@ func (c *Client) Reads(ctx context.Context, sent Execution) (Execution, error) {
 			if err != nil && !errors.Is(err, &Error{Class: Gone}) {
 				return Execution{}, err
 			}
-			if read, ok := event.(domain.MessageReceived); ok && read.MessageID == sent.Waits {
+			if read, ok := event.Data.(domain.MessageReceived); ok && read.MessageID == sent.Waits {
 				return c.begun(ctx, sent.ID, number)
 			}
 		}

@@ -94,12 +94,12 @@ func (c *Client) readerAt(ctx context.Context, id string, at Moment) (r accountR
 		}
 		n := len(held.Events)
 		if last == 0 && n > 0 {
-			last = int(held.Events[n-1].Head().Sequence)
+			last = int(held.Events[n-1].Sequence)
 		}
 		if at.Event > last {
 			return r, errorf(NotFound, nil, "event: execution %d of %s has no event %d; it has those from 1 to %d", e.Number, id, at.Event, last)
 		}
-		if n > 0 && int64(at.Event) >= held.Events[0].Head().Sequence {
+		if n > 0 && int64(at.Event) >= held.Events[0].Sequence {
 			return r.until(ctx, int64(at.Event))
 		}
 		if runID, err = c.previous(ctx, a, runID); err != nil {
@@ -117,7 +117,7 @@ func (r accountReader) until(ctx context.Context, event int64) (_ accountReader,
 		r.upTo = whole[:ends[i]]
 		told := r.replayed(ctx, runID)
 		err = cmp.Or(err, told.err)
-		return err != nil || slices.ContainsFunc(told.Events, func(e domain.RecordedEvent) bool { return e.Head().Sequence == event })
+		return err != nil || slices.ContainsFunc(told.Events, func(e domain.Event) bool { return e.Sequence == event })
 	})
 	r.upTo = whole[:ends[first]]
 	return r, err

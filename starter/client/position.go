@@ -7,7 +7,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/domain/progress"
+
 	"everstep/starter/client/internal/history"
 )
 
@@ -92,7 +92,7 @@ func (c *Client) past(ctx context.Context, t target) (*contract.Outcome, error) 
 		if err != nil {
 			return nil, goneIfDeleted(err, "execution %d of %s: its run has been deleted", t.asked, t.called())
 		}
-		if outcome, ok := progress.OutcomeOf(recorded.Fact); ok && outcome.Number == t.asked {
+		if outcome, ok := history.OutcomeOf(recorded.Fact); ok && outcome.Number == t.asked {
 			return &outcome, nil
 		}
 	}
@@ -106,12 +106,12 @@ func (a agent) vanished(number int) *Error {
 // position is locate for an agent that was described. The newest execution is the one whose
 // outcome the memo holds or the next; what was recorded last tells which.
 func (c *Client) position(ctx context.Context, s snapshot) (position, error) {
-	return c.positionWith(ctx, s, func(progress.Fact) bool { return true })
+	return c.positionWith(ctx, s, func(history.Fact) bool { return true })
 }
 
 // positionWith is position with somebody who looks along at what the newest run has recorded, the newest first, until
 // that has told enough. Where the memo is the last word nothing is read.
-func (c *Client) positionWith(ctx context.Context, s snapshot, along func(progress.Fact) (enough bool)) (position, error) {
+func (c *Client) positionWith(ctx context.Context, s snapshot, along func(history.Fact) (enough bool)) (position, error) {
 	if s.outcome == nil && s.firstRunID() != s.runID() { // its own memo has none yet
 		began, err := c.reader(s.agent).First(ctx, s.runID())
 		if err != nil {
@@ -170,34 +170,34 @@ type newestScan struct {
 }
 
 // take reports whether the fact settles the matter.
-func (n *newestScan) take(fact progress.Fact) bool {
+func (n *newestScan) take(fact history.Fact) bool {
 	switch f := fact.(type) {
-	case progress.Ended, progress.RunEnded:
-		outcome, ok := progress.OutcomeOf(fact)
+	case history.Ended, history.RunEnded:
+		outcome, ok := history.OutcomeOf(fact)
 		if ok && outcome.Number > n.ended {
 			n.outcome = &outcome
 		}
 		return ok
-	case progress.Asked:
+	case history.Asked:
 		switch {
 		case f.Activity == string(contract.Record):
 			n.between = true
-		case f.Step() > 0 && f.Execution() == n.want:
-			if n.step = f.Step(); n.between {
+		case f.Step > 0 && f.Execution == n.want:
+			if n.step = f.Step; n.between {
 				n.step++
 			}
 		case f.Hook != nil && f.Hook.ExecutionID == n.want: // it may be the first of a step that is between two
 			n.step = f.Hook.Steps + 1
 		}
 		return n.step > 0
-	case progress.Sent:
+	case history.Sent:
 		return n.begun(f.Reply.Began, f.Reply.Number)
-	case progress.Rewound:
+	case history.Rewound:
 		return n.begun(f.Began(), f.Number())
-	case progress.Extended:
+	case history.Extended:
 		return n.begun(f.Reply.Began, f.Reply.Number)
-	case progress.RunBegan:
-		switch took := progress.Carried(f.Input); {
+	case history.RunBegan:
+		switch took := history.TakeoverOf(f.Input); {
 		case !f.Readable():
 		case took.Begins && took.Number == n.ended+1:
 			n.step = 1

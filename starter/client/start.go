@@ -18,7 +18,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/domain/progress"
+
 	"everstep/starter/client/internal/history"
 )
 
@@ -136,7 +136,7 @@ func (o opening) memo() map[string]any {
 	}
 	memo[contract.MemoOutcome] = *o.before
 	var unsettled []domain.UnknownCall
-	for _, call := range progress.Carried(o.input).Unsettled {
+	for _, call := range history.TakeoverOf(o.input).Unsettled {
 		unsettled = append(unsettled, call.Brief())
 	}
 	if len(unsettled) > 0 {

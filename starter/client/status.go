@@ -13,7 +13,7 @@ import (
 	"everstep/domain"
 	"everstep/domain/account"
 	"everstep/domain/contract"
-	"everstep/domain/progress"
+
 	"everstep/starter/client/internal/history"
 	"everstep/workflows/replay"
 )
@@ -104,7 +104,7 @@ func (s snapshot) headStatus(a account.Account) contract.StatusView {
 	}
 	if !v.Status.Terminal() {
 		for _, stop := range a.Server.Stops {
-			v.StopSignals = append(v.StopSignals, progress.StopOf(stop))
+			v.StopSignals = append(v.StopSignals, stop.Signal())
 		}
 	}
 	v.RunID, v.Source = s.runID(), a.Server.Source
@@ -112,12 +112,12 @@ func (s snapshot) headStatus(a account.Account) contract.StatusView {
 }
 
 // stopIn is the request to stop an execution that a fact of its run tells of, if it is one.
-func stopIn(fact progress.Fact, execution domain.ExecutionID) (_ contract.StopRequest, ok bool) {
+func stopIn(fact history.Fact, execution domain.ExecutionID) (_ contract.StopRequest, ok bool) {
 	switch f := fact.(type) {
-	case progress.StopAsked:
+	case history.StopAsked:
 		return f.Request, f.Request.ExecutionID.IsZero() || f.Request.ExecutionID == execution
-	case progress.StopForced:
-		return progress.ServerStop(), true
+	case history.StopForced:
+		return contract.ServerStop(), true
 	}
 	return contract.StopRequest{}, false
 }
@@ -244,7 +244,7 @@ func (c *Client) waiting(ctx context.Context, work []account.Pending, v contract
 	}
 	for _, w := range work {
 		if w.Activity == string(contract.CallModel) && !w.Next.IsZero() && w.Failure != nil {
-			v.Doing = progress.Waits(v.StepCount+1, w.Attempt, w.Next, w.Failure)
+			v.Doing = contract.AttemptWaits(v.StepCount+1, w.Attempt, w.Next, w.Failure)
 			return v
 		}
 	}

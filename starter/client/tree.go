@@ -76,7 +76,11 @@ type TreeGrant struct {
 // A startedChild is a sub-agent as the events of the agent that started it tell: how it began and, where it has, how it ended.
 type startedChild struct {
 	domain.SubagentSpawning
-	ended *domain.SubagentCompleted
+	// begun is the header of the event of its beginning.
+	begun domain.EventHeader
+	// ended is how it ended, at endedAt; nil: it has not.
+	ended   *domain.SubagentCompleted
+	endedAt time.Time
 	// call is what the call came to for the model; nil: it has not ended.
 	call     *domain.ToolExecution
 	position int
@@ -84,7 +88,7 @@ type startedChild struct {
 }
 
 // startedBy are the sub-agents that events tell of, in the order in which they began. steps have the calls.
-func startedBy(events []domain.RecordedEvent, steps []domain.AgentStep) (all []*startedChild) {
+func startedBy(events []domain.Event, steps []domain.AgentStep) (all []*startedChild) {
 	of := func(id domain.AgentID) *startedChild {
 		for _, one := range slices.Backward(all) {
 			if one.ChildID == id {
@@ -94,18 +98,19 @@ func startedBy(events []domain.RecordedEvent, steps []domain.AgentStep) (all []*
 		return &startedChild{} // its beginning can no longer be read
 	}
 	for _, event := range events {
-		switch event := event.Event.(type) {
+		switch data := event.Data.(type) {
 		case domain.SubagentSpawning:
-			one := &startedChild{SubagentSpawning: event, grants: []TreeGrant{{At: event.Time, Grant: event.Grant}}}
-			one.call, one.position = callIn(steps, event.ToolExecutionID)
+			one := &startedChild{SubagentSpawning: data, begun: event.EventHeader, grants: []TreeGrant{{At: event.Time, Grant: data.Grant}}}
+			one.call, one.position = callIn(steps, data.ToolExecutionID)
 			all = append(all, one)
 		case domain.SubagentGranted:
-			one := of(event.ChildID)
+			one := of(data.ChildID)
 			one.grants = append(one.grants, TreeGrant{
-				At: event.Time, Grant: event.Grant, Asked: &domain.MoreAsked{Limit: event.Limit, Need: event.Need}, Refused: event.More == 0,
+				At: event.Time, Grant: data.Grant, Asked: &domain.MoreAsked{Limit: data.Limit, Need: data.Need}, Refused: data.More == 0,
 			})
 		case domain.SubagentCompleted:
-			of(event.ChildID).ended = &event
+			one := of(data.ChildID)
+			one.ended, one.endedAt = &data, event.Time
 		}
 	}
 	return all
@@ -192,15 +197,15 @@ func (r treeReader) read(ctx context.Context, id string, number int, t Tree) (Tr
 		return t, err
 	}
 	slices.SortStableFunc(children, func(a, b *startedChild) int {
-		return cmp.Or(cmp.Compare(a.Step, b.Step), cmp.Compare(a.position, b.position))
+		return cmp.Or(cmp.Compare(a.begun.Step, b.begun.Step), cmp.Compare(a.position, b.position))
 	})
 	t.Children = make([]Tree, len(children))
 	group, ctx := errgroup.WithContext(ctx)
 	for i, one := range children {
 		group.Go(func() error {
 			child := Tree{
-				Subagent: one.Subagent, ParentAgentID: t.AgentID, Depth: t.Depth + 1, Step: one.Step, Position: one.position,
-				ToolExecutionID: one.ToolExecutionID, Grant: &one.grants[len(one.grants)-1].Grant, Grants: one.grants, StartedAt: timeOf(one.Time),
+				Subagent: one.Subagent, ParentAgentID: t.AgentID, Depth: t.Depth + 1, Step: one.begun.Step, Position: one.position,
+				ToolExecutionID: one.ToolExecutionID, Grant: &one.grants[len(one.grants)-1].Grant, Grants: one.grants, StartedAt: timeOf(one.begun.Time),
 				Status: domain.StatusFailed, Code: domain.CodeTerminated, startedChild: one,
 			}
 			for _, g := range one.grants[1:] {
@@ -265,8 +270,8 @@ func (t *Tree) told(e explanation) ([]*startedChild, error) {
 		steps = append(steps, *current)
 	}
 	t.use(x.Usage, x.CostNanoUSD)
-	t.estimated = slices.ContainsFunc(e.Events, func(event domain.RecordedEvent) bool {
-		reply, ok := event.Event.(domain.InferenceResponseReceived)
+	t.estimated = slices.ContainsFunc(e.Events, func(event domain.Event) bool {
+		reply, ok := event.Data.(domain.InferenceResponseReceived)
 		return ok && reply.Usage.Estimated
 	})
 	if slices.ContainsFunc(e.Missing, func(m account.Missing) bool { return m.Part == account.Events && m.Execution == x.Number }) {
@@ -300,7 +305,7 @@ func useOf(usage domain.Usage, cost int64, priced bool) TreeUse {
 func (t *Tree) reckon() {
 	counted := t.Total
 	if one := t.startedChild; one != nil && one.ended != nil && (!one.ended.Unstarted || t.RunID == "") {
-		t.ended(*one.ended)
+		t.ended(*one.ended, one.endedAt)
 		counted = t.Total
 	}
 	var below TreeUse
@@ -322,9 +327,9 @@ func (t *Tree) counted() bool {
 }
 
 // ended takes how it ended by the account of the agent that started it. That of itself says more, where it has one.
-func (t *Tree) ended(by domain.SubagentCompleted) {
+func (t *Tree) ended(by domain.SubagentCompleted, at time.Time) {
 	if t.EndedAt == nil {
-		t.EndedAt = &by.Time
+		t.EndedAt = &at
 	}
 	if by.Lost || t.RunID == "" {
 		t.Status, t.StopReason, t.Code = by.Status, by.StopReason, by.Code

@@ -24,12 +24,10 @@ func (w *wood) plant(position int, ended *domain.SubagentCompleted, status domai
 	call := nth(1).Step(1).Tool(position)
 	head := domain.EventHeader{AgentID: nora.id, ExecutionID: nth(1), Step: 1, Time: at(2).AsTime()}
 	grant := domain.ExecutionBudget{MaxTokens: new(int64(500))}
-	w.root.Events = append(w.root.Events, domain.RecordedEvent{Event: domain.SubagentSpawning{
-		EventHeader: head, Subagent: "leaf", ChildID: call.Subagent(), ToolExecutionID: call, Grant: grant,
-	}})
+	w.root.Events = append(w.root.Events, domain.Event{Type: domain.EventSubagentSpawning, EventHeader: head, Data: domain.SubagentSpawning{Subagent: "leaf", ChildID: call.Subagent(), ToolExecutionID: call, Grant: grant}})
 	if ended != nil {
-		ended.EventHeader, ended.ChildID = head, call.Subagent()
-		w.root.Events = append(w.root.Events, domain.RecordedEvent{Event: *ended})
+		ended.ChildID = call.Subagent()
+		w.root.Events = append(w.root.Events, domain.Event{Type: domain.EventSubagentCompleted, EventHeader: head, Data: *ended})
 	}
 	if tokens > 0 {
 		child := underWay()
@@ -92,8 +90,8 @@ func TestWhatAnAgentHasEstimatedIsMarked(t *testing.T) {
 		estimate := usage(100, 0)
 		estimate.Estimated = true
 		w.plant(0, &domain.SubagentCompleted{Status: domain.StatusFailed, Code: domain.CodeTerminated, Lost: true, Usage: estimate}, "", 0)
-		reply := domain.InferenceResponseReceived{EventHeader: domain.EventHeader{ExecutionID: nth(1), Step: 1}, Usage: domain.Usage{InputTokens: 50, Estimated: own}}
-		w.root.Events = append(w.root.Events, domain.RecordedEvent{Event: reply})
+		reply := domain.InferenceResponseReceived{Usage: domain.Usage{InputTokens: 50, Estimated: own}}
+		w.root.Events = append(w.root.Events, domain.Event{Type: domain.EventInferenceReceived, EventHeader: domain.EventHeader{ExecutionID: nth(1), Step: 1}, Data: reply})
 		w.estimated = true
 		tree := w.tree(t, 150)
 		require.Equal(t, int64(50), tree.Own.Usage.TotalTokens)
@@ -125,10 +123,10 @@ func TestTreeTellsOfGrants(t *testing.T) {
 	head := domain.EventHeader{ExecutionID: nth(1), Time: at(3).AsTime()}
 	more := domain.ExecutionBudget{MaxTokens: new(int64(900))}
 	for _, event := range []domain.Event{
-		domain.SubagentGranted{EventHeader: head, ChildID: child, Limit: domain.LimitTokens, Need: 300, More: 400, Grant: more},
-		domain.SubagentGranted{EventHeader: head, ChildID: child, Limit: domain.LimitTokens, Need: 10, Grant: more},
+		domain.Event{Type: domain.EventSubagentGranted, EventHeader: head, Data: domain.SubagentGranted{ChildID: child, Limit: domain.LimitTokens, Need: 300, More: 400, Grant: more}},
+		domain.Event{Type: domain.EventSubagentGranted, EventHeader: head, Data: domain.SubagentGranted{ChildID: child, Limit: domain.LimitTokens, Need: 10, Grant: more}},
 	} {
-		w.root.Events = append(w.root.Events, domain.RecordedEvent{Event: event})
+		w.root.Events = append(w.root.Events, event)
 	}
 	tree := w.tree(t, 50)
 	one := tree.Children[0]

@@ -9,7 +9,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/domain/progress"
+	"everstep/starter/client/internal/history"
 )
 
 // maxIndexed bounds one entry of the search attribute: servers index no long ones.
@@ -52,7 +52,7 @@ func (c *Client) indexed(in contract.SessionInput) (entries []string) {
 	if !c.known.trusted {
 		return nil
 	}
-	values := progress.Carried(in).Trusted
+	values := history.TakeoverOf(in).Trusted
 	for _, name := range values.Names() {
 		if slices.Contains(c.cfg.IndexTrusted, name) {
 			entries = append(entries, entry(name, values[name]))

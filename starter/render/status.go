@@ -207,7 +207,7 @@ func changeText(c contract.DefinitionChange) string {
 	return fmt.Sprintf("from execution %d on: %s", c.Number, OneLine(c.String()+wordText(c.Word)))
 }
 
-func nextText(next *contract.DefinitionWord) string {
+func nextText(next *contract.UpdateNote) string {
 	if next == nil {
 		return ""
 	}
@@ -247,12 +247,12 @@ func handoverText(change contract.DefinitionChange) string {
 }
 
 // wordText says who has given a session another definition, one after the other.
-func wordText(w *contract.DefinitionWord) string {
+func wordText(w *contract.UpdateNote) string {
 	if w == nil {
 		return ""
 	}
 	said := where(w.MoreBefore > 0, "; "+more(w.MoreBefore, "update"))
-	for _, one := range append(slices.Clip(w.Before), contract.EarlierWord{By: w.By, At: w.At, Reason: w.Reason}) {
+	for _, one := range append(slices.Clip(w.Before), w.ChangeNote) {
 		said += "; updated" + within(" by ", one.By, "") + " at " + moment(one.At) + within(": ", one.Reason, "")
 	}
 	return said

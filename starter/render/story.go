@@ -147,7 +147,7 @@ func (s *story) tell(e client.Event) []line {
 
 // requested tells of an inference that is not a step's first.
 func (s *story) requested(e client.Event) []line {
-	if r, ok := e.Recorded.(domain.InferenceRequestStarted); ok && r.Summary && e.Attempt == 1 {
+	if r, ok := e.Recorded.Data.(domain.InferenceRequestStarted); ok && r.Summary && e.Attempt == 1 {
 		return []line{{mark: markNotice, step: e.Step, text: "making the conversation shorter"}}
 	}
 	if e.Attempt > 1 {
@@ -292,12 +292,12 @@ func notice(e client.Event) (mark, string) {
 	case domain.EventSubagentSpawning:
 		return markNotice, joined(" ", "sub-agent", OneLine(e.ChildName), e.ChildID.String(), "begins")
 	case domain.EventHandedOver:
-		handed, _ := e.Recorded.(domain.ConversationHandedOver)
+		handed, _ := e.Recorded.Data.(domain.ConversationHandedOver)
 		return markNotice, "the conversation is handed over to " + OneLine(handed.Agent)
 	case domain.EventToolOutcomeUnknown:
 		return markWarning, "nobody knows whether " + OneLine(e.Tool) + " took effect"
 	case domain.EventMCPSessionLost:
-		lost, _ := e.Recorded.(domain.MCPSessionLost)
+		lost, _ := e.Recorded.Data.(domain.MCPSessionEvent)
 		return markWarning, "the session with MCP server " + OneLine(lost.Server) + " is lost" + within(": ", OneLine(lost.Why), "")
 	default: // what else is noted shows in what comes of it
 		return markNotice, ""
@@ -306,7 +306,7 @@ func notice(e client.Event) (mark, string) {
 
 // stopAsked tells that somebody has asked to stop. That a limit or the end of the work did says the end.
 func stopAsked(e client.Event) string {
-	asked, _ := e.Recorded.(domain.StopSignalReceived)
+	asked, _ := e.Recorded.Data.(domain.StopEvent)
 	if asked.Reason != domain.UserRequested && asked.Reason != domain.StopRequested {
 		return ""
 	}
@@ -323,7 +323,7 @@ func notRun(e client.Event) string {
 
 // waitingCall says for what a call waits that was made.
 func waitingCall(e client.Event) string {
-	waiting, _ := e.Recorded.(domain.ToolCallWaiting)
+	waiting, _ := e.Recorded.Data.(domain.ToolCallWaiting)
 	if !waiting.Until.IsZero() {
 		return OneLine(e.Tool) + " waits until " + moment(waiting.Until)
 	}

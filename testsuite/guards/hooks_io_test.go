@@ -103,7 +103,7 @@ func TestAHookIsCutOffByAStop(t *testing.T) {
 					Tools: toolsOf(look),
 				}).Run("go", testsuite.StopAt(5*time.Second, mode))
 				checkEvents(t, run)
-				took := run.Events[len(run.Events)-1].Head().Time.Sub(run.Events[0].Head().Time)
+				took := run.Events[len(run.Events)-1].Time.Sub(run.Events[0].Time)
 				betweenSteps := trigger == domain.TriggerBeforeExecution || trigger == domain.TriggerBeforeStep
 				if inLoop(trigger) && (mode == contract.StopNow || betweenSteps) {
 					require.Zero(t, finished, "it was cut off")

@@ -28,63 +28,68 @@ func checkEvents(t *testing.T, run testsuite.Run) {
 func checkExecution(t *testing.T, e testsuite.Execution) {
 	t.Helper()
 	require.NotEmpty(t, e.Events)
-	require.Equal(t, domain.EventExecutionStarted, domain.EventTypeOf(e.Events[0]))
+	require.Equal(t, domain.EventExecutionStarted, e.Events[0].Type)
 	counts := map[domain.EventType]int{}
 	open := map[string]int{}
 	tools, asked := map[domain.ToolExecutionID]string{}, map[domain.ToolExecutionID]bool{}
 	for i, event := range e.Events {
-		head := event.Head()
+		head := event.EventHeader
 		require.Equal(t, int64(i+1), head.Sequence, "sequence numbers have no gaps")
 		require.Equal(t, e.Outcome.ExecutionID, head.ExecutionID)
 		require.Equal(t, e.Outcome.AgentID, head.AgentID)
 		require.False(t, head.Time.IsZero())
 		if i > 0 {
-			require.False(t, head.Time.Before(e.Events[i-1].Head().Time), "time does not go back")
+			require.False(t, head.Time.Before(e.Events[i-1].Time), "time does not go back")
 		}
 		checkRoundTrip(t, event)
-		counts[domain.EventTypeOf(event)]++
+		counts[event.Type]++
 		within := open["step"] > 0
 		if within {
 			require.Equal(t, counts[domain.EventStepStarted], head.Step, "what happens in a step says so")
 			require.False(t, head.StepID.IsZero())
 		}
-		switch event := event.(type) {
-		case domain.AgentStepStarted:
+		about, _ := event.Data.(interface{ Call() domain.EventCall })
+		var call domain.ToolExecutionID
+		if about != nil {
+			call = about.Call().ToolExecutionID
+		}
+		switch event.Type {
+		case domain.EventStepStarted:
 			require.False(t, within)
 			open["step"]++
-			require.Equal(t, counts[domain.EventTypeOf(event)], head.Step)
-		case domain.AgentStepCompleted:
+			require.Equal(t, counts[event.Type], head.Step)
+		case domain.EventStepCompleted:
 			require.True(t, within)
 			open["step"]--
 			require.Zero(t, open["inference"], "an inference is closed in its step")
-		case domain.InferenceRequestStarted:
+		case domain.EventInferenceRequested:
 			require.True(t, within)
 			open["inference"]++
-		case domain.InferenceResponseReceived:
+		case domain.EventInferenceReceived:
 			open["inference"]--
 			require.Zero(t, open["inference"])
-		case domain.ToolApprovalRequested:
-			require.Empty(t, tools[event.ToolExecutionID])
-			asked[event.ToolExecutionID] = true
-		case domain.ToolApprovalDecided:
-			require.True(t, asked[event.ToolExecutionID])
-			require.Empty(t, tools[event.ToolExecutionID])
-		case domain.UserQuestionAsked:
-			require.Equal(t, "started", tools[event.ToolExecutionID])
-			asked[event.ToolExecutionID] = true
-		case domain.UserQuestionAnswered:
-			require.True(t, asked[event.ToolExecutionID])
-			require.Equal(t, "started", tools[event.ToolExecutionID])
-		case domain.ToolCallStarted:
+		case domain.EventApprovalRequested:
+			require.Empty(t, tools[call])
+			asked[call] = true
+		case domain.EventApprovalDecided:
+			require.True(t, asked[call])
+			require.Empty(t, tools[call])
+		case domain.EventQuestionAsked:
+			require.Equal(t, "started", tools[call])
+			asked[call] = true
+		case domain.EventQuestionAnswered:
+			require.True(t, asked[call])
+			require.Equal(t, "started", tools[call])
+		case domain.EventToolCallStarted:
 			require.True(t, within)
-			require.Empty(t, tools[event.ToolExecutionID])
-			tools[event.ToolExecutionID] = "started"
-		case domain.ToolCallCompleted:
-			require.Equal(t, "started", tools[event.ToolExecutionID])
-			tools[event.ToolExecutionID] = "completed"
-		case domain.ToolCallBlocked:
-			require.Empty(t, tools[event.ToolExecutionID])
-			tools[event.ToolExecutionID] = "blocked"
+			require.Empty(t, tools[call])
+			tools[call] = "started"
+		case domain.EventToolCallCompleted:
+			require.Equal(t, "started", tools[call])
+			tools[call] = "completed"
+		case domain.EventToolCallBlocked:
+			require.Empty(t, tools[call])
+			tools[call] = "blocked"
 		}
 	}
 	require.Zero(t, open["step"], "every step is closed")
@@ -99,19 +104,19 @@ func checkExecution(t *testing.T, e testsuite.Execution) {
 	require.Equal(t, 1, counts[domain.EventExecutionCompleted]+counts[domain.EventExecutionFailed])
 	closing := e.Events[len(e.Events)-1]
 	if e.Outcome.Status == domain.StatusFailed {
-		require.Equal(t, domain.EventExecutionFailed, domain.EventTypeOf(closing))
+		require.Equal(t, domain.EventExecutionFailed, closing.Type)
 	} else {
-		require.Equal(t, domain.EventExecutionCompleted, domain.EventTypeOf(closing))
+		require.Equal(t, domain.EventExecutionCompleted, closing.Type)
 	}
 }
 
 func checkRoundTrip(t *testing.T, event domain.Event) {
 	t.Helper()
-	encoded, err := json.Marshal(domain.RecordedEvent{Event: event})
+	encoded, err := json.Marshal(event)
 	require.NoError(t, err)
-	var back domain.RecordedEvent
+	var back domain.Event
 	require.NoError(t, json.Unmarshal(encoded, &back))
-	require.Equal(t, event, back.Event)
+	require.Equal(t, event, back)
 }
 
 // describeRun is what a run came to, as it stands below "expect:".

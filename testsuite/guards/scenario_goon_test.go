@@ -36,8 +36,8 @@ func TestWhatGoesOnSeesWhatWasDone(t *testing.T) {
 		require.Equal(t, reason, run.Executions[i].Outcome.StopReason)
 		require.Equal(t, 1, run.Executions[i].Outcome.Steps)
 	}
-	started := run.Executions[1].Events[0].(domain.AgentExecutionStarted)
+	started := run.Executions[1].Events[0].Data.(domain.AgentExecutionStarted)
 	require.Equal(t, run.Executions[0].Outcome.ExecutionID, started.Origin)
 	require.Equal(t, 1, run.Executions[1].Steps[0].Step.Number)
-	require.True(t, run.Executions[3].Events[0].(domain.AgentExecutionStarted).Origin.IsZero())
+	require.True(t, run.Executions[3].Events[0].Data.(domain.AgentExecutionStarted).Origin.IsZero())
 }

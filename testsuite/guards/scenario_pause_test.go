@@ -54,8 +54,8 @@ func slowTurns() []testsuite.Turn {
 func when(e testsuite.Execution, kind domain.EventType) []time.Duration {
 	var times []time.Duration
 	for _, event := range e.Events {
-		if domain.EventTypeOf(event) == kind {
-			times = append(times, event.Head().Time.Sub(e.Events[0].Head().Time))
+		if event.Type == kind {
+			times = append(times, event.Time.Sub(e.Events[0].Time))
 		}
 	}
 	return times

@@ -202,10 +202,10 @@ func sampleOf(t testing.TB, name string, state domain.AgentState, log domain.Log
 		told.Steps = append(told.Steps, account.Step{Execution: state.ExecutionCount, StepExecution: step})
 	}
 	head := domain.EventHeader{Sequence: 1, Time: execution.StartedAt, AgentID: state.AgentID, ExecutionID: execution.ID}
-	told.Events = append(told.Events, domain.RecordedEvent{Event: domain.AgentExecutionStarted{EventHeader: head, Number: state.ExecutionCount}})
+	told.Events = append(told.Events, domain.Event{Type: domain.EventExecutionStarted, EventHeader: head, Data: domain.AgentExecutionStarted{Number: state.ExecutionCount}})
 	head.Sequence, head.Time = 2, completed
-	told.Events = append(told.Events, domain.RecordedEvent{Event: domain.AgentExecutionCompleted{
-		EventHeader: head, Status: state.Status(), StopReason: reason, Steps: state.StepCount(), Usage: state.Usage(),
+	told.Events = append(told.Events, domain.Event{Type: domain.EventExecutionCompleted, EventHeader: head, Data: domain.ExecutionEnded{
+		Status: state.Status(), StopReason: reason, Steps: state.StepCount(), Usage: state.Usage(),
 	}})
 	r, err := record.Of(told)
 	require.NoError(t, err)

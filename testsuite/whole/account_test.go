@@ -56,7 +56,7 @@ func requireComplete(t *testing.T, read agentaccount.Account) {
 		require.Equal(t, steps[step.Execution], step.Number, "of execution %d", step.Execution)
 	}
 	for _, event := range read.Events {
-		head := event.Head()
+		head := event.EventHeader
 		events[head.ExecutionID]++
 		require.Equal(t, events[head.ExecutionID], head.Sequence, "of execution %s", head.ExecutionID)
 	}
@@ -158,7 +158,7 @@ func TestAccountOverRuns(t *testing.T) {
 		require.Equal(t, e.Steps, countSteps(read, e.Number)+countMissing(read, agentaccount.Steps, e.Number), "execution %d", e.Number)
 		seen, last := 0, 0
 		for _, event := range read.Events {
-			if head := event.Head(); head.ExecutionID == e.ExecutionID {
+			if head := event.EventHeader; head.ExecutionID == e.ExecutionID {
 				seen, last = seen+1, int(head.Sequence)
 			}
 		}

@@ -65,7 +65,7 @@ func BenchmarkRecorded(b *testing.B) {
 		bare[name], _ = s.askers(b)
 	}
 	s := start(b, host.Config{Providers: providers, Listeners: []host.Listener{
-		host.On(func(domain.AgentStepCompleted) { completed <- time.Now() }),
+		host.On(domain.EventStepCompleted, func(domain.Event) { completed <- time.Now() }),
 	}})
 	taken := make(chan time.Time, 1)
 	defer s.askActivity(b, taken, bare, servers).Stop()

@@ -115,7 +115,7 @@ func TestTwoUpdatesBeforeAnExecution(t *testing.T) {
 	require.Equal(t, []any{"ann", "cheaper", []string{"model"}}, []any{word.Before[0].By, word.Before[0].Reason, word.Before[0].Asked})
 	explained, err := s.agents.Explain(within(t), name, 3)
 	require.NoError(t, err)
-	by := func(w *contract.DefinitionWord) []any {
+	by := func(w *contract.UpdateNote) []any {
 		return []any{w.By, w.Fields, w.Asked, w.Before[0].By, w.Before[0].Reason, w.Before[0].Asked, len(w.Before)}
 	}
 	require.Equal(t, by(word), by(explained.Changed.Word))

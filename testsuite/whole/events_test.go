@@ -25,10 +25,10 @@ func TestEventsAcrossRuns(t *testing.T) {
 	require.NoError(t, err)
 	require.Greater(t, status.History.Runs, 2, "the execution ran over several runs")
 	for i, event := range followed {
-		require.Equal(t, int64(i+1), event.Head().Sequence)
+		require.Equal(t, int64(i+1), event.Sequence)
 	}
-	require.Equal(t, domain.EventExecutionStarted, domain.EventTypeOf(followed[0]))
-	require.Equal(t, domain.EventExecutionCompleted, domain.EventTypeOf(followed[len(followed)-1]))
+	require.Equal(t, domain.EventExecutionStarted, followed[0].Type)
+	require.Equal(t, domain.EventExecutionCompleted, followed[len(followed)-1].Type)
 
 	require.Equal(t, followed, collect(t, s.agents.Events(ctx, id, client.EventsOptions{Number: 1})))
 	require.Equal(t, followed[50:], collect(t, s.agents.Events(ctx, id, client.EventsOptions{After: 50})))
@@ -50,7 +50,7 @@ func TestEventsAsTheyHappen(t *testing.T) {
 	require.NoError(t, err)
 	for event, err := range s.agents.Events(ctx, begun.ID, client.EventsOptions{}) {
 		require.NoError(t, err)
-		if domain.EventTypeOf(event) == domain.EventToolCallStarted {
+		if event.Type == domain.EventToolCallStarted {
 			break
 		}
 	}
@@ -92,5 +92,5 @@ func TestEventsWithoutAWorker(t *testing.T) {
 	t.Cleanup(worker.Stop)
 	events := <-got
 	require.NotEmpty(t, events)
-	require.Equal(t, domain.EventExecutionCompleted, domain.EventTypeOf(events[len(events)-1]))
+	require.Equal(t, domain.EventExecutionCompleted, events[len(events)-1].Type)
 }

@@ -90,9 +90,9 @@ func requireAllThree(t *testing.T, s *stack, id string, counts []int) {
 		require.Len(t, held, count)
 		require.Equal(t, 1, held[0].Step.Number)
 		events := collect(t, s.agents.Events(ctx, id, client.EventsOptions{Number: i + 1}))
-		started := events[0].(domain.AgentExecutionStarted)
+		started := events[0].Data.(domain.AgentExecutionStarted)
 		require.Equal(t, i+1, started.Number)
-		require.Equal(t, result.ExecutionID, started.ExecutionID)
+		require.Equal(t, result.ExecutionID, events[0].ExecutionID)
 		var types []domain.EventType
 		for event, err := range s.agents.Follow(ctx, id, client.FollowOptions{Number: i + 1}) {
 			require.NoError(t, err)
@@ -219,7 +219,7 @@ func TestExtendOfATerminatedAgent(t *testing.T) {
 	require.NoError(t, err)
 	for event, err := range s.agents.Events(ctx, begun.ID, client.EventsOptions{}) {
 		require.NoError(t, err)
-		if domain.EventTypeOf(event) == domain.EventStepStarted {
+		if event.Type == domain.EventStepStarted {
 			break
 		}
 	}

@@ -28,8 +28,8 @@ func TestMomentsOfSeveralRuns(t *testing.T) {
 	told, err := s.agents.Account(ctx, id, agentaccount.Events)
 	require.NoError(t, err)
 	for _, event := range told.Events {
-		n := int(event.Head().Sequence)
-		if completed[n] = completed[last]; domain.EventTypeOf(event.Event) == domain.EventStepCompleted {
+		n := int(event.Sequence)
+		if completed[n] = completed[last]; event.Type == domain.EventStepCompleted {
 			completed[n]++
 		}
 		last = n

@@ -31,7 +31,7 @@ func TestPauseAndResume(t *testing.T) {
 	close(w.release)
 	for event, err := range s.agents.Events(ctx, id, client.EventsOptions{}) {
 		require.NoError(t, err)
-		if domain.EventTypeOf(event) == domain.EventStepCompleted {
+		if event.Type == domain.EventStepCompleted {
 			break
 		}
 	}

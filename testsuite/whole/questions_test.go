@@ -52,7 +52,7 @@ func (s *stack) startQuestions(t *testing.T, id string) (agents.Execution, []age
 	require.NoError(t, err)
 	for event, err := range s.agents.Events(within(t), begun.ID, agents.EventsOptions{}) {
 		require.NoError(t, err)
-		if _, expired := event.(domain.UserQuestionAnswered); expired { // the three wait since before it
+		if _, expired := event.Data.(domain.UserQuestionAnswered); expired { // the three wait since before it
 			break
 		}
 	}

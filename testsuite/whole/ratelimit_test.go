@@ -16,7 +16,6 @@ import (
 	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/domain/enum"
-	"everstep/domain/progress"
 	"everstep/starter/client"
 	"everstep/worker/host"
 )
@@ -222,9 +221,9 @@ func TestRateLimitExplained(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "done", result.Answer)
 	lost := map[int]int{} // by step: a machine that is busy for longer than a heartbeat may be silent loses attempts
-	for _, recorded := range collect(t, s.agents.History(within(t), begun.ID, "")) {
-		if f, ok := recorded.Fact.(progress.Lost); ok && f.Model != nil {
-			lost[f.Model.Step]++
+	for _, ended := range s.endedActivities(t, begun.ID) {
+		if ended.lost() && ended.name == string(contract.CallModel) {
+			lost[request[contract.ModelRequest](t, ended).Step]++
 		}
 	}
 	check := func(e client.ExplainView) {

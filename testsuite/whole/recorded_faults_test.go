@@ -11,16 +11,19 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
 	"golang.org/x/sync/errgroup"
 
 	"everstep/activities/inference"
 	"everstep/activities/tool"
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/hook"
-	"everstep/domain/progress"
 	"everstep/starter/client"
 	"everstep/testsuite"
 	"everstep/worker/host"
+	"everstep/worker/host/codec"
 )
 
 // eachPlayed drives the recorded runs through the adapters, each through one of
@@ -223,6 +226,24 @@ func TestRecordedRunsWithFaultsOnAServer(t *testing.T) {
 	report.log(t)
 }
 
+// lossIn is the loss of an activity that has timed out, or was cut off: nil.
+func lossIn(t *testing.T, timedOut *historypb.ActivityTaskTimedOutEventAttributes) contract.Loss {
+	t.Helper()
+	if timedOut == nil {
+		return contract.Loss{}
+	}
+	loss, failure := contract.Loss{How: contract.TimedOut}, timedOut.GetFailure()
+	for ; failure != nil; failure = failure.GetCause() {
+		why := failure.GetTimeoutFailureInfo()
+		loss.Untaken = loss.Untaken || why.GetTimeoutType() == enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START
+		if beat := why.GetLastHeartbeatDetails(); loss.Beat == nil && beat != nil {
+			loss.Beat = &contract.Heartbeat{}
+			require.NoError(t, codec.New().DataConverter().FromPayloads(beat, loss.Beat))
+		}
+	}
+	return loss
+}
+
 // requireAsPlayed holds a run on the server against the recording and the
 // reckoning. A process that has no processor for longer than a heartbeat may be silent is
 // lost, for the server, or for itself where it could not be heard: where history says so, what the attempt cost is an estimate, and its
@@ -230,17 +251,23 @@ func TestRecordedRunsWithFaultsOnAServer(t *testing.T) {
 func (s *stack) requireAsPlayed(t *testing.T, p *playedRun, got client.Result, calls map[domain.ToolExecutionID]bool) faultReckoning {
 	t.Helper()
 	lost, estimated, told := map[int]bool{}, domain.Usage{}, ""
-	for _, recorded := range collect(t, s.agents.History(within(t), s.named(p.id), "")) {
-		if r, ok := recorded.Fact.(progress.ModelReplied); ok && (r.Reply.Tries > 1 || r.Reply.Error != nil) {
-			told += fmt.Sprintf("step %d: %d tries, %+v spent, %v\n", r.Model.Step, r.Reply.Tries, r.Reply.Spent, r.Reply.Error)
+	for _, ended := range s.endedActivities(t, s.named(p.id)) {
+		if done := ended.end.GetActivityTaskCompletedEventAttributes(); done != nil && ended.name == string(contract.CallModel) {
+			var r contract.ModelReply
+			require.NoError(t, codec.New().DataConverter().FromPayloads(done.GetResult(), &r))
+			if r.Tries > 1 || r.Error != nil {
+				told += fmt.Sprintf("step %d: %d tries, %+v spent, %v\n", request[contract.ModelRequest](t, ended).Step, r.Tries, r.Spent, r.Error)
+			}
 		}
-		f, ok := recorded.Fact.(progress.Lost)
+		timedOut := ended.end.GetActivityTaskTimedOutEventAttributes()
+		cut := strings.Contains(ended.end.GetActivityTaskFailedEventAttributes().GetFailure().GetMessage(), "cut off by the server")
 		switch {
-		case !ok || f.Loss.How != progress.TimedOut && !strings.Contains(f.Loss.Err().Message, "cut off by the server"):
-		case f.Model != nil:
-			lost[f.Model.Step-1], estimated = true, estimated.Add(f.Loss.Spent(*f.Model, true))
-		case f.Tool != nil:
-			calls[f.Tool.ID()] = true
+		case timedOut == nil && !cut:
+		case ended.name == string(contract.CallModel):
+			asked := request[contract.ModelRequest](t, ended)
+			lost[asked.Step-1], estimated = true, estimated.Add(lossIn(t, timedOut).Spent(asked, true))
+		case ended.name == string(contract.CallTool):
+			calls[request[contract.ToolRequest](t, ended).ID()] = true
 		}
 	}
 	p.requireSound(t, lost)

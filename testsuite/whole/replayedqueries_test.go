@@ -139,7 +139,7 @@ func TestReplayedQueriesOfCutHistories(t *testing.T) {
 				}
 				completed := held.Executions[len(held.Executions)-1].Step - 1
 				for _, e := range a.Events {
-					if e.Head().ExecutionID == a.Head.Newest.ExecutionID && domain.EventTypeOf(e.Event) == domain.EventStepCompleted {
+					if e.ExecutionID == a.Head.Newest.ExecutionID && e.Type == domain.EventStepCompleted {
 						completed++
 					}
 				}

@@ -120,7 +120,7 @@ func TestEachRunOfAScheduleIsAnAgent(t *testing.T) {
 		require.Equal(t, []any{"done", r.ExecutionID}, []any{result.Answer, result.Outcome.ExecutionID})
 		for event, err := range s.agents.Events(within(t), r.ID, client.EventsOptions{}) {
 			require.NoError(t, err)
-			if began, ok := event.(domain.AgentExecutionStarted); ok {
+			if began, ok := event.Data.(domain.AgentExecutionStarted); ok {
 				require.Equal(t, view.Name, began.By.Schedule)
 			}
 		}

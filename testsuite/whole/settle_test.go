@@ -146,7 +146,7 @@ func TestACallIsSettledAfterTheEnd(t *testing.T) {
 	require.Contains(t, blocked.Error.Message, "receipt 4711", "it is not paid again")
 	events := collect(t, s.agents.Events(within(t), id, agents.EventsOptions{Number: 2}))
 	require.True(t, slices.ContainsFunc(events, func(e domain.Event) bool {
-		told, ok := e.(domain.ToolOutcomeSettled)
+		told, ok := e.Data.(domain.ToolOutcomeSettled)
 		return ok && told.ToolExecutionID == calls[0].ID
 	}))
 	past, err := s.agents.Result(within(t), id, 1)

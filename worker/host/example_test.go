@@ -41,8 +41,8 @@ func Example() {
 			}
 			return seen
 		}},
-		Listeners: []host.Listener{host.On(func(e domain.AgentStepCompleted) {
-			fmt.Println(e.AgentID, "step", e.Step, "cost", domain.USD(e.CostNanoUSD))
+		Listeners: []host.Listener{host.On(domain.EventStepCompleted, func(e domain.Event) {
+			fmt.Println(e.AgentID, "step", e.Step, "cost", domain.USD(e.Data.(domain.AgentStepCompleted).CostNanoUSD))
 		})},
 	}
 	_ = config // host.Main(config)

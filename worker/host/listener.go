@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -33,16 +32,8 @@ type Listener struct {
 // On returns a listener to one type of event. Events come one after the other,
 // those of one execution in their order. A listener that panics is told of the
 // next event all the same.
-func On[E domain.Event](hear func(E)) Listener {
-	name := reflect.TypeFor[E]().String()
-	if hear == nil {
-		return Listener{name: name}
-	}
-	return Listener{
-		name:  name,
-		hear:  func(event domain.Event) { hear(event.(E)) },
-		wants: func(event domain.Event) bool { _, ok := event.(E); return ok },
-	}
+func On(kind domain.EventType, hear func(domain.Event)) Listener {
+	return Listener{name: string(kind), hear: hear, wants: func(event domain.Event) bool { return event.Type == kind }}
 }
 
 // OnAll returns a listener to every event; see On.
@@ -100,7 +91,7 @@ func newDispatcher(listeners []Listener, logger log.Logger) (*dispatcher, error)
 func (d *dispatcher) Emit(event domain.Event) {
 	d.guard.RLock()
 	defer d.guard.RUnlock()
-	if d.closed || event == nil {
+	if d.closed {
 		return
 	}
 	for _, q := range d.queues {
@@ -168,7 +159,7 @@ func (d *dispatcher) run(q *queue) {
 func (d *dispatcher) tell(q *queue, event domain.Event) {
 	defer func() {
 		if p := recover(); p != nil {
-			d.count(&q.panicked, "a listener panicked", q, "event", string(domain.EventTypeOf(event)),
+			d.count(&q.panicked, "a listener panicked", q, "event", string(event.Type),
 				"panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 		}
 	}()

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"everstep/domain"
-	"everstep/domain/progress"
+	"everstep/domain/contract"
 	"everstep/testsuite/proof/report"
 )
 
@@ -157,8 +157,8 @@ func (v *verdict) judgeUnknown(got agentLeft) {
 	if len(got.events) > 0 {
 		var told []domain.ToolExecutionID
 		for _, event := range slices.Concat(got.events...) {
-			if e, ok := event.(domain.ToolOutcomeUnknown); ok {
-				told = append(told, e.ToolExecutionID)
+			if event.Type == domain.EventToolOutcomeUnknown {
+				told = append(told, event.Data.(domain.EventCall).ToolExecutionID)
 			}
 		}
 		v.holds(sameCalls(told, unknown), PromiseEvents, "its events tell of the unknown calls %s, and not %s", told, unknown)
@@ -261,7 +261,7 @@ func anyOutcome(m domain.Message) domain.Message {
 	if m.ToolResult == nil || m.ToolResult.Name != domain.SpawnSubagent {
 		return m
 	}
-	var result progress.ChildResult
+	var result contract.ChildResult
 	if json.Unmarshal([]byte(m.ToolResult.Content), &result) == nil {
 		for i, call := range result.Calls {
 			result.Calls[i].Done, result.Calls[i].Unknown = call.Done+call.Unknown, 0
@@ -388,7 +388,7 @@ func (v *verdict) judgeEvents(got, base agentLeft) {
 	for i := range base.events {
 		wrong := ""
 		for n, event := range got.events[i] {
-			if sequence := event.Head().Sequence; sequence != int64(n+1) && wrong == "" {
+			if sequence := event.Sequence; sequence != int64(n+1) && wrong == "" {
 				wrong = fmt.Sprintf("event %d has number %d", n+1, sequence)
 			}
 		}
@@ -436,23 +436,23 @@ func lines(events []domain.Event, calls map[string]place, unknown map[place]bool
 		} {
 			delete(fields, key)
 		}
-		switch e := event.(type) {
-		case domain.ToolCallRetried, domain.AgentExecutionPaused, domain.AgentExecutionResumed, domain.MessageWaiting:
+		switch event.Type {
+		case domain.EventToolCallRetried, domain.EventPaused, domain.EventResumed, domain.EventMessageWaiting:
 			continue // a kill has a call made again, the runner pauses for one, and whether a message has to wait is a matter of time
-		case domain.ToolOutcomeUnknown:
+		case domain.EventToolOutcomeUnknown:
 			if unknown[at] {
 				continue
 			}
-		case domain.ToolCallCompleted:
+		case domain.EventToolCallCompleted:
 			if unknown[at] {
 				delete(fields, "error_kind")
 				delete(fields, "error_code")
 			}
 			ends = append(ends, fmt.Sprintf("%05d/%03d %v", at.step, at.position, fields))
 			continue
-		case domain.AgentStepCompleted:
+		case domain.EventStepCompleted:
 			for at := range unknown {
-				if at.step == e.Step { // an unknown call makes it another type of step
+				if at.step == event.Step { // an unknown call makes it another type of step
 					delete(fields, "step_type")
 					delete(fields, "errors")
 				}
@@ -470,7 +470,7 @@ func lines(events []domain.Event, calls map[string]place, unknown map[place]bool
 // fieldsOf are those of an event, in which another execution or script is like any other.
 func fieldsOf(event domain.Event) map[string]any {
 	fields := make(map[string]any)
-	text, err := json.Marshal(domain.RecordedEvent{Event: event})
+	text, err := json.Marshal(event)
 	if err == nil {
 		err = json.Unmarshal(text, &fields)
 	}

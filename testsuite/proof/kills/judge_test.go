@@ -65,14 +65,14 @@ func sampleLeft() agentLeft {
 		return domain.EventHeader{Sequence: int64(n), ExecutionID: id, Step: step}
 	}
 	got.events = [][]domain.Event{{
-		domain.AgentExecutionStarted{EventHeader: head(1, 0), Number: 1},
-		domain.AgentStepStarted{EventHeader: head(2, 2)},
-		domain.ToolCallStarted{EventHeader: head(3, 2), ToolExecutionID: paid(0), Tool: payTool},
-		domain.ToolCallStarted{EventHeader: head(4, 2), ToolExecutionID: paid(1), Tool: payTool},
-		domain.ToolCallCompleted{EventHeader: head(5, 2), ToolExecutionID: paid(0), Tool: payTool},
-		domain.ToolCallCompleted{EventHeader: head(6, 2), ToolExecutionID: paid(1), Tool: payTool},
-		domain.AgentStepCompleted{EventHeader: head(7, 2), StepType: domain.StepToolExecution, ToolCalls: 2},
-		domain.AgentExecutionStopped{EventHeader: head(8, 0), Reason: domain.Completed},
+		domain.Event{Type: domain.EventExecutionStarted, EventHeader: head(1, 0), Data: domain.AgentExecutionStarted{Number: 1}},
+		domain.Event{Type: domain.EventStepStarted, EventHeader: head(2, 2)},
+		domain.Event{Type: domain.EventToolCallStarted, EventHeader: head(3, 2), Data: domain.EventCall{ToolExecutionID: paid(0), Tool: payTool}},
+		domain.Event{Type: domain.EventToolCallStarted, EventHeader: head(4, 2), Data: domain.EventCall{ToolExecutionID: paid(1), Tool: payTool}},
+		domain.Event{Type: domain.EventToolCallCompleted, EventHeader: head(5, 2), Data: domain.ToolCallCompleted{EventCall: domain.EventCall{ToolExecutionID: paid(0), Tool: payTool}}},
+		domain.Event{Type: domain.EventToolCallCompleted, EventHeader: head(6, 2), Data: domain.ToolCallCompleted{EventCall: domain.EventCall{ToolExecutionID: paid(1), Tool: payTool}}},
+		domain.Event{Type: domain.EventStepCompleted, EventHeader: head(7, 2), Data: domain.AgentStepCompleted{StepType: domain.StepToolExecution, ToolCalls: 2}},
+		domain.Event{Type: domain.EventExecutionStopped, EventHeader: head(8, 0), Data: domain.StopEvent{Reason: domain.Completed}},
 	}}
 	got.ledger = append(got.ledger, effect{Hook: "1/0/before_step"}, effect{Hook: "1/1/before_step"})
 	got.results = []client.Result{{Outcome: contract.Outcome{Number: 1, Status: domain.StatusCompleted, StopReason: domain.Completed, Steps: 3}, Answer: "three"}}
@@ -85,14 +85,14 @@ func leftOf(agents map[string]agentLeft) left { return left{agents: agents} }
 func (j *judged) unknown(position int) {
 	j.one.steps[0][1].Step.ToolExecutions[position].Error = domain.CodedErrorf(domain.Unavailable, domain.CodeOutcomeUnknown, "unknown")
 	events := j.one.events[0]
-	completed := events[4+position].(domain.ToolCallCompleted)
+	completed := events[4+position].Data.(domain.ToolCallCompleted)
 	completed.Code = domain.CodeOutcomeUnknown
-	events[4+position] = completed
-	step := events[6].(domain.AgentStepCompleted)
-	step.StepType, step.Errors, step.Sequence = domain.StepError, 1, 8
-	stopped := events[7].(domain.AgentExecutionStopped)
-	stopped.Sequence = 9
-	j.one.events[0] = append(events[:6:6], domain.ToolOutcomeUnknown{EventHeader: domain.EventHeader{Sequence: 7, Step: 2}, ToolExecutionID: paid(position)}, step, stopped)
+	events[4+position].Data = completed
+	step, stopped := events[6], events[7]
+	ended := step.Data.(domain.AgentStepCompleted)
+	ended.StepType, ended.Errors = domain.StepError, 1
+	step.Data, step.Sequence, stopped.Sequence = ended, 8, 9
+	j.one.events[0] = append(events[:6:6], domain.Event{Type: domain.EventToolOutcomeUnknown, EventHeader: domain.EventHeader{Sequence: 7, Step: 2}, Data: domain.EventCall{ToolExecutionID: paid(position)}}, step, stopped)
 	j.one.messages[3+position].Message.ToolResult = &domain.ToolResult{CallID: "c", Name: payTool, Content: "outcome unknown: its worker was lost", IsError: true}
 	j.one.unsettled = []domain.UnknownCall{{ID: paid(position)}}
 	j.lost(position)
@@ -178,31 +178,29 @@ func TestJudge(t *testing.T) {
 		"its events do not tell": {func(j *judged) {
 			j.unknown(1)
 			j.killed(atWork)
-			unknown := j.one.events[0][6].(domain.ToolOutcomeUnknown)
-			unknown.ToolExecutionID = domain.ToolExecutionID{}
-			j.one.events[0][6] = unknown
+			j.one.events[0][6].Data = domain.EventCall{Tool: payTool}
 		}, []report.Promise{PromiseEvents, PromiseEvents}},
 		"an effect twice":     {func(j *judged) { j.one.ledger = append(j.one.ledger, j.one.ledger[1]) }, []report.Promise{PromiseEffects}},
 		"no effect":           {func(j *judged) { j.one.ledger = j.one.ledger[1:] }, []report.Promise{PromiseEffects}},
 		"a void effect":       {func(j *judged) { j.one.ledger[0].Void = true }, []report.Promise{PromiseEffects}},
 		"a gap in the events": {func(j *judged) { j.one.events[0] = slices.Delete(j.one.events[0], 2, 3) }, []report.Promise{PromiseEvents}},
 		"an event more": {func(j *judged) {
-			j.one.events[0] = append(j.one.events[0], domain.AgentStepStarted{EventHeader: domain.EventHeader{Sequence: 9, Step: 3}})
+			j.one.events[0] = append(j.one.events[0], domain.Event{Type: domain.EventStepStarted, EventHeader: domain.EventHeader{Sequence: 9, Step: 3}})
 		}, []report.Promise{PromiseEvents}},
 		"no events": {func(j *judged) { j.one.events[0] = nil }, []report.Promise{PromiseEvents}},
 		"another reason": {func(j *judged) {
-			j.one.events[0][7] = domain.AgentExecutionStopped{EventHeader: j.one.events[0][7].Head(), Reason: domain.StopRequested}
+			j.one.events[0][7] = domain.Event{Type: domain.EventExecutionStopped, EventHeader: j.one.events[0][7].EventHeader, Data: domain.StopEvent{Reason: domain.StopRequested}}
 		}, []report.Promise{PromiseEvents}},
 		"another step": {func(j *judged) {
-			j.one.events[0][1] = domain.AgentStepStarted{EventHeader: domain.EventHeader{Sequence: 2, Step: 1}}
+			j.one.events[0][1] = domain.Event{Type: domain.EventStepStarted, EventHeader: domain.EventHeader{Sequence: 2, Step: 1}}
 		}, []report.Promise{PromiseEvents}},
 		"a call ends as it does not": {func(j *judged) {
-			event := j.one.events[0][5].(domain.ToolCallCompleted)
+			event := j.one.events[0][5].Data.(domain.ToolCallCompleted)
 			event.Code = domain.CodeTimeout
-			j.one.events[0][5] = event
+			j.one.events[0][5].Data = event
 		}, []report.Promise{PromiseEvents}},
 		"calls end in another order": {func(j *judged) {
-			one, other := j.one.events[0][4].(domain.ToolCallCompleted), j.one.events[0][5].(domain.ToolCallCompleted)
+			one, other := j.one.events[0][4], j.one.events[0][5]
 			one.Sequence, other.Sequence = other.Sequence, one.Sequence
 			j.one.events[0][4], j.one.events[0][5] = other, one
 		}, nil},
@@ -383,7 +381,7 @@ func unknownLeft(agent Agent) *agentLeft {
 	}
 	first := id.Step(1).Tool(0)
 	a.steps = [][]domain.StepExecution{steps}
-	a.events = [][]domain.Event{{domain.AgentExecutionStarted{}, domain.ToolOutcomeUnknown{ToolExecutionID: first}}}
+	a.events = [][]domain.Event{{domain.Event{Type: domain.EventExecutionStarted, Data: domain.AgentExecutionStarted{}}, domain.Event{Type: domain.EventToolOutcomeUnknown, Data: domain.EventCall{ToolExecutionID: first}}}}
 	a.unsettled = []domain.UnknownCall{{ID: first}}
 	a.lost = map[domain.ToolExecutionID]int{first: 7}
 	a.ledger = []effect{{Tool: agent.Tools[0].Name, Call: first, Key: "k"}}

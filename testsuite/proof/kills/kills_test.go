@@ -176,7 +176,7 @@ func TestWholeAgents(t *testing.T) {
 	require.GreaterOrEqual(t, entries(notes, func(e domain.Entry) bool { return e.Section == domain.SectionSummary }), 2)
 	overridden := 0
 	for _, event := range slices.Concat(slices.Concat(notes.events...), slices.Concat(payments.events...)) {
-		if e, ok := event.(domain.ContinuationEvaluated); ok {
+		if e, ok := event.Data.(domain.ContinuationEvaluated); ok {
 			overridden += e.Overridden
 		}
 	}

@@ -16,10 +16,10 @@ import (
 	"everstep/activities/scripted"
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/domain/progress"
 	"everstep/starter/client"
 	"everstep/starter/process"
 	"everstep/testsuite/proof/report"
+	"everstep/worker/host/codec"
 )
 
 // A left is what one run left: what its agents did, and what is there of them.
@@ -200,7 +200,7 @@ func (p *proof) read(ctx context.Context, agents *client.Client, a *agentLeft, i
 		return err
 	}
 	a.unsettled = status.OutcomeUnknown
-	if a.lost, err = lostCalls(ctx, agents, id, runs); err != nil {
+	if a.lost, err = p.lostCalls(ctx, domain.WorkflowID(id), runs); err != nil {
 		return err
 	}
 	if a.told, err = p.compareAccounts(ctx, id); err != nil {
@@ -239,18 +239,34 @@ func (p *proof) readTree(ctx context.Context, agents *client.Client, id string, 
 }
 
 // lostCalls reads from histories which calls that may not be repeated were lost with a worker, and which process that was.
-func lostCalls(ctx context.Context, agents *client.Client, id string, runs []string) (map[domain.ToolExecutionID]int, error) {
+func (p *proof) lostCalls(ctx context.Context, workflowID string, runs []string) (map[domain.ToolExecutionID]int, error) {
 	found := make(map[domain.ToolExecutionID]int)
 	for _, runID := range runs {
-		for recorded, err := range agents.History(ctx, id, runID) {
-			if err != nil {
-				return nil, fmt.Errorf("read the history of %s: %w", id, err)
+		events, err := p.events(ctx, workflowID, runID)
+		if err != nil {
+			return nil, err
+		}
+		workers := make(map[int64]string)
+		for _, event := range events {
+			if started := event.GetActivityTaskStartedEventAttributes(); started != nil {
+				workers[started.GetScheduledEventId()] = started.GetIdentity()
 			}
-			lost, ok := recorded.Fact.(progress.Lost)
-			if ok && lost.Tool != nil && lost.Loss.How == progress.TimedOut && !lost.Tool.Effect.Repeatable() {
+			lost := event.GetActivityTaskTimedOutEventAttributes()
+			if lost == nil {
+				continue
+			}
+			scheduled := events[lost.GetScheduledEventId()-1].GetActivityTaskScheduledEventAttributes()
+			if scheduled.GetActivityType().GetName() != string(contract.CallTool) {
+				continue
+			}
+			var call contract.ToolRequest
+			if err := codec.New().DataConverter().FromPayloads(scheduled.GetInput(), &call); err != nil {
+				return nil, fmt.Errorf("read a call of %s: %w", workflowID, err)
+			}
+			if !call.Effect.Repeatable() {
 				// An identity is the process's id, its host and its queue.
-				pid, _, _ := strings.Cut(lost.Worker, "@")
-				found[lost.Tool.ID()], _ = strconv.Atoi(pid) // zero is no process
+				pid, _, _ := strings.Cut(workers[lost.GetScheduledEventId()], "@")
+				found[call.ID()], _ = strconv.Atoi(pid) // zero is no process
 			}
 		}
 	}

@@ -36,8 +36,8 @@ func config(send sender) host.Config {
 			tool.New("forecast", "Tells the weather of a place.", domain.ReadOnly, forecast),
 		},
 		Hooks: []hook.Hook{planets(), report(send)},
-		Listeners: []host.Listener{host.On(func(e domain.AgentStepCompleted) {
-			fmt.Println(e.AgentID, "step", e.Step, "cost", domain.USD(e.CostNanoUSD))
+		Listeners: []host.Listener{host.On(domain.EventStepCompleted, func(e domain.Event) {
+			fmt.Println(e.AgentID, "step", e.Step, "cost", domain.USD(e.Data.(domain.AgentStepCompleted).CostNanoUSD))
 		})},
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
-	"everstep/domain/progress"
 )
 
 // An alarm does something at a time, once, unless it is silenced before.
@@ -89,7 +88,7 @@ func (m *Mailbox) CheckTime() {
 }
 
 func (m *Mailbox) timeOver(signal domain.StopSignal) {
-	signal.Source = progress.SourceBudget
+	signal.Source = domain.SourceBudget
 	m.agent.Signal(signal)
 	m.interrupt()
 }

@@ -7,7 +7,6 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/domain/progress"
 )
 
 // childGrace bounds the wait for a sub-agent that was told to stop at once: its own activities, and then the store of
@@ -87,5 +86,5 @@ func (m *Mailbox) handedOn() contract.StopRequest {
 	if signal, _ := m.agent.State().StopSignal(); signal.Message != "" {
 		why += ": " + signal.Message
 	}
-	return contract.StopRequest{Mode: m.stop.mode, Reason: domain.Shorten(why, domain.MaxReason), Source: progress.SourceParent}
+	return contract.StopRequest{Mode: m.stop.mode, Reason: domain.Shorten(why, domain.MaxReason), Source: domain.SourceParent}
 }

@@ -10,7 +10,6 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/domain/progress"
 )
 
 // askingTime bounds the wait for the agent that has started this one to answer: it has something again when another of its
@@ -36,7 +35,7 @@ type lending struct {
 	borrowers []domain.ToolExecutionID
 	listens   bool
 	// borrowed is the agent's own grant, in force, and what it asks for. asked counts its requests in this run.
-	borrowed progress.Borrowed
+	borrowed borrowed
 	asked    int
 	// asking says that a request of its own is under way, declined that one was refused which it could go on without.
 	asking, declined bool
@@ -96,7 +95,7 @@ func (m *Mailbox) Granted() domain.ExecutionBudget { return m.lending.borrowed.G
 // TakeGrants has the budget of the execution in progress rise with what the agent is granted, for the life of the run. What
 // answers none of its requests is nobody's grant.
 func (m *Mailbox) TakeGrants(granted domain.ExecutionBudget, raise func(before, now domain.ExecutionBudget)) {
-	m.lending.borrowed = progress.NewBorrowed(granted)
+	m.lending.borrowed = newBorrowed(granted)
 	channel := workflow.GetSignalChannel(m.root, string(contract.SignalBudgetGrant))
 	workflow.GoNamed(m.root, "budget grants", func(ctx workflow.Context) {
 		for {

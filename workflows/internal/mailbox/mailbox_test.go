@@ -18,7 +18,6 @@ import (
 	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/domain/enum"
-	"everstep/domain/progress"
 	"everstep/workflows/internal/mailbox"
 )
 
@@ -221,7 +220,7 @@ func TestTimeIsOver(t *testing.T) {
 		require.True(t, p.CutOff())
 		signal, _ := p.state.StopSignal()
 		require.Equal(t, domain.TimeLimitReached, signal.Reason)
-		require.Equal(t, progress.SourceBudget, signal.Source)
+		require.Equal(t, domain.SourceBudget, signal.Source)
 	})
 	p = newPlay()
 	p.perform(t, domain.ExecutionBudget{MaxSeconds: &seconds}, func(workflow.Context) {

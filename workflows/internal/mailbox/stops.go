@@ -8,7 +8,6 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain/contract"
-	"everstep/domain/progress"
 )
 
 // stopping is what stops do to the work of one execution. What they do to its
@@ -65,12 +64,12 @@ func (m *Mailbox) DrainSignals() {
 	if m.cancelled() {
 		m.door = cut
 		m.wake()
-		m.take(progress.ServerStop())
+		m.take(contract.ServerStop())
 	}
 	for m.signals.Len() > 0 {
 		var raw converter.RawValue
 		m.signals.ReceiveAsync(&raw)
-		m.take(progress.ReadStop(raw.Payload().GetData()))
+		m.take(contract.ReadStop(raw.Payload().GetData()))
 	}
 	for _, a := range m.stop.alarms {
 		if a.due() {
@@ -89,7 +88,7 @@ func (m *Mailbox) take(request contract.StopRequest) {
 		workflow.GetLogger(m.root).Info("stop dropped: what it is meant for is not in progress", "execution_id", request.ExecutionID)
 		return
 	}
-	m.agent.Signal(progress.StopOf(request))
+	m.agent.Signal(request.Signal())
 	m.stop.mode = m.stop.mode.Stronger(request.Mode)
 	if _, within := state.CurrentStepStartedAt(); m.stop.mode == contract.StopNow || !within {
 		// Between steps there is nothing that a gentler stop would let finish.
@@ -106,7 +105,7 @@ func (m *Mailbox) take(request contract.StopRequest) {
 // it begins, so it tells how it ended.
 func (m *Mailbox) HeedCancellation() {
 	if m.door == cut {
-		m.take(progress.ServerStop())
+		m.take(contract.ServerStop())
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	sdk "go.temporal.io/sdk/client"
 	"google.golang.org/grpc/codes"
 
-	"everstep/domain/progress"
 	"everstep/starter/process"
 )
 
@@ -19,7 +18,7 @@ import (
 const longPoll = 90 * time.Second
 
 // Closed waits until a run has ended, and says how. Where the server goes away, away is told why once, and nil when it is back.
-func (r Reader) Closed(ctx context.Context, run string, away func(error)) (progress.RunEnded, error) {
+func (r Reader) Closed(ctx context.Context, run string, away func(error)) (RunEnded, error) {
 	r.OnlyEnds = true
 	var token []byte
 	const first, most = 50 * time.Millisecond, 2 * time.Second
@@ -27,13 +26,13 @@ func (r Reader) Closed(ctx context.Context, run string, away func(error)) (progr
 		events, next, err := r.await(ctx, run, token)
 		switch {
 		case err != nil && (ctx.Err() != nil || !transient(err)):
-			return progress.RunEnded{}, err
+			return RunEnded{}, err
 		case err != nil:
 			if token = nil; !gone { // it may not outlive the server that gave it
 				away(err)
 			}
 			if gone = true; process.Pause(ctx, delay) != nil {
-				return progress.RunEnded{}, ctx.Err()
+				return RunEnded{}, ctx.Err()
 			}
 			delay = min(2*delay, most)
 			continue
@@ -41,7 +40,7 @@ func (r Reader) Closed(ctx context.Context, run string, away func(error)) (progr
 			away(nil)
 		}
 		for recorded := range Decode(r.Converter, run, events) {
-			if ended, ok := recorded.Fact.(progress.RunEnded); ok {
+			if ended, ok := recorded.Fact.(RunEnded); ok {
 				return ended, nil
 			}
 		}

@@ -14,11 +14,10 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/domain/progress"
 )
 
-// A decoder makes facts of the events of one run, in their order or backwards.
-// What cannot be read becomes a fact too. It is used by one goroutine.
+// A decoder makes facts of the events of one run, in their order or backwards. Backwards it tells neither of attempts nor of what
+// work came to, whose request comes later. What cannot be read becomes a fact too. It is used by one goroutine.
 type decoder struct {
 	converter converter.DataConverter
 	run       string
@@ -26,26 +25,21 @@ type decoder struct {
 	// last is the id of the event before; zero at the beginning.
 	last int64
 	// open is the work that has not ended, by the event that asked for it.
-	open map[int64]progress.Work
-	// ended holds, backwards, how work ended whose request is still to come.
-	ended map[int64]func(progress.Work) []progress.Fact
+	open map[int64]Work
 	// updates are the names of those that were accepted, by the event that says so.
 	updates map[int64]string
 }
 
 func newDecoder(c converter.DataConverter, run string, backwards bool) *decoder {
-	return &decoder{
-		converter: c, run: run, backwards: backwards, open: map[int64]progress.Work{},
-		ended: map[int64]func(progress.Work) []progress.Fact{}, updates: map[int64]string{},
-	}
+	return &decoder{converter: c, run: run, backwards: backwards, open: map[int64]Work{}, updates: map[int64]string{}}
 }
 
 // decode yields the facts of the next events in the decoder's direction, a gap before them included. The decoder remembers the events: range over them once and to the end, or use it no more.
-func (d *decoder) decode(events []*historypb.HistoryEvent) iter.Seq[progress.Recorded] {
-	return func(yield func(progress.Recorded) bool) {
+func (d *decoder) decode(events []*historypb.HistoryEvent) iter.Seq[Recorded] {
+	return func(yield func(Recorded) bool) {
 		for _, event := range events {
 			for _, fact := range append(d.gap(event), d.facts(event)...) {
-				if !yield(progress.Recorded{Fact: fact, At: event.GetEventTime().AsTime(), Run: d.run, Event: event.GetEventId()}) {
+				if !yield(Recorded{Fact: fact, At: event.GetEventTime().AsTime(), Run: d.run, Event: event.GetEventId()}) {
 					return
 				}
 			}
@@ -54,34 +48,31 @@ func (d *decoder) decode(events []*historypb.HistoryEvent) iter.Seq[progress.Rec
 }
 
 // gap says that events before this one are missing.
-func (d *decoder) gap(event *historypb.HistoryEvent) []progress.Fact {
+func (d *decoder) gap(event *historypb.HistoryEvent) []Fact {
 	id, last := event.GetEventId(), d.last
 	d.last = id
 	// A workflow task that failed is shown without being recorded, so that its
 	// events' ids may come again.
-	switch {
-	case d.backwards && last > 0 && id < last-1:
-		id, last = last, id
-	case d.backwards || id <= last+1:
+	if d.backwards || id <= last+1 {
 		return nil
 	}
 	what := fmt.Sprintf("what stood between events %d and %d", last, id)
 	if last == 0 {
 		what = fmt.Sprintf("what stood before event %d", id)
 	}
-	return one(progress.Unreadable{What: what, Why: "the history has a gap there"})
+	return one(Unreadable{What: what, Why: "the history has a gap there"})
 }
 
 // facts are what an event by itself tells.
-func (d *decoder) facts(event *historypb.HistoryEvent) []progress.Fact {
+func (d *decoder) facts(event *historypb.HistoryEvent) []Fact {
 	kind := event.GetEventType()
 	switch kind {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
 		return d.began(event)
 	case enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED:
-		return one(progress.TaskBegan{Suggested: event.GetWorkflowTaskStartedEventAttributes().GetSuggestContinueAsNew(), Build: buildOf(event)})
+		return one(TaskBegan{Suggested: event.GetWorkflowTaskStartedEventAttributes().GetSuggestContinueAsNew(), Build: buildOf(event)})
 	case enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
-		return one(progress.TaskDone{})
+		return one(TaskDone{})
 	case enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED:
 		return d.taskFailed(event.GetWorkflowTaskFailedEventAttributes())
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED:
@@ -89,33 +80,33 @@ func (d *decoder) facts(event *historypb.HistoryEvent) []progress.Fact {
 		d.updates[event.GetEventId()] = in.GetName()
 		switch in.GetName() {
 		case string(contract.UpdateUnsuspend):
-			return one(progress.Suspended{})
+			return one(Suspended{})
 		case string(contract.UpdateSuspend):
 			suspension := &contract.Suspension{Since: event.GetEventTime().AsTime()}
 			if request, err := decode[contract.SuspendRequest](d.converter, in.GetArgs()); err == nil {
 				suspension.Reason, suspension.By = request.Reason, request.By
 			}
-			return one(progress.Suspended{Suspension: suspension})
+			return one(Suspended{Suspension: suspension})
 		case string(contract.UpdateRewind): // which then always is done, and begins what it says
 			request, err := decode[contract.RewindRequest](d.converter, in.GetArgs())
 			if err != nil {
 				return unreadable("to where the session was rewound", err)
 			}
-			return one(progress.Rewound{Request: *request})
+			return one(Rewound{Request: *request})
 		}
 		if pause := in.GetName() == string(contract.UpdatePause); pause || in.GetName() == string(contract.UpdateResume) {
-			return one(progress.Paused{On: pause})
+			return one(Paused{On: pause})
 		}
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED:
 		return d.updated(event.GetWorkflowExecutionUpdateCompletedEventAttributes())
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:
 		if a := event.GetWorkflowExecutionSignaledEventAttributes(); a.GetSignalName() == string(contract.SignalStop) {
-			return one(progress.StopAsked{Request: progress.ReadStop(d.raw(a.GetInput()))})
+			return one(StopAsked{Request: contract.ReadStop(d.raw(a.GetInput()))})
 		}
 	case enumspb.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED:
 		return d.childAsked(event)
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
-		return one(progress.StopForced{})
+		return one(StopForced{})
 	case enumspb.EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED:
 		return d.memo(event.GetWorkflowPropertiesModifiedEventAttributes().GetUpsertedMemo())
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
@@ -124,17 +115,17 @@ func (d *decoder) facts(event *historypb.HistoryEvent) []progress.Fact {
 		return d.attempted(event.GetActivityTaskStartedEventAttributes())
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
 		a := event.GetActivityTaskCompletedEventAttributes()
-		return d.of(a.GetScheduledEventId(), true, func(w progress.Work) []progress.Fact { return d.completed(w, a.GetResult()) })
+		return d.of(a.GetScheduledEventId(), true, func(w Work) []Fact { return d.completed(w, a.GetResult()) })
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED:
 		a := event.GetActivityTaskFailedEventAttributes()
-		return d.lost(a.GetScheduledEventId(), d.loss(a.GetFailure(), progress.Broke))
+		return d.lost(a.GetScheduledEventId(), d.loss(a.GetFailure(), contract.Broke))
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT:
 		a := event.GetActivityTaskTimedOutEventAttributes()
-		loss := d.loss(a.GetFailure(), progress.TimedOut)
+		loss := d.loss(a.GetFailure(), contract.TimedOut)
 		loss.Exhausted = a.GetRetryState() == enumspb.RETRY_STATE_MAXIMUM_ATTEMPTS_REACHED
 		return d.lost(a.GetScheduledEventId(), loss)
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED:
-		return d.lost(event.GetActivityTaskCanceledEventAttributes().GetScheduledEventId(), progress.Loss{How: progress.Cancelled})
+		return d.lost(event.GetActivityTaskCanceledEventAttributes().GetScheduledEventId(), contract.Loss{How: contract.Cancelled})
 	default:
 		if _, closes := ends[kind]; closes {
 			return d.closed(event)
@@ -143,16 +134,16 @@ func (d *decoder) facts(event *historypb.HistoryEvent) []progress.Fact {
 	return nil
 }
 
-func one(fact progress.Fact) []progress.Fact { return []progress.Fact{fact} }
+func one(fact Fact) []Fact { return []Fact{fact} }
 
-func unreadable(what string, why error) []progress.Fact {
-	return one(progress.Unreadable{What: what, Why: why.Error()})
+func unreadable(what string, why error) []Fact {
+	return one(Unreadable{What: what, Why: why.Error()})
 }
 
 // began reads with what a run began; it has begun even where that cannot be read.
-func (d *decoder) began(event *historypb.HistoryEvent) []progress.Fact {
+func (d *decoder) began(event *historypb.HistoryEvent) []Fact {
 	a := event.GetWorkflowExecutionStartedEventAttributes()
-	fact := progress.RunBegan{Run: d.run, Continues: a.GetContinuedExecutionRunId(), Size: proto.Size(event)}
+	fact := RunBegan{Run: d.run, Continues: a.GetContinuedExecutionRunId(), Size: proto.Size(event)}
 	if name := a.GetWorkflowType().GetName(); name != "" && name != string(contract.Execute) {
 		return append(unreadable("the workflow", fmt.Errorf("it is a %q and no agent's", domain.Shorten(name, 64))), fact)
 	}
@@ -165,20 +156,20 @@ func (d *decoder) began(event *historypb.HistoryEvent) []progress.Fact {
 }
 
 // taskFailed says why a worker could not carry the workflow on, unless that is usual.
-func (d *decoder) taskFailed(a *historypb.WorkflowTaskFailedEventAttributes) []progress.Fact {
+func (d *decoder) taskFailed(a *historypb.WorkflowTaskFailedEventAttributes) []Fact {
 	switch a.GetCause() {
 	case enumspb.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW:
-		return one(progress.ResetHere{From: a.GetBaseRunId()})
+		return one(ResetHere{From: a.GetBaseRunId()})
 	case enumspb.WORKFLOW_TASK_FAILED_CAUSE_RESET_STICKY_TASK_QUEUE,
 		enumspb.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND,
 		enumspb.WORKFLOW_TASK_FAILED_CAUSE_FORCE_CLOSE_COMMAND,
 		enumspb.WORKFLOW_TASK_FAILED_CAUSE_FAILOVER_CLOSE_COMMAND:
 		return nil
 	}
-	return one(progress.TaskFailed{Why: d.message(a.GetFailure()), Worker: a.GetIdentity()})
+	return one(TaskFailed{Why: d.message(a.GetFailure()), Worker: a.GetIdentity()})
 }
 
-func (d *decoder) updated(a *historypb.WorkflowExecutionUpdateCompletedEventAttributes) []progress.Fact {
+func (d *decoder) updated(a *historypb.WorkflowExecutionUpdateCompletedEventAttributes) []Fact {
 	asked := d.updates[a.GetAcceptedEventId()]
 	delete(d.updates, a.GetAcceptedEventId())
 	answer := a.GetOutcome().GetSuccess()
@@ -189,25 +180,25 @@ func (d *decoder) updated(a *historypb.WorkflowExecutionUpdateCompletedEventAttr
 		if err != nil {
 			return unreadable("the answer to an extension", err)
 		}
-		return one(progress.Extended{Reply: *reply})
+		return one(Extended{Reply: *reply})
 	case asked == string(contract.UpdateSend), asked == "": // without its request an answer tells no less
 		reply, err := decode[contract.SendReply](d.converter, answer)
 		if err != nil {
 			return unreadable("the answer to a message", err)
 		}
-		return one(progress.Sent{Reply: *reply})
+		return one(Sent{Reply: *reply})
 	}
 	return nil
 }
 
 // ends are the events that end a run.
-var ends = map[enumspb.EventType]progress.RunEnd{
-	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:        progress.Completed,
-	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:           progress.Aborted,
-	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:        progress.RanOut,
-	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:         progress.CancelledByServer,
-	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:       progress.Terminated,
-	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW: progress.Continued,
+var ends = map[enumspb.EventType]contract.RunEnd{
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:        contract.RunCompleted,
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:           contract.RunFailed,
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:        contract.RunTimedOut,
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:         contract.RunCancelled,
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:       contract.RunTerminated,
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW: contract.RunContinued,
 }
 
 // NewestBuild is that of the worker which has completed the newest workflow task of a run; empty: none has, or it did not say.
@@ -235,11 +226,11 @@ func HasEnded(events []*historypb.HistoryEvent) bool {
 	return closes
 }
 
-var endsByStatus = map[enumspb.WorkflowExecutionStatus]progress.RunEnd{
-	enumspb.WORKFLOW_EXECUTION_STATUS_FAILED:     progress.Aborted,
-	enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:  progress.RanOut,
-	enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED:   progress.CancelledByServer,
-	enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED: progress.Terminated,
+var endsByStatus = map[enumspb.WorkflowExecutionStatus]contract.RunEnd{
+	enumspb.WORKFLOW_EXECUTION_STATUS_FAILED:     contract.RunFailed,
+	enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:  contract.RunTimedOut,
+	enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED:   contract.RunCancelled,
+	enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED: contract.RunTerminated,
 }
 
 // ServerEnd is how the server itself ended a workflow, by its status, if it did.
@@ -247,8 +238,8 @@ func ServerEnd(status enumspb.WorkflowExecutionStatus) (o contract.Outcome, ok b
 	return endsByStatus[status].Outcome()
 }
 
-func (d *decoder) closed(event *historypb.HistoryEvent) []progress.Fact {
-	fact := progress.RunEnded{
+func (d *decoder) closed(event *historypb.HistoryEvent) []Fact {
+	fact := RunEnded{
 		How:  ends[event.GetEventType()],
 		Next: event.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId(),
 	}
@@ -278,7 +269,7 @@ func decode[T any](c converter.DataConverter, payloads *commonpb.Payloads) (*T, 
 	return value, nil
 }
 
-// raw is the first of some payloads as its bytes; nil where there is none.
+// raw are the bytes of the first of some payloads; nil where they cannot be read.
 func (d *decoder) raw(payloads *commonpb.Payloads) []byte {
 	value, err := decode[converter.RawValue](d.converter, payloads)
 	if err != nil {

@@ -1,5 +1,5 @@
 // Package history reads the histories of agents' workflows. It is the only place
-// that knows Temporal's events: what leaves it are facts of package progress.
+// that knows Temporal's events: what leaves it are facts.
 //
 // Its main type is [Reader], which reads a run forwards, backwards, or as it
 // grows. Its one rule: nothing that a history holds makes it fail. What cannot be

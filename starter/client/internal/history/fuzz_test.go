@@ -18,7 +18,6 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/domain/progress"
 	"everstep/starter/client/internal/history"
 	"everstep/worker/host/codec"
 )
@@ -153,17 +152,17 @@ func encoded(value any) *commonpb.Payloads {
 }
 
 // told reads events forwards.
-func told(events []*historypb.HistoryEvent) []progress.Recorded {
+func told(events []*historypb.HistoryEvent) []history.Recorded {
 	return slices.Collect(history.Decode(codec.New().DataConverter(), "run", events))
 }
 
 // replies counts the inferences of which the facts tell that they ended with a reply, and those that were lost.
-func replies(facts []progress.Recorded) (n int) {
+func replies(facts []history.Recorded) (n int) {
 	for _, recorded := range facts {
 		switch f := recorded.Fact.(type) {
-		case progress.ModelReplied:
+		case history.ModelReplied:
 			n++
-		case progress.Lost:
+		case history.Lost:
 			if f.Model != nil {
 				n++
 			}
@@ -172,10 +171,10 @@ func replies(facts []progress.Recorded) (n int) {
 	return n
 }
 
-func unread(facts []progress.Recorded) string {
+func unread(facts []history.Recorded) string {
 	var all []string
 	for _, recorded := range facts {
-		if u, ok := recorded.Fact.(progress.Unreadable); ok {
+		if u, ok := recorded.Fact.(history.Unreadable); ok {
 			all = append(all, u.String())
 		}
 	}
@@ -192,7 +191,7 @@ func TestHistoriesAreReadWhole(t *testing.T) {
 	for name, h := range madeHistories(t) {
 		facts := told(h.GetEvents())
 		require.Empty(t, unread(facts), name)
-		require.IsType(t, progress.RunBegan{}, facts[0].Fact)
+		require.IsType(t, history.RunBegan{}, facts[0].Fact)
 	}
 }
 
@@ -238,12 +237,6 @@ func TestBadHistories(t *testing.T) {
 			func(h *historypb.History) {
 				of(h, contract.CallModel).Input = payload(`{"step":"first"}`)
 			}, "a request of agent.CallModel cannot be read: ", 1,
-		},
-		"a call that no answer has": {
-			func(h *historypb.History) {
-				of(h, contract.CallModel).Input, of(h, contract.CallModel).ActivityType = payload(`{"position":-1}`), &commonpb.ActivityType{Name: string(contract.CallTool)}
-			},
-			"a request of agent.CallTool cannot be read: no answer has a call -1", 1,
 		},
 		"a reply that cannot be read": {
 			func(h *historypb.History) {
@@ -378,13 +371,12 @@ func reversed(events []*historypb.HistoryEvent) []*historypb.HistoryEvent {
 	return events
 }
 
-// TestBackwardsTellsTheSame: what is told of work, of executions and of runs is
-// the same from either end.
+// TestBackwardsTellsTheSame: what is told of requests, of executions and of runs is the same from either end.
 func TestBackwardsTellsTheSame(t *testing.T) {
 	t.Parallel()
-	ends := func(fact progress.Fact) bool {
+	ends := func(fact history.Fact) bool {
 		switch fact.(type) {
-		case progress.Attempted, progress.Extended, progress.Sent:
+		case history.Attempted, history.ModelReplied, history.Lost, history.Finished, history.Extended, history.Sent:
 			return false
 		}
 		return true
@@ -392,7 +384,7 @@ func TestBackwardsTellsTheSame(t *testing.T) {
 	for name, h := range madeHistories(t) {
 		forwards := told(h.GetEvents())
 		backwards := slices.Collect(history.DecodeBackwards(codec.New().DataConverter(), "run", reversed(h.GetEvents())))
-		count := func(all []progress.Recorded) map[string]int {
+		count := func(all []history.Recorded) map[string]int {
 			n := map[string]int{}
 			for _, r := range all {
 				if ends(r.Fact) {

@@ -7,11 +7,10 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/domain/progress"
 )
 
 // memo tells how an execution ended, where the memo was changed so.
-func (d *decoder) memo(memo *commonpb.Memo) []progress.Fact {
+func (d *decoder) memo(memo *commonpb.Memo) []Fact {
 	if _, ok := memo.GetFields()[contract.MemoOutcome]; !ok {
 		return nil
 	}
@@ -19,7 +18,7 @@ func (d *decoder) memo(memo *commonpb.Memo) []progress.Fact {
 	if err != nil {
 		return unreadable("how an execution ended", err)
 	}
-	return one(progress.Ended{Outcome: outcome})
+	return one(Ended{Outcome: outcome})
 }
 
 // Unsettled reads the memo field that lists the calls of which nobody knows whether they took effect.

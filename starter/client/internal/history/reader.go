@@ -11,8 +11,6 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/converter"
-
-	"everstep/domain/progress"
 )
 
 // A Reader reads the runs of one workflow. It is safe for concurrent use.
@@ -26,12 +24,12 @@ type Reader struct {
 }
 
 // Decode makes facts of a run's events, in their order.
-func Decode(c converter.DataConverter, run string, events []*historypb.HistoryEvent) iter.Seq[progress.Recorded] {
+func Decode(c converter.DataConverter, run string, events []*historypb.HistoryEvent) iter.Seq[Recorded] {
 	return newDecoder(c, run, false).decode(events)
 }
 
 // Forwards yields the facts of a run, the oldest first, without waiting for more.
-func (r Reader) Forwards(ctx context.Context, run string) iter.Seq2[progress.Recorded, error] {
+func (r Reader) Forwards(ctx context.Context, run string) iter.Seq2[Recorded, error] {
 	return r.facts(newDecoder(r.Converter, run, false), func(token []byte) ([]*historypb.HistoryEvent, []byte, error) {
 		events, next, err := r.page(ctx, run, token, 0)
 		if len(events) == 0 {
@@ -42,7 +40,7 @@ func (r Reader) Forwards(ctx context.Context, run string) iter.Seq2[progress.Rec
 }
 
 // Backwards yields the facts of a run, the newest first, and an outcome of work right before its request.
-func (r Reader) Backwards(ctx context.Context, run string) iter.Seq2[progress.Recorded, error] {
+func (r Reader) Backwards(ctx context.Context, run string) iter.Seq2[Recorded, error] {
 	return r.facts(newDecoder(r.Converter, run, true), func(token []byte) ([]*historypb.HistoryEvent, []byte, error) {
 		call, cancel := context.WithTimeout(ctx, CallTimeout)
 		defer cancel()
@@ -56,15 +54,15 @@ func (r Reader) Backwards(ctx context.Context, run string) iter.Seq2[progress.Re
 }
 
 // BackwardsChain is Backwards for a run and those that it continues; an error ends it.
-func (r Reader) BackwardsChain(ctx context.Context, run string) iter.Seq2[progress.Recorded, error] {
-	return func(yield func(progress.Recorded, error) bool) {
+func (r Reader) BackwardsChain(ctx context.Context, run string) iter.Seq2[Recorded, error] {
+	return func(yield func(Recorded, error) bool) {
 		for run != "" {
 			before := ""
 			for recorded, err := range r.Backwards(ctx, run) {
 				if !yield(recorded, err) || err != nil {
 					return
 				}
-				if began, ok := recorded.Fact.(progress.RunBegan); ok {
+				if began, ok := recorded.Fact.(RunBegan); ok {
 					before = began.Continues
 				}
 			}
@@ -88,32 +86,32 @@ func (r Reader) Events(ctx context.Context, run string) (all []*historypb.Histor
 }
 
 // First reads with what a run began. What of it cannot be read is absent.
-func (r Reader) First(ctx context.Context, run string) (progress.RunBegan, error) {
+func (r Reader) First(ctx context.Context, run string) (RunBegan, error) {
 	events, _, err := r.page(ctx, run, nil, 1)
 	if err != nil {
-		return progress.RunBegan{}, err
+		return RunBegan{}, err
 	}
 	for recorded := range Decode(r.Converter, run, events) {
-		if began, ok := recorded.Fact.(progress.RunBegan); ok {
+		if began, ok := recorded.Fact.(RunBegan); ok {
 			return began, nil
 		}
 	}
-	return progress.RunBegan{}, fmt.Errorf("history: run %s does not begin with its beginning", run)
+	return RunBegan{}, fmt.Errorf("history: run %s does not begin with its beginning", run)
 }
 
 // End reads how a run has ended.
-func (r Reader) End(ctx context.Context, run string) (progress.RunEnded, error) {
+func (r Reader) End(ctx context.Context, run string) (RunEnded, error) {
 	r.OnlyEnds = true
 	events, _, err := r.page(ctx, run, nil, 0)
 	if err != nil {
-		return progress.RunEnded{}, err
+		return RunEnded{}, err
 	}
 	for recorded := range Decode(r.Converter, run, events) {
-		if ended, ok := recorded.Fact.(progress.RunEnded); ok {
+		if ended, ok := recorded.Fact.(RunEnded); ok {
 			return ended, nil
 		}
 	}
-	return progress.RunEnded{}, fmt.Errorf("history: run %s has not ended", run)
+	return RunEnded{}, fmt.Errorf("history: run %s has not ended", run)
 }
 
 // Failure is what a run that has failed said in the end; empty where it did not fail.
@@ -127,13 +125,13 @@ func (r Reader) Failure(ctx context.Context, run string) (string, error) {
 	return newDecoder(r.Converter, run, false).message(failure), nil
 }
 
-func (r Reader) facts(d *decoder, page func(token []byte) ([]*historypb.HistoryEvent, []byte, error)) iter.Seq2[progress.Recorded, error] {
-	return func(yield func(progress.Recorded, error) bool) {
+func (r Reader) facts(d *decoder, page func(token []byte) ([]*historypb.HistoryEvent, []byte, error)) iter.Seq2[Recorded, error] {
+	return func(yield func(Recorded, error) bool) {
 		var token []byte
 		for {
 			events, next, err := page(token)
 			if err != nil {
-				yield(progress.Recorded{}, err)
+				yield(Recorded{}, err)
 				return
 			}
 			for recorded := range d.decode(events) {

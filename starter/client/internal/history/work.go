@@ -12,16 +12,11 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/domain/progress"
 )
 
-// of makes facts of what an event says of work. Backwards the request is still to come, and
-// only the end of the work is of use.
-func (d *decoder) of(id int64, ends bool, facts func(progress.Work) []progress.Fact) []progress.Fact {
+// of makes facts of what an event says of work.
+func (d *decoder) of(id int64, ends bool, facts func(Work) []Fact) []Fact {
 	if d.backwards {
-		if ends {
-			d.ended[id] = facts
-		}
 		return nil
 	}
 	work, known := d.open[id]
@@ -34,81 +29,83 @@ func (d *decoder) of(id int64, ends bool, facts func(progress.Work) []progress.F
 	return facts(work)
 }
 
-func (d *decoder) lost(id int64, loss progress.Loss) []progress.Fact {
-	return d.of(id, true, func(w progress.Work) []progress.Fact {
-		if w.Handoff != nil {
-			w.CutOff = w.CutOff || loss.How == progress.Cancelled
-			return one(progress.HandedOver{Work: w, Why: progress.NotHanded(loss.Err())})
-		}
-		return one(progress.Lost{Work: w, Loss: loss})
-	})
+func (d *decoder) lost(id int64, loss contract.Loss) []Fact {
+	return d.of(id, true, func(w Work) []Fact { return one(Lost{Work: w, Loss: loss}) })
 }
 
-func (d *decoder) scheduled(event *historypb.HistoryEvent) []progress.Fact {
+func (d *decoder) scheduled(event *historypb.HistoryEvent) []Fact {
 	a := event.GetActivityTaskScheduledEventAttributes()
-	w := progress.Work{
+	w := Work{
 		ID: a.GetActivityId(), Activity: a.GetActivityType().GetName(), Queue: a.GetTaskQueue().GetName(),
 		Since: event.GetEventTime().AsTime(),
 	}
 	var err error
 	switch w.Activity {
 	case string(contract.CallModel):
-		w.Model, err = decode[contract.ModelRequest](d.converter, a.GetInput())
-	case string(contract.CallTool):
-		w.Tool, err = d.call(a.GetInput())
-	case string(contract.VerifyCall):
-		w.Verify, err = d.call(a.GetInput())
+		if w.Model, err = decode[contract.ModelRequest](d.converter, a.GetInput()); err == nil {
+			w.Execution, w.Step = w.Model.ExecutionID, w.Model.Step
+		}
+	case string(contract.CallTool), string(contract.VerifyCall):
+		var request *contract.ToolRequest
+		if request, err = decode[contract.ToolRequest](d.converter, a.GetInput()); err == nil {
+			w.Execution, w.Step = request.ExecutionID, request.Step
+		}
 	case string(contract.CallHook):
 		w.Hook, err = decode[contract.HookRequest](d.converter, a.GetInput())
 	}
 	d.open[event.GetEventId()] = w
-	var facts []progress.Fact
+	return asked(w, "a request of "+w.Activity, err)
+}
+
+// childAsked reads with what a sub-agent was to start. A workflow that is none is nothing of ours.
+func (d *decoder) childAsked(event *historypb.HistoryEvent) []Fact {
+	a := event.GetStartChildWorkflowExecutionInitiatedEventAttributes()
+	w := Work{Activity: domain.SpawnSubagent, Since: event.GetEventTime().AsTime()}
+	in, err := decode[contract.SessionInput](d.converter, a.GetInput())
+	switch {
+	case err == nil && in.Parent == nil:
+		err = fmt.Errorf("it is %q and no sub-agent's", domain.Shorten(a.GetWorkflowId(), 64))
+	case err == nil:
+		w.Execution, w.Step, w.Child = in.Parent.ExecutionID, in.Parent.Step, in.AgentID
+	}
+	return asked(w, "what a sub-agent began with", err)
+}
+
+// asked says that work was asked for, also where its request cannot be read.
+func asked(w Work, request string, err error) []Fact {
 	if err != nil {
-		facts = unreadable("a request of "+w.Activity, err)
+		return append(unreadable(request, err), Asked{Work: w})
 	}
-	if ended := d.ended[event.GetEventId()]; ended != nil {
-		delete(d.ended, event.GetEventId())
-		facts = append(facts, ended(w)...)
-	}
-	return append(facts, progress.Asked{Work: w})
+	return one(Asked{Work: w})
 }
 
-// call reads the request for a call.
-func (d *decoder) call(input *commonpb.Payloads) (*contract.ToolRequest, error) {
-	request, err := decode[contract.ToolRequest](d.converter, input)
-	if err == nil && (request.Position < 0 || request.Position >= domain.MaxRequestedCalls) {
-		return nil, fmt.Errorf("no answer has a call %d", request.Position)
-	}
-	return request, err
-}
-
-func (d *decoder) attempted(a *historypb.ActivityTaskStartedEventAttributes) []progress.Fact {
+func (d *decoder) attempted(a *historypb.ActivityTaskStartedEventAttributes) []Fact {
 	id := a.GetScheduledEventId()
-	return d.of(id, false, func(w progress.Work) []progress.Fact {
-		w.Attempt, w.Worker, w.Before = int(a.GetAttempt()), a.GetIdentity(), nil
+	return d.of(id, false, func(w Work) []Fact {
+		w.Attempt, w.Before = int(a.GetAttempt()), nil
 		if f := a.GetLastFailure(); f != nil {
-			w.Before = d.loss(f, progress.Broke).Err()
+			w.Before = d.loss(f, contract.Broke).Err()
 		}
 		d.open[id] = w
-		return one(progress.Attempted{Work: w})
+		return one(Attempted{Work: w})
 	})
 }
 
 // completed reads the reply of work that ended well. One that cannot be read is lost.
-func (d *decoder) completed(w progress.Work, result *commonpb.Payloads) []progress.Fact {
+func (d *decoder) completed(w Work, result *commonpb.Payloads) []Fact {
 	switch {
 	case w.Model != nil:
-		return replied(d, w, result, func(r contract.ModelReply) progress.Fact { return progress.ModelReplied{Work: w, Reply: r} })
+		return replied(d, w, result, func(r contract.ModelReply) Fact { return ModelReplied{Work: w, Reply: r} })
 	case w.Activity == string(contract.ListTools):
-		return replied(d, w, result, func(c contract.Catalog) progress.Fact { return progress.Resolved{Work: w, Catalog: c} })
+		return replied(d, w, result, func(c contract.Catalog) Fact { return Resolved{Work: w, Catalog: c} })
 	}
-	return one(progress.Finished{Work: w})
+	return one(Finished{Work: w})
 }
 
-func replied[T any](d *decoder, w progress.Work, result *commonpb.Payloads, fact func(T) progress.Fact) []progress.Fact {
+func replied[T any](d *decoder, w Work, result *commonpb.Payloads, fact func(T) Fact) []Fact {
 	reply, err := decode[T](d.converter, result)
 	if err != nil {
-		return append(unreadable("the reply of "+w.Activity, err), progress.Lost{Work: w, Loss: progress.Loss{How: progress.Garbled}})
+		return append(unreadable("the reply of "+w.Activity, err), Lost{Work: w, Loss: contract.Loss{How: contract.Garbled}})
 	}
 	return one(fact(*reply))
 }
@@ -141,15 +138,15 @@ func LastAnswer(c converter.DataConverter, events []*historypb.HistoryEvent, of 
 const oversized = "payloadSizeError"
 
 // loss reads how work ended without a reply; how is what the event itself says.
-func (d *decoder) loss(f *failurepb.Failure, how progress.How) progress.Loss {
-	loss := progress.Loss{How: how}
+func (d *decoder) loss(f *failurepb.Failure, how contract.How) contract.Loss {
+	loss := contract.Loss{How: how}
 	for told := false; f != nil; f = f.GetCause() {
 		switch {
 		case f.GetCanceledFailureInfo() != nil:
-			loss.How = progress.Cancelled
+			loss.How = contract.Cancelled
 		case f.GetTimeoutFailureInfo() != nil:
-			if loss.How == progress.Broke {
-				loss.How = progress.TimedOut
+			if loss.How == contract.Broke {
+				loss.How = contract.TimedOut
 			}
 			loss.Untaken = f.GetTimeoutFailureInfo().GetTimeoutType() == enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START
 			if loss.Beat == nil {
@@ -163,9 +160,9 @@ func (d *decoder) loss(f *failurepb.Failure, how progress.How) progress.Loss {
 			case err == nil && own.Kind != "":
 				loss.Told = own
 			case f.GetApplicationFailureInfo().GetType() == oversized:
-				loss.How = progress.Oversized
+				loss.How = contract.Oversized
 			default:
-				loss.Told = progress.Told(d.message(f))
+				loss.Told = contract.Told(d.message(f))
 			}
 		}
 	}

@@ -1,12 +1,10 @@
-package progress
+package contract
 
 import (
-	"encoding/json"
-	"slices"
+	"fmt"
 	"time"
 
 	"everstep/domain"
-	"everstep/domain/contract"
 )
 
 // A Loss is how work ended that gave no reply.
@@ -15,7 +13,7 @@ type Loss struct {
 	// Told is the error as whoever did the work told it, where it did.
 	Told *domain.Error
 	// Beat is the work's last heartbeat, where one was heard.
-	Beat *contract.Heartbeat
+	Beat *Heartbeat
 	// Final says that whoever did the work expects nothing of another attempt, RetryAfter how
 	// long to wait before one.
 	Final      bool
@@ -69,11 +67,11 @@ func (l Loss) Err() *domain.Error {
 // Spent is what the loss of an inference may have cost. Of an attempt whose last heartbeat tells of its request it is what had
 // come, where the workflow makes the inference again, else what the heartbeat had reserved. Of one that was never heard of, or
 // only before its request, it is what the workflow had reserved: the request may have left, and been answered, all the same.
-func (l Loss) Spent(request contract.ModelRequest, again bool) domain.Usage {
+func (l Loss) Spent(request ModelRequest, again bool) domain.Usage {
 	if l.How != TimedOut || l.Untaken {
 		return domain.Usage{} // the activity fails only where it cost nothing
 	}
-	var beat contract.Heartbeat
+	var beat Heartbeat
 	if l.Beat != nil {
 		beat = *l.Beat
 	}
@@ -90,7 +88,7 @@ func (l Loss) Spent(request contract.ModelRequest, again bool) domain.Usage {
 }
 
 // Tried counts the tries of an inference that ended so, over all activities. The one whose worker was lost is none.
-func (l Loss) Tried(request contract.ModelRequest) int {
+func (l Loss) Tried(request ModelRequest) int {
 	tried := request.Attempts
 	if l.Beat != nil {
 		tried = max(tried, l.Beat.Attempt-1)
@@ -99,13 +97,13 @@ func (l Loss) Tried(request contract.ModelRequest) int {
 }
 
 // AskedAgain reports whether the workflow makes an inference again whose worker was lost.
-func (l Loss) AskedAgain(request contract.ModelRequest) bool {
+func (l Loss) AskedAgain(request ModelRequest) bool {
 	return l.How == TimedOut && !l.Exhausted && l.Tried(request) < request.Tries && request.Lost+1 < domain.InferenceLosses
 }
 
 // Kept is what the last heartbeat told of an answer whose worker was lost.
-func (l Loss) Kept() contract.ModelReply {
-	reply := contract.ModelReply{Outcome: contract.Interrupted}
+func (l Loss) Kept() ModelReply {
+	reply := ModelReply{Outcome: Interrupted}
 	if l.Beat == nil || l.Beat.Tail == "" {
 		return reply
 	}
@@ -122,7 +120,7 @@ func (l Loss) Kept() contract.ModelReply {
 func (l Loss) Retryable() bool { return l.How == TimedOut || l.How == Broke && !l.Final }
 
 // MadeAgain reports whether the workflow makes a call again after the loss.
-func (l Loss) MadeAgain(call contract.ToolRequest) bool {
+func (l Loss) MadeAgain(call ToolRequest) bool {
 	if call.Pending != nil { // to ask about it does nothing, and where a stop came it is taken back
 		return (l.Retryable() || l.How == Cancelled) && !call.TakeBack
 	}
@@ -130,10 +128,10 @@ func (l Loss) MadeAgain(call contract.ToolRequest) bool {
 }
 
 // Unbinds reports whether the session of a call is lost with its worker: nobody has taken the call there.
-func (l Loss) Unbinds(call contract.ToolRequest) bool { return l.Untaken && call.Bound != nil }
+func (l Loss) Unbinds(call ToolRequest) bool { return l.Untaken && call.Bound != nil }
 
 // Strands reports whether a call was left where the limit of its tool holds: nobody has taken it there.
-func (l Loss) Strands(call contract.ToolRequest) bool {
+func (l Loss) Strands(call ToolRequest) bool {
 	return l.Untaken && call.Bound == nil && call.Pending == nil
 }
 
@@ -141,18 +139,18 @@ func (l Loss) Strands(call contract.ToolRequest) bool {
 const workerGone = "its worker does not answer, and has probably ended"
 
 // givesUp reports whether the call has lost as many workers as its tool may cost.
-func (l Loss) givesUp(call contract.ToolRequest) bool {
+func (l Loss) givesUp(call ToolRequest) bool {
 	return l.How == TimedOut && call.Lost+1 >= call.Losses
 }
 
 // ToolReply is what the loss means for a tool call. One that may not be repeated
 // began, and nobody knows how it ended.
-func (l Loss) ToolReply(call contract.ToolRequest) contract.ToolReply {
+func (l Loss) ToolReply(call ToolRequest) ToolReply {
 	switch {
 	case call.Pending != nil:
 		return GivenUp(call)
 	case l.Unbinds(call):
-		reply := NotMade(call, domain.Unavailable, "not run: "+contract.SessionGone(workerGone))
+		reply := NotMade(call, domain.Unavailable, "not run: "+SessionGone(workerGone))
 		reply.NotStarted, reply.SessionLost = true, workerGone
 		return reply
 	case l.Strands(call):
@@ -177,13 +175,13 @@ func (l Loss) ToolReply(call contract.ToolRequest) contract.ToolReply {
 
 // NotAgain is the reply for a call that may have begun, waited to be made again,
 // and was not because of a stop.
-func NotAgain(call contract.ToolRequest) contract.ToolReply {
+func NotAgain(call ToolRequest) ToolReply {
 	return tried(call, domain.CodedErrorf(domain.Unavailable, domain.CodeInterrupted,
 		"interrupted: the execution was stopped before %s was tried again; what had begun of it may have taken effect", call.Name))
 }
 
 // GivenUp is the reply for a call that its other side went on with, and that was asked about no more.
-func GivenUp(call contract.ToolRequest) contract.ToolReply {
+func GivenUp(call ToolRequest) ToolReply {
 	if call.Effect.Repeatable() {
 		return tried(call, domain.CodedErrorf(domain.Unavailable, domain.CodeInterrupted,
 			"interrupted: the other side still worked at the call of %s when it was given up; it may have taken effect", call.Name))
@@ -192,7 +190,7 @@ func GivenUp(call contract.ToolRequest) contract.ToolReply {
 		"outcome unknown: the other side still worked at the call of %s when it was given up; it may or may not take effect, and was not repeated", call.Name))
 }
 
-func tried(call contract.ToolRequest, err *domain.Error) contract.ToolReply {
+func tried(call ToolRequest, err *domain.Error) ToolReply {
 	reply := Unanswered(err)
 	if call.Attempts > 1 {
 		reply.Attempts = call.Attempts
@@ -201,12 +199,12 @@ func tried(call contract.ToolRequest, err *domain.Error) contract.ToolReply {
 }
 
 // NotRun is the reply for a call that was never begun, and why.
-func NotRun(kind domain.Kind, why string) contract.ToolReply {
+func NotRun(kind domain.Kind, why string) ToolReply {
 	return Unanswered(domain.CodedErrorf(kind, domain.CodeNotRun, "%s", why))
 }
 
 // NotMade is the reply for a call that did not begin this time, and why. Where it had begun before it may have taken effect.
-func NotMade(call contract.ToolRequest, kind domain.Kind, why string) contract.ToolReply {
+func NotMade(call ToolRequest, kind domain.Kind, why string) ToolReply {
 	if call.Attempts == 0 {
 		return NotRun(kind, why)
 	}
@@ -215,8 +213,8 @@ func NotMade(call contract.ToolRequest, kind domain.Kind, why string) contract.T
 }
 
 // Unanswered is the reply for a call that nothing but an error is known of.
-func Unanswered(err *domain.Error) contract.ToolReply {
-	return contract.ToolReply{
+func Unanswered(err *domain.Error) ToolReply {
+	return ToolReply{
 		Content: err.Message, Error: err,
 		Digest: domain.DigestOf([]byte(err.Code), []byte(err.Message)),
 	}
@@ -229,26 +227,26 @@ func Bounded(err *domain.Error) *domain.Error {
 	return &own
 }
 
-// Sound returns a model's message as the transcript may take it, if there is one.
-func Sound(m *domain.Message) (domain.Message, bool) {
-	if m == nil {
-		return domain.Message{Role: domain.RoleAssistant}, false
+// WhyUnanswered is the error of an inference that ended without an answer. It is never nil; call it for such a reply alone.
+func (r ModelReply) WhyUnanswered() *domain.Error {
+	switch r.Outcome {
+	case Interrupted:
+		return domain.CodedErrorf(domain.Unavailable, domain.CodeInterrupted, "cut off by a stop")
+	case ShutDown:
+		return domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown, "cut off by a worker that stopped")
+	case Answered, BilledFailure:
 	}
-	own := *m
-	own.Role, own.ToolResult = domain.RoleAssistant, nil
-	own.Parts = slices.DeleteFunc(slices.Clone(m.Parts), func(p domain.Part) bool {
-		return p.Type == "" || len(p.Opaque) > 0 && !json.Valid(p.Opaque)
-	})
-	return own, true
+	if r.Error != nil {
+		return r.Error
+	}
+	return domain.Errorf(domain.Internal, "the worker reported a failure without its error")
 }
 
-// Remains is what a stop leaves of an answer: what was written. Calls that had
-// arrived are not run and would want results. A failure leaves nothing.
-func Remains(reply contract.ModelReply) (domain.Message, bool) {
-	if reply.Outcome == contract.BilledFailure {
-		reply.Message = nil
-	}
-	m, ok := Sound(reply.Message)
-	m.ToolCalls = nil
-	return m, ok && len(m.Parts) > 0
+// maxWaitReason bounds why an attempt failed, where that is said in passing.
+const maxWaitReason = 200
+
+// AttemptWaits says until when an inference waits whose attempt failed, and why that failed.
+func AttemptWaits(step, attempt int, until time.Time, why *domain.Error) string {
+	return fmt.Sprintf("step %d: attempt %d at the model waits until %s: %s",
+		step, attempt, until.UTC().Format(time.RFC3339), domain.Shorten(why.Message, maxWaitReason))
 }

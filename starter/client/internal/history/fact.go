@@ -1,4 +1,4 @@
-package progress
+package history
 
 import (
 	"time"
@@ -10,57 +10,24 @@ import (
 // A Fact is something that has happened to an execution: one of the types of this file.
 type Fact any
 
-// A Work is an activity that a worker was asked for.
+// A Work is an activity that a worker was asked for, or a sub-agent.
 type Work struct {
-	// ID is the activity's own within its run, Activity its name in the contract,
-	// Queue where it was put, and Worker who took it last.
-	ID, Activity, Queue, Worker string
+	// ID is the activity's own within its run, Activity its name in the contract, and Queue where it was put.
+	ID, Activity, Queue string
 	// Since is when it was asked for.
 	Since time.Time
 	// Attempt is the newest known to have begun; Before is why the one before it failed.
 	Attempt int
 	Before  *domain.Error
-	// Turns says that it had to wait for its turn under a rate limit, CutOff that a stop asked for its end
-	// before that came.
-	Turns, CutOff bool
-	// One of these is set where the request is that of a model, a tool, a tool's Verify or a hook.
-	Model  *contract.ModelRequest
-	Tool   *contract.ToolRequest
-	Verify *contract.ToolRequest
-	Hook   *contract.HookRequest
-	// Listing is set where a worker was asked what the definition means.
-	Listing *contract.CatalogRequest
-	// Handoff is set, beside the Tool whose call it is, where that is to hand the conversation over.
-	Handoff *contract.HandoffCall
-	// Child is set, beside the Tool whose call it is, where the work is a sub-agent of the id ChildID.
-	Child   *contract.Parent
-	ChildID domain.AgentID
-}
-
-// Execution and Step name the step that asked for the work: zero where none did.
-// A hook's is of no step here, since it may run between two.
-func (w Work) Execution() domain.ExecutionID {
-	id, _ := w.by()
-	return id
-}
-
-// Step is the step's number.
-func (w Work) Step() int {
-	_, step := w.by()
-	return step
-}
-
-func (w Work) by() (domain.ExecutionID, int) {
-	if w.Model != nil {
-		return w.Model.ExecutionID, w.Model.Step
-	}
-	if w.Tool != nil {
-		return w.Tool.ExecutionID, w.Tool.Step
-	}
-	if w.Verify != nil {
-		return w.Verify.ExecutionID, w.Verify.Step
-	}
-	return domain.ExecutionID{}, 0
+	// Execution and Step name the step that asked for an inference, a call or a sub-agent: zero where none did. A hook's are zero,
+	// since it may run between two.
+	Execution domain.ExecutionID
+	Step      int
+	// Model is the request of an inference, and Hook that of a hook.
+	Model *contract.ModelRequest
+	Hook  *contract.HookRequest
+	// Child is the sub-agent that the work is.
+	Child domain.AgentID
 }
 
 // An Asked says that work was asked for.
@@ -75,18 +42,6 @@ type ModelReplied struct {
 	Reply contract.ModelReply
 }
 
-// A ToolReplied says that a tool call ended with a reply.
-type ToolReplied struct {
-	Work
-	Reply contract.ToolReply
-}
-
-// A Verified says what a tool's Verify has found out of a call whose outcome was unknown.
-type Verified struct {
-	Work
-	Reply contract.VerifyReply
-}
-
 // A Resolved says what a worker makes of the definition.
 type Resolved struct {
 	Work
@@ -99,28 +54,8 @@ type Finished struct{ Work }
 // A Lost says that work ended without a reply.
 type Lost struct {
 	Work
-	Loss Loss
+	Loss contract.Loss
 }
-
-// An Answered takes the model's answer, as hooks have left it.
-type Answered struct {
-	Message  domain.Message
-	Response domain.Response
-	Invalid  string
-}
-
-// A Wanted takes the calls of an answer. Each gets one result.
-type Wanted struct{ Calls []domain.ToolCall }
-
-// A CutOff says that a step does not come to its own end. Reply is what had come
-// of an answer that was cut off.
-type CutOff struct {
-	By    Cut
-	Reply contract.ModelReply
-}
-
-// A Failed ends a step with an error.
-type Failed struct{ Err *domain.Error }
 
 // A RunBegan says what a run of the workflow was started with, or took over.
 type RunBegan struct {
@@ -149,7 +84,7 @@ func (r RunBegan) Readable() bool { return !r.Input.AgentID.IsZero() }
 
 // A RunEnded says that a run of the workflow has ended.
 type RunEnded struct {
-	How RunEnd
+	How contract.RunEnd
 	// Next is the run that goes on, where the workflow continues as new.
 	Next string
 	// Outcome is the workflow's result, where it has one, and End what of it tells the end.
@@ -159,27 +94,7 @@ type RunEnded struct {
 	Settled []domain.UnknownCall
 }
 
-// A RunEnd says how a run ended.
-type RunEnd int
-
-const (
-	// Completed: the workflow came to its own end.
-	Completed RunEnd = iota
-	// Continued: another run goes on.
-	Continued
-	// Terminated: an operator ended it.
-	Terminated
-	// RanOut: it reached a time-out of the server's.
-	RanOut
-	// Aborted: it ended with an error, which no execution does.
-	Aborted
-	// CancelledByServer: it was cancelled with the server's own tools.
-	CancelledByServer
-	// Unstarted: it never began, as a sub-agent's may not.
-	Unstarted
-)
-
-// A StopAsked says that somebody asked to stop.
+// A StopAsked says that somebody asked to stop an execution; zero: the one in progress.
 type StopAsked struct{ Request contract.StopRequest }
 
 // A StopForced says that the workflow was cancelled with the server's own tools.
@@ -248,15 +163,17 @@ type Recorded struct {
 // String says it in words.
 func (u Unreadable) String() string { return u.What + " cannot be read: " + u.Why }
 
-// Outcome is the outcome of an execution in progress whose run the server itself has ended; ok is false where it has not. The
-// agent's workflow is over then too (Closed). A termination by hand forbids going on by itself, as an error does.
-func (e RunEnd) Outcome() (o contract.Outcome, ok bool) {
-	o, ok = map[RunEnd]contract.Outcome{
-		Terminated:        {Status: domain.StatusFailed, StopReason: domain.ErrorForbade, Code: domain.CodeTerminated},
-		RanOut:            {Status: domain.StatusFailed, StopReason: domain.ErrorForbade, Code: domain.CodeTimedOut},
-		Aborted:           {Status: domain.StatusFailed, StopReason: domain.ErrorForbade},
-		CancelledByServer: {Status: domain.StatusStopped, StopReason: domain.UserRequested},
-	}[e]
-	o.Closed = ok
-	return o, ok
-}
+// A Suspended says that the session accepts nothing, or does again.
+type Suspended struct{ Suspension *contract.Suspension }
+
+// A Rewound says that the session goes on from a step of its past.
+type Rewound struct{ Request contract.RewindRequest }
+
+// Origin is that step.
+func (f Rewound) Origin() *domain.Origin { return f.Request.Origin.Branch() }
+
+// Number is of the execution that goes on from there.
+func (f Rewound) Number() int { return f.Request.Newest + 1 }
+
+// Began says that the rewind itself begins that execution.
+func (f Rewound) Began() bool { return f.Request.Prompt != "" }

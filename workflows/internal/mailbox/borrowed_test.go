@@ -1,4 +1,4 @@
-package progress_test
+package mailbox
 
 import (
 	"testing"
@@ -7,7 +7,6 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/domain/progress"
 )
 
 // TestAGrantAnswersARequest of its number, and gives nothing else than that asked for.
@@ -38,7 +37,7 @@ func TestAGrantAnswersARequest(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := progress.NewBorrowed(budget(4, 50))
+			b := newBorrowed(budget(4, 50))
 			for _, r := range test.asked {
 				b = b.Asking(r)
 			}

@@ -1,0 +1,251 @@
+package workflows
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// A stepContent is the step in progress as far as it has come. Each of its methods takes how a piece of the step's work ended, and
+// returns the step with what follows from that.
+type stepContent struct {
+	domain.AgentStep
+	// tries counts the attempts at its inferences.
+	tries int
+}
+
+// replied counts what an inference used, lost and tried.
+func (s stepContent) replied(reply contract.ModelReply, price *domain.Price) stepContent {
+	return s.tried(max(reply.Tries, 1)).spent(reply.Response.Usage, reply.Spent, price)
+}
+
+// lost counts what an inference without a reply may have cost; again says that it is made again. An attempt that has come to a
+// worker with another task queue for it, or without what it needs, does not count.
+func (s stepContent) lost(request contract.ModelRequest, loss contract.Loss, again bool, price *domain.Price) stepContent {
+	if err := loss.Err(); err.Code != domain.CodeRerouted && !err.Lacking {
+		s = s.tried(1)
+	}
+	return s.spent(domain.Usage{}, loss.Spent(request, again), price)
+}
+
+// tried counts attempts at the step's inferences. One alone is not worth noting.
+func (s stepContent) tried(n int) stepContent {
+	if s.tries += n; s.tries > 1 {
+		s.Tries = s.tries
+	}
+	return s
+}
+
+// spent adds usage and what of it failed attempts lost, each priced by itself.
+func (s stepContent) spent(used, lost domain.Usage, price *domain.Price) stepContent {
+	s.Usage, s.Lost = s.Usage.Add(used).Add(lost), s.Lost.Add(lost)
+	if price != nil {
+		cost := price.Cost(lost)
+		s.LostNanoUSD = domain.AddCost(s.LostNanoUSD, cost)
+		s.CostNanoUSD = domain.AddCost(domain.AddCost(s.CostNanoUSD, cost), price.Cost(used))
+	}
+	return s
+}
+
+// wanted takes the calls of an answer. Each gets one result.
+func (s stepContent) wanted(calls []domain.ToolCall) stepContent {
+	s.ToolExecutions = make([]domain.ToolExecution, len(calls))
+	for i, call := range calls {
+		s.ToolExecutions[i] = domain.ToolExecution{ID: s.ID.Tool(i), Call: call}
+	}
+	return s
+}
+
+// failed notes an error.
+func (s stepContent) failed(err *domain.Error) stepContent {
+	s.Errors = append(slices.Clip(s.Errors), *err)
+	return s
+}
+
+// cutOff notes that the step does not come to its own end. Where an answer was cut off, what is said of it stays.
+func (s stepContent) cutOff(by interruption, reply contract.ModelReply) stepContent {
+	s.Interrupted = true
+	if reply.Message != nil && reply.Outcome != contract.BilledFailure {
+		s.Response = &reply.Response
+	}
+	return s.failed(by.err())
+}
+
+// called notes how a tool call ended, whatever hooks make of it later. A stop that cut it off interrupted the step too; one that
+// came with its end did not.
+func (s stepContent) called(position int, reply contract.ToolReply, cutOff bool, at time.Time) stepContent {
+	s.ToolExecutions = slices.Clone(s.ToolExecutions)
+	execution := &s.ToolExecutions[position]
+	execution.CompletedAt, execution.Attempts = at, reply.Attempts
+	if reply.Error == nil {
+		execution.Value, execution.ResultDigest = reply.Content, reply.ResultDigest
+		return s
+	}
+	code := reply.Error.Code
+	execution.Value, execution.Error = "", contract.Bounded(reply.Error)
+	execution.NotStarted = !execution.StartedAt.IsZero() && (reply.NotStarted || code == domain.CodeNotRun)
+	cut := code == domain.CodeInterrupted || cutOff && (code == domain.CodeNotRun || code == domain.CodeOutcomeUnknown)
+	if cut && !s.Interrupted {
+		return s.cutOff(stopInTools, contract.ModelReply{})
+	}
+	return s
+}
+
+// childEnded counts what a sub-agent used, and takes its result.
+func (s stepContent) childEnded(position int, child endedChild, stopped bool, at time.Time) stepContent {
+	usage, spent := child.usage()
+	s.Usage, s.CostNanoUSD = s.Usage.Add(usage), domain.AddCost(s.CostNanoUSD, spent.CostNanoUSD)
+	s.Children, s.ChildEffects = s.Children.Add(spent), s.ChildEffects.Merged(child.effects())
+	s = s.called(position, child.reply(), stopped, at)
+	if stopped && !s.Interrupted && child.outcome != nil && child.outcome.Status == domain.StatusStopped {
+		return s.cutOff(stopInTools, contract.ModelReply{})
+	}
+	return s
+}
+
+// verified notes what a tool has found out about a call whose outcome was unknown.
+func (s stepContent) verified(position int, found contract.VerifyReply, reply contract.ToolReply, cutOff bool, at time.Time) stepContent {
+	s = s.called(position, reply, cutOff, at)
+	s.ToolExecutions[position].Settlement = &domain.Settlement{
+		Verdict: found.Verdict, By: domain.Program{Client: domain.VerifyClient}, At: at, Reason: found.Reason,
+	}
+	return s
+}
+
+// An endedChild says how a sub-agent ended: with an outcome, or why it has none.
+type endedChild struct {
+	// grant is what it might use in all.
+	grant   domain.ExecutionBudget
+	outcome *contract.Outcome
+	why     *domain.Error
+	// unstarted says that its workflow never began, so that it has spent nothing.
+	unstarted bool
+}
+
+// usage is what the sub-agent used, and what of that counts against limits. Without an outcome it has spent all that it was
+// granted, which is an estimate.
+func (e endedChild) usage() (usage domain.Usage, spent domain.Spent) {
+	switch {
+	case e.unstarted:
+		return usage, spent
+	case e.outcome == nil:
+		spent = e.grant.Whole()
+		return domain.Usage{InputTokens: spent.Tokens, Estimated: true}, spent
+	}
+	usage = e.outcome.Usage
+	if r := e.outcome.Report; r != nil {
+		spent = r.Spent
+	} else {
+		spent.Steps = int64(e.outcome.Steps)
+	}
+	spent.Tokens, spent.CostNanoUSD, spent.Seconds = usage.TotalTokens(), e.outcome.CostNanoUSD, 0
+	return usage, spent
+}
+
+// effects are what the sub-agent has done. Of one that was lost nobody knows.
+func (e endedChild) effects() domain.EffectCounts {
+	switch {
+	case e.unstarted:
+		return domain.EffectCounts{}
+	case e.outcome == nil:
+		return domain.EffectCounts{Unknown: true}
+	}
+	return e.outcome.EffectCounts
+}
+
+// reply is what the sub-agent means for the call that started it: an error only where it failed.
+func (e endedChild) reply() contract.ToolReply {
+	result := contract.ChildResult{Status: domain.StatusFailed, EffectCounts: e.effects()}
+	if result.Calls == nil && !result.Unknown {
+		result.Calls = []domain.EffectCount{}
+	}
+	var reply contract.ToolReply
+	switch e.outcome {
+	case nil:
+		result.StopReason, result.Error = domain.ErrorForbade, e.why.Message
+		reply.Error = contract.Bounded(e.why)
+	default:
+		o := e.outcome
+		result.Status, result.StopReason = o.Status, o.StopReason
+		report := o.Report
+		if report == nil {
+			report = &contract.Report{}
+		}
+		if result.Answer, result.SaidLast = report.Answer, report.SaidLast; o.Status == domain.StatusFailed {
+			why := "its workflow failed"
+			if report.Error != nil {
+				why = report.Error.Message
+			}
+			result.Error = why
+			reply.Error = contract.Bounded(&domain.Error{Kind: o.Kind, Code: o.Code, Message: "the sub-agent failed: " + why, Source: domain.SourceSubagent})
+			if reply.Error.Kind == "" {
+				reply.Error.Kind = domain.Internal
+			}
+		}
+	}
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(result) // texts cannot fail
+	reply.Content = strings.TrimSpace(text.String())
+	reply.Digest = domain.DigestOf([]byte(reply.Content))
+	return reply
+}
+
+// An interruption says what cut a step off, in words that are recorded.
+type interruption string
+
+const (
+	// stopInInference: a stop came while the model was asked.
+	stopInInference interruption = "the inference was cut off by a stop"
+	// stopInTools: a stop came while tools were at work.
+	stopInTools interruption = "the tool calls were cut off by a stop"
+	// stopAtPause: a stop came between two parts of an answer.
+	stopAtPause interruption = "the model paused in its answer, and was not asked to go on because of a stop"
+	// stopAtNothing: a stop came after an answer with nothing in it.
+	stopAtNothing interruption = "the model gave neither text nor tool calls, and was not asked again because of a stop"
+	// hookBefore: a hook stopped the execution before the model was asked.
+	hookBefore interruption = "a hook stopped the step before the model was asked"
+	// noBudget: not even the smallest answer fits what is left.
+	noBudget interruption = "the budget does not allow another try of the inference"
+	// noBudgetToSumUp: nor does a summary.
+	noBudgetToSumUp interruption = "the budget does not allow to make the conversation shorter"
+)
+
+// err is the error that the interruption leaves with its step.
+func (c interruption) err() *domain.Error {
+	kind := domain.Unavailable
+	if c == hookBefore || c == noBudget || c == noBudgetToSumUp {
+		kind = domain.Denied
+	}
+	return domain.CodedErrorf(kind, domain.CodeInterrupted, "%s", string(c))
+}
+
+// sound returns a model's message as the transcript may take it, if there is one.
+func sound(m *domain.Message) (domain.Message, bool) {
+	if m == nil {
+		return domain.Message{Role: domain.RoleAssistant}, false
+	}
+	own := *m
+	own.Role, own.ToolResult = domain.RoleAssistant, nil
+	own.Parts = slices.DeleteFunc(slices.Clone(m.Parts), func(p domain.Part) bool {
+		return p.Type == "" || len(p.Opaque) > 0 && !json.Valid(p.Opaque)
+	})
+	return own, true
+}
+
+// remains is what a stop leaves of an answer: what was written. Calls that had arrived are not run and would want results. A
+// failure leaves nothing.
+func remains(reply contract.ModelReply) (domain.Message, bool) {
+	if reply.Outcome == contract.BilledFailure {
+		reply.Message = nil
+	}
+	m, ok := sound(reply.Message)
+	m.ToolCalls = nil
+	return m, ok && len(m.Parts) > 0
+}

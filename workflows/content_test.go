@@ -1,0 +1,386 @@
+package workflows
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// stepAt is when these steps begin, later when what they asked for has ended, and theStep one of them.
+var (
+	stepAt  = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	later   = stepAt.Add(2 * time.Second)
+	theStep = domain.AgentID{UUID: uuid.UUID{1}}.Execution("run", 1).Step(3)
+	// nanoPrice makes an input token cost a nano-dollar, an output token ten.
+	nanoPrice = &domain.Price{Input: 1_000_000, Output: 10_000_000}
+)
+
+func begun() stepContent { return stepContent{AgentStep: domain.AgentStep{ID: theStep, Number: 3}} }
+
+func usage(in, out int64) domain.Usage { return domain.Usage{InputTokens: in, OutputTokens: out} }
+
+// calling is a step whose calls have begun.
+func calling(calls int) stepContent {
+	s := begun().wanted(slices.Repeat([]domain.ToolCall{{ID: "c", Name: "ls", Arguments: "{}"}}, calls))
+	for i := range s.ToolExecutions {
+		s.ToolExecutions[i].StartedAt = stepAt
+	}
+	return s
+}
+
+func TestWhatAnInferenceCosts(t *testing.T) {
+	t.Parallel()
+	rerouted := domain.CodedErrorf(domain.Unavailable, domain.CodeRerouted, "elsewhere")
+	down := domain.Errorf(domain.Unavailable, "down")
+	beat := &contract.Heartbeat{Phase: contract.PhaseRequested, Spent: usage(10, 1), Reserved: usage(20, 2)}
+	early := &contract.Heartbeat{Phase: contract.PhaseWaiting, Spent: usage(10, 1)}
+	estimated := func(in, out int64) domain.Usage {
+		return domain.Usage{InputTokens: in, OutputTokens: out, Estimated: true}
+	}
+	replied := func(reply contract.ModelReply) stepContent { return begun().replied(reply, nanoPrice) }
+	lost := func(loss contract.Loss) stepContent {
+		return begun().lost(contract.ModelRequest{Step: 3, Reserved: usage(40, 4)}, loss, false, nanoPrice)
+	}
+	for name, c := range map[string]struct {
+		step           stepContent
+		used, lost     domain.Usage
+		cost, lostCost int64
+		tries          int
+	}{
+		"an answer at once": {
+			step: replied(contract.ModelReply{Outcome: contract.Answered, Response: domain.Response{Usage: usage(100, 10)}}),
+			used: usage(100, 10), cost: 200,
+		},
+		"an answer at the third try": {
+			step: replied(contract.ModelReply{Outcome: contract.Answered, Tries: 3, Response: domain.Response{Usage: usage(100, 10)}, Spent: usage(5, 1)}),
+			used: usage(105, 11), lost: usage(5, 1), cost: 215, lostCost: 15, tries: 3,
+		},
+		"a failure that was billed": {
+			step: replied(contract.ModelReply{Outcome: contract.BilledFailure, Error: down, Spent: usage(50, 5)}),
+			used: usage(50, 5), lost: usage(50, 5), cost: 100, lostCost: 100,
+		},
+		"what a stop cut off": {
+			step: replied(contract.ModelReply{Outcome: contract.Interrupted, Response: domain.Response{Usage: usage(7, 1)}}),
+			used: usage(7, 1), cost: 17,
+		},
+		"a lost worker": {
+			step: lost(contract.Loss{How: contract.TimedOut, Beat: beat}),
+			used: estimated(30, 3), lost: estimated(30, 3), cost: 60, lostCost: 60,
+		},
+		"a lost worker, nothing heard": {
+			step: lost(contract.Loss{How: contract.TimedOut}),
+			used: estimated(40, 4), lost: estimated(40, 4), cost: 80, lostCost: 80,
+		},
+		"a lost worker, heard of before the request alone": {
+			step: lost(contract.Loss{How: contract.TimedOut, Beat: early}),
+			used: estimated(50, 5), lost: estimated(50, 5), cost: 100, lostCost: 100,
+		},
+		"a worker with another queue": {step: lost(contract.Loss{Told: rerouted})},
+		"no worker took it":           {step: lost(contract.Loss{How: contract.TimedOut, Untaken: true})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, c.used, c.step.Usage)
+			require.Equal(t, c.lost, c.step.Lost)
+			require.Equal(t, c.cost, c.step.CostNanoUSD)
+			require.Equal(t, c.lostCost, c.step.LostNanoUSD)
+			require.Equal(t, c.tries, c.step.Tries)
+		})
+	}
+	require.Zero(t, begun().replied(contract.ModelReply{Outcome: contract.BilledFailure, Spent: usage(1, 1)}, nil).CostNanoUSD, "without a price nothing costs")
+}
+
+// Tries are those of all inferences of the step, and one alone is not noted. That a worker has another queue is none.
+func TestTriesAddUp(t *testing.T) {
+	t.Parallel()
+	answered := contract.ModelReply{Outcome: contract.Answered, Tries: 1}
+	s := begun().replied(answered, nil)
+	require.Zero(t, s.Tries)
+	s = s.lost(contract.ModelRequest{}, contract.Loss{Told: domain.CodedErrorf(domain.Unavailable, domain.CodeRerouted, "elsewhere")}, true, nil)
+	require.Zero(t, s.Tries)
+	s = s.lost(contract.ModelRequest{}, contract.Loss{How: contract.TimedOut}, true, nil)
+	require.Equal(t, 2, s.Tries)
+	require.Equal(t, 3, s.replied(answered, nil).Tries)
+}
+
+func TestWhatFollowsFromAReply(t *testing.T) {
+	t.Parallel()
+	down := domain.Errorf(domain.Unavailable, "down")
+	wrong := domain.Errorf(domain.Invalid, "wrong")
+	for name, c := range map[string]struct {
+		reply   contract.ModelReply
+		tries   int
+		stopped bool
+		verdict verdict
+		err     string
+	}{
+		"interrupted by a stop":    {reply: contract.ModelReply{Outcome: contract.Interrupted}, tries: 1, stopped: true, verdict: verdictStop},
+		"interrupted by nobody":    {reply: contract.ModelReply{Outcome: contract.Interrupted}, tries: 1, verdict: verdictAgain},
+		"shut down at a stop":      {reply: contract.ModelReply{Outcome: contract.ShutDown}, tries: 3, stopped: true, verdict: verdictStop},
+		"shut down":                {reply: contract.ModelReply{Outcome: contract.ShutDown}, tries: 2, verdict: verdictAgain},
+		"shut down too often":      {reply: contract.ModelReply{Outcome: contract.ShutDown}, tries: 3, verdict: verdictFail, err: "the inference was cut off 3 times by workers that stopped"},
+		"failed":                   {reply: contract.ModelReply{Outcome: contract.BilledFailure, Error: down}, tries: 2, verdict: verdictAgain},
+		"failed at a stop":         {reply: contract.ModelReply{Outcome: contract.BilledFailure, Error: down}, tries: 3, stopped: true, verdict: verdictStop},
+		"failed too often":         {reply: contract.ModelReply{Outcome: contract.BilledFailure, Error: down}, tries: 3, verdict: verdictFail, err: "down"},
+		"failed for good":          {reply: contract.ModelReply{Outcome: contract.BilledFailure, Error: wrong}, tries: 1, verdict: verdictFail, err: "wrong"},
+		"failed without a reason":  {reply: contract.ModelReply{Outcome: contract.BilledFailure}, tries: 1, verdict: verdictFail, err: "the worker reported a failure without its error"},
+		"nobody knows what it was": {stopped: true, verdict: verdictFail, err: "the worker's reply does not say what came of the inference"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := judge(c.reply, c.tries, 3, c.stopped)
+			require.Equal(t, c.verdict, got)
+			if c.err == "" {
+				require.Nil(t, err)
+				return
+			}
+			require.Equal(t, c.err, err.Message)
+		})
+	}
+}
+
+func TestHowLongToWait(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, 2*time.Second, inferenceDelay(contract.ModelReply{RetryAfterMillis: 1000}, 2*time.Second))
+	require.Equal(t, 3*time.Second, inferenceDelay(contract.ModelReply{RetryAfterMillis: 3000}, 2*time.Second))
+	require.Equal(t, time.Hour, inferenceDelay(contract.ModelReply{RetryAfterMillis: 1 << 50}, time.Second))
+	require.Equal(t, time.Second, inferenceDelay(contract.ModelReply{RetryAfterMillis: -5}, time.Second))
+}
+
+func TestHowACallEnded(t *testing.T) {
+	t.Parallel()
+	refused := domain.Errorf(domain.Invalid, "no such file")
+	long := domain.Errorf(domain.Invalid, "%s", strings.Repeat("x", domain.MaxReason+9))
+	lost := func(effect domain.Effect, loss contract.Loss) contract.ToolReply {
+		return loss.ToolReply(contract.ToolRequest{Name: "ls", Arguments: "{}", Effect: effect, Losses: domain.DefaultLosses})
+	}
+	const unknown = "outcome unknown: the call began and its worker was lost; it may or may not have taken effect, and was not repeated"
+	for name, c := range map[string]struct {
+		reply       contract.ToolReply
+		cutOff      bool
+		value       string
+		code        domain.Code
+		message     string
+		interrupted bool
+	}{
+		"a result":                      {reply: contract.ToolReply{Content: "a.txt"}, value: "a.txt"},
+		"an error":                      {reply: contract.ToolReply{Content: "dropped", Error: refused}, message: refused.Message},
+		"an error that is too long":     {reply: contract.ToolReply{Error: long}, message: long.Message[:domain.MaxReason]},
+		"lost, and may be repeated":     {reply: lost(domain.Idempotent, contract.Loss{How: contract.TimedOut}), code: domain.CodeTimeout, message: "no worker finished it in time"},
+		"lost, and may not be repeated": {reply: lost(domain.AtMostOnce, contract.Loss{How: contract.TimedOut}), code: domain.CodeOutcomeUnknown, message: unknown},
+		"cut off by a stop":             {reply: lost(domain.AtMostOnce, contract.Loss{Told: refused}), cutOff: true, code: domain.CodeOutcomeUnknown, interrupted: true, message: unknown},
+		"lost as a stop came":           {reply: lost(domain.AtMostOnce, contract.Loss{Told: refused}), code: domain.CodeOutcomeUnknown, message: unknown},
+		"taken back before it began": {
+			reply: lost(domain.AtMostOnce, contract.Loss{How: contract.Cancelled}), cutOff: true, code: domain.CodeNotRun, message: "not run: the execution was stopped", interrupted: true,
+		},
+		"cut off, by its own word": {
+			reply: contract.ToolReply{Error: domain.CodedErrorf(domain.Unavailable, domain.CodeInterrupted, "cut off")},
+			code:  domain.CodeInterrupted, message: "cut off", interrupted: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			before := calling(1)
+			s := before.called(0, c.reply, c.cutOff, later)
+			require.True(t, before.ToolExecutions[0].CompletedAt.IsZero(), "what a step was made from stays as it was")
+			got := s.ToolExecutions[0]
+			require.Equal(t, c.value, got.Value)
+			require.Equal(t, stepAt, got.StartedAt)
+			require.Equal(t, later, got.CompletedAt)
+			require.Equal(t, c.interrupted, s.Interrupted)
+			if c.interrupted {
+				require.Equal(t, []domain.Error{*stopInTools.err()}, s.Errors)
+			}
+			if c.message == "" {
+				require.Nil(t, got.Error)
+				return
+			}
+			require.Equal(t, c.message, got.Error.Message)
+			require.Equal(t, c.code, got.Error.Code)
+		})
+	}
+}
+
+// Of several calls that a stop cut off it is said once.
+func TestAStopInterruptsOnce(t *testing.T) {
+	t.Parallel()
+	s := calling(2)
+	for i := range 2 {
+		s = s.called(i, contract.NotRun(domain.Denied, "not run: the execution was stopped"), true, later)
+	}
+	require.Len(t, s.Errors, 1)
+	require.Equal(t, theStep.Tool(1), s.ToolExecutions[1].ID)
+}
+
+// A call that surely did nothing was not run, whatever hooks make of its result.
+func TestWhatCountsAsRun(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		reply contract.ToolReply
+		want  domain.ToolOutcome
+	}{
+		"a result":                      {contract.ToolReply{Content: "x"}, domain.ToolOK},
+		"a failure":                     {contract.ToolReply{Error: domain.Errorf(domain.Invalid, "x")}, domain.ToolFailed},
+		"stopped before":                {contract.NotRun(domain.Denied, "not run: the execution was stopped"), domain.ToolNotRun},
+		"did nothing":                   {contract.ToolReply{NotStarted: true, Error: domain.Errorf(domain.Unavailable, "busy")}, domain.ToolNotRun},
+		"did, it has come to something": {contract.ToolReply{NotStarted: true, Content: "x"}, domain.ToolOK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := calling(1).called(0, c.reply, false, later)
+			require.Equal(t, c.want, s.ToolExecutions[0].Outcome())
+			made := s.ToolExecutions[0]
+			made.Value, made.Error = "a hook's", nil
+			require.Equal(t, c.want.Ran(), made.Outcome().Ran())
+		})
+	}
+}
+
+func TestWhatAStopKeeps(t *testing.T) {
+	t.Parallel()
+	said := &domain.Message{
+		Role: domain.RoleUser, Parts: []domain.Part{{Type: domain.PartText, Text: "half"}, {}, {Type: domain.PartText, Opaque: []byte("{")}},
+		ToolCalls: []domain.ToolCall{{ID: "c"}}, ToolResult: &domain.ToolResult{},
+	}
+	reply := contract.ModelReply{Outcome: contract.Interrupted, Message: said, Response: domain.Response{Model: "m"}}
+	m, ok := remains(reply)
+	require.True(t, ok)
+	require.Equal(t, domain.Message{Role: domain.RoleAssistant, Parts: said.Parts[:1]}, m)
+	s := begun().cutOff(stopInInference, reply)
+	require.True(t, s.Interrupted)
+	require.Equal(t, "m", s.Response.Model)
+	require.Equal(t, domain.CodeInterrupted, s.Errors[0].Code)
+
+	reply.Outcome = contract.BilledFailure
+	_, ok = remains(reply)
+	require.False(t, ok)
+	require.Nil(t, begun().cutOff(stopInInference, reply).Response)
+	_, ok = remains(contract.ModelReply{Message: &domain.Message{ToolCalls: said.ToolCalls}})
+	require.False(t, ok, "calls alone leave nothing")
+}
+
+func TestWhatALostWorkerLeaves(t *testing.T) {
+	t.Parallel()
+	text := func(beat *contract.Heartbeat) string {
+		m, _ := remains(contract.Loss{Beat: beat}.Kept())
+		return m.Text()
+	}
+	require.Empty(t, text(nil))
+	require.Empty(t, text(&contract.Heartbeat{Length: 9}))
+	require.Equal(t, "whole", text(&contract.Heartbeat{Tail: "whole", Length: 5}))
+	require.Equal(t, "…the end", text(&contract.Heartbeat{Tail: "the end", Length: 50}))
+	require.NotZero(t, contract.Loss{Beat: &contract.Heartbeat{Tail: "x"}}.Kept().Digest)
+	require.Equal(t, contract.Interrupted, contract.Loss{}.Kept().Outcome)
+}
+
+func TestALossIsAnError(t *testing.T) {
+	t.Parallel()
+	for how, want := range map[contract.How]domain.Error{
+		contract.Broke:     {Kind: domain.Internal, Message: "the worker failed; its log says more"},
+		contract.TimedOut:  {Kind: domain.Unavailable, Code: domain.CodeTimeout, Message: "no worker finished it in time"},
+		contract.Cancelled: {Kind: domain.Unavailable, Code: domain.CodeInterrupted, Message: "cut off by a stop"},
+		contract.Oversized: {Kind: domain.TooLarge, Message: "the result is larger than the server takes"},
+		contract.Garbled:   {Kind: domain.Internal, Message: "the worker's answer cannot be read; see that all workers are of the same version"},
+	} {
+		require.Equal(t, want, *contract.Loss{How: how}.Err())
+		require.Equal(t, "the worker failed: oh", contract.Loss{How: how, Told: contract.Told("oh")}.Err().Message, "what was told counts")
+	}
+}
+
+func TestReadingAnAnswer(t *testing.T) {
+	t.Parallel()
+	text := domain.Message{Parts: []domain.Part{{Type: domain.PartText, Text: "yes"}}}
+	calls := func(n int) domain.Message { return domain.Message{ToolCalls: make([]domain.ToolCall, n)} }
+	paused := domain.Response{Finish: domain.FinishOther, FinishWord: domain.WordPaused}
+	refusal := domain.Response{Finish: domain.FinishRefusal}
+	require.Equal(t, wholeAnswer, kindOfAnswer(text, domain.Response{}))
+	require.Equal(t, wholeAnswer, kindOfAnswer(calls(domain.MaxRequestedCalls), domain.Response{}))
+	require.Equal(t, partialAnswer, kindOfAnswer(domain.Message{}, paused))
+	require.Equal(t, wholeAnswer, kindOfAnswer(calls(1), paused))
+	require.Equal(t, wholeAnswer, kindOfAnswer(text, domain.Response{Finish: domain.FinishOther}))
+	require.Equal(t, emptyAnswer, kindOfAnswer(domain.Message{Parts: []domain.Part{{Type: domain.PartText, Text: " \n"}}}, domain.Response{}))
+	require.Equal(t, wholeAnswer, kindOfAnswer(domain.Message{}, refusal))
+
+	require.Nil(t, misfit(text, domain.Response{}, ""))
+	require.Nil(t, misfit(calls(1), domain.Response{}, "no object"))
+	require.Nil(t, misfit(text, refusal, "no object"))
+	err := misfit(text, domain.Response{}, "no object")
+	require.Equal(t, "the answer does not fit the response format: no object", err.Message)
+	require.Equal(t, domain.SourceOutput, err.Source)
+	require.Equal(t, domain.CodeInvalidOutput, err.Code)
+	require.LessOrEqual(t, len(misfit(text, domain.Response{}, strings.Repeat("x", domain.MaxReason)).Message), domain.MaxReason)
+}
+
+func TestHowAStepEndsWithAnError(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, domain.SourceInference, stepError(domain.Errorf(domain.Invalid, "x")).Source)
+	require.Equal(t, "vendor", stepError(domain.Errorf(domain.Invalid, "x").From("vendor")).Source)
+	require.Len(t, stepError(domain.Errorf(domain.Invalid, "%s", strings.Repeat("x", domain.MaxReason+1))).Message, domain.MaxReason)
+}
+
+// TestWhatALostSubagentHasDoneIsUnknown: of one that has no outcome nobody says that it has done nothing, but of one that never
+// began.
+func TestWhatALostSubagentHasDoneIsUnknown(t *testing.T) {
+	t.Parallel()
+	done := domain.EffectCounts{Calls: []domain.EffectCount{{Tool: "pay", Done: 1, Unknown: 1}}}
+	lost := childLost(temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_START_TO_CLOSE, nil))
+	require.Equal(t, domain.CodeTimedOut, lost.Code)
+	for name, test := range map[string]struct {
+		ended  endedChild
+		says   string
+		failed bool
+		below  domain.EffectCounts
+	}{
+		"timed out": {endedChild{why: lost}, `"effects_unknown":true`, true, domain.EffectCounts{Unknown: true}},
+		"not begun": {endedChild{why: lost, unstarted: true}, `"effects":[]`, true, domain.EffectCounts{}},
+		"failed": {endedChild{outcome: &contract.Outcome{Status: domain.StatusFailed, EffectCounts: done, Report: &contract.Report{SaidLast: "found"}}},
+			`"answer":"","said_last":"found","effects":[{"tool":"pay","done":1,"unknown":1}]`, true, done},
+		"stopped": {endedChild{outcome: &contract.Outcome{Status: domain.StatusStopped, EffectCounts: domain.EffectCounts{Unknown: true}}},
+			`"effects_unknown":true`, false, domain.EffectCounts{Unknown: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reply := test.ended.reply()
+			require.Contains(t, reply.Content, test.says)
+			require.Equal(t, test.failed, reply.Error != nil)
+			if test.below.Unknown && test.ended.outcome == nil {
+				require.NotContains(t, reply.Content, `"effects":`)
+			}
+			require.Equal(t, test.below, calling(1).childEnded(0, test.ended, false, later).ChildEffects)
+		})
+	}
+}
+
+// TestAVerifiedCall ends as its tool has found out; where that knows nothing, nothing follows.
+func TestAVerifiedCall(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		found   contract.VerifyReply
+		outcome domain.ToolOutcome
+	}{
+		"done":     {contract.VerifyReply{Verdict: domain.VerdictDone, Result: "r", Reason: "journal"}, domain.ToolOK},
+		"not done": {contract.VerifyReply{Verdict: domain.VerdictNotDone, Reason: "void"}, domain.ToolNotRun},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reply, ok := verifiedReply(contract.ToolRequest{Name: "ls"}, test.found)
+			require.True(t, ok)
+			call := calling(1).verified(0, test.found, reply, false, later).ToolExecutions[0]
+			require.Equal(t, test.outcome, call.Outcome())
+			require.Equal(t, later, call.CompletedAt)
+			require.Equal(t, test.found.Verdict, call.Settlement.Verdict)
+			require.Equal(t, later, call.Settlement.At)
+		})
+	}
+	_, ok := verifiedReply(contract.ToolRequest{}, contract.VerifyReply{})
+	require.False(t, ok)
+}
