@@ -252,8 +252,8 @@ func (s session) accountHead(request account.Request) (account.Head, error) {
 // said of this workflow is true of no other.
 func (s session) leftBehind() (*contract.Carry, error) {
 	carry, err := s.carryWithin(domain.MaxCarriedState)
-	carry.Entries, carry.Answered, carry.Extended, carry.Runs = nil, nil, nil, 0
-	carry.Waiting, carry.MessagesWaited, carry.Unsent = nil, 0, nil
+	carry.Entries, carry.Answers, carry.Runs = nil, nil, 0
+	carry.Waiting, carry.MessagesWaited = nil, 0
 	carry.Prior = s.Spent()
 	return &carry, err
 }

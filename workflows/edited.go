@@ -22,7 +22,7 @@ func (s session) checkEdit(request contract.EditRequest) error {
 		return err
 	case asked.edits >= mostEdits:
 		return domain.Errorf(domain.Denied, "edit: somebody has tried %d times to edit call %s, which is as often as may be; approve or deny it as it is", asked.edits, asked.ToolExecutionID)
-	case s.nearBounds() || s.mail.Full():
+	case s.nearBounds() || s.mail.Updates.Full():
 		return domain.Errorf(domain.Denied, "edit: the run has no room for it; approve or deny it as it is")
 	}
 	if err := cmp.Or(checkSeen(request.Digest), checkWord(request.By, request.Reason), domain.CheckEdited(asked.Arguments, request.Arguments)); err != nil {

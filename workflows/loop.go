@@ -47,7 +47,7 @@ func (s session) enterLoop() bool {
 // unless the failure ends the execution.
 func (s session) runSteps() {
 	for {
-		if s.outgrown() && (s.run.triesStorage() || s.nearBounds() || s.mail.Pressed()) && s.handsOver() {
+		if s.outgrown() && (s.run.triesStorage() || s.nearBounds() || s.mail.Updates.Pressed()) && s.handsOver() {
 			return
 		}
 		if !s.prepareStep() {

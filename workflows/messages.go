@@ -28,8 +28,6 @@ func (s session) checkRoom(request contract.SendRequest) error {
 		return domain.Errorf(domain.Denied, "send: %d messages wait for the agent already, and no more can; send it when some are read, or take one back with unsend", len(waiting))
 	case bytes > most:
 		return domain.Errorf(domain.Denied, "send: the messages that wait would take %d bytes with this one; at most %d can; send it when some are read, or when the agent is idle", bytes, most)
-	case s.mail.Pressed():
-		return domain.Errorf(domain.Denied, "send: this run of the workflow has taken as many updates as it may; the next one begins after the step in progress: send it again then")
 	}
 	return nil
 }

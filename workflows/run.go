@@ -83,7 +83,7 @@ func (r *run) recorded(segment contract.Segment) {
 
 func (r *run) continueWith(in contract.SessionInput) { r.successor = &in }
 
-func (s session) outgrown() bool { return s.info.GetContinueAsNewSuggested() || s.mail.Full() }
+func (s session) outgrown() bool { return s.info.GetContinueAsNewSuggested() || s.mail.Updates.Full() }
 
 // wantsNewRun reports whether an idle session is to continue as new.
 func (s session) wantsNewRun() bool {
@@ -121,7 +121,7 @@ func (s session) carriable(permit mailbox.Permit) bool {
 	if storage {
 		unstored = s.storeSegment(permit)
 	}
-	s.wait(func() bool { return !s.mail.Answering() })
+	s.wait(func() bool { return !s.mail.Updates.Answering() })
 	active, stopped := s.state.HasActiveExecution(), s.mail.Stopped()
 	if active && stopped || !active && s.mail.Woken() {
 		return false

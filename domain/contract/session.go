@@ -101,10 +101,9 @@ type Carry struct {
 	Inferences int            `json:"inferences,omitzero"`
 	// Visible and Traces are estimated tokens: of what every execution sees of
 	// the transcript, and of this execution's traces.
-	Visible int64 `json:"visible,omitzero"`
-	Traces  int64 `json:"traces,omitzero"`
-	// Answered are the answers to the newest updates, so that a repeated one is not done again.
-	Answered []AnsweredUpdate[SendReply] `json:"answered,omitempty"`
+	Visible int64   `json:"visible,omitzero"`
+	Traces  int64   `json:"traces,omitzero"`
+	Answers Answers `json:"answers,omitempty"`
 	// Copy are messages before Base that are still with an earlier workflow of the agent.
 	Copy  *RecordRequest `json:"copy,omitempty"`
 	Edits domain.Edits   `json:"edits,omitzero"`
@@ -122,12 +121,6 @@ type Carry struct {
 	Sequence int64 `json:"event_sequence,omitzero"`
 	// Guarded is what the guards remember between steps.
 	Guarded Guarded `json:"guarded,omitzero"`
-	// Extended are the answers to the newest extensions, as Answered.
-	Extended []AnsweredUpdate[ExtendReply] `json:"extended,omitempty"`
-	// Decided are the answers to the newest words about calls, as Answered.
-	Decided []AnsweredUpdate[DecisionReply] `json:"decided,omitempty"`
-	// Replied are the answers to the newest words about questions, as Answered.
-	Replied []AnsweredUpdate[AnswerReply] `json:"replied,omitempty"`
 	// Runs counts the runs of the chain before this one.
 	Runs int `json:"runs,omitzero"`
 	// Bound are the agent's sessions with stateful servers.
@@ -145,32 +138,12 @@ type Carry struct {
 	// that ever had to.
 	Waiting        []WaitingMessage `json:"waiting,omitempty"`
 	MessagesWaited int64            `json:"messages_waited,omitzero"`
-	// Unsent are the answers to the newest messages taken back, as Answered.
-	Unsent []AnsweredUpdate[UnsendReply] `json:"unsent,omitempty"`
-	// Suspended is set while the session accepts nothing, and Emptied are the answers to the newest updates that dropped
-	// the conversation, as Answered.
-	Suspended *Suspension                  `json:"suspended,omitempty"`
-	Emptied   []AnsweredUpdate[ClearReply] `json:"emptied,omitempty"`
-	// Rewound are the answers to the newest rewinds, as Answered.
-	Rewound []AnsweredUpdate[RewindReply] `json:"rewound,omitempty"`
+	// Suspended is set while the session accepts nothing.
+	Suspended *Suspension `json:"suspended,omitempty"`
 	// SpokenSince is when people last spoke to the session after its newest execution ended; zero: nobody has.
 	SpokenSince time.Time `json:"spoken_since,omitzero"`
-	// Pauses are the answers to the newest updates that paused and resumed, Suspensions to those that suspended and
-	// unsuspended, Redefined to those of the definition, Revoked to those that took standing approvals back, Totals to
-	// those of the session's budget, as Answered.
-	Pauses      []AnsweredUpdate[PauseReply]         `json:"pauses,omitempty"`
-	Suspensions []AnsweredUpdate[SuspendReply]       `json:"suspensions,omitempty"`
-	Redefined   []AnsweredUpdate[RedefineReply]      `json:"redefined,omitempty"`
-	Revoked     []AnsweredUpdate[RevokeReply]        `json:"revoked,omitempty"`
-	Totals      []AnsweredUpdate[ExtendSessionReply] `json:"totals,omitempty"`
 	// EditsBefore are those with which the newest execution began.
 	EditsBefore domain.Edits `json:"edits_before,omitzero"`
-}
-
-// An AnsweredUpdate remembers what an update was answered.
-type AnsweredUpdate[Reply any] struct {
-	ID    string `json:"id"`
-	Reply Reply  `json:"reply"`
 }
 
 // Guarded is what the guards remember of an execution between its steps.

@@ -163,14 +163,12 @@ func (c *Client) goOn(ctx context.Context, p position, o extension) (Extended, e
 		return Extended{}, errorf(Refused, nil, "%s is a sub-agent, and agent %s, which has started it, has its result", id, in.Parent.AgentID).next("`extend %s` goes on with that one", in.Parent.AgentID)
 	}
 	if in.Carry != nil {
-		for _, answered := range in.Carry.Extended {
-			if answered.ID == o.RequestID {
-				again := p.repeated(answered.Reply)
-				if state, err := domain.DecodeAgentState(in.Carry.State); err == nil {
-					again.account, _ = state.Session()
-				}
-				return again, nil
+		if reply := (contract.ExtendReply{}); in.Carry.Answers.Read(o.RequestID, &reply) {
+			again := p.repeated(reply)
+			if state, err := domain.DecodeAgentState(in.Carry.State); err == nil {
+				again.account, _ = state.Session()
 			}
+			return again, nil
 		}
 	}
 	in, session, err := c.successor(ctx, p, in, left, o)
@@ -258,10 +256,10 @@ func sameFollower(a, b contract.SessionInput) bool {
 		return a.Settle.Request == b.Settle.Request
 	}
 	extension := func(in contract.SessionInput) string {
-		if in.GoOn == nil || in.Carry == nil || len(in.Carry.Extended) == 0 {
+		if in.GoOn == nil || in.Carry == nil || len(in.Carry.Answers) == 0 {
 			return ""
 		}
-		return in.Carry.Extended[0].ID
+		return in.Carry.Answers[0].ID
 	}
 	return a.Settle == nil && b.Settle == nil && extension(a) == extension(b)
 }
@@ -317,9 +315,7 @@ func (c *Client) successor(
 	if in.Attributes, err = c.registered(ctx); err != nil {
 		return in, session, fail(ctx, p.called(), "starting "+p.called(), err)
 	}
-	carry.Extended = []contract.AnsweredUpdate[contract.ExtendReply]{{
-		ID: o.RequestID, Reply: contract.ExtendReply{Number: p.number + 1, Began: true, Budget: in.GoOn.Budget},
-	}}
+	carry.Answers = contract.AnswersOf(o.RequestID, contract.ExtendReply{Number: p.number + 1, Began: true, Budget: in.GoOn.Budget})
 	in.Carry = &carry
 	in.GoOn.Copy, err = c.loadEntries(ctx, p, &in, left.Position.Length)
 	if storage := carry.Resolved != nil && carry.Resolved.Storage; err == nil && in.GoOn.Copy != nil && !storage {

@@ -210,8 +210,10 @@ func TestGoingOnStartsTheWorkflowAgain(t *testing.T) {
 				require.Equal(t, 3, in.GoOn.Copy.Log.Length)
 				require.False(t, in.GoOn.Copy.Log.Digest == domain.Digest{})
 			}
-			require.Equal(t, requestID("mine", contract.UpdateExtend, ExtendOptions{Budget: steps(9)}), in.Carry.Extended[0].ID)
-			require.Equal(t, 2, in.Carry.Extended[0].Reply.Number)
+			require.Equal(t, requestID("mine", contract.UpdateExtend, ExtendOptions{Budget: steps(9)}), in.Carry.Answers[0].ID)
+			var reply contract.ExtendReply
+			require.True(t, in.Carry.Answers.Read(in.Carry.Answers[0].ID, &reply))
+			require.Equal(t, 2, reply.Number)
 		})
 	}
 }
