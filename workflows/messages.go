@@ -1,7 +1,6 @@
 package workflows
 
 import (
-	"encoding/json"
 	"strings"
 
 	"everstep/domain"
@@ -15,15 +14,20 @@ func (s session) checkRoom(request contract.SendRequest) error {
 	if s.resolved != nil && s.resolved.Storage {
 		most = contract.MaxWaitingBytes
 	}
-	left, err := s.roomWith(func(o outlook) outlook {
-		o.carry.Waiting = nil
-		return o
-	})
+	left, err := s.room(s.next)
 	if err != nil {
 		return err
 	}
-	bytes := encodedSize(held(request), waiting)
-	switch most = min(most, max(left, 0)); {
+	others, err := contract.EncodedBytes(waiting)
+	if err != nil {
+		return err
+	}
+	own, err := contract.EncodedBytes(held(request))
+	if err != nil {
+		return err
+	}
+	bytes := others + own + messageMargin
+	switch most = min(most, max(left+others, 0)); {
 	case len(waiting) >= contract.MaxWaitingMessages:
 		return domain.Errorf(domain.Denied, "send: %d messages wait for the agent already, and no more can; send it when some are read, or take one back with unsend", len(waiting))
 	case bytes > most:
@@ -40,13 +44,6 @@ func held(request contract.SendRequest) contract.SendRequest {
 
 // messageMargin is what a message that waits takes beside what was sent.
 const messageMargin = 200
-
-// encodedSize is about how many bytes a message and those that wait take.
-func encodedSize(request contract.SendRequest, waiting []contract.WaitingMessage) int {
-	own, _ := json.Marshal(request)
-	others, _ := json.Marshal(waiting)
-	return len(own) + len(others) + messageMargin
-}
 
 // holdMessage has a message wait for the execution in progress, or about to begin.
 func (s session) holdMessage(request contract.SendRequest) contract.SendReply {

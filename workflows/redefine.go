@@ -40,10 +40,7 @@ func (s session) checkRedefine(request contract.RedefineRequest) error {
 	next := s.redefinedBy(request)
 	_, malformed := s.state.WithResponseFormat(next.Format, s.now())
 	return cmp.Or(upcoming.CheckRedefined(next), malformed, next.Budget.CheckDeadline(s.now()), checkWord(request.By, request.Reason),
-		s.checkListed(next), s.checkHandedOn("update", "send it when those messages are read, or give a shorter definition", func(o outlook) outlook {
-			o.carry.Next = new(s.redefinition(request))
-			return o
-		}))
+		s.checkListed(next), s.checkHandedOn("update", "send it when those messages are read, or give a shorter definition", new(s.redefinition(request))))
 }
 
 // checkListed refuses a definition that is too long with the tools that the session has now.
