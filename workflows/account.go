@@ -252,8 +252,8 @@ func (s session) accountHead(request account.Request) (account.Head, error) {
 // said of this workflow is true of no other.
 func (s session) leftBehind() (*contract.Carry, error) {
 	carry, err := s.carryWithin(domain.MaxCarriedState)
-	carry.Entries, carry.Answers, carry.Runs = nil, nil, 0
-	carry.Waiting, carry.MessagesWaited = nil, 0
+	carry.Conversation.Entries, carry.Mail.Answers, carry.Runs = nil, nil, 0
+	carry.Mail.Waiting, carry.Mail.Waited = nil, 0
 	carry.Prior = s.Spent()
 	return &carry, err
 }

@@ -44,18 +44,12 @@ func (s session) carryWithin(limit int) (contract.Carry, error) {
 
 func (s session) carry(of domain.AgentState) (contract.Carry, error) {
 	state, err := json.Marshal(of)
-	carry := contract.Carry{
-		State: state, Segments: s.run.segments, Copy: s.run.copying, Runs: s.run.number, Outcome: s.archive.outcome,
-	}
-	s.handOver(&carry)
-	s.bindings.handOver(&carry)
-	s.records.handOver(&carry)
-	carry.MessagesFrom, carry.EditsBefore = s.talk.from, s.talk.before
-	s.carryOver(&carry)
-	s.mail.Carry(&carry)
-	s.guards.carried(&carry.Guarded)
-	s.talk.Carry(&carry, s.carriedFrom(), s.resolved)
-	return carry, err
+	return contract.Carry{
+		State: state, Sequence: s.last, Prior: s.state.Execution.Prior, Outcome: s.archive.outcome,
+		Definition: s.definition.handOver(), Conversation: s.talk.handOver(s.carriedFrom(), s.resolved), Mail: s.mail.HandOver(),
+		Records: s.records.handOver(), Guarded: s.guards.handOver(), Bound: s.bindings.handOver(),
+		Segments: s.run.segments, Copy: s.run.copying, Runs: s.run.number,
+	}, err
 }
 
 // carriedFrom is the index of the first message that the next run needs: the first
@@ -76,12 +70,12 @@ func (s session) room(next *contract.Redefinition) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if carry.Next = next; s.resolved != nil && s.resolved.Storage {
-		carry.Entries = nil // what is not stored yet will be
+	if carry.Definition.Next = next; s.resolved != nil && s.resolved.Storage {
+		carry.Conversation.Entries = nil // what is not stored yet will be
 	}
 	size, err := contract.EncodedBytes(s.successor(s.own, carry))
 	if next != nil && err == nil {
-		replaced := []any{s.own, s.state.SystemPrompt(), s.state.ResponseFormat(), next}
+		replaced := []any{s.own, s.state.SystemPrompt, s.state.ResponseFormat, next}
 		if s.resolved != nil {
 			replaced = append(replaced, s.resolved.Definition)
 		}

@@ -39,9 +39,8 @@ func newGuards(g contract.Guarded) *guards {
 	return &guards{g.Cycles, failover{g.Fallback, g.Primary}, g.Misguided, g.Invalid}
 }
 
-func (g *guards) carried(to *contract.Guarded) {
-	to.Cycles, to.Misguided, to.Invalid = g.cycles, g.misguided, g.misfits
-	to.Fallback, to.Primary = g.failover.used, g.failover.first
+func (g *guards) handOver() contract.Guarded {
+	return contract.Guarded{Cycles: g.cycles, Fallback: g.failover.used, Primary: g.failover.first, Misguided: g.misguided, Invalid: g.misfits}
 }
 
 // forget begins another execution. It answers with the model that the one before

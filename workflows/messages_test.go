@@ -226,8 +226,8 @@ func TestMessagesOutliveARun(t *testing.T) {
 	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
 	in, ok := handedOn(t, env)
 	require.True(t, ok)
-	require.Len(t, in.Carry.Waiting, 2)
-	require.EqualValues(t, 3, in.Carry.MessagesWaited)
+	require.Len(t, in.Carry.Mail.Waiting, 2)
+	require.EqualValues(t, 3, in.Carry.Mail.Waited)
 
 	env = w.environment(t)
 	again, taken := sends(env, 0, "u1", steer("more")), &verdict{}

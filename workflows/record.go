@@ -40,12 +40,12 @@ const (
 // mostUnrecorded bounds the executions that wait for the store.
 const mostUnrecorded = 64
 
-func newRecords(carry contract.Carry) *records {
+func newRecords(carry contract.CarriedRecords) *records {
 	position := positionRecorded
-	if carry.PositionUnrecorded {
+	if carry.PositionDue {
 		position = positionDue
 	}
-	return &records{pending: carry.Unrecorded, moved: carry.Moved, position: position}
+	return &records{pending: carry.Ended, moved: carry.Moved, position: position}
 }
 
 func (r *records) add(ended contract.EndedExecution) {
@@ -83,8 +83,8 @@ func (r *records) tookPosition() { r.position, r.why = positionRecorded, "" }
 
 func (r *records) failedPosition(why string) { r.position, r.why = positionFailed, why }
 
-func (r *records) handOver(to *contract.Carry) {
-	to.Unrecorded, to.Moved, to.PositionUnrecorded = r.pending, r.moved, r.position != positionRecorded
+func (r *records) handOver() contract.CarriedRecords {
+	return contract.CarriedRecords{Ended: r.pending, Moved: r.moved, PositionDue: r.position != positionRecorded}
 }
 
 // missing says what is not among the records; empty: all is that is to be.

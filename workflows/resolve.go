@@ -47,7 +47,7 @@ const (
 )
 
 // newDefinition is of the run that follows one which has handed this on.
-func newDefinition(own domain.Definition, carry contract.Carry) *definition {
+func newDefinition(own domain.Definition, carry contract.CarriedDefinition) *definition {
 	d := &definition{
 		own: own, next: carry.Next, approvals: carry.Approvals, decided: carry.ApprovalsDecided, changes: carry.Changes,
 		passed: *cmp.Or(carry.Handed, &contract.Handed{}), pins: carry.Pins,
@@ -65,16 +65,17 @@ func (d *definition) tell(change contract.DefinitionChange) {
 	d.changes = contract.KeptChanges(d.changes, change)
 }
 
-// handOver writes down what the next run needs. What is resolved has the approvals; where a worker has to resolve it
+// handOver is what the next run needs. What is resolved has the approvals; where a worker has to resolve it
 // anew, they are carried by themselves.
-func (d *definition) handOver(to *contract.Carry) {
-	to.Changes, to.Next, to.Untold, to.Pins = d.changes, d.next, d.word, d.pins
+func (d *definition) handOver() contract.CarriedDefinition {
+	carry := contract.CarriedDefinition{Resolved: d.resolved, Changes: d.changes, Next: d.next, Untold: d.word, Pins: d.pins}
 	if !d.passed.IsZero() {
-		to.Handed = new(d.passed)
+		carry.Handed = new(d.passed)
 	}
-	if to.Resolved = d.resolved; d.resolved == nil {
-		to.Approvals, to.ApprovalsDecided = d.approvals, d.decided
+	if d.resolved == nil {
+		carry.Approvals, carry.ApprovalsDecided = d.approvals, d.decided
 	}
+	return carry
 }
 
 // recheck is for another execution, which follows the workers as they are by now.

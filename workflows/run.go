@@ -39,7 +39,7 @@ type run struct {
 // newRun takes over a carry; the first run's is zero.
 func newRun(carry contract.Carry) *run {
 	return &run{
-		segments: carry.Segments, inheritedSegments: carry.Segments, stored: carry.Base, copying: carry.Copy, number: carry.Runs + 1,
+		segments: carry.Segments, inheritedSegments: carry.Segments, stored: carry.Conversation.Base, copying: carry.Copy, number: carry.Runs + 1,
 	}
 }
 

@@ -73,7 +73,7 @@ func Carried(in contract.SessionInput) Takeover {
 }
 
 func taken(carry contract.Carry) Takeover {
-	t := Takeover{FirstMessage: carry.Base}
+	t := Takeover{FirstMessage: carry.Conversation.Base}
 	if carry.Outcome != nil {
 		t.Number, t.Execution = carry.Outcome.Number, carry.Outcome.ExecutionID
 	}

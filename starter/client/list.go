@@ -310,7 +310,7 @@ func (s *suspensionScan) take(fact progress.Fact) (enough bool) {
 	case progress.Sent: // it was taken, so it was not refused; read backwards any update's answer looks like one
 		return !f.Reply.ExecutionID.IsZero()
 	case progress.RunBegan:
-		s.suspended = f.Readable() && f.Input.Carry != nil && f.Input.Carry.Suspended != nil
+		s.suspended = f.Readable() && f.Input.Carry != nil && f.Input.Carry.Mail.Suspended != nil
 		return true
 	}
 	return s.looked > mostLooked
@@ -329,7 +329,7 @@ func (c *Client) steered(ctx context.Context, p position) (paused, stopping bool
 		case progress.StopForced:
 			stopping = true
 		case progress.RunBegan:
-			paused = paused || !told && f.Input.Carry != nil && f.Input.Carry.Paused
+			paused = paused || !told && f.Input.Carry != nil && f.Input.Carry.Mail.Paused
 		}
 		if err != nil {
 			return paused, stopping, err

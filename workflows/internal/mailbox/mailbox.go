@@ -92,11 +92,11 @@ type NextExecution struct {
 }
 
 // New returns the mailbox of an agent, with what an earlier run handed on.
-func New(root workflow.Context, agent Agent, carry contract.Carry) *Mailbox {
+func New(root workflow.Context, agent Agent, carry contract.CarriedMail) *Mailbox {
 	m := &Mailbox{
 		Updates: Updates{answers: carry.Answers, spoken: carry.SpokenSince},
 		agent:   agent, root: root, paused: carry.Paused, suspended: carry.Suspended,
-		inbox: inbox{waiting: carry.Waiting, count: carry.MessagesWaited},
+		inbox: inbox{waiting: carry.Waiting, count: carry.Waited},
 	}
 	m.renew()
 	return m
@@ -153,10 +153,12 @@ func (m *Mailbox) Post(next NextExecution) {
 	m.wake()
 }
 
-// Carry writes down what the next run needs of the mailbox.
-func (m *Mailbox) Carry(to *contract.Carry) {
-	to.Answers, to.Paused, to.Suspended, to.SpokenSince = m.Updates.answers, m.paused, m.suspended, m.SpokenSince()
-	to.Waiting, to.MessagesWaited = m.inbox.waiting, m.inbox.count
+// HandOver is what the next run needs of the mailbox.
+func (m *Mailbox) HandOver() contract.CarriedMail {
+	return contract.CarriedMail{
+		Answers: m.Updates.answers, Paused: m.paused, Suspended: m.suspended, SpokenSince: m.SpokenSince(),
+		Waiting: m.inbox.waiting, Waited: m.inbox.count,
+	}
 }
 
 // Posted reports whether an execution waits to begin.

@@ -72,7 +72,7 @@ func (p *play) perform(t *testing.T, budget domain.ExecutionBudget, do func(ctx 
 		require.NoError(t, err)
 		p.state, err = p.state.WithStepStarted(id.Execution("first", 1).Step(1), now)
 		require.NoError(t, err)
-		p.Mailbox = mailbox.New(root, p.agent, contract.Carry{})
+		p.Mailbox = mailbox.New(root, p.agent, contract.CarriedMail{})
 		p.Listen(ctx)
 		p.WatchTime()
 		do(root)
@@ -314,9 +314,7 @@ func TestUpdatesAreRememberedAndCounted(t *testing.T) {
 		p.Updates.End()
 		require.False(t, p.Updates.Answering())
 		p.Pause(true)
-		var carry contract.Carry
-		p.Carry(&carry)
-		next := mailbox.New(ctx, p.agent, carry)
+		next := mailbox.New(ctx, p.agent, p.HandOver())
 		_, on := next.Paused()
 		require.True(t, on)
 		var reply contract.SendReply
