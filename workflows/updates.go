@@ -94,7 +94,7 @@ func (s session) checkSend(request contract.SendRequest) error {
 	if err := s.notSuspended("send"); err != nil {
 		return err
 	}
-	if s.busy() && request.IfBusy.Waits() && !request.IfIdle {
+	if s.mustWait(request) {
 		return s.checkWait(request)
 	}
 	if err := s.idleFor("send"); err != nil {
@@ -104,6 +104,12 @@ func (s session) checkSend(request contract.SendRequest) error {
 		return domain.Errorf(domain.Denied, "execution_id: %s is not in progress", request.ExecutionID)
 	}
 	return s.checkBeginning(request)
+}
+
+// mustWait reports whether a message is to wait for the execution in progress, or for those of messages that came before it.
+func (s session) mustWait(request contract.SendRequest) bool {
+	others := s.in.Name != "" && s.mail.Ready() && !s.mail.Closed()
+	return request.IfBusy.Waits() && !request.IfIdle && (s.busy() || others)
 }
 
 // checkNotes refuses metadata for which the messages that wait leave no room: each adds its own when its execution begins.
@@ -131,7 +137,7 @@ func (s session) checkWait(request contract.SendRequest) error {
 	switch {
 	case s.mail.Closed():
 		return domain.Errorf(domain.Denied, "send: the session is closed")
-	case !request.ExecutionID.IsZero() && (s.mail.Posted() || request.ExecutionID != s.state.Execution.ID):
+	case !request.ExecutionID.IsZero() && (!s.state.HasActiveExecution() || request.ExecutionID != s.state.Execution.ID):
 		return domain.Errorf(domain.Denied, "execution_id: %s is not in progress", request.ExecutionID)
 	case s.in.Name == "" && request.IfBusy == contract.QueueIfBusy:
 		return domain.Errorf(domain.Denied, "if_busy: the agent has no name, so no execution follows this one; steer it, or start another agent")
@@ -171,7 +177,7 @@ func changes(r contract.SendRequest) string {
 
 // send has the loop begin the next execution when the handler has returned, or the message wait.
 func (s session) send(request contract.SendRequest) contract.SendReply {
-	if s.busy() {
+	if s.mustWait(request) {
 		return s.holdMessage(request)
 	}
 	s.mail.Post(mailbox.NextExecution{Prompt: request.Prompt, Given: request.Given, Model: request.Model, Budget: request.Budget, By: domain.Starter{Program: request.By}})

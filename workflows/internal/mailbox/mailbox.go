@@ -209,7 +209,7 @@ func (m *Mailbox) SpokenSince() time.Time {
 func (m *Mailbox) Closed() bool { return m.door != open }
 
 // Woken reports whether an idle session has something to do: to begin or to close.
-func (m *Mailbox) Woken() bool { return m.Posted() || m.Closed() || m.ready() }
+func (m *Mailbox) Woken() bool { return m.Posted() || m.Closed() || m.Ready() }
 
 // wake cuts off what an idle session may be at: writing its transcript away.
 func (m *Mailbox) wake() {
