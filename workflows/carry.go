@@ -20,7 +20,7 @@ func (s session) handed() (in contract.SessionInput, _ *domain.Error) {
 		if carry, err = s.carryWithin(limit); err != nil {
 			break
 		}
-		in = s.successor(s.own, carry)
+		in = s.successor(s.config.own, carry)
 		if err = domain.CheckFits("what the next run needs", in, domain.MaxPayload); err == nil {
 			return in, nil
 		}
@@ -46,7 +46,7 @@ func (s session) carry(of domain.AgentState) (contract.Carry, error) {
 	state, err := json.Marshal(of)
 	return contract.Carry{
 		State: state, Sequence: s.last, Prior: s.state.Execution.Prior, Outcome: s.archive.outcome,
-		Definition: s.definition.handOver(), Conversation: s.talk.handOver(s.carriedFrom(), s.resolved), Mail: s.mail.HandOver(),
+		Definition: s.config.handOver(), Conversation: s.talk.handOver(s.carriedFrom(), s.config.resolved), Mail: s.mail.HandOver(),
 		Records: s.records.handOver(), Guarded: s.guards.handOver(), Bound: s.bindings.handOver(),
 		Segments: s.run.segments, Copy: s.run.copying, Runs: s.run.number,
 	}, err
@@ -56,7 +56,7 @@ func (s session) carry(of domain.AgentState) (contract.Carry, error) {
 // in no segment or, with no storage at all, the first that a summary does not
 // hide.
 func (s session) carriedFrom() int {
-	if len(s.run.segments) > 0 || s.resolved != nil && s.resolved.Storage {
+	if len(s.run.segments) > 0 || s.config.resolved != nil && s.config.resolved.Storage {
 		return s.run.stored
 	}
 	return s.talk.Needed(s.run.stored)
@@ -70,14 +70,14 @@ func (s session) room(next *contract.Redefinition) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if carry.Definition.Next = next; s.resolved != nil && s.resolved.Storage {
+	if carry.Definition.Next = next; s.config.resolved != nil && s.config.resolved.Storage {
 		carry.Conversation.Entries = nil // what is not stored yet will be
 	}
-	size, err := contract.EncodedBytes(s.successor(s.own, carry))
+	size, err := contract.EncodedBytes(s.successor(s.config.own, carry))
 	if next != nil && err == nil {
-		replaced := []any{s.own, s.state.SystemPrompt, s.state.ResponseFormat, next}
-		if s.resolved != nil {
-			replaced = append(replaced, s.resolved.Definition)
+		replaced := []any{s.config.own, s.state.SystemPrompt, s.state.ResponseFormat, next}
+		if s.config.resolved != nil {
+			replaced = append(replaced, s.config.resolved.Definition)
 		}
 		var before, after int
 		if before, err = contract.EncodedBytes(replaced...); err == nil {
@@ -91,22 +91,22 @@ func (s session) room(next *contract.Redefinition) (int, error) {
 // checkCarried fails the first execution of an agent whose definition, tools and prompt leave no room for what else the next
 // run needs: it would end in the middle of its work.
 func (s session) checkCarried() {
-	if s.resolved == nil || s.state.ExecutionCount > 1 || s.in.Carry != nil || s.mail.Stopped() {
+	if s.config.resolved == nil || s.state.ExecutionCount > 1 || s.in.Carry != nil || s.mail.Stopped() {
 		return
 	}
-	left, err := s.room(s.next)
-	if !s.resolved.Storage {
+	left, err := s.room(s.config.next)
+	if !s.config.resolved.Storage {
 		left = min(left, domain.MaxCarriedMessages-contract.CarryMargin-s.talk.SizeFrom(s.carriedFrom()))
 	}
 	if err != nil || left >= 0 {
 		return
 	}
-	s.fail(domain.AsError(contract.NotCarried(s.resolved.Definition, s.unstoredPrompt(), -left)))
+	s.fail(domain.AsError(contract.NotCarried(s.config.resolved.Definition, s.unstoredPrompt(), -left)))
 }
 
 // unstoredPrompt is the prompt, where that is handed on.
 func (s session) unstoredPrompt() string {
-	if s.resolved.Storage {
+	if s.config.resolved.Storage {
 		return ""
 	}
 	return s.in.Prompt
@@ -135,7 +135,7 @@ func (s session) checkApproveFits(request contract.ApproveRequest) error {
 	if err != nil {
 		return err
 	}
-	return s.checkHandedOn("always", "approve this one call, or revoke standing approvals", s.next,
+	return s.checkHandedOn("always", "approve this one call, or revoke standing approvals", s.config.next,
 		call.StandingIn(s.standingContext(call.Tool)), request)
 }
 
@@ -145,5 +145,5 @@ func (s session) checkResolveFits(request contract.ResolveRequest) error {
 	if err := s.checkResolve(request); err != nil || s.repeats(request.Call, settled) {
 		return err
 	}
-	return s.checkHandedOn("resolve", "say it in fewer words", s.next, settled)
+	return s.checkHandedOn("resolve", "say it in fewer words", s.config.next, settled)
 }

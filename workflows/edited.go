@@ -58,7 +58,7 @@ func (s session) edit(ctx workflow.Context, request contract.EditRequest) (contr
 
 // checkFits has a worker hold arguments against the schema of their tool, as it does before each call. Nothing fails open.
 func (s session) checkFits(ctx workflow.Context, tool, arguments string) error {
-	spec, _ := s.resolved.Tool(tool)
+	spec, _ := s.config.resolved.Tool(tool)
 	permit, ok := s.mail.Permit(mailbox.WithinStep)
 	if !ok {
 		return cutOffEdit()

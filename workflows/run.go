@@ -116,7 +116,7 @@ func (s session) handsOver() bool {
 // which ends an execution in progress. Nothing may wait between its answer and
 // the continuation.
 func (s session) carriable(permit mailbox.Permit) bool {
-	storage := s.resolved != nil && s.resolved.Storage
+	storage := s.config.resolved != nil && s.config.resolved.Storage
 	var unstored *domain.Error
 	if storage {
 		unstored = s.storeSegment(permit)
@@ -133,7 +133,7 @@ func (s session) carriable(permit mailbox.Permit) bool {
 		s.run.continueWith(in)
 		return true
 	}
-	if s.resolved != nil && active && s.resolved.Compacts() && !storage && s.talk.force() {
+	if s.config.resolved != nil && active && s.config.resolved.Compacts() && !storage && s.talk.force() {
 		return false
 	}
 	if unstored != nil {
@@ -184,14 +184,14 @@ func (s session) storeSegment(permit mailbox.Permit) *domain.Error {
 
 // copyMessages stores what an earlier workflow holds, where it is too long to be carried.
 func (s session) copyMessages() {
-	if s.run.copying == nil || s.resolved == nil {
+	if s.run.copying == nil || s.config.resolved == nil {
 		return
 	}
 	permit, ok := s.mail.Permit(mailbox.BetweenSteps)
 	switch {
 	case !ok:
 		return
-	case !s.resolved.Storage:
+	case !s.config.resolved.Storage:
 		s.contextLost(domain.Errorf(domain.TooLarge,
 			"the messages of the execution that ended are too long to be carried, and the workers have no storage"))
 		return

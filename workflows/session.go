@@ -18,7 +18,7 @@ import (
 type session struct {
 	*given
 	*agent
-	*definition
+	config  *configuration
 	mail    *mailbox.Mailbox
 	talk    *transcript
 	guards  *guards
@@ -52,12 +52,12 @@ func newSession(ctx workflow.Context, in *contract.SessionInput, options Options
 	if in.Carry != nil {
 		carry = *in.Carry
 	}
-	talk, definition := newTranscript(in.Definition.Compiler), newDefinition(in.Definition, carry.Definition)
+	talk, config := newTranscript(in.Definition.Compiler), newConfiguration(in.Definition, carry.Definition)
 	root, _ := workflow.NewDisconnectedContext(ctx)
-	root = workflow.WithValue(root, sourceKey{}, source{talk, definition})
+	root = workflow.WithValue(root, sourceKey{}, source{talk, config})
 	agent := newAgent(root, options.Emit)
 	s := session{
-		given: &given{in, options, workflow.GetInfo(ctx)}, agent: agent, definition: definition,
+		given: &given{in, options, workflow.GetInfo(ctx)}, agent: agent, config: config,
 		mail: mailbox.New(root, agent, carry.Mail), talk: talk, guards: newGuards(carry.Guarded),
 		run: newRun(carry), archive: &archive{outcome: carry.Outcome}, approvals: &waiters[*askedCall]{}, questions: &waiters[*askedQuestion]{},
 		unsettled: &unsettled{}, bindings: newBindings(carry.Bound), records: newRecords(carry.Records), children: &children{},
@@ -105,7 +105,7 @@ func (s session) resume(carry contract.Carry) error {
 	if origin := s.rewound(); origin != nil {
 		chain = origin.Chain()
 	}
-	return s.talk.resume(carry.Conversation, s.own.Compiler, chain)
+	return s.talk.resume(carry.Conversation, s.config.own.Compiler, chain)
 }
 
 // goOn begins the execution that goes on from the one with which an earlier workflow
@@ -177,7 +177,7 @@ func (s session) settleEnded(carry contract.Carry) error {
 	case !s.state.Status().Terminal():
 		return domain.Errorf(domain.Denied, "settle: execution %d is %s, so its own workflow settles; send that the update %s", s.state.ExecutionCount, s.state.Status(), contract.UpdateResolve)
 	}
-	err := s.talk.resume(carry.Conversation, s.own.Compiler, s.state.Chain())
+	err := s.talk.resume(carry.Conversation, s.config.own.Compiler, s.state.Chain())
 	if err == nil {
 		err = s.copyLater(s.in.Settle.Copy, carry)
 	}

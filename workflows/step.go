@@ -76,7 +76,7 @@ func (s session) startStep() *stepRun {
 	number := s.state.StepCount() + 1
 	id := s.state.Execution.ID.Step(number)
 	step := &stepRun{session: s, execution: s.state.Execution.ID, content: progress.Begin(id, number), phase: beforeModel}
-	step.content.Agent = s.passed.Agent
+	step.content.Agent = s.config.handoffs.Agent
 	s.agent.startStep(id, number)
 	return step
 }
@@ -107,7 +107,7 @@ func (t *stepRun) addWhatWaited() {
 
 // learn adds a fact to the step. What follows from it is decided there.
 func (t *stepRun) learn(fact progress.Fact) {
-	t.content = t.content.With(fact, progress.At{Time: t.now(), Price: t.price(), Stopped: t.mail.CutOff()})
+	t.content = t.content.With(fact, progress.At{Time: t.now(), Price: t.config.price(), Stopped: t.mail.CutOff()})
 	t.unkept = true
 }
 
@@ -244,11 +244,11 @@ func (t *stepRun) toolNames() string {
 // toolList are the names of all tools, as far as they fit.
 func (t *stepRun) toolList() string {
 	const most = 1000
-	if len(t.resolved.Tools) == 0 {
+	if len(t.config.resolved.Tools) == 0 {
 		return "none"
 	}
-	names := make([]string, len(t.resolved.Tools))
-	for i, tool := range t.resolved.Tools {
+	names := make([]string, len(t.config.resolved.Tools))
+	for i, tool := range t.config.resolved.Tools {
 		names[i] = tool.Name
 	}
 	list := strings.Join(names, ", ")

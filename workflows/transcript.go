@@ -146,7 +146,7 @@ type sourceKey struct{}
 // A source is what activities refer to.
 type source struct {
 	*transcript
-	*definition
+	*configuration
 }
 
 // Transcript returns what an activity scheduled with ctx refers to: the

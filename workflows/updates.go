@@ -234,7 +234,7 @@ func (s session) checkExtend(request contract.ExtendRequest) error {
 		return domain.Errorf(domain.Invalid, "extend: the execution is in progress; give at least one new total, such as max_steps")
 	case s.in.Parent != nil && !budget.Within(s.parent().Grant):
 		return domain.Errorf(domain.Denied, "extend: the agent that started this sub-agent has granted it no more; extend agent %s, and what it starts next gets a share", s.in.Parent.AgentID)
-	case budget.MaxCostNanoUSD != nil && s.resolved != nil && s.resolved.Price == nil:
+	case budget.MaxCostNanoUSD != nil && s.config.resolved != nil && s.config.resolved.Price == nil:
 		return domain.Errorf(domain.Invalid, "max_cost: nobody knows what %s costs; extend another limit", s.state.LLMConfig)
 	}
 	if err := cmp.Or(request.Budget.Check(), request.Budget.CheckDeadline(s.now())); err != nil {
