@@ -49,8 +49,8 @@ func (s session) execution(n int) (heldExecution, bool) {
 // heldTo is what bounds the agent beside its definition.
 func (s session) heldTo() contract.HeldTo {
 	held := contract.HeldTo{Above: s.in.Bounds(), Budget: s.asItIs().Budget}
-	if !s.passed.IsZero() {
-		held.Handed = new(s.passed)
+	if !s.config.handoffs.IsZero() {
+		held.Handed = new(s.config.handoffs)
 	}
 	return held
 }
@@ -230,9 +230,9 @@ func (s session) accountHead(request account.Request) (account.Head, error) {
 	if p := s.in.Parent; p != nil {
 		head.Parent = &account.Parent{AgentID: p.AgentID, Subagent: p.Subagent}
 	}
-	if s.resolved != nil {
-		head.Withheld = contract.Rewriter(s.resolved.Hooks)
-		head.Window, head.Context = s.talk.Window(s.resolved), s.talk.Input(s.resolved)
+	if s.config.resolved != nil {
+		head.Withheld = contract.Rewriter(s.config.resolved.Hooks)
+		head.Window, head.Context = s.talk.Window(s.config.resolved), s.talk.Input(s.config.resolved)
 	}
 	var err error
 	if newest, ok := s.execution(0); ok {
@@ -252,21 +252,21 @@ func (s session) accountHead(request account.Request) (account.Head, error) {
 // said of this workflow is true of no other.
 func (s session) leftBehind() (*contract.Carry, error) {
 	carry, err := s.carryWithin(domain.MaxCarriedState)
-	carry.Entries, carry.Answered, carry.Extended, carry.Runs = nil, nil, nil, 0
-	carry.Waiting, carry.MessagesWaited, carry.Unsent = nil, 0, nil
+	carry.Conversation.Entries, carry.Mail.Answers, carry.Runs = nil, nil, 0
+	carry.Mail.Waiting, carry.Mail.Waited = nil, 0
 	carry.Prior = s.Spent()
 	return &carry, err
 }
 
 func (s session) configuration(whole bool) account.Configuration {
 	c := account.Configuration{
-		Model: s.state.LLMConfig.String(), Agent: s.passed.Agent, Changes: append([]contract.DefinitionChange{}, s.changes...), Next: s.waitingDefinition(),
+		Model: s.state.LLMConfig.String(), Agent: s.config.handoffs.Agent, Changes: append([]contract.DefinitionChange{}, s.config.changes...), Next: s.config.waitingNote(),
 	}
-	if s.resolved != nil {
-		c.RateLimit, c.ToolLimits = s.resolved.RateLimit, s.resolved.ToolLimits
+	if s.config.resolved != nil {
+		c.RateLimit, c.ToolLimits = s.config.resolved.RateLimit, s.config.resolved.ToolLimits
 	}
 	if whole {
-		c.Definition, c.Resolved, c.Constraints = new(s.asItIs()), s.resolved, new(s.heldTo())
+		c.Definition, c.Resolved, c.Constraints = new(s.asItIs()), s.config.resolved, new(s.heldTo())
 	}
 	return c
 }
@@ -276,7 +276,7 @@ func (s session) ledger() (ledger account.Ledger) {
 		left, _ := s.state.BudgetLeft(s.now())
 		ledger.Execution = &account.Holder{Limit: s.budget(), Spent: s.Spent(), Left: left}
 	} else {
-		limit := contract.BudgetOf(s.own, s.in.Budget, s.in.Parent)
+		limit := contract.BudgetOf(s.config.own, s.in.Budget, s.in.Parent)
 		ledger.Execution = &account.Holder{Limit: limit, Left: limit}
 	}
 	if session, has := s.state.Session(); has {

@@ -156,12 +156,6 @@ func (a *agent) Spent() domain.Spent { return a.state.Spent(a.now()) }
 
 func (a *agent) Wait(on bool) { a.state = a.state.WithWaiting(on, a.now()) }
 
-// carryOver writes down what the next run needs beside the state.
-func (a *agent) carryOver(to *contract.Carry) {
-	counts := a.state.Execution.ExecutionCounts
-	to.Prior, to.Sequence = counts.Prior, a.last
-}
-
 func (a *agent) outcomeUnknown(call domain.UnknownCall) {
 	a.state = a.state.WithUnknownCall(call, a.now())
 }

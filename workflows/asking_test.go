@@ -83,7 +83,7 @@ func TestTheWorkersApprovalsGoAlong(t *testing.T) {
 	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
 	in, ok := handedOn(t, env)
 	require.True(t, ok)
-	require.Equal(t, domain.DefaultApprovals(), in.Carry.Resolved.Approvals)
+	require.Equal(t, domain.DefaultApprovals(), in.Carry.Definition.Resolved.Approvals)
 	again := w.environment(t)
 	sends(again, time.Minute, "send", contract.SendRequest{Prompt: "more", Model: &domain.LLMConfig{Provider: "scripted", Model: "/other"}})
 	asked := 0
@@ -119,7 +119,7 @@ func TestTheWorkersApprovalsOutliveAModelThatNobodyHas(t *testing.T) {
 	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
 	in, ok := handedOn(t, env)
 	require.True(t, ok)
-	require.Equal(t, domain.ApprovalsOf("ask"), in.Carry.Resolved.Approvals)
+	require.Equal(t, domain.ApprovalsOf("ask"), in.Carry.Definition.Resolved.Approvals)
 	env = w.environment(t)
 	sends(env, time.Minute, "pay", contract.SendRequest{Prompt: "pay", Model: &domain.LLMConfig{Provider: "scripted", Model: "/other"}})
 	asked := 0

@@ -27,7 +27,7 @@ func (s session) checkAwait(_ workflow.Context, request contract.AwaitRequest) e
 // awaitEnd waits for the end of an execution. It also ends before the run continues as new and when the session closes:
 // an update that is still under way then fails. A stop of the workflow does not end it, since the execution ends then.
 func (s session) awaitEnd(ctx workflow.Context, request contract.AwaitRequest) (contract.AwaitReply, error) {
-	s.mail.Awaited()
+	s.mail.Updates.TakeWait()
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	err := workflow.Await(ctx, func() bool {
 		return s.hasEnded(request.Number) || s.run.ends() || s.mail.Closed() && !s.busy()

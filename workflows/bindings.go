@@ -40,19 +40,20 @@ type binding struct {
 	why     string
 }
 
-func newBindings(carry contract.Carry) *bindings {
+func newBindings(handed []contract.Bound) *bindings {
 	var all []*binding
-	for _, bound := range carry.Bound {
+	for _, bound := range handed {
 		all = append(all, &binding{Bound: bound})
 	}
 	return &bindings{all}
 }
 
-// handOver writes down what the next run needs: also of a session that is gone, whether the model knows of that or not.
-func (b *bindings) handOver(to *contract.Carry) {
+// handOver is what the next run needs: also of a session that is gone, whether the model knows of that or not.
+func (b *bindings) handOver() (all []contract.Bound) {
 	for _, own := range b.all {
-		to.Bound = append(to.Bound, own.Bound)
+		all = append(all, own.Bound)
 	}
+	return all
 }
 
 // open are the sessions that there are.

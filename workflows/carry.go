@@ -20,7 +20,7 @@ func (s session) handed() (in contract.SessionInput, _ *domain.Error) {
 		if carry, err = s.carryWithin(limit); err != nil {
 			break
 		}
-		in = s.successor(s.own, carry)
+		in = s.successor(s.config.own, carry)
 		if err = domain.CheckFits("what the next run needs", in, domain.MaxPayload); err == nil {
 			return in, nil
 		}
@@ -44,116 +44,83 @@ func (s session) carryWithin(limit int) (contract.Carry, error) {
 
 func (s session) carry(of domain.AgentState) (contract.Carry, error) {
 	state, err := json.Marshal(of)
-	carry := contract.Carry{
-		State: state, Segments: s.run.segments, Copy: s.run.copying, Runs: s.run.number, Outcome: s.archive.outcome,
-	}
-	s.handOver(&carry)
-	s.bindings.handOver(&carry)
-	s.records.handOver(&carry)
-	carry.MessagesFrom, carry.EditsBefore = s.talk.from, s.talk.before
-	s.carryOver(&carry)
-	s.mail.Carry(&carry)
-	s.guards.carried(&carry.Guarded)
-	s.talk.Carry(&carry, s.carriedFrom(), s.resolved)
-	return carry, err
+	return contract.Carry{
+		State: state, Sequence: s.last, Prior: s.state.Execution.Prior, Outcome: s.archive.outcome,
+		Definition: s.config.handOver(), Conversation: s.talk.handOver(s.carriedFrom(), s.config.resolved), Mail: s.mail.HandOver(),
+		Records: s.records.handOver(), Guarded: s.guards.handOver(), Bound: s.bindings.handOver(),
+		Segments: s.run.segments, Copy: s.run.copying, Runs: s.run.number,
+	}, err
 }
 
 // carriedFrom is the index of the first message that the next run needs: the first
 // in no segment or, with no storage at all, the first that a summary does not
 // hide.
 func (s session) carriedFrom() int {
-	if len(s.run.segments) > 0 || s.resolved != nil && s.resolved.Storage {
+	if len(s.run.segments) > 0 || s.config.resolved != nil && s.config.resolved.Storage {
 		return s.run.stored
 	}
 	return s.talk.Needed(s.run.stored)
 }
 
-// An outlook is what the next run would be handed, where something is accepted that is looked at first.
-type outlook struct {
-	state domain.AgentState
-	carry contract.Carry
-}
-
-// outlook is of this run as it is, its steps aside: whatever they hold, they are made to fit.
-func (s session) outlook() (o outlook, err error) {
-	o.state = s.state.WithoutSteps()
-	if o.carry, err = s.carry(o.state); s.resolved != nil && s.resolved.Storage {
-		o.carry.Entries = nil // what is not stored yet will be
-	}
-	return o, err
-}
-
-// foreseen is about how many bytes the next run would be handed: with the definition in force, and with the one that waits
-// for the next execution, whichever are more.
-func (s session) foreseen(o outlook) (int, error) {
-	size, err := s.encodedWith(s.own, o)
-	if next := o.carry.Next; next != nil && err == nil {
-		adopted, resolved := o, contract.Resolved{}
-		if o.carry.Resolved != nil {
-			resolved = *o.carry.Resolved
-		}
-		resolved.Definition = next.Definition
-		adopted.carry.Next, adopted.carry.Resolved = nil, &resolved
-		adopted.state = o.state.WithSystemPrompt(next.Definition.SystemPrompt, s.now())
-		if adopted.state, err = adopted.state.WithResponseFormat(next.Definition.Format, s.now()); err != nil {
-			return 0, err
-		}
-		var then int
-		then, err = s.encodedWith(next.Definition, adopted)
-		size = max(size, then)
-	}
-	return size + domain.MaxCarriedState + contract.CarryMargin, err
-}
-
-func (s session) encodedWith(own domain.Definition, o outlook) (int, error) {
-	state, err := json.Marshal(o.state)
+// room is how many bytes the next run has left beside what it would be handed, with the definition in force or with the one
+// that is to wait for the next execution, whichever are more; negative: it would be handed too much. Steps are left out, as
+// they are made to fit.
+func (s session) room(next *contract.Redefinition) (int, error) {
+	carry, err := s.carry(s.state.WithoutSteps())
 	if err != nil {
 		return 0, err
 	}
-	o.carry.State = state
-	encoded, err := json.Marshal(s.successor(own, o.carry))
-	return len(encoded), err
-}
-
-// roomWith is how many bytes the next run has left, where something is accepted that alters what it is handed; negative: it
-// would be handed too much. Nothing that people ask for may end an execution later on because it cannot be handed on.
-func (s session) roomWith(alter func(outlook) outlook) (int, error) {
-	o, err := s.outlook()
-	if err != nil {
-		return 0, err
+	if carry.Definition.Next = next; s.config.resolved != nil && s.config.resolved.Storage {
+		carry.Conversation.Entries = nil // what is not stored yet will be
 	}
-	size, err := s.foreseen(alter(o))
-	return domain.MaxPayload - size, err
+	size, err := contract.EncodedBytes(s.successor(s.config.own, carry))
+	if next != nil && err == nil {
+		replaced := []any{s.config.own, s.state.SystemPrompt, s.state.ResponseFormat, next}
+		if s.config.resolved != nil {
+			replaced = append(replaced, s.config.resolved.Definition)
+		}
+		var before, after int
+		if before, err = contract.EncodedBytes(replaced...); err == nil {
+			after, err = contract.DefinitionBytes(next.Definition)
+		}
+		size += max(after-before, 0)
+	}
+	return domain.MaxPayload - domain.MaxCarriedState - contract.CarryMargin - size, err
 }
 
 // checkCarried fails the first execution of an agent whose definition, tools and prompt leave no room for what else the next
 // run needs: it would end in the middle of its work.
 func (s session) checkCarried() {
-	if s.resolved == nil || s.state.ExecutionCount > 1 || s.in.Carry != nil || s.mail.Stopped() {
+	if s.config.resolved == nil || s.state.ExecutionCount > 1 || s.in.Carry != nil || s.mail.Stopped() {
 		return
 	}
-	left, err := s.roomWith(func(o outlook) outlook { return o })
-	if !s.resolved.Storage {
+	left, err := s.room(s.config.next)
+	if !s.config.resolved.Storage {
 		left = min(left, domain.MaxCarriedMessages-contract.CarryMargin-s.talk.SizeFrom(s.carriedFrom()))
 	}
 	if err != nil || left >= 0 {
 		return
 	}
-	s.fail(domain.AsError(contract.NotCarried(s.resolved.Definition, s.unstoredPrompt(), -left)))
+	s.fail(domain.AsError(contract.NotCarried(s.config.resolved.Definition, s.unstoredPrompt(), -left)))
 }
 
 // unstoredPrompt is the prompt, where that is handed on.
 func (s session) unstoredPrompt() string {
-	if s.resolved.Storage {
+	if s.config.resolved.Storage {
 		return ""
 	}
 	return s.in.Prompt
 }
 
-// checkHandedOn refuses what the next run could not be handed beside all else; instead is what to do.
-func (s session) checkHandedOn(what, instead string, alter func(outlook) outlook) error {
-	left, err := s.roomWith(alter)
-	if err == nil && left < 0 {
+// checkHandedOn refuses what the next run could not be handed beside all else, so that nothing which people ask for ends an
+// execution later: a definition that is to wait, and more that is to be carried. instead is what to do.
+func (s session) checkHandedOn(what, instead string, next *contract.Redefinition, more ...any) error {
+	left, err := s.room(next)
+	if err != nil {
+		return err
+	}
+	size, err := contract.EncodedBytes(more...)
+	if left -= size; err == nil && left < 0 {
 		err = domain.Errorf(domain.TooLarge, "%s: takes %d bytes more than the session can hand on to its next run, beside its definition and what waits; %s", what, -left, instead)
 	}
 	return err
@@ -161,22 +128,15 @@ func (s session) checkHandedOn(what, instead string, alter func(outlook) outlook
 
 // checkApproveFits is checkApprove, and refuses a standing approval for which there is no room.
 func (s session) checkApproveFits(request contract.ApproveRequest) error {
-	err := s.checkApprove(request)
-	if err != nil || !request.Always {
+	if err := s.checkApprove(request); err != nil || !request.Always {
 		return err
 	}
-	return s.checkHandedOn("always", "approve this one call, or revoke standing approvals", func(o outlook) outlook {
-		call, err := s.askedAbout("approve", request.Call, request.Digest)
-		if err != nil {
-			return o
-		}
-		asked := call.PendingApproval
-		asked.By, asked.Reason = request.By, request.Reason
-		if with, err := o.state.WithStandingApproval(asked.StandingIn(s.standingContext(asked.Tool)), s.now()); err == nil {
-			o.state = with
-		}
-		return o
-	})
+	call, err := s.askedAbout("approve", request.Call, request.Digest)
+	if err != nil {
+		return err
+	}
+	return s.checkHandedOn("always", "approve this one call, or revoke standing approvals", s.config.next,
+		call.StandingIn(s.standingContext(call.Tool)), request)
 }
 
 // checkResolveFits is checkResolve, and refuses a settlement for which there is no room.
@@ -185,10 +145,5 @@ func (s session) checkResolveFits(request contract.ResolveRequest) error {
 	if err := s.checkResolve(request); err != nil || s.repeats(request.Call, settled) {
 		return err
 	}
-	return s.checkHandedOn("resolve", "say it in fewer words", func(o outlook) outlook {
-		if with, err := o.state.WithSettlement(request.Call, settled, s.now()); err == nil {
-			o.state = with
-		}
-		return o
-	})
+	return s.checkHandedOn("resolve", "say it in fewer words", s.config.next, settled)
 }

@@ -35,45 +35,42 @@ func fullCarry(t *testing.T, in contract.SessionInput) contract.Carry {
 	chain, _ := log.ChainAt(4)
 	fallback := domain.LLMConfig{Provider: "scripted", Model: "/y"}
 	return contract.Carry{
-
-		Pins:  []contract.ToolPin{{Name: "look", Pin: domain.DigestOf([]byte("pin"))}},
-		State: encoded,
-		Resolved: &contract.Resolved{
-			Definition: in.Definition, Compaction: new(domain.Compaction{}.WithDefaults()), Digest: domain.DigestOf([]byte("resolved")),
+		State: encoded, Sequence: 13, Prior: prior,
+		Outcome: &contract.Outcome{AgentID: in.AgentID, ExecutionID: execution, Number: 1, Status: domain.StatusCompleted},
+		Definition: contract.CarriedDefinition{
+			Resolved: &contract.Resolved{
+				Definition: in.Definition, Compaction: new(domain.Compaction{}.WithDefaults()), Digest: domain.DigestOf([]byte("resolved")),
+			},
+			Pins:    []contract.ToolPin{{Name: "look", Pin: domain.DigestOf([]byte("pin"))}},
+			Changes: []contract.DefinitionChange{{Number: 1, At: noon, Fields: []string{"price"}}},
+			Next:    &contract.Redefinition{Definition: in.Definition, Word: contract.UpdateNote{ChangeNote: contract.ChangeNote{By: "ann", At: noon}, Fields: []string{"tools"}}},
+			Untold:  &contract.UpdateNote{ChangeNote: contract.ChangeNote{By: "ben", At: noon}, Fields: []string{"tools"}},
+			Handed: &contract.Handed{
+				Agent: "billing", Times: 2, Approvals: []domain.Approvals{*domain.ApprovalsOf("writes")},
+			},
 		},
-		Segments: []contract.Segment{{RunID: "run", To: 4, Digest: chain}},
-		Entries:  log.Entries(), Base: 4, Chain: chain,
-		Inferences: 8, Visible: 9, Traces: 10,
-		Answered: []contract.AnsweredUpdate[contract.SendReply]{{ID: "a"}}, Extended: []contract.AnsweredUpdate[contract.ExtendReply]{{ID: "b"}},
-		Decided:    []contract.AnsweredUpdate[contract.DecisionReply]{{ID: "c"}},
-		Replied:    []contract.AnsweredUpdate[contract.AnswerReply]{{ID: "d"}},
-		Copy:       &contract.RecordRequest{Log: domain.LogRef{Length: 4, Digest: chain}, RunID: "earlier"},
-		Edits:      domain.Edits{Cleared: 3, Hidden: 2, Summary: 4, Buffered: 3, TakenBack: []domain.Span{{From: 5, To: 6, By: 2, AfterStep: 1}}},
-		Sketch:     []int64{11<<5 | 1, 12<<5 | 16},
-		NewestRole: domain.RoleUser, Prior: prior, Paused: true, Sequence: 13,
+		Conversation: contract.CarriedConversation{
+			Entries: log.Entries(), Base: 4, Chain: chain,
+			Edits: domain.Edits{Cleared: 3, Hidden: 2, Summary: 4, Buffered: 3, TakenBack: []domain.Span{{From: 5, To: 6, By: 2, AfterStep: 1}}},
+			From:  5, EditsBefore: domain.Edits{Cleared: 1, TakenBack: []domain.Span{{From: 1, To: 2}}},
+			Inferences: 8, Visible: 9, Traces: 10, Results: 17, ResultTokens: 18, Window: 19, Excess: 20,
+			Sketch: []int64{11<<5 | 1, 12<<5 | 16}, NewestRole: domain.RoleUser,
+		},
+		Mail: contract.CarriedMail{
+			Answers: contract.AnswersOf("a", contract.SendReply{Number: 1}), Paused: true, Suspended: &contract.Suspension{Reason: "audit"},
+			Waited: 22, SpokenSince: noon.Add(time.Minute),
+		},
+		Records: contract.CarriedRecords{
+			Ended: []contract.EndedExecution{{Number: 1, RunID: "run"}}, Moved: &contract.Move{Number: 3, After: 1, At: noon}, PositionDue: true,
+		},
 		Guarded: contract.Guarded{
 			Cycles: domain.Cycles{Newest: []domain.Digest{domain.DigestOfTexts("calls")}, Same: []int{14}}, Fallback: 1, Primary: &fallback, Misguided: 15,
-			Invalid: 16, Results: 17, ResultTokens: 18, Window: 19, Excess: 20,
+			Invalid: 16,
 		},
-		Bound:   []contract.Bound{{Server: "shop", ID: "1", TaskQueue: "q/mcp/1"}},
-		Untold:  &contract.UpdateNote{ChangeNote: contract.ChangeNote{By: "ben", At: noon}, Fields: []string{"tools"}},
-		Next:    &contract.Redefinition{Definition: in.Definition, Word: contract.UpdateNote{ChangeNote: contract.ChangeNote{By: "ann", At: noon}, Fields: []string{"tools"}}},
-		Changes: []contract.DefinitionChange{{Number: 1, At: noon, Fields: []string{"price"}}},
-		Handed: &contract.Handed{
-			Agent: "billing", Times: 2, Approvals: []domain.Approvals{*domain.ApprovalsOf("writes")},
-		},
-		Moved: &contract.Move{Number: 3, After: 1, At: noon}, PositionUnrecorded: true,
-		MessagesFrom: 5, Unrecorded: []contract.EndedExecution{{Number: 1, RunID: "run"}},
-		Unsent: []contract.AnsweredUpdate[contract.UnsendReply]{{ID: "d"}}, MessagesWaited: 22,
-		Suspended: &contract.Suspension{Reason: "audit"}, Emptied: []contract.AnsweredUpdate[contract.ClearReply]{{ID: "e"}},
-		Rewound: []contract.AnsweredUpdate[contract.RewindReply]{{ID: "f"}}, EditsBefore: domain.Edits{Cleared: 1, TakenBack: []domain.Span{{From: 1, To: 2}}},
-		SpokenSince: noon.Add(time.Minute),
-		Pauses:      []contract.AnsweredUpdate[contract.PauseReply]{{ID: "g"}},
-		Suspensions: []contract.AnsweredUpdate[contract.SuspendReply]{{ID: "h"}},
-		Redefined:   []contract.AnsweredUpdate[contract.RedefineReply]{{ID: "i"}},
-		Revoked:     []contract.AnsweredUpdate[contract.RevokeReply]{{ID: "j"}},
-		Totals:      []contract.AnsweredUpdate[contract.ExtendSessionReply]{{ID: "k"}},
-		Runs:        21, Outcome: &contract.Outcome{AgentID: in.AgentID, ExecutionID: execution, Number: 1, Status: domain.StatusCompleted},
+		Bound:    []contract.Bound{{Server: "shop", ID: "1", TaskQueue: "q/mcp/1"}},
+		Segments: []contract.Segment{{RunID: "run", To: 4, Digest: chain}},
+		Copy:     &contract.RecordRequest{Log: domain.LogRef{Length: 4, Digest: chain}, RunID: "earlier"},
+		Runs:     21,
 	}
 }
 
@@ -84,7 +81,10 @@ func TestCarryIsTakenOver(t *testing.T) {
 	in := input(t, "named")
 	in.Prompt = ""
 	carry := fullCarry(t, in)
-	for _, fields := range []reflect.Value{reflect.ValueOf(carry), reflect.ValueOf(carry.Guarded), reflect.ValueOf(carry.Edits)} {
+	for _, part := range []any{
+		carry, carry.Definition, carry.Conversation, carry.Conversation.Edits, carry.Mail, carry.Records, carry.Guarded,
+	} {
+		fields := reflect.ValueOf(part)
 		for i := range fields.NumField() {
 			if name := fields.Type().Field(i).Name; name == "Approvals" || name == "ApprovalsDecided" || name == "Waiting" {
 				continue // they are carried where nothing is resolved, and where an execution is in progress

@@ -17,18 +17,18 @@ import (
 
 // spawns reports whether a call starts a sub-agent.
 func (b *toolBatch) spawns(call domain.ToolCall) bool {
-	tool, offered := b.resolved.Tool(call.Name)
-	return offered && tool.Spawns() && len(b.own.Subagents) > 0
+	tool, offered := b.config.resolved.Tool(call.Name)
+	return offered && tool.Spawns() && len(b.config.own.Subagents) > 0
 }
 
 // refusedSpawn is why a call starts no sub-agent; nil for others.
 func (b *toolBatch) refusedSpawn(call domain.ToolCall) *domain.Error {
-	switch depth, most := b.in.Parent.Below(b.own.SubagentPolicy); {
+	switch depth, most := b.in.Parent.Below(b.config.own.SubagentPolicy); {
 	case b.spawns(call):
-		tool, _ := b.resolved.Tool(call.Name)
-		_, err := b.own.SpawnOf(tool, call)
+		tool, _ := b.config.resolved.Tool(call.Name)
+		_, err := b.config.own.SpawnOf(tool, call)
 		return err
-	case !b.own.Starts(call.Name):
+	case !b.config.own.Starts(call.Name):
 		return nil
 	case depth > most:
 		return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: sub-agents may be %d deep, and this one's would be at %d; do it without", most, depth)
@@ -38,8 +38,8 @@ func (b *toolBatch) refusedSpawn(call domain.ToolCall) *domain.Error {
 
 // tend has a sub-agent work, in the coroutine of its call, and says how it ended.
 func (b *toolBatch) tend(ctx workflow.Context, permit mailbox.Permit, i int, call domain.ToolCall) endedChild {
-	tool, _ := b.resolved.Tool(call.Name)
-	spawn, wrong := b.own.SpawnOf(tool, call)
+	tool, _ := b.config.resolved.Tool(call.Name)
+	spawn, wrong := b.config.own.SpawnOf(tool, call)
 	in := b.childInput(i, call, tool, spawn)
 	var ended endedChild
 	if wrong != nil { // a person has edited it
@@ -74,7 +74,7 @@ func (b *toolBatch) tend(ctx workflow.Context, permit mailbox.Permit, i int, cal
 
 // childInput is what the sub-agent of a call starts with, its grant aside.
 func (b *toolBatch) childInput(i int, call domain.ToolCall, tool domain.ToolSpec, spawn domain.Spawn) *contract.SessionInput {
-	own := b.own
+	own := b.config.own
 	own.Model = b.state.LLMConfig
 	definition, _ := own.Subagent(spawn.Subagent)
 	depth, most := b.in.Parent.Below(own.SubagentPolicy)
@@ -83,7 +83,7 @@ func (b *toolBatch) childInput(i int, call domain.ToolCall, tool domain.ToolSpec
 		Subagent: spawn.Subagent, Depth: depth, MaxDepth: most, StoreDown: b.children.storeDown,
 	}
 	parent.Above = b.in.Bounds().And(own.SubagentPolicy, b.binding(own))
-	parent.Approvals = append(parent.Approvals, b.passed.Approvals...)
+	parent.Approvals = append(parent.Approvals, b.config.handoffs.Approvals...)
 	given, _ := domain.NewGiven(nil, nil, b.state.Trusted()) // as they were given to this one
 	return &contract.SessionInput{
 		AgentID: parent.Call().Subagent(), Definition: definition, Prompt: spawn.Prompt, Given: given,
@@ -93,10 +93,10 @@ func (b *toolBatch) childInput(i int, call domain.ToolCall, tool domain.ToolSpec
 
 // binding are the approvals that the sub-agents of an agent are held to for its sake.
 func (b *toolBatch) binding(own domain.Definition) *domain.Approvals {
-	if own.Approvals != nil || b.resolved.Approvals == nil {
+	if own.Approvals != nil || b.config.resolved.Approvals == nil {
 		return own.Approvals
 	}
-	return b.resolved.Approvals
+	return b.config.resolved.Approvals
 }
 
 // childOptions are those of the workflow of a sub-agent, which never outlives this one.

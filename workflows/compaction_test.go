@@ -147,5 +147,5 @@ func TestAConversationThatIsTooLongToBeCarried(t *testing.T) {
 	in, continued := handedOn(t, env)
 	require.True(t, continued)
 	require.Equal(t, 1, summaries)
-	require.Less(t, len(in.Carry.Entries), 37)
+	require.Less(t, len(in.Carry.Conversation.Entries), 37)
 }

@@ -108,7 +108,7 @@ func TestOneRunOrMany(t *testing.T) {
 				next, ok := handedOn(t, env)
 				if ok {
 					require.Equal(t, seen, now.StepCount)
-					require.Equal(t, storage, len(next.Carry.Entries) == 0)
+					require.Equal(t, storage, len(next.Carry.Conversation.Entries) == 0)
 					in = next
 					continue
 				}
@@ -198,7 +198,7 @@ func TestWhatCutsOffTheRecording(t *testing.T) {
 				state, err := domain.DecodeAgentState(in.Carry.State)
 				require.NoError(t, err)
 				require.Equal(t, 2, state.ExecutionCount)
-				require.Equal(t, "more", in.Carry.Entries[2].Message.Text())
+				require.Equal(t, "more", in.Carry.Conversation.Entries[2].Message.Text())
 				return
 			}
 			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
@@ -230,7 +230,7 @@ func TestAStorageThatFails(t *testing.T) {
 		env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 		in, continued := handedOn(t, env)
 		require.True(t, continued)
-		require.Len(t, in.Carry.Entries, 41)
+		require.Len(t, in.Carry.Conversation.Entries, 41)
 	})
 	t.Run("what does not stays", func(t *testing.T) {
 		t.Parallel()

@@ -22,7 +22,7 @@ func (s session) checkEdit(request contract.EditRequest) error {
 		return err
 	case asked.edits >= mostEdits:
 		return domain.Errorf(domain.Denied, "edit: somebody has tried %d times to edit call %s, which is as often as may be; approve or deny it as it is", asked.edits, asked.ToolExecutionID)
-	case s.nearBounds() || s.mail.Full():
+	case s.nearBounds() || s.mail.Updates.Full():
 		return domain.Errorf(domain.Denied, "edit: the run has no room for it; approve or deny it as it is")
 	}
 	if err := cmp.Or(checkSeen(request.Digest), checkWord(request.By, request.Reason), domain.CheckEdited(asked.Arguments, request.Arguments)); err != nil {
@@ -58,7 +58,7 @@ func (s session) edit(ctx workflow.Context, request contract.EditRequest) (contr
 
 // checkFits has a worker hold arguments against the schema of their tool, as it does before each call. Nothing fails open.
 func (s session) checkFits(ctx workflow.Context, tool, arguments string) error {
-	spec, _ := s.resolved.Tool(tool)
+	spec, _ := s.config.resolved.Tool(tool)
 	permit, ok := s.mail.Permit(mailbox.WithinStep)
 	if !ok {
 		return cutOffEdit()

@@ -54,7 +54,7 @@ func (o Options) execute(ctx workflow.Context, in *contract.SessionInput) (*cont
 		return nil, refusal(err)
 	}
 	// All handlers stand before the first wait.
-	if err := errors.Join(s.answerQueries(), s.acceptUpdates()); err != nil {
+	if err := errors.Join(s.answerQueries(), s.acceptCommands()); err != nil {
 		return nil, err
 	}
 	s.mail.Listen(ctx)

@@ -31,7 +31,7 @@ func forkOf(t *testing.T, env *testsuite.TestWorkflowEnvironment, step int) cont
 		carry := contract.Carry{}
 		carry.State, err = state.Forked(in.AgentID, origin, time.Unix(9, 0)).EncodeSession()
 		require.NoError(t, err)
-		conversation.At(log, last.Input.Edits, "", origin.Chain(), step).Carry(&carry, 0, nil)
+		carry.Conversation = conversation.At(log, last.Input.Edits, "", origin.Chain(), step).Carry(0, nil)
 		in.Prompt, in.Carry, in.Fork = "now otherwise", &carry, &contract.Fork{Origin: origin}
 	})
 }
@@ -106,7 +106,7 @@ func TestWhatNoForkBeginsWith(t *testing.T) {
 	}{
 		"no prompt":                           {func(in *contract.SessionInput) { in.Prompt = "" }, "prompt"},
 		"another origin":                      {func(in *contract.SessionInput) { in.Fork.Origin.ExecutionID = domain.ExecutionID{} }, "fork: the state is none"},
-		"messages missing":                    {func(in *contract.SessionInput) { in.Carry.Edits = domain.Edits{Hidden: 99} }, "edits"},
+		"messages missing":                    {func(in *contract.SessionInput) { in.Carry.Conversation.Edits = domain.Edits{Hidden: 99} }, "edits"},
 		"no agent":                            {func(in *contract.SessionInput) { in.Definition.Model.Provider = "" }, "model: has no provider"},
 		"a prompt that shows a trusted value": {func(in *contract.SessionInput) { in.Definition.ShowTrusted = []string{"customer"} }, "show_trusted"},
 	} {
@@ -133,9 +133,9 @@ func TestALongForkIsCopied(t *testing.T) {
 	origin := w.environment(t)
 	origin.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 	in := forkOf(t, origin, 2)
-	last := in.Carry.Entries[len(in.Carry.Entries)-1]
+	last := in.Carry.Conversation.Entries[len(in.Carry.Conversation.Entries)-1]
 	in.Fork.Copy = &contract.RecordRequest{Log: domain.LogRef{Length: last.Index + 1, Digest: last.Chain}, RunID: "earlier", WorkflowID: "agent/other"}
-	in.Carry.Entries = nil
+	in.Carry.Conversation.Entries = nil
 	var copied []contract.RecordRequest
 	w.record = func(r contract.RecordRequest) (contract.Segment, error) {
 		copied = append(copied, r)

@@ -33,7 +33,7 @@ func TestWhatIsGivenIsHandedOnOnce(t *testing.T) {
 	in, ok := handedOn(t, env)
 	require.True(t, ok)
 	require.Nil(t, in.Given)
-	require.Equal(t, "before", in.Carry.Entries[0].Message.Text())
+	require.Equal(t, "before", in.Carry.Conversation.Entries[0].Message.Text())
 	state, err := domain.DecodeAgentState(in.Carry.State)
 	require.NoError(t, err)
 	require.Equal(t, conversed(t).Metadata, state.Metadata)

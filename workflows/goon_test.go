@@ -16,7 +16,7 @@ import (
 func wentOn(t *testing.T, env *testsuite.TestWorkflowEnvironment, budget domain.ExecutionBudget) contract.SessionInput {
 	t.Helper()
 	carry := *readAccount(t, env, account.HeadOf, account.Carry).Head.Carry
-	carry.Entries = query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries
+	carry.Conversation.Entries = query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries
 	return input(t, "", func(in *contract.SessionInput) {
 		in.Prompt, in.Carry, in.GoOn = "", &carry, &contract.GoOn{Budget: budget, RunID: "earlier"}
 	})
@@ -57,7 +57,7 @@ func TestAnotherWorkflowGoesOn(t *testing.T) {
 			require.NoError(t, err)
 			before := earlier.Execution
 			require.Equal(t, before.ID, view.Origin)
-			require.Equal(t, len(in.Carry.Entries), w.asked[0].Log.Length, "the results that it waits for are the last")
+			require.Equal(t, len(in.Carry.Conversation.Entries), w.asked[0].Log.Length, "the results that it waits for are the last")
 		})
 	}
 }
@@ -72,7 +72,9 @@ func TestWhatNothingGoesOnFrom(t *testing.T) {
 		"no agent":         {func(in *contract.SessionInput) { in.Definition.Model.Provider = "" }, "model: has no provider"},
 		"a budget below 0": {func(in *contract.SessionInput) { in.GoOn.Budget = stepsOf(-1) }, "max_steps"},
 		"no state":         {func(in *contract.SessionInput) { in.Carry.State = []byte(`{"schema_version": 1, "agent_id": 7}`) }, "agent_id"},
-		"messages missing": {func(in *contract.SessionInput) { in.Carry.Edits = domain.Edits{Hidden: 99, Summary: 99, Buffered: 99} }, "edits"},
+		"messages missing": {func(in *contract.SessionInput) {
+			in.Carry.Conversation.Edits = domain.Edits{Hidden: 99, Summary: 99, Buffered: 99}
+		}, "edits"},
 		"a copy of nothing": {func(in *contract.SessionInput) {
 			in.GoOn.Copy = &contract.RecordRequest{Log: domain.LogRef{Length: -1}}
 		}, ""},
@@ -117,9 +119,9 @@ func TestMessagesOfAnEarlierWorkflow(t *testing.T) {
 			t.Parallel()
 			w := steady(2, test.storage)
 			in := wentOn(t, endsEarly(t, w), stepsOf(3))
-			last := in.Carry.Entries[len(in.Carry.Entries)-1]
+			last := in.Carry.Conversation.Entries[len(in.Carry.Conversation.Entries)-1]
 			log := domain.LogRef{Length: last.Index + 1, Digest: last.Chain}
-			in.Carry.Entries, in.GoOn.Copy = nil, &contract.RecordRequest{Log: log, RunID: "earlier"}
+			in.Carry.Conversation.Entries, in.GoOn.Copy = nil, &contract.RecordRequest{Log: log, RunID: "earlier"}
 			var copied []contract.RecordRequest
 			w.record = func(r contract.RecordRequest) (contract.Segment, error) {
 				copied = append(copied, r)

@@ -82,8 +82,8 @@ func (b *toolBatch) awaitSeat(ctx workflow.Context, permit mailbox.Permit, i int
 
 // seat reserves the share of a sub-agent that is to start, or says why there is none for it.
 func (b *toolBatch) seat(i int, call domain.ToolCall) *domain.Error {
-	tool, _ := b.resolved.Tool(call.Name)
-	spawn, wrong := b.own.SpawnOf(tool, call)
+	tool, _ := b.config.resolved.Tool(call.Name)
+	spawn, wrong := b.config.own.SpawnOf(tool, call)
 	if wrong != nil {
 		return nil // it is told as what the call came to
 	}
@@ -111,7 +111,7 @@ func (b *toolBatch) seat(i int, call domain.ToolCall) *domain.Error {
 // toSpawn counts the calls of the step that may still start a sub-agent.
 func (b *toolBatch) toSpawn() (n int) {
 	for i, call := range b.content.ToolExecutions {
-		if tool, _ := b.resolved.Tool(call.Name()); tool.Spawns() && call.CompletedAt.IsZero() && !b.granted[i] {
+		if tool, _ := b.config.resolved.Tool(call.Name()); tool.Spawns() && call.CompletedAt.IsZero() && !b.granted[i] {
 			n++
 		}
 	}
@@ -128,9 +128,9 @@ func (b *toolBatch) keptBack(left domain.ExecutionBudget, toStart int) domain.Sp
 	if b.kept != nil {
 		return *b.kept
 	}
-	input, all := b.talk.Input(b.resolved), int64(toStart)
-	least := b.resolved.Takes(input, 0)
-	room, most := b.resolved.Takes(domain.AddCost(input, all*keptResult), keptAnswer), left.Remaining(least).Share(domain.Spent{}, min(all+1, 4))
+	input, all := b.talk.Input(b.config.resolved), int64(toStart)
+	least := b.config.resolved.Takes(input, 0)
+	room, most := b.config.resolved.Takes(domain.AddCost(input, all*keptResult), keptAnswer), left.Remaining(least).Share(domain.Spent{}, min(all+1, 4))
 	kept := least
 	if most.MaxTokens != nil {
 		kept.Tokens += min(max(room.Tokens-least.Tokens, 0), *most.MaxTokens)

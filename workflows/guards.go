@@ -38,9 +38,8 @@ func newGuards(g contract.Guarded) *guards {
 	return &guards{g.Cycles, failover{g.Fallback, g.Primary}, g.Misguided, g.Invalid}
 }
 
-func (g *guards) carried(to *contract.Guarded) {
-	to.Cycles, to.Misguided, to.Invalid = g.cycles, g.misguided, g.misfits
-	to.Fallback, to.Primary = g.failover.used, g.failover.first
+func (g *guards) handOver() contract.Guarded {
+	return contract.Guarded{Cycles: g.cycles, Fallback: g.failover.used, Primary: g.failover.first, Misguided: g.misguided, Invalid: g.misfits}
 }
 
 // forget begins another execution. It answers with the model that the one before
@@ -116,7 +115,7 @@ func (s session) guardBudget(asks func(domain.Limit) bool) {
 
 func (s session) reserve() (contract.Reservation, domain.Limit) {
 	bounds := s.bounds()
-	return s.resolved.Reserve(bounds.Budget(), bounds.Spent, s.talk.Input(s.resolved))
+	return s.config.resolved.Reserve(bounds.Budget(), bounds.Spent, s.talk.Input(s.config.resolved))
 }
 
 // signalShort says that the next inference does not fit what is left of a
@@ -131,7 +130,7 @@ func (s session) signalShort(limit domain.Limit) {
 		limit = domain.LimitCost
 	}
 	use, _ := bounds.UseOf(limit, s.now())
-	s.limited(use, use.TooShortSignal(s.talk.Input(s.resolved)))
+	s.limited(use, use.TooShortSignal(s.talk.Input(s.config.resolved)))
 }
 
 // limited stops the execution at a limit, of its own or of its session.
@@ -152,7 +151,7 @@ func (s session) callsLeft() (left int64, ok bool) {
 
 // guard is what the guards say after a step, when the hooks have spoken.
 func (t *stepRun) guard() {
-	if limits := t.resolved.Guards; limits != nil {
+	if limits := t.config.resolved.Guards; limits != nil {
 		t.guardFinish(limits.FinishReasons)
 		t.guardCalls()
 		if limits.Repetition != nil {
@@ -241,7 +240,7 @@ func (t *stepRun) problems() []string {
 }
 
 func (t *stepRun) outputRetries() int {
-	if g := t.resolved.Guards; g != nil && g.OutputRetries != nil {
+	if g := t.config.resolved.Guards; g != nil && g.OutputRetries != nil {
 		return *g.OutputRetries
 	}
 	return domain.DefaultOutputRetries
@@ -250,7 +249,7 @@ func (t *stepRun) outputRetries() int {
 // withholdToolsAtTheEnd withholds the tools at the last step that max_steps allows, where
 // the agent wants that, and tells the model to answer.
 func (t *stepRun) withholdToolsAtTheEnd() {
-	if guards := t.resolved.Guards; guards == nil || !guards.FinalAnswer || len(t.resolved.Tools) == 0 {
+	if guards := t.config.resolved.Guards; guards == nil || !guards.FinalAnswer || len(t.config.resolved.Tools) == 0 {
 		return
 	}
 	if limit := t.bounds().Budget().MaxSteps; limit == nil || t.Spent().Steps < *limit {
@@ -267,7 +266,7 @@ func (t *stepRun) failOver(err *domain.Error) bool {
 	if !ok || t.noMore() {
 		return false
 	}
-	model, found := t.guards.next(t.resolved.Definition.Fallbacks, failure, t.state.LLMConfig)
+	model, found := t.guards.next(t.config.resolved.Definition.Fallbacks, failure, t.state.LLMConfig)
 	if !found {
 		return false
 	}

@@ -28,7 +28,7 @@ type handoff struct {
 
 // handsOff reports whether a call hands the conversation over.
 func (b *toolBatch) handsOff(call domain.ToolCall) bool {
-	tool, offered := b.resolved.Tool(call.Name)
+	tool, offered := b.config.resolved.Tool(call.Name)
 	return offered && tool.Handoff != ""
 }
 
@@ -89,16 +89,16 @@ func (b *toolBatch) handoffTo(call domain.ToolCall) (to domain.Definition, _ *do
 	if why := domain.CheckHandoff(call); why != nil { // a person has edited it
 		return to, why
 	}
-	own := b.own
+	own := b.config.own
 	own.Model = b.state.LLMConfig
-	tool, _ := b.resolved.Tool(call.Name)
+	tool, _ := b.config.resolved.Tool(call.Name)
 	to, ok := own.HandsTo(tool.Handoff)
 	switch {
 	case !ok:
 		return to, notHanded("there is no such agent")
 	case b.handoff != nil:
 		return to, notHanded("the conversation was handed over to " + b.handoff.agent + " in the same turn")
-	case b.passed.Times >= domain.MaxHandoffs:
+	case b.config.handoffs.Times >= domain.MaxHandoffs:
 		return to, domain.CodedErrorf(domain.Denied, domain.CodeNotRun,
 			"not run: the conversation was handed over %d times in this execution, and may not be again; answer yourself", domain.MaxHandoffs)
 	}
@@ -112,7 +112,7 @@ func (b *toolBatch) handoffTo(call domain.ToolCall) (to domain.Definition, _ *do
 // it. Where no worker can say, or none may run it, the conversation stays where it is.
 func (b *toolBatch) handOff(ctx workflow.Context, permit mailbox.Permit, i int, call domain.ToolCall) contract.ToolReply {
 	to, _ := b.handoffTo(call) // as when it was let begin
-	tool, _ := b.resolved.Tool(call.Name)
+	tool, _ := b.config.resolved.Tool(call.Name)
 	request := contract.CatalogRequest{Definition: b.askedAs(to)}
 	encoded, _ := json.Marshal(request) // what cannot be encoded is refused below
 	b.load.Add(ctx, len(encoded)+1024)
@@ -158,11 +158,11 @@ func (s session) takeOver(h *handoff) {
 	if h == nil {
 		return
 	}
-	before := *s.resolved
-	after := h.resolved.Pinned(before, s.pins)
+	before := *s.config.resolved
+	after := h.resolved.Pinned(before, s.config.pins)
 	change := contract.HandoverOf(h.agent, h.step, before, after)
 	change.Number, change.At = s.state.ExecutionCount, s.now()
-	s.handTo(h.own, after, change)
+	s.config.handTo(h.own, after, change)
 	s.useModel(after.Definition.Model)
 	s.instruct(h.own)
 	s.guards.begunAnew()

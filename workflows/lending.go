@@ -105,7 +105,7 @@ func (s session) asksFor(limit domain.Limit) bool {
 		return false
 	}
 	use, _ := s.bounds().UseOf(limit, s.now())
-	need, _ := s.budget().UseOf(limit, s.resolved.Takes(s.talk.Input(s.resolved), 0), s.now())
+	need, _ := s.budget().UseOf(limit, s.config.resolved.Takes(s.talk.Input(s.config.resolved), 0), s.now())
 	s.note("asking for more of " + string(limit))
 	lacking := need.Used.Int() - max(use.Total.Int()-use.Used.Int(), 0)
 	return s.asksItself(contract.BudgetRequest{MoreAsked: domain.MoreAsked{Limit: limit, Need: lacking}})
@@ -138,7 +138,7 @@ func (s session) couldBorrow(limit domain.Limit) bool {
 	}
 	budget, _ := s.bounds().UseOf(limit, s.now())
 	grant, granted := s.mail.Granted().UseOf(limit, domain.Spent{}, s.now())
-	own, limited := s.own.Budget.UseOf(limit, domain.Spent{}, s.now())
+	own, limited := s.config.own.Budget.UseOf(limit, domain.Spent{}, s.now())
 	return granted && !grant.Rule.Unit.OfTime() && !budget.Session && budget.Total == grant.Total && (!limited || own.Total.Int() > grant.Total.Int())
 }
 
@@ -149,7 +149,7 @@ func (s session) asksItself(asked contract.BudgetRequest) bool {
 
 func (s session) asksAbove(ctx workflow.Context, asked contract.BudgetRequest, over func() bool, held func(on bool)) bool {
 	asked.Need = max(asked.Need, 1)
-	if own, limited := s.own.Budget.UseOf(asked.Limit, domain.Spent{}, s.now()); limited {
+	if own, limited := s.config.own.Budget.UseOf(asked.Limit, domain.Spent{}, s.now()); limited {
 		grant, _ := s.mail.Granted().UseOf(asked.Limit, domain.Spent{}, s.now())
 		most := own.Total.Int() - grant.Total.Int()
 		if asked.Most == nil || *asked.Most > most {

@@ -50,7 +50,7 @@ func (s session) checkBeginning(request contract.SendRequest) error {
 	if err != nil || request.Definition == nil {
 		return err
 	}
-	upcoming := s.upcoming()
+	upcoming := s.config.upcoming()
 	if fields := upcoming.Conflicts(*request.Definition); len(fields) > 0 {
 		return domain.Errorf(domain.Denied, "%s; `update` takes it over from the next execution on, or leave it out",
 			upcoming.Compared(*request.Definition, fields))
@@ -60,8 +60,8 @@ func (s session) checkBeginning(request contract.SendRequest) error {
 
 // checkCost refuses a limit of money that would end the execution at once.
 func (s session) checkCost(request contract.SendRequest) error {
-	model, r := *cmp.Or(request.Model, s.guards.failover.first, new(s.state.LLMConfig)), s.resolved
-	limit := s.upcoming().Budget.CappedBy(request.Budget).CappedBy(s.upcomingAccount().Budget).MaxCostNanoUSD
+	model, r := *cmp.Or(request.Model, s.guards.failover.first, new(s.state.LLMConfig)), s.config.resolved
+	limit := s.config.upcoming().Budget.CappedBy(request.Budget).CappedBy(s.upcomingAccount().Budget).MaxCostNanoUSD
 	if limit == nil || *limit == 0 || r == nil || r.Price != nil || !r.Definition.Model.Equal(model) {
 		return nil
 	}
@@ -104,7 +104,7 @@ func (s session) idleTime() (timeout time.Duration, since time.Time) {
 	if spoken := s.mail.SpokenSince(); !spoken.IsZero() {
 		since = spoken
 	}
-	return s.own.IdleTimeout, since
+	return s.config.own.IdleTimeout, since
 }
 
 // idle waits between executions until there is something to do. A session that has been idle for as long as its

@@ -227,11 +227,11 @@ func TestTheNextRunKnowsSinceWhenASessionIsIdle(t *testing.T) {
 	in := input(t, "ann")
 	in.Prompt, in.Definition.IdleTimeout = "", time.Hour
 	carry := fullCarry(t, in)
-	carry.Suspended, carry.Next, carry.Handed, carry.Resolved.Definition = nil, nil, nil, in.Definition
+	carry.Mail.Suspended, carry.Definition.Next, carry.Definition.Handed, carry.Definition.Resolved.Definition = nil, nil, nil, in.Definition
 	w := &world{model: plays(says("one"))}
 	env := w.environment(t)
 	began := env.Now()
-	carry.SpokenSince = began.Add(-10 * time.Minute).UTC()
+	carry.Mail.SpokenSince = began.Add(-10 * time.Minute).UTC()
 	in.Carry = &carry
 	env.ExecuteWorkflow(string(contract.Execute), in)
 	require.True(t, outcome(t, env).Closed)

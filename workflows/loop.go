@@ -46,7 +46,7 @@ func (s session) enterLoop() bool {
 // unless the failure ends the execution.
 func (s session) runSteps() {
 	for {
-		if s.outgrown() && (s.run.triesStorage() || s.nearBounds() || s.mail.Pressed()) && s.handsOver() {
+		if s.outgrown() && (s.run.triesStorage() || s.nearBounds() || s.mail.Updates.Pressed()) && s.handsOver() {
 			return
 		}
 		if !s.prepareStep() {
@@ -97,13 +97,12 @@ func (s session) beginExecution() {
 	if restored := s.guards.forget(); restored != nil {
 		s.useModel(*restored)
 	}
-	s.recheck()
-	s.handOverAnew()
+	s.config.beginExecution()
 	s.adoptDefinition()
 	if next.Model != nil && !next.Model.Equal(s.state.LLMConfig) {
 		s.useModel(*next.Model)
 	}
-	budget, prior := contract.BudgetOf(s.own, next.Budget, s.in.Parent), domain.Spent{}
+	budget, prior := contract.BudgetOf(s.config.own, next.Budget, s.in.Parent), domain.Spent{}
 	if next.GoesOn {
 		budget, prior = next.Budget, s.Spent()
 		if s.in.GoOn != nil { // the one before was another workflow's, and the carry has said it
@@ -117,7 +116,7 @@ func (s session) beginExecution() {
 	s.enterExecution(id, budget, next.GoesOn, prior)
 	s.noteGiven(next.Given)
 	s.showTrusted()
-	s.talk.begin(id, s.state.Chain(), next, s.resolved, s.now())
+	s.talk.begin(id, s.state.Chain(), next, s.config.resolved, s.now())
 	if s.state.ExecutionCount > 1 {
 		// Whoever started the workflow has published the first.
 		s.publish(contract.Outcome{Status: domain.StatusInProgress})
@@ -146,7 +145,7 @@ func (s session) prepareStep() bool {
 	if permit, ok := s.mail.Permit(mailbox.ForStep); ok {
 		s.hear()
 		s.fire(domain.TriggerBeforeStep)
-		if (len(s.resolved.Hooks) > 0 || s.guards.failover.used > 0) && s.stale() {
+		if (len(s.config.resolved.Hooks) > 0 || s.guards.failover.used > 0) && s.stale() {
 			s.resolve(permit)
 		}
 		s.guardBudget(s.asksFor)

@@ -1,7 +1,6 @@
 package workflows
 
 import (
-	"encoding/json"
 	"strings"
 
 	"everstep/domain"
@@ -12,24 +11,27 @@ import (
 // hands on.
 func (s session) checkRoom(request contract.SendRequest) error {
 	waiting, most := s.mail.Waiting(), contract.MaxWaitingUnstored
-	if s.resolved != nil && s.resolved.Storage {
+	if s.config.resolved != nil && s.config.resolved.Storage {
 		most = contract.MaxWaitingBytes
 	}
-	left, err := s.roomWith(func(o outlook) outlook {
-		o.carry.Waiting = nil
-		return o
-	})
+	left, err := s.room(s.config.next)
 	if err != nil {
 		return err
 	}
-	bytes := encodedSize(held(request), waiting)
-	switch most = min(most, max(left, 0)); {
+	others, err := contract.EncodedBytes(waiting)
+	if err != nil {
+		return err
+	}
+	own, err := contract.EncodedBytes(held(request))
+	if err != nil {
+		return err
+	}
+	bytes := others + own + messageMargin
+	switch most = min(most, max(left+others, 0)); {
 	case len(waiting) >= contract.MaxWaitingMessages:
 		return domain.Errorf(domain.Denied, "send: %d messages wait for the agent already, and no more can; send it when some are read, or take one back with unsend", len(waiting))
 	case bytes > most:
 		return domain.Errorf(domain.Denied, "send: the messages that wait would take %d bytes with this one; at most %d can; send it when some are read, or when the agent is idle", bytes, most)
-	case s.mail.Pressed():
-		return domain.Errorf(domain.Denied, "send: this run of the workflow has taken as many updates as it may; the next one begins after the step in progress: send it again then")
 	}
 	return nil
 }
@@ -42,13 +44,6 @@ func held(request contract.SendRequest) contract.SendRequest {
 
 // messageMargin is what a message that waits takes beside what was sent.
 const messageMargin = 200
-
-// encodedSize is about how many bytes a message and those that wait take.
-func encodedSize(request contract.SendRequest, waiting []contract.WaitingMessage) int {
-	own, _ := json.Marshal(request)
-	others, _ := json.Marshal(waiting)
-	return len(own) + len(others) + messageMargin
-}
 
 // holdMessage has a message wait for the execution in progress, or about to begin.
 func (s session) holdMessage(request contract.SendRequest) contract.SendReply {

@@ -132,6 +132,27 @@ func TestWhatAStopLeavesUnread(t *testing.T) {
 	}
 }
 
+// TestNoMessageOvertakesThoseThatWait, also one that comes as the execution before theirs is being recorded.
+func TestNoMessageOvertakesThoseThatWait(t *testing.T) {
+	t.Parallel()
+	var env *testsuite.TestWorkflowEnvironment
+	w := recorder(func(ended contract.EndedExecution) error {
+		if ended.Number == 1 {
+			env.UpdateWorkflow(string(contract.UpdateSend), "u3", &verdict{}, queued("third"))
+		}
+		return nil
+	})
+	w.model = plays(busy(), says("one"), says("two"), says("three"), says("four"))
+	env = w.environment(t)
+	sends(env, time.Minute, "u1", queued("first"))
+	sends(env, 2*time.Minute, "u2", queued("second"))
+	closes(env, 3*time.Hour, "u4")
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	require.Equal(t, []string{
+		"user: hello", "assistant: one", "user: first", "assistant: two", "user: second", "assistant: three", "user: third", "assistant: four",
+	}, spoken(t, env))
+}
+
 // TestQueuedMessagesHaveTheirOwnExecutions, with what was given for them.
 func TestQueuedMessagesHaveTheirOwnExecutions(t *testing.T) {
 	t.Parallel()
@@ -226,8 +247,8 @@ func TestMessagesOutliveARun(t *testing.T) {
 	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
 	in, ok := handedOn(t, env)
 	require.True(t, ok)
-	require.Len(t, in.Carry.Waiting, 2)
-	require.EqualValues(t, 3, in.Carry.MessagesWaited)
+	require.Len(t, in.Carry.Mail.Waiting, 2)
+	require.EqualValues(t, 3, in.Carry.Mail.Waited)
 
 	env = w.environment(t)
 	again, taken := sends(env, 0, "u1", steer("more")), &verdict{}

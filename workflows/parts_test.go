@@ -159,7 +159,7 @@ func TestPartsWriteTheirOwn(t *testing.T) {
 			})
 		}
 	}
-	for _, part := range []string{"agent", "archive", "attempts", "children", "definition", "eventLog", "guards", "inference", "records", "run", "stepRun", "toolBatch", "transcript", "waiters"} {
+	for _, part := range []string{"agent", "archive", "attempts", "children", "configuration", "eventLog", "guards", "inference", "records", "run", "stepRun", "toolBatch", "transcript", "waiters"} {
 		require.True(t, written[part], "no method of %s writes anything", part)
 	}
 }

@@ -235,13 +235,13 @@ func TestAPauseOutlivesARun(t *testing.T) {
 		in, ok := handedOn(t, env)
 		require.True(t, ok)
 		require.Equal(t, false, again.value.(contract.PauseReply).Changed)
-		require.False(t, in.Carry.Paused)
+		require.False(t, in.Carry.Mail.Paused)
 		state, err := domain.DecodeAgentState(in.Carry.State)
 		require.NoError(t, err)
 		require.Equal(t, time.Hour-10*time.Second, state.Execution.ExecutionCounts.Waited.Round(time.Second))
 
 		// The same in the next run, which begins paused.
-		in.Carry.Paused = true
+		in.Carry.Mail.Paused = true
 		later := env.Now()
 		env = w.environment(t)
 		env.SetStartTime(later)

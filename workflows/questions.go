@@ -102,7 +102,7 @@ func (s session) checkAnswer(request contract.AnswerRequest) error {
 		return err
 	case len(asked.Schema) > 0 && asked.checks >= mostChecks:
 		return domain.Errorf(domain.Denied, "answer: somebody has tried %d times to answer call %s, which is as often as may be; stop the execution, or wait until the question expires", asked.checks, asked.ToolExecutionID)
-	case len(asked.Schema) > 0 && (s.nearBounds() || s.mail.Full()):
+	case len(asked.Schema) > 0 && (s.nearBounds() || s.mail.Updates.Full()):
 		return domain.Errorf(domain.Denied, "answer: the run has no room to check it; stop the execution, and extend it")
 	}
 	_, err = asked.Content(request.Text, request.Value)

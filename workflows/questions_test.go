@@ -238,7 +238,7 @@ func TestAnAnswerIsRemembered(t *testing.T) {
 	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
 	in, ok := handedOn(t, env)
 	require.True(t, ok)
-	require.Len(t, in.Carry.Replied, 1)
+	require.Len(t, in.Carry.Mail.Answers, 1)
 	again := w.environment(t)
 	var repeated, other *verdict
 	again.RegisterDelayedCallback(func() {

@@ -40,12 +40,12 @@ const (
 // mostUnrecorded bounds the executions that wait for the store.
 const mostUnrecorded = 64
 
-func newRecords(carry contract.Carry) *records {
+func newRecords(carry contract.CarriedRecords) *records {
 	position := positionRecorded
-	if carry.PositionUnrecorded {
+	if carry.PositionDue {
 		position = positionDue
 	}
-	return &records{pending: carry.Unrecorded, moved: carry.Moved, position: position}
+	return &records{pending: carry.Ended, moved: carry.Moved, position: position}
 }
 
 func (r *records) add(ended contract.EndedExecution) {
@@ -83,8 +83,8 @@ func (r *records) tookPosition() { r.position, r.why = positionRecorded, "" }
 
 func (r *records) failedPosition(why string) { r.position, r.why = positionFailed, why }
 
-func (r *records) handOver(to *contract.Carry) {
-	to.Unrecorded, to.Moved, to.PositionUnrecorded = r.pending, r.moved, r.position != positionRecorded
+func (r *records) handOver() contract.CarriedRecords {
+	return contract.CarriedRecords{Ended: r.pending, Moved: r.moved, PositionDue: r.position != positionRecorded}
 }
 
 // missing says what is not among the records; empty: all is that is to be.
@@ -115,7 +115,7 @@ func (s session) recordEnded() {
 	s.note("ended")
 }
 
-func (s session) hasRecords() bool { return s.resolved != nil && s.resolved.Records }
+func (s session) hasRecords() bool { return s.config.resolved != nil && s.config.resolved.Records }
 
 // recordsPosition reports whether the position is to be recorded now.
 func (s session) recordsPosition() bool {
@@ -196,7 +196,7 @@ func (s session) patienceWithStore() (time.Duration, int) {
 // newest is the newest execution with its events, ended or not. The archive keeps it when another one begins.
 func (s session) newest() heldExecution {
 	return heldExecution{
-		s.whole(), s.events, s.last - int64(len(s.events)) + 1, s.price() != nil,
-		s.talk.from, s.talk.before, s.talk.Log().Ref(), s.archive.outcomeOf(s.state), s.passed.Agent,
+		s.whole(), s.events, s.last - int64(len(s.events)) + 1, s.config.price() != nil,
+		s.talk.from, s.talk.before, s.talk.Log().Ref(), s.archive.outcomeOf(s.state), s.config.handoffs.Agent,
 	}
 }

@@ -275,7 +275,7 @@ func TestAPositionIsRecordedByTheNextRun(t *testing.T) {
 	in := input(t, "named")
 	in.Prompt = ""
 	carry := fullCarry(t, in)
-	carry.Unrecorded, carry.Resolved.Records, carry.Suspended = nil, true, nil
+	carry.Records.Ended, carry.Definition.Resolved.Records, carry.Mail.Suspended = nil, true, nil
 	in.Carry = &carry
 	var taken []int
 	w := positionRecorder(func(moved contract.Move) error {

@@ -11,7 +11,7 @@ import (
 
 // adoptDefinition begins an execution with the definition that has waited for it.
 func (s session) adoptDefinition() {
-	next, ok := s.takeNext()
+	next, ok := s.config.adoptNext()
 	if !ok {
 		return
 	}
@@ -36,21 +36,18 @@ func (s session) checkRedefine(request contract.RedefineRequest) error {
 			return domain.Errorf(domain.Invalid, "fields: a definition has no %q", domain.Shorten(key, 64))
 		}
 	}
-	upcoming := s.upcoming()
+	upcoming := s.config.upcoming()
 	next := s.redefinedBy(request)
 	_, malformed := s.state.WithResponseFormat(next.Format, s.now())
 	return cmp.Or(upcoming.CheckRedefined(next), malformed, next.Budget.CheckDeadline(s.now()), checkWord(request.By, request.Reason),
-		s.checkListed(next), s.checkHandedOn("update", "send it when those messages are read, or give a shorter definition", func(o outlook) outlook {
-			o.carry.Next = new(s.redefinition(request))
-			return o
-		}))
+		s.checkListed(next), s.checkHandedOn("update", "send it when those messages are read, or give a shorter definition", new(s.redefinition(request))))
 }
 
 // checkListed refuses a definition that is too long with the tools that the session has now.
 func (s session) checkListed(next domain.Definition) error {
 	resolved := contract.Resolved{}
-	if s.resolved != nil {
-		resolved = *s.resolved
+	if s.config.resolved != nil {
+		resolved = *s.config.resolved
 	}
 	resolved.Definition = next
 	return domain.CheckFits("definition, with its tools", resolved, domain.MaxResolved)
@@ -59,9 +56,9 @@ func (s session) checkListed(next domain.Definition) error {
 // redefineSession takes what was checked. Two that come before an execution begins are one.
 func (s session) redefineSession(request contract.RedefineRequest) contract.RedefineReply {
 	next := s.redefinition(request)
-	if len(next.Word.Fields) > 0 || s.next != nil {
-		told := rebudgets(s.next) || rebudgets(&next)
-		if s.redefine(next); told {
+	if len(next.Word.Fields) > 0 || s.config.next != nil {
+		told := rebudgets(s.config.next) || rebudgets(&next)
+		if s.config.redefine(next); told {
 			s.tellSessionBudget()
 		}
 	}
@@ -71,23 +68,23 @@ func (s session) redefineSession(request contract.RedefineRequest) contract.Rede
 // redefinition is what waits for the next execution, once a request was taken.
 func (s session) redefinition(request contract.RedefineRequest) contract.Redefinition {
 	next := s.redefinedBy(request)
-	word := contract.NoteOf(request, s.now(), s.own.Differing(next))
-	asks := s.names(request, "model") || s.next != nil && slices.Contains(s.next.Word.Fields, "model")
+	word := contract.NoteOf(request, s.now(), s.config.own.Differing(next))
+	asks := s.names(request, "model") || s.config.next != nil && slices.Contains(s.config.next.Word.Fields, "model")
 	if asks && !slices.Contains(word.Fields, "model") && !next.Model.Equal(s.state.LLMConfig) {
 		word.Fields = append(word.Fields, "model") // a message has given it another meanwhile
 	}
 	word.Fields = s.withSessionBudget(word.Fields, request, next)
 	word = s.withEarlierNotes(word)
-	return contract.Redefinition{Definition: next, Word: word, Fields: contract.Joined(s.next, request.Fields)}
+	return contract.Redefinition{Definition: next, Word: word, Fields: contract.Joined(s.config.next, request.Fields)}
 }
 
 // withEarlierNotes returns the note (who, when, why) on an update of the definition with the notes of the updates that still
 // wait for the next execution: they take effect as one, and stay listed one by one.
 func (s session) withEarlierNotes(word contract.UpdateNote) contract.UpdateNote {
-	if s.next == nil {
+	if s.config.next == nil {
 		return word
 	}
-	return word.After(s.next.Word)
+	return word.After(s.config.next.Word)
 }
 
 // redefinedBy is the definition with what a request asks for. Parts of the model are of the one that the session uses.
@@ -95,7 +92,7 @@ func (s session) redefinedBy(request contract.RedefineRequest) domain.Definition
 	if s.names(request, "model") {
 		return request.Over(s.asItIs())
 	}
-	return request.Over(s.upcoming())
+	return request.Over(s.config.upcoming())
 }
 
 // names reports whether a request is about a field, or about a part of it.
@@ -110,7 +107,7 @@ func (s session) names(request contract.RedefineRequest, key string) bool {
 func (s session) withSessionBudget(fields []string, request contract.RedefineRequest, next domain.Definition) []string {
 	fields = slices.DeleteFunc(fields, func(key string) bool { return key == contract.FieldSessionBudget })
 	account, _ := s.state.Session()
-	named := rebudgets(s.next) || s.names(request, contract.FieldSessionBudget)
+	named := rebudgets(s.config.next) || s.names(request, contract.FieldSessionBudget)
 	if named && !next.SessionBudget.Equal(account.Budget) {
 		fields = append(fields, contract.FieldSessionBudget)
 	}

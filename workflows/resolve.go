@@ -10,10 +10,10 @@ import (
 	"everstep/workflows/internal/mailbox"
 )
 
-// A definition is what is in force of the agent's: with the model and the
+// A configuration is the agent's definition in force: with the model and the
 // response format of its state, and with what a worker has added to it. It alone
 // changes what is resolved.
-type definition struct {
+type configuration struct {
 	// resolved is nil where no worker has said yet what it means.
 	resolved *contract.Resolved
 	// outdated says how much of it a worker has to say again.
@@ -21,18 +21,18 @@ type definition struct {
 	// changes are the newest of what was in force for executions.
 	changes []contract.DefinitionChange
 	// own is the session's definition, as whoever started it or updated it has given it, and next the one that waits for
-	// the next execution. word is of whoever gave the own one, until a worker has said what that means.
-	own  domain.Definition
-	next *contract.Redefinition
-	word *contract.UpdateNote
+	// the next execution. untold is the note of whoever gave the own one, until a worker has said what that means.
+	own    domain.Definition
+	next   *contract.Redefinition
+	untold *contract.UpdateNote
 	// approvals are those of a definition without any, as they were when a worker first said, and decided that one
 	// has: a session does not become freer or stricter with another worker or model.
 	approvals *domain.Approvals
 	decided   bool
 	// pins are of the tools of MCP servers that the session was given.
 	pins []contract.ToolPin
-	// passed is of the conversation, where an agent has handed it over.
-	passed contract.Handed
+	// handoffs tell how the conversation was handed over from agent to agent.
+	handoffs contract.Handed
 }
 
 // An outdated says how much of what a worker has said may be no longer true.
@@ -46,59 +46,66 @@ const (
 	allOutdated
 )
 
-// newDefinition is of the run that follows one which has handed this on.
-func newDefinition(own domain.Definition, carry contract.Carry) *definition {
-	d := &definition{
+// newConfiguration is of the run that follows one which has handed this on.
+func newConfiguration(own domain.Definition, carry contract.CarriedDefinition) *configuration {
+	d := &configuration{
 		own: own, next: carry.Next, approvals: carry.Approvals, decided: carry.ApprovalsDecided, changes: carry.Changes,
-		passed: *cmp.Or(carry.Handed, &contract.Handed{}), pins: carry.Pins,
+		handoffs: *cmp.Or(carry.Handed, &contract.Handed{}), pins: carry.Pins,
 	}
-	if carry.Resolved != nil {
-		d.take(carry.Resolved)
-	}
-	d.owe(carry.Untold)
+	d.resume(carry)
 	return d
 }
 
-// owe has the word of whoever gave the own definition told once a worker says what that means, and tell a change.
-func (d *definition) owe(word *contract.UpdateNote) { d.word = word }
-func (d *definition) tell(change contract.DefinitionChange) {
+// resume puts in force what the run before had in force. The note on an update stays untold, where no worker has resolved it.
+func (d *configuration) resume(carry contract.CarriedDefinition) {
+	if carry.Resolved != nil {
+		d.take(carry.Resolved)
+	}
+	d.untold = carry.Untold
+}
+
+// noteChange lists a change of what is in force.
+func (d *configuration) noteChange(change contract.DefinitionChange) {
 	d.changes = contract.KeptChanges(d.changes, change)
 }
 
-// handOver writes down what the next run needs. What is resolved has the approvals; where a worker has to resolve it
+// handOver is what the next run needs. What is resolved has the approvals; where a worker has to resolve it
 // anew, they are carried by themselves.
-func (d *definition) handOver(to *contract.Carry) {
-	to.Changes, to.Next, to.Untold, to.Pins = d.changes, d.next, d.word, d.pins
-	if !d.passed.IsZero() {
-		to.Handed = new(d.passed)
+func (d *configuration) handOver() contract.CarriedDefinition {
+	carry := contract.CarriedDefinition{Resolved: d.resolved, Changes: d.changes, Next: d.next, Untold: d.untold, Pins: d.pins}
+	if !d.handoffs.IsZero() {
+		carry.Handed = new(d.handoffs)
 	}
-	if to.Resolved = d.resolved; d.resolved == nil {
-		to.Approvals, to.ApprovalsDecided = d.approvals, d.decided
+	if d.resolved == nil {
+		carry.Approvals, carry.ApprovalsDecided = d.approvals, d.decided
 	}
+	return carry
 }
 
-// recheck is for another execution, which follows the workers as they are by now.
-func (d *definition) recheck() {
-	d.outdated = upToDate
+// beginExecution is for another execution: it follows the workers as they are by now, and counts its handoffs anew.
+func (d *configuration) beginExecution() {
+	d.handoffs.Times, d.outdated = 0, upToDate
 	if d.resolved != nil {
 		d.outdated = allOutdated
 	}
 }
 
-// expire has a worker say again which limits hold, and take puts a definition in force.
-func (d *definition) expire() { d.outdated = max(d.outdated, limitsOutdated) }
-func (d *definition) take(resolved *contract.Resolved) {
+// outdateLimits has a worker say again which limits hold.
+func (d *configuration) outdateLimits() { d.outdated = max(d.outdated, limitsOutdated) }
+
+// take puts a definition in force.
+func (d *configuration) take(resolved *contract.Resolved) {
 	if !d.decided {
 		d.approvals, d.decided = resolved.Approvals, true
 	}
 	kept := *resolved
 	kept.Approvals = d.approvals
-	d.resolved, d.outdated, d.word = &kept, upToDate, nil
+	d.resolved, d.outdated, d.untold = &kept, upToDate, nil
 	d.pins = contract.JoinedPins(d.pins, kept.Tools)
 }
 
-// limit takes over what may be another at any time.
-func (d *definition) limit(catalog *contract.Catalog) {
+// takeLimits takes over what may be another at any time.
+func (d *configuration) takeLimits(catalog *contract.Catalog) {
 	kept := *d.resolved
 	kept.RateLimit, kept.ToolLimits, kept.Timing = catalog.RateLimit, catalog.ToolLimits, catalog.Timing
 	d.take(&kept)
@@ -106,8 +113,8 @@ func (d *definition) limit(catalog *contract.Catalog) {
 
 // follow puts in force what holds from an execution on, and remembers what is another. The worker's approvals stay
 // as they were decided, and tools of MCP servers as they were given.
-func (d *definition) follow(resolved *contract.Resolved, number int, now time.Time) {
-	before, word := *d.resolved, d.word
+func (d *configuration) follow(resolved *contract.Resolved, number int, now time.Time) {
+	before, word := *d.resolved, d.untold
 	d.take(new(resolved.Pinned(before, d.pins)))
 	change := contract.ChangeOf(before, *d.resolved)
 	change.Number, change.At, change.Word = number, now, word
@@ -115,7 +122,7 @@ func (d *definition) follow(resolved *contract.Resolved, number int, now time.Ti
 }
 
 // upcoming is the definition that the next execution begins with.
-func (d *definition) upcoming() domain.Definition {
+func (d *configuration) upcoming() domain.Definition {
 	if d.next != nil {
 		return d.next.Definition
 	}
@@ -124,15 +131,15 @@ func (d *definition) upcoming() domain.Definition {
 
 // asItIs is the definition that the next execution begins with, by the model that a message may have given the session.
 func (s session) asItIs() domain.Definition {
-	d := s.upcoming()
-	if s.next == nil || !slices.Contains(s.next.Word.Fields, "model") {
+	d := s.config.upcoming()
+	if s.config.next == nil || !slices.Contains(s.config.next.Word.Fields, "model") {
 		d.Model = s.state.LLMConfig
 	}
 	return d
 }
 
-// waitingDefinition is the word about a definition that waits for the next execution.
-func (d *definition) waitingDefinition() *contract.UpdateNote {
+// waitingNote is the note on a definition that waits for the next execution.
+func (d *configuration) waitingNote() *contract.UpdateNote {
 	if d.next == nil {
 		return nil
 	}
@@ -140,18 +147,17 @@ func (d *definition) waitingDefinition() *contract.UpdateNote {
 }
 
 // redefine has another definition wait for the next execution.
-func (d *definition) redefine(next contract.Redefinition) { d.next = &next }
+func (d *configuration) redefine(next contract.Redefinition) { d.next = &next }
 
-// takeNext puts in force what has waited, and reports whether anything has. A worker says what it means whatever was in
-// force before: this run knows of updates, so that it follows them. Where the session's approvals were its definition's
-// own and are no more, they are decided anew, so that none are missing.
-func (d *definition) takeNext() (contract.Redefinition, bool) {
+// adoptNext puts the definition in force that waited for the next execution, and reports whether one did. A worker has to
+// resolve it. Where neither it nor the session has approvals, the worker's are decided anew, so that none are missing.
+func (d *configuration) adoptNext() (contract.Redefinition, bool) {
 	if d.next == nil {
 		return contract.Redefinition{}, false
 	}
 	adopted := *d.next
-	d.own, d.word, d.next = adopted.Definition, adopted.Word.AfterUntold(d.word), nil
-	d.passed = d.passed.Redefined(adopted)
+	d.own, d.untold, d.next = adopted.Definition, adopted.Word.AfterUntold(d.untold), nil
+	d.handoffs = d.handoffs.Redefined(adopted)
 	if d.resolved != nil {
 		d.outdated = allOutdated
 	}
@@ -161,12 +167,9 @@ func (d *definition) takeNext() (contract.Redefinition, bool) {
 	return adopted, true
 }
 
-// handOverAnew begins another execution.
-func (d *definition) handOverAnew() { d.passed.Times = 0 }
-
 // handTo puts another agent in force. What waits for the next execution is of that one then.
-func (d *definition) handTo(own domain.Definition, resolved contract.Resolved, change contract.DefinitionChange) {
-	d.passed = d.passed.To(change.Agent, *d.resolved, d.own)
+func (d *configuration) handTo(own domain.Definition, resolved contract.Resolved, change contract.DefinitionChange) {
+	d.handoffs = d.handoffs.To(change.Agent, *d.resolved, d.own)
 	d.decided = d.decided && (own.Approvals != nil || d.approvals != nil)
 	d.own = own
 	if d.next != nil {
@@ -176,15 +179,15 @@ func (d *definition) handTo(own domain.Definition, resolved contract.Resolved, c
 	d.changes = contract.KeptChanges(d.changes, change)
 }
 
-// prompted puts another system prompt in force.
-func (d *definition) prompted(prompt string) {
+// usePrompt puts another system prompt in force.
+func (d *configuration) usePrompt(prompt string) {
 	changed := *d.resolved
 	changed.Definition.SystemPrompt = prompt
 	changed.Digest = domain.DigestOf([]byte(changed.Digest.String()), []byte(prompt))
 	d.resolved = &changed
 }
 
-func (d *definition) price() *domain.Price {
+func (d *configuration) price() *domain.Price {
 	if d.resolved == nil {
 		return nil
 	}
@@ -201,7 +204,7 @@ func (s session) resolve(permit mailbox.Permit) {
 	if s.stale() { // no worker could say
 		return
 	}
-	if limit := s.bounds().Totals().MaxCostNanoUSD; limit != nil && *limit > 0 && s.resolved != nil && s.resolved.Price == nil {
+	if limit := s.bounds().Totals().MaxCostNanoUSD; limit != nil && *limit > 0 && s.config.resolved != nil && s.config.resolved.Price == nil {
 		s.fail(domain.Errorf(domain.Invalid, "max_cost: nobody knows what %s costs, so money cannot be limited; "+
 			"give its price in the definition, with --price or in the worker's price file, or leave the limit out", s.state.LLMConfig))
 	}
@@ -210,31 +213,31 @@ func (s session) resolve(permit mailbox.Permit) {
 // resolveAgain has a worker say again what the definition means, and reports
 // whether that went well.
 func (s session) resolveAgain(permit mailbox.Permit) bool {
-	s.expire()
+	s.config.outdateLimits()
 	signals := len(s.state.StopSignals())
 	s.resolve(permit)
-	return s.outdated == upToDate && len(s.state.StopSignals()) == signals
+	return s.config.outdated == upToDate && len(s.state.StopSignals()) == signals
 }
 
 // stale reports whether what a worker said may be no longer true, and changed
 // whether it is of another model or response format, or was never asked for.
-func (s session) stale() bool { return s.outdated != upToDate || s.changed() }
+func (s session) stale() bool { return s.config.outdated != upToDate || s.changed() }
 func (s session) changed() bool {
-	return s.resolved == nil || !s.resolved.Definition.Model.Equal(s.state.LLMConfig) ||
-		!s.resolved.Definition.Format.Equal(s.state.ResponseFormat)
+	return s.config.resolved == nil || !s.config.resolved.Definition.Model.Equal(s.state.LLMConfig) ||
+		!s.config.resolved.Definition.Format.Equal(s.state.ResponseFormat)
 }
 
 // prompt is the system prompt as the model gets it. Hooks see the state's, in which no
 // trusted value stands.
 func (s session) prompt() string {
-	return s.own.Shown(s.state.SystemPrompt, s.state.Trusted())
+	return s.config.own.Shown(s.state.SystemPrompt, s.state.Trusted())
 }
 
 // list makes the definition the one in force, with what a worker adds to it.
 func (s session) list(permit mailbox.Permit) {
 	definition := s.asked()
 	request := contract.CatalogRequest{Definition: definition}
-	if s.outdated == allOutdated {
+	if s.config.outdated == allOutdated {
 		request = s.following(definition)
 	}
 	var catalog *contract.Catalog
@@ -252,35 +255,35 @@ func (s session) list(permit mailbox.Permit) {
 		}
 		return
 	}
-	if catalog.Unchanged || s.outdated != allOutdated && !s.changed() {
+	if catalog.Unchanged || s.config.outdated != allOutdated && !s.changed() {
 		// Only the limits may be others: tools and all else stay as they were.
-		s.limit(catalog)
+		s.config.takeLimits(catalog)
 		return
 	}
-	resolved := s.offered(s.own, *catalog)
+	resolved := s.offered(s.config.own, *catalog)
 	resolved.Definition = definition
 	if err := domain.CheckFits("tools", resolved, domain.MaxResolved); err != nil {
 		s.fail(domain.AsError(err))
 		return
 	}
-	if s.resolved == nil || !s.resolved.Definition.Model.Equal(definition.Model) {
+	if s.config.resolved == nil || !s.config.resolved.Definition.Model.Equal(definition.Model) {
 		s.talk.forget()
 	}
-	if s.outdated == allOutdated {
-		s.follow(&resolved, s.state.ExecutionCount, s.now())
+	if s.config.outdated == allOutdated {
+		s.config.follow(&resolved, s.state.ExecutionCount, s.now())
 	} else {
-		if s.resolved != nil { // another model, within an execution
-			resolved = resolved.Pinned(*s.resolved, s.pins)
+		if s.config.resolved != nil { // another model, within an execution
+			resolved = resolved.Pinned(*s.config.resolved, s.config.pins)
 		}
-		change := contract.FirstChange(s.state.ExecutionCount, s.now(), s.word)
-		s.take(&resolved)
-		s.tell(change)
+		change := contract.FirstChange(s.state.ExecutionCount, s.now(), s.config.untold)
+		s.config.take(&resolved)
+		s.config.noteChange(change)
 	}
 }
 
 // asked is the definition as a worker is asked what it means.
 func (s session) asked() domain.Definition {
-	definition := s.own
+	definition := s.config.own
 	definition.Model = s.state.LLMConfig
 	definition.SystemPrompt, definition.Format = s.prompt(), s.state.ResponseFormat
 	return definition
@@ -289,8 +292,8 @@ func (s session) asked() domain.Definition {
 // following asks what is another by now. A definition that was in force before is named by its digest and fetched from
 // this run, as the conversation is: it enters history once.
 func (s session) following(definition domain.Definition) contract.CatalogRequest {
-	request := contract.CatalogRequest{Known: s.resolved.Digest, Log: s.talk.Log().Ref(), Listed: s.resolved.Listed}
-	if !definition.Equal(s.resolved.Definition) {
+	request := contract.CatalogRequest{Known: s.config.resolved.Digest, Log: s.talk.Log().Ref(), Listed: s.config.resolved.Listed}
+	if !definition.Equal(s.config.resolved.Definition) {
 		request.Definition, request.Log, request.Listed = definition, domain.LogRef{}, domain.Digest{}
 	}
 	return request

@@ -42,10 +42,9 @@ func rewindTo(t *testing.T, env *testsuite.TestWorkflowEnvironment, number, step
 		Origin: domain.Origin{ExecutionID: id, Step: step, AgentID: view.AgentID, Origin: execution.Origin}, Number: number,
 		Newest: view.Number, Log: log.Ref(), Edits: edits, Inferences: inferences,
 	}
-	carry := contract.Carry{}
-	conversation.At(log, edits, "", request.Origin.Chain(), inferences).Carry(&carry, 0, nil)
+	carry := conversation.At(log, edits, "", request.Origin.Chain(), inferences).Carry(0, nil)
 	request.Visible, request.Traces = carry.Visible, carry.Traces
-	request.Results, request.ResultTokens = carry.Guarded.Results, carry.Guarded.ResultTokens
+	request.Results, request.ResultTokens = carry.Results, carry.ResultTokens
 	for _, change := range changes {
 		change(&request)
 	}

@@ -57,10 +57,10 @@ func TestMessagesLeaveRoomForTheRest(t *testing.T) {
 	next, ok := handedOn(t, env)
 	require.True(t, ok, "the run came to its end: %v", env.GetWorkflowError())
 	require.LessOrEqual(t, carriedBytes(t, next), domain.MaxPayload)
-	require.Less(t, len(next.Carry.Waiting), 10)
-	require.NotEmpty(t, next.Carry.Waiting)
+	require.Less(t, len(next.Carry.Mail.Waiting), 10)
+	require.NotEmpty(t, next.Carry.Mail.Waiting)
 	for i, v := range took {
-		if i < len(next.Carry.Waiting) {
+		if i < len(next.Carry.Mail.Waiting) {
 			require.NoError(t, v.rejected)
 			continue
 		}
@@ -83,7 +83,7 @@ func TestAnUpdateLeavesRoomForWhatWaits(t *testing.T) {
 	env.ExecuteWorkflow(string(contract.Execute), in)
 	next, ok := handedOn(t, env)
 	require.True(t, ok)
-	require.Equal(t, "short", next.Carry.Next.Definition.SystemPrompt)
+	require.Equal(t, "short", next.Carry.Definition.Next.Definition.SystemPrompt)
 	require.NoError(t, taken.rejected)
 	require.ErrorContains(t, refused.rejected, "more than the session can hand on to its next run")
 	require.Equal(t, domain.TooLarge, kindOf(refused.rejected))
@@ -129,7 +129,7 @@ func TestWhatIsAcceptedIsHandedOn(t *testing.T) {
 		if size := carriedBytes(t, next); size > domain.MaxPayload {
 			r.Fatalf("the next run is handed %d bytes", size)
 		}
-		if next.Carry.Next == nil || len(next.Carry.Waiting) == 0 {
+		if next.Carry.Definition.Next == nil || len(next.Carry.Mail.Waiting) == 0 {
 			return
 		}
 		// The next execution takes its definition over, and its run has to hand that on too.

@@ -39,7 +39,7 @@ type run struct {
 // newRun takes over a carry; the first run's is zero.
 func newRun(carry contract.Carry) *run {
 	return &run{
-		segments: carry.Segments, inheritedSegments: carry.Segments, stored: carry.Base, copying: carry.Copy, number: carry.Runs + 1,
+		segments: carry.Segments, inheritedSegments: carry.Segments, stored: carry.Conversation.Base, copying: carry.Copy, number: carry.Runs + 1,
 	}
 }
 
@@ -83,7 +83,7 @@ func (r *run) recorded(segment contract.Segment) {
 
 func (r *run) continueWith(in contract.SessionInput) { r.successor = &in }
 
-func (s session) outgrown() bool { return s.info.GetContinueAsNewSuggested() || s.mail.Full() }
+func (s session) outgrown() bool { return s.info.GetContinueAsNewSuggested() || s.mail.Updates.Full() }
 
 // wantsNewRun reports whether an idle session is to continue as new.
 func (s session) wantsNewRun() bool {
@@ -116,12 +116,12 @@ func (s session) handsOver() bool {
 // which ends an execution in progress. Nothing may wait between its answer and
 // the continuation.
 func (s session) carriable(permit mailbox.Permit) bool {
-	storage := s.resolved != nil && s.resolved.Storage
+	storage := s.config.resolved != nil && s.config.resolved.Storage
 	var unstored *domain.Error
 	if storage {
 		unstored = s.storeSegment(permit)
 	}
-	s.wait(func() bool { return !s.mail.Answering() })
+	s.wait(func() bool { return !s.mail.Updates.Answering() })
 	active, stopped := s.state.HasActiveExecution(), s.mail.Stopped()
 	if active && stopped || !active && s.mail.Woken() {
 		return false
@@ -133,7 +133,7 @@ func (s session) carriable(permit mailbox.Permit) bool {
 		s.run.continueWith(in)
 		return true
 	}
-	if s.resolved != nil && active && s.resolved.Compacts() && !storage && s.talk.force() {
+	if s.config.resolved != nil && active && s.config.resolved.Compacts() && !storage && s.talk.force() {
 		return false
 	}
 	if unstored != nil {
@@ -184,14 +184,14 @@ func (s session) storeSegment(permit mailbox.Permit) *domain.Error {
 
 // copyMessages stores what an earlier workflow holds, where it is too long to be carried.
 func (s session) copyMessages() {
-	if s.run.copying == nil || s.resolved == nil {
+	if s.run.copying == nil || s.config.resolved == nil {
 		return
 	}
 	permit, ok := s.mail.Permit(mailbox.BetweenSteps)
 	switch {
 	case !ok:
 		return
-	case !s.resolved.Storage:
+	case !s.config.resolved.Storage:
 		s.contextLost(domain.Errorf(domain.TooLarge,
 			"the messages of the execution that ended are too long to be carried, and the workers have no storage"))
 		return

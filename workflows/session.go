@@ -18,7 +18,7 @@ import (
 type session struct {
 	*given
 	*agent
-	*definition
+	config  *configuration
 	mail    *mailbox.Mailbox
 	talk    *transcript
 	guards  *guards
@@ -52,15 +52,15 @@ func newSession(ctx workflow.Context, in *contract.SessionInput, options Options
 	if in.Carry != nil {
 		carry = *in.Carry
 	}
-	talk, definition := newTranscript(in.Definition.Compiler), newDefinition(in.Definition, carry)
+	talk, config := newTranscript(in.Definition.Compiler), newConfiguration(in.Definition, carry.Definition)
 	root, _ := workflow.NewDisconnectedContext(ctx)
-	root = workflow.WithValue(root, sourceKey{}, source{talk, definition})
+	root = workflow.WithValue(root, sourceKey{}, source{talk, config})
 	agent := newAgent(root, options.Emit)
 	s := session{
-		given: &given{in, options, workflow.GetInfo(ctx)}, agent: agent, definition: definition,
-		mail: mailbox.New(root, agent, carry), talk: talk, guards: newGuards(carry.Guarded),
+		given: &given{in, options, workflow.GetInfo(ctx)}, agent: agent, config: config,
+		mail: mailbox.New(root, agent, carry.Mail), talk: talk, guards: newGuards(carry.Guarded),
 		run: newRun(carry), archive: &archive{outcome: carry.Outcome}, approvals: &waiters[*askedCall]{}, questions: &waiters[*askedQuestion]{},
-		unsettled: &unsettled{}, bindings: newBindings(carry), records: newRecords(carry), children: &children{},
+		unsettled: &unsettled{}, bindings: newBindings(carry.Bound), records: newRecords(carry.Records), children: &children{},
 		replies: &hookReplies{last: map[string]domain.Digest{}},
 	}
 	switch {
@@ -105,7 +105,7 @@ func (s session) resume(carry contract.Carry) error {
 	if origin := s.rewound(); origin != nil {
 		chain = origin.Chain()
 	}
-	return s.talk.resume(carry, s.own.Compiler, chain)
+	return s.talk.resume(carry.Conversation, s.config.own.Compiler, chain)
 }
 
 // goOn begins the execution that goes on from the one with which an earlier workflow
@@ -133,7 +133,7 @@ func (s session) goOn(carry contract.Carry) error {
 func (s session) copyLater(messages *contract.RecordRequest, carry contract.Carry) error {
 	s.run.copyFirst(messages)
 	if messages != nil {
-		if err := s.talk.rebase(messages.Log, carry.Entries); err != nil {
+		if err := s.talk.rebase(messages.Log, carry.Conversation.Entries); err != nil {
 			return err
 		}
 	}
@@ -151,7 +151,7 @@ func (s session) fork(carry contract.Carry) error {
 	if err != nil {
 		return err
 	}
-	if err := s.talk.resume(carry, s.in.Definition.Compiler, s.state.Origin.Chain()); err != nil {
+	if err := s.talk.resume(carry.Conversation, s.in.Definition.Compiler, s.state.Origin.Chain()); err != nil {
 		return err
 	}
 	if err := s.copyLater(s.in.Fork.Copy, carry); err != nil {
@@ -177,7 +177,7 @@ func (s session) settleEnded(carry contract.Carry) error {
 	case !s.state.Status().Terminal():
 		return domain.Errorf(domain.Denied, "settle: execution %d is %s, so its own workflow settles; send that the update %s", s.state.ExecutionCount, s.state.Status(), contract.UpdateResolve)
 	}
-	err := s.talk.resume(carry, s.own.Compiler, s.state.Chain())
+	err := s.talk.resume(carry.Conversation, s.config.own.Compiler, s.state.Chain())
 	if err == nil {
 		err = s.copyLater(s.in.Settle.Copy, carry)
 	}

@@ -40,8 +40,8 @@ func (s session) addSessionBudget(into map[string]any) map[string]any {
 	} else {
 		memo.Executions = s.state.ExecutionCount
 	}
-	if rebudgets(s.next) {
-		memo.Next = &s.next.Definition.SessionBudget
+	if rebudgets(s.config.next) {
+		memo.Next = &s.config.next.Definition.SessionBudget
 	}
 	into[contract.MemoSessionBudget] = memo
 	return into
@@ -60,8 +60,8 @@ func rebudgets(next *contract.Redefinition) bool {
 // upcomingAccount is the session's as the next execution begins with it.
 func (s session) upcomingAccount() domain.SessionAccount {
 	account, _ := s.state.Session()
-	if rebudgets(s.next) {
-		account.Budget = s.next.Definition.SessionBudget
+	if rebudgets(s.config.next) {
+		account.Budget = s.config.next.Definition.SessionBudget
 	}
 	return account
 }
@@ -92,13 +92,13 @@ func (s session) checkExtendSession(request contract.ExtendSessionRequest) error
 	switch {
 	case s.mail.Closed():
 		return domain.Errorf(domain.Denied, "extend: the session is closed")
-	case !has && !rebudgets(s.next):
+	case !has && !rebudgets(s.config.next):
 		return domain.Errorf(domain.Denied, "extend: the session has no budget; `update %s` gives it one, as session_budget in its definition", s.called())
 	case !has:
 		return domain.Errorf(domain.Denied, "extend: the session has no budget before its next execution begins; `update %s` changes that one", s.called())
 	case request.Budget.IsZero() && len(request.Lift) == 0:
 		return domain.Errorf(domain.Invalid, "extend: give at least one new total of the session, such as max_steps")
-	case totals.MaxCostNanoUSD != nil && s.resolved != nil && s.resolved.Price == nil:
+	case totals.MaxCostNanoUSD != nil && s.config.resolved != nil && s.config.resolved.Price == nil:
 		return domain.Errorf(domain.Invalid, "max_cost: nobody knows what %s costs; extend another limit", s.state.LLMConfig)
 	}
 	return request.Budget.CheckSession()

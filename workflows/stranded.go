@@ -28,7 +28,7 @@ func (b *toolBatch) turnTime(tool, queue string, waits int) time.Duration {
 		return 0
 	}
 	first := leastTurn
-	if limit := b.resolved.ToolLimits[tool]; limit.Calls > 0 {
+	if limit := b.config.resolved.ToolLimits[tool]; limit.Calls > 0 {
 		first = min(max(first, turnsAhead*(limit.Per/time.Duration(limit.Calls))), firstTurn)
 	}
 	return min(first<<min(waits, 10), longestTurn)
@@ -42,7 +42,7 @@ func (b *toolBatch) queueNow(ctx workflow.Context, tool string) string {
 	} else {
 		b.askLimits(ctx, tool)
 	}
-	return b.resolved.ToolLimits[tool].TaskQueue
+	return b.config.resolved.ToolLimits[tool].TaskQueue
 }
 
 func (b *toolBatch) askLimits(ctx workflow.Context, tool string) {
@@ -60,5 +60,5 @@ func (b *toolBatch) askLimits(ctx workflow.Context, tool string) {
 		workflow.GetLogger(b.root).Warn("no worker says which limits hold", "error", err)
 		return
 	}
-	b.definition.limit(catalog)
+	b.config.takeLimits(catalog)
 }

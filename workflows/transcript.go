@@ -38,10 +38,17 @@ func newTranscript(compiler domain.Compiler) *transcript {
 	return &transcript{Conversation: conversation.New(compiler)}
 }
 
-func (t *transcript) resume(carry contract.Carry, compiler domain.Compiler, chain []domain.ExecutionID) (err error) {
-	t.from, t.before = carry.MessagesFrom, carry.EditsBefore
+func (t *transcript) resume(carry contract.CarriedConversation, compiler domain.Compiler, chain []domain.ExecutionID) (err error) {
+	t.from, t.before = carry.From, carry.EditsBefore
 	t.Conversation, err = conversation.FromCarry(carry, compiler, chain)
 	return err
+}
+
+// handOver is what the next run needs, of the messages those from an index on.
+func (t *transcript) handOver(from int, r *contract.Resolved) contract.CarriedConversation {
+	carry := t.Carry(from, r)
+	carry.From, carry.EditsBefore = t.from, t.before
+	return carry
 }
 
 // rebase puts other messages before those that are given, all that it holds.
@@ -139,7 +146,7 @@ type sourceKey struct{}
 // A source is what activities refer to.
 type source struct {
 	*transcript
-	*definition
+	*configuration
 }
 
 // Transcript returns what an activity scheduled with ctx refers to: the

@@ -13,7 +13,7 @@ import (
 // verify asks a tool, in the coroutine of its call, what became of that, where nobody knows how it ended; asked is false
 // where the tool is not asked. A stop of mode now does not wait for an answer.
 func (b *toolBatch) verify(ctx workflow.Context, request contract.ToolRequest, reply contract.ToolReply) (found contract.VerifyReply, asked bool) {
-	tool, _ := b.resolved.Tool(request.Name)
+	tool, _ := b.config.resolved.Tool(request.Name)
 	if reply.Error == nil || reply.Error.Code != domain.CodeOutcomeUnknown || !tool.Verifies {
 		return found, false
 	}
@@ -33,7 +33,7 @@ func (b *toolBatch) verify(ctx workflow.Context, request contract.ToolRequest, r
 
 // verifyOptions are those of a tool's Verify: the server makes its attempts.
 func (b *toolBatch) verifyOptions(tool domain.ToolSpec) workflow.ActivityOptions {
-	return b.briefOptions(min(b.resolved.ToolTimeout(tool), domain.VerifyTimeout), domain.VerifyAttempts, fmt.Sprintf("step %d · verify %s", b.content.Number, tool.Name))
+	return b.briefOptions(min(b.config.resolved.ToolTimeout(tool), domain.VerifyTimeout), domain.VerifyAttempts, fmt.Sprintf("step %d · verify %s", b.content.Number, tool.Name))
 }
 
 // unsettled says whether the list of the agent's unsettled calls is another one than the memo has.
@@ -54,7 +54,7 @@ func (b *toolBatch) takeUnknown(i int, reply contract.ToolReply) contract.ToolRe
 		return reply
 	}
 	call, id := b.content.ToolExecutions[i].Call, b.content.ID.Tool(i)
-	tool, _ := b.resolved.Tool(call.Name)
+	tool, _ := b.config.resolved.Tool(call.Name)
 	if !tool.Effect.Unsettling(len(tool.EffectKey) > 0) {
 		return reply
 	}
@@ -99,7 +99,7 @@ func (s session) publishUnsettled() {
 // become one too many of those; nil where it may.
 func (b *toolBatch) unsettledBy(call domain.ToolCall) *domain.Error {
 	calls := b.state.UnknownCalls
-	tool, known := b.resolved.Tool(call.Name)
+	tool, known := b.config.resolved.Tool(call.Name)
 	if len(calls) == 0 || !known || !tool.Effect.Unsettling(len(tool.EffectKey) > 0) {
 		return nil
 	}

@@ -11,66 +11,76 @@ import (
 	"everstep/workflows/internal/mailbox"
 )
 
-// acceptUpdates registers all updates. What one was answered is remembered, over the runs of the session, but for two that
-// are the same once as twice: a call is settled once, and a session that is closed has no next run.
-func (s session) acceptUpdates() error {
+// acceptCommands registers the table of all that people ask of an agent: of each command its name, whether it may come late in a
+// run, what its validator checks, and what does it.
+func (s session) acceptCommands() error {
 	return errors.Join(
-		accept(s, contract.UpdateSend, &s.mail.Sent, s.checkSend, s.send),
-		accept(s, contract.UpdateUnsend, &s.mail.Unsent, s.checkUnsend, s.unsend),
-		accept(s, contract.UpdateExtend, &s.mail.Extended, s.checkExtend, s.extend),
-		accept(s, contract.UpdateExtendSession, &s.mail.Totals, s.checkExtendSession, s.extendSession),
-		accept(s, contract.UpdatePause, &s.mail.Pauses, s.checkPause, s.pause(true)),
-		accept(s, contract.UpdateResume, &s.mail.Pauses, s.checkPause, s.pause(false)),
-		accept(s, contract.UpdateApprove, &s.mail.Decided, s.checkApproveFits, s.approve),
-		acceptSlow(s, contract.UpdateEdit, &s.mail.Decided, s.checkEdit, s.edit),
-		accept(s, contract.UpdateDeny, &s.mail.Decided, s.checkDeny, s.deny),
-		acceptSlow(s, contract.UpdateAnswer, &s.mail.Replied, s.checkAnswer, s.answerQuestion),
-		accept(s, contract.UpdateRevoke, &s.mail.Revoked, s.checkRevoke, s.revoke),
-		accept(s, contract.UpdateRedefine, &s.mail.Redefined, s.checkRedefine, s.redefineSession),
-		accept(s, contract.UpdateResolve, nil, s.checkResolveFits, s.resolveCall),
-		accept(s, contract.UpdateSuspend, &s.mail.Suspensions, s.checkSuspend, s.suspend),
-		accept(s, contract.UpdateUnsuspend, &s.mail.Suspensions, s.checkUnsuspend, s.unsuspend),
-		accept(s, contract.UpdateClear, &s.mail.Emptied, s.checkClear, s.clear),
-		accept(s, contract.UpdateRewind, &s.mail.Rewound, s.checkRewind, s.rewind),
-		accept(s, contract.UpdateClose, nil, s.checkClose, s.closeSession),
+		accept(s, contract.UpdateSend, deferrable, s.checkSend, s.send),
+		accept(s, contract.UpdateUnsend, urgent, s.checkUnsend, s.unsend),
+		accept(s, contract.UpdateExtend, deferrable, s.checkExtend, s.extend),
+		accept(s, contract.UpdateExtendSession, deferrable, s.checkExtendSession, s.extendSession),
+		accept(s, contract.UpdatePause, deferrable, s.checkPause, s.pause(true)),
+		accept(s, contract.UpdateResume, deferrable, s.checkPause, s.pause(false)),
+		accept(s, contract.UpdateApprove, urgent, s.checkApproveFits, s.approve),
+		acceptSlow(s, contract.UpdateEdit, urgent, s.checkEdit, s.edit),
+		accept(s, contract.UpdateDeny, urgent, s.checkDeny, s.deny),
+		acceptSlow(s, contract.UpdateAnswer, urgent, s.checkAnswer, s.answerQuestion),
+		accept(s, contract.UpdateRevoke, deferrable, s.checkRevoke, s.revoke),
+		accept(s, contract.UpdateRedefine, deferrable, s.checkRedefine, s.redefineSession),
+		accept(s, contract.UpdateResolve, deferrable, s.checkResolveFits, s.resolveCall),
+		accept(s, contract.UpdateSuspend, deferrable, s.checkSuspend, s.suspend),
+		accept(s, contract.UpdateUnsuspend, deferrable, s.checkUnsuspend, s.unsuspend),
+		accept(s, contract.UpdateClear, deferrable, s.checkClear, s.clear),
+		accept(s, contract.UpdateRewind, deferrable, s.checkRewind, s.rewind),
+		accept(s, contract.UpdateClose, urgent, s.checkClose, s.closeSession),
 		handle(s, contract.UpdateAwait, s.checkAwait, s.awaitEnd),
 	)
 }
 
-// accept registers the handler of an update. The validator only rejects; one that
-// is remembered is answered as it was before.
-func accept[In, Out any](
-	s session, update contract.Update[In, Out], memory *mailbox.Memory[Out], check func(In) error, do func(In) Out,
-) error {
-	return acceptSlow(s, update, memory, check, func(_ workflow.Context, request In) (Out, error) { return do(request), nil })
+// An urgency says whether a command is taken where the run has taken nearly as many updates as the server lets it.
+type urgency int
+
+const (
+	// deferrable: it is refused, and can be sent again to the next run.
+	deferrable urgency = iota
+	// urgent: it is taken. What waits for it may hold the step, and so the run, for days.
+	urgent
+)
+
+// accept registers a command that is done at once.
+func accept[In, Out any](s session, name contract.Update[In, Out], when urgency, check func(In) error, do func(In) Out) error {
+	return acceptSlow(s, name, when, check, func(_ workflow.Context, request In) (Out, error) { return do(request), nil })
 }
 
-// acceptSlow is accept for a handler that waits, in the coroutine of its context, and may refuse only then. A refusal is
-// not remembered.
+// acceptSlow registers a command that may wait, in the coroutine of its context, and be refused only then. The validator only
+// rejects. A repeated command is answered as it was, and not done again; one that was refused is not remembered.
 func acceptSlow[In, Out any](
-	s session, update contract.Update[In, Out], memory *mailbox.Memory[Out], check func(In) error, do func(workflow.Context, In) (Out, error),
+	s session, name contract.Update[In, Out], when urgency, check func(In) error, do func(workflow.Context, In) (Out, error),
 ) error {
+	updates := &s.mail.Updates
 	validate := func(ctx workflow.Context, request In) error {
-		if _, repeated := memory.Reply(workflow.GetCurrentUpdateInfo(ctx).ID); repeated {
+		switch {
+		case updates.Repeats(workflow.GetCurrentUpdateInfo(ctx).ID, new(Out)):
 			return nil
+		case when == deferrable && updates.Pressed():
+			return refusal(domain.Errorf(domain.Denied, "%s: this run of the workflow has taken as many updates as it may; the next one begins after the step in progress: send it again then", name))
 		}
-		return refusal(cmp.Or(s.roomFor(string(update)), check(request)))
+		return refusal(check(request))
 	}
-	answer := func(ctx workflow.Context, request In) (Out, error) {
+	answer := func(ctx workflow.Context, request In) (reply Out, err error) {
 		id := workflow.GetCurrentUpdateInfo(ctx).ID
-		reply, repeated := memory.Reply(id)
-		if !repeated {
-			s.mail.Took()
-			defer s.mail.Answered()
-			var err error
-			if reply, err = do(ctx, request); err != nil {
-				return reply, refusal(err)
-			}
-			memory.Keep(id, reply)
+		if updates.Repeats(id, &reply) {
+			return reply, nil
 		}
+		updates.Take(s.now())
+		defer updates.End()
+		if reply, err = do(ctx, request); err != nil {
+			return reply, refusal(err)
+		}
+		updates.Remember(id, reply)
 		return reply, nil
 	}
-	return handle(s, update, validate, answer)
+	return handle(s, name, validate, answer)
 }
 
 // handle registers the two halves of an update as they are.
@@ -80,25 +90,11 @@ func handle[In, Out any](
 	return workflow.SetUpdateHandlerWithOptions(s.root, string(update), answer, workflow.UpdateHandlerOptions{Validator: check})
 }
 
-// roomFor refuses an update where the run has taken nearly as many as the server lets it, so that people can always say
-// their word: what waits for that may hold the step, and so the run, for days.
-func (s session) roomFor(update string) error {
-	switch update {
-	case string(contract.UpdateApprove), string(contract.UpdateDeny), string(contract.UpdateEdit), string(contract.UpdateAnswer),
-		string(contract.UpdateUnsend), string(contract.UpdateClose):
-		return nil
-	}
-	if s.mail.Pressed() {
-		return domain.Errorf(domain.Denied, "%s: this run of the workflow has taken as many updates as it may; the next one begins after the step in progress: send it again then", update)
-	}
-	return nil
-}
-
 func (s session) checkSend(request contract.SendRequest) error {
 	if err := s.notSuspended("send"); err != nil {
 		return err
 	}
-	if s.busy() && request.IfBusy.Waits() && !request.IfIdle {
+	if s.mustWait(request) {
 		return s.checkWait(request)
 	}
 	if err := s.idleFor("send"); err != nil {
@@ -108,6 +104,12 @@ func (s session) checkSend(request contract.SendRequest) error {
 		return domain.Errorf(domain.Denied, "execution_id: %s is not in progress", request.ExecutionID)
 	}
 	return s.checkBeginning(request)
+}
+
+// mustWait reports whether a message is to wait for the execution in progress, or for those of messages that came before it.
+func (s session) mustWait(request contract.SendRequest) bool {
+	others := s.in.Name != "" && s.mail.Ready() && !s.mail.Closed()
+	return request.IfBusy.Waits() && !request.IfIdle && (s.busy() || others)
 }
 
 // checkNotes refuses metadata for which the messages that wait leave no room: each adds its own when its execution begins.
@@ -135,7 +137,7 @@ func (s session) checkWait(request contract.SendRequest) error {
 	switch {
 	case s.mail.Closed():
 		return domain.Errorf(domain.Denied, "send: the session is closed")
-	case !request.ExecutionID.IsZero() && (s.mail.Posted() || request.ExecutionID != s.state.Execution.ID):
+	case !request.ExecutionID.IsZero() && (!s.state.HasActiveExecution() || request.ExecutionID != s.state.Execution.ID):
 		return domain.Errorf(domain.Denied, "execution_id: %s is not in progress", request.ExecutionID)
 	case s.in.Name == "" && request.IfBusy == contract.QueueIfBusy:
 		return domain.Errorf(domain.Denied, "if_busy: the agent has no name, so no execution follows this one; steer it, or start another agent")
@@ -175,7 +177,7 @@ func changes(r contract.SendRequest) string {
 
 // send has the loop begin the next execution when the handler has returned, or the message wait.
 func (s session) send(request contract.SendRequest) contract.SendReply {
-	if s.busy() {
+	if s.mustWait(request) {
 		return s.holdMessage(request)
 	}
 	s.mail.Post(mailbox.NextExecution{Prompt: request.Prompt, Given: request.Given, Model: request.Model, Budget: request.Budget, By: domain.Starter{Program: request.By}})
@@ -232,7 +234,7 @@ func (s session) checkExtend(request contract.ExtendRequest) error {
 		return domain.Errorf(domain.Invalid, "extend: the execution is in progress; give at least one new total, such as max_steps")
 	case s.in.Parent != nil && !budget.Within(s.parent().Grant):
 		return domain.Errorf(domain.Denied, "extend: the agent that started this sub-agent has granted it no more; extend agent %s, and what it starts next gets a share", s.in.Parent.AgentID)
-	case budget.MaxCostNanoUSD != nil && s.resolved != nil && s.resolved.Price == nil:
+	case budget.MaxCostNanoUSD != nil && s.config.resolved != nil && s.config.resolved.Price == nil:
 		return domain.Errorf(domain.Invalid, "max_cost: nobody knows what %s costs; extend another limit", s.state.LLMConfig)
 	}
 	if err := cmp.Or(request.Budget.Check(), request.Budget.CheckDeadline(s.now())); err != nil {

@@ -143,7 +143,7 @@ func TestWhatComesWithMessages(t *testing.T) {
 	require.Nil(t, all.Resolved)
 	rest := query(t, env, contract.QueryMessages, contract.MessagesRequest{From: all.From + 1, Resolved: &domain.Digest{}})
 	require.Empty(t, rest.Segments)
-	require.Equal(t, in.Carry.Resolved.Digest, rest.Resolved.Digest)
+	require.Equal(t, in.Carry.Definition.Resolved.Digest, rest.Resolved.Digest)
 	require.Nil(t, query(t, env, contract.QueryMessages, contract.MessagesRequest{Resolved: &rest.Resolved.Digest}).Resolved, "the asker has it")
 }
 

@@ -10,21 +10,31 @@ import (
 // updates, changes of the definition, pins, reasons.
 const CarryMargin = 50_000
 
-// CheckCarried refuses a definition that no run could hand to the next one. A run hands it on twice, as it was given and as
-// a worker has resolved it, and what the model is told once more with the state.
+// CheckCarried refuses a definition that no run could hand to the next one.
 func CheckCarried(d domain.Definition) error {
-	size := domain.MaxCarriedState + CarryMargin
-	for _, part := range []any{d, d, d.SystemPrompt, d.Format} {
-		encoded, err := json.Marshal(part)
+	size, err := DefinitionBytes(d)
+	if over := size + domain.MaxCarriedState + CarryMargin - domain.MaxPayload; err == nil && over > 0 {
+		err = NotCarried(d, "", over)
+	}
+	return err
+}
+
+// DefinitionBytes is about how much of a carry a definition takes. A run hands it on twice, as it was given and as a worker has
+// resolved it, and what the model is told once more with the state.
+func DefinitionBytes(d domain.Definition) (int, error) {
+	return EncodedBytes(d, d, d.SystemPrompt, d.Format)
+}
+
+// EncodedBytes is how many bytes values take together when each is encoded.
+func EncodedBytes(values ...any) (sum int, _ error) {
+	for _, value := range values {
+		encoded, err := json.Marshal(value)
 		if err != nil {
-			return domain.Errorf(domain.Internal, "definition: encode: %v", err)
+			return 0, domain.Errorf(domain.Internal, "encode: %v", err)
 		}
-		size += len(encoded)
+		sum += len(encoded)
 	}
-	if size > domain.MaxPayload {
-		return NotCarried(d, "", size-domain.MaxPayload)
-	}
-	return nil
+	return sum, nil
 }
 
 // NotCarried is the refusal of what takes so many bytes too many, for the longest of what an agent begins with.

@@ -73,104 +73,101 @@ type Timing struct {
 	FirstRetry time.Duration `json:"first_retry,omitzero"`
 }
 
-// A Carry is what a run hands to the one that continues it.
+// A Carry is what a run hands to the one that continues it: of each part of the session what that part needs.
 type Carry struct {
 	// State is the agent's state in full form, its messages aside.
-	State    json.RawMessage `json:"state"`
-	Resolved *Resolved       `json:"resolved,omitempty"`
+	State json.RawMessage `json:"state"`
+	// Sequence is the number of the execution's newest event.
+	Sequence int64 `json:"event_sequence,omitzero"`
+	// Prior is what the origins of the execution have spent. Of an execution that has ended it is all that
+	// was spent.
+	Prior domain.Spent `json:"prior,omitzero"`
+	// Outcome is that of the execution that ended last.
+	Outcome      *Outcome            `json:"outcome,omitempty"`
+	Definition   CarriedDefinition   `json:"definition,omitzero"`
+	Conversation CarriedConversation `json:"conversation,omitzero"`
+	Mail         CarriedMail         `json:"mail,omitzero"`
+	Records      CarriedRecords      `json:"records,omitzero"`
+	Guarded      Guarded             `json:"guarded,omitzero"`
+	// Bound are the agent's sessions with stateful servers.
+	Bound []Bound `json:"bound,omitempty"`
+	// Segments are the ranges of the transcript that are in storage.
+	Segments []Segment `json:"segments,omitempty"`
+	// Copy are messages before the conversation's base that are still with an earlier workflow of the agent.
+	Copy *RecordRequest `json:"copy,omitempty"`
+	// Runs counts the runs of the chain before this one.
+	Runs int `json:"runs,omitzero"`
+}
+
+// CarriedDefinition is what is in force of the agent's definition, and what waits to be.
+type CarriedDefinition struct {
+	Resolved *Resolved `json:"resolved,omitempty"`
 	// Approvals are those of a definition without any, and ApprovalsDecided says that they were decided, where nothing is
 	// Resolved because a worker has to say anew what the model means.
-	Approvals *domain.Approvals `json:"approvals,omitempty"`
+	Approvals        *domain.Approvals `json:"approvals,omitempty"`
+	ApprovalsDecided bool              `json:"approvals_decided,omitzero"`
 	// Pins are of the tools of MCP servers that the session was given.
-	Pins             []ToolPin `json:"tool_pins,omitempty"`
-	ApprovalsDecided bool      `json:"approvals_decided,omitzero"`
+	Pins []ToolPin `json:"tool_pins,omitempty"`
 	// Changes are the newest of what was in force for the session's executions.
-	Changes []DefinitionChange `json:"definition_changes,omitempty"`
+	Changes []DefinitionChange `json:"changes,omitempty"`
 	// Next waits for the session's next execution.
-	Next *Redefinition `json:"next_definition,omitempty"`
+	Next *Redefinition `json:"next,omitempty"`
 	// Untold is of the update with whose definition an execution has begun, where no worker has said yet what it means.
 	Untold *UpdateNote `json:"untold_update,omitempty"`
 	// Handed is set where the conversation was handed over.
 	Handed *Handed `json:"handed,omitempty"`
-	// Segments are the ranges of the transcript that are in storage.
-	Segments []Segment `json:"segments,omitempty"`
+}
+
+// CarriedConversation is the conversation, as far as no storage has it.
+type CarriedConversation struct {
 	// Entries are the live messages where there is no storage, after what Base and Chain name.
-	Entries    []domain.Entry `json:"entries,omitempty"`
-	Base       int            `json:"base,omitzero"`
-	Chain      domain.Digest  `json:"chain,omitzero"`
-	Inferences int            `json:"inferences,omitzero"`
+	Entries []domain.Entry `json:"entries,omitempty"`
+	Base    int            `json:"base,omitzero"`
+	Chain   domain.Digest  `json:"chain,omitzero"`
+	Edits   domain.Edits   `json:"edits,omitzero"`
+	// From is the index of the first message of the newest execution, EditsBefore are the edits with which that began.
+	From        int          `json:"from,omitzero"`
+	EditsBefore domain.Edits `json:"edits_before,omitzero"`
+	Inferences  int          `json:"inferences,omitzero"`
 	// Visible and Traces are estimated tokens: of what every execution sees of
 	// the transcript, and of this execution's traces.
 	Visible int64 `json:"visible,omitzero"`
 	Traces  int64 `json:"traces,omitzero"`
-	// Answered are the answers to the newest updates, so that a repeated one is not done again.
-	Answered []AnsweredUpdate[SendReply] `json:"answered,omitempty"`
-	// Copy are messages before Base that are still with an earlier workflow of the agent.
-	Copy  *RecordRequest `json:"copy,omitempty"`
-	Edits domain.Edits   `json:"edits,omitzero"`
+	// Results counts the tool results that are shown whole, and ResultTokens estimates them.
+	Results      int64 `json:"results,omitzero"`
+	ResultTokens int64 `json:"result_tokens,omitzero"`
+	// Window is the context window as the provider has taught it by refusals; zero: it has not.
+	Window int64 `json:"window,omitzero"`
+	// Excess is how many tokens more the provider counted for the newest inference than estimated.
+	Excess int64 `json:"excess,omitzero"`
 	// Sketch is what compaction has to know of the messages just before Base: for each its estimated
 	// tokens and, in the lowest bits, what it is.
 	Sketch []int64 `json:"sketch,omitempty"`
 	// NewestRole is who said the last message; empty: nobody knows.
 	NewestRole domain.Role `json:"newest_role,omitzero"`
-	// Prior is what the origins of the execution have spent. Of an execution that has ended it is all that
-	// was spent.
-	Prior domain.Spent `json:"prior,omitzero"`
-	// Paused means that nothing new may start.
-	Paused bool `json:"paused,omitzero"`
-	// Sequence is the number of the execution's newest event.
-	Sequence int64 `json:"event_sequence,omitzero"`
-	// Guarded is what the guards remember between steps.
-	Guarded Guarded `json:"guarded,omitzero"`
-	// Extended are the answers to the newest extensions, as Answered.
-	Extended []AnsweredUpdate[ExtendReply] `json:"extended,omitempty"`
-	// Decided are the answers to the newest words about calls, as Answered.
-	Decided []AnsweredUpdate[DecisionReply] `json:"decided,omitempty"`
-	// Replied are the answers to the newest words about questions, as Answered.
-	Replied []AnsweredUpdate[AnswerReply] `json:"replied,omitempty"`
-	// Runs counts the runs of the chain before this one.
-	Runs int `json:"runs,omitzero"`
-	// Bound are the agent's sessions with stateful servers.
-	Bound []Bound `json:"bound,omitempty"`
-	// MessagesFrom is the index of the first message of the newest execution.
-	MessagesFrom int `json:"messages_from,omitzero"`
-	// Unrecorded are the ended executions that are not among the records yet.
-	Unrecorded []EndedExecution `json:"unrecorded,omitempty"`
-	// Moved is the newest move of the session, and PositionUnrecorded says that its position is not among the records yet.
-	Moved              *Move `json:"moved,omitempty"`
-	PositionUnrecorded bool  `json:"position_unrecorded,omitzero"`
-	// Outcome is that of the execution that ended last.
-	Outcome *Outcome `json:"outcome,omitempty"`
-	// Waiting are the messages that wait for the agent, in the order in which they came, and MessagesWaited counts all
-	// that ever had to.
-	Waiting        []WaitingMessage `json:"waiting,omitempty"`
-	MessagesWaited int64            `json:"messages_waited,omitzero"`
-	// Unsent are the answers to the newest messages taken back, as Answered.
-	Unsent []AnsweredUpdate[UnsendReply] `json:"unsent,omitempty"`
-	// Suspended is set while the session accepts nothing, and Emptied are the answers to the newest updates that dropped
-	// the conversation, as Answered.
-	Suspended *Suspension                  `json:"suspended,omitempty"`
-	Emptied   []AnsweredUpdate[ClearReply] `json:"emptied,omitempty"`
-	// Rewound are the answers to the newest rewinds, as Answered.
-	Rewound []AnsweredUpdate[RewindReply] `json:"rewound,omitempty"`
-	// SpokenSince is when people last spoke to the session after its newest execution ended; zero: nobody has.
-	SpokenSince time.Time `json:"spoken_since,omitzero"`
-	// Pauses are the answers to the newest updates that paused and resumed, Suspensions to those that suspended and
-	// unsuspended, Redefined to those of the definition, Revoked to those that took standing approvals back, Totals to
-	// those of the session's budget, as Answered.
-	Pauses      []AnsweredUpdate[PauseReply]         `json:"pauses,omitempty"`
-	Suspensions []AnsweredUpdate[SuspendReply]       `json:"suspensions,omitempty"`
-	Redefined   []AnsweredUpdate[RedefineReply]      `json:"redefined,omitempty"`
-	Revoked     []AnsweredUpdate[RevokeReply]        `json:"revoked,omitempty"`
-	Totals      []AnsweredUpdate[ExtendSessionReply] `json:"totals,omitempty"`
-	// EditsBefore are those with which the newest execution began.
-	EditsBefore domain.Edits `json:"edits_before,omitzero"`
 }
 
-// An AnsweredUpdate remembers what an update was answered.
-type AnsweredUpdate[Reply any] struct {
-	ID    string `json:"id"`
-	Reply Reply  `json:"reply"`
+// CarriedMail is what people have asked of the agent.
+type CarriedMail struct {
+	Answers Answers `json:"answers,omitempty"`
+	// Paused means that nothing new may start, Suspended is set while the session accepts nothing.
+	Paused    bool        `json:"paused,omitzero"`
+	Suspended *Suspension `json:"suspended,omitempty"`
+	// Waiting are the messages that wait for the agent, in the order in which they came, and Waited counts all
+	// that ever had to.
+	Waiting []WaitingMessage `json:"waiting,omitempty"`
+	Waited  int64            `json:"waited,omitzero"`
+	// SpokenSince is when people last spoke to the session after its newest execution ended; zero: nobody has.
+	SpokenSince time.Time `json:"spoken_since,omitzero"`
+}
+
+// CarriedRecords is what is not among the records yet.
+type CarriedRecords struct {
+	// Ended are executions.
+	Ended []EndedExecution `json:"ended,omitempty"`
+	// Moved is the newest move of the session, and PositionDue says that its position is not among the records.
+	Moved       *Move `json:"moved,omitempty"`
+	PositionDue bool  `json:"position_due,omitzero"`
 }
 
 // Guarded is what the guards remember of an execution between its steps.
@@ -184,13 +181,6 @@ type Guarded struct {
 	Misguided int `json:"misguided,omitzero"`
 	// Invalid counts the answers that did not fit the response format.
 	Invalid int `json:"invalid,omitzero"`
-	// Results counts the tool results that are shown whole, and ResultTokens estimates them.
-	Results      int64 `json:"results,omitzero"`
-	ResultTokens int64 `json:"result_tokens,omitzero"`
-	// Window is the context window as the provider has taught it by refusals; zero: it has not.
-	Window int64 `json:"window,omitzero"`
-	// Excess is how many tokens more the provider counted for the newest inference than estimated.
-	Excess int64 `json:"excess,omitzero"`
 }
 
 // An Outcome says how an execution ended. It holds no user text: it is the memo and the result.

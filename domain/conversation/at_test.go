@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
-	"everstep/domain/contract"
 	"everstep/domain/conversation"
 )
 
@@ -20,9 +19,7 @@ func TestAt(t *testing.T) {
 		c = say(c, 1, answer(12), false)
 		at := conversation.At(c.Log(), c.Edits(), compiler, chain(1), 2)
 		require.Equal(t, c.Input(r), at.Input(r))
-		var grown, taken contract.Carry
-		c.Carry(&grown, 0, nil)
-		at.Carry(&taken, 0, nil)
+		grown, taken := c.Carry(0, nil), at.Carry(0, nil)
 		grown.Inferences = 2
 		require.Equal(t, grown, taken)
 

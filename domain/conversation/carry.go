@@ -7,16 +7,15 @@ import (
 
 // FromCarry takes the conversation over that the run before has handed on. chain
 // is that of the execution in progress, or of the one that ended last.
-func FromCarry(carry contract.Carry, compiler domain.Compiler, chain []domain.ExecutionID) (Conversation, error) {
+func FromCarry(carry contract.CarriedConversation, compiler domain.Compiler, chain []domain.ExecutionID) (Conversation, error) {
 	log, err := domain.LogAt(carry.Base, carry.Chain).Join(carry.Entries...)
 	if err != nil {
 		return Conversation{}, err
 	}
-	g := carry.Guarded
 	return Conversation{
 		log: log, edits: carry.Edits, messageSummaries: carry.Sketch, newest: carry.NewestRole, compiler: compiler, chain: chain,
 		inferences: carry.Inferences, visible: carry.Visible, traces: carry.Traces,
-		results: g.Results, resultTokens: g.ResultTokens, window: g.Window, excess: g.Excess,
+		results: carry.Results, resultTokens: carry.ResultTokens, window: carry.Window, excess: carry.Excess,
 	}, nil
 }
 
@@ -72,19 +71,20 @@ func (c Conversation) SizeFrom(index int) int {
 // is older the sum is known. They take up to some 250 KB.
 const maxSketch = 32 << 10
 
-// Carry writes what the next run needs of the conversation. It will hold the
+// Carry is what the next run needs of the conversation. It will hold the
 // messages from an index on. r is the definition in force, if any.
-func (c Conversation) Carry(carry *contract.Carry, from int, r *contract.Resolved) {
+func (c Conversation) Carry(from int, r *contract.Resolved) contract.CarriedConversation {
+	carry := contract.CarriedConversation{
+		Entries: c.log.From(from), Base: from, Edits: c.edits, NewestRole: c.newestRole(),
+		Inferences: c.inferences, Visible: c.visible, Traces: c.traces,
+		Results: c.results, ResultTokens: c.resultTokens, Window: c.window, Excess: c.excess,
+	}
 	carry.Chain, _ = c.log.ChainAt(from)
-	carry.Entries, carry.Base, carry.Edits = c.log.From(from), from, c.edits
-	carry.Inferences, carry.Visible, carry.Traces = c.inferences, c.visible, c.traces
-	carry.NewestRole = c.newestRole()
-	g := &carry.Guarded
-	g.Results, g.ResultTokens, g.Window, g.Excess = c.results, c.resultTokens, c.window, c.excess
 	if r == nil || !r.Compacts() {
-		return
+		return carry
 	}
 	for i := max(c.from(c.edits.Hidden), from-maxSketch); i < from; i++ {
 		carry.Sketch = append(carry.Sketch, c.summary(i).recorded)
 	}
+	return carry
 }

@@ -277,12 +277,12 @@ func TestGoOn(t *testing.T) {
 			}
 		})
 	}
-	old, err := conversation.FromCarry(contract.Carry{Base: 7}, "", chain(1))
+	old, err := conversation.FromCarry(contract.CarriedConversation{Base: 7}, "", chain(1))
 	require.NoError(t, err)
 	require.Equal(t, 8, old.WithGoOn(executionID(2), noon).Len(), "nobody knows")
 	_, err = old.WithBase(domain.LogRef{Length: 3}, []domain.Entry{{Index: 5}})
 	require.Error(t, err)
-	_, err = conversation.FromCarry(contract.Carry{Base: 7, Entries: []domain.Entry{{Index: 5}}}, "", nil)
+	_, err = conversation.FromCarry(contract.CarriedConversation{Base: 7, Entries: []domain.Entry{{Index: 5}}}, "", nil)
 	require.Error(t, err)
 }
 

@@ -74,11 +74,9 @@ func withCalls(c conversation.Conversation, execution int, results ...int) conve
 // carried is the conversation as the next run takes it over, which holds the
 // messages from an index on.
 func carried(t require.TestingT, c conversation.Conversation, from int, r *contract.Resolved, chain []domain.ExecutionID) conversation.Conversation {
-	var carry contract.Carry
-	c.Carry(&carry, from, r)
-	encoded, err := json.Marshal(carry)
+	encoded, err := json.Marshal(c.Carry(from, r))
 	require.NoError(t, err)
-	var read contract.Carry
+	var read contract.CarriedConversation
 	require.NoError(t, json.Unmarshal(encoded, &read))
 	next, err := conversation.FromCarry(read, r.Definition.Compiler, chain)
 	require.NoError(t, err)

@@ -21,7 +21,7 @@ func TestASuspensionIsFound(t *testing.T) {
 	on, off := history.Suspended{Suspension: &contract.Suspension{}}, history.Suspended{}
 	nora, err := domain.AgentIDOf("nora")
 	require.NoError(t, err)
-	taken := contract.SessionInput{AgentID: nora, Carry: &contract.Carry{Suspended: &contract.Suspension{}}}
+	taken := contract.SessionInput{AgentID: nora, Carry: &contract.Carry{Mail: contract.CarriedMail{Suspended: &contract.Suspension{}}}}
 	for name, c := range map[string]struct {
 		newestFirst []history.Fact
 		want        bool

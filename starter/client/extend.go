@@ -163,14 +163,12 @@ func (c *Client) goOn(ctx context.Context, p position, o extension) (Extended, e
 		return Extended{}, errorf(Refused, nil, "%s is a sub-agent, and agent %s, which has started it, has its result", id, in.Parent.AgentID).next("`extend %s` goes on with that one", in.Parent.AgentID)
 	}
 	if in.Carry != nil {
-		for _, answered := range in.Carry.Extended {
-			if answered.ID == o.RequestID {
-				again := p.repeated(answered.Reply)
-				if state, err := domain.DecodeAgentState(in.Carry.State); err == nil {
-					again.account, _ = state.Session()
-				}
-				return again, nil
+		if reply := (contract.ExtendReply{}); in.Carry.Mail.Answers.Read(o.RequestID, &reply) {
+			again := p.repeated(reply)
+			if state, err := domain.DecodeAgentState(in.Carry.State); err == nil {
+				again.account, _ = state.Session()
 			}
+			return again, nil
 		}
 	}
 	in, session, err := c.successor(ctx, p, in, left, o)
@@ -258,10 +256,10 @@ func sameFollower(a, b contract.SessionInput) bool {
 		return a.Settle.Request == b.Settle.Request
 	}
 	extension := func(in contract.SessionInput) string {
-		if in.GoOn == nil || in.Carry == nil || len(in.Carry.Extended) == 0 {
+		if in.GoOn == nil || in.Carry == nil || len(in.Carry.Mail.Answers) == 0 {
 			return ""
 		}
-		return in.Carry.Extended[0].ID
+		return in.Carry.Mail.Answers[0].ID
 	}
 	return a.Settle == nil && b.Settle == nil && extension(a) == extension(b)
 }
@@ -308,7 +306,7 @@ func (c *Client) successor(
 	in.GoOn = &contract.GoOn{Budget: budget.Extended(o.Budget, o.Lift), RunID: p.teller()}
 	bounds := session.Bounds()
 	bounds.Own, bounds.Spent = in.GoOn.Budget, carry.Prior
-	if r := carry.Resolved; bounds.Totals().MaxCostNanoUSD != nil && r != nil && r.Price == nil {
+	if r := carry.Definition.Resolved; bounds.Totals().MaxCostNanoUSD != nil && r != nil && r.Price == nil {
 		return in, session, errorf(Invalid, nil, "max_cost: nobody knows what %s costs; extend another limit", state.LLMConfig)
 	}
 	if use, reached := bounds.Reached(time.Now()); reached {
@@ -317,12 +315,10 @@ func (c *Client) successor(
 	if in.Attributes, err = c.registered(ctx); err != nil {
 		return in, session, fail(ctx, p.called(), "starting "+p.called(), err)
 	}
-	carry.Extended = []contract.AnsweredUpdate[contract.ExtendReply]{{
-		ID: o.RequestID, Reply: contract.ExtendReply{Number: p.number + 1, Began: true, Budget: in.GoOn.Budget},
-	}}
+	carry.Mail.Answers = contract.AnswersOf(o.RequestID, contract.ExtendReply{Number: p.number + 1, Began: true, Budget: in.GoOn.Budget})
 	in.Carry = &carry
 	in.GoOn.Copy, err = c.loadEntries(ctx, p, &in, left.Position.Length)
-	if storage := carry.Resolved != nil && carry.Resolved.Storage; err == nil && in.GoOn.Copy != nil && !storage {
+	if storage := carry.Definition.Resolved != nil && carry.Definition.Resolved.Storage; err == nil && in.GoOn.Copy != nil && !storage {
 		err = errorf(Refused, nil, "%s: its conversation takes more than the %d bytes that can be handed on without storage; configure storage on the workers of the next agent", p.called(), domain.MaxCarriedMessages)
 	}
 	return in, session, err
@@ -353,9 +349,9 @@ func exhausted(id string, use domain.LimitUse) *Error {
 func (c *Client) loadEntries(ctx context.Context, p position, in *contract.SessionInput, end int) (*contract.RecordRequest, error) {
 	carry, runID := in.Carry, p.teller()
 	before := carry.Copy
-	carry.Copy, carry.Entries = nil, nil
-	size, log := 0, domain.LogAt(carry.Base, carry.Chain)
-	for entry, err := range c.MessagesFrom(ctx, p.called(), carry.Base) {
+	carry.Copy, carry.Conversation.Entries = nil, nil
+	size, log := 0, domain.LogAt(carry.Conversation.Base, carry.Conversation.Chain)
+	for entry, err := range c.MessagesFrom(ctx, p.called(), carry.Conversation.Base) {
 		if err == nil {
 			log, err = log.Join(entry)
 		}
@@ -363,7 +359,7 @@ func (c *Client) loadEntries(ctx context.Context, p position, in *contract.Sessi
 			return nil, fail(ctx, p.called(), "reading the messages of "+p.called(), err)
 		}
 		size += entry.Size()
-		carry.Entries = append(carry.Entries, entry)
+		carry.Conversation.Entries = append(carry.Conversation.Entries, entry)
 	}
 	if size <= domain.MaxCarriedMessages && domain.CheckFits("conversation", in, domain.MaxPayload) == nil {
 		return before, nil
@@ -371,8 +367,8 @@ func (c *Client) loadEntries(ctx context.Context, p position, in *contract.Sessi
 	if before != nil {
 		return nil, errorf(Refused, nil, "%s: a part of its conversation was never copied to storage, and the rest is too long to be handed on", p.called())
 	}
-	carry.Entries = nil
-	copied := &contract.RecordRequest{From: carry.Base, Log: domain.LogRef{Length: end, Digest: log.Chain()}, RunID: runID}
+	carry.Conversation.Entries = nil
+	copied := &contract.RecordRequest{From: carry.Conversation.Base, Log: domain.LogRef{Length: end, Digest: log.Chain()}, RunID: runID}
 	if err := domain.CheckFits("state", in, domain.MaxPayload); err != nil {
 		return nil, invalid(err)
 	}

@@ -144,7 +144,7 @@ func lonelyState(t *testing.T, n int) domain.AgentState {
 func leaving3(state json.RawMessage, storage bool) *account.Head {
 	return &account.Head{
 		Position:      account.Position{Length: 3},
-		Carry:         &contract.Carry{State: state, Resolved: &contract.Resolved{Storage: storage}},
+		Carry:         &contract.Carry{State: state, Definition: contract.CarriedDefinition{Resolved: &contract.Resolved{Storage: storage}}},
 		Configuration: account.Configuration{Definition: new(scriptedAgent())},
 	}
 }
@@ -203,15 +203,17 @@ func TestGoingOnStartsTheWorkflowAgain(t *testing.T) {
 			require.Equal(t, scriptedAgent(), in.Definition)
 			require.Equal(t, steps(9), in.GoOn.Budget)
 			require.Equal(t, "run-0", in.GoOn.RunID)
-			require.Len(t, in.Carry.Entries, c.entries)
+			require.Len(t, in.Carry.Conversation.Entries, c.entries)
 			require.Equal(t, c.copies, in.GoOn.Copy != nil)
 			if c.copies {
 				require.Equal(t, "run-0", in.GoOn.Copy.RunID)
 				require.Equal(t, 3, in.GoOn.Copy.Log.Length)
 				require.False(t, in.GoOn.Copy.Log.Digest == domain.Digest{})
 			}
-			require.Equal(t, requestID("mine", contract.UpdateExtend, ExtendOptions{Budget: steps(9)}), in.Carry.Extended[0].ID)
-			require.Equal(t, 2, in.Carry.Extended[0].Reply.Number)
+			require.Equal(t, requestID("mine", contract.UpdateExtend, ExtendOptions{Budget: steps(9)}), in.Carry.Mail.Answers[0].ID)
+			var reply contract.ExtendReply
+			require.True(t, in.Carry.Mail.Answers.Read(in.Carry.Mail.Answers[0].ID, &reply))
+			require.Equal(t, 2, reply.Number)
 		})
 	}
 }
@@ -241,7 +243,7 @@ func TestGoingOnNeedsSomethingLeft(t *testing.T) {
 			f.query = func(ctx context.Context, run, query string, in any) (any, error) {
 				out, err := answer(ctx, run, query, in)
 				carry := out.(account.Page).Head.Carry
-				carry.Prior, carry.Resolved.Price = c.used, &domain.Price{Input: 1}
+				carry.Prior, carry.Definition.Resolved.Price = c.used, &domain.Price{Input: 1}
 				return out, err
 			}
 			started := false

@@ -202,7 +202,7 @@ func (c *Client) forked(ctx context.Context, p pastPoint, a agent, o ForkOptions
 	if in, err = c.forkInput(ctx, p, state, definition, a, o); err != nil {
 		return in, err
 	}
-	in.Carry.Handed = bounds.Handed
+	in.Carry.Definition.Handed = bounds.Handed
 	if above := bounds.Above; len(above.Policies)+len(above.Approvals) > 0 {
 		in.Above = &above
 	}
@@ -236,7 +236,7 @@ func (c *Client) forkInput(ctx context.Context, p pastPoint, state domain.AgentS
 	if carry.State, err = state.EncodeSession(); err != nil {
 		return in, errorf(Failed, err, "the state of %s cannot be handed on: %s", p.called(), err)
 	}
-	p.conversation(definition.Compiler).Carry(&carry, p.log.Base(), nil)
+	carry.Conversation = p.conversation(definition.Compiler).Carry(p.log.Base(), nil)
 	in = contract.SessionInput{
 		AgentID: a.id, Name: a.name, Definition: definition, Prompt: o.Prompt, Budget: o.Budget,
 		Carry: &carry, Fork: &contract.Fork{Origin: p.origin},
@@ -291,7 +291,7 @@ func (c *Client) hand(p pastPoint, in *contract.SessionInput) error {
 	if resolved := p.Head.Configuration.Resolved; resolved == nil || !resolved.Storage {
 		return errorf(Refused, nil, "%s: its conversation takes more than the %d bytes that can be handed on without storage; configure storage on the workers of the agents to come", p.called(), domain.MaxCarriedMessages)
 	}
-	in.Carry.Entries, in.Carry.Base, in.Carry.Chain = nil, 0, domain.Digest{}
+	in.Carry.Conversation.Entries, in.Carry.Conversation.Base, in.Carry.Conversation.Chain = nil, 0, domain.Digest{}
 	in.Fork.Copy = &contract.RecordRequest{From: p.log.Base(), Log: p.log.Ref(), RunID: p.Head.Run.ID, WorkflowID: p.workflowID()}
 	return nil
 }

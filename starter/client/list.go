@@ -310,7 +310,7 @@ func (s *suspensionScan) take(fact history.Fact) (enough bool) {
 	case history.Sent: // it was taken, so it was not refused; read backwards any update's answer looks like one
 		return !f.Reply.ExecutionID.IsZero()
 	case history.RunBegan:
-		s.suspended = f.Readable() && f.Input.Carry != nil && f.Input.Carry.Suspended != nil
+		s.suspended = f.Readable() && f.Input.Carry != nil && f.Input.Carry.Mail.Suspended != nil
 		return true
 	}
 	return s.looked > mostLooked
@@ -328,7 +328,7 @@ func (c *Client) steered(ctx context.Context, p position) (paused, stopping bool
 		case history.Paused:
 			paused, told = !told && f.On || paused, true
 		case history.RunBegan:
-			paused = paused || !told && f.Input.Carry != nil && f.Input.Carry.Paused
+			paused = paused || !told && f.Input.Carry != nil && f.Input.Carry.Mail.Paused
 		}
 		if err != nil {
 			return paused, stopping, err

@@ -93,7 +93,7 @@ func (c *Client) settleEnded(ctx context.Context, p position, call string, reque
 	}
 	extended := in.Carry
 	if in = leaving(in); extended != nil {
-		left.Carry.Extended = extended.Extended // who repeats an extension is still answered
+		left.Carry.Mail.Answers = extended.Mail.Answers // who repeats an extension is still answered
 	}
 	in.Carry = left.Carry
 	in.Settle = &contract.Settling{EndedRun: contract.EndedRun{RunID: p.runID(), FirstRunID: p.firstRunID()}, Request: request}

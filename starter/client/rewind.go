@@ -81,11 +81,10 @@ func (c *Client) Rewind(ctx context.Context, to Point, o RewindOptions) (Rewound
 	if err != nil {
 		return Rewound{}, err
 	}
-	carry := contract.Carry{}
-	p.conversation(p.compiler).Carry(&carry, p.log.Base(), nil)
+	carry := p.conversation(p.compiler).Carry(p.log.Base(), nil)
 	request := contract.RewindRequest{
 		Origin: p.origin, Number: p.execution.Number, Newest: p.Head.Newest.Number, Log: p.log.Ref(), Edits: p.edits, Inferences: p.inferences,
-		Visible: carry.Visible, Traces: carry.Traces, Results: carry.Guarded.Results, ResultTokens: carry.Guarded.ResultTokens,
+		Visible: carry.Visible, Traces: carry.Traces, Results: carry.Results, ResultTokens: carry.ResultTokens,
 		Prompt: o.Prompt, Model: o.Model, Budget: o.Budget, By: c.cfg.By,
 	}
 	asks := struct {

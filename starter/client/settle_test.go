@@ -71,7 +71,7 @@ func TestSettlingAfterTheEnd(t *testing.T) {
 			require.Equal(t, contract.EndedRun{RunID: settledRun, FirstRunID: settledRun}, in.Settle.EndedRun)
 			require.Equal(t, unsettledCall().ID, in.Settle.Request.Call)
 			require.Empty(t, in.Prompt)
-			require.Len(t, in.Carry.Entries, 3)
+			require.Len(t, in.Carry.Conversation.Entries, 3)
 			require.Equal(t, []domain.UnknownCall{unsettledCall()}, options.Memo[contract.MemoUnknown], "it is unsettled until a worker says so")
 			attributes := options.TypedSearchAttributes.GetUntypedValues()
 			require.Len(t, attributes, 1, "the server knows no StopReason, and the agent has no name")

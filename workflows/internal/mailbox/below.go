@@ -14,8 +14,8 @@ import (
 // below is what sub-agents under way say of their waits for people, and what this agent says of its own to the one that
 // has started it.
 type below struct {
-	// heard are those that may say so. listens says that it is taken.
-	heard   []heard
+	// heard is the newest word of each that may say so. listens says that it is taken.
+	heard   []contract.ChildWaits
 	listens bool
 	// tell says above that this agent waits for people, or goes on; nil: nobody listens. told counts what was said in this
 	// run, and waits is the newest.
@@ -24,41 +24,43 @@ type below struct {
 	waits bool
 }
 
-// A heard is the newest word of a sub-agent about its waits.
-type heard struct{ contract.ChildWaits }
-
-// hears has a sub-agent say that it waits, from the first one on for the life of the run. What cannot be read, or is of none
-// that is under way, is for nobody, and of two words the later one counts, in whatever order they come.
-func (b *below) hears(root workflow.Context, call domain.ToolExecutionID) {
-	if b.heard = append(b.heard, heard{contract.ChildWaits{ToolExecutionID: call}}); b.listens {
-		return
-	}
-	b.listens = true
-	channel := workflow.GetSignalChannel(root, string(contract.SignalChildWaits))
-	workflow.GoNamed(root, "waits below", func(ctx workflow.Context) {
+// receive has take told each signal of a kind, for the life of the run. What cannot be read is for nobody.
+func receive[Told any](root workflow.Context, signal contract.Signal[Told], take func(Told)) {
+	channel := workflow.GetSignalChannel(root, string(signal))
+	workflow.GoNamed(root, string(signal), func(ctx workflow.Context) {
 		for {
 			var raw converter.RawValue
 			channel.Receive(ctx, &raw)
-			var word contract.ChildWaits
-			if json.Unmarshal(raw.Payload().GetData(), &word) == nil {
-				b.take(word)
+			var told Told
+			if json.Unmarshal(raw.Payload().GetData(), &told) == nil {
+				take(told)
 			}
 		}
 	})
 }
 
+// hears has a sub-agent say that it waits, from the first one on for the life of the run. What is of none that is under way
+// is for nobody, and of two words the later one counts, in whatever order they come.
+func (b *below) hears(root workflow.Context, call domain.ToolExecutionID) {
+	b.heard = append(b.heard, contract.ChildWaits{ToolExecutionID: call})
+	if !b.listens {
+		b.listens = true
+		receive(root, contract.SignalChildWaits, b.take)
+	}
+}
+
 func (b *below) take(word contract.ChildWaits) {
 	if at := b.at(word.ToolExecutionID); at >= 0 && word.Number > b.heard[at].Number {
-		b.heard[at].ChildWaits = word
+		b.heard[at] = word
 	}
 }
 
 func (b *below) over(call domain.ToolExecutionID) {
-	b.heard = slices.DeleteFunc(b.heard, func(one heard) bool { return one.ToolExecutionID == call })
+	b.heard = slices.DeleteFunc(b.heard, func(one contract.ChildWaits) bool { return one.ToolExecutionID == call })
 }
 
 func (b *below) at(call domain.ToolExecutionID) int {
-	return slices.IndexFunc(b.heard, func(one heard) bool { return one.ToolExecutionID == call })
+	return slices.IndexFunc(b.heard, func(one contract.ChildWaits) bool { return one.ToolExecutionID == call })
 }
 
 // waitsBelow reports whether the sub-agent of a call waits for people, or for what it has asked of this agent.

@@ -18,7 +18,7 @@ func TestTheLastWordOfASubagentCounts(t *testing.T) {
 		var b below
 		words, last := []contract.ChildWaits{}, map[domain.ToolExecutionID]bool{}
 		for call := range 3 {
-			b.heard = append(b.heard, heard{contract.ChildWaits{ToolExecutionID: step.Tool(call)}})
+			b.heard = append(b.heard, contract.ChildWaits{ToolExecutionID: step.Tool(call)})
 			n := rapid.IntRange(0, 4).Draw(t, "words")
 			for i := range n {
 				words = append(words, contract.ChildWaits{ToolExecutionID: step.Tool(call), Number: i + 1, Waits: i%2 == 0})

@@ -13,14 +13,6 @@ import (
 // records, have less. Each level of sub-agents below it has as much again, as it waits for those.
 const childGrace = time.Minute
 
-func (m *Mailbox) grace(in *contract.SessionInput) time.Duration {
-	levels := in.Parent.Levels(in.Definition)
-	if levels == 0 {
-		return childGrace
-	}
-	return childGrace * time.Duration(levels+1)
-}
-
 // Tend starts the workflow of a sub-agent and waits, in the coroutine of ctx, for its outcome. Every stop of the execution
 // is handed on to it, in the same mode. No cancellation reaches it otherwise: it tells itself what came of it. Where it does
 // not end in time after a stop of mode now it is cancelled, and given up. What it asks for the lender answers, until a stop is
@@ -34,48 +26,49 @@ func (m *Mailbox) Tend(
 	if err := domain.CheckFits("prompt and definition of the sub-agent", in, domain.MaxPayload); err != nil {
 		return nil, err
 	}
+	call, waiting := in.Parent.Call(), false
 	if in.Parent.Lends() {
-		m.lending.lends(m.root, in.Parent.Call())
-		defer m.lending.over(in.Parent.Call())
+		m.lending.lends(m.root, call)
+		defer m.lending.over(call)
 	}
-	call, held := in.Parent.Call(), false
 	m.below.hears(m.root, call)
 	defer func() {
-		if m.below.over(call); held {
+		if m.below.over(call); waiting {
 			lender.Held(false)
 		}
 	}()
 	child := workflow.ExecuteChildWorkflow(workflow.WithChildOptions(m.root, options), string(contract.Execute), in)
 	began := child.GetChildWorkflowExecution()
-	told, late := contract.StopMode(""), func() bool { return false }
+	told, overdue := contract.StopMode(""), func() bool { return false }
+	stops := func() bool { return began.IsReady() && m.stop.mode != told }
+	asks := func() bool { return began.IsReady() && told == "" && lender.Due() }
+	waits := func() bool { return waiting != m.waitsBelow(call) }
 	for {
-		_ = workflow.Await(ctx, func() bool {
-			return child.IsReady() || began.IsReady() && (m.stop.mode != told || told == "" && lender.Due()) || late() || held != m.waitsBelow(call)
-		})
+		_ = workflow.Await(ctx, func() bool { return child.IsReady() || overdue() || stops() || asks() || waits() })
 		switch {
 		case child.IsReady():
 			out := new(contract.Outcome)
 			return out, child.Get(ctx, out)
-		case late():
+		case overdue():
 			workflow.RequestCancelExternalWorkflow(m.root, options.WorkflowID, "")
 			return nil, domain.CodedErrorf(domain.Unavailable, domain.CodeInterrupted, "interrupted: the sub-agent was told to stop and did not end in time")
-		case m.stop.mode == told && (told != "" || !began.IsReady() || !lender.Due()):
-			held = !held
-			lender.Held(held)
-			continue
-		case m.stop.mode == told:
+		case stops():
+			told = m.stop.mode
+			child.SignalChildWorkflow(m.root, string(contract.SignalStop), m.handedOn())
+			if told == contract.StopNow {
+				timing, cancel := workflow.WithCancel(m.root)
+				defer cancel()
+				levels := in.Parent.Levels(in.Definition)
+				overdue = workflow.NewTimer(timing, childGrace*time.Duration(levels+1)).IsReady
+			}
+		case asks():
 			if grant, ok := lender.Lend(ctx, child.IsReady); ok {
-				m.lending.forget(in.Parent.Call())
+				m.lending.forget(call)
 				child.SignalChildWorkflow(m.root, string(contract.SignalBudgetGrant), grant)
 			}
-			continue
-		}
-		told = m.stop.mode
-		child.SignalChildWorkflow(m.root, string(contract.SignalStop), m.handedOn())
-		if told == contract.StopNow {
-			pause, cancel := workflow.WithCancel(m.root)
-			defer cancel()
-			late = workflow.NewTimer(pause, m.grace(in)).IsReady
+		case waits():
+			waiting = !waiting
+			lender.Held(waiting)
 		}
 	}
 }

@@ -54,12 +54,12 @@ func (m *Mailbox) Hear() (heard []contract.WaitingMessage) {
 // Heard is the place of the newest message that has joined the execution in progress in this run; zero: none has.
 func (m *Mailbox) Heard() int64 { return m.inbox.heard }
 
-// ready reports whether a message waits that may begin an execution once none is in progress.
-func (m *Mailbox) ready() bool { return len(m.inbox.waiting) > 0 && m.suspended == nil }
+// Ready reports whether a message waits that may begin an execution once none is in progress.
+func (m *Mailbox) Ready() bool { return len(m.inbox.waiting) > 0 && m.suspended == nil }
 
 // PostWaiting has a message that waits begin the next execution, and reports whether there was one.
 func (m *Mailbox) PostWaiting() bool {
-	if !m.ready() {
+	if !m.Ready() {
 		return false
 	}
 	first := contract.NextWaiting(m.inbox.waiting)

@@ -1,11 +1,9 @@
 package mailbox
 
 import (
-	"encoding/json"
 	"slices"
 	"time"
 
-	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
@@ -47,23 +45,16 @@ type Request struct {
 	Handed bool
 }
 
-// lends has a sub-agent ask, from the first one on for the life of the run. What cannot be read, or is of none that is
-// under way, is for nobody.
+// lends has a sub-agent ask, from the first one on for the life of the run. What is of none that is under way is for nobody.
 func (l *lending) lends(root workflow.Context, call domain.ToolExecutionID) {
 	if l.borrowers = append(l.borrowers, call); l.listens {
 		return
 	}
 	l.listens = true
-	channel := workflow.GetSignalChannel(root, string(contract.SignalBudgetRequest))
-	workflow.GoNamed(root, "budget requests", func(ctx workflow.Context) {
-		for {
-			var raw converter.RawValue
-			channel.Receive(ctx, &raw)
-			var request contract.BudgetRequest
-			if json.Unmarshal(raw.Payload().GetData(), &request) == nil && slices.Contains(l.borrowers, request.ToolExecutionID) {
-				l.forget(request.ToolExecutionID)
-				l.requests = append(l.requests, Request{BudgetRequest: request})
-			}
+	receive(root, contract.SignalBudgetRequest, func(request contract.BudgetRequest) {
+		if slices.Contains(l.borrowers, request.ToolExecutionID) {
+			l.forget(request.ToolExecutionID)
+			l.requests = append(l.requests, Request{BudgetRequest: request})
 		}
 	})
 }
@@ -96,20 +87,14 @@ func (m *Mailbox) Granted() domain.ExecutionBudget { return m.lending.borrowed.G
 // answers none of its requests is nobody's grant.
 func (m *Mailbox) TakeGrants(granted domain.ExecutionBudget, raise func(before, now domain.ExecutionBudget)) {
 	m.lending.borrowed = newBorrowed(granted)
-	channel := workflow.GetSignalChannel(m.root, string(contract.SignalBudgetGrant))
-	workflow.GoNamed(m.root, "budget grants", func(ctx workflow.Context) {
-		for {
-			var raw converter.RawValue
-			channel.Receive(ctx, &raw)
-			var grant contract.BudgetGrant
-			if json.Unmarshal(raw.Payload().GetData(), &grant) != nil || grant.Grant.Check() != nil {
-				continue
-			}
-			before := m.Granted()
-			if borrowed, _, ok := m.lending.borrowed.Answered(grant); ok {
-				m.lending.borrowed = borrowed
-				raise(before, m.Granted())
-			}
+	receive(m.root, contract.SignalBudgetGrant, func(grant contract.BudgetGrant) {
+		if grant.Grant.Check() != nil {
+			return
+		}
+		before := m.Granted()
+		if borrowed, _, ok := m.lending.borrowed.Answered(grant); ok {
+			m.lending.borrowed = borrowed
+			raise(before, m.Granted())
 		}
 	})
 }

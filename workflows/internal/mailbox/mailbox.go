@@ -28,22 +28,8 @@ type Agent interface {
 // A Mailbox takes what arrives, for the life of one run. It alone decides what
 // may start. All of it follows from the run's input and history.
 type Mailbox struct {
-	// Sent and Extended are the answers to the newest updates.
-	Sent     Memory[contract.SendReply]
-	Extended Memory[contract.ExtendReply]
-	Decided  Memory[contract.DecisionReply]
-	Replied  Memory[contract.AnswerReply]
-	Unsent   Memory[contract.UnsendReply]
-	Emptied  Memory[contract.ClearReply]
-	Rewound  Memory[contract.RewindReply]
-	// Pauses are of pause and resume, Suspensions of suspend and unsuspend.
-	Pauses      Memory[contract.PauseReply]
-	Suspensions Memory[contract.SuspendReply]
-	Redefined   Memory[contract.RedefineReply]
-	Revoked     Memory[contract.RevokeReply]
-	Totals      Memory[contract.ExtendSessionReply]
-	// taken counts all updates of this run, answering those under way that ask for a change.
-	taken, answering int
+	// Updates are those that the run takes.
+	Updates Updates
 
 	agent Agent
 	// root outlives a cancellation of the workflow, which is taken as a stop.
@@ -61,9 +47,7 @@ type Mailbox struct {
 	inbox     inbox
 	// suspended is set while the session accepts nothing.
 	suspended *contract.Suspension
-	// spoken is when the newest update was taken.
-	spoken time.Time
-	stop   stopping
+	stop      stopping
 	// paused says that nothing new may start, and waiting since when the loop waits
 	// for that to end; zero while something is under way.
 	paused  bool
@@ -108,19 +92,11 @@ type NextExecution struct {
 }
 
 // New returns the mailbox of an agent, with what an earlier run handed on.
-func New(root workflow.Context, agent Agent, carry contract.Carry) *Mailbox {
+func New(root workflow.Context, agent Agent, carry contract.CarriedMail) *Mailbox {
 	m := &Mailbox{
-		agent: agent, root: root, paused: carry.Paused, spoken: carry.SpokenSince,
-		Sent:     Memory[contract.SendReply]{answered: carry.Answered, room: rememberedSends},
-		Extended: Memory[contract.ExtendReply]{answered: carry.Extended},
-		Decided:  Memory[contract.DecisionReply]{answered: carry.Decided}, Unsent: Memory[contract.UnsendReply]{answered: carry.Unsent},
-		Replied: Memory[contract.AnswerReply]{answered: carry.Replied},
-		Rewound: Memory[contract.RewindReply]{answered: carry.Rewound},
-		Pauses:  Memory[contract.PauseReply]{answered: carry.Pauses}, Suspensions: Memory[contract.SuspendReply]{answered: carry.Suspensions},
-		Redefined: Memory[contract.RedefineReply]{answered: carry.Redefined}, Revoked: Memory[contract.RevokeReply]{answered: carry.Revoked},
-		Totals:  Memory[contract.ExtendSessionReply]{answered: carry.Totals},
-		Emptied: Memory[contract.ClearReply]{answered: carry.Emptied}, suspended: carry.Suspended,
-		inbox: inbox{waiting: carry.Waiting, count: carry.MessagesWaited},
+		Updates: Updates{answers: carry.Answers, spoken: carry.SpokenSince},
+		agent:   agent, root: root, paused: carry.Paused, suspended: carry.Suspended,
+		inbox: inbox{waiting: carry.Waiting, count: carry.Waited},
 	}
 	m.renew()
 	return m
@@ -177,6 +153,14 @@ func (m *Mailbox) Post(next NextExecution) {
 	m.wake()
 }
 
+// HandOver is what the next run needs of the mailbox.
+func (m *Mailbox) HandOver() contract.CarriedMail {
+	return contract.CarriedMail{
+		Answers: m.Updates.answers, Paused: m.paused, Suspended: m.suspended, SpokenSince: m.SpokenSince(),
+		Waiting: m.inbox.waiting, Waited: m.inbox.count,
+	}
+}
+
 // Posted reports whether an execution waits to begin.
 func (m *Mailbox) Posted() bool { return m.next != nil }
 
@@ -215,8 +199,8 @@ func (m *Mailbox) Suspended() *contract.Suspension { return m.suspended }
 // SpokenSince is when people last spoke to the session after its newest execution ended: when the newest update that asks for
 // a change was taken. Zero: nobody has.
 func (m *Mailbox) SpokenSince() time.Time {
-	if e := m.agent.State().Execution; e.Status.Terminal() && m.spoken.After(e.CompletedAt) {
-		return m.spoken
+	if e := m.agent.State().Execution; e.Status.Terminal() && m.Updates.spoken.After(e.CompletedAt) {
+		return m.Updates.spoken
 	}
 	return time.Time{}
 }
@@ -225,7 +209,7 @@ func (m *Mailbox) SpokenSince() time.Time {
 func (m *Mailbox) Closed() bool { return m.door != open }
 
 // Woken reports whether an idle session has something to do: to begin or to close.
-func (m *Mailbox) Woken() bool { return m.Posted() || m.Closed() || m.ready() }
+func (m *Mailbox) Woken() bool { return m.Posted() || m.Closed() || m.Ready() }
 
 // wake cuts off what an idle session may be at: writing its transcript away.
 func (m *Mailbox) wake() {

@@ -2,10 +2,7 @@ package mailbox_test
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"math"
-	"strings"
 	"testing"
 	"time"
 
@@ -74,7 +71,7 @@ func (p *play) perform(t *testing.T, budget domain.ExecutionBudget, do func(ctx 
 		require.NoError(t, err)
 		p.state, err = p.state.WithStepStarted(id.Execution("first", 1).Step(1), now)
 		require.NoError(t, err)
-		p.Mailbox = mailbox.New(root, p.agent, contract.Carry{})
+		p.Mailbox = mailbox.New(root, p.agent, contract.CarriedMail{})
 		p.Listen(ctx)
 		p.WatchTime()
 		do(root)
@@ -304,69 +301,37 @@ func TestManyStops(t *testing.T) {
 	})
 }
 
-// TestMemory is of the newest updates, and is carried.
-func TestMemory(t *testing.T) {
+// TestUpdatesAreRememberedAndCounted, over the runs.
+func TestUpdatesAreRememberedAndCounted(t *testing.T) {
 	t.Parallel()
 	p := newPlay()
 	p.perform(t, domain.ExecutionBudget{}, func(ctx workflow.Context) {
-		for n := range 450 { // more messages are remembered than anything else
-			p.Sent.Keep(fmt.Sprint("s", n-300), contract.SendReply{Number: n - 300})
-			p.Extended.Keep(fmt.Sprint("e", n-300), contract.ExtendReply{Number: n - 300})
-		}
+		now := workflow.Now(ctx)
+		p.Updates.Take(now)
+		p.Updates.Remember("sent", contract.SendReply{Number: 7})
+		require.True(t, p.Updates.Answering())
+		p.Updates.End()
+		require.False(t, p.Updates.Answering())
 		p.Pause(true)
-		var carry contract.Carry
-		p.Carry(&carry)
-		require.Len(t, carry.Answered, 400)
-		require.Len(t, carry.Extended, 100)
-		next := mailbox.New(ctx, p.agent, carry)
+		next := mailbox.New(ctx, p.agent, p.HandOver())
 		_, on := next.Paused()
 		require.True(t, on)
-		for id, known := range map[int]bool{49: false, 50: true, 149: true} {
-			sent, ok := next.Sent.Reply(fmt.Sprint("s", id))
-			require.Equal(t, known || id > -251, ok)
-			extended, ok := next.Extended.Reply(fmt.Sprint("e", id))
-			require.Equal(t, known, ok)
-			if known {
-				require.Equal(t, []int{id, id}, []int{sent.Number, extended.Number})
-			}
-		}
+		var reply contract.SendReply
+		require.True(t, next.Updates.Repeats("sent", &reply))
+		require.Equal(t, 7, reply.Number)
+		require.False(t, next.Updates.Repeats("other", &reply))
 		for range 1799 {
-			next.Took()
+			next.Updates.Take(now)
 		}
-		require.False(t, next.Full())
-		next.Took()
-		require.True(t, next.Full())
+		require.False(t, next.Updates.Full())
+		next.Updates.Take(now)
+		require.True(t, next.Updates.Full())
 		for range 49 {
-			next.Took()
+			next.Updates.Take(now)
 		}
-		require.False(t, next.Pressed())
-		next.Took()
-		require.True(t, next.Pressed(), "the server takes 2,000, those under way included")
-	})
-}
-
-// TestMemoryIsBounded in bytes, whatever ids clients choose and however long answers are, where the next run gets it.
-func TestMemoryIsBounded(t *testing.T) {
-	t.Parallel()
-	p := newPlay()
-	p.perform(t, domain.ExecutionBudget{}, func(ctx workflow.Context) {
-		long := strings.Repeat("i", 900)
-		for n := range 100 {
-			p.Decided.Keep(fmt.Sprint(long, n), contract.DecisionReply{Number: n, Approval: domain.Approval{Reason: strings.Repeat("<", domain.MaxReason)}})
-			p.Suspensions.Keep(fmt.Sprint(long, n), contract.SuspendReply{Changed: true})
-		}
-		var carry contract.Carry
-		p.Carry(&carry)
-		encoded, err := json.Marshal(carry)
-		require.NoError(t, err)
-		require.Less(t, len(encoded), 60_000)
-		require.Len(t, carry.Suspensions, 100)
-		next := mailbox.New(ctx, p.agent, carry)
-		reply, ok := next.Decided.Reply(long + "99")
-		require.True(t, ok)
-		require.Equal(t, 99, reply.Number)
-		_, ok = next.Decided.Reply(long + "1")
-		require.False(t, ok)
+		require.False(t, next.Updates.Pressed())
+		next.Updates.Take(now)
+		require.True(t, next.Updates.Pressed(), "the server takes 2,000, those under way included")
 	})
 }
 
