@@ -25,6 +25,11 @@ func Encode(value any) ([]byte, error) {
 func escape(text []byte) []byte {
 	safe := make([]byte, 0, len(text))
 	for i := 0; i < len(text); {
+		if plain := asciiLen(text[i:]); plain > 0 { // nearly all of nearly every text
+			safe = append(safe, text[i:i+plain]...)
+			i += plain
+			continue
+		}
 		r, size := utf8.DecodeRune(text[i:])
 		switch {
 		case r == 0x7f || Steering(r):
@@ -47,4 +52,14 @@ func Steering(r rune) bool {
 		r >= 0xfff9 && r <= 0xfffb || // interlinear annotation
 		r >= 0xe0000 && r <= 0xe007f || // tags, which show as nothing
 		unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) // direction, and separators of lines
+}
+
+// asciiLen is how many bytes a text begins with that are ASCII, DEL aside.
+func asciiLen(text []byte) int {
+	for i, b := range text {
+		if b >= 0x7f {
+			return i
+		}
+	}
+	return len(text)
 }
