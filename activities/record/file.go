@@ -32,7 +32,8 @@ const (
 	maxBuild = 200
 	// maxHead bounds the first line, which says little: what is no file of ours is not read far for it.
 	maxHead = 64 << 10
-	// maxWindow bounds how far back what is compressed refers: Compressed needs 8 MiB.
+	// window is how far back what Compressed writes refers, and maxWindow how far what is read may.
+	window    = 1 << 20
 	maxWindow = 32 << 20
 	// maxObject bounds the bytes of an object of a store, which has one record with a head and an end.
 	maxObject = MaxRecord + 1<<20
@@ -98,7 +99,8 @@ func write(w io.Writer, all ...any) error {
 }
 
 func compressed(w io.Writer, lines ...any) error {
-	z, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1))
+	// Most records are small: an encoder of the default level clears 10 MB of memory for each.
+	z, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(window), zstd.WithLowerEncoderMem(true))
 	if err != nil {
 		return err
 	}

@@ -114,8 +114,10 @@ func serverAway(err error) bool { return isAs[*serviceerror.Unavailable](err) }
 const (
 	// askedFor is how long one request for an end may take; the server ends it sooner by itself, after 20 s.
 	askedFor = 90 * time.Second
-	// lookAgain is between two looks at what the server says of a workflow whose workers do not answer.
+	// lookAgain is between two looks at what the server says of a workflow whose workers do not answer, and seldom of one
+	// whose workers are busy.
 	lookAgain = time.Second
+	seldom    = 16 * time.Second
 )
 
 // askForEnd is how the execution ended, as its workflow tells; nil where that does not, or the server tells of an end that
@@ -156,10 +158,12 @@ func (c *Client) askForEnd(ctx context.Context, t *target) (*contract.Outcome, e
 	}
 }
 
-// lookForEnd looks once a second whether the server has ended the workflow, until a worker has taken the question: as long
-// as none has, a workflow task waits. It calls found where the workflow is not to be waited for any more.
+// lookForEnd looks whether the server has ended the workflow, until a worker has taken the question: as long as none has, a
+// workflow task waits. It calls found where the workflow is not to be waited for any more. It looks once a second where
+// nothing happens, and less and less often where the history grows: workers are busy, and will come to the question.
 func (c *Client) lookForEnd(ctx context.Context, t target, found context.CancelFunc) {
-	for looks := 1; process.Pause(ctx, lookAgain) == nil; looks++ {
+	pause, events, quiet := lookAgain, t.info().GetHistoryLength(), 0
+	for looks := 1; process.Pause(ctx, pause) == nil; looks++ {
 		s, err := c.snapshot(ctx, t.agent, "")
 		switch {
 		case err != nil && !deleted(err):
@@ -169,8 +173,12 @@ func (c *Client) lookForEnd(ctx context.Context, t target, found context.CancelF
 		case err != nil || !s.open() || s.tellsEnd(t.asked) || looks == 1 && !c.goesOn(ctx, t):
 			found()
 			return
-		case looks == 5:
-			c.cfg.Progress("no worker answers (" + c.cfg.place(s.queue()) + "); waiting until one is up")
+		case s.info().GetHistoryLength() > events:
+			pause, events, quiet = min(2*pause, seldom), s.info().GetHistoryLength(), 0
+		default:
+			if pause, quiet = lookAgain, quiet+1; quiet == 5 {
+				c.cfg.Progress("no worker answers (" + c.cfg.place(s.queue()) + "); waiting until one is up")
+			}
 		}
 	}
 }
