@@ -243,7 +243,7 @@ type ExecutionCounts struct {
 	// Waited is how long it has waited for people, and WaitingSince since when it does so now; zero: it does not.
 	Waited       time.Duration `json:"waited,omitzero"`
 	WaitingSince time.Time     `json:"waiting_since,omitzero"`
-	// Prior is what its origins have spent of its budget.
+	// Prior is what those have spent of its budget that it extends.
 	Prior Spent `json:"prior,omitzero"`
 }
 
@@ -283,8 +283,9 @@ func (c ExecutionCounts) waited(now time.Time) time.Duration {
 	return c.Waited + max(now.Sub(c.WaitingSince), 0)
 }
 
-// Spent is what counts against the execution's totals: its own, the step in progress included, and what its
-// origins had spent. Time that it has waited for people does not count.
+// Spent is what counts against the execution's totals: its own, the step in progress included, and what those had spent that
+// it goes on from with the same budget. One that was forked or rewound begins at nothing. Time that it has waited for people
+// does not count, nor does any after its end.
 func (s AgentState) Spent(now time.Time) Spent {
 	if s.Execution.IsZero() {
 		return Spent{}

@@ -99,7 +99,8 @@ func (s AgentState) StepExecutions() []StepExecution {
 	return steps
 }
 
-// Steps are StepExecutions without their times. Hooks get the newest of them; see Execution.Folded and ToolCounts.
+// Steps are copies of the completed steps in memory, without their times: not the one in progress, which is CurrentStep, nor
+// those that were folded, of which Execution.Folded and ToolCounts tell. Hooks get the newest of them.
 func (s AgentState) Steps() []AgentStep {
 	var steps []AgentStep
 	for _, step := range s.Execution.Steps {

@@ -271,6 +271,8 @@ func (s session) configuration(whole bool) account.Configuration {
 	return c
 }
 
+// ledger tells readers of the account what may be spent and what was; nothing is decided by it. The execution is the newest,
+// be it ended, or before any the first as it is going to be.
 func (s session) ledger() (ledger account.Ledger) {
 	if !s.state.Execution.IsZero() {
 		left, _ := s.state.BudgetLeft(s.now())

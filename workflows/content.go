@@ -67,7 +67,8 @@ func (s stepContent) failed(err *domain.Error) stepContent {
 	return s
 }
 
-// cutOff notes that the step does not come to its own end. Where an answer was cut off, what is said of it stays.
+// cutOff notes that the step was interrupted. Of an answer that was cut off the response's data stay: its model, its usage, how
+// it finished; its text is kept by inference.cut. A failure that is billed has no answer, so nothing of it stays.
 func (s stepContent) cutOff(by interruption, reply contract.ModelReply) stepContent {
 	s.Interrupted = true
 	if reply.Message != nil && reply.Outcome != contract.BilledFailure {

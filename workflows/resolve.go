@@ -150,7 +150,9 @@ func (d *configuration) waitingNote() *contract.UpdateNote {
 func (d *configuration) redefine(next contract.Redefinition) { d.next = &next }
 
 // adoptNext puts the definition in force that waited for the next execution, and reports whether one did. A worker has to
-// resolve it. Where neither it nor the session has approvals, the worker's are decided anew, so that none are missing.
+// resolve it: until then the note on it waits, with that of one before which no worker has resolved. What a hand-off had put in
+// force ends where the person has replaced it. Where neither it nor the session has approvals, the worker's are decided anew
+// when it is resolved, so that none are missing.
 func (d *configuration) adoptNext() (contract.Redefinition, bool) {
 	if d.next == nil {
 		return contract.Redefinition{}, false

@@ -177,7 +177,7 @@ func (r *scheduledRun) follow() *domain.Error {
 		reply, err := ask(r, waits, request.For+sendTimeout, contract.Follow, request)
 		switch {
 		case r.ctx.Err() != nil && waits == r.ctx && reply.Outcome == nil:
-			r.stop()
+			r.stopInSession()
 			waits, since, request.For = r.calm, workflow.Now(r.calm), followFor
 			continue
 		case err != nil:
@@ -191,8 +191,10 @@ func (r *scheduledRun) follow() *domain.Error {
 	}
 }
 
-// stop asks the execution to stop at once. One that has just ended does not hear it.
-func (r *scheduledRun) stop() {
+// stopInSession asks the session to stop, at once, the execution that the run has begun in it, and nothing else: the session is
+// not the run's. The run's own context is cancelled by now, so that r.calm asks. An execution that has just ended does not
+// hear it.
+func (r *scheduledRun) stopInSession() {
 	request := contract.StopRequest{Mode: contract.StopNow, ExecutionID: r.told.ExecutionID, Reason: "the run of its schedule was cancelled", Source: "schedule"}
 	err := workflow.SignalExternalWorkflow(r.calm, r.in.Start.WorkflowID(), "", string(contract.SignalStop), request).Get(r.calm, nil)
 	if err != nil {

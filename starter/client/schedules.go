@@ -243,6 +243,7 @@ func (c *Client) UnpauseSchedule(ctx context.Context, name, note string) (Schedu
 	return c.pauseSchedule(ctx, name, false, note)
 }
 
+// pauseSchedule pauses a schedule, or ends its pause; one that is so already stays as it is.
 func (c *Client) pauseSchedule(ctx context.Context, name string, on bool, note string) (ScheduleChange, error) {
 	switch {
 	case len(note) > domain.MaxReason:
@@ -257,12 +258,17 @@ func (c *Client) pauseSchedule(ctx context.Context, name string, on bool, note s
 	call, cancel := context.WithTimeout(ctx, history.CallTimeout)
 	defer cancel()
 	handle := c.temporal.ScheduleClient().GetHandle(call, name)
+	doing := "unpausing"
 	if on {
+		doing = "pausing"
 		err = handle.Pause(call, sdk.SchedulePauseOptions{Note: cmp.Or(note, "paused by "+c.cfg.By.Identity)})
 	} else {
 		err = handle.Unpause(call, sdk.ScheduleUnpauseOptions{Note: cmp.Or(note, "unpaused by "+c.cfg.By.Identity)})
 	}
-	return ScheduleChange{Name: name, Paused: on, Changed: true}, c.failSchedule(ctx, name, "pausing schedule "+name, err)
+	if err != nil {
+		return ScheduleChange{}, c.failSchedule(ctx, name, doing+" schedule "+name, err)
+	}
+	return ScheduleChange{Name: name, Paused: on, Changed: true}, nil
 }
 
 // triggerPatience is how long a run that was triggered is waited for.

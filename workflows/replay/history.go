@@ -32,7 +32,7 @@ func split(events []*historypb.HistoryEvent) (past, error) {
 		return e.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
 	})
 	since := events[task+1:]
-	p := past{waiting: slices.DeleteFunc(slices.Clone(since), func(e *historypb.HistoryEvent) bool { return isCommand(e) || !isTaken(e) })}
+	p := past{waiting: slices.DeleteFunc(slices.Clone(since), func(e *historypb.HistoryEvent) bool { return isCommand(e) || !isNews(e) })}
 	if task < 0 {
 		p.replayed, p.idle = firstTask(events[0]), 3
 		return p, nil
@@ -139,8 +139,9 @@ func closes(e *historypb.HistoryEvent) bool {
 	}
 }
 
-// isTaken reports whether a workflow learns of an event.
-func isTaken(e *historypb.HistoryEvent) bool {
+// isNews reports whether an event, which is no command, waits for a workflow task to take it where none came after it. The
+// start is the run's input; the others are the server's bookkeeping, and ends of which no workflow hears.
+func isNews(e *historypb.HistoryEvent) bool {
 	switch e.GetEventType() {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED, enumspb.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED, enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED,
 		enumspb.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT, enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED, enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED,
