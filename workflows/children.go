@@ -40,7 +40,7 @@ func (b *toolBatch) refusedSpawn(call domain.ToolCall) *domain.Error {
 func (b *toolBatch) tend(ctx workflow.Context, permit mailbox.Permit, i int, call domain.ToolCall) endedChild {
 	tool, _ := b.config.resolved.Tool(call.Name)
 	spawn, wrong := b.config.own.SpawnOf(tool, call)
-	in := b.childInput(i, call, tool, spawn)
+	in := b.childInput(i, spawn)
 	var ended endedChild
 	if wrong != nil { // a person has edited it
 		ended.why, ended.unstarted = wrong, true
@@ -73,7 +73,7 @@ func (b *toolBatch) tend(ctx workflow.Context, permit mailbox.Permit, i int, cal
 }
 
 // childInput is what the sub-agent of a call starts with, its grant aside.
-func (b *toolBatch) childInput(i int, call domain.ToolCall, tool domain.ToolSpec, spawn domain.Spawn) *contract.SessionInput {
+func (b *toolBatch) childInput(i int, spawn domain.Spawn) *contract.SessionInput {
 	own := b.config.own
 	own.Model = b.state.LLMConfig
 	definition, _ := own.Subagent(spawn.Subagent)

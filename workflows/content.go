@@ -1,7 +1,6 @@
 package workflows
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -189,7 +188,7 @@ func (e endedChild) reply() contract.ToolReply {
 			}
 		}
 	}
-	var text bytes.Buffer
+	var text strings.Builder
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
 	_ = encoder.Encode(result) // texts cannot fail

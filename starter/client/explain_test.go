@@ -386,12 +386,13 @@ func TestExplainCompactions(t *testing.T) {
 		stepOf(1, domain.AgentStep{}), stepOf(2, domain.AgentStep{Input: domain.StepInput{Messages: 9, Edits: cleared}}), stepOf(3, domain.AgentStep{Input: domain.StepInput{Messages: 5, Edits: hidden}}),
 	}, nil, 0)
 	head := domain.EventHeader{ExecutionID: nth(1), StepID: nth(1).Step(3), Step: 3}
-	for _, event := range []domain.Event{
-		domain.Event{Type: domain.EventInferenceRequested, EventHeader: head, Data: domain.InferenceRequestStarted{Summary: true}}, domain.Event{Type: domain.EventInferenceReceived, EventHeader: head, Data: domain.InferenceResponseReceived{Usage: usage(300, 30)}},
-		domain.Event{Type: domain.EventInferenceRequested, EventHeader: head, Data: domain.InferenceRequestStarted{}}, domain.Event{Type: domain.EventInferenceReceived, EventHeader: head, Data: domain.InferenceResponseReceived{Usage: usage(50, 5)}},
-	} {
-		a.Events = append(a.Events, event)
-	}
+	a.Events = append(
+		a.Events,
+		domain.Event{Type: domain.EventInferenceRequested, EventHeader: head, Data: domain.InferenceRequestStarted{Summary: true}},
+		domain.Event{Type: domain.EventInferenceReceived, EventHeader: head, Data: domain.InferenceResponseReceived{Usage: usage(300, 30)}},
+		domain.Event{Type: domain.EventInferenceRequested, EventHeader: head, Data: domain.InferenceRequestStarted{}},
+		domain.Event{Type: domain.EventInferenceReceived, EventHeader: head, Data: domain.InferenceResponseReceived{Usage: usage(50, 5)}},
+	)
 	v := explained(t, a)
 	require.Empty(t, v.Steps[0].Compactions)
 	require.Equal(t, []ExplainCompaction{{Kind: CompactionCleared, Before: 7}}, v.Steps[1].Compactions)

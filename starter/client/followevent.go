@@ -318,8 +318,12 @@ func (f *follower) tellOfCall(e *Event, call domain.ToolExecution) {
 		if e.Type == domain.EventApprovalRequested && e.Approval != nil {
 			e.Approval = &domain.Approval{Digest: call.Approval.Digest, Rule: call.Approval.Rule, AskedAt: call.Approval.AskedAt, ExpiresAt: call.Approval.ExpiresAt}
 		}
-		if call.Approval.Runs() == domain.CallDigest(call.Name(), call.Args()) { // else a hook has changed them
-			e.Arguments = call.Args()
+		arguments, digest := call.Args(), call.Approval.Runs()
+		if e.Type == domain.EventApprovalRequested && !call.Approval.Edited.IsZero() {
+			arguments, digest = call.Approval.Asked, call.Approval.Digest
+		}
+		if digest == domain.CallDigest(call.Name(), arguments) { // else a hook has changed them, or those asked about were long
+			e.Arguments = arguments
 		}
 	case domain.EventQuestionAsked:
 		e.Arguments, e.waits = call.Args(), call.Answer.Waits()

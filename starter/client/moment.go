@@ -10,6 +10,7 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
+	"google.golang.org/protobuf/proto"
 
 	"everstep/domain"
 	"everstep/domain/account"
@@ -35,6 +36,9 @@ func (c *Client) StatusAt(ctx context.Context, id string, at Moment) (v contract
 	last := r.upTo[len(r.upTo)-1]
 	v = r.headStatus(all)
 	v.History.Events, v.AtEvent = int64(len(r.upTo)), at.Event
+	for _, event := range r.upTo {
+		v.History.Bytes += int64(proto.Size(event))
+	}
 	return v, last.GetEventTime().AsTime(), nil
 }
 

@@ -122,12 +122,11 @@ func TestTreeTellsOfGrants(t *testing.T) {
 	child := w.plant(0, nil, domain.StatusInProgress, 7)
 	head := domain.EventHeader{ExecutionID: nth(1), Time: at(3).AsTime()}
 	more := domain.ExecutionBudget{MaxTokens: new(int64(900))}
-	for _, event := range []domain.Event{
+	w.root.Events = append(
+		w.root.Events,
 		domain.Event{Type: domain.EventSubagentGranted, EventHeader: head, Data: domain.SubagentGranted{ChildID: child, Limit: domain.LimitTokens, Need: 300, More: 400, Grant: more}},
 		domain.Event{Type: domain.EventSubagentGranted, EventHeader: head, Data: domain.SubagentGranted{ChildID: child, Limit: domain.LimitTokens, Need: 10, Grant: more}},
-	} {
-		w.root.Events = append(w.root.Events, event)
-	}
+	)
 	tree := w.tree(t, 50)
 	one := tree.Children[0]
 	require.Equal(t, 1, one.MoreGranted)

@@ -68,14 +68,15 @@ func StandingApproval(a domain.StandingApproval) string {
 	return text
 }
 
-// StandingApprovals shows those of an agent, a line each, and what takes one back.
+// StandingApprovals shows those of an agent that hold, a line each, and what takes one back.
 func StandingApprovals(id string, all []domain.StandingApproval) string {
-	if len(all) == 0 {
+	holding := slices.DeleteFunc(slices.Clone(all), func(a domain.StandingApproval) bool { return a.Revocation != nil })
+	if len(holding) == 0 {
 		return ""
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s always run what they name (revoke %s RULE takes one back):\n", Counted(int64(len(all)), "standing approval"), OneLine(id))
-	for _, a := range all {
+	fmt.Fprintf(&b, "%s, by which calls run unasked (revoke %s RULE takes one back):\n", Counted(int64(len(holding)), "standing approval"), OneLine(id))
+	for _, a := range holding {
 		b.WriteString("  " + StandingApproval(a) + "\n")
 	}
 	return b.String()
