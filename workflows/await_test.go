@@ -122,8 +122,8 @@ func TestAwaitOverRuns(t *testing.T) {
 	}
 }
 
-// TestAwaitOfWhatDoesNotCome: an execution that nothing begins is refused, and the close of the session ends the wait for
-// one whose message was taken back.
+// TestAwaitOfWhatDoesNotCome: an execution that nothing begins is refused, and the wait for one ends when its message is taken
+// back.
 func TestAwaitOfWhatDoesNotCome(t *testing.T) {
 	t.Parallel()
 	w := &world{model: plays(busy(), says("one"))}
@@ -144,9 +144,8 @@ func TestAwaitOfWhatDoesNotCome(t *testing.T) {
 	require.ErrorContains(t, none.rejected, "there is no execution 2; the newest is 1")
 	require.ErrorContains(t, zero.rejected, "counted from 1")
 	require.ErrorContains(t, third.rejected, "there is no execution 3")
-	require.Nil(t, waits)
 	require.NoError(t, second.err)
-	require.Equal(t, contract.AwaitReply{}, second.value)
+	require.Equal(t, contract.AwaitReply{}, waits)
 }
 
 // TestAwaitKeepsNoSessionOpen: to ask is not to speak to it.
@@ -160,6 +159,21 @@ func TestAwaitKeepsNoSessionOpen(t *testing.T) {
 	require.True(t, outcome(t, env).Closed)
 	require.Equal(t, "one", awaited(t, v).End.Answer)
 	require.InDelta(t, 60, env.Now().Sub(began).Minutes(), 1)
+}
+
+// TestAwaitOfAMessageThatJoins another execution ends when that has ended, as none is left to begin the next.
+func TestAwaitOfAMessageThatJoins(t *testing.T) {
+	t.Parallel()
+	w := &world{model: plays(busy(), says("one"), says("two"))}
+	env := w.environment(t)
+	sends(env, time.Minute, "s", steer("also"))
+	waits := awaits(env, 2*time.Minute, contract.AwaitID(2), 2)
+	var told any
+	env.RegisterDelayedCallback(func() { told = waits.value }, 49*time.Hour)
+	closes(env, 50*time.Hour, "c")
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	require.NoError(t, waits.rejected)
+	require.Equal(t, contract.AwaitReply{}, told)
 }
 
 // TestAwaitOfAnAgentWithoutAName is refused: the close of its workflow tells.

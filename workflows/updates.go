@@ -60,16 +60,17 @@ func acceptSlow[In, Out any](
 	updates := &s.mail.Updates
 	validate := func(ctx workflow.Context, request In) error {
 		switch {
-		case updates.Repeats(workflow.GetCurrentUpdateInfo(ctx).ID, new(Out)):
-			return nil
 		case when == deferrable && updates.Pressed():
 			return refusal(domain.Errorf(domain.Denied, "%s: this run of the workflow has taken as many updates as it may; the next one begins after the step in progress: send it again then", name))
+		case updates.Repeats(workflow.GetCurrentUpdateInfo(ctx).ID, new(Out)):
+			return nil
 		}
 		return refusal(check(request))
 	}
 	answer := func(ctx workflow.Context, request In) (reply Out, err error) {
 		id := workflow.GetCurrentUpdateInfo(ctx).ID
 		if updates.Repeats(id, &reply) {
+			updates.TakeWait() // the server counts it as well
 			return reply, nil
 		}
 		updates.Take(s.now())

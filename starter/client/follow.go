@@ -250,7 +250,9 @@ func (f *follower) read(ctx context.Context, s snapshot) error {
 	if task := all.Server.FailingTask; task != nil && task.Failure != "" {
 		f.show(f.moment.troubled(f.number, "a workflow task failed: "+task.Failure))
 	}
-	f.take(ctx, all)
+	if f.take(ctx, all); f.finished {
+		return nil
+	}
 	newest := all.Head.Newest
 	ended := newest != nil && (newest.Number > f.number || newest.Number == f.number && newest.Ended != nil)
 	if ended && (f.ended || len(all.Events) == 0) { // else what came while the pages were read is still to be shown

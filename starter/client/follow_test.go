@@ -698,3 +698,25 @@ func TestEventAsJSON(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, `{"type":"text","time":"`+at(1).AsTime().Format(time.RFC3339Nano)+`","execution_number":4,"step":1,"attempt":2,"text":"It"}`, string(got))
 }
+
+// TestWhoHasSeenEnoughAsksNoMore of an execution that has ended, however many events are left.
+func TestWhoHasSeenEnoughAsksNoMore(t *testing.T) {
+	t.Parallel()
+	s := newTeller(nora, newRun("run-1", nil))
+	for i := range 10 {
+		s.begins(i + 1)
+		s.answers(i+1, "x")
+		s.completes()
+	}
+	s.ends()
+	asked, inner := 0, s.query
+	s.query = func(ctx context.Context, id, query string, in any) (any, error) {
+		asked++
+		return inner(ctx, id, query, in)
+	}
+	for _, err := range s.client().Follow(t.Context(), "nora", FollowOptions{}) {
+		require.NoError(t, err)
+		break
+	}
+	require.Equal(t, 1, asked)
+}
