@@ -32,7 +32,7 @@ type AgentState struct {
 	Origin *Origin `json:"origin,omitempty"`
 	// UnknownCalls are the agent's calls of unknown outcome, the oldest first. One that is settled stays until the model
 	// has been told and an execution after that one begins.
-	UnknownCalls []UnknownCall `json:"outcome_unknown,omitempty"`
+	UnknownCalls []Wait `json:"outcome_unknown,omitempty"`
 	// StandingApprovals are the session's, the oldest first, those too that were revoked.
 	StandingApprovals []StandingApproval `json:"standing_approvals,omitempty"`
 	// SessionAccount is without the execution in progress, nil where the session has no budget; see Session.

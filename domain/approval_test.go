@@ -201,16 +201,19 @@ func TestRulesThatMakeNoSense(t *testing.T) {
 
 func TestWhatADecisionTellsTheModel(t *testing.T) {
 	t.Parallel()
-	asked := domain.Approval{Digest: domain.CallDigest("pay", "{}"), AskedAt: after(0), ExpiresAt: after(3600)}
-	require.True(t, asked.Waits())
-	require.False(t, domain.Approval{}.Waits(), "nobody was asked")
-	require.Nil(t, asked.Decided(domain.Approved, "ann", "", after(1)).Refusal())
-	require.Contains(t, asked.Decided(domain.WasDenied, "ann", "", after(1)).Refusal().Message, "denied: a person did not allow this call")
-	denied := asked.Decided(domain.WasDenied, "ann", "too much", after(1))
+	asked := domain.Wait{Kind: domain.WaitApproval, Digest: domain.CallDigest("pay", "{}"), Since: after(0), Expires: after(3600)}
+	answered := func(verdict domain.Verdict, reason string) domain.Wait {
+		return asked.Answered(domain.Answer{Verdict: verdict, By: "ann", Reason: reason, At: after(1)})
+	}
+	require.True(t, asked.Open())
+	require.False(t, domain.Wait{}.Open(), "nobody was asked")
+	require.Nil(t, answered(domain.Approved, "").Refusal())
+	require.Contains(t, answered(domain.WasDenied, "").Refusal().Message, "denied: a person did not allow this call")
+	denied := answered(domain.WasDenied, "too much")
 	require.Equal(t, "denied: a person did not allow this call: too much", denied.Refusal().Message)
 	require.Equal(t, domain.CodeDenied, denied.Refusal().Code)
-	require.Contains(t, asked.Decided(domain.Expired, "", "", after(1)).Refusal().Message, "the approval expired")
-	call := domain.ToolExecution{Error: denied.Refusal(), Approval: denied}
+	require.Contains(t, asked.Lapsed(after(1)).Refusal().Message, "the approval expired")
+	call := domain.ToolExecution{Error: denied.Refusal(), Waits: []domain.Wait{denied}}
 	require.True(t, call.WasBlocked())
 	require.False(t, call.Outcome().Ran())
 	require.NotEqual(t, domain.CallDigest("pay", "{}"), domain.CallDigest("pay{", "}"))

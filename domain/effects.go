@@ -88,7 +88,7 @@ func (s AgentState) Effects() EffectCounts {
 		effects = effects.Merged(step.Effects())
 	}
 	for _, call := range s.UnknownCalls {
-		if settled := call.Settlement; settled != nil && call.ExecutionID == execution.ID && (!execution.Status.Terminal() || !settled.At.After(execution.CompletedAt)) {
+		if settled := call.Answer; settled != nil && call.ExecutionID == execution.ID && (!execution.Status.Terminal() || !settled.At.After(execution.CompletedAt)) {
 			count := EffectCount{Tool: call.Tool, Unknown: -1}
 			if settled.Verdict == VerdictDone {
 				count.Done = 1

@@ -122,11 +122,11 @@ func TestSettledCallsCountAsTheyWereSaidToBe(t *testing.T) {
 		call := did("pay", domain.AtMostOnce, domain.CodeOutcomeUnknown)
 		call.ID = step.ID.Tool(i)
 		step.ToolExecutions = append(step.ToolExecutions, call)
-		state = state.WithUnknownCall(domain.UnknownCall{ID: call.ID, ExecutionID: executionID(1), Number: 1, Step: 1, Tool: "pay", Since: noon}, noon)
+		state = state.WithUnknownCall(domain.Wait{Kind: domain.WaitOutcome, ToolExecutionID: call.ID, ExecutionID: executionID(1), Execution: 1, Step: 1, Tool: "pay", Since: noon}, noon)
 	}
 	state = must(t)(must(t)(state.WithCurrentStep(step, noon)).WithCurrentStepCompleted(noon))
 	settle := func(s domain.AgentState, i int, verdict domain.Verdict, at int) domain.AgentState {
-		s, err := s.WithSettlement(step.ID.Tool(i), domain.Settlement{Verdict: verdict, At: after(at), Reason: "looked"}, after(at))
+		s, err := s.WithSettlement(step.ID.Tool(i), domain.Answer{Verdict: verdict, At: after(at), Reason: "looked"}, after(at))
 		require.NoError(t, err)
 		return s
 	}

@@ -40,6 +40,7 @@ var enums = map[string]struct {
 	"FinishReason":    {listed(enum.Known[domain.FinishReason]), decoded[domain.FinishReason], "-", false},
 	"StopReason":      {listed(enum.Known[domain.StopReason]), decoded[domain.StopReason], "-", false},
 	"ToolOutcome":     {listed(enum.Known[domain.ToolOutcome]), decoded[domain.ToolOutcome], "-", false},
+	"WaitKind":        {listed(enum.Known[domain.WaitKind]), decoded[domain.WaitKind], "-", false},
 	"Verdict":         {listed(enum.Known[domain.Verdict]), decoded[domain.Verdict], "-", false},
 	"StepType":        {listed(enum.Known[domain.StepType]), decoded[domain.StepType], "-", false},
 	"Compiler":        {listed(domain.Compilers), decoded[domain.Compiler], "whole_conversation", true},
@@ -53,8 +54,6 @@ var enums = map[string]struct {
 	"Hint":            {listed(enum.Known[domain.Hint]), decoded[domain.Hint], "-", false},
 	"Permission":      {listed(enum.Known[domain.Permission]), decoded[domain.Permission], "-", false},
 	"Expiry":          {listed(enum.Known[domain.Expiry]), decoded[domain.Expiry], "deny", false},
-	"Decision":        {listed(enum.Known[domain.Decision]), decoded[domain.Decision], "-", false},
-	"AnswerOutcome":   {listed(enum.Known[domain.AnswerOutcome]), decoded[domain.AnswerOutcome], "-", false},
 	"Mark":            {listed(enum.Known[domain.Mark]), decoded[domain.Mark], "-", false},
 	"Boundary":        {listed(enum.Known[contract.Boundary]), decoded[contract.Boundary], "-", false},
 }

@@ -70,22 +70,13 @@ const (
 	EventToolCallCompleted EventType = "ToolCallCompleted"
 	// EventToolCallBlocked: a call was not begun. ToolCallBlocked.
 	EventToolCallBlocked EventType = "ToolCallBlocked"
-	// EventApprovalRequested: a tool call waits for a person's approval. CallAsked.
-	EventApprovalRequested EventType = "ToolApprovalRequested"
-	// EventApprovalDecided: the wait is over: by somebody's decision, or because its time was. A call that a standing approval
-	// lets run did not wait. ToolApprovalDecided.
-	EventApprovalDecided EventType = "ToolApprovalDecided"
-	// EventQuestionAsked: a tool call waits for a person's answer. It comes after the call's EventToolCallStarted. CallAsked.
-	EventQuestionAsked EventType = "UserQuestionAsked"
-	// EventQuestionAnswered: the wait is over: by somebody's answer, or because its time was. A stop ends a wait without this
-	// event. UserQuestionAnswered.
-	EventQuestionAnswered EventType = "UserQuestionAnswered"
-	// EventToolOutcomeUnknown: nobody knows whether a tool call took effect. It comes before the call's EventToolCallCompleted.
-	// EventCall.
-	EventToolOutcomeUnknown EventType = "ToolOutcomeUnknown"
-	// EventToolOutcomeSettled: somebody has said what such a call did, which may be of an earlier step or execution.
-	// ToolOutcomeSettled.
-	EventToolOutcomeSettled EventType = "ToolOutcomeSettled"
+	// EventWaitOpened: a tool call waits for a person. That of a question comes after the call's EventToolCallStarted, that of an
+	// unknown outcome before its EventToolCallCompleted. WaitOpened.
+	EventWaitOpened EventType = "WaitOpened"
+	// EventWaitClosed: the wait is over: by somebody's answer, or because its time was. A stop ends a wait without this event. A
+	// call that a standing approval lets run, or of which its tool's Verify knows the outcome, did not wait. An outcome may be
+	// that of a call of an earlier step or execution. WaitClosed.
+	EventWaitClosed EventType = "WaitClosed"
 	// EventStepCompleted: a step ended. AgentStepCompleted.
 	EventStepCompleted EventType = "AgentStepCompleted"
 	// EventTokenUsageReported: what the execution has used so far. It comes after each step. TokenUsageReported.
@@ -140,12 +131,8 @@ func eventKinds() []eventKind {
 		{EventToolCallRetried, eventData[ToolCallRetried]},
 		{EventToolCallCompleted, eventData[ToolCallCompleted]},
 		{EventToolCallBlocked, eventData[ToolCallBlocked]},
-		{EventApprovalRequested, eventData[CallAsked]},
-		{EventApprovalDecided, eventData[ToolApprovalDecided]},
-		{EventQuestionAsked, eventData[CallAsked]},
-		{EventQuestionAnswered, eventData[UserQuestionAnswered]},
-		{EventToolOutcomeUnknown, eventData[EventCall]},
-		{EventToolOutcomeSettled, eventData[ToolOutcomeSettled]},
+		{EventWaitOpened, eventData[WaitOpened]},
+		{EventWaitClosed, eventData[WaitClosed]},
 		{EventStepCompleted, eventData[AgentStepCompleted]},
 		{EventTokenUsageReported, eventData[TokenUsageReported]},
 		{EventContinuationEvaluated, eventData[ContinuationEvaluated]},
@@ -393,39 +380,26 @@ type ToolCallBlocked struct {
 	Source string `json:"source,omitzero"`
 }
 
-// A CallAsked is a call that waits for a person.
-type CallAsked struct {
+// A WaitOpened is a call that waits for a person.
+type WaitOpened struct {
 	EventCall
+	Kind WaitKind `json:"kind"`
 	// Digest names the exact arguments of the call, and ExpiresAt is zero where the wait has no end.
 	Digest    Digest    `json:"digest"`
 	ExpiresAt time.Time `json:"expires_at,omitzero"`
 }
 
-// A ToolApprovalDecided is what was decided of a call.
-type ToolApprovalDecided struct {
+// A WaitClosed is what became of a wait.
+type WaitClosed struct {
 	EventCall
-	Digest   Digest   `json:"digest"`
-	Decision Decision `json:"decision"`
-	By       string   `json:"by,omitzero"`
-	// Standing is the standing approval by which it runs, or that was given with the word.
+	Kind    WaitKind `json:"kind"`
+	Digest  Digest   `json:"digest,omitzero"`
+	Verdict Verdict  `json:"verdict"`
+	By      string   `json:"by,omitzero"`
+	// Standing is the standing approval by which the call runs, or that was given with the answer.
 	Standing ToolExecutionID `json:"standing_approval,omitzero"`
 	// Edited is the digest of what runs instead, where the person has changed the arguments.
 	Edited Digest `json:"edited,omitzero"`
-}
-
-// A UserQuestionAnswered is what came of a question.
-type UserQuestionAnswered struct {
-	EventCall
-	Digest  Digest        `json:"digest"`
-	Outcome AnswerOutcome `json:"outcome"`
-	By      string        `json:"by,omitzero"`
-}
-
-// A ToolOutcomeSettled is what somebody has said of a call whose outcome was unknown.
-type ToolOutcomeSettled struct {
-	EventCall
-	Verdict Verdict `json:"verdict"`
-	By      Program `json:"by,omitzero"`
 }
 
 // An AgentStepCompleted is how a step ended.

@@ -147,10 +147,10 @@ func forks(t *testing.T) map[string]fork {
 			return s.WithUnknownCall(unknownCall(7+n), after(20+n))
 		}},
 		"WithSettlement": {unsettledState(t), func(t *testing.T, s state, n int) state {
-			return must(t)(s.WithSettlement(unknownCall(1).ID, settlement(n), after(20+n)))
+			return must(t)(s.WithSettlement(unknownCall(1).ToolExecutionID, settlement(n), after(20+n)))
 		}},
 		"WithSettlementIn": {unsettledState(t), func(_ *testing.T, s state, n int) state {
-			return s.WithSettlementIn(unknownCall(0).ID, executionID(n), true, after(20+n))
+			return s.WithSettlementIn(unknownCall(0).ToolExecutionID, executionID(n), true, after(20+n))
 		}},
 		"WithStandingApproval": {standingState(t), func(t *testing.T, s state, n int) state {
 			return must(t)(s.WithStandingApproval(standing(7+n), after(20+n)))

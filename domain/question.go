@@ -4,13 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
-
-	"everstep/domain/enum"
 )
 
 // A Question is what a tool call asks a person. The zero value asks nothing: Check says so.
@@ -110,103 +107,6 @@ func (q Question) Content(text string, value json.RawMessage) (string, error) {
 	return text, nil
 }
 
-// An Answer is a person's word about a question that a tool call asks, or the wait for one. The zero value is that of a call
-// that asks nothing.
-type Answer struct {
-	// Digest is CallDigest of the call that asks.
-	Digest  Digest    `json:"digest"`
-	AskedAt time.Time `json:"asked_at"`
-	// ExpiresAt is when it is over without anybody's answer; zero: never.
-	ExpiresAt time.Time `json:"expires_at,omitzero"`
-	// Outcome is empty as long as nobody has answered. It is decided once.
-	Outcome AnswerOutcome `json:"outcome,omitzero"`
-	// By is who answered, by their own word, and At when that was, or when the time was over. Reason is recorded only.
-	By     string    `json:"by,omitzero"`
-	At     time.Time `json:"answered_at,omitzero"`
-	Reason string    `json:"reason,omitzero"`
-}
-
-// An AnswerOutcome is what became of a question.
-type AnswerOutcome string
-
-const (
-	// AnsweredByPerson: somebody has answered.
-	AnsweredByPerson AnswerOutcome = "answered"
-	// AnsweredByDefault: nobody has in time, so the question's own default holds.
-	AnsweredByDefault AnswerOutcome = "default"
-	// NobodyAnswered: nobody has in time, and there is no default.
-	NobodyAnswered AnswerOutcome = "expired"
-)
-
-// UnmarshalText accepts the known outcomes only.
-func (o *AnswerOutcome) UnmarshalText(text []byte) error {
-	return enum.Decode(o, text, "answer outcome", AnsweredByPerson, AnsweredByDefault, NobodyAnswered)
-}
-
-// IsZero reports whether nothing was asked.
-func (a Answer) IsZero() bool { return a == Answer{} }
-
-// Waits reports whether people are asked and nobody has answered.
-func (a Answer) Waits() bool { return !a.IsZero() && a.Outcome == "" }
-
-// Answered returns the answer with somebody's word.
-func (a Answer) Answered(by, reason string, at time.Time) Answer {
-	a.Outcome, a.By, a.Reason, a.At = AnsweredByPerson, Shorten(by, MaxDecider), Shorten(reason, MaxReason), at
-	return a
-}
-
-// Expired returns the answer to a question whose time is over.
-func (a Answer) Expired(q Question, at time.Time) Answer {
-	a.Outcome, a.At = NobodyAnswered, at
-	if len(q.Default) > 0 {
-		a.Outcome = AnsweredByDefault
-	}
-	return a
-}
-
-// Says is what the model gets to read of a question whose wait is over; content is what a person has answered.
-func (a Answer) Says(q Question, content string) string {
-	if a.Outcome == AnsweredByPerson {
-		return content
-	}
-	nobody := "Nobody had answered by " + a.ExpiresAt.UTC().Format(time.RFC3339)
-	if given, err := q.defaultContent(); a.Outcome == AnsweredByDefault && err == nil {
-		return nobody + ", so your default holds:\n" + given
-	}
-	return nobody + ". Go on without an answer, or ask again."
-}
-
-// The metadata keys that say of a tool's message that it holds a person's answer, and whose.
-const (
-	keyProvenance = "provenance"
-	keySaidBy     = "said_by"
-)
-
-// ProvenancePerson is the provenance of a message that holds a person's own words.
-const ProvenancePerson = "person"
-
-// Mark returns a tool's message with where its content comes from: metadata "provenance", and who said it.
-func (a Answer) Mark(m Message) Message {
-	if a.Outcome != AnsweredByPerson {
-		return m
-	}
-	metadata := make(Metadata, len(m.Metadata)+2)
-	maps.Copy(metadata, m.Metadata)
-	by, _ := json.Marshal(a.By) // a string always can
-	metadata[keyProvenance], metadata[keySaidBy] = json.RawMessage(`"`+ProvenancePerson+`"`), by
-	m.Metadata = metadata
-	return m
-}
-
-// A PendingQuestion is a question that waits for a person's answer, as it is shown to people.
-type PendingQuestion struct {
-	PendingCall
-	Question
-	// Bytes is how long the question is, with choices, schema and default, where it is shown cut.
-	Bytes int `json:"question_bytes,omitzero"`
-	Answer
-}
-
 // Size is how many bytes the question's texts have.
 func (q Question) Size() int {
 	n := len(q.Text) + len(q.Schema) + len(q.Default)
@@ -214,14 +114,4 @@ func (q Question) Size() int {
 		n += len(choice)
 	}
 	return n
-}
-
-// Cut returns the pending question with at most about so many bytes of what is asked. Of one that is cut the choices, the
-// schema and the default are left out.
-func (p PendingQuestion) Cut(limit int) PendingQuestion {
-	if n := p.Size(); n > limit {
-		p.Question = Question{Text: Shorten(p.Text, limit), ExpiresIn: p.ExpiresIn}
-		p.Bytes = n
-	}
-	return p
 }

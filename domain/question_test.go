@@ -50,24 +50,24 @@ func TestAnswerMark(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	message := domain.Message{Role: domain.RoleTool, Metadata: domain.Metadata{"a": json.RawMessage("1")}}
-	asked := domain.Answer{Digest: domain.CallDigest("ask_user", "{}"), AskedAt: at}
-	marked := asked.Answered("ann \"x\"", "why", at).Mark(message)
+	asked := domain.Wait{Kind: domain.WaitQuestion, Digest: domain.CallDigest("ask_user", "{}"), Since: at, Ask: &domain.Question{Text: "?"}}
+	marked := asked.Answered(domain.Answer{Verdict: domain.AnsweredByPerson, By: "ann \"x\"", Reason: "why", At: at}).Mark(message)
 	require.Equal(t, domain.Metadata{"a": json.RawMessage("1"), "provenance": json.RawMessage(`"person"`), "said_by": json.RawMessage(`"ann \"x\""`)}, marked.Metadata)
 	require.Len(t, message.Metadata, 1)
-	question := domain.Question{Text: "?", Default: json.RawMessage(`"b"`), ExpiresIn: 1}
-	require.Equal(t, message, asked.Expired(question, at).Mark(message))
-	require.Equal(t, domain.AnsweredByDefault, asked.Expired(question, at).Outcome)
-	require.Equal(t, domain.NobodyAnswered, asked.Expired(domain.Question{Text: "?"}, at).Outcome)
 	require.Equal(t, message, asked.Mark(message))
+	require.Equal(t, domain.Expired, asked.Lapsed(at).Verdict())
+	asked.Ask = &domain.Question{Text: "?", Default: json.RawMessage(`"b"`), ExpiresIn: 1}
+	require.Equal(t, message, asked.Lapsed(at).Mark(message))
+	require.Equal(t, domain.AnsweredByDefault, asked.Lapsed(at).Verdict())
 }
 
-// TestPendingQuestionCut bounds what is shown, and says so.
-func TestPendingQuestionCut(t *testing.T) {
+// TestWaitCut bounds what is shown, and says so.
+func TestWaitCut(t *testing.T) {
 	t.Parallel()
-	asked := domain.PendingQuestion{Question: domain.Question{Text: strings.Repeat("é", 500), Choices: []string{"a"}, ExpiresIn: 7}}
+	asked := domain.Wait{Kind: domain.WaitQuestion, Ask: &domain.Question{Text: strings.Repeat("é", 500), Choices: []string{"a"}, ExpiresIn: 7}}
 	require.Equal(t, asked, asked.Cut(2000))
 	cut := asked.Cut(101)
-	require.Equal(t, strings.Repeat("é", 50), cut.Text)
-	require.Empty(t, cut.Choices)
-	require.Equal(t, []int{1001, 7}, []int{cut.Bytes, int(cut.ExpiresIn)})
+	require.Equal(t, strings.Repeat("é", 50), cut.Ask.Text)
+	require.Empty(t, cut.Ask.Choices)
+	require.Equal(t, []int{1001, 7}, []int{cut.Bytes, int(cut.Ask.ExpiresIn)})
 }

@@ -187,8 +187,8 @@ func (s AgentState) Forked(id AgentID, origin Origin, now time.Time) AgentState 
 	forked.Context.MessageStore = MessageStore{}
 	forked.Origin = &origin
 	for _, call := range withoutTold(s.UnknownCalls) {
-		if call.AgentID.IsZero() {
-			call.AgentID = s.AgentID
+		if call.EffectOf.IsZero() {
+			call.EffectOf = s.AgentID
 		}
 		forked.UnknownCalls = append(forked.UnknownCalls, call.kept())
 	}

@@ -72,7 +72,7 @@ func toolStep(execution domain.ExecutionID, number int) domain.AgentStep {
 	outcomes := []domain.ToolExecution{
 		{
 			Value: "contents", StartedAt: after(number), CompletedAt: after(number + 1), Attempts: 2,
-			Settlement: &domain.Settlement{Verdict: domain.VerdictDone, By: domain.Program{Client: domain.VerifyClient}, At: after(number + 1), Reason: "journal"},
+			Waits: []domain.Wait{{Kind: domain.WaitOutcome, Answer: &domain.Answer{Verdict: domain.VerdictDone, By: domain.VerifyClient, At: after(number + 1), Reason: "journal"}}},
 		},
 		{Error: &domain.Error{Kind: domain.Denied, Code: domain.CodeBlocked, Message: "not on Fridays", Source: "hook/fridays"}},
 		{Error: &domain.Error{Kind: domain.Unavailable, Code: domain.CodeOutcomeUnknown, Message: "nobody knows", Source: "write_file"}, StartedAt: after(number)},

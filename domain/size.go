@@ -62,9 +62,11 @@ func (s AgentStep) Size() int {
 		n += m.Size()
 	}
 	for _, t := range s.ToolExecutions {
-		n += 256 + t.Call.Size() + encodedLen(t.Value) + encodedLen(t.Approval.Reason) + encodedLen(t.Answer.Reason)
-		if t.Settlement != nil {
-			n += encodedLen(t.Settlement.Reason) + encodedLen(t.Settlement.Result)
+		n += 256 + t.Call.Size() + encodedLen(t.Value)
+		for _, w := range t.Waits {
+			if n += 256 + encodedLen(w.Arguments) + encodedLen(w.AskedBy); w.Answer != nil {
+				n += encodedLen(w.Answer.Reason)
+			}
 		}
 	}
 	for _, e := range s.AllErrors() {

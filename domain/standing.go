@@ -63,16 +63,17 @@ func StandingContext(tool ToolSpec, trusted Trusted) Digest {
 	return DigestOfTexts(texts...)
 }
 
-// StandingIn is the standing approval that is given with the word about a call in a context.
-func (p PendingApproval) StandingIn(context Digest) StandingApproval {
+// StandingIn is the standing approval that is given with an answer about a call in a context.
+func (w Wait) StandingIn(context Digest, a Answer) StandingApproval {
 	return StandingApproval{
-		ID: p.ToolExecutionID, Tool: p.Tool, Arguments: p.Arguments, Digest: p.Digest, Context: context, By: p.By, At: p.At, Reason: p.Reason,
+		ID: w.ToolExecutionID, Tool: w.Tool, Arguments: w.Arguments, Digest: w.Digest, Context: context, By: a.By, At: a.At, Reason: a.Reason,
 	}.kept()
 }
 
-// Approval is how a call is recorded that the standing approval lets run; rule is the one that would have asked.
-func (a StandingApproval) Approval(rule string) Approval {
-	return Approval{Digest: a.Digest, Rule: rule, Decision: Approved, By: a.By, At: a.At, Reason: a.Reason, Standing: a.ID}
+// Wait is how a call is recorded that the standing approval lets run; rule is the one that would have asked.
+func (a StandingApproval) Wait(rule string) Wait {
+	answer := &Answer{Verdict: Approved, Always: a.ID, By: a.By, At: a.At, Reason: a.Reason}
+	return Wait{Kind: WaitApproval, Digest: a.Digest, AskedBy: rule, Answer: answer}
 }
 
 // Holds reports whether it lets a call run in a context.

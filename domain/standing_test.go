@@ -12,10 +12,9 @@ import (
 
 // standing is the n-th standing approval of a session.
 func standing(n int) domain.StandingApproval {
-	return domain.PendingApproval{
-		PendingCall: domain.PendingCall{ToolExecutionID: executionID(1).Step(1).Tool(n), Tool: "pay"}, Arguments: `{"amount":7}`,
-		Approval: domain.Approval{Digest: domain.CallDigest("pay", `{"amount":7}`), By: "ann", At: after(n), Reason: "as agreed"},
-	}.StandingIn(domain.StandingContext(domain.ToolSpec{Name: "pay"}, nil))
+	return domain.Wait{
+		ToolExecutionID: executionID(1).Step(1).Tool(n), Tool: "pay", Arguments: `{"amount":7}`, Digest: domain.CallDigest("pay", `{"amount":7}`),
+	}.StandingIn(domain.StandingContext(domain.ToolSpec{Name: "pay"}, nil), domain.Answer{By: "ann", At: after(n), Reason: "as agreed"})
 }
 
 // standingState has three standing approvals, of which the first was revoked.

@@ -194,7 +194,7 @@ func AnswerText(messages []Message) string {
 
 // clone shares nothing with s.
 func (s AgentStep) clone() AgentStep {
-	s.Output, s.ToolExecutions = cloned(s.Output), each(s.ToolExecutions, ToolExecution.clone)
+	s.Output, s.ToolExecutions = cloned(s.Output), each(s.ToolExecutions, ToolExecution.Clone)
 	s.Errors = slices.Clone(s.Errors)
 	s.Response, s.ChildEffects.Calls = copied(s.Response), slices.Clone(s.ChildEffects.Calls)
 	s.Input.Sections, s.Input.Edits = slices.Clone(s.Input.Sections), s.Input.Edits.kept()

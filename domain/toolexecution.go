@@ -2,6 +2,7 @@ package domain
 
 import (
 	"everstep/domain/enum"
+	"slices"
 	"time"
 )
 
@@ -26,12 +27,9 @@ type ToolExecution struct {
 	// NotStarted means that the call was begun and surely did nothing, whatever
 	// hooks have made of its result.
 	NotStarted bool `json:"not_started,omitzero"`
-	// Approval is a person's word about the call, or the wait for one.
-	Approval Approval `json:"approval,omitzero"`
-	// Answer is a person's word about the question that the call asks, or the wait for one.
-	Answer Answer `json:"answer,omitzero"`
-	// Settlement is how the tool's Verify has found out what the call did, where nobody else knew.
-	Settlement *Settlement `json:"settlement,omitempty"`
+	// Waits are what people were asked about the call, and what they said, at most one of a kind. That of an outcome is here
+	// where the tool's Verify has found out what the call did, which nobody else knew.
+	Waits []Wait `json:"waits,omitempty"`
 }
 
 // A ToolOutcome says how a tool call ended. It is derived, never stored.
@@ -113,13 +111,35 @@ func (t ToolExecution) SameOutcome(other ToolExecution) bool {
 
 func (t ToolExecution) hasCode(code Code) bool { return t.Error != nil && t.Error.Code == code }
 
-func (t ToolExecution) clone() ToolExecution {
-	t.Error, t.Settlement = copied(t.Error), copied(t.Settlement)
+// Wait is what people were asked about the call, of a kind; zero: nobody was.
+func (t ToolExecution) Wait(kind WaitKind) Wait {
+	for _, w := range t.Waits {
+		if w.Kind == kind {
+			return w
+		}
+	}
+	return Wait{}
+}
+
+// WithWait returns the execution with a wait, in place of that of its kind.
+func (t ToolExecution) WithWait(w Wait) ToolExecution {
+	t.Waits = slices.DeleteFunc(slices.Clone(t.Waits), func(other Wait) bool { return other.Kind == w.Kind })
+	t.Waits = append(t.Waits, w.Recorded())
+	return t
+}
+
+// Clone returns the execution with an error and waits of its own, for whoever is free in what they do with it.
+func (t ToolExecution) Clone() ToolExecution {
+	t.Error = copied(t.Error)
+	t.Waits = slices.Clone(t.Waits)
+	for i, w := range t.Waits {
+		t.Waits[i] = w.clone()
+	}
 	return t
 }
 
 func (t ToolExecution) kept() ToolExecution {
-	if t = t.clone(); t.Error != nil {
+	if t = t.Clone(); t.Error != nil {
 		*t.Error = t.Error.kept()
 	}
 	return t

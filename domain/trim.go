@@ -42,9 +42,10 @@ func (s AgentStep) cutTo(longest int) AgentStep {
 	}
 	for i, t := range s.ToolExecutions {
 		t.Call, t.Value = t.Call.cutTo(longest), cut(t.Value, longest)
-		t.Approval.Reason, t.Answer.Reason = cut(t.Approval.Reason, longest), cut(t.Answer.Reason, longest)
-		if t.Settlement != nil {
-			t.Settlement.Reason, t.Settlement.Result = cut(t.Settlement.Reason, longest), cut(t.Settlement.Result, longest)
+		for _, w := range t.Waits {
+			if w.Answer != nil {
+				w.Answer.Reason = cut(w.Answer.Reason, longest)
+			}
 		}
 		if t.Error != nil {
 			t.Error.Message = cut(t.Error.Message, longest)

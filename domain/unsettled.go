@@ -1,59 +1,22 @@
 package domain
 
 import (
-	"everstep/domain/enum"
 	"fmt"
 	"slices"
 	"time"
 )
 
-// An UnknownCall is a tool call that may have taken effect: it began, and nobody knew how it ended. It is
-// unsettled until somebody says what it really did.
-type UnknownCall struct {
-	ID          ToolExecutionID `json:"tool_execution_id"`
-	ExecutionID ExecutionID     `json:"execution_id"`
-	Number      int             `json:"execution_number"`
-	Step        int             `json:"step"`
-	Tool        string          `json:"tool"`
-	// Arguments and Why are cut where they are long. A memo has neither: they are texts of others.
-	Arguments string `json:"arguments,omitzero"`
-	Why       string `json:"why,omitzero"`
-	// Key is the same for all calls of the agent that would be the same effect.
-	Key Digest `json:"effect_key"`
-	// AgentID is the agent's whose key that is, where it is another's, of which this agent is a fork.
-	AgentID AgentID `json:"agent_id,omitzero"`
-	// Since is when it ended without an outcome.
-	Since time.Time `json:"since"`
-	// Settlement is nil until the call is settled.
-	Settlement *Settlement `json:"settlement,omitempty"`
-}
-
 const (
 	// MaxUnsettled bounds the unsettled calls of an agent: where there are as many, no call begins that could
 	// become another one.
 	MaxUnsettled = 64
-	// MaxSettledResult bounds the result that a settlement tells, in bytes.
+	// MaxSettledResult bounds the result that is told of a call of unknown outcome, in bytes.
 	MaxSettledResult = 4 << 10
-	// maxUnknownText bounds what an UnknownCall keeps of arguments and reasons.
+	// maxUnknownText bounds what a state keeps of the arguments of such a call, and why its outcome is unknown.
 	maxUnknownText = 300
 )
 
-// A Settlement says what a call of unknown outcome really did, and who says so.
-type Settlement struct {
-	Verdict Verdict `json:"verdict"`
-	// Result is what the call would have answered, where it was done and somebody knows.
-	Result string    `json:"result,omitzero"`
-	By     Program   `json:"by,omitzero"`
-	At     time.Time `json:"at"`
-	// Reason is how whoever settled it knows.
-	Reason string `json:"reason"`
-	// ExecutionID is the one whose events have it: that in progress then, else the next; zero until that begins.
-	ExecutionID ExecutionID `json:"execution_id,omitzero"`
-	// Told says that the model has read of it.
-	Told bool `json:"told,omitzero"`
-}
-
-// VerifyClient is the client that has settled a call where its tool's Verify has. It is recorded.
+// VerifyClient is who has settled a call where its tool's Verify has. It is recorded.
 const VerifyClient = "tool.Verify"
 
 const (
@@ -63,60 +26,44 @@ const (
 	VerifyAttempts = 8
 )
 
-// A Verdict says what a call of unknown outcome really did.
-type Verdict string
-
-const (
-	// VerdictDone: it took effect.
-	VerdictDone Verdict = "done"
-	// VerdictNotDone: it did not, and cannot any more.
-	VerdictNotDone Verdict = "not_done"
-)
-
-// UnmarshalText accepts the known verdicts only.
-func (v *Verdict) UnmarshalText(text []byte) error {
-	return enum.Decode(v, text, "verdict", VerdictDone, VerdictNotDone)
-}
-
-// Check says what is wrong with a settlement that somebody gives.
-func (s Settlement) Check() error {
-	if err := new(Verdict).UnmarshalText([]byte(s.Verdict)); err != nil {
-		return invalid(err)
-	}
+// CheckOutcome says what is wrong with what somebody says became of a call.
+func (a Answer) CheckOutcome() error {
 	switch {
-	case s.Reason == "":
+	case a.Verdict.Kind() != WaitOutcome:
+		return Errorf(Invalid, "verdict: is %q; it is done or not_done", string(a.Verdict))
+	case a.Reason == "":
 		return Errorf(Invalid, "reason: is missing; say how you know")
-	case s.Result != "" && s.Verdict != VerdictDone:
+	case a.Content != "" && a.Verdict != VerdictDone:
 		return Errorf(Invalid, "result: what was not done has none; leave it out")
 	}
-	err := checkText("reason", s.Reason, MaxReason)
+	err := checkText("reason", a.Reason, MaxReason)
 	if err == nil {
-		err = checkText("result", s.Result, MaxSettledResult)
+		err = checkText("result", a.Content, MaxSettledResult)
 	}
 	return err
 }
 
 // SettledAs reports whether the call was settled in the same words: somebody says so twice.
-func (c UnknownCall) SettledAs(s Settlement) bool {
-	before := c.Settlement
-	return before != nil && before.Verdict == s.Verdict && before.Result == s.Result && before.Reason == s.Reason
+func (w Wait) SettledAs(a Answer) bool {
+	before := w.Answer
+	return before != nil && before.Verdict == a.Verdict && before.Content == a.Content && before.Reason == a.Reason
 }
 
 // Advice is what the model reads beside an outcome that is unknown.
-func (c UnknownCall) Advice() string {
+func (w Wait) Advice() string {
 	return fmt.Sprintf("Do not call %s again for the same: until somebody has settled what happened, it is not run. "+
-		"Find out in another way whether it was done, or tell the user that this is unknown, and that it is call %s.", c.Tool, c.ID)
+		"Find out in another way whether it was done, or tell the user that this is unknown, and that it is call %s.", w.Tool, w.ToolExecutionID)
 }
 
 // Blocks is why a further call of the same effect is not begun; nil where it may be.
-func (c UnknownCall) Blocks() *Error {
+func (w Wait) Blocks() *Error {
 	switch {
-	case c.Settlement == nil:
+	case w.Answer == nil:
 		return CodedErrorf(Denied, CodeUnsettled, "not run: nobody knows whether the same call of %s in step %d of execution %d took effect. "+
 			"Do not ask for it again until somebody has settled that: find out in another way whether it was done, "+
-			"or tell the user that this is unknown, and that it is call %s", c.Tool, c.Step, c.Number, c.ID)
-	case c.Settlement.Verdict == VerdictDone:
-		return CodedErrorf(Denied, CodeBlocked, "not run. %s", c.Say()).From(SourceSettled)
+			"or tell the user that this is unknown, and that it is call %s", w.Tool, w.Step, w.Execution, w.ToolExecutionID)
+	case w.Answer.Verdict == VerdictDone:
+		return CodedErrorf(Denied, CodeBlocked, "not run. %s", w.Say()).From(SourceSettled)
 	}
 	return nil
 }
@@ -131,98 +78,92 @@ func TooManyUnsettled(tool string) *Error {
 }
 
 // Say tells the model what came of the call.
-func (c UnknownCall) Say() string {
-	s := c.Settlement
-	if s == nil {
+func (w Wait) Say() string {
+	a := w.Answer
+	if a == nil {
 		return ""
 	}
-	said := fmt.Sprintf("What became of the call of %s in step %d of execution %d, of which nobody knew, is settled: ", c.Tool, c.Step, c.Number)
-	if s.Verdict == VerdictNotDone {
-		return said + "it was not done (" + s.Reason + "). It may be called again."
+	said := fmt.Sprintf("What became of the call of %s in step %d of execution %d, of which nobody knew, is settled: ", w.Tool, w.Step, w.Execution)
+	if a.Verdict == VerdictNotDone {
+		return said + "it was not done (" + a.Reason + "). It may be called again."
 	}
-	said += "it was done (" + s.Reason + "). Do not call it again for the same."
-	if s.Result != "" {
-		said += " Its result:\n" + s.Result
+	said += "it was done (" + a.Reason + "). Do not call it again for the same."
+	if a.Content != "" {
+		said += " Its result:\n" + a.Content
 	}
 	return said
 }
 
-// Brief returns the call without texts of models, tools and people, and without its key, from which short ones could be
-// guessed.
-func (c UnknownCall) Brief() UnknownCall {
-	c.Arguments, c.Why, c.Key, c.Settlement = "", "", Digest{}, nil
-	return c
-}
-
-func (c UnknownCall) kept() UnknownCall {
-	c.Arguments, c.Why, c.Settlement = Shorten(c.Arguments, maxUnknownText), Shorten(c.Why, maxUnknownText), copied(c.Settlement)
-	return c
+func (w Wait) kept() Wait {
+	w = w.clone()
+	w.Arguments, w.Why = Shorten(w.Arguments, maxUnknownText), Shorten(w.Why, maxUnknownText)
+	return w
 }
 
 // Unsettled are those of UnknownCalls that nobody has settled.
-func (s AgentState) Unsettled() []UnknownCall {
-	return slices.DeleteFunc(slices.Clone(s.UnknownCalls), func(c UnknownCall) bool { return c.Settlement != nil })
+func (s AgentState) Unsettled() []Wait {
+	return slices.DeleteFunc(slices.Clone(s.UnknownCalls), func(w Wait) bool { return w.Answer != nil })
 }
 
 // Settled are those of UnknownCalls that somebody has settled.
-func (s AgentState) Settled() []UnknownCall {
-	return slices.DeleteFunc(slices.Clone(s.UnknownCalls), func(c UnknownCall) bool { return c.Settlement == nil })
+func (s AgentState) Settled() []Wait {
+	return slices.DeleteFunc(slices.Clone(s.UnknownCalls), Wait.Open)
 }
 
 // UnknownCall is the agent's call of unknown outcome that has the id, settled or not; the zero one where there is none.
-func (s AgentState) UnknownCall(id ToolExecutionID) UnknownCall {
-	for _, c := range s.UnknownCalls {
-		if c.ID == id {
-			return c
+func (s AgentState) UnknownCall(id ToolExecutionID) Wait {
+	for _, w := range s.UnknownCalls {
+		if w.ToolExecutionID == id {
+			return w
 		}
 	}
-	return UnknownCall{}
+	return Wait{}
 }
 
 // WithUnknownCall returns the state with one more call of which nobody knows how it ended.
-func (s AgentState) WithUnknownCall(c UnknownCall, now time.Time) AgentState {
-	s.UnknownCalls = plus(s.UnknownCalls, c.kept())
+func (s AgentState) WithUnknownCall(w Wait, now time.Time) AgentState {
+	w.Kind = WaitOutcome
+	s.UnknownCalls = plus(s.UnknownCalls, w.kept())
 	return s.updated(now)
 }
 
 // WithSettlement returns the state with a call settled. It fails where there is no such call, where it is
-// settled, or where the settlement makes no sense.
-func (s AgentState) WithSettlement(id ToolExecutionID, settled Settlement, now time.Time) (AgentState, error) {
-	if err := settled.Check(); err != nil {
+// settled, or where the answer makes no sense.
+func (s AgentState) WithSettlement(id ToolExecutionID, answer Answer, now time.Time) (AgentState, error) {
+	if err := answer.CheckOutcome(); err != nil {
 		return s, err
 	}
-	i := slices.IndexFunc(s.UnknownCalls, func(c UnknownCall) bool { return c.ID == id })
+	i := slices.IndexFunc(s.UnknownCalls, func(w Wait) bool { return w.ToolExecutionID == id })
 	if i < 0 {
 		return s, Errorf(Invalid, "call: %s is no call of unknown outcome of this agent", id)
 	}
-	if before := s.UnknownCalls[i].Settlement; before != nil {
+	if before := s.UnknownCalls[i].Answer; before != nil {
 		return s, Errorf(Denied, "call: %s was settled as %s at %s", id, before.Verdict, before.At.Format(time.RFC3339))
 	}
-	return s.settled(i, settled, now), nil
+	return s.settled(i, answer, now), nil
 }
 
-// WithSettlementIn returns the state with a settlement as one that an execution's events have, and with told that
+// WithSettlementIn returns the state with an answer as one that an execution's events have, and with told that
 // the model has read of.
 func (s AgentState) WithSettlementIn(id ToolExecutionID, execution ExecutionID, told bool, now time.Time) AgentState {
-	i := slices.IndexFunc(s.UnknownCalls, func(c UnknownCall) bool { return c.ID == id && c.Settlement != nil })
+	i := slices.IndexFunc(s.UnknownCalls, func(w Wait) bool { return w.ToolExecutionID == id && w.Answer != nil })
 	if i < 0 {
 		return s
 	}
-	settled := *s.UnknownCalls[i].Settlement
-	settled.ExecutionID, settled.Told = execution, settled.Told || told
-	return s.settled(i, settled, now)
+	answer := *s.UnknownCalls[i].Answer
+	answer.ExecutionID, answer.Told = execution, answer.Told || told
+	return s.settled(i, answer, now)
 }
 
-func (s AgentState) settled(i int, settled Settlement, now time.Time) AgentState {
-	calls := slices.Clone(s.UnknownCalls)
-	calls[i].Settlement = &settled
-	s.UnknownCalls = calls
+func (s AgentState) settled(i int, answer Answer, now time.Time) AgentState {
+	s.UnknownCalls = slices.Clone(s.UnknownCalls)
+	s.UnknownCalls[i] = s.UnknownCalls[i].Answered(answer)
 	return s.updated(now)
 }
 
-// withoutTold leaves out the calls whose settlement the model has been told: it knows.
-func withoutTold(calls []UnknownCall) []UnknownCall {
-	return nilIfEmpty(slices.DeleteFunc(slices.Clone(calls), func(c UnknownCall) bool { return c.Settlement != nil && c.Settlement.Told }))
+// withoutTold leaves out the calls of whose answer the model has been told: it knows.
+func withoutTold(calls []Wait) []Wait {
+	return nilIfEmpty(slices.DeleteFunc(slices.Clone(calls), func(w Wait) bool { return w.Answer != nil && w.Answer.Told }))
 }
 
 // Unsettling reports whether a call of a tool can become one of unknown outcome: to make it again would be a

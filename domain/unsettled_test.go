@@ -11,17 +11,16 @@ import (
 )
 
 // unknownCall is the n-th call of one step of which nobody knows.
-func unknownCall(n int) domain.UnknownCall {
-	return domain.UnknownCall{
-		ID: executionID(1).Step(1).Tool(n), ExecutionID: executionID(1), Number: 1, Step: 1, Tool: "refund",
-		Arguments: fmt.Sprintf(`{"order":%d}`, n), Why: "its worker was lost", Key: domain.DigestOf([]byte{byte(n)}), Since: after(2),
+func unknownCall(n int) domain.Wait {
+	return domain.Wait{
+		Kind: domain.WaitOutcome, ToolExecutionID: executionID(1).Step(1).Tool(n), ExecutionID: executionID(1), Execution: 1, Step: 1, Tool: "refund",
+		Arguments: fmt.Sprintf(`{"order":%d}`, n), Why: "its worker was lost", Effect: domain.DigestOf([]byte{byte(n)}), Since: after(2),
 	}
 }
 
-func settlement(n int) domain.Settlement {
-	return domain.Settlement{
-		Verdict: domain.VerdictDone, Result: fmt.Sprint(n), Reason: "the bank says so", At: after(10 + n),
-		By: domain.Program{Client: "starter", Identity: "1@machine"},
+func settlement(n int) domain.Answer {
+	return domain.Answer{
+		Verdict: domain.VerdictDone, Content: fmt.Sprint(n), Reason: "the bank says so", At: after(10 + n), By: "1@machine",
 	}
 }
 
@@ -32,18 +31,18 @@ func unsettledState(t testing.TB) domain.AgentState {
 	for n := range 3 {
 		s = s.WithUnknownCall(unknownCall(n), after(9))
 	}
-	return must(t)(s.WithSettlement(unknownCall(0).ID, settlement(0), after(10)))
+	return must(t)(s.WithSettlement(unknownCall(0).ToolExecutionID, settlement(0), after(10)))
 }
 
 func TestSettlements(t *testing.T) {
 	t.Parallel()
 	s := unsettledState(t)
 	require.Len(t, s.UnknownCalls, 3)
-	require.Equal(t, []domain.UnknownCall{unknownCall(1), unknownCall(2)}, s.Unsettled())
+	require.Equal(t, []domain.Wait{unknownCall(1), unknownCall(2)}, s.Unsettled())
 
-	_, err := s.WithSettlement(unknownCall(0).ID, settlement(1), after(11))
+	_, err := s.WithSettlement(unknownCall(0).ToolExecutionID, settlement(1), after(11))
 	require.ErrorContains(t, err, "was settled as done")
-	_, err = s.WithSettlement(unknownCall(9).ID, settlement(1), after(11))
+	_, err = s.WithSettlement(unknownCall(9).ToolExecutionID, settlement(1), after(11))
 	require.ErrorContains(t, err, "no call of unknown outcome")
 }
 
@@ -53,32 +52,32 @@ func TestWhatTheModelReadsOfAnUnknownCall(t *testing.T) {
 	require.Contains(t, call.Advice(), "Do not call refund again")
 	require.Empty(t, call.Say())
 	require.Equal(t, domain.CodeUnsettled, call.Blocks().Code)
-	require.Contains(t, call.Blocks().Message, call.ID.String())
+	require.Contains(t, call.Blocks().Message, call.ToolExecutionID.String())
 
-	call.Settlement = new(settlement(1))
+	call.Answer = new(settlement(1))
 	require.Equal(t, "What became of the call of refund in step 1 of execution 1, of which nobody knew, is settled: "+
 		"it was done (the bank says so). Do not call it again for the same. Its result:\n1", call.Say())
 	require.Equal(t, domain.CodeBlocked, call.Blocks().Code)
 	require.Equal(t, domain.SourceSettled, call.Blocks().Source)
 
-	call.Settlement.Verdict = domain.VerdictNotDone
+	call.Answer.Verdict = domain.VerdictNotDone
 	require.Contains(t, call.Say(), "It may be called again.")
 	require.Nil(t, call.Blocks())
 }
 
 func TestSettlementsThatMakeNoSense(t *testing.T) {
 	t.Parallel()
-	for want, change := range map[string]func(*domain.Settlement){
-		"verdict":                   func(s *domain.Settlement) { s.Verdict = "perhaps" },
-		"reason: is missing":        func(s *domain.Settlement) { s.Reason = "" },
-		"reason: has":               func(s *domain.Settlement) { s.Reason = strings.Repeat("x", domain.MaxReason+1) },
-		"result: has":               func(s *domain.Settlement) { s.Result = strings.Repeat("x", domain.MaxSettledResult+1) },
-		"result: is not valid":      func(s *domain.Settlement) { s.Result = "\xff" },
-		"result: what was not done": func(s *domain.Settlement) { s.Verdict = domain.VerdictNotDone },
+	for want, change := range map[string]func(*domain.Answer){
+		"verdict":                   func(s *domain.Answer) { s.Verdict = "perhaps" },
+		"reason: is missing":        func(s *domain.Answer) { s.Reason = "" },
+		"reason: has":               func(s *domain.Answer) { s.Reason = strings.Repeat("x", domain.MaxReason+1) },
+		"result: has":               func(s *domain.Answer) { s.Content = strings.Repeat("x", domain.MaxSettledResult+1) },
+		"result: is not valid":      func(s *domain.Answer) { s.Content = "\xff" },
+		"result: what was not done": func(s *domain.Answer) { s.Verdict = domain.VerdictNotDone },
 	} {
 		given := settlement(1)
 		change(&given)
-		require.ErrorContains(t, given.Check(), want)
+		require.ErrorContains(t, given.CheckOutcome(), want)
 	}
 }
 
@@ -94,11 +93,11 @@ func TestWhatTheModelWasToldIsForgotten(t *testing.T) {
 	}
 	s := begin(unsettledState(t), 2)
 	require.Len(t, s.UnknownCalls, 3)
-	s = s.WithSettlementIn(unknownCall(0).ID, executionID(2), true, after(40))
-	require.True(t, s.UnknownCalls[0].Settlement.Told)
-	s = s.WithSettlementIn(unknownCall(1).ID, executionID(2), true, after(40))
-	require.Nil(t, s.UnknownCalls[1].Settlement, "what is unsettled cannot be told")
-	require.Equal(t, []domain.UnknownCall{unknownCall(1), unknownCall(2)}, begin(s, 3).UnknownCalls)
+	s = s.WithSettlementIn(unknownCall(0).ToolExecutionID, executionID(2), true, after(40))
+	require.True(t, s.UnknownCalls[0].Answer.Told)
+	s = s.WithSettlementIn(unknownCall(1).ToolExecutionID, executionID(2), true, after(40))
+	require.Nil(t, s.UnknownCalls[1].Answer, "what is unsettled cannot be told")
+	require.Equal(t, []domain.Wait{unknownCall(1), unknownCall(2)}, begin(s, 3).UnknownCalls)
 }
 
 func TestUnknownCallsAreBounded(t *testing.T) {

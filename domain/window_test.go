@@ -98,8 +98,10 @@ func TestReasonsAreCutToFit(t *testing.T) {
 	t.Parallel()
 	step := bigStep(256, "seen")
 	for i := range step.ToolExecutions {
-		step.ToolExecutions[i].Approval = domain.Approval{Decision: domain.Approved, Reason: strings.Repeat("<", domain.MaxReason)}
-		step.ToolExecutions[i].Answer = domain.Answer{Outcome: domain.AnsweredByPerson, Reason: strings.Repeat("r", domain.MaxReason)}
+		step.ToolExecutions[i].Waits = []domain.Wait{
+			{Kind: domain.WaitApproval, Answer: &domain.Answer{Verdict: domain.Approved, Reason: strings.Repeat("<", domain.MaxReason)}},
+			{Kind: domain.WaitQuestion, Answer: &domain.Answer{Verdict: domain.AnsweredByPerson, Reason: strings.Repeat("r", domain.MaxReason)}},
+		}
 	}
 	s := withStep(t, begunState(t), step).WithMessageStore(domain.MessageStore{})
 	require.Greater(t, len(encoded(t, s)), 5_000_000)
@@ -107,6 +109,6 @@ func TestReasonsAreCutToFit(t *testing.T) {
 	require.Less(t, len(encoded(t, cut)), domain.MaxCarriedState*3/2)
 	last, _ := cut.LastStep()
 	require.Len(t, last.ToolExecutions, 256)
-	require.Contains(t, last.ToolExecutions[0].Approval.Reason, "[cut, ")
+	require.Contains(t, last.ToolExecutions[0].Wait(domain.WaitApproval).Answer.Reason, "[cut, ")
 	require.Less(t, len(encoded(t, cut.WithoutSteps())), 5_000)
 }

@@ -100,7 +100,7 @@ func (s *AgentState) UnmarshalJSON(data []byte) (err error) {
 		return in("execution_count", Errorf(Invalid, "is %d; it may not be negative", read.ExecutionCount))
 	}
 	for i, c := range read.UnknownCalls {
-		if c.ID.IsZero() {
+		if c.ToolExecutionID.IsZero() {
 			return inItem("outcome_unknown", i, in("tool_execution_id", errors.New("is missing")))
 		}
 		read.UnknownCalls[i] = c.kept()

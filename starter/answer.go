@@ -55,7 +55,7 @@ shows it.`,
 			if err != nil {
 				return err
 			}
-			return p.done(answered, "answered the question of %s in step %d of %s", render.OneLine(answered.Tool), answered.Step, id)
+			return p.done(answered, "answered the question of %s in step %d of %s", render.OneLine(answered.Wait.Tool), answered.Wait.Step, id)
 		})
 	}
 	command.Flags().Var(numberFlag(&options.choice, 1, domain.MaxChoices), "choice", "the `NUMBER` of the choice that is the answer")
@@ -84,8 +84,8 @@ func (o answering) parts(args []string) (call, text string, _ error) {
 }
 
 // replyTo is the answer that is given, or that the person types. Nil: they leave the question waiting.
-func (p *program) replyTo(ctx context.Context, s *local.Stack, id, call, text string, o answering) (*client.Reply, error) {
-	reply := &client.Reply{Text: text, By: o.by, Reason: o.reason}
+func (p *program) replyTo(ctx context.Context, s *local.Stack, id, call, text string, o answering) (*client.Word, error) {
+	reply := &client.Word{Verdict: domain.AnsweredByPerson, Text: text, By: o.by, Reason: o.reason}
 	if o.value != "" {
 		value, err := textOrFile(ctx, "value", o.value)
 		if err != nil {
@@ -95,29 +95,27 @@ func (p *program) replyTo(ctx context.Context, s *local.Stack, id, call, text st
 			return nil, usage("value: is no JSON")
 		}
 	}
-	all, err := waitingOf(ctx, s.Agents, id)
+	questions, err := waitsOf(ctx, s.Agents, id, domain.WaitQuestion, call)
+	if err == nil && call != "" {
+		reply.Call, err = checkNamed(call, "question", len(questions))
+	}
 	if err != nil {
 		return nil, err
 	}
-	questions, asks, err := all.questionsOf(id, call)
-	if err != nil {
-		return nil, err
-	}
-	reply.Call = asks
 	if len(questions) != 1 {
 		return reply, p.unanswerable(id, questions, reply, o)
 	}
 	question := questions[0]
 	reply.Call, reply.Digest = question.ToolExecutionID, question.Digest
 	switch {
-	case len(question.Schema) > 0 && text != "":
+	case len(question.Ask.Schema) > 0 && text != "":
 		return nil, usage("text: the question asks for a JSON value; give it as in: %s", p.again("answer", render.OneLine(id), "--value", `'{"…": …}'`))
-	case o.choice > 0 && question.Bytes == 0 && o.choice > len(question.Choices):
-		return nil, usage("choice: there is no %d; the question has %d", o.choice, len(question.Choices))
+	case o.choice > 0 && question.Bytes == 0 && o.choice > len(question.Ask.Choices):
+		return nil, usage("choice: there is no %d; the question has %d", o.choice, len(question.Ask.Choices))
 	case o.choice > 0 && question.Bytes > 0:
 		return nil, usage("choice: the question is shown cut here; give the text of the choice")
 	case o.choice > 0:
-		reply.Text = question.Choices[o.choice-1]
+		reply.Text = question.Ask.Choices[o.choice-1]
 	case text == "" && o.value == "":
 		return p.typedReply(ctx, question, reply)
 	}
@@ -125,7 +123,7 @@ func (p *program) replyTo(ctx context.Context, s *local.Stack, id, call, text st
 }
 
 // unanswerable says why an answer cannot be given where not one question waits, unless the workflow says it better.
-func (p *program) unanswerable(id string, questions []client.WaitingQuestion, reply *client.Reply, o answering) error {
+func (p *program) unanswerable(id string, questions []client.WaitingCall, reply *client.Word, o answering) error {
 	switch {
 	case len(questions) > 1:
 		return usage("call: %d questions wait; name the call of one of them, which `%s` shows", len(questions), p.again("approvals", render.OneLine(id)))
@@ -136,18 +134,18 @@ func (p *program) unanswerable(id string, questions []client.WaitingQuestion, re
 }
 
 // typedReply shows a question and reads its answer. Nil: the person leaves it waiting.
-func (p *program) typedReply(ctx context.Context, question client.WaitingQuestion, reply *client.Reply) (*client.Reply, error) {
-	if !p.interactive() && len(question.Schema) > 0 {
+func (p *program) typedReply(ctx context.Context, question client.WaitingCall, reply *client.Word) (*client.Word, error) {
+	if !p.interactive() && len(question.Ask.Schema) > 0 {
 		return nil, usage("value: is missing; the question asks for a JSON value: give it with --value JSON, or --value @FILE")
 	}
 	if !p.interactive() {
 		return nil, usage("text: is missing; give the answer, or --choice, or --value")
 	}
-	p.err.Printf("%s", render.Questions([]client.WaitingQuestion{question}, p.now()))
+	p.err.Printf("%s", render.Waiting([]client.WaitingCall{question}, p.now()))
 	forgetTyped(p.in)
 	lines := linesOf(p.in)
 	for {
-		p.err.Printf("%s", promptFor(question.Question))
+		p.err.Printf("%s", promptFor(*question.Ask))
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
@@ -156,7 +154,7 @@ func (p *program) typedReply(ctx context.Context, question client.WaitingQuestio
 				p.say("it waits still")
 				return nil, nil
 			}
-			typed, err := client.TypedReply(question.PendingQuestion, line)
+			typed, err := client.TypedReply(question.Wait, line)
 			if err != nil {
 				p.err.Printf("%s\n", err)
 				continue

@@ -22,10 +22,11 @@ func approvalsCommand(p *program) *cobra.Command {
 		Use:   "approvals [ID]",
 		Short: "Show what waits for a person: tool calls and questions",
 		Long: `Shows what waits for people, of all agents, or of one and the sub-agents below it:
-tool calls that wait for somebody's word, with the exact arguments that would run, and questions that wait
-for an answer. approve and deny decide about the calls, answer answers the
-questions. Of one agent its standing approvals are shown, too (approve --always,
-revoke).`,
+tool calls that wait for somebody's word, with the exact arguments that would run,
+questions that wait for an answer, and calls of which nobody knows whether they
+took effect. approve and deny decide about the calls, answer answers the questions,
+resolve says what became of a call. Of one agent its standing approvals are shown,
+too (approve --always, revoke).`,
 		Example: `  starter approvals
   starter approvals notes
   starter approvals --json | jq -r '.[].id'`,
@@ -62,11 +63,11 @@ revoke).`,
 		case err != nil:
 			return err
 		case p.flags.json:
-			return p.out.JSON(all.listed())
-		case len(all.calls)+len(all.questions) == 0:
+			return p.out.JSON(all)
+		case len(all) == 0:
 			p.say("nothing waits for a person")
 		}
-		text := render.Waiting(all.calls, p.now()) + render.Questions(all.questions, p.now())
+		text := render.Waiting(all, p.now())
 		if id != "" {
 			status, err := s.Agents.Status(ctx, id)
 			if err != nil {
@@ -80,88 +81,46 @@ revoke).`,
 	return command
 }
 
-// An allWaiting is what waits for people.
-type allWaiting struct {
-	calls     []client.WaitingCall
-	questions []client.WaitingQuestion
-}
-
-func waitingOf(ctx context.Context, agents *client.Client, id string) (all allWaiting, _ error) {
-	return gathered(agents.AllWaiting(ctx, id))
-}
-
-func gathered(agents iter.Seq2[client.AgentWaits, error]) (all allWaiting, _ error) {
-	for agent, err := range agents {
+func gathered(waiting iter.Seq2[client.WaitingCall, error]) ([]client.WaitingCall, error) {
+	all := []client.WaitingCall{}
+	for call, err := range waiting {
 		if err != nil {
-			return all, err
+			return nil, err
 		}
-		for _, call := range agent.Approvals {
-			all.calls = append(all.calls, client.WaitingCall{ID: agent.ID, PendingApproval: call})
-		}
-		for _, question := range agent.Questions {
-			all.questions = append(all.questions, client.WaitingQuestion{ID: agent.ID, PendingQuestion: question})
-		}
+		all = append(all, call)
 	}
 	return all, nil
 }
 
-// listed is one list of both, each with its kind.
-func (w allWaiting) listed() []any {
-	type approval struct {
-		Kind string `json:"kind"`
-		client.WaitingCall
+// waitsOf are the calls of an agent that wait, of a kind, whose id begins as an argument says: all where none is given.
+func waitsOf(ctx context.Context, agents *client.Client, id string, kind domain.WaitKind, argument string) (calls []client.WaitingCall, _ error) {
+	all, err := gathered(agents.AllWaiting(ctx, id))
+	if err != nil {
+		return nil, err
 	}
-	type question struct {
-		Kind string `json:"kind"`
-		client.WaitingQuestion
+	var others []client.WaitingCall
+	for _, one := range all {
+		switch {
+		case !strings.HasPrefix(one.ToolExecutionID.String(), strings.ToLower(argument)) || one.Kind == domain.WaitOutcome:
+		case one.Kind == kind:
+			calls = append(calls, one)
+		default:
+			others = append(others, one)
+		}
 	}
-	list := []any{}
-	for _, call := range w.calls {
-		list = append(list, approval{"approval", call})
+	if len(calls) == 0 && len(others) > 0 {
+		return nil, waitsOtherwise(render.OneLine(id), others[0])
 	}
-	for _, asked := range w.questions {
-		list = append(list, question{"question", asked})
-	}
-	return list
+	return calls, nil
 }
 
-// callsOf are the calls that wait which an argument means, all where none is given. Where none waits any more call is the
-// one that is meant.
-func (w allWaiting) callsOf(id string, named bool, argument string) (calls []client.WaitingCall, call domain.ToolExecutionID, _ error) {
-	calls, questions := beginning(w.calls, argument), beginning(w.questions, argument)
-	if id = render.OneLine(id); len(calls) == 0 && len(questions) > 0 {
-		return nil, call, &client.Error{Class: client.Refused, Message: "call: what waits is a question, and no call for somebody's word", Next: "`answer " + id + "` answers it"}
+// waitsOtherwise refuses an answer of one kind to a call that waits for another.
+func waitsOtherwise(id string, other client.WaitingCall) error {
+	if other.Kind == domain.WaitQuestion {
+		return &client.Error{Class: client.Refused, Message: "call: what waits is a question, and no call for somebody's word", Next: "`answer " + id + "` answers it"}
 	}
-	if !named {
-		return calls, call, nil
-	}
-	if len(calls) > 1 && len(argument) >= leastOfCall {
-		return nil, call, usage("call: several that wait begin with %q; give more of the id", argument)
-	}
-	call, err := checkNamed(argument, "approval", len(calls))
-	return calls, call, err
-}
-
-// questionsOf are the questions that wait which an argument means, all where none is given. Where none waits any more
-// call is the one that is meant.
-func (w allWaiting) questionsOf(id, argument string) (questions []client.WaitingQuestion, call domain.ToolExecutionID, _ error) {
-	calls, questions := beginning(w.calls, argument), beginning(w.questions, argument)
-	if id = render.OneLine(id); len(questions) == 0 && len(calls) > 0 {
-		id += " " + render.ShortCall(calls[0].ToolExecutionID)
-		return nil, call, &client.Error{Class: client.Refused, Message: "call: what waits is a tool call for somebody's word, and no question", Next: "`approve " + id + "` or `deny " + id + "` decides about it"}
-	}
-	if argument == "" {
-		return questions, call, nil
-	}
-	call, err := checkNamed(argument, "question", len(questions))
-	return questions, call, err
-}
-
-// beginning is what waits of calls whose id begins so.
-func beginning[W interface{ Pending() domain.PendingCall }](waiting []W, id string) []W {
-	return slices.DeleteFunc(slices.Clone(waiting), func(one W) bool {
-		return !strings.HasPrefix(one.Pending().ToolExecutionID.String(), strings.ToLower(id))
-	})
+	id += " " + render.ShortCall(other.ToolExecutionID)
+	return &client.Error{Class: client.Refused, Message: "call: what waits is a tool call for somebody's word, and no question", Next: "`approve " + id + "` or `deny " + id + "` decides about it"}
 }
 
 // leastOfCall is the shortest beginning of a call's id by which something is decided.

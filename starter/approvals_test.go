@@ -13,9 +13,9 @@ import (
 	"everstep/starter/render"
 )
 
-// waitingPay is a call that waits, with other arguments than are known where a hook has changed them.
+// waitingPay is a call that waits, changed: with other arguments than are shown.
 func waitingPay(arguments string, changed bool) client.WaitingCall {
-	call := client.WaitingCall{ID: "notes", PendingApproval: domain.PendingApproval{PendingCall: domain.PendingCall{Step: 1, Tool: "pay"}, Arguments: arguments}}
+	call := client.WaitingCall{ID: "notes", Wait: domain.Wait{Kind: domain.WaitApproval, Step: 1, Tool: "pay", Arguments: arguments}}
 	call.Digest = domain.CallDigest("pay", arguments)
 	if err := call.ToolExecutionID.UnmarshalText([]byte("3f000000-0000-4000-8000-000000000000")); err != nil {
 		panic(err)
@@ -33,8 +33,7 @@ func asking(t *testing.T) (*program, *locked) {
 	return &program{in: strings.NewReader("y\n"), out: render.Plain(&said), err: render.Plain(&said), now: func() time.Time { return today }}, &said
 }
 
-// TestWhatNobodyCanSeeIsNotApproved, also by who names the call: what a hook has put in the place of its arguments only a
-// worker knows.
+// TestWhatNobodyCanSeeIsNotApproved, also by who names the call.
 func TestWhatNobodyCanSeeIsNotApproved(t *testing.T) {
 	t.Parallel()
 	call := waitingPay(`{"amount":1}`, true)
@@ -43,7 +42,7 @@ func TestWhatNobodyCanSeeIsNotApproved(t *testing.T) {
 		yes, err := p.seen(t.Context(), "notes", call, named)
 		require.False(t, yes)
 		require.ErrorIs(t, err, &client.Error{Class: client.Refused})
-		require.ErrorContains(t, err, "a hook has changed what call 3f000000 would run")
+		require.ErrorContains(t, err, "what is shown of call 3f000000 is not what would run")
 		require.Empty(t, said.String())
 	}
 	known := waitingPay(`{"amount":1}`, false)
@@ -60,8 +59,8 @@ func TestWhatNobodyCanSeeIsNotApproved(t *testing.T) {
 func TestACallThatIsCutIsNotApprovedByYes(t *testing.T) {
 	t.Parallel()
 	cut := waitingPay(`{"note":"`+strings.Repeat("x", 100)+`"}`, false)
-	cut.PendingApproval = cut.Cut(20)
-	require.True(t, cut.Known())
+	cut.Wait = cut.Cut(20)
+	require.True(t, seeable(cut))
 	for _, word := range []string{"y", "yes", " Y "} {
 		p, said := asking(t)
 		a := &asker{program: p, id: "notes"}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -78,7 +79,7 @@ func (a *asker) take(e client.Event) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.drop(e.ToolExecutionID)
-	if e.Type == domain.EventApprovalRequested || e.Type == domain.EventQuestionAsked {
+	if e.Type == domain.EventWaitOpened {
 		a.calls = append(a.calls, e)
 	}
 	select {
@@ -139,51 +140,100 @@ func (a *asker) told(ctx context.Context, id domain.ToolExecutionID) bool {
 	return true
 }
 
-// A matter is what the person is asked about: a call that waits for their word, or what one asks.
-type matter struct {
-	domain.PendingCall
-	// shown is the whole of it, kind what it is, and prompt what they can say.
-	shown, kind, prompt string
-	// hear does what a line says. It is done where there is nothing more to ask, and said where that was their word.
-	hear func(ctx context.Context, line string) (done, said bool)
-}
-
 // about asks about what waits, and reports whether the person has said something about it. They may leave it for later.
 func (a *asker) about(ctx context.Context, asked client.Event) (said bool) {
-	look := a.call
-	if asked.Type == domain.EventQuestionAsked {
-		look = a.question
-	}
-	about, err := look(ctx, asked)
+	about, err := a.look(ctx, asked)
 	if err != nil && ctx.Err() == nil {
 		a.program.warn(err.Error())
 		a.program.warn(a.program.howToAnswer(a.of(asked), asked))
 	}
-	if about == nil || err != nil {
+	if about.IsZero() {
 		return false // somebody was faster
+	}
+	hear, prompt := a.decide, "y runs it, a always, e JSON edits it, n [REASON] does not, d decides later: "
+	if about.Ask != nil {
+		hear, prompt = a.reply, promptFor(*about.Ask)
 	}
 	if a.typed == nil {
 		a.typed = linesOf(a.program.in)
 	}
 	screen := a.program.err
-	screen.Hold(about.shown)
+	screen.Hold(render.Waiting([]client.WaitingCall{about}, a.program.now()))
 	defer screen.Resume()
 	forgetTyped(a.program.in)
 	for shown := a.program.now(); ; {
-		screen.Printf("%s", about.prompt)
+		screen.Printf("%s", prompt)
 		line, typed := a.read(ctx, about.ToolExecutionID)
 		if !typed {
 			screen.Printf("\n")
 			return false
 		}
 		if a.program.now().Sub(shown) < tooSoon {
-			screen.Printf("that was typed before anybody could read the %s; look at it, and answer again\n", about.kind)
+			screen.Printf("that was typed before anybody could read it; look at it, and answer again\n")
 			continue
 		}
-		if done, said := about.hear(ctx, line); done {
+		if done, said := hear(ctx, asked, about, line); done {
 			return said
 		}
 	}
+}
+
+// look is the call that waits, as the workflow says; zero: it does not wait any more, or nobody can be asked about it here.
+func (a *asker) look(ctx context.Context, asked client.Event) (client.WaitingCall, error) {
+	for call, err := range a.agents.AllWaiting(ctx, a.of(asked)) {
+		switch {
+		case err != nil:
+			return client.WaitingCall{}, err
+		case call.ToolExecutionID != asked.ToolExecutionID || call.Kind != asked.Wait.Kind:
+		case !seeable(call): // nobody says yes to what they cannot see
+			a.program.warn(a.program.howToAnswer(a.of(asked), asked))
+			return client.WaitingCall{}, nil
+		default:
+			return call, nil
+		}
+	}
+	return client.WaitingCall{}, nil
+}
+
+// decide does what a line says about a call.
+func (a *asker) decide(ctx context.Context, asked client.Event, call client.WaitingCall, line string) (done, said bool) {
+	verb, reason, _ := strings.Cut(strings.TrimSpace(line), " ")
+	word := client.Word{Call: call.ToolExecutionID, Digest: call.Digest, Verdict: domain.Approved, By: person(), Reason: strings.TrimSpace(reason)}
+	switch strings.ToLower(verb) {
+	case "y", "yes", "a", "always":
+		if cut := a.program.notWhole(a.of(asked), call); cut != "" {
+			a.program.err.Printf("%s\n", a.program.err.Fold(cut))
+			return false, false
+		}
+		word.Always = strings.HasPrefix(strings.ToLower(verb), "a")
+	case "e", "edit":
+		if word.Edit, word.Reason = word.Reason, ""; word.Edit == "" {
+			return false, false
+		}
+	case "n", "no":
+		word.Verdict = domain.WasDenied
+	case "d", "later":
+		return a.later(asked)
+	default:
+		return false, false
+	}
+	_, err := a.agents.Answer(ctx, a.of(asked), word)
+	return a.heard(ctx, err)
+}
+
+// reply gives what was typed as the answer to a question.
+func (a *asker) reply(ctx context.Context, asked client.Event, question client.WaitingCall, line string) (done, said bool) {
+	if strings.TrimSpace(line) == "" {
+		return a.later(asked)
+	}
+	word, err := client.TypedReply(question.Wait, line)
+	if err != nil {
+		a.program.err.Printf("%s\n", err)
+		return false, false
+	}
+	word.By = person()
+	_, err = a.agents.Answer(ctx, a.of(asked), word)
+	return a.heard(ctx, err)
 }
 
 // heard reports what came of the person's word.
@@ -232,7 +282,7 @@ func linesOf(in io.Reader) <-chan string {
 // howToAnswer says what waits, and how a person decides about it, or answers it, from anywhere.
 func (p *program) howToAnswer(id string, e client.Event) string {
 	id, call := render.OneLine(id), render.ShortCall(e.ToolExecutionID)
-	if e.Type == domain.EventQuestionAsked {
+	if e.Wait.Kind == domain.WaitQuestion {
 		return fmt.Sprintf("%s waits until somebody answers: `%s \"…\"`", render.OneLine(e.Tool), p.again("answer", id, call))
 	}
 	return fmt.Sprintf("%s waits until somebody decides: `%s` lets it run, `%s` does not (--approvals allow lets all calls run)",

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"everstep/domain"
 	"everstep/starter/client"
 	"everstep/starter/local"
 	"everstep/starter/render"
@@ -31,11 +32,8 @@ as it was. The model is told, and reads them with the result.`,
   starter approve notes 3f9e1b2c --always
   starter approve notes 3f9e1b2c --edit '{"amount": 5}'
   starter approve notes 3f9e1b2c --edit @arguments.json`,
-	}, "starter approve notes", (*client.Client).Approve, approved)
+	}, "starter approve notes", domain.Approved)
 }
-
-// approved is what has become of a call that somebody let run.
-const approved = "approved"
 
 func denyCommand(p *program) *cobra.Command {
 	return p.deciding(&cobra.Command{
@@ -46,14 +44,12 @@ with the reason, and goes on. CALL, its id or how that begins, may be left out
 where one call alone waits.`,
 		Example: `  starter deny notes
   starter deny notes 3f9e1b2c --reason "not before the invoice is paid"`,
-	}, "starter deny notes", (*client.Client).Deny, "denied")
+	}, "starter deny notes", domain.WasDenied)
 }
 
 // deciding completes a command that says a person's word about a call.
-func (p *program) deciding(
-	command *cobra.Command, like string, decide func(*client.Client, context.Context, string, client.Word) (client.Decision, error), done string,
-) *cobra.Command {
-	word := client.Word{By: person()}
+func (p *program) deciding(command *cobra.Command, like string, verdict domain.Verdict) *cobra.Command {
+	word := client.Word{Verdict: verdict, By: person()}
 	command.Args = arguments(like, "id", "[call]")
 	command.ValidArgsFunction = p.completeIDs
 	command.RunE = func(command *cobra.Command, args []string) error {
@@ -67,38 +63,36 @@ func (p *program) deciding(
 			}
 		}
 		return p.change(command.Context(), args[0], func(ctx context.Context, s *local.Stack, id string) error {
-			all, err := waitingOf(ctx, s.Agents, id)
+			named, argument := len(args) > 1, strings.Join(args[1:], "")
+			calls, err := waitsOf(ctx, s.Agents, id, domain.WaitApproval, argument)
+			if err == nil && named {
+				if len(calls) > 1 && len(argument) >= leastOfCall {
+					return usage("call: several that wait begin with %q; give more of the id", argument)
+				}
+				word.Call, err = checkNamed(argument, "approval", len(calls))
+			}
 			if err != nil {
 				return err
 			}
-			named := len(args) > 1
-			calls, call, err := all.callsOf(id, named, strings.Join(args[1:], ""))
-			if err != nil {
-				return err
-			}
-			word.Call = call
 			if len(calls) == 1 { // else the workflow knows better
 				word.Call, word.Digest = calls[0].ToolExecutionID, calls[0].Digest
-				if done == approved {
+				if verdict == domain.Approved {
 					if yes, err := p.seen(ctx, id, calls[0], named); err != nil || !yes {
 						return err
 					}
 				}
 			}
-			decided, err := decide(s.Agents, ctx, id, word)
+			decided, err := s.Agents.Answer(ctx, id, word)
 			if err != nil {
 				return err
 			}
-			switch {
-			case decided.Standing != nil:
+			if decided.Standing != nil {
 				p.say("from now on such calls run without asking, until `%s`", p.again("revoke", render.OneLine(id), render.ShortCall(decided.Standing.ID)))
-			case word.Always:
-				p.warn("the call was approved this once alone: the worker that took the word knows no --always")
 			}
-			return p.done(decided, "%s the call of %s in step %d of %s", done, render.OneLine(decided.Tool), decided.Step, id)
+			return p.done(decided, "%s the call of %s in step %d of %s", verdict, render.OneLine(decided.Wait.Tool), decided.Wait.Step, id)
 		})
 	}
-	if done == approved {
+	if verdict == domain.Approved {
 		command.Flags().StringVar(&word.Edit, "edit", "", "arguments that run instead: a `JSON` object, or @FILE that holds it")
 		command.Flags().BoolVar(&word.Always, "always", false, "let calls of the tool with exactly these arguments run from now on")
 	}
@@ -111,9 +105,8 @@ func (p *program) deciding(
 func (p *program) seen(ctx context.Context, id string, call client.WaitingCall, named bool) (bool, error) {
 	agent, short := render.OneLine(id), render.ShortCall(call.ToolExecutionID)
 	switch {
-	case !call.Known():
-		return false, &client.Error{Class: client.Refused, Message: "a hook has changed what call " + short +
-			" would run, which a worker alone knows; start one, and look at it again with `" + p.again("approvals", agent) + "`"}
+	case !seeable(call):
+		return false, &client.Error{Class: client.Refused, Message: "what is shown of call " + short + " is not what would run; look at it again with `" + p.again("approvals", agent) + "`"}
 	case named:
 		return true, nil
 	case !p.interactive():
@@ -129,6 +122,11 @@ func (p *program) seen(ctx context.Context, id string, call client.WaitingCall, 
 		p.say("it waits still")
 	}
 	return yes, err
+}
+
+// seeable reports whether a person can see what a call that waits for their word would run. It may be shown cut.
+func seeable(call client.WaitingCall) bool {
+	return call.Kind != domain.WaitApproval || call.Bytes > 0 || call.Whole()
 }
 
 // notWhole says why a call that is shown cut is not approved by a mere yes, and how it is; empty: it is whole.

@@ -155,8 +155,8 @@ func (p *program) showEvents(ctx context.Context, q followed, x *client.Executio
 			event.Reason = cmp.Or(q.stack.Full(), event.Reason)
 		}
 		q.view.Show(event)
-		asked := event.Type == domain.EventApprovalRequested || event.Type == domain.EventQuestionAsked
-		switch over := event.Type == domain.EventApprovalDecided || event.Type == domain.EventQuestionAnswered; {
+		asked := event.Type == domain.EventWaitOpened && event.Wait.Kind != domain.WaitOutcome
+		switch over := event.Type == domain.EventWaitClosed; {
 		case !asked && !over:
 		case asked && !event.Waits(): // it was decided since
 		case asks != nil:

@@ -41,8 +41,8 @@ list --unknown names the agents that have such calls.`,
 					return err
 				}
 				return p.done(settled, "the call of %s in step %d of execution %d is settled as %s; %s of %s left unsettled",
-					render.OneLine(settled.Call.Tool), settled.Call.Step, settled.Call.Number, settled.Call.Settlement.Verdict,
-					render.Counted(int64(settled.Left), "call"), settled.ID)
+					render.OneLine(settled.Wait.Tool), settled.Wait.Step, settled.Wait.Execution, settled.Wait.Verdict(),
+					render.Counted(int64(settled.Unsettled), "call"), settled.ID)
 			})
 		},
 	}

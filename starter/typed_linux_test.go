@@ -53,7 +53,7 @@ func TestACallThatIsCutIsNotAsked(t *testing.T) {
 	_, err := master.WriteString("y\n")
 	require.NoError(t, err, "it is typed before")
 	call := waitingPay(`{"note":"`+strings.Repeat("x", 100)+`"}`, false)
-	call.PendingApproval = call.Cut(20)
+	call.Wait = call.Cut(20)
 	p, said := asking(t)
 	p.in, p.out.Terminal, p.err.Terminal = slave, true, true
 	require.True(t, p.interactive())

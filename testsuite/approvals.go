@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"everstep/domain"
 	"everstep/domain/account"
 	"everstep/domain/contract"
 )
@@ -13,56 +15,47 @@ import (
 // ApproveAt lets a tool call run that waits for a person, some time after the agent began: the first that waits of the
 // tool. Where none does the test ends.
 func ApproveAt(after time.Duration, tool string) Event {
-	return wordAt(after, tool, func(call account.Wait) (string, any) {
-		return string(contract.UpdateApprove), contract.ApproveRequest{Call: call.ToolExecutionID, Digest: call.Digest, By: "the test"}
-	})
+	return decideAt(after, tool, contract.AnswerRequest{Verdict: domain.Approved})
 }
 
 // DenyAt does not let it run, with a reason that the model gets to read.
 func DenyAt(after time.Duration, tool, reason string) Event {
-	return wordAt(after, tool, func(call account.Wait) (string, any) {
-		return string(contract.UpdateDeny), contract.DenyRequest{Call: call.ToolExecutionID, Digest: call.Digest, By: "the test", Reason: reason}
-	})
+	return decideAt(after, tool, contract.AnswerRequest{Verdict: domain.WasDenied, Reason: reason})
 }
 
-func wordAt(after time.Duration, tool string, word func(account.Wait) (string, any)) Event {
+func decideAt(after time.Duration, tool string, request contract.AnswerRequest) Event {
+	ofTool := func(w domain.Wait) bool { return w.Kind == domain.WaitApproval && w.Tool == tool }
+	return wordAt(after, request, ofTool, fmt.Errorf("no call of %s waits for approval", tool))
+}
+
+// wordAt says something about the first call that waits so; none is why that fails where there is none.
+func wordAt(after time.Duration, request contract.AnswerRequest, so func(domain.Wait) bool, none error) Event {
 	return Event{after: after, word: func(s *stage) (string, any, error) {
-		calls, err := s.waits(account.WaitApproval)
+		all, err := s.account(account.HeadOf)
 		if err != nil {
 			return "", nil, err
 		}
-		for _, call := range calls {
-			if call.Tool == tool {
-				update, request := word(call)
-				return update, request, nil
-			}
+		at := slices.IndexFunc(all.Head.Waits, so)
+		if at < 0 {
+			return "", nil, none
 		}
-		return "", nil, fmt.Errorf("no call of %s waits for approval", tool)
+		waits, asked := all.Head.Waits[at], request
+		asked.Call, asked.Digest, asked.By = waits.ToolExecutionID, waits.Digest, "the test"
+		return string(contract.UpdateAnswer), asked, nil
 	}}
 }
 
 // AnswerAt answers a question that waits for a person, some time after the agent began: the first that waits. Where none
 // does, or the answer is refused, as one that is none of the choices, the test ends.
 func AnswerAt(after time.Duration, text string) Event {
-	return answerAt(after, contract.AnswerRequest{Text: text})
+	return answerAt(after, contract.AnswerRequest{Text: text, Verdict: domain.AnsweredByPerson})
 }
 
 // AnswerValueAt is AnswerAt of a question with a schema: the answer is a JSON value.
 func AnswerValueAt(after time.Duration, value string) Event {
-	return answerAt(after, contract.AnswerRequest{Value: json.RawMessage(value)})
+	return answerAt(after, contract.AnswerRequest{Value: json.RawMessage(value), Verdict: domain.AnsweredByPerson})
 }
 
 func answerAt(after time.Duration, request contract.AnswerRequest) Event {
-	return Event{after: after, word: func(s *stage) (string, any, error) {
-		questions, err := s.waits(account.WaitQuestion)
-		if err == nil && len(questions) == 0 {
-			err = errors.New("no question waits for an answer")
-		}
-		if err != nil {
-			return "", nil, err
-		}
-		asked := questions[0]
-		request.Call, request.Digest, request.By = asked.ToolExecutionID, asked.Digest, "the test"
-		return string(contract.UpdateAnswer), request, nil
-	}}
+	return wordAt(after, request, func(w domain.Wait) bool { return w.Kind == domain.WaitQuestion }, errors.New("no question waits for an answer"))
 }

@@ -162,18 +162,6 @@ func (s *stage) schedule(events []Event, session bool) {
 	}
 }
 
-// settling names the oldest unsettled call.
-func (s *stage) settling(request contract.ResolveRequest) (contract.ResolveRequest, error) {
-	unknown, err := s.waits(account.WaitOutcome)
-	if err == nil && len(unknown) == 0 {
-		err = errors.New("SettleAt: there is no call of unknown outcome at that time")
-	}
-	if err == nil {
-		request.Call = unknown[0].ToolExecutionID
-	}
-	return request, err
-}
-
 // closeAfter ends the session as soon as it is idle.
 func (s *stage) closeAfter(delay time.Duration, try int) {
 	s.env.RegisterDelayedCallback(func() {
@@ -222,20 +210,6 @@ func (s *stage) account(want ...account.Part) (account.Account, error) {
 		return page, err
 	})
 	return all, err
-}
-
-// waits are the calls that wait for a person now, of one kind.
-func (s *stage) waits(kind account.WaitKind) (waits []account.Wait, _ error) {
-	all, err := s.account(account.HeadOf)
-	if err != nil {
-		return nil, err
-	}
-	for _, w := range all.Head.Waits {
-		if w.Kind == kind {
-			waits = append(waits, w)
-		}
-	}
-	return waits, nil
 }
 
 // answered is told when an update was refused or failed.
@@ -337,12 +311,8 @@ func ResumeAt(after time.Duration) Event {
 // SettleAt says what the oldest call of unknown outcome really did, some time after the agent began, and what
 // it answered, where it was done. That there is none at that time ends the test.
 func SettleAt(after time.Duration, verdict domain.Verdict, result string) Event {
-	return Event{after: after, word: func(s *stage) (string, any, error) {
-		request, err := s.settling(contract.ResolveRequest{
-			Verdict: verdict, Result: result, Reason: "the test says so", By: domain.Program{Client: "testsuite"},
-		})
-		return string(contract.UpdateResolve), request, err
-	}}
+	return wordAt(after, contract.AnswerRequest{Verdict: verdict, Text: result, Reason: "the test says so"},
+		func(w domain.Wait) bool { return w.Kind == domain.WaitOutcome }, errors.New("SettleAt: there is no call of unknown outcome at that time"))
 }
 
 // updateAt does not compile where the request is not the update's.

@@ -24,6 +24,6 @@ func TestAFakeSaysWhatBecameOfItsCall(t *testing.T) {
 	require.Equal(t, domain.StatusCompleted, run.Outcome.Status)
 	call := run.ToolExecutions()[0]
 	require.Equal(t, "receipt 4711", call.Value)
-	require.Equal(t, domain.VerdictDone, call.Settlement.Verdict)
+	require.Equal(t, domain.VerdictDone, call.Wait(domain.WaitOutcome).Verdict())
 	require.Zero(t, run.Outcome.Unsettled)
 }

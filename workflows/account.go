@@ -218,7 +218,7 @@ func (s session) accountHead(request account.Request) (account.Head, error) {
 		Position: account.Position{
 			Length: s.talk.Len(), Edits: s.talk.Edits(), From: s.rewindTarget(), Moved: s.records.moved, Base: s.talk.Log().Base(), Segments: s.run.inheritedSegments,
 		},
-		Waits: s.waitsForPeople(), AlwaysAllowed: append([]domain.StandingApproval{}, s.state.StandingApprovals...),
+		Waits: s.shownWaits(), AlwaysAllowed: append([]domain.StandingApproval{}, s.state.StandingApprovals...),
 		Unread: s.waitingMessages(), Configuration: s.configuration(request.Wants(account.Definition)), Ledger: s.ledger(),
 		Children: append([]contract.SubagentView{}, s.children.views()...), MCPSessions: append([]contract.Bound{}, s.bindings.open()...),
 		Unstored: s.run.outage.why, Unrecorded: s.records.missing(), Trusted: s.state.Trusted(), Todo: s.state.Metadata.Todo(),
@@ -285,25 +285,4 @@ func (s session) ledger() (ledger account.Ledger) {
 		ledger.Session = &account.Holder{Limit: session.Budget, Spent: session.Spent, Left: session.Left()}
 	}
 	return ledger
-}
-
-// waitsForPeople are the calls that wait for a person's word or answer, and those of which nobody has said yet what became.
-func (s session) waitsForPeople() []account.Wait {
-	waits := []account.Wait{}
-	for _, p := range shortened(s.pendingApprovals()) {
-		waits = append(waits, account.Wait{
-			Kind: account.WaitApproval, ToolExecutionID: p.ToolExecutionID, ExecutionID: p.ExecutionID, Step: p.Step, Tool: p.Tool,
-			Arguments: p.Arguments, Bytes: p.Bytes, Digest: p.Digest, AskedBy: p.Rule, Since: p.AskedAt, Expires: p.ExpiresAt,
-		})
-	}
-	for _, p := range shownQuestions(s.pendingQuestions()) {
-		waits = append(waits, account.Wait{
-			Kind: account.WaitQuestion, ToolExecutionID: p.ToolExecutionID, ExecutionID: p.ExecutionID, Step: p.Step, Tool: p.Tool,
-			Digest: p.Digest, Ask: new(p.Question), Bytes: p.Bytes, Since: p.AskedAt, Expires: p.ExpiresAt,
-		})
-	}
-	for _, u := range s.state.Unsettled() {
-		waits = append(waits, account.UnknownWait(u))
-	}
-	return waits
 }

@@ -156,7 +156,7 @@ func (a *agent) Spent() domain.Spent { return a.state.Spent(a.now()) }
 
 func (a *agent) Wait(on bool) { a.state = a.state.WithWaiting(on, a.now()) }
 
-func (a *agent) outcomeUnknown(call domain.UnknownCall) {
+func (a *agent) outcomeUnknown(call domain.Wait) {
 	a.state = a.state.WithUnknownCall(call, a.now())
 }
 
@@ -169,13 +169,13 @@ func (a *agent) revokeAlways(id domain.ToolExecutionID, r domain.Revocation) {
 	a.state = must(a.state.WithRevocation(id, r, a.now()))
 }
 
-// settle takes a settlement that was checked.
-func (a *agent) settle(call domain.ToolExecutionID, settled domain.Settlement) {
-	settled.At = a.now()
-	a.state = must(a.state.WithSettlement(call, settled, a.now()))
+// settle takes an answer that was checked.
+func (a *agent) settle(call domain.ToolExecutionID, answer domain.Answer) {
+	answer.At = a.now()
+	a.state = must(a.state.WithSettlement(call, answer, a.now()))
 }
 
-// settledIn notes that the execution's events have a settlement, and whether its model was told.
+// settledIn notes that the execution's events have an answer, and whether its model was told.
 func (a *agent) settledIn(call domain.ToolExecutionID, told bool) {
 	a.state = a.state.WithSettlementIn(call, a.state.Execution.ID, told, a.now())
 }

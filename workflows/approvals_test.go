@@ -29,27 +29,37 @@ func pays() []domain.ToolSpec {
 	return []domain.ToolSpec{{Name: "pay", Effect: domain.AtMostOnce}, {Name: "look", Effect: domain.ReadOnly}}
 }
 
-// pending is what waits at some time.
-func pending(t *testing.T, env *testsuite.TestWorkflowEnvironment) []domain.PendingApproval {
+// pending is what waits for an approval at some time, and waitsOf of any kind.
+func pending(t *testing.T, env *testsuite.TestWorkflowEnvironment) []domain.Wait {
 	t.Helper()
-	return status(t, env).PendingApprovals
+	return waitsOf(t, env, domain.WaitApproval)
+}
+
+func waitsOf(t *testing.T, env *testsuite.TestWorkflowEnvironment, kind domain.WaitKind) (waits []domain.Wait) {
+	t.Helper()
+	for _, w := range status(t, env).Waits {
+		if w.Kind == kind {
+			waits = append(waits, w)
+		}
+	}
+	return waits
 }
 
 // sees has somebody look at what waits at a time, and do something about it.
-func sees(t *testing.T, env *testsuite.TestWorkflowEnvironment, at time.Duration, do func(waiting []domain.PendingApproval)) {
+func sees(t *testing.T, env *testsuite.TestWorkflowEnvironment, at time.Duration, do func(waiting []domain.Wait)) {
 	t.Helper()
 	env.RegisterDelayedCallback(func() { do(pending(t, env)) }, at)
 }
 
-func approves(env *testsuite.TestWorkflowEnvironment, id string, call domain.PendingApproval) *verdict {
+func approves(env *testsuite.TestWorkflowEnvironment, id string, call domain.Wait) *verdict {
 	v := &verdict{}
-	env.UpdateWorkflow(string(contract.UpdateApprove), id, v, contract.ApproveRequest{Call: call.ToolExecutionID, Digest: call.Digest, By: "ann"})
+	env.UpdateWorkflow(string(contract.UpdateAnswer), id, v, contract.AnswerRequest{Verdict: domain.Approved, Call: call.ToolExecutionID, Digest: call.Digest, By: "ann"})
 	return v
 }
 
-func denies(env *testsuite.TestWorkflowEnvironment, id, reason string, call domain.PendingApproval) *verdict {
+func denies(env *testsuite.TestWorkflowEnvironment, id, reason string, call domain.Wait) *verdict {
 	v := &verdict{}
-	env.UpdateWorkflow(string(contract.UpdateDeny), id, v, contract.DenyRequest{Call: call.ToolExecutionID, By: "bob", Reason: reason})
+	env.UpdateWorkflow(string(contract.UpdateAnswer), id, v, contract.AnswerRequest{Verdict: domain.WasDenied, Call: call.ToolExecutionID, By: "bob", Reason: reason})
 	return v
 }
 
@@ -66,17 +76,17 @@ func TestAnApprovedCall(t *testing.T) {
 	env := w.environment(t)
 	in := askedFor(t)
 	in.Budget.MaxSeconds = new(60.0)
-	sees(t, env, time.Hour, func(waiting []domain.PendingApproval) {
+	sees(t, env, time.Hour, func(waiting []domain.Wait) {
 		require.Len(t, waiting, 1)
 		require.Equal(t, `{"amount": 7}`, waiting[0].Arguments)
-		require.Equal(t, "no rule, and its effect is at_most_once", waiting[0].Rule)
+		require.Equal(t, "no rule, and its effect is at_most_once", waiting[0].AskedBy)
 		require.Len(t, w.ran, 1, "what needs nobody's word runs meanwhile")
 		status := status(t, env)
 		require.Equal(t, "step 1: pay waits for approval", status.Doing)
 		require.InDelta(t, 60, *status.BudgetLeft.MaxSeconds, 1)
 	})
 	var yes, again *verdict
-	sees(t, env, week, func(waiting []domain.PendingApproval) {
+	sees(t, env, week, func(waiting []domain.Wait) {
 		require.Len(t, waiting, 1)
 		yes, again = approves(env, "yes", waiting[0]), approves(env, "twice", waiting[0])
 	})
@@ -88,15 +98,15 @@ func TestAnApprovedCall(t *testing.T) {
 	require.Equal(t, `{"amount": 7}`, w.ran[1].Arguments, "exactly what was approved")
 	call := executions(t, env)[0]
 	require.Equal(t, "seen", call.Value)
-	require.Equal(t, domain.Approved, call.Approval.Decision)
-	require.Equal(t, "ann", call.Approval.By)
-	require.Equal(t, week, call.Approval.At.Sub(call.Approval.AskedAt).Round(time.Minute))
+	require.Equal(t, domain.Approved, call.Wait(domain.WaitApproval).Verdict())
+	require.Equal(t, "ann", call.Wait(domain.WaitApproval).Answer.By)
+	require.Equal(t, week, call.Wait(domain.WaitApproval).Answer.At.Sub(call.Wait(domain.WaitApproval).Since).Round(time.Minute))
 	require.Empty(t, pending(t, env))
 	var types []domain.EventType
 	for _, event := range eventsOf(t, env, 0) {
 		types = append(types, event.Type)
 	}
-	require.Subset(t, types, []domain.EventType{domain.EventApprovalRequested, domain.EventApprovalDecided})
+	require.Subset(t, types, []domain.EventType{domain.EventWaitOpened, domain.EventWaitClosed})
 }
 
 // TestHowAWaitEnds without the call being made: the model gets to read why.
@@ -116,7 +126,7 @@ func TestHowAWaitEnds(t *testing.T) {
 		reason domain.StopReason
 	}{
 		"denied": {domain.ApprovalRule{Then: domain.AskFirst}, domain.ExecutionBudget{}, func(t *testing.T, env *testsuite.TestWorkflowEnvironment) {
-			sees(t, env, time.Hour, func(waiting []domain.PendingApproval) { denies(env, "no", "too much", waiting[0]) })
+			sees(t, env, time.Hour, func(waiting []domain.Wait) { denies(env, "no", "too much", waiting[0]) })
 		}, domain.CodeDenied, "denied: a person did not allow this call: too much", domain.Completed},
 		"by a rule": {domain.ApprovalRule{Tool: "p*", Then: domain.Deny}, domain.ExecutionBudget{}, nil,
 			domain.CodeDenied, "denied: the rules of this agent do not allow this call (rule 1 (p*: deny))", domain.Completed},
@@ -127,7 +137,7 @@ func TestHowAWaitEnds(t *testing.T) {
 		"denied, where nobody's word would stop it": {
 			domain.ApprovalRule{Then: domain.AskFirst, ExpiresAfter: 2 * time.Hour, AtExpiry: domain.ExpiryStops}, domain.ExecutionBudget{},
 			func(t *testing.T, env *testsuite.TestWorkflowEnvironment) {
-				sees(t, env, time.Hour, func(waiting []domain.PendingApproval) { denies(env, "no", "too much", waiting[0]) })
+				sees(t, env, time.Hour, func(waiting []domain.Wait) { denies(env, "no", "too much", waiting[0]) })
 			}, domain.CodeDenied, "denied: a person did not allow this call: too much", domain.Completed,
 		},
 		"after the step": {domain.ApprovalRule{Then: domain.AskFirst}, domain.ExecutionBudget{}, stops(contract.StopRequest{}),
@@ -182,29 +192,29 @@ func TestWordsThatAreRefused(t *testing.T) {
 		env.UpdateWorkflow(update, says, v, request)
 		words = append(words, word{v, says})
 	}
-	approve, deny := string(contract.UpdateApprove), string(contract.UpdateDeny)
+	approve, deny := string(contract.UpdateAnswer), string(contract.UpdateAnswer)
 	env.RegisterDelayedCallback(func() {
 		waiting := pending(t, env)
 		require.Len(t, waiting, 2)
 		first, second := waiting[0], waiting[1]
-		ask(approve, contract.ApproveRequest{Digest: first.Digest}, "2 calls wait for that; name one of them: "+first.ToolExecutionID.String()+" (pay), ")
-		ask(approve, contract.ApproveRequest{Call: first.ToolExecutionID}, "digest: is missing")
-		ask(approve, contract.ApproveRequest{Call: first.ToolExecutionID, Digest: second.Digest}, "waits with something else")
-		ask(deny, contract.DenyRequest{Call: domain.StepID{}.Tool(3)}, "waits for approval")
-		ask(deny, contract.DenyRequest{Call: first.ToolExecutionID, Reason: strings.Repeat("x", domain.MaxReason+1)}, "reason: has")
-		ask(approve, contract.ApproveRequest{Call: first.ToolExecutionID, Digest: first.Digest, By: strings.Repeat("x", domain.MaxDecider+1)}, "by: has")
-		ask(approve, contract.ApproveRequest{
+		ask(approve, contract.AnswerRequest{Verdict: domain.Approved, Digest: first.Digest}, "2 calls wait for that; name one of them: "+first.ToolExecutionID.String()+" (pay), ")
+		ask(approve, contract.AnswerRequest{Verdict: domain.Approved, Call: first.ToolExecutionID}, "digest: is missing")
+		ask(approve, contract.AnswerRequest{Verdict: domain.Approved, Call: first.ToolExecutionID, Digest: second.Digest}, "waits with something else")
+		ask(deny, contract.AnswerRequest{Verdict: domain.WasDenied, Call: domain.StepID{}.Tool(3)}, "does not wait for approval")
+		ask(deny, contract.AnswerRequest{Verdict: domain.WasDenied, Call: first.ToolExecutionID, Reason: strings.Repeat("x", domain.MaxReason+1)}, "reason: has")
+		ask(approve, contract.AnswerRequest{Verdict: domain.Approved, Call: first.ToolExecutionID, Digest: first.Digest, By: strings.Repeat("x", domain.MaxDecider+1)}, "by: has")
+		ask(approve, contract.AnswerRequest{Verdict: domain.Approved,
 			Call: first.ToolExecutionID, Digest: first.Digest, Always: true, Reason: strings.Repeat("x", domain.MaxStandingReason+1),
 		}, "of a standing approval at most")
-		ask(approve, contract.ApproveRequest{Call: first.ToolExecutionID, Digest: first.Digest, By: "ann"}, "")
-		ask(deny, contract.DenyRequest{Call: first.ToolExecutionID}, "Z by ann")
-		ask(deny, contract.DenyRequest{}, " ") // one alone need not be named
+		ask(approve, contract.AnswerRequest{Verdict: domain.Approved, Call: first.ToolExecutionID, Digest: first.Digest, By: "ann"}, "")
+		ask(deny, contract.AnswerRequest{Verdict: domain.WasDenied, Call: first.ToolExecutionID}, "Z by ann")
+		ask(deny, contract.AnswerRequest{Verdict: domain.WasDenied}, " ") // one alone need not be named
 	}, time.Minute)
 	in := askedFor(t)
 	in.Name = "ann"
 	in.AgentID, _ = domain.AgentIDOf("ann")
 	env.RegisterDelayedCallback(func() {
-		ask(approve, contract.ApproveRequest{Digest: domain.CallDigest("pay", "{}")}, "approve: no call of this agent waits for approval")
+		ask(approve, contract.AnswerRequest{Verdict: domain.Approved, Digest: domain.CallDigest("pay", "{}")}, "approve: no call of this agent waits for approval")
 	}, time.Hour)
 	closes(env, 2*time.Hour, "close")
 	env.ExecuteWorkflow(string(contract.Execute), in)
@@ -237,7 +247,7 @@ func TestALimitOfCalls(t *testing.T) {
 	t.Parallel()
 	w := &world{tools: pays(), model: calling(pay("1"), pay("2")), tool: saw}
 	env := w.environment(t)
-	sees(t, env, time.Hour, func(waiting []domain.PendingApproval) {
+	sees(t, env, time.Hour, func(waiting []domain.Wait) {
 		require.Len(t, waiting, 1)
 		approves(env, "yes", waiting[0])
 	})
@@ -256,7 +266,7 @@ func TestAnApprovedCallWaitsInAPause(t *testing.T) {
 	env := w.environment(t)
 	_, ran := timed(w, env)
 	pauses(env, time.Minute)
-	sees(t, env, 2*time.Minute, func(waiting []domain.PendingApproval) { approves(env, "yes", waiting[0]) })
+	sees(t, env, 2*time.Minute, func(waiting []domain.Wait) { approves(env, "yes", waiting[0]) })
 	resumes(env, time.Hour)
 	in := askedFor(t)
 	in.Budget.MaxSeconds = new(30.0)
@@ -269,15 +279,21 @@ func TestAnApprovedCallWaitsInAPause(t *testing.T) {
 func TestTheMemoHasNoTextsOfWhatWaits(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
-	approval := domain.Approval{Digest: domain.CallDigest("pay", pay("1").Arguments), AskedAt: now, ExpiresAt: now.Add(time.Hour)}
-	call := domain.PendingApproval{PendingCall: domain.PendingCall{Step: 1, Tool: "pay"}, Arguments: pay("1").Arguments, Approval: approval}
-	question := domain.PendingQuestion{PendingCall: call.PendingCall, Answer: domain.Answer{Digest: call.Digest, AskedAt: now}}
-	memo := contract.WaitingFor([]domain.PendingApproval{call}, []domain.PendingQuestion{question}, func(domain.PendingApproval) bool { return true })
-	require.Len(t, memo.Questions, 1)
+	call := domain.Wait{
+		Kind: domain.WaitApproval, Step: 1, Tool: "pay", Arguments: pay("1").Arguments, Digest: domain.CallDigest("pay", pay("1").Arguments),
+		Since: now, Expires: now.Add(time.Hour),
+	}
+	question, unknown := call, call
+	question.Kind, question.Arguments, question.Ask = domain.WaitQuestion, "", &domain.Question{Text: "what amount?"}
+	unknown.Kind, unknown.Effect, unknown.Why = domain.WaitOutcome, domain.DigestOfTexts("effect"), "the amount was lost"
+	memo := contract.WaitingFor([]domain.Wait{call, question, unknown})
+	require.Len(t, memo.Of(domain.WaitQuestion), 1)
+	require.Equal(t, 2, memo.InStep())
 	encoded, err := json.Marshal(memo)
 	require.NoError(t, err)
 	require.NotContains(t, string(encoded), "amount")
 	require.NotContains(t, string(encoded), call.Digest.String())
+	require.NotContains(t, string(encoded), unknown.Effect.String())
 }
 
 // TestAnApprovedCallThatDoesNotRun is told apart from one that nobody had approved.
@@ -286,7 +302,7 @@ func TestAnApprovedCallThatDoesNotRun(t *testing.T) {
 	w := &world{tools: pays(), model: calling(pay("7")), tool: saw}
 	env := w.environment(t)
 	pauses(env, time.Minute)
-	sees(t, env, time.Hour, func(waiting []domain.PendingApproval) { approves(env, "yes", waiting[0]) })
+	sees(t, env, time.Hour, func(waiting []domain.Wait) { approves(env, "yes", waiting[0]) })
 	env.RegisterDelayedCallback(func() {
 		env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: contract.AfterInference})
 	}, 2*time.Hour)
@@ -294,6 +310,6 @@ func TestAnApprovedCallThatDoesNotRun(t *testing.T) {
 	require.Equal(t, domain.UserRequested, outcome(t, env).StopReason)
 	require.Empty(t, w.ran)
 	call := executions(t, env)[0]
-	require.Equal(t, domain.Approved, call.Approval.Decision)
+	require.Equal(t, domain.Approved, call.Wait(domain.WaitApproval).Verdict())
 	require.Contains(t, call.Error.Message, "a person had approved the call, but the execution was stopped before it began")
 }

@@ -47,7 +47,7 @@ func TestTheWorkersApprovals(t *testing.T) {
 			env := w.environment(t)
 			asked := 0
 			answers := func(at time.Duration) {
-				sees(t, env, at, func(waiting []domain.PendingApproval) {
+				sees(t, env, at, func(waiting []domain.Wait) {
 					for _, call := range waiting {
 						asked++
 						approves(env, at.String(), call)
@@ -75,7 +75,7 @@ func TestTheWorkersApprovalsGoAlong(t *testing.T) {
 	w := paysEachTime(domain.DefaultApprovals(), domain.ApprovalsOf("deny"))
 	env := w.environment(t)
 	outgrows(env, 1)
-	sees(t, env, time.Minute, func(waiting []domain.PendingApproval) {
+	sees(t, env, time.Minute, func(waiting []domain.Wait) {
 		for _, call := range waiting {
 			approves(env, "yes", call)
 		}
@@ -87,7 +87,7 @@ func TestTheWorkersApprovalsGoAlong(t *testing.T) {
 	again := w.environment(t)
 	sends(again, time.Minute, "send", contract.SendRequest{Prompt: "more", Model: &domain.LLMConfig{Provider: "scripted", Model: "/other"}})
 	asked := 0
-	sees(t, again, time.Hour, func(waiting []domain.PendingApproval) {
+	sees(t, again, time.Hour, func(waiting []domain.Wait) {
 		for _, call := range waiting {
 			asked++
 			approves(again, "again", call)
@@ -123,7 +123,7 @@ func TestTheWorkersApprovalsOutliveAModelThatNobodyHas(t *testing.T) {
 	env = w.environment(t)
 	sends(env, time.Minute, "pay", contract.SendRequest{Prompt: "pay", Model: &domain.LLMConfig{Provider: "scripted", Model: "/other"}})
 	asked := 0
-	sees(t, env, time.Hour, func(waiting []domain.PendingApproval) { asked = len(waiting) })
+	sees(t, env, time.Hour, func(waiting []domain.Wait) { asked = len(waiting) })
 	closes(env, 2*time.Hour, "close")
 	env.ExecuteWorkflow(string(contract.Execute), in)
 	require.Equal(t, 1, asked)

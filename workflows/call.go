@@ -21,9 +21,6 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 	tool, _ := b.config.resolved.Tool(wanted.Name)
 	request := b.requestOf(position, wanted)
 	request.Note, request.ImageRoom = b.noteFor(tool), b.imageRoom()
-	if standing, ok := b.standing[position]; ok {
-		request.Approval = &standing
-	}
 	if tool.Effect.Repeatable() {
 		request.Tries, request.Losses = min(cmp.Or(tool.Attempts, mostTries), b.tryLimit()), cmp.Or(tool.Losses, domain.DefaultLosses)
 	}
@@ -43,7 +40,7 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 		case err == nil && reply.Pending != nil:
 			return b.follow(ctx, options, request, reply, size)
 		case err == nil && reply.NotStarted && reply.Question != nil:
-			return b.awaitAnswer(ctx, position, wanted, *reply)
+			return b.awaitReply(ctx, position, wanted, *reply)
 		case err == nil && b.waits(*reply, waited) && b.nearBounds():
 			return contract.Unanswered(waitedTooOften())
 		case err == nil && b.waits(*reply, waited):
@@ -81,7 +78,7 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 				Kind: loss.Err().Kind, Code: loss.Err().Code,
 			})
 		}
-		again, ok := b.mail.BackOffCall(ctx, delay, ends, b.hold)
+		again, ok := b.mail.BackOffCall(ctx, delay, ends, b.holdForPause)
 		if !ok {
 			b.cutOff[position] = b.mail.CutOff()
 			return *reply

@@ -125,25 +125,3 @@ func (s session) checkHandedOn(what, instead string, next *contract.Redefinition
 	}
 	return err
 }
-
-// checkApproveFits is checkApprove, and refuses a standing approval for which there is no room.
-func (s session) checkApproveFits(request contract.ApproveRequest) error {
-	if err := s.checkApprove(request); err != nil || !request.Always {
-		return err
-	}
-	call, err := s.askedAbout("approve", request.Call, request.Digest)
-	if err != nil {
-		return err
-	}
-	return s.checkHandedOn("always", "approve this one call, or revoke standing approvals", s.config.next,
-		call.StandingIn(s.standingContext(call.Tool)), request)
-}
-
-// checkResolveFits is checkResolve, and refuses a settlement for which there is no room.
-func (s session) checkResolveFits(request contract.ResolveRequest) error {
-	settled := settlementOf(request)
-	if err := s.checkResolve(request); err != nil || s.repeats(request.Call, settled) {
-		return err
-	}
-	return s.checkHandedOn("resolve", "say it in fewer words", s.config.next, settled)
-}

@@ -111,9 +111,8 @@ func (s stepContent) childEnded(position int, child endedChild, stopped bool, at
 // verified notes what a tool has found out about a call whose outcome was unknown.
 func (s stepContent) verified(position int, found contract.VerifyReply, reply contract.ToolReply, cutOff bool, at time.Time) stepContent {
 	s = s.called(position, reply, cutOff, at)
-	s.ToolExecutions[position].Settlement = &domain.Settlement{
-		Verdict: found.Verdict, By: domain.Program{Client: domain.VerifyClient}, At: at, Reason: found.Reason,
-	}
+	answer := domain.Answer{Verdict: found.Verdict, By: domain.VerifyClient, At: at, Reason: found.Reason}
+	s.ToolExecutions[position] = s.ToolExecutions[position].WithWait(domain.Wait{Kind: domain.WaitOutcome}.Answered(answer))
 	return s
 }
 

@@ -377,8 +377,8 @@ func TestAVerifiedCall(t *testing.T) {
 			call := calling(1).verified(0, test.found, reply, false, later).ToolExecutions[0]
 			require.Equal(t, test.outcome, call.Outcome())
 			require.Equal(t, later, call.CompletedAt)
-			require.Equal(t, test.found.Verdict, call.Settlement.Verdict)
-			require.Equal(t, later, call.Settlement.At)
+			require.Equal(t, test.found.Verdict, call.Wait(domain.WaitOutcome).Answer.Verdict)
+			require.Equal(t, later, call.Wait(domain.WaitOutcome).Answer.At)
 		})
 	}
 	_, ok := verifiedReply(contract.ToolRequest{}, contract.VerifyReply{})

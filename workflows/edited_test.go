@@ -29,9 +29,9 @@ func checking(env *testsuite.TestWorkflowEnvironment, unfit string) {
 	}, activity.RegisterOptions{Name: string(contract.CheckOutput)})
 }
 
-func edits(env *testsuite.TestWorkflowEnvironment, id, arguments string, call domain.PendingApproval) *verdict {
+func edits(env *testsuite.TestWorkflowEnvironment, id, arguments string, call domain.Wait) *verdict {
 	v := &verdict{}
-	env.UpdateWorkflow(string(contract.UpdateEdit), id, v, contract.EditRequest{
+	env.UpdateWorkflow(string(contract.UpdateAnswer), id, v, contract.AnswerRequest{Verdict: domain.Approved,
 		Call: call.ToolExecutionID, Digest: call.Digest, Arguments: arguments, By: "ann", Reason: "less",
 	})
 	return v
@@ -45,7 +45,7 @@ func TestAnEditedCall(t *testing.T) {
 	env := w.environment(t)
 	checking(env, "never")
 	var word *verdict
-	sees(t, env, time.Minute, func(waiting []domain.PendingApproval) { word = edits(env, "edit", edited, waiting[0]) })
+	sees(t, env, time.Minute, func(waiting []domain.Wait) { word = edits(env, "edit", edited, waiting[0]) })
 	env.ExecuteWorkflow(string(contract.Execute), askedFor(t))
 	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
 	require.NoError(t, word.err)
@@ -53,14 +53,14 @@ func TestAnEditedCall(t *testing.T) {
 	require.Equal(t, edited, w.ran[1].Arguments)
 	call := executions(t, env)[0]
 	require.Equal(t, edited, call.Call.Arguments)
-	require.Equal(t, domain.CallDigest("pay", pay("7").Arguments), call.Approval.Digest, "what was asked about")
-	require.Equal(t, domain.CallDigest("pay", edited), call.Approval.Edited, "what ran")
-	require.Equal(t, `approved ann less {"amount": 7}`, strings.Join([]string{string(call.Approval.Decision), call.Approval.By, call.Approval.Reason, call.Approval.Asked}, " "))
-	require.Equal(t, call.Approval, word.value.(contract.DecisionReply).Approval)
+	require.Equal(t, domain.CallDigest("pay", pay("7").Arguments), call.Wait(domain.WaitApproval).Digest, "what was asked about")
+	require.Equal(t, domain.CallDigest("pay", edited), call.Wait(domain.WaitApproval).Answer.Edited, "what ran")
+	require.Equal(t, `approved ann less {"amount": 7}`, strings.Join([]string{string(call.Wait(domain.WaitApproval).Verdict()), call.Wait(domain.WaitApproval).Answer.By, call.Wait(domain.WaitApproval).Answer.Reason, call.Wait(domain.WaitApproval).Arguments}, " "))
+	require.Equal(t, call.Wait(domain.WaitApproval).Answer, word.value.(contract.AnswerReply).Wait.Answer)
 	entries := query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries
 	require.Equal(t, domain.EditedNote(edited)+"seen", entries[2].Message.ToolResult.Content)
 	require.Equal(t, pay("7").Arguments, entries[1].Message.ToolCalls[0].Arguments, "what the model said stays")
-	require.Equal(t, call.Approval.Edited, eventsIn(t, env, 1, domain.EventApprovalDecided)[0].Data.(domain.ToolApprovalDecided).Edited)
+	require.Equal(t, call.Wait(domain.WaitApproval).Answer.Edited, eventsIn(t, env, 1, domain.EventWaitClosed)[0].Data.(domain.WaitClosed).Edited)
 }
 
 // TestEditsThatAreRefused leave the call waiting as it was.
@@ -74,7 +74,6 @@ func TestEditsThatAreRefused(t *testing.T) {
 		"no JSON":               {`amount=5`, "arguments: are no JSON object"},
 		"two of them":           {`{"amount": 5}{"amount": 500}`, "arguments: are no JSON object"},
 		"a key twice":           {`{"amount": 5, "Amount": 500}`, "with each key once, in one case"},
-		"nothing":               {``, "arguments: are no JSON object"},
 		"the same":              {`{"amount": 7}`, "arguments: are those that were asked about"},
 		"too many":              {`{"note": "` + strings.Repeat("x", domain.MaxEdited) + `"}`, "arguments: have 16396 bytes; at most 16384 are allowed"},
 	} {
@@ -84,8 +83,8 @@ func TestEditsThatAreRefused(t *testing.T) {
 			env := w.environment(t)
 			checking(env, "five")
 			var refused, approved *verdict
-			sees(t, env, time.Minute, func(waiting []domain.PendingApproval) { refused = edits(env, "edit", test.arguments, waiting[0]) })
-			sees(t, env, time.Hour, func(waiting []domain.PendingApproval) { approved = approves(env, "approve", waiting[0]) })
+			sees(t, env, time.Minute, func(waiting []domain.Wait) { refused = edits(env, "edit", test.arguments, waiting[0]) })
+			sees(t, env, time.Hour, func(waiting []domain.Wait) { approved = approves(env, "approve", waiting[0]) })
 			env.ExecuteWorkflow(string(contract.Execute), askedFor(t, deny))
 			if refused.rejected != nil {
 				require.ErrorContains(t, refused.rejected, test.says)
@@ -104,24 +103,24 @@ func TestEditsThatAreRefused(t *testing.T) {
 func TestTwoWordsAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		second func(*testsuite.TestWorkflowEnvironment, domain.PendingApproval) *verdict
+		second func(*testsuite.TestWorkflowEnvironment, domain.Wait) *verdict
 		says   string
 		ran    []string
 	}{
-		"approved": {func(env *testsuite.TestWorkflowEnvironment, call domain.PendingApproval) *verdict {
+		"approved": {func(env *testsuite.TestWorkflowEnvironment, call domain.Wait) *verdict {
 			return approves(env, "second", call)
 		}, "was approved already", []string{`{"amount": 7}`}},
-		"denied": {func(env *testsuite.TestWorkflowEnvironment, call domain.PendingApproval) *verdict {
+		"denied": {func(env *testsuite.TestWorkflowEnvironment, call domain.Wait) *verdict {
 			return denies(env, "second", "no", call)
 		}, "was denied already", nil},
-		"stopped": {func(env *testsuite.TestWorkflowEnvironment, _ domain.PendingApproval) *verdict {
+		"stopped": {func(env *testsuite.TestWorkflowEnvironment, _ domain.Wait) *verdict {
 			env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{})
 			return &verdict{}
-		}, "edit: the execution was stopped before the arguments were checked, so the call is not made", nil},
-		"stopped now": {func(env *testsuite.TestWorkflowEnvironment, _ domain.PendingApproval) *verdict {
+		}, "edit: the execution was stopped before a worker had checked the arguments", nil},
+		"stopped now": {func(env *testsuite.TestWorkflowEnvironment, _ domain.Wait) *verdict {
 			env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: contract.StopNow})
 			return &verdict{}
-		}, "edit: the execution was stopped before the arguments were checked, so the call is not made", nil},
+		}, "edit: the execution was stopped before a worker had checked the arguments", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -129,7 +128,7 @@ func TestTwoWordsAtOnce(t *testing.T) {
 			env := w.environment(t)
 			checking(env, "never")
 			var first, second *verdict
-			sees(t, env, time.Minute, func(waiting []domain.PendingApproval) {
+			sees(t, env, time.Minute, func(waiting []domain.Wait) {
 				first = edits(env, "first", `{"amount": 5}`, waiting[0])
 				second = test.second(env, waiting[0])
 			})
@@ -173,7 +172,7 @@ func TestHooksSeeWhatWasEdited(t *testing.T) {
 			resolved.Tools = pays()
 			w.list = func(contract.CatalogRequest) (contract.Catalog, error) { return resolved, nil }
 			checking(env, "never")
-			sees(t, env, time.Minute, func(waiting []domain.PendingApproval) { edits(env, "edit", edited, waiting[0]) })
+			sees(t, env, time.Minute, func(waiting []domain.Wait) { edits(env, "edit", edited, waiting[0]) })
 			env.ExecuteWorkflow(string(contract.Execute), askedFor(t))
 			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
 			require.Equal(t, []string{`{"amount": 7}`, edited}, seen)
@@ -207,7 +206,7 @@ func TestHooksTakeTheirTime(t *testing.T) {
 	checking(env, "never")
 	env.RegisterActivityWithOptions(looks, activity.RegisterOptions{Name: string(contract.CallHook)})
 	env.OnActivity(string(contract.CallHook), mock.Anything, mock.Anything).After(10*time.Minute).Return(contract.HookReply{}, nil)
-	sees(t, env, time.Hour, func(waiting []domain.PendingApproval) { edits(env, "edit", `{"amount": 5}`, waiting[0]) })
+	sees(t, env, time.Hour, func(waiting []domain.Wait) { edits(env, "edit", `{"amount": 5}`, waiting[0]) })
 	in := askedFor(t)
 	in.Budget.MaxSeconds = new(15 * 60.0)
 	env.ExecuteWorkflow(string(contract.Execute), in)
@@ -222,8 +221,8 @@ func TestAnEditIsTheEffectThatItIs(t *testing.T) {
 	w.tool = losesFirst(w)
 	env := w.environment(t)
 	checking(env, "never")
-	sees(t, env, time.Minute, func(waiting []domain.PendingApproval) { approves(env, "first", waiting[0]) })
-	sees(t, env, time.Hour, func(waiting []domain.PendingApproval) {
+	sees(t, env, time.Minute, func(waiting []domain.Wait) { approves(env, "first", waiting[0]) })
+	sees(t, env, time.Hour, func(waiting []domain.Wait) {
 		edits(env, "second", payFor(7, "edited").Arguments, waiting[0])
 	})
 	env.ExecuteWorkflow(string(contract.Execute), askedFor(t))
@@ -237,7 +236,7 @@ func TestAnEditIsTheEffectThatItIs(t *testing.T) {
 // TestEditsAreBounded: whoever tries on and on fills no run; the call waits, and is decided about as it is.
 func TestEditsAreBounded(t *testing.T) {
 	t.Parallel()
-	many := func(env *testsuite.TestWorkflowEnvironment, call domain.PendingApproval, n int) (tried []*verdict) {
+	many := func(env *testsuite.TestWorkflowEnvironment, call domain.Wait, n int) (tried []*verdict) {
 		for i := range n {
 			tried = append(tried, edits(env, fmt.Sprint("edit ", i), `{"amount": "five"}`, call))
 		}
@@ -252,11 +251,11 @@ func TestEditsAreBounded(t *testing.T) {
 		"near the server's bound of events": {func(env *testsuite.TestWorkflowEnvironment) {
 			env.RegisterDelayedCallback(func() { env.SetCurrentHistoryLength(46_000) }, time.Second)
 		}, 0,
-			"edit: the run has no room for it"},
+			"edit: the run has no room for a worker to check it"},
 		"near the server's bound of bytes": {func(env *testsuite.TestWorkflowEnvironment) {
 			env.RegisterDelayedCallback(func() { env.SetCurrentHistorySize(41 << 20) }, time.Second)
 		}, 0,
-			"edit: the run has no room for it"},
+			"edit: the run has no room for a worker to check it"},
 		"near the server's bound of updates": {func(env *testsuite.TestWorkflowEnvironment) {
 			var more func(n int)
 			more = func(n int) { // a few at a time, as the environment takes them
@@ -268,7 +267,7 @@ func TestEditsAreBounded(t *testing.T) {
 				}
 			}
 			env.RegisterDelayedCallback(func() { more(179) }, time.Second)
-		}, 10, "edit: the run has no room for it"},
+		}, 10, "edit: the run has no room for a worker to check it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -278,10 +277,10 @@ func TestEditsAreBounded(t *testing.T) {
 			var tried []*verdict
 			var approved *verdict
 			test.before(env)
-			sees(t, env, time.Minute, func(waiting []domain.PendingApproval) {
+			sees(t, env, time.Minute, func(waiting []domain.Wait) {
 				tried = many(env, waiting[0], 60)
 			})
-			sees(t, env, time.Hour, func(waiting []domain.PendingApproval) { approved = approves(env, "approve", waiting[0]) })
+			sees(t, env, time.Hour, func(waiting []domain.Wait) { approved = approves(env, "approve", waiting[0]) })
 			env.ExecuteWorkflow(string(contract.Execute), askedFor(t))
 			for i, one := range tried {
 				if i < test.taken {
@@ -326,7 +325,7 @@ func TestAHookThatFailsIsTheLast(t *testing.T) {
 		return contract.HookReply{}, nil
 	}, activity.RegisterOptions{Name: string(contract.CallHook)})
 	var second *verdict
-	sees(t, env, time.Minute, func(waiting []domain.PendingApproval) {
+	sees(t, env, time.Minute, func(waiting []domain.Wait) {
 		edits(env, "first", `{"amount": 5}`, waiting[0])
 		second = edits(env, "second", `{"amount": 6}`, waiting[1])
 	})

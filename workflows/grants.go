@@ -70,7 +70,7 @@ func (b *toolBatch) awaitSeat(ctx workflow.Context, permit mailbox.Permit, i int
 		b.seatless(true)
 		permit, ok = b.mail.AwaitTurn(ctx, func() bool { return !b.children.crowded() }, func() bool { return b.halted }, func(on bool) {
 			b.seatless(!on)
-			b.hold(on)
+			b.holdForPause(on)
 		})
 		b.seatless(false)
 		if !ok {

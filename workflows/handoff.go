@@ -59,7 +59,7 @@ func (b *toolBatch) awaitOthers(ctx workflow.Context, permit mailbox.Permit, i i
 		var ok bool
 		b.behind++
 		b.reckon()
-		permit, ok = b.mail.AwaitTurn(ctx, func() bool { return b.othersEnded(i) }, func() bool { return b.halted }, b.hold)
+		permit, ok = b.mail.AwaitTurn(ctx, func() bool { return b.othersEnded(i) }, func() bool { return b.halted }, b.holdForPause)
 		b.behind--
 		b.reckon()
 		if !ok {

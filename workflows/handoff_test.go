@@ -125,7 +125,7 @@ func TestTheFirstHandoffCounts(t *testing.T) {
 		return says(agent)
 	})
 	env := w.environment(t)
-	sees(t, env, time.Hour, func(waiting []domain.PendingApproval) {
+	sees(t, env, time.Hour, func(waiting []domain.Wait) {
 		require.Len(t, waiting, 2)
 		require.Equal(t, "transfer_to_refunds", waiting[0].Tool)
 		denies(env, "no", "not now", waiting[0])
@@ -258,7 +258,7 @@ func TestRulesAddUp(t *testing.T) {
 			w.approvals = domain.DefaultApprovals()
 			env := w.environment(t)
 			asked := 0
-			sees(t, env, time.Hour, func(waiting []domain.PendingApproval) {
+			sees(t, env, time.Hour, func(waiting []domain.Wait) {
 				for _, call := range waiting {
 					asked++
 					approves(env, "yes", call)
@@ -372,7 +372,7 @@ func TestAHandoffWaitsForTheOtherCalls(t *testing.T) {
 		return reply
 	})
 	env := w.environment(t)
-	sees(t, env, time.Hour, func(waiting []domain.PendingApproval) {
+	sees(t, env, time.Hour, func(waiting []domain.Wait) {
 		require.Len(t, waiting, 1)
 		require.Len(t, w.listed, 1, "nobody is asked about the other agent yet")
 		approves(env, "yes", waiting[0])

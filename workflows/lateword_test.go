@@ -21,7 +21,7 @@ type lastWord struct {
 }
 
 func lastWords() map[string]lastWord {
-	one := func(t *testing.T, env *testsuite.TestWorkflowEnvironment) domain.PendingApproval {
+	one := func(t *testing.T, env *testsuite.TestWorkflowEnvironment) domain.Wait {
 		t.Helper()
 		waiting := pending(t, env)
 		require.Len(t, waiting, 1)
@@ -29,9 +29,9 @@ func lastWords() map[string]lastWord {
 	}
 	until := func(t *testing.T, env *testsuite.TestWorkflowEnvironment) time.Time {
 		t.Helper()
-		return one(t, env).ExpiresAt
+		return one(t, env).Expires
 	}
-	asked := func(t *testing.T, env *testsuite.TestWorkflowEnvironment) domain.PendingQuestion {
+	asked := func(t *testing.T, env *testsuite.TestWorkflowEnvironment) domain.Wait {
 		t.Helper()
 		waiting := questions(t, env)
 		require.Len(t, waiting, 1)
@@ -42,19 +42,23 @@ func lastWords() map[string]lastWord {
 			t.Helper()
 			return approves(env, "word", one(t, env))
 		}, func(call domain.ToolExecution) bool {
-			return call.Approval.Decision == domain.Approved && call.Outcome().Ran()
+			return call.Wait(domain.WaitApproval).Verdict() == domain.Approved && call.Outcome().Ran()
 		}},
 		"deny": {pay("1"), until, func(t *testing.T, env *testsuite.TestWorkflowEnvironment) *verdict {
 			t.Helper()
 			return denies(env, "word", "no", one(t, env))
-		}, func(call domain.ToolExecution) bool { return call.Approval.Decision == domain.WasDenied }},
+		}, func(call domain.ToolExecution) bool {
+			return call.Wait(domain.WaitApproval).Verdict() == domain.WasDenied
+		}},
 		"answer": {asksUser(`{"question": "Which color?", "expires_in": 3600}`), func(t *testing.T, env *testsuite.TestWorkflowEnvironment) time.Time {
 			t.Helper()
-			return asked(t, env).ExpiresAt
+			return asked(t, env).Expires
 		}, func(t *testing.T, env *testsuite.TestWorkflowEnvironment) *verdict {
 			t.Helper()
-			return replies(env, "word", contract.AnswerRequest{Call: asked(t, env).ToolExecutionID, Text: "blue"})
-		}, func(call domain.ToolExecution) bool { return call.Answer.Outcome == domain.AnsweredByPerson }},
+			return replies(env, "word", contract.AnswerRequest{Verdict: domain.AnsweredByPerson, Call: asked(t, env).ToolExecutionID, Text: "blue"})
+		}, func(call domain.ToolExecution) bool {
+			return call.Wait(domain.WaitQuestion).Verdict() == domain.AnsweredByPerson
+		}},
 	}
 }
 
@@ -94,12 +98,12 @@ func TestALongWaitHasAnEnd(t *testing.T) {
 	for given, waited := range map[time.Duration]time.Duration{9 * year: 9 * year, 200 * year: 10 * year} {
 		w := &world{tools: pays(), model: calling(pay("1")), tool: saw}
 		env := w.environment(t)
-		sees(t, env, time.Hour, func(waiting []domain.PendingApproval) {
+		sees(t, env, time.Hour, func(waiting []domain.Wait) {
 			require.Len(t, waiting, 1)
-			require.Equal(t, waited, waiting[0].ExpiresAt.Sub(waiting[0].AskedAt))
+			require.Equal(t, waited, waiting[0].Expires.Sub(waiting[0].Since))
 			approves(env, "yes", waiting[0])
 		})
 		env.ExecuteWorkflow(string(contract.Execute), askedFor(t, domain.ApprovalRule{Tool: "pay", Then: domain.AskFirst, ExpiresAfter: given}))
-		require.Equal(t, domain.Approved, executions(t, env)[0].Approval.Decision)
+		require.Equal(t, domain.Approved, executions(t, env)[0].Wait(domain.WaitApproval).Verdict())
 	}
 }

@@ -75,7 +75,7 @@ func (s session) checkSuspend(request contract.SuspendRequest) error {
 	case s.mail.Closed():
 		return domain.Errorf(domain.Denied, "suspend: the session is closed")
 	}
-	return checkWord(request.By, request.Reason)
+	return contract.CheckSaid(request.By, request.Reason)
 }
 
 // suspend lets the execution in progress go on to its end.

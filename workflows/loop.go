@@ -134,7 +134,7 @@ func (s session) beginExecution() {
 		s.emitReceived(*next.Waited, true)
 	}
 	s.announceSettled()
-	s.publishUnsettled()
+	s.publishWaits()
 	workflow.GetLogger(s.root).Info("execution begins", "execution", id, "number", s.state.ExecutionCount,
 		"client", by.Client, "identity", by.Identity, "schedule", by.Schedule, "parent", by.Parent)
 }

@@ -17,8 +17,8 @@ import (
 // layers lists the package's files from the workflow down to what it is made of.
 // Calls go down.
 var layers = []string{
-	"execute.go", "scheduled.go", "loop.go", "updates.go", "await.go", "rewind.go", "redefine.go", "views.go", "account.go", "finish.go", "messages.go", "life.go", "session.go", "sessionbudget.go", "run.go", "outage.go", "carry.go", "record.go",
-	"inference.go", "answer.go", "attempt.go", "tools.go", "call.go", "handoff.go", "children.go", "lending.go", "grants.go", "below.go", "pending.go", "bindings.go", "stranded.go", "waits.go", "questions.go", "edited.go", "approvals.go", "standing.go", "people.go", "guards.go", "hooks.go", "unsettled.go", "turns.go", "step.go", "bounds.go",
+	"execute.go", "scheduled.go", "loop.go", "updates.go", "await.go", "rewind.go", "redefine.go", "views.go", "account.go", "finish.go", "messages.go", "life.go", "session.go", "sessionbudget.go", "run.go", "outage.go", "people.go", "waitkinds.go", "carry.go", "record.go",
+	"inference.go", "answer.go", "attempt.go", "tools.go", "call.go", "handoff.go", "children.go", "lending.go", "grants.go", "below.go", "pending.go", "bindings.go", "stranded.go", "waits.go", "approvals.go", "standing.go", "guards.go", "hooks.go", "unsettled.go", "openwaits.go", "turns.go", "step.go", "bounds.go",
 	"trusted.go", "resolve.go", "offered.go", "activity.go", "retries.go", "transcript.go", "agent.go", "events.go", "verdict.go", "content.go", "failure.go", "doc.go",
 }
 
@@ -159,7 +159,7 @@ func TestPartsWriteTheirOwn(t *testing.T) {
 			})
 		}
 	}
-	for _, part := range []string{"agent", "archive", "attempts", "children", "configuration", "eventLog", "guards", "inference", "records", "run", "stepRun", "toolBatch", "transcript", "waiters"} {
+	for _, part := range []string{"agent", "archive", "attempts", "children", "configuration", "eventLog", "guards", "inference", "records", "run", "stepRun", "toolBatch", "transcript", "openWait", "openWaits"} {
 		require.True(t, written[part], "no method of %s writes anything", part)
 	}
 }

@@ -5,107 +5,171 @@ import (
 	"strings"
 	"time"
 
+	"go.temporal.io/sdk/workflow"
+
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
-// A waiter is a call that waits for a person: for their word, or for their answer.
-type waiter interface {
-	comparable
-	Pending() domain.PendingCall
-	Waits() bool
-	// bound is the digest of what people are shown.
-	bound() domain.Digest
-	// place counts the step's calls from 0.
-	place() int
-}
-
-// waiters are the calls of the step in progress that wait for people, in call order. It alone holds what people have said,
-// until the calls take it.
-type waiters[W waiter] struct{ all []W }
-
-func (w *waiters[W]) ask(one W) {
-	after := slices.IndexFunc(w.all, func(other W) bool { return other.place() > one.place() })
-	if after < 0 {
-		after = len(w.all)
+// checkAnswer refuses what somebody says about a call that does not wait for it, and what does not fit the wait.
+func (s session) checkAnswer(request contract.AnswerRequest) error {
+	if err := request.Check(); err != nil {
+		return err
 	}
-	w.all = slices.Insert(w.all, after, one)
-}
-
-// over takes a call off the list, whatever has ended its wait.
-func (w *waiters[W]) over(one W) {
-	w.all = slices.DeleteFunc(w.all, func(other W) bool { return other == one })
-}
-
-// waiting are the calls about which nobody has said anything yet.
-func (w *waiters[W]) waiting() []W {
-	return slices.DeleteFunc(slices.Clone(w.all), func(one W) bool { return !one.Waits() })
-}
-
-// byID is the call of that id, also where a person has decided or answered it and it has not gone on yet, so that a second
-// answer can be told that there was one. waiting and find pass over such calls.
-func (w *waiters[W]) byID(id domain.ToolExecutionID) (one W, ok bool) {
-	at := slices.IndexFunc(w.all, func(other W) bool { return other.Pending().ToolExecutionID == id })
-	if at < 0 {
-		return one, false
+	w, err := s.waitFor(request)
+	if err != nil {
+		return err
 	}
-	return w.all[at], true
+	kind := kindOf(w.Kind)
+	if schema, _ := kind.schema(s, w, request); schema != nil {
+		if err := s.checkTries(w, request); err != nil {
+			return err
+		}
+	}
+	if err := kind.check(s, w, request); err != nil {
+		return err
+	}
+	// Where no worker was up as the time went by, an answer is looked at before the end of the wait.
+	if !w.Expires.IsZero() && !s.now().Before(w.Expires) {
+		return timeOver(request.Does(), w.ToolExecutionID, w.Expires)
+	}
+	return nil
 }
 
-// find is the call that a person means, who does what it says, such as approve. Without an id it is the only one that
-// waits, and none is why there is none. A digest has to be that of what the person was shown.
-func (w *waiters[W]) find(does string, id domain.ToolExecutionID, digest domain.Digest, none func() error) (one W, _ error) {
-	waiting := w.waiting()
-	at := slices.IndexFunc(waiting, func(other W) bool { return other.Pending().ToolExecutionID == id })
+// mostAnswerChecks bounds how often a worker is asked whether an answer to one wait fits: each time takes some of the history.
+const mostAnswerChecks = 50
+
+// checkTries refuses an answer that a worker would have to check, where there is no room for that.
+func (s session) checkTries(w *openWait, request contract.AnswerRequest) error {
+	does, instead := request.Does(), "stop the execution, and extend it, or wait until the question expires"
+	if w.Kind == domain.WaitApproval {
+		instead = "approve or deny it as it is"
+	}
 	switch {
-	case id.IsZero() && len(waiting) == 1:
-		at = 0
-	case id.IsZero() && len(waiting) > 1:
-		return one, domain.Errorf(domain.Denied, "%s: %d calls wait for that; name one of them: %s", does, len(waiting), named(waiting))
-	case at < 0:
-		return one, none()
+	case w.tries >= mostAnswerChecks:
+		return domain.Errorf(domain.Denied, "%s: somebody has tried %d times to %s call %s, which is as often as may be; %s", does, w.tries, does, w.ToolExecutionID, instead)
+	case s.nearBounds() || s.mail.Updates.Full():
+		return domain.Errorf(domain.Denied, "%s: the run has no room for a worker to check it; %s", does, instead)
 	}
-	if found := waiting[at]; digest.IsZero() || digest == found.bound() {
+	return nil
+}
+
+// answer writes down what somebody says about a call that waits, once a worker says that it fits where there is a schema.
+// Meanwhile somebody else may answer. The call takes it from there.
+func (s session) answer(ctx workflow.Context, request contract.AnswerRequest) (reply contract.AnswerReply, _ error) {
+	w, err := s.waitFor(request)
+	if err != nil {
+		return reply, err
+	}
+	kind := kindOf(w.Kind)
+	request.Call = w.ToolExecutionID
+	if schema, text := kind.schema(s, w, request); schema != nil {
+		w.tried()
+		if err = s.checkFits(ctx, w.Tool, request, schema, text); err == nil {
+			_, err = s.waitFor(request)
+		}
+		if err != nil && !w.Open() { // what came of that answer may have cut the check off
+			err = s.notWaiting(request)
+		}
+	}
+	if err != nil {
+		return reply, err
+	}
+	reply.Standing = kind.apply(s, w, request)
+	reply.Number, reply.Wait, reply.Unsettled = s.state.ExecutionCount, w.Wait, len(s.state.Unsettled())
+	if w.Kind != domain.WaitOutcome {
+		reply.Wait = w.Recorded()
+		reply.Wait.ToolExecutionID, reply.Wait.ExecutionID, reply.Wait.Step, reply.Wait.Tool = w.ToolExecutionID, w.ExecutionID, w.Step, w.Tool
+	}
+	return reply, nil
+}
+
+// waitFor is the wait that somebody answers, or why there is none. Without an id it is the only one of its kind. A digest has to
+// be that of what the person was shown.
+func (s session) waitFor(request contract.AnswerRequest) (*openWait, error) {
+	kind, id := request.Verdict.Kind(), request.Call
+	open := slices.DeleteFunc(s.openWaits.open(), func(w *openWait) bool { return w.Kind != kind })
+	if unknown := s.state.UnknownCall(id); kind == domain.WaitOutcome && !unknown.IsZero() {
+		open = append(open, &openWait{Wait: unknown})
+	}
+	at := slices.IndexFunc(open, func(w *openWait) bool { return w.ToolExecutionID == id })
+	switch {
+	case id.IsZero() && len(open) > 1:
+		return nil, domain.Errorf(domain.Denied, "%s: %d calls wait for that; name one of them: %s", request.Does(), len(open), named(open))
+	case id.IsZero() && len(open) == 1:
+		at = 0
+	case at < 0:
+		return nil, s.notWaiting(request)
+	}
+	if found := open[at]; request.Digest.IsZero() || request.Digest == found.Digest {
 		return found, nil
 	}
-	return one, domain.Errorf(domain.Denied, "%s: call %s waits with something else than you have seen; look at it again", does, waiting[at].Pending().ToolExecutionID)
+	return nil, domain.Errorf(domain.Denied, "%s: call %s waits with something else than you have seen; look at it again", request.Does(), open[at].ToolExecutionID)
 }
 
-func named[W waiter](waiting []W) string {
+func named(waits []*openWait) string {
 	const most = 5
 	var names []string
-	for _, one := range waiting[:min(len(waiting), most)] {
-		call := one.Pending()
-		names = append(names, call.ToolExecutionID.String()+" ("+domain.Shorten(call.Tool, 64)+")")
+	for _, w := range waits[:min(len(waits), most)] {
+		names = append(names, w.ToolExecutionID.String()+" ("+domain.Shorten(w.Tool, 64)+")")
 	}
-	if len(waiting) > most {
+	if len(waits) > most {
 		names = append(names, "…")
 	}
 	return strings.Join(names, ", ")
 }
 
-// inTime refuses a person's word after the time for it. Where no worker was up as that went by, the word is looked at before
-// the end of the wait. Only those look who take no word on replay.
-func (s session) inTime(does string, call domain.PendingCall, until time.Time) error {
-	if until.IsZero() || s.now().Before(until) {
-		return nil
+// notWaiting says why a call does not wait for what somebody says about it.
+func (s session) notWaiting(request contract.AnswerRequest) error {
+	does, kind, id := request.Does(), request.Verdict.Kind(), request.Call
+	waitsFor := map[domain.WaitKind]string{domain.WaitApproval: "approval", domain.WaitQuestion: "an answer"}[kind]
+	switch {
+	case kind == domain.WaitOutcome:
+		return domain.Errorf(domain.Invalid, "call: %s is no call of unknown outcome of this agent", id)
+	case id.IsZero():
+		return domain.Errorf(domain.Denied, "%s: no call of this agent waits for %s", does, waitsFor)
 	}
-	return domain.Errorf(domain.Denied, "%s: the time for call %s was over at %s", does, call.ToolExecutionID, until.UTC().Format(time.RFC3339))
+	was := s.openWaits.answered(kind, id)
+	if call, ok := s.toolExecution(id); was.IsZero() && ok {
+		was = call.Wait(kind)
+	}
+	switch {
+	case was.IsZero():
+		return domain.Errorf(domain.Denied, "%s: call %s does not wait for %s", does, id, waitsFor)
+	case was.Answer == nil:
+		return domain.Errorf(domain.Denied, "%s: the execution was stopped while call %s waited for %s", does, id, waitsFor)
+	case was.Verdict().Kind() == "": // nobody has said it
+		return timeOver(does, id, was.Answer.At)
+	}
+	return domain.Errorf(domain.Denied, "%s: call %s was %s already, at %s%s", does, id, was.Verdict(), was.Answer.At.Format(time.RFC3339), byWhom(was.Answer.By))
 }
 
-// pendingApprovals are the calls about which people are asked.
-func (s session) pendingApprovals() []domain.PendingApproval {
-	pending := []domain.PendingApproval{}
-	for _, call := range s.approvals.waiting() {
-		pending = append(pending, call.PendingApproval)
-	}
-	return pending
+func timeOver(does string, id domain.ToolExecutionID, at time.Time) error {
+	return domain.Errorf(domain.Denied, "%s: the time for call %s was over at %s", does, id, at.UTC().Format(time.RFC3339))
 }
 
-// pendingQuestions are what calls ask people.
-func (s session) pendingQuestions() []domain.PendingQuestion {
-	pending := []domain.PendingQuestion{}
-	for _, question := range s.questions.waiting() {
-		pending = append(pending, question.PendingQuestion)
+func byWhom(by string) string {
+	if by == "" {
+		return ""
 	}
-	return pending
+	return " by " + by
+}
+
+// toolExecution finds a call of the execution, as far as its steps are held.
+func (s session) toolExecution(id domain.ToolExecutionID) (domain.ToolExecution, bool) {
+	steps := []domain.AgentStep{}
+	for _, done := range s.state.StepExecutions() {
+		steps = append(steps, done.Step)
+	}
+	if step, ok := s.state.CurrentStep(); ok {
+		steps = append(steps, step)
+	}
+	for _, step := range slices.Backward(steps) {
+		for _, call := range step.ToolExecutions {
+			if call.ID == id {
+				return call, true
+			}
+		}
+	}
+	return domain.ToolExecution{}, false
 }

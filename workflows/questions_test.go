@@ -37,12 +37,12 @@ func poses(r contract.ToolRequest) (contract.ToolReply, error) {
 	return reply, nil
 }
 
-func questions(t *testing.T, env *testsuite.TestWorkflowEnvironment) []domain.PendingQuestion {
+func questions(t *testing.T, env *testsuite.TestWorkflowEnvironment) []domain.Wait {
 	t.Helper()
-	return status(t, env).PendingQuestions
+	return waitsOf(t, env, domain.WaitQuestion)
 }
 
-func hears(t *testing.T, env *testsuite.TestWorkflowEnvironment, at time.Duration, do func(waiting []domain.PendingQuestion)) {
+func hears(t *testing.T, env *testsuite.TestWorkflowEnvironment, at time.Duration, do func(waiting []domain.Wait)) {
 	t.Helper()
 	env.RegisterDelayedCallback(func() { do(questions(t, env)) }, at)
 }
@@ -63,9 +63,9 @@ func TestAnAnsweredQuestion(t *testing.T) {
 	env := w.environment(t)
 	in := input(t, "")
 	in.Budget.MaxSeconds = new(60.0)
-	hears(t, env, time.Hour, func(waiting []domain.PendingQuestion) {
+	hears(t, env, time.Hour, func(waiting []domain.Wait) {
 		require.Len(t, waiting, 1)
-		require.Equal(t, "Which color?", waiting[0].Text)
+		require.Equal(t, "Which color?", waiting[0].Ask.Text)
 		require.Equal(t, domain.CallDigest("ask_user", `{"question": "Which color?"}`), waiting[0].Digest)
 		status := status(t, env)
 		require.Equal(t, "step 1: ask_user waits for an answer", status.Doing)
@@ -73,9 +73,9 @@ func TestAnAnsweredQuestion(t *testing.T) {
 		require.Len(t, w.ran, 2, "what asks nobody runs meanwhile")
 	})
 	var blue, red *verdict
-	hears(t, env, week, func(waiting []domain.PendingQuestion) {
-		blue = replies(env, "blue", contract.AnswerRequest{Call: waiting[0].ToolExecutionID, Digest: waiting[0].Digest, Text: "blue", Reason: "it is hers"})
-		red = replies(env, "red", contract.AnswerRequest{Call: waiting[0].ToolExecutionID, Text: "red", By: "bob"})
+	hears(t, env, week, func(waiting []domain.Wait) {
+		blue = replies(env, "blue", contract.AnswerRequest{Verdict: domain.AnsweredByPerson, Call: waiting[0].ToolExecutionID, Digest: waiting[0].Digest, Text: "blue", Reason: "it is hers"})
+		red = replies(env, "red", contract.AnswerRequest{Verdict: domain.AnsweredByPerson, Call: waiting[0].ToolExecutionID, Text: "red", By: "bob"})
 	})
 	env.ExecuteWorkflow(string(contract.Execute), in)
 	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
@@ -85,15 +85,15 @@ func TestAnAnsweredQuestion(t *testing.T) {
 	require.Len(t, w.ran, 2, "nothing runs for the answer")
 	call := executions(t, env)[0]
 	require.Equal(t, "blue", call.Value)
-	require.Equal(t, "answered ann it is hers", strings.Join([]string{string(call.Answer.Outcome), call.Answer.By, call.Answer.Reason}, " "))
-	require.Equal(t, week, call.Answer.At.Sub(call.Answer.AskedAt).Round(time.Minute))
-	require.Equal(t, call.Answer, blue.value.(contract.AnswerReply).Answer)
+	require.Equal(t, "answered ann it is hers", strings.Join([]string{string(call.Wait(domain.WaitQuestion).Verdict()), call.Wait(domain.WaitQuestion).Answer.By, call.Wait(domain.WaitQuestion).Answer.Reason}, " "))
+	require.Equal(t, week, call.Wait(domain.WaitQuestion).Answer.At.Sub(call.Wait(domain.WaitQuestion).Since).Round(time.Minute))
+	require.Equal(t, call.Wait(domain.WaitQuestion).Answer, blue.value.(contract.AnswerReply).Wait.Answer)
 	told := query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries[2].Message
 	require.Equal(t, "blue", told.ToolResult.Content)
 	require.Equal(t, []string{`"person"`, `"ann"`}, []string{string(told.Metadata["provenance"]), string(told.Metadata["said_by"])})
-	events := eventsIn(t, env, 1, domain.EventQuestionAsked, domain.EventQuestionAnswered)
+	events := eventsIn(t, env, 1, domain.EventWaitOpened, domain.EventWaitClosed)
 	require.Len(t, events, 2)
-	require.Equal(t, "ann", events[1].Data.(domain.UserQuestionAnswered).By)
+	require.Equal(t, "ann", events[1].Data.(domain.WaitClosed).By)
 	require.Empty(t, questions(t, env))
 }
 
@@ -110,11 +110,11 @@ func TestHowAQuestionEnds(t *testing.T) {
 		question string
 		budget   domain.ExecutionBudget
 		does     func(*testsuite.TestWorkflowEnvironment)
-		outcome  domain.AnswerOutcome
+		outcome  domain.Verdict
 		says     string
 		reason   domain.StopReason
 	}{
-		"expired": {`{"question": "?", "expires_in": 3600}`, domain.ExecutionBudget{}, nil, domain.NobodyAnswered,
+		"expired": {`{"question": "?", "expires_in": 3600}`, domain.ExecutionBudget{}, nil, domain.Expired,
 			"Nobody had answered by 2000-01-01T01:00:00Z. Go on without an answer, or ask again.", domain.Completed},
 		"default": {`{"question": "?", "choices": ["a", "b"], "default": "b", "expires_in": 3600}`, domain.ExecutionBudget{}, nil, domain.AnsweredByDefault,
 			"Nobody had answered by 2000-01-01T01:00:00Z, so your default holds:\nb", domain.Completed},
@@ -141,7 +141,7 @@ func TestHowAQuestionEnds(t *testing.T) {
 			env.ExecuteWorkflow(string(contract.Execute), in)
 			require.Equal(t, test.reason, outcome(t, env).StopReason)
 			call := executions(t, env)[0]
-			require.Equal(t, test.outcome, call.Answer.Outcome)
+			require.Equal(t, test.outcome, call.Wait(domain.WaitQuestion).Verdict())
 			require.Equal(t, test.says != stopped, call.Outcome().Ran(), "one that a stop ended uses up no budget")
 			told := query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries[2].Message
 			require.Contains(t, told.ToolResult.Content, test.says)
@@ -167,27 +167,27 @@ func TestAnswersThatAreRefused(t *testing.T) {
 	ask := func(request contract.AnswerRequest, says string) {
 		words = append(words, word{replies(env, says, request), says})
 	}
-	hears(t, env, time.Minute, func(waiting []domain.PendingQuestion) {
+	hears(t, env, time.Minute, func(waiting []domain.Wait) {
 		require.Len(t, waiting, 3)
 		text, choice, value := waiting[0].ToolExecutionID, waiting[1].ToolExecutionID, waiting[2].ToolExecutionID
-		ask(contract.AnswerRequest{Text: "x"}, "3 calls wait for that; name one of them: "+text.String()+" (ask_user), ")
-		ask(contract.AnswerRequest{Call: domain.StepID{}.Tool(3), Text: "x"}, "no question of call ")
-		ask(contract.AnswerRequest{Call: text, Digest: waiting[1].Digest, Text: "x"}, "waits with something else")
-		ask(contract.AnswerRequest{Call: text, Text: " \n"}, "answer: is empty")
-		ask(contract.AnswerRequest{Call: text, Value: json.RawMessage(`1`)}, "asks for a text alone")
-		ask(contract.AnswerRequest{Call: text, Text: strings.Repeat("x", domain.MaxAnswer+1)}, "answer: has 16385 bytes")
-		ask(contract.AnswerRequest{Call: text, Text: "x", Reason: strings.Repeat("x", domain.MaxReason+1)}, "reason: has")
-		ask(contract.AnswerRequest{Call: choice, Text: "c"}, `"c" is none of the choices: ["a" "b"]`)
-		ask(contract.AnswerRequest{Call: value, Text: "5"}, "answer: is missing; the question asks for a JSON value")
-		ask(contract.AnswerRequest{Call: value, Value: json.RawMessage(`"five"`)}, "answer: does not fit the question's schema, so the question waits as it was: /amount")
-		ask(contract.AnswerRequest{Call: choice, Text: "b"}, "")
+		ask(contract.AnswerRequest{Verdict: domain.AnsweredByPerson, Text: "x"}, "3 calls wait for that; name one of them: "+text.String()+" (ask_user), ")
+		ask(contract.AnswerRequest{Verdict: domain.AnsweredByPerson, Call: domain.StepID{}.Tool(3), Text: "x"}, "does not wait for an answer")
+		ask(contract.AnswerRequest{Verdict: domain.AnsweredByPerson, Call: text, Digest: waiting[1].Digest, Text: "x"}, "waits with something else")
+		ask(contract.AnswerRequest{Verdict: domain.AnsweredByPerson, Call: text, Text: " \n"}, "answer: is empty")
+		ask(contract.AnswerRequest{Verdict: domain.AnsweredByPerson, Call: text, Value: json.RawMessage(`1`)}, "asks for a text alone")
+		ask(contract.AnswerRequest{Verdict: domain.AnsweredByPerson, Call: text, Text: strings.Repeat("x", domain.MaxAnswer+1)}, "answer: has 16385 bytes")
+		ask(contract.AnswerRequest{Verdict: domain.AnsweredByPerson, Call: text, Text: "x", Reason: strings.Repeat("x", domain.MaxReason+1)}, "reason: has")
+		ask(contract.AnswerRequest{Verdict: domain.AnsweredByPerson, Call: choice, Text: "c"}, `"c" is none of the choices: ["a" "b"]`)
+		ask(contract.AnswerRequest{Verdict: domain.AnsweredByPerson, Call: value, Text: "5"}, "answer: is missing; the question asks for a JSON value")
+		ask(contract.AnswerRequest{Verdict: domain.AnsweredByPerson, Call: value, Value: json.RawMessage(`"five"`)}, "answer: does not fit the question's schema, so the call waits as it was: /amount")
+		ask(contract.AnswerRequest{Verdict: domain.AnsweredByPerson, Call: choice, Text: "b"}, "")
 	})
-	hears(t, env, time.Hour, func(waiting []domain.PendingQuestion) {
+	hears(t, env, time.Hour, func(waiting []domain.Wait) {
 		require.Len(t, waiting, 2)
 		status := status(t, env)
 		require.Equal(t, "step 1: 2 calls wait for answers", status.Doing)
-		replies(env, "text", contract.AnswerRequest{Call: waiting[0].ToolExecutionID, Text: "words"})
-		replies(env, "value", contract.AnswerRequest{Call: waiting[1].ToolExecutionID, Value: json.RawMessage(` 5 `)})
+		replies(env, "text", contract.AnswerRequest{Verdict: domain.AnsweredByPerson, Call: waiting[0].ToolExecutionID, Text: "words"})
+		replies(env, "value", contract.AnswerRequest{Verdict: domain.AnsweredByPerson, Call: waiting[1].ToolExecutionID, Value: json.RawMessage(` 5 `)})
 	})
 	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
@@ -212,9 +212,9 @@ func TestTwoAnswersAtOnce(t *testing.T) {
 	env := w.environment(t)
 	checking(env, "never")
 	var first, second *verdict
-	hears(t, env, time.Minute, func(waiting []domain.PendingQuestion) {
-		first = replies(env, "first", contract.AnswerRequest{Value: json.RawMessage(`1`)})
-		second = replies(env, "second", contract.AnswerRequest{Value: json.RawMessage(`2`), By: "bob"})
+	hears(t, env, time.Minute, func(waiting []domain.Wait) {
+		first = replies(env, "first", contract.AnswerRequest{Verdict: domain.AnsweredByPerson, Value: json.RawMessage(`1`)})
+		second = replies(env, "second", contract.AnswerRequest{Verdict: domain.AnsweredByPerson, Value: json.RawMessage(`2`), By: "bob"})
 	})
 	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
@@ -234,7 +234,9 @@ func TestAnAnswerIsRemembered(t *testing.T) {
 	env := w.environment(t)
 	outgrows(env, 2)
 	var given *verdict
-	hears(t, env, time.Minute, func([]domain.PendingQuestion) { given = replies(env, "once", contract.AnswerRequest{Text: "yes"}) })
+	hears(t, env, time.Minute, func([]domain.Wait) {
+		given = replies(env, "once", contract.AnswerRequest{Verdict: domain.AnsweredByPerson, Text: "yes"})
+	})
 	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
 	in, ok := handedOn(t, env)
 	require.True(t, ok)
@@ -242,12 +244,12 @@ func TestAnAnswerIsRemembered(t *testing.T) {
 	again := w.environment(t)
 	var repeated, other *verdict
 	again.RegisterDelayedCallback(func() {
-		repeated = replies(again, "once", contract.AnswerRequest{Text: "yes"})
-		other = replies(again, "other", contract.AnswerRequest{Text: "yes"})
+		repeated = replies(again, "once", contract.AnswerRequest{Verdict: domain.AnsweredByPerson, Text: "yes"})
+		other = replies(again, "other", contract.AnswerRequest{Verdict: domain.AnsweredByPerson, Text: "yes"})
 	}, time.Minute)
 	closes(again, time.Hour, "close")
 	again.ExecuteWorkflow(string(contract.Execute), in)
 	require.NoError(t, cmp.Or(repeated.rejected, repeated.err))
 	require.Equal(t, given.value, repeated.value)
-	require.ErrorContains(t, other.rejected, "no question of this agent waits")
+	require.ErrorContains(t, other.rejected, "no call of this agent waits for an answer")
 }

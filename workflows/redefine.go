@@ -39,7 +39,7 @@ func (s session) checkRedefine(request contract.RedefineRequest) error {
 	upcoming := s.config.upcoming()
 	next := s.redefinedBy(request)
 	_, malformed := s.state.WithResponseFormat(next.Format, s.now())
-	return cmp.Or(upcoming.CheckRedefined(next), malformed, next.Budget.CheckDeadline(s.now()), checkWord(request.By, request.Reason),
+	return cmp.Or(upcoming.CheckRedefined(next), malformed, next.Budget.CheckDeadline(s.now()), contract.CheckSaid(request.By, request.Reason),
 		s.checkListed(next), s.checkHandedOn("update", "send it when those messages are read, or give a shorter definition", new(s.redefinition(request))))
 }
 

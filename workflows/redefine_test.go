@@ -239,7 +239,7 @@ func TestAnUpdateThatTakesRulesAway(t *testing.T) {
 	redefines(env, time.Minute, "update", contract.RedefineRequest{Fields: []string{"approvals"}})
 	sends(env, time.Hour, "send", contract.SendRequest{Prompt: "more"})
 	asked := 0
-	sees(t, env, 2*time.Hour, func(waiting []domain.PendingApproval) {
+	sees(t, env, 2*time.Hour, func(waiting []domain.Wait) {
 		for _, call := range waiting {
 			asked++
 			approves(env, "yes", call)

@@ -24,11 +24,8 @@ type session struct {
 	guards  *guards
 	run     *run
 	archive *archive
-	// approvals are asked about calls of the step in progress.
-	approvals *waiters[*askedCall]
-	// questions are what its calls ask.
-	questions *waiters[*askedQuestion]
-	unsettled *unsettled
+	// openWaits are the calls of the step in progress that wait for people.
+	openWaits *openWaits
 	bindings  *bindings
 	records   *records
 	// children are the sub-agents of the step in progress.
@@ -59,8 +56,8 @@ func newSession(ctx workflow.Context, in *contract.SessionInput, options Options
 	s := session{
 		given: &given{in, options, workflow.GetInfo(ctx)}, agent: agent, config: config,
 		mail: mailbox.New(root, agent, carry.Mail), talk: talk, guards: newGuards(carry.Guarded),
-		run: newRun(carry), archive: &archive{outcome: carry.Outcome}, approvals: &waiters[*askedCall]{}, questions: &waiters[*askedQuestion]{},
-		unsettled: &unsettled{}, bindings: newBindings(carry.Bound), records: newRecords(carry.Records), children: &children{},
+		run: newRun(carry), archive: &archive{outcome: carry.Outcome}, openWaits: &openWaits{},
+		bindings: newBindings(carry.Bound), records: newRecords(carry.Records), children: &children{},
 		replies: &hookReplies{last: map[string]domain.Digest{}},
 	}
 	switch {
@@ -122,7 +119,7 @@ func (s session) goOn(carry contract.Carry) error {
 		return domain.Errorf(domain.Denied, "extend: the execution is %s, so there is nothing to go on with", s.state.Status())
 	}
 	if len(s.state.Unsettled()) > 0 {
-		s.unsettled.changed() // the memo is the earlier workflow's
+		s.openWaits.changed() // the memo is the earlier workflow's
 	}
 	s.mail.Post(mailbox.NextExecution{Budget: g.Budget, GoesOn: true, By: s.startedBy()})
 	return s.copyLater(g.Copy, carry)
@@ -158,7 +155,7 @@ func (s session) fork(carry contract.Carry) error {
 		return err
 	}
 	if len(s.state.Unsettled()) > 0 {
-		s.unsettled.changed() // the memo is to have them
+		s.openWaits.changed() // the memo is to have them
 	}
 	s.limitSession(s.in.Definition.SessionBudget)
 	s.mail.Post(mailbox.NextExecution{Prompt: s.in.Prompt, Given: given, Budget: s.in.Budget, Parts: true, By: s.startedBy()})
@@ -173,9 +170,9 @@ func (s session) settleEnded(carry contract.Carry) error {
 	}
 	switch {
 	case s.in.Name != "":
-		return domain.Errorf(domain.Denied, "settle: agent %s has a name, so its open session settles; send it the update %s", s.in.Name, contract.UpdateResolve)
+		return domain.Errorf(domain.Denied, "settle: agent %s has a name, so its open session settles; send it the update %s", s.in.Name, contract.UpdateAnswer)
 	case !s.state.Status().Terminal():
-		return domain.Errorf(domain.Denied, "settle: execution %d is %s, so its own workflow settles; send that the update %s", s.state.ExecutionCount, s.state.Status(), contract.UpdateResolve)
+		return domain.Errorf(domain.Denied, "settle: execution %d is %s, so its own workflow settles; send that the update %s", s.state.ExecutionCount, s.state.Status(), contract.UpdateAnswer)
 	}
 	err := s.talk.resume(carry.Conversation, s.config.own.Compiler, s.state.Chain())
 	if err == nil {
@@ -184,8 +181,8 @@ func (s session) settleEnded(carry contract.Carry) error {
 	if err != nil {
 		return err
 	}
-	if err = s.checkResolve(s.in.Settle.Request); err == nil {
-		s.resolveCall(s.in.Settle.Request)
+	if err = s.checkAnswer(s.in.Settle.Request); err == nil {
+		_, err = s.answer(s.root, s.in.Settle.Request)
 	}
 	return err
 }

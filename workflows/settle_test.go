@@ -20,9 +20,9 @@ func endsUnsettled(t *testing.T, w *world) (contract.SessionInput, contract.Outc
 	in := wentOn(t, env, stepsOf(9))
 	in.GoOn, in.Settle = nil, &contract.Settling{
 		EndedRun: contract.EndedRun{RunID: "earlier", FirstRunID: "earlier"},
-		Request: contract.ResolveRequest{
-			Call:    status(t, env).OutcomeUnknown[0].ID,
-			Verdict: domain.VerdictDone, Reason: "so", By: domain.Program{Client: "test"},
+		Request: contract.AnswerRequest{
+			Call:    waitsOf(t, env, domain.WaitOutcome)[0].ToolExecutionID,
+			Verdict: domain.VerdictDone, Reason: "so", By: "test",
 		},
 	}
 	w.asked, w.ran = nil, nil
@@ -38,12 +38,12 @@ func TestAWorkflowThatSettles(t *testing.T) {
 	env.ExecuteWorkflow(string(contract.Execute), in)
 	out := outcome(t, env)
 	require.Len(t, out.Settled, 1)
-	require.Equal(t, domain.Program{Client: "test"}, out.Settled[0].Settlement.By)
+	require.Equal(t, "test", out.Settled[0].Answer.By)
 	out.Settled = nil
 	require.Equal(t, ended, out)
 	require.Empty(t, w.asked)
 	require.Empty(t, w.ran)
-	require.Len(t, status(t, env).OutcomeUnknown, 0)
+	require.Len(t, waitsOf(t, env, domain.WaitOutcome), 0)
 	require.NotNil(t, readAccount(t, env, account.HeadOf, account.Carry).Head.Carry, "it can go on from there")
 }
 
@@ -70,8 +70,8 @@ func TestWhatNoWorkflowSettles(t *testing.T) {
 	}{
 		"another call":   {func(in *contract.SessionInput) { in.Settle.Request.Call = domain.ToolExecutionID{} }, "no call of unknown outcome"},
 		"no reason":      {func(in *contract.SessionInput) { in.Settle.Request.Reason = "" }, "reason: is missing"},
-		"a session":      {func(in *contract.SessionInput) { in.Name, in.AgentID = "ann", input(t, "ann").AgentID }, "settle: agent ann has a name, so its open session settles; send it the update resolve"},
-		"before the end": {func(in *contract.SessionInput) { in.Carry.State = unfinished(t, in.Carry.State) }, "settle: execution 1 is in_progress, so its own workflow settles; send that the update resolve"},
+		"a session":      {func(in *contract.SessionInput) { in.Name, in.AgentID = "ann", input(t, "ann").AgentID }, "settle: agent ann has a name, so its open session settles; send it the update answer"},
+		"before the end": {func(in *contract.SessionInput) { in.Carry.State = unfinished(t, in.Carry.State) }, "settle: execution 1 is in_progress, so its own workflow settles; send that the update answer"},
 		"no state":       {func(in *contract.SessionInput) { in.Carry.State = []byte(`{"schema_version": 1, "agent_id": 7}`) }, "agent_id"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -18,14 +18,14 @@ func (b *toolBatch) stands(i int, call domain.ToolCall, rule string) bool {
 	if !ok {
 		return false
 	}
-	b.standing[i] = standing.Approval(rule)
+	b.standing[i] = standing.Wait(rule)
 	return true
 }
 
 // revoked is why a call may not begin that has waited since a standing approval let it run, where none does any more.
 func (b *toolBatch) revoked(i int, call domain.ToolCall) *domain.Error {
-	approval, ok := b.standing[i]
-	if !ok || b.stands(i, call, approval.Rule) {
+	approved, ok := b.standing[i]
+	if !ok || b.stands(i, call, approved.AskedBy) {
 		return nil
 	}
 	return domain.CodedErrorf(domain.Denied, domain.CodeDenied, "denied: its standing approval was revoked before the call began").From("approvals")
@@ -33,47 +33,29 @@ func (b *toolBatch) revoked(i int, call domain.ToolCall) *domain.Error {
 
 // noteStanding records, as a call starts, the standing approval by which it does.
 func (b *toolBatch) noteStanding(i int, call domain.ToolCall) {
-	approval, ok := b.standing[i]
+	approved, ok := b.standing[i]
 	if !ok {
 		return
 	}
-	b.approvalChanged(i, approval)
-	b.emit(domain.EventApprovalDecided, domain.ToolApprovalDecided{
-		EventCall: eventCall(b.content.ID.Tool(i), call.Name),
-		Digest:    approval.Digest, Decision: approval.Decision, By: approval.By, Standing: approval.Standing,
-	})
+	b.waitChanged(i, approved)
+	approved.ToolExecutionID, approved.Tool = b.content.ID.Tool(i), call.Name
+	b.emitWaitClosed(approved)
 }
 
-// standBy gives the standing approval that comes with the word about a call, or finds the one that there is.
-func (s session) standBy(call *askedCall) *domain.StandingApproval {
-	context := s.standingContext(call.Tool)
-	standing, ok := s.state.StandingFor(call.Digest, context)
+// standBy gives the standing approval that comes with the answer about a call, or finds the one that there is.
+func (s session) standBy(w domain.Wait, answer domain.Answer) domain.StandingApproval {
+	context := s.standingContext(w.Tool)
+	standing, ok := s.state.StandingFor(w.Digest, context)
 	if !ok {
-		standing = call.StandingIn(context)
+		standing = w.StandingIn(context, answer)
 		s.approveAlways(standing)
 	}
-	call.Standing = standing.ID
-	return &standing
-}
-
-func (s session) checkAlways(request contract.ApproveRequest) error {
-	if !request.Always {
-		return nil
-	}
-	return cmp.Or(checkStandingReason(request.Reason), s.state.CheckStandingRoom())
-}
-
-// checkStandingReason bounds what a session keeps for as long as it is open.
-func checkStandingReason(reason string) error {
-	if len(reason) > domain.MaxStandingReason {
-		return domain.Errorf(domain.TooLarge, "reason: has %d bytes; of a standing approval at most %d are allowed", len(reason), domain.MaxStandingReason)
-	}
-	return nil
+	return standing
 }
 
 func (s session) checkRevoke(request contract.RevokeRequest) error {
 	_, err := s.state.WithRevocation(request.ID, domain.Revocation{}, s.now())
-	return cmp.Or(err, checkStandingReason(request.Reason), checkWord(request.By, request.Reason))
+	return cmp.Or(err, contract.CheckStandingReason(request.Reason), contract.CheckSaid(request.By, request.Reason))
 }
 
 // revoke takes a standing approval back. A call that has begun by it goes on, one that waits for its turn is not made.
@@ -86,14 +68,4 @@ func (s session) revoke(request contract.RevokeRequest) contract.RevokeReply {
 		}
 	}
 	return reply
-}
-
-func checkWord(by, reason string) error {
-	switch {
-	case len(reason) > domain.MaxReason:
-		return domain.Errorf(domain.TooLarge, "reason: has %d bytes; at most %d are allowed", len(reason), domain.MaxReason)
-	case len(by) > domain.MaxDecider:
-		return domain.Errorf(domain.TooLarge, "by: has %d bytes; at most %d are allowed", len(by), domain.MaxDecider)
-	}
-	return nil
 }

@@ -13,9 +13,9 @@ import (
 	"everstep/domain/contract"
 )
 
-func always(env *testsuite.TestWorkflowEnvironment, id string, call domain.PendingApproval) *verdict {
+func always(env *testsuite.TestWorkflowEnvironment, id string, call domain.Wait) *verdict {
 	v := &verdict{}
-	env.UpdateWorkflow(string(contract.UpdateApprove), id, v, contract.ApproveRequest{
+	env.UpdateWorkflow(string(contract.UpdateAnswer), id, v, contract.AnswerRequest{Verdict: domain.Approved,
 		Call: call.ToolExecutionID, Digest: call.Digest, By: "ann", Reason: "as agreed", Always: true,
 	})
 	return v
@@ -35,8 +35,8 @@ func TestAStandingApproval(t *testing.T) {
 	w := paysEachTime(domain.DefaultApprovals())
 	env := w.environment(t)
 	asked := map[int]int{}
-	answers := func(at time.Duration, number int, do func(call domain.PendingApproval)) {
-		sees(t, env, at, func(waiting []domain.PendingApproval) {
+	answers := func(at time.Duration, number int, do func(call domain.Wait)) {
+		sees(t, env, at, func(waiting []domain.Wait) {
 			asked[number] = len(waiting)
 			for _, call := range waiting {
 				do(call)
@@ -44,9 +44,9 @@ func TestAStandingApproval(t *testing.T) {
 		})
 	}
 	var first *verdict
-	answers(time.Minute, 1, func(call domain.PendingApproval) { first = always(env, "always", call) })
+	answers(time.Minute, 1, func(call domain.Wait) { first = always(env, "always", call) })
 	sends(env, time.Hour, "second", contract.SendRequest{Prompt: "more"})
-	answers(61*time.Minute, 2, func(domain.PendingApproval) {})
+	answers(61*time.Minute, 2, func(domain.Wait) {})
 	rule := func() domain.ToolExecutionID {
 		return status(t, env).StandingApprovals[0].ID
 	}
@@ -54,16 +54,16 @@ func TestAStandingApproval(t *testing.T) {
 	revoked := revokes(env, 91*time.Minute, rule, "enough")
 	twice := revokes(env, 92*time.Minute, rule, "once more")
 	sends(env, 2*time.Hour, "third", contract.SendRequest{Prompt: "more"})
-	answers(121*time.Minute, 3, func(call domain.PendingApproval) { denies(env, "no", "too much", call) })
+	answers(121*time.Minute, 3, func(call domain.Wait) { denies(env, "no", "too much", call) })
 	closes(env, 3*time.Hour, "close")
 	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
 	require.Equal(t, 3, outcome(t, env).Number)
 	require.Equal(t, map[int]int{1: 1, 2: 0, 3: 1}, asked)
 	require.Len(t, w.ran, 2)
 
-	reply := first.value.(contract.DecisionReply)
-	require.Equal(t, reply.ToolExecutionID, reply.Standing.ID)
-	require.Equal(t, reply.Standing.ID, reply.Approval.Standing)
+	reply := first.value.(contract.AnswerReply)
+	require.Equal(t, reply.Wait.ToolExecutionID, reply.Standing.ID)
+	require.Equal(t, reply.Standing.ID, reply.Wait.Answer.Always)
 	require.ErrorContains(t, long.rejected, "reason: has 301 bytes; of a standing approval at most 300 are allowed")
 	require.NoError(t, revoked.rejected)
 	require.ErrorContains(t, twice.rejected, "was revoked already, at ")
@@ -72,14 +72,13 @@ func TestAStandingApproval(t *testing.T) {
 	require.Equal(t, "bob enough", kept[0].Revocation.By+" "+kept[0].Revocation.Reason)
 
 	steps := stepsIn(t, env, 2)
-	approval := steps[0].Step.ToolExecutions[0].Approval
-	require.Equal(t, domain.Approved, approval.Decision)
-	require.Equal(t, "ann as agreed no rule, and its effect is at_most_once", strings.Join([]string{approval.By, approval.Reason, approval.Rule}, " "))
-	require.Equal(t, kept[0].ID, approval.Standing)
-	require.Equal(t, approval, *w.ran[1].Approval, "history tells why nobody was asked")
-	events := eventsIn(t, env, 2, domain.EventApprovalRequested, domain.EventApprovalDecided)
+	approval := steps[0].Step.ToolExecutions[0].Wait(domain.WaitApproval)
+	require.Equal(t, domain.Approved, approval.Verdict())
+	require.Equal(t, "ann as agreed no rule, and its effect is at_most_once", strings.Join([]string{approval.Answer.By, approval.Answer.Reason, approval.AskedBy}, " "))
+	require.Equal(t, kept[0].ID, approval.Answer.Always)
+	events := eventsIn(t, env, 2, domain.EventWaitOpened, domain.EventWaitClosed)
 	require.Len(t, events, 1)
-	require.Equal(t, kept[0].ID, events[0].Data.(domain.ToolApprovalDecided).Standing)
+	require.Equal(t, kept[0].ID, events[0].Data.(domain.WaitClosed).Standing)
 }
 
 // TestAStandingApprovalInTheNextRun holds where all is as it was, lets nothing run that rules deny, and has people asked
@@ -109,7 +108,7 @@ func TestAStandingApprovalInTheNextRun(t *testing.T) {
 			w := paysEachTime(domain.DefaultApprovals())
 			env := w.environment(t)
 			outgrows(env, 1)
-			sees(t, env, time.Minute, func(waiting []domain.PendingApproval) { always(env, "always", waiting[0]) })
+			sees(t, env, time.Minute, func(waiting []domain.Wait) { always(env, "always", waiting[0]) })
 			env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
 			in, ok := handedOn(t, env)
 			require.True(t, ok)
@@ -122,7 +121,7 @@ func TestAStandingApprovalInTheNextRun(t *testing.T) {
 			env = w.environment(t)
 			sends(env, time.Minute, "send", contract.SendRequest{Prompt: "more", Given: test.given})
 			asked := false
-			sees(t, env, time.Hour, func(waiting []domain.PendingApproval) {
+			sees(t, env, time.Hour, func(waiting []domain.Wait) {
 				if asked = len(waiting) > 0; asked {
 					denies(env, "no", "", waiting[0])
 				}
@@ -133,7 +132,7 @@ func TestAStandingApprovalInTheNextRun(t *testing.T) {
 			require.Equal(t, test.asks, asked)
 			require.Len(t, w.ran, test.ran)
 			call := executions(t, env)[0]
-			require.Equal(t, name == "as it was", !call.Approval.Standing.IsZero())
+			require.Equal(t, name == "as it was", call.Wait(domain.WaitApproval).Verdict() == domain.Approved)
 			if name == "denied by a rule" {
 				require.Contains(t, call.Error.Message, "the rules of this agent do not allow this call")
 			}
@@ -149,7 +148,7 @@ func TestAStandingApprovalSettlesNothing(t *testing.T) {
 	w.model = plays(says("", payFor(7, "first")), says("", payFor(7, "first")), says("gave up"))
 	w.tool = losesFirst(w)
 	env := w.environment(t)
-	sees(t, env, time.Hour, func(waiting []domain.PendingApproval) {
+	sees(t, env, time.Hour, func(waiting []domain.Wait) {
 		always(env, "always", waiting[0])
 	})
 	env.ExecuteWorkflow(string(contract.Execute), askedFor(t))
@@ -164,7 +163,7 @@ func TestAlwaysIsOneApproval(t *testing.T) {
 	w := &world{tools: pays(), model: calling(pay("1"), pay("1")), tool: saw}
 	env := w.environment(t)
 	var words []*verdict
-	sees(t, env, time.Minute, func(waiting []domain.PendingApproval) {
+	sees(t, env, time.Minute, func(waiting []domain.Wait) {
 		require.Len(t, waiting, 2)
 		words = append(words, always(env, "a", waiting[0]), always(env, "b", waiting[1]))
 		v := &verdict{}
@@ -174,7 +173,7 @@ func TestAlwaysIsOneApproval(t *testing.T) {
 	env.ExecuteWorkflow(string(contract.Execute), askedFor(t))
 	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
 	require.Len(t, w.ran, 2)
-	one, two := words[0].value.(contract.DecisionReply), words[1].value.(contract.DecisionReply)
+	one, two := words[0].value.(contract.AnswerReply), words[1].value.(contract.AnswerReply)
 	require.Equal(t, one.Standing, two.Standing)
 	require.ErrorContains(t, words[2].rejected, "is no standing approval of this session")
 	require.Len(t, status(t, env).StandingApprovals, 1)
@@ -192,12 +191,12 @@ func TestARevocationIsHeededByCallsThatHaveNotBegun(t *testing.T) {
 			env := w.environment(t)
 			begun := env.Now()
 			w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
-				if until := begun.Add(3 * time.Hour); r.Approval != nil && r.Position == 0 && env.Now().Before(until) {
+				if until := begun.Add(3 * time.Hour); !env.Now().Before(begun.Add(time.Hour)) && r.Position == 0 && env.Now().Before(until) {
 					return goesOn(r, env.Now(), until, ""), nil
 				}
 				return saw(r)
 			}
-			sees(t, env, time.Minute, func(waiting []domain.PendingApproval) { always(env, "always", waiting[0]) })
+			sees(t, env, time.Minute, func(waiting []domain.Wait) { always(env, "always", waiting[0]) })
 			sends(env, time.Hour, "second", contract.SendRequest{Prompt: "more"})
 			pauses(env, 2*time.Hour)
 			if revoked {

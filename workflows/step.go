@@ -132,12 +132,8 @@ func (t *stepRun) callStarted(i int, effect domain.Effect) {
 	t.content.ToolExecutions[i].StartedAt, t.content.ToolExecutions[i].Effect, t.unkept = t.now(), effect, true
 }
 
-func (t *stepRun) approvalChanged(i int, approval domain.Approval) {
-	t.content.ToolExecutions[i].Approval, t.unkept = approval, true
-}
-
-func (t *stepRun) answerChanged(i int, answer domain.Answer) {
-	t.content.ToolExecutions[i].Answer, t.unkept = answer, true
+func (t *stepRun) waitChanged(i int, w domain.Wait) {
+	t.content.ToolExecutions[i], t.unkept = t.content.ToolExecutions[i].WithWait(w), true
 }
 
 func (t *stepRun) callChanged(i int, value string, err *domain.Error) {

@@ -27,15 +27,14 @@ type toolBatch struct {
 	// begun says that all have been begun that may be.
 	running, ended int
 	begun          bool
-	// held counts those that wait for people: for their word, unpublished while it is not told which, or for the end of a pause.
-	held        int
-	unpublished bool
+	// held counts those that wait for people: for an answer, or for the end of a pause.
+	held int
 	// effects are those of the calls under way that are made one after another, queued those of the calls that
 	// wait for them.
 	effects map[domain.Digest]bool
 	queued  []domain.Digest
 	// standing are the standing approvals by which calls run, by position.
-	standing map[int]domain.Approval
+	standing map[int]domain.Wait
 	// granted says which of the calls have had their share for a sub-agent; kept is what was kept back from them, once one has.
 	granted []bool
 	kept    *domain.Spent
@@ -50,7 +49,7 @@ type toolBatch struct {
 func (t *stepRun) runTools() {
 	t.enter(inTools)
 	n := len(t.calls)
-	b := &toolBatch{stepRun: t, results: make([]contract.ToolReply, n), cutOff: make([]bool, n), effects: map[domain.Digest]bool{}, standing: map[int]domain.Approval{}, granted: make([]bool, n)}
+	b := &toolBatch{stepRun: t, results: make([]contract.ToolReply, n), cutOff: make([]bool, n), effects: map[domain.Digest]bool{}, standing: map[int]domain.Wait{}, granted: make([]bool, n)}
 	b.load.Beside = func() int { return b.replies.inTask(b.root) }
 	b.learn(b.content.wanted(b.calls))
 	b.asksForCalls(n)
@@ -67,13 +66,11 @@ func (t *stepRun) runTools() {
 	b.noteRunning()
 	b.keep()
 	b.tellWaiting()
-	b.publishUnsettled()
 	for seen := 0; b.ended < b.running; seen = b.ended {
-		b.wait(func() bool { return b.ended > seen || b.unpublished || len(b.edits) > 0 })
+		b.wait(func() bool { return b.ended > seen || b.openWaits.unpublished || len(b.edits) > 0 })
 		b.reviewEdits()
 		b.keep()
 		b.tellWaiting()
-		b.publishUnsettled()
 	}
 	for i := range b.results {
 		b.review(i)
@@ -105,9 +102,9 @@ func (b *toolBatch) begin(i int) {
 			verdict = b.judge(i, call)
 		}
 	}
-	var asked *askedCall
+	var asked *openWait
 	if verdict == nil {
-		asked, verdict = b.ask(i, call)
+		asked, verdict = b.askApproval(i, call)
 	}
 	if verdict != nil {
 		b.block(i, call, verdict)
@@ -122,7 +119,7 @@ func (b *toolBatch) begin(i int) {
 	}
 	workflow.GoNamed(b.root, "call", func(ctx workflow.Context) {
 		if asked != nil {
-			permit, call, verdict = b.awaitWord(ctx, i, call, asked)
+			permit, call, verdict = b.awaitApproval(ctx, i, call, asked)
 			effect = b.effectOf(call)
 		}
 		if later && verdict == nil {
@@ -241,10 +238,9 @@ func (b *toolBatch) conclude(ctx workflow.Context, i int, call domain.ToolCall, 
 		return
 	}
 	b.endAs(i, verified, b.content.verified(i, found, verified, b.cutOff[i], b.now()))
-	b.emit(domain.EventToolOutcomeSettled, domain.ToolOutcomeSettled{
-		EventCall: eventCall(request.ID(), call.Name),
-		Verdict:   found.Verdict, By: domain.Program{Client: domain.VerifyClient},
-	})
+	settled := b.content.ToolExecutions[i].Wait(domain.WaitOutcome)
+	settled.ToolExecutionID, settled.Tool = request.ID(), call.Name
+	b.emitWaitClosed(settled)
 }
 
 // end writes what came of a call into the step. The state follows with the next keep,
@@ -308,7 +304,7 @@ func (b *toolBatch) join() {
 	for i, result := range b.results {
 		call, result := b.calls[i], b.tellEdited(i, result)
 		b.takeNote(b.content.ToolExecutions[i].Name(), result.Note)
-		message := b.content.ToolExecutions[i].Answer.Mark(toolMessage(call, result))
+		message := b.content.ToolExecutions[i].Wait(domain.WaitQuestion).Mark(toolMessage(call, result))
 		b.say("", message, result.Digest, domain.Tag{Trace: true, ToolExecutionID: b.content.ID.Tool(i)})
 		if result.Stop != nil && stops < maxToolStops {
 			stops++

@@ -17,10 +17,10 @@ func approvesBelow(t *testing.T, env *testsuite.TestWorkflowEnvironment, at time
 	t.Helper()
 	env.RegisterDelayedCallback(func() {
 		for _, below := range status(t, env).Subagents {
-			for _, call := range statusOf(t, env, below.AgentID).PendingApprovals {
+			for _, call := range statusOf(t, env, below.AgentID).Waits {
 				if most--; most >= 0 {
-					request := contract.ApproveRequest{Call: call.ToolExecutionID, Digest: call.Digest, By: "ann"}
-					require.NoError(t, env.UpdateWorkflowByID(domain.WorkflowID(below.AgentID.String()), string(contract.UpdateApprove), at.String()+call.ToolExecutionID.String(), &verdict{}, request))
+					request := contract.AnswerRequest{Verdict: domain.Approved, Call: call.ToolExecutionID, Digest: call.Digest, By: "ann"}
+					require.NoError(t, env.UpdateWorkflowByID(domain.WorkflowID(below.AgentID.String()), string(contract.UpdateAnswer), at.String()+call.ToolExecutionID.String(), &verdict{}, request))
 				}
 			}
 		}

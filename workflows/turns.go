@@ -29,7 +29,7 @@ func (b *toolBatch) awaitTurn(ctx workflow.Context, permit mailbox.Permit, effec
 	defer b.queue(effect, false)
 	permit, ok := b.mail.AwaitTurn(ctx, func() bool { return !b.effects[effect] }, func() bool { return b.halted }, func(on bool) {
 		b.queue(effect, !on)
-		b.hold(on)
+		b.holdForPause(on)
 	})
 	if !ok {
 		return permit, domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: the execution was stopped while another call of the same was under way")
@@ -47,8 +47,8 @@ func (b *toolBatch) queue(effect domain.Digest, on bool) {
 	b.queued = slices.Delete(b.queued, i, i+1)
 }
 
-// hold notes that a pause alone holds back a call, or no longer does.
-func (b *toolBatch) hold(on bool) {
+// holdForPause notes that a pause alone holds back a call, or no longer does.
+func (b *toolBatch) holdForPause(on bool) {
 	if on {
 		b.held++
 		b.note(fmt.Sprintf("step %d: calls wait for the end of the pause", b.content.Number))

@@ -36,18 +36,6 @@ func (b *toolBatch) verifyOptions(tool domain.ToolSpec) workflow.ActivityOptions
 	return b.briefOptions(min(b.config.resolved.ToolTimeout(tool), domain.VerifyTimeout), domain.VerifyAttempts, fmt.Sprintf("step %d · verify %s", b.content.Number, tool.Name))
 }
 
-// unsettled says whether the list of the agent's unsettled calls is another one than the memo has.
-type unsettled struct{ unpublished bool }
-
-func (u *unsettled) changed() { u.unpublished = true }
-
-// publishes reports whether the memo is to be written now.
-func (u *unsettled) publishes() bool {
-	changed := u.unpublished
-	u.unpublished = false
-	return changed
-}
-
 // takeUnknown keeps a call of which nobody knows whether it took effect, and tells the model what that means.
 func (b *toolBatch) takeUnknown(i int, reply contract.ToolReply) contract.ToolReply {
 	if reply.Error == nil || reply.Error.Code != domain.CodeOutcomeUnknown {
@@ -58,13 +46,14 @@ func (b *toolBatch) takeUnknown(i int, reply contract.ToolReply) contract.ToolRe
 	if !tool.Effect.Unsettling(len(tool.EffectKey) > 0) {
 		return reply
 	}
-	unknown := domain.UnknownCall{
-		ID: id, ExecutionID: b.execution, Number: b.state.ExecutionCount, Step: b.content.Number, Tool: tool.Name,
-		Arguments: call.Arguments, Why: reply.Error.Message, Key: tool.EffectKeyOf(b.in.AgentID, call.Arguments), Since: b.now(),
+	unknown := domain.Wait{
+		Kind: domain.WaitOutcome, ToolExecutionID: id, ExecutionID: b.execution, Execution: b.state.ExecutionCount, Step: b.content.Number, Tool: tool.Name,
+		Arguments: call.Arguments, Digest: domain.CallDigest(call.Name, call.Arguments), Why: reply.Error.Message,
+		Effect: tool.EffectKeyOf(b.in.AgentID, call.Arguments), Since: b.now(),
 	}
 	b.outcomeUnknown(unknown)
-	b.unsettled.changed()
-	b.emit(domain.EventToolOutcomeUnknown, eventCall(id, tool.Name))
+	b.openWaits.changed()
+	b.emit(domain.EventWaitOpened, domain.WaitOpened{EventCall: eventCall(id, tool.Name), Kind: unknown.Kind, Digest: unknown.Digest})
 	reply.Content += "\n\n" + unknown.Advice()
 	reply.Digest = domain.DigestOf([]byte(reply.Digest.String()), []byte(reply.Content))
 	return reply
@@ -74,25 +63,11 @@ func (b *toolBatch) takeUnknown(i int, reply contract.ToolReply) contract.ToolRe
 func unsettledAtEnd(state domain.AgentState) int {
 	n := 0
 	for _, c := range state.UnknownCalls {
-		if c.Settlement == nil || c.Settlement.At.After(state.Execution.CompletedAt) {
+		if c.Answer == nil || c.Answer.At.After(state.Execution.CompletedAt) {
 			n++
 		}
 	}
 	return n
-}
-
-// publishUnsettled writes the unsettled calls, without anybody's texts, where all can read them who list agents.
-func (s session) publishUnsettled() {
-	if !s.unsettled.publishes() {
-		return
-	}
-	calls := []domain.UnknownCall{}
-	for _, c := range s.state.Unsettled() {
-		calls = append(calls, c.Brief())
-	}
-	if err := workflow.UpsertMemo(s.root, map[string]any{contract.MemoUnknown: calls}); err != nil {
-		workflow.GetLogger(s.root).Error("upsert memo", "error", err)
-	}
 }
 
 // unsettledBy is why a call may not begin that would be the same effect as one of unknown outcome, or that could
@@ -106,10 +81,10 @@ func (b *toolBatch) unsettledBy(call domain.ToolCall) *domain.Error {
 	key := tool.EffectKeyOf(b.in.AgentID, call.Arguments)
 	for _, c := range calls {
 		own := key
-		if !c.AgentID.IsZero() { // it is of the agent that this one is a fork of
-			own = tool.EffectKeyOf(c.AgentID, call.Arguments)
+		if !c.EffectOf.IsZero() { // it is of the agent that this one is a fork of
+			own = tool.EffectKeyOf(c.EffectOf, call.Arguments)
 		}
-		if err := c.Blocks(); c.Key == own && err != nil {
+		if err := c.Blocks(); c.Effect == own && err != nil {
 			return err
 		}
 	}
@@ -119,62 +94,31 @@ func (b *toolBatch) unsettledBy(call domain.ToolCall) *domain.Error {
 	return nil
 }
 
-func (s session) checkResolve(request contract.ResolveRequest) error {
-	settled := settlementOf(request)
-	if s.repeats(request.Call, settled) {
-		return nil
-	}
-	_, err := s.state.WithSettlement(request.Call, settled, s.now())
-	return err
-}
-
-// repeats reports whether a call was settled in the same words: the request came twice.
-func (s session) repeats(id domain.ToolExecutionID, settled domain.Settlement) bool {
-	return s.state.UnknownCall(id).SettledAs(settled)
-}
-
-func settlementOf(request contract.ResolveRequest) domain.Settlement {
-	by := domain.Starter{Program: request.By}.Bounded().Program
-	return domain.Settlement{Verdict: request.Verdict, Result: request.Result, Reason: request.Reason, By: by}
-}
-
-// resolveCall settles a call. The model is told before it is asked next.
-func (s session) resolveCall(request contract.ResolveRequest) contract.ResolveReply {
-	settled := settlementOf(request)
-	if !s.repeats(request.Call, settled) {
-		s.settleCall(request.Call, settled)
-	}
-	return contract.ResolveReply{Call: s.state.UnknownCall(request.Call), Left: len(s.state.Unsettled())}
-}
-
-func (s session) settleCall(id domain.ToolExecutionID, settled domain.Settlement) {
-	s.settle(id, settled)
+func (s session) settleCall(id domain.ToolExecutionID, answer domain.Answer) {
+	s.settle(id, answer)
 	if s.state.HasActiveExecution() {
 		s.announceSettled()
 	}
-	s.unsettled.changed()
-	s.publishUnsettled()
+	s.openWaits.changed()
+	s.publishWaits()
 }
 
 // announceSettled has the execution's events tell of the calls that were settled in it, or before it began.
 func (s session) announceSettled() {
 	for _, c := range s.state.UnknownCalls {
-		if c.Settlement == nil || !c.Settlement.ExecutionID.IsZero() {
+		if c.Answer == nil || !c.Answer.ExecutionID.IsZero() {
 			continue
 		}
-		s.settledIn(c.ID, false)
-		s.emit(domain.EventToolOutcomeSettled, domain.ToolOutcomeSettled{
-			EventCall: eventCall(c.ID, c.Tool),
-			Verdict:   c.Settlement.Verdict, By: c.Settlement.By,
-		})
+		s.settledIn(c.ToolExecutionID, false)
+		s.emitWaitClosed(c)
 	}
 }
 
 // tellResolvedCalls tells the model of the calls that were settled since it was last asked.
 func (t *stepRun) tellResolvedCalls() {
 	for _, c := range t.state.UnknownCalls {
-		if c.Settlement != nil && !c.Settlement.Told {
-			t.settledIn(c.ID, true)
+		if c.Answer != nil && !c.Answer.Told {
+			t.settledIn(c.ToolExecutionID, true)
 			t.interject("", domain.UserMessage(c.Say()))
 		}
 	}

@@ -41,10 +41,10 @@ func resolves(t *testing.T, env *testsuite.TestWorkflowEnvironment, at time.Dura
 	t.Helper()
 	v := &verdict{}
 	env.RegisterDelayedCallback(func() {
-		unknown := status(t, env).OutcomeUnknown
+		unknown := waitsOf(t, env, domain.WaitOutcome)
 		require.Len(t, unknown, 1)
-		env.UpdateWorkflow(string(contract.UpdateResolve), id, v, contract.ResolveRequest{
-			Call: unknown[0].ID, Verdict: as, Result: result, Reason: "the bank says so", By: domain.Program{Client: "test"},
+		env.UpdateWorkflow(string(contract.UpdateAnswer), id, v, contract.AnswerRequest{
+			Call: unknown[0].ToolExecutionID, Verdict: as, Text: result, Reason: "the bank says so", By: "test",
 		})
 	}, at)
 	return v
@@ -101,12 +101,12 @@ func TestUnsettledCallsAreNotMadeAgain(t *testing.T) {
 	require.Contains(t, texts[1], "Do not call pay again for the same")
 	require.Contains(t, texts[2], "not run: nobody knows whether the same call of pay in step 1 of execution 1 took effect")
 
-	unknown := status(t, env).OutcomeUnknown
+	unknown := waitsOf(t, env, domain.WaitOutcome)
 	require.Len(t, unknown, 1)
 	require.Equal(t, payFor(7, "first").Arguments, unknown[0].Arguments)
 	blocked := eventsIn(t, env, 1, domain.EventToolCallBlocked)
 	require.Equal(t, domain.CodeUnsettled, blocked[0].Data.(domain.ToolCallBlocked).Code)
-	require.Equal(t, unknown[0].ID, eventsIn(t, env, 1, domain.EventToolOutcomeUnknown)[0].Data.(domain.EventCall).ToolExecutionID)
+	require.Equal(t, unknown[0].ToolExecutionID, eventsIn(t, env, 1, domain.EventWaitOpened)[0].Data.(domain.WaitOpened).ToolExecutionID)
 }
 
 // TestWhichCallsAreUnsettled: those of which a second one would be a second effect.
@@ -160,15 +160,15 @@ func TestASettledCallIsTold(t *testing.T) {
 			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 			require.Zero(t, outcome(t, env).Unsettled)
 			require.NoError(t, settled.err)
-			reply := settled.value.(contract.ResolveReply)
-			require.Zero(t, reply.Left)
-			require.Equal(t, domain.Program{Client: "test"}, reply.Call.Settlement.By)
+			reply := settled.value.(contract.AnswerReply)
+			require.Zero(t, reply.Unsettled)
+			require.Equal(t, "test", reply.Wait.Answer.By)
 			require.Len(t, w.ran, test.ran)
 			require.Contains(t, told(t, env)[3], test.says, "%q", told(t, env))
-			event := eventsIn(t, env, 1, domain.EventToolOutcomeSettled)
+			event := eventsIn(t, env, 1, domain.EventWaitClosed)
 			require.Len(t, event, 1)
-			require.Equal(t, test.verdict, event[0].Data.(domain.ToolOutcomeSettled).Verdict)
-			require.Empty(t, status(t, env).OutcomeUnknown)
+			require.Equal(t, test.verdict, event[0].Data.(domain.WaitClosed).Verdict)
+			require.Empty(t, waitsOf(t, env, domain.WaitOutcome))
 		})
 	}
 }
@@ -185,7 +185,7 @@ func TestASessionIsNotClosedWhileCallsAreUnsettled(t *testing.T) {
 	late := closes(env, 3*time.Hour, "u3")
 	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
 	require.Equal(t, 1, outcome(t, env).Number)
-	require.ErrorContains(t, early.rejected, "close: of 1 calls nobody knows whether they took effect, the first is "+settled.value.(contract.ResolveReply).Call.ID.String()+" of pay; settle them with resolve")
+	require.ErrorContains(t, early.rejected, "close: of 1 calls nobody knows whether they took effect, the first is "+settled.value.(contract.AnswerReply).Wait.ToolExecutionID.String()+" of pay; settle them with resolve")
 	require.True(t, late.accepted)
 	require.NoError(t, late.err)
 }
@@ -200,8 +200,8 @@ func TestAnIdleSessionSettles(t *testing.T) {
 	settled := resolves(t, env, time.Hour, "u1", domain.VerdictDone, "")
 	twice := &verdict{}
 	env.RegisterDelayedCallback(func() {
-		env.UpdateWorkflow(string(contract.UpdateResolve), "u2", twice, contract.ResolveRequest{
-			Call: settled.value.(contract.ResolveReply).Call.ID, Verdict: domain.VerdictNotDone, Reason: "I think",
+		env.UpdateWorkflow(string(contract.UpdateAnswer), "u2", twice, contract.AnswerRequest{
+			Call: settled.value.(contract.AnswerReply).Wait.ToolExecutionID, Verdict: domain.VerdictNotDone, Reason: "I think",
 		})
 	}, 90*time.Minute)
 	sends(env, 2*time.Hour, "u3", contract.SendRequest{Prompt: "and now?"})
@@ -210,8 +210,8 @@ func TestAnIdleSessionSettles(t *testing.T) {
 	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
 	require.Equal(t, 3, outcome(t, env).Number)
 	require.ErrorContains(t, twice.rejected, "was settled as done")
-	require.Empty(t, eventsIn(t, env, 1, domain.EventToolOutcomeSettled), "it had ended")
-	require.Len(t, eventsIn(t, env, 2, domain.EventToolOutcomeSettled), 1)
+	require.Empty(t, eventsIn(t, env, 1, domain.EventWaitClosed), "it had ended")
+	require.Len(t, eventsIn(t, env, 2, domain.EventWaitClosed), 1)
 	require.Equal(t, domain.CodeBlocked, eventsIn(t, env, 2, domain.EventToolCallBlocked)[0].Data.(domain.ToolCallBlocked).Code)
 	require.Len(t, w.ran, 2, "the third execution is asked for anew, by somebody who knows")
 }
@@ -240,8 +240,8 @@ func TestWhatIsNotSettled(t *testing.T) {
 	env := w.environment(t)
 	none, wrong := &verdict{}, &verdict{}
 	env.RegisterDelayedCallback(func() {
-		env.UpdateWorkflow(string(contract.UpdateResolve), "u1", none, contract.ResolveRequest{Verdict: domain.VerdictDone, Reason: "so"})
-		env.UpdateWorkflow(string(contract.UpdateResolve), "u2", wrong, contract.ResolveRequest{Verdict: domain.VerdictDone})
+		env.UpdateWorkflow(string(contract.UpdateAnswer), "u1", none, contract.AnswerRequest{Verdict: domain.VerdictDone, Reason: "so"})
+		env.UpdateWorkflow(string(contract.UpdateAnswer), "u2", wrong, contract.AnswerRequest{Verdict: domain.VerdictDone})
 	}, time.Minute)
 	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 	outcome(t, env)

@@ -21,13 +21,9 @@ func (s session) acceptCommands() error {
 		accept(s, contract.UpdateExtendSession, deferrable, s.checkExtendSession, s.extendSession),
 		accept(s, contract.UpdatePause, deferrable, s.checkPause, s.pause(true)),
 		accept(s, contract.UpdateResume, deferrable, s.checkPause, s.pause(false)),
-		accept(s, contract.UpdateApprove, urgent, s.checkApproveFits, s.approve),
-		acceptSlow(s, contract.UpdateEdit, urgent, s.checkEdit, s.edit),
-		accept(s, contract.UpdateDeny, urgent, s.checkDeny, s.deny),
-		acceptSlow(s, contract.UpdateAnswer, urgent, s.checkAnswer, s.answerQuestion),
+		acceptSlow(s, contract.UpdateAnswer, urgent, s.checkAnswer, s.answer),
 		accept(s, contract.UpdateRevoke, deferrable, s.checkRevoke, s.revoke),
 		accept(s, contract.UpdateRedefine, deferrable, s.checkRedefine, s.redefineSession),
-		accept(s, contract.UpdateResolve, deferrable, s.checkResolveFits, s.resolveCall),
 		accept(s, contract.UpdateSuspend, deferrable, s.checkSuspend, s.suspend),
 		accept(s, contract.UpdateUnsuspend, deferrable, s.checkUnsuspend, s.unsuspend),
 		accept(s, contract.UpdateClear, deferrable, s.checkClear, s.clear),
@@ -61,7 +57,7 @@ func acceptSlow[In, Out any](
 	validate := func(ctx workflow.Context, request In) error {
 		switch {
 		case when == deferrable && updates.Pressed():
-			return refusal(domain.Errorf(domain.Denied, "%s: this run of the workflow has taken as many updates as it may; the next one begins after the step in progress: send it again then", name))
+			return refusal(pressed(name))
 		case updates.Repeats(workflow.GetCurrentUpdateInfo(ctx).ID, new(Out)):
 			return nil
 		}
@@ -202,7 +198,7 @@ func (s session) checkClose(contract.CloseRequest) error {
 	}
 	first := unsettled[0]
 	return domain.Errorf(domain.Denied, "close: of %d calls nobody knows whether they took effect, the first is %s of %s; "+
-		"settle them with resolve, since a new session would not know of them", len(unsettled), first.ID, domain.Shorten(first.Tool, 64))
+		"settle them with resolve, since a new session would not know of them", len(unsettled), first.ToolExecutionID, domain.Shorten(first.Tool, 64))
 }
 
 func (s session) closeSession(contract.CloseRequest) contract.CloseReply {

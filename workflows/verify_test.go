@@ -61,19 +61,20 @@ func TestAToolSaysWhatBecameOfItsCall(t *testing.T) {
 
 			call := stepsIn(t, env, 0)[0].Step.ToolExecutions[0]
 			require.Equal(t, test.outcome, call.Outcome())
-			require.Len(t, eventsIn(t, env, 1, domain.EventToolOutcomeUnknown), test.unsettled)
-			events := eventsIn(t, env, 1, domain.EventToolOutcomeSettled)
+			require.Len(t, eventsIn(t, env, 1, domain.EventWaitOpened), test.unsettled)
+			events := eventsIn(t, env, 1, domain.EventWaitClosed)
 			if test.unsettled > 0 {
-				require.Nil(t, call.Settlement)
+				require.True(t, call.Wait(domain.WaitOutcome).IsZero())
 				require.Empty(t, events)
 				return
 			}
-			require.False(t, call.Settlement.At.IsZero())
-			require.Equal(t, domain.Settlement{
-				Verdict: test.found.Verdict, By: domain.Program{Client: "tool.Verify"}, Reason: test.found.Reason, At: call.Settlement.At,
-			}, *call.Settlement)
+			said := call.Wait(domain.WaitOutcome).Answer
+			require.False(t, said.At.IsZero())
+			require.Equal(t, domain.Answer{
+				Verdict: test.found.Verdict, By: "tool.Verify", Reason: test.found.Reason, At: said.At,
+			}, *said)
 			require.Len(t, events, 1)
-			require.Equal(t, call.Settlement.By, events[0].Data.(domain.ToolOutcomeSettled).By)
+			require.Equal(t, said.By, events[0].Data.(domain.WaitClosed).By)
 		})
 	}
 }

@@ -46,8 +46,7 @@ func (b *toolBatch) takeNote(name string, note json.RawMessage) {
 
 // tellWaiting says what waits for people where that has changed.
 func (b *toolBatch) tellWaiting() {
-	if b.unpublished {
-		b.publishWaiting()
+	if b.publishWaits() {
 		b.noteRunning()
 	}
 }

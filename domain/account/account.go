@@ -58,7 +58,7 @@ type Head struct {
 	Suspended *contract.Suspension `json:"suspended,omitempty"`
 	Position  Position             `json:"position,omitzero"`
 	// Waits are the calls that wait for a person: for an approval, an answer, or word of what became of them.
-	Waits []Wait `json:"waits,omitzero"`
+	Waits []domain.Wait `json:"waits,omitzero"`
 	// AlwaysAllowed are the rules that people have made by an answer to a wait, those too that were revoked.
 	AlwaysAllowed []domain.StandingApproval `json:"always_allowed,omitzero"`
 	// Unread are the messages that wait for the agent.
@@ -250,42 +250,6 @@ type Holder struct {
 	Spent domain.Spent           `json:"spent"`
 	// Left is what it may spend still, by all limits that bound it.
 	Left domain.ExecutionBudget `json:"left"`
-}
-
-// A WaitKind says what a call waits for.
-type WaitKind string
-
-const (
-	// WaitApproval: a person is to allow the call or not.
-	WaitApproval WaitKind = "approval"
-	// WaitQuestion: a person is to answer what the call asks.
-	WaitQuestion WaitKind = "question"
-	// WaitOutcome: a person is to say what became of the call, which may have taken effect.
-	WaitOutcome WaitKind = "outcome"
-)
-
-// A Wait is a call that waits for a person.
-type Wait struct {
-	Kind            WaitKind               `json:"kind"`
-	ToolExecutionID domain.ToolExecutionID `json:"tool_execution_id"`
-	ExecutionID     domain.ExecutionID     `json:"execution_id"`
-	// Execution is the number of that one, where the call is over.
-	Execution int    `json:"execution_number,omitzero"`
-	Step      int    `json:"step"`
-	Tool      string `json:"tool"`
-	// Arguments are those that would run, and Digest is of the call with them. They are cut where the call is over.
-	Arguments string        `json:"arguments,omitzero"`
-	Digest    domain.Digest `json:"digest"`
-	// Bytes is how long the arguments or the question are, where they are shown cut.
-	Bytes int `json:"bytes,omitzero"`
-	// EffectOf is the agent whose effect it would be, where this one is a fork of that.
-	EffectOf domain.AgentID `json:"effect_of,omitzero"`
-	// AskedBy is the rule, tool or hook that has the call wait.
-	AskedBy string           `json:"asked_by,omitzero"`
-	Ask     *domain.Question `json:"ask,omitempty"`
-	Why     string           `json:"why,omitzero"`
-	Since   time.Time        `json:"since"`
-	Expires time.Time        `json:"expires_at,omitzero"`
 }
 
 // A Part names a list of an account, or something that a head or an execution has only where it is asked for.

@@ -16,7 +16,7 @@ func (h Head) Status() contract.StatusView {
 		Trusted: h.Trusted, Todo: h.Todo, Bound: h.MCPSessions, Subagents: h.Children, Window: h.Window, Context: h.Context,
 		StandingApprovals: append([]domain.StandingApproval{}, h.AlwaysAllowed...), WaitingMessages: append([]contract.WaitingView{}, h.Unread...),
 		Source: contract.FromWorkflow, History: contract.HistoryView{Runs: h.Run.Number, Unstored: h.Unstored, Unrecorded: h.Unrecorded},
-		StopSignals: []domain.StopSignal{}, OutcomeUnknown: []domain.UnknownCall{}, PendingApprovals: []domain.PendingApproval{}, PendingQuestions: []domain.PendingQuestion{},
+		StopSignals: []domain.StopSignal{}, Waits: append([]domain.Wait{}, h.Waits...),
 	}
 	if h.Parent != nil {
 		v.ParentAgentID, v.Subagent = h.Parent.AgentID, h.Parent.Subagent
@@ -26,16 +26,6 @@ func (h Head) Status() contract.StatusView {
 	}
 	if all := h.Ledger.Session; all != nil {
 		v.SessionBudget, v.SessionBudgetLeft = &all.Limit, &all.Left
-	}
-	for _, w := range h.Waits {
-		switch w.Kind {
-		case WaitApproval:
-			v.PendingApprovals = append(v.PendingApprovals, w.approval())
-		case WaitQuestion:
-			v.PendingQuestions = append(v.PendingQuestions, w.question())
-		case WaitOutcome:
-			v.OutcomeUnknown = append(v.OutcomeUnknown, w.unknown())
-		}
 	}
 	if h.Newest != nil {
 		h.Newest.addTo(&v)
@@ -78,39 +68,5 @@ func (e Execution) addTo(v *contract.StatusView) {
 	}
 	if e.Ended != nil && e.Status == domain.StatusFailed {
 		v.Error = e.Ended.Error
-	}
-}
-
-func (w Wait) call() domain.PendingCall {
-	return domain.PendingCall{ToolExecutionID: w.ToolExecutionID, ExecutionID: w.ExecutionID, Step: w.Step, Tool: w.Tool}
-}
-
-func (w Wait) approval() domain.PendingApproval {
-	return domain.PendingApproval{
-		PendingCall: w.call(), Arguments: w.Arguments, Bytes: w.Bytes,
-		Approval: domain.Approval{Digest: w.Digest, Rule: w.AskedBy, AskedAt: w.Since, ExpiresAt: w.Expires},
-	}
-}
-
-func (w Wait) question() domain.PendingQuestion {
-	p := domain.PendingQuestion{PendingCall: w.call(), Bytes: w.Bytes, Answer: domain.Answer{Digest: w.Digest, AskedAt: w.Since, ExpiresAt: w.Expires}}
-	if w.Ask != nil {
-		p.Question = *w.Ask
-	}
-	return p
-}
-
-// UnknownWait is the wait for word of what became of a call.
-func UnknownWait(u domain.UnknownCall) Wait {
-	return Wait{
-		Kind: WaitOutcome, ToolExecutionID: u.ID, ExecutionID: u.ExecutionID, Execution: u.Number, Step: u.Step, Tool: u.Tool,
-		Arguments: u.Arguments, Digest: u.Key, EffectOf: u.AgentID, Why: u.Why, Since: u.Since,
-	}
-}
-
-func (w Wait) unknown() domain.UnknownCall {
-	return domain.UnknownCall{
-		ID: w.ToolExecutionID, ExecutionID: w.ExecutionID, Number: w.Execution, Step: w.Step, Tool: w.Tool, Arguments: w.Arguments, Why: w.Why,
-		Key: w.Digest, AgentID: w.EffectOf, Since: w.Since,
 	}
 }

@@ -18,7 +18,7 @@ func TestAFloodOfMessagesIsRemembered(t *testing.T) {
 	t.Parallel()
 	var answers contract.Answers
 	for n := range 100 {
-		answers = answers.With(fmt.Sprint("d", n), contract.DecisionReply{Number: n, Approval: domain.Approval{Reason: strings.Repeat("<", domain.MaxReason)}})
+		answers = answers.With(fmt.Sprint("d", n), contract.AnswerReply{Number: n, Wait: domain.Wait{Kind: domain.WaitApproval, Answer: &domain.Answer{Verdict: domain.Approved, Reason: strings.Repeat("<", domain.MaxReason)}}})
 	}
 	agent, err := domain.AgentIDOf("ann")
 	require.NoError(t, err)
@@ -43,14 +43,14 @@ func TestAnswersAreBounded(t *testing.T) {
 	long := strings.Repeat("i", 900)
 	for n := range 100 {
 		before := len(answers)
-		answers = answers.With(fmt.Sprint(long, n), contract.DecisionReply{Number: n, Approval: domain.Approval{Reason: strings.Repeat("<", domain.MaxReason)}})
+		answers = answers.With(fmt.Sprint(long, n), contract.AnswerReply{Number: n, Wait: domain.Wait{Kind: domain.WaitApproval, Answer: &domain.Answer{Verdict: domain.Approved, Reason: strings.Repeat("<", domain.MaxReason)}}})
 		require.LessOrEqual(t, len(answers), before+1)
 	}
 	encoded, err := json.Marshal(answers)
 	require.NoError(t, err)
 	require.Less(t, len(encoded), 200_000)
 	require.Greater(t, len(encoded), 150_000)
-	var reply contract.DecisionReply
+	var reply contract.AnswerReply
 	require.True(t, answers.Read(long+"99", &reply))
 	require.Equal(t, 99, reply.Number)
 	require.False(t, answers.Read(long+"1", &reply))

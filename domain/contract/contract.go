@@ -83,31 +83,22 @@ const (
 	UpdatePause Update[PauseRequest, PauseReply] = "pause"
 	// UpdateResume ends a pause.
 	UpdateResume Update[PauseRequest, PauseReply] = "resume"
-	// UpdateApprove lets a tool call run that waits for a person.
-	UpdateApprove Update[ApproveRequest, DecisionReply] = "approve"
-	// UpdateEdit lets it run with other arguments.
-	UpdateEdit Update[EditRequest, DecisionReply] = "edit"
-	// UpdateDeny does not.
-	UpdateDeny Update[DenyRequest, DecisionReply] = "deny"
-	// UpdateAnswer answers a question that a tool call asks.
+	// UpdateAnswer says something about a tool call that waits for a person: approves or denies it, with other arguments too,
+	// answers its question, or says what became of one of unknown outcome.
 	UpdateAnswer Update[AnswerRequest, AnswerReply] = "answer"
 	// UpdateRevoke takes a standing approval back.
 	UpdateRevoke Update[RevokeRequest, RevokeReply] = "revoke"
 	// UpdateRedefine gives an open session another definition, from its next execution on.
 	UpdateRedefine Update[RedefineRequest, RedefineReply] = "update"
-	// UpdateResolve says what a call of unknown outcome really did.
-	UpdateResolve Update[ResolveRequest, ResolveReply] = "resolve"
 	// UpdateAwait waits for the end of an execution. All who wait for the same one share an update, whose id [AwaitID] says.
 	UpdateAwait Update[AwaitRequest, AwaitReply] = "await"
 
-	// MemoWaiting is the memo field that says what waits for people.
+	// MemoWaiting is the memo field that says what waits for people: a Waiting.
 	MemoWaiting = "waiting"
 	// MemoOutcome is the memo field that says how the newest execution ended.
 	MemoOutcome = "outcome"
 	// MemoBuild is the memo field that says which builds of Everstep have run the agent, in [Builds].
 	MemoBuild = "build"
-	// MemoUnknown is the memo field that lists the agent's unsettled calls.
-	MemoUnknown = "outcome_unknown"
 	// MemoSettles is the memo field that says, in a workflow that but settles a call, what ended before: an EndedRun.
 	MemoSettles = "settles"
 	// MemoScheduled is the memo field in which a run of a schedule says what it has begun, and what came of it: a

@@ -213,7 +213,7 @@ type Outcome struct {
 	// End stands in a workflow's result alone, where it is short. A memo holds no text of users.
 	End *End `json:"end,omitempty"`
 	// Settled are the calls of unknown outcome that are settled, in the result alone of a workflow that was to settle one.
-	Settled []domain.UnknownCall `json:"settled,omitempty"`
+	Settled []domain.Wait `json:"settled,omitempty"`
 	// Report stands in the result alone of a sub-agent's workflow.
 	Report *Report `json:"report,omitempty"`
 }

@@ -42,8 +42,6 @@ type ToolRequest struct {
 	// ImageRoom is how many bytes of images are recorded with the result, where it is less than
 	// domain.MaxResultData: the call shares a step's room with many; zero: that.
 	ImageRoom int `json:"image_room,omitzero"`
-	// Approval is set where a standing approval lets the call run: history tells by it why nobody was asked.
-	Approval *domain.Approval `json:"approval,omitempty"`
 	// Pending is set where the call was made, and its other side goes on with it: it is only asked about.
 	// TakeBack says that it is to be given up, and what became of it is asked once more; Stopped that a stop
 	// is why.

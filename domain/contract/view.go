@@ -59,11 +59,8 @@ type StatusView struct {
 	MoreStops int
 	Error     *domain.Error
 
-	// OutcomeUnknown are the agent's calls of which nobody knows whether they took effect.
-	OutcomeUnknown []domain.UnknownCall
-	// PendingApprovals are the tool calls that wait for a person's word.
-	PendingApprovals []domain.PendingApproval
-	PendingQuestions []domain.PendingQuestion
+	// Waits are the tool calls that wait for a person, those too of which nobody knows whether they took effect.
+	Waits []domain.Wait
 	// StandingApprovals are the session's, those too that were revoked.
 	StandingApprovals []domain.StandingApproval
 	// WaitingMessages have met an execution in progress and were not read yet: never, where the agent has ended.

@@ -41,12 +41,7 @@ func copied[At any](at At) At {
 	case *Answer:
 		at.Message = at.Message.Clone()
 	case *Result:
-		if err := at.Execution.Error; err != nil {
-			at.Execution.Error = new(*err)
-		}
-		if settlement := at.Execution.Settlement; settlement != nil {
-			at.Execution.Settlement = new(*settlement)
-		}
+		at.Execution = at.Execution.Clone()
 	}
 	return at
 }

@@ -10,15 +10,14 @@ import (
 
 // A decision is a person's word about a call.
 type decision struct {
-	word   client.Word
-	denied bool
+	word client.Word
 	// of is the sub-agent whose call it is; empty: it is the agent's own.
 	of string
 }
 
 // asks are the calls that wait for a person's word.
 type asks struct {
-	waiting[client.WaitingCall]
+	waiting
 }
 
 // panel shows the call of an agent, or of the sub-agent that waiter names, that is asked about, in at most so many lines.
@@ -30,7 +29,7 @@ func (a *asks) panel(id, waiter string, theme render.Theme, now time.Time, width
 	}
 	call.ID = cmp.Or(waiter, id)
 	lines = wrapped(render.Waiting([]client.WaitingCall{call}, now), "  ", "  ", width)
-	whole = call.Known() && call.Bytes == 0
+	whole = call.Whole()
 	if len(lines) > most-1 {
 		lines, whole = append(lines[:max(most-2, 0)], theme.Warn(fitted("  … not all of it fits here", width))), false
 	}

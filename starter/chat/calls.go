@@ -31,12 +31,6 @@ func (p *part) follows(key callKey) bool {
 func (t *talk) heardCall(key callKey, e client.Event) {
 	p := t.callAt(key, e)
 	switch e.Type {
-	case domain.EventApprovalRequested:
-		p.call, p.at = callWaits, ""
-	case domain.EventQuestionAsked:
-		p.call, p.at = callAsks, ""
-	case domain.EventApprovalDecided:
-		p.decided(e)
 	case domain.EventToolCallStarted:
 		p.call, p.began = callRuns, e.Time
 		if e.Arguments != "" { // those that run may be a person's own
@@ -55,18 +49,38 @@ func (t *talk) heardCall(key callKey, e client.Event) {
 	}
 }
 
-func (p *part) decided(e client.Event) {
-	p.call, p.at = callAllowed, ""
-	if e.Approval == nil || e.Approval.Decision == domain.Approved {
+// heardWait takes what a call waits for, or what came of that. Of an outcome that is unknown the end of the call tells.
+func (t *talk) heardWait(key callKey, e client.Event) {
+	opened := e.Type == domain.EventWaitOpened
+	switch e.Wait.Kind {
+	case domain.WaitApproval:
+		p := t.callAt(key, e)
+		if p.call, p.at = callWaits, ""; !opened {
+			p.decided(*e.Wait.Answer)
+		}
+	case domain.WaitQuestion:
+		if p := t.callAt(key, e); opened {
+			p.call, p.at = callAsks, ""
+			return
+		}
+		t.callAt(key, e).call = callRuns
+		t.told(e)
+	case domain.WaitOutcome:
+		t.told(e)
+	}
+}
+
+func (p *part) decided(a domain.Answer) {
+	if p.call, p.at = callAllowed, ""; a.Verdict == domain.Approved {
 		return
 	}
 	p.call = callNotRun
-	p.at = string(e.Approval.Decision)
-	if e.Approval.By != "" {
-		p.at += " by " + e.Approval.By
+	p.at = string(a.Verdict)
+	if a.By != "" {
+		p.at += " by " + a.By
 	}
-	if e.Approval.Reason != "" {
-		p.at += ": " + e.Approval.Reason
+	if a.Reason != "" {
+		p.at += ": " + a.Reason
 	}
 }
 

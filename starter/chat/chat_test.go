@@ -106,20 +106,20 @@ func userEntry(text string, execution domain.ExecutionID) domain.Entry {
 }
 
 // pays is a call that waits for a person's word.
-func pays(arguments string) domain.PendingApproval {
-	return domain.PendingApproval{
-		PendingCall: domain.PendingCall{ToolExecutionID: domain.ToolExecutionID{UUID: uuid.MustParse("3f9e1b2c-0000-4000-8000-000000000001")}, Step: 1, Tool: "pay"},
-		Arguments:   arguments, Approval: domain.Approval{Digest: domain.CallDigest("pay", arguments), Rule: "rule 2 (pay: ask)", AskedAt: noon},
+func pays(arguments string) domain.Wait {
+	return domain.Wait{
+		Kind: domain.WaitApproval, ToolExecutionID: domain.ToolExecutionID{UUID: uuid.MustParse("3f9e1b2c-0000-4000-8000-000000000001")}, Step: 1, Tool: "pay",
+		Arguments: arguments, Digest: domain.CallDigest("pay", arguments), AskedBy: "rule 2 (pay: ask)", Since: noon,
 	}
 }
 
 // asked has a call wait.
-func (s *sitting) asked(call domain.PendingApproval) *sitting {
+func (s *sitting) asked(call domain.Wait) *sitting {
 	s.hears(client.Event{Type: domain.EventExecutionStarted}, client.Event{Type: domain.EventStepStarted, Step: 1},
 		client.Event{Type: domain.EventInferenceReceived, Step: 1, Text: "I pay."},
-		client.Event{Type: domain.EventApprovalRequested, Step: 1, Tool: call.Tool, Arguments: call.Arguments, ToolExecutionID: call.ToolExecutionID, Approval: &call.Approval})
+		client.Event{Type: domain.EventWaitOpened, Step: 1, Tool: call.Tool, Arguments: call.Arguments, ToolExecutionID: call.ToolExecutionID, Wait: &call})
 	s.take(looked{view: contract.StatusView{
-		Number: 3, Status: domain.StatusInProgress, Open: true, StepCount: 1, PendingApprovals: []domain.PendingApproval{call}, Model: "openai/gpt-5-mini",
+		Number: 3, Status: domain.StatusInProgress, Open: true, StepCount: 1, Waits: []domain.Wait{call}, Model: "openai/gpt-5-mini",
 	}})
 	return s
 }
@@ -200,17 +200,17 @@ func TestInterrupts(t *testing.T) {
 func TestDecides(t *testing.T) {
 	t.Parallel()
 	call := pays(`{"amount": 5}`)
-	word := client.Word{Call: call.ToolExecutionID, Digest: call.Digest, By: "ann"}
+	word := client.Word{Call: call.ToolExecutionID, Digest: call.Digest, Verdict: domain.Approved, By: "ann"}
 	always, edited, denied := word, word, word
 	always.Always, edited.Edit, denied.Reason = true, `{"amount": 5} `, "not now"
-	edited.Edit = `{"amount": 5}`
+	edited.Edit, denied.Verdict = `{"amount": 5}`, domain.WasDenied
 	for name, test := range map[string]struct {
 		do   func(*sitting) []want
 		want []want
 	}{
 		"yes":              {func(s *sitting) []want { return s.says("y") }, []want{wantDecide{decision{word: word}}}},
 		"always":           {func(s *sitting) []want { return s.says("a") }, []want{wantDecide{decision{word: always}}}},
-		"no, with reason":  {func(s *sitting) []want { return s.says("n not now") }, []want{wantDecide{decision{word: denied, denied: true}}}},
+		"no, with reason":  {func(s *sitting) []want { return s.says("n not now") }, []want{wantDecide{decision{word: denied}}}},
 		"edited":           {func(s *sitting) []want { return append(s.says("e"), s.keys(enter)...) }, []want{wantDecide{decision{word: edited}}}},
 		"edit given up":    {func(s *sitting) []want { return append(s.says("e"), s.keys(esc)...) }, nil},
 		"later":            {func(s *sitting) []want { return s.says("d") }, nil},
@@ -282,7 +282,7 @@ func TestDecidesOnlyWhatIsSeen(t *testing.T) {
 	long := pays(`{"note": "` + strings.Repeat("word ", 400) + `"}`)
 	changed := pays(`{"amount": 5}`)
 	changed.Digest = domain.CallDigest("pay", `{"amount": 6}`)
-	for name, call := range map[string]domain.PendingApproval{"too long": long, "cut": long.Cut(20), "not known": changed} {
+	for name, call := range map[string]domain.Wait{"too long": long, "cut": long.Cut(20), "not known": changed} {
 		s := sit(t, 80, 24).idle().asked(call).after(time.Minute)
 		require.Empty(t, append(s.says("y"), s.says("a")...), name)
 		require.Contains(t, s.View().Content, "only a part", name)
@@ -413,15 +413,15 @@ func TestCallsInTheirOrder(t *testing.T) {
 	t.Parallel()
 	s := sit(t, 80, 24).idle()
 	s.hears(client.Event{Type: domain.EventExecutionStarted}, client.Event{Type: domain.EventStepStarted, Step: 1}, client.Event{Type: domain.EventInferenceReceived, Step: 1, Text: "Three."},
-		client.Event{Type: domain.EventApprovalRequested, Step: 1, Position: 2, Tool: "third"},
+		client.Event{Type: domain.EventWaitOpened, Step: 1, Position: 2, Tool: "third", Wait: &domain.Wait{Kind: domain.WaitApproval}},
 		client.Event{Type: domain.EventToolCallStarted, Step: 1, Position: 0, Tool: "first"},
 		client.Event{Type: domain.EventToolCallStarted, Step: 1, Position: 1, Tool: "ask_user"},
-		client.Event{Type: domain.EventQuestionAsked, Step: 1, Position: 1, Tool: "ask_user", Question: &domain.Question{Text: "Which city?"}})
+		client.Event{Type: domain.EventWaitOpened, Step: 1, Position: 1, Tool: "ask_user", Wait: &domain.Wait{Kind: domain.WaitQuestion, Ask: &domain.Question{Text: "Which city?"}}})
 	screen := s.View().Content
 	require.Less(t, strings.Index(screen, "first"), strings.Index(screen, "? ask_user · waits for an answer"))
 	require.Less(t, strings.Index(screen, "ask_user"), strings.Index(screen, "? third"))
 	require.NotContains(t, screen, "Which city?", "the panel asks it")
-	s.hears(client.Event{Type: domain.EventQuestionAnswered, Step: 1, Position: 1, Tool: "ask_user", Text: "Oslo", Answer: &domain.Answer{Outcome: domain.AnsweredByPerson, By: "ann"}},
+	s.hears(client.Event{Type: domain.EventWaitClosed, Step: 1, Position: 1, Tool: "ask_user", Text: "Oslo", Wait: &domain.Wait{Kind: domain.WaitQuestion, Answer: &domain.Answer{Verdict: domain.AnsweredByPerson, By: "ann"}}},
 		client.Event{Type: domain.EventToolCallCompleted, Step: 1, Position: 1, Tool: "ask_user"},
 		client.Event{Type: domain.EventInferenceReceived, Step: 2, Outcome: contract.BilledFailure, Error: domain.Errorf(domain.Unavailable, "it went away")},
 		client.Event{Type: client.EventRetry, Step: 2, Attempt: 2, Reason: "it went away"})
@@ -444,8 +444,8 @@ func TestEndingOfAClosedSession(t *testing.T) {
 // poses has a call ask the person.
 func (s *sitting) poses(id domain.ToolExecutionID, q domain.Question) *sitting {
 	s.hears(client.Event{Type: domain.EventExecutionStarted}, client.Event{Type: domain.EventStepStarted, Step: 1})
-	s.take(looked{view: contract.StatusView{Number: 3, Status: domain.StatusInProgress, Open: true, PendingQuestions: []domain.PendingQuestion{
-		{PendingCall: domain.PendingCall{ToolExecutionID: id, Step: 1, Tool: "ask_user"}, Question: q, Answer: domain.Answer{AskedAt: noon}},
+	s.take(looked{view: contract.StatusView{Number: 3, Status: domain.StatusInProgress, Open: true, Waits: []domain.Wait{
+		{Kind: domain.WaitQuestion, ToolExecutionID: id, Step: 1, Tool: "ask_user", Ask: &q, Since: noon},
 	}}})
 	return s
 }
@@ -458,13 +458,13 @@ func TestAnswers(t *testing.T) {
 	asking := func(q domain.Question) *sitting { return sit(t, 80, 24).idle().poses(id, q) }
 	for text, test := range map[string]struct {
 		question domain.Question
-		reply    client.Reply
+		reply    client.Word
 		says     string
 	}{
-		"Berlin":  {domain.Question{Text: "Which city?"}, client.Reply{Text: "Berlin"}, "what you enter answers it"},
-		"2":       {domain.Question{Text: "Which?", Choices: []string{"Berlin", "Oslo"}}, client.Reply{Text: "Oslo"}, "2) Oslo"},
-		"Oslo":    {domain.Question{Text: "Which?", Choices: []string{"Berlin", "Oslo"}}, client.Reply{Text: "Oslo"}, "or its number"},
-		`{"n":1}`: {domain.Question{Text: "How many?", Schema: []byte(`{"type":"object"}`)}, client.Reply{Value: []byte(`{"n":1}`)}, "enter the JSON value"},
+		"Berlin":  {domain.Question{Text: "Which city?"}, client.Word{Verdict: domain.AnsweredByPerson, Text: "Berlin"}, "what you enter answers it"},
+		"2":       {domain.Question{Text: "Which?", Choices: []string{"Berlin", "Oslo"}}, client.Word{Verdict: domain.AnsweredByPerson, Text: "Oslo"}, "2) Oslo"},
+		"Oslo":    {domain.Question{Text: "Which?", Choices: []string{"Berlin", "Oslo"}}, client.Word{Verdict: domain.AnsweredByPerson, Text: "Oslo"}, "or its number"},
+		`{"n":1}`: {domain.Question{Text: "How many?", Schema: []byte(`{"type":"object"}`)}, client.Word{Verdict: domain.AnsweredByPerson, Value: []byte(`{"n":1}`)}, "enter the JSON value"},
 	} {
 		s := asking(test.question).after(time.Minute)
 		require.Contains(t, s.View().Content, test.says)
@@ -484,7 +484,7 @@ func TestAnswers(t *testing.T) {
 	s.types("by the")
 	s.after(time.Minute).poses(id, domain.Question{Text: "Which?"}).after(time.Minute)
 	require.Empty(t, s.says(" way"), "it was begun before the question")
-	require.Equal(t, []want{wantAnswer{reply: client.Reply{Call: id, By: "ann", Text: "by the way"}, typed: "by the way"}}, s.keys(enter), "and answers it where that is meant")
+	require.Equal(t, []want{wantAnswer{reply: client.Word{Verdict: domain.AnsweredByPerson, Call: id, By: "ann", Text: "by the way"}, typed: "by the way"}}, s.keys(enter), "and answers it where that is meant")
 	s = asking(domain.Question{Text: "Which?"}).after(time.Minute)
 	s.says("/later")
 	require.NotContains(t, s.View().Content, "what you enter answers it")

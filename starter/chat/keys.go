@@ -68,7 +68,7 @@ func (m *Model) decides(text string) ([]want, bool) {
 		m.talk.warn("a call came up as you typed; look at it, and Enter again decides about it")
 		return nil, true
 	}
-	word := client.Word{Call: call.ToolExecutionID, Digest: call.Digest, By: m.cfg.By, Reason: strings.TrimSpace(reason)}
+	word := client.Word{Call: call.ToolExecutionID, Digest: call.Digest, Verdict: domain.Approved, By: m.cfg.By, Reason: strings.TrimSpace(reason)}
 	m.composer.set("")
 	switch verb {
 	case "y", "yes", "a", "always":
@@ -79,7 +79,7 @@ func (m *Model) decides(text string) ([]want, bool) {
 		word.Always = verb[0] == 'a'
 		return m.decide(decision{word: word, of: call.ID}), true
 	case "e", "edit":
-		if call.Bytes > 0 || !call.Known() || call.Arguments != render.Clean(call.Arguments) {
+		if !call.Whole() || call.Arguments != render.Clean(call.Arguments) {
 			m.talk.warn("not all of the arguments are known here: " + m.cfg.shell("approve", cmp.Or(call.ID, m.cfg.ID), render.ShortCall(call.ToolExecutionID), "--edit", "JSON") + " takes others")
 			return nil, true
 		}
@@ -88,7 +88,8 @@ func (m *Model) decides(text string) ([]want, bool) {
 		m.asks.later(call.ToolExecutionID, m.cfg.Now())
 		m.talk.note(call.Tool + " waits; /approve asks again")
 	default:
-		return m.decide(decision{word, true, call.ID}), true
+		word.Verdict = domain.WasDenied
+		return m.decide(decision{word, call.ID}), true
 	}
 	return nil, true
 }
@@ -160,5 +161,5 @@ func (m *Model) enteredArguments(text string) []want {
 		m.talk.warn("the call of " + render.OneLine(call.Tool) + " does not wait any more")
 		return nil
 	}
-	return m.decide(decision{word: client.Word{Call: call.ToolExecutionID, Digest: call.Digest, By: m.cfg.By, Edit: text}, of: call.ID})
+	return m.decide(decision{word: client.Word{Call: call.ToolExecutionID, Digest: call.Digest, Verdict: domain.Approved, By: m.cfg.By, Edit: text}, of: call.ID})
 }

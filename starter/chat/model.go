@@ -54,7 +54,7 @@ type Model struct {
 	// questions are what the agent asks in words.
 	questions questions
 	// pending is what of the agent itself waits for the person, and subagents those below it.
-	pending   pendings
+	pending   []domain.Wait
 	subagents subagents
 	outbox    outbox
 	inbox     inbox
@@ -192,14 +192,14 @@ func (m *Model) heard(e client.Event) []want {
 	m.turn.heard(e)
 	m.messaged(e)
 	switch e.Type {
-	case domain.EventApprovalDecided, domain.EventQuestionAnswered:
+	case domain.EventWaitClosed:
 		m.decided(e.ToolExecutionID)
 		return m.look()
 	case domain.EventSubagentCompleted:
 		m.gather()
 		return m.look() // what it has cost counts here now
 	case domain.EventExecutionCompleted, domain.EventExecutionFailed, client.EventEnded:
-		m.pending = pendings{}
+		m.pending = nil
 		for _, sub := range m.subagents.order {
 			sub.stopsWaiting()
 		}
@@ -210,7 +210,7 @@ func (m *Model) heard(e client.Event) []want {
 			}
 		}
 		return append(m.look(), m.send()...)
-	case domain.EventApprovalRequested, domain.EventQuestionAsked, domain.EventStepStarted, domain.EventInferenceReceived:
+	case domain.EventWaitOpened, domain.EventStepStarted, domain.EventInferenceReceived:
 		return m.look()
 	default:
 	}
@@ -238,7 +238,7 @@ func (m *Model) looked(msg looked) []want {
 		}
 		m.told = true
 		m.turn.told(msg.view)
-		m.pending = pendings{msg.view.PendingApprovals, msg.view.PendingQuestions}
+		m.pending = msg.view.Waits
 		m.gather()
 		m.inbox.told(msg.view)
 		m.standsAt(msg.view.RewoundTo)

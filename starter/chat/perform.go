@@ -59,11 +59,7 @@ func (p *performer) do(w want) tea.Msg {
 	case wantPause:
 		return p.pause(w.on)
 	case wantDecide:
-		decide := agents.Approve
-		if w.denied {
-			decide = agents.Deny
-		}
-		_, err := decide(p.ctx, cmp.Or(w.of, id), w.word)
+		_, err := agents.Answer(p.ctx, cmp.Or(w.of, id), w.word)
 		return did{err: err, call: w.word.Call}
 	case wantAnswer:
 		_, err := agents.Answer(p.ctx, cmp.Or(w.of, id), w.reply)

@@ -10,7 +10,7 @@ import (
 
 // questions are what the agent asks a person.
 type questions struct {
-	waiting[client.WaitingQuestion]
+	waiting
 }
 
 // panel shows the question, in at most so many lines.
@@ -22,15 +22,15 @@ func (q *questions) panel(cfg Config, waiter string, width, most int) []string {
 	}
 	of := cmp.Or(first.ID, cfg.ID)
 	first.ID = cmp.Or(waiter, cfg.ID)
-	lines := wrapped(render.Questions([]client.WaitingQuestion{first}, now), "  ", "  ", width)
+	lines := wrapped(render.Waiting([]client.WaitingCall{first}, now), "  ", "  ", width)
 	if len(lines) > most-1 {
 		lines = append(lines[:max(most-2, 0)], theme.Warn(fitted("  … not all of it fits here; "+cfg.shell("approvals", of)+" shows it", width)))
 	}
 	how := "what you enter answers it"
 	switch {
-	case len(first.Choices) > 0:
+	case len(first.Ask.Choices) > 0:
 		how = "enter a choice, or its number"
-	case len(first.Schema) > 0:
+	case len(first.Ask.Schema) > 0:
 		how = "enter the JSON value that answers it"
 	}
 	return append(lines, theme.Warn(fitted("  "+how+" · /later leaves it for later", width)))
@@ -54,7 +54,7 @@ func (m *Model) answers(text string) ([]want, bool) {
 		m.talk.warn("a question came up as you typed; Enter again answers it, /later leaves it for later")
 		return nil, true
 	}
-	r, err := client.TypedReply(question.PendingQuestion, text)
+	r, err := client.TypedReply(question.Wait, text)
 	if err != nil {
 		m.talk.warn(err.Error())
 		return nil, true

@@ -33,7 +33,7 @@ type subagent struct {
 	// waits are its calls that wait for a person, in words.
 	waits []waitingWords
 	// pending are those of them about which the person can be asked here.
-	pending pendings
+	pending []domain.Wait
 	inquiry inquiry
 	// ended is how it ended, took how long that took, and lost why nothing tells it.
 	ended *contract.Outcome
@@ -47,15 +47,9 @@ type waitingWords struct {
 	text string
 }
 
-// pendings is what of one agent waits for the person.
-type pendings struct {
-	approvals []domain.PendingApproval
-	questions []domain.PendingQuestion
-}
-
-func (p *pendings) drop(id domain.ToolExecutionID) {
-	p.approvals = slices.DeleteFunc(slices.Clone(p.approvals), func(one domain.PendingApproval) bool { return one.ToolExecutionID == id })
-	p.questions = slices.DeleteFunc(slices.Clone(p.questions), func(one domain.PendingQuestion) bool { return one.ToolExecutionID == id })
+// without is what waits but for a call.
+func without(waits []domain.Wait, id domain.ToolExecutionID) []domain.Wait {
+	return slices.DeleteFunc(slices.Clone(waits), func(w domain.Wait) bool { return w.ToolExecutionID == id })
 }
 
 // join notes that a call of a talk has started a sub-agent. One that is told of once more begins anew.
@@ -127,10 +121,12 @@ func (s *subagent) heard(e client.Event) {
 			s.took = e.Time.Sub(s.turn.began)
 		}
 		s.talk.closes(e)
-	case domain.EventApprovalRequested, domain.EventQuestionAsked:
-		s.waits = append(s.waits, waitingWords{e.ToolExecutionID, render.CallWords(e.Tool, e.Arguments)})
+	case domain.EventWaitOpened:
+		if e.Wait.Kind != domain.WaitOutcome {
+			s.waits = append(s.waits, waitingWords{e.ToolExecutionID, render.CallWords(e.Tool, e.Arguments)})
+		}
 		s.talk.heard(e)
-	case domain.EventApprovalDecided, domain.EventQuestionAnswered:
+	case domain.EventWaitClosed:
 		s.decided(e.ToolExecutionID)
 		s.talk.heard(e)
 	default:
@@ -140,10 +136,10 @@ func (s *subagent) heard(e client.Event) {
 
 func (s *subagent) decided(id domain.ToolExecutionID) {
 	s.waits = slices.DeleteFunc(s.waits, func(w waitingWords) bool { return w.call == id })
-	s.pending.drop(id)
+	s.pending = without(s.pending, id)
 }
 
-func (s *subagent) stopsWaiting() { s.waits, s.pending = nil, pendings{} }
+func (s *subagent) stopsWaiting() { s.waits, s.pending = nil, nil }
 
 // stepWords are a step with what its answer says, in one line.
 func stepWords(e client.Event) string {
@@ -170,9 +166,9 @@ func (m *Model) heardBelow(e client.Event, past bool) []want {
 		return nil
 	}
 	switch e.Type {
-	case domain.EventApprovalDecided, domain.EventQuestionAnswered, domain.EventExecutionCompleted, domain.EventExecutionFailed, client.EventEnded:
+	case domain.EventWaitClosed, domain.EventExecutionCompleted, domain.EventExecutionFailed, client.EventEnded:
 		m.gather()
-	case domain.EventApprovalRequested, domain.EventQuestionAsked, domain.EventInferenceReceived:
+	case domain.EventWaitOpened, domain.EventInferenceReceived:
 		return sub.look()
 	default:
 	}
@@ -202,7 +198,7 @@ func (m *Model) lookedAt(msg looked) []want {
 	}
 	if msg.err == nil && msg.view.Status == domain.StatusInProgress {
 		sub.turn.told(msg.view)
-		sub.pending = pendings{msg.view.PendingApprovals, msg.view.PendingQuestions}
+		sub.pending = msg.view.Waits
 		m.gather()
 	}
 	if again {
@@ -213,14 +209,16 @@ func (m *Model) lookedAt(msg looked) []want {
 
 // gather has the person asked about all that waits, what the agent itself asks first.
 func (m *Model) gather() {
-	var calls []client.WaitingCall
-	var questions []client.WaitingQuestion
-	of := func(id string, p pendings) {
-		for _, call := range p.approvals {
-			calls = append(calls, client.WaitingCall{ID: id, PendingApproval: call})
-		}
-		for _, question := range p.questions {
-			questions = append(questions, client.WaitingQuestion{ID: id, PendingQuestion: question})
+	var calls, questions []client.WaitingCall
+	of := func(id string, waits []domain.Wait) {
+		for _, w := range waits {
+			switch w.Kind {
+			case domain.WaitApproval:
+				calls = append(calls, client.WaitingCall{ID: id, Wait: w})
+			case domain.WaitQuestion:
+				questions = append(questions, client.WaitingCall{ID: id, Wait: w})
+			case domain.WaitOutcome: // the conversation goes on; status and explain tell of it
+			}
 		}
 	}
 	of("", m.pending)
@@ -233,7 +231,7 @@ func (m *Model) gather() {
 
 // decided forgets what waits no more.
 func (m *Model) decided(id domain.ToolExecutionID) {
-	m.pending.drop(id)
+	m.pending = without(m.pending, id)
 	for _, sub := range m.subagents.order {
 		sub.decided(id)
 	}

@@ -47,7 +47,7 @@ func belowEvents() []client.Event {
 			client.Event{Type: client.EventEnded, Ended: &contract.Outcome{Status: domain.StatusCompleted, StopReason: domain.Completed, Steps: 1, Usage: domain.Usage{InputTokens: 90}, CostNanoUSD: 20_000}}),
 		[]client.Event{{Type: domain.EventSubagentCompleted, Step: 1, Position: 1, ChildID: critic}, {Type: domain.EventToolCallCompleted, Step: 1, Position: 1, Tool: "critic"}},
 		by(researcher, "researcher", 1,
-			client.Event{Type: domain.EventApprovalRequested, Step: 1, Position: 1, Tool: call.Tool, Arguments: call.Arguments, ToolExecutionID: call.ToolExecutionID, Approval: &call.Approval}),
+			client.Event{Type: domain.EventWaitOpened, Step: 1, Position: 1, Tool: call.Tool, Arguments: call.Arguments, ToolExecutionID: call.ToolExecutionID, Wait: &call}),
 	)
 }
 
@@ -55,7 +55,7 @@ func belowEvents() []client.Event {
 func (s *sitting) asksBelow() []want {
 	return s.take(looked{of: researcher, view: contract.StatusView{
 		Number: 1, Status: domain.StatusInProgress, StepCount: 1, Usage: domain.UsageView{TotalTokens: 1234}, CostNanoUSD: 2_100_000, Priced: true,
-		PendingApprovals: []domain.PendingApproval{pays(`{"to": "acme", "amount": 5}`)},
+		Waits: []domain.Wait{pays(`{"to": "acme", "amount": 5}`)},
 	}})
 }
 
@@ -79,16 +79,16 @@ func TestSubagents(t *testing.T) {
 	s.keys(ctrlT)
 
 	call := pays(`{"to": "acme", "amount": 5}`)
-	word := client.Word{Call: call.ToolExecutionID, Digest: call.Digest, By: "ann"}
+	word := client.Word{Call: call.ToolExecutionID, Digest: call.Digest, Verdict: domain.Approved, By: "ann"}
 	require.Equal(t, []want{wantDecide{decision{word: word, of: researcher.String()}}}, s.after(time.Minute).says("y"))
 	s.take(did{call: call.ToolExecutionID})
-	s.hears(by(researcher, "researcher", 1, client.Event{Type: domain.EventApprovalDecided, Step: 1, Position: 1, Tool: "pay", ToolExecutionID: call.ToolExecutionID, Approval: &domain.Approval{Decision: domain.Approved}})...)
+	s.hears(by(researcher, "researcher", 1, client.Event{Type: domain.EventWaitClosed, Step: 1, Position: 1, Tool: "pay", ToolExecutionID: call.ToolExecutionID, Wait: &domain.Wait{Kind: domain.WaitApproval, Answer: &domain.Answer{Verdict: domain.Approved}}})...)
 	require.NotContains(t, s.View().Content, "y runs it")
 	require.Zero(t, s.waiting())
 
 	s.hears(client.Event{Type: domain.EventSubagentCompleted, Step: 1, ChildID: researcher, Error: domain.Errorf(domain.Unavailable, "it was terminated from outside")}, client.Event{Type: domain.EventToolCallCompleted, Step: 1, Tool: "spawn_subagent", Error: domain.Errorf(domain.Unavailable, "it was terminated from outside")})
 	require.Contains(t, s.View().Content, "researcher 3f0a3c5e · it was terminated from outside", "it tells no end itself")
-	s.take(looked{of: researcher, view: contract.StatusView{Number: 1, Status: domain.StatusInProgress, PendingApprovals: []domain.PendingApproval{call}}})
+	s.take(looked{of: researcher, view: contract.StatusView{Number: 1, Status: domain.StatusInProgress, Waits: []domain.Wait{call}}})
 	require.Zero(t, s.waiting(), "what comes late is of one that is over")
 }
 
@@ -99,12 +99,12 @@ func TestASubagentAsks(t *testing.T) {
 	s.hears(belowEvents()[:7]...)
 	s.hears(by(critic, "critic", 1, client.Event{Type: domain.EventExecutionStarted})...)
 	id := domain.ToolExecutionID{UUID: uuid.New()}
-	s.take(looked{of: critic, view: contract.StatusView{Number: 1, Status: domain.StatusInProgress, PendingQuestions: []domain.PendingQuestion{
-		{PendingCall: domain.PendingCall{ToolExecutionID: id, Step: 1, Tool: "ask_user"}, Question: domain.Question{Text: "Which city?"}, Answer: domain.Answer{AskedAt: noon}},
+	s.take(looked{of: critic, view: contract.StatusView{Number: 1, Status: domain.StatusInProgress, Waits: []domain.Wait{
+		{Kind: domain.WaitQuestion, ToolExecutionID: id, Step: 1, Tool: "ask_user", Ask: &domain.Question{Text: "Which city?"}, Since: noon},
 	}}})
 	require.Contains(t, s.View().Content, "sub-agent critic")
-	require.Equal(t, []want{wantAnswer{reply: client.Reply{Call: id, By: "ann", Text: "Oslo"}, typed: "Oslo", of: critic.String()}}, s.after(time.Minute).says("Oslo"))
-	s.take(replied{want: wantAnswer{reply: client.Reply{Call: id}}})
+	require.Equal(t, []want{wantAnswer{reply: client.Word{Verdict: domain.AnsweredByPerson, Call: id, By: "ann", Text: "Oslo"}, typed: "Oslo", of: critic.String()}}, s.after(time.Minute).says("Oslo"))
+	s.take(replied{want: wantAnswer{reply: client.Word{Verdict: domain.AnsweredByPerson, Call: id}}})
 	require.Zero(t, s.waiting())
 }
 

@@ -196,12 +196,10 @@ func (t *talk) shows(e client.Event) {
 		t.withdraw()
 	case domain.EventInferenceReceived:
 		t.replied(e)
-	case domain.EventToolCallStarted, client.EventToolProgress, domain.EventToolCallCompleted, domain.EventToolCallBlocked, domain.EventApprovalRequested, domain.EventApprovalDecided,
-		domain.EventQuestionAsked:
+	case domain.EventToolCallStarted, client.EventToolProgress, domain.EventToolCallCompleted, domain.EventToolCallBlocked:
 		t.heardCall(key, e)
-	case domain.EventQuestionAnswered:
-		t.callAt(key, e).call = callRuns
-		t.told(e)
+	case domain.EventWaitOpened, domain.EventWaitClosed:
+		t.heardWait(key, e)
 	case client.EventRetry:
 		t.retried(e)
 	case domain.EventInferenceRequested:

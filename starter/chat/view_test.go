@@ -150,7 +150,7 @@ func callEvents() []client.Event {
 	for i, name := range calls {
 		e := client.Event{Type: domain.EventToolCallStarted, Step: 1, Position: i, Tool: name, Arguments: `{"n": 1}`}
 		if name == "waits" || name == "denied" {
-			e.Type = domain.EventApprovalRequested
+			e.Type, e.Wait = domain.EventWaitOpened, &domain.Wait{Kind: domain.WaitApproval}
 		}
 		if name != "blocked" {
 			events = append(events, e)
@@ -161,7 +161,7 @@ func callEvents() []client.Event {
 		client.Event{Type: domain.EventToolCallCompleted, Step: 1, Position: 1, Tool: "fails", Error: domain.Errorf(domain.Invalid, "there is no such file")},
 		client.Event{Type: domain.EventToolCallCompleted, Step: 1, Position: 2, Tool: "unknown", Error: domain.CodedErrorf(domain.Internal, domain.CodeOutcomeUnknown, "the worker was lost")},
 		client.Event{Type: client.EventToolProgress, Step: 1, Position: 3, Tool: "runs", Text: "3 of 7 files"},
-		client.Event{Type: domain.EventApprovalDecided, Step: 1, Position: 5, Tool: "denied", Approval: &domain.Approval{Decision: domain.WasDenied, By: "bob", Reason: "not now"}},
+		client.Event{Type: domain.EventWaitClosed, Step: 1, Position: 5, Tool: "denied", Wait: &domain.Wait{Kind: domain.WaitApproval, Answer: &domain.Answer{Verdict: domain.WasDenied, By: "bob", Reason: "not now"}}},
 		client.Event{Type: domain.EventToolCallBlocked, Step: 1, Position: 6, Tool: "blocked", Arguments: `{"n": 1}`, Error: domain.Errorf(domain.Denied, "a hook blocks it")},
 	)
 }

@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"everstep/domain"
+	"everstep/starter/client"
 )
 
 // waiting is what waits for the person here, of one kind: calls for their word, or questions for their answer. The first is
 // shown, those that were put aside are not.
-type waiting[W interface{ Pending() domain.PendingCall }] struct {
-	pending []W
+type waiting struct {
+	pending []client.WaitingCall
 	// aside are those about which the person says something later, and under is the one about which a word is under way.
 	aside map[domain.ToolExecutionID]bool
 	under domain.ToolExecutionID
@@ -22,28 +23,26 @@ type waiting[W interface{ Pending() domain.PendingCall }] struct {
 // tooSoon is within what time nobody has read what waits: what comes then was typed for something else.
 const tooSoon = 500 * time.Millisecond
 
-func idOf[W interface{ Pending() domain.PendingCall }](one W) domain.ToolExecutionID {
-	return one.Pending().ToolExecutionID
-}
-
 // told takes what waits now.
-func (w *waiting[W]) told(pending []W, now time.Time) {
+func (w *waiting) told(pending []client.WaitingCall, now time.Time) {
 	w.pending = pending
 	w.show(now)
 }
 
 // show notes since when the first is shown.
-func (w *waiting[W]) show(now time.Time) {
-	if one, ok := w.first(); ok && idOf(one) != w.on {
-		w.on, w.shown = idOf(one), now
+func (w *waiting) show(now time.Time) {
+	if one, ok := w.first(); ok && one.ToolExecutionID != w.on {
+		w.on, w.shown = one.ToolExecutionID, now
 	} else if !ok {
 		w.on = domain.ToolExecutionID{}
 	}
 }
 
 // first is the one that the person is asked about.
-func (w *waiting[W]) first() (one W, ok bool) {
-	at := slices.IndexFunc(w.pending, func(one W) bool { return !w.aside[idOf(one)] && idOf(one) != w.under })
+func (w *waiting) first() (one client.WaitingCall, ok bool) {
+	at := slices.IndexFunc(w.pending, func(one client.WaitingCall) bool {
+		return !w.aside[one.ToolExecutionID] && one.ToolExecutionID != w.under
+	})
 	if at < 0 {
 		return one, false
 	}
@@ -51,21 +50,21 @@ func (w *waiting[W]) first() (one W, ok bool) {
 }
 
 // begin notes that the person's word about one is under way, and failed that nothing came of it.
-func (w *waiting[W]) begin(id domain.ToolExecutionID, now time.Time) {
+func (w *waiting) begin(id domain.ToolExecutionID, now time.Time) {
 	w.under = id
 	w.show(now)
 }
 
-func (w *waiting[W]) failed(now time.Time) { w.begin(domain.ToolExecutionID{}, now) }
+func (w *waiting) failed(now time.Time) { w.begin(domain.ToolExecutionID{}, now) }
 
 // has reports whether one waits still.
-func (w *waiting[W]) has(id domain.ToolExecutionID) bool {
-	return slices.ContainsFunc(w.pending, func(one W) bool { return idOf(one) == id })
+func (w *waiting) has(id domain.ToolExecutionID) bool {
+	return slices.ContainsFunc(w.pending, func(one client.WaitingCall) bool { return one.ToolExecutionID == id })
 }
 
 // drop forgets one that waits no more.
-func (w *waiting[W]) drop(id domain.ToolExecutionID, now time.Time) {
-	w.pending = slices.DeleteFunc(slices.Clone(w.pending), func(one W) bool { return idOf(one) == id })
+func (w *waiting) drop(id domain.ToolExecutionID, now time.Time) {
+	w.pending = slices.DeleteFunc(slices.Clone(w.pending), func(one client.WaitingCall) bool { return one.ToolExecutionID == id })
 	if w.under == id {
 		w.under = domain.ToolExecutionID{}
 	}
@@ -73,7 +72,7 @@ func (w *waiting[W]) drop(id domain.ToolExecutionID, now time.Time) {
 }
 
 // later puts one aside, and again asks about all.
-func (w *waiting[W]) later(id domain.ToolExecutionID, now time.Time) {
+func (w *waiting) later(id domain.ToolExecutionID, now time.Time) {
 	if w.aside == nil {
 		w.aside = map[domain.ToolExecutionID]bool{}
 	}
@@ -81,12 +80,12 @@ func (w *waiting[W]) later(id domain.ToolExecutionID, now time.Time) {
 	w.show(now)
 }
 
-func (w *waiting[W]) again(now time.Time) {
+func (w *waiting) again(now time.Time) {
 	w.aside = nil
 	w.show(now)
 }
 
 // open counts those that nobody has said anything about.
-func (w *waiting[W]) open() int {
-	return len(slices.DeleteFunc(slices.Clone(w.pending), func(one W) bool { return idOf(one) == w.under }))
+func (w *waiting) open() int {
+	return len(slices.DeleteFunc(slices.Clone(w.pending), func(one client.WaitingCall) bool { return one.ToolExecutionID == w.under }))
 }

@@ -44,7 +44,7 @@ type (
 	wantDecide struct{ decision }
 	// wantAnswer answers a question; typed is how it was written.
 	wantAnswer struct {
-		reply client.Reply
+		reply client.Word
 		typed string
 		// of is the sub-agent that asks; empty: the agent itself does.
 		of string

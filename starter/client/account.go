@@ -320,9 +320,7 @@ func recordedHead(r record.Record, one account.Account) *account.Head {
 	head.Configuration.Constraints = newest.Constraints
 	newest.State, newest.Constraints = nil, nil
 	head.Newest, head.Trusted, head.Todo = &newest, state.Trusted(), state.Metadata.Todo()
-	for _, call := range state.Unsettled() {
-		head.Waits = append(head.Waits, account.UnknownWait(call))
-	}
+	head.Waits = state.Unsettled()
 	own := &account.Holder{Spent: state.Spent(r.CompletedAt)}
 	own.Limit, _ = state.Budget()
 	own.Left, _ = state.BudgetLeft(r.CompletedAt)

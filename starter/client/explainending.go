@@ -153,10 +153,10 @@ func (e *explanation) adviceOnSession(reason domain.StopReason, command string) 
 func (e *explanation) adviceOnUnknown(v ExplainView) []ExplainAdvice {
 	advice := []ExplainAdvice{}
 	for _, c := range e.now.Unsettled() {
-		a := ExplainAdvice{Text: fmt.Sprintf("nobody knows whether the call of %s in step %d of execution %d took effect: look at the other side", c.Tool, c.Step, c.Number)}
+		a := ExplainAdvice{Text: fmt.Sprintf("nobody knows whether the call of %s in step %d of execution %d took effect: look at the other side", c.Tool, c.Step, c.Execution)}
 		if e.open() || e.name == "" && e.Server.Source != contract.FromRecords && !e.cut() {
 			a.Text += "; until somebody settles it, with --done or --not-done, the same call is not made again"
-			a.Command = fmt.Sprintf("resolve %s %s --done --reason TEXT", v.ID, c.ID)
+			a.Command = fmt.Sprintf("resolve %s %s --done --reason TEXT", v.ID, c.ToolExecutionID)
 		}
 		advice = append(advice, a)
 	}

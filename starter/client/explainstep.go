@@ -42,16 +42,13 @@ func (e ExplainStep) withAttempts(s stepAttempts) ExplainStep {
 func explainTool(call domain.ToolExecution) ExplainTool {
 	e := ExplainTool{
 		Tool: call.Name(), Arguments: call.Args(), Outcome: call.Outcome(),
-		Milliseconds: between(call.StartedAt, call.CompletedAt), Error: call.Error, Settlement: call.Settlement, id: call.ID,
+		Milliseconds: between(call.StartedAt, call.CompletedAt), Error: call.Error, Waits: []domain.Wait{}, id: call.ID,
 	}
 	if short := domain.Shorten(e.Arguments, maxExplainedArguments); short != e.Arguments {
 		e.Arguments = short + "…"
 	}
-	if !call.Approval.IsZero() {
-		e.Approval = &call.Approval
-	}
-	if !call.Answer.IsZero() {
-		e.Answer = &ExplainAnswer{call.Answer, domain.Shorten(call.Value, maxExplainedArguments)}
+	for _, w := range call.Waits {
+		e.Waits = append(e.Waits, withContent(w, domain.Shorten(call.Value, maxExplainedArguments)))
 	}
 	result := call.Value
 	if call.Error != nil {
@@ -63,6 +60,15 @@ func explainTool(call domain.ToolExecution) ExplainTool {
 	}
 	e.print = call.Digest()
 	return e
+}
+
+// withContent is the wait of a question with what the model has read as the answer, which the call's value has.
+func withContent(w domain.Wait, value string) domain.Wait {
+	if w.Kind == domain.WaitQuestion && w.Answer != nil {
+		w.Answer = new(*w.Answer)
+		w.Answer.Content = value
+	}
+	return w
 }
 
 func (e ExplainStep) hasError() bool {

@@ -168,23 +168,13 @@ type ExplainTool struct {
 	// ResultTokens is about how long the result is for the model.
 	ResultTokens int64         `json:"result_tokens"`
 	Error        *domain.Error `json:"error"`
-	// Approval is what a person said of it; null: nobody was asked.
-	Approval *domain.Approval `json:"approval"`
-	// Answer is what became of the question that it asked; absent: it asked none. What was answered is its result.
-	Answer *ExplainAnswer `json:"answer,omitempty"`
-	// Settlement says what a call of unknown outcome really did, once somebody has said so, or its tool's Verify.
-	Settlement *domain.Settlement `json:"settlement,omitempty"`
+	// Waits are what people were asked about it, and what they said, also of what it really did where its outcome was unknown. Of
+	// a question the answer has, as content, what the model has read, cut where it is long.
+	Waits []domain.Wait `json:"waits"`
 
 	id domain.ToolExecutionID
 	// print tells the call with its result from others.
 	print domain.Digest
-}
-
-// An ExplainAnswer is a question that an agent has asked, and who answered what and when.
-type ExplainAnswer struct {
-	domain.Answer
-	// Text is what the model has read; it is cut where it is long.
-	Text string `json:"text"`
 }
 
 // An ExplainRetry are attempts at an inference that failed one after another

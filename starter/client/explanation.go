@@ -174,8 +174,8 @@ func compactions(before, after domain.Edits, summaries domain.Usage) (all []Expl
 func (e *explanation) settle(calls []ExplainTool) {
 	for i, call := range calls {
 		for _, settled := range e.now.Settled() {
-			if settled.ID == call.id && call.Outcome == domain.ToolUnknown {
-				calls[i].Settlement = settled.Settlement
+			if settled.ToolExecutionID == call.id && call.Outcome == domain.ToolUnknown {
+				calls[i].Waits = append(calls[i].Waits, settled.Recorded())
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"time"
 
@@ -253,7 +254,7 @@ func (c *Client) lookAndBegin(ctx context.Context, p position, o opening) (Execu
 // sameFollower reports whether two workflows that follow one were begun by the same request.
 func sameFollower(a, b contract.SessionInput) bool {
 	if a.Settle != nil && b.Settle != nil {
-		return a.Settle.Request == b.Settle.Request
+		return reflect.DeepEqual(a.Settle.Request, b.Settle.Request)
 	}
 	extension := func(in contract.SessionInput) string {
 		if in.GoOn == nil || in.Carry == nil || len(in.Carry.Mail.Answers) == 0 {

@@ -95,10 +95,8 @@ type Event struct {
 	Position        int                    `json:"position,omitzero"`
 	Tool            string                 `json:"tool,omitzero"`
 	Arguments       string                 `json:"arguments,omitzero"`
-	// Approval is a person's word about the call, Question what it asks a person, and Answer what became of that.
-	Approval *domain.Approval `json:"approval,omitempty"`
-	Question *domain.Question `json:"question,omitempty"`
-	Answer   *domain.Answer   `json:"answer,omitempty"`
+	// Wait is what people are asked about the call, with their answer once the wait is over.
+	Wait *domain.Wait `json:"wait,omitempty"`
 	// ChildID is the sub-agent that begins or has ended, and ChildName its name.
 	ChildID   domain.AgentID `json:"-"`
 	ChildName string         `json:"-"`
@@ -304,34 +302,25 @@ func (f *follower) tell(ctx context.Context, recorded domain.Event, all account.
 // tellOfCall adds what is known of the call that an event is about.
 func (f *follower) tellOfCall(e *Event, call domain.ToolExecution) {
 	id := e.ToolExecutionID
-	switch e.Type {
-	case domain.EventToolCallStarted:
+	if e.Type == domain.EventToolCallStarted {
 		f.moment.calls[id] = callMoment{step: e.Step, position: e.Position}
 		e.Arguments = call.Args()
-		if !call.Approval.Standing.IsZero() {
-			e.Approval = &call.Approval
-		}
-	case domain.EventApprovalRequested, domain.EventApprovalDecided:
-		if !call.Approval.Digest.IsZero() {
-			e.Approval, e.waits = &call.Approval, call.Approval.Waits()
-		}
-		if e.Type == domain.EventApprovalRequested && e.Approval != nil {
-			e.Approval = &domain.Approval{Digest: call.Approval.Digest, Rule: call.Approval.Rule, AskedAt: call.Approval.AskedAt, ExpiresAt: call.Approval.ExpiresAt}
-		}
-		arguments, digest := call.Args(), call.Approval.Runs()
-		if e.Type == domain.EventApprovalRequested && !call.Approval.Edited.IsZero() {
-			arguments, digest = call.Approval.Asked, call.Approval.Digest
-		}
-		if digest == domain.CallDigest(call.Name(), arguments) { // else a hook has changed them, or those asked about were long
-			e.Arguments = arguments
-		}
-	case domain.EventQuestionAsked:
-		e.Arguments, e.waits = call.Args(), call.Answer.Waits()
-		if question, known := f.content.questions[id]; known {
-			e.Question = &question
+		if approved := call.Wait(domain.WaitApproval); approved.Answer != nil && !approved.Answer.Always.IsZero() {
+			e.Wait = &approved
 		}
 	}
 	switch r := e.Recorded.Data.(type) {
+	case domain.WaitOpened:
+		f.tellOfWait(e, call, r.Kind)
+		e.waits = call.Wait(r.Kind).Open()
+		e.Wait.Answer, e.Wait.Expires = nil, r.ExpiresAt
+	case domain.WaitClosed:
+		if f.tellOfWait(e, call, r.Kind); r.Kind == domain.WaitQuestion {
+			e.Text = call.Value
+		}
+		if e.Wait.Answer == nil {
+			e.Wait.Answer = &domain.Answer{Verdict: r.Verdict, By: r.By, At: e.Time, Always: r.Standing, Edited: r.Edited}
+		}
 	case domain.ToolCallRetried:
 		e.Attempt = r.Attempt
 	case domain.ToolCallCompleted:
@@ -344,8 +333,22 @@ func (f *follower) tellOfCall(e *Event, call domain.ToolExecution) {
 	case domain.SubagentSpawning:
 		e.ChildID, e.ChildName = r.ChildID, r.Subagent
 		f.content.spawned[r.ChildID] = id
-	case domain.UserQuestionAnswered:
-		e.Answer, e.Text = &call.Answer, call.Value
+	}
+}
+
+// tellOfWait adds what people are asked about a call.
+func (f *follower) tellOfWait(e *Event, call domain.ToolExecution, kind domain.WaitKind) {
+	w := call.Wait(kind)
+	w.Kind = kind // where the step is not known any more
+	if question, known := f.content.questions[e.ToolExecutionID]; known && kind == domain.WaitQuestion {
+		w.Ask = &question
+	}
+	arguments, digest := call.Args(), w.Runs()
+	if e.Type == domain.EventWaitOpened && digest != w.Digest { // what a person made of it came later
+		arguments, digest = w.Arguments, w.Digest
+	}
+	if e.Wait = &w; kind == domain.WaitQuestion || digest == domain.CallDigest(call.Name(), arguments) { // else a hook has changed them, or those asked about were long
+		e.Arguments = arguments
 	}
 }
 

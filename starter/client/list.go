@@ -198,8 +198,7 @@ func scheduleOf(info *workflowpb.WorkflowExecutionInfo) (name string) {
 
 // unknown counts the unsettled calls of an agent, by its memo.
 func (c *Client) unknown(info *workflowpb.WorkflowExecutionInfo) int {
-	calls, _ := history.Unsettled(c.cfg.Converter, info.GetMemo()) // another's memo may hold anything
-	return len(calls)
+	return len(c.waitsListed(info).Of(domain.WaitOutcome))
 }
 
 // visible yields what the server's list says, without runs that went on in another one.
@@ -220,7 +219,7 @@ func (c *Client) visible(ctx context.Context, o ListOptions) iter.Seq2[*workflow
 				return
 			}
 			for _, info := range response.GetExecutions() {
-				if o.Waiting && c.waitingIn(info) == 0 || !ours(info) {
+				if o.Waiting && c.waitsListed(info).InStep() == 0 || !ours(info) {
 					continue
 				}
 				if !yield(info, nil) {
@@ -254,7 +253,7 @@ func (c *Client) listed(ctx context.Context, l Listed, info *workflowpb.Workflow
 	l.Open = info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
 	l.ServerStatus, l.StartedAt = strings.ToLower(info.GetStatus().String()), info.GetStartTime().AsTime()
 	if l.Open {
-		l.Waiting, l.Questions = c.waitingIn(info), c.questionsIn(info)
+		l.Waiting, l.Questions = c.waitsListed(info).InStep(), len(c.waitsListed(info).Of(domain.WaitQuestion))
 	}
 	if closed := info.GetCloseTime(); closed != nil {
 		l.ClosedAt = closed.AsTime()

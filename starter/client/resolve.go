@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +10,6 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/starter/client/internal/history"
 )
 
 // ResolveOptions say what a call of unknown outcome really did.
@@ -25,8 +25,10 @@ type ResolveOptions struct {
 
 // A Resolution says what was settled.
 type Resolution struct {
-	ID string `json:"id"`
-	contract.ResolveReply
+	ID   string      `json:"id"`
+	Wait domain.Wait `json:"wait"`
+	// Unsettled counts the calls of the agent of which nobody knows yet whether they took effect.
+	Unsettled int `json:"outcome_unknown"`
 }
 
 // Resolve settles a call of an agent of which nobody knows whether it took effect. Who, when and why are recorded;
@@ -34,7 +36,8 @@ type Resolution struct {
 // as it is, and if that goes on its model is told. It is refused where there is no such call, where that is settled, and
 // where a session is over. It needs a worker, as Send does; after the end the settlement waits for one by itself.
 func (c *Client) Resolve(ctx context.Context, id string, o ResolveOptions) (Resolution, error) {
-	if err := (domain.Settlement{Verdict: o.Verdict, Result: o.Result, Reason: o.Reason}).Check(); err != nil {
+	request := contract.AnswerRequest{Verdict: o.Verdict, Text: o.Result, Reason: o.Reason, By: c.speaker("")}
+	if err := cmp.Or(request.Answer().CheckOutcome(), request.Check()); err != nil {
 		return Resolution{}, invalid(err)
 	}
 	for range extendTries {
@@ -42,37 +45,32 @@ func (c *Client) Resolve(ctx context.Context, id string, o ResolveOptions) (Reso
 		if err != nil {
 			return Resolution{}, err
 		}
-		reply, err := c.resolveAt(ctx, p, o)
+		reply, err := c.resolveAt(ctx, p, o.Call, request)
 		if !errors.Is(err, errClosed) && !errors.Is(err, errOvertaken) {
-			return Resolution{id, reply}, fail(ctx, id, "settling a call of "+id, err)
+			return Resolution{id, reply.Wait, reply.Unsettled}, fail(ctx, id, "settling a call of "+id, err)
 		}
 	}
 	return Resolution{}, errorf(Refused, nil, "%s is begun and ended by others at this very time; try again", id)
 }
 
-func (c *Client) resolveAt(ctx context.Context, p position, o ResolveOptions) (reply contract.ResolveReply, err error) {
-	request := contract.ResolveRequest{Verdict: o.Verdict, Result: o.Result, Reason: o.Reason, By: c.cfg.By}
+func (c *Client) resolveAt(ctx context.Context, p position, call string, request contract.AnswerRequest) (reply contract.AnswerReply, err error) {
 	switch {
 	case p.byServer:
 		return reply, errorf(Refused, nil, "execution %d of %s was ended by the server in the middle, so nothing more can be recorded with it", p.number, p.called())
 	case p.ended != nil && p.name == "":
-		return c.settleEnded(ctx, p, o.Call, request)
+		return c.settleEnded(ctx, p, call, request)
 	case !p.open():
 		return reply, errorf(Refused, nil, "the session %s has ended: nothing in it makes the call again, and nothing more can be recorded with it", p.called())
 	}
-	unsettled, err := history.Unsettled(c.cfg.Converter, p.info().GetMemo())
-	if err != nil {
+	if request.Call, err = callOf(c.waitsListed(p.info()).Of(domain.WaitOutcome), call); err != nil {
 		return reply, err
 	}
-	if request.Call, err = callOf(unsettled, o.Call); err != nil {
-		return reply, err
-	}
-	return update(ctx, c, p.agent, "", contract.UpdateResolve, request)
+	return update(ctx, c, p.agent, "", contract.UpdateAnswer, request)
 }
 
 // settleEnded settles a call after the end, by a workflow that goes on from what was left and does nothing else: so the
 // settlement is as durable as all else, and no end of an execution is another than it was.
-func (c *Client) settleEnded(ctx context.Context, p position, call string, request contract.ResolveRequest) (reply contract.ResolveReply, _ error) {
+func (c *Client) settleEnded(ctx context.Context, p position, call string, request contract.AnswerRequest) (reply contract.AnswerReply, _ error) {
 	in, left, err := c.leftBy(ctx, p)
 	if err != nil {
 		return reply, err
@@ -84,11 +82,10 @@ func (c *Client) settleEnded(ctx context.Context, p position, call string, reque
 	if request.Call, err = callOf(state.Unsettled(), call); err != nil {
 		return reply, err
 	}
-	settlement := domain.Settlement{Verdict: request.Verdict, Result: request.Result, Reason: request.Reason}
-	if known := state.UnknownCall(request.Call); known.SettledAs(settlement) {
-		return contract.ResolveReply{Call: known, Left: len(state.Unsettled())}, nil
+	if known := state.UnknownCall(request.Call); known.SettledAs(request.Answer()) {
+		return contract.AnswerReply{Wait: known, Unsettled: len(state.Unsettled())}, nil
 	}
-	if _, err := state.WithSettlement(request.Call, settlement, time.Now()); err != nil {
+	if _, err := state.WithSettlement(request.Call, request.Answer(), time.Now()); err != nil {
 		return reply, err
 	}
 	extended := in.Carry
@@ -107,13 +104,13 @@ func (c *Client) settleEnded(ctx context.Context, p position, call string, reque
 	if err != nil && (ctx.Err() == nil || begun.RunID == "") { // what has begun is told of below
 		return reply, err
 	}
-	reply.Call, err = c.settled(ctx, p, begun.RunID, request.Call)
-	reply.Left = len(state.Unsettled()) - 1
+	reply.Wait, err = c.settled(ctx, p, begun.RunID, request.Call)
+	reply.Unsettled = len(state.Unsettled()) - 1
 	return reply, err
 }
 
 // settled waits for the end of a run that settles a call, and returns that as it says.
-func (c *Client) settled(ctx context.Context, p position, runID string, id domain.ToolExecutionID) (call domain.UnknownCall, _ error) {
+func (c *Client) settled(ctx context.Context, p position, runID string, id domain.ToolExecutionID) (call domain.Wait, _ error) {
 	defer time.AfterFunc(updateTry, func() {
 		c.cfg.Progress(fmt.Sprintf("no worker has answered for 5 s (%s); the settlement waits until one is up, and so it does where nobody waits for it", c.cfg.place(p.queue())))
 	}).Stop()
@@ -125,7 +122,7 @@ func (c *Client) settled(ctx context.Context, p position, runID string, id domai
 		return call, err
 	}
 	for _, call = range ended.Settled {
-		if call.ID == id {
+		if call.ToolExecutionID == id {
 			return call, nil
 		}
 	}
@@ -133,7 +130,7 @@ func (c *Client) settled(ctx context.Context, p position, runID string, id domai
 }
 
 // callOf finds a call by its id or the beginning of it. One that is not unsettled may be settled, as the workflow knows.
-func callOf(unsettled []domain.UnknownCall, call string) (domain.ToolExecutionID, error) {
+func callOf(unsettled []domain.Wait, call string) (domain.ToolExecutionID, error) {
 	var id domain.ToolExecutionID
 	if err := id.UnmarshalText([]byte(call)); err == nil {
 		return id, nil
@@ -141,17 +138,17 @@ func callOf(unsettled []domain.UnknownCall, call string) (domain.ToolExecutionID
 	if err := checkBeginning("call", call); err != nil {
 		return id, err
 	}
-	var found []domain.UnknownCall
+	var found []domain.Wait
 	var all []string
 	for _, u := range unsettled {
-		if call != "" && strings.HasPrefix(u.ID.String(), strings.ToLower(call)) {
+		if call != "" && strings.HasPrefix(u.ToolExecutionID.String(), strings.ToLower(call)) {
 			found = append(found, u)
 		}
-		all = append(all, fmt.Sprintf("%s (%s, step %d of execution %d)", u.ID, u.Tool, u.Step, u.Number))
+		all = append(all, fmt.Sprintf("%s (%s, step %d of execution %d)", u.ToolExecutionID, u.Tool, u.Step, u.Execution))
 	}
 	switch {
 	case len(found) == 1:
-		return found[0].ID, nil
+		return found[0].ToolExecutionID, nil
 	case len(all) == 0:
 		return id, errorf(Refused, nil, "call: %q is none of unknown outcome; the agent has none", domain.Shorten(call, 64))
 	case len(found) == 0:

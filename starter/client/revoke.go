@@ -1,7 +1,6 @@
 package client
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -49,8 +48,7 @@ func (c *Client) Revoke(ctx context.Context, id string, o RevokeOptions) (Revoke
 	if err != nil {
 		return Revoked{}, err
 	}
-	by := cmp.Or(o.By, domain.Shorten(c.cfg.By.Identity, domain.MaxDecider))
-	reply, err := update(ctx, c, p.agent, "", contract.UpdateRevoke, contract.RevokeRequest{ID: rule, By: by, Reason: o.Reason})
+	reply, err := update(ctx, c, p.agent, "", contract.UpdateRevoke, contract.RevokeRequest{ID: rule, By: c.speaker(o.By), Reason: o.Reason})
 	if errors.Is(err, errClosed) {
 		return Revoked{}, errorf(Refused, err, "%s has just ended, and its standing approvals with it", id)
 	}

@@ -21,16 +21,16 @@ import (
 const settledRun = "6ba7b810-9dad-11d1-80b4-00c04fd430c8"
 
 // unsettledCall is what lonely's execution has left.
-func unsettledCall() domain.UnknownCall {
-	return domain.UnknownCall{ID: nth(1).Step(1).Tool(0), Number: 1, Step: 1, Tool: "pay", Since: at(1).AsTime()}
+func unsettledCall() domain.Wait {
+	return domain.Wait{Kind: domain.WaitOutcome, ToolExecutionID: nth(1).Step(1).Tool(0), Execution: 1, Step: 1, Tool: "pay", Since: at(1).AsTime()}
 }
 
 // settlingRun is of a workflow that was to settle a call, and says so or was ended by the server before.
 func settlingRun(settles bool) *fakeRun {
 	ended, call := stopped(1), unsettledCall()
-	call.Settlement = &domain.Settlement{Verdict: domain.VerdictDone, Reason: "so"}
+	call.Answer = &domain.Answer{Verdict: domain.VerdictDone, Reason: "so"}
 	if settles {
-		ended.Settled = []domain.UnknownCall{call}
+		ended.Settled = []domain.Wait{call}
 	}
 	r := newRun("run-1", nil)
 	r.first = "run-1"
@@ -66,13 +66,13 @@ func TestSettlingAfterTheEnd(t *testing.T) {
 				f.change(func() { f.runs = append(f.runs, settlingRun(c.settles)) })
 				return nil
 			}
-			word := ResolveOptions{Call: unsettledCall().ID.String()[:8], Verdict: domain.VerdictDone, Reason: "so"}
+			word := ResolveOptions{Call: unsettledCall().ToolExecutionID.String()[:8], Verdict: domain.VerdictDone, Reason: "so"}
 			settled, err := f.client().Resolve(t.Context(), lonely, word)
 			require.Equal(t, contract.EndedRun{RunID: settledRun, FirstRunID: settledRun}, in.Settle.EndedRun)
-			require.Equal(t, unsettledCall().ID, in.Settle.Request.Call)
+			require.Equal(t, unsettledCall().ToolExecutionID, in.Settle.Request.Call)
 			require.Empty(t, in.Prompt)
 			require.Len(t, in.Carry.Conversation.Entries, 3)
-			require.Equal(t, []domain.UnknownCall{unsettledCall()}, options.Memo[contract.MemoUnknown], "it is unsettled until a worker says so")
+			require.Equal(t, contract.WaitingFor([]domain.Wait{unsettledCall()}), options.Memo[contract.MemoWaiting], "it is unsettled until a worker says so")
 			attributes := options.TypedSearchAttributes.GetUntypedValues()
 			require.Len(t, attributes, 1, "the server knows no StopReason, and the agent has no name")
 			for key, value := range attributes {
@@ -84,8 +84,8 @@ func TestSettlingAfterTheEnd(t *testing.T) {
 				return
 			}
 			require.NoError(t, err)
-			require.Zero(t, settled.Left)
-			require.Equal(t, "so", settled.Call.Settlement.Reason)
+			require.Zero(t, settled.Unsettled)
+			require.Equal(t, "so", settled.Wait.Answer.Reason)
 		})
 	}
 }
@@ -107,7 +107,7 @@ func TestASettlementThatNobodyTakes(t *testing.T) {
 		cancel()
 		return nil
 	}
-	_, err = f.client().Resolve(ctx, lonely, ResolveOptions{Call: unsettledCall().ID.String(), Verdict: domain.VerdictDone, Reason: "so"})
+	_, err = f.client().Resolve(ctx, lonely, ResolveOptions{Call: unsettledCall().ToolExecutionID.String(), Verdict: domain.VerdictDone, Reason: "so"})
 	requireClass(t, err, Cancelled)
 	require.ErrorContains(t, err, "settled when a worker is up")
 }

@@ -135,12 +135,8 @@ func (o opening) memo() map[string]any {
 		return memo
 	}
 	memo[contract.MemoOutcome] = *o.before
-	var unsettled []domain.UnknownCall
-	for _, call := range history.TakeoverOf(o.input).Unsettled {
-		unsettled = append(unsettled, call.Brief())
-	}
-	if len(unsettled) > 0 {
-		memo[contract.MemoUnknown] = unsettled
+	if unsettled := history.TakeoverOf(o.input).Unsettled; len(unsettled) > 0 {
+		memo[contract.MemoWaiting] = contract.WaitingFor(unsettled)
 	}
 	if settles := o.input.Settle; settles != nil {
 		memo[contract.MemoSettles] = settles.EndedRun

@@ -45,7 +45,7 @@ func (c *Client) Status(ctx context.Context, id string) (contract.StatusView, er
 	}
 	for i, sub := range v.Subagents {
 		if s, err := c.described(ctx, agent{id: sub.AgentID}, ""); err == nil {
-			v.Subagents[i].Waiting = c.waitingIn(s.info()) > 0
+			v.Subagents[i].Waiting = c.waitsListed(s.info()).InStep() > 0
 		}
 	}
 	return v, nil

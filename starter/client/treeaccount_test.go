@@ -151,12 +151,12 @@ func TestWhatSubagentsWaitFor(t *testing.T) {
 		answer, err := told(ctx, run, query, in)
 		page := answer.(account.Page)
 		head := *page.Head
-		head.Waits = []account.Wait{{Kind: account.WaitApproval, Tool: "pay"}}
+		head.Waits = []domain.Wait{{Kind: domain.WaitApproval, Tool: "pay"}}
 		page.Head = &head
 		return page, err
 	}
 	w.tree(t, 50)
 	waits := collected(t, New(&w.forest, Config{Loopback: true}).WaitingBelow(t.Context(), "nora"))
 	require.Len(t, waits, 1)
-	require.Equal(t, []string{child.String(), "pay"}, []string{waits[0].ID, waits[0].Approvals[0].Tool})
+	require.Equal(t, []string{child.String(), "pay"}, []string{waits[0].ID, waits[0].Tool})
 }

@@ -328,19 +328,16 @@ func (x *sheet) toolLine(tool client.ExplainTool) string {
 	if tool.Milliseconds != nil {
 		took = millis(*tool.Milliseconds)
 	}
-	approval := ""
-	if tool.Approval != nil {
-		approval = decisionWords(*tool.Approval)
-	}
-	if tool.Answer != nil {
-		approval = joined(" · ", approval, answerWords(tool.Answer.Answer, tool.Answer.Text))
+	asked, settled := "", ""
+	for _, w := range tool.Waits {
+		if w.Kind == domain.WaitOutcome {
+			settled = WaitWords(w)
+			continue
+		}
+		asked = joined(" · ", asked, WaitWords(w))
 	}
 	outcome := strings.ReplaceAll(string(tool.Outcome), "_", " ")
-	text := joined(" · ", CallWords(tool.Tool, tool.Arguments), approval, took, where(tool.Attempts > 1, Counted(int64(tool.Attempts), "attempt")), outcome)
-	if s := tool.Settlement; s != nil {
-		text += fmt.Sprintf(" · settled as %s by %s at %s: %s", strings.ReplaceAll(string(s.Verdict), "_", " "), OneLine(strings.TrimSpace(s.By.Client+" "+s.By.Identity)),
-			s.At.Format(time.RFC3339), OneLine(s.Reason))
-	}
+	text := joined(" · ", CallWords(tool.Tool, tool.Arguments), asked, took, where(tool.Attempts > 1, Counted(int64(tool.Attempts), "attempt")), outcome, settled)
 	if tool.Error != nil {
 		return x.theme.Bad(text + ": " + OneLine(strings.TrimPrefix(tool.Error.Message, outcome+": "))) // which some errors begin with, too
 	}

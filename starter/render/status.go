@@ -115,14 +115,17 @@ func statusRows(t Theme, id string, v contract.StatusView, now time.Time) []row 
 				return []string{OneLine(fmt.Sprintf("%s %s", s.Reason, s.Message))}
 			})},
 		{key: "more_stops", about: "how many of users came beyond the 100 that are kept", value: v.MoreStops, facts: fact(where(v.MoreStops > 0, more(v.MoreStops, "signal")))},
-		{key: "outcome_unknown", about: "calls of which nobody knows whether they took effect", value: listed(v.OutcomeUnknown),
-			title: "unknown", facts: facts(v.OutcomeUnknown, func(c domain.UnknownCall) []string {
-				return []string{OneLine(unknownText(c)), enter("resolve", ShortCall(c.ID))}
-			})},
-		{key: "pending_approvals", about: "calls that wait for a person's word: `domain.PendingApproval`", value: listed(v.PendingApprovals),
-			title: "approval", facts: facts(v.PendingApprovals, func(p domain.PendingApproval) []string {
-				call := ShortCall(p.ToolExecutionID)
-				return []string{pendingWords(p), joined(t.Faint(" · "), enter("approve", call), enter("deny", call))}
+		{key: "waits", about: "calls that wait for a person, each with its `kind`, `approval`, `question` or `outcome`: `domain.Wait`", value: listed(v.Waits),
+			title: "waits", facts: facts(v.Waits, func(w domain.Wait) []string {
+				call := ShortCall(w.ToolExecutionID)
+				switch w.Kind {
+				case domain.WaitOutcome:
+					return []string{pendingWords(w), enter("resolve", call)}
+				case domain.WaitQuestion:
+					return []string{pendingWords(w), enter("answer", call+where(len(w.Ask.Schema) > 0, " --value JSON"))}
+				case domain.WaitApproval:
+				}
+				return []string{pendingWords(w), joined(t.Faint(" · "), enter("approve", call), enter("deny", call))}
 			})},
 		{key: "standing_approvals", about: "calls that always run, those too that were revoked: `domain.StandingApproval`", value: listed(v.StandingApprovals),
 			title: "always", facts: facts(v.StandingApprovals, func(a domain.StandingApproval) []string {
@@ -134,10 +137,6 @@ func statusRows(t Theme, id string, v contract.StatusView, now time.Time) []row 
 		{key: "waiting_messages", about: "those that were not read yet: each `message_id`, `place`, `sent_at`, `if_busy`, `bytes`, `text`, `cut`, `sent_by`", value: listed(v.WaitingMessages),
 			title: "message", facts: facts(v.WaitingMessages, func(w contract.WaitingView) []string {
 				return []string{messageWords(w, v), where(v.Open || !v.Status.Terminal(), enter("unsend", w.ID.String()[:8]))}
-			})},
-		{key: "pending_questions", about: "of `ask_user`: `domain.PendingQuestion`", value: listed(v.PendingQuestions),
-			title: "question", facts: facts(v.PendingQuestions, func(q domain.PendingQuestion) []string {
-				return []string{pendingQuestionWords(q), enter("answer", ShortCall(q.ToolExecutionID)+where(len(q.Schema) > 0, " --value JSON"))}
 			})},
 		{key: "history", about: "of the newest run: `events`, `bytes`, `runs`, `unstored` (why the storage does not take what a new run would need), `unrecorded` (what is not among the records, and why)", value: v.History,
 			title: "history", facts: fact(historyLines(v.History)...)},
@@ -256,12 +255,6 @@ func wordText(w *contract.UpdateNote) string {
 		said += "; updated" + within(" by ", one.By, "") + " at " + moment(one.At) + within(": ", one.Reason, "")
 	}
 	return said
-}
-
-// unknownText names a call of which nobody knows whether it took effect.
-func unknownText(c domain.UnknownCall) string {
-	return fmt.Sprintf("whether %s took effect%s (execution %d, step %d, call %s)",
-		c.Tool, within(" with ", c.Arguments, ""), c.Number, c.Step, c.ID)
 }
 
 // ofSession says whose limit it was, where that was the session's.

@@ -153,7 +153,7 @@ func TestWords(t *testing.T) {
 func TestRecordsAdviseNoCommand(t *testing.T) {
 	t.Parallel()
 	v := contract.StatusView{Status: domain.StatusCompleted, Source: contract.FromWorkflow, Open: true}
-	v.OutcomeUnknown, v.StandingApprovals = []domain.UnknownCall{{Tool: "pay"}}, []domain.StandingApproval{{Tool: "pay"}}
+	v.Waits, v.StandingApprovals = []domain.Wait{{Kind: domain.WaitOutcome, Tool: "pay"}}, []domain.StandingApproval{{Tool: "pay"}}
 	live := StatusText(noTheme(), "notes", v, testNow)
 	require.Contains(t, live, "resolve notes 00000000")
 	require.Contains(t, live, "revoke notes 00000000")

@@ -123,8 +123,8 @@ func (s *story) tell(e client.Event) []line {
 		c := call{words: CallWords(e.Tool, e.Arguments), since: e.Time}
 		s.calls[at] = c
 		text := c.words
-		if e.Approval != nil {
-			text += " · " + decisionWords(*e.Approval)
+		if e.Wait != nil {
+			text += " · " + WaitWords(*e.Wait)
 		}
 		return []line{{mark: markCall, step: e.Step, call: at, text: text}}
 	case domain.EventToolCallCompleted:
@@ -267,14 +267,10 @@ func notice(e client.Event) (mark, string) {
 		return markWarning, "a worker cannot carry this on, and tries again" + reason
 	case domain.EventStopSignalReceived:
 		return markWarning, stopAsked(e)
-	case domain.EventApprovalRequested:
-		return markWarning, CallWords(e.Tool, e.Arguments) + " waits for approval"
-	case domain.EventApprovalDecided:
-		return markNotice, CallWords(e.Tool, e.Arguments) + " " + decisionOf(e)
-	case domain.EventQuestionAsked:
-		return markWarning, OneLine(e.Tool) + " asks: " + asked(e)
-	case domain.EventQuestionAnswered:
-		return markNotice, OneLine(e.Tool) + " " + replied(e)
+	case domain.EventWaitOpened:
+		return markWarning, opened(e)
+	case domain.EventWaitClosed:
+		return markNotice, closed(e)
 	case domain.EventMessageWaiting, domain.EventMessageReceived, domain.EventMessageUnsent:
 		return markNotice, messageNotice(e)
 	case domain.EventPaused:
@@ -294,8 +290,6 @@ func notice(e client.Event) (mark, string) {
 	case domain.EventHandedOver:
 		handed, _ := e.Recorded.Data.(domain.ConversationHandedOver)
 		return markNotice, "the conversation is handed over to " + OneLine(handed.Agent)
-	case domain.EventToolOutcomeUnknown:
-		return markWarning, "nobody knows whether " + OneLine(e.Tool) + " took effect"
 	case domain.EventMCPSessionLost:
 		lost, _ := e.Recorded.Data.(domain.MCPSessionEvent)
 		return markWarning, "the session with MCP server " + OneLine(lost.Server) + " is lost" + within(": ", OneLine(lost.Why), "")

@@ -164,7 +164,7 @@ func twoDeep() []client.Event {
 		of(0, 1, began), of(1, 1, began), of(0, 1, step), of(0, 1, starts(2, 0)), of(0, 1, spawns(2, 0)), of(2, 2, began), of(2, 2, step),
 		of(1, 1, step), of(1, 1, client.Event{Type: domain.EventInferenceReceived, Step: 1, Text: "I write\nit down.", Calls: []domain.ToolCall{{Name: "write_file"}}}),
 		of(1, 1, client.Event{Type: domain.EventToolCallStarted, Step: 1, Tool: "write_file", Arguments: `{"path":"a.md"}`}),
-		of(1, 1, client.Event{Type: domain.EventApprovalRequested, Step: 1, Tool: "write_file", Arguments: `{"path":"a.md"}`}),
+		of(1, 1, client.Event{Type: domain.EventWaitOpened, Step: 1, Tool: "write_file", Arguments: `{"path":"a.md"}`, Wait: &domain.Wait{Kind: domain.WaitApproval}}),
 		of(2, 2, client.Event{Type: domain.EventToolCallCompleted, Step: 1, Tool: "read_file", Error: domain.Errorf(domain.Invalid, "path: there is no b.md")}),
 		of(2, 2, ended), of(0, 1, over(2, 0)), of(0, 1, ended), over(0, 0),
 		of(1, 1, client.Event{Type: domain.EventToolCallCompleted, Step: 1, Tool: "write_file"}),

@@ -238,7 +238,7 @@ func TestAccountWhileACallWaits(t *testing.T) {
 	withWorker, err := s.agents.Account(within(t), begun.ID, allParts...)
 	require.NoError(t, err)
 	require.Empty(t, withWorker.Missing)
-	require.Equal(t, agentaccount.WaitApproval, withWorker.Head.Waits[0].Kind)
+	require.Equal(t, domain.WaitApproval, withWorker.Head.Waits[0].Kind)
 	s.worker.Stop()
 	without, err := s.agents.Account(within(t), begun.ID, allParts...)
 	require.NoError(t, err)

@@ -41,13 +41,11 @@ func (s *stack) waitingOf(t *testing.T, id string, n int) []agents.WaitingCall {
 	var calls []agents.WaitingCall
 	require.Eventually(t, func() bool {
 		calls = nil
-		for agent, err := range s.agents.AllWaiting(within(t), id) {
+		for call, err := range s.agents.AllWaiting(within(t), id) {
 			if err != nil {
 				return false
 			}
-			for _, call := range agent.Approvals {
-				calls = append(calls, agents.WaitingCall{ID: agent.ID, PendingApproval: call})
-			}
+			calls = append(calls, call)
 		}
 		return len(calls) == n
 	}, patience, 50*time.Millisecond)
@@ -87,30 +85,30 @@ func TestApprovals(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "step 1: 2 calls wait for approval", status.Doing)
 
-	_, err = s.agents.Approve(ctx, begun.ID, agents.Word{Call: calls[0].ToolExecutionID, Digest: calls[1].Digest})
+	_, err = s.agents.Answer(ctx, begun.ID, agents.Word{Verdict: domain.Approved, Call: calls[0].ToolExecutionID, Digest: calls[1].Digest})
 	require.ErrorIs(t, err, &agents.Error{Class: agents.Refused})
 	require.ErrorContains(t, err, "waits with something else")
-	decided, err := s.agents.Approve(ctx, begun.ID, agents.Word{Call: calls[0].ToolExecutionID, Digest: calls[0].Digest, By: "ann", Reason: "checked"})
+	decided, err := s.agents.Answer(ctx, begun.ID, agents.Word{Verdict: domain.Approved, Call: calls[0].ToolExecutionID, Digest: calls[0].Digest, By: "ann", Reason: "checked"})
 	require.NoError(t, err)
-	require.Equal(t, "pay", decided.Tool)
-	_, err = s.agents.Deny(ctx, begun.ID, agents.Word{Call: calls[0].ToolExecutionID})
+	require.Equal(t, "pay", decided.Wait.Tool)
+	_, err = s.agents.Answer(ctx, begun.ID, agents.Word{Verdict: domain.WasDenied, Call: calls[0].ToolExecutionID})
 	require.ErrorContains(t, err, "was approved already")
 	require.ErrorContains(t, err, "by ann", "who is second is told who was first")
-	_, err = s.agents.Deny(ctx, begun.ID, agents.Word{By: "bob", Reason: "too much"})
+	_, err = s.agents.Answer(ctx, begun.ID, agents.Word{Verdict: domain.WasDenied, By: "bob", Reason: "too much"})
 	require.NoError(t, err, "the one that is left need not be named")
 	result, err := s.agents.Wait(ctx, begun.ID, 1)
 	require.NoError(t, err)
 	require.Equal(t, domain.StatusCompleted, result.Outcome.Status)
 	require.Equal(t, "€", <-paid)
 	require.Empty(t, paid, "it ran once")
-	_, err = s.agents.Approve(ctx, begun.ID, agents.Word{Digest: calls[0].Digest})
+	_, err = s.agents.Answer(ctx, begun.ID, agents.Word{Verdict: domain.Approved, Digest: calls[0].Digest})
 	require.ErrorIs(t, err, &agents.Error{Class: agents.Refused})
 	view, err := s.agents.Explain(ctx, begun.ID, 1)
 	require.NoError(t, err)
 	var said []string
 	for _, call := range view.Steps[0].Tools {
-		if call.Approval != nil {
-			said = append(said, strings.TrimSpace(string(call.Approval.Decision)+" "+call.Approval.By+" "+call.Approval.Reason))
+		for _, w := range call.Waits {
+			said = append(said, strings.TrimSpace(string(w.Verdict())+" "+w.Answer.By+" "+w.Answer.Reason))
 		}
 	}
 	require.Equal(t, []string{"approved ann checked", "denied bob too much", "expired"}, said)

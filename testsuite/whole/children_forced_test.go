@@ -37,7 +37,7 @@ func TestATreeTerminatedByForce(t *testing.T) {
 		require.Equal(t, []any{domain.StatusFailed, false}, []any{status.Status, status.Open}, id)
 		require.NotNil(t, status.Error)
 		require.Equal(t, domain.CodeTerminated, status.Error.Code)
-		require.Empty(t, status.PendingApprovals)
+		require.Empty(t, status.Waits)
 		require.Equal(t, domain.StatusFailed, listed[id].Status)
 		for step, err := range s.agents.Steps(within(t), id, 0) {
 			require.NoError(t, err, "%v", step)

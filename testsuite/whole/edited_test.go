@@ -12,7 +12,7 @@ import (
 )
 
 // edited begins an execution of which two calls wait: of one the first edits are refused, and the last is taken.
-func (s *stack) edited(t *testing.T, id string, hooks ...string) (agents.Execution, agents.Decision) {
+func (s *stack) edited(t *testing.T, id string, hooks ...string) (agents.Execution, agents.Answered) {
 	t.Helper()
 	definition := scripted(writeScript(t, `turns: [{tool_calls: [{name: pay, arguments: {amount: 7}}, {name: pay, arguments: {amount: 8}}]}, {text: paid}]`), "pay")
 	definition.Approvals, definition.Hooks, definition.Budget.MaxSeconds = domain.DefaultApprovals(), hooks, new(3600.0)
@@ -20,23 +20,23 @@ func (s *stack) edited(t *testing.T, id string, hooks ...string) (agents.Executi
 	begun, err := s.agents.Start(within(t), agents.Start{ID: id, Prompt: "go", Definition: definition})
 	require.NoError(t, err)
 	calls := s.waitingOf(t, begun.ID, 2)
-	word := agents.Word{Call: calls[0].ToolExecutionID, Digest: calls[0].Digest, By: "ann", Reason: "less"}
+	word := agents.Word{Verdict: domain.Approved, Call: calls[0].ToolExecutionID, Digest: calls[0].Digest, By: "ann", Reason: "less"}
 	for edit, says := range map[string]string{
 		`{"amount": "five"}`: `arguments: do not fit pay, so the call waits as it was: at /amount: must be of type integer`,
 		`{"amonut": 5}`:      `amonut`,
 		`{"amount": 500}`:    "the rules of this agent do not allow the call with them",
 	} {
 		word.Edit = edit
-		_, err = s.agents.Approve(within(t), begun.ID, word)
+		_, err = s.agents.Answer(within(t), begun.ID, word)
 		require.ErrorIs(t, err, &agents.Error{Class: agents.Invalid})
 		require.ErrorContains(t, err, says)
 	}
 	word.Edit = `{"amount":  5}`
-	decided, err := s.agents.Approve(within(t), begun.ID, word)
+	decided, err := s.agents.Answer(within(t), begun.ID, word)
 	require.NoError(t, err)
-	_, err = s.agents.Approve(within(t), begun.ID, word)
+	_, err = s.agents.Answer(within(t), begun.ID, word)
 	require.ErrorContains(t, err, "was approved already")
-	_, err = s.agents.Deny(within(t), begun.ID, agents.Word{By: "bob"})
+	_, err = s.agents.Answer(within(t), begun.ID, agents.Word{Verdict: domain.WasDenied, By: "bob"})
 	require.NoError(t, err)
 	return begun, decided
 }
@@ -51,8 +51,8 @@ func TestEditedCall(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "€€€€€", <-paid)
 	require.Empty(t, paid, "it ran once")
-	require.Equal(t, `{"amount":7}`, decided.Approval.Asked)
-	require.Equal(t, domain.CallDigest("pay", `{"amount":  5}`), decided.Approval.Edited)
+	require.Equal(t, `{"amount":7}`, decided.Wait.Arguments)
+	require.Equal(t, domain.CallDigest("pay", `{"amount":  5}`), decided.Wait.Answer.Edited)
 	var results []string
 	for entry, err := range s.agents.Messages(within(t), begun.ID) {
 		require.NoError(t, err)
@@ -65,5 +65,5 @@ func TestEditedCall(t *testing.T) {
 	view, err := s.agents.Explain(within(t), begun.ID, 1)
 	require.NoError(t, err)
 	require.Equal(t, `{"amount":  5}`, view.Steps[0].Tools[0].Arguments)
-	require.Equal(t, decided.Approval, *view.Steps[0].Tools[0].Approval)
+	require.Equal(t, []domain.Wait{decided.Wait.Recorded()}, view.Steps[0].Tools[0].Waits)
 }

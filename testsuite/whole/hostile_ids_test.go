@@ -33,7 +33,7 @@ func (s *stack) asksOf() map[string]func(ctx context.Context, id string) error {
 		"close":   func(ctx context.Context, id string) error { _, err := s.agents.Close(ctx, id); return err },
 		"pause":   func(ctx context.Context, id string) error { _, err := s.agents.Pause(ctx, id); return err },
 		"deny": func(ctx context.Context, id string) error {
-			_, err := s.agents.Deny(ctx, id, client.Word{})
+			_, err := s.agents.Answer(ctx, id, client.Word{Verdict: domain.WasDenied})
 			return err
 		},
 		"messages": func(ctx context.Context, id string) error { return first(s.agents.Messages(ctx, id)) },
@@ -76,7 +76,7 @@ func TestClientHostileIDs(t *testing.T) {
 	s.pays(t, unsettled)
 	status, err := s.agents.Status(within(t), unsettled)
 	require.NoError(t, err)
-	call := status.OutcomeUnknown[0].ID
+	call := status.Waits[0].ToolExecutionID
 	for i, text := range all {
 		if i%5 > 0 || strings.HasPrefix(call.String(), text) {
 			continue // each asks the server, and a beginning of the id is how it is called in short
@@ -92,10 +92,10 @@ func TestClientHostileIDs(t *testing.T) {
 	begun, err := s.agents.Start(within(t), client.Start{ID: s.named("waits"), Prompt: "go", Definition: definition})
 	require.NoError(t, err)
 	waiting := s.waitingOf(t, begun.ID, 1)[0]
-	_, err = s.agents.Deny(within(t), begun.ID, client.Word{Call: waiting.ToolExecutionID, By: odd, Reason: odd})
+	_, err = s.agents.Answer(within(t), begun.ID, client.Word{Verdict: domain.WasDenied, Call: waiting.ToolExecutionID, By: odd, Reason: odd})
 	if err != nil {
 		require.ErrorIs(t, err, &client.Error{Class: client.Invalid})
-		_, err = s.agents.Deny(within(t), begun.ID, client.Word{Call: waiting.ToolExecutionID, Reason: odd[:100]})
+		_, err = s.agents.Answer(within(t), begun.ID, client.Word{Verdict: domain.WasDenied, Call: waiting.ToolExecutionID, Reason: odd[:100]})
 		require.NoError(t, err)
 	}
 	s.ended(t, begun)

@@ -26,12 +26,12 @@ func TestNoWordAfterItsTime(t *testing.T) {
 	call := s.waitingOf(t, begun.ID, 1)[0]
 	first.Stop()
 	select {
-	case <-time.After(time.Until(call.ExpiresAt.Add(time.Second))):
+	case <-time.After(time.Until(call.Expires.Add(time.Second))):
 	case <-t.Context().Done():
 	}
 	said := make(chan error, 1)
 	go func(ctx context.Context) {
-		_, err := s.agents.Approve(ctx, begun.ID, agents.Word{Call: call.ToolExecutionID, Digest: call.Digest, By: "ann"})
+		_, err := s.agents.Answer(ctx, begun.ID, agents.Word{Verdict: domain.Approved, Call: call.ToolExecutionID, Digest: call.Digest, By: "ann"})
 		said <- err
 	}(within(t))
 	t.Cleanup(s.work(t, host.Config{Tools: payTools(paid)}).Stop)
@@ -45,7 +45,7 @@ func TestNoWordAfterItsTime(t *testing.T) {
 	for step, err := range s.agents.Steps(within(t), begun.ID, 1) {
 		require.NoError(t, err)
 		for _, call := range step.Step.ToolExecutions {
-			require.Equal(t, domain.Expired, call.Approval.Decision)
+			require.Equal(t, domain.Expired, call.Wait(domain.WaitApproval).Verdict())
 		}
 	}
 }

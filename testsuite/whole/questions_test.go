@@ -27,32 +27,19 @@ turns:
 `
 
 // questionsOf waits until so many questions of an agent wait.
-func (s *stack) questionsOf(t *testing.T, id string, n int) []agents.WaitingQuestion {
+func (s *stack) questionsOf(t *testing.T, id string, n int) []agents.WaitingCall {
 	t.Helper()
-	var questions []agents.WaitingQuestion
-	require.Eventually(t, func() bool {
-		questions = nil
-		for agent, err := range s.agents.AllWaiting(within(t), id) {
-			if err != nil {
-				return false
-			}
-			for _, question := range agent.Questions {
-				questions = append(questions, agents.WaitingQuestion{ID: agent.ID, PendingQuestion: question})
-			}
-		}
-		return len(questions) == n
-	}, patience, 50*time.Millisecond)
-	return questions
+	return s.waitingOf(t, id, n)
 }
 
 // startQuestions begins an execution of which three questions wait for people; the fourth has expired.
-func (s *stack) startQuestions(t *testing.T, id string) (agents.Execution, []agents.WaitingQuestion) {
+func (s *stack) startQuestions(t *testing.T, id string) (agents.Execution, []agents.WaitingCall) {
 	t.Helper()
 	begun, err := s.agents.Start(within(t), agents.Start{ID: id, Prompt: "go", Definition: scripted(writeScript(t, questionScript), "ask_user")})
 	require.NoError(t, err)
 	for event, err := range s.agents.Events(within(t), begun.ID, agents.EventsOptions{}) {
 		require.NoError(t, err)
-		if _, expired := event.Data.(domain.UserQuestionAnswered); expired { // the three wait since before it
+		if _, expired := event.Data.(domain.WaitClosed); expired { // the three wait since before it
 			break
 		}
 	}
@@ -71,10 +58,9 @@ func TestQuestions(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEqual(t, contract.FromWorkflow, status.Source)
 	require.Equal(t, "step 1: 3 calls wait for answers", status.Doing)
-	require.Len(t, status.PendingQuestions, 3)
-	for i, question := range status.PendingQuestions {
-		require.Equal(t, questions[i].Question, question.Question, "history tells what is asked")
-		require.Equal(t, questions[i].Answer, question.Answer)
+	require.Len(t, status.Waits, 3)
+	for i, question := range status.Waits {
+		require.Equal(t, questions[i].Wait, question, "history tells what is asked")
 	}
 	t.Cleanup(s.work(t, host.Config{BuiltinTools: []string{"ask_user"}}).Stop)
 	ctx := within(t)
@@ -88,23 +74,23 @@ func TestQuestions(t *testing.T) {
 	}, patience, 50*time.Millisecond)
 
 	require.Eventually(t, func() bool { // the new worker learns of the one that has expired with its first task
-		_, err = s.agents.Answer(ctx, begun.ID, agents.Reply{Text: "Berlin"})
+		_, err = s.agents.Answer(ctx, begun.ID, agents.Word{Verdict: domain.AnsweredByPerson, Text: "Berlin"})
 		return err != nil && strings.Contains(err.Error(), "3 calls wait for that; name one of them")
 	}, patience, 50*time.Millisecond, "%v", err)
-	answered, err := s.agents.Answer(ctx, begun.ID, agents.Reply{Call: questions[0].ToolExecutionID, Digest: questions[0].Digest, Text: "Berlin", By: "ann", Reason: "asked her"})
+	answered, err := s.agents.Answer(ctx, begun.ID, agents.Word{Verdict: domain.AnsweredByPerson, Call: questions[0].ToolExecutionID, Digest: questions[0].Digest, Text: "Berlin", By: "ann", Reason: "asked her"})
 	require.NoError(t, err)
-	require.Equal(t, "ask_user", answered.Tool)
-	_, err = s.agents.Answer(ctx, begun.ID, agents.Reply{Call: questions[0].ToolExecutionID, Text: "Paris", By: "bob"})
+	require.Equal(t, "ask_user", answered.Wait.Tool)
+	_, err = s.agents.Answer(ctx, begun.ID, agents.Word{Verdict: domain.AnsweredByPerson, Call: questions[0].ToolExecutionID, Text: "Paris", By: "bob"})
 	require.ErrorIs(t, err, &agents.Error{Class: agents.Refused})
 	require.ErrorContains(t, err, "was answered already")
 	require.ErrorContains(t, err, "by ann", "who is second is told who was first")
-	_, err = s.agents.Answer(ctx, begun.ID, agents.Reply{Call: questions[1].ToolExecutionID, Text: "on foot"})
+	_, err = s.agents.Answer(ctx, begun.ID, agents.Word{Verdict: domain.AnsweredByPerson, Call: questions[1].ToolExecutionID, Text: "on foot"})
 	require.ErrorContains(t, err, `is none of the choices: ["by train" "by car"]`)
-	_, err = s.agents.Answer(ctx, begun.ID, agents.Reply{Call: questions[1].ToolExecutionID, Text: "by train"})
+	_, err = s.agents.Answer(ctx, begun.ID, agents.Word{Verdict: domain.AnsweredByPerson, Call: questions[1].ToolExecutionID, Text: "by train"})
 	require.NoError(t, err)
-	_, err = s.agents.Answer(ctx, begun.ID, agents.Reply{Value: json.RawMessage(`0`)})
-	require.ErrorContains(t, err, "does not fit the question's schema, so the question waits as it was")
-	_, err = s.agents.Answer(ctx, begun.ID, agents.Reply{Value: json.RawMessage(`2`)})
+	_, err = s.agents.Answer(ctx, begun.ID, agents.Word{Verdict: domain.AnsweredByPerson, Value: json.RawMessage(`0`)})
+	require.ErrorContains(t, err, "does not fit the question's schema, so the call waits as it was")
+	_, err = s.agents.Answer(ctx, begun.ID, agents.Word{Verdict: domain.AnsweredByPerson, Value: json.RawMessage(`2`)})
 	require.NoError(t, err, "the one that is left need not be named")
 	result, err := s.agents.Wait(ctx, begun.ID, 1)
 	require.NoError(t, err)
@@ -113,11 +99,12 @@ func TestQuestions(t *testing.T) {
 	require.NoError(t, err)
 	var said []string
 	for _, call := range view.Steps[0].Tools {
-		if call.Answer != nil {
-			said = append(said, strings.TrimSpace(string(call.Answer.Outcome)+" "+call.Answer.By+" "+call.Answer.Reason+": "+call.Answer.Text))
-		} else {
+		if len(call.Waits) == 0 {
 			require.Contains(t, call.Error.Message, `choices: "a" is there twice`)
+			continue
 		}
+		a := call.Waits[0].Answer
+		said = append(said, strings.TrimSpace(string(a.Verdict)+" "+a.By+" "+a.Reason+": "+a.Content))
 	}
 	require.Len(t, said, 4)
 	require.Equal(t, "answered ann asked her: Berlin", said[0])

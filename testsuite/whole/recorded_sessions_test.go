@@ -164,8 +164,8 @@ func (p *playedSession) compare(ctx context.Context, s *stack) error {
 		return err
 	}
 	request := p.newestRequest()
-	if told := resultsIn(request, saysUnknown); told != len(status.OutcomeUnknown) {
-		p.finds("the model is told of %d calls that nobody knows the outcome of; there are %d", told, len(status.OutcomeUnknown))
+	if told := resultsIn(request, saysUnknown); told != len(status.Waits) {
+		p.finds("the model is told of %d calls that nobody knows the outcome of; there are %d", told, len(status.Waits))
 	}
 	shown, said := len(slices.DeleteFunc(request, playedTurn.silent)), 0
 	for entry, err := range s.agents.Messages(ctx, p.id) {
@@ -180,22 +180,22 @@ func (p *playedSession) compare(ctx context.Context, s *stack) error {
 		p.finds("the newest request holds %d messages; %d were said before", shown, said-1)
 	}
 	// Gemini gives calls ids of its own.
-	if p.n%3 == 0 && p.api.name != gemini.Name && len(status.OutcomeUnknown) == 0 {
+	if p.n%3 == 0 && p.api.name != gemini.Name && len(status.Waits) == 0 {
 		if err := s.compareTranscript(ctx, p.id, p.recordedRun); err != nil {
 			p.finds("%s", err)
 		}
 	}
-	return p.settle(ctx, s, status.OutcomeUnknown)
+	return p.settle(ctx, s, status.Waits)
 }
 
 // settle says of each call of unknown outcome what became of it, since a session does not close before.
-func (p *playedSession) settle(ctx context.Context, s *stack, unknown []domain.UnknownCall) error {
+func (p *playedSession) settle(ctx context.Context, s *stack, unknown []domain.Wait) error {
 	for _, call := range unknown {
 		verdict, effect := domain.VerdictNotDone, effectOf(call.Tool, call.Arguments)
 		if p.times(effect) > 0 {
 			verdict = domain.VerdictDone
 		}
-		if _, err := s.agents.Resolve(ctx, p.id, client.ResolveOptions{Call: call.ID.String(), Verdict: verdict, Reason: "so says the ledger"}); err != nil {
+		if _, err := s.agents.Resolve(ctx, p.id, client.ResolveOptions{Call: call.ToolExecutionID.String(), Verdict: verdict, Reason: "so says the ledger"}); err != nil {
 			return err
 		}
 	}

@@ -28,7 +28,7 @@ turns:
 `
 
 // endsUnsettled runs an agent without a name to its limit, which leaves two calls unsettled.
-func (s *stack) endsUnsettled(t *testing.T) (id string, calls []domain.UnknownCall) {
+func (s *stack) endsUnsettled(t *testing.T) (id string, calls []domain.Wait) {
 	t.Helper()
 	id = uuid.NewString()
 	begun, err := s.agents.Start(within(t), agents.Start{
@@ -38,20 +38,20 @@ func (s *stack) endsUnsettled(t *testing.T) (id string, calls []domain.UnknownCa
 	s.ended(t, begun)
 	calls = s.unsettledOf(t, id)
 	asked := collect(t, s.agents.Steps(within(t), id, 1))[0].Step.ToolExecutions
-	slices.SortFunc(calls, func(a, b domain.UnknownCall) int { // two calls at once are lost in any order
-		place := func(call domain.UnknownCall) int {
-			return slices.IndexFunc(asked, func(c domain.ToolExecution) bool { return c.ID == call.ID })
+	slices.SortFunc(calls, func(a, b domain.Wait) int { // two calls at once are lost in any order
+		place := func(call domain.Wait) int {
+			return slices.IndexFunc(asked, func(c domain.ToolExecution) bool { return c.ID == call.ToolExecutionID })
 		}
 		return cmp.Compare(place(a), place(b))
 	})
 	return id, calls
 }
 
-func (s *stack) unsettledOf(t *testing.T, id string) []domain.UnknownCall {
+func (s *stack) unsettledOf(t *testing.T, id string) []domain.Wait {
 	t.Helper()
 	status, err := s.agents.Status(within(t), id)
 	require.NoError(t, err)
-	return status.OutcomeUnknown
+	return status.Waits
 }
 
 // An account is all that is told of an agent's first execution.
@@ -85,8 +85,8 @@ func (s *stack) accountOf(t *testing.T, id string) (a account) {
 
 var receipt = agents.ResolveOptions{Verdict: domain.VerdictDone, Result: "receipt 4711", Reason: "it is in the journal"}
 
-func settling(call domain.UnknownCall, o agents.ResolveOptions) agents.ResolveOptions {
-	o.Call = call.ID.String()
+func settling(call domain.Wait, o agents.ResolveOptions) agents.ResolveOptions {
+	o.Call = call.ToolExecutionID.String()
 	return o
 }
 
@@ -99,16 +99,16 @@ func TestACallIsSettledAfterTheEnd(t *testing.T) {
 	require.Len(t, calls, 2)
 	before := s.accountOf(t, id)
 	require.True(t, slices.ContainsFunc(before.Explain.Advice, func(a agents.ExplainAdvice) bool {
-		return strings.Contains(a.Command, "resolve "+id+" "+calls[0].ID.String())
+		return strings.Contains(a.Command, "resolve "+id+" "+calls[0].ToolExecutionID.String())
 	}))
 
 	settled, err := s.agents.Resolve(within(t), id, agents.ResolveOptions{
-		Call: calls[0].ID.String()[:6], Verdict: receipt.Verdict, Result: receipt.Result, Reason: receipt.Reason,
+		Call: calls[0].ToolExecutionID.String()[:6], Verdict: receipt.Verdict, Result: receipt.Result, Reason: receipt.Reason,
 	})
 	require.NoError(t, err)
-	require.Equal(t, 1, settled.Left)
-	require.Equal(t, "it is in the journal", settled.Call.Settlement.Reason)
-	require.NotEmpty(t, settled.Call.Settlement.By.Identity)
+	require.Equal(t, 1, settled.Unsettled)
+	require.Equal(t, "it is in the journal", settled.Wait.Answer.Reason)
+	require.NotEmpty(t, settled.Wait.Answer.By)
 	again, err := s.agents.Resolve(within(t), id, settling(calls[0], receipt))
 	require.NoError(t, err)
 	require.Equal(t, settled, again, "the same words twice are one")
@@ -117,12 +117,12 @@ func TestACallIsSettledAfterTheEnd(t *testing.T) {
 	require.ErrorContains(t, err, "was settled as done")
 
 	after := s.accountOf(t, id)
-	require.Equal(t, calls[1:], after.Status.OutcomeUnknown)
-	require.Equal(t, settled.Call.Settlement, after.Explain.Steps[0].Tools[0].Settlement)
-	require.Nil(t, after.Explain.Steps[0].Tools[1].Settlement)
+	require.Equal(t, calls[1:], after.Status.Waits)
+	require.Equal(t, []domain.Wait{settled.Wait.Recorded()}, after.Explain.Steps[0].Tools[0].Waits)
+	require.Empty(t, after.Explain.Steps[0].Tools[1].Waits)
 	require.Len(t, after.Explain.Advice, len(before.Explain.Advice)-1)
-	after.Status.OutcomeUnknown, after.Explain.Advice = before.Status.OutcomeUnknown, before.Explain.Advice
-	after.Explain.Steps[0].Tools[0].Settlement = nil
+	after.Status.Waits, after.Explain.Advice = before.Status.Waits, before.Explain.Advice
+	after.Explain.Steps[0].Tools[0].Waits = []domain.Wait{}
 	require.Equal(t, before, after)
 	require.Eventually(t, func() bool {
 		for listed, err := range s.agents.List(within(t), agents.ListOptions{Unknown: true}) {
@@ -146,8 +146,8 @@ func TestACallIsSettledAfterTheEnd(t *testing.T) {
 	require.Contains(t, blocked.Error.Message, "receipt 4711", "it is not paid again")
 	events := collect(t, s.agents.Events(within(t), id, agents.EventsOptions{Number: 2}))
 	require.True(t, slices.ContainsFunc(events, func(e domain.Event) bool {
-		told, ok := e.Data.(domain.ToolOutcomeSettled)
-		return ok && told.ToolExecutionID == calls[0].ID
+		told, ok := e.Data.(domain.WaitClosed)
+		return ok && told.ToolExecutionID == calls[0].ToolExecutionID
 	}))
 	past, err := s.agents.Result(within(t), id, 1)
 	require.NoError(t, err)
@@ -180,7 +180,7 @@ func TestSettlingAtOnce(t *testing.T) {
 	require.ErrorContains(t, cmp.Or(errs[0], errs[1]), "was settled as")
 	s.ended(t, second.Execution)
 	for _, call := range s.unsettledOf(t, id) {
-		require.Equal(t, 2, call.Number, "what was not done is paid again")
+		require.Equal(t, 2, call.Execution, "what was not done is paid again")
 	}
 }
 
@@ -199,7 +199,7 @@ func TestASettlementOutlivesWhatItIsOf(t *testing.T) {
 
 	status, err := s.agents.Status(within(t), id)
 	require.NoError(t, err)
-	require.Equal(t, calls[1:], status.OutcomeUnknown)
+	require.Equal(t, calls[1:], status.Waits)
 	require.Equal(t, first.ExecutionID, status.ExecutionID)
 	require.Equal(t, messages, collect(t, s.agents.Messages(within(t), id)))
 	_, err = s.agents.Resolve(within(t), id, settling(calls[1], receipt))

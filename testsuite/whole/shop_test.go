@@ -92,14 +92,12 @@ func shopScripts() map[string]string {
 // waitingIn are the calls that wait, of agents whose names end as the test's, as AGENT TOOL.
 func (s *stack) waitingIn(t *testing.T) (found []string) {
 	t.Helper()
-	for agent, err := range s.agents.AllWaiting(within(t), "") {
+	for call, err := range s.agents.AllWaiting(within(t), "") {
 		if err != nil {
 			return nil // the server is busy, and is asked again
 		}
-		for _, call := range agent.Approvals {
-			if name, own := strings.CutSuffix(agent.ID, s.named("")); own {
-				found = append(found, name+" "+call.Tool)
-			}
+		if name, own := strings.CutSuffix(call.ID, s.named("")); own && call.Kind == domain.WaitApproval {
+			found = append(found, name+" "+call.Tool)
 		}
 	}
 	slices.Sort(found)
@@ -107,14 +105,12 @@ func (s *stack) waitingIn(t *testing.T) (found []string) {
 }
 
 // says decides about all calls of an agent that wait.
-func (s *stack) says(t *testing.T, name string, decide func(context.Context, string, agents.Word) (agents.Decision, error)) {
+func (s *stack) says(t *testing.T, name string, verdict domain.Verdict) {
 	t.Helper()
-	for agent, err := range s.agents.AllWaiting(within(t), s.named(name)) {
+	for call, err := range s.agents.AllWaiting(within(t), s.named(name)) {
 		require.NoError(t, err)
-		for _, call := range agent.Approvals {
-			_, err = decide(within(t), s.named(name), agents.Word{Call: call.ToolExecutionID, Digest: call.Digest, By: "ann", Reason: "as it is"})
-			require.NoError(t, err)
-		}
+		_, err = s.agents.Answer(within(t), s.named(name), agents.Word{Call: call.ToolExecutionID, Digest: call.Digest, Verdict: verdict, By: "ann", Reason: "as it is"})
+		require.NoError(t, err)
 	}
 }
 
@@ -152,8 +148,8 @@ func TestAShop(t *testing.T) {
 	kill()
 	wait(asked) // told without a worker
 	kill = s.process(t, shopWorker, l.path).Kill
-	s.says(t, "denied", s.agents.Deny)
-	s.says(t, "slow", s.agents.Approve)
+	s.says(t, "denied", domain.WasDenied)
+	s.says(t, "slow", domain.Approved)
 	require.Eventually(t, func() bool { return slices.Contains(done(), "refund slow") }, patience, 10*time.Millisecond)
 	kill() // it has paid, and nobody has heard
 	status, err := s.agents.Status(within(t), s.named("slow"))
@@ -165,15 +161,15 @@ func TestAShop(t *testing.T) {
 	s.ended(t, begun["slow"])
 	require.Eventually(t, func() bool { return s.unknownIn(t, s.named("slow")) == 1 }, patience, 50*time.Millisecond)
 	for _, name := range []string{"both", "mails", "pays0", "pays1", "pays2", "pays3"} {
-		s.says(t, name, s.agents.Approve)
+		s.says(t, name, domain.Approved)
 	}
 	status, err = s.agents.Status(within(t), s.named("slow"))
 	require.NoError(t, err)
 	settled, err := s.agents.Resolve(within(t), s.named("slow"), agents.ResolveOptions{
-		Call: status.OutcomeUnknown[0].ID.String(), Verdict: domain.VerdictDone, Result: "paid slow", Reason: "it is in the ledger",
+		Call: status.Waits[0].ToolExecutionID.String(), Verdict: domain.VerdictDone, Result: "paid slow", Reason: "it is in the ledger",
 	})
 	require.NoError(t, err)
-	require.Zero(t, settled.Left)
+	require.Zero(t, settled.Unsettled)
 	for name, x := range begun {
 		result, err := s.agents.Wait(within(t), x.ID, 1)
 		require.NoError(t, err)

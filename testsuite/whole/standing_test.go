@@ -31,7 +31,7 @@ func (s *stack) standing(t *testing.T, id string) agents.Execution {
 	begun, err := s.agents.Start(within(t), agents.Start{ID: id, Prompt: "go", Definition: definition})
 	require.NoError(t, err)
 	call := s.waitingOf(t, id, 1)[0]
-	approved, err := s.agents.Approve(within(t), id, agents.Word{
+	approved, err := s.agents.Answer(within(t), id, agents.Word{Verdict: domain.Approved,
 		Call: call.ToolExecutionID, Digest: call.Digest, By: "ann", Reason: "as agreed", Always: true,
 	})
 	require.NoError(t, err)
@@ -41,7 +41,7 @@ func (s *stack) standing(t *testing.T, id string) agents.Execution {
 	require.NoError(t, err)
 	other := s.waitingOf(t, id, 1)[0]
 	require.Equal(t, `{"amount":2}`, other.Arguments)
-	_, err = s.agents.Deny(within(t), id, agents.Word{Call: other.ToolExecutionID, By: "bob"})
+	_, err = s.agents.Answer(within(t), id, agents.Word{Verdict: domain.WasDenied, Call: other.ToolExecutionID, By: "bob"})
 	require.NoError(t, err)
 	s.ended(t, begun)
 	revoked, err := s.agents.Revoke(within(t), id, agents.RevokeOptions{Rule: call.ToolExecutionID.String()[:8], By: "bob", Reason: "enough"})
@@ -49,7 +49,7 @@ func (s *stack) standing(t *testing.T, id string) agents.Execution {
 	require.Equal(t, "bob", revoked.Standing.Revocation.By)
 	begun, err = s.agents.Send(within(t), id, agents.SendOptions{Prompt: "once more"})
 	require.NoError(t, err)
-	_, err = s.agents.Deny(within(t), id, agents.Word{Call: s.waitingOf(t, id, 1)[0].ToolExecutionID, By: "bob"})
+	_, err = s.agents.Answer(within(t), id, agents.Word{Verdict: domain.WasDenied, Call: s.waitingOf(t, id, 1)[0].ToolExecutionID, By: "bob"})
 	require.NoError(t, err)
 	return s.ended(t, begun)
 }
@@ -75,9 +75,9 @@ func TestStandingApprovals(t *testing.T) {
 	require.Equal(t, "enough", status.StandingApprovals[0].Revocation.Reason)
 	view, err := s.agents.Explain(ctx, id, 2)
 	require.NoError(t, err)
-	approval := view.Steps[0].Tools[0].Approval
-	require.Equal(t, "approved ann as agreed", strings.Join([]string{string(approval.Decision), approval.By, approval.Reason}, " "))
-	require.Equal(t, status.StandingApprovals[0].ID, approval.Standing)
+	approval := view.Steps[0].Tools[0].Waits[0].Answer
+	require.Equal(t, "approved ann as agreed", strings.Join([]string{string(approval.Verdict), approval.By, approval.Reason}, " "))
+	require.Equal(t, status.StandingApprovals[0].ID, approval.Always)
 	_, err = s.agents.Revoke(ctx, id, agents.RevokeOptions{Rule: "ffff"})
 	require.ErrorIs(t, err, &agents.Error{Class: agents.Refused})
 	require.ErrorContains(t, err, "no standing approval of this session holds")

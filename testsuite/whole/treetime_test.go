@@ -34,7 +34,7 @@ func (s *stack) waitsBelow(t *testing.T) agents.Execution {
 	over := time.Now().Add(limit + time.Second) // the limit itself is what is waited for
 	require.Eventually(t, func() bool { return time.Now().After(over) }, patience, 100*time.Millisecond)
 	for i, id := range leaves {
-		_, err := s.agents.Approve(within(t), id, agents.Word{Call: waiting[i].ToolExecutionID, Digest: waiting[i].Digest})
+		_, err := s.agents.Answer(within(t), id, agents.Word{Verdict: domain.Approved, Call: waiting[i].ToolExecutionID, Digest: waiting[i].Digest})
 		require.NoError(t, err)
 	}
 	return begun

@@ -50,12 +50,12 @@ func (s *stack) settlesAndGoesOn(t *testing.T, id string) agents.Execution {
 	t.Helper()
 	status, err := s.agents.Status(within(t), id)
 	require.NoError(t, err)
-	require.Len(t, status.OutcomeUnknown, 1)
+	require.Len(t, status.Waits, 1)
 	settled, err := s.agents.Resolve(within(t), id, agents.ResolveOptions{
-		Call: status.OutcomeUnknown[0].ID.String()[:6], Verdict: domain.VerdictDone, Result: "receipt 4711", Reason: "it is in the journal",
+		Call: status.Waits[0].ToolExecutionID.String()[:6], Verdict: domain.VerdictDone, Result: "receipt 4711", Reason: "it is in the journal",
 	})
 	require.NoError(t, err)
-	require.Zero(t, settled.Left)
+	require.Zero(t, settled.Unsettled)
 	second, err := s.agents.Send(within(t), id, agents.SendOptions{Prompt: "and now?"})
 	require.NoError(t, err)
 	return s.ended(t, second)
@@ -86,14 +86,14 @@ func TestAnUnknownOutcomeIsSettled(t *testing.T) {
 	status, err := s.agents.Status(within(t), id)
 	require.NoError(t, err)
 	require.Equal(t, contract.FromHistory, status.Source)
-	require.Len(t, status.OutcomeUnknown, 1)
-	require.NotEmpty(t, status.OutcomeUnknown[0].Arguments)
+	require.Len(t, status.Waits, 1)
+	require.NotEmpty(t, status.Waits[0].Arguments)
 	require.Eventually(t, func() bool { return s.unknownIn(t, id) == 1 }, patience, 50*time.Millisecond)
 	view, err := s.agents.Explain(within(t), id, 0)
 	require.NoError(t, err)
-	require.Contains(t, view.Advice[0].Command, "resolve "+id+" "+status.OutcomeUnknown[0].ID.String())
+	require.Contains(t, view.Advice[0].Command, "resolve "+id+" "+status.Waits[0].ToolExecutionID.String())
 	_, err = s.agents.Resolve(within(t), id, agents.ResolveOptions{Call: "nothing", Verdict: domain.VerdictDone, Reason: "so"})
-	require.ErrorContains(t, err, status.OutcomeUnknown[0].ID.String(), "it names those that there are")
+	require.ErrorContains(t, err, status.Waits[0].ToolExecutionID.String(), "it names those that there are")
 
 	second := s.work(t, host.Config{Tools: []tool.Tool{payment()}})
 	defer second.Stop()
@@ -112,8 +112,8 @@ func TestAnUnknownOutcomeIsSettled(t *testing.T) {
 	require.Equal(t, 1, ran)
 	view, err = s.agents.Explain(within(t), id, 1)
 	require.NoError(t, err)
-	require.Equal(t, "it is in the journal", view.Steps[0].Tools[0].Settlement.Reason)
-	require.NotEmpty(t, view.Steps[0].Tools[0].Settlement.By.Identity)
+	require.Equal(t, "it is in the journal", view.Steps[0].Tools[0].Waits[0].Answer.Reason)
+	require.NotEmpty(t, view.Steps[0].Tools[0].Waits[0].Answer.By)
 	require.Empty(t, view.Advice)
 
 	_, err = s.agents.Close(within(t), id)
@@ -155,13 +155,13 @@ func TestAToolIsAskedWhatBecameOfItsCall(t *testing.T) {
 	require.NoError(t, err)
 	calls := view.Steps[0].Tools
 	require.Equal(t, []domain.ToolOutcome{domain.ToolOK, domain.ToolNotRun, domain.ToolUnknown}, []domain.ToolOutcome{calls[0].Outcome, calls[1].Outcome, calls[2].Outcome})
-	require.Equal(t, domain.VerifyClient, calls[0].Settlement.By.Client)
-	require.Equal(t, "the bank has made it void", calls[1].Settlement.Reason)
-	require.Nil(t, calls[2].Settlement)
+	require.Equal(t, domain.VerifyClient, calls[0].Waits[0].Answer.By)
+	require.Equal(t, "the bank has made it void", calls[1].Waits[0].Answer.Reason)
+	require.Empty(t, calls[2].Waits)
 	status, err := s.agents.Status(within(t), begun.ID)
 	require.NoError(t, err)
-	require.Len(t, status.OutcomeUnknown, 1)
-	require.Equal(t, `{"order":3}`, status.OutcomeUnknown[0].Arguments)
+	require.Len(t, status.Waits, 1)
+	require.Equal(t, `{"order":3}`, status.Waits[0].Arguments)
 }
 
 // TestVerifyOutlivesItsWorker: the call's is lost, and so is that which asks what became of it.

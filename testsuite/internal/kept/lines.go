@@ -54,22 +54,18 @@ func eventWords(event domain.Event) string {
 		return fmt.Sprintf("%s %s %s", e.FinishReason, e.Kind, e.Code) + where(e.ToolCalls > 0, " calls: %d", e.ToolCalls)
 	case domain.EventCall:
 		return e.Tool
-	case domain.CallAsked:
-		return e.Tool + where(!e.ExpiresAt.IsZero(), " until it expires")
+	case domain.WaitOpened:
+		return string(e.Kind) + " " + e.Tool + where(!e.ExpiresAt.IsZero(), " until it expires")
 	case domain.ToolCallWaiting:
 		return e.Tool + where(!e.Until.IsZero(), " until a time") + where(e.Status != "", " %s", e.Status)
 	case domain.ToolCallRetried:
 		return fmt.Sprintf("%s attempt: %d %s %s", e.Tool, e.Attempt, e.Kind, e.Code)
 	case domain.ToolCallCompleted:
 		return fmt.Sprintf("%s %s %s", e.Tool, e.Kind, e.Code)
-	case domain.ToolApprovalDecided:
-		return fmt.Sprintf("%s %s %s", e.Tool, e.Decision, by(e.By))
-	case domain.UserQuestionAnswered:
-		return fmt.Sprintf("%s %s %s", e.Tool, e.Outcome, by(e.By))
+	case domain.WaitClosed:
+		return fmt.Sprintf("%s %s %s %s", e.Kind, e.Tool, e.Verdict, by(e.By))
 	case domain.ToolCallBlocked:
 		return fmt.Sprintf("%s %s %s", e.Tool, e.Code, by(e.Source))
-	case domain.ToolOutcomeSettled:
-		return fmt.Sprintf("%s %s %s", e.Tool, e.Verdict, by(e.By.Client))
 	case domain.AgentStepCompleted:
 		return fmt.Sprintf("%d %s, finish: %s, calls: %d, errors: %d", event.Step, e.StepType, e.FinishReason, e.ToolCalls, e.Errors)
 	case domain.TokenUsageReported:

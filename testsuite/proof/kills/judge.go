@@ -157,15 +157,15 @@ func (v *verdict) judgeUnknown(got agentLeft) {
 	if len(got.events) > 0 {
 		var told []domain.ToolExecutionID
 		for _, event := range slices.Concat(got.events...) {
-			if event.Type == domain.EventToolOutcomeUnknown {
-				told = append(told, event.Data.(domain.EventCall).ToolExecutionID)
+			if opened, is := event.Data.(domain.WaitOpened); is && opened.Kind == domain.WaitOutcome {
+				told = append(told, opened.ToolExecutionID)
 			}
 		}
 		v.holds(sameCalls(told, unknown), PromiseEvents, "its events tell of the unknown calls %s, and not %s", told, unknown)
 	}
 	var shown []domain.ToolExecutionID
 	for _, call := range got.unsettled {
-		shown = append(shown, call.ID)
+		shown = append(shown, call.ToolExecutionID)
 	}
 	v.holds(sameCalls(shown, unknown), PromiseStatus, "its status tells of the unknown calls %s, and not %s", shown, unknown)
 }
@@ -439,7 +439,7 @@ func lines(events []domain.Event, calls map[string]place, unknown map[place]bool
 		switch event.Type {
 		case domain.EventToolCallRetried, domain.EventPaused, domain.EventResumed, domain.EventMessageWaiting:
 			continue // a kill has a call made again, the runner pauses for one, and whether a message has to wait is a matter of time
-		case domain.EventToolOutcomeUnknown:
+		case domain.EventWaitOpened: // a kill has made the outcome unknown
 			if unknown[at] {
 				continue
 			}

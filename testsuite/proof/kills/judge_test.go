@@ -92,9 +92,9 @@ func (j *judged) unknown(position int) {
 	ended := step.Data.(domain.AgentStepCompleted)
 	ended.StepType, ended.Errors = domain.StepError, 1
 	step.Data, step.Sequence, stopped.Sequence = ended, 8, 9
-	j.one.events[0] = append(events[:6:6], domain.Event{Type: domain.EventToolOutcomeUnknown, EventHeader: domain.EventHeader{Sequence: 7, Step: 2}, Data: domain.EventCall{ToolExecutionID: paid(position)}}, step, stopped)
+	j.one.events[0] = append(events[:6:6], domain.Event{Type: domain.EventWaitOpened, EventHeader: domain.EventHeader{Sequence: 7, Step: 2}, Data: domain.WaitOpened{EventCall: domain.EventCall{ToolExecutionID: paid(position)}, Kind: domain.WaitOutcome}}, step, stopped)
 	j.one.messages[3+position].Message.ToolResult = &domain.ToolResult{CallID: "c", Name: payTool, Content: "outcome unknown: its worker was lost", IsError: true}
-	j.one.unsettled = []domain.UnknownCall{{ID: paid(position)}}
+	j.one.unsettled = []domain.Wait{{ToolExecutionID: paid(position)}}
 	j.lost(position)
 }
 
@@ -174,7 +174,7 @@ func TestJudge(t *testing.T) {
 			j.one.messages[4].Message.ToolResult.Content = "paid"
 		}, []report.Promise{PromiseUnknown}},
 		"its status does not tell": {func(j *judged) { j.unknown(1); j.killed(atWork); j.one.unsettled = nil }, []report.Promise{PromiseStatus}},
-		"its status tells another": {func(j *judged) { j.one.unsettled = []domain.UnknownCall{{ID: paid(0)}} }, []report.Promise{PromiseStatus}},
+		"its status tells another": {func(j *judged) { j.one.unsettled = []domain.Wait{{ToolExecutionID: paid(0)}} }, []report.Promise{PromiseStatus}},
 		"its events do not tell": {func(j *judged) {
 			j.unknown(1)
 			j.killed(atWork)
@@ -381,8 +381,8 @@ func unknownLeft(agent Agent) *agentLeft {
 	}
 	first := id.Step(1).Tool(0)
 	a.steps = [][]domain.StepExecution{steps}
-	a.events = [][]domain.Event{{domain.Event{Type: domain.EventExecutionStarted, Data: domain.AgentExecutionStarted{}}, domain.Event{Type: domain.EventToolOutcomeUnknown, Data: domain.EventCall{ToolExecutionID: first}}}}
-	a.unsettled = []domain.UnknownCall{{ID: first}}
+	a.events = [][]domain.Event{{domain.Event{Type: domain.EventExecutionStarted, Data: domain.AgentExecutionStarted{}}, domain.Event{Type: domain.EventWaitOpened, Data: domain.WaitOpened{EventCall: domain.EventCall{ToolExecutionID: first}, Kind: domain.WaitOutcome}}}}
+	a.unsettled = []domain.Wait{{ToolExecutionID: first}}
 	a.lost = map[domain.ToolExecutionID]int{first: 7}
 	a.ledger = []effect{{Tool: agent.Tools[0].Name, Call: first, Key: "k"}}
 	return &a

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -43,7 +44,7 @@ type agentLeft struct {
 	told     []string // the differences of what history tells from what executions have kept, and of replays from workers
 	own      client.TreeUse
 	// unsettled are the calls of unknown outcome by its status.
-	unsettled []domain.UnknownCall
+	unsettled []domain.Wait
 	// lost are its calls that may not be repeated and were lost, with the worker process that had each, by history.
 	lost   map[domain.ToolExecutionID]int
 	ledger []effect
@@ -199,7 +200,7 @@ func (p *proof) read(ctx context.Context, agents *client.Client, a *agentLeft, i
 	if err != nil {
 		return err
 	}
-	a.unsettled = status.OutcomeUnknown
+	a.unsettled = slices.DeleteFunc(status.Waits, func(w domain.Wait) bool { return w.Kind != domain.WaitOutcome })
 	if a.lost, err = p.lostCalls(ctx, domain.WorkflowID(id), runs); err != nil {
 		return err
 	}

@@ -91,7 +91,7 @@ type RunEnded struct {
 	Outcome *contract.Outcome
 	End     *contract.End
 	// Settled are the calls of unknown outcome of which it tells that they are settled.
-	Settled []domain.UnknownCall
+	Settled []domain.Wait
 }
 
 // A StopAsked says that somebody asked to stop an execution; zero: the one in progress.

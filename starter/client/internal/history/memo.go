@@ -21,14 +21,6 @@ func (d *decoder) memo(memo *commonpb.Memo) []Fact {
 	return one(Ended{Outcome: outcome})
 }
 
-// Unsettled reads the memo field that lists the calls of which nobody knows whether they took effect.
-func Unsettled(c converter.DataConverter, memo *commonpb.Memo) (calls []domain.UnknownCall, err error) {
-	if list, ok := memo.GetFields()[contract.MemoUnknown]; ok {
-		err = c.FromPayload(list, &calls)
-	}
-	return calls, err
-}
-
 // SessionBudget reads the memo field that holds the budget over the session; nil: it has none that can be read.
 func SessionBudget(c converter.DataConverter, memo *commonpb.Memo) *contract.SessionMemo {
 	var told contract.SessionMemo
@@ -66,8 +58,10 @@ func Outcome(c converter.DataConverter, memo *commonpb.Memo) (contract.Outcome, 
 	return outcome, err
 }
 
-// Waiting reads the memo field that says what waits for people.
-func Waiting(c converter.DataConverter, memo *commonpb.Memo) (waiting contract.Waiting, err error) {
-	err = c.FromPayload(memo.GetFields()[contract.MemoWaiting], &waiting)
-	return waiting, err
+// Waiting reads the memo field that says what waits for people; zero: nothing ever has, or nobody can read it.
+func Waiting(c converter.DataConverter, memo *commonpb.Memo) (waiting contract.Waiting) {
+	if field, ok := memo.GetFields()[contract.MemoWaiting]; !ok || c.FromPayload(field, &waiting) != nil {
+		return contract.Waiting{}
+	}
+	return waiting
 }

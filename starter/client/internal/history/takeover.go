@@ -17,7 +17,7 @@ type Takeover struct {
 	Steps     int
 	// Trusted are the session's trusted values, and Unsettled the agent's calls of which nobody knows whether they took effect.
 	Trusted   domain.Trusted
-	Unsettled []domain.UnknownCall
+	Unsettled []domain.Wait
 }
 
 // TakeoverOf reads what a run took over: without a carry, the first execution begins.
@@ -42,9 +42,9 @@ func takenOver(carry contract.Carry) (t Takeover) {
 	}
 	// The state has far more; these fields tell where its newest execution stands.
 	state, err := domain.Decode[struct {
-		Count     int                  `json:"execution_count"`
-		Trusted   domain.Trusted       `json:"trusted"`
-		Unknown   []domain.UnknownCall `json:"outcome_unknown"`
+		Count     int            `json:"execution_count"`
+		Trusted   domain.Trusted `json:"trusted"`
+		Unknown   []domain.Wait  `json:"outcome_unknown"`
 		Execution *struct {
 			ID     domain.ExecutionID     `json:"execution_id"`
 			Status domain.ExecutionStatus `json:"status"`
@@ -57,7 +57,7 @@ func takenOver(carry contract.Carry) (t Takeover) {
 	}
 	t.Number, t.Trusted = max(t.Number, state.Count), state.Trusted
 	for _, call := range state.Unknown {
-		if call.Settlement == nil {
+		if call.Open() {
 			t.Unsettled = append(t.Unsettled, call)
 		}
 	}

@@ -38,8 +38,8 @@ func TestLegible(t *testing.T) {
 func TestWaitingIsShownWhole(t *testing.T) {
 	t.Parallel()
 	arguments := "{\"a\": 1," + strings.Repeat("\n", 200) + "\"all\": true}"
-	call := client.WaitingCall{ID: "notes", PendingApproval: domain.PendingApproval{
-		PendingCall: domain.PendingCall{Tool: "pay"}, Arguments: arguments, Approval: domain.Approval{Digest: domain.CallDigest("pay", arguments)},
+	call := client.WaitingCall{ID: "notes", Wait: domain.Wait{
+		Kind: domain.WaitApproval, Tool: "pay", Arguments: arguments, Digest: domain.CallDigest("pay", arguments),
 	}}
 	require.Contains(t, Waiting([]client.WaitingCall{call}, time.Time{}), "\n  {\"a\": 1, \"all\": true}\n")
 }

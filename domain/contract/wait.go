@@ -1,0 +1,155 @@
+package contract
+
+import (
+	"cmp"
+	"encoding/json"
+	"unicode/utf8"
+
+	"everstep/domain"
+)
+
+// An AnswerRequest is what a person says about a tool call that waits. Its verdict says for which kind of wait it is.
+type AnswerRequest struct {
+	// Call may be left out where one call alone waits so, but not where the outcome of one is unknown.
+	Call domain.ToolExecutionID `json:"tool_execution_id,omitzero"`
+	// Digest, where given, has to be that of the call that waits: domain.CallDigest. To approve a call it is needed.
+	Digest  domain.Digest  `json:"digest,omitzero"`
+	Verdict domain.Verdict `json:"verdict"`
+	// Arguments are exactly what runs, where the call is approved with others than it waits with; empty: those.
+	Arguments string `json:"arguments,omitzero"`
+	// Always lets calls of the tool with exactly these arguments run from now on, too: a standing approval.
+	Always bool `json:"always,omitzero"`
+	// Text is the answer to a question, or one of its choices, Value the one to a question with a schema. Of a call of unknown
+	// outcome Text is what it would have answered, where it was done and somebody knows.
+	Text  string          `json:"text,omitzero"`
+	Value json.RawMessage `json:"value,omitempty"`
+	// By is who says so. Reason is recorded: the model reads why a call was denied, and how somebody knows what became of one.
+	By     string `json:"by,omitzero"`
+	Reason string `json:"reason,omitzero"`
+}
+
+// Does is what the request does, in the word of the command that people type.
+func (r AnswerRequest) Does() string {
+	switch {
+	case r.Verdict == domain.Approved && r.Arguments != "":
+		return "edit"
+	case r.Verdict == domain.Approved:
+		return "approve"
+	case r.Verdict == domain.WasDenied:
+		return "deny"
+	case r.Verdict.Kind() == domain.WaitOutcome:
+		return "resolve"
+	}
+	return "answer"
+}
+
+// Check says what is wrong with the request, whatever waits.
+func (r AnswerRequest) Check() error {
+	switch {
+	case r.Verdict.Kind() == "":
+		return domain.Errorf(domain.Invalid, "verdict: is %q; give approved, denied, answered, done or not_done", string(r.Verdict))
+	case !utf8.ValidString(r.Arguments + r.Text + r.By + r.Reason):
+		return domain.Errorf(domain.Invalid, "arguments, answer, reason, by: one is not valid UTF-8; convert it")
+	case max(len(r.Text), len(r.Value)) > domain.MaxAnswer:
+		return domain.Errorf(domain.TooLarge, "answer: has %d bytes; at most %d are allowed", max(len(r.Text), len(r.Value)), domain.MaxAnswer)
+	case len(r.Value) > 0 && !json.Valid(r.Value):
+		return domain.Errorf(domain.Invalid, "answer: is no JSON")
+	case r.Verdict != domain.Approved && (r.Always || r.Arguments != ""):
+		return domain.Errorf(domain.Invalid, "always, arguments: are of a call that is approved; leave them out")
+	case r.Always && r.Arguments != "":
+		return domain.Errorf(domain.Invalid, "always: is of the arguments that were asked about; approve the call with others this once")
+	case r.Always:
+		return cmp.Or(CheckStandingReason(r.Reason), CheckSaid(r.By, r.Reason))
+	case r.Verdict.Kind() == domain.WaitOutcome:
+		return cmp.Or(r.Answer().CheckOutcome(), CheckSaid(r.By, r.Reason))
+	}
+	return CheckSaid(r.By, r.Reason)
+}
+
+// CheckSaid bounds the name of who says something, and why.
+func CheckSaid(by, reason string) error {
+	switch {
+	case len(reason) > domain.MaxReason:
+		return domain.Errorf(domain.TooLarge, "reason: has %d bytes; at most %d are allowed", len(reason), domain.MaxReason)
+	case len(by) > domain.MaxDecider:
+		return domain.Errorf(domain.TooLarge, "by: has %d bytes; at most %d are allowed", len(by), domain.MaxDecider)
+	}
+	return nil
+}
+
+// CheckStandingReason bounds what a session keeps for as long as it is open.
+func CheckStandingReason(reason string) error {
+	if len(reason) > domain.MaxStandingReason {
+		return domain.Errorf(domain.TooLarge, "reason: has %d bytes; of a standing approval at most %d are allowed", len(reason), domain.MaxStandingReason)
+	}
+	return nil
+}
+
+// Answer is the request as it is recorded, without when it was given.
+func (r AnswerRequest) Answer() domain.Answer {
+	return domain.Answer{Verdict: r.Verdict, Content: r.Text, By: r.By, Reason: r.Reason}
+}
+
+// An AnswerReply says what became of a wait.
+type AnswerReply struct {
+	// Number is that of the execution.
+	Number int         `json:"number"`
+	Wait   domain.Wait `json:"wait"`
+	// Standing is the standing approval that was given with the answer, or that was there already.
+	Standing *domain.StandingApproval `json:"standing_approval,omitempty"`
+	// Unsettled counts the agent's calls of which nobody knows yet whether they took effect.
+	Unsettled int `json:"outcome_unknown"`
+}
+
+// A RevokeRequest takes a standing approval back.
+type RevokeRequest struct {
+	ID domain.ToolExecutionID `json:"id"`
+	// By says who takes it back.
+	By     string `json:"by,omitzero"`
+	Reason string `json:"reason,omitzero"`
+}
+
+// A RevokeReply confirms it.
+type RevokeReply struct {
+	Standing domain.StandingApproval `json:"standing_approval"`
+}
+
+// Waiting is the memo of what waits for people. It holds no text of users, and no digest of a call's arguments, from which
+// short ones could be guessed.
+type Waiting struct {
+	Waits []domain.Wait `json:"waits,omitempty"`
+	// More counts those that are left out.
+	More int `json:"more,omitzero"`
+}
+
+// MaxWaiting is how many calls in progress the memo names. It names all of unknown outcome.
+const MaxWaiting = 40
+
+// WaitingFor is the memo of what waits.
+func WaitingFor(waits []domain.Wait) (w Waiting) {
+	inStep := 0
+	for _, one := range waits {
+		if one.Kind != domain.WaitOutcome {
+			inStep++
+		}
+		if one.Kind != domain.WaitOutcome && inStep > MaxWaiting {
+			w.More++
+			continue
+		}
+		w.Waits = append(w.Waits, one.Brief())
+	}
+	return w
+}
+
+// Of are the waits of a kind that the memo names.
+func (w Waiting) Of(kind domain.WaitKind) (waits []domain.Wait) {
+	for _, one := range w.Waits {
+		if one.Kind == kind {
+			waits = append(waits, one)
+		}
+	}
+	return waits
+}
+
+// InStep counts the calls in progress that wait: for an approval, or for an answer.
+func (w Waiting) InStep() int { return len(w.Waits) + w.More - len(w.Of(domain.WaitOutcome)) }

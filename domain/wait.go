@@ -1,0 +1,289 @@
+package domain
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	"everstep/domain/enum"
+)
+
+// A WaitKind says what a tool call waits for.
+type WaitKind string
+
+const (
+	// WaitApproval: a person is to allow the call or not, as it is or with other arguments.
+	WaitApproval WaitKind = "approval"
+	// WaitQuestion: a person is to answer what the call asks.
+	WaitQuestion WaitKind = "question"
+	// WaitOutcome: a person is to say what became of the call, which may have taken effect. The call itself is over, and the
+	// execution goes on; what waits is any further call of the same effect.
+	WaitOutcome WaitKind = "outcome"
+)
+
+// UnmarshalText accepts the known kinds only.
+func (k *WaitKind) UnmarshalText(text []byte) error {
+	return enum.Decode(k, text, "kind of wait", WaitApproval, WaitQuestion, WaitOutcome)
+}
+
+// A Wait is a tool call that waits for a person, or did. What runs is exactly what its digest names. The zero value is that of
+// a call that has not waited.
+type Wait struct {
+	Kind            WaitKind        `json:"kind"`
+	ToolExecutionID ToolExecutionID `json:"tool_execution_id,omitzero"`
+	ExecutionID     ExecutionID     `json:"execution_id,omitzero"`
+	// Execution is the number of that one, where the call is over.
+	Execution int    `json:"execution_number,omitzero"`
+	Step      int    `json:"step,omitzero"`
+	Tool      string `json:"tool,omitzero"`
+	// Arguments is the exact text that would run; of a call that is over, or that a person has edited, those that were asked
+	// about, cut where they are long. Digest is CallDigest of the call with all of them.
+	Arguments string `json:"arguments,omitzero"`
+	Digest    Digest `json:"digest,omitzero"`
+	// Bytes is how long the arguments or the question are, where they are shown cut.
+	Bytes int `json:"bytes,omitzero"`
+	// Effect is the same for all calls of the agent that would be the same effect, where the outcome is unknown. EffectOf is the
+	// agent whose effect it would be, where this one is a fork of that.
+	Effect   Digest  `json:"effect_key,omitzero"`
+	EffectOf AgentID `json:"effect_of,omitzero"`
+	// AskedBy says in words which rule has the call wait.
+	AskedBy string `json:"asked_by,omitzero"`
+	// Ask is what the call asks, and Why why its outcome is unknown, cut where it is long.
+	Ask *Question `json:"ask,omitempty"`
+	Why string    `json:"why,omitzero"`
+	// Since is when the wait began, and Expires when it is over without anybody's answer; zero: never.
+	Since   time.Time `json:"since,omitzero"`
+	Expires time.Time `json:"expires_at,omitzero"`
+	// Answer is nil as long as nobody has answered. It is given once.
+	Answer *Answer `json:"answer,omitempty"`
+}
+
+// An Answer is what a person has said about a call that waits, or what became of it when the time was over.
+type Answer struct {
+	Verdict Verdict `json:"verdict"`
+	// Content is what the model reads: the answer to a question, or what a call of unknown outcome would have answered. With a
+	// call of a step it is left out, since the call's value has it.
+	Content string `json:"content,omitzero"`
+	// Edited is CallDigest of what runs instead, where whoever approved the call has changed its arguments.
+	Edited Digest `json:"edited,omitzero"`
+	// Always is the standing approval by which the call runs, or that was given with the answer; zero: none.
+	Always ToolExecutionID `json:"standing_approval,omitzero"`
+	// By is who answered, by their own word. Nobody answers what expires.
+	By     string    `json:"by,omitzero"`
+	At     time.Time `json:"at,omitzero"`
+	Reason string    `json:"reason,omitzero"`
+	// ExecutionID is the one whose events have it, and Told says that the model has read of it, of a call of unknown outcome:
+	// the execution in progress then, else the next; zero until that begins.
+	ExecutionID ExecutionID `json:"execution_id,omitzero"`
+	Told        bool        `json:"told,omitzero"`
+}
+
+// A Verdict says what became of a wait.
+type Verdict string
+
+const (
+	// Approved: the call may run, once and as it was asked about, or with the arguments that the person gave.
+	Approved Verdict = "approved"
+	// WasDenied: it may not; the model is told.
+	WasDenied Verdict = "denied"
+	// AnsweredByPerson: somebody has answered the question.
+	AnsweredByPerson Verdict = "answered"
+	// AnsweredByDefault: nobody has in time, so the question's own default holds.
+	AnsweredByDefault Verdict = "default"
+	// Expired: nobody has said anything in time. The call does not run, or the question has no answer.
+	Expired Verdict = "expired"
+	// VerdictDone: the call of unknown outcome took effect.
+	VerdictDone Verdict = "done"
+	// VerdictNotDone: it did not, and cannot any more.
+	VerdictNotDone Verdict = "not_done"
+)
+
+// UnmarshalText accepts the known verdicts only.
+func (v *Verdict) UnmarshalText(text []byte) error {
+	return enum.Decode(v, text, "verdict", Approved, WasDenied, AnsweredByPerson, AnsweredByDefault, Expired, VerdictDone, VerdictNotDone)
+}
+
+// Kind is of the waits that a person answers with the verdict; empty: only time gives it, or it is unknown.
+func (v Verdict) Kind() WaitKind {
+	switch v {
+	case Approved, WasDenied:
+		return WaitApproval
+	case AnsweredByPerson:
+		return WaitQuestion
+	case VerdictDone, VerdictNotDone:
+		return WaitOutcome
+	case AnsweredByDefault, Expired:
+	}
+	return ""
+}
+
+// CallDigest names a call by its tool and the exact text of its arguments.
+func CallDigest(tool, arguments string) Digest { return DigestOfTexts(tool, arguments) }
+
+// IsZero reports whether nothing has waited.
+func (w Wait) IsZero() bool { return w.Kind == "" }
+
+// Open reports whether it waits still.
+func (w Wait) Open() bool { return w.Kind != "" && w.Answer == nil }
+
+// Verdict is what became of it; empty: it waits still.
+func (w Wait) Verdict() Verdict {
+	if w.Answer == nil {
+		return ""
+	}
+	return w.Answer.Verdict
+}
+
+// Runs is CallDigest of what may run.
+func (w Wait) Runs() Digest {
+	if w.Answer == nil || w.Answer.Edited.IsZero() {
+		return w.Digest
+	}
+	return w.Answer.Edited
+}
+
+// Whole reports whether Arguments are all of what would run.
+func (w Wait) Whole() bool { return w.Digest == CallDigest(w.Tool, w.Arguments) }
+
+// Answered returns the wait with somebody's answer, its texts cut where they are long.
+func (w Wait) Answered(a Answer) Wait {
+	a.By, a.Reason = Shorten(a.By, MaxDecider), Shorten(a.Reason, MaxReason)
+	w.Answer = &a
+	return w
+}
+
+// Lapsed returns the wait as it is when its time is over.
+func (w Wait) Lapsed(at time.Time) Wait {
+	verdict := Expired
+	if w.Ask != nil && len(w.Ask.Default) > 0 {
+		verdict = AnsweredByDefault
+	}
+	return w.Answered(Answer{Verdict: verdict, At: at})
+}
+
+// maxAsked bounds what is kept of arguments that a person has changed.
+const maxAsked = 1 << 10
+
+// Recorded is the wait as it is recorded with its call, without what that says itself.
+func (w Wait) Recorded() Wait {
+	recorded := Wait{Kind: w.Kind, Digest: w.Digest, AskedBy: w.AskedBy, Since: w.Since, Expires: w.Expires, Answer: copied(w.Answer)}
+	if w.Answer == nil {
+		return recorded
+	}
+	if recorded.Answer.Content = ""; !w.Answer.Edited.IsZero() {
+		recorded.Arguments = Shorten(w.Arguments, maxAsked)
+	}
+	return recorded
+}
+
+// Cut returns the wait with at most about so many bytes of its arguments, or of its question. Of a question that is cut the
+// choices, the schema and the default are left out.
+func (w Wait) Cut(limit int) Wait {
+	size := len(w.Arguments)
+	if w.Ask != nil {
+		size = w.Ask.Size()
+	}
+	if size <= limit {
+		return w
+	}
+	w.Bytes = size
+	if w.Ask == nil {
+		w.Arguments = Shorten(w.Arguments, limit)
+		return w
+	}
+	w.Ask = &Question{Text: Shorten(w.Ask.Text, limit), ExpiresIn: w.Ask.ExpiresIn}
+	return w
+}
+
+// Brief returns the wait without texts of models, tools and people, and without digests, from which short ones could be
+// guessed.
+func (w Wait) Brief() Wait {
+	w.Tool, w.Arguments, w.Bytes, w.AskedBy, w.Ask, w.Why, w.Answer = Shorten(w.Tool, 64), "", 0, "", nil, "", nil
+	w.Digest, w.Effect = Digest{}, Digest{}
+	return w
+}
+
+const (
+	// MaxEdited bounds the arguments that a person gives in place of a model's.
+	MaxEdited = 16 << 10
+	// MaxDecider is how long the name of who answers may be, in bytes.
+	MaxDecider = 128
+)
+
+// CheckEdited says why a text cannot take the place of the arguments that were asked about.
+func CheckEdited(asked, edited string) error {
+	switch {
+	case len(edited) > MaxEdited:
+		return Errorf(TooLarge, "arguments: have %d bytes; at most %d are allowed", len(edited), MaxEdited)
+	case edited == asked:
+		return Errorf(Invalid, "arguments: are those that were asked about; approve the call as it is")
+	case readArguments(edited).root == nil:
+		return Errorf(Invalid, "arguments: are no JSON object that all programs read alike; give one object, with each key once, in one case and in UTF-8")
+	}
+	return nil
+}
+
+// EditedNote tells the model that a person has changed the arguments of its call.
+func EditedNote(edited string) string {
+	return "A person has put other arguments in the place of yours:\n" + edited + "\nThis is what came of the call with them:\n\n"
+}
+
+// Refusal is what the model gets to read of a call that was not approved, nil of one that was.
+func (w Wait) Refusal() *Error {
+	switch w.Verdict() {
+	case WasDenied:
+		if w.Answer.Reason == "" {
+			return CodedErrorf(Denied, CodeDenied, "denied: a person did not allow this call; do not make it again as it is")
+		}
+		return CodedErrorf(Denied, CodeDenied, "denied: a person did not allow this call: %s", Shorten(w.Answer.Reason, MaxReason-64))
+	case Expired:
+		return CodedErrorf(Denied, CodeDenied, "denied: the approval expired; nobody had allowed this call by %s", w.Expires.UTC().Format(time.RFC3339))
+	default:
+		return nil
+	}
+}
+
+// Reply is what the model gets to read of a question whose wait is over.
+func (w Wait) Reply() string {
+	if w.Verdict() == AnsweredByPerson {
+		return w.Answer.Content
+	}
+	nobody := "Nobody had answered by " + w.Expires.UTC().Format(time.RFC3339)
+	if given, err := w.Ask.defaultContent(); w.Verdict() == AnsweredByDefault && err == nil {
+		return nobody + ", so your default holds:\n" + given
+	}
+	return nobody + ". Go on without an answer, or ask again."
+}
+
+// The metadata keys that say of a tool's message that it holds a person's answer, and whose.
+const (
+	keyProvenance = "provenance"
+	keySaidBy     = "said_by"
+)
+
+// ProvenancePerson is the provenance of a message that holds a person's own words.
+const ProvenancePerson = "person"
+
+// Mark returns a tool's message with where its content comes from: metadata "provenance", and who said it.
+func (w Wait) Mark(m Message) Message {
+	if w.Verdict() != AnsweredByPerson {
+		return m
+	}
+	metadata := make(Metadata, len(m.Metadata)+2)
+	maps.Copy(metadata, m.Metadata)
+	by, _ := json.Marshal(w.Answer.By) // a string always can
+	metadata[keyProvenance], metadata[keySaidBy] = json.RawMessage(`"`+ProvenancePerson+`"`), by
+	m.Metadata = metadata
+	return m
+}
+
+func (w Wait) clone() Wait {
+	if w.Answer = copied(w.Answer); w.Ask != nil {
+		ask := *w.Ask
+		ask.Choices, ask.Schema, ask.Default = slices.Clone(ask.Choices), bytes.Clone(ask.Schema), bytes.Clone(ask.Default)
+		w.Ask = &ask
+	}
+	return w
+}

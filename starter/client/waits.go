@@ -1,0 +1,183 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+
+	workflowpb "go.temporal.io/api/workflow/v1"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/starter/client/internal/history"
+)
+
+// A WaitingCall is a tool call of an agent that waits for a person: for an approval, for an answer, or for word of what became
+// of it.
+type WaitingCall struct {
+	// ID names the agent.
+	ID string `json:"id"`
+	domain.Wait
+}
+
+// AllWaiting yields the calls that wait for people, of all agents that are open, or of the one where id is not empty. Of all
+// agents it knows by the server's list, which may be a moment old. It needs no worker, but without one it takes longer.
+func (c *Client) AllWaiting(ctx context.Context, id string) iter.Seq2[WaitingCall, error] {
+	return func(yield func(WaitingCall, error) bool) {
+		for one, err := range c.waitingAgents(ctx, id) {
+			var status contract.StatusView
+			if err == nil {
+				status, err = c.Status(ctx, one)
+			}
+			if errors.Is(err, &Error{Class: NotFound}) && id == "" {
+				continue // it was deleted meanwhile
+			}
+			if err != nil {
+				yield(WaitingCall{}, err)
+				return
+			}
+			for _, w := range status.Waits {
+				if !yield(WaitingCall{one, w}, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// WaitingBelow yields the calls that wait for people of an agent and of the sub-agents under way below it, to any depth.
+func (c *Client) WaitingBelow(ctx context.Context, id string) iter.Seq2[WaitingCall, error] {
+	return func(yield func(WaitingCall, error) bool) { c.waitingBelow(ctx, id, yield) }
+}
+
+func (c *Client) waitingBelow(ctx context.Context, id string, yield func(WaitingCall, error) bool) bool {
+	status, err := c.Status(ctx, id)
+	if err != nil {
+		return yield(WaitingCall{}, err)
+	}
+	for _, w := range status.Waits {
+		if !yield(WaitingCall{id, w}, nil) {
+			return false
+		}
+	}
+	for _, sub := range status.Subagents {
+		if !c.waitingBelow(ctx, sub.AgentID.String(), yield) {
+			return false
+		}
+	}
+	return true
+}
+
+// waitingAgents yields the agents, or the one where id is not empty, of which something waits by the server's list.
+func (c *Client) waitingAgents(ctx context.Context, id string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		if id != "" {
+			yield(id, nil)
+			return
+		}
+		var failed error
+		for l, info := range c.listable(ctx, ListOptions{Open: true}, &failed) {
+			if waiting := c.waitsListed(info); !l.Foreign && len(waiting.Waits)+waiting.More > 0 && !yield(l.ID, nil) {
+				return
+			}
+		}
+		if failed != nil {
+			yield("", fail(ctx, "", "listing agents", failed))
+		}
+	}
+}
+
+// waitsListed is what waits for people by the server's list.
+func (c *Client) waitsListed(info *workflowpb.WorkflowExecutionInfo) contract.Waiting {
+	return history.Waiting(c.cfg.Converter, info.GetMemo())
+}
+
+// A Word is what a person says about a tool call that waits for it.
+type Word struct {
+	// Call is the call's own id. The zero one is the only call that waits so.
+	Call domain.ToolExecutionID
+	// Verdict says what they decide: domain.Approved or WasDenied, AnsweredByPerson of a question.
+	Verdict domain.Verdict
+	// Digest is that of the call which the person has seen, as AllWaiting tells it. Another call is refused.
+	// To approve it is needed.
+	Digest domain.Digest
+	// By is who says it, by their own word. Empty: the process, as Config.By names it.
+	By string
+	// Reason is recorded. Of a call that is denied the model gets to read it, too.
+	Reason string
+	// Always lets calls of the tool with exactly these arguments run from now on without asking, until that is revoked:
+	// a standing approval of the session, where the call is approved.
+	Always bool
+	// Edit are arguments that run instead, exactly as they stand, where the call is approved; empty: none. They are refused,
+	// and the call waits, where they do not fit the tool or where rules deny the call with them. The model is told.
+	Edit string
+	// Text is the answer to a question, or one of its choices; Value is the one to a question with a schema.
+	Text  string
+	Value json.RawMessage
+}
+
+// An Answered says what became of a call that waited.
+type Answered struct {
+	Execution
+	Wait domain.Wait `json:"wait"`
+	// Standing is the standing approval that was given with the answer; nil: none.
+	Standing *domain.StandingApproval `json:"standing_approval,omitempty"`
+}
+
+// Answer says something about a tool call that waits for a person: the first answer counts. It is refused where the call waits
+// with something else than was shown, was answered before, where its time is over, where nothing waits, and where the answer is
+// none to it, or does not fit its schema. It needs a worker, as Send does.
+func (c *Client) Answer(ctx context.Context, id string, w Word) (Answered, error) {
+	request := contract.AnswerRequest{
+		Call: w.Call, Digest: w.Digest, Verdict: w.Verdict, Arguments: w.Edit, Always: w.Always, Text: w.Text, Value: w.Value,
+		By: c.speaker(w.By), Reason: w.Reason,
+	}
+	if err := request.Check(); err != nil {
+		return Answered{}, invalid(err)
+	}
+	p, err := c.locate(ctx, id)
+	if err != nil {
+		return Answered{}, err
+	}
+	if p.ended != nil {
+		return Answered{}, p.nothingTo(request.Does())
+	}
+	reply, err := update(ctx, c, p.agent, "", contract.UpdateAnswer, request)
+	if errors.Is(err, errClosed) {
+		return Answered{}, errorf(Refused, err, "%s has just ended; there is nothing to %s", id, request.Does())
+	}
+	if err != nil {
+		return Answered{}, fail(ctx, id, "answering a call of "+id, err)
+	}
+	return Answered{p.execution(reply.Number), reply.Wait, reply.Standing}, nil
+}
+
+// speaker is who says something, by their own word or by that of the process.
+func (c *Client) speaker(by string) string {
+	return cmp.Or(by, domain.Shorten(c.cfg.By.Identity, domain.MaxDecider))
+}
+
+// TypedReply is what a person has typed as the answer to a question, such as the number of a choice, or what is wrong with it.
+func TypedReply(asked domain.Wait, typed string) (Word, error) {
+	w, q := Word{Call: asked.ToolExecutionID, Digest: asked.Digest, Verdict: domain.AnsweredByPerson}, *asked.Ask
+	typed = strings.TrimSpace(typed)
+	n, err := strconv.Atoi(typed)
+	switch {
+	case len(q.Schema) > 0 && !json.Valid([]byte(typed)):
+		return w, errorf(Invalid, nil, "that is no JSON; write a text in quotes, an object in braces")
+	case len(q.Schema) > 0:
+		w.Value = json.RawMessage(typed)
+	case len(q.Choices) > 0 && !slices.Contains(q.Choices, typed) && (err != nil || n < 1 || n > len(q.Choices)):
+		return w, errorf(Invalid, nil, "that is none of the choices")
+	case len(q.Choices) > 0 && !slices.Contains(q.Choices, typed):
+		w.Text = q.Choices[n-1]
+	default:
+		w.Text = typed
+	}
+	return w, nil
+}

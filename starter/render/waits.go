@@ -1,0 +1,221 @@
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf16"
+
+	"everstep/domain"
+	"everstep/starter/client"
+)
+
+// ShortCall names a call by the first part of its id, which commands take.
+func ShortCall(id domain.ToolExecutionID) string {
+	short, _, _ := strings.Cut(id.String(), "-")
+	return short
+}
+
+// pendingWords are a call that waits, in one line.
+func pendingWords(w domain.Wait) string {
+	switch text := ""; {
+	case w.Kind == domain.WaitOutcome:
+		return OneLine(fmt.Sprintf("whether %s took effect%s (execution %d, step %d, call %s)",
+			w.Tool, within(" with ", w.Arguments, ""), w.Execution, w.Step, w.ToolExecutionID))
+	case w.Ask != nil:
+		text = questionWords(*w.Ask)
+		fallthrough
+	default:
+		return cmp.Or(text, CallWords(w.Tool, legible(w.Arguments))) + " since " + moment(w.Since) + where(!w.Expires.IsZero(), ", until "+moment(w.Expires))
+	}
+}
+
+// WaitWords say what became of a call that waited, or that it does.
+func WaitWords(w domain.Wait) string {
+	if w.Answer == nil {
+		return map[domain.WaitKind]string{
+			domain.WaitApproval: "waits for approval since ", domain.WaitQuestion: "asks a person since ", domain.WaitOutcome: "of unknown outcome since ",
+		}[w.Kind] + moment(w.Since)
+	}
+	a := *w.Answer
+	switch a.Verdict {
+	case domain.Expired:
+		return "expired " + moment(a.At) + map[bool]string{true: ", approved by nobody", false: ", answered by nobody"}[w.Kind == domain.WaitApproval]
+	case domain.AnsweredByDefault:
+		return "expired " + moment(a.At) + ", answered by its default"
+	case domain.AnsweredByPerson:
+		return answerWords(w, string(a.Verdict)) + within(": ", shortened(OneLine(a.Content), maxWords), "") + within(" (", OneLine(a.Reason), ")")
+	case domain.VerdictDone, domain.VerdictNotDone:
+		return answerWords(w, "settled as "+strings.ReplaceAll(string(a.Verdict), "_", " ")) + within(": ", OneLine(a.Reason), "")
+	case domain.Approved, domain.WasDenied:
+	}
+	text := answerWords(w, string(a.Verdict))
+	if !a.Edited.IsZero() {
+		text += ", with other arguments than " + shortened(legible(w.Arguments), maxWords)
+	}
+	if !a.Always.IsZero() {
+		text += ", always (" + ShortCall(a.Always) + ")"
+	}
+	return text + within(": ", OneLine(a.Reason), "")
+}
+
+// answerWords say who has answered, how and when.
+func answerWords(w domain.Wait, verdict string) string {
+	return joined(" ", verdict, within("by ", OneLine(w.Answer.By), ""), moment(w.Answer.At))
+}
+
+// opened is what an event tells of a call that waits for a person, and closed of one that did.
+func opened(e client.Event) string {
+	switch kind := waitKind(e); {
+	case kind == domain.WaitApproval:
+		return CallWords(e.Tool, e.Arguments) + " waits for approval"
+	case kind == domain.WaitOutcome:
+		return "nobody knows whether " + OneLine(e.Tool) + " took effect"
+	case e.Wait != nil && e.Wait.Ask != nil:
+		return OneLine(e.Tool) + " asks: " + questionWords(*e.Wait.Ask)
+	}
+	return OneLine(e.Tool) + " asks: " + cmp.Or(shortened(legible(e.Arguments), 2*maxWords), "a person")
+}
+
+func closed(e client.Event) string {
+	switch kind := waitKind(e); {
+	case kind == domain.WaitOutcome:
+		return "" // the model is told, which shows
+	case e.Wait == nil || e.Wait.Answer == nil:
+		return CallWords(e.Tool, e.Arguments) + " was answered"
+	case kind == domain.WaitQuestion:
+		answered := *e.Wait
+		answered.Answer = new(*e.Wait.Answer)
+		answered.Answer.Content = e.Text
+		return OneLine(e.Tool) + " " + WaitWords(answered)
+	}
+	return CallWords(e.Tool, e.Arguments) + " " + WaitWords(*e.Wait)
+}
+
+// waitKind is the kind of wait that an event is about.
+func waitKind(e client.Event) domain.WaitKind {
+	if e.Wait == nil {
+		return domain.WaitApproval
+	}
+	return e.Wait.Kind
+}
+
+// StandingApproval shows in one line which calls are always allowed, and by whose word.
+func StandingApproval(a domain.StandingApproval) string {
+	text := fmt.Sprintf("%s %s, by %s %s%s", ShortCall(a.ID), CallWords(a.Tool, legible(a.Arguments)), OneLine(a.By), moment(a.At), within(": ", OneLine(a.Reason), ""))
+	if r := a.Revocation; r != nil {
+		text += fmt.Sprintf("; revoked by %s %s%s", OneLine(r.By), moment(r.At), within(": ", OneLine(r.Reason), ""))
+	}
+	return text
+}
+
+// StandingApprovals shows those of an agent that hold, a line each, and what takes one back.
+func StandingApprovals(id string, all []domain.StandingApproval) string {
+	holding := slices.DeleteFunc(slices.Clone(all), func(a domain.StandingApproval) bool { return a.Revocation != nil })
+	if len(holding) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s, by which calls run unasked (revoke %s RULE takes one back):\n", Counted(int64(len(holding)), "standing approval"), OneLine(id))
+	for _, a := range holding {
+		b.WriteString("  " + StandingApproval(a) + "\n")
+	}
+	return b.String()
+}
+
+// Waiting shows the calls that wait for a person, with the whole of what would run or is asked.
+func Waiting(calls []client.WaitingCall, now time.Time) string {
+	var b strings.Builder
+	for _, c := range calls {
+		fmt.Fprintf(&b, "%s %s  step %d, %s\n", OneLine(c.ID), ShortCall(c.ToolExecutionID), c.Step, OneLine(c.Tool))
+		if c.Kind == domain.WaitOutcome {
+			fmt.Fprintf(&b, "  nobody knows whether it took effect, since %s; resolve says so\n", moment(c.Since))
+		} else {
+			fmt.Fprintf(&b, "  asked %s ago%s", Duration(now.Sub(c.Since)), within(" by ", OneLine(c.AskedBy), ""))
+			if !c.Expires.IsZero() {
+				fmt.Fprintf(&b, ", expires %s", moment(c.Expires))
+			}
+			if c.Ask != nil && !c.Expires.IsZero() {
+				b.WriteString(within(", then holds: ", legible(string(c.Ask.Default)), ""))
+			}
+			b.WriteString("\n")
+		}
+		if c.Arguments != "" {
+			b.WriteString("  " + legible(c.Arguments) + "\n")
+		}
+		if c.Ask != nil {
+			b.WriteString(questionLines(*c.Ask))
+		}
+		if c.Bytes > 0 {
+			fmt.Fprintf(&b, "  … %s in all; messages %s shows them\n", Counted(int64(c.Bytes), "byte"), OneLine(c.ID))
+		}
+	}
+	return b.String()
+}
+
+// questionLines are a question as it is asked, with the answers that there are.
+func questionLines(q domain.Question) string {
+	var b strings.Builder
+	for line := range strings.SplitSeq(strings.TrimSpace(Clean(q.Text)), "\n") {
+		b.WriteString("  " + line + "\n")
+	}
+	for i, choice := range q.Choices {
+		fmt.Fprintf(&b, "  %d) %s\n", i+1, OneLine(choice))
+	}
+	if len(q.Schema) > 0 {
+		b.WriteString("  a JSON value that fits " + legible(string(q.Schema)) + "\n")
+	}
+	return b.String()
+}
+
+// questionWords are a question in one line.
+func questionWords(q domain.Question) string {
+	text := shortened(OneLine(q.Text), 2*maxWords)
+	for i, choice := range q.Choices {
+		text += fmt.Sprintf(" %d) %s", i+1, shortened(OneLine(choice), 64))
+	}
+	if len(q.Schema) > 0 {
+		text += " (as JSON)"
+	}
+	return text
+}
+
+// blanks are letters and symbols that show as nothing, though Unicode neither ignores them nor calls them spaces: the
+// empty pattern of Braille, the null notehead, the blanks of Egyptian hieroglyphs and the filler of Khitan.
+func blanks() []rune { return []rune{0x2800, 0x1d159, 0x13441, 0x13442, 0x16fe4} }
+
+// legible are arguments as a person can judge them: white space between the tokens of JSON scrolls nothing away, and what
+// shows as nothing is written as its escape.
+func legible(arguments string) string {
+	var b strings.Builder
+	quoted, escaped, space := false, false, false
+	for _, r := range arguments {
+		if !quoted && strings.ContainsRune(" \t\r\n", r) {
+			space = true
+			continue
+		}
+		if space && b.Len() > 0 {
+			b.WriteByte(' ')
+		}
+		space = false
+		switch {
+		case escaped:
+			escaped = false
+		case quoted && r == '\\':
+			escaped = true
+		case r == '"':
+			quoted = !quoted
+		}
+		if unicode.IsPrint(r) && !unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) && !slices.Contains(blanks(), r) {
+			b.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&b, `\u%04x`, unit)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,156 @@
+package workflows
+
+import (
+	"cmp"
+	"encoding/json"
+
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/workflows/internal/mailbox"
+)
+
+// A waitKind is what sets the waits of one kind apart: who may answer how, and what becomes of the call. What time does is
+// domain.Wait.Lapsed.
+type waitKind struct {
+	// check refuses what is no answer to the wait.
+	check func(session, *openWait, contract.AnswerRequest) error
+	// schema is what a worker is to check of an answer, and against which schema; nil: nothing.
+	schema func(session, *openWait, contract.AnswerRequest) (schema json.RawMessage, text string)
+	// apply writes the answer down, which was checked. The standing approval is the one that was given with it.
+	apply func(session, *openWait, contract.AnswerRequest) *domain.StandingApproval
+}
+
+func kindOf(kind domain.WaitKind) waitKind {
+	switch kind {
+	case domain.WaitQuestion:
+		return waitKind{session.checkReply, session.replySchema, session.applyReply}
+	case domain.WaitOutcome:
+		return waitKind{session.checkOutcome, session.noSchema, session.applyOutcome}
+	case domain.WaitApproval:
+	}
+	return waitKind{session.checkDecision, session.editedSchema, session.applyDecision}
+}
+
+// checkDecision refuses to approve what the person was not shown, and what rules deny as the person would have it.
+func (s session) checkDecision(w *openWait, request contract.AnswerRequest) error {
+	switch {
+	case request.Verdict != domain.Approved:
+		return nil
+	case request.Digest.IsZero():
+		return domain.Errorf(domain.Invalid, "digest: is missing; give that of the call that you have seen, so that nothing else runs")
+	case request.Always:
+		return cmp.Or(s.state.CheckStandingRoom(), s.checkHandedOn("always", "approve this one call, or revoke standing approvals", s.config.next,
+			w.StandingIn(s.standingContext(w.Tool), request.Answer()), request))
+	case request.Arguments == "":
+		return nil
+	}
+	if err := domain.CheckEdited(w.Arguments, request.Arguments); err != nil {
+		return err
+	}
+	if ruling := s.ruling(domain.ToolCall{Name: w.Tool, Arguments: request.Arguments}); ruling.Then == domain.Deny {
+		return domain.Errorf(domain.Invalid, "arguments: the rules of this agent do not allow the call with them (%s); it waits as it was", ruling.Rule)
+	}
+	return nil
+}
+
+// editedSchema is that of the tool, whose calls are checked against it before each.
+func (s session) editedSchema(w *openWait, request contract.AnswerRequest) (json.RawMessage, string) {
+	if request.Arguments == "" {
+		return nil, ""
+	}
+	spec, _ := s.config.resolved.Tool(w.Tool)
+	if len(spec.Schema) == 0 {
+		return json.RawMessage(`{"type":"object"}`), request.Arguments
+	}
+	return spec.Schema, request.Arguments
+}
+
+func (s session) applyDecision(w *openWait, request contract.AnswerRequest) (standing *domain.StandingApproval) {
+	answer := request.Answer()
+	answer.Content, answer.At = "", s.now()
+	if request.Always {
+		standing = new(s.standBy(w.Wait, answer))
+		answer.Always = standing.ID
+	}
+	if request.Arguments != "" {
+		answer.Edited = domain.CallDigest(w.Tool, request.Arguments)
+		w.edit(request.Arguments)
+	}
+	w.take(answer)
+	return standing
+}
+
+func (s session) checkReply(w *openWait, request contract.AnswerRequest) error {
+	_, err := w.Ask.Content(request.Text, request.Value)
+	return err
+}
+
+func (s session) replySchema(w *openWait, request contract.AnswerRequest) (json.RawMessage, string) {
+	if len(w.Ask.Schema) == 0 {
+		return nil, ""
+	}
+	content, _ := w.Ask.Content(request.Text, request.Value) // the check has read it
+	return w.Ask.Schema, content
+}
+
+func (s session) applyReply(w *openWait, request contract.AnswerRequest) *domain.StandingApproval {
+	answer := request.Answer()
+	answer.Content, _ = w.Ask.Content(request.Text, request.Value) // the check has read it
+	answer.At = s.now()
+	w.take(answer)
+	return nil
+}
+
+// checkOutcome takes the same words about a call twice, as a request that came twice.
+func (s session) checkOutcome(w *openWait, request contract.AnswerRequest) error {
+	answer := request.Answer()
+	switch {
+	case s.mail.Updates.Pressed():
+		return pressed(contract.UpdateAnswer)
+	case w.SettledAs(answer):
+		return nil
+	}
+	_, err := s.state.WithSettlement(w.ToolExecutionID, answer, s.now())
+	return cmp.Or(err, s.checkHandedOn("resolve", "say it in fewer words", s.config.next, answer))
+}
+
+func (s session) noSchema(*openWait, contract.AnswerRequest) (json.RawMessage, string) {
+	return nil, ""
+}
+
+// applyOutcome settles a call. The model is told before it is asked next.
+func (s session) applyOutcome(w *openWait, request contract.AnswerRequest) *domain.StandingApproval {
+	if answer := request.Answer(); !w.SettledAs(answer) {
+		s.settleCall(w.ToolExecutionID, answer)
+	}
+	w.take(*s.state.UnknownCall(w.ToolExecutionID).Answer)
+	return nil
+}
+
+// checkFits has a worker hold a person's arguments or answer against a schema. Nothing fails open.
+func (s session) checkFits(ctx workflow.Context, tool string, request contract.AnswerRequest, schema json.RawMessage, text string) error {
+	what, unfit := "answer", "does not fit the question's schema"
+	if request.Arguments != "" {
+		what, unfit = "arguments", "do not fit "+domain.Shorten(tool, 64)
+	}
+	stopped := domain.Errorf(domain.Denied, "%s: the execution was stopped before a worker had checked the %s, so the wait is over; to tell the agent, let it go on (extend), or send it a message", request.Does(), what)
+	permit, ok := s.mail.Permit(mailbox.WithinStep)
+	if !ok {
+		return stopped
+	}
+	options := s.briefOptions(checkTimeout, ownAttempts, "check the "+what)
+	options.ScheduleToCloseTimeout = 2 * checkTimeout
+	format := domain.ResponseFormat{Type: domain.FormatSchema, Schema: schema}
+	reply, cutOff, err := mailbox.Call(ctx, permit, options, contract.CheckOutput, contract.OutputRequest{Format: format, Text: text})
+	switch {
+	case err != nil && cutOff:
+		return stopped
+	case err != nil:
+		return domain.Errorf(domain.Unavailable, "%s: no worker could check that, so the call waits as it was: %s", what, lossOf(err).Err().Message)
+	case reply.Invalid != "":
+		return domain.Errorf(domain.Invalid, "%s: %s, so the call waits as it was: %s", what, unfit, reply.Invalid)
+	}
+	return nil
+}
