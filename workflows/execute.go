@@ -57,7 +57,8 @@ func (o Options) execute(ctx workflow.Context, in *contract.SessionInput) (*cont
 	if err := errors.Join(s.answerQueries(), s.acceptCommands()); err != nil {
 		return nil, err
 	}
-	s.mail.Listen(ctx)
+	s.run.inheritHead(s.headMemo())
+	s.mail.Listen(ctx, s.publishHead)
 	s.takeGrants()
 	s.run.tellBuild(s.root)
 	s.tellWaits()

@@ -62,8 +62,8 @@ func TestAForkGoesOn(t *testing.T) {
 	}
 	require.Equal(t, "now otherwise", forked[5].Message.Text())
 	view := status(t, env)
-	require.Equal(t, &in.Fork.Origin, view.BranchedFrom)
-	require.Equal(t, ended.ExecutionID, view.Origin)
+	require.Equal(t, &in.Fork.Origin, view.Execution.Origin.Branch())
+	require.Equal(t, ended.ExecutionID, view.Origin.ExecutionID)
 	require.Equal(t, in.Given.Trusted, view.Trusted)
 	require.Zero(t, view.Prior)
 	require.Equal(t, &in.Fork.Origin, executionIn(t, env, 0).Origin)
@@ -83,7 +83,7 @@ func TestAForkKnowsOfUnsettledCalls(t *testing.T) {
 	w.tools, w.model, w.tool = paysOnce(), plays(says("", payFor(7, "first"))), losesFirst(w)
 	origin := w.environment(t)
 	origin.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget = stepsOf(1) }))
-	require.Len(t, status(t, origin).OutcomeUnknown, 1)
+	require.Len(t, status(t, origin).OutcomeUnknown(), 1)
 	in := forkOf(t, origin, 1)
 	w.ran, w.tool, w.model = nil, saw, plays(says("", payFor(7, "again")), says("", payFor(8, "another")), says("done"))
 	env := w.environment(t)
@@ -94,7 +94,7 @@ func TestAForkKnowsOfUnsettledCalls(t *testing.T) {
 	err1, failed := steps[0].Step.ToolExecutions[0].Err()
 	require.True(t, failed)
 	require.Equal(t, domain.CodeUnsettled, err1.Code)
-	require.Len(t, status(t, env).OutcomeUnknown, 1)
+	require.Len(t, status(t, env).OutcomeUnknown(), 1)
 }
 
 // TestWhatNoForkBeginsWith is refused, and nothing is asked of a model.

@@ -86,7 +86,7 @@ func TestASubagentAsksForMore(t *testing.T) {
 			for _, grant := range granted(t, env) {
 				require.Equal(t, limit, grant.Limit)
 			}
-			left := status(t, env).BudgetLeft
+			left := status(t, env).Ledger.Own().Left
 			require.False(t, exhausted(left, domain.Spent{}, time.Time{}) && limit != domain.LimitSteps)
 		})
 	}
@@ -220,7 +220,7 @@ func TestATreeKeepsToItsBudget(t *testing.T) {
 			require.Equal(t, g.spent.TotalTokens(), out.Usage.TotalTokens())
 			require.Equal(t, 1000*g.spent.TotalTokens(), out.CostNanoUSD)
 		}
-		left := status(t, env).BudgetLeft
+		left := status(t, env).Ledger.Own().Left
 		require.GreaterOrEqual(t, *budget.MaxSteps-*left.MaxSteps, g.steps)
 		more += len(granted(t, env))
 		ended[out.StopReason]++
@@ -336,7 +336,7 @@ func TestAGrantThatNobodyGaveIsNone(t *testing.T) {
 	out := outcome(t, env)
 	require.Equal(t, domain.StatusCompleted, out.Status, out.StopReason)
 	require.Equal(t, 4, inferences, "a step each is the root's before and after")
-	left := status(t, env).BudgetLeft
+	left := status(t, env).Ledger.Own().Left
 	require.Zero(t, *left.MaxSteps)
 }
 

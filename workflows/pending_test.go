@@ -154,7 +154,7 @@ func TestACallGoesOnForAMonthAtTheMost(t *testing.T) {
 		require.True(t, w.ran[len(w.ran)-1].TakeBack, name)
 		require.LessOrEqual(t, len(w.ran), 1002, name)
 		require.Less(t, env.Now().Sub(begun), 32*24*time.Hour, name)
-		require.Len(t, status(t, env).OutcomeUnknown, 1, name)
+		require.Len(t, status(t, env).OutcomeUnknown(), 1, name)
 	}
 }
 

@@ -58,3 +58,33 @@ func TestWhatTheMemoTellsOfASessionsBudget(t *testing.T) {
 		})
 	}
 }
+
+// TestWhatTheMemoTellsOfWhereAnAgentStands: once for each execution that begins after the first, for each pause, suspension and stop
+// and their ends, and never for a step.
+func TestWhatTheMemoTellsOfWhereAnAgentStands(t *testing.T) {
+	t.Parallel()
+	w := &world{tools: reads(), tool: saw}
+	w.model = plays(says("looking", calls("look", 2)...), says("one"), says("looking", calls("look", 1)...), busy(), says("two"), busy(), says("three"))
+	env := w.environment(t)
+	var heads []contract.HeadMemo
+	env.OnUpsertMemo(mock.Anything).Return(nil).Run(func(args mock.Arguments) {
+		if head, ok := args.Get(0).(map[string]any)[contract.MemoHead].(contract.HeadMemo); ok {
+			heads = append(heads, head)
+		}
+	})
+	sends(env, time.Hour, "u1", contract.SendRequest{Prompt: "more"})
+	pauses(env, time.Hour+time.Second)
+	pauses(env, time.Hour+2*time.Second)
+	resumes(env, 2*time.Hour)
+	puts(env, 3*time.Hour, "u2", contract.UpdateSuspend, contract.SuspendRequest{})
+	puts(env, 4*time.Hour, "u3", contract.UpdateSuspend, contract.SuspendRequest{})
+	puts(env, 5*time.Hour, "u4", contract.UpdateUnsuspend, contract.UnsuspendRequest{})
+	sends(env, 6*time.Hour, "u5", contract.SendRequest{Prompt: "more still"})
+	stopsAt(env, 6*time.Hour+time.Second)
+	closes(env, 7*time.Hour, "u6")
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	require.Equal(t, 3, outcome(t, env).Number)
+	require.Equal(t, []contract.HeadMemo{
+		{Number: 2}, {Number: 2, Paused: true}, {Number: 2}, {Number: 2, Suspended: true}, {Number: 2}, {Number: 3}, {Number: 3, Stopping: true},
+	}, heads)
+}

@@ -21,7 +21,7 @@ func endsUnsettled(t *testing.T, w *world) (contract.SessionInput, contract.Outc
 	in.GoOn, in.Settle = nil, &contract.Settling{
 		EndedRun: contract.EndedRun{RunID: "earlier", FirstRunID: "earlier"},
 		Request: contract.ResolveRequest{
-			Call:    status(t, env).OutcomeUnknown[0].ID,
+			Call:    status(t, env).OutcomeUnknown()[0].ID,
 			Verdict: domain.VerdictDone, Reason: "so", By: domain.Program{Client: "test"},
 		},
 	}
@@ -43,7 +43,7 @@ func TestAWorkflowThatSettles(t *testing.T) {
 	require.Equal(t, ended, out)
 	require.Empty(t, w.asked)
 	require.Empty(t, w.ran)
-	require.Len(t, status(t, env).OutcomeUnknown, 0)
+	require.Len(t, status(t, env).OutcomeUnknown(), 0)
 	require.NotNil(t, readAccount(t, env, account.HeadOf, account.Carry).Head.Carry, "it can go on from there")
 }
 

@@ -41,7 +41,7 @@ func resolves(t *testing.T, env *testsuite.TestWorkflowEnvironment, at time.Dura
 	t.Helper()
 	v := &verdict{}
 	env.RegisterDelayedCallback(func() {
-		unknown := status(t, env).OutcomeUnknown
+		unknown := status(t, env).OutcomeUnknown()
 		require.Len(t, unknown, 1)
 		env.UpdateWorkflow(string(contract.UpdateResolve), id, v, contract.ResolveRequest{
 			Call: unknown[0].ID, Verdict: as, Result: result, Reason: "the bank says so", By: domain.Program{Client: "test"},
@@ -101,7 +101,7 @@ func TestUnsettledCallsAreNotMadeAgain(t *testing.T) {
 	require.Contains(t, texts[1], "Do not call pay again for the same")
 	require.Contains(t, texts[2], "not run: nobody knows whether the same call of pay in step 1 of execution 1 took effect")
 
-	unknown := status(t, env).OutcomeUnknown
+	unknown := status(t, env).OutcomeUnknown()
 	require.Len(t, unknown, 1)
 	require.Equal(t, payFor(7, "first").Arguments, unknown[0].Arguments)
 	blocked := eventsIn(t, env, 1, domain.EventToolCallBlocked)
@@ -168,7 +168,7 @@ func TestASettledCallIsTold(t *testing.T) {
 			event := eventsIn(t, env, 1, domain.EventToolOutcomeSettled)
 			require.Len(t, event, 1)
 			require.Equal(t, test.verdict, event[0].Data.(domain.ToolOutcomeSettled).Verdict)
-			require.Empty(t, status(t, env).OutcomeUnknown)
+			require.Empty(t, status(t, env).OutcomeUnknown())
 		})
 	}
 }

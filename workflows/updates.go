@@ -79,6 +79,7 @@ func acceptSlow[In, Out any](
 			return reply, refusal(err)
 		}
 		updates.Remember(id, reply)
+		s.publishHead()
 		return reply, nil
 	}
 	return handle(s, name, validate, answer)

@@ -104,6 +104,8 @@ const (
 	MemoWaiting = "waiting"
 	// MemoOutcome is the memo field that says how the newest execution ended.
 	MemoOutcome = "outcome"
+	// MemoHead is the memo field with what lists and commands need to know of the newest execution: a [HeadMemo].
+	MemoHead = "head"
 	// MemoBuild is the memo field that says which builds of Everstep have run the agent, in [Builds].
 	MemoBuild = "build"
 	// MemoUnknown is the memo field that lists the agent's unsettled calls.

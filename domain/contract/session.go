@@ -218,6 +218,17 @@ type Outcome struct {
 	Report *Report `json:"report,omitempty"`
 }
 
+// A HeadMemo says where an agent stands, so that nobody has to ask its workflow to list it or to change it. An execution of
+// that number whose [Outcome] the memo has is over: then Paused and Stopping mean nothing. It holds no user text.
+type HeadMemo struct {
+	// Number is of the newest execution, which may be about to begin.
+	Number    int  `json:"execution_number"`
+	Paused    bool `json:"paused,omitzero"`
+	Suspended bool `json:"suspended,omitzero"`
+	// Stopping says that somebody has asked the execution to stop.
+	Stopping bool `json:"stopping,omitzero"`
+}
+
 // Cost is in nano-dollars; nil where nobody knows it.
 func (o Outcome) Cost() *int64 {
 	return domain.KnownCost(o.CostNanoUSD, o.Usage.TotalTokens(), o.Priced)

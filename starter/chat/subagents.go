@@ -202,7 +202,7 @@ func (m *Model) lookedAt(msg looked) []want {
 	}
 	if msg.err == nil && msg.view.Status == domain.StatusInProgress {
 		sub.turn.told(msg.view)
-		sub.pending = pendings{msg.view.PendingApprovals, msg.view.PendingQuestions}
+		sub.pending = pendings{msg.view.PendingApprovals(), msg.view.PendingQuestions()}
 		m.gather()
 	}
 	if again {

@@ -27,14 +27,10 @@ func (c *Client) waitingAgents(ctx context.Context, id string) iter.Seq2[string,
 			yield(id, nil)
 			return
 		}
-		var failed error
-		for l, info := range c.listable(ctx, ListOptions{Open: true}, &failed) {
-			if !l.Foreign && c.waitingIn(info) > 0 && !yield(l.ID, nil) {
+		for l, err := range c.List(ctx, ListOptions{Open: true, Waiting: true}) {
+			if !l.Foreign && !yield(l.ID, err) {
 				return
 			}
-		}
-		if failed != nil {
-			yield("", fail(ctx, "", "listing agents", failed))
 		}
 	}
 }

@@ -266,10 +266,10 @@ func TestExplainKeysAreStable(t *testing.T) {
 
 func TestExplainEnumsAreStrict(t *testing.T) {
 	t.Parallel()
-	for _, fate := range SignalFates() {
+	for _, fate := range enum.Known[SignalFate]() {
 		require.NoError(t, new(SignalFate).UnmarshalText([]byte(fate)))
 	}
-	for _, kind := range CompactionKinds() {
+	for _, kind := range enum.Known[CompactionKind]() {
 		require.NoError(t, new(CompactionKind).UnmarshalText([]byte(kind)))
 	}
 	for _, unit := range enum.Known[domain.Unit]() {

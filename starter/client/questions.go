@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 )
 
@@ -28,7 +29,7 @@ type AgentWaits struct {
 func (c *Client) AllWaiting(ctx context.Context, id string) iter.Seq2[AgentWaits, error] {
 	return func(yield func(AgentWaits, error) bool) {
 		for one, err := range c.waitingAgents(ctx, id) {
-			var status contract.StatusView
+			var status account.Status
 			if err == nil {
 				status, err = c.Status(ctx, one)
 			}
@@ -39,7 +40,7 @@ func (c *Client) AllWaiting(ctx context.Context, id string) iter.Seq2[AgentWaits
 				yield(AgentWaits{}, err)
 				return
 			}
-			if len(status.PendingApprovals)+len(status.PendingQuestions) > 0 && !yield(AgentWaits{one, status.PendingApprovals, status.PendingQuestions}, nil) {
+			if len(status.PendingApprovals())+len(status.PendingQuestions()) > 0 && !yield(AgentWaits{one, status.PendingApprovals(), status.PendingQuestions()}, nil) {
 				return
 			}
 		}
@@ -56,11 +57,11 @@ func (c *Client) waitingBelow(ctx context.Context, id string, yield func(AgentWa
 	if err != nil {
 		return yield(AgentWaits{}, err)
 	}
-	waits := AgentWaits{id, status.PendingApprovals, status.PendingQuestions}
+	waits := AgentWaits{id, status.PendingApprovals(), status.PendingQuestions()}
 	if len(waits.Approvals)+len(waits.Questions) > 0 && !yield(waits, nil) {
 		return false
 	}
-	for _, sub := range status.Subagents {
+	for _, sub := range status.Children {
 		if !c.waitingBelow(ctx, sub.AgentID.String(), yield) {
 			return false
 		}

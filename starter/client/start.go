@@ -144,6 +144,8 @@ func (o opening) memo() map[string]any {
 	}
 	if settles := o.input.Settle; settles != nil {
 		memo[contract.MemoSettles] = settles.EndedRun
+	} else {
+		memo[contract.MemoHead] = contract.HeadMemo{Number: o.number}
 	}
 	return memo
 }
@@ -201,7 +203,7 @@ func (c *Client) resume(ctx context.Context, a agent, request contract.SendReque
 	case !open.open():
 		return Execution{}, errClosed
 	}
-	if err := c.idle(ctx, open); err != nil {
+	if err := open.idle(); err != nil {
 		return Execution{}, err
 	}
 	execution, err := c.message(ctx, a, "", request)

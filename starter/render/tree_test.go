@@ -95,9 +95,9 @@ func TestTreeStepsAsLines(t *testing.T) {
 func TestListNamesParents(t *testing.T) {
 	t.Parallel()
 	agents := []client.Listed{
-		{Execution: client.Execution{ID: "notes", Number: 12}, Status: domain.StatusInProgress, Steps: new(3), Open: true},
-		{Execution: client.Execution{ID: "6cd30739-3b72-5c27-89d3-e71bda49aaaf", Number: 1}, Status: domain.StatusInProgress, Open: true, ParentID: "notes"},
-		{Execution: client.Execution{ID: "86abe349-6c81-41e2-b9e9-123721cc45b2", Number: 1}, Status: domain.StatusStopped, StopReason: domain.StepsLimitReached, ParentID: "6cd30739-3b72-5c27-89d3-e71bda49aaaf"},
+		{Execution: client.Execution{ID: "notes", Number: 12}, Ending: client.Ending{Status: domain.StatusInProgress, Steps: new(3)}, Open: true},
+		{Execution: client.Execution{ID: "6cd30739-3b72-5c27-89d3-e71bda49aaaf", Number: 1}, Ending: client.Ending{Status: domain.StatusInProgress}, Open: true, ParentID: "notes"},
+		{Execution: client.Execution{ID: "86abe349-6c81-41e2-b9e9-123721cc45b2", Number: 1}, Ending: client.Ending{Status: domain.StatusStopped, StopReason: domain.StepsLimitReached}, ParentID: "6cd30739-3b72-5c27-89d3-e71bda49aaaf"},
 	}
 	for _, width := range []int{80, 140} {
 		out := Plain(&strings.Builder{})

@@ -76,7 +76,7 @@ func TestClientHostileIDs(t *testing.T) {
 	s.pays(t, unsettled)
 	status, err := s.agents.Status(within(t), unsettled)
 	require.NoError(t, err)
-	call := status.OutcomeUnknown[0].ID
+	call := status.OutcomeUnknown()[0].ID
 	for i, text := range all {
 		if i%5 > 0 || strings.HasPrefix(call.String(), text) {
 			continue // each asks the server, and a beginning of the id is how it is called in short

@@ -85,7 +85,7 @@ func TestASubagentAsksForMoreOfTheBudget(t *testing.T) {
 	require.Equal(t, *tree.Children[1].Grant.MaxSteps, *v.Budget[0].Total, "the sub-agent's history tells it, too")
 	status, err := s.agents.Status(within(t), begun.ID)
 	require.NoError(t, err)
-	require.Equal(t, int64(16-2-1-9-1), *status.BudgetLeft.MaxSteps)
+	require.Equal(t, int64(16-2-1-9-1), *status.Ledger.Own().Left.MaxSteps)
 }
 
 // TestATreeOverKillsKeepsToItsBudget: workers die in the middle of inferences, agents go on in other runs and ask for more.

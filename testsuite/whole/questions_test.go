@@ -50,7 +50,7 @@ func (s *stack) startQuestions(t *testing.T, id string) (agents.Execution, []age
 	t.Helper()
 	begun, err := s.agents.Start(within(t), agents.Start{ID: id, Prompt: "go", Definition: scripted(writeScript(t, questionScript), "ask_user")})
 	require.NoError(t, err)
-	for event, err := range s.agents.Events(within(t), begun.ID, agents.EventsOptions{}) {
+	for event, err := range s.agents.Events(within(t), begun.ID, agents.FollowOptions{}) {
 		require.NoError(t, err)
 		if _, expired := event.Data.(domain.UserQuestionAnswered); expired { // the three wait since before it
 			break
@@ -69,10 +69,10 @@ func TestQuestions(t *testing.T) {
 	first.Stop() // the questions wait without any worker
 	status, err := s.agents.Status(within(t), begun.ID)
 	require.NoError(t, err)
-	require.NotEqual(t, contract.FromWorkflow, status.Source)
+	require.NotEqual(t, contract.FromWorkflow, status.Server.Source)
 	require.Equal(t, "step 1: 3 calls wait for answers", status.Doing)
-	require.Len(t, status.PendingQuestions, 3)
-	for i, question := range status.PendingQuestions {
+	require.Len(t, status.PendingQuestions(), 3)
+	for i, question := range status.PendingQuestions() {
 		require.Equal(t, questions[i].Question, question.Question, "history tells what is asked")
 		require.Equal(t, questions[i].Answer, question.Answer)
 	}

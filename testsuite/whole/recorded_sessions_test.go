@@ -164,8 +164,8 @@ func (p *playedSession) compare(ctx context.Context, s *stack) error {
 		return err
 	}
 	request := p.newestRequest()
-	if told := resultsIn(request, saysUnknown); told != len(status.OutcomeUnknown) {
-		p.finds("the model is told of %d calls that nobody knows the outcome of; there are %d", told, len(status.OutcomeUnknown))
+	if told := resultsIn(request, saysUnknown); told != len(status.OutcomeUnknown()) {
+		p.finds("the model is told of %d calls that nobody knows the outcome of; there are %d", told, len(status.OutcomeUnknown()))
 	}
 	shown, said := len(slices.DeleteFunc(request, playedTurn.silent)), 0
 	for entry, err := range s.agents.Messages(ctx, p.id) {
@@ -180,12 +180,12 @@ func (p *playedSession) compare(ctx context.Context, s *stack) error {
 		p.finds("the newest request holds %d messages; %d were said before", shown, said-1)
 	}
 	// Gemini gives calls ids of its own.
-	if p.n%3 == 0 && p.api.name != gemini.Name && len(status.OutcomeUnknown) == 0 {
+	if p.n%3 == 0 && p.api.name != gemini.Name && len(status.OutcomeUnknown()) == 0 {
 		if err := s.compareTranscript(ctx, p.id, p.recordedRun); err != nil {
 			p.finds("%s", err)
 		}
 	}
-	return p.settle(ctx, s, status.OutcomeUnknown)
+	return p.settle(ctx, s, status.OutcomeUnknown())
 }
 
 // settle says of each call of unknown outcome what became of it, since a session does not close before.

@@ -90,7 +90,7 @@ func TestReplayAnswersAsTheWorkerDoes(t *testing.T) {
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
 		view, err := s.agents.Status(within(t), waits.ID)
-		return err == nil && len(view.PendingApprovals) == 1
+		return err == nil && len(view.PendingApprovals()) == 1
 	}, patience, 20*time.Millisecond)
 	same(waits)
 	_, err = s.agents.Stop(within(t), waits.ID, agents.StopOptions{Mode: contract.StopNow})

@@ -170,7 +170,7 @@ func TestAShop(t *testing.T) {
 	status, err = s.agents.Status(within(t), s.named("slow"))
 	require.NoError(t, err)
 	settled, err := s.agents.Resolve(within(t), s.named("slow"), agents.ResolveOptions{
-		Call: status.OutcomeUnknown[0].ID.String(), Verdict: domain.VerdictDone, Result: "paid slow", Reason: "it is in the ledger",
+		Call: status.OutcomeUnknown()[0].ID.String(), Verdict: domain.VerdictDone, Result: "paid slow", Reason: "it is in the ledger",
 	})
 	require.NoError(t, err)
 	require.Zero(t, settled.Left)

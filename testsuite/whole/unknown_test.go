@@ -50,9 +50,9 @@ func (s *stack) settlesAndGoesOn(t *testing.T, id string) agents.Execution {
 	t.Helper()
 	status, err := s.agents.Status(within(t), id)
 	require.NoError(t, err)
-	require.Len(t, status.OutcomeUnknown, 1)
+	require.Len(t, status.OutcomeUnknown(), 1)
 	settled, err := s.agents.Resolve(within(t), id, agents.ResolveOptions{
-		Call: status.OutcomeUnknown[0].ID.String()[:6], Verdict: domain.VerdictDone, Result: "receipt 4711", Reason: "it is in the journal",
+		Call: status.OutcomeUnknown()[0].ID.String()[:6], Verdict: domain.VerdictDone, Result: "receipt 4711", Reason: "it is in the journal",
 	})
 	require.NoError(t, err)
 	require.Zero(t, settled.Left)
@@ -85,15 +85,15 @@ func TestAnUnknownOutcomeIsSettled(t *testing.T) {
 
 	status, err := s.agents.Status(within(t), id)
 	require.NoError(t, err)
-	require.Equal(t, contract.FromHistory, status.Source)
-	require.Len(t, status.OutcomeUnknown, 1)
-	require.NotEmpty(t, status.OutcomeUnknown[0].Arguments)
+	require.Equal(t, contract.FromHistory, status.Server.Source)
+	require.Len(t, status.OutcomeUnknown(), 1)
+	require.NotEmpty(t, status.OutcomeUnknown()[0].Arguments)
 	require.Eventually(t, func() bool { return s.unknownIn(t, id) == 1 }, patience, 50*time.Millisecond)
 	view, err := s.agents.Explain(within(t), id, 0)
 	require.NoError(t, err)
-	require.Contains(t, view.Advice[0].Command, "resolve "+id+" "+status.OutcomeUnknown[0].ID.String())
+	require.Contains(t, view.Advice[0].Command, "resolve "+id+" "+status.OutcomeUnknown()[0].ID.String())
 	_, err = s.agents.Resolve(within(t), id, agents.ResolveOptions{Call: "nothing", Verdict: domain.VerdictDone, Reason: "so"})
-	require.ErrorContains(t, err, status.OutcomeUnknown[0].ID.String(), "it names those that there are")
+	require.ErrorContains(t, err, status.OutcomeUnknown()[0].ID.String(), "it names those that there are")
 
 	second := s.work(t, host.Config{Tools: []tool.Tool{payment()}})
 	defer second.Stop()
@@ -160,8 +160,8 @@ func TestAToolIsAskedWhatBecameOfItsCall(t *testing.T) {
 	require.Nil(t, calls[2].Settlement)
 	status, err := s.agents.Status(within(t), begun.ID)
 	require.NoError(t, err)
-	require.Len(t, status.OutcomeUnknown, 1)
-	require.Equal(t, `{"order":3}`, status.OutcomeUnknown[0].Arguments)
+	require.Len(t, status.OutcomeUnknown(), 1)
+	require.Equal(t, `{"order":3}`, status.OutcomeUnknown()[0].Arguments)
 }
 
 // TestVerifyOutlivesItsWorker: the call's is lost, and so is that which asks what became of it.

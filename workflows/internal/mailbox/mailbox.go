@@ -115,14 +115,15 @@ func (m *Mailbox) renew() {
 // Listen turns stop signals, alarms and a cancellation of the workflow into
 // state, for the life of the run. It leaves what arrives where it is until it is
 // drained, so that the loop can do so first: of what one workflow task brings,
-// the loop often learns before this coroutine.
-func (m *Mailbox) Listen(ctx workflow.Context) {
+// the loop often learns before this coroutine. Where the loop waits, heard is called when something was drained.
+func (m *Mailbox) Listen(ctx workflow.Context, heard func()) {
 	m.signals = workflow.GetSignalChannel(m.root, string(contract.SignalStop))
 	m.cancelled = func() bool { return m.door != cut && ctx.Err() != nil }
 	workflow.GoNamed(m.root, "stops", func(ctx workflow.Context) {
 		for {
 			_ = workflow.Await(ctx, m.disturbed)
 			m.DrainSignals()
+			heard()
 		}
 	})
 }

@@ -72,7 +72,7 @@ func (p *play) perform(t *testing.T, budget domain.ExecutionBudget, do func(ctx 
 		p.state, err = p.state.WithStepStarted(id.Execution("first", 1).Step(1), now)
 		require.NoError(t, err)
 		p.Mailbox = mailbox.New(root, p.agent, contract.CarriedMail{})
-		p.Listen(ctx)
+		p.Listen(ctx, func() {})
 		p.WatchTime()
 		do(root)
 		p.Disarm()

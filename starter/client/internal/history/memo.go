@@ -9,18 +9,6 @@ import (
 	"everstep/domain/contract"
 )
 
-// memo tells how an execution ended, where the memo was changed so.
-func (d *decoder) memo(memo *commonpb.Memo) []Fact {
-	if _, ok := memo.GetFields()[contract.MemoOutcome]; !ok {
-		return nil
-	}
-	outcome, err := Outcome(d.converter, memo)
-	if err != nil {
-		return unreadable("how an execution ended", err)
-	}
-	return one(Ended{Outcome: outcome})
-}
-
 // Unsettled reads the memo field that lists the calls of which nobody knows whether they took effect.
 func Unsettled(c converter.DataConverter, memo *commonpb.Memo) (calls []domain.UnknownCall, err error) {
 	if list, ok := memo.GetFields()[contract.MemoUnknown]; ok {
@@ -64,6 +52,14 @@ func Outcome(c converter.DataConverter, memo *commonpb.Memo) (contract.Outcome, 
 		err = outcome.Check()
 	}
 	return outcome, err
+}
+
+// Head reads the memo field that says where an agent stands. Without one the first execution is the newest.
+func Head(c converter.DataConverter, memo *commonpb.Memo) (head contract.HeadMemo) {
+	if field, ok := memo.GetFields()[contract.MemoHead]; !ok || c.FromPayload(field, &head) != nil || head.Number < 1 {
+		return contract.HeadMemo{Number: 1}
+	}
+	return head
 }
 
 // Waiting reads the memo field that says what waits for people.
