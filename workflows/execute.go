@@ -58,9 +58,8 @@ func (o Options) execute(ctx workflow.Context, in *contract.SessionInput) (*cont
 		return nil, err
 	}
 	s.mail.Listen(ctx)
-	s.takeGrants()
+	s.joinTree()
 	s.run.tellBuild(s.root)
-	s.tellWaits()
 	for s.awaitWork() {
 		if s.runExecution(); s.run.ends() {
 			break
