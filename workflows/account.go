@@ -273,16 +273,11 @@ func (s session) configuration(whole bool) account.Configuration {
 
 // ledgerView tells readers of the account what may be spent and what was; nothing is decided by it. The execution is the newest,
 // be it ended, or before any the first as it is going to be.
-func (s session) ledgerView() (ledger account.Ledger) {
-	if !s.state.Execution.IsZero() {
-		left, _ := s.state.BudgetLeft(s.now())
-		ledger.Execution = &account.Holder{Limit: s.budget(), Spent: s.Spent(), Left: left}
-	} else {
+func (s session) ledgerView() account.Ledger {
+	ledger := account.LedgerOf(s.state, s.now())
+	if ledger.Execution == nil {
 		limit := contract.BudgetOf(s.config.own, s.in.Budget, s.in.Parent)
 		ledger.Execution = &account.Holder{Limit: limit, Left: limit}
-	}
-	if session, has := s.state.Session(); has {
-		ledger.Session = &account.Holder{Limit: session.Budget, Spent: session.Spent, Left: session.Left()}
 	}
 	return ledger
 }
