@@ -149,3 +149,25 @@ func TestShares(t *testing.T) {
 	require.False(t, domain.Unlimited().Within(budget))
 	require.Equal(t, domain.Unlimited(), domain.Unlimited().Share(3))
 }
+
+// TestMore is a share of what is free, at least what is needed and at most what is of use.
+func TestMore(t *testing.T) {
+	t.Parallel()
+	free := domain.ExecutionBudget{MaxTokens: new(int64(100)), MaxSeconds: new(60.0)}
+	for name, test := range map[string]struct {
+		ask  domain.Ask
+		want int64
+	}{
+		"a share":            {domain.Ask{Limit: domain.LimitTokens, Need: 10}, 25},
+		"what is needed":     {domain.Ask{Limit: domain.LimitTokens, Need: 40}, 40},
+		"all":                {domain.Ask{Limit: domain.LimitTokens, Need: 100}, 100},
+		"more than there is": {domain.Ask{Limit: domain.LimitTokens, Need: 101}, 0},
+		"at most":            {domain.Ask{Limit: domain.LimitTokens, Need: 10, Most: new(int64(15))}, 15},
+		"too little at most": {domain.Ask{Limit: domain.LimitTokens, Need: 10, Most: new(int64(9))}, 0},
+		"of no limit":        {domain.Ask{Limit: domain.LimitSteps, Need: 1}, 0},
+		"of nothing":         {domain.Ask{}, 0},
+		"time":               {domain.Ask{Limit: domain.LimitSeconds, Need: 1}, 0},
+	} {
+		require.Equal(t, test.want, free.More(test.ask, 4), name)
+	}
+}
