@@ -183,11 +183,11 @@ type Ask struct {
 }
 
 // More is how much more is given to somebody who asks, of a budget that is free: an equal share with so many others, but
-// what is needed where there is so much. Zero: there is not.
+// what is needed where there is so much. Zero: there is not, as of time.
 func (b ExecutionBudget) More(ask Ask, parts int64) int64 {
 	free, limited := b.Total(ask.Limit)
 	need := max(ask.Need, 1)
-	if !limited || free.unit.OfTime() || free.count < need || ask.Most != nil && *ask.Most < need {
+	if !limited || free.count < need || ask.Most != nil && *ask.Most < need {
 		return 0
 	}
 	more := max(free.count/max(parts, 1), need)
