@@ -59,9 +59,8 @@ func (o Options) execute(ctx workflow.Context, in *contract.SessionInput) (*cont
 	}
 	s.run.inheritHead(s.headMemo())
 	s.mail.Listen(ctx, s.publishHead)
-	s.takeGrants()
+	s.joinTree()
 	s.run.tellBuild(s.root)
-	s.tellWaits()
 	for s.awaitWork() {
 		if s.runExecution(); s.run.ends() {
 			break

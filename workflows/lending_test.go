@@ -324,8 +324,8 @@ func TestAGrantThatNobodyGaveIsNone(t *testing.T) {
 		leaf := info.WorkflowExecution.ID
 		env.RegisterDelayedCallback(func() {
 			for number := range 3 {
-				require.NoError(t, env.SignalWorkflowByID(leaf, string(contract.SignalBudgetGrant), contract.BudgetGrant{
-					Number: number, Grant: domain.ExecutionBudget{MaxSteps: new(int64(1000)), MaxTokens: new(int64(1_000_000_000))},
+				require.NoError(t, env.SignalWorkflowByID(leaf, string(contract.SignalGrant), contract.Grant{
+					Seq: number, Grant: domain.ExecutionBudget{MaxSteps: new(int64(1000)), MaxTokens: new(int64(1_000_000_000))},
 				}))
 			}
 		}, 0)
@@ -366,6 +366,6 @@ func TestWhatWasSpentBeyondAGrantIsTold(t *testing.T) {
 
 // exhausted reports whether a limit of a budget is used up.
 func exhausted(budget domain.ExecutionBudget, used domain.Spent, now time.Time) bool {
-	_, reached := budget.Reached(used, now)
+	_, reached := domain.Ledger{Execution: domain.Holder{Budget: budget, Spent: used}}.Reached(now)
 	return reached
 }

@@ -68,7 +68,7 @@ func TestASessionsBudget(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, string(domain.Denied), app.Type())
 	require.ErrorContains(t, stuck.rejected, "`extend ann --session --max-steps TOTAL`")
-	require.Equal(t, contract.ExtendSessionReply{Number: 2, Account: domain.SessionAccount{Budget: stepsOf(7), Spent: domain.Spent{Steps: 3, Tokens: 45, ToolCalls: 2}}}, extended.value)
+	require.Equal(t, contract.ExtendSessionReply{Number: 2, Account: domain.Holder{Budget: stepsOf(7), Spent: domain.Spent{Steps: 3, Tokens: 45, ToolCalls: 2}}}, extended.value)
 	require.Equal(t, extended.value, again.value, "a repeat does no harm")
 	require.NoError(t, wentOn.rejected)
 	out := outcome(t, env)

@@ -27,38 +27,6 @@ func accountOf(steps int64, spent domain.Spent) *domain.SessionAccount {
 	return &domain.SessionAccount{Budget: stepsOf(steps), Spent: spent}
 }
 
-// TestWhatTheMemoTellsOfASessionsBudget: it is told wherever it changes, and at each end with what was spent.
-func TestWhatTheMemoTellsOfASessionsBudget(t *testing.T) {
-	t.Parallel()
-	spent := domain.Spent{Steps: 2, Tokens: 30, ToolCalls: 1}
-	for name, started := range map[string]bool{"as a client begins it": true, "as others begin it": false} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := pairs()
-			env := w.environment(t)
-			var want []contract.SessionMemo
-			if began := (contract.SessionMemo{Account: accountOf(9, domain.Spent{})}); started {
-				require.NoError(t, env.SetMemoOnStart(map[string]any{contract.MemoSessionBudget: began}))
-			} else {
-				want = append(want, began)
-			}
-			memos := budgetMemos(env)
-			extendsSession(env, time.Hour, "u1", stepsOf(8))
-			redefines(env, 2*time.Hour, "u2", contract.RedefineRequest{Definition: domain.Definition{SessionBudget: stepsOf(7)}, Fields: []string{"session_budget"}})
-			sends(env, 3*time.Hour, "u3", contract.SendRequest{Prompt: "more"})
-			closes(env, 4*time.Hour, "u4")
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", ofSession(stepsOf(9))))
-			require.Equal(t, append(want,
-				contract.SessionMemo{Account: accountOf(9, spent), Executions: 1},
-				contract.SessionMemo{Account: accountOf(8, spent), Executions: 1},
-				contract.SessionMemo{Account: accountOf(8, spent), Executions: 1, Next: new(stepsOf(7))},
-				contract.SessionMemo{Account: accountOf(7, spent), Executions: 1},
-				contract.SessionMemo{Account: accountOf(7, spent.Add(spent)), Executions: 2},
-			), *memos)
-		})
-	}
-}
-
 // TestWhatTheMemoTellsOfWhereAnAgentStands: once for each execution that begins after the first, for each pause, suspension and stop
 // and their ends, and never for a step.
 func TestWhatTheMemoTellsOfWhereAnAgentStands(t *testing.T) {

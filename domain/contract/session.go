@@ -159,6 +159,8 @@ type CarriedMail struct {
 	Waited  int64            `json:"waited,omitzero"`
 	// SpokenSince is when people last spoke to the session after its newest execution ended; zero: nobody has.
 	SpokenSince time.Time `json:"spoken_since,omitzero"`
+	// Reported is the number of the newest report to the agent that has started this one.
+	Reported int `json:"reported,omitzero"`
 }
 
 // CarriedRecords is what is not among the records yet.

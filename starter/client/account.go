@@ -305,13 +305,7 @@ func recordedHead(r record.Record, one account.Account) *account.Head {
 	for _, call := range state.Unsettled() {
 		head.Waits = append(head.Waits, account.UnknownWait(call))
 	}
-	own := &account.Holder{Spent: state.Spent(r.CompletedAt)}
-	own.Limit, _ = state.Budget()
-	own.Left, _ = state.BudgetLeft(r.CompletedAt)
-	head.Ledger.Execution = own
-	if session, has := state.Session(); has {
-		head.Ledger.Session = &account.Holder{Limit: session.Budget, Spent: session.Spent, Left: session.Left()}
-	}
+	head.Ledger = account.LedgerOf(state, r.CompletedAt)
 	return &head
 }
 

@@ -263,7 +263,7 @@ func TestGoingOnNeedsSomethingLeft(t *testing.T) {
 	_, err := f.client().Extend(t.Context(), lonely, ExtendOptions{Budget: domain.ExecutionBudget{MaxCostNanoUSD: &cents}})
 	requireClass(t, err, Invalid)
 	require.ErrorContains(t, err, "max_cost: nobody knows what scripted/")
-	use, _ := domain.ExecutionBudget{Deadline: &at}.Reached(domain.Spent{}, at)
+	use, _ := domain.Ledger{Execution: domain.Holder{Budget: domain.ExecutionBudget{Deadline: &at}}}.Reached(at)
 	late := exhausted("x", use)
 	require.ErrorContains(t, late, "give a later deadline")
 	require.Equal(t, "--deadline does", late.Next)

@@ -364,7 +364,7 @@ func SessionBudget(l account.Ledger) string {
 }
 
 // UsedUp names the limits of a session of which nothing is left, and above what each has to be; empty: something is left.
-func UsedUp(account domain.SessionAccount) string {
+func UsedUp(account domain.Holder) string {
 	var all []string
 	for _, use := range account.UsedUp() {
 		all = append(all, fmt.Sprintf("%s, and has to be above %v", use, use.Used))

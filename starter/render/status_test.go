@@ -176,7 +176,7 @@ func TestRecordsAdviseNoCommand(t *testing.T) {
 // TestUsedUp says of each limit of a session of which nothing is left above what it has to be raised.
 func TestUsedUp(t *testing.T) {
 	t.Parallel()
-	account := domain.SessionAccount{
+	account := domain.Holder{
 		Budget: domain.ExecutionBudget{MaxSteps: new(int64(2)), MaxTokens: new(int64(100)), MaxCostNanoUSD: new(int64(1_000_000)), MaxToolCalls: new(int64(1))},
 		Spent:  domain.Spent{Steps: 5, Tokens: 99, CostNanoUSD: 1_000_000, ToolCalls: 4},
 	}

@@ -145,7 +145,7 @@ func TestAStopReachesThoseThatAsk(t *testing.T) {
 	status, err := s.agents.Status(within(t), long)
 	require.NoError(t, err)
 	require.Equal(t, domain.UserRequested, status.StopReason)
-	require.NotContains(t, s.signals(t, long), string(contract.SignalBudgetGrant), "it could come before the stop")
+	require.NotContains(t, s.signals(t, long), string(contract.SignalGrant), "it could come before the stop")
 }
 
 // signals are the names of those that the newest run of an agent was sent.

@@ -17,15 +17,6 @@ func Unsettled(c converter.DataConverter, memo *commonpb.Memo) (calls []domain.U
 	return calls, err
 }
 
-// SessionBudget reads the memo field that holds the budget over the session; nil: it has none that can be read.
-func SessionBudget(c converter.DataConverter, memo *commonpb.Memo) *contract.SessionMemo {
-	var told contract.SessionMemo
-	if field, ok := memo.GetFields()[contract.MemoSessionBudget]; !ok || c.FromPayload(field, &told) != nil {
-		return nil
-	}
-	return &told
-}
-
 // Builds reads the memo field that says which builds have run the workflow; zero: none has, or nobody can read it.
 func Builds(c converter.DataConverter, memo *commonpb.Memo) (all contract.Builds) {
 	if field, ok := memo.GetFields()[contract.MemoBuild]; !ok || c.FromPayload(field, &all) != nil {
