@@ -6,26 +6,9 @@ import (
 
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/testsuite"
 
-	"everstep/domain"
 	"everstep/domain/contract"
 )
-
-// budgetMemos are what a run writes of its session's budget, in their order.
-func budgetMemos(env *testsuite.TestWorkflowEnvironment) *[]contract.SessionMemo {
-	var all []contract.SessionMemo
-	env.OnUpsertMemo(mock.Anything).Return(nil).Run(func(args mock.Arguments) {
-		if memo, ok := args.Get(0).(map[string]any)[contract.MemoSessionBudget].(contract.SessionMemo); ok {
-			all = append(all, memo)
-		}
-	})
-	return &all
-}
-
-func accountOf(steps int64, spent domain.Spent) *domain.SessionAccount {
-	return &domain.SessionAccount{Budget: stepsOf(steps), Spent: spent}
-}
 
 // TestWhatTheMemoTellsOfWhereAnAgentStands: once for each execution that begins after the first, for each pause, suspension and stop
 // and their ends, and never for a step.
