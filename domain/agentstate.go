@@ -36,7 +36,7 @@ type AgentState struct {
 	// StandingApprovals are the session's, the oldest first, those too that were revoked.
 	StandingApprovals []StandingApproval `json:"standing_approvals,omitempty"`
 	// SessionAccount is without the execution in progress, nil where the session has no budget; see Session.
-	SessionAccount *SessionAccount `json:"session_account,omitempty"`
+	SessionAccount *Holder `json:"session_account,omitempty"`
 	// Execution is the one in progress or the one that ended last. It is zero before the first.
 	Execution ExecutionState `json:"execution,omitzero"`
 }

@@ -78,21 +78,28 @@ func (s Spent) Check() error {
 	return nil
 }
 
-// Add returns the sum. It is asked for after each step of all that came before: it walks no table.
+// counts are the amounts that are whole numbers: all but time.
+func (s *Spent) counts() [4]*int64 {
+	return [...]*int64{&s.Steps, &s.Tokens, &s.CostNanoUSD, &s.ToolCalls}
+}
+
+// Add returns the sum.
 func (s Spent) Add(t Spent) Spent {
-	return Spent{
-		Steps: AddCost(s.Steps, t.Steps), Tokens: AddCost(s.Tokens, t.Tokens), CostNanoUSD: AddCost(s.CostNanoUSD, t.CostNanoUSD),
-		ToolCalls: AddCost(s.ToolCalls, t.ToolCalls), Seconds: s.Seconds + t.Seconds,
+	more := t.counts()
+	for i, own := range s.counts() {
+		*own = AddCost(*own, *more[i])
 	}
+	s.Seconds += t.Seconds
+	return s
 }
 
 // Less returns what is left of it without what another has spent, time aside; nothing where that is more.
 func (s Spent) Less(t Spent) Spent {
-	less := func(all, part int64) int64 { return max(all-part, 0) }
-	return Spent{
-		Steps: less(s.Steps, t.Steps), Tokens: less(s.Tokens, t.Tokens), CostNanoUSD: less(s.CostNanoUSD, t.CostNanoUSD),
-		ToolCalls: less(s.ToolCalls, t.ToolCalls), Seconds: s.Seconds,
+	part := t.counts()
+	for i, own := range s.counts() {
+		*own = max(*own-*part[i], 0)
 	}
+	return s
 }
 
 // Spent is what a step used, with its sub-agents, of each limit that steps tell of: of time the execution does.

@@ -77,7 +77,7 @@ func TestBudgetLimit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			use, reached := c.budget.Reached(c.used, c.now)
+			use, reached := ledger(c.budget, c.used).Reached(c.now)
 			require.Equal(t, c.want, use.Rule.Reason)
 			require.Equal(t, c.want != "", reached)
 			require.Equal(t, reached, exhausted(c.budget, c.used, c.now))
@@ -201,8 +201,8 @@ func TestStepsAreLimitedByDefault(t *testing.T) {
 	require.Equal(t, none, byDefault.Extended(none, nil))
 	require.Equal(t, twenty, none.Extended(twenty, nil))
 	require.Equal(t, byDefault, byDefault.Extended(nobody, []domain.Limit{domain.LimitTokens}))
-	require.Equal(t, int64(50), *byDefault.Share(domain.Spent{Steps: 100}, 2).MaxSteps)
-	require.Empty(t, byDefault.Share(domain.Spent{}, 2).MaxStepsFrom, "a share is given")
+	require.Equal(t, int64(50), *byDefault.Remaining(domain.Spent{Steps: 100}).Share(2).MaxSteps)
+	require.Empty(t, byDefault.Share(2).MaxStepsFrom, "a share is given")
 }
 
 func TestBudgetRemainingLaws(t *testing.T) {
@@ -258,6 +258,11 @@ func TestTheSameTime(t *testing.T) {
 
 // exhausted reports whether a limit of a budget is used up.
 func exhausted(budget domain.ExecutionBudget, used domain.Spent, now time.Time) bool {
-	_, reached := budget.Reached(used, now)
+	_, reached := ledger(budget, used).Reached(now)
 	return reached
+}
+
+// ledger is that of an execution without a session's budget.
+func ledger(budget domain.ExecutionBudget, spent domain.Spent) domain.Ledger {
+	return domain.Ledger{Execution: domain.Holder{Budget: budget, Spent: spent}}
 }

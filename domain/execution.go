@@ -67,7 +67,9 @@ func (s AgentState) WithExecutionCompleted(now time.Time) (AgentState, error) {
 		s.Execution.CurrentStep = new(step.interrupted())
 		s = s.completedStep(now)
 	}
-	s = s.booked(s.ownSpent())
+	if account := s.SessionAccount; account != nil {
+		s.SessionAccount = &Holder{account.Budget, account.Spent.Add(s.ownSpent())}
+	}
 	e := &s.Execution
 	e.Status, e.CompletedAt = e.terminal(), now
 	if len(e.Continuation.StopSignals) == 0 {

@@ -101,6 +101,16 @@ func (b ExecutionBudget) limits(yield func(LimitRule, Amount) bool) {
 	}
 }
 
+// Total is what the budget has of a limit; ok is false where that is not set.
+func (b ExecutionBudget) Total(limit Limit) (total Amount, ok bool) {
+	for rule, total := range b.limits {
+		if rule.Limit == limit {
+			return total, true
+		}
+	}
+	return total, false
+}
+
 // Total is the limit in a budget; ok is false where it is not set.
 func (r LimitRule) Total(b ExecutionBudget) (total Amount, ok bool) { return r.in(&b) }
 
@@ -254,24 +264,8 @@ type LimitUse struct {
 	Default bool
 }
 
-// UseOf is how much a budget has of a limit, and what was used of it; ok is false where it has no such limit.
-func (b ExecutionBudget) UseOf(limit Limit, spent Spent, now time.Time) (use LimitUse, ok bool) {
-	for _, rule := range limitRules[:] {
-		if rule.Limit == limit {
-			use.Rule, use.Used = rule, rule.Used(spent, now)
-			use.Total, ok = rule.in(&b)
-			use.Default = limit == LimitSteps && b.MaxStepsFrom == StepsDefault
-		}
-	}
-	return use, ok
-}
-
-// Reached returns the limit that is used up, where one is: the first of the table.
-func (b ExecutionBudget) Reached(spent Spent, now time.Time) (use LimitUse, reached bool) {
-	return Bounds{Own: b, Spent: spent}.Reached(now)
-}
-
-func (u LimitUse) reached() bool { return u.Rule.Exhausts && !u.Used.below(u.Total) }
+// Reached reports whether nothing goes on for the limit.
+func (u LimitUse) Reached() bool { return u.Rule.Exhausts && !u.Used.below(u.Total) }
 
 // Name is the limit's, and says whose it is where it is the session's.
 func (u LimitUse) Name() string {

@@ -112,16 +112,16 @@ func TestEachLimitHolds(t *testing.T) {
 			require.NotContains(t, seen, string(encoded), "two rows share a field")
 			seen[string(encoded)] = rule.Limit
 
-			use, reached := budget.Reached(spent, now)
+			use, reached := ledger(budget, spent).Reached(now)
 			require.Equal(t, rule.Exhausts, reached)
 			if reached {
 				require.Equal(t, rule.Limit, use.Rule.Limit)
 				require.Equal(t, rule.Reason, use.Rule.Reason)
 			}
-			_, reached = budget.Reached(domain.Spent{}, now.Add(-time.Second))
+			_, reached = ledger(budget, domain.Spent{}).Reached(now.Add(-time.Second))
 			require.False(t, reached, "with nothing spent there is all left")
 
-			use, limited = budget.UseOf(rule.Limit, spent, now)
+			use, limited = ledger(budget, spent).UseOf(rule.Limit, now)
 			require.True(t, limited)
 			require.Equal(t, total, use.Total)
 			require.Equal(t, total, use.Used)
@@ -153,7 +153,7 @@ func TestLimitSentences(t *testing.T) {
 	}
 	spent := domain.Spent{Steps: 3, Tokens: 120, Seconds: 1.62, CostNanoUSD: 510_000_000, ToolCalls: 1}
 	said := func(limit domain.Limit, signal func(domain.LimitUse) domain.StopSignal) string {
-		use, limited := budget.UseOf(limit, spent, at)
+		use, limited := ledger(budget, spent).UseOf(limit, at)
 		require.True(t, limited)
 		return signal(use).Message
 	}
@@ -170,12 +170,12 @@ func TestLimitSentences(t *testing.T) {
 	require.Equal(t, "max_tool_calls is 2, 1 were used before this step, and the model asked for 3 more",
 		said(domain.LimitToolCalls, func(u domain.LimitUse) domain.StopSignal { return u.DeniedSignal(3) }))
 	spent.Steps = domain.DefaultMaxSteps
-	steps, limited := domain.ExecutionBudget{}.WithDefaultSteps().UseOf(domain.LimitSteps, spent, at)
+	steps, limited := ledger(domain.ExecutionBudget{}.WithDefaultSteps(), spent).UseOf(domain.LimitSteps, at)
 	require.True(t, limited)
 	signal := steps.ReachedSignal()
 	require.Equal(t, "max_steps is 200, the default, and 200 are done", signal.Message)
 	require.JSONEq(t, "true", string(signal.Context["default"]))
-	use, _ := budget.UseOf(domain.LimitSeconds, spent, at)
+	use, _ := ledger(budget, spent).UseOf(domain.LimitSeconds, at)
 	context, err := json.Marshal(use.ReachedSignal().Context)
 	require.NoError(t, err)
 	require.JSONEq(t, `{"limit":"max_seconds","unit":"milliseconds","used":1620,"total":1500}`, string(context))

@@ -17,17 +17,17 @@ func TestABudgetOverASession(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, domain.Spent{Steps: 1, Tokens: 120, CostNanoUSD: 500, ToolCalls: 3}, account.Spent, "of time nothing is counted")
 	require.Equal(t, int64(780), *account.Budget.Remaining(account.Spent).MaxTokens)
-	require.Equal(t, int64(780), *s.Bounds(after(5)).Budget().MaxTokens, "an execution may use what the others left")
-	require.Equal(t, int64(10), *s.Bounds(after(5)).Budget().MaxSteps, "or what its own budget allows")
-	require.Equal(t, sampleBudget().MaxSeconds, s.Bounds(after(5)).Budget().MaxSeconds)
+	require.Equal(t, int64(780), *s.Ledger(after(5)).Budget().MaxTokens, "an execution may use what the others left")
+	require.Equal(t, int64(10), *s.Ledger(after(5)).Budget().MaxSteps, "or what its own budget allows")
+	require.Equal(t, sampleBudget().MaxSeconds, s.Ledger(after(5)).Budget().MaxSeconds)
 
 	s = withStep(t, s, toolStep(executionID(2), 1))
 	account, _ = s.Session()
 	require.Equal(t, int64(240), account.Spent.Tokens, "what is in progress counts")
-	_, reached := s.Bounds(after(5)).Reached(after(5))
+	_, reached := s.Ledger(after(5)).Reached(after(5))
 	require.False(t, reached)
 	tight := must(t)(s.WithSessionBudget(domain.ExecutionBudget{MaxTokens: new(int64(200))}, after(5)))
-	use, reached := tight.Bounds(after(5)).Reached(after(5))
+	use, reached := tight.Ledger(after(5)).Reached(after(5))
 	require.True(t, reached)
 	require.Equal(t, "the session's max_tokens is 200 and 240 are used", use.String())
 	require.Equal(t, "extend the session with a higher max_tokens to go on", use.GoOn())
@@ -91,11 +91,11 @@ func TestASessionIsNeverOverdrawn(t *testing.T) {
 					s, err = s.WithSessionBudget(totals, after(n))
 					require.NoError(t, err)
 				}
-				bounds := s.Bounds(after(n))
-				if _, reached := bounds.Reached(after(n)); reached {
+				ledger := s.Ledger(after(n))
+				if _, reached := ledger.Reached(after(n)); reached {
 					break
 				}
-				left := bounds.Left().CappedBy(domain.ExecutionBudget{MaxTokens: new(int64(30)), MaxCostNanoUSD: new(int64(30)), MaxToolCalls: new(int64(3))}).Whole()
+				left := ledger.Free().CappedBy(domain.ExecutionBudget{MaxTokens: new(int64(30)), MaxCostNanoUSD: new(int64(30)), MaxToolCalls: new(int64(3))}).Whole()
 				content := domain.AgentStep{ID: executionID(n + 1).Step(step + 1), Number: step + 1}
 				content.Usage.InputTokens = rapid.Int64Range(0, left.Tokens).Draw(t, "tokens")
 				content.CostNanoUSD = rapid.Int64Range(0, left.CostNanoUSD).Draw(t, "cost")

@@ -73,7 +73,7 @@ too (approve --always, revoke).`,
 			if err != nil {
 				return err
 			}
-			text += render.StandingApprovals(id, status.StandingApprovals)
+			text += render.StandingApprovals(id, status.AlwaysAllowed)
 		}
 		p.out.Printf("%s", text)
 		return nil

@@ -153,7 +153,7 @@ func (p *program) conversation(ctx context.Context, asked *startFlags) (client.S
 func opened(ctx context.Context, cfg chat.Config, start client.Start, named bool) (chat.Config, error) {
 	status, err := cfg.Agents.Status(ctx, cfg.ID)
 	// Of a session that only the records tell the name is free.
-	switch fresh := errors.Is(err, &client.Error{Class: client.NotFound}) || err == nil && status.Source == contract.FromRecords; {
+	switch fresh := errors.Is(err, &client.Error{Class: client.NotFound}) || err == nil && status.Server.Source == contract.FromRecords; {
 	case fresh && start.Definition.Model.Provider == "":
 		what := "model: is missing; name one with --model or " + local.VariableModel + ": " + local.ModelForm
 		if named {

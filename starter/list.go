@@ -33,7 +33,7 @@ func listCommand(p *program) *cobra.Command {
 		Use:   "list",
 		Short: "List the agents",
 		Long: `Lists the agents that the server knows, the open ones first, then the newest.
-It needs no worker. What was started a moment ago may be missing. What others
+It needs no worker. What happened a moment ago may be missing. What others
 started on the server as if it were an agent is named by its workflow id, and
 foreign: workers refuse it.
 
@@ -52,7 +52,7 @@ those of one agent alone; explain ID --tree shows all below it.
 the one that would go on.
 
 Filters leave out what does not fit all of them. A status is one of
-` + enum.Names(client.ListStatuses(), ", ") + `.
+` + enum.Names(enum.Known[client.ListStatus](), ", ") + `.
 --unknown lists the agents that have calls of unknown outcome: resolve settles them.`,
 		Example: `  starter list
   starter list --status failed,stopped --since 2h
@@ -133,7 +133,7 @@ func (l *listing) register(p *program, command *cobra.Command) {
 	set.Var(numberFlag(&l.Limit, 1, 1<<30), "limit", "at most so many; all unless given")
 	command.MarkFlagsMutuallyExclusive("parent", "roots")
 	p.completeWith(command, "parent", p.completeIDs)
-	p.completeWith(command, "status", completeWords(client.ListStatuses()))
+	p.completeWith(command, "status", completeWords(enum.Known[client.ListStatus]()))
 	p.completeWith(command, "schedule", p.completeSchedules)
 	p.completeWith(command, "columns", completeWords(render.ListColumns()))
 	p.completeWith(command, "sort", completeWords(render.ListColumns()))
@@ -187,7 +187,7 @@ func (l *listing) readStatuses(text string) error {
 	for word := range strings.SplitSeq(text, ",") {
 		var status client.ListStatus
 		if err := status.UnmarshalText([]byte(strings.TrimSpace(word))); err != nil {
-			return noneOf(text, word, enum.Names(client.ListStatuses(), ", "))
+			return noneOf(text, word, enum.Names(enum.Known[client.ListStatus](), ", "))
 		}
 		l.Statuses = append(l.Statuses, status)
 	}

@@ -41,7 +41,7 @@ With --at it shows the state in which an earlier event left the agent.`,
 		if err != nil {
 			return err
 		}
-		if full := s.Full(); status.Source == contract.FromHistory && full != "" {
+		if full := s.Full(); status.Server.Source == contract.FromHistory && full != "" {
 			p.say("%s", full)
 		}
 		return p.show(render.Status(status), render.StatusText(p.out.Theme, id, status, p.now()))

@@ -104,10 +104,10 @@ func (f *scheduleFlags) register(p *program, command *cobra.Command) {
 	set.Var(timeFlag(&when.StartAt), "start-at", "run from then on, such as 2030-01-31T12:00:00Z; none is at once")
 	set.Var(timeFlag(&when.EndAt), "end-at", "run until then; none is for good")
 	f.schedule.Overlap = client.OverlapSkip
-	set.Var(choiceFlag(&f.schedule.Overlap, client.Overlaps()), "overlap", "the `POLICY` for a run that is due while another is under way: "+enum.Names(client.Overlaps(), ", ")+"; Skip unless given")
+	set.Var(choiceFlag(&f.schedule.Overlap, enum.Known[client.Overlap]()), "overlap", "the `POLICY` for a run that is due while another is under way: "+enum.Names(enum.Known[client.Overlap](), ", ")+"; Skip unless given")
 	set.Var(durationFlag(&f.schedule.CatchupWindow), "catchup-window", "how late a run may begin that was due while the server was away; a year unless given")
 	set.BoolVar(&f.schedule.PauseOnFailure, "pause-on-failure", false, "pause when an execution fails")
-	p.completeWith(command, "overlap", completeWords(client.Overlaps()))
+	p.completeWith(command, "overlap", completeWords(enum.Known[client.Overlap]()))
 }
 
 // read checks all that can be told without a server.
@@ -302,8 +302,8 @@ leaves this one out is refused (exit 6).`,
 		}
 		return p.show(run, text)
 	})
-	command.Flags().Var(choiceFlag(&overlap, client.Overlaps()), "overlap", "the `POLICY` for this run, of "+enum.Names(client.Overlaps(), ", ")+"; the schedule's own unless given")
-	p.completeWith(command, "overlap", completeWords(client.Overlaps()))
+	command.Flags().Var(choiceFlag(&overlap, enum.Known[client.Overlap]()), "overlap", "the `POLICY` for this run, of "+enum.Names(enum.Known[client.Overlap](), ", ")+"; the schedule's own unless given")
+	p.completeWith(command, "overlap", completeWords(enum.Known[client.Overlap]()))
 	return command
 }
 

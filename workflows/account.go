@@ -219,8 +219,8 @@ func (s session) accountHead(request account.Request) (account.Head, error) {
 			Length: s.talk.Len(), Edits: s.talk.Edits(), From: s.rewindTarget(), Moved: s.records.moved, Base: s.talk.Log().Base(), Segments: s.run.inheritedSegments,
 		},
 		Waits: s.shownWaits(), AlwaysAllowed: append([]domain.StandingApproval{}, s.state.StandingApprovals...),
-		Unread: s.waitingMessages(), Configuration: s.configuration(request.Wants(account.Definition)), Ledger: s.ledger(),
-		Children: append([]contract.SubagentView{}, s.children.views()...), MCPSessions: append([]contract.Bound{}, s.bindings.open()...),
+		Unread: s.waitingMessages(), Configuration: s.configuration(request.Wants(account.Definition)), Ledger: s.ledgerView(),
+		Children: append([]contract.SubagentView{}, s.children.all...), MCPSessions: append([]contract.Bound{}, s.bindings.open()...),
 		Unstored: s.run.outage.why, Unrecorded: s.records.missing(), Trusted: s.state.Trusted(), Todo: s.state.Metadata.Todo(),
 	}
 	var since time.Time
@@ -271,18 +271,13 @@ func (s session) configuration(whole bool) account.Configuration {
 	return c
 }
 
-// ledger tells readers of the account what may be spent and what was; nothing is decided by it. The execution is the newest,
+// ledgerView tells readers of the account what may be spent and what was; nothing is decided by it. The execution is the newest,
 // be it ended, or before any the first as it is going to be.
-func (s session) ledger() (ledger account.Ledger) {
-	if !s.state.Execution.IsZero() {
-		left, _ := s.state.BudgetLeft(s.now())
-		ledger.Execution = &account.Holder{Limit: s.budget(), Spent: s.Spent(), Left: left}
-	} else {
+func (s session) ledgerView() account.Ledger {
+	ledger := account.LedgerOf(s.state, s.now())
+	if ledger.Execution == nil {
 		limit := contract.BudgetOf(s.config.own, s.in.Budget, s.in.Parent)
 		ledger.Execution = &account.Holder{Limit: limit, Left: limit}
-	}
-	if session, has := s.state.Session(); has {
-		ledger.Session = &account.Holder{Limit: session.Budget, Spent: session.Spent, Left: session.Left()}
 	}
 	return ledger
 }

@@ -148,9 +148,6 @@ func (a *agent) budget() domain.ExecutionBudget {
 	return budget
 }
 
-// bounds are all that bounds the execution, with what was used until now.
-func (a *agent) bounds() domain.Bounds { return a.state.Bounds(a.now()) }
-
 // Spent is what counts against the execution's totals until now.
 func (a *agent) Spent() domain.Spent { return a.state.Spent(a.now()) }
 

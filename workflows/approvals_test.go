@@ -83,7 +83,7 @@ func TestAnApprovedCall(t *testing.T) {
 		require.Len(t, w.ran, 1, "what needs nobody's word runs meanwhile")
 		status := status(t, env)
 		require.Equal(t, "step 1: pay waits for approval", status.Doing)
-		require.InDelta(t, 60, *status.BudgetLeft.MaxSeconds, 1)
+		require.InDelta(t, 60, *status.Ledger.Own().Left.MaxSeconds, 1)
 	})
 	var yes, again *verdict
 	sees(t, env, week, func(waiting []domain.Wait) {

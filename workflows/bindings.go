@@ -118,19 +118,18 @@ func (b *toolBatch) makeCall(ctx workflow.Context, permit mailbox.Permit, option
 	if !tool.Stateful {
 		return mailbox.Call(ctx, permit, options, contract.CallTool, request)
 	}
-	own, again := b.bind(ctx, permit, tool)
+	own, permit, ok := b.bind(ctx, permit, tool)
 	switch {
 	case own.ID == "":
 		reply := contract.NotMade(request, own.failed.Kind, fmt.Sprintf("not run: no session with MCP server %s could be opened: %s", own.Server, own.failed.Message))
 		return &reply, false, nil
-	case again == nil:
+	case !ok:
 		reply := contract.NotMade(request, domain.Denied, "not run: the execution was stopped")
 		return &reply, b.mail.CutOff(), nil
 	case tool.Effect != domain.ReadOnly && own.misleads(b.content.ID):
 		reply := contract.NotMade(request, domain.Unavailable, "not run: "+contract.SessionGone(own.why))
 		return &reply, false, nil
 	}
-	permit = *again
 	bound := own.Bound
 	request.Bound, options.TaskQueue = &bound, bound.TaskQueue
 	options.ScheduleToStartTimeout = max(b.heartbeat(), leastTaken)
@@ -155,10 +154,26 @@ func (b *toolBatch) makeCall(ctx workflow.Context, permit mailbox.Permit, option
 	return reply, cutOff, nil
 }
 
-// bind is the agent's session with the server of a tool, which is opened where there is none, in the coroutine of the
-// call. Without an id it could not be opened. That may take minutes: the permit is for what comes after it, nil where a stop
-// or the step lets nothing begin any more.
-func (b *toolBatch) bind(ctx workflow.Context, permit mailbox.Permit, tool domain.ToolSpec) (own *binding, again *mailbox.Permit) {
+// bind is the agent's session with the server of a tool, in the coroutine of the call. Where there is none it is opened, once
+// for all calls that want it; without an id it could not be. That may take minutes: ok says that the call may go on after it,
+// with the permit.
+func (b *toolBatch) bind(ctx workflow.Context, permit mailbox.Permit, tool domain.ToolSpec) (own *binding, _ mailbox.Permit, ok bool) {
+	own = b.bindingOf(tool)
+	if own.ID != "" && !own.opening {
+		return own, permit, true
+	}
+	byAnother := own.opening
+	_ = workflow.Await(ctx, func() bool { return !own.opening })
+	if failed := byAnother && own.failed != nil; own.ID == "" && !failed {
+		b.openSession(ctx, permit, own)
+	}
+	permit, ok = b.mail.AfterWord(ctx, func() bool { return b.halted })
+	return own, permit, ok
+}
+
+// bindingOf is the binding to the server of a tool, without a session that the call may not use: the conversation speaks of an
+// earlier one, or it was opened with other trusted values.
+func (b *toolBatch) bindingOf(tool domain.ToolSpec) *binding {
 	server, _ := domain.ServerOf(tool.Name)
 	own, first := b.bindings.with(server)
 	if first && b.hasCalled(server) {
@@ -167,18 +182,7 @@ func (b *toolBatch) bind(ctx workflow.Context, permit mailbox.Permit, tool domai
 	if own.ID != "" && own.For != b.actsFor() {
 		b.losesSession(own, own.ID, "it was of an execution that acted for others: with other trusted values")
 	}
-	waited := own.opening
-	if !waited && own.ID != "" {
-		return own, &permit
-	}
-	_ = workflow.Await(ctx, func() bool { return !own.opening })
-	if own.ID == "" && (!waited || own.failed == nil) {
-		b.openSession(ctx, permit, own)
-	}
-	if fresh, ok := b.mail.AfterWord(ctx, func() bool { return b.halted }); ok {
-		again = &fresh
-	}
-	return own, again
+	return own
 }
 
 // actsFor names the trusted values for which the agent acts, if there are any.

@@ -78,7 +78,7 @@ func TestCallsOfAStatefulServerAreMadeInOneSession(t *testing.T) {
 		return inner(r)
 	}
 	env.RegisterDelayedCallback(func() {
-		open := status(t, env).Bound
+		open := status(t, env).MCPSessions
 		require.Equal(t, []contract.Bound{{Server: "shop", ID: "1", TaskQueue: "q/mcp/1"}}, open)
 		require.Empty(t, b.unbound)
 	}, 90*time.Minute)

@@ -49,7 +49,7 @@ func TestWhatNoRunCouldHandOnDoesNotBegin(t *testing.T) {
 			}
 			require.Equal(t, []any{domain.StatusFailed, domain.TooLarge, 0}, []any{out.Status, out.Kind, out.Steps})
 			require.Empty(t, w.asked, "nothing is paid for")
-			require.Contains(t, status(t, env).StopSignals[0].Message, test.says)
+			require.Contains(t, status(t, env).Signals[0].Message, test.says)
 		})
 	}
 }
@@ -74,6 +74,6 @@ func TestWhatBeginsCanBeHandedOn(t *testing.T) {
 			return
 		}
 		out := outcome(t, env)
-		require.Equal(t, []any{domain.StatusFailed, domain.TooLarge, 0}, []any{out.Status, out.Kind, out.Steps}, status(t, env).StopSignals)
+		require.Equal(t, []any{domain.StatusFailed, domain.TooLarge, 0}, []any{out.Status, out.Kind, out.Steps}, status(t, env).Signals)
 	})
 }

@@ -58,7 +58,7 @@ func fullCarry(t *testing.T, in contract.SessionInput) contract.Carry {
 		},
 		Mail: contract.CarriedMail{
 			Answers: contract.AnswersOf("a", contract.SendReply{Number: 1}), Paused: true, Suspended: &contract.Suspension{Reason: "audit"},
-			Waited: 22, SpokenSince: noon.Add(time.Minute),
+			Waited: 22, SpokenSince: noon.Add(time.Minute), Reported: 23,
 		},
 		Records: contract.CarriedRecords{
 			Ended: []contract.EndedExecution{{Number: 1, RunID: "run"}}, Moved: &contract.Move{Number: 3, After: 1, At: noon}, PositionDue: true,

@@ -36,6 +36,95 @@ func (b *toolBatch) refusedSpawn(call domain.ToolCall) *domain.Error {
 	return nil // it is denied, and no tool
 }
 
+// awaitSeat waits in the coroutine of a call until one more sub-agent may run, and is the permit to start it, or why it may
+// not be.
+func (b *toolBatch) awaitSeat(ctx workflow.Context, permit mailbox.Permit, i int, call domain.ToolCall) (mailbox.Permit, *domain.Error) {
+	for b.children.crowded() {
+		var ok bool
+		b.seatless(true)
+		permit, ok = b.mail.AwaitTurn(ctx, func() bool { return !b.children.crowded() }, func() bool { return b.halted }, func(on bool) {
+			b.seatless(!on)
+			b.holdForPause(on)
+		})
+		b.seatless(false)
+		if !ok {
+			return permit, domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: the execution was stopped while %d other sub-agents were under way", domain.MaxAtOnce)
+		}
+	}
+	return permit, b.seat(i, call)
+}
+
+// seat reserves the share of a sub-agent that is to start, or says why there is none for it.
+func (b *toolBatch) seat(i int, call domain.ToolCall) *domain.Error {
+	tool, _ := b.config.resolved.Tool(call.Name)
+	spawn, wrong := b.config.own.SpawnOf(tool, call)
+	if wrong != nil {
+		return nil // it is told as what the call came to
+	}
+	b.keep()
+	toStart := int64(b.toSpawn())
+	b.granted[i] = true // whatever it gets, it waits for a share no more
+	free := b.ledger().Free()
+	if free.MaxSteps != nil || free.MaxTokens != nil || free.MaxCostNanoUSD != nil {
+		b.keepBack(free, toStart)
+		free = b.ledger().Free()
+		if use, none := (domain.Ledger{Execution: domain.Holder{Budget: free}}).Reached(b.now()); none && !use.Rule.Unit.OfTime() {
+			return domain.CodedErrorf(domain.Denied, domain.CodeNotRun,
+				"not run: too little is left of %s to share it with a sub-agent; do it without, or answer with what you have", use.Rule.Limit)
+		}
+		if free.MaxSteps != nil {
+			toStart = min(toStart, *free.MaxSteps)
+		}
+	}
+	id := b.content.ID.Tool(i)
+	b.children.sit(contract.SubagentView{
+		AgentID: id.Subagent(), Subagent: spawn.Subagent, ToolExecutionID: id, Since: b.now(), Grant: free.Share(toStart),
+	})
+	return nil
+}
+
+// toSpawn counts the calls of the step that may still start a sub-agent.
+func (b *toolBatch) toSpawn() (n int) {
+	for i, call := range b.content.ToolExecutions {
+		if tool, _ := b.config.resolved.Tool(call.Name()); tool.Spawns() && call.CompletedAt.IsZero() && !b.granted[i] {
+			n++
+		}
+	}
+	return n
+}
+
+// What is kept back for the results of sub-agents, each, and for what the agent says of them, in tokens.
+const keptResult, keptAnswer = 4000, 4000
+
+// keepBack keeps back what sub-agents of the step get nothing of: the least that an inference takes of all that is said
+// until now, and room for their results and an answer, but of the rest no more than the share of one of them, or a quarter
+// where they are many. What was kept back for the first of them is for all.
+func (b *toolBatch) keepBack(left domain.ExecutionBudget, toStart int64) {
+	if b.children.kept != nil {
+		return
+	}
+	input := b.talk.Input(b.config.resolved)
+	kept := b.config.resolved.Takes(input, 0)
+	room, most := b.config.resolved.Takes(domain.AddCost(input, toStart*keptResult), keptAnswer), left.Remaining(kept).Share(min(toStart+1, 4))
+	if most.MaxTokens != nil {
+		kept.Tokens += min(max(room.Tokens-kept.Tokens, 0), *most.MaxTokens)
+	}
+	if most.MaxCostNanoUSD != nil {
+		kept.CostNanoUSD += min(max(room.CostNanoUSD-kept.CostNanoUSD, 0), *most.MaxCostNanoUSD)
+	}
+	b.children.keepBack(&kept)
+}
+
+// seatless notes that a call waits for a seat, and so for the sub-agents under way, or no longer does.
+func (b *toolBatch) seatless(on bool) {
+	if on {
+		b.behind++
+	} else {
+		b.behind--
+	}
+	b.reckon()
+}
+
 // tend has a sub-agent work, in the coroutine of its call, and says how it ended.
 func (b *toolBatch) tend(ctx workflow.Context, permit mailbox.Permit, i int, call domain.ToolCall) endedChild {
 	tool, _ := b.config.resolved.Tool(call.Name)
@@ -48,13 +137,13 @@ func (b *toolBatch) tend(ctx workflow.Context, permit mailbox.Permit, i int, cal
 	}
 	encoded, _ := json.Marshal(in) // what cannot be encoded is refused below
 	b.load.Add(ctx, len(encoded)+1024)
-	in.Budget = b.children.granted(in.Parent.Call())
+	in.Budget = b.children.of(in.Parent.Call()).Grant
 	in.Parent.Grant = in.Budget
 	b.emit(domain.EventSubagentSpawning, domain.SubagentSpawning{
 		Subagent: spawn.Subagent, ChildID: in.AgentID, ToolExecutionID: in.Parent.Call(), Grant: in.Parent.Grant,
 	})
 	out, err := b.mail.Tend(ctx, permit, b.childOptions(in), in, &lender{toolBatch: b, call: in.Parent.Call()})
-	ended.grant = b.children.granted(in.Parent.Call())
+	ended.grant = b.children.of(in.Parent.Call()).Grant
 	done := domain.SubagentCompleted{Subagent: spawn.Subagent, ChildID: in.AgentID, Status: domain.StatusFailed, StopReason: domain.ErrorForbade}
 	if err == nil {
 		ended.outcome, done.Status, done.StopReason, done.Kind, done.Code = out, out.Status, out.StopReason, out.Kind, out.Code

@@ -88,8 +88,8 @@ func TestSubagentsAnswerSideBySide(t *testing.T) {
 		require.False(t, child.IsZero(), i)
 	}
 	status := status(t, env)
-	require.Empty(t, status.Subagents)
-	require.Equal(t, int64(20_000-60), *status.BudgetLeft.MaxTokens, "what they did not use came back")
+	require.Empty(t, status.Children)
+	require.Equal(t, int64(20_000-60), *status.Ledger.Own().Left.MaxTokens, "what they did not use came back")
 	var events []string
 	for _, e := range eventsOf(t, env, 0) {
 		if kind := e.Type; strings.HasPrefix(string(kind), "Subagent") {
@@ -199,7 +199,7 @@ func TestAStopReachesSubagents(t *testing.T) {
 			reachesRoot(env)
 			env.RegisterDelayedCallback(func() {
 				status := status(t, env)
-				require.Len(t, status.Subagents, 2)
+				require.Len(t, status.Children, 2)
 				env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: mode, Reason: "enough"})
 			}, time.Hour)
 			env.ExecuteWorkflow(string(contract.Execute), input(t, "", withLeaf, func(in *contract.SessionInput) {

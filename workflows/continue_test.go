@@ -107,14 +107,14 @@ func TestOneRunOrMany(t *testing.T) {
 				}
 				next, ok := handedOn(t, env)
 				if ok {
-					require.Equal(t, seen, now.StepCount)
+					require.Equal(t, seen, now.Steps)
 					require.Equal(t, storage, len(next.Carry.Conversation.Entries) == 0)
 					in = next
 					continue
 				}
 				require.Equal(t, expected, outcome(t, env))
 				require.Equal(t, status(t, one).Usage, now.Usage)
-				require.Equal(t, int64(100-30), *now.BudgetLeft.MaxToolCalls)
+				require.Equal(t, int64(100-30), *now.Ledger.Own().Left.MaxToolCalls)
 				require.Equal(t, endOf(t, one, 0).Answer,
 					endOf(t, env, 0).Answer)
 				break
@@ -280,7 +280,7 @@ func TestAStorageThatFails(t *testing.T) {
 			require.Equal(t, domain.StatusFailed, out.Status)
 			require.Equal(t, domain.CodeContextLost, out.Code)
 			require.Equal(t, 30, out.Steps)
-			why := status(t, env).Error.Message
+			why := status(t, env).Failure().Message
 			require.Contains(t, why, "the bucket is gone")
 			require.Contains(t, why, "the server ends a run at 51200 events or 50 MiB")
 		})

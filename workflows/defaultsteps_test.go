@@ -47,10 +47,10 @@ func TestStepsAreLimitedByDefault(t *testing.T) {
 			require.Equal(t, test.steps, out.Steps)
 			status := status(t, env)
 			if test.reason != domain.StepsLimitReached {
-				require.NotEqual(t, domain.StepsDefault, status.Budget.MaxStepsFrom)
+				require.NotEqual(t, domain.StepsDefault, status.Ledger.Own().Limit.MaxStepsFrom)
 				return
 			}
-			require.Equal(t, domain.StepsDefault, status.Budget.MaxStepsFrom)
+			require.Equal(t, domain.StepsDefault, status.Ledger.Own().Limit.MaxStepsFrom)
 			require.Equal(t, "max_steps is 200, the default, and 200 are done", signalled(t, env).Message)
 		})
 	}
@@ -63,7 +63,7 @@ func TestEachExecutionHasTheDefault(t *testing.T) {
 	env := w.environment(t)
 	budget := func(at time.Duration, want domain.ExecutionBudget) {
 		env.RegisterDelayedCallback(func() {
-			require.Equal(t, want, status(t, env).Budget)
+			require.Equal(t, want, status(t, env).Ledger.Own().Limit)
 		}, at)
 	}
 	byDefault := domain.ExecutionBudget{}.WithDefaultSteps()
@@ -94,7 +94,7 @@ func TestTheDefaultIsExtended(t *testing.T) {
 			extends(env, time.Hour, "x", test.request)
 			env.RegisterDelayedCallback(func() {
 				status := status(t, env)
-				require.Equal(t, test.want, status.Budget)
+				require.Equal(t, test.want, status.Ledger.Own().Limit)
 				require.Equal(t, domain.Completed, status.StopReason)
 			}, 2*time.Hour)
 			closes(env, 3*time.Hour, "z")
@@ -128,8 +128,8 @@ func TestASubagentHasNoDefaultOfItsOwn(t *testing.T) {
 			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
 			child := executions(t, env)[0].ID.Subagent()
 			status := statusOf(t, env, child)
-			require.Equal(t, test.want, status.Budget.MaxSteps)
-			require.NotEqual(t, domain.StepsDefault, status.Budget.MaxStepsFrom)
+			require.Equal(t, test.want, status.Ledger.Own().Limit.MaxSteps)
+			require.NotEqual(t, domain.StepsDefault, status.Ledger.Own().Limit.MaxStepsFrom)
 		})
 	}
 }

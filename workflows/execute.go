@@ -57,10 +57,10 @@ func (o Options) execute(ctx workflow.Context, in *contract.SessionInput) (*cont
 	if err := errors.Join(s.answerQueries(), s.acceptCommands()); err != nil {
 		return nil, err
 	}
-	s.mail.Listen(ctx)
-	s.takeGrants()
+	s.run.inheritHead(s.headMemo())
+	s.mail.Listen(ctx, s.publishHead)
+	s.joinTree()
 	s.run.tellBuild(s.root)
-	s.tellWaits()
 	for s.awaitWork() {
 		if s.runExecution(); s.run.ends() {
 			break

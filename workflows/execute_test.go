@@ -328,18 +328,18 @@ func accountFrom(t *testing.T, request account.Request, ask func(account.Request
 	return all
 }
 
-func status(t *testing.T, env *testsuite.TestWorkflowEnvironment) contract.StatusView {
+func status(t *testing.T, env *testsuite.TestWorkflowEnvironment) account.Status {
 	t.Helper()
-	return readAccount(t, env, account.HeadOf).Head.Status()
+	return account.StatusOf(*readAccount(t, env, account.HeadOf).Head)
 }
 
 // statusOf is the status of a sub-agent.
-func statusOf(t *testing.T, env *testsuite.TestWorkflowEnvironment, id domain.AgentID) contract.StatusView {
+func statusOf(t *testing.T, env *testsuite.TestWorkflowEnvironment, id domain.AgentID) account.Status {
 	t.Helper()
 	told := accountFrom(t, account.Request{Want: []account.Part{account.HeadOf}}, func(request account.Request) (converter.EncodedValue, error) {
 		return env.QueryWorkflowByID(domain.WorkflowID(id.String()), string(account.Query), request)
 	})
-	return told.Head.Status()
+	return account.StatusOf(*told.Head)
 }
 
 // executionIn is an execution of the agent by its number; zero is the newest.

@@ -89,7 +89,7 @@ func TestExtendARunningExecution(t *testing.T) {
 			reply := v.value.(contract.ExtendReply)
 			require.False(t, reply.Began)
 			require.Equal(t, out.ExecutionID, reply.ExecutionID)
-			require.Equal(t, status(t, env).Budget, reply.Budget)
+			require.Equal(t, status(t, env).Ledger.Own().Limit, reply.Budget)
 		})
 	}
 }
@@ -151,7 +151,7 @@ func TestWhatExtendRefuses(t *testing.T) {
 			require.ErrorContains(t, v.rejected, test.says)
 			require.False(t, v.accepted)
 			require.Equal(t, 1, outcome(t, env).Number)
-			require.Equal(t, int64(7), *status(t, env).Budget.MaxSteps)
+			require.Equal(t, int64(7), *status(t, env).Ledger.Own().Limit.MaxSteps)
 		})
 	}
 }
@@ -224,10 +224,10 @@ func TestASessionGoesOn(t *testing.T) {
 			require.NotEqual(t, first.ExecutionID, out.ExecutionID)
 
 			status := status(t, env)
-			require.Equal(t, first.ExecutionID, status.Origin)
+			require.Equal(t, first.ExecutionID, status.Origin.ExecutionID)
 			status.Prior.Seconds = 0
 			require.Equal(t, test.prior, status.Prior)
-			require.Equal(t, int64(15*test.steps), status.Usage.TotalTokens, "usage is the execution's own")
+			require.Equal(t, int64(15*test.steps), status.Usage.TotalTokens(), "usage is the execution's own")
 			require.Equal(t, steps, stepsIn(t, env, 1), "the old one is untouched")
 			for _, step := range stepsIn(t, env, 0) {
 				require.Equal(t, 1, step.Step.Number, "steps are counted from 1")

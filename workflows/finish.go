@@ -30,18 +30,9 @@ func (s session) finish() {
 	s.archive.conclude(&outcome)
 	s.emitEnd(outcome)
 	s.publish(outcome)
-	s.tellEnd(outcome)
+	upsertMemo(s.root, map[string]any{contract.MemoOutcome: outcome}) // where clients wait for it
 	s.mail.End()
 	s.note("ended")
-}
-
-// tellEnd writes the outcome where clients wait for it, and what the session has used by now of its budget.
-func (s session) tellEnd(outcome contract.Outcome) {
-	memo := map[string]any{contract.MemoOutcome: outcome}
-	if outcome.SessionSpent != nil {
-		memo = s.addSessionBudget(memo)
-	}
-	upsertMemo(s.root, memo)
 }
 
 func (s session) emitEnd(outcome contract.Outcome) {

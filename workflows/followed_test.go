@@ -61,7 +61,7 @@ func TestASessionFollowsItsWorkers(t *testing.T) {
 	require.Equal(t, w.asked[0].Resolved, w.asked[1].Resolved, "nothing was another")
 	require.NotEqual(t, w.asked[1].Resolved, w.asked[2].Resolved)
 
-	changes := status(t, env).Changes
+	changes := status(t, env).Configuration.Changes
 	require.Len(t, changes, 1)
 	require.Equal(t, 3, changes[0].Number)
 	require.Equal(t, "tools + find, - seek, look (schema); price", changes[0].String())
@@ -90,7 +90,7 @@ func TestASessionWithSubagentsFollowsItsWorkers(t *testing.T) {
 		_, ok := resolved.Tool(name)
 		require.True(t, ok, name)
 	}
-	changes := status(t, env).Changes
+	changes := status(t, env).Configuration.Changes
 	require.Len(t, changes, 1)
 	require.Equal(t, "tools + find", changes[0].String())
 }
@@ -115,7 +115,7 @@ func TestAToolThatItsServerChanges(t *testing.T) {
 	require.Equal(t, domain.DigestOf([]byte("looks")), look.Pin)
 	require.NotEqual(t, w.asked[0].Resolved, w.asked[1].Resolved, "there is another tool")
 	require.Equal(t, w.asked[1].Resolved, w.asked[2].Resolved)
-	changes := status(t, env).Changes
+	changes := status(t, env).Configuration.Changes
 	require.Len(t, changes, 1)
 	require.Equal(t, "tools + find", changes[0].String())
 }
@@ -192,7 +192,7 @@ func TestAToolThatIsGone(t *testing.T) {
 	env.RegisterDelayedCallback(func() {
 		status := status(t, env)
 		require.Equal(t, domain.StatusFailed, status.Status)
-		require.Equal(t, domain.CodeUnknownTool, status.Error.Code)
+		require.Equal(t, domain.CodeUnknownTool, status.Failure().Code)
 		require.True(t, status.Open)
 	}, 2*time.Minute)
 	sends(env, 3*time.Minute, "third", contract.SendRequest{Prompt: "again"})
@@ -219,5 +219,5 @@ func TestWhatWasAnotherGoesAlong(t *testing.T) {
 	env.ExecuteWorkflow(string(contract.Execute), in)
 	require.Equal(t, 3, outcome(t, env).Number)
 	require.Len(t, w.listed, 3)
-	require.Equal(t, in.Carry.Definition.Changes, status(t, env).Changes)
+	require.Equal(t, in.Carry.Definition.Changes, status(t, env).Configuration.Changes)
 }

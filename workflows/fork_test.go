@@ -62,8 +62,8 @@ func TestAForkGoesOn(t *testing.T) {
 	}
 	require.Equal(t, "now otherwise", forked[5].Message.Text())
 	view := status(t, env)
-	require.Equal(t, &in.Fork.Origin, view.BranchedFrom)
-	require.Equal(t, ended.ExecutionID, view.Origin)
+	require.Equal(t, &in.Fork.Origin, view.Execution.Origin.Branch())
+	require.Equal(t, ended.ExecutionID, view.Origin.ExecutionID)
 	require.Equal(t, in.Given.Trusted, view.Trusted)
 	require.Zero(t, view.Prior)
 	require.Equal(t, &in.Fork.Origin, executionIn(t, env, 0).Origin)

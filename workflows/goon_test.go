@@ -56,7 +56,7 @@ func TestAnotherWorkflowGoesOn(t *testing.T) {
 			earlier, err := domain.DecodeAgentState(in.Carry.State)
 			require.NoError(t, err)
 			before := earlier.Execution
-			require.Equal(t, before.ID, view.Origin)
+			require.Equal(t, before.ID, view.Origin.ExecutionID)
 			require.Equal(t, len(in.Carry.Conversation.Entries), w.asked[0].Log.Length, "the results that it waits for are the last")
 		})
 	}

@@ -87,7 +87,7 @@ func TestSeatsAreTakenAtOnce(t *testing.T) {
 	reachesRoot(env)
 	var under int
 	env.RegisterDelayedCallback(func() {
-		under = len(status(t, env).Subagents)
+		under = len(status(t, env).Children)
 		env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{})
 	}, time.Hour)
 	env.ExecuteWorkflow(string(contract.Execute), input(t, "", withLeaf, func(in *contract.SessionInput) {

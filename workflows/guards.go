@@ -89,7 +89,7 @@ func (g *guards) next(fallbacks []domain.Fallback, failure domain.Failure, now d
 // what is used up, and whether the next inference fits at all. A sub-agent asks for more first.
 func (s session) guardBudget(asks func(domain.Limit) bool) {
 	for !s.mail.Stopped() {
-		use, reached := s.bounds().Reached(s.now())
+		use, reached := s.ledger().Reached(s.now())
 		if reached {
 			if asks(use.Rule.Limit) {
 				continue
@@ -114,22 +114,22 @@ func (s session) guardBudget(asks func(domain.Limit) bool) {
 }
 
 func (s session) reserve() (contract.Reservation, domain.Limit) {
-	bounds := s.bounds()
-	return s.config.resolved.Reserve(bounds.Budget(), bounds.Spent, s.talk.Input(s.config.resolved))
+	ledger := s.ledger()
+	return s.config.resolved.Reserve(ledger.Budget(), ledger.Execution.Spent, s.talk.Input(s.config.resolved))
 }
 
 // signalShort says that the next inference does not fit what is left of a
 // limit; the empty one is that which lost attempts had taken of.
 func (s session) signalShort(limit domain.Limit) {
-	bounds := s.bounds()
+	ledger := s.ledger()
 	switch {
 	case limit != "":
-	case bounds.Totals().MaxTokens != nil:
+	case ledger.Totals().MaxTokens != nil:
 		limit = domain.LimitTokens
 	default:
 		limit = domain.LimitCost
 	}
-	use, _ := bounds.UseOf(limit, s.now())
+	use, _ := ledger.UseOf(limit, s.now())
 	s.limited(use, use.TooShortSignal(s.talk.Input(s.config.resolved)))
 }
 
@@ -137,16 +137,6 @@ func (s session) signalShort(limit domain.Limit) {
 func (s session) limited(use domain.LimitUse, signal domain.StopSignal) {
 	signal.Source = sourceOf(use)
 	s.Signal(signal)
-}
-
-// callsLeft is how many tool calls the budget still has; ok: it sets a limit.
-func (s session) callsLeft() (left int64, ok bool) {
-	bounds := s.bounds()
-	limit := bounds.Budget().MaxToolCalls
-	if limit == nil {
-		return 0, false
-	}
-	return max(*limit-bounds.Spent.ToolCalls-s.children.pool.Reserved().ToolCalls, 0), true
 }
 
 // guard is what the guards say after a step, when the hooks have spoken.
@@ -252,7 +242,7 @@ func (t *stepRun) withholdToolsAtTheEnd() {
 	if guards := t.config.resolved.Guards; guards == nil || !guards.FinalAnswer || len(t.config.resolved.Tools) == 0 {
 		return
 	}
-	if limit := t.bounds().Budget().MaxSteps; limit == nil || t.Spent().Steps < *limit {
+	if limit := t.ledger().Budget().MaxSteps; limit == nil || t.Spent().Steps < *limit {
 		return
 	}
 	t.request.WithoutTools = true

@@ -28,7 +28,7 @@ func guarded(w *world, guards domain.Guards) *world {
 // signalled is what stopped an execution, in words.
 func signalled(t *testing.T, env *testsuite.TestWorkflowEnvironment) domain.StopSignal {
 	t.Helper()
-	signals := status(t, env).StopSignals
+	signals := status(t, env).Signals
 	require.Len(t, signals, 1)
 	return signals[0]
 }

@@ -124,7 +124,7 @@ func (b *toolBatch) handOff(ctx workflow.Context, permit mailbox.Permit, i int, 
 	if err != nil {
 		return refused(notHandedOver(lossOf(err).Err()))
 	}
-	if catalog.Unpriced(b.bounds().Totals()) { // nobody takes over whose cost is unknown where money is limited
+	if catalog.Unpriced(b.ledger().Totals()) { // nobody takes over whose cost is unknown where money is limited
 		return refused(notHandedOver(domain.Errorf(domain.Invalid, "max_cost: nobody knows what the model of %s costs", tool.Handoff)))
 	}
 	resolved := b.offered(to, *catalog)

@@ -98,10 +98,10 @@ func TestAConversationIsHandedOver(t *testing.T) {
 	require.Equal(t, w.asked[1].Resolved, w.asked[2].Resolved)
 
 	status := status(t, env)
-	require.Equal(t, "billing", status.Agent)
+	require.Equal(t, "billing", status.Configuration.Agent)
 	require.Equal(t, 2, status.Number, "the session goes on")
-	require.Equal(t, int64(2), *status.Budget.MaxSteps, "the budget of billing holds from the next execution on")
-	change := status.Changes[0]
+	require.Equal(t, int64(2), *status.Ledger.Own().Limit.MaxSteps, "the budget of billing holds from the next execution on")
+	change := status.Configuration.Changes[0]
 	require.Equal(t, []any{"billing", 1, 2}, []any{change.Agent, change.Number, change.Step})
 	require.Equal(t, "handed over to billing: tools + pay, + transfer_to_triage, - look, - transfer_to_billing, - transfer_to_refunds; budget, handoffs, model, system_prompt", change.String())
 	require.Equal(t, "billing", w.listed[1].Definition.SystemPrompt)
@@ -192,7 +192,7 @@ func TestAHandoffThatIsNone(t *testing.T) {
 			env.ExecuteWorkflow(string(contract.Execute), in)
 			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
 			require.Contains(t, executions(t, env)[0].Error.Message, test.says)
-			require.Empty(t, status(t, env).Agent)
+			require.Empty(t, status(t, env).Configuration.Agent)
 			require.Equal(t, w.asked[0].Resolved, w.asked[1].Resolved)
 		})
 	}
@@ -355,7 +355,7 @@ func TestASubagentHandsItsOwnConversationOver(t *testing.T) {
 			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
 			require.Len(t, w.ran, test.ran)
 			require.Len(t, w.listed, test.listed)
-			require.Empty(t, status(t, env).Agent, "only its own")
+			require.Empty(t, status(t, env).Configuration.Agent, "only its own")
 		})
 	}
 }

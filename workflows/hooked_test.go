@@ -95,11 +95,11 @@ func TestWhatAHookAsksFor(t *testing.T) {
 			}
 			status := status(t, env)
 			if test.reason == domain.Completed {
-				require.Equal(t, []domain.StopSignal{domain.Done()}, status.StopSignals, "a natural end says so, too")
+				require.Equal(t, []domain.StopSignal{domain.Done()}, status.Signals, "a natural end says so, too")
 			} else {
-				require.Equal(t, test.source, status.StopSignals[0].Source)
+				require.Equal(t, test.source, status.Signals[0].Source)
 			}
-			require.Equal(t, test.reason == domain.ErrorForbade, status.Error != nil)
+			require.Equal(t, test.reason == domain.ErrorForbade, status.Failure() != nil)
 		})
 	}
 }
@@ -236,8 +236,8 @@ func TestEachOfManyStopsIsTold(t *testing.T) {
 	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 	require.Equal(t, domain.StatusStopped, outcome(t, env).Status)
 	status := status(t, env)
-	require.Len(t, status.StopSignals, domain.MaxStops)
-	require.Equal(t, 30, status.MoreStops)
+	require.Len(t, status.Signals, domain.MaxStops)
+	require.Equal(t, 30, status.MoreSignals)
 	told := 0
 	for _, e := range eventsOf(t, env, 0) {
 		if e.Type == domain.EventStopSignalReceived {
@@ -278,10 +278,10 @@ func TestHooksThatAreActivitiesShareTheirStep(t *testing.T) {
 			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 			status := status(t, env)
 			if test.says == "" {
-				require.Nil(t, status.Error)
+				require.Nil(t, status.Failure())
 				return
 			}
-			require.Contains(t, status.Error.Message, test.says)
+			require.Contains(t, status.Failure().Message, test.says)
 		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 	"everstep/domain/hook"
 )
@@ -82,7 +83,7 @@ func TestAWorkerThatLacksWhatIsNeeded(t *testing.T) {
 				}
 				return contract.HookReply{}, lacks(&test.hook)
 			}, activity.RegisterOptions{Name: string(contract.CallHook)})
-			var meanwhile contract.StatusView
+			var meanwhile account.Status
 			env.RegisterDelayedCallback(func() {
 				meanwhile = status(t, env)
 				if test.stop != "" {
@@ -98,7 +99,7 @@ func TestAWorkerThatLacksWhatIsNeeded(t *testing.T) {
 			require.Equal(t, "worker 7@there: no such thing", meanwhile.Lacking)
 			require.Contains(t, meanwhile.Doing, "worker 7@there: no such thing; waiting for a worker that has it")
 			if test.status == domain.StatusFailed {
-				require.Contains(t, status(t, env).Error.Message, "no such thing")
+				require.Contains(t, status(t, env).Failure().Message, "no such thing")
 			}
 		})
 	}

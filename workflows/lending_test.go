@@ -86,7 +86,7 @@ func TestASubagentAsksForMore(t *testing.T) {
 			for _, grant := range granted(t, env) {
 				require.Equal(t, limit, grant.Limit)
 			}
-			left := status(t, env).BudgetLeft
+			left := status(t, env).Ledger.Own().Left
 			require.False(t, exhausted(left, domain.Spent{}, time.Time{}) && limit != domain.LimitSteps)
 		})
 	}
@@ -220,7 +220,7 @@ func TestATreeKeepsToItsBudget(t *testing.T) {
 			require.Equal(t, g.spent.TotalTokens(), out.Usage.TotalTokens())
 			require.Equal(t, 1000*g.spent.TotalTokens(), out.CostNanoUSD)
 		}
-		left := status(t, env).BudgetLeft
+		left := status(t, env).Ledger.Own().Left
 		require.GreaterOrEqual(t, *budget.MaxSteps-*left.MaxSteps, g.steps)
 		more += len(granted(t, env))
 		ended[out.StopReason]++
@@ -324,8 +324,8 @@ func TestAGrantThatNobodyGaveIsNone(t *testing.T) {
 		leaf := info.WorkflowExecution.ID
 		env.RegisterDelayedCallback(func() {
 			for number := range 3 {
-				require.NoError(t, env.SignalWorkflowByID(leaf, string(contract.SignalBudgetGrant), contract.BudgetGrant{
-					Number: number, Grant: domain.ExecutionBudget{MaxSteps: new(int64(1000)), MaxTokens: new(int64(1_000_000_000))},
+				require.NoError(t, env.SignalWorkflowByID(leaf, string(contract.SignalGrant), contract.Grant{
+					Seq: number, Grant: domain.ExecutionBudget{MaxSteps: new(int64(1000)), MaxTokens: new(int64(1_000_000_000))},
 				}))
 			}
 		}, 0)
@@ -336,7 +336,7 @@ func TestAGrantThatNobodyGaveIsNone(t *testing.T) {
 	out := outcome(t, env)
 	require.Equal(t, domain.StatusCompleted, out.Status, out.StopReason)
 	require.Equal(t, 4, inferences, "a step each is the root's before and after")
-	left := status(t, env).BudgetLeft
+	left := status(t, env).Ledger.Own().Left
 	require.Zero(t, *left.MaxSteps)
 }
 
@@ -366,6 +366,6 @@ func TestWhatWasSpentBeyondAGrantIsTold(t *testing.T) {
 
 // exhausted reports whether a limit of a budget is used up.
 func exhausted(budget domain.ExecutionBudget, used domain.Spent, now time.Time) bool {
-	_, reached := budget.Reached(used, now)
+	_, reached := domain.Ledger{Execution: domain.Holder{Budget: budget, Spent: used}}.Reached(now)
 	return reached
 }

@@ -12,6 +12,23 @@ import (
 // busy reports whether an execution is in progress or about to begin.
 func (s session) busy() bool { return s.mail.Posted() || s.state.HasActiveExecution() }
 
+// headMemo is where the agent stands now. An execution that is about to begin counts. Of one that is over the rest stays as it is.
+func (s session) headMemo() contract.HeadMemo {
+	head := s.run.head
+	if head.Number, head.Suspended = s.state.ExecutionCount, s.mail.Suspended() != nil; s.mail.Posted() {
+		head.Number++
+	}
+	if s.busy() {
+		_, head.Paused = s.mail.Paused()
+		_, within := s.state.CurrentStepStartedAt()
+		head.Stopping = within && s.mail.Stopping()
+	}
+	return head
+}
+
+// publishHead has the memo say where the agent stands now.
+func (s session) publishHead() { s.run.publishHead(s.root, s.headMemo()) }
+
 // idleFor refuses what only an idle, open session takes.
 func (s session) idleFor(what string) error {
 	switch {

@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 )
 
@@ -30,7 +31,7 @@ func TestASuspendedSession(t *testing.T) {
 	steered := sends(env, 4*time.Minute, "u4", steer("more"))
 	idle := sends(env, 2*time.Hour, "u5", contract.SendRequest{Prompt: "more"})
 	shut := closes(env, 2*time.Hour, "u6")
-	var held contract.StatusView
+	var held account.Status
 	env.RegisterDelayedCallback(func() { held = status(t, env) }, 3*time.Hour)
 	lifted := puts(env, 4*time.Hour, "u7", contract.UpdateUnsuspend, contract.UnsuspendRequest{})
 	closes(env, 5*time.Hour, "u8")
@@ -45,7 +46,7 @@ func TestASuspendedSession(t *testing.T) {
 	require.ErrorContains(t, shut.rejected, "1 messages wait")
 	require.Equal(t, []any{"an audit", "ann"}, []any{held.Suspended.Reason, held.Suspended.By})
 	require.Equal(t, 1, held.Number)
-	require.Len(t, held.WaitingMessages, 1)
+	require.Len(t, held.Unread, 1)
 	require.Equal(t, contract.SuspendReply{Changed: true}, lifted.value)
 	require.Equal(t, []string{"user: hello", "assistant: one", "user: later", "assistant: two"}, spoken(t, env))
 }
@@ -245,7 +246,7 @@ func TestASuspendedSessionStaysOpen(t *testing.T) {
 	env := w.environment(t)
 	began := env.Now()
 	puts(env, time.Minute, "u1", contract.UpdateSuspend, contract.SuspendRequest{})
-	var held contract.StatusView
+	var held account.Status
 	env.RegisterDelayedCallback(func() { held = status(t, env) }, 3*time.Hour)
 	puts(env, 4*time.Hour, "u2", contract.UpdateUnsuspend, contract.UnsuspendRequest{})
 	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", func(in *contract.SessionInput) { in.Definition.IdleTimeout = time.Hour }))

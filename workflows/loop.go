@@ -121,6 +121,7 @@ func (s session) beginExecution() {
 		// Whoever started the workflow has published the first.
 		s.publish(contract.Outcome{Status: domain.StatusInProgress})
 	}
+	s.publishHead()
 	by := next.By.Bounded()
 	started := domain.AgentExecutionStarted{Number: s.state.ExecutionCount, By: by}
 	if origin := s.state.Execution.Origin; origin != nil {

@@ -83,7 +83,7 @@ func (s session) goOnForMessages() {
 
 // spentUp reports whether the budget, or the session's, allows no further step.
 func (s session) spentUp() bool {
-	_, reached := s.bounds().Reached(s.now())
+	_, reached := s.ledger().Reached(s.now())
 	return reached
 }
 

@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 )
 
@@ -65,7 +66,7 @@ func TestMessagesJoinTheNextStep(t *testing.T) {
 			w := &world{tools: reads(), tool: saw, model: plays(busy(), says("looking", look()), says("done"))}
 			env := w.environment(t)
 			first, second := sends(env, time.Minute, "u1", steer("and that")), sends(env, 2*time.Minute, "u2", steer("and this"))
-			var waiting contract.StatusView
+			var waiting account.Status
 			env.RegisterDelayedCallback(func() { waiting = status(t, env) }, 3*time.Minute)
 			closes(env, 3*time.Hour, "u3")
 			env.ExecuteWorkflow(string(contract.Execute), input(t, name))
@@ -76,10 +77,10 @@ func TestMessagesJoinTheNextStep(t *testing.T) {
 
 			one, two := first.value.(contract.SendReply), second.value.(contract.SendReply)
 			require.Equal(t, []any{false, out.ExecutionID, 1, int64(1)}, []any{one.Began, one.ExecutionID, one.Number, one.Place})
-			require.Len(t, waiting.WaitingMessages, 2)
-			require.Equal(t, one.Waits, waiting.WaitingMessages[0].ID)
-			require.Equal(t, "and that", waiting.WaitingMessages[0].Text)
-			require.Empty(t, status(t, env).WaitingMessages)
+			require.Len(t, waiting.Unread, 2)
+			require.Equal(t, one.Waits, waiting.Unread[0].ID)
+			require.Equal(t, "and that", waiting.Unread[0].Text)
+			require.Empty(t, status(t, env).Unread)
 
 			joined := query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries[3:5]
 			for i, id := range []domain.MessageID{one.Waits, two.Waits} {
@@ -186,7 +187,7 @@ func TestWhatNobodyReads(t *testing.T) {
 	out := outcome(t, env)
 	require.Equal(t, []any{domain.StatusStopped, 1}, []any{out.Status, out.Unread})
 	require.ErrorContains(t, none.rejected, "no name")
-	require.Len(t, status(t, env).WaitingMessages, 1)
+	require.Len(t, status(t, env).Unread, 1)
 	require.Equal(t, []string{"user: hello"}, spoken(t, env))
 }
 
@@ -213,14 +214,14 @@ func TestAPauseHoldsMessagesBack(t *testing.T) {
 		env.UpdateWorkflow(string(contract.UpdatePause), "p1", callback[contract.PauseReply](t, nil), contract.PauseRequest{})
 	}, time.Minute)
 	sends(env, 2*time.Hour, "u1", steer("more"))
-	var paused contract.StatusView
+	var paused account.Status
 	env.RegisterDelayedCallback(func() {
 		paused = status(t, env)
 		env.UpdateWorkflow(string(contract.UpdateResume), "p2", callback[contract.PauseReply](t, nil), contract.PauseRequest{})
 	}, 3*time.Hour)
 	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 	require.Equal(t, 2, outcome(t, env).Steps)
-	require.Len(t, paused.WaitingMessages, 1)
+	require.Len(t, paused.Unread, 1)
 	require.Contains(t, spoken(t, env), "user: more")
 }
 

@@ -271,6 +271,9 @@ func asks[In, Out any](c *chronicle, update contract.Update[In, Out], request In
 				},
 			}},
 	})
+	if id != string(contract.UpdateExtend) { // the memo says whether it is paused
+		c.notes()
+	}
 	c.add(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED, &historypb.HistoryEvent{
 		Attributes: &historypb.HistoryEvent_WorkflowExecutionUpdateCompletedEventAttributes{
 			WorkflowExecutionUpdateCompletedEventAttributes: &historypb.WorkflowExecutionUpdateCompletedEventAttributes{

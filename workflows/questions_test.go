@@ -69,7 +69,7 @@ func TestAnAnsweredQuestion(t *testing.T) {
 		require.Equal(t, domain.CallDigest("ask_user", `{"question": "Which color?"}`), waiting[0].Digest)
 		status := status(t, env)
 		require.Equal(t, "step 1: ask_user waits for an answer", status.Doing)
-		require.InDelta(t, 60, *status.BudgetLeft.MaxSeconds, 1)
+		require.InDelta(t, 60, *status.Ledger.Own().Left.MaxSeconds, 1)
 		require.Len(t, w.ran, 2, "what asks nobody runs meanwhile")
 	})
 	var blue, red *verdict

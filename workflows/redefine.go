@@ -57,10 +57,7 @@ func (s session) checkListed(next domain.Definition) error {
 func (s session) redefineSession(request contract.RedefineRequest) contract.RedefineReply {
 	next := s.redefinition(request)
 	if len(next.Word.Fields) > 0 || s.config.next != nil {
-		told := rebudgets(s.config.next) || rebudgets(&next)
-		if s.config.redefine(next); told {
-			s.tellSessionBudget()
-		}
+		s.config.redefine(next)
 	}
 	return contract.RedefineReply{Number: s.state.ExecutionCount + 1, Fields: next.Word.Fields}
 }

@@ -34,7 +34,7 @@ func TestAnUpdateHoldsFromTheNextExecutionOn(t *testing.T) {
 		Fields:     []string{"system_prompt", "tools", "budget"}, By: "ann", Reason: "renamed",
 	})
 	env.RegisterDelayedCallback(func() {
-		next := status(t, env).Next
+		next := status(t, env).Configuration.Next
 		require.Equal(t, []string{"system_prompt", "tools", "budget"}, next.Fields)
 	}, 2*time.Minute)
 	sends(env, time.Hour, "send", contract.SendRequest{Prompt: "more"})
@@ -49,12 +49,12 @@ func TestAnUpdateHoldsFromTheNextExecutionOn(t *testing.T) {
 	require.Equal(t, []string{"find"}, asked.Tools)
 	require.Equal(t, w.listed[0].Definition.Model, asked.Model)
 	status := status(t, env)
-	require.Nil(t, status.Next)
-	require.Equal(t, int64(3), *status.Budget.MaxSteps)
-	require.Len(t, status.Changes, 1)
-	require.Equal(t, "tools + find, - seek; budget, system_prompt", status.Changes[0].String())
-	require.Equal(t, "ann", status.Changes[0].Word.By)
-	require.Equal(t, "renamed", status.Changes[0].Word.Reason)
+	require.Nil(t, status.Configuration.Next)
+	require.Equal(t, int64(3), *status.Ledger.Own().Limit.MaxSteps)
+	require.Len(t, status.Configuration.Changes, 1)
+	require.Equal(t, "tools + find, - seek; budget, system_prompt", status.Configuration.Changes[0].String())
+	require.Equal(t, "ann", status.Configuration.Changes[0].Word.By)
+	require.Equal(t, "renamed", status.Configuration.Changes[0].Word.Reason)
 }
 
 // TestAnUpdateOfAPart leaves the other parts as they were, and a fork begins with what the session has by now.
@@ -91,7 +91,7 @@ func TestAnUpdateWithAnotherModel(t *testing.T) {
 	closes(env, 2*time.Hour, "close")
 	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
 	require.Equal(t, other, w.listed[1].Definition.Model)
-	require.Equal(t, "scripted//other", status(t, env).Model)
+	require.Equal(t, "scripted//other", status(t, env).Configuration.Model)
 }
 
 // TestAnUpdateLeavesTheModelOfTheOneBefore, where both come before the execution begins, also after a message has given the
@@ -124,7 +124,7 @@ func TestUpdatesBeforeAnExecution(t *testing.T) {
 	redefines(env, 2*time.Minute, "u1", contract.RedefineRequest{Definition: domain.Definition{Model: in.Definition.Model}, Fields: []string{"model"}, By: "ann", Reason: "cheaper"})
 	redefines(env, 3*time.Minute, "u2", contract.RedefineRequest{Definition: domain.Definition{SystemPrompt: "be brief"}, Fields: []string{"system_prompt"}, By: "bob"})
 	env.RegisterDelayedCallback(func() {
-		next := status(t, env).Next
+		next := status(t, env).Configuration.Next
 		require.Equal(t, []string{"system_prompt", "model"}, next.Fields)
 		require.Equal(t, []string{"ann", "cheaper"}, []string{next.Before[0].By, next.Before[0].Reason})
 	}, 4*time.Minute)
@@ -134,7 +134,7 @@ func TestUpdatesBeforeAnExecution(t *testing.T) {
 	require.Equal(t, 3, outcome(t, env).Number)
 	require.Equal(t, in.Definition.Model.Model, w.listed[2].Definition.Model.Model)
 	require.Equal(t, "be brief", w.listed[2].Definition.SystemPrompt)
-	changes := status(t, env).Changes
+	changes := status(t, env).Configuration.Changes
 	word := changes[len(changes)-1].Word
 	require.Equal(t, []any{"bob", []string{"system_prompt"}}, []any{word.By, word.Asked})
 	require.Len(t, word.Before, 1)
@@ -155,7 +155,7 @@ func TestManyUpdatesBeforeAnExecution(t *testing.T) {
 	sends(env, time.Hour, "send", contract.SendRequest{Prompt: "more"})
 	closes(env, 2*time.Hour, "close")
 	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
-	word := status(t, env).Changes[0].Word
+	word := status(t, env).Configuration.Changes[0].Word
 	require.Equal(t, []any{"6", 2, 4, "2", "5"}, []any{word.By, word.MoreBefore, len(word.Before), word.Before[0].By, word.Before[3].By})
 	require.Less(t, len(word.Before[0].Reason), 220)
 }
@@ -214,7 +214,7 @@ func TestAWordIsToldOfItsOwnChange(t *testing.T) {
 			env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
 			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
 			var told [][]string
-			for _, change := range status(t, env).Changes {
+			for _, change := range status(t, env).Configuration.Changes {
 				var by []string
 				if change.Word != nil {
 					by = append(by, change.Word.By)

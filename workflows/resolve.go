@@ -206,7 +206,7 @@ func (s session) resolve(permit mailbox.Permit) {
 	if s.stale() { // no worker could say
 		return
 	}
-	if limit := s.bounds().Totals().MaxCostNanoUSD; limit != nil && *limit > 0 && s.config.resolved != nil && s.config.resolved.Price == nil {
+	if limit := s.state.Ledger(s.now()).Totals().MaxCostNanoUSD; limit != nil && *limit > 0 && s.config.resolved != nil && s.config.resolved.Price == nil {
 		s.fail(domain.Errorf(domain.Invalid, "max_cost: nobody knows what %s costs, so money cannot be limited; "+
 			"give its price in the definition, with --price or in the worker's price file, or leave the limit out", s.state.LLMConfig))
 	}

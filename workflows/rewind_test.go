@@ -88,7 +88,7 @@ func TestARewoundSession(t *testing.T) {
 	sends(env, time.Hour, "u1", contract.SendRequest{Prompt: "more"})
 	rewound := rewinds(t, env, 2*time.Hour, "u2", 1, 1)
 	again := puts(env, 2*time.Hour+time.Minute, "u2", contract.UpdateRewind, contract.RewindRequest{})
-	var stands contract.StatusView
+	var stands account.Status
 	env.RegisterDelayedCallback(func() { stands = status(t, env) }, 2*time.Hour+2*time.Minute)
 	gone := puts(env, 2*time.Hour+3*time.Minute, "u3", contract.UpdateExtend, contract.ExtendRequest{})
 	sends(env, 3*time.Hour, "u4", contract.SendRequest{Prompt: "go on otherwise"})
@@ -103,7 +103,7 @@ func TestARewoundSession(t *testing.T) {
 	require.Equal(t, reply, again.value, "it is remembered")
 	require.ErrorContains(t, gone.rejected, "rewound")
 	first := executionIn(t, env, 1).ExecutionID
-	require.Equal(t, &domain.Origin{ExecutionID: first, Step: 1, AgentID: stands.AgentID}, stands.RewoundTo)
+	require.Equal(t, &domain.Origin{ExecutionID: first, Step: 1, AgentID: stands.AgentID}, stands.Position.From)
 	require.Equal(t, 2, stands.Number)
 
 	require.Equal(t, []string{"hello", "looking", "result", "go on otherwise"}, seen(t, env, w.asked[3]))
@@ -118,7 +118,7 @@ func TestARewoundSession(t *testing.T) {
 	require.Equal(t, []domain.Span{{From: 3, To: 6, By: 3, AfterStep: 1}}, readAccount(t, env, account.HeadOf).Head.Position.Edits.TakenBack)
 	require.Equal(t, []string{"user: hello", "assistant: looking", "tool: look", "assistant: one", "user: more", "assistant: two", "user: go on otherwise", "assistant: otherwise", "user: and then", "assistant: on"}, spoken(t, env))
 	view := status(t, env)
-	require.Nil(t, view.RewoundTo)
+	require.Nil(t, view.Position.From)
 }
 
 // TestRewindingTwice, to before a rewind and back again, and after a clear.
@@ -151,13 +151,13 @@ func TestClearAfterARewind(t *testing.T) {
 	env := w.environment(t)
 	rewinds(t, env, time.Hour, "u1", 1, 1)
 	puts(env, 2*time.Hour, "u2", contract.UpdateClear, contract.ClearRequest{})
-	var view contract.StatusView
+	var view account.Status
 	env.RegisterDelayedCallback(func() { view = status(t, env) }, 3*time.Hour)
 	sends(env, 4*time.Hour, "u3", contract.SendRequest{Prompt: "anew"})
 	closes(env, 5*time.Hour, "u4")
 	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
 	require.Equal(t, 2, outcome(t, env).Number)
-	require.Nil(t, view.RewoundTo)
+	require.Nil(t, view.Position.From)
 	require.Nil(t, executionIn(t, env, 0).Origin)
 	require.Equal(t, []string{"anew"}, seen(t, env, w.asked[1]))
 }
@@ -169,14 +169,14 @@ func TestARewindTakesAClearBack(t *testing.T) {
 	env := w.environment(t)
 	puts(env, time.Hour, "u1", contract.UpdateClear, contract.ClearRequest{})
 	rewinds(t, env, 2*time.Hour, "u2", 1, 1)
-	var view contract.StatusView
+	var view account.Status
 	env.RegisterDelayedCallback(func() { view = status(t, env) }, 3*time.Hour)
 	sends(env, 4*time.Hour, "u3", contract.SendRequest{Prompt: "more"})
 	closes(env, 5*time.Hour, "u4")
 	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
 	require.Equal(t, 2, outcome(t, env).Number)
 	require.Equal(t, []string{"hello", "one", "more"}, seen(t, env, w.asked[1]))
-	require.Zero(t, view.Cleared, "nothing is marked as cleared that the model sees")
+	require.Zero(t, view.Position.Edits.CountCleared(), "nothing is marked as cleared that the model sees")
 }
 
 // TestWhatNoSessionIsRewoundTo is refused, and changes nothing.
@@ -267,16 +267,16 @@ func TestARewoundSessionInAnotherRun(t *testing.T) {
 	require.True(t, ok)
 	env = w.environment(t)
 	again := puts(env, time.Minute, "u2", contract.UpdateRewind, contract.RewindRequest{})
-	var stands contract.StatusView
+	var stands account.Status
 	env.RegisterDelayedCallback(func() { stands = status(t, env) }, time.Hour)
 	sends(env, 2*time.Hour, "u3", contract.SendRequest{Prompt: "on"})
 	closes(env, 3*time.Hour, "u4")
 	env.ExecuteWorkflow(string(contract.Execute), in)
 	require.Equal(t, 3, outcome(t, env).Number)
 	require.Equal(t, 3, again.value.(contract.RewindReply).Number)
-	require.Equal(t, 1, stands.RewoundTo.Step)
+	require.Equal(t, 1, stands.Position.From.Step)
 	require.Equal(t, []string{"hello", "one", "on"}, seen(t, env, w.asked[2]))
-	require.Equal(t, stands.RewoundTo, executionIn(t, env, 0).Origin)
+	require.Equal(t, stands.Position.From, executionIn(t, env, 0).Origin)
 }
 
 // shownByMarks are the texts of the messages that no mark says the model sees no more.

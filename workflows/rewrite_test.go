@@ -120,12 +120,12 @@ func TestALimitOfMoneyThatAHookSets(t *testing.T) {
 			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 			view := status(t, env)
 			if test.says == "" {
-				require.Nil(t, view.Error)
-				require.Equal(t, &test.limit, view.Budget.MaxCostNanoUSD)
+				require.Nil(t, view.Failure())
+				require.Equal(t, &test.limit, view.Ledger.Own().Limit.MaxCostNanoUSD)
 				return
 			}
-			require.Contains(t, view.Error.Message, test.says)
-			require.Equal(t, domain.CodeHookFailed, view.Error.Code)
+			require.Contains(t, view.Failure().Message, test.says)
+			require.Equal(t, domain.CodeHookFailed, view.Failure().Code)
 		})
 	}
 }

@@ -165,7 +165,7 @@ func TestAnUpdateIsDoneOnce(t *testing.T) {
 	suspended := puts(env, time.Minute, "suspend", contract.UpdateSuspend, contract.SuspendRequest{Reason: "an audit"})
 	paused := puts(env, time.Minute, long, contract.UpdatePause, contract.PauseRequest{})
 	redefined := redefines(env, time.Minute, "update", contract.RedefineRequest{Definition: domain.Definition{SystemPrompt: "one"}, Fields: []string{"system_prompt"}})
-	var meanwhile contract.StatusView
+	var meanwhile account.Status
 	env.RegisterDelayedCallback(func() { meanwhile = status(t, env) }, 2*time.Minute)
 	var definition *domain.Definition
 	env.RegisterDelayedCallback(func() {

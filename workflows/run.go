@@ -30,6 +30,8 @@ type run struct {
 	stays bool
 	// builds are those that have run it; nil: none was told yet.
 	builds *contract.Builds
+	// head is what the memo says of where the agent stands.
+	head contract.HeadMemo
 	// outage is of the storage, without which the run cannot continue as new.
 	outage outage
 	// successor is what the next run starts with, where this one continues.
@@ -55,6 +57,17 @@ func (r *run) tellBuild(ctx workflow.Context) {
 		upsertMemo(ctx, map[string]any{contract.MemoBuild: builds})
 	}
 }
+
+// publishHead writes where the agent stands into the memo, where that has changed: each time takes an event.
+func (r *run) publishHead(root workflow.Context, head contract.HeadMemo) {
+	if head != r.head {
+		r.head = head
+		upsertMemo(root, map[string]any{contract.MemoHead: head})
+	}
+}
+
+// inheritHead takes over what the memo says already: it goes from run to run, and with whatever a client starts.
+func (r *run) inheritHead(head contract.HeadMemo) { r.head = head }
 
 func upsertMemo(root workflow.Context, memo map[string]any) {
 	if err := workflow.UpsertMemo(root, memo); err != nil {

@@ -243,15 +243,11 @@ func (r *scheduledRun) childContext(ctx workflow.Context, in contract.SessionInp
 	if of, ok := workflow.GetTypedSearchAttributes(r.ctx).GetKeyword(scheduledBy); ok {
 		attributes = append(attributes, scheduledBy.ValueSet(of))
 	}
-	memo := map[string]any{}
-	if budgeted := contract.SessionMemoOf(in.Definition); budgeted != nil {
-		memo[contract.MemoSessionBudget] = *budgeted
-	}
 	return workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
 		WorkflowID: in.WorkflowID(), WorkflowTaskTimeout: workflow.GetInfo(ctx).WorkflowTaskTimeout, ParentClosePolicy: closes,
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE, WaitForCancellation: true,
-		TypedSearchAttributes: temporal.NewSearchAttributes(attributes...), Memo: memo,
-		StaticSummary: domain.Shorten(cmp.Or(in.Name, fmt.Sprintf("schedule %s", r.in.Schedule)), maxSummary),
+		TypedSearchAttributes: temporal.NewSearchAttributes(attributes...),
+		StaticSummary:         domain.Shorten(cmp.Or(in.Name, fmt.Sprintf("schedule %s", r.in.Schedule)), maxSummary),
 	})
 }
 

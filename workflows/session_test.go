@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 )
 
@@ -166,7 +167,7 @@ func TestWhereResolvingFails(t *testing.T) {
 			require.Zero(t, out.Steps)
 			require.Empty(t, w.asked)
 			if test.says != "" {
-				require.Contains(t, status(t, env).Error.Message, test.says)
+				require.Contains(t, status(t, env).Failure().Message, test.says)
 			}
 		})
 	}
@@ -201,7 +202,7 @@ func TestAnotherModel(t *testing.T) {
 	require.Len(t, w.listed, 3)
 	require.Equal(t, other, w.listed[1].Definition.Model)
 	require.Zero(t, w.listed[2].Definition, "the same as before")
-	require.Equal(t, "scripted//other", status(t, env).Model)
+	require.Equal(t, "scripted//other", status(t, env).Configuration.Model)
 }
 
 // TestTracesThatStayVisibleAreReckonedWith: a compiler that shows those of
@@ -237,13 +238,13 @@ func TestUsageShowsWhileAStepIsInProgress(t *testing.T) {
 	t.Parallel()
 	w := &world{model: plays(with(billed(domain.Throttled), func(r *contract.ModelReply) { r.RetryAfterMillis = time.Hour.Milliseconds() }), says("one"))}
 	env := w.environment(t)
-	var meanwhile contract.StatusView
+	var meanwhile account.Status
 	env.RegisterDelayedCallback(func() { meanwhile = status(t, env) }, time.Minute)
 	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
 	require.Equal(t, domain.StatusInProgress, meanwhile.Status)
-	require.Zero(t, meanwhile.StepCount)
-	require.Equal(t, int64(100), meanwhile.Usage.TotalTokens)
+	require.Zero(t, meanwhile.Steps)
+	require.Equal(t, int64(100), meanwhile.Usage.TotalTokens())
 	require.Contains(t, meanwhile.Doing, "attempt 2 at the model waits until")
 }
 

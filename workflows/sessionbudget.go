@@ -5,46 +5,15 @@ import (
 	"fmt"
 	"slices"
 
-	"go.temporal.io/sdk/workflow"
-
 	"everstep/domain"
 	"everstep/domain/contract"
 )
 
 // limitSession gives the session other totals; what was spent stays spent. Where it has had none it counts from here on.
 func (s session) limitSession(budget domain.ExecutionBudget) {
-	if _, has := s.state.Session(); !has {
-		if budget.IsEmpty() {
-			return
-		}
+	if _, has := s.state.Session(); has || !budget.IsEmpty() {
+		s.account(budget)
 	}
-	s.account(budget)
-	if _, told := workflow.GetInfo(s.root).Memo.GetFields()[contract.MemoSessionBudget]; !told || s.state.ExecutionCount > 0 {
-		s.tellSessionBudget()
-	}
-}
-
-// tellSessionBudget writes the session's budget where a worker finds it that is handed a session without.
-func (s session) tellSessionBudget() {
-	if memo := s.addSessionBudget(map[string]any{}); len(memo) > 0 {
-		upsertMemo(s.root, memo)
-	}
-}
-
-// addSessionBudget adds to a memo what tells of the session's budget.
-func (s session) addSessionBudget(into map[string]any) map[string]any {
-	account, executions, has := s.state.SessionBooked()
-	memo := contract.SessionMemo{Executions: executions}
-	if has {
-		memo.Account = &account
-	} else {
-		memo.Executions = s.state.ExecutionCount
-	}
-	if rebudgets(s.config.next) {
-		memo.Next = &s.config.next.Definition.SessionBudget
-	}
-	into[contract.MemoSessionBudget] = memo
-	return into
 }
 
 // account takes totals that were checked.
@@ -58,7 +27,7 @@ func rebudgets(next *contract.Redefinition) bool {
 }
 
 // upcomingAccount is the session's as the next execution begins with it.
-func (s session) upcomingAccount() domain.SessionAccount {
+func (s session) upcomingAccount() domain.Holder {
 	account, _ := s.state.Session()
 	if rebudgets(s.config.next) {
 		account.Budget = s.config.next.Definition.SessionBudget
@@ -68,7 +37,7 @@ func (s session) upcomingAccount() domain.SessionAccount {
 
 // checkSessionLeft refuses what would begin an execution, or wait for one, of which the session's budget leaves nothing.
 func (s session) checkSessionLeft(what string) error {
-	use, reached := s.upcomingAccount().Bounds().Reached(s.now())
+	use, reached := domain.Ledger{Session: s.upcomingAccount()}.Reached(s.now())
 	if !reached {
 		return nil
 	}
@@ -108,7 +77,6 @@ func (s session) checkExtendSession(request contract.ExtendSessionRequest) error
 func (s session) extendSession(request contract.ExtendSessionRequest) contract.ExtendSessionReply {
 	account, _ := s.state.Session()
 	s.account(account.Budget.Extended(request.Budget, request.Lift))
-	s.tellSessionBudget()
 	account, _ = s.state.Session()
 	return contract.ExtendSessionReply{Number: s.state.ExecutionCount, InProgress: s.state.HasActiveExecution(), Account: account}
 }

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 )
 
@@ -43,7 +44,7 @@ func TestASessionsBudget(t *testing.T) {
 	w := pairs()
 	env := w.environment(t)
 	sends(env, time.Hour, "u1", contract.SendRequest{Prompt: "two"})
-	var stopped contract.StatusView
+	var stopped account.Status
 	env.RegisterDelayedCallback(func() { stopped = status(t, env) }, 61*time.Minute)
 	refused := sends(env, 2*time.Hour, "u2", contract.SendRequest{Prompt: "three"})
 	stuck := extends(env, 2*time.Hour+time.Minute, "u3", contract.ExtendRequest{})
@@ -56,10 +57,10 @@ func TestASessionsBudget(t *testing.T) {
 
 	require.Equal(t, domain.StatusStopped, stopped.Status)
 	require.Equal(t, domain.StepsLimitReached, stopped.StopReason)
-	require.Equal(t, []any{2, 1, int64(3), int64(0)}, []any{stopped.Number, stopped.StepCount, *stopped.SessionBudget.MaxSteps, *stopped.SessionBudgetLeft.MaxSteps})
-	require.Equal(t, "session_budget", stopped.StopSignals[0].Source)
-	require.Equal(t, "the session's max_steps is 3 and 3 are done", stopped.StopSignals[0].Message)
-	require.Equal(t, domain.StepsDefault, stopped.Budget.MaxStepsFrom, "its own has the default, of which more is left")
+	require.Equal(t, []any{2, 1, int64(3), int64(0)}, []any{stopped.Number, stopped.Steps, *stopped.Ledger.Session.Limit.MaxSteps, *stopped.Ledger.Session.Left.MaxSteps})
+	require.Equal(t, "session_budget", stopped.Signals[0].Source)
+	require.Equal(t, "the session's max_steps is 3 and 3 are done", stopped.Signals[0].Message)
+	require.Equal(t, domain.StepsDefault, stopped.Ledger.Own().Limit.MaxStepsFrom, "its own has the default, of which more is left")
 
 	require.ErrorContains(t, refused.rejected, "send: nothing is left of the session's budget: the session's max_steps is 3 and 3 are done; "+
 		"extend the session with a higher max_steps to go on (`extend ann --session --max-steps TOTAL`)")
@@ -67,7 +68,7 @@ func TestASessionsBudget(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, string(domain.Denied), app.Type())
 	require.ErrorContains(t, stuck.rejected, "`extend ann --session --max-steps TOTAL`")
-	require.Equal(t, contract.ExtendSessionReply{Number: 2, Account: domain.SessionAccount{Budget: stepsOf(7), Spent: domain.Spent{Steps: 3, Tokens: 45, ToolCalls: 2}}}, extended.value)
+	require.Equal(t, contract.ExtendSessionReply{Number: 2, Account: domain.Holder{Budget: stepsOf(7), Spent: domain.Spent{Steps: 3, Tokens: 45, ToolCalls: 2}}}, extended.value)
 	require.Equal(t, extended.value, again.value, "a repeat does no harm")
 	require.NoError(t, wentOn.rejected)
 	out := outcome(t, env)
@@ -101,7 +102,7 @@ func TestTheSmallerBudgetBinds(t *testing.T) {
 			out := outcome(t, env)
 			require.Equal(t, test.reason, out.StopReason)
 			view := status(t, env)
-			require.Equal(t, test.source, view.StopSignals[0].Source, view.StopSignals[0].Message)
+			require.Equal(t, test.source, view.Signals[0].Source, view.Signals[0].Message)
 			require.Equal(t, test.source == "session_budget", out.SessionLimit)
 			require.Len(t, w.asked, test.steps)
 		})
@@ -367,8 +368,8 @@ func TestASessionIsNeverOverdrawn(t *testing.T) {
 			env.ExecuteWorkflow(string(contract.Execute), in)
 			within(fmt.Sprint("run ", run))
 			view := status(t, env)
-			require.True(t, totals.Equal(*view.SessionBudget))
-			require.True(t, totals.Remaining(used).Equal(*view.SessionBudgetLeft), "all that was used is counted, over runs and executions")
+			require.True(t, totals.Equal(view.Ledger.Session.Limit))
+			require.True(t, totals.Remaining(used).Equal(view.Ledger.Session.Left), "all that was used is counted, over runs and executions")
 			next, ok := handedOn(t, env)
 			if !ok {
 				require.Equal(t, used, *outcome(t, env).SessionSpent)

@@ -6,55 +6,36 @@ import (
 
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/testsuite"
 
-	"everstep/domain"
 	"everstep/domain/contract"
 )
 
-// budgetMemos are what a run writes of its session's budget, in their order.
-func budgetMemos(env *testsuite.TestWorkflowEnvironment) *[]contract.SessionMemo {
-	var all []contract.SessionMemo
+// TestWhatTheMemoTellsOfWhereAnAgentStands: once for each execution that begins after the first, for each pause, suspension and stop
+// and their ends, and never for a step.
+func TestWhatTheMemoTellsOfWhereAnAgentStands(t *testing.T) {
+	t.Parallel()
+	w := &world{tools: reads(), tool: saw}
+	w.model = plays(says("looking", calls("look", 2)...), says("one"), says("looking", calls("look", 1)...), busy(), says("two"), busy(), says("three"))
+	env := w.environment(t)
+	var heads []contract.HeadMemo
 	env.OnUpsertMemo(mock.Anything).Return(nil).Run(func(args mock.Arguments) {
-		if memo, ok := args.Get(0).(map[string]any)[contract.MemoSessionBudget].(contract.SessionMemo); ok {
-			all = append(all, memo)
+		if head, ok := args.Get(0).(map[string]any)[contract.MemoHead].(contract.HeadMemo); ok {
+			heads = append(heads, head)
 		}
 	})
-	return &all
-}
-
-func accountOf(steps int64, spent domain.Spent) *domain.SessionAccount {
-	return &domain.SessionAccount{Budget: stepsOf(steps), Spent: spent}
-}
-
-// TestWhatTheMemoTellsOfASessionsBudget: it is told wherever it changes, and at each end with what was spent.
-func TestWhatTheMemoTellsOfASessionsBudget(t *testing.T) {
-	t.Parallel()
-	spent := domain.Spent{Steps: 2, Tokens: 30, ToolCalls: 1}
-	for name, started := range map[string]bool{"as a client begins it": true, "as others begin it": false} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := pairs()
-			env := w.environment(t)
-			var want []contract.SessionMemo
-			if began := (contract.SessionMemo{Account: accountOf(9, domain.Spent{})}); started {
-				require.NoError(t, env.SetMemoOnStart(map[string]any{contract.MemoSessionBudget: began}))
-			} else {
-				want = append(want, began)
-			}
-			memos := budgetMemos(env)
-			extendsSession(env, time.Hour, "u1", stepsOf(8))
-			redefines(env, 2*time.Hour, "u2", contract.RedefineRequest{Definition: domain.Definition{SessionBudget: stepsOf(7)}, Fields: []string{"session_budget"}})
-			sends(env, 3*time.Hour, "u3", contract.SendRequest{Prompt: "more"})
-			closes(env, 4*time.Hour, "u4")
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", ofSession(stepsOf(9))))
-			require.Equal(t, append(want,
-				contract.SessionMemo{Account: accountOf(9, spent), Executions: 1},
-				contract.SessionMemo{Account: accountOf(8, spent), Executions: 1},
-				contract.SessionMemo{Account: accountOf(8, spent), Executions: 1, Next: new(stepsOf(7))},
-				contract.SessionMemo{Account: accountOf(7, spent), Executions: 1},
-				contract.SessionMemo{Account: accountOf(7, spent.Add(spent)), Executions: 2},
-			), *memos)
-		})
-	}
+	sends(env, time.Hour, "u1", contract.SendRequest{Prompt: "more"})
+	pauses(env, time.Hour+time.Second)
+	pauses(env, time.Hour+2*time.Second)
+	resumes(env, 2*time.Hour)
+	puts(env, 3*time.Hour, "u2", contract.UpdateSuspend, contract.SuspendRequest{})
+	puts(env, 4*time.Hour, "u3", contract.UpdateSuspend, contract.SuspendRequest{})
+	puts(env, 5*time.Hour, "u4", contract.UpdateUnsuspend, contract.UnsuspendRequest{})
+	sends(env, 6*time.Hour, "u5", contract.SendRequest{Prompt: "more still"})
+	stopsAt(env, 6*time.Hour+time.Second)
+	closes(env, 7*time.Hour, "u6")
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	require.Equal(t, 3, outcome(t, env).Number)
+	require.Equal(t, []contract.HeadMemo{
+		{Number: 2}, {Number: 2, Paused: true}, {Number: 2}, {Number: 2, Suspended: true}, {Number: 2}, {Number: 3}, {Number: 3, Stopping: true},
+	}, heads)
 }

@@ -48,7 +48,7 @@ func TestAStandingApproval(t *testing.T) {
 	sends(env, time.Hour, "second", contract.SendRequest{Prompt: "more"})
 	answers(61*time.Minute, 2, func(domain.Wait) {})
 	rule := func() domain.ToolExecutionID {
-		return status(t, env).StandingApprovals[0].ID
+		return status(t, env).AlwaysAllowed[0].ID
 	}
 	long := revokes(env, 90*time.Minute, rule, strings.Repeat("x", domain.MaxStandingReason+1))
 	revoked := revokes(env, 91*time.Minute, rule, "enough")
@@ -67,7 +67,7 @@ func TestAStandingApproval(t *testing.T) {
 	require.ErrorContains(t, long.rejected, "reason: has 301 bytes; of a standing approval at most 300 are allowed")
 	require.NoError(t, revoked.rejected)
 	require.ErrorContains(t, twice.rejected, "was revoked already, at ")
-	kept := status(t, env).StandingApprovals
+	kept := status(t, env).AlwaysAllowed
 	require.Len(t, kept, 1)
 	require.Equal(t, "bob enough", kept[0].Revocation.By+" "+kept[0].Revocation.Reason)
 
@@ -176,7 +176,7 @@ func TestAlwaysIsOneApproval(t *testing.T) {
 	one, two := words[0].value.(contract.AnswerReply), words[1].value.(contract.AnswerReply)
 	require.Equal(t, one.Standing, two.Standing)
 	require.ErrorContains(t, words[2].rejected, "is no standing approval of this session")
-	require.Len(t, status(t, env).StandingApprovals, 1)
+	require.Len(t, status(t, env).AlwaysAllowed, 1)
 }
 
 // TestARevocationIsHeededByCallsThatHaveNotBegun: one that goes on elsewhere does so, those that wait for their turn are
@@ -201,7 +201,7 @@ func TestARevocationIsHeededByCallsThatHaveNotBegun(t *testing.T) {
 			pauses(env, 2*time.Hour)
 			if revoked {
 				revokes(env, 150*time.Minute, func() domain.ToolExecutionID {
-					return status(t, env).StandingApprovals[0].ID
+					return status(t, env).AlwaysAllowed[0].ID
 				}, "enough")
 			}
 			resumes(env, 4*time.Hour)

@@ -124,7 +124,7 @@ func TestStopAtEachMoment(t *testing.T) {
 				require.Len(t, w.asked, m.asked[mode])
 				require.Len(t, w.ran, m.ran[mode])
 				status := status(t, env)
-				require.Equal(t, []domain.StopSignal{{Reason: domain.UserRequested, Message: "enough", Source: "user"}}, status.StopSignals)
+				require.Equal(t, []domain.StopSignal{{Reason: domain.UserRequested, Message: "enough", Source: "user"}}, status.Signals)
 				pending := 0
 				for _, e := range query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries {
 					pending += len(e.Message.ToolCalls)
@@ -175,7 +175,7 @@ func TestManyStops(t *testing.T) {
 	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 	require.Equal(t, domain.StatusStopped, outcome(t, env).Status)
 	require.Empty(t, w.ran, "the last one counts too")
-	require.Len(t, status(t, env).StopSignals, 100)
+	require.Len(t, status(t, env).Signals, 100)
 }
 
 // TestAStopThatNamesAnotherExecution is dropped.
@@ -208,7 +208,7 @@ func TestCancellation(t *testing.T) {
 		require.Equal(t, domain.StatusStopped, out.Status)
 		require.True(t, out.Closed)
 		require.Empty(t, w.ran)
-		require.Equal(t, "server", status(t, env).StopSignals[0].Source)
+		require.Equal(t, "server", status(t, env).Signals[0].Source)
 	})
 	t.Run("idle", func(t *testing.T) {
 		t.Parallel()

@@ -69,6 +69,9 @@ func TestNoStepAfterAStopWithTheLastTool(t *testing.T) {
 			c.returns(inference, says("looking", look())).task()
 			tool := c.calls(string(contract.CallTool))
 			c.returns(tool, contract.ToolReply{Content: "seen"}).stops(contract.StopRequest{Mode: mode}).task()
+			if mode != contract.StopNow { // the memo says that it is asked to stop
+				c.notes()
+			}
 			require.Equal(t, 1, c.ends().Steps)
 		})
 	}
@@ -122,6 +125,7 @@ func TestALateAlarmOfASession(t *testing.T) {
 	inference := c.calls(string(contract.CallModel))
 	c.stops(contract.StopRequest{Within: contract.Span(time.Minute)}).task()
 	timer := c.sets(time.Minute)
+	c.notes()
 	c.returns(inference, says("done")).fires(timer).task().notes()
 	c.stops(contract.StopRequest{Mode: contract.StopNow}).task()
 	c.replays()

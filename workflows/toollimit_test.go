@@ -40,7 +40,7 @@ func TestCallsGoWhereTheirLimitHolds(t *testing.T) {
 	}
 	env := w.environment(t)
 	env.RegisterDelayedCallback(func() {
-		require.Equal(t, limited, status(t, env).ToolLimits)
+		require.Equal(t, limited, status(t, env).Configuration.ToolLimits)
 	}, 30*time.Minute)
 	for i := range 2 {
 		sends(env, time.Duration(i+1)*time.Hour, string(rune('a'+i)), contract.SendRequest{Prompt: "more"})

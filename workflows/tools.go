@@ -35,9 +35,8 @@ type toolBatch struct {
 	queued  []domain.Digest
 	// standing are the standing approvals by which calls run, by position.
 	standing map[int]domain.Wait
-	// granted says which of the calls have had their share for a sub-agent; kept is what was kept back from them, once one has.
+	// granted says which of the calls have had their share for a sub-agent.
 	granted []bool
-	kept    *domain.Spent
 	// edits wait for the hooks' say.
 	edits []*editedCall
 	// behind counts the calls that wait for others to end: to hand the conversation over, or for a seat.
@@ -56,11 +55,11 @@ func (t *stepRun) runTools() {
 	b.beginAll()
 	if b.denied > 0 {
 		use := b.limit
-		spent := b.bounds().Spent
+		holder := b.ledger().Execution
 		if use.Session {
-			spent = b.bounds().SessionSpent
+			holder = b.ledger().Session
 		}
-		use.Used = domain.Count(use.Rule.Unit, spent.ToolCalls-b.allowed)
+		use.Used = domain.Count(use.Rule.Unit, holder.Spent.ToolCalls-b.allowed)
 		b.limited(use, use.DeniedSignal(b.allowed+b.denied))
 	}
 	b.noteRunning()
@@ -72,6 +71,7 @@ func (t *stepRun) runTools() {
 		b.keep()
 		b.tellWaiting()
 	}
+	b.children.keepBack(nil)
 	for i := range b.results {
 		b.review(i)
 	}
@@ -216,7 +216,7 @@ func (b *toolBatch) judge(i int, call domain.ToolCall) *domain.Error {
 		return unsettled
 	case limited && left <= 0:
 		b.denied++
-		b.limit, _ = b.bounds().UseOf(domain.LimitToolCalls, b.now())
+		b.limit, _ = b.ledger().UseOf(domain.LimitToolCalls, b.now())
 		return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: the budget allows no more tool calls")
 	}
 	b.allowed++

@@ -220,7 +220,7 @@ func TestToolCallBudget(t *testing.T) {
 			require.Equal(t, test.reason, outcome(t, env).StopReason)
 			require.Len(t, w.ran, test.ran)
 			require.Equal(t, test.max == 0, w.asked[0].WithoutTools)
-			require.Equal(t, test.left, *status(t, env).BudgetLeft.MaxToolCalls)
+			require.Equal(t, test.left, *status(t, env).Ledger.Own().Left.MaxToolCalls)
 		})
 	}
 }
@@ -245,7 +245,7 @@ func TestAToolThatAsksToStop(t *testing.T) {
 	require.Equal(t, domain.StopRequested, out.StopReason, "always, whatever the tool says")
 	require.Equal(t, 1, out.Steps)
 	require.Len(t, w.ran, 2, "the call that did not begin is not made again")
-	signals := status(t, env).StopSignals
+	signals := status(t, env).Signals
 	require.Equal(t, []domain.StopSignal{{
 		Reason: domain.StopRequested, Message: "enough", Source: "stop", Context: domain.Metadata{"why": []byte(`"so"`)},
 	}}, signals)
@@ -314,7 +314,7 @@ func TestACallMadeAgainUntilAStop(t *testing.T) {
 				used = 1
 			}
 			require.Equal(t, test.code != domain.CodeNotRun, call.Outcome().Ran())
-			require.Equal(t, 5-used, *status(t, env).BudgetLeft.MaxToolCalls)
+			require.Equal(t, 5-used, *status(t, env).Ledger.Own().Left.MaxToolCalls)
 		})
 	}
 }
@@ -475,5 +475,5 @@ func TestManyToolsThatAskToStop(t *testing.T) {
 	env := w.environment(t)
 	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 	require.Equal(t, domain.StopRequested, outcome(t, env).StopReason)
-	require.Len(t, status(t, env).StopSignals, 20)
+	require.Len(t, status(t, env).Signals, 20)
 }

@@ -16,7 +16,7 @@ import (
 func approvesBelow(t *testing.T, env *testsuite.TestWorkflowEnvironment, at time.Duration, most int) {
 	t.Helper()
 	env.RegisterDelayedCallback(func() {
-		for _, below := range status(t, env).Subagents {
+		for _, below := range status(t, env).Children {
 			for _, call := range statusOf(t, env, below.AgentID).Waits {
 				if most--; most >= 0 {
 					request := contract.AnswerRequest{Verdict: domain.Approved, Call: call.ToolExecutionID, Digest: call.Digest, By: "ann"}
@@ -85,7 +85,7 @@ func TestTheTimeOfATreeStandsStill(t *testing.T) {
 			}))
 			out := outcome(t, env)
 			require.Equal(t, test.reason, out.StopReason)
-			spent := 600 - *status(t, env).BudgetLeft.MaxSeconds
+			spent := 600 - *status(t, env).Ledger.Own().Left.MaxSeconds
 			require.InDelta(t, test.least, spent, 30, "%v", spent)
 		})
 	}

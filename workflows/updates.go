@@ -75,6 +75,7 @@ func acceptSlow[In, Out any](
 			return reply, refusal(err)
 		}
 		updates.Remember(id, reply)
+		s.publishHead()
 		return reply, nil
 	}
 	return handle(s, name, validate, answer)
@@ -237,12 +238,12 @@ func (s session) checkExtend(request contract.ExtendRequest) error {
 	if err := cmp.Or(request.Budget.Check(), request.Budget.CheckDeadline(s.now())); err != nil {
 		return err
 	}
-	bounds := s.bounds()
-	bounds.Own = budget
+	ledger := s.ledger()
+	ledger.Execution.Budget = budget
 	if !active {
-		bounds.Session = s.upcomingAccount().Budget // the execution begins with it
+		ledger.Session.Budget = s.upcomingAccount().Budget // the execution begins with it
 	}
-	if use, reached := bounds.Reached(s.now()); reached && !active {
+	if use, reached := ledger.Reached(s.now()); reached && !active {
 		return domain.Errorf(domain.Denied, "extend: there is nothing left to go on with: %s; %s%s", use, use.GoOn(), s.extending(use))
 	}
 	return nil

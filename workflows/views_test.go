@@ -161,7 +161,7 @@ func TestAPriceIsSaid(t *testing.T) {
 			}
 			env := w.environment(t)
 			sends(env, time.Minute, "u1", contract.SendRequest{Prompt: "more"})
-			var idle contract.StatusView
+			var idle account.Status
 			env.RegisterDelayedCallback(func() { idle = status(t, env) }, time.Hour)
 			closes(env, 2*time.Hour, "u2")
 			env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
@@ -191,5 +191,5 @@ func TestTheErrorThatCounts(t *testing.T) {
 	env := w.environment(t)
 	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 	require.Equal(t, domain.CodeQuota, outcome(t, env).Code)
-	require.Equal(t, domain.Denied, status(t, env).Error.Kind)
+	require.Equal(t, domain.Denied, status(t, env).Failure().Kind)
 }

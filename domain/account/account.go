@@ -252,6 +252,17 @@ type Holder struct {
 	Left domain.ExecutionBudget `json:"left"`
 }
 
+// LedgerOf is what an agent's state says of it. Before the first execution that has no holder.
+func LedgerOf(state domain.AgentState, now time.Time) (l Ledger) {
+	if execution := state.Ledger(now).Execution; !state.Execution.IsZero() {
+		l.Execution = &Holder{Limit: execution.Budget, Spent: execution.Spent, Left: execution.Left()}
+	}
+	if session, has := state.Session(); has {
+		l.Session = &Holder{Limit: session.Budget, Spent: session.Spent, Left: session.Left()}
+	}
+	return l
+}
+
 // A Part names a list of an account, or something that a head or an execution has only where it is asked for.
 type Part string
 

@@ -5,36 +5,49 @@ import (
 	"everstep/domain/contract"
 )
 
-// Status is what the head says of an agent, in the form in which people and programs get it. What only the server knows, such
-// as the size of the history, is absent, and the source is the workflow.
-func (h Head) Status() contract.StatusView {
-	v := contract.StatusView{
-		AgentID: h.AgentID, Name: h.Name, WorkflowID: h.Run.WorkflowID, RunID: h.Run.ID, Status: domain.StatusPending,
-		Doing: h.Doing, Since: h.Since, Lacking: h.Lacking, Open: h.Open, Paused: h.Paused, Suspended: h.Suspended,
-		Model: h.Configuration.Model, Agent: h.Configuration.Agent, RateLimit: h.Configuration.RateLimit, ToolLimits: h.Configuration.ToolLimits,
-		Changes: h.Configuration.Changes, Next: h.Configuration.Next, RewoundTo: h.Position.From, Cleared: h.Position.Edits.CountCleared(),
-		Trusted: h.Trusted, Todo: h.Todo, Bound: h.MCPSessions, Subagents: h.Children, Window: h.Window, Context: h.Context,
-		StandingApprovals: append([]domain.StandingApproval{}, h.AlwaysAllowed...), WaitingMessages: append([]contract.WaitingView{}, h.Unread...),
-		Source: contract.FromWorkflow, History: contract.HistoryView{Runs: h.Run.Number, Unstored: h.Unstored, Unrecorded: h.Unrecorded},
-		StopSignals: []domain.StopSignal{}, Waits: append([]domain.Wait{}, h.Waits...),
-	}
-	if h.Parent != nil {
-		v.ParentAgentID, v.Subagent = h.Parent.AgentID, h.Parent.Subagent
-	}
-	if own := h.Ledger.Execution; own != nil {
-		v.Budget, v.BudgetLeft = own.Limit, own.Left
-	}
-	if all := h.Ledger.Session; all != nil {
-		v.SessionBudget, v.SessionBudgetLeft = &all.Limit, &all.Left
+// A Status is what an agent is doing now: the head of its account, its newest execution, and what only its server knows.
+type Status struct {
+	Head
+	// Execution is the newest, or the first, which is to begin.
+	Execution
+	Server Server
+	// History is the size of the newest run's.
+	History contract.HistoryView
+	// ServedBy are the builds that would carry the agent on, where all of them are others.
+	ServedBy string
+	// RateLimited says that an inference or a call waits for its turn, and Progress is what the calls under way tell of themselves.
+	RateLimited bool
+	Progress    []contract.Progress
+	// AtEvent is the event of the execution as which the status is told; zero: as of now.
+	AtEvent int
+}
+
+// StatusOf is what a head says of its agent. What only the server knows is absent, and the source is the workflow.
+func StatusOf(h Head) Status {
+	s := Status{
+		Head: h, Execution: Execution{Outcome: contract.Outcome{Status: domain.StatusPending}}, Server: Server{Source: contract.FromWorkflow},
+		History: contract.HistoryView{Runs: h.Run.Number, Unstored: h.Unstored, Unrecorded: h.Unrecorded},
 	}
 	if h.Newest != nil {
-		h.Newest.addTo(&v)
-		v.OriginNumber = h.OriginNumber(*h.Newest)
-		if v.RewoundTo != nil {
-			v.RewoundToNumber = h.numberOf(v.RewoundTo.ExecutionID, h.Newest.Number)
-		}
+		s.Execution = *h.Newest
 	}
-	return v
+	return s
+}
+
+// Failure is why the execution failed; nil: it has not.
+func (s Status) Failure() *domain.Error {
+	if s.Ended == nil || s.Status != domain.StatusFailed {
+		return nil
+	}
+	return s.Ended.Error
+}
+
+// Own is what bounds the newest execution, or nothing where nobody tells it.
+func (l Ledger) Own() Holder {
+	if l.Execution == nil {
+		return Holder{}
+	}
+	return *l.Execution
 }
 
 // OriginNumber is the number of the execution that one of the agent goes on from; zero: that is another agent's, or there is none.
@@ -48,6 +61,14 @@ func (h Head) OriginNumber(e Execution) int {
 	return h.numberOf(e.Origin.ExecutionID, e.Number-1)
 }
 
+// RewoundToNumber is the number of the execution to which a rewind has taken the session; zero: none has, or it is another agent's.
+func (h Head) RewoundToNumber() int {
+	if h.Position.From == nil || h.Newest == nil {
+		return 0
+	}
+	return h.numberOf(h.Position.From.ExecutionID, h.Newest.Number)
+}
+
 // numberOf is the number of an execution of the session, up to the newest that it can be; zero: it is none of them.
 func (h Head) numberOf(id domain.ExecutionID, newest int) int {
 	for n := newest; n > 0; n-- {
@@ -56,17 +77,4 @@ func (h Head) numberOf(id domain.ExecutionID, newest int) int {
 		}
 	}
 	return 0
-}
-
-func (e Execution) addTo(v *contract.StatusView) {
-	v.ExecutionID, v.Number, v.Status, v.StopReason, v.StepCount = e.ExecutionID, e.Number, e.Status, e.StopReason, e.Steps
-	v.Usage, v.CostNanoUSD, v.Priced, v.Prior = e.Usage.View(), e.CostNanoUSD, e.Priced, e.Prior
-	v.SessionLimit = e.SessionLimit
-	v.StopSignals, v.MoreStops = append(v.StopSignals, e.Signals...), e.MoreSignals
-	if e.Origin != nil {
-		v.Origin, v.BranchedFrom = e.Origin.ExecutionID, e.Origin.Branch()
-	}
-	if e.Ended != nil && e.Status == domain.StatusFailed {
-		v.Error = e.Ended.Error
-	}
 }

@@ -33,8 +33,7 @@ func TestOriginsAreCounted(t *testing.T) {
 			t.Parallel()
 			h := Head{AgentID: agent, Name: test.name, Run: Run{First: run}, Position: Position{From: test.from}}
 			h.Newest = &Execution{Outcome: contract.Outcome{Number: 3}, Origin: test.origin}
-			v := h.Status()
-			require.Equal(t, []int{test.want, test.wantTo}, []int{v.OriginNumber, v.RewoundToNumber})
+			require.Equal(t, []int{test.want, test.wantTo}, []int{h.OriginNumber(*h.Newest), h.RewoundToNumber()})
 		})
 	}
 }

@@ -26,9 +26,6 @@ type Parent struct {
 	Above
 }
 
-// Lends reports whether that agent answers a BudgetRequest: where it has granted anything but time.
-func (p *Parent) Lends() bool { return p != nil && p.Grant.Whole() != domain.Spent{} }
-
 // Above are the policies and approvals in force of all agents above a sub-agent. The strictest holds, beside its own.
 type Above struct {
 	Policies  []domain.SubagentPolicy `json:"policies,omitempty"`
@@ -90,32 +87,25 @@ func BudgetOf(d domain.Definition, request domain.ExecutionBudget, parent *Paren
 	return budget.WithDefaultSteps()
 }
 
-// A BudgetRequest asks for more of a limit of what a sub-agent was granted, before it would stop for that.
-type BudgetRequest struct {
-	// ToolExecutionID is the call that started it. Number is higher than those of its requests before.
-	ToolExecutionID domain.ToolExecutionID `json:"tool_execution_id"`
-	Number          int                    `json:"number"`
-	domain.MoreAsked
-	// AtOnce says that the sub-agent goes on without, where nothing is left now: an answer has little room.
-	AtOnce bool `json:"at_once,omitzero"`
+// A ChildReport is what a sub-agent that is under way tells the agent that started it: all of it holds until the next one.
+type ChildReport struct {
+	// ID is the call that started it. Seq is higher than those of its reports before, and each is taken once.
+	ID  domain.ToolExecutionID `json:"id"`
+	Seq int                    `json:"seq"`
+	// Waits says that it waits for people and nothing else of it is under way.
+	Waits bool `json:"waits,omitzero"`
+	// Ask is what it wants more of before it would stop for that; nil: nothing. It waits for the Grant that answers it.
+	Ask *domain.Ask `json:"ask,omitempty"`
 }
 
-// A ChildWaits says that a sub-agent waits for people and nothing else of it is under way, or that it goes on.
-type ChildWaits struct {
-	// ToolExecutionID is the call that started it. Number is higher than those of its words before.
-	ToolExecutionID domain.ToolExecutionID `json:"tool_execution_id"`
-	Number          int                    `json:"number"`
-	Waits           bool                   `json:"waits,omitzero"`
-}
-
-// A BudgetGrant answers a request, and those of lower numbers.
-type BudgetGrant struct {
-	Number int `json:"number"`
+// A Grant answers the report of its number, which has asked, and those of lower numbers.
+type Grant struct {
+	Seq int `json:"seq"`
 	// Grant is what the sub-agent may use in all, as before where it gets no more.
 	Grant domain.ExecutionBudget `json:"grant"`
 }
 
-// A Report is what a sub-agent tells the agent that started it, in its workflow's result alone.
+// A Report is what a sub-agent tells the agent that started it as it ends, in its workflow's result alone.
 type Report struct {
 	// Answer is the current response, in part where it is long.
 	Answer string `json:"answer,omitzero"`

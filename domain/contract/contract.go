@@ -54,12 +54,10 @@ const (
 	// SignalStop asks the execution in progress to stop.
 	SignalStop Signal[StopRequest] = "stop"
 
-	// SignalBudgetRequest asks the agent that has started a sub-agent for more of its budget.
-	SignalBudgetRequest Signal[BudgetRequest] = "budget.request"
-	// SignalBudgetGrant answers that.
-	SignalBudgetGrant Signal[BudgetGrant] = "budget.grant"
-	// SignalChildWaits tells the agent that has started a sub-agent that this waits for people, or goes on.
-	SignalChildWaits Signal[ChildWaits] = "subagent.waits"
+	// SignalReport tells the agent that has started a sub-agent that this waits for people, goes on, or asks for more.
+	SignalReport Signal[ChildReport] = "report"
+	// SignalGrant answers a report that asks.
+	SignalGrant Signal[Grant] = "grant"
 
 	// UpdateSend gives the agent a message, which begins its next execution or waits for the one in progress.
 	UpdateSend Update[SendRequest, SendReply] = "send"
@@ -97,6 +95,8 @@ const (
 	MemoWaiting = "waiting"
 	// MemoOutcome is the memo field that says how the newest execution ended.
 	MemoOutcome = "outcome"
+	// MemoHead is the memo field with what lists and commands need to know of the newest execution: a [HeadMemo].
+	MemoHead = "head"
 	// MemoBuild is the memo field that says which builds of Everstep have run the agent, in [Builds].
 	MemoBuild = "build"
 	// MemoSettles is the memo field that says, in a workflow that but settles a call, what ended before: an EndedRun.
@@ -106,8 +106,6 @@ const (
 	MemoScheduled = "scheduled_run"
 	// MemoSchedule is the memo field of a schedule of agents itself: what it runs, and when.
 	MemoSchedule = "schedule"
-	// MemoSessionBudget is the memo field that holds the budget over a session: a SessionMemo.
-	MemoSessionBudget = "session_budget"
 
 	// AttributeAgentName is the search attribute that holds an agent's name.
 	AttributeAgentName = "AgentName"

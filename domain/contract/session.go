@@ -159,6 +159,8 @@ type CarriedMail struct {
 	Waited  int64            `json:"waited,omitzero"`
 	// SpokenSince is when people last spoke to the session after its newest execution ended; zero: nobody has.
 	SpokenSince time.Time `json:"spoken_since,omitzero"`
+	// Reported is the number of the newest report to the agent that has started this one.
+	Reported int `json:"reported,omitzero"`
 }
 
 // CarriedRecords is what is not among the records yet.
@@ -216,6 +218,17 @@ type Outcome struct {
 	Settled []domain.Wait `json:"settled,omitempty"`
 	// Report stands in the result alone of a sub-agent's workflow.
 	Report *Report `json:"report,omitempty"`
+}
+
+// A HeadMemo says where an agent stands, so that nobody has to ask its workflow to list it or to change it. An execution of
+// that number whose [Outcome] the memo has is over: then Paused and Stopping mean nothing. It holds no user text.
+type HeadMemo struct {
+	// Number is of the newest execution, which may be about to begin.
+	Number    int  `json:"execution_number"`
+	Paused    bool `json:"paused,omitzero"`
+	Suspended bool `json:"suspended,omitzero"`
+	// Stopping says that somebody has asked the execution to stop.
+	Stopping bool `json:"stopping,omitzero"`
 }
 
 // Cost is in nano-dollars; nil where nobody knows it.

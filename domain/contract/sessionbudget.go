@@ -21,22 +21,5 @@ type ExtendSessionReply struct {
 	Number     int  `json:"number"`
 	InProgress bool `json:"in_progress,omitzero"`
 	// Account has the totals in force, and what was spent of them so far.
-	Account domain.SessionAccount `json:"session_account"`
-}
-
-// A SessionMemo is the memo of a session's budget, for readers that no worker answers.
-type SessionMemo struct {
-	// Account is the session's; absent: it has none. Its first so many Executions are counted there.
-	Account    *domain.SessionAccount `json:"session_account,omitempty"`
-	Executions int                    `json:"executions,omitzero"`
-	// Next are the totals that hold from the next execution on, where an update has brought others.
-	Next *domain.ExecutionBudget `json:"next,omitempty"`
-}
-
-// SessionMemoOf is the memo with which a session of such a definition begins; nil: it has no budget.
-func SessionMemoOf(d domain.Definition) *SessionMemo {
-	if d.SessionBudget.IsEmpty() {
-		return nil
-	}
-	return &SessionMemo{Account: &domain.SessionAccount{Budget: d.SessionBudget}}
+	Account domain.Holder `json:"session_account"`
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 	"everstep/starter/client"
 	"everstep/starter/render"
@@ -50,7 +51,10 @@ func sit(t *testing.T, width, height int) *sitting {
 }
 
 func (s *sitting) idle() *sitting {
-	s.take(looked{view: contract.StatusView{Number: 2, Status: domain.StatusCompleted, Open: true, Model: "openai/gpt-5-mini"}})
+	s.take(looked{view: account.Status{
+		Head:      account.Head{Open: true, Configuration: account.Configuration{Model: "openai/gpt-5-mini"}},
+		Execution: account.Execution{Outcome: contract.Outcome{Number: 2, Status: domain.StatusCompleted}},
+	}})
 	return s
 }
 
@@ -118,8 +122,9 @@ func (s *sitting) asked(call domain.Wait) *sitting {
 	s.hears(client.Event{Type: domain.EventExecutionStarted}, client.Event{Type: domain.EventStepStarted, Step: 1},
 		client.Event{Type: domain.EventInferenceReceived, Step: 1, Text: "I pay."},
 		client.Event{Type: domain.EventWaitOpened, Step: 1, Tool: call.Tool, Arguments: call.Arguments, ToolExecutionID: call.ToolExecutionID, Wait: &call})
-	s.take(looked{view: contract.StatusView{
-		Number: 3, Status: domain.StatusInProgress, Open: true, StepCount: 1, Waits: []domain.Wait{call}, Model: "openai/gpt-5-mini",
+	s.take(looked{view: account.Status{
+		Head:      account.Head{Open: true, Waits: []domain.Wait{call}, Configuration: account.Configuration{Model: "openai/gpt-5-mini"}},
+		Execution: account.Execution{Outcome: contract.Outcome{Number: 3, Status: domain.StatusInProgress, Steps: 1}},
 	}})
 	return s
 }
@@ -130,7 +135,10 @@ func TestSends(t *testing.T) {
 	t.Parallel()
 	s := sit(t, 80, 24)
 	require.Empty(t, s.says("too early"), "nothing is known of the session")
-	wants := s.take(looked{view: contract.StatusView{Status: domain.StatusCompleted, Number: 2, Open: true}})
+	wants := s.take(looked{view: account.Status{
+		Head:      account.Head{Open: true},
+		Execution: account.Execution{Outcome: contract.Outcome{Status: domain.StatusCompleted, Number: 2}},
+	}})
 	require.Len(t, wants, 1)
 	first := wants[0].(wantSend)
 	require.Equal(t, "too early", first.text)
@@ -142,12 +150,18 @@ func TestSends(t *testing.T) {
 	s.take(recalled{entries: []domain.Entry{userEntry("too early", execution)}, live: execution})
 	require.Equal(t, 1, countSaid(s, "too early"), "it is shown once")
 	s.take(sent{key: second.key, delivery: second.delivery, err: &client.Error{Class: client.Refused, Message: "execution_id: is not in progress"}})
-	wants = s.take(looked{view: contract.StatusView{Status: domain.StatusCompleted, Number: 3, Open: true}})
+	wants = s.take(looked{view: account.Status{
+		Head:      account.Head{Open: true},
+		Execution: account.Execution{Outcome: contract.Outcome{Status: domain.StatusCompleted, Number: 3}},
+	}})
 	begins := wants[len(wants)-1].(wantSend)
 	require.Equal(t, []any{second.key, contract.Delivery(""), domain.ExecutionID{}}, []any{begins.key, begins.delivery, begins.execution}, "the turn has ended, so it begins the next")
 
 	s.take(sent{key: second.key, err: &client.Error{Class: client.Refused, Message: "execution 4 is in progress"}})
-	wants = s.take(looked{view: contract.StatusView{Status: domain.StatusCompleted, Number: 4, Open: true}})
+	wants = s.take(looked{view: account.Status{
+		Head:      account.Head{Open: true},
+		Execution: account.Execution{Outcome: contract.Outcome{Status: domain.StatusCompleted, Number: 4}},
+	}})
 	require.Equal(t, second.key, wants[len(wants)-1].(wantSend).key, "the same message, so that it is taken once")
 	s.take(sent{key: second.key, err: &client.Error{Class: client.Invalid, Message: "prompt: is too long"}})
 	require.Equal(t, "second", s.composer.value(), "what is not taken can be changed")
@@ -351,7 +365,10 @@ func TestReconnects(t *testing.T) {
 	s.take(lost{"no worker or no server answers; trying again"})
 	require.Contains(t, s.View().Content, "no server answers")
 	s.types("age")
-	s.take(looked{view: contract.StatusView{Number: 2, Status: domain.StatusCompleted, Open: true}})
+	s.take(looked{view: account.Status{
+		Head:      account.Head{Open: true},
+		Execution: account.Execution{Outcome: contract.Outcome{Number: 2, Status: domain.StatusCompleted}},
+	}})
 	require.Equal(t, "half a message", s.keys(enter)[0].(wantSend).text)
 	require.NotContains(t, s.View().Content, "no server answers")
 }
@@ -435,7 +452,7 @@ func TestCallsInTheirOrder(t *testing.T) {
 func TestEndingOfAClosedSession(t *testing.T) {
 	t.Parallel()
 	s := sit(t, 80, 24)
-	s.take(looked{view: contract.StatusView{Number: 2, Status: domain.StatusCompleted, StepCount: 3}})
+	s.take(looked{view: account.Status{Execution: account.Execution{Outcome: contract.Outcome{Number: 2, Status: domain.StatusCompleted, Steps: 3}}}})
 	e, err := s.Ending()
 	require.NoError(t, err)
 	require.Equal(t, Ending{Begun: true, Over: true}, e)
@@ -444,9 +461,10 @@ func TestEndingOfAClosedSession(t *testing.T) {
 // poses has a call ask the person.
 func (s *sitting) poses(id domain.ToolExecutionID, q domain.Question) *sitting {
 	s.hears(client.Event{Type: domain.EventExecutionStarted}, client.Event{Type: domain.EventStepStarted, Step: 1})
-	s.take(looked{view: contract.StatusView{Number: 3, Status: domain.StatusInProgress, Open: true, Waits: []domain.Wait{
-		{Kind: domain.WaitQuestion, ToolExecutionID: id, Step: 1, Tool: "ask_user", Ask: &q, Since: noon},
-	}}})
+	s.take(looked{view: account.Status{
+		Head:      account.Head{Open: true, Waits: []domain.Wait{{Kind: domain.WaitQuestion, ToolExecutionID: id, Step: 1, Tool: "ask_user", Ask: &q, Since: noon}}},
+		Execution: account.Execution{Outcome: contract.Outcome{Number: 3, Status: domain.StatusInProgress}},
+	}})
 	return s
 }
 

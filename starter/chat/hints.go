@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"everstep/domain"
-	"everstep/domain/contract"
+	"everstep/domain/account"
 	"everstep/starter/client"
 )
 
@@ -96,10 +96,10 @@ func goOn(status domain.ExecutionStatus, reason domain.StopReason, session bool)
 }
 
 // leftBy is how the newest turn ended before this conversation was taken up, where it did not complete.
-func leftBy(v contract.StatusView) string {
+func leftBy(v account.Status) string {
 	why := string(v.StopReason)
-	if v.Error != nil && v.Status == domain.StatusFailed {
-		why = v.Error.Message
+	if err := v.Failure(); err != nil {
+		why = err.Message
 	}
 	hint := goOn(v.Status, v.StopReason, sessionLess(v))
 	if hint == "" {
@@ -109,16 +109,16 @@ func leftBy(v contract.StatusView) string {
 }
 
 // sessionLess reports whether of the limit that ended the newest execution the session has less left than that itself.
-func sessionLess(v contract.StatusView) bool {
-	if v.SessionBudgetLeft == nil {
+func sessionLess(v account.Status) bool {
+	if v.Ledger.Session == nil {
 		return false
 	}
 	for _, rule := range domain.LimitRules() {
-		session, limited := rule.Total(*v.SessionBudgetLeft)
+		session, limited := rule.Total(v.Ledger.Session.Left)
 		if rule.Reason != v.StopReason || !limited || rule.Unit.OfTime() {
 			continue
 		}
-		own, limited := rule.Total(v.BudgetLeft)
+		own, limited := rule.Total(v.Ledger.Own().Left)
 		return !limited || session.Int() < own.Int()
 	}
 	return false

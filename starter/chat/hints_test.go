@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 	"everstep/starter/client"
 )
@@ -52,9 +53,9 @@ func TestSaysHowToGoOn(t *testing.T) {
 		require.Contains(t, s.View().Content, want)
 	}
 	s := sit(t, 120, 24)
-	s.take(looked{view: contract.StatusView{
-		Number: 2, Status: domain.StatusStopped, StopReason: domain.StepsLimitReached, Open: true,
-		BudgetLeft: domain.ExecutionBudget{MaxSteps: new(int64(4))}, SessionBudgetLeft: &domain.ExecutionBudget{MaxSteps: new(int64(0))},
+	s.take(looked{view: account.Status{
+		Head:      account.Head{Open: true, Ledger: account.Ledger{Execution: &account.Holder{Left: domain.ExecutionBudget{MaxSteps: new(int64(4))}}, Session: &account.Holder{Left: domain.ExecutionBudget{MaxSteps: new(int64(0))}}}},
+		Execution: account.Execution{Outcome: contract.Outcome{Number: 2, Status: domain.StatusStopped, StopReason: domain.StepsLimitReached}},
 	}})
 	s.take(recalled{entries: conversation()})
 	require.Contains(t, s.View().Content, "turn 2 stopped (steps_limit); /extend session max_steps=TOTAL goes on from there")
@@ -65,6 +66,9 @@ func TestSaysHowToGoOn(t *testing.T) {
 func TestASuspendedSessionSaysSo(t *testing.T) {
 	t.Parallel()
 	s := sit(t, 120, 24)
-	s.take(looked{view: contract.StatusView{Number: 2, Status: domain.StatusCompleted, Open: true, Suspended: &contract.Suspension{Reason: "an audit"}}})
+	s.take(looked{view: account.Status{
+		Head:      account.Head{Open: true, Suspended: &contract.Suspension{Reason: "an audit"}},
+		Execution: account.Execution{Outcome: contract.Outcome{Number: 2, Status: domain.StatusCompleted}},
+	}})
 	require.Contains(t, s.View().Content, "suspended: an audit")
 }

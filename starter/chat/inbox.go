@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 	"everstep/starter/client"
 	"everstep/starter/render"
@@ -57,15 +58,15 @@ func (i *inbox) drop(id domain.MessageID) (pending, bool) {
 }
 
 // told takes what the agent says of itself: where it is idle nothing waits but what it says.
-func (i *inbox) told(v contract.StatusView) {
+func (i *inbox) told(v account.Status) {
 	if v.Status != domain.StatusInProgress {
 		for _, p := range slices.Clone(i.waiting) {
-			if !slices.ContainsFunc(v.WaitingMessages, func(w contract.WaitingView) bool { return w.ID == p.ID }) {
+			if !slices.ContainsFunc(v.Unread, func(w contract.WaitingView) bool { return w.ID == p.ID }) {
 				i.drop(p.ID)
 			}
 		}
 	}
-	for _, w := range v.WaitingMessages {
+	for _, w := range v.Unread {
 		i.add(pending{WaitingView: w})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 	"everstep/starter/client"
 )
@@ -15,7 +16,10 @@ import (
 // working has turn 3 in progress, whose execution is known.
 func (s *sitting) working() (*sitting, domain.ExecutionID) {
 	id := domain.ExecutionID{UUID: uuid.New()}
-	s.take(looked{view: contract.StatusView{Number: 3, ExecutionID: id, Status: domain.StatusInProgress, Open: true, Model: "openai/gpt-5-mini"}})
+	s.take(looked{view: account.Status{
+		Head:      account.Head{Open: true, Configuration: account.Configuration{Model: "openai/gpt-5-mini"}},
+		Execution: account.Execution{Outcome: contract.Outcome{Number: 3, ExecutionID: id, Status: domain.StatusInProgress}},
+	}})
 	s.hears(client.Event{Type: domain.EventExecutionStarted}, client.Event{Type: domain.EventStepStarted, Step: 1})
 	return s, id
 }
@@ -51,7 +55,10 @@ func TestSteers(t *testing.T) {
 	entry.Message.ID = view.ID
 	s.take(recalled{entries: []domain.Entry{entry}, live: execution})
 	require.Equal(t, 1, countSaid(s, "and this"), "it is not shown again as it is read back")
-	s.take(looked{view: contract.StatusView{Number: 3, Status: domain.StatusInProgress, Open: true, WaitingMessages: []contract.WaitingView{view}}})
+	s.take(looked{view: account.Status{
+		Head:      account.Head{Open: true, Unread: []contract.WaitingView{view}},
+		Execution: account.Execution{Outcome: contract.Outcome{Number: 3, Status: domain.StatusInProgress}},
+	}})
 	require.Empty(t, s.inbox.waiting, "what is told late does not bring it back")
 
 	_, other := s.waits("more")
@@ -81,7 +88,10 @@ func TestQueues(t *testing.T) {
 	require.Len(t, s.inbox.waiting, 1)
 	require.Empty(t, s.says("/queue"))
 	require.Contains(t, s.screenText(), "is given no message")
-	s.take(looked{view: contract.StatusView{Number: 5, Status: domain.StatusCompleted, Open: true}})
+	s.take(looked{view: account.Status{
+		Head:      account.Head{Open: true},
+		Execution: account.Execution{Outcome: contract.Outcome{Number: 5, Status: domain.StatusCompleted}},
+	}})
 	require.Empty(t, s.inbox.waiting, "an idle session has none")
 }
 
@@ -101,9 +111,12 @@ func TestUnsends(t *testing.T) {
 	require.Len(t, s.inbox.waiting, 1)
 	require.Contains(t, s.screenText(), "not taken back: it was read")
 	s.composer.set("")
-	s.take(looked{view: contract.StatusView{Number: 3, Status: domain.StatusInProgress, Open: true, WaitingMessages: []contract.WaitingView{
-		{ID: domain.MessageID{UUID: uuid.New()}, Delivery: contract.SteerIfBusy, Text: "of another"},
-	}}})
+	s.take(looked{view: account.Status{
+		Head: account.Head{Open: true, Unread: []contract.WaitingView{
+			{ID: domain.MessageID{UUID: uuid.New()}, Delivery: contract.SteerIfBusy, Text: "of another"},
+		}},
+		Execution: account.Execution{Outcome: contract.Outcome{Number: 3, Status: domain.StatusInProgress}},
+	}})
 	require.Contains(t, s.screenText(), "> of another")
 	require.Equal(t, []want{wantUnsend{first.ID}}, s.says("/unsend"), "what was typed here, and not what somebody else waits for")
 }
@@ -123,15 +136,24 @@ func TestForksAndRewinds(t *testing.T) {
 	}
 	require.Len(t, s.says("/rewind 1 3"), 1)
 	to := domain.Origin{ExecutionID: domain.ExecutionID{UUID: uuid.New()}, Step: 3}
-	s.take(looked{view: contract.StatusView{Number: 2, Status: domain.StatusCompleted, Open: true, RewoundTo: &to}})
+	s.take(looked{view: account.Status{
+		Head:      account.Head{Open: true, Position: account.Position{From: &to}},
+		Execution: account.Execution{Outcome: contract.Outcome{Number: 2, Status: domain.StatusCompleted}},
+	}})
 	s.take(rewound{done: client.Rewound{To: to, ToNumber: 1, Undo: 2, TakenBack: 4, Since: []client.SinceCall{{Number: 2, Step: 1, Tool: "pay"}}}})
-	s.take(looked{view: contract.StatusView{Number: 2, Status: domain.StatusCompleted, Open: true, RewoundTo: &to}})
+	s.take(looked{view: account.Status{
+		Head:      account.Head{Open: true, Position: account.Position{From: &to}},
+		Execution: account.Execution{Outcome: contract.Outcome{Number: 2, Status: domain.StatusCompleted}},
+	}})
 	text := strings.Join(strings.Fields(s.screenText()), " ")
 	require.Contains(t, text, "after step 3 of turn 1; messages that are taken back")
 	require.Contains(t, text, "1 call that may have had effects: pay (turn 2, step 1)")
 	require.NotContains(t, text, "the session was rewound", "that is known")
 	other := domain.Origin{ExecutionID: to.ExecutionID, Step: 1}
-	s.take(looked{view: contract.StatusView{Number: 2, Status: domain.StatusCompleted, Open: true, RewoundTo: &other}})
+	s.take(looked{view: account.Status{
+		Head:      account.Head{Open: true, Position: account.Position{From: &other}},
+		Execution: account.Execution{Outcome: contract.Outcome{Number: 2, Status: domain.StatusCompleted}},
+	}})
 	require.Contains(t, s.screenText(), "the session was rewound", "by somebody else")
 	s.working()
 	require.Empty(t, s.says("/rewind 1"))

@@ -241,7 +241,7 @@ func (m *Model) looked(msg looked) []want {
 		m.pending = msg.view.Waits
 		m.gather()
 		m.inbox.told(msg.view)
-		m.standsAt(msg.view.RewoundTo)
+		m.standsAt(msg.view.Position.From)
 	}
 	if m.costAsked {
 		m.costAsked = false
@@ -367,8 +367,8 @@ func (m *Model) modelName() string {
 	switch {
 	case m.model != nil:
 		return m.model.String()
-	case m.turn.view.Model != "":
-		return m.turn.view.Model
+	case m.turn.view.Configuration.Model != "":
+		return m.turn.view.Configuration.Model
 	case m.cfg.Opening != nil:
 		return m.cfg.Opening.Definition.Model.String()
 	}

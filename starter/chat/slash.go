@@ -116,16 +116,17 @@ func (m *Model) showCost() {
 		m.talk.note("nothing was used yet")
 		return
 	}
-	text := fmt.Sprintf("turn %d: %s, %s", v.Number, render.Counted(int64(v.StepCount), "step"), render.Counted(v.Usage.TotalTokens, "token"))
+	text := fmt.Sprintf("turn %d: %s, %s", v.Number, render.Counted(int64(v.Steps), "step"), render.Counted(v.Usage.TotalTokens(), "token"))
 	if cost := v.Cost(); cost != nil {
 		text += ", $" + domain.USD(*cost)
 	} else {
 		text += ", cost unknown"
 	}
-	if limits := render.Budget(v.Budget, v.BudgetLeft); limits != "" {
+	own := v.Ledger.Own()
+	if limits := render.Budget(own.Limit, own.Left); limits != "" {
 		text += "; limits: " + limits
 	}
-	if session := render.SessionBudget(v); session != "" {
+	if session := render.SessionBudget(v.Ledger); session != "" {
 		text += "; the session: " + session
 	}
 	m.talk.note(text)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 	"everstep/starter/client"
 )
@@ -53,9 +54,9 @@ func belowEvents() []client.Event {
 
 // asksBelow has the sub-agent tell what of it waits.
 func (s *sitting) asksBelow() []want {
-	return s.take(looked{of: researcher, view: contract.StatusView{
-		Number: 1, Status: domain.StatusInProgress, StepCount: 1, Usage: domain.UsageView{TotalTokens: 1234}, CostNanoUSD: 2_100_000, Priced: true,
-		Waits: []domain.Wait{pays(`{"to": "acme", "amount": 5}`)},
+	return s.take(looked{of: researcher, view: account.Status{
+		Head:      account.Head{Waits: []domain.Wait{pays(`{"to": "acme", "amount": 5}`)}},
+		Execution: account.Execution{Outcome: contract.Outcome{Number: 1, Status: domain.StatusInProgress, Steps: 1, Usage: domain.Usage{InputTokens: 1234}, CostNanoUSD: 2_100_000, Priced: true}},
 	}})
 }
 
@@ -88,7 +89,10 @@ func TestSubagents(t *testing.T) {
 
 	s.hears(client.Event{Type: domain.EventSubagentCompleted, Step: 1, ChildID: researcher, Error: domain.Errorf(domain.Unavailable, "it was terminated from outside")}, client.Event{Type: domain.EventToolCallCompleted, Step: 1, Tool: "spawn_subagent", Error: domain.Errorf(domain.Unavailable, "it was terminated from outside")})
 	require.Contains(t, s.View().Content, "researcher 3f0a3c5e · it was terminated from outside", "it tells no end itself")
-	s.take(looked{of: researcher, view: contract.StatusView{Number: 1, Status: domain.StatusInProgress, Waits: []domain.Wait{call}}})
+	s.take(looked{of: researcher, view: account.Status{
+		Head:      account.Head{Waits: []domain.Wait{call}},
+		Execution: account.Execution{Outcome: contract.Outcome{Number: 1, Status: domain.StatusInProgress}},
+	}})
 	require.Zero(t, s.waiting(), "what comes late is of one that is over")
 }
 
@@ -99,9 +103,10 @@ func TestASubagentAsks(t *testing.T) {
 	s.hears(belowEvents()[:7]...)
 	s.hears(by(critic, "critic", 1, client.Event{Type: domain.EventExecutionStarted})...)
 	id := domain.ToolExecutionID{UUID: uuid.New()}
-	s.take(looked{of: critic, view: contract.StatusView{Number: 1, Status: domain.StatusInProgress, Waits: []domain.Wait{
-		{Kind: domain.WaitQuestion, ToolExecutionID: id, Step: 1, Tool: "ask_user", Ask: &domain.Question{Text: "Which city?"}, Since: noon},
-	}}})
+	s.take(looked{of: critic, view: account.Status{
+		Head:      account.Head{Waits: []domain.Wait{{Kind: domain.WaitQuestion, ToolExecutionID: id, Step: 1, Tool: "ask_user", Ask: &domain.Question{Text: "Which city?"}, Since: noon}}},
+		Execution: account.Execution{Outcome: contract.Outcome{Number: 1, Status: domain.StatusInProgress}},
+	}})
 	require.Contains(t, s.View().Content, "sub-agent critic")
 	require.Equal(t, []want{wantAnswer{reply: client.Word{Verdict: domain.AnsweredByPerson, Call: id, By: "ann", Text: "Oslo"}, typed: "Oslo", of: critic.String()}}, s.after(time.Minute).says("Oslo"))
 	s.take(replied{want: wantAnswer{reply: client.Word{Verdict: domain.AnsweredByPerson, Call: id}}})

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"everstep/domain"
-	"everstep/domain/contract"
+	"everstep/domain/account"
 	"everstep/starter/client"
 	"everstep/starter/render"
 )
@@ -42,13 +42,13 @@ type turn struct {
 	// tokens are those of the inferences that were heard to end.
 	tokens int64
 	// view is what the agent has said of itself the last time.
-	view contract.StatusView
+	view account.Status
 }
 
 func (t *turn) busy() bool { return t.phase == thinks || t.phase == writes || t.phase == calls }
 
 // told takes what the agent says of itself.
-func (t *turn) told(v contract.StatusView) {
+func (t *turn) told(v account.Status) {
 	t.view, t.away, t.paused = v, "", v.Paused
 	switch {
 	case v.Status == domain.StatusInProgress:
@@ -56,12 +56,12 @@ func (t *turn) told(v contract.StatusView) {
 		if t.number == v.Number && !v.ExecutionID.IsZero() {
 			t.execution = v.ExecutionID
 		}
-		t.step = max(t.step, v.StepCount)
+		t.step = max(t.step, v.Steps)
 	case !v.Open:
 		t.phase = over
 	case t.number <= v.Number: // else it is behind what was heard
 		if t.number < v.Number {
-			t.step, t.tokens = v.StepCount, 0
+			t.step, t.tokens = v.Steps, 0
 		}
 		t.phase, t.number = idle, v.Number
 	}
@@ -176,7 +176,7 @@ func (t *turn) used() string {
 	}
 	tokens := t.tokens
 	if t.view.Number == t.number {
-		tokens = max(tokens, t.view.Usage.TotalTokens)
+		tokens = max(tokens, t.view.Usage.TotalTokens())
 	}
 	if tokens > 0 {
 		parts = append(parts, render.Counted(tokens, "token"))

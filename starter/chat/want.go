@@ -4,6 +4,7 @@ import (
 	"github.com/google/uuid"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 	"everstep/starter/client"
 )
@@ -87,7 +88,7 @@ type (
 	heard struct{ client.Event }
 	// looked is what the agent says of itself, or a sub-agent.
 	looked struct {
-		view contract.StatusView
+		view account.Status
 		err  error
 		of   domain.AgentID
 	}

@@ -124,38 +124,20 @@ func (c *Client) adding(ctx context.Context, s snapshot, server *account.Server)
 func (c *Client) failingTask(ctx context.Context, s snapshot) (*account.FailingTask, error) {
 	task := s.GetPendingWorkflowTask()
 	failing := &account.FailingTask{Attempt: int(task.GetAttempt()), Since: task.GetOriginalScheduledTime().AsTime()}
-	for recorded, err := range c.reader(s.agent).Backwards(ctx, s.runID()) {
-		if err != nil {
-			return nil, err
-		}
-		switch f := recorded.Fact.(type) {
-		case history.TaskDone:
-			return failing, nil
-		case history.TaskFailed:
-			if failing.Failure == "" {
-				failing.Failure, failing.Worker = f.Why, f.Worker
-			}
-		case history.TaskBegan: // the failed task's, as the newest comes first
-			if failing.Failure != "" && f.Build != "" {
-				failing.Build = f.Build
-				return failing, nil
-			}
-		}
+	events, err := c.reader(s.agent).Events(ctx, s.runID())
+	if failed := history.FailedTask(c.cfg.Converter, events); failed != nil {
+		failing.Failure, failing.Worker, failing.Build = failed.Why, failed.Worker, failed.Build
 	}
-	return failing, nil
+	return failing, err
 }
 
 // resetOf reads from where a run was reset last; nil: its history does not say so.
 func (c *Client) resetOf(ctx context.Context, s snapshot) (*account.Reset, error) {
-	for recorded, err := range c.reader(s.agent).Backwards(ctx, s.runID()) {
-		if err != nil {
-			return nil, err
-		}
-		if reset, ok := recorded.Fact.(history.ResetHere); ok {
-			return &account.Reset{RunID: reset.From, Event: recorded.Event, At: recorded.At}, nil
-		}
+	events, err := c.reader(s.agent).Events(ctx, s.runID())
+	if reset, ok := history.NewestReset(events); ok {
+		return &reset, err
 	}
-	return nil, nil
+	return nil, err
 }
 
 // An accountReader reads the account of one agent over the runs of its workflow, from one on backwards.
@@ -321,13 +303,7 @@ func recordedHead(r record.Record, one account.Account) *account.Head {
 	newest.State, newest.Constraints = nil, nil
 	head.Newest, head.Trusted, head.Todo = &newest, state.Trusted(), state.Metadata.Todo()
 	head.Waits = state.Unsettled()
-	own := &account.Holder{Spent: state.Spent(r.CompletedAt)}
-	own.Limit, _ = state.Budget()
-	own.Left, _ = state.BudgetLeft(r.CompletedAt)
-	head.Ledger.Execution = own
-	if session, has := state.Session(); has {
-		head.Ledger.Session = &account.Holder{Limit: session.Budget, Spent: session.Spent, Left: session.Left()}
-	}
+	head.Ledger = account.LedgerOf(state, r.CompletedAt)
 	return &head
 }
 

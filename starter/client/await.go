@@ -28,6 +28,9 @@ func (c *Client) waited(ctx context.Context, id string, number int) (*Result, er
 	switch {
 	case err != nil:
 		return &Result{}, fail(ctx, id, "waiting for "+id, err)
+	case t.unread:
+		r, err := c.unreadable(ctx, *t)
+		return &r, err
 	case t.outcome == nil:
 		return &Result{}, t.vanished(t.asked)
 	}
@@ -35,12 +38,12 @@ func (c *Client) waited(ctx context.Context, id string, number int) (*Result, er
 	return &r, err
 }
 
-// await is targetEnd of an execution that has ended. The workflow of an agent without a name ends with its execution, so
+// await is target of an execution that has ended. The workflow of an agent without a name ends with its execution, so
 // its close event is waited for; that of a session is asked, by an update that all who wait share. It returns a pointer,
 // since the stack of one who waits is memory.
 func (c *Client) await(ctx context.Context, id string, number int) (*target, error) {
 	t, err := c.awaited(ctx, id, number)
-	if err != nil || t.outcome != nil {
+	if err != nil || t.outcome != nil || t.unread {
 		return t, err
 	}
 	if t.name != "" {
@@ -61,18 +64,18 @@ func (c *Client) awaited(ctx context.Context, id string, number int) (*target, e
 			return &target{position: position{snapshot: s, number: number}, asked: number}, err
 		}
 	}
-	t, err := c.targetEnd(ctx, id, number)
+	t, err := c.target(ctx, id, number)
 	return &t, err
 }
 
 // tellsEnd reports whether the memo tells that an execution has ended.
 func (s snapshot) tellsEnd(number int) bool { return s.outcome != nil && s.outcome.Number >= number }
 
-// ended is targetEnd for whoever has waited so long that a server which is slow, or away for
+// ended is target for whoever has waited so long that a server which is slow, or away for
 // a while, is no reason to give up.
 func (c *Client) ended(ctx context.Context, id string, number int) (*target, error) {
 	for {
-		t, err := c.targetEnd(ctx, id, number)
+		t, err := c.target(ctx, id, number)
 		if !errors.Is(err, &Error{Class: Unreachable}) || process.Pause(ctx, time.Second) != nil {
 			return &t, err
 		}
@@ -186,6 +189,6 @@ func (c *Client) lookForEnd(ctx context.Context, t target, found context.CancelF
 // goesOn reports whether the history, too, tells that the execution is in progress or about to begin. A server that does
 // not answer is no reason to doubt that.
 func (c *Client) goesOn(ctx context.Context, t target) bool {
-	now, err := c.targetEnd(ctx, t.called(), t.asked)
+	now, err := c.target(ctx, t.called(), t.asked)
 	return err == nil && now.outcome == nil || errors.Is(err, &Error{Class: Unreachable})
 }

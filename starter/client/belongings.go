@@ -152,7 +152,7 @@ func (c *Client) reads(ctx context.Context, one *belonging, b *Belongings, below
 		c.cfg.Progress(fmt.Sprintf("reading the histories of %s: %d runs", one.called(), len(one.runs)))
 	}
 	for _, run := range one.runs {
-		for recorded, err := range c.reader(one.agent).Forwards(ctx, run) {
+		for recorded, err := range c.reader(one.agent).Facts(ctx, run) {
 			if deleted(err) {
 				break
 			}

@@ -144,16 +144,15 @@ const finishThere = "finish it there, or export and fork"
 func (c *Client) OtherBuilds(ctx context.Context, queue string, builds []string) (string, error) {
 	const shown = 5
 	count, first := 0, []string{}
-	var failed error
-	for l, info := range c.listable(ctx, ListOptions{Open: true}, &failed) {
+	failed := c.list(ctx, ListOptions{Open: true}, func(l Listed, info *workflowpb.WorkflowExecutionInfo) bool {
 		of := c.buildsOf(info)
-		if info.GetTaskQueue() != queue || of.Newest() == "" || len(builds) == 0 || slices.Contains(builds, of.Newest()) {
-			continue
+		if info.GetTaskQueue() == queue && of.Newest() != "" && len(builds) > 0 && !slices.Contains(builds, of.Newest()) {
+			if count++; count <= shown {
+				first = append(first, l.ID+" "+ranBy(of))
+			}
 		}
-		if count++; count <= shown {
-			first = append(first, l.ID+" "+ranBy(of))
-		}
-	}
+		return true
+	})
 	if count == 0 {
 		return "", failed
 	}

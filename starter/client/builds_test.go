@@ -58,7 +58,7 @@ func TestStatusNamesTheBuilds(t *testing.T) {
 			f.query = answersAccount(underWay())
 			v, err := f.client().Status(t.Context(), "nora")
 			require.NoError(t, err)
-			require.Equal(t, []string{c.begun, c.last, c.servedBy}, []string{v.Build, v.CarriedBy, v.ServedBy})
+			require.Equal(t, []string{c.begun, c.last, c.servedBy}, []string{v.Server.Builds.Begun, v.Server.Builds.Last, v.ServedBy})
 		})
 	}
 }

@@ -161,6 +161,8 @@ type snapshot struct {
 	*workflowservice.DescribeWorkflowExecutionResponse
 	// outcome is that of the execution that ended last; nil: none has.
 	outcome *contract.Outcome
+	// head is where the agent stands.
+	head contract.HeadMemo
 	// builds have run it.
 	builds contract.Builds
 	// settling is the newest run, where it only settles a call after the end of this one.
@@ -230,11 +232,17 @@ func (c *Client) describedBy(ctx context.Context, a agent, runID string, ask des
 	if err != nil {
 		return snapshot{}, err
 	}
-	s := snapshot{agent: a, DescribeWorkflowExecutionResponse: response, builds: c.buildsOf(response.GetWorkflowExecutionInfo())}
-	if outcome, err := history.Outcome(c.cfg.Converter, s.info().GetMemo()); err == nil {
+	return c.snapshotOf(a, response), nil
+}
+
+// snapshotOf reads what the server says of a run.
+func (c *Client) snapshotOf(a agent, response *workflowservice.DescribeWorkflowExecutionResponse) snapshot {
+	info := response.GetWorkflowExecutionInfo()
+	s := snapshot{agent: a, DescribeWorkflowExecutionResponse: response, head: history.Head(c.cfg.Converter, info.GetMemo()), builds: c.buildsOf(info)}
+	if outcome, err := history.Outcome(c.cfg.Converter, info.GetMemo()); err == nil {
 		s.outcome = &outcome
 	}
-	return s, nil
+	return s
 }
 
 func (s snapshot) info() *workflowpb.WorkflowExecutionInfo { return s.GetWorkflowExecutionInfo() }

@@ -96,14 +96,9 @@ const (
 	RemainsUnknown RemainingKind = "unknown"
 )
 
-// RemainingKinds lists every kind.
-func RemainingKinds() []RemainingKind {
-	return []RemainingKind{RemainsInFork, RemainsInParent, RemainsInSchedule, RemainsInStorage, RemainsInRecords, RemainsOnServer, RemainsUnknown}
-}
-
 // UnmarshalText accepts the known kinds only.
 func (k *RemainingKind) UnmarshalText(text []byte) error {
-	return enum.Decode(k, text, "kind", RemainingKinds()...)
+	return enum.Decode(k, text, "kind", RemainsInFork, RemainsInParent, RemainsInSchedule, RemainsInStorage, RemainsInRecords, RemainsOnServer, RemainsUnknown)
 }
 
 // Delete deletes everything of an agent, of all sessions that its name has had, and of all sub-agents below it: segments
@@ -190,10 +185,8 @@ func (c *Client) free(ctx context.Context, a agent, closes bool) error {
 			}
 			return errorf(Refused, nil, "%s: a call of it is being settled just now; try again in a moment", a.called())
 		}
-		p, err := c.position(ctx, s)
+		p := s.position()
 		switch {
-		case err != nil:
-			return err
 		case p.ended == nil:
 			return errorf(Refused, nil, "%s: execution %d is in progress; wait for it, or stop it", a.called(), p.number).next("`stop %s` stops it", a.called())
 		case a.name == "":

@@ -41,13 +41,10 @@ const (
 	Failed Class = "failed"
 )
 
-// Classes lists every class.
-func Classes() []Class {
-	return []Class{Invalid, NotFound, Unreachable, Refused, Cancelled, Gone, Failed}
-}
-
 // UnmarshalText accepts the known classes only.
-func (c *Class) UnmarshalText(text []byte) error { return enum.Decode(c, text, "class", Classes()...) }
+func (c *Class) UnmarshalText(text []byte) error {
+	return enum.Decode(c, text, "class", Invalid, NotFound, Unreachable, Refused, Cancelled, Gone, Failed)
+}
 
 // An Error is what every function of this package returns on failure. Its text
 // is one line that is safe for users and says what to do.

@@ -18,6 +18,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"everstep/domain"
+	"everstep/domain/enum"
 )
 
 func TestFailGivesEachErrorItsClass(t *testing.T) {
@@ -65,7 +66,7 @@ func TestALeftReadHasStartedNothing(t *testing.T) {
 func TestListsMissNothing(t *testing.T) {
 	t.Parallel()
 	listed := map[string][]string{}
-	for _, c := range Classes() {
+	for _, c := range enum.Known[Class]() {
 		listed["Class"] = append(listed["Class"], string(c))
 		var read Class
 		require.NoError(t, read.UnmarshalText([]byte(c)))

@@ -7,21 +7,36 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/account"
+	"everstep/domain/contract"
 )
 
-// A Past is one execution of an agent, as its history tells of it.
-type Past struct {
-	Execution
+// An Ending says in short how an execution has ended, or that it has not.
+type Ending struct {
 	Status     domain.ExecutionStatus `json:"status"`
 	StopReason domain.StopReason      `json:"stop_reason,omitzero"`
 	Code       domain.Code            `json:"code,omitzero"`
 	// SessionLimit says that it was a limit of the session's budget which ended it.
 	SessionLimit bool `json:"session_limit,omitzero"`
-	// Steps are those that are over, as far as history tells. It is nil where the server ended the execution.
-	Steps *int `json:"step_count"`
-	// TotalTokens and CostNanoUSD are nil until the execution has ended; CostNanoUSD also where nobody knows what its model costs.
+	// Steps, TotalTokens and CostNanoUSD are what it took: nil until it has ended, and where the server ended it; CostNanoUSD also
+	// where nobody knows what its model costs.
+	Steps       *int   `json:"step_count"`
 	TotalTokens *int64 `json:"total_tokens"`
 	CostNanoUSD *int64 `json:"cost_nano_usd"`
+}
+
+func endingOf(o contract.Outcome) Ending {
+	e := Ending{Status: o.Status, StopReason: o.StopReason, Code: o.Code, SessionLimit: o.SessionLimit}
+	if byServer := o.Code == domain.CodeTerminated || o.Code == domain.CodeTimedOut; o.Status.Terminal() && !byServer {
+		e.Steps, e.TotalTokens, e.CostNanoUSD = &o.Steps, new(o.Usage.TotalTokens()), o.Cost()
+	}
+	return e
+}
+
+// A Past is one execution of an agent, as its history tells of it.
+type Past struct {
+	Execution
+	// Of an execution in progress Ending has the steps that are over.
+	Ending
 	// StartedAt and EndedAt are zero where nothing tells them, and EndedAt while it is in progress.
 	StartedAt time.Time `json:"started_at,omitzero"`
 	EndedAt   time.Time `json:"ended_at,omitzero"`
@@ -72,17 +87,12 @@ func (c *Client) Executions(ctx context.Context, id string) iter.Seq2[Past, erro
 // past shows one execution of an account.
 func (a agent) past(e account.Execution) Past {
 	p := Past{
-		Execution: a.begun(e.Number, e.ExecutionID, e.RunID), Status: e.Status, StopReason: e.StopReason, Code: e.Code, SessionLimit: e.SessionLimit,
-		StartedAt: e.StartedAt, Origin: placeOf(e.Origin), Agent: e.Agent, ImportedAt: e.Imported,
+		Execution: a.begun(e.Number, e.ExecutionID, e.RunID), Ending: endingOf(e.Outcome), StartedAt: e.StartedAt, Origin: placeOf(e.Origin), Agent: e.Agent, ImportedAt: e.Imported,
 	}
-	if !e.Closed {
+	if !e.Status.Terminal() {
 		p.Steps = &e.Steps
-	}
-	if e.Status.Terminal() {
+	} else {
 		p.EndedAt = e.CompletedAt
-	}
-	if e.Status.Terminal() && !e.Closed {
-		p.TotalTokens, p.CostNanoUSD = new(e.Usage.TotalTokens()), e.Cost()
 	}
 	return p
 }

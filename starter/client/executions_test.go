@@ -10,38 +10,7 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 
 	"everstep/domain"
-	"everstep/domain/contract"
-	"everstep/starter/client/internal/history"
 )
-
-// TestASuspensionIsFound by the newest that a run tells of it.
-func TestASuspensionIsFound(t *testing.T) {
-	t.Parallel()
-	sent := history.Sent{Reply: contract.SendReply{ExecutionID: domain.AgentID{}.Execution("c", 1)}}
-	on, off := history.Suspended{Suspension: &contract.Suspension{}}, history.Suspended{}
-	nora, err := domain.AgentIDOf("nora")
-	require.NoError(t, err)
-	taken := contract.SessionInput{AgentID: nora, Carry: &contract.Carry{Mail: contract.CarriedMail{Suspended: &contract.Suspension{}}}}
-	for name, c := range map[string]struct {
-		newestFirst []history.Fact
-		want        bool
-	}{
-		"suspended":      {[]history.Fact{history.TaskDone{}, history.Sent{}, on, sent}, true},
-		"lifted":         {[]history.Fact{off, on}, false},
-		"since taken":    {[]history.Fact{sent, on}, false},
-		"taken over":     {[]history.Fact{history.TaskDone{}, history.RunBegan{Input: taken}}, true},
-		"never was":      {[]history.Fact{history.TaskDone{}, history.RunBegan{Input: contract.SessionInput{AgentID: nora}}}, false},
-		"too long since": {append(make([]history.Fact, mostLooked+1), on), false},
-	} {
-		scan := suspensionScan{}
-		for _, fact := range c.newestFirst {
-			if scan.take(fact) {
-				break
-			}
-		}
-		require.Equal(t, c.want, scan.suspended, name)
-	}
-}
 
 // TestFind: the name itself wins; a beginning is enough where no other id has it.
 func TestFind(t *testing.T) {
@@ -153,7 +122,7 @@ func TestExecutionsAreMarkedAsTheirMessagesAre(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			past := Past{Steps: test.steps}
+			past := Past{Ending: Ending{Steps: test.steps}}
 			past.markTaken(edits, test.from, test.to)
 			require.Equal(t, test.cleared, past.Cleared)
 			require.Equal(t, test.back, past.TakenBack)

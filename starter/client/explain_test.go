@@ -266,10 +266,10 @@ func TestExplainKeysAreStable(t *testing.T) {
 
 func TestExplainEnumsAreStrict(t *testing.T) {
 	t.Parallel()
-	for _, fate := range SignalFates() {
+	for _, fate := range enum.Known[SignalFate]() {
 		require.NoError(t, new(SignalFate).UnmarshalText([]byte(fate)))
 	}
-	for _, kind := range CompactionKinds() {
+	for _, kind := range enum.Known[CompactionKind]() {
 		require.NoError(t, new(CompactionKind).UnmarshalText([]byte(kind)))
 	}
 	for _, unit := range enum.Known[domain.Unit]() {
@@ -405,9 +405,9 @@ func TestExplainTellsOfMCPSessions(t *testing.T) {
 	t.Parallel()
 	a := told(domain.ExecutionBudget{}, nil, nil, 0)
 	for n, event := range []domain.Event{
-		domain.Event{Type: domain.EventMCPSessionOpened, EventHeader: domain.EventHeader{ExecutionID: nth(1), Time: at(2).AsTime()}, Data: domain.MCPSessionEvent{Server: "shop", Worker: "one"}},
-		domain.Event{Type: domain.EventMCPSessionLost, EventHeader: domain.EventHeader{ExecutionID: nth(1), Time: at(3).AsTime()}, Data: domain.MCPSessionEvent{Server: "shop", Why: "its worker is gone"}},
-		domain.Event{Type: domain.EventMCPSessionOpened, EventHeader: domain.EventHeader{ExecutionID: nth(1), Time: at(4).AsTime()}, Data: domain.MCPSessionEvent{Server: "shop", Worker: "two"}},
+		{Type: domain.EventMCPSessionOpened, EventHeader: domain.EventHeader{ExecutionID: nth(1), Time: at(2).AsTime()}, Data: domain.MCPSessionEvent{Server: "shop", Worker: "one"}},
+		{Type: domain.EventMCPSessionLost, EventHeader: domain.EventHeader{ExecutionID: nth(1), Time: at(3).AsTime()}, Data: domain.MCPSessionEvent{Server: "shop", Why: "its worker is gone"}},
+		{Type: domain.EventMCPSessionOpened, EventHeader: domain.EventHeader{ExecutionID: nth(1), Time: at(4).AsTime()}, Data: domain.MCPSessionEvent{Server: "shop", Worker: "two"}},
 	} {
 		require.Less(t, n, 3)
 		a.Events = append(a.Events, event)

@@ -7,10 +7,11 @@ import (
 	"strings"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 )
 
-func (e *explanation) doing(v contract.StatusView) *ExplainDoing {
+func (e *explanation) doing(v account.Status) *ExplainDoing {
 	c := e.execution().Continuation
 	return &ExplainDoing{
 		Text: v.Doing, Since: timeOf(v.Since), Paused: v.Paused,

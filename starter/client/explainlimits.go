@@ -21,57 +21,50 @@ func (e *explanation) limits(v ExplainView) []ExplainLimit {
 		e.miss("the budget: nobody can tell it any more")
 		return nil
 	}
-	prior, c := e.asked.Prior, e.execution().Continuation
-	limits, used := []ExplainLimit{}, e.used(v)
 	// Of two limits of time it is the deadline that was reached, if past.
 	past := budget.Deadline != nil && v.EndedAt != nil && !v.EndedAt.Before(*budget.Deadline)
-	for _, rule := range domain.LimitRules() {
-		total, limited := rule.Total(budget)
-		if !limited {
-			continue
-		}
-		came := slices.ContainsFunc(c.StopSignals, func(s domain.StopSignal) bool {
+	return limitsOf(budget, e.asked.Prior, e.used(v), func(rule domain.LimitRule) bool {
+		came := slices.ContainsFunc(e.execution().Continuation.StopSignals, func(s domain.StopSignal) bool {
 			return s.Reason == rule.Reason && s.Source != domain.SourceSessionBudget
 		}) || e.asked.StopReason == rule.Reason && !e.asked.SessionLimit
-		l := ExplainLimit{Limit: rule.Limit, Unit: rule.Unit}
-		l.Default = rule.Limit == domain.LimitSteps && budget.MaxStepsFrom == domain.StepsDefault
-		l.Reached = came && (!rule.Unit.OfTime() || past == (rule.Unit == domain.UnitTime))
-		if rule.Unit == domain.UnitTime {
-			l.Deadline = new(total.Time())
-			limits = append(limits, l)
-			continue
-		}
-		l.Total, l.Used, l.Prior = new(total.Int()), used[rule.Limit], new(rule.Used(prior, time.Time{}).Int())
-		if l.Used != nil {
-			l.Left = new(max(*l.Total-*l.Used-*l.Prior, 0))
-		}
-		limits = append(limits, l)
-	}
-	return limits
+		return came && (!rule.Unit.OfTime() || past == (rule.Unit == domain.UnitTime))
+	})
 }
 
 // sessionLimits are those over the session, as they bound the execution.
-func (e *explanation) sessionLimits(v ExplainView) (limits []ExplainLimit) {
+func (e *explanation) sessionLimits(v ExplainView) []ExplainLimit {
 	before, has := e.state.Session()
 	if !has {
 		return nil
 	}
 	own := e.state.Spent(e.asked.CompletedAt).Less(e.execution().ExecutionCounts.Prior)
 	before.Spent = before.Spent.Less(own)
-	used := e.used(v)
+	used, o := e.used(v), e.asked.Outcome
+	if o.SessionSpent != nil {
+		used = usedOf(o.SessionSpent.Less(before.Spent))
+	}
+	return limitsOf(before.Budget, before.Spent, used, func(rule domain.LimitRule) bool {
+		return o.SessionSpent != nil && o.SessionLimit && o.StopReason == rule.Reason
+	})
+}
+
+// limitsOf are the limits of a budget, with what was used of each before the execution and by it, where that is known.
+func limitsOf(budget domain.ExecutionBudget, prior domain.Spent, used map[domain.Limit]*int64, reached func(domain.LimitRule) bool) []ExplainLimit {
+	limits := []ExplainLimit{}
 	for _, rule := range domain.LimitRules() {
-		total, limited := rule.Total(before.Budget)
+		total, limited := rule.Total(budget)
 		if !limited {
 			continue
 		}
-		prior := rule.Used(before.Spent, time.Time{}).Int()
-		l := ExplainLimit{Limit: rule.Limit, Unit: rule.Unit, Total: new(total.Int()), Prior: &prior, Used: used[rule.Limit]}
-		if o := e.asked.Outcome; o.SessionSpent != nil {
-			l.Used = new(rule.Used(*o.SessionSpent, time.Time{}).Int() - prior)
-			l.Reached = o.SessionLimit && o.StopReason == rule.Reason
+		l := ExplainLimit{Limit: rule.Limit, Unit: rule.Unit, Reached: reached(rule)}
+		l.Default = rule.Limit == domain.LimitSteps && budget.MaxStepsFrom == domain.StepsDefault
+		if rule.Unit == domain.UnitTime {
+			l.Deadline = new(total.Time())
+		} else {
+			l.Total, l.Used, l.Prior = new(total.Int()), used[rule.Limit], new(rule.Used(prior, time.Time{}).Int())
 		}
 		if l.Used != nil {
-			l.Left = new(max(*l.Total-*l.Used-prior, 0))
+			l.Left = new(max(*l.Total-*l.Used-*l.Prior, 0))
 		}
 		limits = append(limits, l)
 	}
@@ -83,15 +76,21 @@ func (e *explanation) sessionLimits(v ExplainView) (limits []ExplainLimit) {
 func (e *explanation) used(v ExplainView) map[domain.Limit]*int64 {
 	used := map[domain.Limit]*int64{}
 	if missing := e.asked.Steps > len(e.Steps); !missing {
-		for _, rule := range domain.LimitRules() {
-			used[rule.Limit] = new(rule.Used(v.Totals.spent, time.Time{}).Int())
-		}
+		used = usedOf(v.Totals.spent)
 		used[domain.LimitCost] = v.Totals.CostNanoUSD
 	} else {
 		used[domain.LimitSteps], used[domain.LimitTokens] = new(int64(v.Reported.Steps)), &v.Reported.Usage.TotalTokens
 		used[domain.LimitCost] = v.Reported.CostNanoUSD
 	}
 	used[domain.LimitSeconds] = e.milliseconds()
+	return used
+}
+
+func usedOf(spent domain.Spent) map[domain.Limit]*int64 {
+	used := map[domain.Limit]*int64{}
+	for _, rule := range domain.LimitRules() {
+		used[rule.Limit] = new(rule.Used(spent, time.Time{}).Int())
+	}
 	return used
 }
 

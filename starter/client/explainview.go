@@ -325,14 +325,9 @@ const (
 	SignalPending SignalFate = "pending"
 )
 
-// SignalFates lists every fate.
-func SignalFates() []SignalFate {
-	return []SignalFate{SignalCounted, SignalOutranked, SignalOverridden, SignalLate, SignalPending}
-}
-
 // UnmarshalText accepts the known fates only.
 func (f *SignalFate) UnmarshalText(text []byte) error {
-	return enum.Decode(f, text, "fate", SignalFates()...)
+	return enum.Decode(f, text, "fate", SignalCounted, SignalOutranked, SignalOverridden, SignalLate, SignalPending)
 }
 
 // A CompactionKind says how a conversation was made shorter.
@@ -345,12 +340,7 @@ const (
 	CompactionSummary CompactionKind = "summary"
 )
 
-// CompactionKinds lists every kind.
-func CompactionKinds() []CompactionKind {
-	return []CompactionKind{CompactionCleared, CompactionSummary}
-}
-
 // UnmarshalText accepts the known kinds only.
 func (k *CompactionKind) UnmarshalText(text []byte) error {
-	return enum.Decode(k, text, "compaction kind", CompactionKinds()...)
+	return enum.Decode(k, text, "compaction kind", CompactionCleared, CompactionSummary)
 }

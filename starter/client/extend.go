@@ -39,7 +39,7 @@ type Extended struct {
 	// Budget is the one in force from now on.
 	Budget domain.ExecutionBudget `json:"budget"`
 
-	account domain.SessionAccount
+	account domain.Holder
 }
 
 // extendTries bounds how often what is extended may end, or begin, just then.
@@ -210,7 +210,7 @@ func (c *Client) leftBy(ctx context.Context, p position) (in contract.SessionInp
 
 // follow starts a workflow of an agent without a name that has ended. errOvertaken: somebody else did.
 func (c *Client) follow(ctx context.Context, p position, in contract.SessionInput, number int) (Execution, error) {
-	start := opening{input: in, number: number, queue: cmp.Or(p.queue(), c.cfg.TaskQueue), before: p.ended, budgeted: history.SessionBudget(c.cfg.Converter, p.newest().info().GetMemo())}
+	start := opening{input: in, number: number, queue: cmp.Or(p.queue(), c.cfg.TaskQueue), before: p.ended}
 	execution, err := c.lookAndBegin(ctx, p, start)
 	for range extendTries {
 		if !startid.Late(err) {
@@ -287,7 +287,7 @@ func (p position) repeated(reply contract.ExtendReply) Extended {
 // successor is the input of the workflow that goes on from a closed run, with its session's account.
 func (c *Client) successor(
 	ctx context.Context, p position, in contract.SessionInput, left account.Head, o extension,
-) (_ contract.SessionInput, session domain.SessionAccount, _ error) {
+) (_ contract.SessionInput, session domain.Holder, _ error) {
 	carry := *left.Carry
 	state, err := domain.DecodeAgentState(carry.State)
 	if err != nil {
@@ -305,12 +305,11 @@ func (c *Client) successor(
 	budget, _ := state.Budget()
 	in = leaving(in)
 	in.GoOn = &contract.GoOn{Budget: budget.Extended(o.Budget, o.Lift), RunID: p.teller()}
-	bounds := session.Bounds()
-	bounds.Own, bounds.Spent = in.GoOn.Budget, carry.Prior
-	if r := carry.Definition.Resolved; bounds.Totals().MaxCostNanoUSD != nil && r != nil && r.Price == nil {
+	ledger := domain.Ledger{Execution: domain.Holder{Budget: in.GoOn.Budget, Spent: carry.Prior}, Session: session}
+	if r := carry.Definition.Resolved; ledger.Totals().MaxCostNanoUSD != nil && r != nil && r.Price == nil {
 		return in, session, errorf(Invalid, nil, "max_cost: nobody knows what %s costs; extend another limit", state.LLMConfig)
 	}
-	if use, reached := bounds.Reached(time.Now()); reached {
+	if use, reached := ledger.Reached(time.Now()); reached {
 		return in, session, exhausted(p.called(), use)
 	}
 	if in.Attributes, err = c.registered(ctx); err != nil {

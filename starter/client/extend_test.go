@@ -263,7 +263,7 @@ func TestGoingOnNeedsSomethingLeft(t *testing.T) {
 	_, err := f.client().Extend(t.Context(), lonely, ExtendOptions{Budget: domain.ExecutionBudget{MaxCostNanoUSD: &cents}})
 	requireClass(t, err, Invalid)
 	require.ErrorContains(t, err, "max_cost: nobody knows what scripted/")
-	use, _ := domain.ExecutionBudget{Deadline: &at}.Reached(domain.Spent{}, at)
+	use, _ := domain.Ledger{Execution: domain.Holder{Budget: domain.ExecutionBudget{Deadline: &at}}}.Reached(at)
 	late := exhausted("x", use)
 	require.ErrorContains(t, late, "give a later deadline")
 	require.Equal(t, "--deadline does", late.Next)
@@ -279,6 +279,7 @@ func TestGoingOnWhereSomebodyWasFaster(t *testing.T) {
 	f.start = func(sdk.StartWorkflowOptions, contract.SessionInput) error {
 		second := lonelyRun(t, "run-9", 2, &contract.GoOn{RunID: "run-0"})
 		second.events, second.status, second.memo = second.events[:1], enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, first.memo
+		second.sent(2)
 		f.change(func() { f.runs = append(f.runs, second) })
 		return serviceerror.NewWorkflowExecutionAlreadyStarted("already started", "request", "run-9")
 	}
@@ -303,6 +304,7 @@ func TestTwoWhoGoOnAtOnceAreOne(t *testing.T) {
 	f.start = func(_ sdk.StartWorkflowOptions, in contract.SessionInput) error {
 		others := lonelyRun(t, "run-1", 2, in.GoOn)
 		others.events, others.status, others.memo = others.events[:1], enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, first.memo
+		others.sent(2)
 		f.change(func() { f.runs = append(f.runs, others) })
 		return nil
 	}
@@ -386,7 +388,7 @@ func TestExecutionsOfEarlierWorkflows(t *testing.T) {
 	)
 	f.query = func(ctx context.Context, run, query string, in any) (any, error) {
 		a, n := told(domain.ExecutionBudget{}, nil, nil, 0), map[string]int{"run-0": 1, "run-5": 2, "run-9": 3}[run]
-		a.Executions[0].Number, a.Executions[0].ExecutionID = n, must(agentOf(lonely)).id.Execution(run, n)
+		a.Executions[0].Number, a.Executions[0].ExecutionID, a.Executions[0].RunID = n, must(agentOf(lonely)).id.Execution(run, n), run
 		a.Head.Newest, a.Head.Run = &a.Executions[0], account.Run{ID: run}
 		return answersAccount(a)(ctx, run, query, in)
 	}

@@ -27,8 +27,8 @@ type SessionExtended struct {
 }
 
 // Account is the session's, as it stands now.
-func (x SessionExtended) Account() domain.SessionAccount {
-	return domain.SessionAccount{Budget: x.Budget, Spent: x.Spent}
+func (x SessionExtended) Account() domain.Holder {
+	return domain.Holder{Budget: x.Budget, Spent: x.Spent}
 }
 
 // ExtendSession gives a session that has a budget over all its executions new totals of it, at least one. They hold for

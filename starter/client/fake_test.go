@@ -246,28 +246,6 @@ func (h fakeHistory) UpdateWorkflowExecution(ctx context.Context, r *workflowser
 	}
 }
 
-func (h fakeHistory) GetWorkflowExecutionHistoryReverse(_ context.Context, r *workflowservice.GetWorkflowExecutionHistoryReverseRequest, _ ...grpc.CallOption) (*workflowservice.GetWorkflowExecutionHistoryReverseResponse, error) {
-	f := h.fake
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	run, err := f.run(r.Execution.RunId)
-	if err != nil {
-		return nil, err
-	}
-	end := len(run.events)
-	if len(r.NextPageToken) > 0 {
-		end = int(r.NextPageToken[0])
-	}
-	response := &workflowservice.GetWorkflowExecutionHistoryReverseResponse{History: &historypb.History{}}
-	for ; end > 0 && len(response.History.Events) < 3; end-- { // pages are small here
-		response.History.Events = append(response.History.Events, run.events[end-1])
-	}
-	if end > 0 {
-		response.NextPageToken = []byte{byte(end)}
-	}
-	return response, nil
-}
-
 func (f *fakeServer) QueryWorkflowWithOptions(ctx context.Context, r *sdk.QueryWorkflowWithOptionsRequest) (*sdk.QueryWorkflowWithOptionsResponse, error) {
 	runID := r.RunID
 	f.mu.Lock()

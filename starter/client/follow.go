@@ -41,19 +41,12 @@ func (c *Client) Follow(ctx context.Context, id string, o FollowOptions) iter.Se
 	})
 }
 
-// EventsOptions choose events. The zero value is all of the newest execution.
-type EventsOptions struct {
-	// Number names the execution. Zero: the newest.
-	Number int
-	// After is the last sequence number that the caller has.
-	After int64
-}
-
-// Events yields what Follow does of an execution, without what only the server or the moment knows. Where no event tells how
-// the execution ended an error does.
-func (c *Client) Events(ctx context.Context, id string, o EventsOptions) iter.Seq2[domain.Event, error] {
+// Events yields what Follow does of an execution, without what only the server or the moment knows, and without sub-agents. Where
+// no event tells how the execution ended an error does.
+func (c *Client) Events(ctx context.Context, id string, o FollowOptions) iter.Seq2[domain.Event, error] {
+	o.Tree = false
 	return func(yield func(domain.Event, error) bool) {
-		for e, err := range c.Follow(ctx, id, FollowOptions{Number: o.Number, After: o.After}) {
+		for e, err := range c.Follow(ctx, id, o) {
 			if err == nil && e.Type == EventEnded && e.Ended.Closed {
 				err = errorf(Failed, nil, "execution %d of %s was ended by the server (%s), so no event says how it ended", e.Number, id, e.Ended.Code)
 			}

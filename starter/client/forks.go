@@ -23,6 +23,8 @@ const (
 	// for how long.
 	mostLookedAt = 5000
 	lookForForks = time.Minute
+	// lookedAtOnce bounds how many of them are looked at side by side.
+	lookedAtOnce = 8
 )
 
 // A forkSearch looks for the agents that were forked from some, or from such, and for those that still copy messages.
@@ -171,7 +173,7 @@ func (s *forkSearch) of(workflowID string) bool {
 
 // copies reports whether what a run is to copy first is not in its storage yet.
 func (s *forkSearch) copies(ctx context.Context, a agent, run string) (bool, error) {
-	for recorded, err := range s.client.reader(a).Forwards(ctx, run) {
+	for recorded, err := range s.client.reader(a).Facts(ctx, run) {
 		if err != nil {
 			return false, err
 		}

@@ -38,7 +38,7 @@ func (c *Client) histories(ctx context.Context, a agent, runs []string) iter.Seq
 				begun = append(begun, done)
 				reading.Go(func() {
 					var run recordedRun
-					for recorded, err := range c.reader(a).Forwards(ctx, runs[k]) {
+					for recorded, err := range c.reader(a).Facts(ctx, runs[k]) {
 						if run.err = err; err == nil {
 							run.all = append(run.all, recorded)
 						}

@@ -53,6 +53,6 @@ func TestARecordTellsTheSessionsBudget(t *testing.T) {
 	require.Len(t, v.SessionBudget, 1)
 	l := v.SessionBudget[0]
 	require.Equal(t, []int64{5, 1, 2, 2}, []int64{*l.Total, *l.Prior, *l.Used, *l.Left})
-	status := told().Head.Status()
-	require.Equal(t, []int64{5, 2}, []int64{*status.SessionBudget.MaxSteps, *status.SessionBudgetLeft.MaxSteps})
+	whole := told().Head.Ledger.Session
+	require.Equal(t, []int64{5, 2}, []int64{*whole.Limit.MaxSteps, *whole.Left.MaxSteps})
 }

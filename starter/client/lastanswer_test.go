@@ -55,6 +55,7 @@ func TestResultOfAHistoryThatCannotBeReplayed(t *testing.T) {
 	carry, outcome := inMidst(2, 1), outcomeOf(2, 1)
 	carry.Outcome = &outcome
 	second := newRun("run-2", carry).continues("run-1")
+	second.memo = run.memo
 	f := newFake(run, second)
 	r, err := f.client().Result(t.Context(), nora.name, 0)
 	require.NoError(t, err)

@@ -68,7 +68,7 @@ func (c *Client) Clear(ctx context.Context, id string) (Cleared, error) {
 	}
 	s, err := c.session(ctx, a, "has no session to clear")
 	if err == nil {
-		err = c.idle(ctx, s)
+		err = s.idle()
 	}
 	if err != nil {
 		return Cleared{}, err

@@ -5,18 +5,14 @@ import (
 	"errors"
 	"iter"
 	"strings"
-	"sync"
 	"time"
 
-	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/converter"
 
 	"everstep/domain"
-	"everstep/domain/contract"
-
 	"everstep/starter/client/internal/history"
 )
 
@@ -28,15 +24,8 @@ type Listed struct {
 	// which workers refuse. ID is that id, AgentID is zero, and nothing else takes either.
 	Foreign bool `json:"foreign,omitzero"`
 	// ParentID is the agent whose sub-agent it is, as others take it; empty: nobody's.
-	ParentID string                 `json:"parent_id,omitzero"`
-	Status   domain.ExecutionStatus `json:"status"`
-	// Steps is nil until the execution has ended, and where the server ended it:
-	// Status.StepCount knows more.
-	Steps      *int              `json:"step_count"`
-	StopReason domain.StopReason `json:"stop_reason,omitzero"`
-	Code       domain.Code       `json:"code,omitzero"`
-	// SessionLimit says that it was a limit of the session's budget which ended it.
-	SessionLimit bool `json:"session_limit,omitzero"`
+	ParentID string `json:"parent_id,omitzero"`
+	Ending
 	// Paused says that nothing new starts in it, Stopping that it was asked to stop.
 	Paused   bool `json:"paused,omitzero"`
 	Stopping bool `json:"stopping,omitzero"`
@@ -47,10 +36,6 @@ type Listed struct {
 	Questions int `json:"questions,omitzero"`
 	// Unknown counts its calls of which nobody knows whether they took effect.
 	Unknown int `json:"outcome_unknown,omitzero"`
-	// TotalTokens and CostNanoUSD are what the execution took, as Steps nil until it has ended; CostNanoUSD also where nobody
-	// knows what the model costs.
-	TotalTokens *int64 `json:"total_tokens"`
-	CostNanoUSD *int64 `json:"cost_nano_usd"`
 	// Build of Everstep has begun its newest run; empty: no worker has yet.
 	Build string `json:"build"`
 	// CarriedBy is the build that has carried it on last, where that is another.
@@ -88,106 +73,48 @@ type ListOptions struct {
 
 const (
 	listPage = 100
-	// lookedAtOnce bounds how many agents are looked at side by side, and
-	// lookTimeout for how long in all.
-	lookedAtOnce = 8
-	lookTimeout  = 10 * time.Second
 	// slowListTimeout is how long a server that was late has for a page of its list.
 	slowListTimeout = 30 * time.Second
 )
 
 // List yields the agents that the server knows, the open ones first, then the
-// newest. It needs no worker. What was started a moment ago may be missing.
-// Agents in progress are looked at one by one: where that takes above 10 s in
-// all, the rest is what the server's list says of it, and Config.Progress is told,
-// as of a list for which a busy server takes longer than 8 s: it has 30 s more.
+// newest. It needs no worker. What happened a moment ago may be missing. Where a busy server takes longer than 8 s for
+// its list, Config.Progress is told, and it has 30 s more.
 func (c *Client) List(ctx context.Context, o ListOptions) iter.Seq2[Listed, error] {
-	return func(yield func(Listed, error) bool) {
-		var looking sync.WaitGroup
-		defer looking.Wait()
-		look, cancel := context.WithCancel(ctx)
-		defer cancel()
-		begin := sync.OnceFunc(func() { time.AfterFunc(lookTimeout, cancel) })
-		late := sync.OnceFunc(func() {
-			c.cfg.Progress("the server is slow to say how agents stand; of some there is only what its list says, which may be a moment old")
-		})
-		if err := o.check(); err != nil {
-			yield(Listed{}, invalid(err))
-			return
-		}
-		var ahead []chan Listed // in the list's order
-		shown := 0
-		next := func() bool {
-			l := <-ahead[0]
-			if ahead = ahead[1:]; !o.keeps(l) {
-				return true
-			}
-			shown++
-			return yield(l, nil) && shown != o.Limit
-		}
-		var failed error
-		for l, info := range c.listable(ctx, o, &failed) {
-			begin()
-			told := make(chan Listed, 1)
-			looking.Go(func() {
-				l, err := c.listed(look, l, info)
-				if err != nil && look.Err() != nil && ctx.Err() == nil {
-					late()
-				}
-				told <- l
-			})
-			if ahead = append(ahead, told); len(ahead) == lookedAtOnce && !next() {
-				return
-			}
-		}
-		for len(ahead) > 0 {
-			if !next() {
-				return
-			}
-		}
-		if failed != nil {
-			yield(Listed{}, fail(ctx, "", "listing agents", failed))
-		}
-	}
+	return sequence(ctx, "", "listing agents", func(yield func(Listed, error) bool) error {
+		return c.list(ctx, o, func(l Listed, _ *workflowpb.WorkflowExecutionInfo) bool { return yield(l, nil) })
+	})
 }
 
-// listable yields each agent once, as far as the options go, and why there are no more.
-func (c *Client) listable(ctx context.Context, o ListOptions, failed *error) iter.Seq2[Listed, *workflowpb.WorkflowExecutionInfo] {
-	return func(yield func(Listed, *workflowpb.WorkflowExecutionInfo) bool) {
-		count, shown := 0, map[string]bool{}
-		for info, err := range c.visible(ctx, o) {
-			if err != nil {
-				*failed = err
-				return
-			}
-			unknown := c.unknown(info)
-			workflowID := info.GetExecution().GetWorkflowId()
-			a, err := agentOf(strings.TrimPrefix(workflowID, domain.WorkflowIDPrefix))
-			foreign := err != nil || a.workflowID() != workflowID
-			if !foreign && shown[workflowID] {
-				if !o.All || a.name == "" { // without a name there is one, of which each execution can be named
-					continue
-				}
-				a.session = info.GetExecution().GetRunId()
-			}
-			shown[workflowID] = true
-			if o.Unknown && unknown == 0 || !foreign && !o.named(a.name) || foreign && o.Agent != "" {
+// list yields each agent once, with what the server's list says of it.
+func (c *Client) list(ctx context.Context, o ListOptions, yield func(Listed, *workflowpb.WorkflowExecutionInfo) bool) error {
+	if err := o.check(); err != nil {
+		return invalid(err)
+	}
+	count, shown := 0, map[string]bool{}
+	for info, err := range c.visible(ctx, o) {
+		if err != nil {
+			return err
+		}
+		workflowID := info.GetExecution().GetWorkflowId()
+		a, err := agentOf(strings.TrimPrefix(workflowID, domain.WorkflowIDPrefix))
+		foreign := err != nil || a.workflowID() != workflowID
+		if !foreign && shown[workflowID] {
+			if !o.All || a.name == "" { // without a name there is one, of which each execution can be named
 				continue
 			}
-			x := a.begun(1, domain.ExecutionID{}, info.GetExecution().GetRunId())
-			parent, sub := strings.CutPrefix(info.GetParentExecution().GetWorkflowId(), domain.WorkflowIDPrefix)
-			if !sub { // a run of a schedule has begun it
-				parent = ""
-			}
-			if foreign {
-				x = Execution{ID: workflowID, Number: 1, WorkflowID: workflowID, RunID: x.RunID}
-			}
-			builds := c.buildsOf(info)
-			if count++; !yield(Listed{Execution: x, Foreign: foreign, ParentID: parent, Unknown: unknown, Schedule: scheduleOf(info), Build: builds.Begun, CarriedBy: builds.Last}, info) || count == o.Limit && !o.looks() {
-				return
-			}
+			a.session = info.GetExecution().GetRunId()
+		}
+		shown[workflowID] = true
+		l := c.listed(a, foreign, info)
+		if o.Unknown && l.Unknown == 0 || !foreign && !o.named(a.name) || foreign && o.Agent != "" || !o.keeps(l) {
+			continue
+		}
+		if count++; !yield(l, info) || count == o.Limit {
+			return nil
 		}
 	}
+	return nil
 }
 
 // scheduleOf names the schedule that has begun an agent, by the server's word; empty: none.
@@ -247,104 +174,31 @@ func (c *Client) page(ctx context.Context, request *workflowservice.ListWorkflow
 	return in(slowListTimeout)
 }
 
-// listed adds what the memo and the server say; the error is why the latter does not.
-func (c *Client) listed(ctx context.Context, l Listed, info *workflowpb.WorkflowExecutionInfo) (Listed, error) {
-	l.Status = domain.StatusInProgress
-	l.Open = info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
-	l.ServerStatus, l.StartedAt = strings.ToLower(info.GetStatus().String()), info.GetStartTime().AsTime()
+// listed is what the server's list says of an agent, or of a foreign workflow.
+func (c *Client) listed(a agent, foreign bool, info *workflowpb.WorkflowExecutionInfo) Listed {
+	s := c.snapshotOf(a, &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: info})
+	p := s.position()
+	l := Listed{
+		Execution: a.begun(p.number, domain.ExecutionID{}, s.runID()), Foreign: foreign, Open: s.open(), Unknown: c.unknown(info), Schedule: scheduleOf(info),
+		Build: s.builds.Begun, CarriedBy: s.builds.Last, ServerStatus: strings.ToLower(info.GetStatus().String()), StartedAt: info.GetStartTime().AsTime(),
+	}
+	if foreign {
+		workflowID := info.GetExecution().GetWorkflowId()
+		l.Execution = Execution{ID: workflowID, Number: p.number, WorkflowID: workflowID, RunID: s.runID()}
+	}
+	if parent, sub := strings.CutPrefix(info.GetParentExecution().GetWorkflowId(), domain.WorkflowIDPrefix); sub { // else a run of a schedule has begun it
+		l.ParentID = parent
+	}
 	if l.Open {
-		l.Waiting, l.Questions = c.waitsListed(info).InStep(), len(c.waitsListed(info).Of(domain.WaitQuestion))
+		l.Waiting, l.Questions, l.Suspended = c.waitsListed(info).InStep(), len(c.waitsListed(info).Of(domain.WaitQuestion)), s.head.Suspended
 	}
 	if closed := info.GetCloseTime(); closed != nil {
 		l.ClosedAt = closed.AsTime()
 	}
-	outcome, err := history.Outcome(c.cfg.Converter, info.GetMemo())
-	if err != nil {
-		if cut, byServer := history.ServerEnd(info.GetStatus()); byServer {
-			cut.Number = 1
-			l = l.with(cut)
-		}
-	} else {
-		l = l.with(outcome)
-	}
-	if l.Foreign || err != nil && !l.Open || (l.Name == "" || !l.Open) && info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED {
-		return l, nil
-	}
-	// What the list cannot tell is what was asked of an execution, and whether a session whose memo says how an
-	// execution ended is, or was, in the next one by now. Where the server does
-	// not tell either, the list's word stays.
-	s, err := c.describe(ctx, l.ID)
-	if err != nil || s.runID() != l.RunID {
-		return l, err
-	}
-	held := suspensionScan{}
-	p, err := c.positionWith(ctx, s, held.take)
-	if err != nil {
-		return l, err
-	}
-	l.Suspended = held.suspended && p.open()
 	if p.ended != nil {
-		return l.with(*p.ended), nil
+		l.Ending = endingOf(*p.ended)
+		return l
 	}
-	l = l.with(contract.Outcome{Status: domain.StatusInProgress, Number: p.number})
-	l.Paused, l.Stopping, err = c.steered(ctx, p)
-	return l, err
-}
-
-// A suspensionScan looks for whether a session is suspended, through what its newest run has recorded, the newest first.
-type suspensionScan struct {
-	suspended bool
-	looked    int
-}
-
-// mostLooked bounds how far back a list looks for a suspension: what is longer ago in one execution is not told.
-const mostLooked = 1000
-
-func (s *suspensionScan) take(fact history.Fact) (enough bool) {
-	s.looked++
-	switch f := fact.(type) {
-	case history.Suspended:
-		s.suspended = f.Suspension != nil
-		return true
-	case history.Sent: // it was taken, so it was not refused; read backwards any update's answer looks like one
-		return !f.Reply.ExecutionID.IsZero()
-	case history.RunBegan:
-		s.suspended = f.Readable() && f.Input.Carry != nil && f.Input.Carry.Mail.Suspended != nil
-		return true
-	}
-	return s.looked > mostLooked
-}
-
-// steered reports what was asked of the execution in progress, as far as its newest step in
-// this run tells: before that it would have ended, or begun nothing.
-func (c *Client) steered(ctx context.Context, p position) (paused, stopping bool, _ error) {
-	told, want := false, p.executionID(p.number)
-	for recorded, err := range c.reader(p.agent).Backwards(ctx, p.runID()) {
-		if _, stops := stopIn(recorded.Fact, want); stops {
-			stopping = true
-		}
-		switch f := recorded.Fact.(type) {
-		case history.Paused:
-			paused, told = !told && f.On || paused, true
-		case history.RunBegan:
-			paused = paused || !told && f.Input.Carry != nil && f.Input.Carry.Mail.Paused
-		}
-		if err != nil {
-			return paused, stopping, err
-		}
-		asked, ok := recorded.Fact.(history.Asked)
-		if ok && asked.Step > 0 && (asked.Step < p.step || asked.Execution != want) {
-			break
-		}
-	}
-	return paused, stopping, nil
-}
-
-func (l Listed) with(o contract.Outcome) Listed {
-	l.Status, l.Number, l.StopReason, l.Code, l.Steps, l.SessionLimit = o.Status, o.Number, o.StopReason, o.Code, nil, o.SessionLimit
-	byServer := o.Code == domain.CodeTerminated || o.Code == domain.CodeTimedOut
-	if l.TotalTokens, l.CostNanoUSD = nil, nil; o.Status.Terminal() && !byServer {
-		l.Steps, l.TotalTokens, l.CostNanoUSD = &o.Steps, new(o.Usage.TotalTokens()), o.Cost()
-	}
+	l.Status, l.Paused, l.Stopping = domain.StatusInProgress, s.head.Paused, s.head.Stopping
 	return l
 }

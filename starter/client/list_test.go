@@ -2,9 +2,6 @@ package client
 
 import (
 	"context"
-	"fmt"
-	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -35,11 +32,13 @@ func visible(workflowID, runID string, status enumspb.WorkflowExecutionStatus, o
 // time that it was.
 func TestListJoinsBothStatuses(t *testing.T) {
 	t.Parallel()
-	run := newRun("run-1", nil)
-	run.ends(outcomeOf(1, 4))
-	run.sent(2) // what the list's memo does not tell
-	f := newFake(run)
-	one := outcomeOf(1, 4)
+	f := newFake(newRun("run-1", nil))
+	one, busy := outcomeOf(1, 4), newRun("run-1", nil)
+	busy.ends(one)
+	busy.notes(contract.MemoHead, contract.HeadMemo{Number: 2, Paused: true, Stopping: true})
+	suspended := newRun("run-8", nil)
+	suspended.notes(contract.MemoHead, contract.HeadMemo{Number: 1, Suspended: true, Paused: true})
+	suspended.ends(one)
 	f.listed = []*workflowpb.WorkflowExecutionInfo{
 		visible("agent/nora", "run-1", enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, &one),
 		visible("agent/otto", "run-2", enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, nil),
@@ -49,21 +48,25 @@ func TestListJoinsBothStatuses(t *testing.T) {
 		visible("somebody else's", "run-5", enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, nil),
 		visible("X", "run-6", enumspb.WORKFLOW_EXECUTION_STATUS_FAILED, nil),
 		visible("X", "run-7", enumspb.WORKFLOW_EXECUTION_STATUS_FAILED, nil),
+		visible("agent/ruth", "run-8", enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, nil),
 	}
+	f.listed[0].Memo, f.listed[8].Memo = busy.memo, suspended.memo
 	var got []Listed
 	for l, err := range f.client().List(t.Context(), ListOptions{}) {
 		require.NoError(t, err)
 		got = append(got, l)
 	}
-	require.Len(t, got, 7)
+	require.Len(t, got, 8)
+	require.Zero(t, f.described, "no agent is asked about")
 	for i, want := range []Listed{
-		{Execution: Execution{ID: "nora", Name: "nora", Number: 2}, Status: domain.StatusInProgress, Open: true, ServerStatus: "running"},
-		{Execution: Execution{ID: "otto", Name: "otto", Number: 1}, Status: domain.StatusInProgress, Open: true, ServerStatus: "running"},
-		{Execution: Execution{ID: "3f0a3c5e-58a5-4c4b-9c0e-7a5f5d1f0a11", Number: 1}, Status: domain.StatusCompleted, Steps: new(4), StopReason: domain.Completed, ServerStatus: "completed"},
-		{Execution: Execution{ID: "peer", Name: "peer", Number: 1}, Status: domain.StatusFailed, StopReason: domain.ErrorForbade, Code: domain.CodeTerminated, ServerStatus: "terminated"},
-		{Execution: Execution{ID: "somebody else's", Number: 1}, Foreign: true, Status: domain.StatusInProgress, Open: true, ServerStatus: "running"},
-		{Execution: Execution{ID: "X", Number: 1}, Foreign: true, Status: domain.StatusFailed, Steps: new(0), StopReason: domain.ErrorForbade, ServerStatus: "failed"},
-		{Execution: Execution{ID: "X", Number: 1}, Foreign: true, Status: domain.StatusFailed, Steps: new(0), StopReason: domain.ErrorForbade, ServerStatus: "failed"},
+		{Execution: Execution{ID: "nora", Name: "nora", Number: 2}, Ending: Ending{Status: domain.StatusInProgress}, Paused: true, Stopping: true, Open: true, ServerStatus: "running"},
+		{Execution: Execution{ID: "otto", Name: "otto", Number: 1}, Ending: Ending{Status: domain.StatusInProgress}, Open: true, ServerStatus: "running"},
+		{Execution: Execution{ID: "3f0a3c5e-58a5-4c4b-9c0e-7a5f5d1f0a11", Number: 1}, Ending: Ending{Status: domain.StatusCompleted, Steps: new(4), StopReason: domain.Completed}, ServerStatus: "completed"},
+		{Execution: Execution{ID: "peer", Name: "peer", Number: 1}, Ending: Ending{Status: domain.StatusFailed, StopReason: domain.ErrorForbade, Code: domain.CodeTerminated}, ServerStatus: "terminated"},
+		{Execution: Execution{ID: "somebody else's", Number: 1}, Ending: Ending{Status: domain.StatusInProgress}, Foreign: true, Open: true, ServerStatus: "running"},
+		{Execution: Execution{ID: "X", Number: 1}, Ending: Ending{Status: domain.StatusFailed, Steps: new(0), StopReason: domain.ErrorForbade}, Foreign: true, ServerStatus: "failed"},
+		{Execution: Execution{ID: "X", Number: 1}, Ending: Ending{Status: domain.StatusFailed, Steps: new(0), StopReason: domain.ErrorForbade}, Foreign: true, ServerStatus: "failed"},
+		{Execution: Execution{ID: "ruth", Name: "ruth", Number: 1}, Ending: Ending{Status: domain.StatusCompleted, Steps: new(4), StopReason: domain.Completed}, Suspended: true, Open: true, ServerStatus: "running"},
 	} {
 		if want.Steps != nil {
 			want.TotalTokens, want.CostNanoUSD = new(int64(0)), new(int64(0))
@@ -77,61 +80,6 @@ func TestListJoinsBothStatuses(t *testing.T) {
 		limited++
 	}
 	require.Equal(t, 2, limited)
-}
-
-// A slowServer takes its time for each agent that is looked at.
-type slowServer struct {
-	*fakeServer
-	takes          time.Duration
-	underWay, most atomic.Int32
-}
-
-func (s *slowServer) DescribeWorkflowExecution(ctx context.Context, id, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
-	defer s.underWay.Add(-1)
-	if n := s.underWay.Add(1); n > s.most.Load() {
-		s.most.Store(n)
-	}
-	if err := process.Pause(ctx, s.takes); err != nil {
-		return nil, err
-	}
-	return s.fakeServer.DescribeWorkflowExecution(ctx, id, runID)
-}
-
-// TestListLooksAtEightAgentsAtOnce, in the list's order, and says it where the
-// server does not tell of all of them in time.
-func TestListLooksAtEightAgentsAtOnce(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		each, took time.Duration
-		late       int
-	}{
-		"in time":     {time.Second, 3 * time.Second, 0},
-		"not in time": {6 * time.Second, 10 * time.Second, 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				run := newRun("run-1", nil)
-				slow := &slowServer{fakeServer: newFake(run), takes: c.each}
-				for i := range 20 {
-					slow.listed = append(slow.listed, visible(fmt.Sprintf("agent/a%d", i), "run-1", enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, nil))
-				}
-				var told []string
-				agents := New(slow, Config{Loopback: true, Progress: func(what string) { told = append(told, what) }})
-				began, n := time.Now(), 0
-				for l, err := range agents.List(t.Context(), ListOptions{}) {
-					require.NoError(t, err)
-					require.Equal(t, fmt.Sprintf("a%d", n), l.ID)
-					require.Equal(t, domain.StatusInProgress, l.Status)
-					n++
-				}
-				require.Equal(t, 20, n)
-				require.LessOrEqual(t, slow.most.Load(), int32(8))
-				require.Equal(t, c.took, time.Since(began))
-				require.Equal(t, c.late, strings.Count(strings.Join(told, "\n"), "slow"))
-			})
-		})
-	}
 }
 
 // A lateServer takes its time for a page of its list.
@@ -227,7 +175,7 @@ func TestAnEarlierSessionOfANameIsRead(t *testing.T) {
 	require.Equal(t, domain.StatusCompleted, view.Status)
 	status, err := agents.Status(t.Context(), id)
 	require.NoError(t, err)
-	require.Equal(t, life, status.RunID)
+	require.Equal(t, life, status.Run.ID)
 	for _, runID := range asked {
 		require.Equal(t, life, runID)
 	}

@@ -56,14 +56,9 @@ const (
 	ListFailed ListStatus = "failed"
 )
 
-// ListStatuses lists every status of a list.
-func ListStatuses() []ListStatus {
-	return []ListStatus{ListInProgress, ListPaused, ListStopping, ListIdle, ListSuspended, ListCompleted, ListStopped, ListFailed}
-}
-
 // UnmarshalText accepts the known statuses only.
 func (s *ListStatus) UnmarshalText(text []byte) error {
-	return enum.Decode(s, text, "status", ListStatuses()...)
+	return enum.Decode(s, text, "status", ListInProgress, ListPaused, ListStopping, ListIdle, ListSuspended, ListCompleted, ListStopped, ListFailed)
 }
 
 // In reports whether an agent of a list is in a status. What is foreign is in none.
@@ -94,17 +89,14 @@ func (f ListFilter) check() error {
 		return domain.Errorf(domain.Invalid, "schedule: %q is no name of one", domain.Shorten(f.Schedule, 100))
 	}
 	for _, status := range f.Statuses {
-		if !slices.Contains(ListStatuses(), status) {
-			return domain.Errorf(domain.Invalid, "status: %q is none of %s", domain.Shorten(string(status), 40), enum.Names(ListStatuses(), ", "))
+		if !slices.Contains(enum.Known[ListStatus](), status) {
+			return domain.Errorf(domain.Invalid, "status: %q is none of %s", domain.Shorten(string(status), 40), enum.Names(enum.Known[ListStatus](), ", "))
 		}
 	}
 	return nil
 }
 
-// looks reports whether it takes a look at an agent to say whether it is left out.
-func (f ListFilter) looks() bool { return len(f.Statuses)+len(f.Reasons) > 0 }
-
-// keeps reports whether an agent is listed that was looked at.
+// keeps reports whether an agent is listed.
 func (f ListFilter) keeps(l Listed) bool {
 	if len(f.Statuses) > 0 && !slices.ContainsFunc(f.Statuses, l.In) {
 		return false

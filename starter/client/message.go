@@ -44,7 +44,7 @@ func (c *Client) Unsend(ctx context.Context, id, message string) (Unsent, error)
 		if err != nil {
 			return Unsent{}, err
 		}
-		if request.MessageID, err = waitingOf(status.WaitingMessages, message); err != nil {
+		if request.MessageID, err = waitingOf(status.Unread, message); err != nil {
 			return Unsent{}, err
 		}
 	}
@@ -85,7 +85,7 @@ func (c *Client) Reads(ctx context.Context, sent Execution) (Execution, error) {
 		return sent, nil
 	}
 	for number := sent.Number; ; {
-		for event, err := range c.Events(ctx, sent.ID, EventsOptions{Number: number}) {
+		for event, err := range c.Events(ctx, sent.ID, FollowOptions{Number: number}) {
 			if err != nil && !errors.Is(err, &Error{Class: Gone}) {
 				return Execution{}, err
 			}
@@ -99,7 +99,7 @@ func (c *Client) Reads(ctx context.Context, sent Execution) (Execution, error) {
 			return Execution{}, err
 		case status.Number > number:
 			number++
-		case !status.Open || !slices.ContainsFunc(status.WaitingMessages, func(w contract.WaitingView) bool { return w.ID == sent.Waits }):
+		case !status.Open || !slices.ContainsFunc(status.Unread, func(w contract.WaitingView) bool { return w.ID == sent.Waits }):
 			return Execution{}, errorf(Refused, nil, "message %s was not read: it was taken back, or %s has ended before", sent.Waits, sent.ID)
 		default:
 			if err := process.Pause(ctx, askAgain); err != nil {

@@ -28,7 +28,7 @@ type Moment struct {
 
 // StatusAt says what an agent was doing at a moment, by a replay of its history, and when that was. It needs no worker. What
 // only the server knows, such as attempts and heartbeats, is not told.
-func (c *Client) StatusAt(ctx context.Context, id string, at Moment) (v contract.StatusView, when time.Time, err error) {
+func (c *Client) StatusAt(ctx context.Context, id string, at Moment) (v account.Status, when time.Time, err error) {
 	r, all, err := c.accountAt(ctx, id, at)
 	if err != nil {
 		return v, when, err

@@ -124,13 +124,13 @@ func (c *Client) newestRecord(ctx context.Context, id domain.AgentID) (newest re
 func recordedAgent(r record.Record) Listed {
 	a := agent{id: r.AgentID, name: r.Name}
 	l := Listed{
-		Execution: a.begun(r.Number, r.ExecutionID, r.RunID), Recorded: true, Build: r.Build, ImportedAt: r.Imported, Unknown: len(r.FinalState.Unsettled()), StartedAt: r.StartedAt, ClosedAt: r.CompletedAt,
+		Ending: endingOf(r.Outcome), Execution: a.begun(r.Number, r.ExecutionID, r.RunID), Recorded: true, Build: r.Build, ImportedAt: r.Imported, Unknown: len(r.FinalState.Unsettled()), StartedAt: r.StartedAt, ClosedAt: r.CompletedAt,
 	}
 	l.ExecutionID = domain.ExecutionID{}
 	if parent := r.FinalState.ParentAgentID; !parent.IsZero() {
 		l.ParentID = parent.String()
 	}
-	return l.with(r.Outcome)
+	return l
 }
 
 // withRecorded adds to the ids that begin with a text those of agents of the records, each once, one more than are shown at

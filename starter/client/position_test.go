@@ -8,25 +8,51 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
+	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/starter/client/internal/history"
 )
 
-// TestAnExecutionIsTheNewestOnceItsUpdateIsAnswered, also while the one before is recorded and nothing of it has begun.
-func TestAnExecutionIsTheNewestOnceItsUpdateIsAnswered(t *testing.T) {
+// TestTheMemoTellsWhereAnAgentStands: which execution is the newest, and how it ended, also by the server.
+func TestTheMemoTellsWhereAnAgentStands(t *testing.T) {
 	t.Parallel()
-	for name, fact := range map[string]history.Fact{
-		"send":   history.Sent{Reply: contract.SendReply{Number: 3, Began: true}},
-		"rewind": history.Rewound{Request: contract.RewindRequest{Newest: 2, Prompt: "again"}},
-		"extend": history.Extended{Reply: contract.ExtendReply{Number: 3, Began: true}},
+	const running, closed, terminated = enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED
+	for name, c := range map[string]struct {
+		status      enumspb.WorkflowExecutionStatus
+		head, ended int // the numbers that the memo has; zero: it has none
+		number      int
+		want        domain.ExecutionStatus // empty: it is in progress
+		byServer    bool
+	}{
+		"begun, and no worker was up":      {running, 0, 0, 1, "", false},
+		"ended":                            {closed, 0, 1, 1, domain.StatusCompleted, false},
+		"idle":                             {running, 3, 3, 3, domain.StatusCompleted, false},
+		"the next has begun":               {running, 4, 3, 4, "", false},
+		"terminated while it was idle":     {terminated, 3, 3, 3, domain.StatusCompleted, false},
+		"terminated while it was at work":  {terminated, 4, 3, 4, domain.StatusFailed, true},
+		"terminated, and no worker was up": {terminated, 0, 0, 1, domain.StatusFailed, true},
 	} {
-		scan := newestScan{ended: 2}
-		require.True(t, scan.take(fact), name)
-		require.Equal(t, 1, scan.step, name)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			run := newRun("run-1", nil)
+			if run.status = c.status; c.head > 0 {
+				run.sent(c.head)
+			}
+			if c.ended > 0 {
+				run.ends(outcomeOf(c.ended, 1))
+			}
+			f := newFake(run)
+			p, err := f.client().locate(t.Context(), "nora")
+			require.NoError(t, err)
+			require.Equal(t, c.number, p.number)
+			require.Equal(t, c.byServer, p.byServer)
+			require.Equal(t, c.want == "", p.ended == nil)
+			if p.ended != nil {
+				require.Equal(t, c.want, p.ended.Status)
+				require.Equal(t, nth(c.number), p.ended.ExecutionID)
+			}
+			require.Zero(t, f.polls, "no history is read")
+		})
 	}
-	scan := newestScan{ended: 2}
-	require.False(t, scan.take(history.Rewound{Request: contract.RewindRequest{Newest: 2}}), "the next message begins it")
-	require.Zero(t, scan.step)
 }
 
 // TestUnreadMessagesBeginTheNextExecution, of an open session alone, and once the newest has ended.

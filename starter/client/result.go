@@ -52,11 +52,11 @@ func (c *Client) orRecorded(ctx context.Context, id string, number int, live Res
 }
 
 func (c *Client) liveResult(ctx context.Context, id string, number int) (Result, error) {
-	t, err := c.targetEnd(ctx, id, number)
+	t, err := c.target(ctx, id, number)
 	switch {
 	case err != nil:
 		return Result{}, err
-	case t.outcome == nil && t.endedUnreadably():
+	case t.unread || t.outcome == nil && t.endedUnreadably():
 		return c.unreadable(ctx, t)
 	case t.outcome == nil:
 		return Result{}, errorf(Refused, nil, "execution %d of %s is in progress; wait for it, or ask again later", t.asked, id)
@@ -82,7 +82,7 @@ func (c *Client) result(ctx context.Context, t target) (Result, error) {
 	if lostToServer(err) {
 		return Result{}, err
 	}
-	if err := c.lastAnswer(ctx, t, t.want(), &r); err != nil {
+	if _, err := c.lastAnswer(ctx, t, t.want(), &r); err != nil {
 		return Result{}, fail(ctx, t.called(), "reading the history of "+t.called(), goneIfDeleted(err, "the answer of %s: its run has been deleted", t.called()))
 	}
 	if r.Outcome.Status == domain.StatusFailed {
@@ -103,7 +103,7 @@ func (r Result) explained(e explanation) Result {
 	if r.Source = e.Server.Source; !e.cut() {
 		return r.withEnd(*e.asked.Ended)
 	}
-	r.Source, r.Answer, r.Outcome.EffectCounts = contract.FromHistory, e.state.Answer(), e.state.Effects()
+	r.Source, r.Answer, r.Outcome.Steps, r.Outcome.EffectCounts = contract.FromHistory, e.state.Answer(), e.asked.Steps, e.state.Effects()
 	r.Outcome.Unknown = r.Outcome.Unknown || len(e.Head.Children) > 0
 	if strings.TrimSpace(r.Answer) == "" {
 		r.SaidLast = e.state.SaidLast()
@@ -139,31 +139,40 @@ func (s snapshot) endedUnreadably() bool {
 	return s.outcome == nil && (noted || s.info().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
 }
 
-// unreadable is the result where nobody can read which execution has ended, and how.
+// unreadable is the result where nobody can read how an execution has ended: of the one that is meant where others came after
+// it, else of the newest.
 func (c *Client) unreadable(ctx context.Context, t target) (Result, error) {
-	r := Result{Execution: Execution{AgentID: t.id, ID: t.called(), Name: t.name, WorkflowID: t.workflowID(), RunID: t.runID()}}
-	err := c.lastAnswer(ctx, t, domain.ExecutionID{}, &r)
-	if err == nil && r.Event == 0 {
+	r, of := Result{Execution: Execution{AgentID: t.id, ID: t.called(), Name: t.name, WorkflowID: t.workflowID(), RunID: t.runID()}}, domain.ExecutionID{}
+	if t.unread {
+		r.Number, of = t.asked, t.want()
+	}
+	gone, err := c.lastAnswer(ctx, t, of, &r)
+	switch {
+	case err != nil || r.Event > 0:
+	case gone:
+		err = t.vanished(t.asked)
+	default:
 		err = errorf(Failed, nil, "nobody can read how %s has ended, and no inference of it either: another build has written its history", t.called())
 	}
 	return r, fail(ctx, t.called(), "reading the history of "+t.called(), err)
 }
 
-// lastAnswer has the last inference of an execution tell the answer, or of any, in the newest run that has one.
-func (c *Client) lastAnswer(ctx context.Context, t target, of domain.ExecutionID, r *Result) error {
+// lastAnswer has the last inference of an execution tell the answer, or of any, in the newest run that has one. It says whether runs
+// of the execution have been deleted.
+func (c *Client) lastAnswer(ctx context.Context, t target, of domain.ExecutionID, r *Result) (gone bool, err error) {
 	r.Source, r.Build = contract.FromRawHistory, t.builds.Newest()
-	runs, _, err := c.runsOfExecution(ctx, t.agent, t.runID(), t.asked, t.want())
+	runs, gone, err := c.runsOfExecution(ctx, t.agent, t.runID(), t.asked, t.want())
 	for _, runID := range slices.Backward(runs) {
 		events, err := c.reader(t.agent).Events(ctx, runID)
 		if err != nil {
-			return err
+			return gone, err
 		}
 		if text, event, ok := history.LastAnswer(c.cfg.Converter, events, of); ok {
 			r.Answer, r.RunID, r.Event = text, runID, event
-			return nil
+			break
 		}
 	}
-	return err
+	return gone, err
 }
 
 // FormatOf returns the response format whose answers are values of a Go type:

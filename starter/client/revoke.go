@@ -44,7 +44,7 @@ func (c *Client) Revoke(ctx context.Context, id string, o RevokeOptions) (Revoke
 	if err != nil {
 		return Revoked{}, err
 	}
-	rule, err := standingOf(status.StandingApprovals, o.Rule)
+	rule, err := standingOf(status.AlwaysAllowed, o.Rule)
 	if err != nil {
 		return Revoked{}, err
 	}

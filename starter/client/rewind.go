@@ -72,7 +72,7 @@ func (c *Client) Rewind(ctx context.Context, to Point, o RewindOptions) (Rewound
 		err = refused.next("`fork %s` begins another agent from a step of its past", to.ID)
 	}
 	if err == nil && o.RequestID == "" {
-		err = c.idle(ctx, open)
+		err = open.idle()
 	}
 	if err != nil {
 		return Rewound{}, err

@@ -75,14 +75,9 @@ const (
 	OverlapAllowAll Overlap = "AllowAll"
 )
 
-// Overlaps lists every policy.
-func Overlaps() []Overlap {
-	return []Overlap{OverlapSkip, OverlapBufferOne, OverlapBufferAll, OverlapCancelOther, OverlapTerminateOther, OverlapAllowAll}
-}
-
 // UnmarshalText accepts the known policies, and reads the empty text as OverlapSkip.
 func (o *Overlap) UnmarshalText(text []byte) error {
-	return enum.DecodeOr(o, text, "overlap", OverlapSkip, Overlaps()...)
+	return enum.DecodeOr(o, text, "overlap", OverlapSkip, OverlapSkip, OverlapBufferOne, OverlapBufferAll, OverlapCancelOther, OverlapTerminateOther, OverlapAllowAll)
 }
 
 var overlapPolicies = map[Overlap]enumspb.ScheduleOverlapPolicy{
@@ -92,7 +87,7 @@ var overlapPolicies = map[Overlap]enumspb.ScheduleOverlapPolicy{
 }
 
 func overlapOf(policy enumspb.ScheduleOverlapPolicy) Overlap {
-	for _, o := range Overlaps() {
+	for _, o := range enum.Known[Overlap]() {
 		if overlapPolicies[o] == policy {
 			return o
 		}
@@ -196,7 +191,7 @@ func (s Schedule) check() error {
 	case name != nil:
 		return name
 	case overlap.UnmarshalText([]byte(s.Overlap)) != nil:
-		return domain.Errorf(domain.Invalid, "overlap: %q is none of %s", domain.Shorten(string(s.Overlap), 40), enum.Names(Overlaps(), ", "))
+		return domain.Errorf(domain.Invalid, "overlap: %q is none of %s", domain.Shorten(string(s.Overlap), 40), enum.Names(enum.Known[Overlap](), ", "))
 	case session && domain.CheckAgentName(s.Start.ID) != nil:
 		return domain.Errorf(domain.Invalid, "id: %q is no name of a session; give a name, or leave it out for an agent of each run's own", domain.Shorten(s.Start.ID, 60))
 	case session && s.Overlap == OverlapTerminateOther:

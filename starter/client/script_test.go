@@ -3,11 +3,11 @@ package client
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	failurepb "go.temporal.io/api/failure/v1"
 	historypb "go.temporal.io/api/history/v1"
-	updatepb "go.temporal.io/api/update/v1"
 
 	commonpb "go.temporal.io/api/common/v1"
 
@@ -87,13 +87,6 @@ func (r *fakeRun) infers(n, step int) int64 {
 	return r.schedule(string(contract.CallModel), contract.ModelRequest{ExecutionID: nth(n), Step: step})
 }
 
-// calls schedules a tool call.
-func (r *fakeRun) calls(n, step, position int, name string) int64 {
-	return r.schedule(string(contract.CallTool), contract.ToolRequest{
-		ExecutionID: nth(n), Step: step, Position: position, Name: name, Arguments: `{"path":"."}`,
-	})
-}
-
 // completes ends an activity with a result.
 func (r *fakeRun) completes(scheduled int64, result any) {
 	r.add(&historypb.HistoryEvent{
@@ -147,29 +140,19 @@ func failure(message string) *failurepb.Failure {
 	}}
 }
 
-// ends writes the memo that ends an execution.
-func (r *fakeRun) ends(o contract.Outcome) {
-	r.memo = memoOf(o)
-	r.add(&historypb.HistoryEvent{
-		EventType: enumspb.EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED,
-		Attributes: &historypb.HistoryEvent_WorkflowPropertiesModifiedEventAttributes{
-			WorkflowPropertiesModifiedEventAttributes: &historypb.WorkflowPropertiesModifiedEventAttributes{UpsertedMemo: r.memo},
-		},
-	})
-}
+// ends notes in the memo that an execution has ended.
+func (r *fakeRun) ends(o contract.Outcome) { r.notes(contract.MemoOutcome, o) }
 
-// sent records a message that began an execution.
-func (r *fakeRun) sent(n int) {
-	r.add(&historypb.HistoryEvent{
-		EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED,
-		Attributes: &historypb.HistoryEvent_WorkflowExecutionUpdateCompletedEventAttributes{
-			WorkflowExecutionUpdateCompletedEventAttributes: &historypb.WorkflowExecutionUpdateCompletedEventAttributes{
-				Outcome: &updatepb.Outcome{Value: &updatepb.Outcome_Success{
-					Success: payloads(contract.SendReply{ExecutionID: nth(n), Number: n, Began: true}),
-				}},
-			},
-		},
-	})
+// sent notes that a message has begun an execution.
+func (r *fakeRun) sent(n int) { r.notes(contract.MemoHead, contract.HeadMemo{Number: n}) }
+
+func (r *fakeRun) notes(field string, value any) {
+	fields := maps.Clone(r.memo.GetFields())
+	if fields == nil {
+		fields = map[string]*commonpb.Payload{}
+	}
+	fields[field] = payloads(value).Payloads[0]
+	r.memo = &commonpb.Memo{Fields: fields}
 }
 
 // closes ends the run with an event that needs no content.

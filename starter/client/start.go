@@ -121,16 +121,11 @@ type opening struct {
 	queue  string
 	// before is how the execution ended that it goes on from, or settles a call of, where there is one.
 	before *contract.Outcome
-	// budgeted is what was told of the session's budget before, where it had one.
-	budgeted *contract.SessionMemo
 }
 
 // memo is what is known of an agent before its new workflow says so itself.
 func (o opening) memo() map[string]any {
 	memo := map[string]any{}
-	if budgeted := o.sessionMemo(); budgeted != nil {
-		memo[contract.MemoSessionBudget] = *budgeted
-	}
 	if o.before == nil {
 		return memo
 	}
@@ -140,23 +135,10 @@ func (o opening) memo() map[string]any {
 	}
 	if settles := o.input.Settle; settles != nil {
 		memo[contract.MemoSettles] = settles.EndedRun
+	} else {
+		memo[contract.MemoHead] = contract.HeadMemo{Number: o.number}
 	}
 	return memo
-}
-
-// sessionMemo is of the session's budget: as the agent's own state has it where it goes on, and else as it was told.
-func (o opening) sessionMemo() *contract.SessionMemo {
-	if o.before == nil {
-		return contract.SessionMemoOf(o.input.Definition)
-	}
-	if o.input.Carry != nil {
-		if state, err := domain.DecodeAgentState(o.input.Carry.State); err == nil {
-			if account, executions, has := state.SessionBooked(); has {
-				return &contract.SessionMemo{Account: &account, Executions: executions}
-			}
-		}
-	}
-	return o.budgeted
 }
 
 // begin starts a workflow. An error that one is open comes back as it is.
@@ -197,7 +179,7 @@ func (c *Client) resume(ctx context.Context, a agent, request contract.SendReque
 	case !open.open():
 		return Execution{}, errClosed
 	}
-	if err := c.idle(ctx, open); err != nil {
+	if err := open.idle(); err != nil {
 		return Execution{}, err
 	}
 	execution, err := c.message(ctx, a, "", request)

@@ -48,8 +48,6 @@ func TestStartSendsTheInput(t *testing.T) {
 	require.Zero(t, options.WorkflowExecutionTimeout)
 	require.Empty(t, options.Memo)
 	require.NotContains(t, options.StaticSummary, "go")
-	budgeted := opening{input: contract.SessionInput{Definition: domain.Definition{SessionBudget: domain.ExecutionBudget{MaxSteps: &steps}}}}
-	require.Equal(t, contract.SessionMemo{Account: &domain.SessionAccount{Budget: domain.ExecutionBudget{MaxSteps: &steps}}}, budgeted.memo()[contract.MemoSessionBudget])
 	name, ok := options.TypedSearchAttributes.GetKeyword(temporal.NewSearchAttributeKeyKeyword(contract.AttributeAgentName))
 	require.True(t, ok)
 	require.Equal(t, "nora", name)

@@ -20,7 +20,7 @@ import (
 
 // Status says what an agent is doing now. Without a worker it is what the workflow knew when a worker carried it on last, with
 // what waits for a worker since. Of an agent that the server does not have, its newest record tells.
-func (c *Client) Status(ctx context.Context, id string) (contract.StatusView, error) {
+func (c *Client) Status(ctx context.Context, id string) (account.Status, error) {
 	s, a, err := c.accountWith(ctx, id, account.Request{Execution: account.Newest})
 	if _, differs := errors.AsType[*replay.Error](err); differs {
 		a, err = c.describedAccount(ctx, s)
@@ -29,23 +29,24 @@ func (c *Client) Status(ctx context.Context, id string) (contract.StatusView, er
 		err = c.checkNewest(a)
 	}
 	if err != nil {
-		return contract.StatusView{}, fail(ctx, id, "reading the account of "+id, err)
+		return account.Status{}, fail(ctx, id, "reading the account of "+id, err)
 	}
 	if a.Server.Source == contract.FromRecords {
 		if a.Head.Position, err = c.positionIn(ctx, id, a); err != nil {
 			c.cfg.Progress(err.Error())
 		}
-		v := a.Head.Status()
-		v.Source, v.Build = a.Server.Source, a.Server.Builds.Begun
+		v := account.StatusOf(*a.Head)
+		v.Server = *a.Server
 		return v, nil
 	}
 	v := c.status(ctx, s, a)
-	if v.Build, v.CarriedBy = s.builds.Begun, s.builds.Last; s.open() {
+	if s.open() {
 		v.ServedBy = c.servedBy(ctx, s.queue(), s.builds)
 	}
-	for i, sub := range v.Subagents {
+	v.Children = slices.Clone(v.Children)
+	for i, sub := range v.Children {
 		if s, err := c.described(ctx, agent{id: sub.AgentID}, ""); err == nil {
-			v.Subagents[i].Waiting = c.waitsListed(s.info()).InStep() > 0
+			v.Children[i].Waiting = c.waitsListed(s.info()).InStep() > 0
 		}
 	}
 	return v, nil
@@ -97,17 +98,18 @@ func (s snapshot) newestOf(a account.Account) account.Execution {
 }
 
 // headStatus is what an account itself says of what an agent is doing.
-func (s snapshot) headStatus(a account.Account) contract.StatusView {
-	v := a.Head.Status()
+func (s snapshot) headStatus(a account.Account) account.Status {
+	v := account.StatusOf(*a.Head)
 	if a.Head.Newest == nil {
-		v.Number, v.ExecutionID = 1, s.executionID(1)
+		v.Execution = s.newestOf(a)
 	}
 	if !v.Status.Terminal() {
+		v.Signals = slices.Clone(v.Signals)
 		for _, stop := range a.Server.Stops {
-			v.StopSignals = append(v.StopSignals, stop.Signal())
+			v.Signals = append(v.Signals, stop.Signal())
 		}
 	}
-	v.RunID, v.Source = s.runID(), a.Server.Source
+	v.Run.ID, v.Server = s.runID(), *a.Server
 	return v
 }
 
@@ -123,14 +125,14 @@ func stopIn(fact history.Fact, execution domain.ExecutionID) (_ contract.StopReq
 }
 
 // status is the status of an agent whose account was read.
-func (c *Client) status(ctx context.Context, s snapshot, a account.Account) contract.StatusView {
+func (c *Client) status(ctx context.Context, s snapshot, a account.Account) account.Status {
 	v := s.headStatus(a)
 	v.Open = v.Open && s.open()
 	v.History.Events, v.History.Bytes = s.info().GetHistoryLength(), s.info().GetHistorySizeBytes()
 	if !s.open() {
 		v.Doing, v.Since = "ended", s.info().GetCloseTime().AsTime()
 		if _, cut := history.ServerEnd(s.info().GetStatus()); cut {
-			v.Source = contract.FromServer
+			v.Server.Source = contract.FromServer
 		}
 		return v
 	}
@@ -138,15 +140,16 @@ func (c *Client) status(ctx context.Context, s snapshot, a account.Account) cont
 	switch task := s.GetPendingWorkflowTask(); {
 	case a.Server.FailingTask != nil && a.Server.FailingTask.Failure != "":
 		v.Doing = failing(s.builds, *a.Server.FailingTask)
-	case v.Source == contract.FromWorkflow || v.Paused:
+	case v.Server.Source == contract.FromWorkflow || v.Paused:
 	case len(work) > 0:
 		oldest := slices.MinFunc(work, func(a, b account.Pending) int { return a.Since.Compare(b.Since) })
-		v.Doing, v.Since = describeWork(work, v.StepCount+1), oldest.Since
+		v.Doing, v.Since = describeWork(work, v.Steps+1), oldest.Since
 	case task != nil:
 		v.Doing, v.Since = "it waits for a worker"+s.ofQueue()+" to go on", task.GetOriginalScheduledTime().AsTime()
 	}
-	if v.Source != contract.FromWorkflow {
-		v.BudgetLeft.MaxSeconds = nil // how long it waited for people since is not known
+	if own := v.Ledger.Own(); v.Server.Source != contract.FromWorkflow && v.Ledger.Execution != nil {
+		own.Left.MaxSeconds = nil // how long it waited for people since is not known
+		v.Ledger.Execution = &own
 	}
 	return c.waiting(ctx, work, v)
 }
@@ -230,7 +233,7 @@ func limited(work []account.Pending) []account.Pending {
 }
 
 // waiting says in a status for what an inference waits that does not go on.
-func (c *Client) waiting(ctx context.Context, work []account.Pending, v contract.StatusView) contract.StatusView {
+func (c *Client) waiting(ctx context.Context, work []account.Pending, v account.Status) account.Status {
 	if v.Status.Terminal() {
 		return v
 	}
@@ -244,31 +247,31 @@ func (c *Client) waiting(ctx context.Context, work []account.Pending, v contract
 	}
 	for _, w := range work {
 		if w.Activity == string(contract.CallModel) && !w.Next.IsZero() && w.Failure != nil {
-			v.Doing = contract.AttemptWaits(v.StepCount+1, w.Attempt, w.Next, w.Failure)
+			v.Doing = contract.AttemptWaits(v.Steps+1, w.Attempt, w.Next, w.Failure)
 			return v
 		}
 	}
 	return v
 }
 
-func (c *Client) rateLimited(ctx context.Context, waits []account.Pending, v contract.StatusView) contract.StatusView {
+func (c *Client) rateLimited(ctx context.Context, waits []account.Pending, v account.Status) account.Status {
 	first := waits[0]
 	v.RateLimited, v.Since = true, first.Since
 	rate, what := "task queue "+first.Limited+" has a rate limit", "waits for its turn to ask the model"
-	if v.RateLimit != nil {
-		rate = v.RateLimit.String()
+	if v.Configuration.RateLimit != nil {
+		rate = v.Configuration.RateLimit.String()
 	}
 	if first.Activity == string(contract.CallTool) {
 		rate, what = "task queue "+first.Limited+" has a limit", fmt.Sprintf("calls that wait for their turn: %d", len(waits))
-		for name, limit := range v.ToolLimits {
+		for name, limit := range v.Configuration.ToolLimits {
 			if limit.TaskQueue == first.Limited {
 				rate, what = limit.String(), what+" of "+name
 			}
 		}
 	}
-	v.Doing = fmt.Sprintf("step %d: %s (%s)", v.StepCount+1, what, rate)
+	v.Doing = fmt.Sprintf("step %d: %s (%s)", v.Steps+1, what, rate)
 	if !c.served(ctx, first.Limited) {
-		v.Doing = fmt.Sprintf("step %d: %s", v.StepCount+1, unserved(first))
+		v.Doing = fmt.Sprintf("step %d: %s", v.Steps+1, unserved(first))
 	}
 	return v
 }

@@ -48,15 +48,15 @@ func TestStatusTellsWhatTheServerKnows(t *testing.T) {
 				Outcome: contract.Outcome{AgentID: nora.id, ExecutionID: nth(1), Number: 1, Status: domain.StatusInProgress, Steps: 2},
 			}}
 			v := agents.status(t.Context(), s, s.endedByServer(account.Account{Head: &head, Server: &account.Server{Source: c.source, Pending: agents.pending(s)}}))
-			require.Equal(t, []any{c.want, c.from, c.doing, 2, nth(1)}, []any{v.Status, v.Source, v.Doing, v.StepCount, v.ExecutionID})
-			require.Equal(t, []any{"run-1", int64(1000)}, []any{v.RunID, v.History.Bytes})
-			require.Equal(t, c.want == domain.StatusFailed, v.Error != nil)
+			require.Equal(t, []any{c.want, c.from, c.doing, 2, nth(1)}, []any{v.Status, v.Server.Source, v.Doing, v.Steps, v.ExecutionID})
+			require.Equal(t, []any{"run-1", int64(1000)}, []any{v.Run.ID, v.History.Bytes})
+			require.Equal(t, c.want == domain.StatusFailed, v.Failure() != nil)
 			require.Equal(t, domain.StatusInProgress, head.Newest.Status, "what was read stays as it is")
 		})
 	}
 }
 
-// TestAStopThatWaitsForAWorkerIsTold by the status as by the list; one that means another execution is not.
+// TestAStopThatWaitsForAWorkerIsTold by the status; one that means another execution is not.
 func TestAStopThatWaitsForAWorkerIsTold(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -70,15 +70,9 @@ func TestAStopThatWaitsForAWorkerIsTold(t *testing.T) {
 		run := replayable(build.ID())
 		run.signals(c.request)
 		f := newFake(run)
-		f.listed = []*workflowpb.WorkflowExecutionInfo{visible("agent/nora", "run-1", enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, nil)}
-		agents := f.client()
-		v, err := agents.Status(t.Context(), nora.name)
+		v, err := f.client().Status(t.Context(), nora.name)
 		require.NoError(t, err)
-		require.Equal(t, c.want, v.StopSignals, name)
-		for l, err := range agents.List(t.Context(), ListOptions{}) {
-			require.NoError(t, err)
-			require.Equal(t, len(c.want) > 0, l.Stopping, name)
-		}
+		require.Equal(t, c.want, v.Signals, name)
 	}
 }
 

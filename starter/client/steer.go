@@ -70,7 +70,7 @@ func (c *Client) Send(ctx context.Context, id string, o SendOptions) (Execution,
 		var open snapshot
 		open, err = c.session(ctx, a, "takes one prompt; start another agent, or one with a name to speak to it again")
 		if err == nil && o.RequestID == "" {
-			err = c.idle(ctx, open)
+			err = open.idle()
 		}
 	}
 	if err != nil {
@@ -129,7 +129,7 @@ func (c *Client) Close(ctx context.Context, id string) (int, error) {
 	}
 	s, err := c.session(ctx, a, "has no session to close: it ends by itself, or when it is stopped")
 	if err == nil {
-		err = c.idle(ctx, s)
+		err = s.idle()
 	}
 	if err != nil {
 		return 0, err
@@ -178,11 +178,11 @@ func (c *Client) session(ctx context.Context, a agent, why string) (snapshot, er
 	return s, nil
 }
 
-// idle refuses by the history. The workflow would refuse too, but only once a worker is up.
-func (c *Client) idle(ctx context.Context, s snapshot) error {
-	p, err := c.position(ctx, s)
-	if err != nil || p.ended != nil {
-		return fail(ctx, s.called(), "reading the history of "+s.called(), err)
+// idle refuses by the memo. The workflow would refuse too, but only once a worker is up.
+func (s snapshot) idle() error {
+	p := s.position()
+	if p.ended != nil {
+		return nil
 	}
 	return errorf(Refused, nil, "%s: execution %d is in progress; wait for it, or stop it", s.called(), p.number).next("`result %s` waits for it", s.called())
 }

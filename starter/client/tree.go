@@ -69,8 +69,8 @@ type TreeGrant struct {
 	At    time.Time              `json:"at"`
 	Grant domain.ExecutionBudget `json:"grant"`
 	// Asked is what it asked for; nil: nothing. Refused says that it got nothing of that.
-	Asked   *domain.MoreAsked `json:"asked,omitempty"`
-	Refused bool              `json:"refused,omitzero"`
+	Asked   *domain.Ask `json:"asked,omitempty"`
+	Refused bool        `json:"refused,omitzero"`
 }
 
 // A startedChild is a sub-agent as the events of the agent that started it tell: how it began and, where it has, how it ended.
@@ -106,7 +106,7 @@ func startedBy(events []domain.Event, steps []domain.AgentStep) (all []*startedC
 		case domain.SubagentGranted:
 			one := of(data.ChildID)
 			one.grants = append(one.grants, TreeGrant{
-				At: event.Time, Grant: data.Grant, Asked: &domain.MoreAsked{Limit: data.Limit, Need: data.Need}, Refused: data.More == 0,
+				At: event.Time, Grant: data.Grant, Asked: &domain.Ask{Limit: data.Limit, Need: data.Need}, Refused: data.More == 0,
 			})
 		case domain.SubagentCompleted:
 			one := of(data.ChildID)

@@ -77,14 +77,6 @@ func (h forestHistory) GetWorkflowExecutionHistory(ctx context.Context, r *workf
 	return fakeHistory{fake: s}.GetWorkflowExecutionHistory(ctx, r, o...)
 }
 
-func (h forestHistory) GetWorkflowExecutionHistoryReverse(ctx context.Context, r *workflowservice.GetWorkflowExecutionHistoryReverseRequest, o ...grpc.CallOption) (*workflowservice.GetWorkflowExecutionHistoryReverseResponse, error) {
-	s, err := h.forest.of(r.Execution.WorkflowId)
-	if err != nil {
-		return nil, err
-	}
-	return fakeHistory{fake: s}.GetWorkflowExecutionHistoryReverse(ctx, r, o...)
-}
-
 // TestListOfATree: Temporal's own fields tell whose sub-agent one is.
 func TestListOfATree(t *testing.T) {
 	t.Parallel()

@@ -133,8 +133,8 @@ func TestTreeTellsOfGrants(t *testing.T) {
 	require.Equal(t, &more, one.Grant)
 	require.Equal(t, []TreeGrant{
 		{At: at(2).AsTime(), Grant: domain.ExecutionBudget{MaxTokens: new(int64(500))}},
-		{At: at(3).AsTime(), Grant: more, Asked: &domain.MoreAsked{Limit: domain.LimitTokens, Need: 300}},
-		{At: at(3).AsTime(), Grant: more, Asked: &domain.MoreAsked{Limit: domain.LimitTokens, Need: 10}, Refused: true},
+		{At: at(3).AsTime(), Grant: more, Asked: &domain.Ask{Limit: domain.LimitTokens, Need: 300}},
+		{At: at(3).AsTime(), Grant: more, Asked: &domain.Ask{Limit: domain.LimitTokens, Need: 10}, Refused: true},
 	}, one.Grants)
 	require.Empty(t, tree.Grants)
 }

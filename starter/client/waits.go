@@ -13,6 +13,7 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 	"everstep/starter/client/internal/history"
 )
@@ -30,7 +31,7 @@ type WaitingCall struct {
 func (c *Client) AllWaiting(ctx context.Context, id string) iter.Seq2[WaitingCall, error] {
 	return func(yield func(WaitingCall, error) bool) {
 		for one, err := range c.waitingAgents(ctx, id) {
-			var status contract.StatusView
+			var status account.Status
 			if err == nil {
 				status, err = c.Status(ctx, one)
 			}
@@ -65,7 +66,7 @@ func (c *Client) waitingBelow(ctx context.Context, id string, yield func(Waiting
 			return false
 		}
 	}
-	for _, sub := range status.Subagents {
+	for _, sub := range status.Children {
 		if !c.waitingBelow(ctx, sub.AgentID.String(), yield) {
 			return false
 		}
@@ -80,14 +81,10 @@ func (c *Client) waitingAgents(ctx context.Context, id string) iter.Seq2[string,
 			yield(id, nil)
 			return
 		}
-		var failed error
-		for l, info := range c.listable(ctx, ListOptions{Open: true}, &failed) {
-			if waiting := c.waitsListed(info); !l.Foreign && len(waiting.Waits)+waiting.More > 0 && !yield(l.ID, nil) {
+		for l, err := range c.List(ctx, ListOptions{Open: true}) {
+			if waits := l.Waiting+l.Unknown > 0; (err != nil || waits && !l.Foreign) && !yield(l.ID, err) {
 				return
 			}
-		}
-		if failed != nil {
-			yield("", fail(ctx, "", "listing agents", failed))
 		}
 	}
 }

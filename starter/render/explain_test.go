@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/domain/enum"
 	"everstep/starter/client"
 )
 
@@ -130,7 +131,7 @@ func TestExplainTellsOfAReset(t *testing.T) {
 
 func TestExplainWordsForAll(t *testing.T) {
 	t.Parallel()
-	for _, fate := range client.SignalFates() {
+	for _, fate := range enum.Known[client.SignalFate]() {
 		require.NotEqual(t, string(fate), fateWords(fate))
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 	"everstep/starter/client"
 )
@@ -15,18 +16,33 @@ import (
 // that costs something looks as if it were free.
 func TestUnknownCosts(t *testing.T) {
 	t.Parallel()
-	used := domain.UsageView{InputTokens: 10, TotalTokens: 10}
+	used := domain.Usage{InputTokens: 10}
 	for name, c := range map[string]struct {
-		view contract.StatusView
+		view account.Status
 		json string
 		text string
 	}{
-		"no price":             {contract.StatusView{Usage: used, Source: contract.FromWorkflow}, `"cost_nano_usd":null`, "cost      unknown\n"},
-		"no price, at the end": {contract.StatusView{Usage: used, Source: contract.FromHistory}, `"cost_nano_usd":null`, "cost      unknown\n"},
-		"free":                 {contract.StatusView{Usage: used, Priced: true, Source: contract.FromWorkflow}, `"cost_nano_usd":0`, ""},
-		"priced":               {contract.StatusView{Usage: used, CostNanoUSD: 500_000_000, Priced: true, Source: contract.FromWorkflow}, `"cost_nano_usd":500000000`, "cost      $0.5\n"},
-		"of an earlier worker": {contract.StatusView{Usage: used, CostNanoUSD: 500_000_000, Source: contract.FromHistory}, `"cost_nano_usd":500000000`, "cost      $0.5\n"},
-		"nothing used yet":     {contract.StatusView{Source: contract.FromWorkflow}, `"cost_nano_usd":0`, ""},
+		"no price": {account.Status{
+			Execution: account.Execution{Outcome: contract.Outcome{Usage: used}},
+			Server:    account.Server{Source: contract.FromWorkflow},
+		}, `"cost_nano_usd":null`, "cost      unknown\n"},
+		"no price, at the end": {account.Status{
+			Execution: account.Execution{Outcome: contract.Outcome{Usage: used}},
+			Server:    account.Server{Source: contract.FromHistory},
+		}, `"cost_nano_usd":null`, "cost      unknown\n"},
+		"free": {account.Status{
+			Execution: account.Execution{Outcome: contract.Outcome{Usage: used, Priced: true}},
+			Server:    account.Server{Source: contract.FromWorkflow},
+		}, `"cost_nano_usd":0`, ""},
+		"priced": {account.Status{
+			Execution: account.Execution{Outcome: contract.Outcome{Usage: used, CostNanoUSD: 500_000_000, Priced: true}},
+			Server:    account.Server{Source: contract.FromWorkflow},
+		}, `"cost_nano_usd":500000000`, "cost      $0.5\n"},
+		"of an earlier worker": {account.Status{
+			Execution: account.Execution{Outcome: contract.Outcome{Usage: used, CostNanoUSD: 500_000_000}},
+			Server:    account.Server{Source: contract.FromHistory},
+		}, `"cost_nano_usd":500000000`, "cost      $0.5\n"},
+		"nothing used yet": {account.Status{Server: account.Server{Source: contract.FromWorkflow}}, `"cost_nano_usd":0`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -40,7 +56,7 @@ func TestUnknownCosts(t *testing.T) {
 			require.Contains(t, text, c.text)
 		})
 	}
-	prior, err := domain.Encode(Status(contract.StatusView{Prior: domain.Spent{Steps: 1, Tokens: 9}}))
+	prior, err := domain.Encode(Status(account.Status{Execution: account.Execution{Prior: domain.Spent{Steps: 1, Tokens: 9}}}))
 	require.NoError(t, err)
 	require.Contains(t, string(prior), `"prior":{"steps":1,"tokens":9,"cost_nano_usd":null}`)
 }

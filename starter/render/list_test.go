@@ -17,9 +17,9 @@ import (
 func TestListColumnsAndOrder(t *testing.T) {
 	t.Parallel()
 	agents := []client.Listed{
-		{Execution: client.Execution{ID: "b", Number: 1}, Status: domain.StatusCompleted, Steps: new(12), CostNanoUSD: new(int64(500_000_000)), TotalTokens: new(int64(10)), StartedAt: testNow.Add(-time.Hour)},
-		{Execution: client.Execution{ID: "a", Number: 3}, Status: domain.StatusInProgress, StartedAt: testNow.Add(-time.Minute)},
-		{Execution: client.Execution{ID: "c", Number: 2}, Status: domain.StatusStopped, StopReason: domain.CostLimitReached, Steps: new(9), CostNanoUSD: new(int64(2_000_000_000)), TotalTokens: new(int64(2000)), StartedAt: testNow.Add(-time.Second)},
+		{Execution: client.Execution{ID: "b", Number: 1}, Ending: client.Ending{Status: domain.StatusCompleted, Steps: new(12), CostNanoUSD: new(int64(500_000_000)), TotalTokens: new(int64(10))}, StartedAt: testNow.Add(-time.Hour)},
+		{Execution: client.Execution{ID: "a", Number: 3}, Ending: client.Ending{Status: domain.StatusInProgress}, StartedAt: testNow.Add(-time.Minute)},
+		{Execution: client.Execution{ID: "c", Number: 2}, Ending: client.Ending{Status: domain.StatusStopped, StopReason: domain.CostLimitReached, Steps: new(9), CostNanoUSD: new(int64(2_000_000_000)), TotalTokens: new(int64(2000))}, StartedAt: testNow.Add(-time.Second)},
 	}
 	order := func(column string, reverse bool) string {
 		SortList(agents, column, reverse)
@@ -49,8 +49,8 @@ func TestALongStatusTakesNoColumns(t *testing.T) {
 	out := Plain(nil)
 	id := domain.AgentID{}.String()
 	agents := []client.Listed{
-		{Execution: client.Execution{ID: id, Number: 1}, Status: domain.StatusStopped, StopReason: domain.ToolCallLimitReached, SessionLimit: true, Unknown: 2, Steps: new(3), StartedAt: testNow.Add(-754 * time.Second)},
-		{Execution: client.Execution{ID: "notes", Number: 12}, Status: domain.StatusCompleted, Steps: new(1), StartedAt: testNow.Add(-time.Minute)},
+		{Execution: client.Execution{ID: id, Number: 1}, Ending: client.Ending{Status: domain.StatusStopped, StopReason: domain.ToolCallLimitReached, SessionLimit: true, Steps: new(3)}, Unknown: 2, StartedAt: testNow.Add(-754 * time.Second)},
+		{Execution: client.Execution{ID: "notes", Number: 12}, Ending: client.Ending{Status: domain.StatusCompleted, Steps: new(1)}, StartedAt: testNow.Add(-time.Minute)},
 	}
 	for width, status := range map[int]string{80: "stopped, 2 outc…", 100: "stopped, 2 outcomes unknown (tool_c…", 140: listStatus(agents[0])} {
 		out.Width = func() int { return width }
@@ -78,10 +78,10 @@ func TestUnknownCostsOfLists(t *testing.T) {
 func TestListTellsOfSuspendedSessions(t *testing.T) {
 	t.Parallel()
 	for want, a := range map[string]client.Listed{
-		"completed, suspended":                    {Status: domain.StatusCompleted, Open: true, Suspended: true},
-		"in_progress, suspended":                  {Status: domain.StatusInProgress, Open: true, Suspended: true},
-		"completed, suspended, 1 outcome unknown": {Status: domain.StatusCompleted, Open: true, Suspended: true, Unknown: 1},
-		"stopped, suspended (user_requested)":     {Status: domain.StatusStopped, StopReason: domain.UserRequested, Open: true, Suspended: true},
+		"completed, suspended":                    {Ending: client.Ending{Status: domain.StatusCompleted}, Open: true, Suspended: true},
+		"in_progress, suspended":                  {Ending: client.Ending{Status: domain.StatusInProgress}, Open: true, Suspended: true},
+		"completed, suspended, 1 outcome unknown": {Ending: client.Ending{Status: domain.StatusCompleted}, Open: true, Suspended: true, Unknown: 1},
+		"stopped, suspended (user_requested)":     {Ending: client.Ending{Status: domain.StatusStopped, StopReason: domain.UserRequested}, Open: true, Suspended: true},
 	} {
 		require.Equal(t, want, listStatus(a))
 	}
@@ -102,12 +102,16 @@ func TestHistoryTable(t *testing.T) {
 	ids := []domain.ExecutionID{domain.AgentID{}.Execution("c", 1), domain.AgentID{}.Execution("c", 2)}
 	past := []client.Past{
 		{
-			Execution: client.Execution{ID: "notes", Number: 1, ExecutionID: ids[0]}, Status: domain.StatusStopped, StopReason: domain.StepsLimitReached,
-			Steps: new(3), TotalTokens: new(int64(1200)), CostNanoUSD: new(int64(0)), StartedAt: testNow.Add(-time.Minute), EndedAt: testNow.Add(-50 * time.Second),
+			Execution: client.Execution{ID: "notes", Number: 1, ExecutionID: ids[0]},
+			Ending:    client.Ending{Status: domain.StatusStopped, StopReason: domain.StepsLimitReached, Steps: new(3), TotalTokens: new(int64(1200)), CostNanoUSD: new(int64(0))},
+			StartedAt: testNow.Add(-time.Minute),
+			EndedAt:   testNow.Add(-50 * time.Second),
 		},
 		{
-			Execution: client.Execution{ID: "notes", Number: 2, ExecutionID: ids[1]}, Status: domain.StatusInProgress, StartedAt: testNow.Add(-2 * time.Second),
-			Origin: &domain.Origin{ExecutionID: ids[0], Step: 3},
+			Execution: client.Execution{ID: "notes", Number: 2, ExecutionID: ids[1]},
+			Ending:    client.Ending{Status: domain.StatusInProgress},
+			StartedAt: testNow.Add(-2 * time.Second),
+			Origin:    &domain.Origin{ExecutionID: ids[0], Step: 3},
 		},
 	}
 	table := Executions(past, testNow, false)

@@ -2,12 +2,13 @@ package render
 
 import (
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 	"everstep/starter/client"
 )
 
 // messageWords says for what a message waits that was not read yet.
-func messageWords(w contract.WaitingView, v contract.StatusView) string {
+func messageWords(w contract.WaitingView, v account.Status) string {
 	text := MessageText(w)
 	switch {
 	case v.Status.Terminal() && !v.Open:

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 	"everstep/starter/client"
 )
@@ -13,7 +14,7 @@ import (
 // TestProgressIsShown: what a tool tells of itself stands with its call, and steers no terminal.
 func TestProgressIsShown(t *testing.T) {
 	t.Parallel()
-	v := contract.StatusView{Progress: []contract.Progress{{Tool: "index", Text: "3 of 9\x1b[2J"}}}
+	v := account.Status{Progress: []contract.Progress{{Tool: "index", Text: "3 of 9\x1b[2J"}}}
 	require.Contains(t, StatusText(noTheme(), "notes", v, testNow), "index: 3 of 9")
 	require.NotContains(t, StatusText(noTheme(), "notes", v, testNow), "\x1b[2J")
 

@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 	"everstep/starter/client"
 )
 
 // StatusText is a status for people, each fact under its title.
-func StatusText(t Theme, id string, v contract.StatusView, now time.Time) string {
+func StatusText(t Theme, id string, v account.Status, now time.Time) string {
 	status := string(v.Status)
 	switch {
 	case v.Open && v.Status.Terminal() && v.Suspended == nil:
@@ -22,7 +23,7 @@ func StatusText(t Theme, id string, v contract.StatusView, now time.Time) string
 		status += ", suspended"
 	case v.Paused:
 		status += ", paused"
-	case !v.Status.Terminal() && slices.ContainsFunc(v.StopSignals, func(s domain.StopSignal) bool { return s.Reason.WasForceStopped() }):
+	case !v.Status.Terminal() && slices.ContainsFunc(v.Signals, func(s domain.StopSignal) bool { return s.Reason.WasForceStopped() }):
 		status += ", stopping"
 	}
 	x := newSheet(t, now, id, v.Number, v.Status, status)
@@ -35,17 +36,30 @@ func StatusText(t Theme, id string, v contract.StatusView, now time.Time) string
 }
 
 // Status is a status for programs: an object with all keys. What is absent is null, or a list without items.
-func Status(v contract.StatusView) any { return object(statusRows(noTheme(), "", v, time.Time{})) }
+func Status(v account.Status) any { return object(statusRows(noTheme(), "", v, time.Time{})) }
 
 // StatusKeys are the keys of a status, as help lists them.
 func StatusKeys() string {
-	return keyTable(statusRows(noTheme(), "", contract.StatusView{}, time.Time{}))
+	return keyTable(statusRows(noTheme(), "", account.Status{}, time.Time{}))
 }
 
 // statusRows are all facts of a status, in the order in which people read them. The id is the one to enter in commands.
-func statusRows(t Theme, id string, v contract.StatusView, now time.Time) []row {
+func statusRows(t Theme, id string, v account.Status, now time.Time) []row {
 	enter := func(command, what string) string { // nothing, where no workflow would take it
-		return where(v.Source != contract.FromRecords, t.Faint(command+" "+OneLine(id)+" "+what))
+		return where(v.Server.Source != contract.FromRecords, t.Faint(command+" "+OneLine(id)+" "+what))
+	}
+	own, cleared := v.Ledger.Own(), v.Position.Edits.CountCleared()
+	var session, sessionLeft *domain.ExecutionBudget
+	if all := v.Ledger.Session; all != nil {
+		session, sessionLeft = &all.Limit, &all.Left
+	}
+	var origin domain.Origin
+	if v.Origin != nil {
+		origin = *v.Origin
+	}
+	var parent account.Parent
+	if v.Parent != nil {
+		parent = *v.Parent
 	}
 	var prior *priorJSON
 	if !v.Prior.IsZero() {
@@ -66,55 +80,55 @@ func statusRows(t Theme, id string, v contract.StatusView, now time.Time) []row 
 		{key: "lacking", about: "which worker lacks what, while another one is waited for", value: present(v.Lacking)},
 		{key: "suspended", about: "`since` when, `by` whom and for what `reason` the session accepts nothing", value: v.Suspended,
 			title: "suspended", facts: fact(suspendedText(v.Suspended))},
-		{key: "rewound_to", about: "from where the session's next execution goes on, where a rewind has left it so: as `branched_from`", value: v.RewoundTo,
+		{key: "rewound_to", about: "from where the session's next execution goes on, where a rewind has left it so: as `branched_from`", value: v.Position.From,
 			title: "stands", facts: fact(rewoundText(v))},
-		{key: "rewound_to_number", about: "the number of that execution; 0: it is not the session's", value: v.RewoundToNumber},
-		{key: "messages_cleared", about: "how many of the first messages `clear` has dropped", value: v.Cleared,
-			title: "cleared", facts: fact(where(v.Cleared > 0, Counted(int64(v.Cleared), "message")+" from before the clear, of which the model sees none"))},
+		{key: "rewound_to_number", about: "the number of that execution; 0: it is not the session's", value: v.RewoundToNumber()},
+		{key: "messages_cleared", about: "how many of the first messages `clear` has dropped", value: cleared,
+			title: "cleared", facts: fact(where(cleared > 0, Counted(int64(cleared), "message")+" from before the clear, of which the model sees none"))},
 		{key: "stop_reason", about: "why it ended: `starter help stops`", value: present(v.StopReason), title: "why", facts: fact(whyText(v))},
 		{key: "session_limit", about: "a limit of the session ended it", value: v.SessionLimit},
-		{key: "error", about: "why it failed: `kind`, `code`, `message`", value: v.Error},
-		{key: "step_count", about: "the steps that have ended", value: v.StepCount, title: "steps", facts: fact(grouped(int64(v.StepCount)))},
-		{key: "agent", about: "who has the conversation, where it was handed over", value: present(v.Agent),
-			title: "agent", facts: fact(OneLine(where(v.Agent != "", v.Agent+", to which the conversation was handed over")))},
-		{key: "model", about: "the model in use", value: present(v.Model), title: "model", facts: fact(ModelName(v.Model))},
-		{key: "rate_limit", about: "of the model's inferences", value: v.RateLimit},
-		{key: "tool_limits", about: "by the names of the tools that have one", value: v.ToolLimits},
+		{key: "error", about: "why it failed: `kind`, `code`, `message`", value: v.Failure()},
+		{key: "step_count", about: "the steps that have ended", value: v.Steps, title: "steps", facts: fact(grouped(int64(v.Steps)))},
+		{key: "agent", about: "who has the conversation, where it was handed over", value: present(v.Configuration.Agent),
+			title: "agent", facts: fact(OneLine(where(v.Configuration.Agent != "", v.Configuration.Agent+", to which the conversation was handed over")))},
+		{key: "model", about: "the model in use", value: present(v.Configuration.Model), title: "model", facts: fact(ModelName(v.Configuration.Model))},
+		{key: "rate_limit", about: "of the model's inferences", value: v.Configuration.RateLimit},
+		{key: "tool_limits", about: "by the names of the tools that have one", value: v.Configuration.ToolLimits},
 		{key: "rate_limited", about: "an inference or a call waits for its turn", value: v.RateLimited},
-		{key: "usage", about: "what the execution has used: tokens", value: v.Usage, title: "usage", facts: fact(usageText(v.Usage))},
+		{key: "usage", about: "what the execution has used: tokens", value: v.Usage.View(), title: "usage", facts: fact(usageText(v.Usage.View()))},
 		{key: "cost_nano_usd", about: "what that has cost", value: v.Cost(), title: "cost", facts: fact(paidWords(v.Cost()))},
-		{key: "budget", about: "its limits; `max_steps_from` is `default` where nobody has given `max_steps`, and `none` where there is to be none", value: v.Budget,
-			title: "budget", facts: fact(budgetFact(v.Budget, v.BudgetLeft))},
-		{key: "budget_left", about: "what is left of them", value: v.BudgetLeft},
-		{key: "session_budget", about: "the limits over all executions of the session, where it has such", value: v.SessionBudget,
-			title: "session", facts: fact(SessionBudget(v))},
-		{key: "session_budget_left", about: "what is left of those", value: v.SessionBudgetLeft},
-		{key: "branched_from", about: "the step from which it was forked or rewound: `execution_id`, `step`, `agent_id`", value: v.BranchedFrom,
-			title: "branched", facts: fact(branchText(v.BranchedFrom, v.AgentID, v.OriginNumber))},
-		{key: "origin", about: "the id of the execution that it goes on from", value: present(v.Origin), title: "goes on", facts: fact(originText(v))},
-		{key: "origin_number", about: "the number of that execution; 0: it is not the session's", value: v.OriginNumber},
+		{key: "budget", about: "its limits; `max_steps_from` is `default` where nobody has given `max_steps`, and `none` where there is to be none", value: own.Limit,
+			title: "budget", facts: fact(budgetFact(own.Limit, own.Left))},
+		{key: "budget_left", about: "what is left of them", value: own.Left},
+		{key: "session_budget", about: "the limits over all executions of the session, where it has such", value: session,
+			title: "session", facts: fact(SessionBudget(v.Ledger))},
+		{key: "session_budget_left", about: "what is left of those", value: sessionLeft},
+		{key: "branched_from", about: "the step from which it was forked or rewound: `execution_id`, `step`, `agent_id`", value: origin.Branch(),
+			title: "branched", facts: fact(branchText(origin.Branch(), v.AgentID, v.OriginNumber(v.Execution)))},
+		{key: "origin", about: "the id of the execution that it goes on from", value: present(origin.ExecutionID), title: "goes on", facts: fact(originText(v))},
+		{key: "origin_number", about: "the number of that execution; 0: it is not the session's", value: v.OriginNumber(v.Execution)},
 		{key: "prior", about: "what had been used by then", value: prior},
 		{key: "trusted", about: "what whoever has started it says: `starter help trusted`", value: v.Trusted, title: "trusted", facts: fact(trustedText(v.Trusted))},
-		{key: "definition_changes", about: "the newest changes of what is in force: each `execution_number`, `at`, `agent` and `step` (where the conversation was handed over), `tools_added`, `tools_removed`, `tools_changed`, `more_tools`, `fields`, `update`: who has given the agent another definition", value: listed(v.Changes),
-			title: "changed", facts: facts(v.Changes, func(c contract.DefinitionChange) []string { return []string{changeText(c)} })},
-		{key: "next_definition", about: "who has given it a definition that waits for the next execution: `by`, `at`, `reason`, `fields`, `asked`: what of it was given, and of earlier ones that hold from the same execution on `before`, each `by`, `at`, `reason`, `asked`, and `more_before`", value: v.Next,
-			title: "next", facts: fact(nextText(v.Next))},
-		{key: "mcp_sessions", about: "with stateful MCP servers: each `server`, `worker`, `since`", value: listed(v.Bound),
-			title: "session", facts: facts(v.Bound, func(b contract.Bound) []string { return []string{OneLine(sessionWords(b.Server, b.Worker, b.Since))} })},
-		{key: "parent_agent_id", about: "whose sub-agent it is, where it is one", value: present(v.ParentAgentID),
-			title: "started by", facts: fact(where(!v.ParentAgentID.IsZero(), fmt.Sprintf("agent %s, as its sub-agent %s", v.ParentAgentID, OneLine(v.Subagent))))},
-		{key: "subagent", about: "its name there", value: present(v.Subagent)},
-		{key: "subagents", about: "those under way: each `agent_id`, `subagent`, `tool_execution_id`, `since`, `grant`, `waiting` (for a person)", value: listed(v.Subagents),
-			title: "sub-agent", facts: facts(v.Subagents, func(sub contract.SubagentView) []string { return []string{subagentText(sub, now)} })},
+		{key: "definition_changes", about: "the newest changes of what is in force: each `execution_number`, `at`, `agent` and `step` (where the conversation was handed over), `tools_added`, `tools_removed`, `tools_changed`, `more_tools`, `fields`, `update`: who has given the agent another definition", value: listed(v.Configuration.Changes),
+			title: "changed", facts: facts(v.Configuration.Changes, func(c contract.DefinitionChange) []string { return []string{changeText(c)} })},
+		{key: "next_definition", about: "who has given it a definition that waits for the next execution: `by`, `at`, `reason`, `fields`, `asked`: what of it was given, and of earlier ones that hold from the same execution on `before`, each `by`, `at`, `reason`, `asked`, and `more_before`", value: v.Configuration.Next,
+			title: "next", facts: fact(nextText(v.Configuration.Next))},
+		{key: "mcp_sessions", about: "with stateful MCP servers: each `server`, `worker`, `since`", value: listed(v.MCPSessions),
+			title: "session", facts: facts(v.MCPSessions, func(b contract.Bound) []string { return []string{OneLine(sessionWords(b.Server, b.Worker, b.Since))} })},
+		{key: "parent_agent_id", about: "whose sub-agent it is, where it is one", value: present(parent.AgentID),
+			title: "started by", facts: fact(where(v.Parent != nil, fmt.Sprintf("agent %s, as its sub-agent %s", parent.AgentID, OneLine(parent.Subagent))))},
+		{key: "subagent", about: "its name there", value: present(parent.Subagent)},
+		{key: "subagents", about: "those under way: each `agent_id`, `subagent`, `tool_execution_id`, `since`, `grant`, `waiting` (for a person)", value: listed(v.Children),
+			title: "sub-agent", facts: facts(v.Children, func(sub contract.SubagentView) []string { return []string{subagentText(sub, now)} })},
 		{key: "todo", about: "what tool `todo` keeps: each `text`, `status`", value: listed(v.Todo), title: "to do", facts: fact(todoLines(v.Todo)...)},
 		{key: "context_tokens", about: "about how many the next inference reads; null: nobody knows", value: present(v.Context),
 			title: "context", facts: fact(contextText(v.Context, v.Window))},
 		{key: "context_window", about: "how many the model can read; null: nobody knows", value: present(v.Window)},
-		{key: "stop_signals", about: "requests to stop: each `reason`, `source`, `message`", value: listed(v.StopSignals),
-			title: "signal", facts: facts(v.StopSignals, func(s domain.StopSignal) []string {
+		{key: "stop_signals", about: "requests to stop: each `reason`, `source`, `message`", value: listed(v.Signals),
+			title: "signal", facts: facts(v.Signals, func(s domain.StopSignal) []string {
 				return []string{OneLine(fmt.Sprintf("%s %s", s.Reason, s.Message))}
 			})},
-		{key: "more_stops", about: "how many of users came beyond the 100 that are kept", value: v.MoreStops, facts: fact(where(v.MoreStops > 0, more(v.MoreStops, "signal")))},
+		{key: "more_stops", about: "how many of users came beyond the 100 that are kept", value: v.MoreSignals, facts: fact(where(v.MoreSignals > 0, more(v.MoreSignals, "signal")))},
 		{key: "waits", about: "calls that wait for a person, each with its `kind`, `approval`, `question` or `outcome`: `domain.Wait`", value: listed(v.Waits),
 			title: "waits", facts: facts(v.Waits, func(w domain.Wait) []string {
 				call := ShortCall(w.ToolExecutionID)
@@ -127,35 +141,35 @@ func statusRows(t Theme, id string, v contract.StatusView, now time.Time) []row 
 				}
 				return []string{pendingWords(w), joined(t.Faint(" · "), enter("approve", call), enter("deny", call))}
 			})},
-		{key: "standing_approvals", about: "calls that always run, those too that were revoked: `domain.StandingApproval`", value: listed(v.StandingApprovals),
-			title: "always", facts: facts(v.StandingApprovals, func(a domain.StandingApproval) []string {
+		{key: "standing_approvals", about: "calls that always run, those too that were revoked: `domain.StandingApproval`", value: listed(v.AlwaysAllowed),
+			title: "always", facts: facts(v.AlwaysAllowed, func(a domain.StandingApproval) []string {
 				if a.Revocation != nil {
 					return nil
 				}
 				return []string{StandingApproval(a), enter("revoke", ShortCall(a.ID))}
 			})},
-		{key: "waiting_messages", about: "those that were not read yet: each `message_id`, `place`, `sent_at`, `if_busy`, `bytes`, `text`, `cut`, `sent_by`", value: listed(v.WaitingMessages),
-			title: "message", facts: facts(v.WaitingMessages, func(w contract.WaitingView) []string {
+		{key: "waiting_messages", about: "those that were not read yet: each `message_id`, `place`, `sent_at`, `if_busy`, `bytes`, `text`, `cut`, `sent_by`", value: listed(v.Unread),
+			title: "message", facts: facts(v.Unread, func(w contract.WaitingView) []string {
 				return []string{messageWords(w, v), where(v.Open || !v.Status.Terminal(), enter("unsend", w.ID.String()[:8]))}
 			})},
 		{key: "history", about: "of the newest run: `events`, `bytes`, `runs`, `unstored` (why the storage does not take what a new run would need), `unrecorded` (what is not among the records, and why)", value: v.History,
 			title: "history", facts: fact(historyLines(v.History)...)},
-		{key: "workflow_id", about: "of its workflow", value: v.WorkflowID, title: "workflow", facts: fact(joined(" ", OneLine(v.WorkflowID), t.Faint(OneLine(v.RunID))))},
-		{key: "run_id", about: "of that one's newest run", value: v.RunID},
-		{key: "build", about: "the build that has begun that run; empty: none has yet", value: v.Build,
-			title: "build", facts: fact(OneLine(client.OtherBuild(contract.Builds{Begun: v.Build, Last: v.CarriedBy}, v.ServedBy)))},
-		{key: "carried_by", about: "the build that has carried it on last, where that is another", value: present(v.CarriedBy)},
+		{key: "workflow_id", about: "of its workflow", value: v.Run.WorkflowID, title: "workflow", facts: fact(joined(" ", OneLine(v.Run.WorkflowID), t.Faint(OneLine(v.Run.ID))))},
+		{key: "run_id", about: "of that one's newest run", value: v.Run.ID},
+		{key: "build", about: "the build that has begun that run; empty: none has yet", value: v.Server.Builds.Begun,
+			title: "build", facts: fact(OneLine(client.OtherBuild(v.Server.Builds, v.ServedBy)))},
+		{key: "carried_by", about: "the build that has carried it on last, where that is another", value: present(v.Server.Builds.Last)},
 		{key: "served_by", about: "the builds of the workers, where all are of others", value: present(v.ServedBy)},
-		{key: "source", about: "who tells: `workflow`, `history`, `raw_history`, `server` or `records`", value: v.Source, title: "told by", facts: fact(source(v))},
+		{key: "source", about: "who tells: `workflow`, `history`, `raw_history`, `server` or `records`", value: v.Server.Source, title: "told by", facts: fact(source(v))},
 	}
 }
 
-func doingText(v contract.StatusView, now time.Time) string {
+func doingText(v account.Status, now time.Time) string {
 	if v.Doing == "" {
 		return ""
 	}
 	what, why, _ := strings.Cut(v.Doing, "; ")
-	if v.Source != contract.FromRecords { // of a record the time is that of the end
+	if v.Server.Source != contract.FromRecords { // of a record the time is that of the end
 		what, why = v.Doing, ""
 	}
 	return OneLine(what) + lasting(v.Since, now) + within("; ", OneLine(why), "")
@@ -168,16 +182,16 @@ func suspendedText(s *contract.Suspension) string {
 	return OneLine("since " + moment(s.Since) + within(" by ", s.By, "") + within(": ", s.Reason, ""))
 }
 
-func rewoundText(v contract.StatusView) string {
-	if v.RewoundTo == nil {
+func rewoundText(v account.Status) string {
+	if v.Position.From == nil {
 		return ""
 	}
-	return fmt.Sprintf("after step %d of execution %s, to which it was rewound: the next message goes on from there", v.RewoundTo.Step, executionWords(v.RewoundToNumber, v.RewoundTo.ExecutionID))
+	return fmt.Sprintf("after step %d of execution %s, to which it was rewound: the next message goes on from there", v.Position.From.Step, executionWords(v.RewoundToNumber(), v.Position.From.ExecutionID))
 }
 
-func whyText(v contract.StatusView) string {
-	if v.Error != nil {
-		return OneLine(v.Error.Message)
+func whyText(v account.Status) string {
+	if v.Failure() != nil {
+		return OneLine(v.Failure().Message)
 	}
 	return where(v.Status == domain.StatusStopped, endedBy("", v.StopReason, v.SessionLimit))
 }
@@ -191,11 +205,11 @@ func endedBy(code domain.Code, reason domain.StopReason, session bool) string {
 	return OneLine(why) + ofSession(session)
 }
 
-func originText(v contract.StatusView) string {
-	if v.Origin.IsZero() || v.BranchedFrom != nil {
+func originText(v account.Status) string {
+	if v.Origin == nil || v.Origin.Branch() != nil {
 		return ""
 	}
-	return "from execution " + executionWords(v.OriginNumber, v.Origin) + spentText(v.Prior)
+	return "from execution " + executionWords(v.OriginNumber(v.Execution), v.Origin.ExecutionID) + spentText(v.Prior)
 }
 
 // changeText says from when on something else was in force, or another agent had the conversation.
@@ -335,15 +349,15 @@ func budgetFact(b, left domain.ExecutionBudget) string {
 }
 
 // SessionBudget is what the session's executions may use together, where it has a budget.
-func SessionBudget(v contract.StatusView) string {
-	if v.SessionBudget == nil || v.SessionBudgetLeft == nil {
+func SessionBudget(l account.Ledger) string {
+	if l.Session == nil {
 		return ""
 	}
-	return strings.TrimSuffix("in all "+Budget(*v.SessionBudget, *v.SessionBudgetLeft), "in all ")
+	return strings.TrimSuffix("in all "+Budget(l.Session.Limit, l.Session.Left), "in all ")
 }
 
 // UsedUp names the limits of a session of which nothing is left, and above what each has to be; empty: something is left.
-func UsedUp(account domain.SessionAccount) string {
+func UsedUp(account domain.Holder) string {
 	var all []string
 	for _, use := range account.UsedUp() {
 		all = append(all, fmt.Sprintf("%s, and has to be above %v", use, use.Used))
@@ -362,7 +376,7 @@ func limitText(rule domain.LimitRule, total domain.Amount) string {
 	}
 }
 
-func source(v contract.StatusView) string {
+func source(v account.Status) string {
 	if v.AtEvent > 0 {
 		return "the history, replayed as far as event " + grouped(int64(v.AtEvent))
 	}
@@ -373,7 +387,7 @@ func source(v contract.StatusView) string {
 		contract.FromServer:     "the server, which ended it",
 		contract.FromRecords:    "the record of the execution; no workflow of it is here",
 	}
-	return cmp.Or(words[v.Source], string(v.Source))
+	return cmp.Or(words[v.Server.Source], string(v.Server.Source))
 }
 
 // A priorJSON is what was spent, with a cost that is null where nobody knows it.

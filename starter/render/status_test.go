@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 	"everstep/domain/enum"
 	"everstep/starter/client"
@@ -22,7 +23,7 @@ import (
 // TestStatusJSON has all keys, each once, in the order of the rows: null, or an empty list, where there is nothing to tell.
 func TestStatusJSON(t *testing.T) {
 	t.Parallel()
-	encoded := func(v contract.StatusView) map[string]json.RawMessage {
+	encoded := func(v account.Status) map[string]json.RawMessage {
 		line, err := domain.Encode(Status(v))
 		require.NoError(t, err)
 		var object map[string]json.RawMessage
@@ -30,15 +31,16 @@ func TestStatusJSON(t *testing.T) {
 		require.Equal(t, strings.Count(StatusKeys(), "\n| `"), len(object), "no key twice")
 		return object
 	}
-	empty := encoded(contract.StatusView{})
+	empty := encoded(account.Status{})
 	for key, want := range map[string]string{
 		"name": "null", "since": "null", "stop_reason": "null", "error": "null", "suspended": "null", "prior": "null", "stop_signals": "[]", "todo": "[]",
 		"paused": "false", "step_count": "0", "cost_nano_usd": "0",
 	} {
 		require.Equal(t, want, string(empty[key]), key)
 	}
-	full := encoded(contract.StatusView{
-		Name: "notes", Since: testNow, StopReason: domain.Completed, Error: domain.Errorf(domain.Invalid, "x <y>"),
+	full := encoded(account.Status{
+		Head:      account.Head{Name: "notes", Since: testNow},
+		Execution: account.Execution{Outcome: contract.Outcome{Status: domain.StatusFailed, StopReason: domain.Completed}, Ended: &contract.End{Error: domain.Errorf(domain.Invalid, "x <y>")}},
 	})
 	for key, want := range map[string]string{"name": `"notes"`, "since": `"2030-01-31T12:00:00Z"`, "stop_reason": `"completed"`} {
 		require.Equal(t, want, string(full[key]), key)
@@ -49,26 +51,30 @@ func TestStatusJSON(t *testing.T) {
 func TestStatusText(t *testing.T) {
 	t.Parallel()
 	steps, left, secs := int64(10), int64(8), 90.0
-	got := StatusText(noTheme(), "notes", contract.StatusView{
-		Number: 2, WorkflowID: "agent/notes", RunID: "r1", Status: domain.StatusInProgress, StepCount: 2,
-		Doing: "step 3: waiting for the \x1bmodel", Since: testNow.Add(-4 * time.Second), Model: "openai-chat/m",
-		Usage:  domain.UsageView{InputTokens: 1200, OutputTokens: 34, TotalTokens: 1234, Estimated: true},
-		Budget: domain.ExecutionBudget{MaxSteps: &steps, MaxSeconds: &secs}, BudgetLeft: domain.ExecutionBudget{MaxSteps: &left},
-		History: contract.HistoryView{Events: 31, Bytes: 6804, Runs: 2}, Source: contract.FromHistory, Open: true,
+	got := StatusText(noTheme(), "notes", account.Status{
+		Head:      account.Head{Doing: "step 3: waiting for the \x1bmodel", Since: testNow.Add(-4 * time.Second), Open: true, Run: account.Run{WorkflowID: "agent/notes", ID: "r1"}, Configuration: account.Configuration{Model: "openai-chat/m"}, Ledger: account.Ledger{Execution: &account.Holder{Limit: domain.ExecutionBudget{MaxSteps: &steps, MaxSeconds: &secs}, Left: domain.ExecutionBudget{MaxSteps: &left}}}},
+		Execution: account.Execution{Outcome: contract.Outcome{Number: 2, Status: domain.StatusInProgress, Steps: 2, Usage: domain.Usage{InputTokens: 1200, OutputTokens: 34, Estimated: true}}},
+		History:   contract.HistoryView{Events: 31, Bytes: 6804, Runs: 2},
+		Server:    account.Server{Source: contract.FromHistory},
 	}, testNow)
 	requireGolden(t, "status", got)
 
-	idle := StatusText(noTheme(), "notes", contract.StatusView{Status: domain.StatusFailed, Open: true, Error: domain.Errorf(domain.Invalid, "no\nkey")}, testNow)
+	idle := StatusText(noTheme(), "notes", account.Status{
+		Head:      account.Head{Open: true},
+		Execution: account.Execution{Outcome: contract.Outcome{Status: domain.StatusFailed}, Ended: &contract.End{Error: domain.Errorf(domain.Invalid, "no\nkey")}},
+	}, testNow)
 	require.Contains(t, idle, "failed, idle")
 	require.Contains(t, idle, "no key")
-	kept := StatusText(noTheme(), "notes", contract.StatusView{
-		Status: domain.StatusCompleted, Doing: "ended; only its records are left", Since: testNow.Add(-time.Minute), Source: contract.FromRecords,
+	kept := StatusText(noTheme(), "notes", account.Status{
+		Head:      account.Head{Doing: "ended; only its records are left", Since: testNow.Add(-time.Minute)},
+		Execution: account.Execution{Outcome: contract.Outcome{Status: domain.StatusCompleted}},
+		Server:    account.Server{Source: contract.FromRecords},
 	}, testNow)
 	require.Contains(t, kept, "ended, for 1 min 0 s; only its records are left")
 	for _, s := range enum.Known[contract.StatusSource]() {
-		require.NotEqual(t, string(s), source(contract.StatusView{Source: s}), "each source is put into words")
+		require.NotEqual(t, string(s), source(account.Status{Server: account.Server{Source: s}}), "each source is put into words")
 	}
-	earlier := StatusText(noTheme(), "notes", contract.StatusView{Source: contract.FromHistory, AtEvent: 7}, testNow)
+	earlier := StatusText(noTheme(), "notes", account.Status{Server: account.Server{Source: contract.FromHistory}, AtEvent: 7}, testNow)
 	require.Contains(t, earlier, "told by   the history, replayed as far as event 7")
 	require.NotContains(t, earlier, "no worker answers", "none was asked")
 }
@@ -76,12 +82,10 @@ func TestStatusText(t *testing.T) {
 // TestStatusOfWhatGoesOn has what only some executions have.
 func TestStatusOfWhatGoesOn(t *testing.T) {
 	t.Parallel()
-	got := StatusText(noTheme(), "notes", contract.StatusView{
-		Number: 2, Status: domain.StatusInProgress, Doing: "paused", Paused: true, CostNanoUSD: 4_200_000,
-		Origin: domain.ExecutionID{UUID: uuid.MustParse("6cd30739-3b72-5c27-89d3-e71bda49aaaf")},
-		Prior:  domain.Spent{Steps: 10, Tokens: 1200, CostNanoUSD: 5_000_000},
-		Budget: domain.ExecutionBudget{MaxCostNanoUSD: new(int64(20_000_000))}, BudgetLeft: domain.ExecutionBudget{MaxCostNanoUSD: new(int64(10_800_000))},
-		Window: 16000, Context: 4000, Source: contract.FromWorkflow,
+	got := StatusText(noTheme(), "notes", account.Status{
+		Head:      account.Head{Name: "notes", Doing: "paused", Paused: true, Window: 16000, Context: 4000, Ledger: account.Ledger{Execution: &account.Holder{Limit: domain.ExecutionBudget{MaxCostNanoUSD: new(int64(20_000_000))}, Left: domain.ExecutionBudget{MaxCostNanoUSD: new(int64(10_800_000))}}}},
+		Execution: account.Execution{Outcome: contract.Outcome{Number: 2, Status: domain.StatusInProgress, CostNanoUSD: 4_200_000}, Origin: &domain.Origin{ExecutionID: domain.ExecutionID{UUID: uuid.MustParse("6cd30739-3b72-5c27-89d3-e71bda49aaaf")}}, Prior: domain.Spent{Steps: 10, Tokens: 1200, CostNanoUSD: 5_000_000}},
+		Server:    account.Server{Source: contract.FromWorkflow},
 	}, testNow)
 	requireGolden(t, "status-going-on", got)
 	require.Equal(t, "about 12 tokens", contextText(12, 0))
@@ -109,13 +113,13 @@ func TestEachLimitIsShown(t *testing.T) {
 func TestListing(t *testing.T) {
 	t.Parallel()
 	agents := []client.Listed{
-		{Execution: client.Execution{ID: "notes", Number: 12}, Status: domain.StatusCompleted, Steps: new(3), StopReason: domain.Completed, Open: true},
-		{Execution: client.Execution{ID: "6cd30739-3b72-5c27-89d3-e71bda49aaaf", Number: 1}, Status: domain.StatusInProgress, Open: true},
-		{Execution: client.Execution{ID: "世界", Number: 1}, Status: domain.StatusFailed, Steps: new(1), Code: domain.CodeAuth},
-		{Execution: client.Execution{ID: "held", Number: 2}, Status: domain.StatusInProgress, Open: true, Paused: true},
-		{Execution: client.Execution{ID: "halted", Number: 1}, Status: domain.StatusInProgress, Open: true, Paused: true, Stopping: true},
-		{Execution: client.Execution{ID: "86abe349-6c81-41e2-b9e9-123721cc45b2", Number: 1}, Status: domain.StatusStopped, Steps: new(9), StopReason: domain.StepsLimitReached},
-		{Execution: client.Execution{ID: "X", Number: 1}, Foreign: true, Status: domain.StatusFailed, Steps: new(0)},
+		{Execution: client.Execution{ID: "notes", Number: 12}, Ending: client.Ending{Status: domain.StatusCompleted, Steps: new(3), StopReason: domain.Completed}, Open: true},
+		{Execution: client.Execution{ID: "6cd30739-3b72-5c27-89d3-e71bda49aaaf", Number: 1}, Ending: client.Ending{Status: domain.StatusInProgress}, Open: true},
+		{Execution: client.Execution{ID: "世界", Number: 1}, Ending: client.Ending{Status: domain.StatusFailed, Steps: new(1), Code: domain.CodeAuth}},
+		{Execution: client.Execution{ID: "held", Number: 2}, Ending: client.Ending{Status: domain.StatusInProgress}, Open: true, Paused: true},
+		{Execution: client.Execution{ID: "halted", Number: 1}, Ending: client.Ending{Status: domain.StatusInProgress}, Open: true, Paused: true, Stopping: true},
+		{Execution: client.Execution{ID: "86abe349-6c81-41e2-b9e9-123721cc45b2", Number: 1}, Ending: client.Ending{Status: domain.StatusStopped, Steps: new(9), StopReason: domain.StepsLimitReached}},
+		{Execution: client.Execution{ID: "X", Number: 1}, Ending: client.Ending{Status: domain.StatusFailed, Steps: new(0)}, Foreign: true},
 	}
 	agents[0].StartedAt = testNow.Add(-90 * time.Minute)
 	out := Plain(&strings.Builder{})
@@ -152,12 +156,16 @@ func TestWords(t *testing.T) {
 // TestRecordsAdviseNoCommand: what no workflow has nobody can settle, revoke or take back.
 func TestRecordsAdviseNoCommand(t *testing.T) {
 	t.Parallel()
-	v := contract.StatusView{Status: domain.StatusCompleted, Source: contract.FromWorkflow, Open: true}
-	v.Waits, v.StandingApprovals = []domain.Wait{{Kind: domain.WaitOutcome, Tool: "pay"}}, []domain.StandingApproval{{Tool: "pay"}}
+	v := account.Status{
+		Head:      account.Head{Open: true},
+		Execution: account.Execution{Outcome: contract.Outcome{Status: domain.StatusCompleted}},
+		Server:    account.Server{Source: contract.FromWorkflow},
+	}
+	v.Waits, v.AlwaysAllowed = []domain.Wait{{Kind: domain.WaitOutcome, Tool: "pay"}}, []domain.StandingApproval{{Tool: "pay"}}
 	live := StatusText(noTheme(), "notes", v, testNow)
 	require.Contains(t, live, "resolve notes 00000000")
 	require.Contains(t, live, "revoke notes 00000000")
-	v.Source, v.Open = contract.FromRecords, false
+	v.Server.Source, v.Open = contract.FromRecords, false
 	kept := StatusText(noTheme(), "notes", v, testNow)
 	require.Contains(t, kept, "whether pay took effect")
 	require.NotContains(t, kept, "resolve")
@@ -168,7 +176,7 @@ func TestRecordsAdviseNoCommand(t *testing.T) {
 // TestUsedUp says of each limit of a session of which nothing is left above what it has to be raised.
 func TestUsedUp(t *testing.T) {
 	t.Parallel()
-	account := domain.SessionAccount{
+	account := domain.Holder{
 		Budget: domain.ExecutionBudget{MaxSteps: new(int64(2)), MaxTokens: new(int64(100)), MaxCostNanoUSD: new(int64(1_000_000)), MaxToolCalls: new(int64(1))},
 		Spent:  domain.Spent{Steps: 5, Tokens: 99, CostNanoUSD: 1_000_000, ToolCalls: 4},
 	}
@@ -182,7 +190,7 @@ func TestTodoIsShown(t *testing.T) {
 	t.Parallel()
 	list := []domain.TodoItem{{Text: "look\naround\x1b[2J", Status: "done"}, {Text: "act", Status: "doing"}, {Text: "rest"}}
 	for name, text := range map[string]string{
-		"status":  StatusText(noTheme(), "notes", contract.StatusView{Todo: list}, testNow),
+		"status":  StatusText(noTheme(), "notes", account.Status{Head: account.Head{Todo: list}}, testNow),
 		"explain": Explanation(Plain(io.Discard), client.ExplainView{Todo: list}, testNow),
 	} {
 		require.Contains(t, text, "to do     [x] look around", name)

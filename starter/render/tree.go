@@ -96,7 +96,7 @@ func grantedMore(before, now domain.ExecutionBudget) string {
 }
 
 // askedWords are what a sub-agent asked for; empty where nothing tells it.
-func askedWords(asked *domain.MoreAsked) string {
+func askedWords(asked *domain.Ask) string {
 	if asked == nil {
 		return ""
 	}

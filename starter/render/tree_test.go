@@ -29,8 +29,8 @@ func aTree() client.Tree {
 	done := leaf("researcher", "3f0a3c5e-58a5-4c4b-9c0e-7a5f5d1f0a11", 0, domain.StatusCompleted, domain.Completed)
 	done.Grants = []client.TreeGrant{
 		{At: *moment(3), Grant: domain.ExecutionBudget{MaxSteps: new(int64(4)), MaxTokens: new(int64(1000)), MaxCostNanoUSD: new(int64(10_000_000))}},
-		{At: *moment(5), Grant: domain.ExecutionBudget{MaxSteps: new(int64(4)), MaxTokens: new(int64(2500)), MaxCostNanoUSD: new(int64(10_000_000))}, Asked: &domain.MoreAsked{Limit: domain.LimitTokens, Need: 800}},
-		{At: *moment(7), Grant: domain.ExecutionBudget{MaxSteps: new(int64(4)), MaxTokens: new(int64(2500)), MaxCostNanoUSD: new(int64(10_000_000))}, Asked: &domain.MoreAsked{Limit: domain.LimitCost, Need: 3_000_000}, Refused: true},
+		{At: *moment(5), Grant: domain.ExecutionBudget{MaxSteps: new(int64(4)), MaxTokens: new(int64(2500)), MaxCostNanoUSD: new(int64(10_000_000))}, Asked: &domain.Ask{Limit: domain.LimitTokens, Need: 800}},
+		{At: *moment(7), Grant: domain.ExecutionBudget{MaxSteps: new(int64(4)), MaxTokens: new(int64(2500)), MaxCostNanoUSD: new(int64(10_000_000))}, Asked: &domain.Ask{Limit: domain.LimitCost, Need: 3_000_000}, Refused: true},
 	}
 	below := leaf("critic", "9d0a3c5e-58a5-4c4b-9c0e-7a5f5d1f0a12", 0, domain.StatusStopped, domain.StepsLimitReached)
 	below.Depth, below.Grants = 2, []client.TreeGrant{{At: *moment(4), Grant: domain.ExecutionBudget{MaxSteps: new(int64(2))}}, {At: *moment(6), Grant: domain.ExecutionBudget{MaxSteps: new(int64(2))}, Refused: true}}
@@ -95,9 +95,9 @@ func TestTreeStepsAsLines(t *testing.T) {
 func TestListNamesParents(t *testing.T) {
 	t.Parallel()
 	agents := []client.Listed{
-		{Execution: client.Execution{ID: "notes", Number: 12}, Status: domain.StatusInProgress, Steps: new(3), Open: true},
-		{Execution: client.Execution{ID: "6cd30739-3b72-5c27-89d3-e71bda49aaaf", Number: 1}, Status: domain.StatusInProgress, Open: true, ParentID: "notes"},
-		{Execution: client.Execution{ID: "86abe349-6c81-41e2-b9e9-123721cc45b2", Number: 1}, Status: domain.StatusStopped, StopReason: domain.StepsLimitReached, ParentID: "6cd30739-3b72-5c27-89d3-e71bda49aaaf"},
+		{Execution: client.Execution{ID: "notes", Number: 12}, Ending: client.Ending{Status: domain.StatusInProgress, Steps: new(3)}, Open: true},
+		{Execution: client.Execution{ID: "6cd30739-3b72-5c27-89d3-e71bda49aaaf", Number: 1}, Ending: client.Ending{Status: domain.StatusInProgress}, Open: true, ParentID: "notes"},
+		{Execution: client.Execution{ID: "86abe349-6c81-41e2-b9e9-123721cc45b2", Number: 1}, Ending: client.Ending{Status: domain.StatusStopped, StopReason: domain.StepsLimitReached}, ParentID: "6cd30739-3b72-5c27-89d3-e71bda49aaaf"},
 	}
 	for _, width := range []int{80, 140} {
 		out := Plain(&strings.Builder{})

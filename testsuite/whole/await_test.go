@@ -156,7 +156,7 @@ func TestAwaitGoesOnWithTheRuns(t *testing.T) {
 	require.NoError(t, err)
 	require.Greater(t, status.History.Runs, 2)
 	require.GreaterOrEqual(t, counts.of("UpdateWorkflowExecution"), 2)
-	require.Equal(t, status.RunID, result.RunID)
+	require.Equal(t, status.Run.ID, result.RunID)
 }
 
 // TestAwaitOutlivesTheServer, which is restarted meanwhile.

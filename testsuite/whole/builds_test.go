@@ -119,7 +119,7 @@ func TestAWorkerThatCannotReplayAnotherBuild(t *testing.T) {
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
 		v, err := s.agents.Status(within(t), id)
-		return err == nil && v.Build == older
+		return err == nil && v.Server.Builds.Begun == older
 	}, patience, 20*time.Millisecond)
 	other.Stop()
 

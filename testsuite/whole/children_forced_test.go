@@ -35,8 +35,8 @@ func TestATreeTerminatedByForce(t *testing.T) {
 		status, err := s.agents.Status(within(t), id)
 		require.NoError(t, err)
 		require.Equal(t, []any{domain.StatusFailed, false}, []any{status.Status, status.Open}, id)
-		require.NotNil(t, status.Error)
-		require.Equal(t, domain.CodeTerminated, status.Error.Code)
+		require.NotNil(t, status.Failure())
+		require.Equal(t, domain.CodeTerminated, status.Failure().Code)
 		require.Empty(t, status.Waits)
 		require.Equal(t, domain.StatusFailed, listed[id].Status)
 		for step, err := range s.agents.Steps(within(t), id, 0) {

@@ -101,8 +101,8 @@ func TestATreeDrawsFromOneBudget(t *testing.T) {
 	require.Equal(t, int64(13*2*15), result.Outcome.Usage.TotalTokens())
 	status, err := s.agents.Status(within(t), begun.ID)
 	require.NoError(t, err)
-	require.Equal(t, int64(100-26), *status.BudgetLeft.MaxSteps)
-	require.Equal(t, int64(100-3-9-9), *status.BudgetLeft.MaxToolCalls)
+	require.Equal(t, int64(100-26), *status.Ledger.Own().Left.MaxSteps)
+	require.Equal(t, int64(100-3-9-9), *status.Ledger.Own().Left.MaxToolCalls)
 	branches, leaves := s.below(t, begun.ExecutionID)
 	s.seen(t, begun, branches, leaves)
 }
@@ -307,7 +307,7 @@ func TestASubagentTerminatedFromOutside(t *testing.T) {
 	require.Equal(t, domain.StatusCompleted, result.Outcome.Status, "a step was kept back")
 	status, err := s.agents.Status(within(t), begun.ID)
 	require.NoError(t, err)
-	require.Zero(t, *status.BudgetLeft.MaxSteps, "all else counts as spent")
+	require.Zero(t, *status.Ledger.Own().Left.MaxSteps, "all else counts as spent")
 	for step, err := range s.agents.Steps(within(t), begun.ID, 0) {
 		require.NoError(t, err)
 		for _, call := range step.Step.ToolExecutions {

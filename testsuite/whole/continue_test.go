@@ -16,7 +16,7 @@ import (
 
 	"everstep/activities/tool"
 	"everstep/domain"
-	agentaccount "everstep/domain/account"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 	"everstep/starter/client"
 	"everstep/worker/host"
@@ -77,10 +77,10 @@ func TestContinueAsNewInTheMiddle(t *testing.T) {
 
 	status, err := s.agents.Status(ctx, long)
 	require.NoError(t, err)
-	require.Equal(t, steps+1, status.StepCount)
+	require.Equal(t, steps+1, status.Steps)
 	require.Equal(t, begun.ExecutionID, status.ExecutionID)
 	require.Greater(t, status.History.Runs, 2, "the execution ran over several runs")
-	require.Equal(t, int64(12*(steps+1)), status.Usage.TotalTokens)
+	require.Equal(t, int64(12*(steps+1)), status.Usage.TotalTokens())
 
 	all := collect(t, s.agents.Steps(ctx, long, 1))
 	require.Len(t, all, steps+1)
@@ -120,7 +120,7 @@ func (s *stack) requireRetold(t *testing.T, id string, runs int) {
 	byIndex := map[int]domain.Entry{}
 	for run := ""; ; {
 		info, previous := s.runInfo(t, "agent/"+id, run)
-		for _, entry := range s.workersAccount(t, "agent/"+id, info.GetExecution().GetRunId(), agentaccount.Messages).Messages {
+		for _, entry := range s.workersAccount(t, "agent/"+id, info.GetExecution().GetRunId(), account.Messages).Messages {
 			byIndex[entry.Index] = entry
 		}
 		if run = previous; run == "" {
@@ -203,12 +203,12 @@ func TestAnOutageOfTheStorage(t *testing.T) {
 }
 
 // asked is a status as the workflow tells it; a busy worker may take longer than others are waited for.
-func (s *stack) asked(t *testing.T, id string) (status contract.StatusView) {
+func (s *stack) asked(t *testing.T, id string) (status account.Status) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		var err error
 		status, err = s.agents.Status(within(t), id)
-		return err == nil && status.Source == contract.FromWorkflow
+		return err == nil && status.Server.Source == contract.FromWorkflow
 	}, patience, 50*time.Millisecond)
 	return status
 }

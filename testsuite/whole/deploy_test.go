@@ -95,10 +95,10 @@ func (s *stack) rejoined(t *testing.T, name string) agents.Execution {
 		_, err := s.agents.Update(within(t), name, update)
 		require.NoError(t, err)
 	}
-	next := s.asked(t, name).Next
+	next := s.asked(t, name).Configuration.Next
 	require.Equal(t, []any{"bob", "ann", []string{"system_prompt", "model"}}, []any{next.By, next.Before[0].By, next.Fields})
 	last := s.sends(t, name)
-	require.Equal(t, own.Model.String(), s.asked(t, name).Model)
+	require.Equal(t, own.Model.String(), s.asked(t, name).Configuration.Model)
 	return s.closesAfter(t, last)
 }
 
@@ -109,7 +109,7 @@ func TestTwoUpdatesBeforeAnExecution(t *testing.T) {
 	worker := s.work(t, host.Config{})
 	name := s.named("rejoined")
 	s.rejoined(t, name)
-	told := s.asked(t, name).Changes
+	told := s.asked(t, name).Configuration.Changes
 	word := told[len(told)-1].Word
 	require.Equal(t, []any{"bob", []string{"system_prompt"}}, []any{word.By, word.Asked})
 	require.Equal(t, []any{"ann", "cheaper", []string{"model"}}, []any{word.Before[0].By, word.Before[0].Reason, word.Before[0].Asked})
@@ -122,8 +122,8 @@ func TestTwoUpdatesBeforeAnExecution(t *testing.T) {
 	worker.Stop()
 	read, err := s.agents.Status(within(t), name)
 	require.NoError(t, err)
-	require.NotEqual(t, contract.FromWorkflow, read.Source)
-	require.Equal(t, by(word), by(read.Changes[len(read.Changes)-1].Word))
+	require.NotEqual(t, contract.FromWorkflow, read.Server.Source)
+	require.Equal(t, by(word), by(read.Configuration.Changes[len(read.Configuration.Changes)-1].Word))
 }
 
 // TestADeployThatRenamesATool is taken over by an update, which is told with who gave it.
@@ -160,6 +160,6 @@ func TestADeployInTheMiddleOfASession(t *testing.T) {
 	require.Nil(t, second.Changed)
 	status, err := s.agents.Status(within(t), name)
 	require.NoError(t, err)
-	require.Len(t, status.Changes, 1)
-	require.Equal(t, 3, status.Changes[0].Number)
+	require.Len(t, status.Configuration.Changes, 1)
+	require.Equal(t, 3, status.Configuration.Changes[0].Number)
 }

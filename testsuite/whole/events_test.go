@@ -20,7 +20,7 @@ func TestEventsAcrossRuns(t *testing.T) {
 	ctx, id := within(t), s.named("events")
 	_, err := s.agents.Start(ctx, client.Start{ID: id, Prompt: "go", Definition: scripted(longScript(t, 40, 1), "echo")})
 	require.NoError(t, err)
-	followed := collect(t, s.agents.Events(ctx, id, client.EventsOptions{}))
+	followed := collect(t, s.agents.Events(ctx, id, client.FollowOptions{}))
 	status, err := s.agents.Status(ctx, id)
 	require.NoError(t, err)
 	require.Greater(t, status.History.Runs, 2, "the execution ran over several runs")
@@ -30,13 +30,13 @@ func TestEventsAcrossRuns(t *testing.T) {
 	require.Equal(t, domain.EventExecutionStarted, followed[0].Type)
 	require.Equal(t, domain.EventExecutionCompleted, followed[len(followed)-1].Type)
 
-	require.Equal(t, followed, collect(t, s.agents.Events(ctx, id, client.EventsOptions{Number: 1})))
-	require.Equal(t, followed[50:], collect(t, s.agents.Events(ctx, id, client.EventsOptions{After: 50})))
-	require.Empty(t, collect(t, s.agents.Events(ctx, id, client.EventsOptions{After: int64(len(followed))})))
+	require.Equal(t, followed, collect(t, s.agents.Events(ctx, id, client.FollowOptions{Number: 1})))
+	require.Equal(t, followed[50:], collect(t, s.agents.Events(ctx, id, client.FollowOptions{After: 50})))
+	require.Empty(t, collect(t, s.agents.Events(ctx, id, client.FollowOptions{After: int64(len(followed))})))
 	_, err = s.agents.Close(ctx, id)
 	require.NoError(t, err)
 	s.worker.Forget()
-	require.Equal(t, followed, collect(t, s.agents.Events(ctx, id, client.EventsOptions{})), "also of closed runs")
+	require.Equal(t, followed, collect(t, s.agents.Events(ctx, id, client.FollowOptions{})), "also of closed runs")
 }
 
 // TestEventsAsTheyHappen gets an event while what it tells of is going on, and
@@ -48,7 +48,7 @@ func TestEventsAsTheyHappen(t *testing.T) {
 	ctx := within(t)
 	begun, err := s.agents.Start(ctx, client.Start{Prompt: "go", Definition: scripted(writeScript(t, toolScript), "work")})
 	require.NoError(t, err)
-	for event, err := range s.agents.Events(ctx, begun.ID, client.EventsOptions{}) {
+	for event, err := range s.agents.Events(ctx, begun.ID, client.FollowOptions{}) {
 		require.NoError(t, err)
 		if event.Type == domain.EventToolCallStarted {
 			break
@@ -60,7 +60,7 @@ func TestEventsAsTheyHappen(t *testing.T) {
 	leaving, leave := context.WithCancel(ctx)
 	defer leave()
 	var last error
-	for _, err := range s.agents.Events(leaving, begun.ID, client.EventsOptions{}) {
+	for _, err := range s.agents.Events(leaving, begun.ID, client.FollowOptions{}) {
 		last = err
 		leave()
 	}
@@ -81,7 +81,7 @@ func TestEventsWithoutAWorker(t *testing.T) {
 	got := make(chan []domain.Event)
 	go func() {
 		var events []domain.Event
-		for event, err := range s.agents.Events(ctx, begun.ID, client.EventsOptions{}) {
+		for event, err := range s.agents.Events(ctx, begun.ID, client.FollowOptions{}) {
 			if err == nil {
 				events = append(events, event)
 			}

@@ -72,7 +72,7 @@ func TestExtendOfAnEndedAgent(t *testing.T) {
 			require.Equal(t, 30, roles[domain.RoleTool])
 			status, err := s.agents.Status(ctx, id)
 			require.NoError(t, err)
-			require.Equal(t, second.ExecutionID, status.Origin)
+			require.Equal(t, second.ExecutionID, status.Origin.ExecutionID)
 			require.Equal(t, int64(25), status.Prior.Steps)
 		})
 	}
@@ -89,7 +89,7 @@ func requireAllThree(t *testing.T, s *stack, id string, counts []int) {
 		held := collect(t, s.agents.Steps(ctx, id, i+1))
 		require.Len(t, held, count)
 		require.Equal(t, 1, held[0].Step.Number)
-		events := collect(t, s.agents.Events(ctx, id, client.EventsOptions{Number: i + 1}))
+		events := collect(t, s.agents.Events(ctx, id, client.FollowOptions{Number: i + 1}))
 		started := events[0].Data.(domain.AgentExecutionStarted)
 		require.Equal(t, i+1, started.Number)
 		require.Equal(t, result.ExecutionID, events[0].ExecutionID)
@@ -217,7 +217,7 @@ func TestExtendOfATerminatedAgent(t *testing.T) {
 	ctx := within(t)
 	begun, err := s.agents.Start(ctx, client.Start{Prompt: "go", Definition: scripted(writeScript(t, slowScript))})
 	require.NoError(t, err)
-	for event, err := range s.agents.Events(ctx, begun.ID, client.EventsOptions{}) {
+	for event, err := range s.agents.Events(ctx, begun.ID, client.FollowOptions{}) {
 		require.NoError(t, err)
 		if event.Type == domain.EventStepStarted {
 			break
@@ -228,7 +228,7 @@ func TestExtendOfATerminatedAgent(t *testing.T) {
 	require.ErrorIs(t, err, &client.Error{Class: client.Refused})
 	require.ErrorContains(t, err, "by the server")
 	var last error
-	for _, err := range s.agents.Events(ctx, begun.ID, client.EventsOptions{}) {
+	for _, err := range s.agents.Events(ctx, begun.ID, client.FollowOptions{}) {
 		last = err
 	}
 	require.ErrorIs(t, last, &client.Error{Class: client.Failed})

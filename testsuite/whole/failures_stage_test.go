@@ -20,6 +20,7 @@ import (
 	"everstep/activities/openaichat"
 	"everstep/activities/tool"
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 	"everstep/starter/client"
 	"everstep/worker/host"
@@ -84,7 +85,7 @@ type part struct {
 	// view is the explanation, status the status, and said the CLI's result,
 	// once it has ended.
 	view   client.ExplainView
-	status contract.StatusView
+	status account.Status
 	said   said
 }
 
@@ -243,7 +244,7 @@ func (p *part) see(t *testing.T) {
 	}
 	why := p.view.Ending.Summary
 	if want.status == domain.StatusFailed {
-		for _, err := range []*domain.Error{p.status.Error, p.view.Ending.Error} {
+		for _, err := range []*domain.Error{p.status.Failure(), p.view.Ending.Error} {
 			require.NotNil(t, err)
 			require.Equal(t, [2]string{string(want.kind), string(want.code)}, [2]string{string(err.Kind), string(err.Code)}, err.Message)
 			require.Equal(t, why, "it failed: "+err.Message)
@@ -297,7 +298,7 @@ func (p *part) told(t *testing.T) {
 		require.NoError(t, err)
 		p.view, err = p.agents.Explain(within(t), p.id, 0)
 		require.NoError(t, err)
-		return p.status.Source == contract.FromWorkflow && p.view.Source == contract.FromWorkflow
+		return p.status.Server.Source == contract.FromWorkflow && p.view.Source == contract.FromWorkflow
 	})
 	requireSums(t, p.view)
 }
@@ -325,7 +326,7 @@ func (p *part) seeCLI(t *testing.T) {
 	require.Equal(t, []any{string(p.status.Status), string(p.status.StopReason)}, []any{status["status"], status["stop_reason"]})
 	require.Equal(t, []any{string(p.status.Status), string(p.status.StopReason)}, []any{explained["status"], ended["stop_reason"]})
 	require.Contains(t, c.ok("explain", p.id), oneLined(p.view.Ending.Summary))
-	if err := p.status.Error; err != nil {
+	if err := p.status.Failure(); err != nil {
 		for _, printed := range []any{status["error"], ended["error"]} {
 			shown, _ := printed.(map[string]any)
 			require.Equal(t, err.Message, shown["message"])

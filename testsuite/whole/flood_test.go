@@ -123,7 +123,7 @@ func (f *flood) heardAll(t *testing.T) (told []string) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		status, err := f.agents.Status(within(t), f.id)
-		return err == nil && status.Source == contract.FromWorkflow && status.Status.Terminal() && len(status.WaitingMessages) == 0
+		return err == nil && status.Server.Source == contract.FromWorkflow && status.Status.Terminal() && len(status.Unread) == 0
 	}, patience, 100*time.Millisecond)
 	for entry, err := range f.agents.Messages(within(t), f.id) {
 		require.NoError(t, err)

@@ -88,7 +88,7 @@ func TestAConversationIsHandedToAndFro(t *testing.T) {
 	require.Equal(t, "paid again", result.Answer, "billing still has it")
 	status, err := s.agents.Status(within(t), "desk")
 	require.NoError(t, err)
-	require.Equal(t, "billing", status.Agent)
+	require.Equal(t, "billing", status.Configuration.Agent)
 	_, err = s.agents.Start(within(t), client.Start{ID: "desk", Prompt: "x", Definition: scripted(writeScript(t, deskTriage), "echo"), Given: &domain.Definition{SystemPrompt: "You sort."}})
 	require.ErrorContains(t, err, `system_prompt: the session has "You bill.", given is "You sort."`)
 
@@ -122,7 +122,7 @@ func TestAHandoffGoesThroughRuns(t *testing.T) {
 	status, err := s.agents.Status(within(t), begun.ID)
 	require.NoError(t, err)
 	require.Greater(t, status.History.Runs, 1)
-	require.Equal(t, "billing", status.Agent)
+	require.Equal(t, "billing", status.Configuration.Agent)
 	for i, agent := range s.holders(t, begun.ID) {
 		require.Equal(t, i > 0, agent == "billing", i)
 	}
@@ -170,6 +170,6 @@ func TestWhatFollowsAHandoff(t *testing.T) {
 	require.Equal(t, "forked", result.Answer)
 	require.Eventually(t, func() bool {
 		status, err := s.agents.Status(within(t), fork.ID)
-		return err == nil && status.Model == billing.Model.String()
+		return err == nil && status.Configuration.Model == billing.Model.String()
 	}, patience, 20*time.Millisecond)
 }

@@ -52,7 +52,7 @@ func (s *stack) midway(t *testing.T, definition domain.Definition, hooks ...hook
 	shop.open()
 	require.Eventually(t, func() bool {
 		status, err := s.agents.Status(within(t), begun.ID)
-		return err == nil && status.Doing == "paused" && status.StepCount == 1
+		return err == nil && status.Doing == "paused" && status.Steps == 1
 	}, patience, 20*time.Millisecond)
 	first.Stop()
 	return begun

@@ -367,7 +367,7 @@ turns:
 	s.ended(t, x)
 	status, err := s.agents.Status(within(t), x.ID)
 	require.NoError(t, err)
-	require.Equal(t, []int64{1, 0, 5}, []int64{*status.SessionBudget.MaxSteps, *status.SessionBudgetLeft.MaxSteps, *status.Budget.MaxToolCalls})
+	require.Equal(t, []int64{1, 0, 5}, []int64{*status.Ledger.Session.Limit.MaxSteps, *status.Ledger.Session.Left.MaxSteps, *status.Ledger.Own().Limit.MaxToolCalls})
 	_, err = s.agents.Send(within(t), x.ID, client.SendOptions{Prompt: "more"})
 	require.ErrorContains(t, err, "nothing is left of the session's budget")
 }

@@ -85,7 +85,7 @@ func TestASubagentAsksForMoreOfTheBudget(t *testing.T) {
 	require.Equal(t, *tree.Children[1].Grant.MaxSteps, *v.Budget[0].Total, "the sub-agent's history tells it, too")
 	status, err := s.agents.Status(within(t), begun.ID)
 	require.NoError(t, err)
-	require.Equal(t, int64(16-2-1-9-1), *status.BudgetLeft.MaxSteps)
+	require.Equal(t, int64(16-2-1-9-1), *status.Ledger.Own().Left.MaxSteps)
 }
 
 // TestATreeOverKillsKeepsToItsBudget: workers die in the middle of inferences, agents go on in other runs and ask for more.
@@ -145,7 +145,7 @@ func TestAStopReachesThoseThatAsk(t *testing.T) {
 	status, err := s.agents.Status(within(t), long)
 	require.NoError(t, err)
 	require.Equal(t, domain.UserRequested, status.StopReason)
-	require.NotContains(t, s.signals(t, long), string(contract.SignalBudgetGrant), "it could come before the stop")
+	require.NotContains(t, s.signals(t, long), string(contract.SignalGrant), "it could come before the stop")
 }
 
 // signals are the names of those that the newest run of an agent was sent.

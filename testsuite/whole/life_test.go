@@ -67,7 +67,7 @@ func TestTheLifeOfASession(t *testing.T) {
 	require.Equal(t, 4, edits.CountCleared(), "messages tells which were dropped")
 	status, err := s.agents.Status(within(t), id)
 	require.NoError(t, err)
-	require.Equal(t, 4, status.Cleared)
+	require.Equal(t, 4, status.Position.Edits.CountCleared())
 	var cleared []bool
 	for _, past := range collect(t, s.agents.Executions(within(t), id)) {
 		cleared = append(cleared, past.Cleared)

@@ -84,10 +84,10 @@ func (c *counter) bound() contract.Bound {
 	c.t.Helper()
 	status, err := c.agents.Status(within(c.t), c.id)
 	require.NoError(c.t, err)
-	require.Len(c.t, status.Bound, 1)
-	require.Equal(c.t, "shop", status.Bound[0].Server)
-	require.True(c.t, contract.IsOwnQueue(status.Bound[0].TaskQueue, c.queue))
-	return status.Bound[0]
+	require.Len(c.t, status.MCPSessions, 1)
+	require.Equal(c.t, "shop", status.MCPSessions[0].Server)
+	require.True(c.t, contract.IsOwnQueue(status.MCPSessions[0].TaskQueue, c.queue))
+	return status.MCPSessions[0]
 }
 
 func (c *counter) killWorker() (pid int) {

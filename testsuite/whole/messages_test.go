@@ -58,7 +58,7 @@ turns:
 	require.ErrorContains(t, err, "model: execution 1 is in progress")
 	status, err := s.agents.Status(ctx, id)
 	require.NoError(t, err)
-	require.Len(t, status.WaitingMessages, 3)
+	require.Len(t, status.Unread, 3)
 
 	read, err := s.agents.Reads(ctx, own)
 	require.NoError(t, err)
@@ -118,7 +118,7 @@ func TestAMessageThatAStopLeftUnread(t *testing.T) {
 		require.ErrorContains(t, err, "has ended")
 		status, err := s.agents.Status(ctx, x.ID)
 		require.NoError(t, err)
-		require.Len(t, status.WaitingMessages, 1)
+		require.Len(t, status.Unread, 1)
 	}
 }
 

@@ -41,10 +41,10 @@ func TestMomentsOfSeveralRuns(t *testing.T) {
 		at := client.Moment{Execution: 1, Event: n}
 		status, when, err := s.agents.StatusAt(ctx, id, at)
 		require.NoError(t, err, n)
-		require.GreaterOrEqual(t, status.StepCount, completed[n], "event %d", n)
-		require.LessOrEqual(t, status.StepCount, completed[n]+1, "event %d: a task may end one step and begin the next", n)
+		require.GreaterOrEqual(t, status.Steps, completed[n], "event %d", n)
+		require.LessOrEqual(t, status.Steps, completed[n]+1, "event %d: a task may end one step and begin the next", n)
 		require.False(t, when.IsZero())
-		runs[status.RunID] = true
+		runs[status.Run.ID] = true
 		messages, _, err := s.agents.MessagesAt(ctx, id, at)
 		require.NoError(t, err, n)
 		said := collect(t, messages)
@@ -56,7 +56,7 @@ func TestMomentsOfSeveralRuns(t *testing.T) {
 	status, _, err := s.agents.StatusAt(ctx, id, client.Moment{Event: last})
 	require.NoError(t, err)
 	require.Equal(t, domain.StatusCompleted, status.Status)
-	require.Equal(t, steps+1, status.StepCount)
+	require.Equal(t, steps+1, status.Steps)
 	_, _, err = s.agents.StatusAt(ctx, id, client.Moment{Event: last + 1})
 	require.ErrorIs(t, err, &client.Error{Class: client.NotFound})
 	require.ErrorContains(t, err, "it has those from 1 to")

@@ -29,7 +29,7 @@ func TestPauseAndResume(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, paused.Changed, "it was paused already")
 	close(w.release)
-	for event, err := range s.agents.Events(ctx, id, client.EventsOptions{}) {
+	for event, err := range s.agents.Events(ctx, id, client.FollowOptions{}) {
 		require.NoError(t, err)
 		if event.Type == domain.EventStepCompleted {
 			break
@@ -39,7 +39,7 @@ func TestPauseAndResume(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, status.Paused)
 	require.Equal(t, domain.StatusInProgress, status.Status)
-	require.Equal(t, 1, status.StepCount)
+	require.Equal(t, 1, status.Steps)
 	require.Equal(t, "paused", status.Doing)
 
 	resumed, err := s.agents.Resume(ctx, id)

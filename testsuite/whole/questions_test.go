@@ -37,7 +37,7 @@ func (s *stack) startQuestions(t *testing.T, id string) (agents.Execution, []age
 	t.Helper()
 	begun, err := s.agents.Start(within(t), agents.Start{ID: id, Prompt: "go", Definition: scripted(writeScript(t, questionScript), "ask_user")})
 	require.NoError(t, err)
-	for event, err := range s.agents.Events(within(t), begun.ID, agents.EventsOptions{}) {
+	for event, err := range s.agents.Events(within(t), begun.ID, agents.FollowOptions{}) {
 		require.NoError(t, err)
 		if _, expired := event.Data.(domain.WaitClosed); expired { // the three wait since before it
 			break
@@ -56,7 +56,7 @@ func TestQuestions(t *testing.T) {
 	first.Stop() // the questions wait without any worker
 	status, err := s.agents.Status(within(t), begun.ID)
 	require.NoError(t, err)
-	require.NotEqual(t, contract.FromWorkflow, status.Source)
+	require.NotEqual(t, contract.FromWorkflow, status.Server.Source)
 	require.Equal(t, "step 1: 3 calls wait for answers", status.Doing)
 	require.Len(t, status.Waits, 3)
 	for i, question := range status.Waits {

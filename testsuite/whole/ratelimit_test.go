@@ -53,7 +53,7 @@ func TestRateLimitWaits(t *testing.T) {
 		if !status.RateLimited {
 			return false
 		}
-		require.Equal(t, &limit, status.RateLimit)
+		require.Equal(t, &limit, status.Configuration.RateLimit)
 		require.Equal(t, "step 1: waits for its turn to ask the model (1 requests a minute)", status.Doing)
 		return true
 	}, patience, 20*time.Millisecond)
@@ -140,7 +140,7 @@ func TestRateLimitComes(t *testing.T) {
 	require.Len(t, model.requests(), 3)
 	status, err := s.agents.Status(within(t), begun.ID)
 	require.NoError(t, err)
-	require.Equal(t, &contract.RateLimit{TaskQueue: s.queue + "/limited", RequestsPerMinute: 6000}, status.RateLimit)
+	require.Equal(t, &contract.RateLimit{TaskQueue: s.queue + "/limited", RequestsPerMinute: 6000}, status.Configuration.RateLimit)
 	// What was cut off came by the old queue again, before the limit was known; twice, where the
 	// worker that was on its way out took it once more and gave it back.
 	queues := s.inferenceQueues(t, begun)

@@ -50,7 +50,7 @@ func (s *stack) rewound(t *testing.T, id string) client.Execution {
 	require.Equal(t, stands, again, "it is done once")
 	status, err := s.agents.Status(ctx, id)
 	require.NoError(t, err)
-	require.Equal(t, &stands.To, status.RewoundTo)
+	require.Equal(t, &stands.To, status.Position.From)
 	begun, err = s.agents.Send(ctx, id, client.SendOptions{Prompt: "p3"})
 	require.NoError(t, err)
 	require.Equal(t, stands.ExecutionID, begun.ExecutionID)

@@ -81,7 +81,7 @@ func playOnServer(t *testing.T, s kept.Scenario) {
 	if want.Error != "" {
 		require.Contains(t, want.Error, result.Error.Message)
 	}
-	events := collect(t, at.agents.Events(within(t), begun.ID, client.EventsOptions{}))
+	events := collect(t, at.agents.Events(within(t), begun.ID, client.FollowOptions{}))
 	require.Equal(t, want.Events, strings.Join(kept.EventLines(events), "\n")+"\n")
 	var run testsuite.Run
 	for _, entry := range collect(t, at.agents.Messages(within(t), begun.ID)) {

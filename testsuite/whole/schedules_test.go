@@ -118,7 +118,7 @@ func TestEachRunOfAScheduleIsAnAgent(t *testing.T) {
 		result, err := s.agents.Wait(within(t), r.ID, 0)
 		require.NoError(t, err)
 		require.Equal(t, []any{"done", r.ExecutionID}, []any{result.Answer, result.Outcome.ExecutionID})
-		for event, err := range s.agents.Events(within(t), r.ID, client.EventsOptions{}) {
+		for event, err := range s.agents.Events(within(t), r.ID, client.FollowOptions{}) {
 			require.NoError(t, err)
 			if began, ok := event.Data.(domain.AgentExecutionStarted); ok {
 				require.Equal(t, view.Name, began.By.Schedule)
@@ -447,7 +447,7 @@ func TestAScheduleIsUpdated(t *testing.T) {
 	s.runs(t, view.Name, ended(1))
 	status, err := s.agents.Status(within(t), session)
 	require.NoError(t, err)
-	require.Equal(t, other.String(), status.Model)
+	require.Equal(t, other.String(), status.Configuration.Model)
 
 	same, err := s.agents.UpdateSchedule(within(t), view.Name, func(*client.Schedule) error { return nil })
 	require.NoError(t, err)

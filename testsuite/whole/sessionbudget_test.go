@@ -53,14 +53,14 @@ turns:
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
 		status, err := s.agents.Status(within(t), id)
-		return err == nil && status.Number == 2 && status.StepCount == 1
+		return err == nil && status.Number == 2 && status.Steps == 1
 	}, patience, 20*time.Millisecond)
 	worker.Kill()
 	dead, err := s.agents.Status(within(t), id)
 	require.NoError(t, err)
-	require.NotEqual(t, "workflow", string(dead.Source))
-	require.Equal(t, int64(5), *dead.SessionBudget.MaxSteps)
-	require.LessOrEqual(t, *dead.SessionBudgetLeft.MaxSteps, int64(2), "history tells what is left")
+	require.NotEqual(t, "workflow", string(dead.Server.Source))
+	require.Equal(t, int64(5), *dead.Ledger.Session.Limit.MaxSteps)
+	require.LessOrEqual(t, *dead.Ledger.Session.Left.MaxSteps, int64(2), "history tells what is left")
 	worker = s.process(t, recordsWorker, dir)
 	s.ended(t, second)
 
@@ -96,7 +96,7 @@ turns:
 	worker.Kill()
 	idle, err := s.agents.Status(within(t), id)
 	require.NoError(t, err)
-	require.Equal(t, []int64{8, 3}, []int64{*idle.SessionBudget.MaxSteps, *idle.SessionBudgetLeft.MaxSteps}, "history tells that it was extended")
+	require.Equal(t, []int64{8, 3}, []int64{*idle.Ledger.Session.Limit.MaxSteps, *idle.Ledger.Session.Left.MaxSteps}, "history tells that it was extended")
 	s.process(t, recordsWorker, dir)
 	fourth, err := s.agents.Extend(within(t), id, client.ExtendOptions{})
 	require.NoError(t, err)

@@ -15,7 +15,7 @@ import (
 
 	"everstep/activities/tool"
 	"everstep/domain"
-	"everstep/domain/contract"
+	"everstep/domain/account"
 	agents "everstep/starter/client"
 	"everstep/worker/host"
 )
@@ -54,9 +54,9 @@ func (s *stack) unsettledOf(t *testing.T, id string) []domain.Wait {
 	return status.Waits
 }
 
-// An account is all that is told of an agent's first execution.
-type account struct {
-	Status   contract.StatusView
+// A telling is all that is told of an agent's first execution.
+type telling struct {
+	Status   account.Status
 	Result   agents.Result
 	Steps    []domain.StepExecution
 	Messages []domain.Entry
@@ -65,7 +65,7 @@ type account struct {
 	Explain  agents.ExplainView
 }
 
-func (s *stack) accountOf(t *testing.T, id string) (a account) {
+func (s *stack) accountOf(t *testing.T, id string) (a telling) {
 	t.Helper()
 	ctx := within(t)
 	var err error
@@ -75,10 +75,10 @@ func (s *stack) accountOf(t *testing.T, id string) (a account) {
 	require.NoError(t, err)
 	a.Explain, err = s.agents.Explain(ctx, id, 1)
 	require.NoError(t, err)
-	a.Status.Source, a.Explain.Source = "", "" // a worker that is too busy to answer leaves it to a replay, which tells the same
+	a.Status.Server, a.Explain.Source = account.Server{}, "" // a worker that is too busy to answer leaves it to a replay, which tells the same
 	a.Steps = collect(t, s.agents.Steps(ctx, id, 1))
 	a.Messages = collect(t, s.agents.Messages(ctx, id))
-	a.Events = collect(t, s.agents.Events(ctx, id, agents.EventsOptions{Number: 1}))
+	a.Events = collect(t, s.agents.Events(ctx, id, agents.FollowOptions{Number: 1}))
 	a.Watched = collect(t, s.agents.Follow(ctx, id, agents.FollowOptions{Number: 1}))
 	return a
 }
@@ -122,6 +122,7 @@ func TestACallIsSettledAfterTheEnd(t *testing.T) {
 	require.Empty(t, after.Explain.Steps[0].Tools[1].Waits)
 	require.Len(t, after.Explain.Advice, len(before.Explain.Advice)-1)
 	after.Status.Waits, after.Explain.Advice = before.Status.Waits, before.Explain.Advice
+	after.Status.Run, after.Status.Newest, after.Status.RunID = before.Status.Run, before.Status.Newest, before.Status.RunID // another run tells
 	after.Explain.Steps[0].Tools[0].Waits = []domain.Wait{}
 	require.Equal(t, before, after)
 	require.Eventually(t, func() bool {
@@ -144,7 +145,7 @@ func TestACallIsSettledAfterTheEnd(t *testing.T) {
 	require.Equal(t, calls[1:], s.unsettledOf(t, id))
 	blocked := collect(t, s.agents.Steps(within(t), id, 2))[0].Step.ToolExecutions[0]
 	require.Contains(t, blocked.Error.Message, "receipt 4711", "it is not paid again")
-	events := collect(t, s.agents.Events(within(t), id, agents.EventsOptions{Number: 2}))
+	events := collect(t, s.agents.Events(within(t), id, agents.FollowOptions{Number: 2}))
 	require.True(t, slices.ContainsFunc(events, func(e domain.Event) bool {
 		told, ok := e.Data.(domain.WaitClosed)
 		return ok && told.ToolExecutionID == calls[0].ToolExecutionID
@@ -195,7 +196,7 @@ func TestASettlementOutlivesWhatItIsOf(t *testing.T) {
 	_, err = s.agents.Resolve(within(t), id, settling(calls[0], receipt))
 	require.NoError(t, err)
 	messages := collect(t, s.agents.Messages(within(t), id))
-	s.deletes(t, first.WorkflowID, first.RunID)
+	s.deletes(t, first.Run.WorkflowID, first.Run.ID)
 
 	status, err := s.agents.Status(within(t), id)
 	require.NoError(t, err)
@@ -212,7 +213,7 @@ func TestASettlementOutlivesWhatItIsOf(t *testing.T) {
 	gone, calls := s.endsUnsettled(t)
 	status, err = s.agents.Status(within(t), gone)
 	require.NoError(t, err)
-	s.deletes(t, status.WorkflowID, status.RunID)
+	s.deletes(t, status.Run.WorkflowID, status.Run.ID)
 	_, err = s.agents.Resolve(within(t), gone, settling(calls[0], receipt))
 	require.ErrorIs(t, err, &agents.Error{Class: agents.NotFound})
 }

@@ -276,7 +276,7 @@ func TestCancelFromTheServersOwnTools(t *testing.T) {
 	s.keepsText(t, begun.ID, result)
 	status, err := s.agents.Status(within(t), begun.ID)
 	require.NoError(t, err)
-	require.Equal(t, "server", status.StopSignals[0].Source)
+	require.Equal(t, "server", status.Signals[0].Source)
 	require.False(t, status.Open, "the session is closed")
 }
 
@@ -364,7 +364,7 @@ func (s *stack) stopWaiting(t *testing.T, id string) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		status, err := s.agents.Status(within(t), id)
-		return err == nil && status.StepCount == 1 && strings.Contains(status.Doing, "trying again in 1h")
+		return err == nil && status.Steps == 1 && strings.Contains(status.Doing, "trying again in 1h")
 	}, patience, 10*time.Millisecond)
 	_, err := s.agents.Stop(within(t), id, client.StopOptions{Mode: contract.StopNow, Reason: "enough"})
 	require.NoError(t, err)

@@ -126,7 +126,7 @@ func TestACallThatWaitsForItsTurn(t *testing.T) {
 	}, patience, 20*time.Millisecond)
 	status, err := s.agents.Status(within(t), begun.ID)
 	require.NoError(t, err)
-	require.Equal(t, map[string]contract.ToolLimit{"pay": limit}, status.ToolLimits)
+	require.Equal(t, map[string]contract.ToolLimit{"pay": limit}, status.Configuration.ToolLimits)
 	require.Contains(t, c.ok("status", begun.ID), words)
 	watch := c.start("watch", begun.ID).untilErr("under a rate limit what is next has to wait for its turn: it waits on task queue " + limit.TaskQueue)
 	_, err = s.agents.Stop(within(t), begun.ID, client.StopOptions{Mode: contract.StopNow, Reason: "enough"})

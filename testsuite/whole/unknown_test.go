@@ -85,7 +85,7 @@ func TestAnUnknownOutcomeIsSettled(t *testing.T) {
 
 	status, err := s.agents.Status(within(t), id)
 	require.NoError(t, err)
-	require.Equal(t, contract.FromHistory, status.Source)
+	require.Equal(t, contract.FromHistory, status.Server.Source)
 	require.Len(t, status.Waits, 1)
 	require.NotEmpty(t, status.Waits[0].Arguments)
 	require.Eventually(t, func() bool { return s.unknownIn(t, id) == 1 }, patience, 50*time.Millisecond)

@@ -50,7 +50,7 @@ func TestASleepOutlivesItsWorker(t *testing.T) {
 	require.EventuallyWithT(t, func(c *assert.CollectT) { // the worker is new: the server may not know it yet
 		status, err := s.agents.Status(within(t), id)
 		assert.NoError(c, err)
-		assert.Equal(c, list, status.Todo, status.Source)
+		assert.Equal(c, list, status.Todo, status.Server.Source)
 		view, err := s.agents.Explain(within(t), id, 1)
 		assert.NoError(c, err)
 		assert.Equal(c, list, view.Todo)

@@ -81,13 +81,13 @@ func signalled(name string) *historypb.HistoryEvent {
 }
 
 // status asks for the status, and fails where ask was called more than once.
-func status(t require.TestingT, events []*historypb.HistoryEvent, options replay.Options) (view contract.StatusView, waiting []*historypb.HistoryEvent, err error) {
+func status(t require.TestingT, events []*historypb.HistoryEvent, options replay.Options) (view account.Status, waiting []*historypb.HistoryEvent, err error) {
 	asked := 0
 	waiting, err = replay.Ask(context.Background(), events, notes, options, func(q *replay.Queries) (err error) {
 		asked++
 		page, err := replay.Query(q, account.Query, account.Request{Want: []account.Part{account.HeadOf}})
 		if err == nil {
-			view = page.Head.Status()
+			view = account.StatusOf(*page.Head)
 		}
 		return err
 	})
@@ -124,7 +124,7 @@ func TestAskOfARunThatNoWorkerHasBegun(t *testing.T) {
 		view, waiting, err := status(t, append(begun(t)[:n:n], numbered(append(begun(t)[:n:n], signalled("one")))[n:]...), replay.Options{})
 		require.NoError(t, err)
 		require.Equal(t, id, view.Name)
-		require.Equal(t, "scripted//x", view.Model)
+		require.Equal(t, "scripted//x", view.Configuration.Model)
 		require.True(t, view.Open)
 		require.Len(t, waiting, 1)
 	}

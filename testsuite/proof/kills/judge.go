@@ -324,14 +324,14 @@ func (v *verdict) judgeStatus(base agentLeft) {
 			continue
 		}
 		holds(a.took <= statusPatience, "it took %s to tell", a.took.Round(time.Millisecond))
-		holds(view.Number > number || view.Number == number && view.StepCount >= steps,
-			"it went back from step %d of execution %d to step %d of execution %d (told by %s)", steps, number, view.StepCount, view.Number, view.Source)
-		number, steps = view.Number, view.StepCount
+		holds(view.Number > number || view.Number == number && view.Steps >= steps,
+			"it went back from step %d of execution %d to step %d of execution %d (told by %s)", steps, number, view.Steps, view.Number, view.Server.Source)
+		number, steps = view.Number, view.Steps
 		// A step is complete when the next one's inference begins, and no more are than inferences have begun.
 		holds(number != a.before.execution || steps >= a.before.requested-1,
-			"%d steps were told of execution %d when step %d had begun (told by %s)", steps, number, a.before.requested, view.Source)
+			"%d steps were told of execution %d when step %d had begun (told by %s)", steps, number, a.before.requested, view.Server.Source)
 		holds(number != a.after.execution || steps <= a.after.requested,
-			"%d steps were told of execution %d when step %d was the newest (told by %s)", steps, number, a.after.requested, view.Source)
+			"%d steps were told of execution %d when step %d was the newest (told by %s)", steps, number, a.after.requested, view.Server.Source)
 		switch {
 		case number < 1 || number > len(base.results):
 			holds(false, "execution %d was told", number)
@@ -339,7 +339,7 @@ func (v *verdict) judgeStatus(base agentLeft) {
 			want := base.results[number-1].Outcome
 			holds(view.Status == want.Status && steps == want.Steps,
 				"execution %d was told to have ended %s after %d steps; undisturbed it ends %s after %d (told by %s)",
-				number, view.Status, steps, want.Status, want.Steps, view.Source)
+				number, view.Status, steps, want.Status, want.Steps, view.Server.Source)
 		default:
 			holds(view.Status == domain.StatusInProgress || view.Status == domain.StatusPending, "execution %d was told to be %s", number, view.Status)
 		}

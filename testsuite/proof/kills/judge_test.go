@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 	"everstep/starter/client"
 	"everstep/starter/kill"
@@ -422,13 +423,13 @@ func TestTheListIsJudged(t *testing.T) {
 // TestStatusIsJudged covers each wrong answer.
 func TestStatusIsJudged(t *testing.T) {
 	t.Parallel()
-	view := func(number, steps int, status domain.ExecutionStatus) contract.StatusView {
-		return contract.StatusView{Number: number, StepCount: steps, Status: status}
+	view := func(number, steps int, status domain.ExecutionStatus) account.Status {
+		return account.Status{Execution: account.Execution{Outcome: contract.Outcome{Number: number, Steps: steps, Status: status}}}
 	}
 	second := standing{execution: 1, requested: 2}
 	for name, test := range map[string]struct {
-		earlier       contract.StatusView
-		view          contract.StatusView
+		earlier       account.Status
+		view          account.Status
 		before, after standing
 		err           error
 		took          time.Duration

@@ -16,6 +16,7 @@ import (
 
 	"everstep/activities/scripted"
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 	"everstep/starter/client"
 	"everstep/starter/process"
@@ -190,13 +191,13 @@ func (p *proof) read(ctx context.Context, agents *client.Client, a *agentLeft, i
 		if err != nil {
 			return err
 		}
-		events, err := read(ctx, agents.Events(ctx, id, client.EventsOptions{Number: i + 1}))
+		events, err := read(ctx, agents.Events(ctx, id, client.FollowOptions{Number: i + 1}))
 		if err != nil {
 			return err
 		}
 		a.steps, a.events = append(a.steps, steps), append(a.events, events)
 	}
-	status, err := patiently(ctx, func() (contract.StatusView, error) { return agents.Status(ctx, id) })
+	status, err := patiently(ctx, func() (account.Status, error) { return agents.Status(ctx, id) })
 	if err != nil {
 		return err
 	}

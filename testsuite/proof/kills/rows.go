@@ -39,7 +39,7 @@ func (p *proof) report(took time.Duration) report.Report {
 		agents += len(v.got.agents)
 		answers += len(v.run.answers)
 		for _, a := range v.run.answers {
-			sources[a.view.Source]++
+			sources[a.view.Server.Source]++
 			slowest = max(slowest, a.took)
 		}
 		for _, s := range v.run.agents {

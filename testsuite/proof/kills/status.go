@@ -4,13 +4,13 @@ import (
 	"context"
 	"time"
 
-	"everstep/domain/contract"
+	"everstep/domain/account"
 	"everstep/starter/process"
 )
 
 // A statusAnswer is what an agent's status was told to be while it ran, worker up or down.
 type statusAnswer struct {
-	view contract.StatusView
+	view account.Status
 	err  error
 	took time.Duration
 	// before and after are what the runner had seen of the agent before the question and after the answer.

@@ -63,8 +63,7 @@ func (m *Mailbox) WatchTime() {
 }
 
 func (m *Mailbox) use(limit domain.Limit) (domain.LimitUse, bool) {
-	budget, _ := m.agent.State().Budget()
-	return budget.UseOf(limit, m.agent.State().Spent(m.now()), m.now())
+	return m.agent.State().Ledger(m.now()).Execution.UseOf(limit, m.now())
 }
 
 // interruptAfter ends the execution by its time limit. Time that is over
@@ -80,10 +79,11 @@ func (m *Mailbox) interruptAfter(left time.Duration, limit domain.Limit) {
 
 // CheckTime cuts off what is in flight where a new limit leaves it no time.
 func (m *Mailbox) CheckTime() {
-	budget, _ := m.agent.State().Budget()
-	times := domain.ExecutionBudget{MaxSeconds: budget.MaxSeconds, Deadline: budget.Deadline}
-	if use, over := times.Reached(m.agent.State().Spent(m.now()), m.now()); over {
-		m.timeOver(use.ReachedSignal())
+	for _, limit := range []domain.Limit{domain.LimitSeconds, domain.LimitDeadline} {
+		if use, limited := m.use(limit); limited && use.Reached() {
+			m.timeOver(use.ReachedSignal())
+			return
+		}
 	}
 }
 
@@ -138,5 +138,5 @@ func (m *Mailbox) countWaiting() {
 	} else {
 		m.WatchTime()
 	}
-	m.tellAbove()
+	m.reportWaits()
 }

@@ -9,6 +9,18 @@ import (
 	"everstep/domain/contract"
 )
 
+// A Lender is the agent as one of its sub-agents has it: who answers what that asks for.
+type Lender interface {
+	// Due reports whether what the sub-agent asks for is to be looked at.
+	Due() bool
+	// Lend answers it, in the coroutine of the call. It answers false where the request waits on, and where the sub-agent
+	// is over meanwhile.
+	Lend(ctx workflow.Context, over func() bool) (contract.Grant, bool)
+	// Hold says that the sub-agent waits for people or for an answer, or goes on; Holds is what was said last.
+	Hold(on bool)
+	Holds() bool
+}
+
 // childGrace bounds the wait for a sub-agent that was told to stop at once: its own activities, and then the store of
 // records, have less. Each level of sub-agents below it has as much again, as it waits for those.
 const childGrace = time.Minute
@@ -26,25 +38,25 @@ func (m *Mailbox) Tend(
 	if err := domain.CheckFits("prompt and definition of the sub-agent", in, domain.MaxPayload); err != nil {
 		return nil, err
 	}
-	call, waiting := in.Parent.Call(), false
-	if in.Parent.Lends() {
-		m.lending.lends(m.root, call)
-		defer m.lending.over(call)
-	}
-	m.below.hears(m.root, call)
+	call := in.Parent.Call()
+	m.reports.expect(m.root, call)
 	defer func() {
-		if m.below.over(call); waiting {
-			lender.Held(false)
-		}
+		m.reports.over(call)
+		lender.Hold(false)
 	}()
 	child := workflow.ExecuteChildWorkflow(workflow.WithChildOptions(m.root, options), string(contract.Execute), in)
 	began := child.GetChildWorkflowExecution()
 	told, overdue := contract.StopMode(""), func() bool { return false }
 	stops := func() bool { return began.IsReady() && m.stop.mode != told }
 	asks := func() bool { return began.IsReady() && told == "" && lender.Due() }
-	waits := func() bool { return waiting != m.waitsBelow(call) }
+	waits := func() bool {
+		own := m.reports.of(call)
+		return own.Waits || own.Ask != nil
+	}
 	for {
-		_ = workflow.Await(ctx, func() bool { return child.IsReady() || overdue() || stops() || asks() || waits() })
+		_ = workflow.Await(ctx, func() bool {
+			return child.IsReady() || overdue() || stops() || asks() || waits() != lender.Holds()
+		})
 		switch {
 		case child.IsReady():
 			out := new(contract.Outcome)
@@ -63,12 +75,13 @@ func (m *Mailbox) Tend(
 			}
 		case asks():
 			if grant, ok := lender.Lend(ctx, child.IsReady); ok {
-				m.lending.forget(call)
-				child.SignalChildWorkflow(m.root, string(contract.SignalBudgetGrant), grant)
+				if own := m.reports.of(call); own.Seq <= grant.Seq {
+					own.Ask = nil
+				}
+				child.SignalChildWorkflow(m.root, string(contract.SignalGrant), grant)
 			}
-		case waits():
-			waiting = !waiting
-			lender.Held(waiting)
+		default:
+			lender.Hold(waits())
 		}
 	}
 }

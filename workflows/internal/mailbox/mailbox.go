@@ -56,8 +56,8 @@ type Mailbox struct {
 	asking bool
 	// borrowing says that the agent waits for an answer from above, and nothing else is under way.
 	borrowing bool
-	lending   lending
-	below     below
+	reports   reports
+	above     above
 	// ending says that the loop is over, and the execution not quite.
 	ending bool
 }
@@ -96,7 +96,7 @@ func New(root workflow.Context, agent Agent, carry contract.CarriedMail) *Mailbo
 	m := &Mailbox{
 		Updates: Updates{answers: carry.Answers, spoken: carry.SpokenSince},
 		agent:   agent, root: root, paused: carry.Paused, suspended: carry.Suspended,
-		inbox: inbox{waiting: carry.Waiting, count: carry.Waited},
+		inbox: inbox{waiting: carry.Waiting, count: carry.Waited}, above: above{seq: carry.Reported},
 	}
 	m.renew()
 	return m
@@ -115,14 +115,15 @@ func (m *Mailbox) renew() {
 // Listen turns stop signals, alarms and a cancellation of the workflow into
 // state, for the life of the run. It leaves what arrives where it is until it is
 // drained, so that the loop can do so first: of what one workflow task brings,
-// the loop often learns before this coroutine.
-func (m *Mailbox) Listen(ctx workflow.Context) {
+// the loop often learns before this coroutine. Where the loop waits, heard is called when something was drained.
+func (m *Mailbox) Listen(ctx workflow.Context, heard func()) {
 	m.signals = workflow.GetSignalChannel(m.root, string(contract.SignalStop))
 	m.cancelled = func() bool { return m.door != cut && ctx.Err() != nil }
 	workflow.GoNamed(m.root, "stops", func(ctx workflow.Context) {
 		for {
 			_ = workflow.Await(ctx, m.disturbed)
 			m.DrainSignals()
+			heard()
 		}
 	})
 }
@@ -157,7 +158,7 @@ func (m *Mailbox) Post(next NextExecution) {
 func (m *Mailbox) HandOver() contract.CarriedMail {
 	return contract.CarriedMail{
 		Answers: m.Updates.answers, Paused: m.paused, Suspended: m.suspended, SpokenSince: m.SpokenSince(),
-		Waiting: m.inbox.waiting, Waited: m.inbox.count,
+		Waiting: m.inbox.waiting, Waited: m.inbox.count, Reported: m.above.seq,
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/testsuite"
@@ -72,12 +73,13 @@ func (p *play) perform(t *testing.T, budget domain.ExecutionBudget, do func(ctx 
 		p.state, err = p.state.WithStepStarted(id.Execution("first", 1).Step(1), now)
 		require.NoError(t, err)
 		p.Mailbox = mailbox.New(root, p.agent, contract.CarriedMail{})
-		p.Listen(ctx)
+		p.Listen(ctx, func() {})
 		p.WatchTime()
 		do(root)
 		p.Disarm()
 		return nil
 	}, workflow.RegisterOptions{Name: "play"})
+	p.env.OnSignalExternalWorkflow(mock.Anything, mock.Anything, mock.Anything, mock.Anything, mock.Anything).Return(nil) // nobody answers
 	p.env.ExecuteWorkflow("play")
 	require.True(t, p.env.IsWorkflowCompleted())
 	require.NoError(t, p.env.GetWorkflowError())
@@ -429,4 +431,24 @@ func TestWhatWakesAnIdleSession(t *testing.T) {
 		require.True(t, p.Interrupted())
 		require.Error(t, lists(permit))
 	})
+}
+
+// TestReportsAreNumberedOn over runs: the agent above takes no number twice.
+func TestReportsAreNumberedOn(t *testing.T) {
+	t.Parallel()
+	p := newPlay()
+	var numbers []int
+	p.perform(t, domain.ExecutionBudget{MaxSteps: new(int64(3))}, func(ctx workflow.Context) {
+		var carry contract.CarriedMail
+		for range 2 {
+			m := mailbox.New(ctx, p.agent, carry)
+			m.Under("agent/above", domain.ToolExecutionID{}, domain.ExecutionBudget{}, nil)
+			for range 2 {
+				require.False(t, m.Ask(ctx, domain.Ask{Limit: domain.LimitSteps, Need: 1}, func() bool { return false }, func(bool) {}))
+				carry = m.HandOver()
+				numbers = append(numbers, carry.Reported)
+			}
+		}
+	})
+	require.Equal(t, []int{1, 2, 3, 4}, numbers)
 }

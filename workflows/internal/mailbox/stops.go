@@ -41,6 +41,9 @@ func (m *Mailbox) StopAsked() bool {
 // Asked is StopAsked as far as stops are drained, for those who wait.
 func (m *Mailbox) Asked() bool { return m.stop.mode != "" }
 
+// Stopping reports whether somebody has asked to stop, as far as stops are drained, and something may finish before.
+func (m *Mailbox) Stopping() bool { return m.Asked() && m.stop.mode != contract.StopNow }
+
 // CutOff reports whether a stop of mode now has arrived: nothing may be in
 // flight any more.
 func (m *Mailbox) CutOff() bool {
@@ -95,8 +98,7 @@ func (m *Mailbox) take(request contract.StopRequest) {
 		m.cancel()
 		return
 	}
-	within, ok := request.Escalation()
-	if ok {
+	if within, ok := request.Escalation(); ok {
 		m.escalate(within)
 	}
 }

@@ -13,28 +13,26 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 )
 
-// A decoder makes facts of the events of one run, in their order or backwards. Backwards it tells neither of attempts nor of what
-// work came to, whose request comes later. What cannot be read becomes a fact too. It is used by one goroutine.
+// A decoder makes facts of the events of one run, in their order. What cannot be read becomes a fact too. It is used by one
+// goroutine.
 type decoder struct {
 	converter converter.DataConverter
 	run       string
-	backwards bool
 	// last is the id of the event before; zero at the beginning.
 	last int64
 	// open is the work that has not ended, by the event that asked for it.
 	open map[int64]Work
-	// updates are the names of those that were accepted, by the event that says so.
-	updates map[int64]string
 }
 
-func newDecoder(c converter.DataConverter, run string, backwards bool) *decoder {
-	return &decoder{converter: c, run: run, backwards: backwards, open: map[int64]Work{}, updates: map[int64]string{}}
+func newDecoder(c converter.DataConverter, run string) *decoder {
+	return &decoder{converter: c, run: run, open: map[int64]Work{}}
 }
 
-// decode yields the facts of the next events in the decoder's direction, a gap before them included. The decoder remembers the events: range over them once and to the end, or use it no more.
+// decode yields the facts of the next events, a gap before them included. The decoder remembers the events: range over them once and to the end, or use it no more.
 func (d *decoder) decode(events []*historypb.HistoryEvent) iter.Seq[Recorded] {
 	return func(yield func(Recorded) bool) {
 		for _, event := range events {
@@ -53,7 +51,7 @@ func (d *decoder) gap(event *historypb.HistoryEvent) []Fact {
 	d.last = id
 	// A workflow task that failed is shown without being recorded, so that its
 	// events' ids may come again.
-	if d.backwards || id <= last+1 {
+	if id <= last+1 {
 		return nil
 	}
 	what := fmt.Sprintf("what stood between events %d and %d", last, id)
@@ -73,32 +71,6 @@ func (d *decoder) facts(event *historypb.HistoryEvent) []Fact {
 		return one(TaskBegan{Suggested: event.GetWorkflowTaskStartedEventAttributes().GetSuggestContinueAsNew(), Build: buildOf(event)})
 	case enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
 		return one(TaskDone{})
-	case enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED:
-		return d.taskFailed(event.GetWorkflowTaskFailedEventAttributes())
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED:
-		in := event.GetWorkflowExecutionUpdateAcceptedEventAttributes().GetAcceptedRequest().GetInput()
-		d.updates[event.GetEventId()] = in.GetName()
-		switch in.GetName() {
-		case string(contract.UpdateUnsuspend):
-			return one(Suspended{})
-		case string(contract.UpdateSuspend):
-			suspension := &contract.Suspension{Since: event.GetEventTime().AsTime()}
-			if request, err := decode[contract.SuspendRequest](d.converter, in.GetArgs()); err == nil {
-				suspension.Reason, suspension.By = request.Reason, request.By
-			}
-			return one(Suspended{Suspension: suspension})
-		case string(contract.UpdateRewind): // which then always is done, and begins what it says
-			request, err := decode[contract.RewindRequest](d.converter, in.GetArgs())
-			if err != nil {
-				return unreadable("to where the session was rewound", err)
-			}
-			return one(Rewound{Request: *request})
-		}
-		if pause := in.GetName() == string(contract.UpdatePause); pause || in.GetName() == string(contract.UpdateResume) {
-			return one(Paused{On: pause})
-		}
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED:
-		return d.updated(event.GetWorkflowExecutionUpdateCompletedEventAttributes())
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:
 		if a := event.GetWorkflowExecutionSignaledEventAttributes(); a.GetSignalName() == string(contract.SignalStop) {
 			return one(StopAsked{Request: contract.ReadStop(d.raw(a.GetInput()))})
@@ -107,8 +79,6 @@ func (d *decoder) facts(event *historypb.HistoryEvent) []Fact {
 		return d.childAsked(event)
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
 		return one(StopForced{})
-	case enumspb.EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED:
-		return d.memo(event.GetWorkflowPropertiesModifiedEventAttributes().GetUpsertedMemo())
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
 		return d.scheduled(event)
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED:
@@ -155,40 +125,45 @@ func (d *decoder) began(event *historypb.HistoryEvent) []Fact {
 	return one(fact)
 }
 
-// taskFailed says why a worker could not carry the workflow on, unless that is usual.
-func (d *decoder) taskFailed(a *historypb.WorkflowTaskFailedEventAttributes) []Fact {
-	switch a.GetCause() {
-	case enumspb.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW:
-		return one(ResetHere{From: a.GetBaseRunId()})
-	case enumspb.WORKFLOW_TASK_FAILED_CAUSE_RESET_STICKY_TASK_QUEUE,
-		enumspb.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND,
-		enumspb.WORKFLOW_TASK_FAILED_CAUSE_FORCE_CLOSE_COMMAND,
-		enumspb.WORKFLOW_TASK_FAILED_CAUSE_FAILOVER_CLOSE_COMMAND:
-		return nil
+// FailedTask is why a worker could not complete the newest workflow task that no worker has completed since, unless the reason is
+// usual, and by which build; nil: there is none.
+func FailedTask(c converter.DataConverter, events []*historypb.HistoryEvent) (failed *TaskFailed) {
+	for _, e := range slices.Backward(events) {
+		switch e.GetEventType() {
+		case enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
+			return failed
+		case enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED:
+			if build := buildOf(e); failed != nil && build != "" {
+				failed.Build = build
+				return failed
+			}
+		case enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED:
+			if a := e.GetWorkflowTaskFailedEventAttributes(); failed == nil && !slices.Contains(usual, a.GetCause()) {
+				failed = &TaskFailed{Why: newDecoder(c, "").message(a.GetFailure()), Worker: a.GetIdentity()}
+			}
+		default:
+		}
 	}
-	return one(TaskFailed{Why: d.message(a.GetFailure()), Worker: a.GetIdentity()})
+	return failed
 }
 
-func (d *decoder) updated(a *historypb.WorkflowExecutionUpdateCompletedEventAttributes) []Fact {
-	asked := d.updates[a.GetAcceptedEventId()]
-	delete(d.updates, a.GetAcceptedEventId())
-	answer := a.GetOutcome().GetSuccess()
-	switch {
-	case answer == nil:
-	case asked == string(contract.UpdateExtend):
-		reply, err := decode[contract.ExtendReply](d.converter, answer)
-		if err != nil {
-			return unreadable("the answer to an extension", err)
+// usual are the causes for which workflow tasks fail without a fault of a worker.
+var usual = []enumspb.WorkflowTaskFailedCause{
+	enumspb.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW,
+	enumspb.WORKFLOW_TASK_FAILED_CAUSE_RESET_STICKY_TASK_QUEUE,
+	enumspb.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND,
+	enumspb.WORKFLOW_TASK_FAILED_CAUSE_FORCE_CLOSE_COMMAND,
+	enumspb.WORKFLOW_TASK_FAILED_CAUSE_FAILOVER_CLOSE_COMMAND,
+}
+
+// NewestReset is where a run was reset last: what came before stands in an earlier run too. False: it was not reset.
+func NewestReset(events []*historypb.HistoryEvent) (reset account.Reset, ok bool) {
+	for _, e := range slices.Backward(events) {
+		if a := e.GetWorkflowTaskFailedEventAttributes(); a.GetCause() == enumspb.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW {
+			return account.Reset{RunID: a.GetBaseRunId(), Event: e.GetEventId(), At: e.GetEventTime().AsTime()}, true
 		}
-		return one(Extended{Reply: *reply})
-	case asked == string(contract.UpdateSend), asked == "": // without its request an answer tells no less
-		reply, err := decode[contract.SendReply](d.converter, answer)
-		if err != nil {
-			return unreadable("the answer to a message", err)
-		}
-		return one(Sent{Reply: *reply})
 	}
-	return nil
+	return reset, false
 }
 
 // ends are the events that end a run.

@@ -100,38 +100,6 @@ type StopAsked struct{ Request contract.StopRequest }
 // A StopForced says that the workflow was cancelled with the server's own tools.
 type StopForced struct{}
 
-// A Paused says that the execution in progress was to pause, or to go on. It may have been so already.
-type Paused struct{ On bool }
-
-// A Sent says that a message was taken. Request is nil where it cannot be read.
-type Sent struct {
-	Request *contract.SendRequest
-	Reply   contract.SendReply
-}
-
-// An Extended says that new totals were taken.
-type Extended struct{ Reply contract.ExtendReply }
-
-// An Ended says how an execution ended.
-type Ended struct{ Outcome contract.Outcome }
-
-// OutcomeOf is the outcome of an execution that a fact tells.
-func OutcomeOf(fact Fact) (contract.Outcome, bool) {
-	switch f := fact.(type) {
-	case Ended:
-		return f.Outcome, true
-	case RunEnded:
-		if f.Outcome != nil {
-			return *f.Outcome, true
-		}
-	case RunBegan:
-		if f.Input.Carry != nil && f.Input.Carry.Outcome != nil {
-			return *f.Input.Carry.Outcome, true
-		}
-	}
-	return contract.Outcome{}, false
-}
-
 // A TaskBegan says that a worker looks at the workflow, of which build that is, and whether the workflow is long by the
 // server's word.
 type TaskBegan struct {
@@ -142,11 +110,8 @@ type TaskBegan struct {
 // A TaskDone says that a worker has carried the workflow on.
 type TaskDone struct{}
 
-// A TaskFailed says why a worker could not carry the workflow on.
-type TaskFailed struct{ Why, Worker string }
-
-// A ResetHere says that what came before stands in an earlier run too.
-type ResetHere struct{ From string }
+// A TaskFailed says which worker, of which build, could not complete a workflow task, and why.
+type TaskFailed struct{ Why, Worker, Build string }
 
 // An Unreadable says what cannot be read, and why.
 type Unreadable struct{ What, Why string }
@@ -162,18 +127,3 @@ type Recorded struct {
 
 // String says it in words.
 func (u Unreadable) String() string { return u.What + " cannot be read: " + u.Why }
-
-// A Suspended says that the session accepts nothing, or does again.
-type Suspended struct{ Suspension *contract.Suspension }
-
-// A Rewound says that the session goes on from a step of its past.
-type Rewound struct{ Request contract.RewindRequest }
-
-// Origin is that step.
-func (f Rewound) Origin() *domain.Origin { return f.Request.Origin.Branch() }
-
-// Number is of the execution that goes on from there.
-func (f Rewound) Number() int { return f.Request.Newest + 1 }
-
-// Began says that the rewind itself begins that execution.
-func (f Rewound) Began() bool { return f.Request.Prompt != "" }

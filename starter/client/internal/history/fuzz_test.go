@@ -256,24 +256,6 @@ func TestBadHistories(t *testing.T) {
 				}
 			}, "what work came to cannot be read: event 999, which asked for it, is missing", 0,
 		},
-		"an outcome that none can be": {
-			func(h *historypb.History) {
-				for _, e := range h.Events {
-					if a := e.GetWorkflowPropertiesModifiedEventAttributes(); a != nil {
-						a.UpsertedMemo.Fields[contract.MemoOutcome] = payload(`{"execution_number":1,"step_count":-5}`).GetPayloads()[0]
-					}
-				}
-			}, "how an execution ended cannot be read: step_count: is -5, which no execution can come to", 2,
-		},
-		"an outcome that cannot be read": {
-			func(h *historypb.History) {
-				for _, e := range h.Events {
-					if a := e.GetWorkflowPropertiesModifiedEventAttributes(); a != nil {
-						a.UpsertedMemo.Fields[contract.MemoOutcome] = payload(`{}`).GetPayloads()[0]
-					}
-				}
-			}, "how an execution ended cannot be read: execution_number: is 0, which no execution can come to", 2,
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -353,8 +335,6 @@ func FuzzHistory(f *testing.F) {
 			h = spoiled
 		}
 		_ = unread(told(h.GetEvents()))
-		for range history.DecodeBackwards(codec.New().DataConverter(), "run", reversed(h.GetEvents())) {
-		}
 	})
 }
 
@@ -363,36 +343,4 @@ func mod(n, of int) int {
 		return 0
 	}
 	return ((n % of) + of) % of
-}
-
-func reversed(events []*historypb.HistoryEvent) []*historypb.HistoryEvent {
-	events = slices.Clone(events)
-	slices.Reverse(events)
-	return events
-}
-
-// TestBackwardsTellsTheSame: what is told of requests, of executions and of runs is the same from either end.
-func TestBackwardsTellsTheSame(t *testing.T) {
-	t.Parallel()
-	ends := func(fact history.Fact) bool {
-		switch fact.(type) {
-		case history.Attempted, history.ModelReplied, history.Lost, history.Finished, history.Extended, history.Sent:
-			return false
-		}
-		return true
-	}
-	for name, h := range madeHistories(t) {
-		forwards := told(h.GetEvents())
-		backwards := slices.Collect(history.DecodeBackwards(codec.New().DataConverter(), "run", reversed(h.GetEvents())))
-		count := func(all []history.Recorded) map[string]int {
-			n := map[string]int{}
-			for _, r := range all {
-				if ends(r.Fact) {
-					n[fmt.Sprintf("%T", r.Fact)]++
-				}
-			}
-			return n
-		}
-		require.Equal(t, count(forwards), count(backwards), name)
-	}
 }

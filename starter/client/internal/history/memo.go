@@ -9,27 +9,6 @@ import (
 	"everstep/domain/contract"
 )
 
-// memo tells how an execution ended, where the memo was changed so.
-func (d *decoder) memo(memo *commonpb.Memo) []Fact {
-	if _, ok := memo.GetFields()[contract.MemoOutcome]; !ok {
-		return nil
-	}
-	outcome, err := Outcome(d.converter, memo)
-	if err != nil {
-		return unreadable("how an execution ended", err)
-	}
-	return one(Ended{Outcome: outcome})
-}
-
-// SessionBudget reads the memo field that holds the budget over the session; nil: it has none that can be read.
-func SessionBudget(c converter.DataConverter, memo *commonpb.Memo) *contract.SessionMemo {
-	var told contract.SessionMemo
-	if field, ok := memo.GetFields()[contract.MemoSessionBudget]; !ok || c.FromPayload(field, &told) != nil {
-		return nil
-	}
-	return &told
-}
-
 // Builds reads the memo field that says which builds have run the workflow; zero: none has, or nobody can read it.
 func Builds(c converter.DataConverter, memo *commonpb.Memo) (all contract.Builds) {
 	if field, ok := memo.GetFields()[contract.MemoBuild]; !ok || c.FromPayload(field, &all) != nil {
@@ -56,6 +35,14 @@ func Outcome(c converter.DataConverter, memo *commonpb.Memo) (contract.Outcome, 
 		err = outcome.Check()
 	}
 	return outcome, err
+}
+
+// Head reads the memo field that says where an agent stands. Without one the first execution is the newest.
+func Head(c converter.DataConverter, memo *commonpb.Memo) (head contract.HeadMemo) {
+	if field, ok := memo.GetFields()[contract.MemoHead]; !ok || c.FromPayload(field, &head) != nil || head.Number < 1 {
+		return contract.HeadMemo{Number: 1}
+	}
+	return head
 }
 
 // Waiting reads the memo field that says what waits for people; zero: nothing ever has, or nobody can read it.

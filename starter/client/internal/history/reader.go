@@ -25,48 +25,25 @@ type Reader struct {
 
 // Decode makes facts of a run's events, in their order.
 func Decode(c converter.DataConverter, run string, events []*historypb.HistoryEvent) iter.Seq[Recorded] {
-	return newDecoder(c, run, false).decode(events)
+	return newDecoder(c, run).decode(events)
 }
 
-// Forwards yields the facts of a run, the oldest first, without waiting for more.
-func (r Reader) Forwards(ctx context.Context, run string) iter.Seq2[Recorded, error] {
-	return r.facts(newDecoder(r.Converter, run, false), func(token []byte) ([]*historypb.HistoryEvent, []byte, error) {
-		events, next, err := r.page(ctx, run, token, 0)
-		if len(events) == 0 {
-			next = nil
-		}
-		return events, next, err
-	})
-}
-
-// Backwards yields the facts of a run, the newest first, and an outcome of work right before its request.
-func (r Reader) Backwards(ctx context.Context, run string) iter.Seq2[Recorded, error] {
-	return r.facts(newDecoder(r.Converter, run, true), func(token []byte) ([]*historypb.HistoryEvent, []byte, error) {
-		call, cancel := context.WithTimeout(ctx, CallTimeout)
-		defer cancel()
-		response, err := RetryWhileAway(call, func() (*workflowservice.GetWorkflowExecutionHistoryReverseResponse, error) {
-			return r.Service.GetWorkflowExecutionHistoryReverse(call, &workflowservice.GetWorkflowExecutionHistoryReverseRequest{
-				Namespace: r.Namespace, Execution: r.execution(run), MaximumPageSize: 200, NextPageToken: token,
-			})
-		})
-		return response.GetHistory().GetEvents(), response.GetNextPageToken(), err
-	})
-}
-
-// BackwardsChain is Backwards for a run and those that it continues; an error ends it.
-func (r Reader) BackwardsChain(ctx context.Context, run string) iter.Seq2[Recorded, error] {
+// Facts yields the facts of a run, in their order, without waiting for more.
+func (r Reader) Facts(ctx context.Context, run string) iter.Seq2[Recorded, error] {
 	return func(yield func(Recorded, error) bool) {
-		for run != "" {
-			before := ""
-			for recorded, err := range r.Backwards(ctx, run) {
-				if !yield(recorded, err) || err != nil {
+		d := newDecoder(r.Converter, run)
+		for token, more := []byte(nil), true; more; {
+			events, next, err := r.page(ctx, run, token, 0)
+			if err != nil {
+				yield(Recorded{}, err)
+				return
+			}
+			for recorded := range d.decode(events) {
+				if !yield(recorded, nil) {
 					return
 				}
-				if began, ok := recorded.Fact.(RunBegan); ok {
-					before = began.Continues
-				}
 			}
-			run = before
+			token, more = next, len(next) > 0 && len(events) > 0
 		}
 	}
 }
@@ -122,28 +99,7 @@ func (r Reader) Failure(ctx context.Context, run string) (string, error) {
 		return "", err
 	}
 	failure := events[len(events)-1].GetWorkflowExecutionFailedEventAttributes().GetFailure()
-	return newDecoder(r.Converter, run, false).message(failure), nil
-}
-
-func (r Reader) facts(d *decoder, page func(token []byte) ([]*historypb.HistoryEvent, []byte, error)) iter.Seq2[Recorded, error] {
-	return func(yield func(Recorded, error) bool) {
-		var token []byte
-		for {
-			events, next, err := page(token)
-			if err != nil {
-				yield(Recorded{}, err)
-				return
-			}
-			for recorded := range d.decode(events) {
-				if !yield(recorded, nil) {
-					return
-				}
-			}
-			if token = next; len(token) == 0 || len(events) == 0 {
-				return
-			}
-		}
-	}
+	return newDecoder(r.Converter, run).message(failure), nil
 }
 
 func (r Reader) page(ctx context.Context, run string, token []byte, size int32) ([]*historypb.HistoryEvent, []byte, error) {

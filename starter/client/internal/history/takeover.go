@@ -1,8 +1,6 @@
 package history
 
 import (
-	"encoding/json"
-
 	"everstep/domain"
 	"everstep/domain/contract"
 )
@@ -12,9 +10,8 @@ type Takeover struct {
 	Number int
 	// Begins says that the run begins execution Number, Open that it goes on with one.
 	Begins, Open bool
-	// Execution is the newest that was taken over, and Steps counts those of it that are over.
+	// Execution is the newest that was taken over.
 	Execution domain.ExecutionID
-	Steps     int
 	// Trusted are the session's trusted values, and Unsettled the agent's calls of which nobody knows whether they took effect.
 	Trusted   domain.Trusted
 	Unsettled []domain.Wait
@@ -48,8 +45,6 @@ func takenOver(carry contract.Carry) (t Takeover) {
 		Execution *struct {
 			ID     domain.ExecutionID     `json:"execution_id"`
 			Status domain.ExecutionStatus `json:"status"`
-			Folded domain.Folded          `json:"folded"`
-			Steps  []json.RawMessage      `json:"step_executions"`
 		} `json:"execution"`
 	}](carry.State)
 	if err != nil {
@@ -62,7 +57,7 @@ func takenOver(carry contract.Carry) (t Takeover) {
 		}
 	}
 	if e := state.Execution; e != nil {
-		t.Execution, t.Steps, t.Open = e.ID, int(e.Folded.Steps)+len(e.Steps), !e.Status.Terminal()
+		t.Execution, t.Open = e.ID, !e.Status.Terminal()
 	}
 	return t
 }

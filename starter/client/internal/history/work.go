@@ -16,9 +16,6 @@ import (
 
 // of makes facts of what an event says of work.
 func (d *decoder) of(id int64, ends bool, facts func(Work) []Fact) []Fact {
-	if d.backwards {
-		return nil
-	}
 	work, known := d.open[id]
 	if !known {
 		return unreadable("what work came to", fmt.Errorf("event %d, which asked for it, is missing", id))

@@ -10,15 +10,21 @@ import (
 	"everstep/domain"
 )
 
-// A spender is an agent of a tree that draws from one pool.
+// A spender is an agent of a tree. Those below it hold what it has granted them.
 type spender struct {
 	budget domain.ExecutionBudget
 	spent  domain.Spent
-	pool   domain.Pool
 	below  []*spender
 }
 
-func (s *spender) left() domain.ExecutionBudget { return s.budget.Remaining(s.spent) }
+// ledger is what it knows: its own spending, and what it has granted.
+func (s *spender) ledger() domain.Ledger {
+	l := ledger(s.budget, s.spent)
+	for _, child := range s.below {
+		l.Reserved = l.Reserved.Add(child.budget.Whole())
+	}
+	return l
+}
 
 // all is what it and those below it have spent, whoever knows of it already.
 func (s *spender) all() domain.Spent {
@@ -31,7 +37,7 @@ func (s *spender) all() domain.Spent {
 
 // uses spends something of its own, of what no sub-agent has reserved.
 func (s *spender) uses(t *rapid.T) {
-	left := s.left().Remaining(s.pool.Reserved()).Whole()
+	left := s.ledger().Free().Whole()
 	draw := func(what string, most int64) int64 { return rapid.Int64Range(0, most).Draw(t, what) }
 	s.spent = s.spent.Add(domain.Spent{
 		Steps: draw("steps", left.Steps), Tokens: draw("tokens", left.Tokens), CostNanoUSD: draw("cost", left.CostNanoUSD), ToolCalls: draw("calls", left.ToolCalls),
@@ -43,8 +49,7 @@ func (s *spender) starts(t *rapid.T) {
 	n := rapid.IntRange(1, 4).Draw(t, "together")
 	var first domain.Spent
 	for i := range n {
-		var grant domain.ExecutionBudget
-		s.pool, grant = s.pool.WithGrant(s.left(), n-i)
+		grant := s.ledger().Free().Share(int64(n - i))
 		if i == 0 {
 			first = grant.Whole()
 		}
@@ -55,45 +60,47 @@ func (s *spender) starts(t *rapid.T) {
 	}
 }
 
-// ends ends a sub-agent, and all below it: with what it has spent, or without a word.
+// ends ends a sub-agent, and all below it: with what it has spent, or without a word. What it had and did not use comes back.
 func (s *spender) ends(t *rapid.T) {
 	i := rapid.IntRange(0, len(s.below)-1).Draw(t, "which")
-	child := s.below[i]
+	child, before := s.below[i], s.ledger().Free().Whole()
 	spent := child.all()
 	if rapid.Bool().Draw(t, "terminated") {
 		spent = child.budget.Whole()
 	}
-	s.spent, s.pool = s.spent.Add(spent), s.pool.WithReturn(child.budget)
+	s.spent = s.spent.Add(spent)
 	s.below = append(s.below[:i:i], s.below[i+1:]...)
+	require.Equal(t, before.Add(child.budget.Whole()), s.ledger().Free().Whole().Add(spent))
 }
 
 // asks has a sub-agent ask for more of a limit, and those above it for it where they have too little.
-func (s *spender) asks(t *rapid.T, child *spender, asked domain.MoreAsked, above []*spender) bool {
-	more := s.pool.More(s.left(), asked, int64(len(s.below)+1))
+func (s *spender) asks(t *rapid.T, child *spender, ask domain.Ask, above []*spender) bool {
+	parts := int64(len(s.below) + 1)
+	more := s.ledger().Free().More(ask, parts)
 	if more == 0 && len(above) > 0 {
 		last := len(above) - 1
-		if !above[last].asks(t, s, asked, above[:last]) {
+		if !above[last].asks(t, s, ask, above[:last]) {
 			return false
 		}
-		more = s.pool.More(s.left(), asked, int64(len(s.below)+1))
+		more = s.ledger().Free().More(ask, parts)
 	}
 	if more == 0 {
 		return false
 	}
-	require.GreaterOrEqual(t, more, asked.Need)
-	if asked.Most != nil {
-		require.LessOrEqual(t, more, *asked.Most)
+	require.GreaterOrEqual(t, more, ask.Need)
+	if ask.Most != nil {
+		require.LessOrEqual(t, more, *ask.Most)
 	}
 	before := child.budget
-	var grant domain.ExecutionBudget
-	s.pool, grant = s.pool.WithMore(before, asked.Limit, more)
+	grant := before.Raised(ask.Limit, more)
+	require.Equal(t, grant, before.Answered(ask, grant), "the sub-agent takes all that it is given")
 	child.budget = child.budget.Regranted(before, grant)
 	require.Equal(t, grant, child.budget)
 	return true
 }
 
-// TestAPoolIsNeverOverdrawn, in whatever order agents of a tree start, spend, end and are terminated.
-func TestAPoolIsNeverOverdrawn(t *testing.T) {
+// TestATreeIsNeverOverdrawn, in whatever order agents of a tree start, spend, end and are terminated.
+func TestATreeIsNeverOverdrawn(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		total := func(what string) *int64 { return new(rapid.Int64Range(0, 1000).Draw(t, what)) }
@@ -109,11 +116,11 @@ func TestAPoolIsNeverOverdrawn(t *testing.T) {
 			}
 			switch what := rapid.IntRange(0, 3).Draw(t, "what"); {
 			case what == 3 && len(above) > 0:
-				asked := domain.MoreAsked{
+				ask := domain.Ask{
 					Limit: rapid.SampledFrom(domain.Limits()).Draw(t, "limit"), Need: rapid.Int64Range(1, 100).Draw(t, "need"),
 					Most: rapid.Ptr(rapid.Int64Range(0, 200), true).Draw(t, "most"),
 				}
-				above[len(above)-1].asks(t, agent, asked, above[:len(above)-1])
+				above[len(above)-1].asks(t, agent, ask, above[:len(above)-1])
 			case what == 0:
 				agent.uses(t)
 			case what == 1 || what == 3 || len(agent.below) == 0:
@@ -134,11 +141,33 @@ func TestShares(t *testing.T) {
 	t.Parallel()
 	deadline := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	budget := domain.ExecutionBudget{MaxSteps: new(int64(10)), MaxSeconds: new(60.0), Deadline: &deadline}
-	share := budget.Share(domain.Spent{Steps: 1, Tokens: 7}, 4)
+	share := budget.Remaining(domain.Spent{Steps: 1, Tokens: 7}).Share(4)
 	require.Equal(t, domain.ExecutionBudget{MaxSteps: new(int64(2)), MaxSeconds: new(60.0), Deadline: &deadline}, share, "time is not divided")
 	require.Equal(t, domain.Spent{Steps: 2}, share.Whole())
 	require.True(t, share.Within(budget))
 	require.False(t, budget.Within(share))
 	require.False(t, domain.Unlimited().Within(budget))
-	require.Equal(t, domain.Unlimited(), domain.Unlimited().Share(domain.Spent{}, 3))
+	require.Equal(t, domain.Unlimited(), domain.Unlimited().Share(3))
+}
+
+// TestMore is a share of what is free, at least what is needed and at most what is of use.
+func TestMore(t *testing.T) {
+	t.Parallel()
+	free := domain.ExecutionBudget{MaxTokens: new(int64(100)), MaxSeconds: new(60.0)}
+	for name, test := range map[string]struct {
+		ask  domain.Ask
+		want int64
+	}{
+		"a share":            {domain.Ask{Limit: domain.LimitTokens, Need: 10}, 25},
+		"what is needed":     {domain.Ask{Limit: domain.LimitTokens, Need: 40}, 40},
+		"all":                {domain.Ask{Limit: domain.LimitTokens, Need: 100}, 100},
+		"more than there is": {domain.Ask{Limit: domain.LimitTokens, Need: 101}, 0},
+		"at most":            {domain.Ask{Limit: domain.LimitTokens, Need: 10, Most: new(int64(15))}, 15},
+		"too little at most": {domain.Ask{Limit: domain.LimitTokens, Need: 10, Most: new(int64(9))}, 0},
+		"of no limit":        {domain.Ask{Limit: domain.LimitSteps, Need: 1}, 0},
+		"of nothing":         {domain.Ask{}, 0},
+		"time":               {domain.Ask{Limit: domain.LimitSeconds, Need: 1}, 0},
+	} {
+		require.Equal(t, test.want, free.More(test.ask, 4), name)
+	}
 }

@@ -1,0 +1,75 @@
+package workflows
+
+import (
+	"slices"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// ledger is all that bounds the execution, with what was spent and granted to sub-agents until now.
+func (s session) ledger() domain.Ledger {
+	ledger := s.state.Ledger(s.now())
+	ledger.Reserved = s.children.reserved()
+	return ledger
+}
+
+// callsLeft is how many tool calls the budget still has; ok: it sets a limit.
+func (s session) callsLeft() (left int64, ok bool) {
+	total, ok := s.ledger().Free().Total(domain.LimitToolCalls)
+	return total.Int(), ok
+}
+
+// children are the sub-agents of the step in progress. It alone holds what they are granted.
+type children struct {
+	// all are those that have a seat: they are under way, or about to be.
+	all []contract.SubagentView
+	// kept is what they get nothing of, once one has a seat: it is for the agent's own answer.
+	kept *domain.Spent
+	// storeDown says that the newest of them to end could not be put among the records.
+	storeDown bool
+}
+
+// reserved is what they may spend, time aside, and what is kept back from them.
+func (c *children) reserved() (sum domain.Spent) {
+	if c.kept != nil {
+		sum = *c.kept
+	}
+	for _, one := range c.all {
+		sum = sum.Add(one.Grant.Whole())
+	}
+	return sum
+}
+
+// of is the sub-agent of a call; nil: it has no seat.
+func (c *children) of(call domain.ToolExecutionID) *contract.SubagentView {
+	at := slices.IndexFunc(c.all, func(one contract.SubagentView) bool { return one.ToolExecutionID == call })
+	if at < 0 {
+		return nil
+	}
+	return &c.all[at]
+}
+
+// sit gives a seat to one that starts, with what it is granted.
+func (c *children) sit(one contract.SubagentView) { c.all = append(c.all, one) }
+
+// lend gives one more of a limit.
+func (c *children) lend(call domain.ToolExecutionID, limit domain.Limit, more int64) contract.SubagentView {
+	one := c.of(call)
+	one.Grant = one.Grant.Raised(limit, more)
+	return *one
+}
+
+// keepBack sets what is kept back; nil is nothing.
+func (c *children) keepBack(kept *domain.Spent) { c.kept = kept }
+
+// told takes what one has said as it ended.
+func (c *children) told(r *contract.Report) { c.storeDown = r != nil && r.StoreDown }
+
+// over gives back the seat of one and what it had. What it has spent of that was counted before.
+func (c *children) over(call domain.ToolExecutionID) {
+	c.all = slices.DeleteFunc(c.all, func(one contract.SubagentView) bool { return one.ToolExecutionID == call })
+}
+
+// crowded reports whether no seat is free.
+func (c *children) crowded() bool { return len(c.all) >= domain.MaxAtOnce }
