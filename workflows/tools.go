@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"cmp"
+	"strings"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -146,7 +147,9 @@ func (b *toolBatch) begin(i int) {
 		}
 		b.children.over(b.content.ID.Tool(i))
 		b.ended++
-		b.noteRunning()
+		if strings.Contains(b.doing, runningNote) { // what another call has noted that waits stays
+			b.noteRunning()
+		}
 		b.reckon()
 		if !b.begun {
 			b.keep()

@@ -51,6 +51,9 @@ func (b *toolBatch) tellWaiting() {
 	}
 }
 
+// runningNote is in the note of calls that run.
+const runningNote = ": running "
+
 func (b *toolBatch) noteRunning() {
 	if waiting := b.waitingNote(); waiting != "" {
 		b.note(waiting)
@@ -63,6 +66,6 @@ func (b *toolBatch) noteRunning() {
 		}
 	}
 	if len(running) > 0 {
-		b.note(fmt.Sprintf("step %d: running %s", b.content.Number, toolNames(running)))
+		b.note(fmt.Sprintf("step %d%s%s", b.content.Number, runningNote, toolNames(running)))
 	}
 }
