@@ -55,7 +55,7 @@ func TestCLIApprovalOutlivesEverything(t *testing.T) {
 	require.Contains(t, c.ok("explain", "w"), "approved by ann")
 	got = c.do("approve", "w")
 	require.Equal(t, 6, got.code, got.err)
-	require.Equal(t, 1, strings.Count(c.ok("watch", "w", "--json"), `"type":"ToolApprovalDecided"`))
+	require.Equal(t, 1, strings.Count(c.ok("watch", "w", "--json"), `"type":"WaitClosed"`))
 	require.Contains(t, c.do("approvals").err, "nothing waits for a person")
 	require.Equal(t, 0, dev.interrupt().wait().code)
 }

@@ -75,8 +75,8 @@ func TestCLIAnswerOutlivesEverything(t *testing.T) {
 	require.Contains(t, explained, ": by train")
 	require.Contains(t, c.ok("messages", "w", "--json"), `"provenance":"person","said_by":"ann"`)
 	watched := c.ok("watch", "w", "--json")
-	require.Equal(t, 3, strings.Count(watched, `"type":"UserQuestionAsked"`))
-	require.Equal(t, 3, strings.Count(watched, `"type":"UserQuestionAnswered"`))
+	require.Equal(t, 3, strings.Count(watched, `"type":"WaitOpened"`))
+	require.Equal(t, 3, strings.Count(watched, `"type":"WaitClosed"`))
 	require.Equal(t, 6, c.do("answer", "w", "late").code)
 	require.Equal(t, 0, dev.interrupt().wait().code)
 }
