@@ -28,7 +28,7 @@ type AgentState struct {
 	Context   `json:"context"`
 	// SessionTrusted are the trusted values that each execution of the session has; see Trusted.
 	SessionTrusted Trusted `json:"trusted,omitempty"`
-	// Origin is what the next execution goes on from; nil: nothing.
+	// Origin is the step that the next execution continues; nil: it begins anew.
 	Origin *Origin `json:"origin,omitempty"`
 	// UnknownCalls are the agent's calls of unknown outcome, the oldest first. One that is settled stays until the model
 	// has been told and an execution after that one begins.

@@ -17,7 +17,7 @@ import (
 // the white space, or how a number or text is written.
 func (t ToolSpec) EffectKeyOf(agent AgentID, arguments string) Digest {
 	parts := []string{"effect", agent.String(), t.Name}
-	value, ok := decoded(cmp.Or(arguments, "{}")) // no text stands for an object without fields
+	value, ok := decoded(cmp.Or(arguments, "{}")) // empty arguments mean an object without fields
 	object, is := value.(map[string]any)
 	switch {
 	case !ok || !is: // no tool takes it

@@ -249,7 +249,7 @@ func (e Event) CheckCounts(execution int) error {
 // An AgentExecutionStarted is how an execution began.
 type AgentExecutionStarted struct {
 	Number int `json:"execution_number"`
-	// Origin is the execution that this one goes on from.
+	// Origin is the execution that this one continues.
 	Origin ExecutionID `json:"origin,omitzero"`
 	// By says who began it.
 	By Starter `json:"started_by,omitzero"`

@@ -54,6 +54,7 @@ func (b *toolBatch) tellWaiting() {
 // runningNote is in the note of calls that run.
 const runningNote = ": running "
 
+// noteRunning notes what the step waits for, or else which of its calls run.
 func (b *toolBatch) noteRunning() {
 	if waiting := b.waitingNote(); waiting != "" {
 		b.note(waiting)

@@ -18,7 +18,7 @@ type Status struct {
 	// RateLimited says that an inference or a call waits for its turn, and Progress is what the calls under way tell of themselves.
 	RateLimited bool
 	Progress    []contract.Progress
-	// AtEvent is the event of the execution as which the status is told; zero: as of now.
+	// AtEvent is the sequence number of the event up to which the history was read; zero: all of it.
 	AtEvent int
 }
 

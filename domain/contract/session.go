@@ -205,7 +205,7 @@ type Outcome struct {
 	SessionSpent *domain.Spent `json:"session_spent,omitempty"`
 	SessionLimit bool          `json:"session_limit,omitzero"`
 	Closed       bool          `json:"closed,omitzero"`
-	// Unsettled counts the agent's calls of which nobody knows whether they took effect.
+	// Unsettled counts the agent's calls of unknown outcome.
 	Unsettled int `json:"outcome_unknown,omitzero"`
 	// Effects are what the execution has done, its sub-agents included.
 	domain.EffectCounts

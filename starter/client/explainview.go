@@ -15,7 +15,7 @@ type ExplainView struct {
 	Execution
 	Status domain.ExecutionStatus `json:"status"`
 	Model  *string                `json:"model"`
-	// Origin is the execution that this one goes on from.
+	// Origin is the execution that this one continues.
 	Origin *domain.ExecutionID `json:"origin"`
 	// OriginNumber is the number of that one; zero: it is another agent's, or there is none.
 	OriginNumber int `json:"origin_number"`
