@@ -42,17 +42,19 @@ func TestAttributesThatWereRemoved(t *testing.T) {
 	number := 1
 	more := func() (refused bool) {
 		number++
-		_, err := s.agents.Send(within(t), name, client.SendOptions{Prompt: "more"})
+		sent, err := s.agents.Send(within(t), name, client.SendOptions{Prompt: "more"})
 		require.NoError(t, err)
 		result, err := s.agents.Wait(within(t), name, number)
 		require.NoError(t, err)
 		require.Equal(t, domain.StatusCompleted, result.Outcome.Status, "%v", result.Error)
 		require.Equal(t, fmt.Sprint("answer ", number), result.Answer)
-		events := s.temporal.GetWorkflowHistory(within(t), begun.WorkflowID, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-		for events.HasNext() {
-			event, err := events.Next()
-			require.NoError(t, err)
-			refused = refused || event.GetWorkflowTaskFailedEventAttributes().GetCause() == enumspb.WORKFLOW_TASK_FAILED_CAUSE_BAD_SEARCH_ATTRIBUTES
+		for _, run := range []string{sent.RunID, ""} { // the turn may end in another run than it began in
+			events := s.temporal.GetWorkflowHistory(within(t), begun.WorkflowID, run, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+			for events.HasNext() {
+				event, err := events.Next()
+				require.NoError(t, err)
+				refused = refused || event.GetWorkflowTaskFailedEventAttributes().GetCause() == enumspb.WORKFLOW_TASK_FAILED_CAUSE_BAD_SEARCH_ATTRIBUTES
+			}
 		}
 		return refused
 	}

@@ -33,9 +33,9 @@ func TestCLIJSON(t *testing.T) {
 	status := c.json("status", id)
 	require.Subset(t, keysOf(status), []string{
 		"agent_id", "branched_from", "budget", "budget_left", "build", "context_tokens", "context_window", "cost_nano_usd", "definition_changes", "doing", "error", "execution_id",
-		"execution_number", "history", "mcp_sessions", "model", "name", "next_definition", "open", "origin", "outcome_unknown", "paused", "pending_approvals", "pending_questions",
+		"execution_number", "history", "mcp_sessions", "model", "name", "next_definition", "open", "origin", "paused",
 		"prior", "progress", "rewound_to", "run_id", "since", "source", "standing_approvals", "status", "step_count",
-		"stop_reason", "stop_signals", "suspended", "todo", "usage", "waiting_messages", "workflow_id",
+		"stop_reason", "stop_signals", "suspended", "todo", "usage", "waiting_messages", "waits", "workflow_id",
 	}, "also where there is nothing to tell")
 	require.Equal(t, []string{
 		"cache_read_tokens", "cache_write_tokens", "input_tokens", "output_tokens", "reasoning_tokens", "total_tokens",

@@ -1,6 +1,7 @@
 package whole_test
 
 import (
+	"everstep/domain"
 	"strings"
 	"testing"
 	"time"
@@ -26,18 +27,20 @@ func TestCLINamesTheCommandThatIsMeant(t *testing.T) {
 		require.Equal(t, code, got.code, "%v: %s%s", args, got.out, got.err)
 		require.Contains(t, got.err, says, "%v", args)
 	}
-	untilWaits := func(what string) (call string) {
+	untilWaits := func(kind domain.WaitKind) (call string) {
 		t.Helper()
 		require.Eventually(t, func() bool {
-			for _, one := range listOf(c.json("status", "meant")[what]) {
-				call, _ = one["tool_execution_id"].(string)
+			for _, one := range listOf(c.json("status", "meant")["waits"]) {
+				if one["kind"] == string(kind) {
+					call, _ = one["tool_execution_id"].(string)
+				}
 			}
 			return call != ""
 		}, patience, 50*time.Millisecond)
 		return call
 	}
 	c.ok("start", "--id", "meant", "--model", c.script("meant.yaml", meantScript), "--tool", "ask_user,write_file", "go")
-	call := untilWaits("pending_questions")
+	call := untilWaits(domain.WaitQuestion)
 	refused(6, "`starter answer meant` answers it", "approve", "meant")
 	refused(6, "`starter answer meant` answers it", "deny", "meant", call)
 	refused(2, `starter answer meant --value '{"…": …}'`, "answer", "meant", "Berlin")
@@ -46,7 +49,7 @@ func TestCLINamesTheCommandThatIsMeant(t *testing.T) {
 	require.Contains(t, c.ok("status", "meant"), "answer meant "+call[:8]+" --value JSON")
 	refused(2, `"me" is short for a command that changes an agent; write at least 4 characters of meant`, "answer", "me", "--value", "{}")
 	c.ok("answer", "mean", call[:4], "--value", "{}")
-	call = untilWaits("pending_approvals")
+	call = untilWaits(domain.WaitApproval)
 	refused(6, "`starter approve meant "+call[:8]+"` or `starter deny meant "+call[:8]+"` decides about it", "answer", "meant", "Berlin")
 	refused(2, "give at least 4 characters", "approve", "meant", call[:2])
 	c.ok("approve", "meant", call[:4])
