@@ -2,6 +2,7 @@ package whole_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	sdk "go.temporal.io/sdk/client"
 	sdkworker "go.temporal.io/sdk/worker"
@@ -274,7 +276,9 @@ func TestAccountOfAnotherWorkflow(t *testing.T) {
 		string(contract.Execute), contract.SessionInput{AgentID: identity, Prompt: "go", Definition: scripted(longScript(t, 1, 1))})
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
-		return len(s.history(t, domain.WorkflowID(id), "").GetEvents()) >= 3
+		return slices.ContainsFunc(s.history(t, domain.WorkflowID(id), "").GetEvents(), func(event *historypb.HistoryEvent) bool {
+			return event.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
+		})
 	}, patience, 50*time.Millisecond)
 	other.Stop()
 	_, err = s.agents.Account(within(t), id)
