@@ -70,6 +70,7 @@ func (s session) room(next *contract.Redefinition) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	carry.Mail.Answers = nil // reckoned at their most, as any number may be given before the run ends
 	if carry.Definition.Next = next; s.config.resolved != nil && s.config.resolved.Storage {
 		carry.Conversation.Entries = nil // what is not stored yet will be
 	}
@@ -85,7 +86,7 @@ func (s session) room(next *contract.Redefinition) (int, error) {
 		}
 		size += max(after-before, 0)
 	}
-	return domain.MaxPayload - domain.MaxCarriedState - contract.CarryMargin - size, err
+	return domain.MaxPayload - domain.MaxCarriedState - contract.MaxAnswers - contract.CarryMargin - size, err
 }
 
 // checkCarried fails the first execution of an agent whose definition, tools and prompt leave no room for what else the next

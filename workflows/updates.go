@@ -58,14 +58,14 @@ func acceptSlow[In, Out any](
 		switch {
 		case when == deferrable && updates.Pressed():
 			return refusal(pressed(name))
-		case updates.Repeats(workflow.GetCurrentUpdateInfo(ctx).ID, new(Out)):
+		case updates.Repeats(string(name), workflow.GetCurrentUpdateInfo(ctx).ID, new(Out)):
 			return nil
 		}
 		return refusal(check(request))
 	}
 	answer := func(ctx workflow.Context, request In) (reply Out, err error) {
 		id := workflow.GetCurrentUpdateInfo(ctx).ID
-		if updates.Repeats(id, &reply) {
+		if updates.Repeats(string(name), id, &reply) {
 			updates.TakeWait() // the server counts it as well
 			return reply, nil
 		}
@@ -74,7 +74,7 @@ func acceptSlow[In, Out any](
 		if reply, err = do(ctx, request); err != nil {
 			return reply, refusal(err)
 		}
-		updates.Remember(id, reply)
+		updates.Remember(string(name), id, reply)
 		s.publishHead()
 		return reply, nil
 	}

@@ -13,45 +13,49 @@ type Answers []Answer
 
 // An Answer is the encoded reply to one update.
 type Answer struct {
+	// Update is its name: the same id may have been chosen for another command.
+	Update string `json:"update"`
 	// ID is the update's, or its digest where the client chose a long one.
 	ID    string          `json:"id"`
 	Reply json.RawMessage `json:"reply"`
 }
 
 const (
-	// maxAnswers bounds the answers in bytes when encoded. A flood of 400 messages fits: its senders repeat many of them.
-	maxAnswers = 200_000
+	// MaxAnswers bounds the answers in bytes when encoded. A flood of 400 messages fits: its senders repeat many of them.
+	MaxAnswers = 200_000
 	// longestAnswer is up to where a reply is kept: a longer one would take the place of too many others.
 	longestAnswer = 40_000
 	// longestAnswerID is up to where an update's id is kept as it is.
 	longestAnswerID = 64
 	// answerMargin is what an answer takes beside its id and its reply.
-	answerMargin = len(`{"id":"","reply":},`)
+	answerMargin = len(`{"update":"","id":"","reply":},`)
 )
 
 // AnswersOf holds one reply.
-func AnswersOf(id string, reply any) Answers { return Answers(nil).With(id, reply) }
+func AnswersOf[In, Out any](update Update[In, Out], id string, reply Out) Answers {
+	return Answers(nil).With(string(update), id, reply)
+}
 
 // With adds the reply to an update, in place of the oldest where all take too many bytes.
-func (a Answers) With(id string, reply any) Answers {
+func (a Answers) With(update, id string, reply any) Answers {
 	encoded, err := json.Marshal(reply)
 	if err != nil || len(encoded) > longestAnswer {
 		return a
 	}
-	with := append(slices.Clip(a), Answer{answerID(id), encoded})
+	with := append(slices.Clip(a), Answer{update, answerID(id), encoded})
 	from := len(with)
-	for left := maxAnswers; from > 0; from-- {
-		if left -= len(with[from-1].ID) + len(with[from-1].Reply) + answerMargin; left < 0 {
+	for left := MaxAnswers; from > 0; from-- {
+		if left -= len(with[from-1].Update) + len(with[from-1].ID) + len(with[from-1].Reply) + answerMargin; left < 0 {
 			break
 		}
 	}
 	return with[from:]
 }
 
-// Read decodes into reply what the update of that id was answered, and reports whether it was.
-func (a Answers) Read(id string, reply any) bool {
+// Read decodes into reply what the update of that name and id was answered, and reports whether it was.
+func (a Answers) Read(update, id string, reply any) bool {
 	id = answerID(id)
-	i := slices.IndexFunc(a, func(answer Answer) bool { return answer.ID == id })
+	i := slices.IndexFunc(a, func(answer Answer) bool { return answer.Update == update && answer.ID == id })
 	return i >= 0 && json.Unmarshal(a[i].Reply, reply) == nil
 }
 

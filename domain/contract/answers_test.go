@@ -18,12 +18,12 @@ func TestAFloodOfMessagesIsRemembered(t *testing.T) {
 	t.Parallel()
 	var answers contract.Answers
 	for n := range 100 {
-		answers = answers.With(fmt.Sprint("d", n), contract.AnswerReply{Number: n, Wait: domain.Wait{Kind: domain.WaitApproval, Answer: &domain.Answer{Verdict: domain.Approved, Reason: strings.Repeat("<", domain.MaxReason)}}})
+		answers = answers.With("agent.send", fmt.Sprint("d", n), contract.AnswerReply{Number: n, Wait: domain.Wait{Kind: domain.WaitApproval, Answer: &domain.Answer{Verdict: domain.Approved, Reason: strings.Repeat("<", domain.MaxReason)}}})
 	}
 	agent, err := domain.AgentIDOf("ann")
 	require.NoError(t, err)
 	for n := range 400 {
-		answers = answers.With(uuid.NewString(), contract.SendReply{
+		answers = answers.With("agent.send", uuid.NewString(), contract.SendReply{
 			ExecutionID: agent.Execution("run", 10_000), Number: 10_000, RunID: uuid.NewString(), Waits: agent.Waiting("run", int64(n)), Place: 10_000,
 		})
 	}
@@ -43,7 +43,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	long := strings.Repeat("i", 900)
 	for n := range 100 {
 		before := len(answers)
-		answers = answers.With(fmt.Sprint(long, n), contract.AnswerReply{Number: n, Wait: domain.Wait{Kind: domain.WaitApproval, Answer: &domain.Answer{Verdict: domain.Approved, Reason: strings.Repeat("<", domain.MaxReason)}}})
+		answers = answers.With("agent.send", fmt.Sprint(long, n), contract.AnswerReply{Number: n, Wait: domain.Wait{Kind: domain.WaitApproval, Answer: &domain.Answer{Verdict: domain.Approved, Reason: strings.Repeat("<", domain.MaxReason)}}})
 		require.LessOrEqual(t, len(answers), before+1)
 	}
 	encoded, err := json.Marshal(answers)
@@ -51,8 +51,8 @@ func TestAnswersAreBounded(t *testing.T) {
 	require.Less(t, len(encoded), 200_000)
 	require.Greater(t, len(encoded), 150_000)
 	var reply contract.AnswerReply
-	require.True(t, answers.Read(long+"99", &reply))
+	require.True(t, answers.Read("agent.send", long+"99", &reply))
 	require.Equal(t, 99, reply.Number)
-	require.False(t, answers.Read(long+"1", &reply))
-	require.Equal(t, answers, answers.With("huge", strings.Repeat("x", 50_000)), "it would take the place of ten others")
+	require.False(t, answers.Read("agent.send", long+"1", &reply))
+	require.Equal(t, answers, answers.With("agent.send", "huge", strings.Repeat("x", 50_000)), "it would take the place of ten others")
 }

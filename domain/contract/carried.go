@@ -6,14 +6,14 @@ import (
 	"everstep/domain"
 )
 
-// CarryMargin is what a carry may gain between the look at it and its run's end, whatever is accepted meanwhile: answers to
-// updates, changes of the definition, pins, reasons.
+// CarryMargin is what a carry may gain between the look at it and its run's end, whatever is accepted meanwhile: changes of
+// the definition, pins, reasons. Answers to updates are reckoned at their most.
 const CarryMargin = 50_000
 
 // CheckCarried refuses a definition that no run could hand to the next one.
 func CheckCarried(d domain.Definition) error {
 	size, err := DefinitionBytes(d)
-	if over := size + domain.MaxCarriedState + CarryMargin - domain.MaxPayload; err == nil && over > 0 {
+	if over := size + domain.MaxCarriedState + MaxAnswers + CarryMargin - domain.MaxPayload; err == nil && over > 0 {
 		err = NotCarried(d, "", over)
 	}
 	return err

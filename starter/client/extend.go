@@ -164,7 +164,7 @@ func (c *Client) goOn(ctx context.Context, p position, o extension) (Extended, e
 		return Extended{}, errorf(Refused, nil, "%s is a sub-agent, and agent %s, which has started it, has its result", id, in.Parent.AgentID).next("`extend %s` goes on with that one", in.Parent.AgentID)
 	}
 	if in.Carry != nil {
-		if reply := (contract.ExtendReply{}); in.Carry.Mail.Answers.Read(o.RequestID, &reply) {
+		if reply := (contract.ExtendReply{}); in.Carry.Mail.Answers.Read(string(contract.UpdateExtend), o.RequestID, &reply) {
 			again := p.repeated(reply)
 			if state, err := domain.DecodeAgentState(in.Carry.State); err == nil {
 				again.account, _ = state.Session()
@@ -315,7 +315,7 @@ func (c *Client) successor(
 	if in.Attributes, err = c.registered(ctx); err != nil {
 		return in, session, fail(ctx, p.called(), "starting "+p.called(), err)
 	}
-	carry.Mail.Answers = contract.AnswersOf(o.RequestID, contract.ExtendReply{Number: p.number + 1, Began: true, Budget: in.GoOn.Budget})
+	carry.Mail.Answers = contract.AnswersOf(contract.UpdateExtend, o.RequestID, contract.ExtendReply{Number: p.number + 1, Began: true, Budget: in.GoOn.Budget})
 	in.Carry = &carry
 	in.GoOn.Copy, err = c.loadEntries(ctx, p, &in, left.Position.Length)
 	if storage := carry.Definition.Resolved != nil && carry.Definition.Resolved.Storage; err == nil && in.GoOn.Copy != nil && !storage {

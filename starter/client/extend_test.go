@@ -212,7 +212,7 @@ func TestGoingOnStartsTheWorkflowAgain(t *testing.T) {
 			}
 			require.Equal(t, requestID("mine", contract.UpdateExtend, ExtendOptions{Budget: steps(9)}), in.Carry.Mail.Answers[0].ID)
 			var reply contract.ExtendReply
-			require.True(t, in.Carry.Mail.Answers.Read(in.Carry.Mail.Answers[0].ID, &reply))
+			require.True(t, in.Carry.Mail.Answers.Read(string(contract.UpdateExtend), in.Carry.Mail.Answers[0].ID, &reply))
 			require.Equal(t, 2, reply.Number)
 		})
 	}

@@ -310,7 +310,7 @@ func TestUpdatesAreRememberedAndCounted(t *testing.T) {
 	p.perform(t, domain.ExecutionBudget{}, func(ctx workflow.Context) {
 		now := workflow.Now(ctx)
 		p.Updates.Take(now)
-		p.Updates.Remember("sent", contract.SendReply{Number: 7})
+		p.Updates.Remember("send", "sent", contract.SendReply{Number: 7})
 		require.True(t, p.Updates.Answering())
 		p.Updates.End()
 		require.False(t, p.Updates.Answering())
@@ -319,9 +319,10 @@ func TestUpdatesAreRememberedAndCounted(t *testing.T) {
 		_, on := next.Paused()
 		require.True(t, on)
 		var reply contract.SendReply
-		require.True(t, next.Updates.Repeats("sent", &reply))
+		require.True(t, next.Updates.Repeats("send", "sent", &reply))
 		require.Equal(t, 7, reply.Number)
-		require.False(t, next.Updates.Repeats("other", &reply))
+		require.False(t, next.Updates.Repeats("send", "other", &reply))
+		require.False(t, next.Updates.Repeats("extend", "sent", &reply), "the same id of another command")
 		for range 1799 {
 			next.Updates.Take(now)
 		}

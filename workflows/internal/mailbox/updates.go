@@ -20,7 +20,7 @@ type Updates struct {
 const manyTaken, mostTaken = 1800, 1850
 
 // Repeats reports whether an update was answered before, in this run or an earlier one, and decodes the answer into reply.
-func (u *Updates) Repeats(id string, reply any) bool { return u.answers.Read(id, reply) }
+func (u *Updates) Repeats(name, id string, reply any) bool { return u.answers.Read(name, id, reply) }
 
 // Take counts an update that asks for a change. It is under way until End is called.
 func (u *Updates) Take(now time.Time) {
@@ -36,7 +36,7 @@ func (u *Updates) TakeWait() { u.taken++ }
 func (u *Updates) End() { u.answering-- }
 
 // Remember keeps what an update was answered.
-func (u *Updates) Remember(id string, reply any) { u.answers = u.answers.With(id, reply) }
+func (u *Updates) Remember(name, id string, reply any) { u.answers = u.answers.With(name, id, reply) }
 
 // Answering reports whether an update that asks for a change is under way.
 func (u *Updates) Answering() bool { return u.answering > 0 }
