@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"testing"
 	"time"
@@ -30,6 +29,8 @@ type stack struct {
 	// why they are not replayed.
 	ran          []client.Execution
 	irreplayable string
+	// log is what its workers have logged.
+	log workerLog
 	// accounts has noted what the stack's workers would have told of their agents after each workflow task; nil: nothing is.
 	// compared counts those that were compared with a replay.
 	accounts *accountcheck.Recorder
@@ -81,6 +82,7 @@ func connect(t testing.TB, server string, dynamic map[string]string) *stack {
 	s := &stack{temporal: temporal, queue: "test-" + uuid.NewString(), address: at.Address}
 	s.agents = client.New(temporal, client.Config{TaskQueue: s.queue, Loopback: true})
 	s.replaysAtItsEnd(t)
+	t.Cleanup(func() { s.tellsWhy(t) })
 	return s
 }
 
@@ -102,10 +104,8 @@ func (s *stack) work(t testing.TB, config host.Config) *host.Worker {
 	case noStorage:
 		config.Storage = ""
 	}
-	// What the SDK logs hides what a failed test says.
-	if config.Log.Level = slog.LevelError; !testing.Verbose() {
-		config.Log.Writer = io.Discard
-	}
+	config.Log.Level = slog.LevelError
+	config.Log.Writer = &s.log
 	w, err := host.Start(context.Background(), s.temporal, config)
 	require.NoError(t, err)
 	return w
