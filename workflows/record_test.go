@@ -301,7 +301,7 @@ func TestAnExecutionIsKnownBeforeItBegins(t *testing.T) {
 			return nil
 		}
 		env.UpdateWorkflow(string(contract.UpdateSend), "u1", sent, contract.SendRequest{Prompt: "more"})
-		for deadline := time.Now().Add(5 * time.Second); !known && time.Now().Before(deadline); {
+		for deadline := time.Now().Add(time.Minute); !known && time.Now().Before(deadline); {
 			value, err := env.QueryWorkflow(string(account.Query), account.Request{Want: []account.Part{account.HeadOf}})
 			require.NoError(t, err)
 			var page account.Page

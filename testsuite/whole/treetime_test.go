@@ -23,7 +23,7 @@ func (s *stack) waitsBelow(t *testing.T) agents.Execution {
 		"leaf": {Model: scripted(writeScript(t, "turns:\n  - {tool_calls: [{name: pay, arguments: {amount: 1}}], "+used+"}\n  - {text: found, "+used+"}\n")).Model},
 	}
 	root.Approvals = domain.ApprovalsOf("writes")
-	const limit = 5 * time.Second
+	const limit = 20 * time.Second // several times what the agents work, also on a busy machine
 	begun, err := s.agents.Start(within(t), agents.Start{Prompt: "go", Definition: root, Budget: domain.ExecutionBudget{MaxSeconds: new(limit.Seconds())}})
 	require.NoError(t, err)
 	var waiting []agents.WaitingCall
