@@ -9,14 +9,31 @@
 //
 // The one rule: state is a value, and every change is a function from one state
 // and one fact to the next state. Times, in UTC, and ids are facts too, so they
-// are arguments; nothing here reads a clock or a random source. Saved states
-// and records outlive a build: [SchemaVersion] names their form.
+// are arguments; nothing here reads a clock or a random source. Records
+// outlive a build: their files name the number of their form.
 //
 // Start reading with agentstate.go, then execution.go, steps.go and stopping.go,
 // which are the life of an execution in order; error.go has the one error type,
 // and wire.go how a saved state looks. Package contract holds every name that is
 // on the wire, conversation what the loop reckons of a transcript, hook what may
-// be put into the loop, and progress what has happened and what it cost.
+// be put into the loop, and account what is read of an agent.
+//
+// The laws, each decided in one place and held by a property over random runs:
+//
+//	law                                             decided by                       property
+//	every call has one result, an execution ends    AgentState.ShouldStop            TestWhateverComes
+//	the signal of the first priority counts         CountingSignal                   TestCountingSignalLaws
+//	nothing is spent beyond a limit                 Ledger.Reached, Ledger.Free      TestNothingIsSpentBeyondALimit
+//	a session's executions keep to its totals       Ledger.Totals                    TestASessionIsNeverOverdrawn
+//	a tree never overdraws its root                 ExecutionBudget.Answered         TestATreeIsNeverOverdrawn, TestATreeKeepsToItsBudget
+//	a sub-agent's last report counts, once          mailbox.Mailbox                  TestTheLastReportOfASubagentCounts
+//	what runs is what was shown, by one answer      Wait.Runs, Wait.Answered         TestWhatRunsIsWhatWasShown
+//	no call without its result is sent              CompileEdited                    TestCompileLaws
+//	marks of messages are what is sent next         Edits.Mark                       TestMarksAreTheNextRequest
+//	a request begins with the one before            conversation.Conversation        TestRequestsBeginWithTheOneBefore
+//	what is accepted fits into the next run         contract.CheckCarried            TestWhatIsAcceptedIsHandedOn, TestWhatBeginsCanBeHandedOn
+//	folded steps keep what was said and done        AgentState.WithStepsFolded       TestFoldedStepsKeepWhatWasSaidAndDone
+//	pages of an account are the account             account.ReadRun                  TestPagesOfARunAreItsAccount
 //
 // Where the specification is silent:
 //   - The messages of a step join the context in an act of their own

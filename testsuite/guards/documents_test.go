@@ -153,6 +153,28 @@ func TestDocumentsNameGoThatExists(t *testing.T) {
 	}
 }
 
+// TestTheTableOfLawsNamesWhatExists: in the comment of package domain, each law's functions and properties.
+func TestTheTableOfLawsNamesWhatExists(t *testing.T) {
+	t.Parallel()
+	var all strings.Builder
+	for _, text := range sources(t, func(string) bool { return true }) {
+		all.WriteString(text)
+	}
+	_, table, found := strings.Cut(sources(t, func(path string) bool { return path == filepath.Join(root, "domain", "doc.go") })[filepath.Join(root, "domain", "doc.go")], "//\tlaw ")
+	require.True(t, found)
+	table, _, _ = strings.Cut(table, "\n//\n")
+	laws := strings.Split(table, "\n//\t")[1:]
+	require.Greater(t, len(laws), 10)
+	for _, law := range laws {
+		columns := regexp.MustCompile(` {2,}`).Split(law, -1)
+		require.Len(t, columns, 3, law)
+		for _, name := range strings.Split(columns[1]+", "+columns[2], ", ") {
+			name = name[strings.LastIndexByte(name, '.')+1:]
+			require.Regexp(t, `(?m)^(?:func (?:\([^)]*\) )?|type )`+name+`\b`, all.String(), law)
+		}
+	}
+}
+
 // blocks are the blocks of code in a language, of all topics and the README.
 func blocks(t *testing.T, language string) map[string][]string {
 	t.Helper()
