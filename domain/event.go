@@ -481,11 +481,13 @@ type SubagentCompleted struct {
 	Beyond Limit `json:"beyond,omitzero"`
 }
 
-// An MCPSessionEvent is a session with a stateful MCP server, on a worker: Why is why it is gone.
+// An MCPSessionEvent is a session with a stateful MCP server, on a worker. Of one that is gone, Since is when it was opened and
+// Why why it is gone.
 type MCPSessionEvent struct {
-	Server string `json:"server"`
-	Worker string `json:"worker,omitzero"`
-	Why    string `json:"why,omitzero"`
+	Server string    `json:"server"`
+	Worker string    `json:"worker,omitzero"`
+	Since  time.Time `json:"since,omitzero"`
+	Why    string    `json:"why,omitzero"`
 }
 
 // A ConversationHandedOver is who answers from the next step on.

@@ -211,7 +211,9 @@ func (b *toolBatch) openSession(ctx workflow.Context, permit mailbox.Permit, own
 // losesSession drops the session of an id that is gone, unless another one has taken its place.
 func (b *toolBatch) losesSession(own *binding, id, why string) {
 	if id != "" && own.ID == id {
-		b.emit(domain.EventMCPSessionLost, domain.MCPSessionEvent{Server: own.Server, Why: domain.Shorten(why, maxEventText)})
+		b.emit(domain.EventMCPSessionLost, domain.MCPSessionEvent{
+			Server: own.Server, Worker: domain.Shorten(own.Worker, maxEventText), Since: own.Since, Why: domain.Shorten(why, maxEventText),
+		})
 	}
 	own.lose(id, why)
 }

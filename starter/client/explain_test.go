@@ -400,21 +400,23 @@ func TestExplainCompactions(t *testing.T) {
 	require.Equal(t, 2, v.Totals.Compactions)
 }
 
-// TestExplainTellsOfMCPSessions: when each was opened, and why it is gone.
+// TestExplainTellsOfMCPSessions: when each was opened, and why it is gone, also of one that an earlier execution has opened.
 func TestExplainTellsOfMCPSessions(t *testing.T) {
 	t.Parallel()
 	a := told(domain.ExecutionBudget{}, nil, nil, 0)
-	for n, event := range []domain.Event{
-		{Type: domain.EventMCPSessionOpened, EventHeader: domain.EventHeader{ExecutionID: nth(1), Time: at(2).AsTime()}, Data: domain.MCPSessionEvent{Server: "shop", Worker: "one"}},
-		{Type: domain.EventMCPSessionLost, EventHeader: domain.EventHeader{ExecutionID: nth(1), Time: at(3).AsTime()}, Data: domain.MCPSessionEvent{Server: "shop", Why: "its worker is gone"}},
-		{Type: domain.EventMCPSessionOpened, EventHeader: domain.EventHeader{ExecutionID: nth(1), Time: at(4).AsTime()}, Data: domain.MCPSessionEvent{Server: "shop", Worker: "two"}},
-	} {
-		require.Less(t, n, 3)
-		a.Events = append(a.Events, event)
+	event := func(second int, kind domain.EventType, session domain.MCPSessionEvent) {
+		session.Server = "shop"
+		header := domain.EventHeader{ExecutionID: nth(1), Time: at(second).AsTime()}
+		a.Events = append(a.Events, domain.Event{Type: kind, EventHeader: header, Data: session})
 	}
+	event(2, domain.EventMCPSessionLost, domain.MCPSessionEvent{Worker: "one", Since: at(1).AsTime(), Why: "its worker is gone"})
+	event(3, domain.EventMCPSessionOpened, domain.MCPSessionEvent{Worker: "two"})
+	event(4, domain.EventMCPSessionLost, domain.MCPSessionEvent{Worker: "two", Since: at(3).AsTime(), Why: "its program has ended"})
+	event(5, domain.EventMCPSessionOpened, domain.MCPSessionEvent{Worker: "three"})
 	require.Equal(t, []ExplainSession{
-		{Server: "shop", Worker: "one", Since: at(2).AsTime(), EndedAt: new(at(3).AsTime()), Reason: "its worker is gone"},
-		{Server: "shop", Worker: "two", Since: at(4).AsTime()},
+		{Server: "shop", Worker: "one", Since: at(1).AsTime(), EndedAt: new(at(2).AsTime()), Reason: "its worker is gone"},
+		{Server: "shop", Worker: "two", Since: at(3).AsTime(), EndedAt: new(at(4).AsTime()), Reason: "its program has ended"},
+		{Server: "shop", Worker: "three", Since: at(5).AsTime()},
 	}, explained(t, a).Sessions)
 }
 

@@ -181,15 +181,16 @@ func (e *explanation) settle(calls []ExplainTool) {
 	}
 }
 
-// sessions are those with stateful MCP servers that it has opened, or has now.
+// sessions are those with stateful MCP servers that it has opened, lost, or has now.
 func (e *explanation) sessions() []ExplainSession {
 	all := []ExplainSession{}
-	lose := func(server, why string, at time.Time) {
+	lose := func(server, why string, at time.Time) (known bool) {
 		for i, s := range all {
 			if s.Server == server && s.EndedAt == nil {
-				all[i].EndedAt, all[i].Reason = &at, why
+				all[i].EndedAt, all[i].Reason, known = &at, why, true
 			}
 		}
+		return known
 	}
 	if !e.older {
 		for _, bound := range e.Head.MCPSessions {
@@ -205,7 +206,9 @@ func (e *explanation) sessions() []ExplainSession {
 			lose(session.Server, "another one was opened", event.Time)
 			all = append(all, ExplainSession{Server: session.Server, Worker: session.Worker, Since: event.Time})
 		case domain.EventMCPSessionLost:
-			lose(session.Server, session.Why, event.Time)
+			if !lose(session.Server, session.Why, event.Time) { // an earlier execution has opened it
+				all = append(all, ExplainSession{Server: session.Server, Worker: session.Worker, Since: session.Since, EndedAt: &event.Time, Reason: session.Why})
+			}
 		}
 	}
 	if !e.open() && !e.older && e.over() {

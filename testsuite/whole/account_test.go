@@ -276,7 +276,7 @@ func TestAccountOfAnotherWorkflow(t *testing.T) {
 		string(contract.Execute), contract.SessionInput{AgentID: identity, Prompt: "go", Definition: scripted(longScript(t, 1, 1))})
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
-		return slices.ContainsFunc(s.history(t, domain.WorkflowID(id), "").GetEvents(), func(event *historypb.HistoryEvent) bool {
+		return slices.ContainsFunc(s.historyNow(t, domain.WorkflowID(id), "").GetEvents(), func(event *historypb.HistoryEvent) bool {
 			return event.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
 		})
 	}, patience, 50*time.Millisecond)

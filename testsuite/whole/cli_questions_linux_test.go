@@ -22,13 +22,15 @@ func (c *cli) waitsFor(id, words string) (call string) {
 	c.t.Helper()
 	require.Eventually(c.t, func() bool {
 		var all []struct {
-			Kind     string `json:"kind"`
-			Call     string `json:"tool_execution_id"`
-			Question string `json:"question"`
+			Kind string `json:"kind"`
+			Call string `json:"tool_execution_id"`
+			Ask  struct {
+				Question string `json:"question"`
+			} `json:"ask"`
 		}
 		require.NoError(c.t, json.Unmarshal([]byte(c.ok("approvals", id, "--json")), &all))
 		for _, one := range all {
-			if call = one.Call; one.Kind == "question" && strings.Contains(one.Question, words) {
+			if call = one.Call; one.Kind == "question" && strings.Contains(one.Ask.Question, words) {
 				return true
 			}
 		}

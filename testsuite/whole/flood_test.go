@@ -251,7 +251,13 @@ func TestARunThatIsFullOfUpdates(t *testing.T) {
 	result, err := f.waits(within(t), f.id, 1)
 	require.NoError(t, err)
 	require.Equal(t, domain.UserRequested, result.Outcome.StopReason)
-	last := f.sends(t, f.id, client.SendOptions{Prompt: "still there?"})
+	var last client.Execution
+	require.Eventually(t, func() bool { // the run that is full refuses it until the next one has begun
+		last, err = f.agents.Send(within(t), f.id, client.SendOptions{Prompt: "still there?"})
+		return !errors.Is(err, &client.Error{Class: client.Refused})
+	}, patience, 50*time.Millisecond)
+	require.NoError(t, err)
+	f.ended(t, last)
 	require.NotEqual(t, begun.RunID, last.RunID, "another run took it")
 	f.closesAfter(t, last)
 	f.nothingRuns(t)

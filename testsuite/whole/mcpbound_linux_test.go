@@ -163,18 +163,25 @@ func TestASessionWithAStatefulServer(t *testing.T) {
 	require.Equal(t, server, again)
 	require.Empty(t, notice)
 
-	explained, err := s.agents.Explain(within(t), ann.id, 0)
-	require.NoError(t, err)
-	require.Len(t, explained.Sessions, 3)
-	for i, reason := range []string{"its worker does not answer, and has probably ended", "its program has ended (exit status 137)", ""} {
-		require.Equal(t, reason, explained.Sessions[i].Reason)
-		require.Equal(t, reason == "", explained.Sessions[i].EndedAt == nil)
+	for number, reasons := range map[int][]string{
+		2: {"its worker does not answer, and has probably ended", ""},
+		3: {"its program has ended (exit status 137)", ""},
+	} {
+		explained, err := s.agents.Explain(within(t), ann.id, number)
+		require.NoError(t, err)
+		require.Len(t, explained.Sessions, len(reasons))
+		for i, reason := range reasons {
+			require.Equal(t, reason, explained.Sessions[i].Reason)
+			require.Equal(t, reason == "", explained.Sessions[i].EndedAt == nil)
+			require.NotEmpty(t, explained.Sessions[i].Worker)
+			require.NotZero(t, explained.Sessions[i].Since)
+		}
 	}
 	at := newCLI(t).at(s)
 	require.Contains(t, at.ok("status", ann.id), "with MCP server shop on worker "+ann.bound().Worker+" since ")
 	require.Contains(t, at.ok("explain", ann.id), ": its program has ended (exit status 137)")
 
-	_, err = s.agents.Close(within(t), ann.id)
+	_, err := s.agents.Close(within(t), ann.id)
 	require.NoError(t, err)
 	gone(t, server)
 }
