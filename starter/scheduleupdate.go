@@ -2,12 +2,11 @@ package main
 
 import (
 	"context"
-	"slices"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"everstep/domain"
-	"everstep/domain/contract"
 	"everstep/starter/client"
 	"everstep/starter/local"
 	"everstep/starter/render"
@@ -32,22 +31,20 @@ each replace all of theirs. The time none takes --start-at or --end-at away.`,
   starter schedule update digest "Sum up, in five lines" --max-cost 0.10
   starter schedule update digest --agent agents/digest.md
   starter schedule update watch --every 30m --overlap BufferOne`,
-		Args: func(command *cobra.Command, args []string) error {
-			return arguments(`starter schedule update digest --cron "0 9 * * *"`, []string{"name", "prompt"}[:max(1, min(len(args), 2))]...)(command, args)
-		},
-		ValidArgsFunction: func(command *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-			if len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			return p.completeSchedules(command, args, prefix)
-		},
+		Args:              arguments(`starter schedule update digest --cron "0 9 * * *"`, "name", "[prompt]"),
+		ValidArgsFunction: p.completeSchedules,
 		RunE: func(command *cobra.Command, args []string) error {
 			ctx := command.Context()
 			u.given = command.Flags().Changed
+			given := len(args) > 1
+			command.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) { given = given || f.Changed })
+			if !given {
+				return usage("nothing is given to change; give a prompt, or flags such as --cron, --every, --agent or --overlap")
+			}
 			if err := u.read(ctx, p, args[1:]); err != nil {
 				return err
 			}
-			s, err := p.machine.Connect(ctx, u.queue)
+			s, err := p.machine.Connect(ctx, u.flags.TaskQueue)
 			if err != nil {
 				return err
 			}
@@ -65,18 +62,17 @@ each replace all of theirs. The time none takes --start-at or --end-at away.`,
 			return p.show(updated, render.UpdatedSchedule(p.out, updated, p.now()))
 		},
 	}
-	u.when.register(p, command)
+	registerSchedule(p, command, &u.flags)
 	u.asked.register(p, command)
 	command.Flags().Var(textFlag(&u.asked.id), "id", "the `NAME` of the session that each run sends to")
-	command.Flags().StringVar(&u.queue, "task-queue", "", "the task queue's `NAME`, where workers listen; it stays unless given")
+	command.Flags().StringVar(&u.flags.TaskQueue, "task-queue", "", "the task queue's `NAME`, where workers listen; it stays unless given")
 	return command
 }
 
 // scheduleChanges are what the flags and the prompt change of a schedule.
 type scheduleChanges struct {
-	when  scheduleFlags
+	flags client.Schedule
 	asked startFlags
-	queue string
 	// given reports whether a flag was.
 	given func(name string) bool
 
@@ -110,76 +106,38 @@ func (u *scheduleChanges) read(ctx context.Context, p *program, prompt []string)
 	case u.asked.agent == "":
 		u.fields = u.definition.Given()
 	}
-	if u.prompt == nil && len(u.fields) == 0 && !slices.ContainsFunc(scheduleUpdateFlags, u.given) && u.asked.budget.budget.IsZero() {
-		return usage("nothing is given to change; give a prompt, or flags such as --cron, --every, --agent or --overlap")
-	}
 	return nil
-}
-
-// scheduleUpdateFlags are those that change something by being given, beside what the definition and limits tell.
-var scheduleUpdateFlags = []string{
-	"cron", "every", "offset", "time-zone", "jitter", "start-at", "end-at", "overlap", "catchup-window", "pause-on-failure",
-	"agent", "id", "task-queue", "with", "metadata", "messages",
 }
 
 // change leaves a schedule as it is to be.
 func (u *scheduleChanges) change(ctx context.Context, p *program, s *client.Schedule) error {
-	u.rewhen(s)
-	u.policies(s)
+	when, flags := &s.When, u.flags
+	if u.given("cron") || u.given("every") {
+		when.Cron, when.Every, when.Offset = flags.When.Cron, flags.When.Every, 0
+	}
+	take(u, "offset", &when.Offset, flags.When.Offset)
+	take(u, "time-zone", &when.TimeZone, flags.When.TimeZone)
+	take(u, "jitter", &when.Jitter, flags.When.Jitter)
+	take(u, "start-at", &when.StartAt, flags.When.StartAt)
+	take(u, "end-at", &when.EndAt, flags.When.EndAt)
+	take(u, "overlap", &s.Overlap, flags.Overlap)
+	take(u, "catchup-window", &s.CatchupWindow, flags.CatchupWindow)
+	take(u, "pause-on-failure", &s.PauseOnFailure, flags.PauseOnFailure)
+	take(u, "task-queue", &s.TaskQueue, flags.TaskQueue)
+	take(u, "id", &s.Start.ID, u.asked.id)
+	take(u, "with", &s.Start.Trusted, u.asked.given.trusted)
+	take(u, "metadata", &s.Start.Metadata, u.asked.given.metadata)
+	take(u, "messages", &s.Start.Messages, u.messages)
 	if u.prompt != nil {
 		s.Start.Prompt = *u.prompt
-	}
-	if u.given("id") {
-		s.Start.ID = u.asked.id
-	}
-	if u.given("task-queue") {
-		s.TaskQueue = u.queue
-	}
-	if u.given("with") {
-		s.Start.Trusted = u.asked.given.trusted
-	}
-	if u.given("metadata") {
-		s.Start.Metadata = u.asked.given.metadata
-	}
-	if u.given("messages") {
-		s.Start.Messages = u.messages
 	}
 	return u.redefine(ctx, p, s)
 }
 
-// rewhen changes when it runs.
-func (u *scheduleChanges) rewhen(s *client.Schedule) {
-	f, when := &u.when, &s.When
-	if u.given("cron") || u.given("every") {
-		when.Cron, when.Every, when.Offset = f.schedule.When.Cron, contract.Span(f.every), 0
-	}
-	if u.given("offset") {
-		when.Offset = contract.Span(f.offset)
-	}
-	if u.given("time-zone") {
-		when.TimeZone = f.schedule.When.TimeZone
-	}
-	if u.given("jitter") {
-		when.Jitter = contract.Span(f.jitter)
-	}
-	if u.given("start-at") {
-		when.StartAt = f.schedule.When.StartAt
-	}
-	if u.given("end-at") {
-		when.EndAt = f.schedule.When.EndAt
-	}
-}
-
-// policies changes what becomes of runs that meet others, are late, or fail.
-func (u *scheduleChanges) policies(s *client.Schedule) {
-	if u.given("overlap") {
-		s.Overlap = u.when.schedule.Overlap
-	}
-	if u.given("catchup-window") {
-		s.CatchupWindow = u.when.schedule.CatchupWindow
-	}
-	if u.given("pause-on-failure") {
-		s.PauseOnFailure = u.when.schedule.PauseOnFailure
+// take sets a value to that of a flag, where the flag was given.
+func take[T any](u *scheduleChanges, flag string, to *T, value T) {
+	if u.given(flag) {
+		*to = value
 	}
 }
 
