@@ -104,7 +104,7 @@ func (r *scheduledRun) beginAgent() *domain.Error {
 		r.unbegun()
 		return nil
 	}
-	return lostRun(err)
+	return lostWorkflow("agent", err)
 }
 
 // scheduledBeat is the longest that a look at a session is silent, and followFor how long the first one waits for the
@@ -161,7 +161,7 @@ func (r *scheduledRun) open() (bool, *domain.Error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, lostRun(err)
+		return false, lostWorkflow("agent", err)
 	}
 	r.began(contract.SendReply{ExecutionID: r.in.Start.AgentID.Execution(of.RunID, 1), Number: 1, RunID: of.RunID})
 	return true, nil
@@ -249,20 +249,4 @@ func (r *scheduledRun) childContext(ctx workflow.Context, in contract.SessionInp
 		TypedSearchAttributes: temporal.NewSearchAttributes(attributes...),
 		StaticSummary:         domain.Shorten(cmp.Or(in.Name, fmt.Sprintf("schedule %s", r.in.Schedule)), maxSummary),
 	})
-}
-
-// lostRun is why the workflow of a run's agent has no outcome.
-func lostRun(err error) *domain.Error {
-	switch {
-	case temporal.IsTerminatedError(err):
-		return domain.CodedErrorf(domain.Unavailable, domain.CodeTerminated, "the agent's workflow was terminated from outside")
-	case temporal.IsTimeoutError(err):
-		return domain.CodedErrorf(domain.Unavailable, domain.CodeTimedOut, "the agent's workflow ran out of the server's time")
-	case temporal.IsCanceledError(err):
-		return domain.CodedErrorf(domain.Unavailable, domain.CodeInterrupted, "the agent's workflow was cancelled")
-	}
-	if told := lossOf(err).Told; told != nil {
-		return told
-	}
-	return domain.Errorf(domain.Internal, "the agent's workflow failed")
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"strings"
 	"time"
+	_ "time/tzdata" // for zoneOf
 
 	"github.com/google/uuid"
 	commonpb "go.temporal.io/api/common/v1"
@@ -15,6 +16,7 @@ import (
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -87,17 +89,9 @@ func (o *Overlap) UnmarshalText(text []byte) error {
 	return enum.DecodeOr(o, text, "overlap", OverlapSkip, OverlapSkip, OverlapBufferOne, OverlapBufferAll, OverlapCancelOther, OverlapTerminateOther, OverlapAllowAll)
 }
 
-// check says what is wrong with the word.
-func (o Overlap) check() error {
-	if err := new(Overlap).UnmarshalText([]byte(o)); err != nil {
-		return domain.Errorf(domain.Invalid, "%v", err)
-	}
-	return nil
-}
-
 // policy is the server's value of that name; unspecified for none.
 func (o Overlap) policy() enumspb.ScheduleOverlapPolicy {
-	policy, _ := enumspb.ScheduleOverlapPolicyFromString(string(o)) // check has refused others
+	policy, _ := enumspb.ScheduleOverlapPolicyFromString(string(o)) // Check has refused others
 	return policy
 }
 
@@ -166,19 +160,16 @@ func checkSpan(field string, span, least, most time.Duration) error {
 	return domain.Errorf(domain.Invalid, "%s: is %s; give whole seconds, from %s to %s", field, span, least, most)
 }
 
-// zoneOf finds a time zone by its name. Where this machine has none the server has to say.
+// zoneOf finds a time zone by its name. This program has all of them, whatever the machine has.
 func zoneOf(name string) (*time.Location, error) {
-	if name == "Local" {
-		return nil, domain.Errorf(domain.Invalid, "time_zone: Local is another one on each machine; name it, such as Europe/Berlin")
-	}
 	zone, err := time.LoadLocation(name)
-	if err == nil {
-		return zone, nil
+	switch {
+	case name == "Local":
+		return nil, domain.Errorf(domain.Invalid, "time_zone: Local is another one on each machine; name it, such as Europe/Berlin")
+	case err != nil:
+		return nil, domain.Errorf(domain.Invalid, "time_zone: there is no %q; give a name such as Europe/Berlin or America/New_York", domain.Shorten(name, 60))
 	}
-	if _, err := time.LoadLocation("Europe/Berlin"); err != nil {
-		return time.UTC, nil
-	}
-	return nil, domain.Errorf(domain.Invalid, "time_zone: there is no %q; give a name such as Europe/Berlin or America/New_York", domain.Shorten(name, 60))
+	return zone, nil
 }
 
 // spec is it as the server takes it. The server keeps what follows # in a line of cron, and so tells the line as it was given.
@@ -232,7 +223,7 @@ func (s Schedule) Check(now time.Time) error {
 // check is Check but for when it runs.
 func (s Schedule) check() error {
 	session := s.Start.ID != ""
-	err := cmp.Or(checkScheduleName(s.Name), s.Overlap.check(), checkSpan("catchup_window", s.CatchupWindow, leastCatchup, longestSpan))
+	err := cmp.Or(checkScheduleName(s.Name), checkWord(s.Overlap), checkSpan("catchup_window", s.CatchupWindow, leastCatchup, longestSpan))
 	switch {
 	case err != nil:
 		return err
@@ -273,9 +264,8 @@ func (c *Client) CreateSchedule(ctx context.Context, s Schedule) (ScheduleView, 
 	if err := c.write(ctx, s, kept); err != nil {
 		return ScheduleView{}, err
 	}
-	request := &workflowservice.CreateScheduleRequest{Namespace: c.cfg.Namespace, ScheduleId: s.Name, Schedule: kept, Identity: c.cfg.By.Identity, RequestId: uuid.NewString()}
-	_, err := onSchedule(ctx, s.Name, "creating", func(ctx context.Context) (*workflowservice.CreateScheduleResponse, error) {
-		return c.temporal.WorkflowService().CreateSchedule(ctx, request)
+	_, err := onSchedule(ctx, s.Name, "creating", c.temporal.WorkflowService().CreateSchedule, &workflowservice.CreateScheduleRequest{
+		Namespace: c.cfg.Namespace, ScheduleId: s.Name, Schedule: kept, Identity: c.cfg.By.Identity, RequestId: uuid.NewString(),
 	})
 	if isAs[*serviceerror.WorkflowExecutionAlreadyStarted](err) {
 		return ScheduleView{}, errorf(Refused, err, "schedule: there is one named %s already; take another name, or change that one", s.Name).next("`schedule update %s` changes it", s.Name)
@@ -356,10 +346,10 @@ func (c *Client) scheduledInput(ctx context.Context, s Schedule) (contract.Sched
 const maxScheduled = domain.MaxMessage
 
 // onSchedule makes a call about a schedule, again where the server is away for a moment.
-func onSchedule[T any](ctx context.Context, name, doing string, call func(context.Context) (T, error)) (T, error) {
+func onSchedule[In, Out any](ctx context.Context, name, doing string, call func(context.Context, In, ...grpc.CallOption) (Out, error), request In) (Out, error) {
 	bounded, cancel := context.WithTimeout(ctx, history.CallTimeout)
 	defer cancel()
-	reply, err := history.RetryWhileAway(bounded, func() (T, error) { return call(bounded) })
+	reply, err := history.RetryWhileAway(bounded, func() (Out, error) { return call(bounded, request) })
 	if deleted(err) && ctx.Err() == nil {
 		return reply, errorf(NotFound, err, "schedule: there is none named %q", domain.Shorten(name, 100)).next("`schedule list` shows those that there are")
 	}

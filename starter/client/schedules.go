@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -87,9 +86,7 @@ func (c *Client) Schedules(ctx context.Context) iter.Seq2[ListedSchedule, error]
 	return func(yield func(ListedSchedule, error) bool) {
 		request := &workflowservice.ListSchedulesRequest{Namespace: c.cfg.Namespace, MaximumPageSize: listPage}
 		for more := true; more; more = len(request.GetNextPageToken()) > 0 {
-			page, err := onSchedule(ctx, "", "listing", func(ctx context.Context) (*workflowservice.ListSchedulesResponse, error) {
-				return c.temporal.WorkflowService().ListSchedules(ctx, request)
-			})
+			page, err := onSchedule(ctx, "", "listing", c.temporal.WorkflowService().ListSchedules, request)
 			var listed []ListedSchedule
 			if err == nil {
 				listed, err = c.listedSchedules(ctx, page.GetSchedules())
@@ -142,9 +139,7 @@ func (c *Client) describeSchedule(ctx context.Context, name string) (*workflowse
 	if err := checkScheduleName(name); err != nil {
 		return nil, invalid(err)
 	}
-	d, err := onSchedule(ctx, name, "reading", func(ctx context.Context) (*workflowservice.DescribeScheduleResponse, error) {
-		return c.temporal.WorkflowService().DescribeSchedule(ctx, &workflowservice.DescribeScheduleRequest{Namespace: c.cfg.Namespace, ScheduleId: name})
-	})
+	d, err := onSchedule(ctx, name, "reading", c.temporal.WorkflowService().DescribeSchedule, &workflowservice.DescribeScheduleRequest{Namespace: c.cfg.Namespace, ScheduleId: name})
 	if err == nil && d.GetSchedule().GetAction().GetStartWorkflow().GetWorkflowType().GetName() != string(contract.Scheduled) {
 		return nil, errorf(Refused, nil, "schedule: %s is none of agents; it is for tools of Temporal", name)
 	}
@@ -260,11 +255,8 @@ func (c *Client) UnpauseSchedule(ctx context.Context, name, note string) (Schedu
 
 // pauseSchedule pauses a schedule, or ends its pause; one that is so already stays as it is.
 func (c *Client) pauseSchedule(ctx context.Context, name string, on bool, note string) (ScheduleChange, error) {
-	switch {
-	case len(note) > domain.MaxReason:
-		return ScheduleChange{}, errorf(Invalid, nil, "reason: has %d bytes; at most %d are allowed", len(note), domain.MaxReason)
-	case !utf8.ValidString(note):
-		return ScheduleChange{}, errorf(Invalid, nil, "reason: is not valid UTF-8; convert it")
+	if err := domain.CheckText("reason", note, domain.MaxReason); err != nil {
+		return ScheduleChange{}, invalid(err)
 	}
 	d, err := c.describeSchedule(ctx, name)
 	if err != nil || d.GetSchedule().GetState().GetPaused() == on {
@@ -278,9 +270,8 @@ func (c *Client) pauseSchedule(ctx context.Context, name string, on bool, note s
 }
 
 func (c *Client) patchSchedule(ctx context.Context, name, doing string, patch *schedulepb.SchedulePatch) error {
-	request := &workflowservice.PatchScheduleRequest{Namespace: c.cfg.Namespace, ScheduleId: name, Patch: patch, Identity: c.cfg.By.Identity, RequestId: uuid.NewString()}
-	_, err := onSchedule(ctx, name, doing, func(ctx context.Context) (*workflowservice.PatchScheduleResponse, error) {
-		return c.temporal.WorkflowService().PatchSchedule(ctx, request)
+	_, err := onSchedule(ctx, name, doing, c.temporal.WorkflowService().PatchSchedule, &workflowservice.PatchScheduleRequest{
+		Namespace: c.cfg.Namespace, ScheduleId: name, Patch: patch, Identity: c.cfg.By.Identity, RequestId: uuid.NewString(),
 	})
 	return err
 }
@@ -293,10 +284,14 @@ const triggerPatience = 5 * time.Second
 // for another one, without an ID where it waits for a worker. It is refused where the policy leaves the run out.
 func (c *Client) TriggerSchedule(ctx context.Context, name string, overlap Overlap) (ScheduleRun, error) {
 	run := ScheduleRun{ScheduledRun: contract.ScheduledRun{Schedule: name, Status: domain.StatusPending}}
-	if err := overlap.check(); err != nil {
+	if err := checkWord(overlap); err != nil {
 		return run, invalid(err)
 	}
 	before, err := c.describeSchedule(ctx, name)
+	known := map[string]bool{}
+	for _, a := range before.GetInfo().GetRecentActions() {
+		known[a.GetStartWorkflowResult().GetRunId()] = true
+	}
 	if err == nil {
 		err = c.patchSchedule(ctx, name, "triggering", &schedulepb.SchedulePatch{TriggerImmediately: &schedulepb.TriggerImmediatelyRequest{OverlapPolicy: overlap.policy()}})
 	}
@@ -304,15 +299,11 @@ func (c *Client) TriggerSchedule(ctx context.Context, name string, overlap Overl
 		if err := process.Pause(ctx, askAgain); err != nil {
 			return run, fail(ctx, name, "waiting for schedule "+name+" to run", err)
 		}
-		var now *workflowservice.DescribeScheduleResponse
-		if now, err = c.describeSchedule(ctx, name); err != nil {
+		now, err := c.describeSchedule(ctx, name)
+		if err != nil {
 			return run, err
 		}
-		i := slices.IndexFunc(now.GetInfo().GetRecentActions(), func(a *schedulepb.ScheduleActionResult) bool {
-			return !slices.ContainsFunc(before.GetInfo().GetRecentActions(), func(b *schedulepb.ScheduleActionResult) bool {
-				return a.GetStartWorkflowResult().GetRunId() == b.GetStartWorkflowResult().GetRunId()
-			})
-		})
+		i := slices.IndexFunc(now.GetInfo().GetRecentActions(), func(a *schedulepb.ScheduleActionResult) bool { return !known[a.GetStartWorkflowResult().GetRunId()] })
 		switch {
 		case i >= 0:
 			run = c.scheduleRuns(ctx, name, now.GetInfo().GetRecentActions()[i:i+1])[0]
@@ -343,8 +334,8 @@ func (c *Client) DeleteSchedule(ctx context.Context, name string) (DeletedSchedu
 			gone.Running = append(gone.Running, cmp.Or(run.ID, run.WorkflowID))
 		}
 	}
-	_, err = onSchedule(ctx, name, "deleting", func(ctx context.Context) (*workflowservice.DeleteScheduleResponse, error) {
-		return c.temporal.WorkflowService().DeleteSchedule(ctx, &workflowservice.DeleteScheduleRequest{Namespace: c.cfg.Namespace, ScheduleId: name, Identity: c.cfg.By.Identity})
+	_, err = onSchedule(ctx, name, "deleting", c.temporal.WorkflowService().DeleteSchedule, &workflowservice.DeleteScheduleRequest{
+		Namespace: c.cfg.Namespace, ScheduleId: name, Identity: c.cfg.By.Identity,
 	})
 	return gone, err
 }

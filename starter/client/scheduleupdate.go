@@ -71,10 +71,8 @@ func (c *Client) UpdateSchedule(ctx context.Context, name string, change func(*S
 		}
 		noteUpdate(d.GetSchedule(), id)
 		written = d.GetConflictToken()
-		_, err = onSchedule(ctx, name, "updating", func(ctx context.Context) (*workflowservice.UpdateScheduleResponse, error) {
-			return c.temporal.WorkflowService().UpdateSchedule(ctx, &workflowservice.UpdateScheduleRequest{
-				Namespace: c.cfg.Namespace, ScheduleId: name, Schedule: d.GetSchedule(), ConflictToken: written, Identity: c.cfg.By.Identity, RequestId: uuid.NewString(),
-			})
+		_, err = onSchedule(ctx, name, "updating", c.temporal.WorkflowService().UpdateSchedule, &workflowservice.UpdateScheduleRequest{
+			Namespace: c.cfg.Namespace, ScheduleId: name, Schedule: d.GetSchedule(), ConflictToken: written, Identity: c.cfg.By.Identity, RequestId: uuid.NewString(),
 		})
 		if err != nil && !isAs[*serviceerror.FailedPrecondition](err) { // which is what a server says that notices another change
 			return UpdatedSchedule{}, err
