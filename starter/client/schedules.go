@@ -116,11 +116,14 @@ func (c *Client) listedSchedules(ctx context.Context, page []*schedulepb.Schedul
 	for i, entry := range page {
 		group.Go(func() error {
 			d, err := c.describeSchedule(ctx, entry.GetScheduleId())
-			if errors.Is(err, &Error{Class: NotFound}) {
+			switch {
+			case errors.Is(err, &Error{Class: NotFound}):
 				return nil
+			case err != nil:
+				return err
 			}
 			listed[i] = c.listedSchedule(entry.GetScheduleId(), d)
-			return err
+			return nil
 		})
 	}
 	err := group.Wait()
