@@ -83,26 +83,26 @@ type ScheduleRun struct {
 // worker. What was created a moment ago may be missing. It asks the server about each of them, since what its own list has
 // of a schedule is as that was created.
 func (c *Client) Schedules(ctx context.Context) iter.Seq2[ListedSchedule, error] {
-	return func(yield func(ListedSchedule, error) bool) {
+	return sequence(ctx, "", "listing schedules", func(yield func(ListedSchedule, error) bool) error {
 		request := &workflowservice.ListSchedulesRequest{Namespace: c.cfg.Namespace, MaximumPageSize: listPage}
 		for more := true; more; more = len(request.GetNextPageToken()) > 0 {
 			page, err := onSchedule(ctx, "", "listing", c.temporal.WorkflowService().ListSchedules, request)
-			var listed []ListedSchedule
-			if err == nil {
-				listed, err = c.listedSchedules(ctx, page.GetSchedules())
-			}
 			if err != nil {
-				yield(ListedSchedule{}, err)
-				return
+				return err
+			}
+			listed, err := c.listedSchedules(ctx, page.GetSchedules())
+			if err != nil {
+				return err
 			}
 			for _, one := range listed {
 				if !yield(one, nil) {
-					return
+					return nil
 				}
 			}
 			request.NextPageToken = page.GetNextPageToken()
 		}
-	}
+		return nil
+	})
 }
 
 // listedSchedules are those of a page that are of agents, and are there still.
