@@ -3,6 +3,7 @@ package client
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"strings"
 	"time"
 	_ "time/tzdata" // for zoneOf
@@ -125,11 +126,11 @@ func (w When) check(now time.Time) error {
 	if w.StartAt.After(now) {
 		from = w.StartAt.In(zone)
 	}
-	ends := func(field string, first time.Time) error {
+	checkEnd := func(what string, first time.Time) error {
 		if w.EndAt.IsZero() || !first.After(w.EndAt) {
 			return nil
 		}
-		return domain.Errorf(domain.Invalid, "%s: never comes before end_at, %s; it comes at %s for the first time", field, w.EndAt.Format(time.RFC3339), first.Format(time.RFC3339))
+		return domain.Errorf(domain.Invalid, "%s: never comes before end_at, %s; it comes at %s for the first time", what, w.EndAt.Format(time.RFC3339), first.Format(time.RFC3339))
 	}
 	for _, line := range w.Cron {
 		c, err := readCron(line)
@@ -141,13 +142,13 @@ func (w When) check(now time.Time) error {
 			return domain.Errorf(domain.Invalid, "cron: %q never comes: day of month, month, day of week and year have to match together, and do on no day from %s to %d",
 				domain.Shorten(line, 60), from.Format(time.DateOnly), lastYear)
 		}
-		if err := ends("cron: \""+domain.Shorten(line, 60)+"\"", first); err != nil {
+		if err := checkEnd(fmt.Sprintf("cron: %q", domain.Shorten(line, 60)), first); err != nil {
 			return err
 		}
 	}
 	if every > 0 {
 		since := from.Sub(time.Unix(0, 0).Add(offset))
-		return ends("every", from.Add((every-since%every)%every))
+		return checkEnd("every", from.Add((every-since%every)%every))
 	}
 	return nil
 }
@@ -261,7 +262,7 @@ func (c *Client) CreateSchedule(ctx context.Context, s Schedule) (ScheduleView, 
 			WorkflowTaskTimeout: durationpb.New(task), UserMetadata: &sdkpb.UserMetadata{Summary: summary},
 		}}},
 	}
-	if err := c.write(ctx, s, kept); err != nil {
+	if err := c.writeSchedule(ctx, s, kept); err != nil {
 		return ScheduleView{}, err
 	}
 	_, err := onSchedule(ctx, s.Name, "creating", c.temporal.WorkflowService().CreateSchedule, &workflowservice.CreateScheduleRequest{
@@ -276,8 +277,8 @@ func (c *Client) CreateSchedule(ctx context.Context, s Schedule) (ScheduleView, 
 	return c.Schedule(ctx, s.Name)
 }
 
-// write writes a schedule over what the server keeps, but for when it runs and whether it is paused.
-func (c *Client) write(ctx context.Context, s Schedule, kept *schedulepb.Schedule) error {
+// writeSchedule writes a schedule over what the server keeps, but for when it runs and whether it is paused.
+func (c *Client) writeSchedule(ctx context.Context, s Schedule, kept *schedulepb.Schedule) error {
 	if err := s.check(); err != nil {
 		return invalid(err)
 	}

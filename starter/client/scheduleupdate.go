@@ -106,7 +106,7 @@ func (c *Client) changeSchedule(ctx context.Context, name string, kept *schedule
 		}
 		kept.Spec = after.When.spec()
 	}
-	return changed, c.write(ctx, after, kept)
+	return changed, c.writeSchedule(ctx, after, kept)
 }
 
 const (
