@@ -122,7 +122,8 @@ func (c *Client) listedSchedules(ctx context.Context, page []*schedulepb.Schedul
 			case err != nil:
 				return err
 			}
-			listed[i] = c.listedSchedule(entry.GetScheduleId(), d)
+			s, _ := c.readSchedule(entry.GetScheduleId(), d.GetSchedule()) // what cannot be read is not shown
+			listed[i] = listedSchedule(s, d)
 			return nil
 		})
 	}
@@ -150,10 +151,9 @@ func (c *Client) describeSchedule(ctx context.Context, name string) (*workflowse
 }
 
 // listedSchedule is what a list tells of a schedule.
-func (c *Client) listedSchedule(name string, d *workflowservice.DescribeScheduleResponse) ListedSchedule {
-	s, _ := c.readSchedule(name, d.GetSchedule()) // what cannot be read is not shown
+func listedSchedule(s Schedule, d *workflowservice.DescribeScheduleResponse) ListedSchedule {
 	listed := ListedSchedule{
-		Name: name, Session: s.Start.ID, Model: s.Start.Definition.Model.String(), When: s.When,
+		Name: s.Name, Session: s.Start.ID, Model: s.Start.Definition.Model.String(), When: s.When,
 		Paused: s.Paused, Note: d.GetSchedule().GetState().GetNotes(), NextRuns: []time.Time{},
 	}
 	if next := d.GetInfo().GetFutureActionTimes(); !s.Paused {
@@ -177,10 +177,10 @@ func (c *Client) Schedule(ctx context.Context, name string) (ScheduleView, error
 }
 
 func (c *Client) scheduleView(ctx context.Context, name string, d *workflowservice.DescribeScheduleResponse) ScheduleView {
-	s, _ := c.readSchedule(name, d.GetSchedule())
+	s, _ := c.readSchedule(name, d.GetSchedule()) // what cannot be read is not shown
 	definition, info := s.Start.Definition, d.GetInfo()
 	return ScheduleView{
-		ListedSchedule: c.listedSchedule(name, d),
+		ListedSchedule: listedSchedule(s, d),
 		Overlap:        s.Overlap, CatchupWindow: contract.Span(s.CatchupWindow), PauseOnFailure: s.PauseOnFailure,
 		Prompt: s.Start.Prompt, SystemPrompt: definition.SystemPrompt, Tools: definition.Tools,
 		Budget: contract.BudgetOf(definition, s.Start.Budget, nil), Trusted: s.Start.Trusted,
