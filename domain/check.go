@@ -14,7 +14,7 @@ func CheckPrompt(prompt string) error {
 	if strings.TrimSpace(prompt) == "" {
 		return Errorf(Invalid, "prompt: is empty; say what the agent is to do")
 	}
-	if err := checkText("prompt", prompt, MaxMessage); err != nil {
+	if err := CheckText("prompt", prompt, MaxMessage); err != nil {
 		return err
 	}
 	if n := encodedLen(prompt); n > MaxPrompt {
@@ -63,13 +63,13 @@ func (d Definition) Check() error {
 	if d.Compiler == SelectedSections && len(d.Sections) == 0 {
 		return Errorf(Invalid, "sections: is empty; compiler selected_sections needs the names of those to show")
 	}
-	if err := checkText("model", d.Model.String(), MaxReason); err != nil {
+	if err := CheckText("model", d.Model.String(), MaxReason); err != nil {
 		return err
 	}
 	if wrong := CheckBaseURL(d.Model.BaseURL); d.Model.BaseURL != "" && wrong != "" {
 		return Errorf(Invalid, "base_url: %s", wrong)
 	}
-	if err := checkText("system prompt", d.SystemPrompt, MaxSystemPrompt); err != nil {
+	if err := CheckText("system prompt", d.SystemPrompt, MaxSystemPrompt); err != nil {
 		return err
 	}
 	blank := func(name string) bool { return strings.TrimSpace(name) == "" }
@@ -110,7 +110,8 @@ func (d Definition) Check() error {
 	return cmp.Or(price.Check(), d.Approvals.Check(), d.Guards.Check(), d.Compaction.Check(), d.Budget.Check(), d.checkSubagents())
 }
 
-func checkText(field, text string, limit int) error {
+// CheckText says of a text that is too long, or is not UTF-8, what is wrong with it.
+func CheckText(field, text string, limit int) error {
 	if len(text) > limit {
 		return Errorf(TooLarge, "%s: has %d bytes; at most %d are allowed", field, len(text), limit)
 	}

@@ -168,7 +168,7 @@ func checkNamed(field string, named map[string]Subagent, agents map[string]Defin
 		if _, ok := agents[sub.Agent]; !ok {
 			return Errorf(Invalid, "%s.%s: has no definition; give agents one of the key %q", field, name, Shorten(sub.Agent, 200))
 		}
-		if err := checkText(field+"."+name+".description", sub.Description, MaxReason); err != nil {
+		if err := CheckText(field+"."+name+".description", sub.Description, MaxReason); err != nil {
 			return err
 		}
 	}

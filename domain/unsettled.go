@@ -36,9 +36,9 @@ func (a Answer) CheckOutcome() error {
 	case a.Content != "" && a.Verdict != VerdictDone:
 		return Errorf(Invalid, "result: what was not done has none; leave it out")
 	}
-	err := checkText("reason", a.Reason, MaxReason)
+	err := CheckText("reason", a.Reason, MaxReason)
 	if err == nil {
-		err = checkText("result", a.Content, MaxSettledResult)
+		err = CheckText("result", a.Content, MaxSettledResult)
 	}
 	return err
 }

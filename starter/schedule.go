@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"everstep/domain/contract"
 	"everstep/domain/enum"
 	"everstep/starter/client"
 	"everstep/starter/local"
@@ -31,16 +30,9 @@ session. The server begins the runs; a worker has to be up for them to go on.
 		scheduleTriggerCommand(p), scheduleDeleteCommand(p))
 }
 
-// A scheduleFlags says when a schedule runs, and how.
-type scheduleFlags struct {
-	schedule              client.Schedule
-	every, offset, jitter time.Duration
-}
-
 func scheduleCreateCommand(p *program) *cobra.Command {
 	var asked startFlags
-	var f scheduleFlags
-	var queue string
+	schedule := client.Schedule{}
 	command := &cobra.Command{
 		Use:   `create NAME "prompt"`,
 		Short: "Create a schedule",
@@ -64,16 +56,26 @@ beside it. Limits hold for each run. The prompt - is read from standard input.`,
 		Args: arguments(`starter schedule create digest --cron "0 9 * * *" "Sum up"`, "name", "prompt"),
 		RunE: func(command *cobra.Command, args []string) error {
 			ctx := command.Context()
-			schedule, err := f.read(ctx, p, &asked, args[0], args[1])
-			if err != nil {
+			var err error
+			if schedule.Start, err = asked.request(ctx, p, args[1]); err != nil {
 				return err
 			}
+			schedule.Name = args[0]
 			here := schedule.Start.Definition
 			here.Budget = schedule.Start.Budget
-			if err := p.machine.CheckLocally(ctx, local.Flags{TaskQueue: queue}, here); err != nil {
+			if here.Model.Provider == "" {
+				return usage("model: is missing; name one with --model or " + local.VariableModel + ": a run opens the session where none is open")
+			}
+			if asked.model != "" {
+				schedule.Model = &here.Model
+			}
+			if err := schedule.Check(p.now()); err != nil {
 				return err
 			}
-			s, err := p.machine.Connect(ctx, queue)
+			if err := p.machine.CheckLocally(ctx, local.Flags{TaskQueue: schedule.TaskQueue}, here); err != nil {
+				return err
+			}
+			s, err := p.machine.Connect(ctx, schedule.TaskQueue)
 			if err != nil {
 				return err
 			}
@@ -86,46 +88,29 @@ beside it. Limits hold for each run. The prompt - is read from standard input.`,
 			return p.show(created, render.Schedule(p.out, created, p.now()))
 		},
 	}
-	f.register(p, command)
-	command.Flags().BoolVar(&f.schedule.Paused, "paused", false, "begin nothing until unpause")
+	registerSchedule(p, command, &schedule)
+	command.Flags().BoolVar(&schedule.Paused, "paused", false, "begin nothing until unpause")
 	asked.register(p, command)
 	command.Flags().Var(textFlag(&asked.id), "id", "the `NAME` of a session that each run sends to, once it is idle, and that is opened where none is open; without one each run is an agent of its own")
-	command.Flags().StringVar(&queue, "task-queue", "", "the task queue's `NAME`, where workers listen ("+local.VariableTaskQueue+")")
+	command.Flags().StringVar(&schedule.TaskQueue, "task-queue", "", "the task queue's `NAME`, where workers listen ("+local.VariableTaskQueue+")")
 	return command
 }
 
-func (f *scheduleFlags) register(p *program, command *cobra.Command) {
-	set, when := command.Flags(), &f.schedule.When
+// registerSchedule adds the flags that say when a schedule runs, and how.
+func registerSchedule(p *program, command *cobra.Command, schedule *client.Schedule) {
+	set, when := command.Flags(), &schedule.When
 	set.StringArrayVar(&when.Cron, "cron", nil, "a `LINE` of cron, such as \"0 9 * * MON-FRI\"; once for each")
-	set.Var(intervalFlag(&f.every), "every", "an interval in whole seconds, such as 15m, from 1970 on: 24h is each midnight UTC")
-	set.Var(durationFlag(&f.offset), "offset", "how long after the beginning of each interval")
+	set.Var(intervalFlag((*time.Duration)(&when.Every)), "every", "an interval in whole seconds, such as 15m, from 1970 on: 24h is each midnight UTC")
+	set.Var(durationFlag((*time.Duration)(&when.Offset)), "offset", "how long after the beginning of each interval")
 	set.StringVar(&when.TimeZone, "time-zone", "", "the `ZONE` of --cron, such as Europe/Berlin; UTC unless given")
-	set.Var(durationFlag(&f.jitter), "jitter", "begin each run later by up to so much, by chance")
+	set.Var(durationFlag((*time.Duration)(&when.Jitter)), "jitter", "begin each run later by up to so much, by chance")
 	set.Var(timeFlag(&when.StartAt), "start-at", "run from then on, such as 2030-01-31T12:00:00Z; none is at once")
 	set.Var(timeFlag(&when.EndAt), "end-at", "run until then; none is for good")
-	f.schedule.Overlap = client.OverlapSkip
-	set.Var(choiceFlag(&f.schedule.Overlap, enum.Known[client.Overlap]()), "overlap", "the `POLICY` for a run that is due while another is under way: "+enum.Names(enum.Known[client.Overlap](), ", ")+"; Skip unless given")
-	set.Var(durationFlag(&f.schedule.CatchupWindow), "catchup-window", "how late a run may begin that was due while the server was away; a year unless given")
-	set.BoolVar(&f.schedule.PauseOnFailure, "pause-on-failure", false, "pause when an execution fails")
+	schedule.Overlap = client.OverlapSkip
+	set.Var(choiceFlag(&schedule.Overlap, enum.Known[client.Overlap]()), "overlap", "the `POLICY` for a run that is due while another is under way: "+enum.Names(enum.Known[client.Overlap](), ", ")+"; Skip unless given")
+	set.Var(durationFlag(&schedule.CatchupWindow), "catchup-window", "how late a run may begin that was due while the server was away; a year unless given")
+	set.BoolVar(&schedule.PauseOnFailure, "pause-on-failure", false, "pause when an execution fails")
 	p.completeWith(command, "overlap", completeWords(enum.Known[client.Overlap]()))
-}
-
-// read checks all that can be told without a server.
-func (f *scheduleFlags) read(ctx context.Context, p *program, asked *startFlags, name, prompt string) (client.Schedule, error) {
-	start, err := asked.request(ctx, p, prompt)
-	if err != nil {
-		return client.Schedule{}, err
-	}
-	if start.Definition.Model.Provider == "" {
-		return client.Schedule{}, usage("model: is missing; name one with --model or " + local.VariableModel + ": a run opens the session where none is open")
-	}
-	schedule := f.schedule
-	schedule.Name, schedule.Start = name, start
-	schedule.When.Every, schedule.When.Offset, schedule.When.Jitter = contract.Span(f.every), contract.Span(f.offset), contract.Span(f.jitter)
-	if asked.model != "" {
-		schedule.Model = &start.Definition.Model
-	}
-	return schedule, schedule.Check(p.now())
 }
 
 // intervalFlag is a durationFlag that takes no zero.
@@ -185,12 +170,7 @@ aside. It needs no worker. What was created a moment ago may be missing.`,
 // withSchedule completes a command by what it does with the schedule that its argument names.
 func (p *program) withSchedule(command *cobra.Command, run func(ctx context.Context, s *local.Stack, name string) error) *cobra.Command {
 	command.Args = arguments("starter schedule "+command.Name()+" digest", "name")
-	command.ValidArgsFunction = func(command *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return p.completeSchedules(command, args, prefix)
-	}
+	command.ValidArgsFunction = p.completeSchedules
 	command.RunE = func(command *cobra.Command, args []string) error {
 		s, err := p.machine.ConnectToLook(command.Context(), "")
 		if err != nil {
@@ -202,7 +182,10 @@ func (p *program) withSchedule(command *cobra.Command, run func(ctx context.Cont
 	return command
 }
 
-func (p *program) completeSchedules(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+func (p *program) completeSchedules(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
 	return p.completing(func(ctx context.Context, agents *client.Client) (names []string) {
 		for one, err := range agents.Schedules(ctx) {
 			if err != nil || len(names) == completeMost {
@@ -234,46 +217,42 @@ runs, ten at most. It needs no worker. A run that waits for a worker is pending.
 }
 
 func schedulePauseCommand(p *program) *cobra.Command {
-	var reason string
-	command := p.withSchedule(&cobra.Command{
+	return p.pausingSchedule(&cobra.Command{
 		Use:   "pause NAME",
 		Short: "Have a schedule begin nothing until unpause",
 		Long: `Has a schedule begin nothing until unpause, but for trigger. Runs under way go on;
 what is due meanwhile is left out.`,
 		Example: `  starter schedule pause digest --reason "holidays"`,
-	}, func(ctx context.Context, s *local.Stack, name string) error {
-		done, err := s.Agents.PauseSchedule(ctx, name, reason)
-		if err == nil && !done.Changed {
-			return p.done(done, "%s was paused already", name)
-		}
-		if err != nil {
-			return err
-		}
-		return p.done(done, "%s begins nothing until `%s`", name, p.again("schedule", "unpause", name))
-	})
-	command.Flags().StringVar(&reason, "reason", "", "a `TEXT` that show and list tell")
-	return command
+	}, (*client.Client).PauseSchedule)
 }
 
 func scheduleUnpauseCommand(p *program) *cobra.Command {
-	var reason string
-	command := p.withSchedule(&cobra.Command{
+	return p.pausingSchedule(&cobra.Command{
 		Use:     "unpause NAME",
 		Short:   "Have a paused schedule run again",
 		Long:    `Has a paused schedule run again, from its next time on.`,
 		Example: `  starter schedule unpause digest`,
-	}, func(ctx context.Context, s *local.Stack, name string) error {
-		done, err := s.Agents.UnpauseSchedule(ctx, name, reason)
-		if err == nil && !done.Changed {
-			return p.done(done, "%s was not paused", name)
-		}
-		if err != nil {
+	}, (*client.Client).UnpauseSchedule)
+}
+
+// pausingSchedule completes a command that pauses a schedule, or ends its pause.
+func (p *program) pausingSchedule(command *cobra.Command, change func(agents *client.Client, ctx context.Context, name, note string) (client.ScheduleChange, error)) *cobra.Command {
+	var reason string
+	command.Flags().StringVar(&reason, "reason", "", "a `TEXT` that show and list tell")
+	return p.withSchedule(command, func(ctx context.Context, s *local.Stack, name string) error {
+		done, err := change(s.Agents, ctx, name, reason)
+		switch {
+		case err != nil:
 			return err
+		case !done.Changed && done.Paused:
+			return p.done(done, "%s was paused already", name)
+		case !done.Changed:
+			return p.done(done, "%s was not paused", name)
+		case done.Paused:
+			return p.done(done, "%s begins nothing until `%s`", name, p.again("schedule", "unpause", name))
 		}
 		return p.done(done, "%s runs again", name)
 	})
-	command.Flags().StringVar(&reason, "reason", "", "a `TEXT` that show and list tell")
-	return command
 }
 
 func scheduleTriggerCommand(p *program) *cobra.Command {

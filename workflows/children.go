@@ -219,20 +219,25 @@ func childLoss(err error) (why *domain.Error, unstarted bool) {
 
 // childLost is why a sub-agent has no outcome, by how its workflow ended and what that told.
 func childLost(err error) *domain.Error {
-	const granted = "; all that it was granted counts as spent"
+	why := *lostWorkflow("sub-agent", err)
+	why.Message += "; all that it was granted counts as spent"
+	return why.From(domain.SourceSubagent)
+}
+
+// lostWorkflow is why the workflow of an agent, or of a sub-agent, has no outcome, by how it ended and what that told.
+func lostWorkflow(whose string, err error) *domain.Error {
 	lost := func(code domain.Code, how string) *domain.Error {
-		return domain.CodedErrorf(domain.Unavailable, code, "the sub-agent's workflow %s%s", how, granted)
+		return domain.CodedErrorf(domain.Unavailable, code, "the %s's workflow %s", whose, how)
 	}
-	why := domain.Errorf(domain.Internal, "the sub-agent's workflow failed"+granted)
 	switch told := lossOf(err).Told; {
 	case temporal.IsTerminatedError(err):
-		why = lost(domain.CodeTerminated, "was terminated from outside")
+		return lost(domain.CodeTerminated, "was terminated from outside")
 	case temporal.IsTimeoutError(err):
-		why = lost(domain.CodeTimedOut, "ran out of the server's time")
+		return lost(domain.CodeTimedOut, "ran out of the server's time")
 	case temporal.IsCanceledError(err):
-		why = lost(domain.CodeInterrupted, "was cancelled")
+		return lost(domain.CodeInterrupted, "was cancelled")
 	case told != nil:
-		why = domain.CodedErrorf(told.Kind, told.Code, "the sub-agent failed: %s"+granted, told.Message)
+		return domain.CodedErrorf(told.Kind, told.Code, "the %s failed: %s", whose, told.Message)
 	}
-	return why.From(domain.SourceSubagent)
+	return domain.Errorf(domain.Internal, "the %s's workflow failed", whose)
 }

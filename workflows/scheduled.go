@@ -33,7 +33,11 @@ func scheduled(ctx workflow.Context, in *contract.ScheduledInput) (*contract.Sch
 	r := &scheduledRun{ctx: ctx, calm: calm, in: in, told: contract.ScheduledRun{
 		Schedule: in.Schedule, AgentID: in.Start.AgentID, Name: in.Start.Name, Status: domain.StatusPending,
 	}}
-	err := r.begin()
+	begin := r.beginInSession
+	if in.Start.Name == "" {
+		begin = r.beginAgent
+	}
+	err := begin()
 	if err != nil && r.told.Status != domain.StatusFailed {
 		r.told.Status, r.told.StopReason, r.told.Kind, r.told.Code = domain.StatusFailed, domain.ErrorForbade, err.Kind, err.Code
 		r.told.EndedAt = workflow.Now(ctx)
@@ -43,13 +47,6 @@ func scheduled(ctx workflow.Context, in *contract.ScheduledInput) (*contract.Sch
 		return &r.told, nil
 	}
 	return nil, refusal(cmp.Or(err, r.failed()))
-}
-
-func (r *scheduledRun) begin() *domain.Error {
-	if r.in.Start.Name == "" {
-		return r.beginAgent()
-	}
-	return r.beginInSession()
 }
 
 // failed is why the run failed whose execution did. It holds no user text: the schedule notes it where it pauses.
@@ -89,22 +86,31 @@ func (r *scheduledRun) beginAgent() *domain.Error {
 		r.unbegun()
 		return nil
 	}
-	child := workflow.ExecuteChildWorkflow(r.childContext(r.ctx, in, enumspb.PARENT_CLOSE_POLICY_TERMINATE), string(contract.Execute), in)
+	var out contract.Outcome
+	child, err := r.start(r.ctx, in, enumspb.PARENT_CLOSE_POLICY_TERMINATE)
+	if err == nil {
+		err = child.Get(r.calm, &out)
+	}
+	switch {
+	case err == nil:
+		r.ended(out)
+	case temporal.IsCanceledError(err) && r.told.Number == 0:
+		r.unbegun()
+	default:
+		return lostWorkflow("agent", err)
+	}
+	return nil
+}
+
+// start starts the agent's workflow, whose first execution the run has begun then.
+func (r *scheduledRun) start(ctx workflow.Context, in contract.SessionInput, closes enumspb.ParentClosePolicy) (workflow.ChildWorkflowFuture, error) {
+	child := workflow.ExecuteChildWorkflow(r.childContext(ctx, in, closes), string(contract.Execute), in)
 	var of workflow.Execution
 	err := child.GetChildWorkflowExecution().Get(r.calm, &of)
 	if err == nil {
 		r.began(contract.SendReply{ExecutionID: in.AgentID.Execution(of.RunID, 1), Number: 1, RunID: of.RunID})
-		var out contract.Outcome
-		if err = child.Get(r.calm, &out); err == nil {
-			r.ended(out)
-			return nil
-		}
 	}
-	if temporal.IsCanceledError(err) && r.told.Number == 0 {
-		r.unbegun()
-		return nil
-	}
-	return lostRun(err)
+	return child, err
 }
 
 // scheduledBeat is the longest that a look at a session is silent, and followFor how long the first one waits for the
@@ -120,7 +126,7 @@ const (
 
 // beginInSession sends the session the prompt, or opens one with it, and waits for the execution's end.
 func (r *scheduledRun) beginInSession() *domain.Error {
-	for since := workflow.Now(r.calm); r.ctx.Err() == nil; r.wait(since) {
+	for since := workflow.Now(r.calm); r.ctx.Err() == nil; r.pause(r.ctx, since) {
 		reply, err := ask(r, r.calm, sendTimeout, contract.Send, r.message())
 		switch {
 		case err != nil:
@@ -154,16 +160,13 @@ func (r *scheduledRun) message() contract.SessionMessage {
 
 // open opens the session, which outlives the run. It answers false where somebody else has opened it just before.
 func (r *scheduledRun) open() (bool, *domain.Error) {
-	child := workflow.ExecuteChildWorkflow(r.childContext(r.calm, r.in.Start, enumspb.PARENT_CLOSE_POLICY_ABANDON), string(contract.Execute), r.in.Start)
-	var of workflow.Execution
-	err := child.GetChildWorkflowExecution().Get(r.calm, &of)
+	_, err := r.start(r.calm, r.in.Start, enumspb.PARENT_CLOSE_POLICY_ABANDON)
 	if _, taken := errors.AsType[*temporal.ChildWorkflowExecutionAlreadyStartedError](err); taken {
 		return false, nil
 	}
 	if err != nil {
-		return false, lostRun(err)
+		return false, lostWorkflow("agent", err)
 	}
-	r.began(contract.SendReply{ExecutionID: r.in.Start.AgentID.Execution(of.RunID, 1), Number: 1, RunID: of.RunID})
 	return true, nil
 }
 
@@ -187,7 +190,7 @@ func (r *scheduledRun) follow() *domain.Error {
 			return nil
 		}
 		request.For = 0
-		_ = workflow.Sleep(waits, between(workflow.Now(r.calm).Sub(since))) // what cancels it is seen above
+		r.pause(waits, since)
 	}
 }
 
@@ -202,12 +205,10 @@ func (r *scheduledRun) stopInSession() {
 	}
 }
 
-// wait pauses before the next look at a session that is busy.
-func (r *scheduledRun) wait(since time.Time) {
-	_ = workflow.Sleep(r.ctx, between(workflow.Now(r.calm).Sub(since))) // the loop sees what cancels it
+// pause waits for the next look at a session, a tenth of the time since it was waited for. The caller sees what cancels it.
+func (r *scheduledRun) pause(ctx workflow.Context, since time.Time) {
+	_ = workflow.Sleep(ctx, min(max(workflow.Now(r.calm).Sub(since)/10, waitLeast), waitMost))
 }
-
-func between(waited time.Duration) time.Duration { return min(max(waited/10, waitLeast), waitMost) }
 
 // ask has a worker speak to the session, for as long as it takes to come by an answer.
 func ask[In, Out any](r *scheduledRun, ctx workflow.Context, timeout time.Duration, activity contract.Activity[In, Out], in In) (out Out, _ *domain.Error) {
@@ -249,20 +250,4 @@ func (r *scheduledRun) childContext(ctx workflow.Context, in contract.SessionInp
 		TypedSearchAttributes: temporal.NewSearchAttributes(attributes...),
 		StaticSummary:         domain.Shorten(cmp.Or(in.Name, fmt.Sprintf("schedule %s", r.in.Schedule)), maxSummary),
 	})
-}
-
-// lostRun is why the workflow of a run's agent has no outcome.
-func lostRun(err error) *domain.Error {
-	switch {
-	case temporal.IsTerminatedError(err):
-		return domain.CodedErrorf(domain.Unavailable, domain.CodeTerminated, "the agent's workflow was terminated from outside")
-	case temporal.IsTimeoutError(err):
-		return domain.CodedErrorf(domain.Unavailable, domain.CodeTimedOut, "the agent's workflow ran out of the server's time")
-	case temporal.IsCanceledError(err):
-		return domain.CodedErrorf(domain.Unavailable, domain.CodeInterrupted, "the agent's workflow was cancelled")
-	}
-	if told := lossOf(err).Told; told != nil {
-		return told
-	}
-	return domain.Errorf(domain.Internal, "the agent's workflow failed")
 }

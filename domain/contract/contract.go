@@ -104,8 +104,6 @@ const (
 	// MemoScheduled is the memo field in which a run of a schedule says what it has begun, and what came of it: a
 	// ScheduledRun.
 	MemoScheduled = "scheduled_run"
-	// MemoSchedule is the memo field of a schedule of agents itself: what it runs, and when.
-	MemoSchedule = "schedule"
 
 	// AttributeAgentName is the search attribute that holds an agent's name.
 	AttributeAgentName = "AgentName"

@@ -48,8 +48,8 @@ func (r AnswerRequest) Check() error {
 	switch {
 	case r.Verdict.Kind() == "":
 		return domain.Errorf(domain.Invalid, "verdict: is %q; give approved, denied, answered, done or not_done", string(r.Verdict))
-	case !utf8.ValidString(r.Arguments + r.Text + r.By + r.Reason):
-		return domain.Errorf(domain.Invalid, "arguments, answer, reason, by: one is not valid UTF-8; convert it")
+	case !utf8.ValidString(r.Arguments + r.Text):
+		return domain.Errorf(domain.Invalid, "arguments, answer: one is not valid UTF-8; convert it")
 	case max(len(r.Text), len(r.Value)) > domain.MaxAnswer:
 		return domain.Errorf(domain.TooLarge, "answer: has %d bytes; at most %d are allowed", max(len(r.Text), len(r.Value)), domain.MaxAnswer)
 	case len(r.Value) > 0 && !json.Valid(r.Value):
@@ -68,13 +68,7 @@ func (r AnswerRequest) Check() error {
 
 // CheckSaid bounds the name of who says something, and why.
 func CheckSaid(by, reason string) error {
-	switch {
-	case len(reason) > domain.MaxReason:
-		return domain.Errorf(domain.TooLarge, "reason: has %d bytes; at most %d are allowed", len(reason), domain.MaxReason)
-	case len(by) > domain.MaxDecider:
-		return domain.Errorf(domain.TooLarge, "by: has %d bytes; at most %d are allowed", len(by), domain.MaxDecider)
-	}
-	return nil
+	return cmp.Or(domain.CheckText("reason", reason, domain.MaxReason), domain.CheckText("by", by, domain.MaxDecider))
 }
 
 // CheckStandingReason bounds what a session keeps for as long as it is open.

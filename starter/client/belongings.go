@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	workflowpb "go.temporal.io/api/workflow/v1"
-	"go.temporal.io/api/workflowservice/v1"
 
 	"everstep/activities/record"
 	"everstep/domain"
@@ -275,14 +274,11 @@ func (b *Belongings) recordedBelow(ctx context.Context, one *belonging, records 
 
 // listedRuns are the runs that fit a query, those too that went on in another one.
 func (c *Client) listedRuns(ctx context.Context, query string) (all []*workflowpb.WorkflowExecutionInfo, _ error) {
-	request := &workflowservice.ListWorkflowExecutionsRequest{Namespace: c.cfg.Namespace, Query: query, PageSize: listPage}
-	for more := true; more; more = len(request.NextPageToken) > 0 {
-		response, err := c.page(ctx, request)
+	for info, err := range c.runs(ctx, query) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, response.GetExecutions()...)
-		request.NextPageToken = response.GetNextPageToken()
+		all = append(all, info)
 	}
 	return all, nil
 }

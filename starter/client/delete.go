@@ -170,6 +170,7 @@ func notLookedAt(o DeleteOptions) string {
 // free refuses an agent that is doing something, or could be asked to.
 func (c *Client) free(ctx context.Context, a agent, closes bool) error {
 	began := time.Now()
+	again := func() bool { return time.Since(began) < endPatience && process.Pause(ctx, deleteAgain) == nil }
 	for {
 		s, err := c.snapshot(ctx, a, "")
 		switch {
@@ -179,20 +180,17 @@ func (c *Client) free(ctx context.Context, a agent, closes bool) error {
 			return err
 		case !s.newest().open():
 			return nil
+		case s.settling != nil && again():
+			continue
 		case s.settling != nil:
-			if time.Since(began) < endPatience && process.Pause(ctx, deleteAgain) == nil {
-				continue
-			}
 			return errorf(Refused, nil, "%s: a call of it is being settled just now; try again in a moment", a.called())
 		}
-		p := s.position()
-		switch {
+		switch p := s.position(); {
 		case p.ended == nil:
 			return errorf(Refused, nil, "%s: execution %d is in progress; wait for it, or stop it", a.called(), p.number).next("`stop %s` stops it", a.called())
+		case a.name == "" && again():
+			continue
 		case a.name == "":
-			if time.Since(began) < endPatience && process.Pause(ctx, deleteAgain) == nil {
-				continue
-			}
 			return errorf(Refused, nil, "%s has ended, and is being recorded just now; try again in a moment", a.called())
 		case !closes:
 			return errorf(Refused, nil, "%s is an open session; close it first", a.called()).next("`delete %s --close` does both", a.called())

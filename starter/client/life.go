@@ -3,7 +3,6 @@ package client
 import (
 	"cmp"
 	"context"
-	"unicode/utf8"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -27,8 +26,8 @@ type Suspending struct {
 // progress comes to its end, and what waits begins none. It is refused by agents without a name and sessions that are
 // closed. It needs a worker, as Send does.
 func (c *Client) Suspend(ctx context.Context, id string, o SuspendOptions) (Suspending, error) {
-	if !utf8.ValidString(o.By + o.Reason) {
-		return Suspending{}, errorf(Invalid, nil, "reason, by: one is not valid UTF-8; convert it")
+	if err := contract.CheckSaid(o.By, o.Reason); err != nil {
+		return Suspending{}, invalid(err)
 	}
 	request := contract.SuspendRequest{Reason: o.Reason, By: cmp.Or(o.By, domain.Shorten(c.cfg.By.Identity, domain.MaxDecider))}
 	return suspending(ctx, c, id, "suspending ", contract.UpdateSuspend, request)

@@ -123,32 +123,38 @@ func scheduleOf(info *workflowpb.WorkflowExecutionInfo) (name string) {
 	return name
 }
 
-// unknown counts the unsettled calls of an agent, by its memo.
-func (c *Client) unknown(info *workflowpb.WorkflowExecutionInfo) int {
-	return len(c.waitsListed(info).Of(domain.WaitOutcome))
-}
-
 // visible yields what the server's list says, without runs that went on in another one.
 func (c *Client) visible(ctx context.Context, o ListOptions) iter.Seq2[*workflowpb.WorkflowExecutionInfo, error] {
-	query := o.query(o.Open || o.Waiting)
 	return func(yield func(*workflowpb.WorkflowExecutionInfo, error) bool) {
 		with, err := c.having(ctx, o.Trusted)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		query += with
-		request := &workflowservice.ListWorkflowExecutionsRequest{Namespace: c.cfg.Namespace, Query: query, PageSize: listPage}
-		for more := true; more; more = len(request.NextPageToken) > 0 {
-			response, err := c.page(ctx, request)
+		for info, err := range c.runs(ctx, o.query(o.Open || o.Waiting)+with) {
 			if err != nil {
 				yield(nil, o.refused(err))
 				return
 			}
+			left := o.Waiting && c.waitsListed(info).InStep() == 0 || !ours(info)
+			if !left && !yield(info, nil) {
+				return
+			}
+		}
+	}
+}
+
+// runs yields the runs of workflows that fit a query, page by page of the server's list.
+func (c *Client) runs(ctx context.Context, query string) iter.Seq2[*workflowpb.WorkflowExecutionInfo, error] {
+	return func(yield func(*workflowpb.WorkflowExecutionInfo, error) bool) {
+		request := &workflowservice.ListWorkflowExecutionsRequest{Namespace: c.cfg.Namespace, Query: query, PageSize: listPage}
+		for more := true; more; more = len(request.NextPageToken) > 0 {
+			response, err := c.page(ctx, request)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
 			for _, info := range response.GetExecutions() {
-				if o.Waiting && c.waitsListed(info).InStep() == 0 || !ours(info) {
-					continue
-				}
 				if !yield(info, nil) {
 					return
 				}
@@ -177,9 +183,9 @@ func (c *Client) page(ctx context.Context, request *workflowservice.ListWorkflow
 // listed is what the server's list says of an agent, or of a foreign workflow.
 func (c *Client) listed(a agent, foreign bool, info *workflowpb.WorkflowExecutionInfo) Listed {
 	s := c.snapshotOf(a, &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: info})
-	p := s.position()
+	p, waits := s.position(), c.waitsListed(info)
 	l := Listed{
-		Execution: a.begun(p.number, domain.ExecutionID{}, s.runID()), Foreign: foreign, Open: s.open(), Unknown: c.unknown(info), Schedule: scheduleOf(info),
+		Execution: a.begun(p.number, domain.ExecutionID{}, s.runID()), Foreign: foreign, Open: s.open(), Unknown: len(waits.Of(domain.WaitOutcome)), Schedule: scheduleOf(info),
 		Build: s.builds.Begun, CarriedBy: s.builds.Last, ServerStatus: strings.ToLower(info.GetStatus().String()), StartedAt: info.GetStartTime().AsTime(),
 	}
 	if foreign {
@@ -190,7 +196,7 @@ func (c *Client) listed(a agent, foreign bool, info *workflowpb.WorkflowExecutio
 		l.ParentID = parent
 	}
 	if l.Open {
-		l.Waiting, l.Questions, l.Suspended = c.waitsListed(info).InStep(), len(c.waitsListed(info).Of(domain.WaitQuestion)), s.head.Suspended
+		l.Waiting, l.Questions, l.Suspended = waits.InStep(), len(waits.Of(domain.WaitQuestion)), s.head.Suspended
 	}
 	if closed := info.GetCloseTime(); closed != nil {
 		l.ClosedAt = closed.AsTime()

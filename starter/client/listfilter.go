@@ -89,8 +89,8 @@ func (f ListFilter) check() error {
 		return domain.Errorf(domain.Invalid, "schedule: %q is no name of one", domain.Shorten(f.Schedule, 100))
 	}
 	for _, status := range f.Statuses {
-		if !slices.Contains(enum.Known[ListStatus](), status) {
-			return domain.Errorf(domain.Invalid, "status: %q is none of %s", domain.Shorten(string(status), 40), enum.Names(enum.Known[ListStatus](), ", "))
+		if err := checkWord(status); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"slices"
 	"time"
-	"unicode/utf8"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -35,8 +34,8 @@ type Updated struct {
 // has done so, when and why is recorded. It is refused by agents without a name and sessions that have ended; what the
 // workers make of it shows when the execution begins. It needs a worker, as Send does.
 func (c *Client) Update(ctx context.Context, id string, o UpdateOptions) (Updated, error) {
-	if !utf8.ValidString(o.By + o.Reason) {
-		return Updated{}, errorf(Invalid, nil, "reason, by: one is not valid UTF-8; convert it")
+	if err := contract.CheckSaid(o.By, o.Reason); err != nil {
+		return Updated{}, invalid(err)
 	}
 	whole := o.Definition
 	if len(o.Fields) > 0 && !slices.Contains(o.Fields, "model") {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"unicode/utf8"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -30,8 +29,8 @@ type Revoked struct {
 // One that has begun goes on. It is refused where the agent has ended, and where there is none, or it was taken back
 // before. Status tells which there are. It needs a worker, as Send does.
 func (c *Client) Revoke(ctx context.Context, id string, o RevokeOptions) (Revoked, error) {
-	if !utf8.ValidString(o.By + o.Reason) {
-		return Revoked{}, errorf(Invalid, nil, "reason, by: one is not valid UTF-8; convert it")
+	if err := contract.CheckSaid(o.By, o.Reason); err != nil {
+		return Revoked{}, invalid(err)
 	}
 	p, err := c.locate(ctx, id)
 	if err != nil {

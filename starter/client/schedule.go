@@ -3,13 +3,23 @@ package client
 import (
 	"cmp"
 	"context"
-	"errors"
-	"slices"
+	"fmt"
+	"strings"
 	"time"
+	_ "time/tzdata" // for zoneOf
 
+	"github.com/google/uuid"
+	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
-	sdk "go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/temporal"
+	schedulepb "go.temporal.io/api/schedule/v1"
+	sdkpb "go.temporal.io/api/sdk/v1"
+	"go.temporal.io/api/serviceerror"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -80,164 +90,152 @@ func (o *Overlap) UnmarshalText(text []byte) error {
 	return enum.DecodeOr(o, text, "overlap", OverlapSkip, OverlapSkip, OverlapBufferOne, OverlapBufferAll, OverlapCancelOther, OverlapTerminateOther, OverlapAllowAll)
 }
 
-var overlapPolicies = map[Overlap]enumspb.ScheduleOverlapPolicy{
-	OverlapSkip: enumspb.SCHEDULE_OVERLAP_POLICY_SKIP, OverlapBufferOne: enumspb.SCHEDULE_OVERLAP_POLICY_BUFFER_ONE,
-	OverlapBufferAll: enumspb.SCHEDULE_OVERLAP_POLICY_BUFFER_ALL, OverlapCancelOther: enumspb.SCHEDULE_OVERLAP_POLICY_CANCEL_OTHER,
-	OverlapTerminateOther: enumspb.SCHEDULE_OVERLAP_POLICY_TERMINATE_OTHER, OverlapAllowAll: enumspb.SCHEDULE_OVERLAP_POLICY_ALLOW_ALL,
+// policy is the server's value of that name; unspecified for none.
+func (o Overlap) policy() enumspb.ScheduleOverlapPolicy {
+	policy, _ := enumspb.ScheduleOverlapPolicyFromString(string(o)) // Check has refused others
+	return policy
 }
 
 func overlapOf(policy enumspb.ScheduleOverlapPolicy) Overlap {
-	for _, o := range enum.Known[Overlap]() {
-		if overlapPolicies[o] == policy {
-			return o
-		}
+	if policy == enumspb.SCHEDULE_OVERLAP_POLICY_UNSPECIFIED {
+		return OverlapSkip
 	}
-	return OverlapSkip
+	return Overlap(policy.String())
 }
 
 const (
-	// mostCronLines bounds those of a schedule.
-	mostCronLines = 20
-	// longestEvery bounds intervals, and what else is a duration: beyond it a mistake is more likely.
-	longestEvery = 10 * 366 * 24 * time.Hour
+	// longestSpan bounds what is a duration: beyond it a mistake is more likely.
+	longestSpan = 10 * 366 * 24 * time.Hour
 	// leastCatchup is the server's own bound.
 	leastCatchup = 10 * time.Second
 )
 
-// check says what is wrong with it, such as what never comes, and is the spec for the server.
-func (w When) check(now time.Time) (sdk.ScheduleSpec, error) {
-	every, offset, jitter := time.Duration(w.Every), time.Duration(w.Offset), time.Duration(w.Jitter)
-	spec := sdk.ScheduleSpec{StartAt: w.StartAt, EndAt: w.EndAt, Jitter: jitter, TimeZoneName: w.TimeZone}
+// check says what is wrong with it, such as a line of cron that never comes after now.
+func (w When) check(now time.Time) error {
 	zone, err := zoneOf(w.TimeZone)
+	every, offset := time.Duration(w.Every), time.Duration(w.Offset)
+	err = cmp.Or(err, checkSpan("every", every, time.Second, longestSpan), checkSpan("offset", offset, 0, max(every-time.Second, 0)),
+		checkSpan("jitter", time.Duration(w.Jitter), 0, longestSpan))
 	switch {
 	case err != nil:
-		return spec, err
+		return err
 	case len(w.Cron) == 0 && every == 0:
-		return spec, domain.Errorf(domain.Invalid, "cron, every: neither is given; say when to run, such as --cron \"0 9 * * MON-FRI\" or --every 1h")
-	case len(w.Cron) > mostCronLines:
-		return spec, domain.Errorf(domain.Invalid, "cron: %d lines are given; at most %d are allowed", len(w.Cron), mostCronLines)
-	case w.Every != 0 && every < time.Second || every > longestEvery || every%time.Second != 0:
-		return spec, domain.Errorf(domain.Invalid, "every: is %s; give whole seconds, from 1s to 10 years", every)
-	case offset < 0 || offset > 0 && offset >= every || offset%time.Second != 0:
-		return spec, domain.Errorf(domain.Invalid, "offset: is %s; give whole seconds, less than every (%s)", offset, every)
-	case jitter < 0 || jitter > longestEvery:
-		return spec, domain.Errorf(domain.Invalid, "jitter: is %s; give a duration from 0 on", jitter)
-	case !w.StartAt.IsZero() && !w.EndAt.IsZero() && !w.EndAt.After(w.StartAt):
-		return spec, domain.Errorf(domain.Invalid, "end_at: %s is not after start_at, %s", w.EndAt.Format(time.RFC3339), w.StartAt.Format(time.RFC3339))
-	case !w.EndAt.IsZero() && !w.EndAt.After(now):
-		return spec, domain.Errorf(domain.Invalid, "end_at: %s is over", w.EndAt.Format(time.RFC3339))
+		return domain.Errorf(domain.Invalid, "cron, every: neither is given; say when to run, such as --cron \"0 9 * * MON-FRI\" or --every 1h")
 	}
-	from := now
+	from := now.In(zone)
 	if w.StartAt.After(now) {
-		from = w.StartAt
+		from = w.StartAt.In(zone)
 	}
-	from = from.In(zone)
-	ended := func(at time.Time) bool { return !w.EndAt.IsZero() && at.After(w.EndAt) }
+	checkEnd := func(what string, first time.Time) error {
+		if w.EndAt.IsZero() || !first.After(w.EndAt) {
+			return nil
+		}
+		return domain.Errorf(domain.Invalid, "%s: never comes before end_at, %s; it comes at %s for the first time", what, w.EndAt.Format(time.RFC3339), first.Format(time.RFC3339))
+	}
 	for _, line := range w.Cron {
 		c, err := readCron(line)
 		if err != nil {
-			return spec, err
+			return err
 		}
-		at, ok := c.next(from)
-		switch {
-		case !ok:
-			return spec, c.never(from)
-		case ended(at):
-			return spec, domain.Errorf(domain.Invalid, "cron: %q never comes before end_at: at %s for the first time", domain.Shorten(line, 60), at.Format(time.RFC3339))
+		first, ok := c.next(from)
+		if !ok {
+			return domain.Errorf(domain.Invalid, "cron: %q never comes: day of month, month, day of week and year have to match together, and do on no day from %s to %d",
+				domain.Shorten(line, 60), from.Format(time.DateOnly), lastYear)
 		}
-		spec.Calendars = append(spec.Calendars, c.spec())
+		if err := checkEnd(fmt.Sprintf("cron: %q", domain.Shorten(line, 60)), first); err != nil {
+			return err
+		}
 	}
 	if every > 0 {
 		since := from.Sub(time.Unix(0, 0).Add(offset))
-		if at := from.Add((every - since%every) % every); ended(at) {
-			return spec, domain.Errorf(domain.Invalid, "every: never comes before end_at: at %s for the first time", at.Format(time.RFC3339))
-		}
-		spec.Intervals = []sdk.ScheduleIntervalSpec{{Every: every, Offset: offset}}
+		return checkEnd("every", from.Add((every-since%every)%every))
 	}
-	return spec, nil
+	return nil
 }
 
-// zoneOf finds a time zone by its name. Where this machine has none the server has to say.
+// checkSpan takes zero, which says nothing, and whole seconds between two bounds.
+func checkSpan(field string, span, least, most time.Duration) error {
+	if span == 0 || span >= least && span <= most && span%time.Second == 0 {
+		return nil
+	}
+	return domain.Errorf(domain.Invalid, "%s: is %s; give whole seconds, from %s to %s", field, span, least, most)
+}
+
+// zoneOf finds a time zone by its name. This program has all of them, whatever the machine has.
 func zoneOf(name string) (*time.Location, error) {
-	switch zone, err := time.LoadLocation(name); {
-	case name == "":
-		return time.UTC, nil
+	zone, err := time.LoadLocation(name)
+	switch {
 	case name == "Local":
 		return nil, domain.Errorf(domain.Invalid, "time_zone: Local is another one on each machine; name it, such as Europe/Berlin")
-	case err == nil:
-		return zone, nil
+	case err != nil:
+		return nil, domain.Errorf(domain.Invalid, "time_zone: there is no %q; give a name such as Europe/Berlin or America/New_York", domain.Shorten(name, 60))
 	}
-	if _, err := time.LoadLocation("Europe/Berlin"); err != nil {
-		return time.UTC, nil
+	return zone, nil
+}
+
+// spec is it as the server takes it. The server keeps what follows # in a line of cron, and so tells the line as it was given.
+func (w When) spec() *schedulepb.ScheduleSpec {
+	spec := &schedulepb.ScheduleSpec{TimezoneName: w.TimeZone, Jitter: durationpb.New(time.Duration(w.Jitter))}
+	for _, line := range w.Cron {
+		spec.CronString = append(spec.CronString, line+" # "+strings.Join(strings.Fields(line), " "))
 	}
-	return nil, domain.Errorf(domain.Invalid, "time_zone: there is no %q; give a name such as Europe/Berlin or America/New_York", domain.Shorten(name, 60))
+	if w.Every > 0 {
+		spec.Interval = []*schedulepb.IntervalSpec{{Interval: durationpb.New(time.Duration(w.Every)), Phase: durationpb.New(time.Duration(w.Offset))}}
+	}
+	if !w.StartAt.IsZero() {
+		spec.StartTime = timestamppb.New(w.StartAt)
+	}
+	if !w.EndAt.IsZero() {
+		spec.EndTime = timestamppb.New(w.EndAt)
+	}
+	return spec
+}
+
+// otherCalendar stands for a calendar that has no line of cron, as another program has written it. It is no line, so that an
+// update that would write it is refused.
+const otherCalendar = "(by another program)"
+
+// whenOf is when a schedule runs as the server tells it.
+func whenOf(spec *schedulepb.ScheduleSpec) When {
+	w := When{TimeZone: spec.GetTimezoneName(), Jitter: contract.Span(spec.GetJitter().AsDuration())}
+	for _, calendar := range spec.GetStructuredCalendar() {
+		w.Cron = append(w.Cron, cmp.Or(calendar.GetComment(), otherCalendar))
+	}
+	for _, interval := range spec.GetInterval() {
+		w.Every, w.Offset = contract.Span(interval.GetInterval().AsDuration()), contract.Span(interval.GetPhase().AsDuration())
+	}
+	if spec.GetStartTime() != nil {
+		w.StartAt = spec.GetStartTime().AsTime()
+	}
+	if spec.GetEndTime() != nil {
+		w.EndAt = spec.GetEndTime().AsTime()
+	}
+	return w
 }
 
 // Check says what is wrong with a schedule as far as that takes no server, such as a time that never comes after now.
 func (s Schedule) Check(now time.Time) error {
-	if err := s.check(); err != nil {
-		return invalid(err)
-	}
-	if _, err := s.When.check(now); err != nil {
+	if err := cmp.Or(s.check(), s.When.check(now)); err != nil {
 		return invalid(err)
 	}
 	return nil
 }
 
+// check is Check but for when it runs.
 func (s Schedule) check() error {
-	var overlap Overlap
-	name := checkScheduleName(s.Name)
-	switch session := s.Start.ID != ""; {
-	case name != nil:
-		return name
-	case overlap.UnmarshalText([]byte(s.Overlap)) != nil:
-		return domain.Errorf(domain.Invalid, "overlap: %q is none of %s", domain.Shorten(string(s.Overlap), 40), enum.Names(enum.Known[Overlap](), ", "))
+	session := s.Start.ID != ""
+	err := cmp.Or(checkScheduleName(s.Name), checkWord(s.Overlap), checkSpan("catchup_window", s.CatchupWindow, leastCatchup, longestSpan))
+	switch {
+	case err != nil:
+		return err
 	case session && domain.CheckAgentName(s.Start.ID) != nil:
 		return domain.Errorf(domain.Invalid, "id: %q is no name of a session; give a name, or leave it out for an agent of each run's own", domain.Shorten(s.Start.ID, 60))
-	case session && s.Overlap == OverlapTerminateOther:
-		return domain.Errorf(domain.Invalid, "overlap: TerminateOther would leave the session's execution at work; CancelOther stops it")
-	case session && s.Overlap == OverlapAllowAll:
-		return domain.Errorf(domain.Invalid, "overlap: AllowAll is none for a session, which does one thing at a time; BufferAll has all runs wait for their turn")
+	case session && (s.Overlap == OverlapTerminateOther || s.Overlap == OverlapAllowAll):
+		return domain.Errorf(domain.Invalid, "overlap: %s is none for a session, which does one thing at a time and outlives its runs; CancelOther stops what it does, BufferAll has all runs wait for their turn", s.Overlap)
 	case s.Start.Budget.Deadline != nil || s.Start.Definition.Budget.Deadline != nil:
 		return domain.Errorf(domain.Invalid, "deadline: is one time, which all runs after it would miss; give max_seconds instead")
-	case s.CatchupWindow != 0 && (s.CatchupWindow < leastCatchup || s.CatchupWindow > longestEvery):
-		return domain.Errorf(domain.Invalid, "catchup_window: is %s; give a duration from %s to 10 years", s.CatchupWindow, leastCatchup)
 	}
 	return nil
-}
-
-// CreateSchedule creates a schedule. What is wrong with it is told before anything is created: a time that never comes
-// too. It is refused where there is one of that name. It needs no worker; its runs do.
-func (c *Client) CreateSchedule(ctx context.Context, s Schedule) (ScheduleView, error) {
-	if err := s.Check(time.Now()); err != nil {
-		return ScheduleView{}, err
-	}
-	spec, err := s.When.check(time.Now())
-	if err != nil {
-		return ScheduleView{}, invalid(err)
-	}
-	input, err := c.scheduledInput(ctx, s)
-	if err != nil {
-		return ScheduleView{}, err
-	}
-	_, task := c.cfg.timing()
-	call, cancel := context.WithTimeout(ctx, history.CallTimeout)
-	defer cancel()
-	_, err = c.temporal.ScheduleClient().Create(call, sdk.ScheduleOptions{
-		ID: s.Name, Spec: spec, Overlap: overlapPolicies[s.overlap()], CatchupWindow: s.CatchupWindow,
-		PauseOnFailure: s.PauseOnFailure, Paused: s.Paused, Memo: map[string]any{contract.MemoSchedule: s.memo()},
-		Action: &sdk.ScheduleWorkflowAction{
-			ID: contract.ScheduledIDPrefix + s.Name, Workflow: string(contract.Scheduled), Args: []any{input}, TaskQueue: cmp.Or(s.TaskQueue, c.cfg.TaskQueue),
-			WorkflowTaskTimeout: task, StaticSummary: "schedule " + s.Name,
-		},
-	})
-	switch {
-	case errors.Is(err, temporal.ErrScheduleAlreadyRunning):
-		return ScheduleView{}, errorf(Refused, err, "schedule: there is one named %s already; take another name, or change that one", s.Name).next("`schedule update %s` changes it", s.Name)
-	case err != nil:
-		return ScheduleView{}, c.failSchedule(ctx, s.Name, "creating schedule "+s.Name, err)
-	}
-	return c.Schedule(ctx, s.Name)
 }
 
 // checkScheduleName says what is wrong with a schedule's name.
@@ -248,16 +246,76 @@ func checkScheduleName(name string) error {
 	return nil
 }
 
-// memo is what the server's list tells of it.
-func (s Schedule) memo() scheduleMemo {
-	return scheduleMemo{Session: s.Start.ID, Model: s.Start.Definition.Model.String(), When: s.When}
+// CreateSchedule creates a schedule. What is wrong with it is told before anything is created: a time that never comes
+// too. It is refused where there is one of that name. It needs no worker; its runs do.
+func (c *Client) CreateSchedule(ctx context.Context, s Schedule) (ScheduleView, error) {
+	if err := s.Check(time.Now()); err != nil {
+		return ScheduleView{}, err
+	}
+	s.TaskQueue = cmp.Or(s.TaskQueue, c.cfg.TaskQueue)
+	summary, _ := c.cfg.Converter.ToPayload("schedule " + s.Name) // a text cannot fail
+	_, task := c.cfg.timing()
+	kept := &schedulepb.Schedule{
+		Spec: s.When.spec(), State: &schedulepb.ScheduleState{Paused: s.Paused},
+		Action: &schedulepb.ScheduleAction{Action: &schedulepb.ScheduleAction_StartWorkflow{StartWorkflow: &workflowpb.NewWorkflowExecutionInfo{
+			WorkflowId: contract.ScheduledIDPrefix + s.Name, WorkflowType: &commonpb.WorkflowType{Name: string(contract.Scheduled)},
+			WorkflowTaskTimeout: durationpb.New(task), UserMetadata: &sdkpb.UserMetadata{Summary: summary},
+		}}},
+	}
+	if err := c.writeSchedule(ctx, s, kept); err != nil {
+		return ScheduleView{}, err
+	}
+	_, err := onSchedule(ctx, s.Name, "creating", c.temporal.WorkflowService().CreateSchedule, &workflowservice.CreateScheduleRequest{
+		Namespace: c.cfg.Namespace, ScheduleId: s.Name, Schedule: kept, Identity: c.cfg.By.Identity, RequestId: uuid.NewString(),
+	})
+	if isAs[*serviceerror.WorkflowExecutionAlreadyStarted](err) {
+		return ScheduleView{}, errorf(Refused, err, "schedule: there is one named %s already; take another name, or change that one", s.Name).next("`schedule update %s` changes it", s.Name)
+	}
+	if err != nil {
+		return ScheduleView{}, err
+	}
+	return c.Schedule(ctx, s.Name)
 }
 
-func (s Schedule) overlap() Overlap {
-	if s.Overlap == "" {
-		return OverlapSkip
+// writeSchedule writes a schedule over what the server keeps, but for when it runs and whether it is paused.
+func (c *Client) writeSchedule(ctx context.Context, s Schedule, kept *schedulepb.Schedule) error {
+	if err := s.check(); err != nil {
+		return invalid(err)
 	}
-	return s.Overlap
+	in, err := c.scheduledInput(ctx, s)
+	if err != nil {
+		return err
+	}
+	start := kept.GetAction().GetStartWorkflow()
+	if start.Input, err = c.cfg.Converter.ToPayloads(in); err != nil {
+		return invalid(err)
+	}
+	if start.GetTaskQueue().GetName() != s.TaskQueue {
+		start.TaskQueue = &taskqueuepb.TaskQueue{Name: s.TaskQueue}
+	}
+	kept.Policies = &schedulepb.SchedulePolicies{
+		OverlapPolicy: s.Overlap.policy(), PauseOnFailure: s.PauseOnFailure, KeepOriginalWorkflowId: kept.GetPolicies().GetKeepOriginalWorkflowId(),
+	}
+	if s.CatchupWindow != 0 {
+		kept.Policies.CatchupWindow = durationpb.New(s.CatchupWindow)
+	}
+	return nil
+}
+
+// readSchedule is a schedule as it would be created.
+func (c *Client) readSchedule(name string, kept *schedulepb.Schedule) (Schedule, error) {
+	var in contract.ScheduledInput
+	start, policies := kept.GetAction().GetStartWorkflow(), kept.GetPolicies()
+	err := c.cfg.Converter.FromPayloads(start.GetInput(), &in)
+	s := Schedule{
+		Name: name, Start: Start{ID: in.Start.Name, Prompt: in.Start.Prompt, Definition: in.Start.Definition, Budget: in.Start.Budget}, Model: in.Model,
+		When: whenOf(kept.GetSpec()), Overlap: overlapOf(policies.GetOverlapPolicy()), CatchupWindow: policies.GetCatchupWindow().AsDuration(),
+		PauseOnFailure: policies.GetPauseOnFailure(), Paused: kept.GetState().GetPaused(), TaskQueue: start.GetTaskQueue().GetName(),
+	}
+	if given := in.Start.Given; given != nil {
+		s.Start.Metadata, s.Start.Messages, s.Start.Trusted = given.Metadata, given.Messages, given.Trusted
+	}
+	return s, err
 }
 
 // scheduledInput is what each run begins with. Of an agent of its own the run makes the id.
@@ -288,20 +346,13 @@ func (c *Client) scheduledInput(ctx context.Context, s Schedule) (contract.Sched
 // maxScheduled bounds what a schedule keeps for its runs: the server hands it on with each of its own.
 const maxScheduled = domain.MaxMessage
 
-// failSchedule is fail for a schedule.
-func (c *Client) failSchedule(ctx context.Context, name, doing string, err error) error {
-	if err != nil && deleted(err) && ctx.Err() == nil {
-		return errorf(NotFound, err, "schedule: there is none named %q", domain.Shorten(name, 100)).next("`schedule list` shows those that there are")
+// onSchedule makes a call about a schedule, again where the server is away for a moment.
+func onSchedule[In, Out any](ctx context.Context, name, doing string, call func(context.Context, In, ...grpc.CallOption) (Out, error), request In) (Out, error) {
+	bounded, cancel := context.WithTimeout(ctx, history.CallTimeout)
+	defer cancel()
+	reply, err := history.RetryWhileAway(bounded, func() (Out, error) { return call(bounded, request) })
+	if deleted(err) && ctx.Err() == nil {
+		return reply, errorf(NotFound, err, "schedule: there is none named %q", domain.Shorten(name, 100)).next("`schedule list` shows those that there are")
 	}
-	return fail(ctx, name, doing, err)
-}
-
-// comesNext are the next times of a schedule, the nearest first.
-func comesNext(times []time.Time, most int) []time.Time {
-	next := []time.Time{}
-	for _, at := range times {
-		next = append(next, at.UTC())
-	}
-	slices.SortFunc(next, time.Time.Compare)
-	return next[:min(len(next), most)]
+	return reply, fail(ctx, name, doing+" schedule "+name, err)
 }

@@ -3,15 +3,17 @@ package client
 import (
 	"cmp"
 	"context"
+	"errors"
 	"iter"
 	"slices"
 	"sync"
 	"time"
-	"unicode/utf8"
 
-	commonpb "go.temporal.io/api/common/v1"
+	"github.com/google/uuid"
 	enumspb "go.temporal.io/api/enums/v1"
-	sdk "go.temporal.io/sdk/client"
+	schedulepb "go.temporal.io/api/schedule/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"golang.org/x/sync/errgroup"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -33,13 +35,6 @@ type ListedSchedule struct {
 	NextRuns []time.Time `json:"next_runs"`
 	// LastRun is when its newest run began.
 	LastRun time.Time `json:"last_run_at,omitzero"`
-}
-
-// scheduleMemo is what the server's list tells of a schedule.
-type scheduleMemo struct {
-	Session string `json:"session,omitzero"`
-	Model   string `json:"model,omitzero"`
-	When    When   `json:"when"`
 }
 
 // A ScheduleView is all that is known of a schedule.
@@ -85,109 +80,127 @@ type ScheduleRun struct {
 }
 
 // Schedules yields the schedules of agents that the server knows. Those of other workflows are left out. It needs no
-// worker. What was created a moment ago may be missing.
+// worker. What was created a moment ago may be missing. It asks the server about each of them, since what its own list has
+// of a schedule is as that was created.
 func (c *Client) Schedules(ctx context.Context) iter.Seq2[ListedSchedule, error] {
-	return func(yield func(ListedSchedule, error) bool) {
-		call, cancel := context.WithTimeout(ctx, slowListTimeout)
-		defer cancel()
-		all, err := c.temporal.ScheduleClient().List(call, sdk.ScheduleListOptions{PageSize: listPage})
-		for err == nil && all.HasNext() {
-			var entry *sdk.ScheduleListEntry
-			if entry, err = all.Next(); err != nil {
-				break
+	return sequence(ctx, "", "listing schedules", func(yield func(ListedSchedule, error) bool) error {
+		request := &workflowservice.ListSchedulesRequest{Namespace: c.cfg.Namespace, MaximumPageSize: listPage}
+		for more := true; more; more = len(request.GetNextPageToken()) > 0 {
+			page, err := onSchedule(ctx, "", "listing", c.temporal.WorkflowService().ListSchedules, request)
+			if err != nil {
+				return err
 			}
-			if entry.WorkflowType.Name != string(contract.Scheduled) {
-				continue
+			listed, err := c.listedSchedules(ctx, page.GetSchedules())
+			if err != nil {
+				return err
 			}
-			listed := c.listedSchedule(entry.ID, c.memoOf(entry.Memo).over(entry.Spec), entry.Paused, entry.Note, entry.NextActionTimes)
-			if n := len(entry.RecentActions); n > 0 {
-				listed.LastRun = entry.RecentActions[n-1].ActualTime.UTC()
+			for _, one := range listed {
+				if !yield(one, nil) {
+					return nil
+				}
 			}
-			if !yield(listed, nil) {
-				return
-			}
+			request.NextPageToken = page.GetNextPageToken()
 		}
-		if err != nil {
-			yield(ListedSchedule{}, fail(ctx, "", "listing schedules", err))
-		}
-	}
+		return nil
+	})
 }
 
-// shownNext bounds the next times that are shown of a schedule.
-const shownNext = 5
-
-// memoOf is what a schedule's memo tells; one that cannot be read tells nothing.
-func (c *Client) memoOf(memo *commonpb.Memo) (told scheduleMemo) {
-	_ = c.cfg.Converter.FromPayload(memo.GetFields()[contract.MemoSchedule], &told)
-	return told
+// listedSchedules are those of a page that are of agents, and are there still.
+func (c *Client) listedSchedules(ctx context.Context, page []*schedulepb.ScheduleListEntry) ([]ListedSchedule, error) {
+	page = slices.DeleteFunc(page, func(e *schedulepb.ScheduleListEntry) bool {
+		return e.GetInfo().GetWorkflowType().GetName() != string(contract.Scheduled)
+	})
+	listed := make([]ListedSchedule, len(page))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(listedAtOnce)
+	for i, entry := range page {
+		group.Go(func() error {
+			d, err := c.describeSchedule(ctx, entry.GetScheduleId())
+			switch {
+			case errors.Is(err, &Error{Class: NotFound}):
+				return nil
+			case err != nil:
+				return err
+			}
+			s, _ := c.readSchedule(entry.GetScheduleId(), d.GetSchedule()) // what cannot be read is not shown
+			listed[i] = listedSchedule(s, d)
+			return nil
+		})
+	}
+	err := group.Wait()
+	return slices.DeleteFunc(listed, func(l ListedSchedule) bool { return l.Name == "" }), err
 }
 
-func (c *Client) listedSchedule(name string, told scheduleMemo, paused bool, note string, next []time.Time) ListedSchedule {
-	if paused {
-		next = nil
+const (
+	// listedAtOnce bounds how many schedules of a list the server is asked about at the same time.
+	listedAtOnce = 8
+	// shownNext bounds the next times that are shown of a schedule.
+	shownNext = 5
+)
+
+// describeSchedule is what the server tells of a schedule of agents.
+func (c *Client) describeSchedule(ctx context.Context, name string) (*workflowservice.DescribeScheduleResponse, error) {
+	if err := checkScheduleName(name); err != nil {
+		return nil, invalid(err)
 	}
-	return ListedSchedule{
-		Name: name, Session: told.Session, Model: told.Model, When: told.When, Paused: paused, Note: note, NextRuns: comesNext(next, shownNext),
+	d, err := onSchedule(ctx, name, "reading", c.temporal.WorkflowService().DescribeSchedule, &workflowservice.DescribeScheduleRequest{Namespace: c.cfg.Namespace, ScheduleId: name})
+	if err == nil && d.GetSchedule().GetAction().GetStartWorkflow().GetWorkflowType().GetName() != string(contract.Scheduled) {
+		return nil, errorf(Refused, nil, "schedule: %s is none of agents; it is for tools of Temporal", name)
 	}
+	return d, err
+}
+
+// listedSchedule is what a list tells of a schedule.
+func listedSchedule(s Schedule, d *workflowservice.DescribeScheduleResponse) ListedSchedule {
+	listed := ListedSchedule{
+		Name: s.Name, Session: s.Start.ID, Model: s.Start.Definition.Model.String(), When: s.When,
+		Paused: s.Paused, Note: d.GetSchedule().GetState().GetNotes(), NextRuns: []time.Time{},
+	}
+	if next := d.GetInfo().GetFutureActionTimes(); !s.Paused {
+		for _, at := range next[:min(len(next), shownNext)] {
+			listed.NextRuns = append(listed.NextRuns, at.AsTime())
+		}
+	}
+	for _, run := range d.GetInfo().GetRecentActions() {
+		listed.LastRun = run.GetActualTime().AsTime()
+	}
+	return listed
 }
 
 // Schedule tells of one schedule: when it runs, what, and what came of its newest runs. It needs no worker.
 func (c *Client) Schedule(ctx context.Context, name string) (ScheduleView, error) {
-	d, action, err := c.describeSchedule(ctx, name)
+	d, err := c.describeSchedule(ctx, name)
 	if err != nil {
 		return ScheduleView{}, err
 	}
-	state, policy := d.Schedule.State, d.Schedule.Policy
-	view := ScheduleView{
-		ListedSchedule: c.listedSchedule(name, c.memoOf(d.Memo).over(d.Schedule.Spec), state.Paused, state.Note, d.Info.NextActionTimes),
-		Overlap:        overlapOf(policy.Overlap), CatchupWindow: contract.Span(policy.CatchupWindow), PauseOnFailure: policy.PauseOnFailure,
-		TaskQueue: action.TaskQueue, CreatedAt: d.Info.CreatedAt.UTC(),
-		Begun: d.Info.NumActions, Skipped: d.Info.NumActionsSkippedOverlap, Missed: d.Info.NumActionsMissedCatchupWindow,
-		Runs: c.scheduleRuns(ctx, name, d.Info.RecentActions),
-	}
-	if n := len(view.Runs); n > 0 {
-		view.LastRun = view.Runs[n-1].BeganAt
-	}
-	in, _ := c.scheduledBy(action) // what cannot be read is not shown
-	definition := in.Start.Definition
-	view.Prompt, view.SystemPrompt, view.Tools = in.Start.Prompt, definition.SystemPrompt, definition.Tools
-	view.Budget = contract.BudgetOf(definition, in.Start.Budget, nil)
-	if in.Start.Given != nil {
-		view.Trusted = in.Start.Given.Trusted
-	}
-	return view, nil
+	return c.scheduleView(ctx, name, d), nil
 }
 
-// describeSchedule is what the server tells of a schedule of agents.
-func (c *Client) describeSchedule(ctx context.Context, name string) (*sdk.ScheduleDescription, *sdk.ScheduleWorkflowAction, error) {
-	if err := checkScheduleName(name); err != nil {
-		return nil, nil, invalid(err)
+func (c *Client) scheduleView(ctx context.Context, name string, d *workflowservice.DescribeScheduleResponse) ScheduleView {
+	s, _ := c.readSchedule(name, d.GetSchedule()) // what cannot be read is not shown
+	definition, info := s.Start.Definition, d.GetInfo()
+	return ScheduleView{
+		ListedSchedule: listedSchedule(s, d),
+		Overlap:        s.Overlap, CatchupWindow: contract.Span(s.CatchupWindow), PauseOnFailure: s.PauseOnFailure,
+		Prompt: s.Start.Prompt, SystemPrompt: definition.SystemPrompt, Tools: definition.Tools,
+		Budget: contract.BudgetOf(definition, s.Start.Budget, nil), Trusted: s.Start.Trusted,
+		TaskQueue: s.TaskQueue, CreatedAt: info.GetCreateTime().AsTime(),
+		Begun: int(info.GetActionCount()), Skipped: int(info.GetOverlapSkipped()), Missed: int(info.GetMissedCatchupWindow()),
+		Runs: c.scheduleRuns(ctx, name, info.GetRecentActions()),
 	}
-	call, cancel := context.WithTimeout(ctx, history.CallTimeout)
-	defer cancel()
-	d, err := history.RetryWhileAway(call, func() (*sdk.ScheduleDescription, error) {
-		return c.temporal.ScheduleClient().GetHandle(call, name).Describe(call)
-	})
-	if err != nil {
-		return nil, nil, c.failSchedule(ctx, name, "reading schedule "+name, err)
-	}
-	action, ok := d.Schedule.Action.(*sdk.ScheduleWorkflowAction)
-	if !ok || action.Workflow != string(contract.Scheduled) {
-		return nil, nil, errorf(Refused, nil, "schedule: %s is none of agents; it is for tools of Temporal", name)
-	}
-	return d, action, nil
 }
 
 // scheduleRuns says what came of runs, as their own workflows tell.
-func (c *Client) scheduleRuns(ctx context.Context, name string, actions []sdk.ScheduleActionResult) []ScheduleRun {
+func (c *Client) scheduleRuns(ctx context.Context, name string, actions []*schedulepb.ScheduleActionResult) []ScheduleRun {
 	runs := make([]ScheduleRun, len(actions))
 	var looking sync.WaitGroup
 	for i, a := range actions {
-		runs[i] = ScheduleRun{ScheduledRun: contract.ScheduledRun{Schedule: name, Status: domain.StatusPending}, DueAt: a.ScheduleTime.UTC(), BeganAt: a.ActualTime.UTC()}
-		if a.StartWorkflowResult != nil {
-			runs[i].WorkflowID, runs[i].FirstRunID = a.StartWorkflowResult.WorkflowID, a.StartWorkflowResult.FirstExecutionRunID
-			looking.Go(func() { runs[i] = c.scheduleRun(ctx, runs[i]) })
+		of := a.GetStartWorkflowResult()
+		runs[i] = ScheduleRun{
+			ScheduledRun: contract.ScheduledRun{Schedule: name, Status: domain.StatusPending}, DueAt: a.GetScheduleTime().AsTime(), BeganAt: a.GetActualTime().AsTime(),
+			WorkflowID: of.GetWorkflowId(), FirstRunID: of.GetRunId(),
 		}
+		looking.Go(func() { runs[i] = c.scheduleRun(ctx, runs[i]) })
 	}
 	looking.Wait()
 	slices.SortStableFunc(runs, func(a, b ScheduleRun) int { return a.BeganAt.Compare(b.BeganAt) })
@@ -245,30 +258,25 @@ func (c *Client) UnpauseSchedule(ctx context.Context, name, note string) (Schedu
 
 // pauseSchedule pauses a schedule, or ends its pause; one that is so already stays as it is.
 func (c *Client) pauseSchedule(ctx context.Context, name string, on bool, note string) (ScheduleChange, error) {
-	switch {
-	case len(note) > domain.MaxReason:
-		return ScheduleChange{}, errorf(Invalid, nil, "reason: has %d bytes; at most %d are allowed", len(note), domain.MaxReason)
-	case !utf8.ValidString(note):
-		return ScheduleChange{}, errorf(Invalid, nil, "reason: is not valid UTF-8; convert it")
+	if err := domain.CheckText("reason", note, domain.MaxReason); err != nil {
+		return ScheduleChange{}, invalid(err)
 	}
-	d, _, err := c.describeSchedule(ctx, name)
-	if err != nil || d.Schedule.State.Paused == on {
+	d, err := c.describeSchedule(ctx, name)
+	if err != nil || d.GetSchedule().GetState().GetPaused() == on {
 		return ScheduleChange{Name: name, Paused: on}, err
 	}
-	call, cancel := context.WithTimeout(ctx, history.CallTimeout)
-	defer cancel()
-	handle := c.temporal.ScheduleClient().GetHandle(call, name)
-	doing := "unpausing"
-	if on {
-		doing = "pausing"
-		err = handle.Pause(call, sdk.SchedulePauseOptions{Note: cmp.Or(note, "paused by "+c.cfg.By.Identity)})
-	} else {
-		err = handle.Unpause(call, sdk.ScheduleUnpauseOptions{Note: cmp.Or(note, "unpaused by "+c.cfg.By.Identity)})
+	doing, patch := "pausing", &schedulepb.SchedulePatch{Pause: cmp.Or(note, "paused by "+c.cfg.By.Identity)}
+	if !on {
+		doing, patch = "unpausing", &schedulepb.SchedulePatch{Unpause: cmp.Or(note, "unpaused by "+c.cfg.By.Identity)}
 	}
-	if err != nil {
-		return ScheduleChange{}, c.failSchedule(ctx, name, doing+" schedule "+name, err)
-	}
-	return ScheduleChange{Name: name, Paused: on, Changed: true}, nil
+	return ScheduleChange{Name: name, Paused: on, Changed: true}, c.patchSchedule(ctx, name, doing, patch)
+}
+
+func (c *Client) patchSchedule(ctx context.Context, name, doing string, patch *schedulepb.SchedulePatch) error {
+	_, err := onSchedule(ctx, name, doing, c.temporal.WorkflowService().PatchSchedule, &workflowservice.PatchScheduleRequest{
+		Namespace: c.cfg.Namespace, ScheduleId: name, Patch: patch, Identity: c.cfg.By.Identity, RequestId: uuid.NewString(),
+	})
+	return err
 }
 
 // triggerPatience is how long a run that was triggered is waited for.
@@ -278,44 +286,35 @@ const triggerPatience = 5 * time.Second
 // holds. It returns the run once it has an agent, or after 5 s as far as it has come: without a workflow where it waits
 // for another one, without an ID where it waits for a worker. It is refused where the policy leaves the run out.
 func (c *Client) TriggerSchedule(ctx context.Context, name string, overlap Overlap) (ScheduleRun, error) {
-	if err := new(Overlap).UnmarshalText([]byte(overlap)); err != nil {
-		return ScheduleRun{}, invalid(err)
-	}
-	before, _, err := c.describeSchedule(ctx, name)
-	if err != nil {
-		return ScheduleRun{}, err
-	}
-	call, cancel := context.WithTimeout(ctx, history.CallTimeout)
-	defer cancel()
-	err = c.temporal.ScheduleClient().GetHandle(call, name).Trigger(call, sdk.ScheduleTriggerOptions{Overlap: overlapPolicies[overlap]})
-	if err != nil {
-		return ScheduleRun{}, c.failSchedule(ctx, name, "triggering schedule "+name, err)
-	}
 	run := ScheduleRun{ScheduledRun: contract.ScheduledRun{Schedule: name, Status: domain.StatusPending}}
-	for until := time.Now().Add(triggerPatience); run.ID == "" && time.Now().Before(until); {
+	if err := checkWord(overlap); err != nil {
+		return run, invalid(err)
+	}
+	before, err := c.describeSchedule(ctx, name)
+	known := map[string]bool{}
+	for _, a := range before.GetInfo().GetRecentActions() {
+		known[a.GetStartWorkflowResult().GetRunId()] = true
+	}
+	if err == nil {
+		err = c.patchSchedule(ctx, name, "triggering", &schedulepb.SchedulePatch{TriggerImmediately: &schedulepb.TriggerImmediatelyRequest{OverlapPolicy: overlap.policy()}})
+	}
+	for until := time.Now().Add(triggerPatience); err == nil && run.ID == "" && time.Now().Before(until); {
 		if err := process.Pause(ctx, askAgain); err != nil {
 			return run, fail(ctx, name, "waiting for schedule "+name+" to run", err)
 		}
-		now, _, err := c.describeSchedule(ctx, name)
+		now, err := c.describeSchedule(ctx, name)
 		if err != nil {
 			return run, err
 		}
-		i := slices.IndexFunc(now.Info.RecentActions, func(a sdk.ScheduleActionResult) bool {
-			return !slices.ContainsFunc(before.Info.RecentActions, func(b sdk.ScheduleActionResult) bool { return sameAction(a, b) })
-		})
+		i := slices.IndexFunc(now.GetInfo().GetRecentActions(), func(a *schedulepb.ScheduleActionResult) bool { return !known[a.GetStartWorkflowResult().GetRunId()] })
 		switch {
 		case i >= 0:
-			run = c.scheduleRuns(ctx, name, now.Info.RecentActions[i:i+1])[0]
-		case now.Info.NumActionsSkippedOverlap > before.Info.NumActionsSkippedOverlap:
+			run = c.scheduleRuns(ctx, name, now.GetInfo().GetRecentActions()[i:i+1])[0]
+		case now.GetInfo().GetOverlapSkipped() > before.GetInfo().GetOverlapSkipped():
 			return run, errorf(Refused, nil, "schedule %s: a run is under way, and the overlap policy left this one out; stop that, or trigger with another policy", name).next("`schedule trigger %s --overlap BufferOne` runs after it", name)
 		}
 	}
-	return run, nil
-}
-
-func sameAction(a, b sdk.ScheduleActionResult) bool {
-	x, y := a.StartWorkflowResult, b.StartWorkflowResult
-	return x != nil && y != nil && *x == *y || x == nil && y == nil && a.ActualTime.Equal(b.ActualTime)
+	return run, err
 }
 
 // A DeletedSchedule says which schedule there is no more.
@@ -327,19 +326,19 @@ type DeletedSchedule struct {
 
 // DeleteSchedule deletes a schedule. Its agents stay, and those under way go on. It needs no worker.
 func (c *Client) DeleteSchedule(ctx context.Context, name string) (DeletedSchedule, error) {
-	d, _, err := c.describeSchedule(ctx, name)
+	d, err := c.describeSchedule(ctx, name)
 	if err != nil {
 		return DeletedSchedule{}, err
 	}
 	gone := DeletedSchedule{Name: name, Running: []string{}}
-	for _, w := range d.Info.RunningWorkflows {
-		run := c.scheduleRun(ctx, ScheduleRun{WorkflowID: w.WorkflowID, FirstRunID: w.FirstExecutionRunID})
+	for _, w := range d.GetInfo().GetRunningWorkflows() {
+		run := c.scheduleRun(ctx, ScheduleRun{WorkflowID: w.GetWorkflowId(), FirstRunID: w.GetRunId()})
 		if run.Open {
 			gone.Running = append(gone.Running, cmp.Or(run.ID, run.WorkflowID))
 		}
 	}
-	call, cancel := context.WithTimeout(ctx, history.CallTimeout)
-	defer cancel()
-	err = c.temporal.ScheduleClient().GetHandle(call, name).Delete(call)
-	return gone, c.failSchedule(ctx, name, "deleting schedule "+name, err)
+	_, err = onSchedule(ctx, name, "deleting", c.temporal.WorkflowService().DeleteSchedule, &workflowservice.DeleteScheduleRequest{
+		Namespace: c.cfg.Namespace, ScheduleId: name, Identity: c.cfg.By.Identity,
+	})
+	return gone, err
 }

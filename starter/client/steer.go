@@ -3,12 +3,12 @@ package client
 import (
 	"cmp"
 	"context"
+	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"go.temporal.io/api/serviceerror"
@@ -106,10 +106,7 @@ func (c *Client) message(ctx context.Context, a agent, id string, request contra
 }
 
 func checkSend(r contract.SendRequest, now time.Time) error {
-	if err := new(contract.Delivery).UnmarshalText([]byte(r.IfBusy)); err != nil {
-		return domain.Errorf(domain.Invalid, "if_busy: %q is none of refuse, steer, queue", string(r.IfBusy))
-	}
-	if err := cmp.Or(domain.CheckPrompt(r.Prompt), r.Budget.Check(), r.Budget.CheckDeadline(now)); err != nil {
+	if err := cmp.Or(checkWord(r.IfBusy), domain.CheckPrompt(r.Prompt), r.Budget.Check(), r.Budget.CheckDeadline(now)); err != nil {
 		return err
 	}
 	if r.Model != nil {
@@ -332,16 +329,19 @@ func (c *Client) Stop(ctx context.Context, id string, o StopOptions) (Execution,
 }
 
 func (o StopOptions) check() error {
-	mode := o.Mode
-	switch {
-	case mode.UnmarshalText([]byte(o.Mode)) != nil:
-		return domain.Errorf(domain.Invalid, "mode: %q is none of after_step, after_inference, now", o.Mode)
-	case o.Within < contract.AtOnce:
+	if o.Within < contract.AtOnce {
 		return domain.Errorf(domain.Invalid, "within: is %s; it may not be negative", time.Duration(o.Within))
-	case len(o.Reason) > domain.MaxReason:
-		return domain.Errorf(domain.TooLarge, "reason: has %d bytes; at most %d are allowed", len(o.Reason), domain.MaxReason)
-	case !utf8.ValidString(o.Reason):
-		return domain.Errorf(domain.Invalid, "reason: is not valid UTF-8; convert it")
+	}
+	return cmp.Or(checkWord(o.Mode), domain.CheckText("reason", o.Reason, domain.MaxReason))
+}
+
+// checkWord says of a word that an enum does not have which ones it has.
+func checkWord[E ~string, P interface {
+	*E
+	encoding.TextUnmarshaler
+}](word E) error {
+	if err := P(new(E)).UnmarshalText([]byte(word)); err != nil {
+		return domain.Errorf(domain.Invalid, "%v", err)
 	}
 	return nil
 }

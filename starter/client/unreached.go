@@ -62,8 +62,6 @@ func (u unreached) OperatorService() operatorservice.OperatorServiceClient {
 	return operatorservice.NewOperatorServiceClient(noConnection(u))
 }
 
-func (u unreached) ScheduleClient() sdk.ScheduleClient { return noSchedules{err: u.err} }
-
 // A noConnection fails each call.
 type noConnection unreached
 
@@ -74,31 +72,3 @@ func (n noConnection) Invoke(context.Context, string, any, any, ...grpc.CallOpti
 func (n noConnection) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
 	return nil, n.err
 }
-
-type noSchedules struct {
-	sdk.ScheduleClient
-	err error
-}
-
-func (n noSchedules) Create(context.Context, sdk.ScheduleOptions) (sdk.ScheduleHandle, error) {
-	return nil, n.err
-}
-
-func (n noSchedules) List(context.Context, sdk.ScheduleListOptions) (sdk.ScheduleListIterator, error) {
-	return nil, n.err
-}
-
-func (n noSchedules) GetHandle(context.Context, string) sdk.ScheduleHandle {
-	return noSchedule{err: n.err}
-}
-
-type noSchedule struct {
-	sdk.ScheduleHandle
-	err error
-}
-
-func (n noSchedule) Describe(context.Context) (*sdk.ScheduleDescription, error) { return nil, n.err }
-func (n noSchedule) Delete(context.Context) error                               { return n.err }
-func (n noSchedule) Trigger(context.Context, sdk.ScheduleTriggerOptions) error  { return n.err }
-func (n noSchedule) Pause(context.Context, sdk.SchedulePauseOptions) error      { return n.err }
-func (n noSchedule) Unpause(context.Context, sdk.ScheduleUnpauseOptions) error  { return n.err }

@@ -142,7 +142,7 @@ func UpdatedSchedule(out *Output, u client.UpdatedSchedule, now time.Time) strin
 }
 
 // maxChanged bounds how much is shown of a field that is another: JSON has it whole.
-const maxChanged = 100
+const maxChanged = 200
 
 // changedText is a value as people read it: a text by itself, all else as JSON.
 func changedText(value json.RawMessage) string {

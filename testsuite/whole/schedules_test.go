@@ -216,6 +216,29 @@ func TestAScheduleOfASession(t *testing.T) {
 	require.Equal(t, []any{session, 1, domain.StatusCompleted}, []any{opened.ID, opened.Number, opened.Status}, "a new session")
 }
 
+// TestCronComesAsTheServerSays: the server reads a line as the check before does, and tells it as it was given.
+func TestCronComesAsTheServerSays(t *testing.T) {
+	t.Parallel()
+	s := start(t, host.Config{})
+	made := 0
+	for line, want := range map[string]string{
+		"0 0 29 FEB MON":           "2044-02-29T00:00:00Z",
+		"30 40 14 23 11 * 2099":    "2099-11-23T14:40:30Z",
+		"5/20 3 1 1 * 2098":        "2098-01-01T03:05:00Z",
+		"10-20/5,50 14 * 2 7 2097": "2097-02-03T14:10:00Z",
+		"0 9 * 3 5-7 2096/4":       "2096-03-02T09:00:00Z",
+		"*/7  0 25-31 dec sat,1":   "",
+	} {
+		made++
+		view := s.schedules(t, quickRun, func(c *client.Schedule) { c.Name, c.When = s.named(fmt.Sprint("cron", made)), client.When{Cron: []string{line}} })
+		require.Equal(t, []string{strings.Join(strings.Fields(line), " ")}, view.When.Cron)
+		require.NotEmpty(t, view.NextRuns, line)
+		if want != "" {
+			require.Equal(t, want, view.NextRuns[0].Format(time.RFC3339), line)
+		}
+	}
+}
+
 // TestARunWaitsForASessionThatIsBusy, and a cancellation ends the execution that it has begun, not the session.
 func TestARunWaitsForASessionThatIsBusy(t *testing.T) {
 	t.Parallel()
@@ -312,11 +335,11 @@ func TestSchedulesAreRefused(t *testing.T) {
 		`time_zone: there is no "Mars/Olympus"`:   func(c *client.Schedule) { c.When.TimeZone = "Mars/Olympus" },
 		"time_zone: Local":                        func(c *client.Schedule) { c.When.TimeZone = "Local" },
 		"never comes before end_at":               func(c *client.Schedule) { c.When.EndAt = time.Now().Add(time.Minute) },
-		"is over":                                 func(c *client.Schedule) { c.When.EndAt = time.Now().Add(-time.Minute) },
+		"never comes before end_at, 2020-":        func(c *client.Schedule) { c.When.EndAt = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC) },
 		"name: has ' '":                           func(c *client.Schedule) { c.Name = "two words" },
 		"name: is empty":                          func(c *client.Schedule) { c.Name = "" },
 		"overlap: \"Sometimes\" is none of Skip":  func(c *client.Schedule) { c.Overlap = "Sometimes" },
-		"overlap: TerminateOther would leave":     func(c *client.Schedule) { c.Start.ID, c.Overlap = "notes", client.OverlapTerminateOther },
+		"overlap: TerminateOther is none":         func(c *client.Schedule) { c.Start.ID, c.Overlap = "notes", client.OverlapTerminateOther },
 		"overlap: AllowAll is none":               func(c *client.Schedule) { c.Start.ID, c.Overlap = "notes", client.OverlapAllowAll },
 		"deadline: is one time":                   func(c *client.Schedule) { c.Start.Budget.Deadline = new(time.Now().Add(time.Hour)) },
 		"catchup_window: is 1s":                   func(c *client.Schedule) { c.CatchupWindow = time.Second },
@@ -429,7 +452,7 @@ func TestAScheduleIsUpdated(t *testing.T) {
 	for _, d := range updated.Changed {
 		fields = append(fields, d.Field)
 	}
-	require.Equal(t, []string{"cron", "time_zone", "jitter", "overlap", "session", "prompt", "model", "session_model"}, fields)
+	require.Equal(t, []string{"cron", "jitter", "model", "overlap", "prompt", "session", "session_model", "time_zone"}, fields)
 	require.Equal(t, []string{`["@yearly"]`, `["0 8 1 1 *","0 9 1 1 *"]`}, []string{string(updated.Changed[0].Before), string(updated.Changed[0].After)})
 	require.Equal(t, []any{"sum it up", session, client.OverlapBufferOne, "Europe/Berlin"}, []any{updated.Prompt, updated.Session, updated.Overlap, updated.When.TimeZone})
 	require.Equal(t, []any{true, "for now", true, int64(3), "4711"}, []any{updated.Paused, updated.Note, updated.PauseOnFailure, *updated.Budget.MaxSteps, string(updated.Trusted["customer"])}, "what nobody named stays")
@@ -454,7 +477,7 @@ func TestAScheduleIsUpdated(t *testing.T) {
 	require.Empty(t, same.Changed)
 	for want, change := range map[string]func(*client.Schedule){
 		"never comes":                     func(c *client.Schedule) { c.When.Cron = []string{"0 0 31 2 *"} },
-		"AllowAll is none for a":          func(c *client.Schedule) { c.Overlap = client.OverlapAllowAll },
+		"AllowAll is none for a session":  func(c *client.Schedule) { c.Overlap = client.OverlapAllowAll },
 		"prompt: is empty":                func(c *client.Schedule) { c.Start.Prompt = "" },
 		"neither is given":                func(c *client.Schedule) { c.When = client.When{} },
 		"deadline: is one time":           func(c *client.Schedule) { c.Start.Budget.Deadline = new(time.Now().Add(time.Hour)) },
