@@ -314,12 +314,16 @@ func TestExplainAStepThatWasCutOff(t *testing.T) {
 	s = must(s.WithStepStarted(nth(1).Step(1), now))
 	step, _ := s.CurrentStep()
 	step.Output = []domain.Message{{Role: domain.RoleAssistant, Parts: []domain.Part{{Type: domain.PartText, Text: "found it"}}}}
-	step.Usage, step.ToolExecutions = usage(10, 1), []domain.ToolExecution{readCall(1, 0, "a", "b"), {ID: nth(1).Step(1).Tool(1), Call: domain.ToolCall{Name: "later"}}}
+	step.Usage, step.ToolExecutions = usage(10, 1), []domain.ToolExecution{
+		readCall(1, 0, "a", "b"), {ID: nth(1).Step(1).Tool(1), Call: domain.ToolCall{Name: "later"}},
+		domain.ToolExecution{ID: nth(1).Step(1).Tool(2), Call: domain.ToolCall{Name: "waits"}}.WithWait(domain.Wait{Kind: domain.WaitApproval, Tool: "waits", Since: now}),
+	}
 	s = must(s.WithCurrentStep(step, now))
 	v := explained(t, accountOf(s, nil))
 	require.True(t, v.Steps[0].InProgress)
 	require.Nil(t, v.Steps[0].Type)
-	require.Len(t, v.Steps[0].Tools, 1, "the other call has not begun")
+	require.Len(t, v.Steps[0].Tools, 2, "the second call has not begun, and nobody was asked about it")
+	require.Equal(t, domain.WaitApproval, v.Steps[0].Tools[1].Waits[0].Kind)
 	require.Equal(t, int64(11), v.Totals.Usage.TotalTokens)
 
 	run := newRun("run-1", nil)

@@ -122,7 +122,7 @@ func (e *explanation) steps() []ExplainStep {
 		if open && !e.over() {
 			steps[i].InProgress, steps[i].Type = true, nil
 			steps[i].Tools = slices.DeleteFunc(steps[i].Tools, func(t ExplainTool) bool {
-				return t.Milliseconds == nil && t.Outcome != domain.ToolRunning && t.Error == nil
+				return t.Outcome == domain.ToolNotRun && t.Error == nil && len(t.Waits) == 0 // it was not begun, and nobody is asked about it
 			})
 		}
 		e.settle(steps[i].Tools)
