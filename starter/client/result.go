@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -83,7 +82,7 @@ func (c *Client) result(ctx context.Context, t target) (Result, error) {
 		return Result{}, err
 	}
 	if _, err := c.lastAnswer(ctx, t, t.want(), &r); err != nil {
-		return Result{}, fail(ctx, t.called(), "reading the history of "+t.called(), goneIfDeleted(err, "the answer of %s: its run has been deleted", t.called()))
+		return Result{}, fail(ctx, t.called(), "reading the history of "+t.called(), err)
 	}
 	if r.Outcome.Status == domain.StatusFailed {
 		r.Error = failureOf(r.Outcome)
@@ -127,10 +126,10 @@ func (c *Client) recorded(ctx context.Context, t target) *contract.End {
 		return nil
 	}
 	ended, err := c.reader(t.agent).End(ctx, t.runID())
-	if err != nil || ended.End == nil || ended.Outcome.ExecutionID != t.outcome.ExecutionID {
+	if err != nil || ended.Outcome == nil || ended.Outcome.ExecutionID != t.outcome.ExecutionID {
 		return nil
 	}
-	return ended.End
+	return ended.Outcome.End
 }
 
 // endedUnreadably reports whether the workflow has noted the end of an execution in a way that this build cannot read.
@@ -158,21 +157,24 @@ func (c *Client) unreadable(ctx context.Context, t target) (Result, error) {
 }
 
 // lastAnswer has the last inference of an execution tell the answer, or of any, in the newest run that has one. It says whether runs
-// of the execution have been deleted.
+// before those that have none have been deleted.
 func (c *Client) lastAnswer(ctx context.Context, t target, of domain.ExecutionID, r *Result) (gone bool, err error) {
 	r.Source, r.Build = contract.FromRawHistory, t.builds.Newest()
-	runs, gone, err := c.runsOfExecution(ctx, t.agent, t.runID(), t.asked, t.want())
-	for _, runID := range slices.Backward(runs) {
+	for runID := t.runID(); runID != ""; {
 		events, err := c.reader(t.agent).Events(ctx, runID)
-		if err != nil {
-			return gone, err
+		if deleted(err) {
+			return true, nil
+		}
+		if err != nil || len(events) == 0 {
+			return false, err
 		}
 		if text, event, ok := history.LastAnswer(c.cfg.Converter, events, of); ok {
 			r.Answer, r.RunID, r.Event = text, runID, event
-			break
+			return false, nil
 		}
+		runID = history.Began(c.cfg.Converter, events[0]).Previous()
 	}
-	return gone, err
+	return false, nil
 }
 
 // FormatOf returns the response format whose answers are values of a Go type:

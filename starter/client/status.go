@@ -113,17 +113,6 @@ func (s snapshot) headStatus(a account.Account) account.Status {
 	return v
 }
 
-// stopIn is the request to stop an execution that a fact of its run tells of, if it is one.
-func stopIn(fact history.Fact, execution domain.ExecutionID) (_ contract.StopRequest, ok bool) {
-	switch f := fact.(type) {
-	case history.StopAsked:
-		return f.Request, f.Request.ExecutionID.IsZero() || f.Request.ExecutionID == execution
-	case history.StopForced:
-		return contract.ServerStop(), true
-	}
-	return contract.StopRequest{}, false
-}
-
 // status is the status of an agent whose account was read.
 func (c *Client) status(ctx context.Context, s snapshot, a account.Account) account.Status {
 	v := s.headStatus(a)
