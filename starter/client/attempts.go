@@ -93,7 +93,7 @@ func (s stepAttempts) add(n int, before, why *domain.Error, used domain.Usage, p
 	if n > 1 && before != nil {
 		s, n = s.add(n-1, nil, before, domain.Usage{}, price), 1
 	}
-	retry := ExplainRetry{Attempts: n, Reason: "history does not say why", Usage: used.View()}
+	retry := ExplainRetry{Attempts: n, Reason: "history does not say why", Usage: used}
 	if why != nil {
 		retry.Reason = why.Message
 		if why.Code != "" {

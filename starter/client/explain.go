@@ -86,7 +86,7 @@ func (e *explanation) view() ExplainView {
 	v.Steps = e.steps()
 	v.Totals = totalsOf(v.Steps)
 	v.Waste = wasteOf(v.Steps, v.Totals)
-	v.Reported = &ExplainReported{x.Steps, x.Usage.View(), x.Cost()}
+	v.Reported = &ExplainReported{x.Steps, x.Usage, x.Cost()}
 	if v.Totals.CostNanoUSD == nil {
 		e.miss("the cost: the execution knows no price of the model")
 	}

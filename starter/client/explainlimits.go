@@ -79,7 +79,7 @@ func (e *explanation) used(v ExplainView) map[domain.Limit]*int64 {
 		used = usedOf(v.Totals.spent)
 		used[domain.LimitCost] = v.Totals.CostNanoUSD
 	} else {
-		used[domain.LimitSteps], used[domain.LimitTokens] = new(int64(v.Reported.Steps)), &v.Reported.Usage.TotalTokens
+		used[domain.LimitSteps], used[domain.LimitTokens] = new(int64(v.Reported.Steps)), new(v.Reported.Usage.TotalTokens())
 		used[domain.LimitCost] = v.Reported.CostNanoUSD
 	}
 	used[domain.LimitSeconds] = e.milliseconds()

@@ -162,7 +162,7 @@ func (e *explanation) summariesOf(id domain.StepID) (used domain.Usage) {
 // compactions say how what the model is shown was made shorter between two steps.
 func compactions(before, after domain.Edits, summaries domain.Usage) (all []ExplainCompaction) {
 	if after.Hidden > before.Hidden {
-		all = append(all, ExplainCompaction{Kind: CompactionSummary, Before: after.Hidden, Usage: summaries.View()})
+		all = append(all, ExplainCompaction{Kind: CompactionSummary, Before: after.Hidden, Usage: summaries})
 	}
 	if after.Cleared > max(before.Cleared, after.Hidden) {
 		all = append(all, ExplainCompaction{Kind: CompactionCleared, Before: after.Cleared})

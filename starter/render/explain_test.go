@@ -16,8 +16,8 @@ import (
 func explainedAgent() client.ExplainView {
 	began := testNow.Add(-time.Minute)
 	at := func(s int) *time.Time { return new(began.Add(time.Duration(s) * time.Second)) }
-	usage := domain.UsageView{InputTokens: 1200, OutputTokens: 34, CacheReadTokens: 1000, ReasoningTokens: 12, TotalTokens: 1234}
-	lost := domain.UsageView{InputTokens: 100, TotalTokens: 100, Estimated: true}
+	usage := domain.Usage{InputTokens: 1200, OutputTokens: 34, CacheReadTokens: 1000, ReasoningTokens: 12}
+	lost := domain.Usage{InputTokens: 100, Estimated: true}
 	v := client.ExplainView{
 		Execution: client.Execution{ID: "notes", Number: 2}, Status: domain.StatusStopped, Model: new("scripted/\x1bx"),
 		StartedAt: &began, EndedAt: at(50), Milliseconds: new(int64(50_000)),
