@@ -90,7 +90,7 @@ func (e *explanation) view() ExplainView {
 	if v.Totals.CostNanoUSD == nil {
 		e.miss("the cost: the execution knows no price of the model")
 	}
-	v.Budget, v.SessionBudget = e.limits(v), e.sessionLimits(v)
+	v.Budget, v.SessionBudget = e.limits(v), e.sessionLimits()
 	if e.over() {
 		v.Ending = e.ending()
 	}

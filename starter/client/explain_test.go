@@ -28,7 +28,7 @@ func told(budget domain.ExecutionBudget, steps []domain.StepExecution, signals [
 	for _, step := range steps {
 		s = must(s.WithStepStarted(step.Step.ID, step.StartedAt))
 		s = must(s.WithCurrentStep(step.Step, step.CompletedAt))
-		s = must(s.WithCurrentStepCompleted(step.CompletedAt))
+		s = must(s.WithCurrentStepCompleted(step.CompletedAt)).WithToolCalls(step.Step.Spent().ToolCalls, step.CompletedAt)
 	}
 	for _, signal := range signals {
 		s = must(s.WithStopSignal(signal, now))
@@ -146,9 +146,10 @@ func TestExplainAStopAtALimit(t *testing.T) {
 	require.Empty(t, v.Missing)
 	require.Equal(t, domain.StatusStopped, v.Status)
 	require.Equal(t, "it reached its limit of steps: max_steps is 3 and 3 are done", v.Ending.Summary)
-	require.Equal(t, &ExplainSignal{domain.StepsLimitReached, "budget", "max_steps is 3 and 3 are done", SignalCounted}, v.Ending.Signal)
+	require.Equal(t, &ExplainSignal{domain.StopSignal{Reason: domain.StepsLimitReached, Source: "budget", Message: "max_steps is 3 and 3 are done"}, SignalCounted}, v.Ending.Signal)
 	require.Equal(t, []ExplainSignal{
-		{domain.UserRequested, "user", "enough", SignalOutranked}, {domain.StopRequested, "a hook", "too late", SignalLate},
+		{domain.StopSignal{Reason: domain.UserRequested, Source: "user", Message: "enough"}, SignalOutranked},
+		{domain.StopSignal{Reason: domain.StopRequested, Source: "a hook", Message: "too late"}, SignalLate},
 	}, v.Ending.Others)
 
 	require.Equal(t, []domain.ToolOutcome{domain.ToolOK, domain.ToolBlocked, domain.ToolFailed, domain.ToolUnknown}, outcomes(v.Steps[1].Tools))

@@ -16,7 +16,7 @@ func explainStep(s domain.StepExecution, priced bool) ExplainStep {
 	e := ExplainStep{
 		Number: step.Number, StepID: step.ID, Type: new(step.Type()), Interrupted: step.Interrupted,
 		StartedAt: timeOf(s.StartedAt), Milliseconds: between(s.StartedAt, s.CompletedAt),
-		Usage: step.Usage, CostNanoUSD: domain.KnownCost(step.CostNanoUSD, step.Usage.TotalTokens(), priced), spent: step.Spent(),
+		Usage: step.Usage, CostNanoUSD: domain.KnownCost(step.CostNanoUSD, step.Usage.TotalTokens(), priced), toolCalls: step.Spent().ToolCalls,
 		Lost: step.Lost, LostNanoUSD: domain.KnownCost(step.LostNanoUSD, step.Lost.TotalTokens(), priced),
 		Agent: textOf(step.Agent), FailedAttempts: step.Tries, Tools: []ExplainTool{}, Retries: []ExplainRetry{},
 		Compactions: []ExplainCompaction{}, Errors: append([]domain.Error{}, step.Errors...),
@@ -81,7 +81,7 @@ func totalsOf(steps []ExplainStep) ExplainTotals {
 		if !s.InProgress {
 			t.Steps++
 		}
-		t.Usage, t.Lost, t.spent = t.Usage.Add(s.Usage), t.Lost.Add(s.Lost), t.spent.Add(s.spent)
+		t.Usage, t.Lost, t.ToolCalls = t.Usage.Add(s.Usage), t.Lost.Add(s.Lost), domain.AddCost(t.ToolCalls, s.toolCalls)
 		t.CostNanoUSD, t.LostNanoUSD = addCost(t.CostNanoUSD, s.CostNanoUSD), addCost(t.LostNanoUSD, s.LostNanoUSD)
 		t.FailedAttempts += s.FailedAttempts
 		t.Compactions += len(s.Compactions)
@@ -89,7 +89,6 @@ func totalsOf(steps []ExplainStep) ExplainTotals {
 			t.StepsWithError++
 		}
 	}
-	t.ToolCalls = t.spent.ToolCalls
 	return t
 }
 

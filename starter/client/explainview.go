@@ -103,10 +103,8 @@ type ExplainEnding struct {
 
 // An ExplainSignal is one request to stop, and what became of it.
 type ExplainSignal struct {
-	Reason  domain.StopReason `json:"reason"`
-	Source  string            `json:"source"`
-	Message string            `json:"message"`
-	Fate    SignalFate        `json:"fate"`
+	domain.StopSignal
+	Fate SignalFate `json:"fate"`
 }
 
 // An ExplainDoing says what a running execution is doing now.
@@ -151,8 +149,8 @@ type ExplainStep struct {
 	// Errors are the step's own, those of its tool calls aside.
 	Errors []domain.Error `json:"errors"`
 
-	// spent is what the step used of each limit.
-	spent domain.Spent
+	// toolCalls counts those that ran, of its sub-agents too.
+	toolCalls int64
 }
 
 // An ExplainTool is one tool call of a step.
@@ -209,8 +207,6 @@ type ExplainTotals struct {
 	LostNanoUSD    *int64       `json:"lost_nano_usd"`
 	Compactions    int          `json:"compactions"`
 	StepsWithError int          `json:"steps_with_error"`
-
-	spent domain.Spent
 }
 
 // ExplainReported is what the execution itself has counted.

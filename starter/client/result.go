@@ -46,8 +46,8 @@ func (c *Client) orRecorded(ctx context.Context, id string, number int, live Res
 	if err != nil {
 		return live, unreadable("state", id, err)
 	}
-	r := Result{Execution: a.begun(x.Number, x.ExecutionID, x.RunID), Outcome: x.Outcome, Source: contract.FromRecords, ImportedAt: x.Imported}
-	return r.withEnd(*x.Ended).withOutput(state.ResponseFormat), nil
+	r := Result{Execution: a.begun(x.Number, x.ExecutionID, x.RunID), Outcome: x.Outcome, End: *x.Ended, Source: contract.FromRecords, ImportedAt: x.Imported}
+	return r.withOutput(state.ResponseFormat), nil
 }
 
 func (c *Client) liveResult(ctx context.Context, id string, number int) (Result, error) {
@@ -68,7 +68,8 @@ func (c *Client) result(ctx context.Context, t target) (Result, error) {
 	r.Outcome.End = nil
 	if _, byServer := history.ServerEnd(t.info().GetStatus()); !byServer {
 		if end := c.recorded(ctx, t); end != nil {
-			return c.formatted(ctx, t.agent, r.withEnd(*end)), nil
+			r.End = *end
+			return c.formatted(ctx, t.agent, r), nil
 		}
 	}
 	s, a, err := c.accountWith(ctx, t.called(), account.Request{Want: []account.Part{account.Executions, account.State}, Execution: t.asked})
@@ -90,17 +91,12 @@ func (c *Client) result(ctx context.Context, t target) (Result, error) {
 	return c.formatted(ctx, t.agent, r), nil
 }
 
-// withEnd returns the result with what the execution came to.
-func (r Result) withEnd(end contract.End) Result {
-	r.Answer, r.SaidLast, r.Error, r.Signal = end.Answer, end.SaidLast, end.Error, end.Signal
-	return r
-}
-
 // explained returns the result as the agent's account tells it. Of an execution that the server has ended the workflow knows of no
 // end: its state tells.
 func (r Result) explained(e explanation) Result {
 	if r.Source = e.Server.Source; !e.cut() {
-		return r.withEnd(*e.asked.Ended)
+		r.End = *e.asked.Ended
+		return r
 	}
 	r.Source, r.Answer, r.Outcome.Steps, r.Outcome.EffectCounts = contract.FromHistory, e.state.Answer(), e.asked.Steps, e.state.Effects()
 	r.Outcome.Unknown = r.Outcome.Unknown || len(e.Head.Children) > 0

@@ -6,10 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	enumspb "go.temporal.io/api/enums/v1"
-	taskqueuepb "go.temporal.io/api/taskqueue/v1"
-	"go.temporal.io/api/workflowservice/v1"
-
 	"everstep/domain"
 	"everstep/domain/account"
 	"everstep/domain/contract"
@@ -271,14 +267,4 @@ func unserved(waits account.Pending) string {
 		return "no worker serves task queue " + waits.Limited + ", where its calls wait; start one that has the tool's limit (EVERSTEP_TOOL_LIMITS); where none has it any more, the agent notices after some minutes"
 	}
 	return "no worker serves task queue " + waits.Limited + ", where its inferences wait; start one that has the rate limit (EVERSTEP_RATE_LIMITS)"
-}
-
-// served reports whether a worker asks a task queue for activities, as far as the server says.
-func (c *Client) served(ctx context.Context, queue string) bool {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	described, err := c.temporal.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
-		Namespace: c.cfg.Namespace, TaskQueue: &taskqueuepb.TaskQueue{Name: queue}, TaskQueueType: enumspb.TASK_QUEUE_TYPE_ACTIVITY,
-	})
-	return err != nil || len(described.GetPollers()) > 0
 }

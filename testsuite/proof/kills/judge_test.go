@@ -76,7 +76,7 @@ func sampleLeft() agentLeft {
 		domain.Event{Type: domain.EventExecutionStopped, EventHeader: head(8, 0), Data: domain.StopEvent{Reason: domain.Completed}},
 	}}
 	got.ledger = append(got.ledger, effect{Hook: "1/0/before_step"}, effect{Hook: "1/1/before_step"})
-	got.results = []client.Result{{Outcome: contract.Outcome{Number: 1, Status: domain.StatusCompleted, StopReason: domain.Completed, Steps: 3}, Answer: "three"}}
+	got.results = []client.Result{{Outcome: contract.Outcome{Number: 1, Status: domain.StatusCompleted, StopReason: domain.Completed, Steps: 3}, End: contract.End{Answer: "three"}}}
 	return got
 }
 
