@@ -16,7 +16,7 @@ type DebugView struct {
 	Continuation string   `json:"continuation"`
 	HasErrors    bool     `json:"has_errors"`
 	Errors       []string `json:"errors"`
-	UsageView
+	Usage
 	BudgetLeft ExecutionBudget `json:"budget_left"`
 }
 
@@ -26,7 +26,7 @@ func (s AgentState) Debug(now time.Time) DebugView {
 	view := DebugView{
 		Status: s.Status(), ExecutionCount: s.ExecutionCount, HasExecution: !s.Execution.IsZero(), ExecutionID: s.Execution.ID,
 		Steps: s.StepCount(), Continuation: s.inWords(), HasErrors: s.HasErrors(), Errors: []string{},
-		UsageView: s.Usage().View(), BudgetLeft: left,
+		Usage: s.Usage(), BudgetLeft: left,
 	}
 	for _, err := range s.Errors() {
 		text := string(err.Kind)

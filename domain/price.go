@@ -242,23 +242,3 @@ func (u Usage) Add(v Usage) Usage {
 
 // IsZero reports whether nothing was used.
 func (u Usage) IsZero() bool { return u == Usage{} }
-
-// A UsageView is a usage with its total.
-type UsageView struct {
-	InputTokens      int64 `json:"input_tokens"`
-	OutputTokens     int64 `json:"output_tokens"`
-	CacheReadTokens  int64 `json:"cache_read_tokens"`
-	CacheWriteTokens int64 `json:"cache_write_tokens"`
-	ReasoningTokens  int64 `json:"reasoning_tokens"`
-	TotalTokens      int64 `json:"total_tokens"`
-	Estimated        bool  `json:"estimated,omitzero"`
-}
-
-// View returns the usage with its total.
-func (u Usage) View() UsageView {
-	return UsageView{
-		InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, CacheReadTokens: u.CacheReadTokens,
-		CacheWriteTokens: u.CacheWriteTokens, ReasoningTokens: u.ReasoningTokens,
-		TotalTokens: u.TotalTokens(), Estimated: u.Estimated,
-	}
-}

@@ -21,7 +21,7 @@ func stoppedResult() client.Result {
 	return client.Result{
 		Execution: client.Execution{ID: "notes", Number: 1}, Source: contract.FromWorkflow,
 		Outcome: contract.Outcome{Status: domain.StatusStopped, StopReason: domain.StepsLimitReached},
-		Signal:  &domain.StopSignal{Reason: domain.StepsLimitReached, Message: "max_steps is 2\nand 2 are done"},
+		End:     contract.End{Signal: &domain.StopSignal{Reason: domain.StepsLimitReached, Message: "max_steps is 2\nand 2 are done"}},
 	}
 }
 
@@ -58,8 +58,8 @@ func TestAnAnswerOfAnotherBuildIsSaidToBeOne(t *testing.T) {
 		result client.Result
 		says   string
 	}{
-		{client.Result{Answer: "42", Source: contract.FromHistory}, ""},
-		{client.Result{Answer: "42", Source: contract.FromRawHistory, Build: "v9", Event: 7},
+		{client.Result{End: contract.End{Answer: "42"}, Source: contract.FromHistory}, ""},
+		{client.Result{End: contract.End{Answer: "42"}, Source: contract.FromRawHistory, Build: "v9", Event: 7},
 			"no worker answers, and this build cannot replay the history that build v9 has written: the answer is that of the last inference in it (event 7), and may not be the final one\n"},
 		{client.Result{Source: contract.FromRawHistory}, "no worker answers, and this build cannot replay the history that another build has written: no inference can be read in it\n"},
 	} {

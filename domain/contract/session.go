@@ -271,7 +271,8 @@ func (o Outcome) Check() error {
 
 // An End is what an execution came to, in words.
 type End struct {
-	Answer string `json:"answer,omitzero"`
+	// Answer may be partial where the execution did not complete.
+	Answer string `json:"answer"`
 	// SaidLast is the newest text of any step, in part where it is long; empty where Answer is not.
 	SaidLast string        `json:"said_last,omitzero"`
 	Error    *domain.Error `json:"error,omitempty"`

@@ -539,13 +539,11 @@ func (r accountReader) replayed(ctx context.Context, runID string) (told runAcco
 		return runAccount{err: err}
 	}
 	told.Server = &account.Server{Source: contract.FromHistory, Untaken: len(untaken)}
-	for recorded := range history.Decode(r.client.cfg.Converter, runID, untaken) {
-		if told.Head == nil { // that of a later run tells
-			break
-		}
-		if stop, ok := stopIn(recorded.Fact, r.newestOf(told.Account).ExecutionID); ok {
-			told.Server.Stops = append(told.Server.Stops, stop)
-		}
+	if told.Head != nil { // else that of a later run tells
+		newest := r.newestOf(told.Account).ExecutionID
+		told.Server.Stops = slices.DeleteFunc(history.Stops(r.client.cfg.Converter, untaken), func(stop contract.StopRequest) bool {
+			return !stop.ExecutionID.IsZero() && stop.ExecutionID != newest
+		})
 	}
 	if wrote := history.NewestBuild(events); wrote != "" && wrote != build.ID() {
 		told.Server.OtherBuilds = []string{wrote}

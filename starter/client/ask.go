@@ -8,8 +8,6 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
-	taskqueuepb "go.temporal.io/api/taskqueue/v1"
-	"go.temporal.io/api/workflowservice/v1"
 	sdk "go.temporal.io/sdk/client"
 
 	"everstep/domain/contract"
@@ -63,14 +61,12 @@ func (p *polling) seen(ctx context.Context) bool {
 		}
 		p.queue = s.queue()
 	}
-	described, err := p.client.temporal.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
-		Namespace: p.client.cfg.Namespace, TaskQueue: &taskqueuepb.TaskQueue{Name: p.queue}, TaskQueueType: enumspb.TASK_QUEUE_TYPE_WORKFLOW,
-	})
+	pollers, err := p.client.pollers(ctx, p.queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
 	if err != nil {
 		return p.goesOn
 	}
 	first, newest := p.last.IsZero(), p.last
-	for _, poller := range described.GetPollers() {
+	for _, poller := range pollers {
 		if at := poller.GetLastAccessTime().AsTime(); at.After(newest) {
 			newest = at
 		}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/starter/client/internal/history"
@@ -25,69 +27,46 @@ type attempts struct {
 	unread []string
 }
 
-// attemptsOf reads the runs in which an execution was, and the newest run.
+// attemptsOf reads the runs in which an execution was, from the newest of them on backwards, and the newest run.
 func (c *Client) attemptsOf(ctx context.Context, e explanation) (all attempts, err error) {
 	all = attempts{steps: map[int]stepAttempts{}}
-	var runs []string
-	if runs, all.gone, err = c.runsOfExecution(ctx, e.agent, cmp.Or(e.asked.RunID, e.runID()), e.asked.Number, e.asked.ExecutionID); err != nil {
-		return all, err
-	}
-	if !slices.Contains(runs, e.runID()) {
-		runs = append(runs, e.runID())
-	}
-	for read := range c.histories(ctx, e.agent, runs) {
-		if read.err != nil && !deleted(read.err) {
-			return all, read.err
+	reader, newest := c.reader(e.agent), e.runID()
+	for runID := cmp.Or(e.asked.RunID, newest); runID != ""; {
+		events, err := reader.Events(ctx, runID)
+		switch {
+		case deleted(err):
+			all.gone = true
+			return all, nil
+		case err != nil || len(events) == 0:
+			return all, err
 		}
-		all.gone = all.gone || read.err != nil
-		newest := domain.StepID{}
-		for _, recorded := range taken(read.all) {
-			newest = all.take(e, recorded, newest)
+		inferences, unread := history.Inferences(c.cfg.Converter, events)
+		all.unread = append(all.unread, unread...)
+		for _, one := range inferences {
+			if one.Request.ExecutionID == e.asked.ExecutionID {
+				all.steps[one.Request.Step] = all.steps[one.Request.Step].with(*one, e.takesTurns(*one), e.price())
+			}
 		}
+		if runID == newest {
+			all.firstEvent, all.suggested = int64(proto.Size(events[0])), history.ContinueSuggested(events)
+			all.stepsOfRun = stepsAskedFor(inferences)
+		}
+		began := e.asked.StartedAt
+		if began.IsZero() || !events[0].GetEventTime().AsTime().After(began) {
+			return all, nil
+		}
+		runID = history.Began(c.cfg.Converter, events[0]).Previous()
 	}
 	return all, nil
 }
 
-// runsOfExecution are the runs in which an execution was, the oldest first, from one of the newest of them on backwards. It says
-// whether some have been deleted.
-func (c *Client) runsOfExecution(ctx context.Context, a agent, runID string, number int, id domain.ExecutionID) (runs []string, gone bool, err error) {
-	for runID != "" {
-		began, err := c.reader(a).First(ctx, runID)
-		if deleted(err) {
-			gone = true
-			break
-		}
-		if err != nil {
-			return nil, gone, err
-		}
-		took := history.TakeoverOf(began.Input)
-		begins := took.Number < number || took.Begins && took.Number == number
-		if begins || took.Open && took.Execution == id {
-			runs = append(runs, runID)
-		}
-		if begins {
-			break
-		}
-		runID = began.Previous()
+// stepsAskedFor counts the steps of inferences.
+func stepsAskedFor(inferences []*history.Inference) int {
+	steps := map[domain.StepID]bool{}
+	for _, one := range inferences {
+		steps[one.Request.ExecutionID.Step(one.Request.Step)] = true
 	}
-	slices.Reverse(runs)
-	return runs, gone, nil
-}
-
-// taken are the facts of a run without the ends of work that no worker has taken: the account counts nothing of them.
-func taken(facts []history.Recorded) []history.Recorded {
-	done := len(facts) - 1
-	for done >= 0 && facts[done].Fact != history.Fact(history.TaskDone{}) {
-		done--
-	}
-	since := slices.DeleteFunc(slices.Clone(facts[done+1:]), func(r history.Recorded) bool {
-		switch r.Fact.(type) {
-		case history.Lost, history.ModelReplied:
-			return true
-		}
-		return false
-	})
-	return append(slices.Clip(facts[:done+1]), since...)
+	return len(steps)
 }
 
 // A stepAttempts are the attempts at the inferences of a step that failed, and how long those are known to have waited for their
@@ -114,7 +93,7 @@ func (s stepAttempts) add(n int, before, why *domain.Error, used domain.Usage, p
 	if n > 1 && before != nil {
 		s, n = s.add(n-1, nil, before, domain.Usage{}, price), 1
 	}
-	retry := ExplainRetry{Attempts: n, Reason: "history does not say why", Usage: used.View()}
+	retry := ExplainRetry{Attempts: n, Reason: "history does not say why", Usage: used}
 	if why != nil {
 		retry.Reason = why.Message
 		if why.Code != "" {
@@ -128,62 +107,37 @@ func (s stepAttempts) add(n int, before, why *domain.Error, used domain.Usage, p
 	return s
 }
 
-// replied takes the reply of an inference, which may be no answer.
-func (s stepAttempts) replied(w history.Work, reply contract.ModelReply, price *domain.Price) stepAttempts {
-	failed := max(reply.Tries, w.Attempt, 1)
-	if reply.Outcome == contract.Answered || reply.Outcome == contract.Interrupted {
-		return s.add(failed-1, nil, w.Before, reply.Spent, price)
+// with takes an inference, and whether it was to wait for its turn. Of what that used the price is nil where the model has none.
+func (s stepAttempts) with(one history.Inference, turns bool, price *domain.Price) stepAttempts {
+	if turns {
+		s.queued += one.Queued
 	}
-	return s.add(failed, w.Before, reply.WhyUnanswered(), reply.Spent, price)
-}
-
-// lost takes the end of an inference without a reply. To have come to a worker that has another task queue for it, or lacks what it
-// needs, is no attempt. What was cut off while it waited under a rate limit mostly waited for its turn, and was never begun: history
-// does not tell that from a wait for another attempt.
-func (s stepAttempts) lost(w history.Work, loss contract.Loss, turns bool, price *domain.Price) stepAttempts {
-	err := loss.Err()
-	if err.Code == domain.CodeRerouted || err.Lacking || w.Attempt == 0 && turns && err.Code == domain.CodeInterrupted {
+	switch {
+	case one.Lost != nil:
+		return s.lost(one, turns, price)
+	case one.Reply == nil: // it is under way
 		return s
 	}
-	return s.add(max(w.Attempt, 1), w.Before, err, loss.Spent(*w.Model, loss.AskedAgain(*w.Model)), price)
+	failed := max(one.Reply.Tries, one.Attempt, 1)
+	if one.Reply.Outcome == contract.Answered || one.Reply.Outcome == contract.Interrupted {
+		return s.add(failed-1, nil, one.Before, one.Reply.Spent, price)
+	}
+	return s.add(failed, one.Before, one.Reply.WhyUnanswered(), one.Reply.Spent, price)
 }
 
-// take takes a fact. newest is the step that has asked for work last.
-func (a *attempts) take(e explanation, recorded history.Recorded, newest domain.StepID) domain.StepID {
-	of := func(w history.Work, take func(stepAttempts) stepAttempts) {
-		if w.Model != nil && w.Execution == e.asked.ExecutionID {
-			a.steps[w.Step] = take(a.steps[w.Step])
-		}
+// lost takes an inference without a reply. To have come to a worker that has another task queue for it, or lacks what it needs, is
+// no attempt. What was cut off while it waited under a rate limit mostly waited for its turn, and was never begun: history does not
+// tell that from a wait for another attempt.
+func (s stepAttempts) lost(one history.Inference, turns bool, price *domain.Price) stepAttempts {
+	err := one.Lost.Err()
+	if err.Code == domain.CodeRerouted || err.Lacking || one.Attempt == 0 && turns && err.Code == domain.CodeInterrupted {
+		return s
 	}
-	switch f := recorded.Fact.(type) {
-	case history.RunBegan:
-		a.stepsOfRun, a.firstEvent, a.suggested = 0, int64(f.Size), false
-	case history.TaskBegan:
-		a.suggested = f.Suggested
-	case history.Unreadable:
-		a.unread = append(a.unread, f.String())
-	case history.Asked:
-		if id := f.Execution.Step(f.Step); f.Step > 0 && id != newest {
-			newest = id
-			a.stepsOfRun++
-		}
-	case history.Attempted:
-		of(f.Work, func(s stepAttempts) stepAttempts {
-			if f.Attempt == 1 && e.takesTurns(f.Work) {
-				s.queued += recorded.At.Sub(f.Since)
-			}
-			return s
-		})
-	case history.ModelReplied:
-		of(f.Work, func(s stepAttempts) stepAttempts { return s.replied(f.Work, f.Reply, e.price()) })
-	case history.Lost:
-		of(f.Work, func(s stepAttempts) stepAttempts { return s.lost(f.Work, f.Loss, e.takesTurns(f.Work), e.price()) })
-	}
-	return newest
+	return s.add(max(one.Attempt, 1), one.Before, err, one.Lost.Spent(one.Request, one.Lost.AskedAgain(one.Request)), price)
 }
 
-// takesTurns reports whether work is an inference that waits for its turn under the rate limit.
-func (e explanation) takesTurns(w history.Work) bool {
+// takesTurns reports whether an inference waits for its turn under the rate limit.
+func (e explanation) takesTurns(one history.Inference) bool {
 	limit := e.Head.Configuration.RateLimit
-	return w.Model != nil && limit != nil && w.Queue == limit.TaskQueue
+	return limit != nil && one.Queue == limit.TaskQueue
 }

@@ -14,15 +14,17 @@ import (
 func TestAttemptsThatFailed(t *testing.T) {
 	t.Parallel()
 	down := domain.Errorf(domain.Unavailable, "down")
-	work := func(attempt int, before *domain.Error) history.Work {
-		return history.Work{Model: &contract.ModelRequest{Reserved: usage(40, 4)}, Attempt: attempt, Before: before}
+	work := func(attempt int, before *domain.Error) history.Inference {
+		return history.Inference{Request: contract.ModelRequest{Reserved: usage(40, 4)}, Attempt: attempt, Before: before}
 	}
 	price := &domain.Price{Input: 1_000_000, Output: 10_000_000}
-	replied := func(w history.Work, reply contract.ModelReply) stepAttempts {
-		return stepAttempts{}.replied(w, reply, price)
+	replied := func(one history.Inference, reply contract.ModelReply) stepAttempts {
+		one.Reply = &reply
+		return stepAttempts{}.with(one, false, price)
 	}
-	lost := func(w history.Work, loss contract.Loss, turns bool) stepAttempts {
-		return stepAttempts{}.lost(w, loss, turns, price)
+	lost := func(one history.Inference, loss contract.Loss, turns bool) stepAttempts {
+		one.Lost = &loss
+		return stepAttempts{}.with(one, turns, price)
 	}
 	timedOut, cancelled := contract.Loss{How: contract.TimedOut}, contract.Loss{How: contract.Cancelled}
 	for name, c := range map[string]struct {
@@ -55,5 +57,7 @@ func TestAttemptsThatFailed(t *testing.T) {
 	}
 	both := replied(work(3, down), contract.ModelReply{Outcome: contract.BilledFailure, Error: domain.Errorf(domain.Unavailable, "still down")})
 	require.Equal(t, []string{"down", "still down"}, []string{both.retries[0].Reason, both.retries[1].Reason})
-	require.Nil(t, stepAttempts{}.lost(work(1, nil), timedOut, false, nil).retries[0].CostNanoUSD, "without a price nobody knows")
+	unpriced := work(1, nil)
+	unpriced.Lost = &timedOut
+	require.Nil(t, stepAttempts{}.with(unpriced, false, nil).retries[0].CostNanoUSD, "without a price nobody knows")
 }

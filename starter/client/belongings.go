@@ -101,6 +101,14 @@ type subagentsOf map[domain.AgentID]bool
 
 func (s subagentsOf) add(id domain.AgentID, own bool) { s[id] = s[id] || own }
 
+// addWorkflow adds the agent of a workflow, where it is one without a name.
+func (s subagentsOf) addWorkflow(workflowID string) {
+	id, isAgent := strings.CutPrefix(workflowID, domain.WorkflowIDPrefix)
+	if child, err := agentOf(id); err == nil && isAgent && child.name == "" {
+		s.add(child.id, true)
+	}
+}
+
 // sorted has them in an order that does not change.
 func (s subagentsOf) sorted() []domain.AgentID {
 	ids := make([]domain.AgentID, 0, len(s))
@@ -151,14 +159,19 @@ func (c *Client) reads(ctx context.Context, one *belonging, b *Belongings, below
 		c.cfg.Progress(fmt.Sprintf("reading the histories of %s: %d runs", one.called(), len(one.runs)))
 	}
 	for _, run := range one.runs {
-		for recorded, err := range c.reader(one.agent).Facts(ctx, run) {
-			if deleted(err) {
-				break
-			}
-			if err != nil {
-				return err
-			}
-			one.take(recorded.Fact, b, below)
+		events, err := c.reader(one.agent).Events(ctx, run)
+		switch {
+		case deleted(err) || err == nil && len(events) == 0:
+			continue
+		case err != nil:
+			return err
+		}
+		one.takeBegan(history.Began(c.cfg.Converter, events[0]).Input, b)
+		for _, catalog := range history.Replies(c.cfg.Converter, events, contract.ListTools) {
+			b.Storage, b.Records = b.Storage || catalog.Storage, b.Records || catalog.Records
+		}
+		for _, workflowID := range history.Children(events) {
+			below.addWorkflow(workflowID)
 		}
 	}
 	// A sub-agent of which no history tells any more may still be listed.
@@ -167,10 +180,7 @@ func (c *Client) reads(ctx context.Context, one *belonging, b *Belongings, below
 		return err
 	}
 	for _, info := range children {
-		id, isAgent := strings.CutPrefix(info.GetExecution().GetWorkflowId(), domain.WorkflowIDPrefix)
-		if child, err := agentOf(id); err == nil && isAgent && child.name == "" {
-			below.add(child.id, true)
-		}
+		below.addWorkflow(info.GetExecution().GetWorkflowId())
 	}
 	return nil
 }
@@ -202,31 +212,22 @@ func (c *Client) chained(ctx context.Context, one *belonging) (*workflowpb.Workf
 	return s.info(), nil
 }
 
-// take takes what a fact names of what belongs to the agent.
-func (one *belonging) take(fact history.Fact, b *Belongings, below subagentsOf) {
-	switch f := fact.(type) {
-	case history.RunBegan:
-		if parent := f.Input.Parent; parent != nil && one == b.all[0] && !slices.ContainsFunc(b.remains, func(r Remaining) bool { return r.Kind == RemainsInParent }) {
-			b.remains = append(b.remains, Remaining{RemainsInParent, parent.AgentID.String(), fmt.Sprintf(
-				"the agent whose sub-agent it was, %s, has what it was asked and what it answered", parent.AgentID)})
+// takeBegan takes what the input of a run names of what belongs to the agent.
+func (one *belonging) takeBegan(in contract.SessionInput, b *Belongings) {
+	if parent := in.Parent; parent != nil && one == b.all[0] && !slices.ContainsFunc(b.remains, func(r Remaining) bool { return r.Kind == RemainsInParent }) {
+		b.remains = append(b.remains, Remaining{RemainsInParent, parent.AgentID.String(), fmt.Sprintf(
+			"the agent whose sub-agent it was, %s, has what it was asked and what it answered", parent.AgentID)})
+	}
+	if in.Carry == nil {
+		return
+	}
+	for _, segment := range in.Carry.Segments {
+		if name := segment.Key(one.workflowID()); !slices.Contains(one.segments, name) {
+			one.segments = append(one.segments, name)
 		}
-		if f.Input.Carry == nil {
-			return
-		}
-		for _, segment := range f.Input.Carry.Segments {
-			if name := segment.Key(one.workflowID()); !slices.Contains(one.segments, name) {
-				one.segments = append(one.segments, name)
-			}
-		}
-		if resolved := f.Input.Carry.Definition.Resolved; resolved != nil {
-			b.Storage, b.Records = b.Storage || resolved.Storage, b.Records || resolved.Records
-		}
-	case history.Resolved:
-		b.Storage, b.Records = b.Storage || f.Catalog.Storage, b.Records || f.Catalog.Records
-	case history.Asked:
-		if !f.Child.IsZero() {
-			below.add(f.Child, true)
-		}
+	}
+	if resolved := in.Carry.Definition.Resolved; resolved != nil {
+		b.Storage, b.Records = b.Storage || resolved.Storage, b.Records || resolved.Records
 	}
 }
 

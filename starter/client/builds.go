@@ -35,12 +35,8 @@ const pollSpan = 75 * time.Second
 
 // Pollers are the workers of a task queue in the last minute, as the server knows them: some may have ended.
 func (c *Client) Pollers(ctx context.Context, queue string) (seen []Poller, err error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	described, err := c.temporal.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
-		Namespace: c.cfg.Namespace, TaskQueue: &taskqueuepb.TaskQueue{Name: queue}, TaskQueueType: enumspb.TASK_QUEUE_TYPE_WORKFLOW,
-	})
-	for _, p := range described.GetPollers() {
+	pollers, err := c.pollers(ctx, queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
+	for _, p := range pollers {
 		if silent := time.Since(p.GetLastAccessTime().AsTime()); silent < pollSpan {
 			seen = append(seen, Poller{
 				Identity: p.GetIdentity(), Silent: silent,
@@ -49,6 +45,22 @@ func (c *Client) Pollers(ctx context.Context, queue string) (seen []Poller, err 
 		}
 	}
 	return seen, err
+}
+
+// pollers are those who have asked a task queue for work of a kind, as the server lists them: for some minutes after they ended.
+func (c *Client) pollers(ctx context.Context, queue string, kind enumspb.TaskQueueType) ([]*taskqueuepb.PollerInfo, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	described, err := c.temporal.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
+		Namespace: c.cfg.Namespace, TaskQueue: &taskqueuepb.TaskQueue{Name: queue}, TaskQueueType: kind,
+	})
+	return described.GetPollers(), err
+}
+
+// served reports whether a worker asks a task queue for activities, as far as the server says.
+func (c *Client) served(ctx context.Context, queue string) bool {
+	pollers, err := c.pollers(ctx, queue, enumspb.TASK_QUEUE_TYPE_ACTIVITY)
+	return err != nil || len(pollers) > 0
 }
 
 // PID is the number of its process, where that is one of this machine.

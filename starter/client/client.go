@@ -322,20 +322,11 @@ type Execution struct {
 type Result struct {
 	Execution
 	Outcome contract.Outcome `json:"outcome"`
-	// Answer is the text of the execution's answer. It may be empty, and may
-	// be partial where the execution did not complete.
-	Answer string `json:"answer"`
-	// SaidLast is the newest text of any of its steps, in part where it is long. It is there where Answer is empty.
-	// What it has done stands in the outcome's effects.
-	SaidLast string `json:"said_last,omitzero"`
+	// End has the answer, and why there is none or a part. What of it only a worker tells is absent where none answers.
+	contract.End
 	// Output is the answer as a JSON value, where the agent's response format
 	// asks for one and the execution completed. It has been checked then.
 	Output json.RawMessage `json:"output,omitempty"`
-	// Error says why the execution failed, where it did and where that is known.
-	Error *domain.Error `json:"error,omitempty"`
-	// Signal is the one that ended the execution, where it did not complete. What
-	// of it only a worker tells is absent where none answers.
-	Signal *domain.StopSignal `json:"signal,omitempty"`
 	// Source says who told the answer. Where that is contract.FromRawHistory it was read from Event, which Build has written, as
 	// no worker answers and this build cannot replay the history: it may not be the final one. What that build alone knows of
 	// the outcome is empty then.

@@ -86,11 +86,11 @@ func (e *explanation) view() ExplainView {
 	v.Steps = e.steps()
 	v.Totals = totalsOf(v.Steps)
 	v.Waste = wasteOf(v.Steps, v.Totals)
-	v.Reported = &ExplainReported{x.Steps, x.Usage.View(), x.Cost()}
+	v.Reported = &ExplainReported{x.Steps, x.Usage, x.Cost()}
 	if v.Totals.CostNanoUSD == nil {
 		e.miss("the cost: the execution knows no price of the model")
 	}
-	v.Budget, v.SessionBudget = e.limits(v), e.sessionLimits(v)
+	v.Budget, v.SessionBudget = e.limits(v), e.sessionLimits()
 	if e.over() {
 		v.Ending = e.ending()
 	}

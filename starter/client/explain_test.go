@@ -28,7 +28,7 @@ func told(budget domain.ExecutionBudget, steps []domain.StepExecution, signals [
 	for _, step := range steps {
 		s = must(s.WithStepStarted(step.Step.ID, step.StartedAt))
 		s = must(s.WithCurrentStep(step.Step, step.CompletedAt))
-		s = must(s.WithCurrentStepCompleted(step.CompletedAt))
+		s = must(s.WithCurrentStepCompleted(step.CompletedAt)).WithToolCalls(step.Step.Spent().ToolCalls, step.CompletedAt)
 	}
 	for _, signal := range signals {
 		s = must(s.WithStopSignal(signal, now))
@@ -146,9 +146,10 @@ func TestExplainAStopAtALimit(t *testing.T) {
 	require.Empty(t, v.Missing)
 	require.Equal(t, domain.StatusStopped, v.Status)
 	require.Equal(t, "it reached its limit of steps: max_steps is 3 and 3 are done", v.Ending.Summary)
-	require.Equal(t, &ExplainSignal{domain.StepsLimitReached, "budget", "max_steps is 3 and 3 are done", SignalCounted}, v.Ending.Signal)
+	require.Equal(t, &ExplainSignal{domain.StopSignal{Reason: domain.StepsLimitReached, Source: "budget", Message: "max_steps is 3 and 3 are done"}, SignalCounted}, v.Ending.Signal)
 	require.Equal(t, []ExplainSignal{
-		{domain.UserRequested, "user", "enough", SignalOutranked}, {domain.StopRequested, "a hook", "too late", SignalLate},
+		{domain.StopSignal{Reason: domain.UserRequested, Source: "user", Message: "enough"}, SignalOutranked},
+		{domain.StopSignal{Reason: domain.StopRequested, Source: "a hook", Message: "too late"}, SignalLate},
 	}, v.Ending.Others)
 
 	require.Equal(t, []domain.ToolOutcome{domain.ToolOK, domain.ToolBlocked, domain.ToolFailed, domain.ToolUnknown}, outcomes(v.Steps[1].Tools))
@@ -156,14 +157,14 @@ func TestExplainAStopAtALimit(t *testing.T) {
 	require.Equal(t, int64(2000), *v.Steps[0].Milliseconds)
 	require.Equal(t, 2, v.Steps[0].FailedAttempts)
 
-	require.Equal(t, int64(500), v.Totals.Usage.TotalTokens)
+	require.Equal(t, int64(500), v.Totals.Usage.TotalTokens())
 	require.Equal(t, int64(2000), *v.Totals.CostNanoUSD)
 	require.Equal(t, int64(5), v.Totals.ToolCalls, "one was blocked")
 	require.Equal(t, v.Reported.Usage, v.Totals.Usage)
 	require.Equal(t, *v.Reported.CostNanoUSD, *v.Totals.CostNanoUSD)
 
 	require.Equal(t, 2, v.Waste.FailedAttempts)
-	require.Equal(t, int64(50), v.Waste.Usage.TotalTokens)
+	require.Equal(t, int64(50), v.Waste.Usage.TotalTokens())
 	require.Equal(t, int64(200), *v.Waste.CostNanoUSD)
 	require.InDelta(t, 0.1, *v.Waste.Share, 1e-9)
 	require.Equal(t, []ExplainRepeat{{"read_file", "a", 2, []int{1, 2}, 2}}, v.Waste.Repeated)
@@ -219,10 +220,10 @@ func TestExplainSumsAreThoseOfItsSteps(t *testing.T) {
 		}
 		total := totalsOf(steps)
 		waste := wasteOf(steps, total)
-		if total.Steps != len(steps) || total.Usage.TotalTokens != tokens || *total.CostNanoUSD != cost || total.ToolCalls != calls {
+		if total.Steps != len(steps) || total.Usage.TotalTokens() != tokens || *total.CostNanoUSD != cost || total.ToolCalls != calls {
 			t.Fatal("todo", "totals", total)
 		}
-		if waste.Usage.TotalTokens != lost || *waste.CostNanoUSD != lostCost || waste.FailedAttempts != failed {
+		if waste.Usage.TotalTokens() != lost || *waste.CostNanoUSD != lostCost || waste.FailedAttempts != failed {
 			t.Fatal("waste", waste)
 		}
 		times := 0
@@ -238,10 +239,10 @@ func TestExplainSumsAreThoseOfItsSteps(t *testing.T) {
 // TestStepsInProgressAreNotCounted among those that have ended, as in a status.
 func TestStepsInProgressAreNotCounted(t *testing.T) {
 	t.Parallel()
-	over, open := explainStep(stepOf(1, domain.AgentStep{Usage: usage(1, 2)}), true), ExplainStep{Number: 2, InProgress: true, used: usage(3, 4)}
+	over, open := explainStep(stepOf(1, domain.AgentStep{Usage: usage(1, 2)}), true), ExplainStep{Number: 2, InProgress: true, Usage: usage(3, 4)}
 	total := totalsOf([]ExplainStep{over, open})
 	require.Equal(t, 1, total.Steps)
-	require.Equal(t, int64(10), total.Usage.TotalTokens, "what it has used counts")
+	require.Equal(t, int64(10), total.Usage.TotalTokens(), "what it has used counts")
 }
 
 func TestExplainKeysAreStable(t *testing.T) {
@@ -314,13 +315,17 @@ func TestExplainAStepThatWasCutOff(t *testing.T) {
 	s = must(s.WithStepStarted(nth(1).Step(1), now))
 	step, _ := s.CurrentStep()
 	step.Output = []domain.Message{{Role: domain.RoleAssistant, Parts: []domain.Part{{Type: domain.PartText, Text: "found it"}}}}
-	step.Usage, step.ToolExecutions = usage(10, 1), []domain.ToolExecution{readCall(1, 0, "a", "b"), {ID: nth(1).Step(1).Tool(1), Call: domain.ToolCall{Name: "later"}}}
+	step.Usage, step.ToolExecutions = usage(10, 1), []domain.ToolExecution{
+		readCall(1, 0, "a", "b"), {ID: nth(1).Step(1).Tool(1), Call: domain.ToolCall{Name: "later"}},
+		domain.ToolExecution{ID: nth(1).Step(1).Tool(2), Call: domain.ToolCall{Name: "waits"}}.WithWait(domain.Wait{Kind: domain.WaitApproval, Tool: "waits", Since: now}),
+	}
 	s = must(s.WithCurrentStep(step, now))
 	v := explained(t, accountOf(s, nil))
 	require.True(t, v.Steps[0].InProgress)
 	require.Nil(t, v.Steps[0].Type)
-	require.Len(t, v.Steps[0].Tools, 1, "the other call has not begun")
-	require.Equal(t, int64(11), v.Totals.Usage.TotalTokens)
+	require.Len(t, v.Steps[0].Tools, 2, "the second call has not begun, and nobody was asked about it")
+	require.Equal(t, domain.WaitApproval, v.Steps[0].Tools[1].Waits[0].Kind)
+	require.Equal(t, int64(11), v.Totals.Usage.TotalTokens())
 
 	run := newRun("run-1", nil)
 	run.closes(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED)
@@ -396,7 +401,7 @@ func TestExplainCompactions(t *testing.T) {
 	v := explained(t, a)
 	require.Empty(t, v.Steps[0].Compactions)
 	require.Equal(t, []ExplainCompaction{{Kind: CompactionCleared, Before: 7}}, v.Steps[1].Compactions)
-	require.Equal(t, []ExplainCompaction{{Kind: CompactionSummary, Before: 9, Usage: usage(300, 30).View()}}, v.Steps[2].Compactions)
+	require.Equal(t, []ExplainCompaction{{Kind: CompactionSummary, Before: 9, Usage: usage(300, 30)}}, v.Steps[2].Compactions)
 	require.Equal(t, 2, v.Totals.Compactions)
 }
 

@@ -51,7 +51,7 @@ func (e *explanation) ending() *ExplainEnding {
 func explainSignals(signals []domain.StopSignal, fate SignalFate) []ExplainSignal {
 	all := make([]ExplainSignal, len(signals))
 	for i, s := range signals {
-		all[i] = ExplainSignal{Reason: s.Reason, Source: s.Source, Message: s.Message, Fate: fate}
+		all[i] = ExplainSignal{s, fate}
 	}
 	return all
 }

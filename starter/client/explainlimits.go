@@ -23,7 +23,7 @@ func (e *explanation) limits(v ExplainView) []ExplainLimit {
 	}
 	// Of two limits of time it is the deadline that was reached, if past.
 	past := budget.Deadline != nil && v.EndedAt != nil && !v.EndedAt.Before(*budget.Deadline)
-	return limitsOf(budget, e.asked.Prior, e.used(v), func(rule domain.LimitRule) bool {
+	return limitsOf(budget, e.asked.Prior, e.used(), func(rule domain.LimitRule) bool {
 		came := slices.ContainsFunc(e.execution().Continuation.StopSignals, func(s domain.StopSignal) bool {
 			return s.Reason == rule.Reason && s.Source != domain.SourceSessionBudget
 		}) || e.asked.StopReason == rule.Reason && !e.asked.SessionLimit
@@ -32,14 +32,14 @@ func (e *explanation) limits(v ExplainView) []ExplainLimit {
 }
 
 // sessionLimits are those over the session, as they bound the execution.
-func (e *explanation) sessionLimits(v ExplainView) []ExplainLimit {
+func (e *explanation) sessionLimits() []ExplainLimit {
 	before, has := e.state.Session()
 	if !has {
 		return nil
 	}
 	own := e.state.Spent(e.asked.CompletedAt).Less(e.execution().ExecutionCounts.Prior)
 	before.Spent = before.Spent.Less(own)
-	used, o := e.used(v), e.asked.Outcome
+	used, o := e.used(), e.asked.Outcome
 	if o.SessionSpent != nil {
 		used = usedOf(o.SessionSpent.Less(before.Spent))
 	}
@@ -71,18 +71,19 @@ func limitsOf(budget domain.ExecutionBudget, prior domain.Spent, used map[domain
 	return limits
 }
 
-// used is what the execution used of each limit, where known. What it has counted itself goes before what the steps that can
-// be read add up to.
-func (e *explanation) used(v ExplainView) map[domain.Limit]*int64 {
-	used := map[domain.Limit]*int64{}
-	if missing := e.asked.Steps > len(e.Steps); !missing {
-		used = usedOf(v.Totals.spent)
-		used[domain.LimitCost] = v.Totals.CostNanoUSD
-	} else {
-		used[domain.LimitSteps], used[domain.LimitTokens] = new(int64(v.Reported.Steps)), &v.Reported.Usage.TotalTokens
-		used[domain.LimitCost] = v.Reported.CostNanoUSD
+// used is what the execution used of each limit, as it has counted itself; nil: nobody can tell.
+func (e *explanation) used() map[domain.Limit]*int64 {
+	prior := e.execution().ExecutionCounts.Prior
+	spent := e.state.Spent(e.asked.CompletedAt).Less(prior)
+	own, timed := e.Head.Ledger.Execution, e.over()
+	if !timed && own != nil && e.Server.Source == contract.FromWorkflow { // else nobody knows how long it waits for people
+		spent.Seconds, timed = own.Spent.Less(prior).Seconds, true
 	}
-	used[domain.LimitSeconds] = e.milliseconds()
+	used := usedOf(spent)
+	used[domain.LimitCost] = domain.KnownCost(spent.CostNanoUSD, spent.Tokens, e.priced())
+	if !timed {
+		used[domain.LimitSeconds] = nil
+	}
 	return used
 }
 
@@ -92,20 +93,6 @@ func usedOf(spent domain.Spent) map[domain.Limit]*int64 {
 		used[rule.Limit] = new(rule.Used(spent, time.Time{}).Int())
 	}
 	return used
-}
-
-// milliseconds is the time that counts: not what it waited for people. It is not known of one in progress without a worker.
-func (e *explanation) milliseconds() *int64 {
-	own := e.Head.Ledger.Execution
-	switch {
-	case e.asked.Status == domain.StatusPending:
-		return nil
-	case e.over():
-		return new(int64(e.state.Spent(e.asked.CompletedAt).Less(e.execution().ExecutionCounts.Prior).Seconds * 1000))
-	case own == nil || e.Server.Source != contract.FromWorkflow:
-		return nil
-	}
-	return new(int64(own.Spent.Less(e.execution().ExecutionCounts.Prior).Seconds * 1000))
 }
 
 // exhausted reports whether nothing can go on. Without tool calls an agent still answers.

@@ -16,8 +16,8 @@ func explainStep(s domain.StepExecution, priced bool) ExplainStep {
 	e := ExplainStep{
 		Number: step.Number, StepID: step.ID, Type: new(step.Type()), Interrupted: step.Interrupted,
 		StartedAt: timeOf(s.StartedAt), Milliseconds: between(s.StartedAt, s.CompletedAt),
-		Usage: step.Usage.View(), CostNanoUSD: domain.KnownCost(step.CostNanoUSD, step.Usage.TotalTokens(), priced), used: step.Usage, spent: step.Spent(),
-		Lost: step.Lost.View(), LostNanoUSD: domain.KnownCost(step.LostNanoUSD, step.Lost.TotalTokens(), priced), lost: step.Lost,
+		Usage: step.Usage, CostNanoUSD: domain.KnownCost(step.CostNanoUSD, step.Usage.TotalTokens(), priced), toolCalls: step.Spent().ToolCalls,
+		Lost: step.Lost, LostNanoUSD: domain.KnownCost(step.LostNanoUSD, step.Lost.TotalTokens(), priced),
 		Agent: textOf(step.Agent), FailedAttempts: step.Tries, Tools: []ExplainTool{}, Retries: []ExplainRetry{},
 		Compactions: []ExplainCompaction{}, Errors: append([]domain.Error{}, step.Errors...),
 	}
@@ -77,12 +77,11 @@ func (e ExplainStep) hasError() bool {
 
 func totalsOf(steps []ExplainStep) ExplainTotals {
 	t := ExplainTotals{CostNanoUSD: new(int64(0)), LostNanoUSD: new(int64(0))}
-	var used, lost domain.Usage
 	for _, s := range steps {
 		if !s.InProgress {
 			t.Steps++
 		}
-		used, lost, t.spent = used.Add(s.used), lost.Add(s.lost), t.spent.Add(s.spent)
+		t.Usage, t.Lost, t.ToolCalls = t.Usage.Add(s.Usage), t.Lost.Add(s.Lost), domain.AddCost(t.ToolCalls, s.toolCalls)
 		t.CostNanoUSD, t.LostNanoUSD = addCost(t.CostNanoUSD, s.CostNanoUSD), addCost(t.LostNanoUSD, s.LostNanoUSD)
 		t.FailedAttempts += s.FailedAttempts
 		t.Compactions += len(s.Compactions)
@@ -90,7 +89,6 @@ func totalsOf(steps []ExplainStep) ExplainTotals {
 			t.StepsWithError++
 		}
 	}
-	t.Usage, t.Lost, t.ToolCalls = used.View(), lost.View(), t.spent.ToolCalls
 	return t
 }
 
@@ -132,8 +130,8 @@ func wasteOf(steps []ExplainStep, t ExplainTotals) ExplainWaste {
 	if t.CostNanoUSD == nil {
 		w.CostNanoUSD = nil // a part of what nobody knows
 	}
-	if t.Usage.TotalTokens > 0 {
-		w.Share = new(float64(t.Lost.TotalTokens) / float64(t.Usage.TotalTokens))
+	if all := t.Usage.TotalTokens(); all > 0 {
+		w.Share = new(float64(t.Lost.TotalTokens()) / float64(all))
 	}
 	for _, s := range steps {
 		if s.hasError() {

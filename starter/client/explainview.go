@@ -103,10 +103,8 @@ type ExplainEnding struct {
 
 // An ExplainSignal is one request to stop, and what became of it.
 type ExplainSignal struct {
-	Reason  domain.StopReason `json:"reason"`
-	Source  string            `json:"source"`
-	Message string            `json:"message"`
-	Fate    SignalFate        `json:"fate"`
+	domain.StopSignal
+	Fate SignalFate `json:"fate"`
 }
 
 // An ExplainDoing says what a running execution is doing now.
@@ -132,8 +130,8 @@ type ExplainStep struct {
 	Milliseconds *int64           `json:"duration_ms"`
 	// QueuedMilliseconds is what of them its inferences waited for their turns
 	// under a rate limit, as far as history tells.
-	QueuedMilliseconds int64            `json:"queued_ms"`
-	Usage              domain.UsageView `json:"usage"`
+	QueuedMilliseconds int64        `json:"queued_ms"`
+	Usage              domain.Usage `json:"usage"`
 	// Agent is the one to which the conversation was handed over, and which took the step; null: it never was.
 	Agent *string `json:"agent"`
 	// CostNanoUSD is null where tokens were used and the model has no price.
@@ -142,18 +140,17 @@ type ExplainStep struct {
 	Tools        []ExplainTool        `json:"tools"`
 	// FailedAttempts counts the attempts at inferences that failed; Lost is what
 	// of Usage went into them, and LostNanoUSD what that cost.
-	FailedAttempts int              `json:"failed_attempts"`
-	Lost           domain.UsageView `json:"lost_usage"`
-	LostNanoUSD    *int64           `json:"lost_nano_usd"`
+	FailedAttempts int          `json:"failed_attempts"`
+	Lost           domain.Usage `json:"lost_usage"`
+	LostNanoUSD    *int64       `json:"lost_nano_usd"`
 	// Retries are the failed attempts as history keeps them.
 	Retries     []ExplainRetry      `json:"retries"`
 	Compactions []ExplainCompaction `json:"compactions"`
 	// Errors are the step's own, those of its tool calls aside.
 	Errors []domain.Error `json:"errors"`
 
-	// used and lost are Usage and Lost, to be added up; spent is what the step used of each limit.
-	used, lost domain.Usage
-	spent      domain.Spent
+	// toolCalls counts those that ran, of its sub-agents too.
+	toolCalls int64
 }
 
 // An ExplainTool is one tool call of a step.
@@ -180,10 +177,10 @@ type ExplainTool struct {
 // An ExplainRetry are attempts at an inference that failed one after another
 // within one activity. Of several only the last one's reason is recorded.
 type ExplainRetry struct {
-	Attempts int              `json:"attempts"`
-	Reason   string           `json:"reason"`
-	Code     *domain.Code     `json:"code"`
-	Usage    domain.UsageView `json:"usage"`
+	Attempts int          `json:"attempts"`
+	Reason   string       `json:"reason"`
+	Code     *domain.Code `json:"code"`
+	Usage    domain.Usage `json:"usage"`
 	// CostNanoUSD is null where tokens were used and the model has no price.
 	CostNanoUSD *int64 `json:"cost_nano_usd"`
 }
@@ -194,39 +191,37 @@ type ExplainCompaction struct {
 	// Before is the index of the message before which all was cleared or summed up.
 	Before int `json:"before_message"`
 	// Usage is the summary's own inference, which the step's usage includes.
-	Usage domain.UsageView `json:"usage"`
+	Usage domain.Usage `json:"usage"`
 }
 
 // ExplainTotals are sums over steps.
 type ExplainTotals struct {
 	// Steps are those that have ended, as a status counts them.
-	Steps     int              `json:"steps"`
-	Usage     domain.UsageView `json:"usage"`
-	ToolCalls int64            `json:"tool_calls"`
+	Steps     int          `json:"steps"`
+	Usage     domain.Usage `json:"usage"`
+	ToolCalls int64        `json:"tool_calls"`
 	// CostNanoUSD is null where the cost of any step is.
-	CostNanoUSD    *int64           `json:"cost_nano_usd"`
-	FailedAttempts int              `json:"failed_attempts"`
-	Lost           domain.UsageView `json:"lost_usage"`
-	LostNanoUSD    *int64           `json:"lost_nano_usd"`
-	Compactions    int              `json:"compactions"`
-	StepsWithError int              `json:"steps_with_error"`
-
-	spent domain.Spent
+	CostNanoUSD    *int64       `json:"cost_nano_usd"`
+	FailedAttempts int          `json:"failed_attempts"`
+	Lost           domain.Usage `json:"lost_usage"`
+	LostNanoUSD    *int64       `json:"lost_nano_usd"`
+	Compactions    int          `json:"compactions"`
+	StepsWithError int          `json:"steps_with_error"`
 }
 
 // ExplainReported is what the execution itself has counted.
 type ExplainReported struct {
 	// Steps are the completed ones.
-	Steps       int              `json:"steps"`
-	Usage       domain.UsageView `json:"usage"`
-	CostNanoUSD *int64           `json:"cost_nano_usd"`
+	Steps       int          `json:"steps"`
+	Usage       domain.Usage `json:"usage"`
+	CostNanoUSD *int64       `json:"cost_nano_usd"`
 }
 
 // An ExplainWaste is what was paid for and led nowhere.
 type ExplainWaste struct {
-	FailedAttempts int              `json:"failed_attempts"`
-	Usage          domain.UsageView `json:"usage"`
-	CostNanoUSD    *int64           `json:"cost_nano_usd"`
+	FailedAttempts int          `json:"failed_attempts"`
+	Usage          domain.Usage `json:"usage"`
+	CostNanoUSD    *int64       `json:"cost_nano_usd"`
 	// Share is that of Usage in all tokens, 0 to 1; null where there are none.
 	Share *float64 `json:"share_of_tokens"`
 	// Repeated are tool calls made more than once with the same arguments and

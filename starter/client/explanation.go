@@ -122,7 +122,7 @@ func (e *explanation) steps() []ExplainStep {
 		if open && !e.over() {
 			steps[i].InProgress, steps[i].Type = true, nil
 			steps[i].Tools = slices.DeleteFunc(steps[i].Tools, func(t ExplainTool) bool {
-				return t.Milliseconds == nil && t.Outcome != domain.ToolRunning && t.Error == nil
+				return t.Outcome == domain.ToolNotRun && t.Error == nil && len(t.Waits) == 0 // it was not begun, and nobody is asked about it
 			})
 		}
 		e.settle(steps[i].Tools)
@@ -162,7 +162,7 @@ func (e *explanation) summariesOf(id domain.StepID) (used domain.Usage) {
 // compactions say how what the model is shown was made shorter between two steps.
 func compactions(before, after domain.Edits, summaries domain.Usage) (all []ExplainCompaction) {
 	if after.Hidden > before.Hidden {
-		all = append(all, ExplainCompaction{Kind: CompactionSummary, Before: after.Hidden, Usage: summaries.View()})
+		all = append(all, ExplainCompaction{Kind: CompactionSummary, Before: after.Hidden, Usage: summaries})
 	}
 	if after.Cleared > max(before.Cleared, after.Hidden) {
 		all = append(all, ExplainCompaction{Kind: CompactionCleared, Before: after.Cleared})

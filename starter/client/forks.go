@@ -173,15 +173,8 @@ func (s *forkSearch) of(workflowID string) bool {
 
 // copies reports whether what a run is to copy first is not in its storage yet.
 func (s *forkSearch) copies(ctx context.Context, a agent, run string) (bool, error) {
-	for recorded, err := range s.client.reader(a).Facts(ctx, run) {
-		if err != nil {
-			return false, err
-		}
-		if done, ok := recorded.Fact.(history.Finished); ok && done.Activity == string(contract.Record) {
-			return false, nil
-		}
-	}
-	return true, nil
+	events, err := s.client.reader(a).Events(ctx, run)
+	return len(history.Replies(s.client.cfg.Converter, events, contract.Record)) == 0, err
 }
 
 // copyOf is what a run has to copy from another agent before anything else; nil: nothing.

@@ -2,8 +2,6 @@ package client
 
 import (
 	"context"
-	"iter"
-	"sync"
 
 	"everstep/domain/contract"
 	"everstep/starter/client/internal/history"
@@ -12,44 +10,6 @@ import (
 func (c *Client) reader(a agent) history.Reader {
 	return history.Reader{
 		Service: c.temporal.WorkflowService(), Converter: c.cfg.Converter, Namespace: c.cfg.Namespace, Workflow: a.workflowID(),
-	}
-}
-
-// A recordedRun is what the history of a run records, and why no more of it can be read, if so.
-type recordedRun struct {
-	all []history.Recorded
-	err error
-}
-
-// askedAtOnce bounds how many histories are read side by side.
-const askedAtOnce = 3
-
-// histories yields what some runs record, in their order, and reads meanwhile those that come next.
-func (c *Client) histories(ctx context.Context, a agent, runs []string) iter.Seq[recordedRun] {
-	return func(yield func(recordedRun) bool) {
-		var reading sync.WaitGroup
-		defer reading.Wait()
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		begun := make([]chan recordedRun, 0, len(runs))
-		for i := range runs {
-			for k := len(begun); k < min(i+askedAtOnce, len(runs)); k++ {
-				done := make(chan recordedRun, 1)
-				begun = append(begun, done)
-				reading.Go(func() {
-					var run recordedRun
-					for recorded, err := range c.reader(a).Facts(ctx, runs[k]) {
-						if run.err = err; err == nil {
-							run.all = append(run.all, recorded)
-						}
-					}
-					done <- run
-				})
-			}
-			if !yield(<-begun[i]) {
-				return
-			}
-		}
 	}
 }
 

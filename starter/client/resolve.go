@@ -121,9 +121,11 @@ func (c *Client) settled(ctx context.Context, p position, runID string, id domai
 	case err != nil:
 		return call, err
 	}
-	for _, call = range ended.Settled {
-		if call.ToolExecutionID == id {
-			return call, nil
+	if ended.Outcome != nil {
+		for _, call = range ended.Outcome.Settled {
+			if call.ToolExecutionID == id {
+				return call, nil
+			}
 		}
 	}
 	return call, errorf(Failed, nil, "nothing was settled: the server has ended its workflow; settle it again")

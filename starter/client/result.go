@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -47,8 +46,8 @@ func (c *Client) orRecorded(ctx context.Context, id string, number int, live Res
 	if err != nil {
 		return live, unreadable("state", id, err)
 	}
-	r := Result{Execution: a.begun(x.Number, x.ExecutionID, x.RunID), Outcome: x.Outcome, Source: contract.FromRecords, ImportedAt: x.Imported}
-	return r.withEnd(*x.Ended).withOutput(state.ResponseFormat), nil
+	r := Result{Execution: a.begun(x.Number, x.ExecutionID, x.RunID), Outcome: x.Outcome, End: *x.Ended, Source: contract.FromRecords, ImportedAt: x.Imported}
+	return r.withOutput(state.ResponseFormat), nil
 }
 
 func (c *Client) liveResult(ctx context.Context, id string, number int) (Result, error) {
@@ -69,7 +68,8 @@ func (c *Client) result(ctx context.Context, t target) (Result, error) {
 	r.Outcome.End = nil
 	if _, byServer := history.ServerEnd(t.info().GetStatus()); !byServer {
 		if end := c.recorded(ctx, t); end != nil {
-			return c.formatted(ctx, t.agent, r.withEnd(*end)), nil
+			r.End = *end
+			return c.formatted(ctx, t.agent, r), nil
 		}
 	}
 	s, a, err := c.accountWith(ctx, t.called(), account.Request{Want: []account.Part{account.Executions, account.State}, Execution: t.asked})
@@ -83,7 +83,7 @@ func (c *Client) result(ctx context.Context, t target) (Result, error) {
 		return Result{}, err
 	}
 	if _, err := c.lastAnswer(ctx, t, t.want(), &r); err != nil {
-		return Result{}, fail(ctx, t.called(), "reading the history of "+t.called(), goneIfDeleted(err, "the answer of %s: its run has been deleted", t.called()))
+		return Result{}, fail(ctx, t.called(), "reading the history of "+t.called(), err)
 	}
 	if r.Outcome.Status == domain.StatusFailed {
 		r.Error = failureOf(r.Outcome)
@@ -91,17 +91,12 @@ func (c *Client) result(ctx context.Context, t target) (Result, error) {
 	return c.formatted(ctx, t.agent, r), nil
 }
 
-// withEnd returns the result with what the execution came to.
-func (r Result) withEnd(end contract.End) Result {
-	r.Answer, r.SaidLast, r.Error, r.Signal = end.Answer, end.SaidLast, end.Error, end.Signal
-	return r
-}
-
 // explained returns the result as the agent's account tells it. Of an execution that the server has ended the workflow knows of no
 // end: its state tells.
 func (r Result) explained(e explanation) Result {
 	if r.Source = e.Server.Source; !e.cut() {
-		return r.withEnd(*e.asked.Ended)
+		r.End = *e.asked.Ended
+		return r
 	}
 	r.Source, r.Answer, r.Outcome.Steps, r.Outcome.EffectCounts = contract.FromHistory, e.state.Answer(), e.asked.Steps, e.state.Effects()
 	r.Outcome.Unknown = r.Outcome.Unknown || len(e.Head.Children) > 0
@@ -127,10 +122,10 @@ func (c *Client) recorded(ctx context.Context, t target) *contract.End {
 		return nil
 	}
 	ended, err := c.reader(t.agent).End(ctx, t.runID())
-	if err != nil || ended.End == nil || ended.Outcome.ExecutionID != t.outcome.ExecutionID {
+	if err != nil || ended.Outcome == nil || ended.Outcome.ExecutionID != t.outcome.ExecutionID {
 		return nil
 	}
-	return ended.End
+	return ended.Outcome.End
 }
 
 // endedUnreadably reports whether the workflow has noted the end of an execution in a way that this build cannot read.
@@ -158,21 +153,24 @@ func (c *Client) unreadable(ctx context.Context, t target) (Result, error) {
 }
 
 // lastAnswer has the last inference of an execution tell the answer, or of any, in the newest run that has one. It says whether runs
-// of the execution have been deleted.
+// before those that have none have been deleted.
 func (c *Client) lastAnswer(ctx context.Context, t target, of domain.ExecutionID, r *Result) (gone bool, err error) {
 	r.Source, r.Build = contract.FromRawHistory, t.builds.Newest()
-	runs, gone, err := c.runsOfExecution(ctx, t.agent, t.runID(), t.asked, t.want())
-	for _, runID := range slices.Backward(runs) {
+	for runID := t.runID(); runID != ""; {
 		events, err := c.reader(t.agent).Events(ctx, runID)
-		if err != nil {
-			return gone, err
+		if deleted(err) {
+			return true, nil
+		}
+		if err != nil || len(events) == 0 {
+			return false, err
 		}
 		if text, event, ok := history.LastAnswer(c.cfg.Converter, events, of); ok {
 			r.Answer, r.RunID, r.Event = text, runID, event
-			break
+			return false, nil
 		}
+		runID = history.Began(c.cfg.Converter, events[0]).Previous()
 	}
-	return gone, err
+	return false, nil
 }
 
 // FormatOf returns the response format whose answers are values of a Go type:

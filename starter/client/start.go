@@ -130,7 +130,7 @@ func (o opening) memo() map[string]any {
 		return memo
 	}
 	memo[contract.MemoOutcome] = *o.before
-	if unsettled := history.TakeoverOf(o.input).Unsettled; len(unsettled) > 0 {
+	if unsettled := carried(o.input).Unsettled(); len(unsettled) > 0 {
 		memo[contract.MemoWaiting] = contract.WaitingFor(unsettled)
 	}
 	if settles := o.input.Settle; settles != nil {
@@ -139,6 +139,14 @@ func (o opening) memo() map[string]any {
 		memo[contract.MemoHead] = contract.HeadMemo{Number: o.number}
 	}
 	return memo
+}
+
+// carried is the state from which a new workflow goes on; zero where it begins without one.
+func carried(in contract.SessionInput) (state domain.AgentState) {
+	if in.Carry != nil {
+		state, _ = domain.DecodeAgentState(in.Carry.State) // the workflow says what is wrong with it
+	}
+	return state
 }
 
 // begin starts a workflow. An error that one is open comes back as it is.

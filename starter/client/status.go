@@ -6,10 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	enumspb "go.temporal.io/api/enums/v1"
-	taskqueuepb "go.temporal.io/api/taskqueue/v1"
-	"go.temporal.io/api/workflowservice/v1"
-
 	"everstep/domain"
 	"everstep/domain/account"
 	"everstep/domain/contract"
@@ -111,17 +107,6 @@ func (s snapshot) headStatus(a account.Account) account.Status {
 	}
 	v.Run.ID, v.Server = s.runID(), *a.Server
 	return v
-}
-
-// stopIn is the request to stop an execution that a fact of its run tells of, if it is one.
-func stopIn(fact history.Fact, execution domain.ExecutionID) (_ contract.StopRequest, ok bool) {
-	switch f := fact.(type) {
-	case history.StopAsked:
-		return f.Request, f.Request.ExecutionID.IsZero() || f.Request.ExecutionID == execution
-	case history.StopForced:
-		return contract.ServerStop(), true
-	}
-	return contract.StopRequest{}, false
 }
 
 // status is the status of an agent whose account was read.
@@ -282,14 +267,4 @@ func unserved(waits account.Pending) string {
 		return "no worker serves task queue " + waits.Limited + ", where its calls wait; start one that has the tool's limit (EVERSTEP_TOOL_LIMITS); where none has it any more, the agent notices after some minutes"
 	}
 	return "no worker serves task queue " + waits.Limited + ", where its inferences wait; start one that has the rate limit (EVERSTEP_RATE_LIMITS)"
-}
-
-// served reports whether a worker asks a task queue for activities, as far as the server says.
-func (c *Client) served(ctx context.Context, queue string) bool {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	described, err := c.temporal.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
-		Namespace: c.cfg.Namespace, TaskQueue: &taskqueuepb.TaskQueue{Name: queue}, TaskQueueType: enumspb.TASK_QUEUE_TYPE_ACTIVITY,
-	})
-	return err != nil || len(described.GetPollers()) > 0
 }

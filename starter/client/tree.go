@@ -145,11 +145,11 @@ func (c *Client) grantsOf(ctx context.Context, child account.Head) []TreeGrant {
 
 // TreeUse is what agents of a tree have used.
 type TreeUse struct {
-	Usage domain.UsageView `json:"usage"`
+	Usage domain.Usage `json:"usage"`
 	// CostNanoUSD is null where nobody knows what the model costs.
 	CostNanoUSD *int64 `json:"cost_nano_usd"`
 
-	used domain.Usage
+	// cost counts also where it is not shown.
 	cost int64
 }
 
@@ -297,7 +297,7 @@ func (t *Tree) use(usage domain.Usage, cost int64) {
 }
 
 func useOf(usage domain.Usage, cost int64, priced bool) TreeUse {
-	return TreeUse{Usage: usage.View(), CostNanoUSD: domain.KnownCost(cost, usage.TotalTokens(), priced), used: usage, cost: cost}
+	return TreeUse{Usage: usage, CostNanoUSD: domain.KnownCost(cost, usage.TotalTokens(), priced), cost: cost}
 }
 
 // reckon counts what was its own, and what it took with all below it: where the agent that started one has counted it, as that
@@ -314,7 +314,7 @@ func (t *Tree) reckon() {
 		if child.counted() {
 			below = below.plus(child.Total)
 		} else {
-			t.use(t.Total.used.Add(child.Total.used), domain.AddCost(t.Total.cost, child.Total.cost))
+			t.use(t.Total.Usage.Add(child.Total.Usage), domain.AddCost(t.Total.cost, child.Total.cost))
 		}
 	}
 	t.Own = counted.less(below, t.priced)
@@ -345,12 +345,12 @@ func (t *Tree) ended(by domain.SubagentCompleted, at time.Time) {
 }
 
 func (u TreeUse) plus(v TreeUse) TreeUse {
-	return useOf(u.used.Add(v.used), domain.AddCost(u.cost, v.cost), true)
+	return useOf(u.Usage.Add(v.Usage), domain.AddCost(u.cost, v.cost), true)
 }
 
 // less is what is left without a part. Where that was counted in another way, as an estimate is, the sum of tokens counts.
 func (u TreeUse) less(part TreeUse, priced bool) TreeUse {
-	all, some := u.used, part.used
+	all, some := u.Usage, part.Usage
 	own := domain.Usage{
 		InputTokens: all.InputTokens - some.InputTokens, OutputTokens: all.OutputTokens - some.OutputTokens, CacheReadTokens: all.CacheReadTokens - some.CacheReadTokens,
 		CacheWriteTokens: all.CacheWriteTokens - some.CacheWriteTokens, ReasoningTokens: all.ReasoningTokens - some.ReasoningTokens,

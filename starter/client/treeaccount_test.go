@@ -68,11 +68,11 @@ func TestTree(t *testing.T) {
 	w.plant(2, nil, domain.StatusInProgress, 7)
 	w.plant(3, nil, "", 0)
 	tree := w.tree(t, 350)
-	require.Equal(t, []int64{50, 357}, []int64{tree.Own.Usage.TotalTokens, tree.Total.Usage.TotalTokens})
+	require.Equal(t, []int64{50, 357}, []int64{tree.Own.Usage.TotalTokens(), tree.Total.Usage.TotalTokens()})
 	var status []domain.ExecutionStatus
 	var tokens []int64
 	for _, child := range tree.Children {
-		status, tokens = append(status, child.Status), append(tokens, child.Total.Usage.TotalTokens)
+		status, tokens = append(status, child.Status), append(tokens, child.Total.Usage.TotalTokens())
 		require.Equal(t, []any{nora.id, "leaf", 1, 1}, []any{child.ParentAgentID, child.Subagent, child.Depth, child.Step})
 	}
 	require.Equal(t, []domain.ExecutionStatus{domain.StatusCompleted, domain.StatusStopped, domain.StatusInProgress, domain.StatusInProgress}, status)
@@ -94,7 +94,7 @@ func TestWhatAnAgentHasEstimatedIsMarked(t *testing.T) {
 		w.root.Events = append(w.root.Events, domain.Event{Type: domain.EventInferenceReceived, EventHeader: domain.EventHeader{ExecutionID: nth(1), Step: 1}, Data: reply})
 		w.estimated = true
 		tree := w.tree(t, 150)
-		require.Equal(t, int64(50), tree.Own.Usage.TotalTokens)
+		require.Equal(t, int64(50), tree.Own.Usage.TotalTokens())
 		require.Equal(t, want, tree.Own.Usage.Estimated)
 		require.True(t, tree.Total.Usage.Estimated)
 	}
@@ -110,8 +110,8 @@ func TestATreeAfterAReset(t *testing.T) {
 	tree := w.tree(t, 50)
 	require.Equal(t, domain.StatusCompleted, tree.Children[0].Status)
 	require.Empty(t, tree.Children[0].Code)
-	require.Equal(t, int64(70), tree.Children[0].Total.Usage.TotalTokens)
-	require.Equal(t, []int64{50, 120}, []int64{tree.Own.Usage.TotalTokens, tree.Total.Usage.TotalTokens})
+	require.Equal(t, int64(70), tree.Children[0].Total.Usage.TotalTokens())
+	require.Equal(t, []int64{50, 120}, []int64{tree.Own.Usage.TotalTokens(), tree.Total.Usage.TotalTokens()})
 	require.Equal(t, []any{domain.StatusFailed, domain.CodeNotRun, ""}, []any{tree.Children[1].Status, tree.Children[1].Code, tree.Children[1].Gone}, "it never ran")
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/starter/client/internal/history"
 )
 
 // maxIndexed bounds one entry of the search attribute: servers index no long ones.
@@ -52,7 +51,10 @@ func (c *Client) indexed(in contract.SessionInput) (entries []string) {
 	if !c.known.trusted {
 		return nil
 	}
-	values := history.TakeoverOf(in).Trusted
+	values := carried(in).SessionTrusted
+	if in.Given != nil && (in.Carry == nil || in.Fork != nil) {
+		values = in.Given.Trusted
+	}
 	for _, name := range values.Names() {
 		if slices.Contains(c.cfg.IndexTrusted, name) {
 			entries = append(entries, entry(name, values[name]))

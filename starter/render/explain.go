@@ -140,11 +140,11 @@ func (x *sheet) when(v client.ExplainView) {
 func wasted(w client.ExplainWaste) []string {
 	var lines []string
 	if w.FailedAttempts > 0 {
-		text := Counted(int64(w.FailedAttempts), "failed attempt") + ": " + tokens(w.Usage.TotalTokens, w.Usage.Estimated)
+		text := Counted(int64(w.FailedAttempts), "failed attempt") + ": " + tokens(w.Usage.TotalTokens(), w.Usage.Estimated)
 		if w.Share != nil {
 			text += fmt.Sprintf(" (%s of all)", percent(*w.Share))
 		}
-		lines = append(lines, text+where(w.CostNanoUSD != nil && w.Usage.TotalTokens > 0, ", "+costOfUse(w.CostNanoUSD, w.Usage)))
+		lines = append(lines, text+where(w.CostNanoUSD != nil && w.Usage.TotalTokens() > 0, ", "+costOfUse(w.CostNanoUSD, w.Usage)))
 	}
 	for i, r := range w.Repeated {
 		if i == shownRepeats {
@@ -345,8 +345,8 @@ func (x *sheet) toolLine(tool client.ExplainTool) string {
 }
 
 func retryWords(r client.ExplainRetry) string {
-	text := Counted(int64(r.Attempts), "failed attempt") + " · " + tokens(r.Usage.TotalTokens, r.Usage.Estimated) +
-		where(r.CostNanoUSD != nil && r.Usage.TotalTokens > 0, ", "+costOfUse(r.CostNanoUSD, r.Usage)) + ": " + OneLine(r.Reason)
+	text := Counted(int64(r.Attempts), "failed attempt") + " · " + tokens(r.Usage.TotalTokens(), r.Usage.Estimated) +
+		where(r.CostNanoUSD != nil && r.Usage.TotalTokens() > 0, ", "+costOfUse(r.CostNanoUSD, r.Usage)) + ": " + OneLine(r.Reason)
 	if r.Code != nil {
 		text += " (" + string(*r.Code) + ")"
 	}
@@ -357,12 +357,12 @@ func compactionWords(c client.ExplainCompaction) string {
 	if c.Kind == client.CompactionCleared {
 		return fmt.Sprintf("compacted: the results of tools before message %s are shown by a note", grouped(int64(c.Before)))
 	}
-	return fmt.Sprintf("compacted: the messages before message %s are summed up · %s", grouped(int64(c.Before)), tokens(c.Usage.TotalTokens, c.Usage.Estimated))
+	return fmt.Sprintf("compacted: the messages before message %s are summed up · %s", grouped(int64(c.Before)), tokens(c.Usage.TotalTokens(), c.Usage.Estimated))
 }
 
 // costOfUse is the cost of tokens, marked as they are where it is in part estimated.
-func costOfUse(nano *int64, u domain.UsageView) string {
-	if u.TotalTokens == 0 {
+func costOfUse(nano *int64, u domain.Usage) string {
+	if u.TotalTokens() == 0 {
 		return "-" // what used none says nothing of the price
 	}
 	return where(u.Estimated && nano != nil && *nano > 0, "~") + costWords(nano)
@@ -374,9 +374,9 @@ func errorWords(e domain.Error) string {
 
 func totalWords(v client.ExplainView) string {
 	t, u := v.Totals, v.Totals.Usage
-	used := fmt.Sprintf("%s (%s in, %s cached, %s out, %s reasoning)", tokens(u.TotalTokens, u.Estimated),
+	used := fmt.Sprintf("%s (%s in, %s cached, %s out, %s reasoning)", tokens(u.TotalTokens(), u.Estimated),
 		grouped(u.InputTokens), grouped(u.CacheReadTokens), grouped(u.OutputTokens), grouped(u.ReasoningTokens))
-	cost := where(u.TotalTokens > 0, costOfUse(t.CostNanoUSD, u))
+	cost := where(u.TotalTokens() > 0, costOfUse(t.CostNanoUSD, u))
 	if t.CostNanoUSD == nil {
 		cost = costUnknown
 	}
@@ -384,5 +384,5 @@ func totalWords(v client.ExplainView) string {
 	if n := len(v.Steps); n > 0 && v.Steps[n-1].InProgress {
 		steps += ", and one in progress"
 	}
-	return joined(" · ", steps, where(u.TotalTokens > 0, used), cost, some(t.ToolCalls, "tool call"))
+	return joined(" · ", steps, where(u.TotalTokens() > 0, used), cost, some(t.ToolCalls, "tool call"))
 }

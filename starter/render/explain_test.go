@@ -16,18 +16,18 @@ import (
 func explainedAgent() client.ExplainView {
 	began := testNow.Add(-time.Minute)
 	at := func(s int) *time.Time { return new(began.Add(time.Duration(s) * time.Second)) }
-	usage := domain.UsageView{InputTokens: 1200, OutputTokens: 34, CacheReadTokens: 1000, ReasoningTokens: 12, TotalTokens: 1234}
-	lost := domain.UsageView{InputTokens: 100, TotalTokens: 100, Estimated: true}
+	usage := domain.Usage{InputTokens: 1200, OutputTokens: 34, CacheReadTokens: 1000, ReasoningTokens: 12}
+	lost := domain.Usage{InputTokens: 100, Estimated: true}
 	v := client.ExplainView{
 		Execution: client.Execution{ID: "notes", Number: 2}, Status: domain.StatusStopped, Model: new("scripted/\x1bx"),
 		StartedAt: &began, EndedAt: at(50), Milliseconds: new(int64(50_000)),
 		Ending: &client.ExplainEnding{
 			StopReason: domain.StepsLimitReached, Summary: "it reached its limit of steps: max_steps is 2 and 2 are done",
-			Signal: &client.ExplainSignal{Reason: domain.StepsLimitReached, Source: "budget", Fate: client.SignalCounted},
+			Signal: &client.ExplainSignal{StopSignal: domain.StopSignal{Reason: domain.StepsLimitReached, Source: "budget"}, Fate: client.SignalCounted},
 			Others: []client.ExplainSignal{
-				{Reason: domain.UserRequested, Source: "user", Message: "enough\x1b[2J", Fate: client.SignalOutranked},
-				{Reason: domain.StopRequested, Source: "tidy", Fate: client.SignalOverridden},
-				{Reason: domain.StopRequested, Source: "tidy", Fate: client.SignalLate},
+				{StopSignal: domain.StopSignal{Reason: domain.UserRequested, Source: "user", Message: "enough\x1b[2J"}, Fate: client.SignalOutranked},
+				{StopSignal: domain.StopSignal{Reason: domain.StopRequested, Source: "tidy"}, Fate: client.SignalOverridden},
+				{StopSignal: domain.StopSignal{Reason: domain.StopRequested, Source: "tidy"}, Fate: client.SignalLate},
 			},
 		},
 		Steps: []client.ExplainStep{
@@ -87,7 +87,7 @@ func TestExplainTextOfARunningOne(t *testing.T) {
 		Execution: client.Execution{ID: "notes", Number: 1}, Status: domain.StatusInProgress,
 		Doing: &client.ExplainDoing{
 			Text: "step 1: waiting for the model", Since: new(testNow.Add(-4 * time.Second)), Paused: true,
-			Signals: []client.ExplainSignal{{Reason: domain.UserRequested, Source: "user", Message: "enough", Fate: client.SignalPending}},
+			Signals: []client.ExplainSignal{{StopSignal: domain.StopSignal{Reason: domain.UserRequested, Source: "user", Message: "enough"}, Fate: client.SignalPending}},
 		},
 		Steps: []client.ExplainStep{{Number: 1, InProgress: true, Tools: []client.ExplainTool{{Tool: "work", Outcome: domain.ToolRunning, Attempts: 1}}}},
 	}

@@ -97,7 +97,7 @@ func TestStoppedText(t *testing.T) {
 	t.Parallel()
 	r := client.Result{
 		Outcome: contract.Outcome{Status: domain.StatusStopped, StopReason: domain.StepsLimitReached},
-		Signal:  &domain.StopSignal{Reason: domain.StepsLimitReached, Message: "max_steps is 2\nand 2 are done"},
+		End:     contract.End{Signal: &domain.StopSignal{Reason: domain.StepsLimitReached, Message: "max_steps is 2\nand 2 are done"}},
 	}
 	require.Equal(t, "stopped ("+string(domain.StepsLimitReached)+"): max_steps is 2 and 2 are done", Stopped(r, false))
 	require.Equal(t, "  max_steps is 2 and 2 are done", Stopped(r, true), "the view has shown the reason")
@@ -115,7 +115,7 @@ func TestStoppedText(t *testing.T) {
 
 func TestLeftBehind(t *testing.T) {
 	t.Parallel()
-	r := client.Result{SaidLast: "found\nit", Outcome: contract.Outcome{Status: domain.StatusStopped, EffectCounts: domain.EffectCounts{
+	r := client.Result{End: contract.End{SaidLast: "found\nit"}, Outcome: contract.Outcome{Status: domain.StatusStopped, EffectCounts: domain.EffectCounts{
 		Calls: []domain.EffectCount{{Tool: "mail", Done: 2}, {Tool: "pay", Done: 1, Unknown: 1}, {Tool: "ship", Unknown: 1}},
 	}}}
 	done := "has done: mail 2, pay 1 and 1 of unknown outcome, ship 1 of unknown outcome"

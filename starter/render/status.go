@@ -95,7 +95,7 @@ func statusRows(t Theme, id string, v account.Status, now time.Time) []row {
 		{key: "rate_limit", about: "of the model's inferences", value: v.Configuration.RateLimit},
 		{key: "tool_limits", about: "by the names of the tools that have one", value: v.Configuration.ToolLimits},
 		{key: "rate_limited", about: "an inference or a call waits for its turn", value: v.RateLimited},
-		{key: "usage", about: "what the execution has used: tokens", value: v.Usage.View(), title: "usage", facts: fact(usageText(v.Usage.View()))},
+		{key: "usage", about: "what the execution has used: tokens", value: v.Usage, title: "usage", facts: fact(usageText(v.Usage))},
 		{key: "cost_nano_usd", about: "what that has cost", value: v.Cost(), title: "cost", facts: fact(paidWords(v.Cost()))},
 		{key: "budget", about: "its limits; `max_steps_from` is `default` where nobody has given `max_steps`, and `none` where there is to be none", value: own.Limit,
 			title: "budget", facts: fact(budgetFact(own.Limit, own.Left))},
@@ -274,8 +274,8 @@ func wordText(w *contract.UpdateNote) string {
 // ofSession says whose limit it was, where that was the session's.
 func ofSession(session bool) string { return where(session, " of the session") }
 
-func usageText(u domain.UsageView) string {
-	return where(u.TotalTokens > 0, fmt.Sprintf("%s (%s in, %s out)", Counted(u.TotalTokens, "token"), grouped(u.InputTokens),
+func usageText(u domain.Usage) string {
+	return where(u.TotalTokens() > 0, fmt.Sprintf("%s (%s in, %s out)", Counted(u.TotalTokens(), "token"), grouped(u.InputTokens),
 		grouped(u.OutputTokens))+where(u.Estimated, ", in part estimated"))
 }
 

@@ -128,7 +128,7 @@ func treeStatus(t *client.Tree) string {
 }
 
 func useCells(u client.TreeUse) []string {
-	return []string{where(u.Usage.Estimated, "~") + grouped(u.Usage.TotalTokens), costOfUse(u.CostNanoUSD, u.Usage)}
+	return []string{where(u.Usage.Estimated, "~") + grouped(u.Usage.TotalTokens()), costOfUse(u.CostNanoUSD, u.Usage)}
 }
 
 func treeTook(t *client.Tree, now time.Time) string {

@@ -18,7 +18,7 @@ import (
 func aTree() client.Tree {
 	moment := func(seconds int) *time.Time { return new(testNow.Add(time.Duration(seconds-100) * time.Second)) }
 	use := func(tokens, nano int64) client.TreeUse {
-		return client.TreeUse{Usage: domain.Usage{InputTokens: tokens}.View(), CostNanoUSD: &nano}
+		return client.TreeUse{Usage: domain.Usage{InputTokens: tokens}, CostNanoUSD: &nano}
 	}
 	leaf := func(name, id string, position int, status domain.ExecutionStatus, reason domain.StopReason) client.Tree {
 		return client.Tree{

@@ -136,7 +136,7 @@ func TestATreeIsNeverAboveItsBudget(t *testing.T) {
 		require.NoError(t, err)
 		var used, cost int64
 		for agent := range tree.All() {
-			used, cost = used+agent.Own.Usage.TotalTokens, cost+*agent.Own.CostNanoUSD
+			used, cost = used+agent.Own.Usage.TotalTokens(), cost+*agent.Own.CostNanoUSD
 		}
 		require.Equal(t, o.Usage.TotalTokens(), used, "by the account of each agent")
 		require.Equal(t, o.CostNanoUSD, cost)
@@ -152,13 +152,13 @@ func (s *stack) seen(t *testing.T, root client.Execution, branches, leaves []str
 		require.NoError(t, err)
 		var own int64
 		for one := range tree.All() {
-			ids, own = append(ids, one.ID), own+one.Own.Usage.TotalTokens
-			require.Equal(t, int64(2*15), one.Own.Usage.TotalTokens, one.Gone)
+			ids, own = append(ids, one.ID), own+one.Own.Usage.TotalTokens()
+			require.Equal(t, int64(2*15), one.Own.Usage.TotalTokens(), one.Gone)
 			require.Equal(t, domain.StatusCompleted, one.Status)
 			require.Equal(t, 2, *one.Steps)
 		}
 		require.Equal(t, int64(13*2*15), own)
-		require.Equal(t, own, tree.Total.Usage.TotalTokens)
+		require.Equal(t, own, tree.Total.Usage.TotalTokens())
 		require.ElementsMatch(t, all, ids)
 		return tree, ids
 	}

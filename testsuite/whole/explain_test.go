@@ -44,9 +44,9 @@ func requireSums(t *testing.T, view client.ExplainView) {
 	text, err := json.Marshal(view)
 	require.NoError(t, err)
 	type part struct {
-		Usage domain.UsageView `json:"usage"`
-		Lost  domain.UsageView `json:"lost_usage"`
-		Cost  *int64           `json:"cost_nano_usd"`
+		Usage domain.Usage `json:"usage"`
+		Lost  domain.Usage `json:"lost_usage"`
+		Cost  *int64       `json:"cost_nano_usd"`
 	}
 	var read struct {
 		Steps  []part `json:"steps"`
@@ -56,13 +56,13 @@ func requireSums(t *testing.T, view client.ExplainView) {
 	require.NoError(t, json.Unmarshal(text, &read))
 	var sum, lost, cost int64
 	for _, s := range read.Steps {
-		sum, lost = sum+s.Usage.TotalTokens, lost+s.Lost.TotalTokens
+		sum, lost = sum+s.Usage.TotalTokens(), lost+s.Lost.TotalTokens()
 		if s.Cost != nil {
 			cost += *s.Cost
 		}
 	}
-	require.Equal(t, read.Totals.Usage.TotalTokens, sum)
-	require.Equal(t, read.Waste.Usage.TotalTokens, lost)
+	require.Equal(t, read.Totals.Usage.TotalTokens(), sum)
+	require.Equal(t, read.Waste.Usage.TotalTokens(), lost)
 	if read.Totals.Cost != nil {
 		require.Equal(t, *read.Totals.Cost, cost)
 	}
@@ -95,13 +95,13 @@ func TestExplainACompletedOne(t *testing.T) {
 	require.Equal(t, domain.Completed, v.Ending.StopReason)
 	require.Empty(t, v.Advice)
 	require.Len(t, v.Steps, 3)
-	require.Equal(t, result.Outcome.Usage.TotalTokens(), v.Totals.Usage.TotalTokens)
+	require.Equal(t, result.Outcome.Usage.TotalTokens(), v.Totals.Usage.TotalTokens())
 	require.Equal(t, result.Outcome.CostNanoUSD, *v.Totals.CostNanoUSD)
 	require.Positive(t, *v.Totals.CostNanoUSD)
 
 	first := v.Steps[0]
 	require.Equal(t, 2, first.FailedAttempts, "one was refused, one was cut off")
-	require.Positive(t, first.Lost.TotalTokens)
+	require.Positive(t, first.Lost.TotalTokens())
 	require.Positive(t, *first.LostNanoUSD)
 	require.Equal(t, domain.ToolOK, first.Tools[0].Outcome)
 	require.Equal(t, domain.ToolFailed, first.Tools[1].Outcome)
@@ -141,7 +141,7 @@ func TestExplainOneStoppedAtLimits(t *testing.T) {
 	require.Equal(t, []domain.Limit{domain.LimitSteps, domain.LimitTokens, domain.LimitSeconds}, limitNames(v.Budget))
 	require.Equal(t, []bool{true, false, false}, []bool{v.Budget[0].Reached, v.Budget[1].Reached, v.Budget[2].Reached})
 	require.Equal(t, int64(0), *v.Budget[0].Left)
-	require.Equal(t, 100_000-v.Totals.Usage.TotalTokens, *v.Budget[1].Left)
+	require.Equal(t, 100_000-v.Totals.Usage.TotalTokens(), *v.Budget[1].Left)
 	require.Less(t, *v.Budget[2].Left, int64(600_000))
 
 	worker.Stop()
@@ -204,7 +204,7 @@ func TestExplainARunningOne(t *testing.T) {
 	require.Contains(t, v.Doing.Text, "work")
 	require.Len(t, v.Steps, 1)
 	require.True(t, v.Steps[0].InProgress)
-	require.Equal(t, int64(70), v.Totals.Usage.TotalTokens)
+	require.Equal(t, int64(70), v.Totals.Usage.TotalTokens())
 	require.Equal(t, []domain.ToolOutcome{domain.ToolRunning, domain.ToolRunning},
 		[]domain.ToolOutcome{v.Steps[0].Tools[0].Outcome, v.Steps[0].Tools[1].Outcome})
 }
@@ -245,7 +245,7 @@ func TestExplainOverManyRuns(t *testing.T) {
 	require.NoError(t, err)
 	v := s.explained(t, begun.ID)
 	require.Len(t, v.Steps, steps+1)
-	require.Equal(t, int64(12*(steps+1)), v.Totals.Usage.TotalTokens)
+	require.Equal(t, int64(12*(steps+1)), v.Totals.Usage.TotalTokens())
 	require.Greater(t, v.History.Runs, 2)
 	require.Less(t, v.History.Steps, steps)
 	worker.Stop()

@@ -50,7 +50,7 @@ func unreachable() []failureCase {
 	twiceTried := func(t *testing.T, p *part) {
 		t.Helper()
 		require.Equal(t, 2, p.view.Steps[0].Retries[0].Attempts+p.view.Steps[0].Retries[1].Attempts, "each with its reason")
-		require.Zero(t, p.view.Totals.Usage.TotalTokens)
+		require.Zero(t, p.view.Totals.Usage.TotalTokens())
 	}
 	all := []failureCase{
 		{name: "nothing listens", define: sentTo("http://127.0.0.1:1/v1"), want: never, check: twiceTried},

@@ -39,7 +39,7 @@ func busy() []failureCase {
 			check: func(t *testing.T, p *part) {
 				t.Helper()
 				require.Contains(t, p.view.Steps[0].Retries[0].Reason, fmt.Sprintf("not now, says %d", status))
-				require.Zero(t, p.view.Waste.Usage.TotalTokens)
+				require.Zero(t, p.view.Waste.Usage.TotalTokens())
 			},
 		})
 	}

@@ -364,7 +364,7 @@ func (p *part) wanted() (want ending, failed int) {
 func (p *part) seeUsage(t *testing.T, want ending) {
 	t.Helper()
 	usage := domain.Usage{InputTokens: p.status.Usage.InputTokens, OutputTokens: p.status.Usage.OutputTokens, Estimated: p.status.Usage.Estimated}
-	require.Equal(t, p.status.Usage.View(), p.view.Reported.Usage)
+	require.Equal(t, p.status.Usage, p.view.Reported.Usage)
 	if p.lost() > 0 { // what each of those may have cost counts too
 		require.True(t, usage.Estimated || usage == p.toldUsage(want))
 		require.GreaterOrEqual(t, usage.TotalTokens(), p.toldUsage(want).TotalTokens())
@@ -384,7 +384,7 @@ func (p *part) seeUsage(t *testing.T, want ending) {
 	require.Greater(t, usage.InputTokens, told.InputTokens)
 	require.True(t, p.view.Totals.Usage.Estimated)
 	if p.view.Totals.FailedAttempts > 0 {
-		require.Positive(t, p.view.Waste.Usage.TotalTokens, "explain says what it cost in vain")
+		require.Positive(t, p.view.Waste.Usage.TotalTokens(), "explain says what it cost in vain")
 	}
 }
 

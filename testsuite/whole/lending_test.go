@@ -113,7 +113,7 @@ func TestATreeOverKillsKeepsToItsBudget(t *testing.T) {
 		require.NoError(t, err)
 		var used, made int64
 		for agent := range tree.All() {
-			used, made = used+agent.Own.Usage.TotalTokens, made+int64(*agent.Steps)
+			used, made = used+agent.Own.Usage.TotalTokens(), made+int64(*agent.Steps)
 		}
 		require.Equal(t, result.Outcome.Usage.TotalTokens(), used, "by the account of each agent")
 		require.LessOrEqual(t, made, steps)

@@ -61,7 +61,7 @@ func Calls() []Agent {
 			}
 			turns := insisting(tool, *x)
 			x.agents = map[string]agentLeft{root: {results: []client.Result{{
-				Outcome: contract.Outcome{Number: 1, Status: domain.StatusCompleted, StopReason: domain.Completed, Steps: len(turns)}, Answer: lastWords,
+				Outcome: contract.Outcome{Number: 1, Status: domain.StatusCompleted, StopReason: domain.Completed, Steps: len(turns)}, End: contract.End{Answer: lastWords},
 			}}}}
 			all = append(all, Agent{
 				Name: tool.Name + "-" + point.name, Script: encodeTurns(turns), Tools: []Tool{tool}, expected: x,

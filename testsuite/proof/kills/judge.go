@@ -354,7 +354,7 @@ func (v *verdict) judgePool() {
 	}
 	var tokens, cost, steps, calls int64
 	for _, a := range v.got.agents {
-		tokens += a.own.Usage.TotalTokens
+		tokens += a.own.Usage.TotalTokens()
 		if a.own.CostNanoUSD != nil {
 			cost += *a.own.CostNanoUSD
 		}
@@ -364,8 +364,8 @@ func (v *verdict) judgePool() {
 		}
 	}
 	o, budget := v.got.agents[root].results[0].Outcome, v.run.agent.Executions[0].Budget
-	v.holds(tokens == total.Usage.TotalTokens && tokens == o.Usage.TotalTokens(), PromisePool,
-		"the agents used %d tokens, the tree tells %d, and the root has counted %d", tokens, total.Usage.TotalTokens, o.Usage.TotalTokens())
+	v.holds(tokens == total.Usage.TotalTokens() && tokens == o.Usage.TotalTokens(), PromisePool,
+		"the agents used %d tokens, the tree tells %d, and the root has counted %d", tokens, total.Usage.TotalTokens(), o.Usage.TotalTokens())
 	v.holds(total.CostNanoUSD != nil && cost == *total.CostNanoUSD && cost == o.CostNanoUSD, PromisePool, "the agents cost %d nano-dollars, and the root has counted %d", cost, o.CostNanoUSD)
 	v.holds(tokens <= *budget.MaxTokens && cost <= *budget.MaxCostNanoUSD && steps <= *budget.MaxSteps && calls <= *budget.MaxToolCalls, PromisePool,
 		"%d tokens, %d nano-dollars, %d steps and %d calls are above the budget", tokens, cost, steps, calls)

@@ -76,7 +76,7 @@ func sampleLeft() agentLeft {
 		domain.Event{Type: domain.EventExecutionStopped, EventHeader: head(8, 0), Data: domain.StopEvent{Reason: domain.Completed}},
 	}}
 	got.ledger = append(got.ledger, effect{Hook: "1/0/before_step"}, effect{Hook: "1/1/before_step"})
-	got.results = []client.Result{{Outcome: contract.Outcome{Number: 1, Status: domain.StatusCompleted, StopReason: domain.Completed, Steps: 3}, Answer: "three"}}
+	got.results = []client.Result{{Outcome: contract.Outcome{Number: 1, Status: domain.StatusCompleted, StopReason: domain.Completed, Steps: 3}, End: contract.End{Answer: "three"}}}
 	return got
 }
 
@@ -243,7 +243,7 @@ func TestTreesAreJudged(t *testing.T) {
 	usage := domain.Usage{InputTokens: 10}
 	agentOf := func() agentLeft {
 		a := sampleLeft()
-		a.own, a.events = client.TreeUse{Usage: usage.View(), CostNanoUSD: new(int64(5))}, nil
+		a.own, a.events = client.TreeUse{Usage: usage, CostNanoUSD: new(int64(5))}, nil
 		return a
 	}
 	treeOf := func() left {
@@ -251,7 +251,7 @@ func TestTreesAreJudged(t *testing.T) {
 		parent.results[0].Outcome.Usage, parent.results[0].Outcome.CostNanoUSD = usage.Add(usage), 10
 		return left{
 			agents: map[string]agentLeft{root: parent, leaf: agentOf()},
-			total:  &client.TreeUse{Usage: usage.Add(usage).View(), CostNanoUSD: new(int64(10))},
+			total:  &client.TreeUse{Usage: usage.Add(usage), CostNanoUSD: new(int64(10))},
 		}
 	}
 	for name, test := range map[string]struct {
@@ -266,7 +266,7 @@ func TestTreesAreJudged(t *testing.T) {
 		"another transcript":   {func(_ *judged, a *agentLeft) { a.messages[0].Message = domain.UserMessage("stay") }, []report.Promise{PromiseTranscript}},
 		"an agent is missing":  {func(j *judged, _ *agentLeft) { delete(j.got.agents, leaf) }, []report.Promise{PromiseOutcome, PromisePool, PromisePool}},
 		"a leak of the pool":   {func(j *judged, _ *agentLeft) { j.one.results[0].Outcome.Usage.InputTokens = 19 }, []report.Promise{PromisePool}},
-		"the tree tells less":  {func(j *judged, _ *agentLeft) { j.got.total.Usage = usage.View() }, []report.Promise{PromisePool}},
+		"the tree tells less":  {func(j *judged, _ *agentLeft) { j.got.total.Usage = usage }, []report.Promise{PromisePool}},
 		"a cost that is lost":  {func(j *judged, _ *agentLeft) { j.one.results[0].Outcome.CostNanoUSD = 9 }, []report.Promise{PromisePool}},
 		"above the budget":     {func(j *judged, _ *agentLeft) { j.agent.Executions[0].Budget.MaxSteps = new(int64(5)) }, []report.Promise{PromisePool}},
 		"never killed":         {func(j *judged, _ *agentLeft) { j.kills = nil }, []report.Promise{PromiseGoesOn}},

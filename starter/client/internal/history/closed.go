@@ -5,9 +5,8 @@ import (
 	"errors"
 	"time"
 
-	historypb "go.temporal.io/api/history/v1"
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/api/workflowservice/v1"
 	sdk "go.temporal.io/sdk/client"
 	"google.golang.org/grpc/codes"
 
@@ -19,16 +18,18 @@ const longPoll = 90 * time.Second
 
 // Closed waits until a run has ended, and says how. Where the server goes away, away is told why once, and nil when it is back.
 func (r Reader) Closed(ctx context.Context, run string, away func(error)) (RunEnded, error) {
-	r.OnlyEnds = true
-	var token []byte
+	request := r.request(run)
+	request.HistoryEventFilterType, request.WaitNewEvent = enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT, true
 	const first, most = 50 * time.Millisecond, 2 * time.Second
 	for delay, gone := first, false; ; {
-		events, next, err := r.await(ctx, run, token)
+		call, cancel := context.WithTimeout(ctx, longPoll)
+		response, err := r.Service.GetWorkflowExecutionHistory(call, request)
+		cancel()
 		switch {
 		case err != nil && (ctx.Err() != nil || !transient(err)):
 			return RunEnded{}, err
 		case err != nil:
-			if token = nil; !gone { // it may not outlive the server that gave it
+			if request.NextPageToken = nil; !gone { // it may not outlive the server that gave it
 				away(err)
 			}
 			if gone = true; process.Pause(ctx, delay) != nil {
@@ -39,23 +40,13 @@ func (r Reader) Closed(ctx context.Context, run string, away func(error)) (RunEn
 		case gone:
 			away(nil)
 		}
-		for recorded := range Decode(r.Converter, run, events) {
-			if ended, ok := recorded.Fact.(RunEnded); ok {
-				return ended, nil
+		for _, event := range response.GetHistory().GetEvents() {
+			if end, ok := ended(r.Converter, event); ok {
+				return end, nil
 			}
 		}
-		delay, gone, token = first, false, next
+		delay, gone, request.NextPageToken = first, false, response.GetNextPageToken()
 	}
-}
-
-// await waits for news of a run once.
-func (r Reader) await(ctx context.Context, run string, token []byte) ([]*historypb.HistoryEvent, []byte, error) {
-	call, cancel := context.WithTimeout(ctx, longPoll)
-	defer cancel()
-	response, err := r.Service.GetWorkflowExecutionHistory(call, &workflowservice.GetWorkflowExecutionHistoryRequest{
-		Namespace: r.Namespace, Execution: r.execution(run), WaitNewEvent: true, NextPageToken: token, SkipArchival: true, HistoryEventFilterType: r.filter(),
-	})
-	return response.GetHistory().GetEvents(), response.GetNextPageToken(), err
 }
 
 // transient reports whether a wait for events may simply be tried again. A

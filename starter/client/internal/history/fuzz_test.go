@@ -125,6 +125,7 @@ func (m *made) gets(asked int64, attempt int32, reply any) {
 	m.add(enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED, &historypb.HistoryEvent_ActivityTaskCompletedEventAttributes{
 		ActivityTaskCompletedEventAttributes: &historypb.ActivityTaskCompletedEventAttributes{ScheduledEventId: asked, Result: encoded(reply)},
 	})
+	m.add(enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED, nil) // a worker has taken it
 }
 
 func (m *made) ended(o contract.Outcome) {
@@ -151,69 +152,41 @@ func encoded(value any) *commonpb.Payloads {
 	return payloads
 }
 
-// told reads events forwards.
-func told(events []*historypb.HistoryEvent) []history.Recorded {
-	return slices.Collect(history.Decode(codec.New().DataConverter(), "run", events))
-}
-
-// replies counts the inferences of which the facts tell that they ended with a reply, and those that were lost.
-func replies(facts []history.Recorded) (n int) {
-	for _, recorded := range facts {
-		switch f := recorded.Fact.(type) {
-		case history.ModelReplied:
-			n++
-		case history.Lost:
-			if f.Model != nil {
-				n++
-			}
+// inferences reads those of a history: how many have ended with a reply or were lost, and what cannot be read.
+func inferences(h *historypb.History) (ended int, unread string) {
+	all, missing := history.Inferences(codec.New().DataConverter(), h.GetEvents())
+	for _, one := range all {
+		if one.Reply != nil || one.Lost != nil {
+			ended++
 		}
 	}
-	return n
-}
-
-func unread(facts []history.Recorded) string {
-	var all []string
-	for _, recorded := range facts {
-		if u, ok := recorded.Fact.(history.Unreadable); ok {
-			all = append(all, u.String())
-		}
-	}
-	return strings.Join(all, "\n")
+	return ended, strings.Join(missing, "\n")
 }
 
 func cloned(h *historypb.History) *historypb.History {
 	return proto.Clone(h).(*historypb.History)
 }
 
-// Nothing of a history is unreadable.
-func TestHistoriesAreReadWhole(t *testing.T) {
-	t.Parallel()
-	for name, h := range madeHistories(t) {
-		facts := told(h.GetEvents())
-		require.Empty(t, unread(facts), name)
-		require.IsType(t, history.RunBegan{}, facts[0].Fact)
-	}
-}
-
-// Each says what it could not read, and the rest is told.
+// TestBadHistories say what of their inferences cannot be read, and tell the rest.
 func TestBadHistories(t *testing.T) {
 	t.Parallel()
-	kept := madeHistories(t)
-	intact := kept["parallel-tools"]
-	require.Equal(t, 2, replies(told(intact.GetEvents())))
+	intact := madeHistories(t)["parallel-tools"]
+	ended, unread := inferences(intact)
+	require.Equal(t, 2, ended)
+	require.Empty(t, unread)
 	for name, c := range map[string]struct {
-		spoil   func(h *historypb.History)
-		says    string
-		replies int
+		spoil func(h *historypb.History)
+		says  string
+		ended int
 	}{
 		"an event of an unknown type": {
 			func(h *historypb.History) { h.Events[1].EventType = 9999 }, "", 2,
 		},
 		"a gap": {
-			func(h *historypb.History) { h.Events = slices.Delete(h.Events, 2, 4) }, "what stood between events 2 and 5 cannot be read: the history has a gap there", 2,
+			func(h *historypb.History) { h.Events = slices.Delete(h.Events, 1, 3) }, "what stood between events 1 and 4 cannot be read: the history has a gap there", 2,
 		},
 		"no beginning": {
-			func(h *historypb.History) { h.Events = h.Events[1:] }, "what stood before event 2 cannot be read: the history has a gap there", 2,
+			func(h *historypb.History) { h.Events = h.Events[1:] }, "what stood between events 0 and 2 cannot be read: the history has a gap there", 2,
 		},
 		"no event at all": {func(h *historypb.History) { h.Events = nil }, "", 0},
 		"an event without a body": {
@@ -221,22 +194,12 @@ func TestBadHistories(t *testing.T) {
 				for _, e := range h.Events {
 					e.Attributes = nil
 				}
-			}, "what the run began with cannot be read: it is empty", 0,
-		},
-		"another workflow": {
-			func(h *historypb.History) {
-				h.Events[0].GetWorkflowExecutionStartedEventAttributes().WorkflowType.Name = "billing.Run"
-			}, `the workflow cannot be read: it is a "billing.Run" and no agent's`, 2,
-		},
-		"an input of another kind": {
-			func(h *historypb.History) {
-				h.Events[0].GetWorkflowExecutionStartedEventAttributes().Input = payload(`"hello"`)
-			}, "what the run began with cannot be read: ", 2,
+			}, "", 0,
 		},
 		"a request that cannot be read": {
 			func(h *historypb.History) {
 				of(h, contract.CallModel).Input = payload(`{"step":"first"}`)
-			}, "a request of agent.CallModel cannot be read: ", 1,
+			}, "a request to the model cannot be read: ", 1,
 		},
 		"a reply that cannot be read": {
 			func(h *historypb.History) {
@@ -245,7 +208,7 @@ func TestBadHistories(t *testing.T) {
 						a.Result = payload(`[1]`)
 					}
 				}
-			}, "the reply of agent.CallModel cannot be read: ", 2,
+			}, "a reply of the model cannot be read: ", 2,
 		},
 		"work that nobody asked for": {
 			func(h *historypb.History) {
@@ -254,21 +217,40 @@ func TestBadHistories(t *testing.T) {
 						a.ScheduledEventId = 999
 					}
 				}
-			}, "what work came to cannot be read: event 999, which asked for it, is missing", 0,
+			}, "", 0,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := cloned(intact)
 			c.spoil(h)
-			facts := told(h.GetEvents())
+			ended, unread := inferences(h)
 			if c.says == "" {
-				require.Empty(t, unread(facts))
+				require.Empty(t, unread)
 			} else {
-				require.Contains(t, unread(facts), c.says)
+				require.Contains(t, unread, c.says)
 			}
-			require.Equal(t, c.replies, replies(facts), unread(facts))
+			require.Equal(t, c.ended, ended, unread)
 		})
+	}
+}
+
+// TestBeginningsThatAreNoAgents are not readable, and name the run before all the same.
+func TestBeginningsThatAreNoAgents(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(a *historypb.WorkflowExecutionStartedEventAttributes){
+		"another workflow":         func(a *historypb.WorkflowExecutionStartedEventAttributes) { a.WorkflowType.Name = "billing.Run" },
+		"no input":                 func(a *historypb.WorkflowExecutionStartedEventAttributes) { a.Input = nil },
+		"an input of another kind": func(a *historypb.WorkflowExecutionStartedEventAttributes) { a.Input = payload(`"hello"`) },
+	} {
+		first := begun().Events[0]
+		require.True(t, history.Began(codec.New().DataConverter(), first).Readable())
+		a := first.GetWorkflowExecutionStartedEventAttributes()
+		a.ContinuedExecutionRunId = "before"
+		spoil(a)
+		began := history.Began(codec.New().DataConverter(), first)
+		require.False(t, began.Readable(), name)
+		require.Equal(t, "before", began.Previous(), name)
 	}
 }
 
@@ -293,13 +275,14 @@ func TestCutHistories(t *testing.T) {
 	t.Parallel()
 	for name, h := range madeHistories(t) {
 		for n := range h.GetEvents() {
-			require.Empty(t, unread(told(h.GetEvents()[:n+1])), "%s cut after %d", name, n+1)
+			_, unread := inferences(&historypb.History{Events: h.GetEvents()[:n+1]})
+			require.Empty(t, unread, "%s cut after %d", name, n+1)
 		}
 	}
 }
 
 // FuzzHistory spoils histories in any way: bits, events left out, events of
-// other types. Reading never panics, and what is told can be told.
+// other types. Reading never panics.
 func FuzzHistory(f *testing.F) {
 	var names []string
 	kept := madeHistories(f)
@@ -334,7 +317,20 @@ func FuzzHistory(f *testing.F) {
 			}
 			h = spoiled
 		}
-		_ = unread(told(h.GetEvents()))
+		c, events := codec.New().DataConverter(), h.GetEvents()
+		history.Inferences(c, events)
+		history.Stops(c, events)
+		history.Replies(c, events, contract.ListTools)
+		history.LastAnswer(c, events, first)
+		history.FailedTask(c, events)
+		history.NewestReset(events)
+		history.NewestBuild(events)
+		history.ContinueSuggested(events)
+		history.Children(events)
+		history.HasEnded(events)
+		if len(events) > 0 {
+			history.Began(c, events[0])
+		}
 	})
 }
 

@@ -32,7 +32,7 @@ func pending(c converter.DataConverter, info *workflowpb.PendingActivityInfo) ac
 		Since: info.GetScheduledTime().AsTime(), Attempt: int(info.GetAttempt()), Waiting: info.GetState() == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED,
 	}
 	if f := info.GetLastFailure(); f != nil {
-		p.Failure = newDecoder(c, "").loss(f, contract.Broke).Err()
+		p.Failure = lossOf(c, f, contract.Broke).Err()
 	}
 	if next := info.GetNextAttemptScheduleTime(); next != nil && p.Waiting {
 		p.Next = next.AsTime()

@@ -3,7 +3,6 @@ package history
 import (
 	"context"
 	"fmt"
-	"iter"
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
@@ -19,44 +18,19 @@ type Reader struct {
 	Converter converter.DataConverter
 	// Namespace and Workflow name the workflow.
 	Namespace, Workflow string
-	// OnlyEnds leaves out all events but those with which runs end.
-	OnlyEnds bool
-}
-
-// Decode makes facts of a run's events, in their order.
-func Decode(c converter.DataConverter, run string, events []*historypb.HistoryEvent) iter.Seq[Recorded] {
-	return newDecoder(c, run).decode(events)
-}
-
-// Facts yields the facts of a run, in their order, without waiting for more.
-func (r Reader) Facts(ctx context.Context, run string) iter.Seq2[Recorded, error] {
-	return func(yield func(Recorded, error) bool) {
-		d := newDecoder(r.Converter, run)
-		for token, more := []byte(nil), true; more; {
-			events, next, err := r.page(ctx, run, token, 0)
-			if err != nil {
-				yield(Recorded{}, err)
-				return
-			}
-			for recorded := range d.decode(events) {
-				if !yield(recorded, nil) {
-					return
-				}
-			}
-			token, more = next, len(next) > 0 && len(events) > 0
-		}
-	}
 }
 
 // Events downloads all events of a run.
 func (r Reader) Events(ctx context.Context, run string) (all []*historypb.HistoryEvent, _ error) {
-	for token := []byte(nil); ; {
-		events, next, err := r.page(ctx, run, token, 0)
+	request := r.request(run)
+	for {
+		response, err := r.page(ctx, request)
 		if err != nil {
 			return nil, err
 		}
+		events := response.GetHistory().GetEvents()
 		all = append(all, events...)
-		if token = next; len(token) == 0 || len(events) == 0 {
+		if request.NextPageToken = response.GetNextPageToken(); len(request.NextPageToken) == 0 || len(events) == 0 {
 			return all, nil
 		}
 	}
@@ -64,65 +38,62 @@ func (r Reader) Events(ctx context.Context, run string) (all []*historypb.Histor
 
 // First reads with what a run began. What of it cannot be read is absent.
 func (r Reader) First(ctx context.Context, run string) (RunBegan, error) {
-	events, _, err := r.page(ctx, run, nil, 1)
+	request := r.request(run)
+	request.MaximumPageSize = 1
+	response, err := r.page(ctx, request)
 	if err != nil {
 		return RunBegan{}, err
 	}
-	for recorded := range Decode(r.Converter, run, events) {
-		if began, ok := recorded.Fact.(RunBegan); ok {
-			return began, nil
-		}
+	events := response.GetHistory().GetEvents()
+	if len(events) == 0 || events[0].GetEventType() != enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED {
+		return RunBegan{}, fmt.Errorf("history: run %s does not begin with its beginning", run)
 	}
-	return RunBegan{}, fmt.Errorf("history: run %s does not begin with its beginning", run)
+	return Began(r.Converter, events[0]), nil
 }
 
 // End reads how a run has ended.
 func (r Reader) End(ctx context.Context, run string) (RunEnded, error) {
-	r.OnlyEnds = true
-	events, _, err := r.page(ctx, run, nil, 0)
+	last, err := r.last(ctx, run)
 	if err != nil {
 		return RunEnded{}, err
 	}
-	for recorded := range Decode(r.Converter, run, events) {
-		if ended, ok := recorded.Fact.(RunEnded); ok {
-			return ended, nil
-		}
+	end, ok := ended(r.Converter, last)
+	if !ok {
+		return end, fmt.Errorf("history: run %s has not ended", run)
 	}
-	return RunEnded{}, fmt.Errorf("history: run %s has not ended", run)
+	return end, nil
 }
 
 // Failure is what a run that has failed said in the end; empty where it did not fail.
 func (r Reader) Failure(ctx context.Context, run string) (string, error) {
-	r.OnlyEnds = true
-	events, _, err := r.page(ctx, run, nil, 0)
-	if err != nil || len(events) == 0 {
-		return "", err
-	}
-	failure := events[len(events)-1].GetWorkflowExecutionFailedEventAttributes().GetFailure()
-	return newDecoder(r.Converter, run).message(failure), nil
+	last, err := r.last(ctx, run)
+	return message(r.Converter, last.GetWorkflowExecutionFailedEventAttributes().GetFailure()), err
 }
 
-func (r Reader) page(ctx context.Context, run string, token []byte, size int32) ([]*historypb.HistoryEvent, []byte, error) {
+// last is the event with which a run has ended; nil: it has not.
+func (r Reader) last(ctx context.Context, run string) (*historypb.HistoryEvent, error) {
+	request := r.request(run)
+	request.HistoryEventFilterType = enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT
+	response, err := r.page(ctx, request)
+	if events := response.GetHistory().GetEvents(); err == nil && len(events) > 0 {
+		return events[len(events)-1], nil
+	}
+	return nil, err
+}
+
+func (r Reader) request(run string) *workflowservice.GetWorkflowExecutionHistoryRequest {
+	return &workflowservice.GetWorkflowExecutionHistoryRequest{
+		Namespace: r.Namespace, Execution: &commonpb.WorkflowExecution{WorkflowId: r.Workflow, RunId: run}, SkipArchival: true,
+		HistoryEventFilterType: enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT,
+	}
+}
+
+func (r Reader) page(ctx context.Context, request *workflowservice.GetWorkflowExecutionHistoryRequest) (*workflowservice.GetWorkflowExecutionHistoryResponse, error) {
 	call, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()
-	response, err := RetryWhileAway(call, func() (*workflowservice.GetWorkflowExecutionHistoryResponse, error) {
-		return r.Service.GetWorkflowExecutionHistory(call, &workflowservice.GetWorkflowExecutionHistoryRequest{
-			Namespace: r.Namespace, Execution: r.execution(run), NextPageToken: token, MaximumPageSize: size, SkipArchival: true,
-			HistoryEventFilterType: r.filter(),
-		})
+	return RetryWhileAway(call, func() (*workflowservice.GetWorkflowExecutionHistoryResponse, error) {
+		return r.Service.GetWorkflowExecutionHistory(call, request)
 	})
-	return response.GetHistory().GetEvents(), response.GetNextPageToken(), err
-}
-
-func (r Reader) execution(run string) *commonpb.WorkflowExecution {
-	return &commonpb.WorkflowExecution{WorkflowId: r.Workflow, RunId: run}
-}
-
-func (r Reader) filter() enumspb.HistoryEventFilterType {
-	if r.OnlyEnds {
-		return enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT
-	}
-	return enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT
 }
 
 // CallTimeout bounds one call to the server, its retries included, so that a
