@@ -128,7 +128,7 @@ func (p *program) unanswerable(id string, questions []client.WaitingCall, reply 
 	case len(questions) > 1:
 		return usage("call: %d questions wait; name the call of one of them, which `%s` shows", len(questions), p.again("approvals", render.OneLine(id)))
 	case reply.Text == "" && o.value == "" || o.choice > 0:
-		return &client.Error{Class: client.Refused, Message: "no question of " + render.OneLine(id) + " waits"}
+		return &client.Error{Class: client.Refused, Message: "no question of " + render.OneLine(id) + " waits", Next: "`approvals` shows what waits for people, of all agents"}
 	}
 	return nil
 }

@@ -142,7 +142,7 @@ func (c *Client) Answer(ctx context.Context, id string, w Word) (Answered, error
 		return Answered{}, err
 	}
 	if p.ended != nil {
-		return Answered{}, p.nothingTo(request.Does())
+		return Answered{}, p.nothingTo(request.Does()).next("`approvals` shows what waits for people, of all agents")
 	}
 	reply, err := update(ctx, c, p.agent, "", contract.UpdateAnswer, request)
 	if errors.Is(err, errClosed) {
