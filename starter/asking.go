@@ -197,25 +197,18 @@ func (a *asker) look(ctx context.Context, asked client.Event) (client.WaitingCal
 
 // decide does what a line says about a call.
 func (a *asker) decide(ctx context.Context, asked client.Event, call client.WaitingCall, line string) (done, said bool) {
-	verb, reason, _ := strings.Cut(strings.TrimSpace(line), " ")
-	word := client.Word{Call: call.ToolExecutionID, Digest: call.Digest, Verdict: domain.Approved, By: person(), Reason: strings.TrimSpace(reason)}
-	switch strings.ToLower(verb) {
-	case "y", "yes", "a", "always":
+	word, key := client.TypedDecision(call.Wait, line)
+	word.By = person()
+	switch {
+	case key == 'd':
+		return a.later(asked)
+	case key == 0, key == 'e' && word.Edit == "":
+		return false, false
+	case key == 'y' || key == 'a':
 		if cut := a.program.notWhole(a.of(asked), call); cut != "" {
 			a.program.err.Printf("%s\n", a.program.err.Fold(cut))
 			return false, false
 		}
-		word.Always = strings.HasPrefix(strings.ToLower(verb), "a")
-	case "e", "edit":
-		if word.Edit, word.Reason = word.Reason, ""; word.Edit == "" {
-			return false, false
-		}
-	case "n", "no":
-		word.Verdict = domain.WasDenied
-	case "d", "later":
-		return a.later(asked)
-	default:
-		return false, false
 	}
 	_, err := a.agents.Answer(ctx, a.of(asked), word)
 	return a.heard(ctx, err)

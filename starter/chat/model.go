@@ -50,9 +50,8 @@ type Model struct {
 	cfg  Config
 	talk talk
 	turn turn
-	asks asks
-	// questions are what the agent asks in words.
-	questions questions
+	// prompt asks the person here about what waits.
+	prompt prompt
 	// pending is what of the agent itself waits for the person, and subagents those below it.
 	pending   []domain.Wait
 	subagents subagents
@@ -95,7 +94,7 @@ type echoes struct {
 
 // New returns a conversation of which nothing was read yet.
 func New(cfg Config) *Model {
-	m := &Model{cfg: cfg, composer: newComposer(cfg.Theme), echoes: echoes{shown: map[domain.ExecutionID]string{}}, model: cfg.Model}
+	m := &Model{cfg: cfg, composer: newComposer(cfg.Theme), prompt: prompt{hidden: map[domain.ToolExecutionID]bool{}}, echoes: echoes{shown: map[domain.ExecutionID]string{}}, model: cfg.Model}
 	if cfg.Fresh {
 		m.turn.phase = fresh
 		m.talk.note(cfg.ID + " is a new session, which your first message begins")
@@ -108,11 +107,11 @@ const leaveWithin = 2 * time.Second
 
 // take takes what happens next, and returns what is to be done.
 func (m *Model) take(msg tea.Msg) []want {
+	defer func() { m.prompt.show(m.cfg.Now()) }()
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.screen.width, m.screen.height = msg.Width, msg.Height
 		m.composer.area.SetWidth(msg.Width)
-		m.asks.show(m.cfg.Now())
 	case tea.MouseWheelMsg:
 		m.screen.wheel(msg)
 	case tea.KeyPressMsg:
@@ -137,7 +136,7 @@ func (m *Model) take(msg tea.Msg) []want {
 	case did:
 		return m.did(msg)
 	case replied:
-		return m.answeredBy(msg)
+		return m.answered(msg)
 	case unsent:
 		return m.unsent(msg)
 	case rewound:
@@ -318,9 +317,6 @@ func (m *Model) sent(msg sent) []want {
 }
 
 func (m *Model) did(msg did) []want {
-	if !msg.call.IsZero() {
-		m.asks.failed(m.cfg.Now())
-	}
 	switch {
 	case msg.err != nil:
 		m.talk.warn(m.trouble(msg.err))
@@ -340,7 +336,7 @@ func (m *Model) interrupt() []want {
 		return m.leave()
 	case !m.turn.busy():
 		return nil // the line below says what another one does
-	case m.turn.phase == calls || m.waiting() > 0: // what is under way may have an effect
+	case m.turn.phase == calls || m.prompt.open() > 0: // what is under way may have an effect
 		return []want{wantStop{contract.AfterInference}}
 	}
 	return []want{wantStop{contract.StopNow}}
@@ -373,9 +369,4 @@ func (m *Model) modelName() string {
 		return m.cfg.Opening.Definition.Model.String()
 	}
 	return "the session's model"
-}
-
-// waiting counts what waits for the person.
-func (m *Model) waiting() int {
-	return m.questions.open() + m.asks.open()
 }

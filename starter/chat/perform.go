@@ -58,11 +58,8 @@ func (p *performer) do(w want) tea.Msg {
 		return did{what: "this turn may use " + cmp.Or(render.Budget(extended.Budget, domain.ExecutionBudget{}), "all that it wants"), err: err}
 	case wantPause:
 		return p.pause(w.on)
-	case wantDecide:
-		_, err := agents.Answer(p.ctx, cmp.Or(w.of, id), w.word)
-		return did{err: err, call: w.word.Call}
 	case wantAnswer:
-		_, err := agents.Answer(p.ctx, cmp.Or(w.of, id), w.reply)
+		_, err := agents.Answer(p.ctx, cmp.Or(w.of, id), w.word)
 		return replied{w, err}
 	case wantLook:
 		of := id

@@ -133,11 +133,10 @@ func (m *Model) showCost() {
 }
 
 func (m *Model) slashApprove(string) []want {
-	if m.waiting() == 0 {
+	if m.prompt.open() == 0 {
 		m.talk.note("nothing waits for your word")
 	}
-	m.asks.again(m.cfg.Now())
-	m.questions.again(m.cfg.Now())
+	m.prompt.again()
 	return []want{wantLook{}}
 }
 

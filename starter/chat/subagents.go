@@ -225,8 +225,7 @@ func (m *Model) gather() {
 	for _, sub := range m.subagents.order {
 		of(sub.id.String(), sub.pending)
 	}
-	m.asks.told(calls, m.cfg.Now())
-	m.questions.told(questions, m.cfg.Now())
+	m.prompt.pending = append(calls, questions...)
 }
 
 // decided forgets what waits no more.
@@ -235,8 +234,7 @@ func (m *Model) decided(id domain.ToolExecutionID) {
 	for _, sub := range m.subagents.order {
 		sub.decided(id)
 	}
-	m.asks.drop(id, m.cfg.Now())
-	m.questions.drop(id, m.cfg.Now())
+	m.prompt.drop(id)
 }
 
 // waiter is what an agent is called that asks: empty for the conversation's own.

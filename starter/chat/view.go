@@ -91,10 +91,7 @@ func (m *Model) history() []string {
 func (m *Model) below() []string {
 	t, width := m.cfg.Theme, m.screen.width
 	lines := []string{t.Faint(strings.Repeat("─", width))}
-	panel, _ := m.askPanel()
-	if len(panel) == 0 {
-		panel = m.questions.panel(m.cfg, m.waiter(m.questions.of()), width, max(m.screen.height/2, 4))
-	}
+	panel, _ := m.promptPanel()
 	lines = append(lines, panel...)
 	if m.composer.purpose == arguments {
 		lines = append(lines, painted(t.Warn, wrapped("the arguments to run instead: Enter runs them, Alt-Enter new line, Esc back", "  ", "  ", width))...)
@@ -102,21 +99,10 @@ func (m *Model) below() []string {
 	return lines
 }
 
-// askPanel is the call that is asked about. What is not on the screen nobody has seen.
-func (m *Model) askPanel() (lines []string, whole bool) {
-	lines, whole = m.asks.panel(m.cfg.ID, m.waiter(m.asks.of()), m.cfg.Theme, m.cfg.Now(), m.screen.width, max(m.screen.height/2, 4))
-	if len(lines) > 0 && m.composer.purpose == aMessage { // else its keys are not those of what is typed
-		lines = append(lines, m.asks.keys(m.cfg.Theme, whole, m.screen.width)...)
-	}
-	typed := strings.Count(m.composer.area.View(), "\n") + 1
-	fits := m.screen.width >= leastWidth && m.screen.height >= leastHeight && 1+len(lines)+typed+2 <= m.screen.height
-	return lines, whole && fits
-}
-
 // underneath are the lines below what is typed: what goes on, and which keys there are.
 func (m *Model) underneath() []string {
 	t, width, now := m.cfg.Theme, m.screen.width, m.cfg.Now()
-	state, spent := m.turn.words(now, m.waiting()), m.turn.spent()
+	state, spent := m.turn.words(now, m.prompt.open()), m.turn.spent()
 	paint := t.Faint
 	if m.turn.busy() || m.turn.away != "" {
 		paint = t.Warn

@@ -304,6 +304,15 @@ type Table struct {
 	Gives string
 }
 
+// drop leaves a column out.
+func (t *Table) drop(head string) {
+	at := slices.Index(t.Head, head)
+	t.Head = slices.Delete(t.Head, at, at+1)
+	for i, row := range t.Rows {
+		t.Rows[i] = slices.Delete(row, at, at+1)
+	}
+}
+
 const columnGap = "  "
 
 // Render aligns the columns. Where they do not fit the one that Gives is narrowed, as far as its cells still tell

@@ -15,15 +15,15 @@ type row struct {
 	// title is its name in text, and facts are what is said under it, each in one line or several. Without facts only
 	// programs get it.
 	title string
-	facts [][]string
+	facts []string
 }
 
 // fact is one fact, of lines of which some may be empty.
-func fact(lines ...string) [][]string { return [][]string{lines} }
+func fact(lines ...string) []string { return []string{joined("\n", lines...)} }
 
 // facts are one for each item.
-func facts[T any](items []T, of func(T) []string) [][]string {
-	var all [][]string
+func facts[T any](items []T, of func(T) string) []string {
+	var all []string
 	for _, item := range items {
 		all = append(all, of(item))
 	}
