@@ -20,8 +20,7 @@ type (
 )
 
 // withAgent completes a command by what it does with the one agent that its argument names.
-func (p *program) withAgent(command *cobra.Command, like string, reach reach, find find, do agentWork) *cobra.Command {
-	command.Args, command.ValidArgsFunction = arguments(like, "id"), p.completeIDs
+func (p *program) withAgent(command *cobra.Command, reach reach, find find, do agentWork) *cobra.Command {
 	command.RunE = func(command *cobra.Command, args []string) error {
 		return p.onAgent(command.Context(), args[0], reach, find, do)
 	}
@@ -46,8 +45,8 @@ func (p *program) onAgent(ctx context.Context, argument string, reach reach, fin
 }
 
 // changing is withAgent of a command that changes it.
-func (p *program) changing(command *cobra.Command, like string, do agentWork) *cobra.Command {
-	return p.withAgent(command, like, p.machine.ConnectTo, p.actOn, p.warned(do))
+func (p *program) changing(command *cobra.Command, do agentWork) *cobra.Command {
+	return p.withAgent(command, p.machine.ConnectTo, p.actOn, p.warned(do))
 }
 
 // change is onAgent for what changes it.
@@ -65,8 +64,8 @@ func (p *program) warned(do agentWork) agentWork {
 
 // looking is withAgent of a command that needs no worker. The dev server that has been there is brought back for it; where no
 // server is up, the records are read, and that is said.
-func (p *program) looking(command *cobra.Command, like string, do agentWork) *cobra.Command {
-	return p.withAgent(command, like, p.machine.ConnectToLook, p.idOf, p.fromRecords(do))
+func (p *program) looking(command *cobra.Command, do agentWork) *cobra.Command {
+	return p.withAgent(command, p.machine.ConnectToLook, p.idOf, p.fromRecords(do))
 }
 
 // fromRecords says at the end where the records have told.

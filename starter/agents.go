@@ -52,7 +52,6 @@ folder. A file with problems is listed with their number; check names them, and
 one that is broken does not run.`,
 		Example: `  starter agents list
   starter agents list --dir ~/work --json | jq -r '.[].name'`,
-		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			listed, err := p.listAgents(dir)
 			if err != nil {
@@ -101,7 +100,6 @@ and checks keys with it, where the file's first line names it:
 
   # yaml-language-server: $schema=agent.schema.json`,
 		Example: `  starter agents schema > agents/agent.schema.json`,
-		Args:    noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			text, err := json.MarshalIndent(agentfile.Schema(), "", "  ")
 			p.out.Printf("%s\n", text)
@@ -123,6 +121,7 @@ known to them alone.`,
 		Example: `  starter agents check
   starter agents check agents/reviewer.md agents/writer.yaml
   starter agents check --json | jq -r '.[].message'`,
+		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: p.completeAgents,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {

@@ -38,8 +38,6 @@ shows it.`,
   starter answer notes --choice 2
   starter answer notes --value '{"city": "Berlin", "days": 3}'
   starter answer notes 3f9e1b2c --value @answer.json`,
-		Args:              arguments(`starter answer notes 3f9e1b2c "Berlin"`, "id", "[call]", "[text]"),
-		ValidArgsFunction: p.completeIDs,
 	}
 	command.RunE = func(command *cobra.Command, args []string) error {
 		call, text, err := options.parts(args[1:])

@@ -30,8 +30,6 @@ too (approve --always, revoke).`,
 		Example: `  starter approvals
   starter approvals notes
   starter approvals --json | jq -r '.[].id'`,
-		Args:              arguments("starter approvals notes", "[id]"),
-		ValidArgsFunction: p.completeIDs,
 	}
 	command.RunE = func(command *cobra.Command, args []string) error {
 		id, ctx := "", command.Context()

@@ -53,8 +53,6 @@ message.`,
 		Example: `  starter chat --model openai-chat/gpt-5-mini --tool list_files,read_file
   starter chat --agent reviewer
   starter chat notes`,
-		Args:              arguments("starter chat notes", "[id]"),
-		ValidArgsFunction: p.completeIDs,
 	}
 	command.RunE = func(command *cobra.Command, args []string) error {
 		if !p.interactive() || !p.out.Animated {

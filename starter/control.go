@@ -30,7 +30,7 @@ its partial answer is kept.
 		Example: `  starter stop notes
   starter stop notes --mode now --reason "wrong folder"
   starter stop notes --within 30s`,
-	}, "starter stop notes", func(ctx context.Context, s *local.Stack, id string) error {
+	}, func(ctx context.Context, s *local.Stack, id string) error {
 		execution, err := s.Agents.Stop(ctx, id, client.StopOptions{Mode: mode, Within: within, Reason: reason})
 		if err != nil {
 			return err
@@ -72,7 +72,7 @@ func resumeCommand(p *program) *cobra.Command {
 func (p *program) pausing(
 	command *cobra.Command, change func(*client.Client, context.Context, string) (client.Pausing, error), done, before string,
 ) *cobra.Command {
-	return p.changing(command, "starter "+command.Name()+" notes", func(ctx context.Context, s *local.Stack, id string) error {
+	return p.changing(command, func(ctx context.Context, s *local.Stack, id string) error {
 		paused, err := change(s.Agents, ctx, id)
 		if err != nil {
 			return err
@@ -94,7 +94,7 @@ did stays readable. When the name begins a new session, this one is NAME@RUN, as
 list --all says. It is refused while an execution is in progress, and waits until
 the name is free: a session ends its own with MCP servers first.`,
 		Example: `  starter close notes`,
-	}, "starter close notes", func(ctx context.Context, s *local.Stack, id string) error {
+	}, func(ctx context.Context, s *local.Stack, id string) error {
 		executions, err := s.Agents.Close(ctx, id)
 		if err != nil {
 			return err
@@ -131,7 +131,7 @@ It needs a server that is up and a worker: dev, watch ID and --wait bring them u
   starter extend notes --max-cost 0.50 --deadline none --wait
   starter extend notes --session --max-tokens 500000
   starter extend 7d44c2b5-3a9a-4dc0-8f0b-6a3f9e1b2c3d`,
-	}, "starter extend notes --max-steps 40", p.reachTo(&wait), p.actOn, p.warned(func(ctx context.Context, s *local.Stack, id string) error {
+	}, p.reachTo(&wait), p.actOn, p.warned(func(ctx context.Context, s *local.Stack, id string) error {
 		totals := client.ExtendOptions{Budget: limits.budget, Lift: limits.lift}
 		if session {
 			extended, err := s.Agents.ExtendSession(ctx, id, totals)

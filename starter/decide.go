@@ -32,7 +32,7 @@ as it was. The model is told, and reads them with the result.`,
   starter approve notes 3f9e1b2c --always
   starter approve notes 3f9e1b2c --edit '{"amount": 5}'
   starter approve notes 3f9e1b2c --edit @arguments.json`,
-	}, "starter approve notes", domain.Approved)
+	}, domain.Approved)
 }
 
 func denyCommand(p *program) *cobra.Command {
@@ -44,14 +44,12 @@ with the reason, and goes on. CALL, its id or how that begins, may be left out
 where one call alone waits.`,
 		Example: `  starter deny notes
   starter deny notes 3f9e1b2c --reason "not before the invoice is paid"`,
-	}, "starter deny notes", domain.WasDenied)
+	}, domain.WasDenied)
 }
 
 // deciding completes a command that says a person's word about a call.
-func (p *program) deciding(command *cobra.Command, like string, verdict domain.Verdict) *cobra.Command {
+func (p *program) deciding(command *cobra.Command, verdict domain.Verdict) *cobra.Command {
 	word := client.Word{Verdict: verdict, By: person()}
-	command.Args = arguments(like, "id", "[call]")
-	command.ValidArgsFunction = p.completeIDs
 	command.RunE = func(command *cobra.Command, args []string) error {
 		if command.Flags().Changed("edit") {
 			var err error

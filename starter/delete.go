@@ -39,7 +39,7 @@ is next started, or has written some 4 MB more.`,
 		Example: `  starter delete notes
   starter delete notes --close --yes
   EVERSTEP_STORAGE=/mnt/shared/everstep starter delete notes --yes --json`,
-	}, "starter delete notes", p.machine.ConnectTo, wholeID, func(ctx context.Context, s *local.Stack, id string) error {
+	}, p.machine.ConnectTo, wholeID, func(ctx context.Context, s *local.Stack, id string) error {
 		if !yes && !p.interactive() {
 			return usage("yes: nobody can be asked here whether to delete everything of %s; --yes says so", id)
 		}

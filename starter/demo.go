@@ -41,7 +41,6 @@ found. It needs no server: Temporal's own dev server is found, fetched or built.
 It reads files and changes none. The report goes to standard output.`,
 		Example: `  starter demo
   starter demo --dir ./project > report.md`,
-		Args: noArguments,
 		RunE: func(command *cobra.Command, _ []string) error {
 			return p.demo(command.Context(), dir)
 		},

@@ -35,7 +35,6 @@ It names the open agents that another build has begun.`,
 		Example: `  starter dev
   starter dev --dir ./project --port 7300 --ui-port 8300
   starter dev --state ./agents.db --json`,
-		Args: noArguments,
 		RunE: func(command *cobra.Command, _ []string) error {
 			return p.dev(command.Context(), f, cfg)
 		},

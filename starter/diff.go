@@ -25,7 +25,6 @@ are compared by their own. It needs no worker. Exit 0, whether they differ or no
 		Example: `  starter diff notes:1 notes:2
   starter diff notes notes-anew
   starter diff notes:1 notes:2 --json | jq .equal_steps`,
-		Args:              arguments("starter diff notes:1 notes:2", "a", "b"),
 		ValidArgsFunction: p.completeIDs,
 		RunE: func(command *cobra.Command, args []string) error {
 			ctx := command.Context()

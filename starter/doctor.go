@@ -25,7 +25,6 @@ configured server is not there.`,
 		Example: `  starter doctor
   starter doctor --address temporal.example.com:7233
   starter doctor --json | jq '.[] | select(.verdict != "ok")'`,
-		Args: noArguments,
 		RunE: func(command *cobra.Command, _ []string) error {
 			checks := p.machine.Examine(command.Context(), f, version())
 			if err := p.showChecks(checks); err != nil {

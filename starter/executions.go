@@ -31,7 +31,7 @@ listed too, as far as the server has them; NAME@RUN lists one of them.`,
   starter executions notes --all
   starter executions notes --json | jq '.[] | {execution_number, status}'
   starter executions notes --json | jq '.[] | select(.taken_back == null)'`,
-	}, "starter executions notes", func(ctx context.Context, s *local.Stack, id string) error {
+	}, func(ctx context.Context, s *local.Stack, id string) error {
 		ids, err := sessionsOf(ctx, s, id)
 		if err != nil {
 			return err

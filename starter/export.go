@@ -49,7 +49,7 @@ are reported as gone (exit 1), and left out.`,
   starter export notes | jq -r '.record.executions[0]?.ended.answer // empty'
   starter export notes --session -o notes.json
   starter run --id copy --messages notes.json "Go on from there"`,
-	}, "starter export notes -o notes.jsonl.zst", func(ctx context.Context, s *local.Stack, id string) error {
+	}, func(ctx context.Context, s *local.Stack, id string) error {
 		if session {
 			return p.exportSession(ctx, s, id, file)
 		}
@@ -178,7 +178,6 @@ them, and fork begins an agent that goes on from there.
 - is standard input. It needs no server.`,
 		Example: `  EVERSTEP_RECORDS=~/everstep-records starter import notes.jsonl.zst
   EVERSTEP_RECORDS=~/everstep-records starter import - < notes.jsonl`,
-		Args: arguments("starter import notes.jsonl.zst", "file"),
 		RunE: func(command *cobra.Command, args []string) (err error) {
 			in, name := p.in, "standard input"
 			if args[0] != "-" {

@@ -50,8 +50,6 @@ by the records (starter help operations): the steps that were taken, and the end
   starter watch notes --json | jq -r .type
   starter watch notes --json --after 120
   starter watch notes --json | jq -c 'select(.sequence and (.path | not))'`,
-		Args:              arguments("starter watch notes", "id"),
-		ValidArgsFunction: p.completeIDs,
 		RunE: func(command *cobra.Command, args []string) error {
 			ctx := command.Context()
 			if err := client.CheckID(args[0]); err != nil {

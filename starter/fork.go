@@ -65,7 +65,6 @@ brings them up as run does.`,
   starter fork notes --execution 2 --step 3 --model openai-chat/gpt-5 "And now?"
   starter fork notes --step 0 --id notes-anew --wait "Another question"
   starter fork imported --agent agents/notes.md "Go on with it here"`,
-		Args: arguments(`starter fork notes "Try again"`, "id", "prompt"),
 		RunE: func(command *cobra.Command, args []string) error {
 			if agent != "" {
 				definition, err := (&startFlags{agent: agent}).definition(p)
@@ -109,7 +108,6 @@ brings them up as run does.`,
 	given.registerNotes(set)
 	set.BoolVar(&wait, "wait", false, "follow the execution to its end, as run does")
 	rawFlag(command, p)
-	command.ValidArgsFunction = p.completeIDs
 	p.completeWith(command, "agent", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return p.agentNames(nil), cobra.ShellCompDirectiveDefault
 	})

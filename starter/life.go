@@ -20,7 +20,7 @@ unsuspend. The execution in progress comes to its end; messages that wait stay,
 and begin none. Who is refused is told since when, and why.`,
 		Example: `  starter suspend notes
   starter suspend notes --reason "the data is being moved"`,
-	}, "starter suspend notes", func(ctx context.Context, s *local.Stack, id string) error {
+	}, func(ctx context.Context, s *local.Stack, id string) error {
 		done, err := s.Agents.Suspend(ctx, id, o)
 		switch {
 		case err != nil:
@@ -43,7 +43,7 @@ func unsuspendCommand(p *program) *cobra.Command {
 		Short:   "Have a suspended session accept messages again",
 		Long:    `Ends a suspension. Messages that wait begin their executions.`,
 		Example: `  starter unsuspend notes`,
-	}, "starter unsuspend notes", func(ctx context.Context, s *local.Stack, id string) error {
+	}, func(ctx context.Context, s *local.Stack, id string) error {
 		done, err := s.Agents.Unsuspend(ctx, id)
 		switch {
 		case err != nil:
@@ -66,7 +66,7 @@ values, notes of tools, counts. A rewind takes it back. messages marks what was
 cleared, from the records too. Of what was cleared execution_history shows the
 model how it ended, and no text.`,
 		Example: `  starter clear notes`,
-	}, "starter clear notes", func(ctx context.Context, s *local.Stack, id string) error {
+	}, func(ctx context.Context, s *local.Stack, id string) error {
 		cleared, err := s.Agents.Clear(ctx, id)
 		if err != nil {
 			return err

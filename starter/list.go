@@ -66,7 +66,6 @@ Filters leave out what does not fit all of them. A status is one of
   starter list --parent notes
   EVERSTEP_INDEX_TRUSTED=customer starter list --with customer=4711
   starter list --open --json | jq -r '.[].id'`,
-		Args: noArguments,
 		RunE: func(command *cobra.Command, _ []string) error {
 			ctx := command.Context()
 			connect := p.machine.ConnectToLook

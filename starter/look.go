@@ -33,7 +33,7 @@ With --at it shows the state in which an earlier event left the agent.`,
 		Example: `  starter status notes
   starter status notes --json | jq -r .status
   starter status notes --execution 2 --at 7`,
-	}, "starter status notes", func(ctx context.Context, s *local.Stack, id string) error {
+	}, func(ctx context.Context, s *local.Stack, id string) error {
 		if at.given() {
 			return p.statusAt(ctx, s, id, at.Moment)
 		}
@@ -92,7 +92,7 @@ of theirs in turn, with what each was granted of the budget, and refused; with -
 		Example: `  starter steps notes
   starter steps notes --tree
   starter steps notes --execution 2 --json | jq '{number, type, finish_reason}'`,
-	}, "starter steps notes", func(ctx context.Context, s *local.Stack, id string) error {
+	}, func(ctx context.Context, s *local.Stack, id string) error {
 		if tree {
 			return p.treeSteps(ctx, s, id, number)
 		}
@@ -138,7 +138,7 @@ With --at it shows them as an earlier event left them.`,
   starter messages notes --execution 2 --at 7
   starter messages notes --json | jq -r '.message.parts[].text'
   starter messages notes --json | jq 'select(.taken_back or .cleared | not)'`,
-	}, "starter messages notes", func(ctx context.Context, s *local.Stack, id string) error {
+	}, func(ctx context.Context, s *local.Stack, id string) error {
 		if at.given() {
 			messages, edits, err := s.Agents.MessagesAt(ctx, id, at.Moment)
 			if err != nil {
@@ -184,7 +184,7 @@ refused.`,
 		Example: `  starter explain notes
   starter explain notes --tree
   starter explain notes --execution 2 --json | jq .waste`,
-	}, "starter explain notes", func(ctx context.Context, s *local.Stack, id string) error {
+	}, func(ctx context.Context, s *local.Stack, id string) error {
 		view, err := s.Agents.Explain(ctx, id, number)
 		if err != nil {
 			return err
@@ -226,7 +226,7 @@ done: --json has said_last and outcome.effects.`,
 		Example: `  starter result notes
   starter result notes --execution 2 --no-wait --json
   starter result notes --json | jq .output`,
-	}, "starter result notes", func(ctx context.Context, s *local.Stack, id string) error {
+	}, func(ctx context.Context, s *local.Stack, id string) error {
 		result, err := s.Agents.Result(ctx, id, number)
 		if errors.Is(err, &client.Error{Class: client.Refused}) { // in progress
 			p.warn(s.MissingFor(ctx, id))

@@ -333,7 +333,7 @@ Exit codes: 0 done or completed, 1 failed or another error, 2 wrong usage,
 	root.AddCommand(
 		workerCommandOf(p), hiddenCommand(devserver.SupervisorCommand, devserver.Supervise),
 	)
-	p.rename(root)
+	p.finish(root)
 	return root
 }
 

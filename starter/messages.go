@@ -50,8 +50,6 @@ MESSAGE is its id, or how that begins; it may be left out where one waits alone.
 What was read cannot be taken back.`,
 		Example: `  starter unsend notes
   starter unsend notes 3f9e1b2c`,
-		Args:              arguments("starter unsend notes 3f9e1b2c", "id", "[message]"),
-		ValidArgsFunction: p.completeIDs,
 		RunE: func(command *cobra.Command, args []string) error {
 			message := strings.Join(args[1:], "")
 			return p.change(command.Context(), args[0], func(ctx context.Context, s *local.Stack, id string) error {

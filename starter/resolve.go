@@ -14,7 +14,6 @@ import (
 func resolveCommand(p *program) *cobra.Command {
 	var done, notDone bool
 	var options client.ResolveOptions
-	const like = `starter resolve notes 3f2a --done --reason "it is in the bank's journal"`
 	command := &cobra.Command{
 		Use:   "resolve ID CALL",
 		Short: "Say what a call of unknown outcome really did",
@@ -28,8 +27,6 @@ CALL is the call's id as status and explain show it, or the beginning of it.
 list --unknown names the agents that have such calls.`,
 		Example: `  starter resolve notes 3f2a --done --result "receipt 4711" --reason "journal"
   starter resolve notes 3f2a --not-done --reason "the bank has made it void"`,
-		Args:              arguments(like, "id", "call"),
-		ValidArgsFunction: p.completeIDs,
 		RunE: func(command *cobra.Command, args []string) error {
 			if options.Verdict = domain.VerdictNotDone; done {
 				options.Verdict = domain.VerdictDone

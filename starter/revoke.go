@@ -12,7 +12,6 @@ import (
 
 func revokeCommand(p *program) *cobra.Command {
 	options := client.RevokeOptions{By: person()}
-	const like = "starter revoke notes 3f9e1b2c"
 	command := &cobra.Command{
 		Use:   "revoke ID RULE",
 		Short: "Take back what approve --always has allowed",
@@ -22,8 +21,6 @@ begins, as status and approvals show it. Who took it back, when and why is
 recorded.`,
 		Example: `  starter revoke notes 3f9e1b2c
   starter revoke notes 3f9e1b2c --reason "the contract has ended"`,
-		Args:              arguments(like, "id", "rule"),
-		ValidArgsFunction: p.completeIDs,
 		RunE: func(command *cobra.Command, args []string) error {
 			options.Rule = args[1]
 			return p.change(command.Context(), args[0], func(ctx context.Context, s *local.Stack, id string) error {

@@ -23,7 +23,7 @@ func rewindCommand(p *program) *cobra.Command {
 	var limits budgetFlags
 	var wait bool
 	command := &cobra.Command{
-		Use:   `rewind ID --to EXECUTION ["prompt"]`,
+		Use:   `rewind ID ["prompt"] --to EXECUTION`,
 		Short: "Have a session go on from a step of its past",
 		Long: `Has an idle session go on from a step of one of its executions, which executions
 lists: its model sees what it saw then, and nothing of what was said since. With a
@@ -42,7 +42,6 @@ a worker. An agent without a name is not rewound: fork it.`,
 		Example: `  starter rewind notes --to 2
   starter rewind notes --to 2 --step 3 "Try it in another way"
   starter rewind notes --to 4f1d --step 0 --wait "Another question"`,
-		Args: arguments(`starter rewind notes --to 2 "Try again"`, "id", "[prompt]"),
 		RunE: func(command *cobra.Command, args []string) error {
 			if err := client.CheckID(args[0]); err != nil {
 				return err
@@ -73,7 +72,6 @@ a worker. An agent without a name is not rewound: fork it.`,
 	limits.register(set, p.now)
 	set.BoolVar(&wait, "wait", false, "follow the execution to its end, as run does")
 	rawFlag(command, p)
-	command.ValidArgsFunction = p.completeIDs
 	p.completeWith(command, "model", completeModels)
 	p.completeWith(command, "to", p.completeExecutions)
 	return command

@@ -28,7 +28,7 @@ a worker may come later. The prompt - is read from standard input.`,
   starter result "$id"`,
 	}
 	var f local.Flags
-	p.starting(command, `"Write a haiku"`, &f, func(ctx context.Context, f local.Flags) (*local.Stack, error) {
+	p.starting(command, &f, func(ctx context.Context, f local.Flags) (*local.Stack, error) {
 		return p.machine.Connect(ctx, f.TaskQueue)
 	}, func(_ context.Context, _ *local.Stack, execution client.Execution) error {
 		return p.show(execution, render.OneLine(execution.ID)+"\n")
@@ -61,7 +61,7 @@ The prompt - is read from standard input.`,
   git diff | starter run --system "You review Go code." - > review.txt`,
 	}
 	var f local.Flags
-	p.starting(command, `"What is in this folder?"`, &f, p.machine.BringUp, func(ctx context.Context, s *local.Stack, x client.Execution) error {
+	p.starting(command, &f, p.machine.BringUp, func(ctx context.Context, s *local.Stack, x client.Execution) error {
 		p.warn(s.Missing(ctx))
 		return p.followNew(ctx, s, x)
 	})
@@ -72,11 +72,10 @@ The prompt - is read from standard input.`,
 
 // starting completes a command that starts an execution on what reach brings up.
 func (p *program) starting(
-	command *cobra.Command, example string, f *local.Flags, reach func(context.Context, local.Flags) (*local.Stack, error),
+	command *cobra.Command, f *local.Flags, reach func(context.Context, local.Flags) (*local.Stack, error),
 	then func(context.Context, *local.Stack, client.Execution) error,
 ) {
 	var asked startFlags
-	command.Args = arguments("starter "+command.Name()+" "+example, "prompt")
 	command.RunE = func(command *cobra.Command, args []string) error {
 		ctx := command.Context()
 		request, err := asked.request(ctx, p, args[0])
@@ -128,7 +127,6 @@ input.`,
   starter send notes "Leave the tests alone" --request-id 2026-11-23/7
   starter send notes --queue --max-steps 5 "When you are done: sum up"
   starter send notes --model openai-chat/gpt-5 --max-steps 5 "Think again"`,
-		Args: arguments(`starter send notes "And then?"`, "id", "message"),
 		RunE: func(command *cobra.Command, args []string) error {
 			ctx := command.Context()
 			if err := client.CheckID(args[0]); err != nil {
@@ -193,7 +191,6 @@ input.`,
 	about.register(command.Flags())
 	l.register(command.Flags(), p.now)
 	given.register(command.Flags())
-	command.ValidArgsFunction = p.completeIDs
 	p.completeWith(command, "model", completeModels)
 	return command
 }

@@ -30,7 +30,7 @@ schemas, prices and windows follow.`,
 		Example: `  starter update notes --agent agents/notes.md --reason "renamed a tool"
   starter update notes --system "Answer in one sentence." --max-steps 5
   starter update notes --model openai/gpt-5-mini`,
-	}, "starter update notes --agent agents/notes.md", func(ctx context.Context, s *local.Stack, id string) error {
+	}, func(ctx context.Context, s *local.Stack, id string) error {
 		var err error
 		if options.Definition, options.Fields, err = asked.redefinition(p); err != nil {
 			return err
