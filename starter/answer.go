@@ -44,7 +44,7 @@ shows it.`,
 		if err != nil {
 			return err
 		}
-		return p.change(command.Context(), args[0], func(ctx context.Context, s *local.Stack, id string) error {
+		return p.change(command.Context(), args, func(ctx context.Context, s *local.Stack, id string) error {
 			reply, err := p.replyTo(ctx, s, id, call, text, options)
 			if err != nil || reply == nil {
 				return err

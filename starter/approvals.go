@@ -13,12 +13,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/starter/client"
+	"everstep/starter/local"
 	"everstep/starter/render"
 )
 
 func approvalsCommand(p *program) *cobra.Command {
-	command := &cobra.Command{
+	return &cobra.Command{
 		Use:   "approvals [ID]",
 		Short: "Show what waits for a person: tool calls and questions",
 		Long: `Shows what waits for people, of all agents, or of one and the sub-agents below it:
@@ -30,53 +32,34 @@ too (approve --always, revoke).`,
 		Example: `  starter approvals
   starter approvals notes
   starter approvals --json | jq -r '.[].id'`,
+		RunE: func(command *cobra.Command, args []string) error {
+			return p.onAgent(command.Context(), args, p.machine.ConnectToLook, p.idOf, p.fromRecords(p.showWaiting))
+		},
 	}
-	command.RunE = func(command *cobra.Command, args []string) error {
-		id, ctx := "", command.Context()
-		if len(args) > 0 {
-			id = args[0]
-			if err := client.CheckID(id); err != nil {
-				return err
-			}
-		}
-		s, err := p.machine.ConnectToLook(ctx, id)
-		if err != nil {
-			return err
-		}
-		defer s.Close()
-		if id != "" {
-			if id, err = p.idOf(ctx, s, id); err != nil {
-				return err
-			}
-		}
-		agents := s.Agents.AllWaiting(ctx, id)
-		if id != "" {
-			agents = s.Agents.WaitingBelow(ctx, id)
-		}
-		all, err := gathered(agents)
-		if err == nil {
-			p.sayUnreached(s)
-		}
-		switch {
-		case err != nil:
-			return err
-		case p.flags.json:
-			return p.out.JSON(all)
-		case len(all) == 0:
-			p.say("nothing waits for a person")
-		}
-		text := render.Waiting(all, p.now())
-		if id != "" {
-			status, err := s.Agents.Status(ctx, id)
-			if err != nil {
-				return err
-			}
-			text += render.StandingApprovals(id, status.AlwaysAllowed)
-		}
-		p.out.Printf("%s", text)
-		return nil
+}
+
+// showWaiting shows what waits for people, of all agents, or of one with the rules by which calls run unasked.
+func (p *program) showWaiting(ctx context.Context, s *local.Stack, id string) error {
+	agents, rules := s.Agents.AllWaiting(ctx, id), ""
+	if id != "" {
+		agents = s.Agents.WaitingBelow(ctx, id)
 	}
-	return command
+	all, err := gathered(agents)
+	if err == nil && id != "" && !p.flags.json {
+		var status account.Status
+		status, err = s.Agents.Status(ctx, id)
+		rules = render.StandingApprovals(id, status.AlwaysAllowed)
+	}
+	switch {
+	case err != nil:
+		return err
+	case p.flags.json:
+		return p.out.JSON(all)
+	case len(all) == 0:
+		p.say("nothing waits for a person")
+	}
+	p.out.Printf("%s", render.Waiting(all, p.now())+rules)
+	return nil
 }
 
 func gathered(waiting iter.Seq2[client.WaitingCall, error]) ([]client.WaitingCall, error) {

@@ -60,7 +60,7 @@ func (p *program) deciding(command *cobra.Command, verdict domain.Verdict) *cobr
 				return usage("edit: is empty; give the arguments that are to run as a JSON object")
 			}
 		}
-		return p.change(command.Context(), args[0], func(ctx context.Context, s *local.Stack, id string) error {
+		return p.change(command.Context(), args, func(ctx context.Context, s *local.Stack, id string) error {
 			named, argument := len(args) > 1, strings.Join(args[1:], "")
 			calls, err := waitsOf(ctx, s.Agents, id, domain.WaitApproval, argument)
 			if err == nil && named {

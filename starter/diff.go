@@ -1,11 +1,13 @@
 package main
 
 import (
+	"context"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"everstep/starter/client"
+	"everstep/starter/local"
 	"everstep/starter/render"
 )
 
@@ -35,22 +37,17 @@ are compared by their own. It needs no worker. Exit 0, whether they differ or no
 					return err
 				}
 			}
-			s, err := p.machine.ConnectToLook(ctx, points[0].ID)
-			if err != nil {
-				return err
-			}
-			defer s.Close()
-			for i, point := range points {
-				if points[i].ID, err = p.idOf(ctx, s, point.ID); err != nil {
+			return p.onAgent(ctx, []string{points[0].ID}, p.machine.ConnectToLook, p.idOf, p.fromRecords(func(ctx context.Context, s *local.Stack, id string) (err error) {
+				points[0].ID = id
+				if points[1].ID, err = p.idOf(ctx, s, points[1].ID); err != nil {
 					return err
 				}
-			}
-			difference, err := s.Agents.Diff(ctx, points[0], points[1])
-			if err != nil {
-				return err
-			}
-			p.sayUnreached(s)
-			return p.show(difference, render.Difference(p.out.Theme, difference))
+				difference, err := s.Agents.Diff(ctx, points[0], points[1])
+				if err != nil {
+					return err
+				}
+				return p.show(difference, render.Difference(p.out.Theme, difference))
+			}))
 		},
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"everstep/domain/contract"
 	"everstep/domain/enum"
 	"everstep/starter/agentfile"
+	"everstep/starter/local"
 )
 
 // A flagValue is a flag of a kind, whose text set reads; initial is its default.
@@ -242,15 +243,43 @@ func (f *budgetFlags) readDeadline(text string) (time.Time, error) {
 	return deadline.UTC(), nil
 }
 
-// modelFlags are what is said of a model that no worker may know.
+// modelFlags name a model, and say what no worker may know of it.
 type modelFlags struct {
+	model  string
 	price  *domain.Price
 	window int
 }
 
-func (f *modelFlags) register(set *pflag.FlagSet) {
+func (f *modelFlags) registerModel(p *program, command *cobra.Command, help string) {
+	set := command.Flags()
+	set.StringVar(&f.model, "model", "", "`PROVIDER/MODEL`: "+help)
 	set.Var(priceFlag(&f.price), "price", "what the model costs: dollars for a million tokens, as in input=1.25,output=10; cache_read and cache_write too, where they differ")
 	set.Var(numberFlag(&f.window, 1, agentfile.MaxTokens), "context-window", "how many tokens the model can read, where the worker does not know it")
+	p.completeWith(command, "model", completeModels)
+}
+
+// chosen is the model; nil: none is named.
+func (f *modelFlags) chosen() (*domain.LLMConfig, error) {
+	var model domain.LLMConfig
+	var err error
+	if f.model != "" {
+		model, err = local.ReadModel("model", f.model)
+	}
+	if err == nil {
+		_, err = f.apply(&model)
+	}
+	if err != nil || f.model == "" {
+		return nil, err
+	}
+	return &model, nil
+}
+
+// agentFlag adds the flag that names an agent's file.
+func (p *program) agentFlag(command *cobra.Command, target *string, help string) {
+	command.Flags().Var(textFlag(target), "agent", "the `FILE` that defines "+help)
+	p.completeWith(command, "agent", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return p.agentNames(nil), cobra.ShellCompDirectiveDefault
+	})
 }
 
 // apply puts it into a model, if one is named, and reports whether there was any.

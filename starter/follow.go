@@ -51,26 +51,14 @@ by the records (starter help operations): the steps that were taken, and the end
   starter watch notes --json --after 120
   starter watch notes --json | jq -c 'select(.sequence and (.path | not))'`,
 		RunE: func(command *cobra.Command, args []string) error {
-			ctx := command.Context()
-			if err := client.CheckID(args[0]); err != nil {
-				return err
-			}
-			s, err := p.machine.BringUpToRead(ctx, f, args[0])
-			if err != nil {
-				return err
-			}
-			defer s.Close()
-			if args[0], err = p.idOf(ctx, s, args[0]); err != nil {
-				return err
-			}
-			q := followed{stack: s, view: p.newView(args[0], s.UI(args[0]))}
-			q.after = after
-			if p.flags.json {
-				q.view, q.events = render.JSONView(p.out), true
-			}
-			return p.fromRecords(func(ctx context.Context, _ *local.Stack, id string) error {
+			reach := func(ctx context.Context, id string) (*local.Stack, error) { return p.machine.BringUpToRead(ctx, f, id) }
+			return p.onAgent(command.Context(), args, reach, p.idOf, p.fromRecords(func(ctx context.Context, s *local.Stack, id string) error {
+				q := followed{stack: s, view: p.newView(id, s.UI(id)), after: after}
+				if p.flags.json {
+					q.view, q.events = render.JSONView(p.out), true
+				}
 				return p.follow(ctx, q, client.Execution{ID: id, Number: number})
-			})(ctx, s, args[0])
+			}))
 		},
 	}
 	executionFlag(command, &number)

@@ -75,40 +75,40 @@ Filters leave out what does not fit all of them. A status is one of
 				}
 				connect = p.machine.ConnectToRead
 			}
-			s, err := connect(ctx, "")
-			if err != nil {
-				return err
-			}
-			defer s.Close()
+			var parent []string
 			if l.Parent != "" {
-				if l.Parent, err = p.idOf(ctx, s, l.Parent); err != nil {
-					return err
-				}
+				parent = []string{l.Parent}
 			}
-			listed, err := l.list(ctx, s.Agents)
-			if err != nil {
-				return err
-			}
-			p.sayUnreached(s)
-			none := "there is no agent; `" + p.again("run") + " \"…\"` starts one"
-			if l.filters() {
-				none = "no agent is as asked for; `" + p.again("list") + "` lists all"
-			}
-			if len(listed) == 0 && l.Schedule != "" {
-				if _, err := s.Agents.Schedule(ctx, l.Schedule); errors.Is(err, &client.Error{Class: client.NotFound}) {
-					none = "there is no schedule " + l.Schedule + ", and no agent that one of that name has begun; `" + p.again("schedule", "list") + "` lists the schedules"
-				}
-			}
-			if len(listed) == 0 && l.Parent != "" {
-				if _, err := s.Agents.Status(ctx, l.Parent); errors.Is(err, &client.Error{Class: client.NotFound}) {
-					none = "there is no agent " + l.Parent + ", and no sub-agent that one of that id has started; `" + p.again("list") + "` lists all"
-				}
-			}
-			return p.table(listed, render.List(listed, p.now(), l.columns...), none)
+			return p.onAgent(ctx, parent, connect, p.idOf, p.fromRecords(func(ctx context.Context, s *local.Stack, id string) error {
+				l.Parent = id
+				return p.list(ctx, s, l)
+			}))
 		},
 	}
 	l.register(p, command)
 	return command
+}
+
+func (p *program) list(ctx context.Context, s *local.Stack, l listing) error {
+	listed, err := l.list(ctx, s.Agents)
+	if err != nil {
+		return err
+	}
+	none := "there is no agent; `" + p.again("run") + " \"…\"` starts one"
+	if l.filters() {
+		none = "no agent is as asked for; `" + p.again("list") + "` lists all"
+	}
+	if len(listed) == 0 && l.Schedule != "" {
+		if _, err := s.Agents.Schedule(ctx, l.Schedule); errors.Is(err, &client.Error{Class: client.NotFound}) {
+			none = "there is no schedule " + l.Schedule + ", and no agent that one of that name has begun; `" + p.again("schedule", "list") + "` lists the schedules"
+		}
+	}
+	if len(listed) == 0 && l.Parent != "" {
+		if _, err := s.Agents.Status(ctx, l.Parent); errors.Is(err, &client.Error{Class: client.NotFound}) {
+			none = "there is no agent " + l.Parent + ", and no sub-agent that one of that id has started; `" + p.again("list") + "` lists all"
+		}
+	}
+	return p.table(listed, render.List(listed, p.now(), l.columns...), none)
 }
 
 func (l *listing) register(p *program, command *cobra.Command) {

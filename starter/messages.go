@@ -52,7 +52,7 @@ What was read cannot be taken back.`,
   starter unsend notes 3f9e1b2c`,
 		RunE: func(command *cobra.Command, args []string) error {
 			message := strings.Join(args[1:], "")
-			return p.change(command.Context(), args[0], func(ctx context.Context, s *local.Stack, id string) error {
+			return p.change(command.Context(), args, func(ctx context.Context, s *local.Stack, id string) error {
 				unsent, err := s.Agents.Unsend(ctx, id, message)
 				if err != nil {
 					return err

@@ -32,7 +32,7 @@ list --unknown names the agents that have such calls.`,
 				options.Verdict = domain.VerdictDone
 			}
 			options.Call = args[1]
-			return p.change(command.Context(), args[0], func(ctx context.Context, s *local.Stack, id string) error {
+			return p.change(command.Context(), args, func(ctx context.Context, s *local.Stack, id string) error {
 				settled, err := s.Agents.Resolve(ctx, id, options)
 				if err != nil {
 					return err

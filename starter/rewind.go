@@ -18,8 +18,7 @@ func rewindCommand(p *program) *cobra.Command {
 	var to client.Point
 	step := -1
 	var o client.RewindOptions
-	var model string
-	var about modelFlags
+	var model modelFlags
 	var limits budgetFlags
 	var wait bool
 	command := &cobra.Command{
@@ -52,13 +51,20 @@ a worker. An agent without a name is not rewound: fork it.`,
 			if step >= 0 {
 				to.Step = &step
 			}
-			if err := p.readRewind(command.Context(), args[1:], model, about, &o); err != nil {
+			var err error
+			if len(args) > 1 {
+				o.Prompt, err = p.prompt(command.Context(), args[1])
+			}
+			if err == nil {
+				o.Model, err = model.chosen()
+			}
+			if err != nil {
 				return err
 			}
 			if o.Budget = limits.budget; o.Prompt == "" && (wait || o.Model != nil || !o.Budget.IsZero()) {
 				return usage("--wait, --model, limits: are the next execution's, which begins with the next message; give them with a prompt, or to send")
 			}
-			return p.onAgent(command.Context(), args[0], p.reachTo(&wait), p.actOn, p.warned(func(ctx context.Context, s *local.Stack, id string) error {
+			return p.onAgent(command.Context(), args, p.reachTo(&wait), p.actOn, p.warned(func(ctx context.Context, s *local.Stack, id string) error {
 				to.ID = id
 				return p.rewound(ctx, s, to, o, wait)
 			}))
@@ -67,31 +73,12 @@ a worker. An agent without a name is not rewound: fork it.`,
 	set := command.Flags()
 	set.Var(textFlag(&to.Execution), "to", "of which execution: its `NUMBER`, its id, or how that begins")
 	set.Var(numberFlag(&step, 0, 1<<31-1), "step", "after which step; 0 is before the first, without the prompt; the last unless given")
-	set.StringVar(&model, "model", "", "`PROVIDER/MODEL`: who answers from then on")
-	about.register(set)
+	model.registerModel(p, command, "who answers from then on")
 	limits.register(set, p.now)
 	set.BoolVar(&wait, "wait", false, "follow the execution to its end, as run does")
 	rawFlag(command, p)
-	p.completeWith(command, "model", completeModels)
 	p.completeWith(command, "to", p.completeExecutions)
 	return command
-}
-
-// readRewind reads what the next execution begins with.
-func (p *program) readRewind(ctx context.Context, args []string, model string, about modelFlags, o *client.RewindOptions) (err error) {
-	if len(args) == 1 {
-		o.Prompt, err = p.prompt(ctx, args[0])
-	}
-	var chosen domain.LLMConfig
-	if err == nil && model != "" {
-		if chosen, err = local.ReadModel("model", model); err == nil {
-			o.Model = &chosen
-		}
-	}
-	if err == nil {
-		_, err = about.apply(&chosen)
-	}
-	return err
 }
 
 // rewound does it, and says what it did and what it could not.

@@ -103,8 +103,7 @@ func (p *program) starting(
 }
 
 func sendCommand(p *program) *cobra.Command {
-	var model string
-	var about modelFlags
+	var model modelFlags
 	var wait bool
 	var l budgetFlags
 	var given givenFlags
@@ -143,23 +142,16 @@ input.`,
 			} else if refuse {
 				options.IfBusy = contract.RefuseIfBusy
 			}
-			if model != "" {
-				chosen, err := local.ReadModel("model", model)
-				if err != nil {
-					return err
-				}
-				if _, err := about.apply(&chosen); err != nil {
-					return err
-				}
-				options.Model = &chosen
-				unknown = p.machine.CheckLocally(ctx, local.Flags{}, domain.Definition{Model: chosen, Budget: l.budget})
-			} else if _, err := about.apply(&domain.LLMConfig{}); err != nil {
+			if options.Model, err = model.chosen(); err != nil {
 				return err
+			}
+			if options.Model != nil {
+				unknown = p.machine.CheckLocally(ctx, local.Flags{}, domain.Definition{Model: *options.Model, Budget: l.budget})
 			}
 			if options.Prompt, err = p.prompt(ctx, args[1]); err != nil {
 				return err
 			}
-			return p.onAgent(ctx, args[0], func(ctx context.Context, id string) (*local.Stack, error) {
+			return p.onAgent(ctx, args, func(ctx context.Context, id string) (*local.Stack, error) {
 				s, err := p.reachTo(&wait)(ctx, id)
 				if err != nil {
 					return nil, cmp.Or(unknown, err)
@@ -187,11 +179,9 @@ input.`,
 	command.Flags().BoolVar(&wait, "wait", false, "follow the execution to its end, as run does; with --queue the one that it begins")
 	command.Flags().Var(textFlag(&request), "request-id", "an `ID` of yours: what is sent again under it counts once")
 	rawFlag(command, p)
-	command.Flags().StringVar(&model, "model", "", "`PROVIDER/MODEL`: who answers from now on")
-	about.register(command.Flags())
+	model.registerModel(p, command, "who answers from now on")
 	l.register(command.Flags(), p.now)
 	given.register(command.Flags())
-	p.completeWith(command, "model", completeModels)
 	return command
 }
 
@@ -209,9 +199,9 @@ func (p *program) reachTo(followed *bool) reach {
 }
 
 type startFlags struct {
+	modelFlags
 	id     string
 	agent  string
-	model  string
 	system string
 	tools  []string
 	// approvals is a word for all calls.
@@ -219,7 +209,6 @@ type startFlags struct {
 	output    outputFlags
 	budget    budgetFlags
 	given     givenFlags
-	about     modelFlags
 }
 
 func (f *startFlags) register(p *program, command *cobra.Command) {
@@ -229,19 +218,14 @@ func (f *startFlags) register(p *program, command *cobra.Command) {
 
 // registerDefinition adds the flags that say what an agent is.
 func (f *startFlags) registerDefinition(p *program, command *cobra.Command) {
+	p.agentFlag(command, &f.agent, "the agent, or its name where it lies in ./agents or ./.everstep/agents; flags override it, limits cap it")
+	f.registerModel(p, command, "who answers ("+local.VariableModel+")")
 	set := command.Flags()
-	set.Var(textFlag(&f.agent), "agent", "the `FILE` that defines the agent, or its name where it lies in ./agents or ./.everstep/agents; flags override it, limits cap it")
-	set.StringVar(&f.model, "model", "", "`PROVIDER/MODEL`: who answers ("+local.VariableModel+")")
 	set.StringVar(&f.system, "system", "", "system prompt")
 	set.StringSliceVar(&f.tools, "tool", nil, "tool that the agent may use; once for each, or separated by commas")
 	set.Var(choiceFlag(&f.approvals, domain.ApprovalWords()), "approvals", "which tool calls run by themselves: writes has those wait for a person that do not only read, ask all")
 	f.budget.register(set, p.now)
 	f.output.register(p, command)
-	f.about.register(set)
-	p.completeWith(command, "agent", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return p.agentNames(nil), cobra.ShellCompDirectiveDefault
-	})
-	p.completeWith(command, "model", completeModels)
 	p.completeWith(command, "tool", completeTools)
 }
 
@@ -277,8 +261,10 @@ func (f *startFlags) unprompted(ctx context.Context, p *program, argument string
 	case f.id == "":
 		err = usage("model: is missing; name one with --model or " + local.VariableModel + ": " + local.ModelForm)
 	}
-	if err == nil {
-		err = f.known(&definition, &given)
+	if said := false; err == nil {
+		if said, err = f.apply(&definition.Model); said {
+			given.Model = definition.Model
+		}
 	}
 	if err == nil && f.id != "" {
 		_, err = domain.AgentIDOf(f.id)
@@ -292,15 +278,6 @@ func (f *startFlags) unprompted(ctx context.Context, p *program, argument string
 	start.ID, start.Definition, start.Given = f.id, definition, &given
 	start.Budget = given.Budget.CappedBy(f.budget.budget)
 	return start, nil
-}
-
-// known says what the flags know of the model. One of which they do was asked for.
-func (f *startFlags) known(definition, given *domain.Definition) error {
-	said, err := f.about.apply(&definition.Model)
-	if said && err == nil {
-		given.Model = definition.Model
-	}
-	return err
 }
 
 // begin starts the execution. Without a model it is the next one of an open session.

@@ -93,6 +93,6 @@ func (f *startFlags) overridden(p *program) (d domain.Definition, err error) {
 		}
 		d.Model.Timeouts = timeouts
 	}
-	_, err = f.about.apply(&d.Model)
+	_, err = f.apply(&d.Model)
 	return d, err
 }
