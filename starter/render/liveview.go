@@ -86,8 +86,10 @@ func (v *liveView) settle(l line) []string {
 			}
 		}
 		return nil
-	case markDone, markFailed, markNotice, markWarning: // a notice is of no call
-		v.open = slices.DeleteFunc(v.open, func(open line) bool { return open.call == l.call })
+	case markDone, markFailed, markNotice, markWarning:
+		if l.mark == markDone || l.mark == markFailed {
+			v.open = slices.DeleteFunc(v.open, func(open line) bool { return open.call == l.call })
+		}
 		signs := map[mark]string{markDone: t.Good("✓"), markFailed: t.Bad("✗"), markNotice: t.Faint("·"), markWarning: t.Warn("!")}
 		return v.hanging("    "+signs[l.mark]+" ", l.text)
 	case markEnd:
