@@ -222,19 +222,7 @@ func (p *program) left(s *local.Stack, id string, e chat.Ending, err error) erro
 		p.say("%s stays open: `%s` goes on with it, `%s` ends it", id, p.again("chat", id), p.again("close", id))
 		return nil
 	}
-	words := "it goes on"
-	switch waits := s.Waits(id); {
-	case waits != "":
-		words = "it waits for a worker on task queue " + waits
-	case s.Pauses():
-		words = "what runs it ends with this command, so it pauses until a worker runs again"
-	}
-	p.err.Printf("%s", p.err.Fold(fmt.Sprintf("left %s in turn %d: %s\n", id, e.Number, words)))
-	p.err.Hints([][2]string{
-		{p.again("chat", id), "take it up again"},
-		{p.again("watch", id), "follow this turn to its end"},
-		{p.again("stop", id), "end it"},
-	})
+	p.sayDetached(s, client.Execution{ID: id, Number: e.Number}, [2]string{p.again("chat", id), "take it up again"})
 	return detached("")
 }
 

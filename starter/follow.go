@@ -156,8 +156,8 @@ func (p *program) showEvents(ctx context.Context, q followed, x *client.Executio
 	})
 }
 
-// sayDetached says how to come back to an execution that goes on.
-func (p *program) sayDetached(s *local.Stack, x client.Execution) {
+// sayDetached says how to come back to an execution that goes on; first are what does so best.
+func (p *program) sayDetached(s *local.Stack, x client.Execution, first ...[2]string) {
 	id, which, words := render.OneLine(x.ID), "", "it goes on"
 	hints := [][2]string{
 		{p.again("watch", id), "follow it again"},
@@ -182,7 +182,7 @@ func (p *program) sayDetached(s *local.Stack, x client.Execution) {
 		which = fmt.Sprintf(", execution %d", x.Number)
 	}
 	p.err.Printf("%s", p.err.Fold(fmt.Sprintf("\nleft %s%s: %s\n", id, which, words)))
-	p.err.Hints(hints)
+	p.err.Hints(append(first, hints...))
 }
 
 // newView is a view for whoever reads the notes: none when quiet.

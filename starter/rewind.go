@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"everstep/domain"
 	"everstep/starter/client"
 	"everstep/starter/local"
 	"everstep/starter/render"
@@ -87,7 +85,7 @@ func (p *program) rewound(ctx context.Context, s *local.Stack, to client.Point, 
 	if err != nil {
 		return err
 	}
-	p.warn(sinceWords(x))
+	p.warn(render.NotUndone(x))
 	told := fmt.Sprintf("%s goes on after step %d of execution %d", x.ID, x.To.Step, x.ToNumber)
 	if x.TakenBack > 0 { // else nothing was, but what a clear or an earlier rewind hid is back
 		told += fmt.Sprintf("; %s taken back; `%s` undoes that", countedAre(x.TakenBack, "message"), p.again("rewind", x.ID, "--to", strconv.Itoa(x.Undo)))
@@ -107,28 +105,4 @@ func countedAre(n int, what string) string {
 		return "1 " + what + " is"
 	}
 	return render.Counted(int64(n), what) + " are"
-}
-
-// sinceWords say which effects a rewind has not undone; empty: none.
-func sinceWords(x client.Rewound) string {
-	const shown = 8
-	var calls []string
-	for _, call := range x.Since[:min(len(x.Since), shown)] {
-		words := fmt.Sprintf("%s (execution %d, step %d", call.Tool, call.Number, call.Step)
-		if call.Outcome != domain.ToolOK {
-			words += ", " + string(call.Outcome)
-		}
-		calls = append(calls, words+")")
-	}
-	if more := len(x.Since) - len(calls); more > 0 {
-		calls = append(calls, fmt.Sprintf("and %d more", more))
-	}
-	text := ""
-	if len(calls) > 0 {
-		text = fmt.Sprintf("not undone, since only the conversation is rewound: %s that may have had effects: %s", render.Counted(int64(len(x.Since)), "call"), strings.Join(calls, ", "))
-	}
-	if x.Untold {
-		text = strings.TrimPrefix(text+"; ", "; ") + "steps since can no longer be read, in which there may be further calls with effects"
-	}
-	return text
 }

@@ -84,6 +84,16 @@ type inquiry struct {
 	underway, stale bool
 }
 
+// ask asks it of an agent, or of the sub-agent that is named, one question at a time.
+func (i *inquiry) ask(of domain.AgentID) []want {
+	if i.underway {
+		i.stale = true
+		return nil
+	}
+	*i = inquiry{underway: true}
+	return []want{wantLook{of: of}}
+}
+
 // echoes are messages that were sent here and come back when the session is read, to be shown once.
 type echoes struct {
 	// shown are those that are, by the execution that each began.
@@ -216,15 +226,8 @@ func (m *Model) heard(e client.Event) []want {
 	return nil
 }
 
-// look asks the agent about itself, one question at a time.
-func (m *Model) look() []want {
-	if m.inquiry.underway {
-		m.inquiry.stale = true
-		return nil
-	}
-	m.inquiry = inquiry{underway: true}
-	return []want{wantLook{}}
-}
+// look asks the agent about itself.
+func (m *Model) look() []want { return m.inquiry.ask(domain.AgentID{}) }
 
 func (m *Model) looked(msg looked) []want {
 	if !msg.of.IsZero() {

@@ -219,15 +219,7 @@ func (m *Model) rewound(msg rewound) []want {
 	m.stands = x.To
 	m.talk.note(fmt.Sprintf("the next turn goes on after step %d of turn %d; messages that are taken back, which the model sees no more: %d; /rewind %d undoes it",
 		x.To.Step, x.ToNumber, x.TakenBack, x.Undo))
-	if n := len(x.Since); n > 0 || x.Untold {
-		var tools []string
-		for _, call := range x.Since[:min(n, 8)] {
-			tools = append(tools, fmt.Sprintf("%s (turn %d, step %d)", render.OneLine(call.Tool), call.Number, call.Step))
-		}
-		text := fmt.Sprintf("not undone, since only the conversation is rewound: %s that may have had effects: %s", render.Counted(int64(n), "call"), strings.Join(tools, ", "))
-		if x.Untold {
-			text += "; there may be more, in steps that can no longer be read"
-		}
+	if text := render.NotUndone(x); text != "" {
 		m.talk.warn(text)
 	}
 	return m.look()

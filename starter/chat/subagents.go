@@ -170,20 +170,10 @@ func (m *Model) heardBelow(e client.Event, past bool) []want {
 	case domain.EventWaitClosed, domain.EventExecutionCompleted, domain.EventExecutionFailed, client.EventEnded:
 		m.gather()
 	case domain.EventWaitOpened, domain.EventInferenceReceived:
-		return sub.look()
+		return sub.inquiry.ask(sub.id)
 	default:
 	}
 	return nil
-}
-
-// look asks a sub-agent about itself, one question at a time.
-func (s *subagent) look() []want {
-	if s.inquiry.underway {
-		s.inquiry.stale = true
-		return nil
-	}
-	s.inquiry = inquiry{underway: true}
-	return []want{wantLook{of: s.id}}
 }
 
 // lookedAt takes what a sub-agent says of itself. One that has ended has said all.
@@ -203,7 +193,7 @@ func (m *Model) lookedAt(msg looked) []want {
 		m.gather()
 	}
 	if again {
-		return sub.look()
+		return sub.inquiry.ask(sub.id)
 	}
 	return nil
 }

@@ -197,3 +197,23 @@ func Stopped(r client.Result, shown bool) string {
 	}
 	return "stopped" + within(" (", endedBy("", r.Outcome.StopReason, r.Outcome.SessionLimit), ")") + within(": ", message, "")
 }
+
+// NotUndone says which effects a rewind has not undone; empty: none.
+func NotUndone(x client.Rewound) string {
+	const shown = 8
+	var calls []string
+	for _, call := range x.Since[:min(len(x.Since), shown)] {
+		calls = append(calls, OneLine(fmt.Sprintf("%s (execution %d, step %d%s)", call.Tool, call.Number, call.Step, where(call.Outcome != domain.ToolOK, ", "+string(call.Outcome)))))
+	}
+	if more := len(x.Since) - len(calls); more > 0 {
+		calls = append(calls, fmt.Sprintf("and %d more", more))
+	}
+	var parts []string
+	if len(calls) > 0 {
+		parts = append(parts, fmt.Sprintf("not undone, since only the conversation is rewound: %s that may have had effects: %s", Counted(int64(len(x.Since)), "call"), strings.Join(calls, ", ")))
+	}
+	if x.Untold {
+		parts = append(parts, "steps since can no longer be read, in which there may be further calls with effects")
+	}
+	return strings.Join(parts, "; ")
+}
