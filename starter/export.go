@@ -60,9 +60,13 @@ are reported as gone (exit 1), and left out.`,
 		for _, gone := range x.Gone {
 			p.report(errors.New(gone))
 		}
+		write := record.Write
+		if strings.HasSuffix(file, ".zst") {
+			write = record.Compressed
+		}
 		if file == "" {
-			err = record.Write(p.out, x.Records...)
-		} else if err = writeWhole(file, func(w io.Writer) error { return writeRecords(w, file, x.Records) }); err == nil {
+			err = write(p.out, x.Records...)
+		} else if err = writeWhole(file, func(w io.Writer) error { return write(w, x.Records...) }); err == nil {
 			p.say("wrote %s of %s to %s", render.Counted(int64(len(x.Records)), "execution"), id, file)
 		}
 		if x.InProgress > 0 {
@@ -110,13 +114,6 @@ func (p *program) exportSession(ctx context.Context, s *local.Stack, id, file st
 	}
 	p.say("wrote the session of %s to %s", id, file)
 	return reported(err)
-}
-
-func writeRecords(w io.Writer, file string, records []record.Record) error {
-	if strings.HasSuffix(file, ".zst") {
-		return record.Compressed(w, records...)
-	}
-	return record.Write(w, records...)
 }
 
 // writeWhole writes a file that is there whole or not at all, for this user alone. A device or a pipe is written to and

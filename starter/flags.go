@@ -46,6 +46,27 @@ func choiceFlag[E ~string](target *E, among []E) flagValue {
 	}}
 }
 
+// choicesFlag takes several, with commas between them.
+func choicesFlag[E ~string](kind string, target *[]E, among []E) flagValue {
+	return flagValue{kind, "", func(text string) error {
+		var names []string
+		if err := readNames(&names, text); err != nil {
+			return err
+		}
+		for _, name := range names {
+			switch {
+			case slices.Contains(among, E(name)):
+				*target = append(*target, E(name))
+			case len(names) == 1:
+				return fmt.Errorf("is none of %s", enum.Names(among, ", "))
+			default:
+				return fmt.Errorf("has %q, which is none of %s", name, enum.Names(among, ", "))
+			}
+		}
+		return nil
+	}}
+}
+
 // textFlag takes no empty text: it is most likely a shell variable that is not set.
 func textFlag(target *string) flagValue {
 	return flagValue{"string", "", func(text string) error {

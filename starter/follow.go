@@ -215,7 +215,7 @@ func outcomeOf(r client.Result) error {
 func (p *program) reportEnding(ctx context.Context, s *local.Stack, r client.Result, mute, shown bool) error {
 	err := outcomeOf(r)
 	if r.Name == "" && r.Outcome.Unread > 0 {
-		p.say("%s never read, as the execution ended before: `%s` shows what", unread(r.Outcome.Unread), p.again("status", r.ID))
+		p.say("%s never read, as the execution ended before: `%s` shows what", countedAre(r.Outcome.Unread, "message", "was", "were"), p.again("status", r.ID))
 	}
 	if err == nil {
 		return nil

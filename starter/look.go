@@ -37,7 +37,12 @@ With --at it shows the state in which an earlier event left the agent.`,
   starter status notes --execution 2 --at 7`,
 	}, func(ctx context.Context, s *local.Stack, id string) error {
 		if at.given() {
-			return p.statusAt(ctx, s, id, at.Moment)
+			status, when, err := s.Agents.StatusAt(ctx, id, at.Moment)
+			if err != nil {
+				return err
+			}
+			p.say("as it was at %s, after event %d", when.Local().Format(time.DateTime), at.Event)
+			return p.show(render.Status(status), render.StatusText(p.out.Theme, id, status, when))
 		}
 		status, err := s.Agents.Status(ctx, id)
 		if err != nil {
@@ -50,16 +55,6 @@ With --at it shows the state in which an earlier event left the agent.`,
 	})
 	at.register(command)
 	return command
-}
-
-// statusAt shows what an agent was doing at a moment.
-func (p *program) statusAt(ctx context.Context, s *local.Stack, id string, at client.Moment) error {
-	status, when, err := s.Agents.StatusAt(ctx, id, at)
-	if err != nil {
-		return err
-	}
-	p.say("as it was at %s, after event %d", when.Local().Format(time.DateTime), at.Event)
-	return p.show(render.Status(status), render.StatusText(p.out.Theme, id, status, when))
 }
 
 // momentFlags name an event of an execution, as that has left the agent.

@@ -23,22 +23,9 @@ func (p *program) sent(x client.Execution, queued bool) error {
 	}
 }
 
-func unread(messages int) string {
-	if messages == 1 {
-		return "1 message was"
-	}
-	return render.Counted(int64(messages), "message") + " were"
-}
-
-// followRead follows the execution that a message joins or, where it is to have one of its own, that one.
-func (p *program) followRead(ctx context.Context, s *local.Stack, x client.Execution, own bool) error {
-	if own {
-		var err error
-		if x, err = s.Agents.Reads(ctx, x); err != nil {
-			return err
-		}
-	}
-	return p.followNew(ctx, s, x)
+// countedAre is a number with its noun and verb.
+func countedAre(n int, noun, one, many string) string {
+	return render.Counted(int64(n), noun) + " " + map[bool]string{true: one, false: many}[n == 1]
 }
 
 func unsendCommand(p *program) *cobra.Command {

@@ -88,7 +88,7 @@ func (p *program) rewound(ctx context.Context, s *local.Stack, to client.Point, 
 	p.warn(render.NotUndone(x))
 	told := fmt.Sprintf("%s goes on after step %d of execution %d", x.ID, x.To.Step, x.ToNumber)
 	if x.TakenBack > 0 { // else nothing was, but what a clear or an earlier rewind hid is back
-		told += fmt.Sprintf("; %s taken back; `%s` undoes that", countedAre(x.TakenBack, "message"), p.again("rewind", x.ID, "--to", strconv.Itoa(x.Undo)))
+		told += fmt.Sprintf("; %s taken back; `%s` undoes that", countedAre(x.TakenBack, "message", "is", "are"), p.again("rewind", x.ID, "--to", strconv.Itoa(x.Undo)))
 	}
 	switch {
 	case wait:
@@ -98,11 +98,4 @@ func (p *program) rewound(ctx context.Context, s *local.Stack, to client.Point, 
 		return p.done(x, "%s; execution %d has begun", told, x.Number)
 	}
 	return p.done(x, "%s; the next message begins execution %d", told, x.Number)
-}
-
-func countedAre(n int, what string) string {
-	if n == 1 {
-		return "1 " + what + " is"
-	}
-	return render.Counted(int64(n), what) + " are"
 }

@@ -163,11 +163,14 @@ input.`,
 				}
 				p.warn(s.MissingFor(ctx, id))
 				execution, err := s.Agents.Send(ctx, id, options)
+				if err == nil && wait && queue { // the one that it is to begin is followed
+					execution, err = s.Agents.Reads(ctx, execution)
+				}
 				switch {
 				case err != nil:
 					return err
 				case wait:
-					return p.followRead(ctx, s, execution, queue)
+					return p.followNew(ctx, s, execution)
 				}
 				return p.sent(execution, queue)
 			})

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
-	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 
 	"everstep/domain"
@@ -228,17 +227,9 @@ func painted(paint func(...string) string, lines []string) []string {
 	return lines
 }
 
-// wrapped is a text cleaned and broken into lines of a width; first stands before the first, rest before the others.
+// wrapped is a text as it came, broken into lines of a width; first stands before the first, rest before the others.
 func wrapped(text, first, rest string, width int) []string {
-	text = strings.ReplaceAll(strings.TrimRight(render.Clean(text), "\n"), "\t", "    ")
-	room := max(width-max(len(first), len(rest)), 1)
-	lines := strings.Split(lipgloss.Wrap(text, room, ""), "\n")
-	before := first
-	for i, l := range lines {
-		lines[i] = before + strings.TrimRight(l, " ")
-		before = rest
-	}
-	return lines
+	return render.Wrapped(strings.TrimRight(render.Clean(text), "\n"), first, rest, width)
 }
 
 // fitted is a line cut to a width.

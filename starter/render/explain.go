@@ -43,8 +43,9 @@ func Explanation(out *Output, v client.ExplainView, now time.Time) string {
 	x.fact("steps", totalWords(v))
 	x.steps(v, out.Width())
 	x.fact("waste", wasted(v.Waste)...)
-	x.budget(v)
-	x.sessionBudget(v)
+	x.fact("budget", where(v.Budget == nil, "unknown"), where(v.Budget != nil && len(v.Budget) == 0, "no limit is set"))
+	x.limits("budget", v.Budget)
+	x.limits("session", v.SessionBudget)
 	x.fact("grants", grantLines(v.Grants)...)
 	x.history(v)
 	for _, advice := range v.Advice {
@@ -53,11 +54,7 @@ func Explanation(out *Output, v client.ExplainView, now time.Time) string {
 			x.fact("", out.Theme.name(OneLine(advice.Command)))
 		}
 	}
-	var missing []string
-	for _, text := range v.Missing {
-		missing = append(missing, out.Theme.Warn(OneLine(text)))
-	}
-	x.fact("not told", missing...)
+	x.fact("not told", facts(v.Missing, func(text string) string { return out.Theme.Warn(OneLine(text)) })...)
 	return x.String()
 }
 
@@ -191,38 +188,17 @@ const (
 	keptEnds   = 20
 )
 
-func (x *sheet) budget(v client.ExplainView) {
-	switch {
-	case v.Budget == nil:
-		x.fact("budget", "unknown")
-		return
-	case len(v.Budget) == 0:
-		x.fact("budget", "no limit is set")
-		return
-	}
+// limits writes those of a budget under a name.
+func (x *sheet) limits(name string, limits []client.ExplainLimit) {
 	var lines []string
-	for _, l := range v.Budget {
+	for _, l := range limits {
 		text := x.limit(l)
 		if l.Reached {
 			text = x.theme.Warn(text + " · reached")
 		}
 		lines = append(lines, text)
 	}
-	x.fact("budget", lines...)
-}
-
-func (x *sheet) sessionBudget(v client.ExplainView) {
-	var lines []string
-	for _, l := range v.SessionBudget {
-		text := x.limit(l)
-		if l.Reached {
-			text = x.theme.Warn(text + " · reached")
-		}
-		lines = append(lines, text)
-	}
-	if len(lines) > 0 {
-		x.fact("session", lines...)
-	}
+	x.fact(name, lines...)
 }
 
 func (x *sheet) limit(l client.ExplainLimit) string {
@@ -320,7 +296,7 @@ func (x *sheet) inside(s client.ExplainStep) {
 		}
 	}
 	for _, e := range s.Errors {
-		line(x.theme.Bad("error " + errorWords(e)))
+		line(x.theme.Bad("error " + cmp.Or(string(e.Code), string(e.Kind)) + ": " + OneLine(e.Message)))
 	}
 }
 
@@ -367,10 +343,6 @@ func costOfUse(nano *int64, u domain.UsageView) string {
 		return "-" // what used none says nothing of the price
 	}
 	return where(u.Estimated && nano != nil && *nano > 0, "~") + costWords(nano)
-}
-
-func errorWords(e domain.Error) string {
-	return cmp.Or(string(e.Code), string(e.Kind)) + ": " + OneLine(e.Message)
 }
 
 func totalWords(v client.ExplainView) string {

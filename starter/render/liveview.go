@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	"everstep/domain"
 	"everstep/starter/client"
@@ -191,23 +192,24 @@ func (v *liveView) redraw(settled, going []string) {
 }
 
 // fit cuts a painted line to one of the terminal: it could not be taken back otherwise.
-func (v *liveView) fit(text string) string {
-	return lipgloss.NewStyle().Inline(true).MaxWidth(v.out.Width() - 1).Render(text)
-}
+func (v *liveView) fit(text string) string { return ansi.Truncate(text, v.out.Width()-1, "") }
 
 func (v *liveView) wrapped(indent, text string) []string {
-	broken := lipgloss.Wrap(strings.ReplaceAll(text, "\t", "    "), v.out.Width()-len(indent)-1, "")
-	lines := strings.Split(broken, "\n")
-	for i, l := range lines {
-		lines[i] = indent + strings.TrimRight(l, " ")
-	}
-	return lines
+	return Wrapped(text, indent, indent, v.out.Width()-1)
 }
 
 func (v *liveView) hanging(sign, text string) []string {
-	width := lipgloss.Width(sign)
-	lines := v.wrapped(strings.Repeat(" ", width), text)
-	lines[0] = sign + strings.TrimLeft(lines[0], " ")
+	return Wrapped(text, sign, strings.Repeat(" ", lipgloss.Width(sign)), v.out.Width()-1)
+}
+
+// Wrapped is a cleaned text broken into lines of a width; first stands before the first, rest before the others.
+func Wrapped(text, first, rest string, width int) []string {
+	room := max(width-max(lipgloss.Width(first), lipgloss.Width(rest)), 1)
+	lines := strings.Split(lipgloss.Wrap(strings.ReplaceAll(text, "\t", "    "), room, ""), "\n")
+	for i, l := range lines {
+		lines[i] = first + strings.TrimRight(l, " ")
+		first = rest
+	}
 	return lines
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/colorprofile"
+	"github.com/charmbracelet/x/ansi"
 	"golang.org/x/term"
 
 	"everstep/domain"
@@ -376,7 +377,7 @@ func (t Table) writeRow(b *strings.Builder, cells []string, widths []int, paint 
 		if i > 0 {
 			row.WriteString(columnGap)
 		}
-		cell = fitted(cell, widths[i])
+		cell = ansi.Truncate(cell, widths[i], "…")
 		gap := strings.Repeat(" ", max(widths[i]-lipgloss.Width(cell), 0))
 		if t.Numbers && i > 0 {
 			gap, cell = cell, gap
@@ -384,11 +385,4 @@ func (t Table) writeRow(b *strings.Builder, cells []string, widths []int, paint 
 		row.WriteString(cell + gap)
 	}
 	b.WriteString(paint(strings.TrimRight(row.String(), " ")) + "\n")
-}
-
-func fitted(text string, width int) string {
-	if lipgloss.Width(text) <= width {
-		return text
-	}
-	return lipgloss.NewStyle().Inline(true).MaxWidth(width-1).Render(text) + "…"
 }

@@ -305,11 +305,7 @@ func sessionWords(server, worker string, since time.Time) string {
 
 // todoLines are what the model means to do.
 func todoLines(items []domain.TodoItem) []string {
-	var lines []string
-	for _, item := range items {
-		lines = append(lines, OneLine(item.String()))
-	}
-	return lines
+	return facts(items, func(item domain.TodoItem) string { return OneLine(item.String()) })
 }
 
 func contextText(used, window int64) string {
