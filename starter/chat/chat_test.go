@@ -20,6 +20,9 @@ import (
 
 var noon = time.Date(2030, 1, 31, 12, 0, 0, 0, time.UTC)
 
+// usual is a command line of the program by its usual name.
+func usual(words ...string) string { return strings.Join(append([]string{"starter"}, words...), " ") }
+
 // A sitting is a conversation in a test, with its own time.
 type sitting struct {
 	*Model
@@ -33,6 +36,7 @@ func sit(t *testing.T, width, height int) *sitting {
 	s := &sitting{t: t, now: noon}
 	s.Model = New(Config{
 		ID: "notes", By: "ann", Theme: render.Plain(io.Discard).Theme, Now: func() time.Time { return s.now },
+		Again: usual,
 		Limits: func(words []string) (client.ExtendOptions, error) {
 			if len(words) == 0 || words[0] != "max_steps=9" {
 				return client.ExtendOptions{}, errors.New("no such limit")

@@ -21,12 +21,7 @@ func (m *Model) trouble(err error) string {
 }
 
 // shell is a command line, in backquotes.
-func (c Config) shell(words ...string) string {
-	if c.Again == nil {
-		return "`" + strings.Join(append([]string{"starter"}, words...), " ") + "`"
-	}
-	return "`" + c.Again(words...) + "`"
-}
+func (c Config) shell(words ...string) string { return "`" + c.Again(words...) + "`" }
 
 var backquoted = regexp.MustCompile("`([^`]+)`")
 

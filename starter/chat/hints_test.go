@@ -29,7 +29,7 @@ func TestHintsAreOfThisScreen(t *testing.T) {
 		"`starter messages notes` shows them":                "`starter messages notes` shows them",
 		"nothing to name":                                    "nothing to name",
 	} {
-		require.Equal(t, want, Config{ID: "notes"}.inChat(text))
+		require.Equal(t, want, Config{ID: "notes", Again: usual}.inChat(text))
 	}
 	other := Config{ID: "notes", Again: func(words ...string) string { return "bin/e " + strings.Join(words, " ") + " --address a:1" }}
 	require.Equal(t, "`bin/e unsuspend notes --address a:1` ends it", other.inChat("`unsuspend notes` ends it"))

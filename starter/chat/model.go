@@ -29,7 +29,7 @@ type Config struct {
 	// Limits reads totals of limits, and ReadModel a model, as a person writes them.
 	Limits    func(words []string) (client.ExtendOptions, error)
 	ReadModel func(text string) (domain.LLMConfig, error)
-	// Again is a command line of the program as the person would write it. Nil: by the program's usual name.
+	// Again is a command line of the program as the person would write it.
 	Again func(words ...string) string
 	Theme render.Theme
 	Now   func() time.Time

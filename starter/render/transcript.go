@@ -1,7 +1,6 @@
 package render
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -10,32 +9,21 @@ import (
 	"everstep/starter/client"
 )
 
-// A StepLine is a step with its cost in dollars, as text and as JSON.
+// A StepLine is a step with its cost, which is nil where nobody knows it, as text and as JSON.
 type StepLine struct {
 	domain.StepExecution
-	priced bool
+	CostNanoUSD *int64 `json:"cost_nano_usd"`
 }
 
 // Step is a step of an execution; priced says that its model has a price.
-func Step(s domain.StepExecution, priced bool) StepLine { return StepLine{s, priced} }
-
-// cost is nil where nobody knows it.
-func (s StepLine) cost() *int64 {
-	return domain.KnownCost(s.Step.CostNanoUSD, s.Usage().TotalTokens(), s.priced)
-}
-
-// MarshalJSON adds the cost to the step's own keys.
-func (s StepLine) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
-		domain.StepExecution
-		CostNanoUSD *int64 `json:"cost_nano_usd"`
-	}{s.StepExecution, s.cost()})
+func Step(s domain.StepExecution, priced bool) StepLine {
+	return StepLine{s, domain.KnownCost(s.Step.CostNanoUSD, s.Usage().TotalTokens(), priced)}
 }
 
 // Text is the step in one line.
 func (s StepLine) Text(t Theme) string {
 	finish, _ := s.Step.FinishReason()
-	cost, text := s.cost(), OneLine(s.Step.Text())
+	cost, text := s.CostNanoUSD, OneLine(s.Step.Text())
 	parts := []string{
 		fmt.Sprintf("%3d  %-14s  %8s", s.Step.Number, s.Step.Type(), Duration(s.Duration())),
 		tokens(s.Usage().TotalTokens(), s.Usage().Estimated), where(cost == nil, "cost ") + paidWords(cost),

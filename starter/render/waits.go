@@ -69,38 +69,29 @@ func answerWords(w domain.Wait, verdict string) string {
 
 // opened is what an event tells of a call that waits for a person, and closed of one that did.
 func opened(e client.Event) string {
-	switch kind := waitKind(e); {
-	case kind == domain.WaitApproval:
+	switch w := e.Wait; {
+	case w.Kind == domain.WaitApproval:
 		return CallWords(e.Tool, e.Arguments) + " waits for approval"
-	case kind == domain.WaitOutcome:
+	case w.Kind == domain.WaitOutcome:
 		return "nobody knows whether " + OneLine(e.Tool) + " took effect"
-	case e.Wait != nil && e.Wait.Ask != nil:
-		return OneLine(e.Tool) + " asks: " + questionWords(*e.Wait.Ask)
+	case w.Ask != nil:
+		return OneLine(e.Tool) + " asks: " + questionWords(*w.Ask)
 	}
 	return OneLine(e.Tool) + " asks: " + cmp.Or(shortened(legible(e.Arguments), 2*maxWords), "a person")
 }
 
 func closed(e client.Event) string {
-	switch kind := waitKind(e); {
-	case kind == domain.WaitOutcome:
+	w := *e.Wait
+	switch w.Kind {
+	case domain.WaitOutcome:
 		return "" // the model is told, which shows
-	case e.Wait == nil || e.Wait.Answer == nil:
-		return CallWords(e.Tool, e.Arguments) + " was answered"
-	case kind == domain.WaitQuestion:
-		answered := *e.Wait
-		answered.Answer = new(*e.Wait.Answer)
-		answered.Answer.Content = e.Text
-		return OneLine(e.Tool) + " " + WaitWords(answered)
+	case domain.WaitQuestion:
+		w.Answer = new(*w.Answer)
+		w.Answer.Content = e.Text
+		return OneLine(e.Tool) + " " + WaitWords(w)
+	case domain.WaitApproval:
 	}
-	return CallWords(e.Tool, e.Arguments) + " " + WaitWords(*e.Wait)
-}
-
-// waitKind is the kind of wait that an event is about.
-func waitKind(e client.Event) domain.WaitKind {
-	if e.Wait == nil {
-		return domain.WaitApproval
-	}
-	return e.Wait.Kind
+	return CallWords(e.Tool, e.Arguments) + " " + WaitWords(w)
 }
 
 // StandingApproval shows in one line which calls are always allowed, and by whose word.
