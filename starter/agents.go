@@ -61,7 +61,7 @@ one that is broken does not run.`,
 			for _, a := range listed {
 				check := "ok"
 				if a.Problems > 0 {
-					check = render.Counted(int64(a.Problems), "problem")
+					check = render.Counted(a.Problems, "problem")
 				}
 				if a.broken {
 					check = "broken: " + check
@@ -207,7 +207,7 @@ func (p *program) showProblems(problems document.Problems) error {
 	if err := p.show(problems, text.String()); err != nil || len(problems) == 0 {
 		return err
 	}
-	return &exitError{code: exitOther, text: render.Counted(int64(len(problems)), "problem")}
+	return &exitError{code: exitOther, text: render.Counted(len(problems), "problem")}
 }
 
 func agentsShowCommand(p *program) *cobra.Command {

@@ -22,7 +22,7 @@ type answering struct {
 }
 
 func answerCommand(p *program) *cobra.Command {
-	options := answering{by: person()}
+	var options answering
 	command := &cobra.Command{
 		Use:   "answer ID [CALL] [TEXT]",
 		Short: "Answer a question that an agent asks",
@@ -58,8 +58,7 @@ shows it.`,
 	}
 	command.Flags().Var(numberFlag(&options.choice, 1, domain.MaxChoices), "choice", "the `NUMBER` of the choice that is the answer")
 	command.Flags().StringVar(&options.value, "value", "", "the answer to a question with a schema: `JSON`, or @FILE that holds it")
-	command.Flags().StringVar(&options.reason, "reason", "", "a `TEXT` that is recorded; the model does not read it")
-	command.Flags().StringVar(&options.by, "by", options.by, "`WHO` answers")
+	saidFlags(command, &options.by, "answers", &options.reason, "that is recorded; the model does not read it")
 	return command
 }
 
@@ -201,7 +200,7 @@ list --unknown names the agents that have such calls.`,
 				}
 				return p.done(settled, "the call of %s in step %d of execution %d is settled as %s; %s of %s left unsettled",
 					render.OneLine(settled.Wait.Tool), settled.Wait.Step, settled.Wait.Execution, settled.Wait.Verdict(),
-					render.Counted(int64(settled.Unsettled), "call"), settled.ID)
+					render.Counted(settled.Unsettled, "call"), settled.ID)
 			})
 		},
 	}

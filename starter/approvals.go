@@ -194,7 +194,7 @@ where one call alone waits.`,
 
 // deciding completes a command that says a person's word about a call.
 func (p *program) deciding(command *cobra.Command, verdict domain.Verdict) *cobra.Command {
-	word := client.Word{Verdict: verdict, By: person()}
+	word := client.Word{Verdict: verdict}
 	command.RunE = func(command *cobra.Command, args []string) error {
 		if command.Flags().Changed("edit") {
 			var err error
@@ -239,8 +239,7 @@ func (p *program) deciding(command *cobra.Command, verdict domain.Verdict) *cobr
 		command.Flags().StringVar(&word.Edit, "edit", "", "arguments that run instead: a `JSON` object, or @FILE that holds it")
 		command.Flags().BoolVar(&word.Always, "always", false, "let calls of the tool with exactly these arguments run from now on")
 	}
-	command.Flags().StringVar(&word.Reason, "reason", "", "a `TEXT` that is recorded; of a call that is denied the model reads it, too")
-	command.Flags().StringVar(&word.By, "by", word.By, "`WHO` decides")
+	saidFlags(command, &word.By, "decides", &word.Reason, "that is recorded; of a call that is denied the model reads it, too")
 	return command
 }
 
@@ -283,7 +282,7 @@ func (p *program) notWhole(id string, call client.WaitingCall) string {
 }
 
 func revokeCommand(p *program) *cobra.Command {
-	options := client.RevokeOptions{By: person()}
+	var options client.RevokeOptions
 	command := &cobra.Command{
 		Use:   "revoke ID RULE",
 		Short: "Take back what approve --always has allowed",
@@ -304,7 +303,6 @@ recorded.`,
 			})
 		},
 	}
-	command.Flags().StringVar(&options.Reason, "reason", "", "a `TEXT` that is recorded")
-	command.Flags().StringVar(&options.By, "by", options.By, "`WHO` takes it back")
+	saidFlags(command, &options.By, "takes it back", &options.Reason, "that is recorded")
 	return command
 }

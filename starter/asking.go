@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -234,7 +233,7 @@ func (a *asker) heard(ctx context.Context, err error) (done, said bool) {
 	if err != nil && ctx.Err() == nil {
 		a.program.report(err) // it says who was faster, too
 	}
-	return err == nil || ctx.Err() != nil || errors.Is(err, &client.Error{Class: client.Refused}), err == nil
+	return err == nil || ctx.Err() != nil || client.Is(err, client.Refused), err == nil
 }
 
 // later leaves it for later, and says how it is answered then.

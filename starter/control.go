@@ -103,7 +103,7 @@ the name is free: a session ends its own with MCP servers first.`,
 			ID         string `json:"id"`
 			Executions int    `json:"executions"`
 		}{id, executions}
-		return p.done(closed, "closed %s after %s; it stays readable, also when the name begins a new session: `%s` names it then", id, render.Counted(int64(executions), "execution"), p.again("list --all"))
+		return p.done(closed, "closed %s after %s; it stays readable, also when the name begins a new session: `%s` names it then", id, render.Counted(executions, "execution"), p.again("list --all"))
 	})
 }
 
@@ -187,7 +187,7 @@ func (p *program) extended(x client.Extended) error {
 }
 
 func suspendCommand(p *program) *cobra.Command {
-	o := client.SuspendOptions{By: person()}
+	var o client.SuspendOptions
 	command := p.changing(&cobra.Command{
 		Use:   "suspend ID",
 		Short: "Have a session accept nothing until unsuspend",
@@ -208,8 +208,7 @@ and begin none. Who is refused is told since when, and why.`,
 		}
 		return p.done(done, "%s accepts nothing until `%s`", id, p.again("unsuspend", id))
 	})
-	command.Flags().StringVar(&o.Reason, "reason", "", "a `TEXT` for whoever is refused")
-	command.Flags().StringVar(&o.By, "by", o.By, "`WHO` suspends it")
+	saidFlags(command, &o.By, "suspends it", &o.Reason, "for whoever is refused")
 	return command
 }
 
@@ -247,6 +246,6 @@ model how it ended, and no text.`,
 		if err != nil {
 			return err
 		}
-		return p.done(cleared, "the model of %s sees %s no more", id, render.Counted(int64(cleared.Messages), "message"))
+		return p.done(cleared, "the model of %s sees %s no more", id, render.Counted(cleared.Messages, "message"))
 	})
 }

@@ -117,7 +117,7 @@ func (p *program) announce(up devUp) error {
 	if connection, err := p.machine.Configured(); err == nil && connection.Configured {
 		p.say("note: %s is configured (%s or a profile), so other commands go there and not here", connection.Address, local.VariableAddress)
 	}
-	p.err.Printf("%s", p.err.Fold("  "+t.Faint("in another terminal: "+p.again("run", "--model", "PROVIDER/MODEL", `"…"`)+"; Ctrl-C ends this")+"\n"))
+	p.err.Print("  " + t.Faint("in another terminal: "+p.again("run", "--model", "PROVIDER/MODEL", `"…"`)+"; Ctrl-C ends this") + "\n")
 	return nil
 }
 

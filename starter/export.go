@@ -67,7 +67,7 @@ are reported as gone (exit 1), and left out.`,
 		if file == "" {
 			err = write(p.out, x.Records...)
 		} else if err = writeWhole(file, func(w io.Writer) error { return write(w, x.Records...) }); err == nil {
-			p.say("wrote %s of %s to %s", render.Counted(int64(len(x.Records)), "execution"), id, file)
+			p.say("wrote %s of %s to %s", render.Counted(len(x.Records), "execution"), id, file)
 		}
 		if x.InProgress > 0 {
 			p.say("execution %d is in progress and is not among them", x.InProgress)
@@ -91,7 +91,7 @@ func (p *program) exportSession(ctx context.Context, s *local.Stack, id, file st
 		return usage("--output: what a session holds is not compressed; give a name that does not end in .zst")
 	}
 	state, err := s.Agents.State(ctx, id)
-	gone := errors.Is(err, &client.Error{Class: client.Gone}) && !state.AgentID.IsZero()
+	gone := client.Is(err, client.Gone) && !state.AgentID.IsZero()
 	if err != nil && !gone {
 		return err
 	}
@@ -204,9 +204,9 @@ them, and fork begins an agent that goes on from there.
 			}
 			moved := ""
 			if brought.Moved > 0 {
-				moved = fmt.Sprintf("; %s that were there stand elsewhere now, by a rewind or a clear that the file tells of", render.Counted(int64(brought.Moved), "session"))
+				moved = fmt.Sprintf("; %s that were there stand elsewhere now, by a rewind or a clear that the file tells of", render.Counted(brought.Moved, "session"))
 			}
-			return p.done(importedOf(brought), "imported %s into %s; %d were there already%s", render.Counted(int64(len(brought.New)), "execution"), store.Name(), brought.Known, moved)
+			return p.done(importedOf(brought), "imported %s into %s; %d were there already%s", render.Counted(len(brought.New), "execution"), store.Name(), brought.Known, moved)
 		},
 	}
 }

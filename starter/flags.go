@@ -125,6 +125,12 @@ func executionFlag(command *cobra.Command, number *int) {
 	command.Flags().Var(numberFlag(number, 1, 1<<31-1), "execution", "which execution; the newest unless given")
 }
 
+// saidFlags add the flags that say who does it, the person here unless given, and why.
+func saidFlags(command *cobra.Command, by *string, who string, reason *string, why string) {
+	command.Flags().StringVar(reason, "reason", "", "a `TEXT` "+why)
+	command.Flags().StringVar(by, "by", person(), "`WHO` "+who)
+}
+
 type budgetFlags struct {
 	budget domain.ExecutionBudget
 	lift   []domain.Limit // the limits that are taken away

@@ -181,7 +181,7 @@ func (p *program) sayDetached(s *local.Stack, x client.Execution, first ...[2]st
 	if x.Number > 0 {
 		which = fmt.Sprintf(", execution %d", x.Number)
 	}
-	p.err.Printf("%s", p.err.Fold(fmt.Sprintf("\nleft %s%s: %s\n", id, which, words)))
+	p.err.Print(fmt.Sprintf("\nleft %s%s: %s\n", id, which, words))
 	p.err.Hints(append(first, hints...))
 }
 
@@ -225,10 +225,10 @@ func (p *program) reportEnding(ctx context.Context, s *local.Stack, r client.Res
 		return reported(err)
 	}
 	if text := render.Stopped(r, shown); text != "" {
-		p.err.Printf("%s", p.err.Fold(text+"\n"))
+		p.err.Print(text + "\n")
 	}
 	for _, line := range render.LeftBehind(r) {
-		p.err.Printf("%s", p.err.Fold(line+"\n"))
+		p.err.Print(line + "\n")
 	}
 	if p.err.Terminal {
 		p.err.Hints(p.nextCommands(ctx, s.Agents.Explain, r))

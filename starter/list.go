@@ -100,12 +100,12 @@ func (p *program) list(ctx context.Context, s *local.Stack, l listing) error {
 		none = "no agent is as asked for; `" + p.again("list") + "` lists all"
 	}
 	if len(listed) == 0 && l.Schedule != "" {
-		if _, err := s.Agents.Schedule(ctx, l.Schedule); errors.Is(err, &client.Error{Class: client.NotFound}) {
+		if _, err := s.Agents.Schedule(ctx, l.Schedule); client.Is(err, client.NotFound) {
 			none = "there is no schedule " + l.Schedule + ", and no agent that one of that name has begun; `" + p.again("schedule", "list") + "` lists the schedules"
 		}
 	}
 	if len(listed) == 0 && l.Parent != "" {
-		if _, err := s.Agents.Status(ctx, l.Parent); errors.Is(err, &client.Error{Class: client.NotFound}) {
+		if _, err := s.Agents.Status(ctx, l.Parent); client.Is(err, client.NotFound) {
 			none = "there is no agent " + l.Parent + ", and no sub-agent that one of that id has started; `" + p.again("list") + "` lists all"
 		}
 	}

@@ -94,7 +94,7 @@ of theirs in turn, with what each was granted of the budget, and refused; with -
 			return p.treeSteps(ctx, s, id, number)
 		}
 		priced, err := s.Agents.Priced(ctx, id, number)
-		if err != nil && !errors.Is(err, &client.Error{Class: client.Gone}) {
+		if err != nil && !client.Is(err, client.Gone) {
 			return err
 		}
 		return each(p, s.Agents.Steps(ctx, id, number), func(step domain.StepExecution) error {
@@ -145,7 +145,7 @@ With --at it shows them as an earlier event left them.`,
 		}
 		edits, err := s.Agents.Edits(ctx, id)
 		if err != nil {
-			if !errors.Is(err, &client.Error{Class: client.Gone}) {
+			if !client.Is(err, client.Gone) {
 				return err
 			}
 			p.report(err)
@@ -225,7 +225,7 @@ done: --json has said_last and outcome.effects.`,
   starter result notes --json | jq .output`,
 	}, func(ctx context.Context, s *local.Stack, id string) error {
 		result, err := s.Agents.Result(ctx, id, number)
-		if errors.Is(err, &client.Error{Class: client.Refused}) { // in progress
+		if client.Is(err, client.Refused) { // in progress
 			p.warn(s.MissingFor(ctx, id))
 			if !noWait {
 				result, err = s.Agents.Wait(ctx, id, number)
@@ -318,14 +318,14 @@ listed too, as far as the server has them; NAME@RUN lists one of them.`,
 		}
 		if earlier := len(ids) - 1; !all {
 			if ids = ids[earlier:]; earlier > 0 {
-				p.say("%s of that name before this one; `%s` lists them too", render.Counted(int64(earlier), "session"), p.again("executions", id, "--all"))
+				p.say("%s of that name before this one; `%s` lists them too", render.Counted(earlier, "session"), p.again("executions", id, "--all"))
 			}
 		}
 		var gone error
 		past := []client.Past{}
 		for _, session := range ids {
 			for one, err := range s.Agents.Executions(ctx, session) {
-				if errors.Is(err, &client.Error{Class: client.Gone}) {
+				if client.Is(err, client.Gone) {
 					gone = err
 					p.report(err)
 					continue

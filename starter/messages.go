@@ -25,7 +25,7 @@ func (p *program) sent(x client.Execution, queued bool) error {
 
 // countedAre is a number with its noun and verb.
 func countedAre(n int, noun, one, many string) string {
-	return render.Counted(int64(n), noun) + " " + map[bool]string{true: one, false: many}[n == 1]
+	return render.Counted(n, noun) + " " + map[bool]string{true: one, false: many}[n == 1]
 }
 
 func unsendCommand(p *program) *cobra.Command {
@@ -44,7 +44,7 @@ What was read cannot be taken back.`,
 				if err != nil {
 					return err
 				}
-				return p.done(unsent, "took message %s back; %s of %s still wait", unsent.MessageID.String()[:8], render.Counted(int64(unsent.Left), "message"), id)
+				return p.done(unsent, "took message %s back; %s of %s still wait", unsent.MessageID.String()[:8], render.Counted(unsent.Left, "message"), id)
 			})
 		},
 	}

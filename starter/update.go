@@ -15,8 +15,8 @@ import (
 )
 
 func updateCommand(p *program) *cobra.Command {
-	asked := startFlags{}
-	options := client.UpdateOptions{By: person()}
+	var asked startFlags
+	var options client.UpdateOptions
 	command := p.changing(&cobra.Command{
 		Use:   "update ID",
 		Short: "Give a session another definition",
@@ -48,8 +48,7 @@ schemas, prices and windows follow.`,
 		return p.done(updated, "%s has another definition from execution %d on: %s", id, updated.Number, cmp.Or(strings.Join(updated.Fields, ", "), "nothing differs"))
 	})
 	asked.registerDefinition(p, command)
-	command.Flags().StringVar(&options.Reason, "reason", "", "a `TEXT` that is recorded")
-	command.Flags().StringVar(&options.By, "by", options.By, "`WHO` changes it")
+	saidFlags(command, &options.By, "changes it", &options.Reason, "that is recorded")
 	return command
 }
 

@@ -88,7 +88,7 @@ func (c *composer) takes(msg tea.Msg) (refused string) {
 // aside keeps a text that is too long to be edited, and returns what stands for it. Where that is deleted the text goes
 // with it.
 func (c *composer) aside(text string, lines int) string {
-	mark := fmt.Sprintf("[paste %d: %s, %s]", len(c.pasted)/2+1, render.Counted(int64(lines), "line"), render.Counted(int64(len(text)), "byte"))
+	mark := fmt.Sprintf("[paste %d: %s, %s]", len(c.pasted)/2+1, render.Counted(lines, "line"), render.Counted(len(text), "byte"))
 	c.pasted = append(c.pasted, mark, text)
 	return mark
 }

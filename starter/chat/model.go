@@ -169,7 +169,7 @@ func (m *Model) recalled(msg recalled) []want {
 		m.talk.warn(msg.gone)
 	}
 	if msg.takenBack > 0 {
-		m.talk.note(render.Counted(int64(msg.takenBack), "message") + " that a rewind has taken back: " + m.cfg.shell("messages", m.cfg.ID) + " shows them")
+		m.talk.note(render.Counted(msg.takenBack, "message") + " that a rewind has taken back: " + m.cfg.shell("messages", m.cfg.ID) + " shows them")
 	}
 	for _, entry := range msg.entries {
 		tag := domain.TagOf(entry.Message)
@@ -311,11 +311,7 @@ func (m *Model) sent(msg sent) []want {
 	}
 	back, _ := m.outbox.take(msg.key)
 	m.talk.warn("not sent: " + m.trouble(msg.err))
-	if m.composer.purpose == aMessage && m.composer.empty() {
-		m.composer.set(back.text)
-	} else {
-		m.talk.note("the message was: " + back.text)
-	}
+	m.handBack("the message was", back.text)
 	return m.look()
 }
 

@@ -3,7 +3,6 @@ package chat
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -107,7 +106,7 @@ const again = time.Second
 func (p *performer) reached(begin func() (client.Execution, error)) (client.Execution, error) {
 	for {
 		x, err := begin()
-		if !errors.Is(err, &client.Error{Class: client.Unreachable}) || process.Pause(p.ctx, again) != nil {
+		if !client.Is(err, client.Unreachable) || process.Pause(p.ctx, again) != nil {
 			return x, err
 		}
 	}
@@ -153,7 +152,7 @@ func (p *performer) tell() {
 }
 
 // refused reports whether the session does not take a message as it is now.
-func refused(err error) bool { return errors.Is(err, &client.Error{Class: client.Refused}) }
+func refused(err error) bool { return client.Is(err, client.Refused) }
 
 // live is the execution that a status says is in progress.
 func live(status domain.ExecutionStatus, id domain.ExecutionID) domain.ExecutionID {

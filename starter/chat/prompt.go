@@ -189,11 +189,7 @@ func (m *Model) answered(msg replied) []want {
 		m.talk.warn(m.trouble(msg.err))
 	default:
 		m.talk.warn("not answered: " + m.trouble(msg.err))
-		if m.composer.empty() && m.composer.purpose == aMessage {
-			m.composer.set(typed)
-		} else {
-			m.talk.note("the answer was: " + typed)
-		}
+		m.handBack("the answer was", typed)
 	}
 	return m.look()
 }

@@ -133,7 +133,7 @@ func (f *feed) run(ctx context.Context) {
 
 // why says in words what keeps the session from being read.
 func why(err error) string {
-	if errors.Is(err, &client.Error{Class: client.Unreachable}) {
+	if client.Is(err, client.Unreachable) {
 		return "no worker or no server answers; trying again"
 	}
 	return err.Error()
@@ -164,7 +164,7 @@ func (f *feed) recall(ctx context.Context, live domain.ExecutionID) error {
 	}
 	for entry, err := range f.agents.MessagesFrom(ctx, f.id, f.next) {
 		switch {
-		case errors.Is(err, &client.Error{Class: client.Gone}):
+		case client.Is(err, client.Gone):
 			read.gone = err.Error()
 			continue
 		case err != nil:

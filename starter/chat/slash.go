@@ -118,7 +118,7 @@ func (m *Model) showCost() {
 		m.talk.note("nothing was used yet")
 		return
 	}
-	text := fmt.Sprintf("turn %d: %s, %s", v.Number, render.Counted(int64(v.Steps), "step"), render.Counted(v.Usage.TotalTokens(), "token"))
+	text := fmt.Sprintf("turn %d: %s, %s", v.Number, render.Counted(v.Steps, "step"), render.Counted(v.Usage.TotalTokens(), "token"))
 	if cost := v.Cost(); cost != nil {
 		text += ", $" + domain.USD(*cost)
 	} else {

@@ -31,8 +31,8 @@ type subagent struct {
 	// turn is what it does, and talk what it has done, in which what it says takes one line.
 	turn turn
 	talk talk
-	// waits are its calls that wait for a person, in words.
-	waits []waitingWords
+	// waits are the events of its calls that wait for a person.
+	waits []client.Event
 	// pending are those of them about which the person can be asked here.
 	pending []domain.Wait
 	inquiry inquiry
@@ -40,12 +40,6 @@ type subagent struct {
 	ended *contract.Outcome
 	took  time.Duration
 	lost  string
-}
-
-// waitingWords are what waits, in one line.
-type waitingWords struct {
-	call domain.ToolExecutionID
-	text string
 }
 
 // without is what waits but for a call.
@@ -124,7 +118,7 @@ func (s *subagent) heard(e client.Event) {
 		s.talk.closes(e)
 	case domain.EventWaitOpened:
 		if e.Wait.Kind != domain.WaitOutcome {
-			s.waits = append(s.waits, waitingWords{e.ToolExecutionID, render.CallWords(e.Tool, e.Arguments)})
+			s.waits = append(s.waits, e)
 		}
 		s.talk.heard(e)
 	case domain.EventWaitClosed:
@@ -136,7 +130,7 @@ func (s *subagent) heard(e client.Event) {
 }
 
 func (s *subagent) decided(id domain.ToolExecutionID) {
-	s.waits = slices.DeleteFunc(s.waits, func(w waitingWords) bool { return w.call == id })
+	s.waits = slices.DeleteFunc(s.waits, func(e client.Event) bool { return e.ToolExecutionID == id })
 	s.pending = without(s.pending, id)
 }
 
@@ -286,7 +280,7 @@ func (s *subagent) words(now time.Time) string {
 		parts = append(parts, used)
 	}
 	if len(s.waits) > 0 {
-		parts = append(parts, s.waits[0].text)
+		parts = append(parts, render.CallWords(s.waits[0].Tool, s.waits[0].Arguments))
 	}
 	return strings.Join(parts, " · ")
 }

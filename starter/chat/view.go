@@ -119,7 +119,7 @@ func (m *Model) hint(now time.Time) string {
 	case recent:
 		return "Ctrl-C again leaves; the session stays open, and what goes on goes on"
 	case m.screen.up > 0:
-		return render.Counted(int64(m.screen.up), "line") + " below · PgDn goes down, Esc to the end"
+		return render.Counted(m.screen.up, "line") + " below · PgDn goes down, Esc to the end"
 	case !m.turn.busy():
 		stop = "Ctrl-C twice leaves"
 	}

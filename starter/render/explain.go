@@ -31,7 +31,7 @@ func Explanation(out *Output, v client.ExplainView, now time.Time) string {
 	for _, change := range v.Handoffs {
 		x.fact("handed over", handoverText(change))
 	}
-	x.fact("messages", where(v.Messages > 0, Counted(int64(v.Messages), "message")+" joined while it went on"))
+	x.fact("messages", where(v.Messages > 0, Counted(v.Messages, "message")+" joined while it went on"))
 	for _, s := range v.Sessions {
 		text := sessionWords(s.Server, s.Worker, s.Since)
 		if s.EndedAt != nil {
@@ -61,7 +61,7 @@ func Explanation(out *Output, v client.ExplainView, now time.Time) string {
 func givenText(given *client.ExplainGiven) string {
 	var parts []string
 	if given != nil && given.Messages > 0 {
-		parts = append(parts, Counted(int64(given.Messages), "message")+" before the prompt")
+		parts = append(parts, Counted(given.Messages, "message")+" before the prompt")
 	}
 	if given != nil && len(given.Metadata) > 0 {
 		parts = append(parts, "metadata "+OneLine(strings.Join(given.Metadata, ", ")))
@@ -138,7 +138,7 @@ func (x *sheet) when(v client.ExplainView) {
 func wasted(w client.ExplainWaste) []string {
 	var lines []string
 	if w.FailedAttempts > 0 {
-		text := Counted(int64(w.FailedAttempts), "failed attempt") + ": " + tokens(w.Usage.TotalTokens, w.Usage.Estimated)
+		text := Counted(w.FailedAttempts, "failed attempt") + ": " + tokens(w.Usage.TotalTokens, w.Usage.Estimated)
 		if w.Share != nil {
 			text += fmt.Sprintf(" (%s of all)", percent(*w.Share))
 		}
@@ -168,7 +168,7 @@ func inSteps(numbers []int) string {
 			words = append(words, fmt.Sprintf("… and %d more", len(numbers)-i))
 			break
 		}
-		words = append(words, grouped(int64(n)))
+		words = append(words, grouped(n))
 	}
 	noun := "step "
 	if len(numbers) > 1 {
@@ -270,7 +270,7 @@ func stepCells(s client.ExplainStep, began *time.Time) []string {
 		in = "~" + in
 	}
 	return []string{
-		"", grouped(int64(s.Number)), kind, at, took, in, grouped(s.Usage.CacheReadTokens),
+		"", grouped(s.Number), kind, at, took, in, grouped(s.Usage.CacheReadTokens),
 		grouped(s.Usage.OutputTokens), grouped(s.Usage.ReasoningTokens), costOfUse(s.CostNanoUSD, s.Usage), finish,
 	}
 }
@@ -314,7 +314,7 @@ func (x *sheet) toolLine(tool client.ExplainTool) string {
 		asked = joined(" · ", asked, WaitWords(w))
 	}
 	outcome := strings.ReplaceAll(string(tool.Outcome), "_", " ")
-	text := joined(" · ", CallWords(tool.Tool, tool.Arguments), asked, took, where(tool.Attempts > 1, Counted(int64(tool.Attempts), "attempt")), outcome, settled)
+	text := joined(" · ", CallWords(tool.Tool, tool.Arguments), asked, took, where(tool.Attempts > 1, Counted(tool.Attempts, "attempt")), outcome, settled)
 	if tool.Error != nil {
 		return x.theme.Bad(text + ": " + OneLine(strings.TrimPrefix(tool.Error.Message, outcome+": "))) // which some errors begin with, too
 	}
@@ -322,7 +322,7 @@ func (x *sheet) toolLine(tool client.ExplainTool) string {
 }
 
 func retryWords(r client.ExplainRetry) string {
-	text := Counted(int64(r.Attempts), "failed attempt") + " · " + tokens(r.Usage.TotalTokens, r.Usage.Estimated) +
+	text := Counted(r.Attempts, "failed attempt") + " · " + tokens(r.Usage.TotalTokens, r.Usage.Estimated) +
 		where(r.CostNanoUSD != nil && r.Usage.TotalTokens > 0, ", "+costOfUse(r.CostNanoUSD, r.Usage)) + ": " + OneLine(r.Reason)
 	if r.Code != nil {
 		text += " (" + string(*r.Code) + ")"
@@ -332,9 +332,9 @@ func retryWords(r client.ExplainRetry) string {
 
 func compactionWords(c client.ExplainCompaction) string {
 	if c.Kind == client.CompactionCleared {
-		return fmt.Sprintf("compacted: the results of tools before message %s are shown by a note", grouped(int64(c.Before)))
+		return fmt.Sprintf("compacted: the results of tools before message %s are shown by a note", grouped(c.Before))
 	}
-	return fmt.Sprintf("compacted: the messages before message %s are summed up · %s", grouped(int64(c.Before)), tokens(c.Usage.TotalTokens, c.Usage.Estimated))
+	return fmt.Sprintf("compacted: the messages before message %s are summed up · %s", grouped(c.Before), tokens(c.Usage.TotalTokens, c.Usage.Estimated))
 }
 
 // costOfUse is the cost of tokens, marked as they are where it is in part estimated.
@@ -353,7 +353,7 @@ func totalWords(v client.ExplainView) string {
 	if t.CostNanoUSD == nil {
 		cost = costUnknown
 	}
-	steps := grouped(int64(t.Steps))
+	steps := grouped(t.Steps)
 	if n := len(v.Steps); n > 0 && v.Steps[n-1].InProgress {
 		steps += ", and one in progress"
 	}
@@ -373,7 +373,7 @@ func (x *sheet) history(v client.ExplainView) {
 	h := v.History
 	text := fmt.Sprintf("%s, %s", Counted(h.Events, "event"), size(h.Bytes))
 	if h.Runs > 1 {
-		text += fmt.Sprintf(" in run %s of the chain", grouped(int64(h.Runs)))
+		text += fmt.Sprintf(" in run %s of the chain", grouped(h.Runs))
 	}
 	if h.BytesPerStep != nil {
 		text += fmt.Sprintf(" · %s a step", size(*h.BytesPerStep))

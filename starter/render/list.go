@@ -44,7 +44,7 @@ type paid struct{ nano, tokens *int64 }
 func cell(value any, now time.Time) string {
 	switch v := value.(type) {
 	case int:
-		return grouped(int64(v))
+		return grouped(v)
 	case *int:
 		return countOf(v)
 	case *int64:
@@ -148,7 +148,7 @@ func countOf[N int | int64](n *N) string {
 	if n == nil {
 		return "-"
 	}
-	return grouped(int64(*n))
+	return grouped(*n)
 }
 
 func ago(t, now time.Time) string {
@@ -190,7 +190,7 @@ func listStatus(a client.Listed) string {
 		status = strings.TrimSuffix(status, ", idle") + ", suspended"
 	}
 	if a.Unknown > 0 {
-		status += ", " + Counted(int64(a.Unknown), "outcome") + " unknown"
+		status += ", " + Counted(a.Unknown, "outcome") + " unknown"
 	}
 	if why := listReason(a); why != "" {
 		status += " (" + why + ")"
@@ -219,7 +219,7 @@ func Executions(executions []client.Past, now time.Time, named bool) Table {
 			took = Duration(end.Sub(x.StartedAt))
 		}
 		t.Rows = append(t.Rows, []string{
-			OneLine(x.ID), grouped(int64(x.Number)), status, cmp.Or(OneLine(x.Agent), "-"), countOf(x.Steps), countOf(x.TotalTokens),
+			OneLine(x.ID), grouped(x.Number), status, cmp.Or(OneLine(x.Agent), "-"), countOf(x.Steps), countOf(x.TotalTokens),
 			cell(paid{x.CostNanoUSD, x.TotalTokens}, now), took, cmp.Or(moment(x.StartedAt), "-"), pastOrigin(executions, x.Origin), x.ExecutionID.String(),
 		})
 	}
@@ -238,18 +238,18 @@ func takenBack(t *client.TakenBack, newest int) string {
 	if t == nil {
 		return ""
 	}
-	by := grouped(int64(t.By))
+	by := grouped(t.By)
 	if t.By > newest {
 		by = "the next"
 	}
-	return ", " + where(t.AfterStep > 0, "after step "+grouped(int64(t.AfterStep))+" ") + "taken back by " + by
+	return ", " + where(t.AfterStep > 0, "after step "+grouped(t.AfterStep)+" ") + "taken back by " + by
 }
 
 // NextOrigin says from where the next execution of a session goes on that was rewound; empty: it was not.
 func NextOrigin(executions []client.Past) string {
 	for _, x := range executions {
 		if x.NextOrigin != nil {
-			return fmt.Sprintf("execution %s will go on from %s", grouped(int64(x.Number)+1), pastOrigin(executions, x.NextOrigin))
+			return fmt.Sprintf("execution %s will go on from %s", grouped(x.Number+1), pastOrigin(executions, x.NextOrigin))
 		}
 	}
 	return ""
@@ -262,7 +262,7 @@ func pastOrigin(all []client.Past, origin *domain.Origin) string {
 	}
 	id, _, _ := strings.Cut(origin.ExecutionID.String(), "-")
 	if i := slices.IndexFunc(all, func(x client.Past) bool { return x.ExecutionID == origin.ExecutionID }); i >= 0 {
-		id = grouped(int64(all[i].Number))
+		id = grouped(all[i].Number)
 	}
-	return id + ", step " + grouped(int64(origin.Step))
+	return id + ", step " + grouped(origin.Step)
 }

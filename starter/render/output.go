@@ -100,6 +100,9 @@ func (o *Output) Complete() error {
 // Printf writes a text. That it could not is told by Complete.
 func (o *Output) Printf(format string, args ...any) { _, _ = fmt.Fprintf(o, format, args...) }
 
+// Print writes a text, folded.
+func (o *Output) Print(text string) { o.Printf("%s", o.Fold(text)) }
+
 // JSON writes a value as one line of JSON.
 func (o *Output) JSON(value any) error {
 	line, err := domain.Encode(value)
@@ -170,7 +173,7 @@ func (o *Output) Paragraphs(text string) string {
 // Facts writes a line for each name and its text; width is that of the names.
 func (o *Output) Facts(width int, facts [][2]string) {
 	for _, fact := range facts {
-		o.Printf("%s", o.Fold(o.Theme.fact(width, fact[0], OneLine(fact[1]))))
+		o.Print(o.Theme.fact(width, fact[0], OneLine(fact[1])))
 	}
 }
 
@@ -181,7 +184,7 @@ func (o *Output) Hints(hints [][2]string) {
 		width = max(width, len(hint[0]))
 	}
 	for _, hint := range hints {
-		o.Printf("%s", o.Fold(fmt.Sprintf("  %s  %s\n", o.Theme.name(fmt.Sprintf("%-*s", width, hint[0])), o.Theme.Faint(hint[1]))))
+		o.Print(fmt.Sprintf("  %s  %s\n", o.Theme.name(fmt.Sprintf("%-*s", width, hint[0])), o.Theme.Faint(hint[1])))
 	}
 }
 

@@ -85,11 +85,11 @@ func statusRows(t Theme, id string, v account.Status, now time.Time) []row {
 			"stands", fact(rewoundText(v))},
 		{"rewound_to_number", "the number of that execution; 0: it is not the session's", v.RewoundToNumber(), "", nil},
 		{"messages_cleared", "how many of the first messages `clear` has dropped", cleared,
-			"cleared", fact(where(cleared > 0, Counted(int64(cleared), "message")+" from before the clear, of which the model sees none"))},
+			"cleared", fact(where(cleared > 0, Counted(cleared, "message")+" from before the clear, of which the model sees none"))},
 		{"stop_reason", "why it ended: `starter help stops`", present(v.StopReason), "why", fact(whyText(v))},
 		{"session_limit", "a limit of the session ended it", v.SessionLimit, "", nil},
 		{"error", "why it failed: `kind`, `code`, `message`", v.Failure(), "", nil},
-		{"step_count", "the steps that have ended", v.Steps, "steps", fact(grouped(int64(v.Steps)))},
+		{"step_count", "the steps that have ended", v.Steps, "steps", fact(grouped(v.Steps))},
 		{"agent", "who has the conversation, where it was handed over", present(v.Configuration.Agent),
 			"agent", fact(OneLine(where(v.Configuration.Agent != "", v.Configuration.Agent+", to which the conversation was handed over")))},
 		{"model", "the model in use", present(v.Configuration.Model), "model", fact(ModelName(v.Configuration.Model))},
@@ -235,7 +235,7 @@ func historyLines(h contract.HistoryView) []string {
 		return nil
 	}
 	return []string{
-		joined(", ", Counted(h.Events, "event"), size(h.Bytes), where(h.Runs > 1, "run "+grouped(int64(h.Runs)))),
+		joined(", ", Counted(h.Events, "event"), size(h.Bytes), where(h.Runs > 1, "run "+grouped(h.Runs))),
 		unstoredText(h.Unstored), within("not among the records: ", OneLine(h.Unrecorded), ""),
 	}
 }
@@ -373,7 +373,7 @@ func limitText(rule domain.LimitRule, total domain.Amount) string {
 
 func source(v account.Status) string {
 	if v.AtEvent > 0 {
-		return "the history, replayed as far as event " + grouped(int64(v.AtEvent))
+		return "the history, replayed as far as event " + grouped(v.AtEvent)
 	}
 	words := map[contract.StatusSource]string{
 		contract.FromWorkflow:   "the workflow",
@@ -406,7 +406,7 @@ func executionWords(number int, id domain.ExecutionID) string {
 	if number == 0 {
 		return id.String()
 	}
-	return grouped(int64(number)) + " (" + id.String()[:8] + ")"
+	return grouped(number) + " (" + id.String()[:8] + ")"
 }
 
 // branchText says where an execution of an agent was forked or rewound from; empty where it was not.

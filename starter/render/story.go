@@ -196,7 +196,7 @@ func (s *story) ended(e client.Event) line {
 // Ending says in one line how an execution ended and what it took; a time of zero is not known.
 func Ending(o contract.Outcome, took time.Duration) string {
 	why := map[domain.ExecutionStatus]string{domain.StatusFailed: string(o.Code), domain.StatusStopped: string(o.StopReason)}[o.Status]
-	return OneLine(joined(" · ", string(o.Status)+within(" (", why+ofSession(o.SessionLimit), ")"), Counted(int64(o.Steps), "step"), some(o.Usage.TotalTokens(), "token"),
+	return OneLine(joined(" · ", string(o.Status)+within(" (", why+ofSession(o.SessionLimit), ")"), Counted(o.Steps, "step"), some(o.Usage.TotalTokens(), "token"),
 		paidWords(&o.CostNanoUSD), where(took > 0, Duration(took))))
 }
 

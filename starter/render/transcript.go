@@ -159,7 +159,7 @@ const shownSaid = 500
 func Effects(e domain.EffectCounts) string {
 	var parts []string
 	for _, call := range e.Calls {
-		counts := joined(" and ", where(call.Done > 0, grouped(int64(call.Done))), where(call.Unknown > 0, grouped(int64(call.Unknown))+" of unknown outcome"))
+		counts := joined(" and ", where(call.Done > 0, grouped(call.Done)), where(call.Unknown > 0, grouped(call.Unknown)+" of unknown outcome"))
 		parts = append(parts, OneLine(call.Tool)+" "+counts)
 	}
 	if e.Unknown {
@@ -198,7 +198,7 @@ func NotUndone(x client.Rewound) string {
 	}
 	var parts []string
 	if len(calls) > 0 {
-		parts = append(parts, fmt.Sprintf("not undone, since only the conversation is rewound: %s that may have had effects: %s", Counted(int64(len(x.Since)), "call"), strings.Join(calls, ", ")))
+		parts = append(parts, fmt.Sprintf("not undone, since only the conversation is rewound: %s that may have had effects: %s", Counted(len(x.Since), "call"), strings.Join(calls, ", ")))
 	}
 	if x.Untold {
 		parts = append(parts, "steps since can no longer be read, in which there may be further calls with effects")

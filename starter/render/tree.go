@@ -38,7 +38,7 @@ func Tree(out *Output, root client.Tree, now time.Time) string {
 		}
 	}
 	all := useCells(estimating(&root))
-	t.Rows = append(t.Rows, []string{Counted(int64(agents), "agent"), "", grouped(int64(steps)), all[0], all[1], "", "", "", ""})
+	t.Rows = append(t.Rows, []string{Counted(agents, "agent"), "", grouped(steps), all[0], all[1], "", "", "", ""})
 	return t.Render(out) + missing.String() + treeGrants(out, root)
 }
 

@@ -110,7 +110,7 @@ func StandingApprovals(id string, all []domain.StandingApproval) string {
 		return ""
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, by which calls run unasked (revoke %s RULE takes one back):\n", Counted(int64(len(holding)), "standing approval"), OneLine(id))
+	fmt.Fprintf(&b, "%s, by which calls run unasked (revoke %s RULE takes one back):\n", Counted(len(holding), "standing approval"), OneLine(id))
 	for _, a := range holding {
 		b.WriteString("  " + StandingApproval(a) + "\n")
 	}
@@ -141,7 +141,7 @@ func Waiting(calls []client.WaitingCall, now time.Time) string {
 			b.WriteString(questionLines(*c.Ask))
 		}
 		if c.Bytes > 0 {
-			fmt.Fprintf(&b, "  … %s in all; messages %s shows them\n", Counted(int64(c.Bytes), "byte"), OneLine(c.ID))
+			fmt.Fprintf(&b, "  … %s in all; messages %s shows them\n", Counted(c.Bytes, "byte"), OneLine(c.ID))
 		}
 	}
 	return b.String()
