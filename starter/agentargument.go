@@ -99,14 +99,9 @@ const leastToAct = 4
 
 // actOn is idOf for what changes the agent: a short beginning is too easily that of another one.
 func (p *program) actOn(ctx context.Context, s *local.Stack, argument string) (string, error) {
-	id, err := s.Agents.Find(ctx, argument)
-	switch {
-	case err != nil:
-		return "", err
-	case id != argument && len(argument) < leastToAct:
+	id, err := p.idOf(ctx, s, argument)
+	if err == nil && id != argument && len(argument) < leastToAct {
 		return "", usage("id: %q is short for a command that changes an agent; write at least %d characters of %s, or all of it", argument, leastToAct, id)
-	case id != argument:
-		p.say("%s is %s", argument, id)
 	}
-	return id, nil
+	return id, err
 }

@@ -229,11 +229,9 @@ there, such as the price of a model that the file gives none.`,
 			}
 			from := ""
 			if file.Definition.Model.Provider == "" && p.machine.Env.Value(local.VariableModel) != "" {
-				timeouts := file.Definition.Model.Timeouts
-				if file.Definition.Model, err = local.ReadModel(local.VariableModel, p.machine.Env.Value(local.VariableModel)); err != nil {
+				if file.Definition.Model, err = instead(file.Definition.Model, local.VariableModel, p.machine.Env.Value(local.VariableModel)); err != nil {
 					return err
 				}
-				file.Definition.Model.Timeouts = timeouts
 				from = "# model: from " + local.VariableModel + "\n"
 			}
 			if steps := file.Definition.Budget; steps.MaxSteps == nil && steps.MaxStepsFrom != domain.StepsNone {

@@ -249,18 +249,15 @@ func (f *startFlags) unprompted(ctx context.Context, p *program, argument string
 		start, err = f.given.over(ctx, p, given, argument)
 		given = start.Definition
 	}
-	// The file's time-outs hold for whatever model is named instead of its own.
-	definition, timeouts := given, given.Model.Timeouts
+	definition := given
 	switch {
 	case err != nil:
 	case f.model != "":
-		given.Model, err = local.ReadModel("model", f.model)
-		given.Model.Timeouts = timeouts
+		given.Model, err = instead(given.Model, "model", f.model)
 		definition.Model = given.Model
 	case given.Model.Provider != "": // the file names it
 	case p.machine.Env.Value(local.VariableModel) != "":
-		definition.Model, err = local.ReadModel(local.VariableModel, p.machine.Env.Value(local.VariableModel))
-		definition.Model.Timeouts = timeouts
+		definition.Model, err = instead(given.Model, local.VariableModel, p.machine.Env.Value(local.VariableModel))
 	case f.id == "":
 		err = usage("model: is missing; name one with --model or " + local.VariableModel + ": " + local.ModelForm)
 	}
@@ -281,6 +278,13 @@ func (f *startFlags) unprompted(ctx context.Context, p *program, argument string
 	start.ID, start.Definition, start.Given = f.id, definition, &given
 	start.Budget = given.Budget.CappedBy(f.budget.budget)
 	return start, nil
+}
+
+// instead is a model that is named in place of a file's, whose time-outs hold for it too.
+func instead(of domain.LLMConfig, named, text string) (domain.LLMConfig, error) {
+	model, err := local.ReadModel(named, text)
+	model.Timeouts = of.Timeouts
+	return model, err
 }
 
 // begin starts the execution. Without a model it is the next one of an open session.

@@ -86,11 +86,9 @@ func (f *startFlags) overridden(p *program) (d domain.Definition, err error) {
 		return d, err
 	}
 	if f.model != "" {
-		timeouts := d.Model.Timeouts
-		if d.Model, err = local.ReadModel("model", f.model); err != nil {
+		if d.Model, err = instead(d.Model, "model", f.model); err != nil {
 			return d, err
 		}
-		d.Model.Timeouts = timeouts
 	}
 	_, err = f.apply(&d.Model)
 	return d, err
