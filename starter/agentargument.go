@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -20,25 +19,31 @@ type (
 )
 
 // withAgent completes a command by what it does with the one agent that its argument names.
-func (p *program) withAgent(command *cobra.Command, like string, reach reach, find find, do agentWork) *cobra.Command {
-	command.Args, command.ValidArgsFunction = arguments(like, "id"), p.completeIDs
+func (p *program) withAgent(command *cobra.Command, reach reach, find find, do agentWork) *cobra.Command {
 	command.RunE = func(command *cobra.Command, args []string) error {
-		return p.onAgent(command.Context(), args[0], reach, find, do)
+		return p.onAgent(command.Context(), args, reach, find, do)
 	}
 	return command
 }
 
-// onAgent does something with the agent that an argument means.
-func (p *program) onAgent(ctx context.Context, argument string, reach reach, find find, do agentWork) error {
-	if err := client.CheckID(argument); err != nil {
+// onAgent does something with the agent that the first argument means, if any.
+func (p *program) onAgent(ctx context.Context, args []string, reach reach, find find, do agentWork) (err error) {
+	id := ""
+	if len(args) > 0 {
+		id = args[0]
+		err = client.CheckID(id)
+	}
+	if err != nil {
 		return err
 	}
-	s, err := reach(ctx, argument)
+	s, err := reach(ctx, id)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	id, err := find(ctx, s, argument)
+	if len(args) > 0 {
+		id, err = find(ctx, s, id)
+	}
 	if err != nil {
 		return err
 	}
@@ -46,13 +51,13 @@ func (p *program) onAgent(ctx context.Context, argument string, reach reach, fin
 }
 
 // changing is withAgent of a command that changes it.
-func (p *program) changing(command *cobra.Command, like string, do agentWork) *cobra.Command {
-	return p.withAgent(command, like, p.machine.ConnectTo, p.actOn, p.warned(do))
+func (p *program) changing(command *cobra.Command, do agentWork) *cobra.Command {
+	return p.withAgent(command, p.machine.ConnectTo, p.actOn, p.warned(do))
 }
 
 // change is onAgent for what changes it.
-func (p *program) change(ctx context.Context, argument string, do agentWork) error {
-	return p.onAgent(ctx, argument, p.machine.ConnectTo, p.actOn, p.warned(do))
+func (p *program) change(ctx context.Context, args []string, do agentWork) error {
+	return p.onAgent(ctx, args, p.machine.ConnectTo, p.actOn, p.warned(do))
 }
 
 // warned says first what an open agent lacks, which keeps what is sent to it until it has that.
@@ -65,25 +70,18 @@ func (p *program) warned(do agentWork) agentWork {
 
 // looking is withAgent of a command that needs no worker. The dev server that has been there is brought back for it; where no
 // server is up, the records are read, and that is said.
-func (p *program) looking(command *cobra.Command, like string, do agentWork) *cobra.Command {
-	return p.withAgent(command, like, p.machine.ConnectToLook, p.idOf, p.fromRecords(do))
+func (p *program) looking(command *cobra.Command, do agentWork) *cobra.Command {
+	return p.withAgent(command, p.machine.ConnectToLook, p.idOf, p.fromRecords(do))
 }
 
-// fromRecords says at the end where the records have told.
+// fromRecords says at the end where no server was up, so that the records have told.
 func (p *program) fromRecords(do agentWork) agentWork {
 	return func(ctx context.Context, s *local.Stack, id string) error {
 		err := do(ctx, s, id)
-		if !errors.Is(err, &client.Error{Class: client.Unreachable}) {
-			p.sayUnreached(s)
+		if s.Unreached() && !client.Is(err, client.Unreachable) {
+			p.say("no server is up: this is what the records tell")
 		}
 		return err
-	}
-}
-
-// sayUnreached says where no server was up that the records have told.
-func (p *program) sayUnreached(s *local.Stack) {
-	if s.Unreached() {
-		p.say("no server is up: this is what the records tell")
 	}
 }
 
@@ -101,14 +99,9 @@ const leastToAct = 4
 
 // actOn is idOf for what changes the agent: a short beginning is too easily that of another one.
 func (p *program) actOn(ctx context.Context, s *local.Stack, argument string) (string, error) {
-	id, err := s.Agents.Find(ctx, argument)
-	switch {
-	case err != nil:
-		return "", err
-	case id != argument && len(argument) < leastToAct:
+	id, err := p.idOf(ctx, s, argument)
+	if err == nil && id != argument && len(argument) < leastToAct {
 		return "", usage("id: %q is short for a command that changes an agent; write at least %d characters of %s, or all of it", argument, leastToAct, id)
-	case id != argument:
-		p.say("%s is %s", argument, id)
 	}
-	return id, nil
+	return id, err
 }

@@ -52,7 +52,6 @@ folder. A file with problems is listed with their number; check names them, and
 one that is broken does not run.`,
 		Example: `  starter agents list
   starter agents list --dir ~/work --json | jq -r '.[].name'`,
-		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			listed, err := p.listAgents(dir)
 			if err != nil {
@@ -62,7 +61,7 @@ one that is broken does not run.`,
 			for _, a := range listed {
 				check := "ok"
 				if a.Problems > 0 {
-					check = render.Counted(int64(a.Problems), "problem")
+					check = render.Counted(a.Problems, "problem")
 				}
 				if a.broken {
 					check = "broken: " + check
@@ -101,7 +100,6 @@ and checks keys with it, where the file's first line names it:
 
   # yaml-language-server: $schema=agent.schema.json`,
 		Example: `  starter agents schema > agents/agent.schema.json`,
-		Args:    noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			text, err := json.MarshalIndent(agentfile.Schema(), "", "  ")
 			p.out.Printf("%s\n", text)
@@ -123,6 +121,7 @@ known to them alone.`,
 		Example: `  starter agents check
   starter agents check agents/reviewer.md agents/writer.yaml
   starter agents check --json | jq -r '.[].message'`,
+		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: p.completeAgents,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -208,7 +207,7 @@ func (p *program) showProblems(problems document.Problems) error {
 	if err := p.show(problems, text.String()); err != nil || len(problems) == 0 {
 		return err
 	}
-	return &exitError{code: exitOther, text: render.Counted(int64(len(problems)), "problem")}
+	return &exitError{code: exitOther, text: render.Counted(len(problems), "problem")}
 }
 
 func agentsShowCommand(p *program) *cobra.Command {
@@ -230,11 +229,9 @@ there, such as the price of a model that the file gives none.`,
 			}
 			from := ""
 			if file.Definition.Model.Provider == "" && p.machine.Env.Value(local.VariableModel) != "" {
-				timeouts := file.Definition.Model.Timeouts
-				if file.Definition.Model, err = local.ReadModel(local.VariableModel, p.machine.Env.Value(local.VariableModel)); err != nil {
+				if file.Definition.Model, err = instead(file.Definition.Model, local.VariableModel, p.machine.Env.Value(local.VariableModel)); err != nil {
 					return err
 				}
-				file.Definition.Model.Timeouts = timeouts
 				from = "# model: from " + local.VariableModel + "\n"
 			}
 			if steps := file.Definition.Budget; steps.MaxSteps == nil && steps.MaxStepsFrom != domain.StepsNone {

@@ -22,7 +22,7 @@ type answering struct {
 }
 
 func answerCommand(p *program) *cobra.Command {
-	options := answering{by: person()}
+	var options answering
 	command := &cobra.Command{
 		Use:   "answer ID [CALL] [TEXT]",
 		Short: "Answer a question that an agent asks",
@@ -38,15 +38,13 @@ shows it.`,
   starter answer notes --choice 2
   starter answer notes --value '{"city": "Berlin", "days": 3}'
   starter answer notes 3f9e1b2c --value @answer.json`,
-		Args:              arguments(`starter answer notes 3f9e1b2c "Berlin"`, "id", "[call]", "[text]"),
-		ValidArgsFunction: p.completeIDs,
 	}
 	command.RunE = func(command *cobra.Command, args []string) error {
 		call, text, err := options.parts(args[1:])
 		if err != nil {
 			return err
 		}
-		return p.change(command.Context(), args[0], func(ctx context.Context, s *local.Stack, id string) error {
+		return p.change(command.Context(), args, func(ctx context.Context, s *local.Stack, id string) error {
 			reply, err := p.replyTo(ctx, s, id, call, text, options)
 			if err != nil || reply == nil {
 				return err
@@ -60,8 +58,7 @@ shows it.`,
 	}
 	command.Flags().Var(numberFlag(&options.choice, 1, domain.MaxChoices), "choice", "the `NUMBER` of the choice that is the answer")
 	command.Flags().StringVar(&options.value, "value", "", "the answer to a question with a schema: `JSON`, or @FILE that holds it")
-	command.Flags().StringVar(&options.reason, "reason", "", "a `TEXT` that is recorded; the model does not read it")
-	command.Flags().StringVar(&options.by, "by", options.by, "`WHO` answers")
+	saidFlags(command, &options.by, "answers", &options.reason, "that is recorded; the model does not read it")
 	return command
 }
 
@@ -128,7 +125,7 @@ func (p *program) unanswerable(id string, questions []client.WaitingCall, reply 
 	case len(questions) > 1:
 		return usage("call: %d questions wait; name the call of one of them, which `%s` shows", len(questions), p.again("approvals", render.OneLine(id)))
 	case reply.Text == "" && o.value == "" || o.choice > 0:
-		return &client.Error{Class: client.Refused, Message: "no question of " + render.OneLine(id) + " waits"}
+		return &client.Error{Class: client.Refused, Message: "no question of " + render.OneLine(id) + " waits", Next: "`approvals` shows what waits for people, of all agents"}
 	}
 	return nil
 }
@@ -173,4 +170,47 @@ func promptFor(question domain.Question) string {
 		return "your answer as JSON in one line, nothing answers later: "
 	}
 	return "your answer in one line, nothing answers later: "
+}
+
+func resolveCommand(p *program) *cobra.Command {
+	var done, notDone bool
+	var options client.ResolveOptions
+	command := &cobra.Command{
+		Use:   "resolve ID CALL",
+		Short: "Say what a call of unknown outcome really did",
+		Long: `Settles a tool call of which nobody knows whether it took effect: its worker was
+lost in it, or its tool could not tell. Look at the other side first. Until it is
+settled the agent does not make the same call again; then its model is told. Who
+settles it, when, and the reason are recorded, and explain shows them. An agent
+without a name may have ended: if it goes on, with extend, its model is told.
+
+CALL is the call's id as status and explain show it, or the beginning of it.
+list --unknown names the agents that have such calls.`,
+		Example: `  starter resolve notes 3f2a --done --result "receipt 4711" --reason "journal"
+  starter resolve notes 3f2a --not-done --reason "the bank has made it void"`,
+		RunE: func(command *cobra.Command, args []string) error {
+			if options.Verdict = domain.VerdictNotDone; done {
+				options.Verdict = domain.VerdictDone
+			}
+			options.Call = args[1]
+			return p.change(command.Context(), args, func(ctx context.Context, s *local.Stack, id string) error {
+				settled, err := s.Agents.Resolve(ctx, id, options)
+				if err != nil {
+					return err
+				}
+				return p.done(settled, "the call of %s in step %d of execution %d is settled as %s; %s of %s left unsettled",
+					render.OneLine(settled.Wait.Tool), settled.Wait.Step, settled.Wait.Execution, settled.Wait.Verdict(),
+					render.Counted(settled.Unsettled, "call"), settled.ID)
+			})
+		},
+	}
+	set := command.Flags()
+	set.BoolVar(&done, "done", false, "it took effect")
+	set.BoolVar(&notDone, "not-done", false, "it did not, and cannot any more")
+	set.StringVar(&options.Result, "result", "", "the `TEXT` that it would have answered, for the model")
+	set.StringVar(&options.Reason, "reason", "", "a `TEXT` that says how you know")
+	command.MarkFlagsMutuallyExclusive("done", "not-done")
+	command.MarkFlagsOneRequired("done", "not-done")
+	_ = command.MarkFlagRequired("reason") // it is defined above
+	return command
 }

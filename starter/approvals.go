@@ -13,12 +13,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/starter/client"
+	"everstep/starter/local"
 	"everstep/starter/render"
 )
 
 func approvalsCommand(p *program) *cobra.Command {
-	command := &cobra.Command{
+	return &cobra.Command{
 		Use:   "approvals [ID]",
 		Short: "Show what waits for a person: tool calls and questions",
 		Long: `Shows what waits for people, of all agents, or of one and the sub-agents below it:
@@ -30,55 +32,34 @@ too (approve --always, revoke).`,
 		Example: `  starter approvals
   starter approvals notes
   starter approvals --json | jq -r '.[].id'`,
-		Args:              arguments("starter approvals notes", "[id]"),
-		ValidArgsFunction: p.completeIDs,
+		RunE: func(command *cobra.Command, args []string) error {
+			return p.onAgent(command.Context(), args, p.machine.ConnectToLook, p.idOf, p.fromRecords(p.showWaiting))
+		},
 	}
-	command.RunE = func(command *cobra.Command, args []string) error {
-		id, ctx := "", command.Context()
-		if len(args) > 0 {
-			id = args[0]
-			if err := client.CheckID(id); err != nil {
-				return err
-			}
-		}
-		s, err := p.machine.ConnectToLook(ctx, id)
-		if err != nil {
-			return err
-		}
-		defer s.Close()
-		if id != "" {
-			if id, err = p.idOf(ctx, s, id); err != nil {
-				return err
-			}
-		}
-		agents := s.Agents.AllWaiting(ctx, id)
-		if id != "" {
-			agents = s.Agents.WaitingBelow(ctx, id)
-		}
-		all, err := gathered(agents)
-		if err == nil {
-			p.sayUnreached(s)
-		}
-		switch {
-		case err != nil:
-			return err
-		case p.flags.json:
-			return p.out.JSON(all)
-		case len(all) == 0:
-			p.say("nothing waits for a person")
-		}
-		text := render.Waiting(all, p.now())
-		if id != "" {
-			status, err := s.Agents.Status(ctx, id)
-			if err != nil {
-				return err
-			}
-			text += render.StandingApprovals(id, status.AlwaysAllowed)
-		}
-		p.out.Printf("%s", text)
-		return nil
+}
+
+// showWaiting shows what waits for people, of all agents, or of one with the rules by which calls run unasked.
+func (p *program) showWaiting(ctx context.Context, s *local.Stack, id string) error {
+	agents, rules := s.Agents.AllWaiting(ctx, id), ""
+	if id != "" {
+		agents = s.Agents.WaitingBelow(ctx, id)
 	}
-	return command
+	all, err := gathered(agents)
+	if err == nil && id != "" && !p.flags.json {
+		var status account.Status
+		status, err = s.Agents.Status(ctx, id)
+		rules = render.StandingApprovals(id, status.AlwaysAllowed)
+	}
+	switch {
+	case err != nil:
+		return err
+	case p.flags.json:
+		return p.out.JSON(all)
+	case len(all) == 0:
+		p.say("nothing waits for a person")
+	}
+	p.out.Printf("%s", render.Waiting(all, p.now())+rules)
+	return nil
 }
 
 func gathered(waiting iter.Seq2[client.WaitingCall, error]) ([]client.WaitingCall, error) {
@@ -174,4 +155,154 @@ func person() string {
 	}
 	machine, _ = os.Hostname() // without one the name has to do
 	return domain.Shorten(strings.Trim(name+"@"+machine, "@"), domain.MaxDecider)
+}
+
+func approveCommand(p *program) *cobra.Command {
+	return p.deciding(&cobra.Command{
+		Use:   "approve ID [CALL]",
+		Short: "Let a tool call run that waits for a person",
+		Long: `Lets a tool call run that waits for somebody's word: once, and with exactly the
+arguments that approvals shows. CALL is its id or how that begins. On a terminal
+it may be left out where one call alone waits: it is shown, and you are asked. Who
+approved it, when and why is recorded: explain shows it.
+
+With --always calls of that tool with exactly these arguments run from now on
+without asking, in all executions of the session, until revoke takes that back.
+
+With --edit the call runs with arguments of your own, exactly as you give them.
+They have to fit the tool, and no rule may deny the call with them; else it waits
+as it was. The model is told, and reads them with the result.`,
+		Example: `  starter approve notes
+  starter approve notes 3f9e1b2c --reason "checked with finance"
+  starter approve notes 3f9e1b2c --always
+  starter approve notes 3f9e1b2c --edit '{"amount": 5}'
+  starter approve notes 3f9e1b2c --edit @arguments.json`,
+	}, domain.Approved)
+}
+
+func denyCommand(p *program) *cobra.Command {
+	return p.deciding(&cobra.Command{
+		Use:   "deny ID [CALL]",
+		Short: "Do not let a tool call run that waits for a person",
+		Long: `Does not let a tool call run that waits for somebody's word. The model is told,
+with the reason, and goes on. CALL, its id or how that begins, may be left out
+where one call alone waits.`,
+		Example: `  starter deny notes
+  starter deny notes 3f9e1b2c --reason "not before the invoice is paid"`,
+	}, domain.WasDenied)
+}
+
+// deciding completes a command that says a person's word about a call.
+func (p *program) deciding(command *cobra.Command, verdict domain.Verdict) *cobra.Command {
+	word := client.Word{Verdict: verdict}
+	command.RunE = func(command *cobra.Command, args []string) error {
+		if command.Flags().Changed("edit") {
+			var err error
+			if word.Edit, err = textOrFile(command.Context(), "edit", word.Edit); err != nil {
+				return err
+			}
+			if word.Edit == "" { // it would run as it was
+				return usage("edit: is empty; give the arguments that are to run as a JSON object")
+			}
+		}
+		return p.change(command.Context(), args, func(ctx context.Context, s *local.Stack, id string) error {
+			named, argument := len(args) > 1, strings.Join(args[1:], "")
+			calls, err := waitsOf(ctx, s.Agents, id, domain.WaitApproval, argument)
+			if err == nil && named {
+				if len(calls) > 1 && len(argument) >= leastOfCall {
+					return usage("call: several that wait begin with %q; give more of the id", argument)
+				}
+				word.Call, err = checkNamed(argument, "approval", len(calls))
+			}
+			if err != nil {
+				return err
+			}
+			if len(calls) == 1 { // else the workflow knows better
+				word.Call, word.Digest = calls[0].ToolExecutionID, calls[0].Digest
+				if verdict == domain.Approved {
+					if yes, err := p.seen(ctx, id, calls[0], named); err != nil || !yes {
+						return err
+					}
+				}
+			}
+			decided, err := s.Agents.Answer(ctx, id, word)
+			if err != nil {
+				return err
+			}
+			if decided.Standing != nil {
+				p.say("from now on such calls run without asking, until `%s`", p.again("revoke", render.OneLine(id), render.ShortCall(decided.Standing.ID)))
+			}
+			return p.done(decided, "%s the call of %s in step %d of %s", verdict, render.OneLine(decided.Wait.Tool), decided.Wait.Step, id)
+		})
+	}
+	if verdict == domain.Approved {
+		command.Flags().StringVar(&word.Edit, "edit", "", "arguments that run instead: a `JSON` object, or @FILE that holds it")
+		command.Flags().BoolVar(&word.Always, "always", false, "let calls of the tool with exactly these arguments run from now on")
+	}
+	saidFlags(command, &word.By, "decides", &word.Reason, "that is recorded; of a call that is denied the model reads it, too")
+	return command
+}
+
+// seen reports whether the person has seen the call that they let run: they have named it, or are shown it and say yes.
+func (p *program) seen(ctx context.Context, id string, call client.WaitingCall, named bool) (bool, error) {
+	agent, short := render.OneLine(id), render.ShortCall(call.ToolExecutionID)
+	switch {
+	case !seeable(call):
+		return false, &client.Error{Class: client.Refused, Message: "what is shown of call " + short + " is not what would run; look at it again with `" + p.again("approvals", agent) + "`"}
+	case named:
+		return true, nil
+	case !p.interactive():
+		return false, usage("call: is missing, so nobody can have seen what would run; %s waits: `%s` shows it, and `%s` lets it run",
+			render.OneLine(call.Tool), p.again("approvals", agent), p.again("approve", agent, short))
+	}
+	p.err.Printf("%s", render.Waiting([]client.WaitingCall{call}, p.now()))
+	if cut := p.notWhole(id, call); cut != "" {
+		return false, &client.Error{Class: client.Refused, Message: cut}
+	}
+	yes, err := p.saysYes(ctx, "y runs it, all else leaves it waiting: ")
+	if err == nil && !yes {
+		p.say("it waits still")
+	}
+	return yes, err
+}
+
+// seeable reports whether a person can see what a call that waits for their word would run. It may be shown cut.
+func seeable(call client.WaitingCall) bool {
+	return call.Kind != domain.WaitApproval || call.Bytes > 0 || call.Whole()
+}
+
+// notWhole says why a call that is shown cut is not approved by a mere yes, and how it is; empty: it is whole.
+func (p *program) notWhole(id string, call client.WaitingCall) string {
+	if call.Bytes == 0 {
+		return ""
+	}
+	id = render.OneLine(id)
+	return "only a part of the arguments is shown; `" + p.again("messages", id) + "` shows all, and `" +
+		p.again("approve", id, render.ShortCall(call.ToolExecutionID)) + "` lets the call run"
+}
+
+func revokeCommand(p *program) *cobra.Command {
+	var options client.RevokeOptions
+	command := &cobra.Command{
+		Use:   "revoke ID RULE",
+		Short: "Take back what approve --always has allowed",
+		Long: `Takes a standing approval of a session back: people are asked again about the
+calls that it let run. One that has begun goes on. RULE is its id, or how that
+begins, as status and approvals show it. Who took it back, when and why is
+recorded.`,
+		Example: `  starter revoke notes 3f9e1b2c
+  starter revoke notes 3f9e1b2c --reason "the contract has ended"`,
+		RunE: func(command *cobra.Command, args []string) error {
+			options.Rule = args[1]
+			return p.change(command.Context(), args, func(ctx context.Context, s *local.Stack, id string) error {
+				revoked, err := s.Agents.Revoke(ctx, id, options)
+				if err != nil {
+					return err
+				}
+				return p.done(revoked, "people are asked again about such calls of %s: %s", id, render.StandingApproval(revoked.Standing))
+			})
+		},
+	}
+	saidFlags(command, &options.By, "takes it back", &options.Reason, "that is recorded")
+	return command
 }

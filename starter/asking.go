@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -32,7 +31,13 @@ type asker struct {
 	// news holds one where calls have changed.
 	news  chan struct{}
 	mu    sync.Mutex
-	calls []client.Event // those about which nobody has decided, in the order in which they began to wait
+	calls []waitingCall // those about which nobody has decided, in the order in which they began to wait
+}
+
+// A waitingCall is the event by which a call began to wait. over is closed when it waits no more.
+type waitingCall struct {
+	client.Event
+	over chan struct{}
 }
 
 // tooSoon is within what time nobody has read a call: what comes then was typed for something else.
@@ -80,7 +85,7 @@ func (a *asker) take(e client.Event) {
 	defer a.mu.Unlock()
 	a.drop(e.ToolExecutionID)
 	if e.Type == domain.EventWaitOpened {
-		a.calls = append(a.calls, e)
+		a.calls = append(a.calls, waitingCall{e, make(chan struct{})})
 	}
 	select {
 	case a.news <- struct{}{}:
@@ -89,63 +94,48 @@ func (a *asker) take(e client.Event) {
 }
 
 func (a *asker) drop(id domain.ToolExecutionID) {
-	a.calls = slices.DeleteFunc(a.calls, func(e client.Event) bool { return e.ToolExecutionID == id })
+	a.calls = slices.DeleteFunc(a.calls, func(c waitingCall) bool {
+		if c.ToolExecutionID == id {
+			close(c.over)
+		}
+		return c.ToolExecutionID == id
+	})
 }
 
-func (a *asker) first() (client.Event, bool) {
+func (a *asker) first() (waitingCall, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(a.calls) == 0 {
-		return client.Event{}, false
+		return waitingCall{}, false
 	}
 	return a.calls[0], true
 }
 
-func (a *asker) waits(id domain.ToolExecutionID) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return slices.ContainsFunc(a.calls, func(e client.Event) bool { return e.ToolExecutionID == id })
-}
-
 func (a *asker) run(ctx context.Context) {
-	for {
+	for ctx.Err() == nil {
 		asked, ok := a.first()
-		if !ok {
-			select {
-			case <-ctx.Done():
-				return
-			case <-a.news:
-			}
+		next := a.news
+		if ok && a.about(ctx, asked) {
+			next = asked.over // what was decided is shown before there is another question
+		} else if ok {
+			a.mu.Lock()
+			a.drop(asked.ToolExecutionID)
+			a.mu.Unlock()
 			continue
 		}
-		if ctx.Err() != nil || a.about(ctx, asked) && !a.told(ctx, asked.ToolExecutionID) {
-			return
-		}
-		a.mu.Lock()
-		a.drop(asked.ToolExecutionID)
-		a.mu.Unlock()
-	}
-}
-
-// told waits until it was shown what was decided about a call, before there is another question. It reports false where
-// the execution is left.
-func (a *asker) told(ctx context.Context, id domain.ToolExecutionID) bool {
-	for a.waits(id) {
 		select {
 		case <-ctx.Done():
-			return false
-		case <-a.news:
+		case <-next:
 		}
 	}
-	return true
 }
 
 // about asks about what waits, and reports whether the person has said something about it. They may leave it for later.
-func (a *asker) about(ctx context.Context, asked client.Event) (said bool) {
-	about, err := a.look(ctx, asked)
+func (a *asker) about(ctx context.Context, asked waitingCall) (said bool) {
+	about, err := a.look(ctx, asked.Event)
 	if err != nil && ctx.Err() == nil {
 		a.program.warn(err.Error())
-		a.program.warn(a.program.howToAnswer(a.of(asked), asked))
+		a.program.warn(a.program.howToAnswer(a.of(asked.Event), asked.Event))
 	}
 	if about.IsZero() {
 		return false // somebody was faster
@@ -163,7 +153,7 @@ func (a *asker) about(ctx context.Context, asked client.Event) (said bool) {
 	forgetTyped(a.program.in)
 	for shown := a.program.now(); ; {
 		screen.Printf("%s", prompt)
-		line, typed := a.read(ctx, about.ToolExecutionID)
+		line, typed := a.read(ctx, asked)
 		if !typed {
 			screen.Printf("\n")
 			return false
@@ -172,7 +162,7 @@ func (a *asker) about(ctx context.Context, asked client.Event) (said bool) {
 			screen.Printf("that was typed before anybody could read it; look at it, and answer again\n")
 			continue
 		}
-		if done, said := hear(ctx, asked, about, line); done {
+		if done, said := hear(ctx, asked.Event, about, line); done {
 			return said
 		}
 	}
@@ -197,25 +187,18 @@ func (a *asker) look(ctx context.Context, asked client.Event) (client.WaitingCal
 
 // decide does what a line says about a call.
 func (a *asker) decide(ctx context.Context, asked client.Event, call client.WaitingCall, line string) (done, said bool) {
-	verb, reason, _ := strings.Cut(strings.TrimSpace(line), " ")
-	word := client.Word{Call: call.ToolExecutionID, Digest: call.Digest, Verdict: domain.Approved, By: person(), Reason: strings.TrimSpace(reason)}
-	switch strings.ToLower(verb) {
-	case "y", "yes", "a", "always":
+	word, key := client.TypedDecision(call.Wait, line)
+	word.By = person()
+	switch {
+	case key == 'd':
+		return a.later(asked)
+	case key == 0, key == 'e' && word.Edit == "":
+		return false, false
+	case key == 'y' || key == 'a':
 		if cut := a.program.notWhole(a.of(asked), call); cut != "" {
 			a.program.err.Printf("%s\n", a.program.err.Fold(cut))
 			return false, false
 		}
-		word.Always = strings.HasPrefix(strings.ToLower(verb), "a")
-	case "e", "edit":
-		if word.Edit, word.Reason = word.Reason, ""; word.Edit == "" {
-			return false, false
-		}
-	case "n", "no":
-		word.Verdict = domain.WasDenied
-	case "d", "later":
-		return a.later(asked)
-	default:
-		return false, false
 	}
 	_, err := a.agents.Answer(ctx, a.of(asked), word)
 	return a.heard(ctx, err)
@@ -241,7 +224,7 @@ func (a *asker) heard(ctx context.Context, err error) (done, said bool) {
 	if err != nil && ctx.Err() == nil {
 		a.program.report(err) // it says who was faster, too
 	}
-	return err == nil || ctx.Err() != nil || errors.Is(err, &client.Error{Class: client.Refused}), err == nil
+	return err == nil || ctx.Err() != nil || client.Is(err, client.Refused), err == nil
 }
 
 // later leaves it for later, and says how it is answered then.
@@ -252,19 +235,13 @@ func (a *asker) later(asked client.Event) (done, said bool) {
 
 // read waits for a line about a call. None comes where standard input has ended, somebody else has decided, or the
 // execution is left.
-func (a *asker) read(ctx context.Context, id domain.ToolExecutionID) (line string, typed bool) {
-	for {
-		select {
-		case <-ctx.Done():
-			return "", false
-		case <-a.news:
-			if !a.waits(id) {
-				return "", false
-			}
-		case line, typed = <-a.typed:
-			return line, typed
-		}
+func (a *asker) read(ctx context.Context, asked waitingCall) (line string, typed bool) {
+	select {
+	case <-ctx.Done():
+	case <-asked.over:
+	case line, typed = <-a.typed:
 	}
+	return line, typed
 }
 
 // linesOf reads what is typed. It ends with the process, since nothing ends the reading of a terminal.

@@ -3,10 +3,10 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -53,8 +53,6 @@ message.`,
 		Example: `  starter chat --model openai-chat/gpt-5-mini --tool list_files,read_file
   starter chat --agent reviewer
   starter chat notes`,
-		Args:              arguments("starter chat notes", "[id]"),
-		ValidArgsFunction: p.completeIDs,
 	}
 	command.RunE = func(command *cobra.Command, args []string) error {
 		if !p.interactive() || !p.out.Animated {
@@ -153,7 +151,7 @@ func (p *program) conversation(ctx context.Context, asked *startFlags) (client.S
 func opened(ctx context.Context, cfg chat.Config, start client.Start, named bool) (chat.Config, error) {
 	status, err := cfg.Agents.Status(ctx, cfg.ID)
 	// Of a session that only the records tell the name is free.
-	switch fresh := errors.Is(err, &client.Error{Class: client.NotFound}) || err == nil && status.Server.Source == contract.FromRecords; {
+	switch fresh := client.Is(err, client.NotFound) || err == nil && status.Server.Source == contract.FromRecords; {
 	case fresh && start.Definition.Model.Provider == "":
 		what := "model: is missing; name one with --model or " + local.VariableModel + ": " + local.ModelForm
 		if named {
@@ -183,24 +181,20 @@ func opened(ctx context.Context, cfg chat.Config, start client.Start, named bool
 
 // readTotals reads totals of limits, such as max_steps=40 and deadline=none.
 func (p *program) readTotals(words []string) (client.ExtendOptions, error) {
-	limits := budgetFlags{now: p.now}
+	limits, rules := budgetFlags{now: p.now}, domain.LimitRules()
 	for _, word := range words {
 		name, text, _ := strings.Cut(word, "=")
 		name = strings.ReplaceAll(name, "-", "_")
-		var known []string
-		found := false
-		for _, rule := range domain.LimitRules() {
-			known = append(known, string(rule.Limit))
-			if string(rule.Limit) != name {
-				continue
+		at := slices.IndexFunc(rules, func(rule domain.LimitRule) bool { return string(rule.Limit) == name })
+		if at < 0 {
+			var known []string
+			for _, rule := range rules {
+				known = append(known, string(rule.Limit))
 			}
-			found = true
-			if err := limits.readTotal(rule, text); err != nil {
-				return client.ExtendOptions{}, fmt.Errorf("%s: %q %w", name, domain.Shorten(text, 100), err)
-			}
-		}
-		if !found {
 			return client.ExtendOptions{}, fmt.Errorf("%q is none of %s; write it as max_steps=40", domain.Shorten(name, 60), strings.Join(known, ", "))
+		}
+		if err := limits.readTotal(rules[at], text); err != nil {
+			return client.ExtendOptions{}, fmt.Errorf("%s: %q %w", name, domain.Shorten(text, 100), err)
 		}
 	}
 	return client.ExtendOptions{Budget: limits.budget, Lift: limits.lift}, nil
@@ -224,19 +218,7 @@ func (p *program) left(s *local.Stack, id string, e chat.Ending, err error) erro
 		p.say("%s stays open: `%s` goes on with it, `%s` ends it", id, p.again("chat", id), p.again("close", id))
 		return nil
 	}
-	words := "it goes on"
-	switch waits := s.Waits(id); {
-	case waits != "":
-		words = "it waits for a worker on task queue " + waits
-	case s.Pauses():
-		words = "what runs it ends with this command, so it pauses until a worker runs again"
-	}
-	p.err.Printf("%s", p.err.Fold(fmt.Sprintf("left %s in turn %d: %s\n", id, e.Number, words)))
-	p.err.Hints([][2]string{
-		{p.again("chat", id), "take it up again"},
-		{p.again("watch", id), "follow this turn to its end"},
-		{p.again("stop", id), "end it"},
-	})
+	p.sayDetached(s, client.Execution{ID: id, Number: e.Number}, [2]string{p.again("chat", id), "take it up again"})
 	return detached("")
 }
 

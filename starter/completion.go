@@ -27,7 +27,6 @@ agents where a server is up, or records are named. Shells: bash, zsh, fish, powe
 		Example: `  source <(starter completion bash)
   starter completion zsh > "${fpath[1]}/_starter"
   starter completion fish | source`,
-		Args:      arguments("starter completion bash", "shell"),
 		ValidArgs: shells,
 		RunE: func(command *cobra.Command, args []string) error {
 			root := command.Root()

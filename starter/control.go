@@ -30,7 +30,7 @@ its partial answer is kept.
 		Example: `  starter stop notes
   starter stop notes --mode now --reason "wrong folder"
   starter stop notes --within 30s`,
-	}, "starter stop notes", func(ctx context.Context, s *local.Stack, id string) error {
+	}, func(ctx context.Context, s *local.Stack, id string) error {
 		execution, err := s.Agents.Stop(ctx, id, client.StopOptions{Mode: mode, Within: within, Reason: reason})
 		if err != nil {
 			return err
@@ -72,7 +72,7 @@ func resumeCommand(p *program) *cobra.Command {
 func (p *program) pausing(
 	command *cobra.Command, change func(*client.Client, context.Context, string) (client.Pausing, error), done, before string,
 ) *cobra.Command {
-	return p.changing(command, "starter "+command.Name()+" notes", func(ctx context.Context, s *local.Stack, id string) error {
+	return p.changing(command, func(ctx context.Context, s *local.Stack, id string) error {
 		paused, err := change(s.Agents, ctx, id)
 		if err != nil {
 			return err
@@ -94,7 +94,7 @@ did stays readable. When the name begins a new session, this one is NAME@RUN, as
 list --all says. It is refused while an execution is in progress, and waits until
 the name is free: a session ends its own with MCP servers first.`,
 		Example: `  starter close notes`,
-	}, "starter close notes", func(ctx context.Context, s *local.Stack, id string) error {
+	}, func(ctx context.Context, s *local.Stack, id string) error {
 		executions, err := s.Agents.Close(ctx, id)
 		if err != nil {
 			return err
@@ -103,7 +103,7 @@ the name is free: a session ends its own with MCP servers first.`,
 			ID         string `json:"id"`
 			Executions int    `json:"executions"`
 		}{id, executions}
-		return p.done(closed, "closed %s after %s; it stays readable, also when the name begins a new session: `%s` names it then", id, render.Counted(int64(executions), "execution"), p.again("list --all"))
+		return p.done(closed, "closed %s after %s; it stays readable, also when the name begins a new session: `%s` names it then", id, render.Counted(executions, "execution"), p.again("list --all"))
 	})
 }
 
@@ -131,7 +131,7 @@ It needs a server that is up and a worker: dev, watch ID and --wait bring them u
   starter extend notes --max-cost 0.50 --deadline none --wait
   starter extend notes --session --max-tokens 500000
   starter extend 7d44c2b5-3a9a-4dc0-8f0b-6a3f9e1b2c3d`,
-	}, "starter extend notes --max-steps 40", p.reachTo(&wait), p.actOn, p.warned(func(ctx context.Context, s *local.Stack, id string) error {
+	}, p.reachTo(&wait), p.actOn, p.warned(func(ctx context.Context, s *local.Stack, id string) error {
 		totals := client.ExtendOptions{Budget: limits.budget, Lift: limits.lift}
 		if session {
 			extended, err := s.Agents.ExtendSession(ctx, id, totals)
@@ -184,4 +184,68 @@ func (p *program) extended(x client.Extended) error {
 		return p.done(x, "execution %d of %s has begun, and goes on from the one before %s; `%s` waits for its end", x.Number, x.ID, limits, p.again("result", x.ID))
 	}
 	return p.done(x, "execution %d of %s goes on %s", x.Number, x.ID, limits)
+}
+
+func suspendCommand(p *program) *cobra.Command {
+	var o client.SuspendOptions
+	command := p.changing(&cobra.Command{
+		Use:   "suspend ID",
+		Short: "Have a session accept nothing until unsuspend",
+		Long: `Has the session of a named agent accept no messages, and not go on, until
+unsuspend. The execution in progress comes to its end; messages that wait stay,
+and begin none. Who is refused is told since when, and why.`,
+		Example: `  starter suspend notes
+  starter suspend notes --reason "the data is being moved"`,
+	}, func(ctx context.Context, s *local.Stack, id string) error {
+		done, err := s.Agents.Suspend(ctx, id, o)
+		switch {
+		case err != nil:
+			return err
+		case !done.Changed:
+			return p.done(done, "%s was suspended already", id)
+		case done.Busy:
+			return p.done(done, "%s accepts nothing more; the execution in progress comes to its end", id)
+		}
+		return p.done(done, "%s accepts nothing until `%s`", id, p.again("unsuspend", id))
+	})
+	saidFlags(command, &o.By, "suspends it", &o.Reason, "for whoever is refused")
+	return command
+}
+
+func unsuspendCommand(p *program) *cobra.Command {
+	return p.changing(&cobra.Command{
+		Use:     "unsuspend ID",
+		Short:   "Have a suspended session accept messages again",
+		Long:    `Ends a suspension. Messages that wait begin their executions.`,
+		Example: `  starter unsuspend notes`,
+	}, func(ctx context.Context, s *local.Stack, id string) error {
+		done, err := s.Agents.Unsuspend(ctx, id)
+		switch {
+		case err != nil:
+			return err
+		case !done.Changed:
+			return p.done(done, "%s was not suspended", id)
+		}
+		return p.done(done, "%s accepts messages again", id)
+	})
+}
+
+func clearCommand(p *program) *cobra.Command {
+	return p.changing(&cobra.Command{
+		Use:   "clear ID",
+		Short: "Begin the conversation of a session anew",
+		Long: `Rewinds an idle session to before all messages, those that were given too: the
+model sees none of them. All of it stays readable, and the session keeps what it
+is and has done: its model, calls of unknown outcome, standing approvals, trusted
+values, notes of tools, counts. A rewind takes it back. messages marks what was
+cleared, from the records too. Of what was cleared execution_history shows the
+model how it ended, and no text.`,
+		Example: `  starter clear notes`,
+	}, func(ctx context.Context, s *local.Stack, id string) error {
+		cleared, err := s.Agents.Clear(ctx, id)
+		if err != nil {
+			return err
+		}
+		return p.done(cleared, "the model of %s sees %s no more", id, render.Counted(cleared.Messages, "message"))
+	})
 }

@@ -39,7 +39,7 @@ is next started, or has written some 4 MB more.`,
 		Example: `  starter delete notes
   starter delete notes --close --yes
   EVERSTEP_STORAGE=/mnt/shared/everstep starter delete notes --yes --json`,
-	}, "starter delete notes", p.machine.ConnectTo, wholeID, func(ctx context.Context, s *local.Stack, id string) error {
+	}, p.machine.ConnectTo, wholeID, func(ctx context.Context, s *local.Stack, id string) error {
 		if !yes && !p.interactive() {
 			return usage("yes: nobody can be asked here whether to delete everything of %s; --yes says so", id)
 		}
@@ -91,12 +91,12 @@ func (p *program) delete(ctx context.Context, s *local.Stack, id string, o clien
 
 // confirmed asks the person at this terminal.
 func (p *program) confirmed(ctx context.Context, found client.Belongings) error {
-	what := render.Counted(int64(found.Runs), "run") + " of workflows"
+	what := render.Counted(found.Runs, "run") + " of workflows"
 	if found.Subagents > 0 {
-		what += fmt.Sprintf(", of which some are of %s", render.Counted(int64(found.Subagents), "sub-agent"))
+		what += fmt.Sprintf(", of which some are of %s", render.Counted(found.Subagents, "sub-agent"))
 	}
 	if found.Recorded > 0 {
-		what += ", " + render.Counted(int64(found.Recorded), "record")
+		what += ", " + render.Counted(found.Recorded, "record")
 	}
 	p.say("%s: %s; it cannot be undone", found.ID, what)
 	for _, fork := range found.Forks {
@@ -112,13 +112,13 @@ func (p *program) confirmed(ctx context.Context, found client.Belongings) error 
 }
 
 func deletedWords(d client.Deleted) string {
-	words := []string{render.Counted(int64(d.Runs), "run") + " of workflows"}
+	words := []string{render.Counted(d.Runs, "run") + " of workflows"}
 	for _, of := range []struct {
 		n    int
 		what string
 	}{{d.Subagents, "sub-agent"}, {d.Segments, "segment"}, {d.Artifacts, "artifact"}, {d.Records, "record"}} {
 		if of.n > 0 {
-			words = append(words, render.Counted(int64(of.n), of.what))
+			words = append(words, render.Counted(of.n, of.what))
 		}
 	}
 	return strings.Join(words, ", ")

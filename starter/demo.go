@@ -41,7 +41,6 @@ found. It needs no server: Temporal's own dev server is found, fetched or built.
 It reads files and changes none. The report goes to standard output.`,
 		Example: `  starter demo
   starter demo --dir ./project > report.md`,
-		Args: noArguments,
 		RunE: func(command *cobra.Command, _ []string) error {
 			return p.demo(command.Context(), dir)
 		},
@@ -87,7 +86,7 @@ func (p *program) demo(ctx context.Context, folder string) error {
 	if p.flags.json {
 		return p.out.JSON(told)
 	}
-	p.out.Printf("%s", p.out.Fold(p.out.Answer(told.Report)))
+	p.out.Print(p.out.Answer(told.Report))
 	d.summarize(told)
 	return nil
 }
@@ -293,12 +292,12 @@ func (d *demo) summarize(r demoReport) {
 	p.err.Facts(13, [][2]string{
 		{"killed", fmt.Sprintf("worker process %d, with SIGKILL, in step %d, %s", k.PID, k.Step, k.During)},
 		{"went on", fmt.Sprintf("at step %d, with worker process %d, %.1f s after the kill", k.Step, k.TookOver, k.Seconds)},
-		{"not repeated", fmt.Sprintf("%s with %s: recorded, so they stand", render.Counted(int64(k.StepsKept), "completed step"), render.Counted(int64(k.CallsKept), "tool call"))},
+		{"not repeated", fmt.Sprintf("%s with %s: recorded, so they stand", render.Counted(k.StepsKept, "completed step"), render.Counted(k.CallsKept, "tool call"))},
 		{"repeated", repeated},
-		{"took", fmt.Sprintf("%.1f s in all for %s, once the server was up", r.Seconds, render.Counted(int64(r.Steps), "step"))},
+		{"took", fmt.Sprintf("%.1f s in all for %s, once the server was up", r.Seconds, render.Counted(r.Steps, "step"))},
 		{"look at it", r.UIURL},
 	})
 	if d.Lease.Server().Started {
-		p.err.Printf("%s", p.err.Fold("  "+t.Faint(fmt.Sprintf("the server ends with this command; `%s` brings it back, with this execution in it", p.again("dev")))+"\n"))
+		p.err.Print("  " + t.Faint(fmt.Sprintf("the server ends with this command; `%s` brings it back, with this execution in it", p.again("dev"))) + "\n")
 	}
 }

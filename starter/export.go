@@ -49,7 +49,7 @@ are reported as gone (exit 1), and left out.`,
   starter export notes | jq -r '.record.executions[0]?.ended.answer // empty'
   starter export notes --session -o notes.json
   starter run --id copy --messages notes.json "Go on from there"`,
-	}, "starter export notes -o notes.jsonl.zst", func(ctx context.Context, s *local.Stack, id string) error {
+	}, func(ctx context.Context, s *local.Stack, id string) error {
 		if session {
 			return p.exportSession(ctx, s, id, file)
 		}
@@ -60,10 +60,14 @@ are reported as gone (exit 1), and left out.`,
 		for _, gone := range x.Gone {
 			p.report(errors.New(gone))
 		}
+		write := record.Write
+		if strings.HasSuffix(file, ".zst") {
+			write = record.Compressed
+		}
 		if file == "" {
-			err = record.Write(p.out, x.Records...)
-		} else if err = writeWhole(file, func(w io.Writer) error { return writeRecords(w, file, x.Records) }); err == nil {
-			p.say("wrote %s of %s to %s", render.Counted(int64(len(x.Records)), "execution"), id, file)
+			err = write(p.out, x.Records...)
+		} else if err = writeWhole(file, func(w io.Writer) error { return write(w, x.Records...) }); err == nil {
+			p.say("wrote %s of %s to %s", render.Counted(len(x.Records), "execution"), id, file)
 		}
 		if x.InProgress > 0 {
 			p.say("execution %d is in progress and is not among them", x.InProgress)
@@ -87,7 +91,7 @@ func (p *program) exportSession(ctx context.Context, s *local.Stack, id, file st
 		return usage("--output: what a session holds is not compressed; give a name that does not end in .zst")
 	}
 	state, err := s.Agents.State(ctx, id)
-	gone := errors.Is(err, &client.Error{Class: client.Gone}) && !state.AgentID.IsZero()
+	gone := client.Is(err, client.Gone) && !state.AgentID.IsZero()
 	if err != nil && !gone {
 		return err
 	}
@@ -110,13 +114,6 @@ func (p *program) exportSession(ctx context.Context, s *local.Stack, id, file st
 	}
 	p.say("wrote the session of %s to %s", id, file)
 	return reported(err)
-}
-
-func writeRecords(w io.Writer, file string, records []record.Record) error {
-	if strings.HasSuffix(file, ".zst") {
-		return record.Compressed(w, records...)
-	}
-	return record.Write(w, records...)
 }
 
 // writeWhole writes a file that is there whole or not at all, for this user alone. A device or a pipe is written to and
@@ -178,7 +175,6 @@ them, and fork begins an agent that goes on from there.
 - is standard input. It needs no server.`,
 		Example: `  EVERSTEP_RECORDS=~/everstep-records starter import notes.jsonl.zst
   EVERSTEP_RECORDS=~/everstep-records starter import - < notes.jsonl`,
-		Args: arguments("starter import notes.jsonl.zst", "file"),
 		RunE: func(command *cobra.Command, args []string) (err error) {
 			in, name := p.in, "standard input"
 			if args[0] != "-" {
@@ -208,9 +204,9 @@ them, and fork begins an agent that goes on from there.
 			}
 			moved := ""
 			if brought.Moved > 0 {
-				moved = fmt.Sprintf("; %s that were there stand elsewhere now, by a rewind or a clear that the file tells of", render.Counted(int64(brought.Moved), "session"))
+				moved = fmt.Sprintf("; %s that were there stand elsewhere now, by a rewind or a clear that the file tells of", render.Counted(brought.Moved, "session"))
 			}
-			return p.done(importedOf(brought), "imported %s into %s; %d were there already%s", render.Counted(int64(len(brought.New)), "execution"), store.Name(), brought.Known, moved)
+			return p.done(importedOf(brought), "imported %s into %s; %d were there already%s", render.Counted(len(brought.New), "execution"), store.Name(), brought.Known, moved)
 		},
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"everstep/domain/contract"
 	"everstep/domain/enum"
 	"everstep/starter/agentfile"
+	"everstep/starter/local"
 )
 
 // A flagValue is a flag of a kind, whose text set reads; initial is its default.
@@ -41,6 +42,27 @@ func choiceFlag[E ~string](target *E, among []E) flagValue {
 			return fmt.Errorf("is none of %s", enum.Names(among, ", "))
 		}
 		*target = E(text)
+		return nil
+	}}
+}
+
+// choicesFlag takes several, with commas between them.
+func choicesFlag[E ~string](kind string, target *[]E, among []E) flagValue {
+	return flagValue{kind, "", func(text string) error {
+		var names []string
+		if err := readNames(&names, text); err != nil {
+			return err
+		}
+		for _, name := range names {
+			switch {
+			case slices.Contains(among, E(name)):
+				*target = append(*target, E(name))
+			case len(names) == 1:
+				return fmt.Errorf("is none of %s", enum.Names(among, ", "))
+			default:
+				return fmt.Errorf("has %q, which is none of %s", name, enum.Names(among, ", "))
+			}
+		}
 		return nil
 	}}
 }
@@ -101,6 +123,12 @@ func rawFlag(command *cobra.Command, p *program) {
 // executionFlag adds the flag that names an execution by its number.
 func executionFlag(command *cobra.Command, number *int) {
 	command.Flags().Var(numberFlag(number, 1, 1<<31-1), "execution", "which execution; the newest unless given")
+}
+
+// saidFlags add the flags that say who does it, the person here unless given, and why.
+func saidFlags(command *cobra.Command, by *string, who string, reason *string, why string) {
+	command.Flags().StringVar(reason, "reason", "", "a `TEXT` "+why)
+	command.Flags().StringVar(by, "by", person(), "`WHO` "+who)
 }
 
 type budgetFlags struct {
@@ -242,15 +270,43 @@ func (f *budgetFlags) readDeadline(text string) (time.Time, error) {
 	return deadline.UTC(), nil
 }
 
-// modelFlags are what is said of a model that no worker may know.
+// modelFlags name a model, and say what no worker may know of it.
 type modelFlags struct {
+	model  string
 	price  *domain.Price
 	window int
 }
 
-func (f *modelFlags) register(set *pflag.FlagSet) {
+func (f *modelFlags) registerModel(p *program, command *cobra.Command, help string) {
+	set := command.Flags()
+	set.StringVar(&f.model, "model", "", "`PROVIDER/MODEL`: "+help)
 	set.Var(priceFlag(&f.price), "price", "what the model costs: dollars for a million tokens, as in input=1.25,output=10; cache_read and cache_write too, where they differ")
 	set.Var(numberFlag(&f.window, 1, agentfile.MaxTokens), "context-window", "how many tokens the model can read, where the worker does not know it")
+	p.completeWith(command, "model", completeModels)
+}
+
+// chosen is the model; nil: none is named.
+func (f *modelFlags) chosen() (*domain.LLMConfig, error) {
+	var model domain.LLMConfig
+	var err error
+	if f.model != "" {
+		model, err = local.ReadModel("model", f.model)
+	}
+	if err == nil {
+		_, err = f.apply(&model)
+	}
+	if err != nil || f.model == "" {
+		return nil, err
+	}
+	return &model, nil
+}
+
+// agentFlag adds the flag that names an agent's file.
+func (p *program) agentFlag(command *cobra.Command, target *string, help string) {
+	command.Flags().Var(textFlag(target), "agent", "the `FILE` that defines "+help)
+	p.completeWith(command, "agent", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return p.agentNames(nil), cobra.ShellCompDirectiveDefault
+	})
 }
 
 // apply puts it into a model, if one is named, and reports whether there was any.

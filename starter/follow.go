@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/starter/client"
 	"everstep/starter/local"
 	"everstep/starter/render"
@@ -50,29 +52,15 @@ by the records (starter help operations): the steps that were taken, and the end
   starter watch notes --json | jq -r .type
   starter watch notes --json --after 120
   starter watch notes --json | jq -c 'select(.sequence and (.path | not))'`,
-		Args:              arguments("starter watch notes", "id"),
-		ValidArgsFunction: p.completeIDs,
 		RunE: func(command *cobra.Command, args []string) error {
-			ctx := command.Context()
-			if err := client.CheckID(args[0]); err != nil {
-				return err
-			}
-			s, err := p.machine.BringUpToRead(ctx, f, args[0])
-			if err != nil {
-				return err
-			}
-			defer s.Close()
-			if args[0], err = p.idOf(ctx, s, args[0]); err != nil {
-				return err
-			}
-			q := followed{stack: s, view: p.newView(args[0], s.UI(args[0]))}
-			q.after = after
-			if p.flags.json {
-				q.view, q.events = render.JSONView(p.out), true
-			}
-			return p.fromRecords(func(ctx context.Context, _ *local.Stack, id string) error {
+			reach := func(ctx context.Context, id string) (*local.Stack, error) { return p.machine.BringUpToRead(ctx, f, id) }
+			return p.onAgent(command.Context(), args, reach, p.idOf, p.fromRecords(func(ctx context.Context, s *local.Stack, id string) error {
+				q := followed{stack: s, view: p.newView(id, s.UI(id)), after: after}
+				if p.flags.json {
+					q.view, q.events = render.JSONView(p.out), true
+				}
 				return p.follow(ctx, q, client.Execution{ID: id, Number: number})
-			})(ctx, s, args[0])
+			}))
 		},
 	}
 	executionFlag(command, &number)
@@ -168,8 +156,8 @@ func (p *program) showEvents(ctx context.Context, q followed, x *client.Executio
 	})
 }
 
-// sayDetached says how to come back to an execution that goes on.
-func (p *program) sayDetached(s *local.Stack, x client.Execution) {
+// sayDetached says how to come back to an execution that goes on; first are what does so best.
+func (p *program) sayDetached(s *local.Stack, x client.Execution, first ...[2]string) {
 	id, which, words := render.OneLine(x.ID), "", "it goes on"
 	hints := [][2]string{
 		{p.again("watch", id), "follow it again"},
@@ -193,8 +181,8 @@ func (p *program) sayDetached(s *local.Stack, x client.Execution) {
 	if x.Number > 0 {
 		which = fmt.Sprintf(", execution %d", x.Number)
 	}
-	p.err.Printf("%s", p.err.Fold(fmt.Sprintf("\nleft %s%s: %s\n", id, which, words)))
-	p.err.Hints(hints)
+	p.err.Print(fmt.Sprintf("\nleft %s%s: %s\n", id, which, words))
+	p.err.Hints(append(first, hints...))
 }
 
 // newView is a view for whoever reads the notes: none when quiet.
@@ -203,4 +191,67 @@ func (p *program) newView(id, ui string) render.View {
 		return render.Blind()
 	}
 	return render.NewView(p.err, id, ui)
+}
+
+func outcomeOf(r client.Result) error {
+	ended := &exitError{code: exitOther}
+	switch r.Outcome.Status {
+	case domain.StatusCompleted:
+		return nil
+	case domain.StatusStopped:
+		ended.code = exitStopped
+	case domain.StatusFailed:
+		if r.Error != nil {
+			ended.text = render.Failure(r.Error)
+		}
+	case domain.StatusPending, domain.StatusInProgress:
+	}
+	return ended
+}
+
+// reportEnding says how an execution ended that did not complete, and on a terminal what goes on
+// from there. It returns the outcome's error. mute leaves out all but errors; shown means that a
+// view has shown that it was stopped, and why.
+func (p *program) reportEnding(ctx context.Context, s *local.Stack, r client.Result, mute, shown bool) error {
+	err := outcomeOf(r)
+	if r.Name == "" && r.Outcome.Unread > 0 {
+		p.say("%s never read, as the execution ended before: `%s` shows what", countedAre(r.Outcome.Unread, "message", "was", "were"), p.again("status", r.ID))
+	}
+	if err == nil {
+		return nil
+	}
+	p.report(err)
+	if mute || p.flags.quiet || p.flags.json {
+		return reported(err)
+	}
+	if text := render.Stopped(r, shown); text != "" {
+		p.err.Print(text + "\n")
+	}
+	for _, line := range render.LeftBehind(r) {
+		p.err.Print(line + "\n")
+	}
+	if p.err.Terminal {
+		p.err.Hints(p.nextCommands(ctx, s.Agents.Explain, r))
+	}
+	return reported(err)
+}
+
+// nextCommands raise the limit that was reached, as far as a worker tells, and explain.
+func (p *program) nextCommands(
+	ctx context.Context, explain func(context.Context, string, int) (client.ExplainView, error), r client.Result,
+) [][2]string {
+	var hints [][2]string
+	if r.Outcome.Status == domain.StatusStopped && r.Source == contract.FromWorkflow {
+		view, _ := explain(ctx, r.ID, r.Number) // without it there is one hint less
+		for _, advice := range view.Advice {
+			if strings.HasPrefix(advice.Command, "extend ") {
+				what := "go on where it stopped"
+				if r.Name != "" && strings.Contains(advice.Command, " --session ") {
+					what = "give the session more"
+				}
+				hints = append(hints, [2]string{p.again(render.OneLine(advice.Command)), what})
+			}
+		}
+	}
+	return append(hints, [2]string{p.again("explain", render.OneLine(r.ID)), "why, and what it cost"})
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"everstep/domain"
 	"everstep/starter/client"
 	"everstep/starter/local"
 )
@@ -34,8 +33,8 @@ func (f *pointFlags) of(id string) client.Point {
 func forkCommand(p *program) *cobra.Command {
 	var point pointFlags
 	var o client.ForkOptions
-	var model, agent string
-	var about modelFlags
+	var agent string
+	var model modelFlags
 	var limits budgetFlags
 	var given givenFlags
 	var wait bool
@@ -65,7 +64,6 @@ brings them up as run does.`,
   starter fork notes --execution 2 --step 3 --model openai-chat/gpt-5 "And now?"
   starter fork notes --step 0 --id notes-anew --wait "Another question"
   starter fork imported --agent agents/notes.md "Go on with it here"`,
-		Args: arguments(`starter fork notes "Try again"`, "id", "prompt"),
 		RunE: func(command *cobra.Command, args []string) error {
 			if agent != "" {
 				definition, err := (&startFlags{agent: agent}).definition(p)
@@ -74,26 +72,15 @@ brings them up as run does.`,
 				}
 				o.Definition = &definition
 			}
-			if model != "" {
-				chosen, err := local.ReadModel("model", model)
-				if err != nil {
-					return err
-				}
-				o.Model = &chosen
-			}
-			named := o.Model
-			if named == nil {
-				named = &domain.LLMConfig{}
-			}
-			if _, err := about.apply(named); err != nil {
+			var err error
+			if o.Model, err = model.chosen(); err != nil {
 				return err
 			}
-			var err error
 			if o.Prompt, err = p.prompt(command.Context(), args[1]); err != nil {
 				return err
 			}
 			o.Budget, o.Metadata, o.Trusted = limits.budget, given.metadata, given.trusted
-			return p.onAgent(command.Context(), args[0], p.reachTo(&wait), p.actOn, p.warned(func(ctx context.Context, s *local.Stack, id string) error {
+			return p.onAgent(command.Context(), args, p.reachTo(&wait), p.actOn, p.warned(func(ctx context.Context, s *local.Stack, id string) error {
 				return p.forked(ctx, s, point.of(id), o, wait)
 			}))
 		},
@@ -101,19 +88,13 @@ brings them up as run does.`,
 	point.register(command)
 	set := command.Flags()
 	set.Var(textFlag(&o.ID), "id", "the `NAME` of the new agent; without one it takes this prompt and no more")
-	set.Var(textFlag(&agent), "agent", "the `FILE` that defines the fork, or its name where it lies in ./agents or ./.everstep/agents; the origin's definition unless given")
-	set.StringVar(&model, "model", "", "`PROVIDER/MODEL`: who answers in the fork")
-	about.register(set)
+	p.agentFlag(command, &agent, "the fork, or its name where it lies in ./agents or ./.everstep/agents; the origin's definition unless given")
+	model.registerModel(p, command, "who answers in the fork")
 	set.StringVar(&o.SystemPrompt, "system", "", "another system `PROMPT`")
 	limits.register(set, p.now)
 	given.registerNotes(set)
 	set.BoolVar(&wait, "wait", false, "follow the execution to its end, as run does")
 	rawFlag(command, p)
-	command.ValidArgsFunction = p.completeIDs
-	p.completeWith(command, "agent", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return p.agentNames(nil), cobra.ShellCompDirectiveDefault
-	})
-	p.completeWith(command, "model", completeModels)
 	return command
 }
 

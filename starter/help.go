@@ -68,7 +68,7 @@ func listTopics(p *program, root *cobra.Command) {
 			width = max(width, len(topic.Name))
 		}
 		for _, topic := range help.Topics() {
-			p.out.Printf("%s", p.out.Fold(fmt.Sprintf("  %-*s  %s\n", width, topic.Name, topic.Title)))
+			p.out.Print(fmt.Sprintf("  %-*s  %s\n", width, topic.Name, topic.Title))
 		}
 	})
 }

@@ -3,8 +3,7 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
+	"reflect"
 	"strings"
 	"time"
 
@@ -66,7 +65,6 @@ Filters leave out what does not fit all of them. A status is one of
   starter list --parent notes
   EVERSTEP_INDEX_TRUSTED=customer starter list --with customer=4711
   starter list --open --json | jq -r '.[].id'`,
-		Args: noArguments,
 		RunE: func(command *cobra.Command, _ []string) error {
 			ctx := command.Context()
 			connect := p.machine.ConnectToLook
@@ -76,46 +74,48 @@ Filters leave out what does not fit all of them. A status is one of
 				}
 				connect = p.machine.ConnectToRead
 			}
-			s, err := connect(ctx, "")
-			if err != nil {
-				return err
-			}
-			defer s.Close()
+			var parent []string
 			if l.Parent != "" {
-				if l.Parent, err = p.idOf(ctx, s, l.Parent); err != nil {
-					return err
-				}
+				parent = []string{l.Parent}
 			}
-			listed, err := l.list(ctx, s.Agents)
-			if err != nil {
-				return err
-			}
-			p.sayUnreached(s)
-			none := "there is no agent; `" + p.again("run") + " \"…\"` starts one"
-			if l.filters() {
-				none = "no agent is as asked for; `" + p.again("list") + "` lists all"
-			}
-			if len(listed) == 0 && l.Schedule != "" {
-				if _, err := s.Agents.Schedule(ctx, l.Schedule); errors.Is(err, &client.Error{Class: client.NotFound}) {
-					none = "there is no schedule " + l.Schedule + ", and no agent that one of that name has begun; `" + p.again("schedule", "list") + "` lists the schedules"
-				}
-			}
-			if len(listed) == 0 && l.Parent != "" {
-				if _, err := s.Agents.Status(ctx, l.Parent); errors.Is(err, &client.Error{Class: client.NotFound}) {
-					none = "there is no agent " + l.Parent + ", and no sub-agent that one of that id has started; `" + p.again("list") + "` lists all"
-				}
-			}
-			return p.table(listed, render.List(listed, p.now(), l.columns...), none)
+			return p.onAgent(ctx, parent, connect, p.idOf, p.fromRecords(func(ctx context.Context, s *local.Stack, id string) error {
+				l.Parent = id
+				return p.list(ctx, s, l)
+			}))
 		},
 	}
 	l.register(p, command)
 	return command
 }
 
+func (p *program) list(ctx context.Context, s *local.Stack, l listing) error {
+	listed, err := l.list(ctx, s.Agents)
+	if err != nil {
+		return err
+	}
+	none := "there is no agent; `" + p.again("run") + " \"…\"` starts one"
+	filters := l.ListOptions
+	filters.All, filters.Limit = false, 0
+	if !reflect.ValueOf(filters).IsZero() {
+		none = "no agent is as asked for; `" + p.again("list") + "` lists all"
+	}
+	if len(listed) == 0 && l.Schedule != "" {
+		if _, err := s.Agents.Schedule(ctx, l.Schedule); client.Is(err, client.NotFound) {
+			none = "there is no schedule " + l.Schedule + ", and no agent that one of that name has begun; `" + p.again("schedule", "list") + "` lists the schedules"
+		}
+	}
+	if len(listed) == 0 && l.Parent != "" {
+		if _, err := s.Agents.Status(ctx, l.Parent); client.Is(err, client.NotFound) {
+			none = "there is no agent " + l.Parent + ", and no sub-agent that one of that id has started; `" + p.again("list") + "` lists all"
+		}
+	}
+	return p.table(listed, render.List(listed, p.now(), l.columns...), none)
+}
+
 func (l *listing) register(p *program, command *cobra.Command) {
 	set := command.Flags()
 	set.BoolVar(&l.Open, "open", false, "leave out agents that have ended")
-	set.Var(flagValue{"STATUS,...", "", l.readStatuses}, "status", "list only those in one of these statuses")
+	set.Var(choicesFlag("STATUS,...", &l.Statuses, enum.Known[client.ListStatus]()), "status", "list only those in one of these statuses")
 	set.Var(flagValue{"REASON,...", "", func(text string) error { return readNames(&l.Reasons, text) }}, "reason", "list only those whose newest execution ended for one of these: stop reasons, or codes of errors")
 	set.Var(textFlag(&l.Agent), "agent", "list only those of this `NAME`, in which * stands for any characters")
 	set.Var(textFlag(&l.Schedule), "schedule", "list only those that the schedule of this `NAME` has begun")
@@ -128,8 +128,13 @@ func (l *listing) register(p *program, command *cobra.Command) {
 	set.Var(textFlag(&l.Query), "query", "list only those that a `FILTER` of Temporal's own finds")
 	set.BoolVar(&l.records, "records", false, "list those too of which only the records tell ("+host.RecordsVariable+"): imported, or deleted from the server; needs no server")
 	set.BoolVar(&l.All, "all", false, "list the earlier sessions of each name too")
-	set.Var(flagValue{"COLUMN,...", "", l.readColumns}, "columns", "what to show: "+strings.Join(render.ListColumns(), ", "))
-	set.Var(flagValue{"COLUMN", "", l.readSort}, "sort", "sort by a column; with - before it, the largest or oldest first")
+	set.Var(choicesFlag("COLUMN,...", &l.columns, render.ListColumns()), "columns", "what to show: "+strings.Join(render.ListColumns(), ", "))
+	byColumn := choiceFlag(&l.sort, render.ListColumns())
+	set.Var(flagValue{"COLUMN", "", func(text string) error {
+		name, reverse := strings.CutPrefix(text, "-")
+		l.reverse = reverse
+		return byColumn.set(name)
+	}}, "sort", "sort by a column; with - before it, the largest or oldest first")
 	set.Var(numberFlag(&l.Limit, 1, 1<<30), "limit", "at most so many; all unless given")
 	command.MarkFlagsMutuallyExclusive("parent", "roots")
 	p.completeWith(command, "parent", p.completeIDs)
@@ -175,51 +180,6 @@ func (l *listing) list(ctx context.Context, agents *client.Client) ([]client.Lis
 		listed = listed[:l.Limit]
 	}
 	return listed, nil
-}
-
-// filters reports whether agents are left out.
-func (l *listing) filters() bool {
-	f := l.ListFilter
-	return l.Open || l.Roots || l.Waiting || l.Unknown || len(l.Trusted)+len(f.Statuses)+len(f.Reasons) > 0 || f.Agent+f.Parent+f.Query+f.Schedule != "" || !f.Since.IsZero()
-}
-
-func (l *listing) readStatuses(text string) error {
-	for word := range strings.SplitSeq(text, ",") {
-		var status client.ListStatus
-		if err := status.UnmarshalText([]byte(strings.TrimSpace(word))); err != nil {
-			return noneOf(text, word, enum.Names(enum.Known[client.ListStatus](), ", "))
-		}
-		l.Statuses = append(l.Statuses, status)
-	}
-	return nil
-}
-
-// noneOf is the error of a word of a list of words, which names it where there are others.
-func noneOf(text, word, among string) error {
-	if text == word {
-		return fmt.Errorf("is none of %s", among)
-	}
-	return fmt.Errorf("has %q, which is none of %s", strings.TrimSpace(word), among)
-}
-
-func (l *listing) readColumns(text string) error {
-	if err := readNames(&l.columns, text); err != nil {
-		return err
-	}
-	for _, name := range l.columns {
-		if !slices.Contains(render.ListColumns(), name) {
-			return noneOf(text, name, strings.Join(render.ListColumns(), ", "))
-		}
-	}
-	return nil
-}
-
-func (l *listing) readSort(text string) error {
-	l.sort, l.reverse = strings.CutPrefix(text, "-")
-	if !slices.Contains(render.ListColumns(), l.sort) {
-		return fmt.Errorf("is none of %s", strings.Join(render.ListColumns(), ", "))
-	}
-	return nil
 }
 
 func (l *listing) readSince(text string, now time.Time) error {

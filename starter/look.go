@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,9 +35,14 @@ With --at it shows the state in which an earlier event left the agent.`,
 		Example: `  starter status notes
   starter status notes --json | jq -r .status
   starter status notes --execution 2 --at 7`,
-	}, "starter status notes", func(ctx context.Context, s *local.Stack, id string) error {
+	}, func(ctx context.Context, s *local.Stack, id string) error {
 		if at.given() {
-			return p.statusAt(ctx, s, id, at.Moment)
+			status, when, err := s.Agents.StatusAt(ctx, id, at.Moment)
+			if err != nil {
+				return err
+			}
+			p.say("as it was at %s, after event %d", when.Local().Format(time.DateTime), at.Event)
+			return p.show(render.Status(status), render.StatusText(p.out.Theme, id, status, when))
 		}
 		status, err := s.Agents.Status(ctx, id)
 		if err != nil {
@@ -48,16 +55,6 @@ With --at it shows the state in which an earlier event left the agent.`,
 	})
 	at.register(command)
 	return command
-}
-
-// statusAt shows what an agent was doing at a moment.
-func (p *program) statusAt(ctx context.Context, s *local.Stack, id string, at client.Moment) error {
-	status, when, err := s.Agents.StatusAt(ctx, id, at)
-	if err != nil {
-		return err
-	}
-	p.say("as it was at %s, after event %d", when.Local().Format(time.DateTime), at.Event)
-	return p.show(render.Status(status), render.StatusText(p.out.Theme, id, status, when))
 }
 
 // momentFlags name an event of an execution, as that has left the agent.
@@ -92,12 +89,12 @@ of theirs in turn, with what each was granted of the budget, and refused; with -
 		Example: `  starter steps notes
   starter steps notes --tree
   starter steps notes --execution 2 --json | jq '{number, type, finish_reason}'`,
-	}, "starter steps notes", func(ctx context.Context, s *local.Stack, id string) error {
+	}, func(ctx context.Context, s *local.Stack, id string) error {
 		if tree {
 			return p.treeSteps(ctx, s, id, number)
 		}
 		priced, err := s.Agents.Priced(ctx, id, number)
-		if err != nil && !errors.Is(err, &client.Error{Class: client.Gone}) {
+		if err != nil && !client.Is(err, client.Gone) {
 			return err
 		}
 		return each(p, s.Agents.Steps(ctx, id, number), func(step domain.StepExecution) error {
@@ -138,7 +135,7 @@ With --at it shows them as an earlier event left them.`,
   starter messages notes --execution 2 --at 7
   starter messages notes --json | jq -r '.message.parts[].text'
   starter messages notes --json | jq 'select(.taken_back or .cleared | not)'`,
-	}, "starter messages notes", func(ctx context.Context, s *local.Stack, id string) error {
+	}, func(ctx context.Context, s *local.Stack, id string) error {
 		if at.given() {
 			messages, edits, err := s.Agents.MessagesAt(ctx, id, at.Moment)
 			if err != nil {
@@ -148,7 +145,7 @@ With --at it shows them as an earlier event left them.`,
 		}
 		edits, err := s.Agents.Edits(ctx, id)
 		if err != nil {
-			if !errors.Is(err, &client.Error{Class: client.Gone}) {
+			if !client.Is(err, client.Gone) {
 				return err
 			}
 			p.report(err)
@@ -184,7 +181,7 @@ refused.`,
 		Example: `  starter explain notes
   starter explain notes --tree
   starter explain notes --execution 2 --json | jq .waste`,
-	}, "starter explain notes", func(ctx context.Context, s *local.Stack, id string) error {
+	}, func(ctx context.Context, s *local.Stack, id string) error {
 		view, err := s.Agents.Explain(ctx, id, number)
 		if err != nil {
 			return err
@@ -226,9 +223,9 @@ done: --json has said_last and outcome.effects.`,
 		Example: `  starter result notes
   starter result notes --execution 2 --no-wait --json
   starter result notes --json | jq .output`,
-	}, "starter result notes", func(ctx context.Context, s *local.Stack, id string) error {
+	}, func(ctx context.Context, s *local.Stack, id string) error {
 		result, err := s.Agents.Result(ctx, id, number)
-		if errors.Is(err, &client.Error{Class: client.Refused}) { // in progress
+		if client.Is(err, client.Refused) { // in progress
 			p.warn(s.MissingFor(ctx, id))
 			if !noWait {
 				result, err = s.Agents.Wait(ctx, id, number)
@@ -253,4 +250,123 @@ done: --json has said_last and outcome.effects.`,
 	command.Flags().BoolVar(&noWait, "no-wait", false, "be refused (exit 6) where it is in progress")
 	executionFlag(command, &number)
 	return command
+}
+
+func diffCommand(p *program) *cobra.Command {
+	return &cobra.Command{
+		Use:   "diff A B",
+		Short: "Show where two executions part",
+		Long: `Compares two executions step by step, and shows what is different in each step
+that is not the same: what it was asked, what the model said, which calls it
+asked for, what came of them, and the tokens. A and B are ids of agents, of which
+the newest execution is meant, or ID:EXECUTION with its number or id, or how that
+begins.
+
+Steps that a fork has from its origin are the origin's own: the first that differs
+is where they part. Two executions of one agent that have no such steps in common
+are compared by their own. It needs no worker. Exit 0, whether they differ or not.`,
+		Example: `  starter diff notes:1 notes:2
+  starter diff notes notes-anew
+  starter diff notes:1 notes:2 --json | jq .equal_steps`,
+		ValidArgsFunction: p.completeIDs,
+		RunE: func(command *cobra.Command, args []string) error {
+			ctx := command.Context()
+			points := make([]client.Point, len(args))
+			for i, arg := range args {
+				points[i].ID, points[i].Execution, _ = strings.Cut(arg, ":")
+				if err := client.CheckID(points[i].ID); err != nil {
+					return err
+				}
+			}
+			return p.onAgent(ctx, []string{points[0].ID}, p.machine.ConnectToLook, p.idOf, p.fromRecords(func(ctx context.Context, s *local.Stack, id string) (err error) {
+				points[0].ID = id
+				if points[1].ID, err = p.idOf(ctx, s, points[1].ID); err != nil {
+					return err
+				}
+				difference, err := s.Agents.Diff(ctx, points[0], points[1])
+				if err != nil {
+					return err
+				}
+				return p.show(difference, render.Difference(p.out.Theme, difference))
+			}))
+		},
+	}
+}
+
+func executionsCommand(p *program) *cobra.Command {
+	var all bool
+	command := p.looking(&cobra.Command{
+		Use:   "executions ID",
+		Short: "List the executions of an agent",
+		Long: `Lists the executions of an agent, the oldest first: how each ended, its steps,
+tokens, cost and time, and where it goes on from. One that a rewind has taken
+back, whole or from a step on, is marked with the execution that goes on without
+it; it can be read, compared and forked all the same. It reads what the server
+has recorded and needs no worker. Executions whose runs the server has deleted
+are reported as gone (exit 1), and the others follow.
+
+Each session of a name counts from 1. With --all those before the open one are
+listed too, as far as the server has them; NAME@RUN lists one of them.`,
+		Example: `  starter executions notes
+  starter executions notes --all
+  starter executions notes --json | jq '.[] | {execution_number, status}'
+  starter executions notes --json | jq '.[] | select(.taken_back == null)'`,
+	}, func(ctx context.Context, s *local.Stack, id string) error {
+		ids, err := sessionsOf(ctx, s, id)
+		if err != nil {
+			return err
+		}
+		if earlier := len(ids) - 1; !all {
+			if ids = ids[earlier:]; earlier > 0 {
+				p.say("%s of that name before this one; `%s` lists them too", render.Counted(earlier, "session"), p.again("executions", id, "--all"))
+			}
+		}
+		var gone error
+		past := []client.Past{}
+		for _, session := range ids {
+			for one, err := range s.Agents.Executions(ctx, session) {
+				if client.Is(err, client.Gone) {
+					gone = err
+					p.report(err)
+					continue
+				}
+				if err != nil {
+					return err
+				}
+				past = append(past, one)
+			}
+		}
+		if len(past) > 0 || p.flags.json {
+			if err := p.table(past, render.Executions(past, p.now(), len(ids) > 1), ""); err != nil {
+				return err
+			}
+			if next := render.NextOrigin(past); next != "" {
+				p.say("%s", next)
+			}
+		}
+		return reported(gone)
+	})
+	command.Flags().BoolVar(&all, "all", false, "list the executions of earlier sessions of the name too")
+	return command
+}
+
+// sessionsOf are the ids of the sessions of a name, the oldest first and the one that is meant last.
+func sessionsOf(ctx context.Context, s *local.Stack, id string) ([]string, error) {
+	if domain.CheckAgentName(id) != nil { // it is a session, or an agent without a name, which has no other
+		return []string{id}, nil
+	}
+	var ids []string
+	for agent, err := range s.Agents.List(ctx, client.ListOptions{All: true, ListFilter: client.ListFilter{Agent: id}}) {
+		if errors.Is(err, client.ErrUnreached) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if agent.ID != id {
+			ids = append(ids, agent.ID)
+		}
+	}
+	slices.Reverse(ids)
+	return append(ids, id), nil
 }

@@ -136,7 +136,7 @@ func (p *program) report(err error) {
 			return "`" + p.again(strings.Trim(command, "`")) + "`"
 		})
 	}
-	p.err.Printf("%s", p.err.Fold(fmt.Sprintf("%s %s\n", p.err.Theme.Bad("error:"), render.Clean(text))))
+	p.err.Print(fmt.Sprintf("%s %s\n", p.err.Theme.Bad("error:"), render.Clean(text)))
 }
 
 var backquoted = regexp.MustCompile("`[^`]+`")
@@ -160,7 +160,7 @@ func (p *program) show(value any, text string) error {
 	if p.flags.json {
 		return p.out.JSON(value)
 	}
-	p.out.Printf("%s", p.out.Fold(text))
+	p.out.Print(text)
 	return nil
 }
 
@@ -198,7 +198,7 @@ func (p *program) done(value any, format string, args ...any) error {
 func detached(hint string) error { return &exitError{code: exitDetached, text: hint} }
 
 func left(ctx context.Context, err error) bool {
-	return ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, &client.Error{Class: client.Cancelled}))
+	return ctx.Err() != nil && (errors.Is(err, context.Canceled) || client.Is(err, client.Cancelled))
 }
 
 // untilInterrupted is a context that ends with the first signal. A second one ends the process.
@@ -229,7 +229,7 @@ func each[T any](p *program, all iter.Seq2[T, error], do func(T) error) error {
 	var gone error
 	for one, err := range all {
 		switch {
-		case errors.Is(err, &client.Error{Class: client.Gone}):
+		case client.Is(err, client.Gone):
 			gone = err
 			p.report(err)
 			continue
@@ -333,7 +333,7 @@ Exit codes: 0 done or completed, 1 failed or another error, 2 wrong usage,
 	root.AddCommand(
 		workerCommandOf(p), hiddenCommand(devserver.SupervisorCommand, devserver.Supervise),
 	)
-	p.rename(root)
+	p.finish(root)
 	return root
 }
 

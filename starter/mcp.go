@@ -97,7 +97,6 @@ where the server itself calls a tool destructive; then its resources and prompts
 which agents do not read. Exits 1 where a server or a tool is of no use.`,
 		Example: `  starter mcp list
   starter mcp list --json | jq -r '.[].tools[] | select(.allowed).name'`,
-		Args: noArguments,
 		RunE: func(command *cobra.Command, _ []string) error {
 			all, err := p.examined(command.Context(), f)
 			if err != nil {
@@ -159,7 +158,6 @@ prompts, which agents do not read. Exits 1 where
 the server, or a tool that agents may have, is of no use.`,
 		Example: `  starter mcp check files
   starter mcp check files --json | jq '.tools[] | select(.problem)'`,
-		Args: arguments("starter mcp check files", "server"),
 		RunE: func(command *cobra.Command, args []string) error {
 			all, err := p.examined(command.Context(), f, args[0])
 			if err != nil {

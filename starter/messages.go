@@ -23,22 +23,9 @@ func (p *program) sent(x client.Execution, queued bool) error {
 	}
 }
 
-func unread(messages int) string {
-	if messages == 1 {
-		return "1 message was"
-	}
-	return render.Counted(int64(messages), "message") + " were"
-}
-
-// followRead follows the execution that a message joins or, where it is to have one of its own, that one.
-func (p *program) followRead(ctx context.Context, s *local.Stack, x client.Execution, own bool) error {
-	if own {
-		var err error
-		if x, err = s.Agents.Reads(ctx, x); err != nil {
-			return err
-		}
-	}
-	return p.followNew(ctx, s, x)
+// countedAre is a number with its noun and verb.
+func countedAre(n int, noun, one, many string) string {
+	return render.Counted(n, noun) + " " + map[bool]string{true: one, false: many}[n == 1]
 }
 
 func unsendCommand(p *program) *cobra.Command {
@@ -50,16 +37,14 @@ MESSAGE is its id, or how that begins; it may be left out where one waits alone.
 What was read cannot be taken back.`,
 		Example: `  starter unsend notes
   starter unsend notes 3f9e1b2c`,
-		Args:              arguments("starter unsend notes 3f9e1b2c", "id", "[message]"),
-		ValidArgsFunction: p.completeIDs,
 		RunE: func(command *cobra.Command, args []string) error {
 			message := strings.Join(args[1:], "")
-			return p.change(command.Context(), args[0], func(ctx context.Context, s *local.Stack, id string) error {
+			return p.change(command.Context(), args, func(ctx context.Context, s *local.Stack, id string) error {
 				unsent, err := s.Agents.Unsend(ctx, id, message)
 				if err != nil {
 					return err
 				}
-				return p.done(unsent, "took message %s back; %s of %s still wait", unsent.MessageID.String()[:8], render.Counted(int64(unsent.Left), "message"), id)
+				return p.done(unsent, "took message %s back; %s of %s still wait", unsent.MessageID.String()[:8], render.Counted(unsent.Left, "message"), id)
 			})
 		},
 	}

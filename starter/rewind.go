@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"everstep/domain"
 	"everstep/starter/client"
 	"everstep/starter/local"
 	"everstep/starter/render"
@@ -18,12 +16,11 @@ func rewindCommand(p *program) *cobra.Command {
 	var to client.Point
 	step := -1
 	var o client.RewindOptions
-	var model string
-	var about modelFlags
+	var model modelFlags
 	var limits budgetFlags
 	var wait bool
 	command := &cobra.Command{
-		Use:   `rewind ID --to EXECUTION ["prompt"]`,
+		Use:   `rewind ID ["prompt"] --to EXECUTION`,
 		Short: "Have a session go on from a step of its past",
 		Long: `Has an idle session go on from a step of one of its executions, which executions
 lists: its model sees what it saw then, and nothing of what was said since. With a
@@ -42,7 +39,6 @@ a worker. An agent without a name is not rewound: fork it.`,
 		Example: `  starter rewind notes --to 2
   starter rewind notes --to 2 --step 3 "Try it in another way"
   starter rewind notes --to 4f1d --step 0 --wait "Another question"`,
-		Args: arguments(`starter rewind notes --to 2 "Try again"`, "id", "[prompt]"),
 		RunE: func(command *cobra.Command, args []string) error {
 			if err := client.CheckID(args[0]); err != nil {
 				return err
@@ -53,13 +49,20 @@ a worker. An agent without a name is not rewound: fork it.`,
 			if step >= 0 {
 				to.Step = &step
 			}
-			if err := p.readRewind(command.Context(), args[1:], model, about, &o); err != nil {
+			var err error
+			if len(args) > 1 {
+				o.Prompt, err = p.prompt(command.Context(), args[1])
+			}
+			if err == nil {
+				o.Model, err = model.chosen()
+			}
+			if err != nil {
 				return err
 			}
 			if o.Budget = limits.budget; o.Prompt == "" && (wait || o.Model != nil || !o.Budget.IsZero()) {
 				return usage("--wait, --model, limits: are the next execution's, which begins with the next message; give them with a prompt, or to send")
 			}
-			return p.onAgent(command.Context(), args[0], p.reachTo(&wait), p.actOn, p.warned(func(ctx context.Context, s *local.Stack, id string) error {
+			return p.onAgent(command.Context(), args, p.reachTo(&wait), p.actOn, p.warned(func(ctx context.Context, s *local.Stack, id string) error {
 				to.ID = id
 				return p.rewound(ctx, s, to, o, wait)
 			}))
@@ -68,32 +71,12 @@ a worker. An agent without a name is not rewound: fork it.`,
 	set := command.Flags()
 	set.Var(textFlag(&to.Execution), "to", "of which execution: its `NUMBER`, its id, or how that begins")
 	set.Var(numberFlag(&step, 0, 1<<31-1), "step", "after which step; 0 is before the first, without the prompt; the last unless given")
-	set.StringVar(&model, "model", "", "`PROVIDER/MODEL`: who answers from then on")
-	about.register(set)
+	model.registerModel(p, command, "who answers from then on")
 	limits.register(set, p.now)
 	set.BoolVar(&wait, "wait", false, "follow the execution to its end, as run does")
 	rawFlag(command, p)
-	command.ValidArgsFunction = p.completeIDs
-	p.completeWith(command, "model", completeModels)
 	p.completeWith(command, "to", p.completeExecutions)
 	return command
-}
-
-// readRewind reads what the next execution begins with.
-func (p *program) readRewind(ctx context.Context, args []string, model string, about modelFlags, o *client.RewindOptions) (err error) {
-	if len(args) == 1 {
-		o.Prompt, err = p.prompt(ctx, args[0])
-	}
-	var chosen domain.LLMConfig
-	if err == nil && model != "" {
-		if chosen, err = local.ReadModel("model", model); err == nil {
-			o.Model = &chosen
-		}
-	}
-	if err == nil {
-		_, err = about.apply(&chosen)
-	}
-	return err
 }
 
 // rewound does it, and says what it did and what it could not.
@@ -102,10 +85,10 @@ func (p *program) rewound(ctx context.Context, s *local.Stack, to client.Point, 
 	if err != nil {
 		return err
 	}
-	p.warn(sinceWords(x))
+	p.warn(render.NotUndone(x))
 	told := fmt.Sprintf("%s goes on after step %d of execution %d", x.ID, x.To.Step, x.ToNumber)
 	if x.TakenBack > 0 { // else nothing was, but what a clear or an earlier rewind hid is back
-		told += fmt.Sprintf("; %s taken back; `%s` undoes that", countedAre(x.TakenBack, "message"), p.again("rewind", x.ID, "--to", strconv.Itoa(x.Undo)))
+		told += fmt.Sprintf("; %s taken back; `%s` undoes that", countedAre(x.TakenBack, "message", "is", "are"), p.again("rewind", x.ID, "--to", strconv.Itoa(x.Undo)))
 	}
 	switch {
 	case wait:
@@ -115,35 +98,4 @@ func (p *program) rewound(ctx context.Context, s *local.Stack, to client.Point, 
 		return p.done(x, "%s; execution %d has begun", told, x.Number)
 	}
 	return p.done(x, "%s; the next message begins execution %d", told, x.Number)
-}
-
-func countedAre(n int, what string) string {
-	if n == 1 {
-		return "1 " + what + " is"
-	}
-	return render.Counted(int64(n), what) + " are"
-}
-
-// sinceWords say which effects a rewind has not undone; empty: none.
-func sinceWords(x client.Rewound) string {
-	const shown = 8
-	var calls []string
-	for _, call := range x.Since[:min(len(x.Since), shown)] {
-		words := fmt.Sprintf("%s (execution %d, step %d", call.Tool, call.Number, call.Step)
-		if call.Outcome != domain.ToolOK {
-			words += ", " + string(call.Outcome)
-		}
-		calls = append(calls, words+")")
-	}
-	if more := len(x.Since) - len(calls); more > 0 {
-		calls = append(calls, fmt.Sprintf("and %d more", more))
-	}
-	text := ""
-	if len(calls) > 0 {
-		text = fmt.Sprintf("not undone, since only the conversation is rewound: %s that may have had effects: %s", render.Counted(int64(len(x.Since)), "call"), strings.Join(calls, ", "))
-	}
-	if x.Untold {
-		text = strings.TrimPrefix(text+"; ", "; ") + "steps since can no longer be read, in which there may be further calls with effects"
-	}
-	return text
 }

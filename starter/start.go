@@ -28,7 +28,7 @@ a worker may come later. The prompt - is read from standard input.`,
   starter result "$id"`,
 	}
 	var f local.Flags
-	p.starting(command, `"Write a haiku"`, &f, func(ctx context.Context, f local.Flags) (*local.Stack, error) {
+	p.starting(command, &f, func(ctx context.Context, f local.Flags) (*local.Stack, error) {
 		return p.machine.Connect(ctx, f.TaskQueue)
 	}, func(_ context.Context, _ *local.Stack, execution client.Execution) error {
 		return p.show(execution, render.OneLine(execution.ID)+"\n")
@@ -61,7 +61,7 @@ The prompt - is read from standard input.`,
   git diff | starter run --system "You review Go code." - > review.txt`,
 	}
 	var f local.Flags
-	p.starting(command, `"What is in this folder?"`, &f, p.machine.BringUp, func(ctx context.Context, s *local.Stack, x client.Execution) error {
+	p.starting(command, &f, p.machine.BringUp, func(ctx context.Context, s *local.Stack, x client.Execution) error {
 		p.warn(s.Missing(ctx))
 		return p.followNew(ctx, s, x)
 	})
@@ -72,11 +72,10 @@ The prompt - is read from standard input.`,
 
 // starting completes a command that starts an execution on what reach brings up.
 func (p *program) starting(
-	command *cobra.Command, example string, f *local.Flags, reach func(context.Context, local.Flags) (*local.Stack, error),
+	command *cobra.Command, f *local.Flags, reach func(context.Context, local.Flags) (*local.Stack, error),
 	then func(context.Context, *local.Stack, client.Execution) error,
 ) {
 	var asked startFlags
-	command.Args = arguments("starter "+command.Name()+" "+example, "prompt")
 	command.RunE = func(command *cobra.Command, args []string) error {
 		ctx := command.Context()
 		request, err := asked.request(ctx, p, args[0])
@@ -104,8 +103,7 @@ func (p *program) starting(
 }
 
 func sendCommand(p *program) *cobra.Command {
-	var model string
-	var about modelFlags
+	var model modelFlags
 	var wait bool
 	var l budgetFlags
 	var given givenFlags
@@ -128,7 +126,6 @@ input.`,
   starter send notes "Leave the tests alone" --request-id 2026-11-23/7
   starter send notes --queue --max-steps 5 "When you are done: sum up"
   starter send notes --model openai-chat/gpt-5 --max-steps 5 "Think again"`,
-		Args: arguments(`starter send notes "And then?"`, "id", "message"),
 		RunE: func(command *cobra.Command, args []string) error {
 			ctx := command.Context()
 			if err := client.CheckID(args[0]); err != nil {
@@ -145,23 +142,16 @@ input.`,
 			} else if refuse {
 				options.IfBusy = contract.RefuseIfBusy
 			}
-			if model != "" {
-				chosen, err := local.ReadModel("model", model)
-				if err != nil {
-					return err
-				}
-				if _, err := about.apply(&chosen); err != nil {
-					return err
-				}
-				options.Model = &chosen
-				unknown = p.machine.CheckLocally(ctx, local.Flags{}, domain.Definition{Model: chosen, Budget: l.budget})
-			} else if _, err := about.apply(&domain.LLMConfig{}); err != nil {
+			if options.Model, err = model.chosen(); err != nil {
 				return err
+			}
+			if options.Model != nil {
+				unknown = p.machine.CheckLocally(ctx, local.Flags{}, domain.Definition{Model: *options.Model, Budget: l.budget})
 			}
 			if options.Prompt, err = p.prompt(ctx, args[1]); err != nil {
 				return err
 			}
-			return p.onAgent(ctx, args[0], func(ctx context.Context, id string) (*local.Stack, error) {
+			return p.onAgent(ctx, args, func(ctx context.Context, id string) (*local.Stack, error) {
 				s, err := p.reachTo(&wait)(ctx, id)
 				if err != nil {
 					return nil, cmp.Or(unknown, err)
@@ -173,11 +163,14 @@ input.`,
 				}
 				p.warn(s.MissingFor(ctx, id))
 				execution, err := s.Agents.Send(ctx, id, options)
+				if err == nil && wait && queue { // the one that it is to begin is followed
+					execution, err = s.Agents.Reads(ctx, execution)
+				}
 				switch {
 				case err != nil:
 					return err
 				case wait:
-					return p.followRead(ctx, s, execution, queue)
+					return p.followNew(ctx, s, execution)
 				}
 				return p.sent(execution, queue)
 			})
@@ -189,12 +182,9 @@ input.`,
 	command.Flags().BoolVar(&wait, "wait", false, "follow the execution to its end, as run does; with --queue the one that it begins")
 	command.Flags().Var(textFlag(&request), "request-id", "an `ID` of yours: what is sent again under it counts once")
 	rawFlag(command, p)
-	command.Flags().StringVar(&model, "model", "", "`PROVIDER/MODEL`: who answers from now on")
-	about.register(command.Flags())
+	model.registerModel(p, command, "who answers from now on")
 	l.register(command.Flags(), p.now)
 	given.register(command.Flags())
-	command.ValidArgsFunction = p.completeIDs
-	p.completeWith(command, "model", completeModels)
 	return command
 }
 
@@ -212,9 +202,9 @@ func (p *program) reachTo(followed *bool) reach {
 }
 
 type startFlags struct {
+	modelFlags
 	id     string
 	agent  string
-	model  string
 	system string
 	tools  []string
 	// approvals is a word for all calls.
@@ -222,7 +212,6 @@ type startFlags struct {
 	output    outputFlags
 	budget    budgetFlags
 	given     givenFlags
-	about     modelFlags
 }
 
 func (f *startFlags) register(p *program, command *cobra.Command) {
@@ -232,19 +221,14 @@ func (f *startFlags) register(p *program, command *cobra.Command) {
 
 // registerDefinition adds the flags that say what an agent is.
 func (f *startFlags) registerDefinition(p *program, command *cobra.Command) {
+	p.agentFlag(command, &f.agent, "the agent, or its name where it lies in ./agents or ./.everstep/agents; flags override it, limits cap it")
+	f.registerModel(p, command, "who answers ("+local.VariableModel+")")
 	set := command.Flags()
-	set.Var(textFlag(&f.agent), "agent", "the `FILE` that defines the agent, or its name where it lies in ./agents or ./.everstep/agents; flags override it, limits cap it")
-	set.StringVar(&f.model, "model", "", "`PROVIDER/MODEL`: who answers ("+local.VariableModel+")")
 	set.StringVar(&f.system, "system", "", "system prompt")
 	set.StringSliceVar(&f.tools, "tool", nil, "tool that the agent may use; once for each, or separated by commas")
 	set.Var(choiceFlag(&f.approvals, domain.ApprovalWords()), "approvals", "which tool calls run by themselves: writes has those wait for a person that do not only read, ask all")
 	f.budget.register(set, p.now)
 	f.output.register(p, command)
-	f.about.register(set)
-	p.completeWith(command, "agent", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return p.agentNames(nil), cobra.ShellCompDirectiveDefault
-	})
-	p.completeWith(command, "model", completeModels)
 	p.completeWith(command, "tool", completeTools)
 }
 
@@ -265,23 +249,22 @@ func (f *startFlags) unprompted(ctx context.Context, p *program, argument string
 		start, err = f.given.over(ctx, p, given, argument)
 		given = start.Definition
 	}
-	// The file's time-outs hold for whatever model is named instead of its own.
-	definition, timeouts := given, given.Model.Timeouts
+	definition := given
 	switch {
 	case err != nil:
 	case f.model != "":
-		given.Model, err = local.ReadModel("model", f.model)
-		given.Model.Timeouts = timeouts
+		given.Model, err = instead(given.Model, "model", f.model)
 		definition.Model = given.Model
 	case given.Model.Provider != "": // the file names it
 	case p.machine.Env.Value(local.VariableModel) != "":
-		definition.Model, err = local.ReadModel(local.VariableModel, p.machine.Env.Value(local.VariableModel))
-		definition.Model.Timeouts = timeouts
+		definition.Model, err = instead(given.Model, local.VariableModel, p.machine.Env.Value(local.VariableModel))
 	case f.id == "":
 		err = usage("model: is missing; name one with --model or " + local.VariableModel + ": " + local.ModelForm)
 	}
-	if err == nil {
-		err = f.known(&definition, &given)
+	if said := false; err == nil {
+		if said, err = f.apply(&definition.Model); said {
+			given.Model = definition.Model
+		}
 	}
 	if err == nil && f.id != "" {
 		_, err = domain.AgentIDOf(f.id)
@@ -297,13 +280,11 @@ func (f *startFlags) unprompted(ctx context.Context, p *program, argument string
 	return start, nil
 }
 
-// known says what the flags know of the model. One of which they do was asked for.
-func (f *startFlags) known(definition, given *domain.Definition) error {
-	said, err := f.about.apply(&definition.Model)
-	if said && err == nil {
-		given.Model = definition.Model
-	}
-	return err
+// instead is a model that is named in place of a file's, whose time-outs hold for it too.
+func instead(of domain.LLMConfig, named, text string) (domain.LLMConfig, error) {
+	model, err := local.ReadModel(named, text)
+	model.Timeouts = of.Timeouts
+	return model, err
 }
 
 // begin starts the execution. Without a model it is the next one of an open session.

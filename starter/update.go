@@ -15,8 +15,8 @@ import (
 )
 
 func updateCommand(p *program) *cobra.Command {
-	asked := startFlags{}
-	options := client.UpdateOptions{By: person()}
+	var asked startFlags
+	var options client.UpdateOptions
 	command := p.changing(&cobra.Command{
 		Use:   "update ID",
 		Short: "Give a session another definition",
@@ -30,7 +30,7 @@ schemas, prices and windows follow.`,
 		Example: `  starter update notes --agent agents/notes.md --reason "renamed a tool"
   starter update notes --system "Answer in one sentence." --max-steps 5
   starter update notes --model openai/gpt-5-mini`,
-	}, "starter update notes --agent agents/notes.md", func(ctx context.Context, s *local.Stack, id string) error {
+	}, func(ctx context.Context, s *local.Stack, id string) error {
 		var err error
 		if options.Definition, options.Fields, err = asked.redefinition(p); err != nil {
 			return err
@@ -48,8 +48,7 @@ schemas, prices and windows follow.`,
 		return p.done(updated, "%s has another definition from execution %d on: %s", id, updated.Number, cmp.Or(strings.Join(updated.Fields, ", "), "nothing differs"))
 	})
 	asked.registerDefinition(p, command)
-	command.Flags().StringVar(&options.Reason, "reason", "", "a `TEXT` that is recorded")
-	command.Flags().StringVar(&options.By, "by", options.By, "`WHO` changes it")
+	saidFlags(command, &options.By, "changes it", &options.Reason, "that is recorded")
 	return command
 }
 
@@ -87,12 +86,10 @@ func (f *startFlags) overridden(p *program) (d domain.Definition, err error) {
 		return d, err
 	}
 	if f.model != "" {
-		timeouts := d.Model.Timeouts
-		if d.Model, err = local.ReadModel("model", f.model); err != nil {
+		if d.Model, err = instead(d.Model, "model", f.model); err != nil {
 			return d, err
 		}
-		d.Model.Timeouts = timeouts
 	}
-	_, err = f.about.apply(&d.Model)
+	_, err = f.apply(&d.Model)
 	return d, err
 }

@@ -114,9 +114,33 @@ func firstWord(flags *pflag.FlagSet, args []string) string {
 	return ""
 }
 
+// finish completes a command and those below it: it is called as the program was, takes the arguments that its usage names
+// before its flags, as in its first example, and has an id completed.
+func (p *program) finish(command *cobra.Command) {
+	command.Long, command.Example = p.named(command.Long), p.named(command.Example)
+	var names []string
+	usage, _, _ := strings.Cut(strings.NewReplacer(`"`, "", " [flags]", "").Replace(strings.ToLower(command.Use)), " --")
+	if words := strings.Fields(usage); len(words) > 1 {
+		names = words[1:]
+	}
+	if command.Args == nil && command.RunE != nil && !command.Hidden {
+		like, _, _ := strings.Cut(strings.TrimSpace(command.Example), "\n")
+		command.Args = arguments(like, names...)
+	}
+	if command.ValidArgsFunction == nil && len(names) > 0 && strings.Trim(names[0], "[]") == "id" {
+		command.ValidArgsFunction = p.completeIDs
+	}
+	for _, below := range command.Commands() {
+		p.finish(below)
+	}
+}
+
 // arguments are what a command takes, each by its name; those in brackets, at the end, may be left out.
 func arguments(example string, what ...string) cobra.PositionalArgs {
 	needed := len(what)
+	if needed == 0 {
+		return noArguments
+	}
 	for needed > 0 && strings.HasPrefix(what[needed-1], "[") {
 		needed--
 	}
@@ -147,10 +171,3 @@ func (p *program) named(text string) string {
 }
 
 var usualName = regexp.MustCompile("(?m)(^|[ `(<])starter ")
-
-func (p *program) rename(command *cobra.Command) {
-	command.Long, command.Example = p.named(command.Long), p.named(command.Example)
-	for _, below := range command.Commands() {
-		p.rename(below)
-	}
-}

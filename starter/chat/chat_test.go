@@ -20,6 +20,9 @@ import (
 
 var noon = time.Date(2030, 1, 31, 12, 0, 0, 0, time.UTC)
 
+// usual is a command line of the program by its usual name.
+func usual(words ...string) string { return strings.Join(append([]string{"starter"}, words...), " ") }
+
 // A sitting is a conversation in a test, with its own time.
 type sitting struct {
 	*Model
@@ -33,6 +36,7 @@ func sit(t *testing.T, width, height int) *sitting {
 	s := &sitting{t: t, now: noon}
 	s.Model = New(Config{
 		ID: "notes", By: "ann", Theme: render.Plain(io.Discard).Theme, Now: func() time.Time { return s.now },
+		Again: usual,
 		Limits: func(words []string) (client.ExtendOptions, error) {
 			if len(words) == 0 || words[0] != "max_steps=9" {
 				return client.ExtendOptions{}, errors.New("no such limit")
@@ -222,14 +226,14 @@ func TestDecides(t *testing.T) {
 		do   func(*sitting) []want
 		want []want
 	}{
-		"yes":              {func(s *sitting) []want { return s.says("y") }, []want{wantDecide{decision{word: word}}}},
-		"always":           {func(s *sitting) []want { return s.says("a") }, []want{wantDecide{decision{word: always}}}},
-		"no, with reason":  {func(s *sitting) []want { return s.says("n not now") }, []want{wantDecide{decision{word: denied}}}},
-		"edited":           {func(s *sitting) []want { return append(s.says("e"), s.keys(enter)...) }, []want{wantDecide{decision{word: edited}}}},
+		"yes":              {func(s *sitting) []want { return s.says("y") }, []want{wantAnswer{word: word}}},
+		"always":           {func(s *sitting) []want { return s.says("a") }, []want{wantAnswer{word: always}}},
+		"no, with reason":  {func(s *sitting) []want { return s.says("n not now") }, []want{wantAnswer{word: denied}}},
+		"edited":           {func(s *sitting) []want { return append(s.says("e"), s.keys(enter)...) }, []want{wantAnswer{word: edited}}},
 		"edit given up":    {func(s *sitting) []want { return append(s.says("e"), s.keys(esc)...) }, nil},
 		"later":            {func(s *sitting) []want { return s.says("d") }, nil},
 		"no Enter":         {func(s *sitting) []want { return s.types("y") }, nil},
-		"typed by mistake": {func(s *sitting) []want { s.now = s.asks.shown.Add(tooSoon / 2); return s.says("y") }, nil},
+		"typed by mistake": {func(s *sitting) []want { s.now = s.prompt.shown.Add(tooSoon / 2); return s.says("y") }, nil},
 	} {
 		s := sit(t, 80, 24).idle().asked(call).after(time.Minute)
 		require.Equal(t, test.want, test.do(s), name)
@@ -274,7 +278,7 @@ func TestAMessageDecidesNothing(t *testing.T) {
 	for _, text := range []string{"actually, wait", "a moment", "yes but first look", "delete nothing", "even so", "later, I think"} {
 		s := sit(t, 80, 24).idle().asked(pays(`{"amount": 5}`)).after(time.Minute)
 		for _, w := range s.says(text) {
-			_, decides := w.(wantDecide)
+			_, decides := w.(wantAnswer)
 			require.False(t, decides, text)
 		}
 		require.Empty(t, s.composer.value(), "it is sent")
@@ -487,9 +491,9 @@ func TestAnswers(t *testing.T) {
 		s := asking(test.question).after(time.Minute)
 		require.Contains(t, s.View().Content, test.says)
 		test.reply.Call, test.reply.By = id, "ann"
-		require.Equal(t, []want{wantAnswer{reply: test.reply, typed: text}}, s.says(text))
+		require.Equal(t, []want{wantAnswer{word: test.reply, typed: text}}, s.says(text))
 		require.Empty(t, s.composer.value())
-		s.take(replied{wantAnswer{reply: test.reply, typed: text}, &client.Error{Class: client.Refused, Message: "it does not fit"}})
+		s.take(replied{wantAnswer{word: test.reply, typed: text}, &client.Error{Class: client.Refused, Message: "it does not fit"}})
 		require.Equal(t, text, s.composer.value(), "it can be changed")
 	}
 	s := asking(domain.Question{Text: "How many?", Schema: []byte(`{}`)}).after(time.Minute)
@@ -502,7 +506,7 @@ func TestAnswers(t *testing.T) {
 	s.types("by the")
 	s.after(time.Minute).poses(id, domain.Question{Text: "Which?"}).after(time.Minute)
 	require.Empty(t, s.says(" way"), "it was begun before the question")
-	require.Equal(t, []want{wantAnswer{reply: client.Word{Verdict: domain.AnsweredByPerson, Call: id, By: "ann", Text: "by the way"}, typed: "by the way"}}, s.keys(enter), "and answers it where that is meant")
+	require.Equal(t, []want{wantAnswer{word: client.Word{Verdict: domain.AnsweredByPerson, Call: id, By: "ann", Text: "by the way"}, typed: "by the way"}}, s.keys(enter), "and answers it where that is meant")
 	s = asking(domain.Question{Text: "Which?"}).after(time.Minute)
 	s.says("/later")
 	require.NotContains(t, s.View().Content, "what you enter answers it")

@@ -21,12 +21,7 @@ func (m *Model) trouble(err error) string {
 }
 
 // shell is a command line, in backquotes.
-func (c Config) shell(words ...string) string {
-	if c.Again == nil {
-		return "`" + strings.Join(append([]string{"starter"}, words...), " ") + "`"
-	}
-	return "`" + c.Again(words...) + "`"
-}
+func (c Config) shell(words ...string) string { return "`" + c.Again(words...) + "`" }
 
 var backquoted = regexp.MustCompile("`([^`]+)`")
 
@@ -101,25 +96,9 @@ func leftBy(v account.Status) string {
 	if err := v.Failure(); err != nil {
 		why = err.Message
 	}
-	hint := goOn(v.Status, v.StopReason, sessionLess(v))
+	hint := goOn(v.Status, v.StopReason, v.SessionLimit)
 	if hint == "" {
 		return ""
 	}
 	return fmt.Sprintf("turn %d %s (%s); %s", v.Number, v.Status, why, hint)
-}
-
-// sessionLess reports whether of the limit that ended the newest execution the session has less left than that itself.
-func sessionLess(v account.Status) bool {
-	if v.Ledger.Session == nil {
-		return false
-	}
-	for _, rule := range domain.LimitRules() {
-		session, limited := rule.Total(v.Ledger.Session.Left)
-		if rule.Reason != v.StopReason || !limited || rule.Unit.OfTime() {
-			continue
-		}
-		own, limited := rule.Total(v.Ledger.Own().Left)
-		return !limited || session.Int() < own.Int()
-	}
-	return false
 }

@@ -29,7 +29,7 @@ func TestHintsAreOfThisScreen(t *testing.T) {
 		"`starter messages notes` shows them":                "`starter messages notes` shows them",
 		"nothing to name":                                    "nothing to name",
 	} {
-		require.Equal(t, want, Config{ID: "notes"}.inChat(text))
+		require.Equal(t, want, Config{ID: "notes", Again: usual}.inChat(text))
 	}
 	other := Config{ID: "notes", Again: func(words ...string) string { return "bin/e " + strings.Join(words, " ") + " --address a:1" }}
 	require.Equal(t, "`bin/e unsuspend notes --address a:1` ends it", other.inChat("`unsuspend notes` ends it"))
@@ -54,8 +54,8 @@ func TestSaysHowToGoOn(t *testing.T) {
 	}
 	s := sit(t, 120, 24)
 	s.take(looked{view: account.Status{
-		Head:      account.Head{Open: true, Ledger: account.Ledger{Execution: &account.Holder{Left: domain.ExecutionBudget{MaxSteps: new(int64(4))}}, Session: &account.Holder{Left: domain.ExecutionBudget{MaxSteps: new(int64(0))}}}},
-		Execution: account.Execution{Outcome: contract.Outcome{Number: 2, Status: domain.StatusStopped, StopReason: domain.StepsLimitReached}},
+		Head:      account.Head{Open: true},
+		Execution: account.Execution{Outcome: contract.Outcome{Number: 2, Status: domain.StatusStopped, StopReason: domain.StepsLimitReached, SessionLimit: true}},
 	}})
 	s.take(recalled{entries: conversation()})
 	require.Contains(t, s.View().Content, "turn 2 stopped (steps_limit); /extend session max_steps=TOTAL goes on from there")

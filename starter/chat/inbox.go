@@ -120,7 +120,7 @@ func (m *Model) slashQueue(rest string) []want {
 func (m *Model) slashUnsend(rest string) []want {
 	if at := len(m.outbox.letters) - 1; rest == "" && at >= 0 && !m.outbox.letters[at].underway {
 		l, _ := m.outbox.take(m.outbox.letters[at].key)
-		m.handBack(l.text)
+		m.handBack("taken back", l.text)
 		return nil
 	}
 	for at := len(m.inbox.waiting) - 1; at >= 0; at-- {
@@ -146,18 +146,18 @@ func (m *Model) unsent(msg unsent) []want {
 		return m.look()
 	}
 	if p, waited := m.inbox.drop(msg.id); waited {
-		m.handBack(p.Text)
+		m.handBack("taken back", p.Text)
 	}
 	return m.look()
 }
 
-// handBack has a message that was taken back be typed again, where nothing else is.
-func (m *Model) handBack(text string) {
+// handBack has what was not taken be typed again, where nothing else is; else it is shown as what it was.
+func (m *Model) handBack(was, text string) {
 	if m.composer.purpose == aMessage && m.composer.empty() {
 		m.composer.set(text)
 		return
 	}
-	m.talk.note("taken back: " + text)
+	m.talk.note(was + ": " + text)
 }
 
 // drawWaiting is what waits, each with what it waits for.

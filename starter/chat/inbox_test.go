@@ -140,14 +140,14 @@ func TestForksAndRewinds(t *testing.T) {
 		Head:      account.Head{Open: true, Position: account.Position{From: &to}},
 		Execution: account.Execution{Outcome: contract.Outcome{Number: 2, Status: domain.StatusCompleted}},
 	}})
-	s.take(rewound{done: client.Rewound{To: to, ToNumber: 1, Undo: 2, TakenBack: 4, Since: []client.SinceCall{{Number: 2, Step: 1, Tool: "pay"}}}})
+	s.take(rewound{done: client.Rewound{To: to, ToNumber: 1, Undo: 2, TakenBack: 4, Since: []client.SinceCall{{Number: 2, Step: 1, Tool: "pay", Outcome: domain.ToolOK}}}})
 	s.take(looked{view: account.Status{
 		Head:      account.Head{Open: true, Position: account.Position{From: &to}},
 		Execution: account.Execution{Outcome: contract.Outcome{Number: 2, Status: domain.StatusCompleted}},
 	}})
 	text := strings.Join(strings.Fields(s.screenText()), " ")
 	require.Contains(t, text, "after step 3 of turn 1; messages that are taken back")
-	require.Contains(t, text, "1 call that may have had effects: pay (turn 2, step 1)")
+	require.Contains(t, text, "1 call that may have had effects: pay (execution 2, step 1)")
 	require.NotContains(t, text, "the session was rewound", "that is known")
 	other := domain.Origin{ExecutionID: to.ExecutionID, Step: 1}
 	s.take(looked{view: account.Status{

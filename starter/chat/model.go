@@ -29,7 +29,7 @@ type Config struct {
 	// Limits reads totals of limits, and ReadModel a model, as a person writes them.
 	Limits    func(words []string) (client.ExtendOptions, error)
 	ReadModel func(text string) (domain.LLMConfig, error)
-	// Again is a command line of the program as the person would write it. Nil: by the program's usual name.
+	// Again is a command line of the program as the person would write it.
 	Again func(words ...string) string
 	Theme render.Theme
 	Now   func() time.Time
@@ -50,9 +50,8 @@ type Model struct {
 	cfg  Config
 	talk talk
 	turn turn
-	asks asks
-	// questions are what the agent asks in words.
-	questions questions
+	// prompt asks the person here about what waits.
+	prompt prompt
 	// pending is what of the agent itself waits for the person, and subagents those below it.
 	pending   []domain.Wait
 	subagents subagents
@@ -85,6 +84,16 @@ type inquiry struct {
 	underway, stale bool
 }
 
+// ask asks it of an agent, or of the sub-agent that is named, one question at a time.
+func (i *inquiry) ask(of domain.AgentID) []want {
+	if i.underway {
+		i.stale = true
+		return nil
+	}
+	*i = inquiry{underway: true}
+	return []want{wantLook{of: of}}
+}
+
 // echoes are messages that were sent here and come back when the session is read, to be shown once.
 type echoes struct {
 	// shown are those that are, by the execution that each began.
@@ -95,7 +104,7 @@ type echoes struct {
 
 // New returns a conversation of which nothing was read yet.
 func New(cfg Config) *Model {
-	m := &Model{cfg: cfg, composer: newComposer(cfg.Theme), echoes: echoes{shown: map[domain.ExecutionID]string{}}, model: cfg.Model}
+	m := &Model{cfg: cfg, composer: newComposer(cfg.Theme), prompt: prompt{hidden: map[domain.ToolExecutionID]bool{}}, echoes: echoes{shown: map[domain.ExecutionID]string{}}, model: cfg.Model}
 	if cfg.Fresh {
 		m.turn.phase = fresh
 		m.talk.note(cfg.ID + " is a new session, which your first message begins")
@@ -108,11 +117,11 @@ const leaveWithin = 2 * time.Second
 
 // take takes what happens next, and returns what is to be done.
 func (m *Model) take(msg tea.Msg) []want {
+	defer func() { m.prompt.show(m.cfg.Now()) }()
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.screen.width, m.screen.height = msg.Width, msg.Height
 		m.composer.area.SetWidth(msg.Width)
-		m.asks.show(m.cfg.Now())
 	case tea.MouseWheelMsg:
 		m.screen.wheel(msg)
 	case tea.KeyPressMsg:
@@ -137,7 +146,7 @@ func (m *Model) take(msg tea.Msg) []want {
 	case did:
 		return m.did(msg)
 	case replied:
-		return m.answeredBy(msg)
+		return m.answered(msg)
 	case unsent:
 		return m.unsent(msg)
 	case rewound:
@@ -160,7 +169,7 @@ func (m *Model) recalled(msg recalled) []want {
 		m.talk.warn(msg.gone)
 	}
 	if msg.takenBack > 0 {
-		m.talk.note(render.Counted(int64(msg.takenBack), "message") + " that a rewind has taken back: " + m.cfg.shell("messages", m.cfg.ID) + " shows them")
+		m.talk.note(render.Counted(msg.takenBack, "message") + " that a rewind has taken back: " + m.cfg.shell("messages", m.cfg.ID) + " shows them")
 	}
 	for _, entry := range msg.entries {
 		tag := domain.TagOf(entry.Message)
@@ -217,15 +226,8 @@ func (m *Model) heard(e client.Event) []want {
 	return nil
 }
 
-// look asks the agent about itself, one question at a time.
-func (m *Model) look() []want {
-	if m.inquiry.underway {
-		m.inquiry.stale = true
-		return nil
-	}
-	m.inquiry = inquiry{underway: true}
-	return []want{wantLook{}}
-}
+// look asks the agent about itself.
+func (m *Model) look() []want { return m.inquiry.ask(domain.AgentID{}) }
 
 func (m *Model) looked(msg looked) []want {
 	if !msg.of.IsZero() {
@@ -309,18 +311,11 @@ func (m *Model) sent(msg sent) []want {
 	}
 	back, _ := m.outbox.take(msg.key)
 	m.talk.warn("not sent: " + m.trouble(msg.err))
-	if m.composer.purpose == aMessage && m.composer.empty() {
-		m.composer.set(back.text)
-	} else {
-		m.talk.note("the message was: " + back.text)
-	}
+	m.handBack("the message was", back.text)
 	return m.look()
 }
 
 func (m *Model) did(msg did) []want {
-	if !msg.call.IsZero() {
-		m.asks.failed(m.cfg.Now())
-	}
 	switch {
 	case msg.err != nil:
 		m.talk.warn(m.trouble(msg.err))
@@ -340,7 +335,7 @@ func (m *Model) interrupt() []want {
 		return m.leave()
 	case !m.turn.busy():
 		return nil // the line below says what another one does
-	case m.turn.phase == calls || m.waiting() > 0: // what is under way may have an effect
+	case m.turn.phase == calls || m.prompt.open() > 0: // what is under way may have an effect
 		return []want{wantStop{contract.AfterInference}}
 	}
 	return []want{wantStop{contract.StopNow}}
@@ -373,9 +368,4 @@ func (m *Model) modelName() string {
 		return m.cfg.Opening.Definition.Model.String()
 	}
 	return "the session's model"
-}
-
-// waiting counts what waits for the person.
-func (m *Model) waiting() int {
-	return m.questions.open() + m.asks.open()
 }

@@ -3,7 +3,6 @@ package chat
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -58,11 +57,8 @@ func (p *performer) do(w want) tea.Msg {
 		return did{what: "this turn may use " + cmp.Or(render.Budget(extended.Budget, domain.ExecutionBudget{}), "all that it wants"), err: err}
 	case wantPause:
 		return p.pause(w.on)
-	case wantDecide:
-		_, err := agents.Answer(p.ctx, cmp.Or(w.of, id), w.word)
-		return did{err: err, call: w.word.Call}
 	case wantAnswer:
-		_, err := agents.Answer(p.ctx, cmp.Or(w.of, id), w.reply)
+		_, err := agents.Answer(p.ctx, cmp.Or(w.of, id), w.word)
 		return replied{w, err}
 	case wantLook:
 		of := id
@@ -81,16 +77,14 @@ func (p *performer) do(w want) tea.Msg {
 	return nil
 }
 
-// fork begins another session with a name of its own, for as long as the server is away.
+// fork begins another session with a name of its own.
 func (p *performer) fork(w wantFork) tea.Msg {
 	key := uuid.NewString()
 	name := p.cfg.ID[:min(len(p.cfg.ID), domain.MaxAgentName-9)] + "-" + key[:8]
-	for {
-		_, err := p.cfg.Agents.Fork(p.ctx, w.from, client.ForkOptions{ID: name, Prompt: w.text, Budget: p.cfg.Budget, RequestID: key})
-		if !errors.Is(err, &client.Error{Class: client.Unreachable}) || process.Pause(p.ctx, again) != nil {
-			return did{what: name + " has begun, a fork of this conversation, which stays as it was; " + p.cfg.shell("chat", name) + " opens it", err: err}
-		}
-	}
+	_, err := p.reached(func() (client.Execution, error) {
+		return p.cfg.Agents.Fork(p.ctx, w.from, client.ForkOptions{ID: name, Prompt: w.text, Budget: p.cfg.Budget, RequestID: key})
+	})
+	return did{what: name + " has begun, a fork of this conversation, which stays as it was; " + p.cfg.shell("chat", name) + " opens it", err: err}
 }
 
 func (p *performer) pause(on bool) tea.Msg {
@@ -108,20 +102,25 @@ func (p *performer) pause(on bool) tea.Msg {
 // again is between two tries to reach a server that is away.
 const again = time.Second
 
-// send sends a message, for as long as the server is away.
-func (p *performer) send(w wantSend) tea.Msg {
+// reached begins something, and tries again for as long as the server is away.
+func (p *performer) reached(begin func() (client.Execution, error)) (client.Execution, error) {
 	for {
-		execution, err := p.begin(w)
-		if !errors.Is(err, &client.Error{Class: client.Unreachable}) || process.Pause(p.ctx, again) != nil {
-			if err == nil {
-				if !w.delivery.Waits() {
-					p.opening = nil
-				}
-				p.tell()
-			}
-			return sent{w.key, execution, w.delivery, err}
+		x, err := begin()
+		if !client.Is(err, client.Unreachable) || process.Pause(p.ctx, again) != nil {
+			return x, err
 		}
 	}
+}
+
+func (p *performer) send(w wantSend) tea.Msg {
+	execution, err := p.reached(func() (client.Execution, error) { return p.begin(w) })
+	if err == nil && !w.delivery.Waits() {
+		p.opening = nil
+	}
+	if err == nil {
+		p.tell()
+	}
+	return sent{w.key, execution, w.delivery, err}
 }
 
 // begin begins an execution with a message, once for each key.
@@ -153,7 +152,7 @@ func (p *performer) tell() {
 }
 
 // refused reports whether the session does not take a message as it is now.
-func refused(err error) bool { return errors.Is(err, &client.Error{Class: client.Refused}) }
+func refused(err error) bool { return client.Is(err, client.Refused) }
 
 // live is the execution that a status says is in progress.
 func live(status domain.ExecutionStatus, id domain.ExecutionID) domain.ExecutionID {

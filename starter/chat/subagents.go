@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,8 +31,8 @@ type subagent struct {
 	// turn is what it does, and talk what it has done, in which what it says takes one line.
 	turn turn
 	talk talk
-	// waits are its calls that wait for a person, in words.
-	waits []waitingWords
+	// waits are the events of its calls that wait for a person.
+	waits []client.Event
 	// pending are those of them about which the person can be asked here.
 	pending []domain.Wait
 	inquiry inquiry
@@ -39,12 +40,6 @@ type subagent struct {
 	ended *contract.Outcome
 	took  time.Duration
 	lost  string
-}
-
-// waitingWords are what waits, in one line.
-type waitingWords struct {
-	call domain.ToolExecutionID
-	text string
 }
 
 // without is what waits but for a call.
@@ -123,7 +118,7 @@ func (s *subagent) heard(e client.Event) {
 		s.talk.closes(e)
 	case domain.EventWaitOpened:
 		if e.Wait.Kind != domain.WaitOutcome {
-			s.waits = append(s.waits, waitingWords{e.ToolExecutionID, render.CallWords(e.Tool, e.Arguments)})
+			s.waits = append(s.waits, e)
 		}
 		s.talk.heard(e)
 	case domain.EventWaitClosed:
@@ -135,7 +130,7 @@ func (s *subagent) heard(e client.Event) {
 }
 
 func (s *subagent) decided(id domain.ToolExecutionID) {
-	s.waits = slices.DeleteFunc(s.waits, func(w waitingWords) bool { return w.call == id })
+	s.waits = slices.DeleteFunc(s.waits, func(e client.Event) bool { return e.ToolExecutionID == id })
 	s.pending = without(s.pending, id)
 }
 
@@ -169,20 +164,10 @@ func (m *Model) heardBelow(e client.Event, past bool) []want {
 	case domain.EventWaitClosed, domain.EventExecutionCompleted, domain.EventExecutionFailed, client.EventEnded:
 		m.gather()
 	case domain.EventWaitOpened, domain.EventInferenceReceived:
-		return sub.look()
+		return sub.inquiry.ask(sub.id)
 	default:
 	}
 	return nil
-}
-
-// look asks a sub-agent about itself, one question at a time.
-func (s *subagent) look() []want {
-	if s.inquiry.underway {
-		s.inquiry.stale = true
-		return nil
-	}
-	s.inquiry = inquiry{underway: true}
-	return []want{wantLook{of: s.id}}
 }
 
 // lookedAt takes what a sub-agent says of itself. One that has ended has said all.
@@ -202,7 +187,7 @@ func (m *Model) lookedAt(msg looked) []want {
 		m.gather()
 	}
 	if again {
-		return sub.look()
+		return sub.inquiry.ask(sub.id)
 	}
 	return nil
 }
@@ -225,8 +210,7 @@ func (m *Model) gather() {
 	for _, sub := range m.subagents.order {
 		of(sub.id.String(), sub.pending)
 	}
-	m.asks.told(calls, m.cfg.Now())
-	m.questions.told(questions, m.cfg.Now())
+	m.prompt.pending = append(calls, questions...)
 }
 
 // decided forgets what waits no more.
@@ -235,8 +219,7 @@ func (m *Model) decided(id domain.ToolExecutionID) {
 	for _, sub := range m.subagents.order {
 		sub.decided(id)
 	}
-	m.asks.drop(id, m.cfg.Now())
-	m.questions.drop(id, m.cfg.Now())
+	m.prompt.drop(id)
 }
 
 // waiter is what an agent is called that asks: empty for the conversation's own.
@@ -297,7 +280,85 @@ func (s *subagent) words(now time.Time) string {
 		parts = append(parts, used)
 	}
 	if len(s.waits) > 0 {
-		parts = append(parts, s.waits[0].text)
+		parts = append(parts, render.CallWords(s.waits[0].Tool, s.waits[0].Arguments))
 	}
 	return strings.Join(parts, " · ")
+}
+
+// mostRetold bounds the turns of the past of which sub-agents are told, the newest ones.
+const mostRetold = 5
+
+// A pastEvent is one of an execution that is over.
+type pastEvent struct {
+	execution domain.ExecutionID
+	client.Event
+}
+
+// retells asks what sub-agents did in the turns that were read back, whose messages tell nothing of it.
+func retells(msg recalled) []want {
+	var executions []domain.ExecutionID
+	spawned := map[string]bool{}
+	for _, entry := range msg.entries {
+		for _, call := range entry.Message.ToolCalls {
+			spawned[call.ID] = call.Name == domain.SpawnSubagent
+		}
+		result := entry.Message.ToolResult
+		if result == nil {
+			continue
+		}
+		var child contract.ChildResult
+		of := domain.TagOf(entry.Message).ExecutionID
+		if !spawned[result.CallID] && (json.Unmarshal([]byte(result.Content), &child) != nil || !child.Status.Terminal()) {
+			continue
+		}
+		if of != msg.live && !slices.Contains(executions, of) {
+			executions = append(executions, of)
+		}
+	}
+	if len(executions) == 0 {
+		return nil
+	}
+	return []want{wantTell{executions[max(len(executions)-mostRetold, 0):]}}
+}
+
+// retell reads what sub-agents did in executions that are over. What can no longer be read is not told: the calls are there.
+func (p *performer) retell(w wantTell) retold {
+	var all retold
+	for past, err := range p.cfg.Agents.Executions(p.ctx, p.cfg.ID) {
+		if err != nil || !slices.Contains(w.executions, past.ExecutionID) {
+			continue
+		}
+		for event, err := range p.cfg.Agents.Follow(p.ctx, p.cfg.ID, client.FollowOptions{Number: past.Number, Tree: true}) {
+			if err != nil {
+				break
+			}
+			if !event.AgentID.IsZero() || !event.ChildID.IsZero() {
+				all.events = append(all.events, pastEvent{past.ExecutionID, event})
+			}
+		}
+	}
+	return all
+}
+
+// retold has sub-agents stand under the calls that were read back and have started them.
+func (m *Model) retold(msg retold) {
+	for _, e := range msg.events {
+		switch sub := m.subagents.all[e.ChildID]; {
+		case !e.AgentID.IsZero():
+			m.heardBelow(e.Event, true)
+		case e.Type == domain.EventSubagentSpawning && sub == nil:
+			m.subagents.joinPast(&m.talk, e)
+		default:
+			m.subagents.over(e.Event)
+		}
+	}
+}
+
+// joinPast is join for a call that was read back.
+func (s *subagents) joinPast(t *talk, e pastEvent) {
+	step := e.execution.Step(e.Step)
+	at := slices.IndexFunc(t.parts, func(p *part) bool { return p.kind == called && p.step == step && p.key.position == e.Position })
+	if at >= 0 {
+		t.parts[at].sub = s.add(e.Event)
+	}
 }

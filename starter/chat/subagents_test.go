@@ -81,11 +81,11 @@ func TestSubagents(t *testing.T) {
 
 	call := pays(`{"to": "acme", "amount": 5}`)
 	word := client.Word{Call: call.ToolExecutionID, Digest: call.Digest, Verdict: domain.Approved, By: "ann"}
-	require.Equal(t, []want{wantDecide{decision{word: word, of: researcher.String()}}}, s.after(time.Minute).says("y"))
-	s.take(did{call: call.ToolExecutionID})
+	require.Equal(t, []want{wantAnswer{word: word, of: researcher.String()}}, s.after(time.Minute).says("y"))
+	s.take(replied{want: wantAnswer{word: word, of: researcher.String()}})
 	s.hears(by(researcher, "researcher", 1, client.Event{Type: domain.EventWaitClosed, Step: 1, Position: 1, Tool: "pay", ToolExecutionID: call.ToolExecutionID, Wait: &domain.Wait{Kind: domain.WaitApproval, Answer: &domain.Answer{Verdict: domain.Approved}}})...)
 	require.NotContains(t, s.View().Content, "y runs it")
-	require.Zero(t, s.waiting())
+	require.Zero(t, s.prompt.open())
 
 	s.hears(client.Event{Type: domain.EventSubagentCompleted, Step: 1, ChildID: researcher, Error: domain.Errorf(domain.Unavailable, "it was terminated from outside")}, client.Event{Type: domain.EventToolCallCompleted, Step: 1, Tool: "spawn_subagent", Error: domain.Errorf(domain.Unavailable, "it was terminated from outside")})
 	require.Contains(t, s.View().Content, "researcher 3f0a3c5e · it was terminated from outside", "it tells no end itself")
@@ -93,7 +93,7 @@ func TestSubagents(t *testing.T) {
 		Head:      account.Head{Waits: []domain.Wait{call}},
 		Execution: account.Execution{Outcome: contract.Outcome{Number: 1, Status: domain.StatusInProgress}},
 	}})
-	require.Zero(t, s.waiting(), "what comes late is of one that is over")
+	require.Zero(t, s.prompt.open(), "what comes late is of one that is over")
 }
 
 // TestASubagentAsks: its question is answered in place, for it.
@@ -108,9 +108,9 @@ func TestASubagentAsks(t *testing.T) {
 		Execution: account.Execution{Outcome: contract.Outcome{Number: 1, Status: domain.StatusInProgress}},
 	}})
 	require.Contains(t, s.View().Content, "sub-agent critic")
-	require.Equal(t, []want{wantAnswer{reply: client.Word{Verdict: domain.AnsweredByPerson, Call: id, By: "ann", Text: "Oslo"}, typed: "Oslo", of: critic.String()}}, s.after(time.Minute).says("Oslo"))
-	s.take(replied{want: wantAnswer{reply: client.Word{Verdict: domain.AnsweredByPerson, Call: id}}})
-	require.Zero(t, s.waiting())
+	require.Equal(t, []want{wantAnswer{word: client.Word{Verdict: domain.AnsweredByPerson, Call: id, By: "ann", Text: "Oslo"}, typed: "Oslo", of: critic.String()}}, s.after(time.Minute).says("Oslo"))
+	s.take(replied{want: wantAnswer{word: client.Word{Verdict: domain.AnsweredByPerson, Call: id}}})
+	require.Zero(t, s.prompt.open())
 }
 
 // TestFollowedAgainWithSubagents: they are told anew, and once.

@@ -138,7 +138,7 @@ func (t *turn) words(now time.Time, waits int) string {
 	case t.phase == idle:
 		return "your turn"
 	}
-	doing := map[phase]string{thinks: "thinking", writes: "writing", calls: "runs " + render.Counted(int64(len(t.running)), "tool")}[t.phase]
+	doing := map[phase]string{thinks: "thinking", writes: "writing", calls: "runs " + render.Counted(len(t.running), "tool")}[t.phase]
 	for _, tool := range t.running {
 		if t.phase == calls && len(t.running) == 1 {
 			doing = "runs " + render.OneLine(tool)

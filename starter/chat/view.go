@@ -5,7 +5,6 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
-	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 
 	"everstep/domain"
@@ -91,10 +90,7 @@ func (m *Model) history() []string {
 func (m *Model) below() []string {
 	t, width := m.cfg.Theme, m.screen.width
 	lines := []string{t.Faint(strings.Repeat("─", width))}
-	panel, _ := m.askPanel()
-	if len(panel) == 0 {
-		panel = m.questions.panel(m.cfg, m.waiter(m.questions.of()), width, max(m.screen.height/2, 4))
-	}
+	panel, _ := m.promptPanel()
 	lines = append(lines, panel...)
 	if m.composer.purpose == arguments {
 		lines = append(lines, painted(t.Warn, wrapped("the arguments to run instead: Enter runs them, Alt-Enter new line, Esc back", "  ", "  ", width))...)
@@ -102,21 +98,10 @@ func (m *Model) below() []string {
 	return lines
 }
 
-// askPanel is the call that is asked about. What is not on the screen nobody has seen.
-func (m *Model) askPanel() (lines []string, whole bool) {
-	lines, whole = m.asks.panel(m.cfg.ID, m.waiter(m.asks.of()), m.cfg.Theme, m.cfg.Now(), m.screen.width, max(m.screen.height/2, 4))
-	if len(lines) > 0 && m.composer.purpose == aMessage { // else its keys are not those of what is typed
-		lines = append(lines, m.asks.keys(m.cfg.Theme, whole, m.screen.width)...)
-	}
-	typed := strings.Count(m.composer.area.View(), "\n") + 1
-	fits := m.screen.width >= leastWidth && m.screen.height >= leastHeight && 1+len(lines)+typed+2 <= m.screen.height
-	return lines, whole && fits
-}
-
 // underneath are the lines below what is typed: what goes on, and which keys there are.
 func (m *Model) underneath() []string {
 	t, width, now := m.cfg.Theme, m.screen.width, m.cfg.Now()
-	state, spent := m.turn.words(now, m.waiting()), m.turn.spent()
+	state, spent := m.turn.words(now, m.prompt.open()), m.turn.spent()
 	paint := t.Faint
 	if m.turn.busy() || m.turn.away != "" {
 		paint = t.Warn
@@ -134,7 +119,7 @@ func (m *Model) hint(now time.Time) string {
 	case recent:
 		return "Ctrl-C again leaves; the session stays open, and what goes on goes on"
 	case m.screen.up > 0:
-		return render.Counted(int64(m.screen.up), "line") + " below · PgDn goes down, Esc to the end"
+		return render.Counted(m.screen.up, "line") + " below · PgDn goes down, Esc to the end"
 	case !m.turn.busy():
 		stop = "Ctrl-C twice leaves"
 	}
@@ -242,17 +227,9 @@ func painted(paint func(...string) string, lines []string) []string {
 	return lines
 }
 
-// wrapped is a text cleaned and broken into lines of a width; first stands before the first, rest before the others.
+// wrapped is a text as it came, broken into lines of a width; first stands before the first, rest before the others.
 func wrapped(text, first, rest string, width int) []string {
-	text = strings.ReplaceAll(strings.TrimRight(render.Clean(text), "\n"), "\t", "    ")
-	room := max(width-max(len(first), len(rest)), 1)
-	lines := strings.Split(lipgloss.Wrap(text, room, ""), "\n")
-	before := first
-	for i, l := range lines {
-		lines[i] = before + strings.TrimRight(l, " ")
-		before = rest
-	}
-	return lines
+	return render.Wrapped(strings.TrimRight(render.Clean(text), "\n"), first, rest, width)
 }
 
 // fitted is a line cut to a width.

@@ -41,13 +41,11 @@ type (
 	}
 	// wantPause pauses the turn, or ends the pause.
 	wantPause struct{ on bool }
-	// wantDecide says a word about a call.
-	wantDecide struct{ decision }
-	// wantAnswer answers a question; typed is how it was written.
+	// wantAnswer answers what waits; typed is how the answer to a question was written.
 	wantAnswer struct {
-		reply client.Word
+		word  client.Word
 		typed string
-		// of is the sub-agent that asks; empty: the agent itself does.
+		// of is the sub-agent whose call it is; empty: it is the agent's own.
 		of string
 	}
 	// wantLook asks what the agent says of itself, or a sub-agent.
@@ -67,7 +65,6 @@ func (wantRewind) isWant()  {}
 func (wantStop) isWant()    {}
 func (wantExtend) isWant()  {}
 func (wantPause) isWant()   {}
-func (wantDecide) isWant()  {}
 func (wantAnswer) isWant()  {}
 func (wantLook) isWant()    {}
 func (wantTell) isWant()    {}
@@ -117,7 +114,6 @@ type (
 	did struct {
 		what string
 		err  error
-		call domain.ToolExecutionID
 	}
 	// replied is what came of an answer.
 	replied struct {

@@ -71,6 +71,9 @@ func (e *Error) Is(target error) bool {
 	return ok && t.Class == e.Class && t.Message == "" && t.Err == nil
 }
 
+// Is reports whether an error is of a class.
+func Is(err error, class Class) bool { return errors.Is(err, &Error{Class: class}) }
+
 func errorf(class Class, cause error, format string, args ...any) *Error {
 	return &Error{Class: class, Message: fmt.Sprintf(format, args...), Err: cause}
 }

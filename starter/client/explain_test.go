@@ -112,6 +112,21 @@ func failedCall(call domain.ToolExecution, err *domain.Error) domain.ToolExecuti
 	return call
 }
 
+// TestACallThatAPersonDeniedIsNoError of the agent: it wastes nothing. That a rule forbade a call is one.
+func TestACallThatAPersonDeniedIsNoError(t *testing.T) {
+	t.Parallel()
+	blocked := func(step int, waits ...domain.Wait) domain.StepExecution {
+		call := failedCall(readCall(step, 0, "c", ""), domain.CodedErrorf(domain.Denied, domain.CodeBlocked, "not this one"))
+		call.Waits = waits
+		return stepOf(step, domain.AgentStep{Usage: usage(1, 1), Response: &domain.Response{Finish: domain.FinishToolCalls}, ToolExecutions: []domain.ToolExecution{call}})
+	}
+	denied := domain.Wait{Kind: domain.WaitApproval, Tool: "read_file", Answer: &domain.Answer{Verdict: domain.WasDenied, By: "ann", At: at(3).AsTime()}}
+	v := explained(t, told(domain.ExecutionBudget{}, []domain.StepExecution{blocked(1, denied), blocked(2)}, nil, 0))
+	require.Equal(t, []int{2}, v.Waste.ErrorSteps)
+	require.Equal(t, 1, v.Totals.StepsWithError)
+	require.NotNil(t, v.Steps[0].Tools[0].Error, "the call itself says what became of it")
+}
+
 func TestExplainAStopAtALimit(t *testing.T) {
 	t.Parallel()
 	budget := domain.ExecutionBudget{MaxSteps: new(int64(3)), MaxTokens: new(int64(1000)), MaxSeconds: new(60.0)}

@@ -71,8 +71,10 @@ func withContent(w domain.Wait, value string) domain.Wait {
 	return w
 }
 
+// hasError leaves out calls that a person denied: that is no fault of the agent.
 func (e ExplainStep) hasError() bool {
-	return len(e.Errors) > 0 || slices.ContainsFunc(e.Tools, func(t ExplainTool) bool { return t.Error != nil })
+	denied := func(w domain.Wait) bool { return w.Verdict() == domain.WasDenied }
+	return len(e.Errors) > 0 || slices.ContainsFunc(e.Tools, func(t ExplainTool) bool { return t.Error != nil && !slices.ContainsFunc(t.Waits, denied) })
 }
 
 func totalsOf(steps []ExplainStep) ExplainTotals {

@@ -227,7 +227,7 @@ type ExplainWaste struct {
 	// Repeated are tool calls made more than once with the same arguments and
 	// the same result.
 	Repeated []ExplainRepeat `json:"repeated_calls"`
-	// ErrorSteps are the numbers of the steps with an error.
+	// ErrorSteps are the numbers of the steps with an error, but for calls that a person denied.
 	ErrorSteps []int `json:"error_steps"`
 }
 

@@ -142,7 +142,7 @@ func (c *Client) Answer(ctx context.Context, id string, w Word) (Answered, error
 		return Answered{}, err
 	}
 	if p.ended != nil {
-		return Answered{}, p.nothingTo(request.Does())
+		return Answered{}, p.nothingTo(request.Does()).next("`approvals` shows what waits for people, of all agents")
 	}
 	reply, err := update(ctx, c, p.agent, "", contract.UpdateAnswer, request)
 	if errors.Is(err, errClosed) {
@@ -177,4 +177,19 @@ func TypedReply(asked domain.Wait, typed string) (Word, error) {
 		w.Text = typed
 	}
 	return w, nil
+}
+
+// TypedDecision is what a person has typed about a call that waits for approval, with the key that stands for it: y (yes), a
+// (always), e (edit) with other arguments, n (no) with a reason, or d (later), which decides nothing; 0: it is none of them.
+func TypedDecision(asked domain.Wait, typed string) (w Word, key rune) {
+	verb, rest, _ := strings.Cut(strings.TrimSpace(typed), " ")
+	key = map[string]rune{"y": 'y', "yes": 'y', "a": 'a', "always": 'a', "e": 'e', "edit": 'e', "n": 'n', "no": 'n', "d": 'd', "later": 'd'}[strings.ToLower(verb)]
+	w = Word{Call: asked.ToolExecutionID, Digest: asked.Digest, Verdict: domain.Approved, Always: key == 'a', Reason: strings.TrimSpace(rest)}
+	switch key {
+	case 'e':
+		w.Edit, w.Reason = w.Reason, ""
+	case 'n':
+		w.Verdict = domain.WasDenied
+	}
+	return w, key
 }

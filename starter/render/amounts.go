@@ -26,15 +26,15 @@ func Duration(d time.Duration) string {
 }
 
 // Counted is a number with its noun.
-func Counted(n int64, noun string) string {
+func Counted[N int | int64](n N, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
 	return grouped(n) + " " + noun + "s"
 }
 
-func grouped(n int64) string {
-	text := strconv.FormatInt(n, 10)
+func grouped[N int | int64](n N) string {
+	text := strconv.FormatInt(int64(n), 10)
 	sign := ""
 	if n < 0 {
 		sign, text = "-", text[1:]
@@ -105,7 +105,7 @@ func limitWords(unit domain.Unit, n *int64) string {
 	return limitNumber(domain.Count(unit, *n))
 }
 
-func more(n int, noun string) string { return "… and " + Counted(int64(n), "more "+noun) }
+func more(n int, noun string) string { return "… and " + Counted(n, "more "+noun) }
 
 func millis(ms int64) string { return Duration(time.Duration(ms) * time.Millisecond) }
 

@@ -15,11 +15,11 @@ func Difference(t Theme, d client.Difference) string {
 		name string
 		of   client.DiffSide
 	}{{"A", d.A}, {"B", d.B}} {
-		before := where(side.of.Before > 0, fmt.Sprintf(" after %s of its origins", Counted(int64(side.of.Before), "step")))
-		line("%s  %s · execution %d · %s%s", t.Head(side.name), OneLine(side.of.ID), side.of.Number, Counted(int64(side.of.Steps), "step"), before)
+		before := where(side.of.Before > 0, fmt.Sprintf(" after %s of its origins", Counted(side.of.Before, "step")))
+		line("%s  %s · execution %d · %s%s", t.Head(side.name), OneLine(side.of.ID), side.of.Number, Counted(side.of.Steps, "step"), before)
 	}
 	if d.Shared > 0 {
-		line("%s", t.Faint(Counted(int64(d.Shared), "step")+" in common, of one origin"))
+		line("%s", t.Faint(Counted(d.Shared, "step")+" in common, of one origin"))
 	}
 	for _, change := range d.Definitions {
 		line("%s", OneLine(fmt.Sprintf("the definition differs: from execution %d on %s%s", change.Number, change.String(), wordText(change.Word))))
@@ -28,7 +28,7 @@ func Difference(t Theme, d client.Difference) string {
 		line("no step differs")
 		return b.String()
 	}
-	line("they part at step %d, after %s without a difference", d.Steps[0].Step, Counted(int64(d.Equal), "step"))
+	line("they part at step %d, after %s without a difference", d.Steps[0].Step, Counted(d.Equal, "step"))
 	for _, step := range d.Steps {
 		line("step %d  %s %s · %s %s", step.Step, t.Head("A"), place(d.A, step.A), t.Head("B"), place(d.B, step.B))
 		for _, one := range step.Differences {

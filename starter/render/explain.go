@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/starter/client"
 )
 
@@ -30,7 +31,7 @@ func Explanation(out *Output, v client.ExplainView, now time.Time) string {
 	for _, change := range v.Handoffs {
 		x.fact("handed over", handoverText(change))
 	}
-	x.fact("messages", where(v.Messages > 0, Counted(int64(v.Messages), "message")+" joined while it went on"))
+	x.fact("messages", where(v.Messages > 0, Counted(v.Messages, "message")+" joined while it went on"))
 	for _, s := range v.Sessions {
 		text := sessionWords(s.Server, s.Worker, s.Since)
 		if s.EndedAt != nil {
@@ -42,8 +43,9 @@ func Explanation(out *Output, v client.ExplainView, now time.Time) string {
 	x.fact("steps", totalWords(v))
 	x.steps(v, out.Width())
 	x.fact("waste", wasted(v.Waste)...)
-	x.budget(v)
-	x.sessionBudget(v)
+	x.fact("budget", where(v.Budget == nil, "unknown"), where(v.Budget != nil && len(v.Budget) == 0, "no limit is set"))
+	x.limits("budget", v.Budget)
+	x.limits("session", v.SessionBudget)
 	x.fact("grants", grantLines(v.Grants)...)
 	x.history(v)
 	for _, advice := range v.Advice {
@@ -52,18 +54,14 @@ func Explanation(out *Output, v client.ExplainView, now time.Time) string {
 			x.fact("", out.Theme.name(OneLine(advice.Command)))
 		}
 	}
-	var missing []string
-	for _, text := range v.Missing {
-		missing = append(missing, out.Theme.Warn(OneLine(text)))
-	}
-	x.fact("not told", missing...)
+	x.fact("not told", facts(v.Missing, func(text string) string { return out.Theme.Warn(OneLine(text)) })...)
 	return x.String()
 }
 
 func givenText(given *client.ExplainGiven) string {
 	var parts []string
 	if given != nil && given.Messages > 0 {
-		parts = append(parts, Counted(int64(given.Messages), "message")+" before the prompt")
+		parts = append(parts, Counted(given.Messages, "message")+" before the prompt")
 	}
 	if given != nil && len(given.Metadata) > 0 {
 		parts = append(parts, "metadata "+OneLine(strings.Join(given.Metadata, ", ")))
@@ -140,7 +138,7 @@ func (x *sheet) when(v client.ExplainView) {
 func wasted(w client.ExplainWaste) []string {
 	var lines []string
 	if w.FailedAttempts > 0 {
-		text := Counted(int64(w.FailedAttempts), "failed attempt") + ": " + tokens(w.Usage.TotalTokens(), w.Usage.Estimated)
+		text := Counted(w.FailedAttempts, "failed attempt") + ": " + tokens(w.Usage.TotalTokens(), w.Usage.Estimated)
 		if w.Share != nil {
 			text += fmt.Sprintf(" (%s of all)", percent(*w.Share))
 		}
@@ -170,7 +168,7 @@ func inSteps(numbers []int) string {
 			words = append(words, fmt.Sprintf("… and %d more", len(numbers)-i))
 			break
 		}
-		words = append(words, grouped(int64(n)))
+		words = append(words, grouped(n))
 	}
 	noun := "step "
 	if len(numbers) > 1 {
@@ -190,38 +188,17 @@ const (
 	keptEnds   = 20
 )
 
-func (x *sheet) budget(v client.ExplainView) {
-	switch {
-	case v.Budget == nil:
-		x.fact("budget", "unknown")
-		return
-	case len(v.Budget) == 0:
-		x.fact("budget", "no limit is set")
-		return
-	}
+// limits writes those of a budget under a name.
+func (x *sheet) limits(name string, limits []client.ExplainLimit) {
 	var lines []string
-	for _, l := range v.Budget {
+	for _, l := range limits {
 		text := x.limit(l)
 		if l.Reached {
 			text = x.theme.Warn(text + " · reached")
 		}
 		lines = append(lines, text)
 	}
-	x.fact("budget", lines...)
-}
-
-func (x *sheet) sessionBudget(v client.ExplainView) {
-	var lines []string
-	for _, l := range v.SessionBudget {
-		text := x.limit(l)
-		if l.Reached {
-			text = x.theme.Warn(text + " · reached")
-		}
-		lines = append(lines, text)
-	}
-	if len(lines) > 0 {
-		x.fact("session", lines...)
-	}
+	x.fact(name, lines...)
 }
 
 func (x *sheet) limit(l client.ExplainLimit) string {
@@ -293,7 +270,7 @@ func stepCells(s client.ExplainStep, began *time.Time) []string {
 		in = "~" + in
 	}
 	return []string{
-		"", grouped(int64(s.Number)), kind, at, took, in, grouped(s.Usage.CacheReadTokens),
+		"", grouped(s.Number), kind, at, took, in, grouped(s.Usage.CacheReadTokens),
 		grouped(s.Usage.OutputTokens), grouped(s.Usage.ReasoningTokens), costOfUse(s.CostNanoUSD, s.Usage), finish,
 	}
 }
@@ -319,7 +296,7 @@ func (x *sheet) inside(s client.ExplainStep) {
 		}
 	}
 	for _, e := range s.Errors {
-		line(x.theme.Bad("error " + errorWords(e)))
+		line(x.theme.Bad("error " + cmp.Or(string(e.Code), string(e.Kind)) + ": " + OneLine(e.Message)))
 	}
 }
 
@@ -337,7 +314,7 @@ func (x *sheet) toolLine(tool client.ExplainTool) string {
 		asked = joined(" · ", asked, WaitWords(w))
 	}
 	outcome := strings.ReplaceAll(string(tool.Outcome), "_", " ")
-	text := joined(" · ", CallWords(tool.Tool, tool.Arguments), asked, took, where(tool.Attempts > 1, Counted(int64(tool.Attempts), "attempt")), outcome, settled)
+	text := joined(" · ", CallWords(tool.Tool, tool.Arguments), asked, took, where(tool.Attempts > 1, Counted(tool.Attempts, "attempt")), outcome, settled)
 	if tool.Error != nil {
 		return x.theme.Bad(text + ": " + OneLine(strings.TrimPrefix(tool.Error.Message, outcome+": "))) // which some errors begin with, too
 	}
@@ -345,7 +322,7 @@ func (x *sheet) toolLine(tool client.ExplainTool) string {
 }
 
 func retryWords(r client.ExplainRetry) string {
-	text := Counted(int64(r.Attempts), "failed attempt") + " · " + tokens(r.Usage.TotalTokens(), r.Usage.Estimated) +
+	text := Counted(r.Attempts, "failed attempt") + " · " + tokens(r.Usage.TotalTokens(), r.Usage.Estimated) +
 		where(r.CostNanoUSD != nil && r.Usage.TotalTokens() > 0, ", "+costOfUse(r.CostNanoUSD, r.Usage)) + ": " + OneLine(r.Reason)
 	if r.Code != nil {
 		text += " (" + string(*r.Code) + ")"
@@ -355,9 +332,9 @@ func retryWords(r client.ExplainRetry) string {
 
 func compactionWords(c client.ExplainCompaction) string {
 	if c.Kind == client.CompactionCleared {
-		return fmt.Sprintf("compacted: the results of tools before message %s are shown by a note", grouped(int64(c.Before)))
+		return fmt.Sprintf("compacted: the results of tools before message %s are shown by a note", grouped(c.Before))
 	}
-	return fmt.Sprintf("compacted: the messages before message %s are summed up · %s", grouped(int64(c.Before)), tokens(c.Usage.TotalTokens(), c.Usage.Estimated))
+	return fmt.Sprintf("compacted: the messages before message %s are summed up · %s", grouped(c.Before), tokens(c.Usage.TotalTokens(), c.Usage.Estimated))
 }
 
 // costOfUse is the cost of tokens, marked as they are where it is in part estimated.
@@ -368,10 +345,6 @@ func costOfUse(nano *int64, u domain.Usage) string {
 	return where(u.Estimated && nano != nil && *nano > 0, "~") + costWords(nano)
 }
 
-func errorWords(e domain.Error) string {
-	return cmp.Or(string(e.Code), string(e.Kind)) + ": " + OneLine(e.Message)
-}
-
 func totalWords(v client.ExplainView) string {
 	t, u := v.Totals, v.Totals.Usage
 	used := fmt.Sprintf("%s (%s in, %s cached, %s out, %s reasoning)", tokens(u.TotalTokens(), u.Estimated),
@@ -380,9 +353,46 @@ func totalWords(v client.ExplainView) string {
 	if t.CostNanoUSD == nil {
 		cost = costUnknown
 	}
-	steps := grouped(int64(t.Steps))
+	steps := grouped(t.Steps)
 	if n := len(v.Steps); n > 0 && v.Steps[n-1].InProgress {
 		steps += ", and one in progress"
 	}
 	return joined(" · ", steps, where(u.TotalTokens() > 0, used), cost, some(t.ToolCalls, "tool call"))
+}
+
+// history says how long the history of the newest run is and how full the model's window, or what else tells.
+func (x *sheet) history(v client.ExplainView) {
+	if v.Source == contract.FromRecords {
+		text := "none is here: the record of the execution tells"
+		if v.ImportedAt != nil {
+			text += ", which was imported " + moment(*v.ImportedAt)
+		}
+		x.fact("history", text)
+		return
+	}
+	h := v.History
+	text := fmt.Sprintf("%s, %s", Counted(h.Events, "event"), size(h.Bytes))
+	if h.Runs > 1 {
+		text += fmt.Sprintf(" in run %s of the chain", grouped(h.Runs))
+	}
+	if h.BytesPerStep != nil {
+		text += fmt.Sprintf(" · %s a step", size(*h.BytesPerStep))
+	}
+	x.fact("history", text)
+	if h.ResetAt != nil {
+		x.fact("", "an operator reset the workflow "+moment(*h.ResetAt)+": what was done after that point may be done again")
+	}
+	next := percent(h.Share) + " of the way to a new run"
+	switch {
+	case h.Unstored != nil:
+		next = unstoredText(*h.Unstored)
+	case h.Suggested:
+		next = "the server suggests a new run, which begins with the next step"
+	case h.StepsLeft != nil:
+		next += fmt.Sprintf(" (%s, %s): about %s to go", size(h.ContinueBytes), Counted(h.ContinueEvents, "event"), Counted(*h.StepsLeft, "step"))
+	}
+	x.fact("", next)
+	if c := v.Context; c != nil {
+		x.fact("context", contextText(c.Tokens, known(c.Window)))
+	}
 }

@@ -11,31 +11,70 @@ import (
 	"everstep/starter/client"
 )
 
-// A listColumn is what a list can show of an agent, and sort by.
+// A listColumn is what a list can show of an agent, and sort by: a text, a number, a time or a cost.
 type listColumn struct {
-	name, head string
-	cell       func(client.Listed, time.Time) string
-	compare    func(a, b client.Listed) int
+	name  string
+	value func(client.Listed) any
 }
 
 // listColumns are all that there are. The usual ones come first, and what matters least of them on the right.
 var listColumns = []listColumn{
-	{"id", "ID", func(a client.Listed, _ time.Time) string { return OneLine(a.ID) }, by(func(a client.Listed) string { return a.ID })},
-	{"status", "STATUS", func(a client.Listed, _ time.Time) string { return listStatus(a) }, by(listStatus)},
-	{"exec", "EXEC", func(a client.Listed, _ time.Time) string { return grouped(int64(a.Number)) }, by(func(a client.Listed) int { return a.Number })},
-	{"age", "AGE", func(a client.Listed, now time.Time) string { return ago(a.StartedAt, now) }, func(a, b client.Listed) int { return b.StartedAt.Compare(a.StartedAt) }},
-	{"steps", "STEPS", func(a client.Listed, _ time.Time) string { return countOf(a.Steps) }, by(func(a client.Listed) int { return known(a.Steps) })},
-	{"tokens", "TOKENS", func(a client.Listed, _ time.Time) string { return countOf(a.TotalTokens) }, by(func(a client.Listed) int64 { return known(a.TotalTokens) })},
-	{"cost", "COST", func(a client.Listed, _ time.Time) string { return costCell(a.CostNanoUSD, a.TotalTokens) }, by(func(a client.Listed) int64 { return known(a.CostNanoUSD) })},
-	{"reason", "REASON", func(a client.Listed, _ time.Time) string { return cmp.Or(listReason(a), "-") }, by(listReason)},
-	{"waiting", "WAITING", func(a client.Listed, _ time.Time) string { return grouped(int64(a.Waiting)) }, by(func(a client.Listed) int { return a.Waiting })},
-	{"unknown", "UNKNOWN", func(a client.Listed, _ time.Time) string { return grouped(int64(a.Unknown)) }, by(func(a client.Listed) int { return a.Unknown })},
-	{"parent", "PARENT", func(a client.Listed, _ time.Time) string { return parentCell(a) }, by(func(a client.Listed) string { return a.ParentID })},
-	{"schedule", "SCHEDULE", func(a client.Listed, _ time.Time) string { return cmp.Or(OneLine(a.Schedule), "-") }, by(func(a client.Listed) string { return a.Schedule })},
-	{"build", "BUILD", func(a client.Listed, _ time.Time) string { return cmp.Or(OneLine(a.Build), "-") }, by(func(a client.Listed) string { return a.Build })},
-	{"ended", "ENDED", func(a client.Listed, now time.Time) string { return ago(a.ClosedAt, now) }, func(a, b client.Listed) int { return b.ClosedAt.Compare(a.ClosedAt) }},
-	{"server", "SERVER", func(a client.Listed, _ time.Time) string { return OneLine(a.ServerStatus) }, by(func(a client.Listed) string { return a.ServerStatus })},
-	{"run", "RUN", func(a client.Listed, _ time.Time) string { return OneLine(a.RunID) }, by(func(a client.Listed) string { return a.RunID })},
+	{"id", func(a client.Listed) any { return a.ID }},
+	{"status", func(a client.Listed) any { return listStatus(a) }},
+	{"exec", func(a client.Listed) any { return a.Number }},
+	{"age", func(a client.Listed) any { return a.StartedAt }},
+	{"steps", func(a client.Listed) any { return a.Steps }},
+	{"tokens", func(a client.Listed) any { return a.TotalTokens }},
+	{"cost", func(a client.Listed) any { return paid{a.CostNanoUSD, a.TotalTokens} }},
+	{"reason", func(a client.Listed) any { return listReason(a) }},
+	{"waiting", func(a client.Listed) any { return a.Waiting }},
+	{"unknown", func(a client.Listed) any { return a.Unknown }},
+	{"parent", func(a client.Listed) any { return shortAgent(a.ParentID) }},
+	{"schedule", func(a client.Listed) any { return a.Schedule }},
+	{"build", func(a client.Listed) any { return a.Build }},
+	{"ended", func(a client.Listed) any { return a.ClosedAt }},
+	{"server", func(a client.Listed) any { return a.ServerStatus }},
+	{"run", func(a client.Listed) any { return a.RunID }},
+}
+
+// paid is a cost and the tokens that it was paid for.
+type paid struct{ nano, tokens *int64 }
+
+// cell is a value as people read it: a time by how long ago it was.
+func cell(value any, now time.Time) string {
+	switch v := value.(type) {
+	case int:
+		return grouped(v)
+	case *int:
+		return countOf(v)
+	case *int64:
+		return countOf(v)
+	case time.Time:
+		return ago(v, now)
+	case paid:
+		if v.nano == nil && known(v.tokens) <= 0 {
+			return "-" // of an execution in progress neither is told
+		}
+		return costWords(v.nano)
+	}
+	return cmp.Or(OneLine(fmt.Sprint(value)), "-")
+}
+
+// comparedCells orders two values of a column: times by the age.
+func comparedCells(a, b any) int {
+	switch a := a.(type) {
+	case int:
+		return cmp.Compare(a, b.(int))
+	case *int:
+		return cmp.Compare(known(a), known(b.(*int)))
+	case *int64:
+		return cmp.Compare(known(a), known(b.(*int64)))
+	case time.Time:
+		return b.(time.Time).Compare(a)
+	case paid:
+		return cmp.Compare(known(a.nano), known(b.(paid).nano))
+	}
+	return strings.Compare(fmt.Sprint(a), fmt.Sprint(b))
 }
 
 // usualColumns is how many columns a list has unless others are asked for.
@@ -62,13 +101,13 @@ func List(agents []client.Listed, now time.Time, columns ...string) Table {
 	for _, name := range columns {
 		if i := slices.IndexFunc(listColumns, func(c listColumn) bool { return c.name == name }); i >= 0 {
 			shown = append(shown, listColumns[i])
-			t.Head = append(t.Head, listColumns[i].head)
+			t.Head = append(t.Head, strings.ToUpper(name))
 		}
 	}
 	for _, a := range agents {
 		var row []string
 		for _, column := range shown {
-			row = append(row, column.cell(a, now))
+			row = append(row, cell(column.value(a), now))
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -86,13 +125,8 @@ func SortList(agents []client.Listed, column string, reverse bool) {
 		if reverse {
 			a, b = b, a
 		}
-		return listColumns[i].compare(a, b)
+		return comparedCells(listColumns[i].value(a), listColumns[i].value(b))
 	})
-}
-
-// parentCell names the agent that started one: by its name, or by how its id begins, which is enough for every command.
-func parentCell(a client.Listed) string {
-	return cmp.Or(shortAgent(a.ParentID), "-")
 }
 
 // shortAgent is a name, or how an agent's id begins.
@@ -101,10 +135,6 @@ func shortAgent(id string) string {
 		id = id[:8]
 	}
 	return OneLine(id)
-}
-
-func by[T cmp.Ordered](key func(client.Listed) T) func(a, b client.Listed) int {
-	return func(a, b client.Listed) int { return cmp.Compare(key(a), key(b)) }
 }
 
 func known[N int | int64](n *N) N {
@@ -118,15 +148,7 @@ func countOf[N int | int64](n *N) string {
 	if n == nil {
 		return "-"
 	}
-	return grouped(int64(*n))
-}
-
-// costCell is what was paid, as far as it is told: of an execution in progress neither tokens nor cost are.
-func costCell(nano, tokens *int64) string {
-	if nano == nil && known(tokens) <= 0 {
-		return "-"
-	}
-	return costWords(nano)
+	return grouped(*n)
 }
 
 func ago(t, now time.Time) string {
@@ -168,7 +190,7 @@ func listStatus(a client.Listed) string {
 		status = strings.TrimSuffix(status, ", idle") + ", suspended"
 	}
 	if a.Unknown > 0 {
-		status += ", " + Counted(int64(a.Unknown), "outcome") + " unknown"
+		status += ", " + Counted(a.Unknown, "outcome") + " unknown"
 	}
 	if why := listReason(a); why != "" {
 		status += " (" + why + ")"
@@ -178,14 +200,7 @@ func listStatus(a client.Listed) string {
 
 // Executions is the table of an agent's executions. named says that they are of several sessions.
 func Executions(executions []client.Past, now time.Time, named bool) Table {
-	t := Table{Head: []string{"EXEC", "STATUS", "STEPS", "TOKENS", "COST", "TOOK", "BEGAN", "FROM", "EXECUTION ID"}}
-	handed := slices.ContainsFunc(executions, func(x client.Past) bool { return x.Agent != "" })
-	if handed {
-		t.Head = slices.Insert(t.Head, 2, "AGENT")
-	}
-	if named {
-		t.Head = append([]string{"ID"}, t.Head...)
-	}
+	t := Table{Head: []string{"ID", "EXEC", "STATUS", "AGENT", "STEPS", "TOKENS", "COST", "TOOK", "BEGAN", "FROM", "EXECUTION ID"}}
 	newest := map[string]int{}
 	for _, x := range executions {
 		newest[x.ID] = max(newest[x.ID], x.Number)
@@ -203,17 +218,16 @@ func Executions(executions []client.Past, now time.Time, named bool) Table {
 		if !x.StartedAt.IsZero() && !end.IsZero() {
 			took = Duration(end.Sub(x.StartedAt))
 		}
-		row := []string{
-			grouped(int64(x.Number)), status, countOf(x.Steps), countOf(x.TotalTokens), costCell(x.CostNanoUSD, x.TotalTokens), took, cmp.Or(moment(x.StartedAt), "-"),
-			pastOrigin(executions, x.Origin), x.ExecutionID.String(),
-		}
-		if handed {
-			row = slices.Insert(row, 2, cmp.Or(OneLine(x.Agent), "-"))
-		}
-		if named {
-			row = append([]string{OneLine(x.ID)}, row...)
-		}
-		t.Rows = append(t.Rows, row)
+		t.Rows = append(t.Rows, []string{
+			OneLine(x.ID), grouped(x.Number), status, cmp.Or(OneLine(x.Agent), "-"), countOf(x.Steps), countOf(x.TotalTokens),
+			cell(paid{x.CostNanoUSD, x.TotalTokens}, now), took, cmp.Or(moment(x.StartedAt), "-"), pastOrigin(executions, x.Origin), x.ExecutionID.String(),
+		})
+	}
+	if !slices.ContainsFunc(executions, func(x client.Past) bool { return x.Agent != "" }) {
+		t.drop("AGENT")
+	}
+	if !named {
+		t.drop("ID")
 	}
 	return t
 }
@@ -224,18 +238,18 @@ func takenBack(t *client.TakenBack, newest int) string {
 	if t == nil {
 		return ""
 	}
-	by := grouped(int64(t.By))
+	by := grouped(t.By)
 	if t.By > newest {
 		by = "the next"
 	}
-	return ", " + where(t.AfterStep > 0, "after step "+grouped(int64(t.AfterStep))+" ") + "taken back by " + by
+	return ", " + where(t.AfterStep > 0, "after step "+grouped(t.AfterStep)+" ") + "taken back by " + by
 }
 
 // NextOrigin says from where the next execution of a session goes on that was rewound; empty: it was not.
 func NextOrigin(executions []client.Past) string {
 	for _, x := range executions {
 		if x.NextOrigin != nil {
-			return fmt.Sprintf("execution %s will go on from %s", grouped(int64(x.Number)+1), pastOrigin(executions, x.NextOrigin))
+			return fmt.Sprintf("execution %s will go on from %s", grouped(x.Number+1), pastOrigin(executions, x.NextOrigin))
 		}
 	}
 	return ""
@@ -248,7 +262,7 @@ func pastOrigin(all []client.Past, origin *domain.Origin) string {
 	}
 	id, _, _ := strings.Cut(origin.ExecutionID.String(), "-")
 	if i := slices.IndexFunc(all, func(x client.Past) bool { return x.ExecutionID == origin.ExecutionID }); i >= 0 {
-		id = grouped(int64(all[i].Number))
+		id = grouped(all[i].Number)
 	}
-	return id + ", step " + grouped(int64(origin.Step))
+	return id + ", step " + grouped(origin.Step)
 }

@@ -70,9 +70,9 @@ func TestALongStatusTakesNoColumns(t *testing.T) {
 // TestUnknownCostsOfLists: one that nobody knows is told apart from one that is not told yet.
 func TestUnknownCostsOfLists(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, "unknown", costCell(nil, new(int64(12))))
-	require.Equal(t, "-", costCell(nil, nil), "it is in progress")
-	require.Equal(t, []string{"$0", "$0.5"}, []string{costCell(new(int64(0)), new(int64(12))), costCell(new(int64(500_000_000)), nil)})
+	require.Equal(t, "unknown", cell(paid{nil, new(int64(12))}, time.Time{}))
+	require.Equal(t, "-", cell(paid{nil, nil}, time.Time{}), "it is in progress")
+	require.Equal(t, []string{"$0", "$0.5"}, []string{cell(paid{new(int64(0)), new(int64(12))}, time.Time{}), cell(paid{new(int64(500_000_000)), nil}, time.Time{})})
 }
 
 func TestListTellsOfSuspendedSessions(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	"everstep/domain"
 	"everstep/starter/client"
@@ -80,18 +81,15 @@ func (v *liveView) settle(l line) []string {
 		v.open = append(v.open, l)
 		return nil
 	case markAt:
-		for i, open := range v.open {
-			if open.call == l.call {
-				v.open[i].at = l.text
-			}
-		}
+		v.tellOf(l.call, l.text)
 		return nil
-	case markDone, markFailed, markNotice, markWarning: // a notice is of no call
-		v.open = slices.DeleteFunc(v.open, func(open line) bool { return open.call == l.call })
-		signs := map[mark]string{markDone: t.Good("✓"), markFailed: t.Bad("✗"), markNotice: t.Faint("·"), markWarning: t.Warn("!")}
-		return v.hanging("    "+signs[l.mark]+" ", l.text)
+	case markDone, markFailed, markNotice, markWarning:
+		if l.mark == markDone || l.mark == markFailed {
+			v.open = slices.DeleteFunc(v.open, func(open line) bool { return open.call == l.call })
+		}
+		return v.hanging("    "+v.sign(l)+" ", l.text)
 	case markEnd:
-		return []string{"", t.glyph(l.status) + " " + l.text}
+		return []string{"", v.sign(l) + " " + l.text}
 	}
 	return []string{l.text}
 }
@@ -99,25 +97,42 @@ func (v *liveView) settle(l line) []string {
 // showSubagent takes an event of a sub-agent, and returns the lines that stay of it, each with the sub-agent's name. What it
 // does just now stays nowhere: it is drawn under the open call of the parent that has started the sub-agent.
 func (v *liveView) showSubagent(e client.Event) (settled []string) {
-	t := v.out.Theme
-	signs := map[mark]string{markDone: t.Good("✓"), markFailed: t.Bad("✗"), markWarning: t.Warn("!"), markText: t.Faint("·"), markNotice: t.Faint("·")}
 	m, lines := v.story.below.tell(e)
 	for _, l := range lines {
 		text := m.name + ": " + l.text
 		switch l.mark {
 		case markStep, markCall, markAt:
-			for i, open := range v.open {
-				if open.call == m.call {
-					v.open[i].at = text
-				}
-			}
-		case markEnd:
-			settled = append(settled, v.hanging("    "+m.deep()+t.glyph(l.status)+" ", text)...)
+			v.tellOf(m.call, text)
 		default:
-			settled = append(settled, v.hanging("    "+m.deep()+signs[l.mark]+" ", text)...)
+			settled = append(settled, v.hanging("    "+m.deep()+v.sign(l)+" ", text)...)
 		}
 	}
 	return settled
+}
+
+// sign stands before a line that stays.
+func (v *liveView) sign(l line) string {
+	switch t := v.out.Theme; l.mark {
+	case markEnd:
+		return t.glyph(l.status)
+	case markDone:
+		return t.Good("✓")
+	case markFailed:
+		return t.Bad("✗")
+	case markWarning:
+		return t.Warn("!")
+	default:
+		return t.Faint("·")
+	}
+}
+
+// tellOf says how far an open call is.
+func (v *liveView) tellOf(call callKey, at string) {
+	for i, open := range v.open {
+		if open.call == call {
+			v.open[i].at = at
+		}
+	}
 }
 
 func (v *liveView) going() []string {
@@ -189,23 +204,24 @@ func (v *liveView) redraw(settled, going []string) {
 }
 
 // fit cuts a painted line to one of the terminal: it could not be taken back otherwise.
-func (v *liveView) fit(text string) string {
-	return lipgloss.NewStyle().Inline(true).MaxWidth(v.out.Width() - 1).Render(text)
-}
+func (v *liveView) fit(text string) string { return ansi.Truncate(text, v.out.Width()-1, "") }
 
 func (v *liveView) wrapped(indent, text string) []string {
-	broken := lipgloss.Wrap(strings.ReplaceAll(text, "\t", "    "), v.out.Width()-len(indent)-1, "")
-	lines := strings.Split(broken, "\n")
-	for i, l := range lines {
-		lines[i] = indent + strings.TrimRight(l, " ")
-	}
-	return lines
+	return Wrapped(text, indent, indent, v.out.Width()-1)
 }
 
 func (v *liveView) hanging(sign, text string) []string {
-	width := lipgloss.Width(sign)
-	lines := v.wrapped(strings.Repeat(" ", width), text)
-	lines[0] = sign + strings.TrimLeft(lines[0], " ")
+	return Wrapped(text, sign, strings.Repeat(" ", lipgloss.Width(sign)), v.out.Width()-1)
+}
+
+// Wrapped is a cleaned text broken into lines of a width; first stands before the first, rest before the others.
+func Wrapped(text, first, rest string, width int) []string {
+	room := max(width-max(lipgloss.Width(first), lipgloss.Width(rest)), 1)
+	lines := strings.Split(lipgloss.Wrap(strings.ReplaceAll(text, "\t", "    "), room, ""), "\n")
+	for i, l := range lines {
+		lines[i] = first + strings.TrimRight(l, " ")
+		first = rest
+	}
 	return lines
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/colorprofile"
+	"github.com/charmbracelet/x/ansi"
 	"golang.org/x/term"
 
 	"everstep/domain"
@@ -99,6 +100,9 @@ func (o *Output) Complete() error {
 // Printf writes a text. That it could not is told by Complete.
 func (o *Output) Printf(format string, args ...any) { _, _ = fmt.Fprintf(o, format, args...) }
 
+// Print writes a text, folded.
+func (o *Output) Print(text string) { o.Printf("%s", o.Fold(text)) }
+
 // JSON writes a value as one line of JSON.
 func (o *Output) JSON(value any) error {
 	line, err := domain.Encode(value)
@@ -169,7 +173,7 @@ func (o *Output) Paragraphs(text string) string {
 // Facts writes a line for each name and its text; width is that of the names.
 func (o *Output) Facts(width int, facts [][2]string) {
 	for _, fact := range facts {
-		o.Printf("%s", o.Fold(o.Theme.fact(width, fact[0], OneLine(fact[1]))))
+		o.Print(o.Theme.fact(width, fact[0], OneLine(fact[1])))
 	}
 }
 
@@ -180,7 +184,7 @@ func (o *Output) Hints(hints [][2]string) {
 		width = max(width, len(hint[0]))
 	}
 	for _, hint := range hints {
-		o.Printf("%s", o.Fold(fmt.Sprintf("  %s  %s\n", o.Theme.name(fmt.Sprintf("%-*s", width, hint[0])), o.Theme.Faint(hint[1]))))
+		o.Print(fmt.Sprintf("  %s  %s\n", o.Theme.name(fmt.Sprintf("%-*s", width, hint[0])), o.Theme.Faint(hint[1])))
 	}
 }
 
@@ -304,6 +308,15 @@ type Table struct {
 	Gives string
 }
 
+// drop leaves a column out.
+func (t *Table) drop(head string) {
+	at := slices.Index(t.Head, head)
+	t.Head = slices.Delete(t.Head, at, at+1)
+	for i, row := range t.Rows {
+		t.Rows[i] = slices.Delete(row, at, at+1)
+	}
+}
+
 const columnGap = "  "
 
 // Render aligns the columns. Where they do not fit the one that Gives is narrowed, as far as its cells still tell
@@ -367,7 +380,7 @@ func (t Table) writeRow(b *strings.Builder, cells []string, widths []int, paint 
 		if i > 0 {
 			row.WriteString(columnGap)
 		}
-		cell = fitted(cell, widths[i])
+		cell = ansi.Truncate(cell, widths[i], "…")
 		gap := strings.Repeat(" ", max(widths[i]-lipgloss.Width(cell), 0))
 		if t.Numbers && i > 0 {
 			gap, cell = cell, gap
@@ -375,11 +388,4 @@ func (t Table) writeRow(b *strings.Builder, cells []string, widths []int, paint 
 		row.WriteString(cell + gap)
 	}
 	b.WriteString(paint(strings.TrimRight(row.String(), " ")) + "\n")
-}
-
-func fitted(text string, width int) string {
-	if lipgloss.Width(text) <= width {
-		return text
-	}
-	return lipgloss.NewStyle().Inline(true).MaxWidth(width-1).Render(text) + "…"
 }

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -28,8 +29,8 @@ func StatusText(t Theme, id string, v account.Status, now time.Time) string {
 	}
 	x := newSheet(t, now, id, v.Number, v.Status, status)
 	for _, r := range statusRows(t, id, v, now) {
-		for _, lines := range r.facts {
-			x.fact(r.title, lines...)
+		for _, fact := range r.facts {
+			x.fact(r.title, strings.Split(fact, "\n")...)
 		}
 	}
 	return x.String()
@@ -66,101 +67,99 @@ func statusRows(t Theme, id string, v account.Status, now time.Time) []row {
 		prior = &priorJSON{v.Prior, domain.KnownCost(v.Prior.CostNanoUSD, v.Prior.Tokens, v.Priced)}
 	}
 	return []row{
-		{key: "agent_id", about: "the agent's id", value: v.AgentID},
-		{key: "name", about: "its name, where it has one", value: present(v.Name)},
-		{key: "execution_id", about: "the newest execution's id", value: present(v.ExecutionID)},
-		{key: "execution_number", about: "its number, from 1", value: v.Number},
-		{key: "status", about: "`pending`, `in_progress`, `completed`, `stopped` or `failed`", value: v.Status},
-		{key: "open", about: "the session takes messages, or will", value: v.Open},
-		{key: "paused", about: "nothing new starts until it is resumed", value: v.Paused},
-		{key: "doing", about: "what is going on, in words", value: v.Doing, title: "doing", facts: fact(doingText(v, now))},
-		{key: "since", about: "since when", value: present(v.Since)},
-		{key: "progress", about: "what tool calls under way tell of themselves: each `tool`, `text`", value: listed(v.Progress),
-			title: "progress", facts: facts(v.Progress, func(p contract.Progress) []string { return []string{OneLine(p.Tool) + ": " + OneLine(p.Text)} })},
-		{key: "lacking", about: "which worker lacks what, while another one is waited for", value: present(v.Lacking)},
-		{key: "suspended", about: "`since` when, `by` whom and for what `reason` the session accepts nothing", value: v.Suspended,
-			title: "suspended", facts: fact(suspendedText(v.Suspended))},
-		{key: "rewound_to", about: "from where the session's next execution goes on, where a rewind has left it so: as `branched_from`", value: v.Position.From,
-			title: "stands", facts: fact(rewoundText(v))},
-		{key: "rewound_to_number", about: "the number of that execution; 0: it is not the session's", value: v.RewoundToNumber()},
-		{key: "messages_cleared", about: "how many of the first messages `clear` has dropped", value: cleared,
-			title: "cleared", facts: fact(where(cleared > 0, Counted(int64(cleared), "message")+" from before the clear, of which the model sees none"))},
-		{key: "stop_reason", about: "why it ended: `starter help stops`", value: present(v.StopReason), title: "why", facts: fact(whyText(v))},
-		{key: "session_limit", about: "a limit of the session ended it", value: v.SessionLimit},
-		{key: "error", about: "why it failed: `kind`, `code`, `message`", value: v.Failure()},
-		{key: "step_count", about: "the steps that have ended", value: v.Steps, title: "steps", facts: fact(grouped(int64(v.Steps)))},
-		{key: "agent", about: "who has the conversation, where it was handed over", value: present(v.Configuration.Agent),
-			title: "agent", facts: fact(OneLine(where(v.Configuration.Agent != "", v.Configuration.Agent+", to which the conversation was handed over")))},
-		{key: "model", about: "the model in use", value: present(v.Configuration.Model), title: "model", facts: fact(ModelName(v.Configuration.Model))},
-		{key: "rate_limit", about: "of the model's inferences", value: v.Configuration.RateLimit},
-		{key: "tool_limits", about: "by the names of the tools that have one", value: v.Configuration.ToolLimits},
-		{key: "rate_limited", about: "an inference or a call waits for its turn", value: v.RateLimited},
-		{key: "usage", about: "what the execution has used: tokens", value: v.Usage, title: "usage", facts: fact(usageText(v.Usage))},
-		{key: "cost_nano_usd", about: "what that has cost", value: v.Cost(), title: "cost", facts: fact(paidWords(v.Cost()))},
-		{key: "budget", about: "its limits; `max_steps_from` is `default` where nobody has given `max_steps`, and `none` where there is to be none", value: own.Limit,
-			title: "budget", facts: fact(budgetFact(own.Limit, own.Left))},
-		{key: "budget_left", about: "what is left of them", value: own.Left},
-		{key: "session_budget", about: "the limits over all executions of the session, where it has such", value: session,
-			title: "session", facts: fact(SessionBudget(v.Ledger))},
-		{key: "session_budget_left", about: "what is left of those", value: sessionLeft},
-		{key: "branched_from", about: "the step from which it was forked or rewound: `execution_id`, `step`, `agent_id`", value: origin.Branch(),
-			title: "branched", facts: fact(branchText(origin.Branch(), v.AgentID, v.OriginNumber(v.Execution)))},
-		{key: "origin", about: "the id of the execution that it goes on from", value: present(origin.ExecutionID), title: "goes on", facts: fact(originText(v))},
-		{key: "origin_number", about: "the number of that execution; 0: it is not the session's", value: v.OriginNumber(v.Execution)},
-		{key: "prior", about: "what had been used by then", value: prior},
-		{key: "trusted", about: "what whoever has started it says: `starter help trusted`", value: v.Trusted, title: "trusted", facts: fact(trustedText(v.Trusted))},
-		{key: "definition_changes", about: "the newest changes of what is in force: each `execution_number`, `at`, `agent` and `step` (where the conversation was handed over), `tools_added`, `tools_removed`, `tools_changed`, `more_tools`, `fields`, `update`: who has given the agent another definition", value: listed(v.Configuration.Changes),
-			title: "changed", facts: facts(v.Configuration.Changes, func(c contract.DefinitionChange) []string { return []string{changeText(c)} })},
-		{key: "next_definition", about: "who has given it a definition that waits for the next execution: `by`, `at`, `reason`, `fields`, `asked`: what of it was given, and of earlier ones that hold from the same execution on `before`, each `by`, `at`, `reason`, `asked`, and `more_before`", value: v.Configuration.Next,
-			title: "next", facts: fact(nextText(v.Configuration.Next))},
-		{key: "mcp_sessions", about: "with stateful MCP servers: each `server`, `worker`, `since`", value: listed(v.MCPSessions),
-			title: "session", facts: facts(v.MCPSessions, func(b contract.Bound) []string { return []string{OneLine(sessionWords(b.Server, b.Worker, b.Since))} })},
-		{key: "parent_agent_id", about: "whose sub-agent it is, where it is one", value: present(parent.AgentID),
-			title: "started by", facts: fact(where(v.Parent != nil, fmt.Sprintf("agent %s, as its sub-agent %s", parent.AgentID, OneLine(parent.Subagent))))},
-		{key: "subagent", about: "its name there", value: present(parent.Subagent)},
-		{key: "subagents", about: "those under way: each `agent_id`, `subagent`, `tool_execution_id`, `since`, `grant`, `waiting` (for a person)", value: listed(v.Children),
-			title: "sub-agent", facts: facts(v.Children, func(sub contract.SubagentView) []string { return []string{subagentText(sub, now)} })},
-		{key: "todo", about: "what tool `todo` keeps: each `text`, `status`", value: listed(v.Todo), title: "to do", facts: fact(todoLines(v.Todo)...)},
-		{key: "context_tokens", about: "about how many the next inference reads; null: nobody knows", value: present(v.Context),
-			title: "context", facts: fact(contextText(v.Context, v.Window))},
-		{key: "context_window", about: "how many the model can read; null: nobody knows", value: present(v.Window)},
-		{key: "stop_signals", about: "requests to stop: each `reason`, `source`, `message`", value: listed(v.Signals),
-			title: "signal", facts: facts(v.Signals, func(s domain.StopSignal) []string {
-				return []string{OneLine(fmt.Sprintf("%s %s", s.Reason, s.Message))}
-			})},
-		{key: "more_stops", about: "how many of users came beyond the 100 that are kept", value: v.MoreSignals, facts: fact(where(v.MoreSignals > 0, more(v.MoreSignals, "signal")))},
-		{key: "waits", about: "calls that wait for a person, each with its `kind`, `approval`, `question` or `outcome`: `domain.Wait`", value: listed(v.Waits),
-			title: "waits", facts: facts(v.Waits, func(w domain.Wait) []string {
+		{"agent_id", "the agent's id", v.AgentID, "", nil},
+		{"name", "its name, where it has one", present(v.Name), "", nil},
+		{"execution_id", "the newest execution's id", present(v.ExecutionID), "", nil},
+		{"execution_number", "its number, from 1", v.Number, "", nil},
+		{"status", "`pending`, `in_progress`, `completed`, `stopped` or `failed`", v.Status, "", nil},
+		{"open", "the session takes messages, or will", v.Open, "", nil},
+		{"paused", "nothing new starts until it is resumed", v.Paused, "", nil},
+		{"doing", "what is going on, in words", v.Doing, "doing", fact(doingText(v, now))},
+		{"since", "since when", present(v.Since), "", nil},
+		{"progress", "what tool calls under way tell of themselves: each `tool`, `text`", listed(v.Progress),
+			"progress", facts(v.Progress, func(p contract.Progress) string { return OneLine(p.Tool) + ": " + OneLine(p.Text) })},
+		{"lacking", "which worker lacks what, while another one is waited for", present(v.Lacking), "", nil},
+		{"suspended", "`since` when, `by` whom and for what `reason` the session accepts nothing", v.Suspended,
+			"suspended", fact(suspendedText(v.Suspended))},
+		{"rewound_to", "from where the session's next execution goes on, where a rewind has left it so: as `branched_from`", v.Position.From,
+			"stands", fact(rewoundText(v))},
+		{"rewound_to_number", "the number of that execution; 0: it is not the session's", v.RewoundToNumber(), "", nil},
+		{"messages_cleared", "how many of the first messages `clear` has dropped", cleared,
+			"cleared", fact(where(cleared > 0, Counted(cleared, "message")+" from before the clear, of which the model sees none"))},
+		{"stop_reason", "why it ended: `starter help stops`", present(v.StopReason), "why", fact(whyText(v))},
+		{"session_limit", "a limit of the session ended it", v.SessionLimit, "", nil},
+		{"error", "why it failed: `kind`, `code`, `message`", v.Failure(), "", nil},
+		{"step_count", "the steps that have ended", v.Steps, "steps", fact(grouped(v.Steps))},
+		{"agent", "who has the conversation, where it was handed over", present(v.Configuration.Agent),
+			"agent", fact(OneLine(where(v.Configuration.Agent != "", v.Configuration.Agent+", to which the conversation was handed over")))},
+		{"model", "the model in use", present(v.Configuration.Model), "model", fact(ModelName(v.Configuration.Model))},
+		{"rate_limit", "of the model's inferences", v.Configuration.RateLimit, "", nil},
+		{"tool_limits", "by the names of the tools that have one", v.Configuration.ToolLimits, "", nil},
+		{"rate_limited", "an inference or a call waits for its turn", v.RateLimited, "", nil},
+		{"usage", "what the execution has used: tokens", v.Usage, "usage", fact(usageText(v.Usage))},
+		{"cost_nano_usd", "what that has cost", v.Cost(), "cost", fact(paidWords(v.Cost()))},
+		{"budget", "its limits; `max_steps_from` is `default` where nobody has given `max_steps`, and `none` where there is to be none", own.Limit,
+			"budget", fact(budgetFact(own.Limit, own.Left))},
+		{"budget_left", "what is left of them", own.Left, "", nil},
+		{"session_budget", "the limits over all executions of the session, where it has such", session,
+			"session", fact(SessionBudget(v.Ledger))},
+		{"session_budget_left", "what is left of those", sessionLeft, "", nil},
+		{"branched_from", "the step from which it was forked or rewound: `execution_id`, `step`, `agent_id`", origin.Branch(),
+			"branched", fact(branchText(origin.Branch(), v.AgentID, v.OriginNumber(v.Execution)))},
+		{"origin", "the id of the execution that it goes on from", present(origin.ExecutionID), "goes on", fact(originText(v))},
+		{"origin_number", "the number of that execution; 0: it is not the session's", v.OriginNumber(v.Execution), "", nil},
+		{"prior", "what had been used by then", prior, "", nil},
+		{"trusted", "what whoever has started it says: `starter help trusted`", v.Trusted, "trusted", fact(trustedText(v.Trusted))},
+		{"definition_changes", "the newest changes of what is in force: each `execution_number`, `at`, `agent` and `step` (where the conversation was handed over), `tools_added`, `tools_removed`, `tools_changed`, `more_tools`, `fields`, `update`: who has given the agent another definition", listed(v.Configuration.Changes),
+			"changed", facts(v.Configuration.Changes, changeText)},
+		{"next_definition", "who has given it a definition that waits for the next execution: `by`, `at`, `reason`, `fields`, `asked`: what of it was given, and of earlier ones that hold from the same execution on `before`, each `by`, `at`, `reason`, `asked`, and `more_before`", v.Configuration.Next,
+			"next", fact(nextText(v.Configuration.Next))},
+		{"mcp_sessions", "with stateful MCP servers: each `server`, `worker`, `since`", listed(v.MCPSessions),
+			"session", facts(v.MCPSessions, func(b contract.Bound) string { return OneLine(sessionWords(b.Server, b.Worker, b.Since)) })},
+		{"parent_agent_id", "whose sub-agent it is, where it is one", present(parent.AgentID),
+			"started by", fact(where(v.Parent != nil, fmt.Sprintf("agent %s, as its sub-agent %s", parent.AgentID, OneLine(parent.Subagent))))},
+		{"subagent", "its name there", present(parent.Subagent), "", nil},
+		{"subagents", "those under way: each `agent_id`, `subagent`, `tool_execution_id`, `since`, `grant`, `waiting` (for a person)", listed(v.Children),
+			"sub-agent", facts(v.Children, func(sub contract.SubagentView) string { return subagentText(sub, now) })},
+		{"todo", "what tool `todo` keeps: each `text`, `status`", listed(v.Todo), "to do", fact(todoLines(v.Todo)...)},
+		{"context_tokens", "about how many the next inference reads; null: nobody knows", present(v.Context),
+			"context", fact(contextText(v.Context, v.Window))},
+		{"context_window", "how many the model can read; null: nobody knows", present(v.Window), "", nil},
+		{"stop_signals", "requests to stop: each `reason`, `source`, `message`", listed(v.Signals),
+			"signal", facts(v.Signals, func(s domain.StopSignal) string { return OneLine(string(s.Reason) + " " + s.Message) })},
+		{"more_stops", "how many of users came beyond the 100 that are kept", v.MoreSignals, "", fact(where(v.MoreSignals > 0, more(v.MoreSignals, "signal")))},
+		{"waits", "calls that wait for a person, each with its `kind`, `approval`, `question` or `outcome`: `domain.Wait`", listed(v.Waits),
+			"waits", facts(v.Waits, func(w domain.Wait) string {
 				call := ShortCall(w.ToolExecutionID)
 				switch w.Kind {
 				case domain.WaitOutcome:
-					return []string{pendingWords(w), enter("resolve", call)}
+					return joined("\n", pendingWords(w), enter("resolve", call))
 				case domain.WaitQuestion:
-					return []string{pendingWords(w), enter("answer", call+where(len(w.Ask.Schema) > 0, " --value JSON"))}
+					return joined("\n", pendingWords(w), enter("answer", call+where(len(w.Ask.Schema) > 0, " --value JSON")))
 				case domain.WaitApproval:
 				}
-				return []string{pendingWords(w), joined(t.Faint(" · "), enter("approve", call), enter("deny", call))}
+				return joined("\n", pendingWords(w), joined(t.Faint(" · "), enter("approve", call), enter("deny", call)))
 			})},
-		{key: "standing_approvals", about: "calls that always run, those too that were revoked: `domain.StandingApproval`", value: listed(v.AlwaysAllowed),
-			title: "always", facts: facts(v.AlwaysAllowed, func(a domain.StandingApproval) []string {
+		{"standing_approvals", "calls that always run, those too that were revoked: `domain.StandingApproval`", listed(v.AlwaysAllowed),
+			"always", facts(v.AlwaysAllowed, func(a domain.StandingApproval) string {
 				if a.Revocation != nil {
-					return nil
+					return ""
 				}
-				return []string{StandingApproval(a), enter("revoke", ShortCall(a.ID))}
+				return joined("\n", StandingApproval(a), enter("revoke", ShortCall(a.ID)))
 			})},
-		{key: "waiting_messages", about: "those that were not read yet: each `message_id`, `place`, `sent_at`, `if_busy`, `bytes`, `text`, `cut`, `sent_by`", value: listed(v.Unread),
-			title: "message", facts: facts(v.Unread, func(w contract.WaitingView) []string {
-				return []string{messageWords(w, v), where(v.Open || !v.Status.Terminal(), enter("unsend", w.ID.String()[:8]))}
+		{"waiting_messages", "those that were not read yet: each `message_id`, `place`, `sent_at`, `if_busy`, `bytes`, `text`, `cut`, `sent_by`", listed(v.Unread),
+			"message", facts(v.Unread, func(w contract.WaitingView) string {
+				return joined("\n", messageWords(w, v), where(v.Open || !v.Status.Terminal(), enter("unsend", w.ID.String()[:8])))
 			})},
-		{key: "history", about: "of the newest run: `events`, `bytes`, `runs`, `unstored` (why the storage does not take what a new run would need), `unrecorded` (what is not among the records, and why)", value: v.History,
-			title: "history", facts: fact(historyLines(v.History)...)},
-		{key: "workflow_id", about: "of its workflow", value: v.Run.WorkflowID, title: "workflow", facts: fact(joined(" ", OneLine(v.Run.WorkflowID), t.Faint(OneLine(v.Run.ID))))},
-		{key: "run_id", about: "of that one's newest run", value: v.Run.ID},
-		{key: "build", about: "the build that has begun that run; empty: none has yet", value: v.Server.Builds.Begun,
-			title: "build", facts: fact(OneLine(client.OtherBuild(v.Server.Builds, v.ServedBy)))},
-		{key: "carried_by", about: "the build that has carried it on last, where that is another", value: present(v.Server.Builds.Last)},
-		{key: "served_by", about: "the builds of the workers, where all are of others", value: present(v.ServedBy)},
-		{key: "source", about: "who tells: `workflow`, `history`, `raw_history`, `server` or `records`", value: v.Server.Source, title: "told by", facts: fact(source(v))},
+		{"history", "of the newest run: `events`, `bytes`, `runs`, `unstored` (why the storage does not take what a new run would need), `unrecorded` (what is not among the records, and why)", v.History,
+			"history", fact(historyLines(v.History)...)},
+		{"workflow_id", "of its workflow", v.Run.WorkflowID, "workflow", fact(joined(" ", OneLine(v.Run.WorkflowID), t.Faint(OneLine(v.Run.ID))))},
+		{"run_id", "of that one's newest run", v.Run.ID, "", nil},
+		{"build", "the build that has begun that run; empty: none has yet", v.Server.Builds.Begun,
+			"build", fact(OneLine(client.OtherBuild(v.Server.Builds, v.ServedBy)))},
+		{"carried_by", "the build that has carried it on last, where that is another", present(v.Server.Builds.Last), "", nil},
+		{"served_by", "the builds of the workers, where all are of others", present(v.ServedBy), "", nil},
+		{"source", "who tells: `workflow`, `history`, `raw_history`, `server` or `records`", v.Server.Source, "told by", fact(source(v))},
 	}
 }
 
@@ -236,7 +235,7 @@ func historyLines(h contract.HistoryView) []string {
 		return nil
 	}
 	return []string{
-		joined(", ", Counted(h.Events, "event"), size(h.Bytes), where(h.Runs > 1, "run "+grouped(int64(h.Runs)))),
+		joined(", ", Counted(h.Events, "event"), size(h.Bytes), where(h.Runs > 1, "run "+grouped(h.Runs))),
 		unstoredText(h.Unstored), within("not among the records: ", OneLine(h.Unrecorded), ""),
 	}
 }
@@ -306,11 +305,7 @@ func sessionWords(server, worker string, since time.Time) string {
 
 // todoLines are what the model means to do.
 func todoLines(items []domain.TodoItem) []string {
-	var lines []string
-	for _, item := range items {
-		lines = append(lines, OneLine(item.String()))
-	}
-	return lines
+	return facts(items, func(item domain.TodoItem) string { return OneLine(item.String()) })
 }
 
 func contextText(used, window int64) string {
@@ -378,7 +373,7 @@ func limitText(rule domain.LimitRule, total domain.Amount) string {
 
 func source(v account.Status) string {
 	if v.AtEvent > 0 {
-		return "the history, replayed as far as event " + grouped(int64(v.AtEvent))
+		return "the history, replayed as far as event " + grouped(v.AtEvent)
 	}
 	words := map[contract.StatusSource]string{
 		contract.FromWorkflow:   "the workflow",
@@ -411,7 +406,7 @@ func executionWords(number int, id domain.ExecutionID) string {
 	if number == 0 {
 		return id.String()
 	}
-	return grouped(int64(number)) + " (" + id.String()[:8] + ")"
+	return grouped(number) + " (" + id.String()[:8] + ")"
 }
 
 // branchText says where an execution of an agent was forked or rewound from; empty where it was not.
@@ -424,4 +419,58 @@ func branchText(from *domain.Origin, agent domain.AgentID, number int) string {
 		return "forked " + text + ", of agent " + from.AgentID.String()
 	}
 	return "rewound " + text
+}
+
+// A row is one fact: for programs under its key, for people under its title. Help lists the keys.
+type row struct {
+	// key is its name in JSON, about says in help what stands there, and value is that. Without a key only people get it.
+	key, about string
+	value      any
+	// title is its name in text, and facts are what is said under it, each in one line or several. Without facts only
+	// programs get it.
+	title string
+	facts []string
+}
+
+// fact is one fact, of lines of which some may be empty.
+func fact(lines ...string) []string { return []string{joined("\n", lines...)} }
+
+// facts are one for each item.
+func facts[T any](items []T, of func(T) string) []string {
+	var all []string
+	for _, item := range items {
+		all = append(all, of(item))
+	}
+	return all
+}
+
+// An object is rows as an object of JSON.
+type object []row
+
+// MarshalJSON keeps the order of the rows.
+func (o object) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	separator := byte('{')
+	for _, r := range o {
+		value, err := domain.Encode(r.value)
+		if err != nil {
+			return nil, err
+		}
+		b.WriteByte(separator)
+		b.WriteString(`"` + r.key + `":`)
+		b.Write(value)
+		separator = ','
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// keyTable lists the keys of rows, in Markdown.
+func keyTable(rows []row) string {
+	var b strings.Builder
+	b.WriteString("| key | what it is |\n|---|---|\n")
+	for _, r := range rows {
+		b.WriteString("| `" + r.key + "` | " + r.about + " |\n")
+	}
+	return b.String()
 }

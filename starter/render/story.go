@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 	"everstep/starter/client"
 )
@@ -79,6 +80,11 @@ func (s *story) Tell(e client.Event) []line {
 	return append(append(lines, s.thought(e)...), s.tell(e)...)
 }
 
+// oneLine is what one line tells of an event.
+func oneLine(e client.Event, m mark, text string) []line {
+	return []line{{mark: m, step: e.Step, call: callKey{e.Step, e.Position}, text: text}}
+}
+
 func (s *story) thought(e client.Event) []line {
 	switch e.Type {
 	case client.EventReasoning:
@@ -86,11 +92,10 @@ func (s *story) thought(e client.Event) []line {
 			s.thinks = e.Time
 		}
 	case client.EventText, domain.EventInferenceReceived:
-		took := e.Time.Sub(s.thinks)
-		known := !s.thinks.IsZero()
+		took, known := e.Time.Sub(s.thinks), !s.thinks.IsZero()
 		s.thinks = time.Time{}
 		if known && took >= time.Second {
-			return []line{{mark: markNotice, step: e.Step, text: "thought for " + Duration(took)}}
+			return oneLine(e, markNotice, "thought for "+Duration(took))
 		}
 	case domain.EventStepStarted, client.EventWithdrawn:
 		s.thinks = time.Time{}
@@ -105,20 +110,23 @@ func (s *story) tell(e client.Event) []line {
 	case domain.EventExecutionStarted:
 		s.began = e.Time
 		if s.ui != "" {
-			return []line{{mark: markLink, text: s.ui + e.RunID}}
+			return oneLine(e, markLink, s.ui+e.RunID)
 		}
 		return nil
 	case domain.EventStepStarted:
-		return []line{{mark: markStep, step: e.Step, text: fmt.Sprintf("step %d", e.Step)}}
+		return oneLine(e, markStep, fmt.Sprintf("step %d", e.Step))
 	case client.EventToolProgress:
-		return []line{{mark: markAt, step: e.Step, call: at, text: OneLine(e.Tool) + ": " + OneLine(e.Text)}}
+		return oneLine(e, markAt, OneLine(e.Tool)+": "+OneLine(e.Text))
 	case domain.EventInferenceRequested:
-		return s.requested(e)
-	case domain.EventInferenceReceived:
-		if e.Error == nil {
-			return s.answered(e)
+		if r, ok := e.Recorded.Data.(domain.InferenceRequestStarted); ok && r.Summary && e.Attempt == 1 {
+			return oneLine(e, markNotice, "making the conversation shorter")
 		}
-		return s.cut(e)
+		if e.Attempt > 1 {
+			return oneLine(e, markNotice, fmt.Sprintf("it is tried again (attempt %d)", e.Attempt))
+		}
+		return nil
+	case domain.EventInferenceReceived:
+		return s.answered(e)
 	case domain.EventToolCallStarted:
 		c := call{words: CallWords(e.Tool, e.Arguments), since: e.Time}
 		s.calls[at] = c
@@ -126,12 +134,9 @@ func (s *story) tell(e client.Event) []line {
 		if e.Wait != nil {
 			text += " · " + WaitWords(*e.Wait)
 		}
-		return []line{{mark: markCall, step: e.Step, call: at, text: text}}
+		return oneLine(e, markCall, text)
 	case domain.EventToolCallCompleted:
-		return []line{s.toolDone(e, at)}
-	case domain.EventToolCallWaiting:
-		_, text := notice(e)
-		return []line{{mark: markAt, step: e.Step, call: at, text: OneLine(text)}}
+		return s.toolDone(e, at)
 	case domain.EventExecutionCompleted, domain.EventExecutionFailed, client.EventEnded:
 		return []line{s.ended(e)}
 	case client.EventText, client.EventReasoning:
@@ -141,66 +146,40 @@ func (s *story) tell(e client.Event) []line {
 		if text == "" {
 			return nil
 		}
-		return []line{{mark: m, step: e.Step, text: OneLine(text)}}
+		return oneLine(e, m, OneLine(text))
 	}
 }
 
-// requested tells of an inference that is not a step's first.
-func (s *story) requested(e client.Event) []line {
-	if r, ok := e.Recorded.Data.(domain.InferenceRequestStarted); ok && r.Summary && e.Attempt == 1 {
-		return []line{{mark: markNotice, step: e.Step, text: "making the conversation shorter"}}
+// answered tells what an inference has said, and why it was cut off. What may be the answer is held back.
+func (s *story) answered(e client.Event) (lines []line) {
+	text := strings.TrimSpace(Clean(e.Text))
+	if text != "" && (e.Error == nil || e.Outcome == contract.Interrupted) {
+		lines = oneLine(e, markText, where(e.Error != nil && e.Skipped > 0, "…")+text)
 	}
-	if e.Attempt > 1 {
-		return []line{{mark: markNotice, step: e.Step, text: fmt.Sprintf("it is tried again (attempt %d)", e.Attempt)}}
-	}
-	return nil
-}
-
-func (s *story) answered(e client.Event) []line {
-	text := line{mark: markText, step: e.Step, text: strings.TrimSpace(Clean(e.Text))}
 	switch {
-	case text.text == "":
-		return nil
-	case len(e.Calls) == 0:
-		s.held = &text
+	case e.Error != nil:
+		m, why := notice(e)
+		return append(lines, oneLine(e, m, why)...)
+	case len(e.Calls) == 0 && len(lines) > 0:
+		s.held = &lines[0]
 		return nil
 	}
-	return []line{text}
+	return lines
 }
 
-func (s *story) cut(e client.Event) []line {
-	var lines []line
-	if text := strings.TrimSpace(Clean(e.Text)); text != "" && e.Outcome == contract.Interrupted {
-		if e.Skipped > 0 {
-			text = "…" + text
-		}
-		lines = append(lines, line{mark: markText, step: e.Step, text: text})
-	}
-	words := "the inference was cut off"
-	switch e.Outcome {
-	case contract.ShutDown:
-		return append(lines, line{mark: markNotice, step: e.Step, text: "the worker was told to stop; another goes on"})
-	case contract.BilledFailure:
-		words = "the inference failed"
-	case contract.Answered, contract.Interrupted:
-	}
-	return append(lines, line{mark: markWarning, step: e.Step, text: words + within(": ", Why(e.Error), "")})
-}
-
-func (s *story) toolDone(e client.Event, at callKey) line {
+func (s *story) toolDone(e client.Event, at callKey) []line {
 	c, known := s.calls[at]
 	delete(s.calls, at)
-	l := line{mark: markDone, step: e.Step, call: at, text: c.words}
+	text := c.words
 	if !known {
-		l.text = OneLine(e.Tool)
+		text = OneLine(e.Tool)
 	} else if took := e.Time.Sub(c.since); took > 0 {
-		l.text += " · " + Duration(took)
+		text += " · " + Duration(took)
 	}
 	if e.Error != nil {
-		l.mark = markFailed
-		l.text += ": " + Why(e.Error)
+		return oneLine(e, markFailed, text+": "+Why(e.Error))
 	}
-	return l
+	return oneLine(e, markDone, text)
 }
 
 func (s *story) ended(e client.Event) line {
@@ -217,7 +196,7 @@ func (s *story) ended(e client.Event) line {
 // Ending says in one line how an execution ended and what it took; a time of zero is not known.
 func Ending(o contract.Outcome, took time.Duration) string {
 	why := map[domain.ExecutionStatus]string{domain.StatusFailed: string(o.Code), domain.StatusStopped: string(o.StopReason)}[o.Status]
-	return OneLine(joined(" · ", string(o.Status)+within(" (", why+ofSession(o.SessionLimit), ")"), Counted(int64(o.Steps), "step"), some(o.Usage.TotalTokens(), "token"),
+	return OneLine(joined(" · ", string(o.Status)+within(" (", why+ofSession(o.SessionLimit), ")"), Counted(o.Steps, "step"), some(o.Usage.TotalTokens(), "token"),
 		paidWords(&o.CostNanoUSD), where(took > 0, Duration(took))))
 }
 
@@ -236,25 +215,44 @@ func Notice(e client.Event) (text string, warns bool) {
 
 // notice is an event that is told in one sentence.
 func notice(e client.Event) (mark, string) {
-	reason := within(": ", OneLine(e.Reason), "")
-	hook := fmt.Sprintf("hook %s at %s", OneLine(e.Hook), OneLine(string(e.Trigger)))
+	reason, failed := within(": ", OneLine(e.Reason), ""), within(": ", Why(e.Error), "")
+	tool, hook := OneLine(e.Tool), fmt.Sprintf("hook %s at %s", OneLine(e.Hook), OneLine(string(e.Trigger)))
+	var message contract.WaitingView
+	if e.Message != nil {
+		message = *e.Message
+	}
 	switch e.Type {
 	case client.EventRetry, domain.EventToolCallRetried, domain.EventInferenceRequested:
-		what := cmp.Or(OneLine(e.Tool), "the inference")
+		what := cmp.Or(tool, "the inference") + " failed and is tried again"
 		if e.Attempt > 1 { // one whose worker was lost does not count
-			what = fmt.Sprintf("%s failed and is tried again (attempt %d)", what, e.Attempt)
-		} else {
-			what += " failed and is tried again"
+			what += fmt.Sprintf(" (attempt %d)", e.Attempt)
 		}
-		return markWarning, what + cmp.Or(reason, within(": ", Why(e.Error), ""))
+		return markWarning, what + cmp.Or(reason, failed)
+	case domain.EventInferenceReceived:
+		switch e.Outcome {
+		case contract.ShutDown:
+			return markNotice, "the worker was told to stop; another goes on"
+		case contract.BilledFailure:
+			return markWarning, InferenceFailed + failed
+		case contract.Answered, contract.Interrupted:
+		}
+		return markWarning, "the inference was cut off" + failed
 	case domain.EventToolCallWaiting:
-		return markNotice, waitingCall(e)
+		waiting, _ := e.Recorded.Data.(domain.ToolCallWaiting)
+		if !waiting.Until.IsZero() {
+			return markAt, tool + " waits until " + moment(waiting.Until)
+		}
+		return markAt, tool + " goes on at its server" + within(": ", OneLine(waiting.Status), "")
 	case domain.EventToolCallBlocked:
-		return markWarning, notRun(e)
+		by := ""
+		if e.Error != nil {
+			by = within(" (", OneLine(e.Error.Source), ")")
+		}
+		return markWarning, CallWords(e.Tool, e.Arguments) + cmp.Or(failed, ": not run") + by
 	case domain.EventHookCalled:
 		return markNotice, hook
 	case domain.EventHookFailed:
-		return markWarning, hook + " failed" + within(": ", Why(e.Error), "")
+		return markWarning, hook + " failed" + failed
 	case client.EventWithdrawn:
 		return markNotice, fmt.Sprintf("what came so far of attempt %d is withdrawn", max(e.Attempt, 1))
 	case client.EventWithheld:
@@ -266,13 +264,20 @@ func notice(e client.Event) (mark, string) {
 	case client.EventTrouble:
 		return markWarning, "a worker cannot carry this on, and tries again" + reason
 	case domain.EventStopSignalReceived:
-		return markWarning, stopAsked(e)
+		if asked, _ := e.Recorded.Data.(domain.StopEvent); asked.Reason == domain.UserRequested || asked.Reason == domain.StopRequested {
+			return markWarning, "asked to stop" + within(" by ", OneLine(asked.Source), "") + reason
+		}
+		return markWarning, "" // that a limit or the end of the work stops it says the end
 	case domain.EventWaitOpened:
 		return markWarning, opened(e)
 	case domain.EventWaitClosed:
 		return markNotice, closed(e)
-	case domain.EventMessageWaiting, domain.EventMessageReceived, domain.EventMessageUnsent:
-		return markNotice, messageNotice(e)
+	case domain.EventMessageWaiting:
+		return markNotice, "message " + MessageText(message) + waitsFor(message)
+	case domain.EventMessageReceived:
+		return markNotice, "message " + MessageText(message) + " has joined the conversation"
+	case domain.EventMessageUnsent:
+		return markNotice, "message " + MessageText(message) + " was taken back"
 	case domain.EventPaused:
 		return markWarning, "paused: nothing new starts until it is resumed"
 	case domain.EventResumed:
@@ -298,31 +303,8 @@ func notice(e client.Event) (mark, string) {
 	}
 }
 
-// stopAsked tells that somebody has asked to stop. That a limit or the end of the work did says the end.
-func stopAsked(e client.Event) string {
-	asked, _ := e.Recorded.Data.(domain.StopEvent)
-	if asked.Reason != domain.UserRequested && asked.Reason != domain.StopRequested {
-		return ""
-	}
-	return "asked to stop" + within(" by ", OneLine(asked.Source), "") + within(": ", OneLine(e.Reason), "")
-}
-
-func notRun(e client.Event) string {
-	words := CallWords(e.Tool, e.Arguments) + ": " + cmp.Or(Why(e.Error), "not run")
-	if e.Error == nil {
-		return words
-	}
-	return words + within(" (", OneLine(e.Error.Source), ")")
-}
-
-// waitingCall says for what a call waits that was made.
-func waitingCall(e client.Event) string {
-	waiting, _ := e.Recorded.Data.(domain.ToolCallWaiting)
-	if !waiting.Until.IsZero() {
-		return OneLine(e.Tool) + " waits until " + moment(waiting.Until)
-	}
-	return OneLine(e.Tool) + " goes on at its server" + within(": ", OneLine(waiting.Status), "")
-}
+// InferenceFailed is how it is told that one did.
+const InferenceFailed = "the inference failed"
 
 // Why is why something failed, in one line. Of an error that is no longer known it is what is left of that.
 func Why(err *domain.Error) string {
@@ -330,4 +312,81 @@ func Why(err *domain.Error) string {
 		return ""
 	}
 	return OneLine(cmp.Or(err.Message, joined(", ", string(err.Kind), string(err.Code))))
+}
+
+// A family tells what the sub-agents of a story do, each in a story of its own. What they say is shown in one line.
+type family struct {
+	members map[domain.AgentID]*member
+}
+
+// A member is one sub-agent.
+type member struct {
+	story *story
+	// name is what it is called, and depth how deep it is.
+	name  string
+	depth int
+	// call is that of the story's own agent below which it is.
+	call callKey
+}
+
+// join notes that a call has started a sub-agent.
+func (f *family) join(e client.Event) {
+	if e.Type != domain.EventSubagentSpawning {
+		return
+	}
+	if f.members == nil {
+		f.members = map[domain.AgentID]*member{}
+	}
+	call := callKey{e.Step, e.Position}
+	if above := f.members[e.AgentID]; above != nil {
+		call = above.call
+	}
+	id := e.ChildID.String()
+	f.members[e.ChildID] = &member{story: newStory(id, ""), name: joined(" ", OneLine(e.ChildName), shortAgent(id)), depth: e.Depth() + 1, call: call}
+}
+
+// tell returns the lines of an event of a sub-agent. Of one that nobody knows there are none.
+func (f *family) tell(e client.Event) (*member, []line) {
+	m := f.members[e.AgentID]
+	if m == nil {
+		return nil, nil
+	}
+	var lines []line
+	for _, l := range m.story.Tell(e) {
+		switch l.mark {
+		case markBegan, markLink:
+			continue
+		case markText:
+			l.text = shortened(OneLine(l.text), maxWords)
+		default:
+		}
+		lines = append(lines, l)
+	}
+	return m, lines
+}
+
+// deep is how far what is below the agent stands to the right.
+func (m *member) deep() string { return strings.Repeat("  ", m.depth) }
+
+// messageWords says for what a message waits that was not read yet.
+func messageWords(w contract.WaitingView, v account.Status) string {
+	if v.Status.Terminal() && !v.Open {
+		return MessageText(w) + " was never read: the execution ended before"
+	}
+	return MessageText(w) + waitsFor(w)
+}
+
+func waitsFor(w contract.WaitingView) string {
+	if w.Delivery == contract.QueueIfBusy {
+		return " waits to begin an execution of its own"
+	}
+	return " waits for the next step"
+}
+
+// MessageText is how a message begins, as it is quoted.
+func MessageText(w contract.WaitingView) string {
+	if w.Text == "" {
+		return "whose text is not kept"
+	}
+	return `"` + OneLine(w.Text) + where(w.Cut, "…") + `"`
 }

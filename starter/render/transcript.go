@@ -1,7 +1,6 @@
 package render
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -10,32 +9,21 @@ import (
 	"everstep/starter/client"
 )
 
-// A StepLine is a step with its cost in dollars, as text and as JSON.
+// A StepLine is a step with its cost, which is nil where nobody knows it, as text and as JSON.
 type StepLine struct {
 	domain.StepExecution
-	priced bool
+	CostNanoUSD *int64 `json:"cost_nano_usd"`
 }
 
 // Step is a step of an execution; priced says that its model has a price.
-func Step(s domain.StepExecution, priced bool) StepLine { return StepLine{s, priced} }
-
-// cost is nil where nobody knows it.
-func (s StepLine) cost() *int64 {
-	return domain.KnownCost(s.Step.CostNanoUSD, s.Usage().TotalTokens(), s.priced)
-}
-
-// MarshalJSON adds the cost to the step's own keys.
-func (s StepLine) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
-		domain.StepExecution
-		CostNanoUSD *int64 `json:"cost_nano_usd"`
-	}{s.StepExecution, s.cost()})
+func Step(s domain.StepExecution, priced bool) StepLine {
+	return StepLine{s, domain.KnownCost(s.Step.CostNanoUSD, s.Usage().TotalTokens(), priced)}
 }
 
 // Text is the step in one line.
 func (s StepLine) Text(t Theme) string {
 	finish, _ := s.Step.FinishReason()
-	cost, text := s.cost(), OneLine(s.Step.Text())
+	cost, text := s.CostNanoUSD, OneLine(s.Step.Text())
 	parts := []string{
 		fmt.Sprintf("%3d  %-14s  %8s", s.Step.Number, s.Step.Type(), Duration(s.Duration())),
 		tokens(s.Usage().TotalTokens(), s.Usage().Estimated), where(cost == nil, "cost ") + paidWords(cost),
@@ -171,7 +159,7 @@ const shownSaid = 500
 func Effects(e domain.EffectCounts) string {
 	var parts []string
 	for _, call := range e.Calls {
-		counts := joined(" and ", where(call.Done > 0, grouped(int64(call.Done))), where(call.Unknown > 0, grouped(int64(call.Unknown))+" of unknown outcome"))
+		counts := joined(" and ", where(call.Done > 0, grouped(call.Done)), where(call.Unknown > 0, grouped(call.Unknown)+" of unknown outcome"))
 		parts = append(parts, OneLine(call.Tool)+" "+counts)
 	}
 	if e.Unknown {
@@ -196,4 +184,24 @@ func Stopped(r client.Result, shown bool) string {
 		return within("  ", message, "")
 	}
 	return "stopped" + within(" (", endedBy("", r.Outcome.StopReason, r.Outcome.SessionLimit), ")") + within(": ", message, "")
+}
+
+// NotUndone says which effects a rewind has not undone; empty: none.
+func NotUndone(x client.Rewound) string {
+	const shown = 8
+	var calls []string
+	for _, call := range x.Since[:min(len(x.Since), shown)] {
+		calls = append(calls, OneLine(fmt.Sprintf("%s (execution %d, step %d%s)", call.Tool, call.Number, call.Step, where(call.Outcome != domain.ToolOK, ", "+string(call.Outcome)))))
+	}
+	if more := len(x.Since) - len(calls); more > 0 {
+		calls = append(calls, fmt.Sprintf("and %d more", more))
+	}
+	var parts []string
+	if len(calls) > 0 {
+		parts = append(parts, fmt.Sprintf("not undone, since only the conversation is rewound: %s that may have had effects: %s", Counted(len(x.Since), "call"), strings.Join(calls, ", ")))
+	}
+	if x.Untold {
+		parts = append(parts, "steps since can no longer be read, in which there may be further calls with effects")
+	}
+	return strings.Join(parts, "; ")
 }

@@ -1,9 +1,7 @@
 package render
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -40,7 +38,7 @@ func Tree(out *Output, root client.Tree, now time.Time) string {
 		}
 	}
 	all := useCells(estimating(&root))
-	t.Rows = append(t.Rows, []string{Counted(int64(agents), "agent"), "", grouped(int64(steps)), all[0], all[1], "", "", "", ""})
+	t.Rows = append(t.Rows, []string{Counted(agents, "agent"), "", grouped(steps), all[0], all[1], "", "", "", ""})
 	return t.Render(out) + missing.String() + treeGrants(out, root)
 }
 
@@ -143,42 +141,36 @@ func treeTook(t *client.Tree, now time.Time) string {
 	return Duration(now.Sub(*t.StartedAt))
 }
 
-// A TreeLine is a step of an agent of a tree, or the agent itself, as text and as JSON.
-type TreeLine struct{ client.TreeStep }
+// A TreeLine is a step of an agent of a tree, or the agent itself, as text; as JSON a step with whose it is.
+type TreeLine struct {
+	at              client.TreeStep
+	AgentID         domain.AgentID         `json:"agent_id"`
+	ParentAgentID   domain.AgentID         `json:"parent_agent_id,omitzero"`
+	Subagent        string                 `json:"subagent,omitzero"`
+	Depth           int                    `json:"depth"`
+	ToolExecutionID domain.ToolExecutionID `json:"tool_execution_id,omitzero"`
+	StepLine
+}
 
 // TreeStep is what TreeSteps yields.
-func TreeStep(at client.TreeStep) TreeLine { return TreeLine{at} }
-
-func (l TreeLine) step() StepLine { return Step(*l.Step, l.Agent.Priced()) }
-
-// MarshalJSON adds whose step it is to the step's own keys.
-func (l TreeLine) MarshalJSON() ([]byte, error) {
-	step, err := l.step().MarshalJSON()
-	if err != nil {
-		return nil, err
+func TreeStep(at client.TreeStep) TreeLine {
+	a := at.Agent
+	l := TreeLine{at: at, AgentID: a.AgentID, ParentAgentID: a.ParentAgentID, Subagent: a.Subagent, Depth: a.Depth, ToolExecutionID: a.ToolExecutionID}
+	if at.Step != nil {
+		l.StepLine = Step(*at.Step, a.Priced())
 	}
-	whose, err := json.Marshal(struct {
-		AgentID         domain.AgentID         `json:"agent_id"`
-		ParentAgentID   domain.AgentID         `json:"parent_agent_id,omitzero"`
-		Subagent        string                 `json:"subagent,omitzero"`
-		Depth           int                    `json:"depth"`
-		ToolExecutionID domain.ToolExecutionID `json:"tool_execution_id,omitzero"`
-	}{l.Agent.AgentID, l.Agent.ParentAgentID, l.Agent.Subagent, l.Agent.Depth, l.Agent.ToolExecutionID})
-	if err != nil {
-		return nil, err
-	}
-	return append(append(bytes.TrimSuffix(whose, []byte("}")), ','), bytes.TrimPrefix(step, []byte("{"))...), nil
+	return l
 }
 
 // Text is the line, deeper for what is deeper in the tree.
 func (l TreeLine) Text(t Theme) string {
-	indent := strings.Repeat("    ", l.Agent.Depth)
-	if l.Step != nil {
-		return indent + l.step().Text(t)
+	indent, agent := strings.Repeat("    ", l.Depth), l.at.Agent
+	if l.at.Step != nil {
+		return indent + l.StepLine.Text(t)
 	}
-	text := indent + t.name(treeName(l.Agent)) + " " + t.Faint(joined(" · ", treeStatus(l.Agent),
-		where(l.Agent.Step > 0, fmt.Sprintf("started in step %d, call %d", l.Agent.Step, l.Agent.Position+1))))
-	for _, line := range grantLines(l.Agent.Grants) {
+	text := indent + t.name(treeName(agent)) + " " + t.Faint(joined(" · ", treeStatus(agent),
+		where(agent.Step > 0, fmt.Sprintf("started in step %d, call %d", agent.Step, agent.Position+1))))
+	for _, line := range grantLines(agent.Grants) {
 		text += "\n" + indent + "  " + t.Faint(line)
 	}
 	return text

@@ -100,7 +100,7 @@ func (v *plainView) add(e client.Event) {
 		if t.rest != "" {
 			said(t.rest)
 		}
-		v.write([]line{{mark: markNotice, step: e.Step, text: Counted(int64(e.Skipped), "byte") + " of the text are not shown here"}})
+		v.write([]line{{mark: markNotice, step: e.Step, text: Counted(e.Skipped, "byte") + " of the text are not shown here"}})
 		t.written, t.rest, t.missed = t.written+len(t.rest)+e.Skipped, "", true
 	}
 	t.rest += e.Text
@@ -148,7 +148,7 @@ func (v *plainView) paint(l line, text string) string {
 	before := map[mark]string{markCall: "calls ", markDone: "done ", markFailed: "failed ", markWarning: "-- ", markNotice: "-- ", markAt: "-- "}
 	text = before[l.mark] + text
 	if l.step > 0 && l.mark != markStep {
-		return "step " + grouped(int64(l.step)) + ": " + text
+		return "step " + grouped(l.step) + ": " + text
 	}
 	return text
 }

@@ -69,38 +69,29 @@ func answerWords(w domain.Wait, verdict string) string {
 
 // opened is what an event tells of a call that waits for a person, and closed of one that did.
 func opened(e client.Event) string {
-	switch kind := waitKind(e); {
-	case kind == domain.WaitApproval:
+	switch w := e.Wait; {
+	case w.Kind == domain.WaitApproval:
 		return CallWords(e.Tool, e.Arguments) + " waits for approval"
-	case kind == domain.WaitOutcome:
+	case w.Kind == domain.WaitOutcome:
 		return "nobody knows whether " + OneLine(e.Tool) + " took effect"
-	case e.Wait != nil && e.Wait.Ask != nil:
-		return OneLine(e.Tool) + " asks: " + questionWords(*e.Wait.Ask)
+	case w.Ask != nil:
+		return OneLine(e.Tool) + " asks: " + questionWords(*w.Ask)
 	}
 	return OneLine(e.Tool) + " asks: " + cmp.Or(shortened(legible(e.Arguments), 2*maxWords), "a person")
 }
 
 func closed(e client.Event) string {
-	switch kind := waitKind(e); {
-	case kind == domain.WaitOutcome:
+	w := *e.Wait
+	switch w.Kind {
+	case domain.WaitOutcome:
 		return "" // the model is told, which shows
-	case e.Wait == nil || e.Wait.Answer == nil:
-		return CallWords(e.Tool, e.Arguments) + " was answered"
-	case kind == domain.WaitQuestion:
-		answered := *e.Wait
-		answered.Answer = new(*e.Wait.Answer)
-		answered.Answer.Content = e.Text
-		return OneLine(e.Tool) + " " + WaitWords(answered)
+	case domain.WaitQuestion:
+		w.Answer = new(*w.Answer)
+		w.Answer.Content = e.Text
+		return OneLine(e.Tool) + " " + WaitWords(w)
+	case domain.WaitApproval:
 	}
-	return CallWords(e.Tool, e.Arguments) + " " + WaitWords(*e.Wait)
-}
-
-// waitKind is the kind of wait that an event is about.
-func waitKind(e client.Event) domain.WaitKind {
-	if e.Wait == nil {
-		return domain.WaitApproval
-	}
-	return e.Wait.Kind
+	return CallWords(e.Tool, e.Arguments) + " " + WaitWords(w)
 }
 
 // StandingApproval shows in one line which calls are always allowed, and by whose word.
@@ -119,7 +110,7 @@ func StandingApprovals(id string, all []domain.StandingApproval) string {
 		return ""
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, by which calls run unasked (revoke %s RULE takes one back):\n", Counted(int64(len(holding)), "standing approval"), OneLine(id))
+	fmt.Fprintf(&b, "%s, by which calls run unasked (revoke %s RULE takes one back):\n", Counted(len(holding), "standing approval"), OneLine(id))
 	for _, a := range holding {
 		b.WriteString("  " + StandingApproval(a) + "\n")
 	}
@@ -150,7 +141,7 @@ func Waiting(calls []client.WaitingCall, now time.Time) string {
 			b.WriteString(questionLines(*c.Ask))
 		}
 		if c.Bytes > 0 {
-			fmt.Fprintf(&b, "  … %s in all; messages %s shows them\n", Counted(int64(c.Bytes), "byte"), OneLine(c.ID))
+			fmt.Fprintf(&b, "  … %s in all; messages %s shows them\n", Counted(c.Bytes, "byte"), OneLine(c.ID))
 		}
 	}
 	return b.String()

@@ -1,0 +1,206 @@
+package chat
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"everstep/domain"
+	"everstep/starter/client"
+	"everstep/starter/render"
+)
+
+// A prompt asks the person here about what waits, one thing at a time: first calls for their word, then questions for their
+// answer.
+type prompt struct {
+	pending []client.WaitingCall
+	// hidden are those that are not asked about: true where the person has put one aside, false where nothing has come of
+	// their answer yet.
+	hidden map[domain.ToolExecutionID]bool
+	// shown is since when the first of the others, on, can be read.
+	shown time.Time
+	on    domain.ToolExecutionID
+}
+
+// tooSoon is within what time nobody has read what waits: what comes then was typed for something else.
+const tooSoon = 500 * time.Millisecond
+
+// first is what the person is asked about.
+func (p *prompt) first() (one client.WaitingCall, ok bool) {
+	for _, one := range p.pending {
+		if _, hidden := p.hidden[one.ToolExecutionID]; !hidden {
+			return one, true
+		}
+	}
+	return one, false
+}
+
+// show notes since when the first is shown.
+func (p *prompt) show(now time.Time) {
+	if one, _ := p.first(); one.ToolExecutionID != p.on {
+		p.on, p.shown = one.ToolExecutionID, now
+	}
+}
+
+// has reports whether a call waits still.
+func (p *prompt) has(id domain.ToolExecutionID) bool {
+	return slices.ContainsFunc(p.pending, func(one client.WaitingCall) bool { return one.ToolExecutionID == id })
+}
+
+// drop forgets a call that waits no more.
+func (p *prompt) drop(id domain.ToolExecutionID) {
+	p.pending = slices.DeleteFunc(slices.Clone(p.pending), func(one client.WaitingCall) bool { return one.ToolExecutionID == id })
+	delete(p.hidden, id)
+}
+
+// again asks anew about what was put aside.
+func (p *prompt) again() {
+	maps.DeleteFunc(p.hidden, func(_ domain.ToolExecutionID, aside bool) bool { return aside })
+}
+
+// open counts those that nobody has answered.
+func (p *prompt) open() (n int) {
+	for _, one := range p.pending {
+		if aside, hidden := p.hidden[one.ToolExecutionID]; aside || !hidden {
+			n++
+		}
+	}
+	return n
+}
+
+// promptPanel is what the person is asked. whole: all of what would run is on the screen; what is not nobody has seen.
+func (m *Model) promptPanel() (lines []string, whole bool) {
+	asked, ok := m.prompt.first()
+	if !ok {
+		return nil, false
+	}
+	theme, width, most := m.cfg.Theme, m.screen.width, max(m.screen.height/2, 4)
+	shown := asked
+	shown.ID = cmp.Or(m.waiter(asked.ID), m.cfg.ID)
+	lines = wrapped(render.Waiting([]client.WaitingCall{shown}, m.cfg.Now()), "  ", "  ", width)
+	whole = asked.Whole()
+	if len(lines) > most-1 {
+		cut := "  … not all of it fits here; " + m.cfg.shell("approvals", cmp.Or(asked.ID, m.cfg.ID)) + " shows it"
+		lines, whole = append(lines[:max(most-2, 0)], theme.Warn(fitted(cut, width))), false
+	}
+	if m.composer.purpose == aMessage { // else its keys are not those of what is typed
+		lines = append(lines, painted(theme.Warn, wrapped(promptKeys(asked, whole), "  ", "  ", width))...)
+	}
+	typed := strings.Count(m.composer.area.View(), "\n") + 1
+	fits := m.screen.width >= leastWidth && m.screen.height >= leastHeight && 1+len(lines)+typed+2 <= m.screen.height
+	return lines, whole && fits
+}
+
+// promptKeys are what can be entered.
+func promptKeys(asked client.WaitingCall, whole bool) string {
+	switch {
+	case asked.Kind == domain.WaitApproval && whole:
+		return "Enter after y runs it · a always · e edits it · n [WHY] does not · d later"
+	case asked.Kind == domain.WaitApproval:
+		return "only a part is shown, so y and a do not count · e edits it · n [WHY] does not · d later"
+	case len(asked.Ask.Choices) > 0:
+		return "enter a choice, or its number · /later leaves it for later"
+	case len(asked.Ask.Schema) > 0:
+		return "enter the JSON value that answers it · /later leaves it for later"
+	}
+	return "what you enter answers it · /later leaves it for later"
+}
+
+// answers takes what was entered for the answer to what is asked; false: nothing is, or it is none. A word about a call has to
+// stand alone, so that no message begins with one.
+func (m *Model) answers(text string) ([]want, bool) {
+	asked, ok := m.prompt.first()
+	word, verb := client.TypedDecision(asked.Wait, text)
+	approval := asked.Kind == domain.WaitApproval
+	if !ok || approval && (verb == 0 || verb != 'n' && strings.Contains(text, " ")) {
+		return nil, false
+	}
+	if now := m.cfg.Now(); now.Sub(m.prompt.shown) < tooSoon || m.composer.since.Before(m.prompt.shown) {
+		m.composer.since = now
+		if approval {
+			m.talk.warn("a call came up as you typed; look at it, and Enter again decides about it")
+		} else {
+			m.talk.warn("a question came up as you typed; Enter again answers it, /later leaves it for later")
+		}
+		return nil, true
+	}
+	if approval {
+		return m.decides(asked, word, verb), true
+	}
+	word, err := client.TypedReply(asked.Wait, text)
+	if err != nil {
+		m.talk.warn(err.Error())
+		return nil, true
+	}
+	m.composer.set("")
+	m.screen.up = 0
+	return m.answer(asked.ID, word, text), true
+}
+
+// decides does what a word says about a call.
+func (m *Model) decides(call client.WaitingCall, word client.Word, verb rune) []want {
+	m.composer.set("")
+	_, whole := m.promptPanel()
+	switch id := cmp.Or(call.ID, m.cfg.ID); {
+	case (verb == 'y' || verb == 'a') && !whole:
+		m.talk.warn("only a part of what would run is shown, so nobody can have seen it: " + m.cfg.shell("approvals", id) + " shows more, or make the terminal larger")
+	case verb == 'e' && (!call.Whole() || call.Arguments != render.Clean(call.Arguments)):
+		m.talk.warn("not all of the arguments are known here: " + m.cfg.shell("approve", id, render.ShortCall(call.ToolExecutionID), "--edit", "JSON") + " takes others")
+	case verb == 'e':
+		m.composer.asks(arguments, call)
+	case verb == 'd':
+		return m.slashLater("")
+	default:
+		return m.answer(call.ID, word, "")
+	}
+	return nil
+}
+
+// enteredArguments are what a call is to run with, which they were begun for, and no other that waits meanwhile.
+func (m *Model) enteredArguments(text string) []want {
+	call := m.composer.about
+	if text == "" {
+		m.talk.warn("there are no arguments; give a JSON object, or Esc goes back")
+		return nil
+	}
+	m.composer.back()
+	if !m.prompt.has(call.ToolExecutionID) {
+		m.talk.warn("the call of " + render.OneLine(call.Tool) + " does not wait any more")
+		return nil
+	}
+	return m.answer(call.ID, client.Word{Call: call.ToolExecutionID, Digest: call.Digest, Verdict: domain.Approved, Edit: text}, "")
+}
+
+func (m *Model) answer(of string, word client.Word, typed string) []want {
+	m.prompt.hidden[word.Call] = false
+	word.By = m.cfg.By
+	return []want{wantAnswer{word: word, typed: typed, of: of}}
+}
+
+// answered takes what came of an answer. One to a question that was refused can be changed.
+func (m *Model) answered(msg replied) []want {
+	delete(m.prompt.hidden, msg.want.word.Call)
+	switch typed := msg.want.typed; {
+	case msg.err == nil:
+		m.decided(msg.want.word.Call)
+	case typed == "":
+		m.talk.warn(m.trouble(msg.err))
+	default:
+		m.talk.warn("not answered: " + m.trouble(msg.err))
+		m.handBack("the answer was", typed)
+	}
+	return m.look()
+}
+
+func (m *Model) slashLater(string) []want {
+	asked, ok := m.prompt.first()
+	if !ok {
+		m.talk.note("nothing is asked")
+		return nil
+	}
+	m.prompt.hidden[asked.ToolExecutionID] = true
+	m.talk.note(strings.TrimSpace(asked.Tool) + " waits; /approve asks again")
+	return nil
+}
