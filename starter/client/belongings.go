@@ -219,7 +219,7 @@ func (one *belonging) take(fact history.Fact, b *Belongings, below subagentsOf) 
 				one.segments = append(one.segments, name)
 			}
 		}
-		if resolved := f.Input.Carry.Definition.Resolved; resolved != nil {
+		if resolved := f.Input.Carry.Config.Resolved; resolved != nil {
 			b.Storage, b.Records = b.Storage || resolved.Storage, b.Records || resolved.Records
 		}
 	case history.Resolved:

@@ -45,7 +45,7 @@ type ModelReplied struct {
 // A Resolved says what a worker makes of the definition.
 type Resolved struct {
 	Work
-	Catalog contract.Catalog
+	Catalog contract.Resolved
 }
 
 // A Finished says that other work ended well.

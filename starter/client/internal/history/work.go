@@ -94,7 +94,7 @@ func (d *decoder) completed(w Work, result *commonpb.Payloads) []Fact {
 	case w.Model != nil:
 		return replied(d, w, result, func(r contract.ModelReply) Fact { return ModelReplied{Work: w, Reply: r} })
 	case w.Activity == string(contract.ListTools):
-		return replied(d, w, result, func(c contract.Catalog) Fact { return Resolved{Work: w, Catalog: c} })
+		return replied(d, w, result, func(c contract.Resolved) Fact { return Resolved{Work: w, Catalog: c} })
 	}
 	return one(Finished{Work: w})
 }
