@@ -230,7 +230,9 @@ func TestCronComesAsTheServerSays(t *testing.T) {
 		"*/7  0 25-31 dec sat,1":   "",
 	} {
 		made++
-		view := s.schedules(t, quickRun, func(c *client.Schedule) { c.Name, c.When = s.named(fmt.Sprint("cron", made)), client.When{Cron: []string{line}} })
+		view := s.schedules(t, quickRun, func(c *client.Schedule) {
+			c.Name, c.When = s.named(fmt.Sprint("cron", made)), client.When{Cron: []string{line}}
+		})
 		require.Equal(t, []string{strings.Join(strings.Fields(line), " ")}, view.When.Cron)
 		require.NotEmpty(t, view.NextRuns, line)
 		if want != "" {
