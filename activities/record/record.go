@@ -1,11 +1,9 @@
 package record
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"everstep/domain"
@@ -81,14 +79,8 @@ func (r Record) WithParts(parts []Part) (Record, error) {
 	for _, p := range parts {
 		r.Steps, r.Events = append(r.Steps, p.Steps...), append(r.Events, p.Events...) // what was told comes first, and counts
 	}
-	r.Steps, r.Events = eachByNumber(r.Steps, stepNumber), eachByNumber(r.Events, eventNumber)
+	r.Steps, r.Events = account.ByNumber(r.Steps, stepNumber), account.ByNumber(r.Events, eventNumber)
 	return r.withMissing()
-}
-
-// eachByNumber sorts a list by its numbers, and keeps the first of each.
-func eachByNumber[T any](list []T, number func(T) int) []T {
-	slices.SortStableFunc(list, func(x, y T) int { return cmp.Compare(number(x), number(y)) })
-	return slices.CompactFunc(list, func(x, y T) bool { return number(x) == number(y) })
 }
 
 func stepNumber(s domain.StepExecution) int { return s.Step.Number }
@@ -114,15 +106,7 @@ func (r Record) gaps() []account.Missing {
 }
 
 // Lacks says what is missing of the record; empty: nothing.
-func (r Record) Lacks() string { return ranges(r.Missing) }
-
-func ranges(missing []account.Missing) string {
-	names := make([]string, len(missing))
-	for i, m := range missing {
-		names[i] = m.String()
-	}
-	return strings.Join(names, ", ")
-}
+func (r Record) Lacks() string { return account.Ranges(r.Missing) }
 
 func invalid(field, format string, args ...any) error {
 	return domain.Errorf(domain.Invalid, "%s: %s", field, fmt.Sprintf(format, args...))
@@ -197,7 +181,7 @@ func (r Record) check() error {
 		return err
 	}
 	if gaps := r.gaps(); !slices.Equal(r.Missing, gaps) {
-		return invalid("missing", "says %q, and by its counts the record lacks %q; export it again", ranges(r.Missing), ranges(gaps))
+		return invalid("missing", "says %q, and by its counts the record lacks %q; export it again", account.Ranges(r.Missing), account.Ranges(gaps))
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package account
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,6 +25,21 @@ func (m Missing) String() string {
 		return fmt.Sprintf("%s %d", strings.TrimSuffix(string(m.Part), "s"), m.From)
 	}
 	return fmt.Sprintf("%s %d to %d", m.Part, m.From, m.To)
+}
+
+// Ranges names ranges, one after the other; empty: there is none.
+func Ranges(missing []Missing) string {
+	names := make([]string, len(missing))
+	for i, m := range missing {
+		names[i] = m.String()
+	}
+	return strings.Join(names, ", ")
+}
+
+// ByNumber sorts a list by its numbers, and keeps the first of each.
+func ByNumber[T any](list []T, number func(T) int) []T {
+	slices.SortStableFunc(list, func(x, y T) int { return cmp.Compare(number(x), number(y)) })
+	return slices.CompactFunc(list, func(x, y T) bool { return number(x) == number(y) })
 }
 
 // Gaps are the ranges from first to last in which a list, in the order of its numbers, has nothing.

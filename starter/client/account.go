@@ -350,19 +350,13 @@ func (c *Client) fromParts(ctx context.Context, agent domain.AgentID, wanted acc
 			one.Events = append(one.Events, part.Events...)
 		}
 		if wanted.Wants(account.Steps) {
-			all.Steps = append(all.Steps, eachInOrder(one.Steps, func(s account.Step) int { return s.Number })...)
+			all.Steps = append(all.Steps, account.ByNumber(one.Steps, func(s account.Step) int { return s.Number })...)
 		}
 		if wanted.Wants(account.Events) {
-			all.Events = append(all.Events, eachInOrder(one.Events, func(e domain.Event) int { return int(e.Sequence) })...)
+			all.Events = append(all.Events, account.ByNumber(one.Events, func(e domain.Event) int { return int(e.Sequence) })...)
 		}
 	}
 	return all, nil
-}
-
-// eachInOrder are the items of a list in the order of their numbers, each once.
-func eachInOrder[T any](list []T, number func(T) int) []T {
-	slices.SortStableFunc(list, func(a, b T) int { return cmp.Compare(number(a), number(b)) })
-	return slices.CompactFunc(list, func(a, b T) bool { return number(a) == number(b) })
 }
 
 // before is the run that holds what comes before another, if there is one.

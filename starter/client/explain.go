@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"everstep/domain"
+	"everstep/domain/account"
 )
 
 // Explain says why an execution ended, or what it is doing, what its steps cost, and what was wasted. Number zero is the newest.
@@ -41,12 +42,8 @@ func (c *Client) Explain(ctx context.Context, id string, number int) (ExplainVie
 // missOfRecord says what a record does not tell of an execution: not what its attempts met, nor how long its history was.
 func (e *explanation) missOfRecord() {
 	e.miss("what only its history had: failed attempts, waits, bytes; the record of the execution tells")
-	var lacks []string
-	for _, m := range e.Missing {
-		lacks = append(lacks, m.String())
-	}
-	if len(lacks) > 0 {
-		e.miss("%s", strings.Join(lacks, ", "))
+	if len(e.Missing) > 0 {
+		e.miss("%s", account.Ranges(e.Missing))
 	}
 	if at := e.asked.Imported; !at.IsZero() {
 		e.miss("it was imported on %s; no workflow of it is here", at.Format("2006-01-02 15:04 MST"))
@@ -121,8 +118,8 @@ const (
 
 func (e *explanation) history() ExplainHistory {
 	h := ExplainHistory{
-		Events: e.info().GetHistoryLength(), Bytes: e.info().GetHistorySizeBytes(), Runs: e.Head.Run.Number, Steps: e.attempts.stepsOfRun,
-		ContinueEvents: continueEvents, ContinueBytes: continueBytes, Suggested: e.attempts.suggested, Unstored: textOf(e.Head.Unstored),
+		HistoryView: e.historyView(*e.Head), Steps: e.attempts.stepsOfRun,
+		ContinueEvents: continueEvents, ContinueBytes: continueBytes, Suggested: e.attempts.suggested,
 	}
 	if reset := e.Server.Reset; reset != nil {
 		h.ResetAt = &reset.At

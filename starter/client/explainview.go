@@ -270,10 +270,7 @@ type ExplainAdvice struct {
 
 // An ExplainHistory is the size of the newest run's history.
 type ExplainHistory struct {
-	Events int64 `json:"events"`
-	Bytes  int64 `json:"bytes"`
-	// Runs counts the runs of the chain, the newest included.
-	Runs int `json:"runs"`
+	contract.HistoryView
 	// Steps are those of the newest run, of all its executions.
 	Steps         int    `json:"steps"`
 	BytesPerStep  *int64 `json:"bytes_per_step"`
@@ -283,9 +280,6 @@ type ExplainHistory struct {
 	ContinueEvents int64 `json:"continue_at_events"`
 	ContinueBytes  int64 `json:"continue_at_bytes"`
 	Suggested      bool  `json:"continue_suggested"`
-	// Unstored is why the storage did not take the transcript, without which there is no new run: the
-	// newest one goes on. Null where it did.
-	Unstored *string `json:"unstored"`
 	// ResetAt is when an operator reset the workflow, which this run goes on from; absent: nobody did. What had been
 	// done after that point may be done again.
 	ResetAt *time.Time `json:"reset_at,omitempty"`

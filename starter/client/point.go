@@ -226,13 +226,8 @@ func (c *Client) loadMessages(ctx context.Context, p *pastPoint) error {
 
 // incomplete says that messages until the point can no longer be read.
 func (p *pastPoint) incomplete(missing []account.Missing) *Error {
-	var ranges []string
-	for _, m := range missing {
-		if m.Part == account.Messages {
-			ranges = append(ranges, m.String())
-		}
-	}
-	err := gone("a part of what %s had said by then can no longer be read: %s", p.called(), strings.Join(ranges, ", "))
+	missing = slices.DeleteFunc(slices.Clone(missing), func(m account.Missing) bool { return m.Part != account.Messages })
+	err := gone("a part of what %s had said by then can no longer be read: %s", p.called(), account.Ranges(missing))
 	if p.recorded() {
 		err.Message += "; export the whole agent, with all its executions"
 	}

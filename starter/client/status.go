@@ -113,7 +113,7 @@ func (s snapshot) headStatus(a account.Account) account.Status {
 func (c *Client) status(ctx context.Context, s snapshot, a account.Account) account.Status {
 	v := s.headStatus(a)
 	v.Open = v.Open && s.open()
-	v.History.Events, v.History.Bytes = s.info().GetHistoryLength(), s.info().GetHistorySizeBytes()
+	v.History = s.historyView(v.Head)
 	if !s.open() {
 		v.Doing, v.Since = "ended", s.info().GetCloseTime().AsTime()
 		if _, cut := history.ServerEnd(s.info().GetStatus()); cut {
@@ -137,6 +137,13 @@ func (c *Client) status(ctx context.Context, s snapshot, a account.Account) acco
 		v.Ledger.Execution = &own
 	}
 	return c.waiting(ctx, work, v)
+}
+
+// historyView is the size of the newest run's history, with what its head says of it.
+func (s snapshot) historyView(h account.Head) contract.HistoryView {
+	v := account.StatusOf(h).History
+	v.Events, v.Bytes = s.info().GetHistoryLength(), s.info().GetHistorySizeBytes()
+	return v
 }
 
 // failing says of a workflow task which worker fails to complete it, and why.

@@ -381,8 +381,8 @@ func (x *sheet) history(v client.ExplainView) {
 	}
 	next := percent(h.Share) + " of the way to a new run"
 	switch {
-	case h.Unstored != nil:
-		next = unstoredText(*h.Unstored)
+	case h.Unstored != "":
+		next = unstoredText(h.Unstored)
 	case h.Suggested:
 		next = "the server suggests a new run, which begins with the next step"
 	case h.StepsLeft != nil:

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/enum"
 	"everstep/starter/client"
 )
@@ -63,7 +64,7 @@ func explainedAgent() client.ExplainView {
 		},
 		Advice: []client.ExplainAdvice{{Text: "raise the limit", Command: "starter extend notes --max-steps 6"}},
 		History: client.ExplainHistory{
-			Events: 120, Bytes: 40_960, Runs: 3, Steps: 10, BytesPerStep: new(int64(4096)), EventsPerStep: new(int64(12)),
+			HistoryView: contract.HistoryView{Events: 120, Bytes: 40_960, Runs: 3}, Steps: 10, BytesPerStep: new(int64(4096)), EventsPerStep: new(int64(12)),
 			ContinueEvents: 4096, ContinueBytes: 4 << 20, Share: 0.0293, StepsLeft: new(int64(331)),
 		},
 		Context: &client.ExplainContext{Tokens: 1300, Window: new(int64(16_000)), Share: new(0.08125)},
