@@ -114,29 +114,23 @@ func (f ListFilter) named(name string) bool {
 
 // query is for the server's list. Runs that went on in another one are left out.
 func (f ListFilter) query(running bool) string {
-	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus != 'ContinuedAsNew'", contract.Execute)
+	status := "!= 'ContinuedAsNew'"
 	if running {
-		query = fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running'", contract.Execute)
+		status = "= 'Running'"
 	}
-	if f.Agent != "" && domain.CheckAgentName(f.Agent) == nil {
-		query += fmt.Sprintf(" AND WorkflowId = '%s'", domain.WorkflowID(f.Agent))
+	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus %s", contract.Execute, status)
+	and := func(given bool, format, value string) {
+		if given {
+			query += " AND " + fmt.Sprintf(format, value)
+		}
 	}
-	if !f.Since.IsZero() {
-		query += fmt.Sprintf(" AND StartTime >= '%s'", f.Since.UTC().Format(time.RFC3339Nano))
-	}
-	if f.Parent != "" {
-		name, _, _ := strings.Cut(f.Parent, SessionMark)
-		query += fmt.Sprintf(" AND ParentWorkflowId = '%s'", domain.WorkflowID(name))
-	}
-	if f.Roots {
-		query += fmt.Sprintf(" AND (ParentWorkflowId IS NULL OR ParentWorkflowId STARTS_WITH '%s')", contract.ScheduledIDPrefix)
-	}
-	if f.Schedule != "" {
-		query += fmt.Sprintf(" AND TemporalScheduledById = '%s'", f.Schedule)
-	}
-	if f.Query != "" {
-		query += " AND (" + f.Query + ")"
-	}
+	parent, _, _ := strings.Cut(f.Parent, SessionMark)
+	and(f.Agent != "" && domain.CheckAgentName(f.Agent) == nil, "WorkflowId = '%s'", domain.WorkflowID(f.Agent))
+	and(!f.Since.IsZero(), "StartTime >= '%s'", f.Since.UTC().Format(time.RFC3339Nano))
+	and(f.Parent != "", "ParentWorkflowId = '%s'", domain.WorkflowID(parent))
+	and(f.Roots, "(ParentWorkflowId IS NULL OR ParentWorkflowId STARTS_WITH '%s')", contract.ScheduledIDPrefix)
+	and(f.Schedule != "", "TemporalScheduledById = '%s'", f.Schedule)
+	and(f.Query != "", "(%s)", f.Query)
 	return query
 }
 
