@@ -136,7 +136,15 @@ known to them alone.`,
 					args = append(args, a.File)
 				}
 			}
-			return p.showProblems(p.checkAgents(dir, args))
+			problems := p.checkAgents(dir, args)
+			var text strings.Builder
+			for _, problem := range problems {
+				text.WriteString(render.OneLine(problem.String()) + "\n")
+			}
+			if err := p.show(problems, text.String()); err != nil || len(problems) == 0 {
+				return err
+			}
+			return &exitError{code: exitOther, text: render.Counted(len(problems), "problem")}
 		},
 	}
 	registerFolder(command, &dir)
@@ -158,7 +166,9 @@ func (p *program) checkAgents(dir string, named []string) document.Problems {
 			p.say("%s: nothing is wrong", path)
 		}
 		p.noteProviders(file)
-		p.noteTools(path, file.Definition.Tools)
+		for _, doubt := range p.machine.DoubtedTools(file.Definition.Tools) { // a worker of the user's own may have them
+			p.say("%s: note: %s", path, doubt)
+		}
 		all = append(all, problems...)
 	}
 	return all
@@ -189,25 +199,6 @@ func (p *program) noteProviders(file agentfile.File) {
 			p.say("%s", at)
 		}
 	}
-}
-
-// noteTools says which tools run would refuse that has its own worker, in its words. A worker of the user's own may
-// have them.
-func (p *program) noteTools(path string, tools []string) {
-	for _, doubt := range p.machine.DoubtedTools(tools) {
-		p.say("%s: note: %s", path, doubt)
-	}
-}
-
-func (p *program) showProblems(problems document.Problems) error {
-	var text strings.Builder
-	for _, problem := range problems {
-		text.WriteString(render.OneLine(problem.String()) + "\n")
-	}
-	if err := p.show(problems, text.String()); err != nil || len(problems) == 0 {
-		return err
-	}
-	return &exitError{code: exitOther, text: render.Counted(len(problems), "problem")}
 }
 
 func agentsShowCommand(p *program) *cobra.Command {

@@ -58,6 +58,7 @@ shows it.`,
 	}
 	command.Flags().Var(numberFlag(&options.choice, 1, domain.MaxChoices), "choice", "the `NUMBER` of the choice that is the answer")
 	command.Flags().StringVar(&options.value, "value", "", "the answer to a question with a schema: `JSON`, or @FILE that holds it")
+	command.MarkFlagsMutuallyExclusive("choice", "value")
 	saidFlags(command, &options.by, "answers", &options.reason, "that is recorded; the model does not read it")
 	return command
 }
@@ -66,8 +67,6 @@ shows it.`,
 func (o answering) parts(args []string) (call, text string, _ error) {
 	flagged := o.choice > 0 || o.value != ""
 	switch {
-	case o.choice > 0 && o.value != "":
-		return "", "", usage("choice, value: give one of them")
 	case flagged && len(args) == 2:
 		return "", "", usage("text: is given beside --choice or --value; give one of them")
 	case flagged && len(args) == 1:
@@ -99,8 +98,13 @@ func (p *program) replyTo(ctx context.Context, s *local.Stack, id, call, text st
 	if err != nil {
 		return nil, err
 	}
-	if len(questions) != 1 {
-		return reply, p.unanswerable(id, questions, reply, o)
+	switch {
+	case len(questions) > 1:
+		return nil, usage("call: %d questions wait; name the call of one of them, which `%s` shows", len(questions), p.again("approvals", render.OneLine(id)))
+	case len(questions) == 0 && (text == "" && o.value == "" || o.choice > 0):
+		return nil, &client.Error{Class: client.Refused, Message: "no question of " + render.OneLine(id) + " waits", Next: "`approvals` shows what waits for people, of all agents"}
+	case len(questions) == 0: // the workflow says why
+		return reply, nil
 	}
 	question := questions[0]
 	reply.Call, reply.Digest = question.ToolExecutionID, question.Digest
@@ -117,17 +121,6 @@ func (p *program) replyTo(ctx context.Context, s *local.Stack, id, call, text st
 		return p.typedReply(ctx, question, reply)
 	}
 	return reply, nil
-}
-
-// unanswerable says why an answer cannot be given where not one question waits, unless the workflow says it better.
-func (p *program) unanswerable(id string, questions []client.WaitingCall, reply *client.Word, o answering) error {
-	switch {
-	case len(questions) > 1:
-		return usage("call: %d questions wait; name the call of one of them, which `%s` shows", len(questions), p.again("approvals", render.OneLine(id)))
-	case reply.Text == "" && o.value == "" || o.choice > 0:
-		return &client.Error{Class: client.Refused, Message: "no question of " + render.OneLine(id) + " waits", Next: "`approvals` shows what waits for people, of all agents"}
-	}
-	return nil
 }
 
 // typedReply shows a question and reads its answer. Nil: the person leaves it waiting.

@@ -163,10 +163,12 @@ func (p *program) sessionExtended(x client.SessionExtended) error {
 	totals := cmp.Or(render.Budget(x.Budget, x.Left), "no limit")
 	used := render.UsedUp(x.Account())
 	switch {
-	case used != "" && x.InProgress:
-		return p.done(x, "execution %d of %s will stop, since nothing is left of its session's budget: %s; `%s` raises it", x.Number, x.ID, used, p.again("extend", x.ID, "--session", "--"+x.Account().UsedUp()[0].Rule.Limit.Flag(), "TOTAL"))
 	case used != "":
-		return p.done(x, "nothing is left of the budget of the session of %s: %s; `%s` raises it", x.ID, used, p.again("extend", x.ID, "--session", "--"+x.Account().UsedUp()[0].Rule.Limit.Flag(), "TOTAL"))
+		raise := p.again("extend", x.ID, "--session", "--"+x.Account().UsedUp()[0].Rule.Limit.Flag(), "TOTAL")
+		if x.InProgress {
+			return p.done(x, "execution %d of %s will stop, since nothing is left of its session's budget: %s; `%s` raises it", x.Number, x.ID, used, raise)
+		}
+		return p.done(x, "nothing is left of the budget of the session of %s: %s; `%s` raises it", x.ID, used, raise)
 	case x.Began:
 		return p.done(x, "execution %d of %s has begun, and goes on from the one before; its session may use %s in all; `%s` waits for its end", x.Number, x.ID, totals, p.again("result", x.ID))
 	case x.InProgress:

@@ -61,10 +61,6 @@ func (v *liveView) Close() {
 	v.redraw(nil, nil)
 }
 
-// above draws lines above what is going on, and clear takes that away. The caller holds the output.
-func (v *liveView) above(lines ...string) { v.redraw(lines, v.going()) }
-func (v *liveView) clear()                { v.redraw(nil, nil) }
-
 // settle returns what stays of a line, painted.
 func (v *liveView) settle(l line) []string {
 	t := v.out.Theme

@@ -32,16 +32,10 @@ type Output struct {
 	mu   sync.Mutex
 	lost error // why something could not be written, the first time
 	// live draws notes above what it may take back; nil where nothing is drawn.
-	live drawing
+	live *liveView
 	// held says that a person is asked, and later what is to be shown after that.
 	held  bool
 	later []string
-}
-
-// A drawing is lines that may be taken back.
-type drawing interface {
-	above(lines ...string)
-	clear()
 }
 
 const (
@@ -200,7 +194,7 @@ func (o *Output) tell(lines ...string) {
 	case o.held:
 		o.later = append(o.later, lines...)
 	case o.live != nil:
-		o.live.above(lines...)
+		o.live.redraw(lines, o.live.going())
 	default:
 		for _, l := range lines {
 			_, _ = io.WriteString(o.to, l+"\n") // there is nobody to tell
@@ -213,7 +207,7 @@ func (o *Output) Hold(question string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.live != nil {
-		o.live.clear()
+		o.live.redraw(nil, nil)
 	}
 	o.held = true
 	_, _ = io.WriteString(o.to, question) // there is nobody to tell
