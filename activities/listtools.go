@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -25,18 +24,18 @@ import (
 // It fails for good where the definition, or a fallback of it, cannot run here, unless
 // another worker may have what this one lacks. An error of the provider that may pass, such as a key that a vault does not hand out
 // just now, is tried again.
-func (a *Activities) ListTools(ctx context.Context, request contract.CatalogRequest) (contract.Catalog, error) {
+func (a *Activities) ListTools(ctx context.Context, request contract.ResolveRequest) (contract.Resolved, error) {
 	defer a.pulse(ctx)() // a vault may be slow
 	definition, err := a.defined(ctx, request)
 	if err != nil {
-		return contract.Catalog{}, failure(domain.AsError(err))
+		return contract.Resolved{}, failure(domain.AsError(err))
 	}
 	catalog, err := a.catalog(ctx, definition)
 	switch {
 	case err != nil:
-		return contract.Catalog{}, failure(domain.AsError(err))
-	case !request.Known.IsZero() && catalog.Digest == cmp.Or(request.Listed, request.Known):
-		return contract.Catalog{
+		return contract.Resolved{}, failure(domain.AsError(err))
+	case !request.Listed.IsZero() && catalog.Digest == request.Listed:
+		return contract.Resolved{
 			Unchanged: true, Digest: catalog.Digest, RateLimit: catalog.RateLimit, ToolLimits: catalog.ToolLimits, Timing: catalog.Timing,
 		}, nil
 	}
@@ -44,31 +43,31 @@ func (a *Activities) ListTools(ctx context.Context, request contract.CatalogRequ
 }
 
 // defined is the definition that a request is about: where it but names one, that which the session has.
-func (a *Activities) defined(ctx context.Context, request contract.CatalogRequest) (domain.Definition, error) {
-	if request.Known.IsZero() || !reflect.ValueOf(request.Definition).IsZero() {
+func (a *Activities) defined(ctx context.Context, request contract.ResolveRequest) (domain.Definition, error) {
+	if request.Known.IsZero() {
 		return request.Definition, nil
 	}
 	conversation, err := a.config.Transcripts.Fetch(ctx, request.Log, request.Known, request.Log.Length)
 	return conversation.Resolved.Definition, err
 }
 
-func (a *Activities) catalog(ctx context.Context, definition domain.Definition) (contract.Catalog, error) {
+func (a *Activities) catalog(ctx context.Context, definition domain.Definition) (contract.Resolved, error) {
 	specs, noTools := a.specs(ctx, definition.Tools)
 	hooks, noHooks := a.config.Hooks.Resolve(definition.Hooks)
 	err := cmp.Or(a.config.Allow.agent(definition), checkSettings(definition), noTools, lacking(noHooks), a.checkCompiler(definition.Compiler))
 	if err != nil {
-		return contract.Catalog{}, err
+		return contract.Resolved{}, err
 	}
 	provider, mode, err := a.serves(ctx, definition, false)
 	if err != nil {
-		return contract.Catalog{}, err
+		return contract.Resolved{}, err
 	}
 	if err := a.checkFallbacks(ctx, definition); err != nil {
-		return contract.Catalog{}, err
+		return contract.Resolved{}, err
 	}
 	// What the definition says, else what the worker knows.
 	model, known := definition.Model, a.known(definition.Model)
-	catalog := contract.Catalog{
+	catalog := contract.Resolved{
 		Tools: specs, Hooks: hooks, Guards: new(definition.Guards.WithDefaults()), Compaction: new(definition.Compaction.WithDefaults()),
 		Storage: a.config.Storage != nil, Records: a.config.Records != nil, MinOutputTokens: provider.MinOutputTokens(), OutputMode: mode,
 		Price:           cmp.Or(model.Price, known.Price),
@@ -79,7 +78,7 @@ func (a *Activities) catalog(ctx context.Context, definition domain.Definition) 
 		catalog.Approvals = a.config.Approvals
 	}
 	if catalog.Digest, err = digestOf(definition, catalog); err != nil {
-		return contract.Catalog{}, err
+		return contract.Resolved{}, err
 	}
 	catalog.Timing = a.config.Timing
 	if limit, limited := a.config.Limits[definition.Model.Provider]; limited {
@@ -186,7 +185,7 @@ func (a *Activities) provider(model domain.LLMConfig) (inference.Provider, error
 
 // digestOf names a definition together with what a worker made of it, and
 // refuses what is too large to be recorded.
-func digestOf(definition domain.Definition, catalog contract.Catalog) (domain.Digest, error) {
+func digestOf(definition domain.Definition, catalog contract.Resolved) (domain.Digest, error) {
 	defined, err := json.Marshal(definition)
 	if err != nil {
 		return domain.Digest{}, domain.Errorf(domain.Invalid, "definition: %s", err)

@@ -40,12 +40,12 @@ func named(name string) tool.Tool {
 	return tool.New(name, "does "+name, domain.ReadOnly, func(context.Context, struct{}) (string, error) { return "", nil })
 }
 
-func listTools(t *testing.T, config activities.Config, definition domain.Definition) (contract.Catalog, error) {
+func listTools(t *testing.T, config activities.Config, definition domain.Definition) (contract.Resolved, error) {
 	t.Helper()
-	return answerOf(t, config, contract.CatalogRequest{Definition: definition})
+	return answerOf(t, config, contract.ResolveRequest{Definition: definition})
 }
 
-func answerOf(t *testing.T, config activities.Config, request contract.CatalogRequest) (contract.Catalog, error) {
+func answerOf(t *testing.T, config activities.Config, request contract.ResolveRequest) (contract.Resolved, error) {
 	t.Helper()
 	config.Transcripts = &transcript.Source{}
 	a, err := activities.New(config)
@@ -56,9 +56,9 @@ func answerOf(t *testing.T, config activities.Config, request contract.CatalogRe
 	env.RegisterActivity(a.ListTools)
 	value, err := env.ExecuteActivity(a.ListTools, request)
 	if err != nil {
-		return contract.Catalog{}, err
+		return contract.Resolved{}, err
 	}
-	var catalog contract.Catalog
+	var catalog contract.Resolved
 	require.NoError(t, value.Get(&catalog))
 	return catalog, nil
 }
@@ -82,8 +82,8 @@ func TestListTools(t *testing.T) {
 	require.Equal(t, catalog, again)
 
 	other := domain.DigestOf([]byte("what the session made of it"))
-	for known, request := range map[bool]contract.CatalogRequest{
-		true: {Definition: definition, Known: other, Listed: catalog.Digest}, false: {Definition: definition, Known: other},
+	for known, request := range map[bool]contract.ResolveRequest{
+		true: {Definition: definition, Listed: catalog.Digest}, false: {Definition: definition, Listed: other},
 	} {
 		answer, err := answerOf(t, config, request)
 		require.NoError(t, err)
@@ -141,7 +141,7 @@ func TestListToolsSaysThatItIsAtIt(t *testing.T) {
 	var once sync.Once
 	env.SetOnActivityHeartbeatListener(func(*activity.Info, converter.EncodedValues) { once.Do(func() { close(heard) }) })
 	env.RegisterActivity(a.ListTools)
-	_, err = env.ExecuteActivity(a.ListTools, contract.CatalogRequest{Definition: domain.Definition{Model: domain.LLMConfig{Provider: "p", Model: "m"}}})
+	_, err = env.ExecuteActivity(a.ListTools, contract.ResolveRequest{Definition: domain.Definition{Model: domain.LLMConfig{Provider: "p", Model: "m"}}})
 	require.NoError(t, err)
 }
 

@@ -1,6 +1,6 @@
 package domain
 
-// Guards are the built-in hooks that an agent can set. What is absent has its default; a Catalog sets all.
+// Guards are the built-in hooks that an agent can set. What is absent has its default; what a worker has resolved sets all.
 type Guards struct {
 	// FinishReasons end the loop after a step whose inference had one of them.
 	FinishReasons []FinishReason `json:"finish_reasons,omitempty"`

@@ -77,7 +77,7 @@ func fill(v reflect.Value, name string) {
 			return
 		}
 	case *contract.Resolved:
-		if name != "catalog" {
+		if name != "resolved" {
 			*special = contract.Resolved{Digest: domain.DigestOf([]byte(name))}
 			return
 		}
@@ -132,8 +132,8 @@ func wireCases(t testing.TB) []wireCase {
 	for _, event := range filledEvents(t) {
 		cases = append(cases, wire("event_"+string(event.Type), event))
 	}
-	catalog := filled[contract.Resolved]("catalog").value.(contract.Resolved)
-	catalog.Definition = domain.Definition{} // the asker has it
+	resolved := filled[contract.Resolved]("resolved").value.(contract.Resolved)
+	resolved.Definition = domain.Definition{} // the asker has it
 	scheduled, message := filled[contract.ScheduledInput]("scheduled").value.(contract.ScheduledInput), filled[contract.SessionMessage]("message").value.(contract.SessionMessage)
 	scheduled.Start, message.Request = contract.SessionInput{Prompt: "sum up"}, contract.SendRequest{Prompt: "sum up"} // they have samples of their own
 	return append(cases,
@@ -141,7 +141,7 @@ func wireCases(t testing.TB) []wireCase {
 		filled[contract.SessionInput]("session_input"), filled[contract.Outcome]("outcome"),
 		filled[contract.ModelRequest]("model_request"), filled[contract.ModelReply]("model_reply"),
 		filled[contract.Heartbeat]("heartbeat"), filled[contract.ToolRequest]("tool_request"), filled[contract.ToolReply]("tool_reply"),
-		filled[contract.CatalogRequest]("catalog_request"), wire("catalog", catalog),
+		filled[contract.ResolveRequest]("resolve_request"), wire("resolved", resolved),
 		filled[contract.RecordRequest]("record_request"), filled[contract.Segment]("segment"), filled[domain.Entry]("entry"),
 		filled[contract.StopRequest]("stop_request"), filled[contract.ChildReport]("child_report"), filled[contract.Grant]("grant"), filled[contract.SendRequest]("send_request"), filled[contract.SendReply]("send_reply"),
 		filled[contract.UnsendRequest]("unsend_request"), filled[contract.UnsendReply]("unsend_reply"),
@@ -155,7 +155,7 @@ func wireCases(t testing.TB) []wireCase {
 		filled[contract.OutputRequest]("output_request"), filled[contract.OutputReply]("output_reply"),
 		filled[contract.AnswerRequest]("answer_request"), filled[contract.AnswerReply]("answer_reply"),
 		filled[contract.Waiting]("waiting"),
-		filled[contract.RedefineRequest]("redefine_request"), filled[contract.RedefineReply]("redefine_reply"),
+		filled[contract.UpdateRequest]("update_request"), filled[contract.Change]("change"),
 		filled[contract.RevokeRequest]("revoke_request"), filled[contract.RevokeReply]("revoke_reply"),
 		filled[contract.ExtendRequest]("extend_request"), filled[contract.ExtendReply]("extend_reply"),
 		filled[contract.ExtendSessionRequest]("extend_session_request"), filled[contract.ExtendSessionReply]("extend_session_reply"),

@@ -1,17 +1,16 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"everstep/domain"
 	"everstep/starter/client"
 	"everstep/starter/local"
+	"everstep/starter/render"
 )
 
 func updateCommand(p *program) *cobra.Command {
@@ -45,7 +44,10 @@ schemas, prices and windows follow.`,
 		if err != nil {
 			return err
 		}
-		return p.done(updated, "%s has another definition from execution %d on: %s", id, updated.Number, cmp.Or(strings.Join(updated.Fields, ", "), "nothing differs"))
+		if len(updated.Fields) == 0 {
+			return p.done(updated, "nothing differs: %s has that definition", id)
+		}
+		return p.done(updated, "%s has another definition %s", id, render.Change(updated.Change))
 	})
 	asked.registerDefinition(p, command)
 	saidFlags(command, &options.By, "changes it", &options.Reason, "that is recorded")

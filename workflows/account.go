@@ -46,15 +46,6 @@ func (s session) execution(n int) (heldExecution, bool) {
 	return heldExecution{}, false
 }
 
-// heldTo is what bounds the agent beside its definition.
-func (s session) heldTo() contract.HeldTo {
-	held := contract.HeldTo{Above: s.in.Bounds(), Budget: s.asItIs().Budget}
-	if !s.config.handoffs.IsZero() {
-		held.Handed = new(s.config.handoffs)
-	}
-	return held
-}
-
 func (s session) held(executions []heldExecution) account.Held {
 	held := account.Held{Run: s.ownRun(), Executions: []account.HeldExecution{}, Messages: s.talk.Log().Base()}
 	for _, e := range executions {
@@ -100,7 +91,7 @@ func (s session) executionOf(e heldExecution, withState bool) (account.Execution
 	if !withState {
 		return one, nil
 	}
-	one.Constraints = new(s.heldTo())
+	one.Constraints, one.Budget = new(s.config.Constraints), s.upcomingDefinition().Budget
 	var err error
 	one.State, err = json.Marshal(e.state.WithStepsFolded(0))
 	return one, err
@@ -230,9 +221,9 @@ func (s session) accountHead(request account.Request) (account.Head, error) {
 	if p := s.in.Parent; p != nil {
 		head.Parent = &account.Parent{AgentID: p.AgentID, Subagent: p.Subagent}
 	}
-	if s.config.resolved != nil {
-		head.Withheld = contract.Rewriter(s.config.resolved.Hooks)
-		head.Window, head.Context = s.talk.Window(s.config.resolved), s.talk.Input(s.config.resolved)
+	if s.config.Resolved != nil {
+		head.Withheld = contract.Rewriter(s.config.Resolved.Hooks)
+		head.Window, head.Context = s.talk.Window(s.config.Resolved), s.talk.Input(s.config.Resolved)
 	}
 	var err error
 	if newest, ok := s.execution(0); ok {
@@ -259,14 +250,15 @@ func (s session) leftBehind() (*contract.Carry, error) {
 }
 
 func (s session) configuration(whole bool) account.Configuration {
-	c := account.Configuration{
-		Model: s.state.LLMConfig.String(), Agent: s.config.handoffs.Agent, Changes: append([]contract.DefinitionChange{}, s.config.changes...), Next: s.config.waitingNote(),
+	c := account.Configuration{Model: s.state.LLMConfig.String(), Agent: s.config.Agent, Changes: append([]contract.Change{}, s.config.Changes...)}
+	if s.config.Next != nil {
+		c.Next = new(s.upcomingChange(*s.config.Next))
 	}
-	if s.config.resolved != nil {
-		c.RateLimit, c.ToolLimits = s.config.resolved.RateLimit, s.config.resolved.ToolLimits
+	if s.config.Resolved != nil {
+		c.RateLimit, c.ToolLimits = s.config.Resolved.RateLimit, s.config.Resolved.ToolLimits
 	}
 	if whole {
-		c.Definition, c.Resolved, c.Constraints = new(s.asItIs()), s.config.resolved, new(s.heldTo())
+		c.Definition, c.Resolved, c.Constraints = new(s.upcomingDefinition()), s.config.Resolved, new(s.config.Constraints)
 	}
 	return c
 }
@@ -276,7 +268,7 @@ func (s session) configuration(whole bool) account.Configuration {
 func (s session) ledgerView() account.Ledger {
 	ledger := account.LedgerOf(s.state, s.now())
 	if ledger.Execution == nil {
-		limit := contract.BudgetOf(s.config.own, s.in.Budget, s.in.Parent)
+		limit := contract.BudgetOf(s.config.Definition, s.in.Budget, s.in.Parent)
 		ledger.Execution = &account.Holder{Limit: limit, Left: limit}
 	}
 	return ledger

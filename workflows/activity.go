@@ -47,11 +47,11 @@ func (s session) briefOptions(timeout time.Duration, attempts int, summary strin
 
 // modelOptions are those of an inference, after so many tries.
 func (s session) modelOptions(summary string, tried int) workflow.ActivityOptions {
-	options := s.activityOptions(s.config.resolved.InferenceTimeout(), max(s.tryLimit()-tried, 1), summary)
+	options := s.activityOptions(s.config.Resolved.InferenceTimeout(), max(s.tryLimit()-tried, 1), summary)
 	// The server drops what it knows of a lost try where a stop meets the wait for the next.
 	options.RetryPolicy.NonRetryableErrorTypes = append(options.RetryPolicy.NonRetryableErrorTypes, "TemporalTimeout:Heartbeat", "TemporalTimeout:StartToClose")
-	if s.config.resolved.RateLimit != nil {
-		options.TaskQueue = s.config.resolved.RateLimit.TaskQueue
+	if s.config.Resolved.RateLimit != nil {
+		options.TaskQueue = s.config.Resolved.RateLimit.TaskQueue
 	}
 	return options
 }
@@ -59,8 +59,8 @@ func (s session) modelOptions(summary string, tried int) workflow.ActivityOption
 // toolOptions are those of one try of a tool call. The workflow makes further ones: the
 // server drops what it knows of a try where a stop meets the wait for the next.
 func (s session) toolOptions(tool domain.ToolSpec, summary string) workflow.ActivityOptions {
-	options := s.activityOptions(s.config.resolved.ToolTimeout(tool), 1, summary)
-	if limit, limited := s.config.resolved.ToolLimits[tool.Name]; limited {
+	options := s.activityOptions(s.config.Resolved.ToolTimeout(tool), 1, summary)
+	if limit, limited := s.config.Resolved.ToolLimits[tool.Name]; limited {
 		options.TaskQueue = limit.TaskQueue
 	}
 	return options

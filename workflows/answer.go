@@ -16,7 +16,7 @@ import (
 func (i *inference) answered(permit mailbox.Permit, room contract.Reservation, reply contract.ModelReply) course {
 	m, _ := sound(reply.Message)
 	made := hook.Answer{Message: m, Response: reply.Response}
-	if len(i.config.resolved.Hooks) > 0 {
+	if len(i.config.Resolved.Hooks) > 0 {
 		made = fire(i.stepRun, domain.TriggerAfterInference, hook.Answer{Message: m, Response: reply.Response})
 	}
 	response, digest, invalid := made.Response, reply.Digest, reply.Invalid
@@ -112,7 +112,7 @@ func (i *inference) distinct(calls []domain.ToolCall) []domain.ToolCall {
 // checkOutput asks a worker whether a message that a hook has made fits the
 // response format. Nothing fails open: what cannot be checked does not fit.
 func (i *inference) checkOutput(permit mailbox.Permit, m domain.Message) string {
-	format := i.config.resolved.Definition.Format
+	format := i.config.Resolved.Definition.Format
 	if format.Type == "" || format.Type == domain.FormatText || len(m.ToolCalls) > 0 || blank(m) {
 		return ""
 	}
@@ -150,10 +150,10 @@ func (i *inference) summarised(reply contract.ModelReply) course {
 	})
 	if len(m.Parts) == 0 || blank(domain.Message{Parts: m.Parts[len(m.Parts)-1:]}) {
 		return i.failed(domain.CodedErrorf(domain.Unavailable, domain.CodeContextOverflow,
-			"the conversation nears the model's window of %d tokens, and the model gave no summary of it", i.talk.Window(i.config.resolved)))
+			"the conversation nears the model's window of %d tokens, and the model gave no summary of it", i.talk.Window(i.config.Resolved)))
 	}
 	i.say(domain.SectionSummary, m, reply.Digest, domain.Tag{})
-	i.talk.summed(*i.plan, i.config.resolved)
+	i.talk.summed(*i.plan, i.config.Resolved)
 	i.keep()
 	return taken
 }

@@ -18,9 +18,9 @@ const longestWait = 10 * 365 * 24 * time.Hour
 
 // ruling is what the approvals in force say about a call.
 func (s session) ruling(call domain.ToolCall) domain.Ruling {
-	tool, _ := s.config.resolved.Tool(call.Name)
-	ruling := s.config.resolved.ApprovalsOf(s.config.own).RuleOn(tool, call.Arguments, s.state.Trusted())
-	for _, above := range slices.Concat(s.config.handoffs.Approvals, s.in.Bounds().Approvals) {
+	tool, _ := s.config.Resolved.Tool(call.Name)
+	ruling := s.config.Resolved.ApprovalsOf(s.config.Definition).RuleOn(tool, call.Arguments, s.state.Trusted())
+	for _, above := range slices.Concat(s.config.Constraints.Handed, s.config.Constraints.Approvals) {
 		ruling = ruling.OrStricter(above.RuleOn(tool, call.Arguments, s.state.Trusted()))
 	}
 	return ruling
@@ -73,7 +73,7 @@ func (b *toolBatch) awaitApproval(ctx workflow.Context, i int, call domain.ToolC
 // showEdit lets hooks see an edited call. While a hook with I/O looks at it nobody waits for people.
 func (b *toolBatch) showEdit(ctx workflow.Context, i int, call domain.ToolCall) *domain.Error {
 	slow := func(spec contract.HookSpec) bool { return spec.IO && spec.Trigger == domain.TriggerBeforeToolUse }
-	if !slices.ContainsFunc(b.config.resolved.Hooks, slow) {
+	if !slices.ContainsFunc(b.config.Resolved.Hooks, slow) {
 		return b.reviewEdit(ctx, i, call)
 	}
 	b.release()

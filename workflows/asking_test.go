@@ -20,8 +20,8 @@ func paysEachTime(said ...*domain.Approvals) *world {
 		}
 		return says("", pay("1")), nil
 	}
-	w.list = func(contract.CatalogRequest) (contract.Catalog, error) {
-		return contract.Catalog{Tools: pays(), MinOutputTokens: 1, Approvals: said[min(len(w.listed), len(said))-1]}, nil
+	w.list = func(contract.ResolveRequest) (contract.Resolved, error) {
+		return contract.Resolved{Tools: pays(), MinOutputTokens: 1, Approvals: said[min(len(w.listed), len(said))-1]}, nil
 	}
 	return w
 }
@@ -83,7 +83,7 @@ func TestTheWorkersApprovalsGoAlong(t *testing.T) {
 	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
 	in, ok := handedOn(t, env)
 	require.True(t, ok)
-	require.Equal(t, domain.DefaultApprovals(), in.Carry.Definition.Resolved.Approvals)
+	require.Equal(t, domain.DefaultApprovals(), in.Carry.Config.Resolved.Approvals)
 	again := w.environment(t)
 	sends(again, time.Minute, "send", contract.SendRequest{Prompt: "more", Model: &domain.LLMConfig{Provider: "scripted", Model: "/other"}})
 	asked := 0
@@ -104,11 +104,11 @@ func TestTheWorkersApprovalsGoAlong(t *testing.T) {
 func TestTheWorkersApprovalsOutliveAModelThatNobodyHas(t *testing.T) {
 	t.Parallel()
 	w := &world{tools: pays(), tool: saw, model: plays(says("one"), says("", pay("7")), says("done"))}
-	w.list = func(r contract.CatalogRequest) (contract.Catalog, error) {
+	w.list = func(r contract.ResolveRequest) (contract.Resolved, error) {
 		if r.Definition.Model.Model == "/none" {
-			return contract.Catalog{}, refused(domain.Errorf(domain.Invalid, "no such model"))
+			return contract.Resolved{}, refused(domain.Errorf(domain.Invalid, "no such model"))
 		}
-		return contract.Catalog{Tools: pays(), MinOutputTokens: 1, Approvals: domain.ApprovalsOf([]string{"ask", "allow"}[min(len(w.listed), 2)-1])}, nil
+		return contract.Resolved{Tools: pays(), MinOutputTokens: 1, Approvals: domain.ApprovalsOf([]string{"ask", "allow"}[min(len(w.listed), 2)-1])}, nil
 	}
 	env := w.environment(t)
 	sends(env, time.Minute, "none", contract.SendRequest{Prompt: "more", Model: &domain.LLMConfig{Provider: "scripted", Model: "/none"}})
@@ -119,7 +119,7 @@ func TestTheWorkersApprovalsOutliveAModelThatNobodyHas(t *testing.T) {
 	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
 	in, ok := handedOn(t, env)
 	require.True(t, ok)
-	require.Equal(t, domain.ApprovalsOf("ask"), in.Carry.Definition.Resolved.Approvals)
+	require.Equal(t, domain.ApprovalsOf("ask"), in.Carry.Config.Resolved.Approvals)
 	env = w.environment(t)
 	sends(env, time.Minute, "pay", contract.SendRequest{Prompt: "pay", Model: &domain.LLMConfig{Provider: "scripted", Model: "/other"}})
 	asked := 0

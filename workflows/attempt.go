@@ -31,12 +31,12 @@ func (a *attempts) shorten()         { a.shortened = true }
 func (i *inference) demand(room contract.Reservation) *contract.ModelRequest {
 	left, limited := i.callsLeft()
 	request := contract.ModelRequest{
-		ExecutionID: i.execution, Step: i.content.Number, Log: i.talk.Log().Ref(), Resolved: i.config.resolved.Digest,
+		ExecutionID: i.execution, Step: i.content.Number, Log: i.talk.Log().Ref(), Resolved: i.config.Resolved.Digest,
 		Inference: i.talk.Inferences(), Attempts: i.tries, Edits: i.talk.Edits(), Origins: i.talk.Origins(), Heard: i.mail.Heard(),
 		Tries: i.tryLimit(), Lost: i.lost, MaxOutputTokens: room.Output, TokensLeft: room.TokensLeft, CostLeftNanoUSD: room.CostLeftNanoUSD,
 		WithoutTools: i.request.WithoutTools || limited && left == 0,
 	}
-	request.Reserved = domain.Usage{InputTokens: i.talk.Input(i.config.resolved), OutputTokens: room.Longest(i.config.resolved), Estimated: true}
+	request.Reserved = domain.Usage{InputTokens: i.talk.Input(i.config.Resolved), OutputTokens: room.Longest(i.config.Resolved), Estimated: true}
 	if i.plan != nil {
 		summary := i.plan.Request()
 		request.WithoutTools, request.Summary = true, &summary
@@ -51,7 +51,7 @@ func (i *inference) asking() workflow.ActivityOptions {
 		what, doing = "summary", "making the conversation shorter"
 	}
 	i.note(fmt.Sprintf("step %d: %s", i.content.Number, doing))
-	i.asks(i.config.resolved.Definition.Model.String())
+	i.asks(i.config.Resolved.Definition.Model.String())
 	if i.plan == nil {
 		i.reads(i.talk.StepInput())
 	}
@@ -75,7 +75,7 @@ func (i *inference) asked(request *contract.ModelRequest, reply *contract.ModelR
 		if !again {
 			request.Tries = 0
 		}
-		i.learn(i.content.lost(*request, loss, again, i.config.price()))
+		i.learn(i.content.lost(*request, loss, again, i.config.Resolved.Price))
 		i.keep()
 		if request.Tries == 0 {
 			i.emitUnanswered(loss.Err(), domain.Usage{})
@@ -84,13 +84,13 @@ func (i *inference) asked(request *contract.ModelRequest, reply *contract.ModelR
 	}
 	// Whoever asks sees at once what was used, and the budget counts it before
 	// anything else is reserved.
-	i.learn(i.content.replied(*reply, i.config.price()))
+	i.learn(i.content.replied(*reply, i.config.Resolved.Price))
 	i.keep()
 	switch {
 	case reply.Outcome != contract.Answered:
 		i.emitUnanswered(reply.WhyUnanswered(), reply.Response.Usage.Add(reply.Spent))
 	case i.plan == nil:
-		i.talk.answered(reply.Response.Usage, i.config.resolved)
+		i.talk.answered(reply.Response.Usage, i.config.Resolved)
 	}
 }
 
@@ -153,7 +153,7 @@ func (i *inference) cut(by interruption, reply contract.ModelReply) course {
 	i.learn(i.content.cutOff(by, reply))
 	m, written := remains(reply)
 	// Nothing stays where a hook might have taken out of it what nobody may read.
-	if written && contract.Rewriter(i.config.resolved.Hooks) == "" {
+	if written && contract.Rewriter(i.config.Resolved.Hooks) == "" {
 		i.say("", m, reply.Digest, domain.Tag{Trace: true, CutOff: true})
 	}
 	return over

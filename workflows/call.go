@@ -18,7 +18,7 @@ const unstarted = 3
 
 // call makes one call and waits for it, in a coroutine of its own.
 func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position int, wanted domain.ToolCall) contract.ToolReply {
-	tool, _ := b.config.resolved.Tool(wanted.Name)
+	tool, _ := b.config.Resolved.Tool(wanted.Name)
 	request := b.requestOf(position, wanted)
 	request.Note, request.ImageRoom = b.noteFor(tool), b.imageRoom()
 	if tool.Effect.Repeatable() {
@@ -90,7 +90,7 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 
 // requestOf names a call, and what makes its effect.
 func (b *toolBatch) requestOf(position int, wanted domain.ToolCall) contract.ToolRequest {
-	tool, _ := b.config.resolved.Tool(wanted.Name)
+	tool, _ := b.config.Resolved.Tool(wanted.Name)
 	request := contract.ToolRequest{
 		ExecutionID: b.execution, Step: b.content.Number, Position: position, Name: wanted.Name, Effect: tool.Effect,
 		Arguments: wanted.Arguments, Pin: tool.Pin, Trusted: b.state.Trusted(),

@@ -20,7 +20,7 @@ func (s session) handed() (in contract.SessionInput, _ *domain.Error) {
 		if carry, err = s.carryWithin(limit); err != nil {
 			break
 		}
-		in = s.successor(s.config.own, carry)
+		in = s.successor(s.config.Definition, carry)
 		if err = domain.CheckFits("what the next run needs", in, domain.MaxPayload); err == nil {
 			return in, nil
 		}
@@ -46,7 +46,7 @@ func (s session) carry(of domain.AgentState) (contract.Carry, error) {
 	state, err := json.Marshal(of)
 	return contract.Carry{
 		State: state, Sequence: s.last, Prior: s.state.Execution.Prior, Outcome: s.archive.outcome,
-		Definition: s.config.handOver(), Conversation: s.talk.handOver(s.carriedFrom(), s.config.resolved), Mail: s.mail.HandOver(),
+		Config: s.config.handOver(), Conversation: s.talk.handOver(s.carriedFrom(), s.config.Resolved), Mail: s.mail.HandOver(),
 		Records: s.records.handOver(), Guarded: s.guards.handOver(), Bound: s.bindings.handOver(),
 		Segments: s.run.segments, Copy: s.run.copying, Runs: s.run.number,
 	}, err
@@ -56,7 +56,7 @@ func (s session) carry(of domain.AgentState) (contract.Carry, error) {
 // in no segment or, with no storage at all, the first that a summary does not
 // hide.
 func (s session) carriedFrom() int {
-	if len(s.run.segments) > 0 || s.config.resolved != nil && s.config.resolved.Storage {
+	if len(s.run.segments) > 0 || s.config.stores() {
 		return s.run.stored
 	}
 	return s.talk.Needed(s.run.stored)
@@ -65,20 +65,20 @@ func (s session) carriedFrom() int {
 // room is how many bytes the next run has left beside what it would be handed, with the definition in force or with the one
 // that is to wait for the next execution, whichever are more; negative: it would be handed too much. Steps are left out, as
 // they are made to fit.
-func (s session) room(next *contract.Redefinition) (int, error) {
+func (s session) room(next *contract.Config) (int, error) {
 	carry, err := s.carry(s.state.WithoutSteps())
 	if err != nil {
 		return 0, err
 	}
 	carry.Mail.Answers = nil // reckoned at their most, as any number may be given before the run ends
-	if carry.Definition.Next = next; s.config.resolved != nil && s.config.resolved.Storage {
+	if carry.Config.Next = next; s.config.stores() {
 		carry.Conversation.Entries = nil // what is not stored yet will be
 	}
-	size, err := contract.EncodedBytes(s.successor(s.config.own, carry))
+	size, err := contract.EncodedBytes(s.successor(s.config.Definition, carry))
 	if next != nil && err == nil {
-		replaced := []any{s.config.own, s.state.SystemPrompt, s.state.ResponseFormat, next}
-		if s.config.resolved != nil {
-			replaced = append(replaced, s.config.resolved.Definition)
+		replaced := []any{s.config.Definition, s.state.SystemPrompt, s.state.ResponseFormat, next}
+		if s.config.Resolved != nil {
+			replaced = append(replaced, s.config.Resolved.Definition)
 		}
 		var before, after int
 		if before, err = contract.EncodedBytes(replaced...); err == nil {
@@ -92,22 +92,22 @@ func (s session) room(next *contract.Redefinition) (int, error) {
 // checkCarried fails the first execution of an agent whose definition, tools and prompt leave no room for what else the next
 // run needs: it would end in the middle of its work.
 func (s session) checkCarried() {
-	if s.config.resolved == nil || s.state.ExecutionCount > 1 || s.in.Carry != nil || s.mail.Stopped() {
+	if s.config.Resolved == nil || s.state.ExecutionCount > 1 || s.in.Carry != nil || s.mail.Stopped() {
 		return
 	}
-	left, err := s.room(s.config.next)
-	if !s.config.resolved.Storage {
+	left, err := s.room(s.config.Next)
+	if !s.config.Resolved.Storage {
 		left = min(left, domain.MaxCarriedMessages-contract.CarryMargin-s.talk.SizeFrom(s.carriedFrom()))
 	}
 	if err != nil || left >= 0 {
 		return
 	}
-	s.fail(domain.AsError(contract.NotCarried(s.config.resolved.Definition, s.unstoredPrompt(), -left)))
+	s.fail(domain.AsError(contract.NotCarried(s.config.Resolved.Definition, s.unstoredPrompt(), -left)))
 }
 
 // unstoredPrompt is the prompt, where that is handed on.
 func (s session) unstoredPrompt() string {
-	if s.config.resolved.Storage {
+	if s.config.Resolved.Storage {
 		return ""
 	}
 	return s.in.Prompt
@@ -115,7 +115,7 @@ func (s session) unstoredPrompt() string {
 
 // checkHandedOn refuses what the next run could not be handed beside all else, so that nothing which people ask for ends an
 // execution later: a definition that is to wait, and more that is to be carried. instead is what to do.
-func (s session) checkHandedOn(what, instead string, next *contract.Redefinition, more ...any) error {
+func (s session) checkHandedOn(what, instead string, next *contract.Config, more ...any) error {
 	left, err := s.room(next)
 	if err != nil {
 		return err

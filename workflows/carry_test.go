@@ -37,17 +37,21 @@ func fullCarry(t *testing.T, in contract.SessionInput) contract.Carry {
 	return contract.Carry{
 		State: encoded, Sequence: 13, Prior: prior,
 		Outcome: &contract.Outcome{AgentID: in.AgentID, ExecutionID: execution, Number: 1, Status: domain.StatusCompleted},
-		Definition: contract.CarriedDefinition{
-			Resolved: &contract.Resolved{
-				Definition: in.Definition, Compaction: new(domain.Compaction{}.WithDefaults()), Digest: domain.DigestOf([]byte("resolved")),
+		Config: contract.CarriedConfig{
+			Config: contract.Config{
+				Agent: "billing", Constraints: contract.Constraints{Handed: []domain.Approvals{*domain.ApprovalsOf("writes")}},
+				UpdateNotes: contract.UpdateNotes{Updates: []contract.ChangeNote{{By: "ben", At: noon}}},
+				Resolved: &contract.Resolved{
+					Definition: in.Definition, Compaction: new(domain.Compaction{}.WithDefaults()), Digest: domain.DigestOf([]byte("resolved")),
+				},
 			},
 			Pins:    []contract.ToolPin{{Name: "look", Pin: domain.DigestOf([]byte("pin"))}},
-			Changes: []contract.DefinitionChange{{Number: 1, At: noon, Fields: []string{"price"}}},
-			Next:    &contract.Redefinition{Definition: in.Definition, Word: contract.UpdateNote{ChangeNote: contract.ChangeNote{By: "ann", At: noon}, Fields: []string{"tools"}}},
-			Untold:  &contract.UpdateNote{ChangeNote: contract.ChangeNote{By: "ben", At: noon}, Fields: []string{"tools"}},
-			Handed: &contract.Handed{
-				Agent: "billing", Times: 2, Approvals: []domain.Approvals{*domain.ApprovalsOf("writes")},
+			Changes: []contract.Change{{Number: 1, At: noon, Fields: []string{"price"}}},
+			Next: &contract.Config{
+				Definition: in.Definition, Asked: []string{"tools"},
+				UpdateNotes: contract.UpdateNotes{Updates: []contract.ChangeNote{{By: "ann", At: noon}}},
 			},
+			Handoffs: 2,
 		},
 		Conversation: contract.CarriedConversation{
 			Entries: log.Entries(), Base: 4, Chain: chain,
@@ -82,12 +86,12 @@ func TestCarryIsTakenOver(t *testing.T) {
 	in.Prompt = ""
 	carry := fullCarry(t, in)
 	for _, part := range []any{
-		carry, carry.Definition, carry.Conversation, carry.Conversation.Edits, carry.Mail, carry.Records, carry.Guarded,
+		carry, carry.Config, carry.Config.Config, carry.Conversation, carry.Conversation.Edits, carry.Mail, carry.Records, carry.Guarded,
 	} {
 		fields := reflect.ValueOf(part)
 		for i := range fields.NumField() {
-			if name := fields.Type().Field(i).Name; name == "Approvals" || name == "ApprovalsDecided" || name == "Waiting" {
-				continue // they are carried where nothing is resolved, and where an execution is in progress
+			if name := fields.Type().Field(i).Name; name == "Definition" || name == "Asked" || name == "Waiting" {
+				continue // they are carried by the input, of what waits, and where an execution is in progress
 			}
 			require.False(t, fields.Field(i).IsZero(), "fullCarry has nothing in %s.%s", fields.Type(), fields.Type().Field(i).Name)
 		}

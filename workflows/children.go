@@ -17,18 +17,18 @@ import (
 
 // spawns reports whether a call starts a sub-agent.
 func (b *toolBatch) spawns(call domain.ToolCall) bool {
-	tool, offered := b.config.resolved.Tool(call.Name)
-	return offered && tool.Spawns() && len(b.config.own.Subagents) > 0
+	tool, offered := b.config.Resolved.Tool(call.Name)
+	return offered && tool.Spawns() && len(b.config.Definition.Subagents) > 0
 }
 
 // refusedSpawn is why a call starts no sub-agent; nil for others.
 func (b *toolBatch) refusedSpawn(call domain.ToolCall) *domain.Error {
-	switch depth, most := b.in.Parent.Below(b.config.own.SubagentPolicy); {
+	switch depth, most := b.in.Parent.Below(b.config.Definition.SubagentPolicy); {
 	case b.spawns(call):
-		tool, _ := b.config.resolved.Tool(call.Name)
-		_, err := b.config.own.SpawnOf(tool, call)
+		tool, _ := b.config.Resolved.Tool(call.Name)
+		_, err := b.config.Definition.SpawnOf(tool, call)
 		return err
-	case !b.config.own.Starts(call.Name):
+	case !b.config.Definition.Starts(call.Name):
 		return nil
 	case depth > most:
 		return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: sub-agents may be %d deep, and this one's would be at %d; do it without", most, depth)
@@ -56,8 +56,8 @@ func (b *toolBatch) awaitSeat(ctx workflow.Context, permit mailbox.Permit, i int
 
 // seat reserves the share of a sub-agent that is to start, or says why there is none for it.
 func (b *toolBatch) seat(i int, call domain.ToolCall) *domain.Error {
-	tool, _ := b.config.resolved.Tool(call.Name)
-	spawn, wrong := b.config.own.SpawnOf(tool, call)
+	tool, _ := b.config.Resolved.Tool(call.Name)
+	spawn, wrong := b.config.Definition.SpawnOf(tool, call)
 	if wrong != nil {
 		return nil // it is told as what the call came to
 	}
@@ -86,7 +86,7 @@ func (b *toolBatch) seat(i int, call domain.ToolCall) *domain.Error {
 // toSpawn counts the calls of the step that may still start a sub-agent.
 func (b *toolBatch) toSpawn() (n int) {
 	for i, call := range b.content.ToolExecutions {
-		if tool, _ := b.config.resolved.Tool(call.Name()); tool.Spawns() && call.CompletedAt.IsZero() && !b.granted[i] {
+		if tool, _ := b.config.Resolved.Tool(call.Name()); tool.Spawns() && call.CompletedAt.IsZero() && !b.granted[i] {
 			n++
 		}
 	}
@@ -103,9 +103,9 @@ func (b *toolBatch) keepBack(left domain.ExecutionBudget, toStart int64) {
 	if b.children.kept != nil {
 		return
 	}
-	input := b.talk.Input(b.config.resolved)
-	kept := b.config.resolved.Takes(input, 0)
-	room, most := b.config.resolved.Takes(domain.AddCost(input, toStart*keptResult), keptAnswer), left.Remaining(kept).Share(min(toStart+1, 4))
+	input := b.talk.Input(b.config.Resolved)
+	kept := b.config.Resolved.Takes(input, 0)
+	room, most := b.config.Resolved.Takes(domain.AddCost(input, toStart*keptResult), keptAnswer), left.Remaining(kept).Share(min(toStart+1, 4))
 	if most.MaxTokens != nil {
 		kept.Tokens += min(max(room.Tokens-kept.Tokens, 0), *most.MaxTokens)
 	}
@@ -127,8 +127,8 @@ func (b *toolBatch) seatless(on bool) {
 
 // tend has a sub-agent work, in the coroutine of its call, and says how it ended.
 func (b *toolBatch) tend(ctx workflow.Context, permit mailbox.Permit, i int, call domain.ToolCall) endedChild {
-	tool, _ := b.config.resolved.Tool(call.Name)
-	spawn, wrong := b.config.own.SpawnOf(tool, call)
+	tool, _ := b.config.Resolved.Tool(call.Name)
+	spawn, wrong := b.config.Definition.SpawnOf(tool, call)
 	in := b.childInput(i, spawn)
 	var ended endedChild
 	if wrong != nil { // a person has edited it
@@ -163,7 +163,7 @@ func (b *toolBatch) tend(ctx workflow.Context, permit mailbox.Permit, i int, cal
 
 // childInput is what the sub-agent of a call starts with, its grant aside.
 func (b *toolBatch) childInput(i int, spawn domain.Spawn) *contract.SessionInput {
-	own := b.config.own
+	own := b.config.Definition
 	own.Model = b.state.LLMConfig
 	definition, _ := own.Subagent(spawn.Subagent)
 	depth, most := b.in.Parent.Below(own.SubagentPolicy)
@@ -171,8 +171,7 @@ func (b *toolBatch) childInput(i int, spawn domain.Spawn) *contract.SessionInput
 		AgentID: b.in.AgentID, ExecutionID: b.execution, Step: b.content.Number, Position: i,
 		Subagent: spawn.Subagent, Depth: depth, MaxDepth: most, StoreDown: b.children.storeDown,
 	}
-	parent.Above = b.in.Bounds().And(own.SubagentPolicy, b.binding(own))
-	parent.Approvals = append(parent.Approvals, b.config.handoffs.Approvals...)
+	parent.Constraints = b.config.Constraints.Below(own.SubagentPolicy, b.binding(own))
 	given, _ := domain.NewGiven(nil, nil, b.state.Trusted()) // as they were given to this one
 	return &contract.SessionInput{
 		AgentID: parent.Call().Subagent(), Definition: definition, Prompt: spawn.Prompt, Given: given,
@@ -182,10 +181,10 @@ func (b *toolBatch) childInput(i int, spawn domain.Spawn) *contract.SessionInput
 
 // binding are the approvals that the sub-agents of an agent are held to for its sake.
 func (b *toolBatch) binding(own domain.Definition) *domain.Approvals {
-	if own.Approvals != nil || b.config.resolved.Approvals == nil {
+	if own.Approvals != nil || b.config.Resolved.Approvals == nil {
 		return own.Approvals
 	}
-	return b.config.resolved.Approvals
+	return b.config.Resolved.Approvals
 }
 
 // childOptions are those of the workflow of a sub-agent, which never outlives this one.

@@ -23,8 +23,8 @@ func family(root func(step int) contract.ModelReply, leaf func(contract.ModelReq
 	w := &world{tools: []domain.ToolSpec{
 		{Name: "look", Effect: domain.ReadOnly}, {Name: "pay", Effect: domain.AtMostOnce},
 	}}
-	w.list = func(r contract.CatalogRequest) (contract.Catalog, error) {
-		return contract.Catalog{Tools: w.tools, MinOutputTokens: 1, Price: r.Definition.Model.Price, Digest: domain.DigestOf([]byte(r.Definition.SystemPrompt))}, nil
+	w.list = func(r contract.ResolveRequest) (contract.Resolved, error) {
+		return contract.Resolved{Tools: w.tools, MinOutputTokens: 1, Price: r.Definition.Model.Price, Digest: domain.DigestOf([]byte(r.Definition.SystemPrompt))}, nil
 	}
 	w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
 		if r.Resolved == leafDigest {

@@ -84,7 +84,7 @@ func TestAConversationThatIsTooLong(t *testing.T) {
 				reply, err := plain(r)
 				return with(reply, func(r *contract.ModelReply) { r.Message.Parts[0].Text += strings.Repeat(" words", 4000) }), err
 			}
-			w.list = func(contract.CatalogRequest) (contract.Catalog, error) {
+			w.list = func(contract.ResolveRequest) (contract.Resolved, error) {
 				c := catalog()
 				c.ContextWindow, c.Compaction = 200_000, new(domain.Compaction{Off: test.off}.WithDefaults())
 				return c, nil
@@ -111,7 +111,7 @@ func TestWhatCannotBeMadeShorter(t *testing.T) {
 	w := &world{model: func(contract.ModelRequest) (contract.ModelReply, error) {
 		return contract.ModelReply{}, refused(overflows())
 	}}
-	w.list = func(contract.CatalogRequest) (contract.Catalog, error) {
+	w.list = func(contract.ResolveRequest) (contract.Resolved, error) {
 		c := catalog()
 		c.ContextWindow, c.Compaction = 200_000, new(domain.Compaction{}.WithDefaults())
 		return c, nil
@@ -136,7 +136,7 @@ func TestAConversationThatIsTooLongToBeCarried(t *testing.T) {
 		reply, err := plain(r)
 		return with(reply, func(r *contract.ModelReply) { r.Message.Parts[0].Text += strings.Repeat(" words", 10_000) }), err
 	}
-	w.list = func(contract.CatalogRequest) (contract.Catalog, error) {
+	w.list = func(contract.ResolveRequest) (contract.Resolved, error) {
 		c := catalog()
 		c.ContextWindow, c.Compaction = 500_000, new(domain.Compaction{}.WithDefaults())
 		return c, nil

@@ -170,7 +170,7 @@ func TestHooksSeeWhatWasEdited(t *testing.T) {
 			env := hooked(t, w, nil, careful)
 			resolved := hookedCatalog(t, careful)
 			resolved.Tools = pays()
-			w.list = func(contract.CatalogRequest) (contract.Catalog, error) { return resolved, nil }
+			w.list = func(contract.ResolveRequest) (contract.Resolved, error) { return resolved, nil }
 			checking(env, "never")
 			sees(t, env, time.Minute, func(waiting []domain.Wait) { edits(env, "edit", edited, waiting[0]) })
 			env.ExecuteWorkflow(string(contract.Execute), askedFor(t))
@@ -202,7 +202,7 @@ func TestHooksTakeTheirTime(t *testing.T) {
 	env := hooked(t, w, nil, slow)
 	resolved := hookedCatalog(t, slow)
 	resolved.Tools = pays()
-	w.list = func(contract.CatalogRequest) (contract.Catalog, error) { return resolved, nil }
+	w.list = func(contract.ResolveRequest) (contract.Resolved, error) { return resolved, nil }
 	checking(env, "never")
 	env.RegisterActivityWithOptions(looks, activity.RegisterOptions{Name: string(contract.CallHook)})
 	env.OnActivity(string(contract.CallHook), mock.Anything, mock.Anything).After(10*time.Minute).Return(contract.HookReply{}, nil)
@@ -307,7 +307,7 @@ func TestAHookThatFailsIsTheLast(t *testing.T) {
 	env := hooked(t, w, nil, io)
 	resolved := hookedCatalog(t, io)
 	resolved.Tools = pays()
-	w.list = func(contract.CatalogRequest) (contract.Catalog, error) { return resolved, nil }
+	w.list = func(contract.ResolveRequest) (contract.Resolved, error) { return resolved, nil }
 	seen, asked := map[string]int{}, make(chan struct{})
 	env.RegisterActivityWithOptions(func(_ context.Context, r contract.OutputRequest) (contract.OutputReply, error) {
 		if r.Text == `{"amount": 6}` {

@@ -93,8 +93,8 @@ func TestHistoryTellsEffects(t *testing.T) {
 func TestEffectsOfAllLevelsAddUp(t *testing.T) {
 	t.Parallel()
 	w := &world{tools: []domain.ToolSpec{{Name: "pay", Effect: domain.AtMostOnce}}, tool: saw}
-	w.list = func(r contract.CatalogRequest) (contract.Catalog, error) {
-		return contract.Catalog{Tools: w.tools, MinOutputTokens: 1, Digest: domain.DigestOf([]byte(r.Definition.SystemPrompt))}, nil
+	w.list = func(r contract.ResolveRequest) (contract.Resolved, error) {
+		return contract.Resolved{Tools: w.tools, MinOutputTokens: 1, Digest: domain.DigestOf([]byte(r.Definition.SystemPrompt))}, nil
 	}
 	var root domain.ExecutionID // the first that asks its model
 	var mu sync.Mutex

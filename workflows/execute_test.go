@@ -37,7 +37,7 @@ type world struct {
 	tool  func(contract.ToolRequest) (contract.ToolReply, error)
 	tools []domain.ToolSpec
 	// list and record stand for the other two activities, where given.
-	list   func(contract.CatalogRequest) (contract.Catalog, error)
+	list   func(contract.ResolveRequest) (contract.Resolved, error)
 	record func(contract.RecordRequest) (contract.Segment, error)
 	verify func(contract.ToolRequest) (contract.VerifyReply, error)
 	bind   func(contract.BindRequest) (contract.Bound, error)
@@ -66,7 +66,7 @@ type world struct {
 	mu     sync.Mutex
 	asked  []contract.ModelRequest
 	ran    []contract.ToolRequest
-	listed []contract.CatalogRequest
+	listed []contract.ResolveRequest
 	// options are those with which each activity was asked for last.
 	options map[string]workflow.ActivityOptions
 	// sent is how many bytes of inputs went to the server at a time.
@@ -107,11 +107,11 @@ func (w *world) environment(t *testing.T) *testsuite.TestWorkflowEnvironment {
 		w.mu.Unlock()
 		return w.tool(r)
 	}, activity.RegisterOptions{Name: string(contract.CallTool)})
-	env.RegisterActivityWithOptions(func(_ context.Context, r contract.CatalogRequest) (contract.Catalog, error) {
+	env.RegisterActivityWithOptions(func(_ context.Context, r contract.ResolveRequest) (contract.Resolved, error) {
 		w.mu.Lock()
 		w.listed = append(w.listed, r)
 		w.mu.Unlock()
-		catalog := contract.Catalog{Tools: w.tools, Storage: w.storage, MinOutputTokens: 1, Digest: domain.DigestOf([]byte("resolved"))}
+		catalog := contract.Resolved{Tools: w.tools, Storage: w.storage, MinOutputTokens: 1, Digest: domain.DigestOf([]byte("resolved"))}
 		var err error
 		if w.list != nil {
 			catalog, err = w.list(r)

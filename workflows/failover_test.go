@@ -40,9 +40,9 @@ func TestAnotherModelTakesOver(t *testing.T) {
 			t.Parallel()
 			model, asked := "", ""
 			w := &world{}
-			w.list = func(r contract.CatalogRequest) (contract.Catalog, error) {
+			w.list = func(r contract.ResolveRequest) (contract.Resolved, error) {
 				model = r.Definition.Model.Model
-				return contract.Catalog{MinOutputTokens: 1, Digest: domain.DigestOf([]byte(model))}, nil
+				return contract.Resolved{MinOutputTokens: 1, Digest: domain.DigestOf([]byte(model))}, nil
 			}
 			w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
 				require.Equal(t, domain.DigestOf([]byte(model)), r.Resolved)
@@ -80,9 +80,9 @@ func TestTheNextExecutionBeginsWithTheFirstModel(t *testing.T) {
 	model, asked := "", ""
 	failed := false
 	w := &world{}
-	w.list = func(r contract.CatalogRequest) (contract.Catalog, error) {
+	w.list = func(r contract.ResolveRequest) (contract.Resolved, error) {
 		model = r.Definition.Model.Model
-		return contract.Catalog{MinOutputTokens: 1, Digest: domain.DigestOf([]byte(model))}, nil
+		return contract.Resolved{MinOutputTokens: 1, Digest: domain.DigestOf([]byte(model))}, nil
 	}
 	w.model = func(contract.ModelRequest) (contract.ModelReply, error) {
 		if asked += model + " "; model == "/x" && !failed {

@@ -25,7 +25,7 @@ func (s session) finish() {
 	counted := len(s.state.StopSignals())
 	s.fire(domain.TriggerAfterExecution)
 	s.complete(counted)
-	outcome := describe(s.in.AgentID, s.state, s.config.price() != nil)
+	outcome := describe(s.in.AgentID, s.state, s.config.priced())
 	outcome.Unread = len(s.mail.Waiting())
 	s.archive.conclude(&outcome)
 	s.emitEnd(outcome)

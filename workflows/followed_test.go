@@ -13,15 +13,15 @@ import (
 )
 
 // deployed is a worker that has other tools with each execution, and knows what it said before.
-func deployed(catalogs ...contract.Catalog) *world {
+func deployed(catalogs ...contract.Resolved) *world {
 	w := &world{}
-	w.list = func(r contract.CatalogRequest) (contract.Catalog, error) {
+	w.list = func(r contract.ResolveRequest) (contract.Resolved, error) {
 		catalog := catalogs[min(len(w.listed), len(catalogs))-1]
 		catalog.MinOutputTokens = 1
 		encoded, err := json.Marshal(catalog.Tools)
 		catalog.Digest = domain.DigestOf(encoded)
 		if catalog.Digest == cmp.Or(r.Listed, r.Known) {
-			catalog = contract.Catalog{Unchanged: true, Digest: r.Known, ToolLimits: catalog.ToolLimits}
+			catalog = contract.Resolved{Unchanged: true, Digest: r.Known, ToolLimits: catalog.ToolLimits}
 		}
 		return catalog, err
 	}
@@ -29,8 +29,8 @@ func deployed(catalogs ...contract.Catalog) *world {
 	return w
 }
 
-func offers(names ...string) contract.Catalog {
-	var catalog contract.Catalog
+func offers(names ...string) contract.Resolved {
+	var catalog contract.Resolved
 	for _, name := range names {
 		catalog.Tools = append(catalog.Tools, domain.ToolSpec{Name: name, Schema: json.RawMessage(`{}`), Effect: domain.ReadOnly})
 	}
@@ -98,7 +98,7 @@ func TestASessionWithSubagentsFollowsItsWorkers(t *testing.T) {
 // TestAToolThatItsServerChanges stays as the session was given it, whatever else follows, so that its calls are refused.
 func TestAToolThatItsServerChanges(t *testing.T) {
 	t.Parallel()
-	pinned := func(says string, names ...string) contract.Catalog {
+	pinned := func(says string, names ...string) contract.Resolved {
 		catalog := offers(names...)
 		catalog.Tools[0].Description, catalog.Tools[0].Pin = says, domain.DigestOf([]byte(says))
 		return catalog
@@ -123,7 +123,7 @@ func TestAToolThatItsServerChanges(t *testing.T) {
 // TestAToolThatItsServerHidesForATime is known again by its pin, so that a changed one is not taken for new.
 func TestAToolThatItsServerHidesForATime(t *testing.T) {
 	t.Parallel()
-	pinned := func(says string) contract.Catalog {
+	pinned := func(says string) contract.Resolved {
 		catalog := offers("look")
 		catalog.Tools[0].Description, catalog.Tools[0].Pin = says, domain.DigestOf([]byte(says))
 		return catalog
@@ -151,7 +151,7 @@ func TestAToolThatItsServerHidesForATime(t *testing.T) {
 func TestAToolThatItsServerChangesBeforeAFailover(t *testing.T) {
 	t.Parallel()
 	w := &world{}
-	w.list = func(r contract.CatalogRequest) (contract.Catalog, error) {
+	w.list = func(r contract.ResolveRequest) (contract.Resolved, error) {
 		says := r.Definition.Model.Model
 		catalog := offers("look")
 		catalog.Tools[0].Description, catalog.Tools[0].Pin = says, domain.DigestOf([]byte(says))
@@ -181,9 +181,9 @@ func TestAToolThatIsGone(t *testing.T) {
 	t.Parallel()
 	w := deployed(offers("look"))
 	lists := w.list
-	w.list = func(r contract.CatalogRequest) (contract.Catalog, error) {
+	w.list = func(r contract.ResolveRequest) (contract.Resolved, error) {
 		if len(w.listed) == 2 {
-			return contract.Catalog{}, refused(domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "tools: this worker has no look; it has: find"))
+			return contract.Resolved{}, refused(domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "tools: this worker has no look; it has: find"))
 		}
 		return lists(r)
 	}
@@ -212,12 +212,12 @@ func TestWhatWasAnotherGoesAlong(t *testing.T) {
 	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
 	in, ok := handedOn(t, env)
 	require.True(t, ok)
-	require.Len(t, in.Carry.Definition.Changes, 1)
+	require.Len(t, in.Carry.Config.Changes, 1)
 	env = w.environment(t)
 	sends(env, time.Minute, "third", contract.SendRequest{Prompt: "more"})
 	closes(env, time.Hour, "close")
 	env.ExecuteWorkflow(string(contract.Execute), in)
 	require.Equal(t, 3, outcome(t, env).Number)
 	require.Len(t, w.listed, 3)
-	require.Equal(t, in.Carry.Definition.Changes, status(t, env).Configuration.Changes)
+	require.Equal(t, in.Carry.Config.Changes, status(t, env).Configuration.Changes)
 }

@@ -105,8 +105,8 @@ func wholly(given time.Duration) time.Duration { return given }
 func lineage(levels int) *world {
 	w := family(nil, nil)
 	w.hangs = wholly
-	w.list = func(r contract.CatalogRequest) (contract.Catalog, error) {
-		return contract.Catalog{Tools: w.tools, MinOutputTokens: 1, Records: true, Digest: domain.DigestOf([]byte(fmt.Sprint(len(w.listed))))}, nil
+	w.list = func(r contract.ResolveRequest) (contract.Resolved, error) {
+		return contract.Resolved{Tools: w.tools, MinOutputTokens: 1, Records: true, Digest: domain.DigestOf([]byte(fmt.Sprint(len(w.listed))))}, nil
 	}
 	begun := 0
 	w.model = func(contract.ModelRequest) (contract.ModelReply, error) {
@@ -169,8 +169,8 @@ func TestAnOutageIsPaidForOnce(t *testing.T) {
 		return says("done")
 	}, answersFound)
 	w.hangs = wholly
-	w.list = func(r contract.CatalogRequest) (contract.Catalog, error) {
-		return contract.Catalog{Tools: w.tools, MinOutputTokens: 1, Records: true, Digest: domain.DigestOf([]byte(r.Definition.SystemPrompt))}, nil
+	w.list = func(r contract.ResolveRequest) (contract.Resolved, error) {
+		return contract.Resolved{Tools: w.tools, MinOutputTokens: 1, Records: true, Digest: domain.DigestOf([]byte(r.Definition.SystemPrompt))}, nil
 	}
 	env := w.environment(t)
 	began := env.Now()

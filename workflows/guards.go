@@ -115,7 +115,7 @@ func (s session) guardBudget(asks func(domain.Limit) bool) {
 
 func (s session) reserve() (contract.Reservation, domain.Limit) {
 	ledger := s.ledger()
-	return s.config.resolved.Reserve(ledger.Budget(), ledger.Execution.Spent, s.talk.Input(s.config.resolved))
+	return s.config.Resolved.Reserve(ledger.Budget(), ledger.Execution.Spent, s.talk.Input(s.config.Resolved))
 }
 
 // signalShort says that the next inference does not fit what is left of a
@@ -130,7 +130,7 @@ func (s session) signalShort(limit domain.Limit) {
 		limit = domain.LimitCost
 	}
 	use, _ := ledger.UseOf(limit, s.now())
-	s.limited(use, use.TooShortSignal(s.talk.Input(s.config.resolved)))
+	s.limited(use, use.TooShortSignal(s.talk.Input(s.config.Resolved)))
 }
 
 // limited stops the execution at a limit, of its own or of its session.
@@ -141,7 +141,7 @@ func (s session) limited(use domain.LimitUse, signal domain.StopSignal) {
 
 // guard is what the guards say after a step, when the hooks have spoken.
 func (t *stepRun) guard() {
-	if limits := t.config.resolved.Guards; limits != nil {
+	if limits := t.config.Resolved.Guards; limits != nil {
 		t.guardFinish(limits.FinishReasons)
 		t.guardCalls()
 		if limits.Repetition != nil {
@@ -230,7 +230,7 @@ func (t *stepRun) problems() []string {
 }
 
 func (t *stepRun) outputRetries() int {
-	if g := t.config.resolved.Guards; g != nil && g.OutputRetries != nil {
+	if g := t.config.Resolved.Guards; g != nil && g.OutputRetries != nil {
 		return *g.OutputRetries
 	}
 	return domain.DefaultOutputRetries
@@ -239,7 +239,7 @@ func (t *stepRun) outputRetries() int {
 // withholdToolsAtTheEnd withholds the tools at the last step that max_steps allows, where
 // the agent wants that, and tells the model to answer.
 func (t *stepRun) withholdToolsAtTheEnd() {
-	if guards := t.config.resolved.Guards; guards == nil || !guards.FinalAnswer || len(t.config.resolved.Tools) == 0 {
+	if guards := t.config.Resolved.Guards; guards == nil || !guards.FinalAnswer || len(t.config.Resolved.Tools) == 0 {
 		return
 	}
 	if limit := t.ledger().Budget().MaxSteps; limit == nil || t.Spent().Steps < *limit {
@@ -256,7 +256,7 @@ func (t *stepRun) failOver(err *domain.Error) bool {
 	if !ok || t.noMore() {
 		return false
 	}
-	model, found := t.guards.next(t.config.resolved.Definition.Fallbacks, failure, t.state.LLMConfig)
+	model, found := t.guards.next(t.config.Resolved.Definition.Fallbacks, failure, t.state.LLMConfig)
 	if !found {
 		return false
 	}

@@ -17,7 +17,7 @@ import (
 // guarded makes a world one whose agent has guards.
 func guarded(w *world, guards domain.Guards) *world {
 	guards = guards.WithDefaults()
-	w.list = func(contract.CatalogRequest) (contract.Catalog, error) {
+	w.list = func(contract.ResolveRequest) (contract.Resolved, error) {
 		c := catalog()
 		c.Guards = &guards
 		return c, nil
@@ -308,7 +308,7 @@ func TestWhatALimitSays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := &world{tool: saw, model: func(contract.ModelRequest) (contract.ModelReply, error) { return says("", look()), nil }}
-			w.list = func(contract.CatalogRequest) (contract.Catalog, error) {
+			w.list = func(contract.ResolveRequest) (contract.Resolved, error) {
 				c := catalog()
 				// 10 input and 5 output tokens cost 2 cents.
 				c.Price = &domain.Price{Input: 1_000_000_000_000, Output: 2_000_000_000_000}
@@ -341,9 +341,9 @@ func TestAModelThatAsksInVainIsStopped(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := &world{tools: []domain.ToolSpec{{Name: "look", Effect: domain.ReadOnly}, {Name: "bad", Effect: domain.ReadOnly}}}
-			w.list = func(contract.CatalogRequest) (contract.Catalog, error) {
+			w.list = func(contract.ResolveRequest) (contract.Resolved, error) {
 				guards := domain.Guards{}.WithDefaults()
-				return contract.Catalog{Tools: w.tools, MinOutputTokens: 1, Guards: &guards, Digest: domain.DigestOf([]byte("r"))}, nil
+				return contract.Resolved{Tools: w.tools, MinOutputTokens: 1, Guards: &guards, Digest: domain.DigestOf([]byte("r"))}, nil
 			}
 			w.model = func(contract.ModelRequest) (contract.ModelReply, error) {
 				if n := len(w.asked); n <= len(test.tools) {

@@ -21,14 +21,14 @@ type handoff struct {
 	id    domain.ToolExecutionID
 	step  int
 	agent string
-	// own is the other agent's definition, and resolved what a worker makes of it.
-	own      domain.Definition
-	resolved contract.Resolved
+	// definition is the other agent's own, and resolved what a worker makes of it.
+	definition domain.Definition
+	resolved   contract.Resolved
 }
 
 // handsOff reports whether a call hands the conversation over.
 func (b *toolBatch) handsOff(call domain.ToolCall) bool {
-	tool, offered := b.config.resolved.Tool(call.Name)
+	tool, offered := b.config.Resolved.Tool(call.Name)
 	return offered && tool.Handoff != ""
 }
 
@@ -89,16 +89,16 @@ func (b *toolBatch) handoffTo(call domain.ToolCall) (to domain.Definition, _ *do
 	if why := domain.CheckHandoff(call); why != nil { // a person has edited it
 		return to, why
 	}
-	own := b.config.own
+	own := b.config.Definition
 	own.Model = b.state.LLMConfig
-	tool, _ := b.config.resolved.Tool(call.Name)
+	tool, _ := b.config.Resolved.Tool(call.Name)
 	to, ok := own.HandsTo(tool.Handoff)
 	switch {
 	case !ok:
 		return to, notHanded("there is no such agent")
 	case b.handoff != nil:
 		return to, notHanded("the conversation was handed over to " + b.handoff.agent + " in the same turn")
-	case b.config.handoffs.Times >= domain.MaxHandoffs:
+	case b.config.Handoffs >= domain.MaxHandoffs:
 		return to, domain.CodedErrorf(domain.Denied, domain.CodeNotRun,
 			"not run: the conversation was handed over %d times in this execution, and may not be again; answer yourself", domain.MaxHandoffs)
 	}
@@ -112,11 +112,11 @@ func (b *toolBatch) handoffTo(call domain.ToolCall) (to domain.Definition, _ *do
 // it. Where no worker can say, or none may run it, the conversation stays where it is.
 func (b *toolBatch) handOff(ctx workflow.Context, permit mailbox.Permit, i int, call domain.ToolCall) contract.ToolReply {
 	to, _ := b.handoffTo(call) // as when it was let begin
-	tool, _ := b.config.resolved.Tool(call.Name)
-	request := contract.CatalogRequest{Definition: b.askedAs(to)}
+	tool, _ := b.config.Resolved.Tool(call.Name)
+	request := contract.ResolveRequest{Definition: b.askedAs(to)}
 	encoded, _ := json.Marshal(request) // what cannot be encoded is refused below
 	b.load.Add(ctx, len(encoded)+1024)
-	catalog, cutOff, err := mailbox.Call(ctx, permit, b.briefOptions(listTimeout, ownAttempts, "hand over to "+domain.Shorten(tool.Handoff, maxSummary)), contract.ListTools, request)
+	answer, cutOff, err := mailbox.Call(ctx, permit, b.briefOptions(listTimeout, ownAttempts, "hand over to "+domain.Shorten(tool.Handoff, maxSummary)), contract.ListTools, request)
 	b.cutOff[i] = cutOff
 	refused := func(why *domain.Error) contract.ToolReply {
 		return contract.ToolReply{Error: contract.Bounded(why), Digest: domain.DigestOf([]byte(""))}
@@ -124,12 +124,11 @@ func (b *toolBatch) handOff(ctx workflow.Context, permit mailbox.Permit, i int, 
 	if err != nil {
 		return refused(notHandedOver(lossOf(err).Err()))
 	}
-	if catalog.Unpriced(b.ledger().Totals()) { // nobody takes over whose cost is unknown where money is limited
+	if answer.Unpriced(b.ledger().Totals()) { // nobody takes over whose cost is unknown where money is limited
 		return refused(notHandedOver(domain.Errorf(domain.Invalid, "max_cost: nobody knows what the model of %s costs", tool.Handoff)))
 	}
-	resolved := b.offered(to, *catalog)
-	resolved.Definition = request.Definition
-	if err := domain.CheckFits("tools", resolved, domain.MaxResolved); err != nil {
+	resolved, err := b.offered(to, request.Definition, *answer)
+	if err != nil {
 		return refused(notHandedOver(domain.AsError(err)))
 	}
 	b.handOver(&handoff{b.content.ID.Tool(i), b.content.Number, tool.Handoff, to, resolved})
@@ -158,15 +157,14 @@ func (s session) takeOver(h *handoff) {
 	if h == nil {
 		return
 	}
-	before := *s.config.resolved
-	after := h.resolved.Pinned(before, s.config.pins)
-	change := contract.HandoverOf(h.agent, h.step, before, after)
-	change.Number, change.At = s.state.ExecutionCount, s.now()
-	s.config.handTo(h.own, after, change)
-	s.useModel(after.Definition.Model)
-	s.instruct(h.own)
+	before := s.config.Resolved
+	change := s.config.handTo(h.agent, h.definition, h.resolved)
+	change.Number, change.At, change.Agent, change.Step = s.state.ExecutionCount, s.now(), h.agent, h.step+1
+	s.config.list(change)
+	s.useModel(s.config.Resolved.Definition.Model)
+	s.instruct(h.definition)
 	s.guards.begunAnew()
-	if !before.Definition.Model.Equal(after.Definition.Model) {
+	if !before.Definition.Model.Equal(s.config.Resolved.Definition.Model) {
 		s.talk.forget()
 	}
 	s.emit(domain.EventHandedOver, domain.ConversationHandedOver{ToolExecutionID: h.id, Agent: h.agent})

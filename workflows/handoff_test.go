@@ -15,8 +15,8 @@ import (
 // lists for each agent the tools that its definition names.
 func desk(model func(agent string, step int) contract.ModelReply) *world {
 	w := &world{}
-	w.list = func(r contract.CatalogRequest) (contract.Catalog, error) {
-		catalog := contract.Catalog{MinOutputTokens: 1, Digest: domain.DigestOf([]byte(r.Definition.SystemPrompt)), Price: r.Definition.Model.Price, Guards: new(r.Definition.Guards.WithDefaults())}
+	w.list = func(r contract.ResolveRequest) (contract.Resolved, error) {
+		catalog := contract.Resolved{MinOutputTokens: 1, Digest: domain.DigestOf([]byte(r.Definition.SystemPrompt)), Price: r.Definition.Model.Price, Guards: new(r.Definition.Guards.WithDefaults())}
 		for _, name := range r.Definition.Tools {
 			catalog.Tools = append(catalog.Tools, domain.ToolSpec{Name: name, Effect: domain.AtMostOnce})
 		}
@@ -103,7 +103,7 @@ func TestAConversationIsHandedOver(t *testing.T) {
 	require.Equal(t, int64(2), *status.Ledger.Own().Limit.MaxSteps, "the budget of billing holds from the next execution on")
 	change := status.Configuration.Changes[0]
 	require.Equal(t, []any{"billing", 1, 2}, []any{change.Agent, change.Number, change.Step})
-	require.Equal(t, "handed over to billing: tools + pay, + transfer_to_triage, - look, - transfer_to_billing, - transfer_to_refunds; budget, handoffs, model, system_prompt", change.String())
+	require.Equal(t, "tools + pay, + transfer_to_triage, - look, - transfer_to_billing, - transfer_to_refunds; budget, handoffs, model, system_prompt", change.String())
 	require.Equal(t, "billing", w.listed[1].Definition.SystemPrompt)
 	require.False(t, w.listed[2].Known.IsZero(), "the next execution follows what billing began with")
 	var events []string
@@ -148,9 +148,9 @@ func TestAHandoffThatIsNone(t *testing.T) {
 	t.Parallel()
 	refuses := func(w *world) {
 		list := w.list
-		w.list = func(r contract.CatalogRequest) (contract.Catalog, error) {
+		w.list = func(r contract.ResolveRequest) (contract.Resolved, error) {
 			if r.Definition.SystemPrompt != "triage" {
-				return contract.Catalog{}, refused(domain.Errorf(domain.Denied, "definition: is none of the agents that this worker serves"))
+				return contract.Resolved{}, refused(domain.Errorf(domain.Denied, "definition: is none of the agents that this worker serves"))
 			}
 			return list(r)
 		}
@@ -299,7 +299,7 @@ func TestAToolStaysAsItWasGiven(t *testing.T) {
 				return says("done")
 			})
 			list, asked := w.list, 0
-			w.list = func(r contract.CatalogRequest) (contract.Catalog, error) {
+			w.list = func(r contract.ResolveRequest) (contract.Resolved, error) {
 				catalog, err := list(r)
 				asked++
 				for i := range catalog.Tools {

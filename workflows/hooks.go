@@ -20,10 +20,10 @@ import (
 // returns what is at hand then. A hook that fails ends the execution and is the
 // last one that runs; so is one that forbids a call.
 func fire[At any](t *stepRun, trigger domain.Trigger, at At) At {
-	if t.config.resolved == nil {
+	if t.config.Resolved == nil {
 		return at
 	}
-	for _, spec := range t.config.resolved.Hooks {
+	for _, spec := range t.config.Resolved.Hooks {
 		if spec.Trigger != trigger {
 			continue
 		}
@@ -45,7 +45,7 @@ func fire[At any](t *stepRun, trigger domain.Trigger, at At) At {
 
 // fire runs the hooks of a trigger between two steps.
 func (s session) fire(trigger domain.Trigger) {
-	if s.config.resolved != nil && len(s.config.resolved.Hooks) > 0 {
+	if s.config.Resolved != nil && len(s.config.Resolved.Hooks) > 0 {
 		fire(s.between(), trigger, hook.Nothing{})
 	}
 }
@@ -236,7 +236,7 @@ func (r hookRun) take(reply contract.HookReply) error {
 	if err != nil {
 		return err
 	}
-	if b := reply.Budget; b != nil && b.MaxCostNanoUSD != nil && *b.MaxCostNanoUSD > 0 && r.config.resolved.Price == nil {
+	if b := reply.Budget; b != nil && b.MaxCostNanoUSD != nil && *b.MaxCostNanoUSD > 0 && r.config.Resolved.Price == nil {
 		return domain.Errorf(domain.Invalid, "it set max_cost, and nobody knows what %s costs", r.state.LLMConfig)
 	}
 	for _, signal := range reply.Stops {

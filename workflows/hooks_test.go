@@ -35,14 +35,14 @@ func hooked(t *testing.T, w *world, hear func(domain.Event), hooks ...hook.Hook)
 	t.Helper()
 	set, err := hook.NewSet(hooks...)
 	require.NoError(t, err)
-	w.list = func(contract.CatalogRequest) (contract.Catalog, error) { return hookedCatalog(t, hooks...), nil }
+	w.list = func(contract.ResolveRequest) (contract.Resolved, error) { return hookedCatalog(t, hooks...), nil }
 	env := w.environment(t)
 	workflows.Register(anew{env}, workflows.Options{Hooks: set, Emit: hear})
 	return env
 }
 
 // hookedCatalog is the catalog of a worker that gives all agents these hooks.
-func hookedCatalog(t *testing.T, hooks ...hook.Hook) contract.Catalog {
+func hookedCatalog(t *testing.T, hooks ...hook.Hook) contract.Resolved {
 	t.Helper()
 	for i := range hooks {
 		hooks[i].Always = true
@@ -397,7 +397,7 @@ func TestAnotherModelKeepsTheHooks(t *testing.T) {
 	})
 	env := hooked(t, w, nil, changes, counted("first", &ran), counted("later", &ran))
 	older, newer := hookedCatalog(t, changes, counted("first", &ran)), hookedCatalog(t, changes, counted("later", &ran))
-	w.list = func(contract.CatalogRequest) (contract.Catalog, error) {
+	w.list = func(contract.ResolveRequest) (contract.Resolved, error) {
 		if len(w.listed) == 1 {
 			return older, nil
 		}

@@ -136,10 +136,10 @@ func (i *inference) decide(
 // compact makes the conversation shorter for the model where it nears the
 // window: old tool results first, then a summary.
 func (i *inference) compact() course {
-	if !i.talk.crowded(i.config.resolved) {
+	if !i.talk.crowded(i.config.Resolved) {
 		return again
 	}
-	if i.talk.clear(i.config.resolved) && i.talk.forcing != forced {
+	if i.talk.clear(i.config.Resolved) && i.talk.forcing != forced {
 		return again
 	}
 	c := i.summarise()
@@ -162,26 +162,26 @@ func (i *inference) overflowed(err *domain.Error, billed bool) (course, bool) {
 			i.plan = &smaller
 		}
 		return again, ok
-	case i.shortened || !i.config.resolved.Compacts() || i.mail.CutOff():
+	case i.shortened || !i.config.Resolved.Compacts() || i.mail.CutOff():
 		return again, false
 	}
 	i.shorten()
-	before := i.talk.Input(i.config.resolved)
-	i.talk.refused(i.config.resolved)
-	if i.talk.clear(i.config.resolved) {
+	before := i.talk.Input(i.config.Resolved)
+	i.talk.refused(i.config.Resolved)
+	if i.talk.clear(i.config.Resolved) {
 		return again, true
 	}
 	c := i.summarise()
 	if c == taken {
 		return again, true
 	}
-	return c, c == over || i.talk.Input(i.config.resolved) < before
+	return c, c == over || i.talk.Input(i.config.Resolved) < before
 }
 
 // summarise asks for a summary of what comes before the boundary, as a part of the
 // step. It answers again where that is not worth its price.
 func (i *inference) summarise() course {
-	plan, worth := i.talk.plan(i.config.resolved)
+	plan, worth := i.talk.plan(i.config.Resolved)
 	if !worth {
 		return again
 	}

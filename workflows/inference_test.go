@@ -152,7 +152,7 @@ func TestAnswersThatLostAttemptsCutShort(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &world{model: plays(short), list: func(contract.CatalogRequest) (contract.Catalog, error) {
+			w := &world{model: plays(short), list: func(contract.ResolveRequest) (contract.Resolved, error) {
 				c := catalog()
 				c.Price, c.MaxOutputTokens = &domain.Price{Input: 1, Output: 1}, 50
 				return c, nil

@@ -68,10 +68,10 @@ func TestAWorkerThatLacksWhatIsNeeded(t *testing.T) {
 			after := hook.IO(domain.TriggerAfterExecution, "h", io.Activity())
 			env := hooked(t, w, nil, io, after)
 			listed := w.list
-			w.list = func(r contract.CatalogRequest) (contract.Catalog, error) {
+			w.list = func(r contract.ResolveRequest) (contract.Resolved, error) {
 				if test.list > 0 {
 					if err := lacks(&test.list); err != nil {
-						return contract.Catalog{}, err
+						return contract.Resolved{}, err
 					}
 				}
 				return listed(r)

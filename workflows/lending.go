@@ -105,7 +105,7 @@ func (s session) asksFor(limit domain.Limit) bool {
 	}
 	s.note("asking for more of " + string(limit))
 	left, _ := s.ledger().Free().Total(limit)
-	takes := domain.Holder{Spent: s.config.resolved.Takes(s.talk.Input(s.config.resolved), 0)}
+	takes := domain.Holder{Spent: s.config.Resolved.Takes(s.talk.Input(s.config.Resolved), 0)}
 	need, _ := takes.UseOf(limit, s.now())
 	return s.asksItself(domain.Ask{Limit: limit, Need: need.Used.Int() - left.Int()})
 }
@@ -137,7 +137,7 @@ func (s session) couldBorrow(limit domain.Limit) bool {
 	}
 	budget, _ := s.ledger().UseOf(limit, s.now())
 	grant, granted := s.mail.Granted().Total(limit)
-	own, limited := s.config.own.Budget.Total(limit)
+	own, limited := s.config.Definition.Budget.Total(limit)
 	return granted && !grant.Unit().OfTime() && !budget.Session && budget.Total == grant && (!limited || own.Int() > grant.Int())
 }
 
@@ -149,7 +149,7 @@ func (s session) asksItself(ask domain.Ask) bool {
 // asksAbove asks the agent that has started this one for at most so much as the definition allows.
 func (s session) asksAbove(ctx workflow.Context, ask domain.Ask, over func() bool, held func(on bool)) bool {
 	ask.Need = max(ask.Need, 1)
-	if own, limited := s.config.own.Budget.Total(ask.Limit); limited {
+	if own, limited := s.config.Definition.Budget.Total(ask.Limit); limited {
 		grant, _ := s.mail.Granted().Total(ask.Limit)
 		most := own.Int() - grant.Int()
 		if ask.Most == nil || *ask.Most > most {

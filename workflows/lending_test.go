@@ -128,8 +128,8 @@ func newGrove(seed int64, budget domain.ExecutionBudget) *grove {
 	g := &grove{chance: rand.New(rand.NewSource(seed)), budget: budget, looks: map[domain.ExecutionID]int{}, below: map[domain.Digest]string{}}
 	g.tools = []domain.ToolSpec{{Name: "look", Effect: domain.ReadOnly}}
 	g.tool, g.storage, g.record = unlike(), true, stores
-	g.list = func(r contract.CatalogRequest) (contract.Catalog, error) {
-		return contract.Catalog{
+	g.list = func(r contract.ResolveRequest) (contract.Resolved, error) {
+		return contract.Resolved{
 			Tools: g.tools, MinOutputTokens: 1, Storage: true, Price: r.Definition.Model.Price, Digest: domain.DigestOf([]byte(r.Definition.SystemPrompt)),
 		}, nil
 	}
@@ -270,8 +270,8 @@ func TestAPauseHoldsASubagentThatAskedInVain(t *testing.T) {
 func TestNobodyAsksForOneThatIsOver(t *testing.T) {
 	t.Parallel()
 	w := &world{tools: []domain.ToolSpec{{Name: "look", Effect: domain.ReadOnly}}, tool: unlike()}
-	w.list = func(r contract.CatalogRequest) (contract.Catalog, error) {
-		return contract.Catalog{Tools: w.tools, MinOutputTokens: 1, Digest: domain.DigestOf([]byte(r.Definition.SystemPrompt))}, nil
+	w.list = func(r contract.ResolveRequest) (contract.Resolved, error) {
+		return contract.Resolved{Tools: w.tools, MinOutputTokens: 1, Digest: domain.DigestOf([]byte(r.Definition.SystemPrompt))}, nil
 	}
 	var below []string // the root comes first
 	w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {

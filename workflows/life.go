@@ -67,7 +67,7 @@ func (s session) checkBeginning(request contract.SendRequest) error {
 	if err != nil || request.Definition == nil {
 		return err
 	}
-	upcoming := s.config.upcoming()
+	upcoming := s.config.upcoming().Definition
 	if fields := upcoming.Conflicts(*request.Definition); len(fields) > 0 {
 		return domain.Errorf(domain.Denied, "%s; `update` takes it over from the next execution on, or leave it out",
 			upcoming.Compared(*request.Definition, fields))
@@ -77,8 +77,8 @@ func (s session) checkBeginning(request contract.SendRequest) error {
 
 // checkCost refuses a limit of money that would end the execution at once.
 func (s session) checkCost(request contract.SendRequest) error {
-	model, r := *cmp.Or(request.Model, s.guards.failover.first, new(s.state.LLMConfig)), s.config.resolved
-	limit := s.config.upcoming().Budget.CappedBy(request.Budget).CappedBy(s.upcomingAccount().Budget).MaxCostNanoUSD
+	model, r := *cmp.Or(request.Model, s.guards.failover.first, new(s.state.LLMConfig)), s.config.Resolved
+	limit := s.config.upcoming().Definition.Budget.CappedBy(request.Budget).CappedBy(s.upcomingAccount().Budget).MaxCostNanoUSD
 	if limit == nil || *limit == 0 || r == nil || r.Price != nil || !r.Definition.Model.Equal(model) {
 		return nil
 	}
@@ -121,7 +121,7 @@ func (s session) idleTime() (timeout time.Duration, since time.Time) {
 	if spoken := s.mail.SpokenSince(); !spoken.IsZero() {
 		since = spoken
 	}
-	return s.config.own.IdleTimeout, since
+	return s.config.Definition.IdleTimeout, since
 }
 
 // idle waits between executions until there is something to do. A session that has been idle for as long as its

@@ -150,7 +150,7 @@ func TestPeopleKeepAnIdleSessionOpen(t *testing.T) {
 			puts(env, at, "u2", contract.UpdateUnsuspend, contract.UnsuspendRequest{})
 		}, 100},
 		"updated": {func(env *testsuite.TestWorkflowEnvironment, at time.Duration) {
-			redefines(env, at, "u1", contract.RedefineRequest{Definition: domain.Definition{SystemPrompt: "be brief"}, Fields: []string{"system_prompt"}})
+			redefines(env, at, "u1", contract.UpdateRequest{Definition: domain.Definition{SystemPrompt: "be brief"}, Fields: []string{"system_prompt"}})
 		}, 100},
 		"cleared": {func(env *testsuite.TestWorkflowEnvironment, at time.Duration) {
 			puts(env, at, "u1", contract.UpdateClear, contract.ClearRequest{})
@@ -207,7 +207,7 @@ func TestAnUpdatedIdleTimeout(t *testing.T) {
 			w.model = func(contract.ModelRequest) (contract.ModelReply, error) { return says("done"), nil }
 			env := w.environment(t)
 			began := env.Now()
-			took := redefines(env, 20*time.Minute, "u1", contract.RedefineRequest{Definition: domain.Definition{IdleTimeout: test.after}, Fields: []string{"idle_timeout"}})
+			took := redefines(env, 20*time.Minute, "u1", contract.UpdateRequest{Definition: domain.Definition{IdleTimeout: test.after}, Fields: []string{"idle_timeout"}})
 			sends(env, 30*time.Minute, "u2", contract.SendRequest{Prompt: "more"})
 			if test.after == 0 {
 				closes(env, 24*time.Hour, "u3")
@@ -228,7 +228,7 @@ func TestTheNextRunKnowsSinceWhenASessionIsIdle(t *testing.T) {
 	in := input(t, "ann")
 	in.Prompt, in.Definition.IdleTimeout = "", time.Hour
 	carry := fullCarry(t, in)
-	carry.Mail.Suspended, carry.Definition.Next, carry.Definition.Handed, carry.Definition.Resolved.Definition = nil, nil, nil, in.Definition
+	carry.Mail.Suspended, carry.Config.Next, carry.Config.Constraints, carry.Config.Resolved.Definition = nil, nil, contract.Constraints{}, in.Definition
 	w := &world{model: plays(says("one"))}
 	env := w.environment(t)
 	began := env.Now()

@@ -97,12 +97,11 @@ func (s session) beginExecution() {
 	if restored := s.guards.forget(); restored != nil {
 		s.useModel(*restored)
 	}
-	s.config.beginExecution()
 	s.adoptDefinition()
 	if next.Model != nil && !next.Model.Equal(s.state.LLMConfig) {
 		s.useModel(*next.Model)
 	}
-	budget, prior := contract.BudgetOf(s.config.own, next.Budget, s.in.Parent), domain.Spent{}
+	budget, prior := contract.BudgetOf(s.config.Definition, next.Budget, s.in.Parent), domain.Spent{}
 	if next.GoesOn {
 		budget, prior = next.Budget, s.Spent()
 		if s.in.GoOn != nil { // the one before was another workflow's, and the carry has said it
@@ -116,7 +115,7 @@ func (s session) beginExecution() {
 	s.enterExecution(id, budget, next.GoesOn, prior)
 	s.noteGiven(next.Given)
 	s.showTrusted()
-	s.talk.begin(id, s.state.Chain(), next, s.config.resolved, s.now())
+	s.talk.begin(id, s.state.Chain(), next, s.config.Resolved, s.now())
 	if s.state.ExecutionCount > 1 {
 		// Whoever started the workflow has published the first.
 		s.publish(contract.Outcome{Status: domain.StatusInProgress})
@@ -146,7 +145,7 @@ func (s session) prepareStep() bool {
 	if permit, ok := s.mail.Permit(mailbox.ForStep); ok {
 		s.hear()
 		s.fire(domain.TriggerBeforeStep)
-		if (len(s.config.resolved.Hooks) > 0 || s.guards.failover.used > 0) && s.stale() {
+		if (len(s.config.Resolved.Hooks) > 0 || s.guards.failover.used > 0) && s.stale() {
 			s.resolve(permit)
 		}
 		s.guardBudget(s.asksFor)

@@ -11,10 +11,10 @@ import (
 // hands on.
 func (s session) checkRoom(request contract.SendRequest) error {
 	waiting, most := s.mail.Waiting(), contract.MaxWaitingUnstored
-	if s.config.resolved != nil && s.config.resolved.Storage {
+	if s.config.stores() {
 		most = contract.MaxWaitingBytes
 	}
-	left, err := s.room(s.config.next)
+	left, err := s.room(s.config.Next)
 	if err != nil {
 		return err
 	}

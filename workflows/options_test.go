@@ -79,7 +79,7 @@ func TestHowLongWorkMayTake(t *testing.T) {
 func TestTimingIsTheWorkers(t *testing.T) {
 	t.Parallel()
 	w := steady(1, false)
-	w.list = func(contract.CatalogRequest) (contract.Catalog, error) {
+	w.list = func(contract.ResolveRequest) (contract.Resolved, error) {
 		c := catalog()
 		c.Timing = contract.TimingOf(false)
 		return c, nil

@@ -41,9 +41,9 @@ func TestARateLimitThatComes(t *testing.T) {
 			t.Parallel()
 			listed, asked := 0, 0
 			w := &world{}
-			w.list = func(contract.CatalogRequest) (contract.Catalog, error) {
+			w.list = func(contract.ResolveRequest) (contract.Resolved, error) {
 				listed++
-				return contract.Catalog{MinOutputTokens: 1, Digest: domain.DigestOf([]byte{byte(listed)})}, nil
+				return contract.Resolved{MinOutputTokens: 1, Digest: domain.DigestOf([]byte{byte(listed)})}, nil
 			}
 			w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
 				require.Equal(t, domain.DigestOf([]byte{1}), r.Resolved)

@@ -115,7 +115,7 @@ func (s session) recordEnded() {
 	s.note("ended")
 }
 
-func (s session) hasRecords() bool { return s.config.resolved != nil && s.config.resolved.Records }
+func (s session) hasRecords() bool { return s.config.Resolved != nil && s.config.Resolved.Records }
 
 // recordsPosition reports whether the position is to be recorded now.
 func (s session) recordsPosition() bool {
@@ -196,7 +196,7 @@ func (s session) patienceWithStore() (time.Duration, int) {
 // newest is the newest execution with its events, ended or not. The archive keeps it when another one begins.
 func (s session) newest() heldExecution {
 	return heldExecution{
-		s.whole(), s.events, s.last - int64(len(s.events)) + 1, s.config.price() != nil,
-		s.talk.from, s.talk.before, s.talk.Log().Ref(), s.archive.outcomeOf(s.state), s.config.handoffs.Agent,
+		s.whole(), s.events, s.last - int64(len(s.events)) + 1, s.config.priced(),
+		s.talk.from, s.talk.before, s.talk.Log().Ref(), s.archive.outcomeOf(s.state), s.config.Agent,
 	}
 }

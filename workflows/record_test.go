@@ -15,8 +15,8 @@ import (
 // recorder is a world whose worker has records; a try is told the execution's number, and answers how it went.
 func recorder(try func(ended contract.EndedExecution) error) *world {
 	w := steady(0, false)
-	w.list = func(contract.CatalogRequest) (contract.Catalog, error) {
-		return contract.Catalog{Records: true, MinOutputTokens: 1, Digest: domain.DigestOf([]byte("resolved"))}, nil
+	w.list = func(contract.ResolveRequest) (contract.Resolved, error) {
+		return contract.Resolved{Records: true, MinOutputTokens: 1, Digest: domain.DigestOf([]byte("resolved"))}, nil
 	}
 	w.record = func(r contract.RecordRequest) (contract.Segment, error) { return contract.Segment{}, try(*r.Ended) }
 	return w
@@ -275,7 +275,7 @@ func TestAPositionIsRecordedByTheNextRun(t *testing.T) {
 	in := input(t, "named")
 	in.Prompt = ""
 	carry := fullCarry(t, in)
-	carry.Records.Ended, carry.Definition.Resolved.Records, carry.Mail.Suspended = nil, true, nil
+	carry.Records.Ended, carry.Config.Resolved.Records, carry.Mail.Suspended = nil, true, nil
 	in.Carry = &carry
 	var taken []int
 	w := positionRecorder(func(moved contract.Move) error {

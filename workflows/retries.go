@@ -40,7 +40,7 @@ func (s session) askAnother(err *domain.Error, asked int, as search) bool {
 }
 
 // tryLimit bounds the tries of an inference or a repeatable call.
-func (s session) tryLimit() int { return min(s.config.own.Tries(), mostTries) }
+func (s session) tryLimit() int { return min(s.config.Definition.Tries(), mostTries) }
 
 // longestBackoff bounds the delay after a try, which doubles with each.
 const longestBackoff = 30 * time.Second
@@ -72,8 +72,8 @@ func (s session) afterLoss(id domain.ToolExecutionID) time.Duration {
 
 // timing is the worker's, whose way to the server counts.
 func (s session) timing() contract.Timing {
-	if s.config.resolved != nil && s.config.resolved.Timing != (contract.Timing{}) {
-		return s.config.resolved.Timing
+	if s.config.Resolved != nil && s.config.Resolved.Timing != (contract.Timing{}) {
+		return s.config.Resolved.Timing
 	}
 	return s.in.Timing
 }

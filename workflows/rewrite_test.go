@@ -110,7 +110,7 @@ func TestALimitOfMoneyThatAHookSets(t *testing.T) {
 				return c, err
 			}))
 			list := w.list
-			w.list = func(r contract.CatalogRequest) (contract.Catalog, error) {
+			w.list = func(r contract.ResolveRequest) (contract.Resolved, error) {
 				catalog, err := list(r)
 				if test.priced {
 					catalog.Price = &domain.Price{Input: 1}

@@ -76,14 +76,14 @@ func TestAnUpdateLeavesRoomForWhatWaits(t *testing.T) {
 	for i := range 9 {
 		sends(env, time.Minute, fmt.Sprint("u", i), queued(strings.Repeat("m", 100_000)))
 	}
-	update := contract.RedefineRequest{Definition: domain.Definition{SystemPrompt: strings.Repeat("p", 200_000)}, Fields: []string{"system_prompt"}}
+	update := contract.UpdateRequest{Definition: domain.Definition{SystemPrompt: strings.Repeat("p", 200_000)}, Fields: []string{"system_prompt"}}
 	refused := redefines(env, 2*time.Minute, "long", update)
 	update.Definition.SystemPrompt = "short"
 	taken := redefines(env, 3*time.Minute, "short", update)
 	env.ExecuteWorkflow(string(contract.Execute), in)
 	next, ok := handedOn(t, env)
 	require.True(t, ok)
-	require.Equal(t, "short", next.Carry.Definition.Next.Definition.SystemPrompt)
+	require.Equal(t, "short", next.Carry.Config.Next.Definition.SystemPrompt)
 	require.NoError(t, taken.rejected)
 	require.ErrorContains(t, refused.rejected, "more than the session can hand on to its next run")
 	require.Equal(t, domain.TooLarge, kindOf(refused.rejected))
@@ -111,7 +111,7 @@ func TestWhatIsAcceptedIsHandedOn(t *testing.T) {
 				request.Given = &domain.Given{Metadata: notes}
 				sends(env, at, id, request)
 			case 4, 5:
-				redefines(env, at, id, contract.RedefineRequest{
+				redefines(env, at, id, contract.UpdateRequest{
 					Definition: domain.Definition{SystemPrompt: "p" + long("another", 10, 40_000, 90_000, 200_000), Tools: []string{"look"}},
 					Fields:     []string{"system_prompt", "tools"}, By: "ann", Reason: long("why", 10, domain.MaxReason),
 				})
@@ -129,7 +129,7 @@ func TestWhatIsAcceptedIsHandedOn(t *testing.T) {
 		if size := carriedBytes(t, next); size > domain.MaxPayload {
 			r.Fatalf("the next run is handed %d bytes", size)
 		}
-		if next.Carry.Definition.Next == nil || len(next.Carry.Mail.Waiting) == 0 {
+		if next.Carry.Config.Next == nil || len(next.Carry.Mail.Waiting) == 0 {
 			return
 		}
 		// The next execution takes its definition over, and its run has to hand that on too.
@@ -154,8 +154,8 @@ func TestAnUpdateIsDoneOnce(t *testing.T) {
 	puts(env, 2*time.Minute, "unsuspend", contract.UpdateUnsuspend, contract.UnsuspendRequest{})
 	puts(env, 3*time.Minute, long, contract.UpdatePause, contract.PauseRequest{})
 	puts(env, 4*time.Minute, "resume", contract.UpdateResume, contract.PauseRequest{})
-	redefines(env, 5*time.Minute, "update", contract.RedefineRequest{Definition: domain.Definition{SystemPrompt: "one"}, Fields: []string{"system_prompt"}})
-	redefines(env, 6*time.Minute, "later", contract.RedefineRequest{Definition: domain.Definition{SystemPrompt: "two"}, Fields: []string{"system_prompt"}})
+	redefines(env, 5*time.Minute, "update", contract.UpdateRequest{Definition: domain.Definition{SystemPrompt: "one"}, Fields: []string{"system_prompt"}})
+	redefines(env, 6*time.Minute, "later", contract.UpdateRequest{Definition: domain.Definition{SystemPrompt: "two"}, Fields: []string{"system_prompt"}})
 	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
 	next, ok := handedOn(t, env)
 	require.True(t, ok)
@@ -164,7 +164,7 @@ func TestAnUpdateIsDoneOnce(t *testing.T) {
 	env = w.environment(t)
 	suspended := puts(env, time.Minute, "suspend", contract.UpdateSuspend, contract.SuspendRequest{Reason: "an audit"})
 	paused := puts(env, time.Minute, long, contract.UpdatePause, contract.PauseRequest{})
-	redefined := redefines(env, time.Minute, "update", contract.RedefineRequest{Definition: domain.Definition{SystemPrompt: "one"}, Fields: []string{"system_prompt"}})
+	redefined := redefines(env, time.Minute, "update", contract.UpdateRequest{Definition: domain.Definition{SystemPrompt: "one"}, Fields: []string{"system_prompt"}})
 	var meanwhile account.Status
 	env.RegisterDelayedCallback(func() { meanwhile = status(t, env) }, 2*time.Minute)
 	var definition *domain.Definition
@@ -179,5 +179,5 @@ func TestAnUpdateIsDoneOnce(t *testing.T) {
 	require.Equal(t, "two", definition.SystemPrompt)
 	require.Equal(t, contract.SuspendReply{Changed: true, Busy: true}, suspended.value)
 	require.True(t, paused.value.(contract.PauseReply).Changed)
-	require.Equal(t, []string{"system_prompt"}, redefined.value.(contract.RedefineReply).Fields)
+	require.Equal(t, []string{"system_prompt"}, redefined.value.(contract.Change).Fields)
 }

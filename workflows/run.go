@@ -129,7 +129,7 @@ func (s session) handsOver() bool {
 // which ends an execution in progress. Nothing may wait between its answer and
 // the continuation.
 func (s session) carriable(permit mailbox.Permit) bool {
-	storage := s.config.resolved != nil && s.config.resolved.Storage
+	storage := s.config.stores()
 	var unstored *domain.Error
 	if storage {
 		unstored = s.storeSegment(permit)
@@ -146,7 +146,7 @@ func (s session) carriable(permit mailbox.Permit) bool {
 		s.run.continueWith(in)
 		return true
 	}
-	if s.config.resolved != nil && active && s.config.resolved.Compacts() && !storage && s.talk.force() {
+	if s.config.Resolved != nil && active && s.config.Resolved.Compacts() && !storage && s.talk.force() {
 		return false
 	}
 	if unstored != nil {
@@ -197,14 +197,14 @@ func (s session) storeSegment(permit mailbox.Permit) *domain.Error {
 
 // copyMessages stores what an earlier workflow holds, where it is too long to be carried.
 func (s session) copyMessages() {
-	if s.run.copying == nil || s.config.resolved == nil {
+	if s.run.copying == nil || s.config.Resolved == nil {
 		return
 	}
 	permit, ok := s.mail.Permit(mailbox.BetweenSteps)
 	switch {
 	case !ok:
 		return
-	case !s.config.resolved.Storage:
+	case !s.config.Resolved.Storage:
 		s.contextLost(domain.Errorf(domain.TooLarge,
 			"the messages of the execution that ended are too long to be carried, and the workers have no storage"))
 		return

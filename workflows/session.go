@@ -49,7 +49,7 @@ func newSession(ctx workflow.Context, in *contract.SessionInput, options Options
 	if in.Carry != nil {
 		carry = *in.Carry
 	}
-	talk, config := newTranscript(in.Definition.Compiler), newConfiguration(in.Definition, carry.Definition)
+	talk, config := newTranscript(in.Definition.Compiler), newConfiguration(in)
 	root, _ := workflow.NewDisconnectedContext(ctx)
 	root = workflow.WithValue(root, sourceKey{}, source{talk, config})
 	agent := newAgent(root, options.Emit)
@@ -102,7 +102,7 @@ func (s session) resume(carry contract.Carry) error {
 	if origin := s.rewound(); origin != nil {
 		chain = origin.Chain()
 	}
-	return s.talk.resume(carry.Conversation, s.config.own.Compiler, chain)
+	return s.talk.resume(carry.Conversation, s.config.Definition.Compiler, chain)
 }
 
 // goOn begins the execution that goes on from the one with which an earlier workflow
@@ -174,7 +174,7 @@ func (s session) settleEnded(carry contract.Carry) error {
 	case !s.state.Status().Terminal():
 		return domain.Errorf(domain.Denied, "settle: execution %d is %s, so its own workflow settles; send that the update %s", s.state.ExecutionCount, s.state.Status(), contract.UpdateAnswer)
 	}
-	err := s.talk.resume(carry.Conversation, s.config.own.Compiler, s.state.Chain())
+	err := s.talk.resume(carry.Conversation, s.config.Definition.Compiler, s.state.Chain())
 	if err == nil {
 		err = s.copyLater(s.in.Settle.Copy, carry)
 	}

@@ -135,18 +135,18 @@ func TestWhereResolvingFails(t *testing.T) {
 	t.Parallel()
 	unknown := domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "tools: this worker has no look")
 	for name, test := range map[string]struct {
-		list   func(contract.CatalogRequest) (contract.Catalog, error)
+		list   func(contract.ResolveRequest) (contract.Resolved, error)
 		change func(*contract.SessionInput)
 		status domain.ExecutionStatus
 		code   domain.Code
 		says   string
 	}{
-		"an unknown tool": {list: func(contract.CatalogRequest) (contract.Catalog, error) {
-			return contract.Catalog{}, temporal.NewApplicationErrorWithOptions(unknown.Message, string(unknown.Kind),
+		"an unknown tool": {list: func(contract.ResolveRequest) (contract.Resolved, error) {
+			return contract.Resolved{}, temporal.NewApplicationErrorWithOptions(unknown.Message, string(unknown.Kind),
 				temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{unknown}})
 		}, status: domain.StatusFailed, code: domain.CodeUnknownTool, says: "this worker has no look"},
-		"tools without end": {list: func(contract.CatalogRequest) (contract.Catalog, error) {
-			return contract.Catalog{Tools: []domain.ToolSpec{{Name: "look", Description: strings.Repeat("x", domain.MaxResolved)}}}, nil
+		"tools without end": {list: func(contract.ResolveRequest) (contract.Resolved, error) {
+			return contract.Resolved{Tools: []domain.ToolSpec{{Name: "look", Description: strings.Repeat("x", domain.MaxResolved)}}}, nil
 		}, status: domain.StatusFailed, says: "tools: takes"},
 		"a price that nobody knows": {change: func(in *contract.SessionInput) { in.Budget.MaxCostNanoUSD = number(1) },
 			status: domain.StatusFailed, says: "max_cost: nobody knows what scripted//x costs"},

@@ -3,7 +3,6 @@ package workflows
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -21,16 +20,11 @@ func (a *agent) account(budget domain.ExecutionBudget) {
 	a.state = must(a.state.WithSessionBudget(budget, a.now()))
 }
 
-// rebudgets reports whether a definition that waits for the next execution brings other totals for the session.
-func rebudgets(next *contract.Redefinition) bool {
-	return next != nil && slices.Contains(next.Word.Fields, contract.FieldSessionBudget)
-}
-
 // upcomingAccount is the session's as the next execution begins with it.
 func (s session) upcomingAccount() domain.Holder {
 	account, _ := s.state.Session()
-	if rebudgets(s.config.next) {
-		account.Budget = s.config.next.Definition.SessionBudget
+	if next := s.config.Next; next != nil && next.Asks(contract.FieldSessionBudget) {
+		account.Budget = next.Definition.SessionBudget
 	}
 	return account
 }
@@ -61,22 +55,29 @@ func (s session) checkExtendSession(request contract.ExtendSessionRequest) error
 	switch {
 	case s.mail.Closed():
 		return domain.Errorf(domain.Denied, "extend: the session is closed")
-	case !has && !rebudgets(s.config.next):
+	case !has && s.upcomingAccount().Budget.IsEmpty():
 		return domain.Errorf(domain.Denied, "extend: the session has no budget; `update %s` gives it one, as session_budget in its definition", s.called())
 	case !has:
 		return domain.Errorf(domain.Denied, "extend: the session has no budget before its next execution begins; `update %s` changes that one", s.called())
 	case request.Budget.IsZero() && len(request.Lift) == 0:
 		return domain.Errorf(domain.Invalid, "extend: give at least one new total of the session, such as max_steps")
-	case totals.MaxCostNanoUSD != nil && s.config.resolved != nil && s.config.resolved.Price == nil:
+	case totals.MaxCostNanoUSD != nil && s.config.Resolved != nil && s.config.Resolved.Price == nil:
 		return domain.Errorf(domain.Invalid, "max_cost: nobody knows what %s costs; extend another limit", s.state.LLMConfig)
 	}
 	return request.Budget.CheckSession()
 }
 
-// extendSession takes what was checked. It bounds the execution in progress from now on, and begins none.
+// extendSession takes what was checked. It bounds the execution in progress from now on, and begins none. A definition that
+// waits and has the same totals leaves them as they are extended.
 func (s session) extendSession(request contract.ExtendSessionRequest) contract.ExtendSessionReply {
 	account, _ := s.state.Session()
-	s.account(account.Budget.Extended(request.Budget, request.Lift))
+	totals := account.Budget.Extended(request.Budget, request.Lift)
+	if next := s.config.Next; next != nil && next.Definition.SessionBudget.Equal(account.Budget) {
+		extended := *next
+		extended.Definition.SessionBudget = totals
+		s.config.wait(extended)
+	}
+	s.account(totals)
 	account, _ = s.state.Session()
 	return contract.ExtendSessionReply{Number: s.state.ExecutionCount, InProgress: s.state.HasActiveExecution(), Account: account}
 }

@@ -189,7 +189,7 @@ func TestAnUpdateChangesTheSessionsBudget(t *testing.T) {
 	w := pairs()
 	env := w.environment(t)
 	gives := func(at time.Duration, id string, budget domain.ExecutionBudget, fields ...string) *verdict {
-		return redefines(env, at, id, contract.RedefineRequest{Definition: domain.Definition{SystemPrompt: "x" + id, SessionBudget: budget}, Fields: fields})
+		return redefines(env, at, id, contract.UpdateRequest{Definition: domain.Definition{SystemPrompt: "x" + id, SessionBudget: budget}, Fields: fields})
 	}
 	early := extendsSession(env, time.Hour, "e", stepsOf(9))
 	first := gives(2*time.Hour, "first", stepsOf(2), "session_budget")
@@ -210,11 +210,11 @@ func TestAnUpdateChangesTheSessionsBudget(t *testing.T) {
 	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
 
 	require.ErrorContains(t, early.rejected, "`update ann` gives it one")
-	require.Equal(t, []string{"session_budget"}, first.value.(contract.RedefineReply).Fields)
+	require.Equal(t, []string{"session_budget"}, first.value.(contract.Change).Fields)
 	require.ErrorContains(t, refused.rejected, "max_steps is 2 and 2 are done")
-	require.NotContains(t, other.value.(contract.RedefineReply).Fields, "session_budget")
+	require.NotContains(t, other.value.(contract.Change).Fields, "session_budget")
 	require.Error(t, still.rejected)
-	require.Contains(t, back.value.(contract.RedefineReply).Fields, "session_budget", "who gives it means it")
+	require.Contains(t, back.value.(contract.Change).Fields, "session_budget", "who gives it means it")
 	require.ErrorContains(t, spent.rejected, "max_steps is 3 and 5 are done")
 	out := outcome(t, env)
 	require.Equal(t, []any{5, domain.StatusCompleted, int64(7)}, []any{out.Number, out.Status, out.SessionSpent.Steps})
@@ -301,8 +301,8 @@ func TestASessionIsNeverOverdrawn(t *testing.T) {
 		}
 		var used domain.Spent
 		w := &world{tools: reads(), record: stores, storage: rapid.Bool().Draw(draw, "storage")}
-		w.list = func(contract.CatalogRequest) (contract.Catalog, error) {
-			return contract.Catalog{Tools: w.tools, MinOutputTokens: 1, Storage: w.storage, Digest: domain.DigestOf([]byte("resolved"))}, nil
+		w.list = func(contract.ResolveRequest) (contract.Resolved, error) {
+			return contract.Resolved{Tools: w.tools, MinOutputTokens: 1, Storage: w.storage, Digest: domain.DigestOf([]byte("resolved"))}, nil
 		}
 		w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
 			calls := rapid.IntRange(0, 3).Draw(draw, "calls")
@@ -391,7 +391,7 @@ func TestAnUpdatedBudgetIsThatOfWhatGoesOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			env := strolls(5).environment(t)
-			redefines(env, time.Hour, "r", contract.RedefineRequest{Definition: domain.Definition{SessionBudget: stepsOf(test.total)}, Fields: []string{"session_budget"}})
+			redefines(env, time.Hour, "r", contract.UpdateRequest{Definition: domain.Definition{SessionBudget: stepsOf(test.total)}, Fields: []string{"session_budget"}})
 			goesOn := extends(env, 2*time.Hour, "e", contract.ExtendRequest{Budget: stepsOf(20)})
 			closes(env, 3*time.Hour, "c")
 			env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", ofSession(stepsOf(3))))

@@ -29,7 +29,7 @@ func TestWhatRunsIsWhatWasShown(t *testing.T) {
 		env := hooked(t, w, nil, rewrites)
 		resolved := hookedCatalog(t, rewrites)
 		resolved.Tools = pays()
-		w.list = func(contract.CatalogRequest) (contract.Catalog, error) { return resolved, nil }
+		w.list = func(contract.ResolveRequest) (contract.Resolved, error) { return resolved, nil }
 		checking(env, "five")
 		type answer struct {
 			request contract.AnswerRequest

@@ -92,8 +92,8 @@ func TestNothingIsSpentBeyondALimit(t *testing.T) {
 		honest := rapid.Bool().Draw(draw, "honest")
 		over := int64(0)
 		w := &world{tools: []domain.ToolSpec{{Name: "look", Effect: domain.ReadOnly}}}
-		w.list = func(contract.CatalogRequest) (contract.Catalog, error) {
-			return contract.Catalog{Tools: w.tools, MinOutputTokens: 1, Price: &p.price, Digest: domain.DigestOf([]byte("resolved"))}, nil
+		w.list = func(contract.ResolveRequest) (contract.Resolved, error) {
+			return contract.Resolved{Tools: w.tools, MinOutputTokens: 1, Price: &p.price, Digest: domain.DigestOf([]byte("resolved"))}, nil
 		}
 		w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
 			p.opens(r)

@@ -8,7 +8,7 @@ import (
 )
 
 func (s session) standingContext(tool string) domain.Digest {
-	spec, _ := s.config.resolved.Tool(tool)
+	spec, _ := s.config.Resolved.Tool(tool)
 	return domain.StandingContext(spec, s.state.Trusted())
 }
 

@@ -94,12 +94,12 @@ func TestAStandingApprovalInTheNextRun(t *testing.T) {
 		"as it was":        {ran: 2},
 		"another customer": {given: trusts("customer", "4712"), asks: true, ran: 1},
 		"another tool": {change: func(in *contract.SessionInput) {
-			in.Carry.Definition.Resolved.Tools[0].Pin = domain.DigestOf([]byte("changed"))
+			in.Carry.Config.Resolved.Tools[0].Pin = domain.DigestOf([]byte("changed"))
 		}, asks: true, ran: 1},
 		"another schema": {change: func(in *contract.SessionInput) {
-			in.Carry.Definition.Resolved.Tools[0].Schema = json.RawMessage(`{"a":1}`)
+			in.Carry.Config.Resolved.Tools[0].Schema = json.RawMessage(`{"a":1}`)
 		}, asks: true, ran: 1},
-		"another effect":    {change: func(in *contract.SessionInput) { in.Carry.Definition.Resolved.Tools[0].EffectKey = []string{"amount"} }, asks: true, ran: 1},
+		"another effect":    {change: func(in *contract.SessionInput) { in.Carry.Config.Resolved.Tools[0].EffectKey = []string{"amount"} }, asks: true, ran: 1},
 		"denied by a rule":  {change: func(in *contract.SessionInput) { in.Definition.Approvals = domain.ApprovalsOf("deny") }, ran: 1},
 		"allowed by a rule": {change: func(in *contract.SessionInput) { in.Definition.Approvals = domain.ApprovalsOf("allow") }, ran: 2},
 	} {
@@ -115,8 +115,8 @@ func TestAStandingApprovalInTheNextRun(t *testing.T) {
 			if test.change != nil {
 				test.change(&in)
 			}
-			w.list = func(contract.CatalogRequest) (contract.Catalog, error) {
-				return contract.Catalog{Tools: in.Carry.Definition.Resolved.Tools, MinOutputTokens: 1}, nil
+			w.list = func(contract.ResolveRequest) (contract.Resolved, error) {
+				return contract.Resolved{Tools: in.Carry.Config.Resolved.Tools, MinOutputTokens: 1}, nil
 			}
 			env = w.environment(t)
 			sends(env, time.Minute, "send", contract.SendRequest{Prompt: "more", Given: test.given})

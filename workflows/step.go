@@ -75,7 +75,7 @@ func (s session) startStep() *stepRun {
 	number := s.state.StepCount() + 1
 	id := s.state.Execution.ID.Step(number)
 	step := &stepRun{session: s, execution: s.state.Execution.ID, content: stepContent{AgentStep: domain.AgentStep{ID: id, Number: number}}, phase: beforeModel}
-	step.content.Agent = s.config.handoffs.Agent
+	step.content.Agent = s.config.Agent
 	s.agent.startStep(id, number)
 	return step
 }
@@ -234,11 +234,11 @@ func toolNames(calls []domain.ToolCall) string {
 // toolList are the names of all tools, as far as they fit.
 func (t *stepRun) toolList() string {
 	const most = 1000
-	if len(t.config.resolved.Tools) == 0 {
+	if len(t.config.Resolved.Tools) == 0 {
 		return "none"
 	}
-	names := make([]string, len(t.config.resolved.Tools))
-	for i, tool := range t.config.resolved.Tools {
+	names := make([]string, len(t.config.Resolved.Tools))
+	for i, tool := range t.config.Resolved.Tools {
 		names[i] = tool.Name
 	}
 	list := strings.Join(names, ", ")

@@ -30,13 +30,13 @@ func moments() map[string]moment {
 	unavailable := temporal.NewApplicationErrorWithOptions("busy", string(domain.Unavailable), temporal.ApplicationErrorOptions{})
 	return map[string]moment{
 		"while the tools are listed": {func(w *world, _ *testsuite.TestWorkflowEnvironment, stop func()) {
-			w.list = func(contract.CatalogRequest) (contract.Catalog, error) {
+			w.list = func(contract.ResolveRequest) (contract.Resolved, error) {
 				stop()
 				return catalog(), nil
 			}
 		}, each(0), each(0), each(0)},
 		"while listing them is tried again": {func(w *world, env *testsuite.TestWorkflowEnvironment, stop func()) {
-			w.list = func(contract.CatalogRequest) (contract.Catalog, error) { return contract.Catalog{}, unavailable }
+			w.list = func(contract.ResolveRequest) (contract.Resolved, error) { return contract.Resolved{}, unavailable }
 			env.RegisterDelayedCallback(stop, 500*time.Millisecond)
 		}, each(0), each(0), each(0)},
 		"in an inference": {func(w *world, _ *testsuite.TestWorkflowEnvironment, stop func()) {

@@ -28,7 +28,7 @@ func (b *toolBatch) turnTime(tool, queue string, waits int) time.Duration {
 		return 0
 	}
 	first := leastTurn
-	if limit := b.config.resolved.ToolLimits[tool]; limit.Calls > 0 {
+	if limit := b.config.Resolved.ToolLimits[tool]; limit.Calls > 0 {
 		first = min(max(first, turnsAhead*(limit.Per/time.Duration(limit.Calls))), firstTurn)
 	}
 	return min(first<<min(waits, 10), longestTurn)
@@ -42,7 +42,7 @@ func (b *toolBatch) queueNow(ctx workflow.Context, tool string) string {
 	} else {
 		b.askLimits(ctx, tool)
 	}
-	return b.config.resolved.ToolLimits[tool].TaskQueue
+	return b.config.Resolved.ToolLimits[tool].TaskQueue
 }
 
 func (b *toolBatch) askLimits(ctx workflow.Context, tool string) {
@@ -55,7 +55,7 @@ func (b *toolBatch) askLimits(ctx workflow.Context, tool string) {
 	b.note(fmt.Sprintf("step %d: nobody takes calls of %s; asking a worker whether its limit still holds", b.content.Number, domain.Shorten(tool, 64)))
 	options := b.briefOptions(listTimeout, ownAttempts, "resolve")
 	options.DisableEagerExecution = true
-	catalog, _, err := mailbox.Call(ctx, permit, options, contract.ListTools, contract.CatalogRequest{Definition: b.asked()})
+	catalog, _, err := mailbox.Call(ctx, permit, options, contract.ListTools, contract.ResolveRequest{Definition: b.asked()})
 	if err != nil {
 		workflow.GetLogger(b.root).Warn("no worker says which limits hold", "error", err)
 		return

@@ -12,8 +12,8 @@ import (
 	"everstep/domain/enum"
 )
 
-func catalog() contract.Catalog {
-	return contract.Catalog{
+func catalog() contract.Resolved {
+	return contract.Resolved{
 		Tools:           []domain.ToolSpec{{Name: "look", Effect: domain.ReadOnly}},
 		MinOutputTokens: 1, Digest: domain.DigestOf([]byte("resolved")),
 	}

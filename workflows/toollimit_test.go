@@ -26,8 +26,8 @@ func TestCallsGoWhereTheirLimitHolds(t *testing.T) {
 		return says("looking", look()), nil
 	}}
 	lists := 0
-	w.list = func(contract.CatalogRequest) (contract.Catalog, error) {
-		catalog := contract.Catalog{MinOutputTokens: 1, Tools: reads(), Digest: domain.DigestOf([]byte("x"))}
+	w.list = func(contract.ResolveRequest) (contract.Resolved, error) {
+		catalog := contract.Resolved{MinOutputTokens: 1, Tools: reads(), Digest: domain.DigestOf([]byte("x"))}
 		if lists++; lists == 1 {
 			catalog.ToolLimits = limited
 		}
@@ -115,7 +115,7 @@ func TestACallThatNobodyTakes(t *testing.T) {
 			}
 			w := &world{model: calling(pay("7"))}
 			asked := 0
-			w.list = func(contract.CatalogRequest) (contract.Catalog, error) {
+			w.list = func(contract.ResolveRequest) (contract.Resolved, error) {
 				resolved := catalog()
 				resolved.Tools = []domain.ToolSpec{{Name: "pay", Effect: effect}}
 				if limit := test.limits[asked]; limit != (domain.ToolLimit{}) {
@@ -146,7 +146,7 @@ func TestACallThatNobodyTakes(t *testing.T) {
 }
 
 // limitedCatalog is of a worker whose tool has a limit.
-func limitedCatalog() contract.Catalog {
+func limitedCatalog() contract.Resolved {
 	c := catalog()
 	c.ToolLimits = map[string]contract.ToolLimit{"look": {TaskQueue: "q/tool/look", ToolLimit: domain.ToolLimit{AtOnce: 1}}}
 	return c

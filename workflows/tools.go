@@ -186,7 +186,7 @@ func (b *toolBatch) block(i int, call domain.ToolCall, why *domain.Error) {
 func (b *toolBatch) start(i int, call domain.ToolCall, effect domain.Digest) {
 	b.effects[effect] = !effect.IsZero()
 	b.noteStanding(i, call)
-	tool, _ := b.config.resolved.Tool(call.Name)
+	tool, _ := b.config.Resolved.Tool(call.Name)
 	b.callStarted(i, tool.Effect)
 	b.emit(domain.EventToolCallStarted, eventCall(b.content.ID.Tool(i), call.Name))
 }
@@ -194,7 +194,7 @@ func (b *toolBatch) start(i int, call domain.ToolCall, effect domain.Digest) {
 // judge decides whether a call may run; what it returns is why it may not.
 func (b *toolBatch) judge(i int, call domain.ToolCall) *domain.Error {
 	left, limited := b.callsLeft()
-	_, known := b.config.resolved.Tool(call.Name)
+	_, known := b.config.Resolved.Tool(call.Name)
 	unsettled, unspawned := b.unsettledBy(call), cmp.Or(b.refusedSpawn(call), b.refusedHandoff(call))
 	switch {
 	case b.content.Response.Finish == domain.FinishLength:

@@ -154,8 +154,8 @@ type source struct {
 // which feeds a cache with it; nothing flows back.
 func Transcript(ctx workflow.Context) (domain.Log, contract.Resolved, bool) {
 	s, ok := ctx.Value(sourceKey{}).(source)
-	if !ok || s.resolved == nil {
+	if !ok || s.Resolved == nil {
 		return domain.Log{}, contract.Resolved{}, false
 	}
-	return s.Log(), *s.resolved, true
+	return s.Log(), *s.Resolved, true
 }

@@ -12,15 +12,15 @@ func (s session) checkShown(given *domain.Given) error {
 			return err
 		}
 	}
-	return s.config.upcoming().CheckShown(values)
+	return s.config.upcoming().Definition.CheckShown(values)
 }
 
 // showTrusted puts the prompt in force that this execution's trusted values make.
 func (s session) showTrusted() {
-	if s.config.resolved == nil || len(s.config.own.ShowTrusted) == 0 {
+	if s.config.Resolved == nil || len(s.config.Definition.ShowTrusted) == 0 {
 		return
 	}
-	if prompt := s.prompt(); prompt != s.config.resolved.Definition.SystemPrompt {
+	if prompt := s.prompt(); prompt != s.config.Resolved.Definition.SystemPrompt {
 		s.config.usePrompt(prompt)
 	}
 }

@@ -33,7 +33,7 @@ func TestTrustedValuesGoAlong(t *testing.T) {
 	in, ok := handedOn(t, env)
 	require.True(t, ok)
 	require.Nil(t, in.Given)
-	prompt := in.Carry.Definition.Resolved.Definition.SystemPrompt
+	prompt := in.Carry.Config.Resolved.Definition.SystemPrompt
 	require.Contains(t, prompt, "customer: 4711")
 
 	env = w.environment(t)

@@ -12,7 +12,7 @@ import (
 
 // effectOf is the key of a call's effect, where it may not be made twice at a time; zero elsewhere.
 func (b *toolBatch) effectOf(call domain.ToolCall) (key domain.Digest) {
-	tool, known := b.config.resolved.Tool(call.Name)
+	tool, known := b.config.Resolved.Tool(call.Name)
 	if len(b.calls) == 1 || !known || tool.Effect != domain.AtMostOnce && tool.Effect != domain.Keyed {
 		return key
 	}

@@ -13,7 +13,7 @@ import (
 // verify asks a tool, in the coroutine of its call, what became of that, where nobody knows how it ended; asked is false
 // where the tool is not asked. A stop of mode now does not wait for an answer.
 func (b *toolBatch) verify(ctx workflow.Context, request contract.ToolRequest, reply contract.ToolReply) (found contract.VerifyReply, asked bool) {
-	tool, _ := b.config.resolved.Tool(request.Name)
+	tool, _ := b.config.Resolved.Tool(request.Name)
 	if reply.Error == nil || reply.Error.Code != domain.CodeOutcomeUnknown || !tool.Verifies {
 		return found, false
 	}
@@ -33,7 +33,7 @@ func (b *toolBatch) verify(ctx workflow.Context, request contract.ToolRequest, r
 
 // verifyOptions are those of a tool's Verify: the server makes its attempts.
 func (b *toolBatch) verifyOptions(tool domain.ToolSpec) workflow.ActivityOptions {
-	return b.briefOptions(min(b.config.resolved.ToolTimeout(tool), domain.VerifyTimeout), domain.VerifyAttempts, fmt.Sprintf("step %d · verify %s", b.content.Number, tool.Name))
+	return b.briefOptions(min(b.config.Resolved.ToolTimeout(tool), domain.VerifyTimeout), domain.VerifyAttempts, fmt.Sprintf("step %d · verify %s", b.content.Number, tool.Name))
 }
 
 // takeUnknown keeps a call of which nobody knows whether it took effect, and tells the model what that means.
@@ -42,7 +42,7 @@ func (b *toolBatch) takeUnknown(i int, reply contract.ToolReply) contract.ToolRe
 		return reply
 	}
 	call, id := b.content.ToolExecutions[i].Call, b.content.ID.Tool(i)
-	tool, _ := b.config.resolved.Tool(call.Name)
+	tool, _ := b.config.Resolved.Tool(call.Name)
 	if !tool.Effect.Unsettling(len(tool.EffectKey) > 0) {
 		return reply
 	}
@@ -74,7 +74,7 @@ func unsettledAtEnd(state domain.AgentState) int {
 // become one too many of those; nil where it may.
 func (b *toolBatch) unsettledBy(call domain.ToolCall) *domain.Error {
 	calls := b.state.UnknownCalls
-	tool, known := b.config.resolved.Tool(call.Name)
+	tool, known := b.config.Resolved.Tool(call.Name)
 	if len(calls) == 0 || !known || !tool.Effect.Unsettling(len(tool.EffectKey) > 0) {
 		return nil
 	}

@@ -23,7 +23,7 @@ func (s session) acceptCommands() error {
 		accept(s, contract.UpdateResume, deferrable, s.checkPause, s.pause(false)),
 		acceptSlow(s, contract.UpdateAnswer, urgent, s.checkAnswer, s.answer),
 		accept(s, contract.UpdateRevoke, deferrable, s.checkRevoke, s.revoke),
-		accept(s, contract.UpdateRedefine, deferrable, s.checkRedefine, s.redefineSession),
+		accept(s, contract.UpdateDefinition, deferrable, s.checkUpdate, s.update),
 		accept(s, contract.UpdateSuspend, deferrable, s.checkSuspend, s.suspend),
 		accept(s, contract.UpdateUnsuspend, deferrable, s.checkUnsuspend, s.unsuspend),
 		accept(s, contract.UpdateClear, deferrable, s.checkClear, s.clear),
@@ -232,7 +232,7 @@ func (s session) checkExtend(request contract.ExtendRequest) error {
 		return domain.Errorf(domain.Invalid, "extend: the execution is in progress; give at least one new total, such as max_steps")
 	case s.in.Parent != nil && !budget.Within(s.parent().Grant):
 		return domain.Errorf(domain.Denied, "extend: the agent that started this sub-agent has granted it no more; extend agent %s, and what it starts next gets a share", s.in.Parent.AgentID)
-	case budget.MaxCostNanoUSD != nil && s.config.resolved != nil && s.config.resolved.Price == nil:
+	case budget.MaxCostNanoUSD != nil && s.config.Resolved != nil && s.config.Resolved.Price == nil:
 		return domain.Errorf(domain.Invalid, "max_cost: nobody knows what %s costs; extend another limit", s.state.LLMConfig)
 	}
 	if err := cmp.Or(request.Budget.Check(), request.Budget.CheckDeadline(s.now())); err != nil {

@@ -22,7 +22,7 @@ func answer[In, Out any](ctx workflow.Context, query contract.Query[In, Out], ha
 func (s session) messages(request contract.MessagesRequest) (contract.MessagesPage, error) {
 	var definition *contract.Resolved
 	var encoded []byte
-	if r := s.config.resolved; r != nil && request.Resolved != nil && *request.Resolved != r.Digest {
+	if r := s.config.Resolved; r != nil && request.Resolved != nil && *request.Resolved != r.Digest {
 		definition = r
 		encoded, _ = json.Marshal(r)
 	}

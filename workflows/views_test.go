@@ -143,7 +143,7 @@ func TestWhatComesWithMessages(t *testing.T) {
 	require.Nil(t, all.Resolved)
 	rest := query(t, env, contract.QueryMessages, contract.MessagesRequest{From: all.From + 1, Resolved: &domain.Digest{}})
 	require.Empty(t, rest.Segments)
-	require.Equal(t, in.Carry.Definition.Resolved.Digest, rest.Resolved.Digest)
+	require.Equal(t, in.Carry.Config.Resolved.Digest, rest.Resolved.Digest)
 	require.Nil(t, query(t, env, contract.QueryMessages, contract.MessagesRequest{Resolved: &rest.Resolved.Digest}).Resolved, "the asker has it")
 }
 
@@ -154,7 +154,7 @@ func TestAPriceIsSaid(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := &world{model: plays(says("one"), says("two"))}
-			w.list = func(contract.CatalogRequest) (contract.Catalog, error) {
+			w.list = func(contract.ResolveRequest) (contract.Resolved, error) {
 				c := catalog()
 				c.Price = price
 				return c, nil

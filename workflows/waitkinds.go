@@ -41,7 +41,7 @@ func (s session) checkDecision(w *openWait, request contract.AnswerRequest) erro
 	case request.Digest.IsZero():
 		return domain.Errorf(domain.Invalid, "digest: is missing; give that of the call that you have seen, so that nothing else runs")
 	case request.Always:
-		return cmp.Or(s.state.CheckStandingRoom(), s.checkHandedOn("always", "approve this one call, or revoke standing approvals", s.config.next,
+		return cmp.Or(s.state.CheckStandingRoom(), s.checkHandedOn("always", "approve this one call, or revoke standing approvals", s.config.Next,
 			w.StandingIn(s.standingContext(w.Tool), request.Answer()), request))
 	case request.Arguments == "":
 		return nil
@@ -60,7 +60,7 @@ func (s session) editedSchema(w *openWait, request contract.AnswerRequest) (json
 	if request.Arguments == "" {
 		return nil, ""
 	}
-	spec, _ := s.config.resolved.Tool(w.Tool)
+	spec, _ := s.config.Resolved.Tool(w.Tool)
 	if len(spec.Schema) == 0 {
 		return json.RawMessage(`{"type":"object"}`), request.Arguments
 	}
@@ -113,7 +113,7 @@ func (s session) checkOutcome(w *openWait, request contract.AnswerRequest) error
 		return nil
 	}
 	_, err := s.state.WithSettlement(w.ToolExecutionID, answer, s.now())
-	return cmp.Or(err, s.checkHandedOn("resolve", "say it in fewer words", s.config.next, answer))
+	return cmp.Or(err, s.checkHandedOn("resolve", "say it in fewer words", s.config.Next, answer))
 }
 
 func (s session) noSchema(*openWait, contract.AnswerRequest) (json.RawMessage, string) {

@@ -37,7 +37,7 @@ func (b *toolBatch) noteFor(tool domain.ToolSpec) json.RawMessage {
 
 // takeNote has the session keep what a call has given it.
 func (b *toolBatch) takeNote(name string, note json.RawMessage) {
-	tool, _ := b.config.resolved.Tool(name)
+	tool, _ := b.config.Resolved.Tool(name)
 	if tool.Note == "" || len(note) == 0 {
 		return
 	}

@@ -42,14 +42,11 @@ func accountOf(r Record) (account.Account, error) {
 		Executions: []account.Execution{{
 			Outcome: r.Outcome, Origin: r.Origin, StartedAt: r.StartedAt, CompletedAt: r.CompletedAt, Prior: r.FinalState.Execution.ExecutionCounts.Prior,
 			Signals: append([]domain.StopSignal{}, r.FinalState.StopSignals()...), MoreSignals: r.FinalState.Execution.Continuation.More,
-			MessagesFrom: r.From, MessagesTo: r.To, EditsBefore: r.EditsBefore, Ended: &r.End, RunID: r.RunID, Constraints: &r.HeldTo, State: state,
+			MessagesFrom: r.From, MessagesTo: r.To, EditsBefore: r.EditsBefore, Ended: &r.End, RunID: r.RunID, Constraints: &r.Constraints, Budget: r.Budget, Agent: r.Agent, State: state,
 		}},
 		Messages: r.Messages, Events: r.Events, Missing: r.Missing, Imported: r.Imported,
 	}
 	a.Head.Parent, a.Head.Configuration.Changes = r.Parent, r.Changes
-	if r.HeldTo.Handed != nil {
-		a.Executions[0].Agent = r.HeldTo.Handed.Agent
-	}
 	for _, step := range r.Steps {
 		a.Steps = append(a.Steps, account.Step{Execution: r.Number, StepExecution: step})
 	}
@@ -71,7 +68,7 @@ func recordOf(a account.Account) (Record, error) {
 	case e.Ended == nil:
 		return Record{}, invalid("executions[0].ended", "is missing; only what has ended is recorded")
 	case e.Constraints == nil:
-		return Record{}, invalid("executions[0].held_to", "is missing; it says what bounds the agent's forks")
+		return Record{}, invalid("executions[0].constraints", "is missing; it says what bounds the agent's forks")
 	case e.State == nil:
 		return Record{}, invalid("executions[0].final_state", "is missing")
 	}
@@ -91,7 +88,7 @@ func recordOf(a account.Account) (Record, error) {
 			return Record{}, fmt.Errorf("steps[%d].%w", i, err)
 		}
 	}
-	var changes []contract.DefinitionChange
+	var changes []contract.Change
 	for _, c := range a.Head.Configuration.Changes {
 		if c.Number <= e.Number {
 			changes = append(changes, c)
@@ -104,6 +101,6 @@ func recordOf(a account.Account) (Record, error) {
 		},
 		Name: a.Head.Name, Parent: a.Head.Parent, Changes: changes, FirstRunID: a.Head.Run.First, RunID: e.RunID, Outcome: e.Outcome, End: *e.Ended,
 		Messages: a.Messages, From: e.MessagesFrom, To: e.MessagesTo, Events: a.Events, EditsBefore: e.EditsBefore,
-		Missing: a.Missing, HeldTo: *e.Constraints, Imported: a.Imported,
+		Missing: a.Missing, Constraints: *e.Constraints, Budget: e.Budget, Agent: e.Agent, Imported: a.Imported,
 	}, nil
 }

@@ -177,7 +177,7 @@ func TestBadFilesSayWhere(t *testing.T) {
 		"no head":                 {signed(t, without("head"), all[0]), "line 2: record.head: is missing"},
 		"no execution":            {signed(t, without("executions"), all[0]), "line 2: record.executions: has 0; a record is of one"},
 		"no end":                  {signed(t, replaced(`"ended":{"answer":"Nothing."},`, ``), all[0]), "line 2: record.executions[0].ended: is missing"},
-		"no bounds":               {signed(t, replaced(`"held_to":{},`, ``), all[0]), "line 2: record.executions[0].held_to: is missing"},
+		"no bounds":               {signed(t, replaced(`"constraints":{},`, ``), all[0]), "line 2: record.executions[0].constraints: is missing"},
 		"no state":                {signed(t, replaced(`"final_state":`, `"finale":`), all[0]), "line 2: record.executions[0].final_state: is missing"},
 		"another run":             {signed(t, replaced(`"run_id":"run"`, `"run_id":"other"`), all[0]), `line 2: record.executions[0].run_id: is "run", and that of the head "other"`},
 		"a step of another":       {signed(t, replaced(`"steps":[{"execution_number":1`, `"steps":[{"execution_number":2`), all[0]), "line 2: record.steps[0].execution_number: is 2, and that of the execution 1"},

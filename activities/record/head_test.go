@@ -21,7 +21,7 @@ func TestARecordHasTheHeadOfItsExecution(t *testing.T) {
 	parent := domain.AgentID{UUID: uuid.New()}
 	told := accountOf(t, stores.Sample(t, "ann", 2)[1])
 	told.Head.Parent = &account.Parent{AgentID: parent, Subagent: "researcher"}
-	told.Head.Configuration.Changes = []contract.DefinitionChange{
+	told.Head.Configuration.Changes = []contract.Change{
 		{Number: 1, Fields: []string{"model"}}, {Number: 2, Agent: "billing", Step: 1, ToolsAdded: []string{"refund"}}, {Number: 3, Agent: "later"},
 	}
 	_, err := record.Of(told)

@@ -22,7 +22,7 @@ type Record struct {
 	// Parent is the agent whose sub-agent it is; nil: it is none.
 	Parent *account.Parent
 	// Changes are the newest of what was in force by then, hand-overs too, as its account remembered them when it was recorded.
-	Changes []contract.DefinitionChange
+	Changes []contract.Change
 	// FirstRunID tells the sessions of a name apart: Temporal's id of the run with which the execution's session began.
 	FirstRunID string
 	// RunID is the run in which it ended.
@@ -39,8 +39,11 @@ type Record struct {
 	EditsBefore domain.Edits
 	// Missing says which steps, messages and events could not be read any more when it was recorded.
 	Missing []account.Missing
-	// HeldTo is what bound the agent beside its definition when it was recorded, and binds its forks.
-	HeldTo contract.HeldTo
+	// Constraints are what bound the agent beside its definition when it was recorded, and bind its forks. Budget is its
+	// definition's for each execution, and Agent who had the conversation in the end, where it was handed over.
+	Constraints contract.Constraints
+	Budget      domain.ExecutionBudget
+	Agent       string
 	// Build wrote the file that it was read from, in whose head that stands.
 	Build string
 	// Imported is when it came out of a file; zero: it was recorded here.
@@ -161,8 +164,11 @@ func (r Record) check() error {
 	if err := r.Origin.Check(); err != nil {
 		return fmt.Errorf("executions[0].origin.%w", err)
 	}
-	if err := r.HeldTo.Check(); err != nil {
-		return ended("held_to", "%s", err)
+	if err := r.Constraints.Check(); err != nil {
+		return ended("constraints", "%s", err)
+	}
+	if err := r.Budget.Check(); err != nil {
+		return ended("definition_budget", "%s", err)
 	}
 	for i, step := range r.Steps {
 		if n := step.Step.Number; n < 1 || n > r.Outcome.Steps || i > 0 && n <= r.Steps[i-1].Step.Number {

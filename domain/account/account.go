@@ -188,10 +188,11 @@ type Execution struct {
 	Ended *contract.End `json:"ended,omitempty"`
 	// RunID is of the run in which it ended, or that it is in.
 	RunID string `json:"run_id"`
-	// Constraints are what bounds the agent beside its definition, and State is the agent's at the end of the execution,
-	// without messages and steps, where they were asked for.
-	Constraints *contract.HeldTo `json:"held_to,omitempty"`
-	State       json.RawMessage  `json:"final_state,omitempty"`
+	// Constraints are what bounds the agent beside its definition, Budget is that of the definition for each execution, and
+	// State the agent's at the end of the execution, without messages and steps, where they were asked for.
+	Constraints *contract.Constraints  `json:"constraints,omitempty"`
+	Budget      domain.ExecutionBudget `json:"definition_budget,omitzero"`
+	State       json.RawMessage        `json:"final_state,omitempty"`
 	// Imported is when its record came out of a file of somebody else; zero: it did not.
 	Imported time.Time `json:"imported_at,omitzero"`
 }
@@ -224,14 +225,14 @@ type Configuration struct {
 	// Agent is the one to which the conversation was handed over, and which has it now; empty: it never was.
 	Agent string `json:"agent,omitzero"`
 	// Changes are the newest of what was in force, the newest last.
-	Changes []contract.DefinitionChange `json:"changes"`
-	// Next says who has given the session another definition that waits for its next execution.
-	Next *contract.UpdateNote `json:"next,omitempty"`
+	Changes []contract.Change `json:"changes"`
+	// Next says how what waits for the session's next execution differs from what is in force, and who has given that.
+	Next *contract.Change `json:"next,omitempty"`
 	// Definition is the session's own, and Resolved what a worker has made of it; absent where they were not asked for.
 	Definition *domain.Definition `json:"definition,omitempty"`
 	Resolved   *contract.Resolved `json:"resolved,omitempty"`
 	// Constraints are what bounds the agent beside the definition; absent where that was not asked for.
-	Constraints *contract.HeldTo `json:"held_to,omitempty"`
+	Constraints *contract.Constraints `json:"constraints,omitempty"`
 	// RateLimit holds for the model's inferences, ToolLimits for the tools that have one.
 	RateLimit  *contract.RateLimit           `json:"rate_limit,omitempty"`
 	ToolLimits map[string]contract.ToolLimit `json:"tool_limits,omitempty"`

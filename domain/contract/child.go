@@ -1,7 +1,6 @@
 package contract
 
 import (
-	"slices"
 	"time"
 
 	"everstep/domain"
@@ -23,39 +22,11 @@ type Parent struct {
 	Grant domain.ExecutionBudget `json:"grant,omitzero"`
 	// StoreDown says that another sub-agent of that agent could not be put among the records just before.
 	StoreDown bool `json:"store_down,omitzero"`
-	Above
-}
-
-// Above are the policies and approvals in force of all agents above a sub-agent. The strictest holds, beside its own.
-type Above struct {
-	Policies  []domain.SubagentPolicy `json:"policies,omitempty"`
-	Approvals []domain.Approvals      `json:"approvals,omitempty"`
-}
-
-// And are those that hold below an agent, too.
-func (a Above) And(policy domain.SubagentPolicy, approvals *domain.Approvals) Above {
-	a.Policies, a.Approvals = slices.Clip(a.Policies), slices.Clip(a.Approvals)
-	if !policy.IsZero() {
-		a.Policies = append(a.Policies, policy)
-	}
-	if approvals != nil {
-		a.Approvals = append(a.Approvals, *approvals)
-	}
-	return a
+	Constraints
 }
 
 // Call is the id of the call that started the sub-agent.
 func (p Parent) Call() domain.ToolExecutionID { return p.ExecutionID.Step(p.Step).Tool(p.Position) }
-
-// Permits reports whether all agents above let the sub-agent have a tool; a root may have any.
-func (a Above) Permits(tool domain.ToolSpec) bool {
-	for _, policy := range a.Policies {
-		if !policy.Permits(tool) {
-			return false
-		}
-	}
-	return true
-}
 
 // Below says for how deep a sub-agent of this one would be, by its own policy too, and how deep any may be.
 func (p *Parent) Below(own domain.SubagentPolicy) (depth, most int) {

@@ -40,7 +40,7 @@ const (
 	// Unbind ends one, on the worker that has it.
 	Unbind Activity[UnbindRequest, UnbindReply] = "agent.Unbind"
 	// ListTools adds to a session what only the worker knows.
-	ListTools Activity[CatalogRequest, Catalog] = "agent.ListTools"
+	ListTools Activity[ResolveRequest, Resolved] = "agent.ListTools"
 	// Record writes a range of the transcript to the configured storage.
 	Record Activity[RecordRequest, Segment] = "agent.Record"
 	// CallHook runs a hook that is an activity.
@@ -86,8 +86,8 @@ const (
 	UpdateAnswer Update[AnswerRequest, AnswerReply] = "answer"
 	// UpdateRevoke takes a standing approval back.
 	UpdateRevoke Update[RevokeRequest, RevokeReply] = "revoke"
-	// UpdateRedefine gives an open session another definition, from its next execution on.
-	UpdateRedefine Update[RedefineRequest, RedefineReply] = "update"
+	// UpdateDefinition gives an open session another definition, from its next execution on.
+	UpdateDefinition Update[UpdateRequest, Change] = "update"
 	// UpdateAwait waits for the end of an execution. All who wait for the same one share an update, whose id [AwaitID] says.
 	UpdateAwait Update[AwaitRequest, AwaitReply] = "await"
 

@@ -32,19 +32,6 @@ type SessionInput struct {
 	Settle *Settling `json:"settle,omitempty"`
 	// Parent is set where the agent is a sub-agent.
 	Parent *Parent `json:"parent,omitempty"`
-	// Above is set where the agent was forked from a sub-agent: what bound that one binds it, too.
-	Above *Above `json:"above,omitempty"`
-}
-
-// Bounds are what the agents above this one allow it.
-func (in SessionInput) Bounds() Above {
-	switch {
-	case in.Parent != nil:
-		return in.Parent.Above
-	case in.Above != nil:
-		return *in.Above
-	}
-	return Above{}
 }
 
 // WorkflowID is the id under which the agent runs, whoever starts it.
@@ -84,7 +71,7 @@ type Carry struct {
 	Prior domain.Spent `json:"prior,omitzero"`
 	// Outcome is that of the execution that ended last.
 	Outcome      *Outcome            `json:"outcome,omitempty"`
-	Definition   CarriedDefinition   `json:"definition,omitzero"`
+	Config       CarriedConfig       `json:"config,omitzero"`
 	Conversation CarriedConversation `json:"conversation,omitzero"`
 	Mail         CarriedMail         `json:"mail,omitzero"`
 	Records      CarriedRecords      `json:"records,omitzero"`
@@ -99,23 +86,17 @@ type Carry struct {
 	Runs int `json:"runs,omitzero"`
 }
 
-// CarriedDefinition is what is in force of the agent's definition, and what waits to be.
-type CarriedDefinition struct {
-	Resolved *Resolved `json:"resolved,omitempty"`
-	// Approvals are those of a definition without any, and ApprovalsDecided says that they were decided, where nothing is
-	// Resolved because a worker has to say anew what the model means.
-	Approvals        *domain.Approvals `json:"approvals,omitempty"`
-	ApprovalsDecided bool              `json:"approvals_decided,omitzero"`
+// CarriedConfig is the configuration in force, the one that waits, and how the session came to them.
+type CarriedConfig struct {
+	Config
+	// Next waits for the session's next execution.
+	Next *Config `json:"next,omitempty"`
+	// Changes are the newest of what was in force for the session's executions.
+	Changes []Change `json:"changes,omitempty"`
 	// Pins are of the tools of MCP servers that the session was given.
 	Pins []ToolPin `json:"tool_pins,omitempty"`
-	// Changes are the newest of what was in force for the session's executions.
-	Changes []DefinitionChange `json:"changes,omitempty"`
-	// Next waits for the session's next execution.
-	Next *Redefinition `json:"next,omitempty"`
-	// Untold is of the update with whose definition an execution has begun, where no worker has said yet what it means.
-	Untold *UpdateNote `json:"untold_update,omitempty"`
-	// Handed is set where the conversation was handed over.
-	Handed *Handed `json:"handed,omitempty"`
+	// Handoffs counts how often the conversation was handed over in the newest execution.
+	Handoffs int `json:"handoffs,omitzero"`
 }
 
 // CarriedConversation is the conversation, as far as no storage has it.

@@ -39,7 +39,7 @@ func replayable(by string) *fakeRun {
 	r.add(&historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED, Attributes: &historypb.HistoryEvent_WorkflowPropertiesModifiedEventAttributes{
 		WorkflowPropertiesModifiedEventAttributes: &historypb.WorkflowPropertiesModifiedEventAttributes{WorkflowTaskCompletedEventId: 4, UpsertedMemo: &commonpb.Memo{}},
 	}})
-	r.schedule(string(contract.ListTools), contract.CatalogRequest{})
+	r.schedule(string(contract.ListTools), contract.ResolveRequest{})
 	asked := r.events[len(r.events)-1].GetActivityTaskScheduledEventAttributes()
 	asked.TaskQueue, asked.WorkflowTaskCompletedEventId = &taskqueuepb.TaskQueue{Name: "of nora"}, 4
 	for range 2 {

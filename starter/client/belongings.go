@@ -226,7 +226,7 @@ func (one *belonging) takeBegan(in contract.SessionInput, b *Belongings) {
 			one.segments = append(one.segments, name)
 		}
 	}
-	if resolved := in.Carry.Definition.Resolved; resolved != nil {
+	if resolved := in.Carry.Config.Resolved; resolved != nil {
 		b.Storage, b.Records = b.Storage || resolved.Storage, b.Records || resolved.Records
 	}
 }

@@ -25,7 +25,7 @@ type Difference struct {
 	Steps []StepDifference `json:"steps"`
 	// Definitions are the changes of the definition between two executions of one agent, the oldest first, as far as they
 	// are kept. Nil: there was none, or the executions are of two agents.
-	Definitions []contract.DefinitionChange `json:"definition_changes,omitempty"`
+	Definitions []contract.Change `json:"definition_changes,omitempty"`
 }
 
 // A DiffSide is one of two executions that are compared.
@@ -138,12 +138,12 @@ func ownAlone(lineA, lineB []lineStep, a, b *DiffSide) (ownA, ownB []lineStep) {
 
 // changedBetween are the changes of an agent's definition from after one execution on up to another. What is not told of
 // them is left out: that the steps differ is told all the same.
-func (c *Client) changedBetween(ctx context.Context, id string, from, to int) []contract.DefinitionChange {
+func (c *Client) changedBetween(ctx context.Context, id string, from, to int) []contract.Change {
 	status, err := c.Status(ctx, id)
 	if err != nil {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(status.Configuration.Changes), func(change contract.DefinitionChange) bool { return change.Number <= from || change.Number > to })
+	return slices.DeleteFunc(slices.Clone(status.Configuration.Changes), func(change contract.Change) bool { return change.Number <= from || change.Number > to })
 }
 
 // line reads an execution's steps, after those of its origins, of which only the places are known.

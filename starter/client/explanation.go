@@ -250,8 +250,8 @@ func (e *explanation) error() *domain.Error {
 }
 
 // change is how what is in force for the execution differs from what was for the one before, and handoffs are its own.
-func (e *explanation) changes() (change *contract.DefinitionChange, handoffs []contract.DefinitionChange) {
-	handoffs = []contract.DefinitionChange{}
+func (e *explanation) changes() (change *contract.Change, handoffs []contract.Change) {
+	handoffs = []contract.Change{}
 	for _, c := range e.Head.Configuration.Changes {
 		switch {
 		case c.Number != e.asked.Number:

@@ -306,7 +306,8 @@ func (c *Client) successor(
 	in = leaving(in)
 	in.GoOn = &contract.GoOn{Budget: budget.Extended(o.Budget, o.Lift), RunID: p.teller()}
 	ledger := domain.Ledger{Execution: domain.Holder{Budget: in.GoOn.Budget, Spent: carry.Prior}, Session: session}
-	if r := carry.Definition.Resolved; ledger.Totals().MaxCostNanoUSD != nil && r != nil && r.Price == nil {
+	resolved := carry.Config.Resolved
+	if ledger.Totals().MaxCostNanoUSD != nil && resolved != nil && resolved.Price == nil {
 		return in, session, errorf(Invalid, nil, "max_cost: nobody knows what %s costs; extend another limit", state.LLMConfig)
 	}
 	if use, reached := ledger.Reached(time.Now()); reached {
@@ -318,7 +319,7 @@ func (c *Client) successor(
 	carry.Mail.Answers = contract.AnswersOf(contract.UpdateExtend, o.RequestID, contract.ExtendReply{Number: p.number + 1, Began: true, Budget: in.GoOn.Budget})
 	in.Carry = &carry
 	in.GoOn.Copy, err = c.loadEntries(ctx, p, &in, left.Position.Length)
-	if storage := carry.Definition.Resolved != nil && carry.Definition.Resolved.Storage; err == nil && in.GoOn.Copy != nil && !storage {
+	if storage := resolved != nil && resolved.Storage; err == nil && in.GoOn.Copy != nil && !storage {
 		err = errorf(Refused, nil, "%s: its conversation takes more than the %d bytes that can be handed on without storage; configure storage on the workers of the next agent", p.called(), domain.MaxCarriedMessages)
 	}
 	return in, session, err

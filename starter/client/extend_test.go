@@ -144,7 +144,7 @@ func lonelyState(t *testing.T, n int) domain.AgentState {
 func leaving3(state json.RawMessage, storage bool) *account.Head {
 	return &account.Head{
 		Position:      account.Position{Length: 3},
-		Carry:         &contract.Carry{State: state, Definition: contract.CarriedDefinition{Resolved: &contract.Resolved{Storage: storage}}},
+		Carry:         &contract.Carry{State: state, Config: contract.CarriedConfig{Config: contract.Config{Resolved: &contract.Resolved{Storage: storage}}}},
 		Configuration: account.Configuration{Definition: new(scriptedAgent())},
 	}
 }
@@ -243,7 +243,7 @@ func TestGoingOnNeedsSomethingLeft(t *testing.T) {
 			f.query = func(ctx context.Context, run, query string, in any) (any, error) {
 				out, err := answer(ctx, run, query, in)
 				carry := out.(account.Page).Head.Carry
-				carry.Prior, carry.Definition.Resolved.Price = c.used, &domain.Price{Input: 1}
+				carry.Prior, carry.Config.Resolved.Price = c.used, &domain.Price{Input: 1}
 				return out, err
 			}
 			started := false

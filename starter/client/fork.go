@@ -187,7 +187,7 @@ func (c *Client) forked(ctx context.Context, p pastPoint, a agent, o ForkOptions
 	if bounds == nil {
 		return in, errorf(Failed, nil, "the account of %s does not say what bounds it; the worker may be of another version", p.called())
 	}
-	definition := definitionOf(state, bounds.Budget)
+	definition := definitionOf(state, p.execution.Budget)
 	switch {
 	case !p.recorded():
 		definition = *p.Head.Configuration.Definition
@@ -202,10 +202,7 @@ func (c *Client) forked(ctx context.Context, p pastPoint, a agent, o ForkOptions
 	if in, err = c.forkInput(ctx, p, state, definition, a, o); err != nil {
 		return in, err
 	}
-	in.Carry.Definition.Handed = bounds.Handed
-	if above := bounds.Above; len(above.Policies)+len(above.Approvals) > 0 {
-		in.Above = &above
-	}
+	in.Carry.Config.Agent, in.Carry.Config.Constraints = p.Head.Configuration.Agent, *bounds
 	return in, c.hand(p, &in)
 }
 

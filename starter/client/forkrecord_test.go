@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"everstep/activities/record"
 	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/testsuite/stores"
@@ -27,15 +28,15 @@ func TestAForkOfARecordHasItsBudgets(t *testing.T) {
 func TestAForgedBoundIsNoRecord(t *testing.T) {
 	t.Parallel()
 	store := imported(t)
-	for want, held := range map[string]contract.HeldTo{
-		"held_to: policies[0]: subagent_policy.max_depth": {Above: contract.Above{Policies: []domain.SubagentPolicy{{MaxDepth: new(-1)}}}},
-		"held_to: approvals[0]: approvals[0].then":        {Above: contract.Above{Approvals: []domain.Approvals{{Rules: []domain.ApprovalRule{{Then: "sing"}}}}}},
-		"held_to: handed.approvals[0]":                    {Handed: &contract.Handed{Approvals: []domain.Approvals{{Rules: []domain.ApprovalRule{{Then: "sing"}}}}}},
-		"held_to: handed.times":                           {Handed: &contract.Handed{Times: -1}},
-		"held_to: budget.max_steps":                       {Budget: domain.ExecutionBudget{MaxSteps: new(int64(-1))}},
+	sings := []domain.Approvals{{Rules: []domain.ApprovalRule{{Then: "sing"}}}}
+	for want, held := range map[string]record.Record{
+		"constraints: policies[0]: subagent_policy.max_depth": {Constraints: contract.Constraints{Policies: []domain.SubagentPolicy{{MaxDepth: new(-1)}}}},
+		"constraints: approvals[0]: approvals[0].then":        {Constraints: contract.Constraints{Approvals: sings}},
+		"constraints: handed[0]":                              {Constraints: contract.Constraints{Handed: sings}},
+		"definition_budget: max_steps":                        {Budget: domain.ExecutionBudget{MaxSteps: new(int64(-1))}},
 	} {
 		r := stores.Sample(t, "eve", 1)[0]
-		r.HeldTo = held
+		r.Constraints, r.Budget = held.Constraints, held.Budget
 		require.ErrorContains(t, store.Record(t.Context(), r), want)
 	}
 }

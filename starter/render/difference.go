@@ -22,7 +22,7 @@ func Difference(t Theme, d client.Difference) string {
 		line("%s", t.Faint(Counted(d.Shared, "step")+" in common, of one origin"))
 	}
 	for _, change := range d.Definitions {
-		line("%s", OneLine(fmt.Sprintf("the definition differs: from execution %d on %s%s", change.Number, change.String(), wordText(change.Word))))
+		line("%s", "the definition differs: "+Change(change))
 	}
 	if len(d.Steps) == 0 {
 		line("no step differs")

@@ -26,10 +26,10 @@ func Explanation(out *Output, v client.ExplainView, now time.Time) string {
 	x.fact("trusted", trustedText(v.Trusted))
 	x.fact("given", givenText(v.Given))
 	if v.Changed != nil {
-		x.fact("changed", "since the execution before: "+OneLine(v.Changed.String()+wordText(v.Changed.Word)))
+		x.fact("changed", Change(*v.Changed))
 	}
 	for _, change := range v.Handoffs {
-		x.fact("handed over", handoverText(change))
+		x.fact("handed over", Change(change))
 	}
 	x.fact("messages", where(v.Messages > 0, Counted(v.Messages, "message")+" joined while it went on"))
 	for _, s := range v.Sessions {

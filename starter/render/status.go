@@ -110,9 +110,9 @@ func statusRows(t Theme, id string, v account.Status, now time.Time) []row {
 		{"origin_number", "the number of that execution; 0: it is not the session's", v.OriginNumber(v.Execution), "", nil},
 		{"prior", "what had been used by then", prior, "", nil},
 		{"trusted", "what whoever has started it says: `starter help trusted`", v.Trusted, "trusted", fact(trustedText(v.Trusted))},
-		{"definition_changes", "the newest changes of what is in force: each `execution_number`, `at`, `agent` and `step` (where the conversation was handed over), `tools_added`, `tools_removed`, `tools_changed`, `more_tools`, `fields`, `update`: who has given the agent another definition", listed(v.Configuration.Changes),
-			"changed", facts(v.Configuration.Changes, changeText)},
-		{"next_definition", "who has given it a definition that waits for the next execution: `by`, `at`, `reason`, `fields`, `asked`: what of it was given, and of earlier ones that hold from the same execution on `before`, each `by`, `at`, `reason`, `asked`, and `more_before`", v.Configuration.Next,
+		{"definition_changes", "the newest changes of what is in force: each `execution_number`, `at`, `agent` and `step` (where the conversation was handed over), `tools_added`, `tools_removed`, `tools_changed`, `more_tools`, `fields`, `updates` (who has given the agent another definition: each `by`, `at`, `reason`, `asked`, what of it was given), `more_updates`", listed(v.Configuration.Changes),
+			"changed", facts(v.Configuration.Changes, Change)},
+		{"next_definition", "how a definition that waits for the next execution differs from the one in force, in the form of `definition_changes`", v.Configuration.Next,
 			"next", fact(nextText(v.Configuration.Next))},
 		{"mcp_sessions", "with stateful MCP servers: each `server`, `worker`, `since`", listed(v.MCPSessions),
 			"session", facts(v.MCPSessions, func(b contract.Bound) string { return OneLine(sessionWords(b.Server, b.Worker, b.Since)) })},
@@ -211,19 +211,24 @@ func originText(v account.Status) string {
 	return "from execution " + executionWords(v.OriginNumber(v.Execution), v.Origin.ExecutionID) + spentText(v.Prior)
 }
 
-// changeText says from when on something else was in force, or another agent had the conversation.
-func changeText(c contract.DefinitionChange) string {
+// Change says from when on another configuration is in force, how it differs from the one before, and who has given it.
+func Change(c contract.Change) string {
+	from := fmt.Sprintf("from execution %d on", c.Number)
 	if c.Agent != "" {
-		return fmt.Sprintf("execution %d, handed over %s", c.Number, handoverText(c))
+		from = fmt.Sprintf("execution %d, handed over from step %d on: %s", c.Number, c.Step, c.Agent)
 	}
-	return fmt.Sprintf("from execution %d on: %s", c.Number, OneLine(c.String()+wordText(c.Word)))
+	said := within(": ", c.String(), "") + where(c.MoreUpdates > 0, "; "+more(c.MoreUpdates, "update"))
+	for _, one := range c.Updates {
+		said += "; updated" + within(" by ", one.By, "") + " at " + moment(one.At) + within(": ", one.Reason, "")
+	}
+	return OneLine(from + said)
 }
 
-func nextText(next *contract.UpdateNote) string {
+func nextText(next *contract.Change) string {
 	if next == nil {
 		return ""
 	}
-	return "another definition from the next execution on: " + OneLine(strings.Join(next.Fields, ", ")+wordText(next))
+	return "another definition " + Change(*next)
 }
 
 func subagentText(sub contract.SubagentView, now time.Time) string {
@@ -251,23 +256,6 @@ func ModelName(model string) string {
 		model = "scripted /" + path
 	}
 	return OneLine(model)
-}
-
-// handoverText says from when on which agent has the conversation, and how that differs from the one before.
-func handoverText(change contract.DefinitionChange) string {
-	return OneLine(fmt.Sprintf("from step %d on: %s", change.Step, strings.TrimPrefix(change.String(), "handed over to ")))
-}
-
-// wordText says who has given a session another definition, one after the other.
-func wordText(w *contract.UpdateNote) string {
-	if w == nil {
-		return ""
-	}
-	said := where(w.MoreBefore > 0, "; "+more(w.MoreBefore, "update"))
-	for _, one := range append(slices.Clip(w.Before), w.ChangeNote) {
-		said += "; updated" + within(" by ", one.By, "") + " at " + moment(one.At) + within(": ", one.Reason, "")
-	}
-	return said
 }
 
 // ofSession says whose limit it was, where that was the session's.

@@ -194,7 +194,7 @@ func sampleOf(t testing.TB, name string, state domain.AgentState, log domain.Log
 				Steps: state.StepCount(), Usage: state.Usage(),
 			},
 			StartedAt: execution.StartedAt, CompletedAt: completed, MessagesFrom: from, MessagesTo: log.Len(), RunID: "run",
-			Ended: &contract.End{Answer: "Nothing."}, Constraints: &contract.HeldTo{}, State: folded,
+			Ended: &contract.End{Answer: "Nothing."}, Constraints: &contract.Constraints{}, State: folded,
 		}},
 		Messages: log.From(from),
 	}

@@ -36,8 +36,8 @@ func (s *stack) cancelledBetween(t *testing.T, name string) agents.Execution {
 	w := worker.New(s.temporal, s.queue, worker.Options{})
 	workflows.Register(w, workflows.Options{})
 	serve := func(name string, run any) { w.RegisterActivityWithOptions(run, activity.RegisterOptions{Name: name}) }
-	serve(string(contract.ListTools), func(context.Context, contract.CatalogRequest) (contract.Catalog, error) {
-		return contract.Catalog{Digest: domain.DigestOf([]byte("records")), Records: true, Approvals: domain.ApprovalsOf("allow")}, nil
+	serve(string(contract.ListTools), func(context.Context, contract.ResolveRequest) (contract.Resolved, error) {
+		return contract.Resolved{Digest: domain.DigestOf([]byte("records")), Records: true, Approvals: domain.ApprovalsOf("allow")}, nil
 	})
 	serve(string(contract.CallModel), func(context.Context, contract.ModelRequest) (contract.ModelReply, error) {
 		m := domain.Message{Role: domain.RoleAssistant, Parts: []domain.Part{{Type: domain.PartText, Text: "done"}}}

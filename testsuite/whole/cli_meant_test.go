@@ -59,7 +59,7 @@ func TestCLINamesTheCommandThatIsMeant(t *testing.T) {
 	refused(2, "http_get is off on the worker that process ", "update", "meant", "--tool", "http_get")
 	refused(2, `there is no "nosuch"; there are list_files`, "run", "--model", "openai/gpt-5-mini", "--tool", "nosuch", "hi")
 	c.ok("update", "meant", "--system", "Be short.")
-	require.Contains(t, c.ok("status", "meant"), "next      another definition from the next execution on: system_prompt")
+	require.Contains(t, c.ok("status", "meant"), "next      another definition from execution 2 on: system_prompt; updated by ")
 
 	c.ok("suspend", "meant", "--reason", "an audit")
 	refused(6, "`starter unsuspend meant` has it take messages again", "send", "meant", "hi")
@@ -81,7 +81,7 @@ func TestCLINamesTheCommandThatIsMeant(t *testing.T) {
 	said := c.ok("messages", "meant")
 	require.Equal(t, 6, strings.Count(said, "(cleared: the model sees it no more)"), said)
 	got := c.do("diff", "meant:1", "meant:2")
-	require.Contains(t, got.out, "the definition differs: from execution 2 on ", got.err)
+	require.Contains(t, got.out, "the definition differs: from execution 2 on: system_prompt; updated by ", got.err)
 }
 
 // listOf are the objects of a list in JSON.

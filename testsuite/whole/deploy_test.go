@@ -76,7 +76,7 @@ turns:
 		By: "ann", Reason: "renamed",
 	})
 	require.NoError(t, err)
-	require.Equal(t, agents.Updated{ID: name, Number: 3, Fields: []string{"system_prompt", "tools"}}, updated)
+	require.Equal(t, []any{name, 3, []string{"system_prompt", "tools"}}, []any{updated.ID, updated.Number, updated.Fields})
 	return s.closesAfter(t, s.sends(t, name))
 }
 
@@ -96,7 +96,8 @@ func (s *stack) rejoined(t *testing.T, name string) agents.Execution {
 		require.NoError(t, err)
 	}
 	next := s.asked(t, name).Configuration.Next
-	require.Equal(t, []any{"bob", "ann", []string{"system_prompt", "model"}}, []any{next.By, next.Before[0].By, next.Fields})
+	require.Equal(t, []string{"ann", "bob"}, []string{next.Updates[0].By, next.Updates[1].By})
+	require.ElementsMatch(t, []string{"system_prompt", "model"}, next.Fields)
 	last := s.sends(t, name)
 	require.Equal(t, own.Model.String(), s.asked(t, name).Configuration.Model)
 	return s.closesAfter(t, last)
@@ -110,20 +111,19 @@ func TestTwoUpdatesBeforeAnExecution(t *testing.T) {
 	name := s.named("rejoined")
 	s.rejoined(t, name)
 	told := s.asked(t, name).Configuration.Changes
-	word := told[len(told)-1].Word
-	require.Equal(t, []any{"bob", []string{"system_prompt"}}, []any{word.By, word.Asked})
-	require.Equal(t, []any{"ann", "cheaper", []string{"model"}}, []any{word.Before[0].By, word.Before[0].Reason, word.Before[0].Asked})
+	change := told[len(told)-1]
+	require.Len(t, change.Updates, 2)
+	ann, bob := change.Updates[0], change.Updates[1]
+	require.Equal(t, []any{"bob", []string{"system_prompt"}}, []any{bob.By, bob.Asked})
+	require.Equal(t, []any{"ann", "cheaper", []string{"model"}}, []any{ann.By, ann.Reason, ann.Asked})
 	explained, err := s.agents.Explain(within(t), name, 3)
 	require.NoError(t, err)
-	by := func(w *contract.UpdateNote) []any {
-		return []any{w.By, w.Fields, w.Asked, w.Before[0].By, w.Before[0].Reason, w.Before[0].Asked, len(w.Before)}
-	}
-	require.Equal(t, by(word), by(explained.Changed.Word))
+	require.Equal(t, change, *explained.Changed)
 	worker.Stop()
 	read, err := s.agents.Status(within(t), name)
 	require.NoError(t, err)
 	require.NotEqual(t, contract.FromWorkflow, read.Server.Source)
-	require.Equal(t, by(word), by(read.Configuration.Changes[len(read.Configuration.Changes)-1].Word))
+	require.Equal(t, change, read.Configuration.Changes[len(read.Configuration.Changes)-1])
 }
 
 // TestADeployThatRenamesATool is taken over by an update, which is told with who gave it.
@@ -138,7 +138,7 @@ func TestADeployThatRenamesATool(t *testing.T) {
 	explained, err := s.agents.Explain(within(t), name, 3)
 	require.NoError(t, err)
 	require.Equal(t, "tools + find, - lookup; system_prompt", explained.Changed.String())
-	require.Equal(t, "ann", explained.Changed.Word.By)
+	require.Equal(t, "ann", explained.Changed.Updates[0].By)
 }
 
 // TestADeployInTheMiddleOfASession: the next execution has the tool as it is by now, and status and explain say what is

@@ -109,7 +109,7 @@ func (s *stack) renews(t *testing.T, id string) client.Execution {
 	s.ended(t, begun)
 	updated, err := s.agents.Update(ctx, id, client.UpdateOptions{Definition: domain.Definition{IdleTimeout: idle}, Fields: []string{"idle_timeout"}})
 	require.NoError(t, err)
-	require.Equal(t, client.Updated{ID: id, Number: 2, Fields: []string{"idle_timeout"}}, updated)
+	require.Equal(t, []any{id, 2, []string{"idle_timeout"}}, []any{updated.ID, updated.Number, updated.Fields})
 	begun, err = s.agents.Send(ctx, id, client.SendOptions{Prompt: "more"})
 	require.NoError(t, err)
 	last := s.ended(t, begun)

@@ -48,10 +48,10 @@ func TestActivitiesFindTheirTranscriptInTheCache(t *testing.T) {
 	const started = "agent/5a0c9d6e-6f0f-4d27-9c7e-0d3f3f1d3a55"
 	env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: started})
 	digest := domain.DigestOf([]byte("resolved"))
-	serveAs(env, contract.ListTools, func(contract.CatalogRequest) contract.Catalog {
+	serveAs(env, contract.ListTools, func(contract.ResolveRequest) contract.Resolved {
 		_, _, ok := cache.Find(started)
 		require.False(t, ok, "there is no definition yet")
-		return contract.Catalog{Tools: []domain.ToolSpec{{Name: "look", Schema: []byte(`{}`), Effect: domain.ReadOnly}}, Digest: digest}
+		return contract.Resolved{Tools: []domain.ToolSpec{{Name: "look", Schema: []byte(`{}`), Effect: domain.ReadOnly}}, Digest: digest}
 	})
 	inferences := 0
 	serveAs(env, contract.CallModel, func(ask contract.ModelRequest) contract.ModelReply {

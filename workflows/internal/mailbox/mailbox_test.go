@@ -51,9 +51,9 @@ func newPlay() *play {
 	// What has no processor on a busy machine is neither a deadlock nor stuck.
 	p.env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: 2 * time.Minute})
 	p.env.SetTestTimeout(2 * time.Minute)
-	p.env.RegisterActivityWithOptions(func(context.Context, contract.CatalogRequest) (contract.Catalog, error) {
+	p.env.RegisterActivityWithOptions(func(context.Context, contract.ResolveRequest) (contract.Resolved, error) {
 		p.began++
-		return contract.Catalog{Storage: true}, nil
+		return contract.Resolved{Storage: true}, nil
 	}, activity.RegisterOptions{Name: string(contract.ListTools)})
 	return p
 }
@@ -93,7 +93,7 @@ func (p *play) sends(at time.Duration, stop any) {
 // lists asks for an activity with a permit.
 func lists(permit mailbox.Permit) error {
 	options := workflow.ActivityOptions{StartToCloseTimeout: time.Minute}
-	_, err := mailbox.Await(permit, options, contract.ListTools, contract.CatalogRequest{})
+	_, err := mailbox.Await(permit, options, contract.ListTools, contract.ResolveRequest{})
 	return err
 }
 

@@ -25,9 +25,8 @@ type UpdateOptions struct {
 
 // An Updated says what of a session is another, and from which execution on.
 type Updated struct {
-	ID     string   `json:"id"`
-	Number int      `json:"execution_number"`
-	Fields []string `json:"fields"`
+	ID string `json:"id"`
+	contract.Change
 }
 
 // Update gives an open session another definition, from its next execution on: one in progress goes on as it began. Who
@@ -53,11 +52,11 @@ func (c *Client) Update(ctx context.Context, id string, o UpdateOptions) (Update
 	case !p.open():
 		return Updated{}, ended(id, nil)
 	}
-	reply, err := update(ctx, c, p.agent, "", contract.UpdateRedefine, contract.RedefineRequest{
+	reply, err := update(ctx, c, p.agent, "", contract.UpdateDefinition, contract.UpdateRequest{
 		Definition: o.Definition, Fields: o.Fields, By: cmp.Or(o.By, domain.Shorten(c.cfg.By.Identity, domain.MaxDecider)), Reason: o.Reason,
 	})
 	if errors.Is(err, errClosed) {
 		return Updated{}, errorf(Refused, err, "%s has just ended", id)
 	}
-	return Updated{id, reply.Number, append([]string{}, reply.Fields...)}, fail(ctx, id, "updating "+id, err)
+	return Updated{id, reply}, fail(ctx, id, "updating "+id, err)
 }

@@ -17,9 +17,9 @@ import (
 	"everstep/domain/contract"
 )
 
-func redefines(env *testsuite.TestWorkflowEnvironment, at time.Duration, id string, request contract.RedefineRequest) *verdict {
+func redefines(env *testsuite.TestWorkflowEnvironment, at time.Duration, id string, request contract.UpdateRequest) *verdict {
 	v := &verdict{}
-	env.RegisterDelayedCallback(func() { env.UpdateWorkflow(string(contract.UpdateRedefine), id, v, request) }, at)
+	env.RegisterDelayedCallback(func() { env.UpdateWorkflow(string(contract.UpdateDefinition), id, v, request) }, at)
 	return v
 }
 
@@ -29,7 +29,7 @@ func TestAnUpdateHoldsFromTheNextExecutionOn(t *testing.T) {
 	w := deployed(offers("seek"), offers("find"))
 	w.model = func(r contract.ModelRequest) (contract.ModelReply, error) { return says("done"), nil }
 	env := w.environment(t)
-	took := redefines(env, time.Minute, "update", contract.RedefineRequest{
+	took := redefines(env, time.Minute, "update", contract.UpdateRequest{
 		Definition: domain.Definition{SystemPrompt: "be brief", Tools: []string{"find"}, Budget: domain.ExecutionBudget{MaxSteps: number(3)}},
 		Fields:     []string{"system_prompt", "tools", "budget"}, By: "ann", Reason: "renamed",
 	})
@@ -53,8 +53,9 @@ func TestAnUpdateHoldsFromTheNextExecutionOn(t *testing.T) {
 	require.Equal(t, int64(3), *status.Ledger.Own().Limit.MaxSteps)
 	require.Len(t, status.Configuration.Changes, 1)
 	require.Equal(t, "tools + find, - seek; budget, system_prompt", status.Configuration.Changes[0].String())
-	require.Equal(t, "ann", status.Configuration.Changes[0].Word.By)
-	require.Equal(t, "renamed", status.Configuration.Changes[0].Word.Reason)
+	updates := status.Configuration.Changes[0].Updates
+	require.Len(t, updates, 1)
+	require.Equal(t, []string{"ann", "renamed"}, []string{updates[0].By, updates[0].Reason})
 }
 
 // TestAnUpdateOfAPart leaves the other parts as they were, and a fork begins with what the session has by now.
@@ -63,7 +64,7 @@ func TestAnUpdateOfAPart(t *testing.T) {
 	w := deployed(offers("look"))
 	env := w.environment(t)
 	given := domain.Definition{Budget: domain.ExecutionBudget{MaxSteps: number(3)}, Guards: domain.Guards{FinalAnswer: true}, Model: domain.LLMConfig{MaxOutputTokens: 77}}
-	redefines(env, time.Minute, "update", contract.RedefineRequest{Definition: given, Fields: given.Given()})
+	redefines(env, time.Minute, "update", contract.UpdateRequest{Definition: given, Fields: given.Given()})
 	sends(env, time.Hour, "send", contract.SendRequest{Prompt: "more"})
 	closes(env, 2*time.Hour, "close")
 	in := input(t, "ann", func(in *contract.SessionInput) {
@@ -86,7 +87,7 @@ func TestAnUpdateWithAnotherModel(t *testing.T) {
 	w := deployed(offers("look"))
 	env := w.environment(t)
 	other := domain.LLMConfig{Provider: "scripted", Model: "/other"}
-	redefines(env, time.Minute, "update", contract.RedefineRequest{Definition: domain.Definition{Model: other}, Fields: []string{"model"}})
+	redefines(env, time.Minute, "update", contract.UpdateRequest{Definition: domain.Definition{Model: other}, Fields: []string{"model"}})
 	sends(env, time.Hour, "send", contract.SendRequest{Prompt: "more"})
 	closes(env, 2*time.Hour, "close")
 	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
@@ -103,8 +104,8 @@ func TestAnUpdateLeavesTheModelOfTheOneBefore(t *testing.T) {
 	in := input(t, "ann")
 	other := domain.LLMConfig{Provider: "scripted", Model: "/other"}
 	sends(env, time.Hour, "send", contract.SendRequest{Prompt: "more", Model: &other})
-	redefines(env, 2*time.Hour, "first", contract.RedefineRequest{Definition: domain.Definition{Model: in.Definition.Model}, Fields: []string{"model"}})
-	redefines(env, 3*time.Hour, "second", contract.RedefineRequest{Definition: domain.Definition{SystemPrompt: "be brief"}, Fields: []string{"system_prompt"}})
+	redefines(env, 2*time.Hour, "first", contract.UpdateRequest{Definition: domain.Definition{Model: in.Definition.Model}, Fields: []string{"model"}})
+	redefines(env, 3*time.Hour, "second", contract.UpdateRequest{Definition: domain.Definition{SystemPrompt: "be brief"}, Fields: []string{"system_prompt"}})
 	sends(env, 4*time.Hour, "last", contract.SendRequest{Prompt: "and more"})
 	closes(env, 5*time.Hour, "close")
 	env.ExecuteWorkflow(string(contract.Execute), in)
@@ -121,12 +122,12 @@ func TestUpdatesBeforeAnExecution(t *testing.T) {
 	env := w.environment(t)
 	in := input(t, "ann")
 	sends(env, time.Minute, "second", contract.SendRequest{Prompt: "more", Model: &domain.LLMConfig{Provider: "scripted", Model: "/other"}})
-	redefines(env, 2*time.Minute, "u1", contract.RedefineRequest{Definition: domain.Definition{Model: in.Definition.Model}, Fields: []string{"model"}, By: "ann", Reason: "cheaper"})
-	redefines(env, 3*time.Minute, "u2", contract.RedefineRequest{Definition: domain.Definition{SystemPrompt: "be brief"}, Fields: []string{"system_prompt"}, By: "bob"})
+	redefines(env, 2*time.Minute, "u1", contract.UpdateRequest{Definition: domain.Definition{Model: in.Definition.Model}, Fields: []string{"model"}, By: "ann", Reason: "cheaper"})
+	redefines(env, 3*time.Minute, "u2", contract.UpdateRequest{Definition: domain.Definition{SystemPrompt: "be brief"}, Fields: []string{"system_prompt"}, By: "bob"})
 	env.RegisterDelayedCallback(func() {
 		next := status(t, env).Configuration.Next
-		require.Equal(t, []string{"system_prompt", "model"}, next.Fields)
-		require.Equal(t, []string{"ann", "cheaper"}, []string{next.Before[0].By, next.Before[0].Reason})
+		require.ElementsMatch(t, []string{"system_prompt", "model"}, next.Fields)
+		require.Equal(t, []string{"ann", "cheaper"}, []string{next.Updates[0].By, next.Updates[0].Reason})
 	}, 4*time.Minute)
 	sends(env, time.Hour, "third", contract.SendRequest{Prompt: "more"})
 	closes(env, 2*time.Hour, "close")
@@ -135,11 +136,11 @@ func TestUpdatesBeforeAnExecution(t *testing.T) {
 	require.Equal(t, in.Definition.Model.Model, w.listed[2].Definition.Model.Model)
 	require.Equal(t, "be brief", w.listed[2].Definition.SystemPrompt)
 	changes := status(t, env).Configuration.Changes
-	word := changes[len(changes)-1].Word
-	require.Equal(t, []any{"bob", []string{"system_prompt"}}, []any{word.By, word.Asked})
-	require.Len(t, word.Before, 1)
-	first := word.Before[0]
-	require.Equal(t, []any{"ann", "cheaper", []string{"model"}, true}, []any{first.By, first.Reason, first.Asked, first.At.Before(word.At)})
+	updates := changes[len(changes)-1].Updates
+	require.Len(t, updates, 2)
+	first, second := updates[0], updates[1]
+	require.Equal(t, []any{"bob", []string{"system_prompt"}}, []any{second.By, second.Asked})
+	require.Equal(t, []any{"ann", "cheaper", []string{"model"}, true}, []any{first.By, first.Reason, first.Asked, first.At.Before(second.At)})
 }
 
 // TestManyUpdatesBeforeAnExecution: the newest are told, and how many more there were.
@@ -148,39 +149,45 @@ func TestManyUpdatesBeforeAnExecution(t *testing.T) {
 	w := deployed(offers("one"), offers("two"), offers("three"))
 	env := w.environment(t)
 	for i := range 7 {
-		redefines(env, time.Duration(i+1)*time.Minute, fmt.Sprint(i), contract.RedefineRequest{
+		redefines(env, time.Duration(i+1)*time.Minute, fmt.Sprint(i), contract.UpdateRequest{
 			Definition: domain.Definition{SystemPrompt: fmt.Sprint(i)}, Fields: []string{"system_prompt"}, By: fmt.Sprint(i), Reason: strings.Repeat("r", 1000),
 		})
 	}
 	sends(env, time.Hour, "send", contract.SendRequest{Prompt: "more"})
 	closes(env, 2*time.Hour, "close")
 	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
-	word := status(t, env).Configuration.Changes[0].Word
-	require.Equal(t, []any{"6", 2, 4, "2", "5"}, []any{word.By, word.MoreBefore, len(word.Before), word.Before[0].By, word.Before[3].By})
-	require.Less(t, len(word.Before[0].Reason), 220)
+	change := status(t, env).Configuration.Changes[0]
+	var by []string
+	for _, update := range change.Updates {
+		by = append(by, update.By)
+	}
+	require.Equal(t, []string{"2", "3", "4", "5", "6"}, by)
+	require.Equal(t, 2, change.MoreUpdates)
+	require.Less(t, len(change.Updates[0].Reason), 220)
+	require.Len(t, change.Updates[4].Reason, 1000)
 }
 
 // TestAWordIsToldOfItsOwnChange alone: not of what the workers change later, where the update has changed nothing or where
 // nobody could say what was in force before it.
 func TestAWordIsToldOfItsOwnChange(t *testing.T) {
 	t.Parallel()
-	prompts := func(by, prompt string) contract.RedefineRequest {
-		return contract.RedefineRequest{Definition: domain.Definition{SystemPrompt: prompt}, Fields: []string{"system_prompt"}, By: by}
+	prompts := func(by, prompt string) contract.UpdateRequest {
+		return contract.UpdateRequest{Definition: domain.Definition{SystemPrompt: prompt}, Fields: []string{"system_prompt"}, By: by}
 	}
 	for name, test := range map[string]struct {
 		fails   int
-		updates []contract.RedefineRequest
+		updates []contract.UpdateRequest
 		told    [][]string
 	}{
-		"taken back":   {0, []contract.RedefineRequest{prompts("ann", "be brief"), prompts("bob", "")}, [][]string{nil}},
-		"of the first": {1, []contract.RedefineRequest{prompts("ann", "be brief")}, [][]string{{"ann"}, nil}},
-		"of both":      {2, []contract.RedefineRequest{prompts("ann", "be brief"), prompts("bob", "be long")}, [][]string{{"bob", "ann"}, nil}},
+		"taken back":   {0, []contract.UpdateRequest{prompts("ann", "be brief"), prompts("bob", "")}, [][]string{nil}},
+		"of the first": {1, []contract.UpdateRequest{prompts("ann", "be brief")}, [][]string{{"ann"}, nil}},
+		"of both":      {2, []contract.UpdateRequest{prompts("ann", "be brief"), prompts("bob", "be long")}, [][]string{{"ann", "bob"}, nil}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := deployed()
 			asked, prompt := 0, ""
-			w.list = func(r contract.CatalogRequest) (contract.Catalog, error) {
+			w.list = func(r contract.ResolveRequest) (contract.Resolved, error) {
 				asked++
 				catalog := offers("seek")
 				if asked > len(test.updates)+1 {
@@ -196,7 +203,7 @@ func TestAWordIsToldOfItsOwnChange(t *testing.T) {
 				case asked <= test.fails:
 					return catalog, temporal.NewNonRetryableApplicationError("tools: nobody has them", string(domain.Invalid), nil)
 				case catalog.Digest == cmp.Or(r.Listed, r.Known):
-					catalog = contract.Catalog{Unchanged: true, Digest: r.Known}
+					catalog = contract.Resolved{Unchanged: true, Digest: r.Known}
 				}
 				return catalog, err
 			}
@@ -216,11 +223,8 @@ func TestAWordIsToldOfItsOwnChange(t *testing.T) {
 			var told [][]string
 			for _, change := range status(t, env).Configuration.Changes {
 				var by []string
-				if change.Word != nil {
-					by = append(by, change.Word.By)
-					for _, earlier := range change.Word.Before {
-						by = append(by, earlier.By)
-					}
+				for _, update := range change.Updates {
+					by = append(by, update.By)
 				}
 				told = append(told, by)
 			}
@@ -236,7 +240,7 @@ func TestAnUpdateThatTakesRulesAway(t *testing.T) {
 	env := w.environment(t)
 	in := input(t, "ann")
 	in.Definition.Approvals = domain.ApprovalsOf("allow")
-	redefines(env, time.Minute, "update", contract.RedefineRequest{Fields: []string{"approvals"}})
+	redefines(env, time.Minute, "update", contract.UpdateRequest{Fields: []string{"approvals"}})
 	sends(env, time.Hour, "send", contract.SendRequest{Prompt: "more"})
 	asked := 0
 	sees(t, env, 2*time.Hour, func(waiting []domain.Wait) {
@@ -262,7 +266,7 @@ func TestRulesThatWereTakenAwayAreNotLost(t *testing.T) {
 			outgrows(env, 2)
 			in := input(t, "ann")
 			in.Definition.Approvals = domain.ApprovalsOf("allow")
-			redefines(env, time.Minute, "update", contract.RedefineRequest{Fields: fields})
+			redefines(env, time.Minute, "update", contract.UpdateRequest{Fields: fields})
 			sends(env, time.Hour, "send", contract.SendRequest{Prompt: "more"})
 			env.ExecuteWorkflow(string(contract.Execute), in)
 			next, ok := handedOn(t, env)
@@ -276,14 +280,14 @@ func TestWhatAnUpdateRefuses(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		name    string
-		request contract.RedefineRequest
+		request contract.UpdateRequest
 		says    string
 	}{
-		"without a name":     {"", contract.RedefineRequest{Fields: []string{"tools"}}, "the agent has no name"},
-		"no such field":      {"ann", contract.RedefineRequest{Fields: []string{"colour"}}, `a definition has no "colour"`},
-		"no model":           {"ann", contract.RedefineRequest{}, "model: has no provider"},
-		"another compiler":   {"ann", contract.RedefineRequest{Definition: domain.Definition{Compiler: domain.WholeConversation}, Fields: []string{"compiler"}}, "compiler: stays as it is"},
-		"a tool that is not": {"ann", contract.RedefineRequest{Definition: domain.Definition{Tools: []string{" "}}, Fields: []string{"tools"}}, "tool: is empty"},
+		"without a name":     {"", contract.UpdateRequest{Fields: []string{"tools"}}, "the agent has no name"},
+		"no such field":      {"ann", contract.UpdateRequest{Fields: []string{"colour"}}, `a definition has no "colour"`},
+		"no model":           {"ann", contract.UpdateRequest{}, "model: has no provider"},
+		"another compiler":   {"ann", contract.UpdateRequest{Definition: domain.Definition{Compiler: domain.WholeConversation}, Fields: []string{"compiler"}}, "compiler: stays as it is"},
+		"a tool that is not": {"ann", contract.UpdateRequest{Definition: domain.Definition{Tools: []string{" "}}, Fields: []string{"tools"}}, "tool: is empty"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

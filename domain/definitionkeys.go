@@ -71,11 +71,14 @@ func DefinitionKeys() (keys []string) {
 }
 
 // Differing are the keys of the fields in which two definitions differ, but for where they were read.
-func (d Definition) Differing(other Definition) (keys []string) {
-	for field, own := range reflect.ValueOf(d).Fields() {
-		that := reflect.ValueOf(other).FieldByIndex(field.Index)
+func (d Definition) Differing(other Definition) []string { return Differing(d, other, "source") }
+
+// Differing are the keys of the fields in which two structs differ, some left aside. No list is the same as an empty one.
+func Differing[T any](a, b T, aside ...string) (keys []string) {
+	for field, own := range reflect.ValueOf(a).Fields() {
+		that := reflect.ValueOf(b).FieldByIndex(field.Index)
 		bothEmpty := own.Kind() == reflect.Slice && own.Len()+that.Len() == 0
-		if key := keyOf(field); key != "source" && !bothEmpty && !reflect.DeepEqual(own.Interface(), that.Interface()) {
+		if key := keyOf(field); !slices.Contains(aside, key) && !bothEmpty && !reflect.DeepEqual(own.Interface(), that.Interface()) {
 			keys = append(keys, key)
 		}
 	}
@@ -112,9 +115,9 @@ func shownField(v reflect.Value) string {
 	return text
 }
 
-// CheckRedefined refuses what cannot be another while a session is open: the messages that it has are counted and shown
+// CheckUpdated refuses what cannot be another while a session is open: the messages that it has are counted and shown
 // by it.
-func (d Definition) CheckRedefined(by Definition) error {
+func (d Definition) CheckUpdated(by Definition) error {
 	for _, key := range d.Differing(by) {
 		if key == "compiler" || key == "sections" {
 			return Errorf(Denied, "%s: stays as it is for as long as the session is open; leave it as it was, or close the session and begin another", key)

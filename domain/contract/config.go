@@ -3,11 +3,120 @@ package contract
 import (
 	"cmp"
 	"encoding/json"
-	"everstep/domain"
 	"fmt"
+	"reflect"
 	"slices"
+	"strings"
 	"time"
+
+	"everstep/domain"
 )
+
+// A Config is what an agent is: its definition, who has the conversation, what bounds it, and what a worker has made of the
+// definition. One is in force, and one may wait for the session's next execution.
+type Config struct {
+	// Definition is as it was given by whoever has started the agent or updated its session, or as the agent has it that
+	// took the conversation over. It is absent in a carry: the run's input has it.
+	Definition domain.Definition `json:"definition,omitzero"`
+	// Agent is the one to which the conversation was handed over, by the name that the one before has for it. Empty: it was not.
+	Agent string `json:"agent,omitzero"`
+	// Asked are the keys that updates have given of a definition that waits; none: all of it.
+	Asked []string `json:"asked,omitempty"`
+	// UpdateNotes are of the updates that have made the definition, until a worker has resolved it.
+	UpdateNotes
+	Constraints Constraints `json:"constraints,omitzero"`
+	// Resolved is what a worker has made of the definition, or of the one before it where none could say yet. Nil: none ever could.
+	Resolved *Resolved `json:"resolved,omitempty"`
+}
+
+// Asks reports whether updates have given a field of the definition, or a part of it.
+func (c Config) Asks(key string) bool { return asks(c.Asked, key) }
+
+func asks(keys []string, key string) bool {
+	return len(keys) == 0 || slices.ContainsFunc(keys, func(given string) bool { return given == key || strings.HasPrefix(given, key+".") })
+}
+
+// Over is a configuration that waits, with what was asked for put over another definition.
+func (c Config) Over(d domain.Definition) Config {
+	if len(c.Asked) > 0 {
+		c.Definition = d.Taking(c.Definition, c.Asked)
+	}
+	return c
+}
+
+// Updated is the configuration once one that has waited takes its place. A worker has to resolve it. Where all of a definition
+// was given, the agent that had the conversation has it no more, and approvals that were given replace those of the agents
+// that had it before.
+func (c Config) Updated(by Config) Config {
+	c.Definition, c.UpdateNotes = by.Definition, c.UpdateNotes.And(by.UpdateNotes)
+	if len(by.Asked) == 0 {
+		c.Agent = ""
+	}
+	if by.Asks("approvals") {
+		c.Constraints.Handed = nil
+	}
+	return c
+}
+
+// HandedTo is the configuration once another agent has the conversation. A worker has to resolve it. The approvals of this one
+// hold on.
+func (c Config) HandedTo(agent string, definition domain.Definition) Config {
+	rules := c.Resolved.ApprovalsOf(c.Definition)
+	if !slices.ContainsFunc(c.Constraints.Handed, func(a domain.Approvals) bool { return reflect.DeepEqual(a, *rules) }) {
+		c.Constraints.Handed = append(slices.Clip(c.Constraints.Handed), *rules)
+	}
+	c.Agent, c.Definition = agent, definition
+	return c
+}
+
+// Constraints bound an agent beside its own definition. A record keeps them, so that a fork of it is bound by them too.
+type Constraints struct {
+	// Policies and Approvals are those of all agents above it, or above the one that it was forked from. The strictest
+	// holds, beside its own.
+	Policies  []domain.SubagentPolicy `json:"policies,omitempty"`
+	Approvals []domain.Approvals      `json:"approvals,omitempty"`
+	// Handed are the approvals of all agents that had its conversation before. They hold as the others do, until a person
+	// gives the session approvals.
+	Handed []domain.Approvals `json:"handed,omitempty"`
+}
+
+// Below are the constraints of a sub-agent, for whose sake the agent's own policy and approvals hold too.
+func (c Constraints) Below(policy domain.SubagentPolicy, approvals *domain.Approvals) Constraints {
+	below := Constraints{Policies: slices.Clip(c.Policies), Approvals: slices.Clip(c.Approvals)}
+	if !policy.IsZero() {
+		below.Policies = append(below.Policies, policy)
+	}
+	if approvals != nil {
+		below.Approvals = append(below.Approvals, *approvals)
+	}
+	below.Approvals = append(below.Approvals, c.Handed...)
+	return below
+}
+
+// Permits reports whether all agents above let the agent have a tool; a root may have any.
+func (c Constraints) Permits(tool domain.ToolSpec) bool {
+	return !slices.ContainsFunc(c.Policies, func(policy domain.SubagentPolicy) bool { return !policy.Permits(tool) })
+}
+
+// Check says what makes no sense.
+func (c Constraints) Check() error {
+	for i, policy := range c.Policies {
+		if err := policy.Check(); err != nil {
+			return domain.Errorf(domain.Invalid, "policies[%d]: %s", i, err)
+		}
+	}
+	for _, list := range []struct {
+		field string
+		rules []domain.Approvals
+	}{{"approvals", c.Approvals}, {"handed", c.Handed}} {
+		for i := range list.rules {
+			if err := list.rules[i].Check(); err != nil {
+				return domain.Errorf(domain.Invalid, "%s[%d]: %s", list.field, i, err)
+			}
+		}
+	}
+	return nil
+}
 
 // Resolved is a definition with what only a worker knows, kept so that no later edit changes it.
 type Resolved struct {
@@ -41,23 +150,25 @@ type Resolved struct {
 	// Digest names this value in requests, but for the limits, which may come and go, and the timing.
 	// It is taken once, where the worker resolved it.
 	Digest domain.Digest `json:"digest"`
-	// Listed is the worker's own digest, where the session has made others of its tools: of an agent that starts others, or
-	// is one. Absent: Digest.
+	// Listed is the worker's own digest: the session may have made others of its tools.
 	Listed domain.Digest `json:"listed,omitzero"`
-	// Unchanged is said in an answer alone: all but the limits and the timing is what CatalogRequest.Known names.
+	// Unchanged is said in an answer alone: all but the limits and the timing is what ResolveRequest.Listed names.
 	Unchanged bool `json:"unchanged,omitzero"`
 }
 
-// Pinned is what a session goes on with that had another before: a tool that its MCP server has changed since stays as
-// the session was given it. Its calls are refused, with the change, until somebody begins a session that takes it.
+// Pinned is what a session goes on with that had another before, or none: a tool that its MCP server has changed since stays
+// as the session was given it. Its calls are refused, with the change, until somebody begins a session that takes it.
 // One that it hid for a time is known by its pin alone.
-func (r Resolved) Pinned(before Resolved, pins []ToolPin) Resolved {
+func (r Resolved) Pinned(before *Resolved, pins []ToolPin) Resolved {
 	tools, kept := slices.Clone(r.Tools), []string{r.Digest.String()}
 	for i, now := range tools {
 		if now.Pin.IsZero() {
 			continue
 		}
-		was, there := before.Tool(now.Name)
+		was, there := domain.ToolSpec{}, false
+		if before != nil {
+			was, there = before.Tool(now.Name)
+		}
 		if at := slices.IndexFunc(pins, func(p ToolPin) bool { return p.Name == now.Name }); !there && at >= 0 {
 			was = now
 			was.Pin, was.Description, was.Schema = pins[at].Pin, "Its server has changed it since this session was given it, so that its calls are refused.", json.RawMessage(`{"type":"object"}`)
@@ -126,20 +237,21 @@ func (r Resolved) AnswerBound() int64 {
 	return r.MaxOutputTokens
 }
 
-// A CatalogRequest asks a worker to resolve a definition.
-type CatalogRequest struct {
-	// Definition is absent where it is that of Known.
-	Definition domain.Definition `json:"definition,omitzero"`
-	// Known, where given, names what was in force until now, and Log the transcript beside which the asker holds it: an
-	// execution of a session begins, and a worker says what is another by now.
-	Known domain.Digest `json:"known,omitzero"`
-	Log   domain.LogRef `json:"log,omitzero"`
-	// Listed is what the worker had said of Known, where the session has made others of its tools since.
-	Listed domain.Digest `json:"listed,omitzero"`
+// Unpriced reports whether a budget limits money and nobody knows what the model costs.
+func (r *Resolved) Unpriced(budget domain.ExecutionBudget) bool {
+	return r != nil && budget.MaxCostNanoUSD != nil && *budget.MaxCostNanoUSD > 0 && r.Price == nil
 }
 
-// A Catalog is the worker's answer, without the definition, which the asker has.
-type Catalog = Resolved
+// A ResolveRequest asks a worker to resolve a definition. Its answer has none: the asker has it.
+type ResolveRequest struct {
+	// Definition is absent where it is that of Known.
+	Definition domain.Definition `json:"definition,omitzero"`
+	// Known names what was resolved of the same definition before, Log the transcript beside which the asker holds it, and
+	// Listed what the worker had said of it: a worker says what is another by now.
+	Known  domain.Digest `json:"known,omitzero"`
+	Log    domain.LogRef `json:"log,omitzero"`
+	Listed domain.Digest `json:"listed,omitzero"`
+}
 
 // InferenceTimeout bounds one attempt of an inference.
 func (r Resolved) InferenceTimeout() time.Duration {

@@ -1,0 +1,258 @@
+package workflows
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/workflows/internal/mailbox"
+)
+
+// A configuration is what the agent is by now and from its next execution on. It alone changes that.
+type configuration struct {
+	contract.CarriedConfig
+	// outdated says how much of what a worker has resolved it has to say again.
+	outdated outdated
+}
+
+// An outdated says how much of what a worker has said may be no longer true.
+type outdated int
+
+const (
+	upToDate outdated = iota
+	// limitsOutdated: the limits and the timing alone are asked for.
+	limitsOutdated
+	// allOutdated: an execution begins, which follows the workers as they are by now.
+	allOutdated
+)
+
+// newConfiguration is that of a run: what the run before has handed on, or what an agent begins with.
+func newConfiguration(in *contract.SessionInput) *configuration {
+	carried := contract.CarriedConfig{}
+	switch {
+	case in.Carry != nil:
+		carried = in.Carry.Config
+	case in.Parent != nil:
+		carried.Constraints = in.Parent.Constraints
+	}
+	carried.Definition = in.Definition
+	return &configuration{CarriedConfig: carried}
+}
+
+// handOver is what the next run needs beside the definition, which its input has.
+func (c *configuration) handOver() contract.CarriedConfig {
+	carry := c.CarriedConfig
+	carry.Definition = domain.Definition{}
+	return carry
+}
+
+// beginExecution is for another execution: what has waited for it is in force, as far as nobody has to resolve it, workers are
+// followed as they are by now, and handoffs are counted anew.
+func (c *configuration) beginExecution() {
+	c.Handoffs, c.outdated = 0, allOutdated
+	if c.Next != nil {
+		c.Config, c.Next = c.Updated(*c.Next), nil
+	}
+}
+
+// take puts a configuration in force as a worker has resolved it, and returns what differs from the one before: at the begin of
+// an execution, as another agent takes the conversation over, or where a hook or a fallback gives another model.
+//
+// Two things stay as the session was given them: tools of MCP servers, by their pins, and the worker's approvals. These are
+// another worker's only where there were none and the definition is another: a session does not become freer or stricter with
+// another worker or model.
+func (c *configuration) take(next contract.Config, resolved contract.Resolved) contract.Change {
+	before := c.Config
+	resolved = resolved.Pinned(before.Resolved, c.Pins)
+	replaced := len(next.Updates) > 0 || !next.Definition.Equal(before.Definition)
+	if was := before.Resolved; was != nil && (was.Approvals != nil || !replaced) {
+		resolved.Approvals = was.Approvals
+	}
+	next.Resolved = &resolved
+	change := contract.Diff(before, next)
+	next.UpdateNotes = contract.UpdateNotes{}
+	c.Config, c.outdated, c.Pins = next, upToDate, contract.JoinedPins(c.Pins, resolved.Tools)
+	return change
+}
+
+// handTo has another agent go on with the conversation. What waits for the next execution is of that one then.
+func (c *configuration) handTo(agent string, definition domain.Definition, resolved contract.Resolved) contract.Change {
+	change := c.take(c.HandedTo(agent, definition), resolved)
+	c.Handoffs++
+	if c.Next != nil {
+		c.wait(c.Next.Over(definition))
+	}
+	return change
+}
+
+// wait has a configuration wait for the next execution.
+func (c *configuration) wait(next contract.Config) { c.Next = &next }
+
+// list adds a change to the newest, where something differs.
+func (c *configuration) list(change contract.Change) {
+	if !change.IsZero() {
+		c.Changes = append(slices.Clip(c.Changes[max(len(c.Changes)-contract.MaxChanges+1, 0):]), change)
+	}
+}
+
+// outdateLimits has a worker say again which limits hold.
+func (c *configuration) outdateLimits() { c.outdated = max(c.outdated, limitsOutdated) }
+
+// takeLimits takes over what may be another at any time.
+func (c *configuration) takeLimits(resolved *contract.Resolved) {
+	now := *c.Resolved
+	now.RateLimit, now.ToolLimits, now.Timing = resolved.RateLimit, resolved.ToolLimits, resolved.Timing
+	c.take(c.Config, now)
+}
+
+// upcoming is what the next execution begins with.
+func (c *configuration) upcoming() contract.Config { return *cmp.Or(c.Next, &c.Config) }
+
+// usePrompt puts another system prompt in force.
+func (c *configuration) usePrompt(prompt string) {
+	changed := *c.Resolved
+	changed.Definition.SystemPrompt = prompt
+	changed.Digest = domain.DigestOf([]byte(changed.Digest.String()), []byte(prompt))
+	c.Resolved = &changed
+}
+
+// priced reports whether somebody knows what the model in force costs, and stores whether workers have storage.
+func (c *configuration) priced() bool { return c.Resolved != nil && c.Resolved.Price != nil }
+func (c *configuration) stores() bool { return c.Resolved != nil && c.Resolved.Storage }
+
+// resolve asks a worker what the definition means, as each execution begins and
+// again where its model changes or a rate limit may have. Every execution's budget is
+// looked at, resolved or not.
+func (s session) resolve(permit mailbox.Permit) {
+	if s.stale() {
+		s.refresh(permit)
+	}
+	if s.stale() { // no worker could say
+		return
+	}
+	if s.config.Resolved.Unpriced(s.state.Ledger(s.now()).Totals()) {
+		s.fail(domain.Errorf(domain.Invalid, "max_cost: nobody knows what %s costs, so money cannot be limited; "+
+			"give its price in the definition, with --price or in the worker's price file, or leave the limit out", s.state.LLMConfig))
+	}
+}
+
+// resolveAgain has a worker say again what the definition means, and reports
+// whether that went well.
+func (s session) resolveAgain(permit mailbox.Permit) bool {
+	s.config.outdateLimits()
+	signals := len(s.state.StopSignals())
+	s.resolve(permit)
+	return s.config.outdated == upToDate && len(s.state.StopSignals()) == signals
+}
+
+// stale reports whether what a worker said may be no longer true, and changed
+// whether it is of another model or response format, or was never asked for.
+func (s session) stale() bool { return s.config.outdated != upToDate || s.changed() }
+func (s session) changed() bool {
+	return s.config.Resolved == nil || !s.config.Resolved.Definition.Model.Equal(s.state.LLMConfig) ||
+		!s.config.Resolved.Definition.Format.Equal(s.state.ResponseFormat)
+}
+
+// prompt is the system prompt as the model gets it. Hooks see the state's, in which no
+// trusted value stands.
+func (s session) prompt() string {
+	return s.config.Definition.Shown(s.state.SystemPrompt, s.state.Trusted())
+}
+
+// refresh puts in force what a worker makes of the definition by now, and lists what differs from the execution before.
+func (s session) refresh(permit mailbox.Permit) {
+	definition, begins := s.asked(), s.config.outdated == allOutdated
+	request := contract.ResolveRequest{Definition: definition}
+	if r := s.config.Resolved; r != nil && begins && definition.Equal(r.Definition) {
+		// What was in force before enters history once: a worker fetches it from this run, as the conversation.
+		request = contract.ResolveRequest{Known: r.Digest, Log: s.talk.Log().Ref(), Listed: r.Listed}
+	}
+	var answer *contract.Resolved
+	var err error
+	s.note("resolving the definition")
+	for asked, again := 1, true; again; asked++ {
+		options := s.briefOptions(listTimeout, ownAttempts, "resolve")
+		options.DisableEagerExecution = asked > 1
+		answer, err = mailbox.Await(permit, options, contract.ListTools, request)
+		again = err != nil && s.askAnother(lossOf(err).Err(), asked, s.asFirst()) && !s.mail.Stopped()
+	}
+	if err != nil {
+		if !s.mail.Stopped() {
+			s.fail(lossOf(err).Err())
+		}
+		return
+	}
+	if answer.Unchanged || !begins && !s.changed() {
+		// Only the limits may be others: tools and all else stay as they were.
+		s.config.takeLimits(answer)
+		return
+	}
+	resolved, err := s.offered(s.config.Definition, definition, *answer)
+	if err != nil {
+		s.fail(domain.AsError(err))
+		return
+	}
+	if s.config.Resolved == nil || !s.config.Resolved.Definition.Model.Equal(definition.Model) {
+		s.talk.forget()
+	}
+	change := s.config.take(s.config.Config, resolved)
+	if begins {
+		change.Number, change.At = s.state.ExecutionCount, s.now()
+		s.config.list(change)
+	}
+}
+
+// asked is the definition as a worker is asked what it means.
+func (s session) asked() domain.Definition {
+	definition := s.config.Definition
+	definition.Model, definition.SystemPrompt, definition.Format = s.state.LLMConfig, s.prompt(), s.state.ResponseFormat
+	return definition
+}
+
+// offered is what a worker has resolved of an agent's own definition, as it was asked, with what starts sub-agents and hands the
+// conversation over, and without what the agents above deny it.
+func (s session) offered(own, asked domain.Definition, resolved contract.Resolved) (contract.Resolved, error) {
+	above, hands := s.config.Constraints, own.HandoffTools()
+	denied := func(tool domain.ToolSpec) bool { return !above.Permits(tool) }
+	resolved.Definition, resolved.Listed = asked, resolved.Digest
+	if len(own.Subagents)+len(hands)+len(above.Policies) > 0 {
+		tools := slices.DeleteFunc(slices.Clone(resolved.Tools), func(tool domain.ToolSpec) bool {
+			return own.Starts(tool.Name) || slices.ContainsFunc(hands, func(hand domain.ToolSpec) bool { return hand.Name == tool.Name })
+		})
+		if depth, most := s.in.Parent.Below(own.SubagentPolicy); len(own.Subagents) > 0 && depth <= most {
+			tools = append(tools, own.SpawnTools()...)
+		}
+		resolved.Tools = slices.DeleteFunc(append(tools, hands...), denied)
+		encoded, _ := json.Marshal(resolved.Tools) // as they were decoded
+		resolved.Digest = domain.DigestOf([]byte(resolved.Digest.String()), encoded)
+	}
+	return resolved, domain.CheckFits("tools", resolved, domain.MaxResolved)
+}
+
+// upcomingDefinition is what the next execution begins with, by the model that a message may have given the session.
+func (s session) upcomingDefinition() domain.Definition {
+	d := s.config.upcoming().Definition
+	if s.config.Next == nil || !s.config.Next.Asks("model") {
+		d.Model = s.state.LLMConfig
+	}
+	return d
+}
+
+// upcomingChange is how what waits for the next execution differs from what is in force. The model in use and the session's
+// budget may be others than the definition's: they differ where an update has asked for them.
+func (s session) upcomingChange(next contract.Config) contract.Change {
+	now := s.config.Config
+	session, _ := s.state.Session()
+	now.Definition.Model, now.Definition.SessionBudget = s.state.LLMConfig, session.Budget
+	if !next.Asks("model") {
+		now.Definition.Model = next.Definition.Model
+	}
+	if !next.Asks(contract.FieldSessionBudget) {
+		now.Definition.SessionBudget = next.Definition.SessionBudget
+	}
+	change := contract.Diff(now, next)
+	change.Number = s.state.ExecutionCount + 1
+	return change
+}
