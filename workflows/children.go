@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -171,20 +172,12 @@ func (b *toolBatch) childInput(i int, spawn domain.Spawn) *contract.SessionInput
 		AgentID: b.in.AgentID, ExecutionID: b.execution, Step: b.content.Number, Position: i,
 		Subagent: spawn.Subagent, Depth: depth, MaxDepth: most, StoreDown: b.children.storeDown,
 	}
-	parent.Constraints = b.config.Constraints.Below(own.SubagentPolicy, b.binding(own))
+	parent.Constraints = b.config.Constraints.Below(own.SubagentPolicy, cmp.Or(own.Approvals, b.config.Resolved.Approvals))
 	given, _ := domain.NewGiven(nil, nil, b.state.Trusted()) // as they were given to this one
 	return &contract.SessionInput{
 		AgentID: parent.Call().Subagent(), Definition: definition, Prompt: spawn.Prompt, Given: given,
 		Timing: b.timing(), By: b.in.By, Attributes: b.in.Attributes, Parent: parent,
 	}
-}
-
-// binding are the approvals that the sub-agents of an agent are held to for its sake.
-func (b *toolBatch) binding(own domain.Definition) *domain.Approvals {
-	if own.Approvals != nil || b.config.Resolved.Approvals == nil {
-		return own.Approvals
-	}
-	return b.config.Resolved.Approvals
 }
 
 // childOptions are those of the workflow of a sub-agent, which never outlives this one.

@@ -6,7 +6,6 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/account"
-	"everstep/domain/contract"
 )
 
 // MarshalJSON writes the record as the account of its execution.
@@ -88,18 +87,12 @@ func recordOf(a account.Account) (Record, error) {
 			return Record{}, fmt.Errorf("steps[%d].%w", i, err)
 		}
 	}
-	var changes []contract.Change
-	for _, c := range a.Head.Configuration.Changes {
-		if c.Number <= e.Number {
-			changes = append(changes, c)
-		}
-	}
 	return Record{
 		ExecutionRecord: domain.ExecutionRecord{
 			ExecutionID: e.ExecutionID, AgentID: a.Head.AgentID, Number: e.Number, Origin: e.Origin, StartedAt: e.StartedAt, CompletedAt: e.CompletedAt,
 			Status: e.Status, StopReason: e.StopReason, FinalState: state, Steps: steps, Usage: e.Usage,
 		},
-		Name: a.Head.Name, Parent: a.Head.Parent, Changes: changes, FirstRunID: a.Head.Run.First, RunID: e.RunID, Outcome: e.Outcome, End: *e.Ended,
+		Name: a.Head.Name, Parent: a.Head.Parent, Changes: a.Head.Configuration.ChangesBetween(0, e.Number), FirstRunID: a.Head.Run.First, RunID: e.RunID, Outcome: e.Outcome, End: *e.Ended,
 		Messages: a.Messages, From: e.MessagesFrom, To: e.MessagesTo, Events: a.Events, EditsBefore: e.EditsBefore,
 		Missing: a.Missing, Constraints: *e.Constraints, Budget: e.Budget, Agent: e.Agent, Imported: a.Imported,
 	}, nil

@@ -4,6 +4,7 @@ package account
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"everstep/domain"
@@ -236,6 +237,11 @@ type Configuration struct {
 	// RateLimit holds for the model's inferences, ToolLimits for the tools that have one.
 	RateLimit  *contract.RateLimit           `json:"rate_limit,omitempty"`
 	ToolLimits map[string]contract.ToolLimit `json:"tool_limits,omitempty"`
+}
+
+// ChangesBetween are the changes from after one execution on up to another.
+func (c Configuration) ChangesBetween(after, upTo int) []contract.Change {
+	return slices.DeleteFunc(append([]contract.Change{}, c.Changes...), func(change contract.Change) bool { return change.Number <= after || change.Number > upTo })
 }
 
 // A Ledger is what may be spent, and was.

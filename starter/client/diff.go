@@ -143,7 +143,7 @@ func (c *Client) changedBetween(ctx context.Context, id string, from, to int) []
 	if err != nil {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(status.Configuration.Changes), func(change contract.Change) bool { return change.Number <= from || change.Number > to })
+	return status.Configuration.ChangesBetween(from, to)
 }
 
 // line reads an execution's steps, after those of its origins, of which only the places are known.

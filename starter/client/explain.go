@@ -74,7 +74,7 @@ func (e *explanation) view() ExplainView {
 	if !x.Imported.IsZero() {
 		v.ImportedAt = &x.Imported
 	}
-	v.Changed, v.Handoffs = e.changes()
+	v.Changes = e.Head.Configuration.ChangesBetween(x.Number-1, x.Number)
 	for _, event := range e.Events {
 		if received, ok := event.Data.(domain.MessageReceived); ok && !received.Began {
 			v.Messages++

@@ -269,8 +269,8 @@ func TestExplainKeysAreStable(t *testing.T) {
 	}
 	v := explained(t, told(domain.ExecutionBudget{}, nil, nil, 0))
 	require.Equal(t, []string{
-		"advice", "agent_id", "branched_from", "budget", "context", "definition_change", "doing", "duration_ms", "ended_at", "ending", "execution_id",
-		"execution_number", "given", "handoffs", "history", "id", "mcp_sessions", "messages_received", "missing", "model", "name", "origin", "origin_number", "reported", "run_id", "source",
+		"advice", "agent_id", "branched_from", "budget", "context", "definition_changes", "doing", "duration_ms", "ended_at", "ending", "execution_id",
+		"execution_number", "given", "history", "id", "mcp_sessions", "messages_received", "missing", "model", "name", "origin", "origin_number", "reported", "run_id", "source",
 		"started_at", "status", "steps", "todo", "totals", "trusted", "waste", "workflow_id",
 	}, keys(v))
 	require.Equal(t, []string{

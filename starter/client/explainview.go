@@ -25,10 +25,9 @@ type ExplainView struct {
 	Trusted domain.Trusted `json:"trusted"`
 	// Given is what it began with beside the prompt and trusted values.
 	Given *ExplainGiven `json:"given"`
-	// Changed says how what is in force for this execution differs from what was for the one before; null: in nothing.
-	Changed *contract.Change `json:"definition_change"`
-	// Handoffs are the newest times at which the conversation was handed over in it.
-	Handoffs []contract.Change `json:"handoffs"`
+	// Changes say how what was in force for this execution differs from what was for the one before, and where the conversation
+	// was handed over in it.
+	Changes []contract.Change `json:"definition_changes"`
 	// Messages counts those that have joined it while it went on.
 	Messages int `json:"messages_received"`
 	// Sessions are those with stateful MCP servers, in the order in which they were opened.

@@ -248,18 +248,3 @@ func (e *explanation) error() *domain.Error {
 	}
 	return failureOf(e.asked.Outcome)
 }
-
-// change is how what is in force for the execution differs from what was for the one before, and handoffs are its own.
-func (e *explanation) changes() (change *contract.Change, handoffs []contract.Change) {
-	handoffs = []contract.Change{}
-	for _, c := range e.Head.Configuration.Changes {
-		switch {
-		case c.Number != e.asked.Number:
-		case c.Agent != "":
-			handoffs = append(handoffs, c)
-		case change == nil:
-			change = &c
-		}
-	}
-	return change, handoffs
-}

@@ -25,11 +25,8 @@ func Explanation(out *Output, v client.ExplainView, now time.Time) string {
 	}
 	x.fact("trusted", trustedText(v.Trusted))
 	x.fact("given", givenText(v.Given))
-	if v.Changed != nil {
-		x.fact("changed", Change(*v.Changed))
-	}
-	for _, change := range v.Handoffs {
-		x.fact("handed over", Change(change))
+	for _, change := range v.Changes {
+		x.fact("changed", Change(change))
 	}
 	x.fact("messages", where(v.Messages > 0, Counted(v.Messages, "message")+" joined while it went on"))
 	for _, s := range v.Sessions {

@@ -118,7 +118,7 @@ func TestTwoUpdatesBeforeAnExecution(t *testing.T) {
 	require.Equal(t, []any{"ann", "cheaper", []string{"model"}}, []any{ann.By, ann.Reason, ann.Asked})
 	explained, err := s.agents.Explain(within(t), name, 3)
 	require.NoError(t, err)
-	require.Equal(t, change, *explained.Changed)
+	require.Equal(t, change, explained.Changes[0])
 	worker.Stop()
 	read, err := s.agents.Status(within(t), name)
 	require.NoError(t, err)
@@ -137,8 +137,8 @@ func TestADeployThatRenamesATool(t *testing.T) {
 	require.Equal(t, "order a of ann", result.Answer)
 	explained, err := s.agents.Explain(within(t), name, 3)
 	require.NoError(t, err)
-	require.Equal(t, "tools + find, - lookup; system_prompt", explained.Changed.String())
-	require.Equal(t, "ann", explained.Changed.Updates[0].By)
+	require.Equal(t, "tools + find, - lookup; system_prompt", explained.Changes[0].String())
+	require.Equal(t, "ann", explained.Changes[0].Updates[0].By)
 }
 
 // TestADeployInTheMiddleOfASession: the next execution has the tool as it is by now, and status and explain say what is
@@ -154,10 +154,10 @@ func TestADeployInTheMiddleOfASession(t *testing.T) {
 	steps, err := s.agents.Explain(within(t), name, 3)
 	require.NoError(t, err)
 	require.Contains(t, steps.Steps[0].Tools[0].Error.Message, "customer", "the first call lacks what the tool asks for by now")
-	require.Equal(t, "tools lookup (description, schema)", steps.Changed.String())
+	require.Equal(t, "tools lookup (description, schema)", steps.Changes[0].String())
 	second, err := s.agents.Explain(within(t), name, 2)
 	require.NoError(t, err)
-	require.Nil(t, second.Changed)
+	require.Empty(t, second.Changes)
 	status, err := s.agents.Status(within(t), name)
 	require.NoError(t, err)
 	require.Len(t, status.Configuration.Changes, 1)

@@ -77,8 +77,8 @@ func TestAConversationIsHandedToAndFro(t *testing.T) {
 	require.Equal(t, []string{"", "billing", "billing", "triage", "billing"}, s.holders(t, begun.ID))
 	explained, err := s.agents.Explain(within(t), begun.ID, 0)
 	require.NoError(t, err)
-	require.Len(t, explained.Handoffs, 3)
-	require.Equal(t, []any{"billing", 2}, []any{explained.Handoffs[0].Agent, explained.Handoffs[0].Step})
+	require.Len(t, explained.Changes, 3)
+	require.Equal(t, []any{"billing", 2}, []any{explained.Changes[0].Agent, explained.Changes[0].Step})
 	require.Equal(t, "triage", *explained.Steps[3].Agent)
 
 	more, err := s.agents.Send(within(t), "desk", client.SendOptions{Prompt: "more"})
