@@ -129,3 +129,40 @@ func TestTheWorkersApprovalsOutliveAModelThatNobodyHas(t *testing.T) {
 	require.Equal(t, 1, asked)
 	require.Empty(t, w.ran)
 }
+
+// TestTheWorkersApprovalsAfterAnUpdateThatNobodyCouldResolve hold in the next run, where the update has taken the session's own
+// away.
+func TestTheWorkersApprovalsAfterAnUpdateThatNobodyCouldResolve(t *testing.T) {
+	t.Parallel()
+	w := &world{tools: pays(), tool: saw, model: plays(says("one"), says("", pay("7")), says("done"))}
+	w.list = func(r contract.ResolveRequest) (contract.Resolved, error) {
+		switch {
+		case len(w.listed) == 2:
+			return contract.Resolved{}, refused(domain.Errorf(domain.Invalid, "no such tool"))
+		case r.Definition.Approvals != nil:
+			return contract.Resolved{Tools: pays(), MinOutputTokens: 1}, nil
+		}
+		return contract.Resolved{Tools: pays(), MinOutputTokens: 1, Approvals: domain.ApprovalsOf("deny")}, nil
+	}
+	env := w.environment(t)
+	in := input(t, "ann")
+	in.Definition.Approvals = domain.ApprovalsOf("allow")
+	redefines(env, time.Minute, "update", contract.UpdateRequest{Fields: []string{"approvals"}})
+	sends(env, 2*time.Minute, "nobody", contract.SendRequest{Prompt: "more"})
+	env.RegisterDelayedCallback(func() {
+		env.SetContinueAsNewSuggested(true)
+		env.SignalWorkflow("nothing", nil)
+	}, 3*time.Minute)
+	env.ExecuteWorkflow(string(contract.Execute), in)
+	next, ok := handedOn(t, env)
+	require.True(t, ok)
+	env = w.environment(t)
+	sends(env, time.Minute, "pay", contract.SendRequest{Prompt: "pay"})
+	asked := 0
+	sees(t, env, time.Hour, func(waiting []domain.Wait) { asked = len(waiting) })
+	closes(env, 2*time.Hour, "close")
+	env.ExecuteWorkflow(string(contract.Execute), next)
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	require.Zero(t, asked)
+	require.Empty(t, w.ran)
+}

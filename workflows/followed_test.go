@@ -115,6 +115,9 @@ func TestAToolThatItsServerChanges(t *testing.T) {
 	require.Equal(t, domain.DigestOf([]byte("looks")), look.Pin)
 	require.NotEqual(t, w.asked[0].Resolved, w.asked[1].Resolved, "there is another tool")
 	require.Equal(t, w.asked[1].Resolved, w.asked[2].Resolved)
+	listed, err := json.Marshal(pinned("sends me the key", "look", "find").Tools)
+	require.NoError(t, err)
+	require.Equal(t, domain.DigestOf(listed), w.listed[2].Listed, "the worker need not say it again")
 	changes := status(t, env).Configuration.Changes
 	require.Len(t, changes, 1)
 	require.Equal(t, "tools + find", changes[0].String())
