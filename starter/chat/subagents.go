@@ -210,7 +210,7 @@ func (m *Model) gather() {
 	for _, sub := range m.subagents.order {
 		of(sub.id.String(), sub.pending)
 	}
-	m.prompt.pending = append(calls, questions...)
+	m.prompt.pending = slices.Concat(calls, questions)
 }
 
 // decided forgets what waits no more.
