@@ -67,7 +67,7 @@ func (t *stepRun) runTools() {
 	b.keep()
 	b.tellWaiting()
 	for seen := 0; b.ended < b.running; seen = b.ended {
-		b.wait(func() bool { return b.ended > seen || b.openWaits.unpublished || len(b.edits) > 0 })
+		b.mail.WaitUntil(func() bool { return b.ended > seen || b.openWaits.unpublished || len(b.edits) > 0 })
 		b.reviewEdits()
 		b.keep()
 		b.tellWaiting()
