@@ -2,6 +2,7 @@ package account_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -20,7 +21,7 @@ func TestARawAccountIsTheAccount(t *testing.T) {
 			t.Skip("nothing has begun")
 		}
 		request.Execution = rapid.IntRange(1, len(p.ids)).Draw(t, "execution")
-		request.Want = append(lists, account.HeadOf)
+		request.Want = slices.Concat(lists, []account.Part{account.HeadOf})
 		values, _, err := runs(p, func(page account.Page) account.Page { return page }).Account(strconv.Itoa(len(p.runs)-1), request)
 		require.NoError(t, err)
 		raw, _, err := runs(p, func(page account.Page) account.RawPage { return rawPage(t, page) }).Account(strconv.Itoa(len(p.runs)-1), request)
