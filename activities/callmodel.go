@@ -80,6 +80,8 @@ type modelCall struct {
 	info       activity.Info
 	pulse      *modelPulse
 	call       inference.Call
+	// shared says that the call's messages are those of later inferences too, and may not be changed.
+	shared bool
 	// answer is the model's, or what had come of it.
 	answer  inference.Answer
 	summary *summary
@@ -156,8 +158,7 @@ func (c *modelCall) prepare(ctx context.Context) (inference.Provider, error) {
 	if c.request.Summary != nil {
 		err = c.sumUp(ctx, definition, conversation.Entries)
 	} else {
-		c.call.Messages, err = c.compiled(ctx, definition, conversation.Entries)
-		c.call.Messages = ownReasoning(c.call.Messages, definition.Model)
+		err = c.ask(ctx, definition, conversation.Entries)
 		c.showImages(ctx)
 		c.tell(definition.Format, conversation.Resolved.OutputMode)
 	}

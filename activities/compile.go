@@ -24,6 +24,30 @@ func (c *modelCall) compiled(ctx context.Context, definition domain.Definition, 
 	return paired(messages), err
 }
 
+// ask puts what the model is shown of entries into the call. The default compiler's choice is kept for the next inference, which
+// compiles what is new.
+func (c *modelCall) ask(ctx context.Context, definition domain.Definition, entries []domain.Entry) (err error) {
+	own := func(messages []domain.Message) []domain.Message { return ownReasoning(messages, definition.Model) }
+	if definition.Compiler.OrDefault() != domain.WholeConversation {
+		c.call.Messages, err = c.compiled(ctx, definition, entries)
+		c.call.Messages = own(c.call.Messages)
+		return err
+	}
+	cache, agent := c.activities.config.Transcripts.Cache, c.info.WorkflowExecution.ID
+	compiled := cache.TakeCompiled(agent).Extend(string(reasoner(definition.Model)), entries, c.request.Edits, own)
+	cache.KeepCompiled(agent, compiled)
+	c.call.Messages, c.call.MessageTokens, c.shared = compiled.Messages(), compiled.Tokens(), true
+	return nil
+}
+
+// putMessage puts a message in the place of one of the call's. Messages that later inferences have too are copied first.
+func (c *modelCall) putMessage(i int, m domain.Message) {
+	if c.shared {
+		c.call.Messages, c.shared = slices.Clone(c.call.Messages), false
+	}
+	c.call.Messages[i], c.call.MessageTokens = m, 0
+}
+
 // run compiles. A compiler that panics has failed for good: it would again.
 func (c Compiler) run(ctx context.Context, name domain.Compiler, entries []domain.Entry) (messages []domain.Message, err error) {
 	defer func() {

@@ -97,7 +97,7 @@ func (c *modelCall) showImages(ctx context.Context) {
 		if m.Role != domain.RoleTool || len(m.Parts) == 0 {
 			continue
 		}
-		c.call.Messages[i] = inference.WithoutImages(m)
+		c.putMessage(i, inference.WithoutImages(m))
 		// Where one is too many nothing older goes either: what a model has seen goes from the front.
 		if left -= len(m.Parts); left < 0 || room < 0 {
 			continue
@@ -109,7 +109,7 @@ func (c *modelCall) showImages(ctx context.Context) {
 		}
 		if room -= size; room >= 0 {
 			m.Parts = parts
-			c.call.Messages[i] = m
+			c.putMessage(i, m)
 		}
 	}
 }
@@ -154,7 +154,8 @@ func (c *modelCall) withoutImages(ctx context.Context, err error) (left bool) {
 	}
 	for i, m := range c.call.Messages {
 		if m.Role == domain.RoleTool && len(m.Parts) > 0 {
-			left, c.call.Messages[i] = true, inference.WithoutImages(m)
+			left = true
+			c.putMessage(i, inference.WithoutImages(m))
 		}
 	}
 	if left {

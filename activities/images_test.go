@@ -11,6 +11,7 @@ import (
 	"everstep/activities/artifact"
 	"everstep/activities/inference"
 	"everstep/activities/tool"
+	"everstep/activities/transcript"
 	"everstep/domain"
 	"everstep/domain/contract"
 )
@@ -252,4 +253,29 @@ func TestARequestThatIsRefusedWithImages(t *testing.T) {
 			require.Equal(t, test.tries, calls)
 		})
 	}
+}
+
+// TestImagesThatOneRequestLeftOutAreInTheNext: what was compiled for one is kept for the next as it was.
+func TestImagesThatOneRequestLeftOutAreInTheNext(t *testing.T) {
+	t.Parallel()
+	b := modelBenchOf(nil)
+	asks := domain.Message{Role: domain.RoleAssistant, ToolCalls: []domain.ToolCall{{ID: "a", Name: "f", Arguments: "{}"}}}
+	shows := domain.ToolMessage(domain.ToolResult{CallID: "a", Name: "f", Content: "looked"})
+	shows.Parts = []domain.Part{image("image/png", aPNG)}
+	b.log = b.log.Append("", asks, domain.Digest{}).Append("", shows, domain.Digest{})
+	b.source = &transcript.Source{Cache: transcript.NewCache(64 << 20)}
+	var images []int
+	b.model = func(_ context.Context, call inference.Call, _ func(inference.Delta)) (inference.Answer, error) {
+		images = append(images, len(call.Messages[2].Parts))
+		if len(call.Messages[2].Parts) > 0 {
+			return inference.Answer{}, domain.Errorf(domain.Invalid, "no images")
+		}
+		return says("a dot", domain.Usage{}), nil
+	}
+	for range 2 {
+		b.source.Cache.Feed(agent, b.log, b.resolved)
+		require.Equal(t, "a dot", b.reply(t).Message.Text())
+		b.log = b.log.Append("", domain.UserMessage("and now?"), domain.Digest{})
+	}
+	require.Equal(t, []int{1, 0, 1, 0}, images)
 }

@@ -14,7 +14,7 @@ import (
 // An ExecutionStore takes records of executions that have ended, before that parts of them, and after it the positions of their
 // session. To record one twice does no harm. record.Store is one.
 type ExecutionStore interface {
-	Record(ctx context.Context, r record.Record) error
+	RecordRaw(ctx context.Context, r record.Raw) error
 	RecordPart(ctx context.Context, p record.Part) error
 	// Parts are those of an execution, and ForgetParts deletes them.
 	Parts(ctx context.Context, r record.Ref) ([]record.Part, error)
@@ -66,15 +66,15 @@ func (a *Activities) recordEnded(ctx context.Context, ended contract.EndedExecut
 	if err != nil {
 		return err
 	}
-	r, err := record.Of(told)
-	if err == nil && !began && len(r.Missing) > 0 {
+	r, err := record.OfRaw(told)
+	if err == nil && !began && len(r.Missing()) > 0 {
 		var parts []record.Part
 		if parts, err = a.config.Records.Parts(ctx, r.Ref()); err == nil {
 			r, err = r.WithParts(parts)
 		}
 	}
 	if err == nil {
-		err = a.config.Records.Record(ctx, r)
+		err = a.config.Records.RecordRaw(ctx, r)
 	}
 	if err != nil || began {
 		return err

@@ -156,6 +156,11 @@ func (e Edits) AllCleared(length int) bool {
 	return ok && span.Cleared
 }
 
+func (e Edits) equal(other Edits) bool {
+	bounds := e.Cleared == other.Cleared && e.Hidden == other.Hidden && e.Summary == other.Summary && e.Buffered == other.Buffered
+	return bounds && slices.Equal(e.TakenBack, other.TakenBack)
+}
+
 // First is the index of the first message of which the edits leave anything.
 func (e Edits) First() int {
 	if e.Summary > 0 {

@@ -190,6 +190,13 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	return append(object, data[1:]...), nil
 }
 
+// Size is about how many bytes the event takes when encoded: its header is as long in all, its data is not.
+func (e Event) Size() int {
+	const header = 330
+	data, _ := json.Marshal(e.Data) // what cannot be encoded is refused where the event is
+	return header + len(data)
+}
+
 // UnmarshalJSON reads any type of event. Fields of no event are passed over.
 func (e *Event) UnmarshalJSON(object []byte) error {
 	var head struct {

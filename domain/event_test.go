@@ -68,6 +68,7 @@ func TestEventsAreFlat(t *testing.T) {
 	for _, event := range filledEvents(t) {
 		data := encoded(t, event)
 		require.True(t, strings.HasPrefix(data, fmt.Sprintf(`{"type":%q,"sequence":7,`, event.Type)), data)
+		require.InDelta(t, len(data), event.Size(), 100, data)
 		back, err := domain.Decode[domain.Event]([]byte(data))
 		require.NoError(t, err)
 		require.Equal(t, event, back)

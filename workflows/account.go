@@ -16,7 +16,7 @@ func (s session) accountPage(request account.Request) (account.Page, error) {
 	}
 	held := s.executionsHeld()
 	request = request.Of(s.held(held))
-	w := account.Writer{Request: request, Page: account.Page{Held: s.held(held), Revision: s.revision()}}
+	w := account.Writer{Request: request, Page: account.Page{PageEnd: account.PageEnd{Held: s.held(held), Revision: s.revision()}}}
 	err := s.writeExecutions(&w, held)
 	if err == nil && s.writeSteps(&w, held) && s.writeEvents(&w, held) && s.writeMessages(&w, held) && s.writeCurrent(&w) {
 		err = s.writeHead(&w)
@@ -140,7 +140,7 @@ func (s session) writeEvents(w *account.Writer, held []heldExecution) bool {
 		number := e.state.ExecutionCount
 		for _, event := range e.events {
 			at := account.Cursor{Part: account.Events, Execution: number, Item: int(event.Sequence)}
-			if !w.Add(at, number, sizeOf(event), func(a *account.Account) { a.Events = append(a.Events, event) }) {
+			if !w.Add(at, number, event.Size, func(a *account.Account) { a.Events = append(a.Events, event) }) {
 				return false
 			}
 		}

@@ -97,9 +97,6 @@ func (a *agent) standAt(origin *domain.Origin) {
 	}
 }
 
-// wait cannot fail: the root context is never cancelled.
-func (a *agent) wait(condition func() bool) { _ = workflow.Await(a.root, condition) }
-
 // enterExecution makes an execution the one in progress. One that goes on has the
 // newest as its origin, and of its budget that much is spent already.
 func (a *agent) enterExecution(id domain.ExecutionID, budget domain.ExecutionBudget, goesOn bool, prior domain.Spent) {

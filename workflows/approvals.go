@@ -101,19 +101,3 @@ func (b *toolBatch) tellEdited(i int, result contract.ToolReply) contract.ToolRe
 func notApproved() *domain.Error {
 	return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: the execution was stopped before a person had approved the call")
 }
-
-// awaitReply waits in the coroutine of a call until somebody has answered its question, or its time is over, and returns
-// what came of it.
-func (b *toolBatch) awaitReply(ctx workflow.Context, i int, call domain.ToolCall, reply contract.ToolReply) contract.ToolReply {
-	if wrong := reply.Question.Check(); wrong != nil { // no worker of ours lets it pass
-		return contract.Unanswered(domain.AsError(wrong))
-	}
-	asked := b.hold(i, call, domain.Wait{Kind: domain.WaitQuestion, Ask: reply.Question}, time.Duration(reply.Question.ExpiresIn)*time.Second, false)
-	defer b.release()
-	if !b.awaitPerson(ctx, asked) {
-		b.cutOff[i] = b.mail.CutOff()
-		return reply
-	}
-	said := asked.Reply()
-	return contract.ToolReply{Content: said, Digest: domain.DigestOf([]byte(said))}
-}

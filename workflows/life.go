@@ -130,7 +130,7 @@ func (s session) idleTime() (timeout time.Duration, since time.Time) {
 func (s session) idle() {
 	timeout, since := s.idleTime()
 	if timeout == 0 {
-		s.wait(func() bool { return s.mail.Woken() || s.hasIdleWork() })
+		s.mail.WaitUntil(func() bool { return s.mail.Woken() || s.hasIdleWork() })
 		return
 	}
 	if left := since.Add(timeout).Sub(s.now()); left > 0 {
@@ -139,7 +139,7 @@ func (s session) idle() {
 	}
 	if s.staysOpen() {
 		s.note(fmt.Sprintf("idle for longer than %s, and open all the same: it is suspended, or calls of unknown outcome are unsettled", timeout))
-		s.wait(func() bool { return s.mail.Woken() || s.hasIdleWork() || !s.staysOpen() })
+		s.mail.WaitUntil(func() bool { return s.mail.Woken() || s.hasIdleWork() || !s.staysOpen() })
 		return
 	}
 	s.mail.Close()

@@ -63,7 +63,7 @@ func (s session) jitter(delay time.Duration, tries, position int) time.Duration 
 	return min(delay, longestBackoff) / 4 * chance / 255
 }
 
-// afterLoss is how long a call waits at least whose worker was lost: the inferences that
+// afterLoss is how long a call waits at least that has lost its worker more than once, and may be why: the inferences that
 // died with it go first, and the calls do not come back together.
 func (s session) afterLoss(id domain.ToolExecutionID) time.Duration {
 	least := s.heartbeat() / 6

@@ -134,7 +134,7 @@ func (s session) carriable(permit mailbox.Permit) bool {
 	if storage {
 		unstored = s.storeSegment(permit)
 	}
-	s.wait(func() bool { return !s.mail.Updates.Answering() })
+	s.mail.WaitUntil(func() bool { return !s.mail.Updates.Answering() })
 	active, stopped := s.state.HasActiveExecution(), s.mail.Stopped()
 	if active && stopped || !active && s.mail.Woken() {
 		return false
@@ -161,7 +161,7 @@ func (s session) carriable(permit mailbox.Permit) bool {
 
 // awaitHandlers lets those that wait for an end answer, once nothing else is to come in this run.
 func (s session) awaitHandlers() {
-	s.wait(func() bool { return workflow.AllHandlersFinished(s.root) })
+	s.mail.WaitUntil(func() bool { return workflow.AllHandlersFinished(s.root) })
 }
 
 // contextLost ends the execution in progress. An idle session just stays.

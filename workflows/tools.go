@@ -44,6 +44,9 @@ type toolBatch struct {
 	behind int
 	// relimiting says that a worker is asked which limits hold.
 	relimiting bool
+	// alone is the step's only call where it waits for nobody: it is made in the run's own coroutine, as each further one is woken
+	// in every workflow task.
+	alone *begunCall
 }
 
 func (t *stepRun) runTools() {
@@ -66,8 +69,11 @@ func (t *stepRun) runTools() {
 	b.noteRunning()
 	b.keep()
 	b.tellWaiting()
-	for seen := 0; b.ended < b.running; seen = b.ended {
-		b.wait(func() bool { return b.ended > seen || b.openWaits.unpublished || len(b.edits) > 0 })
+	if b.alone != nil {
+		b.run(b.root, b.alone)
+	}
+	for seen := 0; seen < b.running; seen = b.ended {
+		b.mail.WaitUntil(func() bool { return b.ended > seen || b.openWaits.unpublished || len(b.edits) > 0 })
 		b.reviewEdits()
 		b.keep()
 		b.tellWaiting()
@@ -114,47 +120,75 @@ func (b *toolBatch) begin(i int) {
 	b.running++
 	b.counted(1)
 	effect := b.effectOf(call)
-	later := asked != nil || b.effects[effect] || b.spawns(call) || b.handsOff(call)
-	if !later {
+	waits := asked != nil || b.effects[effect] || b.spawns(call) || b.handsOff(call)
+	c := &begunCall{i, call, permit, effect, waits, asked}
+	if !waits {
 		b.start(i, call, effect)
 	}
-	workflow.GoNamed(b.root, "call", func(ctx workflow.Context) {
-		if asked != nil {
-			permit, call, verdict = b.awaitApproval(ctx, i, call, asked)
-			effect = b.effectOf(call)
-		}
-		if later && verdict == nil {
-			permit, verdict = b.awaitTurn(ctx, permit, effect)
-		}
-		if verdict == nil {
-			permit, verdict = b.awaitAgents(ctx, permit, i, call)
-		}
-		if later && verdict == nil {
-			verdict = cmp.Or(b.unsettledBy(call), b.revoked(i, call)) // it may have become so meanwhile
-		}
-		switch {
-		case verdict != nil:
-			b.counted(-1)
-			b.block(i, call, verdict)
-		case later:
-			b.start(i, call, effect)
+	if len(b.calls) == 1 && !waits {
+		b.alone = c
+		return
+	}
+	workflow.GoNamed(b.root, "call", func(ctx workflow.Context) { b.run(ctx, c) })
+}
+
+// A begunCall is a call that nothing forbids.
+type begunCall struct {
+	position int
+	call     domain.ToolCall
+	permit   mailbox.Permit
+	// effect is what no other call may do at the same time; zero: nothing.
+	effect domain.Digest
+	// waits says that the call is not started before others let it: the person whom asked, if set, asks, calls of the same effect,
+	// or other agents.
+	waits bool
+	asked *openWait
+}
+
+// run takes a call from here to its result.
+func (b *toolBatch) run(ctx workflow.Context, c *begunCall) {
+	var verdict *domain.Error
+	if c.waits {
+		verdict = c.awaitStart(ctx, b)
+	}
+	if verdict != nil {
+		b.counted(-1)
+		b.block(c.position, c.call, verdict)
+	} else {
+		if c.waits {
+			b.start(c.position, c.call, c.effect)
 			b.noteRunning()
-			fallthrough
-		default:
-			b.perform(ctx, permit, i, call)
-			b.completed(i, call)
-			delete(b.effects, effect)
 		}
-		b.children.over(b.content.ID.Tool(i))
-		b.ended++
-		if strings.Contains(b.doing, runningNote) { // what another call has noted that waits stays
-			b.noteRunning()
+		b.perform(ctx, c.permit, c.position, c.call)
+		b.completed(c.position, c.call)
+		delete(b.effects, c.effect)
+	}
+	b.children.over(b.content.ID.Tool(c.position))
+	b.ended++
+	if strings.Contains(b.doing, runningNote) { // what another call has noted that waits stays
+		b.noteRunning()
+	}
+	b.reckon()
+	if !b.begun {
+		b.keep()
+	}
+}
+
+// awaitStart waits, in the coroutine of the call, for all whom it waits for. What it returns is why the call may not start.
+func (c *begunCall) awaitStart(ctx workflow.Context, b *toolBatch) (verdict *domain.Error) {
+	if c.asked != nil {
+		if c.permit, c.call, verdict = b.awaitApproval(ctx, c.position, c.call, c.asked); verdict != nil {
+			return verdict
 		}
-		b.reckon()
-		if !b.begun {
-			b.keep()
-		}
-	})
+		c.effect = b.effectOf(c.call)
+	}
+	if c.permit, verdict = b.awaitTurn(ctx, c.permit, c.effect); verdict != nil {
+		return verdict
+	}
+	if c.permit, verdict = b.awaitAgents(ctx, c.permit, c.position, c.call); verdict != nil {
+		return verdict
+	}
+	return cmp.Or(b.unsettledBy(c.call), b.revoked(c.position, c.call)) // it may have become so meanwhile
 }
 
 // perform makes a call, has a sub-agent work or hands the conversation over, and writes down what came of it.

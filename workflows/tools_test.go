@@ -268,7 +268,7 @@ func TestACallMadeAgainUntilAStop(t *testing.T) {
 	}{
 		"now, in the wait":                    {contract.StopNow, domain.ReadOnly, []error{busy, busy}, domain.CodeInterrupted, "may have taken effect", 2, 2},
 		"after the inference":                 {contract.AfterInference, domain.Idempotent, []error{busy, busy}, domain.CodeInterrupted, "may have taken effect", 2, 2},
-		"its worker was lost":                 {contract.StopNow, domain.ReadOnly, []error{lost, busy}, domain.CodeInterrupted, "may have taken effect", 2, 2},
+		"its worker was lost":                 {contract.StopNow, domain.ReadOnly, []error{lost, busy, busy}, domain.CodeInterrupted, "may have taken effect", 3, 3},
 		"the next try never begins":           {contract.StopNow, domain.ReadOnly, []error{busy, temporal.NewCanceledError()}, domain.CodeInterrupted, "may have taken effect", 0, 2},
 		"none ever began":                     {contract.StopNow, domain.ReadOnly, []error{temporal.NewCanceledError()}, domain.CodeNotRun, "not run", 0, 1},
 		"the step finishes":                   {contract.AfterStep, domain.ReadOnly, []error{busy, busy, nil}, "", "seen", 0, 3},
@@ -319,8 +319,8 @@ func TestACallMadeAgainUntilAStop(t *testing.T) {
 	}
 }
 
-// TestACallThatEndsItsWorkerIsGivenUp, whatever its effect, after as many workers as
-// the tool's definition says; and it leaves time to those who died with it.
+// TestACallThatEndsItsWorkerIsGivenUp, whatever its effect, after as many workers as the tool's definition says. After the first
+// it is made again at once, as that may have been chance; then it leaves time to those who died with it.
 func TestACallThatEndsItsWorkerIsGivenUp(t *testing.T) {
 	t.Parallel()
 	busy := temporal.NewApplicationErrorWithOptions("busy", string(domain.Unavailable), temporal.ApplicationErrorOptions{NextRetryDelay: time.Second})
@@ -361,8 +361,14 @@ func TestACallThatEndsItsWorkerIsGivenUp(t *testing.T) {
 			}
 			require.True(t, call.Outcome().Ran())
 			require.Contains(t, query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries[2].Message.ToolResult.Content, test.says)
-			for i, err := range test.tries[1:] {
-				if errors.Is(test.tries[i], lost) && err != nil {
+			losses := 0
+			for i := range test.tries[1:] {
+				if !errors.Is(test.tries[i], lost) {
+					continue
+				}
+				if losses++; losses == 1 {
+					require.Equal(t, at[i], at[i+1])
+				} else {
 					require.GreaterOrEqual(t, at[i+1].Sub(at[i]), 5*time.Second)
 				}
 			}

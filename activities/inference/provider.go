@@ -32,10 +32,12 @@ type Formatter interface {
 type Call struct {
 	Config domain.LLMConfig
 	System string
-	// Messages is the conversation, compiled.
+	// Messages is the conversation, compiled. A provider must not change it: later calls have the same messages.
 	Messages []domain.Message
-	Tools    []domain.ToolSpec
-	Format   domain.ResponseFormat
+	// MessageTokens estimates the messages; zero: nobody has.
+	MessageTokens int64
+	Tools         []domain.ToolSpec
+	Format        domain.ResponseFormat
 	// OutputMode says how the model is told of the format. The provider sends it
 	// itself only where that is OutputNative; the zero value means no format.
 	OutputMode domain.OutputMode
@@ -121,8 +123,10 @@ func (c Call) InputTokens() int64 {
 	if c.OutputMode == domain.OutputNative {
 		tokens += domain.EstimateText(string(c.Format.Schema))
 	}
-	for _, m := range c.Messages {
-		tokens += domain.EstimateTokens(m)
+	if tokens += c.MessageTokens; c.MessageTokens == 0 {
+		for i := range c.Messages {
+			tokens += domain.EstimateTokens(c.Messages[i])
+		}
 	}
 	for _, t := range c.Tools {
 		tokens += domain.EstimateText(t.Name) + domain.EstimateText(t.Description) + domain.EstimateText(string(t.Schema))

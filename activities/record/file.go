@@ -65,7 +65,7 @@ func Write(w io.Writer, records ...Record) error { return write(w, linesOf(recor
 // Compressed is Write, compressed. Equal records have equal bytes.
 func Compressed(w io.Writer, records ...Record) error { return compressed(w, linesOf(records)...) }
 
-func linesOf(records []Record) (lines []any) {
+func linesOf(records []Record) (lines []json.Marshaler) {
 	for _, r := range records {
 		if lines = append(lines, r); r.Moved != nil {
 			lines = append(lines, *r.Moved)
@@ -74,7 +74,8 @@ func linesOf(records []Record) (lines []any) {
 	return lines
 }
 
-func write(w io.Writer, all ...any) error {
+// write writes records and positions, which encode themselves as domain.Encode does.
+func write(w io.Writer, all ...json.Marshaler) error {
 	lines := json.NewEncoder(w)
 	lines.SetEscapeHTML(false)
 	if err := lines.Encode(head{Format, SchemaVersion, build.ID(), len(all)}); err != nil {
@@ -82,7 +83,7 @@ func write(w io.Writer, all ...any) error {
 	}
 	var digests [][]byte
 	for i, line := range all {
-		text, err := domain.Encode(line)
+		text, err := line.MarshalJSON()
 		if err != nil {
 			return fmt.Errorf("record %d: %w", i+1, err)
 		}
@@ -91,14 +92,16 @@ func write(w io.Writer, all ...any) error {
 		}
 		digest := domain.DigestOf(text)
 		digests = append(digests, digest[:])
-		if _, err = fmt.Fprintf(w, "{\"digest\":%q,\"record\":%s}\n", digest, text); err != nil {
-			return err
+		for _, piece := range [][]byte{fmt.Appendf(nil, `{"digest":%q,"record":`, digest), text, []byte("}\n")} {
+			if _, err := w.Write(piece); err != nil {
+				return err
+			}
 		}
 	}
 	return lines.Encode(tail{new(domain.DigestOf(digests...))})
 }
 
-func compressed(w io.Writer, lines ...any) error {
+func compressed(w io.Writer, lines ...json.Marshaler) error {
 	// Most records are small: an encoder of the default level clears 10 MB of memory for each.
 	z, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(window), zstd.WithLowerEncoderMem(true))
 	if err != nil {

@@ -70,38 +70,27 @@ func Of(a account.Account) (Record, error) {
 		return Record{}, fmt.Errorf("record: %w", err)
 	}
 	r.FinalState = r.FinalState.WithStepsFolded(0).WithMessageStore(domain.MessageStore{})
-	return r.withMissing()
-}
-
-// WithParts returns the record with what runs have recorded of its execution that nobody tells any more.
-func (r Record) WithParts(parts []Part) (Record, error) {
-	r.Steps, r.Events = slices.Clone(r.Steps), slices.Clone(r.Events)
-	for _, p := range parts {
-		r.Steps, r.Events = append(r.Steps, p.Steps...), append(r.Events, p.Events...) // what was told comes first, and counts
-	}
-	r.Steps, r.Events = account.ByNumber(r.Steps, stepNumber), account.ByNumber(r.Events, eventNumber)
-	return r.withMissing()
+	r.Missing = r.gaps()
+	return r, r.check()
 }
 
 func stepNumber(s domain.StepExecution) int { return s.Step.Number }
 func eventNumber(e domain.Event) int        { return int(e.Sequence) }
 func messageIndex(e domain.Entry) int       { return e.Index }
 
-func (r Record) withMissing() (Record, error) {
-	r.Missing = r.gaps()
-	return r, r.check()
-}
-
 // gaps are the steps, messages and events that the record counts and does not hold.
-func (r Record) gaps() []account.Missing {
+func (r Record) gaps() []account.Missing { return gaps(r, r.Steps, stepNumber, r.Events, eventNumber) }
+
+// gaps are those of a record with its steps and events in one of their forms.
+func gaps[S, E any](r Record, steps []S, stepNumber func(S) int, events []E, eventNumber func(E) int) []account.Missing {
 	last := 0
-	if n := len(r.Events); n > 0 {
-		last = eventNumber(r.Events[n-1])
+	if n := len(events); n > 0 {
+		last = eventNumber(events[n-1])
 	}
 	return slices.Concat(
-		account.Gaps(account.Steps, r.Number, 1, r.FinalState.StepCount(), r.Steps, stepNumber),
+		account.Gaps(account.Steps, r.Number, 1, r.FinalState.StepCount(), steps, stepNumber),
 		account.Gaps(account.Messages, 0, r.From, r.To-1, r.Messages, messageIndex),
-		account.Gaps(account.Events, r.Number, 1, last, r.Events, eventNumber),
+		account.Gaps(account.Events, r.Number, 1, last, events, eventNumber),
 	)
 }
 
@@ -114,6 +103,26 @@ func invalid(field, format string, args ...any) error {
 
 // check refuses what is no record of an execution that has ended. Its errors name the field of the record's account.
 func (r Record) check() error {
+	if err := r.checkEnd(); err != nil {
+		return err
+	}
+	if err := r.checkSteps(); err != nil {
+		return err
+	}
+	if err := r.checkMessages(); err != nil {
+		return err
+	}
+	if err := r.checkEvents(); err != nil {
+		return err
+	}
+	if gaps := r.gaps(); !slices.Equal(r.Missing, gaps) {
+		return invalid("missing", "says %q, and by its counts the record lacks %q; export it again", account.Ranges(r.Missing), account.Ranges(gaps))
+	}
+	return nil
+}
+
+// checkEnd checks all but the lists.
+func (r Record) checkEnd() error {
 	ended := func(field, format string, args ...any) error { return invalid("executions[0]."+field, format, args...) }
 	if err := checkHead(account.Head{AgentID: r.AgentID, Name: r.Name, Run: account.Run{First: r.FirstRunID}}); err != nil {
 		return err
@@ -154,6 +163,10 @@ func (r Record) check() error {
 	if err := r.Budget.Check(); err != nil {
 		return ended("definition_budget", "%s", err)
 	}
+	return nil
+}
+
+func (r Record) checkSteps() error {
 	for i, step := range r.Steps {
 		if n := step.Step.Number; n < 1 || n > r.Outcome.Steps || i > 0 && n <= r.Steps[i-1].Step.Number {
 			return invalid(fmt.Sprintf("steps[%d].number", i), "is %d; steps are in order, each once, from 1 to %d", n, r.Outcome.Steps)
@@ -172,16 +185,14 @@ func (r Record) check() error {
 			}
 		}
 	}
+	return nil
+}
+
+func (r Record) checkMessages() error {
 	for i, e := range r.Messages {
 		if e.Index < r.From || e.Index >= r.To || i > 0 && e.Index <= r.Messages[i-1].Index {
 			return invalid(fmt.Sprintf("messages[%d].index", i), "is %d; messages are in order, each once, from %d on and before %d", e.Index, r.From, r.To)
 		}
-	}
-	if err := r.checkEvents(); err != nil {
-		return err
-	}
-	if gaps := r.gaps(); !slices.Equal(r.Missing, gaps) {
-		return invalid("missing", "says %q, and by its counts the record lacks %q; export it again", account.Ranges(r.Missing), account.Ranges(gaps))
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -69,7 +70,7 @@ func (s *Store) Record(ctx context.Context, r Record) error {
 }
 
 // write keeps a record or a position as a file of its own.
-func (s *Store) write(ctx context.Context, key string, line any) error {
+func (s *Store) write(ctx context.Context, key string, line json.Marshaler) error {
 	var object bytes.Buffer
 	err := compressed(&object, line)
 	if err != nil && domain.AsError(err).Kind == domain.TooLarge {

@@ -28,6 +28,7 @@ type item struct {
 	agent    string
 	log      domain.Log
 	resolved contract.Resolved
+	compiled domain.Compiled
 	size     int64
 }
 
@@ -73,6 +74,38 @@ func (c *Cache) Find(agent string) (domain.Log, contract.Resolved, bool) {
 	return it.log, it.resolved, true
 }
 
+// TakeCompiled takes out what was compiled of an agent's transcript for its newest inference. KeepCompiled puts it back.
+func (c *Cache) TakeCompiled(agent string) (compiled domain.Compiled) {
+	c.keepCompiled(agent, func(kept domain.Compiled) domain.Compiled {
+		compiled = kept
+		return domain.Compiled{}
+	})
+	return compiled
+}
+
+// KeepCompiled keeps what was compiled of an agent's transcript, for as long as that is kept.
+func (c *Cache) KeepCompiled(agent string, compiled domain.Compiled) {
+	c.keepCompiled(agent, func(domain.Compiled) domain.Compiled { return compiled })
+}
+
+func (c *Cache) keepCompiled(agent string, change func(domain.Compiled) domain.Compiled) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	held := c.items[agent]
+	if held == nil {
+		return
+	}
+	it := held.Value.(*item)
+	before := it.compiled.Size()
+	it.compiled = change(it.compiled)
+	grown := int64(it.compiled.Size() - before)
+	it.size += grown
+	c.size += grown
+	for c.size > c.max {
+		c.remove(c.order.Back())
+	}
+}
+
 // Drop forgets an agent.
 func (c *Cache) Drop(agent string) {
 	c.mu.Lock()
@@ -116,7 +149,7 @@ func (it item) fed(log domain.Log, resolved contract.Resolved) item {
 		}
 		return next
 	}
-	next.size = sizeOf(next.log, next.resolved)
+	next.size = sizeOf(next.log, next.resolved) + int64(next.compiled.Size())
 	return next
 }
 

@@ -189,3 +189,28 @@ func BenchmarkFeed(b *testing.B) {
 		})
 	}
 }
+
+// TestWhatIsCompiledCounts in the cache as long as it is there, for one who takes it at a time.
+func TestWhatIsCompiledCounts(t *testing.T) {
+	t.Parallel()
+	cache, log := NewCache(0), conversation(100, 100, "")
+	own := func(messages []domain.Message) []domain.Message { return messages }
+	compiled := domain.Compiled{}.Extend("model", log.Entries(), domain.Edits{}, own)
+	cache.KeepCompiled("unknown", compiled)
+	require.Zero(t, cache.Size())
+	cache.Feed("ann", log, contract.Resolved{})
+	before := cache.Size()
+	cache.KeepCompiled("ann", compiled)
+	require.Equal(t, before+int64(compiled.Size()), cache.Size())
+	require.Len(t, cache.TakeCompiled("ann").Messages(), 100)
+	require.Equal(t, before, cache.Size())
+	require.Empty(t, cache.TakeCompiled("ann").Messages(), "somebody has it")
+	cache.KeepCompiled("ann", compiled)
+	cache.Feed("ann", conversation(50, 0, "other"), contract.Resolved{})
+	cache.Drop("ann")
+	require.Zero(t, cache.Size())
+	small := NewCache(before + 1)
+	small.Feed("ann", log, contract.Resolved{})
+	small.KeepCompiled("ann", compiled)
+	require.Zero(t, small.Size(), "it does not fit")
+}

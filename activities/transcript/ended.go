@@ -13,32 +13,38 @@ import (
 	"everstep/domain/contract"
 )
 
+// largestPage bounds, in bytes, a page that comes compressed: below the 2 MiB of a server whatever it says.
+const largestPage = 1_800_000
+
 // Ended is the account of an execution that has ended, as its runs tell it: the run that is named, and of the runs before it
 // those that hold a part of it. Of its steps, messages and events those are absent that nobody can tell any more. It reports
 // too whether the execution began in the run in which it ended. Only activities may call it. Where the run itself is gone the
 // error has the code context_lost.
-func (s *Source) Ended(ctx context.Context, want contract.EndedExecution) (account.Account, bool, error) {
+func (s *Source) Ended(ctx context.Context, want contract.EndedExecution) (account.Raw, bool, error) {
 	run := activity.GetInfo(ctx).WorkflowExecution
 	run.RunID = want.RunID
-	request := account.Request{Want: []account.Part{account.HeadOf, account.Executions, account.Steps, account.Events, account.State}, Execution: want.Number}
+	request := account.Request{
+		Want:      []account.Part{account.HeadOf, account.Executions, account.Steps, account.Events, account.State},
+		Execution: want.Number, Bytes: largestPage, LargePage: contract.LargePage{Large: true},
+	}
 	told, held, err := s.account(ctx, run, request)
 	if err == nil && len(told.Executions) != 1 {
 		err = domain.Errorf(domain.Internal, "record: run %s does not tell of execution %d", run.RunID, want.Number)
 	}
 	if err != nil {
-		return account.Account{}, false, err
+		return account.Raw{}, false, err
 	}
 	began := held.Run.ID == run.RunID && slices.ContainsFunc(held.Executions, func(e account.HeldExecution) bool { return e.Number == want.Number && e.Step <= 1 })
 	told.Messages, err = s.messagesOf(ctx, run, told.Executions[0])
 	return told, began, err
 }
 
-// account reads what a run and those before it hold, as far as a request reaches.
-func (s *Source) account(ctx context.Context, run workflow.Execution, request account.Request) (account.Account, account.Held, error) {
-	runs := account.Runs{Gone: lost, Before: func(run account.Run) (string, error) { return run.Previous, nil }}
-	runs.Read = func(id string, request account.Request) (account.Account, account.Held, error) {
+// account reads what a run and those before it hold of an execution, as far as a request reaches.
+func (s *Source) account(ctx context.Context, run workflow.Execution, request account.Request) (account.Raw, account.Held, error) {
+	runs := account.Runs[account.Raw]{Gone: lost, Before: func(run account.Run) (string, error) { return run.Previous, nil }}
+	runs.Read = func(id string, request account.Request) (account.Raw, account.Held, error) {
 		run.RunID = id
-		return account.ReadRun(request, func(page account.Request) (account.Page, error) { return put(ctx, s, run, account.Query, page) })
+		return account.ReadRun(request, func(page account.Request) (account.RawPage, error) { return put(ctx, s, run, account.RawQuery, page) })
 	}
 	return runs.Account(run.RunID, request)
 }

@@ -109,6 +109,11 @@ func (c Cursor) before(other Cursor) bool {
 // A Page is a part of an account: as much as has room, at least one item.
 type Page struct {
 	Account
+	PageEnd
+}
+
+// A PageEnd says of a page how it fits to others of the same run.
+type PageEnd struct {
 	// Next is where the next page begins; absent on the last, which alone has the head.
 	Next *Cursor `json:"next,omitempty"`
 	// Held is what the run holds of each list.
@@ -327,35 +332,42 @@ func (h Held) at(number int) int {
 // readings is how often lists are read that change while they are.
 const readings = 3
 
+// A pageOf is a page of an account in the form A: an [Account], or a [Raw] one.
+type pageOf[A any] interface{ Parts() (A, PageEnd) }
+
+// Parts are what the page has of the account, and how it fits to others.
+func (p Page) Parts() (Account, PageEnd) { return p.Account, p.PageEnd }
+
 // ReadRun reads all pages of a run, and says what the run holds. It begins anew where what is listed changes meanwhile.
-func ReadRun(r Request, ask func(Request) (Page, error)) (Account, Held, error) {
+func ReadRun[P pageOf[A], A interface{ With(A) A }](r Request, ask func(Request) (P, error)) (none A, _ Held, _ error) {
 	for range readings {
-		var all Account
-		var first *Page
+		var all A
+		var first *PageEnd
 		for next := r; ; {
 			page, err := ask(next)
 			if err != nil {
-				return Account{}, Held{}, err
+				return none, Held{}, err
 			}
+			content, end := page.Parts()
 			if first == nil {
-				first = &page
+				first = &end
 			}
-			if page.Revision != first.Revision {
+			if end.Revision != first.Revision {
 				break
 			}
-			if all = all.With(page.Account); page.Next == nil {
+			if all = all.With(content); end.Next == nil {
 				return all, first.Held, nil
 			}
-			next.From = *page.Next
+			next.From = *end.Next
 		}
 	}
-	return Account{}, Held{}, domain.Errorf(domain.Unavailable, "the account changed while it was read, %d times; ask again", readings)
+	return none, Held{}, domain.Errorf(domain.Unavailable, "the account changed while it was read, %d times; ask again", readings)
 }
 
-// Runs are those of one agent's workflow, each of which goes on from the one before.
-type Runs struct {
+// Runs are those of one agent's workflow, each of which goes on from the one before. What they tell is an [Account], or a [Raw] one.
+type Runs[A interface{ After(earlier A, held Held) A }] struct {
 	// Read reads what a run holds.
-	Read func(runID string, r Request) (Account, Held, error)
+	Read func(runID string, r Request) (A, Held, error)
 	// Before names the run before one; empty: there is none.
 	Before func(Run) (string, error)
 	// Gone reports whether an error means that nobody can read a run any more.
@@ -364,7 +376,7 @@ type Runs struct {
 
 // Account reads an account from a run on backwards, as far as a request reaches, and says what the runs that were
 // read hold. What earlier runs held that are gone is missing.
-func (runs Runs) Account(runID string, r Request) (Account, Held, error) {
+func (runs Runs[A]) Account(runID string, r Request) (A, Held, error) {
 	all, held, err := runs.Read(runID, r)
 	if err != nil {
 		return all, held, err
@@ -373,7 +385,7 @@ func (runs Runs) Account(runID string, r Request) (Account, Held, error) {
 	held = held.ofOne(r)
 	r.Want = slices.DeleteFunc(slices.Clone(r.Want), func(p Part) bool { return p == HeadOf }) // that of the newest run is the agent's
 	for len(r.Want) > 0 && !held.Reaches(r) {
-		var earlier Account
+		var earlier A
 		var heldEarlier Held
 		if runID, err = runs.Before(held.Run); err == nil && runID != "" {
 			earlier, heldEarlier, err = runs.Read(runID, r)

@@ -129,7 +129,7 @@ var lists = []account.Part{account.Executions, account.Steps, account.Events, ac
 
 // page is one of a run, written as the workflow does it, with the sizes of what is on it.
 func (p past) page(n int, r account.Request) (page account.Page, sizes []int) {
-	w := account.Writer{Request: r, Page: account.Page{Held: p.held(n)}}
+	w := account.Writer{Request: r, Page: account.Page{PageEnd: account.PageEnd{Held: p.held(n)}}}
 	for _, part := range lists {
 		for _, it := range p.of(n, part, false) {
 			at := account.Cursor{Part: part, Execution: it.execution, Item: it.number}

@@ -179,7 +179,7 @@ func (r accountReader) runs(ctx context.Context, from snapshot) (account.Account
 	ahead := readAhead{accountReader: r, begun: map[string]chan runAccount{}}
 	defer ahead.reading.Wait()
 	defer cancel()
-	runs := account.Runs{Gone: deleted, Before: func(run account.Run) (string, error) { return r.before(ctx, run) }}
+	runs := account.Runs[account.Account]{Gone: deleted, Before: func(run account.Run) (string, error) { return r.before(ctx, run) }}
 	var others []string
 	runs.Read = func(id string, request account.Request) (account.Account, account.Held, error) {
 		ahead.request = request

@@ -242,10 +242,10 @@ func TestAccountKeepsToTheServer(t *testing.T) {
 	second.first = "first-run"
 	f := newFake(newRun("run-1", nil), second)
 	f.deleted["run-1"] = true
-	f.query = answering(account.Page{Account: own, Held: account.Held{
+	f.query = answering(account.Page{Account: own, PageEnd: account.PageEnd{Held: account.Held{
 		Run: account.Run{ID: "run-2", Previous: "run-1"}, Messages: from,
 		Executions: []account.HeldExecution{{Number: 2, ID: records[1].ExecutionID, Step: 1, Event: 1, Message: from}},
-	}})
+	}}})
 	all, err := New(f, Config{Records: store}).Account(t.Context(), nora.name, account.Executions, account.Steps, account.Events, account.Messages)
 	require.NoError(t, err)
 	require.Empty(t, all.Missing)

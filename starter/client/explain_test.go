@@ -75,7 +75,7 @@ func answersAccount(a account.Account) func(context.Context, string, string, any
 			return nil, serviceerror.NewInvalidArgument("unknown queryType")
 		}
 		held := account.Held{Run: a.Head.Run, Executions: []account.HeldExecution{{Number: a.Executions[0].Number, ID: a.Executions[0].ExecutionID, Step: 1, Event: 1}}}
-		return account.Page{Account: a, Held: held}, nil
+		return account.Page{Account: a, PageEnd: account.PageEnd{Held: held}}, nil
 	}
 }
 

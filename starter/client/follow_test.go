@@ -59,7 +59,7 @@ func (s *teller) answer(_ context.Context, _, _ string, in any) (any, error) {
 		all.Current = &account.Step{Execution: 1, StepExecution: s.current}
 	}
 	held := account.Held{Run: head.Run, Executions: []account.HeldExecution{{Number: s.number, ID: s.execution(), Step: 1, Event: 1}}}
-	return account.Page{Account: all, Held: held}, nil
+	return account.Page{Account: all, PageEnd: account.PageEnd{Held: held}}, nil
 }
 
 // head is that of the next event, in a step.

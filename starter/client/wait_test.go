@@ -316,7 +316,7 @@ func answeringEnd(o contract.Outcome, end contract.End) func(context.Context, st
 	told := account.Execution{Outcome: o, Ended: &end}
 	return answering(account.Page{
 		Account: account.Account{Head: &account.Head{Newest: &told}, Executions: []account.Execution{told}},
-		Held:    account.Held{Executions: []account.HeldExecution{{Number: o.Number, ID: o.ExecutionID, Step: 1, Event: 1}}},
+		PageEnd: account.PageEnd{Held: account.Held{Executions: []account.HeldExecution{{Number: o.Number, ID: o.ExecutionID, Step: 1, Event: 1}}}},
 	})
 }
 

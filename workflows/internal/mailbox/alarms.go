@@ -111,9 +111,7 @@ func (m *Mailbox) waitWhilePaused() {
 	}
 	m.waiting = m.now()
 	m.countWaiting()
-	for !m.Stopped() && m.paused {
-		_ = workflow.Await(m.root, func() bool { return !m.paused || m.disturbed() || m.stops() })
-	}
+	m.WaitUntil(func() bool { return !m.paused || m.stops() })
 	m.waiting = time.Time{}
 	m.countWaiting()
 }

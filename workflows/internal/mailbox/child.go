@@ -54,7 +54,7 @@ func (m *Mailbox) Tend(
 		return own.Waits || own.Ask != nil
 	}
 	for {
-		_ = workflow.Await(ctx, func() bool {
+		m.wait(ctx, func() bool {
 			return child.IsReady() || overdue() || stops() || asks() || waits() != lender.Holds()
 		})
 		switch {

@@ -42,9 +42,11 @@ type Mailbox struct {
 	signals workflow.ReceiveChannel
 	// cancelled reports whether the workflow was cancelled.
 	cancelled func() bool
-	door      door
-	next      *NextExecution
-	inbox     inbox
+	// heard is told when something was drained while the loop waited.
+	heard func()
+	door  door
+	next  *NextExecution
+	inbox inbox
 	// suspended is set while the session accepts nothing.
 	suspended *contract.Suspension
 	stop      stopping
@@ -112,20 +114,30 @@ func (m *Mailbox) renew() {
 	}
 }
 
-// Listen turns stop signals, alarms and a cancellation of the workflow into
-// state, for the life of the run. It leaves what arrives where it is until it is
-// drained, so that the loop can do so first: of what one workflow task brings,
-// the loop often learns before this coroutine. Where the loop waits, heard is called when something was drained.
+// Listen takes stop signals, alarms and a cancellation of the workflow from now on, for the life of the run. What arrives stays
+// where it is until it is drained: by whoever asks what it may do, and by whoever waits, who then tells heard. A coroutine that
+// did nothing else would be woken in every workflow task.
 func (m *Mailbox) Listen(ctx workflow.Context, heard func()) {
 	m.signals = workflow.GetSignalChannel(m.root, string(contract.SignalStop))
 	m.cancelled = func() bool { return m.door != cut && ctx.Err() != nil }
-	workflow.GoNamed(m.root, "stops", func(ctx workflow.Context) {
-		for {
-			_ = workflow.Await(ctx, m.disturbed)
+	m.heard = heard
+}
+
+// WaitUntil waits in the run's own coroutine until a condition holds. Every wait of that coroutine goes through it: else a stop
+// would wait too.
+func (m *Mailbox) WaitUntil(condition func() bool) { m.wait(m.root, condition) }
+
+// wait is WaitUntil in the coroutine of a context, whose end ends it too. Of what one workflow task brings, it learns what it waits for
+// before what stops it.
+func (m *Mailbox) wait(ctx workflow.Context, condition func() bool) {
+	for !condition() {
+		if m.disturbed() {
 			m.DrainSignals()
-			heard()
+			m.heard()
+		} else if workflow.Await(ctx, func() bool { return condition() || m.disturbed() }) != nil {
+			return
 		}
-	})
+	}
 }
 
 // Begin opens an execution: nothing has stopped it yet.

@@ -132,7 +132,7 @@ func TestWhatAStopRefuses(t *testing.T) {
 			p := newPlay()
 			test.arrives(p)
 			p.perform(t, domain.ExecutionBudget{}, func(ctx workflow.Context) {
-				_ = workflow.Sleep(ctx, time.Minute)
+				p.WaitUntil(workflow.NewTimer(ctx, time.Minute).IsReady)
 				p.DrainSignals()
 				require.Equal(t, test.cut, p.Interrupted())
 				var refused []string
@@ -351,7 +351,7 @@ func TestTheEarliestEscalation(t *testing.T) {
 				p.sends(time.Second, contract.StopRequest{Within: contract.Span(d)})
 			}
 			p.perform(t, domain.ExecutionBudget{}, func(workflow.Context) {
-				_ = workflow.Await(p.ctx, p.Interrupted)
+				p.WaitUntil(p.Interrupted)
 				require.InDelta(t, 61, p.agent.Spent().Seconds, 1)
 			})
 		})
@@ -443,6 +443,7 @@ func TestReportsAreNumberedOn(t *testing.T) {
 		var carry contract.CarriedMail
 		for range 2 {
 			m := mailbox.New(ctx, p.agent, carry)
+			m.Listen(ctx, func() {})
 			m.Under("agent/above", domain.ToolExecutionID{}, domain.ExecutionBudget{}, nil)
 			for range 2 {
 				require.False(t, m.Ask(ctx, domain.Ask{Limit: domain.LimitSteps, Need: 1}, func() bool { return false }, func(bool) {}))

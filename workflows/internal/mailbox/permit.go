@@ -15,6 +15,7 @@ import (
 // does not take it back, but cuts off what it has started. Only a mailbox makes
 // permits; with the zero one the workflow task fails.
 type Permit struct {
+	mail  *Mailbox
 	scope workflow.Context
 	// under are the activities under way that a stop cuts off; nil: none cuts off what is started.
 	under *underWay
@@ -61,7 +62,7 @@ func (m *Mailbox) Permit(purpose Purpose) (Permit, bool) {
 		refused = m.NoTools()
 	case ForHook:
 		if m.ending {
-			return Permit{scope: m.root}, true
+			return m.LastWord(), true
 		}
 	case WhileIdle:
 		if refused = m.Woken(); !refused {
@@ -75,7 +76,7 @@ func (m *Mailbox) unless(refused bool) (Permit, bool) {
 	if refused {
 		return Permit{}, false
 	}
-	return Permit{m.scope, m.under}, true
+	return Permit{m, m.scope, m.under}, true
 }
 
 // Interrupted reports whether what was in flight in this execution was cut off,
@@ -86,9 +87,16 @@ func (m *Mailbox) Interrupted() bool { return m.scope.Err() != nil }
 // it may be: a stop of mode now ends the wait and refuses it.
 func (m *Mailbox) BackOff(delay time.Duration) bool {
 	if m.ending { // hooks have their say all the same
-		return workflow.Sleep(m.root, delay) == nil
+		return m.sleep(m.root, delay)
 	}
-	return workflow.Sleep(m.scope, delay) == nil && !m.CutOff()
+	return m.sleep(m.scope, delay) && !m.CutOff()
+}
+
+// sleep waits in the run's own coroutine, and reports false where the end of a context ended the wait.
+func (m *Mailbox) sleep(ctx workflow.Context, delay time.Duration) bool {
+	timer := workflow.NewTimer(ctx, delay)
+	m.WaitUntil(timer.IsReady)
+	return timer.Get(m.root, nil) == nil
 }
 
 // Idle waits between executions, until something wakes the session or another reason ends the wait.
@@ -96,7 +104,7 @@ func (m *Mailbox) Idle(longest time.Duration, over func() bool) {
 	pause, cancel := workflow.WithCancel(m.root)
 	defer cancel()
 	timer := workflow.NewTimer(pause, longest)
-	_ = workflow.Await(m.root, func() bool { return m.Woken() || timer.IsReady() || over() })
+	m.WaitUntil(func() bool { return m.Woken() || timer.IsReady() || over() })
 }
 
 // BackOffInference waits before the model is asked again, and reports whether it may
@@ -108,7 +116,7 @@ func (m *Mailbox) BackOffInference(delay time.Duration) bool {
 	pause, cancel := workflow.WithCancel(m.scope)
 	defer cancel()
 	timer := workflow.NewTimer(pause, delay)
-	_ = workflow.Await(m.root, func() bool { return timer.IsReady() || m.stops() })
+	m.WaitUntil(func() bool { return timer.IsReady() || m.stops() })
 	if m.CutOff() || m.stops() {
 		return false
 	}
@@ -125,10 +133,10 @@ func (m *Mailbox) BackOffCall(ctx workflow.Context, delay time.Duration, halted 
 		pause, cancel := workflow.WithCancel(ctx)
 		defer cancel()
 		timer := workflow.NewTimer(pause, delay)
-		_ = workflow.Await(ctx, func() bool { return timer.IsReady() || refused() })
+		m.wait(ctx, func() bool { return timer.IsReady() || refused() })
 		m.holdBack(ctx, refused, held)
 		if m.paused && !refused() && !m.stops() {
-			_ = workflow.Await(ctx, func() bool { return !m.paused || refused() })
+			m.wait(ctx, func() bool { return !m.paused || refused() })
 		}
 	}
 	m.DrainSignals()
@@ -142,7 +150,7 @@ func (m *Mailbox) AwaitTurn(ctx workflow.Context, free, halted func() bool, held
 	refused := func() bool { return m.stop.noTools() || halted() }
 	if m.DrainSignals(); !refused() {
 		for waits := true; waits; { // another one may begin as the pause ends
-			_ = workflow.Await(ctx, func() bool { return free() || refused() })
+			m.wait(ctx, func() bool { return free() || refused() })
 			waits = m.holdBack(ctx, refused, held) && !refused()
 		}
 	}
@@ -157,7 +165,7 @@ func (m *Mailbox) holdBack(ctx workflow.Context, refused func() bool, held func(
 		return false
 	}
 	held(true)
-	_ = workflow.Await(ctx, over)
+	m.wait(ctx, over)
 	held(false)
 	return true
 }
@@ -169,14 +177,14 @@ func (m *Mailbox) BackOffAsking(ctx workflow.Context, delay time.Duration) (Perm
 		pause, cancel := workflow.WithCancel(ctx)
 		defer cancel()
 		timer := workflow.NewTimer(pause, delay)
-		_ = workflow.Await(ctx, func() bool { return timer.IsReady() || m.stop.mode == contract.StopNow })
+		m.wait(ctx, func() bool { return timer.IsReady() || m.stop.mode == contract.StopNow })
 	}
 	return m.Permit(WithinStep)
 }
 
 // LastWord is the permit to say elsewhere that a call is given up. It is never refused, and no stop cuts off
 // what it is for, which has short time-outs of its own.
-func (m *Mailbox) LastWord() Permit { return Permit{scope: m.root} }
+func (m *Mailbox) LastWord() Permit { return Permit{mail: m, scope: m.root} }
 
 // AwaitWord waits, in the coroutine of a call, until somebody has spoken about it or its time is over, and
 // returns the permit to begin it where it was allowed. Whatever stops the execution ends the wait, a gentle stop too: a
@@ -190,7 +198,7 @@ func (m *Mailbox) AwaitWord(ctx workflow.Context, until time.Time, spoken, halte
 		timer := workflow.NewTimer(pause, max(until.Sub(m.now()), 0))
 		expired = timer.IsReady
 	}
-	_ = workflow.Await(ctx, func() bool { return spoken() || over() || expired() })
+	m.wait(ctx, func() bool { return spoken() || over() || expired() })
 	m.DrainSignals()
 	return spoken() || expired() && !over()
 }
@@ -199,7 +207,7 @@ func (m *Mailbox) AwaitWord(ctx workflow.Context, until time.Time, spoken, halte
 func (m *Mailbox) AfterWord(ctx workflow.Context, halted func() bool) (Permit, bool) {
 	refused := func() bool { return m.stop.noTools() || halted() }
 	if m.DrainSignals(); m.paused {
-		_ = workflow.Await(ctx, func() bool { return !m.paused || m.stops() || refused() })
+		m.wait(ctx, func() bool { return !m.paused || m.stops() || refused() })
 		m.DrainSignals()
 	}
 	return m.unless(refused())
@@ -208,7 +216,7 @@ func (m *Mailbox) AfterWord(ctx workflow.Context, halted func() bool) (Permit, b
 // Await schedules an activity from the workflow's main coroutine and waits for
 // its result, which is there also beside an error.
 func Await[In, Out any](p Permit, options workflow.ActivityOptions, activity contract.Activity[In, Out], in In) (*Out, error) {
-	out, _, err := Call(p.scope, p, options, activity, in)
+	out, _, err := Call(p.mail.root, p, options, activity, in)
 	return out, err
 }
 
@@ -223,6 +231,7 @@ func Call[In, Out any](
 		return out, false, err
 	}
 	own := p.under.begin(future)
+	p.mail.wait(ctx, future.IsReady)
 	err = future.Get(ctx, out)
 	return out, p.under.end(own), err
 }

@@ -185,7 +185,7 @@ func (m *Mailbox) Ask(ctx workflow.Context, ask domain.Ask, over func() bool, he
 	timer := workflow.NewTimer(pause, askingTime)
 	answered := func() bool { return len(a.asks) == 0 } // this is the last of them
 	lost := func() bool { return sent.IsReady() && sent.Get(ctx, nil) != nil }
-	_ = workflow.Await(ctx, func() bool { return answered() || m.stops() || over() || timer.IsReady() || lost() })
+	m.wait(ctx, func() bool { return answered() || m.stops() || over() || timer.IsReady() || lost() })
 	more := !m.stops() && !a.grant.Within(before)
 	a.declined = a.declined || ask.AtOnce && !more
 	return more
