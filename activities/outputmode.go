@@ -15,9 +15,9 @@ import (
 	"everstep/domain/enum"
 )
 
-// CheckOutput says whether a text fits a response format, for an answer that a
-// hook has replaced. It changes nothing and may run any number of times. It
-// fails for good where the format itself is wrong.
+// CheckOutput says whether a text fits a response format or a schema. The workflow asks it for texts that no inference has
+// checked: an answer that a hook has replaced, arguments that a person has edited, a person's answer to a question. It
+// changes nothing and may run any number of times. It fails for good where the format itself is wrong.
 func (a *Activities) CheckOutput(ctx context.Context, request contract.OutputRequest) (contract.OutputReply, error) {
 	defer a.pulse(ctx)()
 	a.config.At(contract.WithPlace(ctx, contract.Place{WorkflowID: activity.GetInfo(ctx).WorkflowExecution.ID}), contract.Checking)

@@ -138,6 +138,7 @@ func (t ToolExecution) Clone() ToolExecution {
 	return t
 }
 
+// kept is the execution as the state keeps it: of its error kind, code, message and source alone.
 func (t ToolExecution) kept() ToolExecution {
 	if t = t.Clone(); t.Error != nil {
 		*t.Error = t.Error.kept()

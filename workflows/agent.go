@@ -176,11 +176,13 @@ func (a *agent) settledIn(call domain.ToolExecutionID, told bool) {
 
 func (a *agent) counted(calls int64) { a.state = a.state.WithToolCalls(calls, a.now()) }
 
+// Signal adds a signal to stop, and emits one event of it. The state keeps the first hundred that people sent and only counts
+// the others: announce does not see those.
 func (a *agent) Signal(signal domain.StopSignal) {
-	more := a.state.Continuation().More
+	counted := a.state.Continuation().More
 	a.state = must(a.state.WithStopSignal(signal, a.now()))
 	a.announce(a.state)
-	if a.state.Continuation().More > more { // it is not kept
+	if a.state.Continuation().More > counted {
 		a.emitStop(a.state, signal)
 	}
 }

@@ -155,7 +155,8 @@ func byWhom(by string) string {
 	return " by " + by
 }
 
-// toolExecution finds a call of the execution, as far as its steps are held.
+// toolExecution finds a call of the execution, to say why an answer to it is refused. Calls of steps that were folded away are
+// not found.
 func (s session) toolExecution(id domain.ToolExecutionID) (domain.ToolExecution, bool) {
 	steps := []domain.AgentStep{}
 	for _, done := range s.state.StepExecutions() {

@@ -122,13 +122,15 @@ func (p *program) Connect(context.Context) (sdk.Connection, error) { return p, n
 // SessionID implements the SDK's connection: there is none.
 func (p *program) SessionID() string { return "" }
 
-// Read returns the next message, and passes over what is none.
+// Read returns the server's next message. It passes over lines that are no message, answers to nothing that was asked, and
+// notices beyond their limit; it fails where the program has ended or writes too much that is no message. A line may hold
+// several messages, which are returned one by one. An answer that is too long comes as an error in its place.
 func (p *program) Read(context.Context) (jsonrpc.Message, error) {
 	for garbage := 0; ; {
 		for len(p.read) > 0 {
 			message := p.read[0]
 			p.read = p.read[1:]
-			if message = p.hears(message); message != nil {
+			if message = p.admitted(message); message != nil {
 				return message, nil
 			}
 		}
@@ -198,8 +200,8 @@ func (p *program) line() ([]byte, error) {
 	}
 }
 
-// hears is a message as it is passed on, nil where it is not.
-func (p *program) hears(message jsonrpc.Message) jsonrpc.Message {
+// admitted is a message as it is passed on to the client; nil: it is dropped. A server that asks too much is cut off.
+func (p *program) admitted(message jsonrpc.Message) jsonrpc.Message {
 	if answer, ok := message.(*jsonrpc.Response); ok {
 		if answer = p.answered(answer); answer != nil {
 			return answer

@@ -238,6 +238,7 @@ func (p *performance) begin() {
 	}
 }
 
+// fail ends an inference as a fault of the script wants it: refused before any text, or cut off after some of it, which is billed.
 func (p *performance) fail(ctx context.Context, f fault, config domain.LLMConfig) (inference.Answer, error) {
 	if !f.cut {
 		return inference.Answer{Partial: true}, f.Error(config)

@@ -118,7 +118,8 @@ func (a Account) missingMessages(r Request, held Held) []Missing {
 	return Gaps(Messages, 0, first, last, meant, func(e domain.Entry) int { return e.Index })
 }
 
-// missingSteps are those before what the runs hold. Of an execution that none of them holds nobody knows how many there were.
+// missingSteps are, of each execution that the runs hold in part, the steps before the first that they hold, but for those that
+// the account has from elsewhere. Of an execution that no run holds nobody knows how many steps there were, so none is missing.
 func (a Account) missingSteps(r Request, held Held) (gaps []Missing) {
 	for _, e := range held.Executions {
 		if e.Step > 1 {

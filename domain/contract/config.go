@@ -156,9 +156,9 @@ type Resolved struct {
 	Unchanged bool `json:"unchanged,omitzero"`
 }
 
-// Pinned is what a session goes on with that had another before, or none: a tool that its MCP server has changed since stays
-// as the session was given it. Its calls are refused, with the change, until somebody begins a session that takes it.
-// One that it hid for a time is known by its pin alone.
+// Pinned puts tools back as the session was first given them, where their MCP servers have changed them since: a changed tool
+// must not take a model by surprise. Its calls are refused until somebody begins a new session. before is the configuration in
+// force, nil at the beginning; of a tool that is not in it (the server did not list it for a time) the pin alone is known.
 func (r Resolved) Pinned(before *Resolved, pins []ToolPin) Resolved {
 	tools, kept := slices.Clone(r.Tools), []string{r.Digest.String()}
 	for i, now := range tools {

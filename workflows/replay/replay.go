@@ -101,6 +101,8 @@ type reader struct {
 	running sync.WaitGroup
 }
 
+// replay runs the workflow's code over the history of a run, up to its last completed task, and asks what the reader was given
+// to ask: so queries are answered where no worker does.
 func (r *reader) replay(execution workflow.Execution, options Options) (err error) {
 	converts := options.DataConverter
 	if converts == nil {

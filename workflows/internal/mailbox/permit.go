@@ -92,7 +92,8 @@ func (m *Mailbox) BackOff(delay time.Duration) bool {
 	return m.sleep(m.scope, delay) && !m.CutOff()
 }
 
-// sleep waits in the run's own coroutine, and reports false where the end of a context ended the wait.
+// sleep waits before a retry, in the run's own coroutine, and takes signals meanwhile. It reports false where the wait was cut
+// short because the context was cancelled, by a stop of mode now.
 func (m *Mailbox) sleep(ctx workflow.Context, delay time.Duration) bool {
 	timer := workflow.NewTimer(ctx, delay)
 	m.WaitUntil(timer.IsReady)
