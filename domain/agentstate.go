@@ -30,9 +30,9 @@ type AgentState struct {
 	SessionTrusted Trusted `json:"trusted,omitempty"`
 	// Origin is the step that the next execution continues; nil: it begins anew.
 	Origin *Origin `json:"origin,omitempty"`
-	// UnknownCalls are the agent's calls of unknown outcome, the oldest first. One that is settled stays until the model
+	// UnknownOutcomes are the agent's calls of unknown outcome, the oldest first. One that is resolved stays until the model
 	// has been told and an execution after that one begins.
-	UnknownCalls []Wait `json:"outcome_unknown,omitempty"`
+	UnknownOutcomes []Wait `json:"outcome_unknown,omitempty"`
 	// StandingApprovals are the session's, the oldest first, those too that were revoked.
 	StandingApprovals []StandingApproval `json:"standing_approvals,omitempty"`
 	// SessionAccount is without the execution in progress, nil where the session has no budget; see Session.
@@ -65,7 +65,7 @@ func NewAgentState(id, parent AgentID, now time.Time, config LLMConfig) AgentSta
 // messages are shared all the same.
 func (s AgentState) Clone() AgentState {
 	s.LLMConfig, s.Metadata, s.ResponseFormat.Schema = s.LLMConfig.kept(), s.Metadata.clone(), bytes.Clone(s.ResponseFormat.Schema)
-	s.UnknownCalls, s.StandingApprovals = slices.Clone(s.UnknownCalls), slices.Clone(s.StandingApprovals)
+	s.UnknownOutcomes, s.StandingApprovals = slices.Clone(s.UnknownOutcomes), slices.Clone(s.StandingApprovals)
 	s.SessionTrusted, s.Execution.Trusted = s.SessionTrusted.clone(), s.Execution.Trusted.clone()
 	s.Execution.Budget, s.Execution.Continuation = s.Execution.Budget.clone(), s.Execution.Continuation.clone()
 	return s

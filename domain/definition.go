@@ -231,7 +231,7 @@ type Definition struct {
 	// Agents are the definitions of all sub-agents and of those in Handoffs, and of theirs in turn, each once, by the keys
 	// that they are known by.
 	Agents map[string]Definition `json:"agents,omitempty"`
-	// IdleTimeout closes a session that has been idle for so long. Zero: never. One that knows of unsettled calls stays.
+	// IdleTimeout closes a session that has been idle for so long. Zero: never. One that knows of unresolved calls stays.
 	IdleTimeout time.Duration `json:"idle_timeout,omitzero"`
 	// Source says where the definition was read, for people: a file's name.
 	Source string `json:"source,omitzero"`

@@ -80,17 +80,17 @@ func (t ToolExecution) mayHaveDone() bool {
 }
 
 // Effects are what the execution has done: all its steps, the one in progress and folded ones included. Calls that somebody
-// has settled before it ended count as what they were said to be.
+// has resolved before it ended count as what they were said to be.
 func (s AgentState) Effects() EffectCounts {
 	execution := s.Execution
 	effects := execution.Folded.EffectCounts
 	for step := range execution.steps {
 		effects = effects.Merged(step.Effects())
 	}
-	for _, call := range s.UnknownCalls {
-		if settled := call.Answer; settled != nil && call.ExecutionID == execution.ID && (!execution.Status.Terminal() || !settled.At.After(execution.CompletedAt)) {
+	for _, call := range s.UnknownOutcomes {
+		if resolved := call.Answer; resolved != nil && call.ExecutionID == execution.ID && (!execution.Status.Terminal() || !resolved.At.After(execution.CompletedAt)) {
 			count := EffectCount{Tool: call.Tool, Unknown: -1}
-			if settled.Verdict == VerdictDone {
+			if resolved.Verdict == VerdictDone {
 				count.Done = 1
 			}
 			effects = effects.counted(count)

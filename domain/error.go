@@ -46,8 +46,8 @@ const (
 	CodeInterrupted Code = "interrupted"
 	// CodeOutcomeUnknown: a tool call began, and nobody knows how it ended.
 	CodeOutcomeUnknown Code = "outcome_unknown"
-	// CodeUnsettled: a tool call was not begun, since nobody knows whether an earlier one took the same effect.
-	CodeUnsettled Code = "unsettled"
+	// CodeOutcomeUnresolved: a tool call was not begun, since nobody knows whether an earlier one took the same effect.
+	CodeOutcomeUnresolved Code = "outcome_unresolved"
 	// CodeTimeout: something took longer than it may.
 	CodeTimeout Code = "timeout"
 	// CodeEmptyResponse: the model gave neither text nor tool calls, twice.
@@ -92,7 +92,7 @@ func (c *Code) UnmarshalText(text []byte) error {
 		CodeBlocked, CodeNotRun, CodeInterrupted, CodeOutcomeUnknown, CodeTimeout, CodeEmptyResponse,
 		CodeFiltered, CodeInvalidOutput, CodeQuota, CodeAuth, CodeContextOverflow, CodeContextLost,
 		CodeHookFailed, CodeMalformed, CodeModelNotFound, CodeUnknownTool, CodeWorkerShutdown,
-		CodeTerminated, CodeTimedOut, CodeGivenUp, CodeRerouted, CodeDenied, CodeUnsettled,
+		CodeTerminated, CodeTimedOut, CodeGivenUp, CodeRerouted, CodeDenied, CodeOutcomeUnresolved,
 	)
 }
 

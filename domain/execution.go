@@ -26,7 +26,7 @@ func (s AgentState) BeginExecution(id ExecutionID, budget ExecutionBudget, now t
 	s.Execution = ExecutionState{
 		ID: id, Origin: s.Origin, Status: StatusInProgress, StartedAt: now, Budget: budget.clone(), Trusted: trusted,
 	}
-	s.Origin, s.UnknownCalls = nil, withoutTold(s.UnknownCalls)
+	s.Origin, s.UnknownOutcomes = nil, withoutTold(s.UnknownOutcomes)
 	s.ExecutionCount++
 	s.MessageStore = s.MessageStore.taken(id)
 	return s.updated(now), nil

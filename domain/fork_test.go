@@ -143,14 +143,14 @@ func forks(t *testing.T) map[string]fork {
 		"WithStepsUnfolded": {endedState(t).WithStepsFolded(1), func(t *testing.T, s state, n int) state {
 			return s.WithStepsUnfolded([]domain.StepExecution{{Step: toolStep(executionID(1+n), 1)}})
 		}},
-		"WithUnknownCall": {unsettledState(t), func(_ *testing.T, s state, n int) state {
-			return s.WithUnknownCall(unknownCall(7+n), after(20+n))
+		"WithUnknownOutcome": {unresolvedState(t), func(_ *testing.T, s state, n int) state {
+			return s.WithUnknownOutcome(unknownCall(7+n), after(20+n))
 		}},
-		"WithSettlement": {unsettledState(t), func(t *testing.T, s state, n int) state {
-			return must(t)(s.WithSettlement(unknownCall(1).ToolExecutionID, settlement(n), after(20+n)))
+		"WithOutcomeResolved": {unresolvedState(t), func(t *testing.T, s state, n int) state {
+			return must(t)(s.WithOutcomeResolved(unknownCall(1).ToolExecutionID, resolution(n), after(20+n)))
 		}},
-		"WithSettlementIn": {unsettledState(t), func(_ *testing.T, s state, n int) state {
-			return s.WithSettlementIn(unknownCall(0).ToolExecutionID, executionID(n), true, after(20+n))
+		"WithResolutionIn": {unresolvedState(t), func(_ *testing.T, s state, n int) state {
+			return s.WithResolutionIn(unknownCall(0).ToolExecutionID, executionID(n), true, after(20+n))
 		}},
 		"WithStandingApproval": {standingState(t), func(t *testing.T, s state, n int) state {
 			return must(t)(s.WithStandingApproval(standing(7+n), after(20+n)))

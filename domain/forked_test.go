@@ -9,15 +9,15 @@ import (
 	"everstep/domain"
 )
 
-// TestForked: another agent has the context and the unsettled calls, and nothing that was given to the first.
+// TestForked: another agent has the context and the unresolved calls, and nothing that was given to the first.
 func TestForked(t *testing.T) {
 	t.Parallel()
 	s := must(t)(begunState(t).WithTrusted(domain.Trusted{"customer": json.RawMessage(`4711`)}, after(1)))
 	s = must(t)(s.WithMetadata("note", json.RawMessage(`1`), after(1)))
 	s = s.WithSystemPrompt("be kind", after(1))
-	s = s.WithUnknownCall(domain.Wait{Kind: domain.WaitOutcome, ToolExecutionID: executionID(1).Step(1).Tool(0), Tool: "pay", Effect: domain.DigestOf([]byte("x"))}, after(1))
+	s = s.WithUnknownOutcome(domain.Wait{Kind: domain.WaitOutcome, ToolExecutionID: executionID(1).Step(1).Tool(0), Tool: "pay", Effect: domain.DigestOf([]byte("x"))}, after(1))
 	told := domain.Wait{Kind: domain.WaitOutcome, ToolExecutionID: executionID(1).Step(1).Tool(1), Answer: &domain.Answer{Verdict: domain.VerdictDone, Told: true}}
-	s = s.WithUnknownCall(told, after(1))
+	s = s.WithUnknownOutcome(told, after(1))
 	other, err := domain.AgentIDOf("other")
 	require.NoError(t, err)
 	origin := domain.Origin{ExecutionID: executionID(1), Step: 2, AgentID: s.AgentID, Origin: &domain.Origin{ExecutionID: executionID(9)}}
@@ -33,8 +33,8 @@ func TestForked(t *testing.T) {
 	require.Empty(t, forked.StandingApprovals)
 	require.Equal(t, "be kind", forked.SystemPrompt)
 	require.Contains(t, forked.Metadata, "note")
-	require.Len(t, forked.UnknownCalls, 1)
-	require.Equal(t, s.AgentID, forked.Unsettled()[0].EffectOf, "its key is the other agent's")
+	require.Len(t, forked.UnknownOutcomes, 1)
+	require.Equal(t, s.AgentID, forked.UnresolvedOutcomes()[0].EffectOf, "its key is the other agent's")
 
 	begun := must(t)(forked.BeginExecution(executionID(7), domain.Unlimited(), after(6)))
 	require.Equal(t, []domain.ExecutionID{executionID(7), executionID(1), executionID(9)}, begun.Chain())
@@ -45,5 +45,5 @@ func TestForked(t *testing.T) {
 	require.Nil(t, domain.Origin{ExecutionID: executionID(1)}.Branch(), "it goes on from the end of another")
 
 	again := begun.Forked(sampleAgent(), origin, after(7))
-	require.Equal(t, s.AgentID, again.Unsettled()[0].EffectOf, "a fork of a fork knows whose key it is")
+	require.Equal(t, s.AgentID, again.UnresolvedOutcomes()[0].EffectOf, "a fork of a fork knows whose key it is")
 }

@@ -99,11 +99,11 @@ func (s *AgentState) UnmarshalJSON(data []byte) (err error) {
 	case read.ExecutionCount < 0:
 		return in("execution_count", Errorf(Invalid, "is %d; it may not be negative", read.ExecutionCount))
 	}
-	for i, c := range read.UnknownCalls {
+	for i, c := range read.UnknownOutcomes {
 		if c.ToolExecutionID.IsZero() {
 			return inItem("outcome_unknown", i, in("tool_execution_id", errors.New("is missing")))
 		}
-		read.UnknownCalls[i] = c.kept()
+		read.UnknownOutcomes[i] = c.kept()
 	}
 	for i, a := range read.StandingApprovals {
 		if a.ID.IsZero() {

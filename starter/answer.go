@@ -171,10 +171,10 @@ func resolveCommand(p *program) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "resolve ID CALL",
 		Short: "Say what a call of unknown outcome really did",
-		Long: `Settles a tool call of which nobody knows whether it took effect: its worker was
+		Long: `Resolves a tool call of which nobody knows whether it took effect: its worker was
 lost in it, or its tool could not tell. Look at the other side first. Until it is
-settled the agent does not make the same call again; then its model is told. Who
-settles it, when, and the reason are recorded, and explain shows them. An agent
+resolved the agent does not make the same call again; then its model is told. Who
+resolves it, when, and the reason are recorded, and explain shows them. An agent
 without a name may have ended: if it goes on, with extend, its model is told.
 
 CALL is the call's id as status and explain show it, or the beginning of it.
@@ -187,13 +187,13 @@ list --unknown names the agents that have such calls.`,
 			}
 			options.Call = args[1]
 			return p.change(command.Context(), args, func(ctx context.Context, s *local.Stack, id string) error {
-				settled, err := s.Agents.Resolve(ctx, id, options)
+				resolved, err := s.Agents.Resolve(ctx, id, options)
 				if err != nil {
 					return err
 				}
-				return p.done(settled, "the call of %s in step %d of execution %d is settled as %s; %s of %s left unsettled",
-					render.OneLine(settled.Wait.Tool), settled.Wait.Step, settled.Wait.Execution, settled.Wait.Verdict(),
-					render.Counted(settled.Unsettled, "call"), settled.ID)
+				return p.done(resolved, "the call of %s in step %d of execution %d is resolved as %s; %s of %s left unresolved",
+					render.OneLine(resolved.Wait.Tool), resolved.Wait.Step, resolved.Wait.Execution, resolved.Wait.Verdict(),
+					render.Counted(resolved.UnknownOutcomes, "call"), resolved.ID)
 			})
 		},
 	}

@@ -49,8 +49,8 @@ of a model again, and the agent that it comes from stays as it was.
 The fork has the model, tools and settings of the agent as they are now, unless
 flags say otherwise, and a budget of its own. It has no trusted values but those
 of --with, and no standing approvals. Of calls whose outcome nobody knows it
-knows too, and makes none for the same effect until they are settled with
-resolve, for the fork itself. Other effects it may make again: it is another agent.
+knows too, and makes none for the same effect until they are resolved
+for the fork itself. Other effects it may make again: it is another agent.
 
 Where the server has the agent no more, or it was imported, its records tell
 (starter help operations), and its messages are copied. They do not say which tools it

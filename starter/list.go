@@ -52,7 +52,8 @@ the one that would go on.
 
 Filters leave out what does not fit all of them. A status is one of
 ` + enum.Names(enum.Known[client.ListStatus](), ", ") + `.
---unknown lists the agents that have calls of unknown outcome: resolve settles them.`,
+--unknown lists the agents that have calls of unknown outcome: resolve says
+what each did.`,
 		Example: `  starter list
   starter list --status failed,stopped --since 2h
   starter list --reason cost_limit --columns id,cost,tokens --sort -cost

@@ -102,8 +102,8 @@ func TestATurnSeesAllOfTheOneBefore(t *testing.T) {
 		"nobody knows what became of its call": {
 			turns:  []testsuite.Turn{asks("", "note", "order-1"), {Text: "Unknown."}},
 			note:   testsuite.Unknown("the line went dead"),
-			events: []testsuite.Event{testsuite.SettleAt(2*goOn, domain.VerdictDone, "")}, // no session ends before
-			want: []string{`assistant: <note {"of":"order-1"}>`, "tool: note = outcome unknown: the line went dead; the call of note may or may not have taken effect, and was not repeated\n\nDo not call note again for the same: until somebody has settled what happened, it is not run. " +
+			events: []testsuite.Event{testsuite.ResolveAt(2*goOn, domain.VerdictDone, "")}, // no session ends before
+			want: []string{`assistant: <note {"of":"order-1"}>`, "tool: note = outcome unknown: the line went dead; the call of note may or may not have taken effect, and was not repeated\n\nDo not call note again for the same: until somebody has resolved what happened, it is not run. " +
 				"Find out in another way whether it was done, or tell the user that this is unknown, and that it is call CALL.", "assistant: Unknown."},
 		},
 	} {

@@ -25,5 +25,5 @@ func TestAFakeSaysWhatBecameOfItsCall(t *testing.T) {
 	call := run.ToolExecutions()[0]
 	require.Equal(t, "receipt 4711", call.Value)
 	require.Equal(t, domain.VerdictDone, call.Wait(domain.WaitOutcome).Verdict())
-	require.Zero(t, run.Outcome.Unsettled)
+	require.Zero(t, run.Outcome.UnknownOutcomes)
 }

@@ -197,7 +197,7 @@ func (s session) ownRun() account.Run {
 // revision is of all that changes what is listed already: what the model is not shown, where the agent stands, and what
 // people have said of calls.
 func (s session) revision() domain.Digest {
-	encoded, _ := json.Marshal([]any{s.talk.Edits(), s.rewindTarget(), s.state.Settled(), s.state.Unsettled()})
+	encoded, _ := json.Marshal([]any{s.talk.Edits(), s.rewindTarget(), s.state.ResolvedOutcomes(), s.state.UnresolvedOutcomes()})
 	return domain.DigestOfTexts(string(encoded))
 }
 

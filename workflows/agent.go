@@ -151,7 +151,7 @@ func (a *agent) Spent() domain.Spent { return a.state.Spent(a.now()) }
 func (a *agent) Wait(on bool) { a.state = a.state.WithWaiting(on, a.now()) }
 
 func (a *agent) outcomeUnknown(call domain.Wait) {
-	a.state = a.state.WithUnknownCall(call, a.now())
+	a.state = a.state.WithUnknownOutcome(call, a.now())
 }
 
 // approveAlways and revokeAlways take what was checked.
@@ -163,15 +163,15 @@ func (a *agent) revokeAlways(id domain.ToolExecutionID, r domain.Revocation) {
 	a.state = must(a.state.WithRevocation(id, r, a.now()))
 }
 
-// settle takes an answer that was checked.
-func (a *agent) settle(call domain.ToolExecutionID, answer domain.Answer) {
+// resolveOutcome takes an answer that was checked.
+func (a *agent) resolveOutcome(call domain.ToolExecutionID, answer domain.Answer) {
 	answer.At = a.now()
-	a.state = must(a.state.WithSettlement(call, answer, a.now()))
+	a.state = must(a.state.WithOutcomeResolved(call, answer, a.now()))
 }
 
-// settledIn notes that the execution's events have an answer, and whether its model was told.
-func (a *agent) settledIn(call domain.ToolExecutionID, told bool) {
-	a.state = a.state.WithSettlementIn(call, a.state.Execution.ID, told, a.now())
+// resolvedIn notes that the execution's events have an answer, and whether its model was told.
+func (a *agent) resolvedIn(call domain.ToolExecutionID, told bool) {
+	a.state = a.state.WithResolutionIn(call, a.state.Execution.ID, told, a.now())
 }
 
 func (a *agent) counted(calls int64) { a.state = a.state.WithToolCalls(calls, a.now()) }

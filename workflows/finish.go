@@ -54,7 +54,7 @@ func describe(agent domain.AgentID, state domain.AgentState, priced bool) contra
 	outcome := contract.Outcome{
 		AgentID: agent, ExecutionID: state.Execution.ID, Number: state.ExecutionCount, Status: state.Status(), StopReason: reason,
 		Steps: state.StepCount(), Usage: state.Usage(), CostNanoUSD: state.CostNanoUSD(), Priced: priced,
-		Unsettled: unsettledAtEnd(state), EffectCounts: state.Effects(),
+		UnknownOutcomes: unknownAtEnd(state), EffectCounts: state.Effects(),
 	}
 	if err := executionError(state); err != nil {
 		outcome.Kind, outcome.Code = err.Kind, err.Code
@@ -92,8 +92,8 @@ func (s session) result() *contract.Outcome {
 		out.Report = s.report()
 	}
 	out.Closed = true
-	if s.in.Settle != nil {
-		out.Settled = s.state.Settled()
+	if s.in.ResolveOutcome != nil {
+		out.ResolvedOutcomes = s.state.ResolvedOutcomes()
 	}
 	return &out
 }

@@ -76,8 +76,8 @@ func encode(t *testing.T, value any) string {
 	return string(text)
 }
 
-// TestAForkKnowsOfUnsettledCalls: it makes none of the same effect, although its own keys are others.
-func TestAForkKnowsOfUnsettledCalls(t *testing.T) {
+// TestAForkKnowsOfUnresolvedCalls: it makes none of the same effect, although its own keys are others.
+func TestAForkKnowsOfUnresolvedCalls(t *testing.T) {
 	t.Parallel()
 	w := &world{}
 	w.tools, w.model, w.tool = paysOnce(), plays(says("", payFor(7, "first"))), losesFirst(w)
@@ -93,7 +93,7 @@ func TestAForkKnowsOfUnsettledCalls(t *testing.T) {
 	steps := stepsIn(t, env, 0)
 	err1, failed := steps[0].Step.ToolExecutions[0].Err()
 	require.True(t, failed)
-	require.Equal(t, domain.CodeUnsettled, err1.Code)
+	require.Equal(t, domain.CodeOutcomeUnresolved, err1.Code)
 	require.Len(t, waitsOf(t, env, domain.WaitOutcome), 1)
 }
 

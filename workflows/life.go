@@ -125,7 +125,7 @@ func (s session) idleTime() (timeout time.Duration, since time.Time) {
 }
 
 // idle waits between executions until there is something to do. A session that has been idle for as long as its
-// definition allows closes itself, unless a later one of its name would not know of its unsettled calls, or somebody
+// definition allows closes itself, unless a later one of its name would not know of its unresolved calls, or somebody
 // has suspended it. What begins its time anew is seen as the timer goes off.
 func (s session) idle() {
 	timeout, since := s.idleTime()
@@ -138,7 +138,7 @@ func (s session) idle() {
 		return
 	}
 	if s.staysOpen() {
-		s.note(fmt.Sprintf("idle for longer than %s, and open all the same: it is suspended, or calls of unknown outcome are unsettled", timeout))
+		s.note(fmt.Sprintf("idle for longer than %s, and open all the same: it is suspended, or calls of unknown outcome are unresolved", timeout))
 		s.mail.WaitUntil(func() bool { return s.mail.Woken() || s.hasIdleWork() || !s.staysOpen() })
 		return
 	}
@@ -148,4 +148,6 @@ func (s session) idle() {
 // hasIdleWork reports whether there is something to do while the session is idle.
 func (s session) hasIdleWork() bool { return s.wantsNewRun() || s.recordsPosition() }
 
-func (s session) staysOpen() bool { return len(s.state.Unsettled()) > 0 || s.mail.Suspended() != nil }
+func (s session) staysOpen() bool {
+	return len(s.state.UnresolvedOutcomes()) > 0 || s.mail.Suspended() != nil
+}

@@ -133,7 +133,7 @@ func (s session) beginExecution() {
 	if next.Waited != nil {
 		s.emitReceived(*next.Waited, true)
 	}
-	s.announceSettled()
+	s.announceResolved()
 	s.publishWaits()
 	workflow.GetLogger(s.root).Info("execution begins", "execution", id, "number", s.state.ExecutionCount,
 		"client", by.Client, "identity", by.Identity, "schedule", by.Schedule, "parent", by.Parent)

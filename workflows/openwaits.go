@@ -94,7 +94,7 @@ func (s session) waitsForPeople() []domain.Wait {
 	for _, w := range s.openWaits.open() {
 		waits = append(waits, w.Wait)
 	}
-	return append(waits, s.state.Unsettled()...)
+	return append(waits, s.state.UnresolvedOutcomes()...)
 }
 
 // publishWaits tells those who list agents what waits, where that has changed, and reports whether it has.

@@ -18,7 +18,7 @@ import (
 // Calls go down.
 var layers = []string{
 	"execute.go", "scheduled.go", "loop.go", "updates.go", "await.go", "rewind.go", "update.go", "views.go", "account.go", "finish.go", "messages.go", "life.go", "session.go", "sessionbudget.go", "run.go", "outage.go", "people.go", "waitkinds.go", "carry.go", "record.go",
-	"inference.go", "answer.go", "attempt.go", "tools.go", "call.go", "handoff.go", "lending.go", "children.go", "pending.go", "bindings.go", "stranded.go", "waits.go", "approvals.go", "standing.go", "guards.go", "ledger.go", "hooks.go", "unsettled.go", "openwaits.go", "turns.go", "step.go", "bounds.go",
+	"inference.go", "answer.go", "attempt.go", "tools.go", "call.go", "handoff.go", "lending.go", "children.go", "pending.go", "bindings.go", "stranded.go", "waits.go", "approvals.go", "standing.go", "guards.go", "ledger.go", "hooks.go", "unknownoutcome.go", "openwaits.go", "turns.go", "step.go", "bounds.go",
 	"trusted.go", "config.go", "activity.go", "retries.go", "transcript.go", "agent.go", "events.go", "verdict.go", "content.go", "failure.go", "doc.go",
 }
 

@@ -76,7 +76,7 @@ func (s session) answer(ctx workflow.Context, request contract.AnswerRequest) (r
 		return reply, err
 	}
 	reply.Standing = kind.apply(s, w, request)
-	reply.Number, reply.Wait, reply.Unsettled = s.state.ExecutionCount, w.Wait, len(s.state.Unsettled())
+	reply.Number, reply.Wait, reply.UnknownOutcomes = s.state.ExecutionCount, w.Wait, len(s.state.UnresolvedOutcomes())
 	if w.Kind != domain.WaitOutcome {
 		reply.Wait = w.Recorded()
 		reply.Wait.ToolExecutionID, reply.Wait.ExecutionID, reply.Wait.Step, reply.Wait.Tool = w.ToolExecutionID, w.ExecutionID, w.Step, w.Tool
@@ -89,7 +89,7 @@ func (s session) answer(ctx workflow.Context, request contract.AnswerRequest) (r
 func (s session) waitFor(request contract.AnswerRequest) (*openWait, error) {
 	kind, id := request.Verdict.Kind(), request.Call
 	open := slices.DeleteFunc(s.openWaits.open(), func(w *openWait) bool { return w.Kind != kind })
-	if unknown := s.state.UnknownCall(id); kind == domain.WaitOutcome && !unknown.IsZero() {
+	if unknown := s.state.UnknownOutcome(id); kind == domain.WaitOutcome && !unknown.IsZero() {
 		open = append(open, &openWait{Wait: unknown})
 	}
 	at := slices.IndexFunc(open, func(w *openWait) bool { return w.ToolExecutionID == id })

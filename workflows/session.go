@@ -65,8 +65,8 @@ func newSession(ctx workflow.Context, in *contract.SessionInput, options Options
 		return s, s.goOn(carry)
 	case in.Fork != nil && in.Carry != nil:
 		return s, s.fork(carry)
-	case in.Settle != nil && in.Carry != nil:
-		return s, s.settleEnded(carry)
+	case in.ResolveOutcome != nil && in.Carry != nil:
+		return s, s.resolveEnded(carry)
 	case in.Carry != nil:
 		// A carry that cannot be read is a fault of this worker, not of the
 		// session: as in must, a mended one goes on.
@@ -118,7 +118,7 @@ func (s session) goOn(carry contract.Carry) error {
 	if !s.state.Status().Terminal() || s.state.Status() == domain.StatusCompleted {
 		return domain.Errorf(domain.Denied, "extend: the execution is %s, so there is nothing to go on with", s.state.Status())
 	}
-	if len(s.state.Unsettled()) > 0 {
+	if len(s.state.UnresolvedOutcomes()) > 0 {
 		s.openWaits.changed() // the memo is the earlier workflow's
 	}
 	s.mail.Post(mailbox.NextExecution{Budget: g.Budget, GoesOn: true, By: s.startedBy()})
@@ -154,7 +154,7 @@ func (s session) fork(carry contract.Carry) error {
 	if err := s.copyLater(s.in.Fork.Copy, carry); err != nil {
 		return err
 	}
-	if len(s.state.Unsettled()) > 0 {
+	if len(s.state.UnresolvedOutcomes()) > 0 {
 		s.openWaits.changed() // the memo is to have them
 	}
 	s.limitSession(s.in.Definition.SessionBudget)
@@ -162,27 +162,27 @@ func (s session) fork(carry contract.Carry) error {
 	return nil
 }
 
-// settleEnded settles a call of an agent whose execution has ended. The run ends as that did, with nothing else done.
+// resolveEnded resolves a call of an agent whose execution has ended. The run ends as that did, with nothing else done.
 // The input is a client's: what is wrong with it is refused.
-func (s session) settleEnded(carry contract.Carry) error {
+func (s session) resolveEnded(carry contract.Carry) error {
 	if err := cmp.Or(checkAgent(s.in), s.agent.resume(carry)); err != nil {
 		return err
 	}
 	switch {
 	case s.in.Name != "":
-		return domain.Errorf(domain.Denied, "settle: agent %s has a name, so its open session settles; send it the update %s", s.in.Name, contract.UpdateAnswer)
+		return domain.Errorf(domain.Denied, "resolve_outcome: agent %s has a name, so its open session resolves the call; send it the update %s", s.in.Name, contract.UpdateAnswer)
 	case !s.state.Status().Terminal():
-		return domain.Errorf(domain.Denied, "settle: execution %d is %s, so its own workflow settles; send that the update %s", s.state.ExecutionCount, s.state.Status(), contract.UpdateAnswer)
+		return domain.Errorf(domain.Denied, "resolve_outcome: execution %d is %s, so its own workflow resolves the call; send that the update %s", s.state.ExecutionCount, s.state.Status(), contract.UpdateAnswer)
 	}
 	err := s.talk.resume(carry.Conversation, s.config.Definition.Compiler, s.state.Chain())
 	if err == nil {
-		err = s.copyLater(s.in.Settle.Copy, carry)
+		err = s.copyLater(s.in.ResolveOutcome.Copy, carry)
 	}
 	if err != nil {
 		return err
 	}
-	if err = s.checkAnswer(s.in.Settle.Request); err == nil {
-		_, err = s.answer(s.root, s.in.Settle.Request)
+	if err = s.checkAnswer(s.in.ResolveOutcome.Request); err == nil {
+		_, err = s.answer(s.root, s.in.ResolveOutcome.Request)
 	}
 	return err
 }

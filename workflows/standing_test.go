@@ -140,9 +140,9 @@ func TestAStandingApprovalInTheNextRun(t *testing.T) {
 	}
 }
 
-// TestAStandingApprovalSettlesNothing: a call that is always allowed is not made again while nobody knows whether it took
+// TestAStandingApprovalResolvesNothing: a call that is always allowed is not made again while nobody knows whether it took
 // effect.
-func TestAStandingApprovalSettlesNothing(t *testing.T) {
+func TestAStandingApprovalResolvesNothing(t *testing.T) {
 	t.Parallel()
 	w := &world{tools: paysOnce()}
 	w.model = plays(says("", payFor(7, "first")), says("", payFor(7, "first")), says("gave up"))
@@ -154,7 +154,7 @@ func TestAStandingApprovalSettlesNothing(t *testing.T) {
 	env.ExecuteWorkflow(string(contract.Execute), askedFor(t))
 	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
 	require.Len(t, w.ran, 1)
-	require.Equal(t, domain.CodeUnsettled, eventsIn(t, env, 1, domain.EventToolCallBlocked)[0].Data.(domain.ToolCallBlocked).Code)
+	require.Equal(t, domain.CodeOutcomeUnresolved, eventsIn(t, env, 1, domain.EventToolCallBlocked)[0].Data.(domain.ToolCallBlocked).Code)
 }
 
 // TestAlwaysIsOneApproval where two calls wait that are the same: the second is asked about still, and makes no other.

@@ -32,7 +32,7 @@ type stepRun struct {
 	hooked hooked
 	// handoff is what its calls have handed the conversation over to; nil: they have not.
 	handoff *handoff
-	// pending are messages of hooks that wait for the step to be settled.
+	// pending are messages of hooks that wait for the step to be complete.
 	pending []domain.Entry
 }
 
@@ -47,8 +47,8 @@ const (
 	open
 	// inTools: calls are made.
 	inTools
-	// settled: the answer and all results are there.
-	settled
+	// complete: the answer and all results are there.
+	complete
 )
 
 // A repeat says why a step asks for another one, where nothing asks to stop.
@@ -96,7 +96,7 @@ func (t *stepRun) setRequest(request hook.Request) { t.request = request }
 
 // addWhatWaited adds the messages that hooks have added while calls ran, now that all of them have results.
 func (t *stepRun) addWhatWaited() {
-	t.phase = settled
+	t.phase = complete
 	for _, e := range t.pending {
 		t.interject(e.Section, e.Message)
 	}

@@ -188,7 +188,7 @@ func (c *begunCall) awaitStart(ctx workflow.Context, b *toolBatch) (verdict *dom
 	if c.permit, verdict = b.awaitAgents(ctx, c.permit, c.position, c.call); verdict != nil {
 		return verdict
 	}
-	return cmp.Or(b.unsettledBy(c.call), b.revoked(c.position, c.call)) // it may have become so meanwhile
+	return cmp.Or(b.blockedByOutcome(c.call), b.revoked(c.position, c.call)) // it may have become so meanwhile
 }
 
 // perform makes a call, has a sub-agent work or hands the conversation over, and writes down what came of it.
@@ -229,7 +229,7 @@ func (b *toolBatch) start(i int, call domain.ToolCall, effect domain.Digest) {
 func (b *toolBatch) judge(i int, call domain.ToolCall) *domain.Error {
 	left, limited := b.callsLeft()
 	_, known := b.config.Resolved.Tool(call.Name)
-	unsettled, unspawned := b.unsettledBy(call), cmp.Or(b.refusedSpawn(call), b.refusedHandoff(call))
+	unresolved, unspawned := b.blockedByOutcome(call), cmp.Or(b.refusedSpawn(call), b.refusedHandoff(call))
 	switch {
 	case b.content.Response.Finish == domain.FinishLength:
 		return domain.CodedErrorf(domain.TooLarge, domain.CodeNotRun, "not run: the answer was cut by its length limit inside the tool calls; make them smaller")
@@ -249,8 +249,8 @@ func (b *toolBatch) judge(i int, call domain.ToolCall) *domain.Error {
 		return domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "unknown tool %q; the tools are: %s", domain.Shorten(call.Name, 64), b.toolList())
 	case b.ruling(call).Then == domain.Deny:
 		return domain.CodedErrorf(domain.Denied, domain.CodeDenied, "denied: the rules of this agent do not allow this call (%s)", b.ruling(call).Rule).From("approvals")
-	case unsettled != nil:
-		return unsettled
+	case unresolved != nil:
+		return unresolved
 	case limited && left <= 0:
 		b.denied++
 		b.limit, _ = b.ledger().UseOf(domain.LimitToolCalls, b.now())
@@ -275,9 +275,9 @@ func (b *toolBatch) conclude(ctx workflow.Context, i int, call domain.ToolCall, 
 		return
 	}
 	b.endAs(i, verified, b.content.verified(i, found, verified, b.cutOff[i], b.now()))
-	settled := b.content.ToolExecutions[i].Wait(domain.WaitOutcome)
-	settled.ToolExecutionID, settled.Tool = request.ID(), call.Name
-	b.emitWaitClosed(settled)
+	resolved := b.content.ToolExecutions[i].Wait(domain.WaitOutcome)
+	resolved.ToolExecutionID, resolved.Tool = request.ID(), call.Name
+	b.emitWaitClosed(resolved)
 }
 
 // end writes what came of a call into the step. The state follows with the next keep,

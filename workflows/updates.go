@@ -185,21 +185,21 @@ func (s session) send(request contract.SendRequest) contract.SendReply {
 	}
 }
 
-// checkClose refuses a session that knows of unsettled calls: one of the same name that begins anew would make them again.
+// checkClose refuses a session that knows of unresolved calls: one of the same name that begins anew would make them again.
 func (s session) checkClose(contract.CloseRequest) error {
-	unsettled := s.state.Unsettled()
+	unresolved := s.state.UnresolvedOutcomes()
 	if err := s.idleFor("close"); err != nil {
 		return err
 	}
 	if waiting := len(s.mail.Waiting()); waiting > 0 { // the session is suspended
 		return domain.Errorf(domain.Denied, "close: %d messages wait that nobody has read; unsuspend the session, or take them back with unsend", waiting)
 	}
-	if len(unsettled) == 0 {
+	if len(unresolved) == 0 {
 		return nil
 	}
-	first := unsettled[0]
+	first := unresolved[0]
 	return domain.Errorf(domain.Denied, "close: of %d calls nobody knows whether they took effect, the first is %s of %s; "+
-		"settle them with resolve, since a new session would not know of them", len(unsettled), first.ToolExecutionID, domain.Shorten(first.Tool, 64))
+		"resolve them first, since a new session would not know of them", len(unresolved), first.ToolExecutionID, domain.Shorten(first.Tool, 64))
 }
 
 func (s session) closeSession(contract.CloseRequest) contract.CloseReply {

@@ -29,7 +29,7 @@ func TestAToolSaysWhatBecameOfItsCall(t *testing.T) {
 		reads      string
 		outcome    domain.ToolOutcome
 		ran, asked int
-		unsettled  int
+		unresolved int
 	}{
 		"done": {contract.VerifyReply{Verdict: domain.VerdictDone, Result: "receipt 4711", Reason: "journal"}, nil,
 			"receipt 4711", domain.ToolOK, 2, 1, 0},
@@ -51,7 +51,7 @@ func TestAToolSaysWhatBecameOfItsCall(t *testing.T) {
 			}
 			env := w.environment(t)
 			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-			require.Equal(t, test.unsettled, outcome(t, env).Unsettled)
+			require.Equal(t, test.unresolved, outcome(t, env).UnknownOutcomes)
 			require.Contains(t, told(t, env)[1], test.reads)
 			require.Len(t, w.ran, test.ran, "what is not unknown may be called again")
 			require.Len(t, asked, test.asked)
@@ -61,9 +61,9 @@ func TestAToolSaysWhatBecameOfItsCall(t *testing.T) {
 
 			call := stepsIn(t, env, 0)[0].Step.ToolExecutions[0]
 			require.Equal(t, test.outcome, call.Outcome())
-			require.Len(t, eventsIn(t, env, 1, domain.EventWaitOpened), test.unsettled)
+			require.Len(t, eventsIn(t, env, 1, domain.EventWaitOpened), test.unresolved)
 			events := eventsIn(t, env, 1, domain.EventWaitClosed)
-			if test.unsettled > 0 {
+			if test.unresolved > 0 {
 				require.True(t, call.Wait(domain.WaitOutcome).IsZero())
 				require.Empty(t, events)
 				return
@@ -105,7 +105,7 @@ func TestVerifyIsAsked(t *testing.T) {
 			}
 			env := w.environment(t)
 			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-			require.Zero(t, outcome(t, env).Unsettled)
+			require.Zero(t, outcome(t, env).UnknownOutcomes)
 			require.Equal(t, test.asked, asked)
 		})
 	}
@@ -115,8 +115,8 @@ func TestVerifyIsAsked(t *testing.T) {
 func TestAStopDoesNotWaitForVerify(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		mode      contract.StopMode
-		unsettled int
+		mode       contract.StopMode
+		unresolved int
 	}{"now": {contract.StopNow, 1}, "after the step": {contract.AfterStep, 0}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -134,8 +134,8 @@ func TestAStopDoesNotWaitForVerify(t *testing.T) {
 			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 			out := outcome(t, env)
 			require.Equal(t, domain.StatusStopped, out.Status)
-			require.Equal(t, test.unsettled, out.Unsettled)
-			if test.unsettled > 0 {
+			require.Equal(t, test.unresolved, out.UnknownOutcomes)
+			if test.unresolved > 0 {
 				require.Equal(t, 1, tries)
 				require.Contains(t, told(t, env)[1], "outcome unknown")
 			}

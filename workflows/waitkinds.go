@@ -109,10 +109,10 @@ func (s session) checkOutcome(w *openWait, request contract.AnswerRequest) error
 	switch {
 	case s.mail.Updates.Pressed():
 		return pressed(contract.UpdateAnswer)
-	case w.SettledAs(answer):
+	case w.ResolvedAs(answer):
 		return nil
 	}
-	_, err := s.state.WithSettlement(w.ToolExecutionID, answer, s.now())
+	_, err := s.state.WithOutcomeResolved(w.ToolExecutionID, answer, s.now())
 	return cmp.Or(err, s.checkHandedOn("resolve", "say it in fewer words", s.config.Next, answer))
 }
 
@@ -120,12 +120,12 @@ func (s session) noSchema(*openWait, contract.AnswerRequest) (json.RawMessage, s
 	return nil, ""
 }
 
-// applyOutcome settles a call. The model is told before it is asked next.
+// applyOutcome resolves a call. The model is told before it is asked next.
 func (s session) applyOutcome(w *openWait, request contract.AnswerRequest) *domain.StandingApproval {
-	if answer := request.Answer(); !w.SettledAs(answer) {
-		s.settleCall(w.ToolExecutionID, answer)
+	if answer := request.Answer(); !w.ResolvedAs(answer) {
+		s.resolveCall(w.ToolExecutionID, answer)
 	}
-	w.take(*s.state.UnknownCall(w.ToolExecutionID).Answer)
+	w.take(*s.state.UnknownOutcome(w.ToolExecutionID).Answer)
 	return nil
 }
 

@@ -99,8 +99,8 @@ const (
 	MemoHead = "head"
 	// MemoBuild is the memo field that says which builds of Everstep have run the agent, in [Builds].
 	MemoBuild = "build"
-	// MemoSettles is the memo field that says, in a workflow that but settles a call, what ended before: an EndedRun.
-	MemoSettles = "settles"
+	// MemoResolution is the memo field that says, in a workflow that only resolves a call, what ended before: an EndedRun.
+	MemoResolution = "resolution"
 	// MemoScheduled is the memo field in which a run of a schedule says what it has begun, and what came of it: a
 	// ScheduledRun.
 	MemoScheduled = "scheduled_run"

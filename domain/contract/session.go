@@ -22,14 +22,14 @@ type SessionInput struct {
 	By domain.Program `json:"started_by,omitzero"`
 	// Attributes are the custom search attributes that the server knows.
 	Attributes []string `json:"attributes,omitempty"`
-	// Carry is set by a run that continues as new, and with GoOn, Fork or Settle.
+	// Carry is set by a run that continues as new, and with GoOn, Fork or ResolveOutcome.
 	Carry *Carry `json:"carry,omitempty"`
 	// GoOn is set where an ended execution of an unnamed agent goes on.
 	GoOn *GoOn `json:"go_on,omitempty"`
 	// Fork is set, beside Carry, where the agent begins with what another one had come to.
 	Fork *Fork `json:"fork,omitempty"`
-	// Settle is set, beside Carry, where the workflow but settles a call of an unnamed agent that has ended.
-	Settle *Settling `json:"settle,omitempty"`
+	// ResolveOutcome is set, beside Carry, where the workflow only resolves a call of an unnamed agent that has ended.
+	ResolveOutcome *OutcomeResolution `json:"resolve_outcome,omitempty"`
 	// Parent is set where the agent is a sub-agent.
 	Parent *Parent `json:"parent,omitempty"`
 }
@@ -186,8 +186,8 @@ type Outcome struct {
 	SessionSpent *domain.Spent `json:"session_spent,omitempty"`
 	SessionLimit bool          `json:"session_limit,omitzero"`
 	Closed       bool          `json:"closed,omitzero"`
-	// Unsettled counts the agent's calls of unknown outcome.
-	Unsettled int `json:"outcome_unknown,omitzero"`
+	// UnknownOutcomes counts the agent's calls of unknown outcome.
+	UnknownOutcomes int `json:"outcome_unknown,omitzero"`
 	// Effects are what the execution has done, its sub-agents included.
 	domain.EffectCounts
 	// Unread counts the messages that it has left waiting: they begin what comes next in a session, and are never read
@@ -195,8 +195,8 @@ type Outcome struct {
 	Unread int `json:"unread_messages,omitzero"`
 	// End stands in a workflow's result alone, where it is short. A memo holds no text of users.
 	End *End `json:"end,omitempty"`
-	// Settled are the calls of unknown outcome that are settled, in the result alone of a workflow that was to settle one.
-	Settled []domain.Wait `json:"settled,omitempty"`
+	// ResolvedOutcomes are the calls of unknown outcome that are resolved, in the result alone of a workflow that was to resolve one.
+	ResolvedOutcomes []domain.Wait `json:"resolved_outcomes,omitempty"`
 	// Report stands in the result alone of a sub-agent's workflow.
 	Report *Report `json:"report,omitempty"`
 }
@@ -231,8 +231,8 @@ func (o Outcome) Check() error {
 	if o.CostNanoUSD < 0 {
 		return wrong("cost_nano_usd", o.CostNanoUSD)
 	}
-	if o.Unsettled < 0 {
-		return wrong("outcome_unknown", int64(o.Unsettled))
+	if o.UnknownOutcomes < 0 {
+		return wrong("outcome_unknown", int64(o.UnknownOutcomes))
 	}
 	if o.Unread < 0 {
 		return wrong("unread_messages", int64(o.Unread))

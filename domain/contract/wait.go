@@ -91,8 +91,8 @@ type AnswerReply struct {
 	Wait   domain.Wait `json:"wait"`
 	// Standing is the standing approval that was given with the answer, or that was there already.
 	Standing *domain.StandingApproval `json:"standing_approval,omitempty"`
-	// Unsettled counts the agent's calls whose outcome is still unknown.
-	Unsettled int `json:"outcome_unknown"`
+	// UnknownOutcomes counts the agent's calls whose outcome is still unknown.
+	UnknownOutcomes int `json:"outcome_unknown"`
 }
 
 // A RevokeRequest takes a standing approval back.

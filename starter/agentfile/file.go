@@ -173,7 +173,7 @@ func (a *agent) keys() document.Keys {
 			{Name: "first_byte", Doc: "Until the model's answer begins; the worker's unless given.", Value: duration(&a.timeouts.FirstByte)},
 			{Name: "idle", Doc: "The longest pause inside an answer; the worker's unless given.", Value: duration(&a.timeouts.Idle)},
 		})},
-		{Name: "idle_timeout", Doc: "After so long without an execution, or a word of people such as unsuspend or update, a session closes itself, unless calls of unknown outcome are unsettled: a duration such as 72h. Unless given it stays open.",
+		{Name: "idle_timeout", Doc: "After so long without an execution, or a word of people such as unsuspend or update, a session closes itself, unless calls of unknown outcome are unresolved: a duration such as 72h. Unless given it stays open.",
 			Value: duration(&d.IdleTimeout)},
 		{Name: "subagents", Doc: "Other agents that it may start, each by a name: a file, or a mapping that says more.", Value: a.others(spawned)},
 		{Name: "agents", Doc: "Other agents that it may start as tools of their own, each with a description: a list of files, or of names of files beside this one, or a mapping as in subagents.",

@@ -91,7 +91,7 @@ func (c *Client) accountOf(ctx context.Context, s snapshot, request account.Requ
 }
 
 func (c *Client) accountBy(ctx context.Context, s snapshot, r accountReader) (account.Account, error) {
-	if s.settling != nil && s.teller() != s.runID() {
+	if s.resolving != nil && s.teller() != s.runID() {
 		s = s.newest()
 	}
 	all, err := r.read(ctx, s)
@@ -302,7 +302,7 @@ func recordedHead(r record.Record, one account.Account) *account.Head {
 	head.Configuration.Constraints = newest.Constraints
 	newest.State, newest.Constraints = nil, nil
 	head.Newest, head.Trusted, head.Todo = &newest, state.Trusted(), state.Metadata.Todo()
-	head.Waits = state.Unsettled()
+	head.Waits = state.UnresolvedOutcomes()
 	head.Ledger = account.LedgerOf(state, r.CompletedAt)
 	return &head
 }

@@ -165,8 +165,8 @@ type snapshot struct {
 	head contract.HeadMemo
 	// builds have run it.
 	builds contract.Builds
-	// settling is the newest run, where it only settles a call after the end of this one.
-	settling *workflowservice.DescribeWorkflowExecutionResponse
+	// resolving is the newest run, where it only resolves a call after the end of this one.
+	resolving *workflowservice.DescribeWorkflowExecutionResponse
 }
 
 // A describer asks the server about a run of a workflow.
@@ -199,7 +199,7 @@ func (c *Client) describeBy(ctx context.Context, id string, ask describer) (snap
 }
 
 // snapshot is what the server says of one run; the empty id is the newest, or that of the session that was chosen. Of one
-// that only settles a call it is what is said of the run that ended before, as long as that is there.
+// that only resolves a call it is what is said of the run that ended before, as long as that is there.
 func (c *Client) snapshot(ctx context.Context, a agent, runID string) (snapshot, error) {
 	return c.snapshotBy(ctx, a, runID, c.temporal.DescribeWorkflowExecution)
 }
@@ -209,15 +209,15 @@ func (c *Client) snapshotBy(ctx context.Context, a agent, runID string, ask desc
 	if err != nil {
 		return snapshot{}, err
 	}
-	settles, ok := history.Settles(c.cfg.Converter, s.info().GetMemo())
+	ended, ok := history.EndedRun(c.cfg.Converter, s.info().GetMemo())
 	if !ok {
 		return s, nil
 	}
-	before, err := c.describedBy(ctx, a, settles.RunID, ask)
+	before, err := c.describedBy(ctx, a, ended.RunID, ask)
 	if deleted(err) {
 		return s, nil
 	}
-	before.settling = s.DescribeWorkflowExecutionResponse
+	before.resolving = s.DescribeWorkflowExecutionResponse
 	return before, err
 }
 
@@ -249,17 +249,17 @@ func (s snapshot) info() *workflowpb.WorkflowExecutionInfo { return s.GetWorkflo
 
 func (s snapshot) runID() string { return s.info().GetExecution().GetRunId() }
 
-// newest is the newest run itself, also where it only settles a call.
+// newest is the newest run itself, also where it only resolves a call.
 func (s snapshot) newest() snapshot {
-	if s.settling != nil {
-		s.DescribeWorkflowExecutionResponse, s.settling = s.settling, nil
+	if s.resolving != nil {
+		s.DescribeWorkflowExecutionResponse, s.resolving = s.resolving, nil
 	}
 	return s
 }
 
-// teller is the run that can tell what an ended agent has left: one that was to settle a call and was cut off cannot.
+// teller is the run that can tell what an ended agent has left: one that was to resolve a call and was cut off cannot.
 func (s snapshot) teller() string {
-	if _, cut := history.ServerEnd(s.newest().info().GetStatus()); s.settling != nil && !cut {
+	if _, cut := history.ServerEnd(s.newest().info().GetStatus()); s.resolving != nil && !cut {
 		return s.newest().runID()
 	}
 	return s.runID()

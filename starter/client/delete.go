@@ -180,10 +180,10 @@ func (c *Client) free(ctx context.Context, a agent, closes bool) error {
 			return err
 		case !s.newest().open():
 			return nil
-		case s.settling != nil && again():
+		case s.resolving != nil && again():
 			continue
-		case s.settling != nil:
-			return errorf(Refused, nil, "%s: a call of it is being settled just now; try again in a moment", a.called())
+		case s.resolving != nil:
+			return errorf(Refused, nil, "%s: a call of it is being resolved just now; try again in a moment", a.called())
 		}
 		switch p := s.position(); {
 		case p.ended == nil:
@@ -268,7 +268,7 @@ func (b *belonging) missing(names []string) (n int) {
 }
 
 const (
-	// endPatience is for how long an agent is waited for that has ended, and has but to be recorded, or settles a call.
+	// endPatience is for how long an agent is waited for that has ended, and has but to be recorded, or resolves a call.
 	endPatience = 10 * time.Second
 	// deletePatience bounds the wait for the server, which deletes a run some time after it was told to: one that has just
 	// ended after half a minute.

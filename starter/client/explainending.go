@@ -153,10 +153,10 @@ func (e *explanation) adviceOnSession(reason domain.StopReason, command string) 
 // adviceOnUnknown says what to do about the agent's calls of which nobody knows whether they took effect.
 func (e *explanation) adviceOnUnknown(v ExplainView) []ExplainAdvice {
 	advice := []ExplainAdvice{}
-	for _, c := range e.now.Unsettled() {
+	for _, c := range e.now.UnresolvedOutcomes() {
 		a := ExplainAdvice{Text: fmt.Sprintf("nobody knows whether the call of %s in step %d of execution %d took effect: look at the other side", c.Tool, c.Step, c.Execution)}
 		if e.open() || e.name == "" && e.Server.Source != contract.FromRecords && !e.cut() {
-			a.Text += "; until somebody settles it, with --done or --not-done, the same call is not made again"
+			a.Text += "; until somebody resolves it, with --done or --not-done, the same call is not made again"
 			a.Command = fmt.Sprintf("resolve %s %s --done --reason TEXT", v.ID, c.ToolExecutionID)
 		}
 		advice = append(advice, a)
@@ -198,7 +198,7 @@ var remedies = map[domain.Code]string{
 	domain.CodeGivenUp:         "the provider failed and says that trying again does not help: see its status page, or use another model, then go on",
 	domain.CodeRerouted:        "workers of the task queue differ in their rate limits: give all of them the same (EVERSTEP_RATE_LIMITS), then go on",
 	domain.CodeOutcomeUnknown:  "nobody knows whether a tool call took effect: look at the other side before you go on",
-	domain.CodeInterrupted:     "", domain.CodeBlocked: "", domain.CodeDenied: "", domain.CodeNotRun: "", domain.CodeUnsettled: "", "": "",
+	domain.CodeInterrupted:     "", domain.CodeBlocked: "", domain.CodeDenied: "", domain.CodeNotRun: "", domain.CodeOutcomeUnresolved: "", "": "",
 }
 
 var remediesByKind = map[domain.Kind]string{

@@ -125,7 +125,7 @@ func (e *explanation) steps() []ExplainStep {
 				return t.Outcome == domain.ToolNotRun && t.Error == nil && len(t.Waits) == 0 // it was not begun, and nobody is asked about it
 			})
 		}
-		e.settle(steps[i].Tools)
+		e.resolve(steps[i].Tools)
 	}
 	for _, gap := range e.Missing {
 		if gap.Execution == e.asked.Number && gap.Part == account.Steps {
@@ -170,12 +170,12 @@ func compactions(before, after domain.Edits, summaries domain.Usage) (all []Expl
 	return all
 }
 
-// settle adds to calls of unknown outcome what people have said of them since.
-func (e *explanation) settle(calls []ExplainTool) {
+// resolve adds to calls of unknown outcome what people have said of them since.
+func (e *explanation) resolve(calls []ExplainTool) {
 	for i, call := range calls {
-		for _, settled := range e.now.Settled() {
-			if settled.ToolExecutionID == call.id && call.Outcome == domain.ToolUnknown {
-				calls[i].Waits = append(calls[i].Waits, settled.Recorded())
+		for _, resolved := range e.now.ResolvedOutcomes() {
+			if resolved.ToolExecutionID == call.id && call.Outcome == domain.ToolUnknown {
+				calls[i].Waits = append(calls[i].Waits, resolved.Recorded())
 			}
 		}
 	}

@@ -253,8 +253,8 @@ func (c *Client) lookAndBegin(ctx context.Context, p position, o opening) (Execu
 
 // sameFollower reports whether two workflows that follow one were begun by the same request.
 func sameFollower(a, b contract.SessionInput) bool {
-	if a.Settle != nil && b.Settle != nil {
-		return reflect.DeepEqual(a.Settle.Request, b.Settle.Request)
+	if a.ResolveOutcome != nil && b.ResolveOutcome != nil {
+		return reflect.DeepEqual(a.ResolveOutcome.Request, b.ResolveOutcome.Request)
 	}
 	extension := func(in contract.SessionInput) string {
 		if in.GoOn == nil || in.Carry == nil || len(in.Carry.Mail.Answers) == 0 {
@@ -262,7 +262,7 @@ func sameFollower(a, b contract.SessionInput) bool {
 		}
 		return in.Carry.Mail.Answers[0].ID
 	}
-	return a.Settle == nil && b.Settle == nil && extension(a) == extension(b)
+	return a.ResolveOutcome == nil && b.ResolveOutcome == nil && extension(a) == extension(b)
 }
 
 // closedItself waits for the end of a workflow whose execution has ended, which comes at once.
@@ -329,7 +329,7 @@ func (c *Client) successor(
 // next one is to do its caller sets.
 func leaving(in contract.SessionInput) contract.SessionInput {
 	in.Prompt, in.Given, in.Budget = "", nil, domain.ExecutionBudget{}
-	in.GoOn, in.Settle, in.Fork = nil, nil, nil
+	in.GoOn, in.ResolveOutcome, in.Fork = nil, nil, nil
 	return in
 }
 

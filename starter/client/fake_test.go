@@ -298,7 +298,7 @@ func (f *fakeServer) ExecuteWorkflow(_ context.Context, o sdk.StartWorkflowOptio
 		f.change(func() { f.runs = append(f.runs, run) })
 		run.events[0].GetWorkflowExecutionStartedEventAttributes().Input = payloads(in)
 	}
-	if in.Settle != nil {
+	if in.ResolveOutcome != nil {
 		f.newest().events[0].GetWorkflowExecutionStartedEventAttributes().Input = payloads(in)
 	}
 	return fakeStarted{id: o.ID}, nil

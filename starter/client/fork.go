@@ -62,7 +62,7 @@ var forkRequests = uuid.MustParse("0b0f6a43-6c0c-4b67-9d51-5b8f5a3f7c11")
 // a prompt of its own. Its messages until then are the origin's, byte for byte; nothing is asked of a model again, and
 // the origin stays as it was. It has a budget of its own, no trusted values but those that are given, and no standing
 // approvals. It knows of the origin's calls of unknown outcome, and makes none of the same effect until they are
-// settled with it; effects whose outcome is known it may make again, since it is another agent. It needs a worker.
+// resolved with it; effects whose outcome is known it may make again, since it is another agent. It needs a worker.
 //
 // What the server has no more of the origin the records tell, also of one that was imported, whose messages are copied then.
 // A step that there never was is NotFound, one that is no longer kept Gone. Conversations of more than

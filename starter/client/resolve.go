@@ -14,7 +14,7 @@ import (
 
 // ResolveOptions say what a call of unknown outcome really did.
 type ResolveOptions struct {
-	// Call is the call's id, or as much of its beginning as no other unsettled call of the agent has.
+	// Call is the call's id, or as much of its beginning as no other unresolved call of the agent has.
 	Call    string
 	Verdict domain.Verdict
 	// Result is what the call would have answered, where it was done and somebody knows. The model reads it.
@@ -23,18 +23,18 @@ type ResolveOptions struct {
 	Reason string
 }
 
-// A Resolution says what was settled.
+// A Resolution says what was resolved.
 type Resolution struct {
 	ID   string      `json:"id"`
 	Wait domain.Wait `json:"wait"`
-	// Unsettled counts the calls of the agent of which nobody knows yet whether they took effect.
-	Unsettled int `json:"outcome_unknown"`
+	// UnknownOutcomes counts the calls of the agent of which nobody knows yet whether they took effect.
+	UnknownOutcomes int `json:"outcome_unknown"`
 }
 
-// Resolve settles a call of an agent of which nobody knows whether it took effect. Who, when and why are recorded;
+// Resolve says what became of a call of an agent of which nobody knows whether it took effect. Who, when and why are recorded;
 // the model is told before it is asked next. An agent without a name may have ended: what became of its execution stays
-// as it is, and if that goes on its model is told. It is refused where there is no such call, where that is settled, and
-// where a session is over. It needs a worker, as Send does; after the end the settlement waits for one by itself.
+// as it is, and if that goes on its model is told. It is refused where there is no such call, where that is resolved, and
+// where a session is over. It needs a worker, as Send does; after the end the resolution waits for one by itself.
 func (c *Client) Resolve(ctx context.Context, id string, o ResolveOptions) (Resolution, error) {
 	request := contract.AnswerRequest{Verdict: o.Verdict, Text: o.Result, Reason: o.Reason, By: c.speaker("")}
 	if err := cmp.Or(request.Answer().CheckOutcome(), request.Check()); err != nil {
@@ -47,7 +47,7 @@ func (c *Client) Resolve(ctx context.Context, id string, o ResolveOptions) (Reso
 		}
 		reply, err := c.resolveAt(ctx, p, o.Call, request)
 		if !errors.Is(err, errClosed) && !errors.Is(err, errOvertaken) {
-			return Resolution{id, reply.Wait, reply.Unsettled}, fail(ctx, id, "settling a call of "+id, err)
+			return Resolution{id, reply.Wait, reply.UnknownOutcomes}, fail(ctx, id, "resolving a call of "+id, err)
 		}
 	}
 	return Resolution{}, errorf(Refused, nil, "%s is begun and ended by others at this very time; try again", id)
@@ -58,7 +58,7 @@ func (c *Client) resolveAt(ctx context.Context, p position, call string, request
 	case p.byServer:
 		return reply, errorf(Refused, nil, "execution %d of %s was ended by the server in the middle, so nothing more can be recorded with it", p.number, p.called())
 	case p.ended != nil && p.name == "":
-		return c.settleEnded(ctx, p, call, request)
+		return c.resolveEnded(ctx, p, call, request)
 	case !p.open():
 		return reply, errorf(Refused, nil, "the session %s has ended: nothing in it makes the call again, and nothing more can be recorded with it", p.called())
 	}
@@ -68,9 +68,9 @@ func (c *Client) resolveAt(ctx context.Context, p position, call string, request
 	return update(ctx, c, p.agent, "", contract.UpdateAnswer, request)
 }
 
-// settleEnded settles a call after the end, by a workflow that goes on from what was left and does nothing else: so the
-// settlement is as durable as all else, and no end of an execution is another than it was.
-func (c *Client) settleEnded(ctx context.Context, p position, call string, request contract.AnswerRequest) (reply contract.AnswerReply, _ error) {
+// resolveEnded resolves a call after the end, by a workflow that goes on from what was left and does nothing else: so the
+// resolution is as durable as all else, and no end of an execution is another than it was.
+func (c *Client) resolveEnded(ctx context.Context, p position, call string, request contract.AnswerRequest) (reply contract.AnswerReply, _ error) {
 	in, left, err := c.leftBy(ctx, p)
 	if err != nil {
 		return reply, err
@@ -79,13 +79,13 @@ func (c *Client) settleEnded(ctx context.Context, p position, call string, reque
 	if err != nil {
 		return reply, errorf(Failed, err, "reading the state of %s: %s", p.called(), err)
 	}
-	if request.Call, err = callOf(state.Unsettled(), call); err != nil {
+	if request.Call, err = callOf(state.UnresolvedOutcomes(), call); err != nil {
 		return reply, err
 	}
-	if known := state.UnknownCall(request.Call); known.SettledAs(request.Answer()) {
-		return contract.AnswerReply{Wait: known, Unsettled: len(state.Unsettled())}, nil
+	if known := state.UnknownOutcome(request.Call); known.ResolvedAs(request.Answer()) {
+		return contract.AnswerReply{Wait: known, UnknownOutcomes: len(state.UnresolvedOutcomes())}, nil
 	}
-	if _, err := state.WithSettlement(request.Call, request.Answer(), time.Now()); err != nil {
+	if _, err := state.WithOutcomeResolved(request.Call, request.Answer(), time.Now()); err != nil {
 		return reply, err
 	}
 	extended := in.Carry
@@ -93,46 +93,46 @@ func (c *Client) settleEnded(ctx context.Context, p position, call string, reque
 		left.Carry.Mail.Answers = extended.Mail.Answers // who repeats an extension is still answered
 	}
 	in.Carry = left.Carry
-	in.Settle = &contract.Settling{EndedRun: contract.EndedRun{RunID: p.runID(), FirstRunID: p.firstRunID()}, Request: request}
+	in.ResolveOutcome = &contract.OutcomeResolution{EndedRun: contract.EndedRun{RunID: p.runID(), FirstRunID: p.firstRunID()}, Request: request}
 	if in.Attributes, err = c.registered(ctx); err != nil {
 		return reply, err
 	}
-	if in.Settle.Copy, err = c.loadEntries(ctx, p, &in, left.Position.Length); err != nil {
+	if in.ResolveOutcome.Copy, err = c.loadEntries(ctx, p, &in, left.Position.Length); err != nil {
 		return reply, err
 	}
 	begun, err := c.follow(ctx, p, in, p.number)
 	if err != nil && (ctx.Err() == nil || begun.RunID == "") { // what has begun is told of below
 		return reply, err
 	}
-	reply.Wait, err = c.settled(ctx, p, begun.RunID, request.Call)
-	reply.Unsettled = len(state.Unsettled()) - 1
+	reply.Wait, err = c.resolved(ctx, p, begun.RunID, request.Call)
+	reply.UnknownOutcomes = len(state.UnresolvedOutcomes()) - 1
 	return reply, err
 }
 
-// settled waits for the end of a run that settles a call, and returns that as it says.
-func (c *Client) settled(ctx context.Context, p position, runID string, id domain.ToolExecutionID) (call domain.Wait, _ error) {
+// resolved waits for the end of a run that resolves a call, and returns that as it says.
+func (c *Client) resolved(ctx context.Context, p position, runID string, id domain.ToolExecutionID) (call domain.Wait, _ error) {
 	defer time.AfterFunc(updateTry, func() {
-		c.cfg.Progress(fmt.Sprintf("no worker has answered for 5 s (%s); the settlement waits until one is up, and so it does where nobody waits for it", c.cfg.place(p.queue())))
+		c.cfg.Progress(fmt.Sprintf("no worker has answered for 5 s (%s); the resolution waits until one is up, and so it does where nobody waits for it", c.cfg.place(p.queue())))
 	}).Stop()
 	ended, err := c.untilClosed(ctx, p.agent, runID, runID)
 	switch {
 	case ctx.Err() != nil:
-		return call, errorf(Cancelled, ctx.Err(), "%s: gave up waiting; the call is settled when a worker is up", p.called())
+		return call, errorf(Cancelled, ctx.Err(), "%s: gave up waiting; the call is resolved when a worker is up", p.called())
 	case err != nil:
 		return call, err
 	}
 	if ended.Outcome != nil {
-		for _, call = range ended.Outcome.Settled {
+		for _, call = range ended.Outcome.ResolvedOutcomes {
 			if call.ToolExecutionID == id {
 				return call, nil
 			}
 		}
 	}
-	return call, errorf(Failed, nil, "nothing was settled: the server has ended its workflow; settle it again")
+	return call, errorf(Failed, nil, "nothing was resolved: the server has ended its workflow; resolve it again")
 }
 
-// callOf finds a call by its id or the beginning of it. One that is not unsettled may be settled, as the workflow knows.
-func callOf(unsettled []domain.Wait, call string) (domain.ToolExecutionID, error) {
+// callOf finds a call by its id or the beginning of it. A whole id may be of one that is resolved, as the workflow knows.
+func callOf(unresolved []domain.Wait, call string) (domain.ToolExecutionID, error) {
 	var id domain.ToolExecutionID
 	if err := id.UnmarshalText([]byte(call)); err == nil {
 		return id, nil
@@ -142,7 +142,7 @@ func callOf(unsettled []domain.Wait, call string) (domain.ToolExecutionID, error
 	}
 	var found []domain.Wait
 	var all []string
-	for _, u := range unsettled {
+	for _, u := range unresolved {
 		if call != "" && strings.HasPrefix(u.ToolExecutionID.String(), strings.ToLower(call)) {
 			found = append(found, u)
 		}

@@ -119,7 +119,7 @@ type opening struct {
 	input  contract.SessionInput
 	number int
 	queue  string
-	// before is how the execution ended that it goes on from, or settles a call of, where there is one.
+	// before is how the execution ended that it goes on from, or resolves a call of, where there is one.
 	before *contract.Outcome
 }
 
@@ -130,11 +130,11 @@ func (o opening) memo() map[string]any {
 		return memo
 	}
 	memo[contract.MemoOutcome] = *o.before
-	if unsettled := carried(o.input).Unsettled(); len(unsettled) > 0 {
-		memo[contract.MemoWaiting] = contract.WaitingFor(unsettled)
+	if unresolved := carried(o.input).UnresolvedOutcomes(); len(unresolved) > 0 {
+		memo[contract.MemoWaiting] = contract.WaitingFor(unresolved)
 	}
-	if settles := o.input.Settle; settles != nil {
-		memo[contract.MemoSettles] = settles.EndedRun
+	if resolution := o.input.ResolveOutcome; resolution != nil {
+		memo[contract.MemoResolution] = resolution.EndedRun
 	} else {
 		memo[contract.MemoHead] = contract.HeadMemo{Number: o.number}
 	}
@@ -281,7 +281,7 @@ func (c *Client) lost(ctx context.Context, had []string) bool {
 // status and stop reason. trusted are the trusted values, as name=value, that the namespace may index.
 func (a agent) searchAttributes(o opening, trusted []string) temporal.SearchAttributes {
 	values := map[string]string{contract.AttributeAgentName: a.name, contract.AttributeAgentStatus: string(domain.StatusInProgress)}
-	if o.input.Settle != nil { // nothing is in progress then
+	if o.input.ResolveOutcome != nil { // nothing is in progress then
 		values[contract.AttributeAgentStatus], values[contract.AttributeStopReason] = string(o.before.Status), string(o.before.StopReason)
 	}
 	var updates []temporal.SearchAttributeUpdate

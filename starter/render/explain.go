@@ -302,16 +302,16 @@ func (x *sheet) toolLine(tool client.ExplainTool) string {
 	if tool.Milliseconds != nil {
 		took = millis(*tool.Milliseconds)
 	}
-	asked, settled := "", ""
+	asked, resolved := "", ""
 	for _, w := range tool.Waits {
 		if w.Kind == domain.WaitOutcome {
-			settled = WaitWords(w)
+			resolved = WaitWords(w)
 			continue
 		}
 		asked = joined(" · ", asked, WaitWords(w))
 	}
 	outcome := strings.ReplaceAll(string(tool.Outcome), "_", " ")
-	text := joined(" · ", CallWords(tool.Tool, tool.Arguments), asked, took, where(tool.Attempts > 1, Counted(tool.Attempts, "attempt")), outcome, settled)
+	text := joined(" · ", CallWords(tool.Tool, tool.Arguments), asked, took, where(tool.Attempts > 1, Counted(tool.Attempts, "attempt")), outcome, resolved)
 	if tool.Error != nil {
 		return x.theme.Bad(text + ": " + OneLine(strings.TrimPrefix(tool.Error.Message, outcome+": "))) // which some errors begin with, too
 	}

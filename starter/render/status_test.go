@@ -153,7 +153,7 @@ func TestWords(t *testing.T) {
 	require.Empty(t, moment(time.Time{}))
 }
 
-// TestRecordsAdviseNoCommand: what no workflow has nobody can settle, revoke or take back.
+// TestRecordsAdviseNoCommand: what no workflow has nobody can resolve, revoke or take back.
 func TestRecordsAdviseNoCommand(t *testing.T) {
 	t.Parallel()
 	v := account.Status{

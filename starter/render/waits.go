@@ -49,7 +49,7 @@ func WaitWords(w domain.Wait) string {
 	case domain.AnsweredByPerson:
 		return answerWords(w, string(a.Verdict)) + within(": ", shortened(OneLine(a.Content), maxWords), "") + within(" (", OneLine(a.Reason), ")")
 	case domain.VerdictDone, domain.VerdictNotDone:
-		return answerWords(w, "settled as "+strings.ReplaceAll(string(a.Verdict), "_", " ")) + within(": ", OneLine(a.Reason), "")
+		return answerWords(w, "resolved as "+strings.ReplaceAll(string(a.Verdict), "_", " ")) + within(": ", OneLine(a.Reason), "")
 	case domain.Approved, domain.WasDenied:
 	}
 	text := answerWords(w, string(a.Verdict))

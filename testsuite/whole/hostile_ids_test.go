@@ -57,7 +57,7 @@ func (s *stack) asksOf() map[string]func(ctx context.Context, id string) error {
 }
 
 // TestClientHostileIDs gives each naughty string as an agent's id to what takes one: it says that there is none, or that this
-// is no id. As the call to settle, and as the reason, it settles nothing; a word about a call takes it as it is.
+// is no id. As the call to resolve, and as the reason, it resolves nothing; a word about a call takes it as it is.
 func TestClientHostileIDs(t *testing.T) {
 	t.Parallel()
 	all := naughty(t)
@@ -72,19 +72,19 @@ func TestClientHostileIDs(t *testing.T) {
 		require.True(t, errors.Is(err, &client.Error{Class: client.Invalid}) || errors.Is(err, &client.Error{Class: client.NotFound}), "%s %q: %v", name, text, err)
 	}
 
-	unsettled := s.named("unsettled")
-	s.pays(t, unsettled)
-	status, err := s.agents.Status(within(t), unsettled)
+	unresolved := s.named("unresolved")
+	s.pays(t, unresolved)
+	status, err := s.agents.Status(within(t), unresolved)
 	require.NoError(t, err)
 	call := status.Waits[0].ToolExecutionID
 	for i, text := range all {
 		if i%5 > 0 || strings.HasPrefix(call.String(), text) {
 			continue // each asks the server, and a beginning of the id is how it is called in short
 		}
-		_, err := s.agents.Resolve(within(t), unsettled, client.ResolveOptions{Call: text, Verdict: domain.VerdictDone, Reason: "so"})
+		_, err := s.agents.Resolve(within(t), unresolved, client.ResolveOptions{Call: text, Verdict: domain.VerdictDone, Reason: "so"})
 		require.True(t, errors.Is(err, &client.Error{Class: client.Invalid}) || errors.Is(err, &client.Error{Class: client.Refused}) || errors.Is(err, &client.Error{Class: client.NotFound}), "%q: %v", text, err)
 	}
-	require.Equal(t, 1, s.unknownIn(t, unsettled))
+	require.Equal(t, 1, s.unknownIn(t, unresolved))
 
 	odd := all[len(all)-1] + "\x1b[2J\u202e\n" + strings.Repeat("é", 2000)
 	definition := scripted(writeScript(t, "turns:\n  - tool_calls: [{name: look}]\n  - text: done\n"), "look")

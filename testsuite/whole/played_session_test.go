@@ -366,7 +366,7 @@ func (r playedRequest) shown() map[string]int {
 			}
 		}
 		if turn.role == "tool" && len(waiting) > 0 {
-			if !strings.Contains(turn.text, saysNotRun) || strings.Contains(turn.text, saysUnsettled) {
+			if !strings.Contains(turn.text, saysNotRun) || strings.Contains(turn.text, saysUnresolved) {
 				shown[waiting[0]]++
 			}
 			waiting = waiting[1:]
@@ -387,9 +387,9 @@ func resultsIn(turns []playedTurn, something string) (n int) {
 
 // What a result says of a call whose outcome is unknown, of one that did not run, and of one that did not for the first.
 const (
-	saysUnknown   = "outcome unknown: "
-	saysNotRun    = "not run: "
-	saysUnsettled = "not run: nobody knows "
+	saysUnknown    = "outcome unknown: "
+	saysNotRun     = "not run: "
+	saysUnresolved = "not run: nobody knows "
 )
 
 // silent says that the model has reasoned, and said nothing.
@@ -527,7 +527,7 @@ func (r *sessionReport) add(p *playedSession) {
 			r.stages[fmt.Sprint(plan.stop.mode, " ", place)]++
 		}
 	}
-	unknown, short := resultsIn(p.before, saysUnknown)+resultsIn(p.before, saysUnsettled), 0
+	unknown, short := resultsIn(p.before, saysUnknown)+resultsIn(p.before, saysUnresolved), 0
 	for effect, results := range p.effects() {
 		done := p.done[effect]
 		r.calls, r.effects = r.calls+len(results), r.effects+done

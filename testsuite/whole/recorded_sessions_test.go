@@ -185,11 +185,11 @@ func (p *playedSession) compare(ctx context.Context, s *stack) error {
 			p.finds("%s", err)
 		}
 	}
-	return p.settle(ctx, s, status.Waits)
+	return p.resolve(ctx, s, status.Waits)
 }
 
-// settle says of each call of unknown outcome what became of it, since a session does not close before.
-func (p *playedSession) settle(ctx context.Context, s *stack, unknown []domain.Wait) error {
+// resolve says of each call of unknown outcome what became of it, since a session does not close before.
+func (p *playedSession) resolve(ctx context.Context, s *stack, unknown []domain.Wait) error {
 	for _, call := range unknown {
 		verdict, effect := domain.VerdictNotDone, effectOf(call.Tool, call.Arguments)
 		if p.times(effect) > 0 {

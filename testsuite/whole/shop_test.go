@@ -165,11 +165,11 @@ func TestAShop(t *testing.T) {
 	}
 	status, err = s.agents.Status(within(t), s.named("slow"))
 	require.NoError(t, err)
-	settled, err := s.agents.Resolve(within(t), s.named("slow"), agents.ResolveOptions{
+	resolved, err := s.agents.Resolve(within(t), s.named("slow"), agents.ResolveOptions{
 		Call: status.Waits[0].ToolExecutionID.String(), Verdict: domain.VerdictDone, Result: "paid slow", Reason: "it is in the ledger",
 	})
 	require.NoError(t, err)
-	require.Zero(t, settled.Unsettled)
+	require.Zero(t, resolved.UnknownOutcomes)
 	for name, x := range begun {
 		result, err := s.agents.Wait(within(t), x.ID, 1)
 		require.NoError(t, err)

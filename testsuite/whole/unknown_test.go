@@ -37,7 +37,7 @@ turns:
   - text: it was paid
 `
 
-// pays runs the session's first execution, which leaves one call unsettled.
+// pays runs the session's first execution, which leaves one call unresolved.
 func (s *stack) pays(t *testing.T, id string) agents.Execution {
 	t.Helper()
 	begun, err := s.agents.Start(within(t), agents.Start{ID: id, Prompt: "go", Definition: scripted(writeScript(t, paymentScript), "pay")})
@@ -45,23 +45,23 @@ func (s *stack) pays(t *testing.T, id string) agents.Execution {
 	return s.ended(t, begun)
 }
 
-// settlesAndGoesOn settles its only call, by the beginning of its id, and runs the second execution.
-func (s *stack) settlesAndGoesOn(t *testing.T, id string) agents.Execution {
+// resolvesAndGoesOn resolves its only call, by the beginning of its id, and runs the second execution.
+func (s *stack) resolvesAndGoesOn(t *testing.T, id string) agents.Execution {
 	t.Helper()
 	status, err := s.agents.Status(within(t), id)
 	require.NoError(t, err)
 	require.Len(t, status.Waits, 1)
-	settled, err := s.agents.Resolve(within(t), id, agents.ResolveOptions{
+	resolved, err := s.agents.Resolve(within(t), id, agents.ResolveOptions{
 		Call: status.Waits[0].ToolExecutionID.String()[:6], Verdict: domain.VerdictDone, Result: "receipt 4711", Reason: "it is in the journal",
 	})
 	require.NoError(t, err)
-	require.Zero(t, settled.Unsettled)
+	require.Zero(t, resolved.UnknownOutcomes)
 	second, err := s.agents.Send(within(t), id, agents.SendOptions{Prompt: "and now?"})
 	require.NoError(t, err)
 	return s.ended(t, second)
 }
 
-// unknownIn lists the agents with unsettled calls, as far as one of the name is among them.
+// unknownIn lists the agents with unresolved calls, as far as one of the name is among them.
 func (s *stack) unknownIn(t *testing.T, name string) int {
 	t.Helper()
 	for listed, err := range s.agents.List(within(t), agents.ListOptions{Unknown: true}) {
@@ -73,9 +73,9 @@ func (s *stack) unknownIn(t *testing.T, name string) int {
 	return 0
 }
 
-// TestAnUnknownOutcomeIsSettled: everybody is told, with and without a worker, until somebody settles it; then the
+// TestAnUnknownOutcomeIsResolved: everybody is told, with and without a worker, until somebody resolves it; then the
 // model is, and nothing was paid twice.
-func TestAnUnknownOutcomeIsSettled(t *testing.T) {
+func TestAnUnknownOutcomeIsResolved(t *testing.T) {
 	t.Parallel()
 	s := connect(t, "plain", nil)
 	first := s.work(t, host.Config{Tools: []tool.Tool{payment()}})
@@ -97,7 +97,7 @@ func TestAnUnknownOutcomeIsSettled(t *testing.T) {
 
 	second := s.work(t, host.Config{Tools: []tool.Tool{payment()}})
 	defer second.Stop()
-	s.settlesAndGoesOn(t, id)
+	s.resolvesAndGoesOn(t, id)
 	require.Eventually(t, func() bool { return s.unknownIn(t, id) == 0 }, patience, 50*time.Millisecond)
 	result, err := s.agents.Result(within(t), id, 2)
 	require.NoError(t, err)
@@ -211,5 +211,5 @@ func TestCallsOfOneEffectTakeTurns(t *testing.T) {
 		outcomes = append(outcomes, call.Outcome)
 	}
 	require.Equal(t, []domain.ToolOutcome{domain.ToolUnknown, domain.ToolOK, domain.ToolNotRun, domain.ToolOK, domain.ToolUnknown}, outcomes)
-	require.Equal(t, domain.CodeUnsettled, view.Steps[0].Tools[2].Error.Code)
+	require.Equal(t, domain.CodeOutcomeUnresolved, view.Steps[0].Tools[2].Error.Code)
 }

@@ -150,7 +150,7 @@ type scenarioEvent struct {
 	GoOn    yaml.Node      `yaml:"go_on"`
 	Send    string         `yaml:"send"`
 	Steer   string         `yaml:"steer"`
-	Settle  domain.Verdict `yaml:"settle"`
+	Resolve domain.Verdict `yaml:"resolve"`
 }
 
 func (t scenarioTool) tool(name string) tool.Tool {
@@ -190,8 +190,8 @@ func (e scenarioEvent) event(t testing.TB) testsuite.Event {
 		return testsuite.DenyAt(e.At, e.Deny, "not today")
 	case e.Answer != "":
 		return testsuite.AnswerAt(e.At, e.Answer)
-	case e.Settle != "":
-		return testsuite.SettleAt(e.At, e.Settle, "")
+	case e.Resolve != "":
+		return testsuite.ResolveAt(e.At, e.Resolve, "")
 	case e.Steer != "":
 		return testsuite.SteerAt(e.At, e.Steer)
 	case e.Send != "":

@@ -164,7 +164,7 @@ func (v *verdict) judgeUnknown(got agentLeft) {
 		v.holds(sameCalls(told, unknown), PromiseEvents, "its events tell of the unknown calls %s, and not %s", told, unknown)
 	}
 	var shown []domain.ToolExecutionID
-	for _, call := range got.unsettled {
+	for _, call := range got.unresolved {
 		shown = append(shown, call.ToolExecutionID)
 	}
 	v.holds(sameCalls(shown, unknown), PromiseStatus, "its status tells of the unknown calls %s, and not %s", shown, unknown)
@@ -218,7 +218,7 @@ func (v *verdict) judgeExpected(got agentLeft, want expected) {
 	for i, call := range calls {
 		outcome := want.outcome(i)
 		v.holds(call.Outcome() == outcome, PromiseUnknown, "call %d is %s, and not %s", i+1, call.Outcome(), outcome)
-		v.holds(outcome != domain.ToolNotRun || !want.unknown || call.Error != nil && call.Error.Code == domain.CodeUnsettled,
+		v.holds(outcome != domain.ToolNotRun || !want.unknown || call.Error != nil && call.Error.Code == domain.CodeOutcomeUnresolved,
 			PromiseUnknown, "call %d was not run, and not for the first", i+1)
 	}
 }

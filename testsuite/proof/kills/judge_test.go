@@ -95,7 +95,7 @@ func (j *judged) unknown(position int) {
 	step.Data, step.Sequence, stopped.Sequence = ended, 8, 9
 	j.one.events[0] = append(events[:6:6], domain.Event{Type: domain.EventWaitOpened, EventHeader: domain.EventHeader{Sequence: 7, Step: 2}, Data: domain.WaitOpened{EventCall: domain.EventCall{ToolExecutionID: paid(position)}, Kind: domain.WaitOutcome}}, step, stopped)
 	j.one.messages[3+position].Message.ToolResult = &domain.ToolResult{CallID: "c", Name: payTool, Content: "outcome unknown: its worker was lost", IsError: true}
-	j.one.unsettled = []domain.Wait{{ToolExecutionID: paid(position)}}
+	j.one.unresolved = []domain.Wait{{ToolExecutionID: paid(position)}}
 	j.lost(position)
 }
 
@@ -174,8 +174,8 @@ func TestJudge(t *testing.T) {
 			j.killed(atWork)
 			j.one.messages[4].Message.ToolResult.Content = "paid"
 		}, []report.Promise{PromiseUnknown}},
-		"its status does not tell": {func(j *judged) { j.unknown(1); j.killed(atWork); j.one.unsettled = nil }, []report.Promise{PromiseStatus}},
-		"its status tells another": {func(j *judged) { j.one.unsettled = []domain.Wait{{ToolExecutionID: paid(0)}} }, []report.Promise{PromiseStatus}},
+		"its status does not tell": {func(j *judged) { j.unknown(1); j.killed(atWork); j.one.unresolved = nil }, []report.Promise{PromiseStatus}},
+		"its status tells another": {func(j *judged) { j.one.unresolved = []domain.Wait{{ToolExecutionID: paid(0)}} }, []report.Promise{PromiseStatus}},
 		"its events do not tell": {func(j *judged) {
 			j.unknown(1)
 			j.killed(atWork)
@@ -332,13 +332,13 @@ func TestCallsAreJudged(t *testing.T) {
 		"never":               {func(j *judged) { j.one.ledger = nil }, []report.Promise{PromiseEffects}},
 		"a result is missing": {func(j *judged) { j.one.messages = j.one.messages[:1] }, []report.Promise{PromiseSteps}},
 		"no calls": {func(j *judged) {
-			j.one.messages, j.one.steps[0][0].Step.ToolExecutions, j.one.steps[0][1].Step.ToolExecutions, j.one.unsettled = nil, nil, nil, nil
+			j.one.messages, j.one.steps[0][0].Step.ToolExecutions, j.one.steps[0][1].Step.ToolExecutions, j.one.unresolved = nil, nil, nil, nil
 		}, []report.Promise{PromiseUnknown, PromiseEvents, PromiseSteps}},
 		"it ran again":          {func(j *judged) { j.one.steps[0][1].Step.ToolExecutions[0].Error = nil }, []report.Promise{PromiseEffects, PromiseUnknown, PromiseUnknown}},
 		"not run for another":   {func(j *judged) { j.one.steps[0][1].Step.ToolExecutions[0].Error.Code = domain.CodeNotRun }, []report.Promise{PromiseUnknown}},
 		"the model is not told": {func(j *judged) { j.one.messages[0].Message.ToolResult.Content = "done" }, []report.Promise{PromiseUnknown}},
 		"no event":              {func(j *judged) { j.one.events[0] = j.one.events[0][:1] }, []report.Promise{PromiseEvents}},
-		"not in its status":     {func(j *judged) { j.one.unsettled = nil }, []report.Promise{PromiseStatus}},
+		"not in its status":     {func(j *judged) { j.one.unresolved = nil }, []report.Promise{PromiseStatus}},
 		"another end":           {func(j *judged) { j.one.results[0].Answer = "No." }, []report.Promise{PromiseOutcome}},
 		"unknown for no reason": {func(j *judged) { j.agent.expected.unknown = false }, []report.Promise{PromiseUnknown, PromiseUnknown}},
 		"no kill":               {func(j *judged) { j.kills, j.one.lost = nil, nil }, []report.Promise{PromiseGoesOn, PromiseUnknown}},
@@ -367,7 +367,7 @@ func unknownLeft(agent Agent) *agentLeft {
 		steps[n].Step.Number = n + 1
 	}
 	for n, err := range []*domain.Error{
-		domain.CodedErrorf(domain.Unavailable, domain.CodeOutcomeUnknown, "outcome unknown"), domain.CodedErrorf(domain.Denied, domain.CodeUnsettled, "not run"),
+		domain.CodedErrorf(domain.Unavailable, domain.CodeOutcomeUnknown, "outcome unknown"), domain.CodedErrorf(domain.Denied, domain.CodeOutcomeUnresolved, "not run"),
 	} {
 		call := id.Step(n + 1).Tool(0)
 		began := domain.ToolExecution{ID: call, Call: domain.ToolCall{Name: agent.Tools[0].Name}, Error: err}
@@ -383,7 +383,7 @@ func unknownLeft(agent Agent) *agentLeft {
 	first := id.Step(1).Tool(0)
 	a.steps = [][]domain.StepExecution{steps}
 	a.events = [][]domain.Event{{domain.Event{Type: domain.EventExecutionStarted, Data: domain.AgentExecutionStarted{}}, domain.Event{Type: domain.EventWaitOpened, Data: domain.WaitOpened{EventCall: domain.EventCall{ToolExecutionID: first}, Kind: domain.WaitOutcome}}}}
-	a.unsettled = []domain.Wait{{ToolExecutionID: first}}
+	a.unresolved = []domain.Wait{{ToolExecutionID: first}}
 	a.lost = map[domain.ToolExecutionID]int{first: 7}
 	a.ledger = []effect{{Tool: agent.Tools[0].Name, Call: first, Key: "k"}}
 	return &a

@@ -44,8 +44,8 @@ type agentLeft struct {
 	messages []domain.Entry
 	told     []string // the differences of what history tells from what executions have kept, and of replays from workers
 	own      client.TreeUse
-	// unsettled are the calls of unknown outcome by its status.
-	unsettled []domain.Wait
+	// unresolved are the calls of unknown outcome by its status.
+	unresolved []domain.Wait
 	// lost are its calls that may not be repeated and were lost, with the worker process that had each, by history.
 	lost   map[domain.ToolExecutionID]int
 	ledger []effect
@@ -201,7 +201,7 @@ func (p *proof) read(ctx context.Context, agents *client.Client, a *agentLeft, i
 	if err != nil {
 		return err
 	}
-	a.unsettled = slices.DeleteFunc(status.Waits, func(w domain.Wait) bool { return w.Kind != domain.WaitOutcome })
+	a.unresolved = slices.DeleteFunc(status.Waits, func(w domain.Wait) bool { return w.Kind != domain.WaitOutcome })
 	if a.lost, err = p.lostCalls(ctx, domain.WorkflowID(id), runs); err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ func main() { host.Main(config(newBank())) }
 func config(b *bank) host.Config {
 	return host.Config{TaskQueue: "shop", Tools: []tool.Tool{
 		tool.New("price", "Tells what an article costs, in cents.", domain.ReadOnly, price),
-		tool.New("pay", "Pays for an article.", domain.Keyed, b.pay, tool.Verify(b.settled)),
+		tool.New("pay", "Pays for an article.", domain.Keyed, b.pay, tool.Verify(b.verify)),
 		tool.New("ship", "Has an article sent.", domain.AtMostOnce, ship),
 	}}
 }
@@ -62,9 +62,9 @@ func (b *bank) pay(ctx context.Context, args payment) (string, error) {
 	return b.transfer(execution.Key, args)
 }
 
-// settled says what became of a payment where nobody knows. One that the bank
+// verify says what became of a payment where nobody knows. One that the bank
 // has not seen may still be on its way: with its key void it has no effect.
-func (b *bank) settled(ctx context.Context, _ payment) (tool.Finding, error) {
+func (b *bank) verify(ctx context.Context, _ payment) (tool.Finding, error) {
 	execution, _ := tool.ExecutionOf(ctx)
 	receipt, paid := b.voidUnlessPaid(execution.Key)
 	if paid {

@@ -34,20 +34,20 @@ turns:
 	require.Equal(t, map[string]int{calls[2].ID.String(): 4200}, b.paid, "once, under the call's id")
 }
 
-// TestSettled: the bank says what became of a payment, and one that it has not seen is never made.
-func TestSettled(t *testing.T) {
+// TestVerify: the bank says what became of a payment, and one that it has not seen is never made.
+func TestVerify(t *testing.T) {
 	t.Parallel()
 	b := newBank()
 	seen := tool.WithExecution(t.Context(), tool.Call{Key: "seen"})
 	_, err := b.pay(seen, payment{Cents: 4200})
 	require.NoError(t, err)
-	found, err := b.settled(seen, payment{})
+	found, err := b.verify(seen, payment{})
 	require.NoError(t, err)
 	require.Equal(t, domain.VerdictDone, found.Verdict())
 	require.Equal(t, "paid 4200 cents", found.Result())
 
 	late := tool.WithExecution(t.Context(), tool.Call{Key: "late"})
-	found, err = b.settled(late, payment{})
+	found, err = b.verify(late, payment{})
 	require.NoError(t, err)
 	require.Equal(t, domain.VerdictNotDone, found.Verdict())
 	_, err = b.pay(late, payment{Cents: 4200})

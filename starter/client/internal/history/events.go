@@ -211,8 +211,8 @@ func (r RunBegan) Previous() string {
 	case r.Continues != "":
 	case in.GoOn != nil:
 		return in.GoOn.RunID
-	case in.Settle != nil:
-		return in.Settle.RunID
+	case in.ResolveOutcome != nil:
+		return in.ResolveOutcome.RunID
 	}
 	return r.Continues
 }
@@ -239,7 +239,7 @@ type RunEnded struct {
 	// Next is the run that goes on, where the workflow continues as new.
 	Next string
 	// Outcome is the workflow's result, where it has one that can be read, with what of it tells the end and the calls of unknown
-	// outcome that are settled.
+	// outcome that are resolved.
 	Outcome *contract.Outcome
 }
 

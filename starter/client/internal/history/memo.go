@@ -20,9 +20,9 @@ func Builds(c converter.DataConverter, memo *commonpb.Memo) (all contract.Builds
 // maxBuild bounds what is shown of a build's name.
 const maxBuild = 200
 
-// Settles reads the memo field that names the run that ended, in a workflow that has but settled a call since.
-func Settles(c converter.DataConverter, memo *commonpb.Memo) (ended contract.EndedRun, ok bool) {
-	field, ok := memo.GetFields()[contract.MemoSettles]
+// EndedRun reads the memo field that names the run that ended, in a workflow that has only resolved a call since.
+func EndedRun(c converter.DataConverter, memo *commonpb.Memo) (ended contract.EndedRun, ok bool) {
+	field, ok := memo.GetFields()[contract.MemoResolution]
 	ok = ok && c.FromPayload(field, &ended) == nil && uuid.Validate(ended.RunID) == nil // the server refuses another
 	return ended, ok
 }

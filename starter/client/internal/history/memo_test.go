@@ -11,13 +11,13 @@ import (
 	"everstep/starter/client/internal/history"
 )
 
-// TestSettlesNamesARun: a memo that anyone may have written names no other thing, of which the server would tell nothing.
-func TestSettlesNamesARun(t *testing.T) {
+// TestEndedRunIsARun: a memo that anyone may have written names no other thing, of which the server would tell nothing.
+func TestEndedRunIsARun(t *testing.T) {
 	t.Parallel()
 	for id, want := range map[string]bool{"6ba7b810-9dad-11d1-80b4-00c04fd430c8": true, "": false, "no run": false} {
 		payload, err := converter.GetDefaultDataConverter().ToPayload(contract.EndedRun{RunID: id})
 		require.NoError(t, err)
-		_, ok := history.Settles(converter.GetDefaultDataConverter(), &commonpb.Memo{Fields: map[string]*commonpb.Payload{contract.MemoSettles: payload}})
+		_, ok := history.EndedRun(converter.GetDefaultDataConverter(), &commonpb.Memo{Fields: map[string]*commonpb.Payload{contract.MemoResolution: payload}})
 		require.Equal(t, want, ok, id)
 	}
 }

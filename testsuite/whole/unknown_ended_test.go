@@ -27,8 +27,8 @@ turns:
   - text: it was paid
 `
 
-// endsUnsettled runs an agent without a name to its limit, which leaves two calls unsettled.
-func (s *stack) endsUnsettled(t *testing.T) (id string, calls []domain.Wait) {
+// endsUnresolved runs an agent without a name to its limit, which leaves two calls unresolved.
+func (s *stack) endsUnresolved(t *testing.T) (id string, calls []domain.Wait) {
 	t.Helper()
 	id = uuid.NewString()
 	begun, err := s.agents.Start(within(t), agents.Start{
@@ -36,7 +36,7 @@ func (s *stack) endsUnsettled(t *testing.T) (id string, calls []domain.Wait) {
 	})
 	require.NoError(t, err)
 	s.ended(t, begun)
-	calls = s.unsettledOf(t, id)
+	calls = s.unresolvedOf(t, id)
 	asked := collect(t, s.agents.Steps(within(t), id, 1))[0].Step.ToolExecutions
 	slices.SortFunc(calls, func(a, b domain.Wait) int { // two calls at once are lost in any order
 		place := func(call domain.Wait) int {
@@ -47,7 +47,7 @@ func (s *stack) endsUnsettled(t *testing.T) (id string, calls []domain.Wait) {
 	return id, calls
 }
 
-func (s *stack) unsettledOf(t *testing.T, id string) []domain.Wait {
+func (s *stack) unresolvedOf(t *testing.T, id string) []domain.Wait {
 	t.Helper()
 	status, err := s.agents.Status(within(t), id)
 	require.NoError(t, err)
@@ -85,40 +85,40 @@ func (s *stack) accountOf(t *testing.T, id string) (a telling) {
 
 var receipt = agents.ResolveOptions{Verdict: domain.VerdictDone, Result: "receipt 4711", Reason: "it is in the journal"}
 
-func settling(call domain.Wait, o agents.ResolveOptions) agents.ResolveOptions {
+func resolving(call domain.Wait, o agents.ResolveOptions) agents.ResolveOptions {
 	o.Call = call.ToolExecutionID.String()
 	return o
 }
 
-// TestACallIsSettledAfterTheEnd: of the execution everything is told as before, but that the call is settled; what goes
+// TestACallIsResolvedAfterTheEnd: of the execution everything is told as before, but that the call is resolved; what goes
 // on from it knows, and nothing is paid twice.
-func TestACallIsSettledAfterTheEnd(t *testing.T) {
+func TestACallIsResolvedAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	s := start(t, host.Config{Tools: []tool.Tool{payment()}})
-	id, calls := s.endsUnsettled(t)
+	id, calls := s.endsUnresolved(t)
 	require.Len(t, calls, 2)
 	before := s.accountOf(t, id)
 	require.True(t, slices.ContainsFunc(before.Explain.Advice, func(a agents.ExplainAdvice) bool {
 		return strings.Contains(a.Command, "resolve "+id+" "+calls[0].ToolExecutionID.String())
 	}))
 
-	settled, err := s.agents.Resolve(within(t), id, agents.ResolveOptions{
+	resolved, err := s.agents.Resolve(within(t), id, agents.ResolveOptions{
 		Call: calls[0].ToolExecutionID.String()[:6], Verdict: receipt.Verdict, Result: receipt.Result, Reason: receipt.Reason,
 	})
 	require.NoError(t, err)
-	require.Equal(t, 1, settled.Unsettled)
-	require.Equal(t, "it is in the journal", settled.Wait.Answer.Reason)
-	require.NotEmpty(t, settled.Wait.Answer.By)
-	again, err := s.agents.Resolve(within(t), id, settling(calls[0], receipt))
+	require.Equal(t, 1, resolved.UnknownOutcomes)
+	require.Equal(t, "it is in the journal", resolved.Wait.Answer.Reason)
+	require.NotEmpty(t, resolved.Wait.Answer.By)
+	again, err := s.agents.Resolve(within(t), id, resolving(calls[0], receipt))
 	require.NoError(t, err)
-	require.Equal(t, settled, again, "the same words twice are one")
-	_, err = s.agents.Resolve(within(t), id, settling(calls[0], agents.ResolveOptions{Verdict: domain.VerdictNotDone, Reason: "no"}))
+	require.Equal(t, resolved, again, "the same words twice are one")
+	_, err = s.agents.Resolve(within(t), id, resolving(calls[0], agents.ResolveOptions{Verdict: domain.VerdictNotDone, Reason: "no"}))
 	require.ErrorIs(t, err, &agents.Error{Class: agents.Refused})
-	require.ErrorContains(t, err, "was settled as done")
+	require.ErrorContains(t, err, "was resolved as done")
 
 	after := s.accountOf(t, id)
 	require.Equal(t, calls[1:], after.Status.Waits)
-	require.Equal(t, []domain.Wait{settled.Wait.Recorded()}, after.Explain.Steps[0].Tools[0].Waits)
+	require.Equal(t, []domain.Wait{resolved.Wait.Recorded()}, after.Explain.Steps[0].Tools[0].Waits)
 	require.Empty(t, after.Explain.Steps[0].Tools[1].Waits)
 	require.Len(t, after.Explain.Advice, len(before.Explain.Advice)-1)
 	after.Status.Waits, after.Explain.Advice = before.Status.Waits, before.Explain.Advice
@@ -142,7 +142,7 @@ func TestACallIsSettledAfterTheEnd(t *testing.T) {
 	result, err := s.agents.Result(within(t), id, 2)
 	require.NoError(t, err)
 	require.Equal(t, "it was paid", result.Answer)
-	require.Equal(t, calls[1:], s.unsettledOf(t, id))
+	require.Equal(t, calls[1:], s.unresolvedOf(t, id))
 	blocked := collect(t, s.agents.Steps(within(t), id, 2))[0].Step.ToolExecutions[0]
 	require.Contains(t, blocked.Error.Message, "receipt 4711", "it is not paid again")
 	events := collect(t, s.agents.Events(within(t), id, agents.FollowOptions{Number: 2}))
@@ -156,16 +156,16 @@ func TestACallIsSettledAfterTheEnd(t *testing.T) {
 	require.Equal(t, before.Steps, collect(t, s.agents.Steps(within(t), id, 1)))
 }
 
-// TestSettlingAtOnce: what several people say at the same time is all kept, each of it once, also where the agent goes on
+// TestResolvingAtOnce: what several people say at the same time is all kept, each of it once, also where the agent goes on
 // just then.
-func TestSettlingAtOnce(t *testing.T) {
+func TestResolvingAtOnce(t *testing.T) {
 	t.Parallel()
 	s := start(t, host.Config{Tools: []tool.Tool{payment()}})
-	id, calls := s.endsUnsettled(t)
+	id, calls := s.endsUnresolved(t)
 	errs := make([]error, 3)
 	var all sync.WaitGroup
 	for i, o := range []agents.ResolveOptions{
-		settling(calls[0], receipt), settling(calls[0], agents.ResolveOptions{Verdict: domain.VerdictNotDone, Reason: "no"}), settling(calls[1], receipt),
+		resolving(calls[0], receipt), resolving(calls[0], agents.ResolveOptions{Verdict: domain.VerdictNotDone, Reason: "no"}), resolving(calls[1], receipt),
 	} {
 		all.Go(func() { _, errs[i] = s.agents.Resolve(within(t), id, o) })
 	}
@@ -178,22 +178,22 @@ func TestSettlingAtOnce(t *testing.T) {
 	require.NoError(t, errs[2])
 	require.True(t, (errs[0] == nil) != (errs[1] == nil), "%v, %v", errs[0], errs[1])
 	require.ErrorIs(t, cmp.Or(errs[0], errs[1]), &agents.Error{Class: agents.Refused})
-	require.ErrorContains(t, cmp.Or(errs[0], errs[1]), "was settled as")
+	require.ErrorContains(t, cmp.Or(errs[0], errs[1]), "was resolved as")
 	s.ended(t, second.Execution)
-	for _, call := range s.unsettledOf(t, id) {
+	for _, call := range s.unresolvedOf(t, id) {
 		require.Equal(t, 2, call.Execution, "what was not done is paid again")
 	}
 }
 
-// TestASettlementOutlivesWhatItIsOf: what the settling run has taken along is there when the retention of the run before
-// has passed; when its own has, nothing is left to settle.
-func TestASettlementOutlivesWhatItIsOf(t *testing.T) {
+// TestAResolutionOutlivesTheRunThatEnded: what the resolving run has taken along is there when the retention of the
+// run before has passed; when its own has, nothing is left to resolve.
+func TestAResolutionOutlivesTheRunThatEnded(t *testing.T) {
 	t.Parallel()
 	s := start(t, host.Config{Tools: []tool.Tool{payment()}})
-	id, calls := s.endsUnsettled(t)
+	id, calls := s.endsUnresolved(t)
 	first, err := s.agents.Status(within(t), id)
 	require.NoError(t, err)
-	_, err = s.agents.Resolve(within(t), id, settling(calls[0], receipt))
+	_, err = s.agents.Resolve(within(t), id, resolving(calls[0], receipt))
 	require.NoError(t, err)
 	messages := collect(t, s.agents.Messages(within(t), id))
 	s.deletes(t, first.Run.WorkflowID, first.Run.ID)
@@ -203,18 +203,18 @@ func TestASettlementOutlivesWhatItIsOf(t *testing.T) {
 	require.Equal(t, calls[1:], status.Waits)
 	require.Equal(t, first.ExecutionID, status.ExecutionID)
 	require.Equal(t, messages, collect(t, s.agents.Messages(within(t), id)))
-	_, err = s.agents.Resolve(within(t), id, settling(calls[1], receipt))
+	_, err = s.agents.Resolve(within(t), id, resolving(calls[1], receipt))
 	require.NoError(t, err)
 	second, err := s.agents.Extend(within(t), id, agents.ExtendOptions{Budget: steps(9)})
 	require.NoError(t, err)
 	s.ended(t, second.Execution)
-	require.Empty(t, s.unsettledOf(t, id))
+	require.Empty(t, s.unresolvedOf(t, id))
 
-	gone, calls := s.endsUnsettled(t)
+	gone, calls := s.endsUnresolved(t)
 	status, err = s.agents.Status(within(t), gone)
 	require.NoError(t, err)
 	s.deletes(t, status.Run.WorkflowID, status.Run.ID)
-	_, err = s.agents.Resolve(within(t), gone, settling(calls[0], receipt))
+	_, err = s.agents.Resolve(within(t), gone, resolving(calls[0], receipt))
 	require.ErrorIs(t, err, &agents.Error{Class: agents.NotFound})
 }
 

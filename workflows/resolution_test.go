@@ -11,14 +11,14 @@ import (
 	"everstep/domain/contract"
 )
 
-// endsUnsettled is the start of a workflow that settles the only call of an agent, which has ended with it as the outcome.
-func endsUnsettled(t *testing.T, w *world) (contract.SessionInput, contract.Outcome) {
+// endsUnresolved is the start of a workflow that resolves the only call of an agent, which has ended with it as the outcome.
+func endsUnresolved(t *testing.T, w *world) (contract.SessionInput, contract.Outcome) {
 	t.Helper()
 	w.tools, w.model, w.tool = paysOnce(), plays(says("", payFor(7, "first"))), losesFirst(w)
 	env := w.environment(t)
 	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget = stepsOf(1) }))
 	in := wentOn(t, env, stepsOf(9))
-	in.GoOn, in.Settle = nil, &contract.Settling{
+	in.GoOn, in.ResolveOutcome = nil, &contract.OutcomeResolution{
 		EndedRun: contract.EndedRun{RunID: "earlier", FirstRunID: "earlier"},
 		Request: contract.AnswerRequest{
 			Call:    waitsOf(t, env, domain.WaitOutcome)[0].ToolExecutionID,
@@ -29,17 +29,17 @@ func endsUnsettled(t *testing.T, w *world) (contract.SessionInput, contract.Outc
 	return in, outcome(t, env)
 }
 
-// TestAWorkflowThatSettles does nothing else: it ends as the execution did.
-func TestAWorkflowThatSettles(t *testing.T) {
+// TestAWorkflowThatResolves does nothing else: it ends as the execution did.
+func TestAWorkflowThatResolves(t *testing.T) {
 	t.Parallel()
 	w := &world{}
-	in, ended := endsUnsettled(t, w)
+	in, ended := endsUnresolved(t, w)
 	env := w.environment(t)
 	env.ExecuteWorkflow(string(contract.Execute), in)
 	out := outcome(t, env)
-	require.Len(t, out.Settled, 1)
-	require.Equal(t, "test", out.Settled[0].Answer.By)
-	out.Settled = nil
+	require.Len(t, out.ResolvedOutcomes, 1)
+	require.Equal(t, "test", out.ResolvedOutcomes[0].Answer.By)
+	out.ResolvedOutcomes = nil
 	require.Equal(t, ended, out)
 	require.Empty(t, w.asked)
 	require.Empty(t, w.ran)
@@ -61,23 +61,23 @@ func unfinished(t *testing.T, state json.RawMessage) json.RawMessage {
 	return state
 }
 
-// TestWhatNoWorkflowSettles is refused.
-func TestWhatNoWorkflowSettles(t *testing.T) {
+// TestWhatNoWorkflowResolves is refused.
+func TestWhatNoWorkflowResolves(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		change func(*contract.SessionInput)
 		says   string
 	}{
-		"another call":   {func(in *contract.SessionInput) { in.Settle.Request.Call = domain.ToolExecutionID{} }, "no call of unknown outcome"},
-		"no reason":      {func(in *contract.SessionInput) { in.Settle.Request.Reason = "" }, "reason: is missing"},
-		"a session":      {func(in *contract.SessionInput) { in.Name, in.AgentID = "ann", input(t, "ann").AgentID }, "settle: agent ann has a name, so its open session settles; send it the update answer"},
-		"before the end": {func(in *contract.SessionInput) { in.Carry.State = unfinished(t, in.Carry.State) }, "settle: execution 1 is in_progress, so its own workflow settles; send that the update answer"},
+		"another call":   {func(in *contract.SessionInput) { in.ResolveOutcome.Request.Call = domain.ToolExecutionID{} }, "no call of unknown outcome"},
+		"no reason":      {func(in *contract.SessionInput) { in.ResolveOutcome.Request.Reason = "" }, "reason: is missing"},
+		"a session":      {func(in *contract.SessionInput) { in.Name, in.AgentID = "ann", input(t, "ann").AgentID }, "resolve_outcome: agent ann has a name, so its open session resolves the call; send it the update answer"},
+		"before the end": {func(in *contract.SessionInput) { in.Carry.State = unfinished(t, in.Carry.State) }, "resolve_outcome: execution 1 is in_progress, so its own workflow resolves the call; send that the update answer"},
 		"no state":       {func(in *contract.SessionInput) { in.Carry.State = []byte(`{"schema_version": 1, "agent_id": 7}`) }, "agent_id"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := &world{}
-			in, _ := endsUnsettled(t, w)
+			in, _ := endsUnresolved(t, w)
 			test.change(&in)
 			env := w.environment(t)
 			env.ExecuteWorkflow(string(contract.Execute), in)

@@ -2,9 +2,9 @@ package contract
 
 import "everstep/domain"
 
-// A Settling makes the input of a workflow one that settles a call of an agent without a name whose execution has ended,
+// An OutcomeResolution makes the input of a workflow one that resolves a call of an agent without a name whose execution has ended,
 // and ends at once as that did. The carry beside it holds what was left then.
-type Settling struct {
+type OutcomeResolution struct {
 	EndedRun
 
 	Request AnswerRequest `json:"request"`
@@ -12,8 +12,8 @@ type Settling struct {
 	Copy *RecordRequest `json:"copy,omitempty"`
 }
 
-// An EndedRun names the run in which the newest execution ended. It is in the memo of a workflow that has but settled a
-// call since: all but the settlement is read there.
+// An EndedRun names the run in which the newest execution ended. It is in the memo of a workflow that has only resolved a
+// call since: all but the resolution is read there.
 type EndedRun struct {
 	RunID string `json:"run_id"`
 	// FirstRunID is that of its chain, by which executions are named.

@@ -43,7 +43,7 @@ func (b *toolBatch) takeUnknown(i int, reply contract.ToolReply) contract.ToolRe
 	}
 	call, id := b.content.ToolExecutions[i].Call, b.content.ID.Tool(i)
 	tool, _ := b.config.Resolved.Tool(call.Name)
-	if !tool.Effect.Unsettling(len(tool.EffectKey) > 0) {
+	if !tool.Effect.MayEndUnknown(len(tool.EffectKey) > 0) {
 		return reply
 	}
 	unknown := domain.Wait{
@@ -59,10 +59,10 @@ func (b *toolBatch) takeUnknown(i int, reply contract.ToolReply) contract.ToolRe
 	return reply
 }
 
-// unsettledAtEnd counts the calls that were unsettled when the execution ended, whatever was said of them since.
-func unsettledAtEnd(state domain.AgentState) int {
+// unknownAtEnd counts the calls that were unresolved when the execution ended, whatever was said of them since.
+func unknownAtEnd(state domain.AgentState) int {
 	n := 0
-	for _, c := range state.UnknownCalls {
+	for _, c := range state.UnknownOutcomes {
 		if c.Answer == nil || c.Answer.At.After(state.Execution.CompletedAt) {
 			n++
 		}
@@ -70,12 +70,12 @@ func unsettledAtEnd(state domain.AgentState) int {
 	return n
 }
 
-// unsettledBy is why a call may not begin that would be the same effect as one of unknown outcome, or that could
+// blockedByOutcome is why a call may not begin that would be the same effect as one of unknown outcome, or that could
 // become one too many of those; nil where it may.
-func (b *toolBatch) unsettledBy(call domain.ToolCall) *domain.Error {
-	calls := b.state.UnknownCalls
+func (b *toolBatch) blockedByOutcome(call domain.ToolCall) *domain.Error {
+	calls := b.state.UnknownOutcomes
 	tool, known := b.config.Resolved.Tool(call.Name)
-	if len(calls) == 0 || !known || !tool.Effect.Unsettling(len(tool.EffectKey) > 0) {
+	if len(calls) == 0 || !known || !tool.Effect.MayEndUnknown(len(tool.EffectKey) > 0) {
 		return nil
 	}
 	key := tool.EffectKeyOf(b.in.AgentID, call.Arguments)
@@ -88,37 +88,37 @@ func (b *toolBatch) unsettledBy(call domain.ToolCall) *domain.Error {
 			return err
 		}
 	}
-	if len(b.state.Unsettled()) >= domain.MaxUnsettled {
-		return domain.TooManyUnsettled(domain.Shorten(tool.Name, 64))
+	if len(b.state.UnresolvedOutcomes()) >= domain.MaxUnknownOutcomes {
+		return domain.TooManyUnknownOutcomes(domain.Shorten(tool.Name, 64))
 	}
 	return nil
 }
 
-func (s session) settleCall(id domain.ToolExecutionID, answer domain.Answer) {
-	s.settle(id, answer)
+func (s session) resolveCall(id domain.ToolExecutionID, answer domain.Answer) {
+	s.resolveOutcome(id, answer)
 	if s.state.HasActiveExecution() {
-		s.announceSettled()
+		s.announceResolved()
 	}
 	s.openWaits.changed()
 	s.publishWaits()
 }
 
-// announceSettled has the execution's events tell of the calls that were settled in it, or before it began.
-func (s session) announceSettled() {
-	for _, c := range s.state.UnknownCalls {
+// announceResolved has the execution's events tell of the calls that were resolved in it, or before it began.
+func (s session) announceResolved() {
+	for _, c := range s.state.UnknownOutcomes {
 		if c.Answer == nil || !c.Answer.ExecutionID.IsZero() {
 			continue
 		}
-		s.settledIn(c.ToolExecutionID, false)
+		s.resolvedIn(c.ToolExecutionID, false)
 		s.emitWaitClosed(c)
 	}
 }
 
-// tellResolvedCalls tells the model of the calls that were settled since it was last asked.
+// tellResolvedCalls tells the model of the calls that were resolved since it was last asked.
 func (t *stepRun) tellResolvedCalls() {
-	for _, c := range t.state.UnknownCalls {
+	for _, c := range t.state.UnknownOutcomes {
 		if c.Answer != nil && !c.Answer.Told {
-			t.settledIn(c.ToolExecutionID, true)
+			t.resolvedIn(c.ToolExecutionID, true)
 			t.interject("", domain.UserMessage(c.Say()))
 		}
 	}

@@ -18,31 +18,31 @@ func unknownCall(n int) domain.Wait {
 	}
 }
 
-func settlement(n int) domain.Answer {
+func resolution(n int) domain.Answer {
 	return domain.Answer{
 		Verdict: domain.VerdictDone, Content: fmt.Sprint(n), Reason: "the bank says so", At: after(10 + n), By: "1@machine",
 	}
 }
 
-// unsettledState has three calls of unknown outcome, of which the first is settled.
-func unsettledState(t testing.TB) domain.AgentState {
+// unresolvedState has three calls of unknown outcome, of which the first is resolved.
+func unresolvedState(t testing.TB) domain.AgentState {
 	t.Helper()
 	s := busyState(t)
 	for n := range 3 {
-		s = s.WithUnknownCall(unknownCall(n), after(9))
+		s = s.WithUnknownOutcome(unknownCall(n), after(9))
 	}
-	return must(t)(s.WithSettlement(unknownCall(0).ToolExecutionID, settlement(0), after(10)))
+	return must(t)(s.WithOutcomeResolved(unknownCall(0).ToolExecutionID, resolution(0), after(10)))
 }
 
-func TestSettlements(t *testing.T) {
+func TestResolutions(t *testing.T) {
 	t.Parallel()
-	s := unsettledState(t)
-	require.Len(t, s.UnknownCalls, 3)
-	require.Equal(t, []domain.Wait{unknownCall(1), unknownCall(2)}, s.Unsettled())
+	s := unresolvedState(t)
+	require.Len(t, s.UnknownOutcomes, 3)
+	require.Equal(t, []domain.Wait{unknownCall(1), unknownCall(2)}, s.UnresolvedOutcomes())
 
-	_, err := s.WithSettlement(unknownCall(0).ToolExecutionID, settlement(1), after(11))
-	require.ErrorContains(t, err, "was settled as done")
-	_, err = s.WithSettlement(unknownCall(9).ToolExecutionID, settlement(1), after(11))
+	_, err := s.WithOutcomeResolved(unknownCall(0).ToolExecutionID, resolution(1), after(11))
+	require.ErrorContains(t, err, "was resolved as done")
+	_, err = s.WithOutcomeResolved(unknownCall(9).ToolExecutionID, resolution(1), after(11))
 	require.ErrorContains(t, err, "no call of unknown outcome")
 }
 
@@ -51,37 +51,37 @@ func TestWhatTheModelReadsOfAnUnknownCall(t *testing.T) {
 	call := unknownCall(1)
 	require.Contains(t, call.Advice(), "Do not call refund again")
 	require.Empty(t, call.Say())
-	require.Equal(t, domain.CodeUnsettled, call.Blocks().Code)
+	require.Equal(t, domain.CodeOutcomeUnresolved, call.Blocks().Code)
 	require.Contains(t, call.Blocks().Message, call.ToolExecutionID.String())
 
-	call.Answer = new(settlement(1))
-	require.Equal(t, "What became of the call of refund in step 1 of execution 1, of which nobody knew, is settled: "+
+	call.Answer = new(resolution(1))
+	require.Equal(t, "What became of the call of refund in step 1 of execution 1, of which nobody knew, is resolved: "+
 		"it was done (the bank says so). Do not call it again for the same. Its result:\n1", call.Say())
 	require.Equal(t, domain.CodeBlocked, call.Blocks().Code)
-	require.Equal(t, domain.SourceSettled, call.Blocks().Source)
+	require.Equal(t, domain.SourceResolution, call.Blocks().Source)
 
 	call.Answer.Verdict = domain.VerdictNotDone
 	require.Contains(t, call.Say(), "It may be called again.")
 	require.Nil(t, call.Blocks())
 }
 
-func TestSettlementsThatMakeNoSense(t *testing.T) {
+func TestResolutionsThatMakeNoSense(t *testing.T) {
 	t.Parallel()
 	for want, change := range map[string]func(*domain.Answer){
 		"verdict":                   func(s *domain.Answer) { s.Verdict = "perhaps" },
 		"reason: is missing":        func(s *domain.Answer) { s.Reason = "" },
 		"reason: has":               func(s *domain.Answer) { s.Reason = strings.Repeat("x", domain.MaxReason+1) },
-		"result: has":               func(s *domain.Answer) { s.Content = strings.Repeat("x", domain.MaxSettledResult+1) },
+		"result: has":               func(s *domain.Answer) { s.Content = strings.Repeat("x", domain.MaxOutcomeResult+1) },
 		"result: is not valid":      func(s *domain.Answer) { s.Content = "\xff" },
 		"result: what was not done": func(s *domain.Answer) { s.Verdict = domain.VerdictNotDone },
 	} {
-		given := settlement(1)
+		given := resolution(1)
 		change(&given)
 		require.ErrorContains(t, given.CheckOutcome(), want)
 	}
 }
 
-// TestWhatTheModelWasToldIsForgotten: a settlement stays until the model has read of it, and to the end of the
+// TestWhatTheModelWasToldIsForgotten: a resolution stays until the model has read of it, and to the end of the
 // execution in which it has.
 func TestWhatTheModelWasToldIsForgotten(t *testing.T) {
 	t.Parallel()
@@ -91,20 +91,20 @@ func TestWhatTheModelWasToldIsForgotten(t *testing.T) {
 		}
 		return must(t)(s.BeginExecution(executionID(n), domain.Unlimited(), after(30+n)))
 	}
-	s := begin(unsettledState(t), 2)
-	require.Len(t, s.UnknownCalls, 3)
-	s = s.WithSettlementIn(unknownCall(0).ToolExecutionID, executionID(2), true, after(40))
-	require.True(t, s.UnknownCalls[0].Answer.Told)
-	s = s.WithSettlementIn(unknownCall(1).ToolExecutionID, executionID(2), true, after(40))
-	require.Nil(t, s.UnknownCalls[1].Answer, "what is unsettled cannot be told")
-	require.Equal(t, []domain.Wait{unknownCall(1), unknownCall(2)}, begin(s, 3).UnknownCalls)
+	s := begin(unresolvedState(t), 2)
+	require.Len(t, s.UnknownOutcomes, 3)
+	s = s.WithResolutionIn(unknownCall(0).ToolExecutionID, executionID(2), true, after(40))
+	require.True(t, s.UnknownOutcomes[0].Answer.Told)
+	s = s.WithResolutionIn(unknownCall(1).ToolExecutionID, executionID(2), true, after(40))
+	require.Nil(t, s.UnknownOutcomes[1].Answer, "what is unresolved cannot be told")
+	require.Equal(t, []domain.Wait{unknownCall(1), unknownCall(2)}, begin(s, 3).UnknownOutcomes)
 }
 
 func TestUnknownCallsAreBounded(t *testing.T) {
 	t.Parallel()
 	long := unknownCall(1)
 	long.Arguments, long.Why = strings.Repeat("x", 5000), strings.Repeat("y", 5000)
-	kept := busyState(t).WithUnknownCall(long, after(9)).UnknownCalls[0]
+	kept := busyState(t).WithUnknownOutcome(long, after(9)).UnknownOutcomes[0]
 	require.Less(t, len(kept.Arguments)+len(kept.Why), 1000)
 }
 

@@ -36,7 +36,7 @@ func losesFirst(w *world) func(contract.ToolRequest) (contract.ToolReply, error)
 	}
 }
 
-// resolves settles the agent's only unsettled call after a while.
+// resolves resolves the agent's only unresolved call after a while.
 func resolves(t *testing.T, env *testsuite.TestWorkflowEnvironment, at time.Duration, id string, as domain.Verdict, result string) *verdict {
 	t.Helper()
 	v := &verdict{}
@@ -76,9 +76,9 @@ func eventsIn(t *testing.T, env *testsuite.TestWorkflowEnvironment, number int, 
 	return found
 }
 
-// TestUnsettledCallsAreNotMadeAgain: a model that insists gets one effect, whatever it changes beside
+// TestUnresolvedCallsAreNotMadeAgain: a model that insists gets one effect, whatever it changes beside
 // what makes the effect.
-func TestUnsettledCallsAreNotMadeAgain(t *testing.T) {
+func TestUnresolvedCallsAreNotMadeAgain(t *testing.T) {
 	t.Parallel()
 	w := &world{tools: paysOnce()}
 	w.model = plays(says("", payFor(7, "first")), says("", payFor(7, "again"), payFor(8, "another"), look()), says("gave up"))
@@ -87,7 +87,7 @@ func TestUnsettledCallsAreNotMadeAgain(t *testing.T) {
 	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 	out := outcome(t, env)
 	require.Equal(t, domain.StatusCompleted, out.Status)
-	require.Equal(t, 1, out.Unsettled)
+	require.Equal(t, 1, out.UnknownOutcomes)
 	var ran []string
 	for _, r := range w.ran {
 		ran = append(ran, r.Arguments)
@@ -105,16 +105,16 @@ func TestUnsettledCallsAreNotMadeAgain(t *testing.T) {
 	require.Len(t, unknown, 1)
 	require.Equal(t, payFor(7, "first").Arguments, unknown[0].Arguments)
 	blocked := eventsIn(t, env, 1, domain.EventToolCallBlocked)
-	require.Equal(t, domain.CodeUnsettled, blocked[0].Data.(domain.ToolCallBlocked).Code)
+	require.Equal(t, domain.CodeOutcomeUnresolved, blocked[0].Data.(domain.ToolCallBlocked).Code)
 	require.Equal(t, unknown[0].ToolExecutionID, eventsIn(t, env, 1, domain.EventWaitOpened)[0].Data.(domain.WaitOpened).ToolExecutionID)
 }
 
-// TestWhichCallsAreUnsettled: those of which a second one would be a second effect.
-func TestWhichCallsAreUnsettled(t *testing.T) {
+// TestWhichCallsAreUnresolved: those of which a second one would be a second effect.
+func TestWhichCallsAreUnresolved(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		tool      domain.ToolSpec
-		unsettled int
+		tool       domain.ToolSpec
+		unresolved int
 	}{
 		"at most once":                {domain.ToolSpec{Effect: domain.AtMostOnce}, 1},
 		"keyed by the call":           {domain.ToolSpec{Effect: domain.Keyed, Losses: 1}, 1},
@@ -129,15 +129,15 @@ func TestWhichCallsAreUnsettled(t *testing.T) {
 			w.tool = losesFirst(w)
 			env := w.environment(t)
 			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-			require.Equal(t, test.unsettled, outcome(t, env).Unsettled)
+			require.Equal(t, test.unresolved, outcome(t, env).UnknownOutcomes)
 			require.Contains(t, told(t, env)[1], "outcome unknown")
 			require.Equal(t, len(test.tool.EffectKey) > 0, !w.ran[0].EffectKey.IsZero())
 		})
 	}
 }
 
-// TestASettledCallIsTold to the model before it is asked next; what was done is not done again in that execution.
-func TestASettledCallIsTold(t *testing.T) {
+// TestAResolvedCallIsTold to the model before it is asked next; what was done is not done again in that execution.
+func TestAResolvedCallIsTold(t *testing.T) {
 	t.Parallel()
 	wait := with(billed(domain.Throttled), func(r *contract.ModelReply) { r.RetryAfterMillis = time.Hour.Milliseconds() })
 	for name, test := range map[string]struct {
@@ -152,16 +152,16 @@ func TestASettledCallIsTold(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := &world{tools: paysOnce()}
-			// The second step waits for an hour, in which the call is settled.
+			// The second step waits for an hour, in which the call is resolved.
 			w.model = plays(says("", payFor(7, "first")), wait, says("", payFor(7, "now")), says("", payFor(7, "once more")), says("done"))
 			w.tool = losesFirst(w)
 			env := w.environment(t)
-			settled := resolves(t, env, time.Minute, "u1", test.verdict, test.result)
+			resolved := resolves(t, env, time.Minute, "u1", test.verdict, test.result)
 			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-			require.Zero(t, outcome(t, env).Unsettled)
-			require.NoError(t, settled.err)
-			reply := settled.value.(contract.AnswerReply)
-			require.Zero(t, reply.Unsettled)
+			require.Zero(t, outcome(t, env).UnknownOutcomes)
+			require.NoError(t, resolved.err)
+			reply := resolved.value.(contract.AnswerReply)
+			require.Zero(t, reply.UnknownOutcomes)
 			require.Equal(t, "test", reply.Wait.Answer.By)
 			require.Len(t, w.ran, test.ran)
 			require.Contains(t, told(t, env)[3], test.says, "%q", told(t, env))
@@ -173,35 +173,35 @@ func TestASettledCallIsTold(t *testing.T) {
 	}
 }
 
-// TestASessionIsNotClosedWhileCallsAreUnsettled: the next one of its name would make them again.
-func TestASessionIsNotClosedWhileCallsAreUnsettled(t *testing.T) {
+// TestASessionIsNotClosedWhileCallsAreUnresolved: the next one of its name would make them again.
+func TestASessionIsNotClosedWhileCallsAreUnresolved(t *testing.T) {
 	t.Parallel()
 	w := &world{tools: paysOnce()}
 	w.model = plays(says("", payFor(7, "first")), says("one"))
 	w.tool = losesFirst(w)
 	env := w.environment(t)
 	early := closes(env, time.Hour, "u1")
-	settled := resolves(t, env, 2*time.Hour, "u2", domain.VerdictDone, "")
+	resolved := resolves(t, env, 2*time.Hour, "u2", domain.VerdictDone, "")
 	late := closes(env, 3*time.Hour, "u3")
 	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
 	require.Equal(t, 1, outcome(t, env).Number)
-	require.ErrorContains(t, early.rejected, "close: of 1 calls nobody knows whether they took effect, the first is "+settled.value.(contract.AnswerReply).Wait.ToolExecutionID.String()+" of pay; settle them with resolve")
+	require.ErrorContains(t, early.rejected, "close: of 1 calls nobody knows whether they took effect, the first is "+resolved.value.(contract.AnswerReply).Wait.ToolExecutionID.String()+" of pay; resolve them first")
 	require.True(t, late.accepted)
 	require.NoError(t, late.err)
 }
 
-// TestAnIdleSessionSettles: the next execution's events and its model are told, and the one after it may do it anew.
-func TestAnIdleSessionSettles(t *testing.T) {
+// TestAnIdleSessionResolves: the next execution's events and its model are told, and the one after it may do it anew.
+func TestAnIdleSessionResolves(t *testing.T) {
 	t.Parallel()
 	w := &world{tools: paysOnce()}
 	w.model = plays(says("", payFor(7, "first")), says("one"), says("", payFor(7, "again")), says("two"), says("", payFor(7, "for another reason")), says("three"))
 	w.tool = losesFirst(w)
 	env := w.environment(t)
-	settled := resolves(t, env, time.Hour, "u1", domain.VerdictDone, "")
+	resolved := resolves(t, env, time.Hour, "u1", domain.VerdictDone, "")
 	twice := &verdict{}
 	env.RegisterDelayedCallback(func() {
 		env.UpdateWorkflow(string(contract.UpdateAnswer), "u2", twice, contract.AnswerRequest{
-			Call: settled.value.(contract.AnswerReply).Wait.ToolExecutionID, Verdict: domain.VerdictNotDone, Reason: "I think",
+			Call: resolved.value.(contract.AnswerReply).Wait.ToolExecutionID, Verdict: domain.VerdictNotDone, Reason: "I think",
 		})
 	}, 90*time.Minute)
 	sends(env, 2*time.Hour, "u3", contract.SendRequest{Prompt: "and now?"})
@@ -209,32 +209,32 @@ func TestAnIdleSessionSettles(t *testing.T) {
 	closes(env, 4*time.Hour, "u5")
 	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
 	require.Equal(t, 3, outcome(t, env).Number)
-	require.ErrorContains(t, twice.rejected, "was settled as done")
+	require.ErrorContains(t, twice.rejected, "was resolved as done")
 	require.Empty(t, eventsIn(t, env, 1, domain.EventWaitClosed), "it had ended")
 	require.Len(t, eventsIn(t, env, 2, domain.EventWaitClosed), 1)
 	require.Equal(t, domain.CodeBlocked, eventsIn(t, env, 2, domain.EventToolCallBlocked)[0].Data.(domain.ToolCallBlocked).Code)
 	require.Len(t, w.ran, 2, "the third execution is asked for anew, by somebody who knows")
 }
 
-// TestUnsettledCallsGoAlong into the next run and into a workflow that goes on.
-func TestUnsettledCallsGoAlong(t *testing.T) {
+// TestUnresolvedCallsGoAlong into the next run and into a workflow that goes on.
+func TestUnresolvedCallsGoAlong(t *testing.T) {
 	t.Parallel()
 	w := &world{tools: paysOnce(), model: plays(says("", payFor(7, "first")))}
 	w.tool = losesFirst(w)
 	env := w.environment(t)
 	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget = stepsOf(1) }))
-	require.Equal(t, 1, outcome(t, env).Unsettled)
+	require.Equal(t, 1, outcome(t, env).UnknownOutcomes)
 
 	w.model = plays(says("", payFor(7, "again")), says("well"))
 	in := wentOn(t, env, stepsOf(9))
 	later := w.environment(t)
 	later.ExecuteWorkflow(string(contract.Execute), in)
-	require.Equal(t, 1, outcome(t, later).Unsettled)
+	require.Equal(t, 1, outcome(t, later).UnknownOutcomes)
 	require.Len(t, w.ran, 1)
 }
 
-// TestWhatIsNotSettled is refused.
-func TestWhatIsNotSettled(t *testing.T) {
+// TestWhatIsNotResolved is refused.
+func TestWhatIsNotResolved(t *testing.T) {
 	t.Parallel()
 	w := &world{model: plays(with(billed(domain.Throttled), func(r *contract.ModelReply) { r.RetryAfterMillis = time.Hour.Milliseconds() }), says("one"))}
 	env := w.environment(t)
