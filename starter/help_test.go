@@ -227,6 +227,15 @@ func TestHelpListsTheKeysOfStatus(t *testing.T) {
 	require.Equal(t, render.StatusKeys(), "| key |"+listed+"\n", "put the first into starter/help/json.md")
 }
 
+// TestHelpNamesEachEvent: each type of event has its row.
+func TestHelpNamesEachEvent(t *testing.T) {
+	t.Parallel()
+	page, _ := help.Named("events")
+	for _, kind := range append(domain.EventTypes(), client.Moments()...) {
+		require.Contains(t, page.Text, "`"+string(kind)+"`")
+	}
+}
+
 // TestHelpListsTheKeysOfSteps: those of the step's type, and those that --tree adds.
 func TestHelpListsTheKeysOfSteps(t *testing.T) {
 	t.Parallel()

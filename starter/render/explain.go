@@ -147,7 +147,7 @@ func wasted(w client.ExplainWaste) []string {
 			break
 		}
 		lines = append(lines, fmt.Sprintf("%s %s: %d times with the same result, about %s again · %s", OneLine(r.Tool),
-			shortened(OneLine(r.Arguments), maxWords), r.Times, Counted(r.ResultTokens, "token"), inSteps(r.Steps)))
+			shortened(legible(r.Arguments), maxWords), r.Times, Counted(r.ResultTokens, "token"), inSteps(r.Steps)))
 	}
 	if len(w.ErrorSteps) > 0 {
 		lines = append(lines, "errors "+inSteps(w.ErrorSteps))

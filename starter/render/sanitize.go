@@ -52,12 +52,13 @@ func mapped(text string, by func(rune) rune) string {
 	return b.String() + strings.Map(by, text)
 }
 
-// OneLine is clean for one line: line breaks and tabs become spaces.
+// OneLine is clean for one line: white space with a line break or a tab in it becomes one space. Blanks stay as they are, as
+// those in the arguments of a call are part of it.
 func OneLine(text string) string {
-	return strings.Join(strings.FieldsFunc(Clean(text), func(r rune) bool {
-		return r == '\n' || r == '\t' || r == ' '
-	}), " ")
+	return strings.TrimSpace(broken.ReplaceAllString(Clean(text), " "))
 }
+
+var broken = regexp.MustCompile(` *[\n\t][ \n\t]*`)
 
 // shown stands for r on a terminal: r itself where it does no harm.
 func shown(r rune) rune {

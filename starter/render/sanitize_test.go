@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/starter/client"
 )
 
 func TestClean(t *testing.T) {
@@ -64,8 +65,19 @@ func TestPipedAnswersStayWhole(t *testing.T) {
 
 func TestOneLine(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, "a b c d␛", OneLine(" a\n b\r\n\tc  d\x1b\n"))
+	require.Equal(t, "a b c  d␛", OneLine(" a\n b\r\n\tc  d\x1b\n"))
 	require.Empty(t, OneLine(" \n "))
+}
+
+// TestArgumentsKeepTheirBlanks wherever a call is named in one line: whoever decides about it sees what would run.
+func TestArgumentsKeepTheirBlanks(t *testing.T) {
+	t.Parallel()
+	const arguments, shown = "{\n  \"text\":   \"if x:\\n    y\"}", `{ "text": "if x:\n    y"}`
+	require.Equal(t, "write "+shown, CallWords("write", arguments))
+	text, _ := Notice(client.Event{
+		Type: domain.EventWaitOpened, Tool: "write", Arguments: arguments, Wait: &domain.Wait{Kind: domain.WaitApproval, Tool: "write", Arguments: arguments},
+	})
+	require.Contains(t, text, shown)
 }
 
 func TestWhole(t *testing.T) {

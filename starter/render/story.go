@@ -204,7 +204,7 @@ const maxWords = 120
 
 // CallWords name a tool call and how its arguments begin, in one line.
 func CallWords(tool, arguments string) string {
-	return strings.TrimSpace(OneLine(tool) + " " + shortened(OneLine(arguments), maxWords))
+	return strings.TrimSpace(OneLine(tool) + " " + shortened(legible(arguments), maxWords))
 }
 
 // Notice is an event in one sentence; warns says that somebody should look at it.

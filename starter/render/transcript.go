@@ -87,7 +87,7 @@ func Message(t Theme, e domain.Entry) string {
 		}
 	}
 	for _, call := range e.Message.ToolCalls {
-		body("→ " + OneLine(call.Name) + " " + OneLine(call.Arguments))
+		body("→ " + OneLine(call.Name) + " " + legible(call.Arguments))
 	}
 	if result := e.Message.ToolResult; result != nil {
 		if result.IsError {

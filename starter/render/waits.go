@@ -29,7 +29,7 @@ func pendingWords(w domain.Wait) string {
 		text = questionWords(*w.Ask)
 		fallthrough
 	default:
-		return cmp.Or(text, CallWords(w.Tool, legible(w.Arguments))) + " since " + moment(w.Since) + where(!w.Expires.IsZero(), ", until "+moment(w.Expires))
+		return cmp.Or(text, CallWords(w.Tool, w.Arguments)) + " since " + moment(w.Since) + where(!w.Expires.IsZero(), ", until "+moment(w.Expires))
 	}
 }
 
@@ -96,7 +96,7 @@ func closed(e client.Event) string {
 
 // StandingApproval shows in one line which calls are always allowed, and by whose word.
 func StandingApproval(a domain.StandingApproval) string {
-	text := fmt.Sprintf("%s %s, by %s %s%s", ShortCall(a.ID), CallWords(a.Tool, legible(a.Arguments)), OneLine(a.By), moment(a.At), within(": ", OneLine(a.Reason), ""))
+	text := fmt.Sprintf("%s %s, by %s %s%s", ShortCall(a.ID), CallWords(a.Tool, a.Arguments), OneLine(a.By), moment(a.At), within(": ", OneLine(a.Reason), ""))
 	if r := a.Revocation; r != nil {
 		text += fmt.Sprintf("; revoked by %s %s%s", OneLine(r.By), moment(r.At), within(": ", OneLine(r.Reason), ""))
 	}
