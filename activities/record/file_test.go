@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"everstep/activities/build"
 	"everstep/activities/record"
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/testsuite/stores"
 )
 
@@ -198,6 +200,16 @@ func TestBadFilesSayWhere(t *testing.T) {
 			require.Empty(t, records)
 		})
 	}
+}
+
+// TestAnErrorOfMissingRangesIsShort, however many the record says it has and whatever part they name.
+func TestAnErrorOfMissingRangesIsShort(t *testing.T) {
+	t.Parallel()
+	r := stores.Sample(t, "ann", 1)[0]
+	r.Missing = slices.Repeat([]account.Missing{{Part: "nothing", From: 1, To: 1}}, 100_000)
+	_, err := record.Read(strings.NewReader(written(t, r)))
+	require.ErrorContains(t, err, `line 2: record.missing: says "nothing 1, nothing 1`)
+	require.Less(t, len(err.Error()), 1000)
 }
 
 // TestACompressedFileThatWasCutOffIsToldSo, wherever that was.
