@@ -3,7 +3,6 @@ package record
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -84,6 +83,9 @@ func (d directory) sweep(folder string) {
 	}
 }
 
+// errNoFile is the error of what stands in a record's place and is a link, a pipe or a folder.
+var errNoFile = errors.New("is no regular file; put the file itself there, or delete it")
+
 // read takes files only: to open what else may stand there could wait for ever.
 func (d directory) read(_ context.Context, key string) ([]byte, error) {
 	info, err := d.root.Lstat(key)
@@ -91,7 +93,7 @@ func (d directory) read(_ context.Context, key string) ([]byte, error) {
 		return nil, cause(err)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("it is no file")
+		return nil, errNoFile
 	}
 	file, err := d.root.Open(key)
 	if err != nil {

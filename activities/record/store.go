@@ -138,6 +138,12 @@ func get[T Record | Position](ctx context.Context, s *Store, key string, ours fu
 	if errors.Is(err, fs.ErrNotExist) {
 		return none, fmt.Errorf("records: %s has no %s: %w", s.name, key, ErrNone)
 	}
+	unreadable := func(err error) error {
+		return wrong{domain.Errorf(domain.Internal, "records: %s of %s cannot be read: %s", key, s.name, err), err}
+	}
+	if errors.Is(err, errNoFile) {
+		return none, unreadable(err)
+	}
 	if err != nil {
 		return none, s.failed(ctx, "read", key, err)
 	}
@@ -152,7 +158,7 @@ func get[T Record | Position](ctx context.Context, s *Store, key string, ours fu
 		err = nil
 	}
 	if err != nil {
-		return none, wrong{domain.Errorf(domain.Internal, "records: %s of %s cannot be read: %s", key, s.name, err), err}
+		return none, unreadable(err)
 	}
 	if len(lines) == 1 {
 		if one, ok := lines[0].(T); ok && ours(one) {

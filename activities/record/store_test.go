@@ -134,7 +134,8 @@ func TestNothingLeavesTheDirectory(t *testing.T) {
 	require.NoError(t, os.Rename(file, outside))
 	require.NoError(t, os.Symlink(outside, file))
 	_, err := store.Get(t.Context(), r.Ref())
-	require.ErrorContains(t, err, "it is no file")
+	require.ErrorContains(t, err, "cannot be read: is no regular file; put the file itself there, or delete it")
+	require.Equal(t, domain.Internal, domain.AsError(err).Kind, "as one that is damaged: it is not well later by itself")
 	require.NoError(t, store.Record(t.Context(), r), "the link is replaced, not followed")
 	stores.Reads(t, store, r)
 

@@ -257,6 +257,10 @@ func TestOneRecordThatIsLostOrDamaged(t *testing.T) {
 	for name, spoil := range map[string]func(t *testing.T, path string){
 		"lost":    func(t *testing.T, path string) { require.NoError(t, os.Remove(path)) },
 		"damaged": func(t *testing.T, path string) { require.NoError(t, os.Truncate(path, 100)) },
+		"a link": func(t *testing.T, path string) {
+			require.NoError(t, os.Rename(path, path+".moved"))
+			require.NoError(t, os.Symlink(path+".moved", path))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -291,7 +295,7 @@ func TestOneRecordThatIsLostOrDamaged(t *testing.T) {
 			}
 			require.Equal(t, []int{1, 3}, numbers)
 			require.Equal(t, []string{"execution 2 can no longer be read"}, lost)
-			require.Equal(t, name == "damaged", len(notes) > 0 && strings.Contains(notes[0], "cannot be read"))
+			require.Equal(t, name != "lost", len(notes) > 0 && strings.Contains(notes[0], "cannot be read"))
 			require.Len(t, collected(t, c.Steps(t.Context(), "ann", 1)), 1)
 			result, err := c.Result(t.Context(), "ann", 0)
 			require.NoError(t, err)
