@@ -31,8 +31,9 @@ func OpenDirectory(dir string) (*Store, error) {
 // begun begins the names of files that are being written.
 const begun = ".writing-"
 
-// write writes beside, has the disk take it, and renames: who reads finds the old file or the new one.
-func (d directory) write(ctx context.Context, key string, object []byte) error {
+// write writes beside, has the disk take it, and renames, or links where nothing is to be replaced: who reads finds the old file or
+// the new one.
+func (d directory) write(ctx context.Context, key string, object []byte, over overwrite) error {
 	folder := path.Dir(key)
 	beside := folder + "/" + begun + uuid.NewString()
 	file, err := d.begin(beside)
@@ -50,11 +51,15 @@ func (d directory) write(ctx context.Context, key string, object []byte) error {
 	if err = errors.Join(err, file.Close()); err == nil {
 		err = context.Cause(ctx) // who has left may have undone it
 	}
-	if err == nil {
+	if err == nil && over == replaces {
 		err = d.root.Rename(beside, key)
+	} else if err == nil {
+		err = d.root.Link(beside, key)
+	}
+	if err != nil || over == creates {
+		_ = d.root.Remove(beside) // what remains is swept later
 	}
 	if err != nil {
-		_ = d.root.Remove(beside) // what remains is swept later
 		return cause(err)
 	}
 	for _, folder := range []string{folder, "."} {

@@ -173,7 +173,7 @@ func (s *Store) RecordPosition(ctx context.Context, p Position) error {
 	if err := p.check(); err != nil {
 		return err
 	}
-	return s.write(ctx, positionKey(p.After(), p.Head.Position.Moved.Number), p)
+	return s.write(ctx, positionKey(p.After(), p.Head.Position.Moved.Number), p, replaces)
 }
 
 // Position is where the session has stood since the newest move after an execution. The error is ErrNone where it was not

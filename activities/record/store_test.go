@@ -274,6 +274,42 @@ func TestAnImportThatIsLeftLeavesNothing(t *testing.T) {
 	require.Empty(t, left)
 }
 
+// TestAnImportTakesNothingOfAnother that runs at the same time: what the other has brought stays, and is the same to both.
+func TestAnImportTakesNothingOfAnother(t *testing.T) {
+	t.Parallel()
+	all := stores.Sample(t, "ann", 2)
+	all[1].Moved = new(positionAfter(t, all[1], 1))
+	file := written(t, all...)
+	inDir, _ := inDirectory(t)
+	for name, store := range map[string]*record.Store{"directory": inDir, "bucket": inBucket(t, memblob.OpenBucket(nil))} {
+		imports := func(ctx context.Context, at int64) (record.Imported, error) {
+			return record.Import(ctx, store, record.All(strings.NewReader(file)), time.Unix(at, 0))
+		}
+		ctx, leave := context.WithCancel(t.Context())
+		breaker := record.Breaking(store, false)
+		breaker.During = func() { // the first is about to write
+			breaker.During = nil
+			done, err := imports(t.Context(), 2)
+			require.NoError(t, err, name)
+			require.Len(t, done.New, 2, name)
+			leave()
+		}
+		_, err := imports(ctx, 1)
+		require.Equal(t, context.Canceled, err, name)
+		for _, r := range all {
+			got, err := store.Get(t.Context(), r.Ref())
+			require.NoError(t, err, name)
+			require.Equal(t, time.Unix(2, 0).UTC(), got.Imported, name)
+		}
+		_, err = store.Position(t.Context(), all[1].Ref())
+		require.NoError(t, err, name)
+
+		done, err := imports(t.Context(), 3)
+		require.NoError(t, err, name)
+		require.Equal(t, 2, done.Known, name)
+	}
+}
+
 // TestPartsOfAnExecution are kept each once, read as they are or not at all, and gone with the agent.
 func TestPartsOfAnExecution(t *testing.T) {
 	t.Parallel()
