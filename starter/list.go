@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"reflect"
@@ -91,7 +92,7 @@ what each did.`,
 
 func (p *program) list(ctx context.Context, s *local.Stack, l listing) error {
 	listed, err := l.list(ctx, s.Agents)
-	if err != nil {
+	if err != nil && len(listed) == 0 {
 		return err
 	}
 	none := "there is no agent; `" + p.again("run") + " \"…\"` starts one"
@@ -110,7 +111,7 @@ func (p *program) list(ctx context.Context, s *local.Stack, l listing) error {
 			none = "there is no agent " + l.Parent + ", and no sub-agent that one of that id has started; `" + p.again("list") + "` lists all"
 		}
 	}
-	return p.table(listed, render.List(listed, p.now(), l.columns...), none)
+	return cmp.Or(p.table(listed, render.List(listed, p.now(), l.columns...), none), err)
 }
 
 func (l *listing) register(p *program, command *cobra.Command) {
@@ -153,9 +154,11 @@ func completeWords[T ~string](words []T) cobra.CompletionFunc {
 	return cobra.FixedCompletions(all, cobra.ShellCompDirectiveNoFileComp)
 }
 
-// list reads what is asked for. What is sorted is read whole, and cut then.
-func (l *listing) list(ctx context.Context, agents *client.Client) ([]client.Listed, error) {
-	options, listed := l.ListOptions, []client.Listed{}
+// list reads what is asked for. What is sorted is read whole, and cut then. Where records cannot be read, it returns the others
+// with the error.
+func (l *listing) list(ctx context.Context, agents *client.Client) (listed []client.Listed, unread error) {
+	options := l.ListOptions
+	listed = []client.Listed{}
 	if l.sort != "" {
 		options.Limit = 0
 	}
@@ -171,7 +174,8 @@ func (l *listing) list(ctx context.Context, agents *client.Client) ([]client.Lis
 	if l.records {
 		for agent, err := range agents.ListRecorded(ctx, options) {
 			if err != nil {
-				return nil, err
+				unread = err
+				break
 			}
 			listed = append(listed, agent)
 		}
@@ -180,7 +184,7 @@ func (l *listing) list(ctx context.Context, agents *client.Client) ([]client.Lis
 	if l.Limit > 0 && len(listed) > l.Limit {
 		listed = listed[:l.Limit]
 	}
-	return listed, nil
+	return listed, unread
 }
 
 func (l *listing) readSince(text string, now time.Time) error {

@@ -20,8 +20,12 @@ type bucket struct{ *blob.Bucket }
 // InBucket is the store in a bucket, which is closed with it. The name is for people.
 func InBucket(b *blob.Bucket, name string) *Store { return &Store{bucket{b}, name} }
 
-func (b bucket) write(ctx context.Context, key string, object []byte) error {
-	return b.WriteAll(ctx, within+key, object, &blob.WriterOptions{ContentType: "application/zstd"})
+func (b bucket) write(ctx context.Context, key string, object []byte, over overwrite) error {
+	err := b.WriteAll(ctx, within+key, object, &blob.WriterOptions{ContentType: "application/zstd", IfNotExist: over == creates})
+	if over == creates && gcerrors.Code(err) == gcerrors.FailedPrecondition {
+		return fs.ErrExist
+	}
+	return err
 }
 
 func (b bucket) read(ctx context.Context, key string) ([]byte, error) {

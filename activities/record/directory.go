@@ -3,7 +3,6 @@ package record
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -32,8 +31,9 @@ func OpenDirectory(dir string) (*Store, error) {
 // begun begins the names of files that are being written.
 const begun = ".writing-"
 
-// write writes beside, has the disk take it, and renames: who reads finds the old file or the new one.
-func (d directory) write(ctx context.Context, key string, object []byte) error {
+// write writes beside, has the disk take it, and renames, or links where nothing is to be replaced: who reads finds the old file or
+// the new one.
+func (d directory) write(ctx context.Context, key string, object []byte, over overwrite) error {
 	folder := path.Dir(key)
 	beside := folder + "/" + begun + uuid.NewString()
 	file, err := d.begin(beside)
@@ -51,11 +51,15 @@ func (d directory) write(ctx context.Context, key string, object []byte) error {
 	if err = errors.Join(err, file.Close()); err == nil {
 		err = context.Cause(ctx) // who has left may have undone it
 	}
-	if err == nil {
+	if err == nil && over == replaces {
 		err = d.root.Rename(beside, key)
+	} else if err == nil {
+		err = d.root.Link(beside, key)
+	}
+	if err != nil || over == creates {
+		_ = d.root.Remove(beside) // what remains is swept later
 	}
 	if err != nil {
-		_ = d.root.Remove(beside) // what remains is swept later
 		return cause(err)
 	}
 	for _, folder := range []string{folder, "."} {
@@ -84,6 +88,9 @@ func (d directory) sweep(folder string) {
 	}
 }
 
+// errNoFile is the error of what stands in a record's place and is a link, a pipe or a folder.
+var errNoFile = errors.New("is no regular file; put the file itself there, or delete it")
+
 // read takes files only: to open what else may stand there could wait for ever.
 func (d directory) read(_ context.Context, key string) ([]byte, error) {
 	info, err := d.root.Lstat(key)
@@ -91,7 +98,7 @@ func (d directory) read(_ context.Context, key string) ([]byte, error) {
 		return nil, cause(err)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("it is no file")
+		return nil, errNoFile
 	}
 	file, err := d.root.Open(key)
 	if err != nil {

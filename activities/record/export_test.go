@@ -60,7 +60,7 @@ func (b *Breaker) met(ctx context.Context) (string, error) {
 	}
 }
 
-func (b *Breaker) write(ctx context.Context, key string, object []byte) error {
+func (b *Breaker) write(ctx context.Context, key string, object []byte, over overwrite) error {
 	fault, err := b.met(ctx)
 	switch {
 	case err != nil:
@@ -78,7 +78,7 @@ func (b *Breaker) write(ctx context.Context, key string, object []byte) error {
 		b.During()
 		ctx = context.WithoutCancel(ctx)
 	}
-	return b.objects.write(ctx, key, object)
+	return b.objects.write(ctx, key, object, over)
 }
 
 func (b *Breaker) read(ctx context.Context, key string) ([]byte, error) {

@@ -8,6 +8,9 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
+	"slices"
+	"unicode/utf8"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -278,10 +281,33 @@ func readKept(line []byte) (one any, digest domain.Digest, err error) {
 	if domain.DigestOf(k.Record) != k.Digest {
 		return nil, digest, domain.Errorf(domain.Invalid, "digest: is not that of the record; the file was damaged or changed"+anew)
 	}
+	if !utf8.Valid(k.Record) { // decoding would put other characters in the place of such bytes
+		return nil, digest, invalid("record"+notUTF8(k.Record), "is not UTF-8; the file was not written by export, or was changed")
+	}
 	if one, err = decoded(k.Record); err != nil {
 		err = fmt.Errorf("record.%w", err)
 	}
 	return one, k.Digest, err
+}
+
+// notUTF8 is the path of the first field, by name, whose JSON has bytes that are not UTF-8.
+func notUTF8(text []byte) string {
+	var fields map[string]json.RawMessage
+	var items []json.RawMessage
+	if json.Unmarshal(text, &fields) == nil {
+		for _, key := range slices.Sorted(maps.Keys(fields)) {
+			if !utf8.Valid(fields[key]) {
+				return "." + key + notUTF8(fields[key])
+			}
+		}
+	} else if json.Unmarshal(text, &items) == nil {
+		for i, one := range items {
+			if !utf8.Valid(one) {
+				return fmt.Sprintf("[%d]", i) + notUTF8(one)
+			}
+		}
+	}
+	return ""
 }
 
 // decoded reads a Record or a Position out of its account.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"everstep/activities/build"
 	"everstep/activities/record"
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/testsuite/stores"
 )
 
@@ -187,8 +189,9 @@ func TestBadFilesSayWhere(t *testing.T) {
 			before, events, _ := strings.Cut(s, `"events":`)
 			return before + `"events":` + strings.Replace(events, all[0].ExecutionID.String(), all[1].ExecutionID.String(), 1)
 		}, all[0]), "line 2: record.events[0].execution_id: is "},
-		"a null event":        {signed(t, replaced(`"events":[`, `"events":[null,`), all[0]), "line 2: record.events[0]"},
-		"a step out of order": {signed(t, replaced(`"steps":[{"execution_number":1,"number":1`, `"steps":[{"execution_number":1,"number":0`), all[0]), "line 2: record.steps"},
+		"a text that is no UTF-8": {signed(t, replaced(`"answer":"Nothing."`, "\"answer\":\"Noth\xffing.\""), all[0]), "line 2: record.executions[0].ended.answer: is not UTF-8"},
+		"a null event":            {signed(t, replaced(`"events":[`, `"events":[null,`), all[0]), "line 2: record.events[0]"},
+		"a step out of order":     {signed(t, replaced(`"steps":[{"execution_number":1,"number":1`, `"steps":[{"execution_number":1,"number":0`), all[0]), "line 2: record.steps"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -198,6 +201,16 @@ func TestBadFilesSayWhere(t *testing.T) {
 			require.Empty(t, records)
 		})
 	}
+}
+
+// TestAnErrorOfMissingRangesIsShort, however many the record says it has and whatever part they name.
+func TestAnErrorOfMissingRangesIsShort(t *testing.T) {
+	t.Parallel()
+	r := stores.Sample(t, "ann", 1)[0]
+	r.Missing = slices.Repeat([]account.Missing{{Part: "nothing", From: 1, To: 1}}, 100_000)
+	_, err := record.Read(strings.NewReader(written(t, r)))
+	require.ErrorContains(t, err, `line 2: record.missing: says "nothing 1, nothing 1`)
+	require.Less(t, len(err.Error()), 1000)
 }
 
 // TestACompressedFileThatWasCutOffIsToldSo, wherever that was.

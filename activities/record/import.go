@@ -3,6 +3,7 @@ package record
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"iter"
 	"time"
@@ -27,35 +28,19 @@ type Brought struct {
 
 // Import puts records, such as All those of a file, into a store, marked as imported at a time: all that are new or, where
 // one of them is there already and says something else, or they cannot be read, or the store fails, or the context ends,
-// none. It ranges over them twice and holds one at a time.
+// none. It replaces nothing, and deletes only what it has created itself. It ranges over them twice and holds one at a time.
 func Import(ctx context.Context, store *Store, records iter.Seq2[Record, error], now time.Time) (done Imported, err error) {
-	wanted, moves := map[Ref]bool{}, map[Ref]bool{}
-	var moved []Position
 	for r, err := range records {
 		if err != nil {
 			return Imported{}, err
 		}
-		there, err := store.Get(ctx, r.Ref())
-		switch {
-		case errors.Is(err, ErrNone):
-			wanted[r.Ref()] = true
-		case err != nil:
+		if _, _, err := lacking(ctx, store, r); err != nil {
 			return Imported{}, err
-		case !same(there, r):
-			return Imported{}, domain.Errorf(domain.Denied,
-				"execution %d of agent %s (%s) is recorded in %s already, and differs from that of the file; nothing was imported; name another store to have both", r.Number, r.AgentID, r.ExecutionID, store.Name())
-		default:
-			done.Known++
-		}
-		// Where an execution was recorded here, what is recorded here says where its session stands, and no file.
-		if r.Moved != nil && (wanted[r.Ref()] || !there.Imported.IsZero()) {
-			if moves[r.Ref()], err = isNewMove(ctx, store, *r.Moved); err != nil {
-				return Imported{}, err
-			}
 		}
 	}
 	// A write that is left may still be done afterwards: each is waited for, and undone with the others.
 	whole := context.WithoutCancel(ctx)
+	var moved []Position
 	defer func() {
 		if err == nil {
 			return
@@ -76,30 +61,71 @@ func Import(ctx context.Context, store *Store, records iter.Seq2[Record, error],
 		if err = cmp.Or(context.Cause(ctx), err); err != nil {
 			return done, err
 		}
-		if moves[r.Ref()] {
-			r.Moved.Imported = now.UTC()
-			if moved = append(moved, *r.Moved); !wanted[r.Ref()] {
-				done.Moved++
-			}
-			if err := store.RecordPosition(whole, *r.Moved); err != nil {
-				return done, err
-			}
+		r.Imported = now.UTC() // whatever the file says
+		created, err := bring(whole, store, r, r.Ref().key(), r, func(record, _ bool) bool { return record })
+		if err != nil {
+			return done, err
 		}
-		if !wanted[r.Ref()] {
+		if created {
+			done.New = append(done.New, Brought{r.Ref(), r.Name})
+		} else {
+			done.Known++
+		}
+		if r.Moved == nil {
 			continue
 		}
-		if _, err := store.Get(whole, r.Ref()); err == nil {
-			return done, domain.Errorf(domain.Unavailable, "execution %d of agent %s was recorded in %s meanwhile; nothing was imported, try again", r.Number, r.AgentID, store.Name())
-		} else if !errors.Is(err, ErrNone) {
+		r.Moved.Imported = now.UTC()
+		movedNow, err := bring(whole, store, r, positionKey(r.Moved.After(), r.Moved.Head.Position.Moved.Number), *r.Moved, func(_, position bool) bool { return position })
+		if err != nil {
 			return done, err
 		}
-		r.Imported = now.UTC() // whatever the file says
-		done.New = append(done.New, Brought{r.Ref(), r.Name})
-		if err := store.Record(whole, r); err != nil {
-			return done, err
+		if movedNow {
+			moved = append(moved, *r.Moved)
+		}
+		if movedNow && !created {
+			done.Moved++
 		}
 	}
 	return done, context.Cause(ctx)
+}
+
+// bring creates the object of a record or of its position where the store lacks it, and reports whether it has. What another import
+// has created meanwhile is never replaced, and is compared as what was there before.
+func bring(ctx context.Context, store *Store, r Record, key string, line json.Marshaler, lacks func(record, position bool) bool) (bool, error) {
+	record, position, err := lacking(ctx, store, r)
+	if err != nil || !lacks(record, position) {
+		return false, err
+	}
+	created, err := store.create(ctx, key, line)
+	if created || err != nil {
+		return created, err
+	}
+	record, position, err = lacking(ctx, store, r)
+	if err == nil && lacks(record, position) {
+		err = domain.Errorf(domain.Unavailable, "execution %d of agent %s was imported into %s by somebody else meanwhile, and deleted again; nothing was imported, try again", r.Number, r.AgentID, store.Name())
+	}
+	return false, err
+}
+
+// lacking reports whether a store lacks a record, and whether it lacks the position that the record comes with. It refuses a record
+// or a position that is there and says something else.
+func lacking(ctx context.Context, store *Store, r Record) (record, position bool, err error) {
+	there, err := store.Get(ctx, r.Ref())
+	record = errors.Is(err, ErrNone)
+	switch {
+	case record:
+		err = nil
+	case err != nil:
+		return false, false, err
+	case !same(there, r):
+		return false, false, domain.Errorf(domain.Denied,
+			"execution %d of agent %s (%s) is recorded in %s already, and differs from that of the file; nothing was imported; name another store to have both", r.Number, r.AgentID, r.ExecutionID, store.Name())
+	}
+	// Where an execution was recorded here, what is recorded here says where its session stands, and no file.
+	if r.Moved != nil && (record || !there.Imported.IsZero()) {
+		position, err = isNewMove(ctx, store, *r.Moved)
+	}
+	return record, position, err
 }
 
 // isNewMove reports whether a store does not have a position yet, and refuses one of the same move that says something else.

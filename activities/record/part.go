@@ -61,7 +61,7 @@ func (s *Store) RecordPart(ctx context.Context, p Part) error {
 		return domain.Errorf(domain.Internal, "record: a part of execution %d: %s", p.Number, err)
 	}
 	key := fmt.Sprintf("%s/%s%s", partsFolder(p.Ref), p.RunID, partExtension)
-	return s.failed(ctx, "write", key, s.objects.write(ctx, key, object.Bytes()))
+	return s.failed(ctx, "write", key, s.objects.write(ctx, key, object.Bytes(), replaces))
 }
 
 // Parts are those of an execution that are whole, in no order. One that is damaged is as good as missing.

@@ -81,6 +81,9 @@ func (p Position) checkBehind(r Record) error {
 	if stands.From == nil {
 		return nil
 	}
+	if stands.From.ExecutionID == r.ExecutionID && stands.From.Step > r.Outcome.Steps {
+		return at("from.step", "is %d, and execution %d has %d", stands.From.Step, r.Number, r.Outcome.Steps)
+	}
 	first, spans := r.firstAfter(*stands.From), stands.Edits.TakenBack
 	if n := len(spans); first < r.To && (n == 0 || spans[n-1].From > first || spans[n-1].To != r.To) {
 		return at("edits.taken_back", "leaves messages from %d to %d, which were said after the step that from names", first, r.To-1)
@@ -170,7 +173,7 @@ func (s *Store) RecordPosition(ctx context.Context, p Position) error {
 	if err := p.check(); err != nil {
 		return err
 	}
-	return s.write(ctx, positionKey(p.After(), p.Head.Position.Moved.Number), p)
+	return s.write(ctx, positionKey(p.After(), p.Head.Position.Moved.Number), p, replaces)
 }
 
 // Position is where the session has stood since the newest move after an execution. The error is ErrNone where it was not

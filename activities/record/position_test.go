@@ -185,6 +185,7 @@ func TestAPositionThatContradictsItsRecord(t *testing.T) {
 		"one that leaves the newest prompt": {account.Position{Length: 6, Edits: back(5, 6), From: from(3, 0)}, "head.position.edits.taken_back"},
 		"neither a rewind nor a clear":      {account.Position{Length: 6}, "head.position.edits.taken_back: has 0 of 6"},
 		"a clear of a part":                 {account.Position{Length: 6, Edits: cleared(4)}, "head.position.edits.taken_back: has 4 of 6"},
+		"one to no step of the execution":   {account.Position{Length: 6, From: from(3, 99999999)}, "head.position.from.step: is 99999999, and execution 3 has 1"},
 		"a rewind":                          {account.Position{Length: 6, Edits: back(2, 6), From: from(1, 1)}, ""},
 		"a rewind of the newest execution":  {account.Position{Length: 6, Edits: back(4, 6), From: from(3, 0)}, ""},
 		"a rewind to where the session was": {account.Position{Length: 6, From: from(3, 1)}, ""},

@@ -116,7 +116,7 @@ func (r Record) check() error {
 		return err
 	}
 	if gaps := r.gaps(); !slices.Equal(r.Missing, gaps) {
-		return invalid("missing", "says %q, and by its counts the record lacks %q; export it again", account.Ranges(r.Missing), account.Ranges(gaps))
+		return invalid("missing", "says %q, and by its counts the record lacks %q; export it again", domain.Shorten(account.Ranges(r.Missing), 200), domain.Shorten(account.Ranges(gaps), 200))
 	}
 	return nil
 }

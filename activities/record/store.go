@@ -25,8 +25,9 @@ type Store struct {
 
 // objects is where a store keeps bytes, under keys of the store's own making. What does not exist is fs.ErrNotExist.
 type objects interface {
-	// write makes an object visible whole or not at all, in place of one of the same key.
-	write(ctx context.Context, key string, object []byte) error
+	// write makes an object visible whole or not at all, in place of one of the same key, or only where there is none: the error is
+	// fs.ErrExist then, where there is one.
+	write(ctx context.Context, key string, object []byte, over overwrite) error
 	read(ctx context.Context, key string) ([]byte, error)
 	// list are the names in a folder; one that does not exist has none.
 	list(ctx context.Context, folder string) ([]string, error)
@@ -38,6 +39,14 @@ type objects interface {
 	removeOne(ctx context.Context, key string) error
 	close() error
 }
+
+// An overwrite says whether a write takes the place of what is there.
+type overwrite bool
+
+const (
+	replaces overwrite = true
+	creates  overwrite = false
+)
 
 const extension = ".jsonl.zst"
 
@@ -66,11 +75,20 @@ func (s *Store) Record(ctx context.Context, r Record) error {
 		return err
 	}
 	r.Moved = nil // it is an object of its own
-	return s.write(ctx, r.Ref().key(), r)
+	return s.write(ctx, r.Ref().key(), r, replaces)
+}
+
+// create keeps a record or a position where there is none of its key, and reports whether it has.
+func (s *Store) create(ctx context.Context, key string, line json.Marshaler) (bool, error) {
+	err := s.write(ctx, key, line, creates)
+	if errors.Is(err, fs.ErrExist) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // write keeps a record or a position as a file of its own.
-func (s *Store) write(ctx context.Context, key string, line json.Marshaler) error {
+func (s *Store) write(ctx context.Context, key string, line json.Marshaler, over overwrite) error {
 	var object bytes.Buffer
 	err := compressed(&object, line)
 	if err != nil && domain.AsError(err).Kind == domain.TooLarge {
@@ -79,7 +97,11 @@ func (s *Store) write(ctx context.Context, key string, line json.Marshaler) erro
 	if err != nil {
 		return domain.Errorf(domain.Internal, "record: %s: %s", key, err)
 	}
-	return s.failed(ctx, "write", key, s.objects.write(ctx, key, object.Bytes()))
+	err = s.objects.write(ctx, key, object.Bytes(), over)
+	if over == creates && errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return s.failed(ctx, "write", key, err)
 }
 
 // Agents are those of which there may be records, in no order: of one whose records are just being deleted there may be none.
@@ -138,6 +160,12 @@ func get[T Record | Position](ctx context.Context, s *Store, key string, ours fu
 	if errors.Is(err, fs.ErrNotExist) {
 		return none, fmt.Errorf("records: %s has no %s: %w", s.name, key, ErrNone)
 	}
+	unreadable := func(err error) error {
+		return wrong{domain.Errorf(domain.Internal, "records: %s of %s cannot be read: %s", key, s.name, err), err}
+	}
+	if errors.Is(err, errNoFile) {
+		return none, unreadable(err)
+	}
 	if err != nil {
 		return none, s.failed(ctx, "read", key, err)
 	}
@@ -152,7 +180,7 @@ func get[T Record | Position](ctx context.Context, s *Store, key string, ours fu
 		err = nil
 	}
 	if err != nil {
-		return none, wrong{domain.Errorf(domain.Internal, "records: %s of %s cannot be read: %s", key, s.name, err), err}
+		return none, unreadable(err)
 	}
 	if len(lines) == 1 {
 		if one, ok := lines[0].(T); ok && ours(one) {
@@ -193,7 +221,7 @@ func (s *Store) failed(ctx context.Context, doing, key string, err error) error 
 // Probe proves that the store can be written, read and deleted from.
 func (s *Store) Probe(ctx context.Context) error {
 	key, want := "probe/"+uuid.NewString(), "everstep"
-	if err := s.failed(ctx, "write", key, s.objects.write(ctx, key, []byte(want))); err != nil {
+	if err := s.failed(ctx, "write", key, s.objects.write(ctx, key, []byte(want), replaces)); err != nil {
 		return err
 	}
 	got, err := s.objects.read(ctx, key)

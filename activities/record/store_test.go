@@ -134,7 +134,8 @@ func TestNothingLeavesTheDirectory(t *testing.T) {
 	require.NoError(t, os.Rename(file, outside))
 	require.NoError(t, os.Symlink(outside, file))
 	_, err := store.Get(t.Context(), r.Ref())
-	require.ErrorContains(t, err, "it is no file")
+	require.ErrorContains(t, err, "cannot be read: is no regular file; put the file itself there, or delete it")
+	require.Equal(t, domain.Internal, domain.AsError(err).Kind, "as one that is damaged: it is not well later by itself")
 	require.NoError(t, store.Record(t.Context(), r), "the link is replaced, not followed")
 	stores.Reads(t, store, r)
 
@@ -271,6 +272,42 @@ func TestAnImportThatIsLeftLeavesNothing(t *testing.T) {
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Empty(t, left)
+}
+
+// TestAnImportTakesNothingOfAnother that runs at the same time: what the other has brought stays, and is the same to both.
+func TestAnImportTakesNothingOfAnother(t *testing.T) {
+	t.Parallel()
+	all := stores.Sample(t, "ann", 2)
+	all[1].Moved = new(positionAfter(t, all[1], 1))
+	file := written(t, all...)
+	inDir, _ := inDirectory(t)
+	for name, store := range map[string]*record.Store{"directory": inDir, "bucket": inBucket(t, memblob.OpenBucket(nil))} {
+		imports := func(ctx context.Context, at int64) (record.Imported, error) {
+			return record.Import(ctx, store, record.All(strings.NewReader(file)), time.Unix(at, 0))
+		}
+		ctx, leave := context.WithCancel(t.Context())
+		breaker := record.Breaking(store, false)
+		breaker.During = func() { // the first is about to write
+			breaker.During = nil
+			done, err := imports(t.Context(), 2)
+			require.NoError(t, err, name)
+			require.Len(t, done.New, 2, name)
+			leave()
+		}
+		_, err := imports(ctx, 1)
+		require.Equal(t, context.Canceled, err, name)
+		for _, r := range all {
+			got, err := store.Get(t.Context(), r.Ref())
+			require.NoError(t, err, name)
+			require.Equal(t, time.Unix(2, 0).UTC(), got.Imported, name)
+		}
+		_, err = store.Position(t.Context(), all[1].Ref())
+		require.NoError(t, err, name)
+
+		done, err := imports(t.Context(), 3)
+		require.NoError(t, err, name)
+		require.Equal(t, 2, done.Known, name)
+	}
 }
 
 // TestPartsOfAnExecution are kept each once, read as they are or not at all, and gone with the agent.

@@ -25,8 +25,8 @@ func timed[T any](ctx context.Context, do func() (T, error)) (T, error) {
 	}
 }
 
-func (t timely) write(ctx context.Context, key string, object []byte) error {
-	return errorOf(ctx, func() error { return t.objects.write(ctx, key, object) })
+func (t timely) write(ctx context.Context, key string, object []byte, over overwrite) error {
+	return errorOf(ctx, func() error { return t.objects.write(ctx, key, object, over) })
 }
 
 func (t timely) read(ctx context.Context, key string) ([]byte, error) {

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -28,7 +29,8 @@ func (c *Client) onlyRecorded(ctx context.Context, id string) error {
 
 // ListRecorded yields the agents of which only the records tell, each with its newest session, in no order. Of options that
 // ask for what only a server has, such as what is open, nothing fits. It reads the newest record of each agent, and needs no
-// worker, and no server: without one all that is recorded is listed.
+// worker, and no server: without one all that is recorded is listed. Where no record of an agent can be read, the others are
+// yielded, and then the error.
 func (c *Client) ListRecorded(ctx context.Context, o ListOptions) iter.Seq2[Listed, error] {
 	return func(yield func(Listed, error) bool) {
 		if err := o.check(); err != nil {
@@ -38,8 +40,12 @@ func (c *Client) ListRecorded(ctx context.Context, o ListOptions) iter.Seq2[List
 		if o.Open || o.Waiting || len(o.Trusted) > 0 || o.Parent+o.Schedule+o.Query != "" {
 			return
 		}
-		shown := 0
+		shown, unread := 0, error(nil)
 		for l, err := range c.recordedAgents(ctx) {
+			if damagedRecord(err) {
+				unread = cmp.Or(unread, err)
+				continue
+			}
 			if err != nil {
 				yield(Listed{}, fail(ctx, "", "listing the records", err))
 				return
@@ -59,10 +65,17 @@ func (c *Client) ListRecorded(ctx context.Context, o ListOptions) iter.Seq2[List
 				return
 			}
 		}
+		if unread != nil {
+			yield(Listed{}, fail(ctx, "", "listing the records", unread))
+		}
 	}
 }
 
-// recordedAgents yields what the newest record of each agent tells. One that cannot be read is told of, and the others follow.
+// damagedRecord reports whether an error says that a record is damaged or of another build, which no later try mends.
+func damagedRecord(err error) bool { return err != nil && domain.AsError(err).Kind == domain.Internal }
+
+// recordedAgents yields what the newest record of each agent tells that can be read. Where none of an agent can, its error is yielded,
+// and the others follow.
 func (c *Client) recordedAgents(ctx context.Context) iter.Seq2[Listed, error] {
 	return func(yield func(Listed, error) bool) {
 		if c.cfg.Records == nil {
@@ -79,6 +92,11 @@ func (c *Client) recordedAgents(ctx context.Context) iter.Seq2[Listed, error] {
 			switch {
 			case errors.Is(err, record.ErrNone):
 				continue
+			case damagedRecord(err):
+				if !yield(Listed{}, err) {
+					return
+				}
+				continue
 			case err != nil && ctx.Err() != nil:
 				yield(Listed{}, err)
 				return
@@ -93,19 +111,24 @@ func (c *Client) recordedAgents(ctx context.Context) iter.Seq2[Listed, error] {
 	}
 }
 
-// newestRecord is that of the highest number, of those the one that ended last.
+// newestRecord is that of the highest number that can be read, of those the one that ended last. Newer ones are told of.
 func (c *Client) newestRecord(ctx context.Context, id domain.AgentID) (newest record.Record, _ error) {
 	refs, err := c.cfg.Records.List(ctx, id)
 	if err != nil {
 		return newest, err
 	}
-	found := false
+	found, damaged := false, error(record.ErrNone)
 	for _, ref := range slices.Backward(refs) {
 		if found && ref.Number < newest.Number {
 			break
 		}
 		r, err := c.cfg.Records.Get(ctx, ref)
 		if errors.Is(err, record.ErrNone) { // it was deleted meanwhile
+			continue
+		}
+		if damagedRecord(err) {
+			c.cfg.Progress(err.Error())
+			damaged = err
 			continue
 		}
 		if err != nil {
@@ -116,7 +139,7 @@ func (c *Client) newestRecord(ctx context.Context, id domain.AgentID) (newest re
 		}
 	}
 	if !found {
-		return newest, record.ErrNone
+		return newest, damaged
 	}
 	return newest, nil
 }
@@ -142,6 +165,7 @@ func (c *Client) withRecorded(ctx context.Context, text string, found []string) 
 		switch {
 		case len(found) > shownMatches:
 			return found
+		case damagedRecord(err): // it was told of
 		case err != nil:
 			c.cfg.Progress("not all records could be looked through for " + text + "; write the whole id if it is one of theirs: " + err.Error())
 			return found

@@ -167,6 +167,40 @@ func TestListRecorded(t *testing.T) {
 	require.ErrorContains(t, err, "the server has nothing left of bob")
 }
 
+// TestListRecordedTellsOfARecordThatCannotBeRead: its agent is listed as far as older records
+// tell, and where none can be read the list ends in an error.
+func TestListRecordedTellsOfARecordThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	store, err := record.OpenDirectory(dir)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = store.Close() })
+	for _, r := range append(append(stores.Sample(t, "ann", 2), stores.Sample(t, "bob", 1)...), stores.Sample(t, "eve", 1)...) {
+		require.NoError(t, store.Record(t.Context(), r))
+		if r.Name == "ann" && r.Number == 2 || r.Name == "bob" {
+			paths, err := filepath.Glob(filepath.Join(dir, r.AgentID.String(), "*"))
+			require.NoError(t, err)
+			require.NoError(t, os.Truncate(paths[len(paths)-1], 100))
+		}
+	}
+	listed, wrong := map[string]int{}, []string{}
+	var notes []string
+	c := OfRecords(Config{Records: store, Progress: func(text string) { notes = append(notes, text) }}, errors.New("none"))
+	for l, err := range c.ListRecorded(t.Context(), ListOptions{}) {
+		if err != nil {
+			wrong = append(wrong, err.Error())
+			continue
+		}
+		listed[l.ID] = l.Number
+	}
+	require.Equal(t, map[string]int{"ann": 1, "eve": 1}, listed)
+	require.Len(t, wrong, 1)
+	require.Contains(t, wrong[0], "/000001-")
+	require.Contains(t, wrong[0], "cannot be read")
+	require.Len(t, notes, 2)
+	require.Contains(t, strings.Join(notes, ""), "/000002-")
+}
+
 // TestNoOtherSessionFillsTheGaps of one that the server knows: it has said something else under the same numbers.
 func TestNoOtherSessionFillsTheGaps(t *testing.T) {
 	t.Parallel()
@@ -257,6 +291,10 @@ func TestOneRecordThatIsLostOrDamaged(t *testing.T) {
 	for name, spoil := range map[string]func(t *testing.T, path string){
 		"lost":    func(t *testing.T, path string) { require.NoError(t, os.Remove(path)) },
 		"damaged": func(t *testing.T, path string) { require.NoError(t, os.Truncate(path, 100)) },
+		"a link": func(t *testing.T, path string) {
+			require.NoError(t, os.Rename(path, path+".moved"))
+			require.NoError(t, os.Symlink(path+".moved", path))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -291,7 +329,7 @@ func TestOneRecordThatIsLostOrDamaged(t *testing.T) {
 			}
 			require.Equal(t, []int{1, 3}, numbers)
 			require.Equal(t, []string{"execution 2 can no longer be read"}, lost)
-			require.Equal(t, name == "damaged", len(notes) > 0 && strings.Contains(notes[0], "cannot be read"))
+			require.Equal(t, name != "lost", len(notes) > 0 && strings.Contains(notes[0], "cannot be read"))
 			require.Len(t, collected(t, c.Steps(t.Context(), "ann", 1)), 1)
 			result, err := c.Result(t.Context(), "ann", 0)
 			require.NoError(t, err)
