@@ -161,7 +161,11 @@ func classOf(err error) Class {
 
 // look asks the server how far the workflow is, and where it has got on for its account. It returns how often the server was asked.
 func (f *follower) look(ctx context.Context) (asked int, err error) {
-	call, cancel := context.WithTimeout(ctx, answersWithin)
+	patience := answersWithin
+	if f.session == "" {
+		patience = history.CallTimeout // nothing was shown yet, and it ends where the server does not answer
+	}
+	call, cancel := context.WithTimeout(ctx, patience)
 	s, err := f.client.describeBy(call, f.id, f.client.once)
 	if call.Err() != nil && ctx.Err() == nil {
 		err = errorf(Unreachable, err, "the server does not answer")

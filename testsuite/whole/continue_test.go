@@ -192,7 +192,7 @@ func TestAnOutageOfTheStorage(t *testing.T) {
 		require.Equal(t, domain.StatusInProgress, status.Status)
 		require.Equal(t, 1, status.History.Runs)
 		require.Contains(t, status.History.Unstored, "storage")
-		require.Equal(t, &status.History.Unstored, s.explained(t, of.ID).History.Unstored, "history tells the same")
+		require.Equal(t, status.History.Unstored, s.explained(t, of.ID).History.Unstored, "history tells the same")
 	})
 	result, err := s.agents.Wait(within(t), begun.ID, 1)
 	require.NoError(t, err)
