@@ -189,7 +189,7 @@ func TestBadFilesSayWhere(t *testing.T) {
 			before, events, _ := strings.Cut(s, `"events":`)
 			return before + `"events":` + strings.Replace(events, all[0].ExecutionID.String(), all[1].ExecutionID.String(), 1)
 		}, all[0]), "line 2: record.events[0].execution_id: is "},
-		"a text that is no UTF-8": {signed(t, replaced(`"answer":"Nothing."`, "\"answer\":\"Noth\xffing.\""), all[0]), "line 2: record.executions[0].ended.answer: is not UTF-8"},
+		"a text that is no UTF-8": {signed(t, replaced(`"answer":"Nothing."`, "\"answer\":\"\xffNothing.\""), all[0]), "line 2: record.executions[0].ended.answer: is not UTF-8"},
 		"a null event":            {signed(t, replaced(`"events":[`, `"events":[null,`), all[0]), "line 2: record.events[0]"},
 		"a step out of order":     {signed(t, replaced(`"steps":[{"execution_number":1,"number":1`, `"steps":[{"execution_number":1,"number":0`), all[0]), "line 2: record.steps"},
 	} {
