@@ -117,7 +117,7 @@ func (c *Client) newestRecord(ctx context.Context, id domain.AgentID) (newest re
 	if err != nil {
 		return newest, err
 	}
-	found, damaged := false, error(record.ErrNone)
+	found, damaged := false, record.ErrNone
 	for _, ref := range slices.Backward(refs) {
 		if found && ref.Number < newest.Number {
 			break
