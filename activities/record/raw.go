@@ -27,7 +27,7 @@ func OfRaw(a account.Raw) (Raw, error) {
 
 // WithParts returns the record with what runs have recorded of its execution that nobody tells any more.
 func (r Raw) WithParts(parts []Part) (Raw, error) {
-	for _, p := range parts { // what was told comes first, and counts
+	for _, p := range parts { // of two steps of one number the first stays: the workflow's own
 		for _, step := range p.Steps {
 			text, err := domain.Encode(account.Step{Execution: r.record.Number, StepExecution: step})
 			if err != nil {
@@ -55,7 +55,7 @@ func (r Raw) withMissing() (Raw, error) {
 
 func itemNumber(i account.RawItem) int { return i.Number }
 
-// check refuses what nobody could read as a record again, as far as that can be told without reading its steps and events.
+// check refuses a record that a reader would refuse, as far as that shows without decoding its steps and events.
 func (r Raw) check() error {
 	if err := r.record.checkEnd(); err != nil {
 		return err

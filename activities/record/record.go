@@ -134,7 +134,7 @@ func (r Record) checkEnd() error {
 		return ended("execution_number", "is %d; executions are counted from 1", r.Number)
 	case r.ExecutionID != r.AgentID.Execution(r.FirstRunID, r.Number):
 		return ended("execution_id", "is %s, which is not that of execution %d of the session that run %q began", r.ExecutionID, r.Number, domain.Shorten(r.FirstRunID, 64))
-	case r.Parent != nil && r.Parent.AgentID != r.parent():
+	case r.Parent != nil && r.Parent.AgentID != r.FinalState.ParentAgentID:
 		return invalid("head.parent.agent_id", "is %s, which is not that of final_state", r.Parent.AgentID)
 	case !r.Status.Terminal():
 		return ended("status", "is %s; only what has ended is recorded", r.Status)
@@ -195,12 +195,6 @@ func (r Record) checkMessages() error {
 		}
 	}
 	return nil
-}
-
-// parent is the agent that has started the record's, by its state.
-func (r Record) parent() domain.AgentID {
-	id := r.FinalState.ParentAgentID
-	return id
 }
 
 func (r Record) checkEvents() error {

@@ -364,7 +364,7 @@ func ReadRun[P pageOf[A], A interface{ With(A) A }](r Request, ask func(Request)
 	return none, Held{}, domain.Errorf(domain.Unavailable, "the account changed while it was read, %d times; ask again", readings)
 }
 
-// Runs are those of one agent's workflow, each of which goes on from the one before. What they tell is an [Account], or a [Raw] one.
+// Runs reads the runs of one agent's workflow, each of which continues the one before, as one [Account] or [Raw] account.
 type Runs[A interface{ After(earlier A, held Held) A }] struct {
 	// Read reads what a run holds.
 	Read func(runID string, r Request) (A, Held, error)
