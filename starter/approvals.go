@@ -73,7 +73,7 @@ func gathered(waiting iter.Seq2[client.WaitingCall, error]) ([]client.WaitingCal
 	return all, nil
 }
 
-// waitsOf are the calls of an agent and its sub-agents that wait for an answer of a kind and whose ids begin as a person has
+// waitsOf are the calls of an agent, not of its sub-agents, that wait for an answer of a kind and whose ids begin as a person has
 // typed; nothing typed: all of them. Where only calls of the other kind wait, the error names the command that answers them.
 func waitsOf(ctx context.Context, agents *client.Client, id string, kind domain.WaitKind, argument string) (calls []client.WaitingCall, _ error) {
 	all, err := gathered(agents.AllWaiting(ctx, id))
