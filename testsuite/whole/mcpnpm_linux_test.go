@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/starter/client"
 	"everstep/worker/host"
 )
@@ -81,13 +81,17 @@ turns:
   - {text: '{{ result "all__trigger-long-running-operation" }}|{{ result "all__echo" }}|{{ result "files__read_text_file" }}|{{ result "memory__read_graph" }}|{{ result "thoughts__sequentialthinking" }}'}
 `), domain.AllToolsOf("all"), domain.AllToolsOf("files"), domain.AllToolsOf("memory"), domain.AllToolsOf("thoughts"))})
 	require.NoError(t, err)
-	require.EventuallyWithT(t, func(c *assert.CollectT) {
-		status, err := s.agents.Status(ctx, x.ID)
-		require.NoError(c, err)
-		require.Len(c, status.Progress, 1, "it is at: %s", status.Doing)
-		require.Equal(c, "all__trigger-long-running-operation", status.Progress[0].Tool)
-		require.Contains(c, status.Progress[0].Text, " of 1200")
+	var status account.Status
+	require.Eventually(t, func() bool {
+		status, err = s.agents.Status(ctx, x.ID)
+		tells := len(status.Progress) == 1 && strings.Contains(status.Progress[0].Text, " of 1200")
+		return err == nil && (tells || status.Status.Terminal())
 	}, patience, 100*time.Millisecond, "the server tells its progress")
+	if status.Status.Terminal() {
+		result, err := s.agents.Result(ctx, x.ID, 0)
+		require.Fail(t, "it has ended before", "%+v %v", result, err)
+	}
+	require.Equal(t, "all__trigger-long-running-operation", status.Progress[0].Tool)
 	killed := marked(mark)
 	require.NotEmpty(t, killed)
 	for _, pid := range killed {

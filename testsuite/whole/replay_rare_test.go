@@ -50,6 +50,13 @@ turns:
 		begun, err := s.agents.Start(within(t), agents.Start{Prompt: "go", Definition: definition})
 		require.NoError(t, err)
 		s.ended(t, begun)
+		timers := 0 // each begins another workflow task
+		for _, event := range s.historyNow(t, domain.WorkflowID(begun.ID), "").GetEvents() {
+			if event.GetTimerStartedEventAttributes() != nil {
+				timers++
+			}
+		}
+		require.Positive(t, timers, "the calls are too large for one request to the server")
 	})
 	t.Run("invalid-answers", func(t *testing.T) {
 		t.Parallel()
@@ -257,7 +264,7 @@ func sundryHooks() []hook.Hook {
 		return contract.HookReply{}, nil
 	})
 	long := hook.BeforeToolUse("kept-long", func(c hook.ToolUse) (hook.ToolUse, error) {
-		c.At.Call.Arguments += strings.Repeat(" ", 800_000)
+		c.At.Call.Arguments += strings.Repeat(" ", 450_000)
 		return c, nil
 	})
 	return []hook.Hook{nudge, deny, redact, again, report, audit, long}
