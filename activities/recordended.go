@@ -62,16 +62,13 @@ func (a *Activities) recordEnded(ctx context.Context, ended contract.EndedExecut
 	if err := a.checkRecords(); err != nil {
 		return err
 	}
-	told, began, err := a.config.Transcripts.Ended(ctx, ended)
+	told, began, err := a.config.Transcripts.EndedInRun(ctx, ended)
 	if err != nil {
 		return err
 	}
 	r, err := record.OfRaw(told)
-	if err == nil && !began && len(r.Missing()) > 0 {
-		var parts []record.Part
-		if parts, err = a.config.Records.Parts(ctx, r.Ref()); err == nil {
-			r, err = r.WithParts(parts)
-		}
+	if err == nil && !began {
+		r, err = a.withEarlier(ctx, ended, r)
 	}
 	if err == nil {
 		err = a.config.Records.RecordRaw(ctx, r)
@@ -83,6 +80,27 @@ func (a *Activities) recordEnded(ctx context.Context, ended contract.EndedExecut
 		activity.GetLogger(ctx).Warn("parts of an execution that is recorded as a whole are still among the records", "error", err)
 	}
 	return nil
+}
+
+// withEarlier returns the record of an execution with what runs before its last have recorded as parts. Where those miss
+// something the runs themselves are asked too.
+func (a *Activities) withEarlier(ctx context.Context, ended contract.EndedExecution, r record.Raw) (record.Raw, error) {
+	parts, err := a.config.Records.Parts(ctx, r.Ref())
+	if err != nil {
+		return r, err
+	}
+	r, err = r.WithParts(parts)
+	if err != nil || len(r.Missing()) == 0 {
+		return r, err
+	}
+	told, err := a.config.Transcripts.Ended(ctx, ended)
+	if err != nil {
+		return r, err
+	}
+	if r, err = record.OfRaw(told); err == nil {
+		r, err = r.WithParts(parts)
+	}
+	return r, err
 }
 
 func (a *Activities) checkRecords() error {

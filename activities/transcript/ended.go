@@ -16,18 +16,28 @@ import (
 // largestPage bounds, in bytes, a page that comes compressed: below the 2 MiB of a server whatever it says.
 const largestPage = 1_800_000
 
-// Ended is the account of an execution that has ended, as its runs tell it: the run that is named, and of the runs before it
-// those that hold a part of it. Of its steps, messages and events those are absent that nobody can tell any more. It reports
-// too whether the execution began in the run in which it ended. Only activities may call it. Where the run itself is gone the
-// error has the code context_lost.
-func (s *Source) Ended(ctx context.Context, want contract.EndedExecution) (account.Raw, bool, error) {
+// EndedInRun is the account of an execution that has ended, as the run in which it ended tells it. It reports too whether the
+// execution began in that run, which then tells all of it. Only activities may call it. Where the run is gone the error has
+// the code context_lost.
+func (s *Source) EndedInRun(ctx context.Context, want contract.EndedExecution) (account.Raw, bool, error) {
+	return s.ended(ctx, want, func(account.Run) (string, error) { return "", nil })
+}
+
+// Ended is EndedInRun with what the runs before it hold of the execution. Of its steps, messages and events those are absent
+// that nobody can tell any more. A run that is over is replayed for it, which takes its whole history.
+func (s *Source) Ended(ctx context.Context, want contract.EndedExecution) (account.Raw, error) {
+	told, _, err := s.ended(ctx, want, runBefore)
+	return told, err
+}
+
+func (s *Source) ended(ctx context.Context, want contract.EndedExecution, before func(account.Run) (string, error)) (account.Raw, bool, error) {
 	run := activity.GetInfo(ctx).WorkflowExecution
 	run.RunID = want.RunID
 	request := account.Request{
 		Want:      []account.Part{account.HeadOf, account.Executions, account.Steps, account.Events, account.State},
 		Execution: want.Number, Bytes: largestPage, LargePage: contract.LargePage{Large: true},
 	}
-	told, held, err := s.account(ctx, run, request)
+	told, held, err := s.account(ctx, run, request, before)
 	if err == nil && len(told.Executions) != 1 {
 		err = domain.Errorf(domain.Internal, "record: run %s does not tell of execution %d", run.RunID, want.Number)
 	}
@@ -39,9 +49,11 @@ func (s *Source) Ended(ctx context.Context, want contract.EndedExecution) (accou
 	return told, began, err
 }
 
+func runBefore(run account.Run) (string, error) { return run.Previous, nil }
+
 // account reads what a run and those before it hold of an execution, as far as a request reaches.
-func (s *Source) account(ctx context.Context, run workflow.Execution, request account.Request) (account.Raw, account.Held, error) {
-	runs := account.Runs[account.Raw]{Gone: lost, Before: func(run account.Run) (string, error) { return run.Previous, nil }}
+func (s *Source) account(ctx context.Context, run workflow.Execution, request account.Request, before func(account.Run) (string, error)) (account.Raw, account.Held, error) {
+	runs := account.Runs[account.Raw]{Gone: lost, Before: before}
 	runs.Read = func(id string, request account.Request) (account.Raw, account.Held, error) {
 		run.RunID = id
 		return account.ReadRun(request, func(page account.Request) (account.RawPage, error) { return put(ctx, s, run, account.RawQuery, page) })
@@ -68,7 +80,7 @@ func (s *Source) messagesOf(ctx context.Context, run workflow.Execution, e accou
 	if err == nil || !lost(err) {
 		return found.Entries, err
 	}
-	held, _, err := s.account(ctx, run, account.Request{Want: []account.Part{account.Messages}, Execution: e.Number})
+	held, _, err := s.account(ctx, run, account.Request{Want: []account.Part{account.Messages}, Execution: e.Number}, runBefore)
 	return held.Messages, err
 }
 

@@ -17,8 +17,8 @@ type Ending struct {
 	Code       domain.Code            `json:"code,omitzero"`
 	// SessionLimit says that it was a limit of the session's budget which ended it.
 	SessionLimit bool `json:"session_limit,omitzero"`
-	// Steps, TotalTokens and CostNanoUSD are what it took: nil until it has ended, and where the server ended it; CostNanoUSD also
-	// where nobody knows what its model costs.
+	// Steps, TotalTokens and CostNanoUSD are what it took, until now where it is in progress: nil where the server ended it;
+	// CostNanoUSD also where nobody knows what its model costs.
 	Steps       *int   `json:"step_count"`
 	TotalTokens *int64 `json:"total_tokens"`
 	CostNanoUSD *int64 `json:"cost_nano_usd"`
@@ -26,7 +26,7 @@ type Ending struct {
 
 func endingOf(o contract.Outcome) Ending {
 	e := Ending{Status: o.Status, StopReason: o.StopReason, Code: o.Code, SessionLimit: o.SessionLimit}
-	if byServer := o.Code == domain.CodeTerminated || o.Code == domain.CodeTimedOut; o.Status.Terminal() && !byServer {
+	if byServer := o.Code == domain.CodeTerminated || o.Code == domain.CodeTimedOut; !byServer {
 		e.Steps, e.TotalTokens, e.CostNanoUSD = &o.Steps, new(o.Usage.TotalTokens()), o.Cost()
 	}
 	return e

@@ -129,6 +129,8 @@ func (c *Client) status(ctx context.Context, s snapshot, a account.Account) acco
 	case len(work) > 0:
 		oldest := slices.MinFunc(work, func(a, b account.Pending) int { return a.Since.Compare(b.Since) })
 		v.Doing, v.Since = describeWork(work, v.Steps+1), oldest.Since
+	case task != nil && len(v.Waits) > 0:
+		v.Doing += "; a request waits for a worker" + s.ofQueue()
 	case task != nil:
 		v.Doing, v.Since = "it waits for a worker"+s.ofQueue()+" to go on", task.GetOriginalScheduledTime().AsTime()
 	}
